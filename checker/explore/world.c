@@ -23,8 +23,9 @@
 #define GIVE_UP_NS   (60ull * 1000000000)
 #define STEPS_BASE   1000000ull /* steps of a run ... */
 #define STEPS_PER_OP 20000ull	/* ... and of each operation */
-#define AT_REST_NS   150000000	/* longer than any delay that ends */
-#define CLOSE_NS     20000	/* how long a dead process still has its queue pairs and regions */
+#define OPEN_TRIES   16	       /* of a client that cannot connect, for a reason that was injected */
+#define AT_REST_NS   150000000 /* longer than any delay that ends */
+#define CLOSE_NS     20000     /* how long a dead process still has its queue pairs and regions */
 /* The value that proves life: no workload has so many PUTs that it has this one. */
 #define LIFE_CLIENT TM_MAX_CLIENTS
 #define LIFE_NTH    UINT16_MAX
@@ -167,8 +168,29 @@ static void do_get(struct world_client *c, unsigned key, uint8_t *buf)
 	}
 }
 
-static const char *const op_says[OP_KINDS] = {
-	[OP_PUT] = "PUT ", [OP_GET] = "GET ", [OP_DEL] = "DELETE ", [OP_CLEAN] = "clean the log"};
+static const char *const op_says[OP_KINDS] = {[OP_PUT] = "PUT ",    [OP_GET] = "GET ",
+					      [OP_DEL] = "DELETE ", [OP_CLEAN] = "clean the log",
+					      [OP_LEAVE] = "leave", [OP_DIE] = "the process dies",
+					      [OP_PAUSE] = "pause"};
+
+/* The client's process ends; a new one comes with its next operation. */
+static void go_away(struct world_client *c, bool dies)
+{
+	struct world *w = c->world;
+	if (c->away)
+		return;
+	c->away = true;
+	c->lost = false;
+	if (dies) {
+		sim_inject(w->sim, c->number, SIM_INJECTED_DEATH);
+		sim_end_others(w->sim);
+	}
+	/* Who leaves waits for what its NIC still has to send; of who dies the kernel closes all.
+	 */
+	sim_sleep(w->sim, CLOSE_NS);
+	sim_end_others(w->sim);
+	rnic_close(c->env->verbs);
+}
 
 /* Note that a PUT begins. Its bytes. */
 static const uint8_t *begin_put(struct world_client *c, const struct workload_op *op)
@@ -193,7 +215,7 @@ void client_do(struct world_client *c, const struct workload_op *op, uint8_t *bu
 	if (sim_tracing(w->sim)) {
 		const struct traced about = {.kind = TRACED_CALL};
 		sim_trace_event(w->sim, sim_actor(w->sim), 0, &about, "%s%s", op_says[op->kind],
-				op->kind == OP_CLEAN ? "" : key->name);
+				workload_op_keyed(op->kind) ? key->name : "");
 	}
 	switch (op->kind) {
 	case OP_PUT: {
@@ -212,6 +234,13 @@ void client_do(struct world_client *c, const struct workload_op *op, uint8_t *bu
 		sim_mix(w->sim, OP_CLEAN, (uint32_t)error);
 		if (sim_tracing(w->sim))
 			sim_trace(w->sim, sim_actor(w->sim), 0, "returns %d", error);
+		break;
+	case OP_LEAVE:
+	case OP_DIE:
+		go_away(c, op->kind == OP_DIE);
+		break;
+	case OP_PAUSE:
+		sim_sleep(w->sim, choice_delay_ns(DELAY_5MS));
 		break;
 	default:
 		invoke(c, HISTORY_DEL, op->key);
@@ -241,11 +270,13 @@ static struct tm_env environment(struct world *w, unsigned host, struct ibv_cont
 void client_open(struct world_client *c)
 {
 	struct world *w = c->world;
-	if (!c->env) {
+	if (!c->env || c->away) {
+		struct ibv_context *before = c->env ? c->env->verbs : NULL;
 		c->env = sim_alloc(w->sim, sizeof(*c->env));
-		*c->env = environment(w, c->number, NULL);
+		*c->env = environment(w, c->number, before);
+		c->away = false;
 	}
-	for (;;) {
+	for (unsigned tries = 1;; tries++) {
 		actor_label(sim_actor(w->sim),
 			    (struct op_label){(uint8_t)c->number, OP_OPEN, ++c->opens});
 		c->life = sim_server_life(w->sim);
@@ -253,11 +284,15 @@ void client_open(struct world_client *c)
 		int error = w->setup->store->open(c->env, &c->handle);
 		if (!error)
 			return;
-		if (!connection_is_lost(w, c->number)) {
+		bool lost = connection_is_lost(w, c->number);
+		if (!lost && (!w->booted || w->machine || tries == OPEN_TRIES ||
+			      !error_explained(w, c->number, TM_OPEN, error))) {
 			world_trouble(w, true, "a client cannot connect: error %d", error);
 			failed(w, c->number, TM_OPEN, error);
 			sim_abandon(w->sim, SIM_DONE);
 		}
+		if (!lost)
+			sim_sleep(w->sim, AFTERMATH_NS);
 		while (!w->serving) {
 			sim_idle_on(w->sim, &w->serving);
 			sim_yield(w->sim);
@@ -401,9 +436,10 @@ static void server_closed(struct sim *sim, void *arg)
 static void client_closed(struct sim *sim, void *arg)
 {
 	struct world_client *c = arg;
-	assert(c->dead && c->env);
+	assert(c->dead);
 	(void)sim;
-	rnic_close(c->env->verbs);
+	if (!c->away)
+		rnic_close(c->env->verbs);
 }
 
 static void dies(void *arg, unsigned host, unsigned how)
@@ -441,7 +477,11 @@ static void client_main(void *arg)
 	struct world_client *c = arg;
 	struct world *w = c->world;
 	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
-	client_open(c);
+	const struct workload_op *op = w->setup->w.client[c->number - 1].op;
+	unsigned ops = w->setup->w.client[c->number - 1].ops;
+	c->away = ops && (op->kind == OP_LEAVE || op->kind == OP_DIE);
+	if (!c->away)
+		client_open(c);
 	assert(w->opened < w->setup->w.clients && !w->booted);
 	if (++w->opened == w->setup->w.clients) {
 		/* All are connected: from here on things may go differently. */
@@ -459,10 +499,11 @@ static void client_main(void *arg)
 		sim_idle_on(w->sim, &w->booted);
 		sim_yield(w->sim);
 	}
-	for (unsigned i = 0; i < w->setup->w.client[c->number - 1].ops; i++) {
-		if (c->lost)
+	for (unsigned i = 0; i < ops; i++) {
+		if (c->lost ||
+		    (c->away && (workload_op_keyed(op[i].kind) || op[i].kind == OP_CLEAN)))
 			client_open(c);
-		client_do(c, &w->setup->w.client[c->number - 1].op[i], buf);
+		client_do(c, &op[i], buf);
 	}
 	assert(!c->dead && c->op < 0);
 	c->done = true;

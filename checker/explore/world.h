@@ -44,6 +44,7 @@ struct world_client {
 	unsigned number;
 	void *handle;
 	bool done, dead;
+	bool away;     /* it has left, or not come yet */
 	bool lost;     /* its connection failed since the server's process has died */
 	int op;	       /* in the history, -1: none open */
 	unsigned life; /* of the server, when it connected last */

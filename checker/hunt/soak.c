@@ -83,6 +83,7 @@ static int draw_small(uint64_t *state, bool cleans, struct workload *w)
 	static const uint32_t vlens[] = {8, 40, 64, 96, 160, 300, 1500};
 	static const enum op_kind kinds[] = {OP_PUT, OP_PUT, OP_PUT, OP_PUT, OP_GET,
 					     OP_GET, OP_GET, OP_GET, OP_DEL, OP_CLEAN};
+	static const enum op_kind goes[] = {OP_LEAVE, OP_DIE, OP_PAUSE};
 	unsigned clients = 1 + draw(state, 3), keys = 1 + draw(state, 2);
 	int error = 0;
 	for (unsigned k = 0; k < keys && error >= 0; k++) {
@@ -95,6 +96,8 @@ static int draw_small(uint64_t *state, bool cleans, struct workload *w)
 			unsigned key = draw(state, keys);
 			uint32_t vlen = vlens[draw(state, 7)];
 			error = workload_op_add(w, c, kind, key, kind == OP_PUT ? vlen : 0);
+			if (error >= 0 && !draw(state, 16))
+				error = workload_op_add(w, c, goes[draw(state, 3)], 0, 0);
 		}
 	}
 	snprintf(w->name, sizeof(w->name), "drawn");

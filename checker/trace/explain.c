@@ -48,8 +48,9 @@ void cause_place(const struct explanation *q, uint64_t off, uint64_t len, char *
 void cause_op(const struct explanation *q, struct op_label op, unsigned machine, char *buf,
 	      size_t n)
 {
-	static const char *const words[OP_KINDS] = {"",	      "PUT",	    "GET",
-						    "DELETE", "connecting", "request to clean"};
+	static const char *const words[OP_KINDS] = {"",	       "PUT",	     "GET",
+						    "DELETE",  "connecting", "request to clean",
+						    "leaving", "death",	     "pause"};
 	const struct workload *w = &q->s->w;
 	const char *key = "";
 	unsigned nth = 0;

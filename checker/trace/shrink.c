@@ -335,7 +335,7 @@ static bool drop_key(struct shrinker *sh, unsigned key)
 	struct candidate c;
 	for (unsigned n = 0; n < sh->best.w.clients; n++)
 		for (unsigned i = 0; i < sh->best.w.client[n].ops; i++)
-			if (sh->best.w.client[n].op[i].kind != OP_CLEAN &&
+			if (workload_op_keyed(sh->best.w.client[n].op[i].kind) &&
 			    sh->best.w.client[n].op[i].key == key)
 				return false;
 	if (sh->best.w.keys == 1 || lives_by(sh, key) || !copy_best(sh, &c))

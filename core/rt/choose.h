@@ -172,7 +172,19 @@ unsigned choice_delay_answer(unsigned kind, unsigned k);
 bool choice_allows(unsigned kind, unsigned n, unsigned answer);
 
 /* One client's operation: "c1.put2" is client 1's second PUT. kind 0: none. */
-enum op_kind { OP_NONE, OP_PUT, OP_GET, OP_DEL, OP_OPEN, OP_CLEAN, OP_KINDS };
+enum op_kind {
+	OP_NONE,
+	OP_PUT,
+	OP_GET,
+	OP_DEL,
+	OP_OPEN,
+	OP_CLEAN,
+	OP_LEAVE, /* the client disconnects; before its next operation it comes back, as a new
+		     process */
+	OP_DIE,	  /* likewise, and its process dies: its NIC goes on for a while */
+	OP_PAUSE, /* it does nothing for 5 ms */
+	OP_KINDS
+};
 struct op_label {
 	uint8_t client; /* 1.. ; 0: no client's */
 	uint8_t kind;	/* enum op_kind */

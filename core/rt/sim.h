@@ -203,6 +203,8 @@ void sim_set_death(struct sim *sim, void (*death)(void *arg, unsigned host, unsi
 /* After DEATH_SERVER: from now on the tasks and queue pairs of host 0 are a new process's, and
  * named so: "server2", "server2/verifier". */
 void sim_server_again(struct sim *sim);
+/* The other tasks of the current one's host, a client, never run again: their process has ended. */
+void sim_end_others(struct sim *sim);
 /* How many of the server's processes came before this one. */
 unsigned sim_server_life(const struct sim *sim);
 

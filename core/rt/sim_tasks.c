@@ -88,14 +88,11 @@ int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void 
 	return 0;
 }
 
-void sim_kill_tasks(struct sim *sim, unsigned host)
+static void end_tasks(struct sim *sim, unsigned host, const struct task *but)
 {
 	unsigned left = 0;
-	assert(sim->running && (host == HOST_SERVER || sim->running->host == host));
-	if (host != HOST_SERVER)
-		sim_inject(sim, host, SIM_INJECTED_DEATH);
 	for (unsigned t = 0; t < sim->tasks; t++)
-		if (sim->task[t].host == host)
+		if (sim->task[t].host == host && &sim->task[t] != but)
 			sim->task[t].dead = true;
 	for (unsigned i = 0; i < sim->ready_len; i++) {
 		struct task *task = ready_task(sim, i);
@@ -103,6 +100,21 @@ void sim_kill_tasks(struct sim *sim, unsigned host)
 			sim->ready[(sim->ready_first + left++) % SIM_TASKS] = task;
 	}
 	sim->ready_len = left;
+	assert(!but || !but->dead);
+}
+
+void sim_kill_tasks(struct sim *sim, unsigned host)
+{
+	assert(sim->running && (host == HOST_SERVER || sim->running->host == host));
+	if (host != HOST_SERVER)
+		sim_inject(sim, host, SIM_INJECTED_DEATH);
+	end_tasks(sim, host, NULL);
+}
+
+void sim_end_others(struct sim *sim)
+{
+	assert(sim->running && sim->running->host != HOST_SERVER);
+	end_tasks(sim, sim->running->host, sim->running);
 }
 
 void sim_make_ready(struct sim *sim, struct task *task)

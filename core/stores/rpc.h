@@ -169,6 +169,8 @@ struct rpc_server {
 	unsigned regions;
 	unsigned qp_access; /* IBV_ACCESS_* of its queue pairs; may be added to before clients
 			       connect */
+	bool leaks;	    /* a seeded bug: a client that connects again gets further places, and
+			     * those that it had are never free again */
 	uint32_t word;	    /* the store's own: each client that connects gets it */
 	rpc_handler *handler;
 	void *arg;

@@ -196,7 +196,7 @@ static int find_peer(struct rpc_server *server, uint32_t client, enum rpc_kind k
 			return -EAGAIN;
 	}
 	while (i < server->peers &&
-	       (server->peer[i].client != client || server->peer[i].kind != kind))
+	       (server->leaks || server->peer[i].client != client || server->peer[i].kind != kind))
 		i++;
 	if (i == server->max_peers)
 		return -EUSERS;
@@ -229,7 +229,8 @@ static int peer_connect(struct rpc_server *server, unsigned index, const struct 
 		rc = rpc_qp_rtr(peer->qp, own, hello);
 	if (!rc)
 		rc = rpc_qp_rts(peer->qp, own->psn);
-	if (rc) {
+	/* Another task may have dropped the client while its slots were posted. */
+	if (rc && peer->qp) {
 		ibv_destroy_qp(peer->qp);
 		peer->qp = NULL;
 	}

@@ -7,7 +7,8 @@
  * the others in who meets whom. When the power fails, who stalls and which packet
  * is late are choices of the explorer, not part of a workload.
  *
- * Names say what happens. One letter an operation (w: PUT, r: GET, d: DELETE, c: clean the log), in
+ * Names say what happens. One letter an operation (w: PUT, r: GET, d: DELETE, c: clean the log, l:
+ * leave, x: die, p: pause), in
  * program order; a digit after it is the key, where there are two; '-' stands
  * between clients; "new-": the keys do not exist yet, so the first PUT creates
  * them; "move-": two keys exist and a third is created, which in a crowded hash table
@@ -139,6 +140,21 @@ static const struct builtin matrix[] = {
 	 NEW2,
 	 {W, W2 ", " R2},
 	 "two clients create a key each; one reads its own back"},
+
+	/* Clients come and go. */
+	{"lw-w", OLD, {"leave, " W, W}, "a client connects late, beside an update"},
+	{"wlwlwlr",
+	 OLD,
+	 {W ", leave, " W ", leave, " W ", leave, " R},
+	 "a client leaves and comes back, three times"},
+	{"wxr-w",
+	 OLD,
+	 {W ", die, " R, W},
+	 "a client's process dies and comes back, beside an update"},
+	{"wxw-cpc",
+	 OLD,
+	 {W ", die, " W, C ", pause, " C},
+	 "a client's process dies and comes back while the log is cleaned twice"},
 
 	/* Log cleaning. */
 	{"c.8", "k1 8", {C}, "the log is cleaned, and nothing else happens"},

@@ -185,15 +185,18 @@ static int add_op(struct ops_reader *r, unsigned client, enum op_kind kind, unsi
 	return rc;
 }
 
-/* "client clean" */
-static int read_clean(struct ops_reader *r, unsigned client, const struct field *field,
-		      unsigned fields)
+#define OPERATIONS "put, get, del, clean, leave, die or pause"
+
+/* "client clean", or another that concerns no key */
+static int read_keyless(struct ops_reader *r, unsigned client, enum op_kind kind,
+			const struct field *field, unsigned fields)
 {
 	for (unsigned i = 2; i < fields; i++)
 		if (i >= FIELDS || (field[i].len && !is(field[i], "-")))
 			return text_wrong(&r->text,
-					  "extra field; clean has neither a key nor a length");
-	return add_op(r, client, OP_CLEAN, 0, 0);
+					  "extra field; %s has neither a key nor a length",
+					  show(field[1]).text);
+	return add_op(r, client, kind, 0, 0);
 }
 
 /* "client op key length" */
@@ -207,8 +210,7 @@ static int read_op(struct ops_reader *r, const struct field *field, unsigned fie
 	if (rc)
 		return rc;
 	if (fields < 2)
-		return text_wrong(&r->text,
-				  "the operation is missing; expected put, get, del or clean");
+		return text_wrong(&r->text, "the operation is missing; expected " OPERATIONS);
 	if (is(field[1], "put"))
 		kind = OP_PUT;
 	else if (is(field[1], "get"))
@@ -216,10 +218,18 @@ static int read_op(struct ops_reader *r, const struct field *field, unsigned fie
 	else if (is(field[1], "del"))
 		kind = OP_DEL;
 	else if (is(field[1], "clean"))
-		return read_clean(r, client, field, fields);
+		kind = OP_CLEAN;
+	else if (is(field[1], "leave"))
+		kind = OP_LEAVE;
+	else if (is(field[1], "die"))
+		kind = OP_DIE;
+	else if (is(field[1], "pause"))
+		kind = OP_PAUSE;
 	else
-		return text_wrong(&r->text, "operation %s; expected put, get, del or clean",
+		return text_wrong(&r->text, "operation %s; expected " OPERATIONS,
 				  show(field[1]).text);
+	if (!workload_op_keyed(kind))
+		return read_keyless(r, client, kind, field, fields);
 	if (fields < 3)
 		return text_wrong(&r->text, "the key is missing; expected 1 to %d characters",
 				  TM_MAX_KEY);

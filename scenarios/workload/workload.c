@@ -200,15 +200,15 @@ int workload_op_add(struct workload *w, unsigned client, enum op_kind kind, unsi
 		    uint32_t vlen)
 {
 	struct workload_op op = {.kind = (uint8_t)kind,
-				 .key = kind == OP_CLEAN ? 0 : (uint16_t)key};
+				 .key = workload_op_keyed(kind) ? (uint16_t)key : 0};
 	unsigned ops;
 	void *array;
 	int rc;
 
 	if (client < 1 || client > TM_MAX_CLIENTS || vlen > TM_MAX_VALUE ||
-	    (kind != OP_CLEAN && key >= w->keys))
+	    (workload_op_keyed(kind) && key >= w->keys))
 		return -EINVAL;
-	if (kind != OP_PUT && kind != OP_GET && kind != OP_DEL && kind != OP_CLEAN)
+	if (kind == OP_NONE || kind == OP_OPEN || kind >= OP_KINDS)
 		return -EINVAL;
 	if (workload_ops(w) >= WORKLOAD_MAX_OPS)
 		return -ENOSPC;
@@ -316,7 +316,8 @@ void workload_value_same(unsigned same, unsigned key, uint8_t *out, uint32_t vle
 }
 
 static const char *const op_word[OP_KINDS] = {
-	[OP_PUT] = "put", [OP_GET] = "get", [OP_DEL] = "del", [OP_CLEAN] = "clean"};
+	[OP_PUT] = "put",     [OP_GET] = "get", [OP_DEL] = "del",    [OP_CLEAN] = "clean",
+	[OP_LEAVE] = "leave", [OP_DIE] = "die", [OP_PAUSE] = "pause"};
 
 void workload_print_client(const struct workload *w, unsigned client, FILE *out)
 {
@@ -326,7 +327,7 @@ void workload_print_client(const struct workload *w, unsigned client, FILE *out)
 
 		assert(op->kind < OP_KINDS && op_word[op->kind]);
 		fprintf(out, "%s%s", i ? ", " : "", op_word[op->kind]);
-		if (op->kind == OP_CLEAN)
+		if (!workload_op_keyed(op->kind))
 			continue;
 		assert(op->key < w->keys);
 		fprintf(out, " %s", w->key[op->key].name);
@@ -424,23 +425,24 @@ static int parse_op(struct workload *w, unsigned client, const struct word *word
 		    !memcmp(word[0].text, op_word[k], word[0].len))
 			kind = (enum op_kind)k;
 	if (kind == OP_NONE)
-		return bad(expected, "an operation: put, get, del or clean");
+		return bad(expected, "an operation: put, get, del, clean, leave, die or pause");
 	if (kind == OP_PUT && words == 5 && word[3].len == 4 && !memcmp(word[3].text, "same", 4)) {
 		same = word_vlen(word[4]);
 		words = 3;
 		if (same < 1 || same > WORKLOAD_MAX_SAME)
 			return bad(expected, "same and a number from 1 to 99");
 	}
-	if (words != (kind == OP_PUT ? 3u : kind == OP_CLEAN ? 1u : 2u))
+	if (words != (kind == OP_PUT ? 3u : workload_op_keyed(kind) ? 2u : 1u))
 		return bad(expected, kind == OP_PUT
 					     ? "put KEY LENGTH, or put KEY LENGTH same NUMBER"
-				     : kind == OP_CLEAN ? "clean, and nothing after it"
-							: "get KEY or del KEY");
+				     : workload_op_keyed(kind)
+					     ? "get KEY or del KEY"
+					     : "clean, leave, die or pause, and nothing after it");
 	if (kind == OP_PUT)
 		vlen = word_vlen(word[2]);
 	if (vlen < 0)
 		return bad(expected, expected_vlen);
-	if (kind != OP_CLEAN)
+	if (workload_op_keyed(kind))
 		key = workload_key_add(w, word[1].text, word[1].len, -1);
 	if (key < 0) {
 		*expected = key == -ENOSPC ? expected_keys : expected_key;

@@ -29,8 +29,8 @@ struct workload_key {
 };
 
 struct workload_op {
-	uint8_t kind;  /* enum op_kind: OP_PUT, OP_GET, OP_DEL, OP_CLEAN */
-	uint16_t key;  /* index into keys; OP_CLEAN: 0, of no meaning */
+	uint8_t kind;  /* enum op_kind; not OP_OPEN */
+	uint16_t key;  /* index into keys; 0 and of no meaning if !workload_op_keyed() */
 	uint16_t nth;  /* n-th operation of this kind of this client, from 1: its label */
 	uint32_t vlen; /* PUT: bytes, 0..TM_MAX_VALUE; others: 0 */
 	uint16_t same; /* PUT: all of a key with the same number, not 0, write the same bytes; 0:
@@ -48,6 +48,11 @@ struct workload {
 	unsigned clients;
 };
 
+/* Is it an operation on a key? */
+static inline bool workload_op_keyed(enum op_kind kind)
+{
+	return kind == OP_PUT || kind == OP_GET || kind == OP_DEL;
+}
 /* Frees what *w owns and zeroes it. */
 void workload_free(struct workload *w);
 /* *to is written, not freed first. 0 or -ENOMEM, *to is then empty. */
@@ -65,8 +70,8 @@ int workload_key_add(struct workload *w, const char *name, size_t len, int32_t l
 /* Index of a key, or -ENOENT. */
 int workload_key_find(const struct workload *w, const char *name, size_t len);
 /*
- * Append an operation to client 1.. (makes the client exist); sets nth. `key`: of OP_CLEAN ignored.
- * 0 or -errno: -EINVAL (client, kind, key, or vlen above TM_MAX_VALUE), -ENOSPC, -ENOMEM.
+ * Append an operation to client 1.. (makes the client exist); sets nth. `key`: ignored if the kind
+ * has none. 0 or -errno: -EINVAL (client, kind, key, or vlen above TM_MAX_VALUE), -ENOSPC, -ENOMEM.
  */
 int workload_op_add(struct workload *w, unsigned client, enum op_kind kind, unsigned key,
 		    uint32_t vlen);

@@ -342,11 +342,11 @@ static const struct {
 	unsigned client; /* 0: a keys' line */
 	const char *text, *expected;
 } bad_text[] = {
-	{1, "push k1", "put, get, del or clean"},
-	{1, "PUT k1 8", "put, get, del or clean"},
-	{1, ",", "put, get, del or clean"},
-	{1, "get k1,", "put, get, del or clean"},
-	{1, "get k1,,get k1", "put, get, del or clean"},
+	{1, "push k1", "put, get, del, clean, leave, die or pause"},
+	{1, "PUT k1 8", "put, get, del, clean, leave, die or pause"},
+	{1, ",", "put, get, del, clean, leave, die or pause"},
+	{1, "get k1,", "put, get, del, clean, leave, die or pause"},
+	{1, "get k1,,get k1", "put, get, del, clean, leave, die or pause"},
 	{1, "put k1", "put KEY LENGTH"},
 	{1, "put k1 8 9", "put KEY LENGTH"},
 	{1, "put k1 8 same", "put KEY LENGTH"},
@@ -431,7 +431,8 @@ END_TEST
 static char *name_of(const struct workload *w)
 {
 	static const char letter[OP_KINDS] = {
-		[OP_PUT] = 'w', [OP_GET] = 'r', [OP_DEL] = 'd', [OP_CLEAN] = 'c'};
+		[OP_PUT] = 'w',	  [OP_GET] = 'r', [OP_DEL] = 'd',  [OP_CLEAN] = 'c',
+		[OP_LEAVE] = 'l', [OP_DIE] = 'x', [OP_PAUSE] = 'p'};
 	unsigned vlen = workload_max_vlen(w);
 	char *text = NULL;
 	size_t len;
@@ -448,7 +449,7 @@ static char *name_of(const struct workload *w)
 			const struct workload_op *op = &w->client[c].op[i];
 
 			fputc(letter[op->kind], out);
-			if (w->keys > 1 && op->kind != OP_CLEAN)
+			if (w->keys > 1 && workload_op_keyed(op->kind))
 				fputs(w->key[op->key].name + 1, out);
 			if (op->kind == OP_PUT && op->vlen != vlen)
 				vlen = 0;
@@ -734,7 +735,8 @@ static const struct {
 	{"", 0, "no operations"},
 	{"\n\n# nothing\n", 0, "no operations"},
 	{"load k1 8\n", 0, "no operations"},
-	{"1 put k1 8\n1 puts k1 8\n", 2, "operation 'puts'; expected put, get, del or clean"},
+	{"1 put k1 8\n1 puts k1 8\n", 2,
+	 "operation 'puts'; expected put, get, del, clean, leave, die or pause"},
 	{"client,op,key,len\n", 1, "client 'client' is not a number; expected 1 to 16"},
 	{"c1 put k1 8\n", 1, "client 'c1' is not a number"},
 	{"0 put k1 8\n", 1, "client '0' is too small; expected 1 to 16"},

@@ -138,6 +138,8 @@ static const struct tm_variant variants[] = {
 	 "Numbers of cleanings are compared as if they never wrapped: a cleaning does not wait for "
 	 "clients.",
 	 OK | LIVE | FSCK},
+	{"place_leaked", "bug=place_leaked",
+	 "The server never gives the place of a client that has left to anybody.", LIVE | OK},
 	{"old_unread", "bug=old_unread seg=small",
 	 "A GET fails if the newest version is damaged, and does not read the one before it.",
 	 DUR | OK},

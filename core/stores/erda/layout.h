@@ -205,6 +205,7 @@ enum erda_repair {
 	X(CLEAN_HASTY_PHASE, clean_hasty_phase)       \
 	X(RECOVER_STATE_FIRST, recover_state_first)   \
 	X(OLD_UNREAD, old_unread)                     \
+	X(PLACE_LEAKED, place_leaked)                 \
 	X(NOTICE_COMPARED, notice_compared)           \
 	X(INSERT_TOO_FAR, insert_too_far)             \
 	X(ACK_BUSY, ack_busy)

@@ -111,20 +111,38 @@ static bool is_checked(const struct boot *b, const struct live *live)
 	return b->geo.knob.scan_all || recover_segment_end(&b->geo, newest) == head->used[region];
 }
 
+/*
+ * If the process alone has died, what is intact may be in a cache only. The log goes on in another
+ * segment, and no later recovery looks here again.
+ */
+static void make_durable(struct boot *b, const struct live *live, unsigned region, uint32_t off,
+			 const struct erda_object *object)
+{
+	uint64_t at = erda_region_off(&b->geo, live->head, region) + (uint64_t)off * b->geo.unit;
+
+	pmem_persist(b->pm + at, object->len);
+	pmem_persist(&b->entry[live->slot].region, sizeof(b->entry[live->slot].region));
+}
+
 /* R4 */
 static void check_versions(struct boot *b)
 {
+	struct erda_object object;
+
 	for (uint32_t i = 0; i < b->lives; i++) {
 		struct live *live = &b->live[i];
 		unsigned region = erda_state_region(erda_heads(b->pm)[live->head].state);
 
-		if (!is_checked(b, live) ||
-		    recover_intact(b, live, region, erda_newoff(live->region), NULL))
+		if (!is_checked(b, live))
 			continue;
-		if (recover_intact(b, live, region, erda_oldoff(live->region), NULL))
+		if (!recover_intact(b, live, region, erda_newoff(live->region), &object)) {
+			if (!recover_intact(b, live, region, erda_oldoff(live->region), &object)) {
+				recover_set(b, live, ERDA_EMPTY);
+				continue;
+			}
 			recover_set(b, live, erda_revert(live->region));
-		else
-			recover_set(b, live, ERDA_EMPTY);
+		}
+		make_durable(b, live, region, erda_newoff(live->region), &object);
 	}
 }
 

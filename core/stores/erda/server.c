@@ -464,6 +464,7 @@ int erda_serve(const struct tm_env *env)
 	if (!server->slot || !server->acked || !server->object || !server->index.since)
 		return -ENOMEM;
 	rc = rpc_server_init(&server->rpc, env, erda_msg_bytes(geo), handle, server);
+	server->rpc.leaks = geo->bug == BUG_PLACE_LEAKED;
 	for (unsigned h = 0; h < geo->heads; h++)
 		start_log(server, h);
 	if (!rc)

@@ -414,7 +414,7 @@ static const struct {
 	{HEAD "client 99999999999999999999999: put k1 8\n", 3, "N from 1 to 16"},
 	{HEAD "client 1: get k1\nclient 1: get k2\n", 4, "client 1 twice; the first is on line 3"},
 	{HEAD "client 1: cas k1 8\n", 3,
-	 "client 1: 'cas k1 8'; expected an operation: put, get, del or clean"},
+	 "client 1: 'cas k1 8'; expected an operation: put, get, del, clean, leave, die or pause"},
 	{HEAD "client 1: put k1\n", 3, "expected put KEY LENGTH"},
 	{HEAD "client 1: put k1 65537\n", 3, "a value length from 0 to 65536"},
 	{HEAD "client 1: get k1,\n", 3, "expected an operation"},

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who dies: the server's process at each step of a run, after which a new one serves what is in
+ * memory and caches; and clients, whose NICs go on or stop. Bugs that only such a death shows are
+ * found with it, and not without.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/explore/campaign.h"
+#include "checker/explore/schedule.h"
+#include "core/rt/sim.h"
+#include "scenarios/stores.h"
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
+
+struct bench {
+	struct setup setup;
+	struct explorer ex;
+	struct schedule schedule;
+};
+
+static struct bench *bench(const char *store, const char *variant, const char *workload,
+			   bool no_crash)
+{
+	struct bench *b = calloc(1, sizeof(*b));
+	struct explore_limits limits = campaign_default.limits;
+	const char *expected = NULL;
+
+	ck_assert_ptr_nonnull(b);
+	limits.no_crash = no_crash;
+	limits.states = UINT64_MAX;
+	setup_init(&b->setup, store_find(store));
+	ck_assert_int_eq(setup_variant(&b->setup, variant), 0);
+	ck_assert_int_eq(setup_knob(&b->setup, "ack_early", "off", &expected), 0);
+	ck_assert_int_eq(workload_named(workload, &b->setup.w, &expected), 0);
+	ck_assert_int_eq(setup_finish(&b->setup), 0);
+	ck_assert_int_eq(explore_open(&b->ex, &b->setup, &limits), 0);
+	ck_assert_int_eq(schedule_open(&b->schedule, &b->ex.worlds, 1, 1), 0);
+	return b;
+}
+
+static void bench_free(struct bench *b)
+{
+	schedule_close(&b->schedule);
+	explore_close(&b->ex);
+	setup_free(&b->setup);
+	free(b);
+}
+
+static const struct world *world(const struct bench *b)
+{
+	return &b->ex.worlds.world[0];
+}
+
+/* The run in which `k` happens at this step, and nothing else. */
+static void die_at(struct bench *b, const struct stop_point *p, unsigned k)
+{
+	struct random_source *r = &b->schedule.random;
+
+	random_start(r, 1, 1);
+	random_stop(r, p->key, p->a, p->b, k);
+	explore_run(&b->ex, &r->source, &r->taken);
+	ck_assert_uint_eq(r->taken.n, 1);
+	ck_assert_uint_eq(r->taken.d[0].answer, choice_delay_answer(CHOICE_STEP, k));
+}
+
+/* A reader that has no other part in the workload has got every key at the end. */
+static void assert_reread(const struct bench *b)
+{
+	const struct history *h = b->ex.worlds.history;
+	unsigned keys = b->setup.w.keys, reader = b->setup.w.clients + 1;
+
+	ck_assert_uint_gt(h->ops, keys);
+	for (unsigned i = h->ops - keys; i < h->ops; i++) {
+		ck_assert_uint_eq(h->op[i].client, reader);
+		ck_assert_uint_eq(h->op[i].kind, HISTORY_GET);
+		ck_assert_int_eq(h->op[i].error, 0);
+		ck_assert_int_ge(h->op[i].returned, 0);
+	}
+}
+
+static void assert_kept(const struct bench *b)
+{
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		if (b->setup.store->promises & TM_BIT(c))
+			ck_assert_msg(!b->ex.broken[c], "contract %u: %s", c,
+				      b->ex.failure[c].text);
+}
+
+static const struct {
+	const char *store, *workload;
+} sound[] = {
+	{"efactory", "w-r"}, {"efactory", "wdw"}, {"erda", "w-r"},	{"erda", "wdw"},
+	{"forca", "w-r"},    {"remotelog", "ww"}, {"remotelog", "w-r"}, {"ca", "w"},
+};
+
+/* At each step of the server's and every seventh of the clients': nothing that was acknowledged is
+ * lost, and no operation hangs or fails for another reason. */
+START_TEST(server_dies_anywhere)
+{
+	struct bench *b = bench(sound[_i].store, "default", sound[_i].workload, true);
+	const struct stops *stops = &b->schedule.stops;
+	unsigned deaths = 0;
+
+	for (unsigned g = STOPS_SERVER; g <= STOPS_CLIENT; g++)
+		for (unsigned i = 0; i < stops->group[g].n; i += g == STOPS_SERVER ? 1 : 7) {
+			die_at(b, &stops->group[g].point[i], DEATH_SERVER);
+			ck_assert_uint_eq(sim_server_life(world(b)->sim), 1);
+			ck_assert_int_eq(world(b)->result.end, SIM_DONE);
+			assert_reread(b);
+			deaths++;
+		}
+	ck_assert_uint_ge(deaths, 4);
+	assert_kept(b);
+	bench_free(b);
+}
+END_TEST
+
+/* --- bugs --- */
+
+static const struct {
+	const char *store, *variant, *workload;
+	unsigned breaks;
+} bugs[] = {
+	{"efactory", "recover_cached", "ww", TM_BIT(TM_MONO)},
+	{"remotelog", "recover_cached", "ww", TM_BIT(TM_DUR)},
+};
+
+static bool found(const char *variant, int i, bool deaths)
+{
+	struct bench *b = bench(bugs[i].store, variant, bugs[i].workload, false);
+	uint64_t broken;
+
+	b->ex.stop_at = bugs[i].breaks;
+	for (uint64_t run = 1; run < 600 && explore_more(&b->ex); run++) {
+		struct random_source *r = &b->schedule.random;
+
+		random_start(r, run, campaign_default.deviations);
+		if (deaths)
+			stops_kill(&b->schedule.stops, run, r);
+		explore_run(&b->ex, &r->source, &r->taken);
+	}
+	broken = b->ex.broken[__builtin_ctz(bugs[i].breaks)];
+	bench_free(b);
+	return broken;
+}
+
+START_TEST(bug_needs_a_death)
+{
+	ck_assert(found(bugs[_i].variant, _i, true));
+	ck_assert(!found(bugs[_i].variant, _i, false));
+	ck_assert(!found("default", _i, true));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("death");
+	TCase *t = tcase_create("death");
+
+	tcase_set_timeout(t, 0);
+	tcase_add_loop_test(t, server_dies_anywhere, 0, COUNT(sound));
+	tcase_add_loop_test(t, bug_needs_a_death, 0, COUNT(bugs));
+	suite_add_tcase(s, t);
+	SRunner *r = srunner_create(s);
+	srunner_run_all(r, CK_ENV);
+	int failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
