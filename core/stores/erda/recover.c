@@ -121,7 +121,6 @@ static void make_durable(struct boot *b, const struct live *live, unsigned regio
 	uint64_t at = erda_region_off(&b->geo, live->head, region) + (uint64_t)off * b->geo.unit;
 
 	pmem_persist(b->pm + at, object->len);
-	pmem_persist(&b->entry[live->slot].region, sizeof(b->entry[live->slot].region));
 }
 
 /* R4 */
@@ -174,6 +173,10 @@ int erda_recover(const struct tm_env *env)
 		free(b);
 		return -ENOMEM;
 	}
+	/* If the process alone has died, they may be in a cache only, and what recovery makes
+	 * durable has to come after what it relies on. */
+	pmem_flush(erda_heads(b->pm), b->geo.heads * sizeof(struct erda_head));
+	pmem_persist(b->entry, b->geo.entries * sizeof(*b->entry));
 	collect(b);
 	if (b->geo.bug != BUG_KEEP_DUPLICATES)
 		drop_duplicates(b);

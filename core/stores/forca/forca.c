@@ -123,6 +123,8 @@ static int recover(const struct tm_env *env)
 	struct pool pool;
 
 	map_pool(&pool, env->params, env->pm);
+	/* If the process alone has died, it may be in a cache only. */
+	pmem_persist(pool.table.entry, kv_table_bytes(env->params));
 	for (uint64_t i = 0; i < pool.table.slots; i++) {
 		struct kv_entry *entry = &pool.table.entry[i];
 
