@@ -175,7 +175,7 @@ int erda_recover(const struct tm_env *env)
 	}
 	/* If the process alone has died, they may be in a cache only, and what recovery makes
 	 * durable has to come after what it relies on. */
-	pmem_flush(erda_heads(b->pm), b->geo.heads * sizeof(struct erda_head));
+	pmem_persist(erda_heads(b->pm), b->geo.heads * sizeof(struct erda_head));
 	pmem_persist(b->entry, b->geo.entries * sizeof(*b->entry));
 	collect(b);
 	if (b->geo.bug != BUG_KEEP_DUPLICATES)

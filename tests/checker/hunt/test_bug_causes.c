@@ -219,13 +219,13 @@ static bool is_right(const struct mutant *m, struct told *told, char *text, size
 	snprintf(text, n, "no switch");
 	for (unsigned i = 0; i < c->switches; i++) {
 		const struct cause_switch *made = &c->made[i];
+		bool is_bug = !by_knob || !strncmp(made->name, "bug=", 4);
 		find_switch(made->name);
-		ck_assert_msg(askeds > 0, "%s %s: no source asks for %s", m->part, m->name,
-			      made->name);
+		ck_assert_msg(!is_bug || askeds > 0, "%s %s: no source asks for %s", m->part,
+			      m->name, made->name);
 		for (unsigned k = 0; k < c->facts; k++)
 			told->without |= strncmp(c->fact[k], "the switch", 10) &&
 					 text_names(c->fact[k]);
-		bool is_bug = !by_knob || !strncmp(made->name, "bug=", 4);
 		right &= !is_bug || is_asked_at(made->where) || is_asked_at(made->made);
 		bug |= is_bug;
 		size_t used = i ? strlen(text) : 0;

@@ -363,7 +363,7 @@ static void set_knobs(const char *text)
 
 	strcpy(copy, text);
 	for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-		char *value = strchr(word, '='), values[400], *each, *save2 = NULL;
+		char *value = strchr(word, '='), values[1000], *each, *save2 = NULL;
 		const struct tm_knob *knob = erda_store.knobs;
 		uint8_t nth = 0;
 
