@@ -93,6 +93,8 @@ static void saw_event(void *arg, const struct sim *sim, const struct actor *who,
 	if (!s)
 		return;
 	s->value = (uint32_t)about->off;
+	if (about->kind == TRACED_FLUSH)
+		s->value |= (uint64_t)about->len << 32;
 	if (about->kind == TRACED_RETURN)
 		s->value = hash_at(text, strlen(text)); /* what was returned */
 	if (about->kind == TRACED_STORE && about->len) {

@@ -10,7 +10,8 @@
 
 struct trail_step {
 	uintptr_t pc, addr; /* addr: in DRAM */
-	uint64_t value;	    /* read or written; of another event the offset in the pool */
+	uint64_t value;	    /* read or written; of another event the offset in the
+			     * pool, and of a flush its length */
 	uint8_t kind; /* 0 a read, 1 a write, 2 a machine starts; from 3 on 3 + enum traced_kind */
 	uint8_t len;  /* bytes of `value`; 0: it is longer, and `value` a hash, if anything */
 };
