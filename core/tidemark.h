@@ -116,7 +116,7 @@ enum tm_operation { TM_PUT = 1, TM_GET = 2, TM_DEL = 4, TM_OPEN = 8 };
 
 /* An error that operations of a store return by its design. */
 struct tm_error {
-	int error;	     /* -errno */
+	int error;	     /* -errno; -ETIMEDOUT stands for an operation that never ends, too */
 	unsigned operations; /* enum tm_operation, bits */
 	unsigned reasons;    /* enum tm_reason, bits: one of these must have come first */
 	const char *why;     /* one sentence */

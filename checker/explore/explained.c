@@ -32,21 +32,37 @@ static unsigned reasons_of(const struct world *w, unsigned client)
 	for (unsigned host = 1; host < SIM_HOSTS; host++)
 		if (host != client && sim_injected(w->sim, host))
 			reasons |= TM_PEER_FAILED;
+	/* The process that the client was before. */
+	if (own & SIM_INJECTED_DEATH)
+		reasons |= TM_PEER_FAILED;
 	return reasons;
+}
+
+static bool is_declared(const struct world *w, enum tm_operation operation, int error,
+			unsigned reasons)
+{
+	const struct tm_error *declared = w->setup->store->errors;
+
+	for (; declared && declared->error; declared++)
+		if (declared->error == error && declared->operations & operation &&
+		    declared->reasons & reasons)
+			return true;
+	return false;
 }
 
 bool error_explained(const struct world *w, unsigned client, enum tm_operation operation, int error)
 {
-	const struct tm_error *declared = w->setup->store->errors;
 	unsigned reasons = reasons_of(w, client);
 
 	assert(error && client != HOST_SERVER);
 	/* A DELETE may say that there was nothing to delete. */
 	if (reasons & OF_ANY_STORE || (operation == TM_DEL && error == -ENOENT))
 		return true;
-	for (; declared && declared->error; declared++)
-		if (declared->error == error && declared->operations & operation &&
-		    declared->reasons & reasons)
-			return true;
-	return false;
+	return is_declared(w, operation, error, reasons);
+}
+
+bool hang_explained(const struct world *w, unsigned client, enum tm_operation operation)
+{
+	assert(client != HOST_SERVER);
+	return is_declared(w, operation, -ETIMEDOUT, reasons_of(w, client));
 }

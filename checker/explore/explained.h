@@ -17,5 +17,7 @@
 bool connection_is_lost(const struct world *w, unsigned client);
 bool error_explained(const struct world *w, unsigned client, enum tm_operation operation,
 		     int error);
+/* Likewise, that one never ends: only what the store has declared as -ETIMEDOUT. */
+bool hang_explained(const struct world *w, unsigned client, enum tm_operation operation);
 
 #endif

@@ -188,6 +188,9 @@ static void go_away(struct world_client *c, bool dies)
 	/* Who leaves waits for what its NIC still has to send; of who dies the kernel closes all.
 	 */
 	sim_sleep(w->sim, CLOSE_NS);
+	/* If a packet was held up, it may be too late for what that was to do. */
+	if (sim_disturbed(w->sim))
+		sim_inject(w->sim, c->number, SIM_INJECTED_DEATH);
 	sim_end_others(w->sim);
 	rnic_close(c->env->verbs);
 }
@@ -626,6 +629,14 @@ static void start_clients(struct world *w)
 		sim_at(w->sim, AFTERMATH_NS, at_end, w);
 }
 
+/* In an operation that never ends, as the store has declared. */
+static bool waits_for_others(const struct world_client *c)
+{
+	const struct world *w = c->world;
+	return w && c->op >= 0 &&
+	       hang_explained(w, c->number, operation_of[w->history->op[c->op].kind]);
+}
+
 /* What a run's end means. */
 static void conclude(struct world *w, enum sim_end end)
 {
@@ -643,7 +654,8 @@ static void conclude(struct world *w, enum sim_end end)
 	unsigned last = w->machine ? first + w->life.second : w->setup->w.clients + w->reread;
 	for (unsigned n = first; n <= last; n++) {
 		struct world_client *c = &w->client[n];
-		if (c->done || c->dead || (n > first && w->machine && c->op < 0))
+		if (c->done || c->dead || (n > first && w->machine && c->op < 0) ||
+		    waits_for_others(c))
 			continue;
 		w->result.live_op = c->world ? c->op : -1;
 		if (w->machine)

@@ -14,6 +14,10 @@
  *	same	as long as the key's value before: recycled space fits exactly
  *	longest	as long as a value may be; rare, for it costs most
  *
+ * In a share of the workloads all keys are as long as a key may be, and all values have one length,
+ * with which an object ends at a line's end: what has been laid out for the greatest length is
+ * then filled to the last byte.
+ *
  * Keys get one of their own edges. They keep the number at their end, by which they differ and
  * by which some stores place them.
  */
@@ -25,6 +29,7 @@
 #define LINES	4 /* whose ends are tried */
 #define PACKETS 2
 #define RARE	96 /* one workload in so many has the longest value */
+#define FULL	6  /* in one in so many all lengths are those that fill lines and segments */
 
 enum edge { EDGE_SHORT, EDGE_LINE, EDGE_PACKET, EDGE_NEXT, EDGE_SAME };
 
@@ -112,12 +117,11 @@ static int32_t next_vlen(struct sizes *s, const struct workload *w, unsigned key
 	return vlen;
 }
 
-/* The key's number, with so many letters before it that it has an edge's length; if no other key
+/* The key's number, with so many letters before it that it is `to` bytes long; if no other key
  * has that name. */
-static void resize_key(struct sizes *s, struct workload *w, unsigned k)
+static void lengthen_key(struct workload *w, unsigned k, unsigned to)
 {
-	static const uint8_t lengths[] = {1, 7, 8, 9, 16, TM_MAX_KEY - 1, TM_MAX_KEY};
-	unsigned to = lengths[draw(s, sizeof(lengths))], digits = 0;
+	unsigned digits = 0;
 	struct workload_key *key = &w->key[k];
 	char name[TM_MAX_KEY];
 
@@ -135,10 +139,41 @@ static void resize_key(struct sizes *s, struct workload *w, unsigned k)
 	key->klen = (uint8_t)to;
 }
 
+static void resize_key(struct sizes *s, struct workload *w, unsigned k)
+{
+	static const uint8_t lengths[] = {1, 7, 8, 9, 16, TM_MAX_KEY - 1, TM_MAX_KEY};
+
+	lengthen_key(w, k, lengths[draw(s, sizeof(lengths))]);
+}
+
+/* One length for all values: with the first thing that lies before it, and the longest key. */
+static void fill_lines(struct sizes *s, struct workload *w)
+{
+	const struct tm_overhead *o = s->store->overheads;
+	int32_t before = o && o->what ? (int32_t)(o->bytes + (o->key ? TM_MAX_KEY : 0)) : 0;
+	int32_t end = (int32_t)(1 + draw(s, LINES)) * TM_LINE;
+
+	while (end < before)
+		end += TM_LINE;
+	for (unsigned k = 0; k < w->keys; k++) {
+		lengthen_key(w, k, TM_MAX_KEY);
+		if (w->key[k].loaded >= 0)
+			w->key[k].loaded = limited(s->store, end - before);
+	}
+	for (unsigned c = 0; c < w->clients; c++)
+		for (unsigned i = 0; i < w->client[c].ops; i++)
+			if (w->client[c].op[i].kind == OP_PUT)
+				w->client[c].op[i].vlen = (uint32_t)limited(s->store, end - before);
+}
+
 void workload_resize(struct workload *w, const struct tm_store *store, unsigned mtu, uint64_t seed)
 {
 	struct sizes s = {.store = store, .mtu = mtu, .state = seed};
 
+	if ((seed >> 32) % FULL == 0) {
+		fill_lines(&s, w);
+		return;
+	}
 	for (unsigned k = 0; k < w->keys; k++) {
 		s.last[k] = -1;
 		resize_key(&s, w, k);

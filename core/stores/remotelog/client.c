@@ -240,7 +240,8 @@ int rl_get(void *arg, const void *key, size_t klen, void *value, size_t cap, siz
 		return rc;
 	memcpy(padded, record->key, sizeof(padded));
 	client->found = false;
-	rc = rl_knobs(&client->params)->get ? find_by_server(client) : find_by_read(client, padded);
+	rc = rl_knobs(&client->params)->get != RL_GET_CLIENT ? find_by_server(client)
+							     : find_by_read(client, padded);
 	if (rc)
 		return rc;
 	if (!client->found || record->kind == RL_TOMBSTONE)

@@ -180,6 +180,27 @@ static void check_table(const struct tm_env *env, struct tm_fsck *fsck)
 	}
 }
 
+/* The collector makes the tail durable before the head passes what it counts. */
+static void check_head(const struct tm_env *env, struct tm_fsck *fsck)
+{
+	uint64_t head = rl_head(env->params, env->pm);
+	uint64_t tail = *(const uint64_t *)(env->pm + RL_TAIL);
+
+	if (head > tail && head > rl_before_first(env->params))
+		fsck->bad(fsck, "head+%#x: it has passed record %llu, the tail counts %llu",
+			  RL_HEAD, (unsigned long long)head, (unsigned long long)tail);
+}
+
+/* A later message would be taken for the record with its number, when that is due. */
+static void check_buffers(const struct tm_env *env, uint64_t end, struct tm_fsck *fsck)
+{
+	for (struct rl_msg *msg = NULL; (msg = next_buffer(env, msg));)
+		if (msg->record.seq > end && rl_intact(env->params, &msg->record, msg->record.seq))
+			fsck->bad(fsck, "buffers+%#llx: a record after the end of the log",
+				  (unsigned long long)((uint8_t *)msg - env->pm -
+						       rl_table_end(env->params)));
+}
+
 static void check_tail(const struct tm_env *env, struct tm_fsck *fsck)
 {
 	const uint64_t *tail = (const uint64_t *)(env->pm + RL_TAIL);
@@ -217,6 +238,9 @@ void rl_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 	}
 	if (rl_ring(params))
 		check_table(env, fsck);
+	if (rl_ring(params) && compound)
+		check_head(env, fsck);
+	check_buffers(env, end, fsck);
 	if (compound && rl_knobs(params)->tail)
 		check_tail(env, fsck);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What RemoteLog promises, its switches, its sizes, and the way around its pool. See
  * remotelog.h. */
+#include <errno.h>
 #include <libpmem.h>
 #include "core/rt/rt.h"
 #include "core/stores/remotelog/remotelog.h"
@@ -44,6 +45,9 @@ static const struct tm_variant variants[] = {
 	{"cs4", "method=cs4", "Send of both, completion", 0},
 	{"ring", "slots=2", "Write, Send, flush, acknowledgement; into a ring of two slots", 0},
 
+	{"durable_get", "get=durable",
+	 "A GET asks the server, which makes durable what it returns: DUR holds beside appends.",
+	 0},
 	{"wrap", "numbers=wrap", "records' numbers begin shortly before an immediate's end", 0},
 
 	{"imm_truncated", "method=i1 numbers=wrap bug=imm_truncated",
@@ -218,21 +222,35 @@ static const struct tm_overhead overheads[] = {
 	{0},
 };
 
+static const struct tm_error errors[] = {
+	{-ETIMEDOUT, TM_PUT | TM_DEL,
+	 TM_PEER_FAILED | TM_LINK_LOST | TM_CALL_FAILED | TM_SERVER_DIED,
+	 "Who dies or fails while it appends never gives the lock back."},
+	{0},
+};
+
 const struct tm_store remotelog_store = {
 	.name = "remotelog",
 	.what = "RemoteLog: a log in remote PM, appended to by each method of the remote "
 		"persistence taxonomy",
-	.promises = TM_BIT(TM_DUR) | TM_BIT(TM_FSCK) | TM_BIT(TM_RDA) | TM_BIT(TM_OK),
+	.promises = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF) |
+		    TM_BIT(TM_KEEP) | TM_BIT(TM_NORES) | TM_BIT(TM_OK) | TM_BIT(TM_LIVE) |
+		    TM_BIT(TM_FSCK),
 	.knobs = knobs,
 	.variants = variants,
 	.overheads = overheads,
+	.errors = errors,
 	/* Each method, on hardware for which it is meant (RP tables 2 and 3). */
-	.shapes = "ring wrap ring+wrap i1+wrap ci1+wrap w1n+domain=mhp w2+ddio=off "
-		  "w3+domain=wsp i1 i2+ddio=off i3+domain=wsp s1 "
-		  "s2+domain=mhp s3+ddio=off+rqwrb=pm s4+domain=wsp+rqwrb=pm cw1 cw2+ddio=off "
-		  "cw2p+ddio=off cw2c+ddio=off cw2f+ddio=off cw3+domain=mhp cw4+domain=wsp ci1 "
-		  "ci2+ddio=off ci3+domain=mhp ci4+domain=wsp cs1 cs1x cs2+domain=mhp "
-		  "cs3+ddio=off+rqwrb=pm cs4+domain=wsp+rqwrb=pm",
+	.shapes = "ring wrap ring+wrap durable_get ring+durable_get cw1+ring+durable_get "
+		  "i1+wrap+durable_get ci1+wrap+durable_get w1n+domain=mhp "
+		  "w2+durable_get+ddio=off w3 w3+domain=wsp i1+durable_get "
+		  "i2+durable_get+ddio=off i3+domain=wsp s1+durable_get s2+domain=mhp "
+		  "s3+durable_get+ddio=off+rqwrb=pm s4+rqwrb=pm s4+domain=wsp+rqwrb=pm "
+		  "cw1+durable_get cw2+durable_get+ddio=off cw2p+durable_get+ddio=off "
+		  "cw2c+durable_get+ddio=off cw2f+durable_get+ddio=off cw3+domain=mhp "
+		  "cw4+domain=wsp ci1+durable_get ci2+durable_get+ddio=off ci3+domain=mhp "
+		  "ci4+domain=wsp cs1+durable_get cs1x+durable_get cs2+domain=mhp "
+		  "cs3+durable_get+ddio=off+rqwrb=pm cs4+domain=wsp+rqwrb=pm",
 	.pm_bytes = pm_bytes,
 	.regions = regions,
 	.format = rl_format,

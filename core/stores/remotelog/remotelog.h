@@ -36,13 +36,13 @@
  * One client appends at a time. A word in the server's DRAM, which clients change by
  * compare-and-swap, is 2 x the next record's number, plus 1 while a client appends. It
  * is given back by a WRITE after the append, or, where the server replies to a message
- * with the record, by the server. A client that dies in between blocks all others: LIVE is
- * not promised. The second word says how far the log has been collected, for good: what a
+ * with the record, by the server. A client that dies in between blocks all others, as the table of
+ * errors says. The second word says how far the log has been collected, for good: what a
  * client that finds the log full waits for.
  *
  * DUR is about appends. A GET returns what is visible; beside another client's append that
  * need not be durable yet, so MONO is not promised, and with readers beside writers DUR breaks,
- * too.
+ * too. With get=durable it does not.
  */
 #include "core/stores/append_method.h"
 #include "core/stores/kv.h"
@@ -59,8 +59,9 @@
 	X(flush, "native read read_other_qp",                                                     \
 	  "RDMA FLUSH; or a READ on the same connection instead; or on another one")              \
 	X(crc, "on off", "readers and recovery compare a record's checksum, not only its number") \
-	X(get, "client server",                                                                   \
-	  "who looks through the log for a GET: client by READ, server's CPU")                    \
+	X(get, "client server durable",                                                           \
+	  "who looks through the log for a GET: client by READ, server's CPU; or the server, "    \
+	  "which makes durable what it returns")                                                  \
 	X(scan_buffers, "on off", "recovery looks for records in receive buffers in PM")          \
 	X(slots, "all 2 4 16",                                                                    \
 	  "room for all records that are ever written; or a ring, which the server "              \
@@ -89,6 +90,7 @@ struct rl_knobs {
 	RL_KNOBS(X)
 #undef X
 };
+enum rl_get { RL_GET_CLIENT, RL_GET_SERVER, RL_GET_DURABLE };
 enum rl_flush { RL_FLUSH_NATIVE, RL_FLUSH_READ, RL_FLUSH_READ_OTHER_QP };
 enum rl_bug {
 	RL_NO_BUG,

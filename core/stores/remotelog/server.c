@@ -81,6 +81,16 @@ static void told(const struct rl_server *server, uint64_t seq, bool tail)
 		persist_record(server, seq);
 }
 
+/* Before anybody sees it; the records before it are durable already, as appends come in turn. */
+static void make_durable(const struct rl_server *server, const struct rl_record *record)
+{
+	if (rl_knobs(&server->params)->get != RL_GET_DURABLE)
+		return;
+	pmem_persist(record, rl_record_bytes(record));
+	if (rl_method(&server->params)->compound)
+		rl_persist_tail(&server->params, server->pm);
+}
+
 /* The newest record of the key, by the CPU. NULL: none. */
 static const struct rl_record *look_up(const struct rl_server *server,
 				       const uint8_t key[TM_MAX_KEY])
@@ -92,8 +102,10 @@ static const struct rl_record *look_up(const struct rl_server *server,
 	for (uint64_t seq = rl_end(params, server->pm); seq > head; seq--) {
 		record = slot(server, seq);
 		if (rl_intact(params, record, seq) &&
-		    rt_check(memcmp(record->key, key, TM_MAX_KEY) == 0))
+		    rt_check(memcmp(record->key, key, TM_MAX_KEY) == 0)) {
+			make_durable(server, record);
 			return record;
+		}
 	}
 	record = rl_ring(params) ? rl_entry(params, server->pm, key) : NULL;
 	return record && record->seq && rl_whole(params, record) ? record : NULL;
