@@ -144,6 +144,22 @@ static int recover(const struct tm_env *env)
 	return 0;
 }
 
+/* Lines are handed out once, so no two values share any. */
+static void check_shared(const struct ca_pool *pool, uint64_t i, struct tm_fsck *fsck)
+{
+	uint64_t one = pool->table.entry[i].where, from = where_line(one);
+	uint64_t end = from + kv_lines(where_vlen(one));
+
+	for (uint64_t k = 0; k < i && one & 1; k++) {
+		uint64_t other = pool->table.entry[k].where, at = where_line(other);
+
+		if (pool->table.entry[k].ctl & KV_USED && other & 1 && at < end &&
+		    at + kv_lines(where_vlen(other)) > from)
+			fsck->bad(fsck, "table[%llu] and table[%llu]: their values overlap",
+				  (unsigned long long)k, (unsigned long long)i);
+	}
+}
+
 static void fsck(const struct tm_env *env, struct tm_fsck *fsck)
 {
 	struct ca_pool pool;
@@ -161,6 +177,8 @@ static void fsck(const struct tm_env *env, struct tm_fsck *fsck)
 				  slot);
 		else if (kv_table_find(&pool.table, entry->key, &found) != entry)
 			fsck->bad(fsck, "table[%llu]: its key does not lead to it", slot);
+		else
+			check_shared(&pool, i, fsck);
 	}
 }
 

@@ -200,8 +200,9 @@ const struct tm_store erda_store = {
 	.knobs = knobs,
 	.variants = variants,
 	.overheads = overheads,
-	.shapes = "packed small_segments tight crowded send_request no_wipe scan_all "
-		  "wrap read_order=right",
+	.shapes = "packed+small_segments packed+small_segments+sure tight tight+sure crowded "
+		  "crowded+sure tight+crowded+no_key_check send_request no_wipe scan_all wrap "
+		  "read_order=right line_torn=any",
 	.pm_bytes = pm_bytes,
 	.regions = regions,
 	.format = erda_format,

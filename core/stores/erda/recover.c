@@ -261,6 +261,40 @@ static void check_unique(struct check *c, uint32_t i)
 	}
 }
 
+/* Space is handed out once, so no object belongs to two keys. */
+static void check_shared(struct check *c, uint32_t i)
+{
+	const struct live *one = &c->b.live[i];
+
+	for (uint32_t j = i + 1; j < c->b.lives; j++) {
+		const struct live *other = &c->b.live[j];
+
+		if (one->head == other->head && one->region != ERDA_EMPTY &&
+		    other->region != ERDA_EMPTY &&
+		    erda_newoff(one->region) == erda_newoff(other->region))
+			c->fsck->bad(c->fsck, "entries %u and %u have the newest offset %u",
+				     one->slot, other->slot, erda_newoff(one->region));
+	}
+}
+
+/* What has never been handed out, or not since the region was wiped, is zero. */
+static void check_unused(struct check *c, unsigned h, unsigned r)
+{
+	static const uint8_t zero[TM_LINE];
+	const struct erda_geo *geo = &c->b.geo;
+	const uint8_t *region = c->b.pm + erda_region_off(geo, h, r);
+	uint64_t at = erda_heads(c->b.pm)[h].used[r];
+
+	for (; at < geo->region_len && !geo->knob.wipe; at += TM_LINE) {
+		if (memcmp(region + at, zero, TM_LINE) == 0)
+			continue;
+		c->fsck->bad(c->fsck,
+			     "head %u: region %u is not empty at %llu, after its used bytes", h, r,
+			     (unsigned long long)at);
+		return;
+	}
+}
+
 static void check_heads(struct check *c)
 {
 	const struct erda_geo *geo = &c->b.geo;
@@ -277,6 +311,8 @@ static void check_heads(struct check *c)
 			if (head->used[r] > geo->region_len || head->used[r] % geo->seg_len)
 				c->fsck->bad(c->fsck,
 					     "head %u: region %u's used bytes make no sense", h, r);
+			else
+				check_unused(c, h, r);
 		}
 		if (erda_state_phase(head->state) != CLEAN_NONE)
 			c->fsck->bad(c->fsck, "head %u: a cleaning is not brought to an end", h);
@@ -311,6 +347,7 @@ void erda_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 	for (uint32_t i = 0; i < b->lives; i++) {
 		check_entry(c, &b->live[i]);
 		check_unique(c, i);
+		check_shared(c, i);
 	}
 out:
 	free(b->live);
