@@ -216,6 +216,7 @@ const struct tm_store efactory_store = {
 		"verifier",
 	.promises = RDA | LIN | MONO | KEEP | OK | LIVE | FSCK,
 	.in_default_campaign = true,
+	.fsck_at_rest = true,
 	.knobs = knobs,
 	.variants = variants,
 	.overheads = overheads,
