@@ -170,7 +170,7 @@ void workload_resize(struct workload *w, const struct tm_store *store, unsigned 
 {
 	struct sizes s = {.store = store, .mtu = mtu, .state = seed};
 
-	if ((seed >> 32) % FULL == 0) {
+	if ((seed * 0x9e3779b97f4a7c15u >> 32) % FULL == 0) {
 		fill_lines(&s, w);
 		return;
 	}

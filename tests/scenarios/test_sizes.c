@@ -28,7 +28,7 @@ static void make(struct workload *w)
 START_TEST(edges_are_drawn)
 {
 	static bool alone[2000], summed[2000];
-	unsigned shorter = 0, longer = 0, same = 0, largest = 0;
+	unsigned shorter = 0, longer = 0, same = 0, largest = 0, full = 0;
 	static const unsigned edges[] = {63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513};
 
 	for (unsigned seed = 0; seed < SEEDS; seed++) {
@@ -44,6 +44,9 @@ START_TEST(edges_are_drawn)
 		shorter += second < first;
 		longer += second > first;
 		same += second == first;
+		full += w.key[0].klen == TM_MAX_KEY && w.key[1].klen == TM_MAX_KEY &&
+			second == first && w.key[0].loaded == (int32_t)first &&
+			(10 + TM_MAX_KEY + first) % 64 == 0;
 		largest += w.key[0].loaded == TM_MAX_VALUE;
 		workload_free(&w);
 	}
@@ -53,6 +56,7 @@ START_TEST(edges_are_drawn)
 		ck_assert(alone[n]);
 	ck_assert(alone[0] && alone[1]);
 	ck_assert(shorter > SEEDS / 4 && longer > SEEDS / 8 && same > SEEDS / 20 && largest > 0);
+	ck_assert(full > SEEDS / 12 && full < SEEDS / 4);
 }
 END_TEST
 

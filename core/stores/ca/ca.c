@@ -30,7 +30,7 @@
 #define CA_LOG	 1 /* exported region: read and write */
 
 enum { BUG = KV_CROWD + 1, KNOBS };
-enum { NO_BUG, BUG_UNREACHABLE_LEFT };
+enum { NO_BUG, BUG_UNREACHABLE_LEFT, BUG_TAIL_SHORT };
 
 struct ca_pool {
 	struct kv_table table;
@@ -229,14 +229,16 @@ static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_
 }
 
 /* Where the log ends: after the last value that an entry names. */
-static uint64_t find_tail(const struct ca_pool *pool)
+static uint64_t find_tail(const struct ca_pool *pool, unsigned bug)
 {
 	uint64_t tail = 0;
 
 	for (uint64_t i = 0; i < pool->table.slots; i++) {
 		uint64_t where = pool->table.entry[i].where;
-		uint64_t end = where_line(where) + kv_lines(where_vlen(where));
+		uint64_t end = where_line(where);
 
+		if (bug != BUG_TAIL_SHORT)
+			end += kv_lines(where_vlen(where));
 		if ((where & 1) && end > tail)
 			tail = end;
 	}
@@ -254,7 +256,7 @@ static int serve(const struct tm_env *env)
 	server->params = *env->params;
 	pool = &server->pool;
 	map_pool(pool, &server->params, env->pm);
-	server->tail = find_tail(pool);
+	server->tail = find_tail(pool, env->params->knob[BUG]);
 	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle, server);
 	if (!rc) /* CA_TABLE */
 		rc = rpc_server_export(&server->rpc, pool->table.entry, kv_table_bytes(env->params),
@@ -301,7 +303,7 @@ static int get(void *arg, const void *key, size_t klen, void *value, size_t cap,
 
 static const struct tm_knob knobs[] = {
 	[KV_CROWD] = KV_CROWD_KNOB,
-	[BUG] = {"bug", "none unreachable_left", "a seeded bug, see the variants"},
+	[BUG] = {"bug", "none unreachable_left tail_short", "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
 static const struct tm_variant variants[] = {
@@ -310,6 +312,10 @@ static const struct tm_variant variants[] = {
 	{"unreachable_left", "bug=unreachable_left crowd=on",
 	 "recovery leaves entries where they are that a lost neighbour has made unreachable: the "
 	 "key is gone, and twice in the table after its next PUT",
+	 TM_BIT(TM_FSCK)},
+	{"tail_short", "bug=tail_short",
+	 "after a restart the log goes on at the first line of the last value: the next PUT of any "
+	 "key overwrites it",
 	 TM_BIT(TM_FSCK)},
 	{NULL, NULL, NULL, 0},
 };

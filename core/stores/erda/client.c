@@ -270,12 +270,13 @@ static int read_object(struct client *c, unsigned number, uint32_t off, const vo
 	uint64_t at = (uint64_t)off * c->geo.unit;
 	size_t room = erda_room(&c->geo, at), want = c->guess;
 	enum erda_state state = OBJECT_LONGER;
+	int reads = c->geo.bug == BUG_READ_ONCE ? 1 : 2;
 
 	if (room == 0)
 		return OBJECT_BAD;
 	if (room > c->geo.max_obj)
 		room = c->geo.max_obj;
-	for (int i = 0; i < 2 && state == OBJECT_LONGER; i++) {
+	for (int i = 0; i < reads && state == OBJECT_LONGER; i++) {
 		const void *data;
 		int rc;
 

@@ -151,6 +151,17 @@ static const struct tm_variant variants[] = {
 	 "An insertion stops displacing one slot early: the entry is outside of its neighbourhood, "
 	 "where nobody looks.",
 	 LIN | FSCK},
+	{"segment_exact", "bug=segment_exact log=tight",
+	 "An object that ends exactly where its segment does counts as too long for it.",
+	 LIN | FSCK},
+	{"source_kept", "bug=source_kept crowd=on",
+	 "A displaced entry's old place is not durably free when the next key's entry is written "
+	 "there.",
+	 FSCK},
+	{"read_once", SURE " bug=read_once",
+	 "A GET reads an object once: if it is longer than the last one, it takes the version "
+	 "before it.",
+	 LIN},
 	{NULL, NULL, NULL, 0},
 };
 

@@ -113,7 +113,7 @@ static void move_entry(const struct erda_index *index, uint32_t from_slot, uint3
 	if (ordered)
 		pmem_persist(&to->region, sizeof(to->region));
 	from->region = ERDA_EMPTY;
-	if (ordered)
+	if (ordered && index->geo->bug != BUG_SOURCE_KEPT)
 		pmem_persist(&from->region, sizeof(from->region));
 	(*index->moves)++;
 }

@@ -208,7 +208,10 @@ enum erda_repair {
 	X(PLACE_LEAKED, place_leaked)                 \
 	X(NOTICE_COMPARED, notice_compared)           \
 	X(INSERT_TOO_FAR, insert_too_far)             \
-	X(ACK_BUSY, ack_busy)
+	X(ACK_BUSY, ack_busy)                         \
+	X(SEGMENT_EXACT, segment_exact)               \
+	X(SOURCE_KEPT, source_kept)                   \
+	X(READ_ONCE, read_once)
 
 enum erda_bug {
 	BUG_NONE,

@@ -83,7 +83,7 @@ int rl_collect(const struct tm_params *params, uint8_t *pm, struct rl_words *wor
 	if (rl_whole(params, record)) {
 		if (rl_knobs(params)->bug != RL_GC_DIRTY) {
 			pmem_persist(record, rl_record_bytes(record));
-			if (rl_method(params)->compound)
+			if (rl_method(params)->compound && rl_knobs(params)->bug != RL_HEAD_FIRST)
 				rl_persist_tail(params, pm);
 		}
 		if (take(params, pm, &entry, record))

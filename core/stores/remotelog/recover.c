@@ -103,6 +103,8 @@ static void clear_behind(const struct tm_env *env, uint64_t head, uint64_t end)
 	for (uint64_t seq = end + 1; seq - head <= rl_slots(params); seq++) {
 		struct rl_record *later = rl_slot(params, env->pm, seq);
 
+		if (rl_knobs(params)->bug == RL_CLEAR_ONE && seq > end + 1)
+			break;
 		if (later->seq <= end)
 			continue;
 		later->seq = 0;

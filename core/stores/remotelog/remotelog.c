@@ -88,6 +88,15 @@ static const struct tm_variant variants[] = {
 	 "does "
 	 "not make it durable: a power failure leaves a gap before later ones",
 	 TM_BIT(TM_DUR)},
+	{"tail_untold", "method=cw1 get=durable bug=tail_untold",
+	 "a message about the tail makes the record durable once more, and not the tail",
+	 TM_BIT(TM_DUR)},
+	{"head_first", "method=cw1 slots=2 get=durable bug=head_first",
+	 "the head passes a record before the tail that counts it is durable", TM_BIT(TM_FSCK)},
+	{"clear_one", "method=w3 bug=clear_one",
+	 "recovery clears the first slot after a gap only: a record further on counts again, once "
+	 "the gap is filled",
+	 TM_BIT(TM_FSCK)},
 	{0},
 };
 

@@ -81,7 +81,7 @@
 	  "records are numbered from 1; or from the last number that fits into an immediate")     \
 	X(bug,                                                                                    \
 	  "none gc_early gc_dirty room_early repost_early recover_head recover_cached "           \
-	  "imm_truncated gc_short",                                                               \
+	  "imm_truncated gc_short tail_untold head_first clear_one",                              \
 	  "a seeded bug, see the variants")
 
 /* tm_params.knob, by name. */
@@ -101,7 +101,10 @@ enum rl_bug {
 	RL_RECOVER_HEAD,
 	RL_RECOVER_CACHED,
 	RL_IMM_TRUNCATED,
-	RL_GC_SHORT
+	RL_GC_SHORT,
+	RL_TAIL_UNTOLD,
+	RL_HEAD_FIRST,
+	RL_CLEAR_ONE
 };
 
 #define RL_MAGIC 0x31474f4c4d52u /* "RMLOG1" */

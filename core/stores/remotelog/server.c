@@ -75,7 +75,7 @@ static void told(const struct rl_server *server, uint64_t seq, bool tail)
 {
 	if (rl_method(&server->params)->duty != DUTY_PERSIST || seq <= server->words->head)
 		return;
-	if (tail)
+	if (tail && rl_knobs(&server->params)->bug != RL_TAIL_UNTOLD)
 		rl_persist_tail(&server->params, server->pm);
 	else
 		persist_record(server, seq);
