@@ -171,7 +171,8 @@ void target_run(const uint8_t *bytes, size_t n)
 	w->used = ++inputs;
 	fuzz_start(&source, &input, true);
 	for (unsigned m = 0; m < WORLDS; m++)
-		part[m] = (struct replay_part){&source.source, m == 1 && bytes_cut(&source, 1)};
+		part[m] = (struct replay_part){&source.source, m == 1 && bytes_cut(&source, 1),
+					       NULL};
 	memset(&out, 0, sizeof(out));
 	explore_lower_bound(&w->ex);
 	replay_sources(&w->ex, part,

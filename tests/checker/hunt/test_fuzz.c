@@ -51,7 +51,7 @@ static void run_bytes(struct explorer *ex, const struct fuzz_input *input, struc
 	memset(out, 0, sizeof(*out));
 	fuzz_start(&b, input, true);
 	for (unsigned m = 0; m < WORLDS; m++)
-		part[m] = (struct replay_part){&b.source, m == 1 && bytes_cut(&b, 1)};
+		part[m] = (struct replay_part){&b.source, m == 1 && bytes_cut(&b, 1), NULL};
 	explore_lower_bound(ex);
 	replay_sources(ex, part, &audience, &out->replay);
 	out->unproven = part[1].cut && out->replay.failures == 1;
