@@ -289,6 +289,8 @@ void client_open(struct world_client *c)
 		c->away = false;
 	}
 	for (unsigned tries = 1;; tries++) {
+		if (c->opens)
+			sim_connects_again(w->sim, c->number);
 		actor_label(sim_actor(w->sim),
 			    (struct op_label){(uint8_t)c->number, OP_OPEN, ++c->opens});
 		c->life = sim_server_life(w->sim);
