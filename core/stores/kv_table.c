@@ -51,6 +51,12 @@ bool kv_entry_sane(const struct kv_entry *entry)
 	return true;
 }
 
+void kv_entry_clear(struct kv_entry *entry)
+{
+	__atomic_store_n(&entry->ctl, 0, __ATOMIC_SEQ_CST);
+	memset(entry, 0, sizeof(*entry));
+}
+
 int kv_table_read(struct rpc_conn *conn, unsigned region, const struct kv_table *table,
 		  const uint8_t key[TM_MAX_KEY], struct kv_entry *entry)
 {

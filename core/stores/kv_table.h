@@ -47,6 +47,9 @@ struct kv_entry *kv_table_find(const struct kv_table *table, const uint8_t key[T
 			       bool *found);
 /* Can this be a used entry's key: klen bytes, then zeros? */
 bool kv_entry_sane(const struct kv_entry *entry);
+/* Give an entry up. It is unused before its key goes: else a power failure in between could leave
+ * the rest of a key, which nobody has, in use. Not flushed. */
+void kv_entry_clear(struct kv_entry *entry);
 /* A client READs the key's entry out of an exported table. 0, -ENOENT, or -errno. */
 int kv_table_read(struct rpc_conn *conn, unsigned region, const struct kv_table *table,
 		  const uint8_t key[TM_MAX_KEY], struct kv_entry *entry);

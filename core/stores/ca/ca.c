@@ -108,7 +108,7 @@ static void drop_impossible_entries(struct ca_pool *pool)
 		struct kv_entry *entry = &pool->table.entry[i];
 
 		if ((entry->ctl & KV_USED) && !sane(pool, entry))
-			memset(entry, 0, sizeof(*entry));
+			kv_entry_clear(entry);
 	}
 }
 
@@ -127,7 +127,7 @@ static void move_unreachable_entries(struct ca_pool *pool)
 			continue;
 		if (!found)
 			memcpy(to, entry, sizeof(*to));
-		memset(entry, 0, sizeof(*entry));
+		kv_entry_clear(entry);
 		i = UINT64_MAX; /* from the start: what followed it may have to move, too */
 	}
 }
