@@ -39,7 +39,9 @@ hidden() { # STORE BUG CONTRACT WORKLOAD: a bug that breaks only what need not h
 	"$tidemark" replay "$trace" >/dev/null || status=$?
 	[ "$status" = 1 ] || fail "$trace: status $status"
 }
-clean efactory
+for store in efactory erda remotelog forca; do
+	clean "$store"
+done
 hidden efactory entry_lazy DUR w
 
 few=(--workload w --runs 30 --states 300 --no-traces --quiet)

@@ -169,9 +169,10 @@ static struct campaign campaign_with(const char *store, const char *bug,
 static const struct {
 	const char *store, *bug;
 	unsigned contract;
-	const char *workload[3];
+	const char *workload[4];
 } hidden[] = {
 	{"efactory", "entry_lazy", TM_DUR, {"w", NULL}},
+	{"remotelog", "recover_cached", TM_DUR, {"ww", "ww-w", "w-w", NULL}},
 };
 #define HIDDEN (int)(sizeof(hidden) / sizeof(hidden[0]))
 
