@@ -10,7 +10,7 @@
 #include "scenarios/stores.h"
 
 #define OTHER_SHARE 4	/* the other configurations get one in so many of the runs and states */
-#define SHAPE_SHARE 40	/* likewise, those for shapes */
+#define SHAPE_SHARE 20	/* likewise, those for shapes */
 #define SIZES_SHARE 8	/* likewise, that for lengths */
 #define PLAN_SHAPES 512 /* bytes of a store's list of shapes */
 
