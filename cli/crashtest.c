@@ -10,8 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "checker/judge/expect.h"
+#include "checker/judge/known.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
+#include "report/causes.h"
 #include "report/report.h"
 
 static void progress(void *arg, const struct driver_progress *at)
@@ -83,6 +85,15 @@ static int report(struct report *r, const struct arguments *a)
 	return r->surprises ? EXIT_BROKEN : r->open ? EXIT_UNSURE : EXIT_HELD;
 }
 
+static int record_causes(const struct campaign *c, const char *path)
+{
+	struct input_error error;
+	int rc = causes_record(c, path, &error);
+	if (rc == -EINVAL)
+		return fail(EXIT_USAGE, "%s%s: %s", path, input_place(&error).text, error.message);
+	return rc ? fail(EXIT_USAGE, "%s: %s", path, strerror(-rc)) : 0;
+}
+
 static int run(struct campaign *c, const struct arguments *a)
 {
 	bool all = !a->variant.n && !a->knob.n && !a->workload.n && !a->ops &&
@@ -94,6 +105,8 @@ static int run(struct campaign *c, const struct arguments *a)
 	int error = campaign_run(c);
 	progress_line(NULL);
 	int status = check_campaign(c, error);
+	if (!status && a->causes)
+		status = record_causes(c, a->causes);
 	return status ? status : report(&r, a);
 }
 
@@ -153,6 +166,10 @@ static const struct option_row rows[] = {
 	{.help = "what is written"},
 	ROW_OUT,
 	ROW_NO_TRACES,
+	{"causes", "FILE",
+	 "record instead of compare: add what the expected breaks are blamed on to these rows of a "
+	 "store's causes.txt (docs/contributing.md); needs one STORE",
+	 ARGUMENT(causes)},
 	ROW_JSON("the results for machines"),
 	ROW_JUNIT("the results as JUnit XML, a test case for each contract"),
 	OPTION_QUIET(struct arguments, quiet),
@@ -179,6 +196,11 @@ int crashtest_main(int argc, char **argv)
 		return status;
 	if (expect_mistake())
 		return fail(EXIT_INTERNAL, "%s", expect_mistake());
+	if (known_mistake())
+		return fail(EXIT_INTERNAL, "%s", known_mistake());
+	if (a.causes && (a.store.n != 1 || a.options.exhaustive))
+		return fail(EXIT_USAGE, "--causes needs one STORE, and random schedules");
+	a.options.all_causes = a.causes != NULL;
 	status = arguments_apply(&a, &c);
 	if (!status)
 		status = arguments_check_outputs(&a, &made);

@@ -134,6 +134,7 @@ set_property(TEST test_newer_verbs APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMP
 tidemark_test(test_traces ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_traces.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests/traces)
 tidemark_test(test_event_trace ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_event_trace.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests/traces
 	${PROJECT_SOURCE_DIR}/tests/causes)
+tidemark_test(test_causes ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_causes.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_html ${PROJECT_SOURCE_DIR}/tests/report/test_html.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests)
 tidemark_test(test_hazards ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_hazards.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_litmus ${PROJECT_SOURCE_DIR}/tests/checker/models/test_litmus.sh $<TARGET_FILE:tidemark>

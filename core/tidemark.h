@@ -169,9 +169,12 @@ struct tm_fields {
  */
 struct tm_store {
 	const char *name;
-	const char *what;		   /* one line, with the paper */
-	unsigned promises;		   /* TM_BIT()s */
-	bool in_default_campaign;	   /* tested when no store is named */
+	const char *what;	  /* one line, with the paper */
+	unsigned promises;	  /* TM_BIT()s */
+	bool in_default_campaign; /* tested when no store is named */
+	/* What fsck asks for holds of a pool that is being served, too, once no operation is under
+	 * way and all that was written has landed. Then it runs at the end of each life as well. */
+	bool fsck_at_rest;
 	const struct tm_knob *knobs;	   /* ends with .name = NULL */
 	const struct tm_variant *variants; /* ends with .name = NULL; "default" is implied */
 	/* Ends with .what = NULL; a value alone is implied. NULL: there are none. Lengths are drawn
@@ -197,7 +200,7 @@ struct tm_store {
 	int (*recover)(const struct tm_env *env);
 	/* Register memory, take connections (rt_listen), start the server's tasks; returns. */
 	int (*serve)(const struct tm_env *env);
-	/* Check a recovered pool; read only. */
+	/* Check a pool that has been recovered, or see fsck_at_rest; read only. */
 	void (*fsck)(const struct tm_env *env, struct tm_fsck *fsck);
 
 	/* A client: connect, and the three operations. A client has one operation

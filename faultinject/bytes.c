@@ -56,6 +56,15 @@ static unsigned pick(const struct choice_point *at, uint8_t byte, unsigned n)
 	return 1 + byte % (n - 1);
 }
 
+/* What dies at a step. Of a server's task n is smaller: there it is the server. */
+static unsigned pick_death(const struct choice_point *at, uint8_t byte, unsigned n)
+{
+	static const uint8_t who[] = {DEATH_SERVER, DEATH_PROCESS, DEATH_MACHINE, DELAY_FOREVER};
+	assert(at->kind == CHOICE_STEP && at->a != STEP_BEGIN);
+	return choice_delay_answer(CHOICE_STEP,
+				   n > DELAY_FOREVER ? who[byte % sizeof(who)] : DEATH_SERVER);
+}
+
 static void add_taken(struct byte_source *b, const struct choice_point *at, unsigned answer,
 		      unsigned n)
 {
@@ -66,12 +75,29 @@ static void add_taken(struct byte_source *b, const struct choice_point *at, unsi
 	deviations_add(&b->taken, &d);
 }
 
+static unsigned life_byte_answer(struct byte_source *b, const struct choice_point *at, unsigned n)
+{
+	unsigned answer = 0;
+	assert(b->machine && n > 1); /* nobody lives on before the power failed */
+	if (b->extended && b->machine <= LIFE_MACHINES && b->asked < LIFE_QUESTIONS)
+		answer = b->lives[(b->machine - 1) * LIFE_QUESTIONS + b->asked];
+	b->asked++;
+	if (answer)
+		answer = 1 + (answer - 1) % (n - 1);
+	assert(answer < n);
+	if (answer)
+		add_taken(b, at, answer, n);
+	return answer;
+}
+
 static unsigned byte_answer(struct source *source, const struct choice_point *at, unsigned n)
 {
 	struct byte_source *b = (struct byte_source *)source;
 	unsigned answer = 0;
 	bool more = false;
 	assert(b->records <= MAX_RECORDS);
+	if (at->kind == CHOICE_LIFE)
+		return life_byte_answer(b, at, n);
 	for (unsigned i = 0; i < b->records; i++) {
 		struct byte_record *r = &b->record[i];
 		if (r->spent || r->kind != at->kind)
@@ -84,7 +110,10 @@ static unsigned byte_answer(struct source *source, const struct choice_point *at
 		} else {
 			r->spent = r->class != RECORD_LINES;
 			more |= !r->spent;
-			answer = answer ? answer : pick(at, r->answer, n);
+			if (!answer)
+				answer = r->dies && b->extended && at->kind == CHOICE_STEP
+						 ? pick_death(at, r->answer, n)
+						 : pick(at, r->answer, n);
 		}
 	}
 	if (!more)
@@ -116,7 +145,9 @@ void bytes_start(struct byte_source *b, const uint8_t *bytes, size_t n, bool pow
 		*r = (struct byte_record){.class = bytes[0] & 15,
 					  .whose = bytes[0] >> 4 & 3,
 					  .left = gap_points(bytes[1]),
-					  .answer = bytes[2]};
+					  .answer = bytes[2],
+					  .dies = bytes[0] & RECORD_DIES,
+					  .none = !bytes[0] && !bytes[1] && !bytes[2]};
 		if (bytes[0] & 0x80 && kind_of(r->class + RECORD_BIT_7) < CHOICE_KINDS)
 			r->class += RECORD_BIT_7;
 		r->kind = kind_of(r->class);
@@ -128,10 +159,20 @@ void bytes_start(struct byte_source *b, const uint8_t *bytes, size_t n, bool pow
 	}
 }
 
+void bytes_extend(struct byte_source *b, const uint8_t lives[LIFE_BYTES])
+{
+	assert(!b->extended && !b->machine && !b->taken.n);
+	b->extended = true;
+	memcpy(b->lives, lives, LIFE_BYTES);
+	for (unsigned i = 0; i < b->records; i++)
+		b->record[i].spent |= b->record[i].none;
+}
+
 void bytes_boots(struct byte_source *b, unsigned machine, struct pmem *pm)
 {
 	assert(pm && machine); /* the first one does not boot from what was left */
 	b->machine = machine;
+	b->asked = 0;
 	b->pm = pm;
 	for (unsigned k = 0; k < CHOICE_KINDS; k++)
 		b->source.skip[k] = choice_traits[k].power ? 0 : UINT32_MAX;

@@ -18,6 +18,12 @@
  * answered. So records neither move nor hide each other when one of them changes, but
  * for what they change in the run. If two mean the same point, the earlier one answers.
  *
+ * Bytes of the longer form (bytes_extend()) say three things more. A record of three zeros is none.
+ * One of a step with bit 6 of `what` set is a death: of the server's process, the client's process,
+ * its machine, or the client's task alone, by the answer; where the task is a server's, the
+ *server's process. And two machines that recover live on: LIFE_BYTES, a byte for each client in
+ *each round, 0 for nothing.
+ *
  * What a record can mean: a task's step before a store, a load, a flush, a fence, a
  * post, a completion; a packet; a landing, its order, the reading, the draining of a
  * line; the cache; the power, which fails (bit 4 of `what`: that of the machine that
@@ -27,8 +33,11 @@
 #include "core/pmem/crash.h"
 #include "faultinject/sources.h"
 
-#define RECORD_BYTES 3
-#define MAX_RECORDS  40 /* further ones say nothing */
+#define RECORD_BYTES   3
+#define MAX_RECORDS    40 /* further ones say nothing */
+#define LIFE_MACHINES  2  /* that live on, the first two which recover */
+#define LIFE_QUESTIONS 6  /* of each, in the order in which they are asked */
+#define LIFE_BYTES     (LIFE_MACHINES * LIFE_QUESTIONS)
 
 /*
  * Classes of records: the lower four bits of `what`, and 16 more if bit 7 is set and there is such
@@ -44,6 +53,8 @@ enum record_class {
 	RECORD_BIT_7 = 16
 };
 
+#define RECORD_DIES 0x40 /* of the byte `what`, in the longer form */
+
 /* The byte `what` of a record of this class, for any client. */
 static inline uint8_t record_what(unsigned class)
 {
@@ -53,6 +64,7 @@ static inline uint8_t record_what(unsigned class)
 struct byte_record {
 	uint8_t class, kind, whose, answer;
 	bool spent;
+	bool dies, none; /* in the longer form: it is a death; it is not there */
 	uint32_t left;
 };
 
@@ -61,6 +73,9 @@ struct byte_source {
 	struct byte_record record[MAX_RECORDS];
 	unsigned records;
 	unsigned machine;
+	bool extended;
+	uint8_t lives[LIFE_BYTES];
+	unsigned asked;	 /* of this machine's life */
 	struct pmem *pm; /* of the machine that boots, NULL on the first */
 	struct deviations taken;
 };
@@ -71,7 +86,10 @@ struct byte_source {
  * be freed with deviations_free() in the end.
  */
 void bytes_start(struct byte_source *b, const uint8_t *bytes, size_t n, bool power);
-/* The power failed, `machine` boots: its recovery only meets lines, and the next power failure. */
+/* After bytes_start(): the bytes are of the longer form. */
+void bytes_extend(struct byte_source *b, const uint8_t lives[LIFE_BYTES]);
+/* The power failed, `machine` boots: its recovery only meets lines, the next power failure, and
+ * what its clients do then. */
 void bytes_boots(struct byte_source *b, unsigned machine, struct pmem *pm);
 /* Is there a record left of a power failure of this machine? */
 bool bytes_cut(const struct byte_source *b, unsigned machine);

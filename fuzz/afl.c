@@ -5,7 +5,7 @@
  * and marks features of states in AFL++'s map, among those of code:
  *
  *	scripts/build build-afl -DCMAKE_C_COMPILER=afl-clang-fast -DBUILD_TESTING=OFF
- *	AFL_SKIP_CPUFREQ=1 afl-fuzz -i build/corpus/erda -o build/afl -G 129 build-afl/fuzz_afl
+ *	AFL_SKIP_CPUFREQ=1 afl-fuzz -i build/corpus/erda -o build/afl -G 149 build-afl/fuzz_afl
  */
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * The libFuzzer target. Features of states are fed back as extra counters, beside the
  * coverage of code:
  *
- *	TIDEMARK_STORE=erda build-clang/fuzz_libfuzzer -max_len=129 build/corpus/erda
+ *	TIDEMARK_STORE=erda build-clang/fuzz_libfuzzer -max_len=149 build/corpus/erda
  */
 #include "fuzz/target.h"
 

@@ -22,7 +22,7 @@
 
 struct open_workload {
 	bool open;
-	uint8_t bytes[WORKLOAD_BYTES];
+	struct fuzz_input input; /* one that has this workload */
 	uint64_t used;
 	struct setup setup;
 	struct explorer ex;
@@ -94,7 +94,7 @@ static struct open_workload *open_workload(const struct fuzz_input *input)
 			workload[i] = calloc(1, sizeof(*workload[i]));
 		if (!workload[i])
 			stop("out of memory");
-		if (workload[i]->open && !memcmp(workload[i]->bytes, input->bytes, WORKLOAD_BYTES))
+		if (workload[i]->open && fuzz_same_workload(&workload[i]->input, input))
 			return workload[i];
 		if (!w || workload[i]->used < w->used)
 			w = workload[i];
@@ -107,7 +107,7 @@ static struct open_workload *open_workload(const struct fuzz_input *input)
 	if (error)
 		stop("%s cannot run: %s", base.store->name,
 		     error == -EIO ? w->ex.why : strerror(-error));
-	memcpy(w->bytes, input->bytes, WORKLOAD_BYTES);
+	w->input = *input;
 	w->open = true;
 	return w;
 }
@@ -162,18 +162,17 @@ void target_run(const uint8_t *bytes, size_t n)
 	struct fuzz_input input = {.n = n < FUZZ_INPUT_MAX ? (uint8_t)n : FUZZ_INPUT_MAX};
 	struct replay_part part[WORLDS];
 	static struct replay_outcome out;
-	size_t len;
 
 	if (!base.store)
 		prepare();
 	if (n)
 		memcpy(input.bytes, bytes, input.n);
 	struct open_workload *w = open_workload(&input);
-	const uint8_t *records = fuzz_records(&input, &len);
 	w->used = ++inputs;
-	bytes_start(&source, records, len, true);
+	fuzz_start(&source, &input, true);
 	for (unsigned m = 0; m < WORLDS; m++)
-		part[m] = (struct replay_part){&source.source, m == 1 && bytes_cut(&source, 1)};
+		part[m] = (struct replay_part){&source.source, m == 1 && bytes_cut(&source, 1),
+					       NULL};
 	memset(&out, 0, sizeof(out));
 	explore_lower_bound(&w->ex);
 	replay_sources(&w->ex, part,

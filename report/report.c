@@ -54,7 +54,10 @@ static void print_cell(const struct report *r, unsigned config, unsigned k)
 		printf(", bounded (%s)", left_out);
 	if (more->surprise)
 		printf(", %s%s%s", paint(RED),
-		       more->why ? "NOT AS EXPECTED" : "A PROMISE IS BROKEN", paint(PLAIN));
+		       more->strange ? "BROKEN FOR ANOTHER CAUSE"
+		       : more->why   ? "NOT AS EXPECTED"
+				     : "A PROMISE IS BROKEN",
+		       paint(PLAIN));
 	else if (more->why && cell->broken)
 		printf(", as expected");
 	putchar('\n');
@@ -72,6 +75,26 @@ static void print_takes(const struct campaign_config *cfg, uint32_t takes, char 
 			snprintf(buf + len, n - len, "%s%s=%s", len ? ", " : "",
 				 cfg->store->knobs[k].name, value);
 	}
+}
+
+/* Of a break for an unknown cause: what it is blamed on. */
+static void print_blame(const struct report *r, unsigned config, unsigned k)
+{
+	const struct campaign_cell *cell = &r->campaign->cell[config][k];
+	char words[BLAME_TEXT], sentence[BLAME_TEXT + 300];
+	struct setup s;
+	if (!campaign_setup(r->campaign, cell->strange_unit, &s))
+		blame_print(&cell->blame, s.region, s.regions, words, sizeof(words));
+	else
+		snprintf(words, sizeof(words), "%s", contract_name(k));
+	setup_free(&s);
+	snprintf(sentence, sizeof(sentence),
+		 "another cause than the known ones, in %" PRIu64 " of %" PRIu64
+		 " broken states, %" PRIu64 " runs; as a row of core/stores/%s/causes.txt: %s %s",
+		 cell->strange_states, cell->broken_states, cell->strange_runs, s.store->name,
+		 r->campaign->config[config].name, words);
+	printf("  %5s  ", "");
+	print_wrapped(9, sentence);
 }
 
 /* What is to be said of a cell below the table. */
@@ -100,8 +123,11 @@ static void print_notes(const struct report *r, unsigned config, unsigned k)
 	if (more->left)
 		printf("  %5s  %u more way%s of breaking it %s not looked at\n", "", more->left,
 		       more->left == 1 ? "" : "s", more->left == 1 ? "was" : "were");
+	if (more->strange)
+		print_blame(r, config, k);
 	if (more->why && (broken || more->surprise)) {
-		const char *lead = more->surprise ? "expected otherwise: " : "expected: ";
+		const char *lead = more->surprise && !more->strange ? "expected otherwise: "
+								    : "expected: ";
 		snprintf(sentence, sizeof(sentence), "%s%s", lead, more->why);
 		printf("  %-5s  ", name);
 		print_wrapped(9, sentence);

@@ -14,6 +14,7 @@ struct report_cell {
 	unsigned cases;	 /* none: it holds, or was not looked at again */
 	unsigned left;	 /* as in struct minimized */
 	bool surprise;	 /* not as expected */
+	bool strange;	 /* it is, for it may break, but not for this cause */
 	const char *why; /* the expectation's sentence, or NULL */
 };
 

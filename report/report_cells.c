@@ -16,6 +16,12 @@
 
 /* --- verdicts --- */
 
+/* Where all causes are collected, none is a surprise. */
+static bool is_strange(const struct campaign *c, unsigned config, unsigned k)
+{
+	return c->cell[config][k].strange && !c->options.all_causes;
+}
+
 static bool judge_cell(const struct report *r, unsigned config, unsigned k)
 {
 	const struct campaign_config *cfg = &r->campaign->config[config];
@@ -24,8 +30,10 @@ static bool judge_cell(const struct report *r, unsigned config, unsigned k)
 					   .config = cfg->name,
 					   .contract = k,
 					   .broken = r->campaign->cell[config][k].broken,
+					   .strange = is_strange(r->campaign, config, k),
 					   .whole = r->whole};
 	r->cell[config][k].surprise = surprise_in_cell(&cell, &r->cell[config][k].why);
+	r->cell[config][k].strange = cell.strange;
 	return r->cell[config][k].surprise;
 }
 
@@ -94,7 +102,8 @@ static int write_cell(const struct report *r, unsigned config, unsigned contract
 	const struct campaign *c = r->campaign;
 	struct report_cell *cell = &r->cell[config][contract];
 	struct minimized *cases = malloc(sizeof(*cases));
-	int error = !cases ? -ENOMEM
+	int error = !cases	    ? -ENOMEM
+		    : cell->strange ? minimized_strange(c, config, contract, cases)
 		    : cell->why || c->options.exhaustive
 			    ? minimized_first(c, config, contract, cases)
 			    : minimized_find(c, config, contract, cases);
@@ -116,7 +125,11 @@ static int look_again(const struct report *r, unsigned config, unsigned contract
 {
 	const struct campaign_cell *cell = &r->campaign->cell[config][contract];
 	struct report_cell *more = &r->cell[config][contract];
-	const struct campaign_break which = {cell->unit, contract, cell->mode};
+	const struct campaign_break which = more->strange
+						    ? campaign_strange(r->campaign, config,
+								       contract)
+						    : (struct campaign_break){cell->unit, contract,
+									      cell->mode, false};
 	struct broken_run run;
 	int error = campaign_again(r->campaign, &which, &run);
 	memcpy(more->one[0].text, run.text, sizeof(more->one[0].text));

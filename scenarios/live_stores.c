@@ -5,12 +5,12 @@
 #include <string.h>
 #include "stores_built.h"
 
-#define X(name, expected, claims, ablation) extern const struct tm_store name##_store;
+#define X(name, ...) extern const struct tm_store name##_store;
 STORES(X)
 #undef X
 
 const struct tm_store *const live_stores[] = {
-#define X(name, expected, claims, ablation) &name##_store,
+#define X(name, ...) &name##_store,
 	STORES(X)
 #undef X
 		NULL};

@@ -14,24 +14,27 @@
 		".byte 0\n"                                     \
 		".previous\n")
 
-#define X(name, expected, claims, ablation)        \
-	TEXT("tm_expected_" #name, expected);      \
-	TEXT("tm_claims_" #name, claims);          \
-	TEXT("tm_ablation_" #name, ablation);      \
-	extern const struct tm_store name##_store; \
-	extern const char tm_expected_##name[], tm_claims_##name[], tm_ablation_##name[];
+#define X(name, expected, claims, ablation, causes)                                       \
+	TEXT("tm_expected_" #name, expected);                                             \
+	TEXT("tm_claims_" #name, claims);                                                 \
+	TEXT("tm_ablation_" #name, ablation);                                             \
+	TEXT("tm_causes_" #name, causes);                                                 \
+	extern const struct tm_store name##_store;                                        \
+	extern const char tm_expected_##name[], tm_claims_##name[], tm_ablation_##name[], \
+		tm_causes_##name[];
 STORES(X)
 #undef X
 
 static const struct built {
 	const struct tm_store *store;
-	struct store_file expected, claims, ablation;
+	struct store_file expected, claims, ablation, causes;
 } built[] = {
-#define X(name, e, c, a)                                             \
+#define X(name, e, c, a, k)                                          \
 	{&name##_store,                                              \
 	 {"core/stores/" #name "/expected.txt", tm_expected_##name}, \
 	 {"core/stores/" #name "/claims.txt", tm_claims_##name},     \
-	 {"core/stores/" #name "/ablation.txt", tm_ablation_##name}},
+	 {"core/stores/" #name "/ablation.txt", tm_ablation_##name}, \
+	 {"core/stores/" #name "/causes.txt", tm_causes_##name}},
 	STORES(X)
 #undef X
 };
@@ -92,4 +95,9 @@ struct store_file store_claims(unsigned number)
 struct store_file store_ablation(unsigned number)
 {
 	return built_of(stores[number])->ablation;
+}
+
+struct store_file store_causes(unsigned number)
+{
+	return built_of(stores[number])->causes;
 }

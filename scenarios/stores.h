@@ -32,5 +32,6 @@ struct store_file {
 struct store_file store_expected(unsigned number); /* expected.txt */
 struct store_file store_claims(unsigned number);   /* claims.txt */
 struct store_file store_ablation(unsigned number); /* ablation.txt */
+struct store_file store_causes(unsigned number);   /* causes.txt */
 
 #endif

@@ -60,6 +60,9 @@ int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s)
 		workload_resize(&w, cfg->store, cfg->setup.hw.mtu,
 				campaign_sizes_seed(c->options.seed, unit));
 	error = setup_like(s, &cfg->setup, &w);
+	if (!c->options.exhaustive)
+		(c->options.all_causes ? known_nothing : known_find)(cfg->store, cfg->variant,
+								     cfg->name, &s->known);
 	workload_free(&w);
 	return error;
 }
@@ -222,6 +225,7 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 		result->contract[k].run = ex->failure[k].run;
 		result->contract[k].broken = ex->broken[k];
 		result->contract[k].modes = ex->modes[k];
+		result->contract[k].strange = ex->strange[k];
 	}
 	explore_close(ex);
 	setup_free(&s);
@@ -235,6 +239,25 @@ static void work(void *arg, unsigned unit, void *result)
 	campaign_explore(c, unit, 0, u, NULL);
 	u->config = unit / c->workloads;
 	u->workload = unit % c->workloads;
+}
+
+/* The least of the first unit that has one: fewest parts. */
+static void merge_strange(struct campaign_cell *cell, unsigned unit, const struct strange *s)
+{
+	unsigned least = 0;
+	bool first = !cell->strange_states;
+	assert(!s->states == !s->runs && s->runs <= s->states);
+	cell->strange_states += s->states;
+	cell->strange_runs += s->runs;
+	cell->strange = cell->strange_runs >= STRANGE_RUNS;
+	if (!s->n || !first)
+		return;
+	for (unsigned i = 1; i < s->n; i++)
+		if (s->one[i].blame.parts < s->one[least].blame.parts)
+			least = i;
+	cell->strange_unit = unit;
+	cell->strange_run = s->one[least].run;
+	cell->blame = s->one[least].blame;
 }
 
 static void merge(struct campaign *c)
@@ -252,6 +275,7 @@ static void merge(struct campaign *c)
 								   FAILURE_MODE_ANYTHING};
 			}
 			cell->broken_states += unit->contract[k].broken;
+			merge_strange(cell, u, &unit->contract[k].strange);
 		}
 	}
 }
@@ -328,6 +352,14 @@ static int searched_run(const struct campaign *c, unsigned unit, unsigned contra
 	return 0;
 }
 
+struct campaign_break campaign_strange(const struct campaign *c, unsigned config, unsigned contract)
+{
+	const struct campaign_cell *cell = &c->cell[config][contract];
+	const struct failure_mode mode = {cell->strange_run, FAILURE_MODE_ANYTHING};
+	assert(cell->strange);
+	return (struct campaign_break){cell->strange_unit, contract, mode, true};
+}
+
 int campaign_again(const struct campaign *c, const struct campaign_break *which,
 		   struct broken_run *out)
 {
@@ -340,6 +372,7 @@ int campaign_again(const struct campaign *c, const struct campaign_break *which,
 	limits.life_percent = 0;
 	limits.no_crash |= !(which->mode.kinds & FAILURE_MODE_CRASH);
 	int error = ex ? campaign_setup(c, which->unit, &out->setup) : -ENOMEM;
+	out->setup.unknown_only = which->strange ? TM_BIT(which->contract) : 0;
 	if (!error)
 		error = explore_open(ex, &out->setup, &limits);
 	if (!error) {

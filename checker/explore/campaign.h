@@ -33,6 +33,7 @@ struct campaign_options {
 			      * fails */
 	unsigned deviations; /* of one run at most */
 	unsigned jobs;
+	bool all_causes;  /* no cause is known: what states are blamed on is collected of all */
 	bool doublecheck; /* each run twice, event hashes compared */
 	bool exhaustive;  /* a systematic search instead of random runs; no shares, runs bound it
 			     only */
@@ -47,12 +48,19 @@ struct campaign_cell {
 	unsigned unit;		  /* the first unit in which it broke */
 	struct failure_mode mode; /* and the first run */
 	uint64_t broken_states;
+	/* Of these, without a known cause (checker/judge/known.h), and the runs that have them. */
+	uint64_t strange_states, strange_runs;
+	bool strange;	       /* enough of them: STRANGE_RUNS */
+	unsigned strange_unit; /* the first unit in which it so broke, */
+	uint64_t strange_run;  /* the first run, */
+	struct blame blame;    /* and what that is blamed on */
 };
 
 /* A run of a unit that broke a contract. */
 struct campaign_break {
 	unsigned unit, contract;
 	struct failure_mode mode;
+	bool strange; /* for an unknown cause */
 };
 
 /* Such a run, to be freed: its setup, and the deviations that lead to the break. */
@@ -70,6 +78,7 @@ struct campaign_unit {
 		bool found;
 		uint64_t run, broken;
 		struct failure_modes modes;
+		struct strange strange;
 		unsigned deviations; /* systematic search: of that run */
 		struct deviation deviation[SYSTEMATIC_DEPTH];
 	} contract[TM_CONTRACTS];
@@ -116,6 +125,9 @@ const char *campaign_left_out(const struct campaign *c, unsigned config);
 uint64_t campaign_sizes_seed(uint64_t seed, unsigned unit);
 /* The setup of a unit, finished, with a copy of its workload. */
 int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s);
+/* The first run in which the cell broke for an unknown cause. */
+struct campaign_break campaign_strange(const struct campaign *c, unsigned config,
+				       unsigned contract);
 /* That run again, until the contract breaks in that way. 0 or -errno; -ENOENT: it does not. *out is
  * to be freed in any case. */
 int campaign_again(const struct campaign *c, const struct campaign_break *which,

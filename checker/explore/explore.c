@@ -40,6 +40,7 @@
 #include <string.h>
 #include <xxhash.h>
 #include "checker/explore/visited.h"
+#include "checker/explore/blame_find.h"
 #include "checker/explore/sentence.h"
 #include "checker/explore/checker_mutant.h"
 #include "checker/judge/names.h"
@@ -164,11 +165,35 @@ static bool image_next(struct image_source *is)
 
 /* --- failures --- */
 
-static void note_failure(struct explorer *ex, unsigned contract, unsigned machine, bool nothing,
-			 const char *text)
+/* Has the break a known cause? `v`: NULL, or what the history says. */
+static bool is_known(struct explorer *ex, unsigned contract, unsigned machine,
+		     const struct verdict *v)
+{
+	const struct broken_state state = {.setup = ex->setup,
+					   .worlds = &ex->worlds,
+					   .machine = machine,
+					   .contract = contract,
+					   .verdict = v,
+					   .run = ex->taken,
+					   .path = ex->path};
+	struct blame blame;
+	if (!(ex->setup->known.compared & TM_BIT(contract)))
+		return false;
+	blame_find(&state, &blame);
+	if (known_explains(&ex->setup->known, &blame))
+		return true;
+	strange_add(&ex->strange[contract], &blame, ex->counts.runs);
+	return false;
+}
+
+static void note_failure(struct explorer *ex, unsigned contract, unsigned machine,
+			 const struct verdict *v, const char *text)
 {
 	struct failure *f = &ex->failure[contract];
+	bool nothing = v && verdict_nothing(v, ex->worlds.history);
 	assert(contract < TM_CONTRACTS && machine < WORLDS);
+	if (is_known(ex, contract, machine, v) && ex->setup->unknown_only & TM_BIT(contract))
+		return;
 	ex->broken[contract]++;
 	unsigned kinds = failure_mode_kinds(ex->taken) | (machine > 0 ? FAILURE_MODE_CRASH : 0) |
 			 (machine > 1 ? FAILURE_MODE_CRASHES : 0) |
@@ -205,8 +230,7 @@ static void note_verdicts(struct explorer *ex, unsigned machine, unsigned want,
 			continue;
 		if (!ex->failure[c].found)
 			sentence_print(ex->setup, ex->worlds.history, &v[c], text, sizeof(text));
-		note_failure(ex, c, machine, verdict_nothing(&v[c], ex->worlds.history),
-			     ex->failure[c].found ? "" : text);
+		note_failure(ex, c, machine, &v[c], ex->failure[c].found ? "" : text);
 	}
 }
 
@@ -214,11 +238,11 @@ static void note_result(struct explorer *ex, unsigned machine)
 {
 	const struct world_result *r = &ex->worlds.world[machine].result;
 	if (r->live_broken)
-		note_failure(ex, TM_LIVE, machine, false, r->why);
+		note_failure(ex, TM_LIVE, machine, NULL, r->why);
 	if (r->ok_broken)
-		note_failure(ex, TM_OK, machine, false, r->why);
+		note_failure(ex, TM_OK, machine, NULL, r->why);
 	if (r->fsck_broken)
-		note_failure(ex, TM_FSCK, machine, false, r->why);
+		note_failure(ex, TM_FSCK, machine, NULL, r->why);
 }
 
 /* --- one image --- */
@@ -597,6 +621,7 @@ void explore_restart(struct explorer *ex)
 	memset(&ex->counts, 0, sizeof(ex->counts));
 	memset(ex->broken, 0, sizeof(ex->broken));
 	memset(ex->modes, 0, sizeof(ex->modes));
+	memset(ex->strange, 0, sizeof(ex->strange));
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		ex->failure[c].found = false;
 	memset(ex->recovery_seen, 0, sizeof(ex->recovery_seen));

@@ -202,5 +202,7 @@ bool life_run(struct world_client *reader, uint8_t *buf)
 		return false;
 	client_read_keys(reader, w->life.nth[0][OP_GET] + 1u, buf);
 	sim_power_fails(w->sim, &end);
+	if (w->setup->store->fsck_at_rest)
+		world_fsck(w, "a life");
 	return true;
 }

@@ -9,7 +9,8 @@
  * A life is a few rounds. In each, the reader and a second client do one operation each, both at
  * the same time, or one of them nothing; then all that is on its way lands. The first round in
  * which both do nothing ends the life (CHOICE_LIFE), so the plain run has none. After a life all
- * keys are read once more, and the power can fail at its end.
+ * keys are read once more, the power can fail at its end, and if it does not the store's structural
+ * check runs, if the store has one for a pool at rest (fsck_at_rest).
  */
 #include "core/rt/choose.h"
 #include "scenarios/workload/workload.h"

@@ -185,6 +185,8 @@ int setup_like(struct setup *s, const struct setup *base, const struct workload 
 	s->without = base->without;
 	memcpy(s->without_name, base->without_name, sizeof(s->without_name));
 	s->reached = base->reached;
+	s->known = base->known;
+	s->unknown_only = base->unknown_only;
 	int error = workload_copy(&s->w, w);
 	return error ? error : setup_finish(s);
 }

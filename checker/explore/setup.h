@@ -8,6 +8,7 @@
 #include "checker/explore/checker_mutant.h"
 #include "checker/explore/life.h"
 #include "checker/explore/places.h"
+#include "checker/judge/known.h"
 #include "core/hardware/hardware.h"
 #include "core/pmem/pmem.h"
 #include "core/tidemark.h"
@@ -40,6 +41,11 @@ struct setup {
 	struct places_without without;
 	char without_name[PLACES_WITHOUT][PLACE_TEXT];
 	struct places_reached *reached;
+	/* The known causes of breaks that are expected; none are compared unless somebody says so.
+	 * And TM_BIT()s, of the contracts that are compared: only a break with an unknown cause
+	 * counts as one. */
+	struct known known;
+	unsigned unknown_only;
 	/* Receive the store's accesses to DRAM, and the events of the load phase; NULL: nobody. */
 	pmem_dram_watcher *dram_watcher;
 	sim_tracer *load_tracer;

@@ -55,6 +55,7 @@ static void failed(struct world *w, unsigned client, enum tm_operation operation
 struct checked {
 	struct tm_fsck fsck;
 	struct world *world;
+	const char *after;
 };
 
 static void fsck_bad(struct tm_fsck *fsck, const char *fmt, ...)
@@ -65,7 +66,15 @@ static void fsck_bad(struct tm_fsck *fsck, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	world_trouble(checked->world, false, "the structural check after recovery says: %s", text);
+	world_trouble(checked->world, false, "the structural check after %s says: %s",
+		      checked->after, text);
+}
+
+void world_fsck(struct world *w, const char *after)
+{
+	struct checked check = {.fsck.bad = fsck_bad, .world = w, .after = after};
+	if (!CHECKER_MUTANT(w->setup, FSCK_NEVER))
+		w->setup->store->fsck(&w->server, &check.fsck);
 }
 
 /* --- the history --- */
@@ -277,6 +286,8 @@ void client_open(struct world_client *c)
 		c->away = false;
 	}
 	for (unsigned tries = 1;; tries++) {
+		if (c->opens)
+			sim_connects_again(w->sim, c->number);
 		actor_label(sim_actor(w->sim),
 			    (struct op_label){(uint8_t)c->number, OP_OPEN, ++c->opens});
 		c->life = sim_server_life(w->sim);
@@ -306,7 +317,6 @@ static void start_clients(struct world *w);
 static void start_server(struct world *w)
 {
 	const struct tm_store *store = w->setup->store;
-	struct checked check = {.fsck.bad = fsck_bad, .world = w};
 	struct source *source = sim_get_source(w->sim);
 	int error = w->loading ? store->format(&w->server) : store->recover(&w->server);
 	memcpy(w->result.recovery, sim_actor(w->sim)->count, sizeof(w->result.recovery));
@@ -315,11 +325,11 @@ static void start_server(struct world *w)
 			      error);
 		sim_abandon(w->sim, SIM_DONE);
 	}
-	if ((w->machine || sim_server_life(w->sim)) && !CHECKER_MUTANT(w->setup, FSCK_NEVER)) {
+	if (w->machine || sim_server_life(w->sim)) {
 		/* Nothing happens to the store while it is looked at. */
 		if (!w->machine)
 			sim_source(w->sim, NULL);
-		store->fsck(&w->server, &check.fsck);
+		world_fsck(w, "recovery");
 		sim_source(w->sim, source);
 	}
 	error = store->serve(&w->server);

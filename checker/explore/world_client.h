@@ -10,6 +10,8 @@
  * else FSCK. The first one counts. */
 void world_trouble(struct world *w, bool live, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* The store's structural check. `after`: what is over, in words. */
+void world_fsck(struct world *w, const char *after);
 /* Connect. If that fails the world ends. */
 void client_open(struct world_client *c);
 void client_do(struct world_client *c, const struct workload_op *op, uint8_t *buf);

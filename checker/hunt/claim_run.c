@@ -104,7 +104,7 @@ int claim_smallest(const struct claim_case *test, const struct claim_result *res
 {
 	struct campaign c = campaign_of(test, budget);
 	const struct campaign_break which = {
-		result->workload, result->contract, {result->run, FAILURE_MODE_ANYTHING}};
+		result->workload, result->contract, {result->run, FAILURE_MODE_ANYTHING}, false};
 	int error = 0;
 	memset(out, 0, sizeof(*out));
 	if (test->search) {

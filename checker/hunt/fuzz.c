@@ -40,8 +40,11 @@
 
 static_assert(FUZZ_INPUT_MAX <= UINT8_MAX, "the length of an input is a byte");
 
-static const struct explore_limits item_limits = {
-	.images_per_point = 64, .nested_every = 8, .states = 8000};
+static const struct explore_limits item_limits = {.images_per_point = 64,
+						  .nested_every = 8,
+						  .life_every = 8,
+						  .life_percent = 25,
+						  .states = 8000};
 
 struct item_result {
 	bool done;
@@ -79,16 +82,60 @@ struct fuzz_item {
 
 /* --- inputs --- */
 
-const uint8_t *fuzz_records(const struct fuzz_input *input, size_t *n)
+static bool is_long(const struct fuzz_input *input)
 {
-	*n = input->n > WORKLOAD_BYTES ? input->n - WORKLOAD_BYTES : 0;
-	return input->bytes + WORKLOAD_BYTES;
+	return input->n > FUZZ_SHORT_MAX;
+}
+
+static const uint8_t *goings(const struct fuzz_input *input)
+{
+	return is_long(input) ? input->bytes + FUZZ_SHORT_MAX : NULL;
+}
+
+/* How many records there are; of the longer form, up to the last that is not empty. */
+static unsigned count_records(const struct fuzz_input *input)
+{
+	size_t n = is_long(input) ? FUZZ_SHORT_MAX : input->n;
+	while (is_long(input) && n > WORKLOAD_BYTES && !input->bytes[n - 1])
+		n--;
+	if (n <= WORKLOAD_BYTES)
+		return 0;
+	n -= WORKLOAD_BYTES;
+	return (unsigned)(is_long(input) ? (n + RECORD_BYTES - 1) / RECORD_BYTES
+					 : n / RECORD_BYTES);
+}
+
+static void set_records(struct fuzz_input *input, unsigned n)
+{
+	size_t end = WORKLOAD_BYTES + (size_t)n * RECORD_BYTES;
+	assert(n <= MAX_RECORDS);
+	if (is_long(input))
+		memset(input->bytes + end, 0, FUZZ_SHORT_MAX - end);
+	else
+		input->n = (uint8_t)end;
+}
+
+void fuzz_start(struct byte_source *b, const struct fuzz_input *input, bool power)
+{
+	const uint8_t *records = input->bytes + WORKLOAD_BYTES;
+	bytes_start(b, records, (size_t)count_records(input) * RECORD_BYTES, power);
+	if (is_long(input))
+		bytes_extend(b, input->bytes + FUZZ_SHORT_MAX + GOING_BYTES);
+}
+
+bool fuzz_same_workload(const struct fuzz_input *a, const struct fuzz_input *b)
+{
+	static const uint8_t none[GOING_BYTES];
+	const uint8_t *of_a = goings(a), *of_b = goings(b);
+	return !memcmp(a->bytes, b->bytes, WORKLOAD_BYTES) &&
+	       !memcmp(of_a ? of_a : none, of_b ? of_b : none, GOING_BYTES);
 }
 
 int fuzz_setup(const struct setup *base, const struct fuzz_input *input, struct setup *s)
 {
 	struct workload w = {0};
-	int error = workload_from_bytes(&w, input->bytes, input->n, base->store->clean);
+	int error = workload_from_bytes(&w, input->bytes, input->n, goings(input),
+					base->store->clean);
 	memset(s, 0, sizeof(*s));
 	workload_limit(&w, base->store);
 	if (!error)
@@ -135,6 +182,9 @@ static void draw_record(uint64_t *random, uint8_t record[RECORD_BYTES])
 {
 	uint8_t whose = draw(random, 2) ? 0 : (uint8_t)draw(random, 4);
 	record[0] = record_what(draw_class(random)) | (uint8_t)(whose << 4);
+	/* Of the short form the bit says nothing. */
+	if (!draw(random, 16))
+		record[0] |= RECORD_DIES;
 	record[1] = draw_gap(random);
 	record[2] = (uint8_t)draw(random, 256);
 }
@@ -152,7 +202,7 @@ static void change_record(uint64_t *random, uint8_t record[RECORD_BYTES])
 		record[2] = (uint8_t)draw(random, 256);
 		break;
 	case 3:
-		record[0] = (uint8_t)((record[0] & 0x8f) | draw(random, 4) << 4);
+		record[0] = (uint8_t)((record[0] & 0xcf) | draw(random, 4) << 4);
 		break;
 	default:
 		draw_record(random, record);
@@ -164,9 +214,7 @@ static void change_records(uint64_t *random, struct fuzz_input *input,
 			   const struct fuzz_input *other)
 {
 	uint8_t *records = input->bytes + WORKLOAD_BYTES;
-	unsigned n = input->n > WORKLOAD_BYTES ? (input->n - WORKLOAD_BYTES) / RECORD_BYTES : 0;
-	unsigned theirs = other->n > WORKLOAD_BYTES ? (other->n - WORKLOAD_BYTES) / RECORD_BYTES
-						    : 0;
+	unsigned n = count_records(input), theirs = count_records(other);
 	unsigned at = n ? draw(random, n) : 0, what = draw(random, 8);
 	if (what < 4 && n) {
 		change_record(random, records + at * RECORD_BYTES);
@@ -183,7 +231,7 @@ static void change_records(uint64_t *random, struct fuzz_input *input,
 			draw_record(random, records + n * RECORD_BYTES);
 		n++;
 	}
-	input->n = (uint8_t)(WORKLOAD_BYTES + n * RECORD_BYTES);
+	set_records(input, n);
 }
 
 static uint8_t draw_op(uint64_t *random)
@@ -202,6 +250,13 @@ static void draw_workload(uint64_t *random, struct fuzz_input *input)
 				    (draw(random, 3) ? 0 : draw(random, 32) << 3));
 	for (unsigned i = 1; i <= ops; i++)
 		input->bytes[i] = draw_op(random);
+	if (draw(random, 3))
+		return;
+	/* The longer form. Lives are the explorer's here. */
+	input->n = FUZZ_INPUT_MAX;
+	for (unsigned i = 0; i < ops; i++)
+		if (!draw(random, 4))
+			input->bytes[FUZZ_SHORT_MAX + i] = (uint8_t)(1 + draw(random, 3));
 }
 
 static void change_workload(uint64_t *random, struct fuzz_input *input)
@@ -209,6 +264,10 @@ static void change_workload(uint64_t *random, struct fuzz_input *input)
 	unsigned at = 1 + draw(random, WORKLOAD_BYTES - 1),
 		 to = 1 + draw(random, WORKLOAD_BYTES - 1);
 	uint8_t op = input->bytes[at];
+	if (is_long(input) && !draw(random, 3)) {
+		input->bytes[FUZZ_SHORT_MAX + at - 1] = (uint8_t)draw(random, 4);
+		return;
+	}
 	switch (draw(random, 5)) {
 	case 0:
 		input->bytes[0] ^= (uint8_t)(1u << draw(random, 8));
@@ -290,11 +349,9 @@ static void run_input(struct fuzz_item *item, const struct fuzz_input *input)
 	struct features features = {.found = note_feature, .arg = item};
 	struct item_result *r = item->result;
 	unsigned before = r->features;
-	size_t n;
-	const uint8_t *records = fuzz_records(input, &n);
 	ex->image_done = image_done;
 	ex->image_done_arg = &features;
-	bytes_start(&item->source, records, n, false);
+	fuzz_start(&item->source, input, false);
 	explore_run(ex, &item->source.source, &item->source.taken);
 	features_history(&features, ex->worlds.history);
 	features_end(&features);
@@ -610,9 +667,7 @@ int fuzz_again(const struct fuzz *f, const struct fuzz_break *broken, struct bro
 		error = ex ? explore_open(ex, &out->setup, &limits) : -ENOMEM;
 	if (!error) {
 		const struct failure *failure = &ex->failure[broken->contract];
-		size_t len;
-		const uint8_t *records = fuzz_records(&broken->input, &len);
-		bytes_start(&source, records, len, false);
+		fuzz_start(&source, &broken->input, false);
 		ex->stop_at = TM_BIT(broken->contract);
 		explore_run(ex, &source.source, &source.taken);
 		error = failure->found ? deviations_append(&out->path, &failure->deviations)

@@ -4,7 +4,10 @@
 /*
  * Fuzzing of one store in one configuration. An input is a string of bytes: the first
  * WORKLOAD_BYTES are the workload (scenarios/workload/bytes.c), the rest are records that say
- * what goes differently (faultinject/bytes.h). Of each run all power failures and all
+ * what goes differently (faultinject/bytes.h). One of more than FUZZ_SHORT_MAX bytes is of the
+ * longer form: all its records, then GOING_BYTES, who comes and goes in the workload, then
+ * LIFE_BYTES, what clients do with a store that has recovered. A short input means what it meant
+ * before there was the longer form. Of each run all power failures and all
  * that can be left by them are explored. fuzz.c opens with how inputs are made.
  *
  *	fuzz_open(&f, &base, &options);
@@ -16,11 +19,12 @@
 #include "checker/explore/campaign.h"
 #include "faultinject/bytes.h"
 
-#define FUZZ_INPUT_MAX (WORKLOAD_BYTES + RECORD_BYTES * MAX_RECORDS)
+#define FUZZ_SHORT_MAX (WORKLOAD_BYTES + RECORD_BYTES * MAX_RECORDS)
+#define FUZZ_INPUT_MAX (FUZZ_SHORT_MAX + GOING_BYTES + LIFE_BYTES)
 
 struct fuzz_input {
-	uint8_t n; /* bytes */
-	uint8_t bytes[FUZZ_INPUT_MAX];
+	uint8_t n;		       /* bytes */
+	uint8_t bytes[FUZZ_INPUT_MAX]; /* of the longer form: zeros after the first n */
 };
 
 /* An input that breaks a contract of those that are looked for. */
@@ -76,8 +80,10 @@ bool fuzz_stopped(const struct fuzz *f);
 
 /* The setup of an input, finished; to be freed in any case. As setup_like(). */
 int fuzz_setup(const struct setup *base, const struct fuzz_input *input, struct setup *s);
-/* The records of an input. */
-const uint8_t *fuzz_records(const struct fuzz_input *input, size_t *n);
+/* Start a run of the input; see bytes_start(). */
+void fuzz_start(struct byte_source *b, const struct fuzz_input *input, bool power);
+/* Have they the same workload? */
+bool fuzz_same_workload(const struct fuzz_input *a, const struct fuzz_input *b);
 /* Run a case that breaks a contract again. 0; -ENOENT: it does not break; -ENOMEM. *out is to be
  * freed in any case. */
 int fuzz_again(const struct fuzz *f, const struct fuzz_break *broken, struct broken_run *out);

@@ -11,6 +11,8 @@
  *	- the control keeps that contract at this hardware (expect_controls): LIN, for
  *	  example, holds only where a WRITE is visible when it completes, so it counts with
  *	  ack_early=off,
+ *	  Where neither lane of a bug has such a contract, one that the control breaks anyway counts
+ *	  for causes that are not known (checker/judge/known.h),
  *	- and the control, under the same workload and the same runs up to this one, at the
  *	  same hardware, does not break it.
  *
@@ -57,6 +59,7 @@ struct lane {
 	unsigned from;		    /* it is not tried before this phase */
 	bool no_lives;		    /* nobody uses a store that has recovered */
 	unsigned want;		    /* contracts */
+	unsigned unknown;	    /* of these, the ones that count for unknown causes only */
 	unsigned first; /* of these, the ones that an earlier lane looks for, too: left to it at
 			   first */
 };
@@ -149,6 +152,30 @@ static bool find_bug(const struct lane *lane)
 	return v && strstr(v->knobs, "bug=");
 }
 
+/* The variant without a bug that has the most of the lane's knobs. */
+static const char *base_of(const struct lane *lane)
+{
+	const struct tm_variant *bug = find_variant(lane->store, lane->variant);
+	const char *base = "default", *knobs = "";
+	for (const struct tm_variant *v = lane->store->variants; bug && v->name; v++) {
+		if (v->breaks || !has_switches(bug->knobs, v->knobs) ||
+		    strlen(v->knobs) <= strlen(knobs))
+			continue;
+		base = v->name;
+		knobs = v->knobs;
+	}
+	return base;
+}
+
+/* The causes that are known of what the store of a lane breaks by design. False: none are. */
+static bool lane_known(const struct lane *lane, unsigned contracts, struct known *out)
+{
+	bool any = known_rows(lane->store, base_of(lane),
+			      lane->ack_early ? "default" : "ack_early=off", out);
+	out->compared = any ? contracts : 0;
+	return any;
+}
+
 static int open_bench(struct bench **out, const struct lane *lane, unsigned workload,
 		      bool without_bug, const struct search *s)
 {
@@ -179,6 +206,10 @@ static int open_bench(struct bench **out, const struct lane *lane, unsigned work
 		error = setup_hardware(&b->setup, "mutant", lane->mutant, &expected);
 	if (!error)
 		error = workload_builtin(workload, &b->setup.w);
+	if (!error && lane->unknown) {
+		lane_known(lane, lane->unknown, &b->setup.known);
+		b->setup.unknown_only = lane->unknown;
+	}
 	if (!error) {
 		if (sized && workload % sized == 0)
 			workload_resize(&b->setup.w, lane->store, b->setup.hw.mtu,
@@ -433,8 +464,13 @@ static unsigned lanes_of_store(const struct mutant *m, struct lane *lane)
 			.want = m->breaks & (c ? c->keeps : m->store->promises),
 		};
 	}
-	/* A bug that only adds to what is broken anyway: what the control keeps in the same runs
-	 * decides. */
+	/* A bug that only adds to what is broken anyway: the causes decide, where some are known;
+	 * else what the control keeps in the same runs. */
+	for (unsigned i = 0, kept = lane[0].want | lane[n - 1].want; i < n && !kept; i++) {
+		struct known known;
+		if (lane_known(&lane[i], m->breaks, &known))
+			lane[i].want = lane[i].unknown = m->breaks;
+	}
 	if (!lane[0].want && !lane[n - 1].want)
 		lane[n - 1].want = m->breaks;
 	lane[n - 1].first = lane[0].want;

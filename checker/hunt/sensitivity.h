@@ -13,7 +13,9 @@
  *
  * An inert value is set alone, and all small workloads and those of the file are explored with it
  * and without, at the default hardware and, since much breaks there by design, where acknowledged
- * is visible. No verdict may be another, contract by contract and workload by workload.
+ * is visible. No verdict may be another, contract by contract and workload by workload. No machine
+ * lives on after recovery there: what is drawn for such a life may break what the workload itself
+ * cannot, by chance on one side only.
  */
 #include "checker/explore/driver.h"
 #include "checker/hunt/claims.h"

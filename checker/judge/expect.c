@@ -63,8 +63,7 @@ static int read_canary(struct text *t, const char *store, char *rest)
 	return 0;
 }
 
-/* Does every word of the list stand for hardware that there is, or a shape of the store's? */
-static bool configs_are(const char *store, const char *list)
+bool expect_configs_are(const char *store, const char *list)
 {
 	char word[96];
 	for (size_t len; len = strcspn(list, ","), len < sizeof(word); list += len + 1) {
@@ -99,7 +98,7 @@ static int read_row(struct text *t, const char *store, const char *configs, char
 	if (!*e->why && above && above->store == store && above->contract == e->contract)
 		e->why = above->why;
 	rows++;
-	if (!configs_are(store, configs))
+	if (!expect_configs_are(store, configs))
 		return text_wrong(t, "%s: no such hardware or shape", text_show(configs).text);
 	if (e->contract < 0)
 		return text_wrong(t, "the second field is not a contract");
@@ -151,8 +150,7 @@ static bool in_default_campaign(const char *config)
 	return false;
 }
 
-/* Is the configuration in the list "CONFIG,CONFIG,...", or meant by its "*" or "shapes"? */
-static bool names(const char *store, const char *list, const char *config)
+bool expect_names(const char *store, const char *list, const char *config)
 {
 	bool shape = store_has_shape(store_find(store), config);
 	size_t len;
@@ -173,7 +171,7 @@ static const struct expectation *find(const char *store, const char *config, int
 {
 	for (unsigned i = rows; i-- > 0;)
 		if (row[i].contract == contract && !strcmp(row[i].store, store) &&
-		    names(store, row[i].configs, config))
+		    expect_names(store, row[i].configs, config))
 			return &row[i];
 	return NULL;
 }

@@ -65,6 +65,11 @@ struct expect_canary {
 
 const struct expect_canary *expect_canary(const char *mutant); /* NULL: no store has one */
 
+/* Lists "CONFIG,CONFIG,...". Does every word stand for hardware that there is, or a shape of the
+ * store's? Is the configuration in the list, or meant by its "*" or "shapes"? */
+bool expect_configs_are(const char *store, const char *list);
+bool expect_names(const char *store, const char *list, const char *config);
+
 /* A mistake in one of the files: "FILE:LINE: what"; NULL: there is none. */
 const char *expect_mistake(void);
 

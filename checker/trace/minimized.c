@@ -9,6 +9,7 @@
 struct candidate {
 	unsigned unit, ops;
 	struct failure_mode mode;
+	bool strange;
 };
 
 static void failure_free(struct minimized_failure *one)
@@ -20,7 +21,7 @@ static void failure_free(struct minimized_failure *one)
 static int minimize(const struct campaign *c, const struct candidate *at, unsigned contract,
 		    struct minimized_failure *out)
 {
-	const struct campaign_break which = {at->unit, contract, at->mode};
+	const struct campaign_break which = {at->unit, contract, at->mode, at->strange};
 	struct broken_run run;
 	memset(out, 0, sizeof(*out));
 	int error = campaign_again(c, &which, &run);
@@ -44,6 +45,17 @@ int minimized_first(const struct campaign *c, unsigned config, unsigned contract
 	const struct candidate first = {.unit = cell->unit, .mode = cell->mode};
 	memset(out, 0, sizeof(*out));
 	int error = minimize(c, &first, contract, &out->found[0]);
+	out->n = !error;
+	return error;
+}
+
+int minimized_strange(const struct campaign *c, unsigned config, unsigned contract,
+		      struct minimized *out)
+{
+	const struct campaign_break which = campaign_strange(c, config, contract);
+	const struct candidate one = {.unit = which.unit, .mode = which.mode, .strange = true};
+	memset(out, 0, sizeof(*out));
+	int error = minimize(c, &one, contract, &out->found[0]);
 	out->n = !error;
 	return error;
 }
@@ -137,7 +149,7 @@ static struct candidate *candidates(const struct campaign *c, unsigned config, u
 		const struct failure_modes *modes = &c->unit[unit].contract[contract].modes;
 		for (unsigned i = 0; i < modes->n; i++)
 			list[(*n)++] = (struct candidate){unit, workload_ops(&c->workload[w]),
-							  modes->mode[i]};
+							  modes->mode[i], false};
 	}
 	if (list)
 		qsort(list, *n, sizeof(*list), by_size);

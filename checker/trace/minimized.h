@@ -31,6 +31,9 @@ struct minimized {
  */
 int minimized_first(const struct campaign *c, unsigned config, unsigned contract,
 		    struct minimized *out);
+/* Likewise the first run that broke it for an unknown cause; it still does so for one. */
+int minimized_strange(const struct campaign *c, unsigned config, unsigned contract,
+		      struct minimized *out);
 /* Minimize one run for each failure mode of each workload, small workloads first. Likewise. */
 int minimized_find(const struct campaign *c, unsigned config, unsigned contract,
 		   struct minimized *out);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "checker/explore/blame_find.h"
 #include "checker/explore/sentence.h"
 #include "checker/judge/names.h"
 
@@ -48,6 +49,35 @@ static void judge_all(struct explorer *ex, unsigned machine, struct replay_outco
 	snprintf(out->text[TM_FSCK], sizeof(out->text[0]), "%s", r->why);
 }
 
+/* Breaks that do not count, for their cause is known. */
+static void leave_out_known(struct explorer *ex, unsigned machine,
+			    const struct replay_part part[WORLDS], struct replay_outcome *out)
+{
+	struct deviations path[WORLDS] = {0};
+	unsigned contracts = ex->setup->unknown_only & ex->setup->known.compared;
+	for (unsigned m = 0; m <= machine && contracts; m++) {
+		if (!part[m].list)
+			return;
+		path[m] = *part[m].list;
+	}
+	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
+		struct verdict *v = &out->verdict[c];
+		const struct broken_state state = {
+			.setup = ex->setup,
+			.worlds = &ex->worlds,
+			.machine = machine,
+			.contract = c,
+			.verdict = CONTRACTS_BY_RUNNING & TM_BIT(c) ? NULL : v,
+			.run = &path[0],
+			.path = path};
+		struct blame blame;
+		if (!v->broken || !(contracts & TM_BIT(c)))
+			continue;
+		blame_find(&state, &blame);
+		v->broken = !known_explains(&ex->setup->known, &blame);
+	}
+}
+
 static void start_audience(struct explorer *ex, const struct replay_audience *audience,
 			   unsigned machine)
 {
@@ -77,6 +107,7 @@ void replay_sources(struct explorer *ex, const struct replay_part part[WORLDS],
 		judge_prepare(&ex->judge[m + 1], ex->worlds.history);
 	}
 	judge_all(ex, m, out);
+	leave_out_known(ex, m, part, out);
 	start_audience(ex, NULL, 0);
 	if (audience && audience->ends)
 		audience->ends(audience->arg);
@@ -104,7 +135,8 @@ int replay(struct explorer *ex, const struct deviations *list, bool keep,
 	}
 	for (unsigned m = 0; m < WORLDS && !error; m++) {
 		error = trace_start(&ts[m], &part[m]);
-		run[m] = (struct replay_part){&ts[m].source, m + 1 < WORLDS && part[m + 1].n};
+		run[m] = (struct replay_part){&ts[m].source, m + 1 < WORLDS && part[m + 1].n,
+					      &part[m]};
 	}
 	if (!error)
 		replay_sources(ex, run, audience, out);

@@ -8,8 +8,10 @@
 #include "checker/explore/explore.h"
 
 struct replay_outcome {
-	struct verdict verdict[TM_CONTRACTS]; /* .broken for LIVE and FSCK too */
-	char text[TM_CONTRACTS][300];	      /* of those that are broken */
+	/* .broken for LIVE and FSCK too; not for a break whose cause is known, where
+	 * setup.unknown_only says so. */
+	struct verdict verdict[TM_CONTRACTS];
+	char text[TM_CONTRACTS][300];	/* of those that are broken */
 	const struct deviation *unused; /* the first deviation that did not apply, NULL: all did */
 	unsigned failures;		/* power failures that happened */
 	uint64_t hash;			/* of all events */
@@ -38,6 +40,7 @@ struct replay_part {
 	struct source *source;
 	bool cut; /* its recovery is cut by a power failure, so that it need not prove that it works
 		   */
+	const struct deviations *list; /* what it answers other than plainly, or NULL: not known */
 };
 /* The same from any sources, as long as the power fails. For KEEP the caller has set
  * ex->lower_bound; *out starts as zeros. */

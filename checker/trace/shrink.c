@@ -133,7 +133,7 @@ static void rename_client(struct deviations *list, unsigned from, unsigned to)
 		else if (nic) {
 			char rest[ACTOR_NAME];
 			memcpy(rest, d.who + strlen(old_qp), sizeof(d.who) - strlen(old_qp));
-			snprintf(d.who, sizeof(d.who), "c%u/%.8s", to & 31, rest);
+			snprintf(d.who, sizeof(d.who), "c%u/%.19s", to & 31, rest);
 		} else if (server)
 			snprintf(d.who, sizeof(d.who), "server/qp%u", to);
 		if (d.op.client == from)

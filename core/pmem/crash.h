@@ -47,6 +47,11 @@ const struct pmem *pmem_failed(const struct pmem *pm, uint32_t line);
 /* Decide every undecided line now (tests: the eager search). */
 void pmem_decide_all(struct pmem *pm);
 
+/* Operations whose data has arrived at the NIC in this run: pmem_lates() of them, the i-th in *op.
+ * True: some of it has not landed yet. */
+unsigned pmem_lates(const struct pmem *pm);
+bool pmem_is_late(const struct pmem *pm, unsigned i, struct op_label *op);
+
 /* The lines in flight: what the machine that boots next finds undecided. */
 unsigned pmem_dirty(const struct pmem *pm);
 uint32_t pmem_dirty_line(const struct pmem *pm, unsigned i);

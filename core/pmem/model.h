@@ -76,6 +76,11 @@ struct arrival { /* WSP: NIC data of one line that has arrived and not landed */
 	struct nic_where from;
 };
 
+struct late_bytes {
+	struct op_label op;
+	uint64_t bytes;
+};
+
 struct pmem {
 	struct pmem_window window;
 	struct pmem_stack *stack;
@@ -99,6 +104,8 @@ struct pmem {
 	uint64_t durable_hash, flight_hash;
 	struct arrival *arrival; /* oldest first */
 	uint32_t arrivals, arrival_room;
+	struct late_bytes *late; /* by operation: what arrived at the NIC and has not landed */
+	uint32_t lates, late_room;
 	struct nt_store *nt; /* oldest first */
 	uint32_t nts, nt_room;
 	uint64_t nt_number;

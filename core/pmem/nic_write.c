@@ -29,10 +29,51 @@ static bool nic_power_fails(struct pmem *pm, enum crash_place place, uint64_t of
 	return sim_power_fails(pm->sim, &at);
 }
 
+static struct late_bytes *find_late(struct pmem *pm, struct op_label op)
+{
+	for (uint32_t i = 0; i < pm->lates; i++)
+		if (op_label_equal(pm->late[i].op, op))
+			return &pm->late[i];
+	return NULL;
+}
+
+static void note_late(struct pmem *pm, struct op_label op, size_t len)
+{
+	struct late_bytes *late = find_late(pm, op);
+	if (!late) {
+		if (pm->lates == pm->late_room)
+			pm->late = pmem_grow(pm->late, &pm->late_room, sizeof(*pm->late));
+		late = &pm->late[pm->lates++];
+		*late = (struct late_bytes){.op = op};
+	}
+	late->bytes += len;
+}
+
+/* Not all that lands has arrived: a packet of one line does both at once. */
+static void note_landed(struct pmem *pm, struct op_label op, size_t len)
+{
+	struct late_bytes *late = find_late(pm, op);
+	if (late)
+		late->bytes -= late->bytes < len ? late->bytes : len;
+}
+
+bool pmem_is_late(const struct pmem *pm, unsigned i, struct op_label *op)
+{
+	assert(i < pm->lates);
+	*op = pm->late[i].op;
+	return pm->late[i].bytes;
+}
+
+unsigned pmem_lates(const struct pmem *pm)
+{
+	return pm->lates;
+}
+
 void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len,
 		     const struct nic_where *from)
 {
 	const uint8_t *bytes = data;
+	note_late(pm, from->op, len);
 	if (!nic_buffers_survive(pm) || !len)
 		return;
 	assert(pm->running && len <= pm->len && off <= pm->len - len);
@@ -154,6 +195,7 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 	if (durable && !nic_buffers_survive(pm) &&
 	    nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
 		return;
+	note_landed(pm, from->op, len);
 	memcpy(pm->work + off, data, len);
 	line_add_version(pm, off, data, len, &by);
 	if (sim_tracing(pm->sim)) {

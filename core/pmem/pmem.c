@@ -112,6 +112,7 @@ void pmem_stack_free(struct pmem_stack *stack)
 		free(pm->version);
 		free(pm->undo);
 		free(pm->arrival);
+		free(pm->late);
 		free(pm->below);
 		free(pm->nt);
 		free(pm->kept_buffers);
@@ -202,6 +203,7 @@ static void forget_versions(struct pmem *pm)
 	pm->dirties = 0;
 	pm->versions = 0;
 	pm->arrivals = 0;
+	pm->lates = 0;
 	for (unsigned t = 0; t <= pm->flushers; t++)
 		pm->flushes[t].n = 0;
 	pm->flushers = 0;

@@ -87,6 +87,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->fault[0] = '\0';
 	sim->disturbed = false;
 	memset(sim->injected, 0, sizeof(sim->injected));
+	memset(sim->connects, 0, sizeof(sim->connects));
 	arena_reset(&sim->arena);
 	memset(sim->free_list, 0, sizeof(sim->free_list));
 }

@@ -106,6 +106,9 @@ int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void 
 /* A new actor of a host: "server", "c2/notices", "c1/qp1". `what` may be "", number 0: none. */
 void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const char *what,
 		    unsigned number);
+/* A client connects once more. Tasks and queue pairs that it makes from now on are not those of
+ * before, and named so: "c1/notices.2". */
+void sim_connects_again(struct sim *sim, unsigned host);
 /* The current task's actor; NULL when no task runs (an event from the scheduler). */
 struct actor *sim_actor(struct sim *sim);
 /* 0, 1, ...: number of the current task, -1 when none. At most SIM_TASKS. */

@@ -119,6 +119,8 @@ struct sim {
 		uint8_t what;  /* enum sim_injected */
 		uint32_t lost; /* packets of the host's links */
 	} injected[SIM_HOSTS];
+	uint16_t connects[SIM_HOSTS]; /* how often a client has begun to connect, but for the first
+					 time */
 	char fault[96];
 	uintptr_t fault_pc;
 	/* In the order in which runs make them, which is mostly the same. */

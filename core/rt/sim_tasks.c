@@ -14,19 +14,23 @@ void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const c
 		    unsigned number)
 {
 	struct named *named = &sim->named[sim->actors++ % ACTORS_KNOWN];
-	unsigned life = host == HOST_SERVER ? sim->server_life : 0;
+	unsigned life = host == HOST_SERVER ? sim->server_life
+			: host < SIM_HOSTS  ? sim->connects[host]
+					    : 0;
 	if (!*named->actor.name || named->host != host || named->number != number ||
 	    named->life != life || strncmp(named->what, what, sizeof(named->what))) {
 		char name[ACTOR_NAME];
 		int len = snprintf(name, sizeof(name), host == HOST_SERVER ? "server" : "c%u",
 				   host);
 		/* The points of a later process are not those of an earlier one. */
-		if (life)
+		if (life && host == HOST_SERVER)
 			len += snprintf(name + len, sizeof(name) - (size_t)len, "%u", life + 1);
 		if (*what)
 			len += snprintf(name + len, sizeof(name) - (size_t)len, "/%s", what);
 		if (number && len < ACTOR_NAME)
-			snprintf(name + len, sizeof(name) - (size_t)len, "%u", number);
+			len += snprintf(name + len, sizeof(name) - (size_t)len, "%u", number);
+		if (life && host != HOST_SERVER && (number || *what) && len < ACTOR_NAME)
+			snprintf(name + len, sizeof(name) - (size_t)len, ".%u", life + 1);
 		named->host = host;
 		named->number = number;
 		named->life = life;
@@ -34,6 +38,13 @@ void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const c
 		actor_init(&named->actor, name);
 	}
 	*actor = named->actor;
+}
+
+void sim_connects_again(struct sim *sim, unsigned host)
+{
+	assert(host != HOST_SERVER && host < SIM_HOSTS);
+	assert(sim->connects[host] < UINT16_MAX);
+	sim->connects[host]++;
 }
 
 int sim_task(const struct sim *sim)

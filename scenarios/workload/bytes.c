@@ -16,6 +16,12 @@
  *			bit  5    of the second key, if there is one
  *			bits 6-7  length of the PUT's value
  *
+ * Beside each operation there can be one more byte, in a list of their own: what its client does
+ * before.
+ *
+ *	bits 0-2	1: it leaves, and comes back for the operation (or, before its first one,
+ *			comes late); 2: likewise, for its process dies; 3: it pauses; else nothing
+ *
  * Bytes that are missing are 0. A program without operations is one PUT.
  */
 #include <errno.h>
@@ -23,21 +29,29 @@
 
 static const uint16_t lengths[4] = {160, 8, 40, 1500};
 
-static int add_op(struct workload *w, uint8_t byte, unsigned clients, bool cleans)
+static int add_op(struct workload *w, uint8_t byte, uint8_t going, unsigned clients, bool cleans)
 {
+	static const uint8_t goings[8] = {OP_NONE, OP_LEAVE, OP_DIE, OP_PAUSE};
 	static const uint8_t kinds[8] = {OP_NONE, OP_PUT, OP_GET, OP_DEL,
 					 OP_PUT,  OP_GET, OP_PUT, OP_CLEAN};
-	uint8_t kind = kinds[byte & 7];
+	uint8_t kind = kinds[byte & 7], before = goings[going & 7];
+	unsigned client = 1 + (byte >> 3 & 3) % clients;
+	int rc = 0;
 
 	if (kind == OP_NONE)
 		return 0;
 	if (kind == OP_CLEAN && !cleans)
 		kind = OP_GET;
-	return workload_op_add(w, 1 + (byte >> 3 & 3) % clients, kind, byte & 32 ? w->keys - 1 : 0,
+	if (before != OP_NONE)
+		rc = workload_op_add(w, client, before, 0, 0);
+	if (rc < 0)
+		return rc;
+	return workload_op_add(w, client, kind, byte & 32 ? w->keys - 1 : 0,
 			       kind == OP_PUT ? lengths[byte >> 6] : 0);
 }
 
-int workload_from_bytes(struct workload *w, const uint8_t *bytes, size_t n, bool cleans)
+int workload_from_bytes(struct workload *w, const uint8_t *bytes, size_t n, const uint8_t *goings,
+			bool cleans)
 {
 	static const uint8_t clients[4] = {1, 2, 3, 2};
 	uint8_t head = n ? bytes[0] : 0;
@@ -50,7 +64,7 @@ int workload_from_bytes(struct workload *w, const uint8_t *bytes, size_t n, bool
 	if (rc >= 0 && head & 4)
 		rc = workload_key_add(w, head & 128 ? "k3" : "k2", 2, head & 16 ? -1 : loaded);
 	for (size_t i = 1; rc >= 0 && i < n && i < WORKLOAD_BYTES; i++)
-		rc = add_op(w, bytes[i], clients[head & 3], cleans);
+		rc = add_op(w, bytes[i], goings ? goings[i - 1] : 0, clients[head & 3], cleans);
 	if (rc >= 0 && !workload_ops(w))
 		rc = workload_op_add(w, 1, OP_PUT, 0, lengths[0]);
 	if (rc < 0) {

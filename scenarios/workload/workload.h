@@ -137,11 +137,14 @@ int ycsb_make(const struct ycsb *y, struct workload *w);
 
 /*
  * From bytes (bytes.c): any `n` bytes are a workload of 1 to 3 clients on 1 or 2 keys;
- * those after the first WORKLOAD_BYTES say nothing. `cleans`: the store can clean its
+ * those after the first WORKLOAD_BYTES say nothing. `goings`: GOING_BYTES more, who comes and goes
+ * before each operation; NULL: nobody does. `cleans`: the store can clean its
  * log. Fills an empty *w. 0 or -ENOMEM.
  */
 #define WORKLOAD_BYTES 9
-int workload_from_bytes(struct workload *w, const uint8_t *bytes, size_t n, bool cleans);
+#define GOING_BYTES    (WORKLOAD_BYTES - 1)
+int workload_from_bytes(struct workload *w, const uint8_t *bytes, size_t n, const uint8_t *goings,
+			bool cleans);
 
 /*
  * A recorded operation list, docs/ops-file.md: one operation a line: client,

@@ -299,6 +299,7 @@ static const struct tm_variant variants[] = {
 const struct tm_store ca_store = {
 	.name = "ca",
 	.what = "client-active PUTs without persistence: metadata first, unverified GETs (EF 3)",
+	.fsck_at_rest = true,
 	.promises = TM_BIT(TM_OK) | TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK),
 	.knobs = knobs,
 	.variants = variants,

@@ -11,6 +11,7 @@ static const struct tm_knob knobs[] = {
 
 #define RDA   TM_BIT(TM_RDA)
 #define LIN   TM_BIT(TM_LIN)
+#define DUR   TM_BIT(TM_DUR)
 #define MONO  TM_BIT(TM_MONO)
 #define KEEP  TM_BIT(TM_KEEP)
 #define OK    TM_BIT(TM_OK)
@@ -150,6 +151,10 @@ static const struct tm_variant variants[] = {
 	{"recover_discards", "recover_clean=discard",
 	 "recovery drops what was copied, although versions of the old log are linked to it",
 	 MONO | KEEP},
+	{"entry_lazy", "bug=entry_lazy",
+	 "an entry is made durable with the value, not by the PUT: a value that arrived whole is "
+	 "not found after a crash",
+	 DUR},
 	{"packed", "packed=on", "objects share lines with their neighbours", 0},
 	{"tight", "room=tight", "logs have hardly any room, and are cleaned by themselves", 0},
 	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",
@@ -216,6 +221,7 @@ const struct tm_store efactory_store = {
 		"verifier",
 	.promises = RDA | LIN | MONO | KEEP | OK | LIVE | FSCK,
 	.in_default_campaign = true,
+	.fsck_at_rest = true,
 	.knobs = knobs,
 	.variants = variants,
 	.overheads = overheads,

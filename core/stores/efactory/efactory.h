@@ -239,7 +239,8 @@ enum ef_end_order { EF_END_FLIP, EF_END_CLEAR, EF_END_TRANS };
 	X(GET_CUT, get_cut)                         \
 	X(STAMP_OF_LAST, stamp_of_last)             \
 	X(ACK_FOR_ALL, ack_for_all)                 \
-	X(ACK_BUSY, ack_busy)
+	X(ACK_BUSY, ack_busy)                       \
+	X(ENTRY_LAZY, entry_lazy)
 
 enum ef_bug {
 	EF_BUG_NONE,

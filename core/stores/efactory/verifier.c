@@ -64,6 +64,12 @@ bool ef_make_durable(const struct ef_server *server, struct ef_object *object, b
 		return settled;
 	}
 	persist_value(server, object, verifier);
+	if (ef_bug(&server->params, EF_BUG_ENTRY_LAZY)) {
+		bool found;
+
+		pmem_persist(ef_lookup(&server->pool, object->key, &found),
+			     sizeof(struct ef_entry));
+	}
 	settled = settle(server, object, EF_DURABLE);
 	pmem_flush(&object->state, sizeof(object->state));
 	return settled;

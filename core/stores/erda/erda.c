@@ -197,6 +197,7 @@ const struct tm_store erda_store = {
 		"flushed",
 	.promises = RDA | LIN | DUR | OK | LIVE | FSCK,
 	.in_default_campaign = true,
+	.fsck_at_rest = true,
 	.knobs = knobs,
 	.variants = variants,
 	.overheads = overheads,

@@ -405,6 +405,7 @@ static const struct tm_variant variants[] = {
 const struct tm_store forca_store = {
 	.name = "forca",
 	.what = "Forca (EF 5.3.4): one-sided PUT, each GET checked and persisted by the server",
+	.fsck_at_rest = true,
 	.promises = RDA | LIN | MONO | KEEP | OK | LIVE | FSCK,
 	.knobs = knobs,
 	.variants = variants,

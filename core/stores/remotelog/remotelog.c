@@ -222,6 +222,7 @@ const struct tm_store remotelog_store = {
 	.name = "remotelog",
 	.what = "RemoteLog: a log in remote PM, appended to by each method of the remote "
 		"persistence taxonomy",
+	.fsck_at_rest = true,
 	.promises = TM_BIT(TM_DUR) | TM_BIT(TM_FSCK) | TM_BIT(TM_RDA) | TM_BIT(TM_OK),
 	.knobs = knobs,
 	.variants = variants,

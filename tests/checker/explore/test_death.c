@@ -117,6 +117,26 @@ START_TEST(server_dies_anywhere)
 }
 END_TEST
 
+/* What is acknowledged and not flushed survives the process that served it, wherever that dies; a
+ * power failure takes it. */
+START_TEST(caches_live)
+{
+	struct bench *b = bench("erda", "default", "w", true);
+	const struct stops *stops = &b->schedule.stops;
+	unsigned n = stops->group[STOPS_SERVER].n;
+
+	for (unsigned i = 0; i < n; i++)
+		die_at(b, &stops->group[STOPS_SERVER].point[i], DEATH_SERVER);
+	ck_assert_uint_gt(n, 0);
+	ck_assert_uint_eq(b->ex.broken[TM_DUR], 0);
+	bench_free(b);
+	b = bench("erda", "default", "w", false);
+	explore_run(&b->ex, NULL, &b->schedule.random.taken);
+	ck_assert_uint_gt(b->ex.broken[TM_DUR], 0);
+	bench_free(b);
+}
+END_TEST
+
 /* --- bugs --- */
 
 static const struct {
@@ -161,6 +181,7 @@ int main(void)
 
 	tcase_set_timeout(t, 0);
 	tcase_add_loop_test(t, server_dies_anywhere, 0, COUNT(sound));
+	tcase_add_test(t, caches_live);
 	tcase_add_loop_test(t, bug_needs_a_death, 0, COUNT(bugs));
 	suite_add_tcase(s, t);
 	SRunner *r = srunner_create(s);

@@ -245,6 +245,96 @@ START_TEST(bug_needs_a_life)
 }
 END_TEST
 
+/* --- the structural check at the end of a life --- */
+
+/* A store with a count of the PUTs that are under way, which its PUT forgets to take down. Recovery
+ * does, so no check after a recovery finds anything. */
+struct counting {
+	struct tm_store store;
+	const struct tm_store *base;
+	uint64_t *under_way; /* of the machine that serves */
+};
+static struct counting counting;
+
+static size_t counting_bytes(const struct tm_params *params)
+{
+	return counting.base->pm_bytes(params) + TM_LINE;
+}
+
+static uint64_t *count_of(const struct tm_env *env)
+{
+	return (uint64_t *)(env->pm + counting.base->pm_bytes(env->params));
+}
+
+static int counting_recover(const struct tm_env *env)
+{
+	*count_of(env) = 0;
+	return counting.base->recover(env);
+}
+
+static int counting_serve(const struct tm_env *env)
+{
+	counting.under_way = count_of(env);
+	return counting.base->serve(env);
+}
+
+static int counting_put(void *client, const void *key, size_t klen, const void *value, size_t vlen)
+{
+	++*counting.under_way;
+	return counting.base->put(client, key, klen, value, vlen);
+}
+
+static void counting_fsck(const struct tm_env *env, struct tm_fsck *fsck)
+{
+	if (*count_of(env))
+		fsck->bad(fsck, "%d PUTs are under way", (int)*count_of(env));
+	counting.base->fsck(env, fsck);
+}
+
+/* With one life of two PUTs; the power does not fail in it. */
+static bool counting_is_caught(bool at_rest)
+{
+	struct life_plan plan[WORLDS] = {0};
+	struct explore_limits limits = campaign_default.limits;
+	const char *expected = NULL;
+	struct setup setup;
+	struct explorer ex;
+
+	counting.base = store_find("forca");
+	counting.store = *counting.base;
+	counting.store.pm_bytes = counting_bytes;
+	counting.store.recover = counting_recover;
+	counting.store.serve = counting_serve;
+	counting.store.put = counting_put;
+	counting.store.fsck = counting_fsck;
+	counting.store.fsck_at_rest = at_rest;
+	setup_init(&setup, &counting.store);
+	ck_assert_int_eq(workload_named("w", &setup.w, &expected), 0);
+	ck_assert_int_eq(setup_finish(&setup), 0);
+	ck_assert_int_eq(explore_open(&ex, &setup, &limits), 0);
+	plan[1].answer[0][0] = plan[1].answer[0][1] = life_answer(LIFE_PUT, 0);
+	ex.plan = plan;
+	ex.limits.states = 20;
+	explore_run(&ex, NULL, &(struct deviations){0});
+	bool caught = ex.failure[TM_FSCK].found;
+	ck_assert_uint_gt(ex.counts.lives, 0);
+	for (unsigned c = 0; caught && c < TM_CONTRACTS; c++)
+		ck_assert(c == TM_FSCK || c == TM_DUR || !ex.failure[c].found);
+	if (caught)
+		ck_assert_str_eq(ex.failure[TM_FSCK].text,
+				 "the structural check after a life says: 2 PUTs are under way");
+	explore_close(&ex);
+	setup_free(&setup);
+	return caught;
+}
+
+START_TEST(checked_at_the_end)
+{
+	ck_assert(counting_is_caught(true));
+	ck_assert(!counting_is_caught(false));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("life");
@@ -257,6 +347,7 @@ int main(void)
 	tcase_add_test(tc, lives_are_drawn);
 	tcase_add_loop_test(tc, bug_is_found, 0, COUNT(bugs));
 	tcase_add_loop_test(tc, bug_needs_a_life, 0, COUNT(bugs));
+	tcase_add_test(tc, checked_at_the_end);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/hunt/sensitivity.h"
+#include "checker/judge/names.h"
 #include "checker/trace/replay.h"
 #include "tests/checker/explore/budget.h"
 
@@ -352,7 +353,7 @@ static const struct {
 	{"breaks RDA erda verify_obj_key=off : new-w1-w2r2 : 20", false},
 	{"breaks NORES erda/sure calls=fail : w", true},
 	{"inert erda request=send it gives the same order", true},
-	{"inert erda confirm=on it does nothing", false},
+	{"inert erda flips=lazy it does nothing", false},
 	{"inert efactory meta_one_flush=on it does nothing", false},
 };
 
@@ -375,7 +376,9 @@ START_TEST(runs_lines)
 	for (unsigned i = 0; i < lines; i++)
 		ck_assert_msg(knob_result_as_said(&c.knob[i], &f.result[i]) ==
 				      flips[line[i]].as_said,
-			      "%s", flips[line[i]].line);
+			      "%s: %s of %s in %s, run %llu", flips[line[i]].line,
+			      contract_name(f.result[i].contract), f.result[i].where,
+			      f.result[i].workload, (unsigned long long)f.result[i].run);
 	sensitivity_free(&f);
 	claims_free(&c);
 }

@@ -16,6 +16,7 @@
 #include "checker/judge/names.h"
 #include "checker/trace/replay.h"
 #include "checker/trace/trace.h"
+#include "faultinject/life.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
 
@@ -46,13 +47,11 @@ static void run_bytes(struct explorer *ex, const struct fuzz_input *input, struc
 	struct byte_source b = {0};
 	struct replay_part part[WORLDS];
 	struct replay_audience audience = {.machine_starts = machine_starts, .arg = &b};
-	size_t n;
-	const uint8_t *records = fuzz_records(input, &n);
 
 	memset(out, 0, sizeof(*out));
-	bytes_start(&b, records, n, true);
+	fuzz_start(&b, input, true);
 	for (unsigned m = 0; m < WORLDS; m++)
-		part[m] = (struct replay_part){&b.source, m == 1 && bytes_cut(&b, 1)};
+		part[m] = (struct replay_part){&b.source, m == 1 && bytes_cut(&b, 1), NULL};
 	explore_lower_bound(ex);
 	replay_sources(ex, part, &audience, &out->replay);
 	out->unproven = part[1].cut && out->replay.failures == 1;
@@ -62,11 +61,12 @@ static void run_bytes(struct explorer *ex, const struct fuzz_input *input, struc
 static void random_input(uint64_t *random, struct fuzz_input *input)
 {
 	memset(input, 0, sizeof(*input));
-	input->n = (uint8_t)(random_next(random) % (FUZZ_INPUT_MAX + 1));
+	input->n = random_next(random) % 3 ? (uint8_t)(random_next(random) % (FUZZ_SHORT_MAX + 1))
+					   : FUZZ_INPUT_MAX;
 	for (unsigned i = 0; i < input->n; i++)
 		input->bytes[i] = (uint8_t)random_next(random);
 	/* Long gaps are never reached. */
-	for (unsigned i = WORKLOAD_BYTES; i + 2 < input->n; i += RECORD_BYTES)
+	for (unsigned i = WORKLOAD_BYTES; i + 2 < input->n && i < FUZZ_SHORT_MAX; i += RECORD_BYTES)
 		if (random_next(random) % 2)
 			input->bytes[i + 1] %= 8;
 }
@@ -75,7 +75,7 @@ static void check_workload(const struct workload *w)
 {
 	ck_assert(w->clients >= 1 && w->clients <= 3);
 	ck_assert(w->keys >= 1 && w->keys <= 3);
-	ck_assert(workload_ops(w) >= 1 && workload_ops(w) < WORKLOAD_BYTES);
+	ck_assert(workload_ops(w) >= 1 && workload_ops(w) < 2 * WORKLOAD_BYTES);
 }
 
 /* The trace of the run: a reader that believes nothing takes it, and it replays to the same
@@ -145,12 +145,13 @@ START_TEST(any_bytes_are_a_run)
 }
 END_TEST
 
-static void workload_words(const uint8_t *bytes, size_t n, char *text, size_t room)
+static void workload_words(const uint8_t *bytes, size_t n, const uint8_t *goings, char *text,
+			   size_t room)
 {
 	struct workload w = {0};
 	FILE *file = fmemopen(text, room, "w");
 
-	ck_assert_int_eq(workload_from_bytes(&w, bytes, n, bytes && n && bytes[0] & 4), 0);
+	ck_assert_int_eq(workload_from_bytes(&w, bytes, n, goings, bytes && n && bytes[0] & 4), 0);
 	workload_print_keys(&w, file);
 	for (unsigned c = 1; c <= w.clients; c++) {
 		fputs(" | ", file);
@@ -185,14 +186,20 @@ START_TEST(bytes_of_a_workload)
 	char text[256];
 
 	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		workload_words(table[i].bytes, table[i].n, text, sizeof(text));
+		workload_words(table[i].bytes, table[i].n, NULL, text, sizeof(text));
 		ck_assert_str_eq(text, table[i].words);
 	}
+	/* Who comes and goes. Beside what is no operation it says nothing. */
+	const uint8_t ops[] = {1, 1, 0, 8 + 2, 8 + 1, 3}, going[GOING_BYTES] = {1, 2, 2, 3, 8, 0};
+	workload_words(ops, sizeof(ops), going, text, sizeof(text));
+	ck_assert_str_eq(text,
+			 "k1 160 | leave, put k1 160, del k1 | die, get k1, pause, put k1 160");
 }
 END_TEST
 
 /* What the records of `put k1 160` and `get k1` by two clients take, word by word. */
-static void taken_words(const uint8_t *records, size_t n, char *text, size_t room)
+static void taken_words(const uint8_t *records, size_t n, const uint8_t *lives, char *text,
+			size_t room)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
 	struct fuzz_input input = {.n = (uint8_t)(WORKLOAD_BYTES + n), .bytes = {1, 1, 8 + 2}};
@@ -201,6 +208,10 @@ static void taken_words(const uint8_t *records, size_t n, char *text, size_t roo
 	size_t len = 0;
 
 	memcpy(input.bytes + WORKLOAD_BYTES, records, n);
+	if (lives) {
+		input.n = FUZZ_INPUT_MAX;
+		memcpy(input.bytes + FUZZ_SHORT_MAX + GOING_BYTES, lives, LIFE_BYTES);
+	}
 	make_base(&base, "erda", "default");
 	ck_assert_int_eq(fuzz_setup(&base, &input, &s), 0);
 	ck_assert_int_eq(explore_open(ex, &s, &explore_default), 0);
@@ -247,15 +258,63 @@ START_TEST(bytes_of_deviations)
 	char text[2048];
 
 	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		taken_words(table[i].records, table[i].n, text, sizeof(text));
+		taken_words(table[i].records, table[i].n, NULL, text, sizeof(text));
 		ck_assert_msg(!strncmp(text, table[i].words, strlen(table[i].words)) &&
 				      (*table[i].words || !*text),
 			      "%u: \"%s\" instead of \"%s\"", i, text, table[i].words);
 	}
 	/* All lines from the first on are as old as can be. */
-	taken_words((const uint8_t[]){RECORD_CRASH, 0, 0, RECORD_LINES, 0, 0}, 6, text,
+	taken_words((const uint8_t[]){RECORD_CRASH, 0, 0, RECORD_LINES, 0, 0}, 6, NULL, text,
 		    sizeof(text));
 	ck_assert_ptr_nonnull(strstr(text, "version 0 of "));
+}
+END_TEST
+
+/* What only the longer form can say; and that the same records say something else without it. */
+START_TEST(bytes_of_the_longer_form)
+{
+	enum { POST = RECORD_STEP + STEP_POST, C1 = 16, C2 = 32, DIES = RECORD_DIES };
+	static const uint8_t nobody[LIFE_BYTES];
+	static const uint8_t lives[LIFE_BYTES] = {LIFE_KEYED + LIFE_PUT, 0, LIFE_CLEAN,
+						  LIFE_KEYED + LIFE_DEL, 0, 0,
+						  LIFE_KEYED + LIFE_GET};
+	static const struct {
+		uint8_t records[16];
+		size_t n;
+		const uint8_t *lives;
+		const char *words;
+	} table[] = {
+		{{POST | C2 | DIES, 0, 1}, 3, nobody, "c2 c2.get1 before post 1: process dies"},
+		{{POST | C2 | DIES, 0, 2}, 3, nobody, "c2 c2.get1 before post 1: machine dies"},
+		{{POST | C2 | DIES, 0, 3}, 3, nobody, "c2 c2.get1 before post 1: delay for ever"},
+		{{POST | C2 | DIES, 0, 4}, 3, nobody, "c2 c2.get1 before post 1: server dies"},
+		{{POST | C2 | DIES, 0, 1}, 3, NULL, "c2 c2.get1 before post 1: delay 500ns"},
+		/* Of a server's task it is the server. */
+		{{RECORD_STEP + STEP_STORE, 0, 1, 0, 0, 0},
+		 6,
+		 nobody,
+		 "server/server c1.put1 before store 1: delay 500ns"},
+		{{DIES + RECORD_STEP + STEP_STORE, 0, 1},
+		 3,
+		 nobody,
+		 "server/server c1.put1 before store 1: server dies"},
+		/* Three zeros are a record of the short form only. */
+		{{0, 0, 0}, 3, NULL, "server/server c1.put1 before store 1: delay 100ns"},
+		{{0, 0, 0}, 3, nobody, ""},
+		{{RECORD_CRASH, 0, 0},
+		 3,
+		 lives,
+		 "server/server c1.put1 power before fence 1: fails; "
+		 "c3 - life 1: put key 1; c3 - life 2: clean; c4 - life 2: del key 1"},
+	};
+	char text[2048];
+
+	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		taken_words(table[i].records, table[i].n, table[i].lives, text, sizeof(text));
+		ck_assert_msg(!strncmp(text, table[i].words, strlen(table[i].words)) &&
+				      (*table[i].words || !*text),
+			      "%u: \"%s\" instead of \"%s\"", i, text, table[i].words);
+	}
 }
 END_TEST
 
@@ -497,6 +556,7 @@ int main(void)
 	tcase_add_loop_test(inputs, any_bytes_are_a_run, 0, 2);
 	tcase_add_test(inputs, bytes_of_a_workload);
 	tcase_add_test(inputs, bytes_of_deviations);
+	tcase_add_test(inputs, bytes_of_the_longer_form);
 	tcase_add_test(inputs, features_know_no_names);
 	tcase_add_test(inputs, fingerprints_are_compared);
 	tcase_add_loop_test(loop, a_seeded_bug_is_found, 0, BUGS);

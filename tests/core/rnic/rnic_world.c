@@ -112,20 +112,34 @@ static struct ibv_qp *make_qp(const struct side *s, enum ibv_qp_type type, struc
 	return qp;
 }
 
-static void make_side(struct side *s, unsigned host)
+/* All objects of a context that has been opened. `buf`: NULL makes one, if the host has no PM. */
+static void make_objects(struct side *s, struct pmem *pm, uint8_t *buf)
 {
-	struct pmem *pm = host == HOST_SERVER ? pool : NULL;
-	s->ctx = rnic_open(net, host, pm);
 	ck_assert_ptr_nonnull(s->ctx);
 	s->pd = rnic_alloc_pd(s->ctx);
 	s->scq = rnic_create_cq(s->ctx, (int)opt.cqe, NULL, NULL, 0);
 	s->rcq = rnic_create_cq(s->ctx, (int)opt.cqe, NULL, NULL, 0);
-	s->buf = pm ? pmem_base(pm) : sim_alloc(sim, BUF);
+	s->buf = pm ? pmem_base(pm) : buf ? buf : sim_alloc(sim, BUF);
 	s->mr = rnic_reg_mr(s->pd, s->buf, BUF, ALL_ACCESS | (pm ? PERSISTENT : 0));
 	ck_assert_ptr_nonnull(s->mr);
 	s->qp = make_qp(s, IBV_QPT_RC, NULL);
 	s->qpx = rnic_qp_to_qp_ex(s->qp);
 	ck_assert_int_eq(rnic_query_gid(s->ctx, 1, 0, &s->gid), 0);
+}
+
+static void make_side(struct side *s, unsigned host)
+{
+	struct pmem *pm = host == HOST_SERVER ? pool : NULL;
+	s->ctx = rnic_open(net, host, pm);
+	make_objects(s, pm, NULL);
+}
+
+void restart_side(struct side *s, unsigned host)
+{
+	struct pmem *pm = host == HOST_SERVER ? pool : NULL;
+	rnic_close(s->ctx);
+	s->ctx = rnic_open_again(s->ctx, pm);
+	make_objects(s, pm, s->buf);
 }
 
 struct ibv_qp_attr attr_for(const struct side *peer)

@@ -76,6 +76,8 @@ void setup_options(void);
 /* Run fn in a task, with the two sides made: run(task, fn), or also connected, with the source on:
  * run(connected, fn); run_pm(): connected, b's buffer is PM. */
 void make_sides(void);
+/* The side's process has ended, and a new one makes the same objects over the same buffer. */
+void restart_side(struct side *s, unsigned host);
 void task(void *arg);
 void connected(void *arg);
 void run(void (*start)(void *), void (*fn)(void));

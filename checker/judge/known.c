@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reading the known causes of the stores' breaks. As expect.c, the table is constant once it has
+ * been read. */
+#include "checker/judge/known.h"
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/judge/expect.h"
+#include "checker/judge/surprise.h"
+#include "core/text/text.h"
+#include "scenarios/stores.h"
+
+static struct known_row {
+	const struct tm_store *store;
+	const char *configs;
+	struct blame blame;
+} row[KNOWN_ROWS];
+static unsigned rows;
+static char mistake[300];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static int read_row(struct text *t, const struct tm_store *store, char *line)
+{
+	const char *configs = text_word(&line);
+	if (!*configs || *configs == '#')
+		return 0;
+	if (rows == KNOWN_ROWS)
+		return text_wrong(t, "too many rows");
+	row[rows].store = store;
+	row[rows].configs = configs;
+	if (!expect_configs_are(store->name, configs))
+		return text_wrong(t, "%s: no such hardware or shape", text_show(configs).text);
+	const char *wrong = blame_parse(&row[rows].blame, line);
+	if (wrong)
+		return text_wrong(t, "%s", wrong);
+	rows++;
+	return 0;
+}
+
+static bool read_store(unsigned number)
+{
+	struct store_file file = store_causes(number);
+	struct input_error error;
+	struct text t;
+	char *bytes, *line;
+	int rc = 0;
+	if (!*file.text)
+		return true;
+	bytes = strdup(file.text); /* stays: the rows point into it */
+	assert(bytes);
+	text_start(&t, bytes, strlen(bytes), &error);
+	while (!rc && (rc = text_line(&t, &line)) > 0)
+		rc = read_row(&t, stores[number], line);
+	if (rc)
+		snprintf(mistake, sizeof(mistake), "%s%s: %s", file.path, input_place(&error).text,
+			 error.message);
+	return !rc;
+}
+
+static void read_all(void)
+{
+	for (unsigned i = 0; stores[i] && read_store(i);)
+		i++;
+}
+
+const char *known_mistake(void)
+{
+	pthread_once(&once, read_all);
+	return mistake[0] ? mistake : NULL;
+}
+
+/* Contracts whose breaking is no surprise in itself. */
+static unsigned expected_to_break(const struct tm_store *store, const char *variant,
+				  const char *config)
+{
+	unsigned set = 0;
+	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
+		const struct surprise_cell cell = {.store = store,
+						   .variant = variant,
+						   .config = config,
+						   .contract = c,
+						   .broken = true};
+		const char *why;
+		if (!surprise_in_cell(&cell, &why))
+			set |= TM_BIT(c);
+	}
+	return set;
+}
+
+/* Is the row about the variant under the configuration? */
+static bool is_about(const struct known_row *r, const char *variant, const char *config)
+{
+	const char *list = r->configs, *slash = strchr(list, '/');
+	size_t len = slash ? (size_t)(slash - list) : 0;
+	if (slash && (len != strlen(variant) || strncmp(list, variant, len) != 0))
+		return false;
+	return expect_names(r->store->name, slash ? slash + 1 : list, config);
+}
+
+void known_nothing(const struct tm_store *store, const char *variant, const char *config,
+		   struct known *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->compared = strcmp(variant, "default") ? TM_BIT(TM_CONTRACTS) - 1
+						   : expected_to_break(store, variant, config);
+}
+
+/* Is it meant by rows about all? Variants that are no bugs have causes of their own. */
+static bool has_star(const struct tm_store *store, const char *variant, const char *config)
+{
+	const struct tm_variant *v = store->variants;
+	while (v && v->name && strcmp(v->name, variant) != 0)
+		v++;
+	bool bug = v && v->name && v->breaks;
+	return (bug || !strcmp(variant, "default")) && expect_names(store->name, "*", config);
+}
+
+bool known_rows(const struct tm_store *store, const char *variant, const char *config,
+		struct known *out)
+{
+	bool any = false, named = has_star(store, variant, config);
+	pthread_once(&once, read_all);
+	memset(out, 0, sizeof(*out));
+	for (unsigned i = 0; i < rows; i++) {
+		any |= row[i].store == store;
+		if (row[i].store != store || !is_about(&row[i], variant, config))
+			continue;
+		named |= strchr(row[i].configs, '/') || !strcmp(variant, "default");
+		out->row[i / 64] |= 1ull << i % 64;
+	}
+	return any && named;
+}
+
+void known_find(const struct tm_store *store, const char *variant, const char *config,
+		struct known *out)
+{
+	if (known_rows(store, variant, config, out))
+		out->compared = expected_to_break(store, variant, config);
+}
+
+bool known_explains(const struct known *k, const struct blame *b)
+{
+	assert(k->compared & TM_BIT(b->contract));
+	if (b->full)
+		return true;
+	for (unsigned w = 0; w < KNOWN_ROWS / 64; w++)
+		for (uint64_t left = k->row[w]; left; left &= left - 1)
+			if (blame_includes(b, &row[w * 64 + (unsigned)__builtin_ctzll(left)].blame))
+				return true;
+	return false;
+}

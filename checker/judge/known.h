@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_JUDGE_KNOWN_H
+#define TM_CHECKER_JUDGE_KNOWN_H
+/*
+ * The known causes of the breaks that are expected of a store: the file causes.txt of its folder,
+ * compiled in. Without that file, any break of a contract that is expected to break is as
+ * expected. With it, only one with a known cause is; another one is a surprise.
+ *
+ *	CONFIG,... CONTRACT SAW AGAINST [PART...]
+ *
+ * CONFIG is as in expected.txt (checker/judge/expect.h); with "VARIANT/" before the list the row is
+ * about a variant alone, else about all. The rest is as in checker/judge/blame.h. A row explains a
+ * break that shows the same and has at least its parts. Lines that begin with '#'
+ * and blank ones are skipped.
+ *
+ * Causes are compared where the default campaign runs, and under what a row names: other hardware
+ * may break what it likes. So may variants that are no bugs and that no row names. A few runs with
+ * an unknown cause are no surprise (STRANGE_RUNS, checker/explore/strange.h).
+ */
+#include "checker/judge/blame.h"
+
+#define KNOWN_ROWS 1024 /* at most, of all stores */
+
+/* The causes that are known of one store under one configuration. */
+struct known {
+	unsigned compared; /* TM_BIT()s: of these contracts, breaks are compared with them */
+	uint64_t row[KNOWN_ROWS / 64];
+};
+
+/* What is known of the store, or of its variant, under a configuration. */
+void known_find(const struct tm_store *store, const char *variant, const char *config,
+		struct known *out);
+/* The rows alone: nothing is compared. Has the store the file, and is it about the configuration?
+ */
+bool known_rows(const struct tm_store *store, const char *variant, const char *config,
+		struct known *out);
+/* For recording: no row, and compared are all breaks that are no surprise, or those of a variant.
+ */
+void known_nothing(const struct tm_store *store, const char *variant, const char *config,
+		   struct known *out);
+/* Has the break a known cause? */
+bool known_explains(const struct known *k, const struct blame *b);
+/* A mistake in one of the files: "FILE:LINE: what"; NULL: there is none. */
+const char *known_mistake(void);
+
+#endif

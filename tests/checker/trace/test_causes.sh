@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test_causes.sh TIDEMARK
+#
+# Stores break what they are expected to break for known causes only, whatever the seed; a bug that breaks nothing else is a
+# surprise all the same, with a trace; a campaign without rows records them; and what is wrong with a file of rows is told
+# with its line.
+set -eu
+tidemark=$1
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp"
+
+fail() {
+	echo "$*" >&2
+	exit 1
+}
+
+# The whole campaign takes too long for a quick test.
+some=()
+for workload in w wwr wd d-rr ww-r w1w2 wr-c; do
+	some+=(--workload "$workload")
+done
+clean() { # STORE [OPTION...]: nothing is told of it
+	for seed in 1 2 3; do
+		"$tidemark" crashtest "$@" "${some[@]}" --seed "$seed" --runs 20 --states 100 --no-traces --quiet >out ||
+			fail "$*, seed $seed: $(grep -A12 'ANOTHER CAUSE\|causes.txt' out)"
+	done
+}
+hidden() { # STORE BUG CONTRACT WORKLOAD: a bug that breaks only what need not hold is told, with a trace that replays
+	status=0
+	"$tidemark" crashtest "$1" --variant "$2" --workload "$4" --runs 200 --states 2000 --out traces --quiet >out ||
+		status=$?
+	[ "$status" = 1 ] || fail "$1 $2: status $status"
+	grep -q "^  $3 .*BROKEN FOR ANOTHER CAUSE" out || fail "$1 $2: $(cat out)"
+	trace=$(echo traces/"$1"*-"$3".trace)
+	status=0
+	"$tidemark" replay "$trace" >/dev/null || status=$?
+	[ "$status" = 1 ] || fail "$trace: status $status"
+}
+for store in efactory erda remotelog forca; do
+	clean "$store"
+done
+hidden efactory entry_lazy DUR w
+
+few=(--workload w --runs 30 --states 300 --no-traces --quiet)
+printf '# kept\n\n* DUR value put open lost:log-a:nic:put:own\nsure/* LIVE - -\n' >rows
+"$tidemark" crashtest efactory "${few[@]}" --causes rows >/dev/null
+head -1 rows | grep -q '^# kept$' || fail 'the comment is gone'
+grep -q '^\* DUR value put lost:log-a:nic:put:own$' rows || fail "no row for what breaks: $(cat rows)"
+! grep -q 'open lost' rows || fail 'a row that another one includes is still there'
+grep -q '^sure/\* LIVE - -$' rows || fail 'a row of something else is gone'
+cp rows before
+"$tidemark" crashtest efactory "${few[@]}" --causes rows >/dev/null
+cmp rows before || fail 'the same campaign adds rows'
+
+bad() { # LINE WORDS: such a file is refused
+	printf '# one\n%s\n' "$1" >rows
+	status=0
+	"$tidemark" crashtest efactory "${few[@]}" --causes rows >/dev/null 2>err || status=$?
+	[ "$status" = 2 ] || fail "$1: status $status"
+	grep -q "rows:2: .*$2" err || fail "$1: $(cat err)"
+}
+bad '* DURABLE value put' 'a contract'
+bad '* DUR value put lost:log' 'expected parts'
+status=0
+"$tidemark" crashtest "${few[@]}" --causes rows 2>err || status=$?
+[ "$status" = 2 ] || fail "no store: status $status"
+grep -q 'needs one STORE' err || fail "no store: $(cat err)"
