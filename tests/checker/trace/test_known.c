@@ -135,8 +135,11 @@ START_TEST(what_is_compared)
 	/* Hardware of which nobody has said anything. */
 	known_find(store, "default", "mtu=256", &known);
 	ck_assert_uint_eq(known.compared, 0);
-	/* A store without the file. */
-	known_find(store_find("ca"), "default", "default", &known);
+	/* A variant that rows name, and one that none does. */
+	known_find(store, "packed", "default", &known);
+	ck_assert(known.compared & TM_BIT(TM_DUR));
+	ck_assert(!known_explains(&known, &cut));
+	known_find(store, "tight", "default", &known);
 	ck_assert_uint_eq(known.compared, 0);
 }
 END_TEST
