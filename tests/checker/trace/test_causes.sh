@@ -30,7 +30,7 @@ clean() { # STORE [OPTION...]: nothing is told of it
 }
 hidden() { # STORE BUG CONTRACT WORKLOAD: a bug that breaks only what need not hold is told, with a trace that replays
 	status=0
-	"$tidemark" crashtest "$1" --variant "$2" --workload "$4" --runs 200 --states 2000 --out traces --quiet >out ||
+	"$tidemark" crashtest "$1" --variant "$2" --workload "$4" --workload w-r --workload wd --runs 200 --states 2000 --out traces --quiet >out ||
 		status=$?
 	[ "$status" = 1 ] || fail "$1 $2: status $status"
 	grep -q "^  $3 .*BROKEN FOR ANOTHER CAUSE" out || fail "$1 $2: $(cat out)"

@@ -163,8 +163,8 @@ static struct campaign campaign_with(const char *store, const char *bug,
 		ck_assert_int_eq(
 			workload_named(workload[c.workloads], &c.workload[c.workloads], &expected),
 			0);
-	c.options.runs = 200;
-	c.options.states = 3000;
+	c.options.runs = 600;
+	c.options.states = 9000;
 	return c;
 }
 
@@ -174,8 +174,7 @@ static const struct {
 	unsigned contract;
 	const char *workload[4];
 } hidden[] = {
-	{"efactory", "entry_lazy", TM_DUR, {"w", NULL}},
-	{"remotelog", "recover_cached", TM_DUR, {"ww", "ww-w", "w-w", NULL}},
+	{"efactory", "entry_lazy", TM_DUR, {"w", "w-r", "d-rr", NULL}},
 };
 #define HIDDEN (int)(sizeof(hidden) / sizeof(hidden[0]))
 
