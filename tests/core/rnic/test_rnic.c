@@ -179,6 +179,10 @@ static void device_body(void)
 	ck_assert_int_eq(ibv_query_port(a.ctx, 2, &port), EINVAL);
 	ck_assert_int_eq(rnic_query_device(a.ctx, &dev), 0);
 	ck_assert_int_eq(dev.phys_port_cnt, 1);
+	ck_assert_int_eq(dev.atomic_cap, opt.hw.atomics_hca ? IBV_ATOMIC_HCA : IBV_ATOMIC_GLOB);
+	struct ibv_device_attr_ex ex;
+	ck_assert_int_eq(ibv_query_device_ex(a.ctx, NULL, &ex), 0);
+	ck_assert_int_eq(ex.orig_attr.atomic_cap, dev.atomic_cap);
 	static const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 2};
 	ck_assert_mem_eq(a.gid.raw, gid, 16);
 	ck_assert_int_eq(rnic_query_gid(a.ctx, 1, 1, &a.gid), -1);
@@ -189,6 +193,8 @@ static void device_body(void)
 START_TEST(device)
 {
 	opt.hw.mtu = 2048;
+	run(task, device_body);
+	opt.hw.atomics_hca = true;
 	run(task, device_body);
 }
 END_TEST
