@@ -14,7 +14,7 @@
  * 0 are recorded. Never fails the power: that is the explorer's. Besides, a run can be told to
  * delay tasks at some steps (faultinject/stops.h).
  */
-#define RANDOM_STOPS 2
+#define RANDOM_STOPS 6
 struct random_source {
 	struct source source;
 	uint64_t state;

@@ -3,6 +3,8 @@
 #include "faultinject/stops.h"
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
+#include "core/hardware/hardware.h"
 
 /* A task that polls memory loads without end; more than this is not worth its memory. */
 #define MOST 65536
@@ -18,34 +20,149 @@ static enum stop_group group_of(const struct choice_point *at, unsigned n)
 	return at->a == STEP_LOAD ? STOPS_SERVER_LOADS : STOPS_SERVER;
 }
 
-static unsigned record(struct source *source, const struct choice_point *at, unsigned n)
+static struct stop_point *add(struct stops *stops, enum stop_group group, struct stop_point made)
 {
-	struct stops *stops = (struct stops *)source;
-	assert(at->kind == CHOICE_STEP && at->who);
-	unsigned group = group_of(at, n), room = stops->group[group].room;
+	unsigned room = stops->group[group].room;
 	struct stop_point *point = stops->group[group].point;
+	assert(stops->group[group].n <= room);
 	if (stops->group[group].n == MOST)
-		return 0;
+		return NULL;
 	if (stops->group[group].n == room) {
 		room = room ? 2 * room : 256;
 		point = realloc(point, room * sizeof(*point));
 		if (!point) {
 			stops->failed = true;
-			return 0;
+			return NULL;
 		}
 		stops->group[group].point = point;
 		stops->group[group].room = room;
 	}
-	point[stops->group[group].n++] = (struct stop_point){choice_key(at), at->who->name_hash,
-							     at->a, at->b};
+	point += stops->group[group].n++;
+	*point = made;
+	return point;
+}
+
+static struct stop_point point_of(const struct choice_point *at, unsigned n, uint32_t line)
+{
+	return (struct stop_point){.key = choice_key(at),
+				   .who = at->who->name_hash,
+				   .a = at->a,
+				   .b = at->b,
+				   .op = at->op,
+				   .line = line,
+				   .server = at->a != STEP_BEGIN && n <= DELAY_FOREVER};
+}
+
+static bool is_at(const struct stop_point *point, const struct choice_point *at)
+{
+	return point->a == at->a && point->b == at->b && point->key == choice_key(at);
+}
+
+/* How the run that is recorded is stopped at this step; 0: it is not. */
+static unsigned first_answer(struct stops *stops, const struct choice_point *at)
+{
+	assert(stops->firsts <= STOPS_FIRST);
+	for (unsigned i = 0; i < stops->firsts; i++)
+		if (!stops->first[i].taken && is_at(&stops->first[i].at, at)) {
+			stops->first[i].taken = true;
+			return choice_delay_answer(CHOICE_STEP, stops->first[i].k);
+		}
+	if (!stops->first[1].taken || at->a != STEP_BEGIN || !stops->begins || --stops->begins)
+		return 0;
+	assert(stops->firsts < STOPS_FIRST);
+	stops->first[stops->firsts].at = point_of(at, 1, 0);
+	stops->first[stops->firsts].k = DELAY_QUIESCENCE;
+	stops->first[stops->firsts++].taken = true;
+	return choice_delay_answer(CHOICE_STEP, DELAY_QUIESCENCE);
+}
+
+static unsigned record(struct source *source, const struct choice_point *at, unsigned n)
+{
+	struct stops *stops = (struct stops *)source;
+	assert(at->kind == CHOICE_STEP && at->who);
+	if (stops->firsts) {
+		unsigned answer = first_answer(stops, at);
+		if (answer || !stops->first[1].taken)
+			return answer;
+	}
+	enum stop_group group = group_of(at, n);
+	uint64_t who = at->who->name_hash;
+	/* What a fence makes durable is mostly what its task flushed just before. */
+	uint32_t before = at->a == STEP_FENCE && stops->last && stops->last->who == who
+				  ? stops->last->line
+				  : 0;
+	stops->last = add(stops, group, point_of(at, n, before));
 	return 0;
+}
+
+static struct stop_line *line_of(struct stops *stops, uint32_t line)
+{
+	unsigned i = line * 0x9e3779b1u % STOP_LINES;
+	assert(line && stops->lines < STOP_LINES); /* so the search ends */
+	while (stops->line[i].line && stops->line[i].line != line)
+		i = (i + 1) % STOP_LINES;
+	return &stops->line[i];
+}
+
+static void touched(struct source *source, const struct actor *who, enum touch what, uint64_t where,
+		    uint64_t len)
+{
+	struct stops *stops = (struct stops *)source;
+	bool write = what == TOUCH_WRITE || what == TOUCH_SHOW;
+	uint64_t name = who ? who->name_hash : 0;
+	if ((!write && what != TOUCH_READ) || !len)
+		return;
+	if (stops->last && who && stops->last->who == name && !stops->last->line)
+		stops->last->line = (uint32_t)(where / LINE) + 1;
+	for (uint64_t l = where / LINE; l <= (where + len - 1) / LINE; l++) {
+		struct stop_line *line = line_of(stops, (uint32_t)l + 1);
+		if (!line->line) {
+			if (stops->lines == STOP_LINES - 1)
+				return;
+			stops->lines++;
+			*line = (struct stop_line){.line = (uint32_t)l + 1, .who = name};
+		}
+		line->shared |= line->who != name;
+		line->written |= write;
+	}
 }
 
 void stops_record(struct stops *stops)
 {
-	*stops = (struct stops){.source = {.answer = record, .begins = true}};
+	memset(stops, 0, sizeof(*stops));
+	stops->source = (struct source){.answer = record, .begins = true, .touched = touched};
 	for (unsigned k = 0; k < CHOICE_KINDS; k++)
 		stops->source.skip[k] = k == CHOICE_STEP ? 0 : UINT32_MAX;
+}
+
+static bool meets(struct stops *stops, const struct stop_point *point)
+{
+	if (point->a == STEP_POST)
+		return true;
+	if (!point->line)
+		return false;
+	const struct stop_line *line = line_of(stops, point->line);
+	return line->shared && line->written;
+}
+
+static bool follows(const struct stop_point *point, const struct stop_point *before)
+{
+	return before->who == point->who && before->line == point->line && before->a == point->a;
+}
+
+void stops_recorded(struct stops *stops)
+{
+	static const enum stop_group from[] = {STOPS_SERVER, STOPS_CLIENT};
+	assert(!stops->group[STOPS_MEET].n);
+	for (unsigned g = 0; g < sizeof(from) / sizeof(from[0]); g++)
+		for (unsigned i = 0; i < stops->group[from[g]].n; i++) {
+			const struct stop_point *list = stops->group[from[g]].point;
+			const struct stop_point point = list[i];
+			/* Of the stores with which a task fills a line the first stands for all. */
+			if (meets(stops, &point) &&
+			    !(i && point.a == STEP_STORE && follows(&point, &list[i - 1])))
+				add(stops, STOPS_MEET, point);
+		}
 }
 
 void stops_free(struct stops *stops)
@@ -66,17 +183,42 @@ static const struct stop_point *evenly(const struct stops *stops, enum stop_grou
 	return n ? &stops->group[group].point[fraction * n >> 32] : NULL;
 }
 
-/* A step of another actor; NULL: a few draws met none. */
-static const struct stop_point *of_another(const struct stops *stops, enum stop_group group,
-					   uint64_t who, uint64_t *state)
+/* Has a run in which that is held before a chance to come to the stop? Not if what is held is
+ * the cause of it: the same operation, or the call for the cleaning that is stopped. */
+static bool may_wait(const struct stop_point *held, const struct stop_point *stop)
+{
+	return held->who != stop->who && !op_label_equal(held->op, stop->op) &&
+	       !(stop->op.kind == OP_NONE && held->op.kind == OP_CLEAN);
+}
+
+/* A step of a client that can be held before the stop; NULL: a few draws met none. */
+static const struct stop_point *to_hold(const struct stops *stops, enum stop_group group,
+					const struct stop_point *stop, uint64_t *state)
 {
 	for (unsigned tries = 0; tries < 8 && stops->group[group].n; tries++) {
 		const struct stop_point
 			*p = &stops->group[group].point[random_next(state) % stops->group[group].n];
-		if (p->who != who)
+		if (may_wait(p, stop))
 			return p;
 	}
 	return NULL;
+}
+
+/* A step at which what was held meets others, while it works for the same operation; not of the
+ * actor that is stopped already. NULL: it has none. */
+static const struct stop_point *to_meet(const struct stops *stops, const struct stop_point *held,
+					const struct stop_point *stop, uint64_t draw)
+{
+	const struct stop_point *point = stops->group[STOPS_MEET].point;
+	unsigned n = 0, all = stops->group[STOPS_MEET].n;
+	for (unsigned i = 0; i < all; i++)
+		n += op_label_equal(point[i].op, held->op) && point[i].who != stop->who;
+	if (!n)
+		return NULL;
+	unsigned left = draw % n;
+	while (!op_label_equal(point->op, held->op) || point->who == stop->who || left--)
+		point++;
+	return point;
 }
 
 /* What the nth run in which something stops does at which step. */
@@ -86,12 +228,33 @@ struct turn {
 	unsigned k;	 /* DELAY_QUIESCENCE, or who dies */
 };
 
-/* Where others stand then matters as much: mostly another client is held before. */
+static void hold(const struct stop_point *point, struct random_source *r)
+{
+	random_stop(r, point->key, point->a, point->b, DELAY_QUIESCENCE);
+}
+
+/* Where others stand then matters as much: mostly another client is held before, or two. */
+static const struct stop_point *hold_others(const struct stops *stops,
+					    const struct stop_point *stop, uint64_t draw,
+					    struct random_source *r)
+{
+	const struct stop_point *first = NULL, *second = NULL;
+	if (draw % 4)
+		first = to_hold(stops, draw % 4 == 1 ? STOPS_CLIENT : STOPS_BEGIN, stop, &r->state);
+	if (first)
+		hold(first, r);
+	if (first && draw / 4 % 4 == 0)
+		second = to_hold(stops, STOPS_BEGIN, stop, &r->state);
+	if (second && second->who != first->who)
+		hold(second, r);
+	return first;
+}
+
 static void take_turn(const struct stops *stops, const struct turn turn[8], uint64_t nth,
 		      struct random_source *r)
 {
 	const struct turn *t = &turn[nth % 8];
-	const struct stop_point *before = NULL, *stop;
+	const struct stop_point *held, *stop, *next = NULL;
 	unsigned in_eight = 0, k = t->k;
 	for (unsigned i = 0; i < 8; i++)
 		in_eight += turn[i].group == t->group;
@@ -100,24 +263,98 @@ static void take_turn(const struct stops *stops, const struct turn turn[8], uint
 	if (!stop)
 		return;
 	uint64_t draw = random_next(&r->state);
-	if (draw % 4)
-		before = of_another(stops, draw % 4 == 1 ? STOPS_CLIENT : STOPS_BEGIN, stop->who,
-				    &r->state);
-	if (before)
-		random_stop(r, before->key, before->a, before->b, DELAY_QUIESCENCE);
+	held = hold_others(stops, stop, draw, r);
 	random_stop(r, stop->key, stop->a, stop->b,
-		    before && k == DELAY_QUIESCENCE ? DELAY_SWITCH : k);
+		    held && k == DELAY_QUIESCENCE ? DELAY_SWITCH : k);
+	if (held && k == DELAY_QUIESCENCE && stop->server && draw / 16 % 4)
+		next = to_meet(stops, held, stop, draw >> 16);
+	if (next)
+		random_stop(r, next->key, next->a, next->b,
+			    !next->server && draw / 64 % 4 == 0 ? DEATH_PROCESS : DELAY_SWITCH);
 }
 
 void stops_choose(const struct stops *stops, uint64_t nth, struct random_source *r)
 {
-	/* Of eight runs four stop the server at what it does, one at a load, three a client. */
+	/* Of eight runs three stop a task where it meets another, two the server at what it does,
+	 * one at a load, two a client. */
 	static const struct turn turn[8] = {
 		{STOPS_SERVER, 0, DELAY_QUIESCENCE}, {STOPS_CLIENT, 0, DELAY_QUIESCENCE},
-		{STOPS_SERVER, 1, DELAY_QUIESCENCE}, {STOPS_CLIENT, 1, DELAY_QUIESCENCE},
-		{STOPS_SERVER, 2, DELAY_QUIESCENCE}, {STOPS_SERVER_LOADS, 0, DELAY_QUIESCENCE},
-		{STOPS_SERVER, 3, DELAY_QUIESCENCE}, {STOPS_CLIENT, 2, DELAY_QUIESCENCE}};
+		{STOPS_MEET, 0, DELAY_QUIESCENCE},   {STOPS_SERVER_LOADS, 0, DELAY_QUIESCENCE},
+		{STOPS_MEET, 1, DELAY_QUIESCENCE},   {STOPS_SERVER, 1, DELAY_QUIESCENCE},
+		{STOPS_MEET, 2, DELAY_QUIESCENCE},   {STOPS_CLIENT, 1, DELAY_QUIESCENCE}};
 	take_turn(stops, turn, nth, r);
+}
+
+static bool in_background(const struct stop_point *point)
+{
+	return point->server && point->op.kind == OP_NONE && point->a != STEP_POLL;
+}
+
+/* A step of a server's task that works for no operation; NULL: there is none. */
+static const struct stop_point *of_background(const struct stops *stops, enum stop_group group,
+					      uint64_t draw)
+{
+	const struct stop_point *point = stops->group[group].point;
+	unsigned n = 0, all = stops->group[group].n;
+	for (unsigned i = 0; i < all; i++)
+		n += in_background(&point[i]);
+	if (!n)
+		return NULL;
+	unsigned left = draw % n;
+	while (!in_background(point) || left--)
+		point++;
+	return point;
+}
+
+/* Does its client begin another operation after this one? */
+static bool goes_on(const struct stops *stops, const struct stop_point *begin)
+{
+	const struct stop_point *last = stops->group[STOPS_BEGIN].point +
+					stops->group[STOPS_BEGIN].n - 1;
+	assert(stops->group[STOPS_BEGIN].n && begin <= last);
+	while (last > begin && last->who != begin->who)
+		last--;
+	return last > begin;
+}
+
+bool stops_record_stopped(struct stops *stops, const struct stops *plain, uint64_t seed)
+{
+	uint64_t state = seed;
+	enum stop_group group = random_next(&state) % 2 ? STOPS_MEET : STOPS_SERVER;
+	const struct stop_point *stop = of_background(plain, group, random_next(&state) >> 8);
+	const struct stop_point *held = stop ? to_hold(plain, STOPS_BEGIN, stop, &state) : NULL;
+	/* Rather an operation that another one follows: that one can be held then. */
+	for (unsigned tries = 0; tries < 3 && held && !goes_on(plain, held); tries++)
+		held = to_hold(plain, STOPS_BEGIN, stop, &state);
+	stops_record(stops);
+	if (!held)
+		return false;
+	stops->first[0].at = *held;
+	stops->first[0].k = DELAY_QUIESCENCE;
+	stops->first[1].at = *stop;
+	stops->first[1].k = DELAY_SWITCH;
+	stops->firsts = 2;
+	stops->begins = 1 + random_next(&state) % 8 / 7;
+	return true;
+}
+
+void stops_again(const struct stops *stops, uint64_t nth, struct random_source *r)
+{
+	const struct stop_point *stop, *held = stops->firsts > 2 ? &stops->first[2].at : NULL;
+	const struct stop_point *next = NULL;
+	uint64_t draw = random_next(&r->state);
+	for (unsigned i = 0; i < stops->firsts; i++)
+		random_stop(r, stops->first[i].at.key, stops->first[i].at.a, stops->first[i].at.b,
+			    stops->first[i].k);
+	stop = of_background(stops, nth % 4 ? STOPS_MEET : STOPS_SERVER, draw >> 16);
+	if (!stop)
+		return;
+	random_stop(r, stop->key, stop->a, stop->b, held ? DELAY_SWITCH : DELAY_QUIESCENCE);
+	if (held && nth % 3)
+		next = to_meet(stops, held, stop, draw >> 40);
+	if (next)
+		random_stop(r, next->key, next->a, next->b,
+			    !next->server && draw % 4 == 0 ? DEATH_PROCESS : DELAY_SWITCH);
 }
 
 void stops_kill(const struct stops *stops, uint64_t nth, struct random_source *r)

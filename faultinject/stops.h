@@ -13,8 +13,20 @@
  *
  * In other runs something dies at such a step, mostly the server's process.
  *
- * Most of these runs hold another client before that: at the beginning of one of its
+ * Most of these runs hold another client before that, or two: at the beginning of one of its
  * operations, or in the middle of one. It goes on just when the task stops.
+ *
+ * Two tasks meet where both touch a line of memory and one of them writes it, and where one
+ * sends what the other waits for. If a server's task was stopped, often what was held stops
+ * as well, at a step of the same operation where tasks meet, and the first task goes on from there.
+ * So the one may stand between a load and its compare-and-swap while the other does what makes it
+ * fail, and work that could begin only because the first one stood still is itself cut in
+ * the middle. At such a step of its own the client may also die.
+ *
+ * What the plain run says of a later phase of a long work is not so any more when it was
+ * stopped in an earlier one: the work has more to do then, and its steps other names. So some runs
+ * that stop it once are recorded in their turn, from there on, with the next operation held
+ * as well: and others stop it again, at what it does then, and let that operation in.
  */
 #include "faultinject/sources.h"
 
@@ -23,13 +35,27 @@ enum stop_group {
 	STOPS_SERVER_LOADS, /* it loads */
 	STOPS_CLIENT,	    /* a client's task does any of these */
 	STOPS_BEGIN,	    /* a client's operation begins */
+	STOPS_MEET,	    /* of the others but loads, those at which a task meets another */
 	STOP_GROUPS
 };
 
 struct stop_point {
 	uint64_t key, who; /* of the choice point; of the actor's name */
 	uint32_t a, b;
+	struct op_label op; /* for which it works */
+	uint32_t line;	    /* of PM, which it touches first, + 1; 0: none */
+	bool server;	    /* a task of the server's */
 };
+
+#define STOPS_FIRST 3 /* an operation is held, a task stops, the next operation is held */
+
+/* Who touched a line of PM. */
+struct stop_line {
+	uint32_t line; /* + 1; 0: not used */
+	bool shared, written;
+	uint64_t who;
+};
+#define STOP_LINES 1024 /* a power of two; what lies in further lines is nobody's meeting place */
 
 /* The steps of one run, in their order. */
 struct stops {
@@ -38,10 +64,32 @@ struct stops {
 		struct stop_point *point;
 		unsigned n, room;
 	} group[STOP_GROUPS];
+	struct stop_point *last; /* whose line is not known yet, or NULL */
+	struct stop_line line[STOP_LINES];
+	unsigned lines;
 	bool failed; /* out of memory */
+	/* A recorded run that is stopped itself: how. What comes before the stop is not recorded.
+	 */
+	struct {
+		struct stop_point at;
+		unsigned k;
+		bool taken;
+	} first[STOPS_FIRST];
+	unsigned firsts;
+	unsigned begins; /* the operation that is this many-th to begin after the stop is held */
 };
 void stops_record(struct stops *stops);
+/* The run is over: find out where tasks meet. */
+void stops_recorded(struct stops *stops);
 void stops_free(struct stops *stops);
+
+/* Record a run that holds an operation, stops a task that works for no one's operation, and
+ * holds another operation then; all drawn. False: the recorded run has no such task or operation.
+ */
+bool stops_record_stopped(struct stops *stops, const struct stops *plain, uint64_t seed);
+/* Let r, which has been started, do the same, and stop at a step of that record; the nth run that
+ * does. */
+void stops_again(const struct stops *stops, uint64_t nth, struct random_source *r);
 
 /* Let r, which has been started, stop where the nth run that stops does. Nothing changes if the
  * recorded run has no such step. */

@@ -15,7 +15,8 @@
 #include "checker/explore/schedule.h"
 #include "checker/explore/search.h"
 
-#define ALL_IMAGES (1u << 20) /* of a point: more are not tried, and the search says so */
+#define FIRST_STATES 4		/* one in so many states is not kept for later runs */
+#define ALL_IMAGES   (1u << 20) /* of a point: more are not tried, and the search says so */
 
 const struct campaign_options campaign_default = {
 	.seed = 1,
@@ -105,6 +106,15 @@ static bool same_again(struct explorer *ex, struct schedule *schedule, uint64_t 
 	return hash[0] == hash[1];
 }
 
+/* How many states may have been tried when the nth run is over. The first runs have the most that
+ * is new; but without a share for the others two keys would leave them nothing. */
+static uint64_t states_until(uint64_t states, uint64_t run, uint64_t runs)
+{
+	uint64_t first = states / FIRST_STATES;
+	assert(run < runs);
+	return first + (uint64_t)((double)(states - first) * (double)(run + 1) / (double)runs);
+}
+
 static int random_runs(const struct campaign *c, unsigned share, struct explorer *ex,
 		       struct campaign_unit *result)
 {
@@ -114,6 +124,9 @@ static int random_runs(const struct campaign *c, unsigned share, struct explorer
 	for (run = 0; !error && run < runs && !(ex->stop_at && ex->stopped); run++) {
 		/* Schedules are cheap, power failures are not. */
 		ex->limits.no_crash |= !explore_more(ex);
+		ex->run_states = states_until(ex->limits.states, run, runs);
+		ex->few_images = ex->run_states <
+				 ex->counts.states + 2ull * ex->limits.images_per_point;
 		one_run(ex, &schedule, run);
 		if (c->options.doublecheck && !same_again(ex, &schedule, run))
 			result->diverged++;

@@ -48,10 +48,10 @@
 #define MAX_DECISIONS 512
 #define SAMPLES	      32 /* images of a point beyond the bound */
 /* With these, of those that were measured, most states show the seeded bugs that need a life. */
-#define LIFE_IMAGES 8 /* images of a power failure within a life */
-#define LIFE_CUTS   4 /* the power fails at one of so many places of a life */
-#define NOTE_NONE   0
-#define NOTE_MANY   UINT16_MAX
+#define FEW_IMAGES 8 /* images of a power failure within a life, or where few are wanted */
+#define LIFE_CUTS  4 /* the power fails at one of so many places of a life */
+#define NOTE_NONE  0
+#define NOTE_MANY  UINT16_MAX
 
 const struct explore_limits explore_default = {
 	.images_per_point = 256, .nested_every = 8, .states = UINT64_MAX};
@@ -416,7 +416,8 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,
 	unsigned images = 0, samples = 0;
 	struct history_mark mark = history_mark(ex->worlds.history);
 	bool more = true, few = ex->living && !ex->plan;
-	unsigned most = few ? 1 : ex->limits.images_per_point;
+	bool sample = few || (ex->few_images && machine == 1);
+	unsigned most = sample ? 1 : ex->limits.images_per_point;
 	assert(mark.epoch == machine); /* one power failure for each machine that is gone */
 	memset(is, 0, sizeof(*is));
 	/* The images that are sampled depend on the point alone, not on what was explored before.
@@ -439,7 +440,7 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,
 			is->sampling = true;
 			is->depth = 0;
 			assert(!samples);
-			samples = few ? LIFE_IMAGES - 1 : SAMPLES;
+			samples = sample ? FEW_IMAGES - 1 : SAMPLES;
 			/* What all images have in common is not known. */
 			for (unsigned k = 0; k < VISITED_NOTES; k++)
 				note[k] = NOTE_MANY;
@@ -481,12 +482,15 @@ static void explore_point(void *arg, struct world *world, const struct choice_po
 	if (world->machine && (CHECKER_MUTANT(ex->setup, CRASH_ONCE) || !fails_here(ex, world, at)))
 		return;
 	bool living = ex->living;
-	ex->counts.points++;
-	ex->counts.nested_points += machine > 1;
 	uint64_t key = pmem_images_hash(world->pm), hash = h->hash;
 	if (!CHECKER_MUTANT(ex->setup, SEEN_NO_HISTORY))
 		key ^= h->hash * 0xd6e8feb86659fd93u;
 	key ^= XXH3_64bits(ex->lower_bound, ex->setup->w.keys * sizeof(ex->lower_bound[0]));
+	if (ex->run_states && ex->counts.states >= ex->run_states && machine == 1 &&
+	    !visited_has(ex->visited, key))
+		return; /* later runs are to have some, too */
+	ex->counts.points++;
+	ex->counts.nested_points += machine > 1;
 	struct visited_entry *entry = visited_add(ex->visited, key, &is_new);
 	if (!is_new) {
 		ex->counts.points_seen++;

@@ -65,6 +65,10 @@ struct explorer {
 	struct strange strange[TM_CONTRACTS];	  /* of these, without a known cause */
 	/* How machines live, [machine]; NULL: as the limits say. */
 	const struct life_plan *plan;
+	/* When there have been so many states the rest of a run has no power failures; 0: no such
+	 * bound. */
+	uint64_t run_states;
+	bool few_images;  /* of each point of this run: it has not many states left */
 	unsigned stop_at; /* TM_BIT()s: a run ends when one of these is found broken */
 	/* Called with each image once it is judged, with its history and machine still there. May
 	 * be NULL. */

@@ -7,7 +7,8 @@
  *
  * Run 0 is the plain one. Of the others, most draw all their deviations at random; the rest stop a
  * task at a step of the plain run, or let the server's process or a client die there
- * (faultinject/stops.h), with fewer random deviations.
+ * (faultinject/stops.h), with fewer random deviations. Some stop one at such a step, and again at a
+ * step of the run that this makes, which is recorded when it is wanted.
  */
 #include "checker/explore/world.h"
 #include "faultinject/stops.h"
@@ -16,13 +17,17 @@ struct schedule {
 	uint64_t seed;
 	unsigned deviations; /* random ones of a run at most */
 	struct stops stops;
+	struct worlds *worlds;
+	struct stops again; /* of a run that is stopped ... */
+	uint64_t again_of;  /* ... the nth such, from 1; 0: none yet */
+	bool can_stop_again;
 	struct random_source random; /* random.taken: what the run deviated */
 };
 
 /* Records the plain run in world 0, which is free. 0 or -ENOMEM; to be closed in any case. */
 int schedule_open(struct schedule *s, struct worlds *worlds, uint64_t seed, unsigned deviations);
 void schedule_close(struct schedule *s);
-/* The source of the run; NULL: nothing deviates. */
+/* The source of the run; NULL: nothing deviates. World 0 is free. */
 struct source *schedule_run(struct schedule *s, uint64_t run);
 
 #endif

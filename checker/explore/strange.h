@@ -9,9 +9,9 @@
 
 #define STRANGE 8 /* so many are kept */
 /* A contract is broken for another cause if so many runs of a campaign show it. A bug breaks many.
- * A cause that is so rare that no recording has met it is hardly met three times by one campaign.
+ * A cause that is so rare that no recording has met it is hardly met ten times by one campaign.
  */
-#define STRANGE_RUNS 3
+#define STRANGE_RUNS 10
 
 struct strange {
 	uint64_t states;    /* with an unknown cause */

@@ -9,8 +9,8 @@
 #include "core/text/text.h"
 #include "scenarios/stores.h"
 
-#define OTHER_SHARE 6	 /* the other configurations get one in so many of the runs and states */
-#define SHAPE_PARTS 4	 /* a store's shapes get three in so many, all together */
+#define OTHER_SHARE 4	 /* the other configurations get one in so many of the runs and states */
+#define SHAPE_SHARE 20	 /* likewise, those for shapes */
 #define SIZES_SHARE 8	 /* likewise, that for lengths */
 #define PLAN_SHAPES 1024 /* bytes of a store's list of shapes */
 
@@ -103,24 +103,11 @@ static void set_part(struct setup *s, const char *part)
 	snprintf(s->variant, sizeof(s->variant), "%s", variant);
 }
 
-/* A shape of a store gets one in so many of the runs and states. */
-static unsigned shape_share(const struct tm_store *store)
-{
-	char shapes[PLAN_SHAPES], *rest = shapes;
-	unsigned n = 0;
-	assert(!store->shapes || strlen(store->shapes) < sizeof(shapes));
-	snprintf(shapes, sizeof(shapes), "%s", store->shapes ? store->shapes : "");
-	while (*text_word(&rest))
-		n++;
-	return (n * SHAPE_PARTS + 2) / 3;
-}
-
 void plan_column(struct setup *s, const char *column, unsigned *share, unsigned *sized)
 {
 	bool sizes = !strcmp(column, sizes_config);
 	char parts[CAMPAIGN_NAME], *save = NULL;
-	*share = sizes ? SIZES_SHARE : shape_share(s->store);
-	assert(*share);
+	*share = sizes ? SIZES_SHARE : SHAPE_SHARE;
 	*sized = sizes ? 1 : 2;
 	snprintf(parts, sizeof(parts), "%s", sizes ? "" : column);
 	for (char *part = strtok_r(parts, "+", &save); part; part = strtok_r(NULL, "+", &save))

@@ -38,15 +38,42 @@ static int minimize(const struct campaign *c, const struct candidate *at, unsign
 	return 0;
 }
 
+/* The knobs that are not at their defaults and without which the contract holds. */
+static uint32_t what_it_takes(const struct minimized_failure *one, unsigned contract)
+{
+	const struct tm_store *store = one->setup.store;
+	uint32_t takes = 0;
+	for (unsigned k = 0; store->knobs[k].name; k++) {
+		struct setup base = one->setup, other;
+		if (!base.params.knob[k])
+			continue;
+		base.params.knob[k] = 0;
+		if (!setup_like(&other, &base, &one->setup.w) &&
+		    !shrink_breaks(&other, &one->path, contract))
+			takes |= 1u << k;
+		setup_free(&other);
+	}
+	return takes;
+}
+
+static int minimize_one(const struct campaign *c, const struct candidate *at, unsigned contract,
+			struct minimized *out)
+{
+	memset(out, 0, sizeof(*out));
+	int error = minimize(c, at, contract, &out->found[0]);
+	if (error)
+		return error;
+	out->found[0].takes = what_it_takes(&out->found[0], contract);
+	out->n = 1;
+	return 0;
+}
+
 int minimized_first(const struct campaign *c, unsigned config, unsigned contract,
 		    struct minimized *out)
 {
 	const struct campaign_cell *cell = &c->cell[config][contract];
 	const struct candidate first = {.unit = cell->unit, .mode = cell->mode};
-	memset(out, 0, sizeof(*out));
-	int error = minimize(c, &first, contract, &out->found[0]);
-	out->n = !error;
-	return error;
+	return minimize_one(c, &first, contract, out);
 }
 
 int minimized_strange(const struct campaign *c, unsigned config, unsigned contract,
@@ -54,10 +81,7 @@ int minimized_strange(const struct campaign *c, unsigned config, unsigned contra
 {
 	const struct campaign_break which = campaign_strange(c, config, contract);
 	const struct candidate one = {.unit = which.unit, .mode = which.mode, .strange = true};
-	memset(out, 0, sizeof(*out));
-	int error = minimize(c, &one, contract, &out->found[0]);
-	out->n = !error;
-	return error;
+	return minimize_one(c, &one, contract, out);
 }
 
 static bool known(const struct minimized *failures, const struct fingerprint *f)
@@ -95,25 +119,6 @@ static bool is_likely_same(const struct minimized *failures, const struct worklo
 		    has_operations(w, &failures->found[i].setup.w))
 			return true;
 	return false;
-}
-
-/* The knobs that are not at their defaults and without which the contract holds. A seeded bug is
- * not tried: it is needed for sure. */
-static uint32_t what_it_takes(const struct minimized_failure *one, unsigned contract)
-{
-	const struct tm_store *store = one->setup.store;
-	uint32_t takes = 0;
-	for (unsigned k = 0; store->knobs[k].name; k++) {
-		struct setup base = one->setup, other;
-		if (!base.params.knob[k] || !strcmp(store->knobs[k].name, "bug"))
-			continue;
-		base.params.knob[k] = 0;
-		if (!setup_like(&other, &base, &one->setup.w) &&
-		    !shrink_breaks(&other, &one->path, contract))
-			takes |= 1u << k;
-		setup_free(&other);
-	}
-	return takes;
 }
 
 static int keep_if_new(struct minimized *out, struct minimized_failure *one, unsigned contract)

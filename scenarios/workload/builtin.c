@@ -156,6 +156,11 @@ static const struct builtin matrix[] = {
 	 {W ", die, " W, C ", pause, " C},
 	 "a client's process dies and comes back while the log is cleaned twice"},
 
+	{"rrlr-cw",
+	 OLD,
+	 {R ", " R ", leave, " R, C ", " W},
+	 "a reader comes back while the log is cleaned, the key updated"},
+
 	/* Log cleaning. */
 	{"c.8", "k1 8", {C}, "the log is cleaned, and nothing else happens"},
 	{"wc", OLD, {W ", " C}, "an update, then its log is cleaned"},
@@ -218,6 +223,19 @@ static const struct builtin matrix[] = {
 	 {W, C ", " R ", " R ", " R},
 	 "an update that may be stalled, and what is left of it"},
 
+	{"ww-cpcw",
+	 OLD,
+	 {W ", " W, C ", pause, " C ", " W},
+	 "two cleanings in a row, with updates in flight across both"},
+	{"w1-cw2w2w2w2",
+	 OLD2,
+	 {W, C ", " W2 ", " W2 ", " W2 ", " W2},
+	 "a stalled update; a cleaning and another key's updates want its room"},
+	{"wwww-wwww",
+	 OLD,
+	 {W ", " W ", " W ", " W, W ", " W ", " W ", " W},
+	 "eight updates; with little room the clients wait for some"},
+
 	/* Other lengths. */
 	{"w.8", "k1 8", {"put k1 8"}, "one update of one failure-atomic unit"},
 	{"ww.8", "k1 8", {"put k1 8, put k1 8"}, "two updates of one failure-atomic unit"},
@@ -246,6 +264,10 @@ static const struct builtin matrix[] = {
 	 MOVE,
 	 {W2, "put k3 160", "get k2, get k2"},
 	 "a key is updated and looked for while another is created"},
+	{"wwwwr.mixed",
+	 OLD,
+	 {W ", " W ", put k1 8, put k1 8, " R},
+	 "with little room the log ends in a short object"},
 	{"ww-r.mixed",
 	 OLD,
 	 {"put k1 40, put k1 1500", R},

@@ -255,6 +255,7 @@ junit() {
 	xml good.xml 'r.get("tests") == "'"$contracts"'" and r.get("failures") == "0" and len(r.findall(".//testcase")) == '"$contracts"
 	xml good.xml 'r[0].get("name") == "efactory" and r[0][0].get("classname") == "efactory" and r[0][0].get("name") == "RDA"'
 	run 1 "$tidemark" crashtest efactory --variant born_durable --workload w-r --runs 60 --out 'a<&">b' --junit bad.xml
+	has 'it takes bug=born_durable'
 	xml bad.xml 'int(r.get("failures")) == len(r.findall(".//failure")) > 0'
 	xml bad.xml '"replay" in r.find(".//failure").text and "a<&\">b" in r.find(".//failure").text'
 	bad 2 'cannot be written' $small --junit missing/results.xml

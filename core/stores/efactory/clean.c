@@ -203,7 +203,10 @@ static int clean(struct ef_server *server)
 	announce(server, &now, !ef_knobs(params)->no_notify_wait);
 	move_versions(server, &now);
 	forget_pending(server, now.from);
-	server->tail_cleaned = server->tail[now.to];
+	/* What PUTs have brought meanwhile was not cleaned, the next cleaning may drop it. */
+	server->tail_cleaned = __atomic_exchange_n(&server->put_merging, false, __ATOMIC_ACQ_REL)
+				       ? 0
+				       : server->tail[now.to];
 	set_stage(server, EF_REST, now.to);
 	announce(server, &now, grace == EF_GRACE_ACKS);
 	if (grace != EF_GRACE_NONE)

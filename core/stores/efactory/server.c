@@ -166,6 +166,8 @@ static int make_room(struct ef_server *server, const struct ef_now *now, uint64_
 
 	*place = rt_pm_full() ? 0 : ef_alloc(server, log, span, keep);
 	if (*place) {
+		if (merging)
+			__atomic_store_n(&server->put_merging, true, __ATOMIC_RELEASE);
 		if (now->stage == EF_REST &&
 		    (server->pool.log_len - server->tail[log]) * 4 < server->pool.log_len)
 			ef_clean_start(server);

@@ -59,7 +59,9 @@ struct ef_server {
 				* told */
 	uint64_t cut;	       /* where the old log ended when compression began */
 	uint64_t carried;      /* bytes of versions below it that were in flight */
-	uint64_t tail_cleaned; /* where the current log ended when the last cleaning did */
+	uint64_t tail_cleaned; /* where the current log ended when the last cleaning did; 0: the
+				* next one gains room even so */
+	bool put_merging;      /* a PUT went to the new log in stage MERGE */
 	uint64_t notice;       /* number of the last one */
 	struct ef_moved *moved; /* per slot of the table */
 };

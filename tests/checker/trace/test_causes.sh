@@ -30,7 +30,7 @@ clean() { # STORE [OPTION...]: nothing is told of it
 }
 hidden() { # STORE BUG CONTRACT WORKLOAD: a bug that breaks only what need not hold is told, with a trace that replays
 	status=0
-	"$tidemark" crashtest "$1" --variant "$2" --workload "$4" --runs 200 --states 2000 --out traces --quiet >out ||
+	"$tidemark" crashtest "$1" --variant "$2" --workload "$4" --workload w-r --workload wd --runs 200 --states 2000 --out traces --quiet >out ||
 		status=$?
 	[ "$status" = 1 ] || fail "$1 $2: status $status"
 	grep -q "^  $3 .*BROKEN FOR ANOTHER CAUSE" out || fail "$1 $2: $(cat out)"
@@ -39,7 +39,7 @@ hidden() { # STORE BUG CONTRACT WORKLOAD: a bug that breaks only what need not h
 	"$tidemark" replay "$trace" >/dev/null || status=$?
 	[ "$status" = 1 ] || fail "$trace: status $status"
 }
-for store in efactory erda remotelog forca; do
+for store in efactory erda remotelog forca ca; do
 	clean "$store"
 done
 hidden efactory entry_lazy DUR w
