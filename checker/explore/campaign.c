@@ -360,35 +360,49 @@ struct campaign_break campaign_strange(const struct campaign *c, unsigned config
 	return (struct campaign_break){cell->strange_unit, contract, mode, true};
 }
 
-int campaign_again(const struct campaign *c, const struct campaign_break *which,
-		   struct broken_run *out)
+/* Once more, with all images of a point, or with few. */
+static int run_again(const struct campaign *c, const struct campaign_break *which, bool few_images,
+		     struct broken_run *out)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
 	struct explore_limits limits = c->options.limits;
-	memset(out, 0, sizeof(*out));
-	out->contract = which->contract;
+	const struct failure *f;
 	/* What was explored before this run is not known here. */
 	limits.nested_half = false;
 	limits.life_percent = 0;
 	limits.no_crash |= !(which->mode.kinds & FAILURE_MODE_CRASH);
-	int error = ex ? campaign_setup(c, which->unit, &out->setup) : -ENOMEM;
-	out->setup.unknown_only = which->strange ? TM_BIT(which->contract) : 0;
-	if (!error)
-		error = explore_open(ex, &out->setup, &limits);
-	if (!error) {
-		ex->stop_at = TM_BIT(which->contract);
-		if (c->options.exhaustive)
-			error = searched_run(c, which->unit, which->contract, ex);
-		else
-			error = drawn_run(c, which->mode.run, ex);
-		const struct failure *f = &ex->failure[which->contract];
-		if (!error)
-			error = f->found ? deviations_append(&out->path, &f->deviations) : -ENOENT;
-		snprintf(out->text, sizeof(out->text), "%s", f->text);
-		explore_close(ex);
+	int error = ex ? explore_open(ex, &out->setup, &limits) : -ENOMEM;
+	if (error) {
+		free(ex);
+		return error;
 	}
+	ex->stop_at = TM_BIT(which->contract);
+	ex->few_images = few_images;
+	if (c->options.exhaustive)
+		error = searched_run(c, which->unit, which->contract, ex);
+	else
+		error = drawn_run(c, which->mode.run, ex);
+	f = &ex->failure[which->contract];
+	if (!error)
+		error = f->found ? deviations_append(&out->path, &f->deviations) : -ENOENT;
+	snprintf(out->text, sizeof(out->text), "%s", f->text);
+	explore_close(ex);
 	free(ex);
 	return error;
+}
+
+int campaign_again(const struct campaign *c, const struct campaign_break *which,
+		   struct broken_run *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->contract = which->contract;
+	int error = campaign_setup(c, which->unit, &out->setup);
+	out->setup.unknown_only = which->strange ? TM_BIT(which->contract) : 0;
+	if (!error)
+		error = run_again(c, which, false, out);
+	/* How many images it had is not known either, and which of them were explored further
+	 * depends on that. */
+	return error == -ENOENT ? run_again(c, which, true, out) : error;
 }
 
 void broken_run_free(struct broken_run *run)

@@ -133,9 +133,13 @@ static int keep_if_new(struct minimized *out, struct minimized_failure *one, uns
 	return 0;
 }
 
+/* What needs little comes first: then is_likely_same() spares most of what needs more. */
 static int by_size(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
+	int kinds = __builtin_popcount(x->mode.kinds) - __builtin_popcount(y->mode.kinds);
+	if (kinds)
+		return kinds;
 	if (x->ops != y->ops)
 		return x->ops < y->ops ? -1 : 1;
 	if (x->unit != y->unit)
@@ -164,19 +168,22 @@ static struct candidate *candidates(const struct campaign *c, unsigned config, u
 int minimized_find(const struct campaign *c, unsigned config, unsigned contract,
 		   struct minimized *out)
 {
-	unsigned n, at, shrunk = 0;
+	unsigned n, at, shrunk = 0, nothing_new = 0;
 	struct candidate *list = candidates(c, config, contract, &n);
 	struct minimized_failure *one = malloc(sizeof(*one));
 	int error = list && one ? 0 : -ENOMEM;
 	memset(out, 0, sizeof(*out));
-	for (at = 0; at < n && shrunk < MINIMIZED_SHRUNK && out->n < MINIMIZED_MAX && !error;
+	for (at = 0; at < n && shrunk < MINIMIZED_SHRUNK && nothing_new < MINIMIZED_KNOWN &&
+		     out->n < MINIMIZED_MAX && !error;
 	     at++) {
+		unsigned before = out->n;
 		if (is_likely_same(out, &c->workload[list[at].unit % c->workloads], &list[at].mode))
 			continue;
 		shrunk++;
 		error = minimize(c, &list[at], contract, one);
 		if (!error)
 			error = keep_if_new(out, one, contract);
+		nothing_new = out->n > before ? 0 : nothing_new + 1;
 	}
 	out->left = n - at;
 	if (error)

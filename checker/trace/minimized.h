@@ -10,6 +10,7 @@
 
 #define MINIMIZED_MAX	 8  /* of one contract at most */
 #define MINIMIZED_SHRUNK 64 /* so many failures are shrunk to find them */
+#define MINIMIZED_KNOWN	 8  /* or fewer: so many in a row had no cause that was new */
 
 struct minimized_failure {
 	unsigned kinds; /* of the run that it was shrunk from */
@@ -34,7 +35,8 @@ int minimized_first(const struct campaign *c, unsigned config, unsigned contract
 /* Likewise the first run that broke it for an unknown cause; it still does so for one. */
 int minimized_strange(const struct campaign *c, unsigned config, unsigned contract,
 		      struct minimized *out);
-/* Minimize one run for each failure mode of each workload, small workloads first. Likewise. */
+/* Minimize one run for each failure mode of each workload, those of few kinds of deviations and
+ * small workloads first. Likewise. */
 int minimized_find(const struct campaign *c, unsigned config, unsigned contract,
 		   struct minimized *out);
 void minimized_free(struct minimized *failures);
