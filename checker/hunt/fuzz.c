@@ -663,6 +663,7 @@ int fuzz_again(const struct fuzz *f, const struct fuzz_break *broken, struct bro
 	int error = fuzz_setup(f->base, &broken->input, &out->setup);
 	/* The item had met some of the states before. */
 	limits.states = UINT64_MAX;
+	limits.life_percent = 0;
 	if (!error)
 		error = ex ? explore_open(ex, &out->setup, &limits) : -ENOMEM;
 	if (!error) {
