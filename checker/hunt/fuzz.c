@@ -40,11 +40,8 @@
 
 static_assert(FUZZ_INPUT_MAX <= UINT8_MAX, "the length of an input is a byte");
 
-static const struct explore_limits item_limits = {.images_per_point = 64,
-						  .nested_every = 8,
-						  .life_every = 8,
-						  .life_percent = 25,
-						  .states = 8000};
+static const struct explore_limits item_limits = {
+	.images_per_point = 64, .nested_every = 8, .states = 8000};
 
 struct item_result {
 	bool done;
@@ -663,7 +660,6 @@ int fuzz_again(const struct fuzz *f, const struct fuzz_break *broken, struct bro
 	int error = fuzz_setup(f->base, &broken->input, &out->setup);
 	/* The item had met some of the states before. */
 	limits.states = UINT64_MAX;
-	limits.life_percent = 0;
 	if (!error)
 		error = ex ? explore_open(ex, &out->setup, &limits) : -ENOMEM;
 	if (!error) {

@@ -243,9 +243,9 @@ const struct tm_store remotelog_store = {
 	.what = "RemoteLog: a log in remote PM, appended to by each method of the remote "
 		"persistence taxonomy",
 	.fsck_at_rest = true,
+	/* Not NORES: a PUT that fails after its record was written may count later. */
 	.promises = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF) |
-		    TM_BIT(TM_KEEP) | TM_BIT(TM_NORES) | TM_BIT(TM_OK) | TM_BIT(TM_LIVE) |
-		    TM_BIT(TM_FSCK),
+		    TM_BIT(TM_KEEP) | TM_BIT(TM_OK) | TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK),
 	.knobs = knobs,
 	.variants = variants,
 	.overheads = overheads,

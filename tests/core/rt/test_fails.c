@@ -89,6 +89,14 @@ static unsigned answer(struct source *source, const struct choice_point *at, uns
 	return 1;
 }
 
+static bool may_wait_for_ever(const struct tm_store *store)
+{
+	for (const struct tm_error *e = store->errors; e && e->error; e++)
+		if (e->error == -ETIMEDOUT && e->reasons & TM_PEER_FAILED)
+			return true;
+	return false;
+}
+
 #define FAILED(...) failed(__LINE__, __VA_ARGS__)
 static void failed(int line, const char *fmt, ...)
 {
@@ -342,9 +350,9 @@ static void run(const uint8_t *image, const struct history *before)
 	r.armed = true;
 	r.boots = 0;
 	start(image);
-	/* Where LIVE is not promised a client that can do nothing any more may be in the way of
-	 * others. */
-	bool live = r.setup.store->promises & TM_BIT(TM_LIVE);
+	/* Where LIVE is not promised, or not then, a client that can do nothing any more may be in
+	 * the way of others. */
+	bool live = r.setup.store->promises & TM_BIT(TM_LIVE) && !may_wait_for_ever(r.setup.store);
 	bool stuck = !go("the run", live || !r.for_ever);
 	r.armed = false;
 	if (r.boot_rc || stuck || (!live && r.for_ever)) {
