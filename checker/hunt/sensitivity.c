@@ -22,6 +22,7 @@
 /* Differences of an inert value that are looked at for longer, at most: as many where it breaks a
  * contract as where it cures one. */
 #define CANDIDATES 8
+#define OFTEN	   4 /* states that break, in as many runs as the other side holds: no chance */
 
 static const char *const base_name[BASES] = {"default", "ack_early=off"};
 
@@ -206,11 +207,11 @@ static void explore(const struct inert_value *s, unsigned base, unsigned workloa
 		campaign_explore(&c, workload, stop_at, unit, NULL);
 }
 
-/* Does the side that held hold with many more runs too? */
+/* Does the side that held hold with many more runs too, in which the other one breaks often? */
 static void confirm(struct inert_value *s, unsigned base, unsigned workload, unsigned contract,
 		    uint64_t run, bool breaks)
 {
-	struct campaign_unit longer;
+	struct campaign_unit longer, broken;
 	struct knob_result *result = s->result;
 	if (result->broke || !s->left[breaks])
 		return;
@@ -218,6 +219,10 @@ static void confirm(struct inert_value *s, unsigned base, unsigned workload, uns
 	explore(s, base, workload, breaks, LONGER, TM_BIT(contract), &longer);
 	result->error = longer.error;
 	if (longer.error || longer.contract[contract].found)
+		return;
+	explore(s, base, workload, !breaks, LONGER, 0, &broken);
+	result->error = broken.error;
+	if (broken.error || broken.contract[contract].broken < OFTEN)
 		return;
 	result->broke = result->held = true;
 	result->breaks = breaks;

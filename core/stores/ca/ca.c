@@ -229,7 +229,7 @@ static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_
 }
 
 /* Where the log ends: after the last value that an entry names. */
-static uint64_t find_tail(const struct ca_pool *pool, unsigned bug)
+static uint64_t find_tail(const struct ca_pool *pool, const struct tm_params *params)
 {
 	uint64_t tail = 0;
 
@@ -237,7 +237,7 @@ static uint64_t find_tail(const struct ca_pool *pool, unsigned bug)
 		uint64_t where = pool->table.entry[i].where;
 		uint64_t end = where_line(where);
 
-		if (bug != BUG_TAIL_SHORT)
+		if (params->knob[BUG] != BUG_TAIL_SHORT)
 			end += kv_lines(where_vlen(where));
 		if ((where & 1) && end > tail)
 			tail = end;
@@ -256,7 +256,7 @@ static int serve(const struct tm_env *env)
 	server->params = *env->params;
 	pool = &server->pool;
 	map_pool(pool, &server->params, env->pm);
-	server->tail = find_tail(pool, env->params->knob[BUG]);
+	server->tail = find_tail(pool, env->params);
 	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle, server);
 	if (!rc) /* CA_TABLE */
 		rc = rpc_server_export(&server->rpc, pool->table.entry, kv_table_bytes(env->params),

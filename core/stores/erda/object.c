@@ -134,7 +134,7 @@ enum erda_state erda_object_check(const struct erda_geo *geo, const uint8_t *byt
 		return OBJECT_BAD;
 	if (object->vlen > geo->max_vlen || object->len > room)
 		return OBJECT_BAD;
-	if (geo->bug == BUG_SEGMENT_EXACT && object->len == room)
+	if (object->len == room && geo->bug == BUG_SEGMENT_EXACT)
 		return OBJECT_BAD;
 	if (geo->verify && key && object->klen != klen)
 		return OBJECT_BAD;
