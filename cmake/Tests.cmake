@@ -9,7 +9,7 @@ set(test_environment CK_DEFAULT_TIMEOUT=100 CK_TIMEOUT_MULTIPLIER=5 UBSAN_OPTION
 
 function(tidemark_test name)
 	add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-	set_tests_properties(${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77
+	set_tests_properties(${name} PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77
 		ENVIRONMENT "${test_environment}")
 endfunction()
 

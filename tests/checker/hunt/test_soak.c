@@ -6,6 +6,7 @@
 #include <string.h>
 #include "checker/trace/replay.h"
 #include "checker/hunt/soak.h"
+#include "tests/checker/explore/budget.h"
 
 #define ROUNDS 300
 
@@ -48,7 +49,7 @@ END_TEST
 
 START_TEST(round_is_deterministic)
 {
-	for (uint64_t round = 3; round < 6; round++) {
+	for (uint64_t round = 3; round < 3 + rounds(3); round++) {
 		struct soak_result r[2];
 		for (unsigned i = 0; i < 2; i++) {
 			struct deviations path = {0};
@@ -102,7 +103,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_set_timeout(tc, 120);
+	tcase_set_timeout(tc, 600);
 	tcase_add_test(tc, rounds_differ);
 	tcase_add_test(tc, round_is_deterministic);
 	tcase_add_test(tc, break_is_found);
