@@ -21,7 +21,11 @@
 #include "checker/explore/checker_mutant.h"
 #include "faultinject/life.h"
 
-#define SHRINK_STATES 200000 /* states of one candidate at most */
+/* States of one candidate at most; and at most so many times those that the best one took, though
+ * not fewer than FEW_STATES: most of the time goes by in candidates that do not break. */
+#define SHRINK_STATES 200000
+#define TIMES_BEST    20
+#define FEW_STATES    20000
 
 struct candidate {
 	struct workload w;
@@ -36,6 +40,7 @@ struct shrinker {
 	bool nested; /* and a second one */
 	bool lives;  /* or operations after a recovery */
 	struct candidate best;
+	uint64_t states;	/* of the next candidate, at most */
 	struct deviations path; /* of the best: everything */
 	char text[300];
 };
@@ -52,6 +57,15 @@ static void copy_deviations(struct deviations *to, const struct deviations *from
 	deviations_append(to, from);
 }
 
+/* How many states the next candidate may take, after one that broke within `taken`. */
+static uint64_t states_after(uint64_t taken)
+{
+	uint64_t states = taken * TIMES_BEST;
+	if (states < FEW_STATES)
+		states = FEW_STATES;
+	return states < SHRINK_STATES ? states : SHRINK_STATES;
+}
+
 /* Does the candidate break the contract? Then a copy of it becomes the best. */
 static bool breaks(struct shrinker *sh, const struct candidate *c)
 {
@@ -60,7 +74,7 @@ static bool breaks(struct shrinker *sh, const struct candidate *c)
 	struct explore_limits limits = explore_default;
 	struct trace_source ts;
 	bool found = false;
-	limits.states = SHRINK_STATES;
+	limits.states = sh->states;
 	limits.no_crash = !sh->crash;
 	limits.nested_every = sh->nested && !sh->lives ? 1 : 0;
 	if (!ex)
@@ -85,6 +99,7 @@ static bool breaks(struct shrinker *sh, const struct candidate *c)
 				candidate_free(&sh->best);
 				sh->best = better;
 			}
+			sh->states = states_after(ex->counts.states);
 			copy_deviations(&sh->path, &ex->failure[contract].deviations);
 			snprintf(sh->text, sizeof(sh->text), "%s", ex->failure[contract].text);
 		}
@@ -440,7 +455,7 @@ static int start(struct shrinker *sh, const struct deviations *list, struct cand
 
 bool shrink_breaks(const struct setup *setup, const struct deviations *list, unsigned contract)
 {
-	struct shrinker sh = {.base = setup, .contract = contract};
+	struct shrinker sh = {.base = setup, .contract = contract, .states = SHRINK_STATES};
 	struct candidate first;
 	bool broken = !start(&sh, list, &first) && attempt(&sh, &first);
 	candidate_free(&sh.best);
@@ -451,7 +466,7 @@ bool shrink_breaks(const struct setup *setup, const struct deviations *list, uns
 int shrink(struct setup *setup, struct deviations *list, unsigned contract, char *text, size_t n,
 	   void (*progress)(void *, unsigned, unsigned), void *arg)
 {
-	struct shrinker sh = {.base = setup, .contract = contract};
+	struct shrinker sh = {.base = setup, .contract = contract, .states = SHRINK_STATES};
 	struct candidate first;
 	struct setup smallest;
 
