@@ -186,24 +186,25 @@ static int parse_packet(struct deviation *d, const char *text)
 }
 
 /* c: line + 2^23 x copy + 2^24 x (try - 1). */
-static void print_fetch(const struct deviation *d, char *buf, size_t n)
+static void print_request(const char *pattern, const struct deviation *d, uint32_t c, char *buf,
+			  size_t n)
 {
-	int len = snprintf(buf, n, "reading message %u packet %u line %u", d->a, d->b,
-			   d->c & FETCH_LINE);
-	if (d->c >> 23)
-		snprintf(buf + len, n - (size_t)len, " try %u%s", (d->c >> 24) + 1,
-			 d->c >> 23 & 1 ? " copy 1" : "");
+	print_pattern(pattern, NULL, (uint32_t[]){d->a, d->b, c & FETCH_LINE}, buf, n);
+	size_t len = strlen(buf);
+	if (c >> 23)
+		snprintf(buf + len, n - len, " try %u%s", (c >> 24) + 1,
+			 c >> 23 & 1 ? " copy 1" : "");
 }
 
-static int parse_fetch(struct deviation *d, const char *text)
+static int parse_request(const char *pattern, unsigned tries, struct deviation *d, const char *text)
 {
 	uint32_t value[3], again = 1, copy = 0;
-	const char *rest = words_match(text, "reading message %u packet %u line %u", value);
+	const char *rest = words_match(text, pattern, value);
 	if (!rest || value[2] > FETCH_LINE)
 		return -EINVAL;
 	if (*rest) {
 		rest = words_match(rest, " try %u", &again);
-		if (!rest || again < 1 || again > 256)
+		if (!rest || again < 1 || again > tries)
 			return -EINVAL;
 		copy = *rest != '\0';
 		if (copy ? strcmp(rest, " copy 1") != 0 : again == 1)
@@ -212,6 +213,45 @@ static int parse_fetch(struct deviation *d, const char *text)
 	d->a = value[0];
 	d->b = value[1];
 	d->c = value[2] | copy << 23 | (again - 1) << 24;
+	return 0;
+}
+
+static const char fetch_pattern[] = "reading message %u packet %u line %u";
+
+static void print_fetch(const struct deviation *d, char *buf, size_t n)
+{
+	print_request(fetch_pattern, d, d->c, buf, n);
+}
+
+static int parse_fetch(struct deviation *d, const char *text)
+{
+	return parse_request(fetch_pattern, 256, d, text);
+}
+
+/* Of lines that land, and of READs. */
+static const char landed_pattern[] = "order message %u packet %u landed %u";
+static const char fetched_pattern[] = "order message %u packet %u fetched %u";
+
+static void print_order(const struct deviation *d, char *buf, size_t n)
+{
+	if (d->c & ORDER_FETCHED)
+		print_request(fetched_pattern, d, d->c & ~ORDER_FETCHED, buf, n);
+	else
+		print_pattern(landed_pattern, NULL, (uint32_t[]){d->a, d->b, d->c}, buf, n);
+}
+
+static int parse_order(struct deviation *d, const char *text)
+{
+	uint32_t value[3];
+	if (!parse_request(fetched_pattern, 128, d, text)) {
+		d->c |= ORDER_FETCHED;
+		return 0;
+	}
+	if (!words_are(text, landed_pattern, value) || value[2] & ORDER_FETCHED)
+		return -EINVAL;
+	d->a = value[0];
+	d->b = value[1];
+	d->c = value[2];
 	return 0;
 }
 
@@ -437,10 +477,11 @@ static const struct kind_words kinds[CHOICE_KINDS] = {
 				      {"duplicate", "a packet of OP is duplicated"}},
 			   .expected = "\"lose\", \"duplicate\" or \"delay TIME\""},
 	[CHOICE_LAND] = {.pattern = "landing message %u packet %u line %u"},
-	[CHOICE_ORDER] = {.pattern = "order message %u packet %u landed %u",
+	[CHOICE_ORDER] = {.print = print_order,
+			  .parse = parse_order,
 			  .count = "%u ahead",
 			  .most = 65535,
-			  .effect = "lines of OP land in another order",
+			  .effect = "lines of OP land, or are fetched, in another order",
 			  .expected = "\"N ahead\""},
 	[CHOICE_FETCH] = {.print = print_fetch, .parse = parse_fetch},
 	[CHOICE_DRAIN] = {.pattern = "draining message %u packet %u line %u"},

@@ -51,7 +51,7 @@ enum line_torn { TORN_OFF, TORN_PREFIX, TORN_ANY, TORN_VALUES };
 	  "bytes of payload in a packet", \
 	  "1024 256 512 2048 4096", 1024, 256, 512, 2048, 4096) \
 	X(uint8_t, dma_order, "dma_order", KNOB_USUAL, \
-	  "order in which lines land: of a message from the left, any; relaxed: any of a connection", \
+	  "order in which lines land: of a message from the left, any; relaxed: any of a connection, READs too", \
 	  "left any relaxed", DMA_LEFT, DMA_ANY, DMA_RELAXED) \
 	X(bool, read_right, "read_order", KNOB_USUAL, \
 	  "order in which a READ fetches the lines of one response packet", \

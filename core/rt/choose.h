@@ -25,7 +25,9 @@
  *	PACKET	a packet on the link: enum packet_answer. a: message, b: packet, c: transmission
  *	LAND	NIC data about to become visible: now; delayed. a: message, b: packet, c: line
  *	ORDER	which line lands next (dma_order): the first of those that could; the (k + 1)th. a:
- *		message, b: packet that is the first of its queue, c: how often this was asked of it
+ *		message, b: packet that is the first of its queue, c: how often this was asked of
+ *		it. Or, ORDER_FETCHED in c: which READ fetches its next line, of the first one in
+ *		the queue and those behind it
  *	FETCH	the responder's next line of an RDMA READ, or an atomic, FLUSH, ATOMIC WRITE: now;
  *		delayed. a: message, b: packet, c: line
  *	DRAIN	DDIO off, a visible line on its way to PM: soon; delayed. a: message, b: packet, c: line
@@ -61,8 +63,9 @@
 	X(FAIL, 31, .fuzzed = 1, .faults = 1, .salt = 0xfa115, .mean = {3, 10, 30, 100}) \
 	X(LIFE, NO_RECORD, .power = true, .unsearched = true, .salt = 0x11fe)
 /* clang-format on */
-#define NO_RECORD  255
-#define FETCH_LINE 0x7fffffu /* of a FETCH's c; above it: a copy of the request, and its tries */
+#define NO_RECORD     255
+#define FETCH_LINE    0x7fffffu /* of a FETCH's c; above it: a copy of the request, and its tries */
+#define ORDER_FETCHED (1u << 31) /* of an ORDER's c: READs; the bits below it as a FETCH's */
 
 enum choice_kind {
 #define X(name, ...) CHOICE_##name,

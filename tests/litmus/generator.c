@@ -50,6 +50,13 @@ static const struct machine machines[] = {
 	{.store_buffer = 8, .atomics_hca = true, .domain = MACHINE_MHP},
 	{.store_buffer = 8, .ddio_any = true},
 	{.store_buffer = 8, .ddio_any = true, .domain = MACHINE_MHP, .iio_outside = true},
+	{.store_buffer = 8, .relaxed = true, .ddio_off = true},
+	{.store_buffer = 8,
+	 .relaxed = true,
+	 .domain = MACHINE_MHP,
+	 .ack_late = true,
+	 .read_words = true,
+	 .atomics_hca = true},
 };
 #define MACHINES (sizeof(machines) / sizeof(machines[0]))
 

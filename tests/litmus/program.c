@@ -191,9 +191,11 @@ static void print_machine(FILE *out, const struct machine *m, const char *knobs)
 	fprintf(out, "%s%s%s%s%s%s%s%s%s%s\n", m->iio_outside ? " iio_in_mhp=off" : "",
 		m->iwarp ? " transport=iwarp" : "",
 		m->sends_uncovered ? " flush_covers_send=off" : "",
-		m->lines_any ? " dma_order=any" : "", m->read_right ? " read_order=right" : "",
-		m->read_words ? " read_unit=word" : "", m->atomics_hca ? " atomics=hca" : "",
-		torn[m->torn], knobs[0] ? " " : "", knobs);
+		m->relaxed     ? " dma_order=relaxed"
+		: m->lines_any ? " dma_order=any"
+			       : "",
+		m->read_right ? " read_order=right" : "", m->read_words ? " read_unit=word" : "",
+		m->atomics_hca ? " atomics=hca" : "", torn[m->torn], knobs[0] ? " " : "", knobs);
 }
 
 static void print_init(FILE *out, const struct program *p)

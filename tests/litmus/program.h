@@ -73,7 +73,7 @@ enum machine_torn { MACHINE_WHOLE_LINES, MACHINE_TORN_PREFIX, MACHINE_TORN_ANY }
 /* The hardware, as far as the slow model has a rule for it. */
 struct machine {
 	uint8_t domain; /* enum machine_domain */
-	bool ddio_off, ddio_any, iio_outside, ack_late, iwarp, sends_uncovered, lines_any,
+	bool ddio_off, ddio_any, iio_outside, ack_late, iwarp, sends_uncovered, lines_any, relaxed,
 		read_right, read_words, atomics_hca;
 	uint8_t torn;	      /* enum machine_torn */
 	uint8_t store_buffer; /* entries */

@@ -25,31 +25,35 @@
  *	M2  clflush makes all versions of the line certain; clwb notes how many there are, and the
  *	    thread's next sfence, mfence or locked instruction makes so many certain.
  *	M3  Where caches survive (mhp, wsp), a version is certain as soon as it is visible; not so
- *the NIC's data in integrated-I/O buffers that are outside (mhp) while they go past the cache. M4
- *Where the NIC's buffers survive (wsp), all posted data that arrived land after all. M5  line_torn:
- *what is left may be of an older version from some word on. M6  What a NIC writes goes past the
- *cache with ddio=off; with ddio=any it goes there or not. Queue pairs (InfiniBand Architecture
- *Specification, vol. 1, 9.4 to 9.7 and 10.8.3, and its annex A19 on FLUSH and ATOMIC WRITE; PCI
- *Express transaction ordering; RDMA on TSO: Ambal and others, OOPSLA 2024) Q1  The NIC starts
- *requests in the order of the posts, each not before its doorbell: there it reads the data, unless
- *they are in the request. A fenced one waits until the earlier ones that are not posted have their
- *results. Q2  They arrive in order. Q3  Posted ones (SEND, WRITE) land in order. Whatever is not
- *posted takes effect in order, after all posted ones before it have landed; a posted one does not
- *wait for it. Q4  A message has its receive, in the order in which receives were posted; its
- *completion is there when the message has landed. Q5  Responses come in order. That of a posted
- *request is given when it has arrived, or with ack_early=off when it has landed; that of any other
- *when it has taken effect. The result is in memory then, and the request completes. With
- *transport=iwarp a posted request completes when it is sent, but not before those that were posted
- *earlier. Q6  With DDIO off, a FLUSH for persistence makes certain what its connection wrote to its
- *	    range, and what it wrote by SENDs (flush_covers_send); a READ or an atomic makes certain
- *	    whatever its connection wrote.
- *	Q7  What lands lands line by line, from the left, with dma_order=any in any order; and so a
- *	    READ reads, from the left, with read_order=right from the right, and with read_unit=word
- *	    word by word. The data of one message are read at one moment when it is sent, and a
- *	    READ's result is written at one moment.
- *	Q8  A remote atomic reads and writes at one moment; with atomics=hca (libibverbs,
- *	    IBV_ATOMIC_HCA) it writes some time after it has read, and other remote atomics on the
- *	    cell wait meanwhile.
+ *	    the NIC's data in integrated-I/O buffers that are outside (mhp) while they go past the
+ *	    cache.
+ *	M4  Where the NIC's buffers survive (wsp), all posted data that arrived land after all.
+ *	M5  line_torn: what is left may be of an older version from some word on.
+ *	M6  What a NIC writes goes past the cache with ddio=off; with ddio=any it goes there or not.
+ *
+ * Queue pairs (InfiniBand Architecture Specification, vol. 1, 9.4 to 9.7 and 10.8.3, and its annex
+ * A19 on FLUSH and ATOMIC WRITE; PCI Express transaction ordering; RDMA on TSO: Ambal and others,
+ * OOPSLA 2024)
+ *	Q1  The NIC starts requests in the order of the posts, each not before its doorbell: there
+ *it reads the data, unless they are in the request. A fenced one waits until the earlier ones that
+ *are not posted have their results. Q2  They arrive in order. Q3  Posted ones (SEND, WRITE) land in
+ *order. Whatever is not posted takes effect in order, after all posted ones before it have landed;
+ *a posted one does not wait for it. With dma_order=relaxed (PCI Express, ordering rules: posted
+ *requests with the attribute pass posted requests, read requests pass read requests, neither
+ *atomics nor what is posted) posted ones land in any order, and a READ does not wait for READs
+ *before it. Q4  A message has its receive, in the order in which receives were posted; its
+ *completion is there when the message, and all that was posted before it, has landed. Q5  Responses
+ *come in order. That of a posted request is given when it has arrived, or with ack_early=off when
+ *it has landed; that of any other when it has taken effect. The result is in memory then, and the
+ *request completes. With transport=iwarp a posted request completes when it is sent, but not before
+ *those that were posted earlier. Q6  With DDIO off, a FLUSH for persistence makes certain what its
+ *connection wrote to its range, and what it wrote by SENDs (flush_covers_send); a READ or an atomic
+ *makes certain whatever its connection wrote. Q7  What lands lands line by line, from the left,
+ *with dma_order=any and relaxed in any order; and so a READ reads, from the left, with
+ *read_order=right from the right, and with read_unit=word word by word. The data of one message are
+ *read at one moment when it is sent, and a READ's result is written at one moment. Q8  A remote
+ *atomic reads and writes at one moment; with atomics=hca (libibverbs, IBV_ATOMIC_HCA) it writes
+ *some time after it has read, and other remote atomics on the cell wait meanwhile.
  */
 #include "tests/litmus/slow_model.h"
 #include <assert.h>
@@ -367,8 +371,10 @@ static bool receive(const struct slow_model *m, struct state *s, unsigned thread
 		const struct statement *sent = statement_of(m, &peer->request[i]);
 		if (!statement_is_message(sent) || messages++ != s->end[e].received)
 			continue;
-		if (peer->request[i].stage != STAGE_DONE)
-			return false;
+		for (unsigned k = 0; k <= i; k++)
+			if (peer->request[k].stage != STAGE_DONE &&
+			    statement_is_posted(statement_of(m, &peer->request[k])))
+				return false;
 		s->end[e].received++;
 		s->reg[thread][st->reg] = sent->op == OP_PUTIMM ? IMM : 0;
 		return true;
@@ -467,15 +473,25 @@ static bool may_arrive(const struct end *end, unsigned number)
 	       (!number || end->request[number - 1].stage >= STAGE_ARRIVED);
 }
 
+/* Q3. May it take effect before this one? */
+static bool may_pass(const struct slow_model *m, const struct statement *st,
+		     const struct statement *before)
+{
+	bool relaxed = m->p->machine.relaxed;
+	if (statement_is_posted(st))
+		return relaxed || !statement_is_posted(before);
+	return relaxed && st->op == OP_GET && before->op == OP_GET;
+}
+
 /* Q3 */
 static bool may_take_effect(const struct slow_model *m, const struct end *end, unsigned number)
 {
-	bool posted = statement_is_posted(statement_of(m, &end->request[number]));
+	const struct statement *st = statement_of(m, &end->request[number]);
 	if (end->request[number].stage != STAGE_ARRIVED)
 		return false;
 	for (unsigned i = 0; i < number; i++)
 		if (end->request[i].stage != STAGE_DONE &&
-		    (!posted || statement_is_posted(statement_of(m, &end->request[i]))))
+		    !may_pass(m, st, statement_of(m, &end->request[i])))
 			return false;
 	return true;
 }
@@ -532,7 +548,8 @@ static bool may_be_next(const struct slow_model *m, const struct request *r, uns
 	bool right_first = st->op == OP_GET && m->p->machine.read_right;
 	if (r->parts >> part & 1)
 		return false;
-	if (parts == 1 || (statement_is_posted(st) && m->p->machine.lines_any))
+	if (parts == 1 ||
+	    (statement_is_posted(st) && (m->p->machine.lines_any || m->p->machine.relaxed)))
 		return true;
 	return part == right_first || r->parts;
 }

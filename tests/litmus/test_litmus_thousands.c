@@ -10,6 +10,7 @@
  *
  * Without options: a fixed sample. See print_usage() for the others.
  */
+#include <assert.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,8 @@ struct comparison {
 	const char *self;  /* how this program was called */
 	const char *knobs; /* for the machine alone: a mutant */
 	bool verbose, quiet;
+	struct litmus_limits limits;
+	bool enumerated; /* the program is none of the generator's */
 	uint64_t compared, differ, too_large, outcomes, states, runs;
 };
 
@@ -197,7 +200,9 @@ static bool compare_outcomes(const struct comparison *c, const struct program *p
 		return true;
 	if (c->quiet)
 		return false;
-	if (text)
+	if (text && c->enumerated)
+		printf("%s\n", text);
+	else if (text)
 		printf("program %llu:\n%s\n  again: %s --program %llu%s%s\n",
 		       (unsigned long long)number, text, c->self, (unsigned long long)number,
 		       c->knobs[0] ? " --knobs " : "", c->knobs);
@@ -216,8 +221,12 @@ static bool compare_program(struct comparison *c, uint64_t number, const struct 
 	if (!slow_model_run(c->model, p, STATES)) {
 		c->too_large++;
 	} else {
-		if (litmus_run(test, &litmus_default, &result))
+		if (litmus_run(test, &c->limits, &result))
 			abort();
+		if (!result.complete) {
+			c->too_large++;
+			goto out;
+		}
 		same = compare_outcomes(c, p, false, &result.final, number, text);
 		same &= compare_outcomes(c, p, true, &result.crash, number, same ? text : NULL);
 		c->compared++;
@@ -229,6 +238,7 @@ static bool compare_program(struct comparison *c, uint64_t number, const struct 
 			printf("%s%u final outcomes, %u crash outcomes; %u states, %llu runs\n",
 			       text, result.final.n, result.crash.n, slow_model_states(c->model),
 			       (unsigned long long)result.runs);
+	out:
 		litmus_result_free(&result);
 	}
 	litmus_free(test);
@@ -247,7 +257,7 @@ static void print_sum(const struct comparison *c)
 	       (unsigned long long)c->states, (unsigned long long)c->runs,
 	       (unsigned long long)c->differ);
 	if (c->too_large)
-		printf("%llu left out, as they have more than %u states\n",
+		printf("%llu left out, as they have more than %u states, or too many runs\n",
 		       (unsigned long long)c->too_large, STATES);
 }
 
@@ -273,6 +283,81 @@ static void compare_all(struct comparison *c, unsigned statements, uint64_t most
 			compare_program(c, number, &p);
 }
 
+/*
+ * --- requests of one queue pair ---
+ *
+ * What a READ may pass shows only where two results have places of their own and the server's CPU
+ * stores twice, which hardly any program of a sample has. So: all programs of a client with two
+ * requests, or with one between two READs, and a server's CPU that writes the two cells that they
+ * access, in either order; on each of these machines, the cells on one line or on two.
+ */
+#define REQUEST_RUNS 20000 /* of a program; one that has more is left out, and counted */
+
+static const struct machine request_machines[] = {
+	{.relaxed = true},
+	{.relaxed = true, .ddio_off = true, .ack_late = true, .read_words = true},
+	{.relaxed = true, .atomics_hca = true},
+	{.lines_any = true},
+};
+static const struct statement requests[] = {
+	{.op = OP_GET, .to = 2, .from = 0},
+	{.op = OP_GET, .to = 3, .from = 1},
+	{.op = OP_GET, .to = 3, .from = 1, .fenced = true},
+	{.op = OP_REMOTE_FAA, .to = 3, .from = 1, .value = 5},
+	{.op = OP_PUT, .to = 1, .from = NOWHERE, .value = 6},
+	{.op = OP_AWRITE, .to = 1, .from = NOWHERE, .value = 7},
+	{.op = OP_FLUSH, .to = 0, .from = NOWHERE},
+	{.op = OP_GET, .to = WHOLE | 1, .from = WHOLE | 0},
+};
+#define REQUEST_MACHINES (sizeof(request_machines) / sizeof(request_machines[0]))
+#define REQUEST_KINDS	 (sizeof(requests) / sizeof(requests[0]))
+
+/* The number's digits are the shape, the order of the CPU's stores, the machine, the requests. */
+static struct program requests_program(uint64_t number, const struct statement *request,
+				       unsigned length)
+{
+	struct program p = {.hosts = 2,
+			    .threads = 2,
+			    .locations = 2,
+			    .qps = 1,
+			    .location_host = {1, 0},
+			    .shape = number % 2 ? SHAPE_LONG : SHAPE_WIDE,
+			    .qp_host = {{0, 1}},
+			    .thread_host = {0, 1},
+			    .length = {(uint8_t)length, 2}};
+	uint8_t first = number / 2 % 2;
+	p.machine = request_machines[number / 4];
+	p.statement[1][0] = (struct statement){
+		.op = OP_STORE, .to = first, .from = NOWHERE, .value = 1};
+	p.statement[1][1] = (struct statement){
+		.op = OP_STORE, .to = !first, .from = NOWHERE, .value = 2};
+	for (unsigned i = 0; i < length; i++)
+		p.statement[0][i] = request[i];
+	return p;
+}
+
+static void compare_requests(struct comparison *c, uint64_t most)
+{
+	c->enumerated = true;
+	c->limits.runs = REQUEST_RUNS;
+	for (uint64_t i = 0; i < REQUEST_KINDS * REQUEST_KINDS; i++) {
+		/* Any two, or any between the first two kinds. */
+		unsigned a = i % REQUEST_KINDS, b = (unsigned)(i / REQUEST_KINDS);
+		struct statement two[] = {requests[a], requests[b]};
+		struct statement three[] = {requests[0], requests[b], requests[1]};
+		for (uint64_t n = 0; n < 4 * REQUEST_MACHINES && c->differ < most; n++) {
+			struct program p = requests_program(n, two, 2);
+			compare_program(c, n, &p);
+			if (a || i == REQUEST_KINDS * (REQUEST_KINDS - 1))
+				continue;
+			p = requests_program(n, three, 3);
+			compare_program(c, n, &p);
+		}
+	}
+	c->enumerated = false;
+	c->limits = litmus_default;
+}
+
 /* --- seeded bugs of the machine: each must make a program of the sample differ --- */
 
 static const char *const mutants[] = {
@@ -295,6 +380,7 @@ static unsigned missed_mutants(const struct comparison *with, uint64_t programs,
 		char knobs[64];
 		struct comparison c = {
 			.generator = with->generator, .model = with->model, .quiet = true};
+		c.limits = with->limits;
 		snprintf(knobs, sizeof(knobs), "mutant=%s", mutants[i]);
 		c.knobs = knobs;
 		compare_sample(&c, programs, seed, STATEMENTS, 1);
@@ -316,6 +402,7 @@ static void print_usage(FILE *out)
 		"  --seed N        of the sample (default 1)\n"
 		"  --statements N  of a program at most, 1 to %u (default %u)\n"
 		"  --all           all programs of so many statements, instead of a sample\n"
+		"  --requests      those of one queue pair, all of them\n"
 		"  --program N     this one, with its text\n"
 		"  --knobs TEXT    NAME=VALUE of the machine, not of the model: mutant=...\n"
 		"  --stop N        end when so many differ (default 5)\n"
@@ -327,7 +414,7 @@ static void print_usage(FILE *out)
 struct arguments {
 	uint64_t programs, seed, number, stop;
 	unsigned statements;
-	bool all, one, any; /* any: some option was given */
+	bool all, requests, one, any; /* any: some option was given */
 };
 
 static uint64_t number_of(const char *text, uint64_t least, uint64_t most)
@@ -348,6 +435,7 @@ static void read_arguments(struct arguments *a, struct comparison *c, int argc, 
 						{"seed", required_argument, NULL, 's'},
 						{"statements", required_argument, NULL, 'm'},
 						{"all", no_argument, NULL, 'a'},
+						{"requests", no_argument, NULL, 'r'},
 						{"program", required_argument, NULL, 'o'},
 						{"knobs", required_argument, NULL, 'k'},
 						{"stop", required_argument, NULL, 'n'},
@@ -363,6 +451,8 @@ static void read_arguments(struct arguments *a, struct comparison *c, int argc, 
 			a->statements = (unsigned)number_of(optarg, 1, GENERATOR_BOUND);
 		else if (o == 'a')
 			a->all = true;
+		else if (o == 'r')
+			a->requests = true;
 		else if (o == 'o')
 			a->one = true, a->number = number_of(optarg, 0, UINT64_MAX);
 		else if (o == 'k')
@@ -395,6 +485,7 @@ static unsigned run_tests(struct comparison *c)
 {
 	unsigned missed = 0;
 	compare_all(c, is_quick() || TM_ASAN ? 1 : 2, 5);
+	compare_requests(c, 5);
 	compare_sample(c, is_quick() || TM_ASAN ? 1000 : SAMPLE, 1, STATEMENTS, 5);
 	compare_sample(c, is_quick() || TM_ASAN ? 50 : SAMPLE / 10, 2, STATEMENTS + 1, 5);
 	print_sum(c);
@@ -409,11 +500,14 @@ int main(int argc, char **argv)
 	struct generator *g = generator_new();
 	struct comparison c = {
 		.generator = g, .model = slow_model_new(), .self = argv[0], .knobs = ""};
+	c.limits = litmus_default;
 	unsigned missed = 0;
 	bool there = true;
 	read_arguments(&a, &c, argc, argv);
 	if (a.one)
 		there = compare_one(&c, a.number);
+	else if (a.requests)
+		compare_requests(&c, a.stop);
 	else if (a.all)
 		compare_all(&c, a.statements, a.stop);
 	else if (a.any)

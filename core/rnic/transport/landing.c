@@ -11,8 +11,8 @@
  *            for a while. With dma_order=any the line that lands next is chosen among those of all
  *            packets of the message that are in the queue, with dma_order=relaxed among
  *            those of all packets in it (PCI Express, relaxed ordering: posted writes pass posted
- *            writes); what is not posted still waits for all of them, and READs are fetched in
- *            order, as read requests pass no posted write. The receive completion of a message is
+ *            writes); what is not posted still waits for all of them, as read requests pass no
+ *            posted write. The receive completion of a message is
  *            made when its last packet has landed, hence when all earlier
  *            posted data have.
  *   answers  READs, atomics, FLUSHes and ATOMIC WRITEs, executed in order, and not
@@ -21,7 +21,11 @@
  *            read_order=right those of a response packet from its end), and each line is a choice:
  * now, or the rest of the READ is delayed. The others are one such choice each. Posted packets
  * after them do not wait: they overtake, and a READ's later lines see them. Acknowledgements line
- * up here after what is unanswered.
+ * up here after what is unanswered. With dma_order=relaxed the line that is fetched next is chosen
+ * among the next ones of the READ that is first in the queue and of those behind it (PCI Express:
+ * read requests pass read requests), up to the first request that is no READ, or that waits for
+ * posted data. Responses leave in order all the same: those of a READ that is ahead of its turn are
+ * kept.
  *
  * A FLUSH for persistence has the persistence model drain what this queue pair wrote
  * to the FLUSH's range. So has a READ or an atomic with all that it wrote: on the way
@@ -38,6 +42,7 @@
  */
 #include "core/rnic/transport/landing.h"
 #include <assert.h>
+#include <limits.h>
 #include <string.h>
 #include "core/rnic/objects/device.h"
 #include "core/rnic/objects/dma.h"
@@ -75,6 +80,9 @@ static unsigned ask(struct rnic_qp *qp, const struct packet *pkt, enum choice_ki
 	/* A READ that is asked for again is another one. */
 	if (kind == CHOICE_FETCH)
 		at.c |= (pkt->name.round - 1) << 24 | (uint32_t)pkt->name.copy << 23;
+	else if (kind == CHOICE_ORDER && pkt->opcode == OP_READ_REQUEST)
+		at.c |= ORDER_FETCHED | ((pkt->name.round - 1) << 24 & ~ORDER_FETCHED) |
+			(uint32_t)pkt->name.copy << 23;
 	return ground_choose(qp_ground(qp), &at, n);
 }
 
@@ -255,6 +263,12 @@ static bool may_pass(const struct rnic_qp *qp, const struct packet *head, const 
 	return order == DMA_RELAXED;
 }
 
+/* May READs be fetched before those that came in before them? */
+static bool may_pass_reads(const struct rnic_qp *qp)
+{
+	return qp->hca->net->hw.dma_order == DMA_RELAXED;
+}
+
 /* How many lines could land next. */
 static unsigned count_ready(struct rnic_qp *qp, struct packet *head)
 {
@@ -336,6 +350,8 @@ static void landed(struct rnic_qp *qp)
 	if (resp->next_line == pkt)
 		resp->next_line = NULL;
 	resp->land_done++;
+	if (may_pass_reads(qp)) /* a READ may have waited for it, which can be chosen now */
+		ground_touch(qp_ground(qp), TOUCH_DRAM_WRITE, &resp->answers, 1);
 	ground_takes(qp_ground(qp), pkt, 0);
 	ground_gives(qp_ground(qp), &resp->land_done, resp->land_done);
 	if (is & IS_LAST && is & (IS_SEND | HAS_IMM) &&
@@ -529,30 +545,6 @@ static uint32_t next_unit(const struct rnic_qp *qp, const struct packet *pkt,
 	return end - *len;
 }
 
-/* Fetch into pkt->reply, whose first byte is the READ's `start`. */
-static enum served fetch(struct rnic_qp *qp, struct packet *pkt, const struct rnic_mr *mr,
-			 uint32_t start)
-{
-	struct packet *reply = pkt->reply;
-	assert(pkt->done >= start && start + reply->len <= pkt->dma_len);
-	while (pkt->done < start + reply->len) {
-		uint32_t len = start + reply->len - pkt->done, at = pkt->done;
-		if (!ground_plain(qp_ground(qp))) {
-			if (is_delayed(qp, pkt, CHOICE_FETCH, pkt->line + 1u))
-				return HELD;
-			at = next_unit(qp, pkt, mr, start, len, &len);
-		}
-		const uint8_t *from = mr_host(mr, pkt->va + at);
-		dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
-		if (!dma_read(qp->hca, mr, from, reply->payload + (at - start), len))
-			return REFUSED;
-		fetched(qp, pkt, mr, from, len);
-		pkt->done += len;
-		pkt->line++;
-	}
-	return SERVED;
-}
-
 static uint8_t response_opcode(bool first, bool last)
 {
 	if (first)
@@ -560,29 +552,184 @@ static uint8_t response_opcode(bool first, bool last)
 	return last ? OP_READ_RESPONSE_LAST : OP_READ_RESPONSE_MIDDLE;
 }
 
+/* The byte of the READ with which the response begins that is being filled, or is next. */
+static uint32_t reply_start(const struct rnic_qp *qp, const struct packet *pkt)
+{
+	return pkt->done / qp->mtu * qp->mtu;
+}
+
+static void begin_reply(struct rnic_qp *qp, struct packet *pkt)
+{
+	uint32_t start = reply_start(qp, pkt), left = pkt->dma_len - start, i = start / qp->mtu;
+	uint32_t len = left < qp->mtu ? left : qp->mtu;
+	if (pkt->reply)
+		return;
+	pkt->reply = resp_answer(qp, pkt, response_opcode(i == 0, len == left), len);
+	pkt->reply->psn = psn_add(pkt->psn, i);
+	pkt->reply->name.index = INDEX_READ + pkt->name.index + i;
+}
+
+/* `len` bytes from the READ's byte `at` on, into pkt->reply, whose first one is `start`. False:
+ * that memory is gone. */
+static bool fetch_unit(struct rnic_qp *qp, struct packet *pkt, const struct rnic_mr *mr,
+		       uint32_t start, uint32_t at, uint32_t len)
+{
+	const uint8_t *from = mr_host(mr, pkt->va + at);
+	dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
+	if (!dma_read(qp->hca, mr, from, pkt->reply->payload + (at - start), len))
+		return false;
+	fetched(qp, pkt, mr, from, len);
+	pkt->done += len;
+	pkt->line++;
+	return true;
+}
+
+/* Fetch into pkt->reply, whose first byte is the READ's `start`. */
+static enum served fetch(struct rnic_qp *qp, struct packet *pkt, const struct rnic_mr *mr,
+			 uint32_t start)
+{
+	uint32_t end = start + pkt->reply->len;
+	assert(pkt->done >= start && end <= pkt->dma_len);
+	while (pkt->done < end) {
+		uint32_t len = end - pkt->done, at = pkt->done;
+		if (!ground_plain(qp_ground(qp))) {
+			if (is_delayed(qp, pkt, CHOICE_FETCH, pkt->line + 1u))
+				return HELD;
+			at = next_unit(qp, pkt, mr, start, len, &len);
+		}
+		if (!fetch_unit(qp, pkt, mr, start, at, len))
+			return REFUSED;
+	}
+	return SERVED;
+}
+
+/* The READ's region. NULL: it may have been deregistered meanwhile. */
+static struct rnic_mr *read_region(struct rnic_qp *qp, const struct packet *pkt)
+{
+	if (qp->service == SERVICE_XRC && !xrc_select(qp, pkt->srqn))
+		return NULL;
+	return resp_region(qp, pkt);
+}
+
+/*
+ * dma_order=relaxed: how many READs could fetch a line next, the one at the head of the queue
+ * first; the k-th is *out.
+ */
+static unsigned ready_reads(struct rnic_qp *qp, unsigned k, struct packet **out)
+{
+	unsigned n = 0;
+	const struct packet *head = qp->resp.answers.head;
+	for (struct packet *pkt = qp->resp.answers.head; pkt; pkt = pkt->next) {
+		if (opcode_is[pkt->opcode] & IS_RESPONSE)
+			continue;
+		if (pkt->opcode != OP_READ_REQUEST ||
+		    (pkt != head && pkt->after > qp->resp.land_done))
+			break;
+		if (pkt->done == pkt->dma_len || !read_region(qp, pkt))
+			continue;
+		if (n++ == k)
+			*out = pkt;
+	}
+	return n;
+}
+
+/* The READ that fetches next. If more than those from which it was chosen can do so, because its
+ * line was delayed, it is chosen again. NULL: it is not time to choose. */
+static struct packet *pick_read(struct rnic_qp *qp, struct packet *head)
+{
+	struct responder *resp = &qp->resp;
+	struct packet *unused;
+	unsigned ready = ready_reads(qp, UINT_MAX, &unused);
+	if (resp->next_read && (!head->asked || ready == resp->ready_reads))
+		return resp->next_read;
+	if (ground_scheduled(qp_ground(qp)) && !resp->answer_turn)
+		return NULL;
+	assert(ready);
+	ground_touch(qp_ground(qp), TOUCH_DRAM_READ, &resp->answers, 1);
+	unsigned k = ready > 1 ? ask(qp, head, CHOICE_ORDER, head->picks, ready) : 0;
+	head->picks++;
+	resp->ready_reads = ready;
+	ready_reads(qp, k, &resp->next_read);
+	return resp->next_read;
+}
+
+/* Its responses that were complete before it was its turn. */
+static void send_kept(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct packet *reply;
+	while ((reply = pkt->kept)) {
+		pkt->kept = reply->next;
+		reply->msn = qp->resp.msn; /* it never goes back */
+		resp_send(qp, reply);
+	}
+}
+
+/* The response that is being filled is complete, or is not. */
+static void reply_filled(struct rnic_qp *qp, struct packet *pkt, uint32_t start)
+{
+	struct packet *reply = pkt->reply, **last = &pkt->kept;
+	if (pkt->done < start + reply->len)
+		return;
+	pkt->reply = NULL;
+	if (pkt == qp->resp.answers.head) {
+		resp_send(qp, reply);
+		return;
+	}
+	while (*last)
+		last = &(*last)->next;
+	reply->next = NULL;
+	*last = reply;
+}
+
+/* dma_order=relaxed: serve the READ at the head of the queue, or those behind it first. */
+static enum served serve_reads(struct rnic_qp *qp, struct packet *head)
+{
+	struct responder *resp = &qp->resp;
+	while (head->done < head->dma_len) {
+		if (!read_region(qp, head))
+			return REFUSED;
+		struct packet *pkt = pick_read(qp, head);
+		if (!pkt || is_delayed_behind(qp, head, pkt, CHOICE_FETCH, pkt->line + 1u))
+			return HELD;
+		const struct rnic_mr *mr = read_region(qp, pkt);
+		resp->next_read = NULL;
+		if (!mr) /* it was there when this one was chosen: it is refused in its turn */
+			continue;
+		ground_takes(qp_ground(qp), pkt, 0);
+		ground_takes(qp_ground(qp), &resp->land_done, pkt->after);
+		begin_reply(qp, pkt);
+		uint32_t start = reply_start(qp, pkt), len;
+		uint32_t at = next_unit(qp, pkt, mr, start, start + pkt->reply->len - pkt->done,
+					&len);
+		if (!fetch_unit(qp, pkt, mr, start, at, len))
+			return REFUSED;
+		reply_filled(qp, pkt, start);
+	}
+	return SERVED;
+}
+
 static enum served serve_read(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct link *link = qp->hca->net->link;
 	struct rnic_mr *mr = NULL;
+	send_kept(qp, pkt);
+	if (pkt->dma_len && pkt->done == pkt->dma_len)
+		return SERVED;
+	if (pkt->dma_len && may_pass_reads(qp) && !ground_plain(qp_ground(qp)))
+		return serve_reads(qp, pkt);
 	if (pkt->dma_len) { /* it may have been deregistered meanwhile */
 		mr = resp_region(qp, pkt);
 		if (!mr)
 			return REFUSED;
 	}
 	do {
-		uint32_t i = pkt->done / qp->mtu, start = i * qp->mtu, left = pkt->dma_len - start;
 		if (link->ready && !link_ready(link, qp->peer, qp->attr.dest_qp_num,
 					       ground_now(qp_ground(qp)), &qp->resp.patience)) {
 			pkt->due = ground_now(qp_ground(qp)) + LINK_READY_NS;
 			return HELD;
 		}
-		if (!pkt->reply) {
-			uint32_t len = left < qp->mtu ? left : qp->mtu;
-			pkt->reply = resp_answer(qp, pkt, response_opcode(i == 0, len == left),
-						 len);
-			pkt->reply->psn = psn_add(pkt->psn, i);
-			pkt->reply->name.index = INDEX_READ + pkt->name.index + i;
-		}
+		uint32_t start = reply_start(qp, pkt);
+		begin_reply(qp, pkt);
 		enum served served = pkt->reply->len ? fetch(qp, pkt, mr, start) : SERVED;
 		if (served != SERVED)
 			return served;
@@ -779,6 +926,7 @@ static enum served serve(struct rnic_qp *qp, struct packet *pkt)
 static void refuse_head(struct rnic_qp *qp)
 {
 	struct packet *pkt = queue_pop(&qp->resp.answers);
+	qp->resp.next_read = NULL;
 	if (pkt->duplicate) {
 		packet_put(qp->hca->net, pkt);
 		return;
@@ -834,6 +982,7 @@ static void answer_run(struct rnic_qp *qp)
 			continue;
 		}
 		queue_pop(&resp->answers);
+		resp->next_read = NULL;
 		if (!pkt->duplicate) {
 			assert(resp->nonposted);
 			resp->nonposted--;
@@ -883,6 +1032,7 @@ static void answer_drop_after(struct rnic_qp *qp, uint64_t landed)
 {
 	struct packet_queue keep = {0}, *answers = &qp->resp.answers;
 	struct packet *pkt;
+	qp->resp.next_read = NULL;
 	while (answers->head && answers->head->after <= landed) {
 		pkt = queue_pop(answers);
 		queue_push(&keep, pkt);
@@ -900,6 +1050,7 @@ static void answer_drop_after(struct rnic_qp *qp, uint64_t landed)
 void answer_drop_all(struct rnic_qp *qp)
 {
 	struct packet *pkt;
+	qp->resp.next_read = NULL;
 	while ((pkt = queue_pop(&qp->resp.answers)))
 		packet_put(qp->hca->net, pkt);
 	if (qp->resp.atomic_at)

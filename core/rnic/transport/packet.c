@@ -74,6 +74,10 @@ void packet_put(struct rnic_net *net, struct packet *pkt)
 	assert(pkt->payload); /* NULL: put twice */
 	if (pkt->reply)
 		packet_put(net, pkt->reply);
+	for (struct packet *kept = pkt->kept, *next; kept; kept = next) {
+		next = kept->next;
+		packet_put(net, kept);
+	}
 	if (pkt->payload_class)
 		buffer_put(net, pkt->payload, pkt->payload_class);
 	pkt->payload = NULL;

@@ -118,7 +118,8 @@ struct packet {
 	bool bad_key;	    /* SEND: it was to invalidate what the peer may not */
 	struct rnic_mr *mr; /* WRITE: where it goes */
 	uint8_t *host;
-	struct packet *reply;		    /* READ: the response that is being filled */
+	struct packet *reply; /* READ: the response that is being filled */
+	struct packet *kept;  /* READ: complete ones that wait for its turn, in order */
 	uint64_t landed[PACKET_LINES / 64]; /* dma_order: bit map of lines */
 
 	uint8_t small[PACKET_SMALL];

@@ -36,6 +36,8 @@ struct responder {
 	unsigned ready_lines;	       /* of so many it was chosen */
 	uint64_t land_tail, land_done; /* how many were ever queued, have landed */
 	struct packet_queue answers; /* not posted, and the acknowledgements after them, in order */
+	struct packet *next_read;    /* dma_order: the READ that fetches the next line, or NULL; */
+	unsigned ready_reads;	     /* of so many it was chosen */
 	uint32_t nonposted;	     /* let in and not answered, duplicates not counted */
 	/* atomics=hca: the word that the atomic at the head of answers has read and not written
 	 * yet, or NULL; what it has read; or that this is to wait for another queue pair's. */

@@ -822,6 +822,67 @@ START_TEST(any_order)
 }
 END_TEST
 
+static unsigned reads_held;
+
+/* The first of two READs is held until the second one is there, which then comes first, all of it.
+ * The first one's second line is held again. */
+static unsigned reads_backwards(const struct choice_point *at, unsigned n)
+{
+	static const unsigned hold[] = {4, DELAY_5MS};
+	if (at->kind == CHOICE_ORDER) {
+		ck_assert_uint_eq(at->c & ORDER_FETCHED, ORDER_FETCHED);
+		return n - 1;
+	}
+	if (at->kind != CHOICE_FETCH || at->a != 1 || at->c != reads_held + 1)
+		return 0;
+	return reads_held < 2 ? hold[reads_held++] : 0;
+}
+
+static enum ibv_wr_opcode between_reads; /* IBV_WR_SEND: nothing */
+
+static void reads_body(void)
+{
+	bool passes = opt.hw.dma_order == DMA_RELAXED &&
+		      between_reads != IBV_WR_ATOMIC_FETCH_AND_ADD;
+	memset(b.buf, 1, 4096);
+	memset(a.buf + 8192, 9, 64);
+	op(&a, IBV_WR_RDMA_READ, 0, 128, &b, 0, 1, IBV_SEND_SIGNALED);
+	if (between_reads == IBV_WR_ATOMIC_FETCH_AND_ADD)
+		atomic(between_reads, 1, 0, 2);
+	else if (between_reads == IBV_WR_RDMA_WRITE)
+		op(&a, IBV_WR_RDMA_WRITE, 8192, 64, &b, 2048, 2, IBV_SEND_SIGNALED);
+	op(&a, IBV_WR_RDMA_READ, 1000, 3000, &b, 256, 3, IBV_SEND_SIGNALED);
+	sim_sleep(sim, 100 * US);
+	ck_assert(empty(a.scq)); /* the responses of the second one wait for those of the first */
+	memset(b.buf, 2, 4096);
+	expect(a.scq, 1, IBV_WC_SUCCESS);
+	if (between_reads != IBV_WR_SEND)
+		expect(a.scq, 2, IBV_WC_SUCCESS);
+	expect(a.scq, 3, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(a.buf[0], 1);
+	ck_assert_uint_eq(a.buf[64], 2);
+	for (unsigned i = 0; i < 3000; i++) {
+		/* It has found the WRITE before it. */
+		bool written = passes && between_reads == IBV_WR_RDMA_WRITE && i >= 2048 - 256 &&
+			       i < 2048 - 192;
+		ck_assert_msg(a.buf[1000 + i] == (written ? 9 : passes ? 1 : 2), "byte %u", i);
+	}
+}
+
+/* dma_order=relaxed: what two READs find. */
+START_TEST(reads_in_any_order)
+{
+	static const enum ibv_wr_opcode between[] = {IBV_WR_SEND, IBV_WR_RDMA_WRITE,
+						     IBV_WR_ATOMIC_FETCH_AND_ADD};
+	source.answer = reads_backwards;
+	reads_held = 0;
+	opt.hw.dma_order = _i % 2 ? DMA_RELAXED : DMA_LEFT;
+	opt.hw.read_right = false;
+	between_reads = between[_i / 2];
+	run(connected, reads_body);
+}
+END_TEST
+
 static void iwarp_body(void)
 {
 	fill(a.buf, 3000, 9);
@@ -1881,6 +1942,7 @@ int main(void)
 	tcase_add_loop_test(tc, placement_waits, 0, 2);
 	tcase_add_loop_test(tc, behind_placement, 0, sizeof(behinds) / sizeof(*behinds));
 	tcase_add_test(tc, any_order);
+	tcase_add_loop_test(tc, reads_in_any_order, 0, 6);
 	tcase_add_test(tc, iwarp);
 	tcase_add_loop_test(tc, fault_case, 0, sizeof(faults) / sizeof(*faults));
 	tcase_add_test(tc, errors_in_order);
