@@ -213,19 +213,33 @@ static int flush(struct rl_client *client, uint64_t off, size_t len, unsigned fl
 	return rc;
 }
 
+struct rpc_conn *rl_messages(struct rl_client *client)
+{
+	return rl_knobs(&client->params)->qps == RL_QPS_ONE ? &client->conn : &client->other;
+}
+
+/* What a message is about has been posted. Nothing orders the message behind it if that went to
+ * another queue pair; and to wait for its completion says no more than that the NIC has it. */
+static int post_before_message(struct rl_client *client)
+{
+	if (rl_knobs(&client->params)->qps == RL_QPS_TWO_WAIT)
+		return post_and_wait(client);
+	return post(client);
+}
+
 /* A request, and the server's reply. */
 static int call(struct rl_client *client, enum rl_op op)
 {
 	struct rl_msg head;
 	size_t len = op == RL_APPEND ? RL_MSG_HEAD + record_len(client) : RL_MSG_HEAD;
 	uint64_t nap = 0;
-	int rc = post(client);
+	int rc = post_before_message(client);
 
 	if (rc)
 		return rc;
 	client->msg->op = op;
 	do {
-		rc = rpc_call(&client->conn, client->msg, len, &head, RL_MSG_HEAD, NULL);
+		rc = rpc_call(rl_messages(client), client->msg, len, &head, RL_MSG_HEAD, NULL);
 	} while (again(client, rc, &nap));
 	return rc ? rc : head.status;
 }
@@ -249,6 +263,24 @@ static int imm_call(struct rl_client *client, bool tail)
 	return rc ? rc : head.status;
 }
 
+/* The message with the record. On a queue pair of its own it is in no batch: it is waited for. */
+static int send_record(struct rl_client *client, unsigned flags)
+{
+	size_t len = RL_MSG_HEAD + record_len(client);
+	uint64_t nap = 0;
+	int rc;
+
+	if (rl_messages(client) == &client->conn) {
+		ibv_wr_send(next_request(client, flags));
+		set_bytes(client, out_msg(client), len);
+		return 0;
+	}
+	do {
+		rc = rpc_send(&client->other, out_msg(client), len);
+	} while (again(client, rc, &nap));
+	return rc;
+}
+
 /* `flags`: of the request that the step adds. */
 static int do_step(struct rl_client *client, enum append_step step, unsigned flags)
 {
@@ -268,9 +300,7 @@ static int do_step(struct rl_client *client, enum append_step step, unsigned fla
 		atomic_write_b(client, flags);
 		return 0;
 	case APPEND_SEND:
-		ibv_wr_send(next_request(client, flags));
-		set_bytes(client, out_msg(client), RL_MSG_HEAD + record_len(client));
-		return 0;
+		return send_record(client, flags);
 	case APPEND_FLUSH_RECORD:
 		return flush(client, rl_off(&client->params, client->msg->seq), record_len(client),
 			     flags);
@@ -299,7 +329,10 @@ static int do_step(struct rl_client *client, enum append_step step, unsigned fla
 /* Does this step, or its stand-in, wait for what was posted before it? */
 static bool waits(const struct rl_client *client, enum append_step step)
 {
+	bool calls = step == APPEND_CALL_A || step == APPEND_CALL_B;
+
 	return step == APPEND_WAIT ||
+	       (calls && rl_knobs(&client->params)->qps == RL_QPS_TWO_WAIT) ||
 	       (is_flush(step) && rl_knobs(&client->params)->flush == RL_FLUSH_READ_OTHER_QP);
 }
 

@@ -26,7 +26,8 @@ int rl_open(const struct tm_env *env, void **out)
 	if (!rc)
 		rc = rpc_open_ex(&client->conn, env, rl_msg_bytes(env->params),
 				 rl_buffer_bytes(client), rl_send_ops(env->params));
-	if (!rc && rl_knobs(env->params)->flush == RL_FLUSH_READ_OTHER_QP)
+	if (!rc && (rl_knobs(env->params)->flush == RL_FLUSH_READ_OTHER_QP ||
+		    rl_knobs(env->params)->qps != RL_QPS_ONE))
 		rc = rpc_open_further(&client->other, env, rl_msg_bytes(env->params),
 				      sizeof(uint64_t));
 	if (rc) {
@@ -221,7 +222,7 @@ static int find_by_server(struct rl_client *client)
 	int rc;
 
 	client->msg->op = RL_LOOKUP;
-	rc = rpc_call(&client->conn, client->msg, sizeof(*client->msg), client->msg,
+	rc = rpc_call(rl_messages(client), client->msg, sizeof(*client->msg), client->msg,
 		      rl_msg_bytes(&client->params), NULL);
 	if (rc)
 		return rc;

@@ -50,6 +50,14 @@ static const struct tm_variant variants[] = {
 	 0},
 	{"wrap", "numbers=wrap", "records' numbers begin shortly before an immediate's end", 0},
 
+	{"two_qps", "qps=two",
+	 "messages have a queue pair of their own: one that says \"flush this record\" may be "
+	 "handled before the record's WRITE has landed",
+	 TM_BIT(TM_DUR)},
+	{"two_qps_wait", "qps=two_wait",
+	 "the same, and the message waits for the WRITE's completion, which does not say that it "
+	 "is visible",
+	 TM_BIT(TM_DUR)},
 	{"imm_truncated", "method=i1 numbers=wrap bug=imm_truncated",
 	 "the server takes what an immediate has of a number for all of it: it finds that the "
 	 "record "

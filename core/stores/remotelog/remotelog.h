@@ -58,6 +58,9 @@
 	  "tail")                                                                                 \
 	X(flush, "native read read_other_qp",                                                     \
 	  "RDMA FLUSH; or a READ on the same connection instead; or on another one")              \
+	X(qps, "one two two_wait",                                                                \
+	  "queue pairs of a client: one; one for READs, WRITEs and FLUSHes and one for "          \
+	  "messages; the same, and a message waits for the WRITE's completion")                   \
 	X(crc, "on off", "readers and recovery compare a record's checksum, not only its number") \
 	X(get, "client server durable",                                                           \
 	  "who looks through the log for a GET: client by READ, server's CPU; or the server, "    \
@@ -92,6 +95,7 @@ struct rl_knobs {
 };
 enum rl_get { RL_GET_CLIENT, RL_GET_SERVER, RL_GET_DURABLE };
 enum rl_flush { RL_FLUSH_NATIVE, RL_FLUSH_READ, RL_FLUSH_READ_OTHER_QP };
+enum rl_qps { RL_QPS_ONE, RL_QPS_TWO, RL_QPS_TWO_WAIT };
 enum rl_bug {
 	RL_NO_BUG,
 	RL_GC_EARLY,
@@ -224,7 +228,7 @@ int rl_serve(const struct tm_env *env);
 struct rl_client {
 	struct tm_params params;
 	struct rpc_conn conn;
-	struct rpc_conn other; /* flush=read_other_qp */
+	struct rpc_conn other; /* flush=read_other_qp; qps=two: for messages */
 	struct ibv_qp_ex *qp;  /* conn's */
 	bool building;	       /* a batch has begun on it */
 	uint64_t next;	    /* the number that the next record has, as far as this client knows */
@@ -238,6 +242,8 @@ int rl_put(void *client, const void *key, size_t klen, const void *value, size_t
 int rl_get(void *client, const void *key, size_t klen, void *value, size_t cap, size_t *vlen);
 int rl_del(void *client, const void *key, size_t klen);
 
+/* The connection for messages. */
+struct rpc_conn *rl_messages(struct rl_client *client);
 /* What the client's queue pair must be able to do by ibv_wr_*(): IBV_QP_EX_WITH_*. */
 uint64_t rl_send_ops(const struct tm_params *params);
 /* The length of the connection's buffer: room for the data of GETs, then for what a client posts.
