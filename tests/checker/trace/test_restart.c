@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is left of a life on the wire, as stores see it: a WRITE of a former server's and a former
+ * client's process that arrives when new ones serve and are served (the knob restart_reuse); and
+ * what a client's NIC still does when the client's process, or its machine, is gone. Each case is a
+ * trace; what it comes to is what a GET at its end returns.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/trace/replay.h"
+#include "checker/trace/trace.h"
+#include "scenarios/stores.h"
+
+/* What the last GET of this client returns: the number of the client's PUT, 0: what was loaded. */
+static unsigned last_get(const struct history *h, unsigned client)
+{
+	for (unsigned i = h->ops; i-- > 0;) {
+		const struct history_op *get = &h->op[i];
+		unsigned nth = 0;
+
+		if (get->kind != HISTORY_GET || get->client != client)
+			continue;
+		ck_assert_int_eq(get->error, 0);
+		ck_assert_int_ge(get->value, 0);
+		for (int32_t k = 0; k <= get->value; k++)
+			nth += h->op[k].kind == HISTORY_PUT && h->op[k].client == 1;
+		return h->op[get->value].client ? nth : 0;
+	}
+	ck_abort_msg("client %u has read nothing", client);
+}
+
+/* Replay it: last_get() of `client`, and whether LIN broke. */
+static unsigned outcome(const char *text, unsigned client, bool *lin)
+{
+	static struct explorer ex;
+	struct replay_outcome *out = calloc(1, sizeof(*out));
+	FILE *in = fmemopen((char *)text, strlen(text), "r");
+	struct input_error err;
+	struct trace t;
+	unsigned got;
+
+	ck_assert(out && in);
+	ck_assert_msg(!trace_read_file(in, &t, store_find, &err), "line %u: %s\n%s", err.line,
+		      err.message, text);
+	ck_assert_int_eq(explore_open(&ex, &t.setup, &explore_default), 0);
+	ck_assert_int_eq(replay(&ex, &t.deviations, false, NULL, out), 0);
+	ck_assert_msg(!out->unused, "line %u does not apply:\n%s",
+		      out->unused ? out->unused->line : 0, text);
+	got = last_get(ex.worlds.history, client);
+	if (lin)
+		*lin = out->verdict[TM_LIN].broken;
+	explore_close(&ex);
+	trace_free(&t);
+	fclose(in);
+	free(out);
+	return got;
+}
+
+/* --- a former life's WRITE --- */
+
+/*
+ * Client 1's PUT is acknowledged while its WRITE is on the wire: on iWARP, where sent is completed,
+ * and where the message that asks for the flush has a queue pair of its own. Then both processes
+ * end. The new client's queue pair has the old one's number, hence numbers its packets from the
+ * same one on. The old WRITE comes when that number is next, and the new one counts as a
+ * repetition: it is acknowledged, and dropped.
+ */
+static const struct {
+	const char *store, *config, *knob;
+	unsigned last_post; /* of a PUT, while the server lives */
+	unsigned message;   /* the WRITE of the value */
+	unsigned finds;	    /* the GET, if the old WRITE lands */
+} lives[] = {
+	{"remotelog", "", "knob qps=two\n", 6, 3, 1}, /* in place of the new one */
+	{"erda", " transport=iwarp", "", 3, 2, 0},    /* elsewhere: the new one is not whole */
+};
+
+enum who { SERVER = 1, CLIENT = 2, BOTH = 3 };
+
+static unsigned after(int i, const char *reuse, enum who who, bool *lin)
+{
+	char text[1000], dies[100] = "";
+
+	if (who & SERVER)
+		snprintf(dies, sizeof(dies), "deviate c1 c1.put1 before post %u: server dies\n",
+			 lives[i].last_post);
+	snprintf(text, sizeof(text),
+		 "tidemark-trace 1\nstore %s\nconfig restart_reuse=%s%s\n%skeys k1 8\n"
+		 "client 1: put k1 8, %s, pause, put k1 8, get k1\n%s"
+		 "deviate c1/qp1 c1.put1 message %u packet 1 try 1: delay 100ms\n"
+		 "deviate c1 c1.put2 before post 3: delay 100ms\n"
+		 "broken none\n",
+		 lives[i].store, reuse, lives[i].config, lives[i].knob,
+		 who & CLIENT ? "die" : "pause", dies, lives[i].message);
+	return outcome(text, 1, lin);
+}
+
+START_TEST(old_write_in_a_new_life)
+{
+	bool lin;
+
+	ck_assert_uint_eq(after(_i, "on", BOTH, &lin), lives[_i].finds);
+	ck_assert(lin);
+	ck_assert_uint_eq(after(_i, "off", BOTH, &lin), 2);
+	ck_assert(!lin);
+	/* The server has not begun anew: the client's queue pair there is another one. */
+	ck_assert_uint_eq(after(_i, "on", CLIENT, &lin), 2);
+}
+END_TEST
+
+/* --- a client that is gone --- */
+
+/* The first packet of a WRITE of three is lost, and the client ends before its next request. */
+static unsigned left_behind(const char *how)
+{
+	char text[600];
+
+	snprintf(text, sizeof(text),
+		 "tidemark-trace 1\nstore remotelog\nkeys k1 8\n"
+		 "client 1: put k1 3000\nclient 2: pause, get k1\n"
+		 "deviate c1 c1.put1 before post 4: %s\n"
+		 "deviate c1/qp1 c1.put1 message 3 packet 1 try 1: lose\n"
+		 "broken none\n",
+		 how);
+	return outcome(text, 2, NULL);
+}
+
+/* A process's NIC goes on for a while, and repeats what the server asks it for; a machine's does
+ * not, and a part of the value is there. */
+START_TEST(process_or_machine)
+{
+	ck_assert_uint_eq(left_behind("delay for ever"), 1);
+	ck_assert_uint_eq(left_behind("process dies"), 1);
+	ck_assert_uint_eq(left_behind("machine dies"), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("restart");
+	TCase *t = tcase_create("restart");
+
+	tcase_set_timeout(t, 0);
+	tcase_add_loop_test(t, old_write_in_a_new_life, 0, sizeof(lives) / sizeof(lives[0]));
+	tcase_add_test(t, process_or_machine);
+	suite_add_tcase(s, t);
+	SRunner *r = srunner_create(s);
+	srunner_run_all(r, CK_ENV);
+	int failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
