@@ -60,6 +60,7 @@ efactory-recover_head_only-lost-KEEP | !flush ; lost, as may happen: log+0x100..
 erda-crc_no_value-RDA | !flush ; as may happen, and must not be taken ; for the reader's GET k1 the check at core/stores/erda/object.c: ; in erda_object_check(), held; the version before it is whole at log+0xc..0x4b
 erda-tag_ignored-RDA | It breaks without any power failure ; read_versions() asks for at core/stores/erda/client.c: ; !recovery
 erda-crc_unchecked-RDA | It breaks without any power failure: client 2's GET k1 met the RDMA write of client 1's PUT k1 half landed ; log+0x300..0x33f was there ; log+0x340..0x34b came only ; foreign bytes at k1 ; which read_object() asks for
+remotelog-restart_reuse-LIN | read, at ; log+0x80..0xbf as the RDMA write of client 1's 1st PUT k1 had left it at 100004. ; it takes this to happen: c1 c1.put1 before post 6: server dies ; message 3 packet 1 try 1: delay 100ms ; switch qps=two makes it
 TABLE
 
 for trace in $(find "$@" -name '*.trace' | sort); do

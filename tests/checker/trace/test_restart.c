@@ -72,9 +72,14 @@ static const struct {
 	unsigned last_post; /* of a PUT, while the server lives */
 	unsigned message;   /* the WRITE of the value */
 	unsigned finds;	    /* the GET, if the old WRITE lands */
+	const char *more;
 } lives[] = {
-	{"remotelog", "", "knob qps=two\n", 6, 3, 1}, /* in place of the new one */
-	{"erda", " transport=iwarp", "", 3, 2, 0},    /* elsewhere: the new one is not whole */
+	/* In place of the new one. What follows it would tell the server that it is missing;
+	 * a server that lives needs it, to free the lock. */
+	{"remotelog", "", "knob qps=two\n", 6, 3, 1,
+	 "deviate c1/qp1 c1.put1 message 4 packet 1 try 1: lose\n"},
+	/* Elsewhere: the new object is not whole. */
+	{"erda", " transport=iwarp", "", 3, 2, 0, ""},
 };
 
 enum who { SERVER = 1, CLIENT = 2, BOTH = 3 };
@@ -89,11 +94,12 @@ static unsigned after(int i, const char *reuse, enum who who, bool *lin)
 	snprintf(text, sizeof(text),
 		 "tidemark-trace 1\nstore %s\nconfig restart_reuse=%s%s\n%skeys k1 8\n"
 		 "client 1: put k1 8, %s, pause, put k1 8, get k1\n%s"
-		 "deviate c1/qp1 c1.put1 message %u packet 1 try 1: delay 100ms\n"
+		 "deviate c1/qp1 c1.put1 message %u packet 1 try 1: delay 100ms\n%s"
 		 "deviate c1 c1.put2 before post 3: delay 100ms\n"
 		 "broken none\n",
 		 lives[i].store, reuse, lives[i].config, lives[i].knob,
-		 who & CLIENT ? "die" : "pause", dies, lives[i].message);
+		 who & CLIENT ? "die" : "pause", dies, lives[i].message,
+		 who & SERVER ? lives[i].more : "");
 	return outcome(text, 1, lin);
 }
 
