@@ -169,8 +169,8 @@ static const struct option_row rows[] = {
 		 "with "
 		 "lengths at edges, and in each store's shapes."},
 	{.help = "how much"},
-	ROW_RUNS("schedules of each workload (1200)"),
-	{"states", "N", "crash states of each workload at most (10000)",
+	ROW_RUNS("schedules of each workload (2000)"),
+	{"states", "N", "crash states of each workload at most (20000)",
 	 ARGUMENT_GIVEN(options.states, 1, UINT64_MAX / 2, states_given)},
 	ROW_SEED("of the schedules (1)"),
 	OPTION_JOBS(struct arguments, options.jobs),

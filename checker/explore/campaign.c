@@ -20,8 +20,8 @@
 
 const struct campaign_options campaign_default = {
 	.seed = 1,
-	.runs = 1200,
-	.states = 10000,
+	.runs = 2000,
+	.states = 20000,
 	.deviations = 6,
 	.preemptions = 2,
 	.jobs = 1,
