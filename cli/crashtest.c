@@ -14,7 +14,10 @@
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "report/causes.h"
+#include "report/output.h"
 #include "report/report.h"
+
+#define WRONG_TRACE "tree.trace" /* where an image goes of which the tree was wrong */
 
 static void progress(void *arg, const struct driver_progress *at)
 {
@@ -27,6 +30,26 @@ static void progress(void *arg, const struct driver_progress *at)
 
 /* --- the verdict --- */
 
+/* What is known of recoveries was wrong in a unit: the image with which it was, for whoever mends
+ * this. */
+static int save_wrong(const struct campaign *c, unsigned unit)
+{
+	struct campaign_unit *again = calloc(1, sizeof(*again));
+	struct broken_run run;
+	if (!again)
+		return fail(EXIT_INTERNAL, "out of memory");
+	campaign_explore(c, unit, 0, again, &run);
+	int error = save_trace(WRONG_TRACE, &run.setup, &run.path, -1, NULL);
+	fail(EXIT_INTERNAL,
+	     "the tree of recoveries is wrong about %s, workload %s: %s; --no-tree goes without; "
+	     "the image: %s%s",
+	     c->config[unit / c->workloads].store->name, c->workload[unit % c->workloads].name,
+	     again->why, WRONG_TRACE, error ? " (which cannot be written)" : "");
+	broken_run_free(&run);
+	free(again);
+	return EXIT_INTERNAL;
+}
+
 /* Did the campaign itself go well? 0, or the status after a message. */
 static int check_campaign(const struct campaign *c, int error)
 {
@@ -34,6 +57,8 @@ static int check_campaign(const struct campaign *c, int error)
 	unsigned first = 0;
 	for (unsigned u = c->unit ? c->configs * c->workloads : 0; u-- > 0;) {
 		const struct campaign_unit *unit = &c->unit[u];
+		if (unit->error == -ENOTRECOVERABLE)
+			return save_wrong(c, u);
 		if (unit->error)
 			return fail(unit->error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE,
 				    "%s cannot run workload %s: %s",
@@ -144,13 +169,17 @@ static const struct option_row rows[] = {
 		 "with "
 		 "lengths at edges, and in each store's shapes."},
 	{.help = "how much"},
-	ROW_RUNS("schedules of each workload (2000)"),
-	{"states", "N", "crash states of each workload at most (20000)",
+	ROW_RUNS("schedules of each workload (1200)"),
+	{"states", "N", "crash states of each workload at most (10000)",
 	 ARGUMENT_GIVEN(options.states, 1, UINT64_MAX / 2, states_given)},
 	ROW_SEED("of the schedules (1)"),
 	OPTION_JOBS(struct arguments, options.jobs),
 	{"doublecheck", NULL, "run each schedule twice and compare the event hashes",
 	 ARGUMENT(options.doublecheck)},
+	{"no-tree", NULL,
+	 "boot every crash image, also one of which it is known what comes of it (docs/search.md): "
+	 "slow, with the same results",
+	 ARGUMENT(options.limits.no_tree)},
 	{.help = "everything within bounds"},
 	{"exhaustive", NULL,
 	 "no random schedules: all there are within the bounds (docs/search.md). Without "

@@ -217,7 +217,7 @@ function(label label)
 		endif()
 	endforeach()
 endfunction()
-label(reduced bug_causes bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz litmus_thousands nic_device nic_types remotelog search soak taxonomy_all)
+label(reduced bug_causes bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz litmus_thousands nic_device nic_types remotelog search soak taxonomy_all tree)
 # Programs of others.
 label(all live_nic loss_live nic_cm_programs nic_death nic_devinfo pcap_live run stat)
 # Real time: a retransmission, a timeout, a process that is given a moment.

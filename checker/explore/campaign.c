@@ -30,7 +30,8 @@ const struct campaign_options campaign_default = {
 		   .nested_half = true,
 		   .life_every = 8,
 		   .life_percent = 25, /* costs a fifth more time; what lives find grows with it */
-		   .states = UINT64_MAX},
+		   .states = UINT64_MAX,
+		   .tree_bytes = TREE_BYTES},
 };
 
 void campaign_search_all(struct campaign_options *o)
@@ -121,7 +122,8 @@ static int random_runs(const struct campaign *c, unsigned share, struct explorer
 	struct schedule schedule;
 	uint64_t run, runs = (c->options.runs + share - 1) / share;
 	int error = schedule_open(&schedule, &ex->worlds, c->options.seed, c->options.deviations);
-	for (run = 0; !error && run < runs && !(ex->stop_at && ex->stopped); run++) {
+	for (run = 0; !error && run < runs && !(ex->stop_at && ex->stopped) && !ex->wrong.found;
+	     run++) {
 		/* Schedules are cheap, power failures are not. */
 		ex->limits.no_crash |= !explore_more(ex);
 		ex->run_states = states_until(ex->limits.states, run, runs);
@@ -162,12 +164,12 @@ static int all_runs(const struct campaign *c, unsigned unit, struct explorer *ex
 /* What ended the exploration. */
 static int take_first(const struct explorer *ex, struct setup *s, struct broken_run *first)
 {
-	while (first->contract < TM_CONTRACTS &&
+	while (first->contract < TM_CONTRACTS && !ex->wrong.found &&
 	       !(ex->stop_at & TM_BIT(first->contract) && ex->failure[first->contract].found))
 		first->contract++;
 	if (first->contract == TM_CONTRACTS)
 		return 0;
-	const struct failure *f = &ex->failure[first->contract];
+	const struct failure *f = ex->wrong.found ? &ex->wrong : &ex->failure[first->contract];
 	snprintf(first->text, sizeof(first->text), "%s", f->text);
 	int error = setup_like(&first->setup, s, &s->w);
 	return error ? error : deviations_append(&first->path, &f->deviations);
@@ -217,8 +219,15 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 		result->error = all_runs(c, unit, ex, result);
 	else
 		result->error = random_runs(c, share, ex, result);
-	if (first && !result->error)
-		result->error = take_first(ex, &s, first);
+	if (ex->wrong.found && !result->error) {
+		result->error = -ENOTRECOVERABLE;
+		snprintf(result->why, sizeof(result->why),
+			 "an image has another outcome than one with the same lines");
+	}
+	if (first && (!result->error || ex->wrong.found)) {
+		int error = take_first(ex, &s, first);
+		result->error = error ? error : result->error;
+	}
 	result->counts = ex->counts;
 	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
 		result->contract[k].found = ex->failure[k].found;

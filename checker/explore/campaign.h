@@ -114,7 +114,9 @@ int campaign_run(struct campaign *c);
 /* Everything: configurations, workloads, results. */
 void campaign_free(struct campaign *c);
 /* Explore one unit in this process into a zeroed *result; no further once a contract of `stop_at`
- * (TM_BIT()s) is broken. `first`: NULL, or where that break goes, to be freed in any case. */
+ * (TM_BIT()s) is broken. `first`: NULL, or where that break goes, to be freed in any case.
+ * result->error -ENOTRECOVERABLE: the tree of recoveries was wrong about an image, which `first` is
+ * then. */
 void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 		      struct campaign_unit *result, struct broken_run *first);
 /* Faults in one run of a unit at most. */

@@ -39,129 +39,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
+#include "checker/explore/image_source.h"
 #include "checker/explore/visited.h"
 #include "checker/explore/blame_find.h"
 #include "checker/explore/sentence.h"
 #include "checker/explore/checker_mutant.h"
 #include "checker/judge/names.h"
 
-#define MAX_DECISIONS 512
-#define SAMPLES	      32 /* images of a point beyond the bound */
+#define SAMPLES 32 /* images of a point beyond the bound */
 /* With these, of those that were measured, most states show the seeded bugs that need a life. */
-#define FEW_IMAGES 8 /* images of a power failure within a life, or where few are wanted */
-#define LIFE_CUTS  4 /* the power fails at one of so many places of a life */
-#define NOTE_NONE  0
-#define NOTE_MANY  UINT16_MAX
+#define FEW_IMAGES   8	  /* images of a power failure within a life, or where few are wanted */
+#define LIFE_CUTS    4	  /* the power fails at one of so many places of a life */
+#define CANARY_EVERY 1024 /* one in so many images is run although it is known */
+#define NOTE_NONE    0
+#define NOTE_MANY    UINT16_MAX
 
 const struct explore_limits explore_default = {
-	.images_per_point = 256, .nested_every = 8, .states = UINT64_MAX};
-
-/* --- the source of a world that boots after a failure --- */
-
-struct decision {
-	uint32_t line;
-	unsigned answer, answers;
-	const struct pmem *failed; /* the machine whose versions are asked about */
-};
-
-/* What is done with an image. */
-enum visit {
-	VISIT_READ,   /* all keys are read, life is proved */
-	VISIT_CUT,    /* likewise, and the power fails at each place on the way */
-	VISIT_LIFE,   /* after reading it lives on; the power fails at some places of that life */
-	VISIT_PLANNED /* as the explorer's plan says */
-};
-
-struct image_source {
-	struct source source;
-	const struct explorer *ex;
-	struct world *world; /* that boots */
-	enum visit visit;
-	uint64_t life; /* random state of this life */
-	struct deviation lived[LIFE_OPS];
-	unsigned lives; /* of them */
-	struct decision decision[MAX_DECISIONS];
-	unsigned used, depth; /* decisions made in this run; of them, prescribed by the search */
-	unsigned read; /* of them, made by recovery and by reading all keys; more: not all were read
-			*/
-	bool sampling; /* images are drawn; else depth first */
-	uint64_t random; /* state of that */
-};
-
-/* What a client does in a life. */
-static unsigned life_answer_of(struct image_source *is, const struct choice_point *at, unsigned n)
-{
-	unsigned client = life_client(is->world, at);
-	if (!is->lives)
-		is->read = is->used;
-	if (is->visit < VISIT_LIFE) {
-		is->source.skip[CHOICE_LIFE] = UINT32_MAX;
-		return 0;
-	}
-	unsigned answer = is->visit == VISIT_PLANNED
-				  ? is->ex->plan[is->world->machine].answer[at->a - 1][client]
-				  : life_draw(is->ex->setup, at, client, &is->life);
-	if (!answer || answer >= n)
-		return 0;
-	deviation_record(&is->lived[is->lives++], at, answer, n);
-	return answer;
-}
-
-static unsigned image_answer(struct source *source, const struct choice_point *at, unsigned n)
-{
-	struct image_source *is = (struct image_source *)source;
-	if (at->kind == CHOICE_LIFE)
-		return life_answer_of(is, at, n);
-	if (at->kind != CHOICE_LINE) {
-		source->skip[at->kind] = UINT32_MAX;
-		return 0;
-	}
-	if (is->used == MAX_DECISIONS)
-		return 0;
-	assert(n >= 2); /* else there is nothing to decide */
-	struct decision *d = &is->decision[is->used++];
-	if (is->used <= is->depth) {
-		/* The same image so far: recovery and the readers ask for the same lines. */
-		assert(d->line == at->a && d->answer < d->answers);
-		return d->answer;
-	}
-	*d = (struct decision){at->a, 0, n, pmem_failed(is->world->pm, at->a)};
-	uint64_t *random = is->visit == VISIT_LIFE ? &is->life : &is->random;
-	if (is->sampling || is->visit == VISIT_LIFE) {
-		d->answer = (unsigned)(random_next(random) % d->answers);
-		if (random_next(random) % 3 == 0)
-			d->answer = 0;
-	}
-	return d->answer;
-}
-
-static void image_start(struct image_source *is)
-{
-	assert(is->used <= MAX_DECISIONS && is->depth <= is->used);
-	for (unsigned k = 0; k < CHOICE_KINDS; k++)
-		is->source.skip[k] = k == CHOICE_LINE || k == CHOICE_LIFE ? 0 : UINT32_MAX;
-	is->source.answer = image_answer;
-	is->used = is->lives = 0;
-	is->read = MAX_DECISIONS;
-}
-
-/* The next combination in depth-first order; false: that was the last. */
-static bool image_next(struct image_source *is)
-{
-	assert(!is->sampling && is->used <= MAX_DECISIONS);
-	while (is->used) {
-		struct decision *d = &is->decision[is->used - 1];
-		assert(d->answer < d->answers);
-		unsigned answer = pmem_line_next(d->failed, d->line, d->answer + 1);
-		if (answer < d->answers) {
-			d->answer = answer;
-			is->depth = is->used;
-			return true;
-		}
-		is->used--;
-	}
-	return false;
-}
+	.images_per_point = 256, .nested_every = 8, .states = UINT64_MAX, .tree_bytes = TREE_BYTES};
 
 /* --- failures --- */
 
@@ -314,6 +208,85 @@ static void raise_lower_bound(struct explorer *ex, const uint16_t note[VISITED_N
 	}
 }
 
+static void run_image(struct explorer *ex, unsigned machine, bool prove)
+{
+	struct image_source *is = &ex->image[machine];
+	image_start(is);
+	world_recover(&ex->worlds, machine, &is->source, prove ? NULL : explore_point, ex, prove);
+}
+
+/* An image that is only read is run, and what comes of it is learnt. */
+static struct tree_leaf *learn_image(struct explorer *ex, unsigned machine,
+				     const struct history_mark *mark)
+{
+	struct world *w = &ex->worlds.world[machine];
+	uint64_t events = sim_events(w->sim);
+	w->gets.kept = true;
+	pmem_note_touched(w->pm, true);
+	run_image(ex, machine, true);
+	w->gets.kept = false;
+	pmem_note_touched(w->pm, false);
+	return recall_learn(&ex->recall, &ex->image[machine], sim_events(w->sim) - events,
+			    mark->ops);
+}
+
+/* The image that was run last does not do what was known of it. */
+static void note_wrong(struct explorer *ex, unsigned machine)
+{
+	struct failure *f = &ex->wrong;
+	note_image(ex, machine);
+	f->found = ex->stopped = true;
+	f->run = ex->counts.runs;
+	f->deviations.n = 0;
+	deviations_append(&f->deviations, ex->taken);
+	for (unsigned m = 1; m <= machine; m++)
+		deviations_append(&f->deviations, &ex->path[m]);
+}
+
+/* Is it known of an image that is only read what comes of it? Else it is run. True: nothing is
+ * broken, as was seen at this point before. */
+static bool read_image(struct explorer *ex, unsigned machine, const struct history_mark *mark)
+{
+	struct image_source *is = &ex->image[machine];
+	struct world *w = &ex->worlds.world[machine];
+	if (!ex->recall.tree || ex->image_done) {
+		run_image(ex, machine, true);
+		return false;
+	}
+	image_start(is);
+	struct tree_leaf *leaf = recall_walk(&ex->recall, is);
+	/* A right walk makes the decisions that are prescribed. */
+	bool canary = leaf && (ex->recall.recalled % CANARY_EVERY == 0 || is->used < is->depth);
+	if (leaf && !canary) {
+		bool clean = leaf->clean_at == ex->images ||
+			     (ex->recall.mutant == TREE_CLEAN_EVER && leaf->clean_at);
+		ex->leaf = leaf;
+		ex->counts.events += leaf->observed->events;
+		if (clean)
+			observed_steps(leaf->observed, w);
+		else
+			recall_again(&ex->recall, leaf, w);
+		return clean;
+	}
+	/* What was drawn on the way stays. */
+	if (is->used < is->depth)
+		is->used = is->depth;
+	else if (ex->recall.mutant != TREE_DRAWN_TWICE)
+		is->depth = is->used;
+	ex->leaf = learn_image(ex, machine, mark);
+	if (ex->recall.differed || (canary && ex->leaf != leaf))
+		note_wrong(ex, machine);
+	return false;
+}
+
+static bool any_broken(const struct world_result *r, const struct verdict *v)
+{
+	bool broken = r->live_broken || r->ok_broken || r->fsck_broken;
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		broken |= v[c].broken || v[c].unsure;
+	return broken;
+}
+
 /* Recover, read back and judge one image. */
 static void explore_image(struct explorer *ex, unsigned machine, enum visit visit,
 			  const struct history_mark *mark, uint16_t note[VISITED_NOTES])
@@ -324,26 +297,41 @@ static void explore_image(struct explorer *ex, unsigned machine, enum visit visi
 	struct verdict v[TM_CONTRACTS];
 	uint64_t events = sim_events(w->sim);
 	bool cut = visit == VISIT_PLANNED ? ex->plan[machine].cut != LIFE_WHOLE
-					  : visit != VISIT_READ;
+					  : visit != VISIT_READ,
+	     clean = false;
 
-	is->ex = ex;
+	is->plan = ex->plan;
 	is->world = w;
 	is->visit = visit;
-	image_start(is);
-	world_recover(&ex->worlds, machine, &is->source, cut ? explore_point : NULL, ex, !cut);
+	ex->leaf = NULL;
+	if (visit == VISIT_READ)
+		clean = read_image(ex, machine, mark);
+	else
+		run_image(ex, machine, !cut);
 	/* The decisions that the search prescribes were asked for again, and others after them. */
-	assert(visit == VISIT_CUT || is->used >= is->depth || !explore_more(ex));
+	if (is->strayed && !ex->wrong.found) {
+		assert(ex->recall.tree);
+		note_wrong(ex, machine);
+	}
+	assert(is->strayed || visit == VISIT_CUT || is->used >= is->depth || !explore_more(ex));
 	ex->counts.states++;
 	ex->counts.nested_states += machine > 1 && !ex->living;
 	ex->counts.life_states += ex->living || is->lives;
 	ex->counts.lives += is->lives > 0;
 	ex->counts.events += sim_events(w->sim) - events;
+	if (clean)
+		return;
+	struct tree_leaf *leaf = ex->leaf;
 	memset(v, 0, sizeof(v));
 	judge_recovered(&ex->judge[machine], ex->worlds.history, want | TM_BIT(TM_LIN),
 			ex->lower_bound, v);
-	note_image(ex, machine);
-	note_verdicts(ex, machine, want, v);
-	note_result(ex, machine);
+	if (any_broken(&w->result, v) || ex->image_done) {
+		note_image(ex, machine);
+		note_verdicts(ex, machine, want, v);
+		note_result(ex, machine);
+	} else if (leaf && !ex->outcomes) {
+		leaf->clean_at = ex->images;
+	}
 	if (note)
 		merge_notes(note, ex, mark->ops);
 	note_outcome(ex, machine);
@@ -351,7 +339,8 @@ static void explore_image(struct explorer *ex, unsigned machine, enum visit visi
 		ex->image_done(ex->image_done_arg, ex, machine);
 	history_rewind(ex->worlds.history, mark);
 	assert(ex->worlds.history->epoch == machine); /* a nested point has taken its own away */
-	world_end(&ex->worlds, machine);
+	if (pmem_running(w->pm))
+		world_end(&ex->worlds, machine);
 }
 
 /* --- one point --- */
@@ -420,10 +409,12 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,
 	unsigned most = sample ? 1 : ex->limits.images_per_point;
 	assert(mark.epoch == machine); /* one power failure for each machine that is gone */
 	memset(is, 0, sizeof(*is));
+	uint64_t serial = ++ex->points_begun;
 	/* The images that are sampled depend on the point alone, not on what was explored before.
 	 */
 	is->random = key;
 	while (more && !ex->stopped) {
+		ex->images = serial;
 		explore_image(ex, machine, ex->plan ? VISIT_PLANNED : VISIT_READ, &mark,
 			      samples ? NULL : note);
 		if (!ex->plan)
@@ -542,7 +533,8 @@ void explore_run(struct explorer *ex, struct source *source, const struct deviat
 	uint64_t events = sim_events(w->sim);
 	struct verdict v[TM_CONTRACTS];
 	ex->taken = taken;
-	ex->stopped = ex->living = false;
+	ex->stopped = ex->wrong.found;
+	ex->living = false;
 	explore_lower_bound(ex);
 	world_run(&ex->worlds, source, ex->limits.no_crash ? NULL : explore_point, ex);
 	ex->counts.events += sim_events(w->sim) - events;
@@ -562,7 +554,7 @@ void explore_run(struct explorer *ex, struct source *source, const struct deviat
 
 bool explore_more(const struct explorer *ex)
 {
-	return !ex->stopped && ex->counts.states < ex->limits.states;
+	return !ex->stopped && !ex->wrong.found && ex->counts.states < ex->limits.states;
 }
 
 void explore_counts_add(struct explore_counts *to, const struct explore_counts *from)
@@ -597,7 +589,9 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 	ex->judge = calloc(WORLDS, sizeof(*ex->judge));
 	ex->image = calloc(WORLDS, sizeof(*ex->image));
 	ex->visited = visited_new();
-	if (!ex->judge || !ex->image || !ex->visited) {
+	bool tree = limits->tree_bytes && !limits->no_tree && !limits->eager && !limits->anywhere;
+	if (!ex->judge || !ex->image || !ex->visited ||
+	    (tree && recall_open(&ex->recall, limits->tree_bytes, limits->tree_mutant))) {
 		explore_close(ex);
 		return -ENOMEM;
 	}
@@ -636,9 +630,11 @@ void explore_close(struct explorer *ex)
 	free(ex->judge);
 	free(ex->image);
 	visited_free(ex->visited);
+	recall_close(&ex->recall);
 	outcomes_free(ex->outcomes);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		deviations_free(&ex->failure[c].deviations);
+	deviations_free(&ex->wrong.deviations);
 	for (unsigned m = 0; m < WORLDS; m++)
 		deviations_free(&ex->path[m]);
 	memset(ex, 0, sizeof(*ex));

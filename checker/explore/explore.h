@@ -8,6 +8,7 @@
  */
 #include "checker/judge/contracts.h"
 #include "checker/explore/outcomes.h"
+#include "checker/explore/recall.h"
 #include "checker/explore/failure_modes.h"
 #include "checker/explore/strange.h"
 #include "checker/explore/world.h"
@@ -21,6 +22,9 @@ struct explore_limits {
 	unsigned life_every;	   /* the machine lives on in one of so many images; 0: never */
 	unsigned life_percent;	   /* and only while that makes no more of the states; 0: always */
 	uint64_t states;	   /* stop after so many */
+	bool no_tree;	   /* every image is run, also one of which it is known what comes of it */
+	size_t tree_bytes; /* what is known takes up to so many */
+	enum tree_mutant tree_mutant;
 	bool no_crash; /* the power never fails: what breaks while it holds is found sooner */
 	bool eager; /* tests: decide every line in flight before recovery, not at its first touch */
 	bool anywhere; /* tests: the power fails at each step, not only where it matters */
@@ -59,6 +63,9 @@ struct explorer {
 	struct explore_limits limits;
 	struct explore_counts counts;
 	char why[200]; /* explore_open() failed with -EIO: what the store could not do */
+	/* Found: what came of an image is not what the tree of recoveries says; the run that is on
+	 * was given up. */
+	struct failure wrong;
 	struct failure failure[TM_CONTRACTS];	  /* the first of each */
 	struct failure_modes modes[TM_CONTRACTS]; /* the first of each mode */
 	uint64_t broken[TM_CONTRACTS];		  /* states in which it was broken */
@@ -79,6 +86,10 @@ struct explorer {
 	/* private */
 	struct judge *judge;	    /* one per world */
 	struct image_source *image; /* likewise: the search of the images it boots from */
+	struct recall recall;
+	/* The images of how many points were begun, and the number of the one at hand. */
+	uint64_t points_begun, images;
+	struct tree_leaf *leaf; /* of the image at hand, if it was only read */
 	struct visited *visited;
 	int32_t lower_bound[HISTORY_KEYS]; /* KEEP: as contracts_judge() */
 	const struct deviations *taken;	   /* by the run that is on */

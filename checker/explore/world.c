@@ -97,14 +97,18 @@ static int invoke(struct world_client *c, enum history_kind kind, unsigned key)
 	return op;
 }
 
+/* A store that does not wait for a reply may return what it takes for one. */
+static int sane_error(int error)
+{
+	return error > 0 || error < INT16_MIN ? -EPROTO : error;
+}
+
 static void returned(struct world_client *c, int error, int32_t value)
 {
 	struct world *w = c->world;
 	int op = c->op;
 	assert(op >= 0 && !c->done);
-	/* A store that does not wait for a reply may return what it takes for one. */
-	if (error > 0 || error < INT16_MIN)
-		error = -EPROTO;
+	error = sane_error(error);
 	c->op = -1;
 	sim_repeat_news(w->sim);
 	c->lost = error && error != -ENOTUNIQ && connection_is_lost(w, c->number);
@@ -152,29 +156,71 @@ static int32_t value_read(const struct world *w, unsigned key, const uint8_t *by
 	return value == VALUE_FOREIGN ? life_value_read(w, key, bytes, len) : value;
 }
 
+/* What a GET says: its error for the history, and whose value it is. */
+static int get_says(const struct world *w, unsigned key, const struct world_get *get,
+		    const uint8_t *bytes, int32_t *value)
+{
+	const struct setup *s = w->setup;
+	*value = get->error == -ENOENT ? VALUE_ABSENT : VALUE_UNKNOWN;
+	if (get->error)
+		return get->error == -ENOENT ? 0 : sane_error(get->error);
+	*value = get->len <= s->params.max_vlen ? value_read(w, key, bytes, get->len)
+						: VALUE_FOREIGN;
+	if (*value == VALUE_FOREIGN && CHECKER_MUTANT(s, FOREIGN_IS_ABSENT))
+		*value = VALUE_ABSENT;
+	return *value == VALUE_UNKNOWN ? -ENOTUNIQ : 0;
+}
+
+/* Keep what was read. */
+static void keep_get(struct world_gets *gets, unsigned at, struct world_get get,
+		     const uint8_t *bytes)
+{
+	get.at = gets->bytes;
+	if (!get.error && get.len <= gets->longest) {
+		memcpy(gets->byte + gets->bytes, bytes, get.len);
+		gets->bytes += get.len;
+	}
+	gets->get[at] = get;
+}
+
 static void do_get(struct world_client *c, unsigned key, uint8_t *buf)
 {
 	struct world *w = c->world;
 	const struct setup *s = w->setup;
+	struct world_get get = {0};
+	unsigned at = w->gets.n;
 	size_t len = 0;
-	invoke(c, HISTORY_GET, key);
-	int error = s->store->get(c->handle, s->w.key[key].name, s->w.key[key].klen, buf,
+	int32_t value;
+	int op = invoke(c, HISTORY_GET, key);
+	if (w->gets.kept)
+		w->gets.get[w->gets.n++] = get;
+	get.error = s->store->get(c->handle, s->w.key[key].name, s->w.key[key].klen, buf,
 				  s->params.max_vlen, &len);
-	if (error == -ENOENT) {
-		returned(c, 0, VALUE_ABSENT);
-	} else if (error) {
-		/* Nothing disturbs the link of a recovered store: an error there is the store's. */
-		if (w->machine)
-			world_trouble(w, true, "after recovery, GET %s fails with error %d",
-				      s->w.key[key].name, error);
-		returned(c, error, VALUE_UNKNOWN);
-	} else {
-		int32_t value = len <= s->params.max_vlen ? value_read(w, key, buf, len)
-							  : VALUE_FOREIGN;
-		if (value == VALUE_FOREIGN && CHECKER_MUTANT(s, FOREIGN_IS_ABSENT))
-			value = VALUE_ABSENT;
-		returned(c, value == VALUE_UNKNOWN ? -ENOTUNIQ : 0, value);
+	get.len = len <= s->params.max_vlen ? (uint32_t)len : s->params.max_vlen + 1;
+	int error = get_says(w, key, &get, buf, &value);
+	/* Nothing disturbs the link of a recovered store: an error there is the store's. */
+	if (w->machine && get.error && get.error != -ENOENT)
+		world_trouble(w, true, "after recovery, GET %s fails with error %d",
+			      s->w.key[key].name, get.error);
+	returned(c, error, value);
+	if (w->gets.kept) {
+		get.returned = true;
+		get.unexplained = w->history->op[op].unexplained;
+		keep_get(&w->gets, at, get, buf);
 	}
+}
+
+void world_got(struct world *w, unsigned key, const struct world_get *get, const uint8_t *bytes)
+{
+	int32_t value;
+	int op = history_invoke(w->history, w->setup->w.clients + 1, HISTORY_GET, key);
+	assert(op >= 0 && w->machine);
+	if (!get->returned)
+		return;
+	int error = get_says(w, key, get, bytes + get->at, &value);
+	history_return(w->history, op, error, value);
+	if (get->unexplained)
+		history_unexplained(w->history, op);
 }
 
 static const char *const op_says[OP_KINDS] = {[OP_PUT] = "PUT ",    [OP_GET] = "GET ",
@@ -382,6 +428,7 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	w->result.live_op = -1;
 	w->opened = w->ended = 0;
 	w->booted = w->serving = w->reread = false;
+	w->gets.n = w->gets.bytes = 0;
 	life_begin(w);
 	sim_set_step_budget(w->sim, STEPS_BASE + STEPS_PER_OP * (machine ? 2 * s->w.keys + LIFE_OPS
 									 : workload_ops(&s->w)));
@@ -744,7 +791,9 @@ int worlds_open(struct worlds *ws, struct setup *setup)
 					      .pm = pmem_machine(ws->stack, m)};
 		life_init(&ws->world[m]);
 		ws->world[m].sim = sim_new();
-		if (!ws->world[m].sim)
+		ws->world[m].gets.longest = setup->params.max_vlen;
+		ws->world[m].gets.byte = malloc((size_t)setup->w.keys * setup->params.max_vlen + 1);
+		if (!ws->world[m].sim || !ws->world[m].gets.byte)
 			goto err;
 	}
 	struct world *w = &ws->world[0];
@@ -766,8 +815,10 @@ err:
 
 void worlds_close(struct worlds *ws)
 {
-	for (unsigned m = 0; m < WORLDS; m++)
+	for (unsigned m = 0; m < WORLDS; m++) {
 		sim_free(ws->world[m].sim);
+		free(ws->world[m].gets.byte);
+	}
 	pmem_stack_free(ws->stack);
 	free(ws->history);
 	free(ws->op_of_value);

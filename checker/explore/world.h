@@ -39,6 +39,22 @@ struct world_result {
 	uint32_t recovery[STEP_KINDS]; /* steps that the store's recovery took */
 };
 
+/* What a GET of a key returned. */
+struct world_get {
+	int32_t error;	  /* the store's */
+	uint32_t len, at; /* of the value, and where it begins in world_gets.byte */
+	uint16_t returned, unexplained;
+};
+
+/* GETs of all keys, in their order. */
+struct world_gets {
+	bool kept; /* until then they are not noted */
+	unsigned n;
+	struct world_get get[HISTORY_KEYS];
+	uint8_t *byte;
+	uint32_t bytes, longest; /* of `byte`; the longest value that there is */
+};
+
 struct world_client {
 	struct world *world;
 	unsigned number;
@@ -79,6 +95,7 @@ struct world {
 	/* By number; the last are those of a machine that has recovered. */
 	struct world_client client[TM_MAX_CLIENTS + 1 + LIFE_CLIENTS];
 	struct life life;
+	struct world_gets gets;
 };
 
 struct worlds {
@@ -101,6 +118,9 @@ void world_run(struct worlds *ws, struct source *source, world_observer *observe
 void world_recover(struct worlds *ws, unsigned machine, struct source *source,
 		   world_observer *observer, void *arg, bool prove_life);
 void world_end(struct worlds *ws, unsigned machine);
+/* The reader of a machine that has recovered got this of a key, once more: for the history.
+ * `bytes`: where get->at counts from. */
+void world_got(struct world *w, unsigned key, const struct world_get *get, const uint8_t *bytes);
 
 /* The operation's name: "c1.put2"; load: "load k1". */
 void world_op_name(const struct setup *s, const struct history *h, int op, char *buf, size_t n);

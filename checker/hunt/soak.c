@@ -152,6 +152,8 @@ static int explore_round(struct explorer *ex, uint64_t seed, uint64_t round)
 				  campaign_default.deviations);
 	for (uint64_t run = 0; !error && run < RUNS && explore_more(ex); run++)
 		explore_run(ex, schedule_run(&schedule, run), &schedule.random.taken);
+	if (!error && ex->wrong.found)
+		error = -ENOTRECOVERABLE;
 	schedule_close(&schedule);
 	return error;
 }

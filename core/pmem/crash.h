@@ -29,6 +29,7 @@ void pmem_load(struct pmem_stack *stack, const void *image, size_t len);
 void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw);
 /* The machine is gone; images are as they were at pmem_begin(). */
 void pmem_end(struct pmem *pm);
+bool pmem_running(const struct pmem *pm);
 /* Everything visible becomes durable: an orderly end of the load phase. Copies the image out
  * (pmem_length bytes). */
 void pmem_save(struct pmem *pm, void *image);
@@ -44,6 +45,29 @@ uint64_t pmem_images_hash(const struct pmem *pm);
 /* For a machine that booted after a failure: the failed machine whose versions of the line were, or
  * are, undecided. */
 const struct pmem *pmem_failed(const struct pmem *pm, uint32_t line);
+/* Lines that a machine has touched one after the other: a single one, or several that nothing has
+ * changed since pmem_load(). */
+struct pmem_touch {
+	uint64_t content; /* pmem_content_hash() of the one; PMEM_AS_LOADED */
+	uint32_t line, lines;
+};
+#define PMEM_AS_LOADED 0
+/* Of a machine that boots after a failure: what it has touched since pmem_begin(), in the order of
+ * each line's first touch. */
+struct pmem_touched {
+	const struct pmem_touch *touch;
+	unsigned n, lines;
+};
+/* Is that to be noted, from the next pmem_begin() on? Off at first. */
+void pmem_note_touched(struct pmem *pm, bool on);
+struct pmem_touched pmem_touched(const struct pmem *pm);
+/* Never PMEM_AS_LOADED. */
+uint64_t pmem_content_hash(const uint8_t content[LINE]);
+/* For the machine that boots next: are these lines as they were loaded? */
+bool pmem_as_loaded(const struct pmem *pm, uint32_t line, uint32_t lines);
+/* What it finds on a line of which nothing is to be decided (pmem_line_answers() of pmem_failed()
+ * is 1). */
+const uint8_t *pmem_boot_content(const struct pmem *pm, uint32_t line);
 /* Decide every undecided line now (tests: the eager search). */
 void pmem_decide_all(struct pmem *pm);
 

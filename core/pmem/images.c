@@ -3,6 +3,7 @@
  * The explorer's view of a machine: which crash images are possible now, line by line. crash.h says
  * what each function promises.
  */
+#include <xxhash.h>
 #include "core/pmem/model.h"
 
 #define WORDS (LINE / 8)
@@ -54,6 +55,42 @@ const struct pmem *pmem_failed(const struct pmem *pm, uint32_t line)
 {
 	assert(pm->before && line < pm->len / LINE);
 	return line_undecided_in(pm->before, line);
+}
+
+void pmem_note_touched(struct pmem *pm, bool on)
+{
+	pm->notes_touched = on;
+}
+
+struct pmem_touched pmem_touched(const struct pmem *pm)
+{
+	return (struct pmem_touched){pm->touch, pm->touches, pm->touched_lines};
+}
+
+uint64_t pmem_content_hash(const uint8_t content[LINE])
+{
+	uint64_t hash = XXH3_64bits(content, LINE);
+	return hash == PMEM_AS_LOADED ? 1 : hash;
+}
+
+bool pmem_as_loaded(const struct pmem *pm, uint32_t line, uint32_t lines)
+{
+	const uint64_t *changed = pm->stack->changed;
+	assert(lines && line + lines <= pm->len / LINE);
+	while (lines) {
+		unsigned first = line % 64, n = lines < 64 - first ? lines : 64 - first;
+		if (changed[line / 64] >> first & (n < 64 ? (1ull << n) - 1 : UINT64_MAX))
+			return false;
+		line += n;
+		lines -= n;
+	}
+	return true;
+}
+
+const uint8_t *pmem_boot_content(const struct pmem *pm, uint32_t line)
+{
+	assert(pm->before && !pm->running && line < pm->len / LINE);
+	return pm->work + (size_t)line * LINE;
 }
 
 void pmem_decide_all(struct pmem *pm)

@@ -19,6 +19,8 @@ void line_save(struct pmem *pm, uint32_t l)
 		return;
 	assert(pm->running && l < pm->len / LINE);
 	line->saved = pm->run;
+	pm->stack->changes[l]++;
+	pm->stack->changed[l / 64] |= 1ull << l % 64;
 	if (pm->undos == pm->undo_room)
 		pm->undo = pmem_grow(pm->undo, &pm->undo_room, sizeof(*pm->undo));
 	struct undo *undo = &pm->undo[pm->undos++];
@@ -55,7 +57,26 @@ const struct pmem *line_undecided_in(const struct pmem *pm, uint32_t l)
 	return pm;
 }
 
-void line_decide(struct pmem *pm, uint32_t l)
+static void note_touched(struct pmem *pm, uint32_t l)
+{
+	bool changed = pm->stack->changes[l];
+	struct pmem_touch *last = pm->touches ? &pm->touch[pm->touches - 1] : NULL;
+	pm->touched_lines++;
+	if (!changed && last && last->content == PMEM_AS_LOADED && last->line + last->lines == l) {
+		last->lines++;
+		return;
+	}
+	if (pm->touches == pm->touch_room)
+		pm->touch = pmem_grow(pm->touch, &pm->touch_room, sizeof(*pm->touch));
+	pm->touch[pm->touches++] = (struct pmem_touch){
+		.content = changed ? pmem_content_hash(pm->work + (size_t)l * LINE)
+				   : PMEM_AS_LOADED,
+		.line = l,
+		.lines = 1};
+}
+
+/* A failed machine's line holds one of its versions now. */
+static void decide(struct pmem *pm, uint32_t l)
 {
 	struct line *line = &pm->line[l];
 	const struct pmem *failed = line_undecided_in(pm->before, l);
@@ -82,6 +103,13 @@ void line_decide(struct pmem *pm, uint32_t l)
 		sim_trace_event(pm->sim, sim_actor(pm->sim), 0, &about,
 				"first touch of line %s: it survived as %s", name, version);
 	}
+}
+
+void line_decide(struct pmem *pm, uint32_t l)
+{
+	decide(pm, l);
+	if (pm->notes_touched)
+		note_touched(pm, l);
 }
 
 /* The line is clean: the last one of the list of dirty lines gets its place there. */

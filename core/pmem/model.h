@@ -120,6 +120,9 @@ struct pmem {
 	uint32_t dram_left; /* with one: as window.accesses_left without */
 	const struct tm_region *region;
 	unsigned regions;
+	bool notes_touched; /* the lines, in the order of their first touch: */
+	struct pmem_touch *touch;
+	uint32_t touches, touch_room, touched_lines;
 };
 
 /* What a line would hold; and which of its words a content that is compared with it has, too. */
@@ -132,6 +135,8 @@ struct pmem_stack {
 	unsigned machines;
 	size_t max_len;
 	uint8_t *image[MACHINES + 1];
+	uint8_t *changes;  /* how many machines have changed a line: its content is in their undo */
+	uint64_t *changed; /* bits: any */
 	struct line_content *history; /* of the line that pmem_line_next() looks at */
 	uint32_t history_room;
 	struct pmem pm[MACHINES];

@@ -66,6 +66,12 @@ struct pmem_stack *pmem_stack_new(unsigned machines, size_t max_len)
 		return NULL;
 	stack->machines = machines;
 	stack->max_len = max_len;
+	stack->changes = calloc(max_len / LINE, sizeof(*stack->changes));
+	stack->changed = calloc(max_len / LINE / 64 + 1, sizeof(*stack->changed));
+	if (!stack->changes || !stack->changed) {
+		pmem_stack_free(stack);
+		return NULL;
+	}
 	for (unsigned i = 0; i <= machines; i++) {
 		size_t pages = whole_pages(max_len);
 		uint8_t *memory = mmap(NULL, pages + 2 * GUARD, PROT_NONE,
@@ -105,6 +111,8 @@ void pmem_stack_free(struct pmem_stack *stack)
 				       GUARD,
 			       whole_pages(stack->max_len) + 2 * GUARD);
 	free(stack->history);
+	free(stack->changes);
+	free(stack->changed);
 	for (unsigned i = 0; i < stack->machines; i++) {
 		struct pmem *pm = &stack->pm[i];
 		free(pm->line);
@@ -115,6 +123,7 @@ void pmem_stack_free(struct pmem_stack *stack)
 		free(pm->late);
 		free(pm->below);
 		free(pm->nt);
+		free(pm->touch);
 		free(pm->kept_buffers);
 		for (unsigned t = 0; t <= SIM_TASKS; t++)
 			free(pm->flushes[t].flush);
@@ -185,6 +194,7 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
 	pm->pending.len = 0;
 	pm->nts = 0;
 	pm->nt_number = 0;
+	pm->touches = pm->touched_lines = 0;
 	pm->durable_hash = pm->flight_hash = 0;
 	sim_set_memory(sim, pm);
 	sim_set_commit(sim, commit_all, pm);
@@ -225,8 +235,15 @@ void pmem_end(struct pmem *pm)
 			memcpy(stack->image[i] + (size_t)undo->line * LINE, undo->content, LINE);
 		pm->line[undo->line].content_hash = 0;
 		pm->line[undo->line].committed = 0;
+		if (!--stack->changes[undo->line])
+			stack->changed[undo->line / 64] &= ~(1ull << undo->line % 64);
 	}
 	pm->running = false;
+}
+
+bool pmem_running(const struct pmem *pm)
+{
+	return pm->running;
 }
 
 void pmem_save(struct pmem *pm, void *image)

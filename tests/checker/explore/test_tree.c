@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The tree of recoveries: with it, all that is counted and found is as without; each of its mutants
+ * is noticed, by that comparison or by the canary; it keeps to its room.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/explore/campaign.h"
+#include "scenarios/stores.h"
+#include "tests/checker/explore/budget.h"
+
+#define COUNT(a)   ((int)(sizeof(a) / sizeof((a)[0])))
+#define RUNS	   40
+#define SMALL_TREE 3000 /* bytes: less than a case takes */
+
+struct bench {
+	struct setup setup;
+	struct explorer ex;
+};
+
+struct tried {
+	const char *store, *variant, *workload, *knob;
+};
+
+/* Stores that hold and stores that break, in each contract; lives, second failures, a tearing
+ * machine, more images than are tried. */
+static const struct tried tried[] = {
+	{"efactory", "default", "w1r2-w2r1", "ddio=on"},
+	{"efactory", "default", "w1w2-c", "ddio=on"},
+	{"efactory", "recover_no_crc", "w1r2-w2r1", "ddio=on"},
+	{"efactory", "default", "w-r", "line_torn=any"},
+	{"erda", "default", "w1r2-w2r1", "ddio=on"},
+	{"erda", "default", "w-w-r", "ddio=off"},
+	{"erda", "scan_all", "ww-rr", "ddio=on"},
+	{"efactory", "recover_next", "ww", "ddio=on"},
+	{"ca", "default", "w-r", "ddio=on"},
+	{"forca", "default", "w1r2-w2r1", "ddio=on"},
+};
+
+static struct bench *bench(const struct tried *t, const struct explore_limits *limits)
+{
+	struct bench *b = calloc(1, sizeof(*b));
+	const char *expected = NULL;
+
+	ck_assert_ptr_nonnull(b);
+	setup_init(&b->setup, store_find(t->store));
+	ck_assert_int_eq(setup_variant(&b->setup, t->variant), 0);
+	ck_assert_int_eq(setup_switch(&b->setup, t->knob, &expected), 0);
+	ck_assert_int_eq(workload_named(t->workload, &b->setup.w, &expected), 0);
+	ck_assert_int_eq(setup_finish(&b->setup), 0);
+	ck_assert_int_eq(explore_open(&b->ex, &b->setup, limits), 0);
+	return b;
+}
+
+static void bench_free(struct bench *b)
+{
+	explore_close(&b->ex);
+	setup_free(&b->setup);
+	free(b);
+}
+
+static void explore_runs(struct bench *b, uint64_t runs)
+{
+	struct random_source random = {0};
+
+	for (uint64_t run = 0; run < runs && !b->ex.wrong.found; run++) {
+		random.taken.n = 0;
+		if (run)
+			random_start(&random, run, campaign_default.deviations);
+		explore_run(&b->ex, run ? &random.source : NULL, &random.taken);
+	}
+	deviations_free(&random.taken);
+}
+
+/* Is all that the explorers say the same? */
+static bool alike(const struct explorer *a, const struct explorer *b)
+{
+	if (memcmp(&a->counts, &b->counts, sizeof(a->counts)) ||
+	    memcmp(a->broken, b->broken, sizeof(a->broken)) ||
+	    memcmp(a->modes, b->modes, sizeof(a->modes)))
+		return false;
+	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
+		const struct failure *x = &a->failure[c], *y = &b->failure[c];
+		if (x->found != y->found)
+			return false;
+		if (x->found && (x->run != y->run || strcmp(x->text, y->text) ||
+				 x->deviations.n != y->deviations.n))
+			return false;
+		for (unsigned i = 0; x->found && i < x->deviations.n; i++)
+			if (deviation_key(&x->deviations.d[i]) !=
+				    deviation_key(&y->deviations.d[i]) ||
+			    x->deviations.d[i].answer != y->deviations.d[i].answer)
+				return false;
+	}
+	return true;
+}
+
+/* Does the tree with these limits say other things than plain runs, of one of the cases? */
+static bool is_noticed(const struct explore_limits *limits, uint64_t runs)
+{
+	struct explore_limits plain = campaign_default.limits;
+
+	plain.no_tree = true;
+	for (int i = 0; i < COUNT(tried); i++) {
+		struct bench *without = bench(&tried[i], &plain), *with = bench(&tried[i], limits);
+		explore_runs(without, runs);
+		explore_runs(with, runs);
+		bool noticed = with->ex.wrong.found || !alike(&with->ex, &without->ex);
+		bench_free(with);
+		bench_free(without);
+		if (noticed)
+			return true;
+	}
+	return false;
+}
+
+START_TEST(same_with_tree)
+{
+	struct explore_limits plain = campaign_default.limits, limits = plain;
+
+	plain.no_tree = true;
+	struct bench *without = bench(&tried[_i], &plain), *with = bench(&tried[_i], &limits);
+	explore_runs(without, 3 * rounds(RUNS));
+	explore_runs(with, 3 * rounds(RUNS));
+	ck_assert(!with->ex.wrong.found);
+	ck_assert(alike(&with->ex, &without->ex));
+	ck_assert_uint_gt(with->ex.recall.recalled, with->ex.counts.states / 8);
+	ck_assert_uint_eq(without->ex.recall.recalled, 0);
+	bench_free(with);
+	bench_free(without);
+}
+END_TEST
+
+/* With little room it forgets, and is right all the same. */
+START_TEST(small_tree)
+{
+	struct explore_limits plain = campaign_default.limits, limits = plain;
+	struct tree_counts counts;
+
+	plain.no_tree = true;
+	limits.tree_bytes = SMALL_TREE;
+	struct bench *without = bench(&tried[_i], &plain), *with = bench(&tried[_i], &limits);
+	explore_runs(without, RUNS);
+	explore_runs(with, RUNS);
+	tree_count(with->ex.recall.tree, &counts);
+	ck_assert_uint_gt(counts.forgotten, 0);
+	ck_assert(!with->ex.wrong.found);
+	ck_assert(alike(&with->ex, &without->ex));
+	bench_free(with);
+	bench_free(without);
+}
+END_TEST
+
+START_TEST(mutant_is_noticed)
+{
+	struct explore_limits limits = campaign_default.limits;
+
+	limits.tree_mutant = (enum tree_mutant)_i;
+	if (_i == TREE_WRONG_LEAF)
+		limits.tree_bytes = SMALL_TREE;
+	ck_assert(is_noticed(&limits, RUNS));
+}
+END_TEST
+
+/* The run that the canary gave up is there to be looked at. */
+START_TEST(canary_names_the_image)
+{
+	struct explore_limits limits = campaign_default.limits;
+
+	limits.tree_mutant = TREE_LINE_LEFT_OUT;
+	struct bench *b = bench(&tried[0], &limits);
+	explore_runs(b, 10 * RUNS);
+	ck_assert(b->ex.wrong.found);
+	ck_assert(!explore_more(&b->ex));
+	const struct deviations *list = &b->ex.wrong.deviations;
+	unsigned crashes = 0;
+	for (unsigned i = 0; i < list->n; i++)
+		crashes += list->d[i].kind == CHOICE_CRASH;
+	ck_assert_uint_ge(crashes, 1);
+	bench_free(b);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("tree");
+	TCase *tc = tcase_create("tree");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tc, 300);
+	tcase_add_loop_test(tc, same_with_tree, 0, COUNT(tried));
+	tcase_add_loop_test(tc, small_tree, 0, COUNT(tried));
+	tcase_add_loop_test(tc, mutant_is_noticed, TREE_MUTANT_NONE + 1, TREE_MUTANTS);
+	tcase_add_test(tc, canary_names_the_image);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
