@@ -21,6 +21,35 @@
 
 #define PC ((uintptr_t)__builtin_return_address(0) - 1)
 
+/* Nearly all that store code accesses is memory that is not PM: its path through a hook is a few
+ * instructions and keeps no register. What else there is to do is done out of line. */
+#define UNLIKELY(what) __builtin_expect(!!(what), 0)
+
+static inline size_t clip(const struct pmem *pm, uint64_t off, size_t len)
+{
+	return len < pmem_length(pm) - off ? len : pmem_length(pm) - off;
+}
+
+/* An access to memory that is not PM has to be looked at. */
+static __attribute__((noinline, cold)) void look_at_dram(struct pmem_window *window,
+							 const void *addr, size_t len, bool write,
+							 bool spent, uintptr_t pc)
+{
+	if (spent)
+		pmem_accesses_spent((struct pmem *)window, addr, len, write, pc);
+	if (write && window->buffered)
+		pmem_cpu_dram_store((struct pmem *)window, addr);
+}
+
+/* An access to memory that is not PM. */
+static inline void dram(struct pmem_window *window, const void *addr, size_t len, bool write,
+			uintptr_t pc)
+{
+	bool spent = --window->accesses_left == 0;
+	if (UNLIKELY(spent || (write && window->buffered)))
+		look_at_dram(window, addr, len, write, spent, pc);
+}
+
 /* The pool of the running simulation and the offset in it, or NULL: not PM. */
 static inline struct pmem *pool(const void *addr, uint64_t *off, size_t len, bool write,
 				uintptr_t pc)
@@ -31,32 +60,52 @@ static inline struct pmem *pool(const void *addr, uint64_t *off, size_t len, boo
 	*off = (uintptr_t)addr - (uintptr_t)window->base;
 	if (*off < window->len)
 		return (struct pmem *)window;
-	if (--window->accesses_left == 0)
-		pmem_accesses_spent((struct pmem *)window, addr, len, write, pc);
-	if (write && window->buffered)
-		pmem_cpu_dram_store((struct pmem *)window, addr);
+	dram(window, addr, len, write, pc);
 	return NULL;
 }
 
-static inline size_t clip(const struct pmem *pm, uint64_t off, size_t len)
+/* Is neither of two accesses to PM, and nothing to be looked at for them? Then they are made now.
+ */
+static inline bool both_dram(const void *to, const void *from, bool write)
 {
-	return len < pmem_length(pm) - off ? len : pmem_length(pm) - off;
+	struct pmem_window *window = sim_memory;
+	if (!window)
+		return true;
+	if ((uintptr_t)to - (uintptr_t)window->base < window->len ||
+	    (uintptr_t)from - (uintptr_t)window->base < window->len || window->accesses_left <= 2 ||
+	    (write && window->buffered))
+		return false;
+	window->accesses_left -= 2;
+	return true;
+}
+
+static __attribute__((noinline)) void load_pm(struct pmem *pm, uint64_t off, size_t len)
+{
+	if (len)
+		pmem_cpu_load(pm, off, clip(pm, off, len));
+}
+
+static __attribute__((noinline)) void store_pm(struct pmem *pm, uint64_t off, size_t len,
+					       uintptr_t pc)
+{
+	if (len)
+		pmem_cpu_store(pm, off, clip(pm, off, len), pc);
 }
 
 static inline void load(const void *addr, size_t len, uintptr_t pc)
 {
 	uint64_t off;
 	struct pmem *pm = pool(addr, &off, len, false, pc);
-	if (pm && len)
-		pmem_cpu_load(pm, off, clip(pm, off, len));
+	if (UNLIKELY(pm))
+		load_pm(pm, off, len);
 }
 
 static inline void store(void *addr, size_t len, uintptr_t pc)
 {
 	uint64_t off;
 	struct pmem *pm = pool(addr, &off, len, true, pc);
-	if (pm && len)
-		pmem_cpu_store(pm, off, clip(pm, off, len), pc);
+	if (UNLIKELY(pm))
+		store_pm(pm, off, len, pc);
 }
 
 /* A locked instruction begins: its CPU's store buffer is emptied before it reads. */
@@ -277,6 +326,8 @@ static void *copy(void *to, const void *from, int byte, size_t len, uintptr_t pc
 
 void *sim_memcpy(void *to, const void *from, size_t len)
 {
+	if (len && both_dram(to, from, true))
+		return memmove(to, from, len);
 	return copy(to, from, 0, len, PC);
 }
 
@@ -301,11 +352,18 @@ void *sim_memset(void *to, int byte, size_t len)
 	return copy(to, NULL, byte, len, PC);
 }
 
+static __attribute__((noinline)) int compare(const void *a, const void *b, size_t len, uintptr_t pc)
+{
+	load(a, len, pc);
+	load(b, len, pc);
+	return memcmp(a, b, len);
+}
+
 int sim_memcmp(const void *a, const void *b, size_t len)
 {
-	load(a, len, PC);
-	load(b, len, PC);
-	return memcmp(a, b, len);
+	if (both_dram(a, b, false))
+		return memcmp(a, b, len);
+	return compare(a, b, len, PC);
 }
 
 uint32_t sim_crc32_gzip_refl(uint32_t init, const unsigned char *buf, uint64_t len)
