@@ -602,6 +602,7 @@ static void prove_life(struct world_client *c, uint8_t *buf)
 	size_t len = 0;
 	sim_set_observer(w->sim, NULL, NULL);
 	workload_value(LIFE_CLIENT, LIFE_NTH, 0, value, LIFE_VLEN);
+	c->proof = TM_PUT;
 	int error = s->store->put(c->handle, key->name, key->klen, value, LIFE_VLEN);
 	if (error) {
 		world_trouble(w, true, "after recovery, a new PUT %s fails with error %d",
@@ -609,6 +610,7 @@ static void prove_life(struct world_client *c, uint8_t *buf)
 		failed(w, c->number, TM_PUT, error);
 		return;
 	}
+	c->proof = TM_GET;
 	error = s->store->get(c->handle, key->name, key->klen, buf, s->params.max_vlen, &len);
 	/* Acknowledged is not visible: look once more when all has landed. */
 	if (error || len != LIFE_VLEN || memcmp(buf, value, len)) {
@@ -690,8 +692,10 @@ static void start_clients(struct world *w)
 static bool waits_for_others(const struct world_client *c)
 {
 	const struct world *w = c->world;
-	return w && c->op >= 0 &&
-	       hang_explained(w, c->number, operation_of[w->history->op[c->op].kind]);
+	if (!w || (c->op < 0 && !c->proof))
+		return false;
+	return hang_explained(w, c->number,
+			      c->op < 0 ? c->proof : operation_of[w->history->op[c->op].kind]);
 }
 
 /* What a run's end means. */

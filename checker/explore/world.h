@@ -63,6 +63,7 @@ struct world_client {
 	bool away;     /* it has left, or not come yet */
 	bool lost;     /* its connection failed since the server's process has died */
 	int op;	       /* in the history, -1: none open */
+	uint8_t proof; /* enum tm_operation: it proves life by one that is not in the history */
 	unsigned life; /* of the server, when it connected last */
 	uint16_t opens;
 	struct tm_env *env;
