@@ -31,29 +31,37 @@ static unsigned last_get(const struct history *h, unsigned client)
 	ck_abort_msg("client %u has read nothing", client);
 }
 
+/* Replay it. explore_close(), trace_free(). */
+static void replay_text(const char *text, struct explorer *ex, struct trace *t,
+			struct replay_outcome *out)
+{
+	FILE *in = fmemopen((char *)text, strlen(text), "r");
+	struct input_error err;
+
+	ck_assert_ptr_nonnull(in);
+	ck_assert_msg(!trace_read_file(in, t, store_find, &err), "line %u: %s\n%s", err.line,
+		      err.message, text);
+	ck_assert_int_eq(explore_open(ex, &t->setup, &explore_default), 0);
+	ck_assert_int_eq(replay(ex, &t->deviations, false, NULL, out), 0);
+	ck_assert_msg(!out->unused, "line %u does not apply:\n%s",
+		      out->unused ? out->unused->line : 0, text);
+	fclose(in);
+}
+
 /* Replay it: last_get() of `client`, and whether LIN broke. */
 static unsigned outcome(const char *text, unsigned client, bool *lin)
 {
 	static struct explorer ex;
 	struct replay_outcome *out = calloc(1, sizeof(*out));
-	FILE *in = fmemopen((char *)text, strlen(text), "r");
-	struct input_error err;
 	struct trace t;
-	unsigned got;
 
-	ck_assert(out && in);
-	ck_assert_msg(!trace_read_file(in, &t, store_find, &err), "line %u: %s\n%s", err.line,
-		      err.message, text);
-	ck_assert_int_eq(explore_open(&ex, &t.setup, &explore_default), 0);
-	ck_assert_int_eq(replay(&ex, &t.deviations, false, NULL, out), 0);
-	ck_assert_msg(!out->unused, "line %u does not apply:\n%s",
-		      out->unused ? out->unused->line : 0, text);
-	got = last_get(ex.worlds.history, client);
+	ck_assert_ptr_nonnull(out);
+	replay_text(text, &ex, &t, out);
+	unsigned got = last_get(ex.worlds.history, client);
 	if (lin)
 		*lin = out->verdict[TM_LIN].broken;
 	explore_close(&ex);
 	trace_free(&t);
-	fclose(in);
 	free(out);
 	return got;
 }
@@ -143,6 +151,31 @@ START_TEST(process_or_machine)
 }
 END_TEST
 
+/* --- after a server's death --- */
+
+/* What proves life at the end waits for the lock of a client that is dead, as the store has
+ * declared of its operations. It is not in the history. */
+START_TEST(proof_of_life_waits)
+{
+	static const char text[] = "tidemark-trace 1\nstore remotelog\nkeys k1 8, k2 8\n"
+				   "client 1: put k1 8, put k2 8\n"
+				   "deviate server/server c1.put1 before post 1: server dies\n"
+				   "deviate c1 c1.put2 before completion 4: delay for ever\n"
+				   "broken none\n";
+	static struct explorer ex;
+	struct replay_outcome *out = calloc(1, sizeof(*out));
+	struct trace t;
+
+	ck_assert_ptr_nonnull(out);
+	replay_text(text, &ex, &t, out);
+	ck_assert_int_eq(ex.worlds.world[0].result.end, SIM_BUDGET);
+	ck_assert(!out->verdict[TM_LIVE].broken);
+	explore_close(&ex);
+	trace_free(&t);
+	free(out);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("restart");
@@ -151,6 +184,7 @@ int main(void)
 	tcase_set_timeout(t, 0);
 	tcase_add_loop_test(t, old_write_in_a_new_life, 0, sizeof(lives) / sizeof(lives[0]));
 	tcase_add_test(t, process_or_machine);
+	tcase_add_test(t, proof_of_life_waits);
 	suite_add_tcase(s, t);
 	SRunner *r = srunner_create(s);
 	srunner_run_all(r, CK_ENV);
