@@ -141,13 +141,15 @@ struct write_cost cost_of_writes(uint32_t bytes)
 
 /* The store under a built-in workload, for close_explorer(); NULL: that cannot be. */
 static struct explorer *open_explorer(struct setup *s, const struct tm_store *store,
-				      const char *workload)
+				      const char *workload, bool tree)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
+	struct explore_limits limits = explore_default;
 	const char *expected;
+	limits.no_tree = !tree;
 	setup_init(s, store);
 	if (ex && !workload_named(workload, &s->w, &expected) && !setup_finish(s) &&
-	    !explore_open(ex, s, &explore_default))
+	    !explore_open(ex, s, &limits))
 		return ex;
 	setup_free(s);
 	free(ex);
@@ -161,30 +163,53 @@ static void close_explorer(struct setup *s, struct explorer *ex)
 	free(ex);
 }
 
-bool cost_of_states(const struct tm_store *store, const char *workload, unsigned runs,
-		    struct state_cost *out)
+/* Seconds of so many runs with their power failures. */
+static double explore_runs(struct explorer *ex, unsigned runs)
 {
 	struct random_source source = {0};
-	struct setup s;
-	struct explorer *ex = open_explorer(&s, store, workload);
-	if (!ex)
-		return false;
 	double start = clock_seconds();
 	for (unsigned i = 1; i <= runs; i++) {
 		random_start(&source, i, 6);
 		explore_run(ex, &source.source, &source.taken);
 	}
-	double spent = clock_seconds() - start;
-	start = clock_seconds();
+	deviations_free(&source.taken);
+	return clock_seconds() - start;
+}
+
+/* Likewise without. */
+static double only_runs(struct explorer *ex, unsigned runs)
+{
+	struct random_source source = {0};
+	double start = clock_seconds();
 	for (unsigned i = 1; i <= runs; i++) {
 		random_start(&source, i, 6);
 		world_run(&ex->worlds, &source.source, NULL, NULL);
 		world_end(&ex->worlds, 0);
 	}
-	*out = (struct state_cost){ex->counts, spent, clock_seconds() - start};
-	close_explorer(&s, ex);
 	deviations_free(&source.taken);
-	return true;
+	return clock_seconds() - start;
+}
+
+bool cost_of_states(const struct tm_store *store, const char *workload, unsigned runs,
+		    struct state_cost *out)
+{
+	struct setup s[2];
+	struct explorer *ex = open_explorer(&s[0], store, workload, true);
+	struct explorer *plain = ex ? open_explorer(&s[1], store, workload, false) : NULL;
+	if (plain) {
+		memset(out, 0, sizeof(*out));
+		out->seconds = explore_runs(ex, runs);
+		out->runs_alone = only_runs(ex, runs);
+		out->no_tree = explore_runs(plain, runs);
+		out->recalled = ex->recall.recalled;
+		out->learnt = ex->recall.learnt;
+		out->counts = ex->counts;
+		tree_count(ex->recall.tree, &out->tree);
+		close_explorer(&s[1], plain);
+	}
+	if (ex)
+		close_explorer(&s[0], ex);
+	return plain;
 }
 
 /* --- where the time of a crash state goes --- */
@@ -207,7 +232,7 @@ bool cost_of_recovery(const struct tm_store *store, const char *workload, struct
 {
 	const unsigned rounds = 10000;
 	struct setup s;
-	struct explorer *ex = open_explorer(&s, store, workload);
+	struct explorer *ex = open_explorer(&s, store, workload, true);
 	if (!ex)
 		return false;
 	world_run(&ex->worlds, NULL, NULL, NULL);

@@ -14,6 +14,9 @@ struct write_cost cost_of_writes(uint32_t bytes);
 struct state_cost {
 	struct explore_counts counts;
 	double seconds, runs_alone; /* in all; the runs themselves, without power failures */
+	double no_tree;		    /* in all, with every image run */
+	uint64_t recalled, learnt;  /* images that were only read: known, run */
+	struct tree_counts tree;
 };
 /* False: the store cannot run the workload. */
 bool cost_of_states(const struct tm_store *store, const char *workload, unsigned runs,
