@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Runs that stop a task twice: a run that is stopped is recorded, and the second stop is at a step
+ * of the work as it is then, which the plain run does not have.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/explore/schedule.h"
+#include "scenarios/stores.h"
+
+#define RUNS	    1200
+#define AGAIN_EVERY 4 /* as checker/explore/schedule.c: runs of this residue stop twice */
+
+struct bench {
+	struct setup setup;
+	struct worlds worlds;
+	struct schedule schedule;
+};
+
+static struct bench *bench(const char *store, const char *workload, uint64_t seed)
+{
+	struct bench *b = calloc(1, sizeof(*b));
+	const char *expected;
+
+	ck_assert_ptr_nonnull(b);
+	setup_init(&b->setup, store_find(store));
+	ck_assert_int_eq(workload_named(workload, &b->setup.w, &expected), 0);
+	ck_assert_int_eq(setup_finish(&b->setup), 0);
+	ck_assert_int_eq(worlds_open(&b->worlds, &b->setup), 0);
+	/* One more deviation is drawn, at most. */
+	ck_assert_int_eq(schedule_open(&b->schedule, &b->worlds, seed, 1), 0);
+	return b;
+}
+
+static void bench_free(struct bench *b)
+{
+	schedule_close(&b->schedule);
+	worlds_close(&b->worlds);
+	setup_free(&b->setup);
+	free(b);
+}
+
+static const struct deviations *run(struct bench *b, uint64_t n)
+{
+	struct source *source = schedule_run(&b->schedule, n);
+
+	world_run(&b->worlds, source, NULL, NULL);
+	world_end(&b->worlds, 0);
+	return &b->schedule.random.taken;
+}
+
+/* A step of a task of the server that works for nobody's operation. */
+static bool in_background(const struct deviation *d)
+{
+	return d->kind == CHOICE_STEP && !strncmp(d->who, "server", 6) && d->op.kind == OP_NONE;
+}
+
+/* Does the plain run have that step? */
+static bool is_plain(const struct stops *plain, const struct deviation *d)
+{
+	for (unsigned g = 0; g < STOP_GROUPS; g++)
+		for (unsigned i = 0; i < plain->group[g].n; i++)
+			if (plain->group[g].point[i].key == deviation_key(d))
+				return true;
+	return false;
+}
+
+START_TEST(second_stop_is_of_the_stopped_run)
+{
+	struct bench *b = bench("efactory", "ww-cpcw", 1);
+	unsigned twice = 0, beyond = 0;
+
+	for (uint64_t n = 1; n < RUNS; n += AGAIN_EVERY) {
+		const struct deviations *list = run(b, n);
+		unsigned stops = 0;
+		for (unsigned i = 0; i < list->n; i++) {
+			stops += in_background(&list->d[i]);
+			beyond += stops == 2 && in_background(&list->d[i]) &&
+				  !is_plain(&b->schedule.stops, &list->d[i]);
+		}
+		twice += stops >= 2;
+	}
+	ck_assert_uint_gt(twice, RUNS / AGAIN_EVERY / 4);
+	ck_assert_uint_gt(beyond, 0);
+	bench_free(b);
+}
+END_TEST
+
+/* A run depends on its number and the seed alone, not on the runs before it. */
+START_TEST(any_order)
+{
+	struct bench *b[2] = {bench("efactory", "ww-cpcw", 7), bench("efactory", "ww-cpcw", 7)};
+	uint64_t history[100];
+	unsigned deviations[100];
+
+	for (unsigned n = 0; n < 100; n++) {
+		deviations[n] = run(b[0], n)->n;
+		history[n] = b[0]->worlds.history->hash;
+	}
+	for (unsigned n = 100; n-- > 0;) {
+		ck_assert_uint_eq(run(b[1], n)->n, deviations[n]);
+		ck_assert_uint_eq(b[1]->worlds.history->hash, history[n]);
+	}
+	bench_free(b[0]);
+	bench_free(b[1]);
+}
+END_TEST
+
+/* A store whose server does nothing of its own has nothing to stop twice. */
+START_TEST(nothing_to_stop_twice)
+{
+	struct bench *b = bench("ca", "w-w", 1);
+
+	for (uint64_t n = 1; n < 100; n += AGAIN_EVERY) {
+		run(b, n);
+		ck_assert(!b->schedule.can_stop_again);
+	}
+	bench_free(b);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("schedule");
+	TCase *tc = tcase_create("schedule");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, second_stop_is_of_the_stopped_run);
+	tcase_add_test(tc, any_order);
+	tcase_add_test(tc, nothing_to_stop_twice);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
