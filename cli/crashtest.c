@@ -11,11 +11,13 @@
 #include <unistd.h>
 #include "checker/judge/expect.h"
 #include "checker/judge/known.h"
+#include "checker/judge/shares.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "report/causes.h"
 #include "report/output.h"
 #include "report/report.h"
+#include "report/shares.h"
 
 #define WRONG_TRACE "tree.trace" /* where an image goes of which the tree was wrong */
 
@@ -110,13 +112,23 @@ static int report(struct report *r, const struct arguments *a)
 	return r->surprises ? EXIT_BROKEN : r->open ? EXIT_UNSURE : EXIT_HELD;
 }
 
-static int record_causes(const struct campaign *c, const char *path)
+static int record(const struct campaign *c, const char *path,
+		  int (*save)(const struct campaign *c, const char *path,
+			      struct input_error *error))
 {
 	struct input_error error;
-	int rc = causes_record(c, path, &error);
+	int rc = save(c, path, &error);
 	if (rc == -EINVAL)
 		return fail(EXIT_USAGE, "%s%s: %s", path, input_place(&error).text, error.message);
 	return rc ? fail(EXIT_USAGE, "%s: %s", path, strerror(-rc)) : 0;
+}
+
+/* All workloads, with the default budget: nothing else can be compared with what is recorded. */
+static bool has_shares(const struct arguments *a)
+{
+	return !a->knob.n && !a->workload.n && !a->ops && !a->options.exhaustive &&
+	       a->options.runs == campaign_default.runs &&
+	       a->options.states == campaign_default.states;
 }
 
 static int run(struct campaign *c, const struct arguments *a)
@@ -131,7 +143,9 @@ static int run(struct campaign *c, const struct arguments *a)
 	progress_line(NULL);
 	int status = check_campaign(c, error);
 	if (!status && a->causes)
-		status = record_causes(c, a->causes);
+		status = record(c, a->causes, causes_record);
+	if (!status && a->shares)
+		status = record(c, a->shares, shares_record);
 	return status ? status : report(&r, a);
 }
 
@@ -199,6 +213,12 @@ static const struct option_row rows[] = {
 	 "record instead of compare: add what the expected breaks are blamed on to these rows of a "
 	 "store's causes.txt (docs/contributing.md); needs one STORE",
 	 ARGUMENT(causes)},
+	{"shares", "FILE",
+	 "record instead of compare: raise the numbers of a store's shares.txt to how often each "
+	 "known cause occurs (docs/contributing.md); needs one STORE, all workloads and the "
+	 "default "
+	 "budget",
+	 ARGUMENT(shares)},
 	ROW_JSON("the results for machines"),
 	ROW_JUNIT("the results as JUnit XML, a test case for each contract"),
 	OPTION_QUIET(struct arguments, quiet),
@@ -227,9 +247,16 @@ int crashtest_main(int argc, char **argv)
 		return fail(EXIT_INTERNAL, "%s", expect_mistake());
 	if (known_mistake())
 		return fail(EXIT_INTERNAL, "%s", known_mistake());
+	if (shares_mistake() && !a.shares)
+		return fail(EXIT_INTERNAL, "%s", shares_mistake());
 	if (a.causes && (a.store.n != 1 || a.options.exhaustive))
 		return fail(EXIT_USAGE, "--causes needs one STORE, and random schedules");
+	if (a.shares && (a.store.n != 1 || a.causes || !has_shares(&a)))
+		return fail(EXIT_USAGE,
+			    "--shares needs one STORE, all workloads and the default budget, and "
+			    "is not used with --causes");
 	a.options.all_causes = a.causes != NULL;
+	a.options.shares = has_shares(&a) && !a.causes && !a.shares;
 	status = arguments_apply(&a, &c);
 	if (!status)
 		status = arguments_check_outputs(&a, &made);

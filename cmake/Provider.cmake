@@ -16,9 +16,14 @@ if(CMAKE_C_COMPILER_ID STREQUAL Clang AND TIDEMARK_SANITIZE)
 	set(complete) # clang's sanitizers are in the program, not in a library
 endif()
 set(nic_link ${complete} -Wl,-z,nodelete)
-# A message passes many small functions of many files, hence LTO. Tests link the same objects without it.
-if(TIDEMARK_LTO AND CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT TIDEMARK_SANITIZE)
-	target_compile_options(tidemark_nic PRIVATE -flto -ffat-lto-objects)
+# A message passes many small functions of many files, hence LTO. Tests link the other objects.
+set(nic tidemark_nic)
+if(TIDEMARK_WHOLE)
+	set(nic tidemark_nic_lto)
+	add_library(${nic} OBJECT ${nic_sources})
+	set_target_properties(${nic} PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
+	target_link_libraries(${nic} PRIVATE tidemark_flags PkgConfig::ISAL)
+	target_compile_options(${nic} PRIVATE -flto -fno-fat-lto-objects)
 	list(APPEND nic_link -flto=auto)
 endif()
 
@@ -32,8 +37,7 @@ add_library(tidemark_node OBJECT core/provider/verbs/node.c)
 set_target_properties(tidemark_node PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(tidemark_node PRIVATE tidemark_flags)
 
-# LINK_OPTIONS is set, not appended: this replaces the -fno-lto that other programs get.
-add_library(tidemark_preload SHARED $<TARGET_OBJECTS:tidemark_nic> $<TARGET_OBJECTS:tidemark_cm>
+add_library(tidemark_preload SHARED $<TARGET_OBJECTS:${nic}> $<TARGET_OBJECTS:tidemark_cm>
 	$<TARGET_OBJECTS:tidemark_node>)
 set_target_properties(tidemark_preload PROPERTIES OUTPUT_NAME tidemark-verbs
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} LINK_OPTIONS "${nic_link}")
@@ -52,7 +56,7 @@ if(SYSTEM_IBVERBS)
 endif()
 set(ibverbs_map ${PROJECT_BINARY_DIR}/libibverbs.map)
 configure_file(cmake/libibverbs.map.in ${ibverbs_map} @ONLY)
-add_library(tidemark_libibverbs SHARED $<TARGET_OBJECTS:tidemark_nic>)
+add_library(tidemark_libibverbs SHARED $<TARGET_OBJECTS:${nic}>)
 set_target_properties(tidemark_libibverbs PROPERTIES OUTPUT_NAME ibverbs SOVERSION 1
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${ibverbs_map}
 	LINK_OPTIONS "${nic_link};-Wl,--version-script=${ibverbs_map}")
@@ -73,7 +77,7 @@ install(TARGETS tidemark_librdmacm LIBRARY DESTINATION lib/tidemark/lib NAMELINK
 
 # Files that the command line needs, too: settings, rules of faults, the fabric's directory, stats pages.
 set(nic_shared core/provider/base/config.c core/provider/base/faults.c core/provider/base/fabric_dir.c core/provider/base/stats_page.c)
-target_sources(tidemark PRIVATE ${nic_shared})
+target_sources(tidemark_cli PRIVATE ${nic_shared})
 
 # What the soft RNIC costs: a verbs program like any other, for scripts/nicbench.
 add_executable(bench_nic tests/bench/bench_nic.c)

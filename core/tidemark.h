@@ -112,7 +112,7 @@ enum tm_reason {
 	TM_SERVER_DIED = 64, /* the server's process has died since the client connected */
 };
 
-enum tm_operation { TM_PUT = 1, TM_GET = 2, TM_DEL = 4, TM_OPEN = 8 };
+enum tm_operation { TM_PUT = 1, TM_GET = 2, TM_DEL = 4, TM_OPEN = 8, TM_CLEAN = 16 };
 
 /* An error that operations of a store return by its design. */
 struct tm_error {
@@ -212,8 +212,8 @@ struct tm_store {
 		   size_t *vlen);
 	int (*del)(void *client, const void *key, size_t klen);
 	/* Ask the server to clean its log now, whatever room there is. Returns when it has agreed;
-	 * cleaning goes on by itself. -EALREADY: it is at it. NULL: the store has no log
-	 * cleaning. */
+	 * cleaning goes on by itself. A store that says -EALREADY while it is at it declares that
+	 * in `errors`. NULL: the store has no log cleaning. */
 	int (*clean)(void *client);
 	/* Name the fields of the pool as it stands, read only: `tidemark count` then gives what was
 	 * written in the sizes of the paper, too (docs/count.md). NULL: the paper has no such

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See case.h. */
 #include "report/case.h"
-#include "checker/explore/setup.h"
+#include "checker/world/setup.h"
 #include "report/output.h"
 #include "report/terminal.h"
 

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include "checker/explore/checker_mutant.h"
+#include "checker/world/checker_mutant.h"
 #include "checker/judge/names.h"
 #include "core/hardware/hardware.h"
 #include "core/rt/fails.h"

@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "checker/judge/known.h"
 #include "report/output.h"
 
 #define FILE_MAX (1u << 20)
 
 struct cause_row {
 	char configs[64];
+	bool bare; /* as in checker/judge/known.c */
 	struct blame blame;
 	char words[BLAME_TEXT];
 };
@@ -27,18 +29,26 @@ static bool is_about_all(const struct cause_row *row, const struct cause_row *ot
 	return !strcmp(row->configs, "*") || !strcmp(row->configs, other->configs);
 }
 
+/* Is the new row needless beside the old one? */
+static bool covers(const struct cause_row *old, const struct cause_row *new)
+{
+	if (new->bare)
+		return !strcmp(old->configs, new->configs);
+	return !old->bare && is_about_all(old, new) && blame_includes(&new->blame, &old->blame);
+}
+
 /* Add it, unless it is a row with something added; rows that are it with something added go. */
 static int add_row(struct cause_rows *rows, const struct cause_row *new)
 {
 	unsigned left = 0;
 	for (unsigned i = 0; i < rows->n; i++)
-		if (is_about_all(&rows->row[i], new) &&
-		    blame_includes(&new->blame, &rows->row[i].blame))
+		if (covers(&rows->row[i], new))
 			return 0;
-	for (unsigned i = 0; i < rows->n; i++)
-		if (!is_about_all(new, &rows->row[i]) ||
-		    !blame_includes(&rows->row[i].blame, &new->blame))
-			rows->row[left++] = rows->row[i];
+	for (unsigned i = 0; i < rows->n; i++) {
+		const struct cause_row *old = &rows->row[i];
+		if (old->bare ? strcmp(old->configs, new->configs) != 0 : !covers(new, old))
+			rows->row[left++] = *old;
+	}
 	rows->n = left;
 	if (left == rows->room) {
 		struct cause_row *more = realloc(rows->row, (rows->room * 2 + 16) * sizeof(*more));
@@ -63,10 +73,11 @@ static int read_rows(struct cause_rows *rows, struct text *t)
 			return -ENOMEM;
 		char *rest = line;
 		const char *configs = text_word(&rest), *wrong = NULL;
+		row->bare = !strcmp(text_skip_blanks(rest), "compared");
 		bool skip = !*configs || *configs == '#';
 		snprintf(row->configs, sizeof(row->configs), "%s", configs);
 		snprintf(row->words, sizeof(row->words), "%s", text_skip_blanks(rest));
-		if (!skip)
+		if (!skip && !row->bare)
 			wrong = blame_parse(&row->blame, rest);
 		rc = skip || wrong ? 0 : add_row(rows, row);
 		free(row);
@@ -76,17 +87,6 @@ static int read_rows(struct cause_rows *rows, struct text *t)
 			return rc;
 	}
 	return rc;
-}
-
-/* The comments and blank lines that the text begins with, to be freed. */
-static char *head_of(const char *bytes)
-{
-	const char *at = bytes;
-	while (*at == '#' || *at == '\n') {
-		at += strcspn(at, "\n");
-		at += *at == '\n';
-	}
-	return strndup(bytes, (size_t)(at - bytes));
 }
 
 static int read_file(struct cause_rows *rows, const char *path, struct input_error *error)
@@ -103,7 +103,7 @@ static int read_file(struct cause_rows *rows, const char *path, struct input_err
 	fclose(in);
 	if (!bytes)
 		return rc;
-	rows->head = head_of(bytes);
+	rows->head = text_head(bytes);
 	if (rows->head) {
 		text_start(&t, bytes, len, error);
 		rc = read_rows(rows, &t);
@@ -153,6 +153,14 @@ static int add_strange(struct cause_rows *rows, const struct campaign *c, unsign
 	return rc;
 }
 
+/* The variant's own rows, if it has none: that it is compared. */
+static int add_variant(struct cause_rows *rows, const struct campaign_config *cfg)
+{
+	struct cause_row row = {.bare = true, .words = "compared"};
+	snprintf(row.configs, sizeof(row.configs), "%s/*", cfg->variant);
+	return known_as_default(cfg->store, cfg->variant) ? 0 : add_row(rows, &row);
+}
+
 static int add_unit(struct cause_rows *rows, const struct campaign *c, unsigned unit)
 {
 	struct setup s;
@@ -176,6 +184,8 @@ int causes_record(const struct campaign *c, const char *path, struct input_error
 	int rc = read_file(&rows, path, error);
 	for (unsigned u = 0; u < c->configs * c->workloads && !rc; u++)
 		rc = add_unit(&rows, c, u);
+	for (unsigned i = 0; i < c->configs && !rc; i++)
+		rc = add_variant(&rows, &c->config[i]);
 	if (!rc && rows.n)
 		qsort(rows.row, rows.n, sizeof(rows.row[0]), by_words);
 	if (!rc)

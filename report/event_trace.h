@@ -5,11 +5,11 @@
  * The event trace of a replay: as text on standard output (event_trace.c), and as an HTML report
  * (html.c). Both read one event log.
  */
-#include "checker/trace/cause.h"
-#include "checker/trace/event_log.h"
+#include "checker/cause/cause.h"
+#include "checker/cause/event_log.h"
 #include "checker/trace/replay.h"
 #include "checker/trace/trace.h"
-#include "checker/trace/where.h"
+#include "checker/cause/where.h"
 
 struct event_trace {
 	const struct trace *trace;

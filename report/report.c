@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/names.h"
+#include "checker/judge/shares.h"
 #include "report/output.h"
 #include "report/terminal.h"
 
@@ -55,6 +56,7 @@ static void print_cell(const struct report *r, unsigned config, unsigned k)
 	if (more->surprise)
 		printf(", %s%s%s", paint(RED),
 		       more->strange ? "BROKEN FOR ANOTHER CAUSE"
+		       : more->often ? "BROKEN FAR MORE OFTEN"
 		       : more->why   ? "NOT AS EXPECTED"
 				     : "A PROMISE IS BROKEN",
 		       paint(PLAIN));
@@ -81,8 +83,10 @@ static void print_takes(const struct campaign_config *cfg, uint32_t takes, char 
 static void print_blame(const struct report *r, unsigned config, unsigned k)
 {
 	const struct campaign_cell *cell = &r->campaign->cell[config][k];
-	char words[BLAME_TEXT], sentence[BLAME_TEXT + 300];
+	const struct campaign_config *cfg = &r->campaign->config[config];
+	char words[BLAME_TEXT], sentence[BLAME_TEXT + 500], column[SHARES_NAME];
 	struct setup s;
+	shares_column_name(cfg->store, cfg->variant, cfg->name, column);
 	if (!campaign_setup(r->campaign, cell->strange_unit, &s))
 		blame_print(&cell->blame, s.region, s.regions, words, sizeof(words));
 	else
@@ -92,7 +96,24 @@ static void print_blame(const struct report *r, unsigned config, unsigned k)
 		 "another cause than the known ones, in %" PRIu64 " of %" PRIu64
 		 " broken states, %" PRIu64 " runs; as a row of core/stores/%s/causes.txt: %s %s",
 		 cell->strange_states, cell->broken_states, cell->strange_runs, s.store->name,
-		 r->campaign->config[config].name, words);
+		 column, words);
+	printf("  %5s  ", "");
+	print_wrapped(9, sentence);
+}
+
+/* Of a break in far more runs than recorded: by how much. */
+static void print_often(const struct report *r, unsigned config, unsigned k)
+{
+	const struct campaign *c = r->campaign;
+	const struct campaign_cell *cell = &c->cell[config][k];
+	char sentence[700];
+	snprintf(sentence, sizeof(sentence),
+		 "a known cause, but %" PRIu64 " runs show it and at most %" PRIu32
+		 " are recorded (core/stores/%s/shares.txt; told above %" PRIu64
+		 "), most of them in workload %s; its row is %s",
+		 cell->often_runs, cell->recorded, c->config[config].store->name,
+		 shares_limit(cell->recorded), c->workload[cell->often_unit % c->workloads].name,
+		 known_words(cell->often_row));
 	printf("  %5s  ", "");
 	print_wrapped(9, sentence);
 }
@@ -125,9 +146,12 @@ static void print_notes(const struct report *r, unsigned config, unsigned k)
 		       more->left == 1 ? "" : "s", more->left == 1 ? "was" : "were");
 	if (more->strange)
 		print_blame(r, config, k);
+	if (more->often)
+		print_often(r, config, k);
 	if (more->why && (broken || more->surprise)) {
-		const char *lead = more->surprise && !more->strange ? "expected otherwise: "
-								    : "expected: ";
+		const char *lead = more->surprise && !more->strange && !more->often
+					   ? "expected otherwise: "
+					   : "expected: ";
 		snprintf(sentence, sizeof(sentence), "%s%s", lead, more->why);
 		printf("  %-5s  ", name);
 		print_wrapped(9, sentence);

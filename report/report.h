@@ -14,7 +14,8 @@ struct report_cell {
 	unsigned cases;	 /* none: it holds, or was not looked at again */
 	unsigned left;	 /* as in struct minimized */
 	bool surprise;	 /* not as expected */
-	bool strange;	 /* it is, for it may break, but not for this cause */
+	bool strange;	 /* it is, for it may break, but not for this cause, */
+	bool often;	 /* or not in so many runs */
 	const char *why; /* the expectation's sentence, or NULL */
 };
 

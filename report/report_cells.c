@@ -22,6 +22,12 @@ static bool is_strange(const struct campaign *c, unsigned config, unsigned k)
 	return c->cell[config][k].strange && !c->options.all_causes;
 }
 
+/* Of two reasons, an unknown cause is told. */
+static bool is_often(const struct campaign *c, unsigned config, unsigned k)
+{
+	return c->cell[config][k].often && !is_strange(c, config, k);
+}
+
 static bool judge_cell(const struct report *r, unsigned config, unsigned k)
 {
 	const struct campaign_config *cfg = &r->campaign->config[config];
@@ -30,10 +36,12 @@ static bool judge_cell(const struct report *r, unsigned config, unsigned k)
 					   .config = cfg->name,
 					   .contract = k,
 					   .broken = r->campaign->cell[config][k].broken,
-					   .strange = is_strange(r->campaign, config, k),
+					   .strange = is_strange(r->campaign, config, k) ||
+						      is_often(r->campaign, config, k),
 					   .whole = r->whole};
 	r->cell[config][k].surprise = surprise_in_cell(&cell, &r->cell[config][k].why);
-	r->cell[config][k].strange = cell.strange;
+	r->cell[config][k].strange = is_strange(r->campaign, config, k);
+	r->cell[config][k].often = is_often(r->campaign, config, k);
 	return r->cell[config][k].surprise;
 }
 
@@ -102,8 +110,8 @@ static int write_cell(const struct report *r, unsigned config, unsigned contract
 	const struct campaign *c = r->campaign;
 	struct report_cell *cell = &r->cell[config][contract];
 	struct minimized *cases = malloc(sizeof(*cases));
-	int error = !cases	    ? -ENOMEM
-		    : cell->strange ? minimized_strange(c, config, contract, cases)
+	int error = !cases			   ? -ENOMEM
+		    : cell->strange || cell->often ? minimized_strange(c, config, contract, cases)
 		    : cell->why || c->options.exhaustive
 			    ? minimized_first(c, config, contract, cases)
 			    : minimized_find(c, config, contract, cases);
@@ -125,11 +133,13 @@ static int look_again(const struct report *r, unsigned config, unsigned contract
 {
 	const struct campaign_cell *cell = &r->campaign->cell[config][contract];
 	struct report_cell *more = &r->cell[config][contract];
-	const struct campaign_break which = more->strange
-						    ? campaign_strange(r->campaign, config,
-								       contract)
+	const struct campaign_break which = more->strange ? campaign_strange(r->campaign, config,
+									     contract)
+					    : more->often
+						    ? campaign_often(r->campaign, config, contract)
 						    : (struct campaign_break){cell->unit, contract,
-									      cell->mode, false};
+									      cell->mode, BREAK_ANY,
+									      0};
 	struct broken_run run;
 	int error = campaign_again(r->campaign, &which, &run);
 	memcpy(more->one[0].text, run.text, sizeof(more->one[0].text));

@@ -135,6 +135,12 @@ static int accept_client(void *arg, unsigned client, const void *req, size_t req
 	return live_accept(s->host, req, req_len, rsp, rsp_len);
 }
 
+static void tell_injected(void *arg, unsigned client, struct injected *out)
+{
+	struct server *s = arg;
+	live_injected(s->host, client, out);
+}
+
 int server_listen(struct server *s)
 {
 	char text[RENDEZVOUS_TEXT];
@@ -143,6 +149,7 @@ int server_listen(struct server *s)
 						.text = text,
 						.clients = s->store.params.clients,
 						.accept = accept_client,
+						.injected = tell_injected,
 						.arg = s};
 	if (!error)
 		error = rendezvous_listen(&s->control, &setup);

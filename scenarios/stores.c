@@ -4,6 +4,7 @@
  * program. Names and texts come from the build (stores_built.h).
  */
 #include "scenarios/stores.h"
+#include <stdio.h>
 #include <string.h>
 #include "core/text/text.h"
 #include "stores_built.h"
@@ -14,27 +15,29 @@
 		".byte 0\n"                                     \
 		".previous\n")
 
-#define X(name, expected, claims, ablation, causes)                                       \
+#define X(name, expected, claims, ablation, causes, shares)                               \
 	TEXT("tm_expected_" #name, expected);                                             \
 	TEXT("tm_claims_" #name, claims);                                                 \
 	TEXT("tm_ablation_" #name, ablation);                                             \
 	TEXT("tm_causes_" #name, causes);                                                 \
+	TEXT("tm_shares_" #name, shares);                                                 \
 	extern const struct tm_store name##_store;                                        \
 	extern const char tm_expected_##name[], tm_claims_##name[], tm_ablation_##name[], \
-		tm_causes_##name[];
+		tm_causes_##name[], tm_shares_##name[];
 STORES(X)
 #undef X
 
 static const struct built {
 	const struct tm_store *store;
-	struct store_file expected, claims, ablation, causes;
+	struct store_file expected, claims, ablation, causes, shares;
 } built[] = {
-#define X(name, e, c, a, k)                                          \
+#define X(name, e, c, a, k, s)                                       \
 	{&name##_store,                                              \
 	 {"core/stores/" #name "/expected.txt", tm_expected_##name}, \
 	 {"core/stores/" #name "/claims.txt", tm_claims_##name},     \
 	 {"core/stores/" #name "/ablation.txt", tm_ablation_##name}, \
-	 {"core/stores/" #name "/causes.txt", tm_causes_##name}},
+	 {"core/stores/" #name "/causes.txt", tm_causes_##name},     \
+	 {"core/stores/" #name "/shares.txt", tm_shares_##name}},
 	STORES(X)
 #undef X
 };
@@ -100,4 +103,47 @@ struct store_file store_ablation(unsigned number)
 struct store_file store_causes(unsigned number)
 {
 	return built_of(stores[number])->causes;
+}
+
+struct store_file store_shares(unsigned number)
+{
+	return built_of(stores[number])->shares;
+}
+
+const struct tm_variant *variant_find(const struct tm_store *store, const char *name)
+{
+	for (const struct tm_variant *v = store->variants; v && v->name; v++)
+		if (!strcmp(v->name, name))
+			return v;
+	return NULL;
+}
+
+bool variant_has_knobs(const char *more, const char *less)
+{
+	char all[256], one[256], *save = NULL;
+	snprintf(all, sizeof(all), " %s ", more);
+	snprintf(one, sizeof(one), "%s", less);
+	for (char *word = strtok_r(one, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+		char blanks[256];
+		snprintf(blanks, sizeof(blanks), " %.200s ", word);
+		if (!strstr(all, blanks))
+			return false;
+	}
+	return true;
+}
+
+const char *variant_base(const struct tm_store *store, const char *name)
+{
+	const struct tm_variant *bug = variant_find(store, name);
+	const char *base = "default", *knobs = "";
+	if (!bug || !bug->breaks)
+		return name;
+	for (const struct tm_variant *v = store->variants; v->name; v++) {
+		if (v->breaks || !variant_has_knobs(bug->knobs, v->knobs) ||
+		    strlen(v->knobs) <= strlen(knobs))
+			continue;
+		base = v->name;
+		knobs = v->knobs;
+	}
+	return base;
 }

@@ -22,6 +22,14 @@ bool store_has_shape(const struct tm_store *store, const char *config);
 
 const struct tm_store *store_find(const char *name); /* NULL: no such store */
 
+/* NULL: no such variant; "default" is none. */
+const struct tm_variant *variant_find(const struct tm_store *store, const char *name);
+/* Are all knobs of `less` among those of `more`? */
+bool variant_has_knobs(const char *more, const char *less);
+/* What a seeded bug is put into: the variant without a bug that has the most of its knobs, or
+ * "default". Another variant is its own base. */
+const char *variant_base(const struct tm_store *store, const char *name);
+
 /* A file of a store's folder, which the program carries with it. */
 struct store_file {
 	const char *path; /* in the source tree */
@@ -33,5 +41,6 @@ struct store_file store_expected(unsigned number); /* expected.txt */
 struct store_file store_claims(unsigned number);   /* claims.txt */
 struct store_file store_ablation(unsigned number); /* ablation.txt */
 struct store_file store_causes(unsigned number);   /* causes.txt */
+struct store_file store_shares(unsigned number);   /* shares.txt */
 
 #endif

@@ -30,10 +30,11 @@ includes()
 		}'
 }
 
-# objects TREE BUILD: the objects that the build makes of the tree's sources, tests left out
+# objects TREE BUILD: the objects that the build makes of the tree's sources, but for tests, and those that have no machine
+# code yet (cmake/Whole.cmake)
 objects()
 {
-	grep -o ' -o [^ ]*\.c\.o ' "$2/compile_commands.json" | sed 's/ -o //; s/ $//' | grep -v '\.dir/tests/' |
+	grep -o ' -o [^ ]*\.c\.o ' "$2/compile_commands.json" | sed 's/ -o //; s/ $//' | grep -v -e '\.dir/tests/' -e '_lto\.dir/' |
 		sort -u | sed "s|^|$2/|" | while read -r object; do [ -f "$object" ] && echo "$object"; done
 }
 

@@ -3,7 +3,7 @@
 #define TM_CHECKER_EXPLORE_BLAME_FIND_H
 /* What a broken state is blamed on (struct blame): found while its machines still stand. */
 #include "checker/judge/blame.h"
-#include "checker/explore/world.h"
+#include "checker/world/world.h"
 #include "faultinject/deviation.h"
 
 /* A state that breaks a contract. */

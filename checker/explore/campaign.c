@@ -14,6 +14,7 @@
 #include "checker/explore/driver.h"
 #include "checker/explore/schedule.h"
 #include "checker/explore/search.h"
+#include "checker/judge/shares.h"
 
 #define FIRST_STATES 4		/* one in so many states is not kept for later runs */
 #define ALL_IMAGES   (1u << 20) /* of a point: more are not tried, and the search says so */
@@ -236,6 +237,8 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 		result->contract[k].modes = ex->modes[k];
 		result->contract[k].strange = ex->strange[k];
 	}
+	memcpy(result->shown, ex->frequency.runs, sizeof(result->shown));
+	memcpy(result->shown_run, ex->frequency.run, sizeof(result->shown_run));
 	explore_close(ex);
 	setup_free(&s);
 	free(ex);
@@ -269,6 +272,44 @@ static void merge_strange(struct campaign_cell *cell, unsigned unit, const struc
 	cell->blame = s->one[least].blame;
 }
 
+uint64_t campaign_shown(const struct campaign *c, unsigned config, unsigned row, unsigned *most)
+{
+	uint64_t runs = 0;
+	assert(row < KNOWN_STORE_ROWS);
+	*most = config * c->workloads;
+	for (unsigned u = config * c->workloads; u < (config + 1) * c->workloads; u++) {
+		runs += c->unit[u].shown[row];
+		if (c->unit[u].shown[row] > c->unit[*most].shown[row])
+			*most = u;
+	}
+	return runs;
+}
+
+/* Which known causes do far more runs show than were recorded? */
+static void compare_shares(struct campaign *c, unsigned config)
+{
+	const struct campaign_config *cfg = &c->config[config];
+	unsigned first, rows = known_store_rows(cfg->store, &first), most;
+	for (unsigned i = 0; i < rows; i++) {
+		uint64_t runs = campaign_shown(c, config, i, &most);
+		struct campaign_cell *cell = &c->cell[config][known_contract(first + i)];
+		uint32_t recorded;
+		if (!runs ||
+		    !shares_recorded(cfg->store, cfg->variant, cfg->name, first + i, &recorded) ||
+		    runs <= shares_limit(recorded))
+			continue;
+		if (cell->often && runs * shares_limit(cell->recorded) <=
+					   cell->often_runs * shares_limit(recorded))
+			continue;
+		cell->often = true;
+		cell->often_row = first + i;
+		cell->often_runs = runs;
+		cell->recorded = recorded;
+		cell->often_unit = most;
+		cell->often_run = c->unit[most].shown_run[i];
+	}
+}
+
 static void merge(struct campaign *c)
 {
 	for (unsigned u = 0; u < c->configs * c->workloads; u++) {
@@ -287,6 +328,8 @@ static void merge(struct campaign *c)
 			merge_strange(cell, u, &unit->contract[k].strange);
 		}
 	}
+	for (unsigned i = 0; i < c->configs && c->options.shares; i++)
+		compare_shares(c, i);
 }
 
 static uint64_t states_of(const void *result)
@@ -366,31 +409,56 @@ struct campaign_break campaign_strange(const struct campaign *c, unsigned config
 	const struct campaign_cell *cell = &c->cell[config][contract];
 	const struct failure_mode mode = {cell->strange_run, FAILURE_MODE_ANYTHING};
 	assert(cell->strange);
-	return (struct campaign_break){cell->strange_unit, contract, mode, true};
+	return (struct campaign_break){cell->strange_unit, contract, mode, BREAK_STRANGE, 0};
 }
 
-/* Once more, with all images of a point, or with few. */
-static int run_again(const struct campaign *c, const struct campaign_break *which, bool few_images,
+struct campaign_break campaign_often(const struct campaign *c, unsigned config, unsigned contract)
+{
+	const struct campaign_cell *cell = &c->cell[config][contract];
+	const struct failure_mode mode = {cell->often_run, FAILURE_MODE_ANYTHING};
+	assert(cell->often);
+	return (struct campaign_break){cell->often_unit, contract, mode, BREAK_OFTEN,
+				       cell->often_row};
+}
+
+/* How a break is looked for again: in its run alone, with all images of a point or with few; or as
+ * it was found, with all runs before it. */
+enum again { AGAIN_ALL_IMAGES, AGAIN_FEW_IMAGES, AGAIN_WHOLE_UNIT };
+
+static int look_again(const struct campaign *c, const struct campaign_break *which, enum again how,
+		      struct explorer *ex)
+{
+	unsigned share = c->config[which->unit / c->workloads].share;
+	if (how == AGAIN_WHOLE_UNIT) {
+		struct campaign_unit unused = {0};
+		return random_runs(c, share, ex, &unused);
+	}
+	ex->few_images = how == AGAIN_FEW_IMAGES;
+	return c->options.exhaustive ? searched_run(c, which->unit, which->contract, ex)
+				     : drawn_run(c, which->mode.run, ex);
+}
+
+static int run_again(const struct campaign *c, const struct campaign_break *which, enum again how,
 		     struct broken_run *out)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
 	struct explore_limits limits = c->options.limits;
 	const struct failure *f;
-	/* What was explored before this run is not known here. */
-	limits.nested_half = false;
-	limits.life_percent = 0;
-	limits.no_crash |= !(which->mode.kinds & FAILURE_MODE_CRASH);
+	if (how == AGAIN_WHOLE_UNIT) {
+		limits.states = c->options.states / c->config[which->unit / c->workloads].share;
+	} else {
+		/* What was explored before this run is not known here. */
+		limits.nested_half = false;
+		limits.life_percent = 0;
+		limits.no_crash |= !(which->mode.kinds & FAILURE_MODE_CRASH);
+	}
 	int error = ex ? explore_open(ex, &out->setup, &limits) : -ENOMEM;
 	if (error) {
 		free(ex);
 		return error;
 	}
 	ex->stop_at = TM_BIT(which->contract);
-	ex->few_images = few_images;
-	if (c->options.exhaustive)
-		error = searched_run(c, which->unit, which->contract, ex);
-	else
-		error = drawn_run(c, which->mode.run, ex);
+	error = look_again(c, which, how, ex);
 	f = &ex->failure[which->contract];
 	if (!error)
 		error = f->found ? deviations_append(&out->path, &f->deviations) : -ENOENT;
@@ -406,12 +474,19 @@ int campaign_again(const struct campaign *c, const struct campaign_break *which,
 	memset(out, 0, sizeof(*out));
 	out->contract = which->contract;
 	int error = campaign_setup(c, which->unit, &out->setup);
-	out->setup.unknown_only = which->strange ? TM_BIT(which->contract) : 0;
+	out->setup.unknown_only = which->sort ? TM_BIT(which->contract) : 0;
+	if (!error && which->sort == BREAK_OFTEN)
+		known_only(&out->setup.known, which->row);
 	if (!error)
-		error = run_again(c, which, false, out);
+		error = run_again(c, which, AGAIN_ALL_IMAGES, out);
 	/* How many images it had is not known either, and which of them were explored further
 	 * depends on that. */
-	return error == -ENOENT ? run_again(c, which, true, out) : error;
+	if (error == -ENOENT)
+		error = run_again(c, which, AGAIN_FEW_IMAGES, out);
+	/* A point that is met in a life first is explored there, with few images. */
+	if (error == -ENOENT && !c->options.exhaustive)
+		error = run_again(c, which, AGAIN_WHOLE_UNIT, out);
+	return error;
 }
 
 void broken_run_free(struct broken_run *run)

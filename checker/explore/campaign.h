@@ -34,6 +34,8 @@ struct campaign_options {
 	unsigned deviations; /* of one run at most */
 	unsigned jobs;
 	bool all_causes;  /* no cause is known: what states are blamed on is collected of all */
+	bool shares;	  /* it has the budget and the workloads for which shares are recorded
+			   * (checker/judge/shares.h): compare */
 	bool doublecheck; /* each run twice, event hashes compared */
 	bool exhaustive;  /* a systematic search instead of random runs; no shares, runs bound it
 			     only */
@@ -54,13 +56,27 @@ struct campaign_cell {
 	unsigned strange_unit; /* the first unit in which it so broke, */
 	uint64_t strange_run;  /* the first run, */
 	struct blame blame;    /* and what that is blamed on */
+	/* Far more runs than recorded show a known cause: the one with the most too many, */
+	bool often;
+	unsigned often_row;  /* its row, */
+	uint64_t often_runs; /* how many show it, */
+	uint32_t recorded;   /* how many were recorded, */
+	unsigned often_unit; /* the unit in which most do so, */
+	uint64_t often_run;  /* and its first run */
+};
+
+enum break_sort {
+	BREAK_ANY,
+	BREAK_STRANGE, /* for an unknown cause */
+	BREAK_OFTEN,   /* for a known one, which is far more frequent than recorded */
 };
 
 /* A run of a unit that broke a contract. */
 struct campaign_break {
 	unsigned unit, contract;
 	struct failure_mode mode;
-	bool strange; /* for an unknown cause */
+	enum break_sort sort;
+	unsigned row; /* BREAK_OFTEN: of the cause (known_words()) */
 };
 
 /* Such a run, to be freed: its setup, and the deviations that lead to the break. */
@@ -82,6 +98,8 @@ struct campaign_unit {
 		unsigned deviations; /* systematic search: of that run */
 		struct deviation deviation[SYSTEMATIC_DEPTH];
 	} contract[TM_CONTRACTS];
+	/* By known cause, from the store's first one: runs that show it, and the first of them. */
+	uint32_t shown[KNOWN_STORE_ROWS], shown_run[KNOWN_STORE_ROWS];
 	bool complete;	   /* all runs within the bounds, or all but reorderings; random: the states
 			    * were
 			    * enough */
@@ -127,9 +145,14 @@ const char *campaign_left_out(const struct campaign *c, unsigned config);
 uint64_t campaign_sizes_seed(uint64_t seed, unsigned unit);
 /* The setup of a unit, finished, with a copy of its workload. */
 int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s);
-/* The first run in which the cell broke for an unknown cause. */
+/* The first run in which the cell broke for an unknown cause; or for the known one that is far more
+ * frequent than recorded. */
 struct campaign_break campaign_strange(const struct campaign *c, unsigned config,
 				       unsigned contract);
+struct campaign_break campaign_often(const struct campaign *c, unsigned config, unsigned contract);
+/* Runs of a configuration that show a known cause: the row's number among those of the store.
+ * *most: the unit with the most of them. */
+uint64_t campaign_shown(const struct campaign *c, unsigned config, unsigned row, unsigned *most);
 /* That run again, until the contract breaks in that way. 0 or -errno; -ENOENT: it does not. *out is
  * to be freed in any case. */
 int campaign_again(const struct campaign *c, const struct campaign_break *which,

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DRIVER_RESULT_MAX 16000 /* bytes */
+#define DRIVER_RESULT_MAX 20000 /* bytes */
 
 /* How far it is, once a result has come. */
 struct driver_progress {

@@ -39,11 +39,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
-#include "checker/explore/image_source.h"
+#include "checker/recall/image_source.h"
 #include "checker/explore/visited.h"
 #include "checker/explore/blame_find.h"
 #include "checker/explore/sentence.h"
-#include "checker/explore/checker_mutant.h"
+#include "checker/world/checker_mutant.h"
 #include "checker/judge/names.h"
 
 #define SAMPLES 32 /* images of a point beyond the bound */
@@ -74,7 +74,7 @@ static bool is_known(struct explorer *ex, unsigned contract, unsigned machine,
 	if (!(ex->setup->known.compared & TM_BIT(contract)))
 		return false;
 	blame_find(&state, &blame);
-	if (known_explains(&ex->setup->known, &blame))
+	if (known_explains(&ex->setup->known, &blame, &ex->frequency.shown))
 		return true;
 	strange_add(&ex->strange[contract], &blame, ex->counts.runs);
 	return false;
@@ -134,7 +134,7 @@ static void note_result(struct explorer *ex, unsigned machine)
 	if (r->live_broken)
 		note_failure(ex, TM_LIVE, machine, NULL, r->why);
 	if (r->ok_broken)
-		note_failure(ex, TM_OK, machine, NULL, r->why);
+		note_failure(ex, TM_OK, machine, NULL, r->ok_why);
 	if (r->fsck_broken)
 		note_failure(ex, TM_FSCK, machine, NULL, r->why);
 }
@@ -549,6 +549,7 @@ void explore_run(struct explorer *ex, struct source *source, const struct deviat
 	if (!ex->stopped || w->result.end == SIM_FAULT)
 		note_result(ex, 0);
 	world_end(&ex->worlds, 0);
+	frequency_run(&ex->frequency, ex->setup->known.first, ex->counts.runs);
 	ex->counts.runs++;
 }
 
@@ -616,6 +617,7 @@ void explore_restart(struct explorer *ex)
 	memset(ex->broken, 0, sizeof(ex->broken));
 	memset(ex->modes, 0, sizeof(ex->modes));
 	memset(ex->strange, 0, sizeof(ex->strange));
+	memset(&ex->frequency, 0, sizeof(ex->frequency));
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		ex->failure[c].found = false;
 	memset(ex->recovery_seen, 0, sizeof(ex->recovery_seen));

@@ -8,10 +8,11 @@
  */
 #include "checker/judge/contracts.h"
 #include "checker/explore/outcomes.h"
-#include "checker/explore/recall.h"
+#include "checker/recall/recall.h"
 #include "checker/explore/failure_modes.h"
+#include "checker/explore/frequency.h"
 #include "checker/explore/strange.h"
-#include "checker/explore/world.h"
+#include "checker/world/world.h"
 #include "faultinject/sources.h"
 
 struct explore_limits {
@@ -70,6 +71,7 @@ struct explorer {
 	struct failure_modes modes[TM_CONTRACTS]; /* the first of each mode */
 	uint64_t broken[TM_CONTRACTS];		  /* states in which it was broken */
 	struct strange strange[TM_CONTRACTS];	  /* of these, without a known cause */
+	struct frequency frequency;		  /* and those with one, by cause */
 	/* How machines live, [machine]; NULL: as the limits say. */
 	const struct life_plan *plan;
 	/* When there have been so many states the rest of a run has no power failures; 0: no such

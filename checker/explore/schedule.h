@@ -10,7 +10,7 @@
  * (faultinject/stops.h), with fewer random deviations. Some stop one at such a step, and again at a
  * step of the run that this makes, which is recorded when it is wanted.
  */
-#include "checker/explore/world.h"
+#include "checker/world/world.h"
 #include "faultinject/stops.h"
 
 struct schedule {

@@ -3,7 +3,7 @@
 #include "checker/explore/sentence.h"
 #include <stdio.h>
 #include <string.h>
-#include "checker/explore/world.h"
+#include "checker/world/world.h"
 
 /* When the reader of a machine that has recovered did something. */
 static const char *when(const struct history_op *o)

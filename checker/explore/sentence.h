@@ -3,7 +3,7 @@
 #define TM_CHECKER_EXPLORE_SENTENCE_H
 /* What the clients saw, in words. */
 #include "checker/judge/history.h"
-#include "checker/explore/setup.h"
+#include "checker/world/setup.h"
 
 /* One operation and what came of it: "client 12's PUT k1 was acknowledged", "a reader after
  * recovery read c1.put2". */

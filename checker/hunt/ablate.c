@@ -16,7 +16,11 @@
  * Where nothing breaks, the other kinds of hardware get their turn: a flush that is not needed
  * where lines are written back whole may be needed where they are torn.
  *
- * The load phase is not part of it (checker/explore/world.c): the power does not fail there.
+ * Where the store's list says that a place is rare it names a workload and a configuration, and the
+ * place gets the runs of the default campaign there: what is found by one run in a thousand is so
+ * found every time, and costs one workload.
+ *
+ * The load phase is not part of it (checker/world/world.c): the power does not fail there.
  */
 #include "checker/hunt/ablate.h"
 #include <assert.h>
@@ -321,10 +325,10 @@ static int try_plain(const struct ablation *a, unsigned lane, unsigned workload,
 	return 0;
 }
 
-/* One break of the workload, if there is one. *blamed: the place is to blame for it. */
-static int try_contracts(const struct ablation *a, unsigned at, unsigned lane, unsigned workload,
-			 unsigned contracts, const struct campaign *c, struct attempt *attempt,
-			 struct ablate_result *r, bool *blamed)
+/* One break of the workload, if there is one: attempt->run, which the caller frees. *blamed: the
+ * place is to blame for it. */
+static int find_break(const struct campaign *c, unsigned workload, unsigned contracts,
+		      struct attempt *attempt, struct ablate_result *r, bool *blamed)
 {
 	struct campaign_unit *u = &attempt->unit;
 	struct broken_run *run = &attempt->run;
@@ -340,11 +344,19 @@ static int try_contracts(const struct ablation *a, unsigned at, unsigned lane, u
 		/* What cannot be found a second time is nobody's fault. */
 		*blamed = !error && !whole && !breaks_anyway(run);
 	}
+	return error;
+}
+
+static int try_contracts(const struct ablation *a, unsigned at, unsigned lane, unsigned workload,
+			 unsigned contracts, const struct campaign *c, struct attempt *attempt,
+			 struct ablate_result *r, bool *blamed)
+{
+	int error = find_break(c, workload, contracts, attempt, r, blamed);
 	if (*blamed && !r->broken) {
-		note_failure(r, lane, workload, run->contract);
-		error = keep_trace(a, &a->place[at].place, run, r);
+		note_failure(r, lane, workload, attempt->run.contract);
+		error = keep_trace(a, &a->place[at].place, &attempt->run, r);
 	}
-	broken_run_free(run);
+	broken_run_free(&attempt->run);
 	return error;
 }
 
@@ -465,15 +477,98 @@ static int take_away(struct ablation *a, char why[200])
 	return error;
 }
 
+/* --- the campaigns that the list names --- */
+
+static int configure(struct setup *s, const char *config)
+{
+	char parts[ABLATE_WORD], *save = NULL;
+	const char *expected;
+	int error = 0;
+	snprintf(parts, sizeof(parts), "%s", strcmp(config, "default") ? config : "");
+	for (char *part = strtok_r(parts, "+", &save); part && !error;
+	     part = strtok_r(NULL, "+", &save))
+		error = strchr(part, '=') ? setup_switch(s, part, &expected)
+					  : setup_variant(s, part);
+	return error;
+}
+
+static int explore_rare(const struct ablation *a, const struct ablated *p, struct attempt *attempt,
+			struct ablate_result *r)
+{
+	struct campaign_config config = *a->base;
+	struct workload w;
+	const char *expected;
+	bool blamed = false;
+	int error = configure(&config.setup, p->row->config);
+	if (!error)
+		error = workload_named(p->row->workload, &w, &expected);
+	if (error) {
+		snprintf(r->why, sizeof(r->why), "ablation.txt: no %s of this name: %s %s",
+			 "configuration or workload", p->row->config, p->row->workload);
+		return error;
+	}
+	struct campaign c = {.config = &config,
+			     .configs = 1,
+			     .workload = &w,
+			     .workloads = 1,
+			     .options = campaign_default};
+	c.options.seed = a->options->seed;
+	config.share = 1;
+	error = setup_without(&config.setup, &p->place);
+	if (!error)
+		error = find_break(&c, 0, TM_BIT(p->row->contract), attempt, r, &blamed);
+	if (blamed) {
+		r->broken = true;
+		r->contract = attempt->run.contract;
+		error = keep_trace(a, &p->place, &attempt->run, r);
+	}
+	broken_run_free(&attempt->run);
+	workload_free(&w);
+	return error;
+}
+
+static void rare_unit(void *arg, unsigned unit, void *result)
+{
+	const struct ablation *a = arg;
+	const struct ablated *p = &a->place[unit];
+	struct ablate_result *r = result;
+	struct attempt *attempt = calloc(1, sizeof(*attempt));
+	bool rare = p->row && p->row->verdict == ABLATE_RARE;
+	r->error = !attempt ? -ENOMEM : rare ? explore_rare(a, p, attempt, r) : 0;
+	free(attempt);
+}
+
+static int look_at_rare(struct ablation *a, char why[200])
+{
+	struct ablate_result *result = calloc(a->places + 1, sizeof(*result));
+	if (!result)
+		return -ENOMEM;
+	for (unsigned i = 0; i < a->places; i++)
+		a->place[i].row = ablate_list_find(&a->list, a->place[i].place.name);
+	int error = run_driver(a, a->places, sizeof(*result), rare_unit, result, NULL);
+	for (unsigned i = 0; i < a->places && !error; i++) {
+		a->place[i].rare = result[i];
+		error = result[i].error;
+		if (error)
+			snprintf(why, 200, "without %.80s: %.100s", a->place[i].place.name,
+				 result[i].why);
+	}
+	free(result);
+	return error;
+}
+
 /* --- the store's list --- */
 
-static bool says(const struct ablate_row *row, const struct ablate_result *r)
+static bool says(const struct ablated *p)
 {
-	switch (row->verdict) {
+	const struct ablate_result *r = &p->result;
+	switch (p->row->verdict) {
 	case ABLATE_ELSEWHERE:
 		return r->broken && r->lane;
 	case ABLATE_UNREACHED:
 		return !r->reached;
+	case ABLATE_RARE:
+		return r->reached && !r->broken && p->rare.broken;
 	default:
 		return r->reached && !r->broken;
 	}
@@ -485,9 +580,8 @@ static void compare(struct ablation *a)
 	for (unsigned i = 0; i < a->places; i++) {
 		struct ablated *p = &a->place[i];
 		bool breaks = p->result.broken && !p->result.lane;
-		p->row = ablate_list_find(&a->list, p->place.name);
 		met += p->row != NULL;
-		p->surprise = p->row ? !says(p->row, &p->result) : !breaks;
+		p->surprise = p->row ? !says(p) : !breaks;
 		a->surprises += p->surprise;
 	}
 	a->vanished = a->options->place ? 0 : a->list.n - met;
@@ -513,8 +607,10 @@ int ablate_run(struct ablation *a, char why[200])
 	if (error)
 		return error;
 	drop_parts(a);
-	compare(a);
-	return 0;
+	error = look_at_rare(a, why);
+	if (!error)
+		compare(a);
+	return error;
 }
 
 bool ablate_reaches(const struct ablation *a, unsigned lane, unsigned workload, unsigned place)

@@ -42,6 +42,7 @@ struct ablate_result {
 struct ablated {
 	struct place place;
 	struct ablate_result result;
+	struct ablate_result rare;    /* of the campaign that the list names, if it names one */
 	const struct ablate_row *row; /* what the store's list says of it; NULL: nothing */
 	bool surprise; /* the list says otherwise, or nothing of what breaks nothing */
 };

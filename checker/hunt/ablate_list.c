@@ -5,14 +5,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "checker/judge/names.h"
 #include "scenarios/stores.h"
 
-const char ablate_verdicts[] = "elsewhere redundant blind unreached";
+const char ablate_verdicts[] = "elsewhere redundant blind unreached rare";
 
 const char *ablate_verdict_name(enum ablate_verdict v)
 {
-	static const char *const name[] = {"elsewhere", "redundant", "blind", "unreached"};
+	static const char *const name[] = {"elsewhere", "redundant", "blind", "unreached", "rare"};
 	return name[v];
+}
+
+/* What follows "rare". */
+static int read_campaign(struct text *t, struct ablate_row *row, char **rest)
+{
+	const char *config = text_word(rest), *workload = text_word(rest);
+	const char *contract = text_word(rest);
+	row->contract = 0;
+	while (row->contract < TM_CONTRACTS && strcmp(contract_name(row->contract), contract))
+		row->contract++;
+	if (row->contract == TM_CONTRACTS || strlen(config) >= ABLATE_WORD ||
+	    strlen(workload) >= ABLATE_WORD)
+		return text_wrong(t, "rare: expected a configuration, a workload and a contract");
+	snprintf(row->config, sizeof(row->config), "%s", config);
+	snprintf(row->workload, sizeof(row->workload), "%s", workload);
+	return 0;
 }
 
 static int read_row(struct text *t, struct ablate_list *list, const char *place, char *rest)
@@ -30,6 +47,9 @@ static int read_row(struct text *t, struct ablate_list *list, const char *place,
 	if (ablate_list_find(list, place))
 		return text_wrong(t, "%s twice", place);
 	row->verdict = (enum ablate_verdict)verdict;
+	int error = verdict == ABLATE_RARE ? read_campaign(t, row, &rest) : 0;
+	if (error)
+		return error;
 	row->why = text_skip_blanks(rest);
 	if (!*row->why && !list->n)
 		return text_wrong(t, "no reason is given, and none is above");

@@ -6,25 +6,39 @@
  * ablation.txt of its folder, compiled in.
  *
  *	PLACE elsewhere|redundant|blind|unreached SENTENCE
+ *	PLACE rare CONFIGURATION WORKLOAD CONTRACT SENTENCE
  *
- * PLACE is as in checker/explore/places.h. elsewhere: other hardware needs it. redundant: nothing
- * that is modelled needs it. blind: the store needs it, and Tidemark does not see that. unreached:
- * no workload gets there. Lines that begin with '#' and blank ones are skipped. A row without a
- * sentence has that of the row above.
+ * PLACE is as in checker/world/places.h. elsewhere: other hardware needs it. redundant: nothing
+ * that is modelled needs it. rare: the store needs it, and so few runs do not show that, but as
+ *many as the default campaign makes, of this workload, break this contract; CONFIGURATION is
+ *"default", or variants and hardware as "name=value" with '+' between them. blind: the store needs
+ *it, and Tidemark does not see that. unreached: no workload gets there. Lines that begin with '#'
+ *and blank ones are skipped. A row without a sentence has that of the row above.
  */
 #include <stdbool.h>
-#include "checker/explore/places.h"
+#include "checker/world/places.h"
 #include "core/text/text.h"
 #include "core/tidemark.h"
 
-enum ablate_verdict { ABLATE_ELSEWHERE, ABLATE_REDUNDANT, ABLATE_BLIND, ABLATE_UNREACHED };
+enum ablate_verdict {
+	ABLATE_ELSEWHERE,
+	ABLATE_REDUNDANT,
+	ABLATE_BLIND,
+	ABLATE_UNREACHED,
+	ABLATE_RARE
+};
 extern const char ablate_verdicts[]; /* "elsewhere redundant ..." */
 const char *ablate_verdict_name(enum ablate_verdict v);
+
+#define ABLATE_WORD 64
 
 struct ablate_row {
 	char place[PLACE_TEXT];
 	enum ablate_verdict verdict;
 	const char *why;
+	/* ABLATE_RARE: the campaign that shows it. */
+	char config[ABLATE_WORD], workload[ABLATE_WORD];
+	unsigned contract;
 };
 
 struct ablate_list {

@@ -103,8 +103,11 @@ int claim_smallest(const struct claim_case *test, const struct claim_result *res
 		   const struct claim_budget *budget, struct broken_run *out)
 {
 	struct campaign c = campaign_of(test, budget);
-	const struct campaign_break which = {
-		result->workload, result->contract, {result->run, FAILURE_MODE_ANYTHING}, false};
+	const struct campaign_break which = {result->workload,
+					     result->contract,
+					     {result->run, FAILURE_MODE_ANYTHING},
+					     BREAK_ANY,
+					     0};
 	int error = 0;
 	memset(out, 0, sizeof(*out));
 	if (test->search) {

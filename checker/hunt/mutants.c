@@ -99,29 +99,6 @@ struct bench {
 	struct schedule schedule;
 };
 
-static const struct tm_variant *find_variant(const struct tm_store *store, const char *name)
-{
-	for (const struct tm_variant *v = store->variants; v->name; v++)
-		if (!strcmp(v->name, name))
-			return v;
-	return NULL;
-}
-
-/* Are all knobs of `less` among those of `more`? */
-static bool has_switches(const char *more, const char *less)
-{
-	char all[256], one[256], *save = NULL;
-	snprintf(all, sizeof(all), " %s ", more);
-	snprintf(one, sizeof(one), "%s", less);
-	for (char *word = strtok_r(one, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-		char blanks[256];
-		snprintf(blanks, sizeof(blanks), " %.200s ", word);
-		if (!strstr(all, blanks))
-			return false;
-	}
-	return true;
-}
-
 static bool ack_early(const struct expect_control *c)
 {
 	return !strcmp(c->hardware, "default");
@@ -135,8 +112,9 @@ static const struct expect_control *control_of(const struct tm_store *store,
 	unsigned n;
 	c = expect_controls(&n);
 	for (; n--; c++) {
-		const struct tm_variant *v = find_variant(store, c->variant);
-		if (strcmp(c->store, store->name) || (v && !has_switches(bug->knobs, v->knobs)))
+		const struct tm_variant *v = variant_find(store, c->variant);
+		if (strcmp(c->store, store->name) ||
+		    (v && !variant_has_knobs(bug->knobs, v->knobs)))
 			continue;
 		/* What holds where a completion may come early holds where it may not, too. */
 		if (ack_early(c) == early || (ack_early(c) && v))
@@ -148,29 +126,14 @@ static const struct expect_control *control_of(const struct tm_store *store,
 /* Is it a variant with a bug that a knob of that name switches on? */
 static bool find_bug(const struct lane *lane)
 {
-	const struct tm_variant *v = find_variant(lane->store, lane->variant);
+	const struct tm_variant *v = variant_find(lane->store, lane->variant);
 	return v && strstr(v->knobs, "bug=");
-}
-
-/* The variant without a bug that has the most of the lane's knobs. */
-static const char *base_of(const struct lane *lane)
-{
-	const struct tm_variant *bug = find_variant(lane->store, lane->variant);
-	const char *base = "default", *knobs = "";
-	for (const struct tm_variant *v = lane->store->variants; bug && v->name; v++) {
-		if (v->breaks || !has_switches(bug->knobs, v->knobs) ||
-		    strlen(v->knobs) <= strlen(knobs))
-			continue;
-		base = v->name;
-		knobs = v->knobs;
-	}
-	return base;
 }
 
 /* The causes that are known of what the store of a lane breaks by design. False: none are. */
 static bool lane_known(const struct lane *lane, unsigned contracts, struct known *out)
 {
-	bool any = known_rows(lane->store, base_of(lane),
+	bool any = known_rows(lane->store, variant_base(lane->store, lane->variant),
 			      lane->ack_early ? "default" : "ack_early=off", out);
 	out->compared = any ? contracts : 0;
 	return any;
@@ -548,7 +511,7 @@ static void search_checker(struct search *s, const struct mutant *m)
 		return;
 	const struct mutant canary = {
 		.store = store_find(m->canary->store),
-		.variant = find_variant(store_find(m->canary->store), m->canary->variant)};
+		.variant = variant_find(store_find(m->canary->store), m->canary->variant)};
 	struct mutant_result seen = {.contract = TM_CONTRACTS}, missed = seen;
 	struct mutant_options options = *s->options;
 	struct search one = {.options = &options, .out = &seen, .start = s->start},

@@ -5,7 +5,7 @@
  * Seeded bugs, and whether they are found. A tester that has never been seen to find
  * a bug proves nothing by finding none; mutants.c says how each is looked for.
  */
-#include "checker/explore/checker_mutant.h"
+#include "checker/world/checker_mutant.h"
 #include "checker/explore/explore.h"
 
 enum mutant_kind {

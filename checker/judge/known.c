@@ -14,25 +14,56 @@
 
 static struct known_row {
 	const struct tm_store *store;
-	const char *configs;
+	const char *configs, *words;
+	bool bare; /* it names a variant and explains nothing */
 	struct blame blame;
 } row[KNOWN_ROWS];
 static unsigned rows;
 static char mistake[300];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+static unsigned count_rows(const struct tm_store *store, unsigned *first)
+{
+	unsigned n = 0;
+	*first = 0;
+	for (unsigned i = 0; i < rows; i++)
+		if (row[i].store == store && !n++)
+			*first = i;
+	return n;
+}
+
+/* The line with one blank between words. */
+static char *tidy(const char *line)
+{
+	char *words = calloc(1, strlen(line) + 2), *to = words;
+	assert(words);
+	for (const char *at = text_skip_blanks(line); *at; at = text_skip_blanks(at)) {
+		size_t len = strcspn(at, " \t");
+		if (to > words)
+			*to++ = ' ';
+		memcpy(to, at, len);
+		to += len;
+		at += len;
+	}
+	return words;
+}
+
 static int read_row(struct text *t, const struct tm_store *store, char *line)
 {
+	unsigned first;
+	char *words = tidy(line); /* stays, unless there is no row */
 	const char *configs = text_word(&line);
-	if (!*configs || *configs == '#')
+	if (!*configs || *configs == '#') {
+		free(words);
 		return 0;
-	if (rows == KNOWN_ROWS)
+	}
+	if (rows == KNOWN_ROWS || count_rows(store, &first) == KNOWN_STORE_ROWS)
 		return text_wrong(t, "too many rows");
-	row[rows].store = store;
-	row[rows].configs = configs;
+	row[rows] = (struct known_row){.store = store, .configs = configs, .words = words};
 	if (!expect_configs_are(store->name, configs))
 		return text_wrong(t, "%s: no such hardware or shape", text_show(configs).text);
-	const char *wrong = blame_parse(&row[rows].blame, line);
+	row[rows].bare = strchr(configs, '/') && !strcmp(text_skip_blanks(line), "compared");
+	const char *wrong = row[rows].bare ? NULL : blame_parse(&row[rows].blame, line);
 	if (wrong)
 		return text_wrong(t, "%s", wrong);
 	rows++;
@@ -103,18 +134,19 @@ void known_nothing(const struct tm_store *store, const char *variant, const char
 		   struct known *out)
 {
 	memset(out, 0, sizeof(*out));
-	out->compared = strcmp(variant, "default") ? TM_BIT(TM_CONTRACTS) - 1
-						   : expected_to_break(store, variant, config);
+	out->compared = expected_to_break(store, variant, config);
+}
+
+bool known_as_default(const struct tm_store *store, const char *variant)
+{
+	const struct tm_variant *v = variant_find(store, variant);
+	return (v && v->breaks) || !strcmp(variant, "default");
 }
 
 /* Is it meant by rows about all? Variants that are no bugs have causes of their own. */
 static bool has_star(const struct tm_store *store, const char *variant, const char *config)
 {
-	const struct tm_variant *v = store->variants;
-	while (v && v->name && strcmp(v->name, variant) != 0)
-		v++;
-	bool bug = v && v->name && v->breaks;
-	return (bug || !strcmp(variant, "default")) && expect_names(store->name, "*", config);
+	return known_as_default(store, variant) && expect_names(store->name, "*", config);
 }
 
 bool known_rows(const struct tm_store *store, const char *variant, const char *config,
@@ -123,12 +155,14 @@ bool known_rows(const struct tm_store *store, const char *variant, const char *c
 	bool any = false, named = has_star(store, variant, config);
 	pthread_once(&once, read_all);
 	memset(out, 0, sizeof(*out));
+	count_rows(store, &out->first);
 	for (unsigned i = 0; i < rows; i++) {
 		any |= row[i].store == store;
 		if (row[i].store != store || !is_about(&row[i], variant, config))
 			continue;
 		named |= strchr(row[i].configs, '/') || !strcmp(variant, "default");
-		out->row[i / 64] |= 1ull << i % 64;
+		if (!row[i].bare)
+			out->row.bits[i / 64] |= 1ull << i % 64;
 	}
 	return any && named;
 }
@@ -140,14 +174,47 @@ void known_find(const struct tm_store *store, const char *variant, const char *c
 		out->compared = expected_to_break(store, variant, config);
 }
 
-bool known_explains(const struct known *k, const struct blame *b)
+void known_only(struct known *k, unsigned only)
 {
+	assert(only < rows && !row[only].bare);
+	memset(&k->row, 0, sizeof(k->row));
+	k->row.bits[only / 64] = 1ull << only % 64;
+	k->inverted = true;
+}
+
+bool known_explains(const struct known *k, const struct blame *b, struct known_set *which)
+{
+	bool any = false;
 	assert(k->compared & TM_BIT(b->contract));
 	if (b->full)
 		return true;
 	for (unsigned w = 0; w < KNOWN_ROWS / 64; w++)
-		for (uint64_t left = k->row[w]; left; left &= left - 1)
-			if (blame_includes(b, &row[w * 64 + (unsigned)__builtin_ctzll(left)].blame))
-				return true;
-	return false;
+		for (uint64_t left = k->row.bits[w]; left && (which || !any); left &= left - 1) {
+			uint64_t bit = left & -left;
+			unsigned number = w * 64 + (unsigned)__builtin_ctzll(bit);
+			if (!blame_includes(b, &row[number].blame))
+				continue;
+			any = true;
+			if (which)
+				which->bits[w] |= bit;
+		}
+	return any != k->inverted;
+}
+
+unsigned known_store_rows(const struct tm_store *store, unsigned *first)
+{
+	pthread_once(&once, read_all);
+	return count_rows(store, first);
+}
+
+const char *known_words(unsigned number)
+{
+	assert(number < rows);
+	return row[number].words;
+}
+
+unsigned known_contract(unsigned number)
+{
+	assert(number < rows);
+	return row[number].blame.contract;
 }

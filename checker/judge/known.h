@@ -14,17 +14,28 @@
  * and blank ones are skipped.
  *
  * Causes are compared where the default campaign runs, and under what a row names: other hardware
- * may break what it likes. So may variants that are no bugs and that no row names. A few runs with
- * an unknown cause are no surprise (STRANGE_RUNS, checker/explore/strange.h).
+ * may break what it likes. So may variants that are no bugs and that no row names;
+ *"VARIANT/CONFIG,... compared" names one for which the rows about all are enough. A few runs with
+ *an unknown cause are no surprise (STRANGE_RUNS, checker/explore/strange.h). How many runs have
+ *each known cause is compared as well (checker/judge/shares.h).
  */
 #include "checker/judge/blame.h"
 
-#define KNOWN_ROWS 1024 /* at most, of all stores */
+#define KNOWN_ROWS	 1024 /* at most, of all stores */
+#define KNOWN_STORE_ROWS 256  /* and of one */
+
+/* A set of rows. They are numbered through all stores; those of a store are consecutive. */
+struct known_set {
+	uint64_t bits[KNOWN_ROWS / 64];
+};
 
 /* The causes that are known of one store under one configuration. */
 struct known {
 	unsigned compared; /* TM_BIT()s: of these contracts, breaks are compared with them */
-	uint64_t row[KNOWN_ROWS / 64];
+	struct known_set row;
+	unsigned first; /* of the store's rows */
+	/* For looking at what one row explains (known_only()): all else counts as explained. */
+	bool inverted;
 };
 
 /* What is known of the store, or of its variant, under a configuration. */
@@ -34,12 +45,20 @@ void known_find(const struct tm_store *store, const char *variant, const char *c
  */
 bool known_rows(const struct tm_store *store, const char *variant, const char *config,
 		struct known *out);
-/* For recording: no row, and compared are all breaks that are no surprise, or those of a variant.
- */
+/* For recording: no row, and compared are all breaks that are no surprise. */
 void known_nothing(const struct tm_store *store, const char *variant, const char *config,
 		   struct known *out);
-/* Has the break a known cause? */
-bool known_explains(const struct known *k, const struct blame *b);
+/* From now on only what this row explains counts as not explained. */
+void known_only(struct known *k, unsigned row);
+/* Has the break a known cause? `which`: NULL, or the rows that explain it are added. */
+bool known_explains(const struct known *k, const struct blame *b, struct known_set *which);
+/* Rows of the store. */
+unsigned known_store_rows(const struct tm_store *store, unsigned *first);
+/* A row as its file has it, with one blank between words; its contract. */
+const char *known_words(unsigned row);
+unsigned known_contract(unsigned row);
+/* Is it the variant "default", or a seeded bug? Rows about all are about it. */
+bool known_as_default(const struct tm_store *store, const char *variant);
 /* A mistake in one of the files: "FILE:LINE: what"; NULL: there is none. */
 const char *known_mistake(void);
 

@@ -15,7 +15,7 @@ struct surprise_cell {
 	const char *variant, *config;
 	unsigned contract;
 	bool broken;
-	bool strange; /* for a cause that is not known (checker/judge/known.h) */
+	bool strange; /* for a cause that is not known (checker/judge/known.h), or far too often */
 	bool whole; /* the default campaign in full: a break that is expected must be found, too */
 };
 

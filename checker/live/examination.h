@@ -35,6 +35,9 @@ struct examination {
 void exam_note_break(struct exam_break *b, const struct examination *w, unsigned key,
 		     const struct verdict *v, const struct image *image,
 		     const struct key_state *shown);
+/* Describe an operation that failed for no reason. */
+void exam_note_error(struct exam_break *b, const struct examination *w,
+		     const struct recording_op *op);
 /* Count a key that cannot be judged (w->history->trouble says why), and describe the first. */
 void exam_note_not_judged(struct examination *w, unsigned key);
 

@@ -12,6 +12,7 @@
 #include "checker/judge/expect.h"
 #include "checker/judge/names.h"
 #include "checker/live/torn.h"
+#include "checker/world/explained.h"
 
 /* What stores expect of themselves under this configuration counts: what is acknowledged is
  * visible. */
@@ -338,6 +339,70 @@ static int judge_keys(struct examination *w)
 	return error;
 }
 
+/* --- errors --- */
+
+/* What there is to explain it, enum tm_reason: whatever befell the client's process, the server or
+ * a connection of either. On a real machine anything may be held up. */
+static unsigned reasons_of(const struct recording_op *op)
+{
+	unsigned reasons = TM_ALWAYS | TM_DISTURBED;
+
+	if (op->calls || op->server_calls)
+		reasons |= TM_CALL_FAILED;
+	if (op->links || op->server_links)
+		reasons |= TM_LINK_LOST;
+	if (op->dropped)
+		reasons |= TM_DROPPED;
+	if (op->gone)
+		reasons |= TM_SERVER_DIED;
+	if (op->departed || reasons & (TM_CALL_FAILED | TM_LINK_LOST))
+		reasons |= TM_PEER_FAILED;
+	return reasons;
+}
+
+/* Who stopped its own session gets -ECANCELED. Whether a pool is full depends on what all clients
+ * have put into it. */
+static bool unexplained(const struct examination *w, const struct recording_op *op)
+{
+	static const uint8_t operation_of[] = {
+		[HISTORY_PUT] = TM_PUT, [HISTORY_GET] = TM_GET, [HISTORY_DEL] = TM_DEL};
+
+	return op->error && op->error != -ECANCELED && op->error != -ENOSPC &&
+	       !reasons_explain(w->cut->store.store, reasons_of(op), operation_of[op->kind],
+				op->error);
+}
+
+/* OK, of the boots that are judged, unless a recording does not say what was injected. */
+static void judge_errors(struct examination *w)
+{
+	struct exam_cell *cell = &w->out->cell[TM_OK];
+	const struct recording_op *first = NULL;
+	uint32_t key = 0;
+	unsigned keys = 0;
+
+	for (size_t i = 0; i < w->ops; i++) {
+		const struct recording_op *op = w->op[i];
+
+		if (op->boot < w->first)
+			continue;
+		cell->judged = op->says;
+		if (!op->says)
+			break;
+		if (!unexplained(w, op))
+			continue;
+		/* They are sorted by key. */
+		keys += !keys || op->key != key;
+		key = op->key;
+		if (!first || op->boot < first->boot ||
+		    (op->boot == first->boot && op->invoked_ns < first->invoked_ns))
+			first = op;
+	}
+	if (cell->judged && first) {
+		exam_note_error(&cell->happened, w, first);
+		cell->happened.keys = keys;
+	}
+}
+
 /* --- all of it --- */
 
 static void note_boot(struct examination *w, unsigned i, enum tm_contract contract, const char *why)
@@ -385,6 +450,8 @@ static int run_examination(struct examination *w, const struct exam_options *o, 
 	if (!error)
 		error = judge_keys(w);
 	if (!error)
+		judge_errors(w);
+	if (!error)
 		error = note_shown(w);
 	if (!error)
 		note_boots(w);
@@ -402,6 +469,7 @@ int examine(const struct cut *c, const struct exam_options *options, struct exam
 	out->first = w.first;
 	out->last = c->boot;
 	out->lines = (unsigned)c->lines;
+	/* OK depends on the recordings: judge_errors(). */
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
 		out->cell[k].judged = (CONTRACTS_ON_MACHINE | CONTRACTS_BY_RUNNING) & TM_BIT(k);
 	if (!c->boot || w.first > c->boot) {

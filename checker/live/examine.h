@@ -13,6 +13,9 @@
  * with all of them, that value was durable and current before the cut. Otherwise the bound is the
  * state of the key at the start.
  *
+ * OK is judged from the recordings alone: each operation that failed comes with what had been
+ * injected until then. A recording of an older Tidemark does not say that, and OK is not judged.
+ *
  * BUF compares keys with each other, and is not judged.
  */
 #include <stdio.h>

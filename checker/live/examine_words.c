@@ -50,8 +50,8 @@ static double seconds(const struct examination *w, const struct recording_op *op
 	return (double)(ns - began) / 1e9;
 }
 
-static void add_recorded(struct words *t, const struct examination *w,
-			 const struct recording_op *op)
+/* Which operation, whose, and when. */
+static void add_called(struct words *t, const struct examination *w, const struct recording_op *op)
 {
 	static const char *const what[] = {"", "GET", "DELETE"};
 
@@ -64,6 +64,12 @@ static void add_recorded(struct words *t, const struct examination *w,
 	if (op->returned_ns)
 		add(t, " to %.6f s", seconds(w, op, op->returned_ns));
 	add(t, ") ");
+}
+
+static void add_recorded(struct words *t, const struct examination *w,
+			 const struct recording_op *op)
+{
+	add_called(t, w, op);
 	if (recorded_unanswered(op))
 		add(t, "was in flight when its connection ended");
 	else if (op->error)
@@ -143,6 +149,26 @@ void exam_note_break(struct exam_break *b, const struct examination *w, unsigned
 	if (n)
 		add(&t, "; %u update%s of the key had not ended", n, n == 1 ? "" : "s");
 	b->subset = image->subset;
+	memcpy(b->text, t.text, sizeof(b->text));
+}
+
+void exam_note_error(struct exam_break *b, const struct examination *w,
+		     const struct recording_op *op)
+{
+	const char *error = strerrorname_np(-op->error);
+	struct words t = {.len = 0};
+	char name[LIVE_KEY_LEN + 1];
+
+	live_key(op->key, name);
+	add(&t, "%s: ", name);
+	add_called(&t, w, op);
+	if (error)
+		add(&t, "failed with %s", error);
+	else
+		add(&t, "failed with error %d", op->error);
+	add(&t, " for no reason that was injected: the server answered; until then no call was "
+		"told to fail, no connection was given up, and the client was not dropped");
+	b->subset = w->image[0].subset;
 	memcpy(b->text, t.text, sizeof(b->text));
 }
 

@@ -63,8 +63,14 @@ static void stop_one(void *s)
 	session_stop(s);
 }
 
-static const struct load_sessions live_sessions = {open_one, close_one, store_of, client_of,
-						   put_one,  get_one,	del_one,  stop_one};
+static void injected_one(void *session, struct session_injected *out)
+{
+	session_injected(session, out);
+}
+
+static const struct load_sessions live_sessions = {open_one,  close_one, store_of,
+						   client_of, put_one,	 get_one,
+						   del_one,   stop_one,	 injected_one};
 
 /* --- what is served, and what it should cost --- */
 

@@ -234,6 +234,11 @@ struct op {
 	uint64_t ns;
 };
 
+static bool found_nothing(const struct op *op)
+{
+	return op->error == -ENOENT && op->kind != HISTORY_PUT;
+}
+
 /* False: the recording is full. */
 static bool record_op(struct worker *w, struct op *op)
 {
@@ -248,6 +253,7 @@ static bool record_op(struct worker *w, struct op *op)
 	r->boot = w->boot;
 	r->client = (uint16_t)w->client;
 	r->kind = (uint8_t)op->kind;
+	r->says = w->load->o.sessions->injected != NULL;
 	if (op->kind == HISTORY_PUT) {
 		r->value = op->put_id;
 		r->vlen = w->load->o.vlen;
@@ -255,6 +261,29 @@ static bool record_op(struct worker *w, struct op *op)
 	op->record = r;
 	recording_invoke(r);
 	return true;
+}
+
+static uint16_t at_most(uint32_t n)
+{
+	return n < UINT16_MAX ? (uint16_t)n : UINT16_MAX;
+}
+
+/* Ask who may know why it failed. */
+static void record_why(struct worker *w, struct op *op)
+{
+	struct recording_op *r = op->record;
+	struct session_injected i;
+
+	if (!r || !r->says || !op->error || found_nothing(op))
+		return;
+	w->load->o.sessions->injected(w->session, &i);
+	r->gone = i.gone;
+	r->calls = i.own.calls;
+	r->links = at_most(i.own.links);
+	r->server_calls = i.server.calls;
+	r->server_links = at_most(i.server.links);
+	r->dropped = at_most(i.server.dropped);
+	r->departed = at_most(i.server.departed);
 }
 
 static void record_end(struct op *op)
@@ -311,7 +340,7 @@ static void add_error(struct load_result *r, int error, uint64_t times)
 
 static void account(struct worker *w, const struct op *op, bool measured)
 {
-	bool nothing = op->error == -ENOENT && op->kind != HISTORY_PUT;
+	bool nothing = found_nothing(op);
 	struct load_result *r = &w->result;
 
 	if (op->foreign) {
@@ -353,6 +382,7 @@ static bool operation(struct worker *w, enum history_kind kind, uint32_t key, bo
 		return false;
 	}
 	perform(w, &op);
+	record_why(w, &op);
 	record_end(&op);
 	account(w, &op, measured);
 	*error = op.error;

@@ -6,7 +6,8 @@
  * client is a thread with a session of its own; the caller's thread watches them.
  *
  * The time of each operation goes to a histogram of its kind, and each operation is a record of the
- * recording, if there is one. If a session breaks during an update, the update may take effect or
+ * recording, if there is one; of one that fails the record says what had been injected until then.
+ * If a session breaks during an update, the update may take effect or
  * not, now or later: its record has the error, but no time of return. An operation that the store
  * refused has returned, with the error. The bytes that a GET returns name the PUT that wrote them;
  * bytes that no PUT of the key wrote are reported at once.
@@ -24,7 +25,7 @@
 #include <stddef.h>
 #include "checker/judge/history.h"
 #include "checker/live/latency.h"
-#include "scenarios/live_store.h"
+#include "scenarios/workload/session.h"
 
 struct recording;
 
@@ -43,6 +44,8 @@ struct load_sessions {
 		   size_t *vlen);
 	int (*del)(void *session, const void *key, size_t klen);
 	void (*stop)(void *session);
+	/* NULL: it is not recorded what was injected. */
+	void (*injected)(void *session, struct session_injected *out);
 };
 
 struct load_options {

@@ -5,7 +5,7 @@
  * Booting, in the sim world, the pool that a live server left: recovery, the store's own check, and
  * reading back through the store's own GET.
  *
- * It is like the second machine of checker/explore/world.h, but there was no first one: there is no
+ * It is like the second machine of checker/world/world.h, but there was no first one: there is no
  * workload, no history and nothing in flight.
  */
 #include <stdbool.h>

@@ -196,12 +196,12 @@ const char *recording_op_wrong(const struct recording_op *op)
 		return "a boot from 1";
 	if (op->kind == HISTORY_PUT && (!op->value || op->vlen > TM_MAX_VALUE))
 		return "a PUT's id and a length up to 65536 bytes";
+	if (op->error > 0 || op->error < -ERROR_MAX)
+		return "an error that is 0 or a negative errno";
 	if (!op->returned_ns)
 		return NULL;
 	if (op->returned_ns < op->invoked_ns)
 		return "a return that is not before the invocation";
-	if (op->error > 0 || op->error < -ERROR_MAX)
-		return "an error that is 0 or a negative errno";
 	if (op->kind == HISTORY_GET && !op->error && op->found > 2)
 		return "found from 0 to 2";
 	return NULL;

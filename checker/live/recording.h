@@ -33,7 +33,13 @@ struct recording_op {
 	uint8_t kind;  /* enum history_kind */
 	uint8_t found; /* GET without error: 0 not found, 1 a value, 2 bytes that no PUT of this key
 			  wrote */
-	uint8_t unused[20];
+	/* If the operation failed: what was injected until then (core/live/injected.h). */
+	uint8_t says;	  /* 0: not known, this is a recording of an older Tidemark */
+	uint8_t gone;	  /* the server did not answer any more */
+	uint16_t dropped; /* the server had closed the client's connections so often */
+	uint32_t calls, server_calls;
+	uint16_t links, server_links, departed;
+	uint8_t unused[2];
 };
 _Static_assert(sizeof(struct recording_op) == RECORDING_OP, "a fixed layout");
 

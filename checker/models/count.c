@@ -28,7 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/explore/world.h"
+#include "checker/world/world.h"
 #include "core/verbs_compat.h"
 
 #define QUIESCENT_NS 80000000 /* stores' background tasks sleep for 64 ms at most */

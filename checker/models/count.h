@@ -6,7 +6,7 @@
  * messages, packets. count.c says how it is found out, docs/count.md what is counted.
  */
 #include <infiniband/verbs.h>
-#include "checker/explore/setup.h"
+#include "checker/world/setup.h"
 #include "core/rnic/opcode.h"
 
 #define COUNT_REPEATS  8  /* of each kind of operation, each with a key of its own */

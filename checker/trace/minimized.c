@@ -9,7 +9,8 @@
 struct candidate {
 	unsigned unit, ops;
 	struct failure_mode mode;
-	bool strange;
+	enum break_sort sort;
+	unsigned row; /* as in struct campaign_break */
 };
 
 static void failure_free(struct minimized_failure *one)
@@ -21,7 +22,7 @@ static void failure_free(struct minimized_failure *one)
 static int minimize(const struct campaign *c, const struct candidate *at, unsigned contract,
 		    struct minimized_failure *out)
 {
-	const struct campaign_break which = {at->unit, contract, at->mode, at->strange};
+	const struct campaign_break which = {at->unit, contract, at->mode, at->sort, at->row};
 	struct broken_run run;
 	memset(out, 0, sizeof(*out));
 	int error = campaign_again(c, &which, &run);
@@ -79,8 +80,11 @@ int minimized_first(const struct campaign *c, unsigned config, unsigned contract
 int minimized_strange(const struct campaign *c, unsigned config, unsigned contract,
 		      struct minimized *out)
 {
-	const struct campaign_break which = campaign_strange(c, config, contract);
-	const struct candidate one = {.unit = which.unit, .mode = which.mode, .strange = true};
+	const struct campaign_break which = c->cell[config][contract].strange
+						    ? campaign_strange(c, config, contract)
+						    : campaign_often(c, config, contract);
+	const struct candidate one = {
+		.unit = which.unit, .mode = which.mode, .sort = which.sort, .row = which.row};
 	return minimize_one(c, &one, contract, out);
 }
 
@@ -158,7 +162,7 @@ static struct candidate *candidates(const struct campaign *c, unsigned config, u
 		const struct failure_modes *modes = &c->unit[unit].contract[contract].modes;
 		for (unsigned i = 0; i < modes->n; i++)
 			list[(*n)++] = (struct candidate){unit, workload_ops(&c->workload[w]),
-							  modes->mode[i], false};
+							  modes->mode[i], BREAK_ANY, 0};
 	}
 	if (list)
 		qsort(list, *n, sizeof(*list), by_size);

@@ -32,7 +32,8 @@ struct minimized {
  */
 int minimized_first(const struct campaign *c, unsigned config, unsigned contract,
 		    struct minimized *out);
-/* Likewise the first run that broke it for an unknown cause; it still does so for one. */
+/* Likewise the first run that broke it for an unknown cause, or else for the one that is too
+ * frequent; it still does so for such a one. */
 int minimized_strange(const struct campaign *c, unsigned config, unsigned contract,
 		      struct minimized *out);
 /* Minimize one run for each failure mode of each workload, those of few kinds of deviations and

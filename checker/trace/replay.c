@@ -41,7 +41,7 @@ static void judge_all(struct explorer *ex, unsigned machine, struct replay_outco
 				       out->text[c], sizeof(out->text[c]));
 	if (r->ok_broken && !out->verdict[TM_OK].broken) {
 		out->verdict[TM_OK].broken = true;
-		snprintf(out->text[TM_OK], sizeof(out->text[0]), "%s", r->why);
+		snprintf(out->text[TM_OK], sizeof(out->text[0]), "%s", r->ok_why);
 	}
 	out->verdict[TM_LIVE].broken = r->live_broken;
 	out->verdict[TM_FSCK].broken = r->fsck_broken;
@@ -74,7 +74,7 @@ static void leave_out_known(struct explorer *ex, unsigned machine,
 		if (!v->broken || !(contracts & TM_BIT(c)))
 			continue;
 		blame_find(&state, &blame);
-		v->broken = !known_explains(&ex->setup->known, &blame);
+		v->broken = !known_explains(&ex->setup->known, &blame, NULL);
 	}
 }
 

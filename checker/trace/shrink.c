@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/explore/checker_mutant.h"
+#include "checker/world/checker_mutant.h"
 #include "faultinject/life.h"
 
 /* States of one candidate at most; and at most so many times those that the best one took, though

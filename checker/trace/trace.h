@@ -8,7 +8,7 @@
  */
 #include <stdio.h>
 #include "checker/judge/names.h"
-#include "checker/explore/setup.h"
+#include "checker/world/setup.h"
 #include "faultinject/deviation.h"
 
 #define TRACE_MAGIC	   "tidemark-trace" /* how the first line begins; then the version */

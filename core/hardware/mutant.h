@@ -6,7 +6,7 @@
  * noticed (`tidemark mutants`). At most one is on, by the knob `mutant`; none is by default. Each
  * is a line or two where its name stands in the code: MUTANT(hw, NIC_ACK_UNACCEPTED).
  *
- * The checker has mutants of its own, by the same knob (checker/explore/checker_mutant.h).
+ * The checker has mutants of its own, by the same knob (checker/world/checker_mutant.h).
  */
 
 /* enumerator, name, part, what it does */

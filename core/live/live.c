@@ -329,6 +329,39 @@ int live_accept(struct live_host *host, const void *req, size_t req_len, void *r
 	return live_call(host, accept_task, &a);
 }
 
+void live_rt_client_dropped(uint32_t client)
+{
+	struct live_host *host = live_self()->host;
+	if (client <= TM_MAX_CLIENTS)
+		atomic_fetch_add(&host->dropped[client], 1);
+}
+
+/* --- what was injected --- */
+
+void live_injected(struct live_host *host, unsigned client, struct injected *out)
+{
+	*out = (struct injected){.links = atomic_load(&host->links)};
+	for (unsigned p = 0; p < FAIL_POINT_COUNT; p++)
+		out->calls += live_failed(p);
+	if (client <= TM_MAX_CLIENTS)
+		out->dropped = atomic_load(&host->dropped[client]);
+}
+
+static int ask_task(void *arg)
+{
+	struct live_task *task = live_self();
+	let_go(task);
+	int rc = rendezvous_ask_injected(task->host->server, arg);
+	take(task);
+	return rc;
+}
+
+int live_ask_injected(struct live_host *host, struct injected *out)
+{
+	assert(host->server);
+	return live_call(host, ask_task, out);
+}
+
 bool live_rt_pm_full(void)
 {
 	return live_fails(FAIL_PM_FULL);

@@ -17,6 +17,7 @@
  */
 #include <stddef.h>
 #include <stdint.h>
+#include "core/live/injected.h"
 
 struct rendezvous;
 struct ibv_context;
@@ -37,6 +38,11 @@ void live_host_free(struct live_host *host);
 /* Run fn(arg) on this thread as a task of the host. What fn returns; -ECANCELED: the host was
  * stopped, fn has been left. */
 int live_call(struct live_host *host, int (*fn)(void *arg), void *arg);
+/* What was injected into the host's process and its connections until now. */
+void live_injected(struct live_host *host, unsigned client, struct injected *out);
+/* Of a client's host: ask the server for the same. 0 or -errno: nobody answers there. Not while the
+ * host is in live_call(). */
+int live_ask_injected(struct live_host *host, struct injected *out);
 /* From any thread, also from a signal's: each task ends when it next yields, sleeps, or
  * connects. */
 void live_host_stop(struct live_host *host);

@@ -24,6 +24,7 @@ uint64_t live_rt_now(void);
 int live_rt_listen(rt_accept_fn *fn, void *arg);
 int live_rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len);
 bool live_rt_pm_full(void);
+void live_rt_client_dropped(uint32_t client);
 
 /* live_memory.c */
 void *live_malloc(size_t size);
@@ -65,7 +66,7 @@ int live_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 #define rt_check(holds)	 (holds)
 #define rt_waits(caller) ((void)(caller), true)
 /* Nobody judges its errors. */
-#define rt_client_dropped(client) ((void)(client))
+#define rt_client_dropped live_rt_client_dropped
 
 #define malloc	       live_malloc
 #define calloc	       live_calloc

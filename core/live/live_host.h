@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include "core/live/live.h"
 #include "core/live/live_calls.h"
+#include "core/tidemark.h"
 
 #define LIVE_POLLED 4 /* completion queues that one task waits for, at most */
 
@@ -51,10 +52,12 @@ struct live_host {
 	struct rendezvous *server;
 	uint64_t start_ns;
 	atomic_bool stopping;
-	int stop_fd;			/* readable when stopping */
-	pthread_mutex_t lock;		/* of what follows */
-	struct live_task *holder;	/* of the baton; NULL: it is free */
-	struct live_task *first, *last; /* wait for it */
+	atomic_uint links;			 /* of struct injected */
+	atomic_uint dropped[TM_MAX_CLIENTS + 1]; /* by client */
+	int stop_fd;				 /* readable when stopping */
+	pthread_mutex_t lock;			 /* of what follows */
+	struct live_task *holder;		 /* of the baton; NULL: it is free */
+	struct live_task *first, *last;		 /* wait for it */
 	struct live_task *tasks;
 	/* Only the holder of the baton uses these: */
 	rt_accept_fn *accept;

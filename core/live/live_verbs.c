@@ -228,6 +228,9 @@ int live_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
 	struct live_task *task = live_self();
 	int found = ibv_poll_cq(cq, n, wc);
+	for (int i = 0; i < found; i++)
+		if (wc[i].status == IBV_WC_RETRY_EXC_ERR)
+			atomic_fetch_add(&task->host->links, 1);
 	if (found) {
 		live_busy(task);
 		return found;

@@ -9,6 +9,8 @@
  *	WELCOME	server: value is the number given, the data is the text; or -errno
  *	ASK	client: value is how long the reply is to be, the data is the request
  *	ANSWER	server: 0 and the reply, or -errno
+ *	WHY	client: what was injected at your end? Value 0, no data
+ *	BECAUSE	server: 0 and the numbers of struct injected
  *
  * One thread serves all clients. A client says HELLO soon after connecting, and the
  * rest of a frame soon after its beginning; otherwise it may be silent for as long as it likes.
@@ -36,7 +38,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAGIC	    0x746d6331u /* "tmc1" */
+#define MAGIC	    0x746d6332u /* "tmc2" */
 #define PATIENCE_MS 5000	/* for what is to come at once */
 #define ANSWER_MS   15000	/* for an answer */
 #define GONE_S	    10		/* a host that says nothing at all for so long is gone */
@@ -47,7 +49,9 @@
 
 _Static_assert(RENDEZVOUS_MSG <= DATA_MAX, "a frame holds either");
 
-enum frame_type { HELLO = 1, WELCOME, ASK, ANSWER };
+enum frame_type { HELLO = 1, WELCOME, ASK, ANSWER, WHY, BECAUSE };
+
+#define INJECTED_WORDS (sizeof(struct injected) / sizeof(uint32_t))
 
 struct head {
 	uint32_t magic;
@@ -302,6 +306,26 @@ int rendezvous_ask(struct rendezvous *c, const void *req, size_t req_len, void *
 	return rc;
 }
 
+int rendezvous_ask_injected(struct rendezvous *c, struct injected *out)
+{
+	struct frame f;
+	uint32_t word[INJECTED_WORDS];
+	size_t len;
+	if (atomic_load(&c->broken))
+		return -ENOTCONN;
+	int rc = exchange(c, &f, frame_make(&f, WHY, 0, NULL, 0), BECAUSE, sizeof(word), &len,
+			  PATIENCE_MS);
+	if (rc > 0 || (rc == 0 && len != sizeof(word)))
+		rc = -EPROTO;
+	if (rc) {
+		rendezvous_break(c);
+		return rc;
+	}
+	memcpy(word, f.data, sizeof(word));
+	*out = (struct injected){ntohl(word[0]), ntohl(word[1]), ntohl(word[2]), ntohl(word[3])};
+	return 0;
+}
+
 void rendezvous_break(struct rendezvous *c)
 {
 	atomic_store(&c->broken, true);
@@ -335,6 +359,7 @@ struct rendezvous_server {
 	struct peer **peer;
 	struct pollfd *polled; /* stop, listener, peers */
 	unsigned peers, max_peers;
+	uint32_t departed; /* clients that had a number, and are gone */
 };
 
 static struct peer *holder(const struct rendezvous_server *s, unsigned number)
@@ -365,6 +390,17 @@ static bool reply(const struct peer *p, const struct frame *f, size_t bytes)
 	return send(p->fd, f, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)bytes;
 }
 
+static bool tell_injected(struct rendezvous_server *s, const struct peer *p)
+{
+	struct injected i = {0};
+	struct frame out;
+	if (s->setup.injected)
+		s->setup.injected(s->setup.arg, p->number, &i);
+	const uint32_t word[INJECTED_WORDS] = {htonl(i.calls), htonl(i.links), htonl(i.dropped),
+					       htonl(s->departed)};
+	return reply(p, &out, frame_make(&out, BECAUSE, 0, word, sizeof(word)));
+}
+
 /* A whole frame is in p->in. False: drop the peer. */
 static bool serve_frame(struct rendezvous_server *s, struct peer *p, const struct head *head)
 {
@@ -379,6 +415,8 @@ static bool serve_frame(struct rendezvous_server *s, struct peer *p, const struc
 		return reply(p, &out, bytes) && number > 0;
 	}
 	assert(p->number <= s->setup.clients);
+	if (head->type == WHY)
+		return tell_injected(s, p);
 	assert(head->value >= 0 && head->value <= RENDEZVOUS_MSG); /* check_head() */
 	char rsp[RENDEZVOUS_MSG] = {0};
 	size_t rsp_len = (size_t)head->value;
@@ -391,8 +429,9 @@ static bool serve_frame(struct rendezvous_server *s, struct peer *p, const struc
 /* Is this a beginning that we can go on with? *need: bytes of the whole frame. */
 static bool check_head(const struct peer *p, struct head *head, size_t *need)
 {
-	bool greeting = !p->number;
-	if (!head_read(&p->in, greeting ? HELLO : ASK, greeting ? 0 : RENDEZVOUS_MSG, head))
+	bool greeting = !p->number, why = !greeting && ntohl(p->in.head.type) == WHY;
+	enum frame_type type = greeting ? HELLO : why ? WHY : ASK;
+	if (!head_read(&p->in, type, type == ASK ? RENDEZVOUS_MSG : 0, head))
 		return false;
 	*need = sizeof(*head) + head->len;
 	return greeting || (head->value >= 0 && head->value <= RENDEZVOUS_MSG);
@@ -428,6 +467,7 @@ static bool serve_peer(struct rendezvous_server *s, struct peer *p)
 static void drop(struct rendezvous_server *s, unsigned i)
 {
 	assert(i < s->peers && s->peers <= s->max_peers);
+	s->departed += s->peer[i]->number > 0;
 	close(s->peer[i]->fd);
 	free(s->peer[i]);
 	s->peer[i] = s->peer[--s->peers];

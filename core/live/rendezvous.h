@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "core/live/injected.h"
 
 #define RENDEZVOUS_TEXT 4096 /* bytes of the description, its NUL included */
 #define RENDEZVOUS_MSG	1024 /* bytes of a connect request or its reply */
@@ -25,6 +26,8 @@ int rendezvous_connect(struct rendezvous **out, const char *address, unsigned *c
 /* Ask the server to accept a queue pair. 0 or -errno, the server's own included. */
 int rendezvous_ask(struct rendezvous *c, const void *req, size_t req_len, void *rsp,
 		   size_t rsp_len);
+/* Ask it what was injected at its end. 0 or -errno: nobody answers. */
+int rendezvous_ask_injected(struct rendezvous *c, struct injected *out);
 /* From any thread, also from a signal's: what is being asked fails, and all that will be asked. */
 void rendezvous_break(struct rendezvous *c);
 void rendezvous_close(struct rendezvous *c); /* NULL: nothing */
@@ -37,6 +40,8 @@ struct rendezvous_server_setup {
 	unsigned clients; /* numbers 1..clients are given out */
 	int (*accept)(void *arg, unsigned client, const void *req, size_t req_len, void *rsp,
 		      size_t rsp_len);
+	/* Fills in all but `departed`; NULL: nothing is known. */
+	void (*injected)(void *arg, unsigned client, struct injected *out);
 	void *arg;
 	unsigned patience_ms; /* for a hello, and for the rest of a frame; 0: 5000 */
 };

@@ -265,3 +265,13 @@ int word_list_find(const char *list, const char *word)
 			return (int)i;
 	return -1;
 }
+
+char *text_head(const char *bytes)
+{
+	const char *at = bytes;
+	while (*at == '#' || *at == '\n') {
+		at += strcspn(at, "\n");
+		at += *at == '\n';
+	}
+	return strndup(bytes, (size_t)(at - bytes));
+}

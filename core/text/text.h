@@ -59,6 +59,9 @@ int text_wrong(struct text *t, const char *fmt, ...) __attribute__((format(print
  */
 char *text_read(FILE *in, size_t max, size_t *len, struct input_error *error, int *rc);
 
+/* The comments ('#') and blank lines that a text begins with, to be freed; NULL without memory. */
+char *text_head(const char *bytes);
+
 /* --- parts of a line --- */
 
 /* What stands after the blanks (spaces and tabs) here. */

@@ -80,6 +80,30 @@ static void print_elsewhere(const struct ablation *a, const struct ablated *p)
 	print_break(a, p);
 }
 
+/* What the campaign showed that the store's list names. */
+static void print_rare(const struct ablated *p)
+{
+	const struct ablate_row *row = p->row;
+	const struct ablate_result *r = &p->rare;
+	char text[600];
+	if (!row || row->verdict != ABLATE_RARE)
+		return;
+	if (r->broken)
+		snprintf(text, sizeof(text), "with more runs, %s, %s, workload %s: %s",
+			 contract_name(row->contract), row->config, row->workload, r->text);
+	else
+		snprintf(text, sizeof(text),
+			 "nothing with more runs either, %s, workload %s, in %" PRIu64
+			 " runs and %" PRIu64 " states",
+			 row->config, row->workload, r->runs, r->states);
+	print_indented(text);
+	if (!r->trace[0])
+		return;
+	printf("%*s", INDENT, "");
+	print_replay(r->trace);
+	putchar('\n');
+}
+
 static void print_row(const struct ablated *p)
 {
 	char text[1000];
@@ -124,6 +148,7 @@ static void print_unneeded(const struct ablation *a)
 			       " runs and %" PRIu64 " states\n",
 			       INDENT, "", reaching(a, i, 0), a->workloads, p->result.runs,
 			       p->result.states);
+		print_rare(p);
 		print_row(p);
 	}
 	printf("\n%splaces that no workload reaches%s\n", paint(BOLD), paint(PLAIN));

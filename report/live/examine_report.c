@@ -43,7 +43,9 @@ static void print_cell(const struct exam *e, unsigned k, unsigned watched)
 	const struct exam_cell *cell = &e->cell[k];
 
 	printf("  %-5s %s%s", contract_name(k), verdict_word(cell),
-	       cell->judged ? "" : ": it is about several keys");
+	       cell->judged ? ""
+	       : k == TM_OK ? ": the recordings do not say what was injected"
+			    : ": it is about several keys");
 	if ((cell->happened.keys || cell->possible.keys) && !(watched & TM_BIT(k)))
 		fputs(", which is known of this store", stdout);
 	if (cell->unsure)

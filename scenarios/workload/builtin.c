@@ -9,7 +9,7 @@
  *
  * Names say what happens. One letter an operation (w: PUT, r: GET, d: DELETE, c: clean the log, l:
  * leave, x: die, p: pause), in
- * program order; a digit after it is the key, where there are two; '-' stands
+ * program order; a number after it is the key, where there are several; '-' stands
  * between clients; "new-": the keys do not exist yet, so the first PUT creates
  * them; "move-": two keys exist and a third is created, which in a crowded hash table
  * moves an entry; ".N": values of N bytes. So "w1r2-w2r1" is client 1: PUT k1, GET k2, and
@@ -48,6 +48,7 @@ struct builtin {
 #define OLD2 "k1 160, k2 160"
 #define NEW2 "k1 -, k2 -"
 #define MOVE "k1 160, k2 160, k3 -"
+#define TEN  "k1 8, k2 8, k3 8, k4 8, k5 8, k6 8, k7 8, k8 8, k9 8, k10 8"
 
 static const struct builtin matrix[] = {
 	/* One client, one key. */
@@ -272,6 +273,8 @@ static const struct builtin matrix[] = {
 	 OLD,
 	 {"put k1 40, put k1 1500", R},
 	 "the value shrinks, then grows, under a reader"},
+	/* More keys than a client looks through by itself, where they are crowded. */
+	{"w10r10.8", TEN, {"put k10 8, get k10"}, "the last of ten keys is updated and read back"},
 };
 
 #define MATRIX (sizeof(matrix) / sizeof(matrix[0]))

@@ -13,6 +13,7 @@ struct session {
 	struct tm_env env;
 	struct live_host *host;
 	void *client;
+	struct session_injected before; /* when it began */
 };
 
 /* An operation, for live_call(). */
@@ -106,6 +107,7 @@ int session_open(struct session **out, struct ibv_context *verbs, const char *se
 		return error;
 	}
 	s->env = (struct tm_env){.params = &s->store.params, .verbs = verbs, .client = client};
+	session_injected(s, &s->before);
 	error = live_call(s->host, op_open, s);
 	if (error) {
 		snprintf(why, n, "%s: client %u cannot connect: %s", server, client,
@@ -115,6 +117,17 @@ int session_open(struct session **out, struct ibv_context *verbs, const char *se
 	}
 	*out = s;
 	return 0;
+}
+
+void session_injected(struct session *s, struct session_injected *out)
+{
+	struct session_injected now = {0};
+	live_injected(s->host, 0, &now.own);
+	now.gone = live_ask_injected(s->host, &now.server) != 0;
+	now.own.calls -= s->before.own.calls;
+	if (!now.gone)
+		now.server.dropped -= s->before.server.dropped;
+	*out = now;
 }
 
 void session_close(struct session *s)

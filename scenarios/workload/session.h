@@ -8,8 +8,17 @@
  */
 #include "scenarios/live_store.h"
 
+#include "core/live/injected.h"
+
 struct ibv_context;
 struct session;
+
+/* What may explain that an operation failed. */
+struct session_injected {
+	struct injected own;	/* since the session began */
+	struct injected server; /* since it was started; `dropped`: since the session began */
+	bool gone;		/* the server does not answer: its numbers are not known */
+};
 
 /* `client`: the number wanted, 0: any. 0 or -errno; *why: a sentence for the user. */
 int session_open(struct session **out, struct ibv_context *verbs, const char *server,
@@ -25,6 +34,8 @@ int session_get(struct session *s, const void *key, size_t klen, void *value, si
 		size_t *vlen);
 int session_del(struct session *s, const void *key, size_t klen);
 int session_clean(struct session *s);
+/* Until now; between two operations. Asks the server, if there is one. */
+void session_injected(struct session *s, struct session_injected *out);
 /* From any thread: the operation that is on ends with -ECANCELED. */
 void session_stop(struct session *s);
 

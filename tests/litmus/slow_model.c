@@ -34,26 +34,33 @@
  * Queue pairs (InfiniBand Architecture Specification, vol. 1, 9.4 to 9.7 and 10.8.3, and its annex
  * A19 on FLUSH and ATOMIC WRITE; PCI Express transaction ordering; RDMA on TSO: Ambal and others,
  * OOPSLA 2024)
- *	Q1  The NIC starts requests in the order of the posts, each not before its doorbell: there
- *it reads the data, unless they are in the request. A fenced one waits until the earlier ones that
- *are not posted have their results. Q2  They arrive in order. Q3  Posted ones (SEND, WRITE) land in
- *order. Whatever is not posted takes effect in order, after all posted ones before it have landed;
- *a posted one does not wait for it. With dma_order=relaxed (PCI Express, ordering rules: posted
- *requests with the attribute pass posted requests, read requests pass read requests, neither
- *atomics nor what is posted) posted ones land in any order, and a READ does not wait for READs
- *before it. Q4  A message has its receive, in the order in which receives were posted; its
- *completion is there when the message, and all that was posted before it, has landed. Q5  Responses
- *come in order. That of a posted request is given when it has arrived, or with ack_early=off when
- *it has landed; that of any other when it has taken effect. The result is in memory then, and the
- *request completes. With transport=iwarp a posted request completes when it is sent, but not before
- *those that were posted earlier. Q6  With DDIO off, a FLUSH for persistence makes certain what its
- *connection wrote to its range, and what it wrote by SENDs (flush_covers_send); a READ or an atomic
- *makes certain whatever its connection wrote. Q7  What lands lands line by line, from the left,
- *with dma_order=any and relaxed in any order; and so a READ reads, from the left, with
- *read_order=right from the right, and with read_unit=word word by word. The data of one message are
- *read at one moment when it is sent, and a READ's result is written at one moment. Q8  A remote
- *atomic reads and writes at one moment; with atomics=hca (libibverbs, IBV_ATOMIC_HCA) it writes
- *some time after it has read, and other remote atomics on the cell wait meanwhile.
+ *	Q1  The NIC starts requests in the order of the posts, each not before its doorbell:
+ *	    there it reads the data, unless they are in the request. A fenced one waits until
+ *	    the earlier ones that are not posted have their results.
+ *	Q2  They arrive in order.
+ *	Q3  Posted ones (SEND, WRITE) land in order. Whatever is not posted takes effect in
+ *	    order, after all posted ones before it have landed; a posted one does not wait for
+ *	    it. With dma_order=relaxed (PCI Express, ordering rules: posted requests with the
+ *	    attribute pass posted requests, read requests pass read requests, neither atomics
+ *	    nor what is posted) posted ones land in any order, and a READ does not wait for
+ *	    READs before it.
+ *	Q4  A message has its receive, in the order in which receives were posted; its
+ *	    completion is there when the message, and all that was posted before it, has landed.
+ *	Q5  Responses come in order. That of a posted request is given when it has arrived, or
+ *	    with ack_early=off when it has landed; that of any other when it has taken effect.
+ *	    The result is in memory then, and the request completes. With transport=iwarp a
+ *	    posted request completes when it is sent, but not before those that were posted
+ *	    earlier.
+ *	Q6  With DDIO off, a FLUSH for persistence makes certain what its connection wrote to
+ *	    its range, and what it wrote by SENDs (flush_covers_send); a READ or an atomic makes
+ *	    certain whatever its connection wrote.
+ *	Q7  What lands lands line by line, from the left, with dma_order=any and relaxed in any
+ *	    order; and so a READ reads, from the left, with read_order=right from the right, and
+ *	    with read_unit=word word by word. The data of one message are read at one moment
+ *	    when it is sent, and a READ's result is written at one moment.
+ *	Q8  A remote atomic reads and writes at one moment; with atomics=hca (libibverbs,
+ *	    IBV_ATOMIC_HCA) it writes some time after it has read, and other remote atomics on
+ *	    the cell wait meanwhile.
  */
 #include "tests/litmus/slow_model.h"
 #include <assert.h>

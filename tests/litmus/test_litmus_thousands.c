@@ -22,6 +22,7 @@
 #define STATEMENTS 4 /* of a program at most, unless an option says otherwise */
 #define SAMPLE	   60000
 #define STATES	   2000000 /* of the slow model; a program that has more is left out, and counted */
+#define RUNS	   20000   /* of the machine; likewise */
 
 struct comparison {
 	const struct generator *generator;
@@ -257,8 +258,8 @@ static void print_sum(const struct comparison *c)
 	       (unsigned long long)c->states, (unsigned long long)c->runs,
 	       (unsigned long long)c->differ);
 	if (c->too_large)
-		printf("%llu left out, as they have more than %u states, or too many runs\n",
-		       (unsigned long long)c->too_large, STATES);
+		printf("%llu left out, as they have more than %u states, or %u runs\n",
+		       (unsigned long long)c->too_large, STATES, RUNS);
 }
 
 /* Until so many programs differ. */
@@ -291,8 +292,6 @@ static void compare_all(struct comparison *c, unsigned statements, uint64_t most
  * requests, or with one between two READs, and a server's CPU that writes the two cells that they
  * access, in either order; on each of these machines, the cells on one line or on two.
  */
-#define REQUEST_RUNS 20000 /* of a program; one that has more is left out, and counted */
-
 static const struct machine request_machines[] = {
 	{.relaxed = true},
 	{.relaxed = true, .ddio_off = true, .ack_late = true, .read_words = true},
@@ -339,7 +338,6 @@ static struct program requests_program(uint64_t number, const struct statement *
 static void compare_requests(struct comparison *c, uint64_t most)
 {
 	c->enumerated = true;
-	c->limits.runs = REQUEST_RUNS;
 	for (uint64_t i = 0; i < REQUEST_KINDS * REQUEST_KINDS; i++) {
 		/* Any two, or any between the first two kinds. */
 		unsigned a = i % REQUEST_KINDS, b = (unsigned)(i / REQUEST_KINDS);
@@ -356,6 +354,7 @@ static void compare_requests(struct comparison *c, uint64_t most)
 	}
 	c->enumerated = false;
 	c->limits = litmus_default;
+	c->limits.runs = RUNS;
 }
 
 /* --- seeded bugs of the machine: each must make a program of the sample differ --- */
@@ -501,6 +500,7 @@ int main(int argc, char **argv)
 	struct comparison c = {
 		.generator = g, .model = slow_model_new(), .self = argv[0], .knobs = ""};
 	c.limits = litmus_default;
+	c.limits.runs = RUNS;
 	unsigned missed = 0;
 	bool there = true;
 	read_arguments(&a, &c, argc, argv);

@@ -290,7 +290,9 @@ static int find_entry(struct ef_client *client, const struct kv_req *req, uint64
 		    ef_bug(&client->params, EF_BUG_PROBE_ENDS))
 			return -ENOENT;
 	}
-	return client->slots <= EF_PROBE ? -ENOENT : -EAGAIN;
+	if (client->slots <= EF_PROBE || ef_bug(&client->params, EF_BUG_PROBE_GIVES_UP))
+		return -ENOENT;
+	return -EAGAIN;
 }
 
 /* Two READs, without the server. -EAGAIN: the version may not be durable yet, or is not what was

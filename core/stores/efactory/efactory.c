@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What eFactory promises, its switches, its readings and its seeded bugs. See efactory.h. */
 #include "core/stores/efactory/efactory.h"
+#include <errno.h>
 
 static const struct tm_knob knobs[] = {
 #define X(name, values, what) {#name, values, what},
@@ -155,6 +156,14 @@ static const struct tm_variant variants[] = {
 	 "an entry is made durable with the value, not by the PUT: a value that arrived whole is "
 	 "not found after a crash",
 	 DUR},
+	{"entry_unfenced", "bug=entry_unfenced",
+	 "a PUT of a known key flushes the entry without a fence", MONO | KEEP | FSCK},
+	{"invalid_ends", "bug=invalid_ends",
+	 "a GET that meets the version of a dead writer does not look at those before it", LIN},
+	{"probe_gives_up", "bug=probe_gives_up crowd=on",
+	 "a client that does not find a key near its place says not-found and does not ask the "
+	 "server",
+	 LIN},
 	{"packed", "packed=on", "objects share lines with their neighbours", 0},
 	{"tight", "room=tight", "logs have hardly any room, and are cleaned by themselves", 0},
 	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",
@@ -215,6 +224,11 @@ static const struct tm_overhead overheads[] = {
 	{NULL, 0, false},
 };
 
+static const struct tm_error errors[] = {
+	{-EALREADY, TM_CLEAN, TM_ALWAYS, "The log is being cleaned, or is about to be."},
+	{0},
+};
+
 const struct tm_store efactory_store = {
 	.name = "efactory",
 	.what = "eFactory (ICPP'21): one-sided PUT, flag-checked GET, versions, background "
@@ -226,6 +240,7 @@ const struct tm_store efactory_store = {
 	.variants = variants,
 	.overheads = overheads,
 	.shapes = "packed tight crowded wrap read_order=right",
+	.errors = errors,
 	.pm_bytes = ef_pm_bytes,
 	.regions = ef_regions,
 	.format = ef_format,

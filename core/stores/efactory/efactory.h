@@ -240,7 +240,10 @@ enum ef_end_order { EF_END_FLIP, EF_END_CLEAR, EF_END_TRANS };
 	X(STAMP_OF_LAST, stamp_of_last)             \
 	X(ACK_FOR_ALL, ack_for_all)                 \
 	X(ACK_BUSY, ack_busy)                       \
-	X(ENTRY_LAZY, entry_lazy)
+	X(ENTRY_LAZY, entry_lazy)                   \
+	X(ENTRY_UNFENCED, entry_unfenced)           \
+	X(INVALID_ENDS, invalid_ends)               \
+	X(PROBE_GIVES_UP, probe_gives_up)
 
 enum ef_bug {
 	EF_BUG_NONE,

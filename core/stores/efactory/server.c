@@ -130,7 +130,9 @@ static bool publish(const struct ef_server *server, struct ef_entry *entry, uint
 	if (!__atomic_compare_exchange_n(off, &was, ef_off_of(place), false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return false;
-	if (is_flushed(server, place))
+	if (ef_bug(&server->params, EF_BUG_ENTRY_UNFENCED))
+		pmem_flush(entry, sizeof(*entry));
+	else if (is_flushed(server, place))
 		pmem_persist(entry, sizeof(*entry));
 	return true;
 }
@@ -259,8 +261,11 @@ static uint64_t newest_durable(const struct ef_server *server, const struct ef_n
 
 		if (rt_check(state & EF_FLAG))
 			return place;
-		if (!any && !rt_check(state & EF_VALID))
+		if (!any && !rt_check(state & EF_VALID)) {
+			if (ef_bug(params, EF_BUG_INVALID_ENDS))
+				return 0;
 			continue;
+		}
 		if (!rt_check(ef_crc_ok(object)) && !ef_bug(params, EF_BUG_GET_NO_CRC)) {
 			*incomplete = true;
 			if (waits || ef_bug(params, EF_BUG_GET_HEAD_ONLY) ||

@@ -8,6 +8,7 @@
  * and do not hold.
  */
 #include "core/stores/erda/erda.h"
+#include <errno.h>
 #include "core/stores/erda/layout.h"
 #include "core/stores/erda/wire.h"
 
@@ -202,6 +203,11 @@ static unsigned regions(const struct tm_params *params, struct tm_region *out, u
 	return n < max ? n : max;
 }
 
+static const struct tm_error errors[] = {
+	{-EALREADY, TM_CLEAN, TM_ALWAYS, "Each log is being cleaned, or is about to be."},
+	{0},
+};
+
 const struct tm_store erda_store = {
 	.name = "erda",
 	.what = "Erda: client-written log objects, two versions in one atomic word, nothing "
@@ -215,6 +221,7 @@ const struct tm_store erda_store = {
 	.shapes = "packed+small_segments packed+small_segments+sure tight tight+sure crowded "
 		  "crowded+sure tight+crowded+no_key_check send_request no_wipe scan_all wrap "
 		  "read_order=right line_torn=any",
+	.errors = errors,
 	.pm_bytes = pm_bytes,
 	.regions = regions,
 	.format = erda_format,

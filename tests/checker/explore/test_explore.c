@@ -710,7 +710,7 @@ static void replay_failure(const struct campaign *c, unsigned config, unsigned c
 {
 	const struct campaign_cell *cell = &c->cell[config][contract];
 	struct replay_outcome *out = malloc(sizeof(*out)), *again = malloc(sizeof(*again));
-	const struct campaign_break which = {cell->unit, contract, cell->mode, false};
+	const struct campaign_break which = {cell->unit, contract, cell->mode, BREAK_ANY, 0};
 	struct broken_run run;
 
 	ck_assert(out && again);

@@ -155,6 +155,30 @@ START_TEST(needed_and_not)
 }
 END_TEST
 
+/* What so few runs do not show, the campaign that the store's list names does. */
+START_TEST(rare)
+{
+	const struct ablate_options o = {
+		.seed = 1, .runs = 4, .states = 100, .jobs = 2, .only_base = true};
+	const struct ablated *p;
+	struct ablation a;
+	struct campaign c;
+
+	run(&a, &c, &o, "forca", "new-w");
+	p = named(&a, "forca/forca.c:new_version:pmem_persist#2");
+	ck_assert_ptr_nonnull(p->row);
+	ck_assert_int_eq(p->row->verdict, ABLATE_RARE);
+	ck_assert(p->result.reached && !p->result.broken && p->rare.broken && !p->surprise);
+	ck_assert_uint_eq(p->rare.contract, p->row->contract);
+	ck_assert_uint_gt(p->rare.runs, 0);
+	/* It names none. */
+	p = named(&a, "forca/forca.c:recover:pmem_persist#2");
+	ck_assert(!p->rare.broken && !p->rare.runs);
+	ablate_free(&a);
+	campaign_free(&c);
+}
+END_TEST
+
 /* A trace of a run without a place: written, read, and as broken as before. */
 START_TEST(trace_replays)
 {
@@ -213,10 +237,17 @@ START_TEST(list_is_read)
 
 	ck_assert_int_eq(ablate_list_parse(&list,
 					   "# comment\n\nx.c:f:pmem_flush blind  why it is so\n"
-					   "x.c:f:pmem_flush#2 redundant\n",
+					   "x.c:f:pmem_flush#2 redundant\n"
+					   "x.c:f:pmem_flush#3 rare a+b=c wr FSCK  and why\n",
 					   &error),
 			 0);
-	ck_assert_uint_eq(list.n, 2);
+	ck_assert_uint_eq(list.n, 3);
+	row = ablate_list_find(&list, "x.c:f:pmem_flush#3");
+	ck_assert_int_eq(row->verdict, ABLATE_RARE);
+	ck_assert_str_eq(row->config, "a+b=c");
+	ck_assert_str_eq(row->workload, "wr");
+	ck_assert_uint_eq(row->contract, TM_FSCK);
+	ck_assert_str_eq(row->why, "and why");
 	row = ablate_list_find(&list, "x.c:f:pmem_flush");
 	ck_assert_int_eq(row->verdict, ABLATE_BLIND);
 	ck_assert_str_eq(row->why, "why it is so");
@@ -238,6 +269,8 @@ START_TEST(list_mistakes)
 		{"a blind\n", "no reason is given", 1},
 		{"# x\na needed why\n", "the second field is none of: elsewhere", 2},
 		{"a\n", "the second field", 1},
+		{"a rare default w\n", "expected a configuration, a workload and a contract", 1},
+		{"a rare default w FSK why\n", "expected a configuration", 1},
 	};
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct ablate_list list;
@@ -260,6 +293,7 @@ int main(void)
 	tcase_add_test(test, places_are_found);
 	tcase_add_test(test, names_are_places);
 	tcase_add_test(test, needed_and_not);
+	tcase_add_test(test, rare);
 	tcase_add_test(test, trace_replays);
 	tcase_add_test(test, list_is_read);
 	tcase_add_test(test, list_mistakes);

@@ -16,7 +16,7 @@
 #include <string.h>
 #include "checker/hunt/mutants.h"
 #include "checker/judge/names.h"
-#include "checker/trace/cause.h"
+#include "checker/cause/cause.h"
 #include "tests/checker/explore/budget.h"
 
 #define MAX_MUTANTS 256

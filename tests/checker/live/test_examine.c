@@ -263,6 +263,63 @@ START_TEST(one_change_breaks_one_contract)
 }
 END_TEST
 
+/* --- OK, by what the recording says of an operation that failed --- */
+
+static const struct {
+	struct recording_op why;
+	int error;
+	bool broken;
+} errors[] = {
+	{{.says = 1}, 0, false},
+	{{.says = 1}, -EIO, true},
+	{{.says = 1}, -ETIMEDOUT, true},
+	{{.says = 1, .departed = 1}, -EIO, true}, /* explains declared errors alone */
+	{{.says = 1, .gone = 1}, -EIO, false},
+	{{.says = 1, .calls = 1}, -EIO, false},
+	{{.says = 1, .server_calls = 1}, -EIO, false},
+	{{.says = 1, .links = 1}, -EIO, false},
+	{{.says = 1, .server_links = 1}, -EIO, false},
+	{{.says = 1, .dropped = 1}, -EIO, false},
+	{{.says = 1}, -ECANCELED, false}, /* it was stopped by its own client */
+	{{.says = 1}, -ENOSPC, false},	  /* the pool is full */
+	{{.says = 0}, -EIO, false},
+};
+
+START_TEST(errors_are_judged)
+{
+	bool says = errors[_i].why.says;
+
+	begin("efactory");
+	struct recording_op *op = live_sim_record(&ls, HISTORY_GET, 2, 3);
+	op->gone = errors[_i].why.gone;
+	op->dropped = errors[_i].why.dropped;
+	op->calls = errors[_i].why.calls;
+	op->server_calls = errors[_i].why.server_calls;
+	op->links = errors[_i].why.links;
+	op->server_links = errors[_i].why.server_links;
+	op->departed = errors[_i].why.departed;
+	op->error = errors[_i].error;
+	op->found = 1;
+	op->value = second_id;
+	for (unsigned i = 0; i < ls.ops; i++)
+		ls.op[i].says = says;
+	ck_assert_uint_eq(judge(cache, NULL, 0, 0, NULL), errors[_i].broken ? TM_BIT(TM_OK) : 0);
+	ck_assert_int_eq(e.cell[TM_OK].judged, says);
+	const char *text = e.cell[TM_OK].happened.text;
+	ck_assert_uint_eq(e.cell[TM_OK].happened.keys, errors[_i].broken);
+	ck_assert_int_eq(*text != 0, errors[_i].broken);
+	if (errors[_i].error == -EIO && errors[_i].broken)
+		ck_assert_msg(!strncmp(text, "user0000000003: GET (client 2, boot 1, ", 38) &&
+				      strstr(text, ") failed with EIO for no reason"),
+			      "%s", text);
+	/* One operation of an older recording: no more. */
+	ls.op[0].says = 0;
+	ck_assert_uint_eq(judge(cache, NULL, 0, 0, NULL), 0);
+	ck_assert(!e.cell[TM_OK].judged);
+	end();
+}
+END_TEST
+
 /* Boot 2 began with a newer value than it ended with. */
 START_TEST(keep_counts_from_the_start)
 {
@@ -564,6 +621,7 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(t, a_missing_flush_is_found, 0, sizeof(bugs) / sizeof(bugs[0]));
 	tcase_add_loop_test(t, one_change_breaks_one_contract, 0,
 			    sizeof(changes) / sizeof(changes[0]));
+	tcase_add_loop_test(t, errors_are_judged, 0, sizeof(errors) / sizeof(errors[0]));
 	tcase_add_test(t, keep_counts_from_the_start);
 	tcase_add_test(t, keep_knows_what_was_durable);
 	tcase_add_loop_test(t, a_pool_of_noise_is_told, 0, n);

@@ -352,8 +352,19 @@ static int fake_del(void *session, const void *key, size_t klen)
 	return error;
 }
 
-static const struct load_sessions sessions = {fake_open, fake_close, fake_what, fake_client,
-					      fake_put,	 fake_get,   fake_del,	fake_stop};
+/* Numbers that tell the fields apart; the server of every other client is gone. */
+static void fake_injected(void *session, struct session_injected *out)
+{
+	const struct fake_session *s = session;
+
+	*out = (struct session_injected){.own = {.calls = 70001, .links = 2},
+					 .server = {3, 70004, 5, 6},
+					 .gone = s->client % 2};
+}
+
+static const struct load_sessions sessions = {fake_open,   fake_close, fake_what,
+					      fake_client, fake_put,   fake_get,
+					      fake_del,	   fake_stop,  fake_injected};
 
 static void take_line(void *arg, const char *line)
 {
@@ -701,6 +712,15 @@ START_TEST(recorded)
 			ck_assert_uint_eq(op[i].value >> 56, op[i].client);
 			ck_assert_uint_eq(op[i].vlen, 100);
 		}
+		/* What was injected stands with what failed. */
+		ck_assert_uint_eq(op[i].says, 1);
+		ck_assert_uint_eq(op[i].gone, op[i].error && op[i].client % 2);
+		ck_assert_uint_eq(op[i].calls, op[i].error ? 70001 : 0);
+		ck_assert_uint_eq(op[i].links, op[i].error ? 2 : 0);
+		ck_assert_uint_eq(op[i].server_calls, op[i].error ? 3 : 0);
+		ck_assert_uint_eq(op[i].server_links, op[i].error ? UINT16_MAX : 0);
+		ck_assert_uint_eq(op[i].dropped, op[i].error ? 5 : 0);
+		ck_assert_uint_eq(op[i].departed, op[i].error ? 6 : 0);
 		if (op[i].error == -EIO) {
 			/* A GET has failed. A PUT may have happened. */
 			ck_assert_int_eq(op[i].returned_ns == 0, op[i].kind == HISTORY_PUT);

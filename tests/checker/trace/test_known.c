@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/known.h"
+#include "checker/judge/shares.h"
 #include "checker/trace/minimized.h"
 #include "checker/trace/replay.h"
 #include "scenarios/stores.h"
@@ -111,7 +112,7 @@ START_TEST(too_many_parts_are_not_judged)
 	ck_assert(b.full);
 	ck_assert_uint_eq(b.parts, BLAME_PARTS);
 	known_nothing(store_find("efactory"), "default", "default", &known);
-	ck_assert(known_explains(&known, &b));
+	ck_assert(known_explains(&known, &b, NULL));
 }
 END_TEST
 
@@ -125,21 +126,27 @@ START_TEST(what_is_compared)
 	known_find(store, "default", "default", &known);
 	ck_assert(known.compared & TM_BIT(TM_DUR));
 	ck_assert(!(known.compared & TM_BIT(TM_MONO))); /* a surprise for any cause */
-	ck_assert(known_explains(&known, &lost));
-	ck_assert(!known_explains(&known, &cut));
+	ck_assert(known_explains(&known, &lost, NULL));
+	ck_assert(!known_explains(&known, &cut, NULL));
 	known_nothing(store, "default", "default", &known);
-	ck_assert(!known_explains(&known, &lost));
+	ck_assert(!known_explains(&known, &lost, NULL));
 	/* What is expected differs by configuration, and so does what is compared. */
 	known_find(store, "default", "ack_early=off", &known);
 	ck_assert(!(known.compared & TM_BIT(TM_LIN)));
 	/* Hardware of which nobody has said anything. */
 	known_find(store, "default", "mtu=256", &known);
 	ck_assert_uint_eq(known.compared, 0);
-	/* A variant that rows name, and one that none does. */
-	known_find(store, "packed", "default", &known);
-	ck_assert(known.compared & TM_BIT(TM_DUR));
-	ck_assert(!known_explains(&known, &cut));
+	/* A variant that needs no rows of its own, one that has some, and one that none names. What
+	 * it promises is a surprise for any cause, although the default is expected to break it. */
 	known_find(store, "tight", "default", &known);
+	ck_assert(known.compared & TM_BIT(TM_DUR));
+	ck_assert(!(known.compared & TM_BIT(TM_LIN)));
+	ck_assert(known_explains(&known, &lost, NULL));
+	ck_assert(!known_explains(&known, &cut, NULL));
+	known_find(store, "literal", "default", &known);
+	ck_assert(known_explains(&known, &lost, NULL));
+	ck_assert(known_explains(&known, &cut, NULL));
+	known_find(store_find("ca"), "crowded", "default", &known);
 	ck_assert_uint_eq(known.compared, 0);
 }
 END_TEST
@@ -219,22 +226,70 @@ START_TEST(hidden_bugs_are_surprises)
 }
 END_TEST
 
+/* A bug whose breaks have a cause that the design has as well, but in more runs. */
+START_TEST(frequent_breaks_are_surprises)
+{
+	static const char *const workload[] = {"w-d-r", "d-wr", "d-w", NULL};
+	static const char row[] = "* DUR value delete others";
+	struct campaign bug = campaign_with("ca", "tail_short", workload),
+			none = campaign_with("ca", "none", workload);
+	struct campaign *const both[] = {&none, &bug};
+	for (unsigned i = 0; i < 2; i++) {
+		both[i]->options.runs = campaign_default.runs;
+		both[i]->options.states = campaign_default.states;
+		both[i]->options.shares = true;
+		ck_assert_int_eq(campaign_run(both[i]), 0);
+	}
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		ck_assert(!none.cell[0][c].often);
+	const struct campaign_cell *cell = &bug.cell[0][TM_DUR];
+	ck_assert(cell->often);
+	ck_assert_uint_gt(cell->often_runs, shares_limit(cell->recorded));
+	ck_assert_str_eq(known_words(cell->often_row), row);
+	/* The run that is kept shows it, and so does its replay. */
+	const struct campaign_break which = campaign_often(&bug, 0, TM_DUR);
+	struct broken_run run;
+	struct explorer *ex = malloc(sizeof(*ex));
+	struct replay_outcome *out = malloc(sizeof(*out));
+	ck_assert(ex && out);
+	ck_assert_int_eq(campaign_again(&bug, &which, &run), 0);
+	ck_assert(run.setup.known.inverted);
+	ck_assert_int_eq(explore_open(ex, &run.setup, &explore_default), 0);
+	ck_assert_int_eq(replay(ex, &run.path, false, NULL, out), 0);
+	ck_assert(out->verdict[TM_DUR].broken);
+	explore_close(ex);
+	broken_run_free(&run);
+	free(out);
+	free(ex);
+	campaign_free(&bug);
+	campaign_free(&none);
+}
+END_TEST
+
+/* Nor does it matter whether what comes of an image is known. */
 START_TEST(processes_change_nothing)
 {
 	static const char *const workload[] = {"w", "w-r", "d-rr", NULL};
-	struct campaign c[2];
-	for (unsigned i = 0; i < 2; i++) {
+	struct campaign c[3];
+	for (unsigned i = 0; i < 3; i++) {
 		c[i] = campaign_with("efactory", "entry_lazy", workload);
-		c[i].options.jobs = i + 1;
+		c[i].options.jobs = i == 1 ? 2 : 1;
+		c[i].options.limits.no_tree = i == 2;
 		ck_assert_int_eq(campaign_run(&c[i]), 0);
 	}
 	for (unsigned u = 0; u < 3; u++)
-		for (unsigned k = 0; k < TM_CONTRACTS; k++)
-			ck_assert_mem_eq(&c[0].unit[u].contract[k].strange,
-					 &c[1].unit[u].contract[k].strange, sizeof(struct strange));
+		for (unsigned i = 1; i < 3; i++) {
+			const struct campaign_unit *one = &c[0].unit[u], *other = &c[i].unit[u];
+			ck_assert_mem_eq(one->shown, other->shown, sizeof(one->shown));
+			ck_assert_mem_eq(one->shown_run, other->shown_run, sizeof(one->shown_run));
+			for (unsigned k = 0; k < TM_CONTRACTS; k++)
+				ck_assert_mem_eq(&one->contract[k].strange,
+						 &other->contract[k].strange,
+						 sizeof(struct strange));
+		}
 	ck_assert(c[0].cell[0][TM_DUR].strange);
-	campaign_free(&c[0]);
-	campaign_free(&c[1]);
+	for (unsigned i = 0; i < 3; i++)
+		campaign_free(&c[i]);
 }
 END_TEST
 
@@ -252,6 +307,7 @@ int main(void)
 	tcase_add_test(tc, too_many_parts_are_not_judged);
 	tcase_add_test(tc, what_is_compared);
 	tcase_add_loop_test(tc, hidden_bugs_are_surprises, 0, HIDDEN);
+	tcase_add_test(tc, frequent_breaks_are_surprises);
 	tcase_add_test(tc, processes_change_nothing);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);

@@ -149,6 +149,26 @@ START_TEST(each_cause_has_a_case)
 }
 END_TEST
 
+/* The break is in a life of a point that its run alone meets elsewhere first. */
+START_TEST(a_break_is_found_again)
+{
+	static const char *const workload[] = {"w"};
+	struct campaign c = literal_campaign("entry_unfenced", workload, 1);
+	struct minimized *failures = malloc(sizeof(*failures));
+	const char *expected;
+	ck_assert_ptr_nonnull(failures);
+	ck_assert_int_eq(setup_knob(&c.config[0].setup, "ack_early", "on", &expected), 0);
+	c.options.runs = 1;
+	ck_assert_int_eq(campaign_run(&c), 0);
+	ck_assert(c.cell[0][TM_MONO].broken);
+	ck_assert_int_eq(minimized_find(&c, 0, TM_MONO, failures), 0);
+	ck_assert_uint_eq(failures->n, 1);
+	minimized_free(failures);
+	free(failures);
+	campaign_free(&c);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("minimized");
@@ -161,6 +181,7 @@ int main(void)
 	tcase_add_test(tc, of_too_many_ways_the_plainest_stay);
 	tcase_add_test(tc, runs_go_on_when_states_are_used_up);
 	tcase_add_test(tc, each_cause_has_a_case);
+	tcase_add_test(tc, a_break_is_found_again);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

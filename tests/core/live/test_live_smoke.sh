@@ -53,8 +53,32 @@ kill -9 $server
 wait $server 2>/dev/null || :
 start 'boot 2, recovered' efactory --pm pool
 [ "$(client get k2)" = 'value 2' ] || die "k2 is lost"
+client bench --load --ops 30 --history history -q >/dev/null || die "a load ended with $?"
 kill $server
 status=0
 wait $server || status=$?
 server=
 [ $status = 0 ] || die "the server ended with $status"
+
+# The recording says what was injected, which is nothing: OK holds, and breaks if an operation failed all the same.
+
+# ok WORDS STATUS HISTORY
+ok() {
+	local status=0
+	"$tidemark" examine --pm pool --history "$3" >examined || status=$?
+	grep -q "^  OK    $1" examined && [ $status = "$2" ] || die "with $3, expected OK to be $1: $status, $(cat examined)"
+}
+
+# word OFFSET BYTES: in the third record of `changed`
+word() {
+	printf '%b' "$2" | dd of=changed bs=1 seek=$((4096 + 2 * 64 + $1)) conv=notrunc status=none
+}
+
+ok holds 0 history
+cp history changed
+word 32 '\0373\0377\0377\0377' # -EIO
+ok broken 1 changed
+word 45 '\0001' # the server was gone
+ok holds 0 changed
+word 44 '\0000' # an older recording
+ok 'not judged: the recordings do not say' 0 changed

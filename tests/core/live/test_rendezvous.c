@@ -44,6 +44,12 @@ static int echo(void *arg, unsigned client, const void *req, size_t req_len, voi
 	return 0;
 }
 
+static void injected(void *arg, unsigned client, struct injected *out)
+{
+	(void)arg;
+	*out = (struct injected){.calls = 1000000, .links = 2, .dropped = client};
+}
+
 static struct rendezvous_server *server;
 static char address[32];
 static unsigned asked;
@@ -56,6 +62,7 @@ static void begin_with(unsigned patience_ms)
 						      .text = text,
 						      .clients = CLIENTS,
 						      .accept = echo,
+						      .injected = injected,
 						      .arg = &asked,
 						      .patience_ms = patience_ms};
 	asked = 0;
@@ -172,6 +179,24 @@ START_TEST(answers)
 }
 END_TEST
 
+START_TEST(what_was_injected)
+{
+	struct rendezvous *one = join(1, 1), *two = join(2, 2);
+	struct injected i;
+
+	ck_assert_int_eq(rendezvous_ask_injected(two, &i), 0);
+	ck_assert(i.calls == 1000000 && i.links == 2 && i.dropped == 2 && !i.departed);
+	assert_answers(two);
+	rendezvous_close(one);
+	rendezvous_close(join_soon(1, 1)); /* by then it is known that the first has gone */
+	ck_assert_int_eq(rendezvous_ask_injected(two, &i), 0);
+	ck_assert_uint_ge(i.departed, 1);
+	rendezvous_break(two);
+	ck_assert_int_lt(rendezvous_ask_injected(two, &i), 0);
+	rendezvous_close(two);
+}
+END_TEST
+
 START_TEST(broken)
 {
 	struct rendezvous *c = join(0, 1);
@@ -241,7 +266,7 @@ static int dial(void)
 
 static void frame(uint8_t out[HEAD], uint32_t type, uint32_t value, uint32_t len)
 {
-	const uint32_t head[4] = {htonl(0x746d6331), htonl(type), htonl(value), htonl(len)};
+	const uint32_t head[4] = {htonl(0x746d6332), htonl(type), htonl(value), htonl(len)};
 	memcpy(out, head, HEAD);
 }
 
@@ -563,6 +588,7 @@ int main(void)
 	tcase_add_test(plain, numbers);
 	tcase_add_test(plain, two_want_the_same);
 	tcase_add_test(plain, answers);
+	tcase_add_test(plain, what_was_injected);
 	tcase_add_test(plain, broken);
 	tcase_add_test(plain, nobody_listens);
 	tcase_add_test(plain, address_in_use);

@@ -16,7 +16,7 @@
 #include <string.h>
 #include "checker/judge/contracts.h"
 #include "checker/explore/search.h"
-#include "checker/explore/setup.h"
+#include "checker/world/setup.h"
 #include "core/pmem/crash.h"
 #include "core/rnic/rnic.h"
 #include "faultinject/bytes.h"

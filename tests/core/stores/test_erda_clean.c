@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/trace/trace.h"
-#include "checker/explore/world.h"
+#include "checker/world/world.h"
 #include "core/stores/erda/erda.h"
 #include "core/stores/erda/layout.h"
 #include "faultinject/sources.h"

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Finding the cause of a broken contract in the event log of its replay.
+ *
+ * First, which deviations matter: each is taken away in turn, and does not matter if the
+ * contract breaks without it. Then there are these cases:
+ *
+ *  - A line that did not survive at its newest version: a write was lost. Was there
+ *    a flush of its line after it, and a fence of the same task after that? And in the
+ *    same run without the power failure, where would the first flush have come? What
+ *    was written after the lost bytes, survived, and was read in the end, is early.
+ *  - A power failure that lost no line: it came between two steps. The last writing
+ *    before it that survived; and the next one that the run without the power failure
+ *    makes, among the lines that were read in the end. What recovery then wrote and the
+ *    reader read; and whether the value that was expected is still in the pool, unread.
+ *  - No power failure: what the reader of the verdict read, and what others wrote to
+ *    the same bytes while it was at it, before, and too late for it.
+ *  - An operation that does not end: what it reads again and again, and what it waits for:
+ *    what a client that died would have written there, in the same run without its death.
+ *
+ * Every statement is a fact of the event log or of such a variation. If none of these cases
+ * applies, the sentence says only what differs.
+ */
+#include "checker/cause/explain.h"
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/explore/sentence.h"
+#include "checker/judge/names.h"
+
+#define VARIATIONS 48 /* more deviations than these are all taken to matter */
+
+/* --- which deviations matter --- */
+
+int cause_replay_breaks(struct explanation *q, const struct deviations *list,
+			const struct replay_audience *audience, bool *broken)
+{
+	struct replay_outcome *out = malloc(sizeof(*out));
+	int error = out ? replay(q->ex, list, q->keep, audience, out) : -ENOMEM;
+	*broken = !error && out->verdict[q->contract].broken;
+	free(out);
+	return error;
+}
+
+int cause_gather(const struct explanation *q, unsigned but, struct deviations *list)
+{
+	int error = 0;
+	list->n = 0;
+	for (unsigned i = 0; i < q->t->deviations.n && !error; i++)
+		if (q->matters[i] && i != but)
+			error = deviations_add(list, &q->t->deviations.d[i]);
+	return error;
+}
+
+static int find_what_matters(struct explanation *q)
+{
+	const struct deviations *all = &q->t->deviations;
+	struct deviations list = {0};
+	int error = 0;
+	for (unsigned i = 0; i < all->n; i++)
+		q->matters[i] = true;
+	/* KEEP and LIVE cost much to judge. */
+	unsigned most = q->contract == TM_KEEP || q->contract == TM_LIVE ? VARIATIONS / 4
+									 : VARIATIONS;
+	for (unsigned i = 0; i < all->n && all->n <= most && !error; i++) {
+		bool broken = false;
+		error = cause_gather(q, i, &list);
+		if (!error)
+			error = cause_replay_breaks(q, &list, NULL, &broken);
+		q->matters[i] = !broken;
+	}
+	deviations_free(&list);
+	return error;
+}
+
+int cause_run_instead(struct explanation *q, const struct deviations *list)
+{
+	struct replay_audience audience = event_log_audience(&q->instead, list);
+	struct replay_outcome *out = malloc(sizeof(*out));
+	int error = out ? replay(q->ex, list, false, &audience, out) : -ENOMEM;
+	free(out);
+	q->instead.list = NULL;
+	return error;
+}
+
+/* The run up to the last power failure, and then on as if it had not come. */
+static int run_with_power(struct explanation *q)
+{
+	const struct deviations *all = &q->t->deviations;
+	unsigned last = all->n;
+	struct deviations list = {0};
+	int error = 0;
+	for (unsigned i = 0; i < all->n; i++)
+		if (all->d[i].kind == CHOICE_CRASH)
+			last = i;
+	for (unsigned i = 0; i < last && !error; i++)
+		error = deviations_add(&list, &all->d[i]);
+	if (!error)
+		error = cause_run_instead(q, &list);
+	deviations_free(&list);
+	return error;
+}
+
+/* --- what the verdict is about --- */
+
+/* The label of an operation of the history. */
+static struct op_label label_of(const struct history *h, int op)
+{
+	static const uint8_t kinds[] = {
+		[HISTORY_PUT] = OP_PUT, [HISTORY_GET] = OP_GET, [HISTORY_DEL] = OP_DEL};
+	struct op_label l = {0};
+	if (op < 0 || !h->op[op].client)
+		return l;
+	l.client = h->op[op].client;
+	l.kind = kinds[h->op[op].kind];
+	for (int i = 0; i <= op; i++)
+		l.nth += h->op[i].client == l.client && h->op[i].kind == h->op[op].kind &&
+			 h->op[i].epoch == h->op[op].epoch;
+	return l;
+}
+
+#define VALUE_MIN 8 /* shorter values may be anywhere by chance */
+
+/* What the operation of the history has put, or has read. */
+static const struct setup_value *value_of(const struct explanation *q, const struct history *h,
+					  int op)
+{
+	int put = op < 0 ? op : h->op[op].kind == HISTORY_GET ? h->op[op].value : op;
+	for (unsigned v = 0; v < q->s->values && put >= 0; v++)
+		if (q->ex->worlds.op_of_value[v] == put && q->s->value[v].vlen >= VALUE_MIN)
+			return &q->s->value[v];
+	return NULL;
+}
+
+/* Of a GET that has read what is no value: what the load phase put there, or NULL. */
+static const struct setup_value *loaded(const struct setup *s, unsigned key)
+{
+	for (unsigned v = 0; v < s->values; v++)
+		if (!s->value[v].client && s->value[v].key == key && s->value[v].vlen >= VALUE_MIN)
+			return &s->value[v];
+	return NULL;
+}
+
+static void begin(struct explanation *q, const struct replay_outcome *out)
+{
+	const struct history *h = q->ex->worlds.history;
+	const struct verdict *v = &out->verdict[q->contract];
+	if (CONTRACTS_BY_RUNNING & TM_BIT(q->contract)) {
+		int op = q->ex->worlds.world[q->r->machines - 1].result.live_op;
+		if (q->contract == TM_LIVE)
+			q->op = label_of(h, op);
+		q->machine = q->r->machines - 1;
+		cause_print(q->seen, sizeof(q->seen), "%.150s", out->text[q->contract]);
+		return;
+	}
+	q->op = label_of(h, v->op);
+	q->against = label_of(h, v->against);
+	if (CONTRACTS_NAMING_MISSED & TM_BIT(q->contract))
+		q->expected = value_of(q, h, v->against);
+	q->foreign = v->op >= 0 && h->op[v->op].kind == HISTORY_GET &&
+		     h->op[v->op].value == VALUE_FOREIGN;
+	if (q->foreign && h->op[v->op].epoch)
+		q->expected = loaded(q->s, h->op[v->op].key);
+	if (v->op >= 0) {
+		q->machine = h->op[v->op].epoch;
+		sentence_op(q->s, h, v->op, q->seen, sizeof(q->seen));
+	}
+	if (v->against >= 0) {
+		q->against_machine = h->op[v->against].epoch;
+		sentence_op(q->s, h, v->against, q->seen_against, sizeof(q->seen_against));
+	}
+}
+
+/* --- what it breaks without --- */
+
+/* Does it break with every line kept? Then those that were lost do not matter, and no flush is at
+ * fault. */
+static int try_all_kept(struct explanation *q)
+{
+	const struct deviations *all = &q->t->deviations;
+	struct deviations list = {0};
+	bool broken = false, any = false;
+	int error = 0;
+	for (unsigned i = 0; i < all->n && !error; i++) {
+		any |= all->d[i].kind == CHOICE_LINE;
+		if (all->d[i].kind != CHOICE_LINE)
+			error = deviations_add(&list, &all->d[i]);
+	}
+	if (any && !error)
+		error = cause_replay_breaks(q, &list, NULL, &broken);
+	deviations_free(&list);
+	for (unsigned i = 0; i < all->n && broken; i++)
+		q->matters[i] &= all->d[i].kind != CHOICE_LINE;
+	if (any && !error)
+		cause_say(q, EVENT_LOG_NONE,
+			  broken ? "it breaks with every line kept, too: no flush is at fault"
+				 : "it does not break if every line is kept");
+	return error;
+}
+
+/* Does it break without the second power failure, and what comes after it? */
+static int try_first_failure(struct explanation *q)
+{
+	const struct deviations *all = &q->t->deviations;
+	struct deviations list = {0};
+	unsigned failures = 0, n = 0;
+	bool broken = false;
+	int error = 0;
+	for (; n < all->n && failures < 2; n++)
+		failures += all->d[n].kind == CHOICE_CRASH;
+	if (failures < 2)
+		return 0;
+	for (unsigned i = 0; i + 1 < n && !error; i++)
+		error = deviations_add(&list, &all->d[i]);
+	if (!error)
+		error = cause_replay_breaks(q, &list, NULL, &broken);
+	deviations_free(&list);
+	if (!error)
+		cause_say(q, EVENT_LOG_NONE,
+			  broken ? "it breaks without the second power failure, too"
+				 : "it takes the second power failure");
+	return error;
+}
+
+/* Was all that this line lost written by the NIC? */
+static bool lost_by_nic(const struct explanation *q, const struct deviation *d)
+{
+	const struct logged_line *l = event_log_line(q->r, d->b - 1, d->a);
+	unsigned v = l ? pmem_answer_split(l->versions, d->answer).version : 0;
+	bool nic = l;
+	for (; l && v < l->versions; v++)
+		nic &= q->r->version[l->first_version + v].how.nic;
+	return nic;
+}
+
+/* Where lines of the CPU and lines of the NIC were lost: does it break if the NIC's are kept? */
+static int try_nic_kept(struct explanation *q)
+{
+	const struct deviations *all = &q->t->deviations;
+	struct deviations list = {0};
+	unsigned lines = 0, nic = 0;
+	bool broken = false;
+	int error = 0;
+	for (unsigned i = 0; i < all->n && !error; i++) {
+		bool line = all->d[i].kind == CHOICE_LINE;
+		bool by_nic = line && lost_by_nic(q, &all->d[i]);
+		lines += line;
+		nic += by_nic;
+		if (!by_nic)
+			error = deviations_add(&list, &all->d[i]);
+	}
+	if (nic && nic < lines && !error) {
+		error = cause_replay_breaks(q, &list, NULL, &broken);
+		if (!error)
+			cause_say(q, EVENT_LOG_NONE,
+				  broken ? "it breaks if all that a NIC wrote is kept, too"
+					 : "it does not break if all that a NIC wrote is kept");
+	}
+	deviations_free(&list);
+	return error;
+}
+
+/* What had to go differently, apart from what the power failure did. */
+static void say_deviations(struct explanation *q)
+{
+	const struct deviation_names names = {q->s->region, q->s->regions};
+	char text[DEVIATION_TEXT];
+	for (unsigned i = 0; i < q->t->deviations.n; i++) {
+		const struct deviation *d = &q->t->deviations.d[i];
+		if (d->kind == CHOICE_LINE || d->kind == CHOICE_CRASH)
+			continue;
+		deviation_print(d, &names, text, sizeof(text));
+		if (q->matters[i])
+			cause_say(q, EVENT_LOG_NONE, "it takes this to happen: %s", text);
+		else
+			cause_say(q, EVENT_LOG_NONE, "it breaks without this, too: %s", text);
+	}
+}
+
+static void explain_crash(struct explanation *q, struct loss *loss)
+{
+	unsigned n = cause_find_losses(q, loss);
+	if (n && cause_explain_damage(q, loss, n))
+		return;
+	if (n)
+		cause_explain_lost(q, loss, n);
+	else
+		cause_explain_cut(q);
+}
+
+static int explain(struct explanation *q, const char *why)
+{
+	struct loss *loss = calloc(LOSSES, sizeof(*loss));
+	bool crash = false;
+	int error = loss ? find_what_matters(q) : -ENOMEM;
+	for (unsigned i = 0; i < q->t->deviations.n && !error; i++)
+		crash |= q->t->deviations.d[i].kind == CHOICE_CRASH && q->matters[i];
+	if (!error && crash)
+		error = run_with_power(q);
+	if (!error && crash)
+		error = cause_find_value(q);
+	if (!error && crash)
+		error = try_all_kept(q);
+	if (!error) {
+		if (crash)
+			explain_crash(q, loss);
+		else if (CONTRACTS_BY_RUNNING & TM_BIT(q->contract))
+			cause_explain_stuck(q, why);
+		else
+			cause_explain_race(q);
+		if (!crash)
+			cause_say_checks(q);
+	}
+	if (!error && crash)
+		error = try_first_failure(q);
+	if (!error && crash)
+		error = try_nic_kept(q);
+	if (!error) {
+		say_deviations(q);
+		error = cause_add_switches(q);
+		q->c->sentence[0] = (char)toupper((unsigned char)q->c->sentence[0]);
+	}
+	free(loss);
+	return error;
+}
+
+static int explain_outcome(struct explanation *q, const struct replay_outcome *out)
+{
+	char why[300];
+	q->matters = calloc(q->t->deviations.n + 1, sizeof(*q->matters));
+	if (!q->matters)
+		return -ENOMEM;
+	cause_print(why, sizeof(why), "%s", out->text[q->contract]);
+	int error = explain(q, why);
+	event_log_free(&q->instead);
+	free(q->matters);
+	return error;
+}
+
+/* The list up to the first power failure. */
+static int before_failure(const struct deviations *all, struct deviations *list, bool *any)
+{
+	int error = 0;
+	*any = false;
+	for (unsigned i = 0; i < all->n && !*any && !error; i++) {
+		*any = all->d[i].kind == CHOICE_CRASH;
+		if (!*any)
+			error = deviations_add(list, &all->d[i]);
+	}
+	return error;
+}
+
+/* If it breaks without any power failure, that is what is explained, and *done. */
+static int explain_without_failure(struct explanation *q, bool *done)
+{
+	static const char lead[] = "It breaks without any power failure: ";
+	struct event_log r = {0};
+	struct deviations list = {0};
+	struct replay_audience audience = event_log_audience(&r, &list);
+	struct replay_outcome *out = malloc(sizeof(*out));
+	struct trace t = *q->t;
+	bool failure = false;
+	int error = out ? before_failure(&q->t->deviations, &list, &failure) : -ENOMEM;
+	*done = false;
+	if (!error && failure)
+		error = replay(q->ex, &list, false, &audience, out);
+	if (!error && failure && out->verdict[q->contract].broken) {
+		struct explanation run = {.ex = q->ex,
+					  .t = &t,
+					  .s = q->s,
+					  .r = &r,
+					  .where = q->where,
+					  .c = q->c,
+					  .contract = q->contract,
+					  .keep = q->keep,
+					  .expected_at = -1};
+		char sentence[sizeof(q->c->sentence)];
+		t.deviations = list;
+		begin(&run, out);
+		cause_say(&run, EVENT_LOG_NONE, "it breaks without any power failure");
+		error = explain_outcome(&run, out);
+		cause_print(sentence, sizeof(sentence), "%s", q->c->sentence);
+		cause_print(q->c->sentence, sizeof(q->c->sentence), "%s%c%.*s", lead,
+			    tolower((unsigned char)sentence[0]),
+			    (int)(sizeof(sentence) - sizeof(lead) - 1), sentence + 1);
+		/* Their numbers are those of another log, which is equal up to the failure. */
+		unsigned events = q->c->events;
+		q->c->events = 0;
+		for (unsigned i = 0; i < events; i++)
+			if ((size_t)q->c->event[i] < q->r->machine_from[1])
+				q->c->event[q->c->events++] = q->c->event[i];
+		*done = true;
+	}
+	event_log_free(&r);
+	deviations_free(&list);
+	free(out);
+	return error;
+}
+
+int cause_find(struct explorer *ex, const struct trace *t, const struct event_log *r,
+	       const struct replay_outcome *out, struct where *where, struct cause *c)
+{
+	struct explanation q = {.ex = ex, .t = t, .s = &t->setup, .r = r, .where = where, .c = c};
+	bool done;
+	memset(c, 0, sizeof(*c));
+	q.contract = t->contract;
+	for (int k = 0; k < TM_CONTRACTS && q.contract < 0; k++)
+		if (out->verdict[k].broken)
+			q.contract = k;
+	if (q.contract < 0 || !out->verdict[q.contract].broken)
+		return 0;
+	q.keep = q.contract == TM_KEEP;
+	q.expected_at = -1;
+	begin(&q, out); /* the history is still of this replay */
+	int error = explain_without_failure(&q, &done);
+	return error || done ? error : explain_outcome(&q, out);
+}

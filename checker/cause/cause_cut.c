@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The power failed between two steps, and nothing was lost: the last write before the failure, the
+ * next one that the same run makes with the power on, and what recovery made of it.
+ */
+#include "checker/cause/explain.h"
+#include <assert.h>
+#include <string.h>
+
+/* Are these bytes read after the last failure, up to the last read of the verdict's operation? */
+static bool read_again(const struct explanation *q, uint64_t off, uint64_t len)
+{
+	const struct event_log *r = q->r;
+	bool again = false, any = false;
+	for (size_t i = r->events; i-- > r->machine_from[r->machines - 1] && !again;) {
+		if (!event_log_reads(&r->event[i]))
+			continue;
+		any |= event_log_is_of(&r->event[i], q->op, q->machine);
+		again = any && event_log_overlaps(&r->event[i], off, len);
+	}
+	return again;
+}
+
+/* Were these bytes in flight when the power failed? Then a line that was not read has no content.
+ */
+static bool in_flight(const struct event_log *r, uint64_t off, uint64_t len)
+{
+	for (unsigned i = 0; i < r->lines; i++)
+		if (r->line[i].line >= off / LINE && r->line[i].line <= (off + len - 1) / LINE)
+			return true;
+	return false;
+}
+
+/* The pool as the last failure left it, but for the lines in flight. */
+static void search_pool(void *arg, struct explorer *ex, unsigned machine)
+{
+	struct explanation *q = arg;
+	const struct setup_value *v = q->expected;
+	if (!machine || machine + 1 != q->r->machines)
+		return;
+	const uint8_t *base = pmem_base(ex->worlds.world[machine - 1].pm), *at = base,
+		      *end = base + q->s->pm_len;
+	for (; (at = memmem(at, (size_t)(end - at), v->bytes, v->vlen)); at++) {
+		uint64_t off = (uint64_t)(at - base);
+		if (in_flight(q->r, off, v->vlen) || read_again(q, off, v->vlen))
+			continue;
+		q->expected_at = (int64_t)off;
+		return;
+	}
+}
+
+int cause_find_value(struct explanation *q)
+{
+	const struct replay_audience audience = {.machine_starts = search_pool, .arg = q};
+	bool broken;
+	return q->expected ? cause_replay_breaks(q, &q->t->deviations, &audience, &broken) : 0;
+}
+
+/* What recovery wrote last of what the reader of the verdict then read. */
+static int find_recovered(const struct explanation *q)
+{
+	const struct event_log *r = q->r;
+	for (size_t i = r->events; i-- > r->machine_from[r->machines - 1];)
+		if (event_log_writes(&r->event[i]) && !r->event[i].op.kind &&
+		    cause_read_in_the_end(q, &r->event[i]))
+			return (int)i;
+	return EVENT_LOG_NONE;
+}
+
+/* "; recovery (...) then wrote x; the value that was expected is still at y, but it is not
+ * read there" */
+static void say_unread(struct explanation *q, char *buf, size_t n)
+{
+	char where[80], kept[80], line[170];
+	int recovered = find_recovered(q);
+	size_t used = 0;
+	buf[0] = '\0';
+	if (recovered >= 0) {
+		const struct logged_event *e = &q->r->event[recovered];
+		cause_place(q, e->off, e->len, where, sizeof(where));
+		cause_source(q, e->pc, line, sizeof(line));
+		cause_say(q, recovered,
+			  "recovery%s wrote %s at %.3f us, and that is read in the end", line,
+			  where, cause_us(e->at));
+		used = cause_print(buf, n, "; recovery%s then wrote %s", line, where);
+	}
+	if (q->expected_at < 0 || q->foreign)
+		return;
+	cause_place(q, (uint64_t)q->expected_at, q->expected->vlen, kept, sizeof(kept));
+	cause_say(q, EVENT_LOG_NONE,
+		  "still there: the value that was expected, at %s; it is not read "
+		  "after the failure",
+		  kept);
+	cause_print(buf + used, n - used,
+		    "; the value that was expected is still at %s, but it is not read there", kept);
+}
+
+/* The last power failure of the trace, and the machine whose power fails. */
+static const struct deviation *last_failure(const struct explanation *q, unsigned *machine)
+{
+	const struct deviation *crash = NULL;
+	*machine = 0;
+	for (unsigned i = 0; i < q->t->deviations.n; i++) {
+		if (q->t->deviations.d[i].kind != CHOICE_CRASH)
+			continue;
+		*machine += crash != NULL;
+		crash = &q->t->deviations.d[i];
+	}
+	assert(crash && *machine + 1 < q->r->machines);
+	return crash;
+}
+
+/* The last write before the failure that survived and is read afterwards. */
+static int find_done(const struct explanation *q, unsigned machine)
+{
+	const struct event_log *r = q->r;
+	for (size_t i = r->machine_from[machine + 1]; i-- > r->machine_from[machine];)
+		if (event_log_writes(&r->event[i]) && cause_looked_at(q, &r->event[i]) &&
+		    event_log_survived(r, (int)i))
+			return (int)i;
+	return EVENT_LOG_NONE;
+}
+
+/* In the same run with the power on, the next write to a line that is read in the end: one by the
+ * task at which the power failed, else any. */
+static int find_next(const struct explanation *q, unsigned machine, const char *task)
+{
+	const struct event_log *instead = &q->instead;
+	for (int own = *task != '\0'; own >= 0; own--)
+		for (size_t i = q->r->machine_from[machine + 1];
+		     i < instead->machine_from[machine + 1]; i++) {
+			struct logged_event e = instead->event[i];
+			e.machine = (uint8_t)machine;
+			if (event_log_writes(&e) && cause_looked_at(q, &e) &&
+			    (!own || !strcmp(event_log_actor(instead, &e), task)))
+				return (int)i;
+		}
+	return EVENT_LOG_NONE;
+}
+
+/* "x, written by A, survived, and y, which B writes next, was not written yet", each also as a
+ * fact. Returns the bytes used of the room. */
+static size_t say_steps(struct explanation *q, int last, int next, uint64_t failed_at, char *buf,
+			size_t room)
+{
+	const struct logged_event *a = event_log_at(q->r, last),
+				  *b = event_log_at(&q->instead, next);
+	char where[80], by[220];
+	size_t used = 0;
+	if (a) {
+		cause_place(q, a->off, a->len, where, sizeof(where));
+		cause_doer(q, q->r, a, by, sizeof(by));
+		cause_say(q, last, "before it: %s was written by %s at %.3f us, and survived",
+			  where, by, cause_us(a->at));
+		used = cause_print(buf, room, "%s, written by %s, survived", where, by);
+	} else {
+		used = cause_print(buf, room, "nothing that is read afterwards had been written");
+	}
+	if (!b)
+		return used;
+	cause_place(q, b->off, b->len, where, sizeof(where));
+	cause_doer(q, &q->instead, b, by, sizeof(by));
+	cause_say(q, EVENT_LOG_NONE, "not any more: %s would have been written %.1f us later by %s",
+		  where, cause_us(b->at - failed_at), by);
+	return used + cause_print(buf + used, room - used,
+				  ", and %s, which %s writes next, was not written yet", where, by);
+}
+
+void cause_explain_cut(struct explanation *q)
+{
+	const struct deviation_names names = {q->s->region, q->s->regions};
+	char text[DEVIATION_TEXT], kept[300], checked[400] = "", *sentence = q->c->sentence;
+	size_t room = sizeof(q->c->sentence), used;
+	unsigned machine;
+	const struct deviation *crash = last_failure(q, &machine);
+	size_t end = q->r->machine_from[machine + 1];
+	q->c->kind = CAUSE_CUT;
+	deviation_print(crash, &names, text, sizeof(text));
+	cause_say(q, (int)end - 1, "the power fails: %s", text);
+	used = cause_print(sentence, room,
+			   "%s%sthe power failed between two steps: ", q->seen_against,
+			   q->seen_against[0] ? ", but " : "");
+	int next = find_next(q, machine, crash->who);
+	const struct logged_event *missing = event_log_at(&q->instead, next);
+	used += say_steps(q, find_done(q, machine), next, q->r->event[end - 1].at, sentence + used,
+			  room - used);
+	say_unread(q, kept, sizeof(kept));
+	if (missing)
+		cause_say_missing(q, machine, missing->off, missing->len, checked, sizeof(checked));
+	cause_print(sentence + used, room - used, "%s%s; so %s.", checked, kept, q->seen);
+}

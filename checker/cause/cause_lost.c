@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The power failure took writes back: which ones, what would have kept each of them, and what
+ * survived, or was read, ahead of them.
+ */
+#include "checker/cause/explain.h"
+#include <assert.h>
+#include <string.h>
+
+/* The bytes were flushed, and no fence came after that. */
+static void why_not_fenced(struct explanation *q, struct loss *loss,
+			   const struct logged_event *flush)
+{
+	const struct event_log *instead = &q->instead;
+	size_t end = q->r->machine_from[loss->machine + 1];
+	int fence = EVENT_LOG_NONE;
+	char by[220], line[170] = "";
+	for (size_t i = end; i < instead->machine_from[loss->machine + 1] && fence < 0; i++)
+		if (instead->event[i].kind == TRACED_FENCE &&
+		    !strcmp(event_log_actor(instead, &instead->event[i]),
+			    event_log_actor(q->r, flush)))
+			fence = (int)i;
+	if (fence >= 0)
+		cause_source(q, instead->event[fence].pc, line, sizeof(line));
+	cause_doer(q, q->r, flush, by, sizeof(by));
+	cause_print(loss->why, CAUSE_TEXT,
+		    "it was flushed but not fenced: flushed by %s at %.3f us, %s%s", by,
+		    cause_us(flush->at),
+		    fence < 0 ? "and no fence of that task ever follows"
+			      : "and the next fence of that task had not come yet",
+		    line);
+	cause_say(q, (int)(flush - q->r->event), NULL);
+}
+
+/* No flush of its line came after the write; perhaps one did before. */
+static void why_not_flushed(struct explanation *q, struct loss *loss, uint64_t line)
+{
+	const struct event_log *r = q->r;
+	size_t end = r->machine_from[loss->machine + 1];
+	int before = event_log_next(r, r->machine_from[loss->machine], loss->machine,
+				    1u << TRACED_FLUSH, line, LINE);
+	int later = event_log_next(&q->instead, end, loss->machine, 1u << TRACED_FLUSH, line, LINE);
+	const struct logged_event *e = event_log_at(&q->instead, later);
+	const char *never = before == EVENT_LOG_NONE
+				    ? "no flush covers it"
+				    : "it was written after its line was last flushed";
+	char by[220];
+	if (!e) {
+		cause_print(loss->why, CAUSE_TEXT,
+			    "%s, and none would have come had the power held", never);
+		return;
+	}
+	cause_doer(q, &q->instead, e, by, sizeof(by));
+	cause_print(loss->why, CAUSE_TEXT,
+		    "%s before the power fails: the first one would have come %.1f us later, by %s",
+		    never, cause_us(e->at - r->event[end - 1].at), by);
+}
+
+/* What is known of the flush and the fence that the bytes did not get. */
+static void why_lost(struct explanation *q, struct loss *loss)
+{
+	const struct event_log *r = q->r;
+	uint64_t line = event_log_at(r, loss->event)->off / LINE * LINE;
+	const struct logged_event *flush = NULL;
+	for (size_t i = (size_t)loss->event; i < r->machine_from[loss->machine + 1]; i++)
+		if (r->event[i].kind == TRACED_FLUSH &&
+		    event_log_overlaps(&r->event[i], line, LINE))
+			flush = &r->event[i];
+	if (flush)
+		why_not_fenced(q, loss, flush);
+	else
+		why_not_flushed(q, loss, line);
+}
+
+/* Adjacent bytes of one operation's writes, lost for one reason, are one loss. */
+static bool same_loss(const struct event_log *r, const struct loss *a, const struct loss *b)
+{
+	const struct logged_event *x = &r->event[a->event], *y = &r->event[b->event];
+	return a->machine == b->machine && x->kind == y->kind && op_label_equal(x->op, y->op) &&
+	       x->actor == y->actor && a->off <= b->off + b->len && b->off <= a->off + a->len;
+}
+
+/* Make loss `a` cover loss `b`, too. */
+static void join_losses(struct loss *a, const struct loss *b)
+{
+	uint64_t a_end = a->off + a->len, b_end = b->off + b->len;
+	a->off = b->off < a->off ? b->off : a->off;
+	a->len = (b_end > a_end ? b_end : a_end) - a->off;
+	if (b->event > a->event)
+		a->event = b->event;
+}
+
+/* Add the versions of a line that its machine's failure took. Returns how many losses there are. */
+static unsigned add_losses(const struct event_log *r, const struct logged_line *l,
+			   struct loss loss[LOSSES], unsigned n)
+{
+	struct pmem_answer a = pmem_answer_split(l->versions, l->answer);
+	for (unsigned v = a.words ? a.over + 1 : a.version + 1; v <= l->versions; v++) {
+		int event = r->version[l->first_version + v - 1].event;
+		const struct logged_event *e = event_log_at(r, event);
+		unsigned i = 0;
+		if (!e)
+			continue;
+		struct loss one = {
+			.off = e->off, .len = e->len, .event = event, .machine = l->machine};
+		while (i < n && !same_loss(r, &loss[i], &one))
+			i++;
+		if (i < n)
+			join_losses(&loss[i], &one);
+		else if (n < LOSSES)
+			loss[n++] = one;
+	}
+	return n;
+}
+
+unsigned cause_find_losses(struct explanation *q, struct loss loss[LOSSES])
+{
+	unsigned n = 0;
+	for (unsigned d = 0; d < q->t->deviations.n; d++) {
+		const struct deviation *dev = &q->t->deviations.d[d];
+		if (dev->kind != CHOICE_LINE || !q->matters[d])
+			continue;
+		const struct logged_line *l = event_log_line(q->r, dev->b - 1, dev->a);
+		if (l)
+			n = add_losses(q->r, l, loss, n);
+	}
+	for (unsigned i = 0; i < n; i++)
+		why_lost(q, &loss[i]);
+	return n;
+}
+
+/* The operation that looked at the place first after the failure. */
+static void say_first_look(struct explanation *q, const struct loss *loss)
+{
+	const struct logged_line *l = event_log_line(q->r, loss->machine,
+						     (uint32_t)(loss->off / LINE));
+	char by[220], where[80], left[PMEM_ANSWER_TEXT];
+	if (!l || l->touched < 0)
+		return;
+	const struct logged_event *e = &q->r->event[l->touched];
+	cause_op(q, e->op, e->machine, by, sizeof(by));
+	cause_place(q, e->off, e->len, where, sizeof(where));
+	pmem_answer_print(l->versions, l->answer, left, sizeof(left));
+	cause_say(q, l->touched, "after the failure %s is the first to look at %s, and finds %s",
+		  by, where, left);
+}
+
+/* Had the task of this store read the lost bytes before, so that it may have stored because of
+ * them? */
+static bool had_read(const struct event_log *r, const struct logged_event *lost, size_t store)
+{
+	for (size_t i = (size_t)(lost - r->event); i < store; i++)
+		if (r->event[i].kind == TRACED_LOAD && r->event[i].actor == r->event[store].actor &&
+		    event_log_overlaps(&r->event[i], lost->off, lost->len))
+			return true;
+	return false;
+}
+
+/*
+ * What survived, or was seen, ahead of the lost bytes: a later write that is looked at in the end.
+ * Best a store of a task that had read them; else one that the observer of the verdict read;
+ * else one of the same operation; else the last one.
+ */
+int cause_find_early(struct explanation *q, const struct loss *loss)
+{
+	const struct event_log *r = q->r;
+	const struct logged_event *lost = &r->event[loss->event];
+	int found = EVENT_LOG_NONE, best = 0;
+	for (size_t i = (size_t)loss->event + 1; i < r->machine_from[loss->machine + 1]; i++) {
+		const struct logged_event *e = &r->event[i];
+		if (!event_log_writes(e) || event_log_overlaps(e, lost->off / LINE * LINE, LINE) ||
+		    !cause_looked_at(q, e))
+			continue;
+		bool seen = false;
+		for (size_t k = i; k < r->machine_from[loss->machine + 1]; k++)
+			seen |= event_log_reads(&r->event[k]) &&
+				event_log_is_of(&r->event[k], q->against, q->against_machine) &&
+				event_log_overlaps(&r->event[k], e->off, e->len);
+		if (!seen && !event_log_survived(r, (int)i))
+			continue;
+		int good = e->kind == TRACED_STORE && had_read(r, lost, i) ? 4
+			   : seen					   ? 3
+			   : op_label_equal(e->op, lost->op)		   ? 2
+									   : 1;
+		if (good > best || good == 1) {
+			found = good >= best ? (int)i : found;
+			best = good > best ? good : best;
+		}
+	}
+	return found;
+}
+
+/* A write of the same operation that came before the lost one and survived; best one that is read
+ * in the end. */
+static int find_companion(struct explanation *q, const struct loss *loss)
+{
+	const struct event_log *r = q->r;
+	int any = EVENT_LOG_NONE;
+	for (size_t i = (size_t)loss->event; i-- > r->machine_from[loss->machine];) {
+		const struct logged_event *e = &r->event[i];
+		if (!event_log_writes(e) ||
+		    !event_log_is_of(e, r->event[loss->event].op, loss->machine) ||
+		    event_log_overlaps(e, loss->off / LINE * LINE, loss->len + LINE) ||
+		    !cause_looked_at(q, e) || !event_log_survived(r, (int)i))
+			continue;
+		if (cause_read_in_the_end(q, e))
+			return (int)i;
+		any = any < 0 ? (int)i : any;
+	}
+	return any;
+}
+
+/* "what A wrote at x and y, and what B wrote at z" */
+static void list_losses(struct explanation *q, const struct loss *loss, unsigned n, char *buf,
+			size_t size)
+{
+	char where[80], by[260], before[260] = "";
+	size_t used = 0;
+	for (unsigned i = 0; i < n; i++) {
+		if (i == 4 && n > 5) {
+			cause_print(buf + used, size - used, " and %u more", n - i);
+			return;
+		}
+		cause_place(q, loss[i].off, loss[i].len, where, sizeof(where));
+		cause_writing(q, q->r, &q->r->event[loss[i].event], by, sizeof(by));
+		if (strcmp(by, before) != 0)
+			used += cause_print(buf + used, size - used, "%s%s at %s",
+					    i ? ", and " : "", by, where);
+		else
+			used += cause_print(buf + used, size - used, " and %s", where);
+		strcpy(before, by);
+	}
+}
+
+static const char *where_it_was(const struct explanation *q, const struct logged_event *e)
+{
+	return e->kind == TRACED_LAND && q->s->hw.ddio == DDIO_OFF
+		       ? "still on its way from the NIC to PM"
+		       : "still in the cache";
+}
+
+/* The fact of what came early, or of what survived of the same operation: its place, what wrote it.
+ */
+static void say_survivor(struct explanation *q, int event, bool early, char place[80], char by[220])
+{
+	const struct logged_event *e = &q->r->event[event];
+	cause_place(q, e->off, e->len, place, 80);
+	cause_doer(q, q->r, e, by, 220);
+	cause_say(q, event,
+		  early ? "early: %s, written after that by %s at %.3f us, %s"
+			: "kept: %s, written before that by %s at %.3f us, %s",
+		  place, by, cause_us(e->at),
+		  event_log_survived(q->r, event) ? "survived"
+						  : "was seen before it was lost, too");
+}
+
+/* `ahead`: what came early, as words, or "". */
+static void lost_sentence(struct explanation *q, const struct loss *loss, unsigned n,
+			  const char *ahead)
+{
+	struct cause *c = q->c;
+	const char *was = n > 1 ? "were" : "was", *it = n > 1 ? "them" : "it";
+	const char *still = where_it_was(q, &q->r->event[loss[0].event]);
+	bool before = q->seen_against[0] && q->contract != TM_KEEP &&
+		      q->against_machine <= loss[0].machine;
+	char all[420];
+	list_losses(q, loss, n, all, sizeof(all));
+	if (before)
+		cause_print(c->sentence, sizeof(c->sentence),
+			    "%s while %s %s %s: %s%s; so the power failure took %s back, and %s.",
+			    q->seen_against, all, was, still, loss[0].why, ahead, it, q->seen);
+	else
+		cause_print(c->sentence, sizeof(c->sentence),
+			    "when the power failed, %s %s %s: %s%s; so the failure took %s back: "
+			    "%s%s%s%s.",
+			    all, was, still, loss[0].why, ahead, it, q->seen_against,
+			    q->contract == TM_KEEP && q->seen_against[0] ? ", and that was durable"
+									 : "",
+			    q->seen_against[0] ? ", but " : "", q->seen);
+}
+
+void cause_explain_lost(struct explanation *q, struct loss *loss, unsigned n)
+{
+	char where[80], by[220], ahead[340] = "";
+	int early = EVENT_LOG_NONE, companion = EVENT_LOG_NONE;
+	assert(n && n <= LOSSES);
+	q->c->kind = CAUSE_LOST;
+	for (unsigned i = 0; i < n; i++) {
+		const struct logged_event *e = event_log_at(q->r, loss[i].event);
+		cause_place(q, loss[i].off, loss[i].len, where, sizeof(where));
+		cause_doer(q, q->r, e, by, sizeof(by));
+		cause_say(q, loss[i].event, "lost: %s, written by %s at %.3f us; %s", where, by,
+			  cause_us(e->at), loss[i].why);
+		say_first_look(q, &loss[i]);
+		if (early < 0)
+			early = cause_find_early(q, &loss[i]);
+		if (companion < 0)
+			companion = find_companion(q, &loss[i]);
+	}
+	if (early >= 0 || companion >= 0)
+		say_survivor(q, early >= 0 ? early : companion, early >= 0, where, by);
+	if (early >= 0)
+		cause_print(ahead, sizeof(ahead), "; %s, written later by %s, %s", where, by,
+			    event_log_survived(q->r, early) ? "survived" : "was already visible");
+	lost_sentence(q, loss, n, ahead);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An operation does not end: what it reads again and again, and, if a client died, what that client
+ * would have written there.
+ */
+#include "checker/cause/explain.h"
+#include <string.h>
+
+#define STUCK_EVENTS 4000 /* so many, the last with reads of the operation, are looked at */
+
+/* Other reads begin at the same place: one of a whole object, and those of its first bytes. */
+static unsigned times_read(const struct event_log *r, size_t from, size_t to,
+			   const struct logged_event *read)
+{
+	unsigned n = 0;
+	for (size_t k = from; k < to; k++)
+		n += event_log_reads(&r->event[k]) && r->event[k].off == read->off &&
+		     r->event[k].len == read->len && op_label_equal(r->event[k].op, read->op);
+	return n;
+}
+
+/*
+ * The events in which it is seen what is read again and again: [*from, *to). A stuck operation
+ * reads on and on, and the record does not keep all of it: the end is where its reads end.
+ */
+static void find_polling(const struct explanation *q, unsigned machine, size_t *from, size_t *to)
+{
+	const struct event_log *r = q->r;
+	*from = r->machine_from[machine];
+	*to = r->events;
+	while (*to > *from &&
+	       !(event_log_reads(&r->event[*to - 1]) &&
+		 (!q->op.kind || event_log_is_of(&r->event[*to - 1], q->op, machine))))
+		--*to;
+	if (*to - *from > STUCK_EVENTS)
+		*from = *to - STUCK_EVENTS;
+}
+
+/* The place that is read most; of those that `missing`, if not NULL, would have written. */
+static int find_polled(const struct explanation *q, unsigned machine, size_t from, size_t to,
+		       const struct logged_event *missing)
+{
+	const struct event_log *r = q->r;
+	unsigned most = 1;
+	int polled = EVENT_LOG_NONE;
+	for (size_t i = from; i < to && most <= (to - from) / 4; i++) {
+		const struct logged_event *e = &r->event[i];
+		if (!event_log_reads(e) || (q->op.kind && !event_log_is_of(e, q->op, machine)) ||
+		    (missing && !event_log_overlaps(e, missing->off, missing->len)))
+			continue;
+		unsigned n = times_read(r, from, to, e);
+		if (n > most) {
+			most = n;
+			polled = (int)i;
+		}
+	}
+	return polled;
+}
+
+/* What the dead client would have written, had it lived, to a place that is read again and
+ * again. */
+static int find_missing(struct explanation *q, unsigned machine, size_t from, size_t to,
+			unsigned death, int *polled)
+{
+	const struct event_log *r = q->r, *alive = &q->instead;
+	struct deviations list = {0};
+	int error = cause_gather(q, death, &list), missing = EVENT_LOG_NONE;
+	if (!error)
+		error = cause_run_instead(q, &list);
+	deviations_free(&list);
+	for (size_t i = error ? alive->events : alive->machine_from[machine];
+	     i < alive->events && missing < 0; i++) {
+		const struct logged_event *e = &alive->event[i];
+		bool written = false;
+		if (!event_log_writes(e) || !e->op.client ||
+		    e->op.client != q->t->deviations.d[death].op.client)
+			continue;
+		for (size_t k = r->machine_from[machine]; k < r->events && !written; k++)
+			written = event_log_writes(&r->event[k]) &&
+				  op_label_equal(r->event[k].op, e->op) &&
+				  r->event[k].off == e->off;
+		if (written)
+			continue;
+		*polled = find_polled(q, machine, from, to, e);
+		missing = *polled >= 0 ? (int)i : EVENT_LOG_NONE;
+	}
+	return missing;
+}
+
+/* How much of `why` the sentence begins with: that the reads are the same ones is left out where it
+ * is said next which they are. */
+static int length_without_repeats(const char *why)
+{
+	const size_t len = strlen(why), end = strlen(WORLD_REPEATS);
+	return (int)(len >= end && !strcmp(why + len - end, WORLD_REPEATS) ? len - end : len);
+}
+
+void cause_explain_stuck(struct explanation *q, const char *why)
+{
+	const struct event_log *r = q->r;
+	const struct deviations *all = &q->t->deviations;
+	unsigned machine = r->machines - 1, death = all->n;
+	char where[80] = "", by[220] = "", op[120] = "";
+	size_t room = sizeof(q->c->sentence), used = 0, from, to;
+	int polled = EVENT_LOG_NONE, missing = EVENT_LOG_NONE, last = EVENT_LOG_NONE;
+	q->c->kind = CAUSE_STUCK;
+	find_polling(q, machine, &from, &to);
+	for (unsigned i = 0; i < all->n && death == all->n; i++)
+		if (all->d[i].kind == CHOICE_STEP &&
+		    (all->d[i].answer == DELAY_FOREVER ||
+		     choice_delay(CHOICE_STEP, all->d[i].answer) >= DEATH_SERVER) &&
+		    q->matters[i])
+			death = i;
+	if (death < all->n)
+		missing = find_missing(q, machine, from, to, death, &polled);
+	if (missing < 0)
+		polled = find_polled(q, machine, from, to, NULL);
+	const struct logged_event *e = event_log_at(r, polled),
+				  *m = event_log_at(&q->instead, missing);
+	used = cause_print(q->c->sentence, room, "%.*s",
+			   e ? length_without_repeats(why) : (int)strlen(why), why);
+	if (e) {
+		cause_place(q, e->off, e->len, where, sizeof(where));
+		cause_op(q, e->op, machine, op, sizeof(op));
+		cause_say(q, polled, "%s reads %s again and again", op, where);
+		used += cause_print(q->c->sentence + used, room - used,
+				    ": %s reads %s again and again", op, where);
+		last = event_log_last_write(r, r->events, e);
+	}
+	if (m) {
+		cause_doer(q, &q->instead, m, by, sizeof(by));
+		cause_say(q, EVENT_LOG_NONE, "not written: %s would have written there at %.3f us",
+			  by, cause_us(m->at));
+		used += cause_print(q->c->sentence + used, room - used,
+				    ", which %s has not written", by);
+	} else if (last >= 0) {
+		cause_doer(q, r, &r->event[last], by, sizeof(by));
+		cause_say(q, last, "last written by %s at %.3f us", by,
+			  cause_us(r->event[last].at));
+		used += cause_print(q->c->sentence + used, room - used, ", which %s wrote last",
+				    by);
+	}
+	if (death < all->n)
+		used += cause_print(q->c->sentence + used, room - used,
+				    "; it waits for %s, which is dead", all->d[death].who);
+	cause_print(q->c->sentence + used, room - used, ".");
+}

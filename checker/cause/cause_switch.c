@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The store's own switches: a knob that is not at its default, and without which the same trace
+ * does not break. Where the store asks for it is found by comparing the ways that its code takes
+ * with the knob and without it (trail.h), so that nothing has to be known of the knob.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/cause/explain.h"
+#include "checker/cause/trail.h"
+
+static void name_switch(const struct setup *s, unsigned knob, char *buf, size_t n)
+{
+	char value[CAUSE_NAME];
+	setup_knob_value(s, knob, value, sizeof(value));
+	cause_print(buf, n, "%s=%.40s", s->store->knobs[knob].name, value);
+}
+
+static void find_place(const struct explanation *q, uintptr_t pc, char where[2 * CAUSE_NAME],
+		       char function[CAUSE_NAME])
+{
+	where_print(q->where, pc, where, 2 * CAUSE_NAME);
+	cause_print(function, CAUSE_NAME, "%.60s", where[0] ? where_function(q->where, pc) : "");
+}
+
+static void say_switch(struct explanation *q, unsigned knob, const struct trail_parting *at)
+{
+	struct cause *c = q->c;
+	struct cause_switch *made = &c->made[c->switches++];
+	struct setup plain = *q->s;
+	char at_default[CAUSE_NAME], place[400] = "", from[210] = "";
+	size_t used = strlen(c->sentence);
+	plain.params.knob[knob] = 0;
+	name_switch(&plain, knob, at_default, sizeof(at_default));
+	name_switch(q->s, knob, made->name, sizeof(made->name));
+	find_place(q, at->asked, made->where, made->function);
+	find_place(q, at->made, made->made, made->made_in);
+	if (made->made[0])
+		cause_print(from, sizeof(from), ", as %s() makes it at %s,", made->made_in,
+			    made->made);
+	if (made->where[0])
+		cause_print(place, sizeof(place), ", which%s %s() asks for at %s", from,
+			    made->function, made->where);
+	cause_say(q, EVENT_LOG_NONE, "the switch %s makes it%s; with %s it does not break",
+		  made->name, place, at_default);
+	cause_print(c->sentence + used, sizeof(c->sentence) - used,
+		    " The switch %s makes it%s; with %s it does not break.", made->name, place,
+		    at_default);
+}
+
+static int try_switch(struct explanation *q, unsigned knob)
+{
+	struct trail with, without = {0};
+	const uint8_t value = q->s->params.knob[knob];
+	bool broken, breaks_without = false;
+	int error = trail_record(q->s, knob, 0, &q->t->deviations, (unsigned)q->contract, &without,
+				 &breaks_without);
+	if (error || breaks_without) {
+		trail_free(&without);
+		return error == -ENOMEM ? error : 0; /* else the store needs the switch to run */
+	}
+	error = trail_record(q->s, knob, value, &q->t->deviations, (unsigned)q->contract, &with,
+			     &broken);
+	if (!error) {
+		struct trail_parting at;
+		trail_find_parting(&with, &without, &at);
+		say_switch(q, knob, &at);
+	}
+	trail_free(&with);
+	trail_free(&without);
+	return error;
+}
+
+int cause_add_switches(struct explanation *q)
+{
+	int error = 0;
+	for (unsigned k = 0; q->s->store->knobs[k].name && !error; k++)
+		if (q->s->params.knob[k] && q->c->switches < CAUSE_SWITCHES)
+			error = try_switch(q, k);
+	return error;
+}

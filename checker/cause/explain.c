@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The words for a cause: places, operations, what made an event, and in which line of the source.
+ * And whether a write was read by the operations of the verdict.
+ */
+#include "checker/cause/explain.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+size_t cause_print(char *buf, size_t n, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	int len = vsnprintf(buf, n, fmt, ap);
+	va_end(ap);
+	return len < 0 ? 0 : (size_t)len < n ? (size_t)len : n - 1;
+}
+
+void cause_say(struct explanation *q, int event, const char *fmt, ...)
+{
+	struct cause *c = q->c;
+	va_list ap;
+	if (event >= 0 && c->events < CAUSE_FACTS)
+		c->event[c->events++] = event;
+	if (!fmt || c->facts == CAUSE_FACTS)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(c->fact[c->facts], CAUSE_TEXT, fmt, ap);
+	va_end(ap);
+	for (unsigned i = 0; i < c->facts; i++)
+		if (!strcmp(c->fact[i], c->fact[c->facts]))
+			return;
+	c->facts++;
+}
+
+void cause_place(const struct explanation *q, uint64_t off, uint64_t len, char *buf, size_t n)
+{
+	pmem_name(q->s->region, q->s->regions, off, buf, n);
+	size_t used = strlen(buf);
+	const char *plus = strrchr(buf, '+');
+	if (len > 1 && plus && used < n)
+		cause_print(buf + used, n - used, "..0x%llx",
+			    (unsigned long long)(strtoull(plus + 1, NULL, 16) + len - 1));
+}
+
+void cause_op(const struct explanation *q, struct op_label op, unsigned machine, char *buf,
+	      size_t n)
+{
+	static const char *const words[OP_KINDS] = {"",	       "PUT",	     "GET",
+						    "DELETE",  "connecting", "request to clean",
+						    "leaving", "death",	     "pause"};
+	const struct workload *w = &q->s->w;
+	const char *key = "";
+	unsigned nth = 0;
+	if (!op.kind || !op.client) {
+		cause_print(buf, n, machine ? "recovery" : "the server itself");
+		return;
+	}
+	if (op.client > w->clients) {
+		if (op.kind == OP_GET && op.nth >= 1 && op.nth <= w->keys)
+			key = w->key[op.nth - 1].name;
+		cause_print(buf, n, "the reader's %s%s%s", words[op.kind], *key ? " " : "", key);
+		return;
+	}
+	for (unsigned i = 0; i < w->client[op.client - 1].ops; i++) {
+		const struct workload_op *o = &w->client[op.client - 1].op[i];
+		nth += o->kind == op.kind;
+		if (o->kind == op.kind && o->nth == op.nth)
+			key = w->key[o->key].name;
+	}
+	static const char *const tails[] = {"th", "st", "nd", "rd"};
+	if (nth > 1)
+		cause_print(buf, n, "client %u's %u%s %s %s", op.client, op.nth,
+			    tails[op.nth % 10 < 4 && op.nth / 10 % 10 != 1 ? op.nth % 10 : 0],
+			    words[op.kind], key);
+	else
+		cause_print(buf, n, "client %u's %s%s%s", op.client, words[op.kind],
+			    *key ? " " : "", key);
+}
+
+void cause_source(const struct explanation *q, uintptr_t pc, char *buf, size_t n)
+{
+	char line[160];
+	where_print(q->where, pc, line, sizeof(line));
+	cause_print(buf, n, line[0] ? " (%s)" : "%s", line);
+}
+
+void cause_doer(const struct explanation *q, const struct event_log *r,
+		const struct logged_event *e, char *buf, size_t n)
+{
+	char op[80], line[170];
+	cause_op(q, e->op, e->machine, op, sizeof(op));
+	cause_source(q, e->pc, line, sizeof(line));
+	if (e->kind == TRACED_LAND)
+		cause_print(buf, n, "the RDMA write of %s", op);
+	else if (e->kind == TRACED_FETCH)
+		cause_print(buf, n, "the RDMA READ of %s", op);
+	else
+		cause_print(buf, n, "%s%s%s%s", event_log_actor(r, e), e->op.kind ? " for " : "",
+			    e->op.kind ? op : "", line);
+}
+
+void cause_writing(const struct explanation *q, const struct event_log *r,
+		   const struct logged_event *e, char *buf, size_t n)
+{
+	char op[80], line[170];
+	cause_op(q, e->op, e->machine, op, sizeof(op));
+	cause_source(q, e->pc, line, sizeof(line));
+	if (e->kind == TRACED_LAND)
+		cause_print(buf, n, "what %s wrote by RDMA", op);
+	else
+		cause_print(buf, n, "what %s wrote%s%s%s", event_log_actor(r, e),
+			    e->op.kind ? " for " : "", e->op.kind ? op : "", line);
+}
+
+bool cause_looked_at(const struct explanation *q, const struct logged_event *e)
+{
+	uint64_t line = e->off / LINE * LINE;
+	for (size_t i = 0; i < q->r->events; i++) {
+		const struct logged_event *x = &q->r->event[i];
+		if (!event_log_reads(x) && x->kind != TRACED_SURVIVED)
+			continue;
+		if ((x->machine > e->machine ||
+		     event_log_is_of(x, q->against, q->against_machine)) &&
+		    event_log_overlaps(x, line, LINE))
+			return true;
+	}
+	return false;
+}
+
+bool cause_read_in_the_end(const struct explanation *q, const struct logged_event *e)
+{
+	for (size_t i = 0; i < q->r->events; i++)
+		if (event_log_reads(&q->r->event[i]) &&
+		    event_log_is_of(&q->r->event[i], q->op, q->machine) &&
+		    event_log_overlaps(&q->r->event[i], e->off, e->len))
+			return true;
+	return false;
+}

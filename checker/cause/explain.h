@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_CAUSE_EXPLAIN_H
+#define TM_CHECKER_CAUSE_EXPLAIN_H
+/*
+ * What the files of the search for a cause share (cause.c, cause_*.c): the question, the replays
+ * that vary it, and the words of the answer.
+ */
+#include "checker/cause/cause.h"
+
+/* The broken contract of a trace, and what has been found out about it. */
+struct explanation {
+	struct explorer *ex;
+	const struct trace *t;
+	const struct setup *s;
+	const struct event_log *r; /* of the trace's replay */
+	struct where *where;
+	struct cause *c; /* the answer */
+	int contract;
+	bool keep;     /* KEEP is judged */
+	bool foreign;  /* what breaks it is a GET of bytes that are no value */
+	bool *matters; /* by deviation: the contract does not break without it */
+	/* The operation whose result breaks the contract, and the one that it contradicts, each
+	 * with the machine that it ran on and what it saw as a sentence. Client 0 and kind 0: none.
+	 */
+	struct op_label op, against;
+	unsigned machine, against_machine;
+	char seen[160], seen_against[160];
+	struct event_log instead; /* the same run without the last power failure, or the death */
+	/* The value that was expected (foreign: an older one of the key), NULL: none; and where the
+	 * pool held it, unread, after the last power failure, -1: nowhere. */
+	const struct setup_value *expected;
+	int64_t expected_at;
+};
+
+/* --- replays of variations (cause.c) --- */
+
+/* Replay `list`: does the contract break? 0 or -ENOMEM. */
+int cause_replay_breaks(struct explanation *q, const struct deviations *list,
+			const struct replay_audience *audience, bool *broken);
+/* Replay `list` into q->instead. 0 or -ENOMEM. */
+int cause_run_instead(struct explanation *q, const struct deviations *list);
+/* The deviations that matter, without number `but`. 0 or -ENOMEM. */
+int cause_gather(const struct explanation *q, unsigned but, struct deviations *list);
+
+/* --- words (explain.c) --- */
+
+/* What does not fit is cut off. Returns how many of the n bytes have been used. */
+size_t __attribute__((format(printf, 3, 4))) cause_print(char *buf, size_t n, const char *fmt, ...);
+/* Add a fact to the answer, unless it is there already, and an event that matters to it
+ * (EVENT_LOG_NONE: none). fmt NULL: the event only. */
+void __attribute__((format(printf, 3, 4)))
+cause_say(struct explanation *q, int event, const char *fmt, ...);
+/* "log+0x100..0x13f" */
+void cause_place(const struct explanation *q, uint64_t off, uint64_t len, char *buf, size_t n);
+/* "client 1's PUT k1", "the reader's GET k1", "recovery"; `machine`: on which it ran. */
+void cause_op(const struct explanation *q, struct op_label op, unsigned machine, char *buf,
+	      size_t n);
+/* " (server.c:55)", or "" when the line is not known. */
+void cause_source(const struct explanation *q, uintptr_t pc, char *buf, size_t n);
+/* What made the event, and for which operation: "the RDMA write of client 1's PUT k1",
+ * "server/verifier (server.c:55)". */
+void cause_doer(const struct explanation *q, const struct event_log *r,
+		const struct logged_event *e, char *buf, size_t n);
+/* "what client 1's PUT k1 wrote by RDMA" */
+void cause_writing(const struct explanation *q, const struct event_log *r,
+		   const struct logged_event *e, char *buf, size_t n);
+
+static inline double cause_us(uint64_t ns)
+{
+	return (double)ns / 1000.0;
+}
+
+/* --- what the verdict depends on (explain.c) --- */
+
+/* Is the line of this write read on a later machine, or by the contradicted operation? */
+bool cause_looked_at(const struct explanation *q, const struct logged_event *e);
+/* Does the operation of the verdict read these bytes? */
+bool cause_read_in_the_end(const struct explanation *q, const struct logged_event *e);
+
+/* --- the kinds of cause; each fills q->c --- */
+
+#define LOSSES 32 /* more are left out */
+
+struct loss {
+	uint64_t off, len;
+	int event; /* its write; the last of several */
+	unsigned machine;
+	char why[CAUSE_TEXT];
+};
+
+unsigned cause_find_losses(struct explanation *q, struct loss loss[LOSSES]);
+void cause_explain_lost(struct explanation *q, struct loss *loss, unsigned n);
+/* What survived, or was seen, ahead of the lost bytes, as an event; EVENT_LOG_NONE: nothing. */
+int cause_find_early(struct explanation *q, const struct loss *loss);
+/* False, and nothing is said: it is not that damaged bytes were taken, or were refused and the
+ * version before was not looked for. */
+bool cause_explain_damage(struct explanation *q, const struct loss *loss, unsigned n);
+/* The last check on these bytes from this machine on: of recovery, or of the verdict's operation.
+ * EVENT_LOG_NONE: no check looked at them. */
+int cause_find_check(const struct explanation *q, bool recovery, unsigned machine, uint64_t off,
+		     uint64_t len);
+/* "the check at core/stores/erda/object.c:143, in erda_object_check()" */
+void cause_check_place(const struct explanation *q, int check, char *buf, size_t n);
+/* What recovery found where the next write is missing, in words for the sentence, and as a fact. */
+void cause_say_missing(struct explanation *q, unsigned machine, uint64_t off, uint64_t len,
+		       char *buf, size_t n);
+/* What the operation of the verdict checked last before it returned bytes that are no value. */
+void cause_say_checks(struct explanation *q);
+/* Look for the value that was expected in the pool that the last power failure left. 0 or
+ * -ENOMEM. */
+int cause_find_value(struct explanation *q);
+void cause_explain_cut(struct explanation *q);
+void cause_explain_race(struct explanation *q);
+void cause_explain_stuck(struct explanation *q, const char *why);
+/* Which of the store's switches make it, and where; added to what has been said. 0 or -ENOMEM. */
+int cause_add_switches(struct explanation *q);
+
+#endif

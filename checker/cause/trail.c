@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * See trail.h. Two trails are compared step by step. They part where the code differs, or where
+ * something else is done to PM. All that differs in DRAM before comes of the knob: it is the knob,
+ * a copy of it, or computed from it. But for addresses, which differ between any two explorers: so
+ * only small values count.
+ */
+#include "checker/cause/trail.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/explore/explore.h"
+
+enum { TRAIL_READ, TRAIL_WRITE, TRAIL_MACHINE, TRAIL_EVENT };
+
+#define SMALL (1ull << 32) /* values from here on may be addresses */
+
+static struct trail_step *add_step(struct trail *t, unsigned kind, uintptr_t pc)
+{
+	if (t->n == t->room && !t->full) {
+		size_t room = t->room ? 2 * t->room : 4096;
+		struct trail_step *more = room > TRAIL_MAX ? NULL
+							   : realloc(t->step, room * sizeof(*more));
+		t->full = !more;
+		t->step = more ? more : t->step;
+		t->room = more ? room : t->room;
+	}
+	if (t->full)
+		return NULL;
+	t->step[t->n] = (struct trail_step){.pc = pc, .kind = (uint8_t)kind};
+	return &t->step[t->n++];
+}
+
+/* Byte by byte, and unseen by a sanitizer: it is the store's memory. */
+__attribute__((no_sanitize("address"))) static uint64_t value_at(const void *addr, unsigned len)
+{
+	const volatile uint8_t *byte = addr;
+	uint64_t value = 0;
+	assert(len <= sizeof(value));
+	for (unsigned i = len; i--;)
+		value = value << 8 | byte[i];
+	return value;
+}
+
+/* The same for more bytes than a value has (FNV-1a). */
+__attribute__((no_sanitize("address"))) static uint64_t hash_at(const void *addr, size_t len)
+{
+	const volatile uint8_t *byte = addr;
+	uint32_t hash = 2166136261u;
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ byte[i]) * 16777619u;
+	return hash;
+}
+
+/* What the last step was about to write is there now. */
+static void settle(struct trail *t)
+{
+	if (!t->written)
+		return;
+	assert(t->n && t->step[t->n - 1].kind != TRAIL_READ);
+	struct trail_step *s = &t->step[t->n - 1];
+	s->value = s->len ? value_at(t->written, s->len) : hash_at(t->written, t->written_len);
+	t->written = NULL;
+}
+
+static void saw_dram(void *arg, const void *addr, size_t len, bool write, uintptr_t pc)
+{
+	struct trail *t = arg;
+	settle(t);
+	struct trail_step *s = add_step(t, write ? TRAIL_WRITE : TRAIL_READ, pc);
+	if (!s)
+		return;
+	s->addr = (uintptr_t)addr;
+	if (len > sizeof(s->value))
+		return;
+	s->len = (uint8_t)len;
+	if (write && len)
+		t->written = addr;
+	else
+		s->value = value_at(addr, s->len);
+}
+
+static void saw_event(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,
+		      const struct traced *about, const char *text)
+{
+	struct trail *t = arg;
+	(void)sim, (void)who;
+	if (about->kind == TRACED_TAKEN || about->kind == TRACED_PACKET)
+		return;
+	settle(t);
+	struct trail_step *s = add_step(t, TRAIL_EVENT + about->kind, pc);
+	if (!s)
+		return;
+	s->value = (uint32_t)about->off;
+	if (about->kind == TRACED_FLUSH)
+		s->value |= (uint64_t)about->len << 32;
+	if (about->kind == TRACED_RETURN)
+		s->value = hash_at(text, strlen(text)); /* what was returned */
+	if (about->kind == TRACED_STORE && about->len) {
+		s->len = about->len <= sizeof(s->value) ? (uint8_t)about->len : 0;
+		t->written = pmem_base(sim_memory) + about->off;
+		t->written_len = about->len;
+	}
+}
+
+static void machine_starts(void *arg, struct explorer *ex, unsigned machine)
+{
+	struct trail *t = arg;
+	settle(t);
+	(void)ex;
+	struct trail_step *s = add_step(t, TRAIL_MACHINE, 0);
+	if (s)
+		s->value = machine;
+}
+
+static int replay_into(struct explorer *ex, const struct deviations *list, unsigned contract,
+		       struct trail *t, bool *broken)
+{
+	const struct replay_audience audience = {
+		.tracer = saw_event, .machine_starts = machine_starts, .arg = t};
+	struct replay_outcome *out = malloc(sizeof(*out));
+	int error = out ? replay(ex, list, false, &audience, out) : -ENOMEM;
+	settle(t);
+	ex->setup->dram_watcher = NULL;
+	if (!error && contract == TM_KEEP)
+		error = replay(ex, list, true, NULL, out);
+	*broken = !error && out->verdict[contract].broken;
+	free(out);
+	return error;
+}
+
+int trail_record(const struct setup *base, unsigned knob, uint8_t value,
+		 const struct deviations *list, unsigned contract, struct trail *trail,
+		 bool *broken)
+{
+	struct setup with = *base, own;
+	struct explorer *ex = malloc(sizeof(*ex));
+	assert(knob < TM_MAX_KNOBS && contract < TM_CONTRACTS);
+	memset(trail, 0, sizeof(*trail));
+	*broken = false;
+	with.params.knob[knob] = value;
+	int error = setup_like(&own, &with, &base->w);
+	own.dram_watcher = saw_dram;
+	own.load_tracer = saw_event;
+	own.watcher_arg = trail;
+	if (!error)
+		error = ex ? explore_open(ex, &own, &explore_default) : -ENOMEM;
+	settle(trail);
+	if (!error) {
+		error = replay_into(ex, list, contract, trail, broken);
+		explore_close(ex);
+	}
+	setup_free(&own);
+	free(ex);
+	return error;
+}
+
+void trail_free(struct trail *trail)
+{
+	free(trail->step);
+	memset(trail, 0, sizeof(*trail));
+}
+
+static bool parts(const struct trail_step *x, const struct trail_step *y)
+{
+	return x->pc != y->pc || x->kind != y->kind || x->len != y->len ||
+	       (x->kind > TRAIL_WRITE && x->value != y->value);
+}
+
+/* The last read of something small that differs, before step `end`. -1: none. */
+static ptrdiff_t differing_read(const struct trail *a, const struct trail *b, size_t end)
+{
+	assert(end <= a->n && end <= b->n);
+	while (end--) {
+		const struct trail_step *x = &a->step[end], *y = &b->step[end];
+		if (x->kind == TRAIL_READ && x->value != y->value && x->value < SMALL &&
+		    y->value < SMALL)
+			return (ptrdiff_t)end;
+	}
+	return -1;
+}
+
+/* Where what step `read` reads was computed. */
+static uintptr_t find_made(const struct trail *a, const struct trail *b, size_t read)
+{
+	size_t k = read;
+	while (k-- && !(a->step[k].kind == TRAIL_WRITE && a->step[k].addr == a->step[read].addr))
+		;
+	if (k == (size_t)-1 || a->step[k].value == b->step[k].value)
+		return 0;
+	ptrdiff_t from = differing_read(a, b, k);
+	if (from < 0 ||
+	    (a->step[from].value == a->step[k].value && b->step[from].value == b->step[k].value))
+		return 0;
+	return a->step[from].pc;
+}
+
+void trail_find_parting(const struct trail *a, const struct trail *b, struct trail_parting *out)
+{
+	size_t at = 0;
+	assert(a->n <= TRAIL_MAX && b->n <= TRAIL_MAX);
+	while (at < a->n && at < b->n && !parts(&a->step[at], &b->step[at]))
+		at++;
+	ptrdiff_t asked = differing_read(a, b, at);
+	memset(out, 0, sizeof(*out));
+	if (asked >= 0) {
+		out->asked = a->step[asked].pc;
+		out->made = find_made(a, b, (size_t)asked);
+	} else if (at < a->n) {
+		out->asked = a->step[at].pc;
+	}
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_RECALL_IMAGE_SOURCE_H
+#define TM_CHECKER_RECALL_IMAGE_SOURCE_H
+/*
+ * The source of a world that boots after a power failure: which version of each line in flight
+ * survived, one image after the other, and what clients do when the store lives on. explore.c opens
+ * with the order in which images are tried.
+ */
+#include "checker/world/world.h"
+#include "faultinject/life.h"
+#include "faultinject/sources.h"
+
+#define MAX_DECISIONS 512
+
+struct decision {
+	uint32_t line;
+	unsigned answer, answers;
+	const struct pmem *failed; /* the machine whose versions are asked about */
+	unsigned at;	/* of images that were read: where in the tree's path it was made, */
+	unsigned lines; /* and how many lines had been touched before */
+};
+
+/* What is done with an image. */
+enum visit {
+	VISIT_READ,   /* all keys are read, life is proved */
+	VISIT_CUT,    /* likewise, and the power fails at each place on the way */
+	VISIT_LIFE,   /* after reading it lives on; the power fails at some places of that life */
+	VISIT_PLANNED /* as the explorer's plan says */
+};
+
+struct image_source {
+	struct source source;
+	const struct life_plan *plan; /* [machine] */
+	struct world *world;	      /* that boots */
+	enum visit visit;
+	uint64_t life; /* random state of this life */
+	struct deviation lived[LIFE_OPS];
+	unsigned lives; /* of them */
+	struct decision decision[MAX_DECISIONS];
+	unsigned used, depth; /* decisions made in this run; of them, prescribed by the search */
+	unsigned read; /* of them, made by recovery and by reading all keys; more: not all were read
+			*/
+	uint32_t read_lines; /* lines that had been touched by then */
+	bool strayed;	     /* other lines were touched than the search prescribes */
+	bool sampling;	     /* images are drawn; else depth first */
+	uint64_t random;     /* state of that */
+};
+
+/* Another run begins: the same decisions as before, up to `depth`. */
+void image_start(struct image_source *is);
+/* What the failed machine left of a line, of which there are `answers` possibilities. */
+unsigned image_decide(struct image_source *is, uint32_t line, unsigned answers);
+/* The next combination in depth-first order; false: that was the last. */
+bool image_next(struct image_source *is);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_RECALL_OBSERVED_H
+#define TM_CHECKER_RECALL_OBSERVED_H
+/*
+ * What is observed of a machine that boots, recovers and is read: apart from the machine's number
+ * and from which PUTs have been begun it depends on the lines of PM that are touched, and on
+ * nothing else. So it can be kept, and told again of another run, to another history.
+ */
+#include "checker/world/world.h"
+
+/* One block of memory; equal if all of its bytes are. */
+struct observed {
+	uint64_t events; /* of the simulation */
+	uint32_t size;	 /* of all, in bytes */
+	uint32_t lines;	 /* lines that had been touched when all keys were read; OBSERVED_NEVER */
+	int32_t live_op; /* as struct world_result has it, counted from the first GET */
+	uint32_t recovery[STEP_KINDS];
+	uint8_t end, live_broken, fsck_broken, ok_broken;
+	uint16_t gets, why; /* GETs; bytes of the text that says why, 0: nothing is broken */
+	uint16_t ok_why;    /* bytes of the text for OK, likewise */
+	uint16_t unused;
+	uint32_t bytes; /* that GETs returned */
+	/* then the GETs, the texts, the bytes */
+	struct world_get get[];
+};
+#define OBSERVED_NEVER UINT32_MAX
+
+/* What `w` has seen since world_recover(), in a block that is to be freed; NULL: out of memory. */
+struct observed *observed_new(const struct world *w, uint64_t events, uint32_t lines,
+			      unsigned first_op);
+/* The steps of recovery, which are a part of the result. */
+void observed_steps(const struct observed *o, struct world *w);
+/* The same happens to `w`, which does not run: its result, and the operations of its history. */
+void observed_again(const struct observed *o, struct world *w);
+
+#endif

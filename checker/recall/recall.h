@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_RECALL_RECALL_H
+#define TM_CHECKER_RECALL_RECALL_H
+/*
+ * Images that need not be run: the explorer's use of the tree of recoveries (tree.h). An image is
+ * walked through the tree by the decisions that the search prescribes, and makes those that follow
+ * in the order in which a run would. Depth-first search changes the last decision, so that a walk
+ * begins at the node where that was made.
+ */
+#include "checker/recall/image_source.h"
+#include "checker/recall/tree.h"
+
+struct recall_path {
+	struct tree_path walk; /* the last one */
+	uint32_t age;	       /* of the tree then; 0: the walk was given up */
+};
+
+struct recall {
+	struct tree *tree; /* NULL: every image is run */
+	enum tree_mutant mutant;
+	struct recall_path path[WORLDS];
+	uint64_t recalled, learnt, differed; /* images */
+};
+
+/* A tree that takes up to so many bytes. 0 or -ENOMEM. */
+int recall_open(struct recall *r, size_t bytes, enum tree_mutant mutant);
+void recall_close(struct recall *r);
+/* After image_start(): what is known to come of the image; its decisions are made. NULL: it is to
+ * be run, with the decisions that have been made by now. */
+struct tree_leaf *recall_walk(struct recall *r, struct image_source *is);
+/* What is known to come of it happens to the world. */
+void recall_again(const struct recall *r, const struct tree_leaf *leaf, struct world *w);
+/* It was run, and this many events happened; the first of its GETs is that operation. */
+struct tree_leaf *recall_learn(struct recall *r, struct image_source *is, uint64_t events,
+			       unsigned first_op);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See life.h. */
+#include "checker/world/life.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "checker/world/world_client.h"
+#include "faultinject/life.h"
+#include "faultinject/sources.h"
+
+/* Values of lives: of no workload's client, which has no PUTs of such numbers. */
+#define LIFE_CLIENT   TM_MAX_CLIENTS
+#define LIFE_LAST_NTH (UINT16_MAX - 1)
+
+static unsigned number(const struct world *w, unsigned client)
+{
+	return w->setup->w.clients + 1 + client;
+}
+
+void life_init(struct world *w)
+{
+	for (unsigned k = 0; k < LIFE_CLIENTS; k++) {
+		char name[ACTOR_NAME];
+		snprintf(name, sizeof(name), "c%u", number(w, k));
+		actor_init(&w->life.who[k], name);
+	}
+}
+
+void life_begin(struct world *w)
+{
+	struct life *life = &w->life;
+	life->on = life->second = false;
+	life->puts = 0;
+	memset(life->busy, 0, sizeof(life->busy));
+	memset(life->nth, 0, sizeof(life->nth));
+	/* The reader has got every key. */
+	life->nth[0][OP_GET] = (uint16_t)w->setup->w.keys;
+}
+
+/* --- values --- */
+
+const uint8_t *life_value(struct world *w, const struct workload_op *op)
+{
+	struct life *life = &w->life;
+	assert(life->puts < LIFE_OPS);
+	unsigned slot = w->machine * LIFE_OPS + life->puts;
+	struct life_put *put = &life->put[life->puts++];
+	*put = (struct life_put){.op = (int32_t)w->history->ops - 1,
+				 .key = op->key,
+				 .vlen = op->vlen,
+				 .bytes = sim_alloc(w->sim, op->vlen)};
+	workload_value(LIFE_CLIENT, LIFE_LAST_NTH - slot, op->key, put->bytes, op->vlen);
+	return put->bytes;
+}
+
+int32_t life_value_read(const struct world *w, unsigned key, const uint8_t *bytes, size_t len)
+{
+	for (; w->machine; w--)
+		for (unsigned i = 0; i < w->life.puts; i++) {
+			const struct life_put *put = &w->life.put[i];
+			if (put->key == key && put->vlen == len && !memcmp(put->bytes, bytes, len))
+				return put->op;
+		}
+	return VALUE_FOREIGN;
+}
+
+/* --- what is done --- */
+
+unsigned life_client(const struct world *w, const struct choice_point *at)
+{
+	return at->who == &w->life.who[1];
+}
+
+unsigned life_draw(const struct setup *s, const struct choice_point *at, unsigned client,
+		   uint64_t *random)
+{
+	/* Mostly updates: they are what goes wrong. */
+	static const uint8_t verbs[] = {LIFE_PUT, LIFE_PUT, LIFE_PUT,	   LIFE_PUT,
+					LIFE_PUT, LIFE_PUT, LIFE_PUT_LONG, LIFE_PUT_LONG,
+					LIFE_DEL, LIFE_DEL, LIFE_GET};
+	uint64_t draw = random_next(random);
+	bool idle = client ? draw % 3 : at->a > 1 && draw % 3 == 0;
+	draw /= 3;
+	if (idle)
+		return 0;
+	if (s->store->clean && draw % 6 == 0)
+		return LIFE_CLEAN;
+	draw /= 6;
+	enum life_verb verb = verbs[draw % sizeof(verbs)];
+	draw /= sizeof(verbs);
+	return life_answer(verb, (unsigned)(draw % s->w.keys));
+}
+
+/* What client `k` does in this round. False: nothing. */
+static bool ask(struct world *w, unsigned round, unsigned k)
+{
+	const struct setup *s = w->setup;
+	struct life *life = &w->life;
+	struct workload_op *op = &life->op[k];
+	struct choice_point at = {
+		.kind = CHOICE_LIFE, .who = &life->who[k], .occurrence = 1, .a = round};
+	unsigned answer = sim_choose(w->sim, &at, life_answers(s->w.keys));
+	if (!answer)
+		return false;
+	*op = (struct workload_op){.kind = OP_CLEAN};
+	if (answer >= LIFE_KEYED) {
+		static const uint8_t kinds[LIFE_VERBS] = {OP_PUT, OP_PUT, OP_GET, OP_DEL};
+		enum life_verb verb = life_verb(answer);
+		op->kind = kinds[verb];
+		op->key = (uint16_t)life_key(answer);
+		op->vlen = verb == LIFE_PUT	   ? LIFE_VLEN
+			   : verb == LIFE_PUT_LONG ? (uint32_t)s->params.max_vlen
+						   : 0;
+	}
+	op->nth = ++life->nth[k][op->kind];
+	return true;
+}
+
+/* Nobody disturbs a recovered store: if an update fails, the store does not work any more. */
+static void do_op(struct world_client *c, unsigned k, uint8_t *buf)
+{
+	struct world *w = c->world;
+	const struct workload_op *op = &w->life.op[k];
+	unsigned at = w->history->ops;
+	client_do(c, op, buf);
+	if (op->kind == OP_CLEAN && w->result.ok_broken)
+		world_trouble(w, true, "%s", w->result.ok_why);
+	if (op->kind != OP_PUT && op->kind != OP_DEL)
+		return;
+	while (w->history->op[at].client != c->number)
+		at++;
+	int error = w->history->op[at].error;
+	if (error && !(op->kind == OP_DEL && error == -ENOENT))
+		world_trouble(w, true, "after recovery, %s %s fails with error %d",
+			      op->kind == OP_PUT ? "PUT" : "DELETE", w->setup->w.key[op->key].name,
+			      error);
+}
+
+static void second_main(void *arg)
+{
+	struct world_client *c = arg;
+	struct world *w = c->world;
+	struct life *life = &w->life;
+	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
+	client_open(c);
+	life->second = true;
+	for (;;) {
+		sim_wake(w->sim, &life->second);
+		while (!life->busy[1]) {
+			sim_idle_on(w->sim, &life->busy[1]);
+			sim_yield(w->sim);
+		}
+		do_op(c, 1, buf);
+		life->busy[1] = false;
+	}
+}
+
+/* Both are ready before either begins. */
+static void start_second(struct world *w)
+{
+	struct life *life = &w->life;
+	unsigned n = number(w, 1);
+	if (!life->second) {
+		w->client[n] = (struct world_client){.world = w, .number = n, .op = -1};
+		sim_spawn(w->sim, n, NULL, second_main, &w->client[n]);
+	}
+	while (!life->second) {
+		sim_idle_on(w->sim, &life->second);
+		sim_yield(w->sim);
+	}
+	life->busy[1] = true;
+	sim_wake(w->sim, &life->busy[1]);
+}
+
+static bool one_round(struct world_client *reader, unsigned round, uint8_t *buf)
+{
+	struct world *w = reader->world;
+	struct life *life = &w->life;
+	bool first = ask(w, round, 0), second = ask(w, round, 1);
+	if (!first && !second)
+		return false;
+	life->on = true;
+	if (second)
+		start_second(w);
+	if (first)
+		do_op(reader, 0, buf);
+	while (life->busy[1]) {
+		sim_idle_on(w->sim, &life->second);
+		sim_yield(w->sim);
+	}
+	sim_sleep(w->sim, AFTERMATH_NS);
+	return true;
+}
+
+bool life_run(struct world_client *reader, uint8_t *buf)
+{
+	struct world *w = reader->world;
+	struct choice_point end = {.kind = CHOICE_CRASH, .a = CRASH_AT_END};
+	unsigned round = 1;
+	while (round <= LIFE_ROUNDS && one_round(reader, round, buf))
+		round++;
+	if (round == 1)
+		return false;
+	client_read_keys(reader, w->life.nth[0][OP_GET] + 1u, buf);
+	sim_power_fails(w->sim, &end);
+	if (w->setup->store->fsck_at_rest)
+		world_fsck(w, "a life");
+	return true;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Finding the places, reached or not, without help of the store's author or the compiler.
+ *
+ * A place is a call of one of a few functions. The store's code is in memory, compiled without
+ * optimisation, and a call on x86-64 is the byte 0xe8 with the distance to its target. So the code
+ * of all functions is searched for such bytes; that other bytes should point to just these
+ * functions by chance is out of the question. The symbol table says where functions begin and end,
+ * the line table in which file and line a call stands; what does not stand below core/stores is no
+ * store's.
+ *
+ * A function that calls rt_waits() waits on behalf of its callers: the calls of such a function
+ * are places, too.
+ */
+#include "checker/world/places.h"
+#include <assert.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STORES	    "core/stores/"
+#define CALL	    0xe8 /* call rel32 */
+#define CALL_BYTES  5
+#define TARGETS_MAX 64
+
+const char *const place_kinds[PLACE_KINDS] = {
+	[PLACE_FLUSH] = "flush", [PLACE_FENCE] = "fence", [PLACE_PERSIST] = "persist",
+	[PLACE_WAIT] = "wait",	 [PLACE_ORDER] = "order", [PLACE_CHECK] = "check",
+};
+
+/* A function whose calls are places. */
+struct target {
+	const char *symbol, *call; /* call: what the store's source says */
+	enum place_kind kind;
+	const char *part; /* of what it does, a place of its own (PLACE_PART); NULL: none */
+	uintptr_t entry;
+};
+
+static const struct target known[] = {
+	{"sim_pmem_flush", "pmem_flush", PLACE_FLUSH, NULL, 0},
+	{"sim_pmem_memcpy_nodrain", "pmem_memcpy_nodrain", PLACE_FLUSH, NULL, 0},
+	{"sim_pmem_drain", "pmem_drain", PLACE_FENCE, NULL, 0},
+	{"sim_pmem_persist", "pmem_persist", PLACE_PERSIST, "fence", 0},
+	{"sim_pmem_memcpy_persist", "pmem_memcpy_persist", PLACE_PERSIST, "fence", 0},
+	{"sim_pmem_memset_persist", "pmem_memset_persist", PLACE_PERSIST, "fence", 0},
+	{"__tsan_atomic8_store", "atomic_store", PLACE_ORDER, NULL, 0},
+	{"__tsan_atomic16_store", "atomic_store", PLACE_ORDER, NULL, 0},
+	{"__tsan_atomic32_store", "atomic_store", PLACE_ORDER, NULL, 0},
+	{"__tsan_atomic64_store", "atomic_store", PLACE_ORDER, NULL, 0},
+	{"__tsan_atomic_thread_fence", "atomic_thread_fence", PLACE_ORDER, NULL, 0},
+	{"rt_check", "rt_check", PLACE_CHECK, "never", 0},
+};
+#define KNOWN (sizeof(known) / sizeof(known[0]))
+#define WAITS "rt_waits"
+
+struct function {
+	const char *name;
+	uintptr_t begin, end;
+};
+
+/* A place before it has a name. */
+struct found {
+	const struct target *target;
+	const struct function *in;
+	const char *file; /* from core/stores/ on */
+	int line;
+	uintptr_t call; /* address of the instruction */
+};
+
+struct finder {
+	Dwfl *dwfl;
+	Dwfl_Module *module;
+	struct function *function;
+	unsigned functions;
+	struct target target[TARGETS_MAX];
+	unsigned targets;
+	uintptr_t waits;
+	struct found found[PLACES_MAX];
+	unsigned n;
+};
+
+/* --- the program's functions --- */
+
+static int read_symbols(struct finder *f)
+{
+	int symbols = dwfl_module_getsymtab(f->module);
+	if (symbols <= 0)
+		return -ENOENT;
+	f->function = calloc((size_t)symbols, sizeof(*f->function));
+	if (!f->function)
+		return -ENOMEM;
+	for (int i = 0; i < symbols; i++) {
+		GElf_Sym symbol;
+		GElf_Addr at;
+		const char *name = dwfl_module_getsym_info(f->module, i, &symbol, &at, NULL, NULL,
+							   NULL);
+		if (name && GELF_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_size &&
+		    symbol.st_shndx != SHN_UNDEF)
+			f->function[f->functions++] = (struct function){name, at,
+									at + symbol.st_size};
+	}
+	return 0;
+}
+
+static void find_targets(struct finder *f)
+{
+	for (unsigned i = 0; i < f->functions; i++) {
+		if (!strcmp(f->function[i].name, WAITS))
+			f->waits = f->function[i].begin;
+		for (unsigned k = 0; k < KNOWN; k++) {
+			if (strcmp(f->function[i].name, known[k].symbol) != 0)
+				continue;
+			assert(f->targets < TARGETS_MAX);
+			f->target[f->targets] = known[k];
+			f->target[f->targets++].entry = f->function[i].begin;
+		}
+	}
+}
+
+/* --- their calls --- */
+
+/* The next call at or after *at in a function. False: there is none. */
+static bool next_call(const struct function *in, uintptr_t *at, uintptr_t *callee)
+{
+	for (; *at + CALL_BYTES <= in->end; ++*at) {
+		const uint8_t *code = (const uint8_t *)*at;
+		int32_t distance;
+		if (*code != CALL)
+			continue;
+		memcpy(&distance, code + 1, sizeof(distance));
+		*callee = *at + CALL_BYTES + (uintptr_t)(intptr_t)distance;
+		return true;
+	}
+	return false;
+}
+
+/* Where the call stands, if that is in store code. */
+static bool in_store(const struct finder *f, uintptr_t call, const char **file, int *line)
+{
+	Dwfl_Line *l = dwfl_module_getsrc(f->module, call);
+	const char *path = l ? dwfl_lineinfo(l, NULL, line, NULL, NULL, NULL) : NULL;
+	*file = path ? strstr(path, STORES) : NULL;
+	return *file;
+}
+
+static void add_waiter(struct finder *f, const struct function *function)
+{
+	for (unsigned t = 0; t < f->targets; t++)
+		if (f->target[t].entry == function->begin)
+			return;
+	assert(f->targets < TARGETS_MAX);
+	f->target[f->targets++] = (struct target){function->name, function->name, PLACE_WAIT, NULL,
+						  function->begin};
+}
+
+static void find_waiters(struct finder *f)
+{
+	for (unsigned i = 0; i < f->functions; i++) {
+		uintptr_t callee;
+		for (uintptr_t at = f->function[i].begin; next_call(&f->function[i], &at, &callee);
+		     at++)
+			if (callee == f->waits)
+				add_waiter(f, &f->function[i]);
+	}
+}
+
+static void find_calls(struct finder *f, const struct function *in)
+{
+	uintptr_t callee;
+	for (uintptr_t at = in->begin; next_call(in, &at, &callee); at++) {
+		const struct target *target = f->target;
+		struct found one = {.in = in, .call = at};
+		while (target < f->target + f->targets && target->entry != callee)
+			target++;
+		if (target == f->target + f->targets || !in_store(f, at, &one.file, &one.line))
+			continue;
+		assert(f->n < PLACES_MAX);
+		one.target = target;
+		f->found[f->n++] = one;
+	}
+}
+
+/* --- names --- */
+
+static int by_place(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+	int order = strcmp(x->file, y->file);
+	if (order)
+		return order;
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	return x->call < y->call ? -1 : x->call > y->call;
+}
+
+/* How many calls of the same name stand in the same function, up to this one. */
+static unsigned ordinal(const struct finder *f, unsigned at)
+{
+	const struct found *one = &f->found[at];
+	unsigned n = 0;
+	for (unsigned i = 0; i <= at; i++)
+		n += f->found[i].in->begin == one->in->begin &&
+		     !strcmp(f->found[i].target->call, one->target->call);
+	return n;
+}
+
+static void name_place(const struct finder *f, unsigned at, const char *part, struct place *out)
+{
+	const struct found *one = &f->found[at];
+	unsigned nth = ordinal(f, at);
+	char number[16] = "";
+	if (nth > 1)
+		snprintf(number, sizeof(number), "#%u", nth);
+	out->kind = one->target->kind;
+	out->key = one->call + CALL_BYTES - 1;
+	out->part = part;
+	if (part)
+		out->key = PLACE_PART(out->key);
+	int len = snprintf(out->name, sizeof(out->name), "%s:%s:%s%s%s%s",
+			   one->file + strlen(STORES), one->in->name, one->target->call, number,
+			   part ? "." : "", part ? part : "");
+	assert(len > 0 && (size_t)len < sizeof(out->name));
+	snprintf(out->where, sizeof(out->where), "%s:%d", one->file, one->line);
+}
+
+static int make_list(struct finder *f, struct place_list *list)
+{
+	list->place = calloc(2 * f->n + 1, sizeof(*list->place));
+	if (!list->place)
+		return -ENOMEM;
+	qsort(f->found, f->n, sizeof(f->found[0]), by_place);
+	for (unsigned i = 0; i < f->n; i++) {
+		name_place(f, i, NULL, &list->place[list->n++]);
+		if (f->found[i].target->part)
+			name_place(f, i, f->found[i].target->part, &list->place[list->n++]);
+	}
+	return 0;
+}
+
+/* --- all --- */
+
+static int find(struct finder *f, struct place_list *list)
+{
+	f->module = dwfl_addrmodule(f->dwfl, (uintptr_t)places_find);
+	int error = f->module ? read_symbols(f) : -ENOENT;
+	if (error)
+		return error;
+	find_targets(f);
+	find_waiters(f);
+	for (unsigned i = 0; i < f->functions; i++)
+		find_calls(f, &f->function[i]);
+	return f->n ? make_list(f, list) : -ENOENT;
+}
+
+int places_find(struct place_list *list)
+{
+	char *debuginfo_path = NULL;
+	const Dwfl_Callbacks callbacks = {.find_elf = dwfl_linux_proc_find_elf,
+					  .find_debuginfo = dwfl_standard_find_debuginfo,
+					  .debuginfo_path = &debuginfo_path};
+	struct finder *f = calloc(1, sizeof(*f));
+	int error = f ? 0 : -ENOMEM;
+	memset(list, 0, sizeof(*list));
+	if (!error) {
+		f->dwfl = dwfl_begin(&callbacks);
+		error = !f->dwfl || dwfl_linux_proc_report(f->dwfl, getpid()) ||
+					dwfl_report_end(f->dwfl, NULL, NULL)
+				? -ENOENT
+				: find(f, list);
+	}
+	if (f && f->dwfl)
+		dwfl_end(f->dwfl);
+	if (f)
+		free(f->function);
+	free(f);
+	return error;
+}
+
+void places_free(struct place_list *list)
+{
+	free(list->place);
+	memset(list, 0, sizeof(*list));
+}
+
+const struct place *places_named(const struct place_list *list, const char *name)
+{
+	for (unsigned i = 0; i < list->n; i++)
+		if (!strcmp(list->place[i].name, name))
+			return &list->place[i];
+	return NULL;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_WORLD_SETUP_H
+#define TM_CHECKER_WORLD_SETUP_H
+/*
+ * What is tested: a store with its knobs, the hardware, a workload; and the
+ * values that the workload's PUTs write, so that bytes a GET returned can be named.
+ */
+#include "checker/world/checker_mutant.h"
+#include "checker/world/life.h"
+#include "checker/world/places.h"
+#include "checker/judge/known.h"
+#include "core/hardware/hardware.h"
+#include "core/pmem/pmem.h"
+#include "core/tidemark.h"
+#include "scenarios/workload/workload.h"
+
+#define SETUP_REGIONS	     8
+#define SETUP_POWER_FAILURES 3 /* of one run at most */
+/* Operations that come after them: all keys are read, a life, and they are read again. */
+#define SETUP_READ_OPS(w) (SETUP_POWER_FAILURES * (2 * (w)->keys + LIFE_OPS))
+#define LIFE_VLEN	  40 /* bytes of the values that are put after recovery */
+
+/* A PUT's value. */
+struct setup_value {
+	uint8_t client; /* 0: the load phase */
+	uint16_t nth, key;
+	uint32_t vlen;
+	const uint8_t *bytes;
+	int next;    /* next value of the same key, -1 */
+	bool shared; /* others may write these bytes, too */
+};
+
+struct setup {
+	const struct tm_store *store;
+	char variant[48];
+	struct tm_params params;
+	struct hardware hw;
+	uint8_t mutant; /* enum checker_mutant */
+	/* Places of the store's code that all runs do without once it is loaded, and their names;
+	 * where those that were reached are noted, or NULL: the caller's. */
+	struct places_without without;
+	char without_name[PLACES_WITHOUT][PLACE_TEXT];
+	struct places_reached *reached;
+	/* The known causes of breaks that are expected; none are compared unless somebody says so.
+	 * And TM_BIT()s, of the contracts that are compared: only a break with an unknown cause
+	 * counts as one. */
+	struct known known;
+	unsigned unknown_only;
+	/* Receive the store's accesses to DRAM, and the events of the load phase; NULL: nobody. */
+	pmem_dram_watcher *dram_watcher;
+	sim_tracer *load_tracer;
+	void *watcher_arg;
+	struct workload w;
+	struct tm_region region[SETUP_REGIONS];
+	unsigned regions;
+	size_t pm_len;
+	struct setup_value *value; /* the load phase's first, by key; then by client and nth */
+	unsigned values;
+	int *first_value;			      /* by key */
+	unsigned first_of_client[TM_MAX_CLIENTS + 1]; /* [c]: index of client c's first PUT */
+	uint8_t *bytes;
+	uint8_t *image; /* the pool after the load phase */
+};
+
+/* Store, knobs at their defaults, default hardware, no workload. */
+void setup_init(struct setup *s, const struct tm_store *store);
+/* A knob of the store or of the hardware. -EINVAL with *expected. */
+int setup_knob(struct setup *s, const char *name, const char *value, const char **expected);
+/* Likewise of a text "name=value". */
+int setup_switch(struct setup *s, const char *text, const char **expected);
+/* A knob of the hardware, the checker's mutants included. -EINVAL with *expected. */
+int setup_hardware(struct setup *s, const char *name, const char *value, const char **expected);
+/* hardware_print() with the checker's mutant, if one is on. */
+int setup_hardware_print(const struct setup *s, bool all, char *buf, size_t n);
+/* A variant's knobs. -ENOENT. */
+int setup_variant(struct setup *s, const char *name);
+/* From now on do without this place, too. -E2BIG: PLACES_WITHOUT already. */
+int setup_without(struct setup *s, const struct place *place);
+/* What the knob stands at. */
+void setup_knob_value(const struct setup *s, unsigned knob, char *buf, size_t n);
+/* Sizes, values and regions, once the workload is in s->w. 0, -ENOMEM, -EFBIG (the pool would be
+ * too
+ * large). */
+int setup_finish(struct setup *s);
+/* The same store, knobs and hardware under a copy of another workload, finished. As
+ * setup_finish(); to be freed in any case. */
+int setup_like(struct setup *s, const struct setup *base, const struct workload *w);
+void setup_free(struct setup *s);
+/* The value of a workload's PUT. */
+const struct setup_value *setup_put_value(const struct setup *s, unsigned client, unsigned nth);
+/* The region of an offset of the pool: index into s->region; s->regions: none. */
+unsigned setup_region(const struct setup *s, uint64_t off);
+/* Which PUTs of `key` write these bytes: indices into s->value, the first, or the next after `i`;
+ * -1:
+ * none. */
+int setup_find_value(const struct setup *s, unsigned key, const uint8_t *bytes, size_t len);
+int setup_next_value(const struct setup *s, int i, const uint8_t *bytes, size_t len);
+
+#endif

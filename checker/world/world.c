@@ -1,0 +1,900 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Running a store in the sim world. See world.h.
+ *
+ * A run has two parts. Boot (recovery, serving, connecting) asks no source in world
+ * 0: an orderly start is not what is tested. In later worlds it does: recovery meets
+ * undecided lines, and may itself be cut. Then clients run their programs, and when
+ * the last has ended the world runs on for a while, so that the store's background
+ * work is seen too.
+ */
+#include "checker/world/world.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/rnic/rnic.h"
+#include "checker/world/checker_mutant.h"
+#include "checker/world/explained.h"
+#include "checker/world/world_client.h"
+
+/* In virtual time: an operation that has not ended by then never will. */
+#define GIVE_UP_NS   (60ull * 1000000000)
+#define STEPS_BASE   1000000ull /* steps of a run ... */
+#define STEPS_PER_OP 20000ull	/* ... and of each operation */
+#define OPEN_TRIES   16	       /* of a client that cannot connect, for a reason that was injected */
+#define AT_REST_NS   150000000 /* longer than any delay that ends */
+#define GIVEN_UP_NS  20000000000 /* longer than any store waits for a client that died */
+#define CLOSE_NS     20000	 /* how long a dead process still has its queue pairs and regions */
+/* The value that proves life: no workload has so many PUTs that it has this one. */
+#define LIFE_CLIENT TM_MAX_CLIENTS
+#define LIFE_NTH    UINT16_MAX
+
+/* --- trouble --- */
+
+void world_trouble(struct world *w, bool live, const char *fmt, ...)
+{
+	va_list ap;
+	if (w->result.live_broken || w->result.fsck_broken)
+		return; /* the first one counts */
+	w->result.live_broken = live;
+	w->result.fsck_broken = !live;
+	va_start(ap, fmt);
+	vsnprintf(w->result.why, sizeof(w->result.why), fmt, ap);
+	va_end(ap);
+	if (sim_tracing(w->sim))
+		sim_trace(w->sim, sim_actor(w->sim), 0, "%s", w->result.why);
+}
+
+/* An operation that is not in the history has failed. */
+static void failed(struct world *w, unsigned client, enum tm_operation operation, int error)
+{
+	static const char *const words[] = {[TM_PUT] = "PUT",
+					    [TM_GET] = "GET",
+					    [TM_OPEN] = "attempt to connect",
+					    [TM_CLEAN] = "cleaning"};
+	const char *name = strerrorname_np(-error);
+	char who[24] = "a reader", number[16];
+	assert(operation < sizeof(words) / sizeof(words[0]) && words[operation]);
+	if (w->result.ok_broken || error_explained(w, client, operation, error))
+		return; /* the first one counts */
+	w->result.ok_broken = true;
+	snprintf(number, sizeof(number), "%d", error);
+	if (client <= w->setup->w.clients)
+		snprintf(who, sizeof(who), "client %u", client);
+	snprintf(w->result.ok_why, sizeof(w->result.ok_why),
+		 "%s%s's %s failed with %s for no reason that was injected",
+		 w->machine ? "after recovery, " : "", who, words[operation], name ? name : number);
+	if (sim_tracing(w->sim))
+		sim_trace(w->sim, sim_actor(w->sim), 0, "%s", w->result.ok_why);
+}
+
+struct checked {
+	struct tm_fsck fsck;
+	struct world *world;
+	const char *after;
+};
+
+static void fsck_bad(struct tm_fsck *fsck, const char *fmt, ...)
+{
+	struct checked *checked = (struct checked *)fsck;
+	char text[160];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	world_trouble(checked->world, false, "the structural check after %s says: %s",
+		      checked->after, text);
+}
+
+void world_fsck(struct world *w, const char *after)
+{
+	struct checked check = {.fsck.bad = fsck_bad, .world = w, .after = after};
+	if (!CHECKER_MUTANT(w->setup, FSCK_NEVER))
+		w->setup->store->fsck(&w->server, &check.fsck);
+}
+
+/* --- the history --- */
+
+static const uint8_t operation_of[] = {
+	[HISTORY_PUT] = TM_PUT, [HISTORY_GET] = TM_GET, [HISTORY_DEL] = TM_DEL};
+
+static int invoke(struct world_client *c, enum history_kind kind, unsigned key)
+{
+	struct world *w = c->world;
+	assert(c->op < 0 && !c->done); /* a client has one operation at a time */
+	int op = history_invoke(w->history, c->number, kind, key);
+	if (op < 0) {
+		fprintf(stderr, "tidemark: more operations than a history holds (%d)\n",
+			HISTORY_OPS);
+		_Exit(70);
+	}
+	c->op = op;
+	sim_repeat_news(w->sim);
+	return op;
+}
+
+/* A store that does not wait for a reply may return what it takes for one. */
+static int sane_error(int error)
+{
+	return error > 0 || error < INT16_MIN ? -EPROTO : error;
+}
+
+static void returned(struct world_client *c, int error, int32_t value)
+{
+	struct world *w = c->world;
+	int op = c->op;
+	assert(op >= 0 && !c->done);
+	error = sane_error(error);
+	c->op = -1;
+	sim_repeat_news(w->sim);
+	c->lost = error && error != -ENOTUNIQ && connection_is_lost(w, c->number);
+	/* Whose server has died does not know what became of its operation: in the history it never
+	 * returns. */
+	if (!c->lost)
+		history_return(w->history, op, error, value);
+	if (error && error != -ENOTUNIQ &&
+	    !error_explained(w, c->number, operation_of[w->history->op[op].kind], error))
+		history_unexplained(w->history, op);
+	sim_mix(w->sim, (uint64_t)op << 32 | (uint32_t)error, (uint32_t)value);
+	if (sim_tracing(w->sim)) {
+		char name[64] = "", what[128] = "";
+		if (w->history->op[op].kind == HISTORY_GET && !error) {
+			if (value >= 0)
+				world_op_name(w->setup, w->history, value, name, sizeof(name));
+			snprintf(what, sizeof(what), ": %s%s",
+				 value >= 0		 ? "the value of "
+				 : value == VALUE_ABSENT ? "not found"
+							 : "bytes that no PUT of this key wrote",
+				 value >= 0 ? name : "");
+		}
+		const struct traced about = {.kind = TRACED_RETURN};
+		if (error == -ENOTUNIQ)
+			sim_trace_event(w->sim, sim_actor(w->sim), 0, &about, "%s",
+					"returns 0: bytes that more than one PUT writes");
+		else
+			sim_trace_event(w->sim, sim_actor(w->sim), 0, &about,
+					error ? "returns error %d%s" : "returns %d%s", error, what);
+	}
+	sim_power_fails_here(w->sim, CRASH_AFTER_RETURN);
+}
+
+/* --- operations --- */
+
+/* Whose value the bytes are. VALUE_UNKNOWN: several PUTs write them, so they say nothing of
+ * which. */
+static int32_t value_read(const struct world *w, unsigned key, const uint8_t *bytes, size_t len)
+{
+	int32_t value = VALUE_FOREIGN;
+	int v = setup_find_value(w->setup, key, bytes, len);
+	for (; v >= 0; v = setup_next_value(w->setup, v, bytes, len))
+		if (w->op_of_value[v] >= 0)
+			value = w->setup->value[v].shared ? VALUE_UNKNOWN : w->op_of_value[v];
+	return value == VALUE_FOREIGN ? life_value_read(w, key, bytes, len) : value;
+}
+
+/* What a GET says: its error for the history, and whose value it is. */
+static int get_says(const struct world *w, unsigned key, const struct world_get *get,
+		    const uint8_t *bytes, int32_t *value)
+{
+	const struct setup *s = w->setup;
+	*value = get->error == -ENOENT ? VALUE_ABSENT : VALUE_UNKNOWN;
+	if (get->error)
+		return get->error == -ENOENT ? 0 : sane_error(get->error);
+	*value = get->len <= s->params.max_vlen ? value_read(w, key, bytes, get->len)
+						: VALUE_FOREIGN;
+	if (*value == VALUE_FOREIGN && CHECKER_MUTANT(s, FOREIGN_IS_ABSENT))
+		*value = VALUE_ABSENT;
+	return *value == VALUE_UNKNOWN ? -ENOTUNIQ : 0;
+}
+
+/* Keep what was read. */
+static void keep_get(struct world_gets *gets, unsigned at, struct world_get get,
+		     const uint8_t *bytes)
+{
+	get.at = gets->bytes;
+	if (!get.error && get.len <= gets->longest) {
+		memcpy(gets->byte + gets->bytes, bytes, get.len);
+		gets->bytes += get.len;
+	}
+	gets->get[at] = get;
+}
+
+static void do_get(struct world_client *c, unsigned key, uint8_t *buf)
+{
+	struct world *w = c->world;
+	const struct setup *s = w->setup;
+	struct world_get get = {0};
+	unsigned at = w->gets.n;
+	size_t len = 0;
+	int32_t value;
+	int op = invoke(c, HISTORY_GET, key);
+	if (w->gets.kept)
+		w->gets.get[w->gets.n++] = get;
+	get.error = s->store->get(c->handle, s->w.key[key].name, s->w.key[key].klen, buf,
+				  s->params.max_vlen, &len);
+	get.len = len <= s->params.max_vlen ? (uint32_t)len : s->params.max_vlen + 1;
+	int error = get_says(w, key, &get, buf, &value);
+	/* Nothing disturbs the link of a recovered store: an error there is the store's. */
+	if (w->machine && get.error && get.error != -ENOENT)
+		world_trouble(w, true, "after recovery, GET %s fails with error %d",
+			      s->w.key[key].name, get.error);
+	returned(c, error, value);
+	if (w->gets.kept) {
+		get.returned = true;
+		get.unexplained = w->history->op[op].unexplained;
+		keep_get(&w->gets, at, get, buf);
+	}
+}
+
+void world_got(struct world *w, unsigned key, const struct world_get *get, const uint8_t *bytes)
+{
+	int32_t value;
+	int op = history_invoke(w->history, w->setup->w.clients + 1, HISTORY_GET, key);
+	assert(op >= 0 && w->machine);
+	if (!get->returned)
+		return;
+	int error = get_says(w, key, get, bytes + get->at, &value);
+	history_return(w->history, op, error, value);
+	if (get->unexplained)
+		history_unexplained(w->history, op);
+}
+
+static const char *const op_says[OP_KINDS] = {[OP_PUT] = "PUT ",    [OP_GET] = "GET ",
+					      [OP_DEL] = "DELETE ", [OP_CLEAN] = "clean the log",
+					      [OP_LEAVE] = "leave", [OP_DIE] = "the process dies",
+					      [OP_PAUSE] = "pause"};
+
+/* The client's process ends; a new one comes with its next operation. */
+static void go_away(struct world_client *c, bool dies)
+{
+	struct world *w = c->world;
+	if (c->away)
+		return;
+	c->away = true;
+	c->lost = false;
+	if (dies) {
+		sim_inject(w->sim, c->number, SIM_INJECTED_DEATH);
+		sim_end_others(w->sim);
+	}
+	/* Who leaves waits for what its NIC still has to send; of who dies the kernel closes all.
+	 */
+	sim_sleep(w->sim, CLOSE_NS);
+	/* If a packet was held up, it may be too late for what that was to do. */
+	if (sim_disturbed(w->sim))
+		sim_inject(w->sim, c->number, SIM_INJECTED_DEATH);
+	sim_end_others(w->sim);
+	rnic_close(c->env->verbs);
+}
+
+/* No key changes: nothing for the history. */
+static int do_clean(struct world_client *c)
+{
+	struct world *w = c->world;
+	const struct tm_store *store = w->setup->store;
+	assert(!c->apart);
+	c->apart = TM_CLEAN;
+	int error = store->clean ? sane_error(store->clean(c->handle)) : -ENOSYS;
+	c->apart = 0;
+	c->lost = error && connection_is_lost(w, c->number);
+	sim_mix(w->sim, OP_CLEAN, (uint32_t)error);
+	if (sim_tracing(w->sim))
+		sim_trace(w->sim, sim_actor(w->sim), 0, "returns %d", error);
+	if (error && store->clean)
+		failed(w, c->number, TM_CLEAN, error);
+	return error;
+}
+
+/* Note that a PUT begins. Its bytes. */
+static const uint8_t *begin_put(struct world_client *c, const struct workload_op *op)
+{
+	struct world *w = c->world;
+	int at = invoke(c, HISTORY_PUT, op->key);
+	if (w->machine)
+		return life_value(w, op);
+	const struct setup_value *v = setup_put_value(w->setup, c->number, op->nth);
+	w->op_of_value[v - w->setup->value] = at;
+	return v->bytes;
+}
+
+void client_do(struct world_client *c, const struct workload_op *op, uint8_t *buf)
+{
+	struct world *w = c->world;
+	const struct setup *s = w->setup;
+	const struct workload_key *key = &s->w.key[op->key];
+	int error = 0;
+	actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, op->kind, op->nth});
+	sim_begin(w->sim);
+	if (sim_tracing(w->sim)) {
+		const struct traced about = {.kind = TRACED_CALL};
+		sim_trace_event(w->sim, sim_actor(w->sim), 0, &about, "%s%s", op_says[op->kind],
+				workload_op_keyed(op->kind) ? key->name : "");
+	}
+	switch (op->kind) {
+	case OP_PUT: {
+		const uint8_t *value = begin_put(c, op);
+		error = s->store->put(c->handle, key->name, key->klen, value, op->vlen);
+		returned(c, error, c->op);
+		break;
+	}
+	case OP_GET:
+		do_get(c, op->key, buf);
+		break;
+	case OP_CLEAN:
+		error = do_clean(c);
+		break;
+	case OP_LEAVE:
+	case OP_DIE:
+		go_away(c, op->kind == OP_DIE);
+		break;
+	case OP_PAUSE:
+		sim_sleep(w->sim, choice_delay_ns(DELAY_5MS));
+		break;
+	default:
+		invoke(c, HISTORY_DEL, op->key);
+		error = s->store->del(c->handle, key->name, key->klen);
+		returned(c, error, VALUE_ABSENT);
+	}
+	pmem_cache_pressure(w->pm);
+	if (w->between)
+		w->between(w->between_arg, w, op, error);
+}
+
+/* --- boot --- */
+
+/* `before`: closed, of the host's former process; NULL: it is the first. */
+static struct tm_env environment(struct world *w, unsigned host, struct ibv_context *before)
+{
+	struct tm_env env = {.params = &w->setup->params, .client = host};
+	struct pmem *pm = host == HOST_SERVER ? w->pm : NULL;
+	env.verbs = before ? rnic_open_again(before, pm) : rnic_open(w->net, host, pm);
+	if (host == HOST_SERVER) {
+		env.pm = pmem_base(w->pm);
+		env.pm_len = w->setup->pm_len;
+	}
+	return env;
+}
+
+void client_open(struct world_client *c)
+{
+	struct world *w = c->world;
+	if (!c->env || c->away) {
+		struct ibv_context *before = c->env ? c->env->verbs : NULL;
+		c->env = sim_alloc(w->sim, sizeof(*c->env));
+		*c->env = environment(w, c->number, before);
+		c->away = false;
+	}
+	for (unsigned tries = 1;; tries++) {
+		if (c->opens)
+			sim_connects_again(w->sim, c->number);
+		actor_label(sim_actor(w->sim),
+			    (struct op_label){(uint8_t)c->number, OP_OPEN, ++c->opens});
+		c->life = sim_server_life(w->sim);
+		c->lost = false;
+		int error = w->setup->store->open(c->env, &c->handle);
+		if (!error)
+			return;
+		bool lost = connection_is_lost(w, c->number);
+		if (!lost && (!w->booted || w->machine || tries == OPEN_TRIES ||
+			      !error_explained(w, c->number, TM_OPEN, error))) {
+			world_trouble(w, true, "a client cannot connect: error %d", error);
+			failed(w, c->number, TM_OPEN, error);
+			sim_abandon(w->sim, SIM_DONE);
+		}
+		if (!lost)
+			sim_sleep(w->sim, AFTERMATH_NS);
+		while (!w->serving) {
+			sim_idle_on(w->sim, &w->serving);
+			sim_yield(w->sim);
+		}
+	}
+}
+
+static void start_clients(struct world *w);
+
+/* Recover, check and serve, or, while loading, make an empty store. */
+static void start_server(struct world *w)
+{
+	const struct tm_store *store = w->setup->store;
+	struct source *source = sim_get_source(w->sim);
+	int error = w->loading ? store->format(&w->server) : store->recover(&w->server);
+	memcpy(w->result.recovery, sim_actor(w->sim)->count, sizeof(w->result.recovery));
+	if (error) {
+		world_trouble(w, true, "%s fails with error %d", w->loading ? "format" : "recovery",
+			      error);
+		sim_abandon(w->sim, SIM_DONE);
+	}
+	if (w->machine || sim_server_life(w->sim)) {
+		/* Nothing happens to the store while it is looked at. */
+		if (!w->machine)
+			sim_source(w->sim, NULL);
+		world_fsck(w, "recovery");
+		sim_source(w->sim, source);
+	}
+	error = store->serve(&w->server);
+	if (error) {
+		world_trouble(w, true, "the server does not start: error %d", error);
+		sim_abandon(w->sim, SIM_DONE);
+	}
+	w->serving = true;
+}
+
+static void boot(void *arg)
+{
+	struct world *w = arg;
+	w->server = environment(w, HOST_SERVER, NULL);
+	start_server(w);
+	start_clients(w);
+}
+
+/* Who reads after the others has as much time as they had. */
+static void give_up(struct sim *sim, void *arg)
+{
+	const struct world *w = arg;
+	uint64_t until = w->reread ? w->reread_ns + GIVE_UP_NS : 0;
+	if (sim_now(sim) < until)
+		sim_at(sim, until - sim_now(sim), give_up, arg);
+	else
+		sim_stop(sim, SIM_BUDGET);
+}
+
+static void begin(struct worlds *ws, unsigned machine, struct source *source)
+{
+	struct world *w = &ws->world[machine];
+	const struct setup *s = w->setup;
+	assert(w->machine == machine && machine < WORLDS);
+	sim_reset(w->sim, source);
+	pmem_begin(w->pm, w->sim, &s->hw);
+	pmem_set_regions(w->pm, s->region, s->regions);
+	if (w->loading)
+		sim_set_tracer(w->sim, s->load_tracer, s->watcher_arg);
+	else
+		sim_set_tracer(w->sim, w->tracer, w->tracer_arg);
+	sim_set_anywhere(w->sim, w->anywhere);
+	sim_let_calls_fail(w->sim, s->hw.calls_fail);
+	if (!w->loading)
+		sim_set_places(w->sim, &s->without, s->reached);
+	if (s->dram_watcher)
+		pmem_watch_dram(w->pm, s->dram_watcher, s->watcher_arg);
+	if (machine && w->eager)
+		pmem_decide_all(w->pm);
+	w->net = rnic_net_new(w->sim, &s->hw);
+	memset(&w->result, 0, sizeof(w->result));
+	w->result.live_op = -1;
+	w->opened = w->ended = 0;
+	w->booted = w->serving = w->reread = false;
+	w->gets.n = w->gets.bytes = 0;
+	life_begin(w);
+	sim_set_step_budget(w->sim, STEPS_BASE + STEPS_PER_OP * (machine ? 2 * s->w.keys + LIFE_OPS
+									 : workload_ops(&s->w)));
+	sim_at(w->sim, GIVE_UP_NS, give_up, w);
+}
+
+/* --- the main run --- */
+
+static void reread_main(void *arg);
+
+/* Is a client dead that others may have waited for? */
+static bool client_died(const struct world *w)
+{
+	for (unsigned n = 1; n <= w->setup->w.clients; n++)
+		if (w->client[n].dead)
+			return true;
+	return false;
+}
+
+static void at_end(struct sim *sim, void *arg)
+{
+	struct choice_point at = {.kind = CHOICE_CRASH, .a = CRASH_AT_END};
+	struct world *w = arg;
+	assert(w->ended == w->setup->w.clients && !w->machine);
+	/* Nothing happens any more: then who was held until now goes on. */
+	if (sim_let_go(sim)) {
+		sim_at(sim, AFTERMATH_NS, at_end, arg);
+		return;
+	}
+	if (!sim_power_fails(sim, &at)) {
+		unsigned n = w->setup->w.clients + 1;
+		if (!sim_server_life(sim) && w->serving && !client_died(w)) {
+			sim_stop(sim, SIM_DONE);
+			return;
+		}
+		w->reread = true;
+		w->reread_ns = sim_now(sim);
+		w->client[n] = (struct world_client){.world = w, .number = n, .op = -1};
+		sim_spawn(sim, n, NULL, reread_main, &w->client[n]);
+	}
+}
+
+static void one_ended(struct world *w)
+{
+	assert(w->ended < w->opened && w->opened <= w->setup->w.clients);
+	if (++w->ended == w->setup->w.clients)
+		sim_at(w->sim, AFTERMATH_NS, at_end, w);
+}
+
+/* --- who dies --- */
+
+static void restart_main(void *arg)
+{
+	struct world *w = arg;
+	bool fail = sim_calls_fail(w->sim);
+	/* A process that does not come up is started once more. */
+	sim_let_calls_fail(w->sim, false);
+	w->server = environment(w, HOST_SERVER, w->server.verbs);
+	start_server(w);
+	sim_let_calls_fail(w->sim, fail);
+	sim_wake(w->sim, &w->serving);
+}
+
+/* The kernel has found the time to clean up. */
+static void server_closed(struct sim *sim, void *arg)
+{
+	struct world *w = arg;
+	assert(!w->serving && !w->machine);
+	rnic_close(w->server.verbs);
+	sim_server_again(sim);
+	sim_trace(sim, NULL, 0, "the server's process has ended; a new one begins");
+	sim_spawn(sim, HOST_SERVER, NULL, restart_main, w);
+}
+
+static void client_closed(struct sim *sim, void *arg)
+{
+	struct world_client *c = arg;
+	assert(c->dead);
+	(void)sim;
+	if (!c->away)
+		rnic_close(c->env->verbs);
+}
+
+static void dies(void *arg, unsigned host, unsigned how)
+{
+	static const char *const says[] = {"the server's process dies", "the process dies",
+					   "the machine dies"};
+	struct world *w = arg;
+	struct world_client *c = &w->client[host];
+	assert(w->booted); /* before that no source is asked */
+	if (how >= DEATH_SERVER)
+		sim_trace(w->sim, sim_actor(w->sim), 0, "%s", says[how - DEATH_SERVER]);
+	if (host == HOST_SERVER) {
+		w->serving = false;
+		sim_at(w->sim, CLOSE_NS, server_closed, w);
+		return;
+	}
+	assert(host <= w->setup->w.clients + w->reread && c->number == host);
+	if (c->done || c->dead)
+		return;
+	c->dead = true;
+	if (how >= DEATH_PROCESS)
+		sim_at(w->sim, how == DEATH_MACHINE ? 0 : CLOSE_NS, client_closed, c);
+	if (host <= w->setup->w.clients)
+		one_ended(w);
+}
+
+static void observe(void *arg, const struct choice_point *at)
+{
+	struct world *w = arg;
+	w->observer(w->observer_arg, w, at);
+}
+
+static void client_main(void *arg)
+{
+	struct world_client *c = arg;
+	struct world *w = c->world;
+	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
+	const struct workload_op *op = w->setup->w.client[c->number - 1].op;
+	unsigned ops = w->setup->w.client[c->number - 1].ops;
+	c->away = ops && (op->kind == OP_LEAVE || op->kind == OP_DIE);
+	if (!c->away)
+		client_open(c);
+	assert(w->opened < w->setup->w.clients && !w->booted);
+	if (++w->opened == w->setup->w.clients) {
+		/* All are connected: from here on things may go differently. */
+		sim_source(w->sim, CHECKER_MUTANT(w->setup, PLAIN_ONLY) ? NULL : w->source);
+		if (CHECKER_MUTANT(w->setup, TASKS_NEVER_HELD) && w->source)
+			w->source->skip[CHOICE_STEP] = UINT32_MAX;
+		if (w->source && w->source->touched)
+			pmem_watch(w->pm);
+		if (w->observer)
+			sim_set_observer(w->sim, observe, w);
+		w->booted = true;
+		sim_wake(w->sim, &w->booted);
+	}
+	while (!w->booted) {
+		sim_idle_on(w->sim, &w->booted);
+		sim_yield(w->sim);
+	}
+	for (unsigned i = 0; i < ops; i++) {
+		if (c->lost ||
+		    (c->away && (workload_op_keyed(op[i].kind) || op[i].kind == OP_CLEAN)))
+			client_open(c);
+		client_do(c, &op[i], buf);
+	}
+	assert(!c->dead && c->op < 0);
+	c->done = true;
+	one_ended(w);
+}
+
+/* --- load phase and readers --- */
+
+static void load_main(void *arg)
+{
+	struct world_client *c = arg;
+	struct world *w = c->world;
+	const struct setup *s = w->setup;
+	client_open(c);
+	for (unsigned v = 0; v < s->values && s->value[v].client == 0; v++) {
+		const struct workload_key *key = &s->w.key[s->value[v].key];
+		int error = s->store->put(c->handle, key->name, key->klen, s->value[v].bytes,
+					  s->value[v].vlen);
+		if (error) {
+			world_trouble(w, true, "the load phase's PUT %s fails with error %d",
+				      key->name, error);
+			failed(w, c->number, TM_PUT, error);
+			break;
+		}
+	}
+	sim_sleep(w->sim, AFTERMATH_NS); /* what was written lands */
+	sim_stop(w->sim, SIM_DONE);
+}
+
+static void prove_life(struct world_client *c, uint8_t *buf)
+{
+	struct world *w = c->world;
+	const struct setup *s = w->setup;
+	const struct workload_key *key = &s->w.key[0];
+	uint8_t value[LIFE_VLEN];
+	size_t len = 0;
+	sim_set_observer(w->sim, NULL, NULL);
+	workload_value(LIFE_CLIENT, LIFE_NTH, 0, value, LIFE_VLEN);
+	c->apart = TM_PUT;
+	int error = s->store->put(c->handle, key->name, key->klen, value, LIFE_VLEN);
+	if (error) {
+		world_trouble(w, true, "after recovery, a new PUT %s fails with error %d",
+			      key->name, error);
+		failed(w, c->number, TM_PUT, error);
+		return;
+	}
+	c->apart = TM_GET;
+	error = s->store->get(c->handle, key->name, key->klen, buf, s->params.max_vlen, &len);
+	/* Acknowledged is not visible: look once more when all has landed. */
+	if (error || len != LIFE_VLEN || memcmp(buf, value, len)) {
+		sim_sleep(w->sim, AFTERMATH_NS);
+		error = s->store->get(c->handle, key->name, key->klen, buf, s->params.max_vlen,
+				      &len);
+	}
+	if (error || len != LIFE_VLEN || memcmp(buf, value, len))
+		world_trouble(w, true,
+			      "after recovery, GET %s does not return what was just put (error %d)",
+			      key->name, error);
+	if (error && error != -ENOENT)
+		failed(w, c->number, TM_GET, error);
+}
+
+void client_read_keys(struct world_client *c, unsigned nth, uint8_t *buf)
+{
+	struct world *w = c->world;
+	unsigned keys = CHECKER_MUTANT(w->setup, READ_FIRST_KEY) ? 1 : w->setup->w.keys;
+	for (unsigned k = 0; k < keys; k++) {
+		if (c->lost)
+			client_open(c);
+		actor_label(sim_actor(w->sim),
+			    (struct op_label){(uint8_t)c->number, OP_GET, (uint16_t)(nth + k)});
+		do_get(c, k, buf);
+	}
+}
+
+static void reader_main(void *arg)
+{
+	struct world_client *c = arg;
+	struct world *w = c->world;
+	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
+	client_open(c);
+	client_read_keys(c, 1, buf);
+	if (!life_run(c, buf) && w->booted) {
+		actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, OP_PUT, 1});
+		prove_life(c, buf);
+	}
+	sim_stop(w->sim, SIM_DONE);
+}
+
+/* After all clients, if the server's process or a client has died: was anything lost? A client that
+ * died is not missed at once, so all is read twice. */
+static void reread_main(void *arg)
+{
+	struct world_client *c = arg;
+	struct world *w = c->world;
+	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
+	assert(!w->machine && c->number == w->setup->w.clients + 1);
+	/* Where only a client has died the power holds: it fails earlier in such runs. */
+	if (!sim_server_life(w->sim))
+		sim_set_observer(w->sim, NULL, NULL);
+	/* What was acknowledged and is held up has landed by then. */
+	sim_sleep(w->sim, AT_REST_NS);
+	client_open(c);
+	client_read_keys(c, 1, buf);
+	sim_source(w->sim, NULL);
+	if (client_died(w)) {
+		sim_sleep(w->sim, GIVEN_UP_NS);
+		client_read_keys(c, 1 + w->setup->w.keys, buf);
+	}
+	if (connection_is_lost(w, c->number))
+		client_open(c);
+	actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, OP_PUT, 1});
+	prove_life(c, buf);
+	sim_stop(w->sim, SIM_DONE);
+}
+
+static void start_clients(struct world *w)
+{
+	unsigned readers = w->setup->w.clients + 1;
+	unsigned first = w->machine || w->loading ? readers : 1,
+		 last = w->machine || w->loading ? readers : w->setup->w.clients;
+	void (*main)(void *) = w->loading ? load_main : w->machine ? reader_main : client_main;
+	assert(last < sizeof(w->client) / sizeof(w->client[0]));
+	assert(!w->opened && !w->ended);
+	for (unsigned n = first; n <= last; n++) {
+		w->client[n] = (struct world_client){.world = w, .number = n, .op = -1};
+		sim_spawn(w->sim, n, NULL, main, &w->client[n]);
+	}
+	if (!first || first > last)
+		sim_at(w->sim, AFTERMATH_NS, at_end, w);
+}
+
+/* In an operation that never ends, as the store has declared. */
+static bool waits_for_others(const struct world_client *c)
+{
+	const struct world *w = c->world;
+	if (!w || (c->op < 0 && !c->apart))
+		return false;
+	return hang_explained(w, c->number,
+			      c->op < 0 ? c->apart : operation_of[w->history->op[c->op].kind]);
+}
+
+/* What a run's end means. */
+static void conclude(struct world *w, enum sim_end end)
+{
+	uintptr_t pc;
+	w->result.end = end;
+	if (end == SIM_FAULT) {
+		world_trouble(w, true, "%s in the store's code", sim_fault(w->sim, &pc));
+		w->result.live_broken = true;
+		return;
+	}
+	if ((end != SIM_BUDGET && end != SIM_IDLE) || CHECKER_MUTANT(w->setup, LIVE_NEVER))
+		return;
+	const char *how = sim_repeats(w->sim) ? WORLD_REPEATS : "";
+	unsigned first = w->machine ? w->setup->w.clients + 1 : 1;
+	unsigned last = w->machine ? first + w->life.second : w->setup->w.clients + w->reread;
+	for (unsigned n = first; n <= last; n++) {
+		struct world_client *c = &w->client[n];
+		if (c->done || c->dead || (n > first && w->machine && c->op < 0) ||
+		    waits_for_others(c))
+			continue;
+		w->result.live_op = c->world ? c->op : -1;
+		if (w->machine)
+			world_trouble(w, true, "after recovery, %s does not terminate%s",
+				      w->life.on	      ? "an operation"
+				      : w->result.live_op < 0 ? "recovery or connecting"
+							      : "a GET",
+				      how);
+		else
+			world_trouble(w, true, "client %u's operation does not terminate%s", n,
+				      how);
+	}
+}
+
+void world_run(struct worlds *ws, struct source *source, world_observer *observer, void *arg)
+{
+	struct world *w = &ws->world[0];
+	const struct setup *s = w->setup;
+	history_reset(w->history, s->w.keys);
+	w->history->ack_visible = !s->hw.ack_early && s->hw.transport == TRANSPORT_IB;
+	for (unsigned v = 0; v < s->values; v++) {
+		ws->op_of_value[v] = -1;
+		if (s->value[v].client)
+			continue;
+		ws->op_of_value[v] = history_invoke(w->history, 0, HISTORY_PUT, s->value[v].key);
+		history_return(w->history, ws->op_of_value[v], 0, ws->op_of_value[v]);
+	}
+	memset(w->client, 0, sizeof(w->client));
+	w->loading = false;
+	begin(ws, 0, NULL);
+	w->source = source;
+	w->observer = observer;
+	w->observer_arg = arg;
+	sim_set_death(w->sim, dies, w);
+	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
+	conclude(w, sim_run(w->sim));
+}
+
+void world_recover(struct worlds *ws, unsigned machine, struct source *source,
+		   world_observer *observer, void *arg, bool prove)
+{
+	struct world *w = &ws->world[machine];
+	assert(machine > 0 && machine < WORLDS);
+	assert(w->history->epoch == machine); /* history_crash() came first */
+	begin(ws, machine, source);
+	memset(&w->client[w->setup->w.clients + 1], 0, sizeof(w->client[0]));
+	w->observer = observer;
+	w->observer_arg = arg;
+	w->booted = prove;
+	if (observer)
+		sim_set_observer(w->sim, observe, w);
+	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
+	conclude(w, sim_run(w->sim));
+}
+
+void world_end(struct worlds *ws, unsigned machine)
+{
+	pmem_end(ws->world[machine].pm);
+}
+
+/* --- opening --- */
+
+int worlds_open(struct worlds *ws, struct setup *setup)
+{
+	memset(ws, 0, sizeof(*ws));
+	ws->stack = pmem_stack_new(WORLDS, setup->pm_len);
+	ws->history = calloc(1, sizeof(*ws->history));
+	ws->op_of_value = calloc(setup->values + 1, sizeof(*ws->op_of_value));
+	if (!ws->stack || !ws->history || !ws->op_of_value)
+		goto err;
+	for (unsigned m = 0; m < WORLDS; m++) {
+		ws->world[m] = (struct world){.setup = setup,
+					      .machine = m,
+					      .history = ws->history,
+					      .op_of_value = ws->op_of_value,
+					      .pm = pmem_machine(ws->stack, m)};
+		life_init(&ws->world[m]);
+		ws->world[m].sim = sim_new();
+		ws->world[m].gets.longest = setup->params.max_vlen;
+		ws->world[m].gets.byte = malloc((size_t)setup->w.keys * setup->params.max_vlen + 1);
+		if (!ws->world[m].sim || !ws->world[m].gets.byte)
+			goto err;
+	}
+	struct world *w = &ws->world[0];
+	pmem_load(ws->stack, NULL, setup->pm_len);
+	w->loading = true;
+	begin(ws, 0, NULL);
+	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
+	conclude(w, sim_run(w->sim));
+	pmem_save(w->pm, setup->image);
+	pmem_end(w->pm);
+	if (w->result.live_broken || w->result.end != SIM_DONE)
+		return -EIO;
+	pmem_load(ws->stack, setup->image, setup->pm_len);
+	return 0;
+err:
+	worlds_close(ws);
+	return -ENOMEM;
+}
+
+void worlds_close(struct worlds *ws)
+{
+	for (unsigned m = 0; m < WORLDS; m++) {
+		sim_free(ws->world[m].sim);
+		free(ws->world[m].gets.byte);
+	}
+	pmem_stack_free(ws->stack);
+	free(ws->history);
+	free(ws->op_of_value);
+	memset(ws, 0, sizeof(*ws));
+}
+
+void world_op_name(const struct setup *s, const struct history *h, int op, char *buf, size_t n)
+{
+	static const char *const words[] = {
+		[HISTORY_PUT] = "put", [HISTORY_GET] = "get", [HISTORY_DEL] = "del"};
+	const struct history_op *o = &h->op[op];
+	unsigned nth = 0;
+	if (!o->client) {
+		snprintf(buf, n, "load %s", s->w.key[o->key].name);
+		return;
+	}
+	for (int i = 0; i <= op; i++)
+		nth += h->op[i].client == o->client && h->op[i].kind == o->kind &&
+		       h->op[i].epoch == o->epoch;
+	snprintf(buf, n, "c%u.%s%u", o->client, words[o->kind], nth);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_WORLD_WORLD_H
+#define TM_CHECKER_WORLD_WORLD_H
+/*
+ * A simulated machine with its store, its RNICs and its clients. World 0 runs the
+ * workload. World i + 1 boots from what a power failure left of world i, recovers,
+ * has every key read back by a client, and then lives on (life.h) or proves with one PUT and one
+ * GET that the store still works.
+ *
+ * In world 0 the server's process can die alone (DEATH_SERVER): memory and caches stay as they are,
+ * a new process recovers the pool, and clients connect again as soon as an operation fails. When
+ * all have ended one more client reads every key.
+ */
+#include "checker/judge/history.h"
+#include "checker/world/life.h"
+#include "checker/world/setup.h"
+#include "core/pmem/crash.h"
+
+#define WORLDS (SETUP_POWER_FAILURES + 1)
+
+struct world;
+typedef void world_observer(void *arg, struct world *world, const struct choice_point *at);
+/* A client's operation has returned; the next one begins when this does. `error`: of OP_CLEAN; of
+ * the others see the history. On the client's task, which may sleep. */
+typedef void world_between(void *arg, struct world *world, const struct workload_op *op, int error);
+
+/* How `why` below ends if the run was given up because it repeated itself. */
+#define WORLD_REPEATS ": the same reads of the same bytes, with nothing pending"
+
+/* What became of a run apart from its history. */
+struct world_result {
+	enum sim_end end;
+	bool live_broken; /* an operation does not terminate, or the store is unusable */
+	int live_op;	  /* the operation that does not end (index in the history), or -1 */
+	bool fsck_broken;
+	bool ok_broken;	  /* what is not in the history failed for no reason that was injected:
+			   * connecting, a cleaning, what proves life */
+	char why[200];	  /* of LIVE or FSCK, one line */
+	char ok_why[200]; /* of OK, likewise */
+	uint32_t recovery[STEP_KINDS]; /* steps that the store's recovery took */
+};
+
+/* What a GET of a key returned. */
+struct world_get {
+	int32_t error;	  /* the store's */
+	uint32_t len, at; /* of the value, and where it begins in world_gets.byte */
+	uint16_t returned, unexplained;
+};
+
+/* GETs of all keys, in their order. */
+struct world_gets {
+	bool kept; /* until then they are not noted */
+	unsigned n;
+	struct world_get get[HISTORY_KEYS];
+	uint8_t *byte;
+	uint32_t bytes, longest; /* of `byte`; the longest value that there is */
+};
+
+struct world_client {
+	struct world *world;
+	unsigned number;
+	void *handle;
+	bool done, dead;
+	bool away;     /* it has left, or not come yet */
+	bool lost;     /* its connection failed since the server's process has died */
+	int op;	       /* in the history, -1: none open */
+	uint8_t apart; /* enum tm_operation: one that is not in the history is open, a cleaning or
+			* what proves life; 0: none */
+	unsigned life; /* of the server, when it connected last */
+	uint16_t opens;
+	struct tm_env *env;
+};
+
+struct world {
+	const struct setup *setup;
+	unsigned machine;
+	struct sim *sim;
+	struct pmem *pm;
+	struct history *history; /* shared by all worlds of a stack */
+	int32_t *op_of_value;	 /* setup->value's index -> operation in the history; shared */
+	struct world_result result;
+	sim_tracer *tracer; /* for the event trace, or NULL */
+	void *tracer_arg;
+	world_between *between; /* or NULL */
+	void *between_arg;
+	bool eager;    /* tests: undecided lines are decided at boot */
+	bool anywhere; /* tests: as sim_set_anywhere() */
+	/* of the run that is on */
+	struct rnic_net *net;
+	struct source *source;
+	world_observer *observer;
+	void *observer_arg;
+	struct tm_env server;
+	bool loading, booted;
+	bool serving; /* the server's process takes connections */
+	bool reread;  /* machine 0: all keys are read, since the server's process or a client has
+			 died */
+	uint64_t reread_ns; /* since when */
+	unsigned opened, ended;
+	/* By number; the last are those of a machine that has recovered. */
+	struct world_client client[TM_MAX_CLIENTS + 1 + LIFE_CLIENTS];
+	struct life life;
+	struct world_gets gets;
+};
+
+struct worlds {
+	struct pmem_stack *stack;
+	struct history *history;
+	int32_t *op_of_value;
+	struct world world[WORLDS];
+};
+
+/* Worlds for pools of up to setup->pm_len bytes. 0 or -ENOMEM. The load phase is run, its
+ * image kept in setup->image. -EIO: the store could not do that; why in world[0].result. */
+int worlds_open(struct worlds *ws, struct setup *setup);
+void worlds_close(struct worlds *ws);
+
+/* Run the workload. The history starts anew. Ends by itself, or with SIM_POWER. The
+ * world stays as it is (a later world may boot from it) until world_end(). */
+void world_run(struct worlds *ws, struct source *source, world_observer *observer, void *arg);
+/* Boot world `machine` > 0, after history_crash(). `prove_life`: PUT and GET at the end, if the
+ * source wants no life. */
+void world_recover(struct worlds *ws, unsigned machine, struct source *source,
+		   world_observer *observer, void *arg, bool prove_life);
+void world_end(struct worlds *ws, unsigned machine);
+/* The reader of a machine that has recovered got this of a key, once more: for the history.
+ * `bytes`: where get->at counts from. */
+void world_got(struct world *w, unsigned key, const struct world_get *get, const uint8_t *bytes);
+
+/* The operation's name: "c1.put2"; load: "load k1". */
+void world_op_name(const struct setup *s, const struct history *h, int op, char *buf, size_t n);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How often known causes occur: the table's text and its mistakes, what is far above it, which
+ * column a variant is compared with, and that the tables that ship here have all rows and columns
+ * of the default campaign.
+ */
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/judge/shares.h"
+#include "scenarios/stores.h"
+
+static int read_text(struct shares *s, const char *words, struct input_error *error)
+{
+	struct text t;
+	char *bytes = strdup(words);
+	ck_assert_ptr_nonnull(bytes);
+	memset(s, 0, sizeof(*s));
+	memset(error, 0, sizeof(*error));
+	text_start(&t, bytes, strlen(bytes), error);
+	int rc = shares_read(s, &t);
+	free(bytes);
+	return rc;
+}
+
+START_TEST(table_is_read)
+{
+	struct input_error error;
+	struct shares s;
+	ck_assert_int_eq(read_text(&s,
+				   "# a comment\n\ncolumn default\ncolumn ddio=off\n"
+				   "* DUR value put kept   |  12   .\n"
+				   "* LIVE - - up | . 4000000000\n",
+				   &error),
+			 0);
+	ck_assert_uint_eq(s.columns, 2);
+	ck_assert_uint_eq(s.lines, 2);
+	ck_assert_int_eq(shares_column(&s, "ddio=off"), 1);
+	ck_assert_int_eq(shares_column(&s, "ddio=on"), -1);
+	ck_assert_uint_eq(shares_line(&s, "* DUR value put kept")->runs[0], 12);
+	ck_assert_uint_eq(shares_line(&s, "* DUR value put kept")->runs[1], 0);
+	ck_assert_uint_eq(shares_line(&s, "* LIVE - - up")->runs[1], 4000000000);
+	ck_assert_ptr_null(shares_line(&s, "* LIVE - -"));
+	shares_free(&s);
+}
+END_TEST
+
+START_TEST(mistakes_are_told)
+{
+	static const struct {
+		const char *text, *wrong;
+		unsigned line;
+	} bad[] = {
+		{"column \n", "a configuration's name", 1},
+		{"column default ddio=off\n", "a configuration's name", 1},
+		{"column default\n\ncolumn default\n", "twice", 3},
+		{"column default\n* A | 1\ncolumn ddio=off\n", "columns come first", 3},
+		{"column default\n* A 1\n", "ROW | RUNS", 2},
+		{"column default\n| 1\n", "ROW | RUNS", 2},
+		{"column default\n* A | 1\n* A | 1\n", "the same row twice", 3},
+		{"column default\n* A |\n", "for each column", 2},
+		{"column default\n* A | 0\n", "for each column", 2},
+		{"column default\n* A | -1\n", "for each column", 2},
+		{"column default\n* A | 5000000000\n", "for each column", 2},
+		{"column default\n* A | 1 2\n", "more numbers", 2},
+	};
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct input_error error;
+		struct shares s;
+		ck_assert_int_eq(read_text(&s, bad[i].text, &error), -EINVAL);
+		ck_assert_msg(strstr(error.message, bad[i].wrong) != NULL, "%s: %s", bad[i].text,
+			      error.message);
+		ck_assert_uint_eq(error.line, bad[i].line);
+		shares_free(&s);
+	}
+}
+END_TEST
+
+/* A half more, and 20 more: neither a few runs nor what chance does to many are told. */
+START_TEST(what_is_far_above)
+{
+	ck_assert_uint_eq(shares_limit(0), 20);
+	ck_assert_uint_eq(shares_limit(100), 170);
+	ck_assert_uint_eq(shares_limit(10000), 15020);
+	ck_assert_uint_eq(shares_limit(UINT32_MAX), 6442450942 + 20);
+}
+END_TEST
+
+static const char *column_of(const char *store, const char *variant)
+{
+	static char name[SHARES_NAME];
+	shares_column_name(store_find(store), variant, "ack_early=off", name);
+	return name;
+}
+
+START_TEST(bugs_are_compared_with_what_they_are_put_into)
+{
+	uint32_t runs;
+	ck_assert_str_eq(column_of("ca", "default"), "ack_early=off");
+	ck_assert_str_eq(column_of("ca", "tail_short"), "ack_early=off");
+	ck_assert_str_eq(column_of("ca", "unreachable_left"), "crowded/ack_early=off");
+	ck_assert_str_eq(column_of("ca", "crowded"), "crowded/ack_early=off");
+	unsigned first, rows = known_store_rows(store_find("ca"), &first);
+	ck_assert_uint_gt(rows, 0);
+	ck_assert(shares_recorded(store_find("ca"), "tail_short", "default", first, &runs));
+	ck_assert_uint_gt(runs, 0);
+	ck_assert(!shares_recorded(store_find("ca"), "crowded", "default", first, &runs));
+	ck_assert(!shares_recorded(store_find("ca"), "default", "mtu=256", first, &runs));
+}
+END_TEST
+
+static void check_column(const struct tm_store *store, const char *config)
+{
+	unsigned first, rows = known_store_rows(store, &first);
+	uint32_t runs;
+	for (unsigned i = first; i < first + rows; i++)
+		if (!strchr(known_words(i), '/'))
+			ck_assert_msg(shares_recorded(store, "default", config, i, &runs),
+				      "core/stores/%s/shares.txt has no number for \"%s\", %s: "
+				      "scripts/shares %s",
+				      store->name, known_words(i), config, store->name);
+}
+
+/* After a change of causes.txt the numbers are recorded anew. */
+START_TEST(what_ships_is_complete)
+{
+	ck_assert_msg(!shares_mistake(), "%s", shares_mistake());
+	for (unsigned s = 0; stores[s]; s++) {
+		char shapes[1024], *rest = shapes;
+		const char *shape;
+		snprintf(shapes, sizeof(shapes), "%s", stores[s]->shapes ? stores[s]->shapes : "");
+		for (unsigned d = 0; default_configs[d]; d++)
+			check_column(stores[s], default_configs[d]);
+		check_column(stores[s], sizes_config);
+		while (*(shape = text_word(&rest)))
+			check_column(stores[s], shape);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("shares");
+	TCase *tc = tcase_create("shares");
+	tcase_add_test(tc, table_is_read);
+	tcase_add_test(tc, mistakes_are_told);
+	tcase_add_test(tc, what_is_far_above);
+	tcase_add_test(tc, bugs_are_compared_with_what_they_are_put_into);
+	tcase_add_test(tc, what_ships_is_complete);
+	suite_add_tcase(suite, tc);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

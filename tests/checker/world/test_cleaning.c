@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Contract OK of cleanings, which are in no history: one that fails for no reason breaks it, in a
+ * workload and in a life after recovery, with a sentence that says so, and its trace replays. One
+ * that fails as the store declares does not; which injected faults explain an error is in
+ * test_explained.c.
+ */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/explore/campaign.h"
+#include "checker/trace/replay.h"
+#include "faultinject/life.h"
+#include "scenarios/stores.h"
+
+static int clean_fails(void *client)
+{
+	(void)client;
+	return -EIO;
+}
+
+static int clean_is_busy(void *client)
+{
+	(void)client;
+	return -EALREADY;
+}
+
+/* A store that does not wait for a reply may return what it takes for one. */
+static int clean_is_wrong(void *client)
+{
+	(void)client;
+	return 5;
+}
+
+enum how { AS_IT_IS, FAILS, BUSY, WRONG, NO_CLEANING };
+
+struct bench {
+	struct tm_store store;
+	struct setup setup;
+	struct explorer ex;
+	struct random_source random;
+};
+
+static struct bench *bench(enum how how, const char *workload)
+{
+	static int (*const cleans[])(void *) = {
+		[FAILS] = clean_fails, [BUSY] = clean_is_busy, [WRONG] = clean_is_wrong};
+	struct bench *b = calloc(1, sizeof(*b));
+	struct explore_limits limits = campaign_default.limits;
+	const char *expected = NULL;
+
+	ck_assert_ptr_nonnull(b);
+	b->store = *store_find("efactory");
+	if (how != AS_IT_IS)
+		b->store.clean = how == NO_CLEANING ? NULL : cleans[how];
+	setup_init(&b->setup, &b->store);
+	ck_assert_int_eq(workload_named(workload, &b->setup.w, &expected), 0);
+	ck_assert_int_eq(setup_finish(&b->setup), 0);
+	limits.states = 400;
+	ck_assert_int_eq(explore_open(&b->ex, &b->setup, &limits), 0);
+	return b;
+}
+
+static void bench_free(struct bench *b)
+{
+	deviations_free(&b->random.taken);
+	explore_close(&b->ex);
+	setup_free(&b->setup);
+	free(b);
+}
+
+static const struct {
+	enum how how;
+	bool broken;
+	const char *text;
+} table[] = {
+	{AS_IT_IS, false, NULL},
+	{BUSY, false, NULL},
+	{NO_CLEANING, false, NULL},
+	{FAILS, true, "client 1's cleaning failed with EIO for no reason that was injected"},
+	{WRONG, true, "client 1's cleaning failed with EPROTO for no reason that was injected"},
+};
+
+START_TEST(in_a_workload)
+{
+	struct bench *b = bench(table[_i].how, "wc");
+	const struct failure *f = &b->ex.failure[TM_OK];
+
+	explore_run(&b->ex, NULL, &b->random.taken);
+	ck_assert_int_eq(f->found, table[_i].broken);
+	ck_assert(!b->ex.failure[TM_LIVE].found);
+	if (f->found) {
+		struct replay_outcome out;
+
+		ck_assert_str_eq(f->text, table[_i].text);
+		ck_assert_int_eq(replay(&b->ex, &f->deviations, false, NULL, &out), 0);
+		ck_assert(out.verdict[TM_OK].broken && !out.verdict[TM_LIVE].broken);
+		ck_assert_str_eq(out.text[TM_OK], table[_i].text);
+	}
+	bench_free(b);
+}
+END_TEST
+
+/* After a recovery an error breaks LIVE, too. */
+START_TEST(in_a_life)
+{
+	struct bench *b = bench(table[_i].how, "w");
+	struct life_plan plan[WORLDS] = {0};
+	bool broken = table[_i].broken;
+
+	plan[1].answer[0][0] = LIFE_CLEAN;
+	plan[1].cut = LIFE_WHOLE;
+	b->ex.plan = plan;
+	explore_run(&b->ex, NULL, &b->random.taken);
+	ck_assert_uint_gt(b->ex.counts.lives, 0);
+	ck_assert_int_eq(b->ex.failure[TM_OK].found, broken);
+	ck_assert_int_eq(b->ex.failure[TM_LIVE].found, broken);
+	if (broken)
+		ck_assert_ptr_nonnull(strstr(b->ex.failure[TM_OK].text, "a reader's cleaning"));
+	bench_free(b);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("cleaning");
+	TCase *tc = tcase_create("cleaning");
+	int rows = (int)(sizeof(table) / sizeof(table[0]));
+
+	tcase_add_loop_test(tc, in_a_workload, 0, rows);
+	tcase_add_loop_test(tc, in_a_life, 0, rows);
+	suite_add_tcase(suite, tc);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
