@@ -52,7 +52,8 @@ struct live_host {
 	struct rendezvous *server;
 	uint64_t start_ns;
 	atomic_bool stopping;
-	atomic_uint links;			 /* of struct injected */
+	atomic_uint links;   /* of struct injected */
+	atomic_uint refused; /* requests that failed by themselves: neither links nor flushed */
 	atomic_uint dropped[TM_MAX_CLIENTS + 1]; /* by client */
 	int stop_fd;				 /* readable when stopping */
 	pthread_mutex_t lock;			 /* of what follows */

@@ -224,13 +224,29 @@ int live_wr_complete(struct ibv_qp_ex *qp)
 	return ENOMEM;
 }
 
+/*
+ * Has the NIC given up a connection? It says so of the request that nobody answered. A packet that
+ * it cannot even send puts the QP into the error state at once (rdma_rxe does that if netfilter
+ * drops the packet on its way out): requests are flushed then, and none has failed before. A
+ * request that the store should not have made fails first, with an error of its own.
+ */
+static void note_status(struct live_host *host, enum ibv_wc_status status)
+{
+	if (status == IBV_WC_SUCCESS)
+		return;
+	if (status == IBV_WC_RETRY_EXC_ERR ||
+	    (status == IBV_WC_WR_FLUSH_ERR && !atomic_load(&host->refused)))
+		atomic_fetch_add(&host->links, 1);
+	else if (status != IBV_WC_WR_FLUSH_ERR)
+		atomic_fetch_add(&host->refused, 1);
+}
+
 int live_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
 	struct live_task *task = live_self();
 	int found = ibv_poll_cq(cq, n, wc);
 	for (int i = 0; i < found; i++)
-		if (wc[i].status == IBV_WC_RETRY_EXC_ERR)
-			atomic_fetch_add(&task->host->links, 1);
+		note_status(task->host, wc[i].status);
 	if (found) {
 		live_busy(task);
 		return found;
