@@ -71,17 +71,17 @@ struct phase {
 };
 
 static const struct phase phases[] = {
-	{1, 400, false},   {20, 0, true},   {20, 500, false}, {400, 0, true},
-	{60, 2000, false}, {200, 0, false}, {0, 0, false},
+	{1, 400, false}, {20, 0, true},	    {100, 0, true},  {20, 500, false},
+	{400, 0, true},	 {60, 2000, false}, {200, 0, false}, {0, 0, false},
 };
 
-#define SIZES_PHASE    2 /* from this phase on lengths at edges are tried */
-#define SHAPE_PHASE    4 /* likewise, the store's shapes */
+#define SIZES_PHASE    3 /* from this phase on lengths at edges are tried */
+#define SHAPE_PHASE    5 /* likewise, the store's shapes */
 #define LANES	       64
 #define RULE_RUNS      300 /* of each rule of the hardware */
 #define PHASES	       (sizeof(phases) / sizeof(phases[0]))
-#define THOROUGH       4 /* from this phase on nothing is put off */
-#define CONTROL_PHASES 3 /* so far goes the search of a control */
+#define THOROUGH       5 /* from this phase on nothing is put off */
+#define CONTROL_PHASES 4 /* so far goes the search of a control */
 
 struct search {
 	const struct mutant_options *options;

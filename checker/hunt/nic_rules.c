@@ -44,7 +44,7 @@ struct bench {
 	const struct hardware *hw;
 	const struct rule *rule;
 	struct side a, b;
-	bool plain, judged;
+	bool plain, other_done;
 	struct nic_rules_result *out;
 };
 
@@ -368,6 +368,37 @@ static enum verdict flushed_is_durable(struct bench *l)
 	return HOLDS_HERE;
 }
 
+static void flush_line(struct bench *l, unsigned line)
+{
+	pmem_cpu_copy(l->pm, LINE * line, NULL, 0xff, 8, 0);
+	pmem_cpu_flush(l->pm, LINE * line, 8, 0);
+}
+
+static void other_task(void *arg)
+{
+	struct bench *l = arg;
+	flush_line(l, 1);
+	pmem_cpu_fence(l->pm, 0);
+	l->other_done = true;
+}
+
+/* What one task has flushed waits for that task's fence, whatever another fences in between. */
+static enum verdict fence_is_own(struct bench *l)
+{
+	flush_line(l, 0);
+	if (sim_spawn(l->sim, HOST_SERVER, NULL, other_task, l))
+		return NO_VERDICT;
+	for (unsigned i = 0; i < PATIENCE && !l->other_done; i++)
+		sim_sleep(l->sim, 50);
+	if (!l->other_done)
+		return l->plain ? broken(l, "a task does not come to its fence") : NO_VERDICT;
+	pmem_cpu_fence(l->pm, 0);
+	if (pmem_dirty(l->pm))
+		return broken(l, "a line was flushed, its task's fence came after another task's, "
+				 "and the line may still be lost");
+	return HOLDS_HERE;
+}
+
 /* Three stores to a line: it survives with the first k of them. */
 static enum verdict prefix_survives(struct bench *l)
 {
@@ -399,6 +430,7 @@ static const struct rule rules[] = {
 	{"destroyed", destroyed},
 	{"flushed", flushed},
 	{"flushed_is_durable", flushed_is_durable},
+	{"fence_is_own", fence_is_own},
 	{"prefix_survives", prefix_survives},
 };
 
