@@ -10,7 +10,8 @@
  * acknowledgement, each measured by itself. Bandwidth is of messages of 64 KiB with WINDOW of them
  * under way, or, of a ping-pong over UDP, of one. memcpy moves them between the memory that the
  * WRITEs are from and to, on one core; "in and out" are two cores, one of which copies into a ring
- * between them, the other out of it.
+ * between them, the other out of it. "One copy" is what a NIC could do that fetches from the other
+ * process's memory itself: the target calls process_vm_readv() for each message.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -27,6 +28,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -58,6 +60,7 @@ struct row {
 	_Alignas(64) _Atomic uint64_t put; /* pieces, into the ring */
 	_Alignas(64) _Atomic uint64_t taken;
 	_Alignas(64) uint8_t ring[PIECES][PIECE];
+	_Atomic pid_t initiator; /* whose memory is fetched */
 };
 
 enum target { POLLS, SLEEPS };
@@ -138,6 +141,38 @@ static void ring_target(struct row *row, int fd)
 			continue;
 		memcpy(row->large[1] + i * PIECE % sizeof(row->large[1]), row->ring[i % PIECES],
 		       PIECE);
+		atomic_store_explicit(&row->taken, ++i, memory_order_release);
+	}
+}
+
+static void fetch_initiator(struct row *row, int fd)
+{
+	(void)fd;
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	atomic_store_explicit(&row->initiator, getpid(), memory_order_release);
+	ping(row);
+	uint64_t start = now_ns();
+	for (uint32_t i = 0; i < TRANSFERS && !row->failed; i++) {
+		while (i - atomic_load_explicit(&row->taken, memory_order_acquire) >= WINDOW)
+			;
+		atomic_store_explicit(&row->put, i + 1, memory_order_release);
+	}
+	while (atomic_load_explicit(&row->taken, memory_order_acquire) != TRANSFERS)
+		;
+	row->transfers_ns = now_ns() - start;
+}
+
+/* What it may not read counts as fetched: the row has failed. */
+static void fetch_target(struct row *row, int fd)
+{
+	shared_target(row, fd);
+	for (uint64_t i = 0; !atomic_load_explicit(&row->over, memory_order_relaxed);) {
+		size_t at = i % WINDOW * LARGE;
+		struct iovec to = {row->large[1] + at, LARGE}, from = {row->large[0] + at, LARGE};
+		if (atomic_load_explicit(&row->put, memory_order_acquire) == i)
+			continue;
+		if (process_vm_readv(row->initiator, &to, 1, &from, 1, 0) != LARGE)
+			row->failed = errno ? errno : EIO;
 		atomic_store_explicit(&row->taken, ++i, memory_order_release);
 	}
 }
@@ -498,6 +533,13 @@ int main(void)
 	error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd);
 	if (!error && !measure(row, ring_initiator, ring_target, fd, &f))
 		show("the same; memcpy in and out", &f, &base);
+	error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd);
+	if (!error)
+		error = measure(row, fetch_initiator, fetch_target, fd, &f);
+	if (error)
+		printf("%-40s %s\n", "the same; one copy", strerror(error));
+	else
+		show("the same; one copy", &f, &base);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		setenv("TIDEMARK_LINK", rows[i].link, 1);
 		error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd);
