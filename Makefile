@@ -28,6 +28,7 @@ help:
 	@echo 'make test-all    all tests: guests, programs of others, races, and the long ones whole'
 	@echo 'make format      lay out the sources as .clang-format says'
 	@echo 'make bench       measure the simulator'
+	@echo 'make imagebench  a crash state here, beside an image and a process for each as with pmreorder'
 	@echo 'make nicbench    measure the soft RNIC, and the stores on it, on this machine'
 	@echo 'make vm          make a guest for the live world: a kernel package, and programs of this machine'
 	@echo 'make vmtest      cut the power of a server on kernel Soft-RoCE and an NVDIMM, again and again'
@@ -76,6 +77,10 @@ vmtest: build vm
 	@vm/tear
 	@vm/flush
 
+imagebench: deps
+	@$(MAKE) --no-print-directory build TARGET=bench_images
+	@build/bench_images $(ARGS)
+
 nicbench: build
 	@scripts/nicbench $(ARGS)
 
@@ -97,4 +102,4 @@ clean:
 	rm -rf build build-gcc build-clang build-tsan build-afl
 
 .PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants ablate soak fuzz bench list test test-all
-.PHONY: format clean nicbench vm vmtest vmbench vmsoak vmdiff interop
+.PHONY: format clean imagebench nicbench vm vmtest vmbench vmsoak vmdiff interop

@@ -136,6 +136,9 @@ tidemark_test(test_event_trace ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_ev
 	${PROJECT_SOURCE_DIR}/tests/causes)
 tidemark_test(test_causes ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_causes.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_html ${PROJECT_SOURCE_DIR}/tests/report/test_html.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests)
+set_target_properties(bench_images PROPERTIES EXCLUDE_FROM_ALL OFF)
+# Whether its three ways to boot an image agree.
+tidemark_test(test_bench_images bench_images efactory/recover_next w)
 tidemark_test(test_hazards ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_hazards.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_litmus ${PROJECT_SOURCE_DIR}/tests/checker/models/test_litmus.sh $<TARGET_FILE:tidemark>
 	${PROJECT_SOURCE_DIR}/docs/litmus.md)
