@@ -79,11 +79,13 @@ static void note_touched(struct pmem *pm, uint32_t l)
 static void decide(struct pmem *pm, uint32_t l)
 {
 	struct line *line = &pm->line[l];
-	const struct pmem *failed = line_undecided_in(pm->before, l);
 	uint8_t content[LINE];
 
 	assert(pm->running && line->saved != pm->run);
 	line->decided = pm->run;
+	if (!pm->stack->changes[l])
+		return; /* nobody has written to it, as to most lines */
+	const struct pmem *failed = line_undecided_in(pm->before, l);
 	unsigned answers = pmem_line_answers(failed, l);
 	if (answers == 1)
 		return;
