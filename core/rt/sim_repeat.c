@@ -27,6 +27,7 @@
 #define PAUSE_MIN_NS  1000000	  /* 1 ms */
 #define PAUSE_MAX_NS  8000000000u /* 8 s */
 #define SEEN	      (REPEAT_SLOTS / 2)
+_Static_assert(REPEAT_SLOTS <= UINT16_MAX + 1, "a slot's number is kept in 16 bits");
 
 /* Steps since then. A budget that is used up has gone below zero; the difference is right then,
  * too. */
@@ -51,8 +52,8 @@ static void start_watching(struct sim *sim)
 	struct repeat *r = &sim->repeat;
 
 	r->watching = true;
-	r->entries = 0;
-	memset(r->seen, 0, sizeof(r->seen));
+	while (r->entries)
+		r->seen[r->slot[--r->entries]] = 0;
 	r->news_at = sim->step_budget;
 }
 
@@ -66,7 +67,7 @@ static bool add(struct repeat *r, uint64_t access)
 		if (r->seen[slot] == access)
 			return false;
 	r->seen[slot] = access;
-	r->entries++;
+	r->slot[r->entries++] = (uint16_t)slot;
 	return true;
 }
 

@@ -75,7 +75,8 @@ struct repeat {
 	uint64_t pause_ns;	/* the next one */
 	uint64_t pending_until; /* ns: until then a delay goes on that the source has chosen */
 	unsigned entries;
-	uint64_t seen[REPEAT_SLOTS]; /* accesses, hashed; 0: free */
+	uint64_t seen[REPEAT_SLOTS];	 /* accesses, hashed; 0: free */
+	uint16_t slot[REPEAT_SLOTS / 2]; /* where the entries are */
 };
 
 struct sim {
