@@ -408,7 +408,7 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,
 	bool sample = few || (ex->few_images && machine == 1);
 	unsigned most = sample ? 1 : ex->limits.images_per_point;
 	assert(mark.epoch == machine); /* one power failure for each machine that is gone */
-	memset(is, 0, sizeof(*is));
+	image_reset(is);
 	uint64_t serial = ++ex->points_begun;
 	/* The images that are sampled depend on the point alone, not on what was explored before.
 	 */

@@ -2,6 +2,8 @@
 /* See image_source.h. */
 #include "checker/recall/image_source.h"
 #include <assert.h>
+#include <stddef.h>
+#include <string.h>
 #include "checker/recall/observed.h"
 
 /* What a client does in a life. */
@@ -59,6 +61,11 @@ static unsigned image_answer(struct source *source, const struct choice_point *a
 	}
 	assert(n >= 2); /* else there is nothing to decide */
 	return image_decide(is, (uint32_t)at->a, n);
+}
+
+void image_reset(struct image_source *is)
+{
+	memset(is, 0, offsetof(struct image_source, decision));
 }
 
 void image_start(struct image_source *is)

@@ -35,8 +35,7 @@ struct image_source {
 	enum visit visit;
 	uint64_t life; /* random state of this life */
 	struct deviation lived[LIFE_OPS];
-	unsigned lives; /* of them */
-	struct decision decision[MAX_DECISIONS];
+	unsigned lives;	      /* of them */
 	unsigned used, depth; /* decisions made in this run; of them, prescribed by the search */
 	unsigned read; /* of them, made by recovery and by reading all keys; more: not all were read
 			*/
@@ -44,8 +43,12 @@ struct image_source {
 	bool strayed;	     /* other lines were touched than the search prescribes */
 	bool sampling;	     /* images are drawn; else depth first */
 	uint64_t random;     /* state of that */
+	/* The last member, for image_reset() leaves it as it is. */
+	struct decision decision[MAX_DECISIONS];
 };
 
+/* As new: another point begins. */
+void image_reset(struct image_source *is);
 /* Another run begins: the same decisions as before, up to `depth`. */
 void image_start(struct image_source *is);
 /* What the failed machine left of a line, of which there are `answers` possibilities. */
