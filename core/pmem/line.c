@@ -57,7 +57,7 @@ const struct pmem *line_undecided_in(const struct pmem *pm, uint32_t l)
 	return pm;
 }
 
-static void note_touched(struct pmem *pm, uint32_t l)
+static __attribute__((noinline)) void note_touched(struct pmem *pm, uint32_t l)
 {
 	bool changed = pm->stack->changes[l];
 	struct pmem_touch *last = pm->touches ? &pm->touch[pm->touches - 1] : NULL;
@@ -76,15 +76,13 @@ static void note_touched(struct pmem *pm, uint32_t l)
 }
 
 /* A failed machine's line holds one of its versions now. */
-static void decide(struct pmem *pm, uint32_t l)
+static __attribute__((noinline)) void decide(struct pmem *pm, uint32_t l)
 {
 	struct line *line = &pm->line[l];
 	uint8_t content[LINE];
 
 	assert(pm->running && line->saved != pm->run);
 	line->decided = pm->run;
-	if (!pm->stack->changes[l])
-		return; /* nobody has written to it, as to most lines */
 	const struct pmem *failed = line_undecided_in(pm->before, l);
 	unsigned answers = pmem_line_answers(failed, l);
 	if (answers == 1)
@@ -109,7 +107,11 @@ static void decide(struct pmem *pm, uint32_t l)
 
 void line_decide(struct pmem *pm, uint32_t l)
 {
-	decide(pm, l);
+	/* To most lines nobody has written. */
+	if (pm->stack->changes[l])
+		decide(pm, l);
+	else
+		pm->line[l].decided = pm->run;
 	if (pm->notes_touched)
 		note_touched(pm, l);
 }
