@@ -227,6 +227,7 @@ enum ef_end_order { EF_END_FLIP, EF_END_CLEAR, EF_END_TRANS };
 	X(RECOVER_UNFLUSHED, recover_unflushed)     \
 	X(RECOVER_TAIL_LOW, recover_tail_low)       \
 	X(RECOVER_CACHED, recover_cached)           \
+	X(RECOVER_COPY_CACHED, recover_copy_cached) \
 	X(GET_GIVES_UP, get_gives_up)               \
 	X(FULL_EARLY, full_early)                   \
 	X(ONE_PEER, one_peer)                       \

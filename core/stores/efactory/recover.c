@@ -201,6 +201,25 @@ static uint64_t accept_all(const struct ef_pool *pool, const struct ef_now *now,
 }
 
 /*
+ * After the death of the process alone what was accepted may be in a cache only, and what is
+ * brought over may take the place of the version before it.
+ */
+static void persist_accepted(const struct ef_pool *pool, const uint64_t *accepted)
+{
+	if (ef_bug(pool->params, EF_BUG_RECOVER_COPY_CACHED))
+		return;
+	for (uint64_t i = 0; i < pool->slots; i++) {
+		const struct ef_object *object;
+
+		if (!accepted[i])
+			continue;
+		object = ef_at(pool, accepted[i]);
+		pmem_flush(object, sizeof(*object) + object->vlen);
+	}
+	pmem_drain();
+}
+
+/*
  * Bring what was accepted into the new log, if it is not there; durable with the caller's next
  * fence. A tombstone has no older version any more.
  */
@@ -259,6 +278,7 @@ static int end_cleaning(const struct ef_pool *pool, const struct ef_now *now)
 	if (!accepted)
 		return -ENOMEM;
 	tail = accept_all(pool, now, accepted);
+	persist_accepted(pool, accepted);
 	for (uint64_t i = 0; i < pool->slots; i++)
 		accepted[i] = bring_over(pool, now, &pool->table[i], accepted[i], &tail);
 	pmem_drain();

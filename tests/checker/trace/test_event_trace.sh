@@ -23,6 +23,7 @@ efactory-BUF | lost: log+0x180..0x187 ; client 1's 1st PUT k1 ; no flush covers 
 efactory-DUR | lost: log+0x100..0x107 ; no flush covers it before the power fails ; by server/verifier (core/stores/efactory/ ; kept: table+0x20 ; Client 1's PUT k1 was acknowledged while what client 1's PUT k1 wrote by RDMA at log+0x100..0x107 was still in the cache ; so the power failure took it back ; !the switch
 efactory-LIN | Client 1's PUT k1 was acknowledged at ; became visible only at ; log+0x180..0x1bf ; delay 8us ; client 2's 2nd GET k1 came in between ; !power failure
 efactory-ddio=off-DUR | lost: log+0x200..0x21f ; still on its way from the NIC to PM ; no flush covers it ; delay 100ns ; !in the cache
+efactory-recover_copy_cached-KEEP | it does not break if every line is kept ; lost: log+0x180..0x187 ; no flush covers it, and none would have come ; early: log+0x40..0x43 ; (core/stores/efactory/layout.c: ; delay 8us ; server dies ; which persist_accepted() asks for at core/stores/efactory/recover.c: ; with bug=none it does not break
 efactory-recover_clears-KEEP | the power failed between two steps ; table+0x20..0x27 ; written by server (core/stores/efactory/recover.c: ; which server (core/stores/efactory/ ; was not written yet ; found nothing at k1 ; !lost:
 erda-BUF | lost: log+0x400..0x413 ; none would have come had the power held ; log+0x440..0x453, written later by the RDMA write of client 1's 2nd PUT k2, survived
 erda-DUR | lost: log+0x300..0x313 ; no flush covers it, and none would have come had the power held ; kept: table+0x
