@@ -223,6 +223,25 @@ START_TEST(operations_are_news)
 }
 END_TEST
 
+/* What was seen before an operation began is new to it: a place after each 3000 reads. */
+static void places_of_before(void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < 3000; i++)
+		read_at(8 * (i % 10));
+	sim_repeat_news(sim);
+	for (unsigned i = 0; i < 30000; i++)
+		read_at(i % 3000 ? 0 : 8 * (i / 3000));
+	over();
+}
+
+START_TEST(forgets_what_was_seen)
+{
+	ck_assert_int_eq(run(places_of_before), SIM_DONE);
+	ck_assert_uint_eq(ended_at, 33000 * 5);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("repeat");
@@ -236,6 +255,7 @@ int main(void)
 	tcase_add_test(t, waits_for_an_event);
 	tcase_add_test(t, reads_something_new);
 	tcase_add_test(t, operations_are_news);
+	tcase_add_test(t, forgets_what_was_seen);
 	suite_add_tcase(s, t);
 	SRunner *runner = srunner_create(s);
 	srunner_run_all(runner, CK_NORMAL);
