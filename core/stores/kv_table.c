@@ -15,10 +15,22 @@ struct kv_table kv_table_at(const struct tm_params *params, uint8_t *pm)
 				 crowded};
 }
 
+/* One of the last two slots: with a single home no key would be in the way of those of another, and
+ * what follows them goes on at the table's start. The number at a key's end decides, which stays
+ * when its length is another. */
+static uint64_t crowded_home(const uint8_t key[TM_MAX_KEY])
+{
+	unsigned klen = TM_MAX_KEY;
+
+	while (klen > 1 && !key[klen - 1])
+		klen--;
+	return UINT64_MAX - key[klen - 1] % 2;
+}
+
 /* Where the search for a key begins: a slot's number, modulo their number. */
 static uint64_t home(const struct kv_table *table, const uint8_t key[TM_MAX_KEY])
 {
-	return table->crowded ? UINT64_MAX : kv_hash(key);
+	return table->crowded ? crowded_home(key) : kv_hash(key);
 }
 
 struct kv_entry *kv_table_find(const struct kv_table *table, const uint8_t key[TM_MAX_KEY],

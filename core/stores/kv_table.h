@@ -27,11 +27,11 @@ _Static_assert(sizeof(struct kv_entry) == TM_LINE, "an entry is a line");
 
 /* A knob of the stores with such a table, the first in their lists. */
 #define KV_CROWD 0
-#define KV_CROWD_KNOB                                                                            \
-	{                                                                                        \
-		"crowd", "off on",                                                               \
-			"all keys have the table's last slot for their home, and it has hardly " \
-			"more slots than keys"                                                   \
+#define KV_CROWD_KNOB                                                                             \
+	{                                                                                         \
+		"crowd", "off on",                                                                \
+			"all keys have one of the table's last two slots for their home, and it " \
+			"has hardly more slots than keys"                                         \
 	}
 
 struct kv_table {

@@ -142,6 +142,12 @@ static const struct builtin matrix[] = {
 	 {W, W2 ", " R2},
 	 "two clients create a key each; one reads its own back"},
 
+	/* Three keys. */
+	{"new-w1w3w2",
+	 "k1 -, k2 -, k3 -",
+	 {W ", put k3 160, " W2},
+	 "three keys are created: a power failure may take any one, and leave the others"},
+
 	/* Clients come and go. */
 	{"lw-w", OLD, {"leave, " W, W}, "a client connects late, beside an update"},
 	{"wlwlwlr",
@@ -236,6 +242,12 @@ static const struct builtin matrix[] = {
 	 OLD,
 	 {W ", " W ", " W ", " W, W ", " W ", " W ", " W},
 	 "eight updates; with little room the clients wait for some"},
+
+	{"wwww-wwww.64",
+	 "k1 64",
+	 {"put k1 64, put k1 64, put k1 64, put k1 64",
+	  "put k1 64, put k1 64, put k1 64, put k1 64"},
+	 "likewise, and the last object ends where the log does"},
 
 	/* Other lengths. */
 	{"w.8", "k1 8", {"put k1 8"}, "one update of one failure-atomic unit"},

@@ -30,7 +30,7 @@
 #define CA_LOG	 1 /* exported region: read and write */
 
 enum { BUG = KV_CROWD + 1, KNOBS };
-enum { NO_BUG, BUG_UNREACHABLE_LEFT, BUG_TAIL_SHORT };
+enum { NO_BUG, BUG_UNREACHABLE_LEFT, BUG_TAIL_SHORT, BUG_MOVES_ONCE };
 
 struct ca_pool {
 	struct kv_table table;
@@ -114,7 +114,7 @@ static void drop_impossible_entries(struct ca_pool *pool)
 
 /* An entry may have survived where one before it in its probe sequence has not. Moving one can
  * only bring it nearer to its place, so this ends. */
-static void move_unreachable_entries(struct ca_pool *pool)
+static void move_unreachable_entries(struct ca_pool *pool, const struct tm_params *params)
 {
 	for (uint64_t i = 0; i < pool->table.slots; i++) {
 		struct kv_entry *entry = &pool->table.entry[i], *to;
@@ -128,7 +128,9 @@ static void move_unreachable_entries(struct ca_pool *pool)
 		if (!found)
 			memcpy(to, entry, sizeof(*to));
 		kv_entry_clear(entry);
-		i = UINT64_MAX; /* from the start: what followed it may have to move, too */
+		/* From the start: what followed it may have to move, too. */
+		if (params->knob[BUG] != BUG_MOVES_ONCE)
+			i = UINT64_MAX;
 	}
 }
 
@@ -139,7 +141,7 @@ static int recover(const struct tm_env *env)
 	map_pool(&pool, env->params, env->pm);
 	drop_impossible_entries(&pool);
 	if (env->params->knob[BUG] != BUG_UNREACHABLE_LEFT)
-		move_unreachable_entries(&pool);
+		move_unreachable_entries(&pool, env->params);
 	pmem_persist(pool.table.entry, kv_table_bytes(env->params));
 	return 0;
 }
@@ -303,7 +305,8 @@ static int get(void *arg, const void *key, size_t klen, void *value, size_t cap,
 
 static const struct tm_knob knobs[] = {
 	[KV_CROWD] = KV_CROWD_KNOB,
-	[BUG] = {"bug", "none unreachable_left tail_short", "a seeded bug, see the variants"},
+	[BUG] = {"bug", "none unreachable_left tail_short moves_once",
+		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
 static const struct tm_variant variants[] = {
@@ -312,6 +315,10 @@ static const struct tm_variant variants[] = {
 	{"unreachable_left", "bug=unreachable_left crowd=on",
 	 "recovery leaves entries where they are that a lost neighbour has made unreachable: the "
 	 "key is gone, and twice in the table after its next PUT",
+	 TM_BIT(TM_FSCK)},
+	{"moves_once", "bug=moves_once crowd=on",
+	 "recovery goes through the table once: an entry before one that it moves may have become "
+	 "unreachable by that",
 	 TM_BIT(TM_FSCK)},
 	{"tail_short", "bug=tail_short",
 	 "after a restart the log goes on at the first line of the last value: the next PUT of any "

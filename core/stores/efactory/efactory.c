@@ -195,6 +195,10 @@ static const struct tm_variant variants[] = {
 	 "a GET returns as many bytes as the value had that it read before, if that was longer",
 	 RDA | LIN},
 
+	{"fits_exact", "bug=fits_exact room=tight",
+	 "an object that ends where the log does counts as one that does not fit into it",
+	 MONO | KEEP | FSCK},
+
 	/* Errors. */
 	{"get_gives_up", "bug=get_gives_up",
 	 "a GET fails if the newest version is incomplete, and does not look for an older one", OK},

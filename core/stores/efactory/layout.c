@@ -102,6 +102,7 @@ bool ef_fits(const struct ef_pool *pool, uint64_t place)
 
 	if (off < TM_LINE || off % pool->align || off > pool->log_len - sizeof(struct ef_object))
 		return false;
+	off += ef_bug(pool->params, EF_BUG_FITS_EXACT);
 	return ef_at(pool, place)->vlen <= pool->log_len - sizeof(struct ef_object) - off;
 }
 
