@@ -163,6 +163,8 @@ static const struct tm_variant variants[] = {
 	 "A GET reads an object once: if it is longer than the last one, it takes the version "
 	 "before it.",
 	 LIN},
+	{"find_prefix", "bug=find_prefix",
+	 "A key that begins with the key that is looked for is taken for it.", LIN | FSCK},
 	{NULL, NULL, NULL, 0},
 };
 

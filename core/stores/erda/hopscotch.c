@@ -68,9 +68,11 @@ void erda_place(const struct erda_geo *geo, const void *key, size_t klen, struct
 int erda_find(const struct erda_index *index, uint32_t home, const void *key, size_t klen)
 {
 	const struct erda_entry *entry = &index->entry[home];
+	bool prefix = index->geo->bug == BUG_FIND_PREFIX;
 
 	for (uint32_t i = 0; i < index->geo->hop; i++, entry++) {
-		if (entry->region == ERDA_EMPTY || entry->klen != klen)
+		if (entry->region == ERDA_EMPTY || entry->klen < klen ||
+		    (entry->klen > klen && !prefix))
 			continue;
 		if (rt_check(memcmp(entry->key, key, klen) == 0))
 			return (int)(home + i);
