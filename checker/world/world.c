@@ -484,6 +484,12 @@ static bool client_died(const struct world *w)
 	return false;
 }
 
+/* The server's process, or a client? */
+static bool someone_died(const struct world *w)
+{
+	return sim_server_life(w->sim) || !w->serving || client_died(w);
+}
+
 static void at_end(struct sim *sim, void *arg)
 {
 	struct choice_point at = {.kind = CHOICE_CRASH, .a = CRASH_AT_END};
@@ -496,7 +502,7 @@ static void at_end(struct sim *sim, void *arg)
 	}
 	if (!sim_power_fails(sim, &at)) {
 		unsigned n = w->setup->w.clients + 1;
-		if (!sim_server_life(sim) && w->serving && !client_died(w)) {
+		if (!someone_died(w) && !workload_cleans(&w->setup->w)) {
 			sim_stop(sim, SIM_DONE);
 			return;
 		}
@@ -699,21 +705,29 @@ static void reader_main(void *arg)
 	sim_stop(w->sim, SIM_DONE);
 }
 
-/* After all clients, if the server's process or a client has died: was anything lost? A client that
- * died is not missed at once, so all is read twice. */
+/* After all clients, if the server's process or a client has died, or the log was cleaned: was
+ * anything lost? A client that died is not missed at once, so all is read twice then. */
 static void reread_main(void *arg)
 {
 	struct world_client *c = arg;
 	struct world *w = c->world;
 	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
 	assert(!w->machine && c->number == w->setup->w.clients + 1);
-	/* Where only a client has died the power holds: it fails earlier in such runs. */
+	/* Where the server's process lives the power holds: it fails earlier in such runs. */
 	if (!sim_server_life(w->sim))
 		sim_set_observer(w->sim, NULL, NULL);
+	/* A cleaning may have lost what no client has read since. That it is gone shows whatever
+	 * else happens now. */
+	if (!someone_died(w))
+		sim_source(w->sim, NULL);
 	/* What was acknowledged and is held up has landed by then. */
 	sim_sleep(w->sim, AT_REST_NS);
 	client_open(c);
 	client_read_keys(c, 1, buf);
+	if (!someone_died(w)) {
+		sim_stop(w->sim, SIM_DONE);
+		return;
+	}
 	sim_source(w->sim, NULL);
 	if (client_died(w)) {
 		sim_sleep(w->sim, GIVEN_UP_NS);

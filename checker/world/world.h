@@ -94,7 +94,7 @@ struct world {
 	bool loading, booted;
 	bool serving; /* the server's process takes connections */
 	bool reread;  /* machine 0: all keys are read, since the server's process or a client has
-			 died */
+			 died, or the log was cleaned */
 	uint64_t reread_ns; /* since when */
 	unsigned opened, ended;
 	/* By number; the last are those of a machine that has recovered. */

@@ -287,6 +287,10 @@ static const struct builtin matrix[] = {
 	 "the value shrinks, then grows, under a reader"},
 	/* More keys than a client looks through by itself, where they are crowded. */
 	{"w10r10.8", TEN, {"put k10 8, get k10"}, "the last of ten keys is updated and read back"},
+	{"move-w1r10-r16r1.8",
+	 "k10 8, k16 8, k1 -",
+	 {"put k1 8, get k10", "get k16, get k1"},
+	 "a key is created that others, which are there, begin with"},
 };
 
 #define MATRIX (sizeof(matrix) / sizeof(matrix[0]))

@@ -469,6 +469,12 @@ static bool superseded(const struct cleaning *c, uint64_t m)
 	       (uint64_t)other * c->server->geo.unit >= c->log->reserved_end;
 }
 
+/* Has it been since the copy was made? Then the copy is not named. */
+static bool too_late(const struct cleaning *c, uint64_t m)
+{
+	return superseded(c, m) && c->server->geo.bug != BUG_CLEAN_LATE_COPY;
+}
+
 /* The key's other half := `copy`. `seen`: what the entry was when that was decided. */
 static void name_copy(struct cleaning *c, const uint8_t *key, size_t klen, uint64_t seen,
 		      uint32_t copy)
@@ -494,7 +500,7 @@ static void name_copy(struct cleaning *c, const uint8_t *key, size_t klen, uint6
 		}
 		m = *region;
 		do {
-			if (m == ERDA_EMPTY || superseded(c, m))
+			if (m == ERDA_EMPTY || too_late(c, m))
 				break;
 			to = erda_set_half(m, !(m >> 63), copy);
 		} while (!__atomic_compare_exchange_n(region, &m, to, false, __ATOMIC_SEQ_CST,

@@ -163,6 +163,10 @@ static const struct tm_variant variants[] = {
 	 "A GET reads an object once: if it is longer than the last one, it takes the version "
 	 "before it.",
 	 LIN},
+	{"find_prefix", "bug=find_prefix",
+	 "A key that begins with the key that is looked for is taken for it.", LIN | FSCK},
+	{"clean_late_copy", SURE " bug=clean_late_copy",
+	 "The cleaner names a copy although the key has been updated since it was made.", LIN},
 	{NULL, NULL, NULL, 0},
 };
 

@@ -65,12 +65,19 @@ void erda_place(const struct erda_geo *geo, const void *key, size_t klen, struct
 	place->head = geo->heads > 1 ? (uint8_t)((h >> 40) % geo->heads) : 0;
 }
 
+/* A seeded bug: is the key that is looked for the beginning of the entry's? */
+static bool is_longer(const struct erda_index *index, const struct erda_entry *entry, size_t klen)
+{
+	return index->geo->bug == BUG_FIND_PREFIX && entry->klen > klen;
+}
+
 int erda_find(const struct erda_index *index, uint32_t home, const void *key, size_t klen)
 {
 	const struct erda_entry *entry = &index->entry[home];
 
 	for (uint32_t i = 0; i < index->geo->hop; i++, entry++) {
-		if (entry->region == ERDA_EMPTY || entry->klen != klen)
+		if (entry->region == ERDA_EMPTY ||
+		    (entry->klen != klen && !is_longer(index, entry, klen)))
 			continue;
 		if (rt_check(memcmp(entry->key, key, klen) == 0))
 			return (int)(home + i);

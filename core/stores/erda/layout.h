@@ -211,7 +211,9 @@ enum erda_repair {
 	X(ACK_BUSY, ack_busy)                         \
 	X(SEGMENT_EXACT, segment_exact)               \
 	X(SOURCE_KEPT, source_kept)                   \
-	X(READ_ONCE, read_once)
+	X(READ_ONCE, read_once)                       \
+	X(FIND_PREFIX, find_prefix)                   \
+	X(CLEAN_LATE_COPY, clean_late_copy)
 
 enum erda_bug {
 	BUG_NONE,
