@@ -146,7 +146,7 @@ static const struct builtin matrix[] = {
 	{"new-w1w3w2",
 	 "k1 -, k2 -, k3 -",
 	 {W ", put k3 160, " W2},
-	 "three keys are created: a power failure may take any one, and leave the others"},
+	 "three keys are created; a crash may take any one and leave the others"},
 
 	/* Clients come and go. */
 	{"lw-w", OLD, {"leave, " W, W}, "a client connects late, beside an update"},
