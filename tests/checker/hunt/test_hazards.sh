@@ -52,6 +52,9 @@ search efactory ack_early=off w-r wr-c w1-r2cr2w2cr2w2r2r2
 hazard H-F2 RDA grace=none
 hazard H-F3 LIN copy_inflight=on
 hazard H-F5 LIN timeout=1ms
+# Three that break LIN sooner are off.
+more="--knob copy_inflight=off --knob no_notify_wait=off --knob timeout=10s"
+search efactory ack_early=off w1-r2cr2w2cr2w2r2r2
 hazard H-F8 LIN compress_get=literal
 
 # A second failure breaks KEEP sooner, in another way.
