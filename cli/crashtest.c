@@ -61,8 +61,11 @@ static int check_campaign(const struct campaign *c, int error)
 		const struct campaign_unit *unit = &c->unit[u];
 		if (unit->error == -ENOTRECOVERABLE)
 			return save_wrong(c, u);
+		/* -EIO: the store fails where nothing was injected, and so breaks OK. */
 		if (unit->error)
-			return fail(unit->error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE,
+			return fail(unit->error == -ENOMEM ? EXIT_INTERNAL
+				    : unit->error == -EIO  ? EXIT_BROKEN
+							   : EXIT_USAGE,
 				    "%s cannot run workload %s: %s",
 				    c->config[u / c->workloads].store->name,
 				    c->workload[u % c->workloads].name, unit->why);
