@@ -163,6 +163,10 @@ static const struct tm_variant variants[] = {
 	 "A GET reads an object once: if it is longer than the last one, it takes the version "
 	 "before it.",
 	 LIN},
+	{"moves_odd", "bug=moves_odd crowd=on",
+	 "An entry that has been displaced still counts as on its way: a cleaning waits for it for "
+	 "ever.",
+	 LIVE},
 	{"find_prefix", "bug=find_prefix",
 	 "A key that begins with the key that is looked for is taken for it.", LIN | FSCK},
 	{"clean_late_copy", SURE " bug=clean_late_copy",

@@ -122,7 +122,8 @@ static void move_entry(const struct erda_index *index, uint32_t from_slot, uint3
 	from->region = ERDA_EMPTY;
 	if (ordered && index->geo->bug != BUG_SOURCE_KEPT)
 		pmem_persist(&from->region, sizeof(from->region));
-	(*index->moves)++;
+	if (index->geo->bug != BUG_MOVES_ODD)
+		(*index->moves)++;
 }
 
 /* A seeded bug: the entry is nowhere between two of these lines, and no reader learns of it. */

@@ -213,6 +213,7 @@ enum erda_repair {
 	X(SOURCE_KEPT, source_kept)                   \
 	X(READ_ONCE, read_once)                       \
 	X(FIND_PREFIX, find_prefix)                   \
+	X(MOVES_ODD, moves_odd)                       \
 	X(CLEAN_LATE_COPY, clean_late_copy)
 
 enum erda_bug {
