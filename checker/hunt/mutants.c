@@ -76,7 +76,8 @@ static const struct phase phases[] = {
 };
 
 #define SIZES_PHASE    3 /* from this phase on lengths at edges are tried */
-#define SHAPE_PHASE    5 /* likewise, the store's shapes */
+#define SHAPE_PHASE    5 /* likewise, the store's shapes ... */
+#define PROBE_PHASE    2 /* ... and all columns in probes, which cost no states */
 #define LANES	       64
 #define RULE_RUNS      300 /* of each rule of the hardware */
 #define PHASES	       (sizeof(phases) / sizeof(phases[0]))
@@ -402,7 +403,9 @@ static void search_lanes(struct search *s, const struct lane *lane, unsigned lan
 			struct lane now = lane[i];
 			if (p < THOROUGH)
 				now.want &= ~now.first;
-			bool over = p < now.from || !worth(&now, p);
+			unsigned from = phases[p].probe && now.from > PROBE_PHASE ? PROBE_PHASE
+										  : now.from;
+			bool over = p < from || !worth(&now, p);
 			for (unsigned w = 0; !over; w++)
 				over = try_workload(s, &now, &phases[p], w, compare);
 			if (s->out->found || used_up(s))

@@ -51,6 +51,7 @@ struct rpc_conn {
 	size_t msg_bytes, data_bytes;
 	bool failed;	    /* a completion reported an error: the queue pair is dead */
 	bool expecting;	    /* a receive is posted for the next message */
+	bool assumes;	    /* a seeded bug: it counts as posted although the call failed */
 	bool sent, arrived; /* completions that were not waited for yet: of a request, of a
 			       message */
 	unsigned unawaited; /* requests posted earlier, for whose completions nobody waited */
@@ -171,6 +172,7 @@ struct rpc_server {
 			       connect */
 	bool leaks;	    /* a seeded bug: a client that connects again gets further places, and
 			     * those that it had are never free again */
+	bool pays_once;	    /* a seeded bug: what is refused a second time is not tried again */
 	uint32_t word;	    /* the store's own: each client that connects gets it */
 	rpc_handler *handler;
 	void *arg;

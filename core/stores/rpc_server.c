@@ -311,6 +311,8 @@ static void pay_owed(struct rpc_server *server)
 			slot_go_on(server, slot, server->owed[slot] - 1);
 		peer->busy = false;
 	}
+	if (server->pays_once)
+		server->owing = false;
 }
 
 /* `what`: of the work request's id. */

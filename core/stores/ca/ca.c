@@ -334,7 +334,7 @@ const struct tm_store ca_store = {
 	.promises = TM_BIT(TM_OK) | TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK),
 	.knobs = knobs,
 	.variants = variants,
-	.shapes = "crowded",
+	.shapes = "crowded calls=fail",
 	.pm_bytes = pm_bytes,
 	.regions = regions,
 	.format = kv_format,

@@ -117,6 +117,7 @@ int ef_open(const struct tm_env *env, void **out)
 	client->cleaning = client->notices.word;
 	rc = rpc_open(&client->conn, env, sizeof(struct kv_req),
 		      sizeof(struct ef_object) + env->params->max_vlen);
+	client->conn.assumes = ef_bug(env->params, EF_BUG_RECEIVE_ASSUMED);
 	if (!rc)
 		rc = rt_spawn("notices", take_notices, client);
 	if (rc)

@@ -200,6 +200,13 @@ static const struct tm_variant variants[] = {
 	 MONO | KEEP | FSCK},
 
 	/* Errors. */
+	{"reply_tried_once", "bug=reply_tried_once",
+	 "a reply that cannot be posted is tried once more, then never: the client waits for it",
+	 LIVE},
+	{"receive_assumed", "bug=receive_assumed",
+	 "a receive that could not be posted counts as posted: the client's next call gets no "
+	 "reply",
+	 LIVE},
 	{"get_gives_up", "bug=get_gives_up",
 	 "a GET fails if the newest version is incomplete, and does not look for an older one", OK},
 	{"full_early", "bug=full_early",
@@ -250,7 +257,7 @@ const struct tm_store efactory_store = {
 	.knobs = knobs,
 	.variants = variants,
 	.overheads = overheads,
-	.shapes = "packed tight crowded wrap read_order=right",
+	.shapes = "packed tight crowded wrap read_order=right calls=fail",
 	.errors = errors,
 	.pm_bytes = ef_pm_bytes,
 	.regions = ef_regions,

@@ -238,6 +238,8 @@ enum ef_end_order { EF_END_FLIP, EF_END_CLEAR, EF_END_TRANS };
 	X(FLUSH_SHORT, flush_short)                 \
 	X(LAST_LENGTH, last_length)                 \
 	X(FITS_EXACT, fits_exact)                   \
+	X(REPLY_TRIED_ONCE, reply_tried_once)       \
+	X(RECEIVE_ASSUMED, receive_assumed)         \
 	X(GET_CUT, get_cut)                         \
 	X(STAMP_OF_LAST, stamp_of_last)             \
 	X(ACK_FOR_ALL, ack_for_all)                 \

@@ -418,6 +418,7 @@ static int prepare(struct ef_server *server, const struct tm_env *env)
 		return -ENOMEM;
 	find_tail(server);
 	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle, server);
+	server->rpc.pays_once = ef_bug(&server->params, EF_BUG_REPLY_TRIED_ONCE);
 	if (rc)
 		return rc;
 	if (ef_bug(&server->params, EF_BUG_ONE_PEER))

@@ -228,7 +228,7 @@ const struct tm_store erda_store = {
 	.overheads = overheads,
 	.shapes = "packed+small_segments packed+small_segments+sure tight tight+sure crowded "
 		  "crowded+sure tight+crowded+no_key_check send_request no_wipe scan_all wrap "
-		  "read_order=right line_torn=any",
+		  "read_order=right line_torn=any calls=fail",
 	.errors = errors,
 	.pm_bytes = pm_bytes,
 	.regions = regions,

@@ -409,7 +409,7 @@ const struct tm_store forca_store = {
 	.promises = RDA | LIN | MONO | KEEP | OK | LIVE | FSCK,
 	.knobs = knobs,
 	.variants = variants,
-	.shapes = "crowded cached",
+	.shapes = "crowded cached calls=fail",
 	.pm_bytes = pm_bytes,
 	.regions = regions,
 	.format = kv_format,

@@ -260,6 +260,7 @@ const struct tm_store remotelog_store = {
 	.errors = errors,
 	/* Each method, on hardware for which it is meant (RP tables 2 and 3). */
 	.shapes = "ring wrap ring+wrap durable_get ring+durable_get cw1+ring+durable_get "
+		  "ring+durable_get+calls=fail "
 		  "i1+wrap+durable_get ci1+wrap+durable_get w1n+domain=mhp "
 		  "w2+durable_get+ddio=off w3 w3+domain=wsp i1+durable_get "
 		  "i2+durable_get+ddio=off i3+domain=wsp s1+durable_get s2+domain=mhp "
