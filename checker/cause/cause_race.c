@@ -325,8 +325,10 @@ void cause_explain_race(struct explanation *q)
 	if (!span(q->r, q->op, q->machine, &from, &to)) {
 		q->c->kind = CAUSE_NONE;
 		cause_print(q->c->sentence, sizeof(q->c->sentence),
-			    "No access to PM explains it; what differs is that %s%s%s.",
-			    q->seen_against, q->seen_against[0] ? ", and " : "", q->seen);
+			    "No access to PM explains it%s%s%s%s.",
+			    q->seen_against[0] || q->seen[0] ? "; what differs is that " : "",
+			    q->seen_against, q->seen_against[0] && q->seen[0] ? ", and " : "",
+			    q->seen);
 		return;
 	}
 	if (q->contract == TM_RDA && (explain_half(q) || explain_early_read(q, from, to)))
