@@ -27,6 +27,8 @@
 
 #define RUNS   40 /* of a round */
 #define STATES 4000
+#define BYTES  (2ull << 30) /* of all these states' pools: recovery and fsck look at most of each \
+			     */
 /* A process that has grown by more than this since the first fifth of its time, and by half, leaks.
  */
 #define GROWTH_KIB (32 * 1024)
@@ -169,6 +171,8 @@ int soak_round(const struct soak_options *o, uint64_t round, struct setup *s,
 	out->contract = TM_CONTRACTS;
 	path->n = 0;
 	int error = soak_setup(o, round, s, &want);
+	if (!error && s->pm_len > BYTES / STATES)
+		limits.states = BYTES / s->pm_len;
 	if (!error)
 		error = ex ? explore_open(ex, s, &limits) : -ENOMEM;
 	if (!error) {
