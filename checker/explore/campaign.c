@@ -207,6 +207,13 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 	result->error = ex ? campaign_setup(c, unit, &s) : -ENOMEM;
 	if (!result->error)
 		result->error = explore_open(ex, &s, &limits);
+	if (!result->error && worlds_fill(&ex->worlds)) {
+		char why[sizeof(ex->why)];
+		snprintf(why, sizeof(why), "%s", ex->worlds.world[0].result.why);
+		explore_close(ex);
+		snprintf(ex->why, sizeof(ex->why), "%s", why);
+		result->error = -EIO;
+	}
 	if (result->error) {
 		snprintf(result->why, sizeof(result->why), "%s",
 			 result->error == -EIO ? ex->why : strerror(-result->error));

@@ -27,8 +27,9 @@
 
 #define RUNS   40 /* of a round */
 #define STATES 4000
-#define BYTES  (2ull << 30) /* of all these states' pools: recovery and fsck look at most of each \
-			     */
+#define BYTES                                                                              \
+	(2ull << 30) /* of all these states' pools: recovery and fsck look at most of each \
+		      */
 /* A process that has grown by more than this since the first fifth of its time, and by half, leaks.
  */
 #define GROWTH_KIB (32 * 1024)

@@ -626,13 +626,42 @@ static void client_main(void *arg)
 
 /* --- load phase and readers --- */
 
+/* As many updates as the store was made for, all as long as values can be: it has room for them.
+ * Then more, until there is no room: that must not be the end of other operations. */
+static void fill_up(struct world_client *c, unsigned done)
+{
+	struct world *w = c->world;
+	const struct setup *s = w->setup;
+	uint8_t *buf = sim_alloc(w->sim, s->params.max_vlen);
+	unsigned room = s->params.updates, refused = 0;
+	size_t len;
+	workload_value(LIFE_CLIENT, LIFE_NTH, 0, buf, s->params.max_vlen);
+	for (unsigned n = done; n < 3 * room && refused < 2; n++) {
+		const struct workload_key *key = &s->w.key[n % s->w.keys];
+		int error = s->store->put(c->handle, key->name, key->klen, buf, s->params.max_vlen);
+		if (error && (n < room || error != -ENOSPC)) {
+			world_trouble(w, true,
+				      "update %u of %u, for which it was made, fails with error %d",
+				      n + 1, room, error);
+			return;
+		}
+		refused += error != 0;
+	}
+	const struct workload_key *key = &s->w.key[0];
+	int error = s->store->get(c->handle, key->name, key->klen, buf, s->params.max_vlen, &len);
+	if (error && error != -ENOENT)
+		world_trouble(w, true, "when it is full, GET %s fails with error %d", key->name,
+			      error);
+}
+
 static void load_main(void *arg)
 {
 	struct world_client *c = arg;
 	struct world *w = c->world;
 	const struct setup *s = w->setup;
+	unsigned v;
 	client_open(c);
-	for (unsigned v = 0; v < s->values && s->value[v].client == 0; v++) {
+	for (v = 0; v < s->values && s->value[v].client == 0; v++) {
 		const struct workload_key *key = &s->w.key[s->value[v].key];
 		int error = s->store->put(c->handle, key->name, key->klen, s->value[v].bytes,
 					  s->value[v].vlen);
@@ -643,6 +672,8 @@ static void load_main(void *arg)
 			break;
 		}
 	}
+	if (w->filling && !w->result.live_broken)
+		fill_up(c, v);
 	sim_sleep(w->sim, AFTERMATH_NS); /* what was written lands */
 	sim_stop(w->sim, SIM_DONE);
 }
@@ -888,6 +919,29 @@ void world_end(struct worlds *ws, unsigned machine)
 
 /* --- opening --- */
 
+/* The load phase, in an empty pool. Did it go well? */
+static bool load(struct worlds *ws)
+{
+	struct world *w = &ws->world[0];
+	pmem_load(ws->stack, NULL, w->setup->pm_len);
+	w->loading = true;
+	begin(ws, 0, NULL);
+	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
+	conclude(w, sim_run(w->sim));
+	return !w->result.live_broken && w->result.end == SIM_DONE;
+}
+
+int worlds_fill(struct worlds *ws)
+{
+	struct world *w = &ws->world[0];
+	w->filling = true;
+	bool well = load(ws);
+	w->filling = false;
+	pmem_end(w->pm);
+	pmem_load(ws->stack, w->setup->image, w->setup->pm_len);
+	return well ? 0 : -EIO;
+}
+
 int worlds_open(struct worlds *ws, struct setup *setup)
 {
 	memset(ws, 0, sizeof(*ws));
@@ -909,15 +963,10 @@ int worlds_open(struct worlds *ws, struct setup *setup)
 		if (!ws->world[m].sim || !ws->world[m].gets.byte)
 			goto err;
 	}
-	struct world *w = &ws->world[0];
-	pmem_load(ws->stack, NULL, setup->pm_len);
-	w->loading = true;
-	begin(ws, 0, NULL);
-	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
-	conclude(w, sim_run(w->sim));
-	pmem_save(w->pm, setup->image);
-	pmem_end(w->pm);
-	if (w->result.live_broken || w->result.end != SIM_DONE)
+	bool well = load(ws);
+	pmem_save(ws->world[0].pm, setup->image);
+	pmem_end(ws->world[0].pm);
+	if (!well)
 		return -EIO;
 	pmem_load(ws->stack, setup->image, setup->pm_len);
 	return 0;

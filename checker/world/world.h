@@ -92,6 +92,7 @@ struct world {
 	void *observer_arg;
 	struct tm_env server;
 	bool loading, booted;
+	bool filling; /* the load phase goes on until the store is full */
 	bool serving; /* the server's process takes connections */
 	bool reread;  /* machine 0: all keys are read, since the server's process or a client has
 			 died, or the log was cleaned */
@@ -113,6 +114,10 @@ struct worlds {
 /* Worlds for pools of up to setup->pm_len bytes. 0 or -ENOMEM. The load phase is run, its
  * image kept in setup->image. -EIO: the store could not do that; why in world[0].result. */
 int worlds_open(struct worlds *ws, struct setup *setup);
+/* Is there room for as many updates as the store was made for (tm_params.updates), and does it
+ * answer when there is no more? The worlds are then as they were. 0, or -EIO: why in
+ * world[0].result. */
+int worlds_fill(struct worlds *ws);
 void worlds_close(struct worlds *ws);
 
 /* Run the workload. The history starts anew. Ends by itself, or with SIM_POWER. The

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A store has room for as many updates as it was made for, and answers when it is full
+ * (worlds_fill()); and nothing of that is left when the workload runs.
+ */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/world/world.h"
+#include "core/rt/rt.h"
+#include "scenarios/stores.h"
+
+static const struct tm_store *real;
+static unsigned updates, room;
+
+static int put_until_full(void *client, const void *key, size_t klen, const void *value,
+			  size_t vlen)
+{
+	return ++updates > room ? -ENOSPC : real->put(client, key, klen, value, vlen);
+}
+
+static int put_fails_when_full(void *client, const void *key, size_t klen, const void *value,
+			       size_t vlen)
+{
+	return ++updates > room ? -EIO : real->put(client, key, klen, value, vlen);
+}
+
+/* A lock that nobody gives back. */
+static int put_waits_when_full(void *client, const void *key, size_t klen, const void *value,
+			       size_t vlen)
+{
+	if (++updates == room + 1)
+		return -ENOSPC;
+	while (updates > room)
+		rt_yield();
+	return real->put(client, key, klen, value, vlen);
+}
+
+static int get_when_full(void *client, const void *key, size_t klen, void *value, size_t cap,
+			 size_t *vlen)
+{
+	return updates > room ? -EBADMSG : real->get(client, key, klen, value, cap, vlen);
+}
+
+enum how { AS_IT_IS, FULL, FAILS, WAITS, NOT_READ };
+static int (*const full_put[])(void *, const void *, size_t, const void *,
+			       size_t) = {[FULL] = put_until_full,
+					  [FAILS] = put_fails_when_full,
+					  [WAITS] = put_waits_when_full,
+					  [NOT_READ] = put_until_full};
+
+static const struct {
+	enum how how;
+	int more; /* room for so many more than promised */
+	int error;
+	const char *why; /* a part of it */
+} table[] = {
+	{AS_IT_IS, 0, 0, NULL},
+	{FULL, 0, 0, NULL},
+	{FULL, 3, 0, NULL},
+	{FULL, -1, -EIO, "for which it was made, fails with error -28"},
+	{FAILS, 1, -EIO, "fails with error -5"},
+	{WAITS, 0, -EIO, "does not terminate"},
+	{NOT_READ, 0, -EIO, "when it is full, GET k1 fails with error -74"},
+};
+
+START_TEST(is_filled)
+{
+	struct tm_store store;
+	struct setup setup;
+	struct worlds worlds;
+	const char *expected;
+
+	real = store_find("ca");
+	store = *real;
+	if (table[_i].how != AS_IT_IS)
+		store.put = full_put[table[_i].how];
+	if (table[_i].how == NOT_READ)
+		store.get = get_when_full;
+	setup_init(&setup, &store);
+	ck_assert_int_eq(workload_named("ww", &setup.w, &expected), 0);
+	ck_assert_int_eq(setup_finish(&setup), 0);
+	updates = 0;
+	room = setup.params.updates + (unsigned)table[_i].more;
+	ck_assert_int_eq(worlds_open(&worlds, &setup), 0);
+	updates = 0;
+	ck_assert_int_eq(worlds_fill(&worlds), table[_i].error);
+	if (table[_i].why)
+		ck_assert_msg(strstr(worlds.world[0].result.why, table[_i].why), "%s",
+			      worlds.world[0].result.why);
+	ck_assert(table[_i].how == AS_IT_IS || updates >= setup.params.updates);
+	/* What the filling wrote is gone. */
+	updates = 0;
+	world_run(&worlds, NULL, NULL, NULL);
+	ck_assert_int_eq(worlds.world[0].result.end, SIM_DONE);
+	ck_assert(!worlds.world[0].result.live_broken && !worlds.world[0].result.ok_broken);
+	world_end(&worlds, 0);
+	worlds_close(&worlds);
+	setup_free(&setup);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("room");
+	TCase *tc = tcase_create("room");
+
+	tcase_add_loop_test(tc, is_filled, 0, (int)(sizeof(table) / sizeof(table[0])));
+	suite_add_tcase(suite, tc);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
