@@ -55,10 +55,9 @@ static void read_source(const char *folder, const char *name)
 	fclose(in);
 }
 
-static void read_store(const char *store)
+static void read_folder(const char *folder)
 {
-	char folder[128], path[1024];
-	snprintf(folder, sizeof(folder), "core/stores/%s", store);
+	char path[1024];
 	snprintf(path, sizeof(path), "%s/%s", top, folder);
 	DIR *dir = opendir(path);
 	ck_assert_msg(dir != NULL, "no folder %s", path);
@@ -66,6 +65,15 @@ static void read_store(const char *store)
 		if (strlen(e->d_name) > 2 && strstr(".c.h", e->d_name + strlen(e->d_name) - 2))
 			read_source(folder, e->d_name);
 	closedir(dir);
+}
+
+/* And what the stores share: it has flags for bugs that a store sets. */
+static void read_store(const char *store)
+{
+	char folder[128];
+	snprintf(folder, sizeof(folder), "core/stores/%s", store);
+	read_folder(folder);
+	read_folder("core/stores");
 }
 
 static void forget_store(void)
@@ -150,7 +158,7 @@ static void find_switch(const char *name)
 	if (!strcmp(knob, "bug")) {
 		upper(name + 4, loud, sizeof(loud));
 		snprintf(pattern, sizeof(pattern), "\\<(EF_BUG|BUG|RL)_%s\\>", loud);
-		find_asked(pattern, 0);
+		find_asked(pattern, 1);
 		return;
 	}
 	upper(knob, loud, sizeof(loud));
