@@ -20,7 +20,8 @@ struct client {
 	struct rpc_conn notices;
 	uint32_t number;
 	struct known_log log[ERDA_MAX_HEADS];
-	bool busy; /* an operation is on, which may hold an address */
+	bool busy;	    /* an operation is on, which may hold an address */
+	bool acknowledging; /* the task for notices uses `conn` */
 	uint32_t begun,
 		acked;	/* numbers of BEGIN notices: the last one, the last one acknowledged */
 	uint64_t moves; /* displacement counter when last read; 0 at the server's boot */

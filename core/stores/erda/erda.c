@@ -171,6 +171,10 @@ static const struct tm_variant variants[] = {
 	 "A key that begins with the key that is looked for is taken for it.", LIN | FSCK},
 	{"clean_late_copy", SURE " bug=clean_late_copy",
 	 "The cleaner names a copy although the key has been updated since it was made.", LIN},
+	{"ack_aside", "bug=ack_aside",
+	 "A client acknowledges the beginning of a cleaning while its last WRITE, on another "
+	 "connection, may not have landed: with transport=iwarp it is refused then.",
+	 0},
 	{NULL, NULL, NULL, 0},
 };
 

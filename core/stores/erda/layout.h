@@ -214,7 +214,8 @@ enum erda_repair {
 	X(READ_ONCE, read_once)                       \
 	X(FIND_PREFIX, find_prefix)                   \
 	X(MOVES_ODD, moves_odd)                       \
-	X(CLEAN_LATE_COPY, clean_late_copy)
+	X(CLEAN_LATE_COPY, clean_late_copy)           \
+	X(ACK_ASIDE, ack_aside)
 
 enum erda_bug {
 	BUG_NONE,

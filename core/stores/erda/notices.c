@@ -5,8 +5,11 @@
  * A task of the client waits for notices. BEGIN takes effect for the next access at
  * once; it is acknowledged by this task if no operation is on, or if that pauses, else by the
  * operation when it holds no address any more: at its end, or before it pauses. So the
- * server's wait ends with the longest attempt, and no task polls. An acknowledgement
- * of this task and one of an operation cannot meet: they use different connections.
+ * server's wait ends with the longest attempt, and no task polls.
+ *
+ * Either way it goes over the connection of the operations, so that what they have written lands
+ * before it: on iWARP a completion says only that the data were sent. An operation that begins
+ * waits for the acknowledgement of this task, as the connection serves one at a time.
  *
  * A client that connects during a cleaning learns so at the same moment at which the server
  * begins to count it among those that get notices: later changes come as notices.
@@ -14,9 +17,14 @@
 #include "core/rt/rt.h"
 #include "core/stores/erda/client.h"
 
-/* Pauses after an acknowledgement that could not be posted. */
-#define REFUSED_NS     1000
-#define REFUSED_MAX_NS 10000000
+/* Pauses after an acknowledgement that could not be posted, and while the task sends one. */
+#define FIRST_NAP_NS 1000
+#define MAX_NAP_NS   10000000
+
+static uint64_t longer(uint64_t nap)
+{
+	return nap < MAX_NAP_NS ? 2 * nap : nap;
+}
 
 static int acknowledge(struct client *c, struct rpc_conn *conn, uint32_t number)
 {
@@ -32,6 +40,22 @@ static int acknowledge(struct client *c, struct rpc_conn *conn, uint32_t number)
 	rc = rpc_send(conn, &req, ERDA_REQ_BYTES(0));
 	if (rc && c->acked == number)
 		c->acked = before;
+	return rc;
+}
+
+/* What this task acknowledges, if anything. 0, or -errno: it could not be sent. */
+static int acknowledge_idle(struct client *c)
+{
+	bool aside = c->geo.bug == BUG_ACK_BUSY || c->geo.bug == BUG_ACK_ASIDE;
+	int rc;
+
+	if (c->acked == c->begun || (c->busy && c->geo.bug != BUG_ACK_BUSY))
+		return 0;
+	if (aside)
+		return acknowledge(c, &c->notices, c->begun);
+	c->acknowledging = true;
+	rc = acknowledge(c, &c->conn, c->begun);
+	c->acknowledging = false;
 	return rc;
 }
 
@@ -55,7 +79,7 @@ static void notices_task(void *arg)
 {
 	struct client *c = arg;
 	struct erda_notice notice;
-	uint64_t nap = REFUSED_NS;
+	uint64_t nap = FIRST_NAP_NS;
 	size_t len;
 
 	/* An error: the server has dropped this client, and its operations will fail too. */
@@ -63,14 +87,13 @@ static void notices_task(void *arg)
 		if (len != sizeof(notice))
 			return;
 		take(c, &notice);
-		while ((!c->busy || c->geo.bug == BUG_ACK_BUSY) && c->acked != c->begun &&
-		       acknowledge(c, &c->notices, c->begun)) {
-			if (c->notices.failed)
+		while (acknowledge_idle(c)) {
+			if (c->notices.failed || c->conn.failed)
 				return;
 			rt_sleep(nap);
-			nap = nap < REFUSED_MAX_NS ? 2 * nap : nap;
+			nap = longer(nap);
 		}
-		nap = REFUSED_NS;
+		nap = FIRST_NAP_NS;
 	}
 }
 
@@ -96,7 +119,13 @@ int notices_open(struct client *c, const struct tm_env *env)
 
 void notices_busy(struct client *c)
 {
+	uint64_t nap = FIRST_NAP_NS;
+
 	c->busy = true;
+	while (c->acknowledging) {
+		rt_sleep(nap);
+		nap = longer(nap);
+	}
 }
 
 static int notices_at_rest(struct client *c)
@@ -116,7 +145,7 @@ int notices_pause(struct client *c, uint64_t ns)
 		return rc;
 	c->busy = false;
 	rt_sleep(ns);
-	c->busy = true;
+	notices_busy(c);
 	return 0;
 }
 
