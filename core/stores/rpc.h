@@ -99,7 +99,10 @@ int rpc_send(struct rpc_conn *conn, const void *msg, size_t len);
 int rpc_read(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len, const void **data);
 /* Write to a region; -ERANGE as above. The completion says neither visible nor durable. */
 int rpc_write(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data, size_t len);
-/* The same, and the server's handler is called with `imm`. No reply is waited for. */
+/* The same, but does not wait: an rpc_call() follows, which the server gets after it. */
+int rpc_write_behind(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data,
+		     size_t len);
+/* As rpc_write(), and the server's handler is called with `imm`. No reply is waited for. */
 int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data,
 		  size_t len, uint32_t imm);
 /* WRITE_WITH_IMM as a request: wait for the server's reply, as rpc_call() does. */

@@ -342,6 +342,16 @@ int rpc_write(struct rpc_conn *conn, unsigned region, uint64_t off, const void *
 	return rc ? rc : conn_wait(conn, true, false, RT_WAITS);
 }
 
+int rpc_write_behind(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data,
+		     size_t len)
+{
+	int rc = conn->failed ? -EIO
+			      : conn_write(conn, IBV_WR_RDMA_WRITE, region, off, data, len, 0);
+
+	conn->unawaited += !rc;
+	return rc;
+}
+
 int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data,
 		  size_t len, uint32_t imm)
 {

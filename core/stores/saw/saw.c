@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Stores whose server persists a value before it answers (EF 3): the sound baselines, in three
+ * methods.
+ *
+ *	saw	send after write (EF 5.3.1). The client asks for room, WRITEs the value, and SENDs
+ *		"persist this" after it; the server persists the value, then the entry that names
+ *		it, and replies
+ *	imm	write with immediate (EF 5.3.2). The WRITE itself says where the value is: one
+ *		message less
+ *	rpc	the value travels in the request. The server copies it into the log; GET is a
+ *		request, too
+ *
+ *	client            server                     client            server
+ *	  | PUT k, vlen -->  | reserve                 | PUT k, vlen -->  | reserve
+ *	  | <-- offset       |                         | <-- offset       |
+ *	  | WRITE value -->  |                         | WRITE_WITH_IMM -->
+ *	  | COMMIT offset -> | persist value, entry    |                  | persist value, entry
+ *	  | <-- done         |                         | <-- done         |
+ *
+ * The pool is that of kv_pool.h. What is reserved is written down in DRAM only: after a power
+ * failure the log goes on after the last value that an entry names. An entry is published by one
+ * store of 8 bytes, when its value is durable; readers by READ see it before it is durable itself,
+ * which is why MONO is promised of `rpc` alone. With persist=off nothing is flushed.
+ */
+#include <errno.h>
+#include <libpmem.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/rt/rt.h"
+#include "core/stores/kv_pool.h"
+
+enum { METHOD = KV_CROWD + 1, PERSIST, BUG, KNOBS };
+enum { METHOD_SAW, METHOD_IMM, METHOD_RPC };
+enum {
+	NO_BUG,
+	BUG_ENTRY_FIRST,
+	BUG_VALUE_UNFLUSHED,
+	BUG_ENTRY_UNFLUSHED,
+	BUG_FIRST_LINE,
+	BUG_DELETE_UNFLUSHED,
+	BUG_ONE_RESERVED,
+	BUG_COMMIT_FIRST,
+	BUG_TAIL_FORGOTTEN
+};
+
+/* Room that a client may write to. */
+struct reserved {
+	bool open;
+	uint8_t klen;
+	uint32_t vlen;
+	uint64_t line;
+	uint8_t key[TM_MAX_KEY];
+};
+
+struct saw_server {
+	struct tm_params params;
+	struct rpc_server rpc;
+	struct kv_pool pool;
+	uint64_t tail;		   /* lines */
+	struct reserved *reserved; /* by the connection's number */
+};
+
+struct saw_client {
+	struct kv_client kv;
+	struct kv_table table;
+	struct tm_params params;
+	uint8_t *msg; /* rpc: a request with its value, a reply with its value */
+	size_t msg_bytes;
+};
+
+static bool has_bug(const struct tm_params *params, unsigned bug)
+{
+	return params->knob[BUG] == bug;
+}
+
+/* Of the longest message: a request or a reply, and with `rpc` a value. */
+static size_t message_bytes(const struct tm_params *params)
+{
+	size_t value = params->knob[METHOD] == METHOD_RPC ? params->max_vlen : 0;
+
+	return sizeof(struct kv_req) + value;
+}
+
+static int recover(const struct tm_env *env)
+{
+	struct kv_pool pool = kv_pool_at(env->params, env->pm);
+
+	kv_pool_drop_impossible(&pool);
+	while (kv_pool_move_unreachable(&pool))
+		;
+	pmem_persist(pool.table.entry, kv_table_bytes(env->params));
+	return 0;
+}
+
+/* ---------------------------------------------------------------- server */
+
+static void persist(const struct saw_server *server, const void *from, size_t len)
+{
+	if (!server->params.knob[PERSIST])
+		pmem_persist(from, len);
+}
+
+static void persist_value(const struct saw_server *server, uint64_t line, uint32_t vlen)
+{
+	if (has_bug(&server->params, BUG_VALUE_UNFLUSHED))
+		return;
+	if (has_bug(&server->params, BUG_FIRST_LINE) && vlen > TM_LINE)
+		vlen = TM_LINE;
+	persist(server, server->pool.log + line * TM_LINE, vlen);
+}
+
+/* From here on GETs return it. A new entry is used when all else of it is durable. */
+static int publish(struct saw_server *server, const struct reserved *value)
+{
+	uint64_t where = kv_where(value->line, value->vlen);
+	struct kv_entry *entry;
+	bool found;
+
+	entry = kv_table_find(&server->pool.table, value->key, &found);
+	if (!entry)
+		return -ENOSPC;
+	if (!found) {
+		memcpy(entry->key, value->key, sizeof(entry->key));
+		entry->where = where;
+		persist(server, entry, sizeof(*entry));
+		__atomic_store_n(&entry->ctl, KV_USED | (uint64_t)value->klen << KV_KLEN_SHIFT,
+				 __ATOMIC_SEQ_CST);
+	} else {
+		__atomic_store_n(&entry->where, where, __ATOMIC_SEQ_CST);
+	}
+	if (!has_bug(&server->params, BUG_ENTRY_UNFLUSHED))
+		persist(server, entry, sizeof(*entry));
+	return 0;
+}
+
+/* The value is there: make it durable, then known. */
+static int commit(struct saw_server *server, struct reserved *value, uint64_t line)
+{
+	int rc;
+
+	if (!value->open || value->line != line)
+		return -EPROTO;
+	value->open = false;
+	if (has_bug(&server->params, BUG_ENTRY_FIRST)) {
+		rc = publish(server, value);
+		persist_value(server, value->line, value->vlen);
+		return rc;
+	}
+	persist_value(server, value->line, value->vlen);
+	return publish(server, value);
+}
+
+static int reserve(struct saw_server *server, struct reserved *value, const struct kv_req *req)
+{
+	uint64_t need = kv_lines(req->vlen);
+	bool found;
+
+	if (req->vlen > server->params.max_vlen)
+		return -EMSGSIZE;
+	if (!kv_table_find(&server->pool.table, req->key, &found) || rt_pm_full() ||
+	    need > server->pool.log_lines - server->tail)
+		return -ENOSPC;
+	*value = (struct reserved){true, req->klen, req->vlen, server->tail, {0}};
+	memcpy(value->key, req->key, sizeof(value->key));
+	server->tail += need;
+	return 0;
+}
+
+/* The value came with the request. */
+static int handle_put(struct saw_server *server, struct reserved *value, const struct kv_req *req)
+{
+	int rc = reserve(server, value, req);
+
+	if (rc)
+		return rc;
+	memcpy(server->pool.log + value->line * TM_LINE, req + 1, req->vlen);
+	return commit(server, value, value->line);
+}
+
+static int handle_get(const struct saw_server *server, const struct kv_req *req, struct kv_rsp *rsp,
+		      size_t cap)
+{
+	bool found;
+	const struct kv_entry *entry = kv_table_find(&server->pool.table, req->key, &found);
+
+	if (!found || !(entry->where & 1))
+		return -ENOENT;
+	rsp->vlen = kv_where_vlen(entry->where);
+	if (rsp->vlen > cap - sizeof(*rsp))
+		return -EMSGSIZE;
+	memcpy(rsp + 1, server->pool.log + kv_where_line(entry->where) * TM_LINE, rsp->vlen);
+	return 0;
+}
+
+static int handle_del(struct saw_server *server, const struct kv_req *req)
+{
+	bool found;
+	struct kv_entry *entry = kv_table_find(&server->pool.table, req->key, &found);
+
+	if (!found)
+		return 0;
+	__atomic_store_n(&entry->where, 0, __ATOMIC_SEQ_CST);
+	if (!has_bug(&server->params, BUG_DELETE_UNFLUSHED))
+		persist(server, entry, sizeof(*entry));
+	return 0;
+}
+
+static int handle_request(struct saw_server *server, const struct rpc_msg *msg,
+			  struct reserved *value, struct kv_rsp *rsp, size_t cap)
+{
+	const struct kv_req *req = msg->bytes;
+	bool rpc = server->params.knob[METHOD] == METHOD_RPC;
+	int rc;
+
+	if (msg->has_imm)
+		return commit(server, value, msg->imm);
+	if (msg->len < sizeof(*req) || req->klen == 0 || req->klen > TM_MAX_KEY ||
+	    msg->len - sizeof(*req) != (rpc && req->op == KV_PUT ? req->vlen : 0))
+		return -EPROTO;
+	switch (req->op) {
+	case KV_PUT:
+		if (rpc)
+			return handle_put(server, value, req);
+		rc = reserve(server, value, req);
+		rsp->off = value->line * TM_LINE;
+		return rc;
+	case KV_COMMIT:
+		return commit(server, value, req->off / TM_LINE);
+	case KV_DEL:
+		return handle_del(server, req);
+	default:
+		return rpc && req->op == KV_GET ? handle_get(server, req, rsp, cap) : -EPROTO;
+	}
+}
+
+static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
+{
+	struct saw_server *server = arg;
+	unsigned who = has_bug(&server->params, BUG_ONE_RESERVED) ? 0 : msg->index;
+	struct kv_rsp *rsp = reply;
+
+	if (cap < sizeof(*rsp))
+		return 0;
+	rsp->status = handle_request(server, msg, &server->reserved[who], rsp, cap);
+	return sizeof(*rsp) + (rsp->status ? 0 : rsp->vlen);
+}
+
+static int serve(const struct tm_env *env)
+{
+	struct saw_server *server = calloc(1, sizeof(*server));
+	int rc;
+
+	if (!server)
+		return -ENOMEM;
+	server->params = *env->params;
+	server->pool = kv_pool_at(&server->params, env->pm);
+	server->tail = has_bug(env->params, BUG_TAIL_FORGOTTEN) ? 0 : kv_pool_tail(&server->pool);
+	rc = rpc_server_init(&server->rpc, env, message_bytes(env->params), handle, server);
+	if (rc)
+		return rc;
+	server->reserved = calloc(server->rpc.max_peers, sizeof(*server->reserved));
+	return server->reserved ? kv_pool_serve(&server->rpc, &server->pool) : -ENOMEM;
+}
+
+/* ---------------------------------------------------------------- client */
+
+static int open_client(const struct tm_env *env, void **out)
+{
+	struct saw_client *client = calloc(1, sizeof(*client));
+	uint32_t max_vlen = env->params->max_vlen;
+	int rc;
+
+	if (!client)
+		return -ENOMEM;
+	client->params = *env->params;
+	client->table = kv_table_at(env->params, NULL);
+	client->kv.max_vlen = max_vlen;
+	client->msg_bytes = message_bytes(env->params);
+	client->msg = calloc(1, client->msg_bytes);
+	rc = client->msg ? rpc_open(&client->kv.conn, env, client->msg_bytes,
+				    max_vlen > TM_LINE ? max_vlen : TM_LINE)
+			 : -ENOMEM;
+	if (!rc) {
+		*out = client;
+		return 0;
+	}
+	free(client->msg);
+	free(client);
+	return rc;
+}
+
+static int put_by_rpc(struct saw_client *client, const struct kv_req *req, const void *value)
+{
+	struct kv_rsp rsp;
+	size_t len;
+	int rc;
+
+	memcpy(client->msg, req, sizeof(*req));
+	memcpy(client->msg + sizeof(*req), value, req->vlen);
+	rc = rpc_call(&client->kv.conn, client->msg, sizeof(*req) + req->vlen, &rsp, sizeof(rsp),
+		      &len);
+	if (rc)
+		return rc;
+	return len == sizeof(rsp) ? rsp.status : -EPROTO;
+}
+
+/* Say that the value is there after it was written, on the same connection: it has arrived then. */
+static int put_by_saw(struct saw_client *client, struct kv_req *req, uint64_t off,
+		      const void *value)
+{
+	struct rpc_conn *conn = &client->kv.conn;
+	bool first = has_bug(&client->params, BUG_COMMIT_FIRST);
+	uint32_t vlen = req->vlen;
+	struct kv_rsp rsp;
+	int rc = 0;
+
+	if (vlen && !first)
+		rc = rpc_write_behind(conn, KV_POOL_LOG, off, value, vlen);
+	req->op = KV_COMMIT;
+	req->off = off;
+	if (!rc)
+		rc = kv_call(conn, req, &rsp);
+	if (!rc && vlen && first)
+		rc = rpc_write(conn, KV_POOL_LOG, off, value, vlen);
+	return rc;
+}
+
+static int put_by_imm(struct saw_client *client, const struct kv_req *req, uint64_t off,
+		      const void *value)
+{
+	struct kv_rsp rsp;
+	size_t len;
+	int rc = rpc_call_imm(&client->kv.conn, KV_POOL_LOG, off, value, req->vlen,
+			      (uint32_t)(off / TM_LINE), &rsp, sizeof(rsp), &len);
+
+	if (rc)
+		return rc;
+	return len == sizeof(rsp) ? rsp.status : -EPROTO;
+}
+
+static int put(void *arg, const void *key, size_t klen, const void *value, size_t vlen)
+{
+	struct saw_client *client = arg;
+	struct kv_req req;
+	struct kv_rsp rsp;
+	int rc = kv_req_init(&req, KV_PUT, key, klen);
+
+	if (rc)
+		return rc;
+	if (vlen > client->kv.max_vlen)
+		return -EMSGSIZE;
+	req.vlen = (uint32_t)vlen;
+	if (client->params.knob[METHOD] == METHOD_RPC)
+		return put_by_rpc(client, &req, value);
+	rc = kv_call(&client->kv.conn, &req, &rsp);
+	if (rc)
+		return rc;
+	if (client->params.knob[METHOD] == METHOD_IMM)
+		return put_by_imm(client, &req, rsp.off, value);
+	return put_by_saw(client, &req, rsp.off, value);
+}
+
+static int get_by_rpc(struct saw_client *client, const void *key, size_t klen, void *value,
+		      size_t cap, size_t *vlen)
+{
+	struct kv_req req;
+	struct kv_rsp rsp;
+	size_t len;
+	int rc = kv_req_init(&req, KV_GET, key, klen);
+
+	if (!rc)
+		rc = rpc_call(&client->kv.conn, &req, sizeof(req), client->msg, client->msg_bytes,
+			      &len);
+	if (rc)
+		return rc;
+	memcpy(&rsp, client->msg, sizeof(rsp));
+	if (len < sizeof(rsp) || len > client->msg_bytes)
+		return -EPROTO;
+	if (rsp.status)
+		return rsp.status;
+	*vlen = len - sizeof(rsp);
+	memcpy(value, client->msg + sizeof(rsp), *vlen < cap ? *vlen : cap);
+	return 0;
+}
+
+static int get(void *arg, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
+{
+	struct saw_client *client = arg;
+
+	if (client->params.knob[METHOD] == METHOD_RPC)
+		return get_by_rpc(client, key, klen, value, cap, vlen);
+	return kv_pool_get(&client->kv, &client->table, key, klen, value, cap, vlen);
+}
+
+static const struct tm_knob knobs[] = {
+	[KV_CROWD] = KV_CROWD_KNOB,
+	[METHOD] = {"method", "saw imm rpc", "how the value gets to the server, and it is told"},
+	[PERSIST] = {"persist", "on off", "does the server flush anything?"},
+	[BUG] = {"bug",
+		 "none entry_first value_unflushed entry_unflushed first_line delete_unflushed "
+		 "one_reserved commit_first tail_forgotten",
+		 "a seeded bug, see the variants"},
+	[KNOBS] = {NULL, NULL, NULL},
+};
+#define DUR TM_BIT(TM_DUR)
+#define RDA TM_BIT(TM_RDA)
+static const struct tm_variant variants[] = {
+	{"imm", "method=imm", "the WRITE's immediate says where the value is", 0},
+	{"rpc", "method=rpc", "values travel in messages, both ways", 0},
+	{"volatile", "persist=off", "nothing is flushed", 0},
+	{"rpc_volatile", "method=rpc persist=off", "values travel in messages, nothing is flushed",
+	 0},
+	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",
+	 0},
+	{"entry_first", "bug=entry_first",
+	 "the entry names the value, durably, before the value is durable", RDA},
+	{"value_unflushed", "bug=value_unflushed", "only the entry is flushed", RDA | DUR},
+	{"entry_unflushed", "bug=entry_unflushed", "only the value is flushed", DUR},
+	{"first_line", "bug=first_line", "of a value the first line is flushed", RDA | DUR},
+	{"delete_unflushed", "bug=delete_unflushed", "a DELETE is not flushed", DUR},
+	{"one_reserved", "bug=one_reserved",
+	 "what one client has reserved is forgotten when another one reserves", TM_BIT(TM_OK)},
+	{"commit_first", "bug=commit_first", "\"persist this\" is sent before the value",
+	 RDA | DUR},
+	{"tail_forgotten", "bug=tail_forgotten",
+	 "after a restart the log begins at its start again: the next PUTs overwrite old values",
+	 TM_BIT(TM_FSCK)},
+	{NULL, NULL, NULL, 0},
+};
+#undef DUR
+#undef RDA
+
+const struct tm_store saw_store = {
+	.name = "saw",
+	.what = "SAW, IMM and RPC (EF 3): the server persists a value before it answers",
+	.fsck_at_rest = true,
+	.promises = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_OK) |
+		    TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK),
+	.knobs = knobs,
+	.variants = variants,
+	.shapes = "imm rpc crowded calls=fail imm+calls=fail rpc+calls=fail",
+	.pm_bytes = kv_pool_bytes,
+	.regions = kv_pool_regions,
+	.format = kv_format,
+	.recover = recover,
+	.serve = serve,
+	.fsck = kv_pool_fsck,
+	.open = open_client,
+	.put = put,
+	.get = get,
+	.del = kv_client_del,
+};
