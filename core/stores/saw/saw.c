@@ -20,8 +20,11 @@
  *
  * The pool is that of kv_pool.h. What is reserved is written down in DRAM only: after a power
  * failure the log goes on after the last value that an entry names. An entry is published by one
- * store of 8 bytes, when its value is durable; readers by READ see it before it is durable itself,
- * which is why MONO is promised of `rpc` alone. With persist=off nothing is flushed.
+ * store of 8 bytes, when its value is durable. A reader by READ may see it before it is durable
+ * itself: what such a GET returned a power failure may take back (the paper does not say so), so
+ * MONO is not promised, and DUR of what was acknowledged alone. `rpc` and get=request, where the
+ *server answers only when it has persisted what it names, keep both. With persist=off nothing is
+ *flushed.
  */
 #include <errno.h>
 #include <libpmem.h>
@@ -30,7 +33,7 @@
 #include "core/rt/rt.h"
 #include "core/stores/kv_pool.h"
 
-enum { METHOD = KV_CROWD + 1, PERSIST, BUG, KNOBS };
+enum { METHOD = KV_CROWD + 1, GET, PERSIST, BUG, KNOBS };
 enum { METHOD_SAW, METHOD_IMM, METHOD_RPC };
 enum {
 	NO_BUG,
@@ -74,12 +77,16 @@ static bool has_bug(const struct tm_params *params, unsigned bug)
 	return params->knob[BUG] == bug;
 }
 
-/* Of the longest message: a request or a reply, and with `rpc` a value. */
+/* Does a GET ask the server? */
+static bool gets_by_request(const struct tm_params *params)
+{
+	return params->knob[METHOD] == METHOD_RPC || params->knob[GET];
+}
+
+/* Of the longest message: a request or a reply, and a value where one may be in it. */
 static size_t message_bytes(const struct tm_params *params)
 {
-	size_t value = params->knob[METHOD] == METHOD_RPC ? params->max_vlen : 0;
-
-	return sizeof(struct kv_req) + value;
+	return sizeof(struct kv_req) + (gets_by_request(params) ? params->max_vlen : 0);
 }
 
 static int recover(const struct tm_env *env)
@@ -230,7 +237,7 @@ static int handle_request(struct saw_server *server, const struct rpc_msg *msg,
 	case KV_DEL:
 		return handle_del(server, req);
 	default:
-		return rpc && req->op == KV_GET ? handle_get(server, req, rsp, cap) : -EPROTO;
+		return req->op == KV_GET ? handle_get(server, req, rsp, cap) : -EPROTO;
 	}
 }
 
@@ -361,8 +368,8 @@ static int put(void *arg, const void *key, size_t klen, const void *value, size_
 	return put_by_saw(client, &req, rsp.off, value);
 }
 
-static int get_by_rpc(struct saw_client *client, const void *key, size_t klen, void *value,
-		      size_t cap, size_t *vlen)
+static int get_by_request(struct saw_client *client, const void *key, size_t klen, void *value,
+			  size_t cap, size_t *vlen)
 {
 	struct kv_req req;
 	struct kv_rsp rsp;
@@ -388,14 +395,16 @@ static int get(void *arg, const void *key, size_t klen, void *value, size_t cap,
 {
 	struct saw_client *client = arg;
 
-	if (client->params.knob[METHOD] == METHOD_RPC)
-		return get_by_rpc(client, key, klen, value, cap, vlen);
+	if (gets_by_request(&client->params))
+		return get_by_request(client, key, klen, value, cap, vlen);
 	return kv_pool_get(&client->kv, &client->table, key, klen, value, cap, vlen);
 }
 
 static const struct tm_knob knobs[] = {
 	[KV_CROWD] = KV_CROWD_KNOB,
 	[METHOD] = {"method", "saw imm rpc", "how the value gets to the server, and it is told"},
+	[GET] = {"get", "read request",
+		 "who reads: the client by READ; or the server, which answers when all is durable"},
 	[PERSIST] = {"persist", "on off", "does the server flush anything?"},
 	[BUG] = {"bug",
 		 "none entry_first value_unflushed entry_unflushed first_line delete_unflushed "
@@ -408,6 +417,7 @@ static const struct tm_knob knobs[] = {
 static const struct tm_variant variants[] = {
 	{"imm", "method=imm", "the WRITE's immediate says where the value is", 0},
 	{"rpc", "method=rpc", "values travel in messages, both ways", 0},
+	{"get_asks", "get=request", "GETs ask the server: what one returns is durable", 0},
 	{"volatile", "persist=off", "nothing is flushed", 0},
 	{"rpc_volatile", "method=rpc persist=off", "values travel in messages, nothing is flushed",
 	 0},
@@ -435,11 +445,11 @@ const struct tm_store saw_store = {
 	.name = "saw",
 	.what = "SAW, IMM and RPC (EF 3): the server persists a value before it answers",
 	.fsck_at_rest = true,
-	.promises = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_OK) |
-		    TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK),
+	.promises = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF) |
+		    TM_BIT(TM_KEEP) | TM_BIT(TM_OK) | TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK),
 	.knobs = knobs,
 	.variants = variants,
-	.shapes = "imm rpc crowded calls=fail imm+calls=fail rpc+calls=fail",
+	.shapes = "imm rpc get_asks crowded calls=fail imm+calls=fail rpc+calls=fail",
 	.pm_bytes = kv_pool_bytes,
 	.regions = kv_pool_regions,
 	.format = kv_format,
