@@ -441,8 +441,8 @@ static const struct tm_variant variants[] = {
 #undef DUR
 #undef RDA
 
-const struct tm_store saw_store = {
-	.name = "saw",
+const struct tm_store saw_imm_store = {
+	.name = "saw_imm",
 	.what = "SAW, IMM and RPC (EF 3): the server persists a value before it answers",
 	.fsck_at_rest = true,
 	.promises = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF) |
