@@ -141,6 +141,26 @@ static int add_shapes(struct campaign *c, const struct tm_store *store, char why
 	return error;
 }
 
+static bool takes_knob(const struct tm_store *store, const char *text)
+{
+	struct setup s;
+	const char *expected;
+	setup_init(&s, store);
+	return plan_has_knob(store, text) && !setup_switch(&s, text, &expected);
+}
+
+/* Is this a knob of other stores? Also if theirs alone has this value; which no store's has is an
+ * error, not a reason to look elsewhere. */
+static bool knob_of_others(const struct tm_store *store, const char *text)
+{
+	if (!plan_has_knob(store, text))
+		return true;
+	for (unsigned i = 0; !takes_knob(store, text) && stores[i]; i++)
+		if (takes_knob(stores[i], text))
+			return true;
+	return false;
+}
+
 /* Named; or nothing was named, and it has all that is asked for. */
 static bool wanted(const struct plan *p, unsigned number, const char *variant)
 {
@@ -152,7 +172,7 @@ static bool wanted(const struct plan *p, unsigned number, const char *variant)
 	    (number >= stores_by_default && !p->variant.n && !p->all_stores))
 		return false;
 	for (unsigned i = 0; i < p->knob.n; i++)
-		if (!plan_has_knob(store, p->knob.name[i]))
+		if (knob_of_others(store, p->knob.name[i]))
 			return false;
 	return true;
 }

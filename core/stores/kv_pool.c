@@ -47,6 +47,14 @@ struct kv_pool kv_pool_at(const struct tm_params *params, uint8_t *pm)
 				log_lines(params)};
 }
 
+/* Does the value lie in the log? */
+static bool in_log(const struct kv_pool *pool, uint64_t where)
+{
+	uint64_t line = kv_where_line(where), len = kv_lines(kv_where_vlen(where));
+
+	return line <= pool->log_lines && len <= pool->log_lines - line;
+}
+
 uint64_t kv_pool_tail(const struct kv_pool *pool)
 {
 	uint64_t tail = 0;
@@ -55,7 +63,8 @@ uint64_t kv_pool_tail(const struct kv_pool *pool)
 		uint64_t where = pool->table.entry[i].where;
 		uint64_t end = kv_where_line(where) + kv_lines(kv_where_vlen(where));
 
-		if ((where & 1) && end > tail)
+		/* An entry that is not in use yet may hold anything. */
+		if ((where & 1) && in_log(pool, where) && end > tail)
 			tail = end;
 	}
 	return tail;
@@ -65,11 +74,7 @@ uint64_t kv_pool_tail(const struct kv_pool *pool)
 
 static bool sane(const struct kv_pool *pool, const struct kv_entry *entry)
 {
-	uint64_t line = kv_where_line(entry->where), len = kv_lines(kv_where_vlen(entry->where));
-
-	if (!kv_entry_sane(entry))
-		return false;
-	return !(entry->where & 1) || (line <= pool->log_lines && len <= pool->log_lines - line);
+	return kv_entry_sane(entry) && (!(entry->where & 1) || in_log(pool, entry->where));
 }
 
 void kv_pool_drop_impossible(struct kv_pool *pool)

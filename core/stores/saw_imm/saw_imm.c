@@ -23,8 +23,8 @@
  * store of 8 bytes, when its value is durable. A reader by READ may see it before it is durable
  * itself: what such a GET returned a power failure may take back (the paper does not say so), so
  * MONO is not promised, and DUR of what was acknowledged alone. `rpc` and get=request, where the
- *server answers only when it has persisted what it names, keep both. With persist=off nothing is
- *flushed.
+ * server answers only when it has persisted what it names, keep both. With persist=off nothing is
+ * flushed.
  */
 #include <errno.h>
 #include <libpmem.h>

@@ -198,6 +198,12 @@ static const struct cost {
 	{"forca", "", COUNT_DELETE, 1, 1, "SEND s.SEND"},
 	{"ca", "", COUNT_UPDATE, 2, 1, "SEND s.SEND WRITE"},
 	{"ca", "", COUNT_GET, 2, 0, "READ READ"},
+	{"saw_imm", "", COUNT_UPDATE, 2, 2, "SEND s.SEND WRITE SEND s.SEND"},
+	{"saw_imm", "", COUNT_GET, 2, 0, "READ READ"},
+	{"saw_imm", "", COUNT_DELETE, 1, 1, "SEND s.SEND"},
+	{"saw_imm", "method=imm", COUNT_UPDATE, 2, 2, "SEND s.SEND WRITE_WITH_IMM s.SEND"},
+	{"saw_imm", "method=rpc", COUNT_UPDATE, 1, 1, "SEND s.SEND"},
+	{"saw_imm", "method=rpc", COUNT_GET, 1, 1, "SEND s.SEND"},
 	/* RemoteLog's methods, within a lock: a round trip for it, and a WRITE that is not waited
 	   for. */
 	{"remotelog", "method=w1", COUNT_UPDATE, 1 + 1, 1, "CMP_AND_SWP WRITE SEND s.SEND WRITE"},

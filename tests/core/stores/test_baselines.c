@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The two baselines, CA without persistence and Forca: what each breaks and keeps, workload by
- * workload, found by the explorer; and that their structural checks notice a pool that was damaged.
+ * The baselines, CA without persistence, Forca, and SAW with IMM and RPC: what each breaks and
+ * keeps, workload, found by the explorer; and that their structural checks notice a pool that was
+ * damaged.
  */
 #include <check.h>
 #include <stdarg.h>
@@ -23,6 +24,8 @@
 #define NORES TM_BIT(TM_NORES)
 #define LIVE  TM_BIT(TM_LIVE)
 #define FSCK  TM_BIT(TM_FSCK)
+
+#define ALL_BUT_OK (RDA | LIN | DUR | BUF | MONO | KEEP | NORES | LIVE | FSCK)
 
 static const struct {
 	unsigned runs;
@@ -55,6 +58,16 @@ static const struct {
 	{300, "forca", "cache_valid=on ack_early=off", "ww-r", DUR,
 	 RDA | LIN | MONO | KEEP | LIVE | FSCK},
 	{4000, "forca", "timeout=1ms ack_early=off", "w-rr", LIN, RDA | MONO | KEEP | LIVE | FSCK},
+	/* SAW, IMM and RPC: what is acknowledged is durable; what a READ saw beside it need not
+	   be (claim P20). */
+	{300, "saw_imm", "", "ww", 0, ALL_BUT_OK},
+	{300, "saw_imm", "", "w-r", 0, RDA | LIN | BUF | KEEP | LIVE | FSCK},
+	{300, "saw_imm", "method=imm", "w-r", 0, RDA | LIN | BUF | KEEP | LIVE | FSCK},
+	{300, "saw_imm", "get=request", "w-r", 0, ALL_BUT_OK},
+	{300, "saw_imm", "method=rpc", "new-w1-w2", 0, ALL_BUT_OK},
+	{300, "saw_imm", "ddio=off", "wdw", 0, ALL_BUT_OK},
+	{300, "saw_imm", "persist=off", "w", DUR, LIVE | FSCK},
+	{300, "saw_imm", "method=rpc persist=off", "dr", NORES, LIVE | FSCK},
 };
 
 static void set_up(struct setup *s, const char *store, const char *knobs, const char *workload)
