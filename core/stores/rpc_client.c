@@ -81,7 +81,7 @@ static int conn_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg
 	if (!rc)
 		rc = connect_server(&hello, &welcome);
 	if (!rc)
-		rc = rpc_qp_rtr(conn->qp, &hello, &welcome.server);
+		rc = rpc_qp_rtr(conn->qp, &hello, &welcome.server, RPC_RNR_CLIENT);
 	if (!rc)
 		rc = rpc_qp_rts(conn->qp, hello.psn);
 	if (rc)

@@ -12,8 +12,6 @@
 	16	      /* 4.096 us << 16 = 0.27 s (IBA 9.7.6.1.3): a dead peer is found out in 2 s */
 #define RETRIES	    6 /* 7 means for ever to rdma_rxe */
 #define RNR_RETRIES 7 /* for ever */
-/* 0.01 ms (IBA table 45): a store may call a client dead that is not heard of for 50 us */
-#define RNR_TIMER 1
 
 struct ibv_qp *rpc_qp_create(struct ibv_pd *pd, struct ibv_cq *cq, uint64_t send_ops)
 {
@@ -93,7 +91,8 @@ int rpc_hello(struct rpc_greeting *hello, struct ibv_qp *qp, uint32_t client, en
 	return 0;
 }
 
-int rpc_qp_rtr(struct ibv_qp *qp, const struct rpc_greeting *own, const struct rpc_greeting *peer)
+int rpc_qp_rtr(struct ibv_qp *qp, const struct rpc_greeting *own, const struct rpc_greeting *peer,
+	       uint8_t rnr_timer)
 {
 	struct ibv_qp_attr attr;
 
@@ -103,7 +102,7 @@ int rpc_qp_rtr(struct ibv_qp *qp, const struct rpc_greeting *own, const struct r
 	attr.dest_qp_num = peer->qpn;
 	attr.rq_psn = peer->psn;
 	attr.max_dest_rd_atomic = READ_DEPTH;
-	attr.min_rnr_timer = RNR_TIMER;
+	attr.min_rnr_timer = rnr_timer;
 	attr.ah_attr.is_global = 1;
 	memcpy(attr.ah_attr.grh.dgid.raw, peer->gid, sizeof(peer->gid));
 	attr.ah_attr.grh.sgid_index = own->gid_index;

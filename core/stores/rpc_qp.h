@@ -8,6 +8,14 @@
 #define SQ_DEPTH  4
 #define QP_ACCESS (IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
 
+/*
+ * When to send again to a receiver that is not ready (IBA table 45). The server soon is, and calls
+ * a client dead that is not heard of for 50 us: 0.01 ms. A client may never be, as the task that
+ * takes its notices may have died: 0.64 ms.
+ */
+#define RPC_RNR_SERVER 1
+#define RPC_RNR_CLIENT 12
+
 /* What a client's connection is for; it has one of a kind. */
 enum rpc_kind { RPC_REQUESTS, RPC_NOTICES, RPC_FURTHER };
 
@@ -38,8 +46,10 @@ int rpc_error(int rc);
 int rpc_qp_init(struct ibv_qp *qp, unsigned access);
 /* What this end says of itself. */
 int rpc_hello(struct rpc_greeting *hello, struct ibv_qp *qp, uint32_t client, enum rpc_kind kind);
-/* Ready to receive, with the largest path MTU that both ports take. */
-int rpc_qp_rtr(struct ibv_qp *qp, const struct rpc_greeting *own, const struct rpc_greeting *peer);
+/* Ready to receive, with the largest path MTU that both ports take; `rnr_timer`: RPC_RNR_*, of this
+ * end. */
+int rpc_qp_rtr(struct ibv_qp *qp, const struct rpc_greeting *own, const struct rpc_greeting *peer,
+	       uint8_t rnr_timer);
 int rpc_qp_rts(struct ibv_qp *qp, uint32_t psn);
 int rpc_qp_recv(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey);
 /* Post a signaled SEND of one piece. */

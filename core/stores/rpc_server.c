@@ -226,7 +226,7 @@ static int peer_connect(struct rpc_server *server, unsigned index, const struct 
 	for (unsigned i = 0; i < RPC_SLOTS && !rc; i++)
 		rc = slot_post(server, index * RPC_SLOTS + i);
 	if (!rc)
-		rc = rpc_qp_rtr(peer->qp, own, hello);
+		rc = rpc_qp_rtr(peer->qp, own, hello, RPC_RNR_SERVER);
 	if (!rc)
 		rc = rpc_qp_rts(peer->qp, own->psn);
 	/* Another task may have dropped the client while its slots were posted. */
