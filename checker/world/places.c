@@ -44,6 +44,8 @@ static const struct target known[] = {
 	{"sim_pmem_memcpy_nodrain", "pmem_memcpy_nodrain", PLACE_FLUSH, NULL, 0},
 	{"sim_pmem_drain", "pmem_drain", PLACE_FENCE, NULL, 0},
 	{"sim_pmem_persist", "pmem_persist", PLACE_PERSIST, "fence", 0},
+	{"sim_pmem_memcpy", "pmem_memcpy", PLACE_PERSIST, "fence", 0},
+	{"sim_pmem_memset", "pmem_memset", PLACE_PERSIST, "fence", 0},
 	{"sim_pmem_memcpy_persist", "pmem_memcpy_persist", PLACE_PERSIST, "fence", 0},
 	{"sim_pmem_memset_persist", "pmem_memset_persist", PLACE_PERSIST, "fence", 0},
 	{"__tsan_atomic8_store", "atomic_store", PLACE_ORDER, NULL, 0},

@@ -412,7 +412,10 @@ void sim_pmem_persist(const void *addr, size_t len)
 	persist(addr, len, PC);
 }
 
-/* What libpmem does with these flags; without any, non-temporal stores from this length on. */
+/*
+ * What libpmem does with these flags; without any, non-temporal stores from this length on. The
+ * bytes are copied in any case; the flush and the fence can be taken away.
+ */
 #define NT_FROM 256
 
 static void *copy_with(void *to, const void *from, int byte, size_t len, unsigned flags,
@@ -420,19 +423,21 @@ static void *copy_with(void *to, const void *from, int byte, size_t len, unsigne
 {
 	uint64_t off;
 	struct pmem *pm = pool(to, &off, 0, false, pc);
-	bool nt = flags & (PMEM_F_MEM_NONTEMPORAL | PMEM_F_MEM_WC) ||
-		  (len >= NT_FROM &&
-		   !(flags & (PMEM_F_MEM_TEMPORAL | PMEM_F_MEM_WB | PMEM_F_MEM_NOFLUSH)));
-	if (nt && pm && len && pmem_has_nt_buffers(pm)) {
+	bool flushes = pm && !(flags & PMEM_F_MEM_NOFLUSH) && sim_does(pc);
+	bool fences = flushes && !(flags & PMEM_F_MEM_NODRAIN) && sim_does(PLACE_PART(pc));
+	bool nt = flushes && len && pmem_has_nt_buffers(pm) &&
+		  (flags & (PMEM_F_MEM_NONTEMPORAL | PMEM_F_MEM_WC) ||
+		   (len >= NT_FROM && !(flags & (PMEM_F_MEM_TEMPORAL | PMEM_F_MEM_WB))));
+	if (nt) {
 		if (from)
 			load(from, len, pc);
 		pmem_cpu_nt_copy(pm, off, from, byte, clip(pm, off, len), pc);
 	} else {
 		copy(to, from, byte, len, pc);
-		if (pm && !(flags & PMEM_F_MEM_NOFLUSH))
+		if (flushes)
 			pmem_cpu_flush(pm, off, clip(pm, off, len), pc);
 	}
-	if (pm && !(flags & (PMEM_F_MEM_NODRAIN | PMEM_F_MEM_NOFLUSH)))
+	if (fences)
 		pmem_cpu_fence(pm, pc);
 	return to;
 }

@@ -172,10 +172,10 @@ static void print_sum(const struct ablation *a)
 		runs += p->result.runs;
 		states += p->result.states;
 	}
-	printf("\n%u places: %u needed, %u needed by other hardware only, %u not needed, %u not "
+	printf("\n%u place%s: %u needed, %u needed by other hardware only, %u not needed, %u not "
 	       "reached; %" PRIu64 " runs, %" PRIu64 " states\n",
-	       a->places, needed, elsewhere, a->places - needed - elsewhere - unreached, unreached,
-	       runs, states);
+	       a->places, a->places == 1 ? "" : "s", needed, elsewhere,
+	       a->places - needed - elsewhere - unreached, unreached, runs, states);
 	for (unsigned i = 0; i < a->list.n && a->vanished; i++)
 		if (!ablate_list_place(a, &a->list.row[i]))
 			printf("ablation.txt speaks of %s; there is no such place (any more)\n",

@@ -22,6 +22,7 @@
  */
 #include <check.h>
 #include <errno.h>
+#include <libpmem.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -1105,6 +1106,74 @@ START_TEST(copies_copy)
 }
 END_TEST
 
+/* Each copy is a place: what it flushes, and its fence, can be taken away; the bytes are there. */
+static void three_copies(void *arg)
+{
+	uint8_t *pm = arg, plain[64];
+	memset(plain, 5, sizeof(plain));
+	sim_pmem_memcpy_persist(pm, plain, 64);
+	sim_pmem_memset_persist(pm + 64, 5, 64);
+	sim_pmem_memcpy_nodrain(pm + 128, plain, 64);
+	sim_pmem_drain();
+	sim_pmem_memset(pm + 192, 5, 64, PMEM_F_MEM_NONTEMPORAL);
+}
+
+#define COPY_PLACES 8 /* the three that end in a fence are two each */
+
+/* The lines that three_copies() leaves durable without a place (0: with all of them). */
+static void check_copies(const char *config, uintptr_t without, const char *durable,
+			 struct places_reached *reached)
+{
+	const struct hardware hw = hardware(config);
+	const struct places_without places = {.n = without != 0, .key = {without}};
+	struct walk walk;
+	char lines[5] = "";
+
+	walk_start(&walk);
+	sim_reset(sims[0], &walk.source);
+	sim_set_places(sims[0], &places, reached);
+	pmem_begin(machine[0], sims[0], &hw);
+	ck_assert_int_eq(sim_spawn(sims[0], HOST_SERVER, "", three_copies, pmem_base(machine[0])),
+			 0);
+	ck_assert_int_eq(sim_run(sims[0]), SIM_IDLE);
+	sim_set_places(sims[0], NULL, NULL);
+	for (unsigned l = 0; l < 4; l++) {
+		strcat(lines, pmem_line_versions(machine[0], l) ? "-" : "d");
+		for (unsigned i = 0; i < 64; i++)
+			ck_assert_uint_eq(pmem_base(machine[0])[l * 64 + i], 5);
+	}
+	ck_assert_msg(!strcmp(lines, durable), "%s: %s, expected %s", config, lines, durable);
+	pmem_end(machine[0]);
+}
+
+START_TEST(copies_are_places)
+{
+	enum { BYTES = 512 }; /* three_copies() is not longer */
+	static const char *const without[COPY_PLACES] = {
+		"dddd", "-ddd", /* the first copy's fence (the second's does it), all of it */
+		"dddd", "d-dd", /* likewise */
+		"dd-d", "dddd", /* no fence in the second; the drain (the last one's fence) */
+		"ddd-", "ddd-",
+	};
+	static uintptr_t key[BYTES];
+	static uint8_t bit[BYTES];
+	struct places_reached reached = {.n = BYTES, .key = key, .bit = bit};
+	unsigned n = 0;
+
+	memset(bit, 0, sizeof(bit));
+	for (unsigned i = 0; i < BYTES; i++)
+		key[i] = (uintptr_t)three_copies + i;
+	check_copies("", 0, "dddd", &reached);
+	for (unsigned i = 0; i < BYTES; i++) {
+		if (!bit[i])
+			continue;
+		ck_assert_uint_lt(n, COPY_PLACES);
+		check_copies(_i ? "nt_stores=buffered" : "", key[i], without[n++], NULL);
+	}
+	ck_assert_uint_eq(n, COPY_PLACES);
+}
+END_TEST
+
 static void unseen_store(void *arg)
 {
 	volatile uint8_t *pm = arg;
@@ -1267,6 +1336,7 @@ int main(void)
 	tc = add(suite, "accesses and words");
 	tcase_add_test(tc, only_words_are_atomic);
 	tcase_add_test(tc, copies_copy);
+	tcase_add_loop_test(tc, copies_are_places, 0, 2);
 	tcase_add_test(tc, unseen_stores_are_found);
 	tcase_add_test(tc, endless_reading_ends);
 	tcase_add_test(tc, answers_as_words);
