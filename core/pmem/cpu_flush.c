@@ -108,6 +108,7 @@ void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 	sim_step(pm->sim, STEP_FLUSH, FLUSH_NS);
 	if (!len)
 		return;
+	sim_saw(pm->sim, TOUCH_READ, off, pm->work + off, len);
 	nt_leave_mine(pm, off, len);
 	const struct author by = task_author(pm, pc);
 	if (!goes_through_buffer(pm)) {
@@ -130,6 +131,7 @@ void pmem_cpu_clflush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 	sim_step(pm->sim, STEP_FLUSH, FLUSH_NS);
 	if (!len)
 		return;
+	sim_saw(pm->sim, TOUCH_READ, off, pm->work + off, len);
 	nt_leave_mine(pm, off, len);
 	if (goes_through_buffer(pm)) {
 		enter_buffer(pm, BUFFERED_CLFLUSH, off, len, pc);

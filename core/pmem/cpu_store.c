@@ -358,6 +358,7 @@ static void store_word(struct pmem *pm, uint64_t off, const uint8_t *from, int b
 		       struct pending_store *how, bool chosen)
 {
 	nt_leave_mine(pm, off, len);
+	sim_saw(pm->sim, TOUCH_WRITE, off, pm->work + off, len);
 	if (pm->buffers && !chosen)
 		choose_wait(pm, how);
 	if (!how->waits)
@@ -426,6 +427,7 @@ static void cpu_copy(struct pmem *pm, uint64_t off, const uint8_t *from, int byt
 		if (pm->watched && from && pmem_owns(pm, from, part, &source))
 			note_load(pm, source, part);
 		nt_leave_mine(pm, off, part);
+		sim_saw(pm->sim, TOUCH_WRITE, off, pm->work + off, part);
 		if (pm->buffers && !locked)
 			choose_wait(pm, &how);
 		if (!how.waits)

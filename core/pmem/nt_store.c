@@ -140,6 +140,7 @@ void pmem_cpu_nt_copy(struct pmem *pm, uint64_t off, const void *data, int byte,
 	for (size_t part; len; off += part, len -= part) {
 		part = within_line(off, len);
 		sim_step(pm->sim, STEP_STORE, STORE_NS);
+		sim_saw(pm->sim, TOUCH_WRITE, off, pm->work + off, part);
 		enter(pm, off, from, byte, part, pc);
 		from = from ? from + part : NULL;
 	}

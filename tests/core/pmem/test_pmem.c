@@ -1214,6 +1214,34 @@ START_TEST(endless_reading_ends)
 }
 END_TEST
 
+#define MANY_LINES 8000
+
+static void long_wipe(void *arg)
+{
+	sim_pmem_memset_persist(arg, 0, MANY_LINES * LINE);
+}
+
+/* Neither does it change a byte nor read one: it is no livelock all the same, and no time is passed
+ * for it (core/rt/sim_repeat.c). */
+START_TEST(long_wipe_is_no_livelock)
+{
+	static const char *const kind[] = {"", "nt_stores=buffered", "copy_order=forward"};
+	struct pmem_stack *large = pmem_stack_new(1, MANY_LINES * LINE);
+	struct pmem *pm = large ? pmem_machine(large, 0) : NULL;
+	struct hardware hw = hardware(kind[_i]);
+
+	ck_assert_ptr_nonnull(pm);
+	pmem_load(large, NULL, MANY_LINES * LINE);
+	sim_reset(sims[0], NULL);
+	pmem_begin(pm, sims[0], &hw);
+	ck_assert_int_eq(sim_spawn(sims[0], HOST_SERVER, "", long_wipe, pmem_base(pm)), 0);
+	ck_assert_int_eq(sim_run(sims[0]), SIM_IDLE);
+	ck_assert_uint_lt(sim_now(sims[0]), 1000000);
+	pmem_end(pm);
+	pmem_stack_free(large);
+}
+END_TEST
+
 /* --- words --- */
 
 START_TEST(answers_as_words)
@@ -1339,6 +1367,7 @@ int main(void)
 	tcase_add_loop_test(tc, copies_are_places, 0, 2);
 	tcase_add_test(tc, unseen_stores_are_found);
 	tcase_add_test(tc, endless_reading_ends);
+	tcase_add_loop_test(tc, long_wipe_is_no_livelock, 0, 3);
 	tcase_add_test(tc, answers_as_words);
 	tcase_add_test(tc, places_as_words);
 	tcase_add_test(tc, save_and_owns);
