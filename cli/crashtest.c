@@ -66,8 +66,9 @@ static int check_campaign(const struct campaign *c, int error)
 			return fail(unit->error == -ENOMEM ? EXIT_INTERNAL
 				    : unit->error == -EIO  ? EXIT_BROKEN
 							   : EXIT_USAGE,
-				    "%s cannot run workload %s: %s",
+				    "%s (%s) cannot run workload %s: %s",
 				    c->config[u / c->workloads].store->name,
+				    c->config[u / c->workloads].name,
 				    c->workload[u % c->workloads].name, unit->why);
 		diverged += unit->diverged;
 		first = unit->diverged ? u : first;

@@ -98,6 +98,15 @@ struct tm_overhead {
 	bool key;	  /* ... and then the key, without padding */
 };
 
+/* A column of the default campaign besides those of the hardware: a shape of the store's pool or
+ * its machine that other runs do not have. */
+struct tm_shape {
+	const char *name; /* variants that are no bugs, and hardware as "name=value", with '+'
+			     between them; no other column's */
+	unsigned share; /* it gets one in so many of the campaign's runs and states; 0: one in 20 */
+	const char *often; /* a workload whose name begins so gets them all; NULL: none does */
+};
+
 /* Why an operation of a client may fail. What explains an error of any store, whatever its design:
  * the first three, and the last. The others explain those errors alone that the store declares. */
 enum tm_reason {
@@ -183,11 +192,7 @@ struct tm_store {
 	/* What it can hold: lengths of values, bytes, and distinct keys. No campaign asks for
 	 * more. 0: no limit of its own. */
 	uint32_t min_vlen, max_vlen, max_keys;
-	/* Columns of the default campaign besides those of the hardware, each for a shape of its
-	 * pool or its machine that other runs do not have: names of variants that are no bugs, and
-	 * hardware as "name=value", several of one column with '+' between them; separated by
-	 * single spaces. NULL: none. */
-	const char *shapes;
+	const struct tm_shape *shapes; /* ends with .name = NULL; NULL: none */
 	const struct tm_error *errors; /* ends with .error = 0; NULL: none */
 
 	size_t (*pm_bytes)(const struct tm_params *params); /* a multiple of 64 */

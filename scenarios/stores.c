@@ -51,10 +51,17 @@ const char *const default_configs[] = {
 
 const char sizes_config[] = "sizes";
 
-bool store_has_shape(const struct tm_store *store, const char *config)
+const struct tm_shape *store_shape(const struct tm_store *store, const char *column)
 {
-	return !strcmp(config, sizes_config) ||
-	       (store->shapes && word_list_find(store->shapes, config) >= 0);
+	for (const struct tm_shape *shape = store->shapes; shape && shape->name; shape++)
+		if (!strcmp(shape->name, column))
+			return shape;
+	return NULL;
+}
+
+bool store_has_column(const struct tm_store *store, const char *column)
+{
+	return !strcmp(column, sizes_config) || store_shape(store, column);
 }
 
 __attribute__((constructor)) static void put_in_order(void)

@@ -17,8 +17,10 @@ extern const char *const default_configs[];
 
 /* And the one besides in which it draws lengths at edges. */
 extern const char sizes_config[];
-/* Is it that, or one of the store's shapes? */
-bool store_has_shape(const struct tm_store *store, const char *config);
+/* A shape of a store, by the name of its column; NULL: there is none. */
+const struct tm_shape *store_shape(const struct tm_store *store, const char *column);
+/* Is it sizes_config, or one of the store's shapes? */
+bool store_has_column(const struct tm_store *store, const char *column);
 
 const struct tm_store *store_find(const char *name); /* NULL: no such store */
 

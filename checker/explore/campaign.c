@@ -43,6 +43,14 @@ void campaign_search_all(struct campaign_options *o)
 	o->limits.nested_every = o->limits.life_every = 0;
 }
 
+unsigned campaign_one_in(const struct campaign_share *share, const char *workload)
+{
+	assert(share->one_in);
+	return share->often && !strncmp(workload, share->often, strlen(share->often))
+		       ? 1
+		       : share->one_in;
+}
+
 uint64_t campaign_sizes_seed(uint64_t seed, unsigned unit)
 {
 	uint64_t state = seed * 1000003 + unit;
@@ -58,7 +66,7 @@ int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s)
 	setup_init(s, cfg->store);
 	if (error)
 		return error;
-	if (cfg->sized && at % cfg->sized == 0)
+	if (cfg->share.sized && at % cfg->share.sized == 0)
 		workload_resize(&w, cfg->store, cfg->setup.hw.mtu,
 				campaign_sizes_seed(c->options.seed, unit));
 	error = setup_like(s, &cfg->setup, &w);
@@ -108,6 +116,13 @@ static bool same_again(struct explorer *ex, struct schedule *schedule, uint64_t 
 	return hash[0] == hash[1];
 }
 
+static unsigned one_in(const struct campaign *c, unsigned unit)
+{
+	return c->options.exhaustive ? 1
+				     : campaign_one_in(&c->config[unit / c->workloads].share,
+						       c->workload[unit % c->workloads].name);
+}
+
 /* How many states may have been tried when the nth run is over. The first runs have the most that
  * is new; but without a share for the others two keys would leave them nothing. */
 static uint64_t states_until(uint64_t states, uint64_t run, uint64_t runs)
@@ -117,10 +132,11 @@ static uint64_t states_until(uint64_t states, uint64_t run, uint64_t runs)
 	return first + (uint64_t)((double)(states - first) * (double)(run + 1) / (double)runs);
 }
 
-static int random_runs(const struct campaign *c, unsigned share, struct explorer *ex,
+static int random_runs(const struct campaign *c, unsigned unit, struct explorer *ex,
 		       struct campaign_unit *result)
 {
 	struct schedule schedule;
+	unsigned share = one_in(c, unit);
 	uint64_t run, runs = (c->options.runs + share - 1) / share;
 	int error = schedule_open(&schedule, &ex->worlds, c->options.seed, c->options.deviations);
 	for (run = 0; !error && run < runs && !(ex->stop_at && ex->stopped) && !ex->wrong.found;
@@ -189,9 +205,7 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 {
 	struct setup s;
 	struct explore_limits limits = c->options.limits;
-	unsigned share = c->options.exhaustive ? 1 : c->config[unit / c->workloads].share;
 	struct explorer *ex;
-	assert(share);
 	if (first)
 		memset(first, 0, sizeof(*first));
 	result->done = true;
@@ -202,7 +216,7 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 			first->contract = TM_CONTRACTS;
 		return;
 	}
-	limits.states = c->options.states / share;
+	limits.states = c->options.states / one_in(c, unit);
 	ex = malloc(sizeof(*ex));
 	result->error = ex ? campaign_setup(c, unit, &s) : -ENOMEM;
 	if (!result->error)
@@ -227,7 +241,7 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 	if (c->options.exhaustive)
 		result->error = all_runs(c, unit, ex, result);
 	else
-		result->error = random_runs(c, share, ex, result);
+		result->error = random_runs(c, unit, ex, result);
 	if (ex->wrong.found && !result->error) {
 		result->error = -ENOTRECOVERABLE;
 		snprintf(result->why, sizeof(result->why),
@@ -436,10 +450,9 @@ enum again { AGAIN_ALL_IMAGES, AGAIN_FEW_IMAGES, AGAIN_WHOLE_UNIT };
 static int look_again(const struct campaign *c, const struct campaign_break *which, enum again how,
 		      struct explorer *ex)
 {
-	unsigned share = c->config[which->unit / c->workloads].share;
 	if (how == AGAIN_WHOLE_UNIT) {
 		struct campaign_unit unused = {0};
-		return random_runs(c, share, ex, &unused);
+		return random_runs(c, which->unit, ex, &unused);
 	}
 	ex->few_images = how == AGAIN_FEW_IMAGES;
 	return c->options.exhaustive ? searched_run(c, which->unit, which->contract, ex)
@@ -453,7 +466,7 @@ static int run_again(const struct campaign *c, const struct campaign_break *whic
 	struct explore_limits limits = c->options.limits;
 	const struct failure *f;
 	if (how == AGAIN_WHOLE_UNIT) {
-		limits.states = c->options.states / c->config[which->unit / c->workloads].share;
+		limits.states = c->options.states / one_in(c, which->unit);
 	} else {
 		/* What was explored before this run is not known here. */
 		limits.nested_half = false;

@@ -15,6 +15,13 @@
 
 #define CAMPAIGN_NAME 128
 
+/* What a configuration gets of the campaign's runs and states. */
+struct campaign_share {
+	unsigned one_in;   /* one in so many; at least 1 */
+	const char *often; /* a workload whose name begins so gets all of them; NULL: none does */
+	unsigned sized;	   /* of its workloads one in so many gets lengths at edges; 0: none */
+};
+
 /* How one row group of the matrix is configured. */
 struct campaign_config {
 	const struct tm_store *store;
@@ -22,8 +29,7 @@ struct campaign_config {
 	char name[CAMPAIGN_NAME]; /* "default", or the settings that differ: "ddio=off" */
 	struct setup setup;	  /* variant, knobs and hardware set; no workload */
 	bool shape;		  /* a column of a store's own (tm_store.shapes), or of lengths */
-	unsigned sized; /* of its workloads one in so many gets lengths at edges; 0: none */
-	unsigned share; /* of the campaign's runs and states: one in so many; at least 1 */
+	struct campaign_share share;
 };
 
 struct campaign_options {
@@ -141,6 +147,8 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 unsigned campaign_faults(const struct campaign *c, unsigned unit);
 /* Was everything within the bounds looked at in a configuration? NULL: yes; else why not. */
 const char *campaign_left_out(const struct campaign *c, unsigned config);
+/* A workload gets one in so many of the campaign's runs and states. */
+unsigned campaign_one_in(const struct campaign_share *share, const char *workload);
 /* What the lengths of a unit are drawn from, if it is sized; each has others. */
 uint64_t campaign_sizes_seed(uint64_t seed, unsigned unit);
 /* The setup of a unit, finished, with a copy of its workload. */

@@ -62,9 +62,9 @@ static int add_lane(struct ablation *a, const char *knob)
 	const char *expected;
 	assert(a->lanes < ABLATE_LANES);
 	*lane = *a->base;
-	lane->share = 1;
+	lane->share.one_in = 1;
 	if (knob) {
-		lane->share = OTHER_SHARE;
+		lane->share.one_in = OTHER_SHARE;
 		if (setup_switch(&lane->setup, knob, &expected))
 			return -EINVAL;
 		if (!memcmp(&hw, &lane->setup.hw, sizeof(hw)))
@@ -383,8 +383,8 @@ static int try_lane(const struct ablation *a, unsigned at, unsigned lane, bool f
 	struct campaign c = campaign_of(a, &config);
 	int error = setup_without(&config.setup, &a->place[at].place);
 	if (first) {
-		c.options.runs = (uint64_t)FIRST_RUNS * config.share;
-		c.options.states = (uint64_t)FIRST_STATES * config.share;
+		c.options.runs = (uint64_t)FIRST_RUNS * config.share.one_in;
+		c.options.states = (uint64_t)FIRST_STATES * config.share.one_in;
 	}
 	for (unsigned w = 0; w < a->workloads && !error && !(r->lanes & 1u << lane); w++) {
 		if (!clean_of(a, lane, w)->reached[at])
@@ -513,7 +513,7 @@ static int explore_rare(const struct ablation *a, const struct ablated *p, struc
 			     .workloads = 1,
 			     .options = campaign_default};
 	c.options.seed = a->options->seed;
-	config.share = 1;
+	config.share.one_in = 1;
 	error = setup_without(&config.setup, &p->place);
 	if (!error)
 		error = find_break(&c, 0, TM_BIT(p->row->contract), attempt, r, &blamed);

@@ -160,7 +160,7 @@ static int read_store(struct reader *r, char *rest, struct claim_case *test)
 	else
 		variant = "default";
 	cfg->store = store_find(name);
-	cfg->share = 1;
+	cfg->share.one_in = 1;
 	if (!cfg->store)
 		return text_wrong(&r->text, "\"%.40s\": expected a store", name);
 	setup_init(&cfg->setup, cfg->store);

@@ -160,12 +160,9 @@ static int open_bench(struct bench **out, const struct lane *lane, unsigned work
 		error = setup_switch(&b->setup, lane->knob, &expected);
 	if (!error && without_bug && !lane->control && find_bug(lane))
 		error = setup_knob(&b->setup, "bug", "none", &expected);
-	unsigned sized = 0;
-	if (!error) {
-		b->share = 1;
-		if (lane->column[0])
-			plan_column(&b->setup, lane->column, &b->share, &sized);
-	}
+	struct campaign_share share = {.one_in = 1};
+	if (!error && lane->column[0])
+		plan_column(&b->setup, lane->column, &share);
 	if (!error && !without_bug && lane->mutant)
 		error = setup_hardware(&b->setup, "mutant", lane->mutant, &expected);
 	if (!error)
@@ -175,7 +172,8 @@ static int open_bench(struct bench **out, const struct lane *lane, unsigned work
 		b->setup.unknown_only = lane->unknown;
 	}
 	if (!error) {
-		if (sized && workload % sized == 0)
+		b->share = campaign_one_in(&share, b->setup.w.name);
+		if (share.sized && workload % share.sized == 0)
 			workload_resize(&b->setup.w, lane->store, b->setup.hw.mtu,
 					campaign_sizes_seed(s->options->seed, workload));
 		limits.states = campaign_default.states / b->share;
@@ -241,10 +239,13 @@ static uint64_t probe(struct bench *b, unsigned want, uint64_t runs)
 		world_run(&b->ex.worlds, source, NULL, NULL);
 		judge_prepare(judge, b->ex.worlds.history);
 		judge_recovered(judge, b->ex.worlds.history,
-				want & (TM_BIT(TM_RDA) | TM_BIT(TM_LIN)), NULL, v);
-		bool live_broken = w->result.live_broken && want & TM_BIT(TM_LIVE);
+				want & (TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_OK)), NULL, v);
+		const struct world_result *r = &w->result;
+		bool broken = (r->live_broken && want & TM_BIT(TM_LIVE)) ||
+			      (r->ok_broken && want & TM_BIT(TM_OK)) || v[TM_RDA].broken ||
+			      v[TM_LIN].broken || v[TM_OK].broken;
 		world_end(&b->ex.worlds, 0);
-		if (v[TM_RDA].broken || v[TM_LIN].broken || live_broken)
+		if (broken)
 			break;
 	}
 	judge_reset(judge);
@@ -386,7 +387,7 @@ static bool try_workload(struct search *s, const struct lane *lane, const struct
 /* Is there anything in this phase that the lane's contracts need? */
 static bool worth(const struct lane *lane, unsigned p)
 {
-	const unsigned powered = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_LIVE),
+	const unsigned powered = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_LIVE) | TM_BIT(TM_OK),
 		       alone = TM_BIT(TM_LIN) | TM_BIT(TM_LIVE);
 	if (phases[p].probe)
 		return lane->want & powered;
@@ -443,12 +444,11 @@ static unsigned lanes_of_store(const struct mutant *m, struct lane *lane)
 	return n;
 }
 
-static unsigned add_column(struct lane *lane, unsigned n, const char *column, size_t len,
-			   unsigned from)
+static unsigned add_column(struct lane *lane, unsigned n, const char *column, unsigned from)
 {
-	assert(n < LANES && len < sizeof(lane->column));
+	assert(n < LANES && strlen(column) < sizeof(lane->column));
 	lane[n] = lane[0];
-	snprintf(lane[n].column, sizeof(lane[n].column), "%.*s", (int)len, column);
+	snprintf(lane[n].column, sizeof(lane[n].column), "%s", column);
 	lane[n].from = from;
 	return n + 1;
 }
@@ -456,12 +456,10 @@ static unsigned add_column(struct lane *lane, unsigned n, const char *column, si
 /* The columns of the default campaign that are no kinds of hardware: lengths, and shapes. */
 static unsigned lanes_of_columns(struct lane *lane, unsigned n)
 {
-	const char *shape = lane[0].store->shapes;
-	n = add_column(lane, n, sizes_config, strlen(sizes_config), SIZES_PHASE);
-	for (size_t len = 0; shape && *shape; shape += len + (shape[len] == ' ')) {
-		len = strcspn(shape, " ");
-		n = add_column(lane, n, shape, len, SHAPE_PHASE);
-	}
+	const struct tm_shape *shape = lane[0].store->shapes;
+	n = add_column(lane, n, sizes_config, SIZES_PHASE);
+	for (; shape && shape->name; shape++)
+		n = add_column(lane, n, shape->name, SHAPE_PHASE);
 	return n;
 }
 

@@ -9,10 +9,9 @@
 #include "core/text/text.h"
 #include "scenarios/stores.h"
 
-#define OTHER_SHARE 4	 /* the other configurations get one in so many of the runs and states */
-#define SHAPE_SHARE 20	 /* likewise, those for shapes */
-#define SIZES_SHARE 8	 /* likewise, that for lengths */
-#define PLAN_SHAPES 1024 /* bytes of a store's list of shapes */
+#define OTHER_SHARE 4  /* the other configurations get one in so many of the runs and states */
+#define SHAPE_SHARE 20 /* likewise, those for shapes */
+#define SIZES_SHARE 8  /* likewise, that for lengths */
 
 /* --- what there is --- */
 
@@ -72,7 +71,7 @@ static int add_config(struct campaign *c, const struct plan *p, const struct tm_
 		return -EINVAL;
 	}
 	cfg->store = store;
-	cfg->share = plain ? 1 : OTHER_SHARE;
+	cfg->share.one_in = plain ? 1 : OTHER_SHARE;
 	setup_init(&cfg->setup, store);
 	setup_variant(&cfg->setup, variant);
 	snprintf(cfg->variant, sizeof(cfg->variant), "%s", variant);
@@ -103,41 +102,42 @@ static void set_part(struct setup *s, const char *part)
 	snprintf(s->variant, sizeof(s->variant), "%s", variant);
 }
 
-void plan_column(struct setup *s, const char *column, unsigned *share, unsigned *sized)
+void plan_column(struct setup *s, const char *column, struct campaign_share *share)
 {
-	bool sizes = !strcmp(column, sizes_config);
+	const struct tm_shape *shape = store_shape(s->store, column);
 	char parts[CAMPAIGN_NAME], *save = NULL;
-	*share = sizes ? SIZES_SHARE : SHAPE_SHARE;
-	*sized = sizes ? 1 : 2;
-	snprintf(parts, sizeof(parts), "%s", sizes ? "" : column);
+	snprintf(parts, sizeof(parts), "%s", shape ? column : "");
 	for (char *part = strtok_r(parts, "+", &save); part; part = strtok_r(NULL, "+", &save))
 		set_part(s, part);
+	if (shape)
+		*share = (struct campaign_share){.one_in = shape->share ? shape->share
+									: SHAPE_SHARE,
+						 .often = shape->often,
+						 .sized = 2};
+	else
+		*share = (struct campaign_share){.one_in = SIZES_SHARE, .sized = 1};
 }
 
 /* A column for a shape, or for lengths. Its name is its configuration's. */
-static int add_shape(struct campaign *c, const struct tm_store *store, const char *shape,
-		     char why[PLAN_TEXT])
+static int add_column(struct campaign *c, const struct tm_store *store, const char *column,
+		      char why[PLAN_TEXT])
 {
 	const struct plan nothing = {0};
 	int error = add_config(c, &nothing, store, "default", "default", why);
 	if (error)
 		return error;
 	struct campaign_config *cfg = &c->config[c->configs - 1];
-	snprintf(cfg->name, sizeof(cfg->name), "%s", shape);
+	snprintf(cfg->name, sizeof(cfg->name), "%s", column);
 	cfg->shape = true;
-	plan_column(&cfg->setup, shape, &cfg->share, &cfg->sized);
+	plan_column(&cfg->setup, column, &cfg->share);
 	return 0;
 }
 
-static int add_shapes(struct campaign *c, const struct tm_store *store, char why[PLAN_TEXT])
+static int add_columns(struct campaign *c, const struct tm_store *store, char why[PLAN_TEXT])
 {
-	char shapes[PLAN_SHAPES], *rest = shapes;
-	const char *shape;
-	int error = add_shape(c, store, sizes_config, why);
-	assert(!store->shapes || strlen(store->shapes) < sizeof(shapes));
-	snprintf(shapes, sizeof(shapes), "%s", store->shapes ? store->shapes : "");
-	while (!error && *(shape = text_word(&rest)))
-		error = add_shape(c, store, shape, why);
+	int error = add_column(c, store, sizes_config, why);
+	for (const struct tm_shape *s = store->shapes; s && s->name && !error; s++)
+		error = add_column(c, store, s->name, why);
 	return error;
 }
 
@@ -207,7 +207,7 @@ int plan_configs(struct campaign *c, const struct plan *p, char why[PLAN_TEXT])
 				return error;
 		}
 		if (kinds == PLAN_CONFIGS && wants_shapes(p, i))
-			error = add_shapes(c, stores[i], why);
+			error = add_columns(c, stores[i], why);
 		if (error)
 			return error;
 	}

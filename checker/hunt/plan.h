@@ -41,9 +41,8 @@ bool plan_has_knob(const struct tm_store *store, const char *text);
  */
 int plan_configs(struct campaign *c, const struct plan *p, char why[PLAN_TEXT]);
 /* Make a column of the default campaign of a setup: "sizes", or one of the store's shapes. *share:
- * it gets one in so many of the runs and states; *sized: one in so many workloads gets lengths at
- * edges. */
-void plan_column(struct setup *s, const char *column, unsigned *share, unsigned *sized);
+ * what it gets. */
+void plan_column(struct setup *s, const char *column, struct campaign_share *share);
 /* Add the workloads of a campaign that names none: all that are built in. 0 or -ENOMEM. */
 int plan_builtin_workloads(struct campaign *c);
 /* The same for a systematic search: the smallest, each with c->options' bounds; with no

@@ -119,7 +119,7 @@ static int make_config(struct campaign_config *cfg, const struct tm_store *store
 {
 	const char *const set[] = {base ? base_name[base] : NULL, knob};
 	cfg->store = store;
-	cfg->share = 1;
+	cfg->share.one_in = 1;
 	setup_init(&cfg->setup, store);
 	for (unsigned i = 0; i < 2; i++) {
 		const char *expected;

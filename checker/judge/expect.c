@@ -63,6 +63,27 @@ static int read_canary(struct text *t, const char *store, char *rest)
 	return 0;
 }
 
+/* Is `part` one of the parts of a column's name, "PART+PART"? */
+static bool has_part(const char *column, const char *part, size_t len)
+{
+	for (;; column++) {
+		size_t n = strcspn(column, "+");
+		if (n == len && !strncmp(column, part, len))
+			return true;
+		column += n;
+		if (!*column)
+			return false;
+	}
+}
+
+static bool any_shape_has(const struct tm_store *store, const char *part)
+{
+	for (const struct tm_shape *shape = store->shapes; shape && shape->name; shape++)
+		if (has_part(shape->name, part, strlen(part)))
+			return true;
+	return false;
+}
+
 bool expect_configs_are(const char *store, const char *list)
 {
 	char word[96];
@@ -72,8 +93,11 @@ bool expect_configs_are(const char *store, const char *list)
 		snprintf(word, sizeof(word), "%.*s", (int)len, list);
 		slash = strchr(word, '/');
 		slash = slash ? slash + 1 : word;
-		if (strcmp(slash, "*") && strcmp(slash, "default") && strcmp(slash, "shapes") &&
-		    !store_has_shape(store_find(store), slash) &&
+		if (*slash == '!') {
+			if (!any_shape_has(store_find(store), slash + 1))
+				return false;
+		} else if (strcmp(slash, "*") && strcmp(slash, "default") && strcmp(slash, "shapes") &&
+		    !store_has_column(store_find(store), slash) &&
 		    hardware_switch(&hw, slash, &expected))
 			return false;
 		if (!list[len])
@@ -152,18 +176,17 @@ static bool in_default_campaign(const char *config)
 
 bool expect_names(const char *store, const char *list, const char *config)
 {
-	bool shape = store_has_shape(store_find(store), config);
+	bool shape = store_has_column(store_find(store), config), named = false;
 	size_t len;
 	for (;; list += len + 1) {
 		len = strcspn(list, ",");
-		if (len == strlen(config) && !strncmp(list, config, len))
-			return true;
-		if (len == 1 && *list == '*' && (shape || in_default_campaign(config)))
-			return true;
-		if (shape && len == strlen("shapes") && !strncmp(list, "shapes", len))
-			return true;
-		if (!list[len])
+		if (*list == '!' && shape && has_part(config, list + 1, len - 1))
 			return false;
+		named |= len == strlen(config) && !strncmp(list, config, len);
+		named |= len == 1 && *list == '*' && (shape || in_default_campaign(config));
+		named |= shape && len == strlen("shapes") && !strncmp(list, "shapes", len);
+		if (!list[len])
+			return named;
 	}
 }
 

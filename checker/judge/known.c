@@ -59,6 +59,8 @@ static int read_row(struct text *t, const struct tm_store *store, char *line)
 	}
 	if (rows == KNOWN_ROWS || count_rows(store, &first) == KNOWN_STORE_ROWS)
 		return text_wrong(t, "too many rows");
+	if (strlen(words) >= KNOWN_WORDS)
+		return text_wrong(t, "a row is too long: at most %d bytes", KNOWN_WORDS - 1);
 	row[rows] = (struct known_row){.store = store, .configs = configs, .words = words};
 	if (!expect_configs_are(store->name, configs))
 		return text_wrong(t, "%s: no such hardware or shape", text_show(configs).text);

@@ -15,14 +15,15 @@
  *
  * Causes are compared where the default campaign runs, and under what a row names: other hardware
  * may break what it likes. So may variants that are no bugs and that no row names;
- *"VARIANT/CONFIG,... compared" names one for which the rows about all are enough. A few runs with
- *an unknown cause are no surprise (STRANGE_RUNS, checker/explore/strange.h). How many runs have
- *each known cause is compared as well (checker/judge/shares.h).
+ * "VARIANT/CONFIG,... compared" names one for which the rows about all are enough. A few runs with
+ * an unknown cause are no surprise (STRANGE_RUNS, checker/explore/strange.h). How many runs have
+ * each known cause is compared as well (checker/judge/shares.h).
  */
 #include "checker/judge/blame.h"
 
 #define KNOWN_ROWS	 1024 /* at most, of all stores */
 #define KNOWN_STORE_ROWS 256  /* and of one */
+#define KNOWN_WORDS	 200  /* bytes of a row, with one blank between words, and its '\0' */
 
 /* A set of rows. They are numbered through all stores; those of a store are consecutive. */
 struct known_set {

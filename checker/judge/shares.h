@@ -31,7 +31,7 @@ struct shares {
 	char column[SHARES_COLUMNS][64];
 	unsigned columns, lines, room;
 	struct shares_line {
-		char row[200];
+		char row[KNOWN_WORDS];
 		uint32_t runs[SHARES_COLUMNS];
 	} * line;
 };

@@ -167,7 +167,7 @@ static void begin(const struct taxonomy *t, const struct taxonomy_cell *cell, st
 	struct campaign_options *o = &m->campaign.options;
 	memset(m, 0, sizeof(*m));
 	m->config.store = method_store();
-	m->config.share = 1;
+	m->config.share.one_in = 1;
 	taxonomy_setup(t, cell, &m->config.setup);
 	m->workload = *t->options.workload; /* only read */
 	m->campaign.config = &m->config;

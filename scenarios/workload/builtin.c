@@ -244,6 +244,15 @@ static const struct builtin matrix[] = {
 	 {W2 ", " C ", put k3 160, " R2},
 	 "a key is created during a cleaning, beside one with two versions"},
 
+	{"move-w2cw3r2-w2r2",
+	 MOVE,
+	 {W2 ", " C ", put k3 160, " R2, W2 ", " R2},
+	 "likewise, and another client updates that one and reads it, too"},
+	{"c-lrwr",
+	 OLD,
+	 {C, "leave, " R ", " W ", " R},
+	 "a client comes while the log is cleaned, reads and updates"},
+
 	{"ww-cpcw",
 	 OLD,
 	 {W ", " W, C ", pause, " C ", " W},

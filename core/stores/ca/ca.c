@@ -174,6 +174,12 @@ static const struct tm_variant variants[] = {
 	{NULL, NULL, NULL, 0},
 };
 
+static const struct tm_shape shapes[] = {
+	{.name = "crowded"},
+	{.name = "calls=fail"},
+	{.name = NULL},
+};
+
 const struct tm_store ca_store = {
 	.name = "ca",
 	.what = "client-active PUTs without persistence: metadata first, unverified GETs (EF 3)",
@@ -181,7 +187,7 @@ const struct tm_store ca_store = {
 	.promises = TM_BIT(TM_OK) | TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK),
 	.knobs = knobs,
 	.variants = variants,
-	.shapes = "crowded calls=fail",
+	.shapes = shapes,
 	.pm_bytes = kv_pool_bytes,
 	.regions = kv_pool_regions,
 	.format = kv_format,

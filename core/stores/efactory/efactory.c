@@ -247,6 +247,11 @@ static const struct tm_error errors[] = {
 	{0},
 };
 
+static const struct tm_shape shapes[] = {
+	{.name = "packed"},	      {.name = "tight"},      {.name = "crowded"}, {.name = "wrap"},
+	{.name = "read_order=right"}, {.name = "calls=fail"}, {.name = NULL},
+};
+
 const struct tm_store efactory_store = {
 	.name = "efactory",
 	.what = "eFactory (ICPP'21): one-sided PUT, flag-checked GET, versions, background "
@@ -257,7 +262,7 @@ const struct tm_store efactory_store = {
 	.knobs = knobs,
 	.variants = variants,
 	.overheads = overheads,
-	.shapes = "packed tight crowded wrap read_order=right calls=fail",
+	.shapes = shapes,
 	.errors = errors,
 	.pm_bytes = ef_pm_bytes,
 	.regions = ef_regions,

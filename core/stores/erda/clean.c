@@ -127,7 +127,8 @@ unsigned clean_versions(const struct server *server, const struct log *log, uint
 	if (moving) {
 		other.region = !in;
 		newer = log->phase >= PHASE_REPLICATE && other.off != ERDA_NO_OFFSET &&
-			(uint64_t)other.off * geo->unit >= log->reserved_end;
+			(uint64_t)other.off * geo->unit >=
+				log->reserved_end + (geo->bug == BUG_CLEAN_EDGE);
 	}
 	if (newer)
 		version[n++] = other;

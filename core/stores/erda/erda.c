@@ -175,6 +175,17 @@ static const struct tm_variant variants[] = {
 	 "A client acknowledges the beginning of a cleaning while its last WRITE, on another "
 	 "connection, may not have landed: with transport=iwarp it is refused then.",
 	 0},
+	{"clean_edge", SURE " bug=clean_edge",
+	 "A GET by message overlooks the first update after the area that a cleaning reserves.",
+	 LIN},
+	{"displaced_age", SURE " bug=displaced_age crowd=on",
+	 "A displaced entry does not take its version's age along: a repair takes a slow writer's "
+	 "version back at once.",
+	 LIN},
+	{"first_word", "bug=first_word",
+	 "A client takes which logs are being cleaned from its first connection, and never learns "
+	 "of a cleaning that begins before it has the one for notices.",
+	 OK},
 	{NULL, NULL, NULL, 0},
 };
 
@@ -220,6 +231,25 @@ static const struct tm_error errors[] = {
 	{0},
 };
 
+static const struct tm_shape shapes[] = {
+	{.name = "packed+small_segments"},
+	{.name = "packed+small_segments+sure"},
+	{.name = "tight"},
+	{.name = "tight+sure"},
+	{.name = "sure", .share = 4, .often = "c"},
+	{.name = "crowded", .often = "move-"},
+	{.name = "crowded+sure", .often = "move-"},
+	{.name = "tight+crowded+no_key_check"},
+	{.name = "send_request"},
+	{.name = "no_wipe"},
+	{.name = "scan_all"},
+	{.name = "wrap"},
+	{.name = "read_order=right"},
+	{.name = "line_torn=any"},
+	{.name = "calls=fail"},
+	{.name = NULL},
+};
+
 const struct tm_store erda_store = {
 	.name = "erda",
 	.what = "Erda: client-written log objects, two versions in one atomic word, nothing "
@@ -230,9 +260,7 @@ const struct tm_store erda_store = {
 	.knobs = knobs,
 	.variants = variants,
 	.overheads = overheads,
-	.shapes = "packed+small_segments packed+small_segments+sure tight tight+sure crowded "
-		  "crowded+sure tight+crowded+no_key_check send_request no_wipe scan_all wrap "
-		  "read_order=right line_torn=any calls=fail",
+	.shapes = shapes,
 	.errors = errors,
 	.pm_bytes = pm_bytes,
 	.regions = regions,

@@ -160,7 +160,7 @@ int erda_make_room(const struct erda_index *index, uint32_t home)
 			move_entry_early(index, from, hole);
 		else
 			move_entry(index, from, hole);
-		if (index->since)
+		if (index->since && geo->bug != BUG_DISPLACED_AGE)
 			index->since[hole] = index->since[from];
 		if (index->met)
 			index->met[hole] = index->met[from];

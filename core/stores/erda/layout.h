@@ -215,7 +215,10 @@ enum erda_repair {
 	X(FIND_PREFIX, find_prefix)                   \
 	X(MOVES_ODD, moves_odd)                       \
 	X(CLEAN_LATE_COPY, clean_late_copy)           \
-	X(ACK_ASIDE, ack_aside)
+	X(ACK_ASIDE, ack_aside)                       \
+	X(CLEAN_EDGE, clean_edge)                     \
+	X(DISPLACED_AGE, displaced_age)               \
+	X(FIRST_WORD, first_word)
 
 enum erda_bug {
 	BUG_NONE,

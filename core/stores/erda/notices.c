@@ -100,14 +100,15 @@ static void notices_task(void *arg)
 int notices_open(struct client *c, const struct tm_env *env)
 {
 	int rc = rpc_open_notices(&c->notices, env, sizeof(struct erda_req));
+	uint32_t word = c->geo.bug == BUG_FIRST_WORD ? c->conn.word : c->notices.word;
 
 	if (rc)
 		return rc;
 	for (unsigned h = 0; h < c->geo.heads; h++) {
 		struct known_log *log = &c->log[h];
 
-		log->region = !!(c->notices.word & erda_word(h, false, 1));
-		log->cleaning = c->notices.word & erda_word(h, true, 0);
+		log->region = !!(word & erda_word(h, false, 1));
+		log->cleaning = word & erda_word(h, true, 0);
 		for (unsigned r = 0; r < ERDA_REGIONS; r++) {
 			unsigned number = erda_export_log(h, r);
 

@@ -402,6 +402,13 @@ static const struct tm_variant variants[] = {
 	{NULL, NULL, NULL, 0},
 };
 
+static const struct tm_shape shapes[] = {
+	{.name = "crowded"},
+	{.name = "cached"},
+	{.name = "calls=fail"},
+	{.name = NULL},
+};
+
 const struct tm_store forca_store = {
 	.name = "forca",
 	.what = "Forca (EF 5.3.4): one-sided PUT, each GET checked and persisted by the server",
@@ -409,7 +416,7 @@ const struct tm_store forca_store = {
 	.promises = RDA | LIN | MONO | KEEP | OK | LIVE | FSCK,
 	.knobs = knobs,
 	.variants = variants,
-	.shapes = "crowded cached calls=fail",
+	.shapes = shapes,
 	.pm_bytes = pm_bytes,
 	.regions = regions,
 	.format = kv_format,

@@ -246,6 +246,47 @@ static const struct tm_error errors[] = {
 	{0},
 };
 
+static const struct tm_shape shapes[] = {
+	{.name = "ring"},
+	{.name = "wrap"},
+	{.name = "ring+wrap"},
+	{.name = "durable_get"},
+	{.name = "ring+durable_get"},
+	{.name = "cw1+ring+durable_get"},
+	{.name = "ring+durable_get+calls=fail"},
+	{.name = "i1+wrap+durable_get"},
+	{.name = "ci1+wrap+durable_get"},
+	{.name = "w1n+domain=mhp"},
+	{.name = "w2+durable_get+ddio=off"},
+	{.name = "w3"},
+	{.name = "w3+domain=wsp"},
+	{.name = "i1+durable_get"},
+	{.name = "i2+durable_get+ddio=off"},
+	{.name = "i3+domain=wsp"},
+	{.name = "s1+durable_get"},
+	{.name = "s2+domain=mhp"},
+	{.name = "s3+durable_get+ddio=off+rqwrb=pm"},
+	{.name = "s4+rqwrb=pm"},
+	{.name = "s4+domain=wsp+rqwrb=pm"},
+	{.name = "cw1+durable_get"},
+	{.name = "cw2+durable_get+ddio=off"},
+	{.name = "cw2p+durable_get+ddio=off"},
+	{.name = "cw2c+durable_get+ddio=off"},
+	{.name = "cw2f+durable_get+ddio=off"},
+	{.name = "cw3+domain=mhp"},
+	{.name = "cw4+domain=wsp"},
+	{.name = "ci1+durable_get"},
+	{.name = "ci2+durable_get+ddio=off"},
+	{.name = "ci3+domain=mhp"},
+	{.name = "ci4+domain=wsp"},
+	{.name = "cs1+durable_get"},
+	{.name = "cs1x+durable_get"},
+	{.name = "cs2+domain=mhp"},
+	{.name = "cs3+durable_get+ddio=off+rqwrb=pm"},
+	{.name = "cs4+domain=wsp+rqwrb=pm"},
+	{.name = NULL},
+};
+
 const struct tm_store remotelog_store = {
 	.name = "remotelog",
 	.what = "RemoteLog: a log in remote PM, appended to by each method of the remote "
@@ -259,17 +300,7 @@ const struct tm_store remotelog_store = {
 	.overheads = overheads,
 	.errors = errors,
 	/* Each method, on hardware for which it is meant (RP tables 2 and 3). */
-	.shapes = "ring wrap ring+wrap durable_get ring+durable_get cw1+ring+durable_get "
-		  "ring+durable_get+calls=fail "
-		  "i1+wrap+durable_get ci1+wrap+durable_get w1n+domain=mhp "
-		  "w2+durable_get+ddio=off w3 w3+domain=wsp i1+durable_get "
-		  "i2+durable_get+ddio=off i3+domain=wsp s1+durable_get s2+domain=mhp "
-		  "s3+durable_get+ddio=off+rqwrb=pm s4+rqwrb=pm s4+domain=wsp+rqwrb=pm "
-		  "cw1+durable_get cw2+durable_get+ddio=off cw2p+durable_get+ddio=off "
-		  "cw2c+durable_get+ddio=off cw2f+durable_get+ddio=off cw3+domain=mhp "
-		  "cw4+domain=wsp ci1+durable_get ci2+durable_get+ddio=off ci3+domain=mhp "
-		  "ci4+domain=wsp cs1+durable_get cs1x+durable_get cs2+domain=mhp "
-		  "cs3+durable_get+ddio=off+rqwrb=pm cs4+domain=wsp+rqwrb=pm",
+	.shapes = shapes,
 	.pm_bytes = pm_bytes,
 	.regions = regions,
 	.format = rl_format,

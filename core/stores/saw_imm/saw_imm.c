@@ -440,6 +440,17 @@ static const struct tm_variant variants[] = {
 #undef DUR
 #undef RDA
 
+static const struct tm_shape shapes[] = {
+	{.name = "imm"},
+	{.name = "rpc"},
+	{.name = "get_asks"},
+	{.name = "crowded"},
+	{.name = "calls=fail"},
+	{.name = "imm+calls=fail"},
+	{.name = "rpc+calls=fail"},
+	{.name = NULL},
+};
+
 const struct tm_store saw_imm_store = {
 	.name = "saw_imm",
 	.what = "SAW, IMM and RPC (EF 3): the server persists a value before it answers",
@@ -448,7 +459,7 @@ const struct tm_store saw_imm_store = {
 		    TM_BIT(TM_KEEP) | TM_BIT(TM_OK) | TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK),
 	.knobs = knobs,
 	.variants = variants,
-	.shapes = "imm rpc get_asks crowded calls=fail imm+calls=fail rpc+calls=fail",
+	.shapes = shapes,
 	.pm_bytes = kv_pool_bytes,
 	.regions = kv_pool_regions,
 	.format = kv_format,

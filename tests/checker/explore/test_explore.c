@@ -486,7 +486,7 @@ static void open_campaign(struct campaign *c, const char *const *workload, unsig
 	ck_assert(c->config && c->workload);
 	for (unsigned i = 0; i < c->configs; i++) {
 		c->config[i].store = stores[i];
-		c->config[i].share = 1;
+		c->config[i].share.one_in = 1;
 		start_setup(&c->config[i].setup, stores[i]->name, "default");
 	}
 	for (unsigned i = 0; i < workloads; i++)
@@ -494,6 +494,44 @@ static void open_campaign(struct campaign *c, const char *const *workload, unsig
 	c->options = campaign_default;
 	c->options.runs = runs;
 }
+
+START_TEST(some_workloads_get_all_runs)
+{
+	static const char *const workload[] = {"w", "w-r"};
+	static const unsigned runs[] = {2, 40};
+	struct campaign c;
+	open_campaign(&c, workload, 2, 40);
+	c.config[0].share = (struct campaign_share){.one_in = 20, .often = "w-"};
+	for (unsigned i = 0; i < 2; i++) {
+		struct campaign_unit unit = {0};
+		campaign_explore(&c, i, 0, &unit, NULL);
+		ck_assert_int_eq(unit.error, 0);
+		ck_assert_uint_eq(unit.counts.runs, runs[i]);
+	}
+	campaign_free(&c);
+}
+END_TEST
+
+static bool any_begins(const char *prefix)
+{
+	struct workload w;
+	bool found = false;
+	for (unsigned i = 0; !found && !workload_builtin(i, &w); i++) {
+		found = !strncmp(w.name, prefix, strlen(prefix));
+		workload_free(&w);
+	}
+	return found;
+}
+
+START_TEST(shapes_have_their_workloads)
+{
+	for (unsigned i = 0; stores[i]; i++)
+		for (const struct tm_shape *s = stores[i]->shapes; s && s->name; s++)
+			ck_assert_msg(!s->often || any_begins(s->often),
+				      "%s, shape %s: no workload begins with \"%s\"",
+				      stores[i]->name, s->name, s->often);
+}
+END_TEST
 
 /* A GET of bytes that two PUTs write is not asked which it saw; of others it is. */
 START_TEST(shared_bytes_say_nothing)
@@ -1001,6 +1039,8 @@ int main(void)
 	tcase_add_loop_test(tc, run_is_deterministic, 0, (int)(sizeof(same) / sizeof(same[0])));
 	tcase_add_test(tc, explorers_do_not_meet);
 	tcase_add_loop_test(tc, images_come_back, 0, (int)(sizeof(same) / sizeof(same[0])));
+	tcase_add_test(tc, some_workloads_get_all_runs);
+	tcase_add_test(tc, shapes_have_their_workloads);
 	tcase_add_test(tc, shared_bytes_say_nothing);
 	tcase_add_test(tc, jobs_change_nothing);
 	tcase_add_loop_test(tc, every_change_is_seen, 0,

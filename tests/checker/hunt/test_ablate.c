@@ -113,7 +113,7 @@ static void run(struct ablation *a, struct campaign *c, const struct ablate_opti
 	c->config = calloc(1, sizeof(*c->config));
 	c->configs = 1;
 	c->config->store = store_find(store);
-	c->config->share = 1;
+	c->config->share.one_in = 1;
 	setup_init(&c->config->setup, c->config->store);
 	snprintf(c->config->variant, sizeof(c->config->variant), "default");
 	snprintf(c->config->name, sizeof(c->config->name), "default");
@@ -185,7 +185,7 @@ START_TEST(trace_replays)
 	const char *expected, *path = "test_ablate.trace";
 	struct replay_outcome *out = calloc(1, sizeof(*out));
 	struct explorer *ex = calloc(1, sizeof(*ex));
-	struct campaign_config config = {.store = store_find("remotelog"), .share = 1};
+	struct campaign_config config = {.store = store_find("remotelog"), .share = {.one_in = 1}};
 	struct campaign c = {.config = &config, .configs = 1, .options = campaign_default};
 	struct campaign_unit *u = calloc(1, sizeof(*u));
 	struct broken_run run;

@@ -46,6 +46,38 @@ START_TEST(switches_that_break)
 }
 END_TEST
 
+START_TEST(lists_of_configurations)
+{
+	static const struct {
+		const char *list, *config;
+		bool named;
+	} row[] = {
+		{"default,ddio=off", "ddio=off", true},
+		{"default,ddio=off", "domain=mhp", false},
+		{"*", "crowded+sure", true},
+		{"*", "mtu=256", false},
+		{"shapes", "crowded+sure", true},
+		{"shapes", "default", false},
+		/* What is taken out stays out, wherever it stands. */
+		{"*,!sure", "crowded+sure", false},
+		{"*,!sure", "sure", false},
+		{"!sure,crowded+sure", "crowded+sure", false},
+		{"*,!sure", "crowded", true},
+		{"*,!sure", "default", true},
+		{"*,!crowded", "tight+crowded+no_key_check", false},
+	};
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		ck_assert_msg(expect_configs_are("erda", row[i].list), "%s", row[i].list);
+		ck_assert_msg(expect_names("erda", row[i].list, row[i].config) == row[i].named,
+			      "%s, %s", row[i].list, row[i].config);
+	}
+	ck_assert(!expect_configs_are("erda", "*,!sur"));
+	ck_assert(!expect_configs_are("erda", "*,!"));
+	ck_assert(!expect_configs_are("erda", "*,!ddio=off"));
+	ck_assert(!expect_configs_are("erda", "*,nonesuch"));
+}
+END_TEST
+
 static const struct tm_variant *variant_of(const char *store, const char *name)
 {
 	for (const struct tm_variant *v = store_find(store)->variants; v->name; v++)
@@ -101,6 +133,7 @@ int main(void)
 
 	tcase_add_test(tc, rules_and_exceptions);
 	tcase_add_test(tc, switches_that_break);
+	tcase_add_test(tc, lists_of_configurations);
 	tcase_add_test(tc, controls_and_canaries);
 	tcase_add_test(tc, order_of_stores);
 	suite_add_tcase(suite, tc);

@@ -128,14 +128,12 @@ START_TEST(what_ships_is_complete)
 {
 	ck_assert_msg(!shares_mistake(), "%s", shares_mistake());
 	for (unsigned s = 0; stores[s]; s++) {
-		char shapes[1024], *rest = shapes;
-		const char *shape;
-		snprintf(shapes, sizeof(shapes), "%s", stores[s]->shapes ? stores[s]->shapes : "");
 		for (unsigned d = 0; default_configs[d]; d++)
 			check_column(stores[s], default_configs[d]);
 		check_column(stores[s], sizes_config);
-		while (*(shape = text_word(&rest)))
-			check_column(stores[s], shape);
+		for (const struct tm_shape *shape = stores[s]->shapes; shape && shape->name;
+		     shape++)
+			check_column(stores[s], shape->name);
 	}
 }
 END_TEST

@@ -161,7 +161,7 @@ static struct campaign campaign_with(const char *store, const char *bug,
 	c.workload = calloc(4, sizeof(*c.workload));
 	ck_assert(c.config && c.workload);
 	c.config->store = store_find(store);
-	c.config->share = 1;
+	c.config->share.one_in = 1;
 	snprintf(c.config->variant, sizeof(c.config->variant), "default");
 	snprintf(c.config->name, sizeof(c.config->name), "default");
 	setup_init(&c.config->setup, c.config->store);

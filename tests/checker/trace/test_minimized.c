@@ -66,7 +66,7 @@ static struct campaign literal_campaign(const char *variant, const char *const *
 	c.workload = calloc(n, sizeof(*c.workload));
 	ck_assert(c.config && c.workload);
 	c.config->store = store_find("efactory");
-	c.config->share = 1;
+	c.config->share.one_in = 1;
 	snprintf(c.config->variant, sizeof(c.config->variant), "%s", variant);
 	snprintf(c.config->name, sizeof(c.config->name), "default");
 	setup_init(&c.config->setup, c.config->store);
