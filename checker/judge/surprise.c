@@ -3,20 +3,41 @@
 #include "checker/judge/surprise.h"
 #include <string.h>
 #include "checker/judge/expect.h"
+#include "scenarios/stores.h"
+
+static const struct expectation *expected(const struct surprise_cell *cell, const char *config)
+{
+	return expect_find(cell->store->name, config, (int)cell->contract);
+}
+
+/* A variant that is a shape breaks what that column does, but for what other hardware alone breaks
+ * or mends. NULL: nothing is said of it. */
+static const struct expectation *expected_of_shape(const struct surprise_cell *cell)
+{
+	const struct expectation *plain = expected(cell, "default"),
+				 *there = expected(cell, cell->config);
+	if (!strcmp(cell->config, "default"))
+		return expected(cell, cell->variant);
+	if (!there || there->broken != (plain && plain->broken))
+		return there;
+	return expected(cell, cell->variant);
+}
 
 bool surprise_in_cell(const struct surprise_cell *cell, const char **why)
 {
-	const struct expectation *e = strcmp(cell->variant, "default")
-					      ? NULL
-					      : expect_find(cell->store->name, cell->config,
-							    (int)cell->contract);
+	const struct expectation *e = NULL;
+	bool plain = !strcmp(cell->variant, "default");
+	if (plain)
+		e = expected(cell, cell->config);
+	else if (store_shape(cell->store, cell->variant))
+		e = expected_of_shape(cell);
 	*why = e ? e->why : NULL;
 	if (cell->strange)
 		return true;
 	if (!e)
 		return cell->broken && cell->store->promises & TM_BIT(cell->contract);
 	/* Part of a campaign need not find everything. */
-	return e->broken != cell->broken && (cell->broken || (cell->whole && !e->open));
+	return e->broken != cell->broken && (cell->broken || (cell->whole && plain && !e->open));
 }
 
 unsigned surprise_at_any_hardware(const struct tm_store *store, bool visible)

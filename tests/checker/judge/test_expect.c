@@ -5,6 +5,7 @@
 #include <string.h>
 #include "checker/judge/expect.h"
 #include "checker/judge/names.h"
+#include "checker/judge/surprise.h"
 #include "scenarios/stores.h"
 
 static const struct expectation *find(const char *store, const char *config, int contract)
@@ -43,6 +44,36 @@ START_TEST(switches_that_break)
 	ck_assert(!expect_switch_breaks("erda", "read_order=right"));
 	/* It breaks what the store breaks anyway. */
 	ck_assert(!expect_switch_breaks("efactory", "domain=mhp"));
+}
+END_TEST
+
+static bool surprises(const char *store, const char *variant, const char *config, int contract)
+{
+	const char *why;
+	const struct surprise_cell cell = {.store = store_find(store),
+					   .variant = variant,
+					   .config = config,
+					   .contract = (unsigned)contract,
+					   .broken = true};
+	return surprise_in_cell(&cell, &why);
+}
+
+/* A variant that is a shape breaks by design what its column breaks; others keep all promises. */
+START_TEST(variants_that_are_shapes)
+{
+	ck_assert(!surprises("saw_imm", "crowded", "default", TM_DUR));
+	ck_assert(!surprises("saw_imm", "crowded", "ddio=off", TM_DUR));
+	ck_assert(surprises("saw_imm", "crowded", "default", TM_LIN));
+	ck_assert(surprises("saw_imm", "get_asks", "default", TM_DUR));
+	ck_assert(surprises("saw_imm", "get_asks", "ddio=off", TM_DUR));
+	/* What other hardware mends stays mended, and what it breaks, broken. */
+	ck_assert(!surprises("efactory", "tight", "default", TM_LIN));
+	ck_assert(surprises("efactory", "tight", "ack_early=off", TM_LIN));
+	ck_assert(surprises("efactory", "tight", "default", TM_RDA));
+	ck_assert(!surprises("efactory", "tight", "read_order=right", TM_RDA));
+	/* No shape, and a seeded bug. */
+	ck_assert(surprises("efactory", "literal", "default", TM_LIN));
+	ck_assert(surprises("efactory", "get_no_crc", "default", TM_LIN));
 }
 END_TEST
 
@@ -134,6 +165,7 @@ int main(void)
 	tcase_add_test(tc, rules_and_exceptions);
 	tcase_add_test(tc, switches_that_break);
 	tcase_add_test(tc, lists_of_configurations);
+	tcase_add_test(tc, variants_that_are_shapes);
 	tcase_add_test(tc, controls_and_canaries);
 	tcase_add_test(tc, order_of_stores);
 	suite_add_tcase(suite, tc);
