@@ -96,9 +96,9 @@ bool expect_configs_are(const char *store, const char *list)
 		if (*slash == '!') {
 			if (!any_shape_has(store_find(store), slash + 1))
 				return false;
-		} else if (strcmp(slash, "*") && strcmp(slash, "default") && strcmp(slash, "shapes") &&
-		    !store_has_column(store_find(store), slash) &&
-		    hardware_switch(&hw, slash, &expected))
+		} else if (strcmp(slash, "*") && strcmp(slash, "default") &&
+			   strcmp(slash, "shapes") && !store_has_column(store_find(store), slash) &&
+			   hardware_switch(&hw, slash, &expected))
 			return false;
 		if (!list[len])
 			return true;

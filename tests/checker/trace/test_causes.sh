@@ -86,11 +86,11 @@ refused ca --causes rows
 # What the variants of stores break for other causes than the default is recorded of each, and of what needs no rows of
 # its own that it is compared.
 printf 'crowded/* compared\n' >rows
-"$tidemark" crashtest efactory --variant tight "${few[@]}" --workload w-r --runs 600 --causes rows >out || [ $? = 1 ]
-grep -q '^  LIN .*broken' out || fail "LIN is not broken, so nothing is seen of it: $(cat out)"
+"$tidemark" crashtest efactory --variant born_durable "${few[@]}" --workload w-r --runs 600 --causes rows >out || [ $? = 1 ]
+grep -q '^  RDA .*broken' out || fail "RDA is not broken, so nothing is seen of it: $(cat out)"
 grep -q '^crowded/\* compared$' rows || fail "what is said of another variant is gone: $(cat rows)"
-grep -q '^tight/\* DUR value put lost:log-a:nic:put:own$' rows || fail "no row of the variant: $(cat rows)"
-! grep -q '^tight/\* LIN' rows || fail "a promise is among what need not hold: $(cat rows)"
+grep -q '^born_durable/\* DUR value put lost:log-a:nic:put:own$' rows || fail "no row of the variant: $(cat rows)"
+! grep -q '^born_durable/\* RDA' rows || fail "a promise is among what need not hold: $(cat rows)"
 printf '* DUR value put\n* DUR nothing put\n* BUF value get\n* BUF nothing get\n* DUR value get\n' >rows
 "$tidemark" crashtest efactory --variant tight "${few[@]}" --causes rows >/dev/null || [ $? = 1 ]
 grep -q '^tight/\* compared$' rows || fail "nothing says that the variant is compared: $(cat rows)"
