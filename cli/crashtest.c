@@ -52,8 +52,39 @@ static int save_wrong(const struct campaign *c, unsigned unit)
 	return EXIT_INTERNAL;
 }
 
-/* Did the campaign itself go well? 0, or the status after a message. */
-static int check_campaign(const struct campaign *c, int error)
+/* The options that run a unit alone. */
+static void unit_options(const struct campaign *c, unsigned unit, char *buf, size_t n)
+{
+	const struct campaign_config *cfg = &c->config[unit / c->workloads];
+	char knobs[CAMPAIGN_NAME], *save = NULL;
+	bool variant = strcmp(cfg->variant, "default");
+	snprintf(buf, n, "%s%s --workload %s", variant ? " --variant " : "",
+		 variant ? cfg->variant : "", c->workload[unit % c->workloads].name);
+	snprintf(knobs, sizeof(knobs), "%s", strcmp(cfg->name, "default") ? cfg->name : "");
+	for (char *knob = strtok_r(knobs, " ", &save); knob; knob = strtok_r(NULL, " ", &save)) {
+		size_t len = strlen(buf);
+		snprintf(buf + len, n - len, " --knob %s", knob);
+	}
+}
+
+/* Runs differ when run again: in which unit they first do, and the command that shows it. */
+static int tell_diverged(const struct campaign *c, unsigned unit, bool ops, uint64_t diverged)
+{
+	const struct campaign_config *cfg = &c->config[unit / c->workloads];
+	char name[REPORT_NAME], options[400] = "";
+	config_name(cfg, name, sizeof(name));
+	/* No options name a shape; it is in all that is run of its store. */
+	if (!cfg->shape && !ops)
+		unit_options(c, unit, options, sizeof(options));
+	return fail(EXIT_INTERNAL,
+		    "%" PRIu64 " runs differ when run again, the first with %s and workload %s; to "
+		    "see it: %s crashtest %s%s --runs %" PRIu64 " --seed %" PRIu64 " --doublecheck",
+		    diverged, name, c->workload[unit % c->workloads].name, program,
+		    cfg->store->name, options, c->options.runs, c->options.seed);
+}
+
+/* Did the campaign itself go well? 0, or the status after a message. `ops`: of a list. */
+static int check_campaign(const struct campaign *c, bool ops, int error)
 {
 	uint64_t diverged = 0;
 	unsigned first = 0;
@@ -75,13 +106,7 @@ static int check_campaign(const struct campaign *c, int error)
 	}
 	if (error)
 		return fail(EXIT_INTERNAL, "%s", driver_error(error));
-	if (diverged)
-		return fail(EXIT_INTERNAL,
-			    "%" PRIu64
-			    " runs differ when run again, the first with %s and workload %s",
-			    diverged, c->config[first / c->workloads].store->name,
-			    c->workload[first % c->workloads].name);
-	return 0;
+	return diverged ? tell_diverged(c, first, ops, diverged) : 0;
 }
 
 static int write_results(const struct report *r, const struct arguments *a)
@@ -107,7 +132,10 @@ static int report(struct report *r, const struct arguments *a)
 	if (error)
 		status = fail(error == -EPROTO || error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE,
 			      "%s", why);
-	report_print(r);
+	if (a->verbose || r->campaign->configs <= REPORT_TABLES)
+		report_tables(r);
+	else
+		report_summary(r);
 	if (!status)
 		status = write_results(r, a);
 	report_close(r);
@@ -145,7 +173,7 @@ static int run(struct campaign *c, const struct arguments *a)
 				    a->options.states >= campaign_default.states};
 	int error = campaign_run(c);
 	progress_line(NULL);
-	int status = check_campaign(c, error);
+	int status = check_campaign(c, a->ops != NULL, error);
 	if (!status && a->causes)
 		status = record(c, a->causes, causes_record);
 	if (!status && a->shares)
@@ -225,6 +253,11 @@ static const struct option_row rows[] = {
 	 ARGUMENT(shares)},
 	ROW_JSON("the results for machines"),
 	ROW_JUNIT("the results as JUnit XML, a test case for each contract"),
+	{"verbose", NULL,
+	 "a table for each configuration and a line for each shape, not a summary, also where "
+	 "there "
+	 "are more than two",
+	 ARGUMENT(verbose), .letter = 'v'},
 	OPTION_QUIET(struct arguments, quiet),
 	OPTION_END};
 

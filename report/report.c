@@ -2,9 +2,11 @@
 /*
  * A table for each store and configuration, a line for each contract; below it, what
  * is to be said of single cells: how they break, why that was expected, the command
- * that replays it. What is true of all tables is said once, at the end.
+ * that replays it. What is true of all tables is said once, at the end. Where that would
+ * be too long to be read, report/summary.c says what matters of it.
  */
 #include "report/report.h"
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -26,9 +28,18 @@ void config_name(const struct campaign_config *cfg, char *buf, size_t n)
 
 static void print_config(const struct campaign_config *cfg)
 {
-	char name[2 * CAMPAIGN_NAME];
+	char name[REPORT_NAME];
 	config_name(cfg, name, sizeof(name));
 	fputs(name, stdout);
+}
+
+const char *report_surprise(const struct report_cell *cell)
+{
+	assert(cell->surprise);
+	return cell->strange ? "BROKEN FOR ANOTHER CAUSE"
+	       : cell->often ? "BROKEN FAR MORE OFTEN"
+	       : cell->why   ? "NOT AS EXPECTED"
+			     : "A PROMISE IS BROKEN";
 }
 
 static void print_cell(const struct report *r, unsigned config, unsigned k)
@@ -54,19 +65,13 @@ static void print_cell(const struct report *r, unsigned config, unsigned k)
 	else if (!cell->broken)
 		printf(", bounded (%s)", left_out);
 	if (more->surprise)
-		printf(", %s%s%s", paint(RED),
-		       more->strange ? "BROKEN FOR ANOTHER CAUSE"
-		       : more->often ? "BROKEN FAR MORE OFTEN"
-		       : more->why   ? "NOT AS EXPECTED"
-				     : "A PROMISE IS BROKEN",
-		       paint(PLAIN));
+		printf(", %s%s%s", paint(RED), report_surprise(more), paint(PLAIN));
 	else if (more->why && cell->broken)
 		printf(", as expected");
 	putchar('\n');
 }
 
-/* "compress_get=literal, grace=none" */
-static void print_takes(const struct campaign_config *cfg, uint32_t takes, char *buf, size_t n)
+void report_takes(const struct campaign_config *cfg, uint32_t takes, char *buf, size_t n)
 {
 	char value[64];
 	*buf = '\0';
@@ -80,11 +85,12 @@ static void print_takes(const struct campaign_config *cfg, uint32_t takes, char 
 }
 
 /* Of a break for an unknown cause: what it is blamed on. */
-static void print_blame(const struct report *r, unsigned config, unsigned k)
+static void blame_sentence(const struct report *r, unsigned config, unsigned k,
+			   char sentence[REPORT_SENTENCE])
 {
 	const struct campaign_cell *cell = &r->campaign->cell[config][k];
 	const struct campaign_config *cfg = &r->campaign->config[config];
-	char words[BLAME_TEXT], sentence[BLAME_TEXT + 500], column[SHARES_NAME];
+	char words[BLAME_TEXT], column[SHARES_NAME];
 	struct setup s;
 	shares_column_name(cfg->store, cfg->variant, cfg->name, column);
 	if (!campaign_setup(r->campaign, cell->strange_unit, &s))
@@ -92,30 +98,38 @@ static void print_blame(const struct report *r, unsigned config, unsigned k)
 	else
 		snprintf(words, sizeof(words), "%s", contract_name(k));
 	setup_free(&s);
-	snprintf(sentence, sizeof(sentence),
+	snprintf(sentence, REPORT_SENTENCE,
 		 "another cause than the known ones, in %" PRIu64 " of %" PRIu64
 		 " broken states, %" PRIu64 " runs; as a row of core/stores/%s/causes.txt: %s %s",
-		 cell->strange_states, cell->broken_states, cell->strange_runs, s.store->name,
+		 cell->strange_states, cell->broken_states, cell->strange_runs, cfg->store->name,
 		 column, words);
-	printf("  %5s  ", "");
-	print_wrapped(9, sentence);
 }
 
 /* Of a break in far more runs than recorded: by how much. */
-static void print_often(const struct report *r, unsigned config, unsigned k)
+static void often_sentence(const struct report *r, unsigned config, unsigned k,
+			   char sentence[REPORT_SENTENCE])
 {
 	const struct campaign *c = r->campaign;
 	const struct campaign_cell *cell = &c->cell[config][k];
-	char sentence[700];
-	snprintf(sentence, sizeof(sentence),
+	snprintf(sentence, REPORT_SENTENCE,
 		 "a known cause, but %" PRIu64 " runs show it and at most %" PRIu32
 		 " are recorded (core/stores/%s/shares.txt; told above %" PRIu64
 		 "), most of them in workload %s; its row is %s",
 		 cell->often_runs, cell->recorded, c->config[config].store->name,
 		 shares_limit(cell->recorded), c->workload[cell->often_unit % c->workloads].name,
 		 known_words(cell->often_row));
-	printf("  %5s  ", "");
-	print_wrapped(9, sentence);
+}
+
+bool report_cause(const struct report *r, unsigned config, unsigned k,
+		  char sentence[REPORT_SENTENCE])
+{
+	const struct report_cell *cell = &r->cell[config][k];
+	assert(!cell->strange || !cell->often);
+	if (cell->strange)
+		blame_sentence(r, config, k, sentence);
+	else if (cell->often)
+		often_sentence(r, config, k, sentence);
+	return cell->strange || cell->often;
 }
 
 /* What is to be said of a cell below the table. */
@@ -124,14 +138,14 @@ static void print_notes(const struct report *r, unsigned config, unsigned k)
 	const struct report_cell *more = &r->cell[config][k];
 	bool broken = r->campaign->cell[config][k].broken;
 	const char *name = contract_name(k);
-	char takes[400], sentence[1024];
+	char takes[REPORT_TAKES], sentence[REPORT_SENTENCE];
 	for (unsigned i = 0; i < more->cases; i++) {
 		printf("  %-5s  ", name);
 		print_wrapped(9, more->one[i].text);
 		name = "";
 		if (more->one[i].takes) {
-			print_takes(&r->campaign->config[config], more->one[i].takes, takes,
-				    sizeof(takes));
+			report_takes(&r->campaign->config[config], more->one[i].takes, takes,
+				     sizeof(takes));
 			snprintf(sentence, sizeof(sentence), "it takes %s", takes);
 			printf("  %5s  ", "");
 			print_wrapped(9, sentence);
@@ -144,10 +158,10 @@ static void print_notes(const struct report *r, unsigned config, unsigned k)
 	if (more->left)
 		printf("  %5s  %u more way%s of breaking it %s not looked at\n", "", more->left,
 		       more->left == 1 ? "" : "s", more->left == 1 ? "was" : "were");
-	if (more->strange)
-		print_blame(r, config, k);
-	if (more->often)
-		print_often(r, config, k);
+	if (report_cause(r, config, k, sentence)) {
+		printf("  %5s  ", "");
+		print_wrapped(9, sentence);
+	}
 	if (more->why && (broken || more->surprise)) {
 		const char *lead = more->surprise && !more->strange && !more->often
 					   ? "expected otherwise: "
@@ -192,8 +206,7 @@ static void print_bounds(const struct explore_counts *t)
 	print_wrapped(2, text);
 }
 
-/* What "exhaustive" means here. */
-static void print_exhaustive(const struct report *r)
+void report_exhaustive(const struct report *r)
 {
 	const struct campaign *c = r->campaign;
 	char text[800];
@@ -220,20 +233,12 @@ static void print_exhaustive(const struct report *r)
 		       paint(PLAIN));
 }
 
-/* Everything after the tables. */
-static void print_summary(const struct report *r, uint64_t states)
+void report_end(const struct report *r)
 {
 	const struct campaign *c = r->campaign;
-	if (c->options.exhaustive) {
-		print_exhaustive(r);
-	} else {
-		fputs("\nbounded: ", stdout);
-		print_wrapped(
-			9,
-			"schedules and faults are seeded random runs, not all there are. Where the "
-			"power fails, all images "
-			"that can be left are tried, unless a table says that they are a sample.");
-	}
+	uint64_t states = 0;
+	for (unsigned i = 0; i < c->configs; i++)
+		states += c->total[i].states;
 	if (r->out)
 		printf("%u trace%s written to %s\n", r->traces, r->traces == 1 ? "" : "s", r->out);
 	printf("%" PRIu64 " states in %.1f s, %.0f states/s with %u job%s\n", states, c->seconds,
@@ -275,16 +280,14 @@ static void print_in_short(const struct report *r, unsigned config)
 	putchar('\n');
 }
 
-void report_print(const struct report *r)
+void report_tables(const struct report *r)
 {
 	const struct campaign *c = r->campaign;
-	uint64_t states = 0;
 	char hw[256];
 	hardware_print(&hardware_default, true, hw, sizeof(hw));
 	fputs("hardware, where a table does not say otherwise: ", stdout);
 	print_wrapped(48, hw);
 	for (unsigned i = 0; i < c->configs; i++) {
-		states += c->total[i].states;
 		if (report_in_short(r, i)) {
 			print_in_short(r, i);
 			continue;
@@ -298,7 +301,17 @@ void report_print(const struct report *r)
 		for (unsigned k = 0; k < TM_CONTRACTS; k++)
 			print_notes(r, i, k);
 	}
-	print_summary(r, states);
+	if (c->options.exhaustive) {
+		report_exhaustive(r);
+	} else {
+		fputs("\nbounded: ", stdout);
+		print_wrapped(
+			9,
+			"schedules and faults are seeded random runs, not all there are. Where the "
+			"power fails, all images "
+			"that can be left are tried, unless a table says that they are a sample.");
+	}
+	report_end(r);
 }
 
 /* --- for machines --- */
@@ -309,8 +322,8 @@ static json_t *others_json(const struct campaign_config *cfg, const struct repor
 	json_t *list = json_array();
 	for (unsigned i = 1; list && i < cell->cases; i++) {
 		const struct report_case *one = &cell->one[i];
-		char takes[400];
-		print_takes(cfg, one->takes, takes, sizeof(takes));
+		char takes[REPORT_TAKES];
+		report_takes(cfg, one->takes, takes, sizeof(takes));
 		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "trace",
 						      one->trace ? one->trace : "", "how",
 						      one->text, "takes", takes));
@@ -323,8 +336,8 @@ static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
 	const struct campaign_config *cfg = &r->campaign->config[config];
 	const struct campaign_cell *cell = &r->campaign->cell[config][k];
 	const struct report_cell *more = &r->cell[config][k];
-	char takes[400];
-	print_takes(cfg, more->one[0].takes, takes, sizeof(takes));
+	char takes[REPORT_TAKES];
+	report_takes(cfg, more->one[0].takes, takes, sizeof(takes));
 	return json_pack(
 		"{s:s, s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:b, s:s, s:b, s:s, s:s, s:s, s:o}",
 		"store", cfg->store->name, "variant", cfg->variant, "config", cfg->name, "contract",
@@ -351,7 +364,7 @@ int json_save(const json_t *all, const char *path)
 void report_junit(const struct report *r, struct junit *j)
 {
 	const struct campaign *c = r->campaign;
-	char suite[2 * CAMPAIGN_NAME];
+	char suite[REPORT_NAME];
 	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++) {
 		unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
 		const struct report_cell *more = &r->cell[config][k];

@@ -7,7 +7,12 @@
 #include "report/case.h"
 #include "report/junit.h"
 
-#define REPORT_WHY 600 /* bytes of a message */
+#define REPORT_WHY	600 /* bytes of a message */
+#define REPORT_NAME	(2 * CAMPAIGN_NAME)
+#define REPORT_SENTENCE (BLAME_TEXT + 1024)
+#define REPORT_TAKES	400
+/* So many configurations may have tables that fit on a screen or two. */
+#define REPORT_TABLES 2
 
 struct report_cell {
 	struct report_case one[MINIMIZED_MAX];
@@ -41,11 +46,29 @@ void report_close(struct report *r);
  * a trace. 0 or -errno with *why; -EPROTO: a run does not break its contract a second time.
  */
 int report_traces(struct report *r, bool quiet, char why[REPORT_WHY]);
-void report_print(const struct report *r);
+/* For people: a table for each configuration, and all that is to be said of its cells; or what
+ * matters of that, on about one screen. */
+void report_tables(const struct report *r);
+void report_summary(const struct report *r);
 /* Files, with results as save_file(). */
 int report_json(const struct report *r, const char *path);
 int json_save(const json_t *all, const char *path);
 /* A test case for each cell. */
 void report_junit(const struct report *r, struct junit *j);
+
+/* --- parts of both texts --- */
+
+/* In capitals, what is not as expected of a cell. */
+const char *report_surprise(const struct report_cell *cell);
+/* For which cause a surprising cell broke, or how often, if that is the surprise: a sentence.
+ * False: it is not. */
+bool report_cause(const struct report *r, unsigned config, unsigned k,
+		  char sentence[REPORT_SENTENCE]);
+/* "compress_get=literal, grace=none" */
+void report_takes(const struct campaign_config *cfg, uint32_t takes, char *buf, size_t n);
+/* What "exhaustive" means here. */
+void report_exhaustive(const struct report *r);
+/* The last lines: traces, states, and the verdict. */
+void report_end(const struct report *r);
 
 #endif

@@ -223,6 +223,43 @@ campaign() {
 	cmp -s one three || wrong 'the number of jobs changes the results'
 }
 
+# line_of PATTERN: the number of the first line of out that begins so.
+line_of() { grep -n -e "^$1" out | head -n 1 | cut -d: -f1; }
+
+# More than two configurations end in a summary: what needs attention first, then the matrix.
+summary() {
+	many='crashtest efactory --variant born_durable --variant client_no_flag --variant default --workload w-r --runs 60 --jobs 2'
+	run 1 "$tidemark" $many --out summed --json summed.json
+	[ "$(sed -n '1s/^[0-9]* results need attention$/first/p' out)" = first ] || wrong 'attention is not first'
+	[ "$(tail -n 1 out | cut -d: -f1)" = 'Not everything is as it should be' ] || wrong 'the verdict is not last'
+	told=$(line_of 'efactory born_durable RDA: A PROMISE IS BROKEN') matrix=$(line_of '  *RDA  LIN  DUR')
+	design=$(line_of 'efactory breaks as expected')
+	[ "${told:-99}" -lt "${matrix:-0}" ] && [ "$matrix" -lt "${design:-0}" ] || wrong "order: $told, $matrix, $design"
+	grep -q '^  efactory born_durable   *! ' out || wrong 'the bug is not marked'
+	grep -q '^  efactory   *[.] ' out || wrong 'what holds is not marked'
+	[ "$(head -n "${matrix:-0}" out | sed -n 's/^  .* replay \([^ ]*\) .*/\1/p' | tee replays | wc -l)" -gt 3 ] || wrong 'no commands'
+	while read -r trace; do
+		run 1 "$tidemark" replay -q "$trace"
+	done <replays
+	run 1 "$tidemark" $many --out summed -v --json tables.json
+	has '  RDA    promised  broken'
+	grep -q 'attention' out && wrong 'a summary in spite of -v'
+	grep -v '"seconds"' summed.json >one
+	grep -v '"seconds"' tables.json | cmp -s - one || wrong '-v changes the JSON'
+	run 1 "$tidemark" $many --no-traces
+	has 'no traces were written'
+	grep -q ' replay /' out && wrong 'a command without a trace'
+	run 3 "$tidemark" crashtest efactory erda forca --exhaustive --workload w-r --runs 30 --no-traces
+	has 'Not everything was looked at under 3 of 3 configurations'
+	rm -rf summed
+	[ -z "$few" ] || return
+	run 0 "$tidemark" crashtest --runs 1 --states 20 --no-traces
+	[ "$(wc -l <out)" -le 60 ] || wrong "$(wc -l <out) lines of the default campaign"
+	[ "$(awk 'length > 100' out)" = '' ] || wrong 'a line of more than 100 columns'
+	[ "$(sed -n '1s/:.*//p' out)" = 'Nothing needs attention' ] || wrong 'the first line'
+	has 'Everything is as expected.'
+}
+
 # xml FILE EXPRESSION: the JUnit file is well-formed, and the expression over its root r is true.
 xml() {
 	command -v python3 >/dev/null || return
@@ -564,7 +601,7 @@ terminal() {
 
 slow=
 [ -n "$quick" ] || slow='fuzz_ends signals'
-for test in commands names options lists outputs campaign exhaustive junit bad_fuzz fuzzes fuzz_finds replays bad_traces claims bugs soaks live_load terminal $slow; do
+for test in commands names options lists outputs campaign summary exhaustive junit bad_fuzz fuzzes fuzz_finds replays bad_traces claims bugs soaks live_load terminal $slow; do
 	: >err
 	$test
 done
