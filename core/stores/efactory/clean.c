@@ -31,7 +31,7 @@
 #include "core/rt/rt.h"
 
 #define NAP_MIN_NS 500
-#define NAP_MAX_NS 1000000
+#define NAP_MAX_NS 64000000
 
 void ef_clean_wait(struct ef_server *server, uint64_t *nap)
 {
