@@ -37,7 +37,7 @@
 enum { IN_PROGRESS, VALID, INVALID };
 enum { VALUE, TOMBSTONE };
 enum { CACHE_VALID = KV_CROWD + 1, TIMEOUT, BUG, KNOBS };
-enum { NO_BUG, BUG_TAIL_REUSED };
+enum { NO_BUG, BUG_TAIL_REUSED, BUG_KEY_UNFLUSHED };
 
 struct meta {
 	uint64_t prev;
@@ -206,7 +206,8 @@ static int new_version(struct server *server, const struct kv_req *req, uint64_t
 	if (!found) {
 		memcpy(entry->key, req->key, sizeof(entry->key));
 		entry->where = server->next_meta;
-		pmem_persist(entry, sizeof(*entry));
+		if (server->params.knob[BUG] != BUG_KEY_UNFLUSHED)
+			pmem_persist(entry, sizeof(*entry));
 		entry->ctl = KV_USED | (uint64_t)req->klen << KV_KLEN_SHIFT;
 	} else {
 		entry->where = server->next_meta;
@@ -376,7 +377,7 @@ static const struct tm_knob knobs[] = {
 			 "anew each time"},
 	[TIMEOUT] = {"timeout", "10s 1ms",
 		     "a writer that needs longer is dead, its version invalid"},
-	[BUG] = {"bug", "none tail_reused", "a seeded bug, see the variants"},
+	[BUG] = {"bug", "none tail_reused key_unflushed", "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
 
@@ -399,14 +400,16 @@ static const struct tm_variant variants[] = {
 	 "after a restart a version that never arrived is written over, although its key's entry "
 	 "names it: the next PUT of another key ends up there",
 	 RDA | FSCK},
+	{"key_unflushed", "bug=key_unflushed",
+	 "a new entry's key and its used bit become durable together: where lines are torn the bit "
+	 "may survive alone",
+	 FSCK},
 	{NULL, NULL, NULL, 0},
 };
 
 static const struct tm_shape shapes[] = {
-	{.name = "crowded"},
-	{.name = "cached"},
-	{.name = "calls=fail"},
-	{.name = NULL},
+	{.name = "crowded"},	{.name = "cached"}, {.name = "line_torn=any"},
+	{.name = "calls=fail"}, {.name = NULL},
 };
 
 const struct tm_store forca_store = {
