@@ -445,7 +445,7 @@ static const struct tm_shape shapes[] = {
 	{.name = "rpc"},
 	{.name = "get_asks"},
 	{.name = "crowded"},
-	{.name = "calls=fail"},
+	{.name = "calls=fail", .often = "w1"},
 	{.name = "imm+calls=fail"},
 	{.name = "rpc+calls=fail"},
 	{.name = NULL},
