@@ -238,7 +238,9 @@ static int read_object(struct ef_client *client, uint64_t place, size_t vlen,
 	const void *data;
 	int rc;
 
-	if (off > client->log_len - sizeof(**object))
+	if (off > client->log_len - sizeof(**object) ||
+	    (off == client->log_len - sizeof(**object) &&
+	     ef_bug(&client->params, EF_BUG_NO_LAST_LINE)))
 		return -ERANGE;
 	*got = client->log_len - sizeof(**object) - off;
 	if (*got > vlen)

@@ -198,6 +198,10 @@ static const struct tm_variant variants[] = {
 	{"fits_exact", "bug=fits_exact room=tight",
 	 "an object that ends where the log does counts as one that does not fit into it",
 	 MONO | KEEP | FSCK},
+	{"no_last_line", "bug=no_last_line room=tight",
+	 "a client takes an object without a value for one outside of the log if it is in the "
+	 "log's last line",
+	 TM_BIT(TM_OK)},
 
 	/* Errors. */
 	{"reply_tried_once", "bug=reply_tried_once",

@@ -238,6 +238,7 @@ enum ef_end_order { EF_END_FLIP, EF_END_CLEAR, EF_END_TRANS };
 	X(FLUSH_SHORT, flush_short)                 \
 	X(LAST_LENGTH, last_length)                 \
 	X(FITS_EXACT, fits_exact)                   \
+	X(NO_LAST_LINE, no_last_line)               \
 	X(REPLY_TRIED_ONCE, reply_tried_once)       \
 	X(RECEIVE_ASSUMED, receive_assumed)         \
 	X(GET_CUT, get_cut)                         \
