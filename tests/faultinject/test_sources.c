@@ -229,6 +229,126 @@ START_TEST(every_step_is_stopped_at)
 }
 END_TEST
 
+/* A recorded run of a server's task and a client, step by step: both touch line 0, and each has a
+ * line of its own. */
+static struct actor recorded_server, recorded_client;
+static struct choice_point recorded_step[7];
+
+static void record_step(struct stops *stops, unsigned i, struct actor *who, uint32_t step,
+			uint64_t line)
+{
+	struct source *source = &stops->source;
+	/* The server's tasks never die, so they have fewer answers. */
+	unsigned n = who == &recorded_server ? DELAY_FOREVER : DEATH_MACHINE + 1;
+	recorded_step[i] = (struct choice_point){
+		.kind = CHOICE_STEP, .who = who, .op = who->op, .a = step, .b = i};
+	ck_assert_uint_eq(source->answer(source, &recorded_step[i], n), 0);
+	if (step != STEP_POST)
+		source->touched(source, who, TOUCH_WRITE, line * LINE, 8);
+}
+
+static void record_steps(struct stops *stops)
+{
+	actor_init(&recorded_server, "server/cleaner");
+	actor_init(&recorded_client, "c1");
+	actor_label(&recorded_client, (struct op_label){1, OP_PUT, 1});
+	stops_record(stops);
+	record_step(stops, 0, &recorded_server, STEP_STORE, 0);
+	record_step(stops, 1, &recorded_server, STEP_FLUSH, 0);
+	record_step(stops, 2, &recorded_server, STEP_STORE, 5);
+	record_step(stops, 3, &recorded_client, STEP_STORE, 0);
+	record_step(stops, 4, &recorded_client, STEP_STORE, 7);
+	record_step(stops, 5, &recorded_client, STEP_POST, 0);
+	record_step(stops, 6, &recorded_server, STEP_STORE, 0);
+	stops_recorded(stops);
+}
+
+/* Which of the recorded steps it is. */
+static unsigned step_of(uint64_t key)
+{
+	for (unsigned i = 0; i < 7; i++)
+		if (choice_key(&recorded_step[i]) == key)
+			return i;
+	ck_abort_msg("a stop at a step that was not recorded");
+}
+
+static bool is_meeting(unsigned step)
+{
+	return step != 2 && step != 4; /* those at the lines of their own */
+}
+
+/* Three of eight runs stop a task where it meets another, each such step in its turn; and what was
+ * held before stops at such a step as well. */
+START_TEST(runs_stop_where_tasks_meet)
+{
+	struct random_source random = {0};
+	unsigned first[7] = {0}, again = 0;
+	struct stops stops;
+	record_steps(&stops);
+	ck_assert_uint_eq(stops.group[STOPS_MEET].n, 5);
+	for (uint64_t nth = 0; nth < 400; nth++) {
+		random_start(&random, nth, 6);
+		stops_choose(&stops, nth, &random);
+		/* The turn of the server's loads, of which there are none. */
+		ck_assert(!random.stops == (nth % 8 == 3));
+		if (!random.stops)
+			continue;
+		/* What is held before others is a step of another actor. */
+		bool held = random.stops > 1;
+		unsigned one = step_of(random.stop[0].key);
+		unsigned at = held ? step_of(random.stop[1].key) : one;
+		if (held)
+			ck_assert(recorded_step[one].who != recorded_step[at].who);
+		if (nth % 8 == 2 || nth % 8 == 4 || nth % 8 == 6) {
+			ck_assert_msg(is_meeting(at), "run %u stops at step %u", (unsigned)nth, at);
+			first[at]++;
+		}
+		if (random.stops < 3)
+			continue;
+		unsigned next = step_of(random.stop[2].key);
+		ck_assert(recorded_step[next].who == &recorded_client && is_meeting(next));
+		again++;
+	}
+	for (unsigned i = 0; i < 7; i++)
+		ck_assert_msg(!first[i] == !is_meeting(i), "step %u: %u times", i, first[i]);
+	ck_assert_uint_gt(again, 20);
+	stops_free(&stops);
+	deviations_free(&random.taken);
+}
+END_TEST
+
+/* Of eight runs six kill the server's process, four of them at a step of its own; one a client's
+ * process, one a client's machine. */
+START_TEST(runs_kill_at_a_step)
+{
+	struct random_source random = {0};
+	unsigned server = 0, elsewhere = 0, process = 0, machine = 0;
+	struct stops stops;
+	record_steps(&stops);
+	for (uint64_t nth = 0; nth < 800; nth++) {
+		random_start(&random, nth, 6);
+		stops_kill(&stops, nth, &random);
+		unsigned deaths = 0;
+		for (unsigned i = 0; i < random.stops; i++) {
+			const struct actor *who = recorded_step[step_of(random.stop[i].key)].who;
+			unsigned k = choice_delay(CHOICE_STEP, random.stop[i].answer);
+			deaths += k >= DEATH_SERVER;
+			server += k == DEATH_SERVER && who == &recorded_server;
+			elsewhere += k == DEATH_SERVER && who == &recorded_client;
+			process += k == DEATH_PROCESS && who == &recorded_client;
+			machine += k == DEATH_MACHINE && who == &recorded_client;
+		}
+		ck_assert_uint_eq(deaths, 1);
+	}
+	ck_assert_uint_eq(server, 400);
+	ck_assert_uint_eq(elsewhere, 200);
+	ck_assert_uint_eq(process, 100);
+	ck_assert_uint_eq(machine, 100);
+	stops_free(&stops);
+	deviations_free(&random.taken);
+}
+END_TEST
+
 /* --- trace --- */
 
 START_TEST(trace_replays_random)
@@ -515,6 +635,8 @@ int main(void)
 	tcase_add_test(tc, random_gives_every_answer);
 	tcase_add_test(tc, random_next_is_splitmix64);
 	tcase_add_test(tc, every_step_is_stopped_at);
+	tcase_add_test(tc, runs_stop_where_tasks_meet);
+	tcase_add_test(tc, runs_kill_at_a_step);
 	tcase_add_test(tc, trace_replays_random);
 	tcase_add_test(tc, trace_replays_in_any_order);
 	tcase_add_test(tc, text_replays_random);
