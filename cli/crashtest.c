@@ -255,8 +255,7 @@ static const struct option_row rows[] = {
 	ROW_JUNIT("the results as JUnit XML, a test case for each contract"),
 	{"verbose", NULL,
 	 "a table for each configuration and a line for each shape, not a summary, also where "
-	 "there "
-	 "are more than two",
+	 "there are more than two",
 	 ARGUMENT(verbose), .letter = 'v'},
 	OPTION_QUIET(struct arguments, quiet),
 	OPTION_END};

@@ -18,12 +18,19 @@
 #include "report/output.h"
 #include "report/terminal.h"
 
+void group_name(const struct campaign_config *cfg, char *buf, size_t n)
+{
+	bool variant = strcmp(cfg->variant, "default");
+	snprintf(buf, n, "%s%s%s", cfg->store->name, variant ? " " : "",
+		 variant ? cfg->variant : "");
+}
+
 void config_name(const struct campaign_config *cfg, char *buf, size_t n)
 {
-	bool variant = strcmp(cfg->variant, "default"), config = strcmp(cfg->name, "default");
-	snprintf(buf, n, "%s%s%s%s%s%s", cfg->store->name, variant ? " " : "",
-		 variant ? cfg->variant : "", config ? " (" : "", config ? cfg->name : "",
-		 config ? ")" : "");
+	group_name(cfg, buf, n);
+	size_t len = strlen(buf);
+	if (strcmp(cfg->name, "default"))
+		snprintf(buf + len, n - len, " (%s)", cfg->name);
 }
 
 static void print_config(const struct campaign_config *cfg)

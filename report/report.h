@@ -33,6 +33,8 @@ struct report {
 	const char *out; /* where the traces are, NULL: none were asked for */
 };
 
+/* "erda one_flush": the store, and its variant where it is not the default. */
+void group_name(const struct campaign_config *cfg, char *buf, size_t n);
 /* "erda one_flush (ddio=off)" */
 void config_name(const struct campaign_config *cfg, char *buf, size_t n);
 /* Judge the campaign's cells: campaign and whole are set. 0 or -ENOMEM. */

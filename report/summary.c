@@ -32,14 +32,6 @@ static bool is_first_of_group(const struct campaign *c, unsigned config)
 	return true;
 }
 
-/* "erda one_flush" */
-static void group_name(const struct campaign_config *cfg, char *buf, size_t n)
-{
-	bool variant = strcmp(cfg->variant, "default");
-	snprintf(buf, n, "%s%s%s", cfg->store->name, variant ? " " : "",
-		 variant ? cfg->variant : "");
-}
-
 /* --- what needs attention --- */
 
 /* Are the two cells the same surprise under two configurations? */
@@ -90,10 +82,11 @@ static void print_first_case(const struct report *r, unsigned config, unsigned k
 	if (!cell->cases)
 		return;
 	print_line(one->text);
-	report_takes(&r->campaign->config[config], one->takes, takes, sizeof(takes));
-	snprintf(text, sizeof(text), "it takes %s", takes);
-	if (one->takes)
+	if (one->takes) {
+		report_takes(&r->campaign->config[config], one->takes, takes, sizeof(takes));
+		snprintf(text, sizeof(text), "it takes %s", takes);
 		print_line(text);
+	}
 	if (one->trace) {
 		fputs("  ", stdout);
 		report_case_replay(one);
@@ -188,11 +181,10 @@ static const char *mark_colour(char mark)
 
 static void print_legend(void)
 {
-	puts("  .  holds, promised      x  breaks, not promised                  !  needs "
-	     "attention: "
-	     "see above\n"
-	     "  -  holds, not promised  X  breaks as expected, though promised   ?  not seen to "
-	     "break, but it may");
+	puts("  .  holds, promised      x  breaks, not promised                  "
+	     "!  needs attention: see above\n"
+	     "  -  holds, not promised  X  breaks as expected, though promised   "
+	     "?  not seen to break, but it may");
 }
 
 /* A mark stands below the middle of its contract's name. */

@@ -11,9 +11,9 @@
  * CONFIG is the hardware as "name=value" or "default", with "VARIANT/" before it where a variant
  * of the store is meant; or "sizes" or one of the store's shapes. "*" is every configuration of the
  * default campaign, "shapes" those that are not one of its kinds of hardware; "!PART" takes the
- *shapes out again whose names have that part ("PART+PART"). Where several rows name a cell, the
- *last one counts: a rule comes first, its exceptions follow. A row without a sentence has that of
- *the row above.
+ * shapes out again whose names have that part ("PART+PART"). Where several rows name a cell, the
+ * last one counts: a rule comes first, its exceptions follow. A row without a sentence has that of
+ * the row above.
  *
  * may-break: it does break, but too rarely for the campaign's budget to find it each time.
  * control: seeded bugs are compared with the store under this configuration, where it has none.

@@ -231,8 +231,9 @@ END_TEST
 
 /* A recorded run of a server's task and a client, step by step: both touch line 0, and each has a
  * line of its own. */
+#define RECORDED 7
 static struct actor recorded_server, recorded_client;
-static struct choice_point recorded_step[7];
+static struct choice_point recorded_step[RECORDED];
 
 static void record_step(struct stops *stops, unsigned i, struct actor *who, uint32_t step,
 			uint64_t line)
@@ -266,7 +267,7 @@ static void record_steps(struct stops *stops)
 /* Which of the recorded steps it is. */
 static unsigned step_of(uint64_t key)
 {
-	for (unsigned i = 0; i < 7; i++)
+	for (unsigned i = 0; i < RECORDED; i++)
 		if (choice_key(&recorded_step[i]) == key)
 			return i;
 	ck_abort_msg("a stop at a step that was not recorded");
@@ -282,7 +283,7 @@ static bool is_meeting(unsigned step)
 START_TEST(runs_stop_where_tasks_meet)
 {
 	struct random_source random = {0};
-	unsigned first[7] = {0}, again = 0;
+	unsigned first[RECORDED] = {0}, again = 0;
 	struct stops stops;
 	record_steps(&stops);
 	ck_assert_uint_eq(stops.group[STOPS_MEET].n, 5);
@@ -309,7 +310,7 @@ START_TEST(runs_stop_where_tasks_meet)
 		ck_assert(recorded_step[next].who == &recorded_client && is_meeting(next));
 		again++;
 	}
-	for (unsigned i = 0; i < 7; i++)
+	for (unsigned i = 0; i < RECORDED; i++)
 		ck_assert_msg(!first[i] == !is_meeting(i), "step %u: %u times", i, first[i]);
 	ck_assert_uint_gt(again, 20);
 	stops_free(&stops);

@@ -30,8 +30,8 @@
 #include <string.h>
 #include "core/rt/rt.h"
 
-#define NAP_MIN_NS 500
-#define NAP_MAX_NS 64000000
+#define NAP_MIN_NS 500	    /* first pause while something is waited for */
+#define NAP_MAX_NS 64000000 /* doubled up to this: a dead writer is waited for long */
 
 void ef_clean_wait(struct ef_server *server, uint64_t *nap)
 {

@@ -234,15 +234,13 @@ static bool right_object(const struct ef_client *client, const struct ef_object 
 static int read_object(struct ef_client *client, uint64_t place, size_t vlen,
 		       const struct ef_object **object, size_t *got)
 {
-	uint64_t off = ef_off_of(place);
+	uint64_t off = ef_off_of(place), last = client->log_len - sizeof(**object);
 	const void *data;
 	int rc;
 
-	if (off > client->log_len - sizeof(**object) ||
-	    (off == client->log_len - sizeof(**object) &&
-	     ef_bug(&client->params, EF_BUG_NO_LAST_LINE)))
+	if (off > last || (off == last && ef_bug(&client->params, EF_BUG_NO_LAST_LINE)))
 		return -ERANGE;
-	*got = client->log_len - sizeof(**object) - off;
+	*got = last - off;
 	if (*got > vlen)
 		*got = vlen;
 	rc = rpc_read(&client->conn, EF_LOG + ef_log_of(place), off, sizeof(**object) + *got,
