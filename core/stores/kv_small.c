@@ -66,7 +66,7 @@ int kv_client_open(struct kv_client *client, const struct tm_env *env, size_t da
 	if (!client)
 		return -ENOMEM;
 	client->max_vlen = env->params->max_vlen;
-	rc = rpc_open(&client->conn, env, sizeof(struct kv_req), data_bytes);
+	rc = rpc_open(&client->conn, env, sizeof(struct kv_req), data_bytes, NULL);
 	if (rc)
 		free(client);
 	else

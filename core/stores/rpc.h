@@ -63,10 +63,13 @@ struct rpc_conn {
 
 /*
  * Connect to the server. Messages of at most msg_bytes each way; one-sided reads
- * and writes of at most data_bytes. `conn` belongs to the caller.
+ * and writes of at most data_bytes. `conn` belongs to the caller. `with`: the connection that
+ * the client opened first; NULL: this is the first, and the server closes what the client has
+ * left there.
  */
-int rpc_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes);
-/* The same; the caller posts by ibv_wr_*() as well, for which it asks with send_ops:
+int rpc_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes,
+	     const struct rpc_conn *with);
+/* The first, and the caller posts by ibv_wr_*() as well, for which it asks with send_ops:
  * IBV_QP_EX_WITH_*. */
 int rpc_open_ex(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
 		size_t data_bytes, uint64_t send_ops);
@@ -76,10 +79,11 @@ int rpc_open_further(struct rpc_conn *conn, const struct tm_env *env, size_t msg
 		     size_t data_bytes);
 void rpc_close(struct rpc_conn *conn);
 /*
- * A second connection of the client, for the server's notices: rpc_wait() and rpc_send()
+ * A connection of the client for the server's notices: rpc_wait() and rpc_send()
  * are all that is done with it, by one task at a time.
  */
-int rpc_open_notices(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes);
+int rpc_open_notices(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
+		     const struct rpc_conn *with);
 /* Wait for the server's next notice; at most `cap` bytes of it go to `msg`, *len is its length. */
 int rpc_wait(struct rpc_conn *conn, void *msg, size_t cap, size_t *len);
 /* The server said that a region is elsewhere now, or new. */

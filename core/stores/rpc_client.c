@@ -49,7 +49,7 @@ static int connect_server(const struct rpc_greeting *hello, struct rpc_welcome *
 }
 
 static int conn_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
-		     size_t data_bytes, enum rpc_kind kind, uint64_t send_ops)
+		     size_t data_bytes, enum rpc_kind kind, uint64_t send_ops, bool first)
 {
 	struct rpc_greeting hello;
 	struct rpc_welcome welcome;
@@ -74,6 +74,7 @@ static int conn_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg
 	if (!conn->qp)
 		goto err;
 	rc = rpc_hello(&hello, conn->qp, env->client, kind);
+	hello.first = first;
 	if (!rc)
 		rc = rpc_qp_init(conn->qp, QP_ACCESS);
 	if (!rc && kind == RPC_NOTICES)
@@ -96,26 +97,28 @@ err:
 	return rc;
 }
 
-int rpc_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes)
+int rpc_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes,
+	     const struct rpc_conn *with)
 {
-	return conn_open(conn, env, msg_bytes, data_bytes, RPC_REQUESTS, 0);
+	return conn_open(conn, env, msg_bytes, data_bytes, RPC_REQUESTS, 0, !with);
 }
 
 int rpc_open_ex(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
 		size_t data_bytes, uint64_t send_ops)
 {
-	return conn_open(conn, env, msg_bytes, data_bytes, RPC_REQUESTS, send_ops);
+	return conn_open(conn, env, msg_bytes, data_bytes, RPC_REQUESTS, send_ops, true);
 }
 
 int rpc_open_further(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
 		     size_t data_bytes)
 {
-	return conn_open(conn, env, msg_bytes, data_bytes, RPC_FURTHER, 0);
+	return conn_open(conn, env, msg_bytes, data_bytes, RPC_FURTHER, 0, false);
 }
 
-int rpc_open_notices(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes)
+int rpc_open_notices(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
+		     const struct rpc_conn *with)
 {
-	return conn_open(conn, env, msg_bytes, 0, RPC_NOTICES, 0);
+	return conn_open(conn, env, msg_bytes, 0, RPC_NOTICES, 0, !with);
 }
 
 void rpc_close(struct rpc_conn *conn)

@@ -169,43 +169,50 @@ void rpc_server_unexport(struct rpc_server *server, unsigned region)
 	memset(&server->region[region], 0, sizeof(server->region[region]));
 }
 
+static void close_peer(struct rpc_peer *peer)
+{
+	if (!peer->qp)
+		return;
+	ibv_destroy_qp(peer->qp);
+	peer->qp = NULL;
+	peer->failed = true;
+}
+
 static void close_client(struct rpc_server *server, uint32_t client)
 {
 	for (unsigned i = 0; i < server->peers; i++) {
-		struct rpc_peer *peer = &server->peer[i];
-
-		if (peer->client != client || !peer->qp)
-			continue;
-		ibv_destroy_qp(peer->qp);
-		peer->qp = NULL;
-		peer->failed = true;
+		if (server->peer[i].client == client)
+			close_peer(&server->peer[i]);
 	}
 }
 
 /*
- * The place of a client's connection of this kind: its former one's, or a new one. A former one
- * that is open means that the client has begun anew: all that it had is closed.
+ * The place of a client's connection of this kind: its former one's, or a new one. The first that
+ * a client opens closes all that it had: it may have had any of its connections only, if the
+ * server's process died while it connected.
  */
-static int find_peer(struct rpc_server *server, uint32_t client, enum rpc_kind kind,
-		     unsigned *index)
+static int find_peer(struct rpc_server *server, const struct rpc_greeting *hello, unsigned *index)
 {
+	uint32_t client = hello->client;
 	unsigned i = 0;
 
 	for (unsigned k = 0; k < server->peers; k++) {
 		if (server->peer[k].client == client && server->peer[k].busy)
 			return -EAGAIN;
 	}
-	while (i < server->peers &&
-	       (server->leaks || server->peer[i].client != client || server->peer[i].kind != kind))
+	while (i < server->peers && (server->leaks || server->peer[i].client != client ||
+				     server->peer[i].kind != hello->kind))
 		i++;
 	if (i == server->max_peers)
 		return -EUSERS;
-	if (server->peer[i].qp)
+	if (hello->first && !server->leaks)
 		close_client(server, client);
-	if (i < server->peers)
+	if (i < server->peers) {
+		close_peer(&server->peer[i]);
 		server->peer[i].generation++;
-	else
+	} else {
 		server->peers++;
+	}
 	*index = i;
 	return 0;
 }
@@ -251,7 +258,7 @@ static int server_accept(void *arg, const void *req, size_t req_len, void *rsp, 
 		return -EPROTO;
 	memcpy(&hello, req, sizeof(hello));
 	memset(&welcome, 0, sizeof(welcome));
-	rc = find_peer(server, hello.client, hello.kind, &index);
+	rc = find_peer(server, &hello, &index);
 	if (rc)
 		return rc;
 	peer = &server->peer[index];

@@ -111,12 +111,12 @@ int ef_open(const struct tm_env *env, void **out)
 	client->number = env->client;
 	client->last_vlen = env->params->max_vlen;
 	/* In this order, so that no cleaning begins unnoticed in between. */
-	rc = rpc_open_notices(&client->notices, env, sizeof(struct kv_req));
+	rc = rpc_open_notices(&client->notices, env, sizeof(struct kv_req), NULL);
 	if (rc)
 		goto err;
 	client->cleaning = client->notices.word;
 	rc = rpc_open(&client->conn, env, sizeof(struct kv_req),
-		      sizeof(struct ef_object) + env->params->max_vlen);
+		      sizeof(struct ef_object) + env->params->max_vlen, &client->notices);
 	client->conn.assumes = ef_bug(env->params, EF_BUG_RECEIVE_ASSUMED);
 	if (!rc)
 		rc = rt_spawn("notices", take_notices, client);

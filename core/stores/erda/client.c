@@ -44,7 +44,7 @@ int erda_open(const struct tm_env *env, void **client)
 	max_read = (c->geo.hop - 1) * sizeof(struct erda_entry);
 	if (max_read < c->geo.max_obj)
 		max_read = c->geo.max_obj;
-	rc = c->object && c->msg ? rpc_open(&c->conn, env, erda_msg_bytes(&c->geo), max_read)
+	rc = c->object && c->msg ? rpc_open(&c->conn, env, erda_msg_bytes(&c->geo), max_read, NULL)
 				 : -ENOMEM;
 	if (rc)
 		goto err;

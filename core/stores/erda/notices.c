@@ -99,7 +99,7 @@ static void notices_task(void *arg)
 
 int notices_open(struct client *c, const struct tm_env *env)
 {
-	int rc = rpc_open_notices(&c->notices, env, sizeof(struct erda_req));
+	int rc = rpc_open_notices(&c->notices, env, sizeof(struct erda_req), &c->conn);
 	uint32_t word = c->geo.bug == BUG_FIRST_WORD ? c->conn.word : c->notices.word;
 
 	if (rc)

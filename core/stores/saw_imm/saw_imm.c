@@ -285,7 +285,7 @@ static int open_client(const struct tm_env *env, void **out)
 	client->msg_bytes = message_bytes(env->params);
 	client->msg = calloc(1, client->msg_bytes);
 	rc = client->msg ? rpc_open(&client->kv.conn, env, client->msg_bytes,
-				    max_vlen > TM_LINE ? max_vlen : TM_LINE)
+				    max_vlen > TM_LINE ? max_vlen : TM_LINE, NULL)
 			 : -ENOMEM;
 	if (!rc) {
 		*out = client;

@@ -384,8 +384,8 @@ static void drops(unsigned client)
 	uint64_t place;
 
 	ck_assert_int_eq(put(handle, 1, 1), 0);
-	ck_assert_int_eq(rpc_open_notices(&notices, &w.env[2], sizeof(struct kv_req)), 0);
-	ck_assert_int_eq(rpc_open(&deaf, &w.env[2], sizeof(struct kv_req), MAX_VLEN), 0);
+	ck_assert_int_eq(rpc_open_notices(&notices, &w.env[2], sizeof(struct kv_req), NULL), 0);
+	ck_assert_int_eq(rpc_open(&deaf, &w.env[2], sizeof(struct kv_req), MAX_VLEN, &notices), 0);
 	open_raw(&idle, 2);
 	place = half_a_put(&deaf, "k1");
 	ck_assert_int_eq(efactory_store.clean(handle), 0);
@@ -422,7 +422,7 @@ static void cannot_be_told(unsigned client)
 	struct rpc_conn idle, notices;
 
 	ck_assert_int_eq(put(handle, 1, 1), 0);
-	ck_assert_int_eq(rpc_open_notices(&notices, &w.env[2], sizeof(too_long)), 0);
+	ck_assert_int_eq(rpc_open_notices(&notices, &w.env[2], sizeof(too_long), NULL), 0);
 	open_raw(&idle, 2);
 	ck_assert_int_eq(rpc_send(&notices, too_long, sizeof(too_long)), -EIO);
 	ck_assert_int_eq(read_table(&idle), 0);
@@ -451,7 +451,7 @@ static void waits(unsigned client)
 	size_t len;
 
 	ck_assert_int_eq(put(handle, 1, 1), 0);
-	ck_assert_int_eq(rpc_open_notices(&notices, &w.env[2], sizeof(struct kv_req)), 0);
+	ck_assert_int_eq(rpc_open_notices(&notices, &w.env[2], sizeof(struct kv_req), NULL), 0);
 	ck_assert_uint_eq(notices.word, 0);
 	open_raw(&slow, 2);
 	ck_assert_int_eq(efactory_store.clean(handle), 0);
@@ -510,13 +510,13 @@ static size_t echo(void *arg, const struct rpc_msg *msg, void *reply, size_t cap
 static void rpc_script(unsigned client)
 {
 	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ;
-	struct rpc_conn conn, notices;
+	struct rpc_conn conn, notices, half;
 	char text[16] = "";
 	const void *data;
 	size_t len;
 
-	ck_assert_int_eq(rpc_open_notices(&notices, &w.env[client], 16), 0);
-	ck_assert_int_eq(rpc_open(&conn, &w.env[client], 16, 64), 0);
+	ck_assert_int_eq(rpc_open_notices(&notices, &w.env[client], 16, NULL), 0);
+	ck_assert_int_eq(rpc_open(&conn, &w.env[client], 16, 64, &notices), 0);
 	ck_assert_uint_eq(conn.word, 7);
 	/* Connection 0 is the one for notices. The second notice has to wait for the first. */
 	ck_assert_int_eq(rpc_server_notify(&r.rpc, 0, "one", 4), 0);
@@ -545,11 +545,19 @@ static void rpc_script(unsigned client)
 	rpc_server_unexport(&r.rpc, 1);
 	ck_assert_int_eq(rpc_read(&conn, 1, 0, 64, &data), -EIO);
 	rpc_close(&conn);
-	ck_assert_int_eq(rpc_open(&conn, &w.env[client], 16, 64), 0);
+	ck_assert_int_eq(rpc_open(&conn, &w.env[client], 16, 64, &notices), 0);
 	ck_assert_int_eq(rpc_call(&conn, "again", 6, text, sizeof(text), &len), 0);
 	rpc_server_drop(&r.rpc, client);
 	ck_assert_int_eq(rpc_server_notify(&r.rpc, 0, "no", 3), -EIO);
 	ck_assert_int_eq(rpc_read(&conn, 0, 0, 64, &data), -EIO);
+	/* Only the second connection reached this server. The client's next first one closes it,
+	 * and what is opened after that closes nothing. */
+	ck_assert_int_eq(rpc_open_notices(&half, &w.env[client], 16, &conn), 0);
+	ck_assert_int_eq(rpc_open(&conn, &w.env[client], 16, 64, NULL), 0);
+	ck_assert_int_eq(rpc_send(&half, "gone", 5), -EIO);
+	ck_assert_int_eq(rpc_open_notices(&notices, &w.env[client], 16, &conn), 0);
+	ck_assert_int_eq(rpc_call(&conn, "anew", 5, text, sizeof(text), &len), 0);
+	ck_assert_int_eq(rpc_send(&notices, "heard", 6), 0);
 }
 
 static void rpc_boot(void *arg)

@@ -190,8 +190,10 @@ void rpc_set_region(struct rpc_conn *conn, unsigned region, const struct rpc_reg
 	(void)where;
 }
 
-int rpc_open_notices(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes)
+int rpc_open_notices(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
+		     const struct rpc_conn *with)
 {
+	ck_assert_ptr_nonnull(with);
 	(void)env;
 	(void)msg_bytes;
 	memset(conn, 0, sizeof(*conn));
@@ -212,8 +214,10 @@ unsigned rpc_server_poll(struct rpc_server *server)
 	return 0;
 }
 
-int rpc_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes)
+int rpc_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes,
+	     const struct rpc_conn *with)
 {
+	ck_assert_ptr_null(with);
 	memset(conn, 0, sizeof(*conn));
 	(void)env;
 	(void)msg_bytes;
