@@ -9,7 +9,7 @@
 #include "core/text/text.h"
 #include "scenarios/stores.h"
 
-#define OTHER_SHARE 4  /* the other configurations get one in so many of the runs and states */
+#define OTHER_SHARE 6  /* the other configurations get one in so many of the runs and states */
 #define SHAPE_SHARE 20 /* likewise, those for shapes */
 #define SIZES_SHARE 8  /* likewise, that for lengths */
 

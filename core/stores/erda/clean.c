@@ -41,7 +41,7 @@
 #define ROUND_TRIP_NS \
 	5000 /* knob clean_wait=round_trip: the longest that there is, says the paper */
 #define FIRST_ROOM  64
-#define POLL_NS	    1000
+#define POLL_NS	    1000 /* the first pause of a wait */
 #define IDLE_NS	    5000
 #define MAX_IDLE_NS 1000000
 
@@ -141,11 +141,22 @@ unsigned clean_versions(const struct server *server, const struct log *log, uint
 
 /* ------------------------------------------------------------------- phases */
 
+/* A pause of a wait for others, twice as long each time: the first ones find what takes no longer
+ * than a round trip, and a long wait costs few looks. */
+static void look_later(uint64_t *nap)
+{
+	rt_sleep(*nap);
+	if (*nap < MAX_IDLE_NS)
+		*nap *= 2;
+}
+
 /* Between two requests; what is stored after this, without a step, changes with the phase. */
 static void enter(struct cleaning *c, enum erda_phase phase)
 {
+	uint64_t nap = POLL_NS;
+
 	while (c->server->handling && c->server->geo.bug != BUG_CLEAN_HASTY_PHASE)
-		rt_sleep(POLL_NS);
+		look_later(&nap);
 	c->log->phase = phase;
 }
 
@@ -192,6 +203,7 @@ static void tell(struct cleaning *c, enum erda_notice_kind kind)
 {
 	struct rpc_server *rpc = &c->server->rpc;
 	struct erda_notice notice;
+	uint64_t nap = POLL_NS;
 	bool all = false;
 
 	memset(&notice, 0, sizeof(notice));
@@ -225,7 +237,7 @@ static void tell(struct cleaning *c, enum erda_notice_kind kind)
 				drop(c, i);
 		}
 		if (!all)
-			rt_sleep(POLL_NS);
+			look_later(&nap);
 	}
 }
 
@@ -268,6 +280,7 @@ static void set_word(struct cleaning *c, bool cleaning)
 static void inform(struct cleaning *c)
 {
 	struct server *server = c->server;
+	uint64_t nap = POLL_NS;
 
 	enter(c, PHASE_INFORM);
 	if (++server->begins == 0)
@@ -280,7 +293,7 @@ static void inform(struct cleaning *c)
 		return;
 	}
 	while (waiting(c))
-		rt_sleep(POLL_NS);
+		look_later(&nap);
 	/* Deregistering lets land what the NIC has, and refuses what comes later; so no client is
 	 * missed. */
 	enter(c, PHASE_PREPARE);
@@ -391,8 +404,10 @@ static uint64_t prepared(struct cleaning *c, const struct erda_entry *entry, uin
 /* Wait until no entry is being displaced; the count then. */
 static uint64_t settled(const struct cleaning *c)
 {
+	uint64_t nap = POLL_NS;
+
 	while (c->server->moves % 2)
-		rt_sleep(POLL_NS);
+		look_later(&nap);
 	return c->server->moves;
 }
 
@@ -732,9 +747,7 @@ static void cleaner_task(void *arg)
 		}
 		if (worked)
 			idle_ns = IDLE_NS;
-		rt_sleep(idle_ns);
-		if (idle_ns < MAX_IDLE_NS)
-			idle_ns *= 2;
+		look_later(&idle_ns);
 	}
 }
 

@@ -280,19 +280,18 @@ static void check_shared(struct check *c, uint32_t i)
 /* What has never been handed out, or not since the region was wiped, is zero. */
 static void check_unused(struct check *c, unsigned h, unsigned r)
 {
-	static const uint8_t zero[TM_LINE];
 	const struct erda_geo *geo = &c->b.geo;
+	uint64_t at = erda_heads(c->b.pm)[h].used[r], rest = geo->region_len - at;
 	const uint8_t *region = c->b.pm + erda_region_off(geo, h, r);
-	uint64_t at = erda_heads(c->b.pm)[h].used[r];
 
-	for (; at < geo->region_len && !geo->knob.wipe; at += TM_LINE) {
-		if (memcmp(region + at, zero, TM_LINE) == 0)
-			continue;
-		c->fsck->bad(c->fsck,
-			     "head %u: region %u is not empty at %llu, after its used bytes", h, r,
-			     (unsigned long long)at);
+	/* The first byte is zero, and each is as the one before it. */
+	if (!rest || geo->knob.wipe ||
+	    (!region[at] && memcmp(region + at, region + at + 1, rest - 1) == 0))
 		return;
-	}
+	while (!region[at])
+		at++;
+	c->fsck->bad(c->fsck, "head %u: region %u is not empty at %llu, after its used bytes", h, r,
+		     (unsigned long long)at);
 }
 
 static void check_heads(struct check *c)
