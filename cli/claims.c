@@ -142,7 +142,7 @@ static int run_knobs(const struct request *o, const struct claims *all)
 	progress_line(NULL);
 	if (error)
 		status = fail(EXIT_INTERNAL, "the knobs could not be tested: %s",
-			      driver_error(error));
+			      f.why[0] ? f.why : driver_error(error));
 	else
 		status = sensitivity_print(&f) ? EXIT_BROKEN : EXIT_HELD;
 	sensitivity_free(&f);

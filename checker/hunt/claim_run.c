@@ -20,6 +20,8 @@ static struct campaign campaign_of(const struct claim_case *test, const struct c
 	c.options.states = budget->states;
 	c.options.runs = test->runs;
 	c.options.limits.no_crash = test->no_crash;
+	if (budget->no_lives)
+		c.options.limits.life_every = 0;
 	c.options.exhaustive = test->search;
 	c.options.preemptions = test->preemptions;
 	c.options.faults = test->faults;

@@ -115,6 +115,7 @@ const struct claim *claim_find(const struct claims *c, const char *id);
 struct claim_budget {
 	uint64_t seed;
 	uint64_t states; /* of each workload at most */
+	bool no_lives;	 /* no machine lives on after recovery */
 };
 
 /*

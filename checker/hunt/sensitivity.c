@@ -59,7 +59,7 @@ static bool nth_value(const char *name, const char *values, unsigned *i, char *k
 
 bool sensitivity_value(unsigned i, const struct tm_store **store, char *knob, size_t n)
 {
-	for (unsigned s = 0; s < stores_by_default; s++)
+	for (unsigned s = 0; stores[s]; s++)
 		for (const struct tm_knob *k = stores[s]->knobs; k->name; k++) {
 			*store = stores[s];
 			if (strcmp(k->name, "bug") && nth_value(k->name, k->values, &i, knob, n))
@@ -87,13 +87,15 @@ static struct claim_case side_of(const struct claim_knob *line, bool with)
 static void test_line(const struct sensitivity *f, const struct claim_knob *line,
 		      struct knob_result *result)
 {
-	const struct claim_budget budget = {.seed = f->seed, .states = UINT64_MAX};
+	const struct claim_budget budget = {
+		.seed = f->seed, .states = UINT64_MAX, .no_lives = true};
 	struct claim_case test = side_of(line, line->kind == KNOB_BREAKS);
 	struct claim_result broken = {0}, held = {0};
 	if (!test.search)
 		test.runs = CLAIM_FAIL_RUNS;
 	claim_run(&test, 0, &budget, &broken);
 	result->error = broken.error;
+	memcpy(result->why, broken.why, sizeof(result->why));
 	result->broke = broken.broken;
 	if (result->error || !result->broke)
 		return;
@@ -108,6 +110,7 @@ static void test_line(const struct sensitivity *f, const struct claim_knob *line
 		test.runs = (unsigned)(LONGER * (broken.run + 1));
 	claim_run(&test, broken.workload, &budget, &held);
 	result->error = held.error;
+	memcpy(result->why, held.why, sizeof(result->why));
 	result->held = !held.broken;
 	result->held_runs = held.runs;
 }
@@ -144,7 +147,8 @@ static int make_campaign(struct sensitivity *f)
 {
 	struct campaign *c = &f->campaign;
 	int error = 0;
-	c->configs = stores_by_default * BASES;
+	for (c->configs = 0; stores[c->configs / BASES];)
+		c->configs += BASES;
 	c->config = calloc(c->configs, sizeof(*c->config));
 	if (!c->config)
 		return -ENOMEM;
@@ -170,10 +174,24 @@ static int make_campaign(struct sensitivity *f)
 	return error == -ENOENT ? 0 : error;
 }
 
+static void say_why(char why[SENSITIVITY_WHY], const struct campaign_unit *unit, unsigned store,
+		    const struct workload *w)
+{
+	snprintf(why, SENSITIVITY_WHY, "%s, workload %s: %s", stores[store]->name, w->name,
+		 unit->why[0] ? unit->why : strerror(-unit->error));
+}
+
 static int plain_runs(struct sensitivity *f)
 {
+	struct campaign *c = &f->campaign;
 	int error = make_campaign(f);
-	return error ? error : campaign_run(&f->campaign);
+	if (!error)
+		error = campaign_run(c);
+	for (unsigned i = 0; error == -EIO && i < c->configs * c->workloads && !f->why[0]; i++)
+		if (c->unit[i].error)
+			say_why(f->why, &c->unit[i], i / c->workloads / BASES,
+				&c->workload[i % c->workloads]);
+	return error;
 }
 
 /* What the next places of a search share. */
@@ -205,6 +223,8 @@ static void explore(const struct inert_value *s, unsigned base, unsigned workloa
 	unit->error = make_config(&config, stores[s->store], base, plain ? NULL : s->line->knob);
 	if (!unit->error)
 		campaign_explore(&c, workload, stop_at, unit, NULL);
+	if (unit->error)
+		say_why(s->result->why, unit, s->store, &c.workload[workload]);
 }
 
 /* Does the side that held hold with many more runs too, in which the other one breaks often? */
@@ -268,7 +288,7 @@ static void test_inert(const struct sensitivity *f, const struct claim_knob *lin
 		       struct knob_result *result)
 {
 	const struct campaign *c = &f->campaign;
-	for (unsigned store = 0; store < stores_by_default; store++)
+	for (unsigned store = 0; stores[store]; store++)
 		for (unsigned look = 0; look < LOOKS; look++) {
 			struct inert_value s = {
 				f, line, result, &looks[look], store, {CANDIDATES, CANDIDATES}};
@@ -318,8 +338,12 @@ int sensitivity_run(struct sensitivity *f)
 	driver.results = f->result;
 	if (!error)
 		error = driver_run(&driver);
-	for (unsigned i = 0; i < lines && !error; i++)
+	for (unsigned i = 0; i < lines && !error; i++) {
 		error = f->result[i].error;
+		if (error)
+			snprintf(f->why, sizeof(f->why), "with %s, %s", f->claims->knob[i].knob,
+				 f->result[i].why[0] ? f->result[i].why : driver_error(error));
+	}
 	return error;
 }
 

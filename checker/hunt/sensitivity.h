@@ -13,16 +13,20 @@
  *
  * An inert value is set alone, and all small workloads and those of the file are explored with it
  * and without, at the default hardware and, since much breaks there by design, where acknowledged
- * is visible. No verdict may be another, contract by contract and workload by workload. No machine
- * lives on after recovery there: what is drawn for such a life may break what the workload itself
- * cannot, by chance on one side only.
+ * is visible. No verdict may be another, contract by contract and workload by workload.
+ *
+ * No machine lives on after recovery: what is drawn for such a life may break what the workload
+ * itself cannot, by chance on one side only.
  */
 #include "checker/explore/driver.h"
 #include "checker/hunt/claims.h"
 
+#define SENSITIVITY_WHY 200
+
 /* What came of a line. */
 struct knob_result {
 	int error;   /* -errno: could not be tested */
+	char why[SENSITIVITY_WHY]; /* or "" */
 	bool broke;  /* a contract broke on the side that must, or, if inert, on one side only */
 	bool held;   /* and the other side held */
 	bool breaks; /* if inert and it is not: with the knob it breaks; or the other way round */
@@ -39,6 +43,7 @@ struct sensitivity {
 	uint64_t seed;
 	void (*progress)(void *arg, const struct driver_progress *at); /* NULL: not wanted */
 	struct knob_result *result;				       /* by knob line */
+	char why[SENSITIVITY_WHY + 80]; /* after an error: why, or "" */
 	struct campaign campaign; /* private: the stores without any knob set */
 };
 
@@ -49,10 +54,8 @@ void sensitivity_free(struct sensitivity *f);
 bool knob_result_as_said(const struct claim_knob *line, const struct knob_result *result);
 
 /*
- * Each value but the first of each knob of the stores that are tested by default, and of the
- * hardware
- * (*store is then NULL). False at the end. Seeded bugs are no knobs: they have tests of their
- * own.
+ * Each value but the first of each knob of the stores, and of the hardware (*store is then NULL).
+ * False at the end. Seeded bugs are no knobs: they have tests of their own.
  */
 bool sensitivity_value(unsigned i, const struct tm_store **store, char *knob, size_t n);
 
