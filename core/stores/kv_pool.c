@@ -74,7 +74,7 @@ uint64_t kv_pool_tail(const struct kv_pool *pool)
 
 static bool sane(const struct kv_pool *pool, const struct kv_entry *entry)
 {
-	return kv_entry_sane(entry) && (!(entry->where & 1) || in_log(pool, entry->where));
+	return kv_entry_whole(entry) && (!(entry->where & 1) || in_log(pool, entry->where));
 }
 
 void kv_pool_drop_impossible(struct kv_pool *pool)

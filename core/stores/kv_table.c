@@ -63,6 +63,18 @@ bool kv_entry_sane(const struct kv_entry *entry)
 	return true;
 }
 
+uint64_t kv_checked_ctl(const uint8_t key[TM_MAX_KEY], unsigned klen)
+{
+	return KV_USED | (uint64_t)klen << KV_KLEN_SHIFT | kv_hash(key) << KV_KEY_SHIFT;
+}
+
+bool kv_entry_whole(const struct kv_entry *entry)
+{
+	unsigned klen = (uint8_t)(entry->ctl >> KV_KLEN_SHIFT);
+
+	return kv_entry_sane(entry) && entry->ctl == kv_checked_ctl(entry->key, klen);
+}
+
 void kv_entry_clear(struct kv_entry *entry)
 {
 	__atomic_store_n(&entry->ctl, 0, __ATOMIC_SEQ_CST);

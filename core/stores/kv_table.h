@@ -7,7 +7,7 @@
  *
  *	0x00 u8  key[32]  padded with zeros
  *	0x20 u64 where	  of the store; one store changes it
- *	0x28 u64 ctl	  bit 0 used; bits 8..15 klen
+ *	0x28 u64 ctl	  bit 0 used; bits 8..15 klen; bits 16..63 a check of the key, or zero
  *	0x30 ...     zero
  */
 #include "core/stores/kv.h"
@@ -15,6 +15,7 @@
 
 #define KV_USED	      1ull
 #define KV_KLEN_SHIFT 8
+#define KV_KEY_SHIFT  16
 
 struct kv_entry {
 	uint8_t key[TM_MAX_KEY];
@@ -47,6 +48,11 @@ struct kv_entry *kv_table_find(const struct kv_table *table, const uint8_t key[T
 			       bool *found);
 /* Can this be a used entry's key: klen bytes, then zeros? */
 bool kv_entry_sane(const struct kv_entry *entry);
+/* The ctl of a used entry with a check of its key, for a store that does not make the key durable
+ * first: of a line in flight any words may survive a power failure. */
+uint64_t kv_checked_ctl(const uint8_t key[TM_MAX_KEY], unsigned klen);
+/* Is this such an entry, with all of its key? */
+bool kv_entry_whole(const struct kv_entry *entry);
 /* Give an entry up. It is unused before its key goes: else a power failure in between could leave
  * the rest of a key, which nobody has, in use. Not flushed. */
 void kv_entry_clear(struct kv_entry *entry);

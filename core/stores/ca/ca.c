@@ -64,7 +64,7 @@ static int handle_put(struct ca_server *server, const struct kv_req *req, struct
 		memcpy(entry->key, req->key, sizeof(entry->key));
 	entry->where = kv_where(server->tail, req->vlen);
 	if (!found)
-		entry->ctl = KV_USED | (uint64_t)req->klen << KV_KLEN_SHIFT;
+		entry->ctl = kv_checked_ctl(req->key, req->klen);
 	rsp->off = server->tail * TM_LINE;
 	server->tail += need;
 	return 0;
@@ -176,6 +176,7 @@ static const struct tm_variant variants[] = {
 
 static const struct tm_shape shapes[] = {
 	{.name = "crowded"},
+	{.name = "line_torn=any"},
 	{.name = "calls=fail"},
 	{.name = NULL},
 };

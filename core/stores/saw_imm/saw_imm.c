@@ -130,7 +130,7 @@ static int publish(struct saw_server *server, const struct reserved *value)
 		memcpy(entry->key, value->key, sizeof(entry->key));
 		entry->where = where;
 		persist(server, entry, sizeof(*entry));
-		__atomic_store_n(&entry->ctl, KV_USED | (uint64_t)value->klen << KV_KLEN_SHIFT,
+		__atomic_store_n(&entry->ctl, kv_checked_ctl(value->key, value->klen),
 				 __ATOMIC_SEQ_CST);
 	} else {
 		__atomic_store_n(&entry->where, where, __ATOMIC_SEQ_CST);
