@@ -285,25 +285,41 @@ void stops_choose(const struct stops *stops, uint64_t nth, struct random_source 
 	take_turn(stops, turn, nth, r);
 }
 
+typedef bool point_is(const struct stop_point *point);
+
 static bool in_background(const struct stop_point *point)
 {
 	return point->server && point->op.kind == OP_NONE && point->a != STEP_POLL;
 }
 
-/* A step of a server's task that works for no operation; NULL: there is none. */
-static const struct stop_point *of_background(const struct stops *stops, enum stop_group group,
-					      uint64_t draw)
+static bool in_server(const struct stop_point *point)
+{
+	return point->server && point->a != STEP_POLL;
+}
+
+/* One of the steps that are such; NULL: there is none. */
+static const struct stop_point *one_that(point_is *is, const struct stops *stops,
+					 enum stop_group group, uint64_t draw)
 {
 	const struct stop_point *point = stops->group[group].point;
 	unsigned n = 0, all = stops->group[group].n;
 	for (unsigned i = 0; i < all; i++)
-		n += in_background(&point[i]);
+		n += is(&point[i]);
 	if (!n)
 		return NULL;
 	unsigned left = draw % n;
-	while (!in_background(point) || left--)
+	while (!is(point) || left--)
 		point++;
 	return point;
+}
+
+/* A step of a server's task that works for no operation; where the server has no such task, one of
+ * those that do. */
+static const struct stop_point *of_long_work(const struct stops *stops, enum stop_group group,
+					     uint64_t draw)
+{
+	const struct stop_point *point = one_that(in_background, stops, group, draw);
+	return point ? point : one_that(in_server, stops, group, draw);
 }
 
 /* Does its client begin another operation after this one? */
@@ -321,7 +337,7 @@ bool stops_record_stopped(struct stops *stops, const struct stops *plain, uint64
 {
 	uint64_t state = seed;
 	enum stop_group group = random_next(&state) % 2 ? STOPS_MEET : STOPS_SERVER;
-	const struct stop_point *stop = of_background(plain, group, random_next(&state) >> 8);
+	const struct stop_point *stop = of_long_work(plain, group, random_next(&state) >> 8);
 	const struct stop_point *held = stop ? to_hold(plain, STOPS_BEGIN, stop, &state) : NULL;
 	/* Rather an operation that another one follows: that one can be held then. */
 	for (unsigned tries = 0; tries < 3 && held && !goes_on(plain, held); tries++)
@@ -346,7 +362,7 @@ void stops_again(const struct stops *stops, uint64_t nth, struct random_source *
 	for (unsigned i = 0; i < stops->firsts; i++)
 		random_stop(r, stops->first[i].at.key, stops->first[i].at.a, stops->first[i].at.b,
 			    stops->first[i].k);
-	stop = of_background(stops, nth % 4 ? STOPS_MEET : STOPS_SERVER, draw >> 16);
+	stop = of_long_work(stops, nth % 4 ? STOPS_MEET : STOPS_SERVER, draw >> 16);
 	if (!stop)
 		return;
 	random_stop(r, stop->key, stop->a, stop->b, held ? DELAY_SWITCH : DELAY_QUIESCENCE);

@@ -83,9 +83,9 @@ void stops_record(struct stops *stops);
 void stops_recorded(struct stops *stops);
 void stops_free(struct stops *stops);
 
-/* Record a run that holds an operation, stops a task that works for no one's operation, and
- * holds another operation then; all drawn. False: the recorded run has no such task or operation.
- */
+/* Record a run that holds an operation, stops a task that works for no one's operation (or, if the
+ * server has none, one that does), and holds another operation then; all drawn. False: the recorded
+ * run has no such task or operation. */
 bool stops_record_stopped(struct stops *stops, const struct stops *plain, uint64_t seed);
 /* Let r, which has been started, do the same, and stop at a step of that record; the nth run that
  * does. */
