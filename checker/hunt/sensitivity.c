@@ -95,7 +95,7 @@ static void test_line(const struct sensitivity *f, const struct claim_knob *line
 		test.runs = CLAIM_FAIL_RUNS;
 	claim_run(&test, 0, &budget, &broken);
 	result->error = broken.error;
-	memcpy(result->why, broken.why, sizeof(result->why));
+	snprintf(result->why, sizeof(result->why), "%s", broken.why);
 	result->broke = broken.broken;
 	if (result->error || !result->broke)
 		return;
@@ -110,7 +110,7 @@ static void test_line(const struct sensitivity *f, const struct claim_knob *line
 		test.runs = (unsigned)(LONGER * (broken.run + 1));
 	claim_run(&test, broken.workload, &budget, &held);
 	result->error = held.error;
-	memcpy(result->why, held.why, sizeof(result->why));
+	snprintf(result->why, sizeof(result->why), "%s", held.why);
 	result->held = !held.broken;
 	result->held_runs = held.runs;
 }

@@ -21,11 +21,11 @@
 #include "checker/explore/driver.h"
 #include "checker/hunt/claims.h"
 
-#define SENSITIVITY_WHY 200
+#define SENSITIVITY_WHY 320
 
 /* What came of a line. */
 struct knob_result {
-	int error;   /* -errno: could not be tested */
+	int error;		   /* -errno: could not be tested */
 	char why[SENSITIVITY_WHY]; /* or "" */
 	bool broke;  /* a contract broke on the side that must, or, if inert, on one side only */
 	bool held;   /* and the other side held */
@@ -44,7 +44,7 @@ struct sensitivity {
 	void (*progress)(void *arg, const struct driver_progress *at); /* NULL: not wanted */
 	struct knob_result *result;				       /* by knob line */
 	char why[SENSITIVITY_WHY + 80]; /* after an error: why, or "" */
-	struct campaign campaign; /* private: the stores without any knob set */
+	struct campaign campaign;	/* private: the stores without any knob set */
 };
 
 /* Test all knob lines. 0 or -errno, as campaign_run(). */

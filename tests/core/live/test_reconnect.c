@@ -146,10 +146,11 @@ static void open_both(unsigned client, struct rpc_conn *conn, struct rpc_conn *n
 		      bool notices_first)
 {
 	if (notices_first)
-		ck_assert_int_eq(rpc_open_notices(notices, &w.env[client], MSG), 0);
-	ck_assert_int_eq(rpc_open(conn, &w.env[client], MSG, 64), 0);
+		ck_assert_int_eq(rpc_open_notices(notices, &w.env[client], MSG, NULL), 0);
+	ck_assert_int_eq(rpc_open(conn, &w.env[client], MSG, 64, notices_first ? notices : NULL),
+			 0);
 	if (!notices_first)
-		ck_assert_int_eq(rpc_open_notices(notices, &w.env[client], MSG), 0);
+		ck_assert_int_eq(rpc_open_notices(notices, &w.env[client], MSG, conn), 0);
 }
 
 /* It gets its own answer. */
@@ -189,7 +190,7 @@ static void steady(unsigned client)
 {
 	struct rpc_conn conn;
 
-	ck_assert_int_eq(rpc_open(&conn, &w.env[client], MSG, 64), 0);
+	ck_assert_int_eq(rpc_open(&conn, &w.env[client], MSG, 64, NULL), 0);
 	for (unsigned i = 0; w.ended == 0; i++)
 		ask(&conn, "steady", i);
 }
@@ -207,12 +208,12 @@ static void unseen(unsigned client)
 {
 	struct rpc_conn conn, again;
 
-	ck_assert_int_eq(rpc_open(&conn, &w.env[client], MSG, 64), 0);
+	ck_assert_int_eq(rpc_open(&conn, &w.env[client], MSG, 64, NULL), 0);
 	w.paused = true;
 	sim_sleep(w.sim, 10 * US);
 	ck_assert_int_eq(rpc_send(&conn, "old", 4), 0);
 	sim_sleep(w.sim, 10 * US);
-	ck_assert_int_eq(rpc_open(&again, &w.env[client], MSG, 64), 0);
+	ck_assert_int_eq(rpc_open(&again, &w.env[client], MSG, 64, NULL), 0);
 	w.paused = false;
 	ask(&again, "new", 1);
 	ck_assert_uint_eq(w.handled, 1);
@@ -236,11 +237,11 @@ static void in_hand(unsigned client)
 {
 	struct rpc_conn conn, again;
 
-	ck_assert_int_eq(rpc_open(&conn, &w.env[client], MSG, 64), 0);
+	ck_assert_int_eq(rpc_open(&conn, &w.env[client], MSG, 64, NULL), 0);
 	ck_assert_int_eq(rpc_send(&conn, "slow", 5), 0);
 	sim_sleep(w.sim, 20 * US);
 	ck_assert_uint_eq(w.handled, 1);
-	ck_assert_int_eq(rpc_open(&again, &w.env[client], MSG, 64), 0);
+	ck_assert_int_eq(rpc_open(&again, &w.env[client], MSG, 64, NULL), 0);
 	ask(&again, "new", 1);
 	ck_assert_uint_eq(w.handled, 2);
 }
@@ -263,7 +264,7 @@ static void begins_anew(unsigned client)
 	ck_assert_int_eq(rpc_open_further(&further, &w.env[client], MSG, 64), 0);
 	ck_assert_int_eq(rpc_read(&conn, 0, 0, 8, &data), 0);
 	ck_assert_int_eq(rpc_read(&further, 0, 0, 8, &data), 0);
-	ck_assert_int_eq(rpc_open(&again, &w.env[client], MSG, 64), 0);
+	ck_assert_int_eq(rpc_open(&again, &w.env[client], MSG, 64, NULL), 0);
 	ck_assert_int_eq(rpc_read(&conn, 0, 0, 8, &data), -EIO);
 	ck_assert_int_eq(rpc_read(&further, 0, 0, 8, &data), -EIO);
 	ck_assert_int_eq(rpc_send(&notices, "no", 3), -EIO);
@@ -274,9 +275,9 @@ static void begins_anew(unsigned client)
 	/* Room for two connections of each client, whoever has them. */
 	struct tm_env stranger = w.env[client];
 	stranger.client = 77;
-	ck_assert_int_eq(rpc_open(&conn, &stranger, MSG, 64), 0);
+	ck_assert_int_eq(rpc_open(&conn, &stranger, MSG, 64, NULL), 0);
 	stranger.client = 78;
-	ck_assert_int_eq(rpc_open(&conn, &stranger, MSG, 64), -EUSERS);
+	ck_assert_int_eq(rpc_open(&conn, &stranger, MSG, 64, NULL), -EUSERS);
 }
 
 START_TEST(all_connections_of_a_client)
@@ -412,8 +413,8 @@ static void dies_before_the_end(unsigned client)
 	struct erda_req ack;
 	size_t len;
 
-	ck_assert_int_eq(rpc_open(&conn, &w.env[client], sizeof(ack), 0), 0);
-	ck_assert_int_eq(rpc_open_notices(&notices, &w.env[client], sizeof(ack)), 0);
+	ck_assert_int_eq(rpc_open(&conn, &w.env[client], sizeof(ack), 0, NULL), 0);
+	ck_assert_int_eq(rpc_open_notices(&notices, &w.env[client], sizeof(ack), &conn), 0);
 	want_cleaning(&conn);
 	ck_assert_int_eq(rpc_wait(&notices, &notice, sizeof(notice), &len), 0);
 	ck_assert_uint_eq(notice.kind, NOTICE_BEGIN);
