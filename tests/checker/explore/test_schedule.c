@@ -107,10 +107,25 @@ START_TEST(any_order)
 }
 END_TEST
 
-/* A store whose server does nothing of its own has nothing to stop twice. */
-START_TEST(nothing_to_stop_twice)
+/* Where the server does nothing of its own, its handling of requests is stopped. */
+START_TEST(handlers_stop_twice)
 {
 	struct bench *b = bench("ca", "w-w", 1);
+	unsigned stopped = 0;
+
+	for (uint64_t n = 1; n < 100; n += AGAIN_EVERY) {
+		run(b, n);
+		stopped += b->schedule.can_stop_again;
+	}
+	ck_assert_uint_gt(stopped, 0);
+	bench_free(b);
+}
+END_TEST
+
+/* Nobody can be held meanwhile: there is one client. */
+START_TEST(nothing_to_stop_twice)
+{
+	struct bench *b = bench("ca", "w", 1);
 
 	for (uint64_t n = 1; n < 100; n += AGAIN_EVERY) {
 		run(b, n);
@@ -130,6 +145,7 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, second_stop_is_of_the_stopped_run);
 	tcase_add_test(tc, any_order);
+	tcase_add_test(tc, handlers_stop_twice);
 	tcase_add_test(tc, nothing_to_stop_twice);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);

@@ -140,7 +140,8 @@ static uint8_t *entry_of(const struct setup *s)
 	ck_abort_msg("no entry");
 }
 
-/* A byte of the entry, of the last used line of a region, is changed. */
+/* A byte of the entry, or of a region's first line that is in use, is changed; or the entry is
+ * moved to another slot. */
 static const struct {
 	const char *store, *region; /* NULL: the entry */
 	unsigned at;
@@ -148,7 +149,8 @@ static const struct {
 	const char *words;
 } damage[] = {
 	{"ca", NULL, 0x01, 0x00, "no such key"},
-	{"ca", NULL, 0x00, 'b', "does not lead to it"},
+	{"ca", NULL, 0x00, 'b', "no such key"},
+	{"ca", "moved", 0, 0, "does not lead to it"},
 	{"ca", NULL, 0x27, 0x7f, "outside of the log"},
 	{"forca", NULL, 0x01, 0x00, "no key"},
 	{"forca", NULL, 0x00, 'b', "does not lead"},
@@ -170,12 +172,18 @@ START_TEST(structure)
 	s.store->fsck(&env, &l.fsck);
 	ck_assert_msg(!l.defects, "%s", l.text);
 	uint8_t *line = entry_of(&s);
-	if (damage[_i].region) {
+	bool moved = damage[_i].region && !strcmp(damage[_i].region, "moved");
+	if (moved) {
+		uint8_t *other = line > s.image ? s.image : s.image + 64;
+		memcpy(other, line, 64);
+		memset(line, 0, 64);
+	} else if (damage[_i].region) {
 		ck_assert_str_eq(s.region[1].name, damage[_i].region);
 		line = s.image + s.region[1].off + 64; /* the first meta */
 		line[0x18] = 1;			       /* valid: its CRC counts */
 	}
-	line[damage[_i].at] = damage[_i].to;
+	if (!moved)
+		line[damage[_i].at] = damage[_i].to;
 	s.store->fsck(&env, &l.fsck);
 	ck_assert_uint_ge(l.defects, 1);
 	ck_assert_msg(strstr(l.text, damage[_i].words) != NULL, "%s", l.text);
