@@ -287,14 +287,14 @@ void stops_choose(const struct stops *stops, uint64_t nth, struct random_source 
 
 typedef bool point_is(const struct stop_point *point);
 
-static bool in_background(const struct stop_point *point)
-{
-	return point->server && point->op.kind == OP_NONE && point->a != STEP_POLL;
-}
-
 static bool in_server(const struct stop_point *point)
 {
 	return point->server && point->a != STEP_POLL;
+}
+
+static bool in_background(const struct stop_point *point)
+{
+	return in_server(point) && point->op.kind == OP_NONE;
 }
 
 /* One of the steps that are such; NULL: there is none. */

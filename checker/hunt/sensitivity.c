@@ -174,6 +174,7 @@ static int make_campaign(struct sensitivity *f)
 	return error == -ENOENT ? 0 : error;
 }
 
+/* Why a unit could not run. */
 static void say_why(char why[SENSITIVITY_WHY], const struct campaign_unit *unit, unsigned store,
 		    const struct workload *w)
 {

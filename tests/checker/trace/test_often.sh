@@ -3,8 +3,9 @@
 #
 # test_often.sh TIDEMARK
 #
-# A bug that breaks only what may break, for causes that are known, is told all the same where a whole campaign meets these far
-# more often than is recorded: exit status 1, and a trace. Without the bug nothing is told.
+# Where a bug makes a whole campaign meet known causes of breaks that may be far more often than is recorded, that is told, with
+# a trace that shows it. Without the bug nothing is told. This bug breaks a promise as well, so the exit status 1 is not due to
+# the frequency alone; tests/checker/judge/test_shares.c has the rule by itself.
 set -eu
 tidemark=$1
 tmp=$(mktemp -d)
