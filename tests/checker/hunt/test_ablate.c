@@ -165,7 +165,7 @@ START_TEST(rare)
 	struct campaign c;
 
 	run(&a, &c, &o, "forca", "new-w");
-	p = named(&a, "forca/forca.c:new_version:pmem_persist#2");
+	p = named(&a, "forca/forca.c:recover:pmem_persist");
 	ck_assert_ptr_nonnull(p->row);
 	ck_assert_int_eq(p->row->verdict, ABLATE_RARE);
 	ck_assert(p->result.reached && !p->result.broken && p->rare.broken && !p->surprise);
