@@ -204,21 +204,46 @@ static const struct stop_point *to_hold(const struct stops *stops, enum stop_gro
 	return NULL;
 }
 
-/* A step at which what was held meets others, while it works for the same operation; not of the
- * actor that is stopped already. NULL: it has none. */
-static const struct stop_point *to_meet(const struct stops *stops, const struct stop_point *held,
-					const struct stop_point *stop, uint64_t draw)
+/* `about`: whom or what the question is about. */
+typedef bool point_is(const struct stop_point *point, const void *about);
+
+/* One of the steps that are such; NULL: there is none. */
+static const struct stop_point *one_that(point_is *is, const void *about, const struct stops *stops,
+					 enum stop_group group, uint64_t draw)
 {
-	const struct stop_point *point = stops->group[STOPS_MEET].point;
-	unsigned n = 0, all = stops->group[STOPS_MEET].n;
+	const struct stop_point *point = stops->group[group].point;
+	unsigned n = 0, all = stops->group[group].n;
 	for (unsigned i = 0; i < all; i++)
-		n += op_label_equal(point[i].op, held->op) && point[i].who != stop->who;
+		n += is(&point[i], about);
 	if (!n)
 		return NULL;
 	unsigned left = draw % n;
-	while (!op_label_equal(point->op, held->op) || point->who == stop->who || left--)
+	while (!is(point, about) || left--)
 		point++;
 	return point;
+}
+
+struct pair {
+	const struct stop_point *held, *stop;
+};
+
+static bool can_meet(const struct stop_point *point, const void *about)
+{
+	const struct pair *p = about;
+	return op_label_equal(point->op, p->held->op) && point->who != p->stop->who;
+}
+
+/* A step at which what was held meets others, while it works for the same operation; not of the
+ * actor that is stopped already. */
+static const struct stop_point *to_meet(const struct stops *stops, const struct stop_point *held,
+					const struct stop_point *stop, uint64_t draw)
+{
+	return one_that(can_meet, &(struct pair){held, stop}, stops, STOPS_MEET, draw);
+}
+
+static bool is_for(const struct stop_point *point, const void *op)
+{
+	return op_label_equal(point->op, *(const struct op_label *)op);
 }
 
 /* What the nth run in which something stops does at which step. */
@@ -271,6 +296,11 @@ static void take_turn(const struct stops *stops, const struct turn turn[8], uint
 	if (next)
 		random_stop(r, next->key, next->a, next->b,
 			    !next->server && draw / 64 % 4 == 0 ? DEATH_PROCESS : DELAY_SWITCH);
+	/* The server may still be at work for the dead client when that has come back. */
+	if (k == DEATH_PROCESS && draw / 16 % 4)
+		next = one_that(is_for, &stop->op, stops, STOPS_SERVER, draw >> 16);
+	if (k == DEATH_PROCESS && next)
+		hold(next, r);
 }
 
 void stops_choose(const struct stops *stops, uint64_t nth, struct random_source *r)
@@ -285,32 +315,15 @@ void stops_choose(const struct stops *stops, uint64_t nth, struct random_source 
 	take_turn(stops, turn, nth, r);
 }
 
-typedef bool point_is(const struct stop_point *point);
-
-static bool in_server(const struct stop_point *point)
+static bool in_server(const struct stop_point *point, const void *about)
 {
+	(void)about;
 	return point->server && point->a != STEP_POLL;
 }
 
-static bool in_background(const struct stop_point *point)
+static bool in_background(const struct stop_point *point, const void *about)
 {
-	return in_server(point) && point->op.kind == OP_NONE;
-}
-
-/* One of the steps that are such; NULL: there is none. */
-static const struct stop_point *one_that(point_is *is, const struct stops *stops,
-					 enum stop_group group, uint64_t draw)
-{
-	const struct stop_point *point = stops->group[group].point;
-	unsigned n = 0, all = stops->group[group].n;
-	for (unsigned i = 0; i < all; i++)
-		n += is(&point[i]);
-	if (!n)
-		return NULL;
-	unsigned left = draw % n;
-	while (!is(point) || left--)
-		point++;
-	return point;
+	return in_server(point, about) && point->op.kind == OP_NONE;
 }
 
 /* A step of a server's task that works for no operation; where the server has no such task, one of
@@ -318,8 +331,8 @@ static const struct stop_point *one_that(point_is *is, const struct stops *stops
 static const struct stop_point *of_long_work(const struct stops *stops, enum stop_group group,
 					     uint64_t draw)
 {
-	const struct stop_point *point = one_that(in_background, stops, group, draw);
-	return point ? point : one_that(in_server, stops, group, draw);
+	const struct stop_point *point = one_that(in_background, NULL, stops, group, draw);
+	return point ? point : one_that(in_server, NULL, stops, group, draw);
 }
 
 /* Does its client begin another operation after this one? */

@@ -254,7 +254,6 @@ static void go_away(struct world_client *c, bool dies)
 	struct world *w = c->world;
 	if (c->away)
 		return;
-	c->away = true;
 	c->lost = false;
 	if (dies) {
 		sim_inject(w->sim, c->number, SIM_INJECTED_DEATH);
@@ -268,6 +267,7 @@ static void go_away(struct world_client *c, bool dies)
 		sim_inject(w->sim, c->number, SIM_INJECTED_DEATH);
 	sim_end_others(w->sim);
 	rnic_close(c->env->verbs);
+	c->away = true;
 }
 
 /* No key changes: nothing for the history. */
@@ -477,11 +477,11 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 
 static void reread_main(void *arg);
 
-/* Is a client dead that others may have waited for? */
+/* Has a client died for which others may have waited? */
 static bool client_died(const struct world *w)
 {
 	for (unsigned n = 1; n <= w->setup->w.clients; n++)
-		if (w->client[n].dead)
+		if (w->client[n].died)
 			return true;
 	return false;
 }
@@ -554,6 +554,50 @@ static void client_closed(struct sim *sim, void *arg)
 	(void)sim;
 	if (!c->away)
 		rnic_close(c->env->verbs);
+	c->away = true;
+}
+
+static unsigned operations(const struct world_client *c)
+{
+	const struct world *w = c->world;
+	return c->number <= w->setup->w.clients ? w->setup->w.client[c->number - 1].ops : 0;
+}
+
+/* The operations of a client that it has not begun. */
+static void do_the_rest(struct world_client *c, uint8_t *buf)
+{
+	struct world *w = c->world;
+	const struct workload_op *op = w->setup->w.client[c->number - 1].op;
+	while (c->next < operations(c)) {
+		const struct workload_op *next = &op[c->next];
+		if (c->lost ||
+		    (c->away && (workload_op_keyed(next->kind) || next->kind == OP_CLEAN)))
+			client_open(c);
+		c->next++;
+		client_do(c, next, buf);
+	}
+	assert(!c->dead && c->op < 0);
+	c->done = true;
+	one_ended(w);
+}
+
+static void come_back(void *arg)
+{
+	struct world_client *c = arg;
+	struct world *w = c->world;
+	do_the_rest(c, sim_alloc(w->sim, w->setup->params.max_vlen));
+}
+
+/* A new process does what the dead one had not begun. */
+static void client_restarts(struct sim *sim, void *arg)
+{
+	struct world_client *c = arg;
+	client_closed(sim, arg);
+	c->dead = c->lost = false;
+	c->op = -1;
+	c->apart = 0;
+	sim_trace(sim, NULL, 0, "a new process of client %u begins", c->number);
+	sim_spawn(sim, c->number, NULL, come_back, c);
 }
 
 static void dies(void *arg, unsigned host, unsigned how)
@@ -573,7 +617,11 @@ static void dies(void *arg, unsigned host, unsigned how)
 	assert(host <= w->setup->w.clients + w->reread && c->number == host);
 	if (c->done || c->dead)
 		return;
-	c->dead = true;
+	c->dead = c->died = true;
+	if (how == DEATH_PROCESS && c->next < operations(c)) {
+		sim_at(w->sim, CLOSE_NS, client_restarts, c);
+		return;
+	}
 	if (how >= DEATH_PROCESS)
 		sim_at(w->sim, how == DEATH_MACHINE ? 0 : CLOSE_NS, client_closed, c);
 	if (host <= w->setup->w.clients)
@@ -592,8 +640,7 @@ static void client_main(void *arg)
 	struct world *w = c->world;
 	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
 	const struct workload_op *op = w->setup->w.client[c->number - 1].op;
-	unsigned ops = w->setup->w.client[c->number - 1].ops;
-	c->away = ops && (op->kind == OP_LEAVE || op->kind == OP_DIE);
+	c->away = operations(c) && (op->kind == OP_LEAVE || op->kind == OP_DIE);
 	if (!c->away)
 		client_open(c);
 	assert(w->opened < w->setup->w.clients && !w->booted);
@@ -613,15 +660,7 @@ static void client_main(void *arg)
 		sim_idle_on(w->sim, &w->booted);
 		sim_yield(w->sim);
 	}
-	for (unsigned i = 0; i < ops; i++) {
-		if (c->lost ||
-		    (c->away && (workload_op_keyed(op[i].kind) || op[i].kind == OP_CLEAN)))
-			client_open(c);
-		client_do(c, &op[i], buf);
-	}
-	assert(!c->dead && c->op < 0);
-	c->done = true;
-	one_ended(w);
+	do_the_rest(c, buf);
 }
 
 /* --- load phase and readers --- */

@@ -61,6 +61,7 @@ struct world_client {
 	unsigned number;
 	void *handle;
 	bool done, dead;
+	bool died;     /* a fault has killed it; if it had more to do, it has come back */
 	bool away;     /* it has left, or not come yet */
 	bool lost;     /* its connection failed since the server's process has died */
 	int op;	       /* in the history, -1: none open */
@@ -68,6 +69,7 @@ struct world_client {
 			* what proves life; 0: none */
 	unsigned life; /* of the server, when it connected last */
 	uint16_t opens;
+	unsigned next; /* of its operations in the workload: the one to begin next */
 	struct tm_env *env;
 };
 

@@ -179,6 +179,8 @@ struct rpc_server {
 			       connect */
 	bool leaks;	    /* a seeded bug: a client that connects again gets further places, and
 			     * those that it had are never free again */
+	bool takes_busy;    /* a seeded bug: a client that connects again takes the place of its
+			     * former self while a request of that is handled */
 	bool pays_once;	    /* a seeded bug: what is refused a second time is not tried again */
 	uint32_t word;	    /* the store's own: each client that connects gets it */
 	rpc_handler *handler;

@@ -197,7 +197,7 @@ static int find_peer(struct rpc_server *server, const struct rpc_greeting *hello
 	unsigned i = 0;
 
 	for (unsigned k = 0; k < server->peers; k++) {
-		if (server->peer[k].client == client && server->peer[k].busy)
+		if (server->peer[k].client == client && server->peer[k].busy && !server->takes_busy)
 			return -EAGAIN;
 	}
 	while (i < server->peers && (server->leaks || server->peer[i].client != client ||

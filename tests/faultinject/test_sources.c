@@ -350,6 +350,38 @@ START_TEST(runs_kill_at_a_step)
 }
 END_TEST
 
+/* In most runs that kill a client's process the server stops where it works for what that was
+ * doing, so that the client may be back before the server has done it. */
+START_TEST(runs_stop_the_server_for_the_dead)
+{
+	struct random_source random = {0};
+	unsigned at_work = 0;
+	struct stops stops;
+	actor_init(&recorded_server, "server");
+	actor_init(&recorded_client, "c1");
+	actor_label(&recorded_client, (struct op_label){1, OP_PUT, 1});
+	stops_record(&stops);
+	record_step(&stops, 0, &recorded_client, STEP_POST, 0);
+	record_step(&stops, 1, &recorded_server, STEP_STORE, 0);
+	actor_label(&recorded_server, recorded_client.op);
+	record_step(&stops, 2, &recorded_server, STEP_STORE, 1);
+	stops_recorded(&stops);
+	for (uint64_t nth = 1; nth < 801; nth += 8) {
+		random_start(&random, nth, 6);
+		stops_kill(&stops, nth, &random);
+		ck_assert_uint_eq(choice_delay(CHOICE_STEP, random.stop[0].answer), DEATH_PROCESS);
+		if (random.stops == 1)
+			continue;
+		ck_assert_uint_eq(random.stops, 2);
+		ck_assert_uint_eq(step_of(random.stop[1].key), 2);
+		at_work++;
+	}
+	ck_assert_uint_gt(at_work, 50);
+	stops_free(&stops);
+	deviations_free(&random.taken);
+}
+END_TEST
+
 /* --- trace --- */
 
 START_TEST(trace_replays_random)
@@ -638,6 +670,7 @@ int main(void)
 	tcase_add_test(tc, every_step_is_stopped_at);
 	tcase_add_test(tc, runs_stop_where_tasks_meet);
 	tcase_add_test(tc, runs_kill_at_a_step);
+	tcase_add_test(tc, runs_stop_the_server_for_the_dead);
 	tcase_add_test(tc, trace_replays_random);
 	tcase_add_test(tc, trace_replays_in_any_order);
 	tcase_add_test(tc, text_replays_random);

@@ -37,7 +37,7 @@
 enum { IN_PROGRESS, VALID, INVALID };
 enum { VALUE, TOMBSTONE };
 enum { CACHE_VALID = KV_CROWD + 1, TIMEOUT, BUG, KNOBS };
-enum { NO_BUG, BUG_TAIL_REUSED, BUG_KEY_UNFLUSHED };
+enum { NO_BUG, BUG_TAIL_REUSED, BUG_KEY_UNFLUSHED, BUG_PLACE_TAKEN };
 
 struct meta {
 	uint64_t prev;
@@ -337,6 +337,7 @@ static int serve(const struct tm_env *env)
 		return -ENOMEM;
 	find_tails(server);
 	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle, server);
+	server->rpc.takes_busy = server->params.knob[BUG] == BUG_PLACE_TAKEN;
 	if (!rc) /* FORCA_LOG */
 		rc = kv_server_start(&server->rpc, server->pool.log,
 				     server->pool.log_lines * TM_LINE);
@@ -377,7 +378,8 @@ static const struct tm_knob knobs[] = {
 			 "anew each time"},
 	[TIMEOUT] = {"timeout", "10s 1ms",
 		     "a writer that needs longer is dead, its version invalid"},
-	[BUG] = {"bug", "none tail_reused key_unflushed", "a seeded bug, see the variants"},
+	[BUG] = {"bug", "none tail_reused key_unflushed place_taken",
+		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
 
@@ -404,6 +406,10 @@ static const struct tm_variant variants[] = {
 	 "a new entry's key and its used bit become durable together: where lines are torn the bit "
 	 "may survive alone",
 	 FSCK},
+	{"place_taken", "bug=place_taken",
+	 "a client that died and connects again takes its former place while the server still "
+	 "handles its former request: the next one gets that one's reply",
+	 RDA},
 	{NULL, NULL, NULL, 0},
 };
 

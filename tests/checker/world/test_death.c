@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Who dies: the server's process at each step of a run, after which a new one serves what is in
- * memory and caches; and clients, whose NICs go on or stop. Bugs that only such a death shows are
- * found with it, and not without.
+ * memory and caches; and clients, whose NICs go on or stop, and of whom some come back. Bugs that
+ * only such a death shows are found with it, and not without.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -137,6 +137,49 @@ START_TEST(caches_live)
 }
 END_TEST
 
+static const struct {
+	const char *store, *workload;
+} comes_back[] = {
+	{"efactory", "wr-c"}, {"erda", "ww-c"}, {"forca", "ww-r"},
+	{"saw_imm", "ww-r"},  {"ca", "ww-r"},
+};
+
+/* Wherever a client's process dies, a new one does what it had not begun, and only that. */
+START_TEST(client_comes_back)
+{
+	struct bench *b = bench(comes_back[_i].store, "default", comes_back[_i].workload, true);
+	const struct stops *stops = &b->schedule.stops;
+	const struct history *h = b->ex.worlds.history;
+	unsigned back = 0;
+
+	for (unsigned i = 0; i < stops->group[STOPS_CLIENT].n; i += 3) {
+		const struct stop_point *p = &stops->group[STOPS_CLIENT].point[i];
+		unsigned client = 1, begun = 0, last = 0;
+
+		die_at(b, p, DEATH_PROCESS);
+		while (client < b->setup.w.clients && !world(b)->client[client].died)
+			client++;
+		/* Its last operation was over, or others wait for what it has begun, as they may.
+		 */
+		if (!world(b)->client[client].died || world(b)->result.end != SIM_DONE)
+			continue;
+		for (unsigned k = 0; k < h->ops; k++)
+			if (h->op[k].client == client) {
+				begun++;
+				last = k;
+			}
+		if (b->setup.w.client[client - 1].op[0].kind == OP_CLEAN)
+			continue;
+		ck_assert_uint_eq(begun, b->setup.w.client[client - 1].ops);
+		ck_assert_int_eq(h->op[last].returned >= 0, world(b)->client[client].done);
+		back += world(b)->client[client].opens > 1;
+	}
+	ck_assert_uint_ge(back, 2);
+	assert_kept(b);
+	bench_free(b);
+}
+END_TEST
+
 /* --- bugs --- */
 
 static const struct {
@@ -182,6 +225,7 @@ int main(void)
 	tcase_set_timeout(t, 0);
 	tcase_add_loop_test(t, server_dies_anywhere, 0, COUNT(sound));
 	tcase_add_test(t, caches_live);
+	tcase_add_loop_test(t, client_comes_back, 0, COUNT(comes_back));
 	tcase_add_loop_test(t, bug_needs_a_death, 0, COUNT(bugs));
 	suite_add_tcase(s, t);
 	SRunner *r = srunner_create(s);
