@@ -28,10 +28,12 @@ static bool bench_states(const struct tm_store *store, const char *workload)
 	       cost.runs_alone * 1e6 / states, (double)n->events / cost.seconds * 1e-6,
 	       100.0 * (double)n->points_seen / (double)n->points, n->points);
 	printf("%-9s %-12s without the tree of recoveries %8.0f states/s; with it %2.0f %% of "
-	       "the images that were read were known; %" PRIu64 " nodes, %.1f MiB\n",
+	       "the images that were read were known, and of %2.0f %% what comes after recovery; "
+	       "%" PRIu64 " nodes, %.1f MiB\n",
 	       store->name, workload, states / cost.no_tree,
 	       100.0 * (double)cost.recalled / (double)(cost.recalled + cost.learnt),
-	       cost.tree.nodes, (double)cost.tree.bytes / (1 << 20));
+	       100.0 * (double)cost.rests / (double)(cost.recalled + cost.learnt), cost.tree.nodes,
+	       (double)cost.tree.bytes / (1 << 20));
 	return true;
 }
 

@@ -217,17 +217,19 @@ static void run_image(struct explorer *ex, unsigned machine, bool prove)
 
 /* An image that is only read is run, and what comes of it is learnt. */
 static struct tree_leaf *learn_image(struct explorer *ex, unsigned machine,
-				     const struct history_mark *mark)
+				     const struct history_mark *mark, bool whole)
 {
 	struct world *w = &ex->worlds.world[machine];
 	uint64_t events = sim_events(w->sim);
 	w->gets.kept = true;
-	pmem_note_touched(w->pm, true);
+	recall_begin(&ex->recall, &ex->image[machine], whole);
 	run_image(ex, machine, true);
 	w->gets.kept = false;
-	pmem_note_touched(w->pm, false);
-	return recall_learn(&ex->recall, &ex->image[machine], sim_events(w->sim) - events,
-			    mark->ops);
+	events = sim_events(w->sim) - events;
+	struct tree_leaf *leaf = recall_learn(&ex->recall, &ex->image[machine], events, mark->ops);
+	if (ex->recall.rest.leaf)
+		ex->counts.events += ex->recall.rest.leaf->observed->events;
+	return leaf;
 }
 
 /* The image that was run last does not do what was known of it. */
@@ -273,7 +275,7 @@ static bool read_image(struct explorer *ex, unsigned machine, const struct histo
 		is->used = is->depth;
 	else if (ex->recall.mutant != TREE_DRAWN_TWICE)
 		is->depth = is->used;
-	ex->leaf = learn_image(ex, machine, mark);
+	ex->leaf = learn_image(ex, machine, mark, canary);
 	if (ex->recall.differed || (canary && ex->leaf != leaf))
 		note_wrong(ex, machine);
 	return false;

@@ -203,6 +203,7 @@ bool cost_of_states(const struct tm_store *store, const char *workload, unsigned
 		out->no_tree = explore_runs(plain, runs);
 		out->recalled = ex->recall.recalled;
 		out->learnt = ex->recall.learnt;
+		out->rests = ex->recall.rest.recalled;
 		out->counts = ex->counts;
 		tree_count(ex->recall.tree, &out->tree);
 		close_explorer(&s[1], plain);

@@ -16,6 +16,7 @@ struct state_cost {
 	double seconds, runs_alone; /* in all; the runs themselves, without power failures */
 	double no_tree;		    /* in all, with every image run */
 	uint64_t recalled, learnt;  /* images that were only read: known, run */
+	uint64_t rests;		    /* of those that were run, until they had recovered only */
 	struct tree_counts tree;
 };
 /* False: the store cannot run the workload. */

@@ -9,13 +9,14 @@
 int recall_open(struct recall *r, size_t bytes, enum tree_mutant mutant)
 {
 	r->mutant = mutant;
-	r->tree = tree_new(bytes, mutant);
-	return r->tree ? 0 : -ENOMEM;
+	r->tree = tree_new(bytes - bytes / 4, mutant);
+	return r->tree ? rest_open(&r->rest, bytes / 4, mutant) : -ENOMEM;
 }
 
 void recall_close(struct recall *r)
 {
 	tree_free(r->tree);
+	rest_close(&r->rest);
 	for (unsigned m = 0; m < WORLDS; m++)
 		free(r->path[m].walk.node);
 }
@@ -89,13 +90,23 @@ void recall_again(const struct recall *r, const struct tree_leaf *leaf, struct w
 		memcpy(w->result.recovery, before.recovery, sizeof(before.recovery));
 }
 
+void recall_begin(struct recall *r, struct image_source *is, bool whole)
+{
+	pmem_note_touched(is->world->pm, true);
+	rest_begin(&r->rest, is, whole);
+}
+
 struct tree_leaf *recall_learn(struct recall *r, struct image_source *is, uint64_t events,
 			       unsigned first_op)
 {
 	const struct pmem_touched touched = pmem_touched(is->world->pm);
 	struct recall_path *path = &r->path[is->world->machine];
-	struct observed *o = observed_new(is->world, events, is->read_lines, first_op);
+	struct observed *o = rest_end(&r->rest, first_op, events);
 	bool differs;
+	if (o)
+		observed_again(o, is->world);
+	else
+		o = observed_new(is->world, events, is->read_lines, first_op);
 	if (!o)
 		return NULL;
 	struct tree_leaf *leaf = tree_add(r->tree, &touched, o, &path->walk, &differs);
@@ -109,6 +120,7 @@ struct tree_leaf *recall_learn(struct recall *r, struct image_source *is, uint64
 		before += lines;
 	}
 	r->learnt++;
-	r->differed += differs;
+	r->differed += differs + r->rest.differed;
+	pmem_note_touched(is->world->pm, false);
 	return leaf;
 }

@@ -8,6 +8,7 @@
  * begins at the node where that was made.
  */
 #include "checker/recall/image_source.h"
+#include "checker/recall/rest.h"
 #include "checker/recall/tree.h"
 
 struct recall_path {
@@ -18,6 +19,7 @@ struct recall_path {
 struct recall {
 	struct tree *tree; /* NULL: every image is run */
 	enum tree_mutant mutant;
+	struct rest rest;
 	struct recall_path path[WORLDS];
 	uint64_t recalled, learnt, differed; /* images */
 };
@@ -30,7 +32,10 @@ void recall_close(struct recall *r);
 struct tree_leaf *recall_walk(struct recall *r, struct image_source *is);
 /* What is known to come of it happens to the world. */
 void recall_again(const struct recall *r, const struct tree_leaf *leaf, struct world *w);
-/* It was run, and this many events happened; the first of its GETs is that operation. */
+/* Before an image is run that is to be learnt; `whole`: to its end, whatever is known. */
+void recall_begin(struct recall *r, struct image_source *is, bool whole);
+/* After it. In the run this many events happened, and the first of its GETs is that operation. What
+ * is known to come after recovery, and was not run, happens to the world. */
 struct tree_leaf *recall_learn(struct recall *r, struct image_source *is, uint64_t events,
 			       unsigned first_op);
 

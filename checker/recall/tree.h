@@ -29,6 +29,7 @@ enum tree_mutant {
 	TREE_CLEAN_EVER,    /* an outcome that is right at one point is so at all */
 	TREE_NO_RESULT,	    /* LIVE, OK and FSCK are not told again */
 	TREE_NO_STEPS,	    /* nor how many steps recovery took */
+	TREE_REST_STALE,    /* what is on lines after recovery is no part of what is known */
 	TREE_MUTANTS
 };
 

@@ -73,6 +73,9 @@ struct world_client {
 	struct tm_env *env;
 };
 
+/* The store has recovered, and nothing is wrong with it. True: the world ends here. */
+typedef bool world_recovered(void *arg, struct world *world);
+
 struct world {
 	const struct setup *setup;
 	unsigned machine;
@@ -85,6 +88,8 @@ struct world {
 	void *tracer_arg;
 	world_between *between; /* or NULL */
 	void *between_arg;
+	world_recovered *recovered; /* or NULL */
+	void *recovered_arg;
 	bool eager;    /* tests: undecided lines are decided at boot */
 	bool anywhere; /* tests: as sim_set_anywhere() */
 	/* of the run that is on */

@@ -61,6 +61,16 @@ struct pmem_touched {
 /* Is that to be noted, from the next pmem_begin() on? Off at first. */
 void pmem_note_touched(struct pmem *pm, bool on);
 struct pmem_touched pmem_touched(const struct pmem *pm);
+/*
+ * From now on until pmem_end(): the order in which lines are touched first from here. Only while
+ * pmem_note_touched() is on, and no other machine boots from this one.
+ */
+void pmem_note_touched_again(struct pmem *pm);
+struct pmem_touched pmem_touched_again(const struct pmem *pm);
+/* From a task: touch the line, as if it were loaded. Its content, as of struct pmem_touch. */
+uint64_t pmem_look(struct pmem *pm, uint32_t line);
+/* Is nothing that has been stored on its way to memory? */
+bool pmem_settled(struct pmem *pm);
 /* Never PMEM_AS_LOADED. */
 uint64_t pmem_content_hash(const uint8_t content[LINE]);
 /* For the machine that boots next: are these lines as they were loaded? */

@@ -60,11 +60,47 @@ const struct pmem *pmem_failed(const struct pmem *pm, uint32_t line)
 void pmem_note_touched(struct pmem *pm, bool on)
 {
 	pm->notes_touched = on;
+	pm->notes_again = false;
 }
 
 struct pmem_touched pmem_touched(const struct pmem *pm)
 {
-	return (struct pmem_touched){pm->touch, pm->touches, pm->touched_lines};
+	const struct touch_list *list = &pm->touched[0];
+	return (struct pmem_touched){list->touch, list->n, list->lines};
+}
+
+void pmem_note_touched_again(struct pmem *pm)
+{
+	const struct touch_list *list = &pm->touched[0];
+	assert(pm->running && pm->notes_touched && !pm->notes_again);
+	for (uint32_t i = 0; i < list->n; i++) {
+		for (uint32_t l = list->touch[i].line;
+		     l < list->touch[i].line + list->touch[i].lines; l++) {
+			pm->line[l].decided = 0;
+			pm->line[l].again = pm->run;
+		}
+	}
+	pm->notes_again = true;
+	pm->touched[1].n = pm->touched[1].lines = 0;
+}
+
+struct pmem_touched pmem_touched_again(const struct pmem *pm)
+{
+	const struct touch_list *list = &pm->touched[1];
+	assert(pm->notes_again);
+	return (struct pmem_touched){list->touch, list->n, list->lines};
+}
+
+uint64_t pmem_look(struct pmem *pm, uint32_t line)
+{
+	touch(pm, (uint64_t)line * LINE, LINE, false);
+	return pm->stack->changes[line] ? pmem_content_hash(pm->work + (size_t)line * LINE)
+					: PMEM_AS_LOADED;
+}
+
+bool pmem_settled(struct pmem *pm)
+{
+	return !pm->pending.len && !pm->window.buffered && !pm->nts && !pm->arrivals;
 }
 
 uint64_t pmem_content_hash(const uint8_t content[LINE])

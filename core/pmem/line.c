@@ -57,22 +57,30 @@ const struct pmem *line_undecided_in(const struct pmem *pm, uint32_t l)
 	return pm;
 }
 
-static __attribute__((noinline)) void note_touched(struct pmem *pm, uint32_t l)
+static void note_in(struct pmem *pm, struct touch_list *list, uint32_t l)
 {
 	bool changed = pm->stack->changes[l];
-	struct pmem_touch *last = pm->touches ? &pm->touch[pm->touches - 1] : NULL;
-	pm->touched_lines++;
+	struct pmem_touch *last = list->n ? &list->touch[list->n - 1] : NULL;
+	list->lines++;
 	if (!changed && last && last->content == PMEM_AS_LOADED && last->line + last->lines == l) {
 		last->lines++;
 		return;
 	}
-	if (pm->touches == pm->touch_room)
-		pm->touch = pmem_grow(pm->touch, &pm->touch_room, sizeof(*pm->touch));
-	pm->touch[pm->touches++] = (struct pmem_touch){
+	if (list->n == list->room)
+		list->touch = pmem_grow(list->touch, &list->room, sizeof(*list->touch));
+	list->touch[list->n++] = (struct pmem_touch){
 		.content = changed ? pmem_content_hash(pm->work + (size_t)l * LINE)
 				   : PMEM_AS_LOADED,
 		.line = l,
 		.lines = 1};
+}
+
+static __attribute__((noinline)) void note_touched(struct pmem *pm, uint32_t l, bool again)
+{
+	if (!again)
+		note_in(pm, &pm->touched[0], l);
+	if (pm->notes_again)
+		note_in(pm, &pm->touched[1], l);
 }
 
 /* A failed machine's line holds one of its versions now. */
@@ -107,13 +115,15 @@ static __attribute__((noinline)) void decide(struct pmem *pm, uint32_t l)
 
 void line_decide(struct pmem *pm, uint32_t l)
 {
+	struct line *line = &pm->line[l];
+	bool again = line->again == pm->run;
 	/* To most lines nobody has written. */
-	if (pm->stack->changes[l])
+	if (pm->stack->changes[l] && !again)
 		decide(pm, l);
-	else
-		pm->line[l].decided = pm->run;
+	line->decided = pm->run;
 	if (pm->notes_touched)
-		note_touched(pm, l);
+		note_touched(pm, l, again);
+	line->again = 0;
 }
 
 /* The line is clean: the last one of the list of dirty lines gets its place there. */

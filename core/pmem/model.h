@@ -31,6 +31,7 @@ struct version {
 struct line {
 	uint32_t saved;	      /* == run: its content at boot is in the undo list */
 	uint32_t decided;     /* == run: what survived the failure before boot is decided */
+	uint32_t again;	      /* == run: that is so, and its next touch is to be noted */
 	uint32_t first, last; /* versions in flight: index + 1 */
 	uint32_t in_flight, committed; /* how many; how many were, since boot */
 	uint32_t dirty_at;	       /* its place in the list of dirty lines */
@@ -120,9 +121,11 @@ struct pmem {
 	uint32_t dram_left; /* with one: as window.accesses_left without */
 	const struct tm_region *region;
 	unsigned regions;
-	bool notes_touched; /* the lines, in the order of their first touch: */
-	struct pmem_touch *touch;
-	uint32_t touches, touch_room, touched_lines;
+	bool notes_touched, notes_again; /* [1]: from pmem_note_touched_again() on */
+	struct touch_list {		 /* lines, in the order of their first touch */
+		struct pmem_touch *touch;
+		uint32_t n, room, lines;
+	} touched[2];
 };
 
 /* What a line would hold; and which of its words a content that is compared with it has, too. */

@@ -123,7 +123,8 @@ void pmem_stack_free(struct pmem_stack *stack)
 		free(pm->late);
 		free(pm->below);
 		free(pm->nt);
-		free(pm->touch);
+		free(pm->touched[0].touch);
+		free(pm->touched[1].touch);
 		free(pm->kept_buffers);
 		for (unsigned t = 0; t <= SIM_TASKS; t++)
 			free(pm->flushes[t].flush);
@@ -194,7 +195,8 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
 	pm->pending.len = 0;
 	pm->nts = 0;
 	pm->nt_number = 0;
-	pm->touches = pm->touched_lines = 0;
+	pm->touched[0].n = pm->touched[0].lines = 0;
+	pm->notes_again = false;
 	pm->durable_hash = pm->flight_hash = 0;
 	sim_set_memory(sim, pm);
 	sim_set_commit(sim, commit_all, pm);

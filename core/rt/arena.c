@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #define CHUNK_BYTES ((size_t)256 * 1024)
 
@@ -68,4 +69,19 @@ void *arena_alloc(struct arena *arena, size_t bytes)
 	assert((uintptr_t)memory % 16 == 0);
 	arena->used += bytes;
 	return memset(memory, 0, bytes);
+}
+
+uint64_t arena_hash(const struct arena *arena, size_t most)
+{
+	uint64_t hash = 1;
+	for (const struct arena_chunk *chunk = arena->first; chunk; chunk = chunk->next) {
+		size_t used = chunk == arena->now ? arena->used : chunk->bytes;
+		if (used > most)
+			return 0;
+		most -= used;
+		hash = XXH3_64bits_withSeed(chunk->memory, used, hash);
+		if (chunk == arena->now)
+			break;
+	}
+	return hash ? hash : 1;
 }

@@ -18,6 +18,9 @@ void arena_init(struct arena *arena);
 void arena_free(struct arena *arena);
 void arena_reset(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t bytes); /* zeroed, 16-byte aligned, never NULL */
+/* Of all that has been handed out since the last reset; 0: it is more than `most` bytes. Memory in
+ * the same place counts: what holds pointers is alike in the same process only. */
+uint64_t arena_hash(const struct arena *arena, size_t most);
 /* Out of memory is not an error that a run could handle: says so and ends the process with 70. */
 _Noreturn void arena_exhausted(void);
 

@@ -42,9 +42,7 @@ void *sim_malloc(size_t bytes)
 	struct block *block = list[class];
 	if (block) {
 		list[class] = block->next;
-		/* Nothing of the last owner shows: a read of uninitialised bytes stays
-		 * deterministic. */
-		memset(block, 0, (size_t)1 << class);
+		block->next = NULL;
 	} else {
 		block = sim_alloc(sim, (size_t)1 << class);
 	}
@@ -79,6 +77,10 @@ void sim_free_memory(void *memory)
 		return;
 	struct block *block = block_of(memory);
 	struct block **list = &sim_free_lists(sim_current())[block->class];
+	/* Nothing of it shows again: a read of uninitialised bytes stays deterministic, and memory
+	 * that is free is alike whatever was there (sim_state_hash()). */
+	if (block->class)
+		memset(memory, 0, ((size_t)1 << block->class) - HEADER);
 	block->class |= FREED;
 	block->next = *list;
 	*list = block;
@@ -107,7 +109,7 @@ void *sim_aligned_alloc(size_t align, size_t bytes)
 		return NULL;
 	char *memory = sim_alloc(sim_current(), bytes + align + HEADER + sizeof(struct block));
 	uintptr_t user = ((uintptr_t)memory + HEADER + align - 1) & ~(uintptr_t)(align - 1);
-	((struct block *)(user - HEADER))->class = 0;
+	((struct block *)(user - HEADER))->class = 0; /* its size is not known */
 	return (void *)user;
 }
 

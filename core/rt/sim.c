@@ -18,9 +18,11 @@
  */
 #include <pthread.h>
 #include <stdlib.h>
+#include <xxhash.h>
 #include "core/rt/sim_state.h"
 
 #define DEFAULT_BUDGET 50000000u
+#define STATE_MAX      ((size_t)1 << 20) /* bytes of memory that have a name */
 
 _Thread_local struct sim *sim_of_thread;
 _Thread_local void *sim_memory;
@@ -65,7 +67,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->source = source;
 	sim->scheduler = NULL;
 	sim->run = (struct run_state){.plain = !source};
-	sim->step_budget = DEFAULT_BUDGET;
+	sim->step_budget = sim->all_steps = DEFAULT_BUDGET;
 	sim->repeat.pending_until = 0;
 	sim_repeat_news(sim);
 	sim->event_count = 0;
@@ -105,8 +107,13 @@ struct source *sim_get_source(const struct sim *sim)
 
 void sim_set_step_budget(struct sim *sim, uint64_t steps)
 {
-	sim->step_budget = steps;
+	sim->step_budget = sim->all_steps = steps;
 	sim_repeat_news(sim);
+}
+
+bool sim_is_early(const struct sim *sim)
+{
+	return sim->step_budget > sim->all_steps / 2 && sim->step_budget <= sim->all_steps;
 }
 
 struct run_state *sim_run_state(struct sim *sim)
@@ -122,6 +129,22 @@ uint64_t sim_now(const struct sim *sim)
 uint64_t sim_events(const struct sim *sim)
 {
 	return sim->events;
+}
+
+uint64_t sim_state_hash(const struct sim *sim)
+{
+	uint64_t hash = arena_hash(&sim->arena, STATE_MAX);
+	assert(sim->running && sim_of_thread == sim);
+	if (!hash || sim->tasks != 1 || sim->ready_len || sim->delays)
+		return 0;
+	for (unsigned i = 0; i < sim->event_count; i++) {
+		const struct event *e = &sim->event[i];
+		const uint64_t what[] = {hash, e->due, e->chain, (uintptr_t)e->fn,
+					 (uintptr_t)e->arg};
+		hash = XXH3_64bits(what, sizeof(what));
+	}
+	hash = XXH3_64bits_withSeed(sim->free_list, sizeof(sim->free_list), hash ^ sim->run.now);
+	return hash ? hash : 1;
 }
 
 void *sim_alloc(struct sim *sim, size_t bytes)

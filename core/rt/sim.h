@@ -53,6 +53,8 @@ void sim_stop(struct sim *sim, enum sim_end end);
 _Noreturn void sim_abandon(struct sim *sim, enum sim_end end);
 /* Steps (hooked accesses, events) until SIM_BUDGET. Set at reset to a large number. */
 void sim_set_step_budget(struct sim *sim, uint64_t steps);
+/* Less than half of the budget is used up. */
+bool sim_is_early(const struct sim *sim);
 /* After SIM_FAULT: what happened ("segmentation fault", "assert(x) failed") and where (code address
  * or 0). */
 const char *sim_fault(const struct sim *sim, uintptr_t *pc);
@@ -64,6 +66,11 @@ uint64_t sim_now(const struct sim *sim); /* ns of virtual time */
 /* The same and more, as long as the simulation lives; for hot paths of other rooms. */
 struct run_state *sim_run_state(struct sim *sim);
 uint64_t sim_events(const struct sim *sim); /* events and task switches so far, since sim_new() */
+
+/* From a task: a name of all that the simulation goes on from but PM, within this process: its
+ * clock, its events, the memory that it has handed out. Where an actor is in its program is not
+ * looked at: only choices depend on it. 0: other tasks have begun, or it is too much. */
+uint64_t sim_state_hash(const struct sim *sim);
 
 /* Zeroed memory until the next reset; never NULL (out of memory ends the process, 70). */
 void *sim_alloc(struct sim *sim, size_t bytes);

@@ -83,7 +83,7 @@ struct sim {
 	struct run_state run;
 	struct source *source;
 	struct scheduler *scheduler; /* NULL: time decides */
-	uint64_t step_budget, events;
+	uint64_t step_budget, all_steps, events;
 	struct event *event; /* sim_events.c has their order */
 	unsigned event_count, event_room;
 	uint32_t seq;

@@ -1188,6 +1188,54 @@ START_TEST(libc_memory_too_much)
 }
 END_TEST
 
+/* --- a name of the state --- */
+
+struct state {
+	bool other_byte, freed, frees_other, later, event, task;
+	uint64_t hash;
+};
+
+static void state_is_named(void *arg)
+{
+	struct state *state = arg;
+	char *kept = sim_malloc(100), *gone = sim_malloc(100);
+	if (state->other_byte)
+		kept[99] = 1;
+	memset(gone, state->frees_other ? 2 : 1, 100);
+	if (state->freed || state->frees_other)
+		sim_free_memory(gone);
+	if (state->later)
+		sim_sleep(sim, 1);
+	if (state->event)
+		sim_at(sim, 10, event_note, "event");
+	if (state->task)
+		sim_spawn(sim, HOST_SERVER, "other", task_note, "task");
+	state->hash = sim_state_hash(sim);
+}
+
+static uint64_t name_of(struct state state)
+{
+	sim_reset(sim, NULL);
+	spawn("", state_is_named, &state);
+	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
+	return state.hash;
+}
+
+/* Of memory that is free it does not matter what was there. */
+START_TEST(state_has_a_name)
+{
+	uint64_t plain = name_of((struct state){0}), freed = name_of((struct state){.freed = true});
+	ck_assert_uint_ne(plain, 0);
+	ck_assert_uint_eq(name_of((struct state){0}), plain);
+	ck_assert_uint_ne(freed, plain);
+	ck_assert_uint_eq(name_of((struct state){.frees_other = true}), freed);
+	ck_assert_uint_ne(name_of((struct state){.other_byte = true}), plain);
+	ck_assert_uint_ne(name_of((struct state){.later = true}), plain);
+	ck_assert_uint_ne(name_of((struct state){.event = true}), plain);
+	ck_assert_uint_eq(name_of((struct state){.task = true}), 0);
+}
+END_TEST
+
 /* --- names --- */
 
 START_TEST(labels_and_visits)
@@ -1341,6 +1389,7 @@ static void add_rest(Suite *suite)
 	tcase_add_test(tc, no_growth);
 	tcase_add_test(tc, libc_memory);
 	tcase_add_test(tc, libc_memory_too_much);
+	tcase_add_test(tc, state_has_a_name);
 	tcase_add_test(tc, reset_forgets_freed_memory);
 	tcase_add_test(tc, death_of_all_tasks);
 	tcase_add_test(tc, labels_and_visits);
