@@ -71,15 +71,10 @@ struct pmem_touched pmem_touched(const struct pmem *pm)
 
 void pmem_note_touched_again(struct pmem *pm)
 {
-	const struct touch_list *list = &pm->touched[0];
+	uint64_t *decided = pm->decided;
 	assert(pm->running && pm->notes_touched && !pm->notes_again);
-	for (uint32_t i = 0; i < list->n; i++) {
-		for (uint32_t l = list->touch[i].line;
-		     l < list->touch[i].line + list->touch[i].lines; l++) {
-			pm->line[l].decided = 0;
-			pm->line[l].again = pm->run;
-		}
-	}
+	pm->decided = pm->again; /* none of them, since nothing was to be noted again */
+	pm->again = decided;
 	pm->notes_again = true;
 	pm->touched[1].n = pm->touched[1].lines = 0;
 }
@@ -293,7 +288,7 @@ bool pmem_all_seen(struct pmem *pm, uint64_t *off)
 	uint8_t expected[LINE];
 	show_all(pm);
 	for (uint32_t l = 0; l < pm->len / LINE; l++) {
-		if (pm->before && pm->line[l].decided != pm->run)
+		if (pm->before && !line_bit(pm->decided, l))
 			continue;
 		line_as_of(pm, l, pm->line[l].in_flight, expected);
 		if (pm->arrivals)

@@ -52,18 +52,19 @@ static uint64_t version_hash(uint64_t before, uint32_t l, const struct version *
 
 const struct pmem *line_undecided_in(const struct pmem *pm, uint32_t l)
 {
-	while (pm->before && pm->line[l].decided != pm->run)
+	while (pm->before && !line_bit(pm->decided, l))
 		pm = pm->before;
 	return pm;
 }
 
-static void note_in(struct pmem *pm, struct touch_list *list, uint32_t l)
+/* Lines that follow one another; of more than one none has been changed. */
+static void note_in(struct pmem *pm, struct touch_list *list, uint32_t l, uint32_t lines)
 {
 	bool changed = pm->stack->changes[l];
 	struct pmem_touch *last = list->n ? &list->touch[list->n - 1] : NULL;
-	list->lines++;
+	list->lines += lines;
 	if (!changed && last && last->content == PMEM_AS_LOADED && last->line + last->lines == l) {
-		last->lines++;
+		last->lines += lines;
 		return;
 	}
 	if (list->n == list->room)
@@ -72,25 +73,16 @@ static void note_in(struct pmem *pm, struct touch_list *list, uint32_t l)
 		.content = changed ? pmem_content_hash(pm->work + (size_t)l * LINE)
 				   : PMEM_AS_LOADED,
 		.line = l,
-		.lines = 1};
-}
-
-static __attribute__((noinline)) void note_touched(struct pmem *pm, uint32_t l, bool again)
-{
-	if (!again)
-		note_in(pm, &pm->touched[0], l);
-	if (pm->notes_again)
-		note_in(pm, &pm->touched[1], l);
+		.lines = lines};
 }
 
 /* A failed machine's line holds one of its versions now. */
-static __attribute__((noinline)) void decide(struct pmem *pm, uint32_t l)
+static void decide(struct pmem *pm, uint32_t l)
 {
 	struct line *line = &pm->line[l];
 	uint8_t content[LINE];
 
 	assert(pm->running && line->saved != pm->run);
-	line->decided = pm->run;
 	const struct pmem *failed = line_undecided_in(pm->before, l);
 	unsigned answers = pmem_line_answers(failed, l);
 	if (answers == 1)
@@ -113,17 +105,43 @@ static __attribute__((noinline)) void decide(struct pmem *pm, uint32_t l)
 	}
 }
 
-void line_decide(struct pmem *pm, uint32_t l)
+/* The lines of one word of the bit maps. */
+static __attribute__((noinline)) void decide_word(struct pmem *pm, uint32_t word, uint64_t lines)
 {
-	struct line *line = &pm->line[l];
-	bool again = line->again == pm->run;
-	/* To most lines nobody has written. */
-	if (pm->stack->changes[l] && !again)
-		decide(pm, l);
-	line->decided = pm->run;
-	if (pm->notes_touched)
-		note_touched(pm, l, again);
-	line->again = 0;
+	const uint64_t again = pm->again[word] & lines, changed = pm->stack->changed[word];
+	while (lines) {
+		/* Lines that nobody has written, and most are such, are taken together. */
+		uint32_t l = (uint32_t)__builtin_ctzll(lines), n = 1;
+		uint64_t like = changed >> l & 1 ? 0 : ~changed & lines;
+		bool noted = again >> l & 1;
+		like &= noted ? again : ~again;
+		uint64_t others = ~(like >> l);
+		if (like >> l & 1)
+			n = others ? (uint32_t)__builtin_ctzll(others) : 64;
+		uint64_t these = (n < 64 ? (1ull << n) - 1 : UINT64_MAX) << l;
+		if (changed >> l & 1 && !noted)
+			decide(pm, word * 64 + l);
+		pm->decided[word] |= these;
+		if (pm->notes_touched && !noted)
+			note_in(pm, &pm->touched[0], word * 64 + l, n);
+		if (pm->notes_again)
+			note_in(pm, &pm->touched[1], word * 64 + l, n);
+		lines &= ~these;
+	}
+	pm->again[word] &= ~again;
+}
+
+void lines_decide(struct pmem *pm, uint32_t first, uint32_t last)
+{
+	for (uint32_t word = first / 64; word <= last / 64; word++) {
+		uint64_t lines = ~pm->decided[word];
+		if (word == first / 64)
+			lines &= UINT64_MAX << first % 64;
+		if (word == last / 64)
+			lines &= UINT64_MAX >> (63 - last % 64);
+		if (lines)
+			decide_word(pm, word, lines);
+	}
 }
 
 /* The line is clean: the last one of the list of dirty lines gets its place there. */

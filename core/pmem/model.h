@@ -29,10 +29,8 @@ struct version {
 };
 
 struct line {
-	uint32_t saved;	      /* == run: its content at boot is in the undo list */
-	uint32_t decided;     /* == run: what survived the failure before boot is decided */
-	uint32_t again;	      /* == run: that is so, and its next touch is to be noted */
-	uint32_t first, last; /* versions in flight: index + 1 */
+	uint32_t saved;		       /* == run: its content at boot is in the undo list */
+	uint32_t first, last;	       /* versions in flight: index + 1 */
 	uint32_t in_flight, committed; /* how many; how many were, since boot */
 	uint32_t dirty_at;	       /* its place in the list of dirty lines */
 	uint64_t content_hash;	       /* of durable content; 0: not known */
@@ -94,6 +92,8 @@ struct pmem {
 	bool running;
 	uint32_t run;
 	struct line *line;
+	uint64_t *decided; /* bits: what survived the failure before boot is decided, ... */
+	uint64_t *again;   /* ... that is so, and the line's next touch is to be noted once more */
 	struct version *version;
 	uint32_t versions, version_room;
 	uint32_t *dirty;
@@ -158,8 +158,8 @@ void line_write_durable(struct pmem *pm, uint64_t off, const void *data, size_t 
 void line_rehash(struct pmem *pm, uint32_t l);
 /* The machine that decides what a line holds when `pm` has failed. */
 const struct pmem *line_undecided_in(const struct pmem *pm, uint32_t l);
-/* What the failed machine left of a line is decided now. */
-void line_decide(struct pmem *pm, uint32_t l);
+/* What the failed machine left of these lines is decided now, if it was not before. */
+void lines_decide(struct pmem *pm, uint32_t first, uint32_t last);
 /* The line's versions up to its `upto`th since boot are durable for sure. */
 void line_make_durable(struct pmem *pm, uint32_t l, uint32_t upto);
 /* The same where it makes fewer images possible, and nothing if they are durable already. */
@@ -251,16 +251,20 @@ static inline void put(uint8_t *to, const void *from, size_t len)
 	memcpy(to, from, len);
 }
 
+static inline bool line_bit(const uint64_t *bits, uint32_t l)
+{
+	return bits[l / 64] >> l % 64 & 1;
+}
+
 /* The first access to a line decides what survived, the first write keeps it for pmem_end(). */
 static inline void touch(struct pmem *pm, uint64_t off, size_t len, bool write)
 {
-	uint32_t last = (uint32_t)((off + len - 1) / LINE);
-	for (uint32_t l = (uint32_t)(off / LINE); l <= last; l++) {
-		if (pm->before && pm->line[l].decided != pm->run)
-			line_decide(pm, l);
-		if (write && pm->line[l].saved != pm->run)
+	uint32_t first = (uint32_t)(off / LINE), last = (uint32_t)((off + len - 1) / LINE);
+	if (pm->before && (first != last || !line_bit(pm->decided, first)))
+		lines_decide(pm, first, last);
+	for (uint32_t l = first; write && l <= last; l++)
+		if (pm->line[l].saved != pm->run)
 			line_save(pm, l);
-	}
 }
 
 static inline struct author task_author(struct pmem *pm, uintptr_t pc)

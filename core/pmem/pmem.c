@@ -93,7 +93,9 @@ struct pmem_stack *pmem_stack_new(unsigned machines, size_t max_len)
 		pm->durable = stack->image[i + 1];
 		pm->line = calloc(max_len / LINE, sizeof(*pm->line));
 		pm->dirty = calloc(max_len / LINE, sizeof(*pm->dirty));
-		if (!pm->line || !pm->dirty) {
+		pm->decided = calloc(max_len / LINE / 64 + 1, sizeof(*pm->decided));
+		pm->again = calloc(max_len / LINE / 64 + 1, sizeof(*pm->again));
+		if (!pm->line || !pm->dirty || !pm->decided || !pm->again) {
 			pmem_stack_free(stack);
 			return NULL;
 		}
@@ -117,6 +119,8 @@ void pmem_stack_free(struct pmem_stack *stack)
 		struct pmem *pm = &stack->pm[i];
 		free(pm->line);
 		free(pm->dirty);
+		free(pm->decided);
+		free(pm->again);
 		free(pm->version);
 		free(pm->undo);
 		free(pm->arrival);
@@ -195,6 +199,11 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
 	pm->pending.len = 0;
 	pm->nts = 0;
 	pm->nt_number = 0;
+	if (pm->before) {
+		size_t bytes = (pm->len / LINE / 64 + 1) * sizeof(*pm->decided);
+		memset(pm->decided, 0, bytes);
+		memset(pm->again, 0, bytes);
+	}
 	pm->touched[0].n = pm->touched[0].lines = 0;
 	pm->notes_again = false;
 	pm->durable_hash = pm->flight_hash = 0;
