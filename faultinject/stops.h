@@ -11,7 +11,9 @@
  * steps until the others have done all they can. Successive runs take steps that are
  * spread evenly over the whole work, however many runs there are.
  *
- * In other runs something dies at such a step, mostly the server's process.
+ * In other runs something dies at such a step, mostly the server's process. Where a client's
+ * process does, the server mostly stops at a step at which it works for that client's operation: so
+ * the client may have come back before the server is done with what it wanted before.
  *
  * Most of these runs hold another client before that, or two: at the beginning of one of its
  * operations, or in the middle of one. It goes on just when the task stops.

@@ -12,6 +12,11 @@
 #include "checker/recall/image_source.h"
 #include "checker/recall/tree.h"
 
+/* So far an image's run had come when it touched a line. */
+struct rest_place {
+	uint32_t decisions, lines; /* made; touched */
+};
+
 struct rest {
 	struct tree *tree; /* NULL: all is run */
 	enum tree_mutant mutant;
@@ -21,9 +26,7 @@ struct rest {
 	uint64_t events;	 /* of the simulation by then */
 	struct tree_leaf *leaf;	 /* what is known of the rest; NULL: the image was run to its end */
 	struct tree_path path;
-	struct rest_place {
-		uint32_t decisions, lines;
-	} * place; /* by lines touched since recovery: what had been decided and touched */
+	struct rest_place *place; /* by lines touched since recovery */
 	uint32_t places, room;
 	uint64_t asked, recalled;
 	bool differed;

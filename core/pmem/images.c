@@ -38,8 +38,8 @@ uint64_t pmem_images_hash(const struct pmem *pm)
 	 * In flight: this machine's versions, and those of failed machines on lines that have not
 	 * been touched since. */
 	uint64_t durable = pm->durable_hash, flight = pm->flight_hash;
-	assert(pm->running);
-	assert(pm->dirties || !flight); /* each line's part went when its versions did */
+	assert(pm->running && !pm->notes_again); /* or it is not known which lines are decided */
+	assert(pm->dirties || !flight);		 /* each line's part went when its versions did */
 	for (const struct pmem *failed = pm->before; failed; failed = failed->before) {
 		durable ^= failed->durable_hash;
 		for (uint32_t i = 0; i < failed->dirties; i++) {
