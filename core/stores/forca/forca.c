@@ -37,7 +37,7 @@
 enum { IN_PROGRESS, VALID, INVALID };
 enum { VALUE, TOMBSTONE };
 enum { CACHE_VALID = KV_CROWD + 1, TIMEOUT, BUG, KNOBS };
-enum { NO_BUG, BUG_TAIL_REUSED, BUG_KEY_UNFLUSHED, BUG_PLACE_TAKEN };
+enum { NO_BUG, BUG_TAIL_REUSED, BUG_KEY_UNFLUSHED, BUG_PLACE_TAKEN, BUG_END_CHECKED };
 
 struct meta {
 	uint64_t prev;
@@ -57,6 +57,7 @@ struct pool {
 	uint64_t metas;
 	uint8_t *log;
 	uint64_t log_lines;
+	bool end_checked; /* a seeded bug: a value counts as whole when its end is there */
 };
 
 struct server {
@@ -101,6 +102,7 @@ static void map_pool(struct pool *pool, const struct tm_params *params, uint8_t 
 	pool->metas = params->updates + 1;
 	pool->log = pm + kv_table_bytes(params) + meta_bytes(params);
 	pool->log_lines = log_bytes(params) / TM_LINE;
+	pool->end_checked = params->knob[BUG] == BUG_END_CHECKED;
 }
 
 static bool fits(const struct pool *pool, const struct meta *meta)
@@ -109,8 +111,19 @@ static bool fits(const struct pool *pool, const struct meta *meta)
 	       kv_lines(meta->vlen) <= pool->log_lines - meta->line;
 }
 
+/* The log was zero there, and is never used again. */
+static bool end_is_there(const uint8_t *value, uint32_t vlen)
+{
+	for (uint32_t i = vlen < 8 ? 0 : vlen - 8; i < vlen; i++)
+		if (value[i])
+			return true;
+	return !vlen;
+}
+
 static bool crc_ok(const struct pool *pool, const struct meta *meta)
 {
+	if (pool->end_checked)
+		return end_is_there(pool->log + meta->line * TM_LINE, meta->vlen);
 	return kv_crc(pool->log + meta->line * TM_LINE, meta->vlen) == meta->crc;
 }
 
@@ -378,7 +391,7 @@ static const struct tm_knob knobs[] = {
 			 "anew each time"},
 	[TIMEOUT] = {"timeout", "10s 1ms",
 		     "a writer that needs longer is dead, its version invalid"},
-	[BUG] = {"bug", "none tail_reused key_unflushed place_taken",
+	[BUG] = {"bug", "none tail_reused key_unflushed place_taken end_checked",
 		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
@@ -409,6 +422,10 @@ static const struct tm_variant variants[] = {
 	{"place_taken", "bug=place_taken",
 	 "a client that died and connects again takes its former place while the server still "
 	 "handles its former request: the next one gets that one's reply",
+	 RDA},
+	{"end_checked", "bug=end_checked",
+	 "a value counts as whole when its last bytes are there: they may come first, and a power "
+	 "failure may keep them alone",
 	 RDA},
 	{NULL, NULL, NULL, 0},
 };
