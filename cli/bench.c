@@ -14,6 +14,22 @@ static void bench_write(uint32_t bytes)
 	       cost.ns, cost.events_per_second * 1e-6);
 }
 
+/* What the time is spent with, and how much of it for one. */
+static void print_phases(const char *store, const char *workload, const struct explore_phases *p)
+{
+	static const char *const name[PHASES] = {
+		"runs", "points", "walks", "misses", "second failures, lives", "judging"};
+	double all = 0;
+	for (unsigned i = 0; i < PHASES; i++)
+		all += p->seconds[i];
+	printf("%-9s %-12s", store, workload);
+	for (unsigned i = 0; i < PHASES; i++)
+		printf("%s %s %.0f %%, %.0f ns each", i ? ";" : "", name[i],
+		       100 * p->seconds[i] / all,
+		       p->times[i] ? 1e9 * p->seconds[i] / (double)p->times[i] : 0);
+	putchar('\n');
+}
+
 static bool bench_states(const struct tm_store *store, const char *workload)
 {
 	struct state_cost cost;
@@ -34,6 +50,7 @@ static bool bench_states(const struct tm_store *store, const char *workload)
 	       100.0 * (double)cost.recalled / (double)(cost.recalled + cost.learnt),
 	       100.0 * (double)cost.rests / (double)(cost.recalled + cost.learnt), cost.tree.nodes,
 	       (double)cost.tree.bytes / (1 << 20));
+	print_phases(store->name, workload, &cost.phases);
 	return true;
 }
 

@@ -256,7 +256,9 @@ static bool read_image(struct explorer *ex, unsigned machine, const struct histo
 		return false;
 	}
 	image_start(is);
+	enum explore_phase before = phase_begin(ex->phases, PHASE_WALK);
 	struct tree_leaf *leaf = recall_walk(&ex->recall, is);
+	phase_back(ex->phases, before);
 	/* A right walk makes the decisions that are prescribed. */
 	bool canary = leaf && (ex->recall.recalled % CANARY_EVERY == 0 || is->used < is->depth);
 	if (leaf && !canary) {
@@ -275,7 +277,9 @@ static bool read_image(struct explorer *ex, unsigned machine, const struct histo
 		is->used = is->depth;
 	else if (ex->recall.mutant != TREE_DRAWN_TWICE)
 		is->depth = is->used;
+	before = phase_begin(ex->phases, PHASE_MISS);
 	ex->leaf = learn_image(ex, machine, mark, canary);
+	phase_back(ex->phases, before);
 	if (ex->recall.differed || (canary && ex->leaf != leaf))
 		note_wrong(ex, machine);
 	return false;
@@ -306,10 +310,13 @@ static void explore_image(struct explorer *ex, unsigned machine, enum visit visi
 	is->world = w;
 	is->visit = visit;
 	ex->leaf = NULL;
-	if (visit == VISIT_READ)
+	if (visit == VISIT_READ) {
 		clean = read_image(ex, machine, mark);
-	else
+	} else {
+		enum explore_phase before = phase_begin(ex->phases, PHASE_AGAIN);
 		run_image(ex, machine, !cut);
+		phase_back(ex->phases, before);
+	}
 	/* The decisions that the search prescribes were asked for again, and others after them. */
 	if (is->strayed && !ex->wrong.found) {
 		assert(ex->recall.tree);
@@ -324,6 +331,7 @@ static void explore_image(struct explorer *ex, unsigned machine, enum visit visi
 	if (clean)
 		return;
 	struct tree_leaf *leaf = ex->leaf;
+	enum explore_phase judging = phase_begin(ex->phases, PHASE_JUDGE);
 	memset(v, 0, sizeof(v));
 	judge_recovered(&ex->judge[machine], ex->worlds.history, want | TM_BIT(TM_LIN),
 			ex->lower_bound, v);
@@ -339,6 +347,7 @@ static void explore_image(struct explorer *ex, unsigned machine, enum visit visi
 	note_outcome(ex, machine);
 	if (ex->image_done)
 		ex->image_done(ex->image_done_arg, ex, machine);
+	phase_back(ex->phases, judging);
 	history_rewind(ex->worlds.history, mark);
 	assert(ex->worlds.history->epoch == machine); /* a nested point has taken its own away */
 	if (pmem_running(w->pm))
@@ -457,9 +466,8 @@ static bool fails_here(struct explorer *ex, const struct world *world,
 	}
 }
 
-static void explore_point(void *arg, struct world *world, const struct choice_point *at)
+static void look_at_point(struct explorer *ex, struct world *world, const struct choice_point *at)
 {
-	struct explorer *ex = arg;
 	unsigned machine = world->machine + 1;
 	struct history *h = ex->worlds.history;
 	bool is_new;
@@ -516,6 +524,14 @@ static void explore_point(void *arg, struct world *world, const struct choice_po
 		sim_stop(world->sim, SIM_DONE);
 }
 
+static void explore_point(void *arg, struct world *world, const struct choice_point *at)
+{
+	struct explorer *ex = arg;
+	enum explore_phase before = phase_begin(ex->phases, PHASE_POINT);
+	look_at_point(ex, world, at);
+	phase_back(ex->phases, before);
+}
+
 /* --- one run --- */
 
 void explore_lower_bound(struct explorer *ex)
@@ -538,6 +554,7 @@ void explore_run(struct explorer *ex, struct source *source, const struct deviat
 	ex->stopped = ex->wrong.found;
 	ex->living = false;
 	explore_lower_bound(ex);
+	enum explore_phase before = phase_begin(ex->phases, PHASE_RUN);
 	world_run(&ex->worlds, source, ex->limits.no_crash ? NULL : explore_point, ex);
 	ex->counts.events += sim_events(w->sim) - events;
 	memset(v, 0, sizeof(v));
@@ -553,6 +570,7 @@ void explore_run(struct explorer *ex, struct source *source, const struct deviat
 	world_end(&ex->worlds, 0);
 	frequency_run(&ex->frequency, ex->setup->known.first, ex->counts.runs);
 	ex->counts.runs++;
+	phase_back(ex->phases, before);
 }
 
 bool explore_more(const struct explorer *ex)

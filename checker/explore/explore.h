@@ -8,6 +8,7 @@
  */
 #include "checker/judge/contracts.h"
 #include "checker/explore/outcomes.h"
+#include "checker/explore/phase.h"
 #include "checker/recall/recall.h"
 #include "checker/explore/failure_modes.h"
 #include "checker/explore/frequency.h"
@@ -83,6 +84,7 @@ struct explorer {
 	 * be NULL. */
 	void (*image_done)(void *arg, const struct explorer *ex, unsigned machine);
 	void *image_done_arg;
+	struct explore_phases *phases;	/* the caller's, where time is measured; or NULL */
 	struct deviations path[WORLDS]; /* the power failure and the lines of each world above 0 */
 	uint64_t point;			/* where the first power failure is: images and history */
 	/* private */

@@ -193,10 +193,11 @@ static double only_runs(struct explorer *ex, unsigned runs)
 bool cost_of_states(const struct tm_store *store, const char *workload, unsigned runs,
 		    struct state_cost *out)
 {
-	struct setup s[2];
+	struct setup s[3];
 	struct explorer *ex = open_explorer(&s[0], store, workload, true);
 	struct explorer *plain = ex ? open_explorer(&s[1], store, workload, false) : NULL;
-	if (plain) {
+	struct explorer *timed = plain ? open_explorer(&s[2], store, workload, true) : NULL;
+	if (timed) {
 		memset(out, 0, sizeof(*out));
 		out->seconds = explore_runs(ex, runs);
 		out->runs_alone = only_runs(ex, runs);
@@ -206,11 +207,16 @@ bool cost_of_states(const struct tm_store *store, const char *workload, unsigned
 		out->rests = ex->recall.rest.recalled;
 		out->counts = ex->counts;
 		tree_count(ex->recall.tree, &out->tree);
-		close_explorer(&s[1], plain);
+		timed->phases = &out->phases;
+		out->phases.since = clock_seconds();
+		explore_runs(timed, runs);
+		close_explorer(&s[2], timed);
 	}
+	if (plain)
+		close_explorer(&s[1], plain);
 	if (ex)
 		close_explorer(&s[0], ex);
-	return plain;
+	return timed;
 }
 
 /* --- where the time of a crash state goes --- */

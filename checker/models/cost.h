@@ -18,6 +18,8 @@ struct state_cost {
 	uint64_t recalled, learnt;  /* images that were only read: known, run */
 	uint64_t rests;		    /* of those that were run, until they had recovered only */
 	struct tree_counts tree;
+	struct explore_phases
+		phases; /* of the same runs once more, a part of it spent with the clock */
 };
 /* False: the store cannot run the workload. */
 bool cost_of_states(const struct tm_store *store, const char *workload, unsigned runs,
