@@ -41,7 +41,8 @@ static bool bench_states(const struct tm_store *store, const char *workload)
 	       " states  %8.0f states/s  %6.2f us each, of which %5.2f us the runs themselves;"
 	       " %4.1f M events/s; %.0f %% of %" PRIu64 " points repeated an earlier one\n",
 	       store->name, workload, n->states, states / cost.seconds, cost.seconds * 1e6 / states,
-	       cost.runs_alone * 1e6 / states, (double)n->events / cost.seconds * 1e-6,
+	       cost.phases.seconds[PHASE_RUN] * 1e6 / states,
+	       (double)n->events / cost.seconds * 1e-6,
 	       100.0 * (double)n->points_seen / (double)n->points, n->points);
 	printf("%-9s %-12s without the tree of recoveries %8.0f states/s; with it %2.0f %% of "
 	       "the images that were read were known, and of %2.0f %% what comes after recovery; "

@@ -297,10 +297,11 @@ static void take_turn(const struct stops *stops, const struct turn turn[8], uint
 		random_stop(r, next->key, next->a, next->b,
 			    !next->server && draw / 64 % 4 == 0 ? DEATH_PROCESS : DELAY_SWITCH);
 	/* The server may still be at work for the dead client when that has come back. */
-	if (k == DEATH_PROCESS && draw / 16 % 4)
+	if (k == DEATH_PROCESS && draw / 16 % 4) {
 		next = one_that(is_for, &stop->op, stops, STOPS_SERVER, draw >> 16);
-	if (k == DEATH_PROCESS && next)
-		hold(next, r);
+		if (next)
+			hold(next, r);
+	}
 }
 
 void stops_choose(const struct stops *stops, uint64_t nth, struct random_source *r)

@@ -227,8 +227,9 @@ static struct tree_leaf *learn_image(struct explorer *ex, unsigned machine,
 	w->gets.kept = false;
 	events = sim_events(w->sim) - events;
 	struct tree_leaf *leaf = recall_learn(&ex->recall, &ex->image[machine], events, mark->ops);
-	if (ex->recall.rest.leaf)
-		ex->counts.events += ex->recall.rest.leaf->observed->events;
+	/* What comes after recovery counts, whether it was run or is known. */
+	if (leaf)
+		ex->counts.events += leaf->observed->events - events;
 	return leaf;
 }
 

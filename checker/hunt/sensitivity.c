@@ -23,7 +23,7 @@
 /* Differences of an inert value that are looked at for longer, at most: as many where it breaks a
  * contract as where it cures one. */
 #define CANDIDATES 8
-#define OFTEN	   4 /* states that break, in as many runs as the other side holds: no chance */
+#define OFTEN	   4 /* states that break, in LONGER times as many runs: no chance */
 
 static const char *const base_name[BASES] = {"default", "ack_early=off"};
 

@@ -176,20 +176,6 @@ static double explore_runs(struct explorer *ex, unsigned runs)
 	return clock_seconds() - start;
 }
 
-/* Likewise without. */
-static double only_runs(struct explorer *ex, unsigned runs)
-{
-	struct random_source source = {0};
-	double start = clock_seconds();
-	for (unsigned i = 1; i <= runs; i++) {
-		random_start(&source, i, 6);
-		world_run(&ex->worlds, &source.source, NULL, NULL);
-		world_end(&ex->worlds, 0);
-	}
-	deviations_free(&source.taken);
-	return clock_seconds() - start;
-}
-
 bool cost_of_states(const struct tm_store *store, const char *workload, unsigned runs,
 		    struct state_cost *out)
 {
@@ -200,7 +186,6 @@ bool cost_of_states(const struct tm_store *store, const char *workload, unsigned
 	if (timed) {
 		memset(out, 0, sizeof(*out));
 		out->seconds = explore_runs(ex, runs);
-		out->runs_alone = only_runs(ex, runs);
 		out->no_tree = explore_runs(plain, runs);
 		out->recalled = ex->recall.recalled;
 		out->learnt = ex->recall.learnt;

@@ -13,13 +13,12 @@ struct write_cost cost_of_writes(uint32_t bytes);
 /* Runs of a workload with all their power failures. */
 struct state_cost {
 	struct explore_counts counts;
-	double seconds, runs_alone; /* in all; the runs themselves, without power failures */
-	double no_tree;		    /* in all, with every image run */
-	uint64_t recalled, learnt;  /* images that were only read: known, run */
-	uint64_t rests;		    /* of those that were run, until they had recovered only */
+	double seconds;		   /* in all */
+	double no_tree;		   /* likewise, with every image run */
+	uint64_t recalled, learnt; /* images that were only read: known, run */
+	uint64_t rests;		   /* of those that were run, until they had recovered only */
 	struct tree_counts tree;
-	struct explore_phases
-		phases; /* of the same runs once more, a part of it spent with the clock */
+	struct explore_phases phases; /* of the same runs once more, under the clock */
 };
 /* False: the store cannot run the workload. */
 bool cost_of_states(const struct tm_store *store, const char *workload, unsigned runs,

@@ -13,8 +13,7 @@ static unsigned life_answer_of(struct image_source *is, const struct choice_poin
 	if (!is->lives) {
 		is->read = is->used;
 		is->read_lines = pmem_touched(is->world->pm).lines;
-		if (is->notes_rest)
-			is->read_rest = pmem_touched_again(is->world->pm).lines;
+		is->read_rest = pmem_touched_again(is->world->pm).lines;
 	}
 	if (is->visit < VISIT_LIFE) {
 		is->source.skip[CHOICE_LIFE] = UINT32_MAX;
@@ -80,7 +79,6 @@ void image_start(struct image_source *is)
 	is->strayed = false;
 	is->read = MAX_DECISIONS;
 	is->read_lines = is->read_rest = OBSERVED_NEVER;
-	is->notes_rest = false;
 }
 
 bool image_next(struct image_source *is)

@@ -40,8 +40,7 @@ struct image_source {
 	unsigned read; /* of them, made by recovery and by reading all keys; more: not all were read
 			*/
 	uint32_t read_lines; /* lines that had been touched by then */
-	uint32_t read_rest;  /* of them, since recovery, where that is noted */
-	bool notes_rest;     /* what is touched after recovery is noted apart */
+	uint32_t read_rest;  /* since recovery, where that is noted (pmem_note_touched_again()) */
 	bool strayed;	     /* other lines were touched than the search prescribes */
 	bool sampling;	     /* images are drawn; else depth first */
 	uint64_t random;     /* state of that */

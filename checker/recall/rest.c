@@ -55,10 +55,10 @@ static struct tree_leaf *walk(struct rest *rest)
 	note_place(rest, 0);
 	while (node && (lines = tree_lines(rest->tree, node, &line)) > 0) {
 		uint64_t content = PMEM_AS_LOADED;
+		/* Of several lines that are not as loaded not all are touched, perhaps. */
+		if (lines > 1 && !pmem_as_loaded(pm, line, lines))
+			return NULL;
 		for (uint32_t l = 0; l < lines; l++) {
-			/* Of several lines that are not as loaded not all are touched, perhaps. */
-			if (lines > 1 && !pmem_as_loaded(pm, line, lines))
-				return NULL;
 			content = known_of(rest, pmem_look(pm, line + l));
 			note_place(rest, ++touched);
 		}
@@ -81,7 +81,7 @@ static void set_read(struct rest *rest, uint32_t lines)
 static bool recovered(void *arg, struct world *w)
 {
 	struct rest *rest = arg;
-	if (w->result.live_broken || !pmem_settled(w->pm) || !sim_is_early(w->sim))
+	if (!pmem_settled(w->pm) || !sim_is_early(w->sim))
 		return false;
 	rest->key = sim_state_hash(w->sim);
 	if (!rest->key)
@@ -95,7 +95,7 @@ static bool recovered(void *arg, struct world *w)
 		return true;
 	}
 	rest->events = sim_events(w->sim);
-	rest->is->notes_rest = true;
+	rest->learns = true;
 	pmem_note_touched_again(w->pm);
 	return false;
 }
@@ -104,9 +104,9 @@ void rest_begin(struct rest *rest, struct image_source *is, bool whole)
 {
 	rest->is = is;
 	rest->whole = whole;
-	rest->key = 0;
+	rest->learns = false;
 	rest->leaf = NULL;
-	is->world->recovered = rest->tree ? recovered : NULL;
+	is->world->recovered = recovered;
 	is->world->recovered_arg = rest;
 }
 
@@ -147,10 +147,11 @@ struct observed *rest_end(struct rest *rest, unsigned first_op, uint64_t events)
 		memcpy(o->recovery, w->result.recovery, sizeof(o->recovery));
 		return o;
 	}
-	if (rest->is->notes_rest)
-		set_read(rest, rest->is->read_rest);
+	if (!rest->learns)
+		return NULL;
+	set_read(rest, rest->is->read_rest);
 	/* An endless loop ends where the whole run has used up its steps. */
-	if (rest->is->notes_rest && w->result.end == SIM_DONE && sim_is_early(w->sim)) {
+	if (w->result.end == SIM_DONE && sim_is_early(w->sim)) {
 		o = observed_new(w, sim_events(w->sim) - rest->events, rest->is->read_rest,
 				 first_op);
 		if (!o)

@@ -18,11 +18,12 @@ struct rest_place {
 };
 
 struct rest {
-	struct tree *tree; /* NULL: all is run */
+	struct tree *tree;
 	enum tree_mutant mutant;
 	struct image_source *is; /* of the image that is run */
 	bool whole;		 /* it is run to its end whatever is known */
-	uint64_t key;		 /* what recovery left outside of PM; 0: it has no name */
+	bool learns;		 /* it is run to its end, and the rest of it is noted */
+	uint64_t key;		 /* what recovery left outside of PM */
 	uint64_t events;	 /* of the simulation by then */
 	struct tree_leaf *leaf;	 /* what is known of the rest; NULL: the image was run to its end */
 	struct tree_path path;

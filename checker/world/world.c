@@ -425,8 +425,7 @@ static void start_server(struct world *w)
 	}
 	if (w->machine)
 		wait_for_tick(w->sim);
-	if (w->machine && w->recovered && !w->result.fsck_broken &&
-	    w->recovered(w->recovered_arg, w))
+	if (w->recovered && !w->result.fsck_broken && w->recovered(w->recovered_arg, w))
 		sim_abandon(w->sim, SIM_DONE);
 	error = store->serve(&w->server);
 	if (error) {

@@ -66,6 +66,7 @@ struct pmem_touched pmem_touched(const struct pmem *pm);
  * pmem_note_touched() is on, and no other machine boots from this one.
  */
 void pmem_note_touched_again(struct pmem *pm);
+/* None, if that was not called. */
 struct pmem_touched pmem_touched_again(const struct pmem *pm);
 /* From a task: touch the line, as if it were loaded. Its content, as of struct pmem_touch. */
 uint64_t pmem_look(struct pmem *pm, uint32_t line);

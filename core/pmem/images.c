@@ -60,7 +60,6 @@ const struct pmem *pmem_failed(const struct pmem *pm, uint32_t line)
 void pmem_note_touched(struct pmem *pm, bool on)
 {
 	pm->notes_touched = on;
-	pm->notes_again = false;
 }
 
 struct pmem_touched pmem_touched(const struct pmem *pm)
@@ -76,13 +75,11 @@ void pmem_note_touched_again(struct pmem *pm)
 	pm->decided = pm->again; /* none of them, since nothing was to be noted again */
 	pm->again = decided;
 	pm->notes_again = true;
-	pm->touched[1].n = pm->touched[1].lines = 0;
 }
 
 struct pmem_touched pmem_touched_again(const struct pmem *pm)
 {
 	const struct touch_list *list = &pm->touched[1];
-	assert(pm->notes_again);
 	return (struct pmem_touched){list->touch, list->n, list->lines};
 }
 

@@ -202,9 +202,11 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
 	if (pm->before) {
 		size_t bytes = (pm->len / LINE / 64 + 1) * sizeof(*pm->decided);
 		memset(pm->decided, 0, bytes);
-		memset(pm->again, 0, bytes);
+		if (pm->notes_again) /* else it is empty */
+			memset(pm->again, 0, bytes);
 	}
-	pm->touched[0].n = pm->touched[0].lines = 0;
+	for (unsigned i = 0; i < 2; i++)
+		pm->touched[i].n = pm->touched[i].lines = 0;
 	pm->notes_again = false;
 	pm->durable_hash = pm->flight_hash = 0;
 	sim_set_memory(sim, pm);
