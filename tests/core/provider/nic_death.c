@@ -450,17 +450,21 @@ static void sleep_us(uint64_t us)
 	nanosleep(&t, NULL);
 }
 
-static int end_of(pid_t pid, const char *who, enum how how)
+/* A process that does not end may only wait for the other one of its round (0: that has ended). */
+static int end_of(pid_t pid, const char *who, pid_t other, enum how how)
 {
 	uint64_t start_ns = now_ns();
+	bool other_lives;
 	int status;
 	pid_t got;
 
 	while (!(got = waitpid(pid, &status, WNOHANG))) {
 		if (now_ns() - start_ns > HANG_S * NS_PER_S) {
+			other_lives = other && !waitpid(other, NULL, WNOHANG);
 			kill(pid, SIGABRT);
 			waitpid(pid, NULL, 0);
-			die("%s: the %s hangs", names[how], who);
+			die("%s: the %s hangs, and its peer %s", names[how], who,
+			    other_lives ? "has not ended" : "has ended");
 		}
 		sleep_us(200);
 	}
@@ -508,11 +512,11 @@ static void play(enum how how)
 		let_talk(a, 5000);
 		shared->over = true;
 	}
-	status = end_of(a, "survivor", how);
+	status = end_of(a, "survivor", b, how);
 	/* Killed before it had connected, the victim takes the survivor's meeting with it. */
 	if (status && !(how == KILL && !shared->done && WIFEXITED(status)))
 		die("%s: the survivor ended with %#x", names[how], status);
-	status = end_of(b, "victim", how);
+	status = end_of(b, "victim", 0, how);
 	if (how == KILL ? !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL : status)
 		die("%s: the victim ended with %#x", names[how], status);
 }
