@@ -93,12 +93,13 @@ bool expect_configs_are(const char *store, const char *list)
 		snprintf(word, sizeof(word), "%.*s", (int)len, list);
 		slash = strchr(word, '/');
 		slash = slash ? slash + 1 : word;
+		const struct tm_variant *v = variant_find(store_find(store), word);
 		if (*slash == '!') {
 			if (!any_shape_has(store_find(store), slash + 1))
 				return false;
 		} else if (strcmp(slash, "*") && strcmp(slash, "default") &&
 			   strcmp(slash, "shapes") && !store_has_column(store_find(store), slash) &&
-			   hardware_switch(&hw, slash, &expected))
+			   !(v && !v->breaks) && hardware_switch(&hw, slash, &expected))
 			return false;
 		if (!list[len])
 			return true;
@@ -123,7 +124,8 @@ static int read_row(struct text *t, const char *store, const char *configs, char
 		e->why = above->why;
 	rows++;
 	if (!expect_configs_are(store, configs))
-		return text_wrong(t, "%s: no such hardware or shape", text_show(configs).text);
+		return text_wrong(t, "%s: no such hardware, shape or variant",
+				  text_show(configs).text);
 	if (e->contract < 0)
 		return text_wrong(t, "the second field is not a contract");
 	if (!e->broken && strcmp(verdict, "holds"))

@@ -9,11 +9,12 @@
  *	canary MUTANT VARIANT WORKLOAD|* [NAME=VALUE]
  *
  * CONFIG is the hardware as "name=value" or "default", with "VARIANT/" before it where a variant
- * of the store is meant; or "sizes" or one of the store's shapes. "*" is every configuration of the
- * default campaign, "shapes" those that are not one of its kinds of hardware; "!PART" takes the
- * shapes out again whose names have that part ("PART+PART"). Where several rows name a cell, the
- * last one counts: a rule comes first, its exceptions follow. A row without a sentence has that of
- * the row above.
+ * of the store is meant; or "sizes", one of the store's shapes, or a variant without a seeded bug,
+ * whatever the hardware. "*" is every configuration of the default campaign, "shapes" those that
+ * are not one of its kinds of hardware (a variant that is no shape is in neither); "!PART" takes
+ * the shapes out again whose names have that part ("PART+PART"). Where several rows name a cell,
+ * the last one counts: a rule comes first, its exceptions follow. A row without a sentence has that
+ * of the row above.
  *
  * may-break: it does break, but too rarely for the campaign's budget to find it each time.
  * control: seeded bugs are compared with the store under this configuration, where it has none.
@@ -66,9 +67,9 @@ struct expect_canary {
 
 const struct expect_canary *expect_canary(const char *mutant); /* NULL: no store has one */
 
-/* Lists "CONFIG,CONFIG,...". Does every word stand for hardware that there is, or a shape of the
- * store's, or a part of one? Is the configuration in the list, or meant by its "*" or "shapes", and
- * not taken out again? */
+/* Lists "CONFIG,CONFIG,...". Does every word stand for hardware that there is, for a shape of
+ * the store's or a part of one, or for a variant? Is the configuration in the list, or meant by its
+ * "*" or "shapes", and not taken out again? */
 bool expect_configs_are(const char *store, const char *list);
 bool expect_names(const char *store, const char *list, const char *config);
 

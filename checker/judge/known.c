@@ -63,7 +63,8 @@ static int read_row(struct text *t, const struct tm_store *store, char *line)
 		return text_wrong(t, "a row is too long: at most %d bytes", KNOWN_WORDS - 1);
 	row[rows] = (struct known_row){.store = store, .configs = configs, .words = words};
 	if (!expect_configs_are(store->name, configs))
-		return text_wrong(t, "%s: no such hardware or shape", text_show(configs).text);
+		return text_wrong(t, "%s: no such hardware, shape or variant",
+				  text_show(configs).text);
 	row[rows].bare = strchr(configs, '/') && !strcmp(text_skip_blanks(line), "compared");
 	const char *wrong = row[rows].bare ? NULL : blame_parse(&row[rows].blame, line);
 	if (wrong)

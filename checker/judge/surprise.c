@@ -10,9 +10,9 @@ static const struct expectation *expected(const struct surprise_cell *cell, cons
 	return expect_find(cell->store->name, config, (int)cell->contract);
 }
 
-/* A variant that is a shape breaks what that column does, but for what other hardware alone breaks
- * or mends. NULL: nothing is said of it. */
-static const struct expectation *expected_of_shape(const struct surprise_cell *cell)
+/* A variant breaks what the rows that name it say (one that is a shape: what that column does), but
+ * for what other hardware alone breaks or mends. NULL: nothing is said of it. */
+static const struct expectation *expected_of_variant(const struct surprise_cell *cell)
 {
 	const struct expectation *plain = expected(cell, "default"),
 				 *there = expected(cell, cell->config);
@@ -27,10 +27,11 @@ bool surprise_in_cell(const struct surprise_cell *cell, const char **why)
 {
 	const struct expectation *e = NULL;
 	bool plain = !strcmp(cell->variant, "default");
+	const struct tm_variant *v = variant_find(cell->store, cell->variant);
 	if (plain)
 		e = expected(cell, cell->config);
-	else if (store_shape(cell->store, cell->variant))
-		e = expected_of_shape(cell);
+	else if (v && !v->breaks)
+		e = expected_of_variant(cell);
 	*why = e ? e->why : NULL;
 	if (cell->strange)
 		return true;

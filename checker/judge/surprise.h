@@ -19,9 +19,9 @@ struct surprise_cell {
 	bool whole; /* the default campaign in full: a break that is expected must be found, too */
 };
 
-/* Is the cell not as expected? Expectations are of the variant "default", and of variants that are
- * shapes (tm_store.shapes); nothing is expected of others. *why: the expectation's sentence; NULL:
- * there is none. */
+/* Is the cell not as expected? Expectations are of the variant "default", of variants that are
+ * shapes (tm_store.shapes), and of those that a row names; nothing is expected of others. *why: the
+ * expectation's sentence; NULL: there is none. */
 bool surprise_in_cell(const struct surprise_cell *cell, const char **why);
 /* TM_BIT()s of the contracts whose breaking is a surprise under any hardware. `visible`: data is
  * visible when it is acknowledged. */

@@ -58,7 +58,8 @@ static bool surprises(const char *store, const char *variant, const char *config
 	return surprise_in_cell(&cell, &why);
 }
 
-/* A variant that is a shape breaks by design what its column breaks; others keep all promises. */
+/* A variant that is a shape breaks by design what its column breaks; others keep all promises but
+ * what a row that names them says. */
 START_TEST(variants_that_are_shapes)
 {
 	ck_assert(!surprises("saw_imm", "crowded", "default", TM_DUR));
@@ -71,6 +72,10 @@ START_TEST(variants_that_are_shapes)
 	ck_assert(surprises("efactory", "tight", "ack_early=off", TM_LIN));
 	ck_assert(surprises("efactory", "tight", "default", TM_RDA));
 	ck_assert(!surprises("efactory", "tight", "read_order=right", TM_RDA));
+	/* No shape, but named by rows; no promise else is lost. */
+	ck_assert(!surprises("erda", "live", "default", TM_LIN));
+	ck_assert(!surprises("erda", "live", "ack_early=off", TM_DUR));
+	ck_assert(surprises("erda", "live", "default", TM_RDA));
 	/* No shape, and a seeded bug. */
 	ck_assert(surprises("efactory", "literal", "default", TM_LIN));
 	ck_assert(surprises("efactory", "get_no_crc", "default", TM_LIN));
@@ -106,6 +111,9 @@ START_TEST(lists_of_configurations)
 	ck_assert(!expect_configs_are("erda", "*,!"));
 	ck_assert(!expect_configs_are("erda", "*,!ddio=off"));
 	ck_assert(!expect_configs_are("erda", "*,nonesuch"));
+	/* A variant without a seeded bug. */
+	ck_assert(expect_configs_are("erda", "shapes,live"));
+	ck_assert(!expect_configs_are("erda", "shapes,crc_unchecked"));
 }
 END_TEST
 
