@@ -86,6 +86,7 @@ static bool any_shape_has(const struct tm_store *store, const char *part)
 
 bool expect_configs_are(const char *store, const char *list)
 {
+	const struct tm_store *s = store_find(store);
 	char word[96];
 	for (size_t len; len = strcspn(list, ","), len < sizeof(word); list += len + 1) {
 		struct hardware hw = hardware_default;
@@ -93,12 +94,12 @@ bool expect_configs_are(const char *store, const char *list)
 		snprintf(word, sizeof(word), "%.*s", (int)len, list);
 		slash = strchr(word, '/');
 		slash = slash ? slash + 1 : word;
-		const struct tm_variant *v = variant_find(store_find(store), word);
+		const struct tm_variant *v = variant_find(s, word);
 		if (*slash == '!') {
-			if (!any_shape_has(store_find(store), slash + 1))
+			if (!any_shape_has(s, slash + 1))
 				return false;
 		} else if (strcmp(slash, "*") && strcmp(slash, "default") &&
-			   strcmp(slash, "shapes") && !store_has_column(store_find(store), slash) &&
+			   strcmp(slash, "shapes") && !store_has_column(s, slash) &&
 			   !(v && !v->breaks) && hardware_switch(&hw, slash, &expected))
 			return false;
 		if (!list[len])

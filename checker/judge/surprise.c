@@ -27,11 +27,9 @@ bool surprise_in_cell(const struct surprise_cell *cell, const char **why)
 {
 	const struct expectation *e = NULL;
 	bool plain = !strcmp(cell->variant, "default");
-	const struct tm_variant *v = variant_find(cell->store, cell->variant);
 	if (plain)
 		e = expected(cell, cell->config);
-	else if (v && !v->breaks &&
-		 (store_shape(cell->store, cell->variant) || expected(cell, cell->variant)))
+	else if (store_shape(cell->store, cell->variant) || expected(cell, cell->variant))
 		e = expected_of_variant(cell);
 	*why = e ? e->why : NULL;
 	if (cell->strange)

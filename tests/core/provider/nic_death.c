@@ -450,17 +450,17 @@ static void sleep_us(uint64_t us)
 	nanosleep(&t, NULL);
 }
 
-/* A process that does not end may only wait for the other one of its round (0: that has ended). */
+/* A process that does not end may only wait for the other one of its round. */
 static int end_of(pid_t pid, const char *who, pid_t other, enum how how)
 {
 	uint64_t start_ns = now_ns();
-	bool other_lives;
 	int status;
 	pid_t got;
 
 	while (!(got = waitpid(pid, &status, WNOHANG))) {
 		if (now_ns() - start_ns > HANG_S * NS_PER_S) {
-			other_lives = other && !waitpid(other, NULL, WNOHANG);
+			bool other_lives = !waitpid(other, NULL, WNOHANG);
+
 			kill(pid, SIGABRT);
 			waitpid(pid, NULL, 0);
 			die("%s: the %s hangs, and its peer %s", names[how], who,
@@ -516,7 +516,7 @@ static void play(enum how how)
 	/* Killed before it had connected, the victim takes the survivor's meeting with it. */
 	if (status && !(how == KILL && !shared->done && WIFEXITED(status)))
 		die("%s: the survivor ended with %#x", names[how], status);
-	status = end_of(b, "victim", 0, how);
+	status = end_of(b, "victim", a, how);
 	if (how == KILL ? !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL : status)
 		die("%s: the victim ended with %#x", names[how], status);
 }
