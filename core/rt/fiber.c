@@ -49,31 +49,45 @@ static void asan_enter(struct fiber *self)
 
 #define GUARD_BYTES 4096
 
-int fiber_alloc(struct fiber *fiber, size_t stack_bytes)
+/* Stacks that no fiber has, linked through their last bytes. To map one costs as much as a short run,
+ * and a campaign opens thousands of worlds. */
+static _Thread_local char *idle_stacks;
+
+static char **next_idle(char *stack)
 {
-	assert(stack_bytes && stack_bytes % GUARD_BYTES == 0);
-	assert(!fiber->stack || fiber->stack_bytes == stack_bytes);
+	return (char **)(stack + FIBER_STACK_BYTES - sizeof(char *));
+}
+
+int fiber_alloc(struct fiber *fiber)
+{
+	static_assert(FIBER_STACK_BYTES % GUARD_BYTES == 0, "whole pages");
 	if (fiber->stack)
 		return 0;
-	char *memory = mmap(NULL, stack_bytes + GUARD_BYTES, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (memory == MAP_FAILED)
-		return -ENOMEM;
-	mprotect(memory, GUARD_BYTES, PROT_NONE);
-	fiber->stack = memory + GUARD_BYTES;
-	fiber->stack_bytes = stack_bytes;
+	if (idle_stacks) {
+		fiber->stack = idle_stacks;
+		idle_stacks = *next_idle(idle_stacks);
+	} else {
+		char *memory = mmap(NULL, FIBER_STACK_BYTES + GUARD_BYTES, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (memory == MAP_FAILED)
+			return -ENOMEM;
+		mprotect(memory, GUARD_BYTES, PROT_NONE);
+		fiber->stack = memory + GUARD_BYTES;
+	}
+	fiber->stack_bytes = FIBER_STACK_BYTES;
 	return 0;
 }
 
 void fiber_free(struct fiber *fiber)
 {
+	if (fiber->stack) {
 #if TM_ASAN
-	/* Frames that were abandoned leave marks, which would outlive the mapping. */
-	if (fiber->stack)
+		/* Frames that were abandoned leave marks. */
 		__asan_unpoison_memory_region(fiber->stack, fiber->stack_bytes);
 #endif
-	if (fiber->stack)
-		munmap((char *)fiber->stack - GUARD_BYTES, fiber->stack_bytes + GUARD_BYTES);
+		*next_idle(fiber->stack) = idle_stacks;
+		idle_stacks = fiber->stack;
+	}
 	memset(fiber, 0, sizeof(*fiber));
 }
 

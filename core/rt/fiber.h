@@ -18,8 +18,12 @@ struct fiber {
 	struct fiber *from; /* the one that switched to it last */
 };
 
-/* Give the fiber a stack with a guard page, once; kept until fiber_free(). 0 or -ENOMEM. */
-int fiber_alloc(struct fiber *fiber, size_t stack_bytes);
+#define FIBER_STACK_BYTES (256 * 1024) /* committed page by page as used */
+
+/* Give the fiber a stack with a guard page, once; kept until fiber_free(). What it holds is not
+ * specified. 0 or -ENOMEM. */
+int fiber_alloc(struct fiber *fiber);
+/* Its stack is kept for the next fiber of this thread. */
 void fiber_free(struct fiber *fiber);
 /* Just above the stack's first frame, 64-byte aligned. */
 static inline uintptr_t fiber_top(const struct fiber *fiber)

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include "core/rt/sim_state.h"
 
-#define STACK_BYTES (256 * 1024) /* committed page by page as used */
 #define POLL_NS	    10000 /* first fallback wake-up of a task that waits for a completion queue */
 #define POLL_MAX_NS 1000000000 /* the longest one */
 
@@ -80,7 +79,7 @@ int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void 
 		return -EAGAIN;
 	struct task *task = &sim->task[sim->tasks];
 	assert(!task->used); /* those above sim->tasks are free */
-	if (fiber_alloc(&task->fiber, STACK_BYTES))
+	if (fiber_alloc(&task->fiber))
 		return -ENOMEM;
 	sim->tasks++;
 	sim_name_actor(sim, &task->actor, host, name ? name : "", 0);
