@@ -137,6 +137,7 @@ struct line_content {
 struct pmem_stack {
 	unsigned machines;
 	size_t max_len;
+	uint8_t *images; /* the mapping that they are in */
 	uint8_t *image[MACHINES + 1];
 	uint8_t *changes;  /* how many machines have changed a line: its content is in their undo */
 	uint64_t *changed; /* bits: any */

@@ -50,11 +50,51 @@ void *pmem_grow(void *array, uint32_t *room, size_t each)
 	return array;
 }
 
-#define GUARD ((size_t)65536) /* bytes of nothing on both sides of an image */
+#define GUARD ((size_t)65536) /* bytes of nothing before, between and after images */
 
 static size_t whole_pages(size_t bytes)
 {
 	return (bytes + 4095) & ~(size_t)4095;
+}
+
+/* The images of the stack that was freed last: to map memory is slow, and campaigns open thousands of
+ * stacks, most of the same size. Its content is not specified; pmem_load() writes all of it. */
+static _Thread_local struct {
+	uint8_t *memory;
+	size_t bytes;
+} idle;
+
+/* All images of a stack, each between guards. */
+static size_t images_bytes(const struct pmem_stack *stack)
+{
+	return (whole_pages(stack->max_len) + GUARD) * (stack->machines + 1) + GUARD;
+}
+
+static uint8_t *map_images(const struct pmem_stack *stack)
+{
+	size_t bytes = images_bytes(stack), pages = whole_pages(stack->max_len);
+	uint8_t *memory = idle.memory;
+	if (memory && idle.bytes == bytes) {
+		idle.memory = NULL;
+		return memory;
+	}
+	memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		return NULL;
+	for (unsigned i = 0; i <= stack->machines; i++)
+		if (mprotect(memory + GUARD + i * (pages + GUARD), pages, PROT_READ | PROT_WRITE)) {
+			munmap(memory, bytes);
+			return NULL;
+		}
+	return memory;
+}
+
+static void keep_images(const struct pmem_stack *stack)
+{
+	if (idle.memory)
+		munmap(idle.memory, idle.bytes);
+	idle.memory = stack->images;
+	idle.bytes = images_bytes(stack);
 }
 
 struct pmem_stack *pmem_stack_new(unsigned machines, size_t max_len)
@@ -68,22 +108,15 @@ struct pmem_stack *pmem_stack_new(unsigned machines, size_t max_len)
 	stack->max_len = max_len;
 	stack->changes = calloc(max_len / LINE, sizeof(*stack->changes));
 	stack->changed = calloc(max_len / LINE / 64 + 1, sizeof(*stack->changed));
-	if (!stack->changes || !stack->changed) {
+	stack->images = map_images(stack);
+	if (!stack->changes || !stack->changed || !stack->images) {
 		pmem_stack_free(stack);
 		return NULL;
 	}
-	for (unsigned i = 0; i <= machines; i++) {
-		size_t pages = whole_pages(max_len);
-		uint8_t *memory = mmap(NULL, pages + 2 * GUARD, PROT_NONE,
-				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (memory == MAP_FAILED ||
-		    mprotect(memory + GUARD, pages, PROT_READ | PROT_WRITE)) {
-			pmem_stack_free(stack);
-			return NULL;
-		}
+	size_t pages = whole_pages(max_len);
+	for (unsigned i = 0; i <= machines; i++)
 		/* The pool ends where its last page ends: one byte after it faults. */
-		stack->image[i] = memory + GUARD + pages - max_len;
-	}
+		stack->image[i] = stack->images + (i + 1) * (GUARD + pages) - max_len;
 	for (unsigned i = 0; i < machines; i++) {
 		struct pmem *pm = &stack->pm[i];
 		pm->stack = stack;
@@ -107,11 +140,8 @@ void pmem_stack_free(struct pmem_stack *stack)
 {
 	if (!stack)
 		return;
-	for (unsigned i = 0; i <= stack->machines; i++)
-		if (stack->image[i])
-			munmap(stack->image[i] - (whole_pages(stack->max_len) - stack->max_len) -
-				       GUARD,
-			       whole_pages(stack->max_len) + 2 * GUARD);
+	if (stack->images)
+		keep_images(stack);
 	free(stack->history);
 	free(stack->changes);
 	free(stack->changed);
