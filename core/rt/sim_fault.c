@@ -54,7 +54,11 @@ void sim_catch_faults(void)
 void sim_give_signal_stack(void)
 {
 	static _Thread_local _Alignas(64) char stack[64 * 1024];
+	static _Thread_local bool has_one; /* asking the kernel in each run costs a microsecond */
 	stack_t alternate = {.ss_sp = stack, .ss_size = sizeof(stack)}, there;
+	if (has_one)
+		return;
+	has_one = true;
 	/* Not in place of one that is there: a sanitizer takes its own back when the thread
 	 * ends. */
 	if (!sigaltstack(NULL, &there) && there.ss_flags & SS_DISABLE)
