@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The store. See rdmp_kv.h. */
+#include "core/stores/rdmp_kv/rdmp_kv.h"
+#include "core/stores/kv_small.h"
+
+static const struct tm_knob knobs[] = {
+	[THRESHOLD] = {"threshold", "0 64 16384",
+		       "a value of fewer bytes travels in the request (the hybrid mode)"},
+	[GET_PREV] = {"get_prev", "on off",
+		      "off, as in the paper: a GET is told of the newest object even while its "
+		      "value is missing"},
+	[RECOVER_VF] = {"recover_vf", "on off",
+			"off: recovery leaves VF as the power failure left it"},
+	[FREE] = {"free", "never old early",
+		  "when an object's room is given to another one while the server lives: never; when "
+		  "a newer one is durable; when a newer one is begun"},
+	[BUG] = {"bug",
+		 "none pf_with_value vf_early pf_read value_unflushed record_unflushed "
+		 "delete_unflushed undo_forgotten undo_unflushed oldest_kept lines_forgotten "
+		 "flags_kept slot_shared pf_assumed log_assumed",
+		 "a seeded bug, see the variants"},
+	[KNOBS] = {NULL, NULL, NULL},
+};
+
+#define RDA  TM_BIT(TM_RDA)
+#define LIN  TM_BIT(TM_LIN)
+#define DUR  TM_BIT(TM_DUR)
+#define BUF  TM_BIT(TM_BUF)
+#define MONO TM_BIT(TM_MONO)
+#define KEEP TM_BIT(TM_KEEP)
+#define OK   TM_BIT(TM_OK)
+#define LIVE TM_BIT(TM_LIVE)
+#define FSCK TM_BIT(TM_FSCK)
+
+static const struct tm_variant variants[] = {
+	{"literal", "get_prev=off recover_vf=off",
+	 "as in the paper: a GET waits for the newest object, and VF is left to chance", 0},
+	{"get_newest", "get_prev=off",
+	 "a GET is told of the newest object, and reads it until its VF is set", 0},
+	{"hybrid", "threshold=64", "values shorter than a line travel in the request", 0},
+	{"all_inline", "threshold=16384", "all values travel in the request", 0},
+	{"free_old", "free=old", "an object's room is free when a newer one is durable", 0},
+	{"free_early", "free=early", "an object's room is free when a newer one is begun", 0},
+	{"pf_with_value", "bug=pf_with_value", "the value and PF are flushed together", RDA},
+	{"vf_early", "bug=vf_early get_prev=off", "VF is set before PF is durable", MONO},
+	{"pf_read", "bug=pf_read get_prev=off", "a GET looks at PF", MONO},
+	{"value_unflushed", "bug=value_unflushed", "only the line with the flags is flushed", RDA},
+	{"record_unflushed", "bug=record_unflushed", "a PUT's record is not flushed",
+	 DUR | KEEP | MONO},
+	{"delete_unflushed", "bug=delete_unflushed", "a DELETE's record is not flushed", DUR},
+	{"undo_forgotten", "bug=undo_forgotten",
+	 "recovery does not say in the log what it has undone", FSCK},
+	{"undo_unflushed", "bug=undo_unflushed", "it does, but does not flush it", RDA | FSCK},
+	{"oldest_kept", "bug=oldest_kept",
+	 "recovery undoes every PUT but the first that is whole", KEEP | DUR | FSCK},
+	{"lines_forgotten", "bug=lines_forgotten",
+	 "after a restart the first PUTs overwrite what is current", RDA | LIN | FSCK},
+	{"flags_kept", "bug=flags_kept", "a new object has the flags of what was there before",
+	 RDA | LIN},
+	{"slot_shared", "bug=slot_shared",
+	 "a PUT that is held up ends another client's, whose value is not there yet", RDA | OK},
+	{"pf_assumed", "bug=pf_assumed",
+	 "recovery takes PF for durable, which it is not where only the process died",
+	 DUR | MONO | KEEP},
+	{"log_assumed", "bug=log_assumed", "likewise the log's records", DUR | MONO | KEEP},
+	{NULL, NULL, NULL, 0},
+};
+
+static const struct tm_shape shapes[] = {
+	{.name = "hybrid"},
+	{.name = "all_inline"},
+	{.name = "calls=fail", .often = "w1"},
+	{.name = NULL},
+};
+
+const struct tm_store rdmp_kv_store = {
+	.name = "rdmp_kv",
+	.what = "RDMP-KV (RK III): flags after the value, the server persists both",
+	.in_default_campaign = true,
+	.promises = RDA | LIN | DUR | BUF | MONO | KEEP | OK | LIVE | FSCK,
+	.knobs = knobs,
+	.variants = variants,
+	.shapes = shapes,
+	.pm_bytes = rdmp_pm_bytes,
+	.regions = rdmp_regions,
+	.format = kv_format,
+	.recover = rdmp_recover,
+	.serve = rdmp_serve,
+	.fsck = rdmp_fsck,
+	.open = rdmp_open,
+	.put = rdmp_put,
+	.get = rdmp_get,
+	.del = rdmp_del,
+};

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_STORES_RDMP_KV_H
+#define TM_STORES_RDMP_KV_H
+/*
+ * RDMP-KV (RK III), with server-assisted persistence and the log and the data in PM.
+ *
+ *	+--------------------------------+------------------------------------+
+ *	| log: record[updates], appended | objects: each begins on a line     |
+ *	+--------------------------------+------------------------------------+
+ *
+ *	record	0x00 u8  key[32] padded with zeros
+ *		0x20 u64 off	 of the object, bytes from where objects begin
+ *		0x28 u32 vlen
+ *		0x2c ... zero
+ *		0x38 u8  klen
+ *		0x39 u8  kind	 enum rdmp_kind
+ *		0x3a u16 zero
+ *		0x3c u32 crc	 of all before it
+ *
+ *	object	klen bytes of the key, vlen of the value, and two flags in one word
+ *		PF  all of it is durable; recovery looks at no other
+ *		VF  PF is durable; a GET looks at no other
+ *
+ * The log is one of undo: its records say which objects were begun, and recovery undoes those
+ * without PF. What is current of a key follows from the log's order: the newest record that is not
+ * undone. The index over it is in DRAM.
+ *
+ *	layout.c	records, objects, the index
+ *	recover.c	recovery, and the structural check
+ *	server.c	what the server does
+ *	client.c	what clients do
+ *	rdmp_kv.c	the store: knobs, variants, what it promises
+ */
+#include "core/stores/kv.h"
+#include "core/stores/rpc.h"
+
+/* The exported region. */
+#define RDMP_OBJECTS 0 /* read and write */
+
+enum { THRESHOLD, GET_PREV, RECOVER_VF, FREE, BUG, KNOBS };
+enum { FREE_NEVER, FREE_OLD, FREE_EARLY };
+enum {
+	NO_BUG,
+	BUG_PF_WITH_VALUE,
+	BUG_VF_EARLY,
+	BUG_PF_READ,
+	BUG_VALUE_UNFLUSHED,
+	BUG_RECORD_UNFLUSHED,
+	BUG_DELETE_UNFLUSHED,
+	BUG_UNDO_FORGOTTEN,
+	BUG_UNDO_UNFLUSHED,
+	BUG_OLDEST_KEPT,
+	BUG_LINES_FORGOTTEN,
+	BUG_FLAGS_KEPT,
+	BUG_SLOT_SHARED,
+	BUG_PF_ASSUMED,
+	BUG_LOG_ASSUMED
+};
+
+/* Is this seeded bug switched on? No function: who reads a switch is to be seen where it is asked.
+ */
+#define has_bug(params, which) ((params)->knob[BUG] == (which))
+
+/* ---------------------------------------------------------------- layout */
+
+enum rdmp_kind { RDMP_PUT = 1, RDMP_DEL, RDMP_UNDONE };
+
+struct rdmp_record {
+	uint8_t key[TM_MAX_KEY];
+	uint64_t off;
+	uint32_t vlen;
+	uint32_t zero[3];
+	uint8_t klen;
+	uint8_t kind;
+	uint16_t none;
+	uint32_t crc;
+};
+
+_Static_assert(sizeof(struct rdmp_record) == TM_LINE, "a record is a line");
+
+struct rdmp_pool {
+	struct rdmp_record *log;
+	uint32_t records; /* that there is room for */
+	uint8_t *objects;
+	uint64_t lines;
+};
+
+size_t rdmp_pm_bytes(const struct tm_params *params);
+unsigned rdmp_regions(const struct tm_params *params, struct tm_region *out, unsigned max);
+struct rdmp_pool rdmp_pool_at(const struct tm_params *params, uint8_t *pm);
+
+/* Where in an object its flags are, PF and then VF, in one word; its bytes, and lines. */
+uint64_t rdmp_flags_at(unsigned klen, uint32_t vlen);
+uint64_t rdmp_object_bytes(unsigned klen, uint32_t vlen);
+uint64_t rdmp_object_lines(unsigned klen, uint32_t vlen);
+/* A record's object, and its flags. */
+uint8_t *rdmp_object(const struct rdmp_pool *pool, const struct rdmp_record *record);
+uint8_t *rdmp_flags(const struct rdmp_pool *pool, const struct rdmp_record *record);
+
+/* Give it this kind by one store of 8 bytes. */
+void rdmp_record_set(struct rdmp_record *record, enum rdmp_kind kind);
+/* Is there a record, all of it? */
+bool rdmp_record_whole(const struct rdmp_pool *pool, uint32_t number);
+
+/* What DRAM knows of the log. Numbers of records begin at 1; 0: none. */
+struct rdmp_key {
+	uint8_t key[TM_MAX_KEY];
+	uint32_t newest; /* record that is not undone; 0: the place is free */
+};
+
+struct rdmp_index {
+	struct rdmp_key *key; /* open addressing */
+	uint64_t places;      /* a power of two, twice the keys at least */
+	uint32_t *older;      /* by record: its key's record before it */
+	uint32_t records;     /* in the log */
+};
+
+/* 0 or -ENOMEM: of what the log holds now. */
+int rdmp_index_build(struct rdmp_index *index, const struct rdmp_pool *pool,
+		     const struct tm_params *params);
+void rdmp_index_free(struct rdmp_index *index);
+/* The key's place, or the free one in which it belongs; NULL: there are too many keys. */
+struct rdmp_key *rdmp_index_find(const struct rdmp_index *index, const uint8_t key[TM_MAX_KEY]);
+/* The record `number`, which has just been written, is its key's newest. */
+void rdmp_index_add(struct rdmp_index *index, const struct rdmp_pool *pool, uint32_t number);
+static inline struct rdmp_record *rdmp_record(const struct rdmp_pool *pool, uint32_t number)
+{
+	return &pool->log[number - 1];
+}
+
+/* -------------------------------------------------------------- messages */
+
+/* A reply. */
+struct rdmp_rsp {
+	int32_t status; /* 0 or -errno */
+	uint32_t vlen;	/* GET */
+	uint64_t off;	/* of the object */
+	uint32_t slot;	/* PUT: the immediate of the WRITE that ends it */
+	uint32_t zero;
+};
+
+_Static_assert(sizeof(struct rdmp_rsp) == 24, "a fixed layout without padding");
+
+/* Does a value of this length travel in the request? */
+bool rdmp_is_small(const struct tm_params *params, size_t vlen);
+/* Of the longest request. */
+size_t rdmp_message_bytes(const struct tm_params *params);
+
+/* tm_store's functions of these names. */
+int rdmp_recover(const struct tm_env *env);
+void rdmp_fsck(const struct tm_env *env, struct tm_fsck *fsck);
+int rdmp_serve(const struct tm_env *env);
+int rdmp_open(const struct tm_env *env, void **out);
+int rdmp_put(void *client, const void *key, size_t klen, const void *value, size_t vlen);
+int rdmp_get(void *client, const void *key, size_t klen, void *value, size_t cap, size_t *vlen);
+int rdmp_del(void *client, const void *key, size_t klen);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The server: both phases of a PUT, GET, DELETE. See rdmp_kv.h. */
+#include <errno.h>
+#include <libpmem.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/rt/rt.h"
+#include "core/stores/kv_small.h"
+#include "core/stores/rdmp_kv/rdmp_kv.h"
+
+/* A PUT between its phases. */
+struct slot {
+	uint32_t record; /* 0: none */
+};
+
+struct server {
+	struct tm_params params;
+	struct rpc_server rpc;
+	struct rdmp_pool pool;
+	struct rdmp_index index;
+	bool *used;	   /* by line of the objects */
+	struct slot *slot; /* by the connection's number */
+	unsigned begun;	   /* PUTs */
+};
+
+/* ----------------------------------------------------------------- lines */
+
+static void mark(struct server *server, uint32_t number, bool used)
+{
+	const struct rdmp_record *record = rdmp_record(&server->pool, number);
+
+	if (record->kind == RDMP_PUT)
+		memset(server->used + record->off / TM_LINE, used,
+		       rdmp_object_lines(record->klen, record->vlen));
+}
+
+/* The first lines in a row that are free; -ENOSPC: there are not so many. */
+static int allocate(const struct server *server, uint64_t lines, uint64_t *off)
+{
+	uint64_t free = 0;
+
+	for (uint64_t i = 0; i < server->pool.lines; i++) {
+		free = server->used[i] ? 0 : free + 1;
+		if (free == lines) {
+			*off = (i + 1 - lines) * TM_LINE;
+			return 0;
+		}
+	}
+	return -ENOSPC;
+}
+
+/* ------------------------------------------------------------------- PUT */
+
+/* A record is durable before anything that it is to undo. */
+static void append(struct server *server, const struct kv_req *req, uint64_t off,
+		   enum rdmp_kind kind)
+{
+	uint32_t number = server->index.records + 1;
+	struct rdmp_record *record = rdmp_record(&server->pool, number);
+
+	memset(record, 0, sizeof(*record));
+	memcpy(record->key, req->key, sizeof(record->key));
+	record->off = off;
+	record->vlen = kind == RDMP_PUT ? req->vlen : 0;
+	record->klen = req->klen;
+	rdmp_record_set(record, kind);
+	if (!has_bug(&server->params,
+		     kind == RDMP_PUT ? BUG_RECORD_UNFLUSHED : BUG_DELETE_UNFLUSHED))
+		pmem_persist(record, sizeof(*record));
+	server->index.records = number;
+	rdmp_index_add(&server->index, &server->pool, number);
+}
+
+/* The metadata phase (RK III-A): an object without flags that the log can undo. */
+static int begin_put(struct server *server, const struct kv_req *req, struct slot *slot,
+		     uint64_t *off)
+{
+	uint64_t flags = rdmp_flags_at(req->klen, req->vlen);
+	uint8_t *object;
+	int rc;
+
+	slot->record = 0;
+	if (req->vlen > server->params.max_vlen)
+		return -EMSGSIZE;
+	if (rt_pm_full() || server->index.records == server->pool.records ||
+	    !rdmp_index_find(&server->index, req->key))
+		return -ENOSPC;
+	rc = allocate(server, rdmp_object_lines(req->klen, req->vlen), off);
+	if (rc)
+		return rc;
+	object = server->pool.objects + *off;
+	memcpy(object, req->key, req->klen);
+	pmem_persist(object, req->klen);
+	if (!has_bug(&server->params, BUG_FLAGS_KEPT)) {
+		memset(object + flags, 0, 2);
+		pmem_persist(object + flags, 2);
+	}
+	append(server, req, *off, RDMP_PUT);
+	slot->record = server->index.records;
+	mark(server, slot->record, true);
+	if (server->params.knob[FREE] == FREE_EARLY && server->index.older[slot->record])
+		mark(server, server->index.older[slot->record], false);
+	return 0;
+}
+
+/* Nobody is told of the key's older objects from now on; but who was may still read them. */
+static void free_older(struct server *server, uint32_t number)
+{
+	uint32_t *older = &server->index.older[number];
+
+	if (server->params.knob[FREE] != FREE_OLD)
+		return;
+	while (*older) {
+		const struct rdmp_record *record = rdmp_record(&server->pool, *older);
+
+		/* A client may yet write into the object of a PUT in flight. */
+		if (record->kind == RDMP_PUT && !rdmp_flags(&server->pool, record)[0])
+			return;
+		mark(server, *older, false);
+		*older = server->index.older[*older];
+	}
+}
+
+/* The value is there. First it becomes durable, then PF, and only then a GET returns it. The flags'
+ * line has the end of the value in it, which was stored before: it cannot come to PM without. */
+static void complete(struct server *server, uint32_t number)
+{
+	const struct tm_params *params = &server->params;
+	const struct rdmp_record *record = rdmp_record(&server->pool, number);
+	uint8_t *object = rdmp_object(&server->pool, record);
+	uint8_t *flags = rdmp_flags(&server->pool, record);
+	uint64_t before = (uint64_t)(flags - object) / TM_LINE * TM_LINE;
+
+	if (has_bug(params, BUG_PF_WITH_VALUE)) {
+		flags[0] = 1;
+		pmem_persist(object, rdmp_object_bytes(record->klen, record->vlen));
+	} else {
+		if (before && !has_bug(params, BUG_VALUE_UNFLUSHED))
+			pmem_persist(object, before);
+		flags[0] = 1;
+		if (has_bug(params, BUG_VF_EARLY))
+			flags[1] = 1;
+		pmem_persist(flags, 1);
+	}
+	flags[1] = 1;
+	free_older(server, number);
+}
+
+/* The data phase is over. */
+static int end_put(struct server *server, struct slot *slot)
+{
+	uint32_t number = slot->record;
+
+	if (!number)
+		return -EPROTO;
+	slot->record = 0;
+	complete(server, number);
+	return 0;
+}
+
+static unsigned slot_of_put(struct server *server, const struct rpc_msg *msg)
+{
+	unsigned slots = server->params.clients;
+
+	/* A number that is given to the next PUT whatever became of its last one. */
+	if (has_bug(&server->params, BUG_SLOT_SHARED))
+		return server->begun++ % (slots < 2 ? slots : 2);
+	return msg->index;
+}
+
+static int handle_put(struct server *server, const struct rpc_msg *msg, struct rdmp_rsp *rsp)
+{
+	const struct kv_req *req = msg->bytes;
+	struct slot *slot;
+	uint64_t off;
+	int rc;
+
+	rsp->slot = slot_of_put(server, msg);
+	slot = &server->slot[rsp->slot];
+	rc = begin_put(server, req, slot, &off);
+	if (rc)
+		return rc;
+	rsp->off = off;
+	if (!rdmp_is_small(&server->params, req->vlen))
+		return 0;
+	memcpy(server->pool.objects + off + req->klen, req + 1, req->vlen);
+	return end_put(server, slot);
+}
+
+/* ------------------------------------------------------- the other requests */
+
+static int handle_get(const struct server *server, const struct kv_req *req, struct rdmp_rsp *rsp)
+{
+	const struct rdmp_key *place = rdmp_index_find(&server->index, req->key);
+	unsigned flag = has_bug(&server->params, BUG_PF_READ) ? 0 : 1;
+	uint32_t number = place ? place->newest : 0;
+
+	for (; number; number = server->index.older[number]) {
+		const struct rdmp_record *record = rdmp_record(&server->pool, number);
+
+		if (record->kind == RDMP_DEL)
+			return -ENOENT;
+		if (server->params.knob[GET_PREV] || rdmp_flags(&server->pool, record)[flag]) {
+			rsp->off = record->off;
+			rsp->vlen = record->vlen;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+static int handle_del(struct server *server, const struct kv_req *req)
+{
+	const struct rdmp_key *place = rdmp_index_find(&server->index, req->key);
+
+	if (!place || !place->newest ||
+	    rdmp_record(&server->pool, place->newest)->kind == RDMP_DEL)
+		return 0;
+	if (rt_pm_full() || server->index.records == server->pool.records)
+		return -ENOSPC;
+	append(server, req, 0, RDMP_DEL);
+	return 0;
+}
+
+static int handle_request(struct server *server, const struct rpc_msg *msg, struct rdmp_rsp *rsp)
+{
+	const struct kv_req *req = msg->bytes;
+	size_t value = 0;
+
+	if (msg->has_imm)
+		return msg->imm < server->rpc.max_peers ? end_put(server, &server->slot[msg->imm])
+							: -EPROTO;
+	if (msg->len < sizeof(*req) || req->klen == 0 || req->klen > TM_MAX_KEY)
+		return -EPROTO;
+	if (req->op == KV_PUT && rdmp_is_small(&server->params, req->vlen))
+		value = req->vlen;
+	if (msg->len - sizeof(*req) != value)
+		return -EPROTO;
+	switch (req->op) {
+	case KV_PUT:
+		return handle_put(server, msg, rsp);
+	case KV_GET:
+		return handle_get(server, req, rsp);
+	default:
+		return req->op == KV_DEL ? handle_del(server, req) : -EPROTO;
+	}
+}
+
+static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
+{
+	struct rdmp_rsp *rsp = reply;
+
+	if (cap < sizeof(*rsp))
+		return 0;
+	rsp->status = handle_request(server, msg, rsp);
+	return sizeof(*rsp);
+}
+
+/* Only what is current keeps its lines. */
+static void mark_current(struct server *server)
+{
+	for (uint64_t i = 0; i < server->index.places; i++)
+		if (server->index.key[i].newest)
+			mark(server, server->index.key[i].newest, true);
+}
+
+int rdmp_serve(const struct tm_env *env)
+{
+	struct server *server = calloc(1, sizeof(*server));
+	int rc;
+
+	if (!server)
+		return -ENOMEM;
+	server->params = *env->params;
+	server->pool = rdmp_pool_at(&server->params, env->pm);
+	rc = rdmp_index_build(&server->index, &server->pool, &server->params);
+	if (!rc)
+		rc = rpc_server_init(&server->rpc, env, rdmp_message_bytes(env->params), handle,
+				     server);
+	if (rc)
+		return rc;
+	server->used = calloc(server->pool.lines + 1, sizeof(*server->used));
+	server->slot = calloc(server->rpc.max_peers, sizeof(*server->slot));
+	if (!server->used || !server->slot)
+		return -ENOMEM;
+	if (!has_bug(env->params, BUG_LINES_FORGOTTEN))
+		mark_current(server);
+	/* RDMP_OBJECTS */
+	return kv_server_start(&server->rpc, server->pool.objects, server->pool.lines * TM_LINE);
+}
