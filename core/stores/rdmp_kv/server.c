@@ -256,12 +256,18 @@ static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_
 	return sizeof(*rsp);
 }
 
-/* Only what is current keeps its lines. */
+/* After recovery there is nothing of a key but what is current: the lines of all others are free. */
 static void mark_current(struct server *server)
 {
-	for (uint64_t i = 0; i < server->index.places; i++)
-		if (server->index.key[i].newest)
-			mark(server, server->index.key[i].newest, true);
+	for (uint64_t i = 0; i < server->index.places; i++) {
+		uint32_t newest = server->index.key[i].newest;
+
+		if (!newest)
+			continue;
+		server->index.older[newest] = 0;
+		if (!has_bug(&server->params, BUG_LINES_FORGOTTEN))
+			mark(server, newest, true);
+	}
 }
 
 int rdmp_serve(const struct tm_env *env)
@@ -283,8 +289,7 @@ int rdmp_serve(const struct tm_env *env)
 	server->slot = calloc(server->rpc.max_peers, sizeof(*server->slot));
 	if (!server->used || !server->slot)
 		return -ENOMEM;
-	if (!has_bug(env->params, BUG_LINES_FORGOTTEN))
-		mark_current(server);
+	mark_current(server);
 	/* RDMP_OBJECTS */
 	return kv_server_start(&server->rpc, server->pool.objects, server->pool.lines * TM_LINE);
 }
