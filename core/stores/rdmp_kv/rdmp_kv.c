@@ -28,6 +28,7 @@ static const struct tm_knob knobs[] = {
 #define BUF  TM_BIT(TM_BUF)
 #define MONO TM_BIT(TM_MONO)
 #define KEEP TM_BIT(TM_KEEP)
+#define NORES TM_BIT(TM_NORES)
 #define OK   TM_BIT(TM_OK)
 #define LIVE TM_BIT(TM_LIVE)
 #define FSCK TM_BIT(TM_FSCK)
@@ -77,7 +78,7 @@ const struct tm_store rdmp_kv_store = {
 	.name = "rdmp_kv",
 	.what = "RDMP-KV (RK III): flags after the value, the server persists both",
 	.in_default_campaign = true,
-	.promises = RDA | LIN | DUR | BUF | MONO | KEEP | OK | LIVE | FSCK,
+	.promises = RDA | LIN | DUR | BUF | MONO | KEEP | NORES | OK | LIVE | FSCK,
 	.knobs = knobs,
 	.variants = variants,
 	.shapes = shapes,

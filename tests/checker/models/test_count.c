@@ -204,6 +204,11 @@ static const struct cost {
 	{"saw_imm", "method=imm", COUNT_UPDATE, 2, 2, "SEND s.SEND WRITE_WITH_IMM s.SEND"},
 	{"saw_imm", "method=rpc", COUNT_UPDATE, 1, 1, "SEND s.SEND"},
 	{"saw_imm", "method=rpc", COUNT_GET, 1, 1, "SEND s.SEND"},
+	{"rdmp_kv", "", COUNT_UPDATE, 2, 2, "SEND s.SEND WRITE WRITE_WITH_IMM s.SEND"},
+	{"rdmp_kv", "threshold=16384", COUNT_UPDATE, 1, 1, "SEND s.SEND"},
+	{"rdmp_kv", "", COUNT_GET, 2, 1, "SEND s.SEND READ"},
+	{"rdmp_kv", "", COUNT_GET_MISS, 1, 1, "SEND s.SEND"},
+	{"rdmp_kv", "", COUNT_DELETE, 1, 1, "SEND s.SEND"},
 	/* RemoteLog's methods, within a lock: a round trip for it, and a WRITE that is not waited
 	   for. */
 	{"remotelog", "method=w1", COUNT_UPDATE, 1 + 1, 1, "CMP_AND_SWP WRITE SEND s.SEND WRITE"},

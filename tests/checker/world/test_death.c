@@ -141,7 +141,7 @@ static const struct {
 	const char *store, *workload;
 } comes_back[] = {
 	{"efactory", "wr-c"}, {"erda", "ww-c"}, {"forca", "ww-r"},
-	{"saw_imm", "ww-r"},  {"ca", "ww-r"},
+	{"saw_imm", "ww-r"},  {"ca", "ww-r"},   {"rdmp_kv", "ww-r"},
 };
 
 /* Wherever a client's process dies, a new one does what it had not begun, and only that. */

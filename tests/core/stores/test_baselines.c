@@ -68,6 +68,16 @@ static const struct {
 	{300, "saw_imm", "ddio=off", "wdw", 0, ALL_BUT_OK},
 	{300, "saw_imm", "persist=off", "w", DUR, LIVE | FSCK},
 	{300, "saw_imm", "method=rpc persist=off", "dr", NORES, LIVE | FSCK},
+	/* RDMP-KV: its flags say what is durable, if GETs are told of whole objects (claims P45 to
+	   P51). */
+	{300, "rdmp_kv", "", "ww-r", 0, ALL_BUT_OK},
+	{300, "rdmp_kv", "line_torn=prefix dma_order=any", "w-r.1500", 0, ALL_BUT_OK},
+	{300, "rdmp_kv", "threshold=64", "ww-r.mixed", 0, ALL_BUT_OK},
+	{300, "rdmp_kv", "ddio=off", "wdw", 0, ALL_BUT_OK},
+	{4000, "rdmp_kv", "get_prev=off", "w-r", RDA | LIVE, DUR | MONO | KEEP | NORES | FSCK},
+	{300, "rdmp_kv", "get_prev=off recover_vf=off", "w", LIVE, RDA | DUR | KEEP | FSCK},
+	{300, "rdmp_kv", "free=early", "w-w", DUR | KEEP, LIVE},
+	{300, "rdmp_kv", "free=old", "ww-r", RDA, DUR | MONO | KEEP | LIVE | FSCK},
 };
 
 static void set_up(struct setup *s, const char *store, const char *knobs, const char *workload)
