@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Recovery: what was not applied is. See redo.h. */
+#include <libpmem.h>
+#include "core/stores/redo_log/redo.h"
+
+/* Where the server's process has died and the power held, a record that is there need not be
+ * durable; it is applied, and so it becomes durable, before anybody is told of it. A record that is
+ * not whole was not acknowledged (redo), or is one whose client has died, or the power failure took
+ * it. */
+int redo_recover(const struct tm_env *env)
+{
+	struct redo_pool pool = redo_pool_at(env->params, env->pm);
+	uint64_t first = *pool.applied + 1, last = *pool.applied + pool.slots;
+
+	pmem_persist(pool.applied, sizeof(*pool.applied));
+	pmem_persist(pool.pool.table.entry, kv_table_bytes(env->params));
+	for (uint64_t seq = first; seq <= last && seq <= pool.records; seq++) {
+		if (redo_is_whole(&pool, seq, env->params))
+			redo_apply(&pool, seq, env->params);
+		else if (env->params->knob[REPLAY])
+			break;
+	}
+	return 0;
+}
+
+void redo_fsck(const struct tm_env *env, struct tm_fsck *fsck)
+{
+	struct redo_pool pool = redo_pool_at(env->params, env->pm);
+	struct tm_env inner = redo_inner(env);
+
+	if (*pool.applied > pool.records)
+		fsck->bad(fsck, "applied: %llu, and there is room for %llu records",
+			  (unsigned long long)*pool.applied, (unsigned long long)pool.records);
+	kv_pool_fsck(&inner, fsck);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The store. See redo.h. */
+#include "core/stores/redo_log/redo.h"
+
+static const struct tm_knob knobs[] = {
+	[CROWD] = KV_CROWD_KNOB,
+	[METHOD] = {"method", "redo raw",
+		    "how a record gets into the log: with the request; or by a WRITE, and a READ "
+		    "behind it"},
+	[RING] = {"ring", "large small",
+		  "room for as many records as there are updates, or for three"},
+	[REPLAY] = {"replay", "all first",
+		    "recovery applies all records that are whole, or those before the first one that "
+		    "is not"},
+	[ORDER] = {"order", "value_first pointer_first",
+		   "pointer_first: an entry names a value that is copied after that, as in the public "
+		   "code"},
+	[BUG] = {"bug",
+		 "none ack_early applied_first value_unflushed entry_unflushed crc_unchecked "
+		 "seq_unchecked oldest_first log_unread delete_unflushed slot_early read_skipped "
+		 "record_assumed get_unflushed",
+		 "a seeded bug, see the variants"},
+	[KNOBS] = {NULL, NULL, NULL},
+};
+
+#define RDA   TM_BIT(TM_RDA)
+#define LIN   TM_BIT(TM_LIN)
+#define DUR   TM_BIT(TM_DUR)
+#define BUF   TM_BIT(TM_BUF)
+#define MONO  TM_BIT(TM_MONO)
+#define KEEP  TM_BIT(TM_KEEP)
+#define NORES TM_BIT(TM_NORES)
+#define OK    TM_BIT(TM_OK)
+#define LIVE  TM_BIT(TM_LIVE)
+#define FSCK  TM_BIT(TM_FSCK)
+
+static const struct tm_variant variants[] = {
+	{"raw", "method=raw", "Read After Write: the client writes the record, and reads after it",
+	 0},
+	{"small", "ring=small", "the ring has room for three records", 0},
+	{"raw_small", "method=raw ring=small", "likewise with Read After Write", 0},
+	{"raw_literal", "method=raw replay=first", "recovery ends at a record that is not whole", 0},
+	{"pointer_first", "order=pointer_first", "the public code's order", 0},
+	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",
+	 0},
+	{"ack_early", "bug=ack_early", "a PUT is acknowledged when its record is not durable", DUR},
+	{"applied_first", "bug=applied_first",
+	 "a record counts as applied before it is applied", DUR | KEEP | RDA},
+	{"value_unflushed", "bug=value_unflushed", "the applied value is not flushed", RDA | DUR},
+	{"entry_unflushed", "bug=entry_unflushed", "its entry is not", DUR | KEEP},
+	{"crc_unchecked", "bug=crc_unchecked method=raw", "a record is taken for whole", RDA},
+	{"seq_unchecked", "bug=seq_unchecked ring=small",
+	 "a record of the ring's last round counts as one of this", LIN | KEEP | DUR},
+	{"oldest_first", "bug=oldest_first", "a GET takes the oldest record of its key", LIN},
+	{"log_unread", "bug=log_unread", "a GET takes what was applied", LIN},
+	{"delete_unflushed", "bug=delete_unflushed", "a DELETE's record is not flushed", DUR},
+	{"slot_early", "bug=slot_early ring=small",
+	 "a slot is given away while its record is being applied", RDA | LIN | DUR | KEEP},
+	{"read_skipped", "bug=read_skipped method=raw", "a PUT ends with the WRITE", LIN},
+	{"record_assumed", "bug=record_assumed method=raw", "a record is applied that is not durable",
+	 RDA | FSCK},
+	{"get_unflushed", "bug=get_unflushed method=raw",
+	 "a GET returns a record that is not durable", MONO},
+	{NULL, NULL, NULL, 0},
+};
+
+static const struct tm_shape shapes[] = {
+	{.name = "raw"},
+	{.name = "small"},
+	{.name = "raw_small"},
+	{.name = "raw_literal"},
+	{.name = "pointer_first"},
+	{.name = "crowded"},
+	{.name = "calls=fail", .often = "w1"},
+	{.name = NULL},
+};
+
+const struct tm_store redo_log_store = {
+	.name = "redo_log",
+	.what = "Redo Logging and Read After Write (ER 5.1): a log in PM, applied in the background",
+	.promises = RDA | LIN | DUR | BUF | MONO | KEEP | NORES | OK | LIVE | FSCK,
+	.knobs = knobs,
+	.variants = variants,
+	.shapes = shapes,
+	.pm_bytes = redo_pm_bytes,
+	.regions = redo_regions,
+	.format = kv_format,
+	.recover = redo_recover,
+	.serve = redo_serve,
+	.fsck = redo_fsck,
+	.open = redo_open,
+	.put = redo_put,
+	.get = redo_get,
+	.del = redo_del,
+};

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The server: requests, and a task that applies records. See redo.h. */
+#include <errno.h>
+#include <libpmem.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/rt/rt.h"
+#include "core/stores/redo_log/redo.h"
+
+#define NAP_NS	   2000
+#define NAP_MAX_NS 1000000
+
+struct server {
+	struct tm_params params;
+	struct rpc_server rpc;
+	struct redo_pool pool;
+	uint64_t appended, applied; /* the last record of each kind */
+};
+
+/* -------------------------------------------------------------- requests */
+
+/* The number of the next record. A slot is given away when its record has been applied, durably. */
+static int next_record(struct server *server, uint64_t *seq)
+{
+	uint64_t early = has_bug(&server->params, BUG_SLOT_EARLY) ? 1 : 0;
+
+	*seq = server->appended + 1;
+	if (rt_pm_full() || *seq > server->pool.records)
+		return -ENOSPC;
+	if (*seq - server->applied > server->pool.slots + early)
+		return -EAGAIN;
+	server->appended = *seq;
+	return 0;
+}
+
+/* The server's own record. The value came with the request. */
+static int append(struct server *server, const struct kv_req *req)
+{
+	struct redo_record *record;
+	uint64_t seq;
+	int rc;
+
+	if (req->op == KV_PUT && !rt_check(req->crc == kv_crc(req + 1, req->vlen)))
+		return -EBADMSG;
+	rc = next_record(server, &seq);
+	if (rc)
+		return rc;
+	record = redo_record(&server->pool, seq);
+	redo_fill(record, req, seq, req + 1);
+	if (!has_bug(&server->params, req->op == KV_PUT ? BUG_ACK_EARLY : BUG_DELETE_UNFLUSHED))
+		pmem_persist(record, sizeof(*record) + record->vlen);
+	return 0;
+}
+
+static int handle_put(struct server *server, const struct kv_req *req, struct redo_rsp *rsp)
+{
+	int rc;
+
+	if (req->vlen > server->params.max_vlen)
+		return -EMSGSIZE;
+	if (server->params.knob[METHOD] == METHOD_REDO)
+		return append(server, req);
+	rc = next_record(server, &rsp->seq);
+	rsp->off = redo_off(&server->pool, rsp->seq);
+	return rc;
+}
+
+/* The key's newest record that is not applied yet; NULL: there is none. */
+static const struct redo_record *find_record(const struct server *server, const uint8_t *key)
+{
+	const struct redo_record *oldest = NULL;
+
+	if (has_bug(&server->params, BUG_LOG_UNREAD))
+		return NULL;
+	for (uint64_t seq = server->appended; seq > server->applied; seq--) {
+		const struct redo_record *record = redo_record(&server->pool, seq);
+
+		if (!redo_is_whole(&server->pool, seq, &server->params) ||
+		    memcmp(record->key, key, TM_MAX_KEY))
+			continue;
+		oldest = record;
+		if (!has_bug(&server->params, BUG_OLDEST_FIRST))
+			break;
+	}
+	return oldest;
+}
+
+static int handle_get(const struct server *server, const struct kv_req *req, struct redo_rsp *rsp)
+{
+	const struct redo_record *record = find_record(server, req->key);
+	const struct kv_entry *entry;
+	const void *value;
+	bool found;
+
+	if (record) {
+		/* A client has written it, and what a GET returns is to stay. */
+		if (server->params.knob[METHOD] == METHOD_RAW &&
+		    !has_bug(&server->params, BUG_GET_UNFLUSHED))
+			pmem_persist(record, sizeof(*record) + record->vlen);
+		if (record->op == KV_DEL)
+			return -ENOENT;
+		rsp->vlen = record->vlen;
+		value = record + 1;
+	} else {
+		entry = kv_table_find(&server->pool.pool.table, req->key, &found);
+		if (!found || !(entry->where & 1))
+			return -ENOENT;
+		rsp->vlen = kv_where_vlen(entry->where);
+		value = server->pool.pool.log + kv_where_line(entry->where) * TM_LINE;
+	}
+	memcpy(rsp + 1, value, rsp->vlen);
+	return 0;
+}
+
+static int handle_request(struct server *server, const struct rpc_msg *msg, struct redo_rsp *rsp)
+{
+	const struct kv_req *req = msg->bytes;
+	size_t value = 0;
+
+	if (msg->has_imm || msg->len < sizeof(*req) || req->klen == 0 || req->klen > TM_MAX_KEY)
+		return -EPROTO;
+	if (req->op == KV_PUT && server->params.knob[METHOD] == METHOD_REDO)
+		value = req->vlen;
+	if (msg->len - sizeof(*req) != value)
+		return -EPROTO;
+	switch (req->op) {
+	case KV_PUT:
+		return handle_put(server, req, rsp);
+	case KV_GET:
+		return handle_get(server, req, rsp);
+	default:
+		return req->op == KV_DEL ? append(server, req) : -EPROTO;
+	}
+}
+
+static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
+{
+	struct redo_rsp *rsp = reply;
+
+	if (cap < redo_message_bytes(&((struct server *)server)->params))
+		return 0;
+	rsp->status = handle_request(server, msg, rsp);
+	return sizeof(*rsp) + (rsp->status ? 0 : rsp->vlen);
+}
+
+/* -------------------------------------------------------------- applying */
+
+/* Records are applied in the order of their numbers: one whose client has died holds up the others,
+ * which GETs find in the log. */
+static void apply_task(void *arg)
+{
+	struct server *server = arg;
+	uint64_t nap = NAP_NS;
+
+	for (;;) {
+		uint64_t next = server->applied + 1;
+
+		if (next <= server->appended &&
+		    redo_is_whole(&server->pool, next, &server->params)) {
+			redo_apply(&server->pool, next, &server->params);
+			server->applied = next;
+			nap = NAP_NS;
+			continue;
+		}
+		rt_sleep(nap);
+		nap = nap < NAP_MAX_NS ? 2 * nap : nap;
+	}
+}
+
+int redo_serve(const struct tm_env *env)
+{
+	struct server *server = calloc(1, sizeof(*server));
+	int rc;
+
+	if (!server)
+		return -ENOMEM;
+	server->params = *env->params;
+	server->pool = redo_pool_at(&server->params, env->pm);
+	server->appended = server->applied = *server->pool.applied;
+	rc = rpc_server_init(&server->rpc, env, redo_message_bytes(env->params), handle, server);
+	if (!rc) /* REDO_RING */
+		rc = kv_server_start(&server->rpc, server->pool.ring,
+				     server->pool.slots * server->pool.slot_bytes);
+	return rc ? rc : rt_spawn("applier", apply_task, server);
+}
