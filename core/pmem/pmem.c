@@ -57,8 +57,8 @@ static size_t whole_pages(size_t bytes)
 	return (bytes + 4095) & ~(size_t)4095;
 }
 
-/* The images of the stack that was freed last: to map memory is slow, and campaigns open thousands of
- * stacks, most of the same size. Its content is not specified; pmem_load() writes all of it. */
+/* The images of the stack that was freed last: to map memory is slow, and campaigns open thousands
+ * of stacks, most of the same size. Its content is not specified; pmem_load() writes all of it. */
 static _Thread_local struct {
 	uint8_t *memory;
 	size_t bytes;

@@ -49,8 +49,8 @@ static void asan_enter(struct fiber *self)
 
 #define GUARD_BYTES 4096
 
-/* Stacks that no fiber has, linked through their last bytes. To map one costs as much as a short run,
- * and a campaign opens thousands of worlds. */
+/* Stacks that no fiber has, linked through their last bytes. To map one costs as much as a short
+ * run, and a campaign opens thousands of worlds. */
 static _Thread_local char *idle_stacks;
 
 static char **next_idle(char *stack)

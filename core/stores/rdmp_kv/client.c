@@ -22,11 +22,11 @@ int rdmp_open(const struct tm_env *env, void **out)
 		return -ENOMEM;
 	client->params = *env->params;
 	client->msg = calloc(1, bytes);
-	rc = client->msg ? rpc_open(&client->conn, env,
-				    bytes > sizeof(struct rdmp_rsp) ? bytes
-								    : sizeof(struct rdmp_rsp),
-				    rdmp_object_bytes(TM_MAX_KEY, env->params->max_vlen), NULL)
-			 : -ENOMEM;
+	rc = client->msg
+		     ? rpc_open(&client->conn, env,
+				bytes > sizeof(struct rdmp_rsp) ? bytes : sizeof(struct rdmp_rsp),
+				rdmp_object_bytes(TM_MAX_KEY, env->params->max_vlen), NULL)
+		     : -ENOMEM;
 	if (!rc) {
 		*out = client;
 		return 0;
@@ -59,8 +59,8 @@ static int write_value(struct client *client, const struct kv_req *req, const st
 	if (req->vlen)
 		rc = rpc_write_behind(conn, RDMP_OBJECTS, at->off + req->klen, value, req->vlen);
 	if (!rc)
-		rc = rpc_call_imm(conn, RDMP_OBJECTS, at->off, NULL, 0, at->slot, &rsp,
-				  sizeof(rsp), &len);
+		rc = rpc_call_imm(conn, RDMP_OBJECTS, at->off, NULL, 0, at->slot, &rsp, sizeof(rsp),
+				  &len);
 	if (rc)
 		return rc;
 	return len == sizeof(rsp) ? rsp.status : -EPROTO;

@@ -12,7 +12,8 @@ static const struct tm_knob knobs[] = {
 	[RECOVER_VF] = {"recover_vf", "on off",
 			"off: recovery leaves VF as the power failure left it"},
 	[FREE] = {"free", "never old early",
-		  "when an object's room is given to another one while the server lives: never; when "
+		  "when an object's room is given to another one while the server lives: never; "
+		  "when "
 		  "a newer one is durable; when a newer one is begun"},
 	[BUG] = {"bug",
 		 "none pf_with_value vf_early pf_read value_unflushed record_unflushed "
@@ -22,16 +23,16 @@ static const struct tm_knob knobs[] = {
 	[KNOBS] = {NULL, NULL, NULL},
 };
 
-#define RDA  TM_BIT(TM_RDA)
-#define LIN  TM_BIT(TM_LIN)
-#define DUR  TM_BIT(TM_DUR)
-#define BUF  TM_BIT(TM_BUF)
-#define MONO TM_BIT(TM_MONO)
-#define KEEP TM_BIT(TM_KEEP)
+#define RDA   TM_BIT(TM_RDA)
+#define LIN   TM_BIT(TM_LIN)
+#define DUR   TM_BIT(TM_DUR)
+#define BUF   TM_BIT(TM_BUF)
+#define MONO  TM_BIT(TM_MONO)
+#define KEEP  TM_BIT(TM_KEEP)
 #define NORES TM_BIT(TM_NORES)
-#define OK   TM_BIT(TM_OK)
-#define LIVE TM_BIT(TM_LIVE)
-#define FSCK TM_BIT(TM_FSCK)
+#define OK    TM_BIT(TM_OK)
+#define LIVE  TM_BIT(TM_LIVE)
+#define FSCK  TM_BIT(TM_FSCK)
 
 static const struct tm_variant variants[] = {
 	{"literal", "get_prev=off recover_vf=off",
@@ -52,8 +53,8 @@ static const struct tm_variant variants[] = {
 	{"undo_forgotten", "bug=undo_forgotten",
 	 "recovery does not say in the log what it has undone", FSCK},
 	{"undo_unflushed", "bug=undo_unflushed", "it does, but does not flush it", RDA | FSCK},
-	{"oldest_kept", "bug=oldest_kept",
-	 "recovery undoes every PUT but the first that is whole", KEEP | DUR | FSCK},
+	{"oldest_kept", "bug=oldest_kept", "recovery undoes every PUT but the first that is whole",
+	 KEEP | DUR | FSCK},
 	{"lines_forgotten", "bug=lines_forgotten",
 	 "after a restart the first PUTs overwrite what is current", RDA | LIN | FSCK},
 	{"flags_kept", "bug=flags_kept", "a new object has the flags of what was there before",

@@ -213,8 +213,7 @@ static int handle_del(struct server *server, const struct kv_req *req)
 {
 	const struct rdmp_key *place = rdmp_index_find(&server->index, req->key);
 
-	if (!place || !place->newest ||
-	    rdmp_record(&server->pool, place->newest)->kind == RDMP_DEL)
+	if (!place || !place->newest || rdmp_record(&server->pool, place->newest)->kind == RDMP_DEL)
 		return 0;
 	if (rt_pm_full() || server->index.records == server->pool.records)
 		return -ENOSPC;
@@ -256,7 +255,8 @@ static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_
 	return sizeof(*rsp);
 }
 
-/* After recovery there is nothing of a key but what is current: the lines of all others are free. */
+/* After recovery there is nothing of a key but what is current: the lines of all others are free.
+ */
 static void mark_current(struct server *server)
 {
 	for (uint64_t i = 0; i < server->index.places; i++) {

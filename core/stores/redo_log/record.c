@@ -31,11 +31,10 @@ size_t redo_pm_bytes(const struct tm_params *params)
 unsigned redo_regions(const struct tm_params *params, struct tm_region *out, unsigned max)
 {
 	size_t inner = TM_LINE + ring_bytes(params), table = kv_table_bytes(params);
-	const struct tm_region all[] = {
-		{"applied", 0, TM_LINE},
-		{"ring", TM_LINE, ring_bytes(params)},
-		{"table", inner, table},
-		{"values", inner + table, kv_pool_bytes(params) - table}};
+	const struct tm_region all[] = {{"applied", 0, TM_LINE},
+					{"ring", TM_LINE, ring_bytes(params)},
+					{"table", inner, table},
+					{"values", inner + table, kv_pool_bytes(params) - table}};
 
 	return kv_regions(all, sizeof(all) / sizeof(all[0]), out, max);
 }

@@ -3,17 +3,16 @@
 #include <libpmem.h>
 #include "core/stores/redo_log/redo.h"
 
-/* Where the server's process has died and the power held, a record that is there need not be
- * durable; it is applied, and so it becomes durable, before anybody is told of it. A record that is
- * not whole was not acknowledged (redo), or is one whose client has died, or the power failure took
- * it. */
+/* Where the server's process has died and the power held, what is there need not be durable. A
+ * record, or an entry of one that was being applied, becomes so when it is applied, which can be
+ * done again. A record that is not whole was not acknowledged (redo), or its client has died, or
+ * the power failure took it. */
 int redo_recover(const struct tm_env *env)
 {
 	struct redo_pool pool = redo_pool_at(env->params, env->pm);
 	uint64_t first = *pool.applied + 1, last = *pool.applied + pool.slots;
 
 	pmem_persist(pool.applied, sizeof(*pool.applied));
-	pmem_persist(pool.pool.table.entry, kv_table_bytes(env->params));
 	for (uint64_t seq = first; seq <= last && seq <= pool.records; seq++) {
 		if (redo_is_whole(&pool, seq, env->params))
 			redo_apply(&pool, seq, env->params);

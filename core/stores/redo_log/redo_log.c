@@ -9,11 +9,13 @@ static const struct tm_knob knobs[] = {
 		    "behind it"},
 	[RING] = {"ring", "large small",
 		  "room for as many records as there are updates, or for three"},
-	[REPLAY] = {"replay", "all first",
-		    "recovery applies all records that are whole, or those before the first one that "
-		    "is not"},
+	[REPLAY] =
+		{"replay", "all first",
+		 "recovery applies all records that are whole, or those before the first one that "
+		 "is not"},
 	[ORDER] = {"order", "value_first pointer_first",
-		   "pointer_first: an entry names a value that is copied after that, as in the public "
+		   "pointer_first: an entry names a value that is copied after that, as in the "
+		   "public "
 		   "code"},
 	[BUG] = {"bug",
 		 "none ack_early applied_first value_unflushed entry_unflushed crc_unchecked "
@@ -39,13 +41,14 @@ static const struct tm_variant variants[] = {
 	 0},
 	{"small", "ring=small", "the ring has room for three records", 0},
 	{"raw_small", "method=raw ring=small", "likewise with Read After Write", 0},
-	{"raw_literal", "method=raw replay=first", "recovery ends at a record that is not whole", 0},
+	{"raw_literal", "method=raw replay=first", "recovery ends at a record that is not whole",
+	 0},
 	{"pointer_first", "order=pointer_first", "the public code's order", 0},
 	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",
 	 0},
 	{"ack_early", "bug=ack_early", "a PUT is acknowledged when its record is not durable", DUR},
-	{"applied_first", "bug=applied_first",
-	 "a record counts as applied before it is applied", DUR | KEEP | RDA},
+	{"applied_first", "bug=applied_first", "a record counts as applied before it is applied",
+	 DUR | KEEP | RDA},
 	{"value_unflushed", "bug=value_unflushed", "the applied value is not flushed", RDA | DUR},
 	{"entry_unflushed", "bug=entry_unflushed", "its entry is not", DUR | KEEP},
 	{"crc_unchecked", "bug=crc_unchecked method=raw", "a record is taken for whole", RDA},
@@ -57,8 +60,8 @@ static const struct tm_variant variants[] = {
 	{"slot_early", "bug=slot_early ring=small",
 	 "a slot is given away while its record is being applied", RDA | LIN | DUR | KEEP},
 	{"read_skipped", "bug=read_skipped method=raw", "a PUT ends with the WRITE", LIN},
-	{"record_assumed", "bug=record_assumed method=raw", "a record is applied that is not durable",
-	 RDA | FSCK},
+	{"record_assumed", "bug=record_assumed method=raw",
+	 "a record is applied that is not durable", RDA | FSCK},
 	{"get_unflushed", "bug=get_unflushed method=raw",
 	 "a GET returns a record that is not durable", MONO},
 	{NULL, NULL, NULL, 0},
@@ -77,7 +80,8 @@ static const struct tm_shape shapes[] = {
 
 const struct tm_store redo_log_store = {
 	.name = "redo_log",
-	.what = "Redo Logging and Read After Write (ER 5.1): a log in PM, applied in the background",
+	.what = "Redo Logging and Read After Write (ER 5.1): a log in PM, applied in the "
+		"background",
 	.promises = RDA | LIN | DUR | BUF | MONO | KEEP | NORES | OK | LIVE | FSCK,
 	.knobs = knobs,
 	.variants = variants,

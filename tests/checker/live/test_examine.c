@@ -102,8 +102,8 @@ static unsigned possible(void)
 	return set;
 }
 
-static const char *const all_stores[] = {"efactory", "erda",      "rdmp_kv", "forca",
-						"ca",	    "remotelog", "saw_imm"};
+static const char *const all_stores[] = {"efactory", "erda",	  "rdmp_kv", "forca",
+					 "ca",	     "remotelog", "saw_imm", "redo_log"};
 
 START_TEST(a_whole_pool_keeps_everything)
 {
@@ -418,6 +418,7 @@ static const struct {
 	{"", ""},
 	{"recovery fails with error -22", ""},
 	{"", ""},
+	{"", "recovery says: applied: "},
 };
 
 START_TEST(a_pool_of_noise_is_told)

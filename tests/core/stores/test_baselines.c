@@ -78,6 +78,14 @@ static const struct {
 	{300, "rdmp_kv", "get_prev=off recover_vf=off", "w", LIVE, RDA | DUR | KEEP | FSCK},
 	{300, "rdmp_kv", "free=early", "w-w", DUR | KEEP, LIVE},
 	{300, "rdmp_kv", "free=old", "ww-r", RDA, DUR | MONO | KEEP | LIVE | FSCK},
+	/* Redo Logging: the log alone keeps it. Read After Write: memory is not reached with DDIO
+	   (claims RL1 to RL5). */
+	{300, "redo_log", "", "ww-r", 0, ALL_BUT_OK},
+	{300, "redo_log", "ring=small line_torn=prefix", "w1w2w2w2w2", 0, ALL_BUT_OK},
+	{300, "redo_log", "order=pointer_first", "new-w1-w2", 0, ALL_BUT_OK},
+	{300, "redo_log", "method=raw", "w-r", DUR, RDA | LIN | MONO | KEEP | LIVE | FSCK},
+	{300, "redo_log", "method=raw ddio=off", "w-w", 0, ALL_BUT_OK},
+	{300, "redo_log", "method=raw ddio=off replay=first", "w-w", DUR, RDA | LIN | FSCK},
 };
 
 static void set_up(struct setup *s, const char *store, const char *knobs, const char *workload)
