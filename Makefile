@@ -15,6 +15,7 @@ all: build
 help:
 	@echo 'make             build build/tidemark'
 	@echo 'make crashtest   explore the stores; say which guarantee holds and which breaks'
+	@echo 'make crashtest-all  the same with every store'
 	@echo 'make claims      what the papers claim, and what they leave out: is it so?'
 	@echo 'make taxonomy    which way of making a remote update durable is sound on which hardware?'
 	@echo 'make pictures    draw the pictures of docs/taxonomy.md again'
@@ -47,6 +48,9 @@ build: deps
 
 crashtest claims taxonomy mutants ablate soak bench list: build
 	@build/tidemark $@ $(ARGS)
+
+crashtest-all: build
+	@build/tidemark crashtest --all $(ARGS)
 
 pictures: build
 	@build/tidemark taxonomy --workload w.40 --no-traces --pictures docs/pictures
@@ -101,5 +105,5 @@ interop: deps
 clean:
 	rm -rf build build-gcc build-clang build-tsan build-afl
 
-.PHONY: all help deps build crashtest claims taxonomy pictures litmus mutants ablate soak fuzz bench list test test-all
+.PHONY: all help deps build crashtest crashtest-all claims taxonomy pictures litmus mutants ablate soak fuzz bench list test test-all
 .PHONY: format clean imagebench nicbench vm vmtest vmbench vmsoak vmdiff interop

@@ -204,6 +204,8 @@ static bool take_ops(const struct option_row *row, void *into, const char *path)
 
 static const struct option_row rows[] = {
 	{.help = "what is tested"},
+	{"all", NULL, "every store, also those that are not in the default campaign",
+	 ARGUMENT(all_stores)},
 	ROW_VARIANT,
 	ROW_KNOB,
 	{"workload", "NAME", "a built-in workload (tidemark list workloads); may be repeated",
@@ -279,6 +281,9 @@ int crashtest_main(int argc, char **argv)
 	int status = arguments_read(&options, &a, argc, argv);
 	if (status >= 0)
 		return status;
+	if (a.all_stores && a.store.n)
+		return fail(EXIT_USAGE, "--all: expected no STORE beside it, not %s",
+			    a.store.name[0]);
 	if (expect_mistake())
 		return fail(EXIT_INTERNAL, "%s", expect_mistake());
 	if (known_mistake())
