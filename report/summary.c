@@ -187,12 +187,36 @@ static void print_legend(void)
 	     "?  not seen to break, but it may");
 }
 
+/* Rows of the same store, from its first on: how many, if all have the same marks; else 1. */
+static unsigned rows_alike(const struct report *r, unsigned first)
+{
+	const struct campaign *c = r->campaign;
+	unsigned n = 0;
+	for (unsigned i = 0; i < c->configs; i++) {
+		if (report_in_short(r, i) || c->config[i].store != c->config[first].store)
+			continue;
+		n++;
+		for (unsigned k = 0; k < TM_CONTRACTS; k++)
+			if (i < first || c->config[i].shape || mark(r, i, k) != mark(r, first, k) ||
+			    strcmp(c->config[i].variant, c->config[first].variant))
+				return 1;
+	}
+	return n;
+}
+
 /* A mark stands below the middle of its contract's name. */
-static void print_row(const struct report *r, unsigned config, unsigned width)
+static void print_row(const struct report *r, unsigned config, unsigned alike, unsigned width)
 {
 	const struct campaign *c = r->campaign;
 	char name[REPORT_NAME];
+	uint64_t states = 0;
+	for (unsigned i = 0; i < alike; i++)
+		states += c->total[config + i].states;
 	config_name(&c->config[config], name, sizeof(name));
+	if (alike > 1) {
+		size_t len = strlen(name);
+		snprintf(name + len, sizeof(name) - len, " (all hardware)");
+	}
 	printf("  %-*s", (int)width, name);
 	if (strlen(name) > width)
 		printf("\n  %*s", (int)width, "");
@@ -202,7 +226,7 @@ static void print_row(const struct report *r, unsigned config, unsigned width)
 		printf("  %*s%s%c%s%*s", before, "", paint(mark_colour(is)), is, paint(PLAIN),
 		       columns - before - 1, "");
 	}
-	printf(" %8" PRIu64 "\n", c->total[config].states);
+	printf(" %8" PRIu64 "\n", states);
 }
 
 static void print_matrix(const struct report *r)
@@ -224,9 +248,13 @@ static void print_matrix(const struct report *r)
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
 		printf("  %s", contract_name(k));
 	printf(" %8s%s\n", "states", paint(PLAIN));
-	for (unsigned i = 0; i < c->configs; i++)
-		if (!report_in_short(r, i))
-			print_row(r, i, width);
+	for (unsigned i = 0, alike; i < c->configs; i += alike) {
+		alike = 1;
+		if (report_in_short(r, i))
+			continue;
+		alike = rows_alike(r, i);
+		print_row(r, i, alike, width);
+	}
 	print_legend();
 }
 

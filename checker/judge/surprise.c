@@ -18,7 +18,7 @@ static const struct expectation *expected_of_variant(const struct surprise_cell 
 				 *there = expected(cell, cell->config);
 	if (!strcmp(cell->config, "default"))
 		return expected(cell, cell->variant);
-	if (!there || there->broken != (plain && plain->broken))
+	if ((there && there->broken) != (plain && plain->broken))
 		return there;
 	return expected(cell, cell->variant);
 }

@@ -140,10 +140,12 @@ START_TEST(all_as_expected)
 	ck_assert_int_eq(mark(&m, "efactory", TM_NORES), '-');
 	ck_assert_int_eq(mark(&m, "efactory", TM_LIN), 'X');
 	ck_assert_int_eq(mark(&m, "efactory", TM_DUR), 'x');
-	ck_assert_int_eq(mark(&m, "erda (ack_early=off)", TM_FSCK), '.');
+	ck_assert_int_eq(mark(&m, "erda (all hardware)", TM_FSCK), '.');
 	find(&m, "  efactory   7 shapes as expected: 21700 runs, 311381 states; broken RDA LIN "
 		 "DUR BUF\n");
 	ck_assert_ptr_null(strstr(m.text, "(sizes)"));
+	ck_assert_int_eq(mark(&m, "rdmp_kv (all hardware)", TM_DUR), '.');
+	ck_assert_ptr_null(strstr(m.text, "rdmp_kv (ddio=off)"));
 	/* The smallest trace, and why: without the details of the sentence. */
 	find(&m, "\n  LIN    a PUT is acknowledged when the responder's NIC has the value");
 	find(&m, "replay traces/efactory-ddio=off-LIN.trace\n");
@@ -161,8 +163,11 @@ START_TEST(promise_broken)
 	m.c.cell[config(&m, "efactory", "default")][TM_KEEP].broken = true;
 	m.c.cell[config(&m, "efactory", "domain=mhp")][TM_KEEP].broken = true;
 	m.c.cell[config(&m, "erda", "wrap")][TM_RDA].broken = true;
+	m.c.cell[config(&m, "rdmp_kv", "ddio=off")][TM_DUR].broken = true;
 	print(&m);
-	ck_assert_ptr_eq(find(&m, "3 results need attention\n"), m.text);
+	ck_assert_ptr_eq(find(&m, "4 results need attention\n"), m.text);
+	ck_assert_int_eq(mark(&m, "rdmp_kv (ddio=off)", TM_DUR), '!');
+	ck_assert_int_eq(mark(&m, "rdmp_kv (ack_early=off)", TM_DUR), '.');
 	const char *first = find(&m, "\nefactory KEEP: NOT AS EXPECTED, in 0 of 889677 states\n"
 				     "  efactory saw KEEP under default\n"),
 		   *replay = find(&m, "replay traces/efactory-default-KEEP.trace"),
@@ -178,7 +183,7 @@ START_TEST(promise_broken)
 	find(&m, "  erda       15 of 16 shapes as expected: ");
 	ck_assert_str_eq(find(&m, "Not everything is as it should be: "),
 			 "Not everything is as it should be: efactory KEEP, efactory (domain=mhp) "
-			 "KEEP, erda (wrap) RDA\n");
+			 "KEEP, erda (wrap) RDA, rdmp_kv (ddio=off) DUR\n");
 	teardown(&m);
 }
 END_TEST
