@@ -70,19 +70,13 @@ struct redo_record *redo_record(const struct redo_pool *pool, uint64_t seq)
 
 /* --------------------------------------------------------------- records */
 
-/* The value is right behind the record. */
+/* Of the record and the value right behind it, whose own CRC stands in for the record's. */
 static uint32_t crc_of(const struct redo_record *record)
 {
-	const struct {
-		uint8_t head[offsetof(struct redo_record, crc)];
-		uint32_t value;
-	} *const unused = NULL;
-	uint8_t both[sizeof(*unused)];
-	uint32_t value = kv_crc(record + 1, record->vlen);
+	struct redo_record copy = *record;
 
-	memcpy(both, record, sizeof(unused->head));
-	memcpy(both + sizeof(unused->head), &value, sizeof(value));
-	return kv_crc(both, sizeof(both));
+	copy.crc = kv_crc(record + 1, record->vlen);
+	return kv_crc(&copy, offsetof(struct redo_record, zero));
 }
 
 void redo_fill(struct redo_record *to, const struct kv_req *req, uint64_t seq, const void *value)
@@ -110,23 +104,18 @@ bool redo_is_whole(const struct redo_pool *pool, uint64_t seq, const struct tm_p
 
 /* -------------------------------------------------------------- applying */
 
-static uint64_t copy_value(struct redo_pool *pool, const struct redo_record *record, uint64_t seq,
-			   const struct tm_params *params)
+/* A place of its own, in lines, so that a record can be applied again. */
+static uint64_t place_of(uint64_t seq, const struct tm_params *params)
 {
-	/* A place of its own, so that a record can be applied again. */
-	uint64_t line = (seq - 1) * kv_lines(params->max_vlen);
-
-	memcpy(pool->pool.log + line * TM_LINE, record + 1, record->vlen);
-	if (!has_bug(params, BUG_VALUE_UNFLUSHED))
-		pmem_persist(pool->pool.log + line * TM_LINE, record->vlen);
-	return kv_where(line, record->vlen);
+	return (seq - 1) * kv_lines(params->max_vlen);
 }
 
-/* What the entry names is not yet there: the record still is (ORDER). */
-static uint64_t name_of(uint64_t seq, const struct redo_record *record,
-			const struct tm_params *params)
+static void copy_value(struct redo_pool *pool, const struct redo_record *record, uint64_t place,
+		       const struct tm_params *params)
 {
-	return kv_where((seq - 1) * kv_lines(params->max_vlen), record->vlen);
+	memcpy(pool->pool.log + place * TM_LINE, record + 1, record->vlen);
+	if (!has_bug(params, BUG_VALUE_UNFLUSHED))
+		pmem_persist(pool->pool.log + place * TM_LINE, record->vlen);
 }
 
 static void publish(struct redo_pool *pool, const struct redo_record *record, uint64_t where,
@@ -160,6 +149,7 @@ static void set_applied(struct redo_pool *pool, uint64_t seq)
 void redo_apply(struct redo_pool *pool, uint64_t seq, const struct tm_params *params)
 {
 	const struct redo_record *record = redo_record(pool, seq);
+	uint64_t place = place_of(seq, params);
 
 	/* First it is sure to stay. Else a power failure could take it, and its number, and with
 	 * that the place of its value, would be another record's. */
@@ -170,10 +160,11 @@ void redo_apply(struct redo_pool *pool, uint64_t seq, const struct tm_params *pa
 	if (record->op == KV_DEL) {
 		publish(pool, record, 0, params);
 	} else if (params->knob[ORDER]) {
-		publish(pool, record, name_of(seq, record, params), params);
-		copy_value(pool, record, seq, params);
+		publish(pool, record, kv_where(place, record->vlen), params);
+		copy_value(pool, record, place, params);
 	} else {
-		publish(pool, record, copy_value(pool, record, seq, params), params);
+		copy_value(pool, record, place, params);
+		publish(pool, record, kv_where(place, record->vlen), params);
 	}
 	if (!has_bug(params, BUG_APPLIED_FIRST))
 		set_applied(pool, seq);

@@ -19,7 +19,7 @@
  *		0x2c u8  klen
  *		0x2d u8  op	 KV_PUT or KV_DEL
  *		0x2e u16 zero
- *		0x30 u32 crc	 of all before it, and of the value
+ *		0x30 u32 crc	 of all before it, and of the value's CRC
  *		0x34 ... zero
  *		0x40 ... value
  *
