@@ -19,6 +19,7 @@ struct server {
 	struct rdmp_pool pool;
 	struct rdmp_index index;
 	bool *used;	   /* by line of the objects */
+	uint64_t all_used; /* so many of the first lines are */
 	struct slot *slot; /* by the connection's number */
 	unsigned begun;	   /* PUTs */
 };
@@ -28,18 +29,23 @@ struct server {
 static void mark(struct server *server, uint32_t number, bool used)
 {
 	const struct rdmp_record *record = rdmp_record(&server->pool, number);
+	uint64_t line = record->off / TM_LINE;
 
-	if (record->kind == RDMP_PUT)
-		memset(server->used + record->off / TM_LINE, used,
-		       rdmp_object_lines(record->klen, record->vlen));
+	if (record->kind != RDMP_PUT)
+		return;
+	memset(server->used + line, used, rdmp_object_lines(record->klen, record->vlen));
+	if (!used && line < server->all_used)
+		server->all_used = line;
 }
 
 /* The first lines in a row that are free; -ENOSPC: there are not so many. */
-static int allocate(const struct server *server, uint64_t lines, uint64_t *off)
+static int allocate(struct server *server, uint64_t lines, uint64_t *off)
 {
 	uint64_t free = 0;
 
-	for (uint64_t i = 0; i < server->pool.lines; i++) {
+	while (server->all_used < server->pool.lines && server->used[server->all_used])
+		server->all_used++;
+	for (uint64_t i = server->all_used; i < server->pool.lines; i++) {
 		free = server->used[i] ? 0 : free + 1;
 		if (free == lines) {
 			*off = (i + 1 - lines) * TM_LINE;
