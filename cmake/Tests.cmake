@@ -155,6 +155,7 @@ tidemark_test(test_cut ${PROJECT_SOURCE_DIR}/tests/checker/live/test_cut.sh $<TA
 tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/checker/live/test_examine.sh $<TARGET_FILE:tidemark>
 	$<TARGET_FILE:test_examine>)
 tidemark_test(test_docs ${PROJECT_SOURCE_DIR}/tests/docs/test_docs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+tidemark_test(test_systems ${PROJECT_SOURCE_DIR}/tests/docs/test_systems.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_verbs ${PROJECT_SOURCE_DIR}/tests/scenarios/test_verbs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 # Processes on the soft RNIC; programs like any other that uses libibverbs.
 add_executable(nic_death tests/core/provider/nic_death.c)
