@@ -781,11 +781,12 @@ START_TEST(failures_replay)
 	 * that may break, these do in so many runs. */
 	static const unsigned known[] = {TM_BIT(TM_DUR) | TM_BIT(TM_BUF),
 					 TM_BIT(TM_DUR) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) |
-						 TM_BIT(TM_KEEP) | TM_BIT(TM_NORES)};
+						 TM_BIT(TM_KEEP) | TM_BIT(TM_NORES),
+					 0};
 	struct campaign c;
 
 	open_campaign(&c, workload, sizeof(workload) / sizeof(workload[0]), 200);
-	ck_assert_uint_eq(c.configs, 2);
+	ck_assert_uint_eq(c.configs, sizeof(known) / sizeof(known[0]));
 	ck_assert_int_eq(campaign_run(&c), 0);
 	for (unsigned i = 0; i < c.configs; i++) {
 		unsigned broken = 0;
