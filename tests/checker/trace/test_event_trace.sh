@@ -63,6 +63,11 @@ erda-crc_no_value-RDA | !flush ; as may happen, and must not be taken ; for the 
 erda-tag_ignored-RDA | It breaks without any power failure ; read_versions() asks for at core/stores/erda/client.c: ; !recovery
 erda-crc_unchecked-RDA | It breaks without any power failure: client 2's GET k1 met the RDMA write of client 1's PUT k1 half landed ; log+0x300..0x33f was there ; log+0x340..0x34b came only ; foreign bytes at k1 ; which read_object() asks for
 remotelog-restart_reuse-LIN | read, at ; log+0x80..0xbf as the RDMA write of client 1's 1st PUT k1 had left it at 100004. ; it takes this to happen: c1 c1.put1 before post 6: server dies ; message 3 packet 1 try 1: delay 100ms ; switch qps=two makes it
+rdmp_kv-free_early-KEEP | the power failed between two steps ; objects+0xa..0xb ; (core/stores/rdmp_kv/server.c: ; was not written yet ; The switch free=early makes it ; with free=never it does not break
+rdmp_kv-get_newest-LIVE | reads objects+0x40..0x4b again and again ; which the RDMA write of client 1's PUT k1 has not written ; it waits for c1, which is dead ; The switch get_prev=off makes it
+rdmp_kv-get_newest-RDA | client 2's GET k1 reads objects+0x82..0xbf ; too early: the RDMA write of client 1's PUT k1 comes only at ; taken: ; in rdmp_get(), held ; The switch get_prev=off makes it ; !power failed
+redo_log-raw-DUR | lost: ring+0x140..0x147, written by the RDMA write of client 1's PUT k1 ; no flush covers it before the power fails ; by server/applier ; The switch method=raw makes it
+redo_log-raw_small-LIVE | the server itself reads ring+0x120..0x127 again and again ; which the RDMA write of client 3's PUT k1 has not written ; it waits for c3, which is dead ; with ring=large it does not break
 TABLE
 
 for trace in $(find "$@" -name '*.trace' | sort); do
