@@ -195,11 +195,13 @@ static unsigned rows_alike(const struct report *r, unsigned first)
 	for (unsigned i = 0; i < c->configs; i++) {
 		if (report_in_short(r, i) || c->config[i].store != c->config[first].store)
 			continue;
-		n++;
+		if (i < first || c->config[i].shape ||
+		    strcmp(c->config[i].variant, c->config[first].variant))
+			return 1;
 		for (unsigned k = 0; k < TM_CONTRACTS; k++)
-			if (i < first || c->config[i].shape || mark(r, i, k) != mark(r, first, k) ||
-			    strcmp(c->config[i].variant, c->config[first].variant))
+			if (mark(r, i, k) != mark(r, first, k))
 				return 1;
+		n++;
 	}
 	return n;
 }

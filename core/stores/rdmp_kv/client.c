@@ -22,11 +22,9 @@ int rdmp_open(const struct tm_env *env, void **out)
 		return -ENOMEM;
 	client->params = *env->params;
 	client->msg = calloc(1, bytes);
-	rc = client->msg
-		     ? rpc_open(&client->conn, env,
-				bytes > sizeof(struct rdmp_rsp) ? bytes : sizeof(struct rdmp_rsp),
-				rdmp_object_bytes(TM_MAX_KEY, env->params->max_vlen), NULL)
-		     : -ENOMEM;
+	rc = client->msg ? rpc_open(&client->conn, env, bytes,
+				    rdmp_object_bytes(TM_MAX_KEY, env->params->max_vlen), NULL)
+			 : -ENOMEM;
 	if (!rc) {
 		*out = client;
 		return 0;
@@ -36,15 +34,26 @@ int rdmp_open(const struct tm_env *env, void **out)
 	return rc;
 }
 
-/* Send what is in client->msg, and wait for the reply. */
-static int call(struct client *client, size_t bytes, struct rdmp_rsp *rsp)
+/* What became of a request: `rc`, of which `len` bytes came back. */
+static int status_of(int rc, size_t len, const struct rdmp_rsp *rsp)
 {
-	size_t len;
-	int rc = rpc_call(&client->conn, client->msg, bytes, rsp, sizeof(*rsp), &len);
-
 	if (rc)
 		return rc;
 	return len == sizeof(*rsp) ? rsp->status : -EPROTO;
+}
+
+/* Send a request, with `vlen` bytes of a value behind it, and wait for the reply. */
+static int call(struct client *client, const struct kv_req *req, const void *value, size_t vlen,
+		struct rdmp_rsp *rsp)
+{
+	size_t len;
+	int rc;
+
+	memcpy(client->msg, req, sizeof(*req));
+	if (vlen)
+		memcpy(client->msg + sizeof(*req), value, vlen);
+	rc = rpc_call(&client->conn, client->msg, sizeof(*req) + vlen, rsp, sizeof(*rsp), &len);
+	return status_of(rc, len, rsp);
 }
 
 /* The value, and after it, on the same connection, the word that it is there. */
@@ -53,7 +62,7 @@ static int write_value(struct client *client, const struct kv_req *req, const st
 {
 	struct rpc_conn *conn = &client->conn;
 	struct rdmp_rsp rsp;
-	size_t len;
+	size_t len = 0;
 	int rc = 0;
 
 	if (req->vlen)
@@ -61,9 +70,7 @@ static int write_value(struct client *client, const struct kv_req *req, const st
 	if (!rc)
 		rc = rpc_call_imm(conn, RDMP_OBJECTS, at->off, NULL, 0, at->slot, &rsp, sizeof(rsp),
 				  &len);
-	if (rc)
-		return rc;
-	return len == sizeof(rsp) ? rsp.status : -EPROTO;
+	return status_of(rc, len, &rsp);
 }
 
 int rdmp_put(void *arg, const void *key, size_t klen, const void *value, size_t vlen)
@@ -78,12 +85,9 @@ int rdmp_put(void *arg, const void *key, size_t klen, const void *value, size_t 
 	if (vlen > client->params.max_vlen)
 		return -EMSGSIZE;
 	req.vlen = (uint32_t)vlen;
-	memcpy(client->msg, &req, sizeof(req));
-	if (rdmp_is_small(&client->params, vlen)) {
-		memcpy(client->msg + sizeof(req), value, vlen);
-		return call(client, sizeof(req) + vlen, &rsp);
-	}
-	rc = call(client, sizeof(req), &rsp);
+	if (rdmp_is_small(&client->params, vlen))
+		return call(client, &req, value, vlen, &rsp);
+	rc = call(client, &req, NULL, 0, &rsp);
 	return rc ? rc : write_value(client, &req, &rsp, value);
 }
 
@@ -97,8 +101,7 @@ int rdmp_get(void *arg, const void *key, size_t klen, void *value, size_t cap, s
 	int rc = kv_req_init(&req, KV_GET, key, klen);
 
 	while (!rc) {
-		memcpy(client->msg, &req, sizeof(req));
-		rc = call(client, sizeof(req), &rsp);
+		rc = call(client, &req, NULL, 0, &rsp);
 		if (!rc)
 			rc = rpc_read(&client->conn, RDMP_OBJECTS, rsp.off,
 				      rdmp_object_bytes(req.klen, rsp.vlen),
@@ -122,8 +125,5 @@ int rdmp_del(void *arg, const void *key, size_t klen)
 	struct rdmp_rsp rsp;
 	int rc = kv_req_init(&req, KV_DEL, key, klen);
 
-	if (rc)
-		return rc;
-	memcpy(client->msg, &req, sizeof(req));
-	return call(client, sizeof(req), &rsp);
+	return rc ? rc : call(client, &req, NULL, 0, &rsp);
 }

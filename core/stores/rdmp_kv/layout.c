@@ -68,12 +68,9 @@ uint8_t *rdmp_flags(const struct rdmp_pool *pool, const struct rdmp_record *reco
 
 /* --------------------------------------------------------------- records */
 
-static uint32_t crc_of(const struct rdmp_record *record, enum rdmp_kind kind)
+static uint32_t crc_of(const struct rdmp_record *record)
 {
-	struct rdmp_record copy = *record;
-
-	copy.kind = (uint8_t)kind;
-	return kv_crc(&copy, offsetof(struct rdmp_record, crc));
+	return kv_crc(record, offsetof(struct rdmp_record, crc));
 }
 
 void rdmp_record_set(struct rdmp_record *record, enum rdmp_kind kind)
@@ -82,7 +79,7 @@ void rdmp_record_set(struct rdmp_record *record, enum rdmp_kind kind)
 	uint64_t word;
 
 	copy.kind = (uint8_t)kind;
-	copy.crc = crc_of(record, kind);
+	copy.crc = crc_of(&copy);
 	memcpy(&word, &copy.klen, sizeof(word));
 	__atomic_store_n((uint64_t *)&record->klen, word, __ATOMIC_SEQ_CST);
 }
@@ -91,7 +88,7 @@ bool rdmp_record_whole(const struct rdmp_pool *pool, uint32_t number)
 {
 	const struct rdmp_record *record = rdmp_record(pool, number);
 
-	return record->kind && record->crc == crc_of(record, record->kind);
+	return record->kind && record->crc == crc_of(record);
 }
 
 /* ----------------------------------------------------------------- index */
@@ -146,19 +143,21 @@ void rdmp_index_free(struct rdmp_index *index)
 
 /* -------------------------------------------------------------- messages */
 
-bool rdmp_is_small(const struct tm_params *params, size_t vlen)
+static uint32_t threshold(const struct tm_params *params)
 {
 	static const uint32_t bytes[] = {0, 64, 16384};
 
-	return vlen < bytes[params->knob[THRESHOLD]];
+	return bytes[params->knob[THRESHOLD]];
+}
+
+bool rdmp_is_small(const struct tm_params *params, size_t vlen)
+{
+	return vlen < threshold(params);
 }
 
 size_t rdmp_message_bytes(const struct tm_params *params)
 {
-	size_t small = 0;
+	uint32_t longest = threshold(params) ? threshold(params) - 1 : 0;
 
-	for (uint32_t vlen = params->max_vlen; vlen && !small; vlen--)
-		if (rdmp_is_small(params, vlen))
-			small = vlen;
-	return sizeof(struct kv_req) + small;
+	return sizeof(struct kv_req) + (longest < params->max_vlen ? longest : params->max_vlen);
 }

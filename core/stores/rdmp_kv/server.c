@@ -8,11 +8,6 @@
 #include "core/stores/kv_small.h"
 #include "core/stores/rdmp_kv/rdmp_kv.h"
 
-/* A PUT between its phases. */
-struct slot {
-	uint32_t record; /* 0: none */
-};
-
 struct server {
 	struct tm_params params;
 	struct rpc_server rpc;
@@ -20,8 +15,8 @@ struct server {
 	struct rdmp_index index;
 	bool *used;	   /* by line of the objects */
 	uint64_t all_used; /* so many of the first lines are */
-	struct slot *slot; /* by the connection's number */
-	unsigned begun;	   /* PUTs */
+	uint32_t *slot; /* by the connection's number: the record of its PUT between the phases */
+	unsigned begun; /* PUTs */
 };
 
 /* ----------------------------------------------------------------- lines */
@@ -78,14 +73,13 @@ static void append(struct server *server, const struct kv_req *req, uint64_t off
 }
 
 /* The metadata phase (RK III-A): an object without flags that the log can undo. */
-static int begin_put(struct server *server, const struct kv_req *req, struct slot *slot,
-		     uint64_t *off)
+static int begin_put(struct server *server, const struct kv_req *req, uint32_t *slot, uint64_t *off)
 {
 	uint64_t flags = rdmp_flags_at(req->klen, req->vlen);
 	uint8_t *object;
 	int rc;
 
-	slot->record = 0;
+	*slot = 0;
 	if (req->vlen > server->params.max_vlen)
 		return -EMSGSIZE;
 	if (rt_pm_full() || server->index.records == server->pool.records ||
@@ -102,10 +96,10 @@ static int begin_put(struct server *server, const struct kv_req *req, struct slo
 		pmem_persist(object + flags, 2);
 	}
 	append(server, req, *off, RDMP_PUT);
-	slot->record = server->index.records;
-	mark(server, slot->record, true);
-	if (server->params.knob[FREE] == FREE_EARLY && server->index.older[slot->record])
-		mark(server, server->index.older[slot->record], false);
+	*slot = server->index.records;
+	mark(server, *slot, true);
+	if (server->params.knob[FREE] == FREE_EARLY && server->index.older[*slot])
+		mark(server, server->index.older[*slot], false);
 	return 0;
 }
 
@@ -153,13 +147,13 @@ static void complete(struct server *server, uint32_t number)
 }
 
 /* The data phase is over. */
-static int end_put(struct server *server, struct slot *slot)
+static int end_put(struct server *server, uint32_t *slot)
 {
-	uint32_t number = slot->record;
+	uint32_t number = *slot;
 
 	if (!number)
 		return -EPROTO;
-	slot->record = 0;
+	*slot = 0;
 	complete(server, number);
 	return 0;
 }
@@ -177,7 +171,7 @@ static unsigned slot_of_put(struct server *server, const struct rpc_msg *msg)
 static int handle_put(struct server *server, const struct rpc_msg *msg, struct rdmp_rsp *rsp)
 {
 	const struct kv_req *req = msg->bytes;
-	struct slot *slot;
+	uint32_t *slot;
 	uint64_t off;
 	int rc;
 

@@ -6,9 +6,6 @@
 #include "core/rt/rt.h"
 #include "core/stores/redo_log/redo.h"
 
-#define NAP_NS	   2000
-#define NAP_MAX_NS 1000000
-
 struct client {
 	struct tm_params params;
 	struct rpc_conn conn;
@@ -64,17 +61,17 @@ static int call_once(struct client *client, size_t bytes, struct redo_rsp *rsp)
 static int call(struct client *client, const struct kv_req *req, const void *value, size_t vlen,
 		struct redo_rsp *rsp)
 {
-	uint64_t nap = NAP_NS;
+	uint64_t nap = REDO_NAP_NS;
 	int rc;
 
 	for (;;) {
 		memcpy(client->msg, req, sizeof(*req));
-		memcpy(client->msg + sizeof(*req), value, vlen);
+		if (vlen)
+			memcpy(client->msg + sizeof(*req), value, vlen);
 		rc = call_once(client, sizeof(*req) + vlen, rsp);
 		if (rc != -EAGAIN)
 			return rc;
-		rt_sleep(nap);
-		nap = nap < NAP_MAX_NS ? 2 * nap : nap;
+		redo_nap(&nap);
 	}
 }
 

@@ -7,9 +7,6 @@
 #include "core/rt/rt.h"
 #include "core/stores/redo_log/redo.h"
 
-#define NAP_NS	   2000
-#define NAP_MAX_NS 1000000
-
 struct server {
 	struct tm_params params;
 	struct rpc_server rpc;
@@ -150,7 +147,7 @@ static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_
 static void apply_task(void *arg)
 {
 	struct server *server = arg;
-	uint64_t nap = NAP_NS;
+	uint64_t nap = REDO_NAP_NS;
 
 	for (;;) {
 		uint64_t next = server->applied + 1;
@@ -159,11 +156,10 @@ static void apply_task(void *arg)
 		    redo_is_whole(&server->pool, next, &server->params)) {
 			redo_apply(&server->pool, next, &server->params);
 			server->applied = next;
-			nap = NAP_NS;
+			nap = REDO_NAP_NS;
 			continue;
 		}
-		rt_sleep(nap);
-		nap = nap < NAP_MAX_NS ? 2 * nap : nap;
+		redo_nap(&nap);
 	}
 }
 

@@ -67,6 +67,9 @@ START_TEST(variants_that_are_shapes)
 	ck_assert(surprises("saw_imm", "crowded", "default", TM_LIN));
 	ck_assert(surprises("saw_imm", "get_asks", "default", TM_DUR));
 	ck_assert(surprises("saw_imm", "get_asks", "ddio=off", TM_DUR));
+	/* Where nothing is said of the hardware, what is said of the variant counts there, too. */
+	ck_assert(!surprises("redo_log", "raw", "ack_early=off", TM_DUR));
+	ck_assert(surprises("redo_log", "raw", "ack_early=off", TM_RDA));
 	/* What other hardware mends stays mended, and what it breaks, broken. */
 	ck_assert(!surprises("efactory", "tight", "default", TM_LIN));
 	ck_assert(surprises("efactory", "tight", "ack_early=off", TM_LIN));
