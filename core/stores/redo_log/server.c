@@ -87,6 +87,7 @@ static int handle_get(const struct server *server, const struct kv_req *req, str
 	const struct redo_record *record = find_record(server, req->key);
 	const struct kv_entry *entry;
 	const void *value;
+	uint64_t where;
 	bool found;
 
 	if (record) {
@@ -100,10 +101,12 @@ static int handle_get(const struct server *server, const struct kv_req *req, str
 		value = record + 1;
 	} else {
 		entry = kv_table_find(&server->pool.pool.table, req->key, &found);
-		if (!found || !(entry->where & 1))
+		/* Once: the other task may change it meanwhile. */
+		where = found ? __atomic_load_n(&entry->where, __ATOMIC_SEQ_CST) : 0;
+		if (!(where & 1))
 			return -ENOENT;
-		rsp->vlen = kv_where_vlen(entry->where);
-		value = server->pool.pool.log + kv_where_line(entry->where) * TM_LINE;
+		rsp->vlen = kv_where_vlen(where);
+		value = server->pool.pool.log + kv_where_line(where) * TM_LINE;
 	}
 	memcpy(rsp + 1, value, rsp->vlen);
 	return 0;
