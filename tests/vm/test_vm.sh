@@ -206,7 +206,7 @@ left "$guest"
 run 70 -- 'echo c >/proc/sysrq-trigger; sleep 100'
 grep -q 'the guest went down' err || wrong "no word about the crash"
 
-# A test under which a kernel crashed is run again, twice; one that failed is not.
+# A test under which a kernel or QEMU crashed is run again, twice; one that failed is not.
 # tried TIMES STATUS COMMAND: COMMAND is run so often, and that is the status in the end.
 tried() {
 	local status=0
@@ -217,6 +217,7 @@ tried() {
 crash='echo "Oops: int3: 0000 [#1]" >&2; exit 70'
 tried 2 0 "[ \$(wc -l <tries) -eq 2 ] || { $crash; }"
 tried 3 70 "$crash"
+tried 3 70 'echo "vm/guest: the guest went down; QEMU ended with status 139" >&2; exit 70'
 tried 1 70 'echo the guest does not boot; exit 70'
 tried 1 0 'echo "Kernel panic"'
 
