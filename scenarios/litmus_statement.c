@@ -164,6 +164,12 @@ static void read_locked(struct litmus_reader *r, struct litmus_statement *s)
 		s->expr2 = read_expr(r);
 }
 
+static void read_immediate(struct litmus_reader *r, struct litmus_statement *s)
+{
+	if (operations[s->wr].with & WITH_IMM && r->token.kind == TOKEN_NUMBER)
+		s->imm = (uint32_t)litmus_number(r, "an immediate value", 0, UINT32_MAX);
+}
+
 /* put q REMOTE <- LOCAL|EXPR; putimm [NUMBER] */
 static void read_put(struct litmus_reader *r, struct litmus_statement *s)
 {
@@ -181,8 +187,7 @@ static void read_put(struct litmus_reader *r, struct litmus_statement *s)
 	if (!s->inlined && s->from.words != s->to.words)
 		litmus_wrong(r, &from, "%s: %u of %u words; expected ranges of the same length",
 			     litmus_show(&from).text, s->from.words, s->to.words);
-	if (operations[s->wr].with & WITH_IMM && r->token.kind == TOKEN_NUMBER)
-		s->imm = (uint32_t)litmus_number(r, "an immediate value", 0, UINT32_MAX);
+	read_immediate(r, s);
 }
 
 /* get q LOCAL <- REMOTE */
@@ -238,6 +243,23 @@ static void read_flush(struct litmus_reader *r, struct litmus_statement *s)
 		litmus_take(r, "persistent");
 }
 
+/* commit q REMOTE; commitimm [NUMBER] */
+static void read_commit(struct litmus_reader *r, struct litmus_statement *s)
+{
+	read_qp(r, s);
+	s->to = read_range(r, peer_host(r, s->qp));
+	read_immediate(r, s);
+}
+
+/* commitput q REMOTE <- LOCAL|EXPR */
+static void read_commit_payload(struct litmus_reader *r, struct litmus_statement *s)
+{
+	read_qp(r, s);
+	s->to = read_range(r, peer_host(r, s->qp));
+	litmus_need(r, "<-");
+	read_source(r, s, true);
+}
+
 /* poll q */
 static void read_poll(struct litmus_reader *r, struct litmus_statement *s)
 {
@@ -287,6 +309,7 @@ static void (*const request_reader[CLASS_COUNT])(struct litmus_reader *r,
 	[CLASS_WRITE] = read_put,	    [CLASS_READ] = read_get,
 	[CLASS_SEND] = read_send,	    [CLASS_ATOMIC] = read_remote_locked,
 	[CLASS_ATOMIC_WRITE] = read_awrite, [CLASS_FLUSH] = read_flush,
+	[CLASS_COMMIT] = read_commit,	    [CLASS_COMMIT_PAYLOAD] = read_commit_payload,
 };
 
 static const struct operation *find_request(const struct token *t)

@@ -99,6 +99,11 @@ static void post(struct running_thread *me, const struct litmus_statement *s)
 		flush_wr(&wr, p->mr[peer]->rkey, va, 8u * s->to.words,
 			 s->persistent ? IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT : IBV_FLUSH_GLOBAL,
 			 s->all ? IBV_FLUSH_MR : IBV_FLUSH_RANGE);
+	} else if (class == CLASS_COMMIT || class == CLASS_COMMIT_PAYLOAD) {
+		wr.num_sge = class == CLASS_COMMIT_PAYLOAD;
+		tm_commit_wr(&wr, p->mr[peer]->rkey, va, 8u * s->to.words);
+		wr.opcode = TM_WR_COMMIT + (s->wr - OPERATION_COMMIT);
+		wr.imm_data = htobe32(s->imm);
 	} else {
 		wr.opcode = s->wr;
 		wr.wr.rdma.remote_addr = va;

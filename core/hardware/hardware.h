@@ -89,6 +89,9 @@ enum line_torn { TORN_OFF, TORN_PREFIX, TORN_ANY, TORN_VALUES };
 	X(bool, restart_reuse, "restart_reuse", KNOB_RARE, \
 	  "a process that is started anew gets rkeys and queue pair numbers of the one before", \
 	  "off on", false, true) \
+	X(bool, commit_visible, "commit_word", KNOB_RARE, \
+	  "the payload of an RDMA Commit is visible and durable at one moment; or visible first", \
+	  "durable visible", false, true) \
 	X(bool, calls_fail, "calls", KNOB_RARE, \
 	  "calls that can fail do (tidemark list failures)", \
 	  "good fail", false, true) \

@@ -83,6 +83,8 @@
 	  "With atomics=hca an atomic is not atomic with other remote ones either.")              \
 	X(NIC_FLUSH_IGNORED, "nic_flush_ignored", "rnic",                                         \
 	  "An RDMA FLUSH is answered at once, and does nothing.")                                 \
+	X(PM_COMMIT_CACHED, "pm_commit_cached", "pmem",                                           \
+	  "An RDMA Commit leaves data in the caches, as an RDMA FLUSH does.")                     \
 	X(NIC_WRITE_OVERTAKES, "nic_write_overtakes", "rnic",                                     \
 	  "A WRITE lands before one that was posted before it.")                                  \
 	X(NIC_NEVER_OVERTAKES, "nic_never_overtakes", "rnic",                                     \

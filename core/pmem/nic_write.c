@@ -174,8 +174,8 @@ static void note_in_buffers(struct pmem *pm, enum touch what, const struct actor
 		sim_touch(pm->sim, what, (uintptr_t)qp, 1);
 }
 
-void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
-		   const struct nic_where *from)
+static void land(struct pmem *pm, uint64_t off, const void *data, size_t len,
+		 const struct nic_where *from, bool durable)
 {
 	uint32_t l = (uint32_t)(off / LINE);
 	struct author by = {.who = from->qp,
@@ -183,7 +183,6 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 			    .occurrence = from->occurrence,
 			    .nic = true,
 			    .send = from->send};
-	bool durable = visible_is_durable(pm, true) || MUTANT(&pm->hw, PM_NIC_DURABLE);
 	assert(len && off % LINE + len <= LINE && off < pm->len);
 	pmem_commit_pending(pm);
 	show_all(pm);
@@ -220,6 +219,20 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 	assert(!pm->line[l].in_flight == (arrived || durable));
 }
 
+void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
+		   const struct nic_where *from)
+{
+	land(pm, off, data, len, from,
+	     visible_is_durable(pm, true) || MUTANT(&pm->hw, PM_NIC_DURABLE));
+}
+
+void pmem_nic_commit_word(struct pmem *pm, uint64_t off, uint64_t word,
+			  const struct nic_where *from)
+{
+	assert(off % sizeof(word) == 0);
+	land(pm, off, &word, sizeof(word), from, true);
+}
+
 /* How many of the line's versions since boot the flush covers: up to the newest that it names. */
 static uint32_t flushed_upto(const struct pmem *pm, uint32_t l, uint64_t off, size_t len,
 			     bool sends, const struct actor *qp)
@@ -238,14 +251,11 @@ static uint32_t flushed_upto(const struct pmem *pm, uint32_t l, uint64_t off, si
 	return upto;
 }
 
-void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,
-		    const struct nic_where *from)
+/* What the queue pair wrote to [off, off + len) is durable, and what its lines held before. */
+static void make_durable(struct pmem *pm, uint64_t off, size_t len, bool sends,
+			 const struct nic_where *from)
 {
 	uint32_t lowest = UINT32_MAX, lines = 0, dirties;
-	assert(pm->running);
-	pmem_commit_pending(pm);
-	if (!nic_flush_reaches(pm) || visible_is_durable(pm, true))
-		return;
 	note_in_buffers(pm, TOUCH_DRAM_READ, from->qp);
 	for (uint32_t i = 0; i < pm->dirties; i++) {
 		uint32_t l = pm->dirty[i];
@@ -266,6 +276,25 @@ void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,
 		sim_trace(pm->sim, from->qp, 0,
 			  "message %u packet %u: %u line%s drained to PM, now durable",
 			  from->message, from->packet, lines, lines == 1 ? " is" : "s are");
+}
+
+void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,
+		    const struct nic_where *from)
+{
+	assert(pm->running);
+	pmem_commit_pending(pm);
+	if (nic_flush_reaches(pm) && !visible_is_durable(pm, true))
+		make_durable(pm, off, len, sends, from);
+}
+
+void pmem_nic_commit(struct pmem *pm, uint64_t off, size_t len, const struct nic_where *from)
+{
+	assert(pm->running);
+	pmem_commit_pending(pm);
+	if (MUTANT(&pm->hw, PM_COMMIT_CACHED) && !nic_flush_reaches(pm))
+		return;
+	if (!visible_is_durable(pm, true))
+		make_durable(pm, off, len, false, from);
 }
 
 void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len)

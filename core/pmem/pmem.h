@@ -41,6 +41,12 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
  */
 void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,
 		    const struct nic_where *from);
+/* The same wherever they are, in the caches too (an RDMA Commit). */
+void pmem_nic_commit(struct pmem *pm, uint64_t off, size_t len, const struct nic_where *from);
+/* An aligned word becomes visible and durable at one moment, and what its line held before with it.
+ */
+void pmem_nic_commit_word(struct pmem *pm, uint64_t off, uint64_t word,
+			  const struct nic_where *from);
 /* The NIC reads (RDMA READ, gather of a send). Sees what the CPU sees. */
 void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len);
 

@@ -43,6 +43,13 @@ struct rnic_memory {
 	 * the buffers between RNIC and memory, as a READ does that. */
 	bool (*flush)(void *memory, const struct rnic_mr *mr, const uint8_t *at, uint64_t len,
 		      bool sends, const struct packet_name *name);
+	/* What the queue pair wrote to [at, at + len) of a region is durable on return, wherever it
+	 * was. NULL: nothing here is ever durable. */
+	bool (*commit)(void *memory, const struct rnic_mr *mr, const uint8_t *at, uint64_t len,
+		       const struct packet_name *name);
+	/* Write an aligned word, which is visible and durable at one moment. NULL: write(). */
+	bool (*commit_word)(void *memory, const struct rnic_mr *mr, uint8_t *at, uint64_t word,
+			    const struct packet_name *name);
 	/* The bytes have reached the RNIC's buffers, and will be written. */
 	void (*arrive)(void *memory, const struct rnic_mr *mr, uint8_t *to, const void *from,
 		       uint32_t len, const struct packet_name *name);

@@ -104,6 +104,22 @@ const struct operation operations[OPERATIONS] = {
 				 .completion = IBV_WC_ATOMIC_WRITE,
 				 .packet = ALONE(OP_ATOMIC_WRITE),
 				 .send_op = IBV_QP_EX_WITH_ATOMIC_WRITE},
+	[OPERATION_COMMIT] = {.name = "COMMIT",
+			      .litmus = "commit",
+			      .class = CLASS_COMMIT,
+			      .completion = TM_WC_COMMIT,
+			      .packet = ALONE(OP_COMMIT)},
+	[OPERATION_COMMIT_WITH_IMM] = {.name = "COMMIT_WITH_IMM",
+				       .litmus = "commitimm",
+				       .class = CLASS_COMMIT,
+				       .with = WITH_IMM,
+				       .completion = TM_WC_COMMIT,
+				       .packet = ALONE(OP_COMMIT_IMM)},
+	[OPERATION_COMMIT_WITH_PAYLOAD] = {.name = "COMMIT_WITH_PAYLOAD",
+					   .litmus = "commitput",
+					   .class = CLASS_COMMIT_PAYLOAD,
+					   .completion = TM_WC_COMMIT,
+					   .packet = ALONE(OP_COMMIT_PAYLOAD)},
 };
 
 bool operation_serves(const struct operation *op, enum service service)

@@ -18,15 +18,25 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "core/rdma_commit.h"
 #include "core/verbs_compat.h"
 
-/* The first three bits of a BTH opcode (9.2.1, table 35); enum opcode has the other five. */
-enum service { SERVICE_RC = 0, SERVICE_UC = 1, SERVICE_UD = 3, SERVICE_XRC = 5 };
+/* The first three bits of a BTH opcode (9.2.1, table 35); enum opcode has the other five. A
+ * vendor's packets, which are of reliable connections here, have bits of their own on the wire, and
+ * there alone. */
+enum service {
+	SERVICE_RC = 0,
+	SERVICE_UC = 1,
+	SERVICE_UD = 3,
+	SERVICE_XRC = 5,
+	SERVICE_VENDOR = 6
+};
 
 /* Sets of services. */
 #define RELIABLE    (1u << SERVICE_RC | 1u << SERVICE_XRC)
 #define CONNECTED   (RELIABLE | 1u << SERVICE_UC)
 #define ANY_SERVICE (CONNECTED | 1u << SERVICE_UD)
+#define VENDOR	    (1u << SERVICE_RC | 1u << SERVICE_VENDOR)
 
 /* What a packet is. */
 enum {
@@ -93,12 +103,17 @@ enum {
 	X(FETCH_ADD,		0x14, ATOMIC, RELIABLE, IS_ATOMIC, ATOMIC_ETH, "FETCH_AND_ADD request") \
 	X(SEND_LAST_INV,	0x16, SEND, RELIABLE, IS_SEND | IS_LAST, PAYLOAD | IETH, "SEND packet") \
 	X(SEND_ONLY_INV,	0x17, SEND, RELIABLE, IS_SEND | IS_ONLY, PAYLOAD | IETH, "SEND packet") \
+	X(COMMIT,		0x18, COMMIT, VENDOR, IS_ONLY, RETH, "COMMIT request") \
+	X(COMMIT_IMM,		0x19, COMMIT, VENDOR, IS_ONLY, RETH | IMM_DT, "COMMIT_WITH_IMM request") \
+	X(COMMIT_PAYLOAD,	0x1a, COMMIT_PAYLOAD, VENDOR, IS_ONLY, RETH | PAYLOAD, \
+	  "COMMIT_WITH_PAYLOAD request") \
 	X(FLUSH,		0x1c, FLUSH, RELIABLE, IS_ONLY, FETH | RETH, "FLUSH request") \
 	X(ATOMIC_WRITE,		0x1d, ATOMIC_WRITE, RELIABLE, IS_ONLY, RETH | PAYLOAD, "ATOMIC_WRITE request")
 
 /*
  * X(class, word in a fault rule, what it is, right that the peer's memory has to give, bytes of the
- * one aligned word that it works on or 0). A FLUSH's rights follow from its placement type.
+ * one aligned word that it works on or 0). A FLUSH's rights follow from its placement type. The word
+ * of a request that names a range is the range's last one.
  */
 #define CLASS_ROWS(X) \
 	X(SEND,		"send",		CARRIES_DATA, 0, 0) \
@@ -106,7 +121,10 @@ enum {
 	X(READ,		"read",		NONPOSTED | NAMES_MEMORY, IBV_ACCESS_REMOTE_READ, 0) \
 	X(RESPONSE,	"response",	0, 0, 0) \
 	X(ATOMIC,	"atomic",	NONPOSTED | NAMES_MEMORY, IBV_ACCESS_REMOTE_ATOMIC, 8) \
-	X(FLUSH,	"flush",	NONPOSTED | NAMES_MEMORY, 0, 0) \
+	X(FLUSH,	"flush",	NONPOSTED | NAMES_MEMORY | NAMES_RANGE, 0, 0) \
+	X(COMMIT,	"commit",	NONPOSTED | NAMES_MEMORY | NAMES_RANGE, IBV_ACCESS_FLUSH_PERSISTENT, 0) \
+	X(COMMIT_PAYLOAD, "commit_payload", NONPOSTED | NAMES_MEMORY | NAMES_RANGE | CARRIES_DATA, \
+	  IBV_ACCESS_FLUSH_PERSISTENT | IBV_ACCESS_REMOTE_WRITE, 8) \
 	/* It reads nothing: it needs the right to write, not that to atomics, as with rdma_rxe. */ \
 	X(ATOMIC_WRITE,	"atomic_write",	NONPOSTED | NAMES_MEMORY | CARRIES_DATA, IBV_ACCESS_REMOTE_WRITE, 8) \
 	X(ACK,		"ack",		0, 0, 0) \
@@ -135,7 +153,8 @@ enum {
 	NONPOSTED = 1,	  /* something other than an acknowledgement is awaited */
 	CARRIES_DATA = 2, /* the bytes of its list go to the peer; else results go there */
 	NAMES_MEMORY = 4, /* it has a remote address and key */
-	NO_PACKET = 8	  /* done by this RNIC alone */
+	NO_PACKET = 8,	  /* done by this RNIC alone */
+	NAMES_RANGE = 16  /* a range of the peer's memory, whatever its list holds */
 };
 
 struct class_row {
@@ -180,19 +199,29 @@ struct operation {
 	uint8_t packet[PACKET_PLACES];
 	uint32_t send_op; /* enum ibv_qp_create_send_ops_flags */
 };
-#define OPERATIONS (IBV_WR_ATOMIC_WRITE + 1)
-/* By enum ibv_wr_opcode. */
+/* An operation's number: enum ibv_wr_opcode; those of rdma_commit.h follow. */
+enum {
+	OPERATION_COMMIT = IBV_WR_ATOMIC_WRITE + 1,
+	OPERATION_COMMIT_WITH_IMM,
+	OPERATION_COMMIT_WITH_PAYLOAD,
+	OPERATIONS
+};
 extern const struct operation operations[OPERATIONS];
 
-/* NULL: there is none. */
-static inline const struct operation *operation_of(unsigned wr_opcode)
+/* The number of what is posted by this opcode; OPERATIONS: there is no such operation. */
+static inline unsigned operation_number(unsigned wr_opcode)
 {
-	return wr_opcode < OPERATIONS && operations[wr_opcode].name ? &operations[wr_opcode] : NULL;
+	unsigned number = wr_opcode;
+	if (wr_opcode >= (unsigned)TM_WR_COMMIT)
+		number = wr_opcode - (unsigned)TM_WR_COMMIT + OPERATION_COMMIT;
+	else if (wr_opcode >= OPERATION_COMMIT)
+		return OPERATIONS;
+	return number < OPERATIONS && operations[number].name ? number : OPERATIONS;
 }
-/* The same of an opcode that is known to be one: is its class this? */
-static inline bool operation_is(unsigned wr_opcode, unsigned is)
+/* Is its class this? */
+static inline bool operation_is(unsigned number, unsigned is)
 {
-	return class_rows[operations[wr_opcode].class].is & is;
+	return class_rows[operations[number].class].is & is;
 }
 /* Has the service this operation? */
 bool operation_serves(const struct operation *op, enum service service);

@@ -289,6 +289,27 @@ static bool flush_pm(void *pm, const struct rnic_mr *mr, const uint8_t *at, uint
 	return true;
 }
 
+static bool commit_pm(void *pm, const struct rnic_mr *mr, const uint8_t *at, uint64_t len,
+		      const struct packet_name *name)
+{
+	struct nic_where from = where(name);
+	if (mr->in_pm)
+		pmem_nic_commit(pm, pm_offset(mr, at, len), len, &from);
+	return true;
+}
+
+static bool commit_word_pm(void *pm, const struct rnic_mr *mr, uint8_t *at, uint64_t word,
+			   const struct packet_name *name)
+{
+	if (!mr->in_pm)
+		return write_dram(pm, mr, at, &word, sizeof(word), name);
+	struct nic_where from = where(name);
+	uint64_t off = pm_offset(mr, at, sizeof(word));
+	sim_saw(sim_of_ground(mr_ground(mr)), TOUCH_WRITE, off, &word, sizeof(word));
+	pmem_nic_commit_word(pm, off, word, &from);
+	return true;
+}
+
 static void arrive_pm(void *pm, const struct rnic_mr *mr, uint8_t *to, const void *from,
 		      uint32_t len, const struct packet_name *name)
 {
@@ -327,6 +348,8 @@ static const struct rnic_memory dram_and_pm = {
 	.read = read_pm,
 	.write = write_pm,
 	.flush = flush_pm,
+	.commit = commit_pm,
+	.commit_word = commit_word_pm,
 	.arrive = arrive_pm,
 	.load = load_pm,
 	.has_store_buffers = has_store_buffers,

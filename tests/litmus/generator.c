@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VOCABULARY 96
+#define VOCABULARY 128
 #define LENGTHS	   64
 #define CLASSES	   8192
 
@@ -48,7 +48,7 @@ static const struct machine machines[] = {
 	{.store_buffer = 1, .read_words = true},
 	{.store_buffer = 8, .atomics_hca = true, .ddio_off = true},
 	{.store_buffer = 8, .atomics_hca = true, .domain = MACHINE_MHP},
-	{.store_buffer = 8, .ddio_any = true},
+	{.store_buffer = 8, .ddio_any = true, .commit_visible = true},
 	{.store_buffer = 8, .ddio_any = true, .domain = MACHINE_MHP, .iio_outside = true},
 	{.store_buffer = 8, .relaxed = true, .ddio_off = true},
 	{.store_buffer = 8,
@@ -184,6 +184,12 @@ static void add_writes(struct vocabulary *v, uint8_t qp, uint8_t cell, uint8_t a
 	add(v, s);
 	s.fenced = false;
 	s.op = OP_FLUSH_GLOBAL;
+	add(v, s);
+	s.op = OP_COMMIT;
+	add(v, s);
+	s.op = OP_COMMITIMM;
+	add(v, s);
+	s.op = OP_COMMITPUT;
 	add(v, s);
 }
 
@@ -433,6 +439,8 @@ static bool writes(const struct statement *s)
 	case OP_CLFLUSH:
 	case OP_FLUSH:
 	case OP_FLUSH_GLOBAL:
+	case OP_COMMIT:
+	case OP_COMMITIMM:
 	case OP_POLL:
 	case OP_RECV:
 	case OP_GET: /* of what somebody has written */

@@ -17,7 +17,7 @@ bool statement_is_posted(const struct statement *s)
 
 bool statement_is_message(const struct statement *s)
 {
-	return s->op == OP_PUTIMM || s->op == OP_SEND;
+	return s->op == OP_PUTIMM || s->op == OP_SEND || s->op == OP_COMMITIMM;
 }
 
 bool statement_sets_register(const struct statement *s)
@@ -139,6 +139,12 @@ static int print_request(const struct program *p, const struct statement *s, cha
 				s->value);
 	case OP_AWRITE:
 		return snprintf(buf, n, "%sawrite %c %s <- %s", before, q, to.text, from.text);
+	case OP_COMMIT:
+		return snprintf(buf, n, "%scommit %c %s", before, q, to.text);
+	case OP_COMMITIMM:
+		return snprintf(buf, n, "%scommitimm %c %s 7", before, q, to.text);
+	case OP_COMMITPUT:
+		return snprintf(buf, n, "%scommitput %c %s <- %s", before, q, to.text, from.text);
 	default:
 		return snprintf(buf, n, "%sflush %c %s%s", before, q, to.text,
 				s->op == OP_FLUSH_GLOBAL ? " global" : "");
@@ -188,14 +194,16 @@ static void print_machine(FILE *out, const struct machine *m, const char *knobs)
 		: m->ddio_off ? "off"
 			      : "on",
 		m->ack_late ? "off" : "on", m->store_buffer);
-	fprintf(out, "%s%s%s%s%s%s%s%s%s%s\n", m->iio_outside ? " iio_in_mhp=off" : "",
+	fprintf(out, "%s%s%s%s%s%s%s%s%s%s%s\n", m->iio_outside ? " iio_in_mhp=off" : "",
 		m->iwarp ? " transport=iwarp" : "",
 		m->sends_uncovered ? " flush_covers_send=off" : "",
 		m->relaxed     ? " dma_order=relaxed"
 		: m->lines_any ? " dma_order=any"
 			       : "",
 		m->read_right ? " read_order=right" : "", m->read_words ? " read_unit=word" : "",
-		m->atomics_hca ? " atomics=hca" : "", torn[m->torn], knobs[0] ? " " : "", knobs);
+		m->atomics_hca ? " atomics=hca" : "",
+		m->commit_visible ? " commit_word=visible" : "", torn[m->torn], knobs[0] ? " " : "",
+		knobs);
 }
 
 static void print_init(FILE *out, const struct program *p)

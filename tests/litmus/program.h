@@ -41,6 +41,9 @@ enum statement_op {
 	OP_REMOTE_CAS, /* from 0 */
 	OP_REMOTE_FAA,
 	OP_AWRITE,
+	OP_COMMIT,
+	OP_COMMITIMM,
+	OP_COMMITPUT, /* to the operand's last cell */
 	OP_FLUSH,
 	OP_FLUSH_GLOBAL,
 	OP_POLL,
@@ -74,7 +77,7 @@ enum machine_torn { MACHINE_WHOLE_LINES, MACHINE_TORN_PREFIX, MACHINE_TORN_ANY }
 struct machine {
 	uint8_t domain; /* enum machine_domain */
 	bool ddio_off, ddio_any, iio_outside, ack_late, iwarp, sends_uncovered, lines_any, relaxed,
-		read_right, read_words, atomics_hca;
+		read_right, read_words, atomics_hca, commit_visible;
 	uint8_t torn;	      /* enum machine_torn */
 	uint8_t store_buffer; /* entries */
 };

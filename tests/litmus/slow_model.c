@@ -54,6 +54,9 @@
  *	Q6  With DDIO off, a FLUSH for persistence makes certain what its connection wrote to
  *	    its range, and what it wrote by SENDs (flush_covers_send); a READ or an atomic makes
  *	    certain whatever its connection wrote.
+ *	    An RDMA Commit (RK III-B) makes certain what its connection wrote to its range, in
+ *	    the cache too. A payload becomes visible after that, and all versions of its line
+ *	    are certain at the same moment; with commit_word=visible at a later one.
  *	Q7  What lands lands line by line, from the left, with dma_order=any and relaxed in any
  *	    order; and so a READ reads, from the left, with read_order=right from the right, and
  *	    with read_unit=word word by word. The data of one message are read at one moment
@@ -218,7 +221,7 @@ static void complete_write_backs(struct state *s, unsigned thread)
 
 /* Q6. `range`: an operand; NOWHERE: all that there is. */
 static void nic_flush(const struct slow_model *m, struct state *s, unsigned end, uint8_t range,
-		      bool sends)
+		      bool sends, bool caches)
 {
 	uint8_t cell[2];
 	unsigned cells = operand_cells(m->p, range, cell);
@@ -227,7 +230,7 @@ static void nic_flush(const struct slow_model *m, struct state *s, unsigned end,
 			const struct version *version = &s->line[l].version[v];
 			bool covered = !cells || (version->cell < cell[0] + cells &&
 						  cell[0] < version->cell + version->cells);
-			if (version->by == end + 1 && version->went == WAY_PAST &&
+			if (version->by == end + 1 && (caches || version->went == WAY_PAST) &&
 			    (version->send ? sends : covered))
 				make_certain(&s->line[l], v + 1);
 		}
@@ -380,10 +383,10 @@ static bool receive(const struct slow_model *m, struct state *s, unsigned thread
 			continue;
 		for (unsigned k = 0; k <= i; k++)
 			if (peer->request[k].stage != STAGE_DONE &&
-			    statement_is_posted(statement_of(m, &peer->request[k])))
+			    (k == i || statement_is_posted(statement_of(m, &peer->request[k]))))
 				return false;
 		s->end[e].received++;
-		s->reg[thread][st->reg] = sent->op == OP_PUTIMM ? IMM : 0;
+		s->reg[thread][st->reg] = sent->op == OP_SEND ? 0 : IMM;
 		return true;
 	}
 	return false;
@@ -467,7 +470,7 @@ static void start(const struct slow_model *m, struct state *s, unsigned e, unsig
 	const struct statement *st = statement_of(m, r);
 	uint8_t cell[2];
 	unsigned cells = operand_cells(m->p, st->from, cell);
-	if ((statement_is_posted(st) || st->op == OP_AWRITE) && cells)
+	if ((statement_is_posted(st) || st->op == OP_AWRITE || st->op == OP_COMMITPUT) && cells)
 		memcpy(r->value, &s->memory[cell[0]], cells);
 	r->stage = STAGE_SENT;
 	complete(m, &s->end[e]);
@@ -532,7 +535,13 @@ static bool is_atomic(const struct statement *st)
 	return st->op == OP_REMOTE_FAA || st->op == OP_REMOTE_CAS;
 }
 
-/* Q7, Q8. Its parts, one a line, or a word; or the reading and writing of an atomic: 1 or 2. */
+static bool is_commit(const struct statement *st)
+{
+	return st->op == OP_COMMIT || st->op == OP_COMMITIMM || st->op == OP_COMMITPUT;
+}
+
+/* Q6, Q7, Q8. Its parts, one a line, or a word; or the two moments of an atomic, or of a payload: 1
+ * or 2. */
 static unsigned parts_of(const struct slow_model *m, const struct end *end, unsigned e,
 			 unsigned number)
 {
@@ -541,6 +550,8 @@ static unsigned parts_of(const struct slow_model *m, const struct end *end, unsi
 	unsigned cells = remote_cells(m, end, e, number, cell);
 	if (is_atomic(st))
 		return m->p->machine.atomics_hca ? 2 : 1;
+	if (is_commit(st))
+		return st->op == OP_COMMITPUT && m->p->machine.commit_visible ? 2 : 1;
 	if (cells < 2)
 		return 1;
 	bool words = st->op == OP_GET && m->p->machine.read_words;
@@ -614,6 +625,26 @@ static bool is_locked(const struct slow_model *m, const struct state *s, const s
 	return false;
 }
 
+/* Q6. Part 0 makes the range certain, and its payload visible; the last part makes that certain. */
+static void commit_part(const struct slow_model *m, struct state *s, unsigned e, unsigned number,
+			unsigned parts, unsigned part)
+{
+	struct request *r = &s->end[e].request[number];
+	const struct statement *st = statement_of(m, r);
+	uint8_t cell[2];
+	unsigned last = operand_cells(m->p, st->to, cell) - 1;
+	struct line *line = &s->line[cell_line(m->p, cell[last])];
+	if (!part)
+		nic_flush(m, s, e ^ 1, st->to, false, true);
+	if (st->op == OP_COMMITPUT && !part)
+		become_visible(m, s, cell[last], r->value, 1, (e ^ 1) + 1, false);
+	if (st->op == OP_COMMITPUT && parts == 1)
+		make_certain(line, line->versions);
+	else if (part)
+		nic_flush(m, s, e ^ 1, cell[last], false, true);
+	part_is_done(r, parts, part);
+}
+
 static void take_effect_there(const struct slow_model *m, struct state *s, unsigned e,
 			      unsigned number, unsigned part)
 {
@@ -621,12 +652,16 @@ static void take_effect_there(const struct slow_model *m, struct state *s, unsig
 	const struct statement *st = statement_of(m, r);
 	unsigned there = e ^ 1, parts = parts_of(m, &s->end[e], e, number);
 	uint8_t cell[2];
+	if (is_commit(st)) {
+		commit_part(m, s, e, number, parts, part);
+		return;
+	}
 	if (st->op == OP_AWRITE)
 		become_visible(m, s, st->to, r->value, 1, there + 1, false);
 	else if (st->op == OP_FLUSH)
-		nic_flush(m, s, there, st->to, !m->p->machine.sends_uncovered);
+		nic_flush(m, s, there, st->to, !m->p->machine.sends_uncovered, false);
 	else if (st->op != OP_FLUSH_GLOBAL && !(is_atomic(st) && part))
-		nic_flush(m, s, there, NOWHERE, true);
+		nic_flush(m, s, there, NOWHERE, true, false);
 	if (st->op == OP_GET) {
 		unsigned cells = operand_cells(m->p, st->from, cell);
 		if (parts == 2)

@@ -306,6 +306,7 @@ static const struct statement requests[] = {
 	{.op = OP_PUT, .to = 1, .from = NOWHERE, .value = 6},
 	{.op = OP_AWRITE, .to = 1, .from = NOWHERE, .value = 7},
 	{.op = OP_FLUSH, .to = 0, .from = NOWHERE},
+	{.op = OP_COMMITPUT, .to = 0, .from = NOWHERE, .value = 8},
 	{.op = OP_GET, .to = WHOLE | 1, .from = WHOLE | 0},
 };
 #define REQUEST_MACHINES (sizeof(request_machines) / sizeof(request_machines[0]))
@@ -370,6 +371,7 @@ static const char *const mutants[] = {
 	"nic_receive_early",   "nic_flush_ignored",
 	"nic_iwarp_waits",     "nic_lines_shuffled",
 	"nic_last_line",       "nic_atomic_write_posted",
+	"pm_commit_cached",
 };
 
 static unsigned missed_mutants(const struct comparison *with, uint64_t programs, uint64_t seed)

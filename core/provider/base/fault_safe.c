@@ -536,6 +536,20 @@ static bool flush_mapped(void *memory, const struct rnic_mr *mr, const uint8_t *
 	return !mr || persist(at, len);
 }
 
+static bool commit_mapped(void *memory, const struct rnic_mr *mr, const uint8_t *at, uint64_t len,
+			  const struct packet_name *name)
+{
+	return flush_mapped(memory, mr, at, len, true, name);
+}
+
+/* The program's CPUs may see it a moment before it is durable. */
+static bool commit_word_mapped(void *memory, const struct rnic_mr *mr, uint8_t *at, uint64_t word,
+			       const struct packet_name *name)
+{
+	return write_mapped(memory, mr, at, &word, sizeof(word), name) &&
+	       commit_mapped(memory, mr, at, sizeof(word), name);
+}
+
 const struct rnic_memory fault_safe_memory = {
 	.random = random_bits,
 	.check = check,
@@ -543,4 +557,6 @@ const struct rnic_memory fault_safe_memory = {
 	.write = write_mapped,
 	.compare_swap = compare_swap,
 	.flush = flush_mapped,
+	.commit = commit_mapped,
+	.commit_word = commit_word_mapped,
 };

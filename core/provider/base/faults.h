@@ -13,7 +13,7 @@
  *		  | "peer" ( ADDRESS | N ) | "after" ( N "packets" | TIME )
  *		  | "for" TIME | "times" N | "once"
  *	kind      = "send" | "write" | "read" | "response" | "atomic" | "flush"
- *		  | "atomic_write" | "ack" | "nak"
+ *		  | "atomic_write" | "commit" | "commit_payload" | "ack" | "nak"
  *
  * docs/nic/guide.md explains it. A rule hits a packet for which all its conditions hold. Messages
  * are numbered from 1 for each kind, over the whole process, or with "qp" over that queue pair. A

@@ -188,9 +188,29 @@ static void get_headers(struct packet *pkt, unsigned has, const uint8_t *at)
 		pkt->invalidate = get32(&at);
 }
 
+/* The first three bits of an opcode on the wire. */
+static unsigned wire_service(uint8_t opcode, uint8_t service)
+{
+	return opcode_serves(opcode, SERVICE_VENDOR) ? SERVICE_VENDOR : service;
+}
+
+/* The service that the packet is of; SERVICE_VENDOR: of none. */
+static uint8_t service_of_wire(uint8_t opcode, unsigned bits)
+{
+	uint8_t service = bits == SERVICE_VENDOR ? SERVICE_RC : (uint8_t)bits;
+
+	return wire_service(opcode, service) == bits ? service : SERVICE_VENDOR;
+}
+
+/* 0: there is no such packet. */
+static unsigned headers_of(uint8_t opcode, uint8_t service)
+{
+	return service == SERVICE_VENDOR ? 0 : opcode_headers(opcode, service);
+}
+
 int wire_encode(const struct packet *pkt, const struct wire_ends *ends, uint8_t *buf, size_t size)
 {
-	unsigned has = opcode_headers(pkt->opcode, pkt->service);
+	unsigned has = headers_of(pkt->opcode, pkt->service);
 	uint32_t pad = -pkt->len & 3, crc;
 	size_t len = BTH_BYTES + HEADERS_BYTES(has) + pkt->len + pad + ICRC_BYTES;
 	uint8_t *at = buf;
@@ -199,7 +219,7 @@ int wire_encode(const struct packet *pkt, const struct wire_ends *ends, uint8_t 
 		return -EINVAL;
 	if (len > size)
 		return -EMSGSIZE;
-	*at++ = (uint8_t)(pkt->service << 5 | pkt->opcode);
+	*at++ = (uint8_t)(wire_service(pkt->opcode, pkt->service) << 5 | pkt->opcode);
 	*at++ = (uint8_t)(pkt->solicited << 7 | 1 << 6 /* path migration state: migrated */ |
 			  pad << 4);
 	at = put16(at, PKEY);
@@ -218,6 +238,7 @@ int wire_decode(struct rnic_net *net, const uint8_t *buf, size_t len, const stru
 {
 	const uint8_t *at = buf + 4;
 	struct packet *pkt;
+	uint8_t service;
 	unsigned has;
 	size_t head, pad;
 	uint32_t word;
@@ -226,7 +247,8 @@ int wire_decode(struct rnic_net *net, const uint8_t *buf, size_t len, const stru
 		return -EMSGSIZE;
 	if (buf[1] & 15)
 		return -EPROTONOSUPPORT;
-	has = opcode_headers(buf[0] & 31, buf[0] >> 5);
+	service = service_of_wire(buf[0] & 31, buf[0] >> 5);
+	has = headers_of(buf[0] & 31, service);
 	if (!has)
 		return -EPROTO;
 	head = BTH_BYTES + HEADERS_BYTES(has);
@@ -241,7 +263,7 @@ int wire_decode(struct rnic_net *net, const uint8_t *buf, size_t len, const stru
 	if (((buf[2] << 8 | buf[3]) & 0x7fff) != (PKEY & 0x7fff))
 		return -EKEYREJECTED;
 	pkt = packet_get(net, (uint32_t)len);
-	pkt->service = buf[0] >> 5;
+	pkt->service = service;
 	pkt->opcode = buf[0] & 31;
 	pkt->solicited = buf[1] >> 7;
 	pkt->dest_qpn = get32(&at) & PSN_MASK;

@@ -34,6 +34,22 @@ bool dma_flush(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint
 	return !hca->memory->flush || hca->memory->flush(hca->memory_arg, mr, at, len, sends, name);
 }
 
+bool dma_commit(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len,
+		const struct packet_name *name)
+{
+	return !hca->memory->commit || hca->memory->commit(hca->memory_arg, mr, at, len, name);
+}
+
+bool dma_commit_word(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t word,
+		     const struct packet_name *name)
+{
+	if (mr->kind == MR_NULL)
+		return true;
+	if (!hca->memory->commit_word)
+		return hca->memory->write(hca->memory_arg, mr, at, &word, sizeof(word), name);
+	return hca->memory->commit_word(hca->memory_arg, mr, at, word, name);
+}
+
 void dma_arrive(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from,
 		uint32_t len, const struct packet_name *name)
 {

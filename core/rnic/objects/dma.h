@@ -12,6 +12,11 @@ bool dma_write(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, cons
 	       uint32_t len, const struct packet_name *name);
 bool dma_flush(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len,
 	       bool sends, const struct packet_name *name);
+/* As struct rnic_memory has it: commit(), of a range, or of a word and with it. */
+bool dma_commit(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len,
+		const struct packet_name *name);
+bool dma_commit_word(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t word,
+		     const struct packet_name *name);
 void dma_arrive(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from,
 		uint32_t len, const struct packet_name *name);
 /* What an atomic makes of the word that it finds; false: nothing is written. */

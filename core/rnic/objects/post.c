@@ -90,7 +90,13 @@ static bool flush_allowed(const struct wqe *wqe)
 	return wqe->sges == 0 && wqe->placement &&
 	       !(wqe->placement & ~(IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT)) &&
 	       wqe->selectivity <= IBV_FLUSH_MR &&
-	       (wqe->selectivity == IBV_FLUSH_MR || wqe->flush_len <= UINT32_MAX);
+	       (wqe->selectivity == IBV_FLUSH_MR || wqe->range_len <= UINT32_MAX);
+}
+
+static bool commit_allowed(const struct wqe *wqe)
+{
+	return wqe->range_len <= UINT32_MAX &&
+	       (wqe->opcode == OPERATION_COMMIT_WITH_PAYLOAD || !wqe->sges);
 }
 
 int post_enter(struct rnic_qp *qp)
@@ -111,7 +117,7 @@ int post_room(const struct rnic_qp *qp, uint32_t ahead)
 	return 0;
 }
 
-struct wqe *post_slot(struct rnic_qp *qp, uint32_t ahead, enum ibv_wr_opcode opcode, unsigned flags)
+struct wqe *post_slot(struct rnic_qp *qp, uint32_t ahead, unsigned operation, unsigned flags)
 {
 	/* iWARP completes before the peer has it: then sq.done runs ahead of acked. */
 	uint32_t oldest = (int32_t)(qp->sq.done - qp->req.acked) < 0 ? qp->sq.done : qp->req.acked;
@@ -119,8 +125,8 @@ struct wqe *post_slot(struct rnic_qp *qp, uint32_t ahead, enum ibv_wr_opcode opc
 	assert((int32_t)(qp->sq.posted - oldest) >= 0);
 	struct wqe *wqe = work_queue_slot(qp->hca->net, &qp->sq, oldest, qp->sq.posted + ahead);
 	clear(wqe, sizeof(*wqe));
-	wqe->opcode = (uint8_t)opcode;
-	wqe->nonposted = operation_is(opcode, NONPOSTED);
+	wqe->opcode = (uint8_t)operation;
+	wqe->nonposted = operation_is(operation, NONPOSTED);
 	wqe->signaled = qp->sig_all || flags & IBV_SEND_SIGNALED;
 	wqe->fence = flags & IBV_SEND_FENCE;
 	wqe->solicited = flags & IBV_SEND_SOLICITED;
@@ -142,6 +148,8 @@ int post_check(const struct rnic_qp *qp, const struct wqe *wqe)
 	    wqe->bytes != class_rows[class].word_bytes)
 		return EINVAL;
 	if (class == CLASS_FLUSH && !flush_allowed(wqe))
+		return EINVAL;
+	if ((class == CLASS_COMMIT || class == CLASS_COMMIT_PAYLOAD) && !commit_allowed(wqe))
 		return EINVAL;
 	return 0;
 }
@@ -192,7 +200,7 @@ static void trace_post(struct rnic_qp *qp, const struct wqe *wqe)
 	const struct rnic_ground *ground = qp_ground(qp);
 	const struct actor *task = ground_task(ground), *who = task ? task : &qp->actor;
 	const struct traced about = {.kind = TRACED_POST, .off = wqe->fence, .code = wqe->opcode};
-	unsigned long bytes = op->class == CLASS_FLUSH ? wqe->flush_len : wqe->bytes;
+	unsigned long bytes = operation_is(wqe->opcode, NAMES_RANGE) ? wqe->range_len : wqe->bytes;
 	if (!operation_is(wqe->opcode, NAMES_MEMORY)) {
 		ground_trace(ground, who, &about, "%s: post %s, %lu bytes", qp->actor.name,
 			     op->name, bytes);
@@ -221,11 +229,11 @@ void post_commit(struct rnic_qp *qp)
 static int fill(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_send_wr *wr,
 		enum ibv_mw_type binds)
 {
-	const struct operation *op = &operations[wr->opcode];
+	const struct operation *op = &operations[wqe->opcode];
 	if (qp->service == SERVICE_UD)
 		return post_address(qp, wqe, wr->wr.ud.ah, wr->wr.ud.remote_qpn,
 				    wr->wr.ud.remote_qkey);
-	if (qp->service == SERVICE_XRC && !operation_is(wr->opcode, NO_PACKET) &&
+	if (qp->service == SERVICE_XRC && !operation_is(wqe->opcode, NO_PACKET) &&
 	    post_srqn(wqe, wr->qp_type.xrc.remote_srqn))
 		return EINVAL;
 	if (op->with & WITH_INV) {
@@ -238,6 +246,8 @@ static int fill(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_send_wr *w
 			return EINVAL;
 		return mw_fill(qp, wqe, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
 	case CLASS_FLUSH:
+	case CLASS_COMMIT:
+	case CLASS_COMMIT_PAYLOAD:
 	case CLASS_ATOMIC:
 		wqe->va = wr->wr.atomic.remote_addr;
 		wqe->rkey = wr->wr.atomic.rkey;
@@ -247,8 +257,8 @@ static int fill(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_send_wr *w
 		wqe->rkey = wr->wr.rdma.rkey;
 		return 0;
 	}
-	if (op->class == CLASS_FLUSH) { /* see flush_wr() */
-		wqe->flush_len = wr->wr.atomic.compare_add;
+	if (operation_is(wqe->opcode, NAMES_RANGE)) { /* see flush_wr(), tm_commit_wr() */
+		wqe->range_len = wr->wr.atomic.compare_add;
 		wqe->placement = (uint8_t)wr->wr.atomic.swap;
 		wqe->selectivity = (uint8_t)(wr->wr.atomic.swap >> 8);
 	} else if (op->with & WITH_COMPARE) {
@@ -271,20 +281,20 @@ static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr, enum ibv_m
 {
 	int error = post_room(qp, 0);
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
-	const struct operation *op = operation_of(wr->opcode);
+	unsigned number = operation_number(wr->opcode);
 	if (error == EINVAL)
 		return error;
-	if (!op)
+	if (number == OPERATIONS)
 		return EOPNOTSUPP;
-	if (!operation_serves(op, qp->service) || wr->num_sge < 0 ||
+	if (!operation_serves(&operations[number], qp->service) || wr->num_sge < 0 ||
 	    (unsigned)wr->num_sge > qp->sq.max_sge)
 		return EINVAL;
 	if (error)
 		return error;
-	struct wqe *wqe = post_slot(qp, 0, wr->opcode, wr->send_flags);
+	struct wqe *wqe = post_slot(qp, 0, number, wr->send_flags);
 	wqe->wr_id = wr->wr_id;
 	wqe->imm = wr->imm_data;
-	wqe->sges = operation_is(wr->opcode, NO_PACKET) ? 0 : (uint32_t)wr->num_sge;
+	wqe->sges = operation_is(number, NO_PACKET) ? 0 : (uint32_t)wr->num_sge;
 	wqe->bytes = sge_bytes(wr->sg_list, wqe->sges);
 	for (uint32_t i = 0; i < wqe->sges; i++)
 		wqe->sge[i] = wr->sg_list[i];
@@ -294,7 +304,7 @@ static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr, enum ibv_m
 	if (error)
 		return error;
 	if (is_inline && (wqe->bytes > qp->max_inline ||
-			  (wqe->nonposted && !operation_is(wr->opcode, CARRIES_DATA))))
+			  (wqe->nonposted && !operation_is(number, CARRIES_DATA))))
 		return EINVAL;
 	if (is_inline && wqe->bytes)
 		copy_inline(qp, wqe);

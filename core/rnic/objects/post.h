@@ -21,9 +21,9 @@ void post_step(struct rnic_qp *qp);
 int post_enter(struct rnic_qp *qp);
 /* May requests be posted, and is there room for one more after `ahead` that are not posted yet? */
 int post_room(const struct rnic_qp *qp, uint32_t ahead);
-/* A cleared slot of the send queue for a request of this opcode, number posted + ahead. */
-struct wqe *post_slot(struct rnic_qp *qp, uint32_t ahead, enum ibv_wr_opcode opcode,
-		      unsigned flags);
+/* A cleared slot of the send queue for a request of this operation (its number, opcode.h), number
+ * posted + ahead. */
+struct wqe *post_slot(struct rnic_qp *qp, uint32_t ahead, unsigned operation, unsigned flags);
 /* Where the request's inline data are to be copied. */
 uint8_t *post_inline(struct rnic_qp *qp, struct wqe *wqe);
 /* Copy a piece of them; the CPU does this, so it needs no key. The next piece goes where this one

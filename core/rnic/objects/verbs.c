@@ -164,7 +164,7 @@ int rnic_query_device_ex(struct ibv_context *context, const struct ibv_query_dev
 		return error;
 	full.device_cap_flags_ex = full.orig_attr.device_cap_flags | IB_UVERBS_DEVICE_FLUSH_GLOBAL |
 				   IB_UVERBS_DEVICE_FLUSH_PERSISTENT |
-				   IB_UVERBS_DEVICE_ATOMIC_WRITE;
+				   IB_UVERBS_DEVICE_ATOMIC_WRITE | TM_DEVICE_COMMIT;
 	memset(attr, 0, len);
 	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
 	return 0;

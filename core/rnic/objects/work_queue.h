@@ -18,7 +18,7 @@ struct rnic_net;
 /* A posted send request. */
 struct wqe {
 	uint64_t wr_id;
-	uint8_t opcode;	   /* enum ibv_wr_opcode */
+	uint8_t opcode;	   /* the operation's number (opcode.h) */
 	uint8_t nonposted; /* all but SEND and WRITE: at most max_rd_atomic of them are under way */
 	bool signaled, fence, solicited;
 	bool rung;    /* the CPU that posted it has told the RNIC */
@@ -31,7 +31,7 @@ struct wqe {
 	union {
 		struct {
 			uint64_t swap_add, compare;
-			uint64_t flush_len; /* bytes */
+			uint64_t range_len; /* bytes of the peer's range (NAMES_RANGE) */
 		};
 		struct {
 			uint64_t len;	 /* bytes */

@@ -234,7 +234,7 @@ static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, 
 	struct wqe *wqe = build(ex, IBV_WR_FLUSH, rkey, remote_addr);
 	if (!wqe)
 		return;
-	wqe->flush_len = len;
+	wqe->range_len = len;
 	wqe->placement = type;
 	wqe->selectivity = level;
 	((struct rnic_qp *)ex)->batch.takes_data = false;

@@ -15,7 +15,7 @@
  *            posted write. The receive completion of a message is
  *            made when its last packet has landed, hence when all earlier
  *            posted data have.
- *   answers  READs, atomics, FLUSHes and ATOMIC WRITEs, executed in order, and not
+ *   answers  READs, atomics, FLUSHes, ATOMIC WRITEs and COMMITs, executed in order, and not
  *            before the posted packets that came in before them have landed. A READ
  *            fetches line by line, with read_unit=word word by word (with
  *            read_order=right those of a response packet from its end), and each line is a choice:
@@ -31,6 +31,11 @@
  * to the FLUSH's range. So has a READ or an atomic with all that it wrote: on the way
  * to memory and back a read pushes earlier writes before it (PCI Express: a read
  * completion does not pass posted writes), which is how a FLUSH is emulated.
+ *
+ * A COMMIT makes durable what this queue pair wrote to its range, in the caches too. A payload is
+ * visible and durable at one moment after that; with commit_word=visible it is visible first, and
+ * is durable at a later choice. The receive completion of a COMMIT_WITH_IMM follows, and those of
+ * messages that came in after it wait for it.
  *
  * With atomics=hca an atomic reads and writes in two steps, each such a choice.
  *
@@ -354,15 +359,15 @@ static void landed(struct rnic_qp *qp)
 		ground_touch(qp_ground(qp), TOUCH_DRAM_WRITE, &resp->answers, 1);
 	ground_takes(qp_ground(qp), pkt, 0);
 	ground_gives(qp_ground(qp), &resp->land_done, resp->land_done);
-	if (is & IS_LAST && is & (IS_SEND | HAS_IMM) &&
-	    !MUTANT(&qp->hca->net->hw, NIC_RECEIVE_EARLY))
-		resp_complete(qp, pkt->rq_seq,
-			      pkt->bad_key ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_SUCCESS, pkt);
+	/* Mutants complete it earlier. */
+	bool kept = is & IS_LAST && is & (IS_SEND | HAS_IMM) &&
+		    (int32_t)(pkt->rq_seq - qp->rq.done) >= 0 && resp_received(qp, pkt);
 	if (pkt->ack_req && !rnic_acks_early(qp))
 		resp_acknowledge(qp, pkt);
 	if (pkt->bad_key)
 		qp_fail(qp);
-	packet_put(qp->hca->net, pkt);
+	if (!kept)
+		packet_put(qp->hca->net, pkt);
 	if (resp->flush_rq && !resp->land.head)
 		resp_flush(qp);
 	if (resp->answers.head)
@@ -744,7 +749,7 @@ static enum served serve_read(struct rnic_qp *qp, struct packet *pkt)
 static bool write_word(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr,
 		       uint64_t value)
 {
-	uint8_t *host = mr_host(mr, pkt->va);
+	uint8_t *host = mr_host(mr, resp_word(pkt));
 	ground_mix(qp_ground(qp), (uint64_t)mr->ibv.lkey << 32 | 8,
 		   (uint64_t)(host - mr->host) ^ value);
 	dma_arrive(qp->hca, mr, host, &value, sizeof(value), &pkt->name);
@@ -907,14 +912,58 @@ static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
 	return SERVED;
 }
 
+/* Its payload, and as the second step of two, if it is two, durable. */
+static enum served place_payload(struct rnic_qp *qp, struct packet *pkt, const struct rnic_mr *mr)
+{
+	uint8_t *host = mr_host(mr, resp_word(pkt));
+	uint64_t value;
+	memcpy(&value, pkt->payload, sizeof(value));
+	if (!qp->hca->net->hw.commit_visible) {
+		dma_arrive(qp->hca, mr, host, &value, sizeof(value), &pkt->name);
+		return dma_commit_word(qp->hca, mr, host, value, &pkt->name) ? SERVED : REFUSED;
+	}
+	if (!pkt->done && !write_word(qp, pkt, mr, value))
+		return REFUSED;
+	pkt->done = sizeof(value);
+	if (is_delayed(qp, pkt, CHOICE_FETCH, 2))
+		return HELD;
+	return dma_commit(qp->hca, mr, host, sizeof(value), &pkt->name) ? SERVED : REFUSED;
+}
+
+static enum served serve_commit(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct rnic_mr *mr = resp_region(qp, pkt);
+	if (!mr)
+		return REFUSED;
+	if (!pkt->done) {
+		if (is_delayed(qp, pkt, CHOICE_FETCH, 1))
+			return HELD;
+		if (!dma_commit(qp->hca, mr, mr_host(mr, pkt->va), pkt->dma_len, &pkt->name))
+			return REFUSED;
+	}
+	if (pkt->opcode == OP_COMMIT_PAYLOAD) {
+		enum served placed = place_payload(qp, pkt, mr);
+		if (placed != SERVED)
+			return placed;
+	}
+	if (ground_traced(qp_ground(qp)))
+		ground_trace(qp_ground(qp), &qp->actor, NULL, "%s, PSN %u: takes effect",
+			     opcode_name(pkt->opcode), pkt->psn);
+	finish(qp, pkt, 0);
+	if (opcode_is[pkt->opcode] & HAS_IMM) {
+		bool kept = resp_received(qp, pkt);
+		assert(!kept); /* what is not posted is served in order; the rest waits for it */
+	}
+	return SERVED;
+}
+
 static enum served serve(struct rnic_qp *qp, struct packet *pkt)
 {
 	static enum served (*const by_class[CLASS_COUNT])(struct rnic_qp * qp,
 							  struct packet * pkt) = {
-		[CLASS_READ] = serve_read,
-		[CLASS_ATOMIC] = serve_atomic,
-		[CLASS_FLUSH] = serve_flush,
-		[CLASS_ATOMIC_WRITE] = serve_atomic_write,
+		[CLASS_READ] = serve_read,     [CLASS_ATOMIC] = serve_atomic,
+		[CLASS_FLUSH] = serve_flush,   [CLASS_ATOMIC_WRITE] = serve_atomic_write,
+		[CLASS_COMMIT] = serve_commit, [CLASS_COMMIT_PAYLOAD] = serve_commit,
 	};
 	if (qp->service == SERVICE_XRC && !xrc_select(qp, pkt->srqn))
 		return REFUSED;

@@ -385,8 +385,8 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe, uint32_t n)
 		pkt->va += off;
 		pkt->dma_len = read_part(qp, wqe, i, left);
 	}
-	if (is_class(wqe, CLASS_FLUSH))
-		pkt->dma_len = (uint32_t)wqe->flush_len;
+	if (operation_is(wqe->opcode, NAMES_RANGE))
+		pkt->dma_len = (uint32_t)wqe->range_len;
 	pkt->placement = wqe->placement;
 	pkt->selectivity = wqe->selectivity;
 	pkt->swap_add = wqe->swap_add;

@@ -46,10 +46,18 @@ bool resp_active(const struct rnic_qp *qp)
 	       state == IBV_QPS_SQE;
 }
 
+static void drop_received(struct rnic_qp *qp)
+{
+	struct packet *pkt;
+	while ((pkt = queue_pop(&qp->resp.received)))
+		packet_put(qp->hca->net, pkt);
+}
+
 void resp_reset(struct rnic_qp *qp)
 {
 	assert(!qp->resp.land.head && !qp->resp.answers.head);
 	reorder_drop(qp, &qp->resp.reorder);
+	drop_received(qp);
 	memset(&qp->resp, 0, sizeof(qp->resp));
 	qp_recv_freed(qp, qp->rq.posted);
 	qp->rq.posted = qp->rq.next = qp->rq.done = qp->rq.freed = 0;
@@ -75,7 +83,7 @@ void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status,
 	cqe.wc.opcode = IBV_WC_RECV;
 	cqe.wc.qp_num = qp->ibv.qp_num;
 	if (pkt) {
-		if (opcode_is[pkt->opcode] & IS_WRITE)
+		if (!(opcode_is[pkt->opcode] & IS_SEND))
 			cqe.wc.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
 		if (opcode_is[pkt->opcode] & HAS_IMM) {
 			cqe.wc.imm_data = pkt->imm;
@@ -98,11 +106,33 @@ void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status,
 	cq_push(qp->hca->net, (struct rnic_cq *)qp->ibv.recv_cq, &cqe);
 }
 
+static void complete_message(struct rnic_qp *qp, const struct packet *pkt)
+{
+	resp_complete(qp, pkt->rq_seq, pkt->bad_key ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_SUCCESS, pkt);
+}
+
+bool resp_received(struct rnic_qp *qp, struct packet *pkt)
+{
+	struct packet_queue *received = &qp->resp.received;
+	if (pkt->rq_seq != qp->rq.done) {
+		queue_push(received, pkt);
+		return true;
+	}
+	complete_message(qp, pkt);
+	while (received->head && received->head->rq_seq == qp->rq.done) {
+		pkt = queue_pop(received);
+		complete_message(qp, pkt);
+		packet_put(qp->hca->net, pkt);
+	}
+	return false;
+}
+
 void resp_flush(struct rnic_qp *qp)
 {
 	enum ibv_wc_status status = qp->resp.recv_status;
 	qp->resp.recv_status = IBV_WC_SUCCESS;
 	qp->resp.flush_rq = false;
+	drop_received(qp);
 	qp->resp.in_message = 0;
 	while (qp->rq.done != qp->rq.posted) {
 		resp_complete(qp, qp->rq.done, status ? status : IBV_WC_WR_FLUSH_ERR, NULL);
@@ -247,13 +277,20 @@ static uint32_t word_bytes(const struct packet *pkt)
 	return class_of(pkt)->word_bytes;
 }
 
+uint64_t resp_word(const struct packet *pkt)
+{
+	return class_of(pkt)->is & NAMES_RANGE ? pkt->va + pkt->dma_len - word_bytes(pkt) : pkt->va;
+}
+
 /* Its place in the message, its length. */
 static bool well_formed(const struct rnic_qp *qp, const struct packet *pkt)
 {
 	uint8_t is = opcode_is[pkt->opcode], kind = is & (IS_SEND | IS_WRITE);
 	if (!kind && packet_rows[pkt->opcode].headers & PAYLOAD) {
 		uint32_t bytes = word_bytes(pkt);
-		return !qp->resp.in_message && pkt->len == bytes && pkt->dma_len == bytes;
+		return !qp->resp.in_message && pkt->len == bytes &&
+		       (class_of(pkt)->is & NAMES_RANGE ? pkt->dma_len >= bytes
+							: pkt->dma_len == bytes);
 	}
 	if (!kind)
 		return !qp->resp.in_message && pkt->len == 0;
@@ -331,7 +368,8 @@ struct rnic_mr *resp_region(struct rnic_qp *qp, const struct packet *pkt)
 	uint32_t word = word_bytes(pkt);
 	if (pkt->opcode == OP_FLUSH && pkt->selectivity == IBV_FLUSH_MR)
 		return mr_remote_whole(qp, pkt->rkey, access);
-	return mr_remote(qp, pkt->rkey, access, pkt->va, word ? word : pkt->dma_len);
+	bool one = word && !(class_of(pkt)->is & NAMES_RANGE);
+	return mr_remote(qp, pkt->rkey, access, pkt->va, one ? word : pkt->dma_len);
 }
 
 static uint8_t check_nonposted(struct rnic_qp *qp, const struct packet *pkt)
@@ -345,7 +383,7 @@ static uint8_t check_nonposted(struct rnic_qp *qp, const struct packet *pkt)
 		return AETH_NAK_INVALID_REQUEST;
 	if (!pkt->duplicate && qp->resp.nonposted >= qp->attr.max_dest_rd_atomic)
 		return AETH_NAK_INVALID_REQUEST;
-	if (word && pkt->va % word)
+	if (word && resp_word(pkt) % word)
 		return AETH_NAK_INVALID_REQUEST;
 	if (is_read && !pkt->dma_len)
 		return AETH_ACK;
@@ -354,7 +392,7 @@ static uint8_t check_nonposted(struct rnic_qp *qp, const struct packet *pkt)
 		count_key(qp, pkt->rkey, access);
 		return AETH_NAK_REMOTE_ACCESS;
 	}
-	if (word && (uintptr_t)mr_host(mr, pkt->va) % word)
+	if (word && (uintptr_t)mr_host(mr, resp_word(pkt)) % word)
 		return AETH_NAK_INVALID_REQUEST;
 	return AETH_ACK;
 }
@@ -453,7 +491,7 @@ static void accept_posted(struct rnic_qp *qp, struct packet *pkt)
 	if (pkt->ack_req && rnic_acks_early(qp))
 		resp_acknowledge(qp, pkt);
 	if (is & IS_LAST && is & (IS_SEND | HAS_IMM) &&
-	    MUTANT(&qp->hca->net->hw, NIC_RECEIVE_EARLY))
+	    MUTANT(&qp->hca->net->hw, NIC_RECEIVE_EARLY) && pkt->rq_seq == qp->rq.done)
 		resp_complete(qp, pkt->rq_seq, IBV_WC_SUCCESS, pkt);
 	land_push(qp, pkt);
 }
@@ -481,6 +519,8 @@ void resp_accept(struct rnic_qp *qp, struct packet *pkt)
 	qp->resp.msn = psn_add(qp->resp.msn, 1);
 	qp->resp.nonposted++;
 	assert(qp->resp.nonposted <= qp->attr.max_dest_rd_atomic);
+	if (opcode_is[pkt->opcode] & HAS_IMM)
+		pkt->rq_seq = qp->rq.next++;
 	answer_push(qp, pkt);
 }
 

@@ -8,7 +8,7 @@
 
 #define MAX_RD_ATOMIC 16
 
-/* An atomic, FLUSH or ATOMIC WRITE that was executed: a duplicate gets the same answer. */
+/* An atomic, FLUSH, ATOMIC WRITE or COMMIT that was executed: a duplicate gets the same answer. */
 struct saved_answer {
 	uint32_t psn;
 	bool used;
@@ -31,7 +31,10 @@ struct responder {
 	uint64_t va;	     /* WRITE: where the next packet goes */
 	uint32_t rkey, left; /* WRITE: bytes to come */
 	uint32_t msg_off;    /* bytes of the message so far */
-	struct packet_queue land;      /* posted packets on their way into memory, in order */
+	struct packet_queue land; /* posted packets on their way into memory, in order */
+	/* Last packets of messages that have landed: receives complete in order, and a
+	 * COMMIT_WITH_IMM before them has not taken effect. */
+	struct packet_queue received;
 	struct packet *next_line;      /* dma_order: one that has the line to land next, or NULL; */
 	unsigned ready_lines;	       /* of so many it was chosen */
 	uint64_t land_tail, land_done; /* how many were ever queued, have landed */
@@ -68,11 +71,16 @@ void resp_refuse(struct rnic_qp *qp, const struct packet *request, uint32_t psn,
 struct rnic_mr *resp_region(struct rnic_qp *qp, const struct packet *request);
 /* Put an answer on the link now. */
 void resp_send(struct rnic_qp *qp, struct packet *answer);
-/* The answer to an atomic, FLUSH or ATOMIC WRITE that was executed. */
+/* The first byte of the one word that a request which is not posted works on. */
+uint64_t resp_word(const struct packet *request);
+/* The answer to an atomic, FLUSH, ATOMIC WRITE or COMMIT that was executed. */
 struct packet *resp_result(struct rnic_qp *qp, const struct packet *request, uint64_t original);
 /* The receive request `seq` is over; pkt: the last packet of its message, NULL: none. */
 void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status,
 		   const struct packet *pkt);
+/* The same of a message that is there, now or when those before it are over. True: later, its
+ * packet is kept for that. */
+bool resp_received(struct rnic_qp *qp, struct packet *pkt);
 void resp_flush(struct rnic_qp *qp);
 /* Does the queue pair's state let requests in? */
 bool resp_active(const struct rnic_qp *qp);

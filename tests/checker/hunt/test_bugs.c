@@ -39,7 +39,8 @@ START_TEST(is_found)
 			      r.contract < TM_CONTRACTS ? contract_name(r.contract) : "a rule",
 			      r.text);
 		ck_assert_uint_ge(r.states, m->store ? CONTROL_STATES : 0);
-		ck_assert_uint_gt(r.runs, m->store ? 10 : 90); /* a run of Redo Logging has 600 states */
+		ck_assert_uint_gt(r.runs,
+				  m->store ? 10 : 90); /* a run of Redo Logging has 600 states */
 		return;
 	}
 	ck_assert_msg(r.found, "%s %s: not found in %lu states (%s)", m->part, m->name, r.states,

@@ -122,6 +122,38 @@ START_TEST(known_headers)
 }
 END_TEST
 
+/* A vendor's packets have service bits of their own (9.2.1: opcodes from 0xc0 on). */
+START_TEST(known_commit)
+{
+	static const uint8_t commit[] = {0xd9, 0x40, 0xff, 0xff, 0, 0, 0,    0x11, 0x80, 0,   0,
+					 1,    1,    2,	   3,	 4, 5, 6,    7,	   8,	 0xa, 0,
+					 0,    0xd,  0,	   0,	 1, 0, 0xfe, 0,	   0,	 0xdc};
+	struct packet *pkt = packet_get(net, 0), *out;
+	uint8_t buf[WIRE_PACKET];
+	int len;
+
+	pkt->opcode = OP_COMMIT_IMM;
+	pkt->dest_qpn = 0x11;
+	pkt->ack_req = true;
+	pkt->psn = 1;
+	pkt->va = 0x0102030405060708;
+	pkt->rkey = 0x0a00000d;
+	pkt->dma_len = 256;
+	pkt->imm = htobe32(0xfe0000dc);
+	len = wire_encode(pkt, &loopback, buf, sizeof(buf));
+	ck_assert_int_eq(len, sizeof(commit) + 4);
+	ck_assert_mem_eq(buf, commit, sizeof(commit));
+	ck_assert_int_eq(wire_decode(net, buf, (size_t)len, &loopback, true, &out), 0);
+	ck_assert_int_eq(out->service, SERVICE_RC);
+	ck_assert_int_eq(out->opcode, OP_COMMIT_IMM);
+	/* Under a service's own bits there is none, and no other packet under these. */
+	buf[0] = OP_COMMIT_IMM;
+	ck_assert_int_eq(wire_decode(net, buf, (size_t)len, &loopback, false, &out), -EPROTO);
+	buf[0] = 0xc0 | OP_SEND_ONLY;
+	ck_assert_int_eq(wire_decode(net, buf, (size_t)len, &loopback, false, &out), -EPROTO);
+}
+END_TEST
+
 /* The same of an extended reliable connection: a SEND with immediate, an atomic, and what
  * answers. */
 START_TEST(known_xrc)
@@ -167,6 +199,8 @@ END_TEST
 /* Does the service have the opcode, by its table in the specification (9.2.1, table 35)? */
 static bool exists(unsigned service, unsigned opcode)
 {
+	if (service == SERVICE_RC && opcode >= 0x18 && opcode <= 0x1a)
+		return true; /* RDMA Commit, ours */
 	if (service == SERVICE_RC || service == SERVICE_XRC)
 		return opcode <= 0x14 || opcode == 0x16 || opcode == 0x17 || opcode == 0x1c ||
 		       opcode == 0x1d;
@@ -177,7 +211,8 @@ static bool exists(unsigned service, unsigned opcode)
 
 static bool has_payload(unsigned opcode)
 {
-	return opcode != 0x0c && (opcode < 0x11 || opcode > 0x14) && opcode != 0x1c;
+	return opcode != 0x0c && (opcode < 0x11 || opcode > 0x14) && opcode != 0x1c &&
+	       opcode != 0x18 && opcode != 0x19;
 }
 
 static struct packet *any_packet(uint8_t service, uint8_t opcode, uint32_t len)
@@ -214,9 +249,9 @@ static void same(const struct packet *in, const struct packet *out)
 {
 	unsigned op = in->opcode;
 	bool reth = (op >= 0x06 && op <= 0x0c && op != 0x07 && op != 0x08 && op != 0x09) ||
-		    op >= 0x1c;
+		    op >= 0x18;
 	bool atomic = op == 0x13 || op == 0x14, aeth = (op >= 0x0d && op <= 0x12 && op != 0x0e);
-	bool imm = op == 0x03 || op == 0x05 || op == 0x09 || op == 0x0b,
+	bool imm = op == 0x03 || op == 0x05 || op == 0x09 || op == 0x0b || op == 0x19,
 	     ud = in->service == SERVICE_UD;
 	/* XRCETH: of requests. */
 	bool xrc = in->service == SERVICE_XRC && (op < 0x0d || op > 0x12);
@@ -277,7 +312,7 @@ START_TEST(round_trips)
 			seen++;
 		}
 	}
-	ck_assert_int_eq(seen, 2 * ((6 + 6 + 4 + 2 + 1) * 11 + 6) + 12 * 11 + 2 * 11);
+	ck_assert_int_eq(seen, 2 * ((6 + 6 + 4 + 2 + 1) * 11 + 6) + 12 * 11 + 2 * 11 + 2 + 11);
 }
 END_TEST
 
@@ -404,6 +439,7 @@ int main(void)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, known_send);
 	tcase_add_test(tests, known_headers);
+	tcase_add_test(tests, known_commit);
 	tcase_add_test(tests, known_xrc);
 	tcase_add_test(tests, round_trips);
 	tcase_add_test(tests, refused);
