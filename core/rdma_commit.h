@@ -18,13 +18,19 @@
  *					(hardware knob commit_word)
  *
  * The queue pair and the region need IBV_ACCESS_FLUSH_PERSISTENT, a payload needs
- * IBV_ACCESS_REMOTE_WRITE as well. They are posted by ibv_post_send(), on reliable connections. A
- * device that has them says so by TM_DEVICE_COMMIT in ibv_device_attr_ex.device_cap_flags_ex.
+ * IBV_ACCESS_REMOTE_WRITE as well. They are posted on reliable connections, in one of two ways:
  *
- * The functions below fill `wr`, zeroed but for wr_id, next, send_flags and, of a payload, its
- * list: 8 bytes, gathered or inline.
+ *	ibv_post_send()		tm_*_wr() fill `wr`, zeroed but for wr_id, next, send_flags and,
+ *				of a payload, its list: 8 bytes, gathered or inline. Never to a
+ *				device of another vendor (tm_commit_supported()): rdma_rxe does not
+ *				look at what it is given.
+ *	ibv_wr_*()		tm_wr_*(), between ibv_wr_start() and ibv_wr_complete(), on a
+ *				queue pair that was created with TM_QP_EX_WITH_COMMIT among its
+ *				send_ops_flags; another device fails that with EOPNOTSUPP.
  */
+#include <errno.h>
 #include <infiniband/verbs.h>
+#include "core/verbs_compat.h"
 
 /* Far from what rdma-core numbers. On the wire: opcodes that the specification leaves to
  * manufacturers (IBA vol. 1, 9.2.1: 0xc0 and above). */
@@ -32,7 +38,18 @@
 #define TM_WR_COMMIT_WITH_IMM	  ((enum ibv_wr_opcode)0xf1)
 #define TM_WR_COMMIT_WITH_PAYLOAD ((enum ibv_wr_opcode)0xf2)
 #define TM_WC_COMMIT		  ((enum ibv_wc_opcode)0x70)
-#define TM_DEVICE_COMMIT	  (1ull << 63)
+#define TM_VENDOR		  0x02746d /* ibv_device_attr.vendor_id */
+
+#define TM_QP_EX_WITH_COMMIT (1u << 31)
+
+/* 0; EOPNOTSUPP: the device has none of them; or what ibv_query_device() says. */
+static inline int tm_commit_supported(struct ibv_context *context)
+{
+	struct ibv_device_attr attr;
+	int rc = ibv_query_device(context, &attr);
+
+	return rc ? rc : attr.vendor_id == TM_VENDOR ? 0 : EOPNOTSUPP;
+}
 
 /* Commit [remote_addr, remote_addr + len). */
 static inline void tm_commit_wr(struct ibv_send_wr *wr, uint32_t rkey, uint64_t remote_addr,
@@ -57,6 +74,35 @@ static inline void tm_commit_payload_wr(struct ibv_send_wr *wr, uint32_t rkey, u
 {
 	tm_commit_wr(wr, rkey, remote_addr, len);
 	wr->opcode = TM_WR_COMMIT_WITH_PAYLOAD;
+}
+
+/* What ibv_qp_to_qp_ex() returns, of such a queue pair. */
+struct tm_qp_ex_with_commit {
+	struct ibv_qp_ex_with_flush older;
+	void (*wr_commit)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len);
+	void (*wr_commit_imm)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
+			      __be32 imm);
+	void (*wr_commit_payload)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
+				  size_t len, const void *payload);
+};
+
+static inline void tm_wr_commit(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
+				size_t len)
+{
+	((struct tm_qp_ex_with_commit *)qp)->wr_commit(qp, rkey, remote_addr, len);
+}
+
+static inline void tm_wr_commit_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
+				    size_t len, __be32 imm)
+{
+	((struct tm_qp_ex_with_commit *)qp)->wr_commit_imm(qp, rkey, remote_addr, len, imm);
+}
+
+/* The 8 bytes at `payload` are copied at once. */
+static inline void tm_wr_commit_payload(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
+					size_t len, const void *payload)
+{
+	((struct tm_qp_ex_with_commit *)qp)->wr_commit_payload(qp, rkey, remote_addr, len, payload);
 }
 
 #endif

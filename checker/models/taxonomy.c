@@ -399,6 +399,13 @@ struct method_cost taxonomy_cost(const struct taxonomy *t, const struct taxonomy
 	return method_cost(&acts);
 }
 
+/* TAXONOMY_PRIMITIVES: all that cards have. */
+static bool is_of(const struct append_method *method, enum taxonomy_primitive primitive)
+{
+	enum taxonomy_primitive p = method_primitive(method);
+	return primitive == TAXONOMY_PRIMITIVES ? p != TAXONOMY_COMMIT : p == primitive;
+}
+
 /* The next method of a kind on this hardware, from *m on; NULL: there is none. */
 static const struct taxonomy_cell *next_of_kind(const struct taxonomy *t, bool compound,
 						enum taxonomy_primitive primitive, unsigned column,
@@ -407,8 +414,7 @@ static const struct taxonomy_cell *next_of_kind(const struct taxonomy *t, bool c
 	while (*m < taxonomy_methods()) {
 		const struct taxonomy_cell *cell = taxonomy_at(t, (*m)++, column, transport);
 		const struct append_method *rl = cell ? taxonomy_append(t, cell) : NULL;
-		if (rl && rl->compound == compound &&
-		    (primitive == TAXONOMY_PRIMITIVES || method_primitive(rl) == primitive))
+		if (rl && rl->compound == compound && is_of(rl, primitive))
 			return cell;
 	}
 	return NULL;

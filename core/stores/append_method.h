@@ -18,14 +18,16 @@ enum append_step {
 	APPEND_FENCED_B, /* WRITE that waits for earlier FLUSHes' completion */
 	APPEND_ATOMIC_B, /* ATOMIC WRITE */
 	APPEND_IMM_B,
-	APPEND_SEND,	     /* of a; compound: of a and b */
-	APPEND_FLUSH_RECORD, /* FLUSH of a's range */
-	APPEND_FLUSH_TAIL,   /* of b's */
-	APPEND_FLUSH_ALL,    /* of the whole region */
-	APPEND_WAIT,	     /* for the completion of the step before */
-	APPEND_CALL_A,	     /* SEND(&a), wait for the server's reply */
-	APPEND_CALL_B,	     /* SEND(&b) */
-	APPEND_IMM_CALL_A,   /* WRITE_WITH_IMM of a, wait for the server's reply */
+	APPEND_SEND,	      /* of a; compound: of a and b */
+	APPEND_FLUSH_RECORD,  /* FLUSH of a's range */
+	APPEND_FLUSH_TAIL,    /* of b's */
+	APPEND_FLUSH_ALL,     /* of the whole region */
+	APPEND_COMMIT_RECORD, /* RDMA Commit of a's range */
+	APPEND_COMMIT_TAIL,   /* of b's */
+	APPEND_WAIT,	      /* for the completion of the step before */
+	APPEND_CALL_A,	      /* SEND(&a), wait for the server's reply */
+	APPEND_CALL_B,	      /* SEND(&b) */
+	APPEND_IMM_CALL_A,    /* WRITE_WITH_IMM of a, wait for the server's reply */
 	APPEND_IMM_CALL_B,
 	APPEND_SEND_CALL /* SEND of a (and b), wait for the server's reply */
 };

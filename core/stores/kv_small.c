@@ -49,9 +49,7 @@ size_t kv_handle(kv_handler *handler, void *arg, const struct rpc_msg *msg, void
 
 int kv_server_start(struct rpc_server *rpc, void *log, size_t len)
 {
-	int rc = rpc_server_export(rpc, log, len,
-				   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
-					   IBV_ACCESS_REMOTE_WRITE);
+	int rc = rpc_server_export(rpc, log, len, IBV_ACCESS_LOCAL_WRITE | (int)rpc->qp_access);
 
 	if (!rc)
 		rc = rpc_server_listen(rpc);

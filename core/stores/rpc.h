@@ -113,6 +113,16 @@ int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const vo
 int rpc_call_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data, size_t len,
 		 uint32_t imm, void *rsp, size_t cap, size_t *rsp_len);
 
+/* RDMA Commit (core/rdma_commit.h) of [off, off+len) of a region: what this connection wrote there
+ * is durable on return. -ERANGE as above. */
+int rpc_commit(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len);
+/* The same with a payload for the last 8 bytes of the range. */
+int rpc_commit_payload(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len,
+		       uint64_t payload);
+/* The same with an immediate, as a request: rpc_call_imm() without data. */
+int rpc_call_commit(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len, uint32_t imm,
+		    void *rsp, size_t cap, size_t *rsp_len);
+
 /* ------------------------------------------------------------------ server */
 
 /* A message as the handler gets it. */
@@ -122,7 +132,7 @@ struct rpc_msg {
 	bool notices;	   /* it came on the client's connection for notices */
 	const void *bytes; /* NULL with an immediate */
 	size_t len;	   /* SEND: bytes of the message; immediate: bytes that were written */
-	bool has_imm;	   /* a WRITE_WITH_IMM */
+	bool has_imm;	   /* a WRITE_WITH_IMM, or a Commit with immediate */
 	uint32_t imm;
 };
 

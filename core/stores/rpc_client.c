@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/rdma_commit.h"
 #include "core/rt/rt.h"
 #include "core/stores/kv.h"
 #include "core/stores/rpc_qp.h"
@@ -376,6 +377,65 @@ int rpc_call_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const voi
 	rc = conn_expect_reply(conn);
 	if (!rc)
 		rc = conn_write(conn, IBV_WR_RDMA_WRITE_WITH_IMM, region, off, data, len, imm);
+	if (!rc)
+		rc = conn_reply(conn, rsp, cap, rsp_len, RT_WAITS);
+	return rc;
+}
+
+/* Post a Commit; the payload, if it has one, lies where messages go out. */
+static int conn_commit(struct rpc_conn *conn, enum ibv_wr_opcode opcode, unsigned region,
+		       uint64_t off, size_t len, const uint64_t *payload, uint32_t imm)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr, *bad;
+	uint64_t addr;
+	int rc = conn_remote(conn, region, off, len, &addr);
+
+	if (rc)
+		return rc;
+	memset(&wr, 0, sizeof(wr));
+	wr.send_flags = IBV_SEND_SIGNALED;
+	if (payload) {
+		memcpy(conn_out(conn), payload, sizeof(*payload));
+		sge.addr = (uintptr_t)conn_out(conn);
+		sge.length = sizeof(*payload);
+		sge.lkey = conn->mr->lkey;
+		wr.sg_list = &sge;
+		wr.num_sge = 1;
+	}
+	tm_commit_wr(&wr, conn->region[region].rkey, addr, (uint32_t)len);
+	wr.opcode = opcode;
+	wr.imm_data = htobe32(imm);
+	return rpc_error(ibv_post_send(conn->qp, &wr, &bad));
+}
+
+int rpc_commit(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len)
+{
+	int rc = conn->failed ? -EIO : conn_commit(conn, TM_WR_COMMIT, region, off, len, NULL, 0);
+
+	return rc ? rc : conn_wait(conn, true, false, RT_WAITS);
+}
+
+int rpc_commit_payload(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len,
+		       uint64_t payload)
+{
+	int rc = conn->failed ? -EIO
+			      : conn_commit(conn, TM_WR_COMMIT_WITH_PAYLOAD, region, off, len,
+					    &payload, 0);
+
+	return rc ? rc : conn_wait(conn, true, false, RT_WAITS);
+}
+
+int rpc_call_commit(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len, uint32_t imm,
+		    void *rsp, size_t cap, size_t *rsp_len)
+{
+	int rc;
+
+	if (conn->failed)
+		return -EIO;
+	rc = conn_expect_reply(conn);
+	if (!rc)
+		rc = conn_commit(conn, TM_WR_COMMIT_WITH_IMM, region, off, len, NULL, imm);
 	if (!rc)
 		rc = conn_reply(conn, rsp, cap, rsp_len, RT_WAITS);
 	return rc;

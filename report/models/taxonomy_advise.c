@@ -113,6 +113,8 @@ static void advise_kind(const struct taxonomy_report *r, bool compound)
 	print_choice(r, "Write", compound, TAXONOMY_WRITE, false);
 	print_choice(r, "WriteImm", compound, TAXONOMY_WRITEIMM, false);
 	print_choice(r, "Send", compound, TAXONOMY_SEND, false);
+	print_choice(r, "Commit", compound, TAXONOMY_COMMIT, false);
+	puts("    no card has RDMA Commit (docs/taxonomy.md)");
 	putchar('\n');
 }
 

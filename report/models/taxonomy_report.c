@@ -161,7 +161,7 @@ static bool has_cells(const struct taxonomy *t, unsigned transport)
 
 static void print_choices(const struct taxonomy_report *r, bool compound, unsigned transport)
 {
-	static const char *const name[] = {"Write", "WriteImm", "Send"};
+	static const char *const name[] = {"Write", "WriteImm", "Send", "Commit"};
 	puts("  the cheapest that is sound, by primitive:");
 	for (unsigned p = 0; p < TAXONOMY_PRIMITIVES; p++) {
 		printf("  %-8s ", name[p]);

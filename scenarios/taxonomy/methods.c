@@ -134,15 +134,28 @@ static void flush(struct course *c, const char *what)
 	drain(c, c->hw->flush_covers_send);
 }
 
+/* In the cache, too. */
+static void commit(struct course *c, const char *what)
+{
+	post(c, "COMMIT", what, 0);
+	c->flushed = true;
+	land(c);
+	if (c->hw->ddio == DDIO_OFF)
+		drain(c, false);
+	else
+		add(c, ACT_DRAIN, PART_CACHE, PART_PM, what, "drains");
+}
+
 static void wait(struct course *c)
 {
 	/* On iWARP a completion of what is no FLUSH says that it was sent, not that the
 	 * other side has answered. */
 	bool answered = c->flushed || c->hw->transport == TRANSPORT_IB;
 	add(c, ACT_COMPLETE, answered ? PART_NIC : PART_ITS_NIC, PART_REQUESTER,
-	    c->flushed ? "FLUSH is done"
-	    : answered ? "has arrived"
-		       : "was sent",
+	    c->flushed && method_primitive(c->method) == TAXONOMY_COMMIT ? "COMMIT is done"
+	    : c->flushed						 ? "FLUSH is done"
+	    : answered							 ? "has arrived"
+									 : "was sent",
 	    "")
 		->round_trip = answered;
 	c->flushed = c->fenced = false;
@@ -280,6 +293,10 @@ static void do_step(struct course *c, enum append_step step)
 	case APPEND_FLUSH_ALL:
 		flush(c, "all");
 		break;
+	case APPEND_COMMIT_RECORD:
+	case APPEND_COMMIT_TAIL:
+		commit(c, step == APPEND_COMMIT_TAIL ? "b" : "a");
+		break;
 	case APPEND_WAIT:
 		wait(c);
 		break;
@@ -391,6 +408,6 @@ enum taxonomy_primitive method_primitive(const struct append_method *method)
 	case APPEND_SEND_CALL:
 		return TAXONOMY_SEND;
 	default:
-		return TAXONOMY_WRITE;
+		return method->step[1] == APPEND_COMMIT_RECORD ? TAXONOMY_COMMIT : TAXONOMY_WRITE;
 	}
 }

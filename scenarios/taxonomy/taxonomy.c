@@ -18,7 +18,8 @@ __asm__(".section .rodata\n"
 	".previous\n");
 extern const char tm_taxonomy_text[];
 
-const char *const taxonomy_primitive_name[TAXONOMY_PRIMITIVES] = {"write", "writeimm", "send"};
+const char *const taxonomy_primitive_name[TAXONOMY_PRIMITIVES] = {"write", "writeimm", "send",
+								  "commit"};
 static const char *const transport_name[TAXONOMY_TRANSPORTS] = {
 	[TRANSPORT_IB] = "ib", [TRANSPORT_IWARP] = "iwarp"};
 

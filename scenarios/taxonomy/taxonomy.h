@@ -20,7 +20,14 @@ enum {
 	TAXONOMY_AS_ABOVE = 8	 /* private: "." */
 };
 
-enum taxonomy_primitive { TAXONOMY_WRITE, TAXONOMY_WRITEIMM, TAXONOMY_SEND, TAXONOMY_PRIMITIVES };
+/* TAXONOMY_COMMIT: WRITE and RDMA Commit, which no card has. */
+enum taxonomy_primitive {
+	TAXONOMY_WRITE,
+	TAXONOMY_WRITEIMM,
+	TAXONOMY_SEND,
+	TAXONOMY_COMMIT,
+	TAXONOMY_PRIMITIVES
+};
 extern const char *const taxonomy_primitive_name[TAXONOMY_PRIMITIVES];
 
 struct taxonomy_row {

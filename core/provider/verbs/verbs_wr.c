@@ -14,6 +14,7 @@
 static union {
 	struct ibv_qp_ex ex;
 	struct ibv_qp_ex_with_flush flush;
+	struct tm_qp_ex_with_commit commit;
 } bare;
 
 #define UNDER_LOCK(call)                     \
@@ -51,6 +52,23 @@ static void wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t 
 		     uint8_t level)
 {
 	UNDER_LOCK(bare.flush.wr_flush(qp, rkey, addr, len, type, level));
+}
+
+static void wr_commit(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t len)
+{
+	UNDER_LOCK(bare.commit.wr_commit(qp, rkey, addr, len));
+}
+
+static void wr_commit_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t len,
+			  __be32 imm)
+{
+	UNDER_LOCK(bare.commit.wr_commit_imm(qp, rkey, addr, len, imm));
+}
+
+static void wr_commit_payload(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t len,
+			      const void *payload)
+{
+	UNDER_LOCK(bare.commit.wr_commit_payload(qp, rkey, addr, len, payload));
 }
 
 static void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
@@ -117,6 +135,14 @@ struct ibv_qp *nic_lock_wr(struct ibv_qp *ibv)
 	if (qp->ex_flush.wr_flush) {
 		bare.flush.wr_flush = qp->ex_flush.wr_flush;
 		qp->ex_flush.wr_flush = wr_flush;
+	}
+	if (qp->ex_commit.wr_commit) {
+		bare.commit.wr_commit = qp->ex_commit.wr_commit;
+		bare.commit.wr_commit_imm = qp->ex_commit.wr_commit_imm;
+		bare.commit.wr_commit_payload = qp->ex_commit.wr_commit_payload;
+		qp->ex_commit.wr_commit = wr_commit;
+		qp->ex_commit.wr_commit_imm = wr_commit_imm;
+		qp->ex_commit.wr_commit_payload = wr_commit_payload;
 	}
 	return ibv;
 }

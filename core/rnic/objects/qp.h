@@ -7,6 +7,7 @@
  * do.
  */
 #include "core/hardware/mutant.h"
+#include "core/rdma_commit.h"
 #include "core/verbs_compat.h"
 #include "core/rnic/objects/device.h"
 #include "core/rnic/objects/work_queue.h"
@@ -20,6 +21,7 @@ struct rnic_qp {
 		struct ibv_qp ibv; /* .state is the state */
 		struct ibv_qp_ex ex;
 		struct ibv_qp_ex_with_flush ex_flush;
+		struct tm_qp_ex_with_commit ex_commit;
 	};
 	bool extended;	 /* has ibv_wr_* */
 	uint8_t service; /* enum service */

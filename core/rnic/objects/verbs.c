@@ -114,7 +114,7 @@ int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.fw_ver = "tidemark",
 		.max_mr_size = UINT64_MAX,
 		.page_size_cap = 4096,
-		.vendor_id = 0x02746d, /* locally administered; as in the GUID */
+		.vendor_id = TM_VENDOR, /* locally administered; as in the GUID */
 		.vendor_part_id = 1,
 		.hw_ver = 1,
 		.max_qp = (int)(net->qpn_limit - net->qpn_first),
@@ -164,7 +164,7 @@ int rnic_query_device_ex(struct ibv_context *context, const struct ibv_query_dev
 		return error;
 	full.device_cap_flags_ex = full.orig_attr.device_cap_flags | IB_UVERBS_DEVICE_FLUSH_GLOBAL |
 				   IB_UVERBS_DEVICE_FLUSH_PERSISTENT |
-				   IB_UVERBS_DEVICE_ATOMIC_WRITE | TM_DEVICE_COMMIT;
+				   IB_UVERBS_DEVICE_ATOMIC_WRITE;
 	memset(attr, 0, len);
 	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
 	return 0;

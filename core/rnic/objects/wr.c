@@ -121,8 +121,7 @@ static void wr_abort(struct ibv_qp_ex *ex)
 
 /* The next request of the batch; NULL: there is an error. `rkey` and `va` where the opcode has
  * them. */
-static struct wqe *build(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint32_t rkey,
-			 uint64_t va)
+static struct wqe *build(struct ibv_qp_ex *ex, unsigned operation, uint32_t rkey, uint64_t va)
 {
 	struct rnic_qp *qp = (struct rnic_qp *)ex;
 	struct wr_batch *batch = &qp->batch;
@@ -132,7 +131,7 @@ static struct wqe *build(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint32
 	latch(qp, post_room(qp, batch->built));
 	if (batch->error)
 		return NULL;
-	struct wqe *wqe = post_slot(qp, batch->built, opcode, ex->wr_flags);
+	struct wqe *wqe = post_slot(qp, batch->built, operation, ex->wr_flags);
 	assert(!wqe->copy && !wqe->addressed);
 	wqe->wr_id = ex->wr_id;
 	wqe->rkey = rkey;
@@ -214,7 +213,15 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 		wqe->swap_add = add;
 }
 
-/* The 8 bytes are taken now, however few may be inline. */
+/* The 8 bytes of a request that takes just these are taken now, however few may be inline. */
+static void take_word(struct rnic_qp *qp, struct wqe *wqe, const void *word)
+{
+	wqe->bytes = sizeof(uint64_t);
+	ground_commit_pending(qp_ground(qp));
+	post_copy(qp, post_inline(qp, wqe), word, sizeof(uint64_t));
+	qp->batch.takes_data = false;
+}
+
 static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
 			    const void *atomic_wr)
 {
@@ -222,10 +229,7 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote
 	struct wqe *wqe = build(ex, IBV_WR_ATOMIC_WRITE, rkey, remote_addr);
 	if (!wqe)
 		return;
-	wqe->bytes = sizeof(uint64_t);
-	ground_commit_pending(qp_ground(qp));
-	post_copy(qp, post_inline(qp, wqe), atomic_wr, sizeof(uint64_t));
-	qp->batch.takes_data = false;
+	take_word(qp, wqe, atomic_wr);
 }
 
 static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, size_t len,
@@ -238,6 +242,38 @@ static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, 
 	wqe->placement = type;
 	wqe->selectivity = level;
 	((struct rnic_qp *)ex)->batch.takes_data = false;
+}
+
+static struct wqe *build_commit(struct ibv_qp_ex *ex, unsigned operation, uint32_t rkey,
+				uint64_t remote_addr, size_t len)
+{
+	struct wqe *wqe = build(ex, operation, rkey, remote_addr);
+	if (!wqe)
+		return NULL;
+	wqe->range_len = len;
+	((struct rnic_qp *)ex)->batch.takes_data = false;
+	return wqe;
+}
+
+static void wr_commit(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, size_t len)
+{
+	build_commit(ex, OPERATION_COMMIT, rkey, remote_addr, len);
+}
+
+static void wr_commit_imm(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, size_t len,
+			  __be32 imm)
+{
+	struct wqe *wqe = build_commit(ex, OPERATION_COMMIT_WITH_IMM, rkey, remote_addr, len);
+	if (wqe)
+		wqe->imm = imm;
+}
+
+static void wr_commit_payload(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, size_t len,
+			      const void *payload)
+{
+	struct wqe *wqe = build_commit(ex, OPERATION_COMMIT_WITH_PAYLOAD, rkey, remote_addr, len);
+	if (wqe)
+		take_word((struct rnic_qp *)ex, wqe, payload);
 }
 
 /* --- setters --- */
@@ -360,4 +396,9 @@ void wr_enable(struct rnic_qp *qp, uint64_t send_ops)
 #undef X
 	if (send_ops & IBV_QP_EX_WITH_FLUSH)
 		qp->ex_flush.wr_flush = wr_flush;
+	if (send_ops & TM_QP_EX_WITH_COMMIT) {
+		qp->ex_commit.wr_commit = wr_commit;
+		qp->ex_commit.wr_commit_imm = wr_commit_imm;
+		qp->ex_commit.wr_commit_payload = wr_commit_payload;
+	}
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/rdma_commit.h"
 #include "core/rt/rt.h"
 #include "core/stores/rdmp_kv/rdmp_kv.h"
 
@@ -20,11 +21,18 @@ int rdmp_open(const struct tm_env *env, void **out)
 
 	if (!client)
 		return -ENOMEM;
+	rc = rdmp_commits(env->params) ? -tm_commit_supported(env->verbs) : 0;
+	if (rc) {
+		free(client);
+		return rc;
+	}
 	client->params = *env->params;
 	client->msg = calloc(1, bytes);
-	rc = client->msg ? rpc_open(&client->conn, env, bytes,
-				    rdmp_object_bytes(TM_MAX_KEY, env->params->max_vlen), NULL)
-			 : -ENOMEM;
+	rc = client->msg
+		     ? rpc_open(&client->conn, env, bytes,
+				rdmp_object_bytes(env->params, TM_MAX_KEY, env->params->max_vlen),
+				NULL)
+		     : -ENOMEM;
 	if (!rc) {
 		*out = client;
 		return 0;
@@ -56,21 +64,127 @@ static int call(struct client *client, const struct kv_req *req, const void *val
 	return status_of(rc, len, rsp);
 }
 
-/* The value, and after it, on the same connection, the word that it is there. */
-static int write_value(struct client *client, const struct kv_req *req, const struct rdmp_rsp *at,
-		       const void *value)
+/* An object of which the client has been told where it is. */
+struct object {
+	uint64_t off, bytes, flags; /* offset in the region; bytes; where in it the flags are */
+	uint32_t klen, slot;
+};
+
+static int commit(struct client *client, uint64_t off, uint64_t len)
 {
-	struct rpc_conn *conn = &client->conn;
+	const void *unused;
+
+	if (has_bug(&client->params, BUG_COMMIT_SKIPPED))
+		return 0;
+	if (client->params.knob[COMMIT] == COMMIT_READ)
+		return rpc_read(&client->conn, RDMP_OBJECTS, off, len, &unused);
+	return rpc_commit(&client->conn, RDMP_OBJECTS, off, len);
+}
+
+/* SA: the word that the value is there comes after it, on the same connection. */
+static int end_by_server(struct client *client, const struct object *at)
+{
 	struct rdmp_rsp rsp;
 	size_t len = 0;
+	int rc = rpc_call_imm(&client->conn, RDMP_OBJECTS, at->off, NULL, 0, at->slot, &rsp,
+			      sizeof(rsp), &len);
+
+	return status_of(rc, len, &rsp);
+}
+
+static int end_by_request(struct client *client, const struct kv_req *put, const struct object *at)
+{
+	struct kv_req req = *put;
+	struct rdmp_rsp rsp;
+	int rc = commit(client, at->off, at->bytes);
+
+	req.op = RDMP_FLAG;
+	req.vlen = at->slot;
+	return rc ? rc : call(client, &req, NULL, 0, &rsp);
+}
+
+static int end_by_immediate(struct client *client, const struct object *at)
+{
+	struct rdmp_rsp rsp;
+	size_t len = 0;
+	int rc;
+
+	if (client->params.knob[COMMIT] == COMMIT_READ) {
+		rc = commit(client, at->off, at->bytes);
+		return rc ? rc : end_by_server(client, at);
+	}
+	rc = rpc_call_commit(&client->conn, RDMP_OBJECTS, at->off, at->bytes, at->slot, &rsp,
+			     sizeof(rsp), &len);
+	return status_of(rc, len, &rsp);
+}
+
+static int end_by_payload(struct client *client, const struct object *at)
+{
+	uint64_t flags = htole64(0x0101); /* PF, VF, and nothing else in their word */
+	uint64_t first = has_bug(&client->params, BUG_COMMIT_SHORT)
+				 ? (at->bytes - 1) / TM_LINE * TM_LINE
+				 : 0;
 	int rc = 0;
 
-	if (req->vlen)
-		rc = rpc_write_behind(conn, RDMP_OBJECTS, at->off + req->klen, value, req->vlen);
+	if (client->params.knob[COMMIT] == COMMIT_NATIVE &&
+	    !has_bug(&client->params, BUG_FLAGS_OVERTAKE))
+		return rpc_commit_payload(&client->conn, RDMP_OBJECTS, at->off + first,
+					  at->bytes - first, flags);
+	if (!has_bug(&client->params, BUG_FLAGS_OVERTAKE))
+		rc = commit(client, at->off, at->bytes);
 	if (!rc)
-		rc = rpc_call_imm(conn, RDMP_OBJECTS, at->off, NULL, 0, at->slot, &rsp, sizeof(rsp),
-				  &len);
-	return status_of(rc, len, &rsp);
+		rc = rpc_write(&client->conn, RDMP_OBJECTS, at->off + at->flags, &flags,
+			       sizeof(flags));
+	return rc ? rc : commit(client, at->off, at->bytes);
+}
+
+/* As the paper measured CC-ADP: the flags travel with the value. */
+static int write_with_flags(struct client *client, const struct object *at, const void *value,
+			    size_t vlen)
+{
+	size_t len = at->bytes - at->klen;
+	uint8_t *bytes = calloc(1, len);
+	const void *unused;
+	int rc;
+
+	if (!bytes)
+		return -ENOMEM;
+	memcpy(bytes, value, vlen);
+	memset(bytes + at->flags - at->klen, 1, 2);
+	rc = rpc_write_behind(&client->conn, RDMP_OBJECTS, at->off + at->klen, bytes, len);
+	free(bytes);
+	return rc ? rc : rpc_read(&client->conn, RDMP_OBJECTS, at->off, at->bytes, &unused);
+}
+
+/* The data phase (RK III-B): the value, and whatever makes it durable and sets its flags. */
+static int write_value(struct client *client, const struct kv_req *req, const struct rdmp_rsp *rsp,
+		       const void *value)
+{
+	const struct tm_params *params = &client->params;
+	struct object at = {.off = rsp->off,
+			    .bytes = rdmp_object_bytes(params, req->klen, req->vlen),
+			    .flags = rdmp_flags_at(params, req->klen, req->vlen),
+			    .klen = req->klen,
+			    .slot = rsp->slot};
+	int rc = 0;
+
+	if (params->knob[METHOD] == CC_EVALUATED)
+		return write_with_flags(client, &at, value, req->vlen);
+	if (req->vlen)
+		rc = rpc_write_behind(&client->conn, RDMP_OBJECTS, at.off + req->klen, value,
+				      req->vlen);
+	if (rc)
+		return rc;
+	switch (params->knob[METHOD]) {
+	case CC_SA:
+		return end_by_request(client, req, &at);
+	case CC_IMM:
+		return end_by_immediate(client, &at);
+	case CC_ADP:
+		return end_by_payload(client, &at);
+	default:
+		return end_by_server(client, &at);
+	}
 }
 
 int rdmp_put(void *arg, const void *key, size_t klen, const void *value, size_t vlen)
@@ -104,9 +218,11 @@ int rdmp_get(void *arg, const void *key, size_t klen, void *value, size_t cap, s
 		rc = call(client, &req, NULL, 0, &rsp);
 		if (!rc)
 			rc = rpc_read(&client->conn, RDMP_OBJECTS, rsp.off,
-				      rdmp_object_bytes(req.klen, rsp.vlen),
+				      rdmp_object_bytes(&client->params, req.klen, rsp.vlen),
 				      (const void **)&object);
-		if (rc || rt_check(object[rdmp_flags_at(req.klen, rsp.vlen) + flag] == 1))
+		if (rc ||
+		    rt_check(object[rdmp_flags_at(&client->params, req.klen, rsp.vlen) + flag] ==
+			     1))
 			break;
 		/* Its PUT is under way: ask again. */
 		rt_yield();

@@ -15,7 +15,7 @@ static size_t log_bytes(const struct tm_params *params)
 
 static uint64_t lines(const struct tm_params *params)
 {
-	return params->updates * rdmp_object_lines(TM_MAX_KEY, params->max_vlen);
+	return params->updates * rdmp_object_lines(params, TM_MAX_KEY, params->max_vlen);
 }
 
 size_t rdmp_pm_bytes(const struct tm_params *params)
@@ -33,27 +33,34 @@ unsigned rdmp_regions(const struct tm_params *params, struct tm_region *out, uns
 
 struct rdmp_pool rdmp_pool_at(const struct tm_params *params, uint8_t *pm)
 {
-	return (struct rdmp_pool){(struct rdmp_record *)pm, params->updates, pm + log_bytes(params),
-				  lines(params)};
+	return (struct rdmp_pool){params, (struct rdmp_record *)pm, params->updates,
+				  pm + log_bytes(params), lines(params)};
 }
 
 /* --------------------------------------------------------------- objects */
 
-uint64_t rdmp_flags_at(unsigned klen, uint32_t vlen)
+static bool has_own_word(const struct tm_params *params)
+{
+	return params->knob[OWN_WORD] || params->knob[METHOD] == CC_ADP;
+}
+
+uint64_t rdmp_flags_at(const struct tm_params *params, unsigned klen, uint32_t vlen)
 {
 	uint64_t end = (uint64_t)klen + vlen;
 
+	if (has_own_word(params))
+		return kv_round_up(end, 8);
 	return end % 8 == 7 ? end + 1 : end;
 }
 
-uint64_t rdmp_object_bytes(unsigned klen, uint32_t vlen)
+uint64_t rdmp_object_bytes(const struct tm_params *params, unsigned klen, uint32_t vlen)
 {
-	return rdmp_flags_at(klen, vlen) + 2;
+	return rdmp_flags_at(params, klen, vlen) + (has_own_word(params) ? 8 : 2);
 }
 
-uint64_t rdmp_object_lines(unsigned klen, uint32_t vlen)
+uint64_t rdmp_object_lines(const struct tm_params *params, unsigned klen, uint32_t vlen)
 {
-	return kv_round_up(rdmp_object_bytes(klen, vlen), TM_LINE) / TM_LINE;
+	return kv_round_up(rdmp_object_bytes(params, klen, vlen), TM_LINE) / TM_LINE;
 }
 
 uint8_t *rdmp_object(const struct rdmp_pool *pool, const struct rdmp_record *record)
@@ -63,7 +70,7 @@ uint8_t *rdmp_object(const struct rdmp_pool *pool, const struct rdmp_record *rec
 
 uint8_t *rdmp_flags(const struct rdmp_pool *pool, const struct rdmp_record *record)
 {
-	return rdmp_object(pool, record) + rdmp_flags_at(record->klen, record->vlen);
+	return rdmp_object(pool, record) + rdmp_flags_at(pool->params, record->klen, record->vlen);
 }
 
 /* --------------------------------------------------------------- records */
@@ -148,6 +155,13 @@ static uint32_t threshold(const struct tm_params *params)
 	static const uint32_t bytes[] = {0, 64, 16384};
 
 	return bytes[params->knob[THRESHOLD]];
+}
+
+bool rdmp_commits(const struct tm_params *params)
+{
+	unsigned method = params->knob[METHOD];
+
+	return method != SA && method != CC_EVALUATED && params->knob[COMMIT] == COMMIT_NATIVE;
 }
 
 bool rdmp_is_small(const struct tm_params *params, size_t vlen)

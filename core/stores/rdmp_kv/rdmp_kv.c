@@ -4,8 +4,15 @@
 #include "core/stores/kv_small.h"
 
 static const struct tm_knob knobs[] = {
+	[METHOD] =
+		{"method", "sa cc_sa cc_imm cc_adp evaluated",
+		 "who makes the value durable and sets its flags: the server; the client commits, "
+		 "and the server sets them when it is asked to, or on the Commit's immediate, or "
+		 "the Commit's payload does; flags in the client's WRITE, and a READ"},
+	[COMMIT] = {"commit", "native read", "how a client commits: read: by a READ of the range"},
 	[THRESHOLD] = {"threshold", "0 64 16384",
 		       "a value of fewer bytes travels in the request (the hybrid mode)"},
+	[OWN_WORD] = {"flags_own_word", "off on", "the flags' word has nothing else in it"},
 	[GET_PREV] = {"get_prev", "on off",
 		      "off, as in the paper: a GET is told of the newest object even while its "
 		      "value is missing"},
@@ -18,7 +25,8 @@ static const struct tm_knob knobs[] = {
 	[BUG] = {"bug",
 		 "none pf_with_value vf_early pf_read value_unflushed record_unflushed "
 		 "delete_unflushed undo_forgotten undo_unflushed oldest_kept lines_forgotten "
-		 "flags_kept slot_shared pf_assumed log_assumed",
+		 "flags_kept slot_shared pf_assumed log_assumed commit_skipped commit_short "
+		 "flags_overtake",
 		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
@@ -41,6 +49,16 @@ static const struct tm_variant variants[] = {
 	 "a GET is told of the newest object, and reads it until its VF is set", 0},
 	{"hybrid", "threshold=64", "values shorter than a line travel in the request", 0},
 	{"all_inline", "threshold=16384", "all values travel in the request", 0},
+	{"cc_sa", "method=cc_sa", "the client commits the value, and asks the server for its flags",
+	 0},
+	{"cc_imm", "method=cc_imm", "the client commits the value with an immediate", 0},
+	{"cc_adp", "method=cc_adp", "the client commits the value with its flags as payload", 0},
+	{"cc_sa_read", "method=cc_sa commit=read", "as cc_sa, and a READ stands for the Commit", 0},
+	{"cc_imm_read", "method=cc_imm commit=read", "as cc_imm, likewise", 0},
+	{"cc_adp_read", "method=cc_adp commit=read", "as cc_adp, likewise", 0},
+	{"evaluated", "method=evaluated",
+	 "CC-ADP as the paper measured it: the flags are written with the value, then a READ", 0},
+	{"own_word", "flags_own_word=on", "the flags' word has nothing else in it", 0},
 	{"free_old", "free=old", "an object's room is free when a newer one is durable", 0},
 	{"free_early", "free=early", "an object's room is free when a newer one is begun", 0},
 	{"pf_with_value", "bug=pf_with_value", "the value and PF are flushed together", RDA},
@@ -65,12 +83,19 @@ static const struct tm_variant variants[] = {
 	 "recovery takes PF for durable, which it is not where only the process died",
 	 DUR | MONO | KEEP},
 	{"log_assumed", "bug=log_assumed", "likewise the log's records", DUR | MONO | KEEP},
+	{"commit_skipped", "bug=commit_skipped method=cc_sa", "the client does not commit", RDA},
+	{"commit_short", "bug=commit_short method=cc_adp",
+	 "the client commits the value's last line alone", RDA},
+	{"flags_overtake", "bug=flags_overtake method=cc_adp",
+	 "the flags are written before the value is committed", RDA},
 	{NULL, NULL, NULL, 0},
 };
 
 static const struct tm_shape shapes[] = {
 	{.name = "hybrid"},
 	{.name = "all_inline"},
+	{.name = "cc_imm"},
+	{.name = "cc_adp"},
 	{.name = "calls=fail", .often = "w1"},
 	{.name = NULL},
 };

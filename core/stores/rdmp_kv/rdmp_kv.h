@@ -2,7 +2,8 @@
 #ifndef TM_STORES_RDMP_KV_H
 #define TM_STORES_RDMP_KV_H
 /*
- * RDMP-KV (RK III), with server-assisted persistence and the log and the data in PM.
+ * RDMP-KV (RK III), with the log and the data in PM. Who makes a value durable, and who sets its
+ * flags, is the knob `method`.
  *
  *	+--------------------------------+------------------------------------+
  *	| log: record[updates], appended | objects: each begins on a line     |
@@ -17,7 +18,8 @@
  *		0x3a u16 zero
  *		0x3c u32 crc	 of all before it
  *
- *	object	klen bytes of the key, vlen of the value, and two flags in one word
+ *	object	klen bytes of the key, vlen of the value, and two flags in one word, which has
+ *		nothing else in it with flags_own_word=on and method=cc_adp
  *		PF  all of it is durable; recovery looks at no other
  *		VF  PF is durable; a GET looks at no other
  *
@@ -37,7 +39,12 @@
 /* The exported region. */
 #define RDMP_OBJECTS 0 /* read and write */
 
-enum { THRESHOLD, GET_PREV, RECOVER_VF, FREE, BUG, KNOBS };
+enum { METHOD, COMMIT, THRESHOLD, OWN_WORD, GET_PREV, RECOVER_VF, FREE, BUG, KNOBS };
+/* Server-assisted; the client commits, and the server sets the flags, when it is asked to, or on
+ * the immediate of the Commit; the Commit sets them; flags that are written with the value, and a
+ * READ. */
+enum { SA, CC_SA, CC_IMM, CC_ADP, CC_EVALUATED };
+enum { COMMIT_NATIVE, COMMIT_READ };
 enum { FREE_NEVER, FREE_OLD, FREE_EARLY };
 enum {
 	NO_BUG,
@@ -54,7 +61,10 @@ enum {
 	BUG_FLAGS_KEPT,
 	BUG_SLOT_SHARED,
 	BUG_PF_ASSUMED,
-	BUG_LOG_ASSUMED
+	BUG_LOG_ASSUMED,
+	BUG_COMMIT_SKIPPED,
+	BUG_COMMIT_SHORT,
+	BUG_FLAGS_OVERTAKE
 };
 
 /* Is this seeded bug switched on? No function: who reads a switch is to be seen where it is asked.
@@ -79,6 +89,7 @@ struct rdmp_record {
 _Static_assert(sizeof(struct rdmp_record) == TM_LINE, "a record is a line");
 
 struct rdmp_pool {
+	const struct tm_params *params;
 	struct rdmp_record *log;
 	uint32_t records; /* that there is room for */
 	uint8_t *objects;
@@ -90,9 +101,9 @@ unsigned rdmp_regions(const struct tm_params *params, struct tm_region *out, uns
 struct rdmp_pool rdmp_pool_at(const struct tm_params *params, uint8_t *pm);
 
 /* Where in an object its flags are, PF and then VF, in one word; its bytes, and lines. */
-uint64_t rdmp_flags_at(unsigned klen, uint32_t vlen);
-uint64_t rdmp_object_bytes(unsigned klen, uint32_t vlen);
-uint64_t rdmp_object_lines(unsigned klen, uint32_t vlen);
+uint64_t rdmp_flags_at(const struct tm_params *params, unsigned klen, uint32_t vlen);
+uint64_t rdmp_object_bytes(const struct tm_params *params, unsigned klen, uint32_t vlen);
+uint64_t rdmp_object_lines(const struct tm_params *params, unsigned klen, uint32_t vlen);
 /* A record's object, and its flags. */
 uint8_t *rdmp_object(const struct rdmp_pool *pool, const struct rdmp_record *record);
 uint8_t *rdmp_flags(const struct rdmp_pool *pool, const struct rdmp_record *record);
@@ -130,17 +141,22 @@ static inline struct rdmp_record *rdmp_record(const struct rdmp_pool *pool, uint
 
 /* -------------------------------------------------------------- messages */
 
+/* A request besides PUT, GET and DELETE: set the flags of the object of slot number vlen. */
+#define RDMP_FLAG (KV_DEL + 1)
+
 /* A reply. */
 struct rdmp_rsp {
 	int32_t status; /* 0 or -errno */
 	uint32_t vlen;	/* GET */
 	uint64_t off;	/* of the object */
-	uint32_t slot;	/* PUT: the immediate of the WRITE that ends it */
+	uint32_t slot;	/* PUT: the immediate of what ends it */
 	uint32_t zero;
 };
 
 _Static_assert(sizeof(struct rdmp_rsp) == 24, "a fixed layout without padding");
 
+/* Does a client post RDMA Commits? */
+bool rdmp_commits(const struct tm_params *params);
 /* Does a value of this length travel in the request? */
 bool rdmp_is_small(const struct tm_params *params, size_t vlen);
 /* Of the longest request. */

@@ -61,16 +61,17 @@ int rdmp_recover(const struct tm_env *env)
 
 static bool in_pool(const struct rdmp_pool *pool, const struct rdmp_record *record)
 {
-	uint64_t lines = rdmp_object_lines(record->klen, record->vlen);
+	uint64_t lines = rdmp_object_lines(pool->params, record->klen, record->vlen);
 
 	return record->off % TM_LINE == 0 && record->off / TM_LINE <= pool->lines &&
 	       lines <= pool->lines - record->off / TM_LINE;
 }
 
-static bool overlap(const struct rdmp_record *a, const struct rdmp_record *b)
+static bool overlap(const struct rdmp_pool *pool, const struct rdmp_record *a,
+		    const struct rdmp_record *b)
 {
-	return a->off < b->off + rdmp_object_bytes(b->klen, b->vlen) &&
-	       b->off < a->off + rdmp_object_bytes(a->klen, a->vlen);
+	return a->off < b->off + rdmp_object_bytes(pool->params, b->klen, b->vlen) &&
+	       b->off < a->off + rdmp_object_bytes(pool->params, a->klen, a->vlen);
 }
 
 static void check_current(const struct rdmp_pool *pool, const struct rdmp_index *index,
@@ -92,7 +93,7 @@ static void check_current(const struct rdmp_pool *pool, const struct rdmp_index 
 		uint32_t other = index->key[i].newest;
 
 		if (other && other < number && rdmp_record(pool, other)->kind == RDMP_PUT &&
-		    overlap(record, rdmp_record(pool, other)))
+		    overlap(pool, record, rdmp_record(pool, other)))
 			fsck->bad(fsck, "records %u and %u: their objects share bytes", other,
 				  number);
 	}

@@ -7,6 +7,7 @@
 #include "core/rt/rt.h"
 #include "core/stores/kv_small.h"
 #include "core/stores/rdmp_kv/rdmp_kv.h"
+#include "core/verbs_compat.h"
 
 struct server {
 	struct tm_params params;
@@ -28,7 +29,8 @@ static void mark(struct server *server, uint32_t number, bool used)
 
 	if (record->kind != RDMP_PUT)
 		return;
-	memset(server->used + line, used, rdmp_object_lines(record->klen, record->vlen));
+	memset(server->used + line, used,
+	       rdmp_object_lines(&server->params, record->klen, record->vlen));
 	if (!used && line < server->all_used)
 		server->all_used = line;
 }
@@ -75,7 +77,7 @@ static void append(struct server *server, const struct kv_req *req, uint64_t off
 /* The metadata phase (RK III-A): an object without flags that the log can undo. */
 static int begin_put(struct server *server, const struct kv_req *req, uint32_t *slot, uint64_t *off)
 {
-	uint64_t flags = rdmp_flags_at(req->klen, req->vlen);
+	uint64_t flags = rdmp_flags_at(&server->params, req->klen, req->vlen);
 	uint8_t *object;
 	int rc;
 
@@ -85,7 +87,7 @@ static int begin_put(struct server *server, const struct kv_req *req, uint32_t *
 	if (rt_pm_full() || server->index.records == server->pool.records ||
 	    !rdmp_index_find(&server->index, req->key))
 		return -ENOSPC;
-	rc = allocate(server, rdmp_object_lines(req->klen, req->vlen), off);
+	rc = allocate(server, rdmp_object_lines(&server->params, req->klen, req->vlen), off);
 	if (rc)
 		return rc;
 	object = server->pool.objects + *off;
@@ -121,9 +123,10 @@ static void free_older(struct server *server, uint32_t number)
 	}
 }
 
-/* The value is there. First it becomes durable, then PF, and only then a GET returns it. The flags'
- * line has the end of the value in it, which was stored before: it cannot come to PM without. */
-static void complete(struct server *server, uint32_t number)
+/* The value is there, and with `committed` durable. First it becomes so, then PF, and only then a
+ * GET returns it. The flags' line has the end of the value in it, which was stored before: it
+ * cannot come to PM without. */
+static void complete(struct server *server, uint32_t number, bool committed)
 {
 	const struct tm_params *params = &server->params;
 	const struct rdmp_record *record = rdmp_record(&server->pool, number);
@@ -133,9 +136,9 @@ static void complete(struct server *server, uint32_t number)
 
 	if (has_bug(params, BUG_PF_WITH_VALUE)) {
 		flags[0] = 1;
-		pmem_persist(object, rdmp_object_bytes(record->klen, record->vlen));
+		pmem_persist(object, rdmp_object_bytes(params, record->klen, record->vlen));
 	} else {
-		if (before && !has_bug(params, BUG_VALUE_UNFLUSHED))
+		if (before && !committed && !has_bug(params, BUG_VALUE_UNFLUSHED))
 			pmem_persist(object, before);
 		flags[0] = 1;
 		if (has_bug(params, BUG_VF_EARLY))
@@ -147,14 +150,14 @@ static void complete(struct server *server, uint32_t number)
 }
 
 /* The data phase is over. */
-static int end_put(struct server *server, uint32_t *slot)
+static int end_put(struct server *server, uint32_t *slot, bool committed)
 {
 	uint32_t number = *slot;
 
 	if (!number)
 		return -EPROTO;
 	*slot = 0;
-	complete(server, number);
+	complete(server, number, committed);
 	return 0;
 }
 
@@ -184,7 +187,7 @@ static int handle_put(struct server *server, const struct rpc_msg *msg, struct r
 	if (!rdmp_is_small(&server->params, req->vlen))
 		return 0;
 	memcpy(server->pool.objects + off + req->klen, req + 1, req->vlen);
-	return end_put(server, slot);
+	return end_put(server, slot, false);
 }
 
 /* ------------------------------------------------------- the other requests */
@@ -221,14 +224,21 @@ static int handle_del(struct server *server, const struct kv_req *req)
 	return 0;
 }
 
+/* The client says that the value of this slot's PUT is there. */
+static int end_slot(struct server *server, uint32_t slot)
+{
+	if (slot >= server->rpc.max_peers)
+		return -EPROTO;
+	return end_put(server, &server->slot[slot], server->params.knob[METHOD] != SA);
+}
+
 static int handle_request(struct server *server, const struct rpc_msg *msg, struct rdmp_rsp *rsp)
 {
 	const struct kv_req *req = msg->bytes;
 	size_t value = 0;
 
 	if (msg->has_imm)
-		return msg->imm < server->rpc.max_peers ? end_put(server, &server->slot[msg->imm])
-							: -EPROTO;
+		return end_slot(server, msg->imm);
 	if (msg->len < sizeof(*req) || req->klen == 0 || req->klen > TM_MAX_KEY)
 		return -EPROTO;
 	if (req->op == KV_PUT && rdmp_is_small(&server->params, req->vlen))
@@ -240,8 +250,10 @@ static int handle_request(struct server *server, const struct rpc_msg *msg, stru
 		return handle_put(server, msg, rsp);
 	case KV_GET:
 		return handle_get(server, req, rsp);
+	case KV_DEL:
+		return handle_del(server, req);
 	default:
-		return req->op == KV_DEL ? handle_del(server, req) : -EPROTO;
+		return req->op == RDMP_FLAG ? end_slot(server, req->vlen) : -EPROTO;
 	}
 }
 
@@ -285,6 +297,8 @@ int rdmp_serve(const struct tm_env *env)
 				     server);
 	if (rc)
 		return rc;
+	if (rdmp_commits(&server->params))
+		server->rpc.qp_access |= IBV_ACCESS_FLUSH_PERSISTENT;
 	server->used = calloc(server->pool.lines + 1, sizeof(*server->used));
 	server->slot = calloc(server->rpc.max_peers, sizeof(*server->slot));
 	if (!server->used || !server->slot)

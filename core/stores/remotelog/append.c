@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <string.h>
 #include "core/verbs_compat.h"
+#include "core/rdma_commit.h"
 #include "core/rt/rt.h"
 #include "core/stores/remotelog/remotelog.h"
 
@@ -41,6 +42,11 @@ static bool is_flush(unsigned step)
 	return step == APPEND_FLUSH_RECORD || step == APPEND_FLUSH_TAIL || step == APPEND_FLUSH_ALL;
 }
 
+static bool is_commit(unsigned step)
+{
+	return step == APPEND_COMMIT_RECORD || step == APPEND_COMMIT_TAIL;
+}
+
 uint64_t rl_send_ops(const struct tm_params *params)
 {
 	const uint8_t *step = rl_method(params)->step;
@@ -55,6 +61,8 @@ uint64_t rl_send_ops(const struct tm_params *params)
 			ops |= IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
 		if (step[i] == APPEND_ATOMIC_B)
 			ops |= IBV_QP_EX_WITH_ATOMIC_WRITE;
+		if (is_commit(step[i]))
+			ops |= TM_QP_EX_WITH_COMMIT;
 		if (is_flush(step[i]))
 			ops |= rl_knobs(params)->flush == RL_FLUSH_NATIVE
 				       ? IBV_QP_EX_WITH_FLUSH
@@ -213,6 +221,12 @@ static int flush(struct rl_client *client, uint64_t off, size_t len, unsigned fl
 	return rc;
 }
 
+static void commit(struct rl_client *client, uint64_t off, size_t len, unsigned flags)
+{
+	tm_wr_commit(next_request(client, flags), client->conn.region[RL_POOL].rkey,
+		     pool_addr(client, off), len);
+}
+
 struct rpc_conn *rl_messages(struct rl_client *client)
 {
 	return rl_knobs(&client->params)->qps == RL_QPS_ONE ? &client->conn : &client->other;
@@ -308,6 +322,13 @@ static int do_step(struct rl_client *client, enum append_step step, unsigned fla
 		return flush(client, RL_TAIL, rl_tail_bytes(&client->params), flags);
 	case APPEND_FLUSH_ALL:
 		return flush(client, 0, 0, flags);
+	case APPEND_COMMIT_RECORD:
+		commit(client, rl_off(&client->params, client->msg->seq), record_len(client),
+		       flags);
+		return 0;
+	case APPEND_COMMIT_TAIL:
+		commit(client, RL_TAIL, rl_tail_bytes(&client->params), flags);
+		return 0;
 	case APPEND_WAIT:
 		return post_and_wait(client);
 	case APPEND_CALL_A:

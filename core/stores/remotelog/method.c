@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The methods of RP, tables 2 and 3 and the variants in its text. Which of them is
- * sound depends on the hardware: claims.txt and tests/core/stores/test_remotelog.c say
+ * The methods of RP, tables 2 and 3 and the variants in its text; and three with RDMA Commit. Which
+ * of them is sound depends on the hardware: claims.txt and tests/core/stores/test_remotelog.c say
  * where.
  */
 #include "core/stores/remotelog/remotelog.h"
@@ -19,6 +19,7 @@ static const struct append_method methods[] = {
 	{"s2", false, DUTY_COPY, {APPEND_SEND_CALL}},
 	{"s3", false, DUTY_COPY_PERSIST, {APPEND_SEND, APPEND_FLUSH_ALL, APPEND_WAIT}},
 	{"s4", false, DUTY_COPY_PERSIST, {APPEND_SEND, APPEND_WAIT}},
+	{"wc", false, DUTY_NOTHING, {APPEND_WRITE_A, APPEND_COMMIT_RECORD, APPEND_WAIT}},
 	{"cw1", true, DUTY_PERSIST, {APPEND_WRITE_A, APPEND_CALL_A, APPEND_WRITE_B, APPEND_CALL_B}},
 	{"cw2",
 	 true,
@@ -55,6 +56,14 @@ static const struct append_method methods[] = {
 	{"cs2", true, DUTY_COPY, {APPEND_SEND_CALL}},
 	{"cs3", true, DUTY_COPY_PERSIST, {APPEND_SEND, APPEND_FLUSH_ALL, APPEND_WAIT}},
 	{"cs4", true, DUTY_COPY_PERSIST, {APPEND_SEND, APPEND_WAIT}},
+	{"cwc",
+	 true,
+	 DUTY_NOTHING,
+	 {APPEND_WRITE_A, APPEND_COMMIT_RECORD, APPEND_ATOMIC_B, APPEND_COMMIT_TAIL, APPEND_WAIT}},
+	{"cwcp",
+	 true,
+	 DUTY_NOTHING,
+	 {APPEND_WRITE_A, APPEND_COMMIT_RECORD, APPEND_WRITE_B, APPEND_COMMIT_TAIL, APPEND_WAIT}},
 };
 
 const struct tm_append_methods rl_methods = {

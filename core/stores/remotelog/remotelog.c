@@ -24,6 +24,7 @@ static const struct tm_variant variants[] = {
 	{"s2", "method=s2", "Send, copy by the server, acknowledgement", 0},
 	{"s3", "method=s3", "Send, Flush", 0},
 	{"s4", "method=s4", "Send, completion", 0},
+	{"wc", "method=wc", "Write, Commit", 0},
 	{"cw1", "method=cw1", "twice: Write, Send, flush by the server, acknowledgement", 0},
 	{"cw2", "method=cw2", "Write, Flush, AtomicWrite of the tail, Flush", 0},
 	{"cw2p", "method=cw2p",
@@ -43,6 +44,9 @@ static const struct tm_variant variants[] = {
 	{"cs2", "method=cs2", "Send of both, copies by the server, acknowledgement", 0},
 	{"cs3", "method=cs3", "Send of both, Flush", 0},
 	{"cs4", "method=cs4", "Send of both, completion", 0},
+	{"cwc", "method=cwc", "Write, Commit, AtomicWrite of the tail, Commit", 0},
+	{"cwcp", "method=cwcp",
+	 "the same with a Write of the tail, which may overtake the first Commit", 0},
 	{"ring", "slots=2", "Write, Send, flush, acknowledgement; into a ring of two slots", 0},
 
 	{"durable_get", "get=durable",

@@ -52,10 +52,11 @@
 /* The knobs: name, values, what it is. The first value is the default. */
 #define RL_KNOBS(X)                                                                               \
 	X(method,                                                                                 \
-	  "w1 w1n w2 w3 i1 i2 i3 s1 s2 s3 s4 cw1 cw2 cw2p cw2c cw2f cw3 cw4 ci1 ci2 ci3 ci4 cs1 " \
-	  "cs1x cs2 cs3 cs4",                                                                     \
-	  "how an append becomes durable (RP tables 2 and 3); c: compound, record then "          \
-	  "tail")                                                                                 \
+	  "w1 w1n w2 w3 i1 i2 i3 s1 s2 s3 s4 wc cw1 cw2 cw2p cw2c cw2f cw3 cw4 ci1 ci2 ci3 ci4 "  \
+	  "cs1 "                                                                                  \
+	  "cs1x cs2 cs3 cs4 cwc cwcp",                                                            \
+	  "how an append becomes durable (RP tables 2 and 3, and RDMA Commit); c in front: "      \
+	  "compound, record then tail")                                                           \
 	X(flush, "native read read_other_qp",                                                     \
 	  "RDMA FLUSH; or a READ on the same connection instead; or on another one")              \
 	X(qps, "one two two_wait",                                                                \

@@ -129,6 +129,7 @@ other nic_receive_early w1 dmp on ib
 other nic_iwarp_waits w3 wsp on iwarp
 other nic_atomic_write_posted cw2 dmp off ib
 other pm_nic_durable w2 dmp on ib
+other pm_commit_cached wc dmp on ib
 
 # --- could not tell ---
 

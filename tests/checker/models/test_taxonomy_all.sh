@@ -21,9 +21,9 @@ die() {
 }
 
 "$tidemark" taxonomy -q --pictures pictures "$@" >report 2>err || { cat err >&2; die "status $?"; }
-grep -q '^624 of 624 cells equal ' report || die "not 624 cells"
+grep -q '^696 of 696 cells equal ' report || die "not 696 cells"
 grep -q 'is as cw2c in 24 of 24 cells$' report || die "cw2f is not as cw2c"
-grep -q '^144 of 144 choices ' report || die "not all choices"
+grep -q '^192 of 192 choices ' report || die "not all choices"
 for trace in traces/*.trace; do
 	contract=${trace##*-}
 	echo "$trace: broken ${contract%.trace}"

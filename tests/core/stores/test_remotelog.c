@@ -216,7 +216,8 @@ static const struct method {
 	{"cw2", DUR | FSCK}, {"cw2p", DUR | FSCK}, {"cw2c", DUR | FSCK}, {"cw2f", DUR | FSCK},
 	{"cw3", DUR | FSCK}, {"cw4", DUR | FSCK},  {"ci1", 0},		 {"ci2", DUR | FSCK},
 	{"ci3", DUR | FSCK}, {"ci4", DUR | FSCK},  {"cs1", 0},		 {"cs1x", FSCK},
-	{"cs2", DUR | FSCK}, {"cs3", DUR},	   {"cs4", DUR},
+	{"cs2", DUR | FSCK}, {"cs3", DUR},	   {"cs4", DUR},	 {"wc", 0},
+	{"cwc", 0},	     {"cwcp", FSCK},
 };
 
 START_TEST(method_in_dmp)
