@@ -47,13 +47,18 @@ size_t kv_handle(kv_handler *handler, void *arg, const struct rpc_msg *msg, void
 	return sizeof(*rsp);
 }
 
+int kv_server_listen(struct rpc_server *rpc)
+{
+	int rc = rpc_server_listen(rpc);
+
+	return rc ? rc : rt_spawn("server", rpc_server_task, rpc);
+}
+
 int kv_server_start(struct rpc_server *rpc, void *log, size_t len)
 {
 	int rc = rpc_server_export(rpc, log, len, IBV_ACCESS_LOCAL_WRITE | (int)rpc->qp_access);
 
-	if (!rc)
-		rc = rpc_server_listen(rpc);
-	return rc ? rc : rt_spawn("server", rpc_server_task, rpc);
+	return rc ? rc : kv_server_listen(rpc);
 }
 
 int kv_client_open(struct kv_client *client, const struct tm_env *env, size_t data_bytes,

@@ -24,7 +24,10 @@ typedef int kv_handler(void *arg, const struct kv_req *req, struct kv_rsp *rsp);
 /* An rpc_handler's work: -EPROTO to what is no request, else what `handler` says. */
 size_t kv_handle(kv_handler *handler, void *arg, const struct rpc_msg *msg, void *reply,
 		 size_t cap);
-/* Export the log as the next region, which clients read and write, and start to serve. */
+/* Take connections, and start to serve. */
+int kv_server_listen(struct rpc_server *rpc);
+/* The same, and before that export the log as the next region, with the rights of the queue pairs.
+ */
 int kv_server_start(struct rpc_server *rpc, void *log, size_t len);
 
 /* --- the client --- */

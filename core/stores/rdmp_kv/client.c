@@ -138,21 +138,59 @@ static int end_by_payload(struct client *client, const struct object *at)
 	return rc ? rc : commit(client, at->off, at->bytes);
 }
 
-/* As the paper measured CC-ADP: the flags travel with the value. */
-static int write_with_flags(struct client *client, const struct object *at, const void *value,
-			    size_t vlen)
+/* The value goes to a region in one WRITE, with `set` the flags after it in the same one. */
+static int write_object(struct client *client, unsigned region, const struct object *at,
+			const void *value, size_t vlen, bool set)
 {
-	size_t len = at->bytes - at->klen;
-	uint8_t *bytes = calloc(1, len);
-	const void *unused;
+	size_t len = set ? at->bytes - at->klen : vlen;
+	uint8_t *bytes = calloc(1, len + 1);
 	int rc;
 
 	if (!bytes)
 		return -ENOMEM;
 	memcpy(bytes, value, vlen);
-	memset(bytes + at->flags - at->klen, 1, 2);
-	rc = rpc_write_behind(&client->conn, RDMP_OBJECTS, at->off + at->klen, bytes, len);
+	if (set)
+		memset(bytes + at->flags - at->klen, 1, 2);
+	rc = rpc_write(&client->conn, region, at->off + at->klen, bytes, len);
 	free(bytes);
+	return rc;
+}
+
+/* Does a client write the copy in DRAM, too? */
+static bool client_copies(const struct tm_params *params)
+{
+	return params->knob[BACKEND] == LOG_IN_PM && params->knob[METHOD] != SA;
+}
+
+/* Before the Commit the copy has no flags yet, which the server sets. */
+static int write_copy(struct client *client, const struct object *at, const void *value,
+		      size_t vlen)
+{
+	return write_object(client, RDMP_COPIES, at, value, vlen,
+			    client->params.knob[COPY] == COPY_LATE);
+}
+
+static int end_put(struct client *client, const struct kv_req *req, const struct object *at)
+{
+	switch (client->params.knob[METHOD]) {
+	case CC_SA:
+		return end_by_request(client, req, at);
+	case CC_IMM:
+		return end_by_immediate(client, at);
+	case CC_ADP:
+		return end_by_payload(client, at);
+	default:
+		return end_by_server(client, at);
+	}
+}
+
+/* As the paper measured CC-ADP: the flags travel with the value. */
+static int write_with_flags(struct client *client, const struct object *at, const void *value,
+			    size_t vlen)
+{
+	const void *unused;
+	int rc = write_object(client, RDMP_OBJECTS, at, value, vlen, true);
+
 	return rc ? rc : rpc_read(&client->conn, RDMP_OBJECTS, at->off, at->bytes, &unused);
 }
 
@@ -173,18 +211,13 @@ static int write_value(struct client *client, const struct kv_req *req, const st
 	if (req->vlen)
 		rc = rpc_write_behind(&client->conn, RDMP_OBJECTS, at.off + req->klen, value,
 				      req->vlen);
-	if (rc)
-		return rc;
-	switch (params->knob[METHOD]) {
-	case CC_SA:
-		return end_by_request(client, req, &at);
-	case CC_IMM:
-		return end_by_immediate(client, &at);
-	case CC_ADP:
-		return end_by_payload(client, &at);
-	default:
-		return end_by_server(client, &at);
-	}
+	if (!rc && client_copies(params) && params->knob[COPY] == COPY_FIRST)
+		rc = write_copy(client, &at, value, req->vlen);
+	if (!rc)
+		rc = end_put(client, req, &at);
+	if (!rc && client_copies(params) && params->knob[COPY] == COPY_LATE)
+		rc = write_copy(client, &at, value, req->vlen);
+	return rc;
 }
 
 int rdmp_put(void *arg, const void *key, size_t klen, const void *value, size_t vlen)
@@ -205,6 +238,17 @@ int rdmp_put(void *arg, const void *key, size_t klen, const void *value, size_t 
 	return rc ? rc : write_value(client, &req, &rsp, value);
 }
 
+static unsigned where_read(const struct tm_params *params)
+{
+	return params->knob[BACKEND] == LOG_IN_PM ? RDMP_COPIES : RDMP_OBJECTS;
+}
+
+/* In the paper's log backend the copy has none. */
+static bool looks_at_flags(const struct tm_params *params)
+{
+	return params->knob[BACKEND] != LOG_IN_PM || !params->knob[COPY_FLAGS];
+}
+
 int rdmp_get(void *arg, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
 {
 	struct client *client = arg;
@@ -217,10 +261,10 @@ int rdmp_get(void *arg, const void *key, size_t klen, void *value, size_t cap, s
 	while (!rc) {
 		rc = call(client, &req, NULL, 0, &rsp);
 		if (!rc)
-			rc = rpc_read(&client->conn, RDMP_OBJECTS, rsp.off,
+			rc = rpc_read(&client->conn, where_read(&client->params), rsp.off,
 				      rdmp_object_bytes(&client->params, req.klen, rsp.vlen),
 				      (const void **)&object);
-		if (rc ||
+		if (rc || !looks_at_flags(&client->params) ||
 		    rt_check(object[rdmp_flags_at(&client->params, req.klen, rsp.vlen) + flag] ==
 			     1))
 			break;

@@ -13,6 +13,13 @@ static const struct tm_knob knobs[] = {
 	[THRESHOLD] = {"threshold", "0 64 16384",
 		       "a value of fewer bytes travels in the request (the hybrid mode)"},
 	[OWN_WORD] = {"flags_own_word", "off on", "the flags' word has nothing else in it"},
+	[BACKEND] = {"backend", "log_data log",
+		     "where GETs read: in PM; or in DRAM, and what is in PM is a log"},
+	[COPY] = {"copy", "first late",
+		  "a client that commits writes the copy in DRAM before the Commit, or after it"},
+	[COPY_FLAGS] =
+		{"copy_flags", "on off",
+		 "off, as in the paper: flags are in the log alone, and a GET looks at none"},
 	[GET_PREV] = {"get_prev", "on off",
 		      "off, as in the paper: a GET is told of the newest object even while its "
 		      "value is missing"},
@@ -26,7 +33,7 @@ static const struct tm_knob knobs[] = {
 		 "none pf_with_value vf_early pf_read value_unflushed record_unflushed "
 		 "delete_unflushed undo_forgotten undo_unflushed oldest_kept lines_forgotten "
 		 "flags_kept slot_shared pf_assumed log_assumed commit_skipped commit_short "
-		 "flags_overtake",
+		 "flags_overtake copies_forgotten",
 		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
@@ -59,6 +66,10 @@ static const struct tm_variant variants[] = {
 	{"evaluated", "method=evaluated",
 	 "CC-ADP as the paper measured it: the flags are written with the value, then a READ", 0},
 	{"own_word", "flags_own_word=on", "the flags' word has nothing else in it", 0},
+	{"log_in_pm", "backend=log", "GETs read a copy in DRAM", 0},
+	{"log_in_pm_cc", "backend=log method=cc_adp", "likewise, and the client writes both", 0},
+	{"log_in_pm_literal", "backend=log method=cc_adp copy=late copy_flags=off",
+	 "likewise: the copy after the Commit, and flags in the log alone", 0},
 	{"free_old", "free=old", "an object's room is free when a newer one is durable", 0},
 	{"free_early", "free=early", "an object's room is free when a newer one is begun", 0},
 	{"pf_with_value", "bug=pf_with_value", "the value and PF are flushed together", RDA},
@@ -88,15 +99,14 @@ static const struct tm_variant variants[] = {
 	 "the client commits the value's last line alone", RDA},
 	{"flags_overtake", "bug=flags_overtake method=cc_adp",
 	 "the flags are written before the value is committed", RDA},
+	{"copies_forgotten", "bug=copies_forgotten backend=log",
+	 "after a restart there are no copies in DRAM", RDA},
 	{NULL, NULL, NULL, 0},
 };
 
 static const struct tm_shape shapes[] = {
-	{.name = "hybrid"},
-	{.name = "all_inline"},
-	{.name = "cc_imm"},
-	{.name = "cc_adp"},
-	{.name = "calls=fail", .often = "w1"},
+	{.name = "hybrid"}, {.name = "all_inline"},   {.name = "cc_imm"},
+	{.name = "cc_adp"}, {.name = "log_in_pm_cc"}, {.name = "calls=fail", .often = "w1"},
 	{.name = NULL},
 };
 

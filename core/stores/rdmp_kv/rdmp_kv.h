@@ -2,8 +2,10 @@
 #ifndef TM_STORES_RDMP_KV_H
 #define TM_STORES_RDMP_KV_H
 /*
- * RDMP-KV (RK III), with the log and the data in PM. Who makes a value durable, and who sets its
- * flags, is the knob `method`.
+ * RDMP-KV (RK III). Who makes a value durable, and who sets its flags, is the knob `method`; where
+ * GETs read it is the knob `backend`: in PM, or, with the backend Log-In-PMEM, in a copy of the
+ * objects in DRAM, at the same offsets. Then records and objects together are the paper's log,
+ *which nobody reads but recovery.
  *
  *	+--------------------------------+------------------------------------+
  *	| log: record[updates], appended | objects: each begins on a line     |
@@ -36,15 +38,31 @@
 #include "core/stores/kv.h"
 #include "core/stores/rpc.h"
 
-/* The exported region. */
+/* The exported regions. */
 #define RDMP_OBJECTS 0 /* read and write */
+#define RDMP_COPIES  1 /* likewise, in DRAM: with backend=log */
 
-enum { METHOD, COMMIT, THRESHOLD, OWN_WORD, GET_PREV, RECOVER_VF, FREE, BUG, KNOBS };
+enum {
+	METHOD,
+	COMMIT,
+	THRESHOLD,
+	OWN_WORD,
+	BACKEND,
+	COPY,
+	COPY_FLAGS,
+	GET_PREV,
+	RECOVER_VF,
+	FREE,
+	BUG,
+	KNOBS
+};
 /* Server-assisted; the client commits, and the server sets the flags, when it is asked to, or on
  * the immediate of the Commit; the Commit sets them; flags that are written with the value, and a
  * READ. */
 enum { SA, CC_SA, CC_IMM, CC_ADP, CC_EVALUATED };
 enum { COMMIT_NATIVE, COMMIT_READ };
+enum { LOG_AND_DATA, LOG_IN_PM };
+enum { COPY_FIRST, COPY_LATE };
 enum { FREE_NEVER, FREE_OLD, FREE_EARLY };
 enum {
 	NO_BUG,
@@ -64,7 +82,8 @@ enum {
 	BUG_LOG_ASSUMED,
 	BUG_COMMIT_SKIPPED,
 	BUG_COMMIT_SHORT,
-	BUG_FLAGS_OVERTAKE
+	BUG_FLAGS_OVERTAKE,
+	BUG_COPIES_FORGOTTEN
 };
 
 /* Is this seeded bug switched on? No function: who reads a switch is to be seen where it is asked.

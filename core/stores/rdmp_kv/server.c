@@ -14,6 +14,7 @@ struct server {
 	struct rpc_server rpc;
 	struct rdmp_pool pool;
 	struct rdmp_index index;
+	uint8_t *copies;   /* of the objects, in DRAM; NULL: of another backend */
 	bool *used;	   /* by line of the objects */
 	uint64_t all_used; /* so many of the first lines are */
 	uint32_t *slot; /* by the connection's number: the record of its PUT between the phases */
@@ -50,6 +51,39 @@ static int allocate(struct server *server, uint64_t lines, uint64_t *off)
 		}
 	}
 	return -ENOSPC;
+}
+
+/* ---------------------------------------------------------------- copies */
+
+/* What GETs read in place of the object. */
+static uint8_t *copy_of(const struct server *server, const struct rdmp_record *record)
+{
+	return server->copies + record->off;
+}
+
+static void copy_object(struct server *server, const struct rdmp_record *record)
+{
+	if (server->copies)
+		memcpy(copy_of(server, record), rdmp_object(&server->pool, record),
+		       rdmp_object_bytes(&server->params, record->klen, record->vlen));
+}
+
+static void set_copy_flags(const struct server *server, const struct rdmp_record *record, int to)
+{
+	if (server->copies)
+		memset(copy_of(server, record) +
+			       rdmp_flags_at(&server->params, record->klen, record->vlen),
+		       to, 2);
+}
+
+/* The object has its flags. Its copy is there: the server makes it now; or the client wrote it
+ * before it committed, and has no more to do (with copy=late it has, and sets them by itself). */
+static void complete_copy(struct server *server, const struct rdmp_record *record, bool committed)
+{
+	if (!committed)
+		copy_object(server, record);
+	else if (server->params.knob[COPY] == COPY_FIRST)
+		set_copy_flags(server, record, 1);
 }
 
 /* ------------------------------------------------------------------- PUT */
@@ -99,6 +133,7 @@ static int begin_put(struct server *server, const struct kv_req *req, uint32_t *
 	}
 	append(server, req, *off, RDMP_PUT);
 	*slot = server->index.records;
+	set_copy_flags(server, rdmp_record(&server->pool, *slot), 0);
 	mark(server, *slot, true);
 	if (server->params.knob[FREE] == FREE_EARLY && server->index.older[*slot])
 		mark(server, server->index.older[*slot], false);
@@ -146,6 +181,7 @@ static void complete(struct server *server, uint32_t number, bool committed)
 		pmem_persist(flags, 1);
 	}
 	flags[1] = 1;
+	complete_copy(server, record, committed);
 	free_older(server, number);
 }
 
@@ -192,7 +228,7 @@ static int handle_put(struct server *server, const struct rpc_msg *msg, struct r
 
 /* ------------------------------------------------------- the other requests */
 
-static int handle_get(const struct server *server, const struct kv_req *req, struct rdmp_rsp *rsp)
+static int handle_get(struct server *server, const struct kv_req *req, struct rdmp_rsp *rsp)
 {
 	const struct rdmp_key *place = rdmp_index_find(&server->index, req->key);
 	unsigned flag = has_bug(&server->params, BUG_PF_READ) ? 0 : 1;
@@ -204,6 +240,9 @@ static int handle_get(const struct server *server, const struct kv_req *req, str
 		if (record->kind == RDMP_DEL)
 			return -ENOENT;
 		if (server->params.knob[GET_PREV] || rdmp_flags(&server->pool, record)[flag]) {
+			/* With CC-ADP nobody else tells the server that they are set. */
+			if (rdmp_flags(&server->pool, record)[1])
+				complete_copy(server, record, true);
 			rsp->off = record->off;
 			rsp->vlen = record->vlen;
 			return 0;
@@ -279,7 +318,23 @@ static void mark_current(struct server *server)
 		server->index.older[newest] = 0;
 		if (!has_bug(&server->params, BUG_LINES_FORGOTTEN))
 			mark(server, newest, true);
+		if (rdmp_record(&server->pool, newest)->kind == RDMP_PUT &&
+		    !has_bug(&server->params, BUG_COPIES_FORGOTTEN))
+			copy_object(server, rdmp_record(&server->pool, newest));
 	}
+}
+
+static int start(struct server *server)
+{
+	size_t len = server->pool.lines * TM_LINE;
+	int rc = rpc_server_export(&server->rpc, server->pool.objects, len,
+				   IBV_ACCESS_LOCAL_WRITE | (int)server->rpc.qp_access);
+
+	if (!rc && server->copies)
+		rc = rpc_server_export(&server->rpc, server->copies, len,
+				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+					       IBV_ACCESS_REMOTE_WRITE);
+	return rc ? rc : kv_server_listen(&server->rpc);
 }
 
 int rdmp_serve(const struct tm_env *env)
@@ -301,9 +356,11 @@ int rdmp_serve(const struct tm_env *env)
 		server->rpc.qp_access |= IBV_ACCESS_FLUSH_PERSISTENT;
 	server->used = calloc(server->pool.lines + 1, sizeof(*server->used));
 	server->slot = calloc(server->rpc.max_peers, sizeof(*server->slot));
-	if (!server->used || !server->slot)
+	if (server->params.knob[BACKEND] == LOG_IN_PM)
+		server->copies = calloc(server->pool.lines, TM_LINE);
+	if (!server->used || !server->slot ||
+	    (!server->copies && server->params.knob[BACKEND] == LOG_IN_PM))
 		return -ENOMEM;
 	mark_current(server);
-	/* RDMP_OBJECTS */
-	return kv_server_start(&server->rpc, server->pool.objects, server->pool.lines * TM_LINE);
+	return start(server);
 }
