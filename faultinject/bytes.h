@@ -21,8 +21,8 @@
  * Bytes of the longer form (bytes_extend()) say three things more. A record of three zeros is none.
  * One of a step with bit 6 of `what` set is a death: of the server's process, the client's process,
  * its machine, or the client's task alone, by the answer; where the task is a server's, the
- *server's process. And two machines that recover live on: LIFE_BYTES, a byte for each client in
- *each round, 0 for nothing.
+ * server's process. And two machines that recover live on: LIFE_BYTES, a byte for each client in
+ * each round, 0 for nothing.
  *
  * What a record can mean: a task's step before a store, a load, a flush, a fence, a
  * post, a completion; a packet; a landing, its order, the reading, the draining of a

@@ -5,13 +5,13 @@
  *
  * What such a store writes to a line waits in its CPU's buffer for that line. When it leaves, it
  * becomes visible, and counts as flushed by its CPU: it goes past the cache to the memory
- *controller, and the CPU's next fence makes it durable. Buffers of different lines leave in any
- *order, before or after other stores of the CPU: x86 orders non-temporal stores with nothing but
+ * controller, and the CPU's next fence makes it durable. Buffers of different lines leave in any
+ * order, before or after other stores of the CPU: x86 orders non-temporal stores with nothing but
  *	- the CPU's earlier ones, stores and loads of the same line: the buffer leaves first;
  *	- its fences, locked instructions and doorbells: all of them leave first;
  *	- its sfence before them, and its stores to the line that are still in the store buffer: the
- *CPU waits for these. When a buffer leaves is said by the scheduler, where there is one, else by
- *CHOICE_BUFFER: at once, or late. A power failure loses what is in a buffer.
+ * CPU waits for these. When a buffer leaves is said by the scheduler, where there is one, else by
+ * CHOICE_BUFFER: at once, or late. A power failure loses what is in a buffer.
  */
 #include "core/pmem/model.h"
 

@@ -10,6 +10,8 @@
 
 static size_t log_bytes(const struct tm_params *params)
 {
+	if (params->knob[BACKEND] == NO_LOG)
+		return rdmp_table_bytes(params);
 	return params->updates * sizeof(struct rdmp_record);
 }
 
@@ -25,16 +27,27 @@ size_t rdmp_pm_bytes(const struct tm_params *params)
 
 unsigned rdmp_regions(const struct tm_params *params, struct tm_region *out, unsigned max)
 {
-	const struct tm_region all[] = {{"log", 0, log_bytes(params)},
-					{"objects", log_bytes(params), lines(params) * TM_LINE}};
+	const struct tm_region all[] = {
+		{params->knob[BACKEND] == NO_LOG ? "table" : "log", 0, log_bytes(params)},
+		{"objects", log_bytes(params), lines(params) * TM_LINE}};
 
 	return kv_regions(all, sizeof(all) / sizeof(all[0]), out, max);
 }
 
 struct rdmp_pool rdmp_pool_at(const struct tm_params *params, uint8_t *pm)
 {
-	return (struct rdmp_pool){params, (struct rdmp_record *)pm, params->updates,
-				  pm + log_bytes(params), lines(params)};
+	struct rdmp_pool pool = {.params = params,
+				 .records = params->updates,
+				 .objects = pm + log_bytes(params),
+				 .lines = lines(params)};
+
+	if (params->knob[BACKEND] == NO_LOG) {
+		pool.table = (struct rdmp_entry *)pm;
+		pool.entries = rdmp_table_bytes(params) / sizeof(*pool.table);
+	} else {
+		pool.log = (struct rdmp_record *)pm;
+	}
+	return pool;
 }
 
 /* --------------------------------------------------------------- objects */
@@ -123,18 +136,23 @@ void rdmp_index_add(struct rdmp_index *index, const struct rdmp_pool *pool, uint
 	place->newest = number;
 }
 
-int rdmp_index_build(struct rdmp_index *index, const struct rdmp_pool *pool,
+int rdmp_index_build(struct rdmp_index *index, struct rdmp_pool *pool,
 		     const struct tm_params *params)
 {
 	index->places = kv_pow2(2ull * params->keys);
 	index->key = calloc(index->places, sizeof(*index->key));
 	index->older = calloc((size_t)pool->records + 1, sizeof(*index->older));
 	index->records = 0;
-	if (!index->key || !index->older) {
-		rdmp_index_free(index);
+	if (pool->table)
+		pool->log = calloc(pool->records, sizeof(*pool->log));
+	if (!index->key || !index->older || !pool->log) {
+		rdmp_index_free(index, pool);
 		return -ENOMEM;
 	}
-	while (index->records < pool->records && rdmp_record_whole(pool, index->records + 1)) {
+	if (pool->table)
+		rdmp_table_load(pool, index);
+	while (!pool->table && index->records < pool->records &&
+	       rdmp_record_whole(pool, index->records + 1)) {
 		index->records++;
 		if (rdmp_record(pool, index->records)->kind != RDMP_UNDONE)
 			rdmp_index_add(index, pool, index->records);
@@ -142,8 +160,10 @@ int rdmp_index_build(struct rdmp_index *index, const struct rdmp_pool *pool,
 	return 0;
 }
 
-void rdmp_index_free(struct rdmp_index *index)
+void rdmp_index_free(struct rdmp_index *index, struct rdmp_pool *pool)
 {
+	if (pool->table)
+		free(pool->log);
 	free(index->key);
 	free(index->older);
 }

@@ -13,13 +13,17 @@ static const struct tm_knob knobs[] = {
 	[THRESHOLD] = {"threshold", "0 64 16384",
 		       "a value of fewer bytes travels in the request (the hybrid mode)"},
 	[OWN_WORD] = {"flags_own_word", "off on", "the flags' word has nothing else in it"},
-	[BACKEND] = {"backend", "log_data log",
-		     "where GETs read: in PM; or in DRAM, and what is in PM is a log"},
+	[BACKEND] = {"backend", "log_data log none",
+		     "where GETs read: in PM; or in DRAM, and what is in PM is a log; or in PM, "
+		     "and a table "
+		     "is in the log's place"},
 	[COPY] = {"copy", "first late",
 		  "a client that commits writes the copy in DRAM before the Commit, or after it"},
 	[COPY_FLAGS] =
 		{"copy_flags", "on off",
 		 "off, as in the paper: flags are in the log alone, and a GET looks at none"},
+	[KEEP_PREV] = {"keep_prev", "on off",
+		       "off: without a log, an entry does not say which object was before"},
 	[GET_PREV] = {"get_prev", "on off",
 		      "off, as in the paper: a GET is told of the newest object even while its "
 		      "value is missing"},
@@ -70,6 +74,11 @@ static const struct tm_variant variants[] = {
 	{"log_in_pm_cc", "backend=log method=cc_adp", "likewise, and the client writes both", 0},
 	{"log_in_pm_literal", "backend=log method=cc_adp copy=late copy_flags=off",
 	 "likewise: the copy after the Commit, and flags in the log alone", 0},
+	{"no_log", "backend=none", "a table in PM, and no log", 0},
+	{"no_log_literal", "backend=none keep_prev=off",
+	 "likewise, and an entry has nothing to go back to", 0},
+	{"no_log_cc_adp", "backend=none method=cc_adp",
+	 "without a log, and the server does not learn of a PUT's end", 0},
 	{"free_old", "free=old", "an object's room is free when a newer one is durable", 0},
 	{"free_early", "free=early", "an object's room is free when a newer one is begun", 0},
 	{"pf_with_value", "bug=pf_with_value", "the value and PF are flushed together", RDA},
@@ -105,8 +114,13 @@ static const struct tm_variant variants[] = {
 };
 
 static const struct tm_shape shapes[] = {
-	{.name = "hybrid"}, {.name = "all_inline"},   {.name = "cc_imm"},
-	{.name = "cc_adp"}, {.name = "log_in_pm_cc"}, {.name = "calls=fail", .often = "w1"},
+	{.name = "hybrid"},
+	{.name = "all_inline"},
+	{.name = "cc_imm"},
+	{.name = "cc_adp"},
+	{.name = "log_in_pm_cc"},
+	{.name = "no_log"},
+	{.name = "calls=fail", .often = "w1"},
 	{.name = NULL},
 };
 

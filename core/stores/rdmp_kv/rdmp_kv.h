@@ -3,9 +3,13 @@
 #define TM_STORES_RDMP_KV_H
 /*
  * RDMP-KV (RK III). Who makes a value durable, and who sets its flags, is the knob `method`; where
- * GETs read it is the knob `backend`: in PM, or, with the backend Log-In-PMEM, in a copy of the
- * objects in DRAM, at the same offsets. Then records and objects together are the paper's log,
- *which nobody reads but recovery.
+ * GETs read it is the knob `backend`:
+ *
+ *	log_data	the objects; the log says which is current
+ *	log		a copy of the objects in DRAM, at the same offsets: records and objects
+ *			together are the paper's log, which nobody reads but recovery
+ *	none		the objects; in the log's place is a table, a line for each key, which says
+ *			which is current, and which was before
  *
  *	+--------------------------------+------------------------------------+
  *	| log: record[updates], appended | objects: each begins on a line     |
@@ -20,6 +24,16 @@
  *		0x3a u16 zero
  *		0x3c u32 crc	 of all before it
  *
+ *	entry of the table
+ *		0x00 u8  key[32] padded with zeros
+ *		0x20 u64 current reference
+ *		0x28 u64 before	 likewise: what to go back to while `current` has no PF
+ *		0x30 u8  klen	 0: no key has the entry
+ *
+ *	reference
+ *		u32 number of the object's first line, from 1 on; 0: none
+ *		u32 vlen; RDMP_DELETED: the key has no value
+ *
  *	object	klen bytes of the key, vlen of the value, and two flags in one word, which has
  *		nothing else in it with flags_own_word=on and method=cc_adp
  *		PF  all of it is durable; recovery looks at no other
@@ -30,6 +44,7 @@
  * undone. The index over it is in DRAM.
  *
  *	layout.c	records, objects, the index
+ *	table.c		the table of the backend without a log
  *	recover.c	recovery, and the structural check
  *	server.c	what the server does
  *	client.c	what clients do
@@ -50,6 +65,7 @@ enum {
 	BACKEND,
 	COPY,
 	COPY_FLAGS,
+	KEEP_PREV,
 	GET_PREV,
 	RECOVER_VF,
 	FREE,
@@ -61,7 +77,7 @@ enum {
  * READ. */
 enum { SA, CC_SA, CC_IMM, CC_ADP, CC_EVALUATED };
 enum { COMMIT_NATIVE, COMMIT_READ };
-enum { LOG_AND_DATA, LOG_IN_PM };
+enum { LOG_AND_DATA, LOG_IN_PM, NO_LOG };
 enum { COPY_FIRST, COPY_LATE };
 enum { FREE_NEVER, FREE_OLD, FREE_EARLY };
 enum {
@@ -107,10 +123,23 @@ struct rdmp_record {
 
 _Static_assert(sizeof(struct rdmp_record) == TM_LINE, "a record is a line");
 
+struct rdmp_entry {
+	uint8_t key[TM_MAX_KEY];
+	uint64_t current, before;
+	uint8_t klen;
+	uint8_t zero[15];
+};
+
+_Static_assert(sizeof(struct rdmp_entry) == TM_LINE, "an entry is a line");
+
+#define RDMP_DELETED UINT32_MAX
+
 struct rdmp_pool {
 	const struct tm_params *params;
-	struct rdmp_record *log;
-	uint32_t records; /* that there is room for */
+	struct rdmp_entry *table; /* NULL: there is a log */
+	uint64_t entries;	  /* a power of two */
+	struct rdmp_record *log;  /* without one in PM: of DRAM, from rdmp_index_build() on */
+	uint32_t records;	  /* that there is room for */
 	uint8_t *objects;
 	uint64_t lines;
 };
@@ -146,9 +175,9 @@ struct rdmp_index {
 };
 
 /* 0 or -ENOMEM: of what the log holds now. */
-int rdmp_index_build(struct rdmp_index *index, const struct rdmp_pool *pool,
+int rdmp_index_build(struct rdmp_index *index, struct rdmp_pool *pool,
 		     const struct tm_params *params);
-void rdmp_index_free(struct rdmp_index *index);
+void rdmp_index_free(struct rdmp_index *index, struct rdmp_pool *pool);
 /* The key's place, or the free one in which it belongs; NULL: there are too many keys. */
 struct rdmp_key *rdmp_index_find(const struct rdmp_index *index, const uint8_t key[TM_MAX_KEY]);
 /* The record `number`, which has just been written, is its key's newest. */
@@ -157,6 +186,20 @@ static inline struct rdmp_record *rdmp_record(const struct rdmp_pool *pool, uint
 {
 	return &pool->log[number - 1];
 }
+
+/* ----------------------------------------------------------------- table */
+
+size_t rdmp_table_bytes(const struct tm_params *params);
+/* The key's entry, or the free one in which it belongs; NULL: there is none. */
+struct rdmp_entry *rdmp_entry_find(const struct rdmp_pool *pool, const uint8_t key[TM_MAX_KEY]);
+/* Make durable what the index knows of the record's key: the newest record, and the newest of those
+ * before it that is whole. */
+void rdmp_entry_update(const struct rdmp_pool *pool, const struct rdmp_index *index,
+		       uint32_t number);
+/* A record in DRAM for each entry, which is its key's only one. */
+void rdmp_table_load(struct rdmp_pool *pool, struct rdmp_index *index);
+/* Entries go back to what is whole. */
+void rdmp_table_recover(const struct rdmp_pool *pool);
 
 /* -------------------------------------------------------------- messages */
 

@@ -45,15 +45,20 @@ int rdmp_recover(const struct tm_env *env)
 {
 	struct rdmp_pool pool = rdmp_pool_at(env->params, env->pm);
 	struct rdmp_index index;
-	int rc = rdmp_index_build(&index, &pool, env->params);
+	int rc;
 
+	if (pool.table) {
+		rdmp_table_recover(&pool);
+		return 0;
+	}
+	rc = rdmp_index_build(&index, &pool, env->params);
 	if (rc)
 		return rc;
 	if (index.records && !has_bug(env->params, BUG_LOG_ASSUMED))
 		pmem_persist(pool.log, index.records * sizeof(*pool.log));
 	for (uint64_t i = 0; i < index.places; i++)
 		recover_key(&pool, &index, index.key[i].newest, env->params);
-	rdmp_index_free(&index);
+	rdmp_index_free(&index, &pool);
 	return 0;
 }
 
@@ -111,5 +116,5 @@ void rdmp_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 	for (uint64_t i = 0; i < index.places; i++)
 		if (index.key[i].newest)
 			check_current(&pool, &index, index.key[i].newest, fsck);
-	rdmp_index_free(&index);
+	rdmp_index_free(&index, &pool);
 }

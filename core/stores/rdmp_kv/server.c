@@ -88,7 +88,8 @@ static void complete_copy(struct server *server, const struct rdmp_record *recor
 
 /* ------------------------------------------------------------------- PUT */
 
-/* A record is durable before anything that it is to undo. */
+/* A record is durable before anything that it is to undo. Without a log it is in DRAM, and the
+ * key's entry is durable. */
 static void append(struct server *server, const struct kv_req *req, uint64_t off,
 		   enum rdmp_kind kind)
 {
@@ -101,11 +102,14 @@ static void append(struct server *server, const struct kv_req *req, uint64_t off
 	record->vlen = kind == RDMP_PUT ? req->vlen : 0;
 	record->klen = req->klen;
 	rdmp_record_set(record, kind);
-	if (!has_bug(&server->params,
+	if (!server->pool.table &&
+	    !has_bug(&server->params,
 		     kind == RDMP_PUT ? BUG_RECORD_UNFLUSHED : BUG_DELETE_UNFLUSHED))
 		pmem_persist(record, sizeof(*record));
 	server->index.records = number;
 	rdmp_index_add(&server->index, &server->pool, number);
+	if (server->pool.table)
+		rdmp_entry_update(&server->pool, &server->index, number);
 }
 
 /* The metadata phase (RK III-A): an object without flags that the log can undo. */
@@ -180,6 +184,9 @@ static void complete(struct server *server, uint32_t number, bool committed)
 			flags[1] = 1;
 		pmem_persist(flags, 1);
 	}
+	/* A newer one may have been begun meanwhile: then this is what to go back to. */
+	if (server->pool.table)
+		rdmp_entry_update(&server->pool, &server->index, number);
 	flags[1] = 1;
 	complete_copy(server, record, committed);
 	free_older(server, number);
