@@ -687,9 +687,11 @@ static void fill_up(struct world_client *c, unsigned done)
 	uint8_t *buf = sim_alloc(w->sim, s->params.max_vlen);
 	unsigned room = s->params.updates, refused = 0;
 	size_t len;
-	workload_value(LIFE_CLIENT, LIFE_NTH, 0, buf, s->params.max_vlen);
 	for (unsigned n = done; n < 3 * room && refused < 2; n++) {
 		const struct workload_key *key = &s->w.key[n % s->w.keys];
+		/* Others each time: a store that gives room away again would seem to do the same
+		 * for ever. */
+		workload_value(LIFE_CLIENT, n % LIFE_NTH, n % s->w.keys, buf, s->params.max_vlen);
 		int error = s->store->put(c->handle, key->name, key->klen, buf, s->params.max_vlen);
 		if (error && (n < room || error != -ENOSPC)) {
 			world_trouble(w, true,

@@ -5,7 +5,10 @@
 #include <errno.h>
 #include <isa-l.h>
 #include <string.h>
+#include "core/rt/rt.h"
 #include "core/stores/rpc.h"
+
+#define NAP_MAX_NS 1000000
 
 uint64_t kv_pow2(uint64_t n)
 {
@@ -53,12 +56,37 @@ int kv_req_init(struct kv_req *req, enum kv_op op, const void *key, size_t klen)
 	return kv_key_pad(req->key, key, klen);
 }
 
+/* What became of a request: `rc`, of whose reply `len` bytes came. */
+static int status_of(int rc, size_t len, const struct kv_rsp *rsp)
+{
+	if (rc)
+		return rc;
+	return len == sizeof(*rsp) ? rsp->status : -EPROTO;
+}
+
 int kv_call(struct rpc_conn *conn, const struct kv_req *req, struct kv_rsp *rsp)
 {
 	size_t len;
 	int rc = rpc_call(conn, req, sizeof(*req), rsp, sizeof(*rsp), &len);
 
-	if (rc)
-		return rc;
-	return len == sizeof(*rsp) ? rsp->status : -EPROTO;
+	return status_of(rc, len, rsp);
+}
+
+int kv_call_value(struct rpc_conn *conn, uint8_t *msg, const struct kv_req *req, const void *value,
+		  struct kv_rsp *rsp)
+{
+	size_t len;
+	int rc;
+
+	memcpy(msg, req, sizeof(*req));
+	if (req->vlen)
+		memcpy(msg + sizeof(*req), value, req->vlen);
+	rc = rpc_call(conn, msg, sizeof(*req) + req->vlen, rsp, sizeof(*rsp), &len);
+	return status_of(rc, len, rsp);
+}
+
+void kv_nap(uint64_t *nap)
+{
+	rt_sleep(*nap);
+	*nap = *nap < NAP_MAX_NS ? 2 * *nap : *nap;
 }

@@ -53,6 +53,15 @@ int kv_req_init(struct kv_req *req, enum kv_op op, const void *key, size_t klen)
 /* Send it and wait for the reply. The reply's status, -EPROTO, or what rpc_call() says. */
 int kv_call(struct rpc_conn *conn, const struct kv_req *req, struct kv_rsp *rsp);
 
+/* The same for a PUT whose value, of req->vlen bytes, travels behind the request; `msg` has room for
+ * both. */
+int kv_call_value(struct rpc_conn *conn, uint8_t *msg, const struct kv_req *req, const void *value,
+		  struct kv_rsp *rsp);
+
+/* Wait for what is not there yet: *nap is KV_NAP_NS at first, and longer each time. */
+#define KV_NAP_NS 2000
+void kv_nap(uint64_t *nap);
+
 _Static_assert(sizeof(struct kv_req) == 56, "a fixed layout without padding");
 _Static_assert(sizeof(struct kv_rsp) == 16, "a fixed layout without padding");
 

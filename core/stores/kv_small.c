@@ -33,6 +33,15 @@ unsigned kv_regions(const struct tm_region *all, unsigned n, struct tm_region *o
 	return n;
 }
 
+bool kv_is_request(const struct rpc_msg *msg, bool values)
+{
+	const struct kv_req *req = msg->bytes;
+
+	if (msg->has_imm || msg->len < sizeof(*req) || req->klen == 0 || req->klen > TM_MAX_KEY)
+		return false;
+	return msg->len - sizeof(*req) == (values && req->op == KV_PUT ? req->vlen : 0);
+}
+
 size_t kv_handle(kv_handler *handler, void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
 {
 	const struct kv_req *req = msg->bytes;
@@ -40,10 +49,7 @@ size_t kv_handle(kv_handler *handler, void *arg, const struct rpc_msg *msg, void
 
 	if (cap < sizeof(*rsp))
 		return 0;
-	if (msg->has_imm || msg->len != sizeof(*req) || req->klen == 0 || req->klen > TM_MAX_KEY)
-		rsp->status = -EPROTO;
-	else
-		rsp->status = handler(arg, req, rsp);
+	rsp->status = kv_is_request(msg, false) ? handler(arg, req, rsp) : -EPROTO;
 	return sizeof(*rsp);
 }
 

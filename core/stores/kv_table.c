@@ -27,8 +27,7 @@ static uint64_t crowded_home(const uint8_t key[TM_MAX_KEY])
 	return UINT64_MAX - key[klen - 1] % 2;
 }
 
-/* Where the search for a key begins: a slot's number, modulo their number. */
-static uint64_t home(const struct kv_table *table, const uint8_t key[TM_MAX_KEY])
+uint64_t kv_table_home(const struct kv_table *table, const uint8_t key[TM_MAX_KEY])
 {
 	return table->crowded ? crowded_home(key) : kv_hash(key);
 }
@@ -36,7 +35,7 @@ static uint64_t home(const struct kv_table *table, const uint8_t key[TM_MAX_KEY]
 struct kv_entry *kv_table_find(const struct kv_table *table, const uint8_t key[TM_MAX_KEY],
 			       bool *found)
 {
-	uint64_t first = home(table, key);
+	uint64_t first = kv_table_home(table, key);
 
 	*found = false;
 	for (uint64_t i = 0; i < table->slots; i++) {
@@ -84,7 +83,7 @@ void kv_entry_clear(struct kv_entry *entry)
 int kv_table_read(struct rpc_conn *conn, unsigned region, const struct kv_table *table,
 		  const uint8_t key[TM_MAX_KEY], struct kv_entry *entry)
 {
-	uint64_t first = home(table, key);
+	uint64_t first = kv_table_home(table, key);
 
 	for (uint64_t i = 0; i < table->slots; i++) {
 		uint64_t at = ((first + i) & (table->slots - 1)) * sizeof(*entry);

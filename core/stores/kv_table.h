@@ -43,6 +43,8 @@ struct kv_table {
 
 /* The table of a store with these parameters; pm: where it begins, NULL for a client. */
 struct kv_table kv_table_at(const struct tm_params *params, uint8_t *pm);
+/* Where the search for a key begins: a slot's number, modulo their number. */
+uint64_t kv_table_home(const struct kv_table *table, const uint8_t key[TM_MAX_KEY]);
 /* The key's entry, or the free one in which it belongs; NULL: the table is full. */
 struct kv_entry *kv_table_find(const struct kv_table *table, const uint8_t key[TM_MAX_KEY],
 			       bool *found);

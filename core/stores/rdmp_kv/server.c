@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/rt/rt.h"
+#include "core/stores/kv_rooms.h"
 #include "core/stores/kv_small.h"
 #include "core/stores/rdmp_kv/rdmp_kv.h"
 #include "core/verbs_compat.h"
@@ -14,9 +15,8 @@ struct server {
 	struct rpc_server rpc;
 	struct rdmp_pool pool;
 	struct rdmp_index index;
-	uint8_t *copies;   /* of the objects, in DRAM; NULL: of another backend */
-	bool *used;	   /* by line of the objects */
-	uint64_t all_used; /* so many of the first lines are */
+	uint8_t *copies;       /* of the objects, in DRAM; NULL: of another backend */
+	struct kv_rooms rooms; /* of the objects */
 	uint32_t *slot; /* by the connection's number: the record of its PUT between the phases */
 	unsigned begun; /* PUTs */
 };
@@ -26,31 +26,11 @@ struct server {
 static void mark(struct server *server, uint32_t number, bool used)
 {
 	const struct rdmp_record *record = rdmp_record(&server->pool, number);
-	uint64_t line = record->off / TM_LINE;
 
-	if (record->kind != RDMP_PUT)
-		return;
-	memset(server->used + line, used,
-	       rdmp_object_lines(&server->params, record->klen, record->vlen));
-	if (!used && line < server->all_used)
-		server->all_used = line;
-}
-
-/* The first lines in a row that are free; -ENOSPC: there are not so many. */
-static int allocate(struct server *server, uint64_t lines, uint64_t *off)
-{
-	uint64_t free = 0;
-
-	while (server->all_used < server->pool.lines && server->used[server->all_used])
-		server->all_used++;
-	for (uint64_t i = server->all_used; i < server->pool.lines; i++) {
-		free = server->used[i] ? 0 : free + 1;
-		if (free == lines) {
-			*off = (i + 1 - lines) * TM_LINE;
-			return 0;
-		}
-	}
-	return -ENOSPC;
+	if (record->kind == RDMP_PUT)
+		kv_rooms_mark(&server->rooms, record->off / TM_LINE,
+			      rdmp_object_lines(&server->params, record->klen, record->vlen),
+			      used);
 }
 
 /* ---------------------------------------------------------------- copies */
@@ -115,7 +95,7 @@ static void append(struct server *server, const struct kv_req *req, uint64_t off
 /* The metadata phase (RK III-A): an object without flags that the log can undo. */
 static int begin_put(struct server *server, const struct kv_req *req, uint32_t *slot, uint64_t *off)
 {
-	uint64_t flags = rdmp_flags_at(&server->params, req->klen, req->vlen);
+	uint64_t flags = rdmp_flags_at(&server->params, req->klen, req->vlen), line;
 	uint8_t *object;
 	int rc;
 
@@ -125,9 +105,11 @@ static int begin_put(struct server *server, const struct kv_req *req, uint32_t *
 	if (rt_pm_full() || server->index.records == server->pool.records ||
 	    !rdmp_index_find(&server->index, req->key))
 		return -ENOSPC;
-	rc = allocate(server, rdmp_object_lines(&server->params, req->klen, req->vlen), off);
+	rc = kv_rooms_take(&server->rooms,
+			   rdmp_object_lines(&server->params, req->klen, req->vlen), &line);
 	if (rc)
 		return rc;
+	*off = line * TM_LINE;
 	object = server->pool.objects + *off;
 	memcpy(object, req->key, req->klen);
 	pmem_persist(object, req->klen);
@@ -138,7 +120,6 @@ static int begin_put(struct server *server, const struct kv_req *req, uint32_t *
 	append(server, req, *off, RDMP_PUT);
 	*slot = server->index.records;
 	set_copy_flags(server, rdmp_record(&server->pool, *slot), 0);
-	mark(server, *slot, true);
 	if (server->params.knob[FREE] == FREE_EARLY && server->index.older[*slot])
 		mark(server, server->index.older[*slot], false);
 	return 0;
@@ -361,13 +342,14 @@ int rdmp_serve(const struct tm_env *env)
 		return rc;
 	if (rdmp_commits(&server->params))
 		server->rpc.qp_access |= IBV_ACCESS_FLUSH_PERSISTENT;
-	server->used = calloc(server->pool.lines + 1, sizeof(*server->used));
 	server->slot = calloc(server->rpc.max_peers, sizeof(*server->slot));
 	if (server->params.knob[BACKEND] == LOG_IN_PM)
 		server->copies = calloc(server->pool.lines, TM_LINE);
-	if (!server->used || !server->slot ||
-	    (!server->copies && server->params.knob[BACKEND] == LOG_IN_PM))
+	if (!server->slot || (!server->copies && server->params.knob[BACKEND] == LOG_IN_PM))
 		return -ENOMEM;
+	rc = kv_rooms_init(&server->rooms, server->pool.lines);
+	if (rc)
+		return rc;
 	mark_current(server);
 	return start(server);
 }

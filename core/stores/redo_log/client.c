@@ -61,7 +61,7 @@ static int call_once(struct client *client, size_t bytes, struct redo_rsp *rsp)
 static int call(struct client *client, const struct kv_req *req, const void *value, size_t vlen,
 		struct redo_rsp *rsp)
 {
-	uint64_t nap = REDO_NAP_NS;
+	uint64_t nap = KV_NAP_NS;
 	int rc;
 
 	for (;;) {
@@ -71,7 +71,7 @@ static int call(struct client *client, const struct kv_req *req, const void *val
 		rc = call_once(client, sizeof(*req) + vlen, rsp);
 		if (rc != -EAGAIN)
 			return rc;
-		redo_nap(&nap);
+		kv_nap(&nap);
 	}
 }
 

@@ -102,12 +102,6 @@ bool redo_is_whole(const struct redo_pool *pool, uint64_t seq, const struct tm_p
 	return has_bug(params, BUG_CRC_UNCHECKED) || rt_check(record->crc == crc_of(record));
 }
 
-void redo_nap(uint64_t *nap)
-{
-	rt_sleep(*nap);
-	*nap = *nap < REDO_NAP_MAX_NS ? 2 * *nap : *nap;
-}
-
 /* -------------------------------------------------------------- applying */
 
 /* A place of its own, in lines, so that a record can be applied again. */

@@ -110,11 +110,6 @@ struct redo_rsp {
 
 _Static_assert(sizeof(struct redo_rsp) == 24, "a fixed layout without padding");
 
-/* How long to wait for what is not there: longer each time. */
-#define REDO_NAP_NS	2000
-#define REDO_NAP_MAX_NS 1000000
-void redo_nap(uint64_t *nap);
-
 static inline size_t redo_message_bytes(const struct tm_params *params)
 {
 	return sizeof(struct kv_req) + params->max_vlen;

@@ -115,13 +115,8 @@ static int handle_get(const struct server *server, const struct kv_req *req, str
 static int handle_request(struct server *server, const struct rpc_msg *msg, struct redo_rsp *rsp)
 {
 	const struct kv_req *req = msg->bytes;
-	size_t value = 0;
 
-	if (msg->has_imm || msg->len < sizeof(*req) || req->klen == 0 || req->klen > TM_MAX_KEY)
-		return -EPROTO;
-	if (req->op == KV_PUT && server->params.knob[METHOD] == METHOD_REDO)
-		value = req->vlen;
-	if (msg->len - sizeof(*req) != value)
+	if (!kv_is_request(msg, server->params.knob[METHOD] == METHOD_REDO))
 		return -EPROTO;
 	switch (req->op) {
 	case KV_PUT:
@@ -150,7 +145,7 @@ static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_
 static void apply_task(void *arg)
 {
 	struct server *server = arg;
-	uint64_t nap = REDO_NAP_NS;
+	uint64_t nap = KV_NAP_NS;
 
 	for (;;) {
 		uint64_t next = server->applied + 1;
@@ -159,10 +154,10 @@ static void apply_task(void *arg)
 		    redo_is_whole(&server->pool, next, &server->params)) {
 			redo_apply(&server->pool, next, &server->params);
 			server->applied = next;
-			nap = REDO_NAP_NS;
+			nap = KV_NAP_NS;
 			continue;
 		}
-		redo_nap(&nap);
+		kv_nap(&nap);
 	}
 }
 

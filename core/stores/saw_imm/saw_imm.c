@@ -221,8 +221,7 @@ static int handle_request(struct saw_server *server, const struct rpc_msg *msg,
 
 	if (msg->has_imm)
 		return commit(server, value, msg->imm);
-	if (msg->len < sizeof(*req) || req->klen == 0 || req->klen > TM_MAX_KEY ||
-	    msg->len - sizeof(*req) != (rpc && req->op == KV_PUT ? req->vlen : 0))
+	if (!kv_is_request(msg, rpc))
 		return -EPROTO;
 	switch (req->op) {
 	case KV_PUT:
@@ -296,21 +295,6 @@ static int open_client(const struct tm_env *env, void **out)
 	return rc;
 }
 
-static int put_by_rpc(struct saw_client *client, const struct kv_req *req, const void *value)
-{
-	struct kv_rsp rsp;
-	size_t len;
-	int rc;
-
-	memcpy(client->msg, req, sizeof(*req));
-	memcpy(client->msg + sizeof(*req), value, req->vlen);
-	rc = rpc_call(&client->kv.conn, client->msg, sizeof(*req) + req->vlen, &rsp, sizeof(rsp),
-		      &len);
-	if (rc)
-		return rc;
-	return len == sizeof(rsp) ? rsp.status : -EPROTO;
-}
-
 /* Say that the value is there after it was written, on the same connection: it has arrived then. */
 static int put_by_saw(struct saw_client *client, struct kv_req *req, uint64_t off,
 		      const void *value)
@@ -358,7 +342,7 @@ static int put(void *arg, const void *key, size_t klen, const void *value, size_
 		return -EMSGSIZE;
 	req.vlen = (uint32_t)vlen;
 	if (client->params.knob[METHOD] == METHOD_RPC)
-		return put_by_rpc(client, &req, value);
+		return kv_call_value(&client->kv.conn, client->msg, &req, value, &rsp);
 	rc = kv_call(&client->kv.conn, &req, &rsp);
 	if (rc)
 		return rc;

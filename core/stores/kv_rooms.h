@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_STORES_KV_ROOMS_H
+#define TM_STORES_KV_ROOMS_H
+/*
+ * Which lines of an area are in use, in DRAM: for stores that give room away again. After a restart
+ * a store marks what it has found in PM.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct kv_rooms {
+	bool *used; /* by line */
+	uint64_t lines;
+	uint64_t all_used; /* so many of the first lines are */
+};
+
+/* All lines are free. -ENOMEM. */
+int kv_rooms_init(struct kv_rooms *rooms, uint64_t lines);
+/* Take the first `lines` lines in a row that are free, one at least. -ENOSPC: there are not so
+ * many. */
+int kv_rooms_take(struct kv_rooms *rooms, uint64_t lines, uint64_t *first);
+void kv_rooms_mark(struct kv_rooms *rooms, uint64_t first, uint64_t lines, bool used);
+
+#endif

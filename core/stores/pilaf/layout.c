@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Entries and their checksums. See pilaf.h. */
+#include <libpmem.h>
+#include "core/rt/rt.h"
+#include "core/stores/pilaf/pilaf.h"
+
+/* ------------------------------------------------------------------ pool */
+
+/* A quarter full, hardly a key finds its entries taken by others. */
+static struct kv_table table_at(const struct tm_params *params)
+{
+	struct kv_table table = kv_table_at(params, NULL);
+
+	if (!table.crowded)
+		table.slots *= 2;
+	return table;
+}
+
+static size_t table_bytes(const struct tm_params *params)
+{
+	return table_at(params).slots * sizeof(struct pilaf_entry);
+}
+
+/* Of as many pairs as there are updates, with spare room. */
+static uint64_t lines(const struct tm_params *params)
+{
+	uint32_t longest = TM_MAX_KEY + params->max_vlen;
+
+	return params->updates * kv_lines(longest + longest / 4);
+}
+
+size_t pilaf_pm_bytes(const struct tm_params *params)
+{
+	return TM_LINE + table_bytes(params) + lines(params) * TM_LINE;
+}
+
+unsigned pilaf_regions(const struct tm_params *params, struct tm_region *out, unsigned max)
+{
+	size_t table = table_bytes(params);
+	const struct tm_region all[] = {{"undo", 0, TM_LINE},
+					{"table", TM_LINE, table},
+					{"pairs", TM_LINE + table, lines(params) * TM_LINE}};
+
+	return kv_regions(all, sizeof(all) / sizeof(all[0]), out, max);
+}
+
+struct pilaf_pool pilaf_pool_at(const struct tm_params *params, uint8_t *pm)
+{
+	struct kv_table table = table_at(params);
+	/* Where all keys want the same entries, these are too few. */
+	uint64_t probes =
+		table.crowded || table.slots < PILAF_PROBES ? table.slots : PILAF_PROBES;
+	struct pilaf_pool pool = {.table = table, .probes = probes, .lines = lines(params)};
+
+	if (pm) {
+		pool.undo = (struct pilaf_undo *)pm;
+		pool.entry = (struct pilaf_entry *)(pm + TM_LINE);
+		pool.pairs = pm + TM_LINE + table_bytes(params);
+	}
+	return pool;
+}
+
+uint64_t pilaf_slot(const struct pilaf_pool *pool, const uint8_t key[TM_MAX_KEY], uint64_t probe)
+{
+	return (kv_table_home(&pool->table, key) + probe) & (pool->table.slots - 1);
+}
+
+
+int pilaf_format(const struct tm_env *env)
+{
+	struct pilaf_pool pool = pilaf_pool_at(env->params, env->pm);
+
+	for (uint64_t i = 0; i < pool.table.slots; i++)
+		pool.entry[i].crc2 = pilaf_crc2(&pool.entry[i]);
+	return kv_format(env);
+}
+
+/* ------------------------------------------------------------- checksums */
+
+bool pilaf_in_pool(const struct pilaf_pool *pool, const struct pilaf_entry *entry,
+		   uint32_t max_vlen)
+{
+	uint64_t line = entry->addr / TM_LINE;
+
+	return entry->addr % TM_LINE == 0 && entry->klen && entry->klen <= TM_MAX_KEY &&
+	       entry->vlen <= max_vlen && entry->klen + entry->vlen <= entry->cap &&
+	       line <= pool->lines && kv_lines(entry->cap) <= pool->lines - line;
+}
+
+uint64_t pilaf_crc1(const void *pair, const struct pilaf_entry *entry)
+{
+	return kv_crc(pair, (size_t)entry->klen + entry->vlen);
+}
+
+uint64_t pilaf_crc2(const struct pilaf_entry *entry)
+{
+	return kv_crc(entry, offsetof(struct pilaf_entry, crc2));
+}
+
+bool pilaf_entry_whole(const struct pilaf_entry *entry, const struct tm_params *params)
+{
+	return params->knob[NO_CRC2] || rt_check(entry->crc2 == pilaf_crc2(entry));
+}
+
+uint64_t pilaf_undo_crc(const struct pilaf_undo *undo)
+{
+	return kv_crc(undo, offsetof(struct pilaf_undo, crc));
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The store. See pilaf.h. */
+#include "core/stores/pilaf/pilaf.h"
+
+static const struct tm_knob knobs[] = {
+	[CROWD] = KV_CROWD_KNOB,
+	[PLACE] = {"place", "new in_place",
+		   "in_place, as in the public code: an update that fits overwrites the pair"},
+	[FLUSH] = {"flush", "ordered none",
+		   "none, as in the paper, whose store is in DRAM; ordered: pair, undo slot and "
+		   "entry are persisted one after the other"},
+	[NO_CRC2] = {"no_crc2", "off on", "nobody looks at the checksum of an entry"},
+	[PROBE_UNBOUNDED] = {"probe_unbounded", "off on",
+			     "a GET goes on to the next entry until it finds its key"},
+	[VERIFY_OBJ_KEY] = {"verify_obj_key", "on off", "does a GET compare the key in the pair?"},
+	[DELETE] = {"delete", "entry_first key_first",
+		    "key_first, as in the public code: a DELETE breaks the pair's key before it "
+		    "clears the entry"},
+	[BUG] = {"bug",
+		 "none crc2_first old_vlen freed_first undo_cleared undo_unflushed undo_always "
+		 "pair_unflushed entry_unflushed delete_unflushed room_early rooms_forgotten "
+		 "table_assumed pair_assumed crc1_unchecked first_free",
+		 "a seeded bug, see the variants"},
+	[KNOBS] = {NULL, NULL, NULL},
+};
+
+#define RDA   TM_BIT(TM_RDA)
+#define LIN   TM_BIT(TM_LIN)
+#define DUR   TM_BIT(TM_DUR)
+#define BUF   TM_BIT(TM_BUF)
+#define KEEP  TM_BIT(TM_KEEP)
+#define NORES TM_BIT(TM_NORES)
+#define OK    TM_BIT(TM_OK)
+#define LIVE  TM_BIT(TM_LIVE)
+#define FSCK  TM_BIT(TM_FSCK)
+
+static const struct tm_variant variants[] = {
+	{"literal", "place=in_place flush=none",
+	 "as in the paper and its code: pairs are overwritten, and nothing is flushed", 0},
+	{"in_place", "place=in_place", "pairs are overwritten, and flushed", 0},
+	{"volatile", "flush=none", "pairs are not overwritten, and nothing is flushed", 0},
+	{"no_crc2", "no_crc2=on", "entries are not checked", 0},
+	{"unbounded", "probe_unbounded=on", "a GET looks for its key until it finds it", 0},
+	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",
+	 0},
+	{"key_unverified", "verify_obj_key=off crowd=on", "a GET takes any key for its own", 0},
+	{"key_first", "delete=key_first", "a DELETE breaks the key first, as in the public code",
+	 0},
+	{"crc2_first", "bug=crc2_first", "an entry gets crc2 before the crc1 that it covers", LIVE},
+	{"old_vlen", "bug=old_vlen", "crc1 is computed with the old value's length",
+	 LIVE | DUR | KEEP | FSCK},
+	{"freed_first", "bug=freed_first",
+	 "a DELETE gives the pair's room away, and clears the entry when it has been answered",
+	 LIN | DUR | NORES},
+	{"undo_cleared", "bug=undo_cleared", "the undo slot is cleared before the entry is durable",
+	 DUR | KEEP},
+	{"undo_unflushed", "bug=undo_unflushed", "the undo slot is not flushed", DUR | KEEP},
+	{"undo_always", "bug=undo_always", "recovery undoes an update that is complete",
+	 DUR | KEEP | FSCK},
+	{"pair_unflushed", "bug=pair_unflushed", "the pair is not flushed", DUR | KEEP},
+	{"entry_unflushed", "bug=entry_unflushed", "a PUT's entry is not flushed", DUR | KEEP},
+	{"delete_unflushed", "bug=delete_unflushed", "a DELETE's entry is not flushed",
+	 DUR | NORES},
+	{"room_early", "bug=room_early", "a pair's room is free when the next one is begun",
+	 DUR | KEEP},
+	{"rooms_forgotten", "bug=rooms_forgotten",
+	 "after a restart the first PUTs overwrite what is there", LIVE | DUR | FSCK},
+	{"table_assumed", "bug=table_assumed",
+	 "recovery takes the table for durable, which it is not where only the process died",
+	 DUR | KEEP},
+	{"pair_assumed", "bug=pair_assumed place=in_place", "recovery looks at no pair",
+	 LIVE | FSCK},
+	{"crc1_unchecked", "bug=crc1_unchecked", "a GET does not check the pair", RDA},
+	{"first_free", "bug=first_free crowd=on",
+	 "a PUT takes the first entry that is not used, whatever is behind it",
+	 LIN | DUR | NORES | FSCK},
+	{NULL, NULL, NULL, 0},
+};
+
+static const struct tm_overhead overheads[] = {
+	{"pair", 0, true},
+	{"request", sizeof(struct kv_req), false},
+	{NULL, 0, false},
+};
+
+static const struct tm_shape shapes[] = {
+	{.name = "in_place"},
+	{.name = "crowded"},
+	{.name = "key_first"},
+	{.name = "calls=fail", .often = "w1"},
+	{.name = NULL},
+};
+
+const struct tm_store pilaf_store = {
+	.name = "pilaf",
+	.what = "Pilaf (SV 3.1): the server updates, clients READ and check two checksums",
+	.fsck_at_rest = true,
+	.promises = RDA | LIN | DUR | BUF | KEEP | NORES | OK | LIVE | FSCK,
+	.knobs = knobs,
+	.variants = variants,
+	.overheads = overheads,
+	.shapes = shapes,
+	.pm_bytes = pilaf_pm_bytes,
+	.regions = pilaf_regions,
+	.format = pilaf_format,
+	.recover = pilaf_recover,
+	.serve = pilaf_serve,
+	.fsck = pilaf_fsck,
+	.open = pilaf_open,
+	.put = pilaf_put,
+	.get = pilaf_get,
+	.del = pilaf_del,
+};

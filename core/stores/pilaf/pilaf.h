@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_STORES_PILAF_H
+#define TM_STORES_PILAF_H
+/*
+ * Pilaf (SV 3.1): the server does all updates, clients READ by themselves and check what they read
+ * by two checksums.
+ *
+ *	+------------+---------------------+--------------------------------+
+ *	| undo: line | table: entry[slots] | pairs: each begins on a line   |
+ *	+------------+---------------------+--------------------------------+
+ *
+ *	entry	0x00 u64 addr	of the pair, bytes from where pairs begin
+ *		0x08 u32 klen
+ *		0x0c u32 vlen
+ *		0x10 u32 cap	bytes that the pair may have
+ *		0x14 u8  used
+ *		0x15 u8  hash	which of its key's entries this is: 0, 1, ...
+ *		0x16 u16 zero
+ *		0x18 u64 crc1	of the pair
+ *		0x20 u64 crc2	of the entry before it
+ *		0x28 ... zero
+ *
+ *	undo	0x00 ...	an entry up to its crc2, as it was before an update
+ *		0x28 u64 slot	its number, from 1; 0: there is nothing to undo
+ *		0x30 u64 crc	of all before it
+ *		0x38 u64 zero
+ *
+ *	pair	klen bytes of the key, vlen of the value
+ *
+ * An entry that is not used has a crc2 as well. The paper's store is in DRAM. What a power failure
+ * leaves is decided by two knobs: `place`, may a pair be overwritten, and `flush`, is anything
+ * flushed, and an entry kept in the undo slot while it changes?
+ *
+ *	layout.c	entries and their checksums
+ *	recover.c	recovery, and the structural check
+ *	server.c	what the server does: PUT, DELETE
+ *	client.c	what clients do: GET
+ *	pilaf.c		the store: knobs, variants, what it promises
+ */
+#include "core/stores/kv_small.h"
+
+/* The exported regions, read only. */
+#define PILAF_TABLE 0
+#define PILAF_PAIRS 1
+
+/* A key is in one of so many entries in a row. */
+#define PILAF_PROBES 8
+
+enum { CROWD = KV_CROWD, PLACE, FLUSH, NO_CRC2, PROBE_UNBOUNDED, VERIFY_OBJ_KEY, DELETE, BUG, KNOBS };
+enum { PLACE_NEW, PLACE_IN_PLACE };
+enum { FLUSH_ORDERED, FLUSH_NONE };
+enum { DELETE_ENTRY_FIRST, DELETE_KEY_FIRST };
+enum {
+	NO_BUG,
+	BUG_CRC2_FIRST,
+	BUG_OLD_VLEN,
+	BUG_FREED_FIRST,
+	BUG_UNDO_CLEARED,
+	BUG_UNDO_UNFLUSHED,
+	BUG_UNDO_ALWAYS,
+	BUG_PAIR_UNFLUSHED,
+	BUG_ENTRY_UNFLUSHED,
+	BUG_DELETE_UNFLUSHED,
+	BUG_ROOM_EARLY,
+	BUG_ROOMS_FORGOTTEN,
+	BUG_TABLE_ASSUMED,
+	BUG_PAIR_ASSUMED,
+	BUG_CRC1_UNCHECKED,
+	BUG_FIRST_FREE
+};
+
+/* Is this seeded bug switched on? No function: who reads a switch is to be seen where it is asked.
+ */
+#define has_bug(params, which) ((params)->knob[BUG] == (which))
+
+/* ---------------------------------------------------------------- layout */
+
+struct pilaf_entry {
+	uint64_t addr;
+	uint32_t klen, vlen;
+	uint32_t cap;
+	uint8_t used, hash;
+	uint16_t none;
+	uint64_t crc1, crc2;
+	uint64_t zero[3];
+};
+
+struct pilaf_undo {
+	uint8_t entry[offsetof(struct pilaf_entry, zero)];
+	uint64_t slot;
+	uint64_t crc;
+	uint64_t zero;
+};
+
+_Static_assert(sizeof(struct pilaf_entry) == TM_LINE, "an entry is a line");
+_Static_assert(sizeof(struct pilaf_undo) == TM_LINE, "so is the undo slot");
+
+struct pilaf_pool {
+	struct pilaf_undo *undo;
+	struct pilaf_entry *entry;
+	struct kv_table table; /* where keys belong; it has no entries of its own */
+	uint64_t probes;       /* entries in which a key may be */
+	uint8_t *pairs;
+	uint64_t lines; /* of the pairs */
+};
+
+size_t pilaf_pm_bytes(const struct tm_params *params);
+unsigned pilaf_regions(const struct tm_params *params, struct tm_region *out, unsigned max);
+/* pm: NULL for a client. */
+struct pilaf_pool pilaf_pool_at(const struct tm_params *params, uint8_t *pm);
+/* The number of the key's entry `probe`. */
+uint64_t pilaf_slot(const struct pilaf_pool *pool, const uint8_t key[TM_MAX_KEY], uint64_t probe);
+
+/* Of a used entry: does its pair lie among the pairs, with a key and a value that can be? */
+bool pilaf_in_pool(const struct pilaf_pool *pool, const struct pilaf_entry *entry,
+		   uint32_t max_vlen);
+uint64_t pilaf_crc1(const void *pair, const struct pilaf_entry *entry);
+uint64_t pilaf_crc2(const struct pilaf_entry *entry);
+/* Is its crc2 right, or is there to be none (no_crc2)? */
+bool pilaf_entry_whole(const struct pilaf_entry *entry, const struct tm_params *params);
+uint64_t pilaf_undo_crc(const struct pilaf_undo *undo);
+
+/* tm_store's functions of these names. */
+int pilaf_format(const struct tm_env *env);
+int pilaf_recover(const struct tm_env *env);
+void pilaf_fsck(const struct tm_env *env, struct tm_fsck *fsck);
+int pilaf_serve(const struct tm_env *env);
+int pilaf_open(const struct tm_env *env, void **out);
+int pilaf_put(void *client, const void *key, size_t klen, const void *value, size_t vlen);
+int pilaf_get(void *client, const void *key, size_t klen, void *value, size_t cap, size_t *vlen);
+int pilaf_del(void *client, const void *key, size_t klen);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Recovery, and what a recovered pool has to be. See pilaf.h. */
+#include <libpmem.h>
+#include <string.h>
+#include "core/rt/rt.h"
+#include "core/stores/pilaf/pilaf.h"
+
+/* As it was before the update that was under way; unused if that is not known. */
+static void restore(const struct pilaf_pool *pool, uint64_t slot)
+{
+	struct pilaf_entry *entry = &pool->entry[slot];
+	const struct pilaf_undo *undo = pool->undo;
+
+	memset(entry, 0, sizeof(*entry));
+	if (undo->slot == slot + 1 && rt_check(undo->crc == pilaf_undo_crc(undo)))
+		memcpy(entry, undo->entry, sizeof(undo->entry));
+	else
+		entry->crc2 = pilaf_crc2(entry);
+}
+
+static bool pair_whole(const struct pilaf_pool *pool, const struct pilaf_entry *entry,
+		       const struct tm_params *params)
+{
+	return pilaf_in_pool(pool, entry, params->max_vlen) &&
+	       rt_check(entry->crc1 == pilaf_crc1(pool->pairs + entry->addr, entry));
+}
+
+static void recover_entry(const struct pilaf_pool *pool, uint64_t slot,
+			  const struct tm_params *params)
+{
+	struct pilaf_entry *entry = &pool->entry[slot];
+	bool whole = pilaf_entry_whole(entry, params);
+
+	if (!whole || (has_bug(params, BUG_UNDO_ALWAYS) && pool->undo->slot == slot + 1))
+		restore(pool, slot);
+	if (entry->used && !has_bug(params, BUG_PAIR_ASSUMED) && !pair_whole(pool, entry, params)) {
+		memset(entry, 0, sizeof(*entry));
+		entry->crc2 = pilaf_crc2(entry);
+	}
+}
+
+/* Where the server's process has died and the power held, what is there need not be durable. The
+ * undo slot is for the entries, so it goes last. */
+int pilaf_recover(const struct tm_env *env)
+{
+	struct pilaf_pool pool = pilaf_pool_at(env->params, env->pm);
+
+	for (uint64_t i = 0; i < pool.table.slots; i++)
+		recover_entry(&pool, i, env->params);
+	if (!has_bug(env->params, BUG_TABLE_ASSUMED))
+		pmem_persist(pool.entry, pool.table.slots * sizeof(*pool.entry));
+	pool.undo->slot = 0;
+	pmem_persist(pool.undo, sizeof(*pool.undo));
+	return 0;
+}
+
+/* ------------------------------------------------------------------ fsck */
+
+static bool overlap(const struct pilaf_entry *a, const struct pilaf_entry *b)
+{
+	return a->addr < b->addr + b->cap && b->addr < a->addr + a->cap;
+}
+
+static bool same_key(const struct pilaf_pool *pool, const struct pilaf_entry *a,
+		     const struct pilaf_entry *b)
+{
+	return a->klen == b->klen &&
+	       !memcmp(pool->pairs + a->addr, pool->pairs + b->addr, a->klen);
+}
+
+/* Of two used entries whose pairs are whole. */
+static void check_two(const struct pilaf_pool *pool, uint64_t i, uint64_t k, struct tm_fsck *fsck)
+{
+	if (overlap(&pool->entry[i], &pool->entry[k]))
+		fsck->bad(fsck, "table[%llu] and table[%llu]: their pairs share bytes",
+			  (unsigned long long)k, (unsigned long long)i);
+	if (same_key(pool, &pool->entry[i], &pool->entry[k]))
+		fsck->bad(fsck, "table[%llu] and table[%llu] have one key", (unsigned long long)k,
+			  (unsigned long long)i);
+}
+
+static void check_place(const struct pilaf_pool *pool, uint64_t slot, struct tm_fsck *fsck)
+{
+	const struct pilaf_entry *entry = &pool->entry[slot];
+	uint8_t key[TM_MAX_KEY];
+
+	kv_key_pad(key, pool->pairs + entry->addr, entry->klen);
+	if (entry->hash >= pool->probes || pilaf_slot(pool, key, entry->hash) != slot)
+		fsck->bad(fsck, "table[%llu]: its key does not lead to it",
+			  (unsigned long long)slot);
+}
+
+void pilaf_fsck(const struct tm_env *env, struct tm_fsck *fsck)
+{
+	struct pilaf_pool pool = pilaf_pool_at(env->params, env->pm);
+
+	for (uint64_t i = 0; i < pool.table.slots; i++) {
+		const struct pilaf_entry *entry = &pool.entry[i];
+
+		if (!pilaf_entry_whole(entry, env->params))
+			fsck->bad(fsck, "table[%llu]: its CRC is wrong", (unsigned long long)i);
+		if (!entry->used)
+			continue;
+		if (!pair_whole(&pool, entry, env->params)) {
+			fsck->bad(fsck, "table[%llu]: its pair's CRC is wrong",
+				  (unsigned long long)i);
+			return; /* what else is read would be no pair's */
+		}
+		check_place(&pool, i, fsck);
+		for (uint64_t k = 0; k < i; k++)
+			if (pool.entry[k].used)
+				check_two(&pool, i, k, fsck);
+	}
+}
