@@ -18,7 +18,7 @@ static const struct tm_knob knobs[] = {
 		    "clears the entry"},
 	[BUG] = {"bug",
 		 "none crc2_first old_vlen freed_first undo_cleared undo_unflushed undo_always "
-		 "pair_unflushed entry_unflushed delete_unflushed room_early rooms_forgotten "
+		 "undo_late cleared_first pair_unflushed entry_unflushed delete_unflushed room_early rooms_forgotten "
 		 "table_assumed pair_assumed crc1_unchecked first_free",
 		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
@@ -57,6 +57,10 @@ static const struct tm_variant variants[] = {
 	{"undo_unflushed", "bug=undo_unflushed", "the undo slot is not flushed", DUR | KEEP},
 	{"undo_always", "bug=undo_always", "recovery undoes an update that is complete",
 	 DUR | KEEP | FSCK},
+	{"undo_late", "bug=undo_late delete=key_first",
+	 "recovery clears entries before the undo slot, which may still have one", DUR | KEEP},
+	{"cleared_first", "bug=cleared_first",
+	 "recovery clears an entry before it restores it from the undo slot", DUR | KEEP},
 	{"pair_unflushed", "bug=pair_unflushed", "the pair is not flushed", DUR | KEEP},
 	{"entry_unflushed", "bug=entry_unflushed", "a PUT's entry is not flushed", DUR | KEEP},
 	{"delete_unflushed", "bug=delete_unflushed", "a DELETE's entry is not flushed",

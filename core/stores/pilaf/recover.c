@@ -5,17 +5,23 @@
 #include "core/rt/rt.h"
 #include "core/stores/pilaf/pilaf.h"
 
-/* As it was before the update that was under way; unused if that is not known. */
-static void restore(const struct pilaf_pool *pool, uint64_t slot)
+static void clear(struct pilaf_entry *entry)
+{
+	memset(entry, 0, sizeof(*entry));
+	entry->crc2 = pilaf_crc2(entry);
+}
+
+/* The entry as it was before the update that was under way; cleared if that is not known. */
+static void restore(const struct pilaf_pool *pool, uint64_t slot, const struct tm_params *params)
 {
 	struct pilaf_entry *entry = &pool->entry[slot];
 	const struct pilaf_undo *undo = pool->undo;
+	bool known = undo->slot == slot + 1 && rt_check(undo->crc == pilaf_undo_crc(undo));
 
-	memset(entry, 0, sizeof(*entry));
-	if (undo->slot == slot + 1 && rt_check(undo->crc == pilaf_undo_crc(undo)))
+	if (!known || has_bug(params, BUG_CLEARED_FIRST))
+		clear(entry);
+	if (known)
 		memcpy(entry, undo->entry, sizeof(undo->entry));
-	else
-		entry->crc2 = pilaf_crc2(entry);
 }
 
 static bool pair_whole(const struct pilaf_pool *pool, const struct pilaf_entry *entry,
@@ -25,32 +31,38 @@ static bool pair_whole(const struct pilaf_pool *pool, const struct pilaf_entry *
 	       rt_check(entry->crc1 == pilaf_crc1(pool->pairs + entry->addr, entry));
 }
 
-static void recover_entry(const struct pilaf_pool *pool, uint64_t slot,
-			  const struct tm_params *params)
+/* What names no pair goes. */
+static void drop(const struct pilaf_pool *pool, const struct tm_params *params)
 {
-	struct pilaf_entry *entry = &pool->entry[slot];
-	bool whole = pilaf_entry_whole(entry, params);
-
-	if (!whole || (has_bug(params, BUG_UNDO_ALWAYS) && pool->undo->slot == slot + 1))
-		restore(pool, slot);
-	if (entry->used && !has_bug(params, BUG_PAIR_ASSUMED) && !pair_whole(pool, entry, params)) {
-		memset(entry, 0, sizeof(*entry));
-		entry->crc2 = pilaf_crc2(entry);
-	}
+	if (has_bug(params, BUG_PAIR_ASSUMED))
+		return;
+	for (uint64_t i = 0; i < pool->table.slots; i++)
+		if (pool->entry[i].used && !pair_whole(pool, &pool->entry[i], params))
+			clear(&pool->entry[i]);
+	pmem_persist(pool->entry, pool->table.slots * sizeof(*pool->entry));
 }
 
-/* Where the server's process has died and the power held, what is there need not be durable. The
- * undo slot is for the entries, so it goes last. */
+/* Where the server's process has died and the power held, what is there need not be durable: entries
+ * become so before anybody is told of them, and before the undo slot, which is for them, is cleared.
+ * That is before others are cleared: else a power failure which tears one of these brings back what
+ * the slot has of it from an update that was complete. */
 int pilaf_recover(const struct tm_env *env)
 {
 	struct pilaf_pool pool = pilaf_pool_at(env->params, env->pm);
+	const struct tm_params *params = env->params;
 
 	for (uint64_t i = 0; i < pool.table.slots; i++)
-		recover_entry(&pool, i, env->params);
-	if (!has_bug(env->params, BUG_TABLE_ASSUMED))
+		if (!pilaf_entry_whole(&pool.entry[i], params) ||
+		    (has_bug(params, BUG_UNDO_ALWAYS) && pool.undo->slot == i + 1))
+			restore(&pool, i, params);
+	if (!has_bug(params, BUG_TABLE_ASSUMED))
 		pmem_persist(pool.entry, pool.table.slots * sizeof(*pool.entry));
+	if (has_bug(params, BUG_UNDO_LATE))
+		drop(&pool, params);
 	pool.undo->slot = 0;
 	pmem_persist(pool.undo, sizeof(*pool.undo));
+	if (!has_bug(params, BUG_UNDO_LATE) && !has_bug(params, BUG_TABLE_ASSUMED))
+		drop(&pool, params);
 	return 0;
 }
 
