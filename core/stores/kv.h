@@ -53,8 +53,8 @@ int kv_req_init(struct kv_req *req, enum kv_op op, const void *key, size_t klen)
 /* Send it and wait for the reply. The reply's status, -EPROTO, or what rpc_call() says. */
 int kv_call(struct rpc_conn *conn, const struct kv_req *req, struct kv_rsp *rsp);
 
-/* The same for a PUT whose value, of req->vlen bytes, travels behind the request; `msg` has room for
- * both. */
+/* The same for a PUT whose value, of req->vlen bytes, travels behind the request; `msg` has room
+ * for both. */
 int kv_call_value(struct rpc_conn *conn, uint8_t *msg, const struct kv_req *req, const void *value,
 		  struct kv_rsp *rsp);
 

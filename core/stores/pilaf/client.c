@@ -76,8 +76,8 @@ static int read_pair(struct client *client, const struct pilaf_entry *entry, con
 
 	if (!pilaf_in_pool(&client->pool, entry, client->kv.max_vlen))
 		return -EAGAIN;
-	rc = rpc_read(&client->kv.conn, PILAF_PAIRS, entry->addr,
-		      (size_t)entry->klen + entry->vlen, (const void **)pair);
+	rc = rpc_read(&client->kv.conn, PILAF_PAIRS, entry->addr, (size_t)entry->klen + entry->vlen,
+		      (const void **)pair);
 	if (rc || has_bug(&client->params, BUG_CRC1_UNCHECKED))
 		return rc;
 	return rt_check(entry->crc1 == pilaf_crc1(*pair, entry)) ? 0 : -EAGAIN;

@@ -48,13 +48,12 @@ struct pilaf_pool pilaf_pool_at(const struct tm_params *params, uint8_t *pm)
 {
 	struct kv_table table = table_at(params);
 	/* Where all keys want the same entries, these are too few. */
-	uint64_t probes =
-		table.crowded || table.slots < PILAF_PROBES ? table.slots : PILAF_PROBES;
+	uint64_t probes = table.crowded || table.slots < PILAF_PROBES ? table.slots : PILAF_PROBES;
 	struct pilaf_pool pool = {.table = table, .probes = probes, .lines = lines(params)};
 
 	if (pm) {
-		pool.undo = (struct pilaf_undo *)pm;
-		pool.entry = (struct pilaf_entry *)(pm + TM_LINE);
+		pool.undo = (struct pilaf_entry *)pm;
+		pool.entry = pool.undo + 1;
 		pool.pairs = pm + TM_LINE + table_bytes(params);
 	}
 	return pool;
@@ -64,7 +63,6 @@ uint64_t pilaf_slot(const struct pilaf_pool *pool, const uint8_t key[TM_MAX_KEY]
 {
 	return (kv_table_home(&pool->table, key) + probe) & (pool->table.slots - 1);
 }
-
 
 int pilaf_format(const struct tm_env *env)
 {
@@ -100,9 +98,4 @@ uint64_t pilaf_crc2(const struct pilaf_entry *entry)
 bool pilaf_entry_whole(const struct pilaf_entry *entry, const struct tm_params *params)
 {
 	return params->knob[NO_CRC2] || rt_check(entry->crc2 == pilaf_crc2(entry));
-}
-
-uint64_t pilaf_undo_crc(const struct pilaf_undo *undo)
-{
-	return kv_crc(undo, offsetof(struct pilaf_undo, crc));
 }

@@ -18,7 +18,8 @@ static const struct tm_knob knobs[] = {
 		    "clears the entry"},
 	[BUG] = {"bug",
 		 "none crc2_first old_vlen freed_first undo_cleared undo_unflushed undo_always "
-		 "undo_late cleared_first pair_unflushed entry_unflushed delete_unflushed room_early rooms_forgotten "
+		 "undo_late cleared_first pair_unflushed entry_unflushed delete_unflushed "
+		 "room_early rooms_forgotten "
 		 "table_assumed pair_assumed crc1_unchecked first_free",
 		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
@@ -88,10 +89,8 @@ static const struct tm_overhead overheads[] = {
 };
 
 static const struct tm_shape shapes[] = {
-	{.name = "in_place"},
-	{.name = "crowded"},
-	{.name = "key_first"},
-	{.name = "calls=fail", .often = "w1"},
+	{.name = "in_place"},  {.name = "crowded"},
+	{.name = "key_first"}, {.name = "calls=fail", .often = "w1"},
 	{.name = NULL},
 };
 

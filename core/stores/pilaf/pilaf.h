@@ -18,12 +18,11 @@
  *		0x16 u16 zero
  *		0x18 u64 crc1	of the pair
  *		0x20 u64 crc2	of the entry before it
- *		0x28 ... zero
+ *		0x28 u64 undoes zero
+ *		0x30 ... zero
  *
- *	undo	0x00 ...	an entry up to its crc2, as it was before an update
- *		0x28 u64 slot	its number, from 1; 0: there is nothing to undo
- *		0x30 u64 crc	of all before it
- *		0x38 u64 zero
+ *	undo	an entry as it was before an update; `undoes` is its number, from 1; 0: there is
+ *		nothing to undo
  *
  *	pair	klen bytes of the key, vlen of the value
  *
@@ -46,7 +45,17 @@
 /* A key is in one of so many entries in a row. */
 #define PILAF_PROBES 8
 
-enum { CROWD = KV_CROWD, PLACE, FLUSH, NO_CRC2, PROBE_UNBOUNDED, VERIFY_OBJ_KEY, DELETE, BUG, KNOBS };
+enum {
+	CROWD = KV_CROWD,
+	PLACE,
+	FLUSH,
+	NO_CRC2,
+	PROBE_UNBOUNDED,
+	VERIFY_OBJ_KEY,
+	DELETE,
+	BUG,
+	KNOBS
+};
 enum { PLACE_NEW, PLACE_IN_PLACE };
 enum { FLUSH_ORDERED, FLUSH_NONE };
 enum { DELETE_ENTRY_FIRST, DELETE_KEY_FIRST };
@@ -84,22 +93,14 @@ struct pilaf_entry {
 	uint8_t used, hash;
 	uint16_t none;
 	uint64_t crc1, crc2;
-	uint64_t zero[3];
-};
-
-struct pilaf_undo {
-	uint8_t entry[offsetof(struct pilaf_entry, zero)];
-	uint64_t slot;
-	uint64_t crc;
-	uint64_t zero;
+	uint64_t undoes;
+	uint64_t zero[2];
 };
 
 _Static_assert(sizeof(struct pilaf_entry) == TM_LINE, "an entry is a line");
-_Static_assert(sizeof(struct pilaf_undo) == TM_LINE, "so is the undo slot");
 
 struct pilaf_pool {
-	struct pilaf_undo *undo;
-	struct pilaf_entry *entry;
+	struct pilaf_entry *undo, *entry;
 	struct kv_table table; /* where keys belong; it has no entries of its own */
 	uint64_t probes;       /* entries in which a key may be */
 	uint8_t *pairs;
@@ -120,7 +121,6 @@ uint64_t pilaf_crc1(const void *pair, const struct pilaf_entry *entry);
 uint64_t pilaf_crc2(const struct pilaf_entry *entry);
 /* Is its crc2 right, or is there to be none (no_crc2)? */
 bool pilaf_entry_whole(const struct pilaf_entry *entry, const struct tm_params *params);
-uint64_t pilaf_undo_crc(const struct pilaf_undo *undo);
 
 /* tm_store's functions of these names. */
 int pilaf_format(const struct tm_env *env);

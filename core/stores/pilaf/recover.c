@@ -14,14 +14,14 @@ static void clear(struct pilaf_entry *entry)
 /* The entry as it was before the update that was under way; cleared if that is not known. */
 static void restore(const struct pilaf_pool *pool, uint64_t slot, const struct tm_params *params)
 {
-	struct pilaf_entry *entry = &pool->entry[slot];
-	const struct pilaf_undo *undo = pool->undo;
-	bool known = undo->slot == slot + 1 && rt_check(undo->crc == pilaf_undo_crc(undo));
+	struct pilaf_entry *entry = &pool->entry[slot], former = *pool->undo;
+	bool known = former.undoes == slot + 1 && pilaf_entry_whole(&former, params);
 
 	if (!known || has_bug(params, BUG_CLEARED_FIRST))
 		clear(entry);
+	former.undoes = 0;
 	if (known)
-		memcpy(entry, undo->entry, sizeof(undo->entry));
+		memcpy(entry, &former, sizeof(*entry));
 }
 
 static bool pair_whole(const struct pilaf_pool *pool, const struct pilaf_entry *entry,
@@ -36,16 +36,20 @@ static void drop(const struct pilaf_pool *pool, const struct tm_params *params)
 {
 	if (has_bug(params, BUG_PAIR_ASSUMED))
 		return;
-	for (uint64_t i = 0; i < pool->table.slots; i++)
-		if (pool->entry[i].used && !pair_whole(pool, &pool->entry[i], params))
-			clear(&pool->entry[i]);
-	pmem_persist(pool->entry, pool->table.slots * sizeof(*pool->entry));
+	for (uint64_t i = 0; i < pool->table.slots; i++) {
+		struct pilaf_entry *entry = &pool->entry[i];
+
+		if (entry->used && !pair_whole(pool, entry, params)) {
+			clear(entry);
+			pmem_persist(entry, sizeof(*entry));
+		}
+	}
 }
 
-/* Where the server's process has died and the power held, what is there need not be durable: entries
- * become so before anybody is told of them, and before the undo slot, which is for them, is cleared.
- * That is before others are cleared: else a power failure which tears one of these brings back what
- * the slot has of it from an update that was complete. */
+/* Where the server's process has died and the power held, what is there need not be durable:
+ * entries become so before anybody is told of them, and before the undo slot, which is for them, is
+ * cleared. That is before others are cleared: else a power failure which tears one of these brings
+ * back what the slot has of it from an update that was complete. */
 int pilaf_recover(const struct tm_env *env)
 {
 	struct pilaf_pool pool = pilaf_pool_at(env->params, env->pm);
@@ -53,15 +57,15 @@ int pilaf_recover(const struct tm_env *env)
 
 	for (uint64_t i = 0; i < pool.table.slots; i++)
 		if (!pilaf_entry_whole(&pool.entry[i], params) ||
-		    (has_bug(params, BUG_UNDO_ALWAYS) && pool.undo->slot == i + 1))
+		    (has_bug(params, BUG_UNDO_ALWAYS) && pool.undo->undoes == i + 1))
 			restore(&pool, i, params);
 	if (!has_bug(params, BUG_TABLE_ASSUMED))
 		pmem_persist(pool.entry, pool.table.slots * sizeof(*pool.entry));
 	if (has_bug(params, BUG_UNDO_LATE))
 		drop(&pool, params);
-	pool.undo->slot = 0;
+	pool.undo->undoes = 0;
 	pmem_persist(pool.undo, sizeof(*pool.undo));
-	if (!has_bug(params, BUG_UNDO_LATE) && !has_bug(params, BUG_TABLE_ASSUMED))
+	if (!has_bug(params, BUG_UNDO_LATE))
 		drop(&pool, params);
 	return 0;
 }
@@ -76,8 +80,7 @@ static bool overlap(const struct pilaf_entry *a, const struct pilaf_entry *b)
 static bool same_key(const struct pilaf_pool *pool, const struct pilaf_entry *a,
 		     const struct pilaf_entry *b)
 {
-	return a->klen == b->klen &&
-	       !memcmp(pool->pairs + a->addr, pool->pairs + b->addr, a->klen);
+	return a->klen == b->klen && !memcmp(pool->pairs + a->addr, pool->pairs + b->addr, a->klen);
 }
 
 /* Of two used entries whose pairs are whole. */

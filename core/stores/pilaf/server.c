@@ -12,7 +12,7 @@ struct server {
 	struct tm_params params;
 	struct rpc_server rpc;
 	struct pilaf_pool pool;
-	struct kv_rooms rooms;	 /* of the pairs */
+	struct kv_rooms rooms;	  /* of the pairs */
 	struct pilaf_entry freed; /* not used: nothing; else its pair's room is free when the
 				     request has been answered */
 	struct pilaf_entry *late; /* a seeded bug's: it is cleared then */
@@ -29,17 +29,16 @@ static void persist(const struct server *server, const void *from, size_t len)
 /* From here on recovery can take back what is done to the entry. */
 static void save(const struct server *server, uint64_t slot)
 {
-	struct pilaf_undo *undo = server->pool.undo;
+	struct pilaf_entry *undo = server->pool.undo, former = server->pool.entry[slot];
 
 	if (server->params.knob[FLUSH] == FLUSH_NONE)
 		return;
-	memcpy(undo->entry, &server->pool.entry[slot], sizeof(undo->entry));
-	undo->slot = slot + 1;
-	undo->crc = pilaf_undo_crc(undo);
+	former.undoes = slot + 1;
+	memcpy(undo, &former, sizeof(*undo));
 	if (!has_bug(&server->params, BUG_UNDO_UNFLUSHED))
 		pmem_persist(undo, sizeof(*undo));
 	if (has_bug(&server->params, BUG_UNDO_CLEARED)) {
-		undo->slot = 0;
+		undo->undoes = 0;
 		pmem_persist(undo, sizeof(*undo));
 	}
 }
@@ -85,8 +84,8 @@ static void finish(struct server *server)
 	if (server->freed.used)
 		mark(server, &server->freed, false);
 	server->freed.used = 0;
-	if (server->pool.undo->slot)
-		server->pool.undo->slot = 0;
+	if (server->pool.undo->undoes)
+		server->pool.undo->undoes = 0;
 }
 
 /* ------------------------------------------------------------------- PUT */

@@ -212,6 +212,10 @@ static const struct cost {
 	{"redo_log", "", COUNT_UPDATE, 1, 1, "SEND s.SEND"},
 	{"redo_log", "method=raw", COUNT_UPDATE, 2, 1, "SEND s.SEND WRITE READ"},
 	{"redo_log", "", COUNT_GET, 1, 1, "SEND s.SEND"},
+	{"pilaf", "", COUNT_UPDATE, 1, 1, "SEND s.SEND"},
+	{"pilaf", "", COUNT_GET, 2, 0, "READ READ"},
+	{"pilaf", "", COUNT_GET_MISS, 8, 0, "READ READ READ READ READ READ READ READ"},
+	{"pilaf", "", COUNT_DELETE, 1, 1, "SEND s.SEND"},
 	/* RemoteLog's methods, within a lock: a round trip for it, and a WRITE that is not waited
 	   for. */
 	{"remotelog", "method=w1", COUNT_UPDATE, 1 + 1, 1, "CMP_AND_SWP WRITE SEND s.SEND WRITE"},
