@@ -89,7 +89,6 @@ static const struct tm_overhead overheads[] = {
 };
 
 static const struct tm_shape shapes[] = {
-	{.name = "in_place"},  {.name = "crowded"},
 	{.name = "key_first"}, {.name = "calls=fail", .often = "w1"},
 	{.name = NULL},
 };
