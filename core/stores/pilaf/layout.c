@@ -47,10 +47,12 @@ unsigned pilaf_regions(const struct tm_params *params, struct tm_region *out, un
 struct pilaf_pool pilaf_pool_at(const struct tm_params *params, uint8_t *pm)
 {
 	struct kv_table table = table_at(params);
-	/* Where all keys want the same entries, these are too few. */
-	uint64_t probes = table.crowded || table.slots < PILAF_PROBES ? table.slots : PILAF_PROBES;
-	struct pilaf_pool pool = {.table = table, .probes = probes, .lines = lines(params)};
+	struct pilaf_pool pool = {.table = table, .lines = lines(params)};
 
+	/* Where all keys want the same entries, so few are not enough. */
+	pool.probes = table.crowded ? PILAF_PROBES_CROWDED : PILAF_PROBES;
+	if (pool.probes > table.slots)
+		pool.probes = table.slots;
 	if (pm) {
 		pool.undo = (struct pilaf_entry *)pm;
 		pool.entry = pool.undo + 1;

@@ -89,7 +89,8 @@ static const struct tm_overhead overheads[] = {
 };
 
 static const struct tm_shape shapes[] = {
-	{.name = "key_first"}, {.name = "calls=fail", .often = "w1"},
+	{.name = "key_first"},
+	{.name = "calls=fail", .often = "w1"},
 	{.name = NULL},
 };
 

@@ -43,7 +43,8 @@
 #define PILAF_PAIRS 1
 
 /* A key is in one of so many entries in a row. */
-#define PILAF_PROBES 8
+#define PILAF_PROBES	     8
+#define PILAF_PROBES_CROWDED 256 /* that `hash` can tell apart */
 
 enum {
 	CROWD = KV_CROWD,

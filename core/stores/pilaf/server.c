@@ -18,7 +18,7 @@ struct server {
 	struct pilaf_entry *late; /* a seeded bug's: it is cleared then */
 };
 
-/* ------------------------------------------------------------- persisting */
+/* --------------------------------------------------------------- entries */
 
 static void persist(const struct server *server, const void *from, size_t len)
 {
@@ -27,13 +27,13 @@ static void persist(const struct server *server, const void *from, size_t len)
 }
 
 /* From here on recovery can take back what is done to the entry. */
-static void save(const struct server *server, uint64_t slot)
+static void save(const struct server *server, const struct pilaf_entry *entry)
 {
-	struct pilaf_entry *undo = server->pool.undo, former = server->pool.entry[slot];
+	struct pilaf_entry *undo = server->pool.undo, former = *entry;
 
 	if (server->params.knob[FLUSH] == FLUSH_NONE)
 		return;
-	former.undoes = slot + 1;
+	former.undoes = (uint64_t)(entry - server->pool.entry) + 1;
 	memcpy(undo, &former, sizeof(*undo));
 	if (!has_bug(&server->params, BUG_UNDO_UNFLUSHED))
 		pmem_persist(undo, sizeof(*undo));
@@ -45,11 +45,10 @@ static void save(const struct server *server, uint64_t slot)
 
 /* The entry becomes `to`: all but its checksums, crc1, crc2. A client that READs it meanwhile finds
  * that crc2 is wrong. */
-static void change(const struct server *server, uint64_t slot, const struct pilaf_entry *to)
+static void change(const struct server *server, struct pilaf_entry *entry,
+		   const struct pilaf_entry *to)
 {
-	struct pilaf_entry *entry = &server->pool.entry[slot];
-
-	save(server, slot);
+	save(server, entry);
 	memcpy(entry, to, offsetof(struct pilaf_entry, crc1));
 	if (has_bug(&server->params, BUG_CRC2_FIRST))
 		entry->crc2 = pilaf_crc2(entry);
@@ -60,19 +59,19 @@ static void change(const struct server *server, uint64_t slot, const struct pila
 		persist(server, entry, sizeof(*entry));
 }
 
+static void clear(const struct server *server, struct pilaf_entry *entry)
+{
+	struct pilaf_entry unused = *entry;
+
+	unused.used = 0;
+	change(server, entry, &unused);
+}
+
 /* ----------------------------------------------------------------- rooms */
 
 static void mark(struct server *server, const struct pilaf_entry *entry, bool used)
 {
 	kv_rooms_mark(&server->rooms, entry->addr / TM_LINE, kv_lines(entry->cap), used);
-}
-
-static void clear(struct server *server, struct pilaf_entry *entry)
-{
-	struct pilaf_entry unused = *entry;
-
-	unused.used = 0;
-	change(server, (uint64_t)(entry - server->pool.entry), &unused);
 }
 
 /* What was left of the last update when it was answered. */
@@ -187,7 +186,7 @@ static int handle_put(struct server *server, const struct kv_req *req)
 	if (found && has_bug(&server->params, BUG_OLD_VLEN))
 		summed.vlen = entry->vlen;
 	to.crc1 = pilaf_crc1(server->pool.pairs + to.addr, &summed);
-	change(server, (uint64_t)(entry - server->pool.entry), &to);
+	change(server, entry, &to);
 	return 0;
 }
 

@@ -68,6 +68,10 @@ rdmp_kv-get_newest-LIVE | reads objects+0x40..0x4b again and again ; which the R
 rdmp_kv-get_newest-RDA | client 2's GET k1 reads objects+0x82..0xbf ; too early: the RDMA write of client 1's PUT k1 comes only at ; taken: ; in rdmp_get(), held ; The switch get_prev=off makes it ; !power failed
 redo_log-raw-DUR | lost: ring+0x140..0x147, written by the RDMA write of client 1's PUT k1 ; no flush covers it before the power fails ; by server/applier ; The switch method=raw makes it
 redo_log-raw_small-LIVE | the server itself reads ring+0x120..0x127 again and again ; which the RDMA write of client 3's PUT k1 has not written ; it waits for c3, which is dead ; with ring=large it does not break
+pilaf-no_crc2-KEEP | lost, as may happen: table+0x98..0xa7 ; recovery refused it ; in pair_whole(), did not hold ; the version before it is whole at pairs+0x2..0x9, but recovery did not go back to it ; The switch no_crc2=on makes it
+pilaf-literal-KEEP | lost: pairs+0x8..0x9, written by server/server for client 1's PUT k1 ; no flush covers it ; early: table+0x80..0x87 ; The switch place=in_place makes it ; The switch flush=none makes it
+pilaf-unbounded-LIVE | client 1's GET k1 reads table+0x80..0xbf again and again ; which look() asks for at core/stores/pilaf/client.c: ; with probe_unbounded=off it does not break
+pilaf-undo_late-KEEP | lost: table+0xa0..0xa7, written by server (core/stores/pilaf/recover.c: ; flushed but not fenced ; it takes the second power failure ; The switch delete=key_first makes it ; The switch bug=undo_late makes it, which pilaf_recover() asks for
 TABLE
 
 for trace in $(find "$@" -name '*.trace' | sort); do
