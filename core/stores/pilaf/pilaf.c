@@ -89,6 +89,7 @@ static const struct tm_overhead overheads[] = {
 };
 
 static const struct tm_shape shapes[] = {
+	{.name = "crowded"},
 	{.name = "key_first"},
 	{.name = "calls=fail", .often = "w1"},
 	{.name = NULL},

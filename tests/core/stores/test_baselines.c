@@ -91,7 +91,7 @@ static const struct {
 	{300, "pilaf", "", "ww", 0, ALL_BUT_OK},
 	{300, "pilaf", "line_torn=any", "wdw", 0, ALL_BUT_OK},
 	{300, "pilaf", "crowd=on", "new-w1w2", 0, ALL_BUT_OK},
-	{300, "pilaf", "", "w-r", MONO, RDA | LIN | BUF | KEEP | NORES | LIVE | FSCK},
+	{300, "pilaf", "", "w-r", 0, RDA | LIN | BUF | KEEP | NORES | LIVE | FSCK},
 	{300, "pilaf", "delete=key_first", "wdw", 0, ALL_BUT_OK},
 	{300, "pilaf", "place=in_place", "w", KEEP | DUR, RDA | LIVE | FSCK},
 	{300, "pilaf", "place=in_place flush=none", "dr", DUR | NORES, RDA | LIVE},
