@@ -18,20 +18,17 @@
  *	  | COMMIT offset -> | persist value, entry    |                  | persist value, entry
  *	  | <-- done         |                         | <-- done         |
  *
- * The pool is that of kv_pool.h. What is reserved is written down in DRAM only: after a power
- * failure the log goes on after the last value that an entry names. An entry is published by one
- * store of 8 bytes, when its value is durable. A reader by READ may see it before it is durable
- * itself: what such a GET returned a power failure may take back (the paper does not say so), so
- * MONO is not promised, and DUR of what was acknowledged alone. `rpc` and get=request, where the
- * server answers only when it has persisted what it names, keep both. With persist=off nothing is
- * flushed.
+ * The pool is that of kv_pool.h; kv_place.h has how the server places values in it. A reader by
+ * READ may see an entry before it is durable: what such a GET returned a power failure may take
+ * back (the paper does not say so), so MONO is not promised, and DUR of what was acknowledged
+ * alone. `rpc` and get=request, where the server answers only when it has persisted what it names,
+ * keep both. With persist=off nothing is flushed.
  */
 #include <errno.h>
-#include <libpmem.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/rt/rt.h"
-#include "core/stores/kv_pool.h"
+#include "core/stores/kv_place.h"
 
 enum { METHOD = KV_CROWD + 1, GET, PERSIST, BUG, KNOBS };
 enum { METHOD_SAW, METHOD_IMM, METHOD_RPC };
@@ -50,17 +47,13 @@ enum {
 /* Room that a client may write to. */
 struct reserved {
 	bool open;
-	uint8_t klen;
-	uint32_t vlen;
-	uint64_t line;
-	uint8_t key[TM_MAX_KEY];
+	struct kv_placed value;
 };
 
 struct saw_server {
 	struct tm_params params;
 	struct rpc_server rpc;
-	struct kv_pool pool;
-	uint64_t tail;		   /* lines */
+	struct kv_place place;
 	struct reserved *reserved; /* by the connection's number */
 };
 
@@ -88,152 +81,66 @@ static size_t message_bytes(const struct tm_params *params)
 	return sizeof(struct kv_req) + (gets_by_request(params) ? params->max_vlen : 0);
 }
 
-static int recover(const struct tm_env *env)
-{
-	struct kv_pool pool = kv_pool_at(env->params, env->pm);
-
-	kv_pool_drop_impossible(&pool);
-	while (kv_pool_move_unreachable(&pool))
-		;
-	pmem_persist(pool.table.entry, kv_table_bytes(env->params));
-	return 0;
-}
-
 /* ---------------------------------------------------------------- server */
 
-static void persist(const struct saw_server *server, const void *from, size_t len)
+/* What the server does without. */
+static unsigned lacks(const struct tm_params *params)
 {
-	if (!server->params.knob[PERSIST])
-		pmem_persist(from, len);
+	static const uint8_t by_bug[] = {
+		[BUG_ENTRY_FIRST] = KV_LACKS_ORDER,	  [BUG_VALUE_UNFLUSHED] = KV_LACKS_VALUE,
+		[BUG_ENTRY_UNFLUSHED] = KV_LACKS_ENTRY,	  [BUG_FIRST_LINE] = KV_LACKS_LINES,
+		[BUG_DELETE_UNFLUSHED] = KV_LACKS_DELETE, [BUG_TAIL_FORGOTTEN] = 0,
+	};
+
+	return by_bug[params->knob[BUG]] | (params->knob[PERSIST] ? KV_LACKS_PERSIST : 0);
 }
 
-static void persist_value(const struct saw_server *server, uint64_t line, uint32_t vlen)
+/* The value is where the client was told. */
+static int commit(struct saw_server *server, struct reserved *reserved, uint64_t line)
 {
-	if (has_bug(&server->params, BUG_VALUE_UNFLUSHED))
-		return;
-	if (has_bug(&server->params, BUG_FIRST_LINE) && vlen > TM_LINE)
-		vlen = TM_LINE;
-	persist(server, server->pool.log + line * TM_LINE, vlen);
-}
-
-/* From here on GETs return it. A new entry is used when all else of it is durable. */
-static int publish(struct saw_server *server, const struct reserved *value)
-{
-	uint64_t where = kv_where(value->line, value->vlen);
-	struct kv_entry *entry;
-	bool found;
-
-	entry = kv_table_find(&server->pool.table, value->key, &found);
-	if (!entry)
-		return -ENOSPC;
-	if (!found) {
-		memcpy(entry->key, value->key, sizeof(entry->key));
-		entry->where = where;
-		persist(server, entry, sizeof(*entry));
-		__atomic_store_n(&entry->ctl, kv_checked_ctl(value->key, value->klen),
-				 __ATOMIC_SEQ_CST);
-	} else {
-		__atomic_store_n(&entry->where, where, __ATOMIC_SEQ_CST);
-	}
-	if (!has_bug(&server->params, BUG_ENTRY_UNFLUSHED))
-		persist(server, entry, sizeof(*entry));
-	return 0;
-}
-
-/* The value is there: make it durable, then known. */
-static int commit(struct saw_server *server, struct reserved *value, uint64_t line)
-{
-	int rc;
-
-	if (!value->open || value->line != line)
+	if (!reserved->open || reserved->value.line != line)
 		return -EPROTO;
-	value->open = false;
-	if (has_bug(&server->params, BUG_ENTRY_FIRST)) {
-		rc = publish(server, value);
-		persist_value(server, value->line, value->vlen);
-		return rc;
-	}
-	persist_value(server, value->line, value->vlen);
-	return publish(server, value);
-}
-
-static int reserve(struct saw_server *server, struct reserved *value, const struct kv_req *req)
-{
-	uint64_t need = kv_lines(req->vlen);
-	bool found;
-
-	if (req->vlen > server->params.max_vlen)
-		return -EMSGSIZE;
-	if (!kv_table_find(&server->pool.table, req->key, &found) || rt_pm_full() ||
-	    need > server->pool.log_lines - server->tail)
-		return -ENOSPC;
-	*value = (struct reserved){true, req->klen, req->vlen, server->tail, {0}};
-	memcpy(value->key, req->key, sizeof(value->key));
-	server->tail += need;
-	return 0;
-}
-
-/* The value came with the request. */
-static int handle_put(struct saw_server *server, struct reserved *value, const struct kv_req *req)
-{
-	int rc = reserve(server, value, req);
-
-	if (rc)
-		return rc;
-	memcpy(server->pool.log + value->line * TM_LINE, req + 1, req->vlen);
-	return commit(server, value, value->line);
+	reserved->open = false;
+	return kv_place_commit(&server->place, &reserved->value);
 }
 
 static int handle_get(const struct saw_server *server, const struct kv_req *req, struct kv_rsp *rsp,
 		      size_t cap)
 {
-	bool found;
-	const struct kv_entry *entry = kv_table_find(&server->pool.table, req->key, &found);
+	const void *value = kv_place_get(&server->place, req->key, &rsp->vlen);
 
-	if (!found || !(entry->where & 1))
+	if (!value)
 		return -ENOENT;
-	rsp->vlen = kv_where_vlen(entry->where);
 	if (rsp->vlen > cap - sizeof(*rsp))
 		return -EMSGSIZE;
-	memcpy(rsp + 1, server->pool.log + kv_where_line(entry->where) * TM_LINE, rsp->vlen);
-	return 0;
-}
-
-static int handle_del(struct saw_server *server, const struct kv_req *req)
-{
-	bool found;
-	struct kv_entry *entry = kv_table_find(&server->pool.table, req->key, &found);
-
-	if (!found)
-		return 0;
-	__atomic_store_n(&entry->where, 0, __ATOMIC_SEQ_CST);
-	if (!has_bug(&server->params, BUG_DELETE_UNFLUSHED))
-		persist(server, entry, sizeof(*entry));
+	memcpy(rsp + 1, value, rsp->vlen);
 	return 0;
 }
 
 static int handle_request(struct saw_server *server, const struct rpc_msg *msg,
-			  struct reserved *value, struct kv_rsp *rsp, size_t cap)
+			  struct reserved *reserved, struct kv_rsp *rsp, size_t cap)
 {
 	const struct kv_req *req = msg->bytes;
 	bool rpc = server->params.knob[METHOD] == METHOD_RPC;
 	int rc;
 
 	if (msg->has_imm)
-		return commit(server, value, msg->imm);
+		return commit(server, reserved, msg->imm);
 	if (!kv_is_request(msg, rpc))
 		return -EPROTO;
 	switch (req->op) {
 	case KV_PUT:
 		if (rpc)
-			return handle_put(server, value, req);
-		rc = reserve(server, value, req);
-		rsp->off = value->line * TM_LINE;
+			return kv_place_put(&server->place, req, req + 1);
+		rc = kv_place_reserve(&server->place, &reserved->value, req);
+		reserved->open |= !rc;
+		rsp->off = reserved->value.line * TM_LINE;
 		return rc;
 	case KV_COMMIT:
-		return commit(server, value, req->off / TM_LINE);
+		return commit(server, reserved, req->off / TM_LINE);
 	case KV_DEL:
-		return handle_del(server, req);
+		kv_place_del(&server->place, req->key);
+		return 0;
 	default:
 		return req->op == KV_GET ? handle_get(server, req, rsp, cap) : -EPROTO;
 	}
@@ -259,13 +166,14 @@ static int serve(const struct tm_env *env)
 	if (!server)
 		return -ENOMEM;
 	server->params = *env->params;
-	server->pool = kv_pool_at(&server->params, env->pm);
-	server->tail = has_bug(env->params, BUG_TAIL_FORGOTTEN) ? 0 : kv_pool_tail(&server->pool);
+	server->place = kv_place_at(env, lacks(env->params));
+	if (has_bug(env->params, BUG_TAIL_FORGOTTEN))
+		server->place.tail = 0;
 	rc = rpc_server_init(&server->rpc, env, message_bytes(env->params), handle, server);
 	if (rc)
 		return rc;
 	server->reserved = calloc(server->rpc.max_peers, sizeof(*server->reserved));
-	return server->reserved ? kv_pool_serve(&server->rpc, &server->pool) : -ENOMEM;
+	return server->reserved ? kv_pool_serve(&server->rpc, &server->place.pool) : -ENOMEM;
 }
 
 /* ---------------------------------------------------------------- client */
@@ -447,7 +355,7 @@ const struct tm_store saw_imm_store = {
 	.pm_bytes = kv_pool_bytes,
 	.regions = kv_pool_regions,
 	.format = kv_format,
-	.recover = recover,
+	.recover = kv_place_recover,
 	.serve = serve,
 	.fsck = kv_pool_fsck,
 	.open = open_client,

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See kv_place.h. */
+#include "core/stores/kv_place.h"
+
+#include <errno.h>
+#include <libpmem.h>
+#include <string.h>
+#include "core/rt/rt.h"
+
+struct kv_place kv_place_at(const struct tm_env *env, unsigned lacks)
+{
+	struct kv_place place = {.pool = kv_pool_at(env->params, env->pm),
+				 .max_vlen = env->params->max_vlen,
+				 .lacks = lacks};
+
+	place.tail = kv_pool_tail(&place.pool);
+	return place;
+}
+
+int kv_place_recover(const struct tm_env *env)
+{
+	struct kv_pool pool = kv_pool_at(env->params, env->pm);
+
+	kv_pool_drop_impossible(&pool);
+	while (kv_pool_move_unreachable(&pool))
+		;
+	pmem_persist(pool.table.entry, kv_table_bytes(env->params));
+	return 0;
+}
+
+static void persist(const struct kv_place *place, const void *from, size_t len)
+{
+	if (!(place->lacks & KV_LACKS_PERSIST))
+		pmem_persist(from, len);
+}
+
+static void persist_value(const struct kv_place *place, uint64_t line, uint32_t vlen)
+{
+	if (place->lacks & KV_LACKS_VALUE)
+		return;
+	if (place->lacks & KV_LACKS_LINES && vlen > TM_LINE)
+		vlen = TM_LINE;
+	persist(place, place->pool.log + line * TM_LINE, vlen);
+}
+
+/* From here on GETs return it. */
+static int publish(struct kv_place *place, const struct kv_placed *value)
+{
+	uint64_t where = kv_where(value->line, value->vlen);
+	struct kv_entry *entry;
+	bool found;
+
+	entry = kv_table_find(&place->pool.table, value->key, &found);
+	if (!entry)
+		return -ENOSPC;
+	if (!found) {
+		memcpy(entry->key, value->key, sizeof(entry->key));
+		entry->where = where;
+		persist(place, entry, sizeof(*entry));
+		__atomic_store_n(&entry->ctl, kv_checked_ctl(value->key, value->klen),
+				 __ATOMIC_SEQ_CST);
+	} else {
+		__atomic_store_n(&entry->where, where, __ATOMIC_SEQ_CST);
+	}
+	if (!(place->lacks & KV_LACKS_ENTRY))
+		persist(place, entry, sizeof(*entry));
+	return 0;
+}
+
+int kv_place_reserve(struct kv_place *place, struct kv_placed *value, const struct kv_req *req)
+{
+	uint64_t need = kv_lines(req->vlen);
+	bool found;
+
+	if (req->vlen > place->max_vlen)
+		return -EMSGSIZE;
+	if (!kv_table_find(&place->pool.table, req->key, &found) || rt_pm_full() ||
+	    need > place->pool.log_lines - place->tail)
+		return -ENOSPC;
+	*value = (struct kv_placed){req->klen, req->vlen, place->tail, {0}};
+	memcpy(value->key, req->key, sizeof(value->key));
+	place->tail += need;
+	return 0;
+}
+
+int kv_place_commit(struct kv_place *place, const struct kv_placed *value)
+{
+	int rc;
+
+	if (place->lacks & KV_LACKS_ORDER) {
+		rc = publish(place, value);
+		persist_value(place, value->line, value->vlen);
+		return rc;
+	}
+	persist_value(place, value->line, value->vlen);
+	return publish(place, value);
+}
+
+int kv_place_put(struct kv_place *place, const struct kv_req *req, const void *bytes)
+{
+	struct kv_placed value;
+	int rc = kv_place_reserve(place, &value, req);
+
+	if (rc)
+		return rc;
+	memcpy(place->pool.log + value.line * TM_LINE, bytes, req->vlen);
+	return kv_place_commit(place, &value);
+}
+
+const void *kv_place_get(const struct kv_place *place, const uint8_t key[TM_MAX_KEY],
+			 uint32_t *vlen)
+{
+	bool found;
+	const struct kv_entry *entry = kv_table_find(&place->pool.table, key, &found);
+
+	if (!found || !(entry->where & 1))
+		return NULL;
+	*vlen = kv_where_vlen(entry->where);
+	return place->pool.log + kv_where_line(entry->where) * TM_LINE;
+}
+
+void kv_place_del(struct kv_place *place, const uint8_t key[TM_MAX_KEY])
+{
+	bool found;
+	struct kv_entry *entry = kv_table_find(&place->pool.table, key, &found);
+
+	if (!found)
+		return;
+	__atomic_store_n(&entry->where, 0, __ATOMIC_SEQ_CST);
+	if (!(place->lacks & KV_LACKS_DELETE))
+		persist(place, entry, sizeof(*entry));
+}
