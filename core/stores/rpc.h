@@ -58,7 +58,10 @@ struct rpc_conn {
 	size_t in_len;	    /* bytes of the message that arrived */
 	struct rpc_region region[RPC_REGIONS];
 	unsigned regions;
-	uint32_t word; /* what the server's word was then (struct rpc_server) */
+	uint32_t word;	/* what the server's word was then (struct rpc_server) */
+	unsigned index; /* the connection's number at the server */
+	uint8_t *own;	/* memory to which the server WRITEs; NULL: none */
+	struct ibv_mr *own_mr;
 };
 
 /*
@@ -77,6 +80,10 @@ int rpc_open_ex(struct rpc_conn *conn, const struct tm_env *env, size_t msg_byte
  * one's. */
 int rpc_open_further(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
 		     size_t data_bytes);
+/* The first, with `own_bytes` of zeroed memory, a multiple of 64, to which the server WRITEs:
+ * conn->own, rpc_server_write(). */
+int rpc_open_own(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
+		 size_t data_bytes, size_t own_bytes);
 void rpc_close(struct rpc_conn *conn);
 /*
  * A connection of the client for the server's notices: rpc_wait() and rpc_send()
@@ -106,6 +113,10 @@ int rpc_write(struct rpc_conn *conn, unsigned region, uint64_t off, const void *
 /* The same, but does not wait: an rpc_call() follows, which the server gets after it. */
 int rpc_write_behind(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data,
 		     size_t len);
+/* Write 8 bytes, which land after what rpc_write_behind() has posted. */
+int rpc_write_word(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t word);
+/* The same, but does not wait: an rpc_write() follows. */
+int rpc_write_word_behind(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t word);
 /* As rpc_write(), and the server's handler is called with `imm`. No reply is waited for. */
 int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data,
 		  size_t len, uint32_t imm);
@@ -152,8 +163,10 @@ struct rpc_peer {
 	bool busy;	/* what it sent is being handled */
 	bool notifying; /* its NIC has not acknowledged the last notice */
 	bool failed;
-	unsigned refused; /* so many requests in a row could not be posted */
-	uint64_t since;	  /* rt_now(): its last notice was sent, or it connected */
+	unsigned writing;      /* so many WRITEs to it has its NIC not acknowledged */
+	struct rpc_region own; /* where they go; .len 0: nowhere */
+	unsigned refused;      /* so many requests in a row could not be posted */
+	uint64_t since;	       /* rt_now(): its last notice was sent, or it connected */
 	/* The store's own, 0 when it connects: of its notices the last one sent and the last
 	 * acknowledged. */
 	uint64_t told, acked;
@@ -193,6 +206,9 @@ struct rpc_server {
 			     * former self while a request of that is handled */
 	bool pays_once;	    /* a seeded bug: what is refused a second time is not tried again */
 	uint32_t word;	    /* the store's own: each client that connects gets it */
+	/* The store's own, may be NULL: a client connects as number `index`. Nothing that it sent
+	 * over an earlier connection lands from now on. May not block. */
+	void (*connected)(void *arg, unsigned index);
 	rpc_handler *handler;
 	void *arg;
 };
@@ -225,6 +241,11 @@ unsigned rpc_server_poll(struct rpc_server *server);
  * its way; -EIO: the connection has failed or was dropped; or is dropped now, with the client's
  * others. */
 int rpc_server_notify(struct rpc_server *server, unsigned index, const void *msg, size_t len);
+/* WRITE [off, off+len) of an exported region to `to` in the memory of connection `index`; what was
+ * written before lands before. The bytes are to stay as they are until the peer's `writing` is 0.
+ * -EIO: the connection has failed or was dropped. -ERANGE: outside of either; nothing was sent. */
+int rpc_server_write(struct rpc_server *server, unsigned index, unsigned region, uint64_t off,
+		     size_t len, uint64_t to);
 /* Close all connections of a client: nothing that it has sent takes effect from now on. */
 void rpc_server_drop(struct rpc_server *server, uint32_t client);
 /* A server task that does nothing else: polls and yields for ever. `server`: a struct

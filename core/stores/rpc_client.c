@@ -49,8 +49,33 @@ static int connect_server(const struct rpc_greeting *hello, struct rpc_welcome *
 	return rc;
 }
 
+/* What a connection is like. */
+struct manner {
+	enum rpc_kind kind;
+	bool first;
+	uint64_t send_ops;
+	size_t own_bytes;
+};
+
+/* Memory to which the server WRITEs. */
+static int own_open(struct rpc_conn *conn, size_t bytes, struct rpc_region *own)
+{
+	if (!bytes)
+		return 0;
+	conn->own = aligned_alloc(TM_LINE, bytes);
+	if (!conn->own)
+		return -ENOMEM;
+	memset(conn->own, 0, bytes);
+	conn->own_mr = ibv_reg_mr(conn->pd, conn->own, bytes,
+				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	if (!conn->own_mr)
+		return -ENOMEM;
+	*own = (struct rpc_region){(uintptr_t)conn->own, bytes, conn->own_mr->rkey, 0};
+	return 0;
+}
+
 static int conn_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
-		     size_t data_bytes, enum rpc_kind kind, uint64_t send_ops, bool first)
+		     size_t data_bytes, const struct manner *manner)
 {
 	struct rpc_greeting hello;
 	struct rpc_welcome welcome;
@@ -71,14 +96,16 @@ static int conn_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg
 	conn->cq = ibv_create_cq(env->verbs, 2 * SQ_DEPTH, NULL, NULL, 0);
 	if (!conn->mr || !conn->cq)
 		goto err;
-	conn->qp = rpc_qp_create(conn->pd, conn->cq, send_ops);
+	conn->qp = rpc_qp_create(conn->pd, conn->cq, manner->send_ops);
 	if (!conn->qp)
 		goto err;
-	rc = rpc_hello(&hello, conn->qp, env->client, kind);
-	hello.first = first;
+	rc = rpc_hello(&hello, conn->qp, env->client, manner->kind);
+	hello.first = manner->first;
+	if (!rc)
+		rc = own_open(conn, manner->own_bytes, &hello.own);
 	if (!rc)
 		rc = rpc_qp_init(conn->qp, QP_ACCESS);
-	if (!rc && kind == RPC_NOTICES)
+	if (!rc && manner->kind == RPC_NOTICES)
 		rc = conn_expect_reply(conn);
 	if (!rc)
 		rc = connect_server(&hello, &welcome);
@@ -91,6 +118,7 @@ static int conn_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg
 	assert(welcome.regions <= RPC_REGIONS);
 	conn->regions = welcome.regions;
 	conn->word = welcome.word;
+	conn->index = welcome.index;
 	memcpy(conn->region, welcome.region, sizeof(conn->region));
 	return 0;
 err:
@@ -101,25 +129,41 @@ err:
 int rpc_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes, size_t data_bytes,
 	     const struct rpc_conn *with)
 {
-	return conn_open(conn, env, msg_bytes, data_bytes, RPC_REQUESTS, 0, !with);
+	const struct manner manner = {.kind = RPC_REQUESTS, .first = !with};
+
+	return conn_open(conn, env, msg_bytes, data_bytes, &manner);
 }
 
 int rpc_open_ex(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
 		size_t data_bytes, uint64_t send_ops)
 {
-	return conn_open(conn, env, msg_bytes, data_bytes, RPC_REQUESTS, send_ops, true);
+	const struct manner manner = {RPC_REQUESTS, true, send_ops, 0};
+
+	return conn_open(conn, env, msg_bytes, data_bytes, &manner);
+}
+
+int rpc_open_own(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
+		 size_t data_bytes, size_t own_bytes)
+{
+	const struct manner manner = {RPC_REQUESTS, true, 0, own_bytes};
+
+	return conn_open(conn, env, msg_bytes, data_bytes, &manner);
 }
 
 int rpc_open_further(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
 		     size_t data_bytes)
 {
-	return conn_open(conn, env, msg_bytes, data_bytes, RPC_FURTHER, 0, false);
+	const struct manner manner = {.kind = RPC_FURTHER};
+
+	return conn_open(conn, env, msg_bytes, data_bytes, &manner);
 }
 
 int rpc_open_notices(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
 		     const struct rpc_conn *with)
 {
-	return conn_open(conn, env, msg_bytes, 0, RPC_NOTICES, 0, !with);
+	const struct manner manner = {.kind = RPC_NOTICES, .first = !with};
+
+	return conn_open(conn, env, msg_bytes, 0, &manner);
 }
 
 void rpc_close(struct rpc_conn *conn)
@@ -130,9 +174,12 @@ void rpc_close(struct rpc_conn *conn)
 		ibv_destroy_cq(conn->cq);
 	if (conn->mr)
 		ibv_dereg_mr(conn->mr);
+	if (conn->own_mr)
+		ibv_dereg_mr(conn->own_mr);
 	if (conn->pd)
 		ibv_dealloc_pd(conn->pd);
 	free(conn->buf);
+	free(conn->own);
 	memset(conn, 0, sizeof(*conn));
 	conn->failed = true;
 }
@@ -351,6 +398,39 @@ int rpc_write_behind(struct rpc_conn *conn, unsigned region, uint64_t off, const
 {
 	int rc = conn->failed ? -EIO
 			      : conn_write(conn, IBV_WR_RDMA_WRITE, region, off, data, len, 0);
+
+	conn->unawaited += !rc;
+	return rc;
+}
+
+/* What is under way has its bytes in the other buffer. */
+static int conn_write_word(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t word)
+{
+	uint8_t *out = conn_out(conn);
+	uint64_t addr;
+	int rc;
+
+	assert(conn->msg_bytes >= sizeof(word));
+	if (conn->failed)
+		return -EIO;
+	rc = conn_remote(conn, region, off, sizeof(word), &addr);
+	if (rc)
+		return rc;
+	memcpy(out, &word, sizeof(word));
+	return conn_post(conn, IBV_WR_RDMA_WRITE, out, sizeof(word), addr,
+			 conn->region[region].rkey, 0);
+}
+
+int rpc_write_word(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t word)
+{
+	int rc = conn_write_word(conn, region, off, word);
+
+	return rc ? rc : conn_wait(conn, true, false, RT_WAITS);
+}
+
+int rpc_write_word_behind(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t word)
+{
+	int rc = conn_write_word(conn, region, off, word);
 
 	conn->unawaited += !rc;
 	return rc;

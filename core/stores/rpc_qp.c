@@ -139,12 +139,31 @@ int rpc_qp_recv(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32
 	return rpc_error(ibv_post_recv(qp, &wr, &bad));
 }
 
-int rpc_qp_send(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey)
+/* Post a signaled request of one piece. */
+static int post(struct ibv_qp *qp, struct ibv_send_wr *wr, void *buf, size_t len, uint32_t lkey)
 {
 	struct ibv_sge sge = {(uintptr_t)buf, (uint32_t)len, lkey};
-	struct ibv_send_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1}, *bad;
+	struct ibv_send_wr *bad;
 
-	wr.opcode = IBV_WR_SEND;
-	wr.send_flags = IBV_SEND_SIGNALED;
-	return rpc_error(ibv_post_send(qp, &wr, &bad));
+	wr->sg_list = &sge;
+	wr->num_sge = 1;
+	wr->send_flags = IBV_SEND_SIGNALED;
+	return rpc_error(ibv_post_send(qp, wr, &bad));
+}
+
+int rpc_qp_send(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey)
+{
+	struct ibv_send_wr wr = {.wr_id = wr_id, .opcode = IBV_WR_SEND};
+
+	return post(qp, &wr, buf, len, lkey);
+}
+
+int rpc_qp_write(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey,
+		 uint64_t remote, uint32_t rkey)
+{
+	struct ibv_send_wr wr = {.wr_id = wr_id, .opcode = IBV_WR_RDMA_WRITE};
+
+	wr.wr.rdma.remote_addr = remote;
+	wr.wr.rdma.rkey = rkey;
+	return post(qp, &wr, buf, len, lkey);
 }

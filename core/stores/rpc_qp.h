@@ -29,12 +29,15 @@ struct rpc_greeting {
 	uint8_t gid_index;
 	uint8_t first; /* the client begins anew: what else it had is closed */
 	uint8_t gid[16];
+	struct rpc_region own; /* a client's: the memory to which the server WRITEs */
 };
 
 struct rpc_welcome {
 	struct rpc_greeting server;
 	uint32_t regions;
 	uint32_t word;
+	uint32_t index;
+	uint32_t unused;
 	struct rpc_region region[RPC_REGIONS];
 };
 
@@ -54,5 +57,8 @@ int rpc_qp_rts(struct ibv_qp *qp, uint32_t psn);
 int rpc_qp_recv(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey);
 /* Post a signaled SEND of one piece. */
 int rpc_qp_send(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey);
+/* Post a signaled WRITE of one piece. */
+int rpc_qp_write(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey,
+		 uint64_t remote, uint32_t rkey);
 
 #endif

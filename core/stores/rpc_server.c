@@ -25,11 +25,10 @@
 
 #define POLL_BATCH 4
 #define REFUSALS   16 /* in a row, of one client */
-#define NOTICE                                                                                 \
-	(1ull                                                                                  \
-	 << 31) /* of a work request's id, with the number of the connection instead of a slot \
-		 * \ */
-#define GENERATION 32 /* from this bit on */
+/* Of a work request's id, with the number of the connection instead of a slot. */
+#define NOTICE	   (1ull << 31)
+#define WRITTEN	   (1ull << 30) /* rpc_server_write() */
+#define GENERATION 32		/* from this bit on */
 
 static uint8_t *slot_msg(const struct rpc_server *server, uint64_t slot)
 {
@@ -266,15 +265,20 @@ static int server_accept(void *arg, const void *req, size_t req_len, void *rsp, 
 	peer->kind = hello.kind;
 	peer->notices = hello.kind == RPC_NOTICES;
 	peer->notifying = peer->failed = false;
+	peer->writing = 0;
+	peer->own = hello.own;
 	peer->told = peer->acked = 0;
 	peer->refused = 0;
 	peer->since = rt_now();
 	memset(&server->owed[index * RPC_SLOTS], 0, RPC_SLOTS * sizeof(*server->owed));
+	if (server->connected)
+		server->connected(server->arg, index);
 	rc = peer_connect(server, index, &hello, &welcome.server);
 	if (rc)
 		return rc;
 	welcome.regions = server->regions;
 	welcome.word = server->word;
+	welcome.index = index;
 	memcpy(welcome.region, server->region, sizeof(welcome.region));
 	memcpy(rsp, &welcome, sizeof(welcome));
 	return 0;
@@ -333,6 +337,8 @@ static void server_completion(struct rpc_server *server, struct rpc_peer *peer, 
 		return;
 	if (what & NOTICE)
 		peer->notifying = false;
+	else if (what & WRITTEN)
+		peer->writing--;
 	else if (wc->opcode & IBV_WC_RECV)
 		server_message(server, what, wc);
 	else
@@ -349,8 +355,9 @@ unsigned rpc_server_poll(struct rpc_server *server)
 	n = ibv_poll_cq(server->cq, POLL_BATCH, wc);
 	for (int i = 0; i < n; i++) {
 		uint64_t what = (uint32_t)wc[i].wr_id;
-		struct rpc_peer
-			*peer = &server->peer[what & NOTICE ? what & ~NOTICE : what / RPC_SLOTS];
+		struct rpc_peer *peer = &server->peer[what & (NOTICE | WRITTEN)
+							      ? what & ~(NOTICE | WRITTEN)
+							      : what / RPC_SLOTS];
 
 		peer->busy = true; /* from here on its client cannot take its place */
 		if (wc[i].wr_id >> GENERATION == peer->generation)
@@ -378,6 +385,28 @@ int rpc_server_notify(struct rpc_server *server, unsigned index, const void *msg
 	peer->notifying = !rc;
 	peer->since = rt_now();
 	return rc ? -EIO : 0;
+}
+
+int rpc_server_write(struct rpc_server *server, unsigned index, unsigned region, uint64_t off,
+		     size_t len, uint64_t to)
+{
+	struct rpc_peer *peer = &server->peer[index];
+	const struct rpc_region *from = &server->region[region];
+	int rc;
+
+	assert(index < server->peers && region < server->regions);
+	if (!peer->qp || peer->failed)
+		return -EIO;
+	if (off > from->len || len > from->len - off || to > peer->own.len ||
+	    len > peer->own.len - to)
+		return -ERANGE;
+	peer->writing++;
+	rc = rpc_qp_write(peer->qp, wr_id(peer, WRITTEN | index),
+			  (uint8_t *)(uintptr_t)from->base + off, len,
+			  server->export_mr[region]->lkey, peer->own.base + to, peer->own.rkey);
+	if (rc)
+		peer->writing--;
+	return rc;
 }
 
 void rpc_server_drop(struct rpc_server *server, uint32_t client)
