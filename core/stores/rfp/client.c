@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A client: it asks, and fetches the answer or waits for it. See rfp.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/rt/rt.h"
+#include "core/stores/rfp/rfp.h"
+
+#define REFUSALS   16		/* of a READ, in a row: with more, an answer would never be known */
+#define SILENCE_NS 100000000ull /* 0.1 s: see whether the server still listens */
+
+struct client {
+	struct tm_params params;
+	struct rpc_conn conn;
+	uint16_t number;  /* of the request that was sent last */
+	uint16_t mode;	  /* enum rfp_mode: how the next one is to be answered */
+	uint8_t *request; /* header, struct kv_req, value */
+	uint8_t *answer;  /* header, struct rfp_answer, value */
+	uint32_t size;	  /* of its payload, bytes */
+	uint16_t us;	  /* what it took the server */
+};
+
+static void drop(struct client *client)
+{
+	free(client->request);
+	free(client->answer);
+	free(client);
+}
+
+/* Of the first READ. */
+static size_t fetch_bytes(const struct tm_params *params)
+{
+	size_t all = rfp_answer_bytes(params), first = params->knob[FETCH] ? 256 : TM_LINE;
+
+	return first < all ? first : all;
+}
+
+int rfp_open(const struct tm_env *env, void **out)
+{
+	struct client *client = calloc(1, sizeof(*client));
+	size_t request = rfp_request_bytes(env->params), answer = rfp_answer_bytes(env->params);
+	int rc = -ENOMEM;
+
+	if (!client)
+		return rc;
+	client->params = *env->params;
+	client->request = calloc(1, request);
+	client->answer = calloc(1, answer);
+	if (client->request && client->answer)
+		rc = rpc_open_own(&client->conn, env, RFP_HEADER,
+				  request > answer ? request : answer, answer);
+	if (rc)
+		drop(client);
+	else
+		*out = client;
+	return rc;
+}
+
+static uint64_t request_at(const struct client *client)
+{
+	return client->conn.index * rfp_request_bytes(&client->params);
+}
+
+static uint64_t answer_at(const struct client *client)
+{
+	unsigned index = has_bug(&client->params, BUG_ANSWERS_SHARED) ? 0 : client->conn.index;
+
+	return index * rfp_answer_bytes(&client->params);
+}
+
+/* Is this the header of the answer that is waited for? If so, its size is known. */
+static bool is_answer(struct client *client, uint64_t word)
+{
+	struct rfp_header header = rfp_header(word);
+
+	if (!header.there)
+		return false;
+	if (client->params.knob[FRESH] == FRESH_NUMBER &&
+	    !has_bug(&client->params, BUG_NUMBER_UNCHECKED) &&
+	    !rt_check(header.number == client->number))
+		return false;
+	client->size = header.size;
+	client->us = header.mode_or_us;
+	return true;
+}
+
+/* ---------------------------------------------------------------- asking */
+
+/* What is there of the answer before is not the next one. A number says so itself. */
+static int forget_answer(struct client *client)
+{
+	uint8_t knob = client->params.knob[FRESH];
+
+	if (knob == FRESH_NUMBER)
+		return 0;
+	memset(client->conn.own, 0, RFP_HEADER);
+	return knob == FRESH_CLEAR
+		       ? rpc_write_word(&client->conn, RFP_ANSWERS, answer_at(client), 0)
+		       : 0;
+}
+
+/* The header lands after the payload. Once it is sent the request is: no error then, unless the
+ * connection has failed. */
+static int send_request(struct client *client, uint32_t size, uint16_t mode)
+{
+	struct rpc_conn *conn = &client->conn;
+	struct rfp_header header = {true, size, mode, ++client->number};
+	uint64_t word = rfp_word(&header), at = request_at(client);
+	const uint8_t *payload = client->request + RFP_HEADER;
+	int rc = forget_answer(client);
+
+	if (rc)
+		return rc;
+	if (client->params.knob[REQUEST] == REQUEST_ONE_WRITE) {
+		memcpy(client->request, &word, RFP_HEADER);
+		return rpc_write(conn, RFP_REQUESTS, at, client->request, RFP_HEADER + size);
+	}
+	if (has_bug(&client->params, BUG_HEADER_FIRST)) {
+		rc = rpc_write_word_behind(conn, RFP_REQUESTS, at, word);
+		return rc ? rc : rpc_write(conn, RFP_REQUESTS, at + RFP_HEADER, payload, size);
+	}
+	rc = rpc_write_behind(conn, RFP_REQUESTS, at + RFP_HEADER, payload, size);
+	return rc ? rc : rpc_write_word(conn, RFP_REQUESTS, at, word);
+}
+
+/* -------------------------------------------------------------- answered */
+
+/* A READ of the answer's buffer that is not given up because it was refused: the request is sent,
+ * and may have its effect. */
+static int read_answer(struct client *client, size_t off, size_t len, const void **data)
+{
+	uint64_t nap = KV_NAP_NS;
+	int rc;
+
+	for (unsigned i = 0; i < REFUSALS; i++) {
+		rc = rpc_read(&client->conn, RFP_ANSWERS, answer_at(client) + off, len, data);
+		if (rc != -ENOMEM)
+			return rc;
+		kv_nap(&nap);
+	}
+	client->conn.failed = true;
+	return -EIO;
+}
+
+/* One look. -EAGAIN: the answer is not there. */
+static int fetch(struct client *client)
+{
+	size_t first = fetch_bytes(&client->params), bytes;
+	const void *data;
+	uint64_t word;
+	int rc = read_answer(client, 0, first, &data);
+
+	if (rc)
+		return rc;
+	memcpy(&word, data, sizeof(word));
+	if (!is_answer(client, word))
+		return -EAGAIN;
+	bytes = RFP_HEADER + client->size;
+	if (bytes > rfp_answer_bytes(&client->params))
+		return -EPROTO;
+	memcpy(client->answer, data, bytes < first ? bytes : first);
+	if (bytes <= first || has_bug(&client->params, BUG_NO_SECOND_READ))
+		return 0;
+	rc = read_answer(client, first, bytes - first, &data);
+	if (!rc)
+		memcpy(client->answer + first, data, bytes - first);
+	return rc;
+}
+
+/* The server writes the answer: payload, then header. One that has closed the connection says
+ * nothing: a READ now and then finds out. */
+static int wait_answer(struct client *client)
+{
+	const uint8_t *own = client->conn.own;
+	uint64_t nap = KV_NAP_NS, since = rt_now();
+
+	while (!is_answer(client, __atomic_load_n((const uint64_t *)own, __ATOMIC_SEQ_CST))) {
+		const void *unused;
+		int rc = 0;
+
+		if (rt_now() - since > SILENCE_NS) {
+			rc = read_answer(client, 0, 0, &unused);
+			since = rt_now();
+		}
+		if (rc)
+			return rc;
+		kv_nap(&nap);
+	}
+	if (RFP_HEADER + client->size > rfp_answer_bytes(&client->params))
+		return -EPROTO;
+	memcpy(client->answer, own, RFP_HEADER + client->size);
+	return 0;
+}
+
+/* From now on the server is to write. 0: it will, if the answer is not there when it is fetched
+ * once more. -ENOMEM: it was not asked. */
+static int switch_mode(struct client *client)
+{
+	const uint16_t mode = RFP_WRITE;
+	int rc = rpc_write(&client->conn, RFP_REQUESTS, request_at(client) + RFP_MODE, &mode,
+			   sizeof(mode));
+
+	if (!rc)
+		client->mode = mode;
+	return rc;
+}
+
+/* Fetch until it is there; or, after some in vain, have the server write it. */
+static int fetch_answer(struct client *client)
+{
+	uint64_t nap = KV_NAP_NS;
+	unsigned vain = 0;
+	int rc;
+
+	for (;;) {
+		rc = fetch(client);
+		if (rc != -EAGAIN)
+			return rc;
+		if (++vain < RFP_FETCHES)
+			continue;
+		if (client->params.knob[HYBRID] == HYBRID_ON) {
+			rc = switch_mode(client);
+			if (rc != -ENOMEM)
+				break;
+		}
+		kv_nap(&nap);
+	}
+	if (!rc)
+		rc = has_bug(&client->params, BUG_SWITCH_BLIND) ? -EAGAIN : fetch(client);
+	return rc == -EAGAIN ? wait_answer(client) : rc;
+}
+
+/* Send client->request with `size` bytes of payload; the status. `put`: it changes something. */
+static int call(struct client *client, uint32_t size, bool put)
+{
+	bool write = put && client->params.knob[PUT_REPLY] == PUT_REPLY_WRITE;
+	uint16_t mode = write ? RFP_WRITE : client->mode;
+	struct rfp_answer answer;
+	int rc = send_request(client, size, mode);
+
+	if (!rc)
+		rc = mode == RFP_WRITE ? wait_answer(client) : fetch_answer(client);
+	if (rc)
+		return rc;
+	if (client->size < sizeof(answer))
+		return -EPROTO;
+	if (client->us <= RFP_SHORT_US)
+		client->mode = RFP_FETCH;
+	memcpy(&answer, client->answer + RFP_HEADER, sizeof(answer));
+	return answer.status;
+}
+
+static int ask(struct client *client, enum kv_op op, const void *key, size_t klen,
+	       const void *value, size_t vlen)
+{
+	struct kv_req *req = (struct kv_req *)(client->request + RFP_HEADER);
+	int rc = kv_req_init(req, op, key, klen);
+
+	if (rc)
+		return rc;
+	if (vlen > client->params.max_vlen)
+		return -EMSGSIZE;
+	req->vlen = (uint32_t)vlen;
+	if (vlen)
+		memcpy(req + 1, value, vlen);
+	return call(client, (uint32_t)(sizeof(*req) + vlen), op != KV_GET);
+}
+
+int rfp_put(void *client, const void *key, size_t klen, const void *value, size_t vlen)
+{
+	return ask(client, KV_PUT, key, klen, value, vlen);
+}
+
+int rfp_get(void *arg, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
+{
+	struct client *client = arg;
+	const size_t head = sizeof(struct rfp_answer);
+	int rc = ask(client, KV_GET, key, klen, NULL, 0);
+
+	if (rc)
+		return rc;
+	*vlen = client->size - head;
+	memcpy(value, client->answer + RFP_HEADER + head, *vlen < cap ? *vlen : cap);
+	return 0;
+}
+
+int rfp_del(void *client, const void *key, size_t klen)
+{
+	return ask(client, KV_DEL, key, klen, NULL, 0);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The store. See rfp.h. */
+#include "core/stores/rfp/rfp.h"
+
+static const struct tm_knob knobs[] = {
+	[CROWD] = KV_CROWD_KNOB,
+	[PUT_REPLY] = {"put_reply", "fetch write",
+		       "how a PUT or DELETE is answered: the client READs; the server WRITEs"},
+	[FETCH] = {"fetch", "64 256", "bytes of an answer that the first READ takes"},
+	[REQUEST] = {"request", "two_writes one_write",
+		     "one_write: a request's header is not written after its payload, but with it"},
+	[FRESH] = {"fresh", "number clear taken",
+		   "how a client tells an answer from the one before: by a number; it clears the "
+		   "header before it asks; the server does when it takes the request"},
+	[HYBRID] = {"hybrid", "on off",
+		    "on: a client that has fetched in vain has the server write to it"},
+	[PERSIST] = {"persist", "on off", "does the server flush anything?"},
+	[BUG] = {"bug",
+		 "none status_first no_second_read header_first written_header_first request_kept "
+		 "mode_early switch_blind number_unchecked answers_shared buffers_kept "
+		 "answer_early value_unflushed entry_first delete_unflushed",
+		 "a seeded bug, see the variants"},
+	[KNOBS] = {NULL, NULL, NULL},
+};
+
+#define RDA   TM_BIT(TM_RDA)
+#define LIN   TM_BIT(TM_LIN)
+#define DUR   TM_BIT(TM_DUR)
+#define BUF   TM_BIT(TM_BUF)
+#define MONO  TM_BIT(TM_MONO)
+#define KEEP  TM_BIT(TM_KEEP)
+#define NORES TM_BIT(TM_NORES)
+#define OK    TM_BIT(TM_OK)
+#define LIVE  TM_BIT(TM_LIVE)
+#define FSCK  TM_BIT(TM_FSCK)
+
+static const struct tm_variant variants[] = {
+	{"put_write", "put_reply=write", "PUTs and DELETEs are answered by a WRITE", 0},
+	{"fetch_only", "hybrid=off", "the client fetches for as long as it takes", 0},
+	{"fetch_256", "fetch=256", "the first READ takes four lines", 0},
+	{"one_write", "request=one_write", "a request is one WRITE, its header in front", 0},
+	{"cleared", "fresh=clear hybrid=off",
+	 "the client clears the answer's header before it asks", 0},
+	{"cleared_hybrid", "fresh=clear", "likewise with the hybrid switch", 0},
+	{"literal", "fresh=taken request=one_write",
+	 "no number, and the header with the payload, as the descriptions have it", 0},
+	{"taken", "fresh=taken", "the server clears the answer's header when it takes a request",
+	 0},
+	{"volatile", "persist=off", "nothing is flushed", 0},
+	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",
+	 0},
+	{"status_first", "bug=status_first", "an answer's header is stored before its payload",
+	 RDA},
+	{"no_second_read", "bug=no_second_read",
+	 "what of an answer the first READ does not take is not fetched", RDA},
+	{"header_first", "bug=header_first", "a request's header is written before its payload",
+	 RDA | LIN},
+	{"written_header_first", "bug=written_header_first put_reply=write",
+	 "the server writes an answer's header before its payload", RDA | LIN | OK},
+	{"request_kept", "bug=request_kept", "a request is not taken out of its buffer",
+	 LIN | RDA | OK},
+	{"mode_early", "bug=mode_early", "the server looks at the mode before it executes", LIVE},
+	{"switch_blind", "bug=switch_blind",
+	 "the client does not fetch once more when it has changed the mode", LIVE},
+	{"number_unchecked", "bug=number_unchecked",
+	 "the client takes whatever answer is in the buffer, the one before, too",
+	 RDA | LIN | DUR | OK},
+	{"answers_shared", "bug=answers_shared", "one buffer has the answers for all clients",
+	 RDA | LIN | DUR | OK},
+	{"buffers_kept", "bug=buffers_kept",
+	 "a client that comes back finds its former self's answer", LIN | RDA | OK | DUR},
+	{"answer_early", "bug=answer_early", "a request is answered before it is executed",
+	 LIN | DUR | RDA},
+	{"value_unflushed", "bug=value_unflushed", "only the entry is flushed", RDA | DUR},
+	{"entry_first", "bug=entry_first",
+	 "the entry names the value, durably, before the value is durable", RDA},
+	{"delete_unflushed", "bug=delete_unflushed", "a DELETE is not flushed", DUR},
+	{NULL, NULL, NULL, 0},
+};
+
+static const struct tm_overhead overheads[] = {
+	{"request", RFP_HEADER + sizeof(struct kv_req), false},
+	{"answer", RFP_HEADER + sizeof(struct rfp_answer), false},
+	{NULL, 0, false},
+};
+
+static const struct tm_shape shapes[] = {
+	{.name = "put_write"},
+	{.name = "fetch_only"},
+	{.name = "fetch_256"},
+	{.name = "cleared"},
+	{.name = "crowded"},
+	{.name = "calls=fail", .often = "w1"},
+	{.name = "put_write+calls=fail"},
+	{.name = NULL},
+};
+
+const struct tm_store rfp_store = {
+	.name = "rfp",
+	.what = "RFP (SV 3.1): requests by WRITE, answers fetched by READ; persisted before that",
+	.fsck_at_rest = true,
+	.promises = RDA | LIN | DUR | BUF | MONO | KEEP | NORES | OK | LIVE | FSCK,
+	.knobs = knobs,
+	.variants = variants,
+	.overheads = overheads,
+	.shapes = shapes,
+	.pm_bytes = kv_pool_bytes,
+	.regions = kv_pool_regions,
+	.format = kv_format,
+	.recover = kv_place_recover,
+	.serve = rfp_serve,
+	.fsck = kv_pool_fsck,
+	.open = rfp_open,
+	.put = rfp_put,
+	.get = rfp_get,
+	.del = rfp_del,
+};
