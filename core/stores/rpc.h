@@ -115,8 +115,6 @@ int rpc_write_behind(struct rpc_conn *conn, unsigned region, uint64_t off, const
 		     size_t len);
 /* Write 8 bytes, which land after what rpc_write_behind() has posted. */
 int rpc_write_word(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t word);
-/* The same, but does not wait: an rpc_write() follows. */
-int rpc_write_word_behind(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t word);
 /* As rpc_write(), and the server's handler is called with `imm`. No reply is waited for. */
 int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data,
 		  size_t len, uint32_t imm);

@@ -403,10 +403,9 @@ int rpc_write_behind(struct rpc_conn *conn, unsigned region, uint64_t off, const
 	return rc;
 }
 
-/* What is under way has its bytes in the other buffer. */
-static int conn_write_word(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t word)
+int rpc_write_word(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t word)
 {
-	uint8_t *out = conn_out(conn);
+	uint8_t *out = conn_out(conn); /* what is under way has its bytes in the other buffer */
 	uint64_t addr;
 	int rc;
 
@@ -417,23 +416,9 @@ static int conn_write_word(struct rpc_conn *conn, unsigned region, uint64_t off,
 	if (rc)
 		return rc;
 	memcpy(out, &word, sizeof(word));
-	return conn_post(conn, IBV_WR_RDMA_WRITE, out, sizeof(word), addr,
-			 conn->region[region].rkey, 0);
-}
-
-int rpc_write_word(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t word)
-{
-	int rc = conn_write_word(conn, region, off, word);
-
+	rc = conn_post(conn, IBV_WR_RDMA_WRITE, out, sizeof(word), addr, conn->region[region].rkey,
+		       0);
 	return rc ? rc : conn_wait(conn, true, false, RT_WAITS);
-}
-
-int rpc_write_word_behind(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t word)
-{
-	int rc = conn_write_word(conn, region, off, word);
-
-	conn->unawaited += !rc;
-	return rc;
 }
 
 int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data,

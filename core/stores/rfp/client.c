@@ -99,27 +99,37 @@ static int forget_answer(struct client *client)
 		       : 0;
 }
 
-/* The header lands after the payload. Once it is sent the request is: no error then, unless the
- * connection has failed. */
+/* In one WRITE, or `first` bytes of it in one of their own. */
+static int send_in_front(struct client *client, uint32_t size, size_t first)
+{
+	uint64_t at = request_at(client);
+	size_t all = RFP_HEADER + size;
+	int rc = rpc_write(&client->conn, RFP_REQUESTS, at, client->request,
+			   first < all ? first : all);
+
+	if (rc || all <= first)
+		return rc;
+	return rpc_write(&client->conn, RFP_REQUESTS, at + first, client->request + first,
+			 all - first);
+}
+
+/* The header lands after the payload. */
 static int send_request(struct client *client, uint32_t size, uint16_t mode)
 {
 	struct rpc_conn *conn = &client->conn;
 	struct rfp_header header = {true, size, mode, ++client->number};
 	uint64_t word = rfp_word(&header), at = request_at(client);
-	const uint8_t *payload = client->request + RFP_HEADER;
 	int rc = forget_answer(client);
 
 	if (rc)
 		return rc;
-	if (client->params.knob[REQUEST] == REQUEST_ONE_WRITE) {
-		memcpy(client->request, &word, RFP_HEADER);
-		return rpc_write(conn, RFP_REQUESTS, at, client->request, RFP_HEADER + size);
-	}
-	if (has_bug(&client->params, BUG_HEADER_FIRST)) {
-		rc = rpc_write_word_behind(conn, RFP_REQUESTS, at, word);
-		return rc ? rc : rpc_write(conn, RFP_REQUESTS, at + RFP_HEADER, payload, size);
-	}
-	rc = rpc_write_behind(conn, RFP_REQUESTS, at + RFP_HEADER, payload, size);
+	memcpy(client->request, &word, RFP_HEADER);
+	if (client->params.knob[REQUEST] == REQUEST_ONE_WRITE)
+		return send_in_front(client, size, SIZE_MAX);
+	if (has_bug(&client->params, BUG_HEADER_FIRST))
+		return send_in_front(client, size, TM_LINE);
+	rc = rpc_write_behind(conn, RFP_REQUESTS, at + RFP_HEADER, client->request + RFP_HEADER,
+			      size);
 	return rc ? rc : rpc_write_word(conn, RFP_REQUESTS, at, word);
 }
 

@@ -16,9 +16,9 @@ static const struct tm_knob knobs[] = {
 		    "on: a client that has fetched in vain has the server write to it"},
 	[PERSIST] = {"persist", "on off", "does the server flush anything?"},
 	[BUG] = {"bug",
-		 "none status_first no_second_read header_first written_header_first request_kept "
-		 "mode_early switch_blind number_unchecked answers_shared buffers_kept "
-		 "answer_early value_unflushed entry_first delete_unflushed",
+		 "none status_first no_second_read header_first written_header_first mode_early "
+		 "switch_blind number_unchecked answers_shared buffers_kept answer_early "
+		 "value_unflushed entry_first delete_unflushed",
 		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
@@ -53,12 +53,10 @@ static const struct tm_variant variants[] = {
 	 RDA},
 	{"no_second_read", "bug=no_second_read",
 	 "what of an answer the first READ does not take is not fetched", RDA},
-	{"header_first", "bug=header_first", "a request's header is written before its payload",
-	 RDA | LIN},
+	{"header_first", "bug=header_first",
+	 "a request's header is written, with what is in its line, before the rest", RDA | LIN},
 	{"written_header_first", "bug=written_header_first put_reply=write",
 	 "the server writes an answer's header before its payload", RDA | LIN | OK},
-	{"request_kept", "bug=request_kept", "a request is not taken out of its buffer",
-	 LIN | RDA | OK},
 	{"mode_early", "bug=mode_early", "the server looks at the mode before it executes", LIVE},
 	{"switch_blind", "bug=switch_blind",
 	 "the client does not fetch once more when it has changed the mode", LIVE},

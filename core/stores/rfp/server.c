@@ -14,6 +14,8 @@
 #include "core/rt/rt.h"
 #include "core/stores/rfp/rfp.h"
 
+#define SPINS 20 /* rounds that find nothing before the server takes a nap */
+
 /* What of an answer is still to be sent. */
 enum owed { OWES_NOTHING, OWES_FIRST, OWES_SECOND };
 
@@ -180,8 +182,7 @@ static bool serve_connection(struct server *server, unsigned index)
 		if (!asked.there || peer->writing)
 			return false;
 		peer->busy = true; /* from here on its client cannot take its place */
-		if (!has_bug(&server->params, BUG_REQUEST_KEPT))
-			__atomic_store_n((uint32_t *)request, 0, __ATOMIC_SEQ_CST);
+		__atomic_store_n((uint32_t *)request, 0, __ATOMIC_SEQ_CST);
 		if (server->params.knob[FRESH] == FRESH_TAKEN)
 			__atomic_store_n((uint32_t *)answer_of(server, index), 0, __ATOMIC_SEQ_CST);
 		serve_request(server, index, &asked);
@@ -192,20 +193,27 @@ static bool serve_connection(struct server *server, unsigned index)
 	return true;
 }
 
+/* Completions are those of WRITEs, which no request waits for but the next one of the same client;
+ * so they are looked for when there is nothing else to do. */
 static void poll_task(void *arg)
 {
 	struct server *server = arg;
 	uint64_t nap = KV_NAP_NS;
+	unsigned vain = 0;
 
 	for (;;) {
-		bool found = rpc_server_poll(&server->rpc); /* WRITEs were acknowledged */
+		bool found = false;
 
 		for (unsigned i = 0; i < server->rpc.peers; i++)
 			found |= serve_connection(server, i);
-		if (found)
+		if (found) {
 			nap = KV_NAP_NS;
-		else
+			vain = 0;
+		} else if (vain++ < SPINS) {
+			rt_yield();
+		} else if (!rpc_server_poll(&server->rpc)) {
 			kv_nap(&nap);
+		}
 	}
 }
 
