@@ -97,6 +97,15 @@ static const struct {
 	{300, "pilaf", "place=in_place flush=none", "dr", DUR | NORES, RDA | LIVE},
 	{300, "pilaf", "no_crc2=on", "ww-r", KEEP | DUR, RDA | LIVE | FSCK},
 	{300, "pilaf", "probe_unbounded=on", "dr", LIVE, RDA | FSCK},
+	/* RFP: a header says that all of its payload is there, and which request it answers (claims
+	   P93, P94, RF1 to RF5). */
+	{300, "rfp", "", "ww-r", 0, ALL_BUT_OK},
+	{300, "rfp", "line_torn=prefix dma_order=any", "w-r.1500", 0, ALL_BUT_OK},
+	{300, "rfp", "put_reply=write", "wdw", 0, ALL_BUT_OK},
+	{300, "rfp", "fresh=clear hybrid=off", "ww-r", 0, ALL_BUT_OK},
+	{300, "rfp", "request=one_write", "wr", RDA, LIVE | FSCK},
+	{300, "rfp", "fresh=taken", "ww", LIN, FSCK},
+	{300, "rfp", "persist=off", "w", DUR, LIVE | FSCK},
 };
 
 static void set_up(struct setup *s, const char *store, const char *knobs, const char *workload)
