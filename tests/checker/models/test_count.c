@@ -216,10 +216,11 @@ static const struct cost {
 	{"pilaf", "", COUNT_GET, 2, 0, "READ READ"},
 	{"pilaf", "", COUNT_GET_MISS, 8, 0, "READ READ READ READ READ READ READ READ"},
 	{"pilaf", "", COUNT_DELETE, 1, 1, "SEND s.SEND"},
-	/* RFP: the server is told by memory, and sends nothing unless it is asked to. */
-	{"rfp", "", COUNT_UPDATE, 2, 0, "WRITE WRITE READ"},
-	{"rfp", "", COUNT_GET, 2, 0, "WRITE WRITE READ"},
-	{"rfp", "put_reply=write", COUNT_UPDATE, 1, 0, "WRITE WRITE s.WRITE s.WRITE"},
+	/* RFP: the server is told by memory. After a rest it naps: the client fetches twice in
+	   vain, changes the mode and fetches once more. */
+	{"rfp", "", COUNT_UPDATE, 5, 0, "WRITE WRITE READ READ WRITE READ"},
+	{"rfp", "", COUNT_GET, 5, 0, "WRITE WRITE READ READ WRITE READ"},
+	{"rfp", "put_reply=write", COUNT_UPDATE, 1, 0, "WRITE WRITE"},
 	/* RemoteLog's methods, within a lock: a round trip for it, and a WRITE that is not waited
 	   for. */
 	{"remotelog", "method=w1", COUNT_UPDATE, 1 + 1, 1, "CMP_AND_SWP WRITE SEND s.SEND WRITE"},

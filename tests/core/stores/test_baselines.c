@@ -104,7 +104,7 @@ static const struct {
 	{300, "rfp", "put_reply=write", "wdw", 0, ALL_BUT_OK},
 	{300, "rfp", "fresh=clear hybrid=off", "ww-r", 0, ALL_BUT_OK},
 	{300, "rfp", "request=one_write", "wr", RDA, LIVE | FSCK},
-	{300, "rfp", "fresh=taken", "ww", LIN, FSCK},
+	{300, "rfp", "fresh=taken", "wr", RDA, FSCK},
 	{300, "rfp", "persist=off", "w", DUR, LIVE | FSCK},
 };
 
