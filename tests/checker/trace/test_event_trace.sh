@@ -72,6 +72,8 @@ pilaf-no_crc2-KEEP | lost, as may happen: table+0x98..0xa7 ; recovery refused it
 pilaf-literal-KEEP | lost: pairs+0x8..0x9, written by server/server for client 1's PUT k1 ; no flush covers it ; early: table+0x80..0x87 ; The switch place=in_place makes it ; The switch flush=none makes it
 pilaf-unbounded-LIVE | client 1's GET k1 reads table+0x80..0xbf again and again ; which look() asks for at core/stores/pilaf/client.c: ; with probe_unbounded=off it does not break
 pilaf-undo_late-KEEP | lost: table+0xa0..0xa7, written by server (core/stores/pilaf/recover.c: ; flushed but not fenced ; it takes the second power failure ; The switch delete=key_first makes it ; The switch bug=undo_late makes it, which pilaf_recover() asks for
+rfp-cleared_hybrid-RDA | c1.get1 landing message 3 packet 1 line 1: delay 200us ; The switch fresh=clear makes it ; with fresh=number it does not break ; !power failed
+rfp-mode_early-LIVE | server/server - before fence 1: delay 8us ; The switch bug=mode_early makes it, which serve_request() asks for
 TABLE
 
 for trace in $(find "$@" -name '*.trace' | sort); do
