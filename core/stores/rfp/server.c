@@ -169,32 +169,36 @@ static void serve_request(struct server *server, unsigned index, const struct rf
 		server->owed[index] = OWES_FIRST;
 }
 
+/* Take the request out of its buffer, and answer it. */
+static void take_request(struct server *server, unsigned index, const struct rfp_header *asked)
+{
+	__atomic_store_n((uint32_t *)request_of(server, index), 0, __ATOMIC_SEQ_CST);
+	if (server->params.knob[FRESH] == FRESH_TAKEN)
+		__atomic_store_n((uint32_t *)answer_of(server, index), 0, __ATOMIC_SEQ_CST);
+	serve_request(server, index, asked);
+}
+
 /* True: there was something to do for this connection. */
 static bool serve_connection(struct server *server, unsigned index)
 {
 	struct rpc_peer *peer = &server->rpc.peer[index];
-	uint8_t *request = request_of(server, index);
-	struct rfp_header asked = rfp_header(header_load(request));
+	struct rfp_header asked = rfp_header(header_load(request_of(server, index)));
+	bool owes = server->owed[index];
 
-	if (!peer->qp || peer->failed)
+	if (!peer->qp || peer->failed || (!owes && !asked.there))
 		return false;
-	if (!server->owed[index]) {
-		if (!asked.there || peer->writing)
-			return false;
-		peer->busy = true; /* from here on its client cannot take its place */
-		__atomic_store_n((uint32_t *)request, 0, __ATOMIC_SEQ_CST);
-		if (server->params.knob[FRESH] == FRESH_TAKEN)
-			__atomic_store_n((uint32_t *)answer_of(server, index), 0, __ATOMIC_SEQ_CST);
-		serve_request(server, index, &asked);
-	}
-	peer->busy = true;
+	if (!owes && peer->writing) /* the buffer is not free: is it now? */
+		return rpc_server_poll(&server->rpc);
+	peer->busy = true; /* from here on its client cannot take its place */
+	if (!owes)
+		take_request(server, index, &asked);
 	send_answer(server, index);
 	peer->busy = false;
 	return true;
 }
 
-/* Completions are those of WRITEs, which no request waits for but the next one of the same client;
- * so they are looked for when there is nothing else to do. */
+/* Completions are those of WRITEs, for which the next request of the same client alone waits. All
+ * others are taken when there is nothing else to do. */
 static void poll_task(void *arg)
 {
 	struct server *server = arg;
