@@ -17,7 +17,6 @@ int kv_format(const struct tm_env *env);
 /* tm_store.regions, of `n` regions. */
 unsigned kv_regions(const struct tm_region *all, unsigned n, struct tm_region *out, unsigned max);
 
-
 /* --- the server --- */
 
 /* Is the message a request, with a key? `values`: a PUT's value travels behind it. */

@@ -420,6 +420,7 @@ static const struct {
 	{"", ""},
 	{"", "recovery says: applied: "},
 	{"", ""},
+	{"", ""},
 };
 
 START_TEST(a_pool_of_noise_is_told)
