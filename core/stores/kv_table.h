@@ -8,7 +8,8 @@
  *	0x00 u8  key[32]  padded with zeros
  *	0x20 u64 where	  of the store; one store changes it
  *	0x28 u64 ctl	  bit 0 used; bits 8..15 klen; bits 16..63 a check of the key, or zero
- *	0x30 ...     zero
+ *	0x30 u64 lock	  of the store; zero where it has none
+ *	0x38 ...     zero
  */
 #include "core/stores/kv.h"
 #include "core/stores/rpc.h"
@@ -21,7 +22,8 @@ struct kv_entry {
 	uint8_t key[TM_MAX_KEY];
 	uint64_t where;
 	uint64_t ctl;
-	uint64_t zero[2];
+	uint64_t lock;
+	uint64_t zero;
 };
 
 _Static_assert(sizeof(struct kv_entry) == TM_LINE, "an entry is a line");

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A file's lock: one word with its writer and the number of its readers. See octopus.h. */
+#include <assert.h>
+#include "core/stores/octopus/octopus.h"
+
+#define READERS 0xffffffffull
+
+bool octopus_lock_write(uint64_t *lock, uint32_t client, unsigned connection)
+{
+	uint64_t nobody = 0;
+	uint64_t writer = (uint64_t)(uint16_t)client << 48 | (uint64_t)(connection + 1) << 32;
+
+	return __atomic_compare_exchange_n(lock, &nobody, writer, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
+}
+
+bool octopus_lock_read(uint64_t *lock)
+{
+	if (__atomic_load_n(lock, __ATOMIC_SEQ_CST) & ~READERS)
+		return false;
+	__atomic_fetch_add(lock, 1, __ATOMIC_SEQ_CST);
+	return true;
+}
+
+void octopus_unlock_write(uint64_t *lock)
+{
+	__atomic_fetch_and(lock, READERS, __ATOMIC_SEQ_CST);
+}
+
+void octopus_unlock_read(uint64_t *lock)
+{
+	assert(*lock & READERS);
+	__atomic_fetch_sub(lock, 1, __ATOMIC_SEQ_CST);
+}
