@@ -103,7 +103,7 @@ static unsigned possible(void)
 }
 
 static const char *const all_stores[] = {"efactory",  "erda",	 "rdmp_kv",  "forca", "ca",
-					 "remotelog", "saw_imm", "redo_log", "pilaf", "rfp"};
+					 "remotelog", "saw_imm", "redo_log", "pilaf", "rfp", "octopus"};
 
 START_TEST(a_whole_pool_keeps_everything)
 {
@@ -407,7 +407,7 @@ END_TEST
 /* --- what does not come up; what is torn --- */
 
 /* By store, as in all_stores: what each says of it. RDMP-KV's log ends before it, CA believes
- * everything, and finds nothing; SAW, Pilaf and RFP drop it. */
+ * everything, and finds nothing; SAW, Pilaf, RFP and Octopus-KV drop it. */
 static const struct {
 	const char *live, *fsck;
 } noise[] = {
@@ -419,6 +419,7 @@ static const struct {
 	{"recovery fails with error -22", ""},
 	{"", ""},
 	{"", "recovery says: applied: "},
+	{"", ""},
 	{"", ""},
 	{"", ""},
 };

@@ -221,6 +221,12 @@ static const struct cost {
 	{"rfp", "", COUNT_UPDATE, 5, 0, "WRITE WRITE READ READ WRITE READ"},
 	{"rfp", "", COUNT_GET, 5, 0, "WRITE WRITE READ READ WRITE READ"},
 	{"rfp", "put_reply=write", COUNT_UPDATE, 1, 0, "WRITE WRITE"},
+	{"octopus", "", COUNT_UPDATE, 2, 2, "SEND s.SEND WRITE SEND s.SEND"},
+	{"octopus", "persist=read", COUNT_UPDATE, 3, 2, "SEND s.SEND WRITE READ SEND s.SEND"},
+	{"octopus", "lock=early", COUNT_UPDATE, 2, 1, "SEND s.SEND WRITE"},
+	{"octopus", "", COUNT_GET, 3, 2, "SEND s.SEND READ SEND"},
+	{"octopus", "lock=early", COUNT_GET, 2, 1, "SEND s.SEND READ"},
+	{"octopus", "", COUNT_DELETE, 1, 1, "SEND s.SEND"},
 	/* RemoteLog's methods, within a lock: a round trip for it, and a WRITE that is not waited
 	   for. */
 	{"remotelog", "method=w1", COUNT_UPDATE, 1 + 1, 1, "CMP_AND_SWP WRITE SEND s.SEND WRITE"},

@@ -74,6 +74,9 @@ pilaf-unbounded-LIVE | client 1's GET k1 reads table+0x80..0xbf again and again 
 pilaf-undo_late-KEEP | lost: table+0xa0..0xa7, written by server (core/stores/pilaf/recover.c: ; flushed but not fenced ; it takes the second power failure ; The switch delete=key_first makes it ; The switch bug=undo_late makes it, which pilaf_recover() asks for
 rfp-cleared_hybrid-RDA | c1.get1 landing message 3 packet 1 line 1: delay 200us ; The switch fresh=clear makes it ; with fresh=number it does not break ; !power failed
 rfp-mode_early-LIVE | server/server - before fence 1: delay 8us ; The switch bug=mode_early makes it, which serve_request() asks for
+octopus-persistent-RDA | lost, as may happen: blocks+0x40..0x47, written by the RDMA write of client 1's PUT k1 ; no check of recovery looked at blocks+0x40..0x47 ; The switch persist=cpu makes it
+octopus-literal-RDA | client 2's GET k1 read ; blocks+0x80..0x9f as the RDMA write of client 1's PUT k1 had left it ; The switch lock=early makes it, which begin_put() asks for ; with lock=held it does not break ; !power failed
+octopus-lease-NORES | Client 1's PUT k1 was reported as failed ; so a reader after recovery read c1.put1 ; the switch lease=on makes it, which expire() asks for
 TABLE
 
 for trace in $(find "$@" -name '*.trace' | sort); do

@@ -26,6 +26,8 @@
 #define FSCK  TM_BIT(TM_FSCK)
 
 #define ALL_BUT_OK (RDA | LIN | DUR | BUF | MONO | KEEP | NORES | LIVE | FSCK)
+/* Octopus's Persistent Put: what is replaced is torn, and a dead client keeps its lock. */
+#define PERSISTENT (LIN | DUR | BUF | MONO | KEEP | NORES | FSCK)
 
 static const struct {
 	unsigned runs;
@@ -106,6 +108,15 @@ static const struct {
 	{300, "rfp", "request=one_write", "wr", RDA, LIVE | FSCK},
 	{300, "rfp", "fresh=taken", "wr", RDA, FSCK},
 	{300, "rfp", "persist=off", "w", DUR, LIVE | FSCK},
+	/* Octopus-KV: in place, so RDA breaks whatever is flushed (claims P18, P21, OC1 to OC5). */
+	{300, "octopus", "", "w", RDA | DUR, LIN | FSCK},
+	{300, "octopus", "persist=cpu", "ww-r", RDA, PERSISTENT},
+	{300, "octopus", "persist=cpu", "wdw", RDA, PERSISTENT},
+	{300, "octopus", "persist=cpu domain=mhp", "w", RDA, PERSISTENT},
+	{300, "octopus", "persist=read ddio=off", "ww", RDA, PERSISTENT},
+	{300, "octopus", "persist=cpu lease=on", "w-r", RDA | NORES, DUR | MONO | KEEP | LIVE},
+	{300, "octopus", "lock=early ack_early=off", "w-r", RDA | DUR, LIN | LIVE | FSCK},
+	{300, "octopus", "free=at_once", "w1r2-w2r1", DUR | FSCK, LIN},
 };
 
 static void set_up(struct setup *s, const char *store, const char *knobs, const char *workload)
