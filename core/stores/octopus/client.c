@@ -109,6 +109,7 @@ int octopus_get(void *arg, const void *key, size_t klen, void *value, size_t cap
 	if (rc)
 		return rc;
 	rc = kv_client_read(&client->kv, OCTOPUS_BLOCKS, rsp.off, rsp.vlen, value, cap, vlen);
+	/* If it fails, the file is others' again with this client's next request. */
 	if (client->params.knob[LOCK] == LOCK_HELD && !has_bug(&client->params, BUG_READER_STAYS))
 		end(client, &req, KV_END);
 	return rc;
