@@ -27,7 +27,7 @@ uint64_t kv_hash(const uint8_t key[TM_MAX_KEY]);
  * 0. */
 uint32_t kv_crc(const void *bytes, size_t len);
 
-enum kv_op { KV_PUT = 1, KV_GET, KV_DEL, KV_CLEAN, KV_ACK, KV_COMMIT };
+enum kv_op { KV_PUT = 1, KV_GET, KV_DEL, KV_CLEAN, KV_ACK, KV_COMMIT, KV_END };
 
 /* A request. kv_req_init() zeroes it first; `key` is padded. */
 struct kv_req {
@@ -38,7 +38,8 @@ struct kv_req {
 	uint32_t crc;  /* PUT: as the store defines it */
 	uint32_t client;
 	uint8_t key[TM_MAX_KEY];
-	uint64_t off; /* KV_ACK: the notice's number; KV_COMMIT: where the value was written */
+	uint64_t off; /* KV_ACK: the notice's number; KV_COMMIT: where the value was written, or the
+			 slot */
 };
 
 /* A reply. Where the data lies is an offset in an exported region, never an address. */

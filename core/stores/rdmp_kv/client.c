@@ -98,8 +98,9 @@ static int end_by_request(struct client *client, const struct kv_req *put, const
 	struct rdmp_rsp rsp;
 	int rc = commit(client, at->off, at->bytes);
 
-	req.op = RDMP_FLAG;
-	req.vlen = at->slot;
+	req.op = KV_COMMIT;
+	req.vlen = 0;
+	req.off = at->slot;
 	return rc ? rc : call(client, &req, NULL, 0, &rsp);
 }
 

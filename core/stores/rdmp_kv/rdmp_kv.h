@@ -203,9 +203,6 @@ void rdmp_table_recover(const struct rdmp_pool *pool);
 
 /* -------------------------------------------------------------- messages */
 
-/* A request besides PUT, GET and DELETE: set the flags of the object of slot number vlen. */
-#define RDMP_FLAG (KV_DEL + 1)
-
 /* A reply. */
 struct rdmp_rsp {
 	int32_t status; /* 0 or -errno */

@@ -29,8 +29,7 @@ static void mark(struct server *server, uint32_t number, bool used)
 
 	if (record->kind == RDMP_PUT)
 		kv_rooms_mark(&server->rooms, record->off / TM_LINE,
-			      rdmp_object_lines(&server->params, record->klen, record->vlen),
-			      used);
+			      rdmp_object_lines(&server->params, record->klen, record->vlen), used);
 }
 
 /* ---------------------------------------------------------------- copies */
@@ -105,8 +104,8 @@ static int begin_put(struct server *server, const struct kv_req *req, uint32_t *
 	if (rt_pm_full() || server->index.records == server->pool.records ||
 	    !rdmp_index_find(&server->index, req->key))
 		return -ENOSPC;
-	rc = kv_rooms_take(&server->rooms,
-			   rdmp_object_lines(&server->params, req->klen, req->vlen), &line);
+	rc = kv_rooms_take(&server->rooms, rdmp_object_lines(&server->params, req->klen, req->vlen),
+			   &line);
 	if (rc)
 		return rc;
 	*off = line * TM_LINE;
@@ -252,7 +251,7 @@ static int handle_del(struct server *server, const struct kv_req *req)
 }
 
 /* The client says that the value of this slot's PUT is there. */
-static int end_slot(struct server *server, uint32_t slot)
+static int end_slot(struct server *server, uint64_t slot)
 {
 	if (slot >= server->rpc.max_peers)
 		return -EPROTO;
@@ -280,7 +279,7 @@ static int handle_request(struct server *server, const struct rpc_msg *msg, stru
 	case KV_DEL:
 		return handle_del(server, req);
 	default:
-		return req->op == RDMP_FLAG ? end_slot(server, req->vlen) : -EPROTO;
+		return req->op == KV_COMMIT ? end_slot(server, req->off) : -EPROTO;
 	}
 }
 

@@ -102,8 +102,9 @@ static unsigned possible(void)
 	return set;
 }
 
-static const char *const all_stores[] = {"efactory",  "erda",	 "rdmp_kv",  "forca", "ca",
-					 "remotelog", "saw_imm", "redo_log", "pilaf", "rfp", "octopus"};
+static const char *const all_stores[] = {"efactory", "erda",	  "rdmp_kv", "forca",
+					 "ca",	     "remotelog", "saw_imm", "redo_log",
+					 "pilaf",    "rfp",	  "octopus"};
 
 START_TEST(a_whole_pool_keeps_everything)
 {

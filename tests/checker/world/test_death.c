@@ -142,8 +142,7 @@ static const struct {
 } comes_back[] = {
 	{"efactory", "wr-c"},	   {"erda", "ww-c"},	   {"forca", "ww-r"},
 	{"saw_imm", "ww-r"},	   {"ca", "ww-r"},	   {"rdmp_kv", "ww-r"},
-	{"redo_log", "w1w1-w2w2"}, {"pilaf", "w1w1-w2w2"},
-	{"rfp", "ww-r"},
+	{"redo_log", "w1w1-w2w2"}, {"pilaf", "w1w1-w2w2"}, {"rfp", "ww-r"},
 	{"octopus", "w1w1-w2w2"},
 };
 
