@@ -53,6 +53,8 @@ struct mutant_result {
 	char text[300];			 /* how it shows */
 };
 
+#define MUTANTS_MAX 512 /* there are no more */
+
 /* All there are; `list` has room for max. Returns how many there are. */
 unsigned mutants_list(struct mutant *list, unsigned max);
 /* 0; -ENOMEM; -EIO: a store cannot run a workload, out->text says why. */

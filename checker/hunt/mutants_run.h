@@ -6,8 +6,6 @@
 #include "checker/explore/driver.h"
 #include "checker/hunt/mutants.h"
 
-#define MUTANTS_MAX 256
-
 struct mutants_run {
 	struct mutant_options options;
 	unsigned jobs;

@@ -19,11 +19,10 @@
 #include "checker/cause/cause.h"
 #include "tests/checker/explore/budget.h"
 
-#define MAX_MUTANTS 256
-#define PATTERN	    400
-#define LINES	    4000 /* of a source */
+#define PATTERN 400
+#define LINES	4000 /* of a source */
 
-static struct mutant mutant[MAX_MUTANTS];
+static struct mutant mutant[MUTANTS_MAX];
 static unsigned mutants;
 static const char *top = ".";
 static bool table;
@@ -281,8 +280,8 @@ int main(int argc, char **argv)
 	if (argc == 2)
 		top = argv[1];
 	table = wanted && !strcmp(wanted, "table");
-	mutants = mutants_list(mutant, MAX_MUTANTS);
-	if (mutants > MAX_MUTANTS)
+	mutants = mutants_list(mutant, MUTANTS_MAX);
+	if (mutants > MUTANTS_MAX)
 		return EXIT_FAILURE;
 	tcase_set_timeout(tc, 300);
 	tcase_add_loop_test(tc, cause_is_the_bug, 0, (int)mutants);

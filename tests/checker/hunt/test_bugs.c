@@ -13,11 +13,10 @@
 #include "checker/judge/names.h"
 #include "tests/checker/explore/budget.h"
 
-#define MAX_MUTANTS    256
 #define SHRUNK	       16    /* one in so many is also shrunk, which takes longer than to find it */
 #define CONTROL_STATES 10000 /* of one control; `tidemark mutants` gives it more */
 
-static struct mutant mutant[MAX_MUTANTS];
+static struct mutant mutant[MUTANTS_MAX];
 static unsigned mutants;
 static int part = 1, parts = 1;
 
@@ -102,8 +101,8 @@ int main(int argc, char **argv)
 	}
 	if (part < 1 || part > parts)
 		return EXIT_FAILURE;
-	mutants = mutants_list(mutant, MAX_MUTANTS);
-	if (mutants > MAX_MUTANTS)
+	mutants = mutants_list(mutant, MUTANTS_MAX);
+	if (mutants > MUTANTS_MAX)
 		return EXIT_FAILURE;
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, is_found, 0, (int)mutants);
