@@ -26,9 +26,9 @@
  *
  *	entry of the table
  *		0x00 u8  key[32] padded with zeros
- *		0x20 u64 current reference
- *		0x28 u64 before	 likewise: what to go back to while `current` has no PF
- *		0x30 u8  klen	 0: no key has the entry
+ *		0x20 u8  klen	 0: no key has the entry
+ *		0x28 u64 before	 reference: what to go back to while `current` has no PF
+ *		0x30 u64 current likewise
  *
  *	reference
  *		u32 number of the object's first line, from 1 on; 0: none
@@ -125,9 +125,10 @@ _Static_assert(sizeof(struct rdmp_record) == TM_LINE, "a record is a line");
 
 struct rdmp_entry {
 	uint8_t key[TM_MAX_KEY];
-	uint64_t current, before;
 	uint8_t klen;
-	uint8_t zero[15];
+	uint8_t zero[7];
+	uint64_t before, current; /* in the order of their stores: a line may be torn */
+	uint64_t none;
 };
 
 _Static_assert(sizeof(struct rdmp_entry) == TM_LINE, "an entry is a line");

@@ -74,8 +74,7 @@ static uint32_t newest_whole(const struct rdmp_pool *pool, const struct rdmp_ind
 	return number;
 }
 
-/* The key is durable before anything is that the entry says of it. The rest is one line: `before`
- * is there when `current` is. */
+/* An entry is one line, which comes to memory in the order of its stores. */
 void rdmp_entry_update(const struct rdmp_pool *pool, const struct rdmp_index *index,
 		       uint32_t number)
 {
@@ -86,7 +85,6 @@ void rdmp_entry_update(const struct rdmp_pool *pool, const struct rdmp_index *in
 	if (!entry->klen) {
 		memcpy(entry->key, record->key, sizeof(entry->key));
 		entry->klen = record->klen;
-		pmem_persist(entry, sizeof(*entry));
 	}
 	if (!pool->params->knob[KEEP_PREV])
 		entry->before = refer(pool, newest_whole(pool, index, index->older[newest]));
