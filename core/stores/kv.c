@@ -56,6 +56,18 @@ int kv_req_init(struct kv_req *req, enum kv_op op, const void *key, size_t klen)
 	return kv_key_pad(req->key, key, klen);
 }
 
+int kv_put_init(struct kv_req *req, const void *key, size_t klen, size_t vlen, uint32_t max_vlen)
+{
+	int rc = kv_req_init(req, KV_PUT, key, klen);
+
+	if (rc)
+		return rc;
+	if (vlen > max_vlen)
+		return -EMSGSIZE;
+	req->vlen = (uint32_t)vlen;
+	return 0;
+}
+
 /* What became of a request: `rc`, of whose reply `len` bytes came. */
 static int status_of(int rc, size_t len, const struct kv_rsp *rsp)
 {

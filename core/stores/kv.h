@@ -51,6 +51,8 @@ struct kv_rsp {
 
 /* A request with its key; the caller adds what else it takes. -EINVAL: no such key. */
 int kv_req_init(struct kv_req *req, enum kv_op op, const void *key, size_t klen);
+/* The same of a PUT of vlen bytes. -EMSGSIZE: they are more than max_vlen. */
+int kv_put_init(struct kv_req *req, const void *key, size_t klen, size_t vlen, uint32_t max_vlen);
 /* Send it and wait for the reply. The reply's status, -EPROTO, or what rpc_call() says. */
 int kv_call(struct rpc_conn *conn, const struct kv_req *req, struct kv_rsp *rsp);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What eFactory promises, its switches, its readings and its seeded bugs. See efactory.h. */
+#include "core/stores/bits.h"
 #include "core/stores/efactory/efactory.h"
 #include <errno.h>
 
@@ -9,16 +10,6 @@ static const struct tm_knob knobs[] = {
 #undef X
 		{0},
 };
-
-#define RDA   TM_BIT(TM_RDA)
-#define LIN   TM_BIT(TM_LIN)
-#define DUR   TM_BIT(TM_DUR)
-#define MONO  TM_BIT(TM_MONO)
-#define KEEP  TM_BIT(TM_KEEP)
-#define OK    TM_BIT(TM_OK)
-#define LIVE  TM_BIT(TM_LIVE)
-#define NORES TM_BIT(TM_NORES)
-#define FSCK  TM_BIT(TM_FSCK)
 
 static const struct tm_variant variants[] = {
 	{"one_flush", "meta_one_flush=on",

@@ -7,6 +7,7 @@
  * flushes anything; monotonic reads and keeping a version that was durable are not,
  * and do not hold.
  */
+#include "core/stores/bits.h"
 #include "core/stores/erda/erda.h"
 #include <errno.h>
 #include "core/stores/erda/layout.h"
@@ -18,13 +19,6 @@ static const struct tm_knob knobs[] = {
 #undef X
 		{0},
 };
-
-#define RDA  TM_BIT(TM_RDA)
-#define LIN  TM_BIT(TM_LIN)
-#define DUR  TM_BIT(TM_DUR)
-#define OK   TM_BIT(TM_OK)
-#define LIVE TM_BIT(TM_LIVE)
-#define FSCK TM_BIT(TM_FSCK)
 
 /*
  * As the paper has it, Erda is not linearizable where a WRITE completes before it is

@@ -30,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/rt/rt.h"
+#include "core/stores/bits.h"
 #include "core/stores/kv_small.h"
 
 #define FORCA_LOG 0 /* exported region: read and write; the rest is the server's */
@@ -395,14 +396,6 @@ static const struct tm_knob knobs[] = {
 		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
-
-#define RDA  TM_BIT(TM_RDA)
-#define LIN  TM_BIT(TM_LIN)
-#define MONO TM_BIT(TM_MONO)
-#define KEEP TM_BIT(TM_KEEP)
-#define OK   TM_BIT(TM_OK)
-#define LIVE TM_BIT(TM_LIVE)
-#define FSCK TM_BIT(TM_FSCK)
 
 static const struct tm_variant variants[] = {
 	{"cached", "cache_valid=on", "The public code: a version is checked and persisted once.",

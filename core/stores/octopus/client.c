@@ -74,13 +74,10 @@ int octopus_put(void *arg, const void *key, size_t klen, const void *value, size
 	struct client *client = arg;
 	struct kv_req req;
 	struct kv_rsp rsp;
-	int rc = kv_req_init(&req, KV_PUT, key, klen);
+	int rc = kv_put_init(&req, key, klen, vlen, client->kv.max_vlen);
 
 	if (rc)
 		return rc;
-	if (vlen > client->kv.max_vlen)
-		return -EMSGSIZE;
-	req.vlen = (uint32_t)vlen;
 	rc = call(client, &req, &rsp);
 	if (rc)
 		return rc;

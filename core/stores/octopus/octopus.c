@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The store. See octopus.h. */
+#include "core/stores/bits.h"
 #include "core/stores/octopus/octopus.h"
 
 static const struct tm_knob knobs[] = {
@@ -22,15 +23,6 @@ static const struct tm_knob knobs[] = {
 		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
-
-#define RDA   TM_BIT(TM_RDA)
-#define LIN   TM_BIT(TM_LIN)
-#define DUR   TM_BIT(TM_DUR)
-#define MONO  TM_BIT(TM_MONO)
-#define NORES TM_BIT(TM_NORES)
-#define OK    TM_BIT(TM_OK)
-#define LIVE  TM_BIT(TM_LIVE)
-#define FSCK  TM_BIT(TM_FSCK)
 
 static const struct tm_variant variants[] = {
 	{"persistent", "persist=cpu", "Persistent Put: the server flushes what it is told of", 0},

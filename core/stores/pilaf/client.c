@@ -41,13 +41,10 @@ int pilaf_put(void *arg, const void *key, size_t klen, const void *value, size_t
 	struct client *client = arg;
 	struct kv_req req;
 	struct kv_rsp rsp;
-	int rc = kv_req_init(&req, KV_PUT, key, klen);
+	int rc = kv_put_init(&req, key, klen, vlen, client->kv.max_vlen);
 
 	if (rc)
 		return rc;
-	if (vlen > client->kv.max_vlen)
-		return -EMSGSIZE;
-	req.vlen = (uint32_t)vlen;
 	return kv_call_value(&client->kv.conn, client->msg, &req, value, &rsp);
 }
 

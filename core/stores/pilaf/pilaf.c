@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The store. See pilaf.h. */
+#include "core/stores/bits.h"
 #include "core/stores/pilaf/pilaf.h"
 
 static const struct tm_knob knobs[] = {
@@ -24,16 +25,6 @@ static const struct tm_knob knobs[] = {
 		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
-
-#define RDA   TM_BIT(TM_RDA)
-#define LIN   TM_BIT(TM_LIN)
-#define DUR   TM_BIT(TM_DUR)
-#define BUF   TM_BIT(TM_BUF)
-#define KEEP  TM_BIT(TM_KEEP)
-#define NORES TM_BIT(TM_NORES)
-#define OK    TM_BIT(TM_OK)
-#define LIVE  TM_BIT(TM_LIVE)
-#define FSCK  TM_BIT(TM_FSCK)
 
 static const struct tm_variant variants[] = {
 	{"literal", "place=in_place flush=none",

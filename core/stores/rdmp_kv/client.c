@@ -226,13 +226,10 @@ int rdmp_put(void *arg, const void *key, size_t klen, const void *value, size_t 
 	struct client *client = arg;
 	struct kv_req req;
 	struct rdmp_rsp rsp;
-	int rc = kv_req_init(&req, KV_PUT, key, klen);
+	int rc = kv_put_init(&req, key, klen, vlen, client->params.max_vlen);
 
 	if (rc)
 		return rc;
-	if (vlen > client->params.max_vlen)
-		return -EMSGSIZE;
-	req.vlen = (uint32_t)vlen;
 	if (rdmp_is_small(&client->params, vlen))
 		return call(client, &req, value, vlen, &rsp);
 	rc = call(client, &req, NULL, 0, &rsp);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The store. See rdmp_kv.h. */
+#include "core/stores/bits.h"
 #include "core/stores/rdmp_kv/rdmp_kv.h"
 #include "core/stores/kv_small.h"
 
@@ -41,17 +42,6 @@ static const struct tm_knob knobs[] = {
 		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
-
-#define RDA   TM_BIT(TM_RDA)
-#define LIN   TM_BIT(TM_LIN)
-#define DUR   TM_BIT(TM_DUR)
-#define BUF   TM_BIT(TM_BUF)
-#define MONO  TM_BIT(TM_MONO)
-#define KEEP  TM_BIT(TM_KEEP)
-#define NORES TM_BIT(TM_NORES)
-#define OK    TM_BIT(TM_OK)
-#define LIVE  TM_BIT(TM_LIVE)
-#define FSCK  TM_BIT(TM_FSCK)
 
 static const struct tm_variant variants[] = {
 	{"literal", "get_prev=off recover_vf=off",

@@ -99,13 +99,10 @@ int redo_put(void *arg, const void *key, size_t klen, const void *value, size_t 
 	struct client *client = arg;
 	struct kv_req req;
 	struct redo_rsp rsp;
-	int rc = kv_req_init(&req, KV_PUT, key, klen);
+	int rc = kv_put_init(&req, key, klen, vlen, client->params.max_vlen);
 
 	if (rc)
 		return rc;
-	if (vlen > client->params.max_vlen)
-		return -EMSGSIZE;
-	req.vlen = (uint32_t)vlen;
 	if (client->params.knob[METHOD] == METHOD_RAW)
 		return put_by_raw(client, &req, value);
 	req.crc = kv_crc(value, vlen);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The store. See redo.h. */
+#include "core/stores/bits.h"
 #include "core/stores/redo_log/redo.h"
 
 static const struct tm_knob knobs[] = {
@@ -24,17 +25,6 @@ static const struct tm_knob knobs[] = {
 		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
-
-#define RDA   TM_BIT(TM_RDA)
-#define LIN   TM_BIT(TM_LIN)
-#define DUR   TM_BIT(TM_DUR)
-#define BUF   TM_BIT(TM_BUF)
-#define MONO  TM_BIT(TM_MONO)
-#define KEEP  TM_BIT(TM_KEEP)
-#define NORES TM_BIT(TM_NORES)
-#define OK    TM_BIT(TM_OK)
-#define LIVE  TM_BIT(TM_LIVE)
-#define FSCK  TM_BIT(TM_FSCK)
 
 static const struct tm_variant variants[] = {
 	{"raw", "method=raw", "Read After Write: the client writes the record, and reads after it",

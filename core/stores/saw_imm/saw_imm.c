@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/rt/rt.h"
+#include "core/stores/bits.h"
 #include "core/stores/kv_place.h"
 
 enum { METHOD = KV_CROWD + 1, GET, PERSIST, BUG, KNOBS };
@@ -242,13 +243,10 @@ static int put(void *arg, const void *key, size_t klen, const void *value, size_
 	struct saw_client *client = arg;
 	struct kv_req req;
 	struct kv_rsp rsp;
-	int rc = kv_req_init(&req, KV_PUT, key, klen);
+	int rc = kv_put_init(&req, key, klen, vlen, client->kv.max_vlen);
 
 	if (rc)
 		return rc;
-	if (vlen > client->kv.max_vlen)
-		return -EMSGSIZE;
-	req.vlen = (uint32_t)vlen;
 	if (client->params.knob[METHOD] == METHOD_RPC)
 		return kv_call_value(&client->kv.conn, client->msg, &req, value, &rsp);
 	rc = kv_call(&client->kv.conn, &req, &rsp);
@@ -303,8 +301,6 @@ static const struct tm_knob knobs[] = {
 		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
-#define DUR TM_BIT(TM_DUR)
-#define RDA TM_BIT(TM_RDA)
 static const struct tm_variant variants[] = {
 	{"imm", "method=imm", "the WRITE's immediate says where the value is", 0},
 	{"rpc", "method=rpc", "values travel in messages, both ways", 0},

@@ -160,6 +160,7 @@ static void expect_receive(uint64_t id, enum ibv_wc_status status, enum ibv_wc_o
 		ck_assert_uint_eq(be32toh(wc.imm_data), 99);
 }
 
+/* A message, a Commit, and two more, which have landed in the end. */
 static void send_and_commit(void)
 {
 	fill(a.buf, 512, 15);
@@ -170,14 +171,14 @@ static void send_and_commit(void)
 	op(&a, IBV_WR_SEND, 0, 64, &b, 0, 2, 0);
 	op(&a, IBV_WR_SEND, 64, 8, &b, 0, 3, 0);
 	expect_receive(1, IBV_WC_SUCCESS, IBV_WC_RECV, 16);
+	while (memcmp(b.buf + 2048 + 64 * 4, a.buf + 64, 8))
+		rt_yield();
 }
 
 /* Messages after it are there and not received before it has taken effect. */
 static void in_order_body(void)
 {
 	send_and_commit();
-	while (memcmp(b.buf + 2048 + 64 * 4, a.buf + 64, 8))
-		rt_yield();
 	ck_assert(empty(b.rcq));
 	expect_receive(2, IBV_WC_SUCCESS, IBV_WC_RECV_RDMA_WITH_IMM, 0);
 	expect_receive(3, IBV_WC_SUCCESS, IBV_WC_RECV, 64);
@@ -197,8 +198,6 @@ END_TEST
 static void gone_body(void)
 {
 	send_and_commit();
-	while (memcmp(b.buf + 2048 + 64 * 4, a.buf + 64, 8))
-		rt_yield();
 	ck_assert_int_eq(rnic_dereg_mr(b.mr), 0);
 	expect_receive(2, IBV_WC_WR_FLUSH_ERR, 0, 0);
 	expect_receive(3, IBV_WC_WR_FLUSH_ERR, 0, 0);
@@ -217,8 +216,6 @@ END_TEST
 static void reset_body(void)
 {
 	send_and_commit();
-	while (memcmp(b.buf + 2048 + 64 * 4, a.buf + 64, 8))
-		rt_yield();
 	ck_assert_int_eq(modify(&b, &a, IBV_QPS_RESET, 0), 0);
 	rt_sleep(100 * US);
 	ck_assert(empty(b.rcq));
