@@ -81,7 +81,7 @@ static const struct {
 	{300, "rdmp_kv", "free=early", "w-w", DUR | KEEP, LIVE},
 	{300, "rdmp_kv", "free=old", "ww-r", RDA, DUR | MONO | KEEP | LIVE | FSCK},
 	/* Redo Logging: the log alone keeps it. Read After Write: memory is not reached with DDIO
-	   (claims RL1 to RL5). */
+	   (claims P23, P24, H-W2, RL3, RL5). */
 	{300, "redo_log", "", "ww-r", 0, ALL_BUT_OK},
 	{300, "redo_log", "ring=small line_torn=prefix", "w1w2w2w2w2", 0, ALL_BUT_OK},
 	{300, "redo_log", "order=pointer_first", "new-w1-w2", 0, ALL_BUT_OK},
