@@ -8,7 +8,7 @@
  */
 #include "checker/live/load.h"
 
-#define BENCH_SERVERS	8
+#define BENCH_SERVERS	16
 #define BENCH_WORKLOADS 4
 #define BENCH_COUNTS	16 /* numbers of clients */
 #define BENCH_TEXT	400
