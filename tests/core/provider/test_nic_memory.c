@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "core/rdma_commit.h"
 #include "core/verbs_compat.h"
 #include "core/rt/asan.h"
 #include "tests/core/provider/nic_fabric.h"
@@ -622,6 +623,52 @@ START_TEST(flush)
 }
 END_TEST
 
+/* --- RDMA Commit --- */
+
+/* All three, on memory of a file. */
+START_TEST(commit)
+{
+	char path[] = "/tmp/tidemark-test-file-XXXXXX", got[72];
+	int fd = mkstemp(path);
+
+	setup();
+	ck_assert_int_eq(tm_commit_supported(a.context), 0);
+	ck_assert_int_eq(ftruncate(fd, 4 * PAGE), 0);
+	uint8_t *file = map(4 * PAGE, MAP_SHARED, fd);
+	struct ibv_mr *mr = ibv_reg_mr(b.pd, file, 4 * PAGE, RW | PERSISTENT);
+	ck_assert_ptr_nonnull(mr);
+	memset(a.buf, 0x42, 64);
+	memset(a.buf + 64, 0x43, 8);
+	recv_post(b.mr, b.buf, 64);
+	post(IBV_WR_RDMA_WRITE, 64, mr->rkey, file + PAGE - 64);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	struct ibv_sge sge = {(uintptr_t)a.buf + 64, 8, a.mr->lkey};
+	struct ibv_send_wr wr = {.wr_id = 7, .send_flags = IBV_SEND_SIGNALED}, *bad;
+	tm_commit_imm_wr(&wr, mr->rkey, (uintptr_t)file + PAGE - 64, 64, htobe32(5));
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	struct ibv_wc wc = wait_for(b.rcq);
+	ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+	ck_assert_int_eq(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+	ck_assert_uint_eq(be32toh(wc.imm_data), 5);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	tm_commit_payload_wr(&wr, mr->rkey, (uintptr_t)file + PAGE - 64, 72);
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	ck_assert_int_eq(pread(fd, got, 72, PAGE - 64), 72);
+	ck_assert_mem_eq(got, a.buf, 72);
+	/* No right to it. */
+	wr.num_sge = 0;
+	tm_commit_wr(&wr, b.mr->rkey, (uintptr_t)b.buf, 64);
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
+	works();
+	unlink(path);
+	close(fd);
+}
+END_TEST
+
 /* --- windows --- */
 
 START_TEST(windows)
@@ -685,6 +732,7 @@ int main(void)
 	tcase_add_test(tc, last_word_last);
 	tcase_add_test(tc, atomic_write);
 	tcase_add_test(tc, flush);
+	tcase_add_test(tc, commit);
 	tcase_add_test(tc, windows);
 	suite_add_tcase(suite, tc);
 	return nic_fabric_run(suite);

@@ -326,6 +326,38 @@ START_TEST(bad_posts)
 }
 END_TEST
 
+/* The same three by ibv_wr_*(), in one batch. */
+static void extended_body(void)
+{
+	uint64_t va = (uintptr_t)b.buf, payload = 78;
+
+	recv_post(&b, 2048, 0, 1);
+	ibv_wr_start(a.qpx);
+	a.qpx->wr_id = 7;
+	a.qpx->wr_flags = IBV_SEND_SIGNALED;
+	tm_wr_commit(a.qpx, b.mr->rkey, va, 64);
+	tm_wr_commit_imm(a.qpx, b.mr->rkey, va, 64, htobe32(99));
+	tm_wr_commit_payload(a.qpx, b.mr->rkey, va, 64, &payload);
+	payload = 0;
+	ck_assert_int_eq(ibv_wr_complete(a.qpx), 0);
+	for (unsigned i = 0; i < 3; i++)
+		expect_commit(IBV_WC_SUCCESS);
+	expect_receive(1, IBV_WC_SUCCESS, IBV_WC_RECV_RDMA_WITH_IMM, 0);
+	ck_assert_uint_eq(word(&b, 56), 78);
+	/* They take no data of the caller's. */
+	ibv_wr_start(a.qpx);
+	tm_wr_commit(a.qpx, b.mr->rkey, va, 64);
+	ibv_wr_set_sge(a.qpx, a.mr->lkey, (uintptr_t)a.buf, 8);
+	ck_assert_int_eq(ibv_wr_complete(a.qpx), EINVAL);
+}
+
+START_TEST(extended)
+{
+	opt.send_ops = TM_QP_EX_WITH_COMMIT;
+	run_pm(extended_body);
+}
+END_TEST
+
 static void device_body(void)
 {
 	struct ibv_device_attr attr;
@@ -355,6 +387,7 @@ int main(void)
 	tcase_add_test(tc, waits_for_a_receive);
 	tcase_add_loop_test(tc, refused, 0, sizeof(refusals) / sizeof(refusals[0]));
 	tcase_add_test(tc, bad_posts);
+	tcase_add_test(tc, extended);
 	tcase_add_test(tc, device_says_so);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
