@@ -11,8 +11,9 @@ static const struct tm_knob knobs[] = {
 	[LOCK] = {"lock", "held early",
 		  "when a file is unlocked: when the client says that it is done; or before the "
 		  "server's reply, as in the public code"},
-	[LEASE] = {"lease", "off on",
-		   "on: who has a lock for 10 ms while another client waits is disconnected"},
+	[LEASE] =
+		{"lease", "off on",
+		 "on: a client that has a lock for 10 ms while another one waits is disconnected"},
 	[FREE] =
 		{"free", "never at_once",
 		 "when the block of a deleted file is given to another one while the server lives"},
