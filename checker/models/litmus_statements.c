@@ -102,10 +102,10 @@ static void post(struct running_thread *me, const struct litmus_statement *s)
 	} else if (class == CLASS_COMMIT || class == CLASS_COMMIT_PAYLOAD) {
 		wr.num_sge = class == CLASS_COMMIT_PAYLOAD;
 		tm_commit_wr(&wr, p->mr[peer]->rkey, va, 8u * s->to.words);
-		wr.opcode = TM_WR_COMMIT + (s->wr - OPERATION_COMMIT);
+		wr.opcode = operation_opcode(s->wr);
 		wr.imm_data = htobe32(s->imm);
 	} else {
-		wr.opcode = s->wr;
+		wr.opcode = operation_opcode(s->wr);
 		wr.wr.rdma.remote_addr = va;
 		wr.wr.rdma.rkey = p->mr[peer]->rkey;
 		wr.imm_data = htobe32(s->imm);

@@ -218,6 +218,13 @@ static inline unsigned operation_number(unsigned wr_opcode)
 		return OPERATIONS;
 	return number < OPERATIONS && operations[number].name ? number : OPERATIONS;
 }
+/* The other way round: the opcode by which it is posted. */
+static inline enum ibv_wr_opcode operation_opcode(unsigned number)
+{
+	return (enum ibv_wr_opcode)(number < OPERATION_COMMIT
+					    ? number
+					    : number - OPERATION_COMMIT + (unsigned)TM_WR_COMMIT);
+}
 /* Is its class this? */
 static inline bool operation_is(unsigned number, unsigned is)
 {

@@ -2,7 +2,7 @@
 #ifndef TM_STORES_BITS_H
 #define TM_STORES_BITS_H
 /* Contracts by their names alone, for the tables in which a store says what it promises and what
- * its variants break. Only the file with these tables includes it. */
+ * its variants break, and for tests of them. Only a file with such a table includes it. */
 #include "core/tidemark.h"
 
 #define RDA   TM_BIT(TM_RDA)

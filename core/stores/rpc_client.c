@@ -241,27 +241,34 @@ static int conn_wait(struct rpc_conn *conn, bool sent, bool in, bool waits)
 	return 0;
 }
 
-/* Post a send request of `len` bytes at `from` in the connection's buffer. */
-static int conn_post(struct rpc_conn *conn, enum ibv_wr_opcode opcode, uint8_t *from, size_t len,
-		     uint64_t remote, uint32_t rkey, uint32_t imm)
+/* Post a send request, signaled, of `len` bytes at `from` in the connection's buffer. */
+static int conn_post_wr(struct rpc_conn *conn, struct ibv_send_wr *wr, uint8_t *from, size_t len)
 {
 	struct ibv_sge sge;
-	struct ibv_send_wr wr, *bad;
+	struct ibv_send_wr *bad;
 
 	assert(from >= conn->buf &&
 	       from + len <= conn->buf + conn->data_bytes + 2 * conn->msg_bytes);
 	sge.addr = (uintptr_t)from;
 	sge.length = (uint32_t)len;
 	sge.lkey = conn->mr->lkey;
+	wr->sg_list = &sge;
+	wr->num_sge = len ? 1 : 0;
+	wr->send_flags = IBV_SEND_SIGNALED;
+	return rpc_error(ibv_post_send(conn->qp, wr, &bad));
+}
+
+static int conn_post(struct rpc_conn *conn, enum ibv_wr_opcode opcode, uint8_t *from, size_t len,
+		     uint64_t remote, uint32_t rkey, uint32_t imm)
+{
+	struct ibv_send_wr wr;
+
 	memset(&wr, 0, sizeof(wr));
-	wr.sg_list = &sge;
-	wr.num_sge = len ? 1 : 0;
 	wr.opcode = opcode;
-	wr.send_flags = IBV_SEND_SIGNALED;
 	wr.imm_data = htobe32(imm);
 	wr.wr.rdma.remote_addr = remote;
 	wr.wr.rdma.rkey = rkey;
-	return rpc_error(ibv_post_send(conn->qp, &wr, &bad));
+	return conn_post_wr(conn, &wr, from, len);
 }
 
 /* A READ of nothing. */
@@ -451,32 +458,24 @@ int rpc_call_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const voi
 static int conn_commit(struct rpc_conn *conn, enum ibv_wr_opcode opcode, unsigned region,
 		       uint64_t off, size_t len, const uint64_t *payload, uint32_t imm)
 {
-	struct ibv_sge sge;
-	struct ibv_send_wr wr, *bad;
+	struct ibv_send_wr wr;
 	uint64_t addr;
-	int rc = conn_remote(conn, region, off, len, &addr);
+	int rc = conn->failed ? -EIO : conn_remote(conn, region, off, len, &addr);
 
 	if (rc)
 		return rc;
 	memset(&wr, 0, sizeof(wr));
-	wr.send_flags = IBV_SEND_SIGNALED;
-	if (payload) {
-		memcpy(conn_out(conn), payload, sizeof(*payload));
-		sge.addr = (uintptr_t)conn_out(conn);
-		sge.length = sizeof(*payload);
-		sge.lkey = conn->mr->lkey;
-		wr.sg_list = &sge;
-		wr.num_sge = 1;
-	}
 	tm_commit_wr(&wr, conn->region[region].rkey, addr, (uint32_t)len);
 	wr.opcode = opcode;
 	wr.imm_data = htobe32(imm);
-	return rpc_error(ibv_post_send(conn->qp, &wr, &bad));
+	if (payload)
+		memcpy(conn_out(conn), payload, sizeof(*payload));
+	return conn_post_wr(conn, &wr, conn_out(conn), payload ? sizeof(*payload) : 0);
 }
 
 int rpc_commit(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len)
 {
-	int rc = conn->failed ? -EIO : conn_commit(conn, TM_WR_COMMIT, region, off, len, NULL, 0);
+	int rc = conn_commit(conn, TM_WR_COMMIT, region, off, len, NULL, 0);
 
 	return rc ? rc : conn_wait(conn, true, false, RT_WAITS);
 }
@@ -484,9 +483,7 @@ int rpc_commit(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len)
 int rpc_commit_payload(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len,
 		       uint64_t payload)
 {
-	int rc = conn->failed ? -EIO
-			      : conn_commit(conn, TM_WR_COMMIT_WITH_PAYLOAD, region, off, len,
-					    &payload, 0);
+	int rc = conn_commit(conn, TM_WR_COMMIT_WITH_PAYLOAD, region, off, len, &payload, 0);
 
 	return rc ? rc : conn_wait(conn, true, false, RT_WAITS);
 }

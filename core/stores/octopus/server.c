@@ -245,7 +245,7 @@ static int handle_request(struct server *server, const struct rpc_msg *msg, stru
 	struct hold
 		*hold = &server->hold[has_bug(&server->params, BUG_HOLD_SHARED) ? 0 : msg->index];
 
-	if (msg->has_imm || msg->len != sizeof(*req) || req->klen == 0 || req->klen > TM_MAX_KEY)
+	if (!kv_is_request(msg, false))
 		return -EPROTO;
 	if (req->op == KV_COMMIT)
 		return end_put(server, hold, req);

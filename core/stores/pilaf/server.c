@@ -222,12 +222,9 @@ static int handle_request(struct server *server, const struct rpc_msg *msg)
 	if (!kv_is_request(msg, true))
 		return -EPROTO;
 	finish(server);
-	switch (req->op) {
-	case KV_PUT:
+	if (req->op == KV_PUT)
 		return handle_put(server, req);
-	default:
-		return req->op == KV_DEL ? handle_del(server, req) : -EPROTO;
-	}
+	return req->op == KV_DEL ? handle_del(server, req) : -EPROTO;
 }
 
 static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
@@ -273,7 +270,5 @@ int pilaf_serve(const struct tm_env *env)
 				       pool->table.slots * sizeof(*pool->entry), access);
 	if (!rc) /* PILAF_PAIRS */
 		rc = rpc_server_export(&server->rpc, pool->pairs, pool->lines * TM_LINE, access);
-	if (!rc)
-		rc = rpc_server_listen(&server->rpc);
-	return rc ? rc : rt_spawn("server", rpc_server_task, &server->rpc);
+	return rc ? rc : kv_server_listen(&server->rpc);
 }

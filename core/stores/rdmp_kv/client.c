@@ -139,19 +139,18 @@ static int end_by_payload(struct client *client, const struct object *at)
 	return rc ? rc : commit(client, at->off, at->bytes);
 }
 
-/* The value goes to a region in one WRITE, with `set` the flags after it in the same one. */
+/* The value and, in the same WRITE, its flags. */
 static int write_object(struct client *client, unsigned region, const struct object *at,
-			const void *value, size_t vlen, bool set)
+			const void *value, size_t vlen)
 {
-	size_t len = set ? at->bytes - at->klen : vlen;
-	uint8_t *bytes = calloc(1, len + 1);
+	size_t len = at->bytes - at->klen;
+	uint8_t *bytes = calloc(1, len);
 	int rc;
 
 	if (!bytes)
 		return -ENOMEM;
 	memcpy(bytes, value, vlen);
-	if (set)
-		memset(bytes + at->flags - at->klen, 1, 2);
+	memset(bytes + at->flags - at->klen, 1, 2);
 	rc = rpc_write(&client->conn, region, at->off + at->klen, bytes, len);
 	free(bytes);
 	return rc;
@@ -161,14 +160,6 @@ static int write_object(struct client *client, unsigned region, const struct obj
 static bool client_copies(const struct tm_params *params)
 {
 	return params->knob[BACKEND] == LOG_IN_PM && params->knob[METHOD] != SA;
-}
-
-/* Before the Commit the copy has no flags yet, which the server sets. */
-static int write_copy(struct client *client, const struct object *at, const void *value,
-		      size_t vlen)
-{
-	return write_object(client, RDMP_COPIES, at, value, vlen,
-			    client->params.knob[COPY] == COPY_LATE);
 }
 
 static int end_put(struct client *client, const struct kv_req *req, const struct object *at)
@@ -190,7 +181,7 @@ static int write_with_flags(struct client *client, const struct object *at, cons
 			    size_t vlen)
 {
 	const void *unused;
-	int rc = write_object(client, RDMP_OBJECTS, at, value, vlen, true);
+	int rc = write_object(client, RDMP_OBJECTS, at, value, vlen);
 
 	return rc ? rc : rpc_read(&client->conn, RDMP_OBJECTS, at->off, at->bytes, &unused);
 }
@@ -212,12 +203,13 @@ static int write_value(struct client *client, const struct kv_req *req, const st
 	if (req->vlen)
 		rc = rpc_write_behind(&client->conn, RDMP_OBJECTS, at.off + req->klen, value,
 				      req->vlen);
+	/* Its flags are the server's to set. The same bytes lie in the buffer for both WRITEs. */
 	if (!rc && client_copies(params) && params->knob[COPY] == COPY_FIRST)
-		rc = write_copy(client, &at, value, req->vlen);
+		rc = rpc_write(&client->conn, RDMP_COPIES, at.off + req->klen, value, req->vlen);
 	if (!rc)
 		rc = end_put(client, req, &at);
 	if (!rc && client_copies(params) && params->knob[COPY] == COPY_LATE)
-		rc = write_copy(client, &at, value, req->vlen);
+		rc = write_object(client, RDMP_COPIES, &at, value, req->vlen);
 	return rc;
 }
 

@@ -136,10 +136,18 @@ void rdmp_index_add(struct rdmp_index *index, const struct rdmp_pool *pool, uint
 	place->newest = number;
 }
 
-int rdmp_index_build(struct rdmp_index *index, struct rdmp_pool *pool,
-		     const struct tm_params *params)
+static void load_log(const struct rdmp_pool *pool, struct rdmp_index *index)
 {
-	index->places = kv_pow2(2ull * params->keys);
+	while (index->records < pool->records && rdmp_record_whole(pool, index->records + 1)) {
+		index->records++;
+		if (rdmp_record(pool, index->records)->kind != RDMP_UNDONE)
+			rdmp_index_add(index, pool, index->records);
+	}
+}
+
+int rdmp_index_build(struct rdmp_index *index, struct rdmp_pool *pool)
+{
+	index->places = kv_pow2(2ull * pool->params->keys);
 	index->key = calloc(index->places, sizeof(*index->key));
 	index->older = calloc((size_t)pool->records + 1, sizeof(*index->older));
 	index->records = 0;
@@ -151,12 +159,8 @@ int rdmp_index_build(struct rdmp_index *index, struct rdmp_pool *pool,
 	}
 	if (pool->table)
 		rdmp_table_load(pool, index);
-	while (!pool->table && index->records < pool->records &&
-	       rdmp_record_whole(pool, index->records + 1)) {
-		index->records++;
-		if (rdmp_record(pool, index->records)->kind != RDMP_UNDONE)
-			rdmp_index_add(index, pool, index->records);
-	}
+	else
+		load_log(pool, index);
 	return 0;
 }
 

@@ -2,8 +2,8 @@
 #ifndef TM_STORES_RDMP_KV_H
 #define TM_STORES_RDMP_KV_H
 /*
- * RDMP-KV (RK III). Who makes a value durable, and who sets its flags, is the knob `method`; where
- * GETs read it is the knob `backend`:
+ * RDMP-KV (RK III). The knob `method` says whether client or server makes a value durable and sets
+ * its flags, the knob `backend` where GETs read it:
  *
  *	log_data	the objects; the log says which is current
  *	log		a copy of the objects in DRAM, at the same offsets: records and objects
@@ -176,8 +176,7 @@ struct rdmp_index {
 };
 
 /* 0 or -ENOMEM: of what the log holds now. */
-int rdmp_index_build(struct rdmp_index *index, struct rdmp_pool *pool,
-		     const struct tm_params *params);
+int rdmp_index_build(struct rdmp_index *index, struct rdmp_pool *pool);
 void rdmp_index_free(struct rdmp_index *index, struct rdmp_pool *pool);
 /* The key's place, or the free one in which it belongs; NULL: there are too many keys. */
 struct rdmp_key *rdmp_index_find(const struct rdmp_index *index, const uint8_t key[TM_MAX_KEY]);

@@ -51,7 +51,7 @@ int rdmp_recover(const struct tm_env *env)
 		rdmp_table_recover(&pool);
 		return 0;
 	}
-	rc = rdmp_index_build(&index, &pool, env->params);
+	rc = rdmp_index_build(&index, &pool);
 	if (rc)
 		return rc;
 	if (index.records && !has_bug(env->params, BUG_LOG_ASSUMED))
@@ -109,7 +109,7 @@ void rdmp_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 	struct rdmp_pool pool = rdmp_pool_at(env->params, env->pm);
 	struct rdmp_index index;
 
-	if (rdmp_index_build(&index, &pool, env->params)) {
+	if (rdmp_index_build(&index, &pool)) {
 		fsck->bad(fsck, "there is no memory to check it");
 		return;
 	}

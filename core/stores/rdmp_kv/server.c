@@ -261,15 +261,10 @@ static int end_slot(struct server *server, uint64_t slot)
 static int handle_request(struct server *server, const struct rpc_msg *msg, struct rdmp_rsp *rsp)
 {
 	const struct kv_req *req = msg->bytes;
-	size_t value = 0;
 
 	if (msg->has_imm)
 		return end_slot(server, msg->imm);
-	if (msg->len < sizeof(*req) || req->klen == 0 || req->klen > TM_MAX_KEY)
-		return -EPROTO;
-	if (req->op == KV_PUT && rdmp_is_small(&server->params, req->vlen))
-		value = req->vlen;
-	if (msg->len - sizeof(*req) != value)
+	if (!kv_is_request(msg, rdmp_is_small(&server->params, req->vlen)))
 		return -EPROTO;
 	switch (req->op) {
 	case KV_PUT:
@@ -333,7 +328,7 @@ int rdmp_serve(const struct tm_env *env)
 		return -ENOMEM;
 	server->params = *env->params;
 	server->pool = rdmp_pool_at(&server->params, env->pm);
-	rc = rdmp_index_build(&server->index, &server->pool, &server->params);
+	rc = rdmp_index_build(&server->index, &server->pool);
 	if (!rc)
 		rc = rpc_server_init(&server->rpc, env, rdmp_message_bytes(env->params), handle,
 				     server);

@@ -67,12 +67,9 @@ static unsigned lacks(const struct tm_params *params)
 
 static bool is_request(const struct server *server, const struct kv_req *req, uint32_t size)
 {
-	size_t value;
+	const struct rpc_msg msg = {.bytes = req, .len = size};
 
-	if (size < sizeof(*req) || RFP_HEADER + size > rfp_request_bytes(&server->params))
-		return false;
-	value = req->op == KV_PUT ? req->vlen : 0;
-	return size - sizeof(*req) == value && req->klen > 0 && req->klen <= TM_MAX_KEY;
+	return RFP_HEADER + size <= rfp_request_bytes(&server->params) && kv_is_request(&msg, true);
 }
 
 /* Returns the status. What a GET has found is *value, *vlen bytes. */

@@ -28,17 +28,10 @@
 #include <string.h>
 #include "checker/judge/contracts.h"
 #include "checker/judge/names.h"
+#include "core/stores/bits.h"
 #include "tests/checker/explore/budget.h"
 
-#define RDA   TM_BIT(TM_RDA)
-#define LIN   TM_BIT(TM_LIN)
-#define DUR   TM_BIT(TM_DUR)
-#define BUF   TM_BIT(TM_BUF)
-#define MONO  TM_BIT(TM_MONO)
-#define KEEP  TM_BIT(TM_KEEP)
-#define NORES TM_BIT(TM_NORES)
-#define OK    TM_BIT(TM_OK)
-#define ALL   CONTRACTS_OF_HISTORY
+#define ALL CONTRACTS_OF_HISTORY
 
 struct row {
 	const char *name, *events;

@@ -11,19 +11,10 @@
 #include <string.h>
 #include "checker/explore/campaign.h"
 #include "checker/judge/names.h"
+#include "core/stores/bits.h"
 #include "scenarios/stores.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
-#define RDA   TM_BIT(TM_RDA)
-#define LIN   TM_BIT(TM_LIN)
-#define DUR   TM_BIT(TM_DUR)
-#define BUF   TM_BIT(TM_BUF)
-#define MONO  TM_BIT(TM_MONO)
-#define KEEP  TM_BIT(TM_KEEP)
-#define NORES TM_BIT(TM_NORES)
-#define LIVE  TM_BIT(TM_LIVE)
-#define FSCK  TM_BIT(TM_FSCK)
 
 #define ALL_BUT_OK (RDA | LIN | DUR | BUF | MONO | KEEP | NORES | LIVE | FSCK)
 /* Octopus's Persistent Put: what is replaced is torn, and a dead client keeps its lock. */

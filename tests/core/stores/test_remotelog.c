@@ -14,6 +14,7 @@
 #include <string.h>
 #include "checker/explore/campaign.h"
 #include "checker/judge/names.h"
+#include "core/stores/bits.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
 
@@ -74,12 +75,6 @@ static unsigned broken(const char *method, const char *knobs, const char *worklo
 	deviations_free(&random.taken);
 	return found;
 }
-
-#define DUR  TM_BIT(TM_DUR)
-#define FSCK TM_BIT(TM_FSCK)
-#define RDA  TM_BIT(TM_RDA)
-#define LIN  TM_BIT(TM_LIN)
-#define LIVE TM_BIT(TM_LIVE)
 
 static void judge(const char *method, const char *knobs, const char *workload, unsigned looked_at,
 		  unsigned want, uint64_t states)
