@@ -49,8 +49,9 @@ static void keep_witness(struct litmus_search *p, const uint64_t *value)
 	dpor_save(&p->dpor);
 }
 
-/* Count an outcome. */
-static void add_outcome(struct litmus_search *p, struct litmus_outcomes *to, const uint64_t *value)
+/* Count an outcome, to which so many ways lead from here. */
+static void add_outcome(struct litmus_search *p, struct litmus_outcomes *to, const uint64_t *value,
+			uint64_t ways)
 {
 	unsigned low = 0, high = to->n;
 	if (p->wanted && p->wanted->crash == (to == &p->out->crash))
@@ -59,7 +60,7 @@ static void add_outcome(struct litmus_search *p, struct litmus_outcomes *to, con
 		unsigned mid = (low + high) / 2;
 		int c = compare_values(to->outcome[mid].value, value);
 		if (!c) {
-			to->outcome[mid].count++;
+			to->outcome[mid].count += ways;
 			return;
 		}
 		if (c < 0)
@@ -79,7 +80,7 @@ static void add_outcome(struct litmus_search *p, struct litmus_outcomes *to, con
 	}
 	memmove(&to->outcome[low + 1], &to->outcome[low], (to->n - low) * sizeof(to->outcome[0]));
 	memcpy(to->outcome[low].value, value, sizeof(to->outcome[low].value));
-	to->outcome[low].count = 1;
+	to->outcome[low].count = ways;
 	to->n++;
 }
 
@@ -106,27 +107,72 @@ static void final_outcome(struct litmus_search *p)
 		if (p->test->observed[i].what == LITMUS_MEMORY)
 			memcpy(&value[i],
 			       pmem_base(p->pm) + place_off(p->test, &p->test->observed[i]), 8);
-	add_outcome(p, &p->out->final, value);
+	add_outcome(p, &p->out->final, value, 1);
+}
+
+static bool is_left_of(const struct litmus_search *p, unsigned observed, unsigned i)
+{
+	const struct litmus_place *place = &p->test->observed[observed];
+	return place->what == LITMUS_CRASH && place_off(p->test, place) / LINE == p->line[i];
+}
+
+static void add_left(struct litmus_search *p, unsigned i, const uint64_t *value)
+{
+	for (unsigned k = p->lefts; k-- > p->left_from[i];)
+		if (!compare_values(p->left[k].value, value)) {
+			p->left[k].ways++;
+			return;
+		}
+	if (p->lefts == p->left_room) {
+		unsigned room = p->left_room ? 2 * p->left_room : 64;
+		struct litmus_left *grown = realloc(p->left, room * sizeof(*grown));
+		if (!grown) {
+			p->failed = true;
+			return;
+		}
+		p->left = grown;
+		p->left_room = room;
+	}
+	memcpy(p->left[p->lefts].value, value, sizeof(p->left[0].value));
+	p->left[p->lefts++].ways = 1;
+}
+
+/* Most choices for a line leave the same in the few words that are asked about, and the lines'
+ * choices multiply: so find each line's different values first. */
+static void find_left(struct litmus_search *p)
+{
+	uint8_t content[LINE];
+	p->lefts = 0;
+	for (unsigned i = 0; i < p->lines; i++) {
+		unsigned answers = pmem_line_answers(p->pm, p->line[i]);
+		p->left_from[i] = p->lefts;
+		for (unsigned k = 0; k < answers; k = pmem_line_next(p->pm, p->line[i], k + 1)) {
+			uint64_t value[LITMUS_OBSERVED] = {0};
+			pmem_line_content(p->pm, p->line[i], k, content);
+			for (unsigned o = 0; o < p->test->observeds; o++)
+				if (is_left_of(p, o, i))
+					memcpy(&value[o],
+					       content + place_off(p->test, &p->test->observed[o]) %
+								 LINE,
+					       8);
+			add_left(p, i, value);
+		}
+	}
+	p->left_from[p->lines] = p->lefts;
 }
 
 /* What is left of the lines from the i-th on, in all ways. */
-static void left_of(struct litmus_search *p, unsigned i, uint64_t *value)
+static void left_of(struct litmus_search *p, unsigned i, uint64_t *value, uint64_t ways)
 {
-	const struct litmus_test *test = p->test;
-	uint8_t content[LINE];
 	if (i == p->lines) {
-		add_outcome(p, &p->out->crash, value);
+		add_outcome(p, &p->out->crash, value, ways);
 		return;
 	}
-	unsigned answers = pmem_line_answers(p->pm, p->line[i]);
-	for (unsigned k = 0; k < answers; k = pmem_line_next(p->pm, p->line[i], k + 1)) {
-		pmem_line_content(p->pm, p->line[i], k, content);
-		for (unsigned o = 0; o < test->observeds; o++) {
-			uint64_t off = place_off(test, &test->observed[o]);
-			if (test->observed[o].what == LITMUS_CRASH && off / LINE == p->line[i])
-				memcpy(&value[o], content + off % LINE, 8);
-		}
-		left_of(p, i + 1, value);
+	for (unsigned k = p->left_from[i]; k < p->left_from[i + 1]; k++) {
+		for (unsigned o = 0; o < p->test->observeds; o++)
+			if (is_left_of(p, o, i))
+				value[o] = p->left[k].value[o];
+		left_of(p, i + 1, value, ways * p->left[k].ways);
 	}
 }
 
@@ -138,7 +184,8 @@ static void crash_outcomes(void *arg)
 	if (!p->crashes)
 		return;
 	registers(p, true, value);
-	left_of(p, 0, value);
+	find_left(p);
+	left_of(p, 0, value, 1);
 }
 
 /* --- what events have to do with each other --- */
@@ -289,6 +336,7 @@ static void close_play(struct litmus_search *p)
 	sim_free(p->sim);
 	pmem_stack_free(p->stack);
 	free(p->image);
+	free(p->left);
 	free(p);
 }
 

@@ -32,6 +32,12 @@ struct running_thread {
 };
 
 /* The runs of a test, and what they had as outcomes. */
+/* Values of the places on one line after a power failure; `ways`: how many choices leave them. */
+struct litmus_left {
+	uint64_t value[LITMUS_OBSERVED];
+	uint64_t ways;
+};
+
 struct litmus_search {
 	const struct litmus_test *test;
 	struct litmus_result *out;
@@ -58,6 +64,10 @@ struct litmus_search {
 	bool keeps[LITMUS_LOCATIONS * LITMUS_WORDS / 8 + 1];
 	uint32_t line[LITMUS_OBSERVED]; /* the lines that are */
 	unsigned lines;
+	/* What is left of each of these lines, different values alone: the i-th line's are from
+	 * left_from[i] on. */
+	struct litmus_left *left;
+	unsigned lefts, left_room, left_from[LITMUS_OBSERVED + 1];
 	bool failed;
 };
 

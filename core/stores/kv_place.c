@@ -36,11 +36,14 @@ static void persist(const struct kv_place *place, const void *from, size_t len)
 
 static void persist_value(const struct kv_place *place, uint64_t line, uint32_t vlen)
 {
+	const uint8_t *value = place->pool.log + line * TM_LINE;
+
 	if (place->lacks & KV_LACKS_VALUE)
 		return;
-	if (place->lacks & KV_LACKS_LINES && vlen > TM_LINE)
-		vlen = TM_LINE;
-	persist(place, place->pool.log + line * TM_LINE, vlen);
+	if (place->lacks & KV_LACKS_LINES)
+		pmem_persist(value, TM_LINE);
+	else
+		persist(place, value, vlen);
 }
 
 /* From here on GETs return it. */

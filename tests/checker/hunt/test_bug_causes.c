@@ -117,6 +117,36 @@ static bool matches(const char *pattern, const char *text, char *group, size_t n
 	return found;
 }
 
+static void add_asked(const struct source_file *f, int function)
+{
+	for (unsigned i = 0; i < askeds; i++)
+		if (asked[i].file == f && asked[i].function == function)
+			return;
+	ck_assert_uint_lt(askeds, 256);
+	asked[askeds++] = (struct asked){f, function};
+}
+
+/* What the stores share has flags of its own (`enum kv_lacks`), which a store sets for its bugs. Is
+ * one set in the line, or in the next, after the pattern's match? */
+static bool sets_flag(const struct source_file *f, unsigned line, const char *pattern, char *flag,
+		      size_t n)
+{
+	char after[PATTERN + 40], two[2 * PATTERN];
+	regmatch_t at[4];
+	regex_t regex;
+	snprintf(after, sizeof(after), "(%s)[^A-Z]*(KV_LACKS_[A-Z]+)", pattern);
+	snprintf(two, sizeof(two), "%.300s%.300s", f->text[line],
+		 line + 1 < f->lines ? f->text[line + 1] : "");
+	ck_assert_msg(!regcomp(&regex, after, REG_EXTENDED), "%s", after);
+	bool found = !regexec(&regex, two, 4, at, 0);
+	if (found) {
+		const regmatch_t *last = &at[regex.re_nsub];
+		snprintf(flag, n, "%.*s", (int)(last->rm_eo - last->rm_so), two + last->rm_so);
+	}
+	regfree(&regex);
+	return found;
+}
+
 static void find_asked(const char *pattern, unsigned deep)
 {
 	for (unsigned k = 0; k < files; k++)
@@ -128,8 +158,10 @@ static void find_asked(const char *pattern, unsigned deep)
 			begins = function_at(&file[k], (int)i);
 			if (begins < 0)
 				continue;
-			ck_assert_uint_lt(askeds, 256);
-			asked[askeds++] = (struct asked){&file[k], begins};
+			add_asked(&file[k], begins);
+			char flag[64];
+			if (deep && sets_flag(&file[k], i, pattern, flag, sizeof(flag)))
+				find_asked(flag, 0);
 			/* What is computed from it and kept counts as the switch, too. */
 			if (deep && matches("(->|\\.)([a-z_]+) = ", file[k].text[i], NULL, 0) &&
 			    matches("[>.]([a-z_]+) = ", file[k].text[i], copy, sizeof(copy))) {
