@@ -44,6 +44,13 @@ struct rpc_welcome {
 /* A queue pair with one completion queue for both directions, and the ibv_wr_*() named
  * (IBV_QP_EX_WITH_*; 0: none); NULL with errno. */
 struct ibv_qp *rpc_qp_create(struct ibv_pd *pd, struct ibv_cq *cq, uint64_t send_ops);
+/* The same for a service that loses messages and says nothing: an unreliable connection, or
+ * datagrams. `depth`: requests of each kind at a time. */
+struct ibv_qp *rpc_qp_create_unreliable(struct ibv_pd *pd, struct ibv_cq *cq, bool datagrams,
+					unsigned depth);
+/* Where the peer's datagrams go; NULL with errno. */
+struct ibv_ah *rpc_address(struct ibv_pd *pd, const struct rpc_greeting *own,
+			   const struct rpc_greeting *peer);
 /* These return 0 or -errno. Verbs return a positive errno, or -1 with errno set. */
 int rpc_error(int rc);
 int rpc_qp_init(struct ibv_qp *qp, unsigned access);
@@ -57,8 +64,13 @@ int rpc_qp_rts(struct ibv_qp *qp, uint32_t psn);
 int rpc_qp_recv(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey);
 /* Post a signaled SEND of one piece. */
 int rpc_qp_send(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey);
+/* The same in a datagram, to a queue pair there. */
+int rpc_qp_send_to(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey,
+		   struct ibv_ah *ah, uint32_t qpn);
 /* Post a signaled WRITE of one piece. */
 int rpc_qp_write(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey,
 		 uint64_t remote, uint32_t rkey);
+int rpc_qp_write_imm(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey,
+		     uint64_t remote, uint32_t rkey, uint32_t imm);
 
 #endif

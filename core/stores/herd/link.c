@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Queue pairs, and what a request's check is over. See herd.h. */
+#include <errno.h>
+#include <string.h>
+#include "core/stores/herd/herd.h"
+
+#define DEPTH (2 * HERD_RECVS)
+
+struct ibv_qp *herd_qp_open(struct ibv_pd *pd, struct ibv_cq *cq, bool datagrams, uint32_t client,
+			    struct rpc_greeting *hello)
+{
+	struct ibv_qp *qp = rpc_qp_create_unreliable(pd, cq, datagrams, DEPTH);
+	int rc;
+
+	if (!qp)
+		return NULL;
+	rc = rpc_hello(hello, qp, client, RPC_REQUESTS);
+	if (!rc)
+		rc = rpc_qp_init(qp, IBV_ACCESS_REMOTE_WRITE);
+	if (!rc)
+		return qp;
+	ibv_destroy_qp(qp);
+	errno = -rc;
+	return NULL;
+}
+
+int herd_qp_ready(struct ibv_qp *qp, const struct rpc_greeting *own,
+		  const struct rpc_greeting *peer)
+{
+	int rc = rpc_qp_rtr(qp, own, peer ? peer : own, 0);
+
+	return rc ? rc : rpc_qp_rts(qp, own->psn);
+}
+
+uint32_t herd_crc(const struct tm_params *params, const struct herd_head *head, const void *value)
+{
+	struct herd_head plain = *head;
+	uint32_t of_value = 0;
+
+	if (head->req.op == KV_PUT && !has_bug(params, BUG_CRC_HEAD))
+		of_value = kv_crc(value, head->req.vlen);
+	plain.req.crc = of_value;
+	return kv_crc(&plain, sizeof(plain));
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What Pmem-Redis does (RK IV): a PUT or DELETE is a transaction with an undo log. The value is
+ * allocated, copied and persisted; what the entry holds goes to the log, and is persisted; the
+ * entry is changed, all its words at once, and persisted; the log is emptied. What a power failure
+ * interrupts is undone.
+ */
+#include <errno.h>
+#include <libpmem.h>
+#include <string.h>
+#include "core/stores/herd/herd.h"
+
+size_t herd_bytes(const struct tm_params *params)
+{
+	return kv_pool_bytes(params) + sizeof(struct herd_undo);
+}
+
+unsigned herd_regions(const struct tm_params *params, struct tm_region *out, unsigned max)
+{
+	unsigned n = kv_pool_regions(params, out, max);
+
+	if (n < max)
+		out[n] = (struct tm_region){"undo", kv_pool_bytes(params),
+					    sizeof(struct herd_undo)};
+	return n + 1;
+}
+
+struct herd_undo *herd_undo_at(const struct tm_params *params, uint8_t *pm)
+{
+	return (struct herd_undo *)(pm + kv_pool_bytes(params));
+}
+
+/* ----------------------------------------------------------------- running */
+
+static void persist(const struct kv_place *place, const void *from, size_t len)
+{
+	if (!(place->lacks & KV_LACKS_PERSIST))
+		pmem_persist(from, len);
+}
+
+/* The log names the entry when it has all that the entry held. */
+static void begin(struct kv_place *place, struct herd_undo *undo, const struct tm_params *params,
+		  const struct kv_entry *entry)
+{
+	undo->where = entry->where;
+	undo->ctl = entry->ctl;
+	memcpy(undo->key, entry->key, sizeof(undo->key));
+	if (!has_bug(params, BUG_TX_UNLOGGED))
+		persist(place, undo, sizeof(*undo));
+	__atomic_store_n(&undo->entry, (uint64_t)(entry - place->pool.table.entry) + 1,
+			 __ATOMIC_SEQ_CST);
+	persist(place, undo, sizeof(*undo));
+}
+
+static void commit(struct kv_place *place, struct herd_undo *undo)
+{
+	__atomic_store_n(&undo->entry, 0, __ATOMIC_SEQ_CST);
+	persist(place, undo, sizeof(*undo));
+}
+
+/* The transaction's end: the entry is changed. */
+static void end(struct kv_place *place, struct herd_undo *undo, const struct tm_params *params,
+		const struct kv_entry *entry)
+{
+	if (has_bug(params, BUG_TX_EARLY))
+		commit(place, undo);
+	persist(place, entry, sizeof(*entry));
+	if (!has_bug(params, BUG_TX_EARLY))
+		commit(place, undo);
+}
+
+int herd_tx_put(struct kv_place *place, struct herd_undo *undo, const struct tm_params *params,
+		const struct kv_req *req, const void *bytes)
+{
+	struct kv_placed value;
+	struct kv_entry *entry;
+	bool found;
+	uint8_t *to;
+	int rc = kv_place_reserve(place, &value, req);
+
+	if (rc)
+		return rc;
+	to = place->pool.log + value.line * TM_LINE;
+	memcpy(to, bytes, req->vlen);
+	persist(place, to, req->vlen);
+	entry = kv_table_find(&place->pool.table, req->key, &found);
+	begin(place, undo, params, entry);
+	entry->ctl = kv_checked_ctl(req->key, req->klen);
+	entry->where = kv_where(value.line, value.vlen);
+	memcpy(entry->key, req->key, sizeof(entry->key));
+	end(place, undo, params, entry);
+	return 0;
+}
+
+void herd_tx_del(struct kv_place *place, struct herd_undo *undo, const struct tm_params *params,
+		 const uint8_t key[TM_MAX_KEY])
+{
+	bool found;
+	struct kv_entry *entry = kv_table_find(&place->pool.table, key, &found);
+
+	if (!found)
+		return;
+	begin(place, undo, params, entry);
+	entry->where = 0;
+	end(place, undo, params, entry);
+}
+
+/* ---------------------------------------------------------------- recovery */
+
+static void undo_last(const struct kv_pool *pool, struct herd_undo *undo)
+{
+	struct kv_entry *entry = &pool->table.entry[undo->entry - 1];
+
+	entry->where = undo->where;
+	entry->ctl = undo->ctl;
+	memcpy(entry->key, undo->key, sizeof(entry->key));
+	pmem_persist(entry, sizeof(*entry));
+}
+
+/* Undo what was not committed. The log is emptied after that: undoing twice does no harm. It is
+ * flushed in any case: where the server's process alone has died, it may be empty in the cache, and
+ * name an entry in PM. */
+static void undo(const struct kv_pool *pool, struct herd_undo *log)
+{
+	if (log->entry && log->entry <= pool->table.slots)
+		undo_last(pool, log);
+	__atomic_store_n(&log->entry, 0, __ATOMIC_SEQ_CST);
+	pmem_persist(log, sizeof(*log));
+}
+
+int herd_recover(const struct tm_env *env)
+{
+	struct kv_pool pool = kv_pool_at(env->params, env->pm);
+
+	if (!has_bug(env->params, BUG_TX_KEPT))
+		undo(&pool, herd_undo_at(env->params, env->pm));
+	return kv_place_recover(env);
+}
+
+void herd_fsck(const struct tm_env *env, struct tm_fsck *fsck)
+{
+	if (herd_undo_at(env->params, env->pm)->entry)
+		fsck->bad(fsck, "undo: names an entry, and no transaction is under way");
+	kv_pool_fsck(env, fsck);
+}
