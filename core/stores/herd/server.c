@@ -220,6 +220,7 @@ static bool serve_client(struct worker *worker, unsigned index)
 	uint64_t *word = word_of(server, index);
 	struct herd_head head;
 	const uint8_t *value;
+	bool whole;
 
 	if (!peer->qp || peer->sending ||
 	    (server->params.knob[REQUEST] == REQUEST_IMM && !peer->called) ||
@@ -227,12 +228,13 @@ static bool serve_client(struct worker *worker, unsigned index)
 		return false;
 	peer->busy = true; /* from here on its client cannot take its place */
 	peer->called = false;
-	if (copy_request(worker, index, &head, &value)) {
+	whole = copy_request(worker, index, &head, &value);
+	if (whole) {
 		__atomic_store_n(word, 0, __ATOMIC_SEQ_CST);
 		serve_request(server, index, &head, value);
 	}
 	peer->busy = false;
-	return true;
+	return whole;
 }
 
 /* -------------------------------------------------------------- completions */
