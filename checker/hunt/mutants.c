@@ -176,6 +176,7 @@ static int open_bench(struct bench **out, const struct lane *lane, unsigned work
 		if (share.sized && workload % share.sized == 0)
 			workload_resize(&b->setup.w, lane->store, b->setup.hw.mtu,
 					campaign_sizes_seed(s->options->seed, workload));
+		workload_limit(&b->setup.w, lane->store);
 		limits.states = campaign_default.states / b->share;
 		if (lane->no_lives)
 			limits.life_every = 0;

@@ -189,8 +189,6 @@ static void take_part(struct client *client, const uint8_t *datagram, size_t len
 		memcpy(client->value + reply.from, datagram + sizeof(reply), len);
 	client->reply = reply;
 	part = reply.from / client->part;
-	if (has_bug(&client->params, BUG_PARTS_COUNTED))
-		part = (unsigned)__builtin_popcount(client->parts);
 	client->parts |= 1u << part;
 }
 
@@ -302,7 +300,7 @@ static int ask(struct client *client, enum kv_op op, const void *key, size_t kle
 		return -EMSGSIZE;
 	head.req.vlen = (uint32_t)vlen;
 	head.word = herd_word(++client->number);
-	head.req.crc = herd_crc(params, &head, value);
+	head.req.crc = herd_crc(&head, value);
 	value_at = herd_value_at(params, head.req.vlen);
 	memcpy(client->request + head_at, &head, sizeof(head));
 	if (vlen)

@@ -21,9 +21,9 @@ static const struct tm_knob knobs[] = {
 			 "on: a PUT or DELETE is answered before it is executed"},
 	[PERSIST] = {"persist", "on off", "does the server flush anything?"},
 	[BUG] = {"bug",
-		 "none two_workers receive_late repeat_executes reply_unchecked parts_counted "
-		 "client_kept crc_head value_unflushed entry_first delete_unflushed tx_unlogged "
-		 "tx_early tx_kept",
+		 "none two_workers receive_late repeat_executes reply_unchecked "
+		 "client_kept value_unflushed entry_first delete_unflushed tx_unlogged "
+		 "tx_unflushed tx_kept",
 		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
@@ -52,19 +52,16 @@ static const struct tm_variant variants[] = {
 	 LIN | NORES | DUR},
 	{"reply_unchecked", "bug=reply_unchecked",
 	 "a client takes any reply, that of an earlier request, too", RDA | LIN | DUR | OK},
-	{"parts_counted", "bug=parts_counted",
-	 "a client counts a reply's datagrams: one that comes twice counts as two", RDA},
 	{"client_kept", "bug=client_kept",
 	 "a client that comes back gets the reply to its former self", LIN | RDA | OK | DUR},
-	{"crc_head", "bug=crc_head", "the check does not cover the value", RDA},
 	{"value_unflushed", "bug=value_unflushed", "only the entry is flushed", RDA | DUR},
 	{"entry_first", "bug=entry_first",
 	 "the entry names the value, durably, before the value is durable", RDA},
 	{"delete_unflushed", "bug=delete_unflushed", "a DELETE is not flushed", DUR},
 	{"tx_unlogged", "bug=tx_unlogged backend=tx",
 	 "the undo log names the entry before what it held is durable", KEEP | DUR | RDA},
-	{"tx_early", "bug=tx_early backend=tx",
-	 "a transaction is committed before its change is durable", DUR | KEEP | RDA},
+	{"tx_unflushed", "bug=tx_unflushed backend=tx",
+	 "a transaction is committed, and its change is not durable", DUR},
 	{"tx_kept", "bug=tx_kept backend=tx", "recovery does not undo what was interrupted",
 	 KEEP | DUR | RDA | FSCK},
 	{NULL, NULL, NULL, 0},

@@ -35,8 +35,8 @@
  *	0x0c u32 where in it this part begins
  *	0x10 ... the part
  *
- * The pool is that of kv_pool.h, and after it a line for backend=tx (tx.c). The server executes one
- * request after the other and persists what it changes before it replies (kv_place.h).
+ * The pool is that of kv_pool.h, and after it an undo log for backend=tx (tx.c). The server
+ *executes one request after the other and persists what it changes before it replies (kv_place.h).
  *
  *	link.c		queue pairs of both kinds, and what is said when a client connects
  *	client.c	what clients do
@@ -68,14 +68,12 @@ enum {
 	BUG_RECEIVE_LATE,
 	BUG_REPEAT_EXECUTES,
 	BUG_REPLY_UNCHECKED,
-	BUG_PARTS_COUNTED,
 	BUG_CLIENT_KEPT,
-	BUG_CRC_HEAD,
 	BUG_VALUE_UNFLUSHED,
 	BUG_ENTRY_FIRST,
 	BUG_DELETE_UNFLUSHED,
 	BUG_TX_UNLOGGED,
-	BUG_TX_EARLY,
+	BUG_TX_UNFLUSHED,
 	BUG_TX_KEPT
 };
 
@@ -114,7 +112,7 @@ static inline size_t herd_value_at(const struct tm_params *params, uint32_t vlen
 }
 
 /* The check of a request: of its value, and of its head but for the check. */
-uint32_t herd_crc(const struct tm_params *params, const struct herd_head *head, const void *value);
+uint32_t herd_crc(const struct herd_head *head, const void *value);
 
 /* --- replies --- */
 
@@ -169,15 +167,14 @@ unsigned herd_regions(const struct tm_params *params, struct tm_region *out, uns
 int herd_recover(const struct tm_env *env);
 void herd_fsck(const struct tm_env *env, struct tm_fsck *fsck);
 
-/* The undo log, a line: of which entry, 1 + its number, or 0; and what the entry's words were. */
+/* The undo log, two lines: of which entry, 1 + its number, or 0; and what that held. */
 struct herd_undo {
 	uint64_t entry;
-	uint64_t where, ctl;
-	uint8_t key[TM_MAX_KEY];
-	uint64_t zero;
+	uint64_t zero[7];
+	struct kv_entry held;
 };
 
-_Static_assert(sizeof(struct herd_undo) == TM_LINE, "an undo log is a line");
+_Static_assert(sizeof(struct herd_undo) == 2 * TM_LINE, "an undo log is two lines");
 
 struct herd_undo *herd_undo_at(const struct tm_params *params, uint8_t *pm);
 /* As kv_place_put(), kv_place_del(), each a transaction. */

@@ -32,12 +32,12 @@ int herd_qp_ready(struct ibv_qp *qp, const struct rpc_greeting *own,
 	return rc ? rc : rpc_qp_rts(qp, own->psn);
 }
 
-uint32_t herd_crc(const struct tm_params *params, const struct herd_head *head, const void *value)
+uint32_t herd_crc(const struct herd_head *head, const void *value)
 {
 	struct herd_head plain = *head;
 	uint32_t of_value = 0;
 
-	if (head->req.op == KV_PUT && !has_bug(params, BUG_CRC_HEAD))
+	if (head->req.op == KV_PUT)
 		of_value = kv_crc(value, head->req.vlen);
 	plain.req.crc = of_value;
 	return kv_crc(&plain, sizeof(plain));

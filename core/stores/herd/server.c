@@ -173,7 +173,7 @@ static bool copy_request(struct worker *worker, unsigned index, struct herd_head
 		return false;
 	*value = worker->request + herd_value_at(params, head->req.vlen);
 	return params->knob[CHECK] == CHECK_WORD ||
-	       rt_check(head->req.crc == herd_crc(params, head, *value));
+	       rt_check(head->req.crc == herd_crc(head, *value));
 }
 
 /* A request that has not been executed. */

@@ -42,31 +42,22 @@ static void persist(const struct kv_place *place, const void *from, size_t len)
 static void begin(struct kv_place *place, struct herd_undo *undo, const struct tm_params *params,
 		  const struct kv_entry *entry)
 {
-	undo->where = entry->where;
-	undo->ctl = entry->ctl;
-	memcpy(undo->key, entry->key, sizeof(undo->key));
+	memcpy(&undo->held, entry, sizeof(undo->held));
 	if (!has_bug(params, BUG_TX_UNLOGGED))
-		persist(place, undo, sizeof(*undo));
+		persist(place, &undo->held, sizeof(undo->held));
 	__atomic_store_n(&undo->entry, (uint64_t)(entry - place->pool.table.entry) + 1,
 			 __ATOMIC_SEQ_CST);
-	persist(place, undo, sizeof(*undo));
+	persist(place, &undo->entry, sizeof(undo->entry));
 }
 
-static void commit(struct kv_place *place, struct herd_undo *undo)
+/* The entry is changed: the transaction ends. */
+static void commit(struct kv_place *place, struct herd_undo *undo, const struct tm_params *params,
+		   const struct kv_entry *entry)
 {
+	if (!has_bug(params, BUG_TX_UNFLUSHED))
+		persist(place, entry, sizeof(*entry));
 	__atomic_store_n(&undo->entry, 0, __ATOMIC_SEQ_CST);
-	persist(place, undo, sizeof(*undo));
-}
-
-/* The transaction's end: the entry is changed. */
-static void end(struct kv_place *place, struct herd_undo *undo, const struct tm_params *params,
-		const struct kv_entry *entry)
-{
-	if (has_bug(params, BUG_TX_EARLY))
-		commit(place, undo);
-	persist(place, entry, sizeof(*entry));
-	if (!has_bug(params, BUG_TX_EARLY))
-		commit(place, undo);
+	persist(place, &undo->entry, sizeof(undo->entry));
 }
 
 int herd_tx_put(struct kv_place *place, struct herd_undo *undo, const struct tm_params *params,
@@ -88,7 +79,7 @@ int herd_tx_put(struct kv_place *place, struct herd_undo *undo, const struct tm_
 	entry->ctl = kv_checked_ctl(req->key, req->klen);
 	entry->where = kv_where(value.line, value.vlen);
 	memcpy(entry->key, req->key, sizeof(entry->key));
-	end(place, undo, params, entry);
+	commit(place, undo, params, entry);
 	return 0;
 }
 
@@ -102,7 +93,7 @@ void herd_tx_del(struct kv_place *place, struct herd_undo *undo, const struct tm
 		return;
 	begin(place, undo, params, entry);
 	entry->where = 0;
-	end(place, undo, params, entry);
+	commit(place, undo, params, entry);
 }
 
 /* ---------------------------------------------------------------- recovery */
@@ -111,9 +102,7 @@ static void undo_last(const struct kv_pool *pool, struct herd_undo *undo)
 {
 	struct kv_entry *entry = &pool->table.entry[undo->entry - 1];
 
-	entry->where = undo->where;
-	entry->ctl = undo->ctl;
-	memcpy(entry->key, undo->key, sizeof(entry->key));
+	memcpy(entry, &undo->held, sizeof(*entry));
 	pmem_persist(entry, sizeof(*entry));
 }
 
@@ -125,7 +114,7 @@ static void undo(const struct kv_pool *pool, struct herd_undo *log)
 	if (log->entry && log->entry <= pool->table.slots)
 		undo_last(pool, log);
 	__atomic_store_n(&log->entry, 0, __ATOMIC_SEQ_CST);
-	pmem_persist(log, sizeof(*log));
+	pmem_persist(&log->entry, sizeof(log->entry));
 }
 
 int herd_recover(const struct tm_env *env)
