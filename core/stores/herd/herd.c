@@ -23,7 +23,7 @@ static const struct tm_knob knobs[] = {
 	[BUG] = {"bug",
 		 "none two_workers receive_late repeat_executes reply_unchecked "
 		 "client_kept value_unflushed entry_first delete_unflushed tx_unlogged "
-		 "tx_unflushed tx_kept",
+		 "tx_unflushed tx_kept undo_assumed",
 		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
@@ -64,6 +64,9 @@ static const struct tm_variant variants[] = {
 	 "a transaction is committed, and its change is not durable", DUR},
 	{"tx_kept", "bug=tx_kept backend=tx", "recovery does not undo what was interrupted",
 	 KEEP | DUR | RDA | FSCK},
+	{"undo_assumed", "bug=undo_assumed backend=tx",
+	 "recovery leaves an undo log alone that is empty, in the cache perhaps",
+	 DUR | MONO | KEEP},
 	{NULL, NULL, NULL, 0},
 };
 

@@ -74,7 +74,8 @@ enum {
 	BUG_DELETE_UNFLUSHED,
 	BUG_TX_UNLOGGED,
 	BUG_TX_UNFLUSHED,
-	BUG_TX_KEPT
+	BUG_TX_KEPT,
+	BUG_UNDO_ASSUMED
 };
 
 /* Is this seeded bug switched on? No function: who reads a switch is to be seen where it is asked.

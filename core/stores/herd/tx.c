@@ -109,8 +109,10 @@ static void undo_last(const struct kv_pool *pool, struct herd_undo *undo)
 /* Undo what was not committed. The log is emptied after that: undoing twice does no harm. It is
  * flushed in any case: where the server's process alone has died, it may be empty in the cache, and
  * name an entry in PM. */
-static void undo(const struct kv_pool *pool, struct herd_undo *log)
+static void undo(const struct tm_params *params, const struct kv_pool *pool, struct herd_undo *log)
 {
+	if (has_bug(params, BUG_UNDO_ASSUMED) && !log->entry)
+		return;
 	if (log->entry && log->entry <= pool->table.slots)
 		undo_last(pool, log);
 	__atomic_store_n(&log->entry, 0, __ATOMIC_SEQ_CST);
@@ -122,7 +124,7 @@ int herd_recover(const struct tm_env *env)
 	struct kv_pool pool = kv_pool_at(env->params, env->pm);
 
 	if (!has_bug(env->params, BUG_TX_KEPT))
-		undo(&pool, herd_undo_at(env->params, env->pm));
+		undo(env->params, &pool, herd_undo_at(env->params, env->pm));
 	return kv_place_recover(env);
 }
 

@@ -104,7 +104,7 @@ static unsigned possible(void)
 
 static const char *const all_stores[] = {"efactory", "erda",	  "rdmp_kv", "forca",
 					 "ca",	     "remotelog", "saw_imm", "redo_log",
-					 "pilaf",    "rfp",	  "octopus"};
+					 "pilaf",    "rfp",	  "octopus", "herd"};
 
 START_TEST(a_whole_pool_keeps_everything)
 {
