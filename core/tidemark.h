@@ -184,6 +184,8 @@ struct tm_store {
 	/* What fsck asks for holds of a pool that is being served, too, once no operation is under
 	 * way and all that was written has landed. Then it runs at the end of each life as well. */
 	bool fsck_at_rest;
+	/* It needs what iWARP does not have: unreliable connections, or datagrams. */
+	bool infiniband;
 	const struct tm_knob *knobs;	   /* ends with .name = NULL */
 	const struct tm_variant *variants; /* ends with .name = NULL; "default" is implied */
 	/* Ends with .what = NULL; a value alone is implied. NULL: there are none. Lengths are drawn

@@ -69,6 +69,7 @@ int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s)
 	if (cfg->share.sized && at % cfg->share.sized == 0)
 		workload_resize(&w, cfg->store, cfg->setup.hw.mtu,
 				campaign_sizes_seed(c->options.seed, unit));
+	workload_limit(&w, cfg->store);
 	error = setup_like(s, &cfg->setup, &w);
 	if (!c->options.exhaustive)
 		(c->options.all_causes ? known_nothing : known_find)(cfg->store, cfg->variant,

@@ -156,6 +156,11 @@ static int make_values(struct setup *s)
 	return 0;
 }
 
+bool setup_can_run(const struct setup *s)
+{
+	return !s->store->infiniband || s->hw.transport == TRANSPORT_IB;
+}
+
 int setup_finish(struct setup *s)
 {
 	uint32_t longest = workload_max_vlen(&s->w);

@@ -78,9 +78,10 @@ int setup_variant(struct setup *s, const char *name);
 int setup_without(struct setup *s, const struct place *place);
 /* What the knob stands at. */
 void setup_knob_value(const struct setup *s, unsigned knob, char *buf, size_t n);
+/* Does the hardware have what the store needs (tm_store.infiniband)? */
+bool setup_can_run(const struct setup *s);
 /* Sizes, values and regions, once the workload is in s->w. 0, -ENOMEM, -EFBIG (the pool would be
- * too
- * large). */
+ * too large). */
 int setup_finish(struct setup *s);
 /* The same store, knobs and hardware under a copy of another workload, finished. As
  * setup_finish(); to be freed in any case. */

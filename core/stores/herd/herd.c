@@ -91,6 +91,7 @@ const struct tm_store herd_store = {
 		"persisted "
 		"before that",
 	.fsck_at_rest = true,
+	.infiniband = true,
 	.promises = RDA | LIN | DUR | BUF | MONO | KEEP | NORES | OK | LIVE | FSCK,
 	.max_vlen = HERD_MAX_VALUE,
 	.knobs = knobs,
