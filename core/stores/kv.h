@@ -27,7 +27,7 @@ uint64_t kv_hash(const uint8_t key[TM_MAX_KEY]);
  * 0. */
 uint32_t kv_crc(const void *bytes, size_t len);
 
-enum kv_op { KV_PUT = 1, KV_GET, KV_DEL, KV_CLEAN, KV_ACK, KV_COMMIT, KV_END };
+enum kv_op { KV_PUT = 1, KV_GET, KV_DEL, KV_CLEAN, KV_ACK, KV_COMMIT, KV_END, KV_RENEW };
 
 /* A request. kv_req_init() zeroes it first; `key` is padded. */
 struct kv_req {

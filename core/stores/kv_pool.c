@@ -55,6 +55,11 @@ static bool in_log(const struct kv_pool *pool, uint64_t where)
 	return line <= pool->log_lines && len <= pool->log_lines - line;
 }
 
+bool kv_pool_has(const struct kv_pool *pool, const struct kv_entry *entry)
+{
+	return in_log(pool, entry->where);
+}
+
 uint64_t kv_pool_tail(const struct kv_pool *pool)
 {
 	uint64_t tail = 0;

@@ -35,6 +35,8 @@ uint32_t kv_where_vlen(uint64_t where);
 size_t kv_pool_bytes(const struct tm_params *params);
 unsigned kv_pool_regions(const struct tm_params *params, struct tm_region *out, unsigned max);
 struct kv_pool kv_pool_at(const struct tm_params *params, uint8_t *pm);
+/* Does the value that the entry names lie in the log? */
+bool kv_pool_has(const struct kv_pool *pool, const struct kv_entry *entry);
 /* Where the log ends: after the last value that an entry names. Lines. */
 uint64_t kv_pool_tail(const struct kv_pool *pool);
 

@@ -6,9 +6,6 @@
 #include "core/rt/rt.h"
 #include "core/stores/rfp/rfp.h"
 
-#define REFUSALS   16		/* of a READ, in a row: with more, an answer would never be known */
-#define SILENCE_NS 100000000ull /* 0.1 s: see whether the server still listens */
-
 struct client {
 	struct tm_params params;
 	struct rpc_conn conn;
@@ -135,21 +132,9 @@ static int send_request(struct client *client, uint32_t size, uint16_t mode)
 
 /* -------------------------------------------------------------- answered */
 
-/* A READ of the answer's buffer that is not given up because it was refused: the request is sent,
- * and may have its effect. */
 static int read_answer(struct client *client, size_t off, size_t len, const void **data)
 {
-	uint64_t nap = KV_NAP_NS;
-	int rc;
-
-	for (unsigned i = 0; i < REFUSALS; i++) {
-		rc = rpc_read(&client->conn, RFP_ANSWERS, answer_at(client) + off, len, data);
-		if (rc != -ENOMEM)
-			return rc;
-		kv_nap(&nap);
-	}
-	client->conn.failed = true;
-	return -EIO;
+	return kv_read_on(&client->conn, RFP_ANSWERS, answer_at(client) + off, len, data);
 }
 
 /* One look. -EAGAIN: the answer is not there. */
@@ -177,28 +162,24 @@ static int fetch(struct client *client)
 	return rc;
 }
 
-/* The server writes the answer: payload, then header. One that has closed the connection says
- * nothing: a READ now and then finds out. */
+static bool is_written(void *arg)
+{
+	struct client *client = arg;
+
+	return is_answer(client, __atomic_load_n((const uint64_t *)client->conn.own,
+						 __ATOMIC_SEQ_CST));
+}
+
+/* The server writes the answer: payload, then header. */
 static int wait_answer(struct client *client)
 {
-	const uint8_t *own = client->conn.own;
-	uint64_t nap = KV_NAP_NS, since = rt_now();
+	int rc = kv_wait_own(&client->conn, RFP_ANSWERS, is_written, client);
 
-	while (!is_answer(client, __atomic_load_n((const uint64_t *)own, __ATOMIC_SEQ_CST))) {
-		const void *unused;
-		int rc = 0;
-
-		if (rt_now() - since > SILENCE_NS) {
-			rc = read_answer(client, 0, 0, &unused);
-			since = rt_now();
-		}
-		if (rc)
-			return rc;
-		kv_nap(&nap);
-	}
+	if (rc)
+		return rc;
 	if (RFP_HEADER + client->size > rfp_answer_bytes(&client->params))
 		return -EPROTO;
-	memcpy(client->answer, own, RFP_HEADER + client->size);
+	memcpy(client->answer, client->conn.own, RFP_HEADER + client->size);
 	return 0;
 }
 
@@ -264,16 +245,9 @@ static int ask(struct client *client, enum kv_op op, const void *key, size_t kle
 	       const void *value, size_t vlen)
 {
 	struct kv_req *req = (struct kv_req *)(client->request + RFP_HEADER);
-	int rc = kv_req_init(req, op, key, klen);
+	int rc = kv_req_fill(req, op, key, klen, value, vlen, client->params.max_vlen);
 
-	if (rc)
-		return rc;
-	if (vlen > client->params.max_vlen)
-		return -EMSGSIZE;
-	req->vlen = (uint32_t)vlen;
-	if (vlen)
-		memcpy(req + 1, value, vlen);
-	return call(client, (uint32_t)(sizeof(*req) + vlen), op != KV_GET);
+	return rc ? rc : call(client, (uint32_t)(sizeof(*req) + vlen), op != KV_GET);
 }
 
 int rfp_put(void *client, const void *key, size_t klen, const void *value, size_t vlen)

@@ -41,6 +41,7 @@
  *	rfp.c		the store: knobs, variants, what it promises
  */
 #include "core/stores/kv_place.h"
+#include "core/stores/kv_slots.h"
 
 /* The exported regions; a connection's buffer is at its number. */
 #define RFP_REQUESTS 0

@@ -14,8 +14,6 @@
 #include "core/rt/rt.h"
 #include "core/stores/rfp/rfp.h"
 
-#define SPINS 20 /* rounds that find nothing before the server takes a nap */
-
 /* What of an answer is still to be sent. */
 enum owed { OWES_NOTHING, OWES_FIRST, OWES_SECOND };
 
@@ -23,20 +21,21 @@ struct server {
 	struct tm_params params;
 	struct rpc_server rpc;
 	struct kv_place place;
-	uint8_t *requests, *answers;
-	uint8_t *owed; /* enum owed, by the connection's number */
+	struct kv_slots requests, answers;
+	struct rfp_header asked; /* of the request that was looked at last */
+	uint8_t *owed;		 /* enum owed, by the connection's number */
 };
 
 static uint8_t *request_of(const struct server *server, unsigned index)
 {
-	return server->requests + index * rfp_request_bytes(&server->params);
+	return kv_slot(&server->requests, index);
 }
 
 static uint8_t *answer_of(const struct server *server, unsigned index)
 {
 	if (has_bug(&server->params, BUG_ANSWERS_SHARED))
 		index = 0;
-	return server->answers + index * rfp_answer_bytes(&server->params);
+	return kv_slot(&server->answers, index);
 }
 
 static uint64_t header_load(const uint8_t *buffer)
@@ -96,10 +95,11 @@ static int execute(struct server *server, const struct kv_req *req, uint32_t siz
 
 /* Have the client's NIC write what the buffer holds into the client's: payload, then header.
  * Nothing more can be done for a client whose connection has failed. */
-static void send_answer(struct server *server, unsigned index)
+static void send_answer(void *arg, unsigned index)
 {
+	struct server *server = arg;
 	const uint8_t *answer = answer_of(server, index);
-	size_t at = (size_t)(answer - server->answers);
+	size_t at = (size_t)(answer - server->answers.at);
 	bool bug = has_bug(&server->params, BUG_WRITTEN_HEADER_FIRST);
 
 	while (server->owed[index]) {
@@ -166,56 +166,39 @@ static void serve_request(struct server *server, unsigned index, const struct rf
 		server->owed[index] = OWES_FIRST;
 }
 
-/* Take the request out of its buffer, and answer it. */
-static void take_request(struct server *server, unsigned index, const struct rfp_header *asked)
+static bool has_arrived(void *arg, unsigned index)
 {
+	struct server *server = arg;
+
+	server->asked = rfp_header(header_load(request_of(server, index)));
+	return server->asked.there;
+}
+
+/* Take the request out of its buffer, and answer it. */
+static void take_request(void *arg, unsigned index)
+{
+	struct server *server = arg;
+
 	__atomic_store_n((uint32_t *)request_of(server, index), 0, __ATOMIC_SEQ_CST);
 	if (server->params.knob[FRESH] == FRESH_TAKEN)
 		__atomic_store_n((uint32_t *)answer_of(server, index), 0, __ATOMIC_SEQ_CST);
-	serve_request(server, index, asked);
+	serve_request(server, index, &server->asked);
 }
 
-/* True: there was something to do for this connection. */
-static bool serve_connection(struct server *server, unsigned index)
+static bool owes_answer(void *arg, unsigned index)
 {
-	struct rpc_peer *peer = &server->rpc.peer[index];
-	struct rfp_header asked = rfp_header(header_load(request_of(server, index)));
-	bool owes = server->owed[index];
+	const struct server *server = arg;
 
-	if (!peer->qp || peer->failed || (!owes && !asked.there))
-		return false;
-	if (!owes && peer->writing) /* the buffer is not free: is it now? */
-		return rpc_server_poll(&server->rpc);
-	peer->busy = true; /* from here on its client cannot take its place */
-	if (!owes)
-		take_request(server, index, &asked);
-	send_answer(server, index);
-	peer->busy = false;
-	return true;
+	return server->owed[index] != OWES_NOTHING;
 }
 
-/* Completions are those of WRITEs, for which the next request of the same client alone waits. All
- * others are taken when there is nothing else to do. */
 static void poll_task(void *arg)
 {
+	static const struct kv_slot_calls calls = {has_arrived, take_request, owes_answer,
+						   send_answer};
 	struct server *server = arg;
-	uint64_t nap = KV_NAP_NS;
-	unsigned vain = 0;
 
-	for (;;) {
-		bool found = false;
-
-		for (unsigned i = 0; i < server->rpc.peers; i++)
-			found |= serve_connection(server, i);
-		if (found) {
-			nap = KV_NAP_NS;
-			vain = 0;
-		} else if (vain++ < SPINS) {
-			rt_yield();
-		} else if (!rpc_server_poll(&server->rpc)) {
-			kv_nap(&nap);
-		}
-	}
+	kv_slots_serve(&server->rpc, &calls, server);
 }
 
 /* -------------------------------------------------------------- starting */
@@ -232,45 +215,20 @@ static void empty_buffers(void *arg, unsigned index)
 	server->owed[index] = OWES_NOTHING;
 }
 
-/* All goes by the buffers. */
-static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
-{
-	(void)server;
-	(void)msg;
-	(void)reply;
-	(void)cap;
-	return 0;
-}
-
-static uint8_t *buffers(size_t bytes)
-{
-	uint8_t *at = aligned_alloc(TM_LINE, bytes);
-
-	if (at)
-		memset(at, 0, bytes);
-	return at;
-}
-
-/* Regions RFP_REQUESTS and RFP_ANSWERS. */
+/* Regions RFP_REQUESTS and RFP_ANSWERS. To the latter clients write with fresh=clear only. */
 static int export(struct server *server)
 {
-	size_t requests = server->rpc.max_peers * rfp_request_bytes(&server->params);
-	size_t answers = server->rpc.max_peers * rfp_answer_bytes(&server->params);
+	const struct tm_params *params = &server->params;
 	int rc;
 
-	server->requests = buffers(requests);
-	server->answers = buffers(answers);
 	server->owed = calloc(server->rpc.max_peers, sizeof(*server->owed));
-	if (!server->requests || !server->answers || !server->owed)
+	if (!server->owed)
 		return -ENOMEM;
-	rc = rpc_server_export(&server->rpc, server->requests, requests,
-			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	if (rc)
-		return rc;
-	/* Clients write there with fresh=clear only. */
-	return rpc_server_export(&server->rpc, server->answers, answers,
-				 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
-					 IBV_ACCESS_REMOTE_WRITE);
+	rc = kv_slots_open(&server->requests, &server->rpc, rfp_request_bytes(params),
+			   IBV_ACCESS_REMOTE_WRITE);
+	return rc ? rc
+		  : kv_slots_open(&server->answers, &server->rpc, rfp_answer_bytes(params),
+				  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
 }
 
 int rfp_serve(const struct tm_env *env)
@@ -282,7 +240,7 @@ int rfp_serve(const struct tm_env *env)
 		return -ENOMEM;
 	server->params = *env->params;
 	server->place = kv_place_at(env, lacks(env->params));
-	rc = rpc_server_init(&server->rpc, env, RFP_HEADER, handle, server);
+	rc = rpc_server_init(&server->rpc, env, RFP_HEADER, kv_no_messages, server);
 	if (rc)
 		return rc;
 	server->rpc.connected = empty_buffers;

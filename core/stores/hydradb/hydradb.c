@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The store. See hydradb.h. */
+#include "core/stores/bits.h"
+#include "core/stores/hydradb/hydradb.h"
+
+static const struct tm_knob knobs[] = {
+	[CROWD] = KV_CROWD_KNOB,
+	[LEASE] = {"lease", "on off",
+		   "off: a pointer is good for ever, and an outdated item's room is free after the "
+		   "eviction delay"},
+	[POINTERS] = {"pointers", "cached none", "none: each GET asks the server"},
+	[CHECK] = {"check", "after before",
+		   "when a client looks whether its lease has ended: when it has READ the item, "
+		   "too; before it READs only"},
+	[MATCH] = {"match", "live version",
+		   "what a client wants of a guardian: that it is a live item's; of the version "
+		   "that the pointer is to"},
+	[WHOLE] = {"whole", "marks crc",
+		   "what says that a message has landed: a mark at both ends; these, and they are "
+		   "its CRC"},
+	[SKEW] = {"skew", "none near far",
+		  "how far a client's clock is behind: near, less than the eviction delay; far, "
+		  "more"},
+	[PERSIST] = {"persist", "on off", "does the server flush anything?"},
+	[BUG] = {"bug",
+		 "none guardian_late free_now renewal_unnoted guardian_unread delete_stays "
+		 "key_assumed request_front reply_front slot_kept reply_first item_unflushed "
+		 "index_first index_unflushed delete_unflushed dead_first rooms_forgotten "
+		 "leases_kept",
+		 "a seeded bug, see the variants"},
+	[KNOBS] = {NULL, NULL, NULL},
+};
+
+static const struct tm_variant variants[] = {
+	{"literal", "check=before persist=off",
+	 "as described, in DRAM: a lease is looked at before a READ, and nothing is flushed", 0},
+	{"volatile", "persist=off", "nothing is flushed", 0},
+	{"early_check", "check=before", "a lease is looked at before a READ only", 0},
+	{"endless", "lease=off", "pointers are good for ever", 0},
+	{"no_pointers", "pointers=none", "each GET asks the server", 0},
+	{"version", "match=version", "the guardian's version is compared, too", 0},
+	{"crc", "whole=crc", "the marks of a message are its CRC", 0},
+	{"near", "skew=near", "clocks differ by less than the eviction delay", 0},
+	{"far", "skew=far", "clocks differ by more than the eviction delay", 0},
+	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",
+	 0},
+	{"guardian_late", "bug=guardian_late",
+	 "the former item is outdated when the PUT has been answered", LIN},
+	{"free_now", "bug=free_now", "an outdated item's room is free at once", RDA},
+	{"renewal_unnoted", "bug=renewal_unnoted",
+	 "a renewal makes the client's lease longer, and not the server's", RDA},
+	{"guardian_unread", "bug=guardian_unread", "a client does not look at the guardian", LIN},
+	{"delete_stays", "bug=delete_stays", "a DELETE does not outdate the item", LIN | NORES},
+	{"key_assumed", "bug=key_assumed", "a client takes any key's pointer and item for its own",
+	 RDA},
+	{"request_front", "bug=request_front",
+	 "the server takes a request when its first mark is there", RDA | LIN},
+	{"reply_front", "bug=reply_front", "a client takes a reply when its first mark is there",
+	 RDA | LIN},
+	{"slot_kept", "bug=slot_kept",
+	 "the server executes what a client's former self has left in its slot", LIN | NORES | OK},
+	{"reply_first", "bug=reply_first", "a PUT or DELETE is answered before it is executed",
+	 LIN | DUR},
+	{"item_unflushed", "bug=item_unflushed", "only the entry is flushed", RDA | DUR},
+	{"index_first", "bug=index_first",
+	 "the entry names the item, durably, before the item is durable", RDA | KEEP},
+	{"index_unflushed", "bug=index_unflushed", "only the item is flushed", DUR},
+	{"delete_unflushed", "bug=delete_unflushed", "a DELETE is not flushed", DUR | NORES},
+	{"dead_first", "bug=dead_first",
+	 "the former item is outdated, durably, before an entry names the new one", FSCK},
+	{"rooms_forgotten", "bug=rooms_forgotten",
+	 "after a restart the first PUTs overwrite what is there", DUR | RDA | FSCK},
+	{"leases_kept", "bug=leases_kept", "recovery leaves leases as they are", FSCK},
+	{NULL, NULL, NULL, 0},
+};
+
+static const struct tm_overhead overheads[] = {
+	{"item", sizeof(struct hydradb_item), true},
+	{"request", HYDRADB_BODY + sizeof(struct kv_req), false},
+	{"reply", HYDRADB_BODY + sizeof(struct hydradb_reply), false},
+	{NULL, 0, false},
+};
+
+static const struct tm_shape shapes[] = {
+	{.name = "no_pointers"},
+	{.name = "version"},
+	{.name = "crc"},
+	{.name = "near"},
+	{.name = "crowded"},
+	{.name = "calls=fail", .often = "w1"},
+	{.name = NULL},
+};
+
+const struct tm_store hydradb_store = {
+	.name = "hydradb",
+	.what = "HydraDB (SV 3.1), one server: requests by WRITE, leased items by READ",
+	.promises = RDA | LIN | DUR | BUF | MONO | KEEP | NORES | OK | LIVE | FSCK,
+	.knobs = knobs,
+	.variants = variants,
+	.overheads = overheads,
+	.shapes = shapes,
+	.pm_bytes = hydradb_pm_bytes,
+	.regions = hydradb_regions,
+	.format = kv_format,
+	.recover = hydradb_recover,
+	.serve = hydradb_serve,
+	.fsck = hydradb_fsck,
+	.open = hydradb_open,
+	.put = hydradb_put,
+	.get = hydradb_get,
+	.del = hydradb_del,
+};

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The server: one task polls the slots, executes what it finds, and WRITEs the reply. See
+ * hydradb.h. */
+#include <errno.h>
+#include <libpmem.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/rt/rt.h"
+#include "core/stores/hydradb/hydradb.h"
+#include "core/stores/kv_rooms.h"
+
+/* An outdated item: its room is free from `at` on. */
+struct eviction {
+	uint64_t line, lines;
+	uint64_t at; /* rt_now() */
+};
+
+struct server {
+	struct tm_params params;
+	struct rpc_server rpc;
+	struct kv_place place;
+	struct kv_rooms rooms; /* of the items */
+	struct eviction *evict;
+	uint64_t evictions;
+	uint64_t version; /* of the item that was written last */
+	uint64_t late;	  /* a seeded bug's: where the item is that is still to be outdated */
+	struct kv_slots requests, replies;
+	uint32_t len;	/* of the body of the request that was looked at last */
+	uint32_t *owed; /* by the connection's number: bytes of its reply */
+};
+
+/* ----------------------------------------------------------------- items */
+
+static struct hydradb_item *item_at(const struct server *server, uint64_t where)
+{
+	return (struct hydradb_item *)(server->place.pool.log + kv_where_line(where) * TM_LINE);
+}
+
+/* Where the key's item is; 0: there is none. */
+static uint64_t where_of(const struct server *server, const uint8_t key[TM_MAX_KEY])
+{
+	bool found;
+	const struct kv_entry *entry = kv_table_find(&server->place.pool.table, key, &found);
+
+	return found && (entry->where & 1) ? entry->where : 0;
+}
+
+static void mark(struct server *server, uint64_t where, bool used)
+{
+	kv_rooms_mark(&server->rooms, kv_where_line(where), kv_lines(kv_where_vlen(where)), used);
+}
+
+/* Give away the rooms whose time has come. */
+static void evict(struct server *server)
+{
+	uint64_t now = rt_now(), left = 0;
+
+	for (uint64_t i = 0; i < server->evictions; i++) {
+		const struct eviction *e = &server->evict[i];
+
+		if (e->at <= now)
+			kv_rooms_mark(&server->rooms, e->line, e->lines, false);
+		else
+			server->evict[left++] = *e;
+	}
+	server->evictions = left;
+}
+
+/* Nobody is told of the item any more; but who was, may READ it until its lease ends. */
+static void evict_later(struct server *server, uint64_t where)
+{
+	uint64_t lines = kv_lines(kv_where_vlen(where)), since = item_at(server, where)->lease_end;
+
+	if (has_bug(&server->params, BUG_FREE_NOW)) {
+		mark(server, where, false);
+		return;
+	}
+	if (server->params.knob[LEASE] == LEASE_OFF)
+		since = rt_now();
+	server->evict[server->evictions++] =
+		(struct eviction){kv_where_line(where), lines, since + HYDRADB_DELAY_NS};
+}
+
+/* The item is no longer the key's: whoever READs it sees that. Not flushed, as after a power failure
+ * nobody has a pointer to it. */
+static void kill_item(const struct server *server, uint64_t where)
+{
+	uint64_t *guardian = hydradb_guardian(item_at(server, where), kv_where_vlen(where));
+
+	__atomic_store_n(guardian, *guardian & ~1ull, __ATOMIC_SEQ_CST);
+}
+
+static void outdate(struct server *server, uint64_t where)
+{
+	if (!where)
+		return;
+	kill_item(server, where);
+	evict_later(server, where);
+}
+
+/* ----------------------------------------------------------- PUT, DELETE */
+
+/* In a new place; what names it comes later. */
+static void write_item(struct server *server, const struct kv_req *req, uint64_t line)
+{
+	struct hydradb_item *item = (void *)(server->place.pool.log + line * TM_LINE);
+	uint32_t bytes = hydradb_item_bytes(req->klen, req->vlen);
+	uint64_t guardian = ++server->version * 2 + 1;
+
+	item->klen = req->klen;
+	item->vlen = req->vlen;
+	item->lease_end = 0;
+	memcpy(item->bytes, req->key, req->klen);
+	memcpy(item->bytes + req->klen, req + 1, req->vlen);
+	memcpy(hydradb_guardian(item, bytes), &guardian, sizeof(guardian));
+}
+
+/* Is there an entry for the key, and room for the item? */
+static int find_room(struct server *server, const struct kv_req *req, struct kv_placed *placed)
+{
+	bool found;
+
+	if (req->vlen > server->params.max_vlen)
+		return -EMSGSIZE;
+	if (!kv_table_find(&server->place.pool.table, req->key, &found) || rt_pm_full())
+		return -ENOSPC;
+	*placed = (struct kv_placed){.klen = req->klen,
+				     .vlen = hydradb_item_bytes(req->klen, req->vlen)};
+	memcpy(placed->key, req->key, sizeof(placed->key));
+	evict(server);
+	return kv_rooms_take(&server->rooms, kv_lines(placed->vlen), &placed->line);
+}
+
+static int handle_put(struct server *server, const struct kv_req *req)
+{
+	uint64_t old = where_of(server, req->key);
+	struct kv_placed placed;
+	int rc = find_room(server, req, &placed);
+
+	if (rc)
+		return rc;
+	write_item(server, req, placed.line);
+	if (old && has_bug(&server->params, BUG_DEAD_FIRST)) {
+		kill_item(server, old);
+		pmem_persist(item_at(server, old), kv_where_vlen(old));
+	}
+	rc = kv_place_commit(&server->place, &placed); /* the item, then what names it */
+	if (rc)
+		return rc;
+	if (has_bug(&server->params, BUG_GUARDIAN_LATE))
+		server->late = old;
+	else
+		outdate(server, old);
+	return 0;
+}
+
+static int handle_del(struct server *server, const struct kv_req *req)
+{
+	uint64_t old = where_of(server, req->key);
+
+	if (!old)
+		return 0;
+	kv_place_del(&server->place, req->key);
+	if (has_bug(&server->params, BUG_DELETE_STAYS))
+		evict_later(server, old);
+	else
+		outdate(server, old);
+	return 0;
+}
+
+/* ------------------------------------------------------------------- GET */
+
+/* Of a client that has READ the item so often since it got the pointer: the more, the longer. */
+static uint64_t lease_ns(uint32_t accesses)
+{
+	return HYDRADB_LEASE_NS * (accesses < HYDRADB_LONGEST ? accesses + 1 : HYDRADB_LONGEST);
+}
+
+static void lease(struct server *server, const struct kv_req *req, struct hydradb_item *item,
+		  struct hydradb_pointer *pointer)
+{
+	uint64_t end;
+
+	if (server->params.knob[LEASE] == LEASE_OFF)
+		return;
+	pointer->lease_ns = lease_ns(req->op == KV_RENEW ? req->vlen : 0);
+	end = rt_now() + pointer->lease_ns;
+	if (req->op == KV_RENEW && has_bug(&server->params, BUG_RENEWAL_UNNOTED))
+		return;
+	if (end > item->lease_end)
+		__atomic_store_n(&item->lease_end, end, __ATOMIC_SEQ_CST);
+}
+
+/* The reply names the item; its value is *value, unless the client has it (KV_RENEW). */
+static int handle_get(struct server *server, const struct kv_req *req, struct hydradb_reply *reply,
+		      const void **value, uint32_t *vlen)
+{
+	uint64_t where = where_of(server, req->key);
+	struct hydradb_item *item;
+	uint32_t bytes = kv_where_vlen(where);
+
+	if (!where)
+		return -ENOENT;
+	item = item_at(server, where);
+	if (!hydradb_fits(item, bytes, req->key))
+		return -EIO;
+	if (server->params.knob[POINTERS] == POINTERS_CACHED) {
+		reply->pointer.off = kv_where_line(where) * TM_LINE;
+		reply->pointer.bytes = bytes;
+		reply->pointer.version = hydradb_version(*hydradb_guardian(item, bytes));
+		lease(server, req, item, &reply->pointer);
+	}
+	if (req->op == KV_GET) {
+		*value = item->bytes + item->klen;
+		*vlen = item->vlen;
+	}
+	return 0;
+}
+
+/* --------------------------------------------------------------- serving */
+
+static bool is_request(const struct kv_req *req, uint32_t len)
+{
+	const struct rpc_msg msg = {.bytes = req, .len = len};
+
+	return kv_is_request(&msg, true);
+}
+
+static int execute(struct server *server, const struct kv_req *req, struct hydradb_reply *reply,
+		   const void **value, uint32_t *vlen)
+{
+	if (!is_request(req, server->len))
+		return -EPROTO;
+	switch (req->op) {
+	case KV_PUT:
+		return handle_put(server, req);
+	case KV_DEL:
+		return handle_del(server, req);
+	case KV_GET:
+	case KV_RENEW:
+		return handle_get(server, req, reply, value, vlen);
+	default:
+		return -EPROTO;
+	}
+}
+
+static bool has_arrived(void *arg, unsigned index)
+{
+	struct server *server = arg;
+	bool front = has_bug(&server->params, BUG_REQUEST_FRONT);
+
+	return hydradb_landed(kv_slot(&server->requests, index), server->requests.bytes,
+			      &server->params, front, &server->len);
+}
+
+static bool owes_reply(void *arg, unsigned index)
+{
+	const struct server *server = arg;
+
+	return server->owed[index];
+}
+
+/* Refused: another time. Nothing more can be done for a client whose connection has failed. */
+static void send_reply(void *arg, unsigned index)
+{
+	struct server *server = arg;
+	int rc;
+
+	if (!server->owed[index])
+		return;
+	rc = rpc_server_write(&server->rpc, index, HYDRADB_REPLIES, index * server->replies.bytes,
+			      server->owed[index], 0);
+	if (rc == -ENOMEM)
+		return;
+	server->owed[index] = 0;
+	if (server->late)
+		outdate(server, server->late);
+	server->late = 0;
+}
+
+static void make_reply(struct server *server, unsigned index, const struct hydradb_reply *reply,
+		       const void *value, uint32_t vlen, uint32_t number)
+{
+	uint8_t *message = kv_slot(&server->replies, index);
+	uint32_t len = (uint32_t)sizeof(*reply) + vlen;
+
+	memcpy(message + HYDRADB_BODY, reply, sizeof(*reply));
+	if (vlen)
+		memcpy(message + HYDRADB_BODY + sizeof(*reply), value, vlen);
+	hydradb_mark(message, len, number, &server->params);
+	server->owed[index] = (uint32_t)hydradb_message_bytes(len);
+}
+
+/* Execute a request and have its reply ready; then its slot is empty. */
+static void take_request(void *arg, unsigned index)
+{
+	struct server *server = arg;
+	uint8_t *message = kv_slot(&server->requests, index);
+	const struct kv_req *req = (const struct kv_req *)(message + HYDRADB_BODY);
+	struct hydradb_reply reply;
+	const void *value = NULL;
+	uint32_t vlen = 0, number;
+
+	memset(&reply, 0, sizeof(reply));
+	memcpy(&number, message + sizeof(uint32_t), sizeof(number));
+	if (req->op != KV_GET && has_bug(&server->params, BUG_REPLY_FIRST)) {
+		make_reply(server, index, &reply, NULL, 0, number);
+		send_reply(server, index);
+		execute(server, req, &reply, &value, &vlen);
+	} else {
+		reply.status = execute(server, req, &reply, &value, &vlen);
+		make_reply(server, index, &reply, value, vlen, number);
+	}
+	memset(message, 0, hydradb_message_bytes(server->len));
+}
+
+static void poll_task(void *arg)
+{
+	static const struct kv_slot_calls calls = {has_arrived, take_request, owes_reply,
+						   send_reply};
+	struct server *server = arg;
+
+	kv_slots_serve(&server->rpc, &calls, server);
+}
+
+/* -------------------------------------------------------------- starting */
+
+/* What a client's former self has left there is no request of this one. */
+static void empty_slot(void *arg, unsigned index)
+{
+	struct server *server = arg;
+
+	if (has_bug(&server->params, BUG_SLOT_KEPT))
+		return;
+	memset(kv_slot(&server->requests, index), 0, server->requests.bytes);
+	server->owed[index] = 0;
+}
+
+/* What the server does without. */
+static unsigned lacks(const struct tm_params *params)
+{
+	unsigned lacks = params->knob[PERSIST] == PERSIST_OFF ? KV_LACKS_PERSIST : 0;
+
+	if (has_bug(params, BUG_ITEM_UNFLUSHED))
+		lacks |= KV_LACKS_VALUE;
+	if (has_bug(params, BUG_INDEX_FIRST))
+		lacks |= KV_LACKS_ORDER;
+	if (has_bug(params, BUG_INDEX_UNFLUSHED))
+		lacks |= KV_LACKS_ENTRY;
+	if (has_bug(params, BUG_DELETE_UNFLUSHED))
+		lacks |= KV_LACKS_DELETE;
+	return lacks;
+}
+
+/* Which room is free is known in DRAM only: what no entry names is. */
+static void mark_items(struct server *server)
+{
+	const struct kv_table *table = &server->place.pool.table;
+
+	for (uint64_t i = 0; i < table->slots; i++) {
+		const struct kv_entry *entry = &table->entry[i];
+		uint64_t version, where = entry->where;
+
+		if (!(entry->ctl & KV_USED) || !(where & 1))
+			continue;
+		version = hydradb_version(
+			*hydradb_guardian(item_at(server, where), kv_where_vlen(where)));
+		if (version > server->version)
+			server->version = version;
+		if (!has_bug(&server->params, BUG_ROOMS_FORGOTTEN))
+			mark(server, where, true);
+	}
+}
+
+static int make_room(struct server *server, const struct tm_env *env)
+{
+	struct tm_params params = hydradb_pool_params(env->params);
+	struct tm_env pool_env = *env;
+	uint64_t lines;
+	int rc;
+
+	pool_env.params = &params;
+	server->params = *env->params;
+	server->place = kv_place_at(&pool_env, lacks(env->params));
+	lines = server->place.pool.log_lines;
+	server->evict = calloc(lines + 1, sizeof(*server->evict));
+	rc = server->evict ? kv_rooms_init(&server->rooms, lines) : -ENOMEM;
+	if (!rc)
+		mark_items(server);
+	return rc;
+}
+
+static int export(struct server *server)
+{
+	const struct kv_pool *pool = &server->place.pool;
+	int rc;
+
+	server->owed = calloc(server->rpc.max_peers, sizeof(*server->owed));
+	if (!server->owed)
+		return -ENOMEM;
+	rc = rpc_server_export(&server->rpc, pool->log, pool->log_lines * TM_LINE,
+			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
+	if (!rc)
+		rc = kv_slots_open(&server->requests, &server->rpc,
+				   hydradb_request_bytes(&server->params), IBV_ACCESS_REMOTE_WRITE);
+	if (!rc)
+		rc = kv_slots_open(&server->replies, &server->rpc,
+				   hydradb_reply_bytes(&server->params), 0);
+	return rc;
+}
+
+int hydradb_serve(const struct tm_env *env)
+{
+	struct server *server = calloc(1, sizeof(*server));
+	int rc;
+
+	if (!server)
+		return -ENOMEM;
+	rc = make_room(server, env);
+	if (!rc)
+		rc = rpc_server_init(&server->rpc, env, TM_LINE, kv_no_messages, server);
+	if (rc)
+		return rc;
+	server->rpc.connected = empty_slot;
+	rc = export(server);
+	if (!rc)
+		rc = rpc_server_listen(&server->rpc);
+	return rc ? rc : rt_spawn("server", poll_task, server);
+}
