@@ -8,6 +8,8 @@ static const struct tm_knob knobs[] = {
 	[LEASE] = {"lease", "on off",
 		   "off: a pointer is good for ever, and an outdated item's room is free after the "
 		   "eviction delay"},
+	[RENEWAL] = {"renewal", "noted unnoted",
+		     "unnoted: a renewal makes the client's lease longer, and not the server's"},
 	[POINTERS] = {"pointers", "cached none", "none: each GET asks the server"},
 	[CHECK] = {"check", "after before",
 		   "when a client looks whether its lease has ended: when it has READ the item, "
@@ -23,8 +25,8 @@ static const struct tm_knob knobs[] = {
 		  "more"},
 	[PERSIST] = {"persist", "on off", "does the server flush anything?"},
 	[BUG] = {"bug",
-		 "none guardian_late free_now renewal_unnoted guardian_unread delete_stays "
-		 "key_assumed request_front reply_front slot_kept reply_first item_unflushed "
+		 "none guardian_late free_now guardian_unread delete_stays "
+		 "key_assumed request_front reply_front reply_first item_unflushed "
 		 "index_first index_unflushed delete_unflushed dead_first rooms_forgotten "
 		 "leases_kept",
 		 "a seeded bug, see the variants"},
@@ -37,6 +39,7 @@ static const struct tm_variant variants[] = {
 	{"volatile", "persist=off", "nothing is flushed", 0},
 	{"early_check", "check=before", "a lease is looked at before a READ only", 0},
 	{"endless", "lease=off", "pointers are good for ever", 0},
+	{"unnoted", "renewal=unnoted", "a renewal is the client's alone", 0},
 	{"no_pointers", "pointers=none", "each GET asks the server", 0},
 	{"version", "match=version", "the guardian's version is compared, too", 0},
 	{"crc", "whole=crc", "the marks of a message are its CRC", 0},
@@ -46,9 +49,8 @@ static const struct tm_variant variants[] = {
 	 0},
 	{"guardian_late", "bug=guardian_late",
 	 "the former item is outdated when the PUT has been answered", LIN},
-	{"free_now", "bug=free_now", "an outdated item's room is free at once", RDA},
-	{"renewal_unnoted", "bug=renewal_unnoted",
-	 "a renewal makes the client's lease longer, and not the server's", RDA},
+	{"free_now", "bug=free_now", "an outdated item's room is free at once",
+	 RDA | LIN | MONO},
 	{"guardian_unread", "bug=guardian_unread", "a client does not look at the guardian", LIN},
 	{"delete_stays", "bug=delete_stays", "a DELETE does not outdate the item", LIN | NORES},
 	{"key_assumed", "bug=key_assumed", "a client takes any key's pointer and item for its own",
@@ -57,8 +59,6 @@ static const struct tm_variant variants[] = {
 	 "the server takes a request when its first mark is there", RDA | LIN},
 	{"reply_front", "bug=reply_front", "a client takes a reply when its first mark is there",
 	 RDA | LIN},
-	{"slot_kept", "bug=slot_kept",
-	 "the server executes what a client's former self has left in its slot", LIN | NORES | OK},
 	{"reply_first", "bug=reply_first", "a PUT or DELETE is answered before it is executed",
 	 LIN | DUR},
 	{"item_unflushed", "bug=item_unflushed", "only the entry is flushed", RDA | DUR},

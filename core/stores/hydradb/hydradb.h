@@ -46,14 +46,15 @@
 #define HYDRADB_REQUESTS 1 /* write only */
 #define HYDRADB_REPLIES	 2 /* nobody's: what the server WRITEs from */
 
-#define HYDRADB_LEASE_NS  1000000ull /* 1 ms */
+#define HYDRADB_LEASE_NS  8000000ull /* 8 ms */
 #define HYDRADB_LONGEST	  4	     /* a renewal lasts so many times as long, at most */
 #define HYDRADB_DELAY_NS  100000ull  /* an outdated item's room is free so long after its leases */
 #define HYDRADB_NEAR_NS	  50000ull   /* skew: less than that delay */
-#define HYDRADB_FAR_NS	  2000000ull /* and more */
+#define HYDRADB_FAR_NS	  4000000ull /* and more */
 
-enum { CROWD = KV_CROWD, LEASE, POINTERS, CHECK, MATCH, WHOLE, SKEW, PERSIST, BUG, KNOBS };
+enum { CROWD = KV_CROWD, LEASE, RENEWAL, POINTERS, CHECK, MATCH, WHOLE, SKEW, PERSIST, BUG, KNOBS };
 enum { LEASE_ON, LEASE_OFF };
+enum { RENEWAL_NOTED, RENEWAL_UNNOTED };
 enum { POINTERS_CACHED, POINTERS_NONE };
 enum { CHECK_AFTER, CHECK_BEFORE };
 enum { MATCH_LIVE, MATCH_VERSION };
@@ -64,13 +65,11 @@ enum {
 	NO_BUG,
 	BUG_GUARDIAN_LATE,
 	BUG_FREE_NOW,
-	BUG_RENEWAL_UNNOTED,
 	BUG_GUARDIAN_UNREAD,
 	BUG_DELETE_STAYS,
 	BUG_KEY_ASSUMED,
 	BUG_REQUEST_FRONT,
 	BUG_REPLY_FRONT,
-	BUG_SLOT_KEPT,
 	BUG_REPLY_FIRST,
 	BUG_ITEM_UNFLUSHED,
 	BUG_INDEX_FIRST,

@@ -185,7 +185,7 @@ static void lease(struct server *server, const struct kv_req *req, struct hydrad
 		return;
 	pointer->lease_ns = lease_ns(req->op == KV_RENEW ? req->vlen : 0);
 	end = rt_now() + pointer->lease_ns;
-	if (req->op == KV_RENEW && has_bug(&server->params, BUG_RENEWAL_UNNOTED))
+	if (req->op == KV_RENEW && server->params.knob[RENEWAL] == RENEWAL_UNNOTED)
 		return;
 	if (end > item->lease_end)
 		__atomic_store_n(&item->lease_end, end, __ATOMIC_SEQ_CST);
@@ -330,8 +330,6 @@ static void empty_slot(void *arg, unsigned index)
 {
 	struct server *server = arg;
 
-	if (has_bug(&server->params, BUG_SLOT_KEPT))
-		return;
 	memset(kv_slot(&server->requests, index), 0, server->requests.bytes);
 	server->owed[index] = 0;
 }
