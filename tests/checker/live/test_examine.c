@@ -104,7 +104,7 @@ static unsigned possible(void)
 
 static const char *const all_stores[] = {"efactory", "erda",	  "rdmp_kv", "forca",
 					 "ca",	     "remotelog", "saw_imm", "redo_log",
-					 "pilaf",    "rfp",	  "octopus", "herd"};
+					 "pilaf",    "rfp",	  "octopus", "herd", "hydradb"};
 
 START_TEST(a_whole_pool_keeps_everything)
 {
@@ -408,7 +408,7 @@ END_TEST
 /* --- what does not come up; what is torn --- */
 
 /* By store, as in all_stores: what each says of it. RDMP-KV's log ends before it, CA believes
- * everything, and finds nothing; SAW, Pilaf, RFP, Octopus-KV and HERD drop it. */
+ * everything, and finds nothing; SAW, Pilaf, RFP, Octopus-KV, HERD and HydraDB drop it. */
 static const struct {
 	const char *live, *fsck;
 } noise[] = {
@@ -420,6 +420,7 @@ static const struct {
 	{"recovery fails with error -22", ""},
 	{"", ""},
 	{"", "recovery says: applied: "},
+	{"", ""},
 	{"", ""},
 	{"", ""},
 	{"", ""},

@@ -107,6 +107,13 @@ static const struct {
 	{300, "herd", "poll_front=on check=word", "w-r", RDA, LIVE | FSCK},
 	{300, "herd", "numbers=off", "wr", RDA, FSCK},
 	{300, "herd", "persist=off", "w", DUR, LIVE | FSCK},
+	/* HydraDB: an item stays as it is until its leases have ended (claims P90, P91, HY1 to
+	   HY5). */
+	{300, "hydradb", "", "ww-rr", 0, ALL_BUT_OK},
+	{300, "hydradb", "line_torn=prefix", "wdw", 0, ALL_BUT_OK},
+	{300, "hydradb", "whole=crc dma_order=any", "w-r.1500", 0, ALL_BUT_OK},
+	{300, "hydradb", "crowd=on pointers=none", "new-w1w2", 0, ALL_BUT_OK},
+	{300, "hydradb", "persist=off", "w", DUR, LIVE},
 	/* Octopus-KV: in place, so RDA breaks whatever is flushed (claims P18, P21, OC1 to OC5). */
 	{300, "octopus", "", "w", RDA | DUR, LIN | FSCK},
 	{300, "octopus", "persist=cpu", "ww-r", RDA, PERSISTENT},
