@@ -92,9 +92,8 @@ static int call(struct client *client, struct hydradb_reply *reply)
 		client->number = 1;
 	hydradb_mark(client->request, len, client->number, &client->params);
 	client->sent_at = rt_now();
-	rc = rpc_write(conn, HYDRADB_REQUESTS,
-		       conn->index * hydradb_request_bytes(&client->params), client->request,
-		       hydradb_message_bytes(len));
+	rc = rpc_write(conn, HYDRADB_REQUESTS, conn->index * hydradb_request_bytes(&client->params),
+		       client->request, hydradb_message_bytes(len));
 	if (!rc)
 		rc = kv_wait_own(conn, HYDRADB_ITEMS, has_reply, client);
 	if (rc)
@@ -193,9 +192,7 @@ static bool is_current(const struct client *client, const struct cached *cached,
 		return false;
 	if (!has_bug(params, BUG_GUARDIAN_UNREAD) && !rt_check(hydradb_live(guardian)))
 		return false;
-	return has_bug(params, BUG_KEY_ASSUMED)
-		       ? true
-		       : hydradb_fits(item, pointer->bytes, key);
+	return has_bug(params, BUG_KEY_ASSUMED) || hydradb_fits(item, pointer->bytes, key);
 }
 
 /* By a READ. -EAGAIN: it is not the key's any more. */

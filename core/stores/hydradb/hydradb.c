@@ -49,8 +49,7 @@ static const struct tm_variant variants[] = {
 	 0},
 	{"guardian_late", "bug=guardian_late",
 	 "the former item is outdated when the PUT has been answered", LIN},
-	{"free_now", "bug=free_now", "an outdated item's room is free at once",
-	 RDA | LIN | MONO},
+	{"free_now", "bug=free_now", "an outdated item's room is free at once", RDA | LIN | MONO},
 	{"guardian_unread", "bug=guardian_unread", "a client does not look at the guardian", LIN},
 	{"delete_stays", "bug=delete_stays", "a DELETE does not outdate the item", LIN | NORES},
 	{"key_assumed", "bug=key_assumed", "a client takes any key's pointer and item for its own",
@@ -82,12 +81,8 @@ static const struct tm_overhead overheads[] = {
 };
 
 static const struct tm_shape shapes[] = {
-	{.name = "no_pointers"},
-	{.name = "version"},
-	{.name = "crc"},
-	{.name = "near"},
-	{.name = "crowded"},
-	{.name = "calls=fail", .often = "w1"},
+	{.name = "no_pointers"}, {.name = "version"}, {.name = "crc"},
+	{.name = "near"},	 {.name = "crowded"}, {.name = "calls=fail", .often = "w1"},
 	{.name = NULL},
 };
 

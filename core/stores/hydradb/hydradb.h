@@ -46,11 +46,11 @@
 #define HYDRADB_REQUESTS 1 /* write only */
 #define HYDRADB_REPLIES	 2 /* nobody's: what the server WRITEs from */
 
-#define HYDRADB_LEASE_NS  8000000ull /* 8 ms */
-#define HYDRADB_LONGEST	  4	     /* a renewal lasts so many times as long, at most */
-#define HYDRADB_DELAY_NS  100000ull  /* an outdated item's room is free so long after its leases */
-#define HYDRADB_NEAR_NS	  50000ull   /* skew: less than that delay */
-#define HYDRADB_FAR_NS	  4000000ull /* and more */
+#define HYDRADB_LEASE_NS 8000000ull /* 8 ms */
+#define HYDRADB_LONGEST	 4	    /* a renewal lasts so many times as long, at most */
+#define HYDRADB_DELAY_NS 100000ull  /* an outdated item's room is free so long after its leases */
+#define HYDRADB_NEAR_NS	 50000ull   /* skew: less than that delay */
+#define HYDRADB_FAR_NS	 4000000ull /* and more */
 
 enum { CROWD = KV_CROWD, LEASE, RENEWAL, POINTERS, CHECK, MATCH, WHOLE, SKEW, PERSIST, BUG, KNOBS };
 enum { LEASE_ON, LEASE_OFF };
@@ -104,8 +104,8 @@ bool hydradb_fits(const struct hydradb_item *item, uint32_t bytes, const uint8_t
 struct tm_params hydradb_pool_params(const struct tm_params *params);
 size_t hydradb_pm_bytes(const struct tm_params *params);
 unsigned hydradb_regions(const struct tm_params *params, struct tm_region *out, unsigned max);
-/* An entry's item; the entry has one, in the pool. */
-struct hydradb_item *hydradb_item_of(const struct kv_pool *pool, const struct kv_entry *entry);
+/* What an entry names, which lies in the pool. */
+struct hydradb_item *hydradb_item_at(const struct kv_pool *pool, uint64_t where);
 
 /* --- item.c: messages --- */
 

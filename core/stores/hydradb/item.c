@@ -66,9 +66,9 @@ unsigned hydradb_regions(const struct tm_params *params, struct tm_region *out, 
 	return n;
 }
 
-struct hydradb_item *hydradb_item_of(const struct kv_pool *pool, const struct kv_entry *entry)
+struct hydradb_item *hydradb_item_at(const struct kv_pool *pool, uint64_t where)
 {
-	return (struct hydradb_item *)(pool->log + kv_where_line(entry->where) * TM_LINE);
+	return (struct hydradb_item *)(pool->log + kv_where_line(where) * TM_LINE);
 }
 
 /* -------------------------------------------------------------- messages */

@@ -10,7 +10,8 @@ static bool names_item(const struct kv_entry *entry)
 
 static bool fits(const struct kv_pool *pool, const struct kv_entry *entry)
 {
-	return hydradb_fits(hydradb_item_of(pool, entry), kv_where_vlen(entry->where), entry->key);
+	return hydradb_fits(hydradb_item_at(pool, entry->where), kv_where_vlen(entry->where),
+			    entry->key);
 }
 
 /* An item is durable before an entry names it. With persist=off it may be anything. */
@@ -32,7 +33,7 @@ static void end_leases(const struct kv_pool *pool)
 		const struct kv_entry *entry = &pool->table.entry[i];
 
 		if (names_item(entry))
-			hydradb_item_of(pool, entry)->lease_end = 0;
+			hydradb_item_at(pool, entry->where)->lease_end = 0;
 	}
 }
 
@@ -58,7 +59,7 @@ int hydradb_recover(const struct tm_env *env)
 static void check_item(const struct kv_pool *pool, uint64_t i, struct tm_fsck *fsck)
 {
 	const struct kv_entry *entry = &pool->table.entry[i];
-	struct hydradb_item *item = hydradb_item_of(pool, entry);
+	struct hydradb_item *item = hydradb_item_at(pool, entry->where);
 	unsigned long long slot = i;
 
 	if (!fits(pool, entry)) {

@@ -33,7 +33,7 @@ struct server {
 
 static struct hydradb_item *item_at(const struct server *server, uint64_t where)
 {
-	return (struct hydradb_item *)(server->place.pool.log + kv_where_line(where) * TM_LINE);
+	return hydradb_item_at(&server->place.pool, where);
 }
 
 /* Where the key's item is; 0: there is none. */
@@ -77,12 +77,12 @@ static void evict_later(struct server *server, uint64_t where)
 	}
 	if (server->params.knob[LEASE] == LEASE_OFF)
 		since = rt_now();
-	server->evict[server->evictions++] =
-		(struct eviction){kv_where_line(where), lines, since + HYDRADB_DELAY_NS};
+	server->evict[server->evictions++] = (struct eviction){kv_where_line(where), lines,
+							       since + HYDRADB_DELAY_NS};
 }
 
-/* The item is no longer the key's: whoever READs it sees that. Not flushed, as after a power failure
- * nobody has a pointer to it. */
+/* The item is no longer the key's: whoever READs it sees that. Not flushed, as after a power
+ * failure nobody has a pointer to it. */
 static void kill_item(const struct server *server, uint64_t where)
 {
 	uint64_t *guardian = hydradb_guardian(item_at(server, where), kv_where_vlen(where));
@@ -103,8 +103,8 @@ static void outdate(struct server *server, uint64_t where)
 /* In a new place; what names it comes later. */
 static void write_item(struct server *server, const struct kv_req *req, uint64_t line)
 {
-	struct hydradb_item *item = (void *)(server->place.pool.log + line * TM_LINE);
 	uint32_t bytes = hydradb_item_bytes(req->klen, req->vlen);
+	struct hydradb_item *item = item_at(server, kv_where(line, bytes));
 	uint64_t guardian = ++server->version * 2 + 1;
 
 	item->klen = req->klen;

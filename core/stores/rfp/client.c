@@ -166,8 +166,8 @@ static bool is_written(void *arg)
 {
 	struct client *client = arg;
 
-	return is_answer(client, __atomic_load_n((const uint64_t *)client->conn.own,
-						 __ATOMIC_SEQ_CST));
+	return is_answer(client,
+			 __atomic_load_n((const uint64_t *)client->conn.own, __ATOMIC_SEQ_CST));
 }
 
 /* The server writes the answer: payload, then header. */
