@@ -34,7 +34,7 @@ struct kv_req {
 	uint8_t op; /* enum kv_op */
 	uint8_t klen;
 	uint16_t unused;
-	uint32_t vlen; /* PUT: bytes */
+	uint32_t vlen; /* PUT: bytes; KV_RENEW: how often it was READ */
 	uint32_t crc;  /* PUT: as the store defines it */
 	uint32_t client;
 	uint8_t key[TM_MAX_KEY];
