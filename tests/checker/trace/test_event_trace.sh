@@ -80,6 +80,9 @@ rfp-mode_early-LIVE | server/server - before fence 1: delay 8us ; The switch bug
 octopus-persistent-RDA | lost, as may happen: blocks+0x40..0x47, written by the RDMA write of client 1's PUT k1 ; no check of recovery looked at blocks+0x40..0x47 ; The switch persist=cpu makes it
 octopus-literal-RDA | client 2's GET k1 read ; blocks+0x80..0x9f as the RDMA write of client 1's PUT k1 had left it ; The switch lock=early makes it, which begin_put() asks for ; with lock=held it does not break ; !power failed
 octopus-lease-NORES | Client 1's PUT k1 was reported as failed ; so a reader after recovery read c1.put1 ; the switch lease=on makes it, which expire() asks for
+herd-unnumbered-LIN | server/server - before post 1: delay 5ms ; The switch numbers=off makes it, which serve_request() asks for ; with numbers=on it does not break ; !power failed
+herd-undo_assumed-DUR | lost: undo+0x0..0x7 ; it was written after its line was last flushed ; server dies ; The switch bug=undo_assumed makes it, which undo() asks for
+herd-word-RDA | c1.put1 order message 1 packet 1 landed 0: 3 ahead ; The switch check=word makes it, which copy_request() asks for ; with check=crc it does not break ; !power failed
 hydradb-dma_any-RDA | c1.put1 order message 1 packet 1 landed 2: 1 ahead ; c1.put1 landing message 1 packet 1 line 3: delay 100ns ; The power failed between two steps: table+0x20..0x27
 hydradb-free_now-RDA | client 2's 2nd GET k1 ; items+0x98..0x9f as server/server ; taken: ; in hydradb_fits(), held ; reading message 1 packet 1 line 3: delay 500ns ; The switch bug=free_now makes it, which evict_later() asks for ; !power failed
 hydradb-early_check-RDA | Client 2's 2nd GET k1 ; reading message 1 packet 1 line 2: delay 100ms ; The switch check=before makes it, which is_current() asks for ; with check=after it does not break ; !power failed
