@@ -115,6 +115,10 @@ int rpc_write_behind(struct rpc_conn *conn, unsigned region, uint64_t off, const
 		     size_t len);
 /* Write 8 bytes, which land after what rpc_write_behind() has posted. */
 int rpc_write_word(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t word);
+/* Compare the word at `off` with `expected` and, if it is that, make it `desired`: one remote
+ * atomic. *found: what it was before. */
+int rpc_cas(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t expected,
+	    uint64_t desired, uint64_t *found);
 /* As rpc_write(), and the server's handler is called with `imm`. No reply is waited for. */
 int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data,
 		  size_t len, uint32_t imm);
@@ -122,6 +126,9 @@ int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const vo
 int rpc_call_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data, size_t len,
 		 uint32_t imm, void *rsp, size_t cap, size_t *rsp_len);
 
+/* RDMA FLUSH for persistence of [off, off+len) of a region: what this connection wrote there is
+ * durable on return, unless it is in the server's caches. -ERANGE as above. */
+int rpc_flush(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len);
 /* RDMA Commit (core/rdma_commit.h) of [off, off+len) of a region: what this connection wrote there
  * is durable on return. -ERANGE as above. */
 int rpc_commit(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len);

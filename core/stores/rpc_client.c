@@ -428,6 +428,30 @@ int rpc_write_word(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_
 	return rc ? rc : conn_wait(conn, true, false, RT_WAITS);
 }
 
+int rpc_cas(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t expected,
+	    uint64_t desired, uint64_t *found)
+{
+	struct ibv_send_wr wr;
+	int rc;
+
+	if (conn->failed)
+		return -EIO;
+	memset(&wr, 0, sizeof(wr));
+	wr.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
+	rc = conn_remote(conn, region, off, sizeof(*found), &wr.wr.atomic.remote_addr);
+	if (rc)
+		return rc;
+	wr.wr.atomic.rkey = conn->region[region].rkey;
+	wr.wr.atomic.compare_add = expected;
+	wr.wr.atomic.swap = desired;
+	rc = conn_post_wr(conn, &wr, conn->buf, sizeof(*found));
+	if (!rc)
+		rc = conn_wait(conn, true, false, RT_WAITS);
+	if (!rc)
+		memcpy(found, conn->buf, sizeof(*found));
+	return rc;
+}
+
 int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data,
 		  size_t len, uint32_t imm)
 {
@@ -452,6 +476,21 @@ int rpc_call_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const voi
 	if (!rc)
 		rc = conn_reply(conn, rsp, cap, rsp_len, RT_WAITS);
 	return rc;
+}
+
+int rpc_flush(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len)
+{
+	struct ibv_send_wr wr;
+	uint64_t addr;
+	int rc = conn->failed ? -EIO : conn_remote(conn, region, off, len, &addr);
+
+	if (rc)
+		return rc;
+	memset(&wr, 0, sizeof(wr));
+	flush_wr(&wr, conn->region[region].rkey, addr, (uint32_t)len,
+		 IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE);
+	rc = conn_post_wr(conn, &wr, conn->buf, 0);
+	return rc ? rc : conn_wait(conn, true, false, RT_WAITS);
 }
 
 /* Post a Commit; the payload, if it has one, lies where messages go out. */

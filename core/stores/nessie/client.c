@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A client: PUT, GET, DELETE. See nessie.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/rdma_commit.h"
+#include "core/rt/rt.h"
+#include "core/stores/nessie/nessie.h"
+
+#define REFUSALS 16 /* of what follows a compare-and-swap that others have seen */
+#define NONE	 NESSIE_CANDIDATES
+
+static size_t entry_bytes(const struct nessie_client *client)
+{
+	return client->pool.entry_lines * TM_LINE;
+}
+
+/* ------------------------------------------------------------------ open */
+
+static int connect_both(struct nessie_client *client, const struct tm_env *env)
+{
+	bool two = env->params->knob[CONNS] == CONNS_TWO;
+	int rc = rpc_open(&client->kv.conn, env, sizeof(uint64_t), entry_bytes(client), NULL);
+
+	client->data = &client->kv.conn;
+	if (rc || !two)
+		return rc;
+	client->data = &client->other;
+	rc = rpc_open_further(&client->other, env, sizeof(uint64_t), entry_bytes(client));
+	if (rc)
+		rpc_close(&client->kv.conn);
+	return rc;
+}
+
+static bool commits(const struct tm_params *params)
+{
+	return nessie_flushes(params) && params->knob[FLUSH_BY] == BY_COMMIT;
+}
+
+static int start(struct nessie_client *client, const struct tm_env *env)
+{
+	int rc = commits(env->params) ? -tm_commit_supported(env->verbs) : 0;
+
+	if (rc)
+		return rc;
+	client->own = calloc(client->pool.entries, sizeof(*client->own));
+	client->out = calloc(1, entry_bytes(client));
+	rc = client->own && client->out ? connect_both(client, env) : -ENOMEM;
+	if (rc)
+		return rc;
+	rc = nessie_sweep(client);
+	if (!rc)
+		return 0;
+	rpc_close(&client->kv.conn);
+	if (client->data == &client->other)
+		rpc_close(&client->other);
+	return rc;
+}
+
+int nessie_open(const struct tm_env *env, void **out)
+{
+	struct nessie_client *client = calloc(1, sizeof(*client));
+	int rc;
+
+	if (!client)
+		return -ENOMEM;
+	client->params = *env->params;
+	client->kv.max_vlen = env->params->max_vlen;
+	client->pool = nessie_pool_at(env->params, NULL);
+	client->first = (env->client - 1) % client->pool.shares * client->pool.entries;
+	rc = start(client, env);
+	if (!rc) {
+		*out = client;
+		return 0;
+	}
+	free(client->own);
+	free(client->out);
+	free(client);
+	return rc;
+}
+
+/* ----------------------------------------------------------------- words */
+
+static int read_word(struct nessie_client *client, uint64_t slot, uint64_t *word)
+{
+	const void *data;
+	int rc = rpc_read(&client->kv.conn, NESSIE_INDEX, slot * sizeof(*word), sizeof(*word),
+			  &data);
+
+	if (!rc)
+		memcpy(word, data, sizeof(*word));
+	return rc;
+}
+
+/* -EAGAIN: it is another one. */
+static int swap(struct nessie_client *client, uint64_t slot, uint64_t from, uint64_t to)
+{
+	uint64_t found;
+	int rc = rpc_cas(&client->kv.conn, NESSIE_INDEX, slot * sizeof(found), from, to, &found);
+
+	if (rc || has_bug(&client->params, BUG_LOST_WON))
+		return rc;
+	return found == from ? 0 : -EAGAIN;
+}
+
+/* What this client has written through `conn` to a range is durable. */
+static int flush(struct nessie_client *client, struct rpc_conn *conn, unsigned region, uint64_t off,
+		 size_t len)
+{
+	if (!nessie_flushes(&client->params))
+		return 0;
+	if (client->params.knob[FLUSH_BY] == BY_FLUSH)
+		return rpc_flush(conn, region, off, len);
+	return rpc_commit(conn, region, off, len);
+}
+
+static int flush_word(struct nessie_client *client, uint64_t slot)
+{
+	return flush(client, &client->kv.conn, NESSIE_INDEX, slot * sizeof(uint64_t),
+		     sizeof(uint64_t));
+}
+
+/* What others have seen already is worth some tries. */
+static int insist(struct nessie_client *client, uint64_t slot)
+{
+	uint64_t nap = KV_NAP_NS;
+	int rc;
+
+	for (unsigned i = 0; (rc = flush_word(client, slot)) == -ENOMEM && i < REFUSALS; i++)
+		kv_nap(&nap);
+	return rc;
+}
+
+/* A flush covers what its own connection wrote. So write the word once more, the same. */
+int nessie_settle(struct nessie_client *client, uint64_t slot, uint64_t word)
+{
+	int rc = swap(client, slot, word, word);
+
+	return rc ? rc : flush_word(client, slot);
+}
+
+/* A seeded bug's way to change a word. */
+static int write_word(struct nessie_client *client, uint64_t slot, uint64_t word)
+{
+	int rc = rpc_write(&client->kv.conn, NESSIE_INDEX, slot * sizeof(word), &word,
+			   sizeof(word));
+
+	return rc ? rc : insist(client, slot);
+}
+
+/* Replace a word for good. -EAGAIN: it is another one by now, and stays. */
+static int replace(struct nessie_client *client, uint64_t slot, uint64_t from, uint64_t to)
+{
+	uint64_t pending = nessie_reads_durable(&client->params) ? NESSIE_PENDING : 0;
+	bool unflushed = has_bug(&client->params,
+				 to & NESSIE_USED ? BUG_INDEX_UNFLUSHED : BUG_DELETE_UNFLUSHED);
+	int rc = swap(client, slot, from, to | pending);
+
+	if (!rc && has_bug(&client->params, BUG_PENDING_EARLY))
+		swap(client, slot, to | pending, to);
+	if (!rc && !unflushed)
+		rc = insist(client, slot);
+	/* If that fails, it is another one already, or readers take a little longer. */
+	if (!rc && pending)
+		swap(client, slot, to | pending, to);
+	return rc;
+}
+
+/* ------------------------------------------------------------------ look */
+
+/* What was found of a key. */
+struct found {
+	struct nessie_place place;
+	uint64_t word[NESSIE_CANDIDATES];
+	unsigned hit;			  /* the key's slot; NONE */
+	unsigned unowned;		  /* the first slot that is nobody's; NONE */
+	const struct nessie_entry *entry; /* of the hit, until the next request */
+};
+
+/* Of the hit? -ENOENT: it is another key's entry. -EAGAIN: it may have been written to meanwhile.
+ * `since`: when the word had not been read yet. */
+static int read_entry(struct nessie_client *client, uint64_t word, uint64_t since,
+		      const uint8_t *key, size_t klen, struct found *found)
+{
+	const struct tm_params *params = &client->params;
+	bool unchecked = has_bug(params, BUG_UNCHECKED);
+	const void *data;
+	uint64_t entry;
+	int rc;
+
+	if (!nessie_names(&client->pool, word, &entry))
+		return -EAGAIN;
+	rc = rpc_read(client->data, NESSIE_DATA, nessie_entry_off(&client->pool, entry),
+		      entry_bytes(client), &data);
+	if (rc)
+		return rc;
+	found->entry = data;
+	if (!params->knob[REUSE_NOW] && rt_now() - since > NESSIE_GRACE_NS)
+		return -EAGAIN;
+	if (!nessie_sane(found->entry, client->kv.max_vlen))
+		return -EAGAIN;
+	if (!params->knob[CRC] && !unchecked && !nessie_whole(found->entry, client->kv.max_vlen))
+		return -EAGAIN;
+	if (params->knob[VERIFY_OBJ_KEY] || unchecked)
+		return 0;
+	return found->entry->klen == klen && rt_check(!memcmp(found->entry->bytes, key, klen))
+		       ? 0
+		       : -ENOENT;
+}
+
+/* Is the slot nobody's? */
+static bool unowned(const struct nessie_client *client, uint64_t word)
+{
+	return !nessie_owned(word) ||
+	       (has_bug(&client->params, BUG_OWNER_IGNORED) && !(word & NESSIE_USED));
+}
+
+/* Look at the key's slots. `deleted`: a slot counts as the key's although the key is deleted. */
+static int look(struct nessie_client *client, const uint8_t *key, size_t klen, bool deleted,
+		struct found *found)
+{
+	uint64_t since = rt_now();
+	int rc;
+
+	found->hit = found->unowned = NONE;
+	for (unsigned i = 0; i < NESSIE_CANDIDATES; i++) {
+		uint64_t *word = &found->word[i];
+
+		rc = read_word(client, found->place.slot[i], word);
+		if (rc)
+			return rc;
+		if (unowned(client, *word)) {
+			if (found->unowned == NONE)
+				found->unowned = i;
+			continue;
+		}
+		if (nessie_tag(*word) != found->place.tag || !(deleted || *word & NESSIE_USED))
+			continue;
+		rc = read_entry(client, *word, since, key, klen, found);
+		if (rc == -ENOENT)
+			continue;
+		if (!rc)
+			found->hit = i;
+		return rc;
+	}
+	return 0;
+}
+
+/* The key is not there: what says so is durable. */
+static int settle_absence(struct nessie_client *client, const struct found *found)
+{
+	int rc = 0;
+
+	if (has_bug(&client->params, BUG_ABSENCE_TRUSTED))
+		return 0;
+	for (unsigned i = 0; i < NESSIE_CANDIDATES && !rc; i++)
+		if (found->word[i] & NESSIE_PENDING)
+			rc = nessie_settle(client, found->place.slot[i], found->word[i]);
+	return rc;
+}
+
+/* ------------------------------------------------------------------- PUT */
+
+static int flush_entry(struct nessie_client *client, uint64_t entry, size_t len)
+{
+	return flush(client, client->data, NESSIE_DATA, nessie_entry_off(&client->pool, entry),
+		     len);
+}
+
+/* It is durable on return. */
+static int write_entry(struct nessie_client *client, uint64_t entry, size_t len)
+{
+	uint64_t off = nessie_entry_off(&client->pool, entry);
+	int rc;
+
+	if (has_bug(&client->params, BUG_CAS_EARLY))
+		return rpc_write_behind(client->data, NESSIE_DATA, off, client->out, len);
+	rc = rpc_write(client->data, NESSIE_DATA, off, client->out, len);
+	if (rc || has_bug(&client->params, BUG_DATA_UNFLUSHED))
+		return rc;
+	return flush_entry(client, entry, len);
+}
+
+static size_t fill_entry(struct nessie_client *client, const void *key, size_t klen,
+			 const void *value, size_t vlen)
+{
+	struct nessie_entry *entry = client->out;
+
+	entry->klen = (uint32_t)klen;
+	entry->vlen = (uint32_t)vlen;
+	memcpy(entry->bytes, key, klen);
+	if (vlen)
+		memcpy(entry->bytes + klen, value, vlen);
+	entry->crc = nessie_crc(entry);
+	return sizeof(*entry) + klen + vlen;
+}
+
+/* Have the key's word name the entry. */
+static int try_put(struct nessie_client *client, const uint8_t *key, size_t klen, uint64_t entry)
+{
+	struct found found = {.place = nessie_place_of(&client->pool, key)};
+	uint64_t to = nessie_word(&client->pool, &found.place, entry), old;
+	int rc = look(client, key, klen, true, &found);
+	unsigned at = found.hit != NONE ? found.hit : found.unowned;
+
+	if (rc)
+		return rc;
+	if (at == NONE)
+		return -ENOSPC;
+	rc = replace(client, found.place.slot[at], found.word[at], to);
+	if (!rc && found.hit != NONE && nessie_names(&client->pool, found.word[at], &old))
+		nessie_give(client, old);
+	return rc;
+}
+
+int nessie_put(void *arg, const void *key, size_t klen, const void *value, size_t vlen)
+{
+	struct nessie_client *client = arg;
+	uint8_t padded[TM_MAX_KEY];
+	uint64_t entry, nap = KV_NAP_NS;
+	size_t len;
+	int rc = kv_key_pad(padded, key, klen);
+
+	if (rc)
+		return rc;
+	if (vlen > client->kv.max_vlen)
+		return -EMSGSIZE;
+	rc = nessie_take(client, &entry);
+	if (rc)
+		return rc;
+	len = fill_entry(client, key, klen, value, vlen);
+	rc = write_entry(client, entry, len);
+	while (!rc && (rc = try_put(client, padded, klen, entry)) == -EAGAIN) {
+		kv_nap(&nap);
+		rc = 0;
+	}
+	if (!rc && has_bug(&client->params, BUG_CAS_EARLY))
+		rc = flush_entry(client, entry, len);
+	return rc;
+}
+
+/* ---------------------------------------------------------------- DELETE */
+
+static int try_del(struct nessie_client *client, const uint8_t *key, size_t klen)
+{
+	struct found found = {.place = nessie_place_of(&client->pool, key)};
+	bool zero = client->params.knob[DELETE] == DELETE_ZERO;
+	uint64_t slot, word, to, old;
+	int rc = look(client, key, klen, true, &found);
+
+	if (rc)
+		return rc;
+	if (found.hit == NONE || !(found.word[found.hit] & NESSIE_USED))
+		return settle_absence(client, &found);
+	slot = found.place.slot[found.hit];
+	word = found.word[found.hit];
+	to = zero ? 0 : word & ~(NESSIE_USED | NESSIE_PENDING);
+	rc = has_bug(&client->params, BUG_DEL_WRITE) ? write_word(client, slot, to)
+						     : replace(client, slot, word, to);
+	if (!rc && zero && nessie_names(&client->pool, word, &old))
+		nessie_give(client, old);
+	return rc;
+}
+
+int nessie_del(void *arg, const void *key, size_t klen)
+{
+	struct nessie_client *client = arg;
+	uint8_t padded[TM_MAX_KEY];
+	uint64_t nap = KV_NAP_NS;
+	int rc = kv_key_pad(padded, key, klen);
+
+	while (!rc && (rc = try_del(client, padded, klen)) == -EAGAIN) {
+		kv_nap(&nap);
+		rc = 0;
+	}
+	return rc;
+}
+
+/* ------------------------------------------------------------------- GET */
+
+static int try_get(struct nessie_client *client, const uint8_t *key, size_t klen, void *value,
+		   size_t cap, size_t *vlen)
+{
+	struct found found = {.place = nessie_place_of(&client->pool, key)};
+	int rc = look(client, key, klen, false, &found);
+
+	if (rc)
+		return rc;
+	if (found.hit == NONE) {
+		rc = settle_absence(client, &found);
+		return rc ? rc : -ENOENT;
+	}
+	*vlen = found.entry->vlen;
+	memcpy(value, found.entry->bytes + found.entry->klen, *vlen < cap ? *vlen : cap);
+	if (!(found.word[found.hit] & NESSIE_PENDING))
+		return 0;
+	return nessie_settle(client, found.place.slot[found.hit], found.word[found.hit]);
+}
+
+int nessie_get(void *arg, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
+{
+	struct nessie_client *client = arg;
+	uint8_t padded[TM_MAX_KEY];
+	uint64_t nap = KV_NAP_NS;
+	int rc = kv_key_pad(padded, key, klen);
+
+	if (rc)
+		return rc;
+	while ((rc = try_get(client, padded, klen, value, cap, vlen)) == -EAGAIN)
+		kv_nap(&nap);
+	return rc;
+}

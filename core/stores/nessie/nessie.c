@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The store. See nessie.h. */
+#include <errno.h>
+#include "core/stores/bits.h"
+#include "core/stores/nessie/nessie.h"
+
+static const struct tm_knob knobs[] = {
+	[CROWD] = {"crowd", "off on", "keys share their slots by twos, and all have the same tag"},
+	[FLUSH] = {"flush", "both none",
+		   "none, as in the paper: nothing is flushed; both: an entry before its word is "
+		   "changed, and the word before the answer"},
+	[FLUSH_BY] =
+		{"flush_by", "commit flush",
+		 "what a client flushes by: an RDMA Commit; an RDMA FLUSH, which does not reach "
+		 "the caches"},
+	[READS] = {"reads", "durable visible",
+		   "durable: a word is marked until it is flushed, and who READs the mark flushes "
+		   "it"},
+	[CONNS] = {"conns", "two one",
+		   "has a client a connection to the index and one to the data, as with two "
+		   "servers, or one to both?"},
+	[DELETE] = {"delete", "mark zero",
+		    "zero: a DELETE makes the word zero; mark: the slot stays the key's"},
+	[REUSE_NOW] = {"reuse_now", "off on",
+		       "on: an entry is written to again as soon as no word names it"},
+	[CRC] = {"crc", "on off", "does a client check the CRC of an entry?"},
+	[VERIFY_OBJ_KEY] = {"verify_obj_key", "on off",
+			    "does a client compare the key in the entry?"},
+	[BUG] = {"bug",
+		 "none cas_early unchecked del_write lost_won data_unflushed index_unflushed "
+		 "delete_unflushed pending_early absence_trusted sweep_pending sweep_skipped "
+		 "owner_ignored index_assumed",
+		 "a seeded bug, see the variants"},
+	[KNOBS] = {NULL, NULL, NULL},
+};
+
+static const struct tm_variant variants[] = {
+	{"literal", "flush=none delete=zero",
+	 "as in the paper: nothing is flushed, and a DELETE makes the word zero", 0},
+	{"visible", "reads=visible", "a GET returns what need not be durable yet", 0},
+	{"rdma_flush", "flush_by=flush", "RDMA FLUSHes, which do not reach the caches", 0},
+	{"one_conn", "conns=one", "one connection to index and data", 0},
+	{"zero", "delete=zero", "a DELETE makes the word zero", 0},
+	{"crowded", "crowd=on", "keys share their slots and their tag by twos", 0},
+	{"reuse_now", "reuse_now=on", "entries are written to again at once", 0},
+	{"reuse_blind", "reuse_now=on crc=off verify_obj_key=off",
+	 "likewise, and a GET checks nothing", 0},
+	{"cas_early", "bug=cas_early", "the word is changed before the entry is there", DUR | KEEP},
+	{"unchecked", "bug=unchecked crowd=on", "a client checks neither CRC nor key", RDA},
+	{"del_write", "bug=del_write delete=zero crowd=on",
+	 "a DELETE WRITEs its word, whatever is there by now", LIN | DUR},
+	{"lost_won", "bug=lost_won", "a compare-and-swap that was lost is taken as won", LIN | DUR},
+	{"data_unflushed", "bug=data_unflushed", "an entry is not flushed", DUR | KEEP},
+	{"index_unflushed", "bug=index_unflushed", "a PUT's word is not flushed", DUR},
+	{"delete_unflushed", "bug=delete_unflushed", "a DELETE's word is not flushed", DUR | NORES},
+	{"pending_early", "bug=pending_early", "a word's mark goes before the word is flushed",
+	 DUR | MONO},
+	{"absence_trusted", "bug=absence_trusted",
+	 "a GET that finds nothing does not look at marks", DUR},
+	{"sweep_pending", "bug=sweep_pending",
+	 "a client takes an entry for free that a durable word may name", DUR | KEEP},
+	{"sweep_skipped", "bug=sweep_skipped",
+	 "a client that comes back takes its former self's entries for free", RDA | LIN | DUR},
+	{"owner_ignored", "bug=owner_ignored crowd=on",
+	 "a slot whose key is deleted is given to another key", LIN | FSCK},
+	{"index_assumed", "bug=index_assumed",
+	 "recovery takes the index for durable, which it is not where only the process died",
+	 DUR | MONO},
+	{NULL, NULL, NULL, 0},
+};
+
+static const struct tm_overhead overheads[] = {
+	{"entry", sizeof(struct nessie_entry), true},
+	{NULL, 0, false},
+};
+
+static const struct tm_shape shapes[] = {
+	{.name = "one_conn"},
+	{.name = "crowded"},
+	{.name = "calls=fail", .often = "w1"},
+	{.name = NULL},
+};
+
+static const struct tm_error errors[] = {
+	{-ENOSPC, TM_PUT, TM_ALWAYS, "both slots in which the key may be are other keys'"},
+	{0, 0, 0, NULL},
+};
+
+const struct tm_store nessie_store = {
+	.name = "nessie",
+	.what = "Nessie (SV 3.1): clients WRITE, compare-and-swap and READ; no server takes part",
+	.fsck_at_rest = true,
+	.promises = RDA | LIN | DUR | BUF | MONO | KEEP | NORES | OK | LIVE | FSCK,
+	.knobs = knobs,
+	.variants = variants,
+	.overheads = overheads,
+	.shapes = shapes,
+	.errors = errors,
+	.pm_bytes = nessie_pm_bytes,
+	.regions = nessie_regions,
+	.format = kv_format,
+	.recover = nessie_recover,
+	.serve = nessie_serve,
+	.fsck = nessie_fsck,
+	.open = nessie_open,
+	.put = nessie_put,
+	.get = nessie_get,
+	.del = nessie_del,
+};
