@@ -172,6 +172,7 @@ static int replace(struct nessie_client *client, uint64_t slot, uint64_t from, u
 struct found {
 	struct nessie_place place;
 	uint64_t word[NESSIE_CANDIDATES];
+	unsigned words;			  /* so many were READ */
 	unsigned hit;			  /* the key's slot; NONE */
 	unsigned unowned;		  /* the first slot that is nobody's; NONE */
 	const struct nessie_entry *entry; /* of the hit, until the next request */
@@ -219,31 +220,32 @@ static bool unowned(const struct nessie_client *client, uint64_t word)
 static int look(struct nessie_client *client, const uint8_t *key, size_t klen, bool deleted,
 		struct found *found)
 {
+	bool last = client->params.knob[DELETE] == DELETE_MARK;
 	uint64_t since = rt_now();
-	int rc;
+	int rc = -ENOENT;
 
+	found->place = nessie_place_of(&client->pool, key);
 	found->hit = found->unowned = NONE;
-	for (unsigned i = 0; i < NESSIE_CANDIDATES; i++) {
+	for (unsigned i = 0; i < found->place.slots && rc == -ENOENT; i++) {
 		uint64_t *word = &found->word[i];
 
 		rc = read_word(client, found->place.slot[i], word);
 		if (rc)
 			return rc;
+		found->words = i + 1;
+		rc = -ENOENT;
 		if (unowned(client, *word)) {
 			if (found->unowned == NONE)
 				found->unowned = i;
-			continue;
+			if (last)
+				break;
+		} else if (nessie_tag(*word) == found->place.tag &&
+			   (deleted || *word & NESSIE_USED)) {
+			rc = read_entry(client, *word, since, key, klen, found);
+			found->hit = rc ? NONE : i;
 		}
-		if (nessie_tag(*word) != found->place.tag || !(deleted || *word & NESSIE_USED))
-			continue;
-		rc = read_entry(client, *word, since, key, klen, found);
-		if (rc == -ENOENT)
-			continue;
-		if (!rc)
-			found->hit = i;
-		return rc;
 	}
-	return 0;
+	return rc == -ENOENT ? 0 : rc;
 }
 
 /* The key is not there: what says so is durable. */
@@ -253,7 +255,7 @@ static int settle_absence(struct nessie_client *client, const struct found *foun
 
 	if (has_bug(&client->params, BUG_ABSENCE_TRUSTED))
 		return 0;
-	for (unsigned i = 0; i < NESSIE_CANDIDATES && !rc; i++)
+	for (unsigned i = 0; i < found->words && !rc; i++)
 		if (found->word[i] & NESSIE_PENDING)
 			rc = nessie_settle(client, found->place.slot[i], found->word[i]);
 	return rc;
@@ -298,16 +300,18 @@ static size_t fill_entry(struct nessie_client *client, const void *key, size_t k
 /* Have the key's word name the entry. */
 static int try_put(struct nessie_client *client, const uint8_t *key, size_t klen, uint64_t entry)
 {
-	struct found found = {.place = nessie_place_of(&client->pool, key)};
-	uint64_t to = nessie_word(&client->pool, &found.place, entry), old;
+	struct found found;
+	uint64_t old;
+	unsigned at;
 	int rc = look(client, key, klen, true, &found);
-	unsigned at = found.hit != NONE ? found.hit : found.unowned;
 
 	if (rc)
 		return rc;
+	at = found.hit != NONE ? found.hit : found.unowned;
 	if (at == NONE)
 		return -ENOSPC;
-	rc = replace(client, found.place.slot[at], found.word[at], to);
+	rc = replace(client, found.place.slot[at], found.word[at],
+		     nessie_word(&client->pool, &found.place, entry));
 	if (!rc && found.hit != NONE && nessie_names(&client->pool, found.word[at], &old))
 		nessie_give(client, old);
 	return rc;
@@ -343,7 +347,7 @@ int nessie_put(void *arg, const void *key, size_t klen, const void *value, size_
 
 static int try_del(struct nessie_client *client, const uint8_t *key, size_t klen)
 {
-	struct found found = {.place = nessie_place_of(&client->pool, key)};
+	struct found found;
 	bool zero = client->params.knob[DELETE] == DELETE_ZERO;
 	uint64_t slot, word, to, old;
 	int rc = look(client, key, klen, true, &found);
@@ -381,7 +385,7 @@ int nessie_del(void *arg, const void *key, size_t klen)
 static int try_get(struct nessie_client *client, const uint8_t *key, size_t klen, void *value,
 		   size_t cap, size_t *vlen)
 {
-	struct found found = {.place = nessie_place_of(&client->pool, key)};
+	struct found found;
 	int rc = look(client, key, klen, false, &found);
 
 	if (rc)

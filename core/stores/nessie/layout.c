@@ -3,7 +3,7 @@
 #include "core/rt/rt.h"
 #include "core/stores/nessie/nessie.h"
 
-#define SLOTS_PER_KEY 32 /* both of a key's candidates are others' once in a thousand keys */
+#define SLOTS_PER_KEY 32 /* that all of a key's candidates are other keys' hardly occurs */
 #define TAG_SHIFT     48
 #define TAG_MASK      0x3fffull
 #define NODE	      (1ull << 40) /* the only one */
@@ -73,18 +73,21 @@ static struct nessie_place crowded_place(const struct nessie_pool *pool,
 	while (klen > 1 && !key[klen - 1])
 		klen--;
 	first = (uint64_t)(uint8_t)(key[klen - 1] - '1') & ~1ull & (pool->slots - 1);
-	return (struct nessie_place){{first, first + 1}, 0};
+	return (struct nessie_place){2, {first, first + 1}, 0};
 }
 
 struct nessie_place nessie_place_of(const struct nessie_pool *pool, const uint8_t key[TM_MAX_KEY])
 {
 	uint64_t hash = kv_hash(key), mask = pool->slots - 1;
-	struct nessie_place place = {{hash & mask, (hash >> 24) & mask}, hash >> 50};
+	uint64_t first = hash & mask, second = hash >> 24 & mask;
+	struct nessie_place place = {NESSIE_CANDIDATES, {first}, hash >> 50};
 
 	if (pool->crowded)
 		return crowded_place(pool, key);
-	if (place.slot[0] == place.slot[1])
-		place.slot[1] ^= 1;
+	for (unsigned i = 1; i < NESSIE_CANDIDATES; i++, second++) {
+		second = second == first ? second + 1 : second;
+		place.slot[i] = second & mask;
+	}
 	return place;
 }
 

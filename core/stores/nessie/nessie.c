@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The store. See nessie.h. */
-#include <errno.h>
 #include "core/stores/bits.h"
 #include "core/stores/nessie/nessie.h"
 
@@ -81,11 +80,6 @@ static const struct tm_shape shapes[] = {
 	{.name = NULL},
 };
 
-static const struct tm_error errors[] = {
-	{-ENOSPC, TM_PUT, TM_ALWAYS, "both slots in which the key may be are other keys'"},
-	{0, 0, 0, NULL},
-};
-
 const struct tm_store nessie_store = {
 	.name = "nessie",
 	.what = "Nessie (SV 3.1): clients WRITE, compare-and-swap and READ; no server takes part",
@@ -95,7 +89,6 @@ const struct tm_store nessie_store = {
 	.variants = variants,
 	.overheads = overheads,
 	.shapes = shapes,
-	.errors = errors,
 	.pm_bytes = nessie_pm_bytes,
 	.regions = nessie_regions,
 	.format = kv_format,

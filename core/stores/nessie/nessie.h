@@ -20,8 +20,10 @@
  *		0x08 u64 crc	of the lengths (high half), of key and value (low half)
  *		0x10 ...     key, value
  *
- * A key has two candidate slots. Once its word is in one of them, the slot is the key's for ever,
- * also when the key is deleted (delete=mark): so no two clients can put it in both.
+ * A key has two candidate slots, and for the rare case that both are other keys' the two that
+ *follow the second one. It takes the first that is nobody's, and the slot is the key's for ever,
+ *also when the key is deleted (delete=mark): so no two clients can put a key in two slots, and a
+ *search ends at a slot that is nobody's.
  *
  * A client writes to entries of its own share only. It finds out by itself which of them no word
  * names any more, and lets GRACE pass before it writes to such an entry; a GET that has taken as
@@ -40,7 +42,7 @@
 #define NESSIE_INDEX 0 /* read, write and atomics */
 #define NESSIE_DATA  1 /* read and write */
 
-#define NESSIE_CANDIDATES 2
+#define NESSIE_CANDIDATES 4	  /* at most */
 #define NESSIE_GRACE_NS	  1000000 /* 1 ms */
 
 enum {
@@ -117,6 +119,7 @@ struct nessie_pool {
 
 /* Where a key may be, and what its word says of it. */
 struct nessie_place {
+	unsigned slots;
 	uint64_t slot[NESSIE_CANDIDATES];
 	uint64_t tag;
 };

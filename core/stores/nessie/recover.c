@@ -15,11 +15,13 @@ static bool leads_to(const struct nessie_pool *pool, const struct nessie_entry *
 {
 	uint8_t key[TM_MAX_KEY];
 	struct nessie_place place;
+	bool found = false;
 
 	kv_key_pad(key, entry->bytes, entry->klen);
 	place = nessie_place_of(pool, key);
-	return nessie_tag(pool->index[slot]) == place.tag &&
-	       (place.slot[0] == slot || place.slot[1] == slot);
+	for (unsigned i = 0; i < place.slots; i++)
+		found |= place.slot[i] == slot;
+	return found && nessie_tag(pool->index[slot]) == place.tag;
 }
 
 /* Does an owned slot's word name a whole entry of a key that may be here? */
