@@ -178,6 +178,13 @@ struct found {
 	const struct nessie_entry *entry; /* of the hit, until the next request */
 };
 
+/* May what was READ be written to already? */
+static bool too_slow(const struct tm_params *params, uint64_t since)
+{
+	return !params->knob[REUSE_NOW] && !params->knob[CLOCK] &&
+	       rt_now() - since > NESSIE_GRACE_NS;
+}
+
 /* Of the hit? -ENOENT: it is another key's entry. -EAGAIN: it may have been written to meanwhile.
  * `since`: when the word had not been read yet. */
 static int read_entry(struct nessie_client *client, uint64_t word, uint64_t since,
@@ -196,17 +203,15 @@ static int read_entry(struct nessie_client *client, uint64_t word, uint64_t sinc
 	if (rc)
 		return rc;
 	found->entry = data;
-	if (!params->knob[REUSE_NOW] && rt_now() - since > NESSIE_GRACE_NS)
-		return -EAGAIN;
-	if (!nessie_sane(found->entry, client->kv.max_vlen))
+	if (too_slow(params, since) || !nessie_sane(found->entry, client->kv.max_vlen))
 		return -EAGAIN;
 	if (!params->knob[CRC] && !unchecked && !nessie_whole(found->entry, client->kv.max_vlen))
 		return -EAGAIN;
 	if (params->knob[VERIFY_OBJ_KEY] || unchecked)
 		return 0;
-	return found->entry->klen == klen && rt_check(!memcmp(found->entry->bytes, key, klen))
-		       ? 0
-		       : -ENOENT;
+	if (found->entry->klen == klen && rt_check(!memcmp(found->entry->bytes, key, klen)))
+		return 0;
+	return -ENOENT;
 }
 
 /* Is the slot nobody's? */
@@ -243,6 +248,8 @@ static int look(struct nessie_client *client, const uint8_t *key, size_t klen, b
 			   (deleted || *word & NESSIE_USED)) {
 			rc = read_entry(client, *word, since, key, klen, found);
 			found->hit = rc ? NONE : i;
+			if (rc == -ENOENT && !deleted && has_bug(&client->params, BUG_OTHER_AGAIN))
+				return -EAGAIN;
 		}
 	}
 	return rc == -ENOENT ? 0 : rc;

@@ -19,8 +19,10 @@ static struct nessie_pool shape(const struct tm_params *params)
 	struct nessie_pool pool = {.crowded = params->knob[CROWD], .shares = params->clients};
 
 	pool.slots = kv_pow2(pool.crowded ? keys + 1 : SLOTS_PER_KEY * keys);
-	/* A share may have all keys' entries, and as many again wait for their grace to pass. */
-	pool.entries = 2 * keys + 2 < params->updates ? 2 * keys + 2 : params->updates;
+	/* A share may have all keys' entries. As many again wait for their grace to pass. */
+	pool.entries = params->knob[SHARE] == SHARE_TIGHT ? keys + 1 : 2 * keys + 2;
+	if (pool.entries > params->updates)
+		pool.entries = params->updates;
 	pool.entry_lines = kv_lines((uint32_t)bytes);
 	return pool;
 }

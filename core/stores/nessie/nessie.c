@@ -22,13 +22,17 @@ static const struct tm_knob knobs[] = {
 		    "zero: a DELETE makes the word zero; mark: the slot stays the key's"},
 	[REUSE_NOW] = {"reuse_now", "off on",
 		       "on: an entry is written to again as soon as no word names it"},
+	[CLOCK] = {"clock", "on off",
+		   "does a client start again if it has READ for longer than the grace period?"},
+	[SHARE] = {"share", "roomy tight",
+		   "entries of a client's share: twice the keys, or one more than there are keys"},
 	[CRC] = {"crc", "on off", "does a client check the CRC of an entry?"},
 	[VERIFY_OBJ_KEY] = {"verify_obj_key", "on off",
 			    "does a client compare the key in the entry?"},
 	[BUG] = {"bug",
 		 "none cas_early unchecked del_write lost_won data_unflushed index_unflushed "
 		 "delete_unflushed pending_early absence_trusted sweep_pending sweep_skipped "
-		 "owner_ignored index_assumed",
+		 "owner_ignored index_assumed other_again",
 		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
@@ -41,6 +45,7 @@ static const struct tm_variant variants[] = {
 	{"one_conn", "conns=one", "one connection to index and data", 0},
 	{"zero", "delete=zero", "a DELETE makes the word zero", 0},
 	{"crowded", "crowd=on", "keys share their slots and their tag by twos", 0},
+	{"tight", "share=tight", "a client has hardly more entries than there are keys", 0},
 	{"reuse_now", "reuse_now=on", "entries are written to again at once", 0},
 	{"reuse_blind", "reuse_now=on crc=off verify_obj_key=off",
 	 "likewise, and a GET checks nothing", 0},
@@ -65,6 +70,8 @@ static const struct tm_variant variants[] = {
 	{"index_assumed", "bug=index_assumed",
 	 "recovery takes the index for durable, which it is not where only the process died",
 	 DUR | MONO},
+	{"other_again", "bug=other_again crowd=on",
+	 "a GET that finds another key's entry starts again, as if it were being written", LIVE},
 	{NULL, NULL, NULL, 0},
 };
 
@@ -74,9 +81,8 @@ static const struct tm_overhead overheads[] = {
 };
 
 static const struct tm_shape shapes[] = {
-	{.name = "one_conn"},
-	{.name = "crowded"},
-	{.name = "calls=fail", .often = "w1"},
+	{.name = "one_conn"}, {.name = "crowded"},
+	{.name = "tight"},    {.name = "calls=fail", .often = "w1"},
 	{.name = NULL},
 };
 

@@ -53,6 +53,8 @@ enum {
 	CONNS,
 	DELETE,
 	REUSE_NOW,
+	CLOCK,
+	SHARE,
 	CRC,
 	VERIFY_OBJ_KEY,
 	BUG,
@@ -63,6 +65,7 @@ enum { BY_COMMIT, BY_FLUSH };
 enum { READS_DURABLE, READS_VISIBLE };
 enum { CONNS_TWO, CONNS_ONE };
 enum { DELETE_MARK, DELETE_ZERO };
+enum { SHARE_ROOMY, SHARE_TIGHT };
 enum {
 	NO_BUG,
 	BUG_CAS_EARLY,
@@ -77,7 +80,8 @@ enum {
 	BUG_SWEEP_PENDING,
 	BUG_SWEEP_SKIPPED,
 	BUG_OWNER_IGNORED,
-	BUG_INDEX_ASSUMED
+	BUG_INDEX_ASSUMED,
+	BUG_OTHER_AGAIN
 };
 
 /* Is this seeded bug switched on? No function: who reads a switch is to be seen where it is asked.
