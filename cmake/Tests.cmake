@@ -181,7 +181,7 @@ if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 endif()
 tidemark_test(test_input ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_input.sh $<TARGET_FILE:fuzz_afl> $<TARGET_FILE:tidemark>)
 if(NOT TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain build makes them all
-	foreach(store ca forca herd hydradb octopus pilaf rdmp_kv redo_log remotelog rfp saw_imm)
+	foreach(store ca forca herd hydradb nessie octopus pilaf rdmp_kv redo_log remotelog rfp saw_imm)
 		set(options)
 		if(store STREQUAL octopus) # a dead client's lock keeps others asking: other hardware takes ten minutes
 			set(options --one-config)

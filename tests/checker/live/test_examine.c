@@ -104,7 +104,7 @@ static unsigned possible(void)
 
 static const char *const all_stores[] = {"efactory", "erda",	  "rdmp_kv", "forca",
 					 "ca",	     "remotelog", "saw_imm", "redo_log",
-					 "pilaf",    "rfp",	  "octopus", "herd", "hydradb"};
+					 "pilaf",    "rfp",	  "octopus", "herd", "hydradb", "nessie"};
 
 START_TEST(a_whole_pool_keeps_everything)
 {
@@ -420,6 +420,7 @@ static const struct {
 	{"recovery fails with error -22", ""},
 	{"", ""},
 	{"", "recovery says: applied: "},
+	{"", ""},
 	{"", ""},
 	{"", ""},
 	{"", ""},

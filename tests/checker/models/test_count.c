@@ -230,6 +230,12 @@ static const struct cost {
 	{"octopus", "", COUNT_GET, 3, 2, "SEND s.SEND READ SEND"},
 	{"octopus", "lock=early", COUNT_GET, 2, 1, "SEND s.SEND READ"},
 	{"octopus", "", COUNT_DELETE, 1, 1, "SEND s.SEND"},
+	{"nessie", "", COUNT_CREATE, 6, 0, "WRITE COMMIT READ CMP_AND_SWP COMMIT CMP_AND_SWP"},
+	{"nessie", "", COUNT_UPDATE, 7, 0, "WRITE COMMIT READ READ CMP_AND_SWP COMMIT CMP_AND_SWP"},
+	{"nessie", "flush=none", COUNT_UPDATE, 4, 0, "WRITE READ READ CMP_AND_SWP"},
+	{"nessie", "", COUNT_GET, 2, 0, "READ READ"},
+	{"nessie", "", COUNT_GET_MISS, 1, 0, "READ"},
+	{"nessie", "", COUNT_DELETE, 5, 0, "READ READ CMP_AND_SWP COMMIT CMP_AND_SWP"},
 	/* RemoteLog's methods, within a lock: a round trip for it, and a WRITE that is not waited
 	   for. */
 	{"remotelog", "method=w1", COUNT_UPDATE, 1 + 1, 1, "CMP_AND_SWP WRITE SEND s.SEND WRITE"},

@@ -57,7 +57,7 @@ says '^  PM bytes by region$'
 says '^ +64 update +64 +[0-9]+\+[0-9]+ '
 grep -q 'paper' out && failed "eFactory's paper has no such figures"
 run 0 --value 8
-for store in efactory erda rdmp_kv ca forca pilaf redo_log remotelog saw_imm rfp hydradb octopus herd; do
+for store in efactory erda rdmp_kv ca forca pilaf redo_log remotelog saw_imm rfp hydradb octopus herd nessie; do
 	says "^$store, keys of 8 bytes\$"
 done
 run 0 --knob seg=small --value 8

@@ -39,7 +39,7 @@ hidden() { # STORE BUG CONTRACT WORKLOAD: a bug that breaks only what need not h
 	"$tidemark" replay "$trace" >/dev/null || status=$?
 	[ "$status" = 1 ] || fail "$trace: status $status"
 }
-for store in efactory erda rdmp_kv remotelog forca ca saw_imm redo_log pilaf rfp hydradb octopus herd; do
+for store in efactory erda rdmp_kv remotelog forca ca saw_imm redo_log pilaf rfp hydradb octopus herd nessie; do
 	clean "$store"
 done
 hidden efactory entry_lazy DUR w

@@ -144,7 +144,7 @@ static const struct {
 	{"saw_imm", "ww-r"},	   {"ca", "ww-r"},	   {"rdmp_kv", "ww-r"},
 	{"redo_log", "w1w1-w2w2"}, {"pilaf", "w1w1-w2w2"}, {"rfp", "ww-r"},
 	{"octopus", "w1w1-w2w2"},  {"herd", "ww-r"},
-	{"hydradb", "w1w1-w2w2"},
+	{"hydradb", "w1w1-w2w2"}, {"nessie", "w1w1-w2w2"},
 };
 
 /* Wherever a client's process dies, a new one does what it had not begun, and only that. */

@@ -114,6 +114,16 @@ static const struct {
 	{300, "hydradb", "whole=crc dma_order=any", "w-r.1500", 0, ALL_BUT_OK},
 	{300, "hydradb", "crowd=on pointers=none", "new-w1w2", 0, ALL_BUT_OK},
 	{300, "hydradb", "persist=off", "w", DUR, LIVE},
+	/* Nessie: clients flush, and who READs what is marked flushes it; as the paper has it,
+	   nothing stays (claims P83 to P85, H-NE1 to H-NE6). */
+	{300, "nessie", "", "ww-r", 0, ALL_BUT_OK},
+	{300, "nessie", "", "new-w-w", 0, ALL_BUT_OK},
+	{300, "nessie", "line_torn=any share=tight", "wdw", 0, ALL_BUT_OK},
+	{300, "nessie", "crowd=on", "new-w1w2", 0, ALL_BUT_OK},
+	{300, "nessie", "reads=visible", "w-r", DUR | MONO, RDA | LIN | NORES | LIVE | FSCK},
+	{300, "nessie", "flush_by=flush ddio=off", "w-r", 0, ALL_BUT_OK},
+	{300, "nessie", "flush_by=flush", "w", DUR, RDA | LIN | LIVE},
+	{300, "nessie", "flush=none", "w", DUR | FSCK, RDA | LIN},
 	/* Octopus-KV: in place, so RDA breaks whatever is flushed (claims P18, P21, OC1 to OC5). */
 	{300, "octopus", "", "w", RDA | DUR, LIN | FSCK},
 	{300, "octopus", "persist=cpu", "ww-r", RDA, PERSISTENT},
