@@ -89,7 +89,6 @@ hydradb-early_check-RDA | Client 2's 2nd GET k1 ; reading message 1 packet 1 lin
 hydradb-unnoted-RDA | Client 2's 3rd GET k1 ; reading message 1 packet 1 line 1: delay 5ms ; The switch renewal=unnoted makes it, which lease() asks for ; with renewal=noted it does not break ; !power failed
 nessie-visible-DUR | lost: index+0x50..0x57, written by the RDMA write of client 1's 2nd PUT k1 ; it was written after its line was last flushed ; early: data+0x0..0x3f, written after that by the RDMA write of client 1's 3rd PUT k1 ; process dies ; the switch reads=visible makes it
 nessie-visible-MONO | Client 2 read c1.put1 while what client 1's PUT k1 wrote by RDMA at index+0x50..0x57 was still in the cache ; The switch reads=visible makes it
-nessie-reuse_now-LIN | Client 2 read c1.put3, but the reader's GET k1 read index+0x50..0x57 as the RDMA write of client 1's 2nd PUT k1 left it ; The switch reuse_now=on makes it, which choose_free() asks for ; !power failed
 nessie-reuse_blind-RDA | foreign bytes at k1 ; with reuse_now=off it does not break ; !power failed
 nessie-zero-LIN | Client 2's DELETE k2 was acknowledged, but client 2's GET k2 read index+0x0..0x7 as the RDMA write of client 2's 2nd DELETE k2 left it ; The switch delete=zero makes it ; !power failed
 nessie-clock-LIN | overwritten: the RDMA write of client 1's 4th PUT k2 wrote over it ; The switch clock=off makes it, which too_slow() asks for ; !power failed
