@@ -408,7 +408,7 @@ END_TEST
 /* --- what does not come up; what is torn --- */
 
 /* By store, as in all_stores: what each says of it. RDMP-KV's log ends before it, CA believes
- * everything, and finds nothing; SAW, Pilaf, RFP, Octopus-KV, HERD and HydraDB drop it. */
+ * everything, and finds nothing; SAW, Pilaf, RFP, Octopus-KV, HERD, HydraDB and Nessie drop it. */
 static const struct {
 	const char *live, *fsck;
 } noise[] = {
