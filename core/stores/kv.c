@@ -99,6 +99,11 @@ int kv_call_value(struct rpc_conn *conn, uint8_t *msg, const struct kv_req *req,
 
 void kv_nap(uint64_t *nap)
 {
+	kv_nap_to(nap, NAP_MAX_NS);
+}
+
+void kv_nap_to(uint64_t *nap, uint64_t max_ns)
+{
 	rt_sleep(*nap);
-	*nap = *nap < NAP_MAX_NS ? 2 * *nap : *nap;
+	*nap = *nap < max_ns ? 2 * *nap : *nap;
 }

@@ -61,9 +61,11 @@ int kv_call(struct rpc_conn *conn, const struct kv_req *req, struct kv_rsp *rsp)
 int kv_call_value(struct rpc_conn *conn, uint8_t *msg, const struct kv_req *req, const void *value,
 		  struct kv_rsp *rsp);
 
-/* Wait for what is not there yet: *nap is KV_NAP_NS at first, and longer each time. */
+/* Wait for what is not there yet: *nap is KV_NAP_NS at first, and longer each time, 1 ms or a
+ * little more at most; or max_ns. */
 #define KV_NAP_NS 2000
 void kv_nap(uint64_t *nap);
+void kv_nap_to(uint64_t *nap, uint64_t max_ns);
 
 _Static_assert(sizeof(struct kv_req) == 56, "a fixed layout without padding");
 _Static_assert(sizeof(struct kv_rsp) == 16, "a fixed layout without padding");

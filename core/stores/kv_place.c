@@ -17,6 +17,30 @@ struct kv_place kv_place_at(const struct tm_env *env, unsigned lacks)
 	return place;
 }
 
+/* In the log; where rooms are reused an empty value has one, too. */
+static uint64_t room_lines(uint32_t vlen)
+{
+	return vlen ? kv_lines(vlen) : 1;
+}
+
+int kv_place_reuse(struct kv_place *place, enum kv_reuse reuse)
+{
+	const struct kv_pool *pool = &place->pool;
+	int rc = reuse ? kv_rooms_init(&place->rooms, pool->log_lines) : 0;
+
+	if (rc)
+		return rc;
+	place->reuse = reuse;
+	for (uint64_t i = 0; reuse && i < pool->table.slots; i++) {
+		const struct kv_entry *entry = &pool->table.entry[i];
+
+		if ((entry->ctl & KV_USED) && (entry->where & 1))
+			kv_rooms_mark(&place->rooms, kv_where_line(entry->where),
+				      room_lines(kv_where_vlen(entry->where)), true);
+	}
+	return 0;
+}
+
 int kv_place_recover(const struct tm_env *env)
 {
 	struct kv_pool pool = kv_pool_at(env->params, env->pm);
@@ -46,16 +70,31 @@ static void persist_value(const struct kv_place *place, uint64_t line, uint32_t 
 		persist(place, value, vlen);
 }
 
+/* What an entry named until now. */
+static void give_away(struct kv_place *place, uint64_t where)
+{
+	uint64_t line = kv_where_line(where), lines = room_lines(kv_where_vlen(where));
+
+	if (!(where & 1) || place->reuse == KV_REUSE_OFF || (place->lacks & KV_LACKS_PATIENCE))
+		return;
+	if (place->reuse == KV_REUSE_GRACE)
+		kv_rooms_free_in(&place->rooms, line, lines, KV_LEASE_NS);
+	else
+		kv_rooms_mark(&place->rooms, line, lines, false);
+}
+
 /* From here on GETs return it. */
 static int publish(struct kv_place *place, const struct kv_placed *value)
 {
 	uint64_t where = kv_where(value->line, value->vlen);
 	struct kv_entry *entry;
+	uint64_t former;
 	bool found;
 
 	entry = kv_table_find(&place->pool.table, value->key, &found);
 	if (!entry)
 		return -ENOSPC;
+	former = found ? entry->where : 0;
 	if (!found) {
 		memcpy(entry->key, value->key, sizeof(entry->key));
 		entry->where = where;
@@ -67,22 +106,46 @@ static int publish(struct kv_place *place, const struct kv_placed *value)
 	}
 	if (!(place->lacks & KV_LACKS_ENTRY))
 		persist(place, entry, sizeof(*entry));
+	give_away(place, former);
 	return 0;
+}
+
+/* Where the value of a PUT goes. `entry`: the key's, NULL if it has none. */
+static int find_room(struct kv_place *place, const struct kv_entry *entry, uint32_t vlen,
+		     uint64_t *line)
+{
+	uint64_t need = kv_lines(vlen);
+
+	if (place->reuse == KV_REUSE_OFF) {
+		if (need > place->pool.log_lines - place->tail)
+			return -ENOSPC;
+		*line = place->tail;
+		place->tail += need;
+		return 0;
+	}
+	if ((place->lacks & KV_LACKS_PATIENCE) && entry && (entry->where & 1))
+		kv_rooms_mark(&place->rooms, kv_where_line(entry->where),
+			      room_lines(kv_where_vlen(entry->where)), false);
+	return kv_rooms_take(&place->rooms, room_lines(vlen), line);
 }
 
 int kv_place_reserve(struct kv_place *place, struct kv_placed *value, const struct kv_req *req)
 {
-	uint64_t need = kv_lines(req->vlen);
+	const struct kv_entry *entry;
+	uint64_t line;
 	bool found;
+	int rc;
 
 	if (req->vlen > place->max_vlen)
 		return -EMSGSIZE;
-	if (!kv_table_find(&place->pool.table, req->key, &found) || rt_pm_full() ||
-	    need > place->pool.log_lines - place->tail)
+	entry = kv_table_find(&place->pool.table, req->key, &found);
+	if (!entry || rt_pm_full())
 		return -ENOSPC;
-	*value = (struct kv_placed){req->klen, req->vlen, place->tail, {0}};
+	rc = find_room(place, found ? entry : NULL, req->vlen, &line);
+	if (rc)
+		return rc;
+	*value = (struct kv_placed){req->klen, req->vlen, line, {0}};
 	memcpy(value->key, req->key, sizeof(value->key));
-	place->tail += need;
 	return 0;
 }
 
@@ -126,10 +189,13 @@ void kv_place_del(struct kv_place *place, const uint8_t key[TM_MAX_KEY])
 {
 	bool found;
 	struct kv_entry *entry = kv_table_find(&place->pool.table, key, &found);
+	uint64_t former;
 
 	if (!found)
 		return;
+	former = entry->where;
 	__atomic_store_n(&entry->where, 0, __ATOMIC_SEQ_CST);
 	if (!(place->lacks & KV_LACKS_DELETE))
 		persist(place, entry, sizeof(*entry));
+	give_away(place, former);
 }

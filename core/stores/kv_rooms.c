@@ -4,17 +4,31 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/rt/rt.h"
 
 int kv_rooms_init(struct kv_rooms *rooms, uint64_t lines)
 {
-	*rooms = (struct kv_rooms){calloc(lines + 1, sizeof(*rooms->used)), lines, 0};
+	*rooms = (struct kv_rooms){.used = calloc(lines + 1, sizeof(*rooms->used)), .lines = lines};
 	return rooms->used ? 0 : -ENOMEM;
+}
+
+static void end_leases(struct kv_rooms *rooms)
+{
+	for (; rooms->ended < rooms->leases; rooms->ended++) {
+		const struct kv_leased *leased = &rooms->leased[rooms->ended];
+
+		if (leased->ns > rt_now())
+			return;
+		kv_rooms_mark(rooms, leased->first, leased->lines, false);
+	}
+	rooms->leases = rooms->ended = 0;
 }
 
 int kv_rooms_take(struct kv_rooms *rooms, uint64_t lines, uint64_t *first)
 {
 	uint64_t free = 0;
 
+	end_leases(rooms);
 	while (rooms->all_used < rooms->lines && rooms->used[rooms->all_used])
 		rooms->all_used++;
 	for (uint64_t i = rooms->all_used; i < rooms->lines; i++) {
@@ -33,4 +47,19 @@ void kv_rooms_mark(struct kv_rooms *rooms, uint64_t first, uint64_t lines, bool 
 	memset(rooms->used + first, used, lines);
 	if (!used && first < rooms->all_used)
 		rooms->all_used = first;
+}
+
+/* Where there is no memory for that, they stay in use. */
+void kv_rooms_free_in(struct kv_rooms *rooms, uint64_t first, uint64_t lines, uint64_t ns)
+{
+	if (rooms->leases == rooms->leases_max) {
+		uint64_t max = 2 * rooms->leases_max + 8;
+		struct kv_leased *more = realloc(rooms->leased, max * sizeof(*more));
+
+		if (!more)
+			return;
+		rooms->leased = more;
+		rooms->leases_max = max;
+	}
+	rooms->leased[rooms->leases++] = (struct kv_leased){first, lines, rt_now() + ns};
 }

@@ -8,10 +8,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Lines that are free at that time, but not before. */
+struct kv_leased {
+	uint64_t first, lines, ns;
+};
+
 struct kv_rooms {
 	bool *used; /* by line */
 	uint64_t lines;
-	uint64_t all_used; /* so many of the first lines are */
+	uint64_t all_used;	  /* so many of the first lines are */
+	struct kv_leased *leased; /* those from `ended` on, in the order of their times */
+	uint64_t leases, ended, leases_max;
 };
 
 /* All lines are free. -ENOMEM. */
@@ -20,5 +27,7 @@ int kv_rooms_init(struct kv_rooms *rooms, uint64_t lines);
  * many. */
 int kv_rooms_take(struct kv_rooms *rooms, uint64_t lines, uint64_t *first);
 void kv_rooms_mark(struct kv_rooms *rooms, uint64_t first, uint64_t lines, bool used);
+/* These lines are free in `ns` from now, which is the same in all calls. */
+void kv_rooms_free_in(struct kv_rooms *rooms, uint64_t first, uint64_t lines, uint64_t ns);
 
 #endif

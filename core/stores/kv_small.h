@@ -38,12 +38,15 @@ int kv_server_start(struct rpc_server *rpc, void *log, size_t len);
 struct kv_client {
 	struct rpc_conn conn;
 	uint32_t max_vlen;
+	struct rpc_conn *data; /* a further connection for READs and WRITEs of values; NULL: none */
 };
 
 /* tm_store.open: connect `client`, which came from malloc() and is freed where that fails; NULL:
  * there was no memory. data_bytes: of the largest READ or WRITE. */
 int kv_client_open(struct kv_client *client, const struct tm_env *env, size_t data_bytes,
 		   void **out);
+/* Open client->data, which comes from malloc(). */
+int kv_client_open_data(struct kv_client *client, const struct tm_env *env);
 /* Ask for room, and write the value there. crc: of the request. */
 int kv_client_put(struct kv_client *client, unsigned log, const void *key, size_t klen,
 		  const void *value, size_t vlen, uint32_t crc);

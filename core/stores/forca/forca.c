@@ -21,9 +21,21 @@
  *
  * The paper checks and persists on each GET; the public code remembers the verdict in the meta
  * (knob cache_valid). A version in progress for longer than a timeout becomes invalid at the next
- * GET that meets it; after a restart all writers count as dead. Invalid versions are not
- * collected. The public code's delete clears a bit of the entry; here it is a tombstone,
- * as in eFactory.
+ * GET that meets it; after a restart all writers count as dead. The public code's delete clears a
+ * bit of the entry; here it is a tombstone, as in eFactory.
+ *
+ * The papers do not speak of old versions, which stay here by default. The public code's collector
+ * (knob collect) runs at a PUT. It unlinks the key's invalid versions, and those behind the newest
+ * whole one, and gives their room in the log to others, whose memory region is the same:
+ *
+ *	whoever	   may still	  unless
+ *	was slower  WRITE there	  late=dropped: it was disconnected before its version was invalid
+ *	than the
+ *	timeout
+ *	was told	  READ there	  readers=timed: for a time; readers=lease: and a client
+ *that where it is		  took longer asks again
+ *
+ * Metas are not used again.
  */
 #include <errno.h>
 #include <libpmem.h>
@@ -31,14 +43,28 @@
 #include <string.h>
 #include "core/rt/rt.h"
 #include "core/stores/bits.h"
+#include "core/stores/kv_rooms.h"
 #include "core/stores/kv_small.h"
 
 #define FORCA_LOG 0 /* exported region: read and write; the rest is the server's */
 
 enum { IN_PROGRESS, VALID, INVALID };
 enum { VALUE, TOMBSTONE };
-enum { CACHE_VALID = KV_CROWD + 1, TIMEOUT, BUG, KNOBS };
-enum { NO_BUG, BUG_TAIL_REUSED, BUG_KEY_UNFLUSHED, BUG_PLACE_TAKEN, BUG_END_CHECKED };
+enum { CACHE_VALID = KV_CROWD + 1, TIMEOUT, QP, COLLECT, LATE, READERS, BUG, KNOBS };
+enum { QP_ONE, QP_SEPARATE };
+enum { COLLECT_NEVER, COLLECT_EACH, COLLECT_SIXTH };
+enum { LATE_BELIEVED, LATE_DROPPED };
+enum { READERS_NONE, READERS_TIMED, READERS_LEASE };
+enum {
+	NO_BUG,
+	BUG_TAIL_REUSED,
+	BUG_KEY_UNFLUSHED,
+	BUG_PLACE_TAKEN,
+	BUG_END_CHECKED,
+	BUG_UNLINK_UNFLUSHED,
+	BUG_ROOMS_FORGOTTEN,
+	BUG_LAST_COLLECTED
+};
 
 struct meta {
 	uint64_t prev;
@@ -65,8 +91,15 @@ struct server {
 	struct tm_params params;
 	struct rpc_server rpc;
 	struct pool pool;
-	uint64_t next_meta, tail; /* of the log, lines */
-	uint64_t *received_ns;	  /* by meta; 0: before this boot */
+	uint64_t next_meta;
+	uint64_t tail;	       /* of the log, lines; collect=never */
+	struct kv_rooms rooms; /* of the log, if versions are collected */
+	uint64_t *received_ns; /* by meta; 0: before this boot */
+	uint64_t *named_ns;    /* by meta, when a client was told of it last; 0: never */
+	uint64_t *putting; /* by connection: the meta whose value its client may still write; 0: no
+			    */
+	unsigned asking;   /* the connection whose request is handled */
+	uint8_t *updates;  /* by slot of the table, since its versions were collected */
 };
 
 /* ------------------------------------------------------------------ pool */
@@ -139,6 +172,9 @@ static int recover(const struct tm_env *env)
 	map_pool(&pool, env->params, env->pm);
 	/* If the process alone has died, it may be in a cache only. */
 	pmem_persist(pool.table.entry, kv_table_bytes(env->params));
+	/* So may be that a version was unlinked, whose room is about to be another one's. */
+	if (env->params->knob[COLLECT] != COLLECT_NEVER)
+		pmem_persist(pool.meta, meta_bytes(env->params));
 	for (uint64_t i = 0; i < pool.table.slots; i++) {
 		struct kv_entry *entry = &pool.table.entry[i];
 
@@ -193,26 +229,164 @@ static void fsck(const struct tm_env *env, struct tm_fsck *fsck)
 	}
 }
 
+/* ------------------------------------------------------------- versions */
+
+/* A writer that needs longer is dead; so is a reader, where readers are thought of. */
+static uint64_t timeout_ns(const struct tm_params *params)
+{
+	static const uint64_t ns[] = {10000000000, 1000000};
+
+	return ns[params->knob[TIMEOUT]];
+}
+
+static void set_state(struct meta *meta, uint8_t state)
+{
+	meta->state = state;
+	pmem_persist(meta, sizeof(*meta));
+}
+
+/* Is all of its value there? Then it is durable when this returns. */
+static bool whole(const struct server *server, struct meta *meta)
+{
+	const struct pool *pool = &server->pool;
+
+	if (!rt_check(crc_ok(pool, meta)))
+		return false;
+	pmem_persist(pool->log + meta->line * TM_LINE, meta->vlen);
+	if (server->params.knob[CACHE_VALID])
+		set_state(meta, VALID);
+	return true;
+}
+
+static bool expired(const struct server *server, uint64_t at)
+{
+	uint64_t received_ns = server->received_ns[at];
+
+	return !received_ns || rt_now() + 1 - received_ns > timeout_ns(&server->params);
+}
+
+/* What the version's client has not written by now never arrives, unless it counts as dead only. */
+static void part_with_writer(struct server *server, uint64_t at)
+{
+	if (server->params.knob[LATE] != LATE_DROPPED)
+		return;
+	for (unsigned i = 0; i < server->rpc.peers; i++)
+		if (server->putting[i] == at)
+			rpc_server_drop(&server->rpc, server->rpc.peer[i].client);
+}
+
+/* Is this version whole? Then it is durable when this returns. If it will not be any more, it is
+ * invalid then. */
+static bool usable(struct server *server, uint64_t at)
+{
+	struct meta *meta = &server->pool.meta[at];
+
+	if (meta->state == INVALID)
+		return false;
+	if (server->params.knob[CACHE_VALID] && meta->state == VALID)
+		return true;
+	if (whole(server, meta))
+		return true;
+	if (!expired(server, at))
+		return false;
+	part_with_writer(server, at);
+	if (server->params.knob[LATE] == LATE_DROPPED && whole(server, meta))
+		return true; /* the rest came in between */
+	set_state(meta, INVALID);
+	return false;
+}
+
+/* ------------------------------------------------------------- collector */
+
+static bool being_read(const struct server *server, uint64_t at)
+{
+	uint64_t named_ns = server->named_ns[at];
+
+	return server->params.knob[READERS] != READERS_NONE && named_ns &&
+	       rt_now() + 1 - named_ns < timeout_ns(&server->params);
+}
+
+/* Take a version out of its key's list. Its room is free when that is durable. */
+static void unlink_version(struct server *server, uint64_t newer, uint64_t at)
+{
+	struct meta *meta = server->pool.meta;
+
+	meta[newer].prev = meta[at].prev;
+	if (server->params.knob[BUG] != BUG_UNLINK_UNFLUSHED)
+		pmem_persist(&meta[newer], sizeof(*meta));
+	kv_rooms_mark(&server->rooms, meta[at].line, kv_lines(meta[at].vlen), false);
+}
+
+/* Of the key's versions, whose newest has just begun, the invalid ones go, and those behind a
+ * whole one. */
+static void collect(struct server *server, const struct kv_entry *entry)
+{
+	const struct meta *meta = server->pool.meta;
+	uint64_t newer = entry->where, next;
+	bool behind = meta[newer].kind == TOMBSTONE ||
+		      server->params.knob[BUG] == BUG_LAST_COLLECTED;
+
+	for (uint64_t at = meta[newer].prev; at; at = next) {
+		bool is_whole = usable(server, at);
+
+		next = meta[at].prev;
+		if (meta[at].state == INVALID || (is_whole && behind && !being_read(server, at)))
+			unlink_version(server, newer, at);
+		else
+			newer = at;
+		behind |= is_whole;
+	}
+}
+
+/* At each update of a key, or at every sixth. */
+static void collect_sometimes(struct server *server, const struct kv_entry *entry)
+{
+	static const uint8_t every[] = {[COLLECT_EACH] = 1, [COLLECT_SIXTH] = 6};
+	uint8_t *updates = &server->updates[entry - server->pool.table.entry];
+
+	if (server->params.knob[COLLECT] == COLLECT_NEVER ||
+	    ++*updates < every[server->params.knob[COLLECT]])
+		return;
+	*updates = 0;
+	collect(server, entry);
+}
+
 /* ---------------------------------------------------------------- server */
+
+/* Room for a value: behind the others, or where one was. */
+static int find_room(struct server *server, uint32_t vlen, uint64_t *line)
+{
+	uint64_t need = kv_lines(vlen);
+
+	*line = server->tail;
+	if (server->params.knob[COLLECT] != COLLECT_NEVER)
+		return need ? kv_rooms_take(&server->rooms, need, line) : 0;
+	if (need > server->pool.log_lines - server->tail)
+		return -ENOSPC;
+	server->tail += need;
+	return 0;
+}
 
 /* A new version in front of the others: durable before the entry names it, and that before the
  * reply. */
 static int new_version(struct server *server, const struct kv_req *req, uint64_t *line)
 {
 	struct pool *pool = &server->pool;
-	uint64_t need = kv_lines(req->vlen);
 	bool found, tombstone = req->op == KV_DEL;
 	struct kv_entry *entry = kv_table_find(&pool->table, req->key, &found);
 	struct meta *meta = &pool->meta[server->next_meta];
+	int rc;
 
 	if (tombstone && (!found || !entry->where))
 		return 0; /* there is nothing to delete */
-	if (!entry || rt_pm_full() || server->next_meta == pool->metas ||
-	    need > pool->log_lines - server->tail)
+	if (!entry || rt_pm_full() || server->next_meta == pool->metas)
 		return -ENOSPC;
+	rc = find_room(server, req->vlen, line);
+	if (rc)
+		return rc;
 	memset(meta, 0, sizeof(*meta));
 	meta->prev = found ? entry->where : 0;
-	meta->line = *line = server->tail;
+	meta->line = *line;
 	meta->vlen = req->vlen;
 	meta->crc = req->crc;
 	meta->kind = tombstone ? TOMBSTONE : VALUE;
@@ -228,8 +402,9 @@ static int new_version(struct server *server, const struct kv_req *req, uint64_t
 	}
 	pmem_persist(entry, sizeof(*entry));
 	server->received_ns[server->next_meta] = rt_now() + 1;
+	server->putting[server->asking] = server->next_meta;
 	server->next_meta++;
-	server->tail += need;
+	collect_sometimes(server, entry);
 	return 0;
 }
 
@@ -245,38 +420,7 @@ static int handle_put(struct server *server, const struct kv_req *req, struct kv
 	return rc;
 }
 
-static void set_state(struct meta *meta, uint8_t state)
-{
-	meta->state = state;
-	pmem_persist(meta, sizeof(*meta));
-}
-
-/* Is this version whole? Then it is durable when this returns. */
-static bool usable(const struct server *server, uint64_t at)
-{
-	static const uint64_t timeout_ns[] = {10000000000, 1000000};
-	const struct pool *pool = &server->pool;
-	const struct tm_params *params = &server->params;
-	struct meta *meta = &pool->meta[at];
-	bool cache = params->knob[CACHE_VALID];
-
-	if (meta->state == INVALID)
-		return false;
-	if (cache && meta->state == VALID)
-		return true;
-	if (rt_check(crc_ok(pool, meta))) {
-		pmem_persist(pool->log + meta->line * TM_LINE, meta->vlen);
-		if (cache)
-			set_state(meta, VALID);
-		return true;
-	}
-	if (!server->received_ns[at] ||
-	    rt_now() + 1 - server->received_ns[at] > timeout_ns[params->knob[TIMEOUT]])
-		set_state(meta, INVALID);
-	return false;
-}
-
-static int handle_get(const struct server *server, const struct kv_req *req, struct kv_rsp *rsp)
+static int handle_get(struct server *server, const struct kv_req *req, struct kv_rsp *rsp)
 {
 	const struct pool *pool = &server->pool;
 	bool found;
@@ -287,6 +431,7 @@ static int handle_get(const struct server *server, const struct kv_req *req, str
 		at = pool->meta[at].prev;
 	if (!at || pool->meta[at].kind == TOMBSTONE)
 		return -ENOENT;
+	server->named_ns[at] = rt_now() + 1;
 	rsp->off = pool->meta[at].line * TM_LINE;
 	rsp->vlen = pool->meta[at].vlen;
 	return 0;
@@ -308,9 +453,32 @@ static int handle_request(void *server, const struct kv_req *req, struct kv_rsp 
 	}
 }
 
-static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
+static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
 {
+	struct server *server = arg;
+
+	server->asking = msg->index;
+	server->putting[msg->index] = 0; /* a client does one thing at a time */
 	return kv_handle(handle_request, server, msg, reply, cap);
+}
+
+/* What a client had begun is over when it connects again. */
+static void forget_put(void *server, unsigned index)
+{
+	((struct server *)server)->putting[index] = 0;
+}
+
+/* The rooms of all versions that an entry leads to. */
+static void mark_rooms(struct server *server)
+{
+	const struct pool *pool = &server->pool;
+
+	if (server->params.knob[BUG] == BUG_ROOMS_FORGOTTEN)
+		return;
+	for (uint64_t i = 0; i < pool->table.slots; i++)
+		for (uint64_t at = pool->table.entry[i].where; at; at = pool->meta[at].prev)
+			kv_rooms_mark(&server->rooms, pool->meta[at].line,
+				      kv_lines(pool->meta[at].vlen), true);
 }
 
 /* Where metas and log end: after the newest version of some key, for both are appended in one
@@ -337,6 +505,26 @@ static void find_tails(struct server *server)
 	}
 }
 
+/* What of the server is in DRAM. */
+static int remember(struct server *server)
+{
+	const struct pool *pool = &server->pool;
+
+	server->received_ns = calloc(pool->metas, sizeof(*server->received_ns));
+	server->named_ns = calloc(pool->metas, sizeof(*server->named_ns));
+	server->updates = calloc(pool->table.slots, sizeof(*server->updates));
+	server->putting = calloc(server->rpc.max_peers, sizeof(*server->putting));
+	if (!server->received_ns || !server->named_ns || !server->updates || !server->putting)
+		return -ENOMEM;
+	find_tails(server);
+	if (server->params.knob[COLLECT] == COLLECT_NEVER)
+		return 0;
+	if (kv_rooms_init(&server->rooms, pool->log_lines))
+		return -ENOMEM;
+	mark_rooms(server);
+	return 0;
+}
+
 static int serve(const struct tm_env *env)
 {
 	struct server *server = calloc(1, sizeof(*server));
@@ -346,12 +534,11 @@ static int serve(const struct tm_env *env)
 		return -ENOMEM;
 	server->params = *env->params;
 	map_pool(&server->pool, &server->params, env->pm);
-	server->received_ns = calloc(server->pool.metas, sizeof(*server->received_ns));
-	if (!server->received_ns)
-		return -ENOMEM;
-	find_tails(server);
 	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle, server);
+	server->rpc.connected = forget_put;
 	server->rpc.takes_busy = server->params.knob[BUG] == BUG_PLACE_TAKEN;
+	if (!rc)
+		rc = remember(server);
 	if (!rc) /* FORCA_LOG */
 		rc = kv_server_start(&server->rpc, server->pool.log,
 				     server->pool.log_lines * TM_LINE);
@@ -360,9 +547,27 @@ static int serve(const struct tm_env *env)
 
 /* ---------------------------------------------------------------- client */
 
+struct client {
+	struct kv_client kv;
+	struct tm_params params;
+};
+
 static int open_client(const struct tm_env *env, void **out)
 {
-	return kv_client_open(calloc(1, sizeof(struct kv_client)), env, env->params->max_vlen, out);
+	struct client *client = calloc(1, sizeof(*client));
+	int rc;
+
+	if (client)
+		client->params = *env->params;
+	rc = kv_client_open((struct kv_client *)client, env, env->params->max_vlen, out);
+	if (rc || env->params->knob[QP] == QP_ONE)
+		return rc;
+	rc = kv_client_open_data(&client->kv, env);
+	if (rc) {
+		rpc_close(&client->kv.conn);
+		free(client);
+	}
+	return rc;
 }
 
 static int put(void *client, const void *key, size_t klen, const void *value, size_t vlen)
@@ -370,19 +575,27 @@ static int put(void *client, const void *key, size_t klen, const void *value, si
 	return kv_client_put(client, FORCA_LOG, key, klen, value, vlen, kv_crc(value, vlen));
 }
 
-/* The server has checked and persisted what it names; nothing more is looked at. */
+/* The server has checked and persisted what it names; nothing more is looked at, but the clock:
+ * the server leaves the value where it is for no longer than that. */
 static int get(void *arg, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
 {
-	struct kv_client *client = arg;
+	struct client *client = arg;
 	struct kv_req req;
 	struct kv_rsp rsp;
+	uint64_t began;
 	int rc = kv_req_init(&req, KV_GET, key, klen);
 
-	if (!rc)
-		rc = kv_call(&client->conn, &req, &rsp);
 	if (rc)
 		return rc;
-	return kv_client_read(client, FORCA_LOG, rsp.off, rsp.vlen, value, cap, vlen);
+	do {
+		began = rt_now();
+		rc = kv_call(&client->kv.conn, &req, &rsp);
+		if (!rc)
+			rc = kv_client_read(&client->kv, FORCA_LOG, rsp.off, rsp.vlen, value, cap,
+					    vlen);
+	} while (client->params.knob[READERS] == READERS_LEASE && !rc &&
+		 rt_now() - began >= timeout_ns(&client->params));
+	return rc;
 }
 
 static const struct tm_knob knobs[] = {
@@ -392,14 +605,33 @@ static const struct tm_knob knobs[] = {
 			 "anew each time"},
 	[TIMEOUT] = {"timeout", "10s 1ms",
 		     "a writer that needs longer is dead, its version invalid"},
-	[BUG] = {"bug", "none tail_reused key_unflushed place_taken end_checked",
+	[QP] = {"qp", "one separate",
+		"whether values travel on the connection of the requests, or on a further one, as "
+		"in the public code"},
+	[COLLECT] = {"collect", "never each sixth",
+		     "when a key's versions that nobody needs give their room away: never; at each "
+		     "update of the key; or at every sixth, as in the public code"},
+	[LATE] = {"late", "believed dropped",
+		  "a writer that is slower than the timeout is believed to be dead, as in the "
+		  "public code; or disconnected before its version is invalid"},
+	[READERS] = {"readers", "none timed lease",
+		     "what keeps a version's room while it is read: nothing, as in the public "
+		     "code; the timeout; or the timeout, and a GET that took as long asks again"},
+	[BUG] = {"bug",
+		 "none tail_reused key_unflushed place_taken end_checked unlink_unflushed "
+		 "rooms_forgotten last_collected",
 		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
 
 static const struct tm_variant variants[] = {
-	{"cached", "cache_valid=on", "The public code: a version is checked and persisted once.",
-	 0},
+	{"cached", "cache_valid=on", "a version is checked and persisted once", 0},
+	{"public", "cache_valid=on timeout=1ms qp=separate collect=sixth",
+	 "the public code, but for its timeout of 10 s, which no stall here reaches", 0},
+	{"public_each", "cache_valid=on timeout=1ms qp=separate collect=each",
+	 "likewise, and it collects at each update", 0},
+	{"collected", "cache_valid=on timeout=1ms collect=each late=dropped readers=lease",
+	 "versions are collected when nobody can reach their room any more", 0},
 	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",
 	 0},
 	{"short_timeout", "timeout=1ms",
@@ -420,12 +652,19 @@ static const struct tm_variant variants[] = {
 	 "a value counts as whole when its last bytes are there: they may come first, and a power "
 	 "failure may keep them alone",
 	 RDA},
+	{"unlink_unflushed", "bug=unlink_unflushed cache_valid=on collect=each",
+	 "a version's room is another one's before the list without it is durable", FSCK},
+	{"rooms_forgotten", "bug=rooms_forgotten collect=each",
+	 "after a restart a new value goes where one is", RDA | KEEP},
+	{"last_collected", "bug=last_collected collect=each",
+	 "the collector does not look whether a newer version is whole: the only one goes",
+	 LIN | KEEP},
 	{NULL, NULL, NULL, 0},
 };
 
 static const struct tm_shape shapes[] = {
-	{.name = "crowded"},	{.name = "cached"}, {.name = "line_torn=any"},
-	{.name = "calls=fail"}, {.name = NULL},
+	{.name = "crowded"},	   {.name = "cached"},	   {.name = "collected"},
+	{.name = "line_torn=any"}, {.name = "calls=fail"}, {.name = NULL},
 };
 
 const struct tm_store forca_store = {

@@ -23,6 +23,11 @@
  * back (the paper does not say so), so MONO is not promised, and DUR of what was acknowledged
  * alone. `rpc` and get=request, where the server answers only when it has persisted what it names,
  * keep both. With persist=off nothing is flushed.
+ *
+ * The room of a value that was replaced or deleted is given away where the knob `reuse` says so,
+ * of which EF 3 does not speak. A reader by READ may have an old entry in hand then: with
+ * reuse=lease it looks at its clock when it has READ the value, and begins anew if its GET took
+ * longer than the server waits before it gives the room away.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,8 +36,10 @@
 #include "core/stores/bits.h"
 #include "core/stores/kv_place.h"
 
-enum { METHOD = KV_CROWD + 1, GET, PERSIST, BUG, KNOBS };
+enum { METHOD = KV_CROWD + 1, GET, PERSIST, IMM_OFFSET, REUSE, BUG, KNOBS };
 enum { METHOD_SAW, METHOD_IMM, METHOD_RPC };
+enum { IMM_LINES, IMM_BYTES, IMM_BYTES8 };
+enum { REUSE_OFF, REUSE_AT_ONCE, REUSE_GRACE, REUSE_LEASE };
 enum {
 	NO_BUG,
 	BUG_ENTRY_FIRST,
@@ -42,7 +49,8 @@ enum {
 	BUG_DELETE_UNFLUSHED,
 	BUG_ONE_RESERVED,
 	BUG_COMMIT_FIRST,
-	BUG_TAIL_FORGOTTEN
+	BUG_TAIL_FORGOTTEN,
+	BUG_ROOM_EARLY
 };
 
 /* Room that a client may write to. */
@@ -91,6 +99,7 @@ static unsigned lacks(const struct tm_params *params)
 		[BUG_ENTRY_FIRST] = KV_LACKS_ORDER,	  [BUG_VALUE_UNFLUSHED] = KV_LACKS_VALUE,
 		[BUG_ENTRY_UNFLUSHED] = KV_LACKS_ENTRY,	  [BUG_FIRST_LINE] = KV_LACKS_LINES,
 		[BUG_DELETE_UNFLUSHED] = KV_LACKS_DELETE, [BUG_TAIL_FORGOTTEN] = 0,
+		[BUG_ROOM_EARLY] = KV_LACKS_PATIENCE,
 	};
 
 	return by_bug[params->knob[BUG]] | (params->knob[PERSIST] ? KV_LACKS_PERSIST : 0);
@@ -103,6 +112,20 @@ static int commit(struct saw_server *server, struct reserved *reserved, uint64_t
 		return -EPROTO;
 	reserved->open = false;
 	return kv_place_commit(&server->place, &reserved->value);
+}
+
+/* The same, told by an immediate. One that counts bytes is what the entry gets: who has it has no
+ * need to remember where the value went. */
+static int commit_at(struct saw_server *server, struct reserved *reserved, uint32_t imm)
+{
+	uint64_t line = imm / TM_LINE;
+
+	if (server->params.knob[IMM_OFFSET] == IMM_LINES)
+		return commit(server, reserved, imm);
+	if (line + kv_lines(reserved->value.vlen) > server->place.pool.log_lines)
+		return -EPROTO;
+	reserved->value.line = line;
+	return commit(server, reserved, line);
 }
 
 static int handle_get(const struct saw_server *server, const struct kv_req *req, struct kv_rsp *rsp,
@@ -126,7 +149,7 @@ static int handle_request(struct saw_server *server, const struct rpc_msg *msg,
 	int rc;
 
 	if (msg->has_imm)
-		return commit(server, reserved, msg->imm);
+		return commit_at(server, reserved, msg->imm);
 	if (!kv_is_request(msg, rpc))
 		return -EPROTO;
 	switch (req->op) {
@@ -159,6 +182,16 @@ static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t c
 	return sizeof(*rsp) + (rsp->status ? 0 : rsp->vlen);
 }
 
+static enum kv_reuse reuse(const struct tm_params *params)
+{
+	static const uint8_t by_knob[] = {[REUSE_OFF] = KV_REUSE_OFF,
+					  [REUSE_AT_ONCE] = KV_REUSE_AT_ONCE,
+					  [REUSE_GRACE] = KV_REUSE_GRACE,
+					  [REUSE_LEASE] = KV_REUSE_GRACE};
+
+	return by_knob[params->knob[REUSE]];
+}
+
 static int serve(const struct tm_env *env)
 {
 	struct saw_server *server = calloc(1, sizeof(*server));
@@ -170,7 +203,9 @@ static int serve(const struct tm_env *env)
 	server->place = kv_place_at(env, lacks(env->params));
 	if (has_bug(env->params, BUG_TAIL_FORGOTTEN))
 		server->place.tail = 0;
-	rc = rpc_server_init(&server->rpc, env, message_bytes(env->params), handle, server);
+	rc = kv_place_reuse(&server->place, reuse(env->params));
+	if (!rc)
+		rc = rpc_server_init(&server->rpc, env, message_bytes(env->params), handle, server);
 	if (rc)
 		return rc;
 	server->reserved = calloc(server->rpc.max_peers, sizeof(*server->reserved));
@@ -225,13 +260,27 @@ static int put_by_saw(struct saw_client *client, struct kv_req *req, uint64_t of
 	return rc;
 }
 
+/* In 32 bits: enough for 256 GiB in lines, for 4 GiB in bytes. In 8 bits, which no NIC has, a small
+ * pool is larger than that. */
+static uint32_t imm_of(const struct tm_params *params, uint64_t off)
+{
+	switch (params->knob[IMM_OFFSET]) {
+	case IMM_LINES:
+		return (uint32_t)(off / TM_LINE);
+	case IMM_BYTES:
+		return (uint32_t)off;
+	default:
+		return (uint8_t)off;
+	}
+}
+
 static int put_by_imm(struct saw_client *client, const struct kv_req *req, uint64_t off,
 		      const void *value)
 {
 	struct kv_rsp rsp;
 	size_t len;
 	int rc = rpc_call_imm(&client->kv.conn, KV_POOL_LOG, off, value, req->vlen,
-			      (uint32_t)(off / TM_LINE), &rsp, sizeof(rsp), &len);
+			      imm_of(&client->params, off), &rsp, sizeof(rsp), &len);
 
 	if (rc)
 		return rc;
@@ -283,10 +332,17 @@ static int get_by_request(struct saw_client *client, const void *key, size_t kle
 static int get(void *arg, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
 {
 	struct saw_client *client = arg;
+	uint64_t began;
+	int rc;
 
 	if (gets_by_request(&client->params))
 		return get_by_request(client, key, klen, value, cap, vlen);
-	return kv_pool_get(&client->kv, &client->table, key, klen, value, cap, vlen);
+	do { /* what was READ when the lease had ended may be another value's */
+		began = rt_now();
+		rc = kv_pool_get(&client->kv, &client->table, key, klen, value, cap, vlen);
+	} while (client->params.knob[REUSE] == REUSE_LEASE && !rc &&
+		 rt_now() - began >= KV_LEASE_NS);
+	return rc;
 }
 
 static const struct tm_knob knobs[] = {
@@ -295,9 +351,15 @@ static const struct tm_knob knobs[] = {
 	[GET] = {"get", "read request",
 		 "who reads: the client by READ; or the server, which answers when all is durable"},
 	[PERSIST] = {"persist", "on off", "does the server flush anything?"},
+	[IMM_OFFSET] = {"imm_offset", "lines bytes bytes8",
+			"what the immediate counts: lines; bytes, of which 32 bits reach 4 GiB; "
+			"or bytes in 8 bits, which reach the end of no pool"},
+	[REUSE] = {"reuse", "off at_once grace lease",
+		   "when a replaced value's room is another one's: never; at once; after 1 ms; "
+		   "after 1 ms, and a GET that took as long begins anew"},
 	[BUG] = {"bug",
 		 "none entry_first value_unflushed entry_unflushed first_line delete_unflushed "
-		 "one_reserved commit_first tail_forgotten",
+		 "one_reserved commit_first tail_forgotten room_early",
 		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
@@ -310,6 +372,11 @@ static const struct tm_variant variants[] = {
 	 0},
 	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",
 	 0},
+	{"imm_bytes8", "method=imm imm_offset=bytes8",
+	 "the immediate counts bytes, and the pool is larger than it can say", 0},
+	{"recycled", "reuse=at_once", "a replaced value's room is another one's at once", 0},
+	{"leased", "reuse=lease",
+	 "a replaced value's room is another one's when nobody can READ it any more", 0},
 	{"entry_first", "bug=entry_first",
 	 "the entry names the value, durably, before the value is durable", RDA},
 	{"value_unflushed", "bug=value_unflushed", "only the entry is flushed", RDA | DUR},
@@ -323,6 +390,9 @@ static const struct tm_variant variants[] = {
 	{"tail_forgotten", "bug=tail_forgotten",
 	 "after a restart the log begins at its start again: the next PUTs overwrite old values",
 	 TM_BIT(TM_FSCK)},
+	{"room_early", "bug=room_early reuse=lease",
+	 "the room of a key's value is free when its next PUT begins: it is overwritten in place",
+	 RDA | TM_BIT(TM_KEEP)},
 	{NULL, NULL, NULL, 0},
 };
 #undef DUR
@@ -332,6 +402,7 @@ static const struct tm_shape shapes[] = {
 	{.name = "imm"},
 	{.name = "rpc"},
 	{.name = "get_asks"},
+	{.name = "leased"},
 	{.name = "crowded"},
 	{.name = "calls=fail", .often = "w1"},
 	{.name = "imm+calls=fail"},
