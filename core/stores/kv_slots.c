@@ -8,7 +8,7 @@
 #include "core/rt/rt.h"
 
 #define SPINS	   20		/* rounds that find nothing before the server takes a nap */
-#define NAP_MAX_NS 64000	/* a first request waits for so long; nothing wakes the server */
+#define NAP_MAX_NS 128000	/* a first request waits for so long; nothing wakes the server */
 #define REFUSALS   16		/* of a READ, in a row: with more, an answer would never be known */
 #define SILENCE_NS 100000000ull /* 0.1 s: see whether the server still listens */
 

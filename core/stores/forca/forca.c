@@ -539,6 +539,9 @@ static int serve(const struct tm_env *env)
 	server->rpc.takes_busy = server->params.knob[BUG] == BUG_PLACE_TAKEN;
 	if (!rc)
 		rc = remember(server);
+	/* Those to whom a former process named a version read it no longer than that. */
+	if (env->params->knob[READERS] == READERS_LEASE)
+		rt_sleep(timeout_ns(env->params));
 	if (!rc) /* FORCA_LOG */
 		rc = kv_server_start(&server->rpc, server->pool.log,
 				     server->pool.log_lines * TM_LINE);

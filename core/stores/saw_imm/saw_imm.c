@@ -209,6 +209,10 @@ static int serve(const struct tm_env *env)
 	if (rc)
 		return rc;
 	server->reserved = calloc(server->rpc.max_peers, sizeof(*server->reserved));
+	/* A reader that a former process's entry has sent to a room is there no longer than that.
+	 */
+	if (env->params->knob[REUSE] == REUSE_LEASE)
+		rt_sleep(KV_LEASE_NS);
 	return server->reserved ? kv_pool_serve(&server->rpc, &server->place.pool) : -ENOMEM;
 }
 
