@@ -7,12 +7,32 @@
 #include <string.h>
 #include "core/rt/rt.h"
 
-#define SPINS	   20		/* rounds that find nothing before the server takes a nap */
-#define NAP_MAX_NS 128000	/* a first request waits for so long; nothing wakes the server */
+#define SPINS	   20 /* rounds that find nothing before the server takes a nap */
+#define NAP_MAX_NS 128000
 #define REFUSALS   16		/* of a READ, in a row: with more, an answer would never be known */
 #define SILENCE_NS 100000000ull /* 0.1 s: see whether the server still listens */
 
 /* ---------------------------------------------------------------- server */
+
+bool kv_idle_yield(struct kv_idle *idle, bool found)
+{
+	if (found) {
+		idle->nap = KV_NAP_NS;
+		idle->vain = 0;
+		return true;
+	}
+	if (idle->vain++ >= SPINS)
+		return false;
+	rt_yield();
+	return true;
+}
+
+void kv_idle_nap(struct kv_idle *idle)
+{
+	if (!idle->nap)
+		idle->nap = KV_NAP_NS;
+	kv_nap_to(&idle->nap, NAP_MAX_NS);
+}
 
 int kv_slots_open(struct kv_slots *slots, struct rpc_server *rpc, size_t bytes, int access)
 {
@@ -62,22 +82,15 @@ static bool serve_slot(struct rpc_server *rpc, const struct kv_slot_calls *calls
  * others are taken when there is nothing else to do. */
 void kv_slots_serve(struct rpc_server *rpc, const struct kv_slot_calls *calls, void *arg)
 {
-	uint64_t nap = KV_NAP_NS;
-	unsigned vain = 0;
+	struct kv_idle idle = {0};
 
 	for (;;) {
 		bool found = false;
 
 		for (unsigned i = rpc->peers; i-- > 0;)
 			found |= serve_slot(rpc, calls, arg, i);
-		if (found) {
-			nap = KV_NAP_NS;
-			vain = 0;
-		} else if (vain++ < SPINS) {
-			rt_yield();
-		} else if (!rpc_server_poll(rpc)) {
-			kv_nap_to(&nap, NAP_MAX_NS);
-		}
+		if (!kv_idle_yield(&idle, found) && !rpc_server_poll(rpc))
+			kv_idle_nap(&idle);
 	}
 }
 

@@ -11,6 +11,18 @@
 
 /* --- the server --- */
 
+/* What a server that polls memory does between two rounds; all zero at first. Nothing wakes it. */
+struct kv_idle {
+	uint64_t nap;  /* ns, the next one */
+	unsigned vain; /* rounds in a row that found nothing */
+};
+
+/* After a round: yield, if it found nothing. False: there were so many of those that the server
+ * should rather nap. */
+bool kv_idle_yield(struct kv_idle *idle, bool found);
+/* 0.1 ms at most or a little more: a first request waits for so long. */
+void kv_idle_nap(struct kv_idle *idle);
+
 struct kv_slots {
 	uint8_t *at;  /* DRAM, zeroed */
 	size_t bytes; /* of one slot: whole lines, so that no two share one */

@@ -45,6 +45,7 @@
  *	herd.c		the store: knobs, variants, what it promises
  */
 #include "core/stores/kv_place.h"
+#include "core/stores/kv_slots.h"
 #include "core/stores/rpc_qp.h"
 
 enum {

@@ -9,8 +9,7 @@
 #include "core/rt/rt.h"
 #include "core/stores/herd/herd.h"
 
-#define SPINS	   20 /* rounds that find nothing before the server takes a nap */
-#define IMM_RECVS  2  /* of a client */
+#define IMM_RECVS  2 /* of a client */
 #define POLL_BATCH 4
 /* Of a work request's id. */
 #define RECEIVE	   (1ull << 31)
@@ -280,8 +279,7 @@ static void poll_task(void *arg)
 {
 	struct worker *worker = arg;
 	struct server *server = worker->server;
-	uint64_t nap = KV_NAP_NS;
-	unsigned vain = 0;
+	struct kv_idle idle = {0};
 
 	for (;;) {
 		bool found = poll_completions(server);
@@ -291,14 +289,12 @@ static void poll_task(void *arg)
 			if (server->peer[i].qp)
 				post_receives(server, i);
 		}
-		if (found) {
-			nap = KV_NAP_NS;
-			vain = 0;
-		} else if (vain++ < SPINS || server->params.knob[REQUEST] == REQUEST_IMM) {
+		if (kv_idle_yield(&idle, found))
+			continue;
+		if (server->params.knob[REQUEST] == REQUEST_IMM)
 			rt_yield();
-		} else {
-			kv_nap(&nap);
-		}
+		else
+			kv_idle_nap(&idle);
 	}
 }
 

@@ -102,9 +102,9 @@ static unsigned possible(void)
 	return set;
 }
 
-static const char *const all_stores[] = {"efactory", "erda",	  "rdmp_kv", "forca",
-					 "ca",	     "remotelog", "saw_imm", "redo_log",
-					 "pilaf",    "rfp",	  "octopus", "herd", "hydradb", "nessie"};
+static const char *const all_stores[] = {"efactory",  "erda",	 "rdmp_kv",  "forca", "ca",
+					 "remotelog", "saw_imm", "redo_log", "pilaf", "rfp",
+					 "octopus",   "herd",	 "hydradb",  "nessie"};
 
 START_TEST(a_whole_pool_keeps_everything)
 {

@@ -143,8 +143,8 @@ static const struct {
 	{"efactory", "wr-c"},	   {"erda", "ww-c"},	   {"forca", "ww-r"},
 	{"saw_imm", "ww-r"},	   {"ca", "ww-r"},	   {"rdmp_kv", "ww-r"},
 	{"redo_log", "w1w1-w2w2"}, {"pilaf", "w1w1-w2w2"}, {"rfp", "ww-r"},
-	{"octopus", "w1w1-w2w2"},  {"herd", "ww-r"},
-	{"hydradb", "w1w1-w2w2"}, {"nessie", "w1w1-w2w2"},
+	{"octopus", "w1w1-w2w2"},  {"herd", "ww-r"},	   {"hydradb", "w1w1-w2w2"},
+	{"nessie", "w1w1-w2w2"},
 };
 
 /* Wherever a client's process dies, a new one does what it had not begun, and only that. */
