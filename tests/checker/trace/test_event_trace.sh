@@ -79,12 +79,12 @@ rfp-cleared_hybrid-RDA | c1.get1 landing message 3 packet 1 line 1: delay 200us 
 rfp-mode_early-LIVE | server/server - before fence 1: delay 8us ; The switch bug=mode_early makes it, which serve_request() asks for
 octopus-persistent-RDA | lost, as may happen: blocks+0x40..0x47, written by the RDMA write of client 1's PUT k1 ; no check of recovery looked at blocks+0x40..0x47 ; The switch persist=cpu makes it
 octopus-literal-RDA | client 2's GET k1 read ; blocks+0x80..0x9f as the RDMA write of client 1's PUT k1 had left it ; The switch lock=early makes it, which begin_put() asks for ; with lock=held it does not break ; !power failed
-forca-public-RDA | as the RDMA write of client 1's PUT k1 had left it ; message 1 ack 1 try 1: delay 100ms ; The switch cache_valid=on makes it, which usable() asks for ; the switch timeout=1ms makes it ; the switch collect=sixth makes it
+forca-public_each-RDA | Client 2's 2nd GET k2 read log+0x200..0x21f as the RDMA write of client 1's PUT k1 left it ; The switch cache_valid=on makes it, which usable() asks for ; the switch timeout=1ms makes it ; the switch collect=each makes it ; !power failed
 forca-public-reader-RDA | client 1's GET k1 reads log+0x180..0x1bf ; too early: the RDMA write of client 2's 1st PUT k1 comes only at ; the switch collect=sixth makes it ; with collect=never it does not break ; !power failed
 forca-public_each-MONO | Client 2 read c1.put1 while what client 1's PUT k1 wrote by RDMA at log+0x0..0x7 was still in the cache ; so the power failure took it back ; with collect=never it does not break
 saw_imm-recycled-RDA | Client 2's GET k1 read log+0x40..0x47 as the RDMA write of client 1's 2nd PUT k2 left it ; The switch reuse=at_once makes it, which reuse() asks for at core/stores/saw_imm/saw_imm.c: ; with reuse=off it does not break ; !power failed
 saw_imm-grace-RDA | Client 2's GET k1 read log+0x0..0x7 as the RDMA write of client 1's 2nd PUT k2 left it ; The switch reuse=grace makes it ; !power failed
-saw_imm-imm_bytes8-RDA | it takes this to happen: server/server c1.put2#2 before fence 2: server dies ; the switch imm_offset=bytes8 makes it, which commit_at() asks for
+saw_imm-imm_bytes8-RDA | The power failed between two steps ; life 1: put key 1 ; the switch imm_offset=bytes8 makes it, which commit_at() asks for
 octopus-lease-NORES | Client 1's PUT k1 was reported as failed ; so a reader after recovery read c1.put1 ; the switch lease=on makes it, which expire() asks for
 herd-unnumbered-LIN | server/server - before post 1: delay 5ms ; The switch numbers=off makes it, which serve_request() asks for ; with numbers=on it does not break ; !power failed
 herd-undo_assumed-DUR | lost: undo+0x0..0x7 ; it was written after its line was last flushed ; server dies ; The switch bug=undo_assumed makes it, which undo() asks for

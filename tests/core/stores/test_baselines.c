@@ -52,7 +52,7 @@ static const struct {
 	 RDA | LIN | MONO | KEEP | LIVE | FSCK},
 	{4000, "forca", "timeout=1ms ack_early=off", "w-rr", LIN, RDA | MONO | KEEP | LIVE | FSCK},
 	/* Its collector, as the public code has it, and with what that takes (claim H-C1). */
-	{300, "forca", "collect=each qp=separate ack_early=off", "ww-r", RDA, LIVE},
+	{300, "forca", "collect=each qp=separate ack_early=off", "dw-r", RDA, LIVE},
 	{300, "forca",
 	 "cache_valid=on timeout=1ms collect=each late=dropped readers=lease ack_early=off", "ww-r",
 	 DUR, RDA | LIN | MONO | KEEP | LIVE | FSCK},
@@ -65,7 +65,7 @@ static const struct {
 	{300, "saw_imm", "method=rpc", "new-w1-w2", 0, ALL_BUT_OK},
 	{300, "saw_imm", "ddio=off", "wdw", 0, ALL_BUT_OK},
 	{300, "saw_imm", "persist=off", "w", DUR, LIVE | FSCK},
-	{300, "saw_imm", "method=imm imm_offset=bytes8", "ww", RDA, LIVE},
+	{300, "saw_imm", "method=imm imm_offset=bytes8", "ww", RDA | LIVE, 0},
 	{300, "saw_imm", "reuse=at_once", "ww-r", RDA, BUF | KEEP | LIVE | FSCK},
 	{300, "saw_imm", "reuse=lease", "ww-r", 0, RDA | LIN | BUF | KEEP | LIVE | FSCK},
 	{300, "saw_imm", "method=rpc persist=off", "dr", NORES, LIVE | FSCK},
