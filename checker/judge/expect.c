@@ -14,7 +14,7 @@
 #include "core/text/text.h"
 #include "scenarios/stores.h"
 
-#define MAX_ROWS     256
+#define MAX_ROWS     512
 #define MAX_CANARIES 64
 
 static struct expectation row[MAX_ROWS];

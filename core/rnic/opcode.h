@@ -257,6 +257,9 @@ enum {
 	PACKET_NUMBERS(X)
 #undef X
 };
+/* Added to the number of a packet that lands a second time, as unreliable services let it. No
+ * message of theirs in a simulation has so many. */
+#define INDEX_COPY (1u << 15)
 enum { INDEX_ACK = NUMBERS_ACK * INDEX_RANGE, INDEX_READ = NUMBERS_READ * INDEX_RANGE };
 
 #endif

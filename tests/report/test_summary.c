@@ -11,7 +11,7 @@
 #include "checker/judge/names.h"
 #include "report/report.h"
 
-#define SCREEN	60  /* lines */
+#define SCREEN	66  /* lines */
 #define COLUMNS 100 /* but for commands, whose file names can be long */
 
 struct made {

@@ -97,6 +97,9 @@ static void take_datagram(struct rnic_qp *qp, struct packet *pkt)
 void unreliable_take(struct rnic_qp *qp, struct packet *pkt)
 {
 	pkt->ack_req = false; /* means nothing here */
+	/* Nobody drops the second copy: its lines land, too, and have names of their own. */
+	if (pkt->name.copy)
+		pkt->name.index += INDEX_COPY;
 	if (!resp_active(qp))
 		DROP(qp, pkt, qp_state);
 	else if (!opcode_serves(pkt->opcode, qp->service))

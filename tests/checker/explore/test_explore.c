@@ -53,6 +53,7 @@ static void open_bench(struct bench *b, const struct explore_limits *limits)
 {
 	snprintf(b->name, sizeof(b->name), "%s %s %s", b->setup.store->name, b->setup.variant,
 		 b->setup.w.name);
+	workload_limit(&b->setup.w, b->setup.store);
 	ck_assert_int_eq(setup_finish(&b->setup), 0);
 	ck_assert_msg(!explore_open(&b->ex, &b->setup, limits), "%s: %s", b->name, b->ex.why);
 }
