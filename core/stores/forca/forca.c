@@ -658,10 +658,9 @@ static const struct tm_variant variants[] = {
 	{"unlink_unflushed", "bug=unlink_unflushed cache_valid=on collect=each",
 	 "a version's room is another one's before the list without it is durable", FSCK},
 	{"rooms_forgotten", "bug=rooms_forgotten collect=each",
-	 "after a restart a new value goes where one is", RDA | KEEP},
+	 "after a restart a new value goes where one is", KEEP},
 	{"last_collected", "bug=last_collected collect=each",
-	 "the collector does not look whether a newer version is whole: the only one goes",
-	 LIN | KEEP},
+	 "the collector does not look whether a newer version is whole: the only one goes", KEEP},
 	{NULL, NULL, NULL, 0},
 };
 
