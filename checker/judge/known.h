@@ -21,7 +21,7 @@
  */
 #include "checker/judge/blame.h"
 
-#define KNOWN_ROWS	 1024 /* at most, of all stores */
+#define KNOWN_ROWS	 2048 /* at most, of all stores */
 #define KNOWN_STORE_ROWS 256  /* and of one */
 #define KNOWN_WORDS	 200  /* bytes of a row, with one blank between words, and its '\0' */
 

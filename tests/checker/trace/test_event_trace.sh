@@ -92,7 +92,7 @@ herd-word-RDA | c1.put1 order message 1 packet 1 landed 0: 3 ahead ; The switch 
 hydradb-dma_any-RDA | c1.put1 order message 1 packet 1 landed 2: 1 ahead ; c1.put1 landing message 1 packet 1 line 3: delay 100ns ; The power failed between two steps: table+0x20..0x27
 hydradb-free_now-RDA | client 2's 2nd GET k1 ; items+0x98..0x9f as server/server ; taken: ; in hydradb_fits(), held ; reading message 1 packet 1 line 3: delay 500ns ; The switch bug=free_now makes it, which evict_later() asks for ; !power failed
 hydradb-early_check-RDA | Client 2's 2nd GET k1 ; reading message 1 packet 1 line 2: delay 100ms ; The switch check=before makes it, which is_current() asks for ; with check=after it does not break ; !power failed
-hydradb-unnoted-RDA | Client 2's 3rd GET k1 ; reading message 1 packet 1 line 1: delay 5ms ; The switch renewal=unnoted makes it, which lease() asks for ; with renewal=noted it does not break ; !power failed
+hydradb-unnoted-RDA | Client 2's 3rd GET k1 ; reading message 1 packet 1 line 3: delay 5ms ; The switch renewal=unnoted makes it, which lease() asks for ; with renewal=noted it does not break ; !power failed
 nessie-visible-DUR | lost: index+0x50..0x57, written by the RDMA write of client 1's 2nd PUT k1 ; it was written after its line was last flushed ; early: data+0x0..0x3f, written after that by the RDMA write of client 1's 3rd PUT k1 ; process dies ; the switch reads=visible makes it
 nessie-visible-MONO | Client 2 read c1.put1 while what client 1's PUT k1 wrote by RDMA at index+0x50..0x57 was still in the cache ; The switch reads=visible makes it
 nessie-reuse_blind-RDA | foreign bytes at k1 ; with reuse_now=off it does not break ; !power failed
