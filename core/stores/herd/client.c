@@ -62,7 +62,7 @@ static int make_buffers(struct client *client, const struct tm_env *env)
 {
 	size_t bytes;
 
-	client->datagram = HERD_GRH + 4096;
+	client->datagram = HERD_GRH + HERD_LARGEST;
 	bytes = HERD_SLOT + HERD_RECVS * client->datagram;
 	client->request = calloc(1, bytes);
 	client->value = calloc(1, HERD_MAX_VALUE);

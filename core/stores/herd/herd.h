@@ -125,9 +125,10 @@ struct herd_reply {
 	uint32_t from;
 };
 
-#define HERD_GRH   40 /* bytes in front of a datagram that was received */
-#define HERD_PARTS 4  /* of a reply, at most: HERD_MAX_VALUE in datagrams of 256 bytes */
-#define HERD_RECVS (2 * HERD_PARTS) /* that a client has posted */
+#define HERD_GRH     40	  /* bytes in front of a datagram that was received */
+#define HERD_LARGEST 4096 /* bytes of a datagram, at most */
+#define HERD_PARTS   4	  /* of a reply, at most: HERD_MAX_VALUE in datagrams of 256 bytes */
+#define HERD_RECVS   (2 * HERD_PARTS) /* that a client has posted */
 
 /* Bytes of a value in one datagram. `mtu`: enum ibv_mtu. */
 static inline uint32_t herd_part(uint8_t mtu)

@@ -64,7 +64,7 @@ static size_t datagram_bytes(const struct peer *peer)
 /* A client's are one behind the other, each as long as the largest. */
 static uint8_t *datagram_of(const struct server *server, unsigned index, unsigned part)
 {
-	return server->out + index * HERD_PARTS * 4096ull + part * 4096ull;
+	return server->out + ((size_t)index * HERD_PARTS + part) * HERD_LARGEST;
 }
 
 /* ------------------------------------------------------------- executing */
@@ -417,7 +417,7 @@ static int server_accept(void *arg, const void *req, size_t req_len, void *rsp, 
 static int make_buffers(struct server *server, const struct tm_env *env)
 {
 	size_t clients = env->params->clients, slots = clients * HERD_SLOT;
-	size_t out = clients * HERD_PARTS * 4096;
+	size_t out = clients * HERD_PARTS * HERD_LARGEST;
 
 	server->slots = aligned_alloc(HERD_SLOT, slots);
 	server->out = calloc(1, out);
