@@ -255,14 +255,12 @@ static int look(struct nessie_client *client, const uint8_t *key, size_t klen, b
 	return rc == -ENOENT ? 0 : rc;
 }
 
-/* The key is not there: what says so is durable. */
-static int settle_absence(struct nessie_client *client, const struct found *found)
+/* The first `n` of the words that were READ are durable on return. */
+static int settle_words(struct nessie_client *client, const struct found *found, unsigned n)
 {
 	int rc = 0;
 
-	if (has_bug(&client->params, BUG_ABSENCE_TRUSTED))
-		return 0;
-	for (unsigned i = 0; i < found->words && !rc; i++)
+	for (unsigned i = 0; i < n && !rc; i++)
 		if (found->word[i] & NESSIE_PENDING)
 			rc = nessie_settle(client, found->place.slot[i], found->word[i]);
 	return rc;
@@ -317,6 +315,11 @@ static int try_put(struct nessie_client *client, const uint8_t *key, size_t klen
 	at = found.hit != NONE ? found.hit : found.unowned;
 	if (at == NONE)
 		return -ENOSPC;
+	/* Who looks for the key ends at a slot that is nobody's: those before it stay others'. */
+	if (!has_bug(&client->params, BUG_PASSED_TRUSTED))
+		rc = settle_words(client, &found, at);
+	if (rc)
+		return rc;
 	rc = replace(client, found.place.slot[at], found.word[at],
 		     nessie_word(&client->pool, &found.place, entry));
 	if (!rc && found.hit != NONE && nessie_names(&client->pool, found.word[at], &old))
@@ -362,7 +365,9 @@ static int try_del(struct nessie_client *client, const uint8_t *key, size_t klen
 	if (rc)
 		return rc;
 	if (found.hit == NONE || !(found.word[found.hit] & NESSIE_USED))
-		return settle_absence(client, &found);
+		return has_bug(&client->params, BUG_ABSENCE_TRUSTED)
+			       ? 0
+			       : settle_words(client, &found, found.words);
 	slot = found.place.slot[found.hit];
 	word = found.word[found.hit];
 	to = zero ? 0 : word & ~(NESSIE_USED | NESSIE_PENDING);
@@ -397,8 +402,9 @@ static int try_get(struct nessie_client *client, const uint8_t *key, size_t klen
 
 	if (rc)
 		return rc;
-	if (found.hit == NONE) {
-		rc = settle_absence(client, &found);
+	if (found.hit == NONE) { /* what says so is durable */
+		if (!has_bug(&client->params, BUG_ABSENCE_TRUSTED))
+			rc = settle_words(client, &found, found.words);
 		return rc ? rc : -ENOENT;
 	}
 	*vlen = found.entry->vlen;

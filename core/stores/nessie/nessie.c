@@ -31,8 +31,8 @@ static const struct tm_knob knobs[] = {
 			    "does a client compare the key in the entry?"},
 	[BUG] = {"bug",
 		 "none cas_early unchecked del_write lost_won data_unflushed index_unflushed "
-		 "delete_unflushed pending_early absence_trusted sweep_pending sweep_skipped "
-		 "owner_ignored index_assumed other_again",
+		 "delete_unflushed pending_early absence_trusted passed_trusted sweep_pending "
+		 "sweep_skipped owner_ignored index_assumed other_again",
 		 "a seeded bug, see the variants"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
@@ -61,6 +61,8 @@ static const struct tm_variant variants[] = {
 	 DUR | MONO},
 	{"absence_trusted", "bug=absence_trusted",
 	 "a GET that finds nothing does not look at marks", DUR},
+	{"passed_trusted", "bug=passed_trusted",
+	 "a PUT passes over slots of other keys that are not durably theirs", DUR | MONO},
 	{"sweep_pending", "bug=sweep_pending",
 	 "a client takes an entry for free that a durable word may name", DUR | KEEP},
 	{"sweep_skipped", "bug=sweep_skipped",

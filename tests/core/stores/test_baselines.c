@@ -123,7 +123,7 @@ static const struct {
 	{300, "hydradb", "crowd=on pointers=none", "new-w1w2", 0, ALL_BUT_OK},
 	{300, "hydradb", "persist=off", "w", DUR, LIVE},
 	/* Nessie: clients flush, and who READs what is marked flushes it; as the paper has it,
-	   nothing stays (claims P83 to P85, H-NE1 to H-NE6). */
+	   nothing stays (claims P83 to P85, H-NE1 to H-NE7). */
 	{300, "nessie", "", "ww-r", 0, ALL_BUT_OK},
 	{300, "nessie", "", "new-w-w", 0, ALL_BUT_OK},
 	{300, "nessie", "line_torn=any share=tight", "wdw", 0, ALL_BUT_OK},
