@@ -203,8 +203,7 @@ static void take_completion(struct client *client, const struct ibv_wc *wc, bool
 		client->posted &= ~(1u << wc->wr_id);
 		take_part(client, receive_at(client, (unsigned)wc->wr_id) + HERD_GRH,
 			  wc->byte_len - HERD_GRH);
-		if (!has_bug(&client->params, BUG_RECEIVE_LATE))
-			post_receives(client);
+		post_receives(client);
 	}
 }
 
@@ -253,11 +252,8 @@ static int try(struct client *client, size_t from, size_t len, uint64_t ns, bool
 {
 	int rc;
 
-	if (!has_bug(&client->params, BUG_RECEIVE_LATE))
-		post_receives(client);
+	post_receives(client);
 	rc = write_request(client, from, len);
-	if (has_bug(&client->params, BUG_RECEIVE_LATE))
-		post_receives(client);
 	return rc ? rc : await_reply(client, ns, waits);
 }
 

@@ -21,7 +21,7 @@ static const struct tm_knob knobs[] = {
 			 "on: a PUT or DELETE is answered before it is executed"},
 	[PERSIST] = {"persist", "on off", "does the server flush anything?"},
 	[BUG] = {"bug",
-		 "none two_workers receive_late repeat_executes reply_unchecked "
+		 "none two_workers repeat_executes reply_unchecked "
 		 "client_kept value_unflushed entry_first delete_unflushed tx_unlogged "
 		 "tx_unflushed tx_kept undo_assumed",
 		 "a seeded bug, see the variants"},
@@ -46,8 +46,6 @@ static const struct tm_variant variants[] = {
 	 LIN | DUR | RDA},
 	{"two_workers", "bug=two_workers", "two tasks poll the same slots",
 	 RDA | LIN | DUR | FSCK | OK | MONO | KEEP},
-	{"receive_late", "bug=receive_late numbers=off",
-	 "a client posts its receives when it has sent the request", LIN},
 	{"repeat_executes", "bug=repeat_executes", "the server executes what its client repeats",
 	 LIN | NORES | DUR},
 	{"reply_unchecked", "bug=reply_unchecked",
