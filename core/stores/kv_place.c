@@ -23,6 +23,11 @@ static uint64_t room_lines(uint32_t vlen)
 	return vlen ? kv_lines(vlen) : 1;
 }
 
+static void mark_room(struct kv_place *place, uint64_t where, bool used)
+{
+	kv_rooms_mark(&place->rooms, kv_where_line(where), room_lines(kv_where_vlen(where)), used);
+}
+
 int kv_place_reuse(struct kv_place *place, enum kv_reuse reuse)
 {
 	const struct kv_pool *pool = &place->pool;
@@ -35,8 +40,7 @@ int kv_place_reuse(struct kv_place *place, enum kv_reuse reuse)
 		const struct kv_entry *entry = &pool->table.entry[i];
 
 		if ((entry->ctl & KV_USED) && (entry->where & 1))
-			kv_rooms_mark(&place->rooms, kv_where_line(entry->where),
-				      room_lines(kv_where_vlen(entry->where)), true);
+			mark_room(place, entry->where, true);
 	}
 	return 0;
 }
@@ -73,14 +77,13 @@ static void persist_value(const struct kv_place *place, uint64_t line, uint32_t 
 /* What an entry named until now. */
 static void give_away(struct kv_place *place, uint64_t where)
 {
-	uint64_t line = kv_where_line(where), lines = room_lines(kv_where_vlen(where));
-
 	if (!(where & 1) || place->reuse == KV_REUSE_OFF || (place->lacks & KV_LACKS_PATIENCE))
 		return;
 	if (place->reuse == KV_REUSE_GRACE)
-		kv_rooms_free_in(&place->rooms, line, lines, KV_LEASE_NS);
+		kv_rooms_free_at(&place->rooms, kv_where_line(where),
+				 room_lines(kv_where_vlen(where)), rt_now() + KV_LEASE_NS);
 	else
-		kv_rooms_mark(&place->rooms, line, lines, false);
+		mark_room(place, where, false);
 }
 
 /* From here on GETs return it. */
@@ -124,8 +127,7 @@ static int find_room(struct kv_place *place, const struct kv_entry *entry, uint3
 		return 0;
 	}
 	if ((place->lacks & KV_LACKS_PATIENCE) && entry && (entry->where & 1))
-		kv_rooms_mark(&place->rooms, kv_where_line(entry->where),
-			      room_lines(kv_where_vlen(entry->where)), false);
+		mark_room(place, entry->where, false);
 	return kv_rooms_take(&place->rooms, room_lines(vlen), line);
 }
 

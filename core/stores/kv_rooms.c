@@ -12,16 +12,20 @@ int kv_rooms_init(struct kv_rooms *rooms, uint64_t lines)
 	return rooms->used ? 0 : -ENOMEM;
 }
 
+/* What is free by now. */
 static void end_leases(struct kv_rooms *rooms)
 {
-	for (; rooms->ended < rooms->leases; rooms->ended++) {
-		const struct kv_leased *leased = &rooms->leased[rooms->ended];
+	uint64_t now = rt_now(), left = 0;
 
-		if (leased->ns > rt_now())
-			return;
-		kv_rooms_mark(rooms, leased->first, leased->lines, false);
+	for (uint64_t i = 0; i < rooms->leases; i++) {
+		const struct kv_leased *leased = &rooms->leased[i];
+
+		if (leased->until <= now)
+			kv_rooms_mark(rooms, leased->first, leased->lines, false);
+		else
+			rooms->leased[left++] = *leased;
 	}
-	rooms->leases = rooms->ended = 0;
+	rooms->leases = left;
 }
 
 int kv_rooms_take(struct kv_rooms *rooms, uint64_t lines, uint64_t *first)
@@ -50,7 +54,7 @@ void kv_rooms_mark(struct kv_rooms *rooms, uint64_t first, uint64_t lines, bool 
 }
 
 /* Where there is no memory for that, they stay in use. */
-void kv_rooms_free_in(struct kv_rooms *rooms, uint64_t first, uint64_t lines, uint64_t ns)
+void kv_rooms_free_at(struct kv_rooms *rooms, uint64_t first, uint64_t lines, uint64_t until)
 {
 	if (rooms->leases == rooms->leases_max) {
 		uint64_t max = 2 * rooms->leases_max + 8;
@@ -61,5 +65,5 @@ void kv_rooms_free_in(struct kv_rooms *rooms, uint64_t first, uint64_t lines, ui
 		rooms->leased = more;
 		rooms->leases_max = max;
 	}
-	rooms->leased[rooms->leases++] = (struct kv_leased){first, lines, rt_now() + ns};
+	rooms->leased[rooms->leases++] = (struct kv_leased){first, lines, until};
 }

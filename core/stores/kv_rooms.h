@@ -8,17 +8,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Lines that are free at that time, but not before. */
+/* Lines that are in use until then. */
 struct kv_leased {
-	uint64_t first, lines, ns;
+	uint64_t first, lines;
+	uint64_t until; /* rt_now() */
 };
 
 struct kv_rooms {
 	bool *used; /* by line */
 	uint64_t lines;
-	uint64_t all_used;	  /* so many of the first lines are */
-	struct kv_leased *leased; /* those from `ended` on, in the order of their times */
-	uint64_t leases, ended, leases_max;
+	uint64_t all_used; /* so many of the first lines are */
+	struct kv_leased *leased;
+	uint64_t leases, leases_max;
 };
 
 /* All lines are free. -ENOMEM. */
@@ -27,7 +28,7 @@ int kv_rooms_init(struct kv_rooms *rooms, uint64_t lines);
  * many. */
 int kv_rooms_take(struct kv_rooms *rooms, uint64_t lines, uint64_t *first);
 void kv_rooms_mark(struct kv_rooms *rooms, uint64_t first, uint64_t lines, bool used);
-/* These lines are free in `ns` from now, which is the same in all calls. */
-void kv_rooms_free_in(struct kv_rooms *rooms, uint64_t first, uint64_t lines, uint64_t ns);
+/* These lines are free when rt_now() is `until`. */
+void kv_rooms_free_at(struct kv_rooms *rooms, uint64_t first, uint64_t lines, uint64_t until);
 
 #endif

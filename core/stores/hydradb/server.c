@@ -9,21 +9,13 @@
 #include "core/stores/hydradb/hydradb.h"
 #include "core/stores/kv_rooms.h"
 
-/* An outdated item: its room is free from `at` on. */
-struct eviction {
-	uint64_t line, lines;
-	uint64_t at; /* rt_now() */
-};
-
 struct server {
 	struct tm_params params;
 	struct rpc_server rpc;
 	struct kv_place place;
 	struct kv_rooms rooms; /* of the items */
-	struct eviction *evict;
-	uint64_t evictions;
-	uint64_t version; /* of the item that was written last */
-	uint64_t late;	  /* a seeded bug's: where the item is that is still to be outdated */
+	uint64_t version;      /* of the item that was written last */
+	uint64_t late;	       /* a seeded bug's: where the item is that is still to be outdated */
 	struct kv_slots requests, replies;
 	uint32_t len;	/* of the body of the request that was looked at last */
 	uint32_t *owed; /* by the connection's number: bytes of its reply */
@@ -50,26 +42,10 @@ static void mark(struct server *server, uint64_t where, bool used)
 	kv_rooms_mark(&server->rooms, kv_where_line(where), kv_lines(kv_where_vlen(where)), used);
 }
 
-/* Give away the rooms whose time has come. */
-static void evict(struct server *server)
-{
-	uint64_t now = rt_now(), left = 0;
-
-	for (uint64_t i = 0; i < server->evictions; i++) {
-		const struct eviction *e = &server->evict[i];
-
-		if (e->at <= now)
-			kv_rooms_mark(&server->rooms, e->line, e->lines, false);
-		else
-			server->evict[left++] = *e;
-	}
-	server->evictions = left;
-}
-
 /* Nobody is told of the item any more; but who was, may READ it until its lease ends. */
 static void evict_later(struct server *server, uint64_t where)
 {
-	uint64_t lines = kv_lines(kv_where_vlen(where)), since = item_at(server, where)->lease_end;
+	uint64_t since = item_at(server, where)->lease_end;
 
 	if (has_bug(&server->params, BUG_FREE_NOW)) {
 		mark(server, where, false);
@@ -77,8 +53,8 @@ static void evict_later(struct server *server, uint64_t where)
 	}
 	if (server->params.knob[LEASE] == LEASE_OFF)
 		since = rt_now();
-	server->evict[server->evictions++] = (struct eviction){kv_where_line(where), lines,
-							       since + HYDRADB_DELAY_NS};
+	kv_rooms_free_at(&server->rooms, kv_where_line(where), kv_lines(kv_where_vlen(where)),
+			 since + HYDRADB_DELAY_NS);
 }
 
 /* The item is no longer the key's: whoever READs it sees that. Not flushed, as after a power
@@ -127,7 +103,6 @@ static int find_room(struct server *server, const struct kv_req *req, struct kv_
 	*placed = (struct kv_placed){.klen = req->klen,
 				     .vlen = hydradb_item_bytes(req->klen, req->vlen)};
 	memcpy(placed->key, req->key, sizeof(placed->key));
-	evict(server);
 	return kv_rooms_take(&server->rooms, kv_lines(placed->vlen), &placed->line);
 }
 
@@ -374,15 +349,12 @@ static int make_room(struct server *server, const struct tm_env *env)
 {
 	struct tm_params params = hydradb_pool_params(env->params);
 	struct tm_env pool_env = *env;
-	uint64_t lines;
 	int rc;
 
 	pool_env.params = &params;
 	server->params = *env->params;
 	server->place = kv_place_at(&pool_env, lacks(env->params));
-	lines = server->place.pool.log_lines;
-	server->evict = calloc(lines + 1, sizeof(*server->evict));
-	rc = server->evict ? kv_rooms_init(&server->rooms, lines) : -ENOMEM;
+	rc = kv_rooms_init(&server->rooms, server->place.pool.log_lines);
 	if (!rc)
 		mark_items(server);
 	return rc;
