@@ -56,7 +56,7 @@ int kv_place_recover(const struct tm_env *env)
 	return 0;
 }
 
-static void persist(const struct kv_place *place, const void *from, size_t len)
+void kv_place_persist(const struct kv_place *place, const void *from, size_t len)
 {
 	if (!(place->lacks & KV_LACKS_PERSIST))
 		pmem_persist(from, len);
@@ -71,7 +71,7 @@ static void persist_value(const struct kv_place *place, uint64_t line, uint32_t 
 	if (place->lacks & KV_LACKS_LINES)
 		pmem_persist(value, TM_LINE);
 	else
-		persist(place, value, vlen);
+		kv_place_persist(place, value, vlen);
 }
 
 /* What an entry named until now. */
@@ -101,14 +101,14 @@ static int publish(struct kv_place *place, const struct kv_placed *value)
 	if (!found) {
 		memcpy(entry->key, value->key, sizeof(entry->key));
 		entry->where = where;
-		persist(place, entry, sizeof(*entry));
+		kv_place_persist(place, entry, sizeof(*entry));
 		__atomic_store_n(&entry->ctl, kv_checked_ctl(value->key, value->klen),
 				 __ATOMIC_SEQ_CST);
 	} else {
 		__atomic_store_n(&entry->where, where, __ATOMIC_SEQ_CST);
 	}
 	if (!(place->lacks & KV_LACKS_ENTRY))
-		persist(place, entry, sizeof(*entry));
+		kv_place_persist(place, entry, sizeof(*entry));
 	give_away(place, former);
 	return 0;
 }
@@ -198,6 +198,23 @@ void kv_place_del(struct kv_place *place, const uint8_t key[TM_MAX_KEY])
 	former = entry->where;
 	__atomic_store_n(&entry->where, 0, __ATOMIC_SEQ_CST);
 	if (!(place->lacks & KV_LACKS_DELETE))
-		persist(place, entry, sizeof(*entry));
+		kv_place_persist(place, entry, sizeof(*entry));
 	give_away(place, former);
+}
+
+int kv_place_execute(struct kv_place *place, const struct kv_req *req, const void *bytes,
+		     const void **value, uint32_t *vlen)
+{
+	switch (req->op) {
+	case KV_PUT:
+		return kv_place_put(place, req, bytes);
+	case KV_GET:
+		*value = kv_place_get(place, req->key, vlen);
+		return *value ? 0 : -ENOENT;
+	case KV_DEL:
+		kv_place_del(place, req->key);
+		return 0;
+	default:
+		return -EPROTO;
+	}
 }

@@ -213,14 +213,20 @@ int rpc_qp_send_to(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uin
 	return post(qp, &wr, buf, len, lkey);
 }
 
+static int post_write(struct ibv_qp *qp, struct ibv_send_wr *wr, void *buf, size_t len,
+		      uint32_t lkey, uint64_t remote, uint32_t rkey)
+{
+	wr->wr.rdma.remote_addr = remote;
+	wr->wr.rdma.rkey = rkey;
+	return post(qp, wr, buf, len, lkey);
+}
+
 int rpc_qp_write(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey,
 		 uint64_t remote, uint32_t rkey)
 {
 	struct ibv_send_wr wr = {.wr_id = wr_id, .opcode = IBV_WR_RDMA_WRITE};
 
-	wr.wr.rdma.remote_addr = remote;
-	wr.wr.rdma.rkey = rkey;
-	return post(qp, &wr, buf, len, lkey);
+	return post_write(qp, &wr, buf, len, lkey, remote, rkey);
 }
 
 int rpc_qp_write_imm(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, uint32_t lkey,
@@ -229,7 +235,5 @@ int rpc_qp_write_imm(struct ibv_qp *qp, uint64_t wr_id, void *buf, size_t len, u
 	struct ibv_send_wr wr = {.wr_id = wr_id, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM};
 
 	wr.imm_data = htobe32(imm);
-	wr.wr.rdma.remote_addr = remote;
-	wr.wr.rdma.rkey = rkey;
-	return post(qp, &wr, buf, len, lkey);
+	return post_write(qp, &wr, buf, len, lkey, remote, rkey);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client: it writes its request, waits for the reply, and repeats itself. See herd.h. */
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,8 @@
 #define DOUBLED	    10 /* times. From then on the client asks whether the server is there */
 
 #define CONNECT_NAP_NS 10000
+
+#define RECEIVED (HERD_GRH + HERD_LARGEST) /* bytes of a buffer for a datagram */
 
 struct client {
 	struct tm_params params;
@@ -25,7 +26,6 @@ struct client {
 	struct rpc_region slot;
 	struct herd_hello hello;
 	uint32_t index, number;
-	size_t datagram; /* bytes of a buffer */
 	uint32_t part;	 /* bytes of a value in one datagram */
 	unsigned posted; /* receives, bits */
 	unsigned parts;	 /* of the reply: bits, those that have come */
@@ -35,7 +35,7 @@ struct client {
 
 static uint8_t *receive_at(const struct client *client, unsigned i)
 {
-	return client->received + i * client->datagram;
+	return client->received + i * RECEIVED;
 }
 
 /* -------------------------------------------------------------- connecting */
@@ -62,8 +62,7 @@ static int make_buffers(struct client *client, const struct tm_env *env)
 {
 	size_t bytes;
 
-	client->datagram = HERD_GRH + HERD_LARGEST;
-	bytes = HERD_SLOT + HERD_RECVS * client->datagram;
+	bytes = HERD_SLOT + HERD_RECVS * RECEIVED;
 	client->request = calloc(1, bytes);
 	client->value = calloc(1, HERD_MAX_VALUE);
 	client->pd = ibv_alloc_pd(env->verbs);
@@ -80,7 +79,6 @@ static int greet(struct client *client)
 {
 	struct herd_hello *hello = &client->hello;
 	struct herd_welcome welcome;
-	uint8_t mtu;
 	int rc;
 
 	while ((rc = rt_connect(hello, sizeof(*hello), &welcome, sizeof(welcome))) == -EAGAIN)
@@ -90,10 +88,7 @@ static int greet(struct client *client)
 	rc = herd_qp_ready(client->writes, &hello->writes, &welcome.server.writes);
 	if (!rc)
 		rc = herd_qp_ready(client->replies, &hello->replies, NULL);
-	mtu = hello->replies.mtu;
-	if (welcome.server.replies.mtu < mtu)
-		mtu = welcome.server.replies.mtu;
-	client->part = herd_part(mtu);
+	client->part = herd_part(&hello->replies, &welcome.server.replies);
 	client->slot = welcome.slot;
 	client->index = welcome.index;
 	hello->connection = welcome.connection;
@@ -113,7 +108,7 @@ static void post_receives(struct client *client)
 {
 	for (unsigned i = 0; i < HERD_RECVS; i++)
 		if (!(client->posted >> i & 1) &&
-		    !rpc_qp_recv(client->replies, i, receive_at(client, i), client->datagram,
+		    !rpc_qp_recv(client->replies, i, receive_at(client, i), RECEIVED,
 				 client->mr->lkey))
 			client->posted |= 1u << i;
 }
@@ -177,7 +172,6 @@ static bool is_part(const struct client *client, const struct herd_reply *reply,
 static void take_part(struct client *client, const uint8_t *datagram, size_t len)
 {
 	struct herd_reply reply;
-	unsigned part;
 
 	if (len < sizeof(reply))
 		return;
@@ -188,8 +182,7 @@ static void take_part(struct client *client, const uint8_t *datagram, size_t len
 	if (len)
 		memcpy(client->value + reply.from, datagram + sizeof(reply), len);
 	client->reply = reply;
-	part = reply.from / client->part;
-	client->parts |= 1u << part;
+	client->parts |= 1u << reply.from / client->part;
 }
 
 /* A completion: of a WRITE, or a datagram has come. */

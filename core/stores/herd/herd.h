@@ -3,9 +3,9 @@
 #define TM_STORES_HERD_H
 /*
  * HERD (SV 2.1, 3.1) and, as a variant, HERD with Pmem-Redis behind it (RK IV): requests by WRITE
- *on an unreliable connection into a slot of the server's memory, which the server polls; replies by
- * datagrams. Both services lose messages and say nothing, so a client that waits too long repeats
- * its request.
+ * on an unreliable connection into a slot of the server's memory, which the server polls; replies
+ * by datagrams. Both services lose messages and say nothing, so a client that waits too long
+ * repeats its request.
  *
  *	client                                 server
  *	  | WRITE value, head          -->     | finds the head's word
@@ -22,10 +22,9 @@
  *	0x3c0 head: struct kv_req; crc: over value and head, with zero for itself
  *	0x3f8       u64 word: bit 0 "there is one"; bits 32..63 the request's number
  *
- * (knob poll_front, as the public code has it: the word, the rest of the head, the value, from
- *0x000 on.) The server takes the request out of its slot by storing zero to the word. A number says
- * whether it has executed the request before: of a client's requests it remembers the last one, and
- * its reply.
+ * (knob poll_front, as the public code has it: the head, then the value, from 0x000 on.) The server
+ *takes the request out of its slot by storing zero to the word. A number says whether it has
+ *executed the request before: of a client's requests it remembers the last one, and its reply.
  *
  * A reply is as many datagrams as its value needs:
  *
@@ -124,14 +123,16 @@ struct herd_reply {
 	uint32_t from;
 };
 
-#define HERD_GRH     40	  /* bytes in front of a datagram that was received */
-#define HERD_LARGEST 4096 /* bytes of a datagram, at most */
-#define HERD_PARTS   4	  /* of a reply, at most: HERD_MAX_VALUE in datagrams of 256 bytes */
+#define HERD_GRH     40 /* bytes in front of a datagram that was received */
+#define HERD_LARGEST (sizeof(struct herd_reply) + HERD_MAX_VALUE) /* bytes of a datagram */
+#define HERD_PARTS   4 /* of a reply, at most: HERD_MAX_VALUE in datagrams of 256 bytes */
 #define HERD_RECVS   (2 * HERD_PARTS) /* that a client has posted */
 
-/* Bytes of a value in one datagram. `mtu`: enum ibv_mtu. */
-static inline uint32_t herd_part(uint8_t mtu)
+/* Bytes of a value in one datagram between these two. */
+static inline uint32_t herd_part(const struct rpc_greeting *own, const struct rpc_greeting *peer)
 {
+	uint8_t mtu = own->mtu < peer->mtu ? own->mtu : peer->mtu; /* enum ibv_mtu */
+
 	return (128u << mtu) - (uint32_t)sizeof(struct herd_reply);
 }
 

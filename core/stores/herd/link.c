@@ -35,10 +35,7 @@ int herd_qp_ready(struct ibv_qp *qp, const struct rpc_greeting *own,
 uint32_t herd_crc(const struct herd_head *head, const void *value)
 {
 	struct herd_head plain = *head;
-	uint32_t of_value = 0;
 
-	if (head->req.op == KV_PUT)
-		of_value = kv_crc(value, head->req.vlen);
-	plain.req.crc = of_value;
+	plain.req.crc = head->req.op == KV_PUT ? kv_crc(value, head->req.vlen) : 0;
 	return kv_crc(&plain, sizeof(plain));
 }

@@ -45,20 +45,15 @@ struct server {
 	struct herd_undo *undo;
 };
 
-/* A task of the server, and the request that it executes. */
+/* A task of the server, and the value of the request that it executes. */
 struct worker {
 	struct server *server;
-	uint8_t request[HERD_SLOT];
+	uint8_t value[HERD_MAX_VALUE];
 };
 
 static uint8_t *slot_of(const struct server *server, unsigned index)
 {
 	return server->slots + (size_t)index * HERD_SLOT;
-}
-
-static size_t datagram_bytes(const struct peer *peer)
-{
-	return sizeof(struct herd_reply) + peer->part;
 }
 
 /* A client's are one behind the other, each as long as the largest. */
@@ -83,37 +78,19 @@ static unsigned lacks(const struct tm_params *params)
 	return lacks;
 }
 
-static int put(struct server *server, const struct kv_req *req, const void *value)
-{
-	if (server->params.knob[BACKEND] == BACKEND_TX)
-		return herd_tx_put(&server->place, server->undo, &server->params, req, value);
-	return kv_place_put(&server->place, req, value);
-}
-
-static void del(struct server *server, const struct kv_req *req)
-{
-	if (server->params.knob[BACKEND] == BACKEND_TX)
-		herd_tx_del(&server->place, server->undo, &server->params, req->key);
-	else
-		kv_place_del(&server->place, req->key);
-}
-
 /* Returns the status. What a GET has found is *found, *vlen bytes. */
 static int execute(struct server *server, const struct kv_req *req, const void *value,
 		   const void **found, uint32_t *vlen)
 {
-	switch (req->op) {
-	case KV_PUT:
-		return put(server, req, value);
-	case KV_GET:
-		*found = kv_place_get(&server->place, req->key, vlen);
-		return *found ? 0 : -ENOENT;
-	case KV_DEL:
-		del(server, req);
+	const struct tm_params *params = &server->params;
+
+	if (params->knob[BACKEND] == BACKEND_TX && req->op == KV_PUT)
+		return herd_tx_put(&server->place, server->undo, params, req, value);
+	if (params->knob[BACKEND] == BACKEND_TX && req->op == KV_DEL) {
+		herd_tx_del(&server->place, server->undo, params, req->key);
 		return 0;
-	default:
-		return -EPROTO;
 	}
+	return kv_place_execute(&server->place, req, value, found, vlen);
 }
 
 /* --------------------------------------------------------------- replying */
@@ -144,7 +121,8 @@ static void send_reply(struct server *server, unsigned index)
 	uint64_t id = (uint64_t)peer->generation << GENERATION | index;
 
 	for (unsigned i = 0; i < peer->parts; i++) {
-		size_t len = i + 1 < peer->parts ? datagram_bytes(peer) : peer->last;
+		size_t len = i + 1 < peer->parts ? sizeof(struct herd_reply) + peer->part
+						 : peer->last;
 
 		if (!rpc_qp_send_to(server->replies, id, datagram_of(server, index, i), len,
 				    server->out_mr->lkey, peer->ah, peer->replies))
@@ -160,19 +138,18 @@ static uint64_t *word_of(const struct server *server, unsigned index)
 			    offsetof(struct herd_head, word));
 }
 
-/* Copy the slot, whose client may write it again at any time. Is it a whole request? */
-static bool copy_request(struct worker *worker, unsigned index, struct herd_head *head,
-			 const uint8_t **value)
+/* Copy the request, which its client may write again at any time. Is it whole? */
+static bool copy_request(struct worker *worker, unsigned index, struct herd_head *head)
 {
 	const struct tm_params *params = &worker->server->params;
+	const uint8_t *slot = slot_of(worker->server, index);
 
-	memcpy(worker->request, slot_of(worker->server, index), HERD_SLOT);
-	memcpy(head, worker->request + herd_head_at(params), sizeof(*head));
+	memcpy(head, slot + herd_head_at(params), sizeof(*head));
 	if (head->req.vlen > HERD_MAX_VALUE || head->req.klen == 0 || head->req.klen > TM_MAX_KEY)
 		return false;
-	*value = worker->request + herd_value_at(params, head->req.vlen);
+	memcpy(worker->value, slot + herd_value_at(params, head->req.vlen), head->req.vlen);
 	return params->knob[CHECK] == CHECK_WORD ||
-	       rt_check(head->req.crc == herd_crc(head, *value));
+	       rt_check(head->req.crc == herd_crc(head, worker->value));
 }
 
 /* A request that has not been executed. */
@@ -218,7 +195,6 @@ static bool serve_client(struct worker *worker, unsigned index)
 	struct peer *peer = &server->peer[index];
 	uint64_t *word = word_of(server, index);
 	struct herd_head head;
-	const uint8_t *value;
 	bool whole;
 
 	if (!peer->qp || peer->sending ||
@@ -227,10 +203,10 @@ static bool serve_client(struct worker *worker, unsigned index)
 		return false;
 	peer->busy = true; /* from here on its client cannot take its place */
 	peer->called = false;
-	whole = copy_request(worker, index, &head, &value);
+	whole = copy_request(worker, index, &head);
 	if (whole) {
 		__atomic_store_n(word, 0, __ATOMIC_SEQ_CST);
-		serve_request(server, index, &head, value);
+		serve_request(server, index, &head, worker->value);
 	}
 	peer->busy = false;
 	return whole;
@@ -310,36 +286,37 @@ static void close_peer(struct peer *peer)
 	peer->ah = NULL;
 }
 
-/* The client's place: its former self's, or a new one. */
-static int find_peer(struct server *server, uint32_t client, unsigned *index)
+/* The client's index; server->peers: it has never connected. */
+static unsigned index_of(const struct server *server, uint32_t client)
 {
 	unsigned i = 0;
 
 	while (i < server->peers && server->peer[i].client != client)
 		i++;
-	if (i == server->params.clients)
+	return i;
+}
+
+/* The client's place: its former self's, or a new one. */
+static int find_peer(struct server *server, uint32_t client, unsigned *index)
+{
+	*index = index_of(server, client);
+	if (*index == server->params.clients)
 		return -EUSERS;
-	if (i < server->peers && server->peer[i].busy)
-		return -EAGAIN;
-	if (i == server->peers)
+	if (*index == server->peers)
 		server->peers++;
-	*index = i;
-	return 0;
+	return server->peer[*index].busy ? -EAGAIN : 0;
 }
 
 /* Its numbers begin at 1 again, and what is in its slot is not its own. */
 static void forget_client(struct server *server, unsigned index, const struct herd_hello *hello)
 {
 	struct peer *peer = &server->peer[index];
-	uint8_t mtu = hello->replies.mtu;
 
 	close_peer(peer);
-	if (server->replies_hello.mtu < mtu)
-		mtu = server->replies_hello.mtu;
 	peer->client = hello->writes.client;
 	peer->replies = hello->replies.qpn;
 	peer->generation++;
-	peer->part = herd_part(mtu);
+	peer->part = herd_part(&server->replies_hello, &hello->replies);
 	peer->sending = peer->posted = 0;
 	peer->called = false;
 	if (!has_bug(&server->params, BUG_CLIENT_KEPT))
@@ -370,13 +347,10 @@ static int connect_peer(struct server *server, unsigned index, const struct herd
 
 static bool has_connection(const struct server *server, const struct herd_hello *hello)
 {
-	for (unsigned i = 0; i < server->peers; i++) {
-		const struct peer *peer = &server->peer[i];
+	unsigned i = index_of(server, hello->writes.client);
 
-		if (peer->client == hello->writes.client)
-			return peer->qp && peer->generation == hello->connection;
-	}
-	return false;
+	return i < server->peers && server->peer[i].qp &&
+	       server->peer[i].generation == hello->connection;
 }
 
 /* A client connects, or asks whether it is connected. */

@@ -5,7 +5,6 @@
  * entry is changed, all its words at once, and persisted; the log is emptied. What a power failure
  * interrupts is undone.
  */
-#include <errno.h>
 #include <libpmem.h>
 #include <string.h>
 #include "core/stores/herd/herd.h"
@@ -32,22 +31,16 @@ struct herd_undo *herd_undo_at(const struct tm_params *params, uint8_t *pm)
 
 /* ----------------------------------------------------------------- running */
 
-static void persist(const struct kv_place *place, const void *from, size_t len)
-{
-	if (!(place->lacks & KV_LACKS_PERSIST))
-		pmem_persist(from, len);
-}
-
 /* The log names the entry when it has all that the entry held. */
 static void begin(struct kv_place *place, struct herd_undo *undo, const struct tm_params *params,
 		  const struct kv_entry *entry)
 {
 	memcpy(&undo->held, entry, sizeof(undo->held));
 	if (!has_bug(params, BUG_TX_UNLOGGED))
-		persist(place, &undo->held, sizeof(undo->held));
+		kv_place_persist(place, &undo->held, sizeof(undo->held));
 	__atomic_store_n(&undo->entry, (uint64_t)(entry - place->pool.table.entry) + 1,
 			 __ATOMIC_SEQ_CST);
-	persist(place, &undo->entry, sizeof(undo->entry));
+	kv_place_persist(place, &undo->entry, sizeof(undo->entry));
 }
 
 /* The entry is changed: the transaction ends. */
@@ -55,9 +48,9 @@ static void commit(struct kv_place *place, struct herd_undo *undo, const struct 
 		   const struct kv_entry *entry)
 {
 	if (!has_bug(params, BUG_TX_UNFLUSHED))
-		persist(place, entry, sizeof(*entry));
+		kv_place_persist(place, entry, sizeof(*entry));
 	__atomic_store_n(&undo->entry, 0, __ATOMIC_SEQ_CST);
-	persist(place, &undo->entry, sizeof(undo->entry));
+	kv_place_persist(place, &undo->entry, sizeof(undo->entry));
 }
 
 int herd_tx_put(struct kv_place *place, struct herd_undo *undo, const struct tm_params *params,
@@ -73,7 +66,7 @@ int herd_tx_put(struct kv_place *place, struct herd_undo *undo, const struct tm_
 		return rc;
 	to = place->pool.log + value.line * TM_LINE;
 	memcpy(to, bytes, req->vlen);
-	persist(place, to, req->vlen);
+	kv_place_persist(place, to, req->vlen);
 	entry = kv_table_find(&place->pool.table, req->key, &found);
 	begin(place, undo, params, entry);
 	entry->ctl = kv_checked_ctl(req->key, req->klen);

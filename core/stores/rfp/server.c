@@ -75,20 +75,9 @@ static bool is_request(const struct server *server, const struct kv_req *req, ui
 static int execute(struct server *server, const struct kv_req *req, uint32_t size,
 		   const void **value, uint32_t *vlen)
 {
-	if (!is_request(server, req, size))
-		return -EPROTO;
-	switch (req->op) {
-	case KV_PUT:
-		return kv_place_put(&server->place, req, req + 1);
-	case KV_GET:
-		*value = kv_place_get(&server->place, req->key, vlen);
-		return *value ? 0 : -ENOENT;
-	case KV_DEL:
-		kv_place_del(&server->place, req->key);
-		return 0;
-	default:
-		return -EPROTO;
-	}
+	return is_request(server, req, size)
+		       ? kv_place_execute(&server->place, req, req + 1, value, vlen)
+		       : -EPROTO;
 }
 
 /* ------------------------------------------------------------- answering */
