@@ -137,24 +137,29 @@ static void add_left(struct litmus_search *p, unsigned i, const uint64_t *value)
 	p->left[p->lefts++].ways = 1;
 }
 
+/* What this choice for the i-th line leaves. */
+static void read_left(const struct litmus_search *p, unsigned i, unsigned answer, uint64_t *value)
+{
+	uint8_t content[LINE];
+
+	pmem_line_content(p->pm, p->line[i], answer, content);
+	for (unsigned o = 0; o < p->test->observeds; o++)
+		if (is_left_of(p, o, i))
+			memcpy(&value[o],
+			       content + place_off(p->test, &p->test->observed[o]) % LINE, 8);
+}
+
 /* Most choices for a line leave the same in the few words that are asked about, and the lines'
  * choices multiply: so find each line's different values first. */
 static void find_left(struct litmus_search *p)
 {
-	uint8_t content[LINE];
 	p->lefts = 0;
 	for (unsigned i = 0; i < p->lines; i++) {
 		unsigned answers = pmem_line_answers(p->pm, p->line[i]);
 		p->left_from[i] = p->lefts;
 		for (unsigned k = 0; k < answers; k = pmem_line_next(p->pm, p->line[i], k + 1)) {
 			uint64_t value[LITMUS_OBSERVED] = {0};
-			pmem_line_content(p->pm, p->line[i], k, content);
-			for (unsigned o = 0; o < p->test->observeds; o++)
-				if (is_left_of(p, o, i))
-					memcpy(&value[o],
-					       content + place_off(p->test, &p->test->observed[o]) %
-								 LINE,
-					       8);
+			read_left(p, i, k, value);
 			add_left(p, i, value);
 		}
 	}

@@ -83,14 +83,14 @@ int kv_client_open(struct kv_client *client, const struct tm_env *env, size_t da
 	return rc;
 }
 
-int kv_client_open_data(struct kv_client *client, const struct tm_env *env)
+int kv_client_open_data(struct kv_client *client, const struct tm_env *env, size_t data_bytes)
 {
 	struct rpc_conn *data = malloc(sizeof(*data));
 	int rc;
 
 	if (!data)
 		return -ENOMEM;
-	rc = rpc_open_further(data, env, sizeof(struct kv_req), client->max_vlen);
+	rc = rpc_open_further(data, env, sizeof(struct kv_req), data_bytes);
 	if (rc)
 		free(data);
 	else
@@ -98,9 +98,17 @@ int kv_client_open_data(struct kv_client *client, const struct tm_env *env)
 	return rc;
 }
 
-static struct rpc_conn *data_conn(struct kv_client *client)
+struct rpc_conn *kv_client_data(struct kv_client *client)
 {
 	return client->data ? client->data : &client->conn;
+}
+
+void kv_client_close(struct kv_client *client)
+{
+	rpc_close(&client->conn);
+	if (client->data)
+		rpc_close(client->data);
+	free(client->data);
 }
 
 int kv_client_put(struct kv_client *client, unsigned log, const void *key, size_t klen,
@@ -119,7 +127,7 @@ int kv_client_put(struct kv_client *client, unsigned log, const void *key, size_
 	rc = kv_call(&client->conn, &req, &rsp);
 	if (rc || vlen == 0)
 		return rc;
-	return rpc_write(data_conn(client), log, rsp.off, value, vlen);
+	return rpc_write(kv_client_data(client), log, rsp.off, value, vlen);
 }
 
 int kv_client_read(struct kv_client *client, unsigned log, uint64_t off, size_t vlen, void *value,
@@ -133,7 +141,7 @@ int kv_client_read(struct kv_client *client, unsigned log, uint64_t off, size_t 
 		return 0;
 	if (vlen > client->max_vlen)
 		return -EBADMSG;
-	rc = rpc_read(data_conn(client), log, off, vlen, &data);
+	rc = rpc_read(kv_client_data(client), log, off, vlen, &data);
 	if (!rc)
 		memcpy(value, data, vlen < cap ? vlen : cap);
 	return rc;

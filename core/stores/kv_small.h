@@ -45,8 +45,12 @@ struct kv_client {
  * there was no memory. data_bytes: of the largest READ or WRITE. */
 int kv_client_open(struct kv_client *client, const struct tm_env *env, size_t data_bytes,
 		   void **out);
-/* Open client->data, which comes from malloc(). */
-int kv_client_open_data(struct kv_client *client, const struct tm_env *env);
+/* Open client->data, which comes from malloc(). data_bytes: as above. */
+int kv_client_open_data(struct kv_client *client, const struct tm_env *env, size_t data_bytes);
+/* The connection on which values travel. */
+struct rpc_conn *kv_client_data(struct kv_client *client);
+/* Close what these have opened. The client's own memory is not freed. */
+void kv_client_close(struct kv_client *client);
 /* Ask for room, and write the value there. crc: of the request. */
 int kv_client_put(struct kv_client *client, unsigned log, const void *key, size_t klen,
 		  const void *value, size_t vlen, uint32_t crc);

@@ -28,12 +28,10 @@
  * (knob collect) runs at a PUT. It unlinks the key's invalid versions, and those behind the newest
  * whole one, and gives their room in the log to others, whose memory region is the same:
  *
- *	whoever	   may still	  unless
- *	was slower  WRITE there	  late=dropped: it was disconnected before its version was invalid
- *	than the
- *	timeout
- *	was told	  READ there	  readers=timed: for a time; readers=lease: and a client
- *that where it is		  took longer asks again
+ * - A writer that was slower than the timeout may still WRITE there; unless, late=dropped, it was
+ *   disconnected before its version was invalid.
+ * - A reader that was told of it may still READ there; unless, readers=timed, that was not long
+ *ago; and, readers=lease, a client that took longer asks again.
  *
  * Metas are not used again.
  */
@@ -565,9 +563,9 @@ static int open_client(const struct tm_env *env, void **out)
 	rc = kv_client_open((struct kv_client *)client, env, env->params->max_vlen, out);
 	if (rc || env->params->knob[QP] == QP_ONE)
 		return rc;
-	rc = kv_client_open_data(&client->kv, env);
+	rc = kv_client_open_data(&client->kv, env, env->params->max_vlen);
 	if (rc) {
-		rpc_close(&client->kv.conn);
+		kv_client_close(&client->kv);
 		free(client);
 	}
 	return rc;

@@ -17,18 +17,13 @@ static size_t entry_bytes(const struct nessie_client *client)
 
 /* ------------------------------------------------------------------ open */
 
-static int connect_both(struct nessie_client *client, const struct tm_env *env)
+static int connect_server(struct nessie_client *client, const struct tm_env *env)
 {
 	bool two = env->params->knob[CONNS] == CONNS_TWO;
 	int rc = rpc_open(&client->kv.conn, env, sizeof(uint64_t), entry_bytes(client), NULL);
 
-	client->data = &client->kv.conn;
-	if (rc || !two)
-		return rc;
-	client->data = &client->other;
-	rc = rpc_open_further(&client->other, env, sizeof(uint64_t), entry_bytes(client));
-	if (rc)
-		rpc_close(&client->kv.conn);
+	if (!rc && two)
+		rc = kv_client_open_data(&client->kv, env, entry_bytes(client));
 	return rc;
 }
 
@@ -45,16 +40,8 @@ static int start(struct nessie_client *client, const struct tm_env *env)
 		return rc;
 	client->own = calloc(client->pool.entries, sizeof(*client->own));
 	client->out = calloc(1, entry_bytes(client));
-	rc = client->own && client->out ? connect_both(client, env) : -ENOMEM;
-	if (rc)
-		return rc;
-	rc = nessie_sweep(client);
-	if (!rc)
-		return 0;
-	rpc_close(&client->kv.conn);
-	if (client->data == &client->other)
-		rpc_close(&client->other);
-	return rc;
+	rc = client->own && client->out ? connect_server(client, env) : -ENOMEM;
+	return rc ? rc : nessie_sweep(client);
 }
 
 int nessie_open(const struct tm_env *env, void **out)
@@ -73,6 +60,7 @@ int nessie_open(const struct tm_env *env, void **out)
 		*out = client;
 		return 0;
 	}
+	kv_client_close(&client->kv);
 	free(client->own);
 	free(client->out);
 	free(client);
@@ -81,7 +69,7 @@ int nessie_open(const struct tm_env *env, void **out)
 
 /* ----------------------------------------------------------------- words */
 
-static int read_word(struct nessie_client *client, uint64_t slot, uint64_t *word)
+int nessie_read_word(struct nessie_client *client, uint64_t slot, uint64_t *word)
 {
 	const void *data;
 	int rc = rpc_read(&client->kv.conn, NESSIE_INDEX, slot * sizeof(*word), sizeof(*word),
@@ -198,8 +186,8 @@ static int read_entry(struct nessie_client *client, uint64_t word, uint64_t sinc
 
 	if (!nessie_names(&client->pool, word, &entry))
 		return -EAGAIN;
-	rc = rpc_read(client->data, NESSIE_DATA, nessie_entry_off(&client->pool, entry),
-		      entry_bytes(client), &data);
+	rc = rpc_read(kv_client_data(&client->kv), NESSIE_DATA,
+		      nessie_entry_off(&client->pool, entry), entry_bytes(client), &data);
 	if (rc)
 		return rc;
 	found->entry = data;
@@ -234,7 +222,7 @@ static int look(struct nessie_client *client, const uint8_t *key, size_t klen, b
 	for (unsigned i = 0; i < found->place.slots && rc == -ENOENT; i++) {
 		uint64_t *word = &found->word[i];
 
-		rc = read_word(client, found->place.slot[i], word);
+		rc = nessie_read_word(client, found->place.slot[i], word);
 		if (rc)
 			return rc;
 		found->words = i + 1;
@@ -270,8 +258,8 @@ static int settle_words(struct nessie_client *client, const struct found *found,
 
 static int flush_entry(struct nessie_client *client, uint64_t entry, size_t len)
 {
-	return flush(client, client->data, NESSIE_DATA, nessie_entry_off(&client->pool, entry),
-		     len);
+	return flush(client, kv_client_data(&client->kv), NESSIE_DATA,
+		     nessie_entry_off(&client->pool, entry), len);
 }
 
 /* It is durable on return. */
@@ -281,8 +269,9 @@ static int write_entry(struct nessie_client *client, uint64_t entry, size_t len)
 	int rc;
 
 	if (has_bug(&client->params, BUG_CAS_EARLY))
-		return rpc_write_behind(client->data, NESSIE_DATA, off, client->out, len);
-	rc = rpc_write(client->data, NESSIE_DATA, off, client->out, len);
+		return rpc_write_behind(kv_client_data(&client->kv), NESSIE_DATA, off, client->out,
+					len);
+	rc = rpc_write(kv_client_data(&client->kv), NESSIE_DATA, off, client->out, len);
 	if (rc || has_bug(&client->params, BUG_DATA_UNFLUSHED))
 		return rc;
 	return flush_entry(client, entry, len);

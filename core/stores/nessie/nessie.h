@@ -21,9 +21,9 @@
  *		0x10 ...     key, value
  *
  * A key has two candidate slots, and for the rare case that both are other keys' the two that
- *follow the second one. It takes the first that is nobody's, and the slot is the key's for ever,
- *also when the key is deleted (delete=mark): so no two clients can put a key in two slots, and a
- *search ends at a slot that is nobody's.
+ * follow the second one. It takes the first that is nobody's, and the slot is the key's for ever,
+ * also when the key is deleted (delete=mark): so no two clients can put a key in two slots, and a
+ * search ends at a slot that is nobody's.
  *
  * A client writes to entries of its own share only. It finds out by itself which of them no word
  * names any more, and lets GRACE pass before it writes to such an entry; a GET that has taken as
@@ -161,8 +161,6 @@ struct nessie_own {
 
 struct nessie_client {
 	struct kv_client kv; /* its connection: to the index */
-	struct rpc_conn other;
-	struct rpc_conn *data; /* to the data: `other`, or the same */
 	struct tm_params params;
 	struct nessie_pool pool;
 	uint64_t first;		  /* of the share: the number of its first entry */
@@ -179,6 +177,8 @@ int nessie_take(struct nessie_client *client, uint64_t *entry);
 /* No word names it any more, durably. Another client's is left to that. */
 void nessie_give(struct nessie_client *client, uint64_t entry);
 
+/* client.c: READ a slot's word. */
+int nessie_read_word(struct nessie_client *client, uint64_t slot, uint64_t *word);
 /* client.c: make the slot's word, which is pending, durable. -EAGAIN: it is another one now. */
 int nessie_settle(struct nessie_client *client, uint64_t slot, uint64_t word);
 

@@ -29,18 +29,15 @@ static void mark_used(struct nessie_client *client, uint64_t word)
  * a power failure it would name it again. */
 static int sweep_word(struct nessie_client *client, uint64_t slot, uint64_t word)
 {
-	const void *data;
 	int rc = 0;
 
 	while ((word & NESSIE_PENDING) && !has_bug(&client->params, BUG_SWEEP_PENDING)) {
 		rc = nessie_settle(client, slot, word);
 		if (rc != -EAGAIN)
 			break;
-		rc = rpc_read(&client->kv.conn, NESSIE_INDEX, slot * sizeof(word), sizeof(word),
-			      &data);
+		rc = nessie_read_word(client, slot, &word);
 		if (rc)
 			return rc;
-		memcpy(&word, data, sizeof(word));
 	}
 	mark_used(client, word);
 	return rc;
