@@ -66,9 +66,9 @@ static int add_lane(struct ablation *a, const char *knob)
 	if (knob) {
 		lane->share.one_in = OTHER_SHARE;
 		if (setup_switch(&lane->setup, knob, &expected))
-			return -EINVAL;
-		if (!memcmp(&hw, &lane->setup.hw, sizeof(hw)) || !setup_can_run(&lane->setup))
-			return 0; /* it is so already, or the store cannot do with it */
+			return lane->setup.store->infiniband ? 0 : -EINVAL;
+		if (!memcmp(&hw, &lane->setup.hw, sizeof(hw)))
+			return 0; /* it is so already */
 		bool plain = !strcmp(a->base->name, "default");
 		snprintf(lane->name, sizeof(lane->name), "%.60s%s%.60s", plain ? "" : a->base->name,
 			 plain ? "" : " ", knob);

@@ -289,13 +289,6 @@ int plan_check_workload(const struct campaign *c, unsigned at, char why[PLAN_TEX
 	for (unsigned i = 0; i < c->configs && !error; i++) {
 		char expected[WORKLOAD_EXPECTED];
 		struct setup s;
-		if (!setup_can_run(&c->config[i].setup)) {
-			error = -EINVAL;
-			snprintf(why, PLAN_TEXT,
-				 "%s: it takes transport=ib: unreliable connections and datagrams",
-				 c->config[i].store->name);
-			break;
-		}
 		error = workload_check(w, c->config[i].store, expected);
 		if (error) {
 			snprintf(why, PLAN_TEXT, "workload %s: %s", w->name,

@@ -46,7 +46,16 @@ int setup_hardware(struct setup *s, const char *name, const char *value, const c
 	int k = hardware_find(name);
 	if (k >= 0 && hardware_knob((unsigned)k)->values == hardware_mutant_names)
 		return set_mutant(s, value, expected);
-	return hardware_set(&s->hw, name, value, expected);
+	struct hardware hw = s->hw;
+	int error = hardware_set(&hw, name, value, expected);
+	if (error)
+		return error;
+	if (s->store->infiniband && hw.transport != TRANSPORT_IB) {
+		*expected = "ib, as the store needs unreliable connections or datagrams";
+		return -EINVAL;
+	}
+	s->hw = hw;
+	return 0;
 }
 
 int setup_hardware_print(const struct setup *s, bool all, char *buf, size_t n)
@@ -154,11 +163,6 @@ static int make_values(struct setup *s)
 		}
 	}
 	return 0;
-}
-
-bool setup_can_run(const struct setup *s)
-{
-	return !s->store->infiniband || s->hw.transport == TRANSPORT_IB;
 }
 
 int setup_finish(struct setup *s)

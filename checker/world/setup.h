@@ -68,7 +68,8 @@ void setup_init(struct setup *s, const struct tm_store *store);
 int setup_knob(struct setup *s, const char *name, const char *value, const char **expected);
 /* Likewise of a text "name=value". */
 int setup_switch(struct setup *s, const char *text, const char **expected);
-/* A knob of the hardware, the checker's mutants included. -EINVAL with *expected. */
+/* A knob of the hardware, the checker's mutants included. -EINVAL with *expected: there is no such
+ * value, or the store cannot do with it (tm_store.infiniband). */
 int setup_hardware(struct setup *s, const char *name, const char *value, const char **expected);
 /* hardware_print() with the checker's mutant, if one is on. */
 int setup_hardware_print(const struct setup *s, bool all, char *buf, size_t n);
@@ -78,8 +79,6 @@ int setup_variant(struct setup *s, const char *name);
 int setup_without(struct setup *s, const struct place *place);
 /* What the knob stands at. */
 void setup_knob_value(const struct setup *s, unsigned knob, char *buf, size_t n);
-/* Does the hardware have what the store needs (tm_store.infiniband)? */
-bool setup_can_run(const struct setup *s);
 /* Sizes, values and regions, once the workload is in s->w. 0, -ENOMEM, -EFBIG (the pool would be
  * too large). */
 int setup_finish(struct setup *s);

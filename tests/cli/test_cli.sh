@@ -93,6 +93,8 @@ names() {
 	bad 2 'expected NAME=VALUE' crashtest --knob ddio
 	bad 2 'expected NAME=VALUE' crashtest --knob =on
 	bad 2 'expected one of: on off' crashtest --knob ddio=maybe
+	bad 2 'expected one of: ib, as the store needs unreliable connections' crashtest herd --knob transport=iwarp
+	bad 2 'expected one of: ib, as the store needs unreliable connections' count herd --knob transport=iwarp
 	bad 2 'ddio twice' crashtest --knob ddio=on --knob ddio=off
 	bad 2 'erda has no knob "bg_blocks"' crashtest erda --knob bg_blocks=on
 	bad 2 'no store has all these' crashtest --knob bg_blocks=on --knob scan_all=on
