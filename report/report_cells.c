@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "checker/explore/driver.h"
 #include "checker/judge/names.h"
 #include "checker/judge/surprise.h"
 #include "report/output.h"
@@ -31,6 +32,7 @@ static bool is_often(const struct campaign *c, unsigned config, unsigned k)
 static bool judge_cell(const struct report *r, unsigned config, unsigned k)
 {
 	const struct campaign_config *cfg = &r->campaign->config[config];
+	bool part = cfg->share.part > 1;
 	const struct surprise_cell cell = {.store = cfg->store,
 					   .variant = cfg->variant,
 					   .config = cfg->name,
@@ -38,7 +40,7 @@ static bool judge_cell(const struct report *r, unsigned config, unsigned k)
 					   .broken = r->campaign->cell[config][k].broken,
 					   .strange = is_strange(r->campaign, config, k) ||
 						      is_often(r->campaign, config, k),
-					   .whole = r->whole};
+					   .whole = r->whole && !part};
 	r->cell[config][k].surprise = surprise_in_cell(&cell, &r->cell[config][k].why);
 	r->cell[config][k].strange = is_strange(r->campaign, config, k);
 	r->cell[config][k].often = is_often(r->campaign, config, k);
@@ -68,18 +70,25 @@ void report_close(struct report *r)
 
 /* --- traces --- */
 
-/* Write one case down; `number` of its cell. */
+/* Where a case goes, `number` of its cell. 0 or -ENOMEM. */
+static int name_trace(const struct report *r, unsigned config, unsigned contract, unsigned number)
+{
+	char tail[16] = "";
+	if (number)
+		snprintf(tail, sizeof(tail), "-%u", number + 1);
+	return trace_path(&r->campaign->config[config], contract, r->out, tail,
+			  &r->cell[config][contract].one[number].trace);
+}
+
+/* Write one case down. */
 static int write_case(const struct report *r, unsigned config, unsigned contract, unsigned number,
 		      const struct minimized_failure *found, char why[REPORT_WHY])
 {
 	struct report_case *one = &r->cell[config][contract].one[number];
-	char tail[16] = "";
-	if (number)
-		snprintf(tail, sizeof(tail), "-%u", number + 1);
 	snprintf(one->text, sizeof(one->text), "%s", found->text);
 	one->whole = found->whole;
 	one->takes = found->takes;
-	int error = trace_path(&r->campaign->config[config], contract, r->out, tail, &one->trace);
+	int error = name_trace(r, config, contract, number);
 	if (!error)
 		error = report_case_save(one, &found->setup, &found->path, contract);
 	if (error) {
@@ -156,26 +165,97 @@ bool report_in_short(const struct report *r, unsigned config)
 	return r->campaign->config[config].shape && !surprise;
 }
 
+/* What a process finds out about a broken cell. Traces have names that anybody can form. */
+struct looked_at {
+	int error;
+	char why[REPORT_WHY];
+	struct report_cell cell;
+	bool traced[MINIMIZED_MAX];
+};
+
+/* The broken cells that are looked at again, by several processes. */
+struct looking {
+	struct report *r;
+	unsigned *cell; /* config * TM_CONTRACTS + contract */
+	unsigned cells;
+	int error; /* of the process: it looks at no other cell then */
+	bool quiet;
+	char *why;
+};
+
+static void look_at_cell(void *arg, unsigned unit, void *result)
+{
+	struct looking *l = arg;
+	struct looked_at *out = result;
+	unsigned config = l->cell[unit] / TM_CONTRACTS, k = l->cell[unit] % TM_CONTRACTS;
+	struct report_cell *cell = &l->r->cell[config][k];
+	if (!l->error)
+		l->error = l->r->out ? write_cell(l->r, config, k, out->why)
+				     : look_again(l->r, config, k, out->why);
+	out->error = l->error;
+	out->cell = *cell;
+	for (unsigned n = 0; n < cell->cases; n++) {
+		out->traced[n] = cell->one[n].trace != NULL;
+		out->cell.one[n].trace = NULL;
+		free(cell->one[n].trace);
+		cell->one[n].trace = NULL;
+	}
+}
+
+static void take_cell(void *arg, unsigned unit, const void *result)
+{
+	struct looking *l = arg;
+	const struct looked_at *in = result;
+	unsigned config = l->cell[unit] / TM_CONTRACTS, k = l->cell[unit] % TM_CONTRACTS;
+	struct report_cell *cell = &l->r->cell[config][k];
+	*cell = in->cell;
+	for (unsigned n = 0; n < cell->cases; n++) {
+		if (in->traced[n] && !l->error)
+			l->error = name_trace(l->r, config, k, n);
+		l->r->traces += cell->one[n].trace != NULL;
+	}
+	if (in->error && in->why[0] && !l->why[0])
+		memcpy(l->why, in->why, sizeof(in->why));
+	if (in->error)
+		l->error = in->error;
+}
+
+static void tell_progress(void *arg, const struct driver_progress *at)
+{
+	const struct looking *l = arg;
+	if (!l->quiet)
+		progress_line(l->r->out ? "shrinking what breaks: %u of %u"
+					: "looking again at break %u of %u",
+			      at->done, at->units);
+}
+
 int report_traces(struct report *r, bool quiet, char why[REPORT_WHY])
 {
+	_Static_assert(sizeof(struct looked_at) <= DRIVER_RESULT_MAX, "a result is one message");
 	const struct campaign *c = r->campaign;
-	unsigned broken = 0, done = 0;
-	int error = 0;
+	struct looking l = {.r = r, .quiet = quiet, .why = why};
+	struct driver driver = {.jobs = c->options.jobs,
+				.result_bytes = sizeof(struct looked_at),
+				.work = look_at_cell,
+				.take = take_cell,
+				.progress = tell_progress,
+				.arg = &l,
+				.progress_arg = &l};
+	why[0] = '\0';
+	l.cell = calloc((size_t)c->configs * TM_CONTRACTS, sizeof(*l.cell));
+	if (!l.cell)
+		return -ENOMEM;
 	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++)
-		broken += c->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].broken;
-	for (unsigned i = 0; i < c->configs * TM_CONTRACTS && !error; i++) {
-		unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
-		const struct report_cell *cell = &r->cell[config][k];
-		if (!c->cell[config][k].broken || report_in_short(r, config))
-			continue;
-		if (!quiet)
-			progress_line(r->out ? "shrinking what breaks: %u of %u"
-					     : "looking again at break %u of %u",
-				      ++done, broken);
-		error = r->out ? write_cell(r, config, k, why) : look_again(r, config, k, why);
-		for (unsigned n = 0; n < cell->cases; n++)
-			r->traces += cell->one[n].trace != NULL;
-	}
+		if (c->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].broken &&
+		    !report_in_short(r, i / TM_CONTRACTS))
+			l.cell[l.cells++] = i;
+	driver.units = l.cells;
+	int error = l.cells ? driver_run(&driver) : 0;
 	progress_line(NULL);
+	free(l.cell);
+	if (!error)
+		error = l.error;
+	if (error && !why[0])
+		snprintf(why, REPORT_WHY, "%s", driver_error(error));
 	return error;
 }

@@ -45,10 +45,9 @@ void campaign_search_all(struct campaign_options *o)
 
 unsigned campaign_one_in(const struct campaign_share *share, const char *workload)
 {
+	bool often = share->often && !strncmp(workload, share->often, strlen(share->often));
 	assert(share->one_in);
-	return share->often && !strncmp(workload, share->often, strlen(share->often))
-		       ? 1
-		       : share->one_in;
+	return (often ? 1 : share->one_in) * (share->part ? share->part : 1);
 }
 
 uint64_t campaign_sizes_seed(uint64_t seed, unsigned unit)

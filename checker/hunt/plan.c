@@ -12,6 +12,7 @@
 #define OTHER_SHARE 6  /* the other configurations get one in so many of the runs and states */
 #define SHAPE_SHARE 20 /* likewise, those for shapes */
 #define SIZES_SHARE 8  /* likewise, that for lengths */
+#define OTHERS_PART 3  /* of all that, a store that is not tested by default gets one in so many */
 
 /* --- what there is --- */
 
@@ -91,7 +92,7 @@ static int add_config(struct campaign *c, const struct plan *p, const struct tm_
 }
 
 /* Set one part of a shape: a variant's knobs, or hardware. */
-static void set_part(struct setup *s, const char *part)
+static void set_shape_part(struct setup *s, const char *part)
 {
 	const char *expected;
 	char variant[sizeof(s->variant)];
@@ -108,7 +109,7 @@ void plan_column(struct setup *s, const char *column, struct campaign_share *sha
 	char parts[CAMPAIGN_NAME], *save = NULL;
 	snprintf(parts, sizeof(parts), "%s", shape ? column : "");
 	for (char *part = strtok_r(parts, "+", &save); part; part = strtok_r(NULL, "+", &save))
-		set_part(s, part);
+		set_shape_part(s, part);
 	if (shape)
 		*share = (struct campaign_share){.one_in = shape->share ? shape->share
 									: SHAPE_SHARE,
@@ -191,11 +192,20 @@ static unsigned hardware_kinds(const struct plan *p)
 	return p->variant.n ? 2 : PLAN_CONFIGS;
 }
 
+/* Where every store is tested, those that are not tested by default are looked at more briefly. */
+static void set_part(struct campaign *c, const struct plan *p, unsigned from, unsigned number)
+{
+	for (unsigned i = from; i < c->configs && number >= stores_by_default; i++)
+		if (!p->store.n && !p->variant.n && !p->knob.n)
+			c->config[i].share.part = OTHERS_PART;
+}
+
 int plan_configs(struct campaign *c, const struct plan *p, char why[PLAN_TEXT])
 {
 	unsigned kinds = hardware_kinds(p);
 	int error = 0;
 	for (unsigned i = 0; stores[i]; i++) {
+		unsigned first = c->configs;
 		for (unsigned v = 0; v < (p->variant.n ? p->variant.n : 1); v++) {
 			const char *variant = p->variant.n ? p->variant.name[v] : "default";
 			if (!wanted(p, i, variant))
@@ -210,6 +220,7 @@ int plan_configs(struct campaign *c, const struct plan *p, char why[PLAN_TEXT])
 			error = add_columns(c, stores[i], why);
 		if (error)
 			return error;
+		set_part(c, p, first, i);
 	}
 	if (c->configs)
 		return 0;
