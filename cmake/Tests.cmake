@@ -181,6 +181,9 @@ if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 endif()
 tidemark_test(test_input ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_input.sh $<TARGET_FILE:fuzz_afl> $<TARGET_FILE:tidemark>)
 if(NOT TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain build makes them all
+	tidemark_test(test_systems_contracts ${PROJECT_SOURCE_DIR}/tests/docs/test_systems_contracts.sh $<TARGET_FILE:tidemark>
+		${PROJECT_SOURCE_DIR})
+	set_tests_properties(test_systems_contracts PROPERTIES LABELS all COST 500 TIMEOUT 3000)
 	foreach(store ca forca herd hydradb nessie octopus pilaf rdmp_kv redo_log remotelog rfp saw_imm)
 		set(options)
 		if(store STREQUAL octopus) # a dead client's lock keeps others asking: other hardware takes ten minutes

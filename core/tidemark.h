@@ -186,6 +186,9 @@ struct tm_store {
 	bool fsck_at_rest;
 	/* It needs what iWARP does not have: unreliable connections, or datagrams. */
 	bool infiniband;
+	/* Its server looks for requests in memory, and naps when there have been none. Costs are
+	 * those of an operation that finds it awake. */
+	bool naps;
 	const struct tm_knob *knobs;	   /* ends with .name = NULL */
 	const struct tm_variant *variants; /* ends with .name = NULL; "default" is implied */
 	/* Ends with .what = NULL; a value alone is implied. NULL: there are none. Lengths are drawn

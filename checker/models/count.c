@@ -13,6 +13,9 @@
  * label and, if a CPU makes it, if it happens before the operation returns. All other events are
  * background: those of tasks that serve no message (a verifier, a cleaner), and later ones.
  *
+ * A server that naps (tm_store.naps) would make its clients look for answers in vain: a GET of a key
+ * that never exists, which is not counted, comes right before each operation.
+ *
  * Each kind of operation is run COUNT_REPEATS times, with different keys. Most of the time all
  * repeats are equal. Keys whose hashes collide, or a segment that is opened, make a difference;
  * then the figures are those of the majority, and the result says how large it is.
@@ -32,8 +35,9 @@
 #include "core/verbs_compat.h"
 
 #define QUIESCENT_NS 80000000 /* stores' background tasks sleep for 64 ms at most */
-#define KEYS	     (1 + 3 * COUNT_REPEATS)
-#define MAX_OPS	     (2 + 8 * COUNT_REPEATS)
+#define KEYS	     (2 + 3 * COUNT_REPEATS)
+#define WAKING	     (KEYS - 1) /* the key that wakes the server */
+#define MAX_OPS	     (2 + 2 * 8 * COUNT_REPEATS)
 
 _Static_assert(KEYS <= HISTORY_KEYS, "a history holds the keys");
 
@@ -64,6 +68,7 @@ struct counter {
 	struct world *world;
 	struct step step[MAX_OPS];
 	unsigned steps, at;		   /* `at`: the operation that is on */
+	bool wakes;			   /* the server, before each operation that is counted */
 	struct count_row row[COUNT_KINDS]; /* .of: so many are done */
 	/* of the operation that is on */
 	struct count_op op;
@@ -85,13 +90,22 @@ struct counter {
 
 /* --- the program --- */
 
-static void add(struct counter *c, struct workload *w, enum op_kind op, unsigned key, uint32_t vlen,
-		enum count_kind kind, bool hurry)
+static void add_step(struct counter *c, struct workload *w, enum op_kind op, unsigned key,
+		     uint32_t vlen, enum count_kind kind, bool hurry)
 {
 	assert(c->steps < MAX_OPS);
 	c->step[c->steps++] = (struct step){(uint8_t)kind, hurry};
 	if (workload_op_add(w, 1, op, key, op == OP_PUT ? vlen : 0))
 		c->full = true;
+}
+
+static void add(struct counter *c, struct workload *w, enum op_kind op, unsigned key, uint32_t vlen,
+		enum count_kind kind, bool hurry)
+{
+	bool follows = c->steps && c->step[c->steps - 1].hurry;
+	if (c->wakes && kind != COUNT_KINDS && !follows)
+		add_step(c, w, OP_GET, WAKING, 0, COUNT_KINDS, true);
+	add_step(c, w, op, key, vlen, kind, hurry);
 }
 
 /* Key number i, of `klen` bytes, all of them different: with a number at the end, if it fits. */
@@ -109,7 +123,7 @@ static void key_name(unsigned i, uint32_t klen, char name[TM_MAX_KEY])
 
 /* Key 0 is for a PUT and a GET that go before: with them a client learns how long objects are, and
  * a server opens what it writes to. Then there are COUNT_REPEATS loaded keys, as many to be
- * created, as many that never exist. */
+ * created, as many that never exist; and one that wakes the server. */
 static int program(struct counter *c, struct workload *w, uint32_t klen, uint32_t vlen, bool cleans)
 {
 	const unsigned n = COUNT_REPEATS, loaded = 1, created = 1 + n, missing = 1 + 2 * n;
@@ -385,6 +399,7 @@ static void check(struct counter *c, const struct workload_op *op, enum count_ki
 	const struct history *h = c->world->history;
 	const struct history_op *last = &h->op[h->ops - 1];
 	const char *key = c->world->setup->w.key[op->key].name;
+	bool exists = kind != COUNT_GET_MISS && op->key != WAKING;
 	if (c->out->why[0])
 		return;
 	if (op->kind != OP_CLEAN)
@@ -392,7 +407,7 @@ static void check(struct counter *c, const struct workload_op *op, enum count_ki
 	if (error)
 		snprintf(c->out->why, sizeof(c->out->why), "%s of %s fails with error %d",
 			 kind == COUNT_KINDS ? "an operation" : count_kind_names[kind], key, error);
-	else if (op->kind == OP_GET && (last->value >= 0) != (kind != COUNT_GET_MISS))
+	else if (op->kind == OP_GET && (last->value >= 0) != exists)
 		snprintf(c->out->why, sizeof(c->out->why), "GET %s returns %s", key,
 			 last->value >= 0	       ? "a value, and the key does not exist"
 			 : last->value == VALUE_ABSENT ? "not found, and the key exists"
@@ -504,6 +519,7 @@ int count_run(const struct setup *base, uint32_t klen, uint32_t vlen, struct cou
 	out->paper = base->store->fields != NULL;
 	if (!error) {
 		c->out = out;
+		c->wakes = base->store->naps;
 		c->fields.field = take_field;
 		error = program(c, &w, klen, vlen, base->store->clean != NULL);
 	}

@@ -94,6 +94,7 @@ const struct tm_store herd_store = {
 	.max_vlen = HERD_MAX_VALUE,
 	.knobs = knobs,
 	.variants = variants,
+	.naps = true,
 	.overheads = overheads,
 	.shapes = shapes,
 	.pm_bytes = herd_bytes,

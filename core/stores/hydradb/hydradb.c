@@ -92,6 +92,7 @@ const struct tm_store hydradb_store = {
 	.promises = RDA | LIN | DUR | BUF | MONO | KEEP | NORES | OK | LIVE | FSCK,
 	.knobs = knobs,
 	.variants = variants,
+	.naps = true,
 	.overheads = overheads,
 	.shapes = shapes,
 	.pm_bytes = hydradb_pm_bytes,

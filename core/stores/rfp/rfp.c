@@ -88,6 +88,7 @@ const struct tm_store rfp_store = {
 	.promises = RDA | LIN | DUR | BUF | MONO | KEEP | NORES | OK | LIVE | FSCK,
 	.knobs = knobs,
 	.variants = variants,
+	.naps = true,
 	.overheads = overheads,
 	.shapes = shapes,
 	.pm_bytes = kv_pool_bytes,

@@ -216,14 +216,15 @@ static const struct cost {
 	{"pilaf", "", COUNT_GET, 2, 0, "READ READ"},
 	{"pilaf", "", COUNT_GET_MISS, 8, 0, "READ READ READ READ READ READ READ READ"},
 	{"pilaf", "", COUNT_DELETE, 1, 1, "SEND s.SEND"},
-	/* RFP: the server is told by memory. After a rest it naps: the client fetches twice in
-	   vain, changes the mode and fetches once more. */
-	{"rfp", "", COUNT_UPDATE, 5, 0, "WRITE WRITE READ READ WRITE READ"},
-	{"rfp", "", COUNT_GET, 5, 0, "WRITE WRITE READ READ WRITE READ"},
+	/* RFP: the server is told by memory, and looks at it often, once it is awake. */
+	{"rfp", "", COUNT_UPDATE, 2, 0, "WRITE WRITE READ"},
+	{"rfp", "", COUNT_GET_MISS, 2, 0, "WRITE WRITE READ"},
 	{"rfp", "put_reply=write", COUNT_UPDATE, 1, 0, "WRITE WRITE"},
 	{"hydradb", "", COUNT_UPDATE, 1, 0, "WRITE"},
 	{"hydradb", "", COUNT_GET, 1, 0, "WRITE"},
 	{"hydradb", "", COUNT_DELETE, 1, 0, "WRITE"},
+	{"herd", "", COUNT_UPDATE, 1, 0, "WRITE"},
+	{"herd", "", COUNT_GET, 1, 0, "WRITE"},
 	{"octopus", "", COUNT_UPDATE, 2, 2, "SEND s.SEND WRITE SEND s.SEND"},
 	{"octopus", "persist=read", COUNT_UPDATE, 3, 2, "SEND s.SEND WRITE READ SEND s.SEND"},
 	{"octopus", "lock=early", COUNT_UPDATE, 2, 1, "SEND s.SEND WRITE"},
