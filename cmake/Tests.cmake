@@ -1,10 +1,10 @@
 # Each test_*.c below tests/ is one program, with Check; the test_*.sh are listed below.
 #
 # `make test` runs the tests that have no label "all". Those with the label "reduced" have a smaller budget there and are not
-# run with the sanitizers (tests/checker/explore/budget.h); they run whole in `make test-all`, as do those with the label "all":
-# they need a virtual machine or programs of others, wait for time to pass, or take long. The lists are at the end. A test that
-# has only a few cases that wait for time to pass gives these the tag "real_time", which `make test` leaves out, and is
-# "reduced".
+# run with the sanitizers (tests/checker/explore/budget.h); in `make test-all` they run whole, and with the sanitizers with the
+# smaller budget. Those with the label "all" need a virtual machine or programs of others, wait for time to pass, or take long:
+# `make test-all` runs them. The lists are at the end. A test that has only a few cases that wait for time to pass gives these
+# the tag "real_time", which `make test` leaves out, and is "reduced".
 # Check's limits, also those that a test sets itself, are for an empty machine: here five times as long.
 set(test_environment CK_DEFAULT_TIMEOUT=100 CK_TIMEOUT_MULTIPLIER=5 UBSAN_OPTIONS=print_stacktrace=1)
 
