@@ -11,16 +11,19 @@ static const struct expectation *expected(const struct surprise_cell *cell, cons
 }
 
 /* A variant breaks what the rows that name it say (one that is a shape: what that column does), but
- * for what other hardware alone breaks or mends. NULL: nothing is said of it. */
+ * for what other hardware alone breaks; or mends, where no row that is about the variant alone says
+ * that it breaks it whatever the hardware. NULL: nothing is said of it. */
 static const struct expectation *expected_of_variant(const struct surprise_cell *cell)
 {
 	const struct expectation *plain = expected(cell, "default"),
-				 *there = expected(cell, cell->config);
-	if (!strcmp(cell->config, "default"))
-		return expected(cell, cell->variant);
+				 *there = expected(cell, cell->config),
+				 *mine = expected(cell, cell->variant);
+	bool alone = mine && mine->broken && !store_has_column(cell->store, cell->variant);
+	if (!strcmp(cell->config, "default") || alone)
+		return mine;
 	if ((there && there->broken) != (plain && plain->broken))
 		return there;
-	return expected(cell, cell->variant);
+	return mine;
 }
 
 bool surprise_in_cell(const struct surprise_cell *cell, const char **why)
