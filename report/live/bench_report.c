@@ -81,37 +81,30 @@ static void print_quantiles(const struct latency *l)
 		printf(" %7s %8s", "-", "-");
 }
 
-/* Side by side: a column group for each server. */
+static void print_row(const struct live_bench *b, const struct bench_cell *cell)
+{
+	double trips = live_bench_trips(cell->server, cell->workload, b->load.delete_percent);
+	printf("%-8c %7u  %-10s %8.0f ", cell->workload, cell->clients,
+	       cell->server->what.store->name, per_second(&cell->result));
+	print_quantiles(&cell->result.latency[HISTORY_GET]);
+	print_quantiles(&cell->result.latency[HISTORY_PUT]);
+	if (trips >= 0)
+		printf(" %6.2f\n", trips);
+	else
+		printf(" %6s\n", "-");
+}
+
+/* What ran at about the same time stands together: all servers under one load. */
 static void print_table(const struct live_bench *b)
 {
-	printf("%-16s", "");
-	for (unsigned s = 0; s < b->servers; s++)
-		printf(" | %-47s", b->server[s].what.store->name);
-	printf("\n%-16s", "");
-	for (unsigned s = 0; s < b->servers; s++)
-		printf(" | %8s %16s %16s %5s", "", "GET us   ", "PUT us   ", "round");
-	printf("\n%-8s %7s", "workload", "clients");
-	for (unsigned s = 0; s < b->servers; s++)
-		printf(" | %8s %7s %8s %7s %8s %5s", "ops/s", "p50", "p99", "p50", "p99", "trips");
-	putchar('\n');
-	for (unsigned w = 0; w < b->workloads; w++) {
-		for (unsigned c = 0; c < b->counts; c++) {
-			printf("%-8c %7u", b->workload[w], b->count[c]);
-			for (unsigned s = 0; s < b->servers; s++) {
-				const struct bench_cell *cell = live_bench_cell(b, w, c, s);
-				double trips = live_bench_trips(cell->server, cell->workload,
-								b->load.delete_percent);
-				printf(" | %8.0f", per_second(&cell->result));
-				print_quantiles(&cell->result.latency[HISTORY_GET]);
-				print_quantiles(&cell->result.latency[HISTORY_PUT]);
-				if (trips >= 0)
-					printf(" %5.2f", trips);
-				else
-					printf(" %5s", "-");
-			}
-			putchar('\n');
-		}
-	}
+	printf("%-8s %7s  %-10s %8s  %16s %16s %6s\n", "", "", "", "", "GET us   ", "PUT us   ",
+	       "round");
+	printf("%-8s %7s  %-10s %8s  %7s %8s %7s %8s %6s\n", "workload", "clients", "store",
+	       "ops/s", "p50", "p99", "p50", "p99", "trips");
+	for (unsigned w = 0; w < b->workloads; w++)
+		for (unsigned c = 0; c < b->counts; c++)
+			for (unsigned s = 0; s < b->servers; s++)
+				print_row(b, live_bench_cell(b, w, c, s));
 	for (unsigned i = 0; i < b->cells; i++) {
 		const struct load_result *r = &b->cell[i].result;
 		if (!r->error[0].times && !r->reconnects && !went_wrong(r))
