@@ -8,10 +8,9 @@
  * hardware, with every built-in workload; the plain hardware gets the whole budget, the others a
  * share of it. Smaller shares go to a configuration "sizes", in which all lengths are at edges
  * (workload_resize()), and to each store's shapes (tm_store.shapes), with such lengths in every
- * second workload. Shapes of all other stores are looked at, too, with a third of that; so are these
- * stores where all are asked for.
- * Whatever is named narrows it: a store, or those that have the named variants and
- * knobs; with knobs or workloads named, the plain hardware only.
+ * second workload. Shapes of all other stores are looked at, too, with a third of that; so are
+ * these stores where all are asked for. Whatever is named narrows it: a store, or those that have
+ * the named variants and knobs; with knobs or workloads named, the plain hardware only.
  */
 #include "checker/explore/campaign.h"
 

@@ -13,8 +13,8 @@
  * label and, if a CPU makes it, if it happens before the operation returns. All other events are
  * background: those of tasks that serve no message (a verifier, a cleaner), and later ones.
  *
- * A server that naps (tm_store.naps) would make its clients look for answers in vain: a GET of a key
- * that never exists, which is not counted, comes right before each operation.
+ * A server that naps (tm_store.naps) would make its clients look for answers in vain: a GET of a
+ * key that never exists, which is not counted, comes right before each operation.
  *
  * Each kind of operation is run COUNT_REPEATS times, with different keys. Most of the time all
  * repeats are equal. Keys whose hashes collide, or a segment that is opened, make a difference;
