@@ -554,6 +554,7 @@ static void server_closed(struct sim *sim, void *arg)
 {
 	struct world *w = arg;
 	assert(!w->serving && !w->machine);
+	pmem_process_ended(w->pm);
 	rnic_close(w->server.verbs);
 	sim_server_again(sim);
 	sim_trace(sim, NULL, 0, "the server's process has ended; a new one begins");

@@ -223,6 +223,16 @@ void pmem_cpu_post(struct pmem *pm, void (*ring)(void *arg), void *arg)
 	store_buffers_enter(pm->buffers, &entry, 0);
 }
 
+void pmem_process_ended(struct pmem *pm)
+{
+	pmem_commit_pending(pm);
+	if (pm->buffers)
+		store_buffers_empty(pm->buffers);
+	for (unsigned cpu = 1; cpu <= SIM_TASKS && pm->nts; cpu++)
+		if (!nt_leave(pm, cpu, 0, 0)) /* the power fails */
+			return;
+}
+
 bool cpu_entry_leaves(void *arg, const struct buffered *entry)
 {
 	struct pmem *pm = arg;

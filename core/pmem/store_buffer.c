@@ -271,3 +271,11 @@ void store_buffers_wait(struct store_buffers *b, unsigned left)
 	/* It goes on because these have left. */
 	sim_takes(b->sim, &cpu->first, cpu->first);
 }
+
+void store_buffers_empty(struct store_buffers *b)
+{
+	for (unsigned i = 1; i < b->used; i++)
+		while (b->cpu[i].first != b->cpu[i].next)
+			if (!leave(&b->cpu[i])) /* the power fails */
+				return;
+}

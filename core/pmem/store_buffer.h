@@ -112,5 +112,7 @@ const struct buffered *store_buffers_forward(const struct store_buffers *b, uint
 					     size_t len);
 /* The current task waits until at most so many of its entries are left. */
 void store_buffers_wait(struct store_buffers *b, unsigned left);
+/* The entries of all CPUs leave, whatever delays them. */
+void store_buffers_empty(struct store_buffers *b);
 
 #endif
