@@ -49,6 +49,14 @@ const char *const default_configs[] = {
 	"default",    "ack_early=off", "ddio=off",	   "domain=mhp",
 	"domain=wsp", "dma_order=any", "line_torn=prefix", NULL};
 
+bool is_default_config(const char *config)
+{
+	for (unsigned i = 0; default_configs[i]; i++)
+		if (!strcmp(default_configs[i], config))
+			return true;
+	return false;
+}
+
 const char sizes_config[] = "sizes";
 
 const struct tm_shape *store_shape(const struct tm_store *store, const char *column)

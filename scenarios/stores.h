@@ -14,6 +14,7 @@ extern unsigned stores_by_default; /* how many are in the default campaign */
 /* The hardware under which that campaign runs each of them: "name=value", or "default"; ends with
  * NULL. */
 extern const char *const default_configs[];
+bool is_default_config(const char *config);
 
 /* And the one besides in which it draws lengths at edges. */
 extern const char sizes_config[];

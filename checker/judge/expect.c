@@ -169,14 +169,6 @@ static bool read_store(unsigned number)
 	return !rc;
 }
 
-static bool in_default_campaign(const char *config)
-{
-	for (unsigned i = 0; default_configs[i]; i++)
-		if (!strcmp(default_configs[i], config))
-			return true;
-	return false;
-}
-
 bool expect_names(const char *store, const char *list, const char *config)
 {
 	bool shape = store_has_column(store_find(store), config), named = false;
@@ -186,7 +178,7 @@ bool expect_names(const char *store, const char *list, const char *config)
 		if (*list == '!' && shape && has_part(config, list + 1, len - 1))
 			return false;
 		named |= len == strlen(config) && !strncmp(list, config, len);
-		named |= len == 1 && *list == '*' && (shape || in_default_campaign(config));
+		named |= len == 1 && *list == '*' && (shape || is_default_config(config));
 		named |= shape && len == strlen("shapes") && !strncmp(list, "shapes", len);
 		if (!list[len])
 			return named;

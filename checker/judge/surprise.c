@@ -10,13 +10,21 @@ static const struct expectation *expected(const struct surprise_cell *cell, cons
 	return expect_find(cell->store->name, config, (int)cell->contract);
 }
 
+/* Where nothing is said of hardware, or a knob, that the default campaign does not have, the store
+ * may break with it what it breaks by default. */
+static const struct expectation *expected_there(const struct surprise_cell *cell)
+{
+	const struct expectation *e = expected(cell, cell->config);
+	bool named = is_default_config(cell->config) || store_has_column(cell->store, cell->config);
+	return e || named ? e : expected(cell, "default");
+}
+
 /* A variant breaks what the rows that name it say (one that is a shape: what that column does), but
  * for what other hardware alone breaks; or mends, where no row that is about the variant alone says
  * that it breaks it whatever the hardware. NULL: nothing is said of it. */
 static const struct expectation *expected_of_variant(const struct surprise_cell *cell)
 {
-	const struct expectation *plain = expected(cell, "default"),
-				 *there = expected(cell, cell->config),
+	const struct expectation *plain = expected(cell, "default"), *there = expected_there(cell),
 				 *mine = expected(cell, cell->variant);
 	bool alone = mine && mine->broken && !store_has_column(cell->store, cell->variant);
 	if (!strcmp(cell->config, "default") || alone)
@@ -31,7 +39,7 @@ bool surprise_in_cell(const struct surprise_cell *cell, const char **why)
 	const struct expectation *e = NULL;
 	bool plain = !strcmp(cell->variant, "default");
 	if (plain)
-		e = expected(cell, cell->config);
+		e = expected_there(cell);
 	else if (store_shape(cell->store, cell->variant) || expected(cell, cell->variant))
 		e = expected_of_variant(cell);
 	*why = e ? e->why : NULL;

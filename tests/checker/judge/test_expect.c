@@ -82,6 +82,11 @@ START_TEST(variants_that_are_shapes)
 	/* It breaks that for a reason of its own, which other hardware does not mend. */
 	ck_assert(!surprises("forca", "public", "ack_early=off", TM_LIN));
 	ck_assert(surprises("forca", "default", "ack_early=off", TM_LIN));
+	/* Hardware and knobs that no row names. */
+	ck_assert(!surprises("forca", "default", "mtu=256", TM_LIN));
+	ck_assert(surprises("forca", "default", "mtu=256", TM_RDA));
+	ck_assert(!surprises("forca", "public", "mtu=256", TM_LIN));
+	ck_assert(surprises("saw_imm", "get_asks", "mtu=256", TM_DUR));
 	/* No shape, and a seeded bug. */
 	ck_assert(surprises("efactory", "literal", "default", TM_LIN));
 	ck_assert(surprises("efactory", "get_no_crc", "default", TM_LIN));
