@@ -11,9 +11,9 @@ static const struct tm_knob knobs[] = {
 	[POLL_FRONT] = {"poll_front", "off on", "on: the word is in front of the request"},
 	[CHECK] = {"check", "crc word",
 		   "how the server knows that a request is whole: by its CRC; by its word"},
-	[NUMBERS] = {"numbers", "on off",
+	[NUMBERS] = {"numbers", "on off one",
 		     "off: nobody looks at numbers, a repeated request is a "
-		     "new one"},
+		     "new one; one: those of each connection begin at 1"},
 	[BACKEND] = {"backend", "place tx",
 		     "how the pool is changed: by a word when the value is durable; in a "
 		     "transaction with an undo log, as Pmem-Redis does"},
@@ -50,7 +50,7 @@ static const struct tm_variant variants[] = {
 	 LIN | NORES | DUR},
 	{"reply_unchecked", "bug=reply_unchecked",
 	 "a client takes any reply, that of an earlier request, too", RDA | LIN | DUR | OK},
-	{"client_kept", "bug=client_kept",
+	{"client_kept", "numbers=one bug=client_kept",
 	 "a client that comes back gets the reply to its former self", LIN | RDA | OK | DUR},
 	{"value_unflushed", "bug=value_unflushed", "only the entry is flushed", RDA | DUR},
 	{"entry_first", "bug=entry_first",

@@ -60,6 +60,7 @@ enum {
 	KNOBS
 };
 enum { REQUEST_POLLED, REQUEST_IMM };
+enum { NUMBERS_ON, NUMBERS_OFF, NUMBERS_ONE };
 enum { CHECK_CRC, CHECK_WORD };
 enum { BACKEND_PLACE, BACKEND_TX };
 enum {
@@ -145,7 +146,7 @@ static inline uint32_t herd_part(const struct rpc_greeting *own, const struct rp
 struct herd_hello {
 	struct rpc_greeting writes, replies;
 	uint32_t connection; /* of struct herd_welcome */
-	uint32_t unused;
+	uint32_t number;     /* before the first request's */
 };
 
 struct herd_welcome {

@@ -179,7 +179,7 @@ static void serve_request(struct server *server, unsigned index, const struct he
 {
 	struct peer *peer = &server->peer[index];
 	uint32_t number = (uint32_t)(head->word >> 32);
-	bool repeated = server->params.knob[NUMBERS] == 0 &&
+	bool repeated = server->params.knob[NUMBERS] != NUMBERS_OFF &&
 			!rt_check((int32_t)(number - peer->done) > 0);
 
 	if (!repeated || (has_bug(&server->params, BUG_REPEAT_EXECUTES) && number == peer->done))
@@ -307,7 +307,7 @@ static int find_peer(struct server *server, uint32_t client, unsigned *index)
 	return server->peer[*index].busy ? -EAGAIN : 0;
 }
 
-/* Its numbers begin at 1 again, and what is in its slot is not its own. */
+/* Its numbers begin anew, and what is in its slot is not its own. */
 static void forget_client(struct server *server, unsigned index, const struct herd_hello *hello)
 {
 	struct peer *peer = &server->peer[index];
@@ -319,8 +319,10 @@ static void forget_client(struct server *server, unsigned index, const struct he
 	peer->part = herd_part(&server->replies_hello, &hello->replies);
 	peer->sending = peer->posted = 0;
 	peer->called = false;
-	if (!has_bug(&server->params, BUG_CLIENT_KEPT))
-		peer->done = peer->parts = 0;
+	if (!has_bug(&server->params, BUG_CLIENT_KEPT)) {
+		peer->done = hello->number;
+		peer->parts = 0;
+	}
 	memset(slot_of(server, index), 0, HERD_SLOT);
 }
 

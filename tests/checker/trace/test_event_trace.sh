@@ -89,6 +89,7 @@ octopus-lease-NORES | Client 1's PUT k1 was reported as failed ; so a reader aft
 herd-unnumbered-LIN | server/server - before post 1: delay 5ms ; The switch numbers=off makes it, which serve_request() asks for ; with numbers=on it does not break ; !power failed
 herd-undo_assumed-DUR | lost: undo+0x0..0x7 ; it was written after its line was last flushed ; server dies ; The switch bug=undo_assumed makes it, which undo() asks for
 herd-word-RDA | c1.put1 order message 1 packet 1 landed 0: 3 ahead ; The switch check=word makes it, which copy_request() asks for ; with check=crc it does not break ; !power failed
+herd-numbers_one-RDA | server/qp1 - message 1 packet 1 try 1: delay 5ms ; the switch numbers=one makes it ; with numbers=on it does not break ; !power failed
 hydradb-dma_any-RDA | c1.put1 order message 1 packet 1 landed 2: 1 ahead ; c1.put1 landing message 1 packet 1 line 3: delay 100ns ; The power failed between two steps: table+0x20..0x27
 hydradb-free_now-RDA | client 2's 2nd GET k1 ; items+0x98..0x9f as server/server ; taken: ; in hydradb_fits(), held ; reading message 1 packet 1 line 3: delay 500ns ; The switch bug=free_now makes it, which evict_later() asks for ; !power failed
 hydradb-early_check-RDA | Client 2's 2nd GET k1 ; reading message 1 packet 1 line 2: delay 100ms ; The switch check=before makes it, which is_current() asks for ; with check=after it does not break ; !power failed

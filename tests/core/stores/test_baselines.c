@@ -108,7 +108,7 @@ static const struct {
 	{300, "rfp", "fresh=taken", "wr", RDA, FSCK},
 	{300, "rfp", "persist=off", "w", DUR, LIVE | FSCK},
 	/* HERD: requests are executed once, and a CRC says that one is whole (claims P56 to P58,
-	   HD1 to HD4). */
+	   HD1 to HD5). */
 	{300, "herd", "", "ww-r", 0, ALL_BUT_OK},
 	{300, "herd", "dma_order=relaxed", "wr", 0, ALL_BUT_OK},
 	{300, "herd", "request=imm backend=tx line_torn=prefix", "wdw", 0, ALL_BUT_OK},
