@@ -14,9 +14,10 @@ static const struct expectation *expected(const struct surprise_cell *cell, cons
  * may break with it what it breaks by default. */
 static const struct expectation *expected_there(const struct surprise_cell *cell)
 {
-	const struct expectation *e = expected(cell, cell->config);
+	const struct expectation *e = expected(cell, cell->config),
+				 *plain = expected(cell, "default");
 	bool named = is_default_config(cell->config) || store_has_column(cell->store, cell->config);
-	return e || named ? e : expected(cell, "default");
+	return e || named || !plain || !plain->broken ? e : plain;
 }
 
 /* A variant breaks what the rows that name it say (one that is a shape: what that column does), but
