@@ -181,6 +181,8 @@ if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 endif()
 tidemark_test(test_input ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_input.sh $<TARGET_FILE:fuzz_afl> $<TARGET_FILE:tidemark>)
 if(NOT TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain build makes them all
+	tidemark_test(test_claims_all $<TARGET_FILE:tidemark> claims --no-traces --quiet)
+	set_tests_properties(test_claims_all PROPERTIES LABELS all COST 200)
 	tidemark_test(test_systems_contracts ${PROJECT_SOURCE_DIR}/tests/docs/test_systems_contracts.sh $<TARGET_FILE:tidemark>
 		${PROJECT_SOURCE_DIR})
 	set_tests_properties(test_systems_contracts PROPERTIES LABELS all COST 500 TIMEOUT 3000)

@@ -139,6 +139,7 @@ static int random_runs(const struct campaign *c, unsigned unit, struct explorer 
 	unsigned share = one_in(c, unit);
 	uint64_t run, runs = (c->options.runs + share - 1) / share;
 	int error = schedule_open(&schedule, &ex->worlds, c->options.seed, c->options.deviations);
+	schedule.no_deaths = c->options.no_deaths;
 	for (run = 0; !error && run < runs && !(ex->stop_at && ex->stopped) && !ex->wrong.found;
 	     run++) {
 		/* Schedules are cheap, power failures are not. */
@@ -222,7 +223,8 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 	if (!result->error)
 		result->error = explore_open(ex, &s, &limits);
 	/* A seeded bug of Tidemark's own is the contracts' business, not the store's. */
-	if (!result->error && !s.mutant && !s.hw.mutant && worlds_fill(&ex->worlds)) {
+	if (!result->error && !c->options.unfilled && !s.mutant && !s.hw.mutant &&
+	    worlds_fill(&ex->worlds)) {
 		char why[sizeof(ex->why)];
 		snprintf(why, sizeof(why), "%s", ex->worlds.world[0].result.why);
 		explore_close(ex);
@@ -404,6 +406,7 @@ static int drawn_run(const struct campaign *c, uint64_t run, struct explorer *ex
 {
 	struct schedule schedule;
 	int error = schedule_open(&schedule, &ex->worlds, c->options.seed, c->options.deviations);
+	schedule.no_deaths = c->options.no_deaths;
 	if (!error)
 		one_run(ex, &schedule, run);
 	schedule_close(&schedule);

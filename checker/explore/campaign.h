@@ -44,6 +44,8 @@ struct campaign_options {
 	bool all_causes;  /* no cause is known: what states are blamed on is collected of all */
 	bool shares;	  /* it has the budget and the workloads for which shares are recorded
 			   * (checker/judge/shares.h): compare */
+	bool no_deaths;	  /* of random runs: the server's process and clients' are not killed */
+	bool unfilled;	  /* it is not tried first whether stores have the room that they need */
 	bool doublecheck; /* each run twice, event hashes compared */
 	bool exhaustive;  /* a systematic search instead of random runs; no shares, runs bound it
 			     only */

@@ -59,7 +59,7 @@ struct source *schedule_run(struct schedule *s, uint64_t run)
 	random_start(&s->random, s->seed * 1000003 + run, s->deviations);
 	if (run % STOP_EVERY == STOP_EVERY - 1)
 		stops_choose(&s->stops, run / STOP_EVERY, &s->random);
-	else if (run % KILL_EVERY == KILL_EVERY / 2)
+	else if (run % KILL_EVERY == KILL_EVERY / 2 && !s->no_deaths)
 		stops_kill(&s->stops, run / KILL_EVERY, &s->random);
 	else if (run % AGAIN_EVERY == 1)
 		stop_again(s, run / AGAIN_EVERY);

@@ -20,8 +20,11 @@ static struct campaign campaign_of(const struct claim_case *test, const struct c
 	c.options.states = budget->states;
 	c.options.runs = test->runs;
 	c.options.limits.no_crash = test->no_crash;
-	if (budget->no_lives)
+	if (budget->no_lives || test->no_lives)
 		c.options.limits.life_every = 0;
+	c.options.no_deaths = test->no_deaths;
+	/* What breaks by design may break that, too. */
+	c.options.unfilled = test->kind == CLAIM_FAIL;
 	c.options.exhaustive = test->search;
 	c.options.preemptions = test->preemptions;
 	c.options.faults = test->faults;

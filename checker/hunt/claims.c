@@ -112,6 +112,14 @@ static bool own_switch(struct claim_case *test, const char *knob)
 		test->no_crash = true;
 		return true;
 	}
+	if (!strcmp(knob, "lives=off")) {
+		test->no_lives = true;
+		return true;
+	}
+	if (!strcmp(knob, "deaths=off")) {
+		test->no_deaths = true;
+		return true;
+	}
 	if (strncmp(knob, name, strlen(name)))
 		return false;
 	const char *bounds = knob + strlen(name); /* "2" or "1+1" */

@@ -29,6 +29,8 @@ struct claim_case {
 	unsigned contracts;	      /* TM_BIT()s */
 	unsigned runs;		      /* of each workload */
 	bool no_crash;		      /* the power never fails */
+	bool no_lives;		      /* no machine lives on after recovery */
+	bool no_deaths;		      /* no process dies */
 	bool search;		      /* systematically, instead of at random: */
 	unsigned preemptions, faults; /* all runs with at most so many */
 	struct campaign_config config;
