@@ -132,14 +132,20 @@ static uint64_t states_until(uint64_t states, uint64_t run, uint64_t runs)
 	return first + (uint64_t)((double)(states - first) * (double)(run + 1) / (double)runs);
 }
 
+static int open_schedule(const struct campaign *c, struct explorer *ex, struct schedule *schedule)
+{
+	int error = schedule_open(schedule, &ex->worlds, c->options.seed, c->options.deviations);
+	schedule->no_deaths = c->options.no_deaths;
+	return error;
+}
+
 static int random_runs(const struct campaign *c, unsigned unit, struct explorer *ex,
 		       struct campaign_unit *result)
 {
 	struct schedule schedule;
 	unsigned share = one_in(c, unit);
 	uint64_t run, runs = (c->options.runs + share - 1) / share;
-	int error = schedule_open(&schedule, &ex->worlds, c->options.seed, c->options.deviations);
-	schedule.no_deaths = c->options.no_deaths;
+	int error = open_schedule(c, ex, &schedule);
 	for (run = 0; !error && run < runs && !(ex->stop_at && ex->stopped) && !ex->wrong.found;
 	     run++) {
 		/* Schedules are cheap, power failures are not. */
@@ -405,8 +411,7 @@ void campaign_free(struct campaign *c)
 static int drawn_run(const struct campaign *c, uint64_t run, struct explorer *ex)
 {
 	struct schedule schedule;
-	int error = schedule_open(&schedule, &ex->worlds, c->options.seed, c->options.deviations);
-	schedule.no_deaths = c->options.no_deaths;
+	int error = open_schedule(c, ex, &schedule);
 	if (!error)
 		one_run(ex, &schedule, run);
 	schedule_close(&schedule);

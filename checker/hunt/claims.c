@@ -108,16 +108,12 @@ static int read_verdict(struct reader *r, char *rest[1], struct claim_case *test
 static bool own_switch(struct claim_case *test, const char *knob)
 {
 	static const char name[] = "search=";
-	if (!strcmp(knob, "crash=off")) {
-		test->no_crash = true;
-		return true;
-	}
-	if (!strcmp(knob, "lives=off")) {
-		test->no_lives = true;
-		return true;
-	}
-	if (!strcmp(knob, "deaths=off")) {
-		test->no_deaths = true;
+	bool *without = !strcmp(knob, "crash=off")    ? &test->no_crash
+			: !strcmp(knob, "lives=off")  ? &test->no_lives
+			: !strcmp(knob, "deaths=off") ? &test->no_deaths
+						      : NULL;
+	if (without) {
+		*without = true;
 		return true;
 	}
 	if (strncmp(knob, name, strlen(name)))

@@ -192,12 +192,13 @@ static unsigned hardware_kinds(const struct plan *p)
 	return p->variant.n ? 2 : PLAN_CONFIGS;
 }
 
-/* Where every store is tested, those that are not tested by default are looked at more briefly. */
+/* Where nothing is named, stores that are not tested by default are looked at more briefly. */
 static void set_part(struct campaign *c, const struct plan *p, unsigned from, unsigned number)
 {
-	for (unsigned i = from; i < c->configs && number >= stores_by_default; i++)
-		if (!p->store.n && !p->variant.n && !p->knob.n)
-			c->config[i].share.part = OTHERS_PART;
+	if (number < stores_by_default || p->store.n || p->variant.n || p->knob.n)
+		return;
+	for (unsigned i = from; i < c->configs; i++)
+		c->config[i].share.part = OTHERS_PART;
 }
 
 int plan_configs(struct campaign *c, const struct plan *p, char why[PLAN_TEXT])
