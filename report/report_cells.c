@@ -210,8 +210,8 @@ static void take_cell(void *arg, unsigned unit, const void *result)
 	struct report_cell *cell = &l->r->cell[config][k];
 	*cell = in->cell;
 	for (unsigned n = 0; n < cell->cases; n++) {
-		if (in->traced[n] && !l->error)
-			l->error = name_trace(l->r, config, k, n);
+		if (in->traced[n] && name_trace(l->r, config, k, n))
+			l->error = -ENOMEM;
 		l->r->traces += cell->one[n].trace != NULL;
 	}
 	if (in->error && in->why[0] && !l->why[0])

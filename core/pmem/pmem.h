@@ -72,11 +72,11 @@ void pmem_commit_pending(struct pmem *pm);
  * instruction wherever its operand is: the CPU's buffer is empty, and what it has flushed is
  * durable. */
 bool pmem_has_buffers(const struct pmem *pm);
+void pmem_cpu_empty(struct pmem *pm, uintptr_t pc);
 /* The server's process has ended. The kernel that switches away from it empties the buffers of its
  * CPU (IRET is serializing: Intel SDM, volume 3, "Serializing Instructions"), so nothing of them
  * comes after the next process has begun. */
 void pmem_process_ended(struct pmem *pm);
-void pmem_cpu_empty(struct pmem *pm, uintptr_t pc);
 /* Is a copy of more than a word made word by word (hardware.copy_order)? */
 bool pmem_copies_words(const struct pmem *pm, size_t len);
 /* The i-th of its words: *at of its bytes it begins, and its length. */
