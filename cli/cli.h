@@ -43,6 +43,9 @@ int run_main(int argc, char **argv);
 int stat_main(int argc, char **argv);
 int fault_main(int argc, char **argv);
 int cut_main(int argc, char **argv);
+int cc_main(int argc, char **argv);
+int cxx_main(int argc, char **argv);
+int new_store_main(int argc, char **argv);
 
 /* All words of the call, NULL after them. */
 extern char **arguments;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "cli/cli.h"
 #include "core/live/live_fails.h"
+#include "scenarios/stores.h"
 
 char **arguments;
 
@@ -25,6 +26,10 @@ static const struct command {
 	{"shrink", shrink_main, "FILE", "make a trace smaller"},
 	{"list", list_main, "[WHAT]",
 	 "stores, variants, bugs, knobs, workloads, contracts, failures"},
+	{"own store", NULL, NULL, "a store outside of Tidemark's tree"},
+	{"new-store", new_store_main, "NAME", "a folder with a small store, to start from"},
+	{"cc", cc_main, "ARGUMENT...", "compile and link a store of your own, as cc does"},
+	{"c++", cxx_main, "ARGUMENT...", "the same in C++"},
 	{"model", NULL, NULL, "questions to the emulated hardware"},
 	{"litmus", litmus_main, "FILE...", "all outcomes of litmus tests; which conditions hold"},
 	{"taxonomy", taxonomy_main, "[METHOD...]",
@@ -98,9 +103,52 @@ static void print_failed_calls(void)
 			     live_failed(p), live_failed(p) == 1 ? "" : "s");
 }
 
+/* Those whose words are stores, and those that may need a store that none of their words names. */
+typedef int command_main(int argc, char **argv);
+static command_main *const names_stores[] = {crashtest_main, fuzz_main, ablate_main, count_main,
+					     mutants_main};
+static command_main *const needs_stores[] = {replay_main, shrink_main, list_main};
+
+static bool is_among(command_main *main, command_main *const *list, size_t n)
+{
+	while (n && list[n - 1] != main)
+		n--;
+	return n;
+}
+#define IS_AMONG(main, list) is_among(main, list, sizeof(list) / sizeof(list[0]))
+
+/* Loads the stores whose shared objects are named, and puts their names there, or nothing.
+ * 0, or the status after a message. */
+static int load_stores(const struct command *command, int *argc, char **argv)
+{
+	char why[STORE_OBJECT_WHY];
+	bool named = IS_AMONG(command->main, names_stores);
+	int left = 1;
+	if (!named && !IS_AMONG(command->main, needs_stores))
+		return 0;
+	for (int i = 1; i < *argc; i++) {
+		argv[left] = argv[i];
+		if (argv[i][0] == '-' || !store_is_path(argv[i])) {
+			left++;
+			continue;
+		}
+		const struct tm_store *store = store_load(argv[i], why);
+		if (!store)
+			return fail(EXIT_USAGE, "%s", why);
+		if (named)
+			argv[left++] = (char *)(uintptr_t)store->name; /* nobody writes to it */
+	}
+	*argc = left;
+	argv[left] = NULL;
+	return 0;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
-	int status = command->main(argc, argv);
+	int status = load_stores(command, &argc, argv);
+	if (status)
+		return status;
+	status = command->main(argc, argv);
 	print_failed_calls();
 	/* A full disk shows when the last of the output is written. */
 	errno = 0;

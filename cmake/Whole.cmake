@@ -17,8 +17,8 @@ add_custom_command(OUTPUT ${whole}.needs
 	COMMAND_EXPAND_LISTS COMMENT "Listing what the program needs of its libraries" VERBATIM)
 set(whole_objects $<TARGET_OBJECTS:tidemark_core_lto> $<TARGET_OBJECTS:tidemark_sim_lto>)
 add_custom_command(OUTPUT ${whole}
-	COMMAND ${PROJECT_SOURCE_DIR}/cmake/whole link ${CMAKE_C_COMPILER} ${CMAKE_LINKER} ${whole} ${whole}.needs ${whole_objects}
-	DEPENDS cmake/whole tidemark_core_lto tidemark_sim_lto ${whole}.needs ${whole_objects}
+	COMMAND ${PROJECT_SOURCE_DIR}/cmake/whole link ${CMAKE_C_COMPILER} ${CMAKE_LINKER} ${whole} ${whole}.needs @${PROJECT_BINARY_DIR}/sdk/exported.needs ${whole_objects}
+	DEPENDS cmake/whole ${PROJECT_BINARY_DIR}/sdk/exported.needs tidemark_core_lto tidemark_sim_lto ${whole}.needs ${whole_objects}
 	COMMAND_EXPAND_LISTS COMMENT "Optimising the libraries as a whole" VERBATIM)
 add_custom_target(tidemark_whole DEPENDS ${whole})
 add_dependencies(tidemark tidemark_whole)

@@ -5,6 +5,7 @@
  */
 #include "scenarios/stores.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "core/text/text.h"
 #include "stores_built.h"
@@ -27,23 +28,33 @@
 STORES(X)
 #undef X
 
-static const struct built {
+/* The files of a store's folder. */
+enum { EXPECTED, CLAIMS, ABLATION, CAUSES, SHARES, FILES };
+static const char *const file_name[FILES] = {"expected", "claims", "ablation", "causes", "shares"};
+
+static struct built {
 	const struct tm_store *store;
-	struct store_file expected, claims, ablation, causes, shares;
+	struct store_file file[FILES];
+	struct store_object *object; /* NULL: the program was built with it */
 } built[] = {
-#define X(name, e, c, a, k, s)                                       \
-	{&name##_store,                                              \
-	 {"core/stores/" #name "/expected.txt", tm_expected_##name}, \
-	 {"core/stores/" #name "/claims.txt", tm_claims_##name},     \
-	 {"core/stores/" #name "/ablation.txt", tm_ablation_##name}, \
-	 {"core/stores/" #name "/causes.txt", tm_causes_##name},     \
-	 {"core/stores/" #name "/shares.txt", tm_shares_##name}},
+#define X(name, e, c, a, k, s)                                        \
+	{&name##_store,                                               \
+	 {{"core/stores/" #name "/expected.txt", tm_expected_##name}, \
+	  {"core/stores/" #name "/claims.txt", tm_claims_##name},     \
+	  {"core/stores/" #name "/ablation.txt", tm_ablation_##name}, \
+	  {"core/stores/" #name "/causes.txt", tm_causes_##name},     \
+	  {"core/stores/" #name "/shares.txt", tm_shares_##name}},    \
+	 NULL},
 	STORES(X)
 #undef X
 };
 #define BUILT (sizeof(built) / sizeof(built[0]))
 
-const struct tm_store *stores[BUILT + 1];
+/* In their places in `stores`, after those that the program was built with. */
+static struct built loaded[STORES_LOADED];
+static unsigned loads;
+
+const struct tm_store *stores[BUILT + STORES_LOADED + 1];
 unsigned stores_by_default;
 const char *const default_configs[] = {
 	"default",    "ack_early=off", "ddio=off",	   "domain=mhp",
@@ -92,37 +103,126 @@ const struct tm_store *store_find(const char *name)
 	return NULL;
 }
 
-static const struct built *built_of(const struct tm_store *store)
+static struct built *built_of(const struct tm_store *store)
 {
-	const struct built *b = built;
-	while (b->store != store)
-		b++;
-	return b;
+	for (unsigned i = 0; i < BUILT; i++)
+		if (built[i].store == store)
+			return &built[i];
+	for (unsigned i = 0; i < loads; i++)
+		if (loaded[i].store == store)
+			return &loaded[i];
+	return NULL;
 }
 
 struct store_file store_expected(unsigned number)
 {
-	return built_of(stores[number])->expected;
+	return built_of(stores[number])->file[EXPECTED];
 }
 
 struct store_file store_claims(unsigned number)
 {
-	return built_of(stores[number])->claims;
+	return built_of(stores[number])->file[CLAIMS];
 }
 
 struct store_file store_ablation(unsigned number)
 {
-	return built_of(stores[number])->ablation;
+	return built_of(stores[number])->file[ABLATION];
 }
 
 struct store_file store_causes(unsigned number)
 {
-	return built_of(stores[number])->causes;
+	return built_of(stores[number])->file[CAUSES];
 }
 
 struct store_file store_shares(unsigned number)
 {
-	return built_of(stores[number])->shares;
+	return built_of(stores[number])->file[SHARES];
+}
+
+/* --- stores in shared objects --- */
+
+struct statics *store_statics(const struct tm_store *store)
+{
+	struct built *b = built_of(store);
+	return b && b->object ? &b->object->statics : NULL;
+}
+
+const char *store_path(const struct tm_store *store)
+{
+	const struct built *b = built_of(store);
+	return b && b->object ? b->object->path : NULL;
+}
+
+/* A whole file; NULL: there is none, or it cannot be read. */
+static char *read_text(const char *path)
+{
+	FILE *in = fopen(path, "re");
+	char *text = NULL;
+	size_t room = 0;
+	if (!in)
+		return NULL;
+	if (getdelim(&text, &room, '\0', in) < 0) {
+		free(text);
+		text = NULL;
+	}
+	fclose(in);
+	return text;
+}
+
+/* The files that stand beside it: "mine.expected.txt" beside "mine.so". False: out of memory. */
+static bool read_files(struct built *b)
+{
+	const char *path = b->object->path;
+	for (unsigned i = 0; i < FILES; i++) {
+		char *name;
+		if (asprintf(&name, "%.*s.%s.txt", (int)(strlen(path) - strlen(".so")), path,
+			     file_name[i]) < 0)
+			return false;
+		char *text = read_text(name);
+		if (text || !b->file[i].text) {
+			b->file[i] = (struct store_file){name, text ? text : ""};
+		} else {
+			free(name);
+		}
+	}
+	return true;
+}
+
+bool store_is_path(const char *word)
+{
+	size_t len = strlen(word);
+	return len > 3 && !strcmp(word + len - 3, ".so");
+}
+
+const struct tm_store *store_load(const char *path, char why[STORE_OBJECT_WHY])
+{
+	for (unsigned i = 0; stores[i]; i++)
+		if (store_path(stores[i]) && !strcmp(store_path(stores[i]), path))
+			return stores[i];
+	struct store_object *object = store_object_load(path, why);
+	if (!object)
+		return NULL;
+	unsigned at = 0;
+	while (stores[at] && strcmp(stores[at]->name, object->store.name) != 0)
+		at++;
+	if (!stores[at] && loads == STORES_LOADED) {
+		snprintf(why, STORE_OBJECT_WHY, "%s: one too many; expected at most %d stores",
+			 path, STORES_LOADED);
+		return NULL;
+	}
+	struct built *b = stores[at] ? built_of(stores[at]) : &loaded[loads];
+	if (b->object) {
+		snprintf(why, STORE_OBJECT_WHY, "%s: its store has the same name as that of %s",
+			 path, b->object->path);
+		return NULL;
+	}
+	b->object = object;
+	b->store = stores[at] = &object->store;
+	loads += b == &loaded[loads];
+	if (read_files(b))
+		return &object->store;
+	snprintf(why, STORE_OBJECT_WHY, "%s: out of memory", path);
+	return NULL;
 }
 
 const struct tm_variant *variant_find(const struct tm_store *store, const char *name)

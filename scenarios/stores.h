@@ -3,12 +3,13 @@
 #define TM_SCENARIOS_STORES_H
 /*
  * The stores that this program was built with: one for each folder of core/stores
- * (cmake/Stores.cmake), whose `const struct tm_store FOLDER_store` describes it.
+ * (cmake/Stores.cmake), whose `const struct tm_store FOLDER_store` describes it. And those that it
+ * has loaded.
  */
-#include "core/tidemark.h"
+#include "scenarios/store_object.h"
 
-/* The stores of the default campaign first, then the others, both by name; ends with NULL.
- * Filled before main() and constant from then on. */
+/* The stores of the default campaign first, then the others, both by name, then those that were
+ * loaded; ends with NULL. Filled before main(), but for those that the command line names. */
 extern const struct tm_store *stores[];
 extern unsigned stores_by_default; /* how many are in the default campaign */
 /* The hardware under which that campaign runs each of them: "name=value", or "default"; ends with
@@ -33,9 +34,20 @@ bool variant_has_knobs(const char *more, const char *less);
  * "default". Another variant is its own base. */
 const char *variant_base(const struct tm_store *store, const char *name);
 
-/* A file of a store's folder, which the program carries with it. */
+/* Is it the path of a shared object, and no store's name? */
+bool store_is_path(const char *word);
+/* The store in a shared object. It takes the place of one of the same name that the program was
+ * built with, whose files stay if there are none beside the object. Before anything else is asked
+ * about stores. NULL: `why` is one line. */
+#define STORES_LOADED 8 /* at most, with names of their own */
+const struct tm_store *store_load(const char *path, char why[STORE_OBJECT_WHY]);
+/* Of a store that was loaded: its static data, and its path as it was given. Else NULL. */
+struct statics *store_statics(const struct tm_store *store);
+const char *store_path(const struct tm_store *store);
+
+/* A file of a store's folder, which the program carries with it, or beside its shared object. */
 struct store_file {
-	const char *path; /* in the source tree */
+	const char *path; /* in the source tree, or of the file */
 	const char *text; /* "": there is no such file */
 };
 

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/history.h"
+#include "scenarios/stores.h"
 
 #define POWER_FAILURES SETUP_POWER_FAILURES
 
@@ -70,11 +71,27 @@ static int next_pair(struct trace_reader *r, char **rest, char **name, char **va
 
 static int read_store(struct trace_reader *r, char *rest)
 {
-	const struct tm_store *store = r->find_store(rest);
+	const char *name = text_word(&rest), *object = text_skip_blanks(rest);
+	char why[STORE_OBJECT_WHY];
+	const struct tm_store *store = r->find_store(name);
+	/* It may have been loaded from another place. */
+	if (*object && !store_is_path(object))
+		return text_wrong(&r->text,
+				  "%s after the store; expected the path of a shared "
+				  "object, NAME.so",
+				  text_show(object).text);
+	if (*object && !(store && store_path(store))) {
+		store = store_load(object, why);
+		if (!store)
+			return text_wrong(&r->text, "%s", why);
+		if (strcmp(store->name, name) != 0)
+			return text_wrong(&r->text, "%s has the store %s; expected %s", object,
+					  store->name, text_show(name).text);
+	}
 	if (!store)
 		return text_wrong(&r->text,
 				  "store %s; expected one of those that `tidemark list` shows",
-				  text_show(rest).text);
+				  text_show(name).text);
 	setup_init(&r->t->setup, store);
 	snprintf(r->t->setup.w.name, sizeof(r->t->setup.w.name), "trace");
 	return 0;

@@ -6,6 +6,7 @@
  * no program ever finds half a trace under that name.
  */
 #include "checker/trace/trace.h"
+#include "scenarios/stores.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,8 +39,9 @@ static int write_setup(FILE *out, const struct setup *s)
 	char config[512];
 	int len = setup_hardware_print(s, true, config, sizeof(config));
 	assert(len > 0 && (size_t)len < sizeof(config));
-	fprintf(out, TRACE_MAGIC " %d\nstore %s\nvariant %s\nconfig %s\n", TRACE_VERSION,
-		s->store->name, s->variant, config);
+	const char *object = store_path(s->store);
+	fprintf(out, TRACE_MAGIC " %d\nstore %s%s%s\nvariant %s\nconfig %s\n", TRACE_VERSION,
+		s->store->name, object ? " " : "", object ? object : "", s->variant, config);
 	if (write_knobs(out, s))
 		return -EINVAL;
 	for (unsigned i = 0; i < s->without.n; i++)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "scenarios/knobs.h"
+#include "scenarios/stores.h"
 
 _Static_assert(TM_LINE == LINE, "stores and the machine have lines of one size");
 
@@ -16,6 +17,7 @@ void setup_init(struct setup *s, const struct tm_store *store)
 {
 	memset(s, 0, sizeof(*s));
 	s->store = store;
+	s->statics = store_statics(store);
 	s->hw = hardware_default;
 	snprintf(s->variant, sizeof(s->variant), "default");
 }

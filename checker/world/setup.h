@@ -32,6 +32,7 @@ struct setup_value {
 
 struct setup {
 	const struct tm_store *store;
+	struct statics *statics; /* of a store that was loaded; else NULL */
 	char variant[48];
 	struct tm_params params;
 	struct hardware hw;

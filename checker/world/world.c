@@ -366,6 +366,9 @@ void client_open(struct world_client *c)
 		struct ibv_context *before = c->env ? c->env->verbs : NULL;
 		c->env = sim_alloc(w->sim, sizeof(*c->env));
 		*c->env = environment(w, c->number, before);
+		if (before)
+			sim_fresh_statics(w->sim, c->number);
+		sim_construct(w->sim);
 		c->away = false;
 	}
 	for (unsigned tries = 1;; tries++) {
@@ -409,6 +412,7 @@ static void start_server(struct world *w)
 {
 	const struct tm_store *store = w->setup->store;
 	struct source *source = sim_get_source(w->sim);
+	sim_construct(w->sim);
 	int error = w->loading ? store->format(&w->server) : store->recover(&w->server);
 	memcpy(w->result.recovery, sim_actor(w->sim)->count, sizeof(w->result.recovery));
 	if (error) {
@@ -460,6 +464,7 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	const struct setup *s = w->setup;
 	assert(w->machine == machine && machine < WORLDS);
 	sim_reset(w->sim, source);
+	sim_set_statics(w->sim, s->statics);
 	pmem_begin(w->pm, w->sim, &s->hw);
 	pmem_set_regions(w->pm, s->region, s->regions);
 	if (w->loading)

@@ -49,6 +49,7 @@ void sim_free(struct sim *sim)
 	if (!sim)
 		return;
 	assert(!sim->running && sim_of_thread != sim); /* its stacks are about to go */
+	sim_forget_statics(sim);
 	for (unsigned i = 0; i < SIM_TASKS; i++)
 		fiber_free(&sim->task[i].fiber);
 	arena_free(&sim->arena);
@@ -81,6 +82,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->accept = NULL;
 	sim->commit_pending = NULL;
 	sim->memory = NULL;
+	sim_forget_statics(sim);
 	sim->death = NULL;
 	sim->observer = NULL;
 	sim->tracer = NULL;
@@ -133,8 +135,9 @@ uint64_t sim_events(const struct sim *sim)
 
 uint64_t sim_state_hash(const struct sim *sim)
 {
-	uint64_t hash = arena_hash(&sim->arena, STATE_MAX);
 	assert(sim->running && sim_of_thread == sim);
+	sim_save_statics(sim);
+	uint64_t hash = arena_hash(&sim->arena, STATE_MAX);
 	if (!hash || sim->tasks != 1 || sim->ready_len || sim->delays)
 		return 0;
 	for (unsigned i = 0; i < sim->event_count; i++) {
@@ -219,6 +222,7 @@ enum sim_end sim_run(struct sim *sim)
 {
 	struct sim *outer = sim_of_thread;
 	void *outer_memory = sim_memory;
+	uint8_t *owner = outer && outer->statics ? outer->statics->owner : NULL;
 	assert(!sim->running && outer != sim);
 	if (!outer)
 		sim_give_signal_stack();
@@ -247,5 +251,7 @@ enum sim_end sim_run(struct sim *sim)
 	assert(sim_of_thread == sim && !sim->running);
 	sim_of_thread = outer;
 	sim_memory = outer_memory;
+	if (owner)
+		sim_static_owner(outer->statics, owner);
 	return sim->end;
 }

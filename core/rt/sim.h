@@ -23,6 +23,7 @@
 #include "core/rt/places.h"
 #include "core/rt/rt.h"
 #include "core/rt/run.h"
+#include "core/rt/statics.h"
 
 struct sim;
 

@@ -16,6 +16,7 @@
  *	sim_fault.c	store code that crashes
  *	sim_trace.c	the event trace
  *	places.c	what a run does without
+ *	statics.c	static data of stores that were loaded
  *	rt_sim.c	rt.h for the tasks of a simulation
  */
 #include <assert.h>
@@ -23,6 +24,7 @@
 #include "core/rt/arena.h"
 #include "core/rt/fiber.h"
 #include "core/rt/sim_libc.h"
+#include "core/rt/statics.h"
 
 #define IDLE_KEYS    8
 #define ACTORS_KNOWN 32
@@ -53,6 +55,7 @@ struct task {
 	uint8_t idles;
 	const void *idle[IDLE_KEYS]; /* what it found empty since it last ran */
 	uint64_t backoff_ns;
+	uint8_t *tls; /* thread-local data of the store; NULL: not used yet */
 	void (*fn)(void *);
 	void *arg;
 };
@@ -106,6 +109,8 @@ struct sim {
 	void (*commit_pending)(void *);
 	void *commit_arg;
 	void *memory;
+	struct statics *statics; /* NULL: none */
+	uint8_t *static_copy[SIM_HOSTS];
 	void (*death)(void *, unsigned, unsigned);
 	void *death_arg;
 	void (*observer)(void *, const struct choice_point *);
@@ -169,6 +174,22 @@ void sim_run_picked(struct sim *sim);
 void sim_catch_faults(void);
 /* A stack for the handler, once per thread: the task's own may be what ran out. */
 void sim_give_signal_stack(void);
+
+/* --- statics.c --- */
+
+/* A task of the host is about to run: from now on its copy is live. */
+void sim_exchange_statics(struct sim *sim, unsigned host);
+/* The copy that was live before another simulation ran. */
+void sim_static_owner(struct statics *statics, uint8_t *owner);
+/* What is live is also in its host's copy. */
+void sim_save_statics(const struct sim *sim);
+static inline void sim_enter_host(struct sim *sim, unsigned host)
+{
+	if (sim->statics)
+		sim_exchange_statics(sim, host);
+}
+/* A reset. */
+void sim_forget_statics(struct sim *sim);
 
 /* --- sim_repeat.c --- */
 

@@ -88,6 +88,7 @@ int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void 
 	task->dead = false;
 	task->sleep = 0;
 	task->idles = 0;
+	task->tls = NULL;
 	task->backoff_ns = POLL_NS;
 	task->fn = fn;
 	task->arg = arg;
@@ -153,6 +154,7 @@ void sim_run_task(struct sim *sim, unsigned nth)
 	sim->ready_len--;
 	sim->events++;
 	sim->running = task;
+	sim_enter_host(sim, task->host);
 	fiber_switch(&sim->main_fiber, &task->fiber);
 	assert(sim->running == task);
 	sim->running = NULL;
@@ -310,6 +312,7 @@ void sim_server_again(struct sim *sim)
 	assert(sim->server_life + 1 < SERVER_LIVES);
 	sim->server_down = false;
 	sim->server_life++;
+	sim_fresh_statics(sim, HOST_SERVER);
 }
 
 unsigned sim_server_life(const struct sim *sim)

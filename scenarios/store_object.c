@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See store_object.h. */
+#include "scenarios/store_object.h"
+#include <ctype.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "core/object.h"
+
+#define NAME_MAX_LEN 32
+
+static const struct tm_knob no_knobs[] = {{NULL, NULL, NULL}};
+static const struct tm_variant no_variants[] = {{NULL, NULL, NULL, 0}};
+
+/* NULL: nothing is wrong. */
+static const char *mistake_in(const struct tm_store *s)
+{
+	size_t len = s->name ? strlen(s->name) : 0;
+	if (!len || len > NAME_MAX_LEN)
+		return "the store has no name, or a long one; expected 1 to 32 letters";
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)s->name[i]) && s->name[i] != '_')
+			return "the store's name; expected letters, digits and '_'";
+	if (!s->what)
+		return "the store's .what is missing; expected one line about it";
+	if (!s->promises || s->promises >> TM_CONTRACTS)
+		return "the store's .promises; expected TM_BIT()s of contracts, at least one";
+	if (!s->pm_bytes || !s->regions || !s->format || !s->recover || !s->serve || !s->fsck)
+		return "a function of the server is missing; expected .pm_bytes, .regions, "
+		       ".format, .recover, .serve and .fsck";
+	if (!s->open || !s->put || !s->get || !s->del)
+		return "a function of the client is missing; expected .open, .put, .get and .del";
+	return NULL;
+}
+
+/* What the object may write, but for what its relocations have filled. */
+static int find_segments(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct statics *s = arg;
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t first = 0, end = 0, relro = 0;
+	(void)size;
+	if ((uintptr_t)s->live != info->dlpi_addr)
+		return 0;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		const uintptr_t at = info->dlpi_addr + p->p_vaddr;
+		if (p->p_type == PT_LOAD && p->p_flags & PF_W) {
+			first = at;
+			end = at + p->p_memsz;
+		} else if (p->p_type == PT_GNU_RELRO) {
+			relro = (at + p->p_memsz) & ~(page - 1);
+		} else if (p->p_type == PT_TLS) {
+			s->tls = (const uint8_t *)at;
+			s->tls_filled = p->p_filesz;
+			s->tls_len = p->p_memsz;
+			s->tls_align = p->p_align ? p->p_align : 1;
+		}
+	}
+	s->live = (uint8_t *)(relro > first ? relro : first);
+	s->len = end > (uintptr_t)s->live ? end - (uintptr_t)s->live : 0;
+	return 1;
+}
+
+static bool init_statics(struct store_object *o, void *handle, const struct tm_object *shown)
+{
+	struct statics *s = &o->statics;
+	struct link_map *map;
+	if (dlinfo(handle, RTLD_DI_LINKMAP, &map))
+		return false;
+	s->live = (uint8_t *)map->l_addr;
+	if (!dl_iterate_phdr(find_segments, s))
+		return false;
+	uint8_t *fresh = malloc(s->len + 1);
+	if (!fresh)
+		return false;
+	memcpy(fresh, s->live, s->len);
+	s->fresh = fresh;
+	s->begin = shown->begin;
+	s->begins = (unsigned)(shown->begin_end - shown->begin);
+	return true;
+}
+
+/* Its last part is the table of sections. The dynamic linker does not look whether a file has been
+ * cut off, and crashes. */
+static bool is_whole(const char *path)
+{
+	ElfW(Ehdr) head = {0};
+	FILE *in = fopen(path, "re");
+	bool whole = in && fread(&head, sizeof(head), 1, in) == 1 &&
+		     !memcmp(head.e_ident, ELFMAG, SELFMAG) && !fseek(in, 0, SEEK_END) &&
+		     head.e_shoff + (uint64_t)head.e_shnum * head.e_shentsize <=
+			     (uint64_t)ftell(in);
+	if (in)
+		fclose(in);
+	return whole;
+}
+
+static struct store_object *wrong(char *why, const char *path, const char *what)
+{
+	snprintf(why, STORE_OBJECT_WHY, "%s: %s", path, what);
+	return NULL;
+}
+
+struct store_object *store_object_load(const char *path, char why[STORE_OBJECT_WHY])
+{
+	if (access(path, R_OK))
+		return wrong(why, path, strerror(errno));
+	if (!is_whole(path))
+		return wrong(why, path,
+			     "not a whole shared object; expected one that tidemark cc "
+			     "has linked");
+	/* A name without a directory would be looked for where the system's libraries are. */
+	char file[PATH_MAX];
+	snprintf(file, sizeof(file), "%s%s", strchr(path, '/') ? "" : "./", path);
+	void *handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+	if (!handle) {
+		/* It begins with the path. */
+		snprintf(why, STORE_OBJECT_WHY, "%s", dlerror());
+		return NULL;
+	}
+	const struct tm_object *shown = dlsym(handle, TM_OBJECT_SYMBOL);
+	if (!shown)
+		return wrong(why, path, "no store; expected an object that tidemark cc has linked");
+	if (shown->version != TM_OBJECT_VERSION || shown->store_bytes != sizeof(struct tm_store))
+		return wrong(why, path,
+			     "made with another version of Tidemark; expected to be compiled again "
+			     "with this one's tidemark cc");
+	const char *mistake = mistake_in(shown->store);
+	if (mistake)
+		return wrong(why, path, mistake);
+	struct store_object *o = calloc(1, sizeof(*o));
+	if (!o || !(o->path = strdup(path)) || !init_statics(o, handle, shown))
+		return wrong(why, path, "out of memory");
+	o->store = *shown->store;
+	if (!o->store.knobs)
+		o->store.knobs = no_knobs;
+	if (!o->store.variants)
+		o->store.variants = no_variants;
+	return o;
+}

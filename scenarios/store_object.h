@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_SCENARIOS_STORE_OBJECT_H
+#define TM_SCENARIOS_STORE_OBJECT_H
+/* A store in a shared object that `tidemark cc` has linked. */
+#include "core/rt/statics.h"
+#include "core/tidemark.h"
+
+struct store_object {
+	char *path; /* as it was given */
+	struct tm_store store;
+	struct statics statics;
+};
+
+#define STORE_OBJECT_WHY 512
+
+/* Never unloaded. NULL: `why` says what is wrong, in one line that begins with the path. */
+struct store_object *store_object_load(const char *path, char why[STORE_OBJECT_WHY]);
+
+#endif

@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test_own_store.sh TIDEMARK SOURCES
+#
+# A store outside the tree: what new-store makes keeps its promises, and breaks them when a line is taken away; static and
+# thread-local data are each simulated host's own; a call that Tidemark does not know fails the link, at its line; a store of
+# the tree behaves alike as a shared object; wrong objects are told in one line.
+set -eu
+tidemark=$(realpath "$1") sources=$(realpath "$2")
+here=$(mktemp -d)
+trap 'rm -rf "$here"' EXIT
+cd "$here"
+export PATH=$here/bin:$PATH
+mkdir bin
+ln -s "$tidemark" bin/tidemark
+few=(--runs 40 --states 800)
+
+fail() {
+	echo "FAILED: $*" >&2
+	tail -n 30 out >&2
+	exit 1
+}
+# run STATUS COMMAND...: its output goes to out.
+run() {
+	local expected=$1 status=0
+	shift
+	"$@" >out 2>&1 </dev/null || status=$?
+	[ $status -eq "$expected" ] || fail "exit status $status instead of $expected: $*"
+}
+# same FILE FILE: results that differ in how long they took, at most.
+same() { cmp <(grep -v '"seconds"' "$1") <(grep -v '"seconds"' "$2"); }
+# says TEXT...: out has each.
+says() {
+	local text
+	for text; do
+		grep -qF -- "$text" out || fail "not a word of: $text"
+	done
+}
+one_line() { [ "$(wc -l <out)" -eq 1 ] || fail "more than one line"; }
+
+# --- from new-store to a trace ---
+
+run 0 tidemark new-store mine
+cd mine
+run 0 make crashtest ARGS="${few[*]} --no-traces"
+says 'Everything is as expected'
+run 0 tidemark mutants ./mine.so
+says 'found 1 of 1'
+run 0 tidemark list bugs ./mine.so
+says flag_only
+sed -i 's|^\t\tpmem_persist(r, record_bytes.*|\t\t;|' mine.c
+run 0 make
+run 1 tidemark crashtest ./mine.so "${few[@]}" --knob domain=dmp
+says 'A PROMISE IS BROKEN'
+run 1 tidemark replay traces/mine-RDA.trace
+line=$(grep -n 'memcpy(r->value' mine.c | cut -d: -f1)
+says 'broken RDA' "mine.c:$line"
+grep -q '^store mine ./mine.so$' traces/mine-RDA.trace || fail "the trace does not name the object"
+run 2 tidemark new-store ../mine
+one_line
+run 2 tidemark new-store Mine
+one_line
+cd ..
+run 2 tidemark new-store mine
+one_line
+
+# --- each host has its own static data, fresh when its process begins ---
+
+# Its server keeps its place in the log in static data, its clients count what they send: with what another host, or another
+# life, left there nothing would be right.
+sed -e 's/^static const struct record .find(/static size_t records;\nstatic __thread uint32_t sent = 7;\n&/' -e 's/s->records/records/g' \
+	-e 's/^\tsize_t records;.*//' -e 's/^\tm->op = op;/&\n\tif (sent < 7 || sent++ > 7 + 200)\n\t\treturn -EPROTO;/' \
+	"$sources/scripts/sdk/new/store.c" | sed 's/NAME/statics/g' >statics.c
+for compiler in gcc clang; do
+	command -v $compiler >/dev/null || continue
+	TIDEMARK_CC=$compiler run 0 tidemark cc -g -Wall -Wextra -Werror -o statics.so statics.c
+	run 0 tidemark crashtest ./statics.so "${few[@]}" --no-traces --json $compiler.json
+	says 'Everything is as expected'
+done
+[ ! -e clang.json ] || same gcc.json clang.json || fail "gcc's and clang's stores differ"
+run 0 tidemark crashtest ./statics.so "${few[@]}" --no-traces --doublecheck
+
+# --- the same store in the tree and as an object ---
+
+stores=$sources/core/stores
+run 0 tidemark cc -I"$sources" -o pilaf.so "$stores"/pilaf/*.c "$stores"/kv*.c "$stores"/rpc*.c
+run 0 tidemark crashtest pilaf "${few[@]}" --no-traces --json tree.json
+run 0 tidemark crashtest ./pilaf.so "${few[@]}" --no-traces --json object.json
+same tree.json object.json || fail "pilaf is another one as a shared object"
+
+# --- a call that Tidemark does not know ---
+
+cat >unknown.c <<-'END'
+	#include <sys/socket.h>
+	#include <tidemark/tidemark.h>
+	int open_one(void);
+	int open_one(void)
+	{
+		return socket(AF_INET, SOCK_STREAM, 0);
+	}
+	const struct tm_store unknown_store = {.name = "unknown"};
+END
+run 1 tidemark cc -g -o unknown.so unknown.c
+says 'unknown.c:6: error: socket is unknown to Tidemark'
+one_line
+[ ! -e unknown.so ] || fail "it was linked all the same"
+
+# --- wrong objects ---
+
+cat >bad.c <<-'END'
+	#include <tidemark/tidemark.h>
+	const struct tm_store bad_store = {.name = "bad", .what = "nothing", .promises = 1};
+END
+run 0 tidemark cc -o bad.so bad.c
+run 2 tidemark crashtest ./bad.so
+says 'a function of the server is missing'
+one_line
+run 2 tidemark crashtest ./nowhere.so
+says './nowhere.so: No such file'
+one_line
+head -c 3000 pilaf.so >cut.so
+run 2 tidemark crashtest cut.so
+says "not a whole shared object"
+one_line
+echo 'int x;' | "${CC:-gcc}" -shared -fPIC -x c -o plain.so -
+run 2 tidemark crashtest ./plain.so
+says 'expected an object that tidemark cc has linked'
+one_line
+echo 'int x;' >none.c
+run 2 tidemark cc -o none.so none.c
+says 'found 0'
+one_line
+echo "own store: ok"
