@@ -186,6 +186,21 @@ PLAIN(4)
 PLAIN(8)
 PLAIN(16)
 
+/* A C++ object's pointer to its class's virtual functions. */
+void __tsan_vptr_update(void **vptr, void *value);
+void __tsan_vptr_read(void **vptr);
+
+void __tsan_vptr_update(void **vptr, void *value)
+{
+	(void)value;
+	store(vptr, sizeof(*vptr), PC);
+}
+
+void __tsan_vptr_read(void **vptr)
+{
+	load(vptr, sizeof(*vptr), PC);
+}
+
 /*
  * An atomic's hook performs it. The fiber scheduler runs one task at a time, so
  * between hook entry and the operation nothing else can happen. What x86 makes of it: whatever
@@ -283,6 +298,7 @@ ATOMICS(8, uint8_t)
 ATOMICS(16, uint16_t)
 ATOMICS(32, uint32_t)
 ATOMICS(64, uint64_t)
+ATOMICS(128, unsigned __int128)
 
 /* --- libc and ISA-L on PM --- */
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `tidemark cc` adds to each object: see core/object.h. STORE is the name of its tm_store. */
+/*
+ * What `tidemark cc` adds to each object: what it shows (core/object.h; STORE is the name of its tm_store), and what a C++
+ * compiler expects of a shared object. A simulated process ends without notice: destructors of static objects never run.
+ */
 #include <tidemark/object.h>
 
 extern const struct tm_store STORE;
@@ -14,3 +17,18 @@ __attribute__((visibility("default"))) const struct tm_object tidemark_object = 
 	__start_tidemark_begin,
 	__stop_tidemark_begin,
 };
+
+void *__dso_handle = &__dso_handle;
+
+int __cxa_atexit(void (*destructor)(void *), void *object, void *dso);
+int __cxa_atexit(void (*destructor)(void *), void *object, void *dso)
+{
+	(void)destructor, (void)object, (void)dso;
+	return 0;
+}
+
+int __cxa_thread_atexit_impl(void (*destructor)(void *), void *object, void *dso);
+int __cxa_thread_atexit_impl(void (*destructor)(void *), void *object, void *dso)
+{
+	return __cxa_atexit(destructor, object, dso);
+}

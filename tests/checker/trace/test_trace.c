@@ -376,7 +376,7 @@ static const struct {
 	{HEAD BODY "broken\n", 6, "nothing after 'broken'"},
 	/* names */
 	{"tidemark-trace 1\nstore edra\n", 2, "store 'edra'; expected one of those"},
-	{"tidemark-trace 1\nstore erda efactory\n", 2, "store 'erda efactory'"},
+	{"tidemark-trace 1\nstore erda efactory\n", 2, "'efactory' after the store"},
 	{HEAD "variant fast\n", 3,
 	 "variant 'fast'; expected one of erda's that `tidemark list` shows"},
 	{HEAD "variant 01234567890123456789012345678901234567890123456789\n", 3,
