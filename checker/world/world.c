@@ -460,6 +460,9 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	const struct setup *s = w->setup;
 	assert(w->machine == machine && machine < WORLDS);
 	sim_reset(w->sim, source);
+	/* What a machine does that boots after a power failure does not depend on how many came
+	 * before (checker/recall). */
+	sim_set_boot(w->sim, w->loading ? 0 : machine ? 2 : 1);
 	pmem_begin(w->pm, w->sim, &s->hw);
 	pmem_set_regions(w->pm, s->region, s->regions);
 	if (w->loading)
