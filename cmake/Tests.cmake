@@ -110,7 +110,8 @@ target_compile_definitions(test_tracer PRIVATE "TRACER_VARIANTS=${variants}")
 set_property(TEST test_erda APPEND PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
 
 tidemark_test(test_stores_lint ${PROJECT_SOURCE_DIR}/tests/core/stores/test_stores_lint.sh
-	$<TARGET_FILE:tidemark_core> ${store_symbols} ${stores_archive})
+	$<TARGET_FILE:tidemark_core> ${store_symbols} ${PROJECT_SOURCE_DIR}/core/stores/kept.syms
+	${PROJECT_SOURCE_DIR}/core/stores/refused.syms ${stores_archive})
 set_property(TEST test_stores_lint APPEND PROPERTY ENVIRONMENT
 	CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM} OBJDUMP=${CMAKE_OBJDUMP} OBJCOPY=${CMAKE_OBJCOPY})
 if(CMAKE_C_COMPILER_ID STREQUAL GNU) # it reads the sources alone, by an option of gcc's
