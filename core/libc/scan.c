@@ -64,9 +64,12 @@ static struct one one_conversion(struct scanning *s, struct text *spec)
 	if (one.what == '[') {
 		if (*s->f == '^')
 			text_add(spec, *s->f++);
-		do /* a ']' at first belongs to the set */
-			text_add(spec, *s->f ? *s->f : ']');
-		while (*s->f && *s->f++ != ']');
+		if (*s->f == ']') /* at first it belongs to the set */
+			text_add(spec, *s->f++);
+		while (*s->f && *s->f != ']')
+			text_add(spec, *s->f++);
+		text_add(spec, ']');
+		s->f += *s->f == ']';
 	}
 	if (one.length && strchr("sc[", one.what))
 		sim_fault_at(s->pc, "sscanf: wide characters are not simulated");
@@ -99,11 +102,10 @@ static int convert(struct scanning *s, const struct one *one)
 	return found;
 }
 
-/* How many values were stored, or EOF. */
+/* How many values were stored; EOF: none, as the input has ended. */
 static int scan_all(struct scanning *s)
 {
 	int values = 0;
-	bool any = false;
 	while (*s->f) {
 		if (isspace((unsigned char)*s->f)) {
 			skip_space(s);
@@ -112,7 +114,7 @@ static int scan_all(struct scanning *s)
 		}
 		if (*s->f != '%') {
 			if (*s->at != *s->f)
-				return *s->at || any ? values : EOF;
+				return *s->at || values ? values : EOF;
 			s->at++;
 			s->f++;
 			continue;
@@ -133,12 +135,11 @@ static int scan_all(struct scanning *s)
 			s->at += found == 1;
 		} else {
 			found = convert(s, &one);
-			any |= found == 1;
 			values += found == 1 && !one.dropped;
 		}
 		text_close(&spec);
 		if (found != 1)
-			return found == EOF && !any ? EOF : values;
+			return found == EOF && !values ? EOF : values;
 	}
 	return values;
 }

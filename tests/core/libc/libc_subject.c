@@ -127,7 +127,7 @@ static void write_line(uint8_t *slot)
 	X(atoll, atoll(C(0)) == 123)                     \
 	X(atof, atof(C(0)) == 123)                       \
 	X(sscanf, sscanf(C(0), "%*d %*s") == 0)          \
-	X(format, snprintf(NULL, 0, C(0), 0) == 10)         \
+	X(format, snprintf(NULL, 0, C(0), 0) == 10)      \
 	X(snprintf, snprintf(NULL, 0, "%s", C(0)) == 10) \
 	X(printf, printf("%s", C(0)) == 10)              \
 	X(putchar, putchar(C(0)[0]) == '1')              \
