@@ -77,26 +77,31 @@ foreach(source ${test_sources})
 	endif()
 endforeach()
 
-# test_tracer runs one source as compiled by each compiler at each level, with the
-# flags of stores but for the level.
+# test_tracer runs two sources as compiled by each compiler at each level, with the
+# flags of stores but for the level: plain code, and library functions and intrinsics.
 set(variants)
+file(GLOB store_headers CONFIGURE_DEPENDS core/libc/include/*.h)
 foreach(compiler gcc clang)
 	find_program(TRACER_${compiler} ${compiler})
 	if(NOT TRACER_${compiler})
 		continue()
 	endif()
+	foreach(subject core/pmem/tracer_subject core/libc/libc_subject)
 	foreach(level O0 O2)
-		set(variant ${compiler}_${level})
-		set(object ${PROJECT_BINARY_DIR}/tracer_subject_${variant}.o)
+		cmake_path(GET subject FILENAME variant)
+		set(variant ${variant}_${compiler}_${level})
+		set(object ${PROJECT_BINARY_DIR}/${variant}.o)
 		add_custom_command(OUTPUT ${object}
-			COMMAND ${TRACER_${compiler}} -std=gnu17 -D_GNU_SOURCE -I${PROJECT_SOURCE_DIR} -Wall -fPIC
-				-${level} ${store_flags} ${store_flags_${compiler}} -c ${PROJECT_SOURCE_DIR}/tests/core/pmem/tracer_subject.c -o ${object}.raw
+			COMMAND ${TRACER_${compiler}} -std=gnu17 -D_GNU_SOURCE -isystem ${PROJECT_SOURCE_DIR}/core/libc/include
+				-I${PROJECT_SOURCE_DIR} -Wall -fPIC
+				-${level} ${store_flags} ${store_flags_${compiler}} -c ${PROJECT_SOURCE_DIR}/tests/${subject}.c -o ${object}.raw
 			COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${store_symbols}
-				--redefine-sym tracer_subject=tracer_subject_${variant} ${object}.raw ${object}
-			DEPENDS tests/core/pmem/tracer_subject.c tests/core/pmem/tracer_subject.h ${store_symbols}
+				--redefine-sym tracer_subject=${variant} ${object}.raw ${object}
+			DEPENDS tests/${subject}.c tests/core/pmem/tracer_subject.h ${store_symbols} ${store_headers}
 			COMMENT "Compiling the tracer's subject: ${variant}" VERBATIM)
 		target_sources(test_tracer PRIVATE ${object})
 		string(APPEND variants " X(${variant})")
+	endforeach()
 	endforeach()
 endforeach()
 target_compile_definitions(test_tracer PRIVATE "TRACER_VARIANTS=${variants}")
@@ -105,7 +110,8 @@ target_compile_definitions(test_tracer PRIVATE "TRACER_VARIANTS=${variants}")
 set_property(TEST test_erda APPEND PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
 
 tidemark_test(test_stores_lint ${PROJECT_SOURCE_DIR}/tests/core/stores/test_stores_lint.sh
-	$<TARGET_FILE:tidemark_core> ${store_symbols} ${stores_archive})
+	$<TARGET_FILE:tidemark_core> ${store_symbols} ${PROJECT_SOURCE_DIR}/core/stores/kept.syms
+	${PROJECT_SOURCE_DIR}/core/stores/refused.syms ${stores_archive})
 set_property(TEST test_stores_lint APPEND PROPERTY ENVIRONMENT
 	CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM} OBJDUMP=${CMAKE_OBJDUMP} OBJCOPY=${CMAKE_OBJCOPY})
 if(CMAKE_C_COMPILER_ID STREQUAL GNU) # it reads the sources alone, by an option of gcc's

@@ -465,6 +465,9 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	assert(w->machine == machine && machine < WORLDS);
 	sim_reset(w->sim, source);
 	sim_set_statics(w->sim, s->statics);
+	/* What a machine does that boots after a power failure does not depend on how many came
+	 * before (checker/recall). */
+	sim_set_boot(w->sim, w->loading ? 0 : machine ? 2 : 1);
 	pmem_begin(w->pm, w->sim, &s->hw);
 	pmem_set_regions(w->pm, s->region, s->regions);
 	if (w->loading)

@@ -182,6 +182,11 @@ void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
 	fence(pm, my_cpu(pm), &by, NULL);
 }
 
+bool pmem_flushes_caches(const struct pmem *pm)
+{
+	return visible_is_durable(pm, false);
+}
+
 bool pmem_has_buffers(const struct pmem *pm)
 {
 	return pm->buffers || pm->hw.nt_buffered;

@@ -17,6 +17,7 @@
 #include <libpmem.h>
 #include <stdbool.h>
 #include <string.h>
+#include "core/pmem/access.h"
 #include "core/pmem/pmem.h"
 
 #define PC ((uintptr_t)__builtin_return_address(0) - 1)
@@ -347,20 +348,28 @@ void *sim_memcpy(void *to, const void *from, size_t len)
 	return copy(to, from, 0, len, PC);
 }
 
-void *sim_memmove(void *to, const void *from, size_t len)
+/* Upwards onto itself: from the end. */
+static bool moves_up(const void *to, const void *from, size_t len)
+{
+	return (uintptr_t)to - (uintptr_t)from < len;
+}
+
+static void *move_up(void *to, const void *from, size_t len, uintptr_t pc)
 {
 	uint8_t piece[LINE];
-	if ((uintptr_t)to - (uintptr_t)from >= len)
-		return copy(to, from, 0, len, PC);
-	/* Upwards onto itself: from the end. */
-	load(from, len, PC);
+	load(from, len, pc);
 	while (len) {
 		size_t part = len < LINE ? len : LINE;
 		len -= part;
 		memcpy(piece, (const uint8_t *)from + len, part);
-		copy((uint8_t *)to + len, piece, 0, part, PC);
+		copy((uint8_t *)to + len, piece, 0, part, pc);
 	}
 	return to;
+}
+
+void *sim_memmove(void *to, const void *from, size_t len)
+{
+	return moves_up(to, from, len) ? move_up(to, from, len, PC) : copy(to, from, 0, len, PC);
 }
 
 void *sim_memset(void *to, int byte, size_t len)
@@ -386,6 +395,24 @@ uint32_t sim_crc32_gzip_refl(uint32_t init, const unsigned char *buf, uint64_t l
 {
 	load(buf, len, PC);
 	return crc32_gzip_refl(init, buf, len);
+}
+
+/* --- for the other functions of libc --- */
+
+bool access_is_pm(const void *addr)
+{
+	const struct pmem_window *window = sim_memory;
+	return window && (uintptr_t)addr - (uintptr_t)window->base < window->len;
+}
+
+void access_load(const void *addr, size_t len, uintptr_t pc)
+{
+	load(addr, len, pc);
+}
+
+void *access_copy(void *to, const void *from, int byte, size_t len, uintptr_t pc)
+{
+	return copy(to, from, byte, len, pc);
 }
 
 /* --- libpmem --- */
@@ -441,7 +468,8 @@ static void *copy_with(void *to, const void *from, int byte, size_t len, unsigne
 	struct pmem *pm = pool(to, &off, 0, false, pc);
 	bool flushes = pm && !(flags & PMEM_F_MEM_NOFLUSH) && sim_does(pc);
 	bool fences = flushes && !(flags & PMEM_F_MEM_NODRAIN) && sim_does(PLACE_PART(pc));
-	bool nt = flushes && len && pmem_has_nt_buffers(pm) &&
+	bool up = from && moves_up(to, from, len);
+	bool nt = flushes && len && !up && pmem_has_nt_buffers(pm) &&
 		  (flags & (PMEM_F_MEM_NONTEMPORAL | PMEM_F_MEM_WC) ||
 		   (len >= NT_FROM && !(flags & (PMEM_F_MEM_TEMPORAL | PMEM_F_MEM_WB))));
 	if (nt) {
@@ -449,7 +477,10 @@ static void *copy_with(void *to, const void *from, int byte, size_t len, unsigne
 			load(from, len, pc);
 		pmem_cpu_nt_copy(pm, off, from, byte, clip(pm, off, len), pc);
 	} else {
-		copy(to, from, byte, len, pc);
+		if (up)
+			move_up(to, from, len, pc);
+		else
+			copy(to, from, byte, len, pc);
 		if (flushes)
 			pmem_cpu_flush(pm, off, clip(pm, off, len), pc);
 	}
@@ -481,4 +512,128 @@ void *sim_pmem_memcpy_nodrain(void *to, const void *from, size_t len)
 void *sim_pmem_memset_persist(void *to, int byte, size_t len)
 {
 	return copy_with(to, NULL, byte, len, 0, PC);
+}
+
+void *sim_pmem_memset_nodrain(void *to, int byte, size_t len)
+{
+	return copy_with(to, NULL, byte, len, PMEM_F_MEM_NODRAIN, PC);
+}
+
+/* memmove's copy upwards onto itself is made with stores of the usual kind, and flushed. */
+void *sim_pmem_memmove(void *to, const void *from, size_t len, unsigned flags)
+{
+	return copy_with(to, from, 0, len, flags, PC);
+}
+
+void *sim_pmem_memmove_persist(void *to, const void *from, size_t len)
+{
+	return copy_with(to, from, 0, len, 0, PC);
+}
+
+void *sim_pmem_memmove_nodrain(void *to, const void *from, size_t len)
+{
+	return copy_with(to, from, 0, len, PMEM_F_MEM_NODRAIN, PC);
+}
+
+/* What is durable is so in the memory that a power failure leaves: there is nothing deeper. */
+void sim_pmem_deep_flush(const void *addr, size_t len)
+{
+	if (sim_does(PC))
+		flush(addr, len, PC);
+}
+
+int sim_pmem_deep_drain(const void *addr, size_t len)
+{
+	struct pmem *pm = sim_memory;
+	(void)addr, (void)len;
+	if (pm && sim_does(PC))
+		pmem_cpu_fence(pm, PC);
+	return 0;
+}
+
+int sim_pmem_deep_persist(const void *addr, size_t len)
+{
+	persist(addr, len, PC);
+	return 0;
+}
+
+int sim_pmem_msync(const void *addr, size_t len)
+{
+	persist(addr, len, PC);
+	return 0;
+}
+
+/* The same by the system's name. Without effect on other memory. */
+int sim_msync(void *addr, size_t len, int flags)
+{
+	(void)flags;
+	persist(addr, len, PC);
+	return 0;
+}
+
+int sim_pmem_is_pmem(const void *addr, size_t len)
+{
+	uint64_t off;
+	return sim_memory && pmem_owns((struct pmem *)sim_memory, addr, len, &off);
+}
+
+int sim_pmem_has_auto_flush(void)
+{
+	return sim_memory && pmem_flushes_caches((struct pmem *)sim_memory);
+}
+
+int sim_pmem_has_hw_drain(void)
+{
+	return 0; /* no x86 machine has one */
+}
+
+/* --- instructions: what core/stores/include puts in the place of intrinsics --- */
+
+void sim_clwb(const volatile void *addr)
+{
+	if (sim_does(PC))
+		flush((const void *)addr, 1, PC);
+}
+
+void sim_clflush(const volatile void *addr)
+{
+	uint64_t off;
+	struct pmem *pm = pool((const void *)addr, &off, 0, false, PC);
+	if (pm && sim_does(PC))
+		pmem_cpu_clflush(pm, off, 1, PC);
+}
+
+void sim_sfence(void)
+{
+	struct pmem *pm = sim_memory;
+	if (pm && sim_does(PC))
+		pmem_cpu_fence(pm, PC);
+}
+
+void sim_mfence(void)
+{
+	struct pmem *pm = sim_memory;
+	if (pm && sim_does(PC))
+		pmem_cpu_mfence(pm, PC);
+}
+
+/* A fence makes non-temporal stores durable, without a flush. */
+void sim_stream(volatile void *to, const void *from, size_t len)
+{
+	uint64_t off;
+	struct pmem *pm = pool((const void *)to, &off, 0, false, PC);
+	if (pm && len <= pmem_length(pm) - off)
+		pmem_cpu_nt_copy(pm, off, from, 0, len, PC);
+	else
+		copy((void *)to, from, 0, len, PC);
+}
+
+void sim_reads(const volatile void *addr, size_t len)
+{
+	load((const void *)addr, len, PC);
+}
+
+void sim_writes(volatile void *addr, size_t len)
+{
+	store((void *)addr, len, PC);
 }

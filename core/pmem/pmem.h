@@ -68,6 +68,8 @@ void pmem_cpu_nt_copy(struct pmem *pm, uint64_t off, const void *data, int byte,
 void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc); /* clwb, clflushopt */
 void pmem_cpu_fence(struct pmem *pm, uintptr_t pc);			      /* sfence */
 void pmem_commit_pending(struct pmem *pm);
+/* Does what a CPU stores survive a power failure without a flush? */
+bool pmem_flushes_caches(const struct pmem *pm);
 /* Are there store buffers (hardware.store_buffer, hardware.nt_stores)? Then, before a locked
  * instruction wherever its operand is: the CPU's buffer is empty, and what it has flushed is
  * durable. */

@@ -32,11 +32,15 @@ static unsigned class_of(size_t bytes)
 	return class;
 }
 
-void *sim_malloc(size_t bytes)
+static void *no_memory(void)
+{
+	errno = ENOMEM;
+	return NULL;
+}
+
+void *sim_take(size_t bytes)
 {
 	struct sim *sim = sim_current();
-	if (bytes > MALLOC_MAX || sim_fails(FAIL_MEMORY))
-		return NULL;
 	struct block **list = sim_free_lists(sim);
 	unsigned class = class_of(bytes);
 	struct block *block = list[class];
@@ -50,11 +54,16 @@ void *sim_malloc(size_t bytes)
 	return (char *)block + HEADER;
 }
 
+void *sim_malloc(size_t bytes)
+{
+	return bytes > MALLOC_MAX || sim_fails(FAIL_MEMORY) ? no_memory() : sim_take(bytes);
+}
+
 void *sim_calloc(size_t count, size_t bytes)
 {
 	size_t total;
 	if (__builtin_mul_overflow(count, bytes, &total))
-		return NULL;
+		return no_memory();
 	return sim_malloc(total);
 }
 
@@ -65,10 +74,7 @@ static struct block *block_of(void *memory)
 	struct block *block = (struct block *)((char *)memory - HEADER);
 	if (block->class < CLASSES)
 		return block;
-	struct sim *sim = sim_current();
-	sim_set_fault(sim, (uintptr_t)__builtin_return_address(0) - 1,
-		      "free() of what is not allocated");
-	sim_abandon(sim, SIM_FAULT);
+	sim_fault_at((uintptr_t)__builtin_return_address(0) - 1, "free() of what is not allocated");
 }
 
 void sim_free_memory(void *memory)
@@ -106,7 +112,7 @@ void *sim_aligned_alloc(size_t align, size_t bytes)
 {
 	/* Aligned blocks are not given back: stores allocate them once, for registered buffers. */
 	if (bytes > MALLOC_MAX || sim_fails(FAIL_MEMORY))
-		return NULL;
+		return no_memory();
 	char *memory = sim_alloc(sim_current(), bytes + align + HEADER + sizeof(struct block));
 	uintptr_t user = ((uintptr_t)memory + HEADER + align - 1) & ~(uintptr_t)(align - 1);
 	((struct block *)(user - HEADER))->class = 0; /* its size is not known */
@@ -119,21 +125,30 @@ int sim_posix_memalign(void **memory, size_t align, size_t bytes)
 	return *memory ? 0 : ENOMEM;
 }
 
-void sim_abort(void)
+size_t sim_usable_size(void *memory)
+{
+	const struct block *block = (struct block *)((char *)memory - HEADER);
+	return memory && block->class ? ((size_t)1 << block->class) - HEADER : 0;
+}
+
+void sim_fault_at(uintptr_t pc, const char *what)
 {
 	struct sim *sim = sim_current();
-	sim_set_fault(sim, (uintptr_t)__builtin_return_address(0) - 1, "abort()");
+	sim_set_fault(sim, pc, what);
 	sim_abandon(sim, SIM_FAULT);
+}
+
+void sim_abort(void)
+{
+	sim_fault_at((uintptr_t)__builtin_return_address(0) - 1, "abort()");
 }
 
 void sim_assert_fail(const char *what, const char *file, unsigned line, const char *function)
 {
-	struct sim *sim = sim_current();
 	char text[96];
 	(void)function;
 	const char *slash = strrchr(file, '/');
 	snprintf(text, sizeof(text), "assertion failed at %s:%u: %s", slash ? slash + 1 : file,
 		 line, what);
-	sim_set_fault(sim, (uintptr_t)__builtin_return_address(0) - 1, text);
-	sim_abandon(sim, SIM_FAULT);
+	sim_fault_at((uintptr_t)__builtin_return_address(0) - 1, text);
 }

@@ -16,6 +16,7 @@
  * take the explorer with it: the signal handler sends the task to sim_abandon(), the
  * run ends with SIM_FAULT, and the world is reset like after any other run.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <xxhash.h>
@@ -94,6 +95,8 @@ void sim_reset(struct sim *sim, struct source *source)
 	memset(sim->connects, 0, sizeof(sim->connects));
 	arena_reset(&sim->arena);
 	memset(sim->free_list, 0, sizeof(sim->free_list));
+	sim->boot = 0;
+	memset(sim->process, 0, sizeof(sim->process));
 }
 
 void sim_source(struct sim *sim, struct source *source)
@@ -146,13 +149,34 @@ uint64_t sim_state_hash(const struct sim *sim)
 					 (uintptr_t)e->arg};
 		hash = XXH3_64bits(what, sizeof(what));
 	}
-	hash = XXH3_64bits_withSeed(sim->free_list, sizeof(sim->free_list), hash ^ sim->run.now);
+	hash = XXH3_64bits_withSeed(sim->free_list, sizeof(sim->free_list),
+				    hash ^ sim->run.now ^ (uint64_t)errno << 32);
 	return hash ? hash : 1;
 }
 
 void *sim_alloc(struct sim *sim, size_t bytes)
 {
 	return arena_alloc(&sim->arena, bytes);
+}
+
+void sim_set_boot(struct sim *sim, unsigned boot)
+{
+	sim->boot = boot;
+}
+
+struct sim_process_number sim_process_number(const struct sim *sim)
+{
+	unsigned host = sim_host(sim);
+	return (struct sim_process_number){sim->boot, host == HOST_SERVER ? sim->server_life
+						      : host < SIM_HOSTS  ? sim->connects[host]
+									  : 0};
+}
+
+void **sim_process(struct sim *sim)
+{
+	unsigned host = sim_host(sim);
+	assert(host < SIM_HOSTS);
+	return &sim->process[host];
 }
 
 struct block **sim_free_lists(struct sim *sim)
@@ -223,6 +247,7 @@ enum sim_end sim_run(struct sim *sim)
 	struct sim *outer = sim_of_thread;
 	void *outer_memory = sim_memory;
 	uint8_t *owner = outer && outer->statics ? outer->statics->owner : NULL;
+	int outer_error = errno;
 	assert(!sim->running && outer != sim);
 	if (!outer)
 		sim_give_signal_stack();
@@ -253,5 +278,6 @@ enum sim_end sim_run(struct sim *sim)
 	sim_memory = outer_memory;
 	if (owner)
 		sim_static_owner(outer->statics, owner);
+	errno = outer_error;
 	return sim->end;
 }

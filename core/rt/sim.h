@@ -52,6 +52,9 @@ enum sim_end sim_run(struct sim *sim);
 void sim_stop(struct sim *sim, enum sim_end end);
 /* From a task: the same, and the task never returns. */
 _Noreturn void sim_abandon(struct sim *sim, enum sim_end end);
+/* Which boot of its machine is it? The clock of the second one is later, and its random numbers are
+ * others. 0 after a reset. */
+void sim_set_boot(struct sim *sim, unsigned boot);
 /* Steps (hooked accesses, events) until SIM_BUDGET. Set at reset to a large number. */
 void sim_set_step_budget(struct sim *sim, uint64_t steps);
 /* Less than half of the budget is used up. */

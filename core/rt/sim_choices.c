@@ -2,6 +2,7 @@
 /*
  * Choices: the source is asked, its answers go into the event hash. A power failure is one of them.
  */
+#include <errno.h>
 #include <xxhash.h>
 #include "core/rt/sim_state.h"
 
@@ -25,7 +26,9 @@ unsigned sim_choose(struct sim *sim, const struct choice_point *at, unsigned n)
 	assert(n >= 1);
 	if (answered_plainly(sim->source, at->kind))
 		return 0;
+	int error = errno;
 	unsigned answer = sim->source->answer(sim->source, at, n);
+	errno = error; /* the task's: what it did not call does not change it */
 	assert(choice_allows(at->kind, n, answer));
 	if (answer)
 		sim_mix(sim, choice_key(at), answer);
@@ -46,8 +49,11 @@ bool sim_power_fails(struct sim *sim, const struct choice_point *at)
 		sim_stop(sim, SIM_POWER);
 		return true;
 	}
-	if (sim->observer)
+	if (sim->observer) {
+		int error = errno;
 		sim->observer(sim->observer_arg, at);
+		errno = error;
+	}
 	assert(sim_of_thread == sim); /* what booted in the observer has ended there */
 	return false;
 }

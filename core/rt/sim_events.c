@@ -3,6 +3,7 @@
  * The event queue: an array ordered by (due, order of scheduling), the first event last. Most new
  * events are due soon, so few others have to move; taking the first one moves none.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include "core/rt/sim_state.h"
 
@@ -65,10 +66,12 @@ void sim_run_event(struct sim *sim, struct event event)
 	sim->events++;
 	sim_commit_pending(sim);
 	sim->running = NULL;
+	int error = errno; /* of the task at whose step it happens */
 	event.fn(sim, event.arg);
 	if (sim->anywhere && !sim->stopping)
 		sim_power_fails_here(sim, CRASH_ANYWHERE);
 	assert(!sim->running); /* an event switches to no task */
+	errno = error;
 	sim->running = running;
 }
 

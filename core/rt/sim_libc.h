@@ -7,5 +7,13 @@
 struct block;
 struct block **sim_free_lists(struct sim *sim); /* one per size class, empty after a reset */
 void sim_set_fault(struct sim *sim, uintptr_t pc, const char *what);
+/* What libc keeps for the current task's process; NULL at first. */
+void **sim_process(struct sim *sim);
+/* A number of that process among all of its host's: how often the machine has booted, and which
+ * process since then it is. */
+struct sim_process_number {
+	unsigned boot, life;
+};
+struct sim_process_number sim_process_number(const struct sim *sim);
 
 #endif

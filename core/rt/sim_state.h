@@ -50,6 +50,7 @@ struct task {
 	struct fiber fiber;
 	struct actor actor;
 	unsigned host;
+	int error;	/* its errno, while it does not run */
 	uint32_t sleep; /* number of its current sleep */
 	bool used, asleep, dead;
 	uint8_t idles;
@@ -104,6 +105,8 @@ struct sim {
 	struct fiber main_fiber;
 	struct arena arena;
 	struct block *free_list[40]; /* of libc.c, by size class */
+	unsigned boot;
+	void *process[SIM_HOSTS]; /* sim_process() */
 	rt_accept_fn *accept;
 	void *accept_arg;
 	void (*commit_pending)(void *);

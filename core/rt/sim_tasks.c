@@ -84,6 +84,7 @@ int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void 
 	sim->tasks++;
 	sim_name_actor(sim, &task->actor, host, name ? name : "", 0);
 	task->host = host;
+	task->error = 0;
 	task->used = task->asleep = true;
 	task->dead = false;
 	task->sleep = 0;
@@ -155,7 +156,9 @@ void sim_run_task(struct sim *sim, unsigned nth)
 	sim->events++;
 	sim->running = task;
 	sim_enter_host(sim, task->host);
+	errno = task->error;
 	fiber_switch(&sim->main_fiber, &task->fiber);
+	task->error = errno;
 	assert(sim->running == task);
 	sim->running = NULL;
 }

@@ -2,6 +2,7 @@
 /*
  * The event trace: what happens in a run, in words, for a tracer that wants it.
  */
+#include <errno.h>
 #include <stdio.h>
 #include "core/rt/sim_state.h"
 
@@ -21,8 +22,10 @@ static void trace(struct sim *sim, const struct actor *who, uintptr_t pc,
 		  const struct traced *about, const char *fmt, va_list ap)
 {
 	char text[512];
+	int error = errno; /* a run that is traced is like one that is not */
 	vsnprintf(text, sizeof(text), fmt, ap);
 	sim->tracer(sim->tracer_arg, sim, who, pc, about, text);
+	errno = error;
 }
 
 void sim_trace(struct sim *sim, const struct actor *who, uintptr_t pc, const char *fmt, ...)

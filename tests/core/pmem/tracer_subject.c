@@ -406,4 +406,5 @@ static const struct tracer_step steps[] = {
 	BOTH(atomic64),
 };
 
-const struct tracer_subject tracer_subject = {steps, sizeof(steps) / sizeof(steps[0])};
+const struct tracer_subject tracer_subject = {
+	.step = steps, .steps = sizeof(steps) / sizeof(steps[0]), .least = 2000};

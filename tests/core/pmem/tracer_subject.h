@@ -6,6 +6,7 @@
  * way and reads it in one way. Compiled several times, as stores are, by each compiler
  * at each level; each object's table then gets a name of its own.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SLOT_BYTES 512 /* whole lines, so a step's lines are nobody else's */
@@ -18,9 +19,18 @@ struct tracer_step {
 	uint64_t (*read)(const uint8_t *slot);
 };
 
+/* Writes in its slot; is all of it durable afterwards, or not? */
+struct tracer_lasting {
+	const char *name;
+	void (*write)(uint8_t *slot);
+	bool durable;
+};
+
 struct tracer_subject {
 	const struct tracer_step *step;
-	unsigned steps;
+	unsigned steps, least; /* least: bytes that they change together, at least */
+	const struct tracer_lasting *lasting;
+	unsigned lastings;
 };
 
 #endif

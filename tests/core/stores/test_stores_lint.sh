@@ -1,21 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# test_stores_lint.sh SIM-ARCHIVE SIM-SYMS STORES-ARCHIVE
+# test_stores_lint.sh SIM-ARCHIVE SIM-SYMS KEPT-SYMS REFUSED-SYMS STORES-ARCHIVE
 #
-# What a compiler does not refuse and a simulation cannot see, in the objects of the stores:
+# Are the lists of names right: sim.syms, kept.syms, refused.syms? What a compiler does not refuse and a simulation cannot see, in the objects of the stores:
 #   - writable static data: two simulated machines in one process would share it;
 #   - a call of a function that is not ours: what it reads or writes is invisible to the
 #     tracer, and a power failure does not take back what it allocated.
-# Then the same check on small objects that break a rule each: all must be refused.
+# Then the same checks on lists and small objects that break a rule each: all must be refused.
 # Environment: CC, NM, OBJDUMP, OBJCOPY.
 set -eu
-sim=$1 syms=$2 stores=$3
+sim=$1 syms=$2 kept=$3 refused=$4 stores=$5
 NM=${NM:-nm} OBJDUMP=${OBJDUMP:-objdump} OBJCOPY=${OBJCOPY:-objcopy} CC=${CC:-cc}
-
-# These touch no memory of the store. (strlen, strcmp and the like do; on PM that load
-# would be lost, so a store compares with its own loop or memcmp.)
-harmless='__errno_location _GLOBAL_OFFSET_TABLE_ htonl htons ntohl ntohs'
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -23,18 +19,61 @@ trap 'rm -rf "$tmp"' EXIT
 # The names that an archive defines.
 defined() { $NM --defined-only --extern-only "$1" 2>/dev/null | awk 'NF == 3 { print $3 }'; }
 
-# What the sim world offers to stores: the targets of the renaming, the compiler's hooks, the runtime interface.
-{
-	awk 'NF == 2 { print $2 }' "$syms"
-	defined "$sim" | grep -E '^(__tsan_|rt_)'
-	tr " " "\n" <<<"$harmless"
-} | sort -u >"$tmp/offered"
+defined "$sim" | sort -u >"$tmp/sim"
+for library in libc.so.6 libm.so.6; do
+	$NM -D --defined-only "$($CC -print-file-name=$library)" | awk '{ sub(/@.*/, "", $3); print $3, library }' library=${library%.so.6}
+done | sort -u >"$tmp/system"
+[ "$(wc -l <"$tmp/system")" -gt 1000 ] || { echo "the names of libc are not known" >&2; exit 1; }
 
-# A renamed symbol that nobody defines would fail only in the store that first uses it.
-if awk 'NF == 2 { print $2 }' "$syms" | sort -u | comm -23 - <(defined "$sim" | sort -u) | grep .; then
-	echo "sim.syms: nothing in $sim defines the names above" >&2
+# lists SIM-SYMS KEPT-SYMS REFUSED-SYMS: prints what is wrong with them; returns whether anything is.
+lists() {
+	awk -v defined="$tmp/sim" -v system_names="$tmp/system" '
+		function wrong(text) { print FILENAME ": " $1 ": " text; bad = 1 }
+		BEGIN {
+			while ((getline name <defined) > 0) ours[name]
+			while ((getline line <system_names) > 0) theirs[line]
+		}
+		FNR == 1 { list++ }
+		/^(#|$)/ { next }
+		$1 in seen { wrong("it is also in " seen[$1]) }
+		{ seen[$1] = FILENAME }
+		list == 1 {
+			if (NF != 2) wrong("expected NAME SIM-NAME")
+			else if (!($2 in ours)) wrong("nothing defines " $2)
+			if ($2 in target) wrong($2 " stands for " target[$2] ", too; objcopy refuses that")
+			target[$2] = $1
+		}
+		list == 2 {
+			if ($2 == "program" && $1 ~ /\*$/) {
+				prefix = substr($1, 1, length($1) - 1)
+				any = 0
+				for (name in ours) any += index(name, prefix) == 1
+				for (name in seen) if (name != $1 && index(name, prefix) == 1) wrong("it covers " name)
+				if (!any) wrong("nothing defines such a name")
+				prefixes[prefix]
+			} else if ($2 == "program") {
+				if (!($1 in ours)) wrong("nothing defines it")
+			} else if (NF != 2 || !(($1 " " $2) in theirs))
+				wrong("it is not in " $2)
+		}
+		list == 3 {
+			if (NF < 4) wrong("what is to be done instead?")
+			for (prefix in prefixes) if (index($1, prefix) == 1) wrong("it is covered by " prefix "*")
+		}
+		END { exit !bad }' "$1" "$2" "$3"
+}
+if lists "$syms" "$kept" "$refused" >&2; then
 	exit 1
 fi
+
+# What the sim world offers to stores: the targets of the renaming, and what is kept.
+{
+	awk 'NF == 2 { print $2 }' "$syms"
+	awk '$2 == "program" { sub(/\*/, "", $1); print "^" $1 }' "$kept" >"$tmp/prefixes"
+	grep -f "$tmp/prefixes" "$tmp/sim"
+	awk '$2 ~ /^lib/ { print $1 }' "$kept"
+	echo _GLOBAL_OFFSET_TABLE_
+} | sort -u >"$tmp/offered"
 
 # lint ARCHIVE: prints each violation; returns whether there was any.
 lint() {
@@ -101,9 +140,32 @@ seeded data 'int level = 3; int f(void) { return level++; }' 'level is writable 
 seeded pointers 'static const char *names[] = {"a", "b"}; void f(int i) { names[i] = 0; }' 'names is writable static data'
 seeded thread 'static __thread int mine; int f(void) { return mine++; }' 'mine is writable static data (.tbss)'
 seeded common '__attribute__((common)) int shared; int f(void) { return shared++; }' 'shared is writable static data (*COM*)'
-seeded libc 'char *strcpy(char *, const char *); void f(char *p) { strcpy(p, "x"); }' 'strcpy is not a function of the sim world'
-seeded pmem 'void pmem_deep_persist(void *, long); void f(void *p) { pmem_deep_persist(p, 8); }' 'pmem_deep_persist is not'
-seeded printf 'int vsnprintf(char *, unsigned long, const char *, __builtin_va_list); void f(char *p, __builtin_va_list v) { vsnprintf(p, 9, "", v); }' 'vsnprintf is not'
+seeded libc 'char *strfry(char *); void f(char *p) { strfry(p); }' 'strfry is not a function of the sim world'
+seeded pmem 'void *pmemobj_open(const char *, const char *); void *f(void) { return pmemobj_open("p", ""); }' 'pmemobj_open is not'
+seeded file 'long read(int, void *, unsigned long); void f(char *p) { read(0, p, 9); }' 'read is not'
 seeded verbs 'int ibv_fork_init(void); int f(void) { return ibv_fork_init(); }' 'ibv_fork_init is not'
 
-echo "$(ar t "$stores" | wc -l) store objects checked, 11 seeded ones judged right"
+# seeded_list WHICH LINE WORDS: with this line more in sim, kept or refused, the lists must be wrong, in these words.
+seeded_list() {
+	cp "$syms" "$tmp/list.sim"
+	cp "$kept" "$tmp/list.kept"
+	cp "$refused" "$tmp/list.refused"
+	echo "$2" >>"$tmp/list.$1"
+	if ! lists "$tmp/list.sim" "$tmp/list.kept" "$tmp/list.refused" >"$tmp/said" || ! grep -qF -- "$3" "$tmp/said"; then
+		echo "expected '$3' for the line '$2' in $1.syms" >&2
+		cat "$tmp/said" >&2
+		exit 1
+	fi
+}
+seeded_list sim 'strfry sim_strfry' 'strfry: nothing defines sim_strfry'
+seeded_list sim 'strfry sim_strlen' 'sim_strlen stands for strlen, too'
+seeded_list sim 'strlen sim_malloc' 'strlen: it is also in'
+seeded_list kept 'strlen libc' 'strlen: it is also in'
+seeded_list kept 'sqrt libc' 'sqrt: it is not in libc'
+seeded_list kept 'mem* program' 'it covers memcpy'
+seeded_list kept 'no_such_* program' 'nothing defines such a name'
+seeded_list refused 'abs write it yourself' 'abs: it is also in'
+seeded_list refused 'rt_fork use rt_spawn() instead' 'it is covered by rt_*'
+seeded_list refused 'strfry no' 'what is to be done instead?'
+
+echo "$(ar t "$stores" | wc -l) store objects checked, 11 seeded ones and 10 lists judged right"
