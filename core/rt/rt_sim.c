@@ -7,9 +7,14 @@
 
 int rt_spawn(const char *name, void (*fn)(void *), void *arg)
 {
-	return sim_fails(FAIL_SPAWN)
-		       ? -EAGAIN
-		       : sim_spawn(sim_of_thread, sim_host(sim_of_thread), name, fn, arg);
+	struct task *task;
+	if (sim_fails(FAIL_SPAWN))
+		return -EAGAIN;
+	int error = sim_new_task(sim_of_thread, sim_host(sim_of_thread), name ? name : "", 0, fn,
+				 arg, &task);
+	if (!error)
+		task->of_store = true;
+	return error;
 }
 
 void rt_yield(void)
