@@ -23,9 +23,7 @@ static struct cond *of_cond(pthread_cond_t *cond)
 
 static struct sync named_cond(struct sim *sim, struct cond *c)
 {
-	if (!c->number)
-		c->number = sync_number(sim, SYNC_COND);
-	return (struct sync){c, c->number, SYNC_COND};
+	return sync_named(sim, c, &c->number, SYNC_COND);
 }
 
 int cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadline, uintptr_t pc)
@@ -77,7 +75,7 @@ int sim_pthread_cond_signal(pthread_cond_t *cond)
 	struct cond *c = of_cond(cond);
 	sync_step(sim, c, sizeof(*c), "condition variable", PC);
 	sync_trace(sim, PC, "signals", named_cond(sim, c));
-	sync_wake(sim, c);
+	sync_wake(sim, named_cond(sim, c));
 	return 0;
 }
 
@@ -87,7 +85,7 @@ int sim_pthread_cond_broadcast(pthread_cond_t *cond)
 	struct cond *c = of_cond(cond);
 	sync_step(sim, c, sizeof(*c), "condition variable", PC);
 	sync_trace(sim, PC, "signals to all", named_cond(sim, c));
-	sync_wake_all(sim, c);
+	sync_wake_all(sim, named_cond(sim, c));
 	return 0;
 }
 
@@ -140,7 +138,7 @@ int sim_pthread_cond_destroy(pthread_cond_t *cond)
 	struct sim *sim = sim_of_thread;
 	struct cond *c = of_cond(cond);
 	sync_step(sim, c, sizeof(*c), "condition variable", PC);
-	if (sync_waited_for(sim, c))
+	if (sync_waited_for(sim, named_cond(sim, c)))
 		return EBUSY;
 	memset(cond, 0, sizeof(*cond));
 	return 0;
@@ -164,8 +162,8 @@ int sim_pthread_barrier_init(pthread_barrier_t *barrier, const pthread_barrierat
 	if (!count || count > INT_MAX)
 		return EINVAL;
 	sync_new(sim, barrier, sizeof(*barrier), "barrier", PC);
-	b->number = sync_number(sim, SYNC_BARRIER);
 	b->count = count;
+	sync_named(sim, b, &b->number, SYNC_BARRIER);
 	return 0;
 }
 
@@ -184,7 +182,7 @@ int sim_pthread_barrier_wait(pthread_barrier_t *barrier)
 	struct sim *sim = sim_of_thread;
 	struct barrier *b = (struct barrier *)barrier;
 	struct thread *thread = sync_step(sim, b, sizeof(*b), "barrier", PC);
-	const struct sync what = {b, b->number, SYNC_BARRIER};
+	const struct sync what = sync_named(sim, b, &b->number, SYNC_BARRIER);
 	if (!b->count)
 		return EINVAL;
 	if (++b->arrived < b->count) {
@@ -194,7 +192,7 @@ int sim_pthread_barrier_wait(pthread_barrier_t *barrier)
 	}
 	b->arrived = 0;
 	sync_trace(sim, PC, "is the last to come to", what);
-	sync_wake_all(sim, b);
+	sync_wake_all(sim, what);
 	return PTHREAD_BARRIER_SERIAL_THREAD;
 }
 
@@ -232,9 +230,7 @@ static int error_is(int error)
 
 static struct sync named_semaphore(struct sim *sim, struct semaphore *s)
 {
-	if (!s->number)
-		s->number = sync_number(sim, SYNC_SEMAPHORE);
-	return (struct sync){s, s->number, SYNC_SEMAPHORE};
+	return sync_named(sim, s, &s->number, SYNC_SEMAPHORE);
 }
 
 static struct thread *step_semaphore(struct sim *sim, struct semaphore *s, uintptr_t pc)
@@ -269,7 +265,7 @@ static int wait_semaphore(sem_t *sem, uint64_t deadline, uintptr_t pc)
 	struct semaphore *s = (struct semaphore *)sem;
 	struct thread *thread = step_semaphore(sim, s, pc);
 	if (s->value)
-		sync_gives_way(sim, thread, s);
+		sync_gives_way(sim, thread, named_semaphore(sim, s));
 	while (!s->value) {
 		if (!sync_wait(sim, thread, named_semaphore(sim, s), deadline, pc) && !s->value) {
 			sync_waited(thread);
@@ -323,7 +319,7 @@ int sim_sem_post(sem_t *sem)
 		return error_is(EOVERFLOW);
 	s->value++;
 	sync_trace(sim, PC, "posts", named_semaphore(sim, s));
-	sync_wake(sim, s);
+	sync_wake(sim, named_semaphore(sim, s));
 	return 0;
 }
 

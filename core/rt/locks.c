@@ -20,9 +20,7 @@ static struct mutex *of_mutex(pthread_mutex_t *mutex)
 
 static struct sync named_mutex(struct sim *sim, struct mutex *m)
 {
-	if (!m->number)
-		m->number = sync_number(sim, SYNC_MUTEX);
-	return (struct sync){m, m->number, SYNC_MUTEX};
+	return sync_named(sim, m, &m->number, SYNC_MUTEX);
 }
 
 static void take_mutex(struct sim *sim, struct thread *thread, struct mutex *m, uint32_t times,
@@ -37,14 +35,22 @@ static void take_mutex(struct sim *sim, struct thread *thread, struct mutex *m, 
 	sync_trace(sim, pc, "locks", what);
 }
 
+/* Is it another's? What a thread held that died is free. */
+static bool is_held(struct sim *sim, struct mutex *m)
+{
+	if (m->owner && sync_is_gone(sim, m->owner))
+		m->owner = m->times = 0;
+	return m->owner;
+}
+
 /* Wait for it, as far as that is needed, and take it. */
 static int get_mutex(struct sim *sim, struct thread *thread, struct mutex *m, uint32_t times,
 		     uint64_t deadline, uintptr_t pc)
 {
-	if (!m->owner)
-		sync_gives_way(sim, thread, m);
-	while (m->owner) {
-		if (!sync_wait(sim, thread, named_mutex(sim, m), deadline, pc) && m->owner) {
+	if (!is_held(sim, m))
+		sync_gives_way(sim, thread, named_mutex(sim, m));
+	while (is_held(sim, m)) {
+		if (!sync_wait(sim, thread, named_mutex(sim, m), deadline, pc) && is_held(sim, m)) {
 			sync_waited(thread);
 			return ETIMEDOUT;
 		}
@@ -93,7 +99,7 @@ int mutex_trylock(pthread_mutex_t *mutex, uintptr_t pc)
 		m->times++;
 		return 0;
 	}
-	if (m->owner)
+	if (is_held(sim, m))
 		return EBUSY;
 	take_mutex(sim, thread, m, 1, pc);
 	return 0;
@@ -150,8 +156,8 @@ uint32_t mutex_release(struct sim *sim, struct thread *thread, pthread_mutex_t *
 	if (m->owner != thread->serial)
 		return 0;
 	m->owner = m->times = 0;
-	sync_release(thread, m);
-	sync_wake(sim, m);
+	sync_release(thread, named_mutex(sim, m));
+	sync_wake(sim, named_mutex(sim, m));
 	return times;
 }
 
@@ -227,9 +233,17 @@ int sim_pthread_mutex_destroy(pthread_mutex_t *mutex)
 
 static struct sync named_spin(struct sim *sim, pthread_spinlock_t *lock)
 {
-	if (!SPIN_NUMBER(*lock))
-		*lock = (int)(SPIN_OWNER(*lock) | (sync_number(sim, SYNC_SPIN) & SERIAL_MAX) << 16);
-	return (struct sync){(const void *)lock, SPIN_NUMBER(*lock), SYNC_SPIN};
+	uint32_t number = SPIN_NUMBER(*lock);
+	struct sync what = sync_named(sim, (const void *)lock, &number, SYNC_SPIN);
+	*lock = (int)((number & SERIAL_MAX) << 16 | SPIN_OWNER(*lock));
+	return what;
+}
+
+static bool is_spinning(struct sim *sim, pthread_spinlock_t *lock)
+{
+	if (SPIN_OWNER(*lock) && sync_is_gone(sim, SPIN_OWNER(*lock)))
+		*lock &= (int)~SERIAL_MAX;
+	return SPIN_OWNER(*lock);
 }
 
 static void take_spin(struct sim *sim, struct thread *thread, pthread_spinlock_t *lock,
@@ -237,7 +251,7 @@ static void take_spin(struct sim *sim, struct thread *thread, pthread_spinlock_t
 {
 	struct sync what = named_spin(sim, lock);
 	assert(!SPIN_OWNER(*lock));
-	*lock = (int)(what.number << 16 | thread->serial);
+	*lock |= (int)thread->serial;
 	sync_waited(thread);
 	sync_hold(sim, thread, what);
 	sync_trace(sim, pc, "locks", what);
@@ -271,9 +285,9 @@ int sim_pthread_spin_lock(pthread_spinlock_t *lock)
 {
 	struct sim *sim = sim_of_thread;
 	struct thread *thread = step_spin(sim, lock, PC);
-	if (!SPIN_OWNER(*lock))
-		sync_gives_way(sim, thread, (const void *)lock);
-	while (SPIN_OWNER(*lock)) {
+	if (!is_spinning(sim, lock))
+		sync_gives_way(sim, thread, named_spin(sim, lock));
+	while (is_spinning(sim, lock)) {
 		sync_wait(sim, thread, named_spin(sim, lock), NEVER, PC);
 		step_spin(sim, lock, PC);
 	}
@@ -285,7 +299,7 @@ int sim_pthread_spin_trylock(pthread_spinlock_t *lock)
 {
 	struct sim *sim = sim_of_thread;
 	struct thread *thread = step_spin(sim, lock, PC);
-	if (SPIN_OWNER(*lock))
+	if (is_spinning(sim, lock))
 		return EBUSY;
 	take_spin(sim, thread, lock, PC);
 	return 0;
@@ -301,8 +315,8 @@ int sim_pthread_spin_unlock(pthread_spinlock_t *lock)
 			   sync_name(named_spin(sim, lock), name));
 	sync_trace(sim, PC, "unlocks", named_spin(sim, lock));
 	*lock &= (int)~SERIAL_MAX;
-	sync_release(thread, (const void *)lock);
-	sync_wake(sim, (const void *)lock);
+	sync_release(thread, named_spin(sim, lock));
+	sync_wake(sim, named_spin(sim, lock));
 	return 0;
 }
 
@@ -315,9 +329,7 @@ static struct rwlock *of_rwlock(pthread_rwlock_t *lock)
 
 static struct sync named_rwlock(struct sim *sim, struct rwlock *l)
 {
-	if (!l->number)
-		l->number = sync_number(sim, SYNC_RWLOCK);
-	return (struct sync){l, l->number, SYNC_RWLOCK};
+	return sync_named(sim, l, &l->number, SYNC_RWLOCK);
 }
 
 static struct thread *step_rwlock(struct sim *sim, struct rwlock *l, uintptr_t pc)
@@ -325,8 +337,12 @@ static struct thread *step_rwlock(struct sim *sim, struct rwlock *l, uintptr_t p
 	return sync_step(sim, l, sizeof(*l), "read-write lock", pc);
 }
 
-static bool is_open(const struct rwlock *l, bool write)
+static bool is_open(struct sim *sim, struct rwlock *l, bool write)
 {
+	if (l->writer && sync_is_gone(sim, l->writer))
+		l->writer = 0;
+	if (write && l->readers && !l->writer)
+		l->readers = sync_held(sim, named_rwlock(sim, l));
 	return !l->writer && !(write && l->readers);
 }
 
@@ -334,7 +350,7 @@ static void take_rwlock(struct sim *sim, struct thread *thread, struct rwlock *l
 			uintptr_t pc)
 {
 	struct sync what = named_rwlock(sim, l);
-	assert(is_open(l, write));
+	assert(is_open(sim, l, write));
 	if (write)
 		l->writer = thread->serial;
 	else
@@ -351,11 +367,11 @@ static int lock_rwlock(pthread_rwlock_t *lock, bool write, uint64_t deadline, ui
 	struct thread *thread = step_rwlock(sim, l, pc);
 	if (l->writer == thread->serial)
 		return EDEADLK;
-	if (is_open(l, write))
-		sync_gives_way(sim, thread, l);
-	while (!is_open(l, write)) {
+	if (is_open(sim, l, write))
+		sync_gives_way(sim, thread, named_rwlock(sim, l));
+	while (!is_open(sim, l, write)) {
 		if (!sync_wait(sim, thread, named_rwlock(sim, l), deadline, pc) &&
-		    !is_open(l, write)) {
+		    !is_open(sim, l, write)) {
 			sync_waited(thread);
 			return ETIMEDOUT;
 		}
@@ -370,7 +386,7 @@ static int try_rwlock(pthread_rwlock_t *lock, bool write, uintptr_t pc)
 	struct sim *sim = sim_of_thread;
 	struct rwlock *l = of_rwlock(lock);
 	struct thread *thread = step_rwlock(sim, l, pc);
-	if (!is_open(l, write))
+	if (!is_open(sim, l, write))
 		return EBUSY;
 	take_rwlock(sim, thread, l, write, pc);
 	return 0;
@@ -432,7 +448,8 @@ int sim_pthread_rwlock_unlock(pthread_rwlock_t *lock)
 	struct rwlock *l = of_rwlock(lock);
 	struct thread *thread = step_rwlock(sim, l, PC);
 	char name[SYNC_NAME];
-	if (l->writer ? l->writer != thread->serial : !sync_holds(thread, l))
+	if (l->writer ? l->writer != thread->serial
+		      : !sync_holds(sim, thread, named_rwlock(sim, l)))
 		sync_fault(sim, PC, "%s unlocks %s, which it does not hold", thread_actor(thread),
 			   sync_name(named_rwlock(sim, l), name));
 	sync_trace(sim, PC, "unlocks", named_rwlock(sim, l));
@@ -440,10 +457,10 @@ int sim_pthread_rwlock_unlock(pthread_rwlock_t *lock)
 		l->writer = 0;
 	else
 		l->readers--;
-	sync_release(thread, l);
+	sync_release(thread, named_rwlock(sim, l));
 	/* All of them look again: the first to come may be a writer, or several readers. */
-	if (!l->readers)
-		sync_wake_all(sim, l);
+	if (is_open(sim, l, true))
+		sync_wake_all(sim, named_rwlock(sim, l));
 	return 0;
 }
 
@@ -491,11 +508,17 @@ int sim_pthread_rwlockattr_setpshared(pthread_rwlockattr_t *attr, int shared)
 #define ONCE_RUNS 1
 _Static_assert(sizeof(pthread_once_t) == sizeof(uint32_t), "a number");
 
-static struct sync named_once(pthread_once_t *once)
+static struct sync named_once(struct sim *sim, pthread_once_t *once)
 {
-	/* There is no room for a number, and no way to meet two of them at a time but in a circle.
-	 */
-	return (struct sync){once, 1, SYNC_ONCE};
+	uint32_t number = 1; /* there is no room for one */
+	return sync_named(sim, once, &number, SYNC_ONCE);
+}
+
+static bool is_running(struct sim *sim, pthread_once_t *once)
+{
+	if (*once & ONCE_RUNS && sync_is_gone(sim, (uint32_t)*once >> 2))
+		*once = 0;
+	return *once;
 }
 
 int sim_pthread_once(pthread_once_t *once, void (*fn)(void))
@@ -503,25 +526,23 @@ int sim_pthread_once(pthread_once_t *once, void (*fn)(void))
 	struct sim *sim = sim_of_thread;
 	struct thread *thread = sync_step(sim, once, sizeof(*once), "pthread_once_t", PC);
 	while (*once != ONCE_DONE) {
-		if (*once) {
-			sync_wait(sim, thread, named_once(once), NEVER, PC);
+		if (is_running(sim, once)) {
+			sync_wait(sim, thread, named_once(sim, once), NEVER, PC);
 			sync_step(sim, once, sizeof(*once), "pthread_once_t", PC);
 			continue;
 		}
 		*once = (int)(thread->serial << 2 | ONCE_RUNS);
 		sync_waited(thread);
-		sync_hold(sim, thread, named_once(once));
+		sync_hold(sim, thread, named_once(sim, once));
 		fn();
 		sync_step(sim, once, sizeof(*once), "pthread_once_t", PC);
-		sync_release(thread, once);
+		sync_release(thread, named_once(sim, once));
 		*once = ONCE_DONE;
-		sync_wake_all(sim, once);
+		sync_wake_all(sim, named_once(sim, once));
 	}
 	sync_waited(thread);
 	return 0;
 }
-
-/* --- threads that die --- */
 
 bool lock_held_by(const struct sync *what, uint32_t serial)
 {
@@ -537,32 +558,5 @@ bool lock_held_by(const struct sync *what, uint32_t serial)
 		return *(const uint32_t *)what->at == (serial << 2 | ONCE_RUNS);
 	default:
 		return false;
-	}
-}
-
-void lock_abandon(const struct hold *hold)
-{
-	/* Not const where it lies: a store's lock. */
-	void *at = (void *)(uintptr_t)hold->what.at;
-	struct rwlock *rwlock = at;
-	switch (hold->what.kind) {
-	case SYNC_MUTEX:
-		((struct mutex *)at)->owner = ((struct mutex *)at)->times = 0;
-		break;
-	case SYNC_SPIN:
-		*(uint32_t *)at &= ~(uint32_t)SERIAL_MAX;
-		break;
-	case SYNC_RWLOCK:
-		if (rwlock->writer)
-			rwlock->writer = 0;
-		else
-			rwlock->readers -= hold->times < rwlock->readers ? hold->times
-									 : rwlock->readers;
-		break;
-	case SYNC_ONCE:
-		*(uint32_t *)at = 0;
-		break;
-	default:
-		break;
 	}
 }

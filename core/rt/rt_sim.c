@@ -52,5 +52,10 @@ int rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len)
 		return -ECONNREFUSED;
 	if (sim_fails(FAIL_ACCEPT))
 		return -EUSERS;
-	return sim_of_thread->accept(sim_of_thread->accept_arg, req, req_len, rsp, rsp_len);
+	/* It is the server's function, on the client's task. */
+	struct task *task = sim_of_thread->running;
+	task->code_host = HOST_SERVER;
+	int rc = sim_of_thread->accept(sim_of_thread->accept_arg, req, req_len, rsp, rsp_len);
+	task->code_host = task->host;
+	return rc;
 }

@@ -49,7 +49,9 @@ struct task {
 	struct fiber fiber;
 	struct actor actor;
 	unsigned host;
-	uint32_t sleep; /* number of its current sleep */
+	unsigned code_host; /* whose code it runs: its own host's, or the server's in rt_connect()
+			     */
+	uint32_t sleep;	    /* number of its current sleep */
 	bool used, asleep, dead;
 	bool of_store;	       /* rt_spawn() or pthread_create() made it */
 	bool again;	       /* it has ended, and another task may have its place */

@@ -75,6 +75,7 @@ struct thread *thread_self(struct sim *sim)
 	if (!thread)
 		sync_fault(sim, 0, "more than %u threads", SERIAL_MAX);
 	thread->task = task;
+	thread->host = task->host;
 	thread->begun = thread->detached = true;
 	task->thread = thread;
 	return thread;
@@ -125,11 +126,13 @@ void sync_trace(struct sim *sim, uintptr_t pc, const char *does, struct sync wha
 		sim_trace(sim, sim_actor(sim), pc, "%s %s", does, sync_name(what, name));
 }
 
-uint32_t sync_number(struct sim *sim, enum sync_kind kind)
+struct sync sync_named(struct sim *sim, const void *at, uint32_t *number, enum sync_kind kind)
 {
-	unsigned host = sim_host(sim);
+	unsigned host = sim->running->code_host;
 	assert(host < SIM_HOSTS && kind < SYNC_END);
-	return ++threads_of(sim)->process[host].numbers[kind];
+	if (!*number)
+		*number = ++threads_of(sim)->process[host].numbers[kind];
+	return (struct sync){at, *number, (uint8_t)host, (uint8_t)kind};
 }
 
 /* --- steps --- */
@@ -165,15 +168,23 @@ struct thread *sync_new(struct sim *sim, void *at, size_t len, const char *type,
 
 /* --- who holds what --- */
 
+static struct hold *find_hold(const struct thread *thread, struct sync what)
+{
+	for (unsigned i = thread->holds; i-- > 0;)
+		if (sync_is(&thread->hold[i].what, &what))
+			return &thread->hold[i];
+	return NULL;
+}
+
 void sync_hold(struct sim *sim, struct thread *thread, struct sync what)
 {
-	for (unsigned i = 0; i < thread->holds; i++) {
-		if (thread->hold[i].what.at != what.at)
-			continue;
-		if (thread->hold[i].what.kind == SYNC_RWLOCK && what.kind == SYNC_RWLOCK)
-			thread->hold[i].times++;
-		else /* what was there before has been freed while it was held */
-			thread->hold[i] = (struct hold){what, 1};
+	struct hold *hold = find_hold(thread, what);
+	if (hold && hold->what.kind == SYNC_RWLOCK && what.kind == SYNC_RWLOCK) {
+		hold->times++;
+		return;
+	}
+	if (hold) { /* what was there before has been freed while it was held */
+		*hold = (struct hold){what, 1};
 		return;
 	}
 	if (thread->holds == thread->hold_room) {
@@ -187,36 +198,46 @@ void sync_hold(struct sim *sim, struct thread *thread, struct sync what)
 	thread->hold[thread->holds++] = (struct hold){what, 1};
 }
 
-bool sync_release(struct thread *thread, const void *at)
+void sync_release(struct thread *thread, struct sync what)
 {
-	for (unsigned i = thread->holds; i-- > 0;) {
-		if (thread->hold[i].what.at != at)
-			continue;
-		if (!--thread->hold[i].times) {
-			thread->holds--;
-			memmove(&thread->hold[i], &thread->hold[i + 1],
-				(thread->holds - i) * sizeof(*thread->hold));
-		}
-		return true;
-	}
-	return false;
+	struct hold *hold = find_hold(thread, what);
+	if (!hold || --hold->times)
+		return;
+	unsigned after = (unsigned)(thread->hold + --thread->holds - hold);
+	memmove(hold, hold + 1, after * sizeof(*hold));
 }
 
-bool sync_holds(const struct thread *thread, const void *at)
+uint32_t sync_holds(const struct sim *sim, const struct thread *thread, struct sync what)
 {
-	for (unsigned i = 0; i < thread->holds; i++)
-		if (thread->hold[i].what.at == at)
-			return lock_held_by(&thread->hold[i].what, thread->serial);
-	return false;
+	const struct hold *hold = find_hold(thread, what);
+	if (!hold)
+		return 0;
+	/* Only this host's memory can be looked at. */
+	if (what.host == sim->running->code_host && !lock_held_by(&hold->what, thread->serial))
+		return 0;
+	return hold->times;
+}
+
+uint32_t sync_held(const struct sim *sim, struct sync what)
+{
+	uint32_t times = 0;
+	for (const struct thread *thread = sim->threads->first; thread; thread = thread->next)
+		times += sync_holds(sim, thread, what);
+	return times;
+}
+
+bool sync_is_gone(struct sim *sim, uint32_t serial)
+{
+	return !thread_find(sim, serial);
 }
 
 /* Does the one wait for something that only the other can give? */
-static bool waits_for(const struct thread *one, const struct thread *other)
+static bool waits_for(const struct sim *sim, const struct thread *one, const struct thread *other)
 {
 	if (!one->waits.at || one->timed)
 		return false;
 	return one->waits.kind == SYNC_END ? one->waits.at == other
-					   : sync_holds(other, one->waits.at);
+					   : sync_holds(sim, other, one->waits) > 0;
 }
 
 /* --- deadlocks --- */
@@ -231,7 +252,7 @@ static size_t say_link(char *text, size_t size, const struct thread *before,
 	const char *to = sync_name(thread->waits, wanted);
 	const char *the = thread->waits.kind == SYNC_END ? "the " : "";
 	int len;
-	if (before->waits.at == thread->waits.at)
+	if (sync_is(&before->waits, &thread->waits))
 		len = snprintf(text, size, "%s holds %s and waits for it", who, to);
 	else if (before->waits.kind == SYNC_END)
 		len = snprintf(text, size, "%s waits for %s%s", who, the, to);
@@ -272,7 +293,7 @@ static void follow(struct sim *sim, struct thread **circle, unsigned n, uintptr_
 		say_circle(sim, circle, n, pc);
 	for (struct thread *other = sim->threads->first; other; other = other->next) {
 		unsigned i = 0;
-		if (!waits_for(last, other))
+		if (!waits_for(sim, last, other))
 			continue;
 		if (other == circle[0])
 			say_circle(sim, circle, n, pc);
@@ -291,7 +312,7 @@ static void find_deadlock(struct sim *sim, struct thread *thread, uintptr_t pc)
 	struct thread *circle[SIM_TASKS] = {thread};
 	char name[SYNC_NAME];
 	for (const struct thread *other = sim->threads->first; other; other = other->next)
-		if (other->ended && thread->waits.kind != SYNC_END && waits_for(thread, other))
+		if (other->ended && thread->waits.kind != SYNC_END && waits_for(sim, thread, other))
 			sync_fault(sim, pc,
 				   "deadlock: %s waits for %s, which %s held when it ended",
 				   thread_actor(thread), sync_name(thread->waits, name),
@@ -303,7 +324,7 @@ void sync_leave(struct sim *sim, struct thread *thread, uintptr_t pc)
 {
 	char name[SYNC_NAME];
 	for (const struct thread *other = sim->threads->first; other; other = other->next)
-		if (other->waits.kind != SYNC_END && waits_for(other, thread))
+		if (other->waits.kind != SYNC_END && waits_for(sim, other, thread))
 			sync_fault(sim, pc,
 				   "deadlock: %s waits for %s, which %s held when it ended",
 				   thread_actor(other), sync_name(other->waits, name),
@@ -318,7 +339,7 @@ bool sync_wait(struct sim *sim, struct thread *thread, struct sync what, uint64_
 	assert(thread->task == sim->running && !thread->waits.at && what.at);
 	thread->waits = what;
 	thread->timed = deadline != NEVER;
-	thread->woken = NULL;
+	thread->woken.at = NULL;
 	if (!thread->turn)
 		thread->turn = ++threads_of(sim)->turns;
 	if (!thread->timed)
@@ -337,57 +358,55 @@ bool sync_wait(struct sim *sim, struct thread *thread, struct sync what, uint64_
 static void wake(struct sim *sim, struct thread *thread)
 {
 	assert(thread->task->asleep || thread->task->dead);
-	thread->woken = thread->waits.at;
+	thread->woken = thread->waits;
 	thread->waits.at = NULL;
 	sim_make_ready(sim, thread->task);
 }
 
 /* Of those that wait for it, the one that began first. */
-static struct thread *first_waiting(struct sim *sim, const void *at)
+static struct thread *first_waiting(struct sim *sim, struct sync what)
 {
 	struct thread *first = NULL;
 	for (struct thread *thread = threads_of(sim)->first; thread; thread = thread->next)
-		if (thread->waits.at == at && thread->task->asleep &&
+		if (sync_is(&thread->waits, &what) && thread->task->asleep &&
 		    (!first || thread->turn < first->turn))
 			first = thread;
 	return first;
 }
 
-void sync_wake(struct sim *sim, const void *at)
+void sync_wake(struct sim *sim, struct sync what)
 {
-	struct thread *first = first_waiting(sim, at);
+	struct thread *first = first_waiting(sim, what);
 	if (first)
 		wake(sim, first);
 }
 
-void sync_wake_all(struct sim *sim, const void *at)
+void sync_wake_all(struct sim *sim, struct sync what)
 {
 	struct thread *first;
-	while ((first = first_waiting(sim, at)))
+	while ((first = first_waiting(sim, what)))
 		wake(sim, first);
 }
 
-bool sync_waited_for(struct sim *sim, const void *at)
+bool sync_waited_for(struct sim *sim, struct sync what)
 {
-	return first_waiting(sim, at);
+	return first_waiting(sim, what);
 }
 
-bool sync_gives_way(struct sim *sim, const struct thread *thread, const void *at)
+void sync_gives_way(struct sim *sim, const struct thread *thread, struct sync what)
 {
 	const struct thread *other = threads_of(sim)->first;
-	if (thread->woken == at || sim->scheduler)
-		return false;
-	while (other && other->woken != at)
+	if (sync_is(&thread->woken, &what) || sim->scheduler)
+		return;
+	while (other && !sync_is(&other->woken, &what))
 		other = other->next;
-	if (!other)
-		return false;
-	sim_sleep(sim, 0);
-	return true;
+	if (other)
+		sim_sleep(sim, 0);
 }
 
 void sync_waited(struct thread *thread)
 {
-	thread->woken = NULL;
+	thread->woken.at = NULL;
 	thread->turn = 0;
 }
 
@@ -414,10 +433,7 @@ void sim_threads_ended(struct sim *sim, unsigned host)
 	if (!threads)
 		return;
 	for (struct thread **link = &threads->first, *thread; (thread = *link);) {
-		/* A thread that has ended is a process's that is not known any more; it can be
-		 * named only by those who waited for it. */
-		bool goes = thread->task && thread->task->host == host;
-		if (!goes) {
+		if (thread->host != host) {
 			link = &thread->next;
 			continue;
 		}
@@ -425,17 +441,16 @@ void sim_threads_ended(struct sim *sim, unsigned host)
 		thread->next = dead;
 		dead = thread;
 		/* Who goes on is the first thread of a new process. */
-		thread->task->thread = NULL;
+		if (thread->task)
+			thread->task->thread = NULL;
 	}
 	/* A task of a client runs the server's function when it connects, and may have met the
-	 * server's locks there. */
+	 * server's locks there: they are free now. */
 	for (; dead; dead = dead->next) {
-		for (unsigned i = 0; i < dead->holds; i++) {
-			if (lock_held_by(&dead->hold[i].what, dead->serial))
-				lock_abandon(&dead->hold[i]);
-			sync_wake_all(sim, dead->hold[i].what.at);
-		}
-		if (dead->woken)
+		for (unsigned i = 0; i < dead->holds; i++)
+			if (dead->hold[i].what.host != host)
+				sync_wake_all(sim, dead->hold[i].what);
+		if (dead->woken.at && dead->woken.host != host)
 			sync_wake_all(sim, dead->woken);
 	}
 	if (host < SIM_HOSTS)

@@ -33,12 +33,13 @@ enum sync_kind {
 	SYNC_KINDS
 };
 
-/* Something that threads wait for. Messages name it by its number: the how manieth of its kind it
- * is that its process used. */
+/* Something that threads wait for. Two hosts can have static data at the same address. Messages
+ * name it by its number: its process's objects of a kind are counted as they are first used. */
 struct sync {
 	const void *at; /* NULL: nothing */
 	uint32_t number;
-	enum sync_kind kind;
+	uint8_t host; /* whose memory it lies in */
+	uint8_t kind; /* enum sync_kind */
 };
 
 struct hold {
@@ -58,7 +59,8 @@ struct thread {
 	char actor[ACTOR_NAME]; /* its name, when it has ended */
 	char name[THREAD_NAME];
 	uint32_t serial; /* its pthread_t, not 0 */
-	bool created;	 /* by pthread_create() */
+	unsigned host;
+	bool created; /* by pthread_create() */
 	bool begun, ended, detached, joined;
 	void *(*fn)(void *);
 	void *arg, *result;
@@ -67,7 +69,7 @@ struct thread {
 	struct sync waits;
 	bool timed;
 	uint64_t turn;
-	const void *woken; /* it was woken for this, and has not gone on yet */
+	struct sync woken; /* it was woken for this, and has not gone on yet */
 	struct hold *hold;
 	unsigned holds, hold_room;
 	void **value; /* of each key */
@@ -130,8 +132,12 @@ struct thread *thread_new(struct sim *sim);
 void thread_forget(struct sim *sim, struct thread *thread);
 const char *thread_actor(const struct thread *thread);
 
-/* The object of this kind that the current task's process uses for the first time. */
-uint32_t sync_number(struct sim *sim, enum sync_kind kind);
+/* An object, which belongs to the process whose code runs. Its number is given when it is 0. */
+struct sync sync_named(struct sim *sim, const void *at, uint32_t *number, enum sync_kind kind);
+static inline bool sync_is(const struct sync *what, const struct sync *other)
+{
+	return what->at == other->at && what->host == other->host;
+}
 /*
  * A step of the current task before it does something to an object, which begins with these bytes:
  * others may come first. A locked instruction then: what its CPU has stored is in memory.
@@ -145,19 +151,23 @@ struct thread *sync_new(struct sim *sim, void *at, size_t len, const char *type,
 bool sync_wait(struct sim *sim, struct thread *thread, struct sync what, uint64_t deadline,
 	       uintptr_t pc);
 /* The first of those that wait for it. */
-void sync_wake(struct sim *sim, const void *at);
-void sync_wake_all(struct sim *sim, const void *at);
-bool sync_waited_for(struct sim *sim, const void *at);
+void sync_wake(struct sim *sim, struct sync what);
+void sync_wake_all(struct sim *sim, struct sync what);
+bool sync_waited_for(struct sim *sim, struct sync what);
 /* Someone was woken because the object is free, and has not gone on yet: the current thread lets
  * that one go first, once. Without that, a thread that locks again at once would keep the others
  * out for ever in a run without delays. */
-bool sync_gives_way(struct sim *sim, const struct thread *thread, const void *at);
+void sync_gives_way(struct sim *sim, const struct thread *thread, struct sync what);
 /* The current thread has what it wanted, or gives up. */
 void sync_waited(struct thread *thread);
 void sync_hold(struct sim *sim, struct thread *thread, struct sync what);
-/* False: it does not hold it. */
-bool sync_release(struct thread *thread, const void *at);
-bool sync_holds(const struct thread *thread, const void *at);
+void sync_release(struct thread *thread, struct sync what);
+/* How often the thread holds it. */
+uint32_t sync_holds(const struct sim *sim, const struct thread *thread, struct sync what);
+/* How often all threads hold it. A lock may say more: what a thread held that died is free. */
+uint32_t sync_held(const struct sim *sim, struct sync what);
+/* The thread of this serial has died, and not by its own end. */
+bool sync_is_gone(struct sim *sim, uint32_t serial);
 /* The thread ends with what it holds: whoever waits for that waits for ever. */
 void sync_leave(struct sim *sim, struct thread *thread, uintptr_t pc);
 /* "mutex #1" */
@@ -176,8 +186,6 @@ int sync_deadline(clockid_t clock, const struct timespec *at, uint64_t *deadline
  * thread does not hold it. */
 uint32_t mutex_release(struct sim *sim, struct thread *thread, pthread_mutex_t *mutex);
 void mutex_lock_again(struct sim *sim, pthread_mutex_t *mutex, uint32_t times, uintptr_t pc);
-/* What a dead thread held is free. */
-void lock_abandon(const struct hold *hold);
 /* Does it really hold it? The memory may have become another lock since. */
 bool lock_held_by(const struct sync *what, uint32_t serial);
 

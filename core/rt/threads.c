@@ -93,7 +93,7 @@ static bool is_taken(const struct sim *sim, const struct task *task)
 int sim_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
 {
 	struct sim *sim = sim_of_thread;
-	unsigned host = sim_host(sim);
+	unsigned host = sim->running->code_host;
 	uint32_t *made = &threads_of(sim)->process[host].threads;
 	struct task *task;
 	if (sim_fails(FAIL_SPAWN))
@@ -115,6 +115,7 @@ int sim_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*fn)(v
 	while (!sim->scheduler && is_taken(sim, task))
 		sim_name_actor(sim, &task->actor, host, "thread", ++*made);
 	thread->task = task;
+	thread->host = host;
 	task->thread = thread;
 	task->of_store = true;
 	*out = thread->serial;
@@ -227,6 +228,11 @@ static void run_destructors(const struct threads *threads, struct thread *thread
 
 /* --- ending --- */
 
+static struct sync end_of(const struct thread *thread)
+{
+	return (struct sync){.at = thread, .kind = SYNC_END};
+}
+
 void sim_thread_returns(struct sim *sim)
 {
 	struct thread *thread = sim->running->thread;
@@ -241,7 +247,7 @@ void sim_thread_returns(struct sim *sim)
 	thread->ended = true;
 	task->thread = NULL;
 	task->again = thread->created;
-	sync_wake_all(sim, thread);
+	sync_wake_all(sim, end_of(thread));
 	if (thread->detached)
 		thread_forget(sim, thread);
 }
@@ -273,8 +279,7 @@ int thread_join(pthread_t serial, void **result, uint64_t deadline, uintptr_t pc
 		return EBUSY;
 	thread->joined = true;
 	while (!thread->ended) {
-		if (!sync_wait(sim, self, (struct sync){thread, 0, SYNC_END}, deadline, pc) &&
-		    !thread->ended) {
+		if (!sync_wait(sim, self, end_of(thread), deadline, pc) && !thread->ended) {
 			sync_waited(self);
 			thread->joined = false;
 			return ETIMEDOUT;

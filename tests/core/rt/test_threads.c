@@ -1408,6 +1408,61 @@ START_TEST(client_dies_in_accept)
 }
 END_TEST
 
+/* What the server's function makes is the server's, and so is what it locks: two processes may have
+ * their static data at one address. */
+static int makes_thread(void *arg, const void *req, size_t req_len, void *rsp, size_t rsp_len)
+{
+	(void)req, (void)req_len, (void)rsp, (void)rsp_len;
+	start(twice, arg);
+	return 0;
+}
+
+static void listens(void *arg)
+{
+	(void)arg;
+	ck_assert_int_eq(rt_listen(makes_thread, NULL), 0);
+	sim_pthread_mutex_lock(&mutex);
+	pthread_mutex_t of_server = mutex;
+	rt_sleep(2000);
+	note("server");
+	mutex = of_server; /* as when the host's data are put in place */
+	sim_pthread_mutex_unlock(&mutex);
+}
+
+static void has_its_own(void *arg)
+{
+	(void)arg;
+	rt_sleep(1000);
+	rt_connect(NULL, 0, NULL, 0);
+	start(twice, NULL);
+	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	sim_pthread_mutex_lock(&mutex);
+	pthread_t other = start(locks_once, &mutex);
+	rt_sleep(100);
+	pthread_mutex_t of_client = mutex;
+	rt_sleep(5000); /* the server unlocks its own: that wakes nobody here */
+	mutex = of_client;
+	inside = 0;
+	rt_sleep(5000);
+	ck_assert_uint_eq(inside, 0);
+	sim_pthread_mutex_unlock(&mutex);
+	end_of(other);
+	ck_assert_uint_eq(inside, 1);
+}
+
+START_TEST(hosts_are_apart)
+{
+	sim_reset(sim, NULL);
+	notes[0] = '\0';
+	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	ck_assert_int_eq(sim_spawn(sim, HOST_SERVER, NULL, listens, NULL), 0);
+	ck_assert_int_eq(sim_spawn(sim, 1, NULL, has_its_own, NULL), 0);
+	enum sim_end end = sim_run(sim);
+	ck_assert_msg(end == SIM_IDLE, "ended with %d: %s", (int)end, sim_fault(sim, NULL));
+	ck_assert_str_eq(notes, "server/thread1 c1/thread1 server ");
+}
+END_TEST
+
 /* --- steps --- */
 
 static unsigned lock_steps;
@@ -1514,6 +1569,7 @@ int main(void)
 	tcase_add_test(tc, c11_threads);
 	tcase_add_test(tc, new_process);
 	tcase_add_test(tc, client_dies_in_accept);
+	tcase_add_test(tc, hosts_are_apart);
 	tcase_add_test(tc, each_is_a_step);
 	tcase_add_test(tc, determinism);
 	suite_add_tcase(suite, tc);
