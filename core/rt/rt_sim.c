@@ -53,9 +53,14 @@ int rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len)
 	if (sim_fails(FAIL_ACCEPT))
 		return -EUSERS;
 	/* It is the server's function, on the client's task. */
-	struct task *task = sim_of_thread->running;
+	struct task *const task = sim_of_thread->running;
+	jmp_buf refused;
+	volatile int rc = -ECONNREFUSED;
 	task->code_host = HOST_SERVER;
-	int rc = sim_of_thread->accept(sim_of_thread->accept_arg, req, req_len, rsp, rsp_len);
+	task->refused = &refused;
+	if (!setjmp(refused))
+		rc = sim_of_thread->accept(sim_of_thread->accept_arg, req, req_len, rsp, rsp_len);
+	task->refused = NULL;
 	task->code_host = task->host;
 	return rc;
 }

@@ -89,6 +89,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->without = NULL;
 	sim->reached = NULL;
 	sim->fault[0] = '\0';
+	sim->fault_said = false;
 	sim->disturbed = false;
 	memset(sim->injected, 0, sizeof(sim->injected));
 	memset(sim->connects, 0, sizeof(sim->connects));

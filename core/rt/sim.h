@@ -59,6 +59,9 @@ bool sim_is_early(const struct sim *sim);
  * or 0). */
 const char *sim_fault(const struct sim *sim, uintptr_t *pc);
 
+/* What the fault's words go on with: " in the store's code", or "", where they are a sentence. */
+const char *sim_fault_where(const struct sim *sim);
+
 /* The simulation that runs on this thread, NULL outside sim_run(). */
 struct sim *sim_current(void);
 

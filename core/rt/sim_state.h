@@ -20,6 +20,7 @@
  *	rt_sim.c	rt.h for the tasks of a simulation
  */
 #include <assert.h>
+#include <setjmp.h>
 #include <string.h>
 #include "core/rt/arena.h"
 #include "core/rt/fiber.h"
@@ -49,6 +50,7 @@ struct task {
 	struct fiber fiber;
 	struct actor actor;
 	unsigned host;
+	jmp_buf *refused; /* rt_connect() fails there, when the server dies while its code waits */
 	unsigned code_host; /* whose code it runs: its own host's, or the server's in rt_connect()
 			     */
 	uint32_t sleep;	    /* number of its current sleep */
@@ -132,6 +134,7 @@ struct sim {
 	uint16_t connects[SIM_HOSTS]; /* how often a client has begun to connect, but for the first
 					 time */
 	char fault[192];
+	bool fault_said; /* it is a sentence of its own */
 	uintptr_t fault_pc;
 	/* In the order in which runs make them, which is mostly the same. */
 	struct named named[ACTORS_KNOWN];

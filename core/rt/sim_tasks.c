@@ -112,6 +112,7 @@ int sim_new_task(struct sim *sim, unsigned host, const char *what, unsigned numb
 	task->sleep = again ? task->sleep + 1 : 0;
 	task->idles = 0;
 	task->thread = NULL;
+	task->refused = NULL;
 	task->backoff_ns = POLL_NS;
 	task->fn = fn;
 	task->arg = arg;

@@ -116,6 +116,7 @@ void sync_fault(struct sim *sim, uintptr_t pc, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	sim_set_fault(sim, pc, text);
+	sim->fault_said = true;
 	sim_abandon(sim, SIM_FAULT);
 }
 
@@ -352,6 +353,11 @@ bool sync_wait(struct sim *sim, struct thread *thread, struct sync what, uint64_
 		sim_sleep_until_woken(sim, deadline > sim->run.now ? deadline - sim->run.now : 0);
 	bool woken = !thread->waits.at;
 	thread->waits.at = NULL;
+	if (thread->bereft) {
+		thread->bereft = false;
+		sync_waited(thread);
+		longjmp(*thread->task->refused, 1);
+	}
 	return woken;
 }
 
@@ -426,6 +432,20 @@ int sync_deadline(clockid_t clock, const struct timespec *at, uint64_t *deadline
 
 /* --- the ends of processes --- */
 
+/* A thread of another host, in the code of the process that has ended. */
+static void bereave(struct sim *sim, struct thread *thread, unsigned host)
+{
+	unsigned left = 0;
+	for (unsigned i = 0; i < thread->holds; i++)
+		if (thread->hold[i].what.host != host)
+			thread->hold[left++] = thread->hold[i];
+	thread->holds = left;
+	if (!thread->waits.at || thread->waits.host != host || !thread->task->refused)
+		return;
+	thread->bereft = true;
+	wake(sim, thread);
+}
+
 void sim_threads_ended(struct sim *sim, unsigned host)
 {
 	struct threads *threads = sim->threads;
@@ -434,6 +454,7 @@ void sim_threads_ended(struct sim *sim, unsigned host)
 		return;
 	for (struct thread **link = &threads->first, *thread; (thread = *link);) {
 		if (thread->host != host) {
+			bereave(sim, thread, host);
 			link = &thread->next;
 			continue;
 		}

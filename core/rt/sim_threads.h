@@ -68,6 +68,7 @@ struct thread {
 	 * was woken and comes too late waits on with the turn that it had. */
 	struct sync waits;
 	bool timed;
+	bool bereft; /* the process whose code it ran has ended */
 	uint64_t turn;
 	struct sync woken; /* it was woken for this, and has not gone on yet */
 	struct hold *hold;

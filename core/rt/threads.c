@@ -230,7 +230,7 @@ static void run_destructors(const struct threads *threads, struct thread *thread
 
 static struct sync end_of(const struct thread *thread)
 {
-	return (struct sync){.at = thread, .kind = SYNC_END};
+	return (struct sync){.at = thread, .host = (uint8_t)thread->host, .kind = SYNC_END};
 }
 
 void sim_thread_returns(struct sim *sim)

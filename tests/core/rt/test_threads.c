@@ -1408,6 +1408,51 @@ START_TEST(client_dies_in_accept)
 }
 END_TEST
 
+/* The server dies while its function waits on a client's task. */
+static void listens_and_holds(void *arg)
+{
+	server_with_lock(arg);
+	rt_sleep(3000);
+	sim_step(sim, STEP_POST, 5);
+	note("never");
+}
+
+static void is_refused(void *arg)
+{
+	(void)arg;
+	rt_sleep(6000);
+	note("%d", rt_connect(NULL, 0, NULL, 0));
+	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	sim_pthread_mutex_lock(&mutex);
+}
+
+static unsigned server_dies_answer(struct source *source, const struct choice_point *at, unsigned n)
+{
+	(void)source, (void)n;
+	return at->kind == CHOICE_STEP && at->a == STEP_POST && at->who->name[0] == 's'
+		       ? DEATH_SERVER
+		       : 0;
+}
+
+static void bury_server(void *arg, unsigned host, unsigned how)
+{
+	(void)arg, (void)host, (void)how;
+}
+
+START_TEST(server_dies_in_accept)
+{
+	struct source source = {.answer = server_dies_answer};
+	sim_reset(sim, &source);
+	sim_set_death(sim, bury_server, NULL);
+	notes[0] = '\0';
+	ck_assert_int_eq(sim_spawn(sim, HOST_SERVER, NULL, listens_and_holds, NULL), 0);
+	ck_assert_int_eq(sim_spawn(sim, 1, NULL, is_refused, NULL), 0);
+	enum sim_end end = sim_run(sim);
+	ck_assert_msg(end == SIM_IDLE, "ended with %d: %s", (int)end, sim_fault(sim, NULL));
+	ck_assert_str_eq(notes, "goes on -111 ");
+}
+END_TEST
+
 /* What the server's function makes is the server's, and so is what it locks: two processes may have
  * their static data at one address. */
 static int makes_thread(void *arg, const void *req, size_t req_len, void *rsp, size_t rsp_len)
@@ -1569,6 +1614,7 @@ int main(void)
 	tcase_add_test(tc, c11_threads);
 	tcase_add_test(tc, new_process);
 	tcase_add_test(tc, client_dies_in_accept);
+	tcase_add_test(tc, server_dies_in_accept);
 	tcase_add_test(tc, hosts_are_apart);
 	tcase_add_test(tc, each_is_a_step);
 	tcase_add_test(tc, determinism);
