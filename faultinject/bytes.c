@@ -31,8 +31,11 @@ static bool is_meant(const struct byte_source *b, const struct byte_record *r,
 		return (r->whose & 1) == b->machine;
 	if (at->kind == CHOICE_LINE)
 		return true;
+	/* A lock has no class of its own, so that inputs that were kept mean what they meant: it
+	 * counts as a fence, which it is, too. */
 	if (at->kind == CHOICE_STEP &&
-	    at->a != (r->class == RECORD_POST ? STEP_POST : r->class - RECORD_STEP))
+	    (at->a == STEP_LOCK ? STEP_FENCE : at->a) !=
+		    (r->class == RECORD_POST ? STEP_POST : r->class - RECORD_STEP))
 		return false;
 	return !r->whose || r->whose == at->op.client;
 }

@@ -25,8 +25,8 @@
  * each round, 0 for nothing.
  *
  * What a record can mean: a task's step before a store, a load, a flush, a fence, a
- * post, a completion; a packet; a landing, its order, the reading, the draining of a
- * line; the cache; the power, which fails (bit 4 of `what`: that of the machine that
+ * post, a completion (a lock counts as a fence); a packet; a landing, its order, the reading, the
+ *draining of a line; the cache; the power, which fails (bit 4 of `what`: that of the machine that
  * recovers); one line of those that the power failure left undecided; all lines from
  * there on; a call, which fails.
  */

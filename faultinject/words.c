@@ -460,7 +460,7 @@ void deviation_effect(const struct deviation *d, const char *who, const char *op
 static const char *step_word(uint32_t kind)
 {
 	static const char *const words[STEP_KINDS] = {"store", "load",	     "flush", "fence",
-						      "post",  "completion", "begin"};
+						      "post",  "completion", "begin", "lock"};
 	return kind < STEP_KINDS ? words[kind] : NULL;
 }
 

@@ -113,7 +113,8 @@ void cause_explain_stuck(struct explanation *q, const char *why)
 			death = i;
 	if (death < all->n)
 		missing = find_missing(q, machine, from, to, death, &polled);
-	if (missing < 0)
+	/* In a deadlock nobody reads on and on: the sentence says who waits for whom. */
+	if (missing < 0 && strncmp(why, "deadlock: ", 10))
 		polled = find_polled(q, machine, from, to, NULL);
 	const struct logged_event *e = event_log_at(r, polled),
 				  *m = event_log_at(&q->instead, missing);

@@ -107,8 +107,7 @@ static bool only_reorders(struct search *s, const struct run_log *log, const str
 	const struct deviation *d = &p->d;
 	if (s->limits.whole)
 		return false;
-	if (d->kind == CHOICE_STEP ? d->a == STEP_POST || d->a == STEP_POLL || d->a == STEP_BEGIN
-				   : !choice_traits[d->kind].chain)
+	if (d->kind == CHOICE_STEP ? d->a >= STEP_POST : !choice_traits[d->kind].chain)
 		return false;
 	for (unsigned t = p->touches; t < next->touches; t++)
 		if (!is_own(p, log, t))

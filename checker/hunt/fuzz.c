@@ -309,7 +309,9 @@ static uint64_t sort_of(const struct setup *s, unsigned contract, const struct d
 	uint64_t kinds = 0, lines = 0;
 	for (unsigned i = 0; i < path->n; i++) {
 		const struct deviation *d = &path->d[i];
-		unsigned step = CHOICE_KINDS + d->op.kind * STEP_KINDS + d->a;
+		/* The last kind of steps shares a number, and the others have those that they
+		 * always had. */
+		unsigned step = CHOICE_KINDS + d->op.kind * STEP_LOCK + d->a;
 		if (d->kind == CHOICE_LINE)
 			lines |= 1ull << (setup_region(s, (uint64_t)d->a * LINE) * 2 +
 					  (d->answer + 1 == d->n)) %

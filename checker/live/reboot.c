@@ -203,8 +203,8 @@ void reboot_image(struct rebooter *r, const uint8_t *pool, const uint32_t *keys,
 	sim_spawn(r->sim, HOST_SERVER, NULL, boot, r);
 	end = sim_run(r->sim);
 	if (end == SIM_FAULT)
-		trouble(r, "%s in the store's code, in %s after the failure",
-			sim_fault(r->sim, &pc), r->doing);
+		trouble(r, "%s%s, in %s after the failure", sim_fault(r->sim, &pc),
+			sim_fault_where(r->sim), r->doing);
 	else if (!r->done)
 		trouble(r, "after the failure, %s does not terminate", r->doing);
 	pmem_end(pm);

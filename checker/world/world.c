@@ -907,7 +907,7 @@ static void conclude(struct world *w, enum sim_end end)
 	uintptr_t pc;
 	w->result.end = end;
 	if (end == SIM_FAULT) {
-		world_trouble(w, true, "%s in the store's code", sim_fault(w->sim, &pc));
+		world_trouble(w, true, "%s%s", sim_fault(w->sim, &pc), sim_fault_where(w->sim));
 		w->result.live_broken = true;
 		return;
 	}

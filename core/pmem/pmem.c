@@ -197,6 +197,17 @@ static void commit_all(void *arg)
 	show_all(arg);
 }
 
+/* A lock, or the like, is taken: see sim_set_locked(). */
+static bool locked(void *arg, const void *at, uintptr_t pc)
+{
+	struct pmem *pm = arg;
+	if ((uintptr_t)at - (uintptr_t)pm->window.base < pm->window.len)
+		return false;
+	if (pmem_has_buffers(pm))
+		pmem_cpu_empty(pm, pc);
+	return true;
+}
+
 static void begin_buffers(struct pmem *pm)
 {
 	pm->buffers = NULL;
@@ -241,6 +252,7 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
 	pm->durable_hash = pm->flight_hash = 0;
 	sim_set_memory(sim, pm);
 	sim_set_commit(sim, commit_all, pm);
+	sim_set_locked(sim, locked, pm);
 }
 
 static void forget_versions(struct pmem *pm)

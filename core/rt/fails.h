@@ -21,7 +21,7 @@
 	X(QUERY,	"verbs/query",		"ibv_query_gid, ibv_query_port, ...: EIO") \
 	X(POST_SEND,	"verbs/post_send",	"ibv_post_send, ibv_wr_complete: ENOMEM") \
 	X(POST_RECV,	"verbs/post_recv",	"ibv_post_recv: ENOMEM") \
-	X(SPAWN,	"task/spawn",		"rt_spawn: EAGAIN") \
+	X(SPAWN,	"task/spawn",		"rt_spawn, pthread_create: EAGAIN") \
 	X(LISTEN,	"connect/listen",	"rt_listen: EADDRINUSE") \
 	X(CONNECT,	"connect/connect",	"rt_connect, at the client: ECONNREFUSED") \
 	X(ACCEPT,	"connect/accept",	"rt_connect, at the server: EUSERS") \

@@ -7,9 +7,14 @@
 
 int rt_spawn(const char *name, void (*fn)(void *), void *arg)
 {
-	return sim_fails(FAIL_SPAWN)
-		       ? -EAGAIN
-		       : sim_spawn(sim_of_thread, sim_host(sim_of_thread), name, fn, arg);
+	struct task *task;
+	if (sim_fails(FAIL_SPAWN))
+		return -EAGAIN;
+	int error = sim_new_task(sim_of_thread, sim_host(sim_of_thread), name ? name : "", 0, fn,
+				 arg, &task);
+	if (!error)
+		task->of_store = true;
+	return error;
 }
 
 void rt_yield(void)
@@ -48,8 +53,16 @@ int rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len)
 	if (sim_fails(FAIL_ACCEPT))
 		return -EUSERS;
 	/* It is the server's function, on the client's task. */
+	struct task *const task = sim_of_thread->running;
+	jmp_buf refused;
+	volatile int rc = -ECONNREFUSED;
+	task->code_host = HOST_SERVER;
+	task->refused = &refused;
 	sim_enter_host(sim_of_thread, HOST_SERVER);
-	int rc = sim_of_thread->accept(sim_of_thread->accept_arg, req, req_len, rsp, rsp_len);
-	sim_enter_host(sim_of_thread, sim_host(sim_of_thread));
+	if (!setjmp(refused))
+		rc = sim_of_thread->accept(sim_of_thread->accept_arg, req, req_len, rsp, rsp_len);
+	task->refused = NULL;
+	task->code_host = task->host;
+	sim_enter_host(sim_of_thread, task->host);
 	return rc;
 }

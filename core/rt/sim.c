@@ -82,6 +82,8 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->anywhere_events = 0;
 	sim->accept = NULL;
 	sim->commit_pending = NULL;
+	sim->locked = NULL;
+	sim->threads = NULL;
 	sim->memory = NULL;
 	sim_forget_statics(sim);
 	sim->death = NULL;
@@ -90,6 +92,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->without = NULL;
 	sim->reached = NULL;
 	sim->fault[0] = '\0';
+	sim->fault_said = false;
 	sim->disturbed = false;
 	memset(sim->injected, 0, sizeof(sim->injected));
 	memset(sim->connects, 0, sizeof(sim->connects));
@@ -194,6 +197,12 @@ void sim_commit_pending(struct sim *sim)
 {
 	if (sim->commit_pending)
 		sim->commit_pending(sim->commit_arg);
+}
+
+void sim_set_locked(struct sim *sim, bool (*locked)(void *, const void *, uintptr_t), void *arg)
+{
+	sim->locked = locked;
+	sim->locked_arg = arg;
 }
 
 void sim_set_death(struct sim *sim, void (*death)(void *, unsigned, unsigned), void *arg)

@@ -63,6 +63,9 @@ bool sim_is_early(const struct sim *sim);
  * or 0). */
 const char *sim_fault(const struct sim *sim, uintptr_t *pc);
 
+/* What the fault's words go on with: " in the store's code", or "", where they are a sentence. */
+const char *sim_fault_where(const struct sim *sim);
+
 /* The simulation that runs on this thread, NULL outside sim_run(). */
 struct sim *sim_current(void);
 
@@ -202,6 +205,11 @@ uint64_t sim_hash(const struct sim *sim);
 void sim_set_commit(struct sim *sim, void (*commit_pending)(void *arg), void *arg);
 /* The last traced store comes before what the current task does next. */
 void sim_commit_pending(struct sim *sim);
+/* Called where a thread locks, unlocks or the like, after the step (core/rt/threads.h): a locked
+ * instruction, so that what its CPU has stored is in memory. False: the object at this place is in
+ * persistent memory. */
+void sim_set_locked(struct sim *sim, bool (*locked)(void *arg, const void *at, uintptr_t pc),
+		    void *arg);
 /* Called at each crash point that the source answers with 0 (the explorer's way in). */
 void sim_set_observer(struct sim *sim,
 		      void (*crash_point)(void *arg, const struct choice_point *at), void *arg);

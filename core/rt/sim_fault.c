@@ -72,6 +72,11 @@ const char *sim_fault(const struct sim *sim, uintptr_t *pc)
 	return sim->fault;
 }
 
+const char *sim_fault_where(const struct sim *sim)
+{
+	return sim->fault_said ? "" : " in the store's code";
+}
+
 void sim_set_fault(struct sim *sim, uintptr_t pc, const char *what)
 {
 	sim->fault_pc = pc;

@@ -14,12 +14,14 @@
  *	sim_injected.c	what was injected, host by host
  *	sim_repeat.c	livelocks
  *	sim_fault.c	store code that crashes
+ *	sim_threads.c	threads of store code, and what they wait for (sim_threads.h)
  *	sim_trace.c	the event trace
  *	places.c	what a run does without
  *	statics.c	static data of stores that were loaded
  *	rt_sim.c	rt.h for the tasks of a simulation
  */
 #include <assert.h>
+#include <setjmp.h>
 #include <string.h>
 #include "core/rt/arena.h"
 #include "core/rt/fiber.h"
@@ -50,9 +52,15 @@ struct task {
 	struct fiber fiber;
 	struct actor actor;
 	unsigned host;
-	int error;	/* its errno, while it does not run */
-	uint32_t sleep; /* number of its current sleep */
+	int error;	  /* its errno, while it does not run */
+	jmp_buf *refused; /* rt_connect() fails there, when the server dies while its code waits */
+	unsigned code_host; /* whose code it runs: its own host's, or the server's in rt_connect()
+			     */
+	uint32_t sleep;	    /* number of its current sleep */
 	bool used, asleep, dead;
+	bool of_store;	       /* rt_spawn() or pthread_create() made it */
+	bool again;	       /* it has ended, and another task may have its place */
+	struct thread *thread; /* NULL: it has called nothing of threads.h */
 	uint8_t idles;
 	const void *idle[IDLE_KEYS]; /* what it found empty since it last ran */
 	uint64_t backoff_ns;
@@ -111,6 +119,9 @@ struct sim {
 	void *accept_arg;
 	void (*commit_pending)(void *);
 	void *commit_arg;
+	bool (*locked)(void *, const void *, uintptr_t);
+	void *locked_arg;
+	struct threads *threads; /* of threads.h; NULL: there are none */
 	void *memory;
 	struct statics *statics; /* NULL: none */
 	uint8_t *static_copy[SIM_HOSTS];
@@ -130,7 +141,8 @@ struct sim {
 	} injected[SIM_HOSTS];
 	uint16_t connects[SIM_HOSTS]; /* how often a client has begun to connect, but for the first
 					 time */
-	char fault[96];
+	char fault[192];
+	bool fault_said; /* it is a sentence of its own */
 	uintptr_t fault_pc;
 	/* In the order in which runs make them, which is mostly the same. */
 	struct named named[ACTORS_KNOWN];
@@ -159,6 +171,11 @@ struct event sim_take_event(struct sim *sim, unsigned i);
 
 /* --- sim_tasks.c --- */
 
+/* A task as sim_spawn() starts it; its name may have a number. */
+int sim_new_task(struct sim *sim, unsigned host, const char *what, unsigned number,
+		 void (*fn)(void *), void *arg, struct task **task);
+/* The current task has ended. */
+_Noreturn void sim_end_task(struct sim *sim);
 /* A host's tasks never run again. The current one, if it is the host's, goes on until it sleeps. */
 void sim_kill_tasks(struct sim *sim, unsigned host);
 void sim_make_ready(struct sim *sim, struct task *task);
@@ -168,6 +185,15 @@ void sim_run_task(struct sim *sim, unsigned nth);
 void sim_leave(struct sim *sim);
 /* The same until it is woken, or so much time has passed. */
 void sim_sleep_until_woken(struct sim *sim, uint64_t fallback_ns);
+/* The same until someone calls sim_make_ready(). */
+void sim_sleep_for_waker(struct sim *sim);
+
+/* --- sim_threads.c, threads.c --- */
+
+/* The process of a host has ended, but for the current task, if that is the host's and not dead. */
+void sim_threads_ended(struct sim *sim, unsigned host);
+/* The current task, which has a thread, is about to end. */
+void sim_thread_returns(struct sim *sim);
 
 /* --- sim_delays.c, sim_scheduler.c, sim_fault.c --- */
 

@@ -67,29 +67,54 @@ static void task_main(void *arg)
 	struct task *task = arg;
 	assert(sim->running == task);
 	task->fn(task->arg);
+	if (task->thread)
+		sim_thread_returns(sim);
+	sim_end_task(sim);
+}
+
+void sim_end_task(struct sim *sim)
+{
+	struct task *task = sim->running;
 	sim_commit_pending(sim);
 	assert(sim->running == task && task->used);
 	task->used = false;
 	fiber_exit(&task->fiber, &sim->main_fiber);
 }
 
-int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void *), void *arg)
+/* A place for a new task; NULL: all are in use. */
+static struct task *free_task(struct sim *sim)
 {
-	if (sim->tasks == SIM_TASKS)
+	if (sim->tasks < SIM_TASKS)
+		return &sim->task[sim->tasks];
+	for (unsigned t = 0; t < SIM_TASKS; t++)
+		if (sim->task[t].again)
+			return &sim->task[t];
+	return NULL;
+}
+
+int sim_new_task(struct sim *sim, unsigned host, const char *what, unsigned number,
+		 void (*fn)(void *), void *arg, struct task **out)
+{
+	struct task *task = free_task(sim);
+	if (!task)
 		return -EAGAIN;
-	struct task *task = &sim->task[sim->tasks];
+	bool again = sim->tasks == SIM_TASKS;
 	assert(!task->used); /* those above sim->tasks are free */
 	if (fiber_alloc(&task->fiber))
 		return -ENOMEM;
-	sim->tasks++;
-	sim_name_actor(sim, &task->actor, host, name ? name : "", 0);
-	task->host = host;
+	if (!again)
+		sim->tasks++;
+	sim_name_actor(sim, &task->actor, host, what, number);
+	task->host = task->code_host = host;
 	task->error = 0;
 	task->used = task->asleep = true;
-	task->dead = false;
-	task->sleep = 0;
+	task->dead = task->of_store = task->again = false;
+	/* A wake-up of the one before it, which ended, is none of its own. */
+	task->sleep = again ? task->sleep + 1 : 0;
 	task->idles = 0;
 	task->tls = NULL;
+	task->thread = NULL;
+	task->refused = NULL;
 	task->backoff_ns = POLL_NS;
 	task->fn = fn;
 	task->arg = arg;
@@ -97,7 +122,14 @@ int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void 
 	sim_make_ready(sim, task);
 	sim_repeat_news(sim);
 	assert(!task->asleep && sim->ready_len);
+	*out = task;
 	return 0;
+}
+
+int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void *), void *arg)
+{
+	struct task *task;
+	return sim_new_task(sim, host, name ? name : "", 0, fn, arg, &task);
 }
 
 static void end_tasks(struct sim *sim, unsigned host, const struct task *but)
@@ -113,6 +145,7 @@ static void end_tasks(struct sim *sim, unsigned host, const struct task *but)
 	}
 	sim->ready_len = left;
 	assert(!but || !but->dead);
+	sim_threads_ended(sim, host);
 }
 
 void sim_kill_tasks(struct sim *sim, unsigned host)
@@ -155,7 +188,7 @@ void sim_run_task(struct sim *sim, unsigned nth)
 	sim->ready_len--;
 	sim->events++;
 	sim->running = task;
-	sim_enter_host(sim, task->host);
+	sim_enter_host(sim, task->code_host);
 	errno = task->error;
 	fiber_switch(&sim->main_fiber, &task->fiber);
 	task->error = errno;
@@ -199,6 +232,15 @@ void sim_sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
 		sim_push_event(sim, 0, sim->run.now + fallback_ns, NULL, task, task->sleep);
 	sim_leave(sim);
 	task->idles = 0;
+}
+
+void sim_sleep_for_waker(struct sim *sim)
+{
+	struct task *task = sim->running;
+	assert(task && !task->asleep && !task->idles);
+	spend(sim);
+	task->asleep = true;
+	sim_leave(sim);
 }
 
 void sim_sleep(struct sim *sim, uint64_t ns)
@@ -327,7 +369,7 @@ unsigned sim_server_life(const struct sim *sim)
 static void delay_at_step(struct sim *sim, enum step_kind kind, uint32_t nth)
 {
 	struct task *task = sim->running;
-	assert(kind < STEP_BEGIN && nth); /* sim_begin() asks for the other */
+	assert(kind != STEP_BEGIN && nth); /* sim_begin() asks for the other */
 	assert(task && !task->asleep);
 	struct choice_point at = {.kind = CHOICE_STEP,
 				  .who = &task->actor,

@@ -63,7 +63,7 @@ void sim_fresh_statics(struct sim *sim, unsigned host)
 	if (!sim->statics)
 		return;
 	forget(sim, host);
-	if (sim->running && sim->running->host == host)
+	if (sim->running && sim->running->code_host == host)
 		sim_exchange_statics(sim, host);
 }
 

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* <threads.h>, on the functions for POSIX threads, as glibc has it. See threads.h. */
+#include <errno.h>
+#include "core/rt/sim_threads.h"
+#include "core/rt/threads.h"
+
+#define PC ((uintptr_t)__builtin_return_address(0) - 1)
+
+_Static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t), "glibc's are alike");
+_Static_assert(sizeof(cnd_t) == sizeof(pthread_cond_t), "glibc's are alike");
+_Static_assert(sizeof(once_flag) == sizeof(pthread_once_t), "glibc's are alike");
+
+static int c11_error(int error)
+{
+	switch (error) {
+	case 0:
+		return thrd_success;
+	case EBUSY:
+		return thrd_busy;
+	case ETIMEDOUT:
+		return thrd_timedout;
+	case ENOMEM:
+		return thrd_nomem;
+	default:
+		return thrd_error;
+	}
+}
+
+static pthread_mutex_t *of_mtx(mtx_t *mutex)
+{
+	return (pthread_mutex_t *)mutex;
+}
+
+static pthread_cond_t *of_cnd(cnd_t *cond)
+{
+	return (pthread_cond_t *)cond;
+}
+
+struct start {
+	thrd_start_t fn;
+	void *arg;
+};
+
+static void *start_main(void *arg)
+{
+	const struct start *start = arg;
+	return (void *)(intptr_t)start->fn(start->arg);
+}
+
+int sim_thrd_create(thrd_t *thread, thrd_start_t fn, void *arg)
+{
+	struct start *start = sim_alloc(sim_of_thread, sizeof(*start));
+	*start = (struct start){fn, arg};
+	return c11_error(sim_pthread_create(thread, NULL, start_main, start));
+}
+
+int sim_thrd_join(thrd_t thread, int *result)
+{
+	void *returned;
+	int error = thread_join(thread, &returned, NEVER, PC);
+	if (!error && result)
+		*result = (int)(intptr_t)returned;
+	return c11_error(error);
+}
+
+int sim_thrd_detach(thrd_t thread)
+{
+	return c11_error(sim_pthread_detach(thread));
+}
+
+thrd_t sim_thrd_current(void)
+{
+	return sim_pthread_self();
+}
+
+int sim_thrd_equal(thrd_t a, thrd_t b)
+{
+	return a == b;
+}
+
+void sim_thrd_exit(int result)
+{
+	sim_pthread_exit((void *)(intptr_t)result);
+}
+
+void sim_thrd_yield(void)
+{
+	sim_sched_yield();
+}
+
+int sim_thrd_sleep(const struct timespec *time, struct timespec *left)
+{
+	uint64_t ns;
+	if (sync_deadline(CLOCK_MONOTONIC, time, &ns))
+		return -2;
+	sim_sleep(sim_of_thread, ns);
+	if (left)
+		*left = (struct timespec){0};
+	return 0;
+}
+
+int sim_mtx_init(mtx_t *mutex, int type)
+{
+	pthread_mutexattr_t attr;
+	sim_pthread_mutexattr_init(&attr);
+	if (type & ~(mtx_recursive | mtx_timed))
+		return thrd_error;
+	if (type & mtx_recursive)
+		sim_pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	return c11_error(sim_pthread_mutex_init(of_mtx(mutex), &attr));
+}
+
+void sim_mtx_destroy(mtx_t *mutex)
+{
+	sim_pthread_mutex_destroy(of_mtx(mutex));
+}
+
+int sim_mtx_lock(mtx_t *mutex)
+{
+	return c11_error(mutex_lock(of_mtx(mutex), NEVER, PC));
+}
+
+int sim_mtx_trylock(mtx_t *mutex)
+{
+	return c11_error(mutex_trylock(of_mtx(mutex), PC));
+}
+
+int sim_mtx_timedlock(mtx_t *mutex, const struct timespec *at)
+{
+	uint64_t deadline;
+	int error = sync_deadline(CLOCK_REALTIME, at, &deadline);
+	return c11_error(error ? error : mutex_lock(of_mtx(mutex), deadline, PC));
+}
+
+int sim_mtx_unlock(mtx_t *mutex)
+{
+	return c11_error(mutex_unlock(of_mtx(mutex), PC));
+}
+
+int sim_cnd_init(cnd_t *cond)
+{
+	return c11_error(sim_pthread_cond_init(of_cnd(cond), NULL));
+}
+
+void sim_cnd_destroy(cnd_t *cond)
+{
+	sim_pthread_cond_destroy(of_cnd(cond));
+}
+
+int sim_cnd_wait(cnd_t *cond, mtx_t *mutex)
+{
+	return c11_error(cond_wait(of_cnd(cond), of_mtx(mutex), NEVER, PC));
+}
+
+int sim_cnd_timedwait(cnd_t *cond, mtx_t *mutex, const struct timespec *at)
+{
+	uint64_t deadline;
+	int error = sync_deadline(CLOCK_REALTIME, at, &deadline);
+	return c11_error(error ? error : cond_wait(of_cnd(cond), of_mtx(mutex), deadline, PC));
+}
+
+int sim_cnd_signal(cnd_t *cond)
+{
+	return c11_error(sim_pthread_cond_signal(of_cnd(cond)));
+}
+
+int sim_cnd_broadcast(cnd_t *cond)
+{
+	return c11_error(sim_pthread_cond_broadcast(of_cnd(cond)));
+}
+
+int sim_tss_create(tss_t *key, tss_dtor_t destructor)
+{
+	return c11_error(sim_pthread_key_create(key, destructor));
+}
+
+void sim_tss_delete(tss_t key)
+{
+	sim_pthread_key_delete(key);
+}
+
+int sim_tss_set(tss_t key, void *value)
+{
+	return c11_error(sim_pthread_setspecific(key, value));
+}
+
+void *sim_tss_get(tss_t key)
+{
+	return sim_pthread_getspecific(key);
+}
+
+void sim_call_once(once_flag *once, void (*fn)(void))
+{
+	sim_pthread_once((pthread_once_t *)once, fn);
+}
