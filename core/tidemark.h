@@ -200,8 +200,9 @@ struct tm_store {
 	const struct tm_shape *shapes; /* ends with .name = NULL; NULL: none */
 	const struct tm_error *errors; /* ends with .error = 0; NULL: none */
 
-	size_t (*pm_bytes)(const struct tm_params *params); /* a multiple of 64 */
-	/* Fills at most `max` regions, returns how many there are. */
+	size_t (*pm_bytes)(const struct tm_params *params); /* rounded up to a multiple of 64 */
+	/* Fills at most `max` regions, returns how many there are. Without any, the whole pool is
+	 * one, "pool". */
 	unsigned (*regions)(const struct tm_params *params, struct tm_region *out, unsigned max);
 
 	/* Make an empty, durable store in a zeroed pool. */

@@ -178,8 +178,11 @@ int setup_finish(struct setup *s)
 	s->params.max_vlen = longest > LIFE_VLEN ? longest : LIFE_VLEN;
 	s->params.rqwrb_pm = s->hw.rqwrb_pm;
 	s->pm_len = s->store->pm_bytes(&s->params);
+	s->pm_len += -s->pm_len % TM_LINE;
 	s->regions = s->store->regions(&s->params, s->region, SETUP_REGIONS);
-	assert(s->pm_len % 64 == 0 && s->regions <= SETUP_REGIONS);
+	assert(s->regions <= SETUP_REGIONS);
+	if (!s->regions) /* lines of traces have the names of regions */
+		s->region[s->regions++] = (struct tm_region){"pool", 0, s->pm_len};
 	if (s->pm_len > POOL_MAX)
 		return -EFBIG;
 	s->image = calloc(1, s->pm_len);
