@@ -5,7 +5,7 @@
 # lib/tidemark                   the soft RNIC: a library to preload; in lib/ the same in place of the system's
 # lib/tidemark/sdk               what `tidemark cc` needs
 # include/tidemark               the headers that a store includes
-# lib/pkgconfig/tidemark.pc
+# share/pkgconfig/tidemark.pc
 # share/man                      pages for the program, each of its commands, and the store interface
 # share/bash-completion, share/zsh
 # share/doc/tidemark             README.md, docs/, examples
@@ -31,7 +31,7 @@ install(DIRECTORY ${sdk}/include/tidemark DESTINATION include)
 install(DIRECTORY ${sdk} DESTINATION ${tidemark_lib} USE_SOURCE_PERMISSIONS)
 
 configure_file(cmake/tidemark.pc.in tidemark.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/tidemark.pc DESTINATION lib/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/tidemark.pc DESTINATION share/pkgconfig)
 
 # A page for each command, made of what the program says of itself. Their names are known when it has been built.
 set(manuals ${PROJECT_BINARY_DIR}/man)
@@ -45,7 +45,7 @@ add_custom_target(manuals ALL DEPENDS ${manuals}/man1/tidemark.1)
 install(DIRECTORY ${manuals}/ DESTINATION share/man)
 
 install(FILES cli/completion/tidemark.bash DESTINATION share/bash-completion/completions RENAME tidemark)
-install(FILES cli/completion/tidemark.zsh DESTINATION share/zsh/site-functions RENAME _tidemark)
+install(FILES cli/completion/_tidemark DESTINATION share/zsh/site-functions)
 
 set(tidemark_doc share/doc/tidemark)
 install(FILES README.md LICENSE DESTINATION ${tidemark_doc})
