@@ -3,8 +3,10 @@
 #	make crashtest ARGS="erda --jobs 2"
 #
 # ARGS: passed to tidemark. CC: the compiler of `make`, `make crashtest` (default gcc). TARGET: what `make` builds.
+# PREFIX, DESTDIR: where `make install` puts what it installs, and a folder that this is below for now.
 
 ARGS ?=
+PREFIX ?= /usr/local
 TARGET = tidemark
 ifeq ($(origin CC),default)
 CC = gcc
@@ -37,6 +39,9 @@ help:
 	@echo 'make vmsoak      kill -9 of clients and servers there, for ten minutes a store'
 	@echo 'make vmdiff      small verbs programs on the soft RNIC and on rdma_rxe: where do the two differ?'
 	@echo 'make interop     programs of others, unmodified, on the soft RNIC'
+	@echo 'make install     to $$PREFIX (/usr/local): the program, headers, manual pages, completion'
+	@echo 'make uninstall   remove what was installed there'
+	@echo 'make deb         a Debian package, build/tidemark_*.deb'
 	@echo 'make clean       remove build*/'
 	@echo 'crashtest, claims, taxonomy, litmus, mutants, ablate, soak, fuzz, list and bench pass ARGS="..." on to tidemark.'
 
@@ -102,8 +107,21 @@ interop: deps
 	@$(MAKE) --no-print-directory build TARGET='tidemark nic_death'
 	@scripts/interop $(ARGS)
 
+install:
+	@$(MAKE) --no-print-directory build TARGET='tidemark manuals'
+	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)" >build/install.log || { cat build/install.log; exit 1; }
+	@echo "tidemark is installed: $(DESTDIR)$(PREFIX)/bin/tidemark"
+
+uninstall:
+	@DESTDIR="$(DESTDIR)" scripts/uninstall build "$(PREFIX)"
+
+deb:
+	@scripts/deps deb
+	@$(MAKE) --no-print-directory build TARGET='tidemark manuals'
+	@scripts/deb build
+
 clean:
 	rm -rf build build-gcc build-clang build-tsan build-afl
 
 .PHONY: all help deps build crashtest crashtest-all claims taxonomy pictures litmus mutants ablate soak fuzz bench list test test-all
-.PHONY: format clean imagebench nicbench vm vmtest vmbench vmsoak vmdiff interop
+.PHONY: format install uninstall deb clean imagebench nicbench vm vmtest vmbench vmsoak vmdiff interop

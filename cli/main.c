@@ -64,7 +64,8 @@ static int help_main(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	puts("usage: tidemark COMMAND [OPTION...]   (tidemark COMMAND --help says more)");
+	puts("usage: tidemark COMMAND [OPTION...]   (tidemark COMMAND --help says more)\n"
+	     "       tidemark --version");
 	for (unsigned i = 0; i < COMMANDS; i++)
 		if (commands[i].main)
 			printf("  %-9s %-12s  %s\n", commands[i].name, commands[i].arguments,
@@ -74,6 +75,14 @@ static int help_main(int argc, char **argv)
 	puts("\nexit status: 0 as expected, 1 a promise broken, 2 usage or bad input, 3 could not "
 	     "tell,\n"
 	     "4 fixed (replay, shrink), 70 internal error, 77 skipped");
+	return 0;
+}
+
+static int version_main(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	puts("tidemark " TM_VERSION);
 	return 0;
 }
 
@@ -162,7 +171,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	static const struct command help = {.main = help_main};
+	static const struct command help = {.main = help_main}, version = {.main = version_main};
 	program = argv[0];
 	arguments = argv;
 	signals_begin();
@@ -170,6 +179,8 @@ int main(int argc, char **argv)
 		return fail(EXIT_USAGE, "no command given (tidemark --help)");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help") || !strcmp(argv[1], "-h"))
 		return run(&help, argc - 1, argv + 1);
+	if (!strcmp(argv[1], "--version"))
+		return run(&version, argc - 1, argv + 1);
 	for (unsigned i = 0; i < COMMANDS; i++)
 		if (commands[i].main && !strcmp(argv[1], commands[i].name))
 			return run(&commands[i], argc - 1, argv + 1);

@@ -42,7 +42,6 @@ add_library(tidemark_preload SHARED $<TARGET_OBJECTS:${nic}> $<TARGET_OBJECTS:ti
 set_target_properties(tidemark_preload PROPERTIES OUTPUT_NAME tidemark-verbs
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} LINK_OPTIONS "${nic_link}")
 target_link_libraries(tidemark_preload PRIVATE tidemark_flags PkgConfig::ISAL pthread)
-install(TARGETS tidemark_preload LIBRARY DESTINATION lib/tidemark)
 
 # The same as a libibverbs.so.1 that is found first (LD_LIBRARY_PATH), for programs that load it by name. The symbol
 # version for drivers has the name that the system's library uses, because its programs ask for it.
@@ -61,7 +60,6 @@ set_target_properties(tidemark_libibverbs PROPERTIES OUTPUT_NAME ibverbs SOVERSI
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${ibverbs_map}
 	LINK_OPTIONS "${nic_link};-Wl,--version-script=${ibverbs_map}")
 target_link_libraries(tidemark_libibverbs PRIVATE tidemark_flags PkgConfig::ISAL pthread)
-install(TARGETS tidemark_libibverbs LIBRARY DESTINATION lib/tidemark/lib NAMELINK_SKIP)
 
 # The connection manager as a librdmacm.so.1, which finds the soft RNIC in libibverbs.so.1. It contains what it needs of
 # the shared files; the linker drops their functions that only the RNIC uses.
@@ -73,7 +71,6 @@ set_target_properties(tidemark_librdmacm PROPERTIES OUTPUT_NAME rdmacm SOVERSION
 target_link_libraries(tidemark_librdmacm PRIVATE tidemark_flags tidemark_libibverbs pthread)
 target_compile_options(tidemark_librdmacm PRIVATE -ffunction-sections)
 target_link_options(tidemark_librdmacm PRIVATE ${complete} -Wl,--gc-sections -Wl,--version-script=${rdmacm_map})
-install(TARGETS tidemark_librdmacm LIBRARY DESTINATION lib/tidemark/lib NAMELINK_SKIP)
 
 # Files that the command line needs, too: settings, rules of faults, the fabric's directory, stats pages.
 set(nic_shared core/provider/base/config.c core/provider/base/faults.c core/provider/base/fabric_dir.c core/provider/base/stats_page.c)

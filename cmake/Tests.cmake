@@ -163,6 +163,20 @@ tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/checker/live/test_exa
 tidemark_test(test_docs ${PROJECT_SOURCE_DIR}/tests/docs/test_docs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_systems ${PROJECT_SOURCE_DIR}/tests/docs/test_systems.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_verbs ${PROJECT_SOURCE_DIR}/tests/scenarios/test_verbs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+if(NOT TIDEMARK_SANITIZE) # a program with sanitizers is not installed
+	tidemark_test(test_install ${PROJECT_SOURCE_DIR}/tests/install/test_install.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+	tidemark_test(test_installed ${PROJECT_SOURCE_DIR}/tests/install/test_installed.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+	tidemark_test(test_manuals ${PROJECT_SOURCE_DIR}/tests/install/test_manuals.sh $<TARGET_FILE:tidemark> ${manuals})
+	tidemark_test(test_completion_bash ${PROJECT_SOURCE_DIR}/tests/install/test_completion_bash.sh $<TARGET_FILE:tidemark>
+		${PROJECT_SOURCE_DIR}/cli/completion/tidemark.bash)
+	find_program(ZSH zsh)
+	if(ZSH)
+		tidemark_test(test_completion_zsh ${ZSH} -f ${PROJECT_SOURCE_DIR}/tests/install/test_completion_zsh.zsh
+			$<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/cli/completion)
+		set_tests_properties(test_completion_zsh PROPERTIES LABELS all)
+	endif()
+	set_tests_properties(test_installed test_manuals test_completion_bash PROPERTIES LABELS all)
+endif()
 # Processes on the soft RNIC; programs like any other that uses libibverbs.
 add_executable(nic_death tests/core/provider/nic_death.c)
 target_link_libraries(nic_death PRIVATE tidemark_flags PkgConfig::IBVERBS)

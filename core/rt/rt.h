@@ -9,6 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Start a task on this host. `name` ("verifier") must outlive the task. 0 or -errno. */
 int rt_spawn(const char *name, void (*fn)(void *arg), void *arg);
 
@@ -53,5 +57,9 @@ bool rt_waits(const void *caller);
 /* Asked where a store looks for room in its pool, so that a full pool can be tested: if true, there
  * is none (core/rt/fails.h, pm/full). */
 bool rt_pm_full(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,0 +1,53 @@
+# What is installed (`make install`, `make deb`), and where. The program finds its files relative to itself
+# (find_beside(), cli/nic/run.c), and so does tidemark.pc: an installation can be copied to another place.
+#
+# bin/tidemark                   the program, with its debug information: reports name source lines by it
+# lib/tidemark                   the soft RNIC: a library to preload; in lib/ the same in place of the system's
+# lib/tidemark/sdk               what `tidemark cc` needs
+# include/tidemark               the headers that a store includes
+# share/pkgconfig/tidemark.pc
+# share/man                      pages for the program, each of its commands, and the store interface
+# share/bash-completion, share/zsh
+# share/doc/tidemark             README.md, docs/, examples
+set(tidemark_lib lib/tidemark)
+install(TARGETS tidemark RUNTIME DESTINATION bin)
+install(TARGETS tidemark_preload LIBRARY DESTINATION ${tidemark_lib})
+install(TARGETS tidemark_libibverbs tidemark_librdmacm LIBRARY DESTINATION ${tidemark_lib}/lib NAMELINK_SKIP)
+
+# The headers name one another by where they are installed; in the tree, by their rooms.
+set(sdk ${PROJECT_BINARY_DIR}/sdk)
+foreach(header core/tidemark.h core/rt/rt.h core/rdma_commit.h core/verbs_compat.h)
+	cmake_path(GET header FILENAME name)
+	file(READ ${header} text)
+	string(REGEX REPLACE "\"core/(rt/)?([a-z_]+\\.h)\"" "<tidemark/\\2>" text "${text}")
+	if(TIDEMARK_VERBS_FLUSH) # here the build says so, there nobody would
+		string(REPLACE "#define TM_VERBS_COMPAT_H\n" "#define TM_VERBS_COMPAT_H\n#define TM_VERBS_FLUSH\n" text "${text}")
+	endif()
+	file(CONFIGURE OUTPUT ${sdk}/include/tidemark/${name} CONTENT "${text}" @ONLY)
+	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
+endforeach()
+install(DIRECTORY ${sdk}/include/tidemark DESTINATION include)
+# All of it, for `tidemark cc`.
+install(DIRECTORY ${sdk} DESTINATION ${tidemark_lib} USE_SOURCE_PERMISSIONS)
+
+configure_file(cmake/tidemark.pc.in tidemark.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tidemark.pc DESTINATION share/pkgconfig)
+
+# A page for each command, made of what the program says of itself. Their names are known when it has been built.
+set(manuals ${PROJECT_BINARY_DIR}/man)
+set(store_manual docs/own-store.md core/tidemark.h core/rt/rt.h)
+add_custom_command(OUTPUT ${manuals}/man1/tidemark.1
+	COMMAND ${CMAKE_COMMAND} -E rm -rf ${manuals}
+	COMMAND ${PROJECT_SOURCE_DIR}/scripts/man $<TARGET_FILE:tidemark> ${manuals} ${PROJECT_VERSION} ${TIDEMARK_DATE}
+	DEPENDS tidemark scripts/man ${store_manual}
+	WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMENT "Writing the manual pages" VERBATIM)
+add_custom_target(manuals ALL DEPENDS ${manuals}/man1/tidemark.1)
+install(DIRECTORY ${manuals}/ DESTINATION share/man)
+
+install(FILES cli/completion/tidemark.bash DESTINATION share/bash-completion/completions RENAME tidemark)
+install(FILES cli/completion/_tidemark DESTINATION share/zsh/site-functions)
+
+set(tidemark_doc share/doc/tidemark)
+install(FILES README.md LICENSE DESTINATION ${tidemark_doc})
+install(DIRECTORY docs DESTINATION ${tidemark_doc})
+install(DIRECTORY scenarios/litmus DESTINATION ${tidemark_doc}/examples)
