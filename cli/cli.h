@@ -50,6 +50,11 @@ int new_store_main(int argc, char **argv);
 /* All words of the call, NULL after them. */
 extern char **arguments;
 
+/* --- sdk.c --- */
+
+/* The path of NAME beside this program, or where it was installed to. False: it is nowhere. */
+bool find_beside(const char *name, char *path, size_t size);
+
 /* --- input.c --- */
 
 struct trace;

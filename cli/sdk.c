@@ -9,30 +9,31 @@
 #include <unistd.h>
 #include "cli/cli.h"
 
-/* Beside the program in the build's folder, below lib/ where it is installed. */
-static bool find_script(const char *name, char path[PATH_MAX])
+bool find_beside(const char *name, char *path, size_t size)
 {
-	static const char *const places[] = {"sdk", "../lib/tidemark/sdk"};
-	char self[PATH_MAX / 2];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash = len > 0 ? memrchr(self, '/', (size_t)len) : NULL;
-	if (!slash)
+	static const char *const places[] = {"", "../lib/tidemark/"};
+	char self[PATH_MAX], *slash;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (n <= 0)
 		return false;
-	*slash = '\0';
-	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(path, PATH_MAX, "%s/%s/%s", self, places[i], name);
-		if (!access(path, X_OK))
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	slash[1] = '\0';
+	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (snprintf(path, size, "%s%s%s", self, places[i], name) < (int)size &&
+		    !access(path, R_OK))
 			return true;
-	}
 	return false;
 }
 
 /* Go on as this script with these arguments, `first` (unless NULL) before the others. */
 static int become(const char *script, const char *first, int argc, char **argv)
 {
-	char path[PATH_MAX];
-	if (!find_script(script, path))
-		return fail(EXIT_INTERNAL, "sdk/%s is not where this program is installed", script);
+	char path[PATH_MAX], name[32];
+	snprintf(name, sizeof(name), "sdk/%s", script);
+	if (!find_beside(name, path, sizeof(path)))
+		return fail(EXIT_INTERNAL, "no %s beside this program", name);
 	char **args = calloc((size_t)argc + 2, sizeof(*args));
 	if (!args)
 		return fail(EXIT_INTERNAL, "out of memory");

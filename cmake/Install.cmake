@@ -14,18 +14,6 @@ install(TARGETS tidemark RUNTIME DESTINATION bin)
 install(TARGETS tidemark_preload LIBRARY DESTINATION ${tidemark_lib})
 install(TARGETS tidemark_libibverbs tidemark_librdmacm LIBRARY DESTINATION ${tidemark_lib}/lib NAMELINK_SKIP)
 
-# The headers name one another by where they are installed; in the tree, by their rooms.
-set(sdk ${PROJECT_BINARY_DIR}/sdk)
-foreach(header core/tidemark.h core/rt/rt.h core/rdma_commit.h core/verbs_compat.h)
-	cmake_path(GET header FILENAME name)
-	file(READ ${header} text)
-	string(REGEX REPLACE "\"core/(rt/)?([a-z_]+\\.h)\"" "<tidemark/\\2>" text "${text}")
-	if(TIDEMARK_VERBS_FLUSH) # here the build says so, there nobody would
-		string(REPLACE "#define TM_VERBS_COMPAT_H\n" "#define TM_VERBS_COMPAT_H\n#define TM_VERBS_FLUSH\n" text "${text}")
-	endif()
-	file(CONFIGURE OUTPUT ${sdk}/include/tidemark/${name} CONTENT "${text}" @ONLY)
-	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
-endforeach()
 install(DIRECTORY ${sdk}/include/tidemark DESTINATION include)
 # All of it, for `tidemark cc`.
 install(DIRECTORY ${sdk} DESTINATION ${tidemark_lib} USE_SOURCE_PERMISSIONS)

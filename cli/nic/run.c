@@ -126,25 +126,6 @@ static int read_choice(struct choice *choice, int argc, char **argv)
 
 /* --- the libraries --- */
 
-/* NAME where this program lies, or where it was installed to. False: it is nowhere. */
-static bool find_beside(const char *name, char *path, size_t size)
-{
-	static const char *const places[] = {"", "../lib/tidemark/"};
-	char self[PATH_MAX], *slash;
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	if (n <= 0)
-		return false;
-	self[n] = '\0';
-	slash = strrchr(self, '/');
-	slash[1] = '\0';
-	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		if (snprintf(path, size, "%s%s%s", self, places[i], name) < (int)size &&
-		    !access(path, R_OK))
-			return true;
-	return false;
-}
-
 static int find_libraries(struct choice *choice)
 {
 	char library[PATH_MAX];
