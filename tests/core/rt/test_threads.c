@@ -12,6 +12,7 @@
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"
 #include "core/rt/threads.h"
+#include "checker/models/dpor.h"
 #include "faultinject/sources.h"
 
 static struct sim *sim;
@@ -292,6 +293,53 @@ START_TEST(as_many_as_tasks)
 }
 END_TEST
 
+static sem_t sem, back;
+
+static void *is_woken_early(void *arg)
+{
+	struct timespec late = in_ns(500000);
+	(void)arg;
+	ck_assert_int_eq(sim_sem_timedwait(&sem, &late), 0);
+	return NULL;
+}
+
+static void *sleeps_long(void *arg)
+{
+	uint64_t now = sim_now(sim);
+	(void)arg;
+	rt_sleep(1000000);
+	ck_assert_uint_ge(sim_now(sim), now + 1000000);
+	return NULL;
+}
+
+static void leaves_event(void *arg)
+{
+	pthread_t thread[SIM_TASKS];
+	unsigned n = 0;
+	(void)arg;
+	sim_sem_init(&sem, 0, 0);
+	while (sim_pthread_create(&thread[n], NULL, is_woken_early, NULL) == 0)
+		n++;
+	sim_pthread_yield();
+	for (unsigned i = 0; i < n; i++)
+		sim_sem_post(&sem);
+	for (unsigned i = 0; i < n; i++)
+		end_of(thread[i]);
+	for (unsigned i = 0; i < n; i++)
+		thread[i] = start(sleeps_long, NULL);
+	for (unsigned i = 0; i < n; i++)
+		end_of(thread[i]);
+	note("all");
+}
+
+/* A wake-up of the thread that had the place before comes too late. */
+START_TEST(wakeup_of_another)
+{
+	run(leaves_event);
+	ck_assert_str_eq(notes, "all ");
+}
+END_TEST
+
 static unsigned fails_answer(struct source *source, const struct choice_point *at, unsigned n)
 {
 	(void)source;
@@ -352,8 +400,8 @@ static void data(void *arg)
 {
 	pthread_key_t more[40];
 	(void)arg;
-	ck_assert_int_eq(sim_pthread_key_create(&key, forget), 0);
 	ck_assert_int_eq(sim_pthread_key_create(&other_key, forget), 0);
+	ck_assert_int_eq(sim_pthread_key_create(&key, forget), 0);
 	ck_assert_int_eq(sim_pthread_setspecific(key, "mine"), 0);
 	pthread_t a = start(has_data, "a"), b = start(has_data, "b");
 	end_of(a);
@@ -532,7 +580,7 @@ END_TEST
 
 static void *locks_for_ever(void *arg)
 {
-	while (!inside) {
+	for (total = 0; !inside; total++) {
 		sim_pthread_mutex_lock(arg);
 		sim_step(sim, STEP_LOAD, 5);
 		sim_pthread_mutex_unlock(arg);
@@ -566,6 +614,7 @@ START_TEST(nobody_is_kept_out)
 {
 	run(one_holds_on);
 	ck_assert_str_eq(notes, "all ");
+	ck_assert_uint_lt(total, 4); /* before the watch for livelocks holds it up */
 }
 END_TEST
 
@@ -1192,8 +1241,6 @@ START_TEST(only_once)
 }
 END_TEST
 
-static sem_t sem, back;
-
 static void *answers(void *arg)
 {
 	(void)arg;
@@ -1557,6 +1604,122 @@ START_TEST(each_is_a_step)
 }
 END_TEST
 
+/* --- all orders, with a scheduler in the clock's place --- */
+
+static uint64_t outcome[8];
+static unsigned outcomes;
+static unsigned value;
+
+static void adds(void *arg)
+{
+	sim_pthread_mutex_lock(&mutex);
+	value = 3 * value + (unsigned)(uintptr_t)arg;
+	sim_touch_state(sim, TOUCH_DRAM_WRITE, &value, sizeof(value));
+	sim_pthread_cond_signal(&cond);
+	sim_pthread_mutex_unlock(&mutex);
+}
+
+static void multiplies(void *arg)
+{
+	(void)arg;
+	sim_pthread_mutex_lock(&mutex);
+	while (!value)
+		sim_pthread_cond_wait(&cond, &mutex);
+	value *= 5;
+	sim_touch_state(sim, TOUCH_DRAM_WRITE, &value, sizeof(value));
+	sim_pthread_mutex_unlock(&mutex);
+}
+
+static void crosses(void *arg)
+{
+	locks_both(arg);
+	value++;
+}
+
+static struct dpor search;
+static void (*searched)(void);
+
+static void three_tasks(void)
+{
+	sim_spawn(sim, HOST_SERVER, "a", adds, (void *)1);
+	sim_spawn(sim, HOST_SERVER, "b", adds, (void *)2);
+	sim_spawn(sim, HOST_SERVER, "c", multiplies, NULL);
+}
+
+static void two_crossing(void)
+{
+	sim_spawn(sim, HOST_SERVER, "a", crosses, NULL);
+	sim_spawn(sim, HOST_SERVER, "b", crosses, &mutex);
+}
+
+static void no_touch(void *arg, enum touch what, uint64_t where, uint64_t len)
+{
+	(void)arg, (void)what, (void)where, (void)len;
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void run_searched(void *arg)
+{
+	unsigned i = 0;
+	(void)arg;
+	sim_reset(sim, &search.source);
+	mutex = second = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	cond = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	value = 0;
+	sim_set_scheduler(sim, &search.scheduler);
+	searched();
+	enum sim_end end = sim_run(sim);
+	dpor_end_event(&search);
+	if (search.redundant)
+		return;
+	ck_assert(end == SIM_IDLE || end == SIM_FAULT);
+	uint64_t result = end == SIM_FAULT ? 1000 : value;
+	while (i < outcomes && outcome[i] != result)
+		i++;
+	ck_assert_uint_lt(i, 8);
+	outcome[i] = result;
+	outcomes += i == outcomes;
+}
+
+static uint64_t search_all(void (*program)(void), bool whole)
+{
+	memset(&search, 0, sizeof(search));
+	search.sim = sim;
+	search.whole = whole;
+	search.max_runs = 2000000;
+	search.touched = no_touch;
+	search.after = nothing;
+	searched = program;
+	outcomes = 0;
+	ck_assert_int_eq(dpor_open(&search), 0);
+	dpor_search(&search, run_searched);
+	ck_assert(search.complete && !search.failed);
+	uint64_t runs = search.runs, sum = 0;
+	dpor_close(&search);
+	for (unsigned i = 0; i < outcomes; i++)
+		sum += outcome[i] * outcome[i];
+	ck_assert_uint_gt(runs, 1);
+	return sum;
+}
+
+START_TEST(all_orders)
+{
+	/* (1, 2) and (2, 1) with the multiplication after the first or the second: 5, 7, 10, 17 ...
+	 */
+	uint64_t few = search_all(three_tasks, false);
+	ck_assert_uint_eq(outcomes, 4);
+	ck_assert_uint_eq(few, 25 * 25 + 35 * 35 + 17 * 17 + 31 * 31);
+	few = search_all(two_crossing, false);
+	ck_assert_uint_eq(outcomes, 2);
+	ck_assert_uint_eq(few, 1000 * 1000 + 2 * 2);
+	ck_assert_uint_eq(search_all(two_crossing, true), few);
+}
+END_TEST
+
 static uint64_t hash_of(void (*main)(void *), uint64_t seed)
 {
 	struct jumpy jumpy = {{.answer = jumpy_answer}, seed};
@@ -1595,6 +1758,7 @@ int main(void)
 	tcase_add_test(tc, detach_and_exit);
 	tcase_add_test(tc, names);
 	tcase_add_test(tc, as_many_as_tasks);
+	tcase_add_test(tc, wakeup_of_another);
 	tcase_add_test(tc, create_can_fail);
 	tcase_add_test(tc, keys);
 	tcase_add_test(tc, exclusion);
@@ -1617,6 +1781,7 @@ int main(void)
 	tcase_add_test(tc, server_dies_in_accept);
 	tcase_add_test(tc, hosts_are_apart);
 	tcase_add_test(tc, each_is_a_step);
+	tcase_add_test(tc, all_orders);
 	tcase_add_test(tc, determinism);
 	suite_add_tcase(suite, tc);
 	SRunner *runner = srunner_create(suite);
