@@ -16,11 +16,13 @@
  *	sim_fault.c	store code that crashes
  *	sim_trace.c	the event trace
  *	places.c	what a run does without
+ *	descriptors.c	what poll(2) and its kin work on
  *	rt_sim.c	rt.h for the tasks of a simulation
  */
 #include <assert.h>
 #include <string.h>
 #include "core/rt/arena.h"
+#include "core/rt/descriptors.h"
 #include "core/rt/fiber.h"
 #include "core/rt/sim_libc.h"
 
@@ -108,6 +110,9 @@ struct sim {
 	void *memory;
 	void (*death)(void *, unsigned, unsigned);
 	void *death_arg;
+	void *net;				    /* sim_net() */
+	struct descriptors *descriptors[SIM_HOSTS]; /* of each host's process; NULL: none yet */
+	uint32_t dead_machines;			    /* bits, by host */
 	void (*observer)(void *, const struct choice_point *);
 	void *observer_arg;
 	const struct places_without *without; /* NULL: nothing */
@@ -160,6 +165,8 @@ void sim_run_task(struct sim *sim, unsigned nth);
 void sim_leave(struct sim *sim);
 /* The same until it is woken, or so much time has passed. */
 void sim_sleep_until_woken(struct sim *sim, uint64_t fallback_ns);
+/* sim_yield(), but no longer than until then. */
+void sim_yield_until(struct sim *sim, uint64_t until);
 
 /* --- sim_delays.c, sim_scheduler.c, sim_fault.c --- */
 
