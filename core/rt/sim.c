@@ -83,7 +83,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->memory = NULL;
 	sim->net = NULL;
 	memset(sim->descriptors, 0, sizeof(sim->descriptors));
-	sim->dead_machines = 0;
+	sim->refused = sim->dead_machines = 0;
 	sim->death = NULL;
 	sim->observer = NULL;
 	sim->tracer = NULL;

@@ -170,6 +170,10 @@ enum sim_injected {
 #define SIM_HOSTS 32
 void sim_inject(struct sim *sim, unsigned host, unsigned what);
 unsigned sim_injected(const struct sim *sim, unsigned host);
+/* The server's host has refused the client, because no one listened there. Has that happened since
+ * this was asked the last time? */
+void sim_refuse(struct sim *sim, unsigned host);
+bool sim_take_refused(struct sim *sim, unsigned host);
 /* Has any choice been answered otherwise than plainly? The power, and what it leaves, apart. */
 bool sim_disturbed(const struct sim *sim);
 /* A packet was lost, or delayed; `repeated`: its sender sends it again. */

@@ -112,6 +112,7 @@ struct sim {
 	void *death_arg;
 	void *net;				    /* sim_net() */
 	struct descriptors *descriptors[SIM_HOSTS]; /* of each host's process; NULL: none yet */
+	uint32_t refused;			    /* bits, by host: sim_take_refused() */
 	uint32_t dead_machines;			    /* bits, by host */
 	void (*observer)(void *, const struct choice_point *);
 	void *observer_arg;

@@ -15,13 +15,13 @@
 #include "core/rt/descriptors.h"
 #include "core/rt/libc.h"
 
-int cm_fail(int error)
+int host_cm_fail(int error)
 {
 	errno = error;
 	return -1;
 }
 
-struct op_label cm_op(const struct host *host)
+struct op_label host_cm_op(const struct host *host)
 {
 	const struct actor *actor = sim_actor(host_sim(host));
 
@@ -102,8 +102,8 @@ static struct cm_event *pull(struct cm_channel *channel, const struct cm_id *own
 
 /* --- events --- */
 
-struct cm_event *cm_event(struct cm_id *id, enum rdma_cm_event_type type, int status,
-			  struct op_label op)
+struct cm_event *host_cm_event(struct cm_id *id, enum rdma_cm_event_type type, int status,
+			       struct op_label op)
 {
 	struct hosts *all = id->host->all;
 	struct cm_event *event = all->free_event;
@@ -117,17 +117,17 @@ struct cm_event *cm_event(struct cm_id *id, enum rdma_cm_event_type type, int st
 	return event;
 }
 
-void cm_report(struct cm_event *event, struct cm_id *owner)
+void host_cm_report(struct cm_event *event, struct cm_id *owner)
 {
 	assert(!event->owner && !owner->kernels); /* reported once, to a program */
 	event->owner = owner;
 	put(to_channel(owner->user.channel), event);
 }
 
-void cm_tell(struct cm_id *id, enum rdma_cm_event_type type, int status, struct op_label op)
+void host_cm_tell(struct cm_id *id, enum rdma_cm_event_type type, int status, struct op_label op)
 {
 	if (!id->kernels)
-		cm_report(cm_event(id, type, status, op), id);
+		host_cm_report(host_cm_event(id, type, status, op), id);
 }
 
 static void free_event(struct hosts *all, struct cm_event *event)
@@ -145,13 +145,13 @@ static void forget(struct cm_event *event)
 		struct cm_id *id = to_cm(event->user.id);
 		assert(owner->waiting > 0 && !id->unacked);
 		owner->waiting--;
-		cm_forget_events(id);
-		cm_close(id, event->op);
+		host_cm_forget_events(id);
+		host_cm_close(id, event->op);
 	}
 	free_event(owner->host->all, event);
 }
 
-void cm_forget_events(struct cm_id *id)
+void host_cm_forget_events(struct cm_id *id)
 {
 	struct cm_event *event;
 
@@ -227,7 +227,7 @@ int sim_rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channe
 {
 	int rc = migrate(to_cm(id), channel);
 
-	return rc ? cm_fail(-rc) : 0;
+	return rc ? host_cm_fail(-rc) : 0;
 }
 
 static void label_task(const struct host *host, const struct cm_event *event)
@@ -253,7 +253,7 @@ static struct cm_event *retrieve(struct cm_channel *channel)
 		if (owner->sync)
 			migrate(to_cm(event->user.id), NULL);
 	}
-	cm_retrieved(event);
+	host_cm_retrieved(event);
 	return event;
 }
 
@@ -263,7 +263,7 @@ int sim_rdma_get_cm_event(struct rdma_event_channel *user, struct rdma_cm_event 
 	const struct host *host;
 
 	if (!user || !out)
-		return cm_fail(EINVAL);
+		return host_cm_fail(EINVAL);
 	host = channel->host;
 	for (;;) {
 		if (channel->first) {
@@ -273,7 +273,7 @@ int sim_rdma_get_cm_event(struct rdma_event_channel *user, struct rdma_cm_event 
 		} else if (!descriptor_waits(host_sim(host), host->number, user->fd)) {
 			sim_spend_step(host_sim(host));
 			sim_idle_on(host_sim(host), channel);
-			return cm_fail(EAGAIN);
+			return host_cm_fail(EAGAIN);
 		}
 		host_wait(host, channel);
 	}
@@ -284,12 +284,12 @@ int sim_rdma_get_cm_event(struct rdma_event_channel *user, struct rdma_cm_event 
 int sim_rdma_ack_cm_event(struct rdma_cm_event *event)
 {
 	if (!event)
-		return cm_fail(EINVAL);
+		return host_cm_fail(EINVAL);
 	acknowledge(event);
 	return 0;
 }
 
-int cm_complete(struct cm_id *id)
+int host_cm_complete(struct cm_id *id)
 {
 	const struct rdma_cm_event *event;
 
@@ -305,8 +305,8 @@ int cm_complete(struct cm_id *id)
 	if (!event->status)
 		return 0;
 	if (event->event == RDMA_CM_EVENT_REJECTED)
-		return cm_fail(ECONNREFUSED);
-	return cm_fail(event->status < 0 ? -event->status : EHOSTUNREACH);
+		return host_cm_fail(ECONNREFUSED);
+	return host_cm_fail(event->status < 0 ? -event->status : EHOSTUNREACH);
 }
 
 const char *sim_rdma_event_str(enum rdma_cm_event_type event)
@@ -348,7 +348,7 @@ void sim_rdma_free_devices(struct ibv_context **list)
 	sim_free_memory(list);
 }
 
-int cm_bind_device(struct cm_id *id)
+int host_cm_bind_device(struct cm_id *id)
 {
 	struct process *process = id->host->process;
 	struct rdma_ib_addr *ib = &id->user.route.addr.addr.ibaddr;
@@ -366,8 +366,8 @@ int cm_bind_device(struct cm_id *id)
 	return 0;
 }
 
-struct cm_id *cm_new_id(struct host *host, struct rdma_event_channel *channel, void *context,
-			enum rdma_port_space ps)
+struct cm_id *host_cm_new_id(struct host *host, struct rdma_event_channel *channel, void *context,
+			     enum rdma_port_space ps)
 {
 	struct cm_id *id = host->all->free_id;
 	struct alarm alarm = {0};
@@ -394,7 +394,7 @@ struct cm_id *cm_new_id(struct host *host, struct rdma_event_channel *channel, v
 	return id;
 }
 
-void cm_free_id(struct cm_id *id)
+void host_cm_free_id(struct cm_id *id)
 {
 	assert(!id->freed && *id->prev == id && !id->unacked);
 	*id->prev = id->next;
@@ -419,15 +419,15 @@ int sim_rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **o
 	if (!process)
 		return -1;
 	if (!out || ps != RDMA_PS_TCP) /* the other port spaces are for datagrams and XRC */
-		return cm_fail(EINVAL);
+		return host_cm_fail(EINVAL);
 	if (sim_fails(FAIL_MEMORY))
-		return cm_fail(ENOMEM);
+		return host_cm_fail(ENOMEM);
 	if (!channel) {
 		own = new_channel(process->host);
 		if (!own)
 			return -1;
 	}
-	struct cm_id *id = cm_new_id(process->host, channel ? channel : own, context, ps);
+	struct cm_id *id = host_cm_new_id(process->host, channel ? channel : own, context, ps);
 	id->sync = !channel;
 	*out = &id->user;
 	return 0;
@@ -438,14 +438,14 @@ int sim_rdma_destroy_id(struct rdma_cm_id *user)
 	struct cm_id *id = to_cm(user);
 	struct rdma_event_channel *own = id->sync ? user->channel : NULL;
 
+	host_call(id->host);
 	if (id->sync && user->event)
 		acknowledge(user->event);
 	user->event = NULL;
-	cm_forget_events(id);
-	/* Its answer to a request, which the program may have in hand, is for later. */
+	host_cm_forget_events(id);
 	wait_for_acks(id);
-	cm_forget_events(id);
-	cm_close(id, cm_op(id->host));
+	host_cm_forget_events(id); /* those that have come meanwhile */
+	host_cm_close(id, host_cm_op(id->host));
 	if (own)
 		sim_rdma_destroy_event_channel(own);
 	return 0;
@@ -491,5 +491,5 @@ int sim_rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value,
 		error = EINVAL;
 	else if (level == RDMA_OPTION_ID)
 		error = set_option(to_cm(id), name, value, len);
-	return error ? cm_fail(error) : 0;
+	return error ? host_cm_fail(error) : 0;
 }

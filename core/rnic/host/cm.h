@@ -151,73 +151,74 @@ static inline const struct rnic_ground *cm_ground(const struct host *host)
 	return &host->all->net->ground;
 }
 /* -1, with errno: how librdmacm's functions fail. */
-int cm_fail(int error);
+int host_cm_fail(int error);
 
 /* --- cm.c --- */
 
 /* A new identifier whose events go to `channel`. */
-struct cm_id *cm_new_id(struct host *host, struct rdma_event_channel *channel, void *context,
-			enum rdma_port_space ps);
-void cm_free_id(struct cm_id *id);
+struct cm_id *host_cm_new_id(struct host *host, struct rdma_event_channel *channel, void *context,
+			     enum rdma_port_space ps);
+void host_cm_free_id(struct cm_id *id);
 /* Associate it with the host's device. 0 or -errno. */
-int cm_bind_device(struct cm_id *id);
+int host_cm_bind_device(struct cm_id *id);
 /* A new event of an identifier; the caller fills in the details. */
-struct cm_event *cm_event(struct cm_id *id, enum rdma_cm_event_type type, int status,
-			  struct op_label op);
+struct cm_event *host_cm_event(struct cm_id *id, enum rdma_cm_event_type type, int status,
+			       struct op_label op);
 /* Put it into the channel of `owner`. */
-void cm_report(struct cm_event *event, struct cm_id *owner);
+void host_cm_report(struct cm_event *event, struct cm_id *owner);
 /* Both, of an event without details. */
-void cm_tell(struct cm_id *id, enum rdma_cm_event_type type, int status, struct op_label op);
+void host_cm_tell(struct cm_id *id, enum rdma_cm_event_type type, int status, struct op_label op);
 /* Drop the events that the program has not retrieved. */
-void cm_forget_events(struct cm_id *id);
+void host_cm_forget_events(struct cm_id *id);
 /* If the identifier is synchronous: wait for the event of the operation that was begun. */
-int cm_complete(struct cm_id *id);
+int host_cm_complete(struct cm_id *id);
 /* The operation that the current task works for. */
-struct op_label cm_op(const struct host *host);
+struct op_label host_cm_op(const struct host *host);
 
 /* --- cm_addr.c --- */
 
 /* An address of the program's without what it may have left uninitialized; family 0: an unknown
  * one. */
-void cm_copy_address(struct sockaddr_storage *to, const struct sockaddr *from);
-struct sockaddr_in6 cm_widen(const struct sockaddr_storage *addr);
-void cm_narrow(struct sockaddr_storage *to, const struct sockaddr_in6 *from);
-int cm_bind(struct cm_id *id, const struct sockaddr *addr);
+void host_cm_copy_address(struct sockaddr_storage *to, const struct sockaddr *from);
+struct sockaddr_in6 host_cm_widen(const struct sockaddr_storage *addr);
+void host_cm_narrow(struct sockaddr_storage *to, const struct sockaddr_in6 *from);
+int host_cm_bind(struct cm_id *id, const struct sockaddr *addr);
 /* The identifier that listens at the port; NULL: none. */
-struct cm_id *cm_find_listener(const struct host *host, __be16 port);
-__be16 *cm_port(struct sockaddr_storage *addr);
+struct cm_id *host_cm_find_listener(const struct host *host, __be16 port);
+__be16 *host_cm_port(struct sockaddr_storage *addr);
 
 /* --- cm_conn.c --- */
 
 /* The program retrieves this event; do what comes with it. */
-void cm_retrieved(struct cm_event *event);
+void host_cm_retrieved(struct cm_event *event);
 
 /* --- cm_qp.c --- */
 
 /* Bring the queue pair to RTS. 0 or -errno; without a queue pair there is nothing to do. */
-int cm_qp_connect(struct cm_id *id);
-void cm_qp_error(struct cm_id *id);
+int host_cm_qp_connect(struct cm_id *id);
+void host_cm_qp_error(struct cm_id *id);
 /* At most what the device can do. */
-void cm_limit(struct cm_params *params);
-uint8_t cm_ack_timeout(const struct cm_id *id);
+void host_cm_limit(struct cm_params *params);
+uint8_t host_cm_ack_timeout(const struct cm_id *id);
 
 /* --- cm_talk.c --- */
 
-struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type);
+struct cm_message host_cm_message_of(const struct cm_id *id, enum cm_type type);
 /* Send it once. */
-void cm_send(struct cm_id *id, const struct cm_message *message, struct op_label op);
+void host_cm_send(struct cm_id *id, const struct cm_message *message, struct op_label op);
 /* Send it until it is answered. */
-void cm_send_until_answered(struct cm_id *id, const struct cm_message *message, struct op_label op);
+void host_cm_send_until_answered(struct cm_id *id, const struct cm_message *message,
+				 struct op_label op);
 /* Send a REJ: the last answer. */
-void cm_answer(struct cm_id *id, const struct cm_message *message, struct op_label op);
+void host_cm_answer(struct cm_id *id, const struct cm_message *message, struct op_label op);
 /* Give it a communication ID, and a first PSN. */
-void cm_choose_number(struct cm_id *id);
-void cm_established(struct cm_id *id, struct op_label op);
+void host_cm_choose_number(struct cm_id *id);
+void host_cm_established(struct cm_id *id, struct op_label op);
 /* The program destroys the identifier, or its process ends: tell the peer, and leave the rest to
  * the kernel. */
-void cm_close(struct cm_id *id, struct op_label op);
-void cm_process_ended(struct host *host);
+void host_cm_close(struct cm_id *id, struct op_label op);
+void host_cm_process_ended(struct host *host);
 /* The net carries its messages from now on. */
-void cm_start(struct rnic_net *net);
+void host_cm_start(struct rnic_net *net);
 
 #endif

@@ -28,12 +28,12 @@ static struct in6_addr mapped(uint32_t address)
 }
 
 /* The port is in the same place in both families. */
-__be16 *cm_port(struct sockaddr_storage *addr)
+__be16 *host_cm_port(struct sockaddr_storage *addr)
 {
 	return &((struct sockaddr_in *)addr)->sin_port;
 }
 
-void cm_copy_address(struct sockaddr_storage *to, const struct sockaddr *from)
+void host_cm_copy_address(struct sockaddr_storage *to, const struct sockaddr *from)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)from;
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)from;
@@ -48,7 +48,7 @@ void cm_copy_address(struct sockaddr_storage *to, const struct sockaddr *from)
 								   .sin6_addr = in6->sin6_addr};
 }
 
-struct sockaddr_in6 cm_widen(const struct sockaddr_storage *addr)
+struct sockaddr_in6 host_cm_widen(const struct sockaddr_storage *addr)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)addr;
 
@@ -59,7 +59,7 @@ struct sockaddr_in6 cm_widen(const struct sockaddr_storage *addr)
 				     .sin6_addr = mapped(ntohl(in->sin_addr.s_addr))};
 }
 
-void cm_narrow(struct sockaddr_storage *to, const struct sockaddr_in6 *from)
+void host_cm_narrow(struct sockaddr_storage *to, const struct sockaddr_in6 *from)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = from->sin6_port};
 
@@ -81,7 +81,7 @@ static struct sockaddr_storage own_address(const struct host *host, sa_family_t 
 
 	memset(&own, 0, sizeof(own));
 	if (family == AF_INET)
-		cm_narrow(&own, &wide);
+		host_cm_narrow(&own, &wide);
 	else
 		memcpy(&own, &wide, sizeof(wide));
 	return own;
@@ -89,7 +89,7 @@ static struct sockaddr_storage own_address(const struct host *host, sa_family_t 
 
 static bool is_any(const struct sockaddr_storage *addr)
 {
-	struct sockaddr_in6 wide = cm_widen(addr);
+	struct sockaddr_in6 wide = host_cm_widen(addr);
 
 	return IN6_IS_ADDR_UNSPECIFIED(&wide.sin6_addr) ||
 	       (IN6_IS_ADDR_V4MAPPED(&wide.sin6_addr) &&
@@ -108,7 +108,7 @@ static bool is_free(const struct cm_id *id, __be16 port)
 {
 	for (struct cm_id *other = id->host->ids; other; other = other->next)
 		if (other != id && other->bound && !may_share(id, other) &&
-		    *cm_port(&other->user.route.addr.src_storage) == port)
+		    *host_cm_port(&other->user.route.addr.src_storage) == port)
 			return false;
 	return true;
 }
@@ -120,36 +120,37 @@ static int choose_port(struct cm_id *id)
 					   id->host->last_port++ % EPHEMERAL_COUNT);
 		if (!is_free(id, htons(port)))
 			continue;
-		*cm_port(&id->user.route.addr.src_storage) = htons(port);
+		*host_cm_port(&id->user.route.addr.src_storage) = htons(port);
 		return 0;
 	}
 	return -EADDRNOTAVAIL;
 }
 
-struct cm_id *cm_find_listener(const struct host *host, __be16 port)
+struct cm_id *host_cm_find_listener(const struct host *host, __be16 port)
 {
 	for (struct cm_id *id = host->ids; id; id = id->next)
-		if (id->state == CM_LISTEN && *cm_port(&id->user.route.addr.src_storage) == port)
+		if (id->state == CM_LISTEN &&
+		    *host_cm_port(&id->user.route.addr.src_storage) == port)
 			return id;
 	return NULL;
 }
 
-int cm_bind(struct cm_id *id, const struct sockaddr *addr)
+int host_cm_bind(struct cm_id *id, const struct sockaddr *addr)
 {
 	struct rdma_addr *at = &id->user.route.addr;
 	int rc = 0;
 
 	if (id->state != CM_IDLE)
 		return -EINVAL;
-	cm_copy_address(&at->src_storage, addr);
+	host_cm_copy_address(&at->src_storage, addr);
 	if (!at->src_storage.ss_family)
 		return -EAFNOSUPPORT;
-	if (!*cm_port(&at->src_storage))
+	if (!*host_cm_port(&at->src_storage))
 		rc = choose_port(id);
-	else if (!is_free(id, *cm_port(&at->src_storage)))
+	else if (!is_free(id, *host_cm_port(&at->src_storage)))
 		rc = -EADDRINUSE;
 	if (!rc && !is_any(&at->src_storage))
-		rc = cm_bind_device(id);
+		rc = host_cm_bind_device(id);
 	if (rc) {
 		memset(&at->src_storage, 0, sizeof(at->src_storage));
 		return rc;
@@ -161,19 +162,19 @@ int cm_bind(struct cm_id *id, const struct sockaddr *addr)
 
 int sim_rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 {
-	int rc = addr ? cm_bind(to_cm(id), addr) : -EINVAL;
+	int rc = addr ? host_cm_bind(to_cm(id), addr) : -EINVAL;
 
-	return rc ? cm_fail(-rc) : 0;
+	return rc ? host_cm_fail(-rc) : 0;
 }
 
 __be16 sim_rdma_get_src_port(struct rdma_cm_id *id)
 {
-	return *cm_port(&id->route.addr.src_storage);
+	return *host_cm_port(&id->route.addr.src_storage);
 }
 
 __be16 sim_rdma_get_dst_port(struct rdma_cm_id *id)
 {
-	return *cm_port(&id->route.addr.dst_storage);
+	return *host_cm_port(&id->route.addr.dst_storage);
 }
 
 /* --- resolution --- */
@@ -186,24 +187,24 @@ static int resolve_addr(struct cm_id *id, const struct sockaddr *src, const stru
 
 	if (!dst || (id->state != CM_IDLE && id->state != CM_BOUND))
 		return -EINVAL;
-	cm_copy_address(&at->dst_storage, dst);
+	host_cm_copy_address(&at->dst_storage, dst);
 	if (!at->dst_storage.ss_family)
 		return -EAFNOSUPPORT;
 	if (id->state == CM_IDLE && src && src->sa_family)
-		rc = cm_bind(id, src);
+		rc = host_cm_bind(id, src);
 	own = own_address(id->host, at->dst_storage.ss_family);
 	if (!rc && id->state == CM_IDLE)
-		rc = cm_bind(id, (struct sockaddr *)&own);
+		rc = host_cm_bind(id, (struct sockaddr *)&own);
 	if (!rc && is_any(&at->src_storage)) {
-		*cm_port(&own) = *cm_port(&at->src_storage);
+		*host_cm_port(&own) = *host_cm_port(&at->src_storage);
 		at->src_storage = own;
 	}
 	if (!rc)
-		rc = cm_bind_device(id);
+		rc = host_cm_bind_device(id);
 	if (rc)
 		return rc;
 	id->state = CM_ADDR_RESOLVED;
-	cm_tell(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0, cm_op(id->host));
+	host_cm_tell(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0, host_cm_op(id->host));
 	return 0;
 }
 
@@ -214,7 +215,7 @@ int sim_rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct so
 	int rc = resolve_addr(to_cm(id), src, dst);
 
 	(void)timeout_ms;
-	return rc ? cm_fail(-rc) : cm_complete(to_cm(id));
+	return rc ? host_cm_fail(-rc) : host_cm_complete(to_cm(id));
 }
 
 static int resolve_route(struct cm_id *id)
@@ -249,7 +250,7 @@ static int resolve_route(struct cm_id *id)
 	id->user.route.path_rec = &id->path;
 	id->user.route.num_paths = 1;
 	id->state = CM_ROUTE_RESOLVED;
-	cm_tell(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0, cm_op(id->host));
+	host_cm_tell(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0, host_cm_op(id->host));
 	return 0;
 }
 
@@ -258,7 +259,7 @@ int sim_rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 	int rc = resolve_route(to_cm(id));
 
 	(void)timeout_ms;
-	return rc ? cm_fail(-rc) : cm_complete(to_cm(id));
+	return rc ? host_cm_fail(-rc) : host_cm_complete(to_cm(id));
 }
 
 /* --- rdma_getaddrinfo --- */
@@ -320,7 +321,7 @@ static int copy_sockaddr(struct sockaddr **to, socklen_t *len, const struct sock
 {
 	struct sockaddr_storage clean;
 
-	cm_copy_address(&clean, from);
+	host_cm_copy_address(&clean, from);
 	if (!clean.ss_family)
 		return EAI_FAMILY;
 	*len = clean.ss_family == AF_INET ? sizeof(struct sockaddr_in)

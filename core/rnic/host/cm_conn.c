@@ -61,39 +61,41 @@ static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 		return rc;
 	if (sim_fails(FAIL_CONNECT))
 		return -ECONNREFUSED;
-	cm_choose_number(id);
+	host_cm_choose_number(id);
 	id->local.responder_resources = param ? param->responder_resources : RDMA_MAX_RESP_RES;
 	id->local.initiator_depth = param ? param->initiator_depth : RDMA_MAX_INIT_DEPTH;
 	id->local.flow_control = param ? param->flow_control : 1;
 	id->local.retry_count = param ? retries(param->retry_count) : MOST_RETRIES;
 	id->local.rnr_retry_count = param ? retries(param->rnr_retry_count) : MOST_RETRIES;
-	cm_limit(&id->local);
+	host_cm_limit(&id->local);
 	set_qp(id, param);
 	id->active = true;
 	id->state = CM_REQ_SENT;
-	message = cm_message_of(id, CM_REQ);
+	message = host_cm_message_of(id, CM_REQ);
 	/* The data that came with the service's address goes first. */
 	if (id->connect_len)
 		memcpy(message.private_data, id->connect_data, id->connect_len);
 	if (param && param->private_data_len)
 		load(id, message.private_data + id->connect_len, param->private_data,
 		     param->private_data_len);
-	cm_send_until_answered(id, &message, cm_op(id->host));
+	host_cm_send_until_answered(id, &message, host_cm_op(id->host));
 	return 0;
 }
 
 int sim_rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	int rc = connect_id(to_cm(id), param);
+	int rc;
 
-	return rc ? cm_fail(-rc) : cm_complete(to_cm(id));
+	host_call(to_cm(id)->host);
+	rc = connect_id(to_cm(id), param);
+	return rc ? host_cm_fail(-rc) : host_cm_complete(to_cm(id));
 }
 
 static void send_ready(struct cm_id *id)
 {
-	struct cm_message message = cm_message_of(id, CM_RTU);
+	struct cm_message message = host_cm_message_of(id, CM_RTU);
 
-	cm_send(id, &message, cm_op(id->host));
+	host_cm_send(id, &message, host_cm_op(id->host));
 	id->state = CM_ESTABLISHED;
 }
 
@@ -101,15 +103,16 @@ int sim_rdma_establish(struct rdma_cm_id *user)
 {
 	struct cm_id *id = to_cm(user);
 
+	host_call(id->host);
 	if (user->qp || id->state != CM_REP_RCVD)
-		return cm_fail(EINVAL);
+		return host_cm_fail(EINVAL);
 	send_ready(id);
 	return 0;
 }
 
 static int refuse(struct cm_id *id, const void *data, uint8_t bytes)
 {
-	struct cm_message message = cm_message_of(id, CM_REJ);
+	struct cm_message message = host_cm_message_of(id, CM_REJ);
 
 	if ((id->state != CM_REQ_RCVD && id->state != CM_REP_RCVD) || (bytes && !data) ||
 	    bytes > CM_REJ_PRIVATE)
@@ -118,7 +121,7 @@ static int refuse(struct cm_id *id, const void *data, uint8_t bytes)
 	message.reason = CM_REJ_CONSUMER;
 	if (bytes)
 		load(id, message.private_data, data, bytes);
-	cm_answer(id, &message, cm_op(id->host));
+	host_cm_answer(id, &message, host_cm_op(id->host));
 	return 0;
 }
 
@@ -130,27 +133,27 @@ static void complete_connection(struct cm_event *event, struct cm_id *id)
 
 	if (!id->user.qp)
 		return;
-	rc = id->state == CM_REP_RCVD ? cm_qp_connect(id) : -ECONNRESET;
+	rc = id->state == CM_REP_RCVD ? host_cm_qp_connect(id) : -ECONNRESET;
 	if (!rc) {
 		send_ready(id);
 		event->user.event = RDMA_CM_EVENT_ESTABLISHED;
 		return;
 	}
-	cm_qp_error(id);
+	host_cm_qp_error(id);
 	if (id->state == CM_REP_RCVD)
 		refuse(id, NULL, 0);
 	event->user.event = RDMA_CM_EVENT_CONNECT_ERROR;
 	event->user.status = rc;
 }
 
-void cm_retrieved(struct cm_event *event)
+void host_cm_retrieved(struct cm_event *event)
 {
 	struct cm_id *id = to_cm(event->user.id);
 
 	if (event->user.event == RDMA_CM_EVENT_CONNECT_RESPONSE)
 		complete_connection(event, id);
 	else if (event->user.event == RDMA_CM_EVENT_REJECTED)
-		cm_qp_error(id);
+		host_cm_qp_error(id);
 }
 
 /* --- the passive side --- */
@@ -161,11 +164,11 @@ static int listen_at(struct cm_id *id, int backlog)
 	int rc = 0;
 
 	if (id->state == CM_IDLE)
-		rc = cm_bind(id, (struct sockaddr *)&any);
+		rc = host_cm_bind(id, (struct sockaddr *)&any);
 	if (rc || id->state != CM_BOUND)
 		return rc ? rc : -EINVAL;
 	if (sim_fails(FAIL_LISTEN) ||
-	    cm_find_listener(id->host, *cm_port(&id->user.route.addr.src_storage)))
+	    host_cm_find_listener(id->host, *host_cm_port(&id->user.route.addr.src_storage)))
 		return -EADDRINUSE;
 	id->backlog = backlog > 0 && backlog < MAX_BACKLOG ? backlog : MAX_BACKLOG;
 	id->state = CM_LISTEN;
@@ -174,9 +177,11 @@ static int listen_at(struct cm_id *id, int backlog)
 
 int sim_rdma_listen(struct rdma_cm_id *id, int backlog)
 {
-	int rc = listen_at(to_cm(id), backlog);
+	int rc;
 
-	return rc ? cm_fail(-rc) : 0;
+	host_call(to_cm(id)->host);
+	rc = listen_at(to_cm(id), backlog);
+	return rc ? host_cm_fail(-rc) : 0;
 }
 
 static int accept_id(struct cm_id *id, const struct rdma_conn_param *param)
@@ -195,31 +200,35 @@ static int accept_id(struct cm_id *id, const struct rdma_conn_param *param)
 		id->local.initiator_depth = param->initiator_depth;
 	id->local.flow_control = param ? param->flow_control : 1;
 	id->local.rnr_retry_count = param ? retries(param->rnr_retry_count) : MOST_RETRIES;
-	rc = cm_qp_connect(id);
+	rc = host_cm_qp_connect(id);
 	if (rc) {
-		cm_qp_error(id);
+		host_cm_qp_error(id);
 		return rc;
 	}
-	message = cm_message_of(id, CM_REP);
+	message = host_cm_message_of(id, CM_REP);
 	if (param && param->private_data_len)
 		load(id, message.private_data, param->private_data, param->private_data_len);
 	id->state = CM_REP_SENT;
-	cm_send_until_answered(id, &message, cm_op(id->host));
+	host_cm_send_until_answered(id, &message, host_cm_op(id->host));
 	return 0;
 }
 
 int sim_rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	int rc = accept_id(to_cm(id), param);
+	int rc;
 
-	return rc ? cm_fail(-rc) : cm_complete(to_cm(id));
+	host_call(to_cm(id)->host);
+	rc = accept_id(to_cm(id), param);
+	return rc ? host_cm_fail(-rc) : host_cm_complete(to_cm(id));
 }
 
 int sim_rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t bytes)
 {
-	int rc = refuse(to_cm(id), data, bytes);
+	int rc;
 
-	return rc ? cm_fail(-rc) : 0;
+	host_call(to_cm(id)->host);
+	rc = refuse(to_cm(id), data, bytes);
+	return rc ? host_cm_fail(-rc) : 0;
 }
 
 /* Data that arrive before the RTU mean the same. */
@@ -227,12 +236,13 @@ int sim_rdma_notify(struct rdma_cm_id *user, enum ibv_event_type event)
 {
 	struct cm_id *id = to_cm(user);
 
+	host_call(id->host);
 	if (event == IBV_EVENT_COMM_EST && id->state == CM_REP_SENT) {
-		cm_established(id, cm_op(id->host));
+		host_cm_established(id, host_cm_op(id->host));
 		return 0;
 	}
-	return cm_fail(event == IBV_EVENT_COMM_EST && id->state == CM_ESTABLISHED ? EISCONN
-										  : EINVAL);
+	return host_cm_fail(event == IBV_EVENT_COMM_EST && id->state == CM_ESTABLISHED ? EISCONN
+										       : EINVAL);
 }
 
 /* --- disconnecting --- */
@@ -245,19 +255,19 @@ static int disconnect(struct cm_id *id)
 	switch (id->state) {
 	case CM_ESTABLISHED:
 	case CM_REP_SENT:
-		cm_qp_error(id);
-		message = cm_message_of(id, CM_DREQ);
+		host_cm_qp_error(id);
+		message = host_cm_message_of(id, CM_DREQ);
 		id->state = CM_DREQ_SENT;
-		cm_send_until_answered(id, &message, cm_op(id->host));
+		host_cm_send_until_answered(id, &message, host_cm_op(id->host));
 		return 1;
 	case CM_REP_RCVD: /* not established yet */
-		cm_qp_error(id);
+		host_cm_qp_error(id);
 		refuse(id, NULL, 0);
 		return 0;
 	case CM_DREQ_SENT:
 	case CM_TIMEWAIT:
 	case CM_OVER:
-		cm_qp_error(id);
+		host_cm_qp_error(id);
 		return ((struct cm_channel *)id->user.channel)->first != NULL;
 	default:
 		return -EINVAL;
@@ -266,9 +276,11 @@ static int disconnect(struct cm_id *id)
 
 int sim_rdma_disconnect(struct rdma_cm_id *id)
 {
-	int rc = disconnect(to_cm(id));
+	int rc;
 
+	host_call(to_cm(id)->host);
+	rc = disconnect(to_cm(id));
 	if (rc < 0)
-		return cm_fail(-rc);
-	return rc ? cm_complete(to_cm(id)) : 0;
+		return host_cm_fail(-rc);
+	return rc ? host_cm_complete(to_cm(id)) : 0;
 }

@@ -16,7 +16,7 @@
 #define HOP_LIMIT   64
 #define RNR_TIMER   0 /* 655 ms, as in the kernel */
 
-void cm_limit(struct cm_params *params)
+void host_cm_limit(struct cm_params *params)
 {
 	if (params->responder_resources > MAX_RD_ATOMIC)
 		params->responder_resources = MAX_RD_ATOMIC;
@@ -38,7 +38,7 @@ static struct ibv_ah_attr path_of(const struct cm_id *id)
 }
 
 /* The program's value; without one, the passive side takes the peer's. */
-uint8_t cm_ack_timeout(const struct cm_id *id)
+uint8_t host_cm_ack_timeout(const struct cm_id *id)
 {
 	if (id->ack_timeout)
 		return id->ack_timeout;
@@ -73,7 +73,7 @@ static void receive_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *
 static void send_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
 	attr->sq_psn = id->remote.psn;
-	attr->timeout = cm_ack_timeout(id);
+	attr->timeout = host_cm_ack_timeout(id);
 	attr->retry_cnt = id->active ? id->local.retry_count : id->remote.retry_count;
 	attr->rnr_retry = id->remote.rnr_retry_count;
 	attr->max_rd_atomic = id->local.initiator_depth;
@@ -125,9 +125,9 @@ int sim_rdma_init_qp_attr(struct rdma_cm_id *user, struct ibv_qp_attr *attr, int
 	int rc;
 
 	if (!attr || !mask)
-		return cm_fail(EINVAL);
+		return host_cm_fail(EINVAL);
 	rc = attr_of(id, attr, mask);
-	return rc ? cm_fail(-rc) : 0;
+	return rc ? host_cm_fail(-rc) : 0;
 }
 
 /* --- transitions --- */
@@ -140,7 +140,7 @@ static int to_state(struct cm_id *id, struct ibv_qp *qp, enum ibv_qp_state state
 	return rc ? rc : -rnic_modify_qp(qp, &attr, mask);
 }
 
-int cm_qp_connect(struct cm_id *id)
+int host_cm_qp_connect(struct cm_id *id)
 {
 	int rc = 0;
 
@@ -151,7 +151,7 @@ int cm_qp_connect(struct cm_id *id)
 	return rc ? rc : to_state(id, id->user.qp, IBV_QPS_RTS);
 }
 
-void cm_qp_error(struct cm_id *id)
+void host_cm_qp_error(struct cm_id *id)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 
@@ -271,9 +271,9 @@ int sim_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *ini
 	int rc;
 
 	if (!init)
-		return cm_fail(EINVAL);
+		return host_cm_fail(EINVAL);
 	rc = create_qp(to_cm(id), init);
-	return rc ? cm_fail(-rc) : 0;
+	return rc ? host_cm_fail(-rc) : 0;
 }
 
 int sim_rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
@@ -282,7 +282,7 @@ int sim_rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_i
 	int rc;
 
 	if (!init)
-		return cm_fail(EINVAL);
+		return host_cm_fail(EINVAL);
 	ex = (struct ibv_qp_init_attr_ex){
 		.qp_context = init->qp_context,
 		.send_cq = init->send_cq,
@@ -296,7 +296,7 @@ int sim_rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_i
 	};
 	rc = create_qp(to_cm(id), &ex);
 	if (rc)
-		return cm_fail(-rc);
+		return host_cm_fail(-rc);
 	init->send_cq = ex.send_cq;
 	init->recv_cq = ex.recv_cq;
 	init->srq = ex.srq;
@@ -321,7 +321,7 @@ void sim_rdma_destroy_qp(struct rdma_cm_id *id)
 int sim_rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
 	if (!attr || id->srq || !id->verbs || (pd && pd->context != id->verbs))
-		return cm_fail(EINVAL);
+		return host_cm_fail(EINVAL);
 	pd = pd ? pd : id->pd;
 	id->srq = rnic_create_srq(pd, attr);
 	if (!id->srq)
@@ -371,7 +371,7 @@ int sim_rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struc
 	int rc, error;
 
 	if (!out || !res)
-		return cm_fail(EINVAL);
+		return host_cm_fail(EINVAL);
 	rc = sim_rdma_create_id(NULL, &id, NULL, (enum rdma_port_space)res->ai_port_space);
 	if (rc)
 		return rc;
@@ -395,7 +395,7 @@ int sim_rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struc
 	if (rc) {
 		error = errno;
 		sim_rdma_destroy_ep(id);
-		return cm_fail(error);
+		return host_cm_fail(error);
 	}
 	*out = id;
 	return 0;
@@ -417,7 +417,7 @@ int sim_rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
 	int error;
 
 	if (!listener->sync || listener->state != CM_LISTEN)
-		return cm_fail(EINVAL);
+		return host_cm_fail(EINVAL);
 	if (listen->event) {
 		sim_rdma_ack_cm_event(listen->event);
 		listen->event = NULL;
@@ -441,5 +441,5 @@ int sim_rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
 		sim_rdma_destroy_id(event->id);
 	}
 	sim_rdma_ack_cm_event(event);
-	return cm_fail(error);
+	return host_cm_fail(error);
 }

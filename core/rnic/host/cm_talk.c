@@ -91,14 +91,14 @@ static void send_to(struct host *host, unsigned to, const struct cm_message *mes
 	transmit(host, to, message, &name);
 }
 
-struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
+struct cm_message host_cm_message_of(const struct cm_id *id, enum cm_type type)
 {
 	struct cm_message message;
 
 	memset(&message, 0, sizeof(message)); /* its padding is sent, too */
 	message.type = (uint8_t)type;
 	message.mtu = id->mtu;
-	message.ack_timeout = cm_ack_timeout(id);
+	message.ack_timeout = host_cm_ack_timeout(id);
 	message.local_id = id->number;
 	message.remote_id = id->peer_number;
 	message.remote_qpn = id->remote.qpn;
@@ -111,13 +111,13 @@ struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
 	message.params.qpn = id->local.qpn;
 	message.params.psn = id->local.psn;
 	if (type == CM_REQ) {
-		message.request.source = cm_widen(&id->user.route.addr.src_storage);
-		message.request.destination = cm_widen(&id->user.route.addr.dst_storage);
+		message.request.source = host_cm_widen(&id->user.route.addr.src_storage);
+		message.request.destination = host_cm_widen(&id->user.route.addr.dst_storage);
 	}
 	return message;
 }
 
-void cm_send(struct cm_id *id, const struct cm_message *message, struct op_label op)
+void host_cm_send(struct cm_id *id, const struct cm_message *message, struct op_label op)
 {
 	send_to(id->host, id->peer, message, op);
 }
@@ -131,7 +131,8 @@ static void set_alarm(struct cm_id *id, uint64_t ns)
 		alarm_set(cm_ground(id->host), &id->alarm, CHAIN_OTHER, ns, timed_out, id);
 }
 
-void cm_send_until_answered(struct cm_id *id, const struct cm_message *message, struct op_label op)
+void host_cm_send_until_answered(struct cm_id *id, const struct cm_message *message,
+				 struct op_label op)
 {
 	id->sent = *message;
 	id->sent_name = name_of(id->host, op);
@@ -147,7 +148,7 @@ static void send_again(struct cm_id *id)
 	transmit(id->host, id->peer, &id->sent, &id->sent_name);
 }
 
-void cm_answer(struct cm_id *id, const struct cm_message *message, struct op_label op)
+void host_cm_answer(struct cm_id *id, const struct cm_message *message, struct op_label op)
 {
 	id->alarm.at = 0;
 	id->sent = *message;
@@ -156,7 +157,7 @@ void cm_answer(struct cm_id *id, const struct cm_message *message, struct op_lab
 	transmit(id->host, id->peer, &id->sent, &id->sent_name);
 }
 
-void cm_choose_number(struct cm_id *id)
+void host_cm_choose_number(struct cm_id *id)
 {
 	id->number = ++id->host->last_number;
 	/* As different as those of real ones, and the same in every run. */
@@ -174,27 +175,27 @@ static void fail(struct cm_id *id, enum rdma_cm_event_type type, int status,
 	id->alarm.at = 0;
 	if (id->kernels)
 		return;
-	struct cm_event *event = cm_event(id, type, status, op);
+	struct cm_event *event = host_cm_event(id, type, status, op);
 	if (private_data) {
 		memcpy(event->private_data, private_data, CM_REJ_PRIVATE);
 		event->user.param.conn.private_data = event->private_data;
 		event->user.param.conn.private_data_len = CM_REJ_PRIVATE;
 	}
-	cm_report(event, id);
+	host_cm_report(event, id);
 }
 
 static void disconnected(struct cm_id *id, int status, struct op_label op)
 {
 	id->state = CM_TIMEWAIT;
 	set_alarm(id, TIMEWAIT_NS);
-	cm_tell(id, RDMA_CM_EVENT_DISCONNECTED, status, op);
+	host_cm_tell(id, RDMA_CM_EVENT_DISCONNECTED, status, op);
 }
 
-void cm_established(struct cm_id *id, struct op_label op)
+void host_cm_established(struct cm_id *id, struct op_label op)
 {
 	id->alarm.at = 0;
 	id->state = CM_ESTABLISHED;
-	cm_tell(id, RDMA_CM_EVENT_ESTABLISHED, 0, op);
+	host_cm_tell(id, RDMA_CM_EVENT_ESTABLISHED, 0, op);
 }
 
 /* Show the parameters of a REQ or REP to the program: what the peer offers is what we may use,
@@ -257,8 +258,8 @@ static bool was_there(struct host *host, unsigned from, const struct cm_message 
 	if (!id)
 		return false;
 	if (id->state == CM_REQ_RCVD) {
-		patience = cm_message_of(id, CM_MRA);
-		cm_send(id, &patience, op);
+		patience = host_cm_message_of(id, CM_MRA);
+		host_cm_send(id, &patience, op);
 	} else if (id->state == CM_REP_SENT || id->repeats_answer) {
 		send_again(id);
 	}
@@ -272,7 +273,7 @@ static void remember_peer(struct cm_id *id, const struct cm_message *message)
 	/* What the program may use; the passive side may choose less. */
 	id->local.responder_resources = message->params.initiator_depth;
 	id->local.initiator_depth = message->params.responder_resources;
-	cm_limit(&id->local);
+	host_cm_limit(&id->local);
 	rnic_gid(RNIC_ADDRESS(id->peer), &id->user.route.addr.addr.ibaddr.dgid);
 	id->path.dgid = id->user.route.addr.addr.ibaddr.dgid;
 }
@@ -287,15 +288,18 @@ static void take_request(struct host *host, unsigned from, const struct cm_messa
 
 	if (was_there(host, from, message, op))
 		return;
-	listener = cm_find_listener(host, message->request.destination.sin6_port);
+	listener = host_cm_find_listener(host, message->request.destination.sin6_port);
+	if (!listener)
+		sim_refuse(host_sim(host), from);
 	if (!listener || listener->waiting >= listener->backlog) {
 		refuse_request(host, from, message, listener ? CM_REJ_CONSUMER : CM_REJ_NO_SERVICE,
 			       op);
 		return;
 	}
-	id = cm_new_id(host, listener->user.channel, listener->user.context, listener->user.ps);
-	if (cm_bind_device(id)) {
-		cm_free_id(id);
+	id = host_cm_new_id(host, listener->user.channel, listener->user.context,
+			    listener->user.ps);
+	if (host_cm_bind_device(id)) {
+		host_cm_free_id(id);
 		refuse_request(host, from, message, CM_REJ_CONSUMER, op);
 		return;
 	}
@@ -305,17 +309,17 @@ static void take_request(struct host *host, unsigned from, const struct cm_messa
 	id->ack_timeout = listener->ack_timeout;
 	id->mtu = message->mtu;
 	id->peer_ack_timeout = message->ack_timeout;
-	cm_narrow(&id->user.route.addr.src_storage, &message->request.destination);
-	cm_narrow(&id->user.route.addr.dst_storage, &message->request.source);
-	cm_choose_number(id); /* now: the program may make its queue pair before it accepts */
+	host_cm_narrow(&id->user.route.addr.src_storage, &message->request.destination);
+	host_cm_narrow(&id->user.route.addr.dst_storage, &message->request.source);
+	host_cm_choose_number(id); /* now: the program may make its queue pair before it accepts */
 	remember_peer(id, message);
-	patience = cm_message_of(id, CM_MRA);
-	cm_send(id, &patience, op);
-	event = cm_event(id, RDMA_CM_EVENT_CONNECT_REQUEST, 0, op);
+	patience = host_cm_message_of(id, CM_MRA);
+	host_cm_send(id, &patience, op);
+	event = host_cm_event(id, RDMA_CM_EVENT_CONNECT_REQUEST, 0, op);
 	event->user.listen_id = &listener->user;
 	show_params(event, message, CM_REQ_PRIVATE);
 	listener->waiting++;
-	cm_report(event, listener);
+	host_cm_report(event, listener);
 }
 
 /* --- an answer comes in --- */
@@ -326,13 +330,13 @@ static void take_response(struct cm_id *id, const struct cm_message *message, st
 	struct cm_message answer;
 
 	if (id->state == CM_ESTABLISHED && id->active) { /* the RTU was lost */
-		answer = cm_message_of(id, CM_RTU);
-		cm_send(id, &answer, op);
+		answer = host_cm_message_of(id, CM_RTU);
+		host_cm_send(id, &answer, op);
 		return;
 	}
 	if (id->state == CM_REP_RCVD) {
-		answer = cm_message_of(id, CM_MRA);
-		cm_send(id, &answer, op);
+		answer = host_cm_message_of(id, CM_MRA);
+		host_cm_send(id, &answer, op);
 		return;
 	}
 	if (id->state != CM_REQ_SENT)
@@ -340,9 +344,9 @@ static void take_response(struct cm_id *id, const struct cm_message *message, st
 	id->alarm.at = 0;
 	remember_peer(id, message);
 	id->state = CM_REP_RCVD;
-	event = cm_event(id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, op);
+	event = host_cm_event(id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, op);
 	show_params(event, message, CM_REP_PRIVATE);
-	cm_report(event, id);
+	host_cm_report(event, id);
 }
 
 static void take_refusal(struct cm_id *id, const struct cm_message *message, struct op_label op)
@@ -384,7 +388,7 @@ static void take_dreq(struct host *host, unsigned from, struct cm_id *id,
 		return;
 	switch (id->state) {
 	case CM_REP_SENT: /* the peer was connected: the RTU was lost, or is late */
-		cm_established(id, op);
+		host_cm_established(id, op);
 		disconnected(id, 0, op);
 		break;
 	case CM_REP_RCVD:
@@ -404,15 +408,15 @@ static void linger(struct cm_id *id)
 {
 	if (ground_scheduled(cm_ground(id->host)) || !id->number ||
 	    sim_machine_died(host_sim(id->host), id->host->number))
-		cm_free_id(id);
+		host_cm_free_id(id);
 	else
 		set_alarm(id, TIMEWAIT_NS);
 }
 
-void cm_close(struct cm_id *id, struct op_label op)
+void host_cm_close(struct cm_id *id, struct op_label op)
 {
 	enum cm_state state = id->state;
-	struct cm_message message = cm_message_of(id, CM_REJ);
+	struct cm_message message = host_cm_message_of(id, CM_REJ);
 
 	assert(!id->kernels && !id->unacked);
 	id->kernels = true;
@@ -421,19 +425,19 @@ void cm_close(struct cm_id *id, struct op_label op)
 	case CM_REQ_SENT: /* the peer's communication ID may not be known yet */
 		message.reason = CM_REJ_TIMEOUT;
 		id->state = CM_OVER;
-		cm_send(id, &message, op);
+		host_cm_send(id, &message, op);
 		break;
 	case CM_REQ_RCVD:
 	case CM_REP_SENT:
 	case CM_REP_RCVD:
 		message.reason = CM_REJ_CONSUMER;
 		id->state = CM_OVER;
-		cm_answer(id, &message, op);
+		host_cm_answer(id, &message, op);
 		break;
 	case CM_ESTABLISHED:
-		message = cm_message_of(id, CM_DREQ);
+		message = host_cm_message_of(id, CM_DREQ);
 		id->state = CM_DREQ_SENT;
-		cm_send_until_answered(id, &message, op);
+		host_cm_send_until_answered(id, &message, op);
 		return;
 	case CM_DREQ_SENT:
 		return;
@@ -445,7 +449,7 @@ void cm_close(struct cm_id *id, struct op_label op)
 	linger(id);
 }
 
-void cm_process_ended(struct host *host)
+void host_cm_process_ended(struct host *host)
 {
 	const struct op_label none = {0};
 	struct cm_id *next;
@@ -455,7 +459,7 @@ void cm_process_ended(struct host *host)
 		if (id->kernels)
 			continue;
 		id->unacked = 0; /* there is no one who could acknowledge it */
-		cm_close(id, none);
+		host_cm_close(id, none);
 	}
 }
 
@@ -513,7 +517,7 @@ static void take(struct host *host, unsigned from, const struct cm_message *mess
 		break;
 	case CM_RTU:
 		if (id->state == CM_REP_SENT)
-			cm_established(id, op);
+			host_cm_established(id, op);
 		break;
 	case CM_REJ:
 		take_refusal(id, message, op);
@@ -540,7 +544,7 @@ static void take_packet(struct rnic_net *net, struct packet *pkt)
 	packet_put(net, pkt);
 }
 
-void cm_start(struct rnic_net *net)
+void host_cm_start(struct rnic_net *net)
 {
 	net->management = take_packet;
 }
@@ -578,11 +582,11 @@ static void timed_out(void *arg)
 		return;
 	case CM_TIMEWAIT:
 		id->state = CM_OVER;
-		cm_tell(id, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0, (struct op_label){0});
+		host_cm_tell(id, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0, (struct op_label){0});
 		break;
 	default:
 		break;
 	}
 	if (id->kernels)
-		cm_free_id(id);
+		host_cm_free_id(id);
 }

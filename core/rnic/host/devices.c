@@ -121,9 +121,3 @@ ssize_t rnic_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 	fill_gid(context, entries, entry_size);
 	return 1;
 }
-
-/* No process of a simulation starts another one. */
-int rnic_fork_init(void)
-{
-	return 0;
-}

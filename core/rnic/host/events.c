@@ -15,6 +15,7 @@
 #include "core/rt/descriptors.h"
 
 #define STEP_NS 20
+#define CALL_NS 500
 
 /* --- waiting --- */
 
@@ -25,6 +26,14 @@ void host_wait(const struct host *host, const void *key)
 	sim_spend_step(sim);
 	sim_idle_on(sim, key);
 	sim_yield(sim);
+}
+
+void host_call(const struct host *host)
+{
+	struct sim *sim = host_sim(host);
+
+	sim_commit_pending(sim);
+	sim_step(sim, STEP_POST, CALL_NS);
 }
 
 void host_step(const struct host *host)

@@ -18,7 +18,7 @@ static struct hosts *hosts_of(struct rnic_net *net)
 	if (!net->programs) {
 		net->programs = ground_alloc(&net->ground, sizeof(*net->programs));
 		net->programs->net = net;
-		cm_start(net);
+		host_cm_start(net);
 	}
 	return net->programs;
 }
@@ -43,7 +43,7 @@ static void ended(struct rnic_hca *hca)
 	struct process *process = hca->hooks.arg;
 	struct host *host = process->host;
 
-	cm_process_ended(host);
+	host_cm_process_ended(host);
 	descriptors_forget(host_sim(host), host->number);
 	host->process = NULL;
 }

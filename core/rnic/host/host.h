@@ -82,6 +82,9 @@ struct sim *host_sim(const struct host *host);
 
 /* The program is about to wait for what `key` stands for: let others run. */
 void host_wait(const struct host *host, const void *key);
+/* A call of the program acts on its kernel, as a posted request does on its NIC: a step of the
+ * task, which may be delayed before it. */
+void host_call(const struct host *host);
 /* The program takes something out of a list of its host: a step of the task. `list` has received
  * so many things, and this is the nth. */
 void host_step(const struct host *host);
@@ -103,7 +106,6 @@ int rnic_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 		      struct ibv_gid_entry *entry, uint32_t flags, size_t entry_size);
 ssize_t rnic_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
 			     size_t most, uint32_t flags, size_t entry_size);
-int rnic_fork_init(void);
 
 struct ibv_comp_channel *rnic_create_comp_channel(struct ibv_context *context);
 int rnic_destroy_comp_channel(struct ibv_comp_channel *channel);
