@@ -59,6 +59,7 @@ static struct packet_name name_of(struct host *host, struct op_label op)
 				    .occurrence = actor->occurrence,
 				    .message = ++actor->count[COUNT_MESSAGE],
 				    .index = 1,
+				    .round = 1,
 				    .send = true};
 }
 

@@ -384,6 +384,8 @@ static void wait_for_reply(struct conn *c)
 	} while (wc.opcode != IBV_WC_RECV);
 }
 
+static bool prompt; /* each answer comes at once, however long the server has slept */
+
 static void asking_client(void *arg)
 {
 	unsigned client = (unsigned)(uintptr_t)arg;
@@ -394,8 +396,12 @@ static void asking_client(void *arg)
 		label(client, OP_PUT, i);
 		c->buf[0] = (uint8_t)client;
 		c->buf[1] = (uint8_t)i;
+		if (prompt)
+			rt_sleep(50 * MS);
+		uint64_t before = sim_now(sim);
 		post_send(c, IBV_SEND_SIGNALED | IBV_SEND_SOLICITED);
 		wait_for_reply(c);
+		ck_assert(!prompt || sim_now(sim) < before + 20000);
 		ck_assert_uint_eq(c->buf[MSG], client);
 		ck_assert_uint_eq(c->buf[MSG + 1], i + 1);
 		post_recv(c);
@@ -419,11 +425,62 @@ START_TEST(test_poll_over_both)
 	for (int i = 0; i < 2; i++) {
 		by_epoll = i;
 		setup();
+		prompt = true;
 		run_well(polling_server, asking_client);
+		prompt = false;
 		for (uint64_t seed = 1; seed <= 200; seed++) {
 			disturb(seed);
 			run_well(polling_server, asking_client);
 		}
+	}
+}
+END_TEST
+
+/* --- several tasks at one channel --- */
+
+static void worker(void *arg)
+{
+	for (;;) {
+		struct ibv_cq *cq;
+		void *context;
+		ck_assert_int_eq(rnic_get_cq_event(arg, &cq, &context), 0);
+		ck_assert_ptr_eq(cq->cq_context, context);
+		rnic_ack_cq_events(cq, 1);
+		ck_assert_int_eq(ibv_req_notify_cq(cq, 0), 0);
+		serve_cq(context);
+	}
+}
+
+static void acceptor(void *arg)
+{
+	for (;;) {
+		struct rdma_cm_event *event = next_event(arg);
+		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+			accept_client(event, event->listen_id->context);
+		sim_rdma_ack_cm_event(event);
+	}
+}
+
+static void threaded_server(void *arg)
+{
+	struct rdma_event_channel *events = sim_rdma_create_event_channel();
+	struct ibv_comp_channel *channel = rnic_create_comp_channel(verbs[0]);
+	(void)arg;
+	listening(events)->context = channel;
+	ck_assert_int_eq(rt_spawn("a", worker, channel), 0);
+	ck_assert_int_eq(rt_spawn("b", worker, channel), 0);
+	ck_assert_int_eq(rt_spawn("c", acceptor, events), 0);
+	acceptor(events);
+}
+
+START_TEST(test_several_tasks)
+{
+	setup();
+	run_well(threaded_server, asking_client);
+	for (uint64_t seed = 1; seed <= 100; seed++) {
+		disturb(seed);
+		source.permille[CHOICE_STEP] = 200;
+		run_well(threaded_server, asking_client);
 	}
 }
 END_TEST
@@ -1038,6 +1095,7 @@ int main(void)
 	tcase_add_test(tcase, test_no_listener);
 	tcase_add_test(tcase, test_endpoints);
 	tcase_add_test(tcase, test_poll_over_both);
+	tcase_add_test(tcase, test_several_tasks);
 	tcase_add_test(tcase, test_lost_wakeup);
 	tcase_add_test(tcase, test_same_seed_same_hash);
 	tcase_add_test(tcase, test_each_message);
