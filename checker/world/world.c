@@ -378,10 +378,14 @@ void client_open(struct world_client *c)
 			    (struct op_label){(uint8_t)c->number, OP_OPEN, ++c->opens});
 		c->life = sim_server_life(w->sim);
 		c->lost = false;
+		bool down = !w->serving;
+		sim_take_refused(w->sim, c->number);
 		int error = w->setup->store->open(c->env, &c->handle);
 		if (!error)
 			return;
-		bool lost = connection_is_lost(w, c->number);
+		/* Who asks a server that does not listen yet may hear of that when it does. */
+		bool lost = connection_is_lost(w, c->number) ||
+			    (down && sim_take_refused(w->sim, c->number));
 		if (!lost && (!w->booted || w->machine || tries == OPEN_TRIES ||
 			      !error_explained(w, c->number, TM_OPEN, error))) {
 			world_trouble(w, true, "a client cannot connect: error %d", error);

@@ -109,5 +109,8 @@ struct ibv_xrcd *rnic_open_xrcd(struct ibv_context *context, struct ibv_xrcd_ini
 int rnic_close_xrcd(struct ibv_xrcd *xrcd);
 struct ibv_qp *rnic_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 const char *rnic_wc_status_str(enum ibv_wc_status status);
+const char *rnic_node_type_str(enum ibv_node_type type);
+const char *rnic_port_state_str(enum ibv_port_state state);
+const char *rnic_event_type_str(enum ibv_event_type type);
 
 #endif

@@ -22,9 +22,9 @@
 	X(POST_SEND,	"verbs/post_send",	"ibv_post_send, ibv_wr_complete: ENOMEM") \
 	X(POST_RECV,	"verbs/post_recv",	"ibv_post_recv: ENOMEM") \
 	X(SPAWN,	"task/spawn",		"rt_spawn, pthread_create: EAGAIN") \
-	X(LISTEN,	"connect/listen",	"rt_listen: EADDRINUSE") \
-	X(CONNECT,	"connect/connect",	"rt_connect, at the client: ECONNREFUSED") \
-	X(ACCEPT,	"connect/accept",	"rt_connect, at the server: EUSERS") \
+	X(LISTEN,	"connect/listen",	"rt_listen, rdma_listen: EADDRINUSE") \
+	X(CONNECT,	"connect/connect",	"rt_connect, rdma_connect, at the client: ECONNREFUSED") \
+	X(ACCEPT,	"connect/accept",	"rt_connect, rdma_accept, at the server: EUSERS") \
 	X(PM_FULL,	"pm/full",		"a store finds no room in its pool: ENOSPC") \
 	X(PM_MAP,	"pm/map",		"live: the pool cannot be mapped: ENOMEM") \
 	X(PM_SYNC,	"pm/sync",		"live: writing back to a file that is no PM fails: EIO") \

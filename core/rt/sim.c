@@ -86,6 +86,9 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->threads = NULL;
 	sim->memory = NULL;
 	sim_forget_statics(sim);
+	sim->net = NULL;
+	memset(sim->descriptors, 0, sizeof(sim->descriptors));
+	sim->refused = sim->dead_machines = 0;
 	sim->death = NULL;
 	sim->observer = NULL;
 	sim->tracer = NULL;
@@ -216,6 +219,16 @@ void sim_set_memory(struct sim *sim, void *memory)
 	sim->memory = memory;
 	if (sim_of_thread == sim)
 		sim_memory = memory;
+}
+
+void sim_set_net(struct sim *sim, void *net)
+{
+	sim->net = net;
+}
+
+void *sim_net(const struct sim *sim)
+{
+	return sim->net;
 }
 
 void sim_set_observer(struct sim *sim, void (*crash_point)(void *, const struct choice_point *),

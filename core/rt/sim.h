@@ -177,6 +177,10 @@ enum sim_injected {
 #define SIM_HOSTS 32
 void sim_inject(struct sim *sim, unsigned host, unsigned what);
 unsigned sim_injected(const struct sim *sim, unsigned host);
+/* The server's host has refused the client, because no one listened there. Has that happened since
+ * this was asked the last time? */
+void sim_refuse(struct sim *sim, unsigned host);
+bool sim_take_refused(struct sim *sim, unsigned host);
 /* Has any choice been answered otherwise than plainly? The power, and what it leaves, apart. */
 bool sim_disturbed(const struct sim *sim);
 /* A packet was lost, or delayed; `repeated`: its sender sends it again. */
@@ -225,6 +229,8 @@ void sim_set_death(struct sim *sim, void (*death)(void *arg, unsigned host, unsi
 /* After DEATH_SERVER: from now on the tasks and queue pairs of host 0 are a new process's, and
  * named so: "server2", "server2/verifier". */
 void sim_server_again(struct sim *sim);
+/* Has the host died by DEATH_MACHINE? */
+bool sim_machine_died(const struct sim *sim, unsigned host);
 /* The other tasks of the current one's host, a client, never run again: their process has ended. */
 void sim_end_others(struct sim *sim);
 /* How many of the server's processes came before this one. */
@@ -240,6 +246,10 @@ bool sim_does(uintptr_t key);
 /* What the compiler hooks look for while this simulation runs (the PM pool); NULL after a reset. */
 void sim_set_memory(struct sim *sim, void *memory);
 extern _Thread_local void *sim_memory;
+
+/* The net that joins the hosts, for calls of store code that name no device; NULL after a reset. */
+void sim_set_net(struct sim *sim, void *net);
+void *sim_net(const struct sim *sim);
 
 /*
  * The event trace (core/rt/run.h), made only in a replay: NULL normally. Text without a newline, or

@@ -17,6 +17,20 @@ unsigned sim_injected(const struct sim *sim, unsigned host)
 	return sim->injected[host].what;
 }
 
+void sim_refuse(struct sim *sim, unsigned host)
+{
+	assert(host < SIM_HOSTS);
+	sim->refused |= 1u << host;
+}
+
+bool sim_take_refused(struct sim *sim, unsigned host)
+{
+	bool refused = sim->refused >> host & 1;
+	assert(host < SIM_HOSTS);
+	sim->refused &= ~(1u << host);
+	return refused;
+}
+
 bool sim_disturbed(const struct sim *sim)
 {
 	return sim->disturbed;

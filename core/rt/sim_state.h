@@ -18,12 +18,14 @@
  *	sim_trace.c	the event trace
  *	places.c	what a run does without
  *	statics.c	static data of stores that were loaded
+ *	descriptors.c	what poll(2) and its kin work on
  *	rt_sim.c	rt.h for the tasks of a simulation
  */
 #include <assert.h>
 #include <setjmp.h>
 #include <string.h>
 #include "core/rt/arena.h"
+#include "core/rt/descriptors.h"
 #include "core/rt/fiber.h"
 #include "core/rt/sim_libc.h"
 #include "core/rt/statics.h"
@@ -127,6 +129,10 @@ struct sim {
 	uint8_t *static_copy[SIM_HOSTS];
 	void (*death)(void *, unsigned, unsigned);
 	void *death_arg;
+	void *net;				    /* sim_net() */
+	struct descriptors *descriptors[SIM_HOSTS]; /* of each host's process; NULL: none yet */
+	uint32_t refused;			    /* bits, by host: sim_take_refused() */
+	uint32_t dead_machines;			    /* bits, by host */
 	void (*observer)(void *, const struct choice_point *);
 	void *observer_arg;
 	const struct places_without *without; /* NULL: nothing */
@@ -194,6 +200,8 @@ void sim_sleep_for_waker(struct sim *sim);
 void sim_threads_ended(struct sim *sim, unsigned host);
 /* The current task, which has a thread, is about to end. */
 void sim_thread_returns(struct sim *sim);
+/* sim_yield(), but no longer than until then. */
+void sim_yield_until(struct sim *sim, uint64_t until);
 
 /* --- sim_delays.c, sim_scheduler.c, sim_fault.c --- */
 

@@ -284,15 +284,22 @@ void sim_wake(struct sim *sim, const void *key)
 
 void sim_yield(struct sim *sim)
 {
+	if (sim->running)
+		sim_yield_until(sim, UINT64_MAX);
+}
+
+void sim_yield_until(struct sim *sim, uint64_t until)
+{
 	struct task *task = sim->running;
-	if (!task)
-		return;
-	uint64_t wait = task->backoff_ns;
+	uint64_t wait = task->backoff_ns, left = until - sim->run.now;
+	assert(until > sim->run.now);
 	assert(wait >= POLL_NS && wait <= POLL_MAX_NS);
 	task->backoff_ns = wait < POLL_MAX_NS / 2 ? 2 * wait : POLL_MAX_NS;
 	assert(task->backoff_ns >= wait);
 	/* A task that waits for nothing in particular polls memory: soon again. */
-	sim_sleep_until_woken(sim, task->idles ? wait : 200);
+	if (!task->idles)
+		wait = 200;
+	sim_sleep_until_woken(sim, wait < left ? wait : left);
 }
 
 void sim_spend_step(struct sim *sim)
@@ -322,7 +329,6 @@ static bool kill_server(struct sim *sim)
 {
 	if (sim->server_down || !sim->death || sim->server_life + 1 >= SERVER_LIVES)
 		return false;
-	assert(sim->accept || sim->server_life); /* a first one is not killed while it starts */
 	sim_kill_tasks(sim, HOST_SERVER);
 	sim->server_down = true;
 	sim->accept = NULL;
@@ -344,11 +350,20 @@ static void delay_or_die(struct sim *sim, unsigned k)
 		return;
 	if (!server)
 		sim_kill_tasks(sim, task->host);
+	if (k == DEATH_MACHINE)
+		sim->dead_machines |= 1u << task->host;
 	sim_repeat_news(sim);
 	if (sim->death)
 		sim->death(sim->death_arg, server ? HOST_SERVER : task->host, k);
 	if (task->dead)
 		sim_delay_task(sim, DELAY_FOREVER);
+}
+
+bool sim_machine_died(const struct sim *sim, unsigned host)
+{
+	_Static_assert(SIM_HOSTS <= 32, "each has its bit");
+	assert(host < SIM_HOSTS);
+	return sim->dead_machines >> host & 1;
 }
 
 void sim_server_again(struct sim *sim)

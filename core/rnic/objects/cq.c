@@ -250,6 +250,8 @@ void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
 	slot->at_ns = ground_now(&net->ground);
 	cq->tail++;
 	ground_wake(&net->ground, cq);
+	if (cq->ibv.channel)
+		ground_touch(&net->ground, TOUCH_DRAM_WRITE, &cq->armed, sizeof(cq->armed));
 	if (cq->armed)
 		notify(net, cq, cqe);
 	if (wc->status != IBV_WC_SUCCESS && ground_traced(&net->ground))
@@ -342,9 +344,17 @@ int rnic_poll_cq(struct ibv_cq *ibv, int num_entries, struct ibv_wc *wc)
 int rnic_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 {
 	struct rnic_cq *cq = (struct rnic_cq *)ibv;
+	const struct rnic_ground *ground = &to_hca(ibv->context)->net->ground;
 	uint8_t armed = solicited_only ? CQ_ARMED_SOLICITED : CQ_ARMED_NEXT;
 	if (cq->dead)
 		return EINVAL;
+	/* What comes in before the queue is armed makes no event. So this is a step: a program that
+	 * does not look once more has to be found out. */
+	if (ibv->channel) {
+		ground_commit_pending(ground);
+		ground_step(ground, STEP_POLL, POLL_NS);
+		ground_touch(ground, TOUCH_DRAM_WRITE, &cq->armed, sizeof(cq->armed));
+	}
 	if (armed > cq->armed)
 		cq->armed = armed;
 	return 0;

@@ -13,6 +13,7 @@
 #include "core/rnic/rnic.h"
 
 struct final_answer;
+struct hosts;
 struct packet;
 struct rnic_ah;
 struct rnic_cq;
@@ -47,7 +48,8 @@ struct rnic_net {
 	void *free_buffer[BUFFER_CLASSES]; /* first word: next */
 	struct final_answer *time_wait;	   /* time_wait.c; NULL: none was needed yet */
 	unsigned time_wait_next;
-	uint64_t *count; /* by enum rnic_count; NULL: nothing is counted */
+	uint64_t *count;	/* by enum rnic_count; NULL: nothing is counted */
+	struct hosts *programs; /* core/rnic/host; NULL: not in use */
 	/* Takes the packets for queue pair 1. NULL: they are for no queue pair. */
 	void (*management)(struct rnic_net *net, struct packet *pkt);
 	/* The part of the packet that was to land has landed (packet.torn). Does not return. */
@@ -62,6 +64,8 @@ struct rnic_hooks {
 	/* `element`: the queue pair, completion queue, shared receive queue; NULL: the port. */
 	void (*event)(struct rnic_hca *hca, enum ibv_event_type type, void *element);
 	void *arg; /* theirs */
+	/* NULL, or the process has ended (rnic_close()); its objects are still there. */
+	void (*ended)(struct rnic_hca *hca);
 };
 
 /* One host's RNIC. */

@@ -257,6 +257,8 @@ void rnic_close(struct ibv_context *context)
 	struct rnic_hca *hca = to_hca(context);
 	struct rnic_net *net = hca->net;
 	assert(net->hca[hca->host] == hca);
+	if (hca->hooks.ended)
+		hca->hooks.ended(hca);
 	if (net->hw.restart_reuse)
 		keep_numbers(hca);
 	for (uint32_t i = 0; i < net->qps; i++) {
@@ -271,6 +273,7 @@ void rnic_close(struct ibv_context *context)
 		hca->mr[slot]->live = hca->mr[slot]->used = false;
 	hca->hooks.completion = NULL;
 	hca->hooks.event = NULL;
+	hca->hooks.ended = NULL;
 	net->hca[hca->host] = NULL;
 }
 

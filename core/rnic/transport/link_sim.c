@@ -97,8 +97,10 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 		sim_trace_event(sim, pkt->name.who, 0, &about, "%s", "");
 	}
 	unsigned k = choice_delay(CHOICE_PACKET, answer);
+	/* The connection manager repeats its datagrams. */
 	if (answer == PACKET_LOSE || k)
-		sim_packet_lost(sim, from, pkt->peer, 1u << pkt->service & RELIABLE);
+		sim_packet_lost(sim, from, pkt->peer,
+				1u << pkt->service & RELIABLE || pkt->dest_qpn == 1);
 	if (answer == PACKET_LOSE) {
 		trace(sim, pkt, "lost");
 		packet_put(me->net, pkt);
@@ -123,5 +125,6 @@ struct rnic_net *rnic_net_new(struct sim *sim, const struct hardware *hw)
 	me->link.gid = gid_of;
 	me->link.send = send;
 	me->net = rnic_net_on(&ground, hw, &me->link, RNIC_HOSTS, QPN_FIRST, QPN_LIMIT);
+	sim_set_net(sim, me->net);
 	return me->net;
 }

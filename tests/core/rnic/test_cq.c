@@ -39,7 +39,8 @@ static void on_event(struct rnic_hca *hca, enum ibv_event_type type, void *eleme
 static void hook(struct side *s)
 {
 	completions = told = 0;
-	to_hca(s->ctx)->hooks = (struct rnic_hooks){on_completion, on_event, &told};
+	to_hca(s->ctx)->hooks = (struct rnic_hooks){
+		.completion = on_completion, .event = on_event, .arg = &told};
 }
 
 /* Let `n` messages of 8 bytes get to b. */

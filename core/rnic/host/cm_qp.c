@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Queue pairs of the connection manager: making them for an identifier, with completion queues if
+ * the program gives none, and their transitions, with the parameters that both ends have agreed on.
+ * Endpoints, which do several steps in one call.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include "core/rnic/host/cm.h"
+#include "core/rnic/objects/qp.h"
+#include "core/rt/libc.h"
+#include "core/verbs_compat.h"
+
+#define ACK_TIMEOUT 17 /* 0.5 s */
+#define HOP_LIMIT   64
+#define RNR_TIMER   0 /* 655 ms, as in the kernel */
+
+void host_cm_limit(struct cm_params *params)
+{
+	if (params->responder_resources > MAX_RD_ATOMIC)
+		params->responder_resources = MAX_RD_ATOMIC;
+	if (params->initiator_depth > MAX_RD_ATOMIC)
+		params->initiator_depth = MAX_RD_ATOMIC;
+}
+
+static struct ibv_ah_attr path_of(const struct cm_id *id)
+{
+	struct ibv_ah_attr path = {
+		.is_global = 1,
+		.port_num = 1,
+		.grh = {.dgid = id->user.route.addr.addr.ibaddr.dgid,
+			.hop_limit = HOP_LIMIT,
+			.traffic_class = id->tos},
+	};
+
+	return path;
+}
+
+/* The program's value; without one, the passive side takes the peer's. */
+uint8_t host_cm_ack_timeout(const struct cm_id *id)
+{
+	if (id->ack_timeout)
+		return id->ack_timeout;
+	return !id->active && id->peer_ack_timeout ? id->peer_ack_timeout : ACK_TIMEOUT;
+}
+
+/* --- attributes --- */
+
+static unsigned access_of(const struct cm_id *id)
+{
+	unsigned access = IBV_ACCESS_REMOTE_WRITE;
+
+	if (id->local.responder_resources)
+		access |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+			  IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT;
+	return access;
+}
+
+static void receive_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	attr->ah_attr = path_of(id);
+	attr->path_mtu = id->mtu;
+	attr->dest_qp_num = id->remote.qpn;
+	attr->rq_psn = id->local.psn;
+	attr->qp_access_flags = access_of(id);
+	attr->max_dest_rd_atomic = id->local.responder_resources;
+	attr->min_rnr_timer = RNR_TIMER;
+	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		 IBV_QP_ACCESS_FLAGS | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+}
+
+static void send_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	attr->sq_psn = id->remote.psn;
+	attr->timeout = host_cm_ack_timeout(id);
+	attr->retry_cnt = id->active ? id->local.retry_count : id->remote.retry_count;
+	attr->rnr_retry = id->remote.rnr_retry_count;
+	attr->max_rd_atomic = id->local.initiator_depth;
+	*mask |= IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		 IBV_QP_MAX_QP_RD_ATOMIC;
+}
+
+static bool knows_peer(const struct cm_id *id)
+{
+	switch (id->state) {
+	case CM_REQ_RCVD:
+	case CM_REP_SENT:
+	case CM_REP_RCVD:
+	case CM_ESTABLISHED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The attributes for the transition to attr->qp_state. 0 or -errno. */
+static int attr_of(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	enum ibv_qp_state state = attr->qp_state;
+
+	if (!id->user.verbs ||
+	    (state != IBV_QPS_INIT && state != IBV_QPS_RTR && state != IBV_QPS_RTS))
+		return -EINVAL;
+	*attr = (struct ibv_qp_attr){.qp_state = state};
+	*mask = IBV_QP_STATE;
+	if (state == IBV_QPS_INIT) {
+		attr->port_num = id->user.port_num;
+		attr->qp_access_flags = access_of(id);
+		*mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+		return 0;
+	}
+	if (!knows_peer(id))
+		return -EINVAL;
+	if (state == IBV_QPS_RTR)
+		receive_attr(id, attr, mask);
+	else
+		send_attr(id, attr, mask);
+	return 0;
+}
+
+int sim_rdma_init_qp_attr(struct rdma_cm_id *user, struct ibv_qp_attr *attr, int *mask)
+{
+	struct cm_id *id = to_cm(user);
+	int rc;
+
+	if (!attr || !mask)
+		return host_cm_fail(EINVAL);
+	rc = attr_of(id, attr, mask);
+	return rc ? host_cm_fail(-rc) : 0;
+}
+
+/* --- transitions --- */
+
+static int to_state(struct cm_id *id, struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = {.qp_state = state};
+	int mask, rc = attr_of(id, &attr, &mask);
+
+	return rc ? rc : -rnic_modify_qp(qp, &attr, mask);
+}
+
+int host_cm_qp_connect(struct cm_id *id)
+{
+	int rc = 0;
+
+	assert(id->state == CM_REQ_RCVD || id->state == CM_REP_RCVD); /* it is our turn */
+	if (!id->user.qp)
+		return 0;
+	rc = to_state(id, id->user.qp, IBV_QPS_RTR);
+	return rc ? rc : to_state(id, id->user.qp, IBV_QPS_RTS);
+}
+
+void host_cm_qp_error(struct cm_id *id)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+
+	if (id->user.qp)
+		rnic_modify_qp(id->user.qp, &attr, IBV_QP_STATE);
+}
+
+/* --- creation --- */
+
+static int make_cq(struct rdma_cm_id *id, uint32_t entries, struct ibv_comp_channel **channel,
+		   struct ibv_cq **cq)
+{
+	*channel = rnic_create_comp_channel(id->verbs);
+	if (!*channel)
+		return -errno;
+	*cq = rnic_create_cq(id->verbs, entries ? (int)entries : 1, id, *channel, 0);
+	return *cq ? 0 : -errno;
+}
+
+static void free_cqs(struct cm_id *id)
+{
+	struct rdma_cm_id *user = &id->user;
+
+	if (id->own_recv_cq && user->recv_cq)
+		rnic_host_destroy_cq(user->recv_cq);
+	if (id->own_recv_cq && user->recv_cq_channel)
+		rnic_destroy_comp_channel(user->recv_cq_channel);
+	if (id->own_send_cq && user->send_cq)
+		rnic_host_destroy_cq(user->send_cq);
+	if (id->own_send_cq && user->send_cq_channel)
+		rnic_destroy_comp_channel(user->send_cq_channel);
+	user->recv_cq = user->send_cq = NULL;
+	user->recv_cq_channel = user->send_cq_channel = NULL;
+	id->own_recv_cq = id->own_send_cq = false;
+}
+
+static int make_cqs(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
+{
+	int rc = 0;
+
+	if (!init->recv_cq) {
+		id->own_recv_cq = true;
+		rc = make_cq(&id->user, init->cap.max_recv_wr, &id->user.recv_cq_channel,
+			     &id->user.recv_cq);
+		init->recv_cq = id->user.recv_cq;
+	}
+	if (!rc && !init->send_cq) {
+		id->own_send_cq = true;
+		rc = make_cq(&id->user, init->cap.max_send_wr, &id->user.send_cq_channel,
+			     &id->user.send_cq);
+		init->send_cq = id->user.send_cq;
+	}
+	return rc;
+}
+
+/* Use the old call where it is sufficient. */
+static struct ibv_qp *make_qp(struct ibv_context *verbs, struct ibv_qp_init_attr_ex *init)
+{
+	struct ibv_qp_init_attr basic = {
+		.qp_context = init->qp_context,
+		.send_cq = init->send_cq,
+		.recv_cq = init->recv_cq,
+		.srq = init->srq,
+		.cap = init->cap,
+		.qp_type = init->qp_type,
+		.sq_sig_all = init->sq_sig_all,
+	};
+	struct ibv_qp *qp;
+
+	if (init->comp_mask != IBV_QP_INIT_ATTR_PD)
+		return rnic_create_qp_ex(verbs, init);
+	qp = rnic_create_qp(init->pd, &basic);
+	init->cap = basic.cap;
+	return qp;
+}
+
+static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
+{
+	struct ibv_qp *qp;
+	int rc;
+
+	if (id->user.qp || !id->user.verbs || init->qp_type != id->user.qp_type)
+		return -EINVAL;
+	if (!(init->comp_mask & IBV_QP_INIT_ATTR_PD) || !init->pd) {
+		init->comp_mask |= IBV_QP_INIT_ATTR_PD;
+		init->pd = id->user.pd;
+	}
+	if (init->pd->context != id->user.verbs)
+		return -EINVAL;
+	if (!init->srq)
+		init->srq = id->user.srq;
+	/* On other devices inline data may use the room of the gather list, and some programs
+	 * rely on it. */
+	if (init->cap.max_inline_data < init->cap.max_send_sge * sizeof(struct ibv_sge))
+		init->cap.max_inline_data = (uint32_t)(init->cap.max_send_sge *
+						       sizeof(struct ibv_sge));
+	rc = make_cqs(id, init);
+	if (rc) {
+		free_cqs(id);
+		return rc;
+	}
+	qp = make_qp(id->user.verbs, init);
+	rc = qp ? to_state(id, qp, IBV_QPS_INIT) : -errno;
+	if (rc) {
+		if (qp)
+			rnic_host_destroy_qp(qp);
+		free_cqs(id);
+		return rc;
+	}
+	id->user.pd = init->pd;
+	id->user.qp = qp;
+	return 0;
+}
+
+int sim_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *init)
+{
+	int rc;
+
+	if (!init)
+		return host_cm_fail(EINVAL);
+	rc = create_qp(to_cm(id), init);
+	return rc ? host_cm_fail(-rc) : 0;
+}
+
+int sim_rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	struct ibv_qp_init_attr_ex ex;
+	int rc;
+
+	if (!init)
+		return host_cm_fail(EINVAL);
+	ex = (struct ibv_qp_init_attr_ex){
+		.qp_context = init->qp_context,
+		.send_cq = init->send_cq,
+		.recv_cq = init->recv_cq,
+		.srq = init->srq,
+		.cap = init->cap,
+		.qp_type = init->qp_type,
+		.sq_sig_all = init->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	rc = create_qp(to_cm(id), &ex);
+	if (rc)
+		return host_cm_fail(-rc);
+	init->send_cq = ex.send_cq;
+	init->recv_cq = ex.recv_cq;
+	init->srq = ex.srq;
+	init->cap = ex.cap;
+	return 0;
+}
+
+void sim_rdma_destroy_qp(struct rdma_cm_id *id)
+{
+	struct ibv_qp *qp;
+
+	qp = id->qp;
+	id->qp = NULL;
+	if (!qp)
+		return;
+	rnic_host_destroy_qp(qp);
+	free_cqs(to_cm(id));
+}
+
+/* --- shared receive queues --- */
+
+int sim_rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	if (!attr || id->srq || !id->verbs || (pd && pd->context != id->verbs))
+		return host_cm_fail(EINVAL);
+	pd = pd ? pd : id->pd;
+	id->srq = rnic_create_srq(pd, attr);
+	if (!id->srq)
+		return -1;
+	id->pd = pd;
+	return 0;
+}
+
+void sim_rdma_destroy_srq(struct rdma_cm_id *id)
+{
+	if (id->srq)
+		rnic_host_destroy_srq(id->srq);
+	id->srq = NULL;
+}
+
+/* --- endpoints --- */
+
+static int keep_for_requests(struct cm_id *id, struct ibv_pd *pd,
+			     const struct ibv_qp_init_attr *init)
+{
+	if (!init)
+		return 0;
+	id->qp_init = sim_malloc(sizeof(*init));
+	if (!id->qp_init)
+		return -1;
+	*id->qp_init = *init;
+	id->ep_pd = pd;
+	return 0;
+}
+
+static int keep_connect_data(struct cm_id *id, const struct rdma_addrinfo *res)
+{
+	if (!res->ai_connect_len)
+		return 0;
+	id->connect_data = sim_malloc(res->ai_connect_len);
+	if (!id->connect_data)
+		return -1;
+	memcpy(id->connect_data, res->ai_connect, res->ai_connect_len);
+	id->connect_len = res->ai_connect_len;
+	return 0;
+}
+
+int sim_rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ibv_pd *pd,
+		       struct ibv_qp_init_attr *init)
+{
+	struct rdma_cm_id *id;
+	int rc, error;
+
+	if (!out || !res)
+		return host_cm_fail(EINVAL);
+	rc = sim_rdma_create_id(NULL, &id, NULL, (enum rdma_port_space)res->ai_port_space);
+	if (rc)
+		return rc;
+	if (res->ai_qp_type)
+		id->qp_type = (enum ibv_qp_type)res->ai_qp_type;
+	if (init)
+		init->qp_type = id->qp_type;
+	if (res->ai_flags & RAI_PASSIVE) {
+		rc = sim_rdma_bind_addr(id, res->ai_src_addr);
+		if (!rc)
+			rc = keep_for_requests(to_cm(id), pd, init);
+	} else {
+		rc = sim_rdma_resolve_addr(id, res->ai_src_addr, res->ai_dst_addr, 2000);
+		if (!rc)
+			rc = sim_rdma_resolve_route(id, 2000);
+		if (!rc && init)
+			rc = sim_rdma_create_qp(id, pd, init);
+		if (!rc)
+			rc = keep_connect_data(to_cm(id), res);
+	}
+	if (rc) {
+		error = errno;
+		sim_rdma_destroy_ep(id);
+		return host_cm_fail(error);
+	}
+	*out = id;
+	return 0;
+}
+
+void sim_rdma_destroy_ep(struct rdma_cm_id *id)
+{
+	if (id->qp)
+		sim_rdma_destroy_qp(id);
+	if (id->srq)
+		sim_rdma_destroy_srq(id);
+	sim_rdma_destroy_id(id);
+}
+
+int sim_rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
+{
+	struct cm_id *listener = to_cm(listen);
+	struct rdma_cm_event *event;
+	int error;
+
+	if (!listener->sync || listener->state != CM_LISTEN)
+		return host_cm_fail(EINVAL);
+	if (listen->event) {
+		sim_rdma_ack_cm_event(listen->event);
+		listen->event = NULL;
+	}
+	if (sim_rdma_get_cm_event(listen->channel, &event))
+		return -1;
+	error = event->status ? abs(event->status) : EINVAL;
+	if (!event->status && event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		error = 0;
+		if (listener->qp_init) {
+			struct ibv_qp_init_attr init = *listener->qp_init;
+
+			if (sim_rdma_create_qp(event->id, listener->ep_pd, &init))
+				error = errno;
+		}
+		if (!error) {
+			*out = event->id;
+			event->id->event = event;
+			return 0;
+		}
+		sim_rdma_destroy_id(event->id);
+	}
+	sim_rdma_ack_cm_event(event);
+	return host_cm_fail(error);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libibverbs' list of devices, and its questions about one: each host has one device, which opens
+ * to the context that the store was given (tm_env.verbs).
+ */
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+#include "core/rnic/host/events.h"
+#include "core/rnic/host/host.h"
+#include "core/rt/libc.h"
+
+#define PKEY 0xffff
+
+static struct rnic_hca *hca_of(struct ibv_device *device)
+{
+	return (struct rnic_hca *)((char *)device - offsetof(struct rnic_hca, device));
+}
+
+struct ibv_device **rnic_get_device_list(int *num)
+{
+	const struct process *process = process_here();
+	struct ibv_device **list = sim_calloc(2, sizeof(*list));
+
+	if (num)
+		*num = list && process;
+	if (!list) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	if (process)
+		list[0] = &process->hca->device;
+	return list;
+}
+
+void rnic_free_device_list(struct ibv_device **list)
+{
+	sim_free_memory(list);
+}
+
+struct ibv_context *rnic_open_device(struct ibv_device *device)
+{
+	struct ibv_context *context = &hca_of(device)->verbs.context;
+	int fd = events_open_async(process_of(context));
+
+	if (fd < 0) {
+		errno = -fd;
+		return NULL;
+	}
+	context->async_fd = fd;
+	return context;
+}
+
+/* The context stays the store's, whoever else has opened the device. */
+int rnic_close_device(struct ibv_context *context)
+{
+	(void)context;
+	return 0;
+}
+
+__be64 rnic_get_device_guid(struct ibv_device *device)
+{
+	struct ibv_device_attr attr;
+
+	return rnic_query_device(&hca_of(device)->verbs.context, &attr) ? 0 : attr.node_guid;
+}
+
+int rnic_get_device_index(struct ibv_device *device)
+{
+	(void)device;
+	return 0;
+}
+
+int rnic_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
+{
+	(void)context;
+	if (port != 1 || index != 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	*pkey = htobe16(PKEY);
+	return 0;
+}
+
+int rnic_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
+{
+	(void)context;
+	if (port == 1 && pkey == htobe16(PKEY))
+		return 0;
+	errno = EINVAL;
+	return -1;
+}
+
+static void fill_gid(struct ibv_context *context, void *entry, size_t size)
+{
+	struct ibv_gid_entry ours = {.gid = to_hca(context)->gid,
+				     .port_num = 1,
+				     .gid_type = IBV_GID_TYPE_ROCE_V2,
+				     .ndev_ifindex = 1};
+
+	memset(entry, 0, size);
+	memcpy(entry, &ours, size < sizeof(ours) ? size : sizeof(ours));
+}
+
+int rnic_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
+		      struct ibv_gid_entry *entry, uint32_t flags, size_t entry_size)
+{
+	if (flags || port != 1)
+		return EINVAL;
+	if (index != 0)
+		return index < 16 ? ENODATA : EINVAL;
+	fill_gid(context, entry, entry_size);
+	return 0;
+}
+
+ssize_t rnic_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
+			     size_t most, uint32_t flags, size_t entry_size)
+{
+	if (most < 1 || flags)
+		return -EINVAL;
+	fill_gid(context, entries, entry_size);
+	return 1;
+}

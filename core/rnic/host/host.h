@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_RNIC_HOST_HOST_H
+#define TM_RNIC_HOST_HOST_H
+/*
+ * What the libraries and the kernel of a simulated host add to its RNIC: libibverbs' list of
+ * devices, its completion channels and asynchronous events, and librdmacm. Calls of store code come
+ * here by core/stores/sim.syms.
+ *
+ *   host.c     hosts and their processes
+ *   devices.c  the list of devices; names
+ *   events.c   completion channels, asynchronous events
+ *   cm.h       the connection manager, which has files of its own
+ *
+ * The kernel of a host lives as long as its machine, longer than the process: it closes what the
+ * process leaves behind, and answers for it. Nothing of all this exists before the first call that
+ * needs it.
+ */
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include "core/rnic/objects/device.h"
+#include "core/rt/sim.h"
+
+struct rnic_cq;
+struct cm_id;
+struct cm_event;
+
+/* Something has happened to an object of the RNIC. */
+struct happened {
+	struct happened *next;
+	void *element; /* NULL: the port */
+	uint64_t nth;  /* of its list */
+	int type;      /* enum ibv_event_type; of a completion queue's: 0 */
+};
+
+struct happened_list {
+	struct happened *first, **last; /* last NULL: the list is empty and was never used */
+	uint64_t arrivals;		/* so far */
+};
+
+/* A process of a host, from its first call on. */
+struct process {
+	struct host *host;
+	struct rnic_hca *hca;
+	struct happened_list async;
+	struct happened *read; /* asynchronous events that it will acknowledge */
+	int async_fd;	       /* -1: it has not opened the device */
+	struct ibv_pd *pd;     /* of librdmacm; NULL: not needed yet */
+};
+
+/* What of a host lives as long as the machine. */
+struct host {
+	struct hosts *all;
+	unsigned number;
+	struct process *process; /* NULL: none that has made such a call */
+	/* The connection manager's. */
+	struct actor cm; /* sends its messages; its name is empty until the first one */
+	struct cm_id *ids;
+	uint32_t last_number; /* communication IDs given out */
+	uint16_t last_port;   /* ephemeral ports given out */
+	uint32_t psn;	      /* of queue pair 1 */
+};
+
+struct hosts {
+	struct rnic_net *net;
+	struct happened *free_happened;
+	struct cm_id *free_id;
+	struct cm_event *free_event;
+	struct host *host[SIM_HOSTS];
+};
+
+/* The host with this number, made if need be. */
+struct host *host_of(struct rnic_net *net, unsigned number);
+/* The process of a context. */
+struct process *process_of(struct ibv_context *context);
+/* The same if it has made a call of these before; else NULL. */
+struct process *process_known(struct ibv_context *context);
+/* The current task's; NULL: its host has no RNIC, and errno is ENODEV. */
+struct process *process_here(void);
+struct sim *host_sim(const struct host *host);
+
+/* --- events.c --- */
+
+/* The program is about to wait for what `key` stands for: let others run. */
+void host_wait(const struct host *host, const void *key);
+/* A call of the program acts on its kernel, as a posted request does on its NIC: a step of the
+ * task, which may be delayed before it. */
+void host_call(const struct host *host);
+/* The program takes something out of a list of its host: a step of the task. `list` has received
+ * so many things, and this is the nth. */
+void host_step(const struct host *host);
+void host_took(const struct host *host, const void *list, uint64_t nth);
+/* Something was put into a list: who waits for `key`, or polls, looks. */
+void host_put(const struct host *host, const void *list, uint64_t nth);
+
+/* --- libibverbs' functions --- */
+
+struct ibv_device **rnic_get_device_list(int *num);
+void rnic_free_device_list(struct ibv_device **list);
+struct ibv_context *rnic_open_device(struct ibv_device *device);
+int rnic_close_device(struct ibv_context *context);
+__be64 rnic_get_device_guid(struct ibv_device *device);
+int rnic_get_device_index(struct ibv_device *device);
+int rnic_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey);
+int rnic_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey);
+int rnic_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
+		      struct ibv_gid_entry *entry, uint32_t flags, size_t entry_size);
+ssize_t rnic_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
+			     size_t most, uint32_t flags, size_t entry_size);
+
+struct ibv_comp_channel *rnic_create_comp_channel(struct ibv_context *context);
+int rnic_destroy_comp_channel(struct ibv_comp_channel *channel);
+int rnic_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context);
+void rnic_ack_cq_events(struct ibv_cq *cq, unsigned int n);
+int rnic_get_async_event(struct ibv_context *context, struct ibv_async_event *event);
+void rnic_ack_async_event(struct ibv_async_event *event);
+/* The RNIC's own functions, which then wait until the object's events are acknowledged. */
+int rnic_host_destroy_cq(struct ibv_cq *cq);
+int rnic_host_destroy_qp(struct ibv_qp *qp);
+int rnic_host_destroy_srq(struct ibv_srq *srq);
+
+#endif
