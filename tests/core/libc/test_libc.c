@@ -234,8 +234,10 @@ END_TEST
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat"
 #pragma GCC diagnostic ignored "-Wformat-extra-args"
+#ifndef __clang__
 #pragma GCC diagnostic ignored "-Wformat-truncation"
 #pragma GCC diagnostic ignored "-Wformat-overflow"
+#endif
 #define SAME_PRINT(...)                                                                 \
 	do {                                                                            \
 		char mine[600], theirs[600];                                            \
