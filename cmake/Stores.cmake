@@ -10,8 +10,9 @@
 # every compiler. -fno-builtin: no copy is inlined without a hook. No vectors: clang
 # has no hook for an access of more than 16 bytes (a -O after these flags would bring
 # the vectors back). No calls at a function's beginning and end: they are
-# not used. gcc warns that its sanitizer does not understand fences; ours does.
-set(store_flags -g -fsanitize=thread -fno-builtin -fno-tree-vectorize -fno-tree-slp-vectorize
+# not used. gcc warns that its sanitizer does not understand fences; ours does. Intrinsics are
+# those of core/libc/include.
+set(store_flags -isystem ${PROJECT_SOURCE_DIR}/core/libc/include -g -fsanitize=thread -fno-builtin -fno-tree-vectorize -fno-tree-slp-vectorize
 	-fno-stack-protector -U_FORTIFY_SOURCE -fno-omit-frame-pointer)
 set(store_flags_gcc -Wno-tsan --param=tsan-instrument-func-entry-exit=0)
 # clang leaves out the hook of a load whose place is stored to next (x |= 1), gcc does

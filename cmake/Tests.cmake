@@ -92,8 +92,7 @@ foreach(compiler gcc clang)
 		set(variant ${variant}_${compiler}_${level})
 		set(object ${PROJECT_BINARY_DIR}/${variant}.o)
 		add_custom_command(OUTPUT ${object}
-			COMMAND ${TRACER_${compiler}} -std=gnu17 -D_GNU_SOURCE -isystem ${PROJECT_SOURCE_DIR}/core/libc/include
-				-I${PROJECT_SOURCE_DIR} -Wall -fPIC
+			COMMAND ${TRACER_${compiler}} -std=gnu17 -D_GNU_SOURCE -I${PROJECT_SOURCE_DIR} -Wall -fPIC
 				-${level} ${store_flags} ${store_flags_${compiler}} -c ${PROJECT_SOURCE_DIR}/tests/${subject}.c -o ${object}.raw
 			COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${store_symbols}
 				--redefine-sym tracer_subject=${variant} ${object}.raw ${object}

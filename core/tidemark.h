@@ -12,9 +12,9 @@
  * Rules for store code, each checked by a test for the stores that ship here:
  *   - no writable static data: two simulated machines share the process;
  *   - no addresses in messages or in PM: offsets mean the same after a reboot;
- *   - PM is read and written by the store's own compiled code, memcpy, memset,
- *     memmove, memcmp or crc32_gzip_refl, not by other library calls, which
- *     the tracer cannot see;
+ *   - PM is read and written by the store's own compiled code and the library
+ *     functions of core/stores/sim.syms, not by others, which the tracer cannot
+ *     see;
  *   - memory comes from malloc/calloc/free; a power failure takes it all away.
  */
 #include <stdbool.h>

@@ -85,8 +85,6 @@ static int convert(struct scanning *s, const struct one *one)
 	bool string = strchr("sc[", one->what);
 	size_t left = strlen(s->at);
 	int used = 0, found;
-	if (one->what == 'c' && left < (one->width ? one->width : 1))
-		return left ? 0 : EOF;
 	char *own = sim_take(left + sizeof(long double));
 	memset(own, 0, left + sizeof(long double));
 	found = sscanf(s->at, one->spec, own, &used);

@@ -35,14 +35,14 @@ static int compare(const char *a, const char *b, size_t max, bool any_case, uint
 {
 	struct reader ra = {.pc = pc}, rb = {.pc = pc};
 	for (; max; a++, b++, max--) {
-		int ca = get(&ra, a), cb = get(&rb, b);
+		int first = get(&ra, a), second = get(&rb, b);
 		if (any_case) {
-			ca = tolower(ca);
-			cb = tolower(cb);
+			first = tolower(first);
+			second = tolower(second);
 		}
-		if (ca != cb)
-			return ca - cb;
-		if (!ca)
+		if (first != second)
+			return first - second;
+		if (!first)
 			return 0;
 	}
 	return 0;
