@@ -50,8 +50,7 @@ says 'found 1 of 1'
 run 0 tidemark list bugs ./mine.so
 says flag_only
 sed -i 's|^\t\tpmem_persist(r, record_bytes.*|\t\t;|' mine.c
-run 0 make
-run 1 tidemark crashtest ./mine.so "${few[@]}" --knob domain=dmp
+run 2 make quick
 says 'A PROMISE IS BROKEN'
 run 1 tidemark replay traces/mine-RDA.trace
 line=$(grep -n 'memcpy(r->value' mine.c | cut -d: -f1)
@@ -64,6 +63,13 @@ one_line
 cd ..
 run 2 tidemark new-store mine
 one_line
+run 0 tidemark new-store minecc --cxx
+run 0 make -C minecc
+run 0 tidemark crashtest minecc/minecc.so "${few[@]}" --no-traces
+says 'Everything is as expected'
+run 0 tidemark crashtest minecc/minecc.so --runs 10 --states 200 --no-traces --doublecheck
+run 0 tidemark mutants minecc/minecc.so
+says 'found 1 of 1'
 
 # --- each host has its own static data, fresh when its process begins ---
 
@@ -105,6 +111,21 @@ run 1 tidemark cc -g -o unknown.so unknown.c
 says 'unknown.c:6: error: socket is unknown to Tidemark'
 one_line
 [ ! -e unknown.so ] || fail "it was linked all the same"
+
+# --- an instruction that it does not see ---
+
+cat >asm.c <<-'END'
+	#include <tidemark/tidemark.h>
+	void flush_one(void *p);
+	void flush_one(void *p)
+	{
+		__asm__ volatile("clflush %0" : "+m"(*(volatile char *)p));
+	}
+	const struct tm_store asm_store = {.name = "asm"};
+END
+run 1 tidemark cc -g -o asm.so asm.c
+says 'asm.c:5: error: the instruction clflush'
+one_line
 
 # --- wrong objects ---
 
