@@ -5,9 +5,11 @@
  * A place is a call of one of a few functions. The store's code is in memory, compiled without
  * optimisation, and a call on x86-64 is the byte 0xe8 with the distance to its target. So the code
  * of all functions is searched for such bytes; that other bytes should point to just these
- * functions by chance is out of the question. The symbol table says where functions begin and end,
- * the line table in which file and line a call stands; what does not stand below core/stores is no
- * store's.
+ * functions by chance is out of the question. In a store that was loaded from a shared object, a
+ * call of the program is indirect: the bytes 0xff 0x15 with the distance to a word that holds the
+ * target's address. The symbol table says where functions begin and end, the line table in which
+ * file and line a call stands. Of the program, what does not stand below core/stores is no store's;
+ * of a shared object, what stands below /usr.
  *
  * A function that calls rt_waits() waits on behalf of its callers: the calls of such a function
  * are places, too.
@@ -20,10 +22,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "scenarios/stores.h"
 
 #define STORES	    "core/stores/"
+#define SYSTEM	    "/usr/"
 #define CALL	    0xe8 /* call rel32 */
 #define CALL_BYTES  5
+#define INDIRECT       "\xff\x15" /* call *rel32(%rip) */
+#define INDIRECT_BYTES 6
 #define TARGETS_MAX 64
 
 const char *const place_kinds[PLACE_KINDS] = {
@@ -60,6 +66,7 @@ static const struct target known[] = {
 
 struct function {
 	const char *name;
+	Dwfl_Module *module;
 	uintptr_t begin, end;
 };
 
@@ -67,14 +74,15 @@ struct function {
 struct found {
 	const struct target *target;
 	const struct function *in;
-	const char *file; /* from core/stores/ on */
+	const char *file; /* from below core/stores/ on; in a shared object, its name alone */
+	const char *shown; /* from core/stores/ on */
 	int line;
-	uintptr_t call; /* address of the instruction */
+	uintptr_t call, end; /* addresses of the instruction, and of what follows it */
 };
 
 struct finder {
 	Dwfl *dwfl;
-	Dwfl_Module *module;
+	Dwfl_Module *program;
 	struct function *function;
 	unsigned functions;
 	struct target target[TARGETS_MAX];
@@ -84,25 +92,27 @@ struct finder {
 	unsigned n;
 };
 
-/* --- the program's functions --- */
+/* --- the functions of the program and of what it has loaded --- */
 
-static int read_symbols(struct finder *f)
+static int read_symbols(struct finder *f, Dwfl_Module *module)
 {
-	int symbols = dwfl_module_getsymtab(f->module);
+	int symbols = module ? dwfl_module_getsymtab(module) : -1;
 	if (symbols <= 0)
 		return -ENOENT;
-	f->function = calloc((size_t)symbols, sizeof(*f->function));
-	if (!f->function)
+	struct function *more =
+		reallocarray(f->function, f->functions + (unsigned)symbols, sizeof(*more));
+	if (!more)
 		return -ENOMEM;
+	f->function = more;
 	for (int i = 0; i < symbols; i++) {
 		GElf_Sym symbol;
 		GElf_Addr at;
-		const char *name = dwfl_module_getsym_info(f->module, i, &symbol, &at, NULL, NULL,
+		const char *name = dwfl_module_getsym_info(module, i, &symbol, &at, NULL, NULL,
 							   NULL);
 		if (name && GELF_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_size &&
 		    symbol.st_shndx != SHN_UNDEF)
-			f->function[f->functions++] = (struct function){name, at,
-									at + symbol.st_size};
+			f->function[f->functions++] =
+				(struct function){name, module, at, at + symbol.st_size};
 	}
 	return 0;
 }
@@ -124,28 +134,55 @@ static void find_targets(struct finder *f)
 
 /* --- their calls --- */
 
-/* The next call at or after *at in a function. False: there is none. */
-static bool next_call(const struct function *in, uintptr_t *at, uintptr_t *callee)
+/* Is a call at this place? How many bytes it has, or 0. */
+static unsigned call_at(const struct finder *f, const struct function *in, uintptr_t at,
+			uintptr_t *callee)
+{
+	const uint8_t *code = (const uint8_t *)at;
+	int32_t distance;
+	if (*code == CALL && at + CALL_BYTES <= in->end) {
+		memcpy(&distance, code + 1, sizeof(distance));
+		*callee = at + CALL_BYTES + (uintptr_t)(intptr_t)distance;
+		return CALL_BYTES;
+	}
+	if (in->module == f->program || at + INDIRECT_BYTES > in->end ||
+	    memcmp(code, INDIRECT, strlen(INDIRECT)) != 0)
+		return 0;
+	memcpy(&distance, code + strlen(INDIRECT), sizeof(distance));
+	const uintptr_t word = at + INDIRECT_BYTES + (uintptr_t)(intptr_t)distance;
+	if (word % sizeof(*callee) || dwfl_addrmodule(f->dwfl, word) != in->module)
+		return 0;
+	memcpy(callee, (const void *)word, sizeof(*callee));
+	return INDIRECT_BYTES;
+}
+
+/* The next call at or after *at in a function: how many bytes it has; 0: there is none. */
+static unsigned next_call(const struct finder *f, const struct function *in, uintptr_t *at,
+			  uintptr_t *callee)
 {
 	for (; *at + CALL_BYTES <= in->end; ++*at) {
-		const uint8_t *code = (const uint8_t *)*at;
-		int32_t distance;
-		if (*code != CALL)
-			continue;
-		memcpy(&distance, code + 1, sizeof(distance));
-		*callee = *at + CALL_BYTES + (uintptr_t)(intptr_t)distance;
-		return true;
+		unsigned bytes = call_at(f, in, *at, callee);
+		if (bytes)
+			return bytes;
 	}
-	return false;
+	return 0;
 }
 
 /* Where the call stands, if that is in store code. */
-static bool in_store(const struct finder *f, uintptr_t call, const char **file, int *line)
+static bool in_store(const struct finder *f, struct found *one)
 {
-	Dwfl_Line *l = dwfl_module_getsrc(f->module, call);
-	const char *path = l ? dwfl_lineinfo(l, NULL, line, NULL, NULL, NULL) : NULL;
-	*file = path ? strstr(path, STORES) : NULL;
-	return *file;
+	Dwfl_Line *l = dwfl_module_getsrc(one->in->module, one->call);
+	const char *path = l ? dwfl_lineinfo(l, NULL, &one->line, NULL, NULL, NULL) : NULL;
+	if (!path)
+		return false;
+	const char *below = strstr(path, STORES), *slash = strrchr(path, '/');
+	if (below) {
+		one->file = below + strlen(STORES);
+		one->shown = below;
+		return true;
+	}
+	one->file = one->shown = slash ? slash + 1 : path;
+	return one->in->module != f->program && strncmp(path, SYSTEM, strlen(SYSTEM)) != 0;
 }
 
 static void add_waiter(struct finder *f, const struct function *function)
@@ -162,8 +199,8 @@ static void find_waiters(struct finder *f)
 {
 	for (unsigned i = 0; i < f->functions; i++) {
 		uintptr_t callee;
-		for (uintptr_t at = f->function[i].begin; next_call(&f->function[i], &at, &callee);
-		     at++)
+		for (uintptr_t at = f->function[i].begin;
+		     next_call(f, &f->function[i], &at, &callee); at++)
 			if (callee == f->waits)
 				add_waiter(f, &f->function[i]);
 	}
@@ -172,12 +209,13 @@ static void find_waiters(struct finder *f)
 static void find_calls(struct finder *f, const struct function *in)
 {
 	uintptr_t callee;
-	for (uintptr_t at = in->begin; next_call(in, &at, &callee); at++) {
+	unsigned bytes;
+	for (uintptr_t at = in->begin; (bytes = next_call(f, in, &at, &callee)) != 0; at++) {
 		const struct target *target = f->target;
-		struct found one = {.in = in, .call = at};
+		struct found one = {.in = in, .call = at, .end = at + bytes};
 		while (target < f->target + f->targets && target->entry != callee)
 			target++;
-		if (target == f->target + f->targets || !in_store(f, at, &one.file, &one.line))
+		if (target == f->target + f->targets || !in_store(f, &one))
 			continue;
 		assert(f->n < PLACES_MAX);
 		one.target = target;
@@ -217,15 +255,15 @@ static void name_place(const struct finder *f, unsigned at, const char *part, st
 	if (nth > 1)
 		snprintf(number, sizeof(number), "#%u", nth);
 	out->kind = one->target->kind;
-	out->key = one->call + CALL_BYTES - 1;
+	out->key = one->end - 1;
 	out->part = part;
 	if (part)
 		out->key = PLACE_PART(out->key);
 	int len = snprintf(out->name, sizeof(out->name), "%s:%s:%s%s%s%s",
-			   one->file + strlen(STORES), one->in->name, one->target->call, number,
+			   one->file, one->in->name, one->target->call, number,
 			   part ? "." : "", part ? part : "");
 	assert(len > 0 && (size_t)len < sizeof(out->name));
-	snprintf(out->where, sizeof(out->where), "%s:%d", one->file, one->line);
+	snprintf(out->where, sizeof(out->where), "%s:%d", one->shown, one->line);
 }
 
 static int make_list(struct finder *f, struct place_list *list)
@@ -246,11 +284,17 @@ static int make_list(struct finder *f, struct place_list *list)
 
 static int find(struct finder *f, struct place_list *list)
 {
-	f->module = dwfl_addrmodule(f->dwfl, (uintptr_t)places_find);
-	int error = f->module ? read_symbols(f) : -ENOENT;
+	f->program = dwfl_addrmodule(f->dwfl, (uintptr_t)places_find);
+	int error = read_symbols(f, f->program);
 	if (error)
 		return error;
 	find_targets(f);
+	for (unsigned i = 0; stores[i] && !error; i++)
+		if (store_path(stores[i]))
+			error = read_symbols(
+				f, dwfl_addrmodule(f->dwfl, (uintptr_t)stores[i]->pm_bytes));
+	if (error)
+		return error;
 	find_waiters(f);
 	for (unsigned i = 0; i < f->functions; i++)
 		find_calls(f, &f->function[i]);
