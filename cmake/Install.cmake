@@ -21,7 +21,7 @@ foreach(header core/tidemark.h core/rt/rt.h core/rdma_commit.h core/verbs_compat
 	file(READ ${header} text)
 	string(REGEX REPLACE "\"core/(rt/)?([a-z_]+\\.h)\"" "<tidemark/\\2>" text "${text}")
 	if(TIDEMARK_VERBS_FLUSH) # here the build says so, there nobody would
-		string(REPLACE "#define TM_VERBS_COMPAT_H\n" "#define TM_VERBS_COMPAT_H\n#define TM_VERBS_FLUSH\n" text "${text}")
+		string(REPLACE "#define TM_VERBS_COMPAT_H\n" "#define TM_VERBS_COMPAT_H\n#define TM_VERBS_FLUSH 1\n" text "${text}")
 	endif()
 	file(CONFIGURE OUTPUT ${sdk}/include/tidemark/${name} CONTENT "${text}" @ONLY)
 	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
