@@ -15,7 +15,7 @@ foreach(header core/tidemark.h core/object.h core/rt/rt.h core/rdma_commit.h cor
 	file(READ ${header} text)
 	string(REGEX REPLACE "#include \"core/([a-z]+/)?([a-z_]+\\.h)\"" "#include <tidemark/\\2>" text "${text}")
 	if(TIDEMARK_VERBS_FLUSH) # here the build says so, there nobody would
-		string(REPLACE "#define TM_VERBS_COMPAT_H\n" "#define TM_VERBS_COMPAT_H\n#define TM_VERBS_FLUSH\n" text "${text}")
+		string(REPLACE "#define TM_VERBS_COMPAT_H\n" "#define TM_VERBS_COMPAT_H\n#define TM_VERBS_FLUSH 1\n" text "${text}")
 	endif()
 	file(CONFIGURE OUTPUT ${sdk}/include/tidemark/${name} CONTENT "${text}" @ONLY)
 	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})

@@ -65,7 +65,7 @@ _tidemark()
 	if [ "$command" = run ]; then
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			case ${COMP_WORDS[i]} in
-			--) [ $((i + 1)) -lt "$COMP_CWORD" ] && return || break ;;
+			--) ;;
 			-*) [ -n "$(_tidemark_argument "$program" run "${COMP_WORDS[i]}")" ] && i=$((i + 1)) ;;
 			*) return ;;
 			esac

@@ -17,7 +17,7 @@ mkdir "$work/empty"
 cd "$work/empty" || exit 70
 export TIDEMARK_FABRIC=$work/net
 
-# traced COMMAND...: run it, and see that no file of the source or the build is looked for.
+# traced COMMAND...: run it; what it looks for in the source or the build goes to a file.
 traced() {
 	if ! strace -o /dev/null true 2>/dev/null; then
 		"$@"
@@ -25,8 +25,8 @@ traced() {
 	fi
 	strace -f -qq -e trace=%file -o "$work/files" "$@"
 	local status=$?
-	grep -q execve "$work/files" || wrong "strace saw nothing of $*"
-	! grep -m 3 -F -e "\"$source/" -e "\"$build/" "$work/files" >&2 || wrong "$*: uses files of the tree or the build"
+	grep -q execve "$work/files" || echo "strace saw nothing of $*" >>"$work/outside"
+	grep -m 3 -F -e "\"$source/" -e "\"$build/" "$work/files" >>"$work/outside"
 	return $status
 }
 strace -o /dev/null true 2>/dev/null || echo "strace cannot be used here: which files are read is not checked"
@@ -73,7 +73,8 @@ works() {
 		# shellcheck disable=SC2086
 		[ "$(traced "$tidemark" run $how -- ./program)" = 'tide0 has Commit' ] || wrong "tidemark run $how: no soft RNIC"
 	done
-	rm -rf traces program*
+	[ ! -s "$work/outside" ] || wrong "files of the source or the build are used: $(head -n 3 "$work/outside")"
+	rm -rf traces program* "$work/outside"
 }
 
 DESTDIR=$work/stage cmake --install "$build" --prefix /opt/tidemark >"$work/log" 2>&1 || {
