@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # test_installed.sh BUILD SOURCE: what `make install` has installed works after it was moved, and reads nothing of the folders
-# that it was built in: a campaign, a replay, a verbs program on the soft RNIC that was compiled with pkg-config's help. The
+# that it was built in: a campaign, a replay, stores of your own, a verbs program on the soft RNIC that was compiled with pkg-config's help. The
 # same for the Debian package, of which lintian finds no errors.
 set -u
 build=$(realpath "$1") source=$(realpath "$2")
@@ -75,6 +75,23 @@ works() {
 	done
 	[ ! -s "$work/outside" ] || wrong "files of the source or the build are used: $(head -n 3 "$work/outside")"
 	rm -rf traces program* "$work/outside"
+
+	# Stores outside of the tree: what new-store makes, and the examples.
+	local name library
+	"$tidemark" new-store log_c >out 2>&1 || wrong "new-store: $(cat out)"
+	"$tidemark" new-store log_cxx --cxx >out 2>&1 || wrong "new-store --cxx: $(cat out)"
+	cp -r "$prefix/share/doc/tidemark/examples/events" .
+	for name in log_c log_cxx events; do
+		library=$name/$name.so
+		if [ -e "$name/Makefile" ]; then
+			PATH=$prefix/bin:$PATH make -C "$name" >out 2>&1 || wrong "$name: $(tail -n 3 out)"
+		else
+			traced "$tidemark" cc -g -Wall -Wextra -Werror -o "$library" "$name/$name.c" >out 2>&1 || wrong "$name: $(tail -n 3 out)"
+		fi
+		traced "$tidemark" crashtest "$library" --runs 20 --states 500 --no-traces >out 2>&1 || wrong "crashtest $name: $(tail -n 3 out)"
+		traced "$tidemark" mutants "$library" >out 2>&1 || wrong "mutants $name: $(tail -n 3 out)"
+	done
+	rm -rf log_c log_cxx events
 }
 
 DESTDIR=$work/stage cmake --install "$build" --prefix /opt/tidemark >"$work/log" 2>&1 || {
