@@ -14,7 +14,7 @@ install(TARGETS tidemark RUNTIME DESTINATION bin)
 install(TARGETS tidemark_preload LIBRARY DESTINATION ${tidemark_lib})
 install(TARGETS tidemark_libibverbs tidemark_librdmacm LIBRARY DESTINATION ${tidemark_lib}/lib NAMELINK_SKIP)
 
-install(DIRECTORY ${sdk}/include/tidemark DESTINATION include)
+install(DIRECTORY ${sdk}/include/tidemark DESTINATION include PATTERN object.h EXCLUDE) # not for stores
 # All of it, for `tidemark cc`.
 install(DIRECTORY ${sdk} DESTINATION ${tidemark_lib} USE_SOURCE_PERMISSIONS)
 

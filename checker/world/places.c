@@ -24,13 +24,13 @@
 #include <unistd.h>
 #include "scenarios/stores.h"
 
-#define STORES	    "core/stores/"
-#define SYSTEM	    "/usr/"
-#define CALL	    0xe8 /* call rel32 */
-#define CALL_BYTES  5
+#define STORES	       "core/stores/"
+#define SYSTEM	       "/usr/"
+#define CALL	       0xe8 /* call rel32 */
+#define CALL_BYTES     5
 #define INDIRECT       "\xff\x15" /* call *rel32(%rip) */
 #define INDIRECT_BYTES 6
-#define TARGETS_MAX 64
+#define TARGETS_MAX    64
 
 const char *const place_kinds[PLACE_KINDS] = {
 	[PLACE_FLUSH] = "flush", [PLACE_FENCE] = "fence", [PLACE_PERSIST] = "persist",
@@ -74,7 +74,7 @@ struct function {
 struct found {
 	const struct target *target;
 	const struct function *in;
-	const char *file; /* from below core/stores/ on; in a shared object, its name alone */
+	const char *file;  /* from below core/stores/ on; in a shared object, its name alone */
 	const char *shown; /* from core/stores/ on */
 	int line;
 	uintptr_t call, end; /* addresses of the instruction, and of what follows it */
@@ -99,8 +99,8 @@ static int read_symbols(struct finder *f, Dwfl_Module *module)
 	int symbols = module ? dwfl_module_getsymtab(module) : -1;
 	if (symbols <= 0)
 		return -ENOENT;
-	struct function *more =
-		reallocarray(f->function, f->functions + (unsigned)symbols, sizeof(*more));
+	struct function *more = reallocarray(f->function, f->functions + (unsigned)symbols,
+					     sizeof(*more));
 	if (!more)
 		return -ENOMEM;
 	f->function = more;
@@ -111,8 +111,8 @@ static int read_symbols(struct finder *f, Dwfl_Module *module)
 							   NULL);
 		if (name && GELF_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_size &&
 		    symbol.st_shndx != SHN_UNDEF)
-			f->function[f->functions++] =
-				(struct function){name, module, at, at + symbol.st_size};
+			f->function[f->functions++] = (struct function){name, module, at,
+									at + symbol.st_size};
 	}
 	return 0;
 }
@@ -259,9 +259,8 @@ static void name_place(const struct finder *f, unsigned at, const char *part, st
 	out->part = part;
 	if (part)
 		out->key = PLACE_PART(out->key);
-	int len = snprintf(out->name, sizeof(out->name), "%s:%s:%s%s%s%s",
-			   one->file, one->in->name, one->target->call, number,
-			   part ? "." : "", part ? part : "");
+	int len = snprintf(out->name, sizeof(out->name), "%s:%s:%s%s%s%s", one->file, one->in->name,
+			   one->target->call, number, part ? "." : "", part ? part : "");
 	assert(len > 0 && (size_t)len < sizeof(out->name));
 	snprintf(out->where, sizeof(out->where), "%s:%d", one->shown, one->line);
 }

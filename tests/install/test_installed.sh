@@ -73,8 +73,6 @@ works() {
 		# shellcheck disable=SC2086
 		[ "$(traced "$tidemark" run $how -- ./program)" = 'tide0 has Commit' ] || wrong "tidemark run $how: no soft RNIC"
 	done
-	[ ! -s "$work/outside" ] || wrong "files of the source or the build are used: $(head -n 3 "$work/outside")"
-	rm -rf traces program* "$work/outside"
 
 	# Stores outside of the tree: what new-store makes, and the examples.
 	local name library
@@ -92,6 +90,8 @@ works() {
 		traced "$tidemark" mutants "$library" >out 2>&1 || wrong "mutants $name: $(tail -n 3 out)"
 	done
 	rm -rf log_c log_cxx events
+	[ ! -s "$work/outside" ] || wrong "files of the source or the build are used: $(head -n 3 "$work/outside")"
+	rm -rf traces program* "$work/outside"
 }
 
 DESTDIR=$work/stage cmake --install "$build" --prefix /opt/tidemark >"$work/log" 2>&1 || {
