@@ -61,15 +61,15 @@ done <"$work/links"
 # --- commands and their options ---
 
 "$tidemark" --help >"$work/help" 2>&1 || wrong "tidemark --help fails"
-sed -nE 's/.*tidemark ([a-z]+).*/\1/p' "$work/commands" | sort -u >"$work/names"
+sed -nE 's/.*tidemark ([a-z][a-z+-]*).*/\1/p' "$work/commands" | sort -u >"$work/names"
 [ "$(wc -l <"$work/names")" -gt 15 ] || wrong "the docs name hardly any command: is the pattern right?"
-grep -oE 'tidemark [a-z]+( [^|<>&#`]*)?' "$work/commands" | sort -u >"$work/calls"
+grep -oE 'tidemark [a-z][a-z+-]*( [^|<>&#`]*)?' "$work/commands" | sort -u >"$work/calls"
 while read -r name; do
-	grep -qE "^ +(tidemark )?$name( |$)" "$work/help" || continue
+	grep -qE "^ +(tidemark )?${name%++}(\+\+)?( |$)" "$work/help" || continue
 	"$tidemark" "$name" --help >"$work/help.$name" 2>&1 || wrong "tidemark $name --help fails"
 done <"$work/names"
 # A command that --help does not list is a word of a sentence, unless options follow it.
-grep -noE 'tidemark [a-z]+( [^|<>&#`]*)?' "$work/commands" | sed 's/^[0-9]*://' | sort -u |
+grep -noE 'tidemark [a-z][a-z+-]*( [^|<>&#`]*)?' "$work/commands" | sed 's/^[0-9]*://' | sort -u |
 while read -r program name rest; do
 	[ "$program" = tidemark ] || continue
 	if [ ! -e "$work/help.$name" ]; then
@@ -92,8 +92,8 @@ done >"$work/wrong"
 while read -r text; do wrong "$text"; done <"$work/wrong"
 # Between backquotes, or at the start of an example, it is a command.
 {
-	sed -nE 's/^[^:]*:[0-9]*:(build\/)?tidemark ([a-z]+).*/\2/p' "$work/quoted"
-	sed -nE 's/^[^:]*:[0-9]*:    +(build\/)?tidemark ([a-z]+).*/\2/p' "$work/commands"
+	sed -nE 's/^[^:]*:[0-9]*:(build\/)?tidemark ([a-z][a-z+-]*).*/\2/p' "$work/quoted"
+	sed -nE 's/^[^:]*:[0-9]*:    +(build\/)?tidemark ([a-z][a-z+-]*).*/\2/p' "$work/commands"
 } | sort -u >"$work/named"
 while read -r name; do
 	[ -e "$work/help.$name" ] || wrong "tidemark $name: there is no such command"
@@ -124,7 +124,7 @@ for name in crashtest fuzz replay mutants soak taxonomy serve put cut; do
 done
 
 # The other way round: each command and each option that --help names is somewhere in the docs.
-sed -nE 's/^  ([a-z]+) .*/\1/p' "$work/help" | sort -u >"$work/listed"
+sed -nE 's/^  ([a-z][a-z+-]*) .*/\1/p' "$work/help" | sort -u >"$work/listed"
 [ "$(wc -l <"$work/listed")" -gt 15 ] || wrong "tidemark --help lists hardly any command: is the pattern right?"
 while read -r name; do
 	grep -qE "^\|.*\`$name[ \`].*\|.*\|\$" docs/cli.md || wrong "docs/cli.md: no command $name"
@@ -134,11 +134,12 @@ while read -r name; do
 	done <"$work/options"
 done <"$work/listed"
 
-# --- targets of make ---
+# --- targets of make, here or in the folder that new-store makes ---
 
 grep -ohE '(`|^    )make [a-z-]+' $pages | awk '{print $NF}' | sort -u >"$work/targets"
 while read -r target; do
-	grep -qE "^([a-z-]+ )*$target( [a-z-]+)*:" Makefile || wrong "make has no target $target"
+	grep -qE "^([a-z-]+ )*$target( [a-z-]+)*:" Makefile scripts/sdk/new/Makefile ||
+		wrong "make has no target $target"
 done <"$work/targets"
 
 # --- names in the code ---

@@ -30,7 +30,7 @@ mapfile -t commands < <("$tidemark" --help | awk '/^  [a-z]/ { print $1 }')
 		share/doc/tidemark/{README.md,LICENSE} share/man/man{1/tidemark.1,3/tidemark-store.3} share/pkgconfig/tidemark.pc
 	printf 'share/man/man1/tidemark-%s.1\n' "${commands[@]}"
 	(cd "$source" && find docs -type f) | sed 's|^|share/doc/tidemark/|'
-	(cd "$source/scenarios" && find litmus -type f) | sed 's|^|share/doc/tidemark/examples/|'
+	{ (cd "$source/scenarios" && find litmus -type f) && (cd "$source/examples" && find . -type f | sed 's|^./||'); } | sed 's|^|share/doc/tidemark/examples/|'
 	# What `tidemark cc` needs is what the build has.
 	(cd "$build" && find sdk -type f) | sed 's|^|lib/tidemark/|'
 } | LC_ALL=C sort -u >"$work/expected"
