@@ -2,6 +2,7 @@
 /* tidemark: finds the sub-command. */
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "cli/cli.h"
@@ -116,7 +117,11 @@ static void print_failed_calls(void)
 typedef int command_main(int argc, char **argv);
 static command_main *const names_stores[] = {crashtest_main, fuzz_main, ablate_main, count_main,
 					     mutants_main};
-static command_main *const needs_stores[] = {replay_main, shrink_main, list_main};
+static command_main *const needs_stores[] = {replay_main, shrink_main, list_main, cut_main,
+					     examine_main};
+/* Those in which a store runs for real. */
+static command_main *const serves_stores[] = {serve_main};
+static command_main *const uses_servers[] = {put_main, get_main, del_main, bench_main};
 
 static bool is_among(command_main *main, command_main *const *list, size_t n)
 {
@@ -131,9 +136,11 @@ static bool is_among(command_main *main, command_main *const *list, size_t n)
 static int load_stores(const struct command *command, int *argc, char **argv)
 {
 	char why[STORE_OBJECT_WHY];
-	bool named = IS_AMONG(command->main, names_stores);
+	bool serves = IS_AMONG(command->main, serves_stores);
+	bool live = serves || IS_AMONG(command->main, uses_servers);
+	bool named = serves || IS_AMONG(command->main, names_stores);
 	int left = 1;
-	if (!named && !IS_AMONG(command->main, needs_stores))
+	if (!named && !live && !IS_AMONG(command->main, needs_stores))
 		return 0;
 	for (int i = 1; i < *argc; i++) {
 		argv[left] = argv[i];
@@ -141,7 +148,8 @@ static int load_stores(const struct command *command, int *argc, char **argv)
 			left++;
 			continue;
 		}
-		const struct tm_store *store = store_load(argv[i], why);
+		const struct tm_store *store = live ? store_load_live(argv[i], why)
+						    : store_load(argv[i], why);
 		if (!store)
 			return fail(EXIT_USAGE, "%s", why);
 		if (named)
@@ -173,7 +181,11 @@ int main(int argc, char **argv)
 {
 	static const struct command help = {.main = help_main}, version = {.main = version_main};
 	program = argv[0];
-	arguments = argv;
+	/* As they were given: load_stores() takes some away. */
+	arguments = calloc((size_t)argc + 1, sizeof(*arguments));
+	if (!arguments)
+		return fail(EXIT_INTERNAL, "out of memory");
+	memcpy(arguments, argv, (size_t)argc * sizeof(*arguments));
 	signals_begin();
 	if (argc < 2)
 		return fail(EXIT_USAGE, "no command given (tidemark --help)");

@@ -8,6 +8,7 @@ target_compile_options(stores_live_raw PRIVATE -O2 "SHELL:-include ${PROJECT_SOU
 add_custom_command(OUTPUT ${live_objects}
 	COMMAND ${CMAKE_LINKER} -r -o ${live_objects}.all $<TARGET_OBJECTS:stores_live_raw>
 	COMMAND ${CMAKE_OBJCOPY} --keep-global-symbol=live_stores --keep-global-symbol=live_store_find
+		--keep-global-symbol=live_store_add
 		${live_objects}.all ${live_objects}
 	DEPENDS stores_live_raw $<TARGET_OBJECTS:stores_live_raw> core/live/live_calls.h
 	COMMAND_EXPAND_LISTS COMMENT "Linking the live stores into one object" VERBATIM)

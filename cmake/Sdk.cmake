@@ -6,7 +6,7 @@ foreach(family gcc clang)
 	list(JOIN store_flags "\n" common)
 	file(CONFIGURE OUTPUT ${sdk}/flags.${family} CONTENT "-O0\n-fPIC\n-fno-plt\n${common}\n${lines}\n" @ONLY)
 endforeach()
-foreach(file cc instructions.awk unknown cxx.c cxx.renamed object.c object.map new-store new/store.c new/store.cc new/Makefile new/crashtest.yml)
+foreach(file cc live.c live.renamed instructions.awk unknown cxx.c cxx.renamed object.c object.map new-store new/store.c new/store.cc new/Makefile new/crashtest.yml)
 	configure_file(scripts/sdk/${file} ${sdk}/${file} COPYONLY)
 endforeach()
 # The headers of the store interface, which include one another by other names there.
@@ -30,13 +30,15 @@ configure_file(core/stores/refused.syms ${sdk}/symbols.refused COPYONLY)
 
 # What a loaded store calls of the program: its linker exports these names. A library has them, and those of libc and libm
 # that a store may use, for the link that finds unknown ones.
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS core/stores/sim.syms core/stores/kept.syms)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS core/stores/sim.syms core/stores/kept.syms
+	scripts/sdk/live.renamed)
 file(STRINGS core/stores/sim.syms renamed REGEX "^[^#]")
 file(STRINGS core/stores/kept.syms kept REGEX "^[^#*]+ [a-z]+$")
 set(exported "{\n")
 set(known "/* Made by cmake/Sdk.cmake. */\n")
 set(store_needs)
-foreach(line ${renamed} ${kept})
+file(STRINGS scripts/sdk/live.renamed live)
+foreach(line ${renamed} ${kept} ${live})
 	string(REPLACE " " ";" words ${line})
 	list(GET words 0 name)
 	list(GET words 1 definer)

@@ -31,8 +31,11 @@ struct live_store {
 
 /* The stores of this program as compiled for the live world; ends with NULL. Same names and
  * parameters as `stores` (scenarios/stores.h), other functions. */
-extern const struct tm_store *const live_stores[];
+extern const struct tm_store *live_stores[];
 const struct tm_store *live_store_find(const char *name); /* NULL: no such store */
+/* One that was loaded; in the place of another of the same name. False: there are too many. */
+#define LIVE_STORES_LOADED 8
+bool live_store_add(const struct tm_store *store);
 
 /* At most `n` bytes with the NUL; -ENOSPC. */
 int live_store_print(const struct live_store *s, char *text, size_t n);

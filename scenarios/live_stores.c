@@ -9,11 +9,26 @@
 STORES(X)
 #undef X
 
-const struct tm_store *const live_stores[] = {
+#define X(name, ...) +1
+enum { BUILT = 0 STORES(X) };
+#undef X
+
+const struct tm_store *live_stores[BUILT + LIVE_STORES_LOADED + 1] = {
 #define X(name, ...) &name##_store,
 	STORES(X)
 #undef X
-		NULL};
+};
+
+bool live_store_add(const struct tm_store *store)
+{
+	unsigned at = 0;
+	while (live_stores[at] && strcmp(live_stores[at]->name, store->name) != 0)
+		at++;
+	if (at == BUILT + LIVE_STORES_LOADED)
+		return false;
+	live_stores[at] = store;
+	return true;
+}
 
 const struct tm_store *live_store_find(const char *name)
 {

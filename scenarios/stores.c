@@ -4,10 +4,12 @@
  * program. Names and texts come from the build (stores_built.h).
  */
 #include "scenarios/stores.h"
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/text/text.h"
+#include "scenarios/live_store.h"
 #include "stores_built.h"
 
 #define TEXT(symbol, incbin)                                    \
@@ -222,6 +224,20 @@ const struct tm_store *store_load(const char *path, char why[STORE_OBJECT_WHY])
 	if (read_files(b))
 		return &object->store;
 	snprintf(why, STORE_OBJECT_WHY, "%s: out of memory", path);
+	return NULL;
+}
+
+const struct tm_store *store_load_live(const char *path, char why[STORE_OBJECT_WHY])
+{
+	char live[PATH_MAX];
+	snprintf(live, sizeof(live), "%.*s.live.so", (int)(strlen(path) - strlen(".so")), path);
+	struct store_object *object = store_object_load(live, why);
+	if (!object)
+		return NULL;
+	if (live_store_add(&object->store))
+		return &object->store;
+	snprintf(why, STORE_OBJECT_WHY, "%s: one too many; expected at most %d stores", path,
+		 LIVE_STORES_LOADED);
 	return NULL;
 }
 

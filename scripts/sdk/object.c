@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What `tidemark cc` adds to each object: what it shows (core/object.h; STORE is the name of its tm_store), and what a C++
+ * What `tidemark cc` adds to each object: what it shows (core/object.h; STORE is the name of its tm_store; LIVE: for real hardware), and what a C++
  * compiler expects of a shared object. A simulated process ends without notice: destructors of static objects never run.
  */
 #include <tidemark/object.h>
@@ -18,6 +18,7 @@ __attribute__((visibility("default"))) const struct tm_object tidemark_object = 
 	__stop_tidemark_begin,
 };
 
+#ifndef LIVE /* there the system has them */
 void *__dso_handle = &__dso_handle;
 
 int __cxa_atexit(void (*destructor)(void *), void *object, void *dso);
@@ -32,3 +33,4 @@ int __cxa_thread_atexit_impl(void (*destructor)(void *), void *object, void *dso
 {
 	return __cxa_atexit(destructor, object, dso);
 }
+#endif

@@ -70,6 +70,23 @@ says 'Everything is as expected'
 run 0 tidemark crashtest minecc/minecc.so --runs 10 --states 200 --no-traces --doublecheck
 run 0 tidemark mutants minecc/minecc.so
 says 'found 1 of 1'
+# The server is a thread, its clients are under a lock, and it works all the same.
+sed -i -e 's/^#include <memory>/&\n#include <mutex>\n#include <thread>/' -e 's/^class server {/static std::mutex lock;\n&/' \
+	-e 's/^\t\tpeer &p = peers.at(client.client);/\t\tstd::lock_guard<std::mutex> guard(lock);\n&/' \
+	-e 's/return rt_spawn("server".*/return std::thread([] { the_server->run(); }).detach(), 0;/' minecc/minecc.cc
+grep -q 'std::thread(' minecc/minecc.cc && grep -q 'guard(lock)' minecc/minecc.cc || fail "the skeleton is another one"
+run 0 make -C minecc
+run 0 tidemark crashtest minecc/minecc.so "${few[@]}" --no-traces
+says 'Everything is as expected'
+
+# --- the same for real, on the soft RNIC
+
+run 0 tidemark new-store real --cxx
+run 0 make -C real
+run 0 "$sources/tests/core/live/test_live_smoke.sh" "$tidemark" real/real.so
+run 2 tidemark serve ./nowhere.so --pm pool
+says 'nowhere.live.so: No such file'
+one_line
 
 # --- each host has its own static data, fresh when its process begins ---
 

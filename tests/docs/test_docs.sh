@@ -29,7 +29,7 @@ grep -no '`[^`]*`' $pages /dev/null | tr -d '`' >"$work/quoted"
 
 # --- files and folders ---
 
-rooms='core|checker|cli|cmake|docs|faultinject|fuzz|report|scenarios|scripts|tests|vm'
+rooms='core|checker|cli|cmake|docs|examples|faultinject|fuzz|report|scenarios|scripts|tests|vm'
 grep -noE "(^|[^A-Za-z0-9_./<-])($rooms)/[A-Za-z0-9_./*-]*" $pages /dev/null |
 	sed -E "s/^([^:]*:[0-9]+:)[^A-Za-z]*/\1/" | sort -u >"$work/paths"
 [ "$(wc -l <"$work/paths")" -gt 100 ] || wrong "the docs name hardly any file: is the pattern right?"

@@ -3,8 +3,7 @@
  *
  * The server does everything. A client sends a request and waits for the reply. An update becomes a record at the end of a
  * log in persistent memory (PM), and is durable before the reply; an index in DRAM says where a key's newest record is.
- * Threads, containers, exceptions and static data are those of C++: threads are tasks of Tidemark's runtime, and each
- * simulated process has its own of all that.
+ * Containers, exceptions and static data are those of C++, and each simulated process has its own of all that.
  *
  * Make it yours: what lies in PM, what the server does with a request, what a client does by itself (RDMA READ and WRITE).
  * `tidemark crashtest ./NAME.so` then says whether it keeps the promises at the end of this file.
@@ -14,10 +13,8 @@
 #include <infiniband/verbs.h>
 #include <libpmem.h>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <tidemark/rt.h>
 #include <tidemark/tidemark.h>
 #include <unordered_map>
@@ -267,7 +264,6 @@ public:
 	/* A client connects, maybe once more. */
 	int accept(const greeting &client, greeting &own)
 	{
-		std::lock_guard<std::mutex> guard(lock);
 		peer &p = peers.at(client.client);
 		p.link = std::make_unique<connection>(pd, cq);
 		p.connects++;
@@ -295,7 +291,6 @@ public:
 			/* While it is handled, the client may die, connect again, and send another one. */
 			std::memcpy(request, request_of(client), buffers.bytes);
 			handle(request, reply);
-			std::lock_guard<std::mutex> guard(lock);
 			if (wc.wr_id != p.id(client, REQUEST))
 				continue;
 			std::memcpy(reply_to(client), reply, buffers.bytes);
@@ -352,7 +347,6 @@ private:
 	const tm_env env;
 	ibv_pd *pd;
 	ibv_cq *cq;
-	std::mutex lock; /* of `peers`: clients connect at any time */
 	std::vector<peer> peers;
 	messages buffers;
 	size_t records = 0; /* in use */
@@ -454,8 +448,7 @@ int serve(const tm_env *env)
 	try {
 		the_server = new server(env);
 		done(rt_listen(accept_client, nullptr));
-		std::thread([] { the_server->run(); }).detach();
-		return 0;
+		return rt_spawn("server", [](void *) { the_server->run(); }, nullptr);
 	} catch (const failure &f) {
 		return -f.error;
 	} catch (const std::exception &) {

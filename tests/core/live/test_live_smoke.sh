@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# test_live_smoke.sh TIDEMARK
+# test_live_smoke.sh TIDEMARK [OBJECT]
+#
+# OBJECT: a store in a shared object, in eFactory's place.
 #
 # A live store on the soft RNIC of this machine: clients put and get at once, the server is killed, comes back with what
 # was put, and ends in order. Each step begins when the one before it says that it is done; nothing here waits for time to
 # pass. tests/core/provider/test_live_nic.sh is the thorough test.
 set -eu
 tidemark=$(realpath "$1")
+object=${2:+$(realpath "$2")}
+store=${object:-efactory}
 here=$(mktemp -d)
 export TIDEMARK_FABRIC=/dev/shm/tidemark-smoke.$$
 server=
@@ -37,10 +41,10 @@ start() {
 client() {
 	local command=$1
 	shift
-	"$tidemark" "$command" --device tide0 --server "$address" "$@"
+	"$tidemark" "$command" --device tide0 --server "$address" "$@" $object
 }
 
-start 'boot 1, formatted' efactory --pm pool --size 16M --keys 8
+start 'boot 1, formatted' "$store" --pm pool --size 16M --keys 8
 pids=
 for i in 1 2 3; do
 	{ client put "k$i" "value $i" && [ "$(client get "k$i")" = "value $i" ]; } &
@@ -51,7 +55,7 @@ for pid in $pids; do
 done
 kill -9 $server
 wait $server 2>/dev/null || :
-start 'boot 2, recovered' efactory --pm pool
+start 'boot 2, recovered' "$store" --pm pool
 [ "$(client get k2)" = 'value 2' ] || die "k2 is lost"
 client bench --load --ops 30 --history history -q >/dev/null || die "a load ended with $?"
 kill $server
@@ -65,7 +69,7 @@ server=
 # ok WORDS STATUS HISTORY
 ok() {
 	local status=0
-	"$tidemark" examine --pm pool --history "$3" >examined || status=$?
+	"$tidemark" examine --pm pool --history "$3" $object >examined || status=$?
 	grep -q "^  OK    $1" examined && [ $status = "$2" ] || die "with $3, expected OK to be $1: $status, $(cat examined)"
 }
 
