@@ -84,6 +84,8 @@ says 'Everything is as expected'
 run 0 tidemark new-store real --cxx
 run 0 make -C real
 run 0 "$sources/tests/core/live/test_live_smoke.sh" "$tidemark" real/real.so
+run 0 tidemark ablate real/real.so --runs 30 --states 500
+says '6 places: 6 needed'
 run 2 tidemark serve ./nowhere.so --pm pool
 says 'nowhere.live.so: No such file'
 one_line
