@@ -184,8 +184,11 @@ static int post_send(struct ibv_qp *qp, uint64_t id, void *at, size_t bytes, uin
 /* --- the server --- */
 
 struct peer {
-	struct ibv_qp *qp;
-	uint32_t connects; /* how often it has connected: completions of an earlier queue pair are stale */
+	struct ibv_qp *qp;     /* NULL: not connected */
+	struct ibv_qp *before; /* of its last connection: the server may be about to post to it */
+	uint32_t connects;     /* how often it has connected: completions of an earlier queue pair are stale */
+	bool sending;	       /* the last reply has not been acknowledged */
+	bool waiting;	       /* a request has come, and can only be answered after that */
 	struct message *request, *reply;
 };
 
@@ -252,10 +255,39 @@ static void handle(struct server *s, const struct message *m, struct message *re
 	}
 }
 
+/* The client finds out, and connects again. */
+static void drop(struct peer *peer, uint32_t client)
+{
+	ibv_destroy_qp(peer->qp);
+	peer->qp = NULL;
+	peer->connects++;
+	rt_client_dropped(client);
+}
+
+static void answer(struct server *s, uint32_t client)
+{
+	const size_t bytes = message_bytes(s->env.params);
+	struct peer *peer = &s->peer[client];
+	struct ibv_qp *qp = peer->qp;
+	const uint32_t connects = peer->connects;
+	/* While it is handled, the client may die, connect again, and send another one. */
+	memcpy(s->now, peer->request, bytes);
+	handle(s, s->now, s->reply);
+	if (connects != peer->connects)
+		return;
+	memcpy(peer->reply, s->reply, bytes);
+	peer->sending = true;
+	/* The next request may come as soon as the client has its reply. */
+	if (post_receive(qp, request_id(peer, client, REQUEST), peer->request, bytes, s->mr->lkey) ||
+	    post_send(qp, request_id(peer, client, REPLY), peer->reply, sizeof(*peer->reply) + s->reply->vlen, s->mr->lkey)) {
+		if (connects == peer->connects)
+			drop(peer, client);
+	}
+}
+
 static void server_main(void *arg)
 {
 	struct server *s = arg;
-	const size_t bytes = message_bytes(s->env.params);
 	struct ibv_wc wc;
 	for (;;) {
 		if (ibv_poll_cq(s->cq, 1, &wc) < 1) {
@@ -264,19 +296,16 @@ static void server_main(void *arg)
 		}
 		uint32_t client = (uint32_t)wc.wr_id >> 1;
 		struct peer *peer = &s->peer[client];
-		if (wc.wr_id != request_id(peer, client, REQUEST) || wc.status != IBV_WC_SUCCESS)
+		if (wc.wr_id >> 32 != peer->connects || wc.status != IBV_WC_SUCCESS)
 			continue;
-		/* While it is handled, the client may die, connect again, and send another one. */
-		memcpy(s->now, peer->request, bytes);
-		handle(s, s->now, s->reply);
-		if (wc.wr_id != request_id(peer, client, REQUEST))
-			continue;
-		memcpy(peer->reply, s->reply, bytes);
-		/* The next request may come as soon as the client has its reply. */
-		if (post_receive(peer->qp, request_id(peer, client, REQUEST), peer->request, bytes, s->mr->lkey) ||
-		    post_send(peer->qp, request_id(peer, client, REPLY), peer->reply,
-			      sizeof(*peer->reply) + peer->reply->vlen, s->mr->lkey))
-			rt_client_dropped(client);
+		if ((wc.wr_id & 1) == REPLY)
+			peer->sending = false;
+		else
+			peer->waiting = true;
+		if (peer->waiting && !peer->sending) {
+			peer->waiting = false;
+			answer(s, client);
+		}
 	}
 }
 
@@ -288,12 +317,14 @@ static int accept_client(void *arg, const void *request, size_t request_len, voi
 	if (request_len != sizeof(*g) || reply_len < sizeof(*g) || g->client > s->env.params->clients)
 		return -EINVAL;
 	struct peer *peer = &s->peer[g->client];
-	if (peer->qp)
-		ibv_destroy_qp(peer->qp);
+	if (peer->before)
+		ibv_destroy_qp(peer->before);
+	peer->before = peer->qp;
+	peer->connects++;
+	peer->sending = peer->waiting = false;
 	peer->qp = create_qp(s->pd, s->cq);
 	if (!peer->qp)
 		return -errno;
-	peer->connects++;
 	int rc = ready_to_receive(peer->qp, g);
 	if (!rc)
 		rc = post_receive(peer->qp, request_id(peer, g->client, REQUEST), peer->request,
@@ -375,17 +406,18 @@ static int probe(struct client *c)
 	return -ibv_post_send(c->qp, &wr, &bad);
 }
 
+/* The reply has come, and the request is acknowledged: its buffer and its place in the queue are free. */
 static int wait_for_reply(struct client *c)
 {
 	uint64_t since = rt_now();
-	bool probing = false;
+	bool probing = false, sent = false, replied = false;
 	struct ibv_wc wc;
-	for (;;) {
+	while (!sent || !replied) {
 		int n = ibv_poll_cq(c->cq, 1, &wc);
 		if (n > 0 && wc.status != IBV_WC_SUCCESS)
 			return -EIO;
-		if (n > 0 && wc.wr_id == ID_REPLY)
-			return 0;
+		sent |= n > 0 && wc.wr_id == ID_REQUEST;
+		replied |= n > 0 && wc.wr_id == ID_REPLY;
 		if (n > 0 && wc.wr_id == ID_PROBE) {
 			probing = false;
 			since = rt_now();
@@ -396,6 +428,7 @@ static int wait_for_reply(struct client *c)
 		if (!probing && rt_now() - since > SILENCE_NS)
 			probing = !probe(c);
 	}
+	return 0;
 }
 
 static int call(struct client *c, uint32_t op, const void *key, size_t klen, const void *value, size_t vlen)

@@ -245,8 +245,10 @@ private:
 /* Work requests' ids name the client, and which of its connections it is: completions of an earlier one are stale. */
 enum { REQUEST, REPLY };
 struct peer {
-	std::unique_ptr<connection> link;
+	std::shared_ptr<connection> link; /* none: not connected */
 	uint32_t connects = 0;
+	bool sending = false; /* the last reply has not been acknowledged */
+	bool waiting = false; /* a request has come, and can only be answered after that */
 	uint64_t id(uint32_t client, unsigned what) const { return uint64_t{connects} << 32 | client << 1 | what; }
 };
 
@@ -255,7 +257,7 @@ public:
 	explicit server(const tm_env *env)
 		: env(*env), pd(made(ibv_alloc_pd(env->verbs))),
 		  cq(made(ibv_create_cq(env->verbs, static_cast<int>(8 * (env->params->clients + 1)), nullptr, nullptr, 0))),
-		  peers(env->params->clients + 1), buffers(pd, sizeof(message) + env->params->max_vlen, 2 * peers.size())
+		  peers(env->params->clients + 1), buffers(pd, sizeof(message) + env->params->max_vlen, 2 * peers.size()), now(buffers.bytes), reply(buffers.bytes)
 	{
 		for (; record_at(env, records)->used; records++)
 			index[record_at(env, records)->name()] = record_at(env, records);
@@ -265,8 +267,9 @@ public:
 	int accept(const greeting &client, greeting &own)
 	{
 		peer &p = peers.at(client.client);
-		p.link = std::make_unique<connection>(pd, cq);
 		p.connects++;
+		p.sending = p.waiting = false;
+		p.link = std::make_shared<connection>(pd, cq);
 		p.link->ready_to_receive(client);
 		p.link->receive(p.id(client.client, REQUEST), request_of(client.client), buffers);
 		p.link->ready_to_send();
@@ -276,8 +279,6 @@ public:
 
 	void run()
 	{
-		std::vector<uint8_t> in(buffers.bytes), out(buffers.bytes);
-		message *request = reinterpret_cast<message *>(in.data()), *reply = reinterpret_cast<message *>(out.data());
 		ibv_wc wc;
 		for (;;) {
 			if (ibv_poll_cq(cq, 1, &wc) < 1) {
@@ -286,25 +287,50 @@ public:
 			}
 			uint32_t client = static_cast<uint32_t>(wc.wr_id) >> 1;
 			peer &p = peers.at(client);
-			if (wc.wr_id != p.id(client, REQUEST) || wc.status != IBV_WC_SUCCESS)
+			if (wc.wr_id >> 32 != p.connects || wc.status != IBV_WC_SUCCESS)
 				continue;
-			/* While it is handled, the client may die, connect again, and send another one. */
-			std::memcpy(request, request_of(client), buffers.bytes);
-			handle(request, reply);
-			if (wc.wr_id != p.id(client, REQUEST))
-				continue;
-			std::memcpy(reply_to(client), reply, buffers.bytes);
-			try {
-				/* The next request may come as soon as the client has its reply. */
-				p.link->receive(p.id(client, REQUEST), request_of(client), buffers);
-				p.link->send(p.id(client, REPLY), reply_to(client), sizeof(message) + reply->vlen, buffers);
-			} catch (const failure &) {
-				rt_client_dropped(client);
+			if ((wc.wr_id & 1) == REPLY)
+				p.sending = false;
+			else
+				p.waiting = true;
+			if (p.waiting && !p.sending) {
+				p.waiting = false;
+				answer(p, client);
 			}
 		}
 	}
 
 private:
+	void answer(peer &p, uint32_t client)
+	{
+		/* While it is handled, the client may die, connect again, and send another one. */
+		const uint32_t connects = p.connects;
+		const std::shared_ptr<connection> link = p.link;
+		std::memcpy(now.data(), request_of(client), buffers.bytes);
+		handle(reinterpret_cast<message *>(now.data()), reinterpret_cast<message *>(reply.data()));
+		if (connects != p.connects)
+			return;
+		std::memcpy(reply_to(client), reply.data(), buffers.bytes);
+		p.sending = true;
+		try {
+			/* The next request may come as soon as the client has its reply. */
+			link->receive(p.id(client, REQUEST), request_of(client), buffers);
+			link->send(p.id(client, REPLY), reply_to(client),
+				   sizeof(message) + reinterpret_cast<message *>(reply.data())->vlen, buffers);
+		} catch (const failure &) {
+			if (connects == p.connects)
+				drop(p, client);
+		}
+	}
+
+	/* The client finds out, and connects again. */
+	void drop(peer &p, uint32_t client)
+	{
+		p.link.reset();
+		p.connects++;
+		rt_client_dropped(client);
+	}
+
 	message *request_of(uint32_t client) { return buffers.at(2 * client); }
 	message *reply_to(uint32_t client) { return buffers.at(2 * client + 1); }
 
@@ -349,7 +375,8 @@ private:
 	ibv_cq *cq;
 	std::vector<peer> peers;
 	messages buffers;
-	size_t records = 0; /* in use */
+	std::vector<uint8_t> now, reply; /* the request that is handled, and the reply to it */
+	size_t records = 0;		 /* in use */
 	std::unordered_map<std::string, record *> index;
 };
 
@@ -396,17 +423,18 @@ public:
 private:
 	enum { ID_REPLY, ID_REQUEST, ID_PROBE };
 
+	/* The reply has come, and the request is acknowledged: its buffer and its place in the queue are free. */
 	void wait_for_reply()
 	{
 		uint64_t since = rt_now();
-		bool probing = false;
+		bool probing = false, sent = false, replied = false;
 		ibv_wc wc;
-		for (;;) {
+		while (!sent || !replied) {
 			int n = ibv_poll_cq(cq, 1, &wc);
 			if (n > 0 && wc.status != IBV_WC_SUCCESS)
 				throw failure(EIO);
-			if (n > 0 && wc.wr_id == ID_REPLY)
-				return;
+			sent |= n > 0 && wc.wr_id == ID_REQUEST;
+			replied |= n > 0 && wc.wr_id == ID_REPLY;
 			if (n > 0 && wc.wr_id == ID_PROBE) {
 				probing = false;
 				since = rt_now();
