@@ -101,6 +101,25 @@ static int run(struct count_report *r, const struct campaign *c, const struct ar
 	return status ? status : worst;
 }
 
+#define DEFAULTS (sizeof(default_values) / sizeof(default_values[0]))
+
+/* The lengths that each of the stores can hold; if that is none, the longest that they can. */
+static unsigned fitting_values(const struct campaign *c, unsigned values[DEFAULTS])
+{
+	uint32_t longest = TM_MAX_VALUE;
+	unsigned n = 0;
+	for (unsigned i = 0; i < c->configs; i++) {
+		uint32_t limit = c->config[i].store->max_vlen;
+		longest = limit && limit < longest ? limit : longest;
+	}
+	for (unsigned i = 0; i < DEFAULTS; i++)
+		if (default_values[i] <= longest)
+			values[n++] = default_values[i];
+	if (!n)
+		values[n++] = longest;
+	return n;
+}
+
 int count_main(int argc, char **argv)
 {
 	struct arguments a = {.one_config = true, .all_stores = true, .options = campaign_default};
@@ -108,13 +127,14 @@ int count_main(int argc, char **argv)
 	int status = arguments_read(&options, &a, argc, argv);
 	if (status >= 0)
 		return status;
+	status = arguments_configs(&a, &c);
+	unsigned values[DEFAULTS], n = fitting_values(&c, values);
 	struct count_report r = {
 		.key = a.key ? a.key : DEFAULT_KEY,
-		.value = a.values ? a.value : default_values,
-		.values = a.values ? a.values : sizeof(default_values) / sizeof(default_values[0]),
+		.value = a.values ? a.value : values,
+		.values = a.values ? a.values : n,
 		.fields = a.fields,
 	};
-	status = arguments_configs(&a, &c);
 	if (!status && a.json)
 		status = check_output("--json", a.json);
 	if (!status)

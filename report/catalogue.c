@@ -19,9 +19,20 @@ static void contract_list(unsigned set)
 	putchar('\n');
 }
 
+/* If a shared object was named, only what it has is shown. */
+static bool is_shown(const struct tm_store *store)
+{
+	bool loaded = false;
+	for (unsigned i = 0; stores[i]; i++)
+		loaded |= store_path(stores[i]) != NULL;
+	return !loaded || store_path(store);
+}
+
 static void list_stores(void)
 {
 	for (unsigned i = 0; stores[i]; i++) {
+		if (!is_shown(stores[i]))
+			continue;
 		printf("%-10s %s\n%10s promises:", stores[i]->name, stores[i]->what, "");
 		contract_list(stores[i]->promises);
 	}
@@ -31,7 +42,7 @@ static void list_variants(bool bugs)
 {
 	for (unsigned i = 0; stores[i]; i++) {
 		for (const struct tm_variant *v = stores[i]->variants; v->name; v++) {
-			if (!v->breaks == bugs)
+			if (!v->breaks == bugs || !is_shown(stores[i]))
 				continue;
 			printf("%-10s %-20s %s\n", stores[i]->name, v->name, v->what);
 			printf("%31s knobs: %s", "", v->knobs);
@@ -62,7 +73,8 @@ static void list_mutants(void)
 static void list_knobs(void)
 {
 	for (unsigned i = 0; stores[i]; i++)
-		for (const struct tm_knob *k = stores[i]->knobs; k->name; k++)
+		for (const struct tm_knob *k = stores[i]->knobs; is_shown(stores[i]) && k->name;
+		     k++)
 			printf("%-10s %-18s %s\n%29s values: %s\n", stores[i]->name, k->name,
 			       k->what, "", k->values);
 	for (unsigned i = 0; hardware_knob(i)->name; i++) {

@@ -83,7 +83,11 @@ static int read_store(struct trace_reader *r, char *rest)
 	if (*object && !(store && store_path(store))) {
 		store = store_load(object, why);
 		if (!store)
-			return text_wrong(&r->text, "%s", why);
+			return text_wrong(
+				&r->text,
+				"%s; if it is elsewhere, name it besides: tidemark replay FILE "
+				"PATH/NAME.so",
+				why);
 		if (strcmp(store->name, name) != 0)
 			return text_wrong(&r->text, "%s has the store %s; expected %s", object,
 					  store->name, text_show(name).text);

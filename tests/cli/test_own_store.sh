@@ -127,9 +127,30 @@ cat >unknown.c <<-'END'
 	const struct tm_store unknown_store = {.name = "unknown"};
 END
 run 1 tidemark cc -g -o unknown.so unknown.c
-says 'unknown.c:6: error: socket is unknown to Tidemark'
+says 'unknown.c:6: error: socket is ' 'unknown to Tidemark'
 one_line
 [ ! -e unknown.so ] || fail "it was linked all the same"
+
+# --- code that another compiler made ---
+
+echo 'void fill(char *at); void fill(char *at) { *at = 1; }' >other.c
+"${CC:-gcc}" -c -o other.o other.c
+ar rcs libother.a other.o
+run 1 tidemark cc -g -o other.so unknown.c other.o
+says 'other.o: error: Tidemark would not see what it does'
+one_line
+run 1 tidemark cc -g -o other.so unknown.c -L. -lother
+says 'libother.a:other.o: error: Tidemark would not see'
+one_line
+run 1 tidemark cc -g -o other.so unknown.c -lnowhere
+says '-lnowhere: there is no libnowhere.a'
+one_line
+run 0 tidemark cc -c -o other.o other.c
+rm libother.a
+ar rcs libother.a other.o
+cp mine/mine.c with.c
+sed -i -e 's/^static int put(.*/void fill(char *at);\n&/' -e 's/^\treturn call(client, PUT.*/\tchar one;\n\tfill(\&one);\n&/' with.c
+run 0 tidemark cc -g -o with.so with.c -L. -lother
 
 # --- an instruction that it does not see ---
 
