@@ -12,7 +12,8 @@
 # the vectors back). No calls at a function's beginning and end: they are
 # not used. gcc warns that its sanitizer does not understand fences; ours does. Intrinsics are
 # those of core/libc/include.
-set(store_flags -isystem ${PROJECT_SOURCE_DIR}/core/libc/include -g -fsanitize=thread -fno-builtin -fno-tree-vectorize -fno-tree-slp-vectorize
+set(store_include -isystem ${PROJECT_SOURCE_DIR}/core/libc/include)
+set(store_flags -g -fsanitize=thread -fno-builtin -fno-tree-vectorize -fno-tree-slp-vectorize
 	-fno-stack-protector -U_FORTIFY_SOURCE -fno-omit-frame-pointer)
 set(store_flags_gcc -Wno-tsan --param=tsan-instrument-func-entry-exit=0)
 # clang leaves out the hook of a load whose place is stored to next (x |= 1), gcc does
@@ -53,7 +54,7 @@ set_source_files_properties(scenarios/stores.c scenarios/live_stores.c PROPERTIE
 
 file(GLOB store_sources CONFIGURE_DEPENDS core/stores/*.c core/stores/*/*.c)
 add_library(stores_raw STATIC ${store_sources})
-target_compile_options(stores_raw PRIVATE -Wall -Wextra $<$<BOOL:${TIDEMARK_WERROR}>:-Werror> -O0 ${store_flags}
+target_compile_options(stores_raw PRIVATE -Wall -Wextra $<$<BOOL:${TIDEMARK_WERROR}>:-Werror> -O0 ${store_include} ${store_flags}
 	$<$<C_COMPILER_ID:GNU>:${store_flags_gcc}> "$<$<C_COMPILER_ID:Clang>:SHELL:${store_line_clang}>")
 
 set(stores_archive ${PROJECT_BINARY_DIR}/libstores_sim.a)

@@ -93,7 +93,7 @@ foreach(compiler gcc clang)
 		set(object ${PROJECT_BINARY_DIR}/${variant}.o)
 		add_custom_command(OUTPUT ${object}
 			COMMAND ${TRACER_${compiler}} -std=gnu17 -D_GNU_SOURCE -I${PROJECT_SOURCE_DIR} -Wall -fPIC
-				-${level} ${store_flags} ${store_flags_${compiler}} -c ${PROJECT_SOURCE_DIR}/tests/${subject}.c -o ${object}.raw
+				-${level} ${store_include} ${store_flags} ${store_flags_${compiler}} -c ${PROJECT_SOURCE_DIR}/tests/${subject}.c -o ${object}.raw
 			COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${store_symbols}
 				--redefine-sym tracer_subject=${variant} ${object}.raw ${object}
 			DEPENDS tests/${subject}.c tests/core/pmem/tracer_subject.h ${store_symbols} ${store_headers}
