@@ -36,7 +36,8 @@ struct thread *thread_new(struct sim *sim)
 					  .hold_room = thread->hold_room,
 					  .value = thread->value,
 					  .values = thread->values};
-		memset(thread->value, 0, thread->values * sizeof(*thread->value));
+		if (thread->values)
+			memset(thread->value, 0, thread->values * sizeof(*thread->value));
 	} else {
 		thread = sim_alloc(sim, sizeof(*thread));
 	}
