@@ -92,10 +92,11 @@ one_line
 
 # --- each host has its own static data, fresh when its process begins ---
 
-# Its server keeps its place in the log in static data, its clients count what they send: with what another host, or another
-# life, left there nothing would be right.
+# Its server keeps its place in the log in static data, and serves once in a process; its clients count what they send: with
+# what another host, or an earlier process, left there nothing would be right.
 sed -e 's/^static const struct record .find(/static size_t records;\nstatic __thread uint32_t sent = 7;\n&/' -e 's/s->records/records/g' \
-	-e 's/^\tsize_t records;.*//' -e 's/^\tm->op = op;/&\n\tif (sent < 7 || sent++ > 7 + 200)\n\t\treturn -EPROTO;/' \
+	-e 's/^\tsize_t records;.*//' -e 's/^static int serve(.*/static int served;\n&/' \
+	-e 's/^\ts->env = \*env;/&\n\tif (served++)\n\t\treturn -EALREADY;/' -e 's/^\tm->op = op;/&\n\tif (sent < 7 || sent++ > 7 + 200)\n\t\treturn -EPROTO;/' \
 	"$sources/scripts/sdk/new/store.c" | sed 's/NAME/statics/g' >statics.c
 for compiler in gcc clang; do
 	command -v $compiler >/dev/null || continue
