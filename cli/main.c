@@ -113,34 +113,30 @@ static void print_failed_calls(void)
 			     live_failed(p), live_failed(p) == 1 ? "" : "s");
 }
 
-/* Those whose words are stores, and those that may need a store that none of their words names. */
-typedef int command_main(int argc, char **argv);
-static command_main *const names_stores[] = {crashtest_main, fuzz_main, ablate_main, count_main,
-					     mutants_main};
-static command_main *const needs_stores[] = {replay_main, shrink_main, list_main, cut_main,
-					     examine_main};
-/* Those in which a store runs for real. */
-static command_main *const serves_stores[] = {serve_main};
-static command_main *const uses_servers[] = {put_main, get_main, del_main, bench_main};
-
-static bool is_among(command_main *main, command_main *const *list, size_t n)
-{
-	while (n && list[n - 1] != main)
-		n--;
-	return n;
-}
-#define IS_AMONG(main, list) is_among(main, list, sizeof(list) / sizeof(list[0]))
+/* What the path of a store's shared object means in a call: the store, if the command's words are
+ * stores; else one that a trace, a pool or a server may name. In some the store runs for real. */
+static const struct object_use {
+	int (*main)(int argc, char **argv);
+	bool named, live;
+} object_uses[] = {
+	{crashtest_main, true, false}, {fuzz_main, true, false},    {ablate_main, true, false},
+	{count_main, true, false},     {mutants_main, true, false}, {replay_main, false, false},
+	{shrink_main, false, false},   {list_main, false, false},   {cut_main, false, false},
+	{examine_main, false, false},  {serve_main, true, true},    {put_main, false, true},
+	{get_main, false, true},       {del_main, false, true},	    {bench_main, false, true},
+};
+#define OBJECT_USES (sizeof(object_uses) / sizeof(object_uses[0]))
 
 /* Loads the stores whose shared objects are named, and puts their names there, or nothing.
  * 0, or the status after a message. */
 static int load_stores(const struct command *command, int *argc, char **argv)
 {
 	char why[STORE_OBJECT_WHY];
-	bool serves = IS_AMONG(command->main, serves_stores);
-	bool live = serves || IS_AMONG(command->main, uses_servers);
-	bool named = serves || IS_AMONG(command->main, names_stores);
+	const struct object_use *use = object_uses;
 	int left = 1;
-	if (!named && !live && !IS_AMONG(command->main, needs_stores))
+	while (use < object_uses + OBJECT_USES && use->main != command->main)
+		use++;
+	if (use == object_uses + OBJECT_USES)
 		return 0;
 	for (int i = 1; i < *argc; i++) {
 		argv[left] = argv[i];
@@ -148,11 +144,11 @@ static int load_stores(const struct command *command, int *argc, char **argv)
 			left++;
 			continue;
 		}
-		const struct tm_store *store = live ? store_load_live(argv[i], why)
-						    : store_load(argv[i], why);
+		const struct tm_store *store = use->live ? store_load_live(argv[i], why)
+							 : store_load(argv[i], why);
 		if (!store)
 			return fail(EXIT_USAGE, "%s", why);
-		if (named)
+		if (use->named)
 			argv[left++] = (char *)(uintptr_t)store->name; /* nobody writes to it */
 	}
 	*argc = left;

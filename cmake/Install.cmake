@@ -1,5 +1,5 @@
 # What is installed (`make install`, `make deb`), and where. The program finds its files relative to itself
-# (find_beside(), cli/nic/run.c), and so does tidemark.pc: an installation can be copied to another place.
+# (find_beside(), cli/sdk.c), and so does tidemark.pc: an installation can be copied to another place.
 #
 # bin/tidemark                   the program, with its debug information: reports name source lines by it
 # lib/tidemark                   the soft RNIC: a library to preload; in lib/ the same in place of the system's

@@ -30,15 +30,22 @@
 STORES(X)
 #undef X
 
+#define SUFFIX ".so"
+
 /* The files of a store's folder. */
 enum { EXPECTED, CLAIMS, ABLATION, CAUSES, SHARES, FILES };
 static const char *const file_name[FILES] = {"expected", "claims", "ablation", "causes", "shares"};
 
-static struct built {
+#define X(...) +1
+enum { BUILT = 0 STORES(X) };
+#undef X
+
+/* Those that the program was built with, then those that it has loaded. */
+static struct known {
 	const struct tm_store *store;
 	struct store_file file[FILES];
 	struct store_object *object; /* NULL: the program was built with it */
-} built[] = {
+} known[BUILT + STORES_LOADED] = {
 #define X(name, e, c, a, k, s)                                        \
 	{&name##_store,                                               \
 	 {{"core/stores/" #name "/expected.txt", tm_expected_##name}, \
@@ -50,11 +57,7 @@ static struct built {
 	STORES(X)
 #undef X
 };
-#define BUILT (sizeof(built) / sizeof(built[0]))
-
-/* In their places in `stores`, after those that the program was built with. */
-static struct built loaded[STORES_LOADED];
-static unsigned loads;
+static unsigned knowns = BUILT;
 
 const struct tm_store *stores[BUILT + STORES_LOADED + 1];
 unsigned stores_by_default;
@@ -89,12 +92,12 @@ __attribute__((constructor)) static void put_in_order(void)
 {
 	unsigned n = 0;
 	for (unsigned i = 0; i < BUILT; i++)
-		if (built[i].store->in_default_campaign)
-			stores[n++] = built[i].store;
+		if (known[i].store->in_default_campaign)
+			stores[n++] = known[i].store;
 	stores_by_default = n;
 	for (unsigned i = 0; i < BUILT; i++)
-		if (!built[i].store->in_default_campaign)
-			stores[n++] = built[i].store;
+		if (!known[i].store->in_default_campaign)
+			stores[n++] = known[i].store;
 }
 
 const struct tm_store *store_find(const char *name)
@@ -105,53 +108,50 @@ const struct tm_store *store_find(const char *name)
 	return NULL;
 }
 
-static struct built *built_of(const struct tm_store *store)
+static struct known *known_of(const struct tm_store *store)
 {
-	for (unsigned i = 0; i < BUILT; i++)
-		if (built[i].store == store)
-			return &built[i];
-	for (unsigned i = 0; i < loads; i++)
-		if (loaded[i].store == store)
-			return &loaded[i];
+	for (unsigned i = 0; i < knowns; i++)
+		if (known[i].store == store)
+			return &known[i];
 	return NULL;
 }
 
 struct store_file store_expected(unsigned number)
 {
-	return built_of(stores[number])->file[EXPECTED];
+	return known_of(stores[number])->file[EXPECTED];
 }
 
 struct store_file store_claims(unsigned number)
 {
-	return built_of(stores[number])->file[CLAIMS];
+	return known_of(stores[number])->file[CLAIMS];
 }
 
 struct store_file store_ablation(unsigned number)
 {
-	return built_of(stores[number])->file[ABLATION];
+	return known_of(stores[number])->file[ABLATION];
 }
 
 struct store_file store_causes(unsigned number)
 {
-	return built_of(stores[number])->file[CAUSES];
+	return known_of(stores[number])->file[CAUSES];
 }
 
 struct store_file store_shares(unsigned number)
 {
-	return built_of(stores[number])->file[SHARES];
+	return known_of(stores[number])->file[SHARES];
 }
 
 /* --- stores in shared objects --- */
 
 struct statics *store_statics(const struct tm_store *store)
 {
-	struct built *b = built_of(store);
+	struct known *b = known_of(store);
 	return b && b->object ? &b->object->statics : NULL;
 }
 
 const char *store_path(const struct tm_store *store)
 {
-	const struct built *b = built_of(store);
+	const struct known *b = known_of(store);
 	return b && b->object ? b->object->path : NULL;
 }
 
@@ -172,12 +172,12 @@ static char *read_text(const char *path)
 }
 
 /* The files that stand beside it: "mine.expected.txt" beside "mine.so". False: out of memory. */
-static bool read_files(struct built *b)
+static bool read_files(struct known *b)
 {
 	const char *path = b->object->path;
 	for (unsigned i = 0; i < FILES; i++) {
 		char *name;
-		if (asprintf(&name, "%.*s.%s.txt", (int)(strlen(path) - strlen(".so")), path,
+		if (asprintf(&name, "%.*s.%s.txt", (int)(strlen(path) - strlen(SUFFIX)), path,
 			     file_name[i]) < 0)
 			return false;
 		char *text = read_text(name);
@@ -193,7 +193,7 @@ static bool read_files(struct built *b)
 bool store_is_path(const char *word)
 {
 	size_t len = strlen(word);
-	return len > 3 && !strcmp(word + len - 3, ".so");
+	return len > strlen(SUFFIX) && !strcmp(word + len - strlen(SUFFIX), SUFFIX);
 }
 
 const struct tm_store *store_load(const char *path, char why[STORE_OBJECT_WHY])
@@ -207,12 +207,12 @@ const struct tm_store *store_load(const char *path, char why[STORE_OBJECT_WHY])
 	unsigned at = 0;
 	while (stores[at] && strcmp(stores[at]->name, object->store.name) != 0)
 		at++;
-	if (!stores[at] && loads == STORES_LOADED) {
+	if (!stores[at] && knowns == BUILT + STORES_LOADED) {
 		snprintf(why, STORE_OBJECT_WHY, "%s: one too many; expected at most %d stores",
 			 path, STORES_LOADED);
 		return NULL;
 	}
-	struct built *b = stores[at] ? built_of(stores[at]) : &loaded[loads];
+	struct known *b = stores[at] ? known_of(stores[at]) : &known[knowns];
 	if (b->object) {
 		snprintf(why, STORE_OBJECT_WHY, "%s: its store has the same name as that of %s",
 			 path, b->object->path);
@@ -220,7 +220,7 @@ const struct tm_store *store_load(const char *path, char why[STORE_OBJECT_WHY])
 	}
 	b->object = object;
 	b->store = stores[at] = &object->store;
-	loads += b == &loaded[loads];
+	knowns += b == &known[knowns];
 	if (read_files(b))
 		return &object->store;
 	snprintf(why, STORE_OBJECT_WHY, "%s: out of memory", path);
@@ -230,7 +230,7 @@ const struct tm_store *store_load(const char *path, char why[STORE_OBJECT_WHY])
 const struct tm_store *store_load_live(const char *path, char why[STORE_OBJECT_WHY])
 {
 	char live[PATH_MAX];
-	snprintf(live, sizeof(live), "%.*s.live.so", (int)(strlen(path) - strlen(".so")), path);
+	snprintf(live, sizeof(live), "%.*s.live.so", (int)(strlen(path) - strlen(SUFFIX)), path);
 	struct store_object *object = store_object_load(live, why);
 	if (!object)
 		return NULL;
