@@ -119,7 +119,7 @@ int sim_pthread_condattr_getclock(const pthread_condattr_t *attr, clockid_t *clo
 int sim_pthread_condattr_setpshared(pthread_condattr_t *attr, int shared)
 {
 	(void)attr;
-	return shared == PTHREAD_PROCESS_PRIVATE || shared == PTHREAD_PROCESS_SHARED ? 0 : EINVAL;
+	return sync_shared(shared);
 }
 
 int sim_pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr)
@@ -211,7 +211,7 @@ int sim_pthread_barrierattr_destroy(pthread_barrierattr_t *attr)
 int sim_pthread_barrierattr_setpshared(pthread_barrierattr_t *attr, int shared)
 {
 	(void)attr;
-	return shared == PTHREAD_PROCESS_PRIVATE || shared == PTHREAD_PROCESS_SHARED ? 0 : EINVAL;
+	return sync_shared(shared);
 }
 
 /* --- semaphores --- */

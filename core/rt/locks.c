@@ -195,15 +195,10 @@ int sim_pthread_mutexattr_gettype(const pthread_mutexattr_t *attr, int *kind)
 	return 0;
 }
 
-static int accept_shared(int shared)
-{
-	return shared == PTHREAD_PROCESS_PRIVATE || shared == PTHREAD_PROCESS_SHARED ? 0 : EINVAL;
-}
-
 int sim_pthread_mutexattr_setpshared(pthread_mutexattr_t *attr, int shared)
 {
 	(void)attr;
-	return accept_shared(shared);
+	return sync_shared(shared);
 }
 
 int sim_pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr)
@@ -264,7 +259,7 @@ static struct thread *step_spin(struct sim *sim, pthread_spinlock_t *lock, uintp
 
 int sim_pthread_spin_init(pthread_spinlock_t *lock, int shared)
 {
-	int error = accept_shared(shared);
+	int error = sync_shared(shared);
 	if (error)
 		return error;
 	sync_new(sim_of_thread, (void *)lock, sizeof(*lock), "spin lock", PC);
@@ -499,7 +494,7 @@ int sim_pthread_rwlockattr_destroy(pthread_rwlockattr_t *attr)
 int sim_pthread_rwlockattr_setpshared(pthread_rwlockattr_t *attr, int shared)
 {
 	(void)attr;
-	return accept_shared(shared);
+	return sync_shared(shared);
 }
 
 /* --- pthread_once(): 0, then ONCE_RUNS with the thread that runs it, then ONCE_DONE --- */

@@ -15,6 +15,7 @@
  * and who waits for what stands in the records; the objects of glibc's types only say what state
  * they are in, without pointers.
  */
+#include <errno.h>
 #include <pthread.h>
 #include "core/rt/sim_state.h"
 
@@ -171,6 +172,12 @@ uint32_t sync_held(const struct sim *sim, struct sync what);
 bool sync_is_gone(struct sim *sim, uint32_t serial);
 /* The thread ends with what it holds: whoever waits for that waits for ever. */
 void sync_leave(struct sim *sim, struct thread *thread, uintptr_t pc);
+/* What an attribute "shared between processes" may be: 0, or EINVAL. No two processes share memory
+ * here. */
+static inline int sync_shared(int shared)
+{
+	return shared == PTHREAD_PROCESS_PRIVATE || shared == PTHREAD_PROCESS_SHARED ? 0 : EINVAL;
+}
 /* "mutex #1" */
 #define SYNC_NAME 40
 const char *sync_name(struct sync what, char name[SYNC_NAME]);

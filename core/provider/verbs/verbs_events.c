@@ -166,31 +166,9 @@ EXPORT int ibv_get_async_event(struct ibv_context *ibv, struct ibv_async_event *
 	return 0;
 }
 
-static struct ibv_context *context_of(const struct ibv_async_event *event)
-{
-	switch (event->event_type) {
-	case IBV_EVENT_CQ_ERR:
-		return event->element.cq->context;
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		return event->element.qp->context;
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
-		return event->element.srq->context;
-	default:
-		return NULL; /* an event of the port: no destruction waits for it */
-	}
-}
-
 EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 {
-	struct ibv_context *ibv = context_of(event);
+	struct ibv_context *ibv = rnic_event_context(event);
 	struct nic_context *context;
 
 	if (!ibv)

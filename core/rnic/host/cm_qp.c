@@ -207,27 +207,6 @@ static int make_cqs(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 	return rc;
 }
 
-/* Use the old call where it is sufficient. */
-static struct ibv_qp *make_qp(struct ibv_context *verbs, struct ibv_qp_init_attr_ex *init)
-{
-	struct ibv_qp_init_attr basic = {
-		.qp_context = init->qp_context,
-		.send_cq = init->send_cq,
-		.recv_cq = init->recv_cq,
-		.srq = init->srq,
-		.cap = init->cap,
-		.qp_type = init->qp_type,
-		.sq_sig_all = init->sq_sig_all,
-	};
-	struct ibv_qp *qp;
-
-	if (init->comp_mask != IBV_QP_INIT_ATTR_PD)
-		return rnic_create_qp_ex(verbs, init);
-	qp = rnic_create_qp(init->pd, &basic);
-	init->cap = basic.cap;
-	return qp;
-}
-
 static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 {
 	struct ibv_qp *qp;
@@ -253,7 +232,7 @@ static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 		free_cqs(id);
 		return rc;
 	}
-	qp = make_qp(id->user.verbs, init);
+	qp = rnic_create_qp_ex(id->user.verbs, init);
 	rc = qp ? to_state(id, qp, IBV_QPS_INIT) : -errno;
 	if (rc) {
 		if (qp)

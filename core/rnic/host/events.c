@@ -254,32 +254,9 @@ int rnic_get_async_event(struct ibv_context *context, struct ibv_async_event *ev
 	return 0;
 }
 
-/* The context of the event's object; NULL: an event of the port. */
-static struct ibv_context *context_of(const struct ibv_async_event *event)
-{
-	switch (event->event_type) {
-	case IBV_EVENT_CQ_ERR:
-		return event->element.cq->context;
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		return event->element.qp->context;
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
-		return event->element.srq->context;
-	default:
-		return NULL;
-	}
-}
-
 void rnic_ack_async_event(struct ibv_async_event *event)
 {
-	struct ibv_context *context = context_of(event);
+	struct ibv_context *context = rnic_event_context(event);
 	struct process *process;
 
 	if (!context)

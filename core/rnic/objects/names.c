@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Enumerations of libibverbs in words, as libibverbs has them. */
+/* Enumerations of libibverbs in words, as libibverbs has them; and whose an event is. */
 #include "core/rnic/rnic.h"
 
 #define NAMES(array) (sizeof(array) / sizeof(*(array)))
@@ -59,4 +59,26 @@ const char *rnic_event_type_str(enum ibv_event_type type)
 	};
 
 	return (size_t)type < NAMES(names) ? names[type] : "unknown";
+}
+
+struct ibv_context *rnic_event_context(const struct ibv_async_event *event)
+{
+	switch (event->event_type) {
+	case IBV_EVENT_CQ_ERR:
+		return event->element.cq->context;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return event->element.qp->context;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return event->element.srq->context;
+	default:
+		return NULL; /* an event of the port: no destruction waits for it */
+	}
 }
