@@ -11,18 +11,13 @@
 #include "core/rt/sim.h"
 #include "core/rt/sim_libc.h"
 
-#define SECOND	   1000000000u /* ns */
-#define FIRST_BOOT 1704067200u /* 2024-01-01, s */
-#define BOOT_LASTS (365u * 24 * 3600)
+#define SECOND 1000000000u /* ns */
 
 static struct timespec time_of_day(void)
 {
 	uint64_t now = rt_now();
-	return (struct timespec){
-		(time_t)(FIRST_BOOT +
-			 (uint64_t)sim_process_number(sim_current()).boot * BOOT_LASTS +
-			 now / SECOND),
-		(long)(now % SECOND)};
+	return (struct timespec){(time_t)(sim_epoch(sim_current()) + now / SECOND),
+				 (long)(now % SECOND)};
 }
 
 time_t sim_time(time_t *to)
@@ -119,18 +114,16 @@ int sim_nanosleep(const struct timespec *how_long, struct timespec *left)
 int sim_clock_nanosleep(clockid_t id, int flags, const struct timespec *until,
 			struct timespec *left)
 {
-	struct timespec own, now;
-	uint64_t ns, from;
+	struct timespec own;
+	uint64_t ns;
 	(void)left;
 	take(&own, until, sizeof(own), PC);
 	if (!duration(&own, &ns) || id < 0 || id > CLOCK_TAI)
 		return EINVAL;
 	if (flags & TIMER_ABSTIME) {
-		now = time_of_day();
-		if (!is_time_of_day(id))
-			from = rt_now();
-		else
-			duration(&now, &from);
+		uint64_t from = rt_now();
+		if (is_time_of_day(id))
+			from += sim_epoch(sim_current()) * SECOND;
 		ns = ns > from ? ns - from : 0;
 	}
 	rt_sleep(ns);

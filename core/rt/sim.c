@@ -23,6 +23,8 @@
 #include "core/rt/sim_state.h"
 
 #define DEFAULT_BUDGET 50000000u
+#define FIRST_BOOT     1704067200u /* 2024-01-01, s */
+#define BOOT_LASTS     (365u * 24 * 3600)
 #define STATE_MAX      ((size_t)1 << 20) /* bytes of memory that have a name */
 
 _Thread_local struct sim *sim_of_thread;
@@ -168,6 +170,11 @@ void *sim_alloc(struct sim *sim, size_t bytes)
 void sim_set_boot(struct sim *sim, unsigned boot)
 {
 	sim->boot = boot;
+}
+
+uint64_t sim_epoch(const struct sim *sim)
+{
+	return FIRST_BOOT + (uint64_t)sim->boot * BOOT_LASTS;
 }
 
 struct sim_process_number sim_process_number(const struct sim *sim)

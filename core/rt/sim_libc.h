@@ -15,5 +15,8 @@ struct sim_process_number {
 	unsigned boot, life;
 };
 struct sim_process_number sim_process_number(const struct sim *sim);
+/* When the machine has booted: seconds since 1970. CLOCK_REALTIME goes on from there,
+ * CLOCK_MONOTONIC begins at 0. */
+uint64_t sim_epoch(const struct sim *sim);
 
 #endif

@@ -419,14 +419,16 @@ void sync_waited(struct thread *thread)
 
 int sync_deadline(clockid_t clock, const struct timespec *at, uint64_t *deadline)
 {
-	/* Both clocks begin with the simulation. */
+	int64_t seconds = at->tv_sec;
 	if ((clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) || at->tv_nsec < 0 ||
 	    at->tv_nsec >= 1000000000)
 		return EINVAL;
+	if (clock == CLOCK_REALTIME && seconds >= 0)
+		seconds -= (int64_t)sim_epoch(sim_of_thread);
 	*deadline = 0;
-	if (at->tv_sec >= 0 && (uint64_t)at->tv_sec < UINT64_MAX / 8 / 1000000000)
-		*deadline = (uint64_t)at->tv_sec * 1000000000 + (uint64_t)at->tv_nsec;
-	else if (at->tv_sec > 0)
+	if (seconds >= 0 && (uint64_t)seconds < UINT64_MAX / 8 / 1000000000)
+		*deadline = (uint64_t)seconds * 1000000000 + (uint64_t)at->tv_nsec;
+	else if (seconds > 0)
 		*deadline = UINT64_MAX / 8;
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "core/rt/sim.h"
 #include "core/rt/threads.h"
 #include "checker/models/dpor.h"
+#include "core/libc/time.h"
 #include "faultinject/sources.h"
 
 static struct sim *sim;
@@ -76,10 +77,15 @@ static void *end_of(pthread_t thread)
 	return result;
 }
 
-static struct timespec in_ns(uint64_t ns)
+/* As a store does it. */
+static struct timespec in_ns(clockid_t clock, uint64_t ns)
 {
-	uint64_t at = sim_now(sim) + ns;
-	return (struct timespec){(time_t)(at / 1000000000), (long)(at % 1000000000)};
+	struct timespec at;
+	ck_assert_int_eq(sim_clock_gettime(clock, &at), 0);
+	ns += (uint64_t)at.tv_nsec;
+	at.tv_sec += (time_t)(ns / 1000000000);
+	at.tv_nsec = (long)(ns % 1000000000);
+	return at;
 }
 
 /* --- many runs, with random delays at steps --- */
@@ -194,7 +200,7 @@ static void detaches(void *arg)
 {
 	pthread_attr_t attr;
 	pthread_t thread, early = start(exits, &thread);
-	struct timespec soon = in_ns(10);
+	struct timespec soon = in_ns(CLOCK_REALTIME, 10);
 	int state;
 	size_t bytes;
 	(void)arg;
@@ -297,7 +303,7 @@ static sem_t sem, back;
 
 static void *is_woken_early(void *arg)
 {
-	struct timespec late = in_ns(500000);
+	struct timespec late = in_ns(CLOCK_REALTIME, 500000);
 	(void)arg;
 	ck_assert_int_eq(sim_sem_timedwait(&sem, &late), 0);
 	return NULL;
@@ -512,14 +518,14 @@ END_TEST
 static void *other_thread(void *arg)
 {
 	pthread_mutex_t *m = arg;
-	struct timespec soon = in_ns(500);
+	struct timespec soon = in_ns(CLOCK_REALTIME, 500);
 	uint64_t before = sim_now(sim);
 	ck_assert_int_eq(sim_pthread_mutex_trylock(m), EBUSY);
 	ck_assert_int_eq(sim_pthread_mutex_timedlock(m, &soon), ETIMEDOUT);
 	ck_assert_uint_ge(sim_now(sim), before + 500);
 	soon.tv_nsec = 1000000000;
 	ck_assert_int_eq(sim_pthread_mutex_timedlock(m, &soon), EINVAL);
-	soon = in_ns(1000000);
+	soon = in_ns(CLOCK_MONOTONIC, 1000000);
 	ck_assert_int_eq(sim_pthread_mutex_clocklock(m, CLOCK_MONOTONIC, &soon), 0);
 	ck_assert_uint_lt(sim_now(sim), before + 3000);
 	ck_assert_int_eq(sim_pthread_mutex_unlock(m), 0);
@@ -736,8 +742,10 @@ static void at_its_end(void *arg)
 	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	start(keeps, &mutex);
 	sim_pthread_yield();
-	struct timespec soon = in_ns(100);
+	struct timespec soon = in_ns(CLOCK_REALTIME, 100);
+	const uint64_t before = sim_now(sim);
 	ck_assert_int_eq(sim_pthread_mutex_timedlock(&mutex, &soon), ETIMEDOUT);
+	ck_assert_uint_lt(sim_now(sim) - before, 10000);
 	note("timed");
 	sim_pthread_mutex_lock(&mutex);
 }
@@ -1003,7 +1011,7 @@ static void conds(void *arg)
 	ck_assert_int_eq(sim_pthread_cond_init(&timed, &attr), 0);
 	ck_assert_int_eq(sim_pthread_condattr_destroy(&attr), 0);
 	sim_pthread_mutex_lock(&mutex);
-	soon = in_ns(5000);
+	soon = in_ns(CLOCK_MONOTONIC, 5000);
 	ck_assert_int_eq(sim_pthread_cond_timedwait(&timed, &mutex, &soon), ETIMEDOUT);
 	ck_assert_uint_ge(sim_now(sim), (uint64_t)soon.tv_nsec);
 	ck_assert_int_eq(sim_pthread_cond_timedwait(&timed, &mutex, &soon), ETIMEDOUT);
@@ -1136,7 +1144,7 @@ static void apart(void)
 
 static void rwlocks(void *arg)
 {
-	struct timespec soon = in_ns(500);
+	struct timespec soon = in_ns(CLOCK_REALTIME, 500);
 	pthread_rwlock_t l;
 	(void)arg;
 	ck_assert_int_eq(sim_pthread_rwlock_init(&l, NULL), 0);
@@ -1270,7 +1278,7 @@ static void semaphores(void *arg)
 	ck_assert_int_eq(sim_sem_trywait(&sem), 0);
 	ck_assert_int_eq(sim_sem_trywait(&sem), -1);
 	ck_assert_int_eq(errno, EAGAIN);
-	soon = in_ns(500);
+	soon = in_ns(CLOCK_REALTIME, 500);
 	ck_assert_int_eq(sim_sem_timedwait(&sem, &soon), -1);
 	ck_assert_int_eq(errno, ETIMEDOUT);
 	ck_assert_uint_ge(sim_now(sim), (uint64_t)soon.tv_nsec);
@@ -1328,7 +1336,7 @@ static void c11(void *arg)
 {
 	thrd_t a, b;
 	int result;
-	struct timespec soon = in_ns(500), a_while = {0, 300};
+	struct timespec soon = in_ns(CLOCK_REALTIME, 500), a_while = {0, 300};
 	(void)arg;
 	queue = initialised = 0;
 	memset(&flag, 0, sizeof(flag));
