@@ -291,8 +291,6 @@ static _Noreturn void say_circle(struct sim *sim, struct thread *const *circle, 
 static void follow(struct sim *sim, struct thread **circle, unsigned n, uintptr_t pc)
 {
 	struct thread *last = circle[n - 1];
-	if (last->waits.kind == SYNC_END && last->waits.at == circle[0])
-		say_circle(sim, circle, n, pc);
 	for (struct thread *other = sim->threads->first; other; other = other->next) {
 		unsigned i = 0;
 		if (!waits_for(sim, last, other))

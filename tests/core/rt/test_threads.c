@@ -766,6 +766,28 @@ static void while_it_lives(void *arg)
 	sim_pthread_mutex_lock(&mutex);
 }
 
+static void *joins_back(void *thread)
+{
+	ck_assert_int_eq(sim_pthread_join(*(pthread_t *)thread, NULL), 0);
+	note("joined");
+	return NULL;
+}
+
+/* Each waits for the other's end, but one of them not for ever. */
+static void *joins_for_a_while(void *arg)
+{
+	pthread_t self = sim_pthread_self(), other = start(joins_back, &self);
+	struct timespec soon = in_ns(CLOCK_REALTIME, 5000);
+	ck_assert_int_eq(sim_pthread_timedjoin_np(other, NULL, &soon), ETIMEDOUT);
+	note("timed");
+	return arg;
+}
+
+static void join_each_other(void *arg)
+{
+	start(joins_for_a_while, arg);
+}
+
 static void waits_for_waiter(void *arg)
 {
 	(void)arg;
@@ -854,6 +876,8 @@ START_TEST(other_deadlocks)
 	ends_with(at_its_end,
 		  "deadlock: server waits for mutex #1, which server/thread1 held when it ended");
 	ck_assert_str_eq(notes, "timed ");
+	run(join_each_other);
+	ck_assert_str_eq(notes, "timed joined ");
 	ends_with(while_it_lives,
 		  "deadlock: server waits for mutex #1, which server/thread1 held when it ended");
 	ends_with(waits_for_waiter,
