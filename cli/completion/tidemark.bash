@@ -41,8 +41,7 @@ _tidemark_words()
 		_tidemark_list "$1" bugs 2
 		;;
 	list) "$1" list --help 2>/dev/null | sed -n '1s/.*\[\(.*\)\].*/\1/p' | tr '|' ' ' ;;
-	claims) "$1" claims --list 2>/dev/null | awk '/^[^ ]/ { print $1 }' ;;
-	verbs) "$1" verbs --list 2>/dev/null | awk '/^[^ ]/ { print $1 }' ;;
+	claims | verbs) "$1" "$2" --list 2>/dev/null | awk '/^[^ ]/ { print $1 }' ;;
 	esac
 }
 

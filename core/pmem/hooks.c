@@ -443,11 +443,16 @@ void sim_pmem_flush(const void *addr, size_t len)
 		flush(addr, len, PC);
 }
 
-void sim_pmem_drain(void)
+static void drain(uintptr_t pc)
 {
 	struct pmem *pm = sim_memory;
-	if (pm && sim_does(PC))
-		pmem_cpu_fence(pm, PC);
+	if (pm && sim_does(pc))
+		pmem_cpu_fence(pm, pc);
+}
+
+void sim_pmem_drain(void)
+{
+	drain(PC);
 }
 
 void sim_pmem_persist(const void *addr, size_t len)
@@ -544,10 +549,8 @@ void sim_pmem_deep_flush(const void *addr, size_t len)
 
 int sim_pmem_deep_drain(const void *addr, size_t len)
 {
-	struct pmem *pm = sim_memory;
 	(void)addr, (void)len;
-	if (pm && sim_does(PC))
-		pmem_cpu_fence(pm, PC);
+	drain(PC);
 	return 0;
 }
 
@@ -587,7 +590,7 @@ int sim_pmem_has_hw_drain(void)
 	return 0; /* no x86 machine has one */
 }
 
-/* --- instructions: what core/stores/include puts in the place of intrinsics --- */
+/* --- instructions: what core/libc/include puts in the place of intrinsics --- */
 
 void sim_clwb(const volatile void *addr)
 {
@@ -605,9 +608,7 @@ void sim_clflush(const volatile void *addr)
 
 void sim_sfence(void)
 {
-	struct pmem *pm = sim_memory;
-	if (pm && sim_does(PC))
-		pmem_cpu_fence(pm, PC);
+	drain(PC);
 }
 
 void sim_mfence(void)

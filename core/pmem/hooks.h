@@ -36,7 +36,7 @@ int sim_pmem_is_pmem(const void *addr, size_t len);
 int sim_pmem_has_auto_flush(void);
 int sim_pmem_has_hw_drain(void);
 
-/* What core/stores/include puts in the place of intrinsics. sim_reads() and sim_writes() come
+/* What core/libc/include puts in the place of intrinsics. sim_reads() and sim_writes() come
  * before an access that no compiler reports. */
 void sim_clwb(const volatile void *addr); /* also clflushopt */
 void sim_clflush(const volatile void *addr);

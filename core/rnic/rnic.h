@@ -54,6 +54,8 @@ int rnic_query_rt_values(struct ibv_context *context, struct ibv_values_ex *valu
 int rnic_query_port(struct ibv_context *context, uint8_t port_num,
 		    struct _compat_ibv_port_attr *attr);
 int rnic_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid);
+int rnic_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey);
+int rnic_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey);
 const char *rnic_get_device_name(struct ibv_device *device);
 struct ibv_pd *rnic_alloc_pd(struct ibv_context *context);
 int rnic_dealloc_pd(struct ibv_pd *pd);

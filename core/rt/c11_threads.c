@@ -4,8 +4,6 @@
 #include "core/rt/sim_threads.h"
 #include "core/rt/threads.h"
 
-#define PC ((uintptr_t)__builtin_return_address(0) - 1)
-
 _Static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t), "glibc's are alike");
 _Static_assert(sizeof(cnd_t) == sizeof(pthread_cond_t), "glibc's are alike");
 _Static_assert(sizeof(once_flag) == sizeof(pthread_once_t), "glibc's are alike");

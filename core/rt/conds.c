@@ -5,8 +5,6 @@
 #include "core/rt/sim_threads.h"
 #include "core/rt/threads.h"
 
-#define PC ((uintptr_t)__builtin_return_address(0) - 1)
-
 /* --- condition variables --- */
 
 struct cond {

@@ -87,7 +87,9 @@ void descriptor_free(struct sim *sim, unsigned host, int fd)
 		d->kind = NULL;
 }
 
-void *descriptor_object(struct sim *sim, unsigned host, int fd, const struct descriptor_kind *kind)
+/* What is behind the descriptor, if it is of this kind; else NULL. */
+static void *descriptor_object(struct sim *sim, unsigned host, int fd,
+			       const struct descriptor_kind *kind)
 {
 	const struct descriptor *d = find(sim, host, fd);
 
@@ -99,14 +101,6 @@ bool descriptor_waits(struct sim *sim, unsigned host, int fd)
 	const struct descriptor *d = find(sim, host, fd);
 
 	return !d || !d->nonblocking;
-}
-
-void descriptor_set_waits(struct sim *sim, unsigned host, int fd, bool waits)
-{
-	struct descriptor *d = find(sim, host, fd);
-
-	if (d)
-		d->nonblocking = !waits;
 }
 
 void descriptors_wake(struct sim *sim, unsigned host)

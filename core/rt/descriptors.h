@@ -31,11 +31,8 @@ int descriptor_open(struct sim *sim, unsigned host, const struct descriptor_kind
 		    void *object);
 /* Give the number back. Whoever polls it does not hear of it any more. */
 void descriptor_free(struct sim *sim, unsigned host, int fd);
-/* What is behind the descriptor, if it is of this kind; else NULL. */
-void *descriptor_object(struct sim *sim, unsigned host, int fd, const struct descriptor_kind *kind);
 /* O_NONBLOCK. */
 bool descriptor_waits(struct sim *sim, unsigned host, int fd);
-void descriptor_set_waits(struct sim *sim, unsigned host, int fd, bool waits);
 /* Something of the host has become ready: those that poll look again. */
 void descriptors_wake(struct sim *sim, unsigned host);
 /* The host's process has ended. */

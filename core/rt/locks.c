@@ -9,8 +9,6 @@
 #include "core/rt/sim_threads.h"
 #include "core/rt/threads.h"
 
-#define PC ((uintptr_t)__builtin_return_address(0) - 1)
-
 /* --- mutexes --- */
 
 static struct mutex *of_mutex(pthread_mutex_t *mutex)

@@ -147,9 +147,11 @@ uint64_t sim_events(const struct sim *sim)
 uint64_t sim_state_hash(const struct sim *sim)
 {
 	assert(sim->running && sim_of_thread == sim);
+	if (sim->tasks != 1 || sim->ready_len || sim->delays)
+		return 0;
 	sim_save_statics(sim);
 	uint64_t hash = arena_hash(&sim->arena, STATE_MAX);
-	if (!hash || sim->tasks != 1 || sim->ready_len || sim->delays)
+	if (!hash)
 		return 0;
 	for (unsigned i = 0; i < sim->event_count; i++) {
 		const struct event *e = &sim->event[i];
@@ -179,10 +181,7 @@ uint64_t sim_epoch(const struct sim *sim)
 
 struct sim_process_number sim_process_number(const struct sim *sim)
 {
-	unsigned host = sim_host(sim);
-	return (struct sim_process_number){sim->boot, host == HOST_SERVER ? sim->server_life
-						      : host < SIM_HOSTS  ? sim->connects[host]
-									  : 0};
+	return (struct sim_process_number){sim->boot, sim_process_life(sim, sim_host(sim))};
 }
 
 void **sim_process(struct sim *sim)

@@ -212,6 +212,14 @@ void sim_catch_faults(void);
 /* A stack for the handler, once per thread: the task's own may be what ran out. */
 void sim_give_signal_stack(void);
 
+/* --- sim_tasks.c --- */
+
+/* How many processes of the host came before the one that is there. */
+static inline unsigned sim_process_life(const struct sim *sim, unsigned host)
+{
+	return host == HOST_SERVER ? sim->server_life : host < SIM_HOSTS ? sim->connects[host] : 0;
+}
+
 /* --- statics.c --- */
 
 /* A task of the host is about to run: from now on its copy is live. */

@@ -13,9 +13,7 @@ void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const c
 		    unsigned number)
 {
 	struct named *named = &sim->named[sim->actors++ % ACTORS_KNOWN];
-	unsigned life = host == HOST_SERVER ? sim->server_life
-			: host < SIM_HOSTS  ? sim->connects[host]
-					    : 0;
+	unsigned life = sim_process_life(sim, host);
 	if (!*named->actor.name || named->host != host || named->number != number ||
 	    named->life != life || strncmp(named->what, what, sizeof(named->what))) {
 		char name[ACTOR_NAME];

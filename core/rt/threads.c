@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include "core/rt/sim_threads.h"
 
-#define PC ((uintptr_t)__builtin_return_address(0) - 1)
-
 /* --- attributes --- */
 
 struct attr {

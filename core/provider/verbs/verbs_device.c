@@ -228,22 +228,12 @@ EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_
 
 EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
 {
-	(void)context;
-	if (port != 1 || index != 0) {
-		errno = EINVAL;
-		return -1;
-	}
-	*pkey = htobe16(PKEY);
-	return 0;
+	return rnic_query_pkey(context, port, index, pkey);
 }
 
 EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 {
-	(void)context;
-	if (port == 1 && pkey == htobe16(PKEY))
-		return 0;
-	errno = EINVAL;
-	return -1;
+	return rnic_get_pkey_index(context, port, pkey);
 }
 
 /* IPv4 addresses of the fabric have one network interface each. */

@@ -9,7 +9,9 @@
 #include <errno.h>
 #include <netdb.h>
 #include "core/rnic/host/cm.h"
+#include "core/rnic/objects/device.h"
 #include "core/rt/libc.h"
+#include "core/text/text.h"
 
 #define EPHEMERAL_FIRST 32768
 #define EPHEMERAL_COUNT 28232
@@ -20,10 +22,11 @@
 
 static struct in6_addr mapped(uint32_t address)
 {
-	struct in6_addr wide = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
+	struct in6_addr wide;
+	union ibv_gid gid;
 
-	address = htonl(address);
-	memcpy(&wide.s6_addr[12], &address, 4);
+	rnic_gid(address, &gid);
+	memcpy(&wide, gid.raw, sizeof(wide));
 	return wide;
 }
 
@@ -276,31 +279,16 @@ void sim_rdma_freeaddrinfo(struct rdma_addrinfo *res)
 	}
 }
 
-/* A decimal number up to `most` at *text, which moves behind it; -1: there is none. */
-static long number(const char **text, long most)
-{
-	long value = 0;
-
-	if (**text < '0' || **text > '9')
-		return -1;
-	for (; **text >= '0' && **text <= '9'; ++*text) {
-		value = value * 10 + (**text - '0');
-		if (value > most)
-			return -1;
-	}
-	return value;
-}
-
 /* An IPv4 address by its numbers; any other name is the server's. */
 static uint32_t address_of(const char *node, uint32_t otherwise)
 {
 	uint32_t address = 0;
 
-	for (unsigned i = 0; i < 4; i++) {
-		long part = number(&node, 255);
-		if (part < 0 || *node != (i < 3 ? '.' : '\0'))
+	for (unsigned i = 0; i < 4; i++, node++) {
+		uint64_t part;
+		node = text_digits(node, 255, &part);
+		if (!node || *node != (i < 3 ? '.' : '\0'))
 			return otherwise;
-		node++;
 		address = address << 8 | (uint32_t)part;
 	}
 	return address;
@@ -335,10 +323,10 @@ static int find_address(struct rdma_addrinfo *rai, const char *node, const char 
 {
 	bool passive = rai->ai_flags & RAI_PASSIVE;
 	struct sockaddr_in in = {.sin_family = AF_INET};
-	long port = service ? number(&service, UINT16_MAX) : 0;
+	uint64_t port = 0;
 	int rc = 0;
 
-	if (port < 0 || (service && *service))
+	if (service && !text_number(service, 0, UINT16_MAX, &port))
 		return EAI_SERVICE;
 	if (node || service) {
 		in.sin_port = htons((uint16_t)port);

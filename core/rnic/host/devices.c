@@ -10,8 +10,6 @@
 #include "core/rnic/host/host.h"
 #include "core/rt/libc.h"
 
-#define PKEY 0xffff
-
 static struct rnic_hca *hca_of(struct ibv_device *device)
 {
 	return (struct rnic_hca *)((char *)device - offsetof(struct rnic_hca, device));
@@ -69,26 +67,6 @@ int rnic_get_device_index(struct ibv_device *device)
 {
 	(void)device;
 	return 0;
-}
-
-int rnic_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
-{
-	(void)context;
-	if (port != 1 || index != 0) {
-		errno = EINVAL;
-		return -1;
-	}
-	*pkey = htobe16(PKEY);
-	return 0;
-}
-
-int rnic_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
-{
-	(void)context;
-	if (port == 1 && pkey == htobe16(PKEY))
-		return 0;
-	errno = EINVAL;
-	return -1;
 }
 
 static void fill_gid(struct ibv_context *context, void *entry, size_t size)

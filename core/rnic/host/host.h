@@ -100,8 +100,6 @@ struct ibv_context *rnic_open_device(struct ibv_device *device);
 int rnic_close_device(struct ibv_context *context);
 __be64 rnic_get_device_guid(struct ibv_device *device);
 int rnic_get_device_index(struct ibv_device *device);
-int rnic_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey);
-int rnic_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey);
 int rnic_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
 		      struct ibv_gid_entry *entry, uint32_t flags, size_t entry_size);
 ssize_t rnic_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,

@@ -301,6 +301,28 @@ unsigned rnic_objects(struct ibv_context *context)
 	return to_hca(context)->objects;
 }
 
+#define PKEY 0xffff /* the default partition, full member */
+
+int rnic_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
+{
+	(void)context;
+	if (port != 1 || index != 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	*pkey = htobe16(PKEY);
+	return 0;
+}
+
+int rnic_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
+{
+	(void)context;
+	if (port == 1 && pkey == htobe16(PKEY))
+		return 0;
+	errno = EINVAL;
+	return -1;
+}
+
 int rnic_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
 {
 	if (port_num != 1 || index != 0 ||
