@@ -215,6 +215,44 @@ static int unknown_workload(const char *name, int error, const char *expected)
 	return fail(EXIT_USAGE, "no workload \"%.60s\"%s (tidemark list workloads)", name, n.hint);
 }
 
+/* Among those that all stores know, and those of the stores' own operations. */
+static int find_workload(const struct campaign *c, const char *name, struct workload *w,
+			 const char **expected)
+{
+	int error = workload_named(name, w, expected), other = -ENOENT;
+	for (unsigned i = 0; i < c->configs && error == -ENOENT; i++)
+		for (unsigned n = 0; error == -ENOENT; n++) {
+			other = workload_of_store(c->config[i].store, n, w, expected);
+			if (other == -EINVAL)
+				continue;
+			if (other)
+				break;
+			if (!strcmp(w->name, name))
+				error = 0;
+			else
+				workload_free(w);
+		}
+	return other == -ENOMEM ? other : error;
+}
+
+/* Are the workloads right that stores bring? */
+static int check_stores_workloads(const struct campaign *c)
+{
+	for (unsigned i = 0; i < c->configs; i++) {
+		const struct tm_workload *own = c->config[i].store->workloads;
+		for (unsigned n = 0; own && own[n].name; n++) {
+			const char *expected;
+			struct workload w;
+			int error = workload_of_store(c->config[i].store, n, &w, &expected);
+			workload_free(&w);
+			if (error == -EINVAL)
+				return fail(EXIT_USAGE, "%s: workload %.60s: expected %s",
+					    c->config[i].store->name, own[n].name, expected);
+		}
+	}
+	return 0;
+}
+
 static int add_workload(struct campaign *c, struct workload *w)
 {
 	if (!plan_add_workload(c, w))
@@ -227,12 +265,16 @@ static int named_workloads(const struct arguments *a, struct campaign *c)
 {
 	struct workload w = {0};
 	char why[PLAN_TEXT];
+	w.calls = c->configs ? c->config[0].store->calls : NULL;
+	for (unsigned i = 1; i < c->configs; i++)
+		if (c->config[i].store->calls != w.calls)
+			w.calls = NULL;
 	int status = a->ops ? read_ops(&w, a->ops) : 0;
 	if (!status && a->ops)
 		status = add_workload(c, &w);
 	for (unsigned i = 0; i < a->workload.n && !status; i++) {
 		const char *expected = NULL;
-		int error = workload_named(a->workload.name[i], &w, &expected);
+		int error = find_workload(c, a->workload.name[i], &w, &expected);
 		status = error ? unknown_workload(a->workload.name[i], error, expected)
 			       : add_workload(c, &w);
 	}
@@ -248,6 +290,8 @@ int arguments_apply(const struct arguments *a, struct campaign *c)
 {
 	c->options = a->options;
 	int status = arguments_configs(a, c);
+	if (!status)
+		status = check_stores_workloads(c);
 	if (status)
 		return status;
 	if (a->ops || a->workload.n)

@@ -23,7 +23,7 @@ install(FILES ${PROJECT_BINARY_DIR}/tidemark.pc DESTINATION share/pkgconfig)
 
 # A page for each command, made of what the program says of itself. Their names are known when it has been built.
 set(manuals ${PROJECT_BINARY_DIR}/man)
-set(store_manual docs/own-store.md core/tidemark.h core/rt/rt.h)
+set(store_manual docs/own-store.md docs/own-operations.md core/tidemark.h core/calls.h core/rt/rt.h)
 add_custom_command(OUTPUT ${manuals}/man1/tidemark.1
 	COMMAND ${CMAKE_COMMAND} -E rm -rf ${manuals}
 	COMMAND ${PROJECT_SOURCE_DIR}/scripts/man $<TARGET_FILE:tidemark> ${manuals} ${PROJECT_VERSION} ${TIDEMARK_DATE}

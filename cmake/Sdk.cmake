@@ -10,7 +10,7 @@ foreach(file cc live.renamed instructions.awk unknown cxx.c cxx.renamed object.c
 	configure_file(scripts/sdk/${file} ${sdk}/${file} COPYONLY)
 endforeach()
 # The headers of the store interface, which include one another by other names there.
-foreach(header core/tidemark.h core/object.h core/rt/rt.h core/rdma_commit.h core/verbs_compat.h)
+foreach(header core/tidemark.h core/calls.h core/object.h core/rt/rt.h core/rdma_commit.h core/verbs_compat.h)
 	cmake_path(GET header FILENAME name)
 	file(READ ${header} text)
 	string(REGEX REPLACE "#include \"core/([a-z]+/)?([a-z_]+\\.h)\"" "#include <tidemark/\\2>" text "${text}")

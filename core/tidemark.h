@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "core/calls.h"
 
 struct ibv_context;
 struct tm_append_methods;
@@ -48,7 +49,8 @@ struct tm_append_methods;
 	  "an operation fails only for a reason that was injected")                               \
 	X(LIVE, TM_BY_RUNNING,                                                                    \
 	  "every operation ends, also when the newest version's writer is dead")                  \
-	X(FSCK, TM_BY_RUNNING, "the store's own structural check passes after recovery")
+	X(FSCK, TM_BY_RUNNING, "the store's own structural check passes after recovery")          \
+	X(OWN, TM_IN_RUN | TM_AFTER_CRASH, "what the store's own judge asks of a history")
 
 enum tm_judged {
 	TM_IN_RUN = 1,	      /* from the history of a run in which the power has not failed */
@@ -121,14 +123,21 @@ enum tm_reason {
 	TM_SERVER_DIED = 64, /* the server's process has died since the client connected */
 };
 
-enum tm_operation { TM_PUT = 1, TM_GET = 2, TM_DEL = 4, TM_OPEN = 8, TM_CLEAN = 16 };
-
 /* An error that operations of a store return by its design. */
 struct tm_error {
 	int error;	     /* -errno; -ETIMEDOUT stands for an operation that never ends, too */
 	unsigned operations; /* enum tm_operation, bits */
 	unsigned reasons;    /* enum tm_reason, bits: one of these must have come first */
 	const char *why;     /* one sentence */
+};
+
+/* Who does what: "enqueue 8, dequeue" is a client's program. A key is named when it is first used,
+ * and `keys` says what the load phase puts: "k1 40, k2 -" (docs/own-operations.md). */
+struct tm_workload {
+	const char *name;      /* as Tidemark's own: letters, digits, '-' and '.' */
+	const char *keys;      /* NULL: none is loaded */
+	const char *client[3]; /* NULL: there is no such client */
+	const char *what;      /* one line */
 };
 
 /* A named part of the PM pool; names lines in traces and reports. */
@@ -214,8 +223,8 @@ struct tm_store {
 	/* Check a pool that has been recovered, or see fsck_at_rest; read only. */
 	void (*fsck)(const struct tm_env *env, struct tm_fsck *fsck);
 
-	/* A client: connect, and the three operations. A client has one operation
-	 * at a time. put and del return 0 when acknowledged to the caller. */
+	/* A client: connect, and the three operations, or none of them (`calls`). A client has one
+	 * operation at a time. put and del return 0 when acknowledged to the caller. */
 	int (*open)(const struct tm_env *env, void **client);
 	int (*put)(void *client, const void *key, size_t klen, const void *value, size_t vlen);
 	/* -ENOENT: not found. *vlen: the value's length; at most cap bytes are copied. */
@@ -226,6 +235,15 @@ struct tm_store {
 	 * cleaning goes on by itself. A store that says -EALREADY while it is at it declares that
 	 * in `errors`. NULL: the store has no log cleaning. */
 	int (*clean)(void *client);
+	/* Operations of the store's own; ends with .name = NULL. NULL: it has none. */
+	const struct tm_call_type *calls;
+	/* Workloads of them besides those that Tidemark makes; ends with .name = NULL. NULL: none.
+	 */
+	const struct tm_workload *workloads;
+	/* What they mean, put, get and del included; NULL: only `judge` knows. */
+	const struct tm_model *model;
+	/* The contract OWN: say what is broken, if anything is. NULL: it has none. */
+	void (*judge)(const struct tm_history *history, struct tm_judgement *judgement);
 	/* Name the fields of the pool as it stands, read only: `tidemark count` then gives what was
 	 * written in the sizes of the paper, too (docs/count.md). NULL: the paper has no such
 	 * figures. */

@@ -15,8 +15,8 @@
 #include <string.h>
 #include "faultinject/words.h"
 
-static const char *const op_words[OP_KINDS] = {"none",	"put",	 "get", "del",	"open",
-					       "clean", "leave", "die", "pause"};
+static const char *const op_words[OP_KINDS] = {"none",	"put",	 "get", "del",	 "open",
+					       "clean", "leave", "die", "pause", "call"};
 
 void op_label_print(struct op_label op, unsigned occurrence, char *buf, size_t n)
 {

@@ -4,8 +4,10 @@
 /*
  * The answers of CHOICE_LIFE: what a client does with a store that has recovered. 0: nothing; 1: it
  * asks for the log to be cleaned; then, key by key, one answer for each thing that can be done with
- * the key. So an answer means the same with more keys.
+ * the key. So an answer means the same with more keys. Those from LIFE_CALLS on are the store's own
+ * operations.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 enum life_verb {
@@ -18,11 +20,17 @@ enum life_verb {
 
 #define LIFE_CLEAN 1u
 #define LIFE_KEYED 2u
+#define LIFE_CALLS 0x1000u
 
-/* How many answers there are. */
-static inline unsigned life_answers(unsigned keys)
+/* How many answers there are. `calls`: operations of the store's own. */
+static inline unsigned life_answers(unsigned keys, unsigned calls)
 {
-	return LIFE_KEYED + keys * LIFE_VERBS;
+	return calls ? LIFE_CALLS + calls : LIFE_KEYED + keys * LIFE_VERBS;
+}
+
+static inline bool life_is_keyed(unsigned answer)
+{
+	return answer >= LIFE_KEYED && answer < LIFE_CALLS;
 }
 
 static inline unsigned life_answer(enum life_verb verb, unsigned key)
@@ -30,7 +38,7 @@ static inline unsigned life_answer(enum life_verb verb, unsigned key)
 	return LIFE_KEYED + key * LIFE_VERBS + verb;
 }
 
-/* Of an answer from LIFE_KEYED on. */
+/* Of a keyed answer. */
 static inline enum life_verb life_verb(unsigned answer)
 {
 	return (answer - LIFE_KEYED) % LIFE_VERBS;

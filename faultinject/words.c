@@ -359,15 +359,20 @@ static unsigned parse_delay(const char *text)
 /* In the order of enum life_verb. A key is named by its number, from 1. */
 static const char *const life_words[LIFE_VERBS] = {"put key %u", "put key %u long", "get key %u",
 						   "del key %u"};
+static const char life_call[] = "call %u"; /* likewise */
 
 static void print_life(unsigned answer, char *buf, size_t n)
 {
-	uint32_t key = life_key(answer) + 1;
-	print_pattern(life_words[life_verb(answer)], NULL, &key, buf, n);
+	uint32_t number = 1 + (life_is_keyed(answer) ? life_key(answer) : answer - LIFE_CALLS);
+	print_pattern(life_is_keyed(answer) ? life_words[life_verb(answer)] : life_call, NULL,
+		      &number, buf, n);
 }
 
 static int parse_life(const char *text)
 {
+	uint32_t call;
+	if (words_are(text, life_call, &call) && call && call <= UINT8_MAX)
+		return (int)(LIFE_CALLS + call - 1);
 	for (unsigned verb = 0; verb < LIFE_VERBS; verb++) {
 		uint32_t key;
 		if (words_are(text, life_words[verb], &key) && key && key <= UINT16_MAX)
@@ -506,6 +511,6 @@ static const struct kind_words kinds[CHOICE_KINDS] = {
 			 .print_answer = print_life,
 			 .parse_answer = parse_life,
 			 .effect = "an operation after recovery",
-			 .expected = "\"clean\", \"put key K\", \"put key K long\", \"get key K\" "
-				     "or \"del key K\""},
+			 .expected = "\"clean\", \"put key K\", \"put key K long\", \"get key K\", "
+				     "\"del key K\" or \"call N\""},
 };

@@ -84,6 +84,26 @@ static void list_knobs(void)
 	}
 }
 
+static void list_own_workloads(const struct tm_store *store)
+{
+	const struct tm_workload *own = store->workloads;
+	const char *expected;
+	struct workload w;
+	for (unsigned i = 0; !workload_of_store(store, i, &w, &expected); i++) {
+		printf("%-32s ", w.name);
+		if (own && own->name) {
+			printf("%s\n", own++->what);
+		} else {
+			for (unsigned c = 1; c <= w.clients; c++) {
+				printf("%s", c > 1 ? " | " : "");
+				workload_print_client(&w, c, stdout);
+			}
+			printf("\n");
+		}
+		workload_free(&w);
+	}
+}
+
 static void list_workloads(void)
 {
 	struct workload w;
@@ -93,6 +113,9 @@ static void list_workloads(void)
 		printf("%-16s %s\n", w.name, workload_what(i));
 		workload_free(&w);
 	}
+	for (unsigned s = 0; stores[s]; s++)
+		if (is_shown(stores[s]) && stores[s]->calls)
+			list_own_workloads(stores[s]);
 }
 
 static void list_contracts(void)

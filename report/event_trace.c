@@ -141,9 +141,11 @@ static void print_setup(const struct event_trace *st)
 		printf("without   %s\n", s->without_name[i]);
 	fputs("hardware  ", stdout);
 	print_wrapped(10, text);
-	fputs("loaded    ", stdout);
-	workload_print_keys(&s->w, stdout);
-	putchar('\n');
+	if (s->w.keys) {
+		fputs("loaded    ", stdout);
+		workload_print_keys(&s->w, stdout);
+		putchar('\n');
+	}
 	for (unsigned c = 1; c <= s->w.clients; c++) {
 		printf("client %-2u ", c);
 		workload_print_client(&s->w, c, stdout);

@@ -17,6 +17,7 @@
 #include "checker/judge/shares.h"
 #include "report/output.h"
 #include "report/terminal.h"
+#include "scenarios/stores.h"
 
 void group_name(const struct campaign_config *cfg, char *buf, size_t n)
 {
@@ -303,7 +304,8 @@ void report_tables(const struct report *r)
 		print_config(&c->config[i]);
 		printf("%s\n", paint(PLAIN));
 		for (unsigned k = 0; k < TM_CONTRACTS; k++)
-			print_cell(r, i, k);
+			if (store_judged(c->config[i].store) & TM_BIT(k))
+				print_cell(r, i, k);
 		print_bounds(&c->total[i]);
 		for (unsigned k = 0; k < TM_CONTRACTS; k++)
 			print_notes(r, i, k);
@@ -376,6 +378,8 @@ void report_junit(const struct report *r, struct junit *j)
 		unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
 		const struct report_cell *more = &r->cell[config][k];
 		bool broken = c->cell[config][k].broken;
+		if (!(store_judged(c->config[config].store) & TM_BIT(k)))
+			continue;
 		config_name(&c->config[config], suite, sizeof(suite));
 		if (!more->surprise)
 			junit_add(j, suite, contract_name(k), NULL);
@@ -393,9 +397,12 @@ int report_json(const struct report *r, const char *path)
 	const struct campaign *c = r->campaign;
 	json_t *cells = json_array();
 	int error = cells ? 0 : -ENOMEM;
-	for (unsigned i = 0; i < c->configs * TM_CONTRACTS && !error; i++)
-		if (json_array_append_new(cells, cell_json(r, i / TM_CONTRACTS, i % TM_CONTRACTS)))
+	for (unsigned i = 0; i < c->configs * TM_CONTRACTS && !error; i++) {
+		unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
+		if (store_judged(c->config[config].store) & TM_BIT(k) &&
+		    json_array_append_new(cells, cell_json(r, config, k)))
 			error = -ENOMEM;
+	}
 	json_t *all = json_pack("{s:o, s:f, s:I, s:i}", "cells", cells, "seconds", c->seconds,
 				"seed", (json_int_t)c->options.seed, "jobs", (int)c->options.jobs);
 	if (!all && !error)

@@ -14,6 +14,7 @@
 #include "checker/judge/names.h"
 #include "report/report.h"
 #include "report/terminal.h"
+#include "scenarios/stores.h"
 
 #define LABEL_MAX 34 /* columns; of a longer name the marks stand on the next line */
 
@@ -164,6 +165,8 @@ static char mark(const struct report *r, unsigned config, unsigned k)
 	const struct campaign *c = r->campaign;
 	const struct campaign_config *cfg = &c->config[config];
 	bool promised = cfg->store->promises & TM_BIT(k);
+	if (!(store_judged(cfg->store) & TM_BIT(k)))
+		return ' ';
 	if (r->cell[config][k].surprise)
 		return '!';
 	if (c->cell[config][k].broken)
@@ -206,6 +209,15 @@ static unsigned rows_alike(const struct report *r, unsigned first)
 	return n;
 }
 
+/* The contracts of which something can be said. */
+static unsigned columns(const struct campaign *c)
+{
+	unsigned judged = 0;
+	for (unsigned i = 0; i < c->configs; i++)
+		judged |= store_judged(c->config[i].store);
+	return judged;
+}
+
 /* A mark stands below the middle of its contract's name. */
 static void print_row(const struct report *r, unsigned config, unsigned alike, unsigned width)
 {
@@ -223,10 +235,12 @@ static void print_row(const struct report *r, unsigned config, unsigned alike, u
 	if (strlen(name) > width)
 		printf("\n  %*s", (int)width, "");
 	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
-		int columns = (int)strlen(contract_name(k)), before = (columns - 1) / 2;
+		int letters = (int)strlen(contract_name(k)), before = (letters - 1) / 2;
 		char is = mark(r, config, k);
+		if (!(columns(c) & TM_BIT(k)))
+			continue;
 		printf("  %*s%s%c%s%*s", before, "", paint(mark_colour(is)), is, paint(PLAIN),
-		       columns - before - 1, "");
+		       letters - before - 1, "");
 	}
 	printf(" %8" PRIu64 "\n", states);
 }
@@ -248,7 +262,8 @@ static void print_matrix(const struct report *r)
 		return;
 	printf("\n%s  %*s", paint(BOLD), (int)width, "");
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
-		printf("  %s", contract_name(k));
+		if (columns(c) & TM_BIT(k))
+			printf("  %s", contract_name(k));
 	printf(" %8s%s\n", "states", paint(PLAIN));
 	for (unsigned i = 0, alike; i < c->configs; i += alike) {
 		alike = 1;

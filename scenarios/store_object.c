@@ -18,6 +18,37 @@ static const struct tm_knob no_knobs[] = {{NULL, NULL, NULL}};
 static const struct tm_variant no_variants[] = {{NULL, NULL, NULL, 0}};
 
 /* NULL: nothing is wrong. */
+static const char *mistake_in_calls(const struct tm_call_type *calls)
+{
+	static const char *const taken[] = {"put",   "get", "del",   "clean",
+					    "leave", "die", "pause", "same"};
+	unsigned n = 0;
+	for (const struct tm_call_type *t = calls; t->name; t++, n++) {
+		const size_t len = strlen(t->name);
+		if (!len || len > 16 || strspn(t->name, "abcdefghijklmnopqrstuvwxyz_") < len)
+			return "the name of one of .calls; expected 1 to 16 small letters or '_'";
+		for (unsigned i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+			if (!strcmp(t->name, taken[i]))
+				return "the name of one of .calls means something else (put, get, "
+				       "del, "
+				       "clean, leave, die, pause, same)";
+		for (const struct tm_call_type *before = calls; before < t; before++)
+			if (!strcmp(t->name, before->name))
+				return "two of .calls have one name";
+		if (!t->run || !t->what)
+			return "one of .calls has no .run or no .what";
+		if (t->keys > TM_CALL_KEYS)
+			return "one of .calls takes too many keys; expected at most 3";
+		if (t->looks && (t->keys > 1 || t->value))
+			return "one of .calls .looks; expected one that takes no value, and a key "
+			       "at "
+			       "most";
+	}
+	_Static_assert(TM_CALL_KEYS == 3 && TM_CALL_TYPES == 16, "the texts here");
+	return n && n <= TM_CALL_TYPES ? NULL : "expected 1 to 16 .calls";
+}
+
+/* NULL: nothing is wrong. */
 static const char *mistake_in(const struct tm_store *s)
 {
 	size_t len = s->name ? strlen(s->name) : 0;
@@ -33,9 +64,22 @@ static const char *mistake_in(const struct tm_store *s)
 	if (!s->pm_bytes || !s->regions || !s->format || !s->recover || !s->serve || !s->fsck)
 		return "a function of the server is missing; expected .pm_bytes, .regions, "
 		       ".format, .recover, .serve and .fsck";
-	if (!s->open || !s->put || !s->get || !s->del)
-		return "a function of the client is missing; expected .open, .put, .get and .del";
-	return NULL;
+	if (!s->open || (!s->put && !s->calls))
+		return "a function of the client is missing; expected .open, and .put, .get and "
+		       ".del, "
+		       "or .calls";
+	if (!s->put != !s->get || !s->put != !s->del)
+		return "expected all of .put, .get and .del, or none of them (.calls)";
+	if (!s->judge && !(s->calls && s->model) && s->promises & TM_BIT(TM_OWN))
+		return ".promises has OWN; expected a .judge, too";
+	if ((s->workloads || s->model) && !s->calls)
+		return ".workloads and .model are for operations of the store's own; expected "
+		       ".calls, "
+		       "too";
+	if (s->model && (!s->model->apply || s->model->bytes > TM_MODEL_BYTES))
+		return "the model; expected .apply, and at most 2048 .bytes";
+	_Static_assert(TM_MODEL_BYTES == 2048, "the text above");
+	return s->calls ? mistake_in_calls(s->calls) : NULL;
 }
 
 /* What the object may write, but for what its relocations have filled. */

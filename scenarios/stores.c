@@ -100,6 +100,24 @@ __attribute__((constructor)) static void put_in_order(void)
 			stores[n++] = known[i].store;
 }
 
+unsigned store_judged_by(const struct tm_store *store, bool own)
+{
+	unsigned judged = TM_BIT(TM_CONTRACTS) - 1;
+	if (!store->judge && !(own && store->model))
+		judged &= ~TM_BIT(TM_OWN);
+	if (own)
+		judged &= ~(TM_BIT(TM_RDA) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP) | TM_BIT(TM_NORES));
+	if (own && !store->model)
+		judged &= ~(TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF));
+	return judged;
+}
+
+unsigned store_judged(const struct tm_store *store)
+{
+	return (store->put ? store_judged_by(store, false) : 0) |
+	       (store->calls ? store_judged_by(store, true) : 0);
+}
+
 const struct tm_store *store_find(const char *name)
 {
 	for (unsigned i = 0; stores[i]; i++)

@@ -108,8 +108,10 @@ static int run_with_power(struct explanation *q)
 /* The label of an operation of the history. */
 static struct op_label label_of(const struct history *h, int op)
 {
-	static const uint8_t kinds[] = {
-		[HISTORY_PUT] = OP_PUT, [HISTORY_GET] = OP_GET, [HISTORY_DEL] = OP_DEL};
+	static const uint8_t kinds[] = {[HISTORY_PUT] = OP_PUT,
+					[HISTORY_GET] = OP_GET,
+					[HISTORY_DEL] = OP_DEL,
+					[HISTORY_CALL] = OP_CALL};
 	struct op_label l = {0};
 	if (op < 0 || !h->op[op].client)
 		return l;

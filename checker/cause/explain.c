@@ -52,7 +52,7 @@ void cause_op(const struct explanation *q, struct op_label op, unsigned machine,
 						    "DELETE",  "connecting", "request to clean",
 						    "leaving", "death",	     "pause"};
 	const struct workload *w = &q->s->w;
-	const char *key = "";
+	const char *key = "", *word = op.kind == OP_CALL ? "operation" : words[op.kind];
 	unsigned nth = 0;
 	if (!op.kind || !op.client) {
 		cause_print(buf, n, machine ? "recovery" : "the server itself");
@@ -61,23 +61,24 @@ void cause_op(const struct explanation *q, struct op_label op, unsigned machine,
 	if (op.client > w->clients) {
 		if (op.kind == OP_GET && op.nth >= 1 && op.nth <= w->keys)
 			key = w->key[op.nth - 1].name;
-		cause_print(buf, n, "the reader's %s%s%s", words[op.kind], *key ? " " : "", key);
+		cause_print(buf, n, "the reader's %s%s%s", word, *key ? " " : "", key);
 		return;
 	}
 	for (unsigned i = 0; i < w->client[op.client - 1].ops; i++) {
 		const struct workload_op *o = &w->client[op.client - 1].op[i];
 		nth += o->kind == op.kind;
-		if (o->kind == op.kind && o->nth == op.nth)
-			key = w->key[o->key].name;
+		if (o->kind == op.kind && o->nth == op.nth) {
+			key = workload_op_keys(w, o) ? w->key[o->key].name : "";
+			word = o->kind == OP_CALL ? w->calls[o->call].name : word;
+		}
 	}
 	static const char *const tails[] = {"th", "st", "nd", "rd"};
 	if (nth > 1)
 		cause_print(buf, n, "client %u's %u%s %s %s", op.client, op.nth,
-			    tails[op.nth % 10 < 4 && op.nth / 10 % 10 != 1 ? op.nth % 10 : 0],
-			    words[op.kind], key);
+			    tails[op.nth % 10 < 4 && op.nth / 10 % 10 != 1 ? op.nth % 10 : 0], word,
+			    key);
 	else
-		cause_print(buf, n, "client %u's %s%s%s", op.client, words[op.kind],
-			    *key ? " " : "", key);
+		cause_print(buf, n, "client %u's %s%s%s", op.client, word, *key ? " " : "", key);
 }
 
 void cause_source(const struct explanation *q, uintptr_t pc, char *buf, size_t n)

@@ -15,8 +15,10 @@ struct own {
 
 static struct op_label label_of(const struct history *h, unsigned op)
 {
-	static const uint8_t kinds[] = {
-		[HISTORY_PUT] = OP_PUT, [HISTORY_GET] = OP_GET, [HISTORY_DEL] = OP_DEL};
+	static const uint8_t kinds[] = {[HISTORY_PUT] = OP_PUT,
+					[HISTORY_GET] = OP_GET,
+					[HISTORY_DEL] = OP_DEL,
+					[HISTORY_CALL] = OP_CALL};
 	const struct history_op *o = &h->op[op];
 	struct op_label l = {.client = o->client, .kind = kinds[o->kind]};
 	for (unsigned i = 0; i <= op; i++)
@@ -29,7 +31,8 @@ static struct op_label label_of(const struct history *h, unsigned op)
 static bool is_own(const struct own *own, struct op_label label, unsigned machine)
 {
 	const struct history *h = own->history;
-	if (!label.client || (label.kind != OP_PUT && label.kind != OP_DEL))
+	if (!label.client ||
+	    (label.kind != OP_PUT && label.kind != OP_DEL && label.kind != OP_CALL))
 		return false;
 	for (unsigned i = 0; i < h->ops; i++) {
 		const struct history_op *o = &h->op[i];
@@ -78,7 +81,8 @@ static void add_late(const struct broken_state *s, const struct own *own, unsign
 	const struct pmem *pm = s->worlds->world[machine].pm;
 	for (unsigned i = 0; i < pmem_lates(pm); i++) {
 		struct op_label op;
-		if (pmem_is_late(pm, i, &op) && (op.kind == OP_PUT || op.kind == OP_DEL))
+		if (pmem_is_late(pm, i, &op) &&
+		    (op.kind == OP_PUT || op.kind == OP_DEL || op.kind == OP_CALL))
 			blame_add(out, blame_late(op.kind, is_own(own, op, machine)));
 	}
 }
@@ -129,7 +133,8 @@ static void add_verdict(const struct history *h, const struct verdict *v, struct
 {
 	static const uint8_t against[] = {[HISTORY_PUT] = AGAINST_PUT,
 					  [HISTORY_GET] = AGAINST_GET,
-					  [HISTORY_DEL] = AGAINST_DELETE};
+					  [HISTORY_DEL] = AGAINST_DELETE,
+					  [HISTORY_CALL] = AGAINST_PUT};
 	if (v->op >= 0) {
 		const struct history_op *o = &h->op[v->op];
 		out->saw = o->error		      ? SAW_ERROR

@@ -42,7 +42,7 @@
 #include "checker/recall/image_source.h"
 #include "checker/explore/visited.h"
 #include "checker/explore/blame_find.h"
-#include "checker/explore/sentence.h"
+#include "checker/explore/verdicts.h"
 #include "checker/world/checker_mutant.h"
 #include "checker/judge/names.h"
 
@@ -123,7 +123,7 @@ static void note_verdicts(struct explorer *ex, unsigned machine, unsigned want,
 		if (CONTRACTS_IF_LIN & TM_BIT(c) && v[TM_LIN].broken)
 			continue;
 		if (!ex->failure[c].found)
-			sentence_print(ex->setup, ex->worlds.history, &v[c], text, sizeof(text));
+			verdicts_say(ex, c, &v[c], text, sizeof(text));
 		note_failure(ex, c, machine, &v[c], ex->failure[c].found ? "" : text);
 	}
 }
@@ -334,8 +334,7 @@ static void explore_image(struct explorer *ex, unsigned machine, enum visit visi
 	struct tree_leaf *leaf = ex->leaf;
 	enum explore_phase judging = phase_begin(ex->phases, PHASE_JUDGE);
 	memset(v, 0, sizeof(v));
-	judge_recovered(&ex->judge[machine], ex->worlds.history, want | TM_BIT(TM_LIN),
-			ex->lower_bound, v);
+	verdicts_find(ex, machine, want | TM_BIT(TM_LIN), ex->lower_bound, v);
 	if (any_broken(&w->result, v) || ex->image_done) {
 		note_image(ex, machine);
 		note_verdicts(ex, machine, want, v);
@@ -511,7 +510,7 @@ static void look_at_point(struct explorer *ex, struct world *world, const struct
 	ex->path[machine].n = 0;
 	deviations_add(&ex->path[machine], &power);
 	history_crash(h);
-	judge_prepare(&ex->judge[machine], h);
+	verdicts_prepare(ex, machine);
 	uint16_t note[VISITED_NOTES] = {NOTE_NONE};
 	explore_images(ex, machine, key, note);
 	ex->living = living;
@@ -560,11 +559,10 @@ void explore_run(struct explorer *ex, struct source *source, const struct deviat
 	ex->counts.events += sim_events(w->sim) - events;
 	memset(v, 0, sizeof(v));
 	const unsigned want = CONTRACTS_IN_RUN;
-	struct judge *judge = &ex->judge[0];
 	assert(!ex->worlds.history->epoch); /* each power failure was taken back */
 	assert(ex->counts.points_seen <= ex->counts.points);
-	judge_prepare(judge, ex->worlds.history);
-	judge_recovered(judge, ex->worlds.history, want, NULL, v);
+	verdicts_prepare(ex, 0);
+	verdicts_find(ex, 0, want, NULL, v);
 	note_verdicts(ex, 0, want, v);
 	if (!ex->stopped || w->result.end == SIM_FAULT)
 		note_result(ex, 0);
@@ -611,8 +609,10 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 	ex->judge = calloc(WORLDS, sizeof(*ex->judge));
 	ex->image = calloc(WORLDS, sizeof(*ex->image));
 	ex->visited = visited_new();
+	bool own = setup->own || setup->store->judge;
+	ex->own = own ? own_judge_new(setup) : NULL;
 	bool tree = limits->tree_bytes && !limits->no_tree && !limits->eager && !limits->anywhere;
-	if (!ex->judge || !ex->image || !ex->visited ||
+	if (!ex->judge || !ex->image || !ex->visited || (own && !ex->own) ||
 	    (tree && recall_open(&ex->recall, limits->tree_bytes, limits->tree_mutant))) {
 		explore_close(ex);
 		return -ENOMEM;
@@ -651,6 +651,7 @@ void explore_close(struct explorer *ex)
 {
 	worlds_close(&ex->worlds);
 	free(ex->judge);
+	own_judge_free(ex->own);
 	free(ex->image);
 	visited_free(ex->visited);
 	recall_close(&ex->recall);

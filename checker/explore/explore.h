@@ -7,6 +7,7 @@
  * reading back, judging. explore.c opens with how.
  */
 #include "checker/judge/contracts.h"
+#include "checker/own/own_judge.h"
 #include "checker/explore/outcomes.h"
 #include "checker/explore/phase.h"
 #include "checker/recall/recall.h"
@@ -89,6 +90,7 @@ struct explorer {
 	uint64_t point;			/* where the first power failure is: images and history */
 	/* private */
 	struct judge *judge;	    /* one per world */
+	struct own_judge *own;	    /* NULL: the store has nothing to say */
 	struct image_source *image; /* likewise: the search of the images it boots from */
 	struct recall recall;
 	/* The images of how many points were begun, and the number of the one at hand. */

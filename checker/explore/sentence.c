@@ -14,6 +14,16 @@ static const char *when(const struct history_op *o)
 	return after[o->epoch];
 }
 
+/* "enqueue", or "swap k1 k2". */
+static void name_call(const struct setup *s, const struct history *h, int op, char *buf, size_t n)
+{
+	const struct history_detail *d = &h->detail[op];
+	const struct tm_call_type *t = &s->store->calls[d->call];
+	int len = snprintf(buf, n, "%s", t->name);
+	for (unsigned k = 0; k < t->keys && (size_t)len < n; k++)
+		len += snprintf(buf + len, n - (size_t)len, " %s", s->w.key[d->key[k]].name);
+}
+
 static void update_seen(const struct setup *s, const struct history_op *o, const char *key,
 			char *buf, size_t n)
 {
@@ -41,22 +51,45 @@ static void name_client(const struct setup *s, const struct history_op *o, char 
 static void failed(const struct setup *s, const struct history_op *o, const char *key, char *buf,
 		   size_t n)
 {
-	static const char *const words[] = {
-		[HISTORY_PUT] = "PUT", [HISTORY_GET] = "GET", [HISTORY_DEL] = "DELETE"};
+	static const char *const words[] = {[HISTORY_PUT] = "PUT ",
+					    [HISTORY_GET] = "GET ",
+					    [HISTORY_DEL] = "DELETE ",
+					    [HISTORY_CALL] = ""};
 	const char *error = strerrorname_np(-o->error);
 	char who[48], number[16];
 
 	name_client(s, o, who, sizeof(who));
 	snprintf(number, sizeof(number), "%d", o->error);
-	snprintf(buf, n, "%s's %s %s failed with %s for no reason that was injected", who,
+	snprintf(buf, n, "%s's %s%s failed with %s for no reason that was injected", who,
 		 words[o->kind], key, error ? error : number);
+}
+
+static void call_seen(const struct setup *s, const struct history *h, int op, char *buf, size_t n)
+{
+	const struct history_op *o = &h->op[op];
+	char who[48], call[80], name[24], answer[100] = "";
+	name_client(s, o, who, sizeof(who));
+	name_call(s, h, op, call, sizeof(call));
+	world_op_name(s, h, op, name, sizeof(name));
+	if (o->unexplained) {
+		failed(s, o, call, buf, n);
+		return;
+	}
+	if (o->returned >= 0 && !o->error)
+		history_show_answer(h, op, answer, sizeof(answer));
+	snprintf(buf, n, "%s's %s (%s) %s%s; no order of the operations explains that", who, call,
+		 name, answer[0] ? "answered " : "was in flight", answer);
 }
 
 void sentence_op(const struct setup *s, const struct history *h, int op, char *buf, size_t n)
 {
 	const struct history_op *o = &h->op[op];
-	const char *key = s->w.key[o->key].name;
+	const char *key = o->kind == HISTORY_CALL ? "" : s->w.key[o->key].name;
 	char who[48], value[64] = "";
+	if (o->kind == HISTORY_CALL) {
+		call_seen(s, h, op, buf, n);
+		return;
+	}
 	if (o->unexplained) {
 		failed(s, o, key, buf, n);
 		return;

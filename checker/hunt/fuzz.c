@@ -131,8 +131,7 @@ bool fuzz_same_workload(const struct fuzz_input *a, const struct fuzz_input *b)
 int fuzz_setup(const struct setup *base, const struct fuzz_input *input, struct setup *s)
 {
 	struct workload w = {0};
-	int error = workload_from_bytes(&w, input->bytes, input->n, goings(input),
-					base->store->clean);
+	int error = workload_from_bytes(&w, base->store, input->bytes, input->n, goings(input));
 	memset(s, 0, sizeof(*s));
 	workload_limit(&w, base->store);
 	if (!error)

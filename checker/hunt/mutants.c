@@ -38,9 +38,11 @@
 #include <time.h>
 #include "checker/explore/campaign.h"
 #include "checker/explore/schedule.h"
+#include "checker/explore/verdicts.h"
 #include "checker/hunt/nic_rules.h"
 #include "checker/hunt/plan.h"
 #include "checker/judge/expect.h"
+#include "checker/judge/names.h"
 #include "checker/trace/shrink.h"
 #include "scenarios/stores.h"
 
@@ -232,24 +234,22 @@ static unsigned explore(struct bench *b, unsigned want, uint64_t runs)
 static uint64_t probe(struct bench *b, unsigned want, uint64_t runs)
 {
 	struct world *w = &b->ex.worlds.world[0];
-	struct judge *judge = &b->ex.judge[0];
 	uint64_t run;
 	for (run = 0; run < runs; run++) {
 		struct verdict v[TM_CONTRACTS] = {0};
 		struct source *source = schedule_run(&b->schedule, run);
 		world_run(&b->ex.worlds, source, NULL, NULL);
-		judge_prepare(judge, b->ex.worlds.history);
-		judge_recovered(judge, b->ex.worlds.history,
-				want & (TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_OK)), NULL, v);
+		verdicts_prepare(&b->ex, 0);
+		verdicts_find(&b->ex, 0, want & CONTRACTS_IN_RUN, NULL, v);
 		const struct world_result *r = &w->result;
 		bool broken = (r->live_broken && want & TM_BIT(TM_LIVE)) ||
 			      (r->ok_broken && want & TM_BIT(TM_OK)) || v[TM_RDA].broken ||
-			      v[TM_LIN].broken || v[TM_OK].broken;
+			      v[TM_LIN].broken || v[TM_OK].broken || v[TM_OWN].broken;
 		world_end(&b->ex.worlds, 0);
 		if (broken)
 			break;
 	}
-	judge_reset(judge);
+	judge_reset(&b->ex.judge[0]);
 	return run;
 }
 

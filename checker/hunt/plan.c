@@ -3,6 +3,7 @@
 #include "checker/hunt/plan.h"
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -237,7 +238,8 @@ static const struct {
 	const char *name;
 	unsigned faults; /* a writer that dies, a packet that is lost: where two writers meet */
 } smallest[] = {{"w", 0}, {"ww", 0}, {"wr", 0}, {"www", 0}, {"w-r", 0}, {"w-wr", 0}, {"w-w", 1}};
-#define SMALLEST (sizeof(smallest) / sizeof(smallest[0]))
+#define SMALLEST       (sizeof(smallest) / sizeof(smallest[0]))
+#define SMALLEST_CALLS 12 /* of a store's own operations */
 
 int plan_add_workload(struct campaign *c, const struct workload *w)
 {
@@ -257,6 +259,31 @@ static int add_or_free(struct campaign *c, struct workload *w)
 	return error;
 }
 
+/* Those of stores' own operations, of the first `most`; each store's once. */
+static int add_of_stores(struct campaign *c, unsigned most)
+{
+	const char *expected;
+	int error = 0;
+	for (unsigned i = 0; i < c->configs; i++) {
+		const struct tm_store *store = c->config[i].store;
+		bool first = true;
+		for (unsigned k = 0; k < i; k++)
+			first &= c->config[k].store != store;
+		struct workload w;
+		for (unsigned n = 0; first && n < most && !error; n++) {
+			error = workload_of_store(store, n, &w, &expected);
+			if (error == -EINVAL) {
+				error = 0; /* arguments_apply() has said so */
+				continue;
+			}
+			if (!error)
+				error = add_or_free(c, &w);
+		}
+		error = error == -ENOENT ? 0 : error;
+	}
+	return error;
+}
+
 int plan_builtin_workloads(struct campaign *c)
 {
 	int error = 0;
@@ -266,12 +293,12 @@ int plan_builtin_workloads(struct campaign *c)
 		if (!error)
 			error = add_or_free(c, &w);
 	}
-	return error == -ENOMEM ? error : 0;
+	return error == -ENOMEM ? error : add_of_stores(c, UINT_MAX);
 }
 
 int plan_smallest_workloads(struct campaign *c, bool faults_given)
 {
-	c->faults = calloc(SMALLEST, sizeof(*c->faults));
+	c->faults = calloc(SMALLEST + c->configs * SMALLEST_CALLS, sizeof(*c->faults));
 	int error = c->faults ? 0 : -ENOMEM;
 	for (unsigned i = 0; i < SMALLEST && !error; i++) {
 		bool room = c->options.preemptions + smallest[i].faults <= SYSTEMATIC_DEPTH;
@@ -282,6 +309,10 @@ int plan_smallest_workloads(struct campaign *c, bool faults_given)
 		if (!error)
 			error = add_or_free(c, &w);
 	}
+	if (!error)
+		error = add_of_stores(c, SMALLEST_CALLS);
+	for (unsigned i = SMALLEST; i < c->workloads && !error; i++)
+		c->faults[i] = faults_given ? c->options.faults : 0;
 	return error ? -ENOMEM : 0;
 }
 
@@ -289,10 +320,12 @@ int plan_check_workload(const struct campaign *c, unsigned at, char why[PLAN_TEX
 {
 	const struct workload *w = &c->workload[at];
 	unsigned ops = workload_ops(w) + w->keys + SETUP_READ_OPS(w);
-	int error = w->keys > HISTORY_KEYS || ops > HISTORY_OPS ? -EINVAL : 0;
-	if (w->keys > HISTORY_KEYS)
-		snprintf(why, PLAN_TEXT, "workload %s: %u keys; expected at most %d", w->name,
-			 w->keys, HISTORY_KEYS);
+	unsigned looks = w->keys + workload_looks(w);
+	int error = looks > SETUP_LOOKS || ops > HISTORY_OPS ? -EINVAL : 0;
+	if (looks > SETUP_LOOKS)
+		snprintf(why, PLAN_TEXT, "workload %s: %u keys%s; expected at most %d", w->name,
+			 looks, w->calls ? " and operations that look at a store" : "",
+			 SETUP_LOOKS);
 	else if (error)
 		snprintf(why, PLAN_TEXT,
 			 "workload %s: %u operations, those of loading and reading back included; "

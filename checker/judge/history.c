@@ -12,12 +12,23 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
 #include "checker/judge/history.h"
 
 #define TAG_INVOKE	(UINT64_C(1) << 60)
 #define TAG_RETURN	(UINT64_C(2) << 60)
 #define TAG_CRASH	(UINT64_C(3) << 60)
 #define TAG_UNEXPLAINED (UINT64_C(4) << 60)
+#define TAG_DETAIL	(UINT64_C(5) << 60)
+#define TAG_ANSWER	(UINT64_C(6) << 60)
+
+#define SHOWN 12 /* bytes of an answer, where it is put into words */
+
+/* The value of a CALL that has answered: below VALUE_*. */
+#define ANSWERED(hash) (-16 - (int32_t)((hash)&0x3fffffff))
 
 static uint64_t hash_add(uint64_t hash, uint64_t word)
 {
@@ -32,15 +43,77 @@ void history_reset(struct history *h, unsigned keys)
 	h->clock = 0;
 	h->epoch = 0;
 	h->keys = keys;
+	h->answers = 0;
 	h->ack_visible = true;
 	h->hash = hash_add(UINT64_C(0x7469646561726b), keys);
+}
+
+int history_keep_details(struct history *h)
+{
+	if (!h->detail)
+		h->detail = calloc(HISTORY_OPS, sizeof(*h->detail));
+	return h->detail ? 0 : -ENOMEM;
+}
+
+void history_free(struct history *h)
+{
+	if (!h)
+		return;
+	free(h->detail);
+	free(h->answer);
+	free(h);
+}
+
+int history_invoke_detailed(struct history *h, unsigned client, enum history_kind kind,
+			    unsigned key, const struct history_detail *detail)
+{
+	int op = history_invoke(h, client, kind, key);
+
+	if (op < 0 || !h->detail)
+		return op;
+	struct history_detail *d = &h->detail[op];
+	uint64_t words[] = {(uint64_t)detail->call << 48 | (uint64_t)detail->key[0] << 32 |
+				    (uint64_t)detail->key[1] << 16 | detail->key[2],
+			    (uint64_t)detail->value.client << 32 |
+				    (uint64_t)detail->value.nth << 16 | detail->value.key,
+			    (uint64_t)detail->value.same << 32 | detail->value.len};
+	*d = *detail;
+	d->answered = false;
+	d->answer = d->len = 0;
+	h->hash = hash_add(h->hash, TAG_DETAIL ^ XXH3_64bits(words, sizeof(words)));
+	return op;
+}
+
+int history_answer(struct history *h, int op, const void *bytes, size_t len)
+{
+	assert(op >= 0 && (unsigned)op < h->ops && h->detail);
+	if (h->answers + len > h->answers_room) {
+		uint32_t room = 2 * h->answers_room + (uint32_t)len + 4096;
+		uint8_t *more = realloc(h->answer, room);
+
+		if (!more)
+			return -ENOMEM;
+		h->answer = more;
+		h->answers_room = room;
+	}
+	if (len)
+		memcpy(h->answer + h->answers, bytes, len);
+	h->detail[op].answered = true;
+	h->detail[op].answer = h->answers;
+	h->detail[op].len = (uint32_t)len;
+	h->answers += (uint32_t)len;
+	uint64_t hash = XXH3_64bits_withSeed(bytes, len, len);
+	h->hash = hash_add(h->hash, TAG_ANSWER ^ hash >> 4);
+	if (h->op[op].kind == HISTORY_CALL)
+		h->op[op].value = ANSWERED(hash);
+	return 0;
 }
 
 int history_invoke(struct history *h, unsigned client, enum history_kind kind, unsigned key)
 {
 	struct history_op *o = &h->op[h->ops];
 
-	assert(key < h->keys && client <= UINT8_MAX);
+	assert((key < h->keys || kind == HISTORY_CALL) && client <= UINT8_MAX);
 	assert(h->clock < HISTORY_EVENTS);
 	if (h->ops == HISTORY_OPS)
 		return -ENOSPC;
@@ -98,8 +171,11 @@ void history_crash(struct history *h)
 
 struct history_mark history_mark(const struct history *h)
 {
-	return (struct history_mark){
-		.ops = h->ops, .clock = h->clock, .epoch = h->epoch, .hash = h->hash};
+	return (struct history_mark){.ops = h->ops,
+				     .answers = h->answers,
+				     .clock = h->clock,
+				     .epoch = h->epoch,
+				     .hash = h->hash};
 }
 
 void history_rewind(struct history *h, const struct history_mark *mark)
@@ -118,10 +194,13 @@ void history_rewind(struct history *h, const struct history_mark *mark)
 		h->op[i].returned = -1;
 		h->op[i].error = 0;
 		h->op[i].unexplained = false;
-		if (h->op[i].kind == HISTORY_GET)
+		if (h->op[i].kind == HISTORY_GET || h->op[i].kind == HISTORY_CALL)
 			h->op[i].value = VALUE_UNKNOWN;
+		if (h->detail)
+			h->detail[i].answered = false;
 	}
 	h->ops = mark->ops;
+	h->answers = mark->answers;
 	h->clock = mark->clock;
 	h->epoch = mark->epoch;
 	h->hash = mark->hash;
@@ -130,4 +209,24 @@ void history_rewind(struct history *h, const struct history_mark *mark)
 bool verdict_nothing(const struct verdict *v, const struct history *h)
 {
 	return v->op >= 0 && h->op[v->op].kind == HISTORY_GET && h->op[v->op].value == VALUE_ABSENT;
+}
+
+void history_show_answer(const struct history *h, int op, char *buf, size_t n)
+{
+	const struct history_detail *d = &h->detail[op];
+	const uint8_t *bytes = h->answer + d->answer;
+	size_t shown = d->len < SHOWN ? d->len : SHOWN, at = 0;
+	bool text = shown > 0;
+
+	for (size_t i = 0; i < shown; i++)
+		text &= bytes[i] >= ' ' && bytes[i] < 0x7f;
+	if (!d->len) {
+		snprintf(buf, n, "nothing");
+		return;
+	}
+	at += (size_t)snprintf(buf, n, text ? "\"" : "%u bytes", d->len);
+	for (size_t i = 0; i < shown && at < n; i++)
+		at += (size_t)snprintf(buf + at, n - at, text ? "%c" : " %02x", bytes[i]);
+	if (at < n)
+		snprintf(buf + at, n - at, "%s%s", shown < d->len ? "..." : "", text ? "\"" : "");
 }

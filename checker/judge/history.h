@@ -14,6 +14,7 @@
  * or never. "Not found" is an answer (error 0, VALUE_ABSENT), not an error.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "core/tidemark.h"
 
@@ -29,14 +30,35 @@
 	(-3) /* the operation has not returned, or with an error, or bytes that several PUTs write \
 	      * \ */
 
-enum history_kind { HISTORY_PUT, HISTORY_GET, HISTORY_DEL };
+enum history_kind {
+	HISTORY_PUT,
+	HISTORY_GET,
+	HISTORY_DEL,
+	HISTORY_CALL /* of the store's own: contracts of keys and values know nothing of it */
+};
+
+/* What an operation was asked for and what it answered: of each operation, where histories are
+ * judged that have operations of the store's own. */
+struct history_detail {
+	uint8_t call; /* HISTORY_CALL: which */
+	uint16_t key[TM_CALL_KEYS];
+	/* The value that it takes, as the workload names it (workload_value()); client and nth
+	 * alone are no name. */
+	struct {
+		uint8_t client;
+		uint16_t nth, key, same;
+		uint32_t len;
+	} value;
+	bool answered;	      /* if it has returned, with this: */
+	uint32_t answer, len; /* in history.answer */
+};
 
 struct history_op {
 	uint8_t kind;	 /* enum history_kind */
 	uint8_t client;	 /* 1.. ; recovery's readers have numbers of their own; 0: the load phase */
 	uint16_t key;	 /* index of the key */
 	int32_t value;	 /* PUT: its own index; DEL: VALUE_ABSENT; GET: what it returned: a PUT, or
-			    VALUE_* */
+			    VALUE_*; CALL: below all of these, by what it answered */
 	int32_t invoked; /* position in the sequence of events */
 	int32_t returned; /* likewise; -1: not returned (in flight, or its client died) */
 	int16_t error;	  /* 0, or the -errno with which it returned */
@@ -57,12 +79,26 @@ struct history {
 	 * from
 	 * it. */
 	bool ack_visible;
+	/* By operation; NULL: not kept. See history_keep_details(). */
+	struct history_detail *detail;
+	uint8_t *answer; /* all answers; bytes, and how many there is room for */
+	uint32_t answers, answers_room;
 };
 
 void history_reset(struct history *h, unsigned keys);
+/* From now on keep the details of operations. 0 or -ENOMEM. */
+int history_keep_details(struct history *h);
+/* Free what a history owns. */
+void history_free(struct history *h);
 /* Index of the new operation, or -ENOSPC. A PUT that was done before the history
  * starts (the load phase) is invoked and returned first, like any other. */
 int history_invoke(struct history *h, unsigned client, enum history_kind kind, unsigned key);
+/* Likewise, with its details; HISTORY_CALL has no key. Without details kept, as
+ * history_invoke(). */
+int history_invoke_detailed(struct history *h, unsigned client, enum history_kind kind,
+			    unsigned key, const struct history_detail *detail);
+/* What an operation is about to return: an answer, or a GET its value. 0 or -ENOMEM. */
+int history_answer(struct history *h, int op, const void *bytes, size_t len);
 /* `value` counts for a GET without error only. */
 void history_return(struct history *h, int op, int error, int32_t value);
 /* It has just returned with an error, and nothing that was injected explains that. */
@@ -72,6 +108,7 @@ void history_crash(struct history *h);
  * explorer appends recovery's reads and takes them away again). */
 struct history_mark {
 	unsigned ops;
+	uint32_t answers;
 	int32_t clock;
 	uint8_t epoch;
 	uint64_t hash;
@@ -86,6 +123,9 @@ struct verdict {
 	int16_t op;	 /* the observation that breaks it (a GET; OK: what failed), or -1 */
 	int16_t against; /* the operation it contradicts, or -1 */
 };
+
+/* What a CALL answered, in words: "8 bytes 01 02 ...". */
+void history_show_answer(const struct history *h, int op, char *buf, size_t n);
 
 /* Is what breaks it a GET that found nothing? */
 bool verdict_nothing(const struct verdict *v, const struct history *h);

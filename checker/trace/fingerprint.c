@@ -43,9 +43,9 @@ static void role(const char *who, char *buf, size_t n)
 
 static const char *op_word(unsigned kind)
 {
-	static const char *const words[OP_KINDS] = {"nobody",	"a put",      "a get",
-						    "a delete", "connecting", "cleaning",
-						    "leaving",	"dying",      "a pause"};
+	static const char *const words[OP_KINDS] = {
+		"nobody",   "a put",   "a get", "a delete", "connecting",
+		"cleaning", "leaving", "dying", "a pause",  "an operation"};
 	return kind < OP_KINDS ? words[kind] : "?";
 }
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "checker/explore/blame_find.h"
-#include "checker/explore/sentence.h"
+#include "checker/explore/verdicts.h"
 #include "checker/judge/names.h"
 
 /* On which machine a deviation happens; *machine: the one that runs when its turn comes. */
@@ -32,13 +32,11 @@ static void judge_all(struct explorer *ex, unsigned machine, struct replay_outco
 {
 	const struct world_result *r = &ex->worlds.world[machine].result;
 	unsigned want = CONTRACTS_IN_RUN | (machine ? CONTRACTS_AFTER_CRASH : 0);
-	judge_prepare(&ex->judge[machine], ex->worlds.history);
-	judge_recovered(&ex->judge[machine], ex->worlds.history, want, ex->lower_bound,
-			out->verdict);
+	verdicts_prepare(ex, machine);
+	verdicts_find(ex, machine, want, ex->lower_bound, out->verdict);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		if (out->verdict[c].broken)
-			sentence_print(ex->setup, ex->worlds.history, &out->verdict[c],
-				       out->text[c], sizeof(out->text[c]));
+			verdicts_say(ex, c, &out->verdict[c], out->text[c], sizeof(out->text[c]));
 	if (r->ok_broken && !out->verdict[TM_OK].broken) {
 		out->verdict[TM_OK].broken = true;
 		snprintf(out->text[TM_OK], sizeof(out->text[0]), "%s", r->ok_why);
@@ -104,7 +102,7 @@ void replay_sources(struct explorer *ex, const struct replay_part part[WORLDS],
 			break;
 		out->failures++;
 		history_crash(ex->worlds.history);
-		judge_prepare(&ex->judge[m + 1], ex->worlds.history);
+		verdicts_prepare(ex, m + 1);
 	}
 	judge_all(ex, m, out);
 	leave_out_known(ex, m, part, out);

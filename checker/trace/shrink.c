@@ -285,7 +285,7 @@ static bool plainer_life_op(struct shrinker *sh, unsigned i)
 {
 	struct candidate c;
 	unsigned *op = life_at(sh->best.life, i), *first = i % LIFE_CLIENTS ? op - 1 : NULL;
-	bool is_long = *op >= LIFE_KEYED && life_verb(*op) == LIFE_PUT_LONG;
+	bool is_long = life_is_keyed(*op) && life_verb(*op) == LIFE_PUT_LONG;
 	if (!*op || (!is_long && (!first || *first)) || !copy_best(sh, &c))
 		return false;
 	unsigned *to = life_at(c.life, i);
@@ -339,7 +339,7 @@ static bool lives_by(const struct shrinker *sh, unsigned key)
 	struct life_plan life[WORLDS];
 	memcpy(life, sh->best.life, sizeof(life));
 	for (unsigned i = 0; i < LIFE_ANSWERS; i++)
-		if (*life_at(life, i) >= LIFE_KEYED && life_key(*life_at(life, i)) == key)
+		if (life_is_keyed(*life_at(life, i)) && life_key(*life_at(life, i)) == key)
 			return true;
 	return false;
 }
@@ -348,23 +348,25 @@ static bool lives_by(const struct shrinker *sh, unsigned key)
 static bool drop_key(struct shrinker *sh, unsigned key)
 {
 	struct candidate c;
-	for (unsigned n = 0; n < sh->best.w.clients; n++)
-		for (unsigned i = 0; i < sh->best.w.client[n].ops; i++)
-			if (workload_op_keyed(sh->best.w.client[n].op[i].kind) &&
-			    sh->best.w.client[n].op[i].key == key)
-				return false;
-	if (sh->best.w.keys == 1 || lives_by(sh, key) || !copy_best(sh, &c))
+	const struct workload *w = &sh->best.w;
+	for (unsigned n = 0; n < w->clients; n++)
+		for (unsigned i = 0; i < w->client[n].ops; i++)
+			for (unsigned k = 0; k < workload_op_keys(w, &w->client[n].op[i]); k++)
+				if (w->client[n].op[i].keys[k] == key)
+					return false;
+	if ((w->keys == 1 && !workload_has_calls(w)) || lives_by(sh, key) || !copy_best(sh, &c))
 		return false;
 	for (unsigned i = 0; i < LIFE_ANSWERS; i++) {
 		unsigned *op = life_at(c.life, i);
-		if (*op >= LIFE_KEYED && life_key(*op) > key)
+		if (life_is_keyed(*op) && life_key(*op) > key)
 			*op -= LIFE_VERBS;
 	}
 	memmove(&c.w.key[key], &c.w.key[key + 1], (c.w.keys - key - 1) * sizeof(c.w.key[0]));
 	c.w.keys--;
 	for (unsigned n = 0; n < c.w.clients; n++)
 		for (unsigned i = 0; i < c.w.client[n].ops; i++)
-			c.w.client[n].op[i].key -= c.w.client[n].op[i].key > key;
+			for (unsigned k = 0; k < TM_CALL_KEYS; k++)
+				c.w.client[n].op[i].keys[k] -= c.w.client[n].op[i].keys[k] > key;
 	return attempt(sh, &c);
 }
 

@@ -241,10 +241,16 @@ static int check_workload(struct trace_reader *r)
 			"%s without a client; expected a line such as \"client 1: put k1 96\"",
 			r->keyword);
 	r->text.line = r->workload_line;
-	if (!w->keys)
+	if (!w->keys && !w->calls)
 		return text_wrong(&r->text, "a workload without keys; expected at least one");
-	if (w->keys > HISTORY_KEYS)
-		return text_wrong(&r->text, "%u keys; expected at most %d", w->keys, HISTORY_KEYS);
+	if (w->keys + workload_looks(w) > SETUP_LOOKS)
+		return text_wrong(
+			&r->text, "%u keys%s; expected at most %d", w->keys + workload_looks(w),
+			w->calls ? " and operations that look at a store" : "", SETUP_LOOKS);
+	char expected[WORKLOAD_EXPECTED];
+	int rc = workload_check(w, r->t->setup.store, expected);
+	if (rc == -EINVAL)
+		return text_wrong(&r->text, "%s", expected);
 	for (unsigned k = 0; k < w->keys; k++)
 		ops += w->key[k].loaded >= 0;
 	if (ops > HISTORY_OPS)
@@ -288,7 +294,9 @@ static bool op_exists(const struct workload *w, struct op_label op)
 	if (op.kind == OP_OPEN)
 		return op.nth >= 1 && op.nth <= OPENS;
 	if (op.client > w->clients)
-		return op.nth <= LIFE_ROUNDS + (op.kind == OP_GET ? 2 * w->keys : 0);
+		return op.nth <= LIFE_ROUNDS + (op.kind == OP_GET    ? 2 * w->keys
+						: op.kind == OP_CALL ? 2 * workload_looks(w)
+								     : 0);
 	for (unsigned i = 0; i < w->client[op.client - 1].ops; i++)
 		n += w->client[op.client - 1].op[i].kind == op.kind;
 	return op.nth <= n;

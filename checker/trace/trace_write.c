@@ -46,9 +46,11 @@ static int write_setup(FILE *out, const struct setup *s)
 		return -EINVAL;
 	for (unsigned i = 0; i < s->without.n; i++)
 		fprintf(out, "without %s\n", s->without_name[i]);
-	fputs("keys ", out);
-	workload_print_keys(&s->w, out);
-	fputc('\n', out);
+	if (s->w.keys) {
+		fputs("keys ", out);
+		workload_print_keys(&s->w, out);
+		fputc('\n', out);
+	}
 	for (unsigned c = 1; c <= s->w.clients; c++) {
 		fprintf(out, "client %u:%s", c, s->w.client[c - 1].ops ? " " : "");
 		workload_print_client(&s->w, c, out);
@@ -82,7 +84,7 @@ int trace_write(FILE *out, const struct setup *s, const struct deviations *d, in
 	int error;
 
 	assert(contract < TM_CONTRACTS);
-	assert(s->regions && s->w.keys);
+	assert(s->regions && (s->w.keys || s->w.calls));
 	if (d->n > TRACE_DEVIATIONS)
 		return -EFBIG;
 	FILE *memory = open_memstream(&text, &len);

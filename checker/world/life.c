@@ -35,16 +35,29 @@ void life_begin(struct world *w)
 	memset(life->busy, 0, sizeof(life->busy));
 	memset(life->nth, 0, sizeof(life->nth));
 	/* The reader has got every key. */
-	life->nth[0][OP_GET] = (uint16_t)w->setup->w.keys;
+	life->nth[0][OP_GET] = (uint16_t)world_keys_read(w);
+	life->nth[0][OP_CALL] = (uint16_t)setup_looks(w->setup);
 }
 
 /* --- values --- */
+
+/* Of the next PUT. */
+static unsigned slot_of(const struct world *w)
+{
+	return w->machine * LIFE_OPS + w->life.puts;
+}
+
+void life_value_name(const struct world *w, struct history_detail *detail)
+{
+	detail->value.client = LIFE_CLIENT;
+	detail->value.nth = (uint16_t)(LIFE_LAST_NTH - slot_of(w));
+}
 
 const uint8_t *life_value(struct world *w, const struct workload_op *op)
 {
 	struct life *life = &w->life;
 	assert(life->puts < LIFE_OPS);
-	unsigned slot = w->machine * LIFE_OPS + life->puts;
+	unsigned slot = slot_of(w);
 	struct life_put *put = &life->put[life->puts++];
 	*put = (struct life_put){.op = (int32_t)w->history->ops - 1,
 				 .key = op->key,
@@ -87,6 +100,11 @@ unsigned life_draw(const struct setup *s, const struct choice_point *at, unsigne
 	if (s->store->clean && draw % 6 == 0)
 		return LIFE_CLEAN;
 	draw /= 6;
+	unsigned calls = setup_calls(s);
+	if (calls && (!s->store->put || !s->w.keys || draw % 2))
+		return LIFE_CALLS + (unsigned)(draw / 2 % calls);
+	if (calls)
+		draw /= 2;
 	enum life_verb verb = verbs[draw % sizeof(verbs)];
 	draw /= sizeof(verbs);
 	return life_answer(verb, (unsigned)(draw % s->w.keys));
@@ -100,11 +118,23 @@ static bool ask(struct world *w, unsigned round, unsigned k)
 	struct workload_op *op = &life->op[k];
 	struct choice_point at = {
 		.kind = CHOICE_LIFE, .who = &life->who[k], .occurrence = 1, .a = round};
-	unsigned answer = sim_choose(w->sim, &at, life_answers(s->w.keys));
+	unsigned calls = setup_calls(s);
+	unsigned answer = sim_choose(w->sim, &at, life_answers(s->w.keys, calls));
 	if (!answer)
 		return false;
 	*op = (struct workload_op){.kind = OP_CLEAN};
-	if (answer >= LIFE_KEYED) {
+	/* A store without PUTs takes what means a key for one of its own operations. */
+	if (life_is_keyed(answer) && (!s->store->put || life_key(answer) >= s->w.keys))
+		answer = LIFE_CALLS + (answer - LIFE_KEYED) % calls;
+	if (answer >= LIFE_CALLS) {
+		op->kind = OP_CALL;
+		op->call = (uint8_t)(answer - LIFE_CALLS);
+		if (!s->w.keys && workload_op_keys(&s->w, op))
+			return false;
+		for (unsigned i = 0; i < workload_op_keys(&s->w, op); i++)
+			op->keys[i] = (uint16_t)(i % s->w.keys);
+		op->vlen = workload_op_valued(&s->w, op) ? LIFE_VLEN : 0;
+	} else if (answer >= LIFE_KEYED) {
 		static const uint8_t kinds[LIFE_VERBS] = {OP_PUT, OP_PUT, OP_GET, OP_DEL};
 		enum life_verb verb = life_verb(answer);
 		op->kind = kinds[verb];
@@ -202,7 +232,7 @@ bool life_run(struct world_client *reader, uint8_t *buf)
 		round++;
 	if (round == 1)
 		return false;
-	client_read_keys(reader, w->life.nth[0][OP_GET] + 1u, buf);
+	client_read_keys(reader, w->life.nth[0][OP_GET], w->life.nth[0][OP_CALL], buf);
 	sim_power_fails(w->sim, &end);
 	if (w->setup->store->fsck_at_rest)
 		world_fsck(w, "a life");

@@ -12,6 +12,7 @@
  * keys are read once more, the power can fail at its end, and if it does not the store's structural
  * check runs, if the store has one for a pool at rest (fsck_at_rest).
  */
+#include "checker/judge/history.h"
 #include "core/rt/choose.h"
 #include "scenarios/workload/workload.h"
 
@@ -61,6 +62,8 @@ void life_begin(struct world *w);
 /* On the reader's task, when it has read all keys: the life that the source wants, and reading all
  * keys again. False: it wants none. */
 bool life_run(struct world_client *reader, uint8_t *buf);
+/* The name of the value of a life's next PUT, for the history. */
+void life_value_name(const struct world *w, struct history_detail *detail);
 /* The bytes of a life's PUT, which is about to be called. */
 const uint8_t *life_value(struct world *w, const struct workload_op *op);
 /* Which PUT of the lives so far wrote these bytes of the key: an operation of the history, or

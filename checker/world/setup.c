@@ -19,6 +19,7 @@ void setup_init(struct setup *s, const struct tm_store *store)
 	s->store = store;
 	s->statics = store_statics(store);
 	s->hw = hardware_default;
+	s->w.calls = store->calls;
 	snprintf(s->variant, sizeof(s->variant), "default");
 }
 
@@ -167,9 +168,42 @@ static int make_values(struct setup *s)
 	return 0;
 }
 
+unsigned setup_judged(const struct setup *s)
+{
+	return store_judged_by(s->store, s->own);
+}
+
+unsigned setup_calls(const struct setup *s)
+{
+	unsigned n = 0;
+	while (s->own && s->store->calls[n].name)
+		n++;
+	return n;
+}
+
+unsigned setup_looks(const struct setup *s)
+{
+	return s->own ? workload_looks(&s->w) : 0;
+}
+
+struct workload_op setup_look(const struct setup *s, unsigned i)
+{
+	struct workload_op op = {.kind = OP_CALL};
+	for (const struct tm_call_type *t = s->store->calls;; t++, op.call++) {
+		unsigned n = !t->looks ? 0 : t->keys ? s->w.keys : 1;
+		assert(t->name);
+		if (i < n)
+			break;
+		i -= n;
+	}
+	op.key = (uint16_t)i;
+	return op;
+}
+
 int setup_finish(struct setup *s)
 {
 	uint32_t longest = workload_max_vlen(&s->w);
+	s->own = s->store->calls && (!s->store->put || workload_has_calls(&s->w));
 	s->params.clients = s->w.clients + LIFE_CLIENTS;
 	s->params.keys = s->w.keys;
 	/* Machines but the first and the last live on after recovery, or prove life with a PUT. */

@@ -8,6 +8,7 @@
 #include "checker/world/checker_mutant.h"
 #include "checker/world/life.h"
 #include "checker/world/places.h"
+#include "checker/judge/history.h"
 #include "checker/judge/known.h"
 #include "core/hardware/hardware.h"
 #include "core/pmem/pmem.h"
@@ -17,8 +18,10 @@
 #define SETUP_REGIONS	     8
 #define SETUP_POWER_FAILURES 3 /* of one run at most */
 /* Operations that come after them: all keys are read, a life, and they are read again. */
-#define SETUP_READ_OPS(w) (SETUP_POWER_FAILURES * (2 * (w)->keys + LIFE_OPS))
-#define LIFE_VLEN	  40 /* bytes of the values that are put after recovery */
+#define SETUP_READ_OPS(w) (SETUP_POWER_FAILURES * (2 * ((w)->keys + workload_looks(w)) + LIFE_OPS))
+/* That look at a store once, at most. */
+#define SETUP_LOOKS HISTORY_KEYS
+#define LIFE_VLEN   40 /* bytes of the values that are put after recovery */
 
 /* A PUT's value. */
 struct setup_value {
@@ -55,6 +58,7 @@ struct setup {
 	struct tm_region region[SETUP_REGIONS];
 	unsigned regions;
 	size_t pm_len;
+	bool own; /* the workload is one of the store's own operations: so it is read and judged */
 	struct setup_value *value; /* the load phase's first, by key; then by client and nth */
 	unsigned values;
 	int *first_value;			      /* by key */
@@ -87,6 +91,16 @@ int setup_finish(struct setup *s);
  * setup_finish(); to be freed in any case. */
 int setup_like(struct setup *s, const struct setup *base, const struct workload *w);
 void setup_free(struct setup *s);
+/* TM_BIT()s of the contracts that are judged: with operations of the store's own its model and its
+ * judge know what is right, and not what holds of any key and value. */
+unsigned setup_judged(const struct setup *s);
+/* Of the store's own operations: how many kinds there are, and how many look at a store. 0: they
+ * are not what is tested. */
+unsigned setup_calls(const struct setup *s);
+unsigned setup_looks(const struct setup *s);
+/* An operation with which a store is looked at once all keys have been read; `i` below
+ * setup_looks(). Its label's number and its value's are the caller's. */
+struct workload_op setup_look(const struct setup *s, unsigned i);
 /* The value of a workload's PUT. */
 const struct setup_value *setup_put_value(const struct setup *s, unsigned client, unsigned nth);
 /* The region of an offset of the pool: index into s->region; s->regions: none. */

@@ -56,7 +56,8 @@ static void failed(struct world *w, unsigned client, enum tm_operation operation
 	static const char *const words[] = {[TM_PUT] = "PUT",
 					    [TM_GET] = "GET",
 					    [TM_OPEN] = "attempt to connect",
-					    [TM_CLEAN] = "cleaning"};
+					    [TM_CLEAN] = "cleaning",
+					    [TM_CALL] = "operation"};
 	const char *name = strerrorname_np(-error);
 	char who[24] = "a reader", number[16];
 	assert(operation < sizeof(words) / sizeof(words[0]) && words[operation]);
@@ -100,14 +101,40 @@ void world_fsck(struct world *w, const char *after)
 
 /* --- the history --- */
 
-static const uint8_t operation_of[] = {
-	[HISTORY_PUT] = TM_PUT, [HISTORY_GET] = TM_GET, [HISTORY_DEL] = TM_DEL};
+static const uint8_t operation_of[] = {[HISTORY_PUT] = TM_PUT,
+				       [HISTORY_GET] = TM_GET,
+				       [HISTORY_DEL] = TM_DEL,
+				       [HISTORY_CALL] = TM_CALL};
 
-static int invoke(struct world_client *c, enum history_kind kind, unsigned key)
+/* Each machine has clients of the same numbers, and they have other values. */
+static uint16_t value_number(const struct world *w, const struct workload_op *op)
+{
+	return (uint16_t)(w->machine ? 0x8000 + w->machine * 0x1000 + op->nth % 0x1000 : op->nth);
+}
+
+static struct history_detail detail_of(const struct world *w, unsigned client,
+				       const struct workload_op *op)
+{
+	struct history_detail d = {.call = op->call};
+	memcpy(d.key, op->keys, sizeof(d.key));
+	d.value.client = (uint8_t)client;
+	d.value.nth = op->kind == OP_CALL ? value_number(w, op) : op->nth;
+	d.value.key = op->kind == OP_CALL ? WORKLOAD_MAX_KEYS + op->call : op->key;
+	d.value.same = op->same;
+	d.value.len = workload_op_valued(&w->setup->w, op) ? op->vlen : 0;
+	if (w->machine && op->kind == OP_PUT)
+		life_value_name(w, &d);
+	return d;
+}
+
+static int invoke(struct world_client *c, enum history_kind kind, const struct workload_op *what)
 {
 	struct world *w = c->world;
+	struct history_detail detail;
 	assert(c->op < 0 && !c->done); /* a client has one operation at a time */
-	int op = history_invoke(w->history, c->number, kind, key);
+	if (w->history->detail)
+		detail = detail_of(w, c->number, what);
+	int op = history_invoke_detailed(w->history, c->number, kind, what->key, &detail);
 	if (op < 0) {
 		fprintf(stderr, "tidemark: more operations than a history holds (%d)\n",
 			HISTORY_OPS);
@@ -152,13 +179,17 @@ static void returned(struct world_client *c, int error, int32_t value)
 							 : "bytes that no PUT of this key wrote",
 				 value >= 0 ? name : "");
 		}
+		if (w->history->op[op].kind == HISTORY_CALL && !error)
+			history_show_answer(w->history, op, what, sizeof(what));
+		const char *between = !*what || *what == ':' ? "" : ": ";
 		const struct traced about = {.kind = TRACED_RETURN};
 		if (error == -ENOTUNIQ)
 			sim_trace_event(w->sim, sim_actor(w->sim), 0, &about, "%s",
 					"returns 0: bytes that more than one PUT writes");
 		else
 			sim_trace_event(w->sim, sim_actor(w->sim), 0, &about,
-					error ? "returns error %d%s" : "returns %d%s", error, what);
+					error ? "returns error %d%s%s" : "returns %d%s%s", error,
+					between, what);
 	}
 	sim_power_fails_here(w->sim, CRASH_AFTER_RETURN);
 }
@@ -204,15 +235,24 @@ static void keep_get(struct world_gets *gets, unsigned at, struct world_get get,
 	gets->get[at] = get;
 }
 
-static void do_get(struct world_client *c, unsigned key, uint8_t *buf)
+/* An answer is there before the operation has returned. */
+static void note_answer(struct world *w, int op, const void *bytes, size_t len)
+{
+	if (w->history->detail && history_answer(w->history, op, bytes, len)) {
+		fprintf(stderr, "tidemark: out of memory\n");
+		_Exit(70);
+	}
+}
+
+static void do_get(struct world_client *c, const struct workload_op *what, uint8_t *buf)
 {
 	struct world *w = c->world;
 	const struct setup *s = w->setup;
 	struct world_get get = {0};
-	unsigned at = w->gets.n;
+	unsigned at = w->gets.n, key = what->key;
 	size_t len = 0;
 	int32_t value;
-	int op = invoke(c, HISTORY_GET, key);
+	int op = invoke(c, HISTORY_GET, what);
 	if (w->gets.kept)
 		w->gets.get[w->gets.n++] = get;
 	get.error = s->store->get(c->handle, s->w.key[key].name, s->w.key[key].klen, buf,
@@ -223,6 +263,8 @@ static void do_get(struct world_client *c, unsigned key, uint8_t *buf)
 	if (w->machine && get.error && get.error != -ENOENT)
 		world_trouble(w, true, "after recovery, GET %s fails with error %d",
 			      s->w.key[key].name, get.error);
+	if (!get.error)
+		note_answer(w, op, buf, len <= s->params.max_vlen ? len : s->params.max_vlen);
 	returned(c, error, value);
 	if (w->gets.kept) {
 		get.returned = true;
@@ -231,23 +273,116 @@ static void do_get(struct world_client *c, unsigned key, uint8_t *buf)
 	}
 }
 
-void world_got(struct world *w, unsigned key, const struct world_get *get, const uint8_t *bytes)
-{
-	int32_t value;
-	int op = history_invoke(w->history, w->setup->w.clients + 1, HISTORY_GET, key);
-	assert(op >= 0 && w->machine);
-	if (!get->returned)
-		return;
-	int error = get_says(w, key, get, bytes + get->at, &value);
-	history_return(w->history, op, error, value);
-	if (get->unexplained)
-		history_unexplained(w->history, op);
-}
-
 static const char *const op_says[OP_KINDS] = {[OP_PUT] = "PUT ",    [OP_GET] = "GET ",
 					      [OP_DEL] = "DELETE ", [OP_CLEAN] = "clean the log",
 					      [OP_LEAVE] = "leave", [OP_DIE] = "the process dies",
 					      [OP_PAUSE] = "pause"};
+
+static void trace_begin(const struct world *w, const struct workload_op *op)
+{
+	const struct setup *s = w->setup;
+	const struct traced about = {.kind = TRACED_CALL};
+	char text[200];
+	int len = snprintf(text, sizeof(text), "%s",
+			   op->kind == OP_CALL ? s->store->calls[op->call].name
+					       : op_says[op->kind]);
+	for (unsigned k = 0; k < workload_op_keys(&s->w, op); k++)
+		len += snprintf(text + len, sizeof(text) - (size_t)len, "%s%s",
+				op->kind == OP_CALL ? " " : "", s->w.key[op->keys[k]].name);
+	if (op->kind == OP_CALL && op->vlen)
+		snprintf(text + len, sizeof(text) - (size_t)len, " %u bytes", (unsigned)op->vlen);
+	sim_trace_event(w->sim, sim_actor(w->sim), 0, &about, "%s", text);
+}
+
+/* --- operations of the store's own --- */
+
+/* What the operation asks for. A value is in the simulation's memory. */
+static struct tm_call call_of(struct world *w, unsigned client, const struct workload_op *op)
+{
+	const struct setup *s = w->setup;
+	struct tm_call call = {.vlen = op->vlen};
+	uint8_t *value = sim_alloc(w->sim, op->vlen + 1);
+	for (unsigned k = 0; k < workload_op_keys(&s->w, op); k++) {
+		call.key[k].name = s->w.key[op->keys[k]].name;
+		call.key[k].len = s->w.key[op->keys[k]].klen;
+	}
+	workload_value_call(client, value_number(w, op), op->call, value, op->vlen);
+	call.value = workload_op_valued(&s->w, op) ? value : NULL;
+	return call;
+}
+
+/* The store runs it. -errno; what it answers stays in the simulation's memory. */
+static int run_call(struct world_client *c, const struct workload_op *op, struct tm_answer **answer)
+{
+	struct world *w = c->world;
+	const struct tm_call call = call_of(w, c->number, op);
+	if (!c->answer)
+		c->answer = sim_alloc(w->sim, sizeof(*c->answer));
+	*answer = c->answer;
+	memset(*answer, 0, sizeof(**answer));
+	int error = sane_error(w->setup->store->calls[op->call].run(c->handle, &call, *answer));
+	return (*answer)->len > TM_MAX_ANSWER ? -EOVERFLOW : error;
+}
+
+/* `looks`: it is one of those with which a store is looked at. */
+static int do_call(struct world_client *c, const struct workload_op *op, bool looks)
+{
+	struct world *w = c->world;
+	struct world_get get = {0};
+	struct tm_answer *answer;
+	unsigned at = w->gets.n;
+	int number = invoke(c, HISTORY_CALL, op);
+	if (looks && sim_tracing(w->sim))
+		trace_begin(w, op);
+	if (looks && w->gets.kept)
+		w->gets.get[w->gets.n++] = get;
+	get.error = run_call(c, op, &answer);
+	get.len = get.error ? 0 : (uint32_t)answer->len;
+	if (w->machine && get.error)
+		world_trouble(w, true, "after recovery, %s fails with error %d",
+			      w->setup->store->calls[op->call].name, get.error);
+	if (!get.error)
+		note_answer(w, number, answer->bytes, answer->len);
+	returned(c, get.error, VALUE_UNKNOWN);
+	if (looks && w->gets.kept) {
+		get.returned = true;
+		get.unexplained = w->history->op[number].unexplained;
+		keep_get(&w->gets, at, get, answer->bytes);
+	}
+	return get.error;
+}
+
+unsigned world_keys_read(const struct world *w)
+{
+	return w->setup->store->get ? w->setup->w.keys : 0;
+}
+
+void world_got(struct world *w, unsigned i, const struct world_get *get, const uint8_t *bytes)
+{
+	const unsigned keys = world_keys_read(w), client = w->setup->w.clients + 1;
+	const bool is_get = i < keys;
+	struct workload_op what = {.kind = OP_GET, .key = (uint16_t)i, .nth = (uint16_t)(i + 1)};
+	struct history_detail detail;
+	int32_t value = VALUE_UNKNOWN;
+	if (!is_get) {
+		what = setup_look(w->setup, i - keys);
+		what.nth = (uint16_t)(i - keys + 1);
+	}
+	if (w->history->detail)
+		detail = detail_of(w, client, &what);
+	int op = history_invoke_detailed(w->history, client, is_get ? HISTORY_GET : HISTORY_CALL,
+					 what.key, &detail);
+	assert(op >= 0 && w->machine);
+	if (!get->returned)
+		return;
+	int error = is_get ? get_says(w, i, get, bytes + get->at, &value) : get->error;
+	if (!get->error)
+		note_answer(w, op, bytes + get->at,
+			    get->len <= w->gets.longest ? get->len : w->gets.longest);
+	history_return(w->history, op, error, value);
+	if (get->unexplained)
+		history_unexplained(w->history, op);
+}
 
 /* The client's process ends; a new one comes with its next operation. */
 static void go_away(struct world_client *c, bool dies)
@@ -293,7 +428,7 @@ static int do_clean(struct world_client *c)
 static const uint8_t *begin_put(struct world_client *c, const struct workload_op *op)
 {
 	struct world *w = c->world;
-	int at = invoke(c, HISTORY_PUT, op->key);
+	int at = invoke(c, HISTORY_PUT, op);
 	if (w->machine)
 		return life_value(w, op);
 	const struct setup_value *v = setup_put_value(w->setup, c->number, op->nth);
@@ -305,15 +440,12 @@ void client_do(struct world_client *c, const struct workload_op *op, uint8_t *bu
 {
 	struct world *w = c->world;
 	const struct setup *s = w->setup;
-	const struct workload_key *key = &s->w.key[op->key];
+	const struct workload_key *key = workload_op_keyed(op->kind) ? &s->w.key[op->key] : NULL;
 	int error = 0;
 	actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, op->kind, op->nth});
 	sim_begin(w->sim);
-	if (sim_tracing(w->sim)) {
-		const struct traced about = {.kind = TRACED_CALL};
-		sim_trace_event(w->sim, sim_actor(w->sim), 0, &about, "%s%s", op_says[op->kind],
-				workload_op_keyed(op->kind) ? key->name : "");
-	}
+	if (sim_tracing(w->sim))
+		trace_begin(w, op);
 	switch (op->kind) {
 	case OP_PUT: {
 		const uint8_t *value = begin_put(c, op);
@@ -322,7 +454,10 @@ void client_do(struct world_client *c, const struct workload_op *op, uint8_t *bu
 		break;
 	}
 	case OP_GET:
-		do_get(c, op->key, buf);
+		do_get(c, op, buf);
+		break;
+	case OP_CALL:
+		error = do_call(c, op, false);
 		break;
 	case OP_CLEAN:
 		error = do_clean(c);
@@ -335,7 +470,7 @@ void client_do(struct world_client *c, const struct workload_op *op, uint8_t *bu
 		sim_sleep(w->sim, choice_delay_ns(DELAY_5MS));
 		break;
 	default:
-		invoke(c, HISTORY_DEL, op->key);
+		invoke(c, HISTORY_DEL, op);
 		error = s->store->del(c->handle, key->name, key->klen);
 		returned(c, error, VALUE_ABSENT);
 	}
@@ -493,8 +628,10 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	w->booted = w->serving = w->reread = false;
 	w->gets.n = w->gets.bytes = 0;
 	life_begin(w);
-	sim_set_step_budget(w->sim, STEPS_BASE + STEPS_PER_OP * (machine ? 2 * s->w.keys + LIFE_OPS
-									 : workload_ops(&s->w)));
+	sim_set_step_budget(
+		w->sim,
+		STEPS_BASE + STEPS_PER_OP * (machine ? 2 * (s->w.keys + setup_looks(s)) + LIFE_OPS
+						     : workload_ops(&s->w)));
 	sim_at(w->sim, GIVE_UP_NS, give_up, w);
 }
 
@@ -596,8 +733,8 @@ static void do_the_rest(struct world_client *c, uint8_t *buf)
 	const struct workload_op *op = w->setup->w.client[c->number - 1].op;
 	while (c->next < operations(c)) {
 		const struct workload_op *next = &op[c->next];
-		if (c->lost ||
-		    (c->away && (workload_op_keyed(next->kind) || next->kind == OP_CLEAN)))
+		if (c->lost || (c->away && (workload_op_keyed(next->kind) ||
+					    next->kind == OP_CALL || next->kind == OP_CLEAN)))
 			client_open(c);
 		c->next++;
 		client_do(c, next, buf);
@@ -691,6 +828,50 @@ static void client_main(void *arg)
 
 /* --- load phase and readers --- */
 
+/* The n-th operation of the store's own of those who try what it can: one kind after the other, on
+ * the first keys, with a value of that length. */
+static struct workload_op trial(const struct setup *s, unsigned n, uint32_t vlen)
+{
+	struct workload_op op = {
+		.kind = OP_CALL, .call = (uint8_t)(n % setup_calls(s)), .nth = (uint16_t)(n + 1)};
+	for (unsigned k = 0; k < workload_op_keys(&s->w, &op); k++)
+		op.keys[k] = (uint16_t)(k % s->w.keys);
+	op.vlen = workload_op_valued(&s->w, &op) ? vlen : 0;
+	return op;
+}
+
+/* Can the store do all that there is, on its keys? */
+static bool has_keys_for(const struct setup *s, const struct workload_op *op)
+{
+	return s->w.keys || !workload_op_keys(&s->w, op);
+}
+
+/* As many operations of the store's own, of those that take a value, as it was made for. */
+static void fill_with_calls(struct world_client *c)
+{
+	const struct setup *s = c->world->setup;
+	struct tm_answer *answer;
+	unsigned calls = setup_calls(s), valued = 0;
+	for (unsigned i = 0; i < calls; i++)
+		valued += s->store->calls[i].value;
+	for (unsigned n = 0, done = 0; valued && done < s->params.updates; n++) {
+		struct workload_op op = trial(s, n, s->params.max_vlen);
+		if (!workload_op_valued(&s->w, &op))
+			continue;
+		done++;
+		if (!has_keys_for(s, &op))
+			continue;
+		int error = run_call(c, &op, &answer);
+		if (error) {
+			world_trouble(
+				c->world, true,
+				"%s, update %u of %u, for which it was made, fails with error %d",
+				s->store->calls[op.call].name, done, s->params.updates, error);
+			return;
+		}
+	}
+}
+
 /* As many updates as the store was made for, all as long as values can be: it has room for them.
  * Then more, until there is no room: that must not be the end of other operations. */
 static void fill_up(struct world_client *c, unsigned done)
@@ -700,6 +881,10 @@ static void fill_up(struct world_client *c, unsigned done)
 	uint8_t *buf = sim_alloc(w->sim, s->params.max_vlen);
 	unsigned room = s->params.updates, refused = 0;
 	size_t len;
+	if (!s->store->put || !s->w.keys) {
+		fill_with_calls(c);
+		return;
+	}
 	for (unsigned n = done; n < 3 * room && refused < 2; n++) {
 		const struct workload_key *key = &s->w.key[n % s->w.keys];
 		/* Others each time: a store that gives room away again would seem to do the same
@@ -745,10 +930,37 @@ static void load_main(void *arg)
 	sim_stop(w->sim, SIM_DONE);
 }
 
+/* Each operation of the store's own once. */
+static void prove_by_calls(struct world_client *c)
+{
+	struct world *w = c->world;
+	const struct setup *s = w->setup;
+	struct tm_answer *answer;
+	c->apart = TM_CALL;
+	for (unsigned i = 0; i < setup_calls(s); i++) {
+		struct workload_op op = trial(s, i, LIFE_VLEN);
+		if (!has_keys_for(s, &op))
+			continue;
+		op.nth = (uint16_t)(LIFE_NTH - i); /* no workload's operation has this value */
+		int error = run_call(c, &op, &answer);
+		if (!error)
+			continue;
+		world_trouble(w, true, "after recovery, %s fails with error %d",
+			      s->store->calls[i].name, error);
+		failed(w, c->number, TM_CALL, error);
+		return;
+	}
+}
+
 static void prove_life(struct world_client *c, uint8_t *buf)
 {
 	struct world *w = c->world;
 	const struct setup *s = w->setup;
+	if (!s->store->put || !s->w.keys) {
+		sim_set_observer(w->sim, NULL, NULL);
+		prove_by_calls(c);
+		return;
+	}
 	const struct workload_key *key = &s->w.key[0];
 	uint8_t value[LIFE_VLEN];
 	size_t len = 0;
@@ -778,16 +990,26 @@ static void prove_life(struct world_client *c, uint8_t *buf)
 		failed(w, c->number, TM_GET, error);
 }
 
-void client_read_keys(struct world_client *c, unsigned nth, uint8_t *buf)
+void client_read_keys(struct world_client *c, unsigned gets, unsigned calls, uint8_t *buf)
 {
 	struct world *w = c->world;
-	unsigned keys = CHECKER_MUTANT(w->setup, READ_FIRST_KEY) ? 1 : w->setup->w.keys;
-	for (unsigned k = 0; k < keys; k++) {
+	unsigned keys = CHECKER_MUTANT(w->setup, READ_FIRST_KEY) ? 1 : world_keys_read(w);
+	unsigned looks = setup_looks(w->setup);
+	for (unsigned i = 0; i < keys + looks; i++) {
+		struct workload_op op = {
+			.kind = OP_GET, .key = (uint16_t)i, .nth = (uint16_t)(gets + i + 1)};
+		if (i >= keys) {
+			op = setup_look(w->setup, i - keys);
+			op.nth = (uint16_t)(calls + i - keys + 1);
+		}
 		if (c->lost)
 			client_open(c);
 		actor_label(sim_actor(w->sim),
-			    (struct op_label){(uint8_t)c->number, OP_GET, (uint16_t)(nth + k)});
-		do_get(c, k, buf);
+			    (struct op_label){(uint8_t)c->number, op.kind, op.nth});
+		if (op.kind == OP_GET)
+			do_get(c, &op, buf);
+		else
+			do_call(c, &op, true);
 	}
 }
 
@@ -797,7 +1019,7 @@ static void reader_main(void *arg)
 	struct world *w = c->world;
 	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
 	client_open(c);
-	client_read_keys(c, 1, buf);
+	client_read_keys(c, 0, 0, buf);
 	if (!life_run(c, buf) && w->booted) {
 		actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, OP_PUT, 1});
 		prove_life(c, buf);
@@ -858,11 +1080,12 @@ static void reread_main(void *arg)
 	/* What was acknowledged and is held up has landed by then. */
 	sim_sleep(w->sim, AT_REST_NS);
 	client_open(c);
-	client_read_keys(c, 1, buf);
+	client_read_keys(c, 0, 0, buf);
+	const unsigned gets = world_keys_read(w), calls = setup_looks(w->setup);
 	if (!someone_died(w)) {
 		if (clients_answer(w)) {
 			clean_on(c);
-			client_read_keys(c, 1 + w->setup->w.keys, buf);
+			client_read_keys(c, gets, calls, buf);
 		}
 		sim_stop(w->sim, SIM_DONE);
 		return;
@@ -870,7 +1093,7 @@ static void reread_main(void *arg)
 	sim_source(w->sim, NULL);
 	if (client_died(w)) {
 		sim_sleep(w->sim, GIVEN_UP_NS);
-		client_read_keys(c, 1 + w->setup->w.keys, buf);
+		client_read_keys(c, gets, calls, buf);
 	}
 	if (connection_is_lost(w, c->number))
 		client_open(c);
@@ -948,7 +1171,15 @@ void world_run(struct worlds *ws, struct source *source, world_observer *observe
 		ws->op_of_value[v] = -1;
 		if (s->value[v].client)
 			continue;
-		ws->op_of_value[v] = history_invoke(w->history, 0, HISTORY_PUT, s->value[v].key);
+		const struct workload_op put = {.kind = OP_PUT,
+						.key = s->value[v].key,
+						.nth = s->value[v].nth,
+						.vlen = s->value[v].vlen};
+		struct history_detail detail;
+		if (w->history->detail)
+			detail = detail_of(w, 0, &put);
+		ws->op_of_value[v] = history_invoke_detailed(w->history, 0, HISTORY_PUT,
+							     s->value[v].key, &detail);
 		history_return(w->history, ws->op_of_value[v], 0, ws->op_of_value[v]);
 	}
 	memset(w->client, 0, sizeof(w->client));
@@ -1014,6 +1245,8 @@ int worlds_open(struct worlds *ws, struct setup *setup)
 	memset(ws, 0, sizeof(*ws));
 	ws->stack = pmem_stack_new(WORLDS, setup->pm_len);
 	ws->history = calloc(1, sizeof(*ws->history));
+	if (ws->history && (setup->store->judge || setup->own) && history_keep_details(ws->history))
+		goto err;
 	ws->op_of_value = calloc(setup->values + 1, sizeof(*ws->op_of_value));
 	if (!ws->stack || !ws->history || !ws->op_of_value)
 		goto err;
@@ -1025,8 +1258,12 @@ int worlds_open(struct worlds *ws, struct setup *setup)
 					      .pm = pmem_machine(ws->stack, m)};
 		life_init(&ws->world[m]);
 		ws->world[m].sim = sim_new();
-		ws->world[m].gets.longest = setup->params.max_vlen;
-		ws->world[m].gets.byte = malloc((size_t)setup->w.keys * setup->params.max_vlen + 1);
+		const unsigned looks = setup_looks(setup);
+		struct world_gets *gets = &ws->world[m].gets;
+		gets->longest = setup->params.max_vlen;
+		if (looks && gets->longest < TM_MAX_ANSWER)
+			gets->longest = TM_MAX_ANSWER;
+		gets->byte = malloc((size_t)(setup->w.keys + looks) * gets->longest + 1);
 		if (!ws->world[m].sim || !ws->world[m].gets.byte)
 			goto err;
 	}
@@ -1049,15 +1286,17 @@ void worlds_close(struct worlds *ws)
 		free(ws->world[m].gets.byte);
 	}
 	pmem_stack_free(ws->stack);
-	free(ws->history);
+	history_free(ws->history);
 	free(ws->op_of_value);
 	memset(ws, 0, sizeof(*ws));
 }
 
 void world_op_name(const struct setup *s, const struct history *h, int op, char *buf, size_t n)
 {
-	static const char *const words[] = {
-		[HISTORY_PUT] = "put", [HISTORY_GET] = "get", [HISTORY_DEL] = "del"};
+	static const char *const words[] = {[HISTORY_PUT] = "put",
+					    [HISTORY_GET] = "get",
+					    [HISTORY_DEL] = "del",
+					    [HISTORY_CALL] = "call"};
 	const struct history_op *o = &h->op[op];
 	unsigned nth = 0;
 	if (!o->client) {

@@ -40,18 +40,18 @@ struct world_result {
 	uint32_t recovery[STEP_KINDS]; /* steps that the store's recovery took */
 };
 
-/* What a GET of a key returned. */
+/* What a GET of a key returned, or a look. */
 struct world_get {
 	int32_t error;	  /* the store's */
 	uint32_t len, at; /* of the value, and where it begins in world_gets.byte */
 	uint16_t returned, unexplained;
 };
 
-/* GETs of all keys, in their order. */
+/* GETs of all keys, in their order, if the store has any; then the looks (setup_look()). */
 struct world_gets {
 	bool kept; /* until then they are not noted */
 	unsigned n;
-	struct world_get get[HISTORY_KEYS];
+	struct world_get get[SETUP_LOOKS];
 	uint8_t *byte;
 	uint32_t bytes, longest; /* of `byte`; the longest value that there is */
 };
@@ -69,7 +69,8 @@ struct world_client {
 			* what proves life; 0: none */
 	unsigned life; /* of the server, when it connected last */
 	uint16_t opens;
-	unsigned next; /* of its operations in the workload: the one to begin next */
+	struct tm_answer *answer; /* of operations of the store's own; NULL: there was none */
+	unsigned next;		  /* of its operations in the workload: the one to begin next */
 	struct tm_env *env;
 };
 
@@ -135,9 +136,11 @@ void world_run(struct worlds *ws, struct source *source, world_observer *observe
 void world_recover(struct worlds *ws, unsigned machine, struct source *source,
 		   world_observer *observer, void *arg, bool prove_life);
 void world_end(struct worlds *ws, unsigned machine);
-/* The reader of a machine that has recovered got this of a key, once more: for the history.
+/* The reader of a machine that has recovered got this, the i-th of all, once more: for the history.
  * `bytes`: where get->at counts from. */
-void world_got(struct world *w, unsigned key, const struct world_get *get, const uint8_t *bytes);
+void world_got(struct world *w, unsigned i, const struct world_get *get, const uint8_t *bytes);
+/* How many keys are read, each by a GET. */
+unsigned world_keys_read(const struct world *w);
 
 /* The operation's name: "c1.put2"; load: "load k1". */
 void world_op_name(const struct setup *s, const struct history *h, int op, char *buf, size_t n);

@@ -15,7 +15,8 @@ void world_fsck(struct world *w, const char *after);
 /* Connect. If that fails the world ends. */
 void client_open(struct world_client *c);
 void client_do(struct world_client *c, const struct workload_op *op, uint8_t *buf);
-/* GET every key. The first of them is the client's nth GET. */
-void client_read_keys(struct world_client *c, unsigned nth, uint8_t *buf);
+/* GET every key, and look. So many GETs and operations of the store's own the client has done
+ * already. */
+void client_read_keys(struct world_client *c, unsigned gets, unsigned calls, uint8_t *buf);
 
 #endif

@@ -187,6 +187,7 @@ enum op_kind {
 		     process */
 	OP_DIE,	  /* likewise, and its process dies: its NIC goes on for a while */
 	OP_PAUSE, /* it does nothing for 5 ms */
+	OP_CALL,  /* an operation of the store's own */
 	OP_KINDS
 };
 struct op_label {

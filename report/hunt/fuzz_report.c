@@ -8,6 +8,7 @@
 #include "checker/judge/names.h"
 #include "report/report.h"
 #include "report/terminal.h"
+#include "scenarios/stores.h"
 
 /* --- text --- */
 
@@ -144,6 +145,8 @@ static void keep_junit(struct fuzz_report *r, const struct fuzz_turn *t)
 	config_name(t->config, suite, sizeof(suite));
 	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
 		const struct fuzz_known *k = NULL;
+		if (!(store_judged(t->config->store) & TM_BIT(c)))
+			continue;
 		for (unsigned i = 0; i < s->knowns && !k; i++)
 			if (s->known[i].fingerprint.contract == c && !s->known[i].accepted &&
 			    fuzz_turn_met(t, i))

@@ -22,6 +22,9 @@
  *	bits 0-2	1: it leaves, and comes back for the operation (or, before its first one,
  *			comes late); 2: likewise, for its process dies; 3: it pauses; else nothing
  *
+ * Of a store with operations of its own, bits 0-2 say one of these from 4 on, from 1 on if it has
+ * no others.
+ *
  * Bytes that are missing are 0. A program without operations is one PUT.
  */
 #include <errno.h>
@@ -29,7 +32,24 @@
 
 static const uint16_t lengths[4] = {160, 8, 40, 1500};
 
-static int add_op(struct workload *w, uint8_t byte, uint8_t going, unsigned clients, bool cleans)
+/* The number-th of the store's own operations, on keys and with a length as the byte says. */
+static int add_call(struct workload *w, unsigned client, unsigned number, uint8_t byte)
+{
+	struct workload_op op = {.kind = OP_CALL};
+	unsigned types = 0;
+
+	while (w->calls[types].name)
+		types++;
+	op.call = (uint8_t)(number % types);
+	for (unsigned k = 0; k < w->calls[op.call].keys; k++)
+		op.keys[k] = (uint16_t)(((byte >> 5 & 1) + k) % w->keys);
+	if (w->calls[op.call].value)
+		op.vlen = lengths[byte >> 6];
+	return workload_op_append(w, client, &op);
+}
+
+static int add_op(struct workload *w, const struct tm_store *store, uint8_t byte, uint8_t going,
+		  unsigned clients)
 {
 	static const uint8_t goings[8] = {OP_NONE, OP_LEAVE, OP_DIE, OP_PAUSE};
 	static const uint8_t kinds[8] = {OP_NONE, OP_PUT, OP_GET, OP_DEL,
@@ -40,33 +60,39 @@ static int add_op(struct workload *w, uint8_t byte, uint8_t going, unsigned clie
 
 	if (kind == OP_NONE)
 		return 0;
-	if (kind == OP_CLEAN && !cleans)
-		kind = OP_GET;
 	if (before != OP_NONE)
 		rc = workload_op_add(w, client, before, 0, 0);
 	if (rc < 0)
 		return rc;
+	if (w->calls && (!store->put || byte & 4))
+		return add_call(w, client, (byte & 7) - (store->put ? 4 : 1), byte);
+	if (kind == OP_CLEAN && !store->clean)
+		kind = OP_GET;
 	return workload_op_add(w, client, kind, byte & 32 ? w->keys - 1 : 0,
 			       kind == OP_PUT ? lengths[byte >> 6] : 0);
 }
 
-int workload_from_bytes(struct workload *w, const uint8_t *bytes, size_t n, const uint8_t *goings,
-			bool cleans)
+int workload_from_bytes(struct workload *w, const struct tm_store *store, const uint8_t *bytes,
+			size_t n, const uint8_t *goings)
 {
 	static const uint8_t clients[4] = {1, 2, 3, 2};
 	uint8_t head = n ? bytes[0] : 0;
 	int32_t loaded = lengths[head >> 5 & 3];
 	int rc;
 
+	w->calls = store->calls;
+	if (!store->put)
+		loaded = -1;
 	rc = workload_key_add(w, "k1", 2, head & 8 ? -1 : loaded);
 	if (rc >= 0 && head & 4 && head & 128)
 		rc = workload_key_add(w, "k2", 2, loaded);
 	if (rc >= 0 && head & 4)
 		rc = workload_key_add(w, head & 128 ? "k3" : "k2", 2, head & 16 ? -1 : loaded);
 	for (size_t i = 1; rc >= 0 && i < n && i < WORKLOAD_BYTES; i++)
-		rc = add_op(w, bytes[i], goings ? goings[i - 1] : 0, clients[head & 3], cleans);
+		rc = add_op(w, store, bytes[i], goings ? goings[i - 1] : 0, clients[head & 3]);
 	if (rc >= 0 && !workload_ops(w))
-		rc = workload_op_add(w, 1, OP_PUT, 0, lengths[0]);
+		rc = store->put ? workload_op_add(w, 1, OP_PUT, 0, lengths[0])
+				: add_call(w, 1, 0, 0);
 	if (rc < 0) {
 		workload_free(w);
 		return rc;

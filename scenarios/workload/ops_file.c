@@ -17,7 +17,9 @@
 #define LINE_MAX_BYTES 4096 /* without its end */
 #define FILE_MAX_BYTES (1 << 24)
 #define OPS_FILE_KEYS  64 /* every key is read back after every crash */
-#define FIELDS	       4  /* client, operation, key, length */
+/* client, operation, key, length; operations of a store's own have more keys, or none */
+#define FIELDS (3 + TM_CALL_KEYS)
+#define PLAIN  4 /* of the others */
 
 struct ops_reader {
 	struct text text;
@@ -155,7 +157,7 @@ static int read_vlen(struct ops_reader *r, enum op_kind kind, const struct field
 		     unsigned fields, unsigned *vlen)
 {
 	*vlen = 0;
-	if (fields > FIELDS)
+	if (fields > PLAIN)
 		return text_wrong(
 			&r->text,
 			"%u fields; expected at most four: client, operation, key, length", fields);
@@ -173,16 +175,47 @@ static int read_vlen(struct ops_reader *r, enum op_kind kind, const struct field
 	return 0;
 }
 
-static int add_op(struct ops_reader *r, unsigned client, enum op_kind kind, unsigned key,
-		  uint32_t vlen)
+static int added(struct ops_reader *r, int rc)
 {
-	int rc = workload_op_add(r->w, client, kind, key, vlen);
-
 	if (rc == -ENOSPC)
 		return text_wrong(&r->text, "more than %d operations; split the list",
 				  WORKLOAD_MAX_OPS);
 	assert(!rc || rc == -ENOMEM);
 	return rc;
+}
+
+static int add_op(struct ops_reader *r, unsigned client, enum op_kind kind, unsigned key,
+		  uint32_t vlen)
+{
+	return added(r, workload_op_add(r->w, client, kind, key, vlen));
+}
+
+/* "client swap key key length": one of the store's own. */
+static int read_call(struct ops_reader *r, unsigned client, unsigned call,
+		     const struct field *field, unsigned fields)
+{
+	const struct tm_call_type *t = &r->w->calls[call];
+	struct workload_op op = {.kind = OP_CALL, .call = (uint8_t)call};
+	int key, rc;
+
+	if (fields != 2 + t->keys + t->value)
+		return text_wrong(&r->text, "%u fields; expected client, %s, %u key%s%s", fields,
+				  t->name, t->keys, t->keys == 1 ? "" : "s",
+				  t->value ? ", length" : "");
+	for (unsigned k = 0; k < t->keys; k++) {
+		key = add_key(r, field[2 + k], -1);
+		if (key < 0)
+			return key;
+		op.keys[k] = (uint16_t)key;
+	}
+	if (t->value) {
+		unsigned vlen;
+		rc = number(r, "length", field[2 + t->keys], 0, TM_MAX_VALUE, &vlen);
+		if (rc)
+			return rc;
+		op.vlen = vlen;
+	}
+	return added(r, workload_op_append(r->w, client, &op));
 }
 
 #define OPERATIONS "put, get, del, clean, leave, die or pause"
@@ -211,6 +244,9 @@ static int read_op(struct ops_reader *r, const struct field *field, unsigned fie
 		return rc;
 	if (fields < 2)
 		return text_wrong(&r->text, "the operation is missing; expected " OPERATIONS);
+	for (unsigned i = 0; r->w->calls && r->w->calls[i].name; i++)
+		if (is(field[1], r->w->calls[i].name))
+			return read_call(r, client, i, field, fields);
 	if (is(field[1], "put"))
 		kind = OP_PUT;
 	else if (is(field[1], "get"))
@@ -226,8 +262,9 @@ static int read_op(struct ops_reader *r, const struct field *field, unsigned fie
 	else if (is(field[1], "pause"))
 		kind = OP_PAUSE;
 	else
-		return text_wrong(&r->text, "operation %s; expected " OPERATIONS,
-				  show(field[1]).text);
+		return text_wrong(&r->text, "operation %s; expected %s" OPERATIONS,
+				  show(field[1]).text,
+				  r->w->calls ? "one of the store's own, " : "");
 	if (!workload_op_keyed(kind))
 		return read_keyless(r, client, kind, field, fields);
 	if (fields < 3)

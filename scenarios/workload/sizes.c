@@ -37,7 +37,8 @@ struct sizes {
 	const struct tm_store *store;
 	unsigned mtu;
 	uint64_t state;
-	int32_t last[WORKLOAD_MAX_KEYS]; /* by key: the length before; -1: none */
+	/* By key, and of operations that have none: the length before; -1: there was none. */
+	int32_t last[WORKLOAD_MAX_KEYS + 1];
 };
 
 static unsigned draw(struct sizes *s, unsigned n)
@@ -109,9 +110,12 @@ static int32_t draw_vlen(struct sizes *s, unsigned klen, int32_t last)
 	return draw_end(s, TM_LINE, LINES, klen);
 }
 
+#define NO_KEY WORKLOAD_MAX_KEYS
+
 static int32_t next_vlen(struct sizes *s, const struct workload *w, unsigned key)
 {
-	int32_t vlen = limited(s->store, draw_vlen(s, w->key[key].klen, s->last[key]));
+	unsigned klen = key == NO_KEY ? 0 : w->key[key].klen;
+	int32_t vlen = limited(s->store, draw_vlen(s, klen, s->last[key]));
 
 	s->last[key] = vlen;
 	return vlen;
@@ -162,7 +166,7 @@ static void fill_lines(struct sizes *s, struct workload *w)
 	}
 	for (unsigned c = 0; c < w->clients; c++)
 		for (unsigned i = 0; i < w->client[c].ops; i++)
-			if (w->client[c].op[i].kind == OP_PUT)
+			if (workload_op_valued(w, &w->client[c].op[i]))
 				w->client[c].op[i].vlen = (uint32_t)limited(s->store, end - before);
 }
 
@@ -174,6 +178,7 @@ void workload_resize(struct workload *w, const struct tm_store *store, unsigned 
 		fill_lines(&s, w);
 		return;
 	}
+	s.last[NO_KEY] = -1;
 	for (unsigned k = 0; k < w->keys; k++) {
 		s.last[k] = -1;
 		resize_key(&s, w, k);
@@ -184,8 +189,9 @@ void workload_resize(struct workload *w, const struct tm_store *store, unsigned 
 		for (unsigned i = 0; i < w->client[c].ops; i++) {
 			struct workload_op *op = &w->client[c].op[i];
 
-			if (op->kind == OP_PUT)
-				op->vlen = (uint32_t)next_vlen(&s, w, op->key);
+			if (workload_op_valued(w, op))
+				op->vlen = (uint32_t)next_vlen(
+					&s, w, workload_op_keys(w, op) ? op->key : NO_KEY);
 		}
 	if (w->keys && w->key[0].loaded >= 0 && draw(&s, RARE) == 0)
 		w->key[0].loaded = longest(store);
@@ -200,7 +206,7 @@ void workload_limit(struct workload *w, const struct tm_store *store)
 		for (unsigned i = 0; i < w->client[c].ops; i++) {
 			struct workload_op *op = &w->client[c].op[i];
 
-			if (op->kind == OP_PUT)
+			if (workload_op_valued(w, op))
 				op->vlen = (uint32_t)limited(store, (int32_t)op->vlen);
 		}
 }
@@ -217,11 +223,38 @@ static bool same_lengths(const struct workload *a, const struct workload *b)
 	return true;
 }
 
+/* Is there an operation that the store does not have? */
+static bool asks_too_much(const struct workload *w, const struct tm_store *store)
+{
+	bool loaded = false;
+
+	for (unsigned k = 0; k < w->keys; k++)
+		loaded |= w->key[k].loaded >= 0;
+	if (loaded && !store->put)
+		return true;
+	for (unsigned c = 0; c < w->clients; c++)
+		for (unsigned i = 0; i < w->client[c].ops; i++) {
+			unsigned kind = w->client[c].op[i].kind;
+
+			if (kind == OP_CALL ? w->calls != store->calls
+					    : workload_op_keyed(kind) && !store->put)
+				return true;
+		}
+	return false;
+}
+
 int workload_check(const struct workload *w, const struct tm_store *store,
 		   char expected[WORKLOAD_EXPECTED])
 {
 	struct workload within;
 	int error;
+
+	if (asks_too_much(w, store)) {
+		snprintf(expected, WORKLOAD_EXPECTED, "%.40s has %s", store->name,
+			 store->put ? "no such operations"
+				    : "operations of its own only (tidemark list)");
+		return -EINVAL;
+	}
 
 	if (store->max_keys && w->keys > store->max_keys) {
 		snprintf(expected, WORKLOAD_EXPECTED, "%.40s takes at most %u keys", store->name,

@@ -66,6 +66,7 @@ int workload_copy(struct workload *to, const struct workload *from)
 		memcpy(to->client[c].op, from->client[c].op, ops * sizeof(*to->client[c].op));
 		to->client[c].ops = ops;
 	}
+	to->calls = from->calls;
 	to->keys = from->keys;
 	to->clients = from->clients;
 	memcpy(to->name, from->name, sizeof(to->name));
@@ -92,17 +93,38 @@ unsigned workload_updates(const struct workload *w)
 		n += w->key[k].loaded >= 0;
 	for (unsigned c = 0; c < w->clients; c++)
 		for (unsigned i = 0; i < w->client[c].ops; i++)
-			n += w->client[c].op[i].kind == OP_PUT || w->client[c].op[i].kind == OP_DEL;
+			n += w->client[c].op[i].kind == OP_PUT ||
+			     w->client[c].op[i].kind == OP_DEL ||
+			     w->client[c].op[i].kind == OP_CALL;
 	return n;
+}
+
+static bool has_kind(const struct workload *w, enum op_kind kind)
+{
+	for (unsigned c = 0; c < w->clients; c++)
+		for (unsigned i = 0; i < w->client[c].ops; i++)
+			if (w->client[c].op[i].kind == kind)
+				return true;
+	return false;
 }
 
 bool workload_cleans(const struct workload *w)
 {
-	for (unsigned c = 0; c < w->clients; c++)
-		for (unsigned i = 0; i < w->client[c].ops; i++)
-			if (w->client[c].op[i].kind == OP_CLEAN)
-				return true;
-	return false;
+	return has_kind(w, OP_CLEAN);
+}
+
+bool workload_has_calls(const struct workload *w)
+{
+	return has_kind(w, OP_CALL);
+}
+
+unsigned workload_looks(const struct workload *w)
+{
+	unsigned n = 0;
+
+	for (const struct tm_call_type *t = w->calls; t && t->name; t++)
+		n += !t->looks ? 0 : t->keys ? w->keys : 1;
+	return n;
 }
 
 unsigned workload_max_vlen(const struct workload *w)
@@ -199,29 +221,40 @@ static unsigned count_kind(const struct workload *w, unsigned client, unsigned n
 int workload_op_add(struct workload *w, unsigned client, enum op_kind kind, unsigned key,
 		    uint32_t vlen)
 {
-	struct workload_op op = {.kind = (uint8_t)kind,
-				 .key = workload_op_keyed(kind) ? (uint16_t)key : 0};
+	struct workload_op op = {.kind = (uint8_t)kind};
+
+	if (vlen > TM_MAX_VALUE || (workload_op_keyed(kind) && key >= w->keys) || kind == OP_CALL)
+		return -EINVAL;
+	if (workload_op_keyed(kind))
+		op.key = (uint16_t)key;
+	if (kind == OP_PUT)
+		op.vlen = vlen;
+	return workload_op_append(w, client, &op);
+}
+
+int workload_op_append(struct workload *w, unsigned client, const struct workload_op *op)
+{
 	unsigned ops;
 	void *array;
 	int rc;
 
-	if (client < 1 || client > TM_MAX_CLIENTS || vlen > TM_MAX_VALUE ||
-	    (workload_op_keyed(kind) && key >= w->keys))
+	if (client < 1 || client > TM_MAX_CLIENTS || op->vlen > TM_MAX_VALUE)
 		return -EINVAL;
-	if (kind == OP_NONE || kind == OP_OPEN || kind >= OP_KINDS)
+	if (op->kind == OP_NONE || op->kind == OP_OPEN || op->kind >= OP_KINDS)
 		return -EINVAL;
+	for (unsigned k = 0; k < workload_op_keys(w, op); k++)
+		if (op->keys[k] >= w->keys)
+			return -EINVAL;
 	if (workload_ops(w) >= WORKLOAD_MAX_OPS)
 		return -ENOSPC;
-	if (kind == OP_PUT)
-		op.vlen = vlen;
 	ops = w->client[client - 1].ops;
 	array = w->client[client - 1].op;
-	rc = grow(&array, ops, sizeof(op));
+	rc = grow(&array, ops, sizeof(*op));
 	if (rc)
 		return rc;
 	w->client[client - 1].op = array;
-	op.nth = (uint16_t)(count_kind(w, client, ops, kind) + 1);
-	w->client[client - 1].op[ops] = op;
+	w->client[client - 1].op[ops] = *op;
+	w->client[client - 1].op[ops].nth = (uint16_t)(count_kind(w, client, ops, op->kind) + 1);
 	w->client[client - 1].ops = ops + 1;
 	if (w->clients < client)
 		w->clients = client;
@@ -291,7 +324,7 @@ void workload_value(unsigned client, unsigned nth, unsigned key, uint8_t *out, u
 {
 	uint64_t id = 0x54;
 
-	assert(client <= TM_MAX_CLIENTS && nth <= UINT16_MAX && key <= UINT16_MAX);
+	assert(client <= 0x7f && nth <= UINT16_MAX && key <= UINT16_MAX);
 	assert(vlen <= TM_MAX_VALUE);
 	/* Eight bytes, none of them zero: seven bits of a number each, and a mark. */
 	id = id << 8 | 0x80 | client;
@@ -315,6 +348,12 @@ void workload_value_same(unsigned same, unsigned key, uint8_t *out, uint32_t vle
 	workload_value(0, WORKLOAD_MAX_KEYS + same, key, out, vlen);
 }
 
+void workload_value_call(unsigned client, unsigned nth, unsigned call, uint8_t *out, uint32_t vlen)
+{
+	/* No PUT has such a key. */
+	workload_value(client, nth, WORKLOAD_MAX_KEYS + call, out, vlen);
+}
+
 static const char *const op_word[OP_KINDS] = {
 	[OP_PUT] = "put",     [OP_GET] = "get", [OP_DEL] = "del",    [OP_CLEAN] = "clean",
 	[OP_LEAVE] = "leave", [OP_DIE] = "die", [OP_PAUSE] = "pause"};
@@ -325,13 +364,12 @@ void workload_print_client(const struct workload *w, unsigned client, FILE *out)
 	for (unsigned i = 0; i < w->client[client - 1].ops; i++) {
 		const struct workload_op *op = &w->client[client - 1].op[i];
 
-		assert(op->kind < OP_KINDS && op_word[op->kind]);
-		fprintf(out, "%s%s", i ? ", " : "", op_word[op->kind]);
-		if (!workload_op_keyed(op->kind))
-			continue;
-		assert(op->key < w->keys);
-		fprintf(out, " %s", w->key[op->key].name);
-		if (op->kind == OP_PUT)
+		assert(op->kind == OP_CALL || (op->kind < OP_KINDS && op_word[op->kind]));
+		fprintf(out, "%s%s", i ? ", " : "",
+			op->kind == OP_CALL ? w->calls[op->call].name : op_word[op->kind]);
+		for (unsigned k = 0; k < workload_op_keys(w, op); k++)
+			fprintf(out, " %s", w->key[op->keys[k]].name);
+		if (workload_op_valued(w, op))
 			fprintf(out, " %u", (unsigned)op->vlen);
 		if (op->same)
 			fprintf(out, " same %u", op->same);
@@ -413,6 +451,54 @@ static int bad(const char **expected, const char *what)
 	return -EINVAL;
 }
 
+static bool is_word(const struct word *word, const char *text)
+{
+	return word->len == strlen(text) && !memcmp(word->text, text, word->len);
+}
+
+/* How an operation of the store's own is written. */
+static const char *expected_call(const struct tm_call_type *t)
+{
+	static const char *const forms[2][TM_CALL_KEYS + 1] = {
+		{"the operation and nothing after it", "the operation and a KEY",
+		 "the operation and two KEYs", "the operation and three KEYs"},
+		{"the operation and a LENGTH", "the operation, a KEY and a LENGTH",
+		 "the operation, two KEYs and a LENGTH", "the operation, three KEYs and a LENGTH"}};
+
+	return forms[t->value][t->keys];
+}
+
+/* "swap k1 k2 40" */
+static int parse_call(struct workload *w, unsigned client, unsigned call, const struct word *word,
+		      unsigned words, const char **expected)
+{
+	const struct tm_call_type *t = &w->calls[call];
+	struct workload_op op = {.kind = OP_CALL, .call = (uint8_t)call};
+
+	if (words != 1 + t->keys + t->value)
+		return bad(expected, expected_call(t));
+	for (unsigned k = 0; k < t->keys; k++) {
+		int key = workload_key_add(w, word[1 + k].text, word[1 + k].len, -1);
+
+		if (key < 0) {
+			*expected = key == -ENOSPC ? expected_keys : expected_key;
+			return key;
+		}
+		op.keys[k] = (uint16_t)key;
+	}
+	if (t->value) {
+		int32_t vlen = word_vlen(word[words - 1]);
+
+		if (vlen < 0)
+			return bad(expected, expected_vlen);
+		op.vlen = (uint32_t)vlen;
+	}
+	int rc = workload_op_append(w, client, &op);
+	if (rc == -ENOSPC)
+		*expected = expected_ops;
+	return rc;
+}
+
 static int parse_op(struct workload *w, unsigned client, const struct word *word, unsigned words,
 		    const char **expected)
 {
@@ -421,12 +507,17 @@ static int parse_op(struct workload *w, unsigned client, const struct word *word
 	int key = 0, rc;
 
 	for (unsigned k = 0; k < OP_KINDS; k++)
-		if (words && op_word[k] && word[0].len == strlen(op_word[k]) &&
-		    !memcmp(word[0].text, op_word[k], word[0].len))
+		if (words && op_word[k] && is_word(&word[0], op_word[k]))
 			kind = (enum op_kind)k;
+	for (unsigned i = 0; words && w->calls && w->calls[i].name; i++)
+		if (is_word(&word[0], w->calls[i].name))
+			return parse_call(w, client, i, word, words, expected);
 	if (kind == OP_NONE)
-		return bad(expected, "an operation: put, get, del, clean, leave, die or pause");
-	if (kind == OP_PUT && words == 5 && word[3].len == 4 && !memcmp(word[3].text, "same", 4)) {
+		return bad(expected, w->calls ? "an operation: one of the store's own (tidemark "
+						"list), put, get, del, clean, leave, die or pause"
+					      : "an operation: put, get, del, clean, leave, die or "
+						"pause");
+	if (kind == OP_PUT && words == 5 && is_word(&word[3], "same")) {
 		same = word_vlen(word[4]);
 		words = 3;
 		if (same < 1 || same > WORKLOAD_MAX_SAME)

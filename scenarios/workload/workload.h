@@ -30,15 +30,22 @@ struct workload_key {
 
 struct workload_op {
 	uint8_t kind;  /* enum op_kind; not OP_OPEN */
-	uint16_t key;  /* index into keys; 0 and of no meaning if !workload_op_keyed() */
+	uint8_t call;  /* OP_CALL: which of the store's own operations; else 0 */
 	uint16_t nth;  /* n-th operation of this kind of this client, from 1: its label */
-	uint32_t vlen; /* PUT: bytes, 0..TM_MAX_VALUE; others: 0 */
+	uint32_t vlen; /* bytes, 0..TM_MAX_VALUE, if workload_op_valued(); else 0 */
 	uint16_t same; /* PUT: all of a key with the same number, not 0, write the same bytes; 0:
 			  its own */
+	/* Indices into workload.key, as many as workload_op_keys() says; the others are 0. */
+	union {
+		uint16_t key;
+		uint16_t keys[TM_CALL_KEYS];
+	};
 };
 
 struct workload {
 	char name[64];
+	/* Of the store that it is for, if that has operations of its own; the store's. */
+	const struct tm_call_type *calls;
 	struct workload_key *key;
 	unsigned keys;
 	struct {
@@ -48,20 +55,35 @@ struct workload {
 	unsigned clients;
 };
 
-/* Is it an operation on a key? */
+/* Is it an operation on a key that every store knows? */
 static inline bool workload_op_keyed(enum op_kind kind)
 {
 	return kind == OP_PUT || kind == OP_GET || kind == OP_DEL;
+}
+/* How many keys it has. */
+static inline unsigned workload_op_keys(const struct workload *w, const struct workload_op *op)
+{
+	return op->kind == OP_CALL ? w->calls[op->call].keys : workload_op_keyed(op->kind);
+}
+/* Has it a value? */
+static inline bool workload_op_valued(const struct workload *w, const struct workload_op *op)
+{
+	return op->kind == OP_CALL ? w->calls[op->call].value : op->kind == OP_PUT;
 }
 /* Frees what *w owns and zeroes it. */
 void workload_free(struct workload *w);
 /* *to is written, not freed first. 0 or -ENOMEM, *to is then empty. */
 int workload_copy(struct workload *to, const struct workload *from);
-unsigned workload_ops(const struct workload *w);     /* operations of all clients */
-unsigned workload_updates(const struct workload *w); /* PUTs and DELETEs, the load phase included */
+unsigned workload_ops(const struct workload *w); /* operations of all clients */
+/* PUTs, DELETEs and operations of the store's own, the load phase included. */
+unsigned workload_updates(const struct workload *w);
 unsigned workload_max_vlen(const struct workload *w);
 /* Does any client ask for the log to be cleaned? */
 bool workload_cleans(const struct workload *w);
+/* Does any client do what only this store can? */
+bool workload_has_calls(const struct workload *w);
+/* How many operations look at a store that has recovered (tm_call_type.looks), besides GETs. */
+unsigned workload_looks(const struct workload *w);
 /*
  * Add (or find) a key; its index, or -errno (-EINVAL name or loaded, -ENOSPC, -ENOMEM).
  * A key found again is loaded from now on if `loaded` says so; -1 leaves it as it is.
@@ -75,6 +97,8 @@ int workload_key_find(const struct workload *w, const char *name, size_t len);
  */
 int workload_op_add(struct workload *w, unsigned client, enum op_kind kind, unsigned key,
 		    uint32_t vlen);
+/* Likewise, any operation; what it does not have is 0. nth is set. */
+int workload_op_append(struct workload *w, unsigned client, const struct workload_op *op);
 /* Take away an operation; later ones of its kind are renumbered. */
 void workload_op_remove(struct workload *w, unsigned client, unsigned index);
 /* Number nth of all operations anew. */
@@ -90,6 +114,8 @@ void workload_renumber(struct workload *w);
 void workload_value(unsigned client, unsigned nth, unsigned key, uint8_t *out, uint32_t vlen);
 /* Likewise, of a PUT that writes what others of its key with the same number write. */
 void workload_value_same(unsigned same, unsigned key, uint8_t *out, uint32_t vlen);
+/* Likewise, of an operation of the store's own, for all of which a client has one count. */
+void workload_value_call(unsigned client, unsigned nth, unsigned call, uint8_t *out, uint32_t vlen);
 
 /*
  * Built-in workloads: the small matrix, then YCSB with its default sizes. i from 0;
@@ -103,6 +129,14 @@ const char *workload_what(unsigned i); /* one line for `tidemark list`; NULL at 
  * -ENOMEM. *expected then says what would be right.
  */
 int workload_named(const char *name, struct workload *w, const char **expected);
+/*
+ * Workloads of a store's own operations (calls.c): those that it brings, then one for each way in
+ * which a few of its operations can follow and meet each other. i from 0; 0, -ENOENT at the end (a
+ * store without such operations has none), -EINVAL (*expected: what is wrong with the store's), or
+ * -ENOMEM.
+ */
+int workload_of_store(const struct tm_store *store, unsigned i, struct workload *w,
+		      const char **expected);
 
 /*
  * Lengths at edges (sizes.c). Gives the keys and values of a workload other lengths, drawn
@@ -138,17 +172,18 @@ int ycsb_make(const struct ycsb *y, struct workload *w);
 /*
  * From bytes (bytes.c): any `n` bytes are a workload of 1 to 3 clients on 1 or 2 keys;
  * those after the first WORKLOAD_BYTES say nothing. `goings`: GOING_BYTES more, who comes and goes
- * before each operation; NULL: nobody does. `cleans`: the store can clean its
- * log. Fills an empty *w. 0 or -ENOMEM.
+ * before each operation; NULL: nobody does. It does what the store can. Fills an empty *w. 0 or
+ * -ENOMEM.
  */
 #define WORKLOAD_BYTES 9
 #define GOING_BYTES    (WORKLOAD_BYTES - 1)
-int workload_from_bytes(struct workload *w, const uint8_t *bytes, size_t n, const uint8_t *goings,
-			bool cleans);
+int workload_from_bytes(struct workload *w, const struct tm_store *store, const uint8_t *bytes,
+			size_t n, const uint8_t *goings);
 
 /*
  * A recorded operation list, docs/ops-file.md: one operation a line: client,
- * put|get|del|clean, key, value length. Fills an empty *w. 0, or -errno with *err
+ * put|get|del|clean, key, value length; or one of w->calls, with its keys and a length. Fills an
+ * empty *w. 0, or -errno with *err
  * filled and *w empty: -EINVAL (bad input), -EIO (reading failed), -ENOMEM.
  */
 int workload_read_ops(FILE *in, struct workload *w, struct input_error *err);

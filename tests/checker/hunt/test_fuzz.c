@@ -151,7 +151,8 @@ static void workload_words(const uint8_t *bytes, size_t n, const uint8_t *goings
 	struct workload w = {0};
 	FILE *file = fmemopen(text, room, "w");
 
-	ck_assert_int_eq(workload_from_bytes(&w, bytes, n, goings, bytes && n && bytes[0] & 4), 0);
+	const struct tm_store *store = store_find(n && bytes[0] & 4 ? "erda" : "pilaf");
+	ck_assert_int_eq(workload_from_bytes(&w, store, bytes, n, goings), 0);
 	workload_print_keys(&w, file);
 	for (unsigned c = 1; c <= w.clients; c++) {
 		fputs(" | ", file);

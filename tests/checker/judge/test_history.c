@@ -960,12 +960,13 @@ END_TEST
 /* Which contracts the explorer judges when. */
 START_TEST(judged_when)
 {
-	ck_assert_uint_eq(CONTRACTS_IN_RUN, RDA | LIN | NORES | OK);
-	ck_assert_uint_eq(CONTRACTS_AFTER_CRASH, RDA | DUR | BUF | MONO | KEEP | NORES | OK);
+	ck_assert_uint_eq(CONTRACTS_IN_RUN, RDA | LIN | NORES | OK | TM_BIT(TM_OWN));
+	ck_assert_uint_eq(CONTRACTS_AFTER_CRASH,
+			  RDA | DUR | BUF | MONO | KEEP | NORES | OK | TM_BIT(TM_OWN));
 	ck_assert_uint_eq(CONTRACTS_ON_MACHINE, RDA | LIN | DUR | MONO | KEEP | NORES);
 	ck_assert_uint_eq(CONTRACTS_IF_LIN, DUR | BUF);
 	ck_assert_uint_eq(CONTRACTS_BY_RUNNING, TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK));
-	ck_assert_str_eq(contract_names(), "RDA LIN DUR BUF MONO KEEP NORES OK LIVE FSCK");
+	ck_assert_str_eq(contract_names(), "RDA LIN DUR BUF MONO KEEP NORES OK LIVE FSCK OWN");
 	for (int c = 0; c < TM_CONTRACTS; c++) {
 		ck_assert_int_eq(contract_parse(contract_name(c)), c);
 		ck_assert_uint_gt(strlen(contract_what(c)), 20);

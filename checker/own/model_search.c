@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See model_search.h. */
+#include "checker/own/model_search.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+#include "core/rt/arena.h"
+
+void model_set_free(struct model_set *set)
+{
+	free(set->config);
+	free(set->state);
+	*set = (struct model_set){0};
+}
+
+static void make_room(const struct tm_model *model, struct model_set *set, unsigned n)
+{
+	if (n <= set->room)
+		return;
+	unsigned room = set->room ? 2 * set->room : 16;
+	room = room < n ? n : room;
+	set->config = realloc(set->config, room * sizeof(*set->config));
+	set->state = realloc(set->state, room * model->bytes + 1);
+	if (!set->config || !set->state)
+		arena_exhausted();
+	set->room = room;
+}
+
+void model_set_copy(const struct tm_model *model, struct model_set *to,
+		    const struct model_set *from)
+{
+	make_room(model, to, from->n);
+	to->n = from->n;
+	if (!from->n)
+		return;
+	memcpy(to->config, from->config, from->n * sizeof(*from->config));
+	memcpy(to->state, from->state, from->n * model->bytes);
+}
+
+static uint64_t hash_of(const struct tm_model *model, const uint8_t *state, uint64_t done)
+{
+	return XXH3_64bits_withSeed(state, model->bytes, done);
+}
+
+int model_set_find(const struct tm_model *model, const struct model_set *set, const uint8_t *state,
+		   uint64_t done)
+{
+	const uint64_t hash = hash_of(model, state, done);
+	for (unsigned i = 0; i < set->n; i++)
+		if (set->config[i].hash == hash && set->config[i].done == done &&
+		    !memcmp(set->state + i * model->bytes, state, model->bytes))
+			return (int)i;
+	return -1;
+}
+
+bool model_set_add(const struct tm_model *model, struct model_set *set, const uint8_t *state,
+		   uint64_t done)
+{
+	if (model_set_find(model, set, state, done) >= 0)
+		return true;
+	if (set->n == MODEL_CONFIGS)
+		return false;
+	make_room(model, set, set->n + 1);
+	set->config[set->n] = (struct model_config){done, hash_of(model, state, done)};
+	memcpy(set->state + set->n++ * model->bytes, state, model->bytes);
+	return true;
+}
+
+static uint8_t *state_of(const struct model_search *s, unsigned i)
+{
+	return s->set.state + i * s->model->bytes;
+}
+
+/* Let one more open operation take effect, in all ways, until nothing new comes of it. */
+static void close_set(struct model_search *s)
+{
+	const size_t bytes = s->model->bytes;
+	for (unsigned i = 0; i < s->set.n && !s->full; i++) {
+		uint64_t rest = s->open & ~s->set.config[i].done;
+		for (; rest; rest &= rest - 1) {
+			unsigned slot = (unsigned)__builtin_ctzll(rest);
+			const struct tm_event *e = &s->event[s->op[slot]];
+			memcpy(s->scratch, state_of(s, i), bytes);
+			if (!s->model->apply(s->scratch, e))
+				continue;
+			/* What changes nothing and is not waited for need not be followed. */
+			if (!e->answered && !memcmp(s->scratch, state_of(s, i), bytes))
+				continue;
+			s->full |= !model_set_add(s->model, &s->set, s->scratch,
+						  s->set.config[i].done | 1ull << slot);
+		}
+	}
+}
+
+void model_begin(struct model_search *s, const struct model_set *start)
+{
+	model_set_copy(s->model, &s->set, start);
+	s->open = 0;
+	s->full = false;
+}
+
+void model_invoke(struct model_search *s, unsigned op)
+{
+	if (!~s->open) {
+		s->full = true;
+		return;
+	}
+	unsigned slot = (unsigned)__builtin_ctzll(~s->open);
+	s->open |= 1ull << slot;
+	s->op[slot] = op;
+	close_set(s);
+}
+
+/* Keep the configurations that have all of `bits` done, and take these from them. */
+static void keep(struct model_search *s, uint64_t having, uint64_t drop)
+{
+	const size_t bytes = s->model->bytes;
+	unsigned n = s->set.n;
+	s->set.n = 0;
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t done = s->set.config[i].done;
+		if ((done & having) != having)
+			continue;
+		/* It moves towards the beginning, where those before it have made room. */
+		memcpy(s->scratch, state_of(s, i), bytes);
+		model_set_add(s->model, &s->set, s->scratch, done & ~drop);
+	}
+}
+
+bool model_return(struct model_search *s, unsigned op)
+{
+	if (!s->event[op].answered || s->full)
+		return true;
+	uint64_t bit = 0;
+	for (unsigned slot = 0; slot < MODEL_OPEN && !bit; slot++)
+		if (s->open >> slot & 1 && s->op[slot] == op)
+			bit = 1ull << slot;
+	assert(bit);
+	keep(s, bit, bit);
+	s->open &= ~bit;
+	return s->set.n > 0;
+}
+
+void model_crash(struct model_search *s)
+{
+	keep(s, 0, UINT64_MAX);
+	s->open = 0;
+}

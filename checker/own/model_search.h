@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_OWN_MODEL_SEARCH_H
+#define TM_CHECKER_OWN_MODEL_SEARCH_H
+/*
+ * The search for orders in which a model allows what was seen.
+ *
+ * A configuration is one way in which the operations so far may have taken effect: the model's
+ * state, and which of the operations that are open (begun, not ended) have had theirs. A set has
+ * all configurations that the past allows: it is closed under letting one more open operation take
+ * effect. When an operation answers, those configurations stay in which it has taken effect with
+ * that answer; if there is none, no order explains the history. An operation without an answer
+ * (it failed, or the power did) may take effect until the power fails, or never.
+ *
+ * So the cost is linear in the history, and exponential in the number of operations that are open
+ * at one time.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "core/calls.h"
+
+#define MODEL_CONFIGS 2048 /* of a set, at most */
+#define MODEL_OPEN    64   /* operations at one time, at most */
+
+struct model_config {
+	uint64_t done; /* bits of slots */
+	uint64_t hash; /* of the state and `done` */
+};
+
+struct model_set {
+	unsigned n, room;
+	struct model_config *config;
+	uint8_t *state; /* by configuration */
+};
+
+struct model_search {
+	const struct tm_model *model;
+	const struct tm_event *event;
+	struct model_set set;
+	uint64_t open;		 /* slots in use; */
+	unsigned op[MODEL_OPEN]; /* the operation in each */
+	bool full;		 /* there were more than there is room for: nothing is sure */
+	uint8_t scratch[TM_MODEL_BYTES];
+};
+
+/* All of these end the process if there is no memory. */
+void model_set_free(struct model_set *set);
+void model_set_copy(const struct tm_model *model, struct model_set *to,
+		    const struct model_set *from);
+/* Add a state, once, in which nothing that is open has taken effect. False: there is no room. */
+bool model_set_add(const struct tm_model *model, struct model_set *set, const uint8_t *state,
+		   uint64_t done);
+/* Is it in the set? Its index, or -1. */
+int model_set_find(const struct tm_model *model, const struct model_set *set, const uint8_t *state,
+		   uint64_t done);
+
+/* Begin with a set; nothing is open. */
+void model_begin(struct model_search *s, const struct model_set *start);
+/* On a task: the operation of this event begins; ends. False: its answer fits no order. */
+void model_invoke(struct model_search *s, unsigned op);
+bool model_return(struct model_search *s, unsigned op);
+/* The power fails: what is open has taken effect or not. */
+void model_crash(struct model_search *s);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Workloads of a store's own operations.
+ *
+ * As with put, get and del (builtin.c), what breaks a store is how few operations follow and meet
+ * each other. So all ways in which up to four of them do so are tried, where a pattern says which
+ * are the same: "ab-a" is a client that does a and then b, and one that does a. A pattern is filled
+ * with each choice of operations for its letters. Names say what happens:
+ * "enqueue.dequeue-enqueue".
+ *
+ * With many operations there are too many ways to fill the larger patterns: of each pattern there
+ * are at most FILLS, drawn evenly from all of them.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "scenarios/workload/workload.h"
+
+#define FILLS	     8
+#define VALUE_LENGTH 40
+#define LETTERS	     3
+
+static const struct {
+	const char *text;
+	bool symmetric; /* its clients can be exchanged: a-b is b-a */
+} patterns[] = {{"a", false},	 {"ab", false},	   {"a-b", true},     {"aab", false},
+		{"abb", false},	 {"ab-a", false},  {"ab-b", false},   {"aa-b", false},
+		{"aa-bb", true}, {"ab-ab", false}, {"ab-ba", true},   {"a-b-b", false},
+		{"aaab", false}, {"abab", false},  {"aa-a-b", false}, {"abc", false},
+		{"a-b-c", true}, {"ab-c", false}};
+#define PATTERNS (sizeof(patterns) / sizeof(patterns[0]))
+
+static unsigned letters_of(const char *pattern)
+{
+	unsigned n = 0;
+
+	for (; *pattern; pattern++)
+		if (*pattern != '-' && (unsigned)(*pattern - 'a') >= n)
+			n = (unsigned)(*pattern - 'a') + 1;
+	assert(n <= LETTERS);
+	return n;
+}
+
+/* The number-th way to give each letter an operation, if it is not another pattern's or one that
+ * came before. */
+static bool fill(const char *pattern, bool symmetric, unsigned types, unsigned number,
+		 unsigned letter[LETTERS])
+{
+	unsigned letters = letters_of(pattern);
+
+	for (unsigned l = 0; l < letters; l++) {
+		letter[l] = number % types;
+		number /= types;
+	}
+	/* Equal ones are the pattern with fewer letters. */
+	for (unsigned l = 1; l < letters; l++)
+		for (unsigned k = 0; k < l; k++)
+			if (letter[k] == letter[l] && (letters > 2 || strlen(pattern) > 3))
+				return false;
+	for (unsigned l = 1; l < letters && symmetric; l++)
+		if (letter[l] < letter[l - 1])
+			return false;
+	return true;
+}
+
+static unsigned ways(unsigned letters, unsigned types)
+{
+	unsigned n = 1;
+
+	while (letters--)
+		n *= types;
+	return n;
+}
+
+static int make(const struct tm_store *store, const char *pattern, const unsigned *letter,
+		struct workload *w)
+{
+	unsigned client = 1;
+	size_t len = 0;
+	int rc = 0;
+
+	for (const char *p = pattern; *p && rc >= 0; p++) {
+		if (*p == '-') {
+			client++;
+			continue;
+		}
+		unsigned call = letter[*p - 'a'];
+		struct workload_op op = {.kind = OP_CALL, .call = (uint8_t)call};
+		const struct tm_call_type *t = &store->calls[call];
+
+		len += (size_t)snprintf(w->name + len, sizeof(w->name) - len, "%s%s",
+					p == pattern   ? ""
+					: p[-1] == '-' ? "-"
+						       : ".",
+					t->name);
+		len = len < sizeof(w->name) ? len : sizeof(w->name) - 1;
+		for (unsigned k = 0; k < t->keys && rc >= 0; k++) {
+			char key[4] = {'k', (char)('1' + k)};
+
+			rc = workload_key_add(w, key, 2, store->put && store->get ? 160 : -1);
+			op.keys[k] = (uint16_t)k;
+		}
+		if (t->value)
+			op.vlen = VALUE_LENGTH;
+		if (rc >= 0)
+			rc = workload_op_append(w, client, &op);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+/* The i-th that is made. */
+static int made(const struct tm_store *store, unsigned i, struct workload *w)
+{
+	unsigned types = 0;
+
+	while (store->calls[types].name)
+		types++;
+	for (unsigned p = 0; p < PATTERNS; p++) {
+		unsigned all = ways(letters_of(patterns[p].text), types), good = 0, at = 0;
+		unsigned letter[LETTERS];
+
+		for (unsigned n = 0; n < all; n++)
+			good += fill(patterns[p].text, patterns[p].symmetric, types, n, letter);
+		unsigned kept = good < FILLS ? good : FILLS;
+		if (i >= kept) {
+			i -= kept;
+			continue;
+		}
+		for (unsigned n = 0; n < all; n++)
+			if (fill(patterns[p].text, patterns[p].symmetric, types, n, letter) &&
+			    at++ == i * good / kept)
+				return make(store, patterns[p].text, letter, w);
+	}
+	return -ENOENT;
+}
+
+static int brought(const struct tm_workload *from, struct workload *w, const char **expected)
+{
+	int rc = from->keys ? workload_parse_keys(w, from->keys, expected) : 0;
+
+	for (unsigned c = 0; c < 3 && from->client[c] && !rc; c++)
+		rc = workload_parse_client(w, c + 1, from->client[c], expected);
+	snprintf(w->name, sizeof(w->name), "%s", from->name);
+	return rc;
+}
+
+int workload_of_store(const struct tm_store *store, unsigned i, struct workload *w,
+		      const char **expected)
+{
+	const struct tm_workload *own = store->workloads;
+	int rc;
+
+	memset(w, 0, sizeof(*w));
+	*expected = "";
+	if (!store->calls)
+		return -ENOENT;
+	w->calls = store->calls;
+	for (; own && own->name && i; own++)
+		i--;
+	rc = own && own->name ? brought(own, w, expected) : made(store, i, w);
+	if (rc)
+		workload_free(w);
+	return rc;
+}
