@@ -223,8 +223,6 @@ static int find_workload(const struct campaign *c, const char *name, struct work
 	for (unsigned i = 0; i < c->configs && error == -ENOENT; i++)
 		for (unsigned n = 0; error == -ENOENT; n++) {
 			other = workload_of_store(c->config[i].store, n, w, expected);
-			if (other == -EINVAL)
-				continue;
 			if (other)
 				break;
 			if (!strcmp(w->name, name))
@@ -233,24 +231,6 @@ static int find_workload(const struct campaign *c, const char *name, struct work
 				workload_free(w);
 		}
 	return other == -ENOMEM ? other : error;
-}
-
-/* Are the workloads right that stores bring? */
-static int check_stores_workloads(const struct campaign *c)
-{
-	for (unsigned i = 0; i < c->configs; i++) {
-		const struct tm_workload *own = c->config[i].store->workloads;
-		for (unsigned n = 0; own && own[n].name; n++) {
-			const char *expected;
-			struct workload w;
-			int error = workload_of_store(c->config[i].store, n, &w, &expected);
-			workload_free(&w);
-			if (error == -EINVAL)
-				return fail(EXIT_USAGE, "%s: workload %.60s: expected %s",
-					    c->config[i].store->name, own[n].name, expected);
-		}
-	}
-	return 0;
 }
 
 static int add_workload(struct campaign *c, struct workload *w)
@@ -290,8 +270,6 @@ int arguments_apply(const struct arguments *a, struct campaign *c)
 {
 	c->options = a->options;
 	int status = arguments_configs(a, c);
-	if (!status)
-		status = check_stores_workloads(c);
 	if (status)
 		return status;
 	if (a->ops || a->workload.n)

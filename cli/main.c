@@ -118,12 +118,23 @@ static void print_failed_calls(void)
 static const struct object_use {
 	int (*main)(int argc, char **argv);
 	bool named, live;
+	bool keyed; /* the store has to have put, get and del */
 } object_uses[] = {
-	{crashtest_main, true, false}, {fuzz_main, true, false},    {ablate_main, true, false},
-	{count_main, true, false},     {mutants_main, true, false}, {replay_main, false, false},
-	{shrink_main, false, false},   {list_main, false, false},   {cut_main, false, false},
-	{examine_main, false, false},  {serve_main, true, true},    {put_main, false, true},
-	{get_main, false, true},       {del_main, false, true},	    {bench_main, false, true},
+	{crashtest_main, .named = true},
+	{fuzz_main, .named = true},
+	{ablate_main, .named = true},
+	{count_main, .named = true, .keyed = true},
+	{mutants_main, .named = true},
+	{replay_main, .named = false},
+	{shrink_main, .named = false},
+	{list_main, .named = false},
+	{cut_main, .keyed = true},
+	{examine_main, .keyed = true},
+	{serve_main, .named = true, .live = true, .keyed = true},
+	{put_main, .live = true, .keyed = true},
+	{get_main, .live = true, .keyed = true},
+	{del_main, .live = true, .keyed = true},
+	{bench_main, .live = true, .keyed = true},
 };
 #define OBJECT_USES (sizeof(object_uses) / sizeof(object_uses[0]))
 
@@ -148,6 +159,11 @@ static int load_stores(const struct command *command, int *argc, char **argv)
 							 : store_load(argv[i], why);
 		if (!store)
 			return fail(EXIT_USAGE, "%s", why);
+		if (use->keyed && !store->put)
+			return fail(EXIT_USAGE,
+				    "%s: it has operations of its own only; `tidemark %s` is for "
+				    "stores with put, get and del",
+				    argv[i], command->name);
 		if (use->named)
 			argv[left++] = (char *)(uintptr_t)store->name; /* nobody writes to it */
 	}

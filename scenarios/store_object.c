@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "core/object.h"
+#include "scenarios/workload/workload.h"
 
 #define NAME_MAX_LEN 32
 
@@ -80,6 +81,30 @@ static const char *mistake_in(const struct tm_store *s)
 		return "the model; expected .apply, and at most 2048 .bytes";
 	_Static_assert(TM_MODEL_BYTES == 2048, "the text above");
 	return s->calls ? mistake_in_calls(s->calls) : NULL;
+}
+
+/* True: *why says what is wrong. */
+static bool mistake_in_workloads(const struct tm_store *s, const char *path,
+				 char why[STORE_OBJECT_WHY])
+{
+	for (unsigned i = 0; s->workloads && s->workloads[i].name; i++) {
+		const struct tm_workload *own = &s->workloads[i];
+		struct workload w;
+		const char *expected;
+		if (!workload_of_store(s, i, &w, &expected)) {
+			bool fits = workload_fits(&w, s), does = workload_ops(&w) > 0;
+			workload_free(&w);
+			if (fits && does && own->what)
+				continue;
+			expected = !own->what ? ".what"
+				   : !does    ? "operations"
+					      : "operations that the store has";
+		}
+		snprintf(why, STORE_OBJECT_WHY, "%s: workload %.60s: expected %s", path, own->name,
+			 expected);
+		return true;
+	}
+	return false;
 }
 
 /* What the object may write, but for what its relocations have filled. */
@@ -178,6 +203,8 @@ struct store_object *store_object_load(const char *path, char why[STORE_OBJECT_W
 	const char *mistake = mistake_in(shown->store);
 	if (mistake)
 		return wrong(why, path, mistake);
+	if (mistake_in_workloads(shown->store, path, why))
+		return NULL;
 	struct store_object *o = calloc(1, sizeof(*o));
 	if (!o || !(o->path = strdup(path)) || !init_statics(o, handle, shown))
 		return wrong(why, path, "out of memory");

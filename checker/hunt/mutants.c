@@ -168,7 +168,7 @@ static int open_bench(struct bench **out, const struct lane *lane, unsigned work
 	if (!error && !without_bug && lane->mutant)
 		error = setup_hardware(&b->setup, "mutant", lane->mutant, &expected);
 	if (!error)
-		error = workload_builtin(workload, &b->setup.w);
+		error = workload_for_store(lane->store, workload, &b->setup.w);
 	if (!error && lane->unknown) {
 		lane_known(lane, lane->unknown, &b->setup.known);
 		b->setup.unknown_only = lane->unknown;

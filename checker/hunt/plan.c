@@ -259,6 +259,14 @@ static int add_or_free(struct campaign *c, struct workload *w)
 	return error;
 }
 
+static bool fits_any(const struct campaign *c, const struct workload *w)
+{
+	for (unsigned i = 0; i < c->configs; i++)
+		if (workload_fits(w, c->config[i].store))
+			return true;
+	return false;
+}
+
 /* Those of stores' own operations, of the first `most`; each store's once. */
 static int add_of_stores(struct campaign *c, unsigned most)
 {
@@ -272,10 +280,6 @@ static int add_of_stores(struct campaign *c, unsigned most)
 		struct workload w;
 		for (unsigned n = 0; first && n < most && !error; n++) {
 			error = workload_of_store(store, n, &w, &expected);
-			if (error == -EINVAL) {
-				error = 0; /* arguments_apply() has said so */
-				continue;
-			}
 			if (!error)
 				error = add_or_free(c, &w);
 		}
@@ -290,8 +294,10 @@ int plan_builtin_workloads(struct campaign *c)
 	for (unsigned i = 0; !error; i++) {
 		struct workload w;
 		error = workload_builtin(i, &w);
-		if (!error)
+		if (!error && fits_any(c, &w))
 			error = add_or_free(c, &w);
+		else if (!error)
+			workload_free(&w);
 	}
 	return error == -ENOMEM ? error : add_of_stores(c, UINT_MAX);
 }
@@ -304,14 +310,20 @@ int plan_smallest_workloads(struct campaign *c, bool faults_given)
 		bool room = c->options.preemptions + smallest[i].faults <= SYSTEMATIC_DEPTH;
 		const char *expected;
 		struct workload w;
-		c->faults[i] = faults_given || !room ? c->options.faults : smallest[i].faults;
 		error = workload_named(smallest[i].name, &w, &expected);
+		if (!error && !fits_any(c, &w)) {
+			workload_free(&w);
+			continue;
+		}
+		c->faults[c->workloads] = faults_given || !room ? c->options.faults
+								: smallest[i].faults;
 		if (!error)
 			error = add_or_free(c, &w);
 	}
+	unsigned plain = c->workloads;
 	if (!error)
 		error = add_of_stores(c, SMALLEST_CALLS);
-	for (unsigned i = SMALLEST; i < c->workloads && !error; i++)
+	for (unsigned i = plain; i < c->workloads && !error; i++)
 		c->faults[i] = faults_given ? c->options.faults : 0;
 	return error ? -ENOMEM : 0;
 }

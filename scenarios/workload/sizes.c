@@ -223,24 +223,23 @@ static bool same_lengths(const struct workload *a, const struct workload *b)
 	return true;
 }
 
-/* Is there an operation that the store does not have? */
-static bool asks_too_much(const struct workload *w, const struct tm_store *store)
+bool workload_fits(const struct workload *w, const struct tm_store *store)
 {
 	bool loaded = false;
 
 	for (unsigned k = 0; k < w->keys; k++)
 		loaded |= w->key[k].loaded >= 0;
 	if (loaded && !store->put)
-		return true;
+		return false;
 	for (unsigned c = 0; c < w->clients; c++)
 		for (unsigned i = 0; i < w->client[c].ops; i++) {
 			unsigned kind = w->client[c].op[i].kind;
 
 			if (kind == OP_CALL ? w->calls != store->calls
 					    : workload_op_keyed(kind) && !store->put)
-				return true;
+				return false;
 		}
-	return false;
+	return true;
 }
 
 int workload_check(const struct workload *w, const struct tm_store *store,
@@ -249,7 +248,7 @@ int workload_check(const struct workload *w, const struct tm_store *store,
 	struct workload within;
 	int error;
 
-	if (asks_too_much(w, store)) {
+	if (!workload_fits(w, store)) {
 		snprintf(expected, WORKLOAD_EXPECTED, "%.40s has %s", store->name,
 			 store->put ? "no such operations"
 				    : "operations of its own only (tidemark list)");

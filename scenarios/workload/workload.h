@@ -132,11 +132,14 @@ int workload_named(const char *name, struct workload *w, const char **expected);
 /*
  * Workloads of a store's own operations (calls.c): those that it brings, then one for each way in
  * which a few of its operations can follow and meet each other. i from 0; 0, -ENOENT at the end (a
- * store without such operations has none), -EINVAL (*expected: what is wrong with the store's), or
- * -ENOMEM.
+ * store without such operations has none), or -ENOMEM; when the store is loaded also -EINVAL, with
+ * what is *expected of one that it brings.
  */
 int workload_of_store(const struct tm_store *store, unsigned i, struct workload *w,
 		      const char **expected);
+/* The built-in ones, if the store has put, get and del; then those of its own. As
+ * workload_builtin(). */
+int workload_for_store(const struct tm_store *store, unsigned i, struct workload *w);
 
 /*
  * Lengths at edges (sizes.c). Gives the keys and values of a workload other lengths, drawn
@@ -152,6 +155,9 @@ int workload_check(const struct workload *w, const struct tm_store *store,
 		   char expected[WORKLOAD_EXPECTED]);
 /* Bring the lengths of all values within the store's limits. */
 void workload_limit(struct workload *w, const struct tm_store *store);
+
+/* Has the store all the operations that are asked for? */
+bool workload_fits(const struct workload *w, const struct tm_store *store);
 
 /* YCSB (ycsb.c). */
 struct ycsb {
