@@ -941,7 +941,10 @@ static void prove_by_calls(struct world_client *c)
 		struct workload_op op = trial(s, i, LIFE_VLEN);
 		if (!has_keys_for(s, &op))
 			continue;
-		op.nth = (uint16_t)(LIFE_NTH - i); /* no workload's operation has this value */
+		/* After those with which it looked, and those of a life. */
+		op.nth = (uint16_t)(2 * setup_looks(s) + LIFE_OPS + i + 1);
+		actor_label(sim_actor(w->sim),
+			    (struct op_label){(uint8_t)c->number, OP_CALL, op.nth});
 		int error = run_call(c, &op, &answer);
 		if (!error)
 			continue;

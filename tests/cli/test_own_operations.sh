@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test_own_operations.sh TIDEMARK SOURCES
+#
+# A store with operations of its own, examples/queue: it holds what it promises; each seeded bug is found, as the contract that
+# it breaks, and its trace replays; so do traces that a fuzzer or a systematic search finds. A judge that crashes or never ends
+# is told as such. Commands that need put, get and del say so. Wrong lists of operations, models and workloads are one line.
+set -eu
+tidemark=$(realpath "$1") sources=$(realpath "$2")
+here=$(mktemp -d)
+trap 'rm -rf "$here"' EXIT
+cd "$here"
+mkdir bin
+ln -s "$tidemark" bin/tidemark
+export PATH=$here/bin:$PATH
+few=(--runs 12 --states 600)
+
+fail() {
+	echo "FAILED: $*" >&2
+	tail -n 30 out >&2
+	exit 1
+}
+run() {
+	local expected=$1 status=0
+	shift
+	"$@" >out 2>&1 </dev/null || status=$?
+	[ $status -eq "$expected" ] || fail "exit status $status instead of $expected: $*"
+}
+says() {
+	local text
+	for text; do
+		grep -qF -- "$text" out || fail "not a word of: $text"
+	done
+}
+one_line() { [ "$(wc -l <out)" -eq 1 ] || fail "more than one line"; }
+# wrong TEXT SED-EXPRESSION: the store, so changed, is refused in one line.
+wrong() {
+	local text=$1
+	shift
+	sed "$@" queue.c >wrong.c
+	! cmp -s queue.c wrong.c || fail "nothing was changed: $*"
+	run 0 tidemark cc -g -o wrong.so wrong.c -lrdmacm
+	run 2 tidemark crashtest ./wrong.so
+	says "$text"
+	one_line
+}
+
+cp "$sources"/examples/queue/queue.c .
+run 0 tidemark cc -g -Wall -Wextra -Werror -o queue.so queue.c -lrdmacm
+
+# --- it holds ---
+
+run 0 tidemark crashtest ./queue.so "${few[@]}" --no-traces --json right.json
+says 'Everything is as expected'
+grep -q '"contract": "OWN"' right.json || fail 'no cell for OWN'
+! grep -q '"contract": "KEEP"' right.json || fail 'a cell for KEEP, which is of keys and values'
+run 0 tidemark crashtest ./queue.so --workload drain --runs 40 --states 2000 --no-traces --doublecheck
+run 0 tidemark crashtest ./queue.so --workload enqueue --exhaustive --preemptions 1 --no-traces
+run 0 tidemark list workloads ./queue.so
+says 'enqueue.dequeue-enqueue' 'two-consumers'
+
+# --- its bugs are found ---
+
+run 0 tidemark mutants ./queue.so
+says 'found 4 of 4'
+# found VARIANT CONTRACT WORKLOAD
+found() {
+	run 1 tidemark crashtest ./queue.so --variant "$1" --workload "$3" --runs 60 --states 4000 --knob domain=dmp
+	run 1 tidemark replay "traces/queue-$1-$2.trace"
+	says "broken $2"
+	cp "traces/queue-$1-$2.trace" .
+}
+found stack LIN enqueue.enqueue.dequeue
+says 'no order of the operations explains that'
+found no_sum DUR enqueue
+found mark_never OWN drain
+says 'were given the same value'
+grep -q '^client 1: enqueue' queue-mark_never-OWN.trace || fail 'not a word of the client in the trace'
+! grep -q '^keys' queue-mark_never-OWN.trace || fail 'keys, though there are none'
+# Some break only if life goes on after recovery; and then the trace names the operation.
+grep -q 'life 1: call' queue-mark_never-OWN.trace || fail 'no life with an operation of the store'
+sed "s/^variant .*/variant default/" queue-stack-LIN.trace >right.trace
+run 4 tidemark replay right.trace
+run 1 tidemark fuzz ./queue.so --variant stack --runs 400 --corpus corpus --out fuzzed
+says 'answered 9 bytes' 'no order of the'
+run 1 tidemark replay "$(ls fuzzed/*LIN*.trace | head -1)"
+run 0 tidemark ablate ./queue.so --runs 12
+says 'Every place that breaks nothing is explained'
+
+# --- recorded operations ---
+
+printf '1 enqueue 40\n1 enqueue 8\n2 dequeue\n' >list.ops
+run 0 tidemark crashtest ./queue.so --ops list.ops --runs 20 --states 500 --no-traces
+printf '1 enqueue\n' >bad.ops
+run 2 tidemark crashtest ./queue.so --ops bad.ops
+says 'bad.ops:1:' 'expected client, enqueue, 0 keys, length'
+printf '1 equeue 3\n' >bad.ops
+run 2 tidemark crashtest ./queue.so --ops bad.ops
+says "bad.ops:1:" "one of the store's own"
+run 2 tidemark crashtest ./queue.so --workload w
+says 'operations of its own only'
+one_line
+
+# --- a judge and a model that do not work ---
+
+sed 's|^\tfor (unsigned i = 0; i < h->events; i++) {|\t*(volatile int *)8 = 1;\n&|' queue.c >crashes.c
+run 0 tidemark cc -g -o crashes.so crashes.c -lrdmacm
+run 1 tidemark crashtest ./crashes.so --workload enqueue --runs 2 --states 20 --no-traces
+says "the store's judge or model fails: segmentation fault"
+sed 's|^\tfor (unsigned i = 0; i < h->events; i++) {|\tfor (volatile int forever = 1; forever;)\n\t\t;\n&|' queue.c >loops.c
+run 0 tidemark cc -g -o loops.so loops.c -lrdmacm
+run 1 tidemark crashtest ./loops.so --workload enqueue --runs 1 --states 2 --no-traces --knob domain=dmp
+says "the store's judge or model does not end"
+
+# --- what needs put, get and del ---
+
+for command in count cut examine serve; do
+	run 2 tidemark $command ./queue.so
+	says 'operations of its own only'
+	one_line
+done
+
+# --- mistakes ---
+
+wrong 'means something else' 's/\.name = "list"/.name = "get"/'
+wrong 'small letters' 's/\.name = "list"/.name = "List"/'
+wrong 'two of .calls have one name' 's/\.name = "list"/.name = "dequeue"/'
+wrong 'no .run or no .what' 's/, .run = run_list//'
+wrong 'too many keys' 's/\.name = "dequeue",/& .keys = 4,/'
+wrong 'expected one that takes no value' 's/\.looks = true/& , .value = true/'
+wrong 'the model' 's/\.bytes = sizeof(struct state)/.bytes = 5000/'
+wrong 'expected .calls, too' 's/^\t\.calls = calls,/\t.put = (void *)run_list, .get = (void *)run_list, .del = (void *)run_list,/'
+wrong 'or .calls' '/^\t\.calls = calls,/d'
+wrong 'workload drain: expected' 's/"dequeue, dequeue, dequeue"/"dequeue, steal"/'
+wrong 'workload two-consumers: expected a value length' 's/enqueue 1000/enqueue x/'
+wrong 'expected a .judge, too' -e '/^\t\.judge = judge,/d' -e '/^\t\.model = &model,/d'
+sed 's/^store queue .*/store efactory/; s/^variant .*/variant default/' queue-stack-LIN.trace >other.trace
+run 2 tidemark replay other.trace
+says 'other.trace:5:' 'an operation'
+sed 's/enqueue 8/enqueue/' queue-stack-LIN.trace >other.trace
+run 2 tidemark replay other.trace
+says 'expected the operation and a LENGTH'
+
+# --- the other compiler ---
+
+if command -v clang >/dev/null; then
+	run 0 env TIDEMARK_CC=clang tidemark cc -g -o queue.so queue.c -lrdmacm
+	run 0 tidemark crashtest ./queue.so "${few[@]}" --no-traces --json clang.json
+	cmp <(grep -v '"seconds"' right.json) <(grep -v '"seconds"' clang.json) || fail "gcc's and clang's results differ"
+	run 1 tidemark replay queue-mark_never-OWN.trace
+fi
