@@ -19,9 +19,14 @@
 	((size_t)64 << 20) /* more is a length that recovery took from a torn image: refused */
 
 struct block {
-	uint64_t class;
-	struct block *next; /* while free; else the user's memory begins here (HEADER bytes in) */
+	uint64_t class; /* 0: an aligned block */
+	union {
+		struct block *next; /* while free */
+		size_t bytes;	    /* of an aligned block in use */
+	};
+	/* The user's memory begins here (HEADER bytes in). */
 };
+_Static_assert(sizeof(struct block) == HEADER, "the user's memory is aligned as malloc()'s");
 
 static unsigned class_of(size_t bytes)
 {
@@ -69,24 +74,29 @@ void *sim_calloc(size_t count, size_t bytes)
 
 /* The block of a pointer that malloc gave and free has not had back; else the store's task ends
  * here. */
-static struct block *block_of(void *memory)
+static struct block *block_of(void *memory, const char *otherwise)
 {
 	struct block *block = (struct block *)((char *)memory - HEADER);
 	if (block->class < CLASSES)
 		return block;
-	sim_fault_at((uintptr_t)__builtin_return_address(0) - 1, "free() of what is not allocated");
+	sim_fault_at((uintptr_t)__builtin_return_address(0) - 1, otherwise);
+}
+
+static size_t room_of(const struct block *block)
+{
+	return block->class ? ((size_t)1 << block->class) - HEADER : block->bytes;
 }
 
 void sim_free_memory(void *memory)
 {
 	if (!memory)
 		return;
-	struct block *block = block_of(memory);
+	struct block *block = block_of(memory, "free() of what is not allocated");
 	struct block **list = &sim_free_lists(sim_current())[block->class];
 	/* Nothing of it shows again: a read of uninitialised bytes stays deterministic, and memory
 	 * that is free is alike whatever was there (sim_state_hash()). */
 	if (block->class)
-		memset(memory, 0, ((size_t)1 << block->class) - HEADER);
+		memset(memory, 0, room_of(block));
 	block->class |= FREED;
 	block->next = *list;
 	*list = block;
@@ -96,8 +106,7 @@ void *sim_realloc(void *memory, size_t bytes)
 {
 	if (!memory)
 		return sim_malloc(bytes);
-	struct block *block = (struct block *)((char *)memory - HEADER);
-	size_t room = ((size_t)1 << block->class) - HEADER;
+	size_t room = room_of(block_of(memory, "realloc() of what is not allocated"));
 	if (bytes <= room)
 		return memory;
 	void *bigger = sim_malloc(bytes);
@@ -115,7 +124,7 @@ void *sim_aligned_alloc(size_t align, size_t bytes)
 		return no_memory();
 	char *memory = sim_alloc(sim_current(), bytes + align + HEADER + sizeof(struct block));
 	uintptr_t user = ((uintptr_t)memory + HEADER + align - 1) & ~(uintptr_t)(align - 1);
-	((struct block *)(user - HEADER))->class = 0; /* its size is not known */
+	*(struct block *)(user - HEADER) = (struct block){.class = 0, .bytes = bytes};
 	return (void *)user;
 }
 
@@ -127,8 +136,7 @@ int sim_posix_memalign(void **memory, size_t align, size_t bytes)
 
 size_t sim_usable_size(void *memory)
 {
-	const struct block *block = (struct block *)((char *)memory - HEADER);
-	return memory && block->class ? ((size_t)1 << block->class) - HEADER : 0;
+	return memory ? room_of((struct block *)((char *)memory - HEADER)) : 0;
 }
 
 void sim_fault_at(uintptr_t pc, const char *what)

@@ -15,7 +15,7 @@ void *sim_realloc(void *memory, size_t bytes);
 void sim_free_memory(void *memory);
 int sim_posix_memalign(void **memory, size_t align, size_t bytes);
 void *sim_aligned_alloc(size_t align, size_t bytes);
-/* Bytes of a block of malloc()'s; 0: NULL, or an aligned block, whose size is not known. */
+/* Bytes of a block in use; 0: NULL. */
 size_t sim_usable_size(void *memory);
 _Noreturn void sim_abort(void);
 _Noreturn void sim_assert_fail(const char *what, const char *file, unsigned line,

@@ -1114,6 +1114,17 @@ static void allocates(void *arg)
 		ck_assert_uint_eq((uintptr_t)aligned % align, 0);
 		sim_free_memory(aligned);
 	}
+	/* An aligned block has the room that was asked for, and no more. */
+	unsigned char *page = sim_aligned_alloc(4096, 100), *next = sim_aligned_alloc(16, 100);
+	zero_then_fill(page, 100);
+	zero_then_fill(next, 100);
+	ck_assert_uint_eq(sim_usable_size(page), 100);
+	ck_assert_ptr_eq(sim_realloc(page, 50), page);
+	c = sim_realloc(page, 20000);
+	ck_assert_ptr_ne(c, page);
+	ck_assert(all_bytes(c, 0xa5, 100));
+	zero_then_fill(c + 112, 20000 - 112);
+	ck_assert(all_bytes(next, 0xa5, 100));
 	note("done");
 }
 
