@@ -502,7 +502,7 @@ void client_open(struct world_client *c)
 		c->env = sim_alloc(w->sim, sizeof(*c->env));
 		*c->env = environment(w, c->number, before);
 		if (before)
-			sim_fresh_statics(w->sim, c->number);
+			sim_new_process(w->sim, c->number);
 		sim_construct(w->sim);
 		c->away = false;
 	}

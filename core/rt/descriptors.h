@@ -35,7 +35,7 @@ void descriptor_free(struct sim *sim, unsigned host, int fd);
 bool descriptor_waits(struct sim *sim, unsigned host, int fd);
 /* Something of the host has become ready: those that poll look again. */
 void descriptors_wake(struct sim *sim, unsigned host);
-/* The host's process has ended. */
+/* Of a new process (sim_new_process()): none is open. */
 void descriptors_forget(struct sim *sim, unsigned host);
 
 /* libc's, of the current task's host. */

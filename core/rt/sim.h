@@ -229,6 +229,8 @@ void sim_set_death(struct sim *sim, void (*death)(void *arg, unsigned host, unsi
 /* After DEATH_SERVER: from now on the tasks and queue pairs of host 0 are a new process's, and
  * named so: "server2", "server2/verifier". */
 void sim_server_again(struct sim *sim);
+/* A new process begins on a host: it has fresh static data, and no descriptor is open. */
+void sim_new_process(struct sim *sim, unsigned host);
 /* Has the host died by DEATH_MACHINE? */
 bool sim_machine_died(const struct sim *sim, unsigned host);
 /* The other tasks of the current one's host, a client, never run again: their process has ended. */

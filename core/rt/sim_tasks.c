@@ -370,7 +370,13 @@ void sim_server_again(struct sim *sim)
 	assert(sim->server_life + 1 < SERVER_LIVES);
 	sim->server_down = false;
 	sim->server_life++;
-	sim_fresh_statics(sim, HOST_SERVER);
+	sim_new_process(sim, HOST_SERVER);
+}
+
+void sim_new_process(struct sim *sim, unsigned host)
+{
+	sim_fresh_statics(sim, host);
+	descriptors_forget(sim, host);
 }
 
 unsigned sim_server_life(const struct sim *sim)

@@ -34,7 +34,7 @@ struct statics {
 /* For a reset world, before its tasks run: its hosts have such data. NULL, as after a reset: none.
  * `statics` is shared by all simulations of the thread. */
 void sim_set_statics(struct sim *sim, struct statics *statics);
-/* A new process begins on a host: it has fresh static data. */
+/* Of a new process (sim_new_process()). */
 void sim_fresh_statics(struct sim *sim, unsigned host);
 /* On the process's first task: its constructors run. */
 void sim_construct(struct sim *sim);

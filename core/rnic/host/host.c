@@ -6,7 +6,6 @@
 #include "core/rnic/host/cm.h"
 #include "core/rnic/host/events.h"
 #include "core/rnic/sim_ground.h"
-#include "core/rt/descriptors.h"
 
 struct sim *host_sim(const struct host *host)
 {
@@ -44,7 +43,6 @@ static void ended(struct rnic_hca *hca)
 	struct host *host = process->host;
 
 	host_cm_process_ended(host);
-	descriptors_forget(host_sim(host), host->number);
 	host->process = NULL;
 }
 

@@ -947,6 +947,40 @@ START_TEST(test_devices_and_descriptors)
 }
 END_TEST
 
+static unsigned kill_first_server(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	return at->kind == CHOICE_STEP && at->a == STEP_POST && *at->who->name == 's' && !lives
+		       ? choice_delay_answer(CHOICE_STEP, DEATH_SERVER)
+		       : 0;
+}
+
+/* Its process calls nothing of its RNIC's. */
+static void epoll_server(void *arg)
+{
+	(void)arg;
+	ck_assert_int_eq(sim_epoll_create1(0), 3);
+	ck_assert_int_eq(sim_epoll_create1(0), 4);
+	sim_step(sim, STEP_POST, 5);
+	ck_assert_uint_eq(lives, 1);
+	for (unsigned host = 1; host <= CLIENTS; host++)
+		client_done();
+}
+
+static void no_client(void *arg)
+{
+	(void)arg;
+}
+
+START_TEST(test_new_process_has_no_descriptors)
+{
+	setup();
+	source.answer = kill_first_server;
+	run_well(epoll_server, no_client);
+	ck_assert_uint_eq(lives, 1);
+}
+END_TEST
+
 static unsigned solicited_events;
 
 /* Hears only of what is solicited. */
@@ -1091,6 +1125,7 @@ int main(void)
 	int failed;
 
 	tcase_add_test(tcase, test_devices_and_descriptors);
+	tcase_add_test(tcase, test_new_process_has_no_descriptors);
 	tcase_add_test(tcase, test_accept_and_reject);
 	tcase_add_test(tcase, test_no_listener);
 	tcase_add_test(tcase, test_endpoints);
