@@ -260,23 +260,11 @@ static struct cm_event *retrieve(struct cm_channel *channel)
 int sim_rdma_get_cm_event(struct rdma_event_channel *user, struct rdma_cm_event **out)
 {
 	struct cm_channel *channel = to_channel(user);
-	const struct host *host;
 
 	if (!user || !out)
 		return host_cm_fail(EINVAL);
-	host = channel->host;
-	for (;;) {
-		if (channel->first) {
-			host_step(host);
-			if (channel->first) /* no other thread has taken it */
-				break;
-		} else if (!descriptor_waits(host_sim(host), host->number, user->fd)) {
-			sim_spend_step(host_sim(host));
-			sim_idle_on(host_sim(host), channel);
-			return host_cm_fail(EAGAIN);
-		}
-		host_wait(host, channel);
-	}
+	if (!host_await(channel->host, &channel_kind, channel, channel, user->fd))
+		return -1;
 	*out = &retrieve(channel)->user;
 	return 0;
 }

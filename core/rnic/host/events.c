@@ -36,12 +36,28 @@ void host_call(const struct host *host)
 	sim_step(sim, STEP_POST, CALL_NS);
 }
 
-void host_step(const struct host *host)
+bool host_await(const struct host *host, const struct descriptor_kind *kind, const void *object,
+		const void *list, int fd)
 {
 	struct sim *sim = host_sim(host);
+	uint64_t arrivals;
 
-	sim_commit_pending(sim);
-	sim_step(sim, STEP_POLL, STEP_NS);
+	for (;;) {
+		if (kind->ready(object, &arrivals)) {
+			sim_commit_pending(sim);
+			sim_step(sim, STEP_POLL, STEP_NS);
+			/* Another thread may have taken it meanwhile. */
+			if (kind->ready(object, &arrivals))
+				return true;
+		} else if (descriptor_waits(sim, host->number, fd)) {
+			host_wait(host, list);
+		} else {
+			sim_spend_step(sim);
+			sim_idle_on(sim, list);
+			errno = EAGAIN;
+			return false;
+		}
+	}
 }
 
 void host_took(const struct host *host, const void *list, uint64_t nth)
@@ -103,24 +119,11 @@ static void drop(const struct host *host, struct happened_list *list, const void
 	list->last = at;
 }
 
-/* Take the first one out; wait for it, unless the descriptor says not to: NULL, and errno. */
-static struct happened *next(const struct host *host, struct happened_list *list, int fd)
+/* What host_await() has found. */
+static struct happened *take(const struct host *host, struct happened_list *list)
 {
-	struct happened *happened;
+	struct happened *happened = list->first;
 
-	while (!list->first) {
-		if (!descriptor_waits(host_sim(host), host->number, fd)) {
-			sim_spend_step(host_sim(host));
-			sim_idle_on(host_sim(host), list);
-			errno = EAGAIN;
-			return NULL;
-		}
-		host_wait(host, list);
-	}
-	host_step(host);
-	if (!list->first) /* another thread has taken it */
-		return next(host, list, fd);
-	happened = list->first;
 	host_took(host, list, happened->nth);
 	list->first = happened->next;
 	return happened;
@@ -187,10 +190,11 @@ void events_completion(struct rnic_cq *cq)
 int rnic_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq, void **cq_context)
 {
 	struct channel *channel = (struct channel *)ibv;
-	struct happened *happened = next(channel->host, &channel->happened, ibv->fd);
+	struct happened *happened;
 
-	if (!happened)
+	if (!host_await(channel->host, &channel_kind, channel, &channel->happened, ibv->fd))
 		return -1;
+	happened = take(channel->host, &channel->happened);
 	((struct rnic_cq *)happened->element)->reported++;
 	*cq = happened->element;
 	*cq_context = (*cq)->cq_context;
@@ -238,10 +242,11 @@ int events_open_async(struct process *process)
 int rnic_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
 	struct process *process = process_of(context);
-	struct happened *happened = next(process->host, &process->async, process->async_fd);
+	struct happened *happened;
 
-	if (!happened)
+	if (!host_await(process->host, &async_kind, process, &process->async, process->async_fd))
 		return -1;
+	happened = take(process->host, &process->async);
 	*event = (struct ibv_async_event){.event_type = (enum ibv_event_type)happened->type};
 	if (!happened->element) {
 		event->element.port_num = 1;

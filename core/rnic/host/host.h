@@ -20,6 +20,7 @@
 #include "core/rnic/objects/device.h"
 #include "core/rt/sim.h"
 
+struct descriptor_kind;
 struct rnic_cq;
 struct cm_id;
 struct cm_event;
@@ -82,12 +83,15 @@ struct sim *host_sim(const struct host *host);
 
 /* The program is about to wait for what `key` stands for: let others run. */
 void host_wait(const struct host *host, const void *key);
+/* The program takes something out of `list`: wait until there is something, as `object` of this
+ * kind says, and take the step that the taking is. False: there is nothing, and the descriptor is
+ * set not to wait; errno is EAGAIN. */
+bool host_await(const struct host *host, const struct descriptor_kind *kind, const void *object,
+		const void *list, int fd);
 /* A call of the program acts on its kernel, as a posted request does on its NIC: a step of the
  * task, which may be delayed before it. */
 void host_call(const struct host *host);
-/* The program takes something out of a list of its host: a step of the task. `list` has received
- * so many things, and this is the nth. */
-void host_step(const struct host *host);
+/* It has taken the nth of all the things that `list` has received. */
 void host_took(const struct host *host, const void *list, uint64_t nth);
 /* Something was put into a list: who waits for `key`, or polls, looks. */
 void host_put(const struct host *host, const void *list, uint64_t nth);

@@ -981,6 +981,61 @@ START_TEST(test_new_process_has_no_descriptors)
 }
 END_TEST
 
+/* --- two threads, one event --- */
+
+static bool hold_first;
+
+static unsigned delay_first(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	if (at->kind != CHOICE_STEP || at->a != STEP_POLL || !hold_first)
+		return 0;
+	hold_first = false;
+	return choice_delay_answer(CHOICE_STEP, DELAY_5MS);
+}
+
+static void takes_first(void *arg)
+{
+	struct rdma_cm_event *event;
+
+	rt_sleep(1000);
+	ck_assert_int_eq(sim_rdma_get_cm_event(arg, &event), 0);
+	ck_assert_int_eq(event->event, RDMA_CM_EVENT_ADDR_RESOLVED);
+	sim_rdma_ack_cm_event(event);
+}
+
+/* A thread that does not want to wait sees an event, and another thread is quicker. */
+static void late_client(void *arg)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+	struct rdma_event_channel *events = sim_rdma_create_event_channel();
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+	uint64_t until;
+
+	if ((uintptr_t)arg == 1) {
+		ck_assert_int_eq(sim_fcntl(events->fd, F_SETFL, O_NONBLOCK), 0);
+		ck_assert_int_eq(sim_rdma_create_id(events, &id, NULL, RDMA_PS_TCP), 0);
+		ck_assert_int_eq(sim_rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 1000), 0);
+		ck_assert_int_eq(sim_spawn(sim, 1, "second", takes_first, events), 0);
+		hold_first = true;
+		until = sim_now(sim) + choice_delay_ns(DELAY_5MS);
+		ck_assert_int_eq(sim_rdma_get_cm_event(events, &event), -1);
+		ck_assert_int_eq(errno, EAGAIN);
+		ck_assert_uint_ge(sim_now(sim), until);
+		ck_assert_uint_lt(sim_now(sim), until + 100); /* it has not slept */
+	}
+	client_done();
+}
+
+START_TEST(test_event_for_another_thread)
+{
+	setup();
+	source.answer = delay_first;
+	run_well(no_server, late_client);
+}
+END_TEST
+
 static unsigned solicited_events;
 
 /* Hears only of what is solicited. */
@@ -1126,6 +1181,7 @@ int main(void)
 
 	tcase_add_test(tcase, test_devices_and_descriptors);
 	tcase_add_test(tcase, test_new_process_has_no_descriptors);
+	tcase_add_test(tcase, test_event_for_another_thread);
 	tcase_add_test(tcase, test_accept_and_reject);
 	tcase_add_test(tcase, test_no_listener);
 	tcase_add_test(tcase, test_endpoints);
