@@ -8,8 +8,6 @@
 #include "core/rnic/count.h"
 #include "core/rnic/transport/link.h"
 
-#define MAD_QPN 1 /* queue pair 1: management datagrams (cm/qp1.h) */
-
 /* A process that shares the CPUs with others may not run for a while: a peer is not given up
  * before it has been silent for this long. */
 #define LINK_SILENCE_NS 1000000000ull

@@ -119,7 +119,7 @@ static int send_locked(const union ibv_gid *to, const uint8_t bytes[MAD_BYTES])
 	pkt = packet_get(qp1.nic->net, MAD_BYTES);
 	pkt->service = SERVICE_UD;
 	pkt->opcode = OP_SEND_ONLY;
-	pkt->src_qpn = pkt->dest_qpn = MAD_QPN;
+	pkt->src_qpn = pkt->dest_qpn = QPN_MANAGEMENT;
 	pkt->qkey = MAD_QKEY;
 	pkt->psn = qp1.psn++ & PSN_MASK;
 	memcpy(pkt->payload, bytes, MAD_BYTES);

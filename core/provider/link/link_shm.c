@@ -357,8 +357,8 @@ static void put(struct link_shm *shm, struct channel *channel, const struct pack
 static void hand_over(struct link *link, unsigned from, struct packet *pkt)
 {
 	struct link_shm *shm = (struct link_shm *)link;
-	struct channel *channel = pkt->dest_qpn == MAD_QPN ? channel_to_slot(shm, pkt->peer)
-							   : channel_to(shm, pkt->dest_qpn);
+	struct channel *channel = pkt->dest_qpn == QPN_MANAGEMENT ? channel_to_slot(shm, pkt->peer)
+								  : channel_to(shm, pkt->dest_qpn);
 
 	(void)from;
 	if (channel)

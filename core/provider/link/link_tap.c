@@ -78,7 +78,7 @@ static uint32_t address_of(const struct link_tap *tap, uint32_t number)
 static uint32_t peer_of(const struct link_tap *tap, enum fault_direction direction,
 			const struct packet *pkt)
 {
-	if (tap->shm && direction == FAULT_OUT && pkt->dest_qpn == MAD_QPN)
+	if (tap->shm && direction == FAULT_OUT && pkt->dest_qpn == QPN_MANAGEMENT)
 		return pkt->peer;
 	if (tap->shm)
 		return direction == FAULT_OUT ? pkt->dest_qpn >> SHM_QPN_SHIFT : tap->inner->sender;

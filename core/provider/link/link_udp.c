@@ -299,7 +299,7 @@ static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned
 		pkt->traffic_class = tos_of(&udp->msg[i].msg_hdr);
 	src = ntohl(from->sin_addr.s_addr);
 	slot = pkt->dest_qpn >> SHM_QPN_SHIFT;
-	if (pkt->dest_qpn == MAD_QPN && pkt->service == SERVICE_UD)
+	if (pkt->dest_qpn == QPN_MANAGEMENT && pkt->service == SERVICE_UD)
 		slot = udp->shared ? udp->management_slot(pkt, udp->directory, own) : own;
 	if (slot == own)
 		return from_address(udp, pkt, src);

@@ -376,7 +376,7 @@ void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 		ground_mix_bytes(&net->ground, pkt->payload, pkt->len);
 	if (!qp && net->link->lossy)
 		time_wait_answer(net, pkt);
-	if (!qp && pkt->dest_qpn == 1 && net->management)
+	if (!qp && pkt->dest_qpn == QPN_MANAGEMENT && net->management)
 		net->management(net, pkt);
 	else if (!qp || pkt->service != qp->service || pkt->opcode >= OP_CODES ||
 		 !opcode_is[pkt->opcode] || is_foreign(qp, pkt)) {

@@ -100,7 +100,7 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 	/* The connection manager repeats its datagrams. */
 	if (answer == PACKET_LOSE || k)
 		sim_packet_lost(sim, from, pkt->peer,
-				1u << pkt->service & RELIABLE || pkt->dest_qpn == 1);
+				1u << pkt->service & RELIABLE || pkt->dest_qpn == QPN_MANAGEMENT);
 	if (answer == PACKET_LOSE) {
 		trace(sim, pkt, "lost");
 		packet_put(me->net, pkt);

@@ -37,9 +37,10 @@ enum syndrome {
 	AETH_KIND = 0x60
 };
 
-#define ATOMIC_BYTES 8
-#define SRQN_MAX     0xffffffu
-#define PSN_MASK     0xffffffu
+#define ATOMIC_BYTES   8
+#define SRQN_MAX       0xffffffu
+#define QPN_MANAGEMENT 1 /* the queue pair of the connection manager's datagrams */
+#define PSN_MASK       0xffffffu
 /* a - b of 24-bit packet sequence numbers: negative, zero or positive. */
 static inline int32_t psn_diff(uint32_t a, uint32_t b)
 {

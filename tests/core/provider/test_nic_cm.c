@@ -948,8 +948,8 @@ static void forge(const char *from, const char *to, const uint8_t mad[MAD_BYTES]
 	struct sockaddr_in dst = *(struct sockaddr_in *)at(to, ROCE_PORT);
 	struct packet pkt = {.service = SERVICE_UD,
 			     .opcode = OP_SEND_ONLY,
-			     .src_qpn = MAD_QPN,
-			     .dest_qpn = MAD_QPN,
+			     .src_qpn = QPN_MANAGEMENT,
+			     .dest_qpn = QPN_MANAGEMENT,
 			     .qkey = MAD_QKEY,
 			     .len = MAD_BYTES,
 			     .payload = (uint8_t *)mad};
