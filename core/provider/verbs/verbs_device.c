@@ -196,15 +196,7 @@ static uint32_t interface_of(uint32_t address)
 
 static void fill_gid(struct ibv_context *context, struct ibv_gid_entry *entry, size_t size)
 {
-	struct ibv_gid_entry full = {
-		.gid = to_hca(context)->gid,
-		.port_num = 1,
-		.gid_type = IBV_GID_TYPE_ROCE_V2,
-		.ndev_ifindex = interface_of(nic_get()->link->address),
-	};
-
-	memset(entry, 0, size);
-	memcpy(entry, &full, size < sizeof(full) ? size : sizeof(full));
+	hca_gid_entry(to_hca(context), interface_of(nic_get()->link->address), entry, size);
 }
 
 EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,

@@ -10,6 +10,8 @@
 #include "core/rnic/host/host.h"
 #include "core/rt/libc.h"
 
+#define INTERFACE 1 /* number of the network interface */
+
 static struct rnic_hca *hca_of(struct ibv_device *device)
 {
 	return (struct rnic_hca *)((char *)device - offsetof(struct rnic_hca, device));
@@ -69,17 +71,6 @@ int rnic_get_device_index(struct ibv_device *device)
 	return 0;
 }
 
-static void fill_gid(struct ibv_context *context, void *entry, size_t size)
-{
-	struct ibv_gid_entry ours = {.gid = to_hca(context)->gid,
-				     .port_num = 1,
-				     .gid_type = IBV_GID_TYPE_ROCE_V2,
-				     .ndev_ifindex = 1};
-
-	memset(entry, 0, size);
-	memcpy(entry, &ours, size < sizeof(ours) ? size : sizeof(ours));
-}
-
 int rnic_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
 		      struct ibv_gid_entry *entry, uint32_t flags, size_t entry_size)
 {
@@ -87,7 +78,7 @@ int rnic_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 		return EINVAL;
 	if (index != 0)
 		return index < 16 ? ENODATA : EINVAL;
-	fill_gid(context, entry, entry_size);
+	hca_gid_entry(to_hca(context), INTERFACE, entry, entry_size);
 	return 0;
 }
 
@@ -96,6 +87,6 @@ ssize_t rnic_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 {
 	if (most < 1 || flags)
 		return -EINVAL;
-	fill_gid(context, entries, entry_size);
+	hca_gid_entry(to_hca(context), INTERFACE, entries, entry_size);
 	return 1;
 }

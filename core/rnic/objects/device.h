@@ -7,6 +7,7 @@
  */
 #include <infiniband/verbs.h>
 #include <stddef.h>
+#include <string.h>
 #include "core/hardware/hardware.h"
 #include "core/rnic/ground.h"
 #include "core/rnic/memory.h"
@@ -100,6 +101,15 @@ static inline struct rnic_hca *to_hca(struct ibv_context *context)
 	return (struct rnic_hca *)((char *)context - offsetof(struct rnic_hca, verbs.context));
 }
 
+/* What the program gives to be sent; it may lie in its PM. */
+static inline void hca_load(const struct rnic_hca *hca, void *to, const void *from, size_t len)
+{
+	if (hca->memory->load)
+		hca->memory->load(hca->memory_arg, to, from, len);
+	else
+		memcpy(to, from, len);
+}
+
 /* The kinds that are counted by themselves are among all objects. */
 static inline bool hca_adds_up(const struct rnic_hca *hca)
 {
@@ -108,6 +118,18 @@ static inline bool hca_adds_up(const struct rnic_hca *hca)
 
 /* The GID of an IPv4 address, in host byte order: ::ffff:a.b.c.d (RoCEv2). */
 void rnic_gid(uint32_t address, union ibv_gid *gid);
+/* The one entry of the device's table of GIDs, as much of it as there is room for. */
+static inline void hca_gid_entry(const struct rnic_hca *hca, uint32_t interface,
+				 struct ibv_gid_entry *entry, size_t size)
+{
+	struct ibv_gid_entry ours = {.gid = hca->gid,
+				     .port_num = 1,
+				     .gid_type = IBV_GID_TYPE_ROCE_V2,
+				     .ndev_ifindex = interface};
+
+	memset(entry, 0, size);
+	memcpy(entry, &ours, size < sizeof(ours) ? size : sizeof(ours));
+}
 /* The default GIDs' addresses: 10.0.0.1, 10.0.0.2, ... */
 #define RNIC_ADDRESS(host) ((10u << 24) + (host) + 1)
 

@@ -68,13 +68,8 @@ void work_queue_drop(struct rnic_net *net, struct work_queue *queue)
 
 uint8_t *post_copy(struct rnic_qp *qp, uint8_t *to, const void *from, size_t len)
 {
-	const struct rnic_hca *hca = qp->hca;
-	if (!len)
-		return to;
-	if (hca->memory->load)
-		hca->memory->load(hca->memory_arg, to, from, len);
-	else
-		memcpy(to, from, len);
+	if (len)
+		hca_load(qp->hca, to, from, len);
 	return to + len;
 }
 
