@@ -441,7 +441,7 @@ void cm_hang_up(struct cm_id *id)
 {
 	if (id->state == CM_LISTEN)
 		cm_fabric_unlisten((uint16_t)id->user.ps, &id->user.route.addr.src_addr,
-				   id->v6_only);
+				   id->conn.options.v6_only);
 	cm_tell_peer(id);
 	cm_to_state(id, CM_OVER);
 	id->deadline_ms = 0;

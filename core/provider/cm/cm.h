@@ -37,24 +37,6 @@
 #include "core/provider/cm/qp1.h"
 #include "core/provider/cm/sockaddr.h"
 
-#define CM_HOP_LIMIT 64
-
-enum cm_state {
-	CM_IDLE,
-	CM_BOUND,
-	CM_ADDR_RESOLVED,
-	CM_ROUTE_RESOLVED,
-	CM_LISTEN,
-	CM_REQ_SENT,
-	CM_REQ_RCVD,
-	CM_REP_SENT,
-	CM_REP_RCVD,
-	CM_ESTABLISHED,
-	CM_DREQ_SENT,
-	CM_TIMEWAIT,
-	CM_OVER
-};
-
 struct cm_channel {
 	struct rdma_event_channel user; /* fd: readable while there are events */
 	struct cm_event *first, **last;
@@ -82,8 +64,7 @@ struct cm_id {
 	bool patient;		 /* an MRA has come: the peer's program needs time */
 	uint8_t sent[MAD_BYTES]; /* the last REQ, REP, DREQ */
 	/* The address. */
-	bool reserved, reuse, v6_only;
-	uint8_t tos, ack_timeout; /* ack_timeout 0: the default */
+	bool reserved;
 	/* A listening identifier. */
 	int backlog;
 	int waiting; /* connection requests that the program has not retrieved */
@@ -91,14 +72,11 @@ struct cm_id {
 	uint32_t number, peer_number; /* the communication IDs of both ends; 0: none yet */
 	unsigned peer_slot; /* the slot of the peer's process; 0: it is not of this fabric */
 	uint64_t tid;
-	struct cm_params local, remote;
+	struct cm_conn conn;
 	union ibv_gid peer_gid;
-	uint8_t mtu; /* enum ibv_mtu, of the path */
-	uint8_t peer_ack_timeout;
 	struct ibv_ece ece, peer_ece;
 	struct ibv_sa_path_rec path;
 	uint8_t private_data[CM_MAX_PRIVATE]; /* of the connection request */
-	bool active;			      /* this end has sent the request */
 	/* Set by rdma_create_ep(). */
 	struct ibv_qp_init_attr *qp_init;
 	struct ibv_pd *ep_pd;
@@ -163,6 +141,12 @@ struct cm {
 	int epoll, wake;	   /* -1: the thread has not been started */
 };
 extern struct cm cm;
+
+static inline struct cm_limits cm_limits(void)
+{
+	return (struct cm_limits){cm.device.attr.max_qp_rd_atom,
+				  cm.device.attr.max_qp_init_rd_atom};
+}
 
 /* -1, with errno: how librdmacm's functions fail. */
 static inline int cm_fail(int error)
@@ -284,12 +268,6 @@ uint32_t cm_random(void);
 /* Locked: bring the queue pair to RTS. 0 or -errno; without a queue pair there is nothing to do. */
 int cm_qp_connect(struct cm_id *id);
 void cm_qp_error(struct cm_id *id);
-/* Limit the numbers of READs and atomics under way to what the device can do. */
-void cm_limit(struct cm_params *params);
-/* The path to the peer. */
-struct ibv_ah_attr cm_path(const struct cm_id *id);
-/* The exponent for ibv_qp_attr.timeout. */
-uint8_t cm_ack_timeout(const struct cm_id *id);
 
 /* --- cm_fabric.c --- */
 

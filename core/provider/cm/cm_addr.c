@@ -21,10 +21,7 @@
 #include <unistd.h>
 #include "core/provider/cm/cm.h"
 
-#define EPHEMERAL_FIRST 32768
-#define EPHEMERAL_COUNT 28232
-#define EPHEMERAL_TRIES 1000
-#define LIFE_TIME	16 /* packet life time, as the kernel has it for RoCE: 4.096 us * 2^16 */
+#define PORT_TRIES 1000
 
 /* --- addresses --- */
 
@@ -68,7 +65,7 @@ static bool covers(const struct cm_id *id, const struct sockaddr *dst)
 		return cm_addr_same(at, dst);
 	if (at->sa_family == AF_INET)
 		return is_v4(dst);
-	return !id->v6_only || !is_v4(dst);
+	return !id->conn.options.v6_only || !is_v4(dst);
 }
 
 /* --- ports --- */
@@ -92,8 +89,8 @@ static struct range range_of(const struct cm_id *id)
 	if (sockaddr_is_any(at)) {
 		if (at->sa_family == AF_INET)
 			return (struct range){base, half};
-		return id->v6_only ? (struct range){base + half, half}
-				   : (struct range){base, 2 * half};
+		return id->conn.options.v6_only ? (struct range){base + half, half}
+						: (struct range){base, 2 * half};
 	}
 	if (is_v4(at)) {
 		memcpy(&hash, &wide.s6_addr[12], 4);
@@ -112,7 +109,8 @@ static bool overlap(struct range a, struct range b)
 /* May both have the port? As with sockets: both have asked for reuse, and neither listens. */
 static bool may_share(const struct cm_id *a, const struct cm_id *b)
 {
-	return a->reuse && b->reuse && a->state != CM_LISTEN && b->state != CM_LISTEN;
+	return a->conn.options.reuse && b->conn.options.reuse && a->state != CM_LISTEN &&
+	       b->state != CM_LISTEN;
 }
 
 static int reserve(struct cm_id *id)
@@ -127,7 +125,8 @@ static int reserve(struct cm_id *id)
 		    !may_share(id, other))
 			return -EADDRINUSE;
 	}
-	rc = cm_fabric_reserve(range.from, range.len, id->reuse && id->state != CM_LISTEN);
+	rc = cm_fabric_reserve(range.from, range.len,
+			       id->conn.options.reuse && id->state != CM_LISTEN);
 	id->reserved = id->reserved || !rc;
 	return rc;
 }
@@ -169,8 +168,8 @@ static int reserve_any_port(struct cm_id *id)
 
 	if (getrandom(&random, sizeof(random), 0) < 0)
 		random = (uint32_t)getpid() * 7919;
-	for (unsigned n = 0; n < EPHEMERAL_TRIES && rc == -EADDRINUSE; n++) {
-		*port = htons((uint16_t)(EPHEMERAL_FIRST + (random + n) % EPHEMERAL_COUNT));
+	for (unsigned n = 0; n < PORT_TRIES && rc == -EADDRINUSE; n++) {
+		*port = htons((uint16_t)(CM_PORT_FIRST + (random + n) % CM_PORT_COUNT));
 		rc = reserve(id);
 	}
 	if (rc)
@@ -344,23 +343,7 @@ static int resolve_route(struct cm_id *id)
 	if (!event)
 		return -ENOMEM;
 	cm_fabric_route((uint16_t)id->user.ps, &at->dst_addr, &at->addr.ibaddr.dgid);
-	id->path = (struct ibv_sa_path_rec){
-		.dgid = at->addr.ibaddr.dgid,
-		.sgid = at->addr.ibaddr.sgid,
-		.hop_limit = 64,
-		.traffic_class = id->tos,
-		.reversible = 1,
-		.numb_path = 1,
-		.pkey = at->addr.ibaddr.pkey,
-		.mtu_selector = 2, /* exactly */
-		.mtu = (uint8_t)cm.device.port.active_mtu,
-		.rate_selector = 2,
-		.rate = IBV_RATE_10_GBPS,
-		.packet_life_time_selector = 2,
-		.packet_life_time = id->ack_timeout ? id->ack_timeout - 1 : LIFE_TIME,
-	};
-	id->user.route.path_rec = &id->path;
-	id->user.route.num_paths = 1;
+	cm_show_route(&id->user, &id->path, &id->conn.options, (uint8_t)cm.device.port.active_mtu);
 	cm_to_state(id, CM_ROUTE_RESOLVED);
 	cm_report(event, id);
 	return 0;

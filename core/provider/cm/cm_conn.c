@@ -10,31 +10,6 @@
 /* The error that there is no listener is delayed: a server that closes its port and listens
  * again at once is in time on real fabrics, where a request takes that long to arrive. */
 #define NO_LISTENER_MS 1000
-#define MAX_BACKLOG    1024
-
-/* Is what the program asks for possible on this device? */
-static int check_params(const struct rdma_conn_param *param, size_t most)
-{
-	if (!param)
-		return 0;
-	if (param->private_data_len > most || (param->private_data_len && !param->private_data))
-		return -EINVAL;
-	if (param->responder_resources != RDMA_MAX_RESP_RES &&
-	    param->responder_resources > cm.device.attr.max_qp_rd_atom)
-		return -EINVAL;
-	if (param->initiator_depth != RDMA_MAX_INIT_DEPTH &&
-	    param->initiator_depth > cm.device.attr.max_qp_init_rd_atom)
-		return -EINVAL;
-	return 0;
-}
-
-static void set_qp(struct cm_id *id, const struct rdma_conn_param *param)
-{
-	struct ibv_qp *qp = id->user.qp;
-
-	id->local.qpn = qp ? qp->qp_num : param ? param->qp_num & 0xffffff : 0;
-	id->local.srq = qp ? qp->srq || id->user.srq : param ? !!param->srq : 0;
-}
 
 static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 {
@@ -42,21 +17,12 @@ static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 
 	if (id->state != CM_ROUTE_RESOLVED || id->connect_len > CM_REQ_PRIVATE)
 		return -EINVAL;
-	rc = check_params(param, CM_REQ_PRIVATE - id->connect_len);
+	rc = cm_check_param(param, CM_REQ_PRIVATE - id->connect_len, cm_limits());
 	if (rc)
 		return rc;
-	id->local = (struct cm_params){
-		.responder_resources = param ? param->responder_resources : RDMA_MAX_RESP_RES,
-		.initiator_depth = param ? param->initiator_depth : RDMA_MAX_INIT_DEPTH,
-		.flow_control = param ? param->flow_control : 1,
-		.retry_count = param ? (param->retry_count < 7 ? param->retry_count : 7) : 7,
-		.rnr_retry_count = param ? (param->rnr_retry_count < 7 ? param->rnr_retry_count : 7)
-					 : 7,
-	};
-	cm_limit(&id->local);
-	set_qp(id, param);
-	id->local.psn = cm_random() & 0xffffff;
-	id->mtu = (uint8_t)cm.device.port.active_mtu;
+	cm_connect_params(&id->conn.local, &id->user, param, cm_limits());
+	id->conn.local.psn = cm_random() & 0xffffff;
+	id->conn.mtu = (uint8_t)cm.device.port.active_mtu;
 	/* The data that came with the service's address goes first. */
 	memset(id->private_data, 0, sizeof(id->private_data));
 	if (id->connect_len)
@@ -64,7 +30,7 @@ static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 	if (param && param->private_data_len)
 		memcpy(id->private_data + id->connect_len, param->private_data,
 		       param->private_data_len);
-	id->active = true;
+	id->conn.active = true;
 	id->give_up_ms = cm_now_ms() + cm_answer_ms();
 	id->no_listener_ms = cm_now_ms() + NO_LISTENER_MS;
 	cm_to_state(id, CM_REQ_SENT);
@@ -149,8 +115,8 @@ static int listen_at(struct cm_id *id, int backlog)
 		rc = cm_claim_listen(id);
 	if (rc)
 		return rc;
-	id->backlog = backlog > 0 && backlog < MAX_BACKLOG ? backlog : MAX_BACKLOG;
-	rc = cm_fabric_listen((uint16_t)id->user.ps, at, id->v6_only);
+	id->backlog = cm_backlog(backlog);
+	rc = cm_fabric_listen((uint16_t)id->user.ps, at, id->conn.options.v6_only);
 	if (rc)
 		cm_to_state(id, CM_BOUND);
 	return rc;
@@ -169,19 +135,12 @@ EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 static int accept_id(struct cm_id *id, const struct rdma_conn_param *param)
 {
 	struct cm_message message;
-	int rc = id->state == CM_REQ_RCVD ? check_params(param, CM_REP_PRIVATE) : -EINVAL;
+	int rc = id->state == CM_REQ_RCVD ? cm_check_param(param, CM_REP_PRIVATE, cm_limits())
+					  : -EINVAL;
 
 	if (rc)
 		return rc;
-	set_qp(id, param);
-	if (param && param->responder_resources != RDMA_MAX_RESP_RES)
-		id->local.responder_resources = param->responder_resources;
-	if (param && param->initiator_depth != RDMA_MAX_INIT_DEPTH)
-		id->local.initiator_depth = param->initiator_depth;
-	id->local.flow_control = param ? param->flow_control : 1;
-	id->local.rnr_retry_count = param ? (param->rnr_retry_count < 7 ? param->rnr_retry_count
-									: 7)
-					  : 7;
+	cm_accept_params(&id->conn.local, &id->user, param);
 	rc = cm_qp_connect(id);
 	if (rc) {
 		cm_qp_error(id);
@@ -305,41 +264,6 @@ EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 
 /* --- options, extended connection establishment --- */
 
-static int set_id_option(struct cm_id *id, int name, const void *value, size_t len)
-{
-	int flag = 0;
-	uint8_t byte = 0;
-
-	if (len == sizeof(flag))
-		memcpy(&flag, value, len);
-	else if (len == sizeof(byte))
-		memcpy(&byte, value, len);
-	switch (name) {
-	case RDMA_OPTION_ID_TOS:
-		if (len != sizeof(byte))
-			return -EINVAL;
-		id->tos = byte;
-		return 0;
-	case RDMA_OPTION_ID_REUSEADDR:
-		if (len != sizeof(flag) || id->state != CM_IDLE)
-			return -EINVAL;
-		id->reuse = flag;
-		return 0;
-	case RDMA_OPTION_ID_AFONLY:
-		if (len != sizeof(flag) || id->state != CM_IDLE)
-			return -EINVAL;
-		id->v6_only = flag;
-		return 0;
-	case RDMA_OPTION_ID_ACK_TIMEOUT:
-		if (len != sizeof(byte) || byte > 31)
-			return -EINVAL;
-		id->ack_timeout = byte;
-		return 0;
-	default:
-		return -ENOSYS;
-	}
-}
-
 /* The program cannot choose a path: there is only one. */
 EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t len)
 {
@@ -349,7 +273,7 @@ EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *val
 		return cm_fail(EINVAL);
 	cm_lock();
 	if (level == RDMA_OPTION_ID)
-		rc = set_id_option(to_cm(id), name, value, len);
+		rc = cm_set_option(&to_cm(id)->conn.options, to_cm(id)->state, name, value, len);
 	else if (level == RDMA_OPTION_IB && name == RDMA_OPTION_IB_PATH)
 		rc = -EINVAL;
 	cm_unlock();

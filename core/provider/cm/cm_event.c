@@ -310,7 +310,7 @@ EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
 
 int cm_complete(struct cm_id *id)
 {
-	const struct rdma_cm_event *event;
+	int rc;
 
 	if (!id->sync)
 		return 0;
@@ -320,12 +320,8 @@ int cm_complete(struct cm_id *id)
 	}
 	if (rdma_get_cm_event(id->user.channel, &id->user.event))
 		return -1;
-	event = id->user.event;
-	if (!event->status)
-		return 0;
-	if (event->event == RDMA_CM_EVENT_REJECTED)
-		return cm_fail(ECONNREFUSED);
-	return cm_fail(event->status < 0 ? -event->status : EHOSTUNREACH);
+	rc = cm_event_error(id->user.event);
+	return rc ? cm_fail(-rc) : 0;
 }
 
 EXPORT int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
@@ -364,18 +360,5 @@ EXPORT int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
 
 EXPORT const char *rdma_event_str(enum rdma_cm_event_type event)
 {
-	static const char *const names[] = {
-		"RDMA_CM_EVENT_ADDR_RESOLVED",	 "RDMA_CM_EVENT_ADDR_ERROR",
-		"RDMA_CM_EVENT_ROUTE_RESOLVED",	 "RDMA_CM_EVENT_ROUTE_ERROR",
-		"RDMA_CM_EVENT_CONNECT_REQUEST", "RDMA_CM_EVENT_CONNECT_RESPONSE",
-		"RDMA_CM_EVENT_CONNECT_ERROR",	 "RDMA_CM_EVENT_UNREACHABLE",
-		"RDMA_CM_EVENT_REJECTED",	 "RDMA_CM_EVENT_ESTABLISHED",
-		"RDMA_CM_EVENT_DISCONNECTED",	 "RDMA_CM_EVENT_DEVICE_REMOVAL",
-		"RDMA_CM_EVENT_MULTICAST_JOIN",	 "RDMA_CM_EVENT_MULTICAST_ERROR",
-		"RDMA_CM_EVENT_ADDR_CHANGE",	 "RDMA_CM_EVENT_TIMEWAIT_EXIT",
-	};
-
-	if ((unsigned)event >= sizeof(names) / sizeof(*names))
-		return "UNKNOWN EVENT";
-	return names[event];
+	return cm_event_str(event);
 }

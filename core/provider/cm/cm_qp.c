@@ -9,122 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/provider/cm/cm.h"
-#include "core/verbs_compat.h"
-
-#define ACK_TIMEOUT 17 /* 0.5 s */
-#define RNR_TIMER   0  /* 655 ms, as in the kernel */
-
-void cm_limit(struct cm_params *params)
-{
-	if (params->responder_resources > cm.device.attr.max_qp_rd_atom)
-		params->responder_resources = (uint8_t)cm.device.attr.max_qp_rd_atom;
-	if (params->initiator_depth > cm.device.attr.max_qp_init_rd_atom)
-		params->initiator_depth = (uint8_t)cm.device.attr.max_qp_init_rd_atom;
-}
-
-struct ibv_ah_attr cm_path(const struct cm_id *id)
-{
-	struct ibv_ah_attr path = {
-		.is_global = 1,
-		.port_num = 1,
-		.grh = {.dgid = id->peer_gid, .hop_limit = CM_HOP_LIMIT, .traffic_class = id->tos},
-	};
-
-	return path;
-}
-
-/* The program's value; without one, the passive side takes the peer's. */
-uint8_t cm_ack_timeout(const struct cm_id *id)
-{
-	if (id->ack_timeout)
-		return id->ack_timeout;
-	return !id->active && id->peer_ack_timeout ? id->peer_ack_timeout : ACK_TIMEOUT;
-}
-
-/* --- attributes --- */
-
-static bool is_reliable(const struct cm_id *id)
-{
-	return id->user.qp_type == IBV_QPT_RC;
-}
-
-static unsigned access_of(const struct cm_id *id)
-{
-	unsigned access = IBV_ACCESS_REMOTE_WRITE;
-
-	if (is_reliable(id) && id->local.responder_resources)
-		access |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-			  IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT;
-	return access;
-}
-
-static void receive_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
-{
-	attr->ah_attr = cm_path(id);
-	attr->path_mtu = id->mtu;
-	attr->dest_qp_num = id->remote.qpn;
-	attr->rq_psn = id->local.psn;
-	attr->qp_access_flags = access_of(id);
-	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-		 IBV_QP_ACCESS_FLAGS;
-	if (is_reliable(id)) {
-		attr->max_dest_rd_atomic = id->local.responder_resources;
-		attr->min_rnr_timer = RNR_TIMER;
-		*mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-	}
-}
-
-static void send_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
-{
-	attr->sq_psn = id->remote.psn;
-	*mask |= IBV_QP_SQ_PSN;
-	if (is_reliable(id)) {
-		attr->timeout = cm_ack_timeout(id);
-		attr->retry_cnt = id->active ? id->local.retry_count : id->remote.retry_count;
-		attr->rnr_retry = id->remote.rnr_retry_count;
-		attr->max_rd_atomic = id->local.initiator_depth;
-		*mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			 IBV_QP_MAX_QP_RD_ATOMIC;
-	}
-}
-
-static bool knows_peer(const struct cm_id *id)
-{
-	switch (id->state) {
-	case CM_REQ_RCVD:
-	case CM_REP_SENT:
-	case CM_REP_RCVD:
-	case CM_ESTABLISHED:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* The attributes for the transition to attr->qp_state. 0 or -errno. */
-static int attr_of(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
-{
-	enum ibv_qp_state state = attr->qp_state;
-
-	if (!id->user.verbs ||
-	    (state != IBV_QPS_INIT && state != IBV_QPS_RTR && state != IBV_QPS_RTS))
-		return -EINVAL;
-	*attr = (struct ibv_qp_attr){.qp_state = state};
-	*mask = IBV_QP_STATE;
-	if (state == IBV_QPS_INIT) {
-		attr->port_num = id->user.port_num;
-		attr->qp_access_flags = access_of(id);
-		*mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
-		return 0;
-	}
-	if (!knows_peer(id))
-		return -EINVAL;
-	if (state == IBV_QPS_RTR)
-		receive_attr(id, attr, mask);
-	else
-		send_attr(id, attr, mask);
-	return 0;
-}
 
 EXPORT int rdma_init_qp_attr(struct rdma_cm_id *user, struct ibv_qp_attr *attr, int *mask)
 {
@@ -134,7 +18,7 @@ EXPORT int rdma_init_qp_attr(struct rdma_cm_id *user, struct ibv_qp_attr *attr, 
 	if (!attr || !mask)
 		return cm_fail(EINVAL);
 	cm_lock();
-	rc = attr_of(id, attr, mask);
+	rc = cm_qp_attr(user, id->state, &id->conn, attr, mask);
 	cm_unlock();
 	return rc ? cm_fail(-rc) : 0;
 }
@@ -144,7 +28,7 @@ EXPORT int rdma_init_qp_attr(struct rdma_cm_id *user, struct ibv_qp_attr *attr, 
 static int to_state(struct cm_id *id, struct ibv_qp *qp, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = {.qp_state = state};
-	int mask, rc = attr_of(id, &attr, &mask);
+	int mask, rc = cm_qp_attr(&id->user, id->state, &id->conn, &attr, &mask);
 
 	return rc ? rc : -ibv_modify_qp(qp, &attr, mask);
 }
@@ -243,21 +127,9 @@ static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 	struct ibv_qp *qp;
 	int rc;
 
-	if (id->user.qp || !id->user.verbs || init->qp_type != id->user.qp_type)
-		return -EINVAL;
-	if (!(init->comp_mask & IBV_QP_INIT_ATTR_PD) || !init->pd) {
-		init->comp_mask |= IBV_QP_INIT_ATTR_PD;
-		init->pd = id->user.pd;
-	}
-	if (init->pd->context != id->user.verbs)
-		return -EINVAL;
-	if (!init->srq)
-		init->srq = id->user.srq;
-	/* On other devices inline data may use the room of the gather list, and some programs
-	 * rely on it. */
-	if (init->cap.max_inline_data < init->cap.max_send_sge * sizeof(struct ibv_sge))
-		init->cap.max_inline_data = (uint32_t)(init->cap.max_send_sge *
-						       sizeof(struct ibv_sge));
+	rc = cm_settle_init(&id->user, init);
+	if (rc)
+		return rc;
 	rc = make_cqs(id, init);
 	if (rc) {
 		free_cqs(id);
@@ -293,24 +165,11 @@ EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_q
 
 	if (!init)
 		return cm_fail(EINVAL);
-	ex = (struct ibv_qp_init_attr_ex){
-		.qp_context = init->qp_context,
-		.send_cq = init->send_cq,
-		.recv_cq = init->recv_cq,
-		.srq = init->srq,
-		.cap = init->cap,
-		.qp_type = init->qp_type,
-		.sq_sig_all = init->sq_sig_all,
-		.comp_mask = IBV_QP_INIT_ATTR_PD,
-		.pd = pd,
-	};
+	ex = cm_extended(init, pd);
 	rc = create_qp(to_cm(id), &ex);
 	if (rc)
 		return cm_fail(-rc);
-	init->send_cq = ex.send_cq;
-	init->recv_cq = ex.recv_cq;
-	init->srq = ex.srq;
-	init->cap = ex.cap;
+	cm_show_init(init, &ex);
 	return 0;
 }
 

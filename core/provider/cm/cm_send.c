@@ -80,13 +80,13 @@ struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
 		.remote_id = id->peer_number,
 		.service_id = mad_service_id(
 			(uint16_t)id->user.ps,
-			sockaddr_port(id->active ? &at->dst_addr : &at->src_addr)),
+			sockaddr_port(id->conn.active ? &at->dst_addr : &at->src_addr)),
 		.ca_guid = be64toh(cm.device.attr.node_guid),
-		.params = id->local,
+		.params = id->conn.local,
 		.gid = cm.device.gid,
 		.peer_gid = id->peer_gid,
-		.mtu = id->mtu,
-		.ack_timeout = cm_ack_timeout(id),
+		.mtu = id->conn.mtu,
+		.ack_timeout = cm_ack_timeout(&id->conn),
 		.their_timeout = timeout,
 		.our_timeout = timeout,
 		.service_timeout = (uint8_t)(timeout + PATIENCE),
@@ -95,10 +95,10 @@ struct cm_message cm_message_of(const struct cm_id *id, enum cm_type type)
 		.local_lid = LID_PERMISSIVE,
 		.remote_lid = LID_PERMISSIVE,
 		.hop_limit = CM_HOP_LIMIT,
-		.traffic_class = id->tos,
+		.traffic_class = id->conn.options.tos,
 		.rate = IBV_RATE_10_GBPS,
 		.pkey = PKEY,
-		.remote_qpn = id->remote.qpn,
+		.remote_qpn = id->conn.remote.qpn,
 		.ece = id->ece,
 	};
 
@@ -209,7 +209,7 @@ int cm_ask(struct cm_id *id)
 	struct cm_message message;
 	int rc;
 
-	assert(id->state == CM_REQ_SENT && id->active);
+	assert(id->state == CM_REQ_SENT && id->conn.active);
 	assert(slot < FABRIC_SLOTS);
 	id->peer_slot = 0;
 	id->again_ms = 0;

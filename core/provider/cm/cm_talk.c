@@ -87,24 +87,11 @@ void cm_established(struct cm_id *id)
 	tell(id, RDMA_CM_EVENT_ESTABLISHED, 0);
 }
 
-/* Show the parameters of a REQ or REP to the program: what the peer offers is what we may use,
- * and the other way round. */
+/* Show a REQ or REP to the program. */
 static void show_params(struct cm_event *event, const struct cm_message *message, uint8_t bytes)
 {
-	struct rdma_conn_param *conn = &event->user.param.conn;
-
 	memcpy(event->private_data, message->private_data, bytes);
-	*conn = (struct rdma_conn_param){
-		.private_data = event->private_data,
-		.private_data_len = bytes,
-		.responder_resources = message->params.initiator_depth,
-		.initiator_depth = message->params.responder_resources,
-		.flow_control = message->params.flow_control,
-		.retry_count = message->params.retry_count,
-		.rnr_retry_count = message->params.rnr_retry_count,
-		.srq = message->params.srq,
-		.qp_num = message->params.qpn,
-	};
+	cm_show_params(&event->user.param.conn, &message->params, event->private_data, bytes);
 }
 
 /* --- a request comes in --- */
@@ -130,7 +117,7 @@ static void refuse_request(const struct cm_message *request, const union ibv_gid
 static struct cm_id *find_asked(const union ibv_gid *from, uint32_t peer_number)
 {
 	for (struct cm_id *id = cm.ids; id; id = id->next)
-		if (!id->active && id->peer_number == peer_number && peer_number &&
+		if (!id->conn.active && id->peer_number == peer_number && peer_number &&
 		    cm_same_gid(&id->peer_gid, from))
 			return id;
 	return NULL;
@@ -152,14 +139,10 @@ static bool was_there(const struct cm_message *request, const union ibv_gid *fro
 
 static void remember_peer(struct cm_id *id, const struct cm_message *message)
 {
-	id->remote = message->params;
+	cm_hear(&id->conn, &message->params, cm_limits());
 	id->peer_ece = message->ece;
 	id->user.route.addr.addr.ibaddr.dgid = id->peer_gid;
 	id->path.dgid = id->peer_gid;
-	/* What the program may use; the passive side may choose less. */
-	id->local.responder_resources = message->params.initiator_depth;
-	id->local.initiator_depth = message->params.responder_resources;
-	cm_limit(&id->local);
 }
 
 /* The reason to refuse this request; 0: none. */
@@ -186,15 +169,15 @@ static struct cm_id *find_listener(const struct cm_message *request,
 static void fill_asked(struct cm_id *id, const struct cm_message *request,
 		       const union ibv_gid *from)
 {
-	assert(!id->active && !id->number && !id->reserved); /* a new one */
+	assert(!id->conn.active && !id->number && !id->reserved); /* a new one */
 	cm_choose_number(id);
 	cm_to_state(id, CM_REQ_RCVD);
 	id->peer_number = request->local_id;
 	id->peer_gid = *from;
 	id->peer_slot = cm_fabric_slot(from, request->local_id);
 	id->tid = request->tid;
-	id->mtu = request->mtu;
-	id->peer_ack_timeout = request->ack_timeout;
+	id->conn.mtu = request->mtu;
+	id->conn.peer_ack_timeout = request->ack_timeout;
 	id->again_ms = cm_timeout_ms(request->our_timeout);
 	id->retries = request->max_retries;
 	if (request->transport == CM_TRANSPORT_UC)
@@ -203,7 +186,7 @@ static void fill_asked(struct cm_id *id, const struct cm_message *request,
 			  &id->user.route.addr.src_storage);
 	cm_bind_device(id);
 	remember_peer(id, request);
-	id->local.psn =
+	id->conn.local.psn =
 		cm_random() &
 		0xffffff; /* chosen now: the program may make its queue pair before it accepts */
 }
@@ -232,8 +215,8 @@ static void take_request(const struct cm_message *message, const union ibv_gid *
 		refuse_request(message, from, refusal ? refusal : CM_REJ_CONSUMER);
 		return;
 	}
-	id->tos = listener->tos;
-	id->ack_timeout = listener->ack_timeout;
+	id->conn.options.tos = listener->conn.options.tos;
+	id->conn.options.ack_timeout = listener->conn.options.ack_timeout;
 	gone = cm_watch(cm_fabric_slot(from, message->local_id));
 	fill_asked(id, message, from);
 	event->user.listen_id = &listener->user;
@@ -262,7 +245,8 @@ static void take_response(struct cm_id *id, const struct cm_message *message)
 {
 	struct cm_event *event;
 
-	if (id->state == CM_ESTABLISHED && id->active && id->peer_number == message->local_id) {
+	if (id->state == CM_ESTABLISHED && id->conn.active &&
+	    id->peer_number == message->local_id) {
 		cm_send(id, CM_RTU); /* the RTU was lost */
 		return;
 	}
@@ -293,8 +277,9 @@ static void take_refusal(struct cm_id *id, const struct cm_message *message)
 		if (message->reason == CM_REJ_NO_SERVICE && looks_again(id))
 			return;
 		/* The peer says which MTU it can use. */
-		if (message->reason == CM_REJ_MTU && message->info_len && mtu && mtu < id->mtu) {
-			id->mtu = mtu;
+		if (message->reason == CM_REJ_MTU && message->info_len && mtu &&
+		    mtu < id->conn.mtu) {
+			id->conn.mtu = mtu;
 			if (!cm_ask(id))
 				return;
 		}
@@ -304,7 +289,7 @@ static void take_refusal(struct cm_id *id, const struct cm_message *message)
 	case CM_REP_RCVD:
 		break;
 	case CM_ESTABLISHED: /* only at this end: the RTU was lost, and the peer has given up */
-		if (!id->active || !message->local_id || message->reason == CM_REJ_NUMBER)
+		if (!id->conn.active || !message->local_id || message->reason == CM_REJ_NUMBER)
 			return; /* a late message from before */
 		break;
 	default:
@@ -332,7 +317,7 @@ static void take_dreq(struct cm_id *id, const struct cm_message *message, const 
 				    .local_id = message->remote_id,
 				    .remote_id = message->local_id};
 
-	if (id && message->remote_qpn != id->local.qpn)
+	if (id && message->remote_qpn != id->conn.local.qpn)
 		return;
 	cm_send_message(from, &answer);
 	if (!id)
@@ -390,11 +375,11 @@ void cm_tell_peer(struct cm_id *id)
 	case CM_ESTABLISHED:
 	case CM_DREQ_SENT:
 		cm_send_dreq(id);
-		if (!id->active)
+		if (!id->conn.active)
 			cm_keep_replay(id, true);
 		break;
 	case CM_TIMEWAIT:
-		if (!id->active)
+		if (!id->conn.active)
 			cm_keep_replay(id, true);
 		break;
 	default:
@@ -509,7 +494,7 @@ void cm_timed_out(struct cm_id *id)
 			cm_send_again(id);
 		break;
 	case CM_TIMEWAIT:
-		if (!id->active)
+		if (!id->conn.active)
 			cm_keep_replay(id, true);
 		cm_to_state(id, CM_OVER);
 		tell(id, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);

@@ -13,16 +13,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "core/rnic/cm_common.h"
 
-#define MAD_BYTES 256
-#define MAD_QKEY  0x80010000u
-
-/* Bytes of private data that the program may add to a message, after rdma_cm's own. */
-#define CM_REQ_PRIVATE 56
-#define CM_REP_PRIVATE 196
-#define CM_REJ_PRIVATE 148
-#define CM_MAX_PRIVATE 196
-#define CM_REJ_INFO    72
+#define CM_REJ_INFO 72
 
 /* Attribute identifiers. */
 enum cm_type {
@@ -39,26 +32,8 @@ enum cm_type {
 /* What a REJ or an MRA is about. */
 enum { CM_ABOUT_REQ, CM_ABOUT_REP, CM_ABOUT_OTHER };
 
-/* The reason of a REJ, which is the status of the program's event. */
-enum {
-	CM_REJ_TIMEOUT = 4,
-	CM_REJ_NUMBER = 6,
-	CM_REJ_NO_SERVICE = 8,
-	CM_REJ_TRANSPORT = 9,
-	CM_REJ_MTU = 26,
-	CM_REJ_CONSUMER = 28,
-	CM_REJ_ECE = 35
-};
-
 /* The transport of a REQ. */
 enum { CM_TRANSPORT_RC, CM_TRANSPORT_UC, CM_TRANSPORT_RD, CM_TRANSPORT_EXTENDED };
-
-struct cm_params {
-	uint8_t responder_resources, initiator_depth, flow_control, retry_count, rnr_retry_count,
-		srq;
-	uint32_t qpn;
-	uint32_t psn; /* the first PSN that the receiver of the message is to send */
-};
 
 /* In host byte order, except addresses. */
 struct cm_message {

@@ -279,7 +279,7 @@ int sim_rdma_ack_cm_event(struct rdma_cm_event *event)
 
 int host_cm_complete(struct cm_id *id)
 {
-	const struct rdma_cm_event *event;
+	int rc;
 
 	if (!id->sync)
 		return 0;
@@ -289,30 +289,13 @@ int host_cm_complete(struct cm_id *id)
 	}
 	if (sim_rdma_get_cm_event(id->user.channel, &id->user.event))
 		return -1;
-	event = id->user.event;
-	if (!event->status)
-		return 0;
-	if (event->event == RDMA_CM_EVENT_REJECTED)
-		return host_cm_fail(ECONNREFUSED);
-	return host_cm_fail(event->status < 0 ? -event->status : EHOSTUNREACH);
+	rc = cm_event_error(id->user.event);
+	return rc ? host_cm_fail(-rc) : 0;
 }
 
 const char *sim_rdma_event_str(enum rdma_cm_event_type event)
 {
-	static const char *const names[] = {
-		"RDMA_CM_EVENT_ADDR_RESOLVED",	 "RDMA_CM_EVENT_ADDR_ERROR",
-		"RDMA_CM_EVENT_ROUTE_RESOLVED",	 "RDMA_CM_EVENT_ROUTE_ERROR",
-		"RDMA_CM_EVENT_CONNECT_REQUEST", "RDMA_CM_EVENT_CONNECT_RESPONSE",
-		"RDMA_CM_EVENT_CONNECT_ERROR",	 "RDMA_CM_EVENT_UNREACHABLE",
-		"RDMA_CM_EVENT_REJECTED",	 "RDMA_CM_EVENT_ESTABLISHED",
-		"RDMA_CM_EVENT_DISCONNECTED",	 "RDMA_CM_EVENT_DEVICE_REMOVAL",
-		"RDMA_CM_EVENT_MULTICAST_JOIN",	 "RDMA_CM_EVENT_MULTICAST_ERROR",
-		"RDMA_CM_EVENT_ADDR_CHANGE",	 "RDMA_CM_EVENT_TIMEWAIT_EXIT",
-	};
-
-	if ((unsigned)event >= sizeof(names) / sizeof(*names))
-		return "UNKNOWN EVENT";
-	return names[event];
+	return cm_event_str(event);
 }
 
 /* --- identifiers --- */
@@ -439,45 +422,13 @@ int sim_rdma_destroy_id(struct rdma_cm_id *user)
 	return 0;
 }
 
-static int set_option(struct cm_id *id, int name, const void *value, size_t len)
-{
-	int flag = 0;
-	uint8_t byte = 0;
-
-	if (len == sizeof(flag))
-		memcpy(&flag, value, len);
-	else if (len == sizeof(byte))
-		memcpy(&byte, value, len);
-	switch (name) {
-	case RDMA_OPTION_ID_TOS:
-		if (len != sizeof(byte))
-			return EINVAL;
-		id->tos = byte;
-		return 0;
-	case RDMA_OPTION_ID_REUSEADDR:
-	case RDMA_OPTION_ID_AFONLY: /* every address is the server's anyway */
-		if (len != sizeof(flag) || id->state != CM_IDLE)
-			return EINVAL;
-		if (name == RDMA_OPTION_ID_REUSEADDR)
-			id->reuse = flag;
-		return 0;
-	case RDMA_OPTION_ID_ACK_TIMEOUT:
-		if (len != sizeof(byte) || byte > 31)
-			return EINVAL;
-		id->ack_timeout = byte;
-		return 0;
-	default:
-		return ENOSYS;
-	}
-}
-
 int sim_rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t len)
 {
-	int error = ENOSYS;
+	int rc = -ENOSYS;
 
 	if (!value)
-		error = EINVAL;
+		rc = -EINVAL;
 	else if (level == RDMA_OPTION_ID)
-		error = set_option(to_cm(id), name, value, len);
-	return error ? host_cm_fail(error) : 0;
+		rc = cm_set_option(&to_cm(id)->conn.options, to_cm(id)->state, name, value, len);
+	return rc ? host_cm_fail(-rc) : 0;
 }

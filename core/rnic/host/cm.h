@@ -22,14 +22,11 @@
  */
 #include <netinet/in.h>
 #include <string.h>
+#include "core/rnic/cm_common.h"
 #include "core/rnic/host/host.h"
 #include "core/rnic/host/rdma.h"
 #include "core/rnic/transport/packet.h"
-
-#define CM_REQ_PRIVATE 56
-#define CM_REP_PRIVATE 196
-#define CM_REJ_PRIVATE 148
-#define CM_MAX_PRIVATE 196
+#include "core/rnic/transport/responder.h"
 
 enum cm_type {
 	CM_REQ = 1,
@@ -39,21 +36,6 @@ enum cm_type {
 	CM_RTU,
 	CM_DREQ,
 	CM_DREP
-};
-
-/* The reason of a REJ, which is the status of the program's event (IBA vol. 1, 12.6.7.2). */
-enum {
-	CM_REJ_TIMEOUT = 4,
-	CM_REJ_NUMBER = 6,
-	CM_REJ_NO_SERVICE = 8,
-	CM_REJ_CONSUMER = 28,
-};
-
-struct cm_params {
-	uint8_t responder_resources, initiator_depth, flow_control, retry_count, rnr_retry_count,
-		srq;
-	uint32_t qpn;
-	uint32_t psn; /* the first that the receiver of the message is to send */
 };
 
 /* As it is in the packet. All that is not said is zero. */
@@ -71,23 +53,9 @@ struct cm_message {
 		} request;
 	};
 };
-#define CM_BYTES 256 /* of a management datagram: so long are the packets */
-
-enum cm_state {
-	CM_IDLE,
-	CM_BOUND,
-	CM_ADDR_RESOLVED,
-	CM_ROUTE_RESOLVED,
-	CM_LISTEN,
-	CM_REQ_SENT,
-	CM_REQ_RCVD,
-	CM_REP_SENT,
-	CM_REP_RCVD,
-	CM_ESTABLISHED,
-	CM_DREQ_SENT,
-	CM_TIMEWAIT,
-	CM_OVER
-};
+_Static_assert(sizeof(struct cm_message) == 16 + sizeof(struct cm_params) + CM_MAX_PRIVATE,
+	       "a packet has no bytes that are not set");
+_Static_assert(sizeof(struct cm_message) <= MAD_BYTES, "a message is one datagram");
 
 struct cm_channel {
 	struct rdma_event_channel user;
@@ -113,16 +81,13 @@ struct cm_id {
 	enum cm_state state;
 	bool sync;    /* synchronous: the channel is its own, and calls wait for their event */
 	bool kernels; /* the program does not know it any more */
-	bool active;  /* this end has sent the request */
 	bool bound;   /* it has a port */
-	bool reuse;   /* RDMA_OPTION_ID_REUSEADDR */
 	bool freed;
 	unsigned unacked; /* events that the program has retrieved and not acknowledged */
 	/* A message that waits for an answer, and is sent again and again. */
 	struct cm_message sent;
 	struct packet_name sent_name;
 	unsigned tries, most_tries;
-	bool repeats_answer; /* `sent` is the last answer to a request */
 	struct alarm alarm;
 	/* A listening identifier. */
 	int backlog;
@@ -130,8 +95,7 @@ struct cm_id {
 	/* The connection. */
 	uint32_t number, peer_number; /* the communication IDs of both ends; 0: none yet */
 	unsigned peer;		      /* host */
-	struct cm_params local, remote;
-	uint8_t mtu, tos, ack_timeout, peer_ack_timeout;
+	struct cm_conn conn;
 	struct ibv_sa_path_rec path;
 	/* Set by rdma_create_ep(). */
 	struct ibv_qp_init_attr *qp_init;
@@ -150,6 +114,8 @@ static inline const struct rnic_ground *cm_ground(const struct host *host)
 {
 	return &host->all->net->ground;
 }
+static const struct cm_limits cm_limits = {MAX_RD_ATOMIC, MAX_RD_ATOMIC};
+
 /* -1, with errno: how librdmacm's functions fail. */
 int host_cm_fail(int error);
 
@@ -177,9 +143,6 @@ struct op_label host_cm_op(const struct host *host);
 
 /* --- cm_addr.c --- */
 
-/* An address of the program's without what it may have left uninitialized; family 0: an unknown
- * one. */
-void host_cm_copy_address(struct sockaddr_storage *to, const struct sockaddr *from);
 struct sockaddr_in6 host_cm_widen(const struct sockaddr_storage *addr);
 void host_cm_narrow(struct sockaddr_storage *to, const struct sockaddr_in6 *from);
 int host_cm_bind(struct cm_id *id, const struct sockaddr *addr);
@@ -197,9 +160,6 @@ void host_cm_retrieved(struct cm_event *event);
 /* Bring the queue pair to RTS. 0 or -errno; without a queue pair there is nothing to do. */
 int host_cm_qp_connect(struct cm_id *id);
 void host_cm_qp_error(struct cm_id *id);
-/* At most what the device can do. */
-void host_cm_limit(struct cm_params *params);
-uint8_t host_cm_ack_timeout(const struct cm_id *id);
 
 /* --- cm_talk.c --- */
 

@@ -13,11 +13,6 @@
 #include "core/rt/libc.h"
 #include "core/text/text.h"
 
-#define EPHEMERAL_FIRST 32768
-#define EPHEMERAL_COUNT 28232
-#define LIFE_TIME	16 /* packet life time, as the kernel has it for RoCE: 4.096 us * 2^16 */
-#define CM_HOP_LIMIT	64
-
 /* --- addresses --- */
 
 static struct in6_addr mapped(uint32_t address)
@@ -36,7 +31,9 @@ __be16 *host_cm_port(struct sockaddr_storage *addr)
 	return &((struct sockaddr_in *)addr)->sin_port;
 }
 
-void host_cm_copy_address(struct sockaddr_storage *to, const struct sockaddr *from)
+/* An address of the program's without what it may have left uninitialized; family 0: an unknown
+ * one. */
+static void copy_address(struct sockaddr_storage *to, const struct sockaddr *from)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)from;
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)from;
@@ -104,7 +101,8 @@ static bool is_any(const struct sockaddr_storage *addr)
 /* As with sockets: both have asked for reuse, and neither listens. */
 static bool may_share(const struct cm_id *a, const struct cm_id *b)
 {
-	return a->reuse && b->reuse && a->state != CM_LISTEN && b->state != CM_LISTEN;
+	return a->conn.options.reuse && b->conn.options.reuse && a->state != CM_LISTEN &&
+	       b->state != CM_LISTEN;
 }
 
 static bool is_free(const struct cm_id *id, __be16 port)
@@ -118,9 +116,8 @@ static bool is_free(const struct cm_id *id, __be16 port)
 
 static int choose_port(struct cm_id *id)
 {
-	for (unsigned n = 0; n < EPHEMERAL_COUNT; n++) {
-		uint16_t port = (uint16_t)(EPHEMERAL_FIRST +
-					   id->host->last_port++ % EPHEMERAL_COUNT);
+	for (unsigned n = 0; n < CM_PORT_COUNT; n++) {
+		uint16_t port = (uint16_t)(CM_PORT_FIRST + id->host->last_port++ % CM_PORT_COUNT);
 		if (!is_free(id, htons(port)))
 			continue;
 		*host_cm_port(&id->user.route.addr.src_storage) = htons(port);
@@ -145,7 +142,7 @@ int host_cm_bind(struct cm_id *id, const struct sockaddr *addr)
 
 	if (id->state != CM_IDLE)
 		return -EINVAL;
-	host_cm_copy_address(&at->src_storage, addr);
+	copy_address(&at->src_storage, addr);
 	if (!at->src_storage.ss_family)
 		return -EAFNOSUPPORT;
 	if (!*host_cm_port(&at->src_storage))
@@ -190,7 +187,7 @@ static int resolve_addr(struct cm_id *id, const struct sockaddr *src, const stru
 
 	if (!dst || (id->state != CM_IDLE && id->state != CM_BOUND))
 		return -EINVAL;
-	host_cm_copy_address(&at->dst_storage, dst);
+	copy_address(&at->dst_storage, dst);
 	if (!at->dst_storage.ss_family)
 		return -EAFNOSUPPORT;
 	if (id->state == CM_IDLE && src && src->sa_family)
@@ -233,25 +230,9 @@ static int resolve_route(struct cm_id *id)
 	if (error)
 		return -error;
 	id->peer = HOST_SERVER;
-	id->mtu = (uint8_t)port.active_mtu;
+	id->conn.mtu = (uint8_t)port.active_mtu;
 	rnic_gid(RNIC_ADDRESS(id->peer), &at->addr.ibaddr.dgid);
-	id->path = (struct ibv_sa_path_rec){
-		.dgid = at->addr.ibaddr.dgid,
-		.sgid = at->addr.ibaddr.sgid,
-		.hop_limit = CM_HOP_LIMIT,
-		.traffic_class = id->tos,
-		.reversible = 1,
-		.numb_path = 1,
-		.pkey = at->addr.ibaddr.pkey,
-		.mtu_selector = 2, /* exactly */
-		.mtu = id->mtu,
-		.rate_selector = 2,
-		.rate = IBV_RATE_10_GBPS,
-		.packet_life_time_selector = 2,
-		.packet_life_time = id->ack_timeout ? id->ack_timeout - 1 : LIFE_TIME,
-	};
-	id->user.route.path_rec = &id->path;
-	id->user.route.num_paths = 1;
+	cm_show_route(&id->user, &id->path, &id->conn.options, id->conn.mtu);
 	id->state = CM_ROUTE_RESOLVED;
 	host_cm_tell(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0, host_cm_op(id->host));
 	return 0;
@@ -309,7 +290,7 @@ static int copy_sockaddr(struct sockaddr **to, socklen_t *len, const struct sock
 {
 	struct sockaddr_storage clean;
 
-	host_cm_copy_address(&clean, from);
+	copy_address(&clean, from);
 	if (!clean.ss_family)
 		return EAI_FAMILY;
 	*len = clean.ss_family == AF_INET ? sizeof(struct sockaddr_in)

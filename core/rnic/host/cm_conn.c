@@ -7,48 +7,6 @@
 #include "core/rnic/host/cm.h"
 #include "core/rnic/objects/qp.h"
 
-#define MAX_BACKLOG  1024
-#define MOST_RETRIES 7
-
-/* What the program gives to be sent, which may lie in its PM. */
-static void load(const struct cm_id *id, void *to, const void *from, size_t len)
-{
-	const struct rnic_hca *hca = to_hca(id->user.verbs);
-
-	if (hca->memory->load)
-		hca->memory->load(hca->memory_arg, to, from, len);
-	else
-		memcpy(to, from, len);
-}
-
-/* Is what the program asks for possible on this device? */
-static int check_params(const struct rdma_conn_param *param, size_t most)
-{
-	if (!param)
-		return 0;
-	if (param->private_data_len > most || (param->private_data_len && !param->private_data))
-		return -EINVAL;
-	if (param->responder_resources != RDMA_MAX_RESP_RES &&
-	    param->responder_resources > MAX_RD_ATOMIC)
-		return -EINVAL;
-	if (param->initiator_depth != RDMA_MAX_INIT_DEPTH && param->initiator_depth > MAX_RD_ATOMIC)
-		return -EINVAL;
-	return 0;
-}
-
-static uint8_t retries(uint8_t asked)
-{
-	return asked < MOST_RETRIES ? asked : MOST_RETRIES;
-}
-
-static void set_qp(struct cm_id *id, const struct rdma_conn_param *param)
-{
-	const struct ibv_qp *qp = id->user.qp;
-
-	id->local.qpn = qp ? qp->qp_num : param ? param->qp_num & 0xffffff : 0;
-	id->local.srq = qp ? qp->srq || id->user.srq : param ? !!param->srq : 0;
-}
-
 static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 {
 	struct cm_message message;
@@ -56,28 +14,22 @@ static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 
 	if (id->state != CM_ROUTE_RESOLVED || id->connect_len > CM_REQ_PRIVATE)
 		return -EINVAL;
-	rc = check_params(param, CM_REQ_PRIVATE - id->connect_len);
+	rc = cm_check_param(param, CM_REQ_PRIVATE - id->connect_len, cm_limits);
 	if (rc)
 		return rc;
 	if (sim_fails(FAIL_CONNECT))
 		return -ECONNREFUSED;
 	host_cm_choose_number(id);
-	id->local.responder_resources = param ? param->responder_resources : RDMA_MAX_RESP_RES;
-	id->local.initiator_depth = param ? param->initiator_depth : RDMA_MAX_INIT_DEPTH;
-	id->local.flow_control = param ? param->flow_control : 1;
-	id->local.retry_count = param ? retries(param->retry_count) : MOST_RETRIES;
-	id->local.rnr_retry_count = param ? retries(param->rnr_retry_count) : MOST_RETRIES;
-	host_cm_limit(&id->local);
-	set_qp(id, param);
-	id->active = true;
+	cm_connect_params(&id->conn.local, &id->user, param, cm_limits);
+	id->conn.active = true;
 	id->state = CM_REQ_SENT;
 	message = host_cm_message_of(id, CM_REQ);
 	/* The data that came with the service's address goes first. */
 	if (id->connect_len)
 		memcpy(message.private_data, id->connect_data, id->connect_len);
 	if (param && param->private_data_len)
-		load(id, message.private_data + id->connect_len, param->private_data,
-		     param->private_data_len);
+		hca_load(to_hca(id->user.verbs), message.private_data + id->connect_len,
+			 param->private_data, param->private_data_len);
 	host_cm_send_until_answered(id, &message, host_cm_op(id->host));
 	return 0;
 }
@@ -120,7 +72,7 @@ static int refuse(struct cm_id *id, const void *data, uint8_t bytes)
 	id->state = CM_OVER;
 	message.reason = CM_REJ_CONSUMER;
 	if (bytes)
-		load(id, message.private_data, data, bytes);
+		hca_load(to_hca(id->user.verbs), message.private_data, data, bytes);
 	host_cm_answer(id, &message, host_cm_op(id->host));
 	return 0;
 }
@@ -170,7 +122,7 @@ static int listen_at(struct cm_id *id, int backlog)
 	if (sim_fails(FAIL_LISTEN) ||
 	    host_cm_find_listener(id->host, *host_cm_port(&id->user.route.addr.src_storage)))
 		return -EADDRINUSE;
-	id->backlog = backlog > 0 && backlog < MAX_BACKLOG ? backlog : MAX_BACKLOG;
+	id->backlog = cm_backlog(backlog);
 	id->state = CM_LISTEN;
 	return 0;
 }
@@ -187,19 +139,14 @@ int sim_rdma_listen(struct rdma_cm_id *id, int backlog)
 static int accept_id(struct cm_id *id, const struct rdma_conn_param *param)
 {
 	struct cm_message message;
-	int rc = id->state == CM_REQ_RCVD ? check_params(param, CM_REP_PRIVATE) : -EINVAL;
+	int rc = id->state == CM_REQ_RCVD ? cm_check_param(param, CM_REP_PRIVATE, cm_limits)
+					  : -EINVAL;
 
 	if (rc)
 		return rc;
 	if (sim_fails(FAIL_ACCEPT))
 		return -EUSERS;
-	set_qp(id, param);
-	if (param && param->responder_resources != RDMA_MAX_RESP_RES)
-		id->local.responder_resources = param->responder_resources;
-	if (param && param->initiator_depth != RDMA_MAX_INIT_DEPTH)
-		id->local.initiator_depth = param->initiator_depth;
-	id->local.flow_control = param ? param->flow_control : 1;
-	id->local.rnr_retry_count = param ? retries(param->rnr_retry_count) : MOST_RETRIES;
+	cm_accept_params(&id->conn.local, &id->user, param);
 	rc = host_cm_qp_connect(id);
 	if (rc) {
 		host_cm_qp_error(id);
@@ -207,7 +154,8 @@ static int accept_id(struct cm_id *id, const struct rdma_conn_param *param)
 	}
 	message = host_cm_message_of(id, CM_REP);
 	if (param && param->private_data_len)
-		load(id, message.private_data, param->private_data, param->private_data_len);
+		hca_load(to_hca(id->user.verbs), message.private_data, param->private_data,
+			 param->private_data_len);
 	id->state = CM_REP_SENT;
 	host_cm_send_until_answered(id, &message, host_cm_op(id->host));
 	return 0;

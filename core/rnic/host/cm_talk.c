@@ -34,14 +34,10 @@
 #include "core/rnic/host/cm.h"
 #include "core/rnic/transport/link.h"
 
-#define QPN	    1
-#define QKEY	    0x80010000u
 #define AGAIN_NS    268435456ull /* 4.096 us * 2^16 */
 #define TRIES	    16		 /* 4.3 s in all */
 #define PATIENCE    64		 /* times as many tries after an MRA: 17 s */
 #define TIMEWAIT_NS 1000000000ull
-
-_Static_assert(sizeof(struct cm_message) <= CM_BYTES, "a message is one datagram");
 
 /* --- sending --- */
 
@@ -71,15 +67,15 @@ static void transmit(struct host *host, unsigned to, const struct cm_message *me
 
 	if (sim_machine_died(host_sim(host), host->number))
 		return;
-	pkt = packet_get(net, CM_BYTES);
+	pkt = packet_get(net, MAD_BYTES);
 	pkt->service = SERVICE_UD;
 	pkt->opcode = OP_SEND_ONLY;
-	pkt->src_qpn = pkt->dest_qpn = QPN;
-	pkt->qkey = QKEY;
+	pkt->src_qpn = pkt->dest_qpn = QPN_MANAGEMENT;
+	pkt->qkey = MAD_QKEY;
 	pkt->psn = host->psn++ & PSN_MASK;
 	pkt->peer = to;
 	pkt->name = *name;
-	memset(pkt->payload, 0, CM_BYTES);
+	memset(pkt->payload, 0, MAD_BYTES);
 	memcpy(pkt->payload, message, sizeof(*message));
 	net->link->send(net->link, host->number, pkt);
 }
@@ -94,23 +90,16 @@ static void send_to(struct host *host, unsigned to, const struct cm_message *mes
 
 struct cm_message host_cm_message_of(const struct cm_id *id, enum cm_type type)
 {
-	struct cm_message message;
+	struct cm_message message = {
+		.type = (uint8_t)type,
+		.mtu = id->conn.mtu,
+		.ack_timeout = cm_ack_timeout(&id->conn),
+		.local_id = id->number,
+		.remote_id = id->peer_number,
+		.remote_qpn = id->conn.remote.qpn,
+		.params = id->conn.local,
+	};
 
-	memset(&message, 0, sizeof(message)); /* its padding is sent, too */
-	message.type = (uint8_t)type;
-	message.mtu = id->mtu;
-	message.ack_timeout = host_cm_ack_timeout(id);
-	message.local_id = id->number;
-	message.remote_id = id->peer_number;
-	message.remote_qpn = id->remote.qpn;
-	message.params.responder_resources = id->local.responder_resources;
-	message.params.initiator_depth = id->local.initiator_depth;
-	message.params.flow_control = id->local.flow_control;
-	message.params.retry_count = id->local.retry_count;
-	message.params.rnr_retry_count = id->local.rnr_retry_count;
-	message.params.srq = id->local.srq;
-	message.params.qpn = id->local.qpn;
-	message.params.psn = id->local.psn;
 	if (type == CM_REQ) {
 		message.request.source = host_cm_widen(&id->user.route.addr.src_storage);
 		message.request.destination = host_cm_widen(&id->user.route.addr.dst_storage);
@@ -154,7 +143,6 @@ void host_cm_answer(struct cm_id *id, const struct cm_message *message, struct o
 	id->alarm.at = 0;
 	id->sent = *message;
 	id->sent_name = name_of(id->host, op);
-	id->repeats_answer = true;
 	transmit(id->host, id->peer, &id->sent, &id->sent_name);
 }
 
@@ -162,7 +150,7 @@ void host_cm_choose_number(struct cm_id *id)
 {
 	id->number = ++id->host->last_number;
 	/* As different as those of real ones, and the same in every run. */
-	id->local.psn = (id->number * 4096 + id->host->number) & PSN_MASK;
+	id->conn.local.psn = (id->number * 4096 + id->host->number) & PSN_MASK;
 }
 
 /* --- events --- */
@@ -199,22 +187,11 @@ void host_cm_established(struct cm_id *id, struct op_label op)
 	host_cm_tell(id, RDMA_CM_EVENT_ESTABLISHED, 0, op);
 }
 
-/* Show the parameters of a REQ or REP to the program: what the peer offers is what we may use,
- * and the other way round. */
+/* Show a REQ or REP to the program. */
 static void show_params(struct cm_event *event, const struct cm_message *message, uint8_t bytes)
 {
 	memcpy(event->private_data, message->private_data, bytes);
-	event->user.param.conn = (struct rdma_conn_param){
-		.private_data = event->private_data,
-		.private_data_len = bytes,
-		.responder_resources = message->params.initiator_depth,
-		.initiator_depth = message->params.responder_resources,
-		.flow_control = message->params.flow_control,
-		.retry_count = message->params.retry_count,
-		.rnr_retry_count = message->params.rnr_retry_count,
-		.srq = message->params.srq,
-		.qp_num = message->params.qpn,
-	};
+	cm_show_params(&event->user.param.conn, &message->params, event->private_data, bytes);
 }
 
 /* --- a request comes in --- */
@@ -222,7 +199,7 @@ static void show_params(struct cm_event *event, const struct cm_message *message
 static struct cm_id *find_asked(const struct host *host, unsigned from, uint32_t peer_number)
 {
 	for (struct cm_id *id = host->ids; id; id = id->next)
-		if (!id->active && id->peer_number == peer_number && peer_number &&
+		if (!id->conn.active && id->peer_number == peer_number && peer_number &&
 		    id->peer == from)
 			return id;
 	return NULL;
@@ -231,13 +208,9 @@ static struct cm_id *find_asked(const struct host *host, unsigned from, uint32_t
 /* What a message answers, without private data. */
 static struct cm_message answer_to(const struct cm_message *message, enum cm_type type)
 {
-	struct cm_message answer;
-
-	memset(&answer, 0, sizeof(answer));
-	answer.type = (uint8_t)type;
-	answer.local_id = message->remote_id;
-	answer.remote_id = message->local_id;
-	return answer;
+	return (struct cm_message){.type = (uint8_t)type,
+				   .local_id = message->remote_id,
+				   .remote_id = message->local_id};
 }
 
 static void refuse_request(struct host *host, unsigned from, const struct cm_message *request,
@@ -261,7 +234,7 @@ static bool was_there(struct host *host, unsigned from, const struct cm_message 
 	if (id->state == CM_REQ_RCVD) {
 		patience = host_cm_message_of(id, CM_MRA);
 		host_cm_send(id, &patience, op);
-	} else if (id->state == CM_REP_SENT || id->repeats_answer) {
+	} else if (id->state == CM_REP_SENT || id->sent.type == CM_REJ) {
 		send_again(id);
 	}
 	return true;
@@ -269,12 +242,8 @@ static bool was_there(struct host *host, unsigned from, const struct cm_message 
 
 static void remember_peer(struct cm_id *id, const struct cm_message *message)
 {
-	id->remote = message->params;
+	cm_hear(&id->conn, &message->params, cm_limits);
 	id->peer_number = message->local_id;
-	/* What the program may use; the passive side may choose less. */
-	id->local.responder_resources = message->params.initiator_depth;
-	id->local.initiator_depth = message->params.responder_resources;
-	host_cm_limit(&id->local);
 	rnic_gid(RNIC_ADDRESS(id->peer), &id->user.route.addr.addr.ibaddr.dgid);
 	id->path.dgid = id->user.route.addr.addr.ibaddr.dgid;
 }
@@ -306,10 +275,10 @@ static void take_request(struct host *host, unsigned from, const struct cm_messa
 	}
 	id->state = CM_REQ_RCVD;
 	id->peer = from;
-	id->tos = listener->tos;
-	id->ack_timeout = listener->ack_timeout;
-	id->mtu = message->mtu;
-	id->peer_ack_timeout = message->ack_timeout;
+	id->conn.options.tos = listener->conn.options.tos;
+	id->conn.options.ack_timeout = listener->conn.options.ack_timeout;
+	id->conn.mtu = message->mtu;
+	id->conn.peer_ack_timeout = message->ack_timeout;
 	host_cm_narrow(&id->user.route.addr.src_storage, &message->request.destination);
 	host_cm_narrow(&id->user.route.addr.dst_storage, &message->request.source);
 	host_cm_choose_number(id); /* now: the program may make its queue pair before it accepts */
@@ -330,7 +299,7 @@ static void take_response(struct cm_id *id, const struct cm_message *message, st
 	struct cm_event *event;
 	struct cm_message answer;
 
-	if (id->state == CM_ESTABLISHED && id->active) { /* the RTU was lost */
+	if (id->state == CM_ESTABLISHED && id->conn.active) { /* the RTU was lost */
 		answer = host_cm_message_of(id, CM_RTU);
 		host_cm_send(id, &answer, op);
 		return;
@@ -359,7 +328,7 @@ static void take_refusal(struct cm_id *id, const struct cm_message *message, str
 	case CM_REP_RCVD:
 		break;
 	case CM_ESTABLISHED: /* only at this end: the RTU was lost, and the peer has given up */
-		if (!id->active || !message->local_id || message->reason == CM_REJ_NUMBER)
+		if (!id->conn.active || !message->local_id || message->reason == CM_REJ_NUMBER)
 			return; /* a late message from before */
 		break;
 	default:
@@ -382,7 +351,7 @@ static void take_dreq(struct host *host, unsigned from, struct cm_id *id,
 {
 	struct cm_message answer = answer_to(message, CM_DREP);
 
-	if (id && message->remote_qpn != id->local.qpn)
+	if (id && message->remote_qpn != id->conn.local.qpn)
 		return;
 	send_to(host, from, &answer, op);
 	if (!id)
@@ -538,7 +507,7 @@ static void take_packet(struct rnic_net *net, struct packet *pkt)
 	struct host *host = host_of(net, pkt->peer);
 	struct cm_message message;
 
-	assert(pkt->service == SERVICE_UD && pkt->qkey == QKEY && pkt->len == CM_BYTES);
+	assert(pkt->service == SERVICE_UD && pkt->qkey == MAD_QKEY && pkt->len == MAD_BYTES);
 	memcpy(&message, pkt->payload, sizeof(message));
 	if (!sim_machine_died(host_sim(host), host->number))
 		take(host, pkt->from, &message, pkt->name.op);
