@@ -14,6 +14,24 @@ function(tidemark_test name)
 		ENVIRONMENT "${test_environment}")
 endfunction()
 
+# One of a list of long tests, each in one piece: tests/share.sh leaves it out where another one has its turn.
+set_property(GLOBAL PROPERTY tidemark_turns 0)
+function(tidemark_turn_test name)
+	get_property(number GLOBAL PROPERTY tidemark_turns)
+	tidemark_test(${name} ${PROJECT_SOURCE_DIR}/tests/share.sh ${number} ${ARGN})
+	math(EXPR number "${number} + 1")
+	set_property(GLOBAL PROPERTY tidemark_turns ${number})
+endfunction()
+
+# Long with the sanitizers.
+function(tidemark_search_test)
+	if(TIDEMARK_SANITIZE)
+		tidemark_turn_test(${ARGN})
+	else()
+		tidemark_test(${ARGN})
+	endif()
+endfunction()
+
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS tests/test_*.c)
 foreach(source ${test_sources})
 	cmake_path(GET source STEM name)
@@ -72,6 +90,8 @@ foreach(source ${test_sources})
 		endforeach()
 	elseif(name STREQUAL test_bug_causes)
 		tidemark_test(${name} ${name} ${PROJECT_SOURCE_DIR})
+	elseif(name STREQUAL test_claims)
+		tidemark_search_test(${name} $<TARGET_FILE:${name}>)
 	else()
 		tidemark_test(${name} ${name})
 	endif()
@@ -145,12 +165,12 @@ tidemark_test(test_traces ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_traces.
 tidemark_test(test_event_trace ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_event_trace.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests/traces
 	${PROJECT_SOURCE_DIR}/tests/causes)
 tidemark_test(test_causes ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_causes.sh $<TARGET_FILE:tidemark>)
-tidemark_test(test_often ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_often.sh $<TARGET_FILE:tidemark>)
+tidemark_search_test(test_often ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_often.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_html ${PROJECT_SOURCE_DIR}/tests/report/test_html.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests)
 set_target_properties(bench_images PROPERTIES EXCLUDE_FROM_ALL OFF)
 # Whether its three ways to boot an image agree.
 tidemark_test(test_bench_images bench_images efactory/recover_next w)
-tidemark_test(test_hazards ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_hazards.sh $<TARGET_FILE:tidemark>)
+tidemark_search_test(test_hazards ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_hazards.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_litmus ${PROJECT_SOURCE_DIR}/tests/checker/models/test_litmus.sh $<TARGET_FILE:tidemark>
 	${PROJECT_SOURCE_DIR}/docs/litmus.md)
 tidemark_test(test_litmus_suite ${PROJECT_SOURCE_DIR}/tests/checker/models/test_litmus_suite.sh $<TARGET_FILE:tidemark>
@@ -193,7 +213,7 @@ endif()
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_cli.sh $<TARGET_FILE:tidemark> ${few})
 if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 	# Without clang's fuzzer runtime there is no such program, and the test is skipped.
-	tidemark_test(test_libfuzzer ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_libfuzzer.sh ${PROJECT_BINARY_DIR}/fuzz_libfuzzer)
+	tidemark_search_test(test_libfuzzer ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_libfuzzer.sh ${PROJECT_BINARY_DIR}/fuzz_libfuzzer)
 	if(TIDEMARK_LIBFUZZER)
 		tidemark_test(test_fuzz_wire fuzz_wire -runs=300000 -max_len=256 -seed=1)
 		tidemark_test(test_fuzz_mad fuzz_mad -runs=100000 -max_len=256 -seed=1)
@@ -201,17 +221,17 @@ if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 endif()
 tidemark_test(test_input ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_input.sh $<TARGET_FILE:fuzz_afl> $<TARGET_FILE:tidemark>)
 if(NOT TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain build makes them all
-	tidemark_test(test_claims_all $<TARGET_FILE:tidemark> claims --no-traces --quiet)
+	tidemark_test(test_claims_all ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_claims_all.sh $<TARGET_FILE:tidemark>)
 	set_tests_properties(test_claims_all PROPERTIES LABELS all COST 200)
 	tidemark_test(test_systems_contracts ${PROJECT_SOURCE_DIR}/tests/docs/test_systems_contracts.sh $<TARGET_FILE:tidemark>
 		${PROJECT_SOURCE_DIR})
-	set_tests_properties(test_systems_contracts PROPERTIES LABELS all COST 500 TIMEOUT 3000)
+	set_tests_properties(test_systems_contracts PROPERTIES LABELS all COST 500 TIMEOUT 6000)
 	foreach(store ca forca herd hydradb nessie octopus pilaf rdmp_kv redo_log remotelog rfp saw_imm)
 		set(options)
 		if(store STREQUAL octopus) # a dead client's lock keeps others asking: other hardware takes ten minutes
 			set(options --one-config)
 		endif()
-		tidemark_test(test_ablate_${store} ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_ablate.sh $<TARGET_FILE:tidemark>
+		tidemark_turn_test(test_ablate_${store} ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_ablate.sh $<TARGET_FILE:tidemark>
 			${store} ${options})
 		set_tests_properties(test_ablate_${store} PROPERTIES LABELS all COST 90 TIMEOUT 1200)
 	endforeach()
@@ -221,7 +241,7 @@ if(TIDEMARK_SANITIZE)
 	# Smaller records have the same verdicts in an eighth of the time.
 	set(record --workload=w.40)
 endif()
-tidemark_test(test_taxonomy_all ${PROJECT_SOURCE_DIR}/tests/checker/models/test_taxonomy_all.sh $<TARGET_FILE:tidemark>
+tidemark_search_test(test_taxonomy_all ${PROJECT_SOURCE_DIR}/tests/checker/models/test_taxonomy_all.sh $<TARGET_FILE:tidemark>
 	${PROJECT_SOURCE_DIR} ${record})
 
 # Tests that boot guests; one at a time, and first of all, so that others run beside them. Skipped without QEMU.
