@@ -202,6 +202,8 @@ target_link_libraries(nic_death PRIVATE tidemark_flags PkgConfig::IBVERBS)
 add_dependencies(nic_death tidemark_preload)
 if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of others
 	tidemark_test(test_own_store ${PROJECT_SOURCE_DIR}/tests/cli/test_own_store.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+	tidemark_test(test_own_operations ${PROJECT_SOURCE_DIR}/tests/cli/test_own_operations.sh $<TARGET_FILE:tidemark>
+		${PROJECT_SOURCE_DIR})
 	foreach(name run stat pcap_live loss_live nic_death live_nic)
 		tidemark_test(test_${name} ${PROJECT_SOURCE_DIR}/tests/core/provider/test_${name}.sh $<TARGET_FILE:tidemark>)
 	endforeach()
@@ -280,8 +282,8 @@ endfunction()
 label(reduced bug_causes bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz litmus_thousands nic_device nic_types remotelog search soak taxonomy_all tree)
 # Programs of others.
 label(all live_nic loss_live nic_cm_programs nic_death nic_devinfo pcap_live run stat)
-# A whole campaign, twice.
-label(all often)
+# A whole campaign, twice; one after the other.
+label(all often own_operations)
 # Real time: a retransmission, a timeout, a process that is given a moment.
 label(all faults link_udp live load nic_cm nic_events nic_man rendezvous)
 if(TIDEMARK_SANITIZE) # they take the same steps without, and long with

@@ -24,9 +24,6 @@
 #include "core/rt/arena.h"
 #include "core/rt/sim.h"
 
-/* A model or a judge that loops for ever is given up. */
-#define STEPS 100000000ull
-
 /* What closed epochs leave. */
 struct closed {
 	int lost, dur_lost;	   /* the operation that fits no order of LIN, of DUR; -1: none */
@@ -426,14 +423,13 @@ static bool run(struct own_judge *j, void (*fn)(void *))
 	uintptr_t pc;
 	sim_reset(j->sim, NULL);
 	sim_set_statics(j->sim, j->setup->statics);
-	sim_set_step_budget(j->sim, STEPS);
 	sim_spawn(j->sim, HOST_SERVER, NULL, fn, j);
 	enum sim_end end = sim_run(j->sim);
 	if (end == SIM_FAULT)
 		snprintf(j->why, sizeof(j->why), "the store's judge or model fails: %s",
 			 sim_fault(j->sim, &pc));
 	else if (end != SIM_DONE)
-		snprintf(j->why, sizeof(j->why), "the store's judge or model does not end");
+		snprintf(j->why, sizeof(j->why), "the store's judge or model waits for something");
 	return end == SIM_DONE;
 }
 

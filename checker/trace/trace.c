@@ -294,11 +294,11 @@ static bool op_exists(const struct workload *w, struct op_label op)
 	if (op.kind == OP_OPEN)
 		return op.nth >= 1 && op.nth <= OPENS;
 	if (op.client > w->clients)
-		return op.nth <= LIFE_ROUNDS + (op.kind == OP_GET    ? 2 * w->keys
-						: op.kind == OP_CALL ? 2 * workload_looks(w) +
-									       LIFE_OPS +
-									       TM_CALL_TYPES
-								     : 0);
+		return op.nth <=
+		       LIFE_ROUNDS + (op.kind == OP_GET ? 2 * w->keys
+				      : op.kind == OP_CALL
+					      ? 2 * workload_looks(w) + LIFE_OPS + TM_CALL_TYPES
+					      : 0);
 	for (unsigned i = 0; i < w->client[op.client - 1].ops; i++)
 		n += w->client[op.client - 1].op[i].kind == op.kind;
 	return op.nth <= n;

@@ -28,6 +28,7 @@
 #define STATE_MAX      ((size_t)1 << 20) /* bytes of memory that have a name */
 
 _Thread_local struct sim *sim_of_thread;
+_Thread_local uint64_t sim_runs;
 _Thread_local void *sim_memory;
 
 struct sim *sim_current(void)
@@ -277,8 +278,11 @@ enum sim_end sim_run(struct sim *sim)
 	uint8_t *owner = outer && outer->statics ? outer->statics->owner : NULL;
 	int outer_error = errno;
 	assert(!sim->running && outer != sim);
-	if (!outer)
+	sim_runs++;
+	if (!outer) {
 		sim_give_signal_stack();
+		sim_watch_for_loops();
+	}
 	sim_of_thread = sim;
 	sim_memory = sim->memory;
 	sim->stopping = false;

@@ -158,6 +158,7 @@ struct sim {
 };
 
 extern _Thread_local struct sim *sim_of_thread; /* sim_current() */
+extern _Thread_local uint64_t sim_runs;		/* of simulations on this thread */
 
 /* --- sim_events.c --- */
 
@@ -209,6 +210,8 @@ void sim_delay_task(struct sim *sim, unsigned k);
 /* The scheduler picks what comes next, and it runs. */
 void sim_run_picked(struct sim *sim);
 void sim_catch_faults(void);
+/* Before a simulation runs. */
+void sim_watch_for_loops(void);
 /* A stack for the handler, once per thread: the task's own may be what ran out. */
 void sim_give_signal_stack(void);
 
