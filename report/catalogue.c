@@ -124,6 +124,22 @@ static void list_contracts(void)
 		printf("%-6s %s\n", contract_name(c), contract_what(c));
 }
 
+/* What clients can do with stores that are no tables of keys and values. */
+static void list_operations(void)
+{
+	for (unsigned i = 0; stores[i]; i++)
+		for (const struct tm_call_type *t = stores[i]->calls; t && t->name; t++) {
+			char form[64];
+			int len = snprintf(form, sizeof(form), "%s", t->name);
+			for (unsigned k = 0; k < t->keys; k++)
+				len += snprintf(form + len, sizeof(form) - (size_t)len, " KEY");
+			if (t->value)
+				snprintf(form + len, sizeof(form) - (size_t)len, " LENGTH");
+			printf("%-10s %-24s %s%s\n", stores[i]->name, form, t->what,
+			       t->looks ? " (after recovery, too)" : "");
+		}
+}
+
 static void list_failures(void)
 {
 	for (unsigned p = 0; p < FAIL_POINT_COUNT; p++)
@@ -141,8 +157,12 @@ static void list_bugs(void)
 	list_mutants();
 }
 
-const struct catalogue_section catalogue[] = {
-	{"stores", list_stores},       {"variants", list_plain_variants},
-	{"bugs", list_bugs},	       {"knobs", list_knobs},
-	{"workloads", list_workloads}, {"contracts", list_contracts},
-	{"failures", list_failures},   {NULL, NULL}};
+const struct catalogue_section catalogue[] = {{"stores", list_stores},
+					      {"variants", list_plain_variants},
+					      {"bugs", list_bugs},
+					      {"knobs", list_knobs},
+					      {"workloads", list_workloads},
+					      {"contracts", list_contracts},
+					      {"failures", list_failures},
+					      {"operations", list_operations},
+					      {NULL, NULL}};

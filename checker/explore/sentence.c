@@ -14,9 +14,14 @@ static const char *when(const struct history_op *o)
 	return after[o->epoch];
 }
 
-/* "enqueue", or "swap k1 k2". */
+/* "enqueue", "swap k1 k2", or "GET k1". */
 static void name_call(const struct setup *s, const struct history *h, int op, char *buf, size_t n)
 {
+	static const char *const words[] = {"PUT", "GET", "DELETE"};
+	if (h->op[op].kind != HISTORY_CALL) {
+		snprintf(buf, n, "%s %s", words[h->op[op].kind], s->w.key[h->op[op].key].name);
+		return;
+	}
 	const struct history_detail *d = &h->detail[op];
 	const struct tm_call_type *t = &s->store->calls[d->call];
 	int len = snprintf(buf, n, "%s", t->name);
@@ -48,20 +53,17 @@ static void name_client(const struct setup *s, const struct history_op *o, char 
 		snprintf(who, n, "client %u", o->client);
 }
 
-static void failed(const struct setup *s, const struct history_op *o, const char *key, char *buf,
-		   size_t n)
+static void failed(const struct setup *s, const struct history *h, int op, char *buf, size_t n)
 {
-	static const char *const words[] = {[HISTORY_PUT] = "PUT ",
-					    [HISTORY_GET] = "GET ",
-					    [HISTORY_DEL] = "DELETE ",
-					    [HISTORY_CALL] = ""};
+	const struct history_op *o = &h->op[op];
 	const char *error = strerrorname_np(-o->error);
-	char who[48], number[16];
+	char who[48], what[80], number[16];
 
 	name_client(s, o, who, sizeof(who));
+	name_call(s, h, op, what, sizeof(what));
 	snprintf(number, sizeof(number), "%d", o->error);
-	snprintf(buf, n, "%s's %s%s failed with %s for no reason that was injected", who,
-		 words[o->kind], key, error ? error : number);
+	snprintf(buf, n, "%s's %s failed with %s for no reason that was injected", who, what,
+		 error ? error : number);
 }
 
 static void call_seen(const struct setup *s, const struct history *h, int op, char *buf, size_t n)
@@ -71,12 +73,11 @@ static void call_seen(const struct setup *s, const struct history *h, int op, ch
 	name_client(s, o, who, sizeof(who));
 	name_call(s, h, op, call, sizeof(call));
 	world_op_name(s, h, op, name, sizeof(name));
-	if (o->unexplained) {
-		failed(s, o, call, buf, n);
-		return;
-	}
-	if (o->returned >= 0 && !o->error)
+	if (o->returned >= 0 && h->detail[op].answered)
 		history_show_answer(h, op, answer, sizeof(answer));
+	else if (o->returned >= 0)
+		snprintf(answer, sizeof(answer), "%s",
+			 o->kind == HISTORY_DEL && !o->error ? "that it was there" : "not found");
 	snprintf(buf, n, "%s's %s (%s) %s%s; no order of the operations explains that", who, call,
 		 name, answer[0] ? "answered " : "was in flight", answer);
 }
@@ -84,14 +85,14 @@ static void call_seen(const struct setup *s, const struct history *h, int op, ch
 void sentence_op(const struct setup *s, const struct history *h, int op, char *buf, size_t n)
 {
 	const struct history_op *o = &h->op[op];
-	const char *key = o->kind == HISTORY_CALL ? "" : s->w.key[o->key].name;
+	const char *key = s->own ? "" : s->w.key[o->key].name;
 	char who[48], value[64] = "";
-	if (o->kind == HISTORY_CALL) {
-		call_seen(s, h, op, buf, n);
+	if (o->unexplained) {
+		failed(s, h, op, buf, n);
 		return;
 	}
-	if (o->unexplained) {
-		failed(s, o, key, buf, n);
+	if (s->own) {
+		call_seen(s, h, op, buf, n);
 		return;
 	}
 	if (o->kind != HISTORY_GET) {

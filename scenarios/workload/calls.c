@@ -5,8 +5,8 @@
  * As with put, get and del (builtin.c), what breaks a store is how few operations follow and meet
  * each other. So all ways in which up to four of them do so are tried, where a pattern says which
  * are the same: "ab-a" is a client that does a and then b, and one that does a. A pattern is filled
- * with each choice of operations for its letters. Names say what happens:
- * "enqueue.dequeue-enqueue".
+ * with each choice of operations for its letters; of a store that has put, get and del these are
+ * among them. Names say what happens: "enqueue.dequeue-enqueue".
  *
  * With many operations there are too many ways to fill the larger patterns: of each pattern there
  * are at most FILLS, drawn evenly from all of them.
@@ -20,6 +20,7 @@
 #define FILLS	     8
 #define VALUE_LENGTH 40
 #define LETTERS	     3
+#define PLAIN	     3 /* put, get, del */
 
 static const struct {
 	const char *text;
@@ -42,17 +43,36 @@ static unsigned letters_of(const char *pattern)
 	return n;
 }
 
-/* The number-th way to give each letter an operation, if it is not another pattern's or one that
- * came before. */
-static bool fill(const char *pattern, bool symmetric, unsigned types, unsigned number,
+/* What a letter can stand for: the store's own operations, then put, get and del. */
+struct choice {
+	unsigned own, all;
+};
+
+static struct choice choice_of(const struct tm_store *store)
+{
+	struct choice c = {0};
+
+	while (store->calls[c.own].name)
+		c.own++;
+	c.all = c.own + (store->put ? PLAIN : 0);
+	return c;
+}
+
+/* The number-th way to give each letter an operation, if it is not another pattern's, a built-in
+ * workload or one that came before. */
+static bool fill(const char *pattern, bool symmetric, struct choice choice, unsigned number,
 		 unsigned letter[LETTERS])
 {
 	unsigned letters = letters_of(pattern);
+	bool own = false;
 
 	for (unsigned l = 0; l < letters; l++) {
-		letter[l] = number % types;
-		number /= types;
+		letter[l] = number % choice.all;
+		own |= letter[l] < choice.own;
+		number /= choice.all;
 	}
+	if (!own)
+		return false;
 	/* Equal ones are the pattern with fewer letters. */
 	for (unsigned l = 1; l < letters; l++)
 		for (unsigned k = 0; k < l; k++)
@@ -76,6 +96,11 @@ static unsigned ways(unsigned letters, unsigned types)
 static int make(const struct tm_store *store, const char *pattern, const unsigned *letter,
 		struct workload *w)
 {
+	static const struct {
+		const char *name;
+		enum op_kind kind;
+	} plain[PLAIN] = {{"put", OP_PUT}, {"get", OP_GET}, {"del", OP_DEL}};
+	const unsigned own = choice_of(store).own;
 	unsigned client = 1;
 	size_t len = 0;
 	int rc = 0;
@@ -85,23 +110,28 @@ static int make(const struct tm_store *store, const char *pattern, const unsigne
 			client++;
 			continue;
 		}
-		unsigned call = letter[*p - 'a'];
-		struct workload_op op = {.kind = OP_CALL, .call = (uint8_t)call};
-		const struct tm_call_type *t = &store->calls[call];
+		unsigned which = letter[*p - 'a'];
+		bool is_own = which < own;
+		struct workload_op op = {.kind = OP_CALL};
 
+		if (is_own)
+			op.call = (uint8_t)which;
+		else
+			op.kind = plain[which - own].kind;
 		len += (size_t)snprintf(w->name + len, sizeof(w->name) - len, "%s%s",
 					p == pattern   ? ""
 					: p[-1] == '-' ? "-"
 						       : ".",
-					t->name);
+					is_own ? store->calls[which].name
+					       : plain[which - own].name);
 		len = len < sizeof(w->name) ? len : sizeof(w->name) - 1;
-		for (unsigned k = 0; k < t->keys && rc >= 0; k++) {
+		for (unsigned k = 0; k < workload_op_keys(w, &op) && rc >= 0; k++) {
 			char key[4] = {'k', (char)('1' + k)};
 
 			rc = workload_key_add(w, key, 2, store->put && store->get ? 160 : -1);
 			op.keys[k] = (uint16_t)k;
 		}
-		if (t->value)
+		if (workload_op_valued(w, &op))
 			op.vlen = VALUE_LENGTH;
 		if (rc >= 0)
 			rc = workload_op_append(w, client, &op);
@@ -112,23 +142,21 @@ static int make(const struct tm_store *store, const char *pattern, const unsigne
 /* The i-th that is made. */
 static int made(const struct tm_store *store, unsigned i, struct workload *w)
 {
-	unsigned types = 0;
+	const struct choice choice = choice_of(store);
 
-	while (store->calls[types].name)
-		types++;
 	for (unsigned p = 0; p < PATTERNS; p++) {
-		unsigned all = ways(letters_of(patterns[p].text), types), good = 0, at = 0;
+		unsigned all = ways(letters_of(patterns[p].text), choice.all), good = 0, at = 0;
 		unsigned letter[LETTERS];
 
 		for (unsigned n = 0; n < all; n++)
-			good += fill(patterns[p].text, patterns[p].symmetric, types, n, letter);
+			good += fill(patterns[p].text, patterns[p].symmetric, choice, n, letter);
 		unsigned kept = good < FILLS ? good : FILLS;
 		if (i >= kept) {
 			i -= kept;
 			continue;
 		}
 		for (unsigned n = 0; n < all; n++)
-			if (fill(patterns[p].text, patterns[p].symmetric, types, n, letter) &&
+			if (fill(patterns[p].text, patterns[p].symmetric, choice, n, letter) &&
 			    at++ == i * good / kept)
 				return make(store, patterns[p].text, letter, w);
 	}

@@ -59,6 +59,8 @@ run 0 tidemark crashtest ./queue.so --workload drain --runs 40 --states 2000 --n
 run 0 tidemark crashtest ./queue.so --workload enqueue --exhaustive --preemptions 1 --no-traces
 run 0 tidemark list workloads ./queue.so
 says 'enqueue.dequeue-enqueue' 'two-consumers'
+run 0 tidemark list operations ./queue.so
+says 'enqueue LENGTH' 'after recovery, too'
 
 # --- its bugs are found ---
 
@@ -141,6 +143,71 @@ says 'other.trace:5:' 'an operation'
 sed 's/enqueue 8/enqueue/' queue-stack-LIN.trace >other.trace
 run 2 tidemark replay other.trace
 says 'expected the operation and a LENGTH'
+
+# --- put, get and del, and one more ---
+
+run 0 tidemark new-store log
+cat >more.c <<'END'
+/* Not in one piece: another client may be in between. */
+static int run_exchange(void *client, const struct tm_call *call, struct tm_answer *answer)
+{
+	int rc = get(client, call->key[0].name, call->key[0].len, answer->bytes, TM_MAX_ANSWER, &answer->len);
+	if (rc == -ENOENT)
+		rc = 0;
+	return rc ? rc : put(client, call->key[0].name, call->key[0].len, call->value, call->vlen);
+}
+
+static const struct tm_call_type calls[] = {
+	{.name = "exchange", .what = "put a value, and say what was there", .keys = 1, .value = true, .run = run_exchange},
+	{.name = NULL},
+};
+
+struct state {
+	uint8_t len[4];
+	uint8_t value[4][250];
+};
+
+static bool apply(void *at, const struct tm_event *e)
+{
+	struct state *s = at;
+	unsigned k = e->call.key[0].name[1] - '1';
+	if (k >= 4 || e->call.vlen > sizeof(s->value[k]))
+		return false;
+	bool same = e->len == s->len[k] && !memcmp(e->answer, s->value[k], e->len);
+	if (e->operation == TM_GET)
+		return !e->answered || (e->error == -ENOENT ? !s->len[k] : same);
+	if (e->operation == TM_CALL && e->answered && !same)
+		return false;
+	if (e->operation == TM_DEL && e->answered && (e->error == -ENOENT) != !s->len[k])
+		return false;
+	memset(s->value[k], 0, sizeof(s->value[k]));
+	s->len[k] = e->operation == TM_DEL ? 0 : e->call.vlen;
+	if (s->len[k])
+		memcpy(s->value[k], e->call.value, s->len[k]);
+	return true;
+}
+
+static const struct tm_model model = {.bytes = sizeof(struct state), .apply = apply};
+
+END
+awk '/^const struct tm_store log_store/ {
+		while ((getline line < "more.c") > 0)
+			print line
+		print $0 "\n\t.calls = calls,\n\t.model = &model,"
+		next
+	}
+	{ print }' log/log.c >log/more.c
+run 0 tidemark cc -g -Wall -Wextra -Werror -o log.so log/more.c
+run 0 tidemark list workloads ./log.so
+says 'exchange-put' 'w-w-r'
+run 0 tidemark crashtest ./log.so --workload ww --runs 20 --states 500 --no-traces
+# After recovery there are two clients.
+run 1 tidemark crashtest ./log.so --workload put.exchange --runs 200 --states 2000 --no-traces --knob domain=dmp
+says 'DUR    promised  broken' "answered"
+run 1 tidemark crashtest ./log.so --workload exchange-put --runs 600 --states 500 --knob domain=dmp
+says 'LIN    promised  broken'
+run 1 tidemark replay traces/log-LIN.trace
+says 'exchange k1'
 
 # --- the other compiler ---
 
