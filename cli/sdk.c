@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/cli.h"
+#include "scenarios/stores.h"
 
 bool find_beside(const char *name, char *path, size_t size)
 {
@@ -46,8 +47,15 @@ static int become(const char *script, const char *first, int argc, char **argv)
 	return fail(EXIT_INTERNAL, "%s: %s", path, strerror(errno));
 }
 
+/* A name of a store that is built in would mean that one, wherever no path stands. */
 int new_store_main(int argc, char **argv)
 {
+	for (int i = 1; i < argc; i++)
+		if (store_find(argv[i]))
+			return fail(EXIT_USAGE,
+				    "new-store: Tidemark has a store \"%s\"; expected a name that "
+				    "none of its stores has (tidemark list stores)",
+				    argv[i]);
 	return become("new-store", NULL, argc, argv);
 }
 

@@ -63,6 +63,15 @@ one_line
 cd ..
 run 2 tidemark new-store mine
 one_line
+# Wherever a name stands for a store, this would be the one that is built in.
+run 2 tidemark new-store efactory --cxx
+says 'Tidemark has a store "efactory"'
+one_line
+[ ! -e efactory ] || fail "it was made all the same"
+for word in 9lives my-store _mine int.c ''; do
+	run 2 tidemark new-store "$word"
+	one_line
+done
 run 0 tidemark new-store minecc --cxx
 run 0 make -C minecc
 run 0 tidemark crashtest minecc/minecc.so "${few[@]}" --no-traces
