@@ -53,7 +53,7 @@ static void progress(void *arg, const struct driver_progress *at)
 
 static int run(struct ablation *a, const char *json)
 {
-	char why[200];
+	char why[WORLDS_WHY];
 	int error = ablate_run(a, why);
 	progress_line(NULL);
 	if (error == -ENOENT)

@@ -19,6 +19,7 @@
 #include "report/report.h"
 #include "report/shares.h"
 
+#define LOAD_WORDS  600		 /* bytes of what is said about a trace of the load phase */
 #define WRONG_TRACE "tree.trace" /* where an image goes of which the tree was wrong */
 
 static void progress(void *arg, const struct driver_progress *at)
@@ -83,30 +84,65 @@ static int tell_diverged(const struct campaign *c, unsigned unit, bool ops, uint
 		    cfg->store->name, options, c->options.runs, c->options.seed);
 }
 
-/* Did the campaign itself go well? 0, or the status after a message. `ops`: of a list. */
-static int check_campaign(const struct campaign *c, bool ops, int error)
+/* The load phase fails: a trace of it, for replay to show its events, as words of a message. */
+static void trace_load(const struct campaign *c, unsigned unit, const struct arguments *a,
+		       char words[LOAD_WORDS])
 {
+	const struct deviations none = {0};
+	struct setup s;
+	char *path = NULL;
+	if (a->no_traces) {
+		snprintf(words, LOAD_WORDS,
+			 "; without --no-traces there is a trace that shows its events");
+		return;
+	}
+	int error = campaign_setup(c, unit, &s);
+	if (!error)
+		error = trace_path(&c->config[unit / c->workloads], TM_OK, a->out, "-load", &path);
+	if (!error)
+		error = save_trace(path, &s, &none, TM_OK, c->unit[unit].why);
+	if (error)
+		snprintf(words, LOAD_WORDS, "; %.400s: %s", path ? path : a->out, strerror(-error));
+	else
+		snprintf(words, LOAD_WORDS, "; to see its events: %s replay %s", program, path);
+	setup_free(&s);
+	free(path);
+}
+
+/* A unit did not run. */
+static int tell_unit(const struct campaign *c, unsigned unit, const struct arguments *a)
+{
+	const struct campaign_unit *result = &c->unit[unit];
+	char words[LOAD_WORDS] = "";
+	/* -EIO: the store fails where nothing was injected, and so breaks OK. */
+	int status = result->error == -ENOMEM ? EXIT_INTERNAL
+		     : result->error == -EIO  ? EXIT_BROKEN
+					      : EXIT_USAGE;
+	if (result->error == -ENOTRECOVERABLE)
+		return save_wrong(c, unit);
+	if (result->error == -EIO && !result->loaded)
+		trace_load(c, unit, a, words);
+	return fail(status, "%s (%s) cannot run workload %s: %s%s",
+		    c->config[unit / c->workloads].store->name, c->config[unit / c->workloads].name,
+		    c->workload[unit % c->workloads].name, result->why, words);
+}
+
+/* Did the campaign itself go well? 0, or the status after a message. */
+static int check_campaign(const struct campaign *c, const struct arguments *a, int error)
+{
+	const unsigned units = c->unit ? c->configs * c->workloads : 0;
 	uint64_t diverged = 0;
 	unsigned first = 0;
-	for (unsigned u = c->unit ? c->configs * c->workloads : 0; u-- > 0;) {
+	for (unsigned u = 0; u < units; u++) {
 		const struct campaign_unit *unit = &c->unit[u];
-		if (unit->error == -ENOTRECOVERABLE)
-			return save_wrong(c, u);
-		/* -EIO: the store fails where nothing was injected, and so breaks OK. */
 		if (unit->error)
-			return fail(unit->error == -ENOMEM ? EXIT_INTERNAL
-				    : unit->error == -EIO  ? EXIT_BROKEN
-							   : EXIT_USAGE,
-				    "%s (%s) cannot run workload %s: %s",
-				    c->config[u / c->workloads].store->name,
-				    c->config[u / c->workloads].name,
-				    c->workload[u % c->workloads].name, unit->why);
+			return tell_unit(c, u, a);
+		first = unit->diverged && !diverged ? u : first;
 		diverged += unit->diverged;
-		first = unit->diverged ? u : first;
 	}
 	if (error)
 		return fail(EXIT_INTERNAL, "%s", driver_error(error));
-	return diverged ? tell_diverged(c, first, ops, diverged) : 0;
+	return diverged ? tell_diverged(c, first, a->ops != NULL, diverged) : 0;
 }
 
 static int write_results(const struct report *r, const struct arguments *a)
@@ -173,7 +209,7 @@ static int run(struct campaign *c, const struct arguments *a)
 				    a->options.states >= campaign_default.states};
 	int error = campaign_run(c);
 	progress_line(NULL);
-	int status = check_campaign(c, a->ops != NULL, error);
+	int status = check_campaign(c, a, error);
 	if (!status && a->causes)
 		status = record(c, a->causes, causes_record);
 	if (!status && a->shares)

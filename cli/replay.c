@@ -63,12 +63,41 @@ static int replay_open(struct explorer *ex, struct trace *t, const char *path,
 	return judge(t, out);
 }
 
+/* Is it of a store that does not get through the load phase (crashtest's trace_load())? */
+static bool is_of_load(const struct trace *t)
+{
+	return t->contract == TM_OK && !t->deviations.n;
+}
+
+/* The load phase fails again. It is gone through once more, for its events, unless they are
+ * NULL. */
+static int replay_load(struct explorer *ex, struct trace *t, const char *path,
+		       struct event_trace *events)
+{
+	if (!events)
+		return EXIT_BROKEN;
+	struct replay_audience audience = event_log_audience(&events->record, &t->deviations);
+	memcpy(events->load_why, ex->why, sizeof(events->load_why));
+	t->setup.load_tracer = audience.tracer;
+	t->setup.watcher_arg = audience.arg;
+	audience.machine_starts(audience.arg, ex, 0);
+	int error = explore_open(ex, &t->setup, &explore_default);
+	audience.ends(audience.arg);
+	if (!error)
+		explore_close(ex);
+	if (error != -EIO || events->record.full)
+		return fail(EXIT_INTERNAL, "%s: the load phase differs when it is run again", path);
+	return EXIT_BROKEN;
+}
+
 static int replay_once(struct trace *t, const char *path, struct event_trace *events,
 		       struct replay_outcome *out)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
 	int status, error = ex ? explore_open(ex, &t->setup, &explore_default) : -ENOMEM;
-	if (error) {
+	if (error == -EIO && is_of_load(t)) {
+		status = replay_load(ex, t, path, events);
+	} else if (error) {
 		status = fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE,
 			      "%s: the store cannot run this workload: %s", path,
 			      error == -EIO ? ex->why : strerror(-error));
@@ -108,7 +137,7 @@ static const struct options options = {
 static int replay_read(struct trace *t, const char *path, const struct request *o,
 		       struct event_trace *events)
 {
-	struct replay_outcome *again = malloc(sizeof(*again));
+	struct replay_outcome *again = calloc(1, sizeof(*again));
 	bool traced = !o->quiet || o->html;
 	int status = again ? replay_once(t, path, traced ? events : NULL, &events->outcome)
 			   : fail(EXIT_INTERNAL, "out of memory");
@@ -123,7 +152,10 @@ static int replay_read(struct trace *t, const char *path, const struct request *
 			good = false;
 		}
 	}
-	if (good && o->html) {
+	if (good && o->html && events->load_why[0]) {
+		status = fail(EXIT_USAGE, "%s: the load phase is traced without --html", path);
+		good = false;
+	} else if (good && o->html) {
 		int error = save_file(o->html, event_trace_html, events);
 		if (error) {
 			status = fail(EXIT_USAGE, "%s: %s", o->html, strerror(-error));

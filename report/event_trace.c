@@ -173,6 +173,16 @@ static void print_cause(const struct cause *c)
 	print_wrapped(0, c->sentence);
 }
 
+static void print_load(const struct event_trace *st)
+{
+	section("the load phase");
+	for (size_t i = 0; i < st->record.events; i++)
+		print_event(st, &st->record.event[i]);
+	section("verdict");
+	printf("%sthe store does not get through the load phase%s: ", paint(RED), paint(PLAIN));
+	print_wrapped(0, st->load_why);
+}
+
 static void print_verdict(const struct event_trace *st)
 {
 	const struct replay_outcome *out = &st->outcome;
@@ -190,6 +200,10 @@ static void print_verdict(const struct event_trace *st)
 void event_trace_print(const struct event_trace *st)
 {
 	print_setup(st);
+	if (st->load_why[0]) {
+		print_load(st);
+		return;
+	}
 	print_machines(st);
 	print_verdict(st);
 	print_cause(&st->cause);

@@ -9,7 +9,7 @@
 #include "checker/cause/event_log.h"
 #include "checker/trace/replay.h"
 #include "checker/trace/trace.h"
-#include "checker/cause/where.h"
+#include "checker/world/where.h"
 
 struct event_trace {
 	const struct trace *trace;
@@ -19,6 +19,8 @@ struct event_trace {
 	struct event_log record;
 	struct replay_outcome outcome;
 	struct cause cause;
+	/* The store does not get through the load phase, whose events these are: why. Else "". */
+	char load_why[WORLDS_WHY];
 };
 
 /* The run is over and its cause is found: print it all. */

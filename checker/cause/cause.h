@@ -8,7 +8,7 @@
  */
 #include "checker/cause/event_log.h"
 #include "checker/trace/trace.h"
-#include "checker/cause/where.h"
+#include "checker/world/where.h"
 
 #define CAUSE_FACTS    24
 #define CAUSE_TEXT     420

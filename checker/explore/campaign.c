@@ -232,10 +232,11 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 	if (!result->error && !c->options.unfilled && !s.mutant && !s.hw.mutant &&
 	    worlds_fill(&ex->worlds)) {
 		char why[sizeof(ex->why)];
-		snprintf(why, sizeof(why), "%s", ex->worlds.world[0].result.why);
+		worlds_why(&ex->worlds, why);
 		explore_close(ex);
 		snprintf(ex->why, sizeof(ex->why), "%s", why);
 		result->error = -EIO;
+		result->loaded = true;
 	}
 	if (result->error) {
 		snprintf(result->why, sizeof(result->why), "%s",

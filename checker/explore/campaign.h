@@ -115,7 +115,8 @@ struct campaign_unit {
 			    * enough */
 	uint64_t diverged; /* --doublecheck: runs whose hashes differ */
 	int error;	   /* -errno: the unit could not run */
-	char why[200];
+	bool loaded;	   /* -EIO: it came as far as the end of the load phase */
+	char why[WORLDS_WHY];
 	bool done;
 };
 

@@ -602,7 +602,7 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 	int error = worlds_open(&ex->worlds, setup);
 	if (error) {
 		if (error == -EIO)
-			snprintf(ex->why, sizeof(ex->why), "%s", ex->worlds.world[0].result.why);
+			worlds_why(&ex->worlds, ex->why);
 		worlds_close(&ex->worlds);
 		return error;
 	}

@@ -65,7 +65,7 @@ struct explorer {
 	struct worlds worlds;
 	struct explore_limits limits;
 	struct explore_counts counts;
-	char why[200]; /* explore_open() failed with -EIO: what the store could not do */
+	char why[WORLDS_WHY]; /* explore_open() failed with -EIO: what the store could not do */
 	/* Found: what came of an image is not what the tree of recoveries says; the run that is on
 	 * was given up. */
 	struct failure wrong;

@@ -49,7 +49,7 @@ struct ablate_clean {
 	unsigned failed; /* operations of the plain run that fail */
 	uint64_t runs, states;
 	int error;
-	char why[200];
+	char why[WORLDS_WHY];
 	uint8_t reached[PLACES_MAX];
 };
 
@@ -235,7 +235,7 @@ static int run_driver(struct ablation *a, unsigned units, size_t bytes,
 }
 
 /* The clean campaign. */
-static int look_at_all(struct ablation *a, char why[200])
+static int look_at_all(struct ablation *a, char why[WORLDS_WHY])
 {
 	unsigned units = a->lanes * a->workloads;
 	_Static_assert(sizeof(struct ablate_clean) <= DRIVER_RESULT_MAX, "a result is one message");
@@ -248,7 +248,7 @@ static int look_at_all(struct ablation *a, char why[200])
 	for (unsigned u = 0; u < units && !error; u++) {
 		error = a->clean[u].error;
 		if (error)
-			snprintf(why, 200, "workload %s: %.120s",
+			snprintf(why, WORLDS_WHY, "workload %s: %.220s",
 				 a->workload[u % a->workloads].name, a->clean[u].why);
 	}
 	return error;
@@ -459,7 +459,7 @@ static void drop_parts(struct ablation *a)
 	a->places = kept;
 }
 
-static int take_away(struct ablation *a, char why[200])
+static int take_away(struct ablation *a, char why[WORLDS_WHY])
 {
 	struct ablate_result *result = calloc(a->places + 1, sizeof(*result));
 	_Static_assert(sizeof(*result) <= DRIVER_RESULT_MAX, "a result is one message");
@@ -470,7 +470,7 @@ static int take_away(struct ablation *a, char why[200])
 		a->place[i].result = result[i];
 		error = result[i].error;
 		if (error)
-			snprintf(why, 200, "without %.80s: %.100s", a->place[i].place.name,
+			snprintf(why, WORLDS_WHY, "without %.80s: %.200s", a->place[i].place.name,
 				 result[i].why);
 	}
 	free(result);
@@ -538,7 +538,7 @@ static void rare_unit(void *arg, unsigned unit, void *result)
 	free(attempt);
 }
 
-static int look_at_rare(struct ablation *a, char why[200])
+static int look_at_rare(struct ablation *a, char why[WORLDS_WHY])
 {
 	struct ablate_result *result = calloc(a->places + 1, sizeof(*result));
 	if (!result)
@@ -550,7 +550,7 @@ static int look_at_rare(struct ablation *a, char why[200])
 		a->place[i].rare = result[i];
 		error = result[i].error;
 		if (error)
-			snprintf(why, 200, "without %.80s: %.100s", a->place[i].place.name,
+			snprintf(why, WORLDS_WHY, "without %.80s: %.200s", a->place[i].place.name,
 				 result[i].why);
 	}
 	free(result);
@@ -590,10 +590,10 @@ static void compare(struct ablation *a)
 
 /* --- all --- */
 
-int ablate_run(struct ablation *a, char why[200])
+int ablate_run(struct ablation *a, char why[WORLDS_WHY])
 {
 	why[0] = '\0';
-	int error = ablate_list_read(&a->list, a->base->store, why, 200);
+	int error = ablate_list_read(&a->list, a->base->store, why, WORLDS_WHY);
 	if (!error)
 		error = add_lanes(a);
 	if (!error)

@@ -36,7 +36,7 @@ struct ablate_result {
 	char trace[ABLATE_FILE]; /* "": none was written */
 	uint64_t runs, states;	 /* of the whole search */
 	int error;
-	char why[200];
+	char why[WORLDS_WHY];
 };
 
 struct ablated {
@@ -70,7 +70,7 @@ struct ablation {
  * `why` says so), -ENOENT (no debug information), -EILSEQ (a mistake in the list), or as
  * driver_run(). ablate_free() in any case.
  */
-int ablate_run(struct ablation *a, char why[200]);
+int ablate_run(struct ablation *a, char why[WORLDS_WHY]);
 void ablate_free(struct ablation *a);
 /* Does the workload reach the place, under this kind of hardware? */
 bool ablate_reaches(const struct ablation *a, unsigned lane, unsigned workload, unsigned place);

@@ -91,7 +91,7 @@ struct claim_result {
 	uint64_t broken_states; /* in which any of the contracts broke, the most of one contract */
 	bool part;		/* not all of the budget was used up */
 	int error;		/* -errno: could not be run */
-	char why[200];
+	char why[WORLDS_WHY];
 };
 
 enum claim_verdict {

@@ -46,7 +46,7 @@ static const struct explore_limits item_limits = {
 struct item_result {
 	bool done;
 	int error;
-	char why[200];
+	char why[WORLDS_WHY];
 	struct explore_counts counts;
 	uint64_t broken[TM_CONTRACTS];
 	unsigned kept, features, breaks;

@@ -54,7 +54,7 @@ struct fuzz {
 	uint64_t broken[TM_CONTRACTS]; /* states */
 	struct fuzz_break *found;      /* by the last round */
 	unsigned founds;
-	char why[200]; /* after -EIO */
+	char why[WORLDS_WHY]; /* after -EIO */
 	/* private */
 	struct fuzz_input *seed; /* inputs that have not been run yet */
 	unsigned seeds, seeds_room, seeds_done, corpus_room, founds_room;

@@ -21,7 +21,7 @@
 #include "checker/explore/driver.h"
 #include "checker/hunt/claims.h"
 
-#define SENSITIVITY_WHY 320
+#define SENSITIVITY_WHY (WORLDS_WHY + 160)
 
 /* What came of a line. */
 struct knob_result {

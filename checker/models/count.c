@@ -477,7 +477,7 @@ static int run(struct counter *c, struct setup *s)
 	if (error) {
 		if (error != -EIO)
 			return error;
-		snprintf(c->out->why, sizeof(c->out->why), "%s", ws.world[0].result.why);
+		worlds_why(&ws, c->out->why);
 		worlds_close(&ws);
 		return error;
 	}

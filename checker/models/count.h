@@ -6,7 +6,7 @@
  * messages, packets. count.c says how it is found out, docs/count.md what is counted.
  */
 #include <infiniband/verbs.h>
-#include "checker/world/setup.h"
+#include "checker/world/world.h"
 #include "core/rnic/opcode.h"
 
 #define COUNT_REPEATS  8  /* of each kind of operation, each with a key of its own */
@@ -66,7 +66,7 @@ struct count {
 	bool paper; /* the store names its fields */
 	char field[COUNT_FIELDS][24];
 	unsigned fields;
-	char why[200]; /* if an operation did not do what it should; or "" */
+	char why[WORLDS_WHY]; /* if an operation did not do what it should; or "" */
 };
 
 #define COUNT_MIN_VLEN 8 /* bytes: with fewer, values of two operations could be the same */

@@ -162,9 +162,9 @@ static void do_op(struct world_client *c, unsigned k, uint8_t *buf)
 		at++;
 	int error = w->history->op[at].error;
 	if (error && !(op->kind == OP_DEL && error == -ENOENT))
-		world_trouble(w, true, "after recovery, %s %s fails with error %d",
-			      op->kind == OP_PUT ? "PUT" : "DELETE", w->setup->w.key[op->key].name,
-			      error);
+		world_refused(w, op->kind == OP_PUT ? "put" : "del", error,
+			      "after recovery, %s %s fails: ",
+			      op->kind == OP_PUT ? "PUT" : "DELETE", w->setup->w.key[op->key].name);
 }
 
 static void second_main(void *arg)

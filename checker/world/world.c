@@ -14,9 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/rnic/host/calls.h"
 #include "core/rnic/rnic.h"
 #include "checker/world/checker_mutant.h"
 #include "checker/world/explained.h"
+#include "checker/world/where.h"
 #include "checker/world/world_client.h"
 
 /* In virtual time: an operation that has not ended by then never will. */
@@ -50,6 +52,33 @@ void world_trouble(struct world *w, bool live, const char *fmt, ...)
 		sim_trace(w->sim, sim_actor(w->sim), 0, "%s", w->result.why);
 }
 
+/* An error as people know it. */
+static const char *error_words(int error, char buf[40])
+{
+	const char *name = error < 0 ? strerrorname_np(-error) : NULL;
+	if (name)
+		snprintf(buf, 40, "%s", name);
+	else
+		snprintf(buf, 40, "%d, which is no -errno", error);
+	return buf;
+}
+
+void world_refused(struct world *w, const char *function, int error, const char *fmt, ...)
+{
+	const struct sim_failed_call call = sim_failed_call(w->sim);
+	char what[100], words[40];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	if (!w->result.live_broken && !w->result.fsck_broken)
+		w->result.call = call;
+	world_trouble(w, true, "%s%s() returns %s%s%s%s%s", what, function,
+		      error_words(error, words),
+		      call.name ? "; the last call that failed there is " : "",
+		      call.name ? call.name : "", call.name ? ": " : "", call.name ? call.how : "");
+}
+
 /* An operation that is not in the history has failed. */
 static void failed(struct world *w, unsigned client, enum tm_operation operation, int error)
 {
@@ -58,18 +87,17 @@ static void failed(struct world *w, unsigned client, enum tm_operation operation
 					    [TM_OPEN] = "attempt to connect",
 					    [TM_CLEAN] = "cleaning",
 					    [TM_CALL] = "operation"};
-	const char *name = strerrorname_np(-error);
-	char who[24] = "a reader", number[16];
+	char who[24] = "a reader", name[40];
 	assert(operation < sizeof(words) / sizeof(words[0]) && words[operation]);
 	if (w->result.ok_broken || error_explained(w, client, operation, error))
 		return; /* the first one counts */
 	w->result.ok_broken = true;
-	snprintf(number, sizeof(number), "%d", error);
 	if (client <= w->setup->w.clients)
 		snprintf(who, sizeof(who), "client %u", client);
 	snprintf(w->result.ok_why, sizeof(w->result.ok_why),
 		 "%s%s's %s failed with %s for no reason that was injected",
-		 w->machine ? "after recovery, " : "", who, words[operation], name ? name : number);
+		 w->machine ? "after recovery, " : "", who, words[operation],
+		 error_words(error, name));
 	if (sim_tracing(w->sim))
 		sim_trace(w->sim, sim_actor(w->sim), 0, "%s", w->result.ok_why);
 }
@@ -255,14 +283,15 @@ static void do_get(struct world_client *c, const struct workload_op *what, uint8
 	int op = invoke(c, HISTORY_GET, what);
 	if (w->gets.kept)
 		w->gets.get[w->gets.n++] = get;
+	sim_forget_failed_call(w->sim);
 	get.error = s->store->get(c->handle, s->w.key[key].name, s->w.key[key].klen, buf,
 				  s->params.max_vlen, &len);
 	get.len = len <= s->params.max_vlen ? (uint32_t)len : s->params.max_vlen + 1;
 	int error = get_says(w, key, &get, buf, &value);
 	/* Nothing disturbs the link of a recovered store: an error there is the store's. */
 	if (w->machine && get.error && get.error != -ENOENT)
-		world_trouble(w, true, "after recovery, GET %s fails with error %d",
-			      s->w.key[key].name, get.error);
+		world_refused(w, "get", get.error,
+			      "after recovery, GET %s fails: ", s->w.key[key].name);
 	if (!get.error)
 		note_answer(w, op, buf, len <= s->params.max_vlen ? len : s->params.max_vlen);
 	returned(c, error, value);
@@ -320,6 +349,7 @@ static int run_call(struct world_client *c, const struct workload_op *op, struct
 		c->answer = sim_alloc(w->sim, sizeof(*c->answer));
 	*answer = c->answer;
 	memset(*answer, 0, sizeof(**answer));
+	sim_forget_failed_call(w->sim);
 	int error = sane_error(w->setup->store->calls[op->call].run(c->handle, &call, *answer));
 	return (*answer)->len > TM_MAX_ANSWER ? -EOVERFLOW : error;
 }
@@ -339,8 +369,8 @@ static int do_call(struct world_client *c, const struct workload_op *op, bool lo
 	get.error = run_call(c, op, &answer);
 	get.len = get.error ? 0 : (uint32_t)answer->len;
 	if (w->machine && get.error)
-		world_trouble(w, true, "after recovery, %s fails with error %d",
-			      w->setup->store->calls[op->call].name, get.error);
+		world_refused(w, "run", get.error,
+			      "after recovery, %s fails: ", w->setup->store->calls[op->call].name);
 	if (!get.error)
 		note_answer(w, number, answer->bytes, answer->len);
 	returned(c, get.error, VALUE_UNKNOWN);
@@ -444,6 +474,7 @@ void client_do(struct world_client *c, const struct workload_op *op, uint8_t *bu
 	int error = 0;
 	actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, op->kind, op->nth});
 	sim_begin(w->sim);
+	sim_forget_failed_call(w->sim);
 	if (sim_tracing(w->sim))
 		trace_begin(w, op);
 	switch (op->kind) {
@@ -487,6 +518,7 @@ static struct tm_env environment(struct world *w, unsigned host, struct ibv_cont
 	struct tm_env env = {.params = &w->setup->params, .client = host};
 	struct pmem *pm = host == HOST_SERVER ? w->pm : NULL;
 	env.verbs = before ? rnic_open_again(before, pm) : rnic_open(w->net, host, pm);
+	calls_watch(env.verbs);
 	if (host == HOST_SERVER) {
 		env.pm = pmem_base(w->pm);
 		env.pm_len = w->setup->pm_len;
@@ -515,6 +547,7 @@ void client_open(struct world_client *c)
 		c->lost = false;
 		bool down = !w->serving;
 		sim_take_refused(w->sim, c->number);
+		sim_forget_failed_call(w->sim);
 		int error = w->setup->store->open(c->env, &c->handle);
 		if (!error)
 			return;
@@ -523,7 +556,7 @@ void client_open(struct world_client *c)
 			    (down && sim_take_refused(w->sim, c->number));
 		if (!lost && (!w->booted || w->machine || tries == OPEN_TRIES ||
 			      !error_explained(w, c->number, TM_OPEN, error))) {
-			world_trouble(w, true, "a client cannot connect: error %d", error);
+			world_refused(w, "open", error, "a client cannot connect: ");
 			failed(w, c->number, TM_OPEN, error);
 			sim_abandon(w->sim, SIM_DONE);
 		}
@@ -552,11 +585,12 @@ static void start_server(struct world *w)
 	const struct tm_store *store = w->setup->store;
 	struct source *source = sim_get_source(w->sim);
 	sim_construct(w->sim);
+	sim_forget_failed_call(w->sim);
 	int error = w->loading ? store->format(&w->server) : store->recover(&w->server);
 	memcpy(w->result.recovery, sim_actor(w->sim)->count, sizeof(w->result.recovery));
 	if (error) {
-		world_trouble(w, true, "%s fails with error %d", w->loading ? "format" : "recovery",
-			      error);
+		world_refused(w, w->loading ? "format" : "recover", error,
+			      "%s fails: ", w->loading ? "making an empty store" : "recovery");
 		sim_abandon(w->sim, SIM_DONE);
 	}
 	if (w->machine || sim_server_life(w->sim)) {
@@ -570,9 +604,10 @@ static void start_server(struct world *w)
 		wait_for_tick(w->sim);
 	if (w->recovered && !w->result.fsck_broken && w->recovered(w->recovered_arg, w))
 		sim_abandon(w->sim, SIM_DONE);
+	sim_forget_failed_call(w->sim);
 	error = store->serve(&w->server);
 	if (error) {
-		world_trouble(w, true, "the server does not start: error %d", error);
+		world_refused(w, "serve", error, "the server does not start: ");
 		sim_abandon(w->sim, SIM_DONE);
 	}
 	w->serving = true;
@@ -863,10 +898,9 @@ static void fill_with_calls(struct world_client *c)
 			continue;
 		int error = run_call(c, &op, &answer);
 		if (error) {
-			world_trouble(
-				c->world, true,
-				"%s, update %u of %u, for which it was made, fails with error %d",
-				s->store->calls[op.call].name, done, s->params.updates, error);
+			world_refused(c->world, "run", error,
+				      "%s, update %u of %u, for which it was made, fails: ",
+				      s->store->calls[op.call].name, done, s->params.updates);
 			return;
 		}
 	}
@@ -890,20 +924,21 @@ static void fill_up(struct world_client *c, unsigned done)
 		/* Others each time: a store that gives room away again would seem to do the same
 		 * for ever. */
 		workload_value(LIFE_CLIENT, n % LIFE_NTH, n % s->w.keys, buf, s->params.max_vlen);
+		sim_forget_failed_call(w->sim);
 		int error = s->store->put(c->handle, key->name, key->klen, buf, s->params.max_vlen);
 		if (error && (n < room || error != -ENOSPC)) {
-			world_trouble(w, true,
-				      "update %u of %u, for which it was made, fails with error %d",
-				      n + 1, room, error);
+			world_refused(w, "put", error,
+				      "update %u of %u, for which it was made, fails: ", n + 1,
+				      room);
 			return;
 		}
 		refused += error != 0;
 	}
 	const struct workload_key *key = &s->w.key[0];
+	sim_forget_failed_call(w->sim);
 	int error = s->store->get(c->handle, key->name, key->klen, buf, s->params.max_vlen, &len);
 	if (error && error != -ENOENT)
-		world_trouble(w, true, "when it is full, GET %s fails with error %d", key->name,
-			      error);
+		world_refused(w, "get", error, "when it is full, GET %s fails: ", key->name);
 }
 
 static void load_main(void *arg)
@@ -915,11 +950,12 @@ static void load_main(void *arg)
 	client_open(c);
 	for (v = 0; v < s->values && s->value[v].client == 0; v++) {
 		const struct workload_key *key = &s->w.key[s->value[v].key];
+		sim_forget_failed_call(w->sim);
 		int error = s->store->put(c->handle, key->name, key->klen, s->value[v].bytes,
 					  s->value[v].vlen);
 		if (error) {
-			world_trouble(w, true, "the load phase's PUT %s fails with error %d",
-				      key->name, error);
+			world_refused(w, "put", error,
+				      "the load phase's PUT %s fails: ", key->name);
 			failed(w, c->number, TM_PUT, error);
 			break;
 		}
@@ -948,8 +984,8 @@ static void prove_by_calls(struct world_client *c)
 		int error = run_call(c, &op, &answer);
 		if (!error)
 			continue;
-		world_trouble(w, true, "after recovery, %s fails with error %d",
-			      s->store->calls[i].name, error);
+		world_refused(w, "run", error,
+			      "after recovery, %s fails: ", s->store->calls[i].name);
 		failed(w, c->number, TM_CALL, error);
 		return;
 	}
@@ -970,10 +1006,10 @@ static void prove_life(struct world_client *c, uint8_t *buf)
 	sim_set_observer(w->sim, NULL, NULL);
 	workload_value(LIFE_CLIENT, LIFE_NTH, 0, value, LIFE_VLEN);
 	c->apart = TM_PUT;
+	sim_forget_failed_call(w->sim);
 	int error = s->store->put(c->handle, key->name, key->klen, value, LIFE_VLEN);
 	if (error) {
-		world_trouble(w, true, "after recovery, a new PUT %s fails with error %d",
-			      key->name, error);
+		world_refused(w, "put", error, "after recovery, a new PUT %s fails: ", key->name);
 		failed(w, c->number, TM_PUT, error);
 		return;
 	}
@@ -1230,6 +1266,18 @@ static bool load(struct worlds *ws)
 	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
 	conclude(w, sim_run(w->sim));
 	return !w->result.live_broken && w->result.end == SIM_DONE;
+}
+
+/* Where the call stands that failed is looked up here only: it takes long, and few runs end so. */
+void worlds_why(const struct worlds *ws, char why[WORLDS_WHY])
+{
+	const struct world_result *r = &ws->world[0].result;
+	struct where *where = r->call.pc ? where_new() : NULL;
+	char line[100] = "";
+	where_print(where, r->call.pc, line, sizeof(line));
+	where_free(where);
+	snprintf(why, WORLDS_WHY, "%s%s%s%s", r->why, line[0] ? " (" : "", line,
+		 line[0] ? ")" : "");
 }
 
 int worlds_fill(struct worlds *ws)

@@ -37,6 +37,9 @@ struct world_result {
 			   * connecting, a cleaning, what proves life */
 	char why[200];	  /* of LIVE or FSCK, one line */
 	char ok_why[200]; /* of OK, likewise */
+	/* A function of the store returned an error, which is what `why` is about: the last call
+	 * that failed there. */
+	struct sim_failed_call call;
 	uint32_t recovery[STEP_KINDS]; /* steps that the store's recovery took */
 };
 
@@ -120,12 +123,14 @@ struct worlds {
 };
 
 /* Worlds for pools of up to setup->pm_len bytes. 0 or -ENOMEM. The load phase is run, its
- * image kept in setup->image. -EIO: the store could not do that; why in world[0].result. */
+ * image kept in setup->image. -EIO: the store could not do that; see worlds_why(). */
 int worlds_open(struct worlds *ws, struct setup *setup);
 /* Is there room for as many updates as the store was made for (tm_params.updates), and does it
- * answer when there is no more? The worlds are then as they were. 0, or -EIO: why in
- * world[0].result. */
+ * answer when there is no more? The worlds are then as they were. 0, or -EIO: see worlds_why(). */
 int worlds_fill(struct worlds *ws);
+/* What the store could not do, in a sentence, and the line of its source where that was seen. */
+#define WORLDS_WHY 300
+void worlds_why(const struct worlds *ws, char why[WORLDS_WHY]);
 void worlds_close(struct worlds *ws);
 
 /* Run the workload. The history starts anew. Ends by itself, or with SIM_POWER. The

@@ -37,8 +37,11 @@ static unsigned class_of(size_t bytes)
 	return class;
 }
 
-static void *no_memory(void)
+#define CALLER ((uintptr_t)__builtin_return_address(0) - 1)
+
+static void *no_memory(const char *name, uintptr_t pc)
 {
+	sim_call_failed(sim_current(), name, "ENOMEM", pc);
 	errno = ENOMEM;
 	return NULL;
 }
@@ -59,17 +62,22 @@ void *sim_take(size_t bytes)
 	return (char *)block + HEADER;
 }
 
+static void *allocate(const char *name, size_t bytes, uintptr_t pc)
+{
+	return bytes > MALLOC_MAX || sim_fails(FAIL_MEMORY) ? no_memory(name, pc) : sim_take(bytes);
+}
+
 void *sim_malloc(size_t bytes)
 {
-	return bytes > MALLOC_MAX || sim_fails(FAIL_MEMORY) ? no_memory() : sim_take(bytes);
+	return allocate("malloc", bytes, CALLER);
 }
 
 void *sim_calloc(size_t count, size_t bytes)
 {
 	size_t total;
 	if (__builtin_mul_overflow(count, bytes, &total))
-		return no_memory();
-	return sim_malloc(total);
+		return no_memory("calloc", CALLER);
+	return allocate("calloc", total, CALLER);
 }
 
 /* The block of a pointer that malloc gave and free has not had back; else the store's task ends
@@ -105,11 +113,11 @@ void sim_free_memory(void *memory)
 void *sim_realloc(void *memory, size_t bytes)
 {
 	if (!memory)
-		return sim_malloc(bytes);
+		return allocate("realloc", bytes, CALLER);
 	size_t room = room_of(block_of(memory, "realloc() of what is not allocated"));
 	if (bytes <= room)
 		return memory;
-	void *bigger = sim_malloc(bytes);
+	void *bigger = allocate("realloc", bytes, CALLER);
 	if (!bigger)
 		return NULL;
 	memcpy(bigger, memory, room);
@@ -117,20 +125,25 @@ void *sim_realloc(void *memory, size_t bytes)
 	return bigger;
 }
 
-void *sim_aligned_alloc(size_t align, size_t bytes)
+static void *allocate_aligned(const char *name, size_t align, size_t bytes, uintptr_t pc)
 {
 	/* Aligned blocks are not given back: stores allocate them once, for registered buffers. */
 	if (bytes > MALLOC_MAX || sim_fails(FAIL_MEMORY))
-		return no_memory();
+		return no_memory(name, pc);
 	char *memory = sim_alloc(sim_current(), bytes + align + HEADER + sizeof(struct block));
 	uintptr_t user = ((uintptr_t)memory + HEADER + align - 1) & ~(uintptr_t)(align - 1);
 	*(struct block *)(user - HEADER) = (struct block){.class = 0, .bytes = bytes};
 	return (void *)user;
 }
 
+void *sim_aligned_alloc(size_t align, size_t bytes)
+{
+	return allocate_aligned("aligned_alloc", align, bytes, CALLER);
+}
+
 int sim_posix_memalign(void **memory, size_t align, size_t bytes)
 {
-	*memory = sim_aligned_alloc(align, bytes);
+	*memory = allocate_aligned("posix_memalign", align, bytes, CALLER);
 	return *memory ? 0 : ENOMEM;
 }
 

@@ -5,16 +5,27 @@
 #include <errno.h>
 #include "core/rt/sim_state.h"
 
+#define CALLER ((uintptr_t)__builtin_return_address(0) - 1)
+
+/* The error of one of these functions goes on to its caller. */
+static int told(const char *name, int error, uintptr_t pc)
+{
+	const char *how = strerrorname_np(-error);
+	if (error)
+		sim_call_failed(sim_of_thread, name, how ? how : "no errno", pc);
+	return error;
+}
+
 int rt_spawn(const char *name, void (*fn)(void *), void *arg)
 {
 	struct task *task;
-	if (sim_fails(FAIL_SPAWN))
-		return -EAGAIN;
-	int error = sim_new_task(sim_of_thread, sim_host(sim_of_thread), name ? name : "", 0, fn,
-				 arg, &task);
+	int error = sim_fails(FAIL_SPAWN) ? -EAGAIN : 0;
+	if (!error)
+		error = sim_new_task(sim_of_thread, sim_host(sim_of_thread), name ? name : "", 0,
+				     fn, arg, &task);
 	if (!error)
 		task->of_store = true;
-	return error;
+	return told("rt_spawn", error, CALLER);
 }
 
 void rt_yield(void)
@@ -40,7 +51,7 @@ void rt_client_dropped(uint32_t client)
 int rt_listen(rt_accept_fn *fn, void *arg)
 {
 	if (sim_of_thread->accept || sim_fails(FAIL_LISTEN))
-		return -EADDRINUSE;
+		return told("rt_listen", -EADDRINUSE, CALLER);
 	sim_of_thread->accept = fn;
 	sim_of_thread->accept_arg = arg;
 	return 0;
@@ -49,20 +60,22 @@ int rt_listen(rt_accept_fn *fn, void *arg)
 int rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len)
 {
 	if (!sim_of_thread->accept || sim_fails(FAIL_CONNECT))
-		return -ECONNREFUSED;
+		return told("rt_connect", -ECONNREFUSED, CALLER);
 	if (sim_fails(FAIL_ACCEPT))
-		return -EUSERS;
+		return told("rt_connect", -EUSERS, CALLER);
 	/* It is the server's function, on the client's task. */
 	struct task *const task = sim_of_thread->running;
 	jmp_buf refused;
 	volatile int rc = -ECONNREFUSED;
 	task->code_host = HOST_SERVER;
 	task->refused = &refused;
+	task->failed = (struct sim_failed_call){0};
 	sim_enter_host(sim_of_thread, HOST_SERVER);
 	if (!setjmp(refused))
 		rc = sim_of_thread->accept(sim_of_thread->accept_arg, req, req_len, rsp, rsp_len);
 	task->refused = NULL;
 	task->code_host = task->host;
 	sim_enter_host(sim_of_thread, task->host);
-	return rc;
+	/* A call that failed in there says more. */
+	return rc && task->failed.name ? rc : told("rt_connect", rc, CALLER);
 }

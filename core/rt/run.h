@@ -35,9 +35,10 @@ enum traced_kind {
 	TRACED_FETCH,
 	TRACED_SURVIVED, /* the first touch of a line that the power failure left undecided */
 	TRACED_POST, /* a task has posted a request. code: enum ibv_wr_opcode; off: is it fenced? */
-	TRACED_TAKEN,  /* a task has taken a completion. code: enum ibv_wc_opcode */
-	TRACED_PACKET, /* a packet goes on the wire. len: all its bytes there; code: enum opcode */
-	TRACED_CHECK,  /* rt_check(). code: does it hold? */
+	TRACED_TAKEN,	/* a task has taken a completion. code: enum ibv_wc_opcode */
+	TRACED_PACKET,	/* a packet goes on the wire. len: all its bytes there; code: enum opcode */
+	TRACED_CHECK,	/* rt_check(). code: does it hold? */
+	TRACED_REFUSED, /* a call of the store returns an error */
 	TRACED_KINDS
 };
 

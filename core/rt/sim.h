@@ -194,6 +194,18 @@ bool sim_power_fails(struct sim *sim, const struct choice_point *at);
 /* The same for the current task's next `place`. */
 bool sim_power_fails_here(struct sim *sim, enum crash_place place);
 
+/* The last call of store code on the current task that returned an error, since that was forgotten.
+ */
+struct sim_failed_call {
+	const char *name; /* "ibv_reg_mr"; NULL: none */
+	const char *how;  /* "EINVAL", or the words of a completion's status */
+	uintptr_t pc;	  /* of the caller */
+};
+/* Note one, and trace it. Nothing where no task runs. */
+void sim_call_failed(struct sim *sim, const char *name, const char *how, uintptr_t pc);
+struct sim_failed_call sim_failed_call(const struct sim *sim);
+void sim_forget_failed_call(struct sim *sim);
+
 /* Is this the current task's own stack? */
 bool sim_on_stack(const struct sim *sim, const void *addr);
 /* The source is told of an access to memory, if it asked for that. */

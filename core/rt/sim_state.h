@@ -14,6 +14,7 @@
  *	sim_injected.c	what was injected, host by host
  *	sim_repeat.c	livelocks
  *	sim_fault.c	store code that crashes
+ *	sim_calls.c	calls of store code that returned an error
  *	sim_threads.c	threads of store code, and what they wait for (sim_threads.h)
  *	sim_trace.c	the event trace
  *	places.c	what a run does without
@@ -54,7 +55,8 @@ struct task {
 	struct fiber fiber;
 	struct actor actor;
 	unsigned host;
-	int error;	  /* its errno, while it does not run */
+	int error;		       /* its errno, while it does not run */
+	struct sim_failed_call failed; /* sim_failed_call() */
 	jmp_buf *refused; /* rt_connect() fails there, when the server dies while its code waits */
 	unsigned code_host; /* whose code it runs: its own host's, or the server's in rt_connect()
 			     */

@@ -105,6 +105,7 @@ int sim_new_task(struct sim *sim, unsigned host, const char *what, unsigned numb
 	sim_name_actor(sim, &task->actor, host, what, number);
 	task->host = task->code_host = host;
 	task->error = 0;
+	task->failed = (struct sim_failed_call){0};
 	task->used = task->asleep = true;
 	task->dead = task->of_store = task->again = false;
 	/* A wake-up of the one before it, which ended, is none of its own. */

@@ -56,6 +56,48 @@ run 1 tidemark replay traces/mine-RDA.trace
 line=$(grep -n 'memcpy(r->value' mine.c | cut -d: -f1)
 says 'broken RDA' "mine.c:$line"
 grep -q '^store mine ./mine.so$' traces/mine-RDA.trace || fail "the trace does not name the object"
+
+# --- a store that does not start ---
+
+# variant NAME WHAT: the store as the sed script changes it.
+variant() {
+	sed "$2" mine.c >"$1.c"
+	cmp -s mine.c "$1.c" && fail "$1: the skeleton is another one"
+	run 0 tidemark cc -g -o "$1.so" "$1.c"
+}
+# line NAME TEXT: where it stands, "NAME.c:LINE".
+line() { echo "$1.c:$(grep -n -m1 -F -- "$2" "$1.c" | cut -d: -f1)"; }
+
+# Which of its functions failed, with which error; which call had failed in there, and where it stands.
+variant serves 's/2 \* clients \* bytes, IBV_ACCESS_LOCAL_WRITE/2 * clients * bytes, IBV_ACCESS_REMOTE_WRITE/'
+run 1 tidemark crashtest ./serves.so "${few[@]}"
+says 'serve() returns EINVAL' "ibv_reg_mr: EINVAL ($(line serves 's->mr = ibv_reg_mr'))" 'tidemark replay traces/mine-OK-load.trace'
+one_line
+run 1 tidemark replay traces/mine-OK-load.trace
+says 'the load phase' 'ibv_reg_mr fails: EINVAL' "$(line serves 's->mr = ibv_reg_mr')" 'broken OK'
+run 1 tidemark replay -q traces/mine-OK-load.trace
+one_line
+run 2 tidemark replay -q --html page.html traces/mine-OK-load.trace
+[ ! -e page.html ] || fail "a page was made of a load phase"
+variant opens 's/IBV_QP_RETRY_CNT |//'
+run 1 tidemark crashtest ./opens.so "${few[@]}" --no-traces
+says 'open() returns EINVAL' 'ibv_modify_qp: EINVAL (opens.c:' 'without --no-traces'
+variant puts 's/c->mr->lkey/c->mr->lkey + 1/'
+run 1 tidemark crashtest ./puts.so "${few[@]}" --no-traces
+says 'put() returns EIO' "ibv_poll_cq: local protection error ($(line puts 'ibv_poll_cq(c->cq'))"
+variant posts 's/\.max_send_wr = [0-9a-z]*/.max_send_wr = 0/'
+run 1 tidemark crashtest ./posts.so "${few[@]}" --no-traces
+says 'put() returns EIO' "ibv_post_send: ENOMEM ($(line posts 'ibv_post_send'))"
+# Nothing failed in there: then there is no more to say.
+variant formats 's/^static int format(.*/&\n{\n\t(void)env;\n\treturn -EBADF;\n}\nint unused(const struct tm_env *env);\nint unused(const struct tm_env *env)/'
+run 1 tidemark crashtest ./formats.so "${few[@]}" --no-traces
+says 'format() returns EBADF;'
+! grep -q 'the last call' out || fail "a call is blamed that did not fail"
+# The trace replays until the store starts, and says so then.
+sed -i 's/serves\.so/mine.so/' traces/mine-OK-load.trace
+run 4 tidemark replay -q traces/mine-OK-load.trace
+says fixed
+rm traces/mine-OK-load.trace
 run 2 tidemark new-store ../mine
 one_line
 run 2 tidemark new-store Mine

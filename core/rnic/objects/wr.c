@@ -93,7 +93,7 @@ static void close_batch(struct rnic_qp *qp)
 	qp->batch = (struct wr_batch){0};
 }
 
-static int wr_complete(struct ibv_qp_ex *ex)
+int rnic_wr_complete(struct ibv_qp_ex *ex)
 {
 	struct rnic_qp *qp = (struct rnic_qp *)ex;
 	if (!qp->batch.open)
@@ -379,7 +379,7 @@ void wr_enable(struct rnic_qp *qp, uint64_t send_ops)
 	struct ibv_qp_ex *ex = &qp->ex;
 	qp->extended = true;
 	ex->wr_start = wr_start;
-	ex->wr_complete = wr_complete;
+	ex->wr_complete = rnic_wr_complete;
 	ex->wr_abort = wr_abort;
 	ex->wr_set_sge = wr_set_sge;
 	ex->wr_set_sge_list = wr_set_sge_list;

@@ -42,6 +42,8 @@ struct wr_batch {
 
 /* Give the queue pair the functions of these enum ibv_qp_create_send_ops_flags. */
 void wr_enable(struct rnic_qp *qp, uint64_t send_ops);
+/* In each queue pair's table. */
+int rnic_wr_complete(struct ibv_qp_ex *qp);
 /* All enum ibv_qp_create_send_ops_flags that this type of queue pair has. */
 uint64_t wr_supported(enum ibv_qp_type type);
 /* The queue pair is reset: what was built and not posted is lost. */

@@ -106,7 +106,7 @@ static void run(struct ablation *a, struct campaign *c, const struct ablate_opti
 {
 	const char *expected;
 	struct workload w;
-	char why[200];
+	char why[WORLDS_WHY];
 
 	memset(a, 0, sizeof(*a));
 	memset(c, 0, sizeof(*c));

@@ -59,10 +59,10 @@ static const struct {
 	{AS_IT_IS, 0, 0, NULL},
 	{FULL, 0, 0, NULL},
 	{FULL, 3, 0, NULL},
-	{FULL, -1, -EIO, "for which it was made, fails with error -28"},
-	{FAILS, 1, -EIO, "fails with error -5"},
+	{FULL, -1, -EIO, "for which it was made, fails: put() returns ENOSPC"},
+	{FAILS, 1, -EIO, "put() returns EIO"},
 	{WAITS, 0, -EIO, "does not terminate"},
-	{NOT_READ, 0, -EIO, "when it is full, GET k1 fails with error -74"},
+	{NOT_READ, 0, -EIO, "when it is full, GET k1 fails: get() returns EBADMSG"},
 };
 
 START_TEST(is_filled)

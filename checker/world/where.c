@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See where.h; elfutils does the work. */
-#include "checker/cause/where.h"
+#include "checker/world/where.h"
+#include <dwarf.h>
+#include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +40,40 @@ void where_free(struct where *w)
 	free(w);
 }
 
+/* Of no one's program: <infiniband/verbs.h> has functions. */
+static bool is_of_system(const char *file)
+{
+	return !strncmp(file, "/usr/", 5);
+}
+
+/* The call that an inlined scope stands for. NULL: it has none. */
+static const char *call_of(Dwarf_Die *unit, Dwarf_Die *scope, int *number)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word file, line;
+	Dwarf_Files *files;
+	if (dwarf_tag(scope) != DW_TAG_inlined_subroutine ||
+	    dwarf_formudata(dwarf_attr(scope, DW_AT_call_file, &attribute), &file) ||
+	    dwarf_formudata(dwarf_attr(scope, DW_AT_call_line, &attribute), &line) ||
+	    dwarf_getsrcfiles(unit, &files, NULL))
+		return NULL;
+	*number = (int)line;
+	return dwarf_filesrc(files, file, NULL, NULL);
+}
+
+/* What was inlined from a header of the system at `pc` is called from there. NULL: not known. */
+static const char *find_call(struct where *w, uintptr_t pc, int *number)
+{
+	Dwarf_Addr bias;
+	Dwarf_Die *scopes = NULL, *unit = dwfl_addrdie(w->dwfl, pc, &bias);
+	const char *file = NULL;
+	int n = unit ? dwarf_getscopes(unit, pc - bias, &scopes) : 0;
+	for (int i = 0; i < n && (!file || is_of_system(file)); i++)
+		file = call_of(unit, &scopes[i], number);
+	free(scopes);
+	return file && !is_of_system(file) ? file : NULL;
+}
+
 void where_print(struct where *w, uintptr_t pc, char *buf, size_t n)
 {
 	int number = 0;
@@ -47,6 +84,12 @@ void where_print(struct where *w, uintptr_t pc, char *buf, size_t n)
 	const char *file = line ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
 	if (!file)
 		return;
+	int call = 0;
+	const char *caller = is_of_system(file) ? find_call(w, pc, &call) : NULL;
+	if (caller) {
+		file = caller;
+		number = call;
+	}
 	/* From the tree's top: "core/stores/erda/server.c:12". */
 	const char *from = strstr(file, "core/stores/");
 	const char *slash = strrchr(file, '/');

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The verbs and librdmacm's functions as store code calls them (core/stores/sim.syms). Each is the
+ * RNIC's or the host's own, and the simulation is told which call returned an error, and from where
+ * it was made: sim_call_failed(). Functions that the context's table has are replaced there.
+ *
+ * Calls by which a program only asks whether there is something yet, such as ibv_get_cq_event(),
+ * are not among them: that there is nothing is no failure.
+ */
+#include "core/rnic/host/calls.h"
+#include <errno.h>
+#include <string.h>
+#include "core/rnic/host/host.h"
+#include "core/rnic/host/rdma.h"
+#include "core/rnic/objects/cq.h"
+#include "core/rnic/objects/device.h"
+#include "core/rnic/objects/post.h"
+#include "core/rnic/objects/qp.h"
+#include "core/rnic/objects/srq.h"
+#include "core/rnic/objects/wr.h"
+#include "core/rnic/sim_ground.h"
+#include "core/rt/sim.h"
+
+#define CALLER ((uintptr_t)__builtin_return_address(0) - 1)
+
+/*
+ * Who called the inline function of <infiniband/verbs.h> that calls ours through a table. Store
+ * code is compiled with frame pointers, and nothing of it is inlined: a frame begins with where the
+ * caller's is, and the address to return to comes next. `frame`: of our function. A store of a test
+ * may have no such frames.
+ */
+#define CALLER_OF_INLINE caller_of_inline(__builtin_frame_address(0))
+static uintptr_t caller_of_inline(void *const *frame)
+{
+	void *const *of_inline = frame[0];
+	if ((uintptr_t)of_inline % sizeof(*of_inline) || !sim_on_stack(sim_current(), of_inline))
+		return 0;
+	return (uintptr_t)of_inline[1] - 1;
+}
+
+static void tell(const char *name, int error, uintptr_t pc)
+{
+	const char *how = strerrorname_np(error);
+	sim_call_failed(sim_current(), name, how ? how : "no errno", pc);
+}
+
+/* What a function returned: 0, an errno, or -1 with errno. */
+static int told(const char *name, int rc, uintptr_t pc)
+{
+	if (rc)
+		tell(name, rc == -1 ? errno : rc < 0 ? -rc : rc, pc);
+	return rc;
+}
+
+/* Likewise: an object, or NULL with errno. */
+static void *made(const char *name, void *object, uintptr_t pc)
+{
+	if (!object)
+		tell(name, errno, pc);
+	return object;
+}
+
+#define RETURNS_ERROR(name, own, params, args)        \
+	int call_##name params;                       \
+	int call_##name params                        \
+	{                                             \
+		return told(#name, own args, CALLER); \
+	}
+#define RETURNS_OBJECT(type, name, own, params, args) \
+	struct type *call_##name params;              \
+	struct type *call_##name params               \
+	{                                             \
+		return made(#name, own args, CALLER); \
+	}
+
+RETURNS_OBJECT(ibv_pd, ibv_alloc_pd, rnic_alloc_pd, (struct ibv_context * context), (context))
+RETURNS_ERROR(ibv_dealloc_pd, rnic_dealloc_pd, (struct ibv_pd * pd), (pd))
+RETURNS_OBJECT(ibv_mr, ibv_reg_mr, rnic_reg_mr,
+	       (struct ibv_pd * pd, void *addr, size_t length, int access),
+	       (pd, addr, length, access))
+RETURNS_OBJECT(ibv_mr, ibv_reg_mr_iova2, rnic_reg_mr_iova2,
+	       (struct ibv_pd * pd, void *addr, size_t length, uint64_t iova, unsigned access),
+	       (pd, addr, length, iova, access))
+RETURNS_ERROR(ibv_dereg_mr, rnic_dereg_mr, (struct ibv_mr * mr), (mr))
+RETURNS_OBJECT(ibv_cq, ibv_create_cq, rnic_create_cq,
+	       (struct ibv_context * context, int cqe, void *cq_context,
+		struct ibv_comp_channel *channel, int comp_vector),
+	       (context, cqe, cq_context, channel, comp_vector))
+RETURNS_ERROR(ibv_destroy_cq, rnic_host_destroy_cq, (struct ibv_cq * cq), (cq))
+RETURNS_OBJECT(ibv_comp_channel, ibv_create_comp_channel, rnic_create_comp_channel,
+	       (struct ibv_context * context), (context))
+RETURNS_OBJECT(ibv_qp, ibv_create_qp, rnic_create_qp,
+	       (struct ibv_pd * pd, struct ibv_qp_init_attr *init), (pd, init))
+RETURNS_ERROR(ibv_modify_qp, rnic_modify_qp,
+	      (struct ibv_qp * qp, struct ibv_qp_attr *attr, int mask), (qp, attr, mask))
+RETURNS_ERROR(ibv_query_qp, rnic_query_qp,
+	      (struct ibv_qp * qp, struct ibv_qp_attr *attr, int mask,
+	       struct ibv_qp_init_attr *init),
+	      (qp, attr, mask, init))
+RETURNS_ERROR(ibv_destroy_qp, rnic_host_destroy_qp, (struct ibv_qp * qp), (qp))
+RETURNS_OBJECT(ibv_srq, ibv_create_srq, rnic_create_srq,
+	       (struct ibv_pd * pd, struct ibv_srq_init_attr *init), (pd, init))
+RETURNS_ERROR(ibv_modify_srq, rnic_modify_srq,
+	      (struct ibv_srq * srq, struct ibv_srq_attr *attr, int mask), (srq, attr, mask))
+RETURNS_ERROR(ibv_query_srq, rnic_query_srq, (struct ibv_srq * srq, struct ibv_srq_attr *attr),
+	      (srq, attr))
+RETURNS_ERROR(ibv_destroy_srq, rnic_host_destroy_srq, (struct ibv_srq * srq), (srq))
+RETURNS_ERROR(ibv_query_device, rnic_query_device,
+	      (struct ibv_context * context, struct ibv_device_attr *attr), (context, attr))
+RETURNS_ERROR(ibv_query_gid, rnic_query_gid,
+	      (struct ibv_context * context, uint8_t port, int index, union ibv_gid *gid),
+	      (context, port, index, gid))
+RETURNS_OBJECT(ibv_context, ibv_open_device, rnic_open_device, (struct ibv_device * device),
+	       (device))
+
+RETURNS_OBJECT(rdma_event_channel, rdma_create_event_channel, sim_rdma_create_event_channel, (void),
+	       ())
+RETURNS_ERROR(rdma_create_id, sim_rdma_create_id,
+	      (struct rdma_event_channel * channel, struct rdma_cm_id **id, void *context,
+	       enum rdma_port_space ps),
+	      (channel, id, context, ps))
+RETURNS_ERROR(rdma_bind_addr, sim_rdma_bind_addr, (struct rdma_cm_id * id, struct sockaddr *addr),
+	      (id, addr))
+RETURNS_ERROR(rdma_resolve_addr, sim_rdma_resolve_addr,
+	      (struct rdma_cm_id * id, struct sockaddr *src, struct sockaddr *dst, int timeout_ms),
+	      (id, src, dst, timeout_ms))
+RETURNS_ERROR(rdma_resolve_route, sim_rdma_resolve_route, (struct rdma_cm_id * id, int timeout_ms),
+	      (id, timeout_ms))
+RETURNS_ERROR(rdma_listen, sim_rdma_listen, (struct rdma_cm_id * id, int backlog), (id, backlog))
+RETURNS_ERROR(rdma_connect, sim_rdma_connect,
+	      (struct rdma_cm_id * id, struct rdma_conn_param *param), (id, param))
+RETURNS_ERROR(rdma_establish, sim_rdma_establish, (struct rdma_cm_id * id), (id))
+RETURNS_ERROR(rdma_accept, sim_rdma_accept, (struct rdma_cm_id * id, struct rdma_conn_param *param),
+	      (id, param))
+RETURNS_ERROR(rdma_disconnect, sim_rdma_disconnect, (struct rdma_cm_id * id), (id))
+RETURNS_ERROR(rdma_create_qp, sim_rdma_create_qp,
+	      (struct rdma_cm_id * id, struct ibv_pd *pd, struct ibv_qp_init_attr *init),
+	      (id, pd, init))
+RETURNS_ERROR(rdma_create_srq, sim_rdma_create_srq,
+	      (struct rdma_cm_id * id, struct ibv_pd *pd, struct ibv_srq_init_attr *init),
+	      (id, pd, init))
+RETURNS_ERROR(rdma_create_ep, sim_rdma_create_ep,
+	      (struct rdma_cm_id * *id, struct rdma_addrinfo *res, struct ibv_pd *pd,
+	       struct ibv_qp_init_attr *init),
+	      (id, res, pd, init))
+
+/* --- through tables --- */
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	int error = rnic_post_send(qp, wr, bad_wr);
+	return error ? told("ibv_post_send", error, CALLER_OF_INLINE) : 0;
+}
+
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	int error = rnic_post_recv(qp, wr, bad_wr);
+	return error ? told("ibv_post_recv", error, CALLER_OF_INLINE) : 0;
+}
+
+static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	int error = rnic_post_srq_recv(srq, wr, bad_wr);
+	return error ? told("ibv_post_srq_recv", error, CALLER_OF_INLINE) : 0;
+}
+
+/* A request that has failed is one of the calls that did. What is flushed after it is not. */
+static int poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	int n = rnic_poll_cq(cq, num_entries, wc);
+	for (int i = 0; i < n; i++)
+		if (wc[i].status != IBV_WC_SUCCESS && wc[i].status != IBV_WC_WR_FLUSH_ERR)
+			sim_call_failed(sim_current(), "ibv_poll_cq",
+					rnic_wc_status_str(wc[i].status), CALLER_OF_INLINE);
+	return n;
+}
+
+static int wr_complete(struct ibv_qp_ex *qp)
+{
+	int error = rnic_wr_complete(qp);
+	return error ? told("ibv_wr_complete", error, CALLER_OF_INLINE) : 0;
+}
+
+static void watch_qp(struct ibv_qp *qp)
+{
+	struct ibv_qp_ex *ex = qp ? rnic_qp_to_qp_ex(qp) : NULL;
+	if (ex)
+		ex->wr_complete = wr_complete;
+}
+
+static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init)
+{
+	struct ibv_qp *qp = made("ibv_create_qp_ex", rnic_create_qp_ex(context, init),
+				 CALLER_OF_INLINE);
+	watch_qp(qp);
+	return qp;
+}
+
+int call_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *init);
+int call_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *init)
+{
+	int rc = told("rdma_create_qp_ex", sim_rdma_create_qp_ex(id, init), CALLER);
+	if (!rc)
+		watch_qp(id->qp);
+	return rc;
+}
+
+static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
+		      size_t len)
+{
+	return told("ibv_query_port", rnic_query_port_ex(context, port, attr, len),
+		    CALLER_OF_INLINE);
+}
+
+void calls_watch(struct ibv_context *context)
+{
+	struct rnic_hca *hca = to_hca(context);
+	context->ops.poll_cq = poll_cq;
+	context->ops.post_send = post_send;
+	context->ops.post_recv = post_recv;
+	context->ops.post_srq_recv = post_srq_recv;
+	hca->verbs.create_qp_ex = create_qp_ex;
+	hca->verbs.query_port = query_port;
+}
