@@ -6,7 +6,10 @@
  * made WATCHED_AFTER steps without news: without an operation that begins or returns, or a task
  * that starts. From then on an access is news if it is not in the set of those seen so far: another
  * place, or other bytes there. The simulation repeats itself when REPEATED steps have passed
- * without news, and no delay that the source has chosen is still to end.
+ * without news, and no delay that the source has chosen is still to end. While one is, what waits
+ * for it makes many steps and need not be held up: but after PENDING steps it is, until the delay
+ * ends and no longer. Else a long delay would outlast the budget of steps, and a run be given up
+ * that goes on when it ends.
  *
  * A loop may still end by the clock, when some time is over. So a simulation that repeats itself is
  * not stopped: time passes faster. At every PAUSE_STEPS-th step the task that makes it is held up,
@@ -23,6 +26,7 @@
 
 #define WATCHED_AFTER 2048
 #define REPEATED      4096
+#define PENDING	      65536
 #define PAUSE_STEPS   128
 #define PAUSE_MIN_NS  1000000	  /* 1 ms */
 #define PAUSE_MAX_NS  8000000000u /* 8 s */
@@ -41,7 +45,7 @@ void sim_repeat_news(struct sim *sim)
 {
 	struct repeat *r = &sim->repeat;
 
-	r->watching = false;
+	r->watching = r->pending = false;
 	r->news_at = sim->step_budget;
 	r->look_at = sim->step_budget > WATCHED_AFTER ? sim->step_budget - WATCHED_AFTER : 0;
 	r->pause_ns = PAUSE_MIN_NS;
@@ -93,13 +97,41 @@ void sim_repeat_pending(struct sim *sim, uint64_t due)
 
 bool sim_repeats(const struct sim *sim)
 {
-	return sim->repeat.watching && steps_since(sim, sim->repeat.news_at) >= REPEATED;
+	return sim->repeat.watching && !sim->repeat.pending &&
+	       steps_since(sim, sim->repeat.news_at) >= REPEATED;
+}
+
+static uint64_t next_pause(struct repeat *r)
+{
+	uint64_t pause = r->pause_ns;
+
+	r->pause_ns = pause < PAUSE_MAX_NS / 2 ? 2 * pause : PAUSE_MAX_NS;
+	return pause;
+}
+
+/* From here on nothing is new, as far as is known. */
+static void start_again(struct repeat *r, uint64_t budget)
+{
+	r->pending = false;
+	r->news_at = budget;
+	r->pause_ns = PAUSE_MIN_NS;
+}
+
+static uint64_t pause_pending(struct sim *sim)
+{
+	struct repeat *r = &sim->repeat;
+	uint64_t left = r->pending_until - sim->run.now;
+
+	r->pending = true;
+	if (steps_since(sim, r->news_at) < PENDING)
+		return 0;
+	uint64_t pause = next_pause(r);
+	return pause < left ? pause : left;
 }
 
 uint64_t sim_repeat_pause(struct sim *sim)
 {
 	struct repeat *r = &sim->repeat;
-	uint64_t pause = r->pause_ns;
 
 	r->look_at = sim->step_budget > PAUSE_STEPS ? sim->step_budget - PAUSE_STEPS : 0;
 	if (sim->scheduler)
@@ -107,9 +139,10 @@ uint64_t sim_repeat_pause(struct sim *sim)
 	if (!r->watching)
 		start_watching(sim);
 	if (sim->run.now < r->pending_until)
-		r->news_at = sim->step_budget;
+		return pause_pending(sim);
+	if (r->pending)
+		start_again(r, sim->step_budget);
 	if (!sim_repeats(sim))
 		return 0;
-	r->pause_ns = pause < PAUSE_MAX_NS / 2 ? 2 * pause : PAUSE_MAX_NS;
-	return pause;
+	return next_pause(r);
 }

@@ -86,6 +86,7 @@ struct named {
 /* sim_repeat.c. Steps are counted by what is left of the budget. */
 struct repeat {
 	bool watching;
+	bool pending;	  /* when something was looked at last, a chosen delay was still to end */
 	uint64_t look_at; /* the step at which something is to be looked at, or 0 */
 	uint64_t news_at;
 	uint64_t pause_ns;	/* the next one */

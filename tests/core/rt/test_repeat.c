@@ -161,12 +161,64 @@ static void wait_for_the_delayed(void *arg)
 	over();
 }
 
-/* It is not held up at all meanwhile. */
+/* It is held up late, and never beyond the end of the delay. */
 START_TEST(waits_for_the_delayed)
 {
 	ck_assert_int_eq(run(wait_for_the_delayed), SIM_DONE);
 	ck_assert_uint_lt(ended_at, choice_delay_ns(7) + 1000);
-	ck_assert_uint_gt(steps, 100000);
+	ck_assert_uint_gt(steps, 50000);
+}
+END_TEST
+
+/* A delay of so many steps that the budget would be used up before it ends. */
+static void wait_for_100_ms(void *arg)
+{
+	(void)arg;
+	sim_delay(sim, 0, 8, 0, set_word, NULL);
+	while (!read_at(0))
+		;
+	over();
+}
+
+static void wait_for_a_task(void *arg)
+{
+	if (arg) {
+		sim_repeat_pending(sim, choice_delay_ns(8));
+		rt_sleep(choice_delay_ns(8));
+		word = 1;
+		return;
+	}
+	sim_spawn(sim, 2, NULL, wait_for_a_task, &word);
+	poll_and_yield(NULL);
+	over();
+}
+
+START_TEST(waits_for_a_long_delay)
+{
+	static void (*const loops[])(void *) = {wait_for_100_ms, wait_for_a_task};
+
+	ck_assert_uint_gt(choice_delay_ns(8) / 5, BUDGET);
+	ck_assert_int_eq(run(loops[_i]), SIM_DONE);
+	ck_assert_uint_ge(ended_at, choice_delay_ns(8));
+	ck_assert_uint_lt(ended_at, choice_delay_ns(8) + 1000);
+	ck_assert(!sim_repeats(sim));
+}
+END_TEST
+
+/* Once it has ended, and still nothing is new, time passes faster as ever. */
+static void wait_in_vain(void *arg)
+{
+	(void)arg;
+	sim_repeat_pending(sim, choice_delay_ns(8));
+	spin(NULL);
+}
+
+START_TEST(waits_in_vain)
+{
+	ck_assert_int_eq(run(wait_in_vain), SIM_BUDGET);
+	ck_assert_uint_eq(sim_now(sim), GIVE_UP_NS);
+	ck_assert(sim_repeats(sim));
+	ck_assert_uint_lt(steps, 5 * SOON);
 }
 END_TEST
 
@@ -252,6 +304,8 @@ int main(void)
 	tcase_add_test(t, counts);
 	tcase_add_test(t, waits_for_a_time);
 	tcase_add_test(t, waits_for_the_delayed);
+	tcase_add_loop_test(t, waits_for_a_long_delay, 0, 2);
+	tcase_add_test(t, waits_in_vain);
 	tcase_add_test(t, waits_for_an_event);
 	tcase_add_test(t, reads_something_new);
 	tcase_add_test(t, operations_are_news);
