@@ -38,18 +38,34 @@
 
 /* --- trouble --- */
 
-void world_trouble(struct world *w, bool live, const char *fmt, ...)
+/* `pc`: where it was seen, 0: in no line of the store. */
+static void trouble(struct world *w, bool live, uintptr_t pc, const char *fmt, va_list ap)
 {
-	va_list ap;
 	if (w->result.live_broken || w->result.fsck_broken)
 		return; /* the first one counts */
 	w->result.live_broken = live;
 	w->result.fsck_broken = !live;
-	va_start(ap, fmt);
+	w->result.pc = pc;
 	vsnprintf(w->result.why, sizeof(w->result.why), fmt, ap);
-	va_end(ap);
 	if (sim_tracing(w->sim))
-		sim_trace(w->sim, sim_actor(w->sim), 0, "%s", w->result.why);
+		sim_trace(w->sim, sim_actor(w->sim), pc, "%s", w->result.why);
+}
+
+void world_trouble(struct world *w, bool live, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	trouble(w, live, 0, fmt, ap);
+	va_end(ap);
+}
+
+__attribute__((format(printf, 3, 4))) static void trouble_at(struct world *w, uintptr_t pc,
+							     const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	trouble(w, true, pc, fmt, ap);
+	va_end(ap);
 }
 
 /* An error as people know it. */
@@ -71,12 +87,10 @@ void world_refused(struct world *w, const char *function, int error, const char 
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	if (!w->result.live_broken && !w->result.fsck_broken)
-		w->result.call = call;
-	world_trouble(w, true, "%s%s() returns %s%s%s%s%s", what, function,
-		      error_words(error, words),
-		      call.name ? "; the last call that failed there is " : "",
-		      call.name ? call.name : "", call.name ? ": " : "", call.name ? call.how : "");
+	trouble_at(w, call.pc, "%s%s() returns %s%s%s%s%s", what, function,
+		   error_words(error, words),
+		   call.name ? "; the last call that failed there is " : "",
+		   call.name ? call.name : "", call.name ? ": " : "", call.name ? call.how : "");
 }
 
 /* An operation that is not in the history has failed. */
@@ -1173,7 +1187,8 @@ static void conclude(struct world *w, enum sim_end end)
 	uintptr_t pc;
 	w->result.end = end;
 	if (end == SIM_FAULT) {
-		world_trouble(w, true, "%s%s", sim_fault(w->sim, &pc), sim_fault_where(w->sim));
+		const char *what = sim_fault(w->sim, &pc);
+		trouble_at(w, pc, "%s%s", what, sim_fault_where(w->sim));
 		w->result.live_broken = true;
 		return;
 	}
@@ -1272,9 +1287,9 @@ static bool load(struct worlds *ws)
 void worlds_why(const struct worlds *ws, char why[WORLDS_WHY])
 {
 	const struct world_result *r = &ws->world[0].result;
-	struct where *where = r->call.pc ? where_new() : NULL;
+	struct where *where = r->pc ? where_new() : NULL;
 	char line[100] = "";
-	where_print(where, r->call.pc, line, sizeof(line));
+	where_print(where, r->pc, line, sizeof(line));
 	where_free(where);
 	snprintf(why, WORLDS_WHY, "%s%s%s%s", r->why, line[0] ? " (" : "", line,
 		 line[0] ? ")" : "");

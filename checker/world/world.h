@@ -37,9 +37,7 @@ struct world_result {
 			   * connecting, a cleaning, what proves life */
 	char why[200];	  /* of LIVE or FSCK, one line */
 	char ok_why[200]; /* of OK, likewise */
-	/* A function of the store returned an error, which is what `why` is about: the last call
-	 * that failed there. */
-	struct sim_failed_call call;
+	uintptr_t pc;	  /* the line of the store's code that `why` is about; 0: none */
 	uint32_t recovery[STEP_KINDS]; /* steps that the store's recovery took */
 };
 

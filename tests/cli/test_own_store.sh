@@ -93,6 +93,13 @@ variant formats 's/^static int format(.*/&\n{\n\t(void)env;\n\treturn -EBADF;\n}
 run 1 tidemark crashtest ./formats.so "${few[@]}" --no-traces
 says 'format() returns EBADF;'
 ! grep -q 'the last call' out || fail "a call is blamed that did not fail"
+# An object that is used although it was destroyed: a fault, at its line.
+variant destroys 's/^\treturn call(client, PUT.*/\tibv_destroy_qp(((struct client *)client)->qp);\n&/'
+run 1 tidemark crashtest ./destroys.so "${few[@]}" --no-traces
+says "ibv_post_recv() with a queue pair that was destroyed in the store's code ($(line destroys 'return -ibv_post_recv'))"
+variant twice 's/^\tint rc = rt_listen(.*/\tibv_dereg_mr(s->mr);\n\tibv_dereg_mr(s->mr);\n&/'
+run 1 tidemark crashtest ./twice.so "${few[@]}" --no-traces
+says "ibv_dereg_mr() with a memory region that was destroyed in the store's code (twice.c:$(grep -n 'ibv_dereg_mr' twice.c | tail -n 1 | cut -d: -f1))"
 # The trace replays until the store starts, and says so then.
 sed -i 's/serves\.so/mine.so/' traces/mine-OK-load.trace
 run 4 tidemark replay -q traces/mine-OK-load.trace

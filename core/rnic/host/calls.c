@@ -6,19 +6,27 @@
  *
  * Calls by which a program only asks whether there is something yet, such as ibv_get_cq_event(),
  * are not among them: that there is nothing is no failure.
+ *
+ * Whoever uses an object that has been destroyed uses memory that was given back. The RNIC's own
+ * functions may answer with an error; a library of the real world need not, so it ends the run as
+ * the fault of the store that it is.
  */
 #include "core/rnic/host/calls.h"
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include "core/rnic/host/host.h"
 #include "core/rnic/host/rdma.h"
 #include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
+#include "core/rnic/objects/mr.h"
+#include "core/rnic/objects/pd.h"
 #include "core/rnic/objects/post.h"
 #include "core/rnic/objects/qp.h"
 #include "core/rnic/objects/srq.h"
 #include "core/rnic/objects/wr.h"
 #include "core/rnic/sim_ground.h"
+#include "core/rt/libc.h"
 #include "core/rt/sim.h"
 
 #define CALLER ((uintptr_t)__builtin_return_address(0) - 1)
@@ -60,86 +68,142 @@ static void *made(const char *name, void *object, uintptr_t pc)
 	return object;
 }
 
-#define RETURNS_ERROR(name, own, params, args)        \
-	int call_##name params;                       \
-	int call_##name params                        \
-	{                                             \
-		return told(#name, own args, CALLER); \
+static const char *pd_gone(const struct ibv_pd *pd)
+{
+	return ((const struct rnic_pd *)pd)->dead ? "protection domain" : NULL;
+}
+
+static const char *mr_gone(const struct ibv_mr *mr)
+{
+	return ((const struct rnic_mr *)mr)->used ? NULL : "memory region";
+}
+
+static const char *cq_gone(const struct ibv_cq *cq)
+{
+	return ((const struct rnic_cq *)cq)->dead ? "completion queue" : NULL;
+}
+
+static const char *qp_gone(const struct ibv_qp *qp)
+{
+	return ((const struct rnic_qp *)qp)->dead ? "queue pair" : NULL;
+}
+
+static const char *srq_gone(const struct ibv_srq *srq)
+{
+	return ((const struct rnic_srq *)srq)->dead ? "shared receive queue" : NULL;
+}
+
+static const char *not_gone(const void *object)
+{
+	(void)object;
+	return NULL;
+}
+
+/* clang-format off */
+#define GONE(object) \
+	_Generic((object), struct ibv_pd *: pd_gone, struct ibv_mr *: mr_gone, struct ibv_cq *: cq_gone, \
+		 struct ibv_qp *: qp_gone, struct ibv_srq *: srq_gone, default: not_gone)(object)
+/* clang-format on */
+
+_Noreturn static void used(const char *name, const char *gone, uintptr_t pc)
+{
+	char text[96];
+	snprintf(text, sizeof(text), "%s() with a %s that was destroyed", name, gone);
+	sim_fault_at(pc, text);
+}
+
+#define CHECK_GONE(name, object, pc)             \
+	do {                                     \
+		const char *gone = GONE(object); \
+		if (gone)                        \
+			used(name, gone, pc);    \
+	} while (0)
+
+/* `object`: the argument that may be gone. */
+#define RETURNS_ERROR(name, own, object, params, args) \
+	int call_##name params;                        \
+	int call_##name params                         \
+	{                                              \
+		CHECK_GONE(#name, object, CALLER);     \
+		return told(#name, own args, CALLER);  \
 	}
-#define RETURNS_OBJECT(type, name, own, params, args) \
-	struct type *call_##name params;              \
-	struct type *call_##name params               \
-	{                                             \
-		return made(#name, own args, CALLER); \
+#define RETURNS_OBJECT(type, name, own, object, params, args) \
+	struct type *call_##name params;                      \
+	struct type *call_##name params                       \
+	{                                                     \
+		CHECK_GONE(#name, object, CALLER);            \
+		return made(#name, own args, CALLER);         \
 	}
 
-RETURNS_OBJECT(ibv_pd, ibv_alloc_pd, rnic_alloc_pd, (struct ibv_context * context), (context))
-RETURNS_ERROR(ibv_dealloc_pd, rnic_dealloc_pd, (struct ibv_pd * pd), (pd))
-RETURNS_OBJECT(ibv_mr, ibv_reg_mr, rnic_reg_mr,
+RETURNS_OBJECT(ibv_pd, ibv_alloc_pd, rnic_alloc_pd, context, (struct ibv_context * context),
+	       (context))
+RETURNS_ERROR(ibv_dealloc_pd, rnic_dealloc_pd, pd, (struct ibv_pd * pd), (pd))
+RETURNS_OBJECT(ibv_mr, ibv_reg_mr, rnic_reg_mr, pd,
 	       (struct ibv_pd * pd, void *addr, size_t length, int access),
 	       (pd, addr, length, access))
-RETURNS_OBJECT(ibv_mr, ibv_reg_mr_iova2, rnic_reg_mr_iova2,
+RETURNS_OBJECT(ibv_mr, ibv_reg_mr_iova2, rnic_reg_mr_iova2, pd,
 	       (struct ibv_pd * pd, void *addr, size_t length, uint64_t iova, unsigned access),
 	       (pd, addr, length, iova, access))
-RETURNS_ERROR(ibv_dereg_mr, rnic_dereg_mr, (struct ibv_mr * mr), (mr))
-RETURNS_OBJECT(ibv_cq, ibv_create_cq, rnic_create_cq,
+RETURNS_ERROR(ibv_dereg_mr, rnic_dereg_mr, mr, (struct ibv_mr * mr), (mr))
+RETURNS_OBJECT(ibv_cq, ibv_create_cq, rnic_create_cq, context,
 	       (struct ibv_context * context, int cqe, void *cq_context,
 		struct ibv_comp_channel *channel, int comp_vector),
 	       (context, cqe, cq_context, channel, comp_vector))
-RETURNS_ERROR(ibv_destroy_cq, rnic_host_destroy_cq, (struct ibv_cq * cq), (cq))
-RETURNS_OBJECT(ibv_comp_channel, ibv_create_comp_channel, rnic_create_comp_channel,
+RETURNS_ERROR(ibv_destroy_cq, rnic_host_destroy_cq, cq, (struct ibv_cq * cq), (cq))
+RETURNS_OBJECT(ibv_comp_channel, ibv_create_comp_channel, rnic_create_comp_channel, context,
 	       (struct ibv_context * context), (context))
-RETURNS_OBJECT(ibv_qp, ibv_create_qp, rnic_create_qp,
+RETURNS_OBJECT(ibv_qp, ibv_create_qp, rnic_create_qp, pd,
 	       (struct ibv_pd * pd, struct ibv_qp_init_attr *init), (pd, init))
-RETURNS_ERROR(ibv_modify_qp, rnic_modify_qp,
+RETURNS_ERROR(ibv_modify_qp, rnic_modify_qp, qp,
 	      (struct ibv_qp * qp, struct ibv_qp_attr *attr, int mask), (qp, attr, mask))
-RETURNS_ERROR(ibv_query_qp, rnic_query_qp,
+RETURNS_ERROR(ibv_query_qp, rnic_query_qp, qp,
 	      (struct ibv_qp * qp, struct ibv_qp_attr *attr, int mask,
 	       struct ibv_qp_init_attr *init),
 	      (qp, attr, mask, init))
-RETURNS_ERROR(ibv_destroy_qp, rnic_host_destroy_qp, (struct ibv_qp * qp), (qp))
-RETURNS_OBJECT(ibv_srq, ibv_create_srq, rnic_create_srq,
+RETURNS_ERROR(ibv_destroy_qp, rnic_host_destroy_qp, qp, (struct ibv_qp * qp), (qp))
+RETURNS_OBJECT(ibv_srq, ibv_create_srq, rnic_create_srq, pd,
 	       (struct ibv_pd * pd, struct ibv_srq_init_attr *init), (pd, init))
-RETURNS_ERROR(ibv_modify_srq, rnic_modify_srq,
+RETURNS_ERROR(ibv_modify_srq, rnic_modify_srq, srq,
 	      (struct ibv_srq * srq, struct ibv_srq_attr *attr, int mask), (srq, attr, mask))
-RETURNS_ERROR(ibv_query_srq, rnic_query_srq, (struct ibv_srq * srq, struct ibv_srq_attr *attr),
+RETURNS_ERROR(ibv_query_srq, rnic_query_srq, srq, (struct ibv_srq * srq, struct ibv_srq_attr *attr),
 	      (srq, attr))
-RETURNS_ERROR(ibv_destroy_srq, rnic_host_destroy_srq, (struct ibv_srq * srq), (srq))
-RETURNS_ERROR(ibv_query_device, rnic_query_device,
+RETURNS_ERROR(ibv_destroy_srq, rnic_host_destroy_srq, srq, (struct ibv_srq * srq), (srq))
+RETURNS_ERROR(ibv_query_device, rnic_query_device, context,
 	      (struct ibv_context * context, struct ibv_device_attr *attr), (context, attr))
-RETURNS_ERROR(ibv_query_gid, rnic_query_gid,
+RETURNS_ERROR(ibv_query_gid, rnic_query_gid, context,
 	      (struct ibv_context * context, uint8_t port, int index, union ibv_gid *gid),
 	      (context, port, index, gid))
-RETURNS_OBJECT(ibv_context, ibv_open_device, rnic_open_device, (struct ibv_device * device),
+RETURNS_OBJECT(ibv_context, ibv_open_device, rnic_open_device, device, (struct ibv_device * device),
 	       (device))
 
-RETURNS_OBJECT(rdma_event_channel, rdma_create_event_channel, sim_rdma_create_event_channel, (void),
-	       ())
-RETURNS_ERROR(rdma_create_id, sim_rdma_create_id,
+RETURNS_OBJECT(rdma_event_channel, rdma_create_event_channel, sim_rdma_create_event_channel,
+	       (void *)NULL, (void), ())
+RETURNS_ERROR(rdma_create_id, sim_rdma_create_id, channel,
 	      (struct rdma_event_channel * channel, struct rdma_cm_id **id, void *context,
 	       enum rdma_port_space ps),
 	      (channel, id, context, ps))
-RETURNS_ERROR(rdma_bind_addr, sim_rdma_bind_addr, (struct rdma_cm_id * id, struct sockaddr *addr),
-	      (id, addr))
-RETURNS_ERROR(rdma_resolve_addr, sim_rdma_resolve_addr,
+RETURNS_ERROR(rdma_bind_addr, sim_rdma_bind_addr, id,
+	      (struct rdma_cm_id * id, struct sockaddr *addr), (id, addr))
+RETURNS_ERROR(rdma_resolve_addr, sim_rdma_resolve_addr, id,
 	      (struct rdma_cm_id * id, struct sockaddr *src, struct sockaddr *dst, int timeout_ms),
 	      (id, src, dst, timeout_ms))
-RETURNS_ERROR(rdma_resolve_route, sim_rdma_resolve_route, (struct rdma_cm_id * id, int timeout_ms),
-	      (id, timeout_ms))
-RETURNS_ERROR(rdma_listen, sim_rdma_listen, (struct rdma_cm_id * id, int backlog), (id, backlog))
-RETURNS_ERROR(rdma_connect, sim_rdma_connect,
+RETURNS_ERROR(rdma_resolve_route, sim_rdma_resolve_route, id,
+	      (struct rdma_cm_id * id, int timeout_ms), (id, timeout_ms))
+RETURNS_ERROR(rdma_listen, sim_rdma_listen, id, (struct rdma_cm_id * id, int backlog),
+	      (id, backlog))
+RETURNS_ERROR(rdma_connect, sim_rdma_connect, id,
 	      (struct rdma_cm_id * id, struct rdma_conn_param *param), (id, param))
-RETURNS_ERROR(rdma_establish, sim_rdma_establish, (struct rdma_cm_id * id), (id))
-RETURNS_ERROR(rdma_accept, sim_rdma_accept, (struct rdma_cm_id * id, struct rdma_conn_param *param),
-	      (id, param))
-RETURNS_ERROR(rdma_disconnect, sim_rdma_disconnect, (struct rdma_cm_id * id), (id))
-RETURNS_ERROR(rdma_create_qp, sim_rdma_create_qp,
+RETURNS_ERROR(rdma_establish, sim_rdma_establish, id, (struct rdma_cm_id * id), (id))
+RETURNS_ERROR(rdma_accept, sim_rdma_accept, id,
+	      (struct rdma_cm_id * id, struct rdma_conn_param *param), (id, param))
+RETURNS_ERROR(rdma_disconnect, sim_rdma_disconnect, id, (struct rdma_cm_id * id), (id))
+RETURNS_ERROR(rdma_create_qp, sim_rdma_create_qp, id,
 	      (struct rdma_cm_id * id, struct ibv_pd *pd, struct ibv_qp_init_attr *init),
 	      (id, pd, init))
-RETURNS_ERROR(rdma_create_srq, sim_rdma_create_srq,
+RETURNS_ERROR(rdma_create_srq, sim_rdma_create_srq, id,
 	      (struct rdma_cm_id * id, struct ibv_pd *pd, struct ibv_srq_init_attr *init),
 	      (id, pd, init))
-RETURNS_ERROR(rdma_create_ep, sim_rdma_create_ep,
+RETURNS_ERROR(rdma_create_ep, sim_rdma_create_ep, id,
 	      (struct rdma_cm_id * *id, struct rdma_addrinfo *res, struct ibv_pd *pd,
 	       struct ibv_qp_init_attr *init),
 	      (id, res, pd, init))
@@ -148,18 +212,21 @@ RETURNS_ERROR(rdma_create_ep, sim_rdma_create_ep,
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
+	CHECK_GONE("ibv_post_send", qp, CALLER_OF_INLINE);
 	int error = rnic_post_send(qp, wr, bad_wr);
 	return error ? told("ibv_post_send", error, CALLER_OF_INLINE) : 0;
 }
 
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
+	CHECK_GONE("ibv_post_recv", qp, CALLER_OF_INLINE);
 	int error = rnic_post_recv(qp, wr, bad_wr);
 	return error ? told("ibv_post_recv", error, CALLER_OF_INLINE) : 0;
 }
 
 static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
+	CHECK_GONE("ibv_post_srq_recv", srq, CALLER_OF_INLINE);
 	int error = rnic_post_srq_recv(srq, wr, bad_wr);
 	return error ? told("ibv_post_srq_recv", error, CALLER_OF_INLINE) : 0;
 }
@@ -167,6 +234,7 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
 /* A request that has failed is one of the calls that did. What is flushed after it is not. */
 static int poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 {
+	CHECK_GONE("ibv_poll_cq", cq, CALLER_OF_INLINE);
 	int n = rnic_poll_cq(cq, num_entries, wc);
 	for (int i = 0; i < n; i++)
 		if (wc[i].status != IBV_WC_SUCCESS && wc[i].status != IBV_WC_WR_FLUSH_ERR)
@@ -177,6 +245,7 @@ static int poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 
 static int wr_complete(struct ibv_qp_ex *qp)
 {
+	CHECK_GONE("ibv_wr_complete", &qp->qp_base, CALLER_OF_INLINE);
 	int error = rnic_wr_complete(qp);
 	return error ? told("ibv_wr_complete", error, CALLER_OF_INLINE) : 0;
 }
