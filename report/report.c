@@ -248,7 +248,7 @@ void report_end(const struct report *r)
 	for (unsigned i = 0; i < c->configs; i++)
 		states += c->total[i].states;
 	if (r->out)
-		printf("%u trace%s written to %s\n", r->traces, r->traces == 1 ? "" : "s", r->out);
+		report_written(r);
 	printf("%" PRIu64 " states in %.1f s, %.0f states/s with %u job%s\n", states, c->seconds,
 	       (double)states / (c->seconds > 0 ? c->seconds : 1), c->options.jobs,
 	       c->options.jobs == 1 ? "" : "s");

@@ -70,6 +70,8 @@ bool report_cause(const struct report *r, unsigned config, unsigned k,
 void report_takes(const struct campaign_config *cfg, uint32_t takes, char *buf, size_t n);
 /* What "exhaustive" means here. */
 void report_exhaustive(const struct report *r);
+/* Which traces this campaign has written, and which are older. */
+void report_written(const struct report *r);
 /* The last lines: traces, states, and the verdict. */
 void report_end(const struct report *r);
 

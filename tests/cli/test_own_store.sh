@@ -49,13 +49,24 @@ run 0 tidemark mutants ./mine.so
 says 'found 1 of 1'
 run 0 tidemark list bugs ./mine.so
 says flag_only
+cp mine.c whole.c
 sed -i 's|^\t\tpmem_persist(r, record_bytes.*|\t\t;|' mine.c
 run 2 make quick
-says 'A PROMISE IS BROKEN'
+says 'A PROMISE IS BROKEN' 'written to traces: ' mine-RDA.trace
+! grep -q older out || fail "there was nothing before"
 run 1 tidemark replay traces/mine-RDA.trace
 line=$(grep -n 'memcpy(r->value' mine.c | cut -d: -f1)
 says 'broken RDA' "mine.c:$line"
 grep -q '^store mine ./mine.so$' traces/mine-RDA.trace || fail "the trace does not name the object"
+
+# Traces of before stay, and are told from those of this campaign.
+broken=$(find traces -name 'mine-*.trace' | wc -l)
+touch traces/other-RDA.trace
+run 0 tidemark cc -g -o mine.so whole.c
+run 0 tidemark crashtest ./mine.so "${few[@]}"
+says '0 traces written to traces' "$broken older trace" 'of an earlier campaign: ' mine-RDA.trace
+! grep -q other-RDA out || fail "a trace of another store is counted"
+[ -e traces/mine-RDA.trace ] || fail "it was deleted"
 
 # --- a store that does not start ---
 
