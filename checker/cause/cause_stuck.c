@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An operation does not end: what it reads again and again, and, if a client died, what that client
- * would have written there.
+ * would have written there. Or it waits for what was never sent, because the call that was to send
+ * it has failed.
  */
 #include "checker/cause/explain.h"
 #include <string.h>
@@ -87,6 +88,70 @@ static int find_missing(struct explanation *q, unsigned machine, size_t from, si
 	return missing;
 }
 
+/* Is it something that a client's task did, which the dead do not? */
+static bool is_deed(const struct logged_event *e)
+{
+	return e->kind == TRACED_CALL || e->kind == TRACED_RETURN || e->kind == TRACED_POST ||
+	       e->kind == TRACED_REFUSED;
+}
+
+/* Has the process that died been followed by another? Then its client goes on with what comes after
+ * the operation in which it died. */
+static bool came_back(const struct explanation *q, unsigned machine, const struct deviation *death)
+{
+	const struct event_log *r = q->r;
+	if (death->answer == DELAY_FOREVER)
+		return false;
+	if (choice_delay(CHOICE_STEP, death->answer) == DEATH_SERVER)
+		return true; /* as always */
+	for (size_t i = r->events; i-- > r->machine_from[machine];)
+		if (r->event[i].op.client == death->op.client && is_deed(&r->event[i]))
+			return !op_label_equal(r->event[i].op, death->op);
+	return false;
+}
+
+/* The last call that was to send something and failed, and whose task has posted nothing since. */
+static int find_unsent(const struct explanation *q, unsigned machine)
+{
+	static const char *const calls[] = {"ibv_post_send ", "ibv_wr_complete "};
+	const struct event_log *r = q->r;
+	for (size_t i = r->events; i-- > r->machine_from[machine];) {
+		const struct logged_event *e = &r->event[i];
+		bool sends = false, later = false;
+		for (unsigned k = 0; k < sizeof(calls) / sizeof(calls[0]); k++)
+			sends |= e->kind == TRACED_REFUSED &&
+				 !strncmp(event_log_text(r, e), calls[k], strlen(calls[k]));
+		for (size_t k = i + 1; k < r->events && sends; k++)
+			later |= r->event[k].kind == TRACED_POST && r->event[k].actor == e->actor &&
+				 op_label_equal(r->event[k].op, e->op);
+		if (sends && !later)
+			return (int)i;
+	}
+	return EVENT_LOG_NONE;
+}
+
+/* What is waited for, where it is known: nothing that was ever sent, or a client that is dead. */
+static void say_awaited(struct explanation *q, unsigned machine, const struct deviation *death,
+			bool written_by_dead, size_t used)
+{
+	size_t room = sizeof(q->c->sentence);
+	int unsent = written_by_dead ? EVENT_LOG_NONE : find_unsent(q, machine);
+	const struct logged_event *e = event_log_at(q->r, unsent);
+	char by[220];
+	if (e) {
+		cause_doer(q, q->r, e, by, sizeof(by));
+		cause_say(q, unsent, "never sent, by %s at %.3f us: %s", by, cause_us(e->at),
+			  event_log_text(q->r, e));
+		used += cause_print(q->c->sentence + used, room - used,
+				    "; what %s was to send was never sent: %s", by,
+				    event_log_text(q->r, e));
+	} else if (death && !came_back(q, machine, death)) {
+		used += cause_print(q->c->sentence + used, room - used,
+				    "; it waits for %s, which is dead", death->who);
+	}
+	cause_print(q->c->sentence + used, room - used, ".");
+}
+
 /* How much of `why` the sentence begins with: that the reads are the same ones is left out where it
  * is said next which they are. */
 static int length_without_repeats(const char *why)
@@ -141,8 +206,5 @@ void cause_explain_stuck(struct explanation *q, const char *why)
 		used += cause_print(q->c->sentence + used, room - used, ", which %s wrote last",
 				    by);
 	}
-	if (death < all->n)
-		used += cause_print(q->c->sentence + used, room - used,
-				    "; it waits for %s, which is dead", all->d[death].who);
-	cause_print(q->c->sentence + used, room - used, ".");
+	say_awaited(q, machine, death < all->n ? &all->d[death] : NULL, m != NULL, used);
 }

@@ -104,6 +104,27 @@ variant formats 's/^static int format(.*/&\n{\n\t(void)env;\n\treturn -EBADF;\n}
 run 1 tidemark crashtest ./formats.so "${few[@]}" --no-traces
 says 'format() returns EBADF;'
 ! grep -q 'the last call' out || fail "a call is blamed that did not fail"
+# What is waited for was never sent, to a client whose process has died and come again: that one is not dead.
+comes_again() {
+	cat >again.trace <<-END
+		tidemark-trace 1
+		store mine ./$1.so
+		keys k1 8
+		client 1: put k1 8, put k1 8
+		deviate c1 c1.put1 before post 1: process dies
+		broken LIVE: client 1's operation does not terminate
+	END
+	run 1 tidemark replay again.trace
+	says 'broken LIVE' 'it takes this to happen: c1 c1.put1 before post 1: process dies'
+	! grep -q 'which is dead' out || fail "the client is not dead"
+}
+variant unsent 's/^static struct ibv_qp \*create_qp(/static uint32_t sends = 4;\n&/; s/\.max_send_wr = 4/.max_send_wr = sends/
+	s/^\tpeer->qp = create_qp(/\tsends = peer->connects > 1 ? 0 : 4;\n&/; s/^\t\t\tdrop(peer, client);/\t\t\t;/'
+comes_again unsent
+says "never sent, by server/server for client 1's 2nd PUT k1 ($(line unsent 'return -ibv_post_send'))" 'ibv_post_send fails: ENOMEM'
+# No call fails: the second process gets no answer.
+variant silent 's/^\tif (connects != peer->connects)$/\tif (connects != peer->connects || connects > 1)/'
+comes_again silent
 # An object that is used although it was destroyed: a fault, at its line.
 variant destroys 's/^\treturn call(client, PUT.*/\tibv_destroy_qp(((struct client *)client)->qp);\n&/'
 run 1 tidemark crashtest ./destroys.so "${few[@]}" --no-traces
