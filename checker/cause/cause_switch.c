@@ -25,6 +25,60 @@ static void find_place(const struct explanation *q, uintptr_t pc, char where[2 *
 	cause_print(function, CAUSE_NAME, "%.60s", where[0] ? where_function(q->where, pc) : "");
 }
 
+/* The last time that this code did it in the replay, before the last power failure at best. */
+static int find_deed(const struct explanation *q, const struct trail_step *step)
+{
+	const struct event_log *r = q->r;
+	int after = EVENT_LOG_NONE;
+	for (size_t i = r->events; i-- > 0;) {
+		if (r->event[i].pc != step->pc || r->event[i].kind != trail_event(step))
+			continue;
+		if (r->event[i].machine + 1u < r->machines || r->machines == 1)
+			return (int)i;
+		after = after < 0 ? (int)i : after;
+	}
+	return after;
+}
+
+/* "stores table+0x18..0x1f (slots.c:229)". The trails may part in the load phase: the place is
+ * that of the replay, where it is done there, too. */
+static void deed_words(const struct explanation *q, const struct trail_step *step, char *buf,
+		       size_t n)
+{
+	static const char *const words[TRACED_KINDS] = {
+		[TRACED_STORE] = "stores", [TRACED_FLUSH] = "flushes", [TRACED_FENCE] = "fences"};
+	const struct logged_event *e = event_log_at(q->r, find_deed(q, step));
+	char place[80] = "", line[170];
+	if (e && e->kind != TRACED_FENCE)
+		cause_place(q, e->off, e->len, place, sizeof(place));
+	cause_source(q, step->pc, line, sizeof(line));
+	cause_print(buf, n, "%s%s%s%s", words[trail_event(step)], place[0] ? " " : "", place, line);
+}
+
+static bool is_in(const struct explanation *q, const struct trail_step *step, const char *function)
+{
+	return step && *function && !strcmp(where_function(q->where, step->pc), function);
+}
+
+/* What the function that asks for the switch does to PM next with it, and without it. */
+static void say_next(struct explanation *q, const struct cause_switch *made, const char *at_default,
+		     const struct trail_parting *at)
+{
+	struct cause *c = q->c;
+	size_t used = strlen(c->sentence);
+	char with[260], without[260];
+	if (!is_in(q, at->next, made->function) || !is_in(q, at->next_without, made->function) ||
+	    at->next->pc == at->next_without->pc)
+		return;
+	deed_words(q, at->next, with, sizeof(with));
+	deed_words(q, at->next_without, without, sizeof(without));
+	cause_say(q, find_deed(q, at->next), "with %s %s() then %s; with %s it %s", made->name,
+		  made->function, with, at_default, without);
+	cause_print(c->sentence + used, sizeof(c->sentence) - used,
+		    " With %s %s() then %s, with %s it %s.", made->name, made->function, with,
+		    at_default, without);
+}
+
 static void say_switch(struct explanation *q, unsigned knob, const struct trail_parting *at)
 {
 	struct cause *c = q->c;
@@ -48,6 +102,7 @@ static void say_switch(struct explanation *q, unsigned knob, const struct trail_
 	cause_print(c->sentence + used, sizeof(c->sentence) - used,
 		    " The switch %s makes it%s; with %s it does not break.", made->name, place,
 		    at_default);
+	say_next(q, made, at_default, at);
 }
 
 static int try_switch(struct explanation *q, unsigned knob)

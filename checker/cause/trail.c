@@ -196,6 +196,24 @@ static uintptr_t find_made(const struct trail *a, const struct trail *b, size_t 
 	return a->step[from].pc;
 }
 
+unsigned trail_event(const struct trail_step *step)
+{
+	assert(step->kind >= TRAIL_EVENT);
+	return step->kind - TRAIL_EVENT;
+}
+
+/* The first store, flush or fence from step `at` on. */
+static const struct trail_step *next_of_pm(const struct trail *t, size_t at)
+{
+	for (; at < t->n && t->step[at].kind != TRAIL_MACHINE; at++) {
+		const struct trail_step *s = &t->step[at];
+		if (s->kind == TRAIL_EVENT + TRACED_STORE ||
+		    s->kind == TRAIL_EVENT + TRACED_FLUSH || s->kind == TRAIL_EVENT + TRACED_FENCE)
+			return s;
+	}
+	return NULL;
+}
+
 void trail_find_parting(const struct trail *a, const struct trail *b, struct trail_parting *out)
 {
 	size_t at = 0;
@@ -204,6 +222,8 @@ void trail_find_parting(const struct trail *a, const struct trail *b, struct tra
 		at++;
 	ptrdiff_t asked = differing_read(a, b, at);
 	memset(out, 0, sizeof(*out));
+	out->next = next_of_pm(a, at);
+	out->next_without = next_of_pm(b, at);
 	if (asked >= 0) {
 		out->asked = a->step[asked].pc;
 		out->made = find_made(a, b, (size_t)asked);

@@ -36,10 +36,16 @@ int trail_record(const struct setup *base, unsigned knob, uint8_t value,
 		 bool *broken);
 void trail_free(struct trail *trail);
 
+/* enum traced_kind of a step that is neither an access to DRAM nor the start of a machine. */
+unsigned trail_event(const struct trail_step *step);
+
 struct trail_parting {
 	uintptr_t asked; /* the code that, last before the ways part, reads something that differs;
 			    or if there is no such thing, that does something else. 0: they do not
 			    part */
+	/* What is done to PM next with the knob, and without it: stores, flushes and fences. NULL:
+	 * nothing before a machine starts. As long as the trails. */
+	const struct trail_step *next, *next_without;
 	uintptr_t made; /* where it was computed from what differs, 0: it was not, or only copied */
 };
 void trail_find_parting(const struct trail *a, const struct trail *b, struct trail_parting *out);
