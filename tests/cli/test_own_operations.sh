@@ -199,12 +199,12 @@ awk '/^const struct tm_store log_store/ {
 	{ print }' log/log.c >log/more.c
 run 0 tidemark cc -g -Wall -Wextra -Werror -o log.so log/more.c
 run 0 tidemark list workloads ./log.so
-says 'exchange-put' 'w-w-r'
+says 'exchange-put' 'exchange-exchange' 'w-w-r'
 run 0 tidemark crashtest ./log.so --workload ww --runs 20 --states 500 --no-traces
 # After recovery there are two clients.
 run 1 tidemark crashtest ./log.so --workload put.exchange --runs 200 --states 2000 --no-traces --knob domain=dmp
 says 'DUR    promised  broken' "answered"
-run 1 tidemark crashtest ./log.so --workload exchange-put --runs 600 --states 500 --knob domain=dmp
+run 1 tidemark crashtest ./log.so --workload exchange-exchange --runs 200 --states 500 --knob domain=dmp
 says 'LIN    promised  broken'
 run 1 tidemark replay traces/log-LIN.trace
 says 'exchange k1'
