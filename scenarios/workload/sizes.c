@@ -225,18 +225,18 @@ static bool same_lengths(const struct workload *a, const struct workload *b)
 
 bool workload_fits(const struct workload *w, const struct tm_store *store)
 {
-	bool loaded = false;
+	bool loaded = false, plain = store->put || !store->calls;
 
 	for (unsigned k = 0; k < w->keys; k++)
 		loaded |= w->key[k].loaded >= 0;
-	if (loaded && !store->put)
+	if (loaded && !plain)
 		return false;
 	for (unsigned c = 0; c < w->clients; c++)
 		for (unsigned i = 0; i < w->client[c].ops; i++) {
 			unsigned kind = w->client[c].op[i].kind;
 
 			if (kind == OP_CALL ? w->calls != store->calls
-					    : workload_op_keyed(kind) && !store->put)
+					    : workload_op_keyed(kind) && !plain)
 				return false;
 		}
 	return true;
