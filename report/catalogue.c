@@ -107,7 +107,10 @@ static void list_own_workloads(const struct tm_store *store)
 static void list_workloads(void)
 {
 	struct workload w;
-	for (unsigned i = 0; workload_what(i); i++) {
+	bool plain = false; /* has any store put, get and del? */
+	for (unsigned s = 0; stores[s]; s++)
+		plain |= is_shown(stores[s]) && stores[s]->put;
+	for (unsigned i = 0; plain && workload_what(i); i++) {
 		if (workload_builtin(i, &w))
 			return;
 		printf("%-16s %s\n", w.name, workload_what(i));

@@ -883,13 +883,13 @@ static struct workload_op trial(const struct setup *s, unsigned n, uint32_t vlen
 {
 	struct workload_op op = {
 		.kind = OP_CALL, .call = (uint8_t)(n % setup_calls(s)), .nth = (uint16_t)(n + 1)};
-	for (unsigned k = 0; k < workload_op_keys(&s->w, &op); k++)
+	for (unsigned k = 0; k < workload_op_keys(&s->w, &op) && s->w.keys; k++)
 		op.keys[k] = (uint16_t)(k % s->w.keys);
 	op.vlen = workload_op_valued(&s->w, &op) ? vlen : 0;
 	return op;
 }
 
-/* Can the store do all that there is, on its keys? */
+/* A workload may name no key. */
 static bool has_keys_for(const struct setup *s, const struct workload_op *op)
 {
 	return s->w.keys || !workload_op_keys(&s->w, op);
@@ -998,6 +998,9 @@ static void prove_by_calls(struct world_client *c)
 		int error = run_call(c, &op, &answer);
 		if (!error)
 			continue;
+		/* What was injected when it looked may have cost it its connection. */
+		if (error_explained(w, c->number, TM_CALL, error))
+			return;
 		world_refused(w, "run", error,
 			      "after recovery, %s fails: ", s->store->calls[i].name);
 		failed(w, c->number, TM_CALL, error);
@@ -1022,6 +1025,8 @@ static void prove_life(struct world_client *c, uint8_t *buf)
 	c->apart = TM_PUT;
 	sim_forget_failed_call(w->sim);
 	int error = s->store->put(c->handle, key->name, key->klen, value, LIFE_VLEN);
+	if (error && error_explained(w, c->number, TM_PUT, error))
+		return;
 	if (error) {
 		world_refused(w, "put", error, "after recovery, a new PUT %s fails: ", key->name);
 		failed(w, c->number, TM_PUT, error);

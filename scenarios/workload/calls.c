@@ -6,7 +6,8 @@
  * each other. So all ways in which up to four of them do so are tried, where a pattern says which
  * are the same: "ab-a" is a client that does a and then b, and one that does a. A pattern is filled
  * with each choice of operations for its letters; of a store that has put, get and del these are
- * among them. Names say what happens: "enqueue.dequeue-enqueue".
+ * among them. Names say what happens: "enqueue.dequeue-enqueue". Of two keys the second client has
+ * the other one first: so locks are taken in both orders.
  *
  * With many operations there are too many ways to fill the larger patterns: of each pattern there
  * are at most FILLS, drawn evenly from all of them.
@@ -76,7 +77,8 @@ static bool fill(const char *pattern, bool symmetric, struct choice choice, unsi
 	/* Equal ones are the pattern with fewer letters. */
 	for (unsigned l = 1; l < letters; l++)
 		for (unsigned k = 0; k < l; k++)
-			if (letter[k] == letter[l] && (letters > 2 || strlen(pattern) > 3))
+			if (letter[k] == letter[l] && strcmp(pattern, "ab") != 0 &&
+			    strcmp(pattern, "a-b") != 0)
 				return false;
 	for (unsigned l = 1; l < letters && symmetric; l++)
 		if (letter[l] < letter[l - 1])
@@ -127,9 +129,16 @@ static int make(const struct tm_store *store, const char *pattern, const unsigne
 		len = len < sizeof(w->name) ? len : sizeof(w->name) - 1;
 		for (unsigned k = 0; k < workload_op_keys(w, &op) && rc >= 0; k++) {
 			char key[4] = {'k', (char)('1' + k)};
+			int found = workload_key_add(w, key, 2, store->put ? 160 : -1);
 
-			rc = workload_key_add(w, key, 2, store->put && store->get ? 160 : -1);
-			op.keys[k] = (uint16_t)k;
+			rc = found < 0 ? found : 0;
+			op.keys[k] = (uint16_t)found;
+		}
+		if (client % 2 == 0 && workload_op_keys(w, &op) > 1) {
+			uint16_t first = op.keys[0];
+
+			op.keys[0] = op.keys[1];
+			op.keys[1] = first;
 		}
 		if (workload_op_valued(w, &op))
 			op.vlen = VALUE_LENGTH;

@@ -4,6 +4,7 @@
  * not. In its archives these names begin with cxx_ (scripts/sdk/cc), so that a store's own calls are still found.
  */
 #include <errno.h>
+#include <sched.h>
 
 /* There is more than one thread: whether atomic instructions are used must not depend on the program that loads the object. */
 char __libc_single_threaded;
@@ -46,4 +47,30 @@ char *cxx_gettext(const char *text);
 char *cxx_gettext(const char *text)
 {
 	return (char *)text;
+}
+
+/* A static variable of a function: its first byte says that it is there, the second that a thread is making it. */
+int __cxa_guard_acquire(char *guard);
+void __cxa_guard_release(char *guard);
+void __cxa_guard_abort(char *guard);
+
+int __cxa_guard_acquire(char *guard)
+{
+	while (!guard[0] && guard[1])
+		sched_yield();
+	if (guard[0])
+		return 0;
+	guard[1] = 1;
+	return 1;
+}
+
+void __cxa_guard_release(char *guard)
+{
+	guard[0] = 1;
+	guard[1] = 0;
+}
+
+void __cxa_guard_abort(char *guard)
+{
+	guard[1] = 0;
 }

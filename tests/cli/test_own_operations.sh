@@ -3,8 +3,8 @@
 #
 # test_own_operations.sh TIDEMARK SOURCES
 #
-# A store with operations of its own, examples/queue: it holds what it promises; each seeded bug is found, as the contract that
-# it breaks, and its trace replays; so do traces that a fuzzer or a systematic search finds. A judge that crashes or never ends
+# Stores with operations of their own, examples/queue and bank: they hold what they promise; each seeded bug is found, as the
+# contract that it breaks, and its trace replays; so do traces that a fuzzer or a systematic search finds. A judge that crashes or never ends
 # is told as such. Commands that need put, get and del say so. Wrong lists of operations, models and workloads are one line.
 set -eu
 tidemark=$(realpath "$1") sources=$(realpath "$2")
@@ -61,6 +61,8 @@ run 0 tidemark list workloads ./queue.so
 says 'enqueue.dequeue-enqueue' 'two-consumers'
 run 0 tidemark list operations ./queue.so
 says 'enqueue LENGTH' 'after recovery, too'
+
+run 0 tidemark crashtest ./queue.so --workload drain --runs 60 --states 3000 --no-traces --knob calls=fail
 
 # --- its bugs are found ---
 
@@ -144,6 +146,19 @@ sed 's/enqueue 8/enqueue/' queue-stack-LIN.trace >other.trace
 run 2 tidemark replay other.trace
 says 'expected the operation and a LENGTH'
 
+# --- a bank in C++, with threads and locks ---
+
+run 0 tidemark c++ -std=gnu++20 -g -Wall -Wextra -Werror -o bank.so "$sources"/examples/bank/bank.cc -lrdmacm
+run 0 tidemark crashtest ./bank.so --runs 4 --states 200 --no-traces
+says 'Everything is as expected'
+printf '1 audit\n' >audit.ops # names no key
+run 0 tidemark crashtest ./bank.so --ops audit.ops --runs 5 --states 200 --no-traces
+run 0 tidemark mutants ./bank.so
+says 'found 8 of 8'
+run 1 tidemark crashtest ./bank.so --variant deadlock --workload crossing --runs 60 --states 10 --knob domain=dmp
+run 1 tidemark replay traces/bank-deadlock-LIVE.trace
+says 'broken LIVE: deadlock:'
+
 # --- put, get and del, and one more ---
 
 run 0 tidemark new-store log
@@ -216,4 +231,7 @@ if command -v clang >/dev/null; then
 	run 0 tidemark crashtest ./queue.so "${few[@]}" --no-traces --json clang.json
 	cmp <(grep -v '"seconds"' right.json) <(grep -v '"seconds"' clang.json) || fail "gcc's and clang's results differ"
 	run 1 tidemark replay queue-mark_never-OWN.trace
+	run 0 env TIDEMARK_CC=clang tidemark c++ -std=gnu++20 -g -o bank.so "$sources"/examples/bank/bank.cc -lrdmacm
+	readelf -p .comment bank.so | grep -q clang || fail 'another compiler'
+	run 1 tidemark replay traces/bank-deadlock-LIVE.trace
 fi

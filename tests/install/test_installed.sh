@@ -78,18 +78,21 @@ works() {
 	local name library
 	"$tidemark" new-store log_c >out 2>&1 || wrong "new-store: $(cat out)"
 	"$tidemark" new-store log_cxx --cxx >out 2>&1 || wrong "new-store --cxx: $(cat out)"
-	cp -r "$prefix"/share/doc/tidemark/examples/{events,slots,queue} .
-	for name in log_c log_cxx events slots queue; do
+	cp -r "$prefix"/share/doc/tidemark/examples/{events,slots,queue,bank} .
+	for name in log_c log_cxx events slots queue bank; do
 		library=$name/$name.so
 		if [ -e "$name/Makefile" ]; then
 			PATH=$prefix/bin:$PATH make -C "$name" >out 2>&1 || wrong "$name: $(tail -n 3 out)"
+		elif [ -e "$name/$name.cc" ]; then
+			traced "$tidemark" c++ -std=gnu++20 -g -Wall -Wextra -Werror -o "$library" "$name/$name.cc" -lrdmacm >out 2>&1 ||
+				wrong "$name: $(tail -n 3 out)"
 		else
 			traced "$tidemark" cc -g -Wall -Wextra -Werror -o "$library" "$name/$name.c" >out 2>&1 || wrong "$name: $(tail -n 3 out)"
 		fi
 		traced "$tidemark" crashtest "$library" --runs 20 --states 500 --no-traces >out 2>&1 || wrong "crashtest $name: $(tail -n 3 out)"
 	done
 	"$tidemark" mutants log_c/log_c.so >out 2>&1 || wrong "mutants: $(tail -n 3 out)"
-	rm -rf log_c log_cxx events slots queue
+	rm -rf log_c log_cxx events slots queue bank
 	[ ! -s "$work/outside" ] || wrong "files of the source or the build are used: $(head -n 3 "$work/outside")"
 	rm -rf traces program* "$work/outside"
 }
