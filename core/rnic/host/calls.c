@@ -68,29 +68,39 @@ static void *made(const char *name, void *object, uintptr_t pc)
 	return object;
 }
 
+/* Of a process that has ended the kernel has destroyed all, and what it still does is of no
+ * account: a client may be within the server's own function that takes connections. */
+static bool lives(struct ibv_context *context)
+{
+	const struct rnic_hca *hca = to_hca(context);
+	return hca->net->hca[hca->host] == hca;
+}
+
 static const char *pd_gone(const struct ibv_pd *pd)
 {
-	return ((const struct rnic_pd *)pd)->dead ? "protection domain" : NULL;
+	return ((const struct rnic_pd *)pd)->dead && lives(pd->context) ? "protection domain"
+									: NULL;
 }
 
 static const char *mr_gone(const struct ibv_mr *mr)
 {
-	return ((const struct rnic_mr *)mr)->used ? NULL : "memory region";
+	return !((const struct rnic_mr *)mr)->used && lives(mr->context) ? "memory region" : NULL;
 }
 
 static const char *cq_gone(const struct ibv_cq *cq)
 {
-	return ((const struct rnic_cq *)cq)->dead ? "completion queue" : NULL;
+	return ((const struct rnic_cq *)cq)->dead && lives(cq->context) ? "completion queue" : NULL;
 }
 
 static const char *qp_gone(const struct ibv_qp *qp)
 {
-	return ((const struct rnic_qp *)qp)->dead ? "queue pair" : NULL;
+	return ((const struct rnic_qp *)qp)->dead && lives(qp->context) ? "queue pair" : NULL;
 }
 
 static const char *srq_gone(const struct ibv_srq *srq)
 {
-	return ((const struct rnic_srq *)srq)->dead ? "shared receive queue" : NULL;
+	return ((const struct rnic_srq *)srq)->dead && lives(srq->context) ? "shared receive queue"
+									   : NULL;
 }
 
 static const char *not_gone(const void *object)
