@@ -15,6 +15,7 @@
  * at one time.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "core/calls.h"
 
@@ -39,7 +40,8 @@ struct model_search {
 	uint64_t open;		 /* slots in use; */
 	unsigned op[MODEL_OPEN]; /* the operation in each */
 	bool full;		 /* there were more than there is room for: nothing is sure */
-	uint8_t scratch[TM_MODEL_BYTES];
+	/* The state that the model sees, which may have any type. */
+	_Alignas(max_align_t) uint8_t scratch[TM_MODEL_BYTES];
 };
 
 /* All of these end the process if there is no memory. */
