@@ -105,24 +105,6 @@ static int run_with_power(struct explanation *q)
 
 /* --- what the verdict is about --- */
 
-/* The label of an operation of the history. */
-static struct op_label label_of(const struct history *h, int op)
-{
-	static const uint8_t kinds[] = {[HISTORY_PUT] = OP_PUT,
-					[HISTORY_GET] = OP_GET,
-					[HISTORY_DEL] = OP_DEL,
-					[HISTORY_CALL] = OP_CALL};
-	struct op_label l = {0};
-	if (op < 0 || !h->op[op].client)
-		return l;
-	l.client = h->op[op].client;
-	l.kind = kinds[h->op[op].kind];
-	for (int i = 0; i <= op; i++)
-		l.nth += h->op[i].client == l.client && h->op[i].kind == h->op[op].kind &&
-			 h->op[i].epoch == h->op[op].epoch;
-	return l;
-}
-
 #define VALUE_MIN 8 /* shorter values may be anywhere by chance */
 
 /* What the operation of the history has put, or has read. */
@@ -152,13 +134,13 @@ static void begin(struct explanation *q, const struct replay_outcome *out)
 	if (CONTRACTS_BY_RUNNING & TM_BIT(q->contract)) {
 		int op = q->ex->worlds.world[q->r->machines - 1].result.live_op;
 		if (q->contract == TM_LIVE)
-			q->op = label_of(h, op);
+			q->op = world_op_label(h, op);
 		q->machine = q->r->machines - 1;
 		cause_print(q->seen, sizeof(q->seen), "%.150s", out->text[q->contract]);
 		return;
 	}
-	q->op = label_of(h, v->op);
-	q->against = label_of(h, v->against);
+	q->op = world_op_label(h, v->op);
+	q->against = world_op_label(h, v->against);
 	if (CONTRACTS_NAMING_MISSED & TM_BIT(q->contract))
 		q->expected = value_of(q, h, v->against);
 	q->foreign = v->op >= 0 && h->op[v->op].kind == HISTORY_GET &&

@@ -13,33 +13,23 @@ struct own {
 	int key, only; /* operations and keys; -1: none */
 };
 
-static struct op_label label_of(const struct history *h, unsigned op)
+static bool is_update(struct op_label label)
 {
-	static const uint8_t kinds[] = {[HISTORY_PUT] = OP_PUT,
-					[HISTORY_GET] = OP_GET,
-					[HISTORY_DEL] = OP_DEL,
-					[HISTORY_CALL] = OP_CALL};
-	const struct history_op *o = &h->op[op];
-	struct op_label l = {.client = o->client, .kind = kinds[o->kind]};
-	for (unsigned i = 0; i <= op; i++)
-		l.nth += h->op[i].client == o->client && h->op[i].kind == o->kind &&
-			 h->op[i].epoch == o->epoch;
-	return l;
+	return label.kind == OP_PUT || label.kind == OP_DEL || label.kind == OP_CALL;
 }
 
 /* Was it written for one of them, by the machine of that number? */
 static bool is_own(const struct own *own, struct op_label label, unsigned machine)
 {
 	const struct history *h = own->history;
-	if (!label.client ||
-	    (label.kind != OP_PUT && label.kind != OP_DEL && label.kind != OP_CALL))
+	if (!label.client || !is_update(label))
 		return false;
 	for (unsigned i = 0; i < h->ops; i++) {
 		const struct history_op *o = &h->op[i];
 		if (o->client != label.client || o->epoch != machine || o->kind == HISTORY_GET ||
 		    (own->only >= 0 ? (int)i != own->only : o->key != own->key))
 			continue;
-		if (op_label_equal(label_of(h, i), label))
+		if (op_label_equal(world_op_label(h, (int)i), label))
 			return true;
 	}
 	return false;
@@ -81,8 +71,7 @@ static void add_late(const struct broken_state *s, const struct own *own, unsign
 	const struct pmem *pm = s->worlds->world[machine].pm;
 	for (unsigned i = 0; i < pmem_lates(pm); i++) {
 		struct op_label op;
-		if (pmem_is_late(pm, i, &op) &&
-		    (op.kind == OP_PUT || op.kind == OP_DEL || op.kind == OP_CALL))
+		if (pmem_is_late(pm, i, &op) && is_update(op))
 			blame_add(out, blame_late(op.kind, is_own(own, op, machine)));
 	}
 }

@@ -53,6 +53,15 @@ struct history_detail {
 	uint32_t answer, len; /* in history.answer */
 };
 
+static inline enum tm_operation history_operation(enum history_kind kind)
+{
+	static const uint8_t operations[] = {[HISTORY_PUT] = TM_PUT,
+					     [HISTORY_GET] = TM_GET,
+					     [HISTORY_DEL] = TM_DEL,
+					     [HISTORY_CALL] = TM_CALL};
+	return operations[kind];
+}
+
 struct history_op {
 	uint8_t kind;	 /* enum history_kind */
 	uint8_t client;	 /* 1.. ; recovery's readers have numbers of their own; 0: the load phase */

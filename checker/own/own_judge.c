@@ -95,16 +95,12 @@ const char *own_judge_why(const struct own_judge *j)
 
 static void fill_event(struct own_judge *j, const struct history *h, unsigned op, uint8_t *value)
 {
-	static const uint8_t operations[] = {[HISTORY_PUT] = TM_PUT,
-					     [HISTORY_GET] = TM_GET,
-					     [HISTORY_DEL] = TM_DEL,
-					     [HISTORY_CALL] = TM_CALL};
 	const struct workload *w = &j->setup->w;
 	const struct history_op *o = &h->op[op];
 	const struct history_detail *d = &h->detail[op];
 	struct tm_event *e = &j->event[op];
 	unsigned keys = 1;
-	*e = (struct tm_event){.operation = operations[o->kind],
+	*e = (struct tm_event){.operation = history_operation(o->kind),
 			       .client = o->client,
 			       .life = o->epoch,
 			       .begun = o->invoked,

@@ -20,6 +20,7 @@
 #include "checker/world/explained.h"
 #include "checker/world/where.h"
 #include "checker/world/world_client.h"
+#include "faultinject/deviation.h"
 
 /* In virtual time: an operation that has not ended by then never will. */
 #define GIVE_UP_NS   (60ull * 1000000000)
@@ -143,11 +144,6 @@ void world_fsck(struct world *w, const char *after)
 
 /* --- the history --- */
 
-static const uint8_t operation_of[] = {[HISTORY_PUT] = TM_PUT,
-				       [HISTORY_GET] = TM_GET,
-				       [HISTORY_DEL] = TM_DEL,
-				       [HISTORY_CALL] = TM_CALL};
-
 /* Each machine has clients of the same numbers, and they have other values. */
 static uint16_t value_number(const struct world *w, const struct workload_op *op)
 {
@@ -207,7 +203,7 @@ static void returned(struct world_client *c, int error, int32_t value)
 	if (!c->lost)
 		history_return(w->history, op, error, value);
 	if (error && error != -ENOTUNIQ &&
-	    !error_explained(w, c->number, operation_of[w->history->op[op].kind], error))
+	    !error_explained(w, c->number, history_operation(w->history->op[op].kind), error))
 		history_unexplained(w->history, op);
 	sim_mix(w->sim, (uint64_t)op << 32 | (uint32_t)error, (uint32_t)value);
 	if (sim_tracing(w->sim)) {
@@ -1183,7 +1179,7 @@ static bool waits_for_others(const struct world_client *c)
 	if (!w || (c->op < 0 && !c->apart))
 		return false;
 	return hang_explained(w, c->number,
-			      c->op < 0 ? c->apart : operation_of[w->history->op[c->op].kind]);
+			      c->op < 0 ? c->apart : history_operation(w->history->op[c->op].kind));
 }
 
 /* What a run's end means. */
@@ -1362,20 +1358,29 @@ void worlds_close(struct worlds *ws)
 	memset(ws, 0, sizeof(*ws));
 }
 
+struct op_label world_op_label(const struct history *h, int op)
+{
+	static const uint8_t kinds[] = {[HISTORY_PUT] = OP_PUT,
+					[HISTORY_GET] = OP_GET,
+					[HISTORY_DEL] = OP_DEL,
+					[HISTORY_CALL] = OP_CALL};
+	struct op_label l = {0};
+	if (op < 0 || !h->op[op].client)
+		return l;
+	const struct history_op *o = &h->op[op];
+	l.client = o->client;
+	l.kind = kinds[o->kind];
+	for (int i = 0; i <= op; i++)
+		l.nth += h->op[i].client == o->client && h->op[i].kind == o->kind &&
+			 h->op[i].epoch == o->epoch;
+	return l;
+}
+
 void world_op_name(const struct setup *s, const struct history *h, int op, char *buf, size_t n)
 {
-	static const char *const words[] = {[HISTORY_PUT] = "put",
-					    [HISTORY_GET] = "get",
-					    [HISTORY_DEL] = "del",
-					    [HISTORY_CALL] = "call"};
-	const struct history_op *o = &h->op[op];
-	unsigned nth = 0;
-	if (!o->client) {
-		snprintf(buf, n, "load %s", s->w.key[o->key].name);
-		return;
-	}
-	for (int i = 0; i <= op; i++)
-		nth += h->op[i].client == o->client && h->op[i].kind == o->kind &&
-		       h->op[i].epoch == o->epoch;
-	snprintf(buf, n, "c%u.%s%u", o->client, words[o->kind], nth);
+	const struct op_label label = world_op_label(h, op);
+	if (label.client)
+		op_label_print(label, 1, buf, n);
+	else
+		snprintf(buf, n, "load %s", s->w.key[h->op[op].key].name);
 }

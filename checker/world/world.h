@@ -145,7 +145,9 @@ void world_got(struct world *w, unsigned i, const struct world_get *get, const u
 /* How many keys are read, each by a GET. */
 unsigned world_keys_read(const struct world *w);
 
-/* The operation's name: "c1.put2"; load: "load k1". */
+/* The label of an operation of the history; of the load phase, or -1: none. */
+struct op_label world_op_label(const struct history *h, int op);
+/* Its name: "c1.put2"; load: "load k1". */
 void world_op_name(const struct setup *s, const struct history *h, int op, char *buf, size_t n);
 
 #endif
