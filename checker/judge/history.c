@@ -69,7 +69,8 @@ int history_invoke_detailed(struct history *h, unsigned client, enum history_kin
 {
 	int op = history_invoke(h, client, kind, key);
 
-	if (op < 0 || !h->detail)
+	assert(h->detail);
+	if (op < 0)
 		return op;
 	struct history_detail *d = &h->detail[op];
 	uint64_t words[] = {(uint64_t)detail->call << 48 | (uint64_t)detail->key[0] << 32 |

@@ -102,8 +102,7 @@ void history_free(struct history *h);
 /* Index of the new operation, or -ENOSPC. A PUT that was done before the history
  * starts (the load phase) is invoked and returned first, like any other. */
 int history_invoke(struct history *h, unsigned client, enum history_kind kind, unsigned key);
-/* Likewise, with its details; HISTORY_CALL has no key. Without details kept, as
- * history_invoke(). */
+/* Likewise, with its details, where these are kept; HISTORY_CALL has no key. */
 int history_invoke_detailed(struct history *h, unsigned client, enum history_kind kind,
 			    unsigned key, const struct history_detail *detail);
 /* What an operation is about to return: an answer, or a GET its value. 0 or -ENOMEM. */

@@ -118,10 +118,7 @@ static void fill_event(struct own_judge *j, const struct history *h, unsigned op
 	e->call.vlen = d->value.len;
 	if (o->kind == HISTORY_PUT || (e->type && e->type->value))
 		e->call.value = value;
-	if (d->value.same)
-		workload_value_same(d->value.same, d->value.key, value, d->value.len);
-	else
-		workload_value(d->value.client, d->value.nth, d->value.key, value, d->value.len);
+	world_value(d, value);
 	if (o->returned < 0)
 		return;
 	if (d->answered) { /* a GET whose bytes several PUTs write has an error in the history */

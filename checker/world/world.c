@@ -157,7 +157,7 @@ static struct history_detail detail_of(const struct world *w, unsigned client,
 	memcpy(d.key, op->keys, sizeof(d.key));
 	d.value.client = (uint8_t)client;
 	d.value.nth = op->kind == OP_CALL ? value_number(w, op) : op->nth;
-	d.value.key = op->kind == OP_CALL ? WORKLOAD_MAX_KEYS + op->call : op->key;
+	d.value.key = op->kind == OP_CALL ? WORKLOAD_CALL_KEY(op->call) : op->key;
 	d.value.same = op->same;
 	d.value.len = workload_op_valued(&w->setup->w, op) ? op->vlen : 0;
 	if (w->machine && op->kind == OP_PUT)
@@ -165,14 +165,28 @@ static struct history_detail detail_of(const struct world *w, unsigned client,
 	return d;
 }
 
+void world_value(const struct history_detail *d, uint8_t *out)
+{
+	if (d->value.same)
+		workload_value_same(d->value.same, d->value.key, out, d->value.len);
+	else
+		workload_value(d->value.client, d->value.nth, d->value.key, out, d->value.len);
+}
+
+static int note_invoke(struct world *w, unsigned client, enum history_kind kind,
+		       const struct workload_op *op)
+{
+	if (!w->history->detail)
+		return history_invoke(w->history, client, kind, op->key);
+	const struct history_detail detail = detail_of(w, client, op);
+	return history_invoke_detailed(w->history, client, kind, op->key, &detail);
+}
+
 static int invoke(struct world_client *c, enum history_kind kind, const struct workload_op *what)
 {
 	struct world *w = c->world;
-	struct history_detail detail;
 	assert(c->op < 0 && !c->done); /* a client has one operation at a time */
-	if (w->history->detail)
-		detail = detail_of(w, c->number, what);
-	int op = history_invoke_detailed(w->history, c->number, kind, what->key, &detail);
+	int op = note_invoke(w, c->number, kind, what);
 	if (op < 0) {
 		fprintf(stderr, "tidemark: more operations than a history holds (%d)\n",
 			HISTORY_OPS);
@@ -339,13 +353,14 @@ static void trace_begin(const struct world *w, const struct workload_op *op)
 static struct tm_call call_of(struct world *w, unsigned client, const struct workload_op *op)
 {
 	const struct setup *s = w->setup;
+	const struct history_detail detail = detail_of(w, client, op);
 	struct tm_call call = {.vlen = op->vlen};
 	uint8_t *value = sim_alloc(w->sim, op->vlen + 1);
 	for (unsigned k = 0; k < workload_op_keys(&s->w, op); k++) {
 		call.key[k].name = s->w.key[op->keys[k]].name;
 		call.key[k].len = s->w.key[op->keys[k]].klen;
 	}
-	workload_value_call(client, value_number(w, op), op->call, value, op->vlen);
+	world_value(&detail, value);
 	call.value = workload_op_valued(&s->w, op) ? value : NULL;
 	return call;
 }
@@ -402,16 +417,12 @@ void world_got(struct world *w, unsigned i, const struct world_get *get, const u
 	const unsigned keys = world_keys_read(w), client = w->setup->w.clients + 1;
 	const bool is_get = i < keys;
 	struct workload_op what = {.kind = OP_GET, .key = (uint16_t)i, .nth = (uint16_t)(i + 1)};
-	struct history_detail detail;
 	int32_t value = VALUE_UNKNOWN;
 	if (!is_get) {
 		what = setup_look(w->setup, i - keys);
 		what.nth = (uint16_t)(i - keys + 1);
 	}
-	if (w->history->detail)
-		detail = detail_of(w, client, &what);
-	int op = history_invoke_detailed(w->history, client, is_get ? HISTORY_GET : HISTORY_CALL,
-					 what.key, &detail);
+	int op = note_invoke(w, client, is_get ? HISTORY_GET : HISTORY_CALL, &what);
 	assert(op >= 0 && w->machine);
 	if (!get->returned)
 		return;
@@ -1230,11 +1241,7 @@ void world_run(struct worlds *ws, struct source *source, world_observer *observe
 						.key = s->value[v].key,
 						.nth = s->value[v].nth,
 						.vlen = s->value[v].vlen};
-		struct history_detail detail;
-		if (w->history->detail)
-			detail = detail_of(w, 0, &put);
-		ws->op_of_value[v] = history_invoke_detailed(w->history, 0, HISTORY_PUT,
-							     s->value[v].key, &detail);
+		ws->op_of_value[v] = note_invoke(w, 0, HISTORY_PUT, &put);
 		history_return(w->history, ws->op_of_value[v], 0, ws->op_of_value[v]);
 	}
 	memset(w->client, 0, sizeof(w->client));

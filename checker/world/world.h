@@ -142,6 +142,8 @@ void world_end(struct worlds *ws, unsigned machine);
 /* The reader of a machine that has recovered got this, the i-th of all, once more: for the history.
  * `bytes`: where get->at counts from. */
 void world_got(struct world *w, unsigned i, const struct world_get *get, const uint8_t *bytes);
+/* The value that an operation takes, by its name: detail->value.len bytes. */
+void world_value(const struct history_detail *detail, uint8_t *out);
 /* How many keys are read, each by a GET. */
 unsigned world_keys_read(const struct world *w);
 

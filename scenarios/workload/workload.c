@@ -348,12 +348,6 @@ void workload_value_same(unsigned same, unsigned key, uint8_t *out, uint32_t vle
 	workload_value(0, WORKLOAD_MAX_KEYS + same, key, out, vlen);
 }
 
-void workload_value_call(unsigned client, unsigned nth, unsigned call, uint8_t *out, uint32_t vlen)
-{
-	/* No PUT has such a key. */
-	workload_value(client, nth, WORKLOAD_MAX_KEYS + call, out, vlen);
-}
-
 static const char *const op_word[OP_KINDS] = {
 	[OP_PUT] = "put",     [OP_GET] = "get", [OP_DEL] = "del",    [OP_CLEAN] = "clean",
 	[OP_LEAVE] = "leave", [OP_DIE] = "die", [OP_PAUSE] = "pause"};

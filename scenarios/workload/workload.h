@@ -114,8 +114,8 @@ void workload_renumber(struct workload *w);
 void workload_value(unsigned client, unsigned nth, unsigned key, uint8_t *out, uint32_t vlen);
 /* Likewise, of a PUT that writes what others of its key with the same number write. */
 void workload_value_same(unsigned same, unsigned key, uint8_t *out, uint32_t vlen);
-/* Likewise, of an operation of the store's own, for all of which a client has one count. */
-void workload_value_call(unsigned client, unsigned nth, unsigned call, uint8_t *out, uint32_t vlen);
+/* What stands for the key in a value of an operation of the store's own: no PUT has it. */
+#define WORKLOAD_CALL_KEY(call) (WORKLOAD_MAX_KEYS + (call))
 
 /*
  * Built-in workloads: the small matrix, then YCSB with its default sizes. i from 0;
