@@ -77,10 +77,10 @@ static void close_set(struct model_search *s)
 {
 	const size_t bytes = s->model->bytes;
 	for (unsigned i = 0; i < s->set.n && !s->full; i++) {
-		uint64_t rest = s->open & ~s->set.config[i].done;
+		uint64_t rest = s->open.used & ~s->set.config[i].done;
 		for (; rest; rest &= rest - 1) {
 			unsigned slot = (unsigned)__builtin_ctzll(rest);
-			const struct tm_event *e = &s->event[s->op[slot]];
+			const struct tm_event *e = &s->event[s->open.op[slot]];
 			memcpy(s->scratch, state_of(s, i), bytes);
 			if (!s->model->apply(s->scratch, e))
 				continue;
@@ -96,19 +96,19 @@ static void close_set(struct model_search *s)
 void model_begin(struct model_search *s, const struct model_set *start)
 {
 	model_set_copy(s->model, &s->set, start);
-	s->open = 0;
+	s->open.used = 0;
 	s->full = false;
 }
 
 void model_invoke(struct model_search *s, unsigned op)
 {
-	if (!~s->open) {
+	if (!~s->open.used) {
 		s->full = true;
 		return;
 	}
-	unsigned slot = (unsigned)__builtin_ctzll(~s->open);
-	s->open |= 1ull << slot;
-	s->op[slot] = op;
+	unsigned slot = (unsigned)__builtin_ctzll(~s->open.used);
+	s->open.used |= 1ull << slot;
+	s->open.op[slot] = op;
 	close_set(s);
 }
 
@@ -128,22 +128,27 @@ static void keep(struct model_search *s, uint64_t having, uint64_t drop)
 	}
 }
 
+uint64_t model_slot(const struct model_slots *slots, unsigned op)
+{
+	uint64_t rest = slots->used;
+	while (rest && slots->op[__builtin_ctzll(rest)] != op)
+		rest &= rest - 1;
+	assert(rest); /* it was invoked, and is open */
+	return rest & -rest;
+}
+
 bool model_return(struct model_search *s, unsigned op)
 {
 	if (!s->event[op].answered || s->full)
 		return true;
-	uint64_t bit = 0;
-	for (unsigned slot = 0; slot < MODEL_OPEN && !bit; slot++)
-		if (s->open >> slot & 1 && s->op[slot] == op)
-			bit = 1ull << slot;
-	assert(bit);
+	uint64_t bit = model_slot(&s->open, op);
 	keep(s, bit, bit);
-	s->open &= ~bit;
+	s->open.used &= ~bit;
 	return s->set.n > 0;
 }
 
 void model_crash(struct model_search *s)
 {
 	keep(s, 0, UINT64_MAX);
-	s->open = 0;
+	s->open.used = 0;
 }

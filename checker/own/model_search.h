@@ -33,13 +33,18 @@ struct model_set {
 	uint8_t *state; /* by configuration */
 };
 
+/* The operations that are open. */
+struct model_slots {
+	uint64_t used;
+	unsigned op[MODEL_OPEN]; /* in each that is used */
+};
+
 struct model_search {
 	const struct tm_model *model;
 	const struct tm_event *event;
 	struct model_set set;
-	uint64_t open;		 /* slots in use; */
-	unsigned op[MODEL_OPEN]; /* the operation in each */
-	bool full;		 /* there were more than there is room for: nothing is sure */
+	struct model_slots open;
+	bool full; /* there were more than there is room for: nothing is sure */
 	/* The state that the model sees, which may have any type. */
 	_Alignas(max_align_t) uint8_t scratch[TM_MODEL_BYTES];
 };
@@ -54,6 +59,9 @@ bool model_set_add(const struct tm_model *model, struct model_set *set, const ui
 /* Is it in the set? Its index, or -1. */
 int model_set_find(const struct tm_model *model, const struct model_set *set, const uint8_t *state,
 		   uint64_t done);
+
+/* The operation's slot, as a bit. */
+uint64_t model_slot(const struct model_slots *slots, unsigned op);
 
 /* Begin with a set; nothing is open. */
 void model_begin(struct model_search *s, const struct model_set *start);

@@ -31,6 +31,12 @@ struct closed {
 	struct model_set dur, buf; /* states that are possible after the last power failure */
 };
 
+/* A moment of the epoch before the first power failure: all that could be then. */
+struct moment {
+	struct model_set set;
+	struct model_slots open;
+};
+
 struct own_judge {
 	const struct setup *setup;
 	struct sim *sim;
@@ -42,9 +48,8 @@ struct own_judge {
 	int failed[HISTORY_CRASHES];
 	struct tm_history history;
 	struct model_search search;
-	struct model_set start; /* of an empty store */
-	/* Each moment of the epoch before the first power failure, for BUF. */
-	struct model_set step[HISTORY_EVENTS + 1];
+	struct model_set start;			  /* of an empty store */
+	struct moment moment[HISTORY_EVENTS + 1]; /* for BUF */
 	struct closed closed[WORLDS];
 	/* What the task has to do. */
 	const struct history *h;
@@ -74,7 +79,7 @@ void own_judge_free(struct own_judge *j)
 	if (j->sim)
 		sim_free(j->sim);
 	for (unsigned i = 0; i <= HISTORY_EVENTS; i++)
-		model_set_free(&j->step[i]);
+		model_set_free(&j->moment[i].set);
 	for (unsigned m = 0; m < WORLDS; m++) {
 		model_set_free(&j->closed[m].dur);
 		model_set_free(&j->closed[m].buf);
@@ -169,8 +174,14 @@ static void show_history(struct own_judge *j, const struct history *h)
 
 /* --- by the model --- */
 
+static void note_moment(struct own_judge *j, int at)
+{
+	model_set_copy(j->search.model, &j->moment[at].set, &j->search.set);
+	j->moment[at].open = j->search.open;
+}
+
 /* The events from one moment to another happen. The operation that fits no order, or -1. */
-static int follow(struct own_judge *j, const struct history *h, int from, int to, bool keep_steps)
+static int follow(struct own_judge *j, const struct history *h, int from, int to, bool note)
 {
 	struct model_search *s = &j->search;
 	for (int pos = from; pos < to; pos++) {
@@ -181,40 +192,40 @@ static int follow(struct own_judge *j, const struct history *h, int from, int to
 			return op;
 		if (s->full)
 			return -1;
-		if (keep_steps)
-			model_set_copy(s->model, &j->step[pos + 1], &s->set);
+		if (note)
+			note_moment(j, pos + 1);
 	}
 	return -1;
 }
 
 /* Where a configuration of a moment goes with the next event: its place in the next set, or -1. */
-static int goes_to(struct own_judge *j, const struct history *h, int moment, unsigned i,
-		   const uint64_t *bit_at)
+static int goes_to(struct own_judge *j, const struct history *h, int at, unsigned i)
 {
 	const struct tm_model *model = j->search.model;
-	const struct model_set *set = &j->step[moment];
-	uint64_t done = set->config[i].done;
-	int op = j->at[moment];
-	if (op >= 0 && h->op[op].returned == moment && j->event[op].answered) {
-		if (!(done & bit_at[op]))
+	const struct moment *now = &j->moment[at];
+	uint64_t done = now->set.config[i].done;
+	int op = j->at[at];
+	if (op >= 0 && h->op[op].returned == at && j->event[op].answered) {
+		uint64_t bit = model_slot(&now->open, (unsigned)op);
+		if (!(done & bit))
 			return -1;
-		done &= ~bit_at[op];
+		done &= ~bit;
 	}
-	return model_set_find(model, &j->step[moment + 1], set->state + i * model->bytes, done);
+	return model_set_find(model, &j->moment[at + 1].set, now->set.state + i * model->bytes,
+			      done);
 }
 
 /* Does one more operation that is open take this configuration to one that is known to last? */
-static bool leads_on(struct own_judge *j, int moment, unsigned i, const bool *lasts, uint64_t open,
-		     const unsigned *op_at)
+static bool leads_on(struct own_judge *j, const struct moment *now, unsigned i, const bool *lasts)
 {
 	const struct tm_model *model = j->search.model;
-	const struct model_set *set = &j->step[moment];
-	uint64_t rest = open & ~set->config[i].done;
+	const struct model_set *set = &now->set;
+	uint64_t rest = now->open.used & ~set->config[i].done;
 	for (; rest; rest &= rest - 1) {
 		unsigned slot = (unsigned)__builtin_ctzll(rest);
 		uint8_t *state = j->search.scratch;
 		memcpy(state, set->state + i * model->bytes, model->bytes);
-		if (!model->apply(state, &j->event[op_at[slot]]))
+		if (!model->apply(state, &j->event[now->open.op[slot]]))
 			continue;
 		int next = model_set_find(model, set, state, set->config[i].done | 1ull << slot);
 		if (next >= 0 && lasts[next])
@@ -223,56 +234,26 @@ static bool leads_on(struct own_judge *j, int moment, unsigned i, const bool *la
 	return false;
 }
 
-/* Slots are given as model_invoke() gives them. */
-struct slots {
-	uint64_t open[HISTORY_EVENTS + 1]; /* by moment */
-	unsigned op[HISTORY_EVENTS + 1][MODEL_OPEN];
-	uint64_t bit[HISTORY_OPS];
-};
-
-static void find_slots(const struct own_judge *j, const struct history *h, int end,
-		       struct slots *slots)
-{
-	slots->open[0] = 0;
-	for (int pos = 0; pos < end; pos++) {
-		int op = j->at[pos];
-		uint64_t open = slots->open[pos];
-		memcpy(slots->op[pos + 1], slots->op[pos], sizeof(slots->op[0]));
-		if (op >= 0 && h->op[op].invoked == pos) {
-			unsigned slot = (unsigned)__builtin_ctzll(~open);
-			slots->bit[op] = 1ull << slot;
-			slots->op[pos + 1][slot] = (unsigned)op;
-			open |= 1ull << slot;
-		} else if (op >= 0 && j->event[op].answered) {
-			open &= ~slots->bit[op];
-		}
-		slots->open[pos + 1] = open;
-	}
-}
-
 /* BUF: the states of all moments before `end` from which the rest of the epoch can be reached. */
 static void learn_moments(struct own_judge *j, const struct history *h, int end,
 			  struct model_set *out)
 {
 	const struct tm_model *model = j->search.model;
-	struct slots *slots = calloc(1, sizeof(*slots));
 	bool *lasts = malloc(MODEL_CONFIGS), *lasts_next = malloc(MODEL_CONFIGS);
-	if (!slots || !lasts || !lasts_next)
+	if (!lasts || !lasts_next)
 		arena_exhausted();
-	find_slots(j, h, end, slots);
 	out->n = 0;
-	for (int moment = end; moment >= 0; moment--) {
-		const struct model_set *set = &j->step[moment];
+	for (int at = end; at >= 0; at--) {
+		const struct model_set *set = &j->moment[at].set;
 		bool more = true;
 		for (unsigned i = 0; i < set->n; i++) {
-			int to = moment == end ? (int)i : goes_to(j, h, moment, i, slots->bit);
-			lasts[i] = moment == end || (to >= 0 && lasts_next[to]);
+			int to = at == end ? (int)i : goes_to(j, h, at, i);
+			lasts[i] = at == end || (to >= 0 && lasts_next[to]);
 		}
 		while (more) {
 			more = false;
 			for (unsigned i = 0; i < set->n; i++)
-				if (!lasts[i] && leads_on(j, moment, i, lasts, slots->open[moment],
-							  slots->op[moment]))
+				if (!lasts[i] && leads_on(j, &j->moment[at], i, lasts))
 					more = lasts[i] = true;
 		}
 		for (unsigned i = 0; i < set->n; i++)
@@ -283,7 +264,6 @@ static void learn_moments(struct own_judge *j, const struct history *h, int end,
 		lasts = lasts_next;
 		lasts_next = swap;
 	}
-	free(slots);
 	free(lasts);
 	free(lasts_next);
 }
@@ -304,7 +284,7 @@ static void close_epochs(struct own_judge *j)
 	const struct history *h = j->h;
 	find_start(j);
 	model_begin(&j->search, &j->start);
-	model_set_copy(j->search.model, &j->step[0], &j->start);
+	note_moment(j, 0);
 	for (unsigned e = 0; e < h->epoch && c->dur_lost < 0 && !c->unsure; e++) {
 		int from = e ? h->crash_at[e - 1] + 1 : 0;
 		c->dur_lost = follow(j, h, from, h->crash_at[e], e == 0);
