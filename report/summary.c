@@ -219,7 +219,8 @@ static unsigned columns(const struct campaign *c)
 }
 
 /* A mark stands below the middle of its contract's name. */
-static void print_row(const struct report *r, unsigned config, unsigned alike, unsigned width)
+static void print_row(const struct report *r, unsigned config, unsigned alike, unsigned width,
+		      unsigned judged)
 {
 	const struct campaign *c = r->campaign;
 	char name[REPORT_NAME];
@@ -235,10 +236,10 @@ static void print_row(const struct report *r, unsigned config, unsigned alike, u
 	if (strlen(name) > width)
 		printf("\n  %*s", (int)width, "");
 	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
+		if (!(judged & TM_BIT(k)))
+			continue;
 		int letters = (int)strlen(contract_name(k)), before = (letters - 1) / 2;
 		char is = mark(r, config, k);
-		if (!(columns(c) & TM_BIT(k)))
-			continue;
 		printf("  %*s%s%c%s%*s", before, "", paint(mark_colour(is)), is, paint(PLAIN),
 		       letters - before - 1, "");
 	}
@@ -249,6 +250,7 @@ static void print_matrix(const struct report *r)
 {
 	const struct campaign *c = r->campaign;
 	unsigned width = 0, rows = 0;
+	const unsigned judged = columns(c);
 	for (unsigned i = 0; i < c->configs; i++) {
 		char name[REPORT_NAME];
 		config_name(&c->config[i], name, sizeof(name));
@@ -262,7 +264,7 @@ static void print_matrix(const struct report *r)
 		return;
 	printf("\n%s  %*s", paint(BOLD), (int)width, "");
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
-		if (columns(c) & TM_BIT(k))
+		if (judged & TM_BIT(k))
 			printf("  %s", contract_name(k));
 	printf(" %8s%s\n", "states", paint(PLAIN));
 	for (unsigned i = 0, alike; i < c->configs; i += alike) {
@@ -270,7 +272,7 @@ static void print_matrix(const struct report *r)
 		if (report_in_short(r, i))
 			continue;
 		alike = rows_alike(r, i);
-		print_row(r, i, alike, width);
+		print_row(r, i, alike, width, judged);
 	}
 	print_legend();
 }

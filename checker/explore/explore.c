@@ -609,7 +609,7 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 	ex->judge = calloc(WORLDS, sizeof(*ex->judge));
 	ex->image = calloc(WORLDS, sizeof(*ex->image));
 	ex->visited = visited_new();
-	bool own = setup->own || setup->store->judge;
+	bool own = ex->worlds.history->detail; /* it is kept for that judge */
 	ex->own = own ? own_judge_new(setup) : NULL;
 	bool tree = limits->tree_bytes && !limits->no_tree && !limits->eager && !limits->anywhere;
 	if (!ex->judge || !ex->image || !ex->visited || (own && !ex->own) ||

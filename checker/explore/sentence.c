@@ -85,7 +85,6 @@ static void call_seen(const struct setup *s, const struct history *h, int op, ch
 void sentence_op(const struct setup *s, const struct history *h, int op, char *buf, size_t n)
 {
 	const struct history_op *o = &h->op[op];
-	const char *key = s->own ? "" : s->w.key[o->key].name;
 	char who[48], value[64] = "";
 	if (o->unexplained) {
 		failed(s, h, op, buf, n);
@@ -95,6 +94,7 @@ void sentence_op(const struct setup *s, const struct history *h, int op, char *b
 		call_seen(s, h, op, buf, n);
 		return;
 	}
+	const char *key = s->w.key[o->key].name;
 	if (o->kind != HISTORY_GET) {
 		update_seen(s, o, key, buf, n);
 		return;

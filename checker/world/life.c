@@ -101,7 +101,7 @@ unsigned life_draw(const struct setup *s, const struct choice_point *at, unsigne
 		return LIFE_CLEAN;
 	draw /= 6;
 	unsigned calls = setup_calls(s);
-	if (calls && (!s->store->put || !s->w.keys || draw % 2))
+	if (calls && (!setup_puts(s) || draw % 2))
 		return LIFE_CALLS + (unsigned)(draw / 2 % calls);
 	if (calls)
 		draw /= 2;

@@ -175,10 +175,7 @@ unsigned setup_judged(const struct setup *s)
 
 unsigned setup_calls(const struct setup *s)
 {
-	unsigned n = 0;
-	while (s->own && s->store->calls[n].name)
-		n++;
-	return n;
+	return s->own ? workload_call_types(s->store->calls) : 0;
 }
 
 unsigned setup_looks(const struct setup *s)

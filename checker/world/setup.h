@@ -94,6 +94,11 @@ void setup_free(struct setup *s);
 /* TM_BIT()s of the contracts that are judged: with operations of the store's own its model and its
  * judge know what is right, and not what holds of any key and value. */
 unsigned setup_judged(const struct setup *s);
+/* Are there keys that can be put and got? */
+static inline bool setup_puts(const struct setup *s)
+{
+	return s->store->put && s->w.keys;
+}
 /* Of the store's own operations: how many kinds there are, and how many look at a store. 0: they
  * are not what is tested. */
 unsigned setup_calls(const struct setup *s);

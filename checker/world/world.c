@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/rnic/host/calls.h"
+#include "core/rnic/host/store_calls.h"
 #include "core/rnic/rnic.h"
 #include "checker/world/checker_mutant.h"
 #include "checker/world/explained.h"
@@ -936,7 +936,7 @@ static void fill_up(struct world_client *c, unsigned done)
 	uint8_t *buf = sim_alloc(w->sim, s->params.max_vlen);
 	unsigned room = s->params.updates, refused = 0;
 	size_t len;
-	if (!s->store->put || !s->w.keys) {
+	if (!setup_puts(s)) {
 		fill_with_calls(c);
 		return;
 	}
@@ -1019,15 +1019,15 @@ static void prove_life(struct world_client *c, uint8_t *buf)
 {
 	struct world *w = c->world;
 	const struct setup *s = w->setup;
-	if (!s->store->put || !s->w.keys) {
-		sim_set_observer(w->sim, NULL, NULL);
+	sim_set_observer(w->sim, NULL, NULL);
+	if (!setup_puts(s)) {
 		prove_by_calls(c);
 		return;
 	}
 	const struct workload_key *key = &s->w.key[0];
 	uint8_t value[LIFE_VLEN];
 	size_t len = 0;
-	sim_set_observer(w->sim, NULL, NULL);
+	actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, OP_PUT, 1});
 	workload_value(LIFE_CLIENT, LIFE_NTH, 0, value, LIFE_VLEN);
 	c->apart = TM_PUT;
 	sim_forget_failed_call(w->sim);
@@ -1085,10 +1085,8 @@ static void reader_main(void *arg)
 	uint8_t *buf = sim_alloc(w->sim, w->setup->params.max_vlen);
 	client_open(c);
 	client_read_keys(c, 0, 0, buf);
-	if (!life_run(c, buf) && w->booted) {
-		actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, OP_PUT, 1});
+	if (!life_run(c, buf) && w->booted)
 		prove_life(c, buf);
-	}
 	sim_stop(w->sim, SIM_DONE);
 }
 
@@ -1162,7 +1160,6 @@ static void reread_main(void *arg)
 	}
 	if (connection_is_lost(w, c->number))
 		client_open(c);
-	actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, OP_PUT, 1});
 	prove_life(c, buf);
 	sim_stop(w->sim, SIM_DONE);
 }

@@ -8,12 +8,12 @@
 
 /* What is wrong with the machine: a contract that is not judged from the history. `live`: LIVE,
  * else FSCK. The first one counts. */
-/* A function of the store has returned an error: `fmt`, which function, the error, and the last
- * call that failed there. */
-void world_refused(struct world *w, const char *function, int error, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
 void world_trouble(struct world *w, bool live, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Likewise LIVE, for a function of the store has returned an error: `fmt`, which function, the
+ * error, and the last call that failed there. */
+void world_refused(struct world *w, const char *function, int error, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 /* The store's structural check. `after`: what is over, in words. */
 void world_fsck(struct world *w, const char *after);
 /* Connect. If that fails the world ends. */

@@ -35,12 +35,9 @@ static const uint16_t lengths[4] = {160, 8, 40, 1500};
 /* The number-th of the store's own operations, on keys and with a length as the byte says. */
 static int add_call(struct workload *w, unsigned client, unsigned number, uint8_t byte)
 {
-	struct workload_op op = {.kind = OP_CALL};
-	unsigned types = 0;
+	struct workload_op op = {.kind = OP_CALL,
+				 .call = (uint8_t)(number % workload_call_types(w->calls))};
 
-	while (w->calls[types].name)
-		types++;
-	op.call = (uint8_t)(number % types);
 	for (unsigned k = 0; k < w->calls[op.call].keys; k++)
 		op.keys[k] = (uint16_t)(((byte >> 5 & 1) + k) % w->keys);
 	if (w->calls[op.call].value)

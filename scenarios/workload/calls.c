@@ -51,12 +51,9 @@ struct choice {
 
 static struct choice choice_of(const struct tm_store *store)
 {
-	struct choice c = {0};
+	unsigned own = workload_call_types(store->calls);
 
-	while (store->calls[c.own].name)
-		c.own++;
-	c.all = c.own + (store->put ? PLAIN : 0);
-	return c;
+	return (struct choice){own, own + (store->put ? PLAIN : 0)};
 }
 
 /* The number-th way to give each letter an operation, if it is not another pattern's, a built-in

@@ -60,6 +60,14 @@ static inline bool workload_op_keyed(enum op_kind kind)
 {
 	return kind == OP_PUT || kind == OP_GET || kind == OP_DEL;
 }
+/* Of a store's list of its own operations, or NULL: how many kinds there are. */
+static inline unsigned workload_call_types(const struct tm_call_type *calls)
+{
+	unsigned n = 0;
+	while (calls && calls[n].name)
+		n++;
+	return n;
+}
 /* How many keys it has. */
 static inline unsigned workload_op_keys(const struct workload *w, const struct workload_op *op)
 {

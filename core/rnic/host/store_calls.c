@@ -11,7 +11,7 @@
  * functions may answer with an error; a library of the real world need not, so it ends the run as
  * the fault of the store that it is.
  */
-#include "core/rnic/host/calls.h"
+#include "core/rnic/host/store_calls.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
