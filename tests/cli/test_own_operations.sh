@@ -4,36 +4,13 @@
 # test_own_operations.sh TIDEMARK SOURCES
 #
 # Stores with operations of their own, examples/queue and bank: they hold what they promise; each seeded bug is found, as the
-# contract that it breaks, and its trace replays; so do traces that a fuzzer or a systematic search finds. A judge that crashes or never ends
-# is told as such. Commands that need put, get and del say so. Wrong lists of operations, models and workloads are one line.
-set -eu
-tidemark=$(realpath "$1") sources=$(realpath "$2")
-here=$(mktemp -d)
-trap 'rm -rf "$here"' EXIT
-cd "$here"
-mkdir bin
-ln -s "$tidemark" bin/tidemark
-export PATH=$here/bin:$PATH
+# contract that it breaks, and its trace replays; so do traces that a fuzzer or a systematic search finds. A judge that crashes
+# or never ends is told as such. Commands that need put, get and del say so. Wrong lists of operations, models and workloads are
+# one line.
+# shellcheck source=tests/cli/own.sh
+. "$(dirname "$0")/own.sh"
 few=(--runs 12 --states 600)
 
-fail() {
-	echo "FAILED: $*" >&2
-	tail -n 30 out >&2
-	exit 1
-}
-run() {
-	local expected=$1 status=0
-	shift
-	"$@" >out 2>&1 </dev/null || status=$?
-	[ $status -eq "$expected" ] || fail "exit status $status instead of $expected: $*"
-}
-says() {
-	local text
-	for text; do
-		grep -qF -- "$text" out || fail "not a word of: $text"
-	done
-}
-one_line() { [ "$(wc -l <out)" -eq 1 ] || fail "more than one line"; }
 # wrong TEXT SED-EXPRESSION: the store, so changed, is refused in one line.
 wrong() {
 	local text=$1
@@ -229,7 +206,7 @@ says 'exchange k1'
 if command -v clang >/dev/null; then
 	run 0 env TIDEMARK_CC=clang tidemark cc -g -o queue.so queue.c -lrdmacm
 	run 0 tidemark crashtest ./queue.so "${few[@]}" --no-traces --json clang.json
-	cmp <(grep -v '"seconds"' right.json) <(grep -v '"seconds"' clang.json) || fail "gcc's and clang's results differ"
+	same right.json clang.json || fail "gcc's and clang's results differ"
 	run 1 tidemark replay queue-mark_never-OWN.trace
 	run 0 env TIDEMARK_CC=clang tidemark c++ -std=gnu++20 -g -o bank.so "$sources"/examples/bank/bank.cc -lrdmacm
 	readelf -p .comment bank.so | grep -q clang || fail 'another compiler'

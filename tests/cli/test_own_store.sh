@@ -6,38 +6,9 @@
 # A store outside the tree: what new-store makes keeps its promises, and breaks them when a line is taken away; static and
 # thread-local data are each simulated host's own; a call that Tidemark does not know fails the link, at its line; a store of
 # the tree behaves alike as a shared object; wrong objects are told in one line.
-set -eu
-tidemark=$(realpath "$1") sources=$(realpath "$2")
-here=$(mktemp -d)
-trap 'rm -rf "$here"' EXIT
-cd "$here"
-export PATH=$here/bin:$PATH
-mkdir bin
-ln -s "$tidemark" bin/tidemark
+# shellcheck source=tests/cli/own.sh
+. "$(dirname "$0")/own.sh"
 few=(--runs 40 --states 800)
-
-fail() {
-	echo "FAILED: $*" >&2
-	tail -n 30 out >&2
-	exit 1
-}
-# run STATUS COMMAND...: its output goes to out.
-run() {
-	local expected=$1 status=0
-	shift
-	"$@" >out 2>&1 </dev/null || status=$?
-	[ $status -eq "$expected" ] || fail "exit status $status instead of $expected: $*"
-}
-# same FILE FILE: results that differ in how long they took, at most.
-same() { cmp <(grep -v '"seconds"' "$1") <(grep -v '"seconds"' "$2"); }
-# says TEXT...: out has each.
-says() {
-	local text
-	for text; do
-		grep -qF -- "$text" out || fail "not a word of: $text"
-	done
-}
-one_line() { [ "$(wc -l <out)" -eq 1 ] || fail "more than one line"; }
 
 # --- from new-store to a trace ---
 

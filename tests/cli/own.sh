@@ -1,0 +1,36 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# For tests of stores outside the tree: test_NAME.sh TIDEMARK SOURCES. They run in a folder of their own, where `tidemark` is
+# the program.
+set -eu
+tidemark=$(realpath "$1") sources=$(realpath "$2")
+here=$(mktemp -d)
+trap 'rm -rf "$here"' EXIT
+cd "$here"
+export PATH=$here/bin:$PATH
+mkdir bin
+ln -s "$tidemark" bin/tidemark
+
+fail() {
+	echo "FAILED: $*" >&2
+	tail -n 30 out >&2
+	exit 1
+}
+# run STATUS COMMAND...: its output goes to out.
+run() {
+	local expected=$1 status=0
+	shift
+	"$@" >out 2>&1 </dev/null || status=$?
+	[ $status -eq "$expected" ] || fail "exit status $status instead of $expected: $*"
+}
+# same FILE FILE: results that differ in how long they took, at most.
+same() { cmp <(grep -v '"seconds"' "$1") <(grep -v '"seconds"' "$2"); }
+# says TEXT...: out has each.
+says() {
+	local text
+	for text; do
+		grep -qF -- "$text" out || fail "not a word of: $text"
+	done
+}
+one_line() { [ "$(wc -l <out)" -eq 1 ] || fail "more than one line"; }
