@@ -8,9 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "core/pmem/access.h"
-
-/* In a function that a store calls: where that stands. */
-#define PC ((uintptr_t)__builtin_return_address(0) - 1)
+#include "core/rt/places.h"
 
 /* Reads bytes one after the other. PM is loaded by aligned words, each once for as long as it is
  * the last one: what others change meanwhile is not seen, as with any load. */

@@ -20,8 +20,6 @@
 #include "core/pmem/access.h"
 #include "core/pmem/pmem.h"
 
-#define PC ((uintptr_t)__builtin_return_address(0) - 1)
-
 /* Nearly all that store code accesses is memory that is not PM: its path through a hook is a few
  * instructions and keeps no register. What else there is to do is done out of line. */
 #define UNLIKELY(what) __builtin_expect(!!(what), 0)

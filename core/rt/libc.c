@@ -37,11 +37,9 @@ static unsigned class_of(size_t bytes)
 	return class;
 }
 
-#define CALLER ((uintptr_t)__builtin_return_address(0) - 1)
-
 static void *no_memory(const char *name, uintptr_t pc)
 {
-	sim_call_failed(sim_current(), name, "ENOMEM", pc);
+	sim_call_returned(sim_current(), name, ENOMEM, pc);
 	errno = ENOMEM;
 	return NULL;
 }
@@ -69,25 +67,25 @@ static void *allocate(const char *name, size_t bytes, uintptr_t pc)
 
 void *sim_malloc(size_t bytes)
 {
-	return allocate("malloc", bytes, CALLER);
+	return allocate("malloc", bytes, PC);
 }
 
 void *sim_calloc(size_t count, size_t bytes)
 {
 	size_t total;
 	if (__builtin_mul_overflow(count, bytes, &total))
-		return no_memory("calloc", CALLER);
-	return allocate("calloc", total, CALLER);
+		return no_memory("calloc", PC);
+	return allocate("calloc", total, PC);
 }
 
 /* The block of a pointer that malloc gave and free has not had back; else the store's task ends
  * here. */
-static struct block *block_of(void *memory, const char *otherwise)
+static struct block *block_of(void *memory, const char *otherwise, uintptr_t pc)
 {
 	struct block *block = (struct block *)((char *)memory - HEADER);
 	if (block->class < CLASSES)
 		return block;
-	sim_fault_at((uintptr_t)__builtin_return_address(0) - 1, otherwise);
+	sim_fault_at(pc, otherwise);
 }
 
 static size_t room_of(const struct block *block)
@@ -99,7 +97,7 @@ void sim_free_memory(void *memory)
 {
 	if (!memory)
 		return;
-	struct block *block = block_of(memory, "free() of what is not allocated");
+	struct block *block = block_of(memory, "free() of what is not allocated", PC);
 	struct block **list = &sim_free_lists(sim_current())[block->class];
 	/* Nothing of it shows again: a read of uninitialised bytes stays deterministic, and memory
 	 * that is free is alike whatever was there (sim_state_hash()). */
@@ -113,11 +111,11 @@ void sim_free_memory(void *memory)
 void *sim_realloc(void *memory, size_t bytes)
 {
 	if (!memory)
-		return allocate("realloc", bytes, CALLER);
-	size_t room = room_of(block_of(memory, "realloc() of what is not allocated"));
+		return allocate("realloc", bytes, PC);
+	size_t room = room_of(block_of(memory, "realloc() of what is not allocated", PC));
 	if (bytes <= room)
 		return memory;
-	void *bigger = allocate("realloc", bytes, CALLER);
+	void *bigger = allocate("realloc", bytes, PC);
 	if (!bigger)
 		return NULL;
 	memcpy(bigger, memory, room);
@@ -138,12 +136,12 @@ static void *allocate_aligned(const char *name, size_t align, size_t bytes, uint
 
 void *sim_aligned_alloc(size_t align, size_t bytes)
 {
-	return allocate_aligned("aligned_alloc", align, bytes, CALLER);
+	return allocate_aligned("aligned_alloc", align, bytes, PC);
 }
 
 int sim_posix_memalign(void **memory, size_t align, size_t bytes)
 {
-	*memory = allocate_aligned("posix_memalign", align, bytes, CALLER);
+	*memory = allocate_aligned("posix_memalign", align, bytes, PC);
 	return *memory ? 0 : ENOMEM;
 }
 
@@ -161,7 +159,7 @@ void sim_fault_at(uintptr_t pc, const char *what)
 
 void sim_abort(void)
 {
-	sim_fault_at((uintptr_t)__builtin_return_address(0) - 1, "abort()");
+	sim_fault_at(PC, "abort()");
 }
 
 void sim_assert_fail(const char *what, const char *file, unsigned line, const char *function)
@@ -171,5 +169,5 @@ void sim_assert_fail(const char *what, const char *file, unsigned line, const ch
 	const char *slash = strrchr(file, '/');
 	snprintf(text, sizeof(text), "assertion failed at %s:%u: %s", slash ? slash + 1 : file,
 		 line, what);
-	sim_fault_at((uintptr_t)__builtin_return_address(0) - 1, text);
+	sim_fault_at(PC, text);
 }

@@ -40,7 +40,7 @@ bool sim_does(uintptr_t key)
 
 bool rt_check(bool holds)
 {
-	uintptr_t pc = (uintptr_t)__builtin_return_address(0) - 1;
+	uintptr_t pc = PC;
 	struct sim *sim = sim_of_thread;
 	bool answer = !sim_does(pc) || (sim_does(PLACE_PART(pc)) && holds);
 	if (sim && sim->run.traced) {

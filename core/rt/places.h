@@ -13,6 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* In a function that store code calls: where the call stands. */
+#define PC ((uintptr_t)__builtin_return_address(0) - 1)
+
 #define PLACES_MAX     1024
 #define PLACES_WITHOUT 8
 

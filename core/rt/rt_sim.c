@@ -5,14 +5,11 @@
 #include <errno.h>
 #include "core/rt/sim_state.h"
 
-#define CALLER ((uintptr_t)__builtin_return_address(0) - 1)
-
 /* The error of one of these functions goes on to its caller. */
 static int told(const char *name, int error, uintptr_t pc)
 {
-	const char *how = strerrorname_np(-error);
 	if (error)
-		sim_call_failed(sim_of_thread, name, how ? how : "no errno", pc);
+		sim_call_returned(sim_of_thread, name, -error, pc);
 	return error;
 }
 
@@ -25,7 +22,7 @@ int rt_spawn(const char *name, void (*fn)(void *), void *arg)
 				     fn, arg, &task);
 	if (!error)
 		task->of_store = true;
-	return told("rt_spawn", error, CALLER);
+	return told("rt_spawn", error, PC);
 }
 
 void rt_yield(void)
@@ -51,7 +48,7 @@ void rt_client_dropped(uint32_t client)
 int rt_listen(rt_accept_fn *fn, void *arg)
 {
 	if (sim_of_thread->accept || sim_fails(FAIL_LISTEN))
-		return told("rt_listen", -EADDRINUSE, CALLER);
+		return told("rt_listen", -EADDRINUSE, PC);
 	sim_of_thread->accept = fn;
 	sim_of_thread->accept_arg = arg;
 	return 0;
@@ -60,9 +57,9 @@ int rt_listen(rt_accept_fn *fn, void *arg)
 int rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len)
 {
 	if (!sim_of_thread->accept || sim_fails(FAIL_CONNECT))
-		return told("rt_connect", -ECONNREFUSED, CALLER);
+		return told("rt_connect", -ECONNREFUSED, PC);
 	if (sim_fails(FAIL_ACCEPT))
-		return told("rt_connect", -EUSERS, CALLER);
+		return told("rt_connect", -EUSERS, PC);
 	/* It is the server's function, on the client's task. */
 	struct task *const task = sim_of_thread->running;
 	jmp_buf refused;
@@ -77,5 +74,5 @@ int rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len)
 	task->code_host = task->host;
 	sim_enter_host(sim_of_thread, task->host);
 	/* A call that failed in there says more. */
-	return rc && task->failed.name ? rc : told("rt_connect", rc, CALLER);
+	return rc && task->failed.name ? rc : told("rt_connect", rc, PC);
 }

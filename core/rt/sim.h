@@ -203,6 +203,8 @@ struct sim_failed_call {
 };
 /* Note one, and trace it. Nothing where no task runs. */
 void sim_call_failed(struct sim *sim, const char *name, const char *how, uintptr_t pc);
+/* Likewise, by its errno. */
+void sim_call_returned(struct sim *sim, const char *name, int error, uintptr_t pc);
 struct sim_failed_call sim_failed_call(const struct sim *sim);
 void sim_forget_failed_call(struct sim *sim);
 

@@ -15,6 +15,12 @@ void sim_call_failed(struct sim *sim, const char *name, const char *how, uintptr
 	sim_trace_event(sim, &sim->running->actor, pc, &about, "%s fails: %s", name, how);
 }
 
+void sim_call_returned(struct sim *sim, const char *name, int error, uintptr_t pc)
+{
+	const char *how = strerrorname_np(error);
+	sim_call_failed(sim, name, how ? how : "no errno", pc);
+}
+
 struct sim_failed_call sim_failed_call(const struct sim *sim)
 {
 	return sim->running ? sim->running->failed : (struct sim_failed_call){0};

@@ -7,11 +7,11 @@
  * that counts processor time finds at two of its ticks that nothing has happened in between.
  * Nothing that ends takes seconds without a step.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/time.h>
 #include <ucontext.h>
-#include <unistd.h>
 #include "core/rt/sim_state.h"
 
 static void fault_landing(void)
@@ -91,12 +91,19 @@ static void on_tick(int sig, siginfo_t *info, void *context)
 	set_timer(SHORT_TICK_MS);
 }
 
+static _Thread_local bool watched;
+
+/* A process does not have its parent's timers. */
+static void watch_anew(void)
+{
+	watched = false;
+}
+
 void sim_watch_for_loops(void)
 {
-	static _Thread_local pid_t watched; /* a process has its own timers */
-	if (watched == getpid())
+	if (watched)
 		return;
-	watched = getpid();
+	watched = true;
 	set_timer(TICK_MS);
 }
 
@@ -112,6 +119,7 @@ void sim_catch_faults(void)
 		sigaction(caught[i], &action, NULL);
 	sigemptyset(&tick.sa_mask);
 	sigaction(SIGVTALRM, &tick, NULL);
+	pthread_atfork(NULL, NULL, watch_anew);
 }
 
 void sim_give_signal_stack(void)

@@ -19,9 +19,6 @@
 #include <pthread.h>
 #include "core/rt/sim_state.h"
 
-/* In a function that a store calls: where that stands. */
-#define PC ((uintptr_t)__builtin_return_address(0) - 1)
-
 #define THREAD_NAME 16 /* of pthread_setname_np(), with the zero */
 #define NEVER	    UINT64_MAX
 

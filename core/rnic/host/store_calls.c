@@ -29,8 +29,6 @@
 #include "core/rt/libc.h"
 #include "core/rt/sim.h"
 
-#define CALLER ((uintptr_t)__builtin_return_address(0) - 1)
-
 /*
  * Who called the inline function of <infiniband/verbs.h> that calls ours through a table. Store
  * code is compiled with frame pointers, and nothing of it is inlined: a frame begins with where the
@@ -46,17 +44,11 @@ static uintptr_t caller_of_inline(void *const *frame)
 	return (uintptr_t)of_inline[1] - 1;
 }
 
-static void tell(const char *name, int error, uintptr_t pc)
-{
-	const char *how = strerrorname_np(error);
-	sim_call_failed(sim_current(), name, how ? how : "no errno", pc);
-}
-
 /* What a function returned: 0, an errno, or -1 with errno. */
 static int told(const char *name, int rc, uintptr_t pc)
 {
 	if (rc)
-		tell(name, rc == -1 ? errno : rc < 0 ? -rc : rc, pc);
+		sim_call_returned(sim_current(), name, rc == -1 ? errno : rc < 0 ? -rc : rc, pc);
 	return rc;
 }
 
@@ -64,7 +56,7 @@ static int told(const char *name, int rc, uintptr_t pc)
 static void *made(const char *name, void *object, uintptr_t pc)
 {
 	if (!object)
-		tell(name, errno, pc);
+		sim_call_returned(sim_current(), name, errno, pc);
 	return object;
 }
 
@@ -134,15 +126,15 @@ _Noreturn static void used(const char *name, const char *gone, uintptr_t pc)
 	int call_##name params;                        \
 	int call_##name params                         \
 	{                                              \
-		CHECK_GONE(#name, object, CALLER);     \
-		return told(#name, own args, CALLER);  \
+		CHECK_GONE(#name, object, PC);         \
+		return told(#name, own args, PC);      \
 	}
 #define RETURNS_OBJECT(type, name, own, object, params, args) \
 	struct type *call_##name params;                      \
 	struct type *call_##name params                       \
 	{                                                     \
-		CHECK_GONE(#name, object, CALLER);            \
-		return made(#name, own args, CALLER);         \
+		CHECK_GONE(#name, object, PC);                \
+		return made(#name, own args, PC);             \
 	}
 
 RETURNS_OBJECT(ibv_pd, ibv_alloc_pd, rnic_alloc_pd, context, (struct ibv_context * context),
@@ -278,7 +270,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 int call_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *init);
 int call_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *init)
 {
-	int rc = told("rdma_create_qp_ex", sim_rdma_create_qp_ex(id, init), CALLER);
+	int rc = told("rdma_create_qp_ex", sim_rdma_create_qp_ex(id, init), PC);
 	if (!rc)
 		watch_qp(id->qp);
 	return rc;
