@@ -161,7 +161,9 @@ if(NOT TIDEMARK_SANITIZE) # a sanitizer's library would have to be the program's
 endif()
 tidemark_test(test_newer_verbs ${PROJECT_SOURCE_DIR}/tests/core/rnic/test_newer_verbs.sh ${VERBS_INCLUDE})
 set_property(TEST test_newer_verbs APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER} CMAKE=${CMAKE_COMMAND})
-tidemark_test(test_traces ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_traces.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests/traces)
+set(replayed ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_traces.sh $<TARGET_FILE:tidemark>)
+tidemark_test(test_traces ${replayed} ${PROJECT_SOURCE_DIR}/tests/traces 1)
+tidemark_test(test_mended ${replayed} ${PROJECT_SOURCE_DIR}/tests/mended 4)
 tidemark_test(test_event_trace ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_event_trace.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests/traces
 	${PROJECT_SOURCE_DIR}/tests/causes)
 tidemark_test(test_causes ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_causes.sh $<TARGET_FILE:tidemark>)
