@@ -23,6 +23,7 @@ int crashtest_main(int argc, char **argv);
 int fuzz_main(int argc, char **argv);
 int replay_main(int argc, char **argv);
 int shrink_main(int argc, char **argv);
+int images_main(int argc, char **argv);
 int list_main(int argc, char **argv);
 int litmus_main(int argc, char **argv);
 int taxonomy_main(int argc, char **argv);

@@ -28,6 +28,7 @@ static void child_starts(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_Exit(EXIT_INTERNAL);
+	parent = getpid(); /* of its own children */
 }
 
 void signals_begin(void)

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_IMAGES_IMAGE_CHOICE_H
+#define TM_CHECKER_IMAGES_IMAGE_CHOICE_H
+/*
+ * The images of one cut, those that are likely to tell something first: nothing in flight is left;
+ * all is; one line is missing; one line alone is there; what one place of the program stored is
+ * missing; the moments since the last cut. Then all others, if there are not too many, or a
+ * sample. The same image may come more than once.
+ *
+ * An image is a number for each dirty line: how many of its versions in flight are left.
+ */
+#include "checker/images/pm_replay.h"
+
+struct image_choice {
+	const struct pm_replay *replay;
+	unsigned most;	/* images of a cut */
+	unsigned *left; /* by dirty line: the image */
+	unsigned room, lines;
+	unsigned phase, i, j;
+	unsigned given; /* images until now */
+	bool all;	/* there are at most `most` */
+	bool bounded;	/* some were left out */
+	uint64_t random;
+	uint32_t *source; /* of the phase by source: those of the versions, each once */
+	unsigned sources, source_room;
+};
+
+/* `most`: images that are tried of a cut. */
+void image_choice_init(struct image_choice *c, const struct pm_replay *replay, unsigned most);
+void image_choice_free(struct image_choice *c);
+/* The replay stands at a cut. 0 or -ENOMEM. */
+int image_choice_begin(struct image_choice *c);
+/* The next image: c->left. False: that was all. */
+bool image_choice_next(struct image_choice *c);
+
+#endif

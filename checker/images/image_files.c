@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See image_files.h. */
+#include "checker/images/image_files.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PAGE 4096
+
+int image_folder_make(char path[IMAGE_PATH])
+{
+	const char *tmp = getenv("TMPDIR");
+	if (!access("/dev/shm", W_OK | X_OK) && !(tmp && *tmp))
+		tmp = "/dev/shm";
+	snprintf(path, IMAGE_PATH, "%s/tidemark-images-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	return mkdtemp(path) ? 0 : -errno;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+void image_folder_remove(const char *path)
+{
+	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static int make_file(struct image_file *f, uint64_t size, uint64_t len)
+{
+	f->fd = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (f->fd < 0)
+		return -errno;
+	/* Not sparse: a write to a full /dev/shm would end the process. */
+	int error = len ? posix_fallocate(f->fd, 0, (off_t)len) : 0;
+	if (!error && ftruncate(f->fd, (off_t)size))
+		error = errno;
+	if (error)
+		return -error;
+	f->map = mmap(NULL, len ? len : 1, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
+	if (f->map != MAP_FAILED)
+		return 0;
+	f->map = NULL;
+	return -errno;
+}
+
+static void drop_file(struct image_file *f, uint64_t len)
+{
+	if (f->map)
+		munmap(f->map, len ? len : 1);
+	if (f->fd >= 0)
+		close(f->fd);
+	f->map = NULL;
+	f->fd = -1;
+}
+
+int image_files_open(struct image_files *f, const struct pm_log *log, const char *folder,
+		     const char *name)
+{
+	memset(f, 0, sizeof(*f));
+	f->log = log;
+	for (unsigned i = 0; i < PM_FILES; i++)
+		f->file[i].fd = -1;
+	int n = snprintf(f->dir, sizeof(f->dir), "%s/%s", folder, name);
+	if (n >= (int)sizeof(f->dir) || mkdir(f->dir, 0700))
+		return n >= (int)sizeof(f->dir) ? -ENAMETOOLONG : -errno;
+	for (unsigned i = 0; i < log->files; i++) {
+		const struct pm_file *file = &log->file[i];
+		const char *base = strrchr(file->name, '/');
+		base = base && base[1] ? base + 1 : file->name;
+		/* Two files of one name are told apart by folders. */
+		n = snprintf(f->file[i].path, IMAGE_PATH, "%s/%u", f->dir, i);
+		if (n >= IMAGE_PATH || mkdir(f->file[i].path, 0700))
+			return n >= IMAGE_PATH ? -ENAMETOOLONG : -errno;
+		n = snprintf(f->file[i].path, IMAGE_PATH, "%s/%u/%s", f->dir, i, base);
+		if (n >= IMAGE_PATH)
+			return -ENAMETOOLONG;
+		int error = make_file(&f->file[i], file->size, file->len);
+		if (error)
+			return error;
+		memcpy(f->file[i].map, file->before, file->size);
+	}
+	return 0;
+}
+
+void image_files_close(struct image_files *f)
+{
+	for (unsigned i = 0; f->log && i < f->log->files; i++)
+		drop_file(&f->file[i], f->log->file[i].len);
+	free(f->changed);
+	memset(f, 0, sizeof(*f));
+}
+
+/* A file's last line may be longer than the file. */
+static void write_line(struct image_files *f, unsigned file, uint64_t line,
+		       const uint8_t content[PM_LINE])
+{
+	uint64_t at = line * PM_LINE, size = f->log->file[file].size;
+	assert(at < size);
+	memcpy(f->file[file].map + at, content, size - at < PM_LINE ? size - at : PM_LINE);
+}
+
+void image_files_durable(void *files, unsigned file, uint64_t line, const uint8_t content[PM_LINE])
+{
+	write_line(files, file, line, content);
+}
+
+static void back_to_durable(struct image_files *f, const struct pm_replay *r)
+{
+	for (unsigned i = 0; i < f->changes; i++)
+		write_line(f, f->changed[i].file, f->changed[i].line,
+			   r->durable[f->changed[i].file] + f->changed[i].line * PM_LINE);
+	f->changes = 0;
+}
+
+int image_files_set(struct image_files *f, const struct pm_replay *r, const unsigned *left)
+{
+	uint8_t content[PM_LINE];
+	back_to_durable(f, r);
+	if (r->dirties > f->room) {
+		struct image_change *grown = realloc(f->changed, r->dirties * 2 * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		f->changed = grown;
+		f->room = r->dirties * 2;
+	}
+	for (unsigned i = 0; i < r->dirties; i++) {
+		const struct pm_line *l = &r->dirty[i];
+		if (!left[i])
+			continue;
+		pm_replay_content(r, l, left[i], content);
+		write_line(f, l->file, l->line, content);
+		f->changed[f->changes++] = (struct image_change){l->line, l->file};
+	}
+	return 0;
+}
+
+/* Is the file of this path still the one that is open, with its length? */
+static bool is_whole(const struct image_file *f, uint64_t size)
+{
+	struct stat open_one, named;
+	return !fstat(f->fd, &open_one) && !stat(f->path, &named) &&
+	       open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev &&
+	       (uint64_t)open_one.st_size == size;
+}
+
+int image_files_restore(struct image_files *f, const struct pm_replay *r)
+{
+	f->changes = 0;
+	for (unsigned i = 0; i < f->log->files; i++) {
+		uint64_t size = f->log->file[i].size;
+		if (!is_whole(&f->file[i], size)) {
+			drop_file(&f->file[i], f->log->file[i].len);
+			unlink(f->file[i].path);
+			int error = make_file(&f->file[i], size, f->log->file[i].len);
+			if (error)
+				return error;
+		}
+		for (uint64_t at = 0; at < size; at += PAGE) {
+			size_t n = size - at < PAGE ? size - at : PAGE;
+			if (memcmp(f->file[i].map + at, r->durable[i] + at, n) != 0)
+				memcpy(f->file[i].map + at, r->durable[i] + at, n);
+		}
+	}
+	return 0;
+}

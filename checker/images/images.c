@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See images.h. */
+#include "checker/images/images.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "checker/explore/clock.h"
+#include "checker/explore/visited.h"
+#include "checker/images/image_choice.h"
+
+#define CHUNK 128 /* images that a process judges before it takes others */
+
+/* --- a walk through the images, in the order of their numbers --- */
+
+struct walk {
+	const struct pm_log *log;
+	struct pm_replay replay;
+	struct image_choice choice;
+	struct image_files files;
+	struct visited *visited;
+	bool with_files, in_cut;
+	uint64_t cuts, bounded, tried;
+	uint64_t number; /* of the image that stands there */
+	uint64_t next;	 /* of the next new one */
+	int error;
+};
+
+static int walk_open(struct walk *w, const struct pm_log *log, const struct images_options *o,
+		     const char *folder, const char *name)
+{
+	memset(w, 0, sizeof(*w));
+	w->log = log;
+	w->with_files = folder != NULL;
+	w->visited = visited_new();
+	int error = w->visited ? pm_replay_open(&w->replay, log, o->model) : -ENOMEM;
+	image_choice_init(&w->choice, &w->replay, o->most);
+	if (!error && folder)
+		error = image_files_open(&w->files, log, folder, name);
+	return error;
+}
+
+static void walk_close(struct walk *w)
+{
+	if (w->with_files)
+		image_files_close(&w->files);
+	image_choice_free(&w->choice);
+	pm_replay_close(&w->replay);
+	visited_free(w->visited);
+}
+
+static uint64_t image_hash(const struct walk *w)
+{
+	uint8_t content[PM_LINE];
+	const struct pm_replay *r = &w->replay;
+	uint64_t hash = r->hash;
+	for (unsigned i = 0; i < r->dirties; i++) {
+		const struct pm_line *l = &r->dirty[i];
+		if (!w->choice.left[i])
+			continue;
+		pm_replay_content(r, l, 0, content);
+		hash ^= pm_line_hash(l->file, l->line, content);
+		pm_replay_content(r, l, w->choice.left[i], content);
+		hash ^= pm_line_hash(l->file, l->line, content);
+	}
+	/* The checker is told of both. */
+	return hash ^ (r->acks + 1) * 0x9e3779b97f4a7c15u ^ r->mark * 0xd6e8feb86659fd93u;
+}
+
+/* The next image that none before was equal to. False: there is none, or w->error. */
+static bool walk_next(struct walk *w)
+{
+	for (;;) {
+		while (w->in_cut && image_choice_next(&w->choice)) {
+			bool is_new;
+			w->tried++;
+			visited_add(w->visited, image_hash(w), &is_new);
+			if (is_new) {
+				w->number = w->next++;
+				return true;
+			}
+		}
+		w->bounded += w->in_cut && w->choice.bounded;
+		if (w->in_cut) {
+			int more = pm_replay_step(
+				&w->replay, w->with_files ? image_files_durable : NULL, &w->files);
+			w->error = more < 0 ? more : 0;
+			if (more <= 0)
+				return false;
+		}
+		w->in_cut = false;
+		while (!pm_replay_cut(&w->replay)) {
+			w->error = pm_replay_step(&w->replay,
+						  w->with_files ? image_files_durable : NULL,
+						  &w->files) < 0
+					   ? -ENOMEM
+					   : 0;
+			if (w->error)
+				return false;
+		}
+		w->in_cut = true;
+		w->cuts++;
+		w->error = image_choice_begin(&w->choice);
+		if (w->error)
+			return false;
+	}
+}
+
+static int judge_here(struct walk *w, struct image_judge *judge, const unsigned *left,
+		      struct image_verdict *verdict)
+{
+	bool wrote;
+	int error = image_files_set(&w->files, &w->replay, left);
+	if (!error)
+		error = image_judge(judge, &w->files, w->replay.acks,
+				    w->log->source[w->replay.mark], verdict, &wrote);
+	if (!error && wrote)
+		error = image_files_restore(&w->files, &w->replay);
+	return error;
+}
+
+/* --- in the processes --- */
+
+struct search {
+	const struct pm_log *log;
+	const struct images_options *o;
+	char folder[IMAGE_PATH];
+	uint64_t images;
+	/* a process's */
+	struct walk *walk;
+	struct image_judge *judge;
+};
+
+struct chunk {
+	int32_t error;
+	struct image_verdict verdict[CHUNK];
+};
+
+static int start_work(struct search *s)
+{
+	char name[32], why[8];
+	s->walk = calloc(1, sizeof(*s->walk));
+	if (!s->walk)
+		return -ENOMEM;
+	snprintf(name, sizeof(name), "%d", (int)getpid());
+	int error = walk_open(s->walk, s->log, s->o, s->folder, name);
+	return error ? error : image_judge_open(&s->judge, &s->o->checker, why, sizeof(why));
+}
+
+static void work(void *arg, unsigned unit, void *result)
+{
+	struct search *s = arg;
+	struct chunk *c = result;
+	uint64_t first = (uint64_t)unit * CHUNK;
+	if (!s->walk)
+		c->error = start_work(s);
+	while (!c->error && s->walk->next < first + CHUNK && walk_next(s->walk))
+		if (s->walk->number >= first)
+			c->error = judge_here(s->walk, s->judge, s->walk->choice.left,
+					      &c->verdict[s->walk->number - first]);
+	if (!c->error)
+		c->error = s->walk->error;
+}
+
+/* --- causes --- */
+
+/* Are they of one place in the program? Where that is not known: of one line of PM. */
+static bool same_place(const struct pm_log *log, uint32_t a, uint32_t b)
+{
+	const struct pm_event *x = &log->event[a], *y = &log->event[b];
+	if (x->kind != y->kind || x->source != y->source)
+		return false;
+	return x->source || (x->file == y->file && x->off / PM_LINE == y->off / PM_LINE);
+}
+
+/* What this image has lost. */
+static void find_parts(const struct walk *w, const unsigned *left, struct image_cause *c)
+{
+	const struct pm_replay *r = &w->replay;
+	c->parts = 0;
+	c->at = r->at;
+	for (unsigned i = 0; i < r->dirties; i++) {
+		const struct pm_line *l = &r->dirty[i];
+		if (left[i] == l->versions)
+			continue;
+		uint32_t event = pm_replay_event(r, l, left[i]);
+		unsigned p = 0;
+		while (p < c->parts && !same_place(w->log, c->part[p].event, event))
+			p++;
+		if (p == IMAGE_PARTS)
+			continue;
+		if (p == c->parts)
+			c->part[c->parts++] = (struct image_part){.event = event};
+		c->part[p].lost++;
+		if (event < c->part[p].event)
+			c->part[p].event = event;
+	}
+}
+
+/* Has `all` lost what `some` has, and does it fail in the same way? */
+static bool includes(const struct pm_log *log, const struct image_cause *all,
+		     const struct image_cause *some)
+{
+	if (all->verdict.how != some->verdict.how || all->verdict.number != some->verdict.number)
+		return false;
+	if (!some->parts) {
+		/* Nothing was lost: the same place in the program. */
+		if (all->parts || all->at == log->events || some->at == log->events)
+			return !all->parts && all->at == some->at;
+		return same_place(log, (uint32_t)all->at, (uint32_t)some->at);
+	}
+	for (unsigned p = 0; p < some->parts; p++) {
+		unsigned q = 0;
+		while (q < all->parts && !same_place(log, all->part[q].event, some->part[p].event))
+			q++;
+		if (q == all->parts)
+			return false;
+	}
+	return true;
+}
+
+/* Give back what the image has lost, line by line, as long as it fails in the same way. */
+static int give_back(struct walk *w, struct image_judge *judge, unsigned *left,
+		     struct image_verdict bad)
+{
+	const struct pm_replay *r = &w->replay;
+	struct image_verdict v;
+	for (unsigned i = 0; i < r->dirties; i++) {
+		unsigned was = left[i];
+		if (was == r->dirty[i].versions)
+			continue;
+		left[i] = r->dirty[i].versions;
+		int error = judge_here(w, judge, left, &v);
+		if (error)
+			return error;
+		if (v.how != bad.how || v.number != bad.number)
+			left[i] = was;
+	}
+	return 0;
+}
+
+/* Keep the image itself. */
+static int keep_image(const struct walk *w, const unsigned *left, struct image_cause *c)
+{
+	const struct pm_replay *r = &w->replay;
+	free(c->line);
+	c->lines = 0;
+	c->line = calloc(r->dirties + 1, sizeof(*c->line));
+	if (!c->line)
+		return -ENOMEM;
+	for (unsigned i = 0; i < r->dirties; i++) {
+		const struct pm_line *l = &r->dirty[i];
+		if (left[i] < l->versions)
+			c->line[c->lines++] = (struct image_line){l->line, l->file, left[i],
+								  l->versions,
+								  pm_replay_event(r, l, left[i])};
+	}
+	c->dirty = r->dirties;
+	c->acked = r->acks;
+	c->mark = r->mark;
+	return 0;
+}
+
+static int add_cause(struct walk *w, struct image_judge *judge, struct image_cause *c,
+		     struct images_result *result)
+{
+	unsigned *left = malloc((w->replay.dirties + 1) * sizeof(*left));
+	if (!left)
+		return -ENOMEM;
+	memcpy(left, w->choice.left, w->replay.dirties * sizeof(*left));
+	int error = give_back(w, judge, left, c->verdict);
+	find_parts(w, left, c);
+	/* What is left of it may be known. */
+	for (unsigned i = 0; i < result->causes && !error; i++)
+		if (includes(w->log, c, &result->cause[i])) {
+			result->cause[i].images++;
+			free(left);
+			return 0;
+		}
+	c->image = w->number;
+	c->images = 1;
+	if (!error)
+		error = keep_image(w, left, c);
+	free(left);
+	result->cause[result->causes++] = *c;
+	return error;
+}
+
+static int find_causes(struct search *s, const struct image_verdict *verdict,
+		       struct images_result *result, char *why, size_t n)
+{
+	struct walk w;
+	struct image_judge *judge = NULL;
+	int error = walk_open(&w, s->log, s->o, s->folder, "causes");
+	if (!error)
+		error = image_judge_open(&judge, &s->o->checker, why, n);
+	while (!error && walk_next(&w)) {
+		struct image_cause c = {.verdict = verdict[w.number]};
+		unsigned known = 0;
+		if (c.verdict.how == IMAGE_GOOD)
+			continue;
+		result->bad++;
+		find_parts(&w, w.choice.left, &c);
+		while (known < result->causes && !includes(s->log, &c, &result->cause[known]))
+			known++;
+		if (known < result->causes)
+			result->cause[known].images++;
+		else if (result->causes == IMAGE_CAUSES)
+			result->untold++;
+		else
+			error = add_cause(&w, judge, &c, result);
+	}
+	if (!error)
+		error = w.error;
+	image_judge_close(judge);
+	walk_close(&w);
+	return error;
+}
+
+/* --- all of it --- */
+
+/* How many images are there? */
+static int count_images(struct search *s, struct images_result *result)
+{
+	struct walk w;
+	int error = walk_open(&w, s->log, s->o, NULL, NULL);
+	while (!error && walk_next(&w))
+		;
+	if (!error)
+		error = w.error;
+	s->images = result->images = w.next;
+	result->cuts = w.cuts;
+	result->bounded = w.bounded;
+	result->tried = w.tried;
+	walk_close(&w);
+	return error;
+}
+
+static int judge_all(struct search *s, struct image_verdict *verdict)
+{
+	unsigned units = (unsigned)((s->images + CHUNK - 1) / CHUNK);
+	struct chunk *chunk = calloc(units + 1, sizeof(*chunk));
+	struct driver driver = {.units = units,
+				.jobs = s->o->jobs,
+				.result_bytes = sizeof(*chunk),
+				.work = work,
+				.results = chunk,
+				.progress = s->o->progress,
+				.progress_arg = s->o->progress_arg,
+				.arg = s};
+	_Static_assert(sizeof(struct chunk) <= DRIVER_RESULT_MAX, "a result is one message");
+	int error = chunk ? driver_run(&driver) : -ENOMEM;
+	for (unsigned u = 0; u < units && !error; u++) {
+		error = chunk[u].error;
+		for (unsigned i = 0; i < CHUNK && (uint64_t)u * CHUNK + i < s->images; i++)
+			verdict[(uint64_t)u * CHUNK + i] = chunk[u].verdict[i];
+	}
+	free(chunk);
+	return error;
+}
+
+/* Is the checker there, as it should be? */
+static int try_checker(const struct images_options *o, char *why, size_t n)
+{
+	struct image_judge *judge = NULL;
+	int error = image_judge_open(&judge, &o->checker, why, n);
+	image_judge_close(judge);
+	return error;
+}
+
+int images_search(const struct pm_log *log, const struct images_options *o,
+		  struct images_result *result, char *why, size_t n)
+{
+	struct search *s = calloc(1, sizeof(*s));
+	struct image_verdict *verdict = NULL;
+	memset(result, 0, sizeof(*result));
+	*why = 0;
+	int error = s ? try_checker(o, why, n) : -ENOMEM;
+	if (!error) {
+		*s = (struct search){.log = log, .o = o};
+		error = image_folder_make(s->folder);
+	}
+	if (!error)
+		error = count_images(s, result);
+	if (!error) {
+		verdict = calloc(s->images + 1, sizeof(*verdict));
+		result->cause = calloc(IMAGE_CAUSES + 1, sizeof(*result->cause));
+		error = verdict && result->cause ? 0 : -ENOMEM;
+	}
+	double started = clock_seconds();
+	if (!error)
+		error = judge_all(s, verdict);
+	result->seconds = clock_seconds() - started;
+	if (!error)
+		error = find_causes(s, verdict, result, why, n);
+	result->all_bad = result->images && result->bad == result->images;
+	if (error && !*why)
+		snprintf(why, n, "%s", driver_error(error));
+	if (s && s->folder[0])
+		image_folder_remove(s->folder);
+	free(verdict);
+	free(s);
+	return error;
+}
+
+void images_result_free(struct images_result *result)
+{
+	for (unsigned i = 0; i < result->causes; i++)
+		free(result->cause[i].line);
+	free(result->cause);
+	memset(result, 0, sizeof(*result));
+}
+
+/* --- one image --- */
+
+void image_spec_print(FILE *out, const struct image_cause *c)
+{
+	fprintf(out, "%zu:", c->at);
+	for (unsigned i = 0; i < c->lines; i++)
+		fprintf(out, "%s%u+0x%llx=%u", i ? "," : "", c->line[i].file,
+			(unsigned long long)c->line[i].line * PM_LINE, c->line[i].left);
+}
+
+/* "FILE+OFFSET=LEFT" at *at, which moves behind it, for one of the dirty lines. */
+static bool take_line(const struct walk *w, const char **at, unsigned *left)
+{
+	unsigned long long file, offset, versions;
+	int used = 0;
+	if (sscanf(*at, "%llu+0x%llx=%llu%n", &file, &offset, &versions, &used) != 3)
+		return false;
+	*at += used;
+	if (**at == ',' && (*at)[1])
+		++*at;
+	else if (**at)
+		return false;
+	for (unsigned i = 0; i < w->replay.dirties; i++) {
+		const struct pm_line *l = &w->replay.dirty[i];
+		if (l->file != file || l->line * PM_LINE != offset || versions > l->versions)
+			continue;
+		left[i] = (unsigned)versions;
+		return true;
+	}
+	return false;
+}
+
+/* Go to the image. */
+static int find_image(struct walk *w, const char *spec, char *why, size_t n)
+{
+	const char *at = spec;
+	unsigned long long event;
+	int used = 0, more = 1;
+	if (sscanf(spec, "%llu:%n", &event, &used) != 1 || !used || event > w->log->events) {
+		snprintf(why, n,
+			 "the image %.40s: expected the number of an event, at most %zu, "
+			 "and a colon",
+			 spec, w->log->events);
+		return -EINVAL;
+	}
+	while (w->replay.at < event && more > 0)
+		more = pm_replay_step(&w->replay, image_files_durable, &w->files);
+	int error = more < 0 ? more : image_choice_begin(&w->choice);
+	for (unsigned i = 0; i < w->choice.lines && !error; i++)
+		w->choice.left[i] = w->replay.dirty[i].versions;
+	for (at += used; *at && !error;) {
+		if (take_line(w, &at, w->choice.left))
+			continue;
+		snprintf(why, n,
+			 "the image %.40s: at \"%.40s\", expected FILE+0xOFFSET=LEFT of a "
+			 "line that is in flight before event %llu",
+			 spec, at, event);
+		error = -EINVAL;
+	}
+	return error;
+}
+
+static int judge_one(struct walk *w, struct image_judge *judge, const char *spec, bool keep,
+		     struct image_cause *out, char *why, size_t n)
+{
+	bool wrote;
+	int error = find_image(w, spec, why, n);
+	if (error)
+		return error;
+	find_parts(w, w->choice.left, out);
+	error = keep_image(w, w->choice.left, out);
+	if (!error)
+		error = image_files_set(&w->files, &w->replay, w->choice.left);
+	if (!error)
+		error = image_judge(judge, &w->files, w->replay.acks,
+				    w->log->source[w->replay.mark], &out->verdict, &wrote);
+	/* As the power failure left it, not as the checker did. */
+	if (!error && keep)
+		error = image_files_restore(&w->files, &w->replay);
+	if (!error && keep)
+		error = image_files_set(&w->files, &w->replay, w->choice.left);
+	return error;
+}
+
+int images_one(const struct pm_log *log, const struct images_options *o, const char *spec,
+	       const char *folder, struct image_cause *out, char *why, size_t n)
+{
+	char made[IMAGE_PATH] = "";
+	struct walk w;
+	struct image_judge *judge = NULL;
+	memset(out, 0, sizeof(*out));
+	*why = 0;
+	int error = folder ? 0 : image_folder_make(made);
+	if (error) {
+		snprintf(why, n, "%s", strerror(-error));
+		return error;
+	}
+	error = walk_open(&w, log, o, folder ? folder : made, folder ? "" : "image");
+	if (!error)
+		error = image_judge_open(&judge, &o->checker, why, n);
+	if (!error)
+		error = judge_one(&w, judge, spec, folder != NULL, out, why, n);
+	image_judge_close(judge);
+	walk_close(&w);
+	if (made[0])
+		image_folder_remove(made);
+	if (error && !*why)
+		snprintf(why, n, "%s", strerror(-error));
+	return error;
+}

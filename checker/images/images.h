@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_IMAGES_IMAGES_H
+#define TM_CHECKER_IMAGES_IMAGES_H
+/*
+ * The crash images of a log: each different one is made once, judged, and what is wrong is grouped
+ * by its cause.
+ *
+ * An image has a number, by the order in which the replay first comes to it: the same log, model
+ * and bound give the same numbers, however many processes judge them.
+ *
+ * The cause of a bad image is what was lost: which stores and landings, by their places in the
+ * program, had not reached the media; and the event before which the power failed where nothing was
+ * lost. Of a bad image without a known cause, lines that were lost are given back one by one as
+ * long as it stays bad in the same way. A bad image that has lost all of what a known cause says,
+ * and more, counts as one of that cause.
+ */
+#include <stdio.h>
+#include "checker/explore/driver.h"
+#include "checker/images/image_judge.h"
+
+#define IMAGE_CAUSES 200 /* that are told apart */
+#define IMAGE_PARTS  32	 /* of a cause */
+
+struct images_options {
+	enum pm_model model;
+	unsigned most; /* images of a cut */
+	unsigned jobs;
+	struct image_checker checker;
+	void (*progress)(void *arg, const struct driver_progress *at);
+	void *progress_arg;
+};
+
+/* A part of what was lost. */
+struct image_part {
+	uint32_t event; /* the first that was lost, of those with this place in the program */
+	uint32_t lost;	/* how many lines of it */
+};
+
+struct image_cause {
+	struct image_part part[IMAGE_PARTS];
+	unsigned parts;
+	size_t at; /* the power failed before this event; for images that have lost nothing */
+	struct image_verdict verdict;
+	uint64_t images; /* how many show it */
+	uint64_t image;	 /* the number of the first of them */
+	/* The smallest image, which may be smaller than the first: of the lines in flight there,
+	 * ... */
+	struct image_line {
+		uint64_t line;
+		unsigned file;
+		uint32_t left, versions;
+		uint32_t event; /* the first that was lost */
+	} * line;
+	unsigned lines; /* ... those with something lost */
+	unsigned dirty; /* all that were in flight */
+	unsigned long acked;
+	uint32_t mark;
+};
+
+struct images_result {
+	uint64_t cuts,
+		bounded; /* places where the power fails; ... with more images than are tried */
+	uint64_t tried, images; /* images that were looked at; different ones, which were judged */
+	uint64_t bad;
+	bool all_bad;
+	struct image_cause *cause; /* the one with the smallest image number first */
+	unsigned causes;
+	uint64_t untold; /* bad images beyond IMAGE_CAUSES */
+	double seconds;	 /* of the judging */
+};
+
+/* 0, or -errno with a sentence in *why. */
+int images_search(const struct pm_log *log, const struct images_options *o,
+		  struct images_result *result, char *why, size_t n);
+void images_result_free(struct images_result *result);
+
+/*
+ * An image in words: "EVENT:FILE+OFFSET=LEFT,...". The power fails before this event, from 0; of
+ * each of these lines so many of its versions in flight are left, and of all others all.
+ */
+void image_spec_print(FILE *out, const struct image_cause *c);
+/* Make such an image, judge it, and leave its files in the new folder `folder`, if that is not
+ * NULL. -EINVAL: the log has no such image, and *why says what was expected. */
+int images_one(const struct pm_log *log, const struct images_options *o, const char *spec,
+	       const char *folder, struct image_cause *out, char *why, size_t n);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See pm_log.h. */
+#include "checker/images/pm_log.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+const char *const pm_event_name[PM_EVENT_KINDS] = {
+	"store", "landing", "flush", "fence", "msync", "RDMA flush", "acknowledgement", "marker"};
+
+/* --- memory --- */
+
+/* Room for `more` elements after `n`. False: there is none. */
+static bool grow(void **array, size_t *room, size_t n, size_t more, size_t each)
+{
+	if (n + more <= *room)
+		return true;
+	size_t want = *room ? *room : 64;
+	while (want < n + more)
+		want *= 2;
+	void *grown = realloc(*array, want * each);
+	if (!grown)
+		return false;
+	*array = grown;
+	*room = want;
+	return true;
+}
+
+int pm_log_open(struct pm_log *log)
+{
+	memset(log, 0, sizeof(*log));
+	log->source_slots = 1024;
+	log->source_slot = calloc(log->source_slots, sizeof(*log->source_slot));
+	log->source_room = 64;
+	log->source = calloc(log->source_room, sizeof(*log->source));
+	if (log->source)
+		log->source[log->sources++] = strdup("");
+	if (log->source_slot && log->source && log->source[PM_NO_SOURCE])
+		return 0;
+	pm_log_close(log);
+	return -ENOMEM;
+}
+
+void pm_log_close(struct pm_log *log)
+{
+	for (unsigned i = 0; i < log->sources; i++)
+		free(log->source[i]);
+	for (unsigned i = 0; i < log->files; i++) {
+		free(log->file[i].name);
+		free(log->file[i].before);
+	}
+	free(log->source);
+	free(log->source_slot);
+	free(log->event);
+	free(log->bytes);
+	memset(log, 0, sizeof(*log));
+}
+
+/* --- sources --- */
+
+static uint32_t *slot_of(const struct pm_log *log, const char *text, size_t len)
+{
+	uint64_t hash = XXH3_64bits(text, len);
+	for (unsigned i = 0;; i++) {
+		uint32_t *slot = &log->source_slot[(hash + i) & (log->source_slots - 1)];
+		if (!*slot || (!strncmp(log->source[*slot], text, len) && !log->source[*slot][len]))
+			return slot;
+	}
+}
+
+static bool grow_sources(struct pm_log *log)
+{
+	size_t room = log->source_room;
+	if (!grow((void **)&log->source, &room, log->sources, 1, sizeof(*log->source)))
+		return false;
+	log->source_room = (unsigned)room;
+	if (log->sources * 2 < log->source_slots)
+		return true;
+	uint32_t *slots = calloc(log->source_slots * 2, sizeof(*slots));
+	if (!slots)
+		return false;
+	free(log->source_slot);
+	log->source_slot = slots;
+	log->source_slots *= 2;
+	for (uint32_t i = 1; i < log->sources; i++)
+		*slot_of(log, log->source[i], strlen(log->source[i])) = i;
+	return true;
+}
+
+uint32_t pm_log_source(struct pm_log *log, const char *text, size_t len)
+{
+	if (!len || !grow_sources(log))
+		return PM_NO_SOURCE;
+	uint32_t *slot = slot_of(log, text, len);
+	if (*slot)
+		return *slot;
+	char *copy = strndup(text, len);
+	if (!copy)
+		return PM_NO_SOURCE;
+	*slot = log->sources;
+	log->source[log->sources++] = copy;
+	return *slot;
+}
+
+/* --- files --- */
+
+int pm_log_file(struct pm_log *log, const char *name, uint64_t len)
+{
+	unsigned i = 0;
+	uint64_t lines = (len + PM_LINE - 1) / PM_LINE;
+	while (i < log->files && strcmp(log->file[i].name, name) != 0)
+		i++;
+	if (i == PM_FILES)
+		return -ENOSPC;
+	if (i == log->files) {
+		log->file[i] = (struct pm_file){.name = strdup(name)};
+		if (!log->file[i].name)
+			return -ENOMEM;
+		log->files++;
+	}
+	struct pm_file *file = &log->file[i];
+	assert(!file->before);
+	if (file->len < lines * PM_LINE)
+		file->len = lines * PM_LINE;
+	if (file->size < len)
+		file->size = len;
+	return (int)i;
+}
+
+/* All that is there, and zeros behind it. */
+static int read_file(struct pm_file *file, const char *path)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	int error = fstat(fd, &st) ? -errno : 0;
+	if (!error && S_ISDIR(st.st_mode))
+		error = -EISDIR;
+	if (!error && (uint64_t)st.st_size > file->size) {
+		file->size = (uint64_t)st.st_size;
+		file->len = (file->size + PM_LINE - 1) / PM_LINE * PM_LINE;
+	}
+	file->before = error ? NULL : calloc(1, file->len);
+	if (!error && !file->before)
+		error = -ENOMEM;
+	for (uint64_t at = 0; !error && at < file->len;) {
+		ssize_t n = pread(fd, file->before + at, file->len - at, (off_t)at);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			error = -errno;
+		if (n <= 0)
+			break;
+		at += (uint64_t)n;
+	}
+	close(fd);
+	return error;
+}
+
+int pm_log_read_files(struct pm_log *log, const char *copy, const char **which)
+{
+	int error = 0;
+	for (unsigned i = 0; i < log->files && !error; i++) {
+		struct pm_file *file = &log->file[i];
+		*which = copy ? copy : file->name;
+		if (file->before)
+			continue;
+		if (copy && !strcmp(copy, "zero")) {
+			file->before = calloc(1, file->len);
+			error = file->before ? 0 : -ENOMEM;
+			continue;
+		}
+		error = read_file(file, *which);
+	}
+	return error;
+}
+
+/* --- events --- */
+
+static int add(struct pm_log *log, const struct pm_event *event, const uint8_t *data)
+{
+	if (!grow((void **)&log->event, &log->event_room, log->events, 1, sizeof(*log->event)) ||
+	    (data && !grow((void **)&log->bytes, &log->bytes_room, log->bytes_n, event->len, 1)))
+		return -ENOMEM;
+	struct pm_event *e = &log->event[log->events++];
+	*e = *event;
+	if (data) {
+		e->data = log->bytes_n;
+		memcpy(log->bytes + log->bytes_n, data, event->len);
+		log->bytes_n += event->len;
+	}
+	return 0;
+}
+
+int pm_log_add(struct pm_log *log, const struct pm_event *event, const uint8_t *data)
+{
+	bool writes = event->kind == PM_STORE || event->kind == PM_LAND;
+	int error = 0;
+	assert(event->kind < PM_EVENT_KINDS && writes == (data != NULL));
+	log->has_flush |= event->kind == PM_FLUSH || event->kind == PM_SYNC ||
+			  event->kind == PM_COMMIT;
+	log->acks += event->kind == PM_ACK;
+	if (!writes)
+		return add(log, event, NULL);
+	assert(event->off + event->len <= log->file[event->file].len);
+	struct pm_event part = *event;
+	for (uint32_t at = 0; at < event->len && !error; at += part.len) {
+		part.off = event->off + at;
+		part.len = PM_LINE - (uint32_t)(part.off % PM_LINE);
+		if (part.len > event->len - at)
+			part.len = event->len - at;
+		error = add(log, &part, data + at);
+	}
+	return error;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_IMAGES_PM_LOG_H
+#define TM_CHECKER_IMAGES_PM_LOG_H
+/*
+ * What happened to a program's persistent memory, in one order: the stores of its CPUs, what RNICs
+ * landed, flushes, fences, and what its users could know. Readers of logs and recordings fill it
+ * (pmemcheck_read.h), and crash images are made of it (pm_replay.h).
+ *
+ * PM is a number of files. A place in PM is a file and an offset in it, never an address.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PM_LINE	     64 /* bytes that reach the media together */
+#define PM_FILES     16
+#define PM_FILE_MAX  (1ull << 40) /* bytes */
+#define PM_NO_SOURCE 0		  /* a source that is not known */
+
+enum pm_event_kind {
+	PM_STORE,  /* a CPU stores [off, off+len), within one line */
+	PM_LAND,   /* an RNIC does */
+	PM_FLUSH,  /* clwb, clflushopt: what the lines of [off, off+len) hold is on its way */
+	PM_FENCE,  /* sfence: what this thread has flushed is durable */
+	PM_SYNC,   /* msync(): what the lines of [off, off+len) hold is durable */
+	PM_COMMIT, /* RDMA FLUSH: what this RNIC connection has landed there is durable */
+	PM_ACK,	   /* somebody outside was told that something is done */
+	PM_MARK,   /* the program says where it is */
+	PM_EVENT_KINDS
+};
+extern const char *const pm_event_name[PM_EVENT_KINDS];
+
+struct pm_event {
+	uint64_t off;	 /* in the file */
+	uint64_t data;	 /* STORE, LAND: where its bytes begin in pm_log.bytes */
+	uint32_t len;	 /* bytes; of data that is not kept, 0 */
+	uint32_t source; /* where in the program: of pm_log.source; a MARK: its name */
+	uint32_t thread; /* whose: of a CPU's events a thread, of an RNIC's a connection */
+	uint32_t line;	 /* of the text that was read, from 1 */
+	uint8_t kind;	 /* enum pm_event_kind */
+	uint8_t file;
+};
+
+struct pm_file {
+	char *name;
+	uint64_t len;	 /* bytes: a multiple of PM_LINE */
+	uint64_t size;	 /* of the file itself */
+	uint8_t *before; /* its content before the first event */
+};
+
+struct pm_log {
+	struct pm_event *event;
+	size_t events, event_room;
+	uint8_t *bytes;
+	size_t bytes_n, bytes_room;
+	char **source; /* [PM_NO_SOURCE]: "" */
+	unsigned sources, source_room;
+	uint32_t *source_slot; /* a hash table of them */
+	unsigned source_slots;
+	struct pm_file file[PM_FILES];
+	unsigned files;
+	bool stopped;	/* the program came to its end */
+	bool threads;	/* whose an event is, is known */
+	bool has_flush; /* the program flushes, fences or syncs */
+	unsigned long acks;
+};
+
+int pm_log_open(struct pm_log *log); /* 0 or -ENOMEM */
+void pm_log_close(struct pm_log *log);
+
+/* The file of this name, with room for `len` bytes; a new one has no content yet. -ENOSPC: there
+ * are PM_FILES already. */
+int pm_log_file(struct pm_log *log, const char *name, uint64_t len);
+/* Read what the files held from the disk: where a file is now, or from `copy`, a copy of the only
+ * file, NULL: none; "zero": nothing was in them. 0 or -errno with *which, a name. */
+int pm_log_read_files(struct pm_log *log, const char *copy, const char **which);
+/* The number of a source. 0 (PM_NO_SOURCE) without memory. */
+uint32_t pm_log_source(struct pm_log *log, const char *text, size_t len);
+
+/* Add an event. A store or a landing is cut where a line ends. 0 or -ENOMEM. */
+int pm_log_add(struct pm_log *log, const struct pm_event *event, const uint8_t *data);
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See pm_replay.h. */
+#include "checker/images/pm_replay.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+static bool grow(void **array, uint32_t *room, size_t each)
+{
+	uint32_t more = *room ? *room * 2 : 64;
+	void *grown = realloc(*array, more * each);
+	if (!grown)
+		return false;
+	*array = grown;
+	*room = more;
+	return true;
+}
+
+int pm_replay_open(struct pm_replay *r, const struct pm_log *log, enum pm_model model)
+{
+	bool room = true;
+	memset(r, 0, sizeof(*r));
+	r->log = log;
+	r->model = model;
+	for (unsigned f = 0; f < log->files && room; f++) {
+		const struct pm_file *file = &log->file[f];
+		assert(file->before);
+		r->durable[f] = malloc(file->len ? file->len : 1);
+		r->slot[f] = calloc(file->len / PM_LINE + 1, sizeof(*r->slot[f]));
+		room = r->durable[f] && r->slot[f];
+		if (room)
+			memcpy(r->durable[f], file->before, file->len);
+	}
+	room = room && grow((void **)&r->version, &r->version_room, sizeof(*r->version));
+	r->versions = 1;
+	if (room)
+		return 0;
+	pm_replay_close(r);
+	return -ENOMEM;
+}
+
+void pm_replay_close(struct pm_replay *r)
+{
+	for (unsigned f = 0; f < PM_FILES; f++) {
+		free(r->durable[f]);
+		free(r->slot[f]);
+	}
+	free(r->dirty);
+	free(r->version);
+	free(r->flushed);
+	memset(r, 0, sizeof(*r));
+}
+
+/* --- a line --- */
+
+static void apply(const struct pm_replay *r, uint32_t version, uint8_t line[PM_LINE])
+{
+	const struct pm_event *e = &r->log->event[r->version[version].event];
+	assert(e->off % PM_LINE + e->len <= PM_LINE);
+	memcpy(line + e->off % PM_LINE, r->log->bytes + e->data, e->len);
+}
+
+static uint8_t *durable_line(const struct pm_replay *r, unsigned file, uint64_t line)
+{
+	assert(line < r->log->file[file].len / PM_LINE);
+	return r->durable[file] + line * PM_LINE;
+}
+
+void pm_replay_content(const struct pm_replay *r, const struct pm_line *l, unsigned versions,
+		       uint8_t out[PM_LINE])
+{
+	assert(versions <= l->versions);
+	memcpy(out, durable_line(r, l->file, l->line), PM_LINE);
+	for (uint32_t v = l->first; versions; v = r->version[v].next, versions--)
+		apply(r, v, out);
+}
+
+uint32_t pm_replay_event(const struct pm_replay *r, const struct pm_line *l, unsigned nth)
+{
+	uint32_t v = l->first;
+	assert(nth < l->versions);
+	while (nth--)
+		v = r->version[v].next;
+	return r->version[v].event;
+}
+
+uint64_t pm_line_hash(unsigned file, uint64_t line, const uint8_t content[PM_LINE])
+{
+	return XXH3_64bits_withSeed(content, PM_LINE, line * PM_FILES + file);
+}
+
+/* The dirty line, or a new one. NULL without memory. */
+static struct pm_line *dirty_line(struct pm_replay *r, unsigned file, uint64_t line)
+{
+	uint32_t *slot = &r->slot[file][line];
+	if (*slot)
+		return &r->dirty[*slot - 1];
+	if (r->dirties == r->dirty_room &&
+	    !grow((void **)&r->dirty, &r->dirty_room, sizeof(*r->dirty)))
+		return NULL;
+	r->dirty[r->dirties] = (struct pm_line){
+		.file = (uint8_t)file, .line = line, .born = ++r->born};
+	*slot = ++r->dirties;
+	return &r->dirty[*slot - 1];
+}
+
+/* The line's first versions are durable, up to the `upto`th of all that it ever had. */
+static void make_durable(struct pm_replay *r, unsigned file, uint64_t line, uint32_t upto,
+			 pm_durable_fn *durable, void *arg)
+{
+	uint32_t *slot = &r->slot[file][line];
+	if (!*slot)
+		return;
+	struct pm_line *l = &r->dirty[*slot - 1];
+	uint8_t *content = durable_line(r, file, line);
+	if (l->durable_versions >= upto)
+		return;
+	assert(upto <= l->durable_versions + l->versions);
+	r->hash ^= pm_line_hash(file, line, content);
+	while (l->durable_versions < upto) {
+		apply(r, l->first, content);
+		l->first = r->version[l->first].next;
+		l->versions--;
+		l->durable_versions++;
+	}
+	r->hash ^= pm_line_hash(file, line, content);
+	if (durable)
+		durable(arg, file, line, content);
+	if (l->versions)
+		return;
+	struct pm_line last = r->dirty[--r->dirties];
+	r->dirty[*slot - 1] = last;
+	r->slot[last.file][last.line] = *slot;
+	r->slot[file][line] = 0;
+}
+
+/* --- events --- */
+
+static int change(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *durable, void *arg)
+{
+	struct pm_line *l = dirty_line(r, e->file, e->off / PM_LINE);
+	if (!l || (r->versions == r->version_room &&
+		   !grow((void **)&r->version, &r->version_room, sizeof(*r->version))))
+		return -ENOMEM;
+	uint32_t v = r->versions++;
+	r->version[v] = (struct pm_version){.event = (uint32_t)(e - r->log->event)};
+	if (l->versions++)
+		r->version[l->last].next = v;
+	else
+		l->first = v;
+	l->last = v;
+	r->last_change = (size_t)(e - r->log->event);
+	if (r->model == PM_KILL)
+		make_durable(r, l->file, l->line, l->durable_versions + l->versions, durable, arg);
+	return 0;
+}
+
+static int flush(struct pm_replay *r, const struct pm_event *e)
+{
+	uint64_t last = (e->off + e->len - 1) / PM_LINE;
+	for (uint64_t line = e->off / PM_LINE; line <= last; line++) {
+		uint32_t slot = r->slot[e->file][line];
+		if (!slot)
+			continue;
+		const struct pm_line *l = &r->dirty[slot - 1];
+		if (r->flushes == r->flush_room &&
+		    !grow((void **)&r->flushed, &r->flush_room, sizeof(*r->flushed)))
+			return -ENOMEM;
+		r->flushed[r->flushes++] = (struct pm_flushed){.line = line,
+							       .thread = e->thread,
+							       .upto = l->durable_versions +
+								       l->versions,
+							       .born = l->born,
+							       .file = e->file};
+	}
+	return 0;
+}
+
+static bool fences(const struct pm_replay *r, const struct pm_event *e, const struct pm_flushed *f)
+{
+	return !r->log->threads || f->thread == e->thread;
+}
+
+/* Has what was flushed not become durable in another way? */
+static bool is_on_its_way(const struct pm_replay *r, const struct pm_flushed *f)
+{
+	uint32_t slot = r->slot[f->file][f->line];
+	return slot && r->dirty[slot - 1].born == f->born &&
+	       r->dirty[slot - 1].durable_versions < f->upto;
+}
+
+static void fence(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *durable, void *arg)
+{
+	for (unsigned i = 0; i < r->flushes; i++)
+		if (fences(r, e, &r->flushed[i]) && is_on_its_way(r, &r->flushed[i]))
+			make_durable(r, r->flushed[i].file, r->flushed[i].line, r->flushed[i].upto,
+				     durable, arg);
+	unsigned kept = 0;
+	for (unsigned i = 0; i < r->flushes; i++)
+		if (!fences(r, e, &r->flushed[i]))
+			r->flushed[kept++] = r->flushed[i];
+	r->flushes = kept;
+}
+
+/* How many of the line's versions does this event make durable? A line that goes to the media goes
+ * as a whole, with what came before. */
+static uint32_t reaches(const struct pm_replay *r, const struct pm_event *e,
+			const struct pm_line *l)
+{
+	uint32_t upto = 0, n = 0;
+	if (e->kind == PM_SYNC)
+		return l->versions;
+	for (uint32_t v = l->first; n < l->versions; v = r->version[v].next) {
+		const struct pm_event *by = &r->log->event[r->version[v].event];
+		n++;
+		if (by->kind == PM_LAND && by->thread == e->thread)
+			upto = n;
+	}
+	return upto;
+}
+
+/* Of a long range, only the dirty lines are looked at. */
+static void sync(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *durable, void *arg)
+{
+	uint64_t first = e->off / PM_LINE, last = (e->off + e->len - 1) / PM_LINE;
+	for (unsigned i = r->dirties; i-- > 0;) {
+		const struct pm_line *l = &r->dirty[i];
+		if (l->file == e->file && l->line >= first && l->line <= last)
+			make_durable(r, l->file, l->line, l->durable_versions + reaches(r, e, l),
+				     durable, arg);
+	}
+}
+
+static bool makes_durable(const struct pm_replay *r, const struct pm_event *e)
+{
+	uint64_t first = e->off / PM_LINE, last = (e->off + e->len - 1) / PM_LINE;
+	if (e->kind == PM_FENCE) {
+		for (unsigned i = 0; i < r->flushes; i++)
+			if (fences(r, e, &r->flushed[i]) && is_on_its_way(r, &r->flushed[i]))
+				return true;
+		return false;
+	}
+	for (unsigned i = 0; i < r->dirties; i++) {
+		const struct pm_line *l = &r->dirty[i];
+		if (l->file == e->file && l->line >= first && l->line <= last && reaches(r, e, l))
+			return true;
+	}
+	return false;
+}
+
+bool pm_replay_cut(const struct pm_replay *r)
+{
+	if (r->at == r->log->events)
+		return true;
+	const struct pm_event *e = &r->log->event[r->at];
+	switch ((enum pm_event_kind)e->kind) {
+	case PM_STORE:
+	case PM_LAND:
+		return r->model == PM_KILL;
+	case PM_FENCE:
+	case PM_SYNC:
+	case PM_COMMIT:
+		return r->model == PM_POWER && makes_durable(r, e);
+	case PM_ACK:
+	case PM_MARK:
+		return true;
+	default:
+		return false;
+	}
+}
+
+int pm_replay_step(struct pm_replay *r, pm_durable_fn *durable, void *arg)
+{
+	if (r->at == r->log->events)
+		return 0;
+	const struct pm_event *e = &r->log->event[r->at];
+	int error = 0;
+	switch ((enum pm_event_kind)e->kind) {
+	case PM_STORE:
+	case PM_LAND:
+		error = change(r, e, durable, arg);
+		break;
+	case PM_FLUSH:
+		error = flush(r, e);
+		break;
+	case PM_FENCE:
+		fence(r, e, durable, arg);
+		break;
+	case PM_SYNC:
+	case PM_COMMIT:
+		sync(r, e, durable, arg);
+		break;
+	case PM_ACK:
+		r->acks++;
+		break;
+	case PM_MARK:
+		r->mark = e->source;
+		break;
+	case PM_EVENT_KINDS:
+		break;
+	}
+	if (error)
+		return error;
+	r->at++;
+	return 1;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_IMAGES_PM_REPLAY_H
+#define TM_CHECKER_IMAGES_PM_REPLAY_H
+/*
+ * What the media may hold while a log is replayed.
+ *
+ * There is the durable content of each file; and for each line that was changed since, its versions
+ * in flight, in the order of the changes: as processors keep the order of stores to one line, a
+ * power failure leaves the durable content with the first k of them, for any k from none to all.
+ * The lines are independent of each other. So a version that was never flushed may be left, too: a
+ * cache evicts lines when it likes. A fence makes durable what its thread has flushed, up to the
+ * version that the flush saw; msync() and an RDMA FLUSH do at once. In a log that does not say
+ * whose events are, a fence is everybody's.
+ *
+ * Two models. Under PM_POWER the power fails, and the above is what can be left. Under PM_KILL the
+ * process dies and the machine lives on: all that was stored stays.
+ *
+ * A cut is a place between two events where the set of images is the largest, or where what the
+ * users could know changes. Images only become more until something becomes durable. So under
+ * PM_POWER it is enough to cut before each event that makes something durable, before each
+ * acknowledgement and marker, and at the end. Under PM_KILL each store makes an image of its own.
+ */
+#include "checker/images/pm_log.h"
+
+enum pm_model { PM_POWER, PM_KILL };
+
+/* A line with versions in flight. */
+struct pm_line {
+	uint64_t line;		   /* offset / PM_LINE */
+	uint32_t first, last;	   /* of pm_replay.version */
+	uint32_t versions;	   /* in flight */
+	uint32_t durable_versions; /* how many are no more in flight */
+	uint32_t born;		   /* tells it from the same line when that was dirty before */
+	uint8_t file;
+};
+struct pm_version {
+	uint32_t event;
+	uint32_t next; /* of the same line; the last one's: 0 */
+};
+
+struct pm_replay {
+	const struct pm_log *log;
+	enum pm_model model;
+	size_t at; /* events that have happened */
+	uint8_t *durable[PM_FILES];
+	uint32_t *slot[PM_FILES]; /* by line: place in `dirty` + 1 */
+	struct pm_line *dirty;	  /* in no order that means anything */
+	uint32_t dirties, dirty_room, born;
+	struct pm_version *version; /* [0] is none */
+	uint32_t versions, version_room;
+	struct pm_flushed {
+		uint64_t line;
+		uint32_t thread, upto; /* versions, those that are durable included */
+		uint32_t born;
+		uint8_t file;
+	} * flushed;
+	uint32_t flushes, flush_room;
+	unsigned long acks;
+	uint32_t mark;	    /* the latest marker's source */
+	uint64_t hash;	    /* of the durable content, by what it has changed in the log */
+	size_t last_change; /* the latest event that stored or landed */
+};
+
+int pm_replay_open(struct pm_replay *r, const struct pm_log *log, enum pm_model model);
+void pm_replay_close(struct pm_replay *r);
+
+/* Is the place before the next event a cut? */
+bool pm_replay_cut(const struct pm_replay *r);
+/* Called with each line whose durable content is about to change. */
+typedef void pm_durable_fn(void *arg, unsigned file, uint64_t line, const uint8_t content[PM_LINE]);
+/* The next event happens. 1: it did; 0: there is none; -ENOMEM. */
+int pm_replay_step(struct pm_replay *r, pm_durable_fn *durable, void *arg);
+
+/* The line with its first `versions` versions in flight. */
+void pm_replay_content(const struct pm_replay *r, const struct pm_line *l, unsigned versions,
+		       uint8_t out[PM_LINE]);
+/* The nth version's event, from 0. */
+uint32_t pm_replay_event(const struct pm_replay *r, const struct pm_line *l, unsigned nth);
+/* The hash of a line with this content: an image's is the exclusive or of those of its lines with
+ * those of their durable content, and of pm_replay.hash. */
+uint64_t pm_line_hash(unsigned file, uint64_t line, const uint8_t content[PM_LINE]);
+
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tidemark images: the crash images of a log of persistent memory, judged by a checker. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/images/pmemcheck_read.h"
+#include "cli/arguments.h"
+#include "cli/cli.h"
+#include "report/images/images_report.h"
+#include "report/output.h"
+
+struct request {
+	const char *log, *pool, *model, *image, *keep, *json;
+	const char *sort, *path; /* as pmreorder's -c and -p */
+	bool quiet, show;
+	char *command; /* of `path` and the words after it, to be freed */
+	struct images_options options;
+};
+
+#define REQUEST(member) OPTION_FIELD(struct request, member)
+
+static const struct option_row rows[] = {
+	{"log", "FILE", "a store log, as pmemcheck writes it; - reads standard input", REQUEST(log),
+	 .letter = 'l'},
+	{"pool", "FILE",
+	 "what was in the file before the program ran (what is in it now); zero: nothing",
+	 REQUEST(pool)},
+	{.help = "who says whether an image is good"},
+	{"recover", "CMD",
+	 "a command that is started on each image: {} in it is the image's path, or it is added at "
+	 "the end; exit status 0 is good",
+	 REQUEST(options.checker.recover)},
+	{"check", "CMD", "another one, that is started after that one",
+	 REQUEST(options.checker.check)},
+	{"checker", "prog|lib", "as pmreorder has it: what --path is", REQUEST(sort),
+	 .letter = 'c'},
+	{"path", "CHECKER", "a program and its arguments, or a library", REQUEST(path),
+	 .letter = 'p'},
+	{"name", "SYMBOL", "the library's function int SYMBOL(const char *path); 0 is good",
+	 REQUEST(options.checker.function), .letter = 'n'},
+	{"timeout", "S", "how long it may take (10s)", REQUEST(options.checker.patience)},
+	{"show", NULL, "do not hide what it prints", REQUEST(show)},
+	{.help = "which images"},
+	{"model", "power|kill",
+	 "the power fails, and some lines of PM are lost; or only the process dies, and all that "
+	 "it "
+	 "stored is left (power)",
+	 REQUEST(model)},
+	{"most", "N", "images of one place at most (256)", REQUEST(options.most), 1, 1 << 20},
+	{"image", "IMAGE", "this one alone, as it is named where one is bad", REQUEST(image)},
+	{"keep", "DIR", "with --image: leave its files in this new folder", REQUEST(keep)},
+	OPTION_JOBS(struct request, options.jobs),
+	{"json", "FILE", "the results for machines", REQUEST(json)},
+	OPTION_QUIET(struct request, quiet),
+	OPTION_END};
+
+static const struct options options = {
+	"images",
+	"--log FILE --recover CMD [OPTION...]\n--log FILE -c prog|lib -p CHECKER [OPTION...]",
+	"Makes the images of persistent memory that a power failure could have left while a "
+	"program "
+	"ran, starts a checker on each different one, and says what must not be lost.",
+	rows, "0 every image is good, 1 some are bad, 2 usage or bad input, 70 internal error"};
+
+/* --- what is asked for --- */
+
+static int choose_model(struct request *r)
+{
+	if (r->model && strcmp(r->model, "power") != 0 && strcmp(r->model, "kill") != 0)
+		return fail(EXIT_USAGE, "images: --model %s: expected power or kill", r->model);
+	r->options.model = r->model && !strcmp(r->model, "kill") ? PM_KILL : PM_POWER;
+	return 0;
+}
+
+/* The checker as pmreorder takes it; other words are its arguments. */
+static int choose_path(struct request *r, char **word)
+{
+	struct image_checker *c = &r->options.checker;
+	bool library = r->sort && !strcmp(r->sort, "lib");
+	if (r->sort && !library && strcmp(r->sort, "prog") != 0)
+		return fail(EXIT_USAGE, "images: -c %s: expected prog or lib", r->sort);
+	if (library) {
+		if (!c->function || *word)
+			return fail(EXIT_USAGE,
+				    "images: -c lib: expected the function's name (-n), "
+				    "and no arguments");
+		c->library = r->path;
+		return 0;
+	}
+	FILE *out;
+	size_t len;
+	out = open_memstream(&r->command, &len);
+	if (!out)
+		return fail(EXIT_INTERNAL, "out of memory");
+	fputs(r->path, out);
+	for (; *word; word++) {
+		putc(' ', out);
+		write_word(out, *word);
+	}
+	if (fclose(out))
+		return fail(EXIT_INTERNAL, "out of memory");
+	c->recover = r->command;
+	return 0;
+}
+
+static int choose_checker(struct request *r, char **word)
+{
+	struct image_checker *c = &r->options.checker;
+	if (!c->recover == !r->path)
+		return fail(EXIT_USAGE, "images: expected --recover CMD, or -p CHECKER");
+	if (r->path)
+		return choose_path(r, word);
+	if (r->sort || c->function)
+		return fail(EXIT_USAGE, "images: -c and -n go with -p");
+	return *word ? fail(EXIT_USAGE, "images: unexpected \"%.40s\"", *word) : 0;
+}
+
+static int check_request(struct request *r, char **word)
+{
+	int status = choose_model(r);
+	if (!status)
+		status = choose_checker(r, word);
+	if (status)
+		return status;
+	if (!r->log)
+		return fail(EXIT_USAGE, "images: expected --log FILE");
+	if (r->keep && !r->image)
+		return fail(EXIT_USAGE, "images: --keep goes with --image");
+	if (r->image && r->json)
+		return fail(EXIT_USAGE, "images: --json does not go with --image");
+	r->options.checker.show = r->show;
+	return r->json && check_output("--json", r->json) ? EXIT_USAGE : 0;
+}
+
+/* --- the log --- */
+
+static int read_log(const struct request *r, struct pm_log *log)
+{
+	struct input_error where = {0};
+	bool standard = !strcmp(r->log, "-");
+	const char *name = standard ? "standard input" : r->log, *which;
+	FILE *in = standard ? stdin : fopen(r->log, "r");
+	int error = in ? 0 : -errno;
+	size_t len;
+	if (error)
+		return fail(EXIT_USAGE, "%s: %s", name, strerror(-error));
+	char *bytes = text_read(in, PMEMCHECK_LOG_MAX, &len, &where, &error);
+	if (in != stdin)
+		fclose(in);
+	if (bytes && len > PMEMCHECK_LOG_MAX)
+		error = -EFBIG;
+	else if (bytes)
+		error = pmemcheck_read(log, bytes, len, &where);
+	free(bytes);
+	if (error)
+		return fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s%s: %s", name,
+			    input_place(&where).text,
+			    where.message[0] ? where.message : strerror(-error));
+	error = pm_log_read_files(log, r->pool, &which);
+	if (error)
+		return fail(EXIT_USAGE,
+			    "%s: %s; expected the file as it was before the program ran (--pool "
+			    "FILE is a copy of it, --pool zero an empty one)",
+			    which, strerror(-error));
+	return 0;
+}
+
+/* --- images --- */
+
+static void progress(void *arg, const struct driver_progress *at)
+{
+	(void)arg;
+	progress_line("%.0f %% of the images judged", 100.0 * at->done / at->units);
+}
+
+static int all_images(const struct request *r, struct images_report *report)
+{
+	struct images_result result;
+	char why[300];
+	int error = images_search(report->log, &r->options, &result, why, sizeof(why));
+	progress_line(NULL);
+	report->result = &result;
+	int status = 0;
+	if (error)
+		status = fail(error == -ENOENT ? EXIT_USAGE : EXIT_INTERNAL, "images: %s", why);
+	else
+		images_print(report);
+	if (!error && r->json)
+		status = saved(r->json, save_file(r->json, images_write_json, report));
+	if (!status)
+		status = result.bad ? EXIT_BROKEN : EXIT_HELD;
+	images_result_free(&result);
+	return status;
+}
+
+static int one_image(const struct request *r, struct images_report *report)
+{
+	struct image_cause c;
+	char why[300];
+	int error = images_one(report->log, &r->options, r->image, r->keep, &c, why, sizeof(why));
+	int status = EXIT_HELD;
+	if (error && r->keep && error != -EINVAL && error != -ENOENT)
+		status = fail(EXIT_USAGE, "%s: %s", r->keep, why);
+	else if (error)
+		status = fail(EXIT_USAGE, "images: %s", why);
+	else
+		images_print_one(report, &c);
+	if (!error && c.verdict.how != IMAGE_GOOD)
+		status = EXIT_BROKEN;
+	free(c.line);
+	return status;
+}
+
+int images_main(int argc, char **argv)
+{
+	struct request r = {.options = {.most = 256, .jobs = arguments_jobs()}};
+	struct pm_log log;
+	r.options.checker.patience = 10;
+	int status = options_read(&options, &r, argc, argv);
+	if (status >= 0)
+		return status;
+	status = check_request(&r, argv + optind);
+	if (!status && pm_log_open(&log))
+		status = fail(EXIT_INTERNAL, "out of memory");
+	if (status) {
+		free(r.command);
+		return status;
+	}
+	r.options.progress = r.quiet ? NULL : progress;
+	struct images_report report = {
+		.log = &log, .name = r.log, .options = &r.options, .words = arguments};
+	status = read_log(&r, &log);
+	if (!status)
+		status = r.image ? one_image(&r, &report) : all_images(&r, &report);
+	pm_log_close(&log);
+	free(r.command);
+	return status;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_REPORT_IMAGES_REPORT_H
+#define TM_REPORT_IMAGES_REPORT_H
+/* What came of the crash images of a log, as text and as JSON. */
+#include "checker/images/images.h"
+
+struct images_report {
+	const struct pm_log *log;
+	const char *name; /* of the log */
+	const struct images_options *options;
+	const struct images_result *result;
+	char *const *words; /* the command, for replaying; NULL after them */
+};
+
+/* What there is in the log. */
+void images_print_log(const struct images_report *r);
+void images_print(const struct images_report *r);
+/* One image, and what became of it. */
+void images_print_one(const struct images_report *r, const struct image_cause *c);
+int images_write_json(FILE *out, const void *images_report);
+
+#endif
