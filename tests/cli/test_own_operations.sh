@@ -39,7 +39,18 @@ says 'enqueue.dequeue-enqueue' 'two-consumers'
 run 0 tidemark list operations ./queue.so
 says 'enqueue LENGTH' 'after recovery, too'
 
-run 0 tidemark crashtest ./queue.so --workload drain --runs 60 --states 3000 --no-traces --knob calls=fail
+# A call that was made to fail costs a client its connection when the server dies as well: no break.
+cat >failed.trace <<'EOF'
+tidemark-trace 1
+store queue ./queue.so
+variant default
+config domain=dmp ddio=on rqwrb=dram transport=ib mtu=1024 dma_order=left read_order=left line_torn=off iio_in_mhp=on ack_early=on rkey_reuse=off flush_covers_send=on store_buffer=0 calls=fail
+client 1: enqueue 8
+deviate server/server c1.call1 before completion 3: server dies
+deviate c2 c2.call1 call verbs/post_recv 1: fails
+broken LIVE: after recovery, enqueue fails: run() returns EIO
+EOF
+run 4 tidemark replay failed.trace
 
 # --- its bugs are found ---
 
