@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/images/pmemcheck_read.h"
+#include "checker/images/recording_read.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "report/images/images_report.h"
@@ -21,8 +22,10 @@ struct request {
 #define REQUEST(member) OPTION_FIELD(struct request, member)
 
 static const struct option_row rows[] = {
-	{"log", "FILE", "a store log, as pmemcheck writes it; - reads standard input", REQUEST(log),
-	 .letter = 'l'},
+	{"log", "FILE",
+	 "a recording (tidemark record), or a store log as pmemcheck writes it; - reads standard "
+	 "input",
+	 REQUEST(log), .letter = 'l'},
 	{"pool", "FILE",
 	 "what was in the file before the program ran (what is in it now); zero: nothing",
 	 REQUEST(pool)},
@@ -119,12 +122,14 @@ static int choose_checker(struct request *r, char **word)
 static int check_request(struct request *r, char **word)
 {
 	int status = choose_model(r);
+	if (!r->log && *word)
+		r->log = *word++;
 	if (!status)
 		status = choose_checker(r, word);
 	if (status)
 		return status;
 	if (!r->log)
-		return fail(EXIT_USAGE, "images: expected --log FILE");
+		return fail(EXIT_USAGE, "images: expected a recording, or --log FILE");
 	if (r->keep && !r->image)
 		return fail(EXIT_USAGE, "images: --keep goes with --image");
 	if (r->image && r->json)
@@ -150,6 +155,8 @@ static int read_log(const struct request *r, struct pm_log *log)
 		fclose(in);
 	if (bytes && len > PMEMCHECK_LOG_MAX)
 		error = -EFBIG;
+	else if (bytes && recording_begins(bytes, len))
+		error = recording_read_pm(log, bytes, len, &where);
 	else if (bytes)
 		error = pmemcheck_read(log, bytes, len, &where);
 	free(bytes);

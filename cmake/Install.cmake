@@ -11,7 +11,7 @@
 # share/doc/tidemark             README.md, docs/, examples
 set(tidemark_lib lib/tidemark)
 install(TARGETS tidemark RUNTIME DESTINATION bin)
-install(TARGETS tidemark_preload LIBRARY DESTINATION ${tidemark_lib})
+install(TARGETS tidemark_preload tidemark_record LIBRARY DESTINATION ${tidemark_lib})
 install(TARGETS tidemark_libibverbs tidemark_librdmacm LIBRARY DESTINATION ${tidemark_lib}/lib NAMELINK_SKIP)
 
 install(DIRECTORY ${sdk}/include/tidemark DESTINATION include PATTERN object.h EXCLUDE) # not for stores

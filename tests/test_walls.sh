@@ -40,7 +40,7 @@ objects()
 
 # What system libraries define. The provider defines some of it, too, for programs that it is loaded into; no other
 # room means that.
-for library in libc.so.6 libibverbs.so libibverbs.so.1 librdmacm.so librdmacm.so.1; do
+for library in libc.so.6 libibverbs.so libibverbs.so.1 librdmacm.so librdmacm.so.1 libpmem.so; do
 	"$nm" -D -P --defined-only "$("$cc" -print-file-name=$library)" 2>/dev/null
 done | sed 's/[@ ].*//' | sort -u >"$scratch/system"
 grep -qx ibv_poll_cq "$scratch/system" || grep -qx ibv_create_qp "$scratch/system" ||

@@ -59,8 +59,9 @@ struct pm_log {
 	unsigned source_slots;
 	struct pm_file file[PM_FILES];
 	unsigned files;
-	bool stopped;	/* the program came to its end */
-	bool threads;	/* whose an event is, is known */
+	bool stopped; /* the program came to its end */
+	bool threads; /* whose an event is, is known */
+	bool noticed; /* a CPU's store is known by its result: its source is where it was noticed */
 	bool has_flush; /* the program flushes, fences or syncs */
 	unsigned long acks;
 };

@@ -16,24 +16,24 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* "line 12 of the log", "the end of the log" */
-static void print_line(const struct pm_log *log, size_t event)
+/* "event 40, line 12 of the log"; a recording has no lines. */
+static void print_place(const struct pm_log *log, size_t event)
 {
-	if (event == log->events)
-		printf("the end of the log");
-	else
-		printf("line %u of the log, event %zu", log->event[event].line, event);
+	printf("event %zu", event);
+	if (log->event[event].line)
+		printf(", line %u of the log", log->event[event].line);
 }
 
 /* Where in the program: the frames, one below the other. */
-static void print_source(const struct pm_log *log, uint32_t source, unsigned indent)
+static void print_source(const struct pm_log *log, const struct pm_event *e, unsigned indent)
 {
-	const char *at = log->source[source];
+	const char *at = log->source[e->source];
+	const char *how = log->noticed && e->kind == PM_STORE ? "noticed at" : "by";
 	for (size_t len; *at; at += len + (at[len] == ';')) {
 		len = strcspn(at, ";");
 		if (len)
 			printf("%*s%s %.*s\n", (int)indent, "",
-			       at == log->source[source] ? "by" : "of", (int)len, at);
+			       at == log->source[e->source] ? how : "of", (int)len, at);
 	}
 }
 
@@ -84,9 +84,12 @@ static void print_image(const struct images_report *r, const struct image_cause 
 {
 	const struct pm_log *log = r->log;
 	printf("   the %s before ", r->options->model == PM_KILL ? "process died" : "power failed");
-	if (c->at < log->events)
-		printf("the %s at ", pm_event_name[log->event[c->at].kind]);
-	print_line(log, c->at);
+	if (c->at < log->events) {
+		printf("the %s, ", pm_event_name[log->event[c->at].kind]);
+		print_place(log, c->at);
+	} else {
+		printf("the end");
+	}
 	if (c->acked || log->acks)
 		printf(", after %lu acknowledgement%s", c->acked, plural(c->acked));
 	if (c->mark)
@@ -134,12 +137,13 @@ static void print_parts(const struct images_report *r, const struct image_cause 
 	for (unsigned i = 0; i < c->parts; i++) {
 		fputs("   lost: ", stdout);
 		print_event(r->log, c->part[i].event);
-		printf(" (line %u of the log", r->log->event[c->part[i].event].line);
+		fputs(" (", stdout);
+		print_place(r->log, c->part[i].event);
 		if (c->part[i].lost > 1)
 			printf(", and what is left out of %u more line%s", c->part[i].lost - 1,
 			       plural(c->part[i].lost - 1));
 		puts(")");
-		print_source(r->log, r->log->event[c->part[i].event].source, 9);
+		print_source(r->log, &r->log->event[c->part[i].event], 9);
 	}
 }
 

@@ -4,6 +4,7 @@
  * to programs. Each takes the NIC's lock and calls core/rnic. The functions of the device, of
  * completion queues, of events and so on are in files of their own.
  */
+#include "core/provider/base/recorded_memory.h"
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
 #include "core/rnic/objects/post.h"
@@ -12,6 +13,7 @@
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
+	process_posts(__builtin_return_address(0));
 	return LOCKED(int, rnic_post_send(qp, wr, bad));
 }
 

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "core/provider/base/fault_safe.h"
+#include "core/provider/base/recorded_memory.h"
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
 #include "core/rnic/objects/qp.h"
@@ -283,7 +283,7 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 		errno = EMFILE;
 		return NULL;
 	}
-	context = rnic_open_on(nic->net, host, &fault_safe_memory, NULL);
+	context = rnic_open_on(nic->net, host, process_memory(), NULL);
 	if (!context)
 		return NULL;
 	hca = to_hca(context);

@@ -6,6 +6,7 @@
  * thread that has to wait for that releases the lock.
  */
 #include <assert.h>
+#include "core/provider/base/recorded_memory.h"
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
 #include "core/rnic/objects/qp.h"
@@ -32,6 +33,7 @@ static void wr_start(struct ibv_qp_ex *qp)
 
 static int wr_complete(struct ibv_qp_ex *qp)
 {
+	process_posts(__builtin_return_address(0));
 	return LOCKED(int, bare.ex.wr_complete(qp));
 }
 

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See recording_read.h. */
+#include "checker/images/recording_read.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/images/program_lines.h"
+#include "core/record/format.h"
+
+#define SOURCES (1u << 20)
+
+struct reader {
+	struct pm_log *log;
+	struct input_error *error;
+	const struct record_head *head;
+	struct program_lines *lines;
+	uint32_t *source; /* by the recording's number */
+	uint32_t sources;
+	uint64_t at;	 /* of the record */
+	unsigned number; /* of the record, from 1 */
+};
+
+__attribute__((format(printf, 2, 3))) static int wrong(const struct reader *r, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	int error = input_wrong(r->error, r->number, 0, fmt, ap);
+	va_end(ap);
+	return error;
+}
+
+bool recording_begins(const char *bytes, size_t len)
+{
+	return len >= sizeof(RECORD_MAGIC) - 1 &&
+	       !memcmp(bytes, RECORD_MAGIC, sizeof(RECORD_MAGIC) - 1);
+}
+
+/* --- records --- */
+
+static int take_file(struct reader *r, const struct record *rec)
+{
+	char name[RECORD_HEAD];
+	if (!rec->len || rec->len >= sizeof(name) || memchr(rec->payload, 0, rec->len))
+		return wrong(r, "a file without a name");
+	memcpy(name, rec->payload, rec->len);
+	name[rec->len] = 0;
+	if (!rec->off || rec->off > PM_FILE_MAX || rec->off % PM_LINE)
+		return wrong(r, "%s: expected a size that is a multiple of %d bytes",
+			     text_show(name).text, PM_LINE);
+	if (rec->file < r->log->files) {
+		/* It has become longer. */
+		struct pm_file *file = &r->log->file[rec->file];
+		if (rec->off <= file->len)
+			return 0;
+		uint8_t *grown = realloc(file->before, rec->off);
+		if (!grown)
+			return -ENOMEM;
+		memset(grown + file->len, 0, rec->off - file->len);
+		file->before = grown;
+		file->len = file->size = rec->off;
+		return 0;
+	}
+	if (rec->file != r->log->files)
+		return wrong(r, "file %u; expected %u", rec->file, r->log->files);
+	int file = pm_log_file(r->log, name, rec->off);
+	if (file < 0)
+		return file == -ENOSPC ? wrong(r, "more than %d files", PM_FILES) : file;
+	if ((unsigned)file != rec->file)
+		return wrong(r, "%s twice", text_show(name).text);
+	r->log->file[file].before = calloc(1, rec->off);
+	return r->log->file[file].before ? 0 : -ENOMEM;
+}
+
+static int take_source(struct reader *r, const struct record *rec)
+{
+	char places[2048], words[2048];
+	if (!rec->source || rec->source > SOURCES || rec->len >= sizeof(places) ||
+	    memchr(rec->payload, 0, rec->len))
+		return wrong(r, "a place in a program without a number or a name");
+	if (rec->source >= r->sources) {
+		uint32_t more = rec->source * 2 + 64;
+		uint32_t *grown = realloc(r->source, more * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		memset(grown + r->sources, 0, (more - r->sources) * sizeof(*grown));
+		r->source = grown;
+		r->sources = more;
+	}
+	memcpy(places, rec->payload, rec->len);
+	places[rec->len] = 0;
+	program_lines_print(r->lines, places, words, sizeof(words));
+	r->source[rec->source] = pm_log_source(r->log, words, strlen(words));
+	return 0;
+}
+
+static const uint8_t kind_of[] = {
+	[RECORD_STORE] = PM_STORE, [RECORD_LAND] = PM_LAND, [RECORD_FLUSH] = PM_FLUSH,
+	[RECORD_FENCE] = PM_FENCE, [RECORD_SYNC] = PM_SYNC, [RECORD_COMMIT] = PM_COMMIT,
+	[RECORD_ACK] = PM_ACK,	   [RECORD_MARK] = PM_MARK,
+};
+
+static int take_event(struct reader *r, const struct record *rec)
+{
+	struct pm_log *log = r->log;
+	bool writes = rec->kind == RECORD_STORE || rec->kind == RECORD_LAND;
+	bool ranges = writes || rec->kind == RECORD_FLUSH || rec->kind == RECORD_SYNC ||
+		      rec->kind == RECORD_COMMIT;
+	struct pm_event e = {.off = rec->off,
+			     .len = rec->len,
+			     .thread = rec->thread,
+			     .kind = kind_of[rec->kind],
+			     .file = (uint8_t)rec->file,
+			     .source = rec->source < r->sources ? r->source[rec->source] : 0};
+	if (ranges &&
+	    (rec->file >= log->files || !rec->len || rec->off > log->file[rec->file].len ||
+	     rec->len > log->file[rec->file].len - rec->off))
+		return wrong(r, "the %s of %u bytes at 0x%llx is not within its file",
+			     pm_event_name[e.kind], rec->len, (unsigned long long)rec->off);
+	if (rec->kind == RECORD_MARK)
+		e.source = pm_log_source(log, (const char *)rec->payload, rec->len);
+	return pm_log_add(log, &e, writes ? rec->payload : NULL);
+}
+
+static int take_before(struct reader *r, const struct record *rec)
+{
+	struct pm_log *log = r->log;
+	if (rec->file >= log->files || rec->off > log->file[rec->file].len ||
+	    rec->len > log->file[rec->file].len - rec->off)
+		return wrong(r, "content that is not within its file");
+	memcpy(log->file[rec->file].before + rec->off, rec->payload, rec->len);
+	return 0;
+}
+
+static int take_record(struct reader *r, const struct record *rec)
+{
+	bool payload = rec->kind == RECORD_FILE || rec->kind == RECORD_BEFORE ||
+		       rec->kind == RECORD_SOURCE || rec->kind == RECORD_STORE ||
+		       rec->kind == RECORD_LAND || rec->kind == RECORD_MARK;
+	if (payload && rec->len > rec->bytes - sizeof(*rec))
+		return wrong(r, "a record of %u bytes has %u bytes of content", rec->bytes,
+			     rec->len);
+	switch ((enum record_kind)rec->kind) {
+	case RECORD_UNFINISHED: /* the process died while it wrote this */
+		return 0;
+	case RECORD_FILE:
+		return take_file(r, rec);
+	case RECORD_BEFORE:
+		return take_before(r, rec);
+	case RECORD_SOURCE:
+		return take_source(r, rec);
+	default:
+		if (rec->kind > RECORD_MARK)
+			return wrong(r, "a record of kind %u; expected at most %u", rec->kind,
+				     RECORD_MARK);
+		return take_event(r, rec);
+	}
+}
+
+/* --- all of it --- */
+
+static int read_records(struct reader *r, const char *bytes, size_t len)
+{
+	const struct record_head *head = r->head;
+	int error = 0;
+	r->at = RECORD_HEAD;
+	while (!error && r->at < head->used) {
+		const struct record *rec = (const void *)(bytes + r->at);
+		r->number++;
+		if (len - r->at < sizeof(*rec) || rec->bytes < sizeof(*rec) || rec->bytes % 8 ||
+		    rec->bytes > len - r->at)
+			return wrong(r, "the record at byte %llu is not whole",
+				     (unsigned long long)r->at);
+		error = take_record(r, rec);
+		r->at += rec->bytes;
+	}
+	return error;
+}
+
+int recording_read_pm(struct pm_log *log, const char *bytes, size_t len, struct input_error *error)
+{
+	struct reader r = {.log = log, .error = error, .head = (const void *)bytes};
+	int failed = 0;
+	if (len < RECORD_HEAD || !recording_begins(bytes, len))
+		return wrong(&r, "it is shorter than the head of a recording");
+	if (r.head->used < RECORD_HEAD || r.head->used > len)
+		return wrong(&r, "it says that it has %llu bytes, and has %zu",
+			     (unsigned long long)r.head->used, len);
+	r.lines = program_lines_new();
+	if (!r.lines)
+		failed = -ENOMEM;
+	if (!failed)
+		failed = read_records(&r, bytes, len);
+	if (!failed && !log->files)
+		failed = wrong(&r, "no PM is in it: the program mapped no file that --pm named");
+	log->threads = log->noticed = true;
+	log->stopped = r.head->ended && !r.head->full;
+	program_lines_free(r.lines);
+	free(r.source);
+	return failed;
+}

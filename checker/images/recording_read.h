@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_IMAGES_RECORDING_READ_H
+#define TM_CHECKER_IMAGES_RECORDING_READ_H
+/* Reads what `tidemark record` has written: core/record/format.h. Places in programs become
+ * functions and lines where there is debug information. */
+#include "checker/images/pm_log.h"
+#include "core/text/text.h"
+
+/* Does a file that begins so hold a recording? */
+bool recording_begins(const char *bytes, size_t len);
+/* From `len` bytes. The files' content before is taken from it, too. 0, -EINVAL (*error), -ENOMEM.
+ */
+int recording_read_pm(struct pm_log *log, const char *bytes, size_t len, struct input_error *error);
+
+#endif

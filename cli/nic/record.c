@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tidemark record: a program on the soft RNIC (tidemark run), and what happens to its persistent
+ * memory is written down (core/record).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "core/record/format.h"
+
+#define LIBRARY "libtidemark-record.so"
+
+struct request {
+	struct option_names pm;
+	const char *out;
+	unsigned long long room;
+	bool quiet;
+	struct record_head *head;
+	char shadow[PATH_MAX], library[PATH_MAX], recording[PATH_MAX];
+};
+
+#define REQUEST(member) OPTION_FIELD(struct request, member)
+
+static const struct option_row rows[] = {{"pm", "PATH",
+					  "a file that is persistent memory, or a folder of such "
+					  "files; may be repeated; it need not "
+					  "be there yet",
+					  REQUEST(pm)},
+					 {"out", "FILE", "the recording", REQUEST(out)},
+					 {"room", "BYTES", "how long it may become (1073741824)",
+					  REQUEST(room), 1 << 20, 1ull << 40},
+					 OPTION_QUIET(struct request, quiet),
+					 OPTION_END};
+
+static const struct options options = {
+	.command = "record",
+	.usage = "--pm PATH --out FILE [--] PROGRAM [ARGUMENT...]",
+	.about = "Runs a program as it is, on the soft RNIC, and records what happens to its "
+		 "persistent memory: what RNICs land, what is flushed, what CPUs have stored. "
+		 "tidemark images makes crash images of it.",
+	.row = rows,
+	.status = "the program's; 2 usage, or it cannot be run"};
+
+/* --- the recording --- */
+
+static int make_recording(struct request *r)
+{
+	int fd = open(r->out, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0 || ftruncate(fd, (off_t)r->room) || posix_fallocate(fd, 0, RECORD_HEAD) ||
+	    !realpath(r->out, r->recording)) {
+		int status = fail(EXIT_USAGE, "%s: %s", r->out, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return status;
+	}
+	r->head = mmap(NULL, RECORD_HEAD, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (r->head == MAP_FAILED)
+		return fail(EXIT_INTERNAL, "%s: %s", r->out, strerror(errno));
+	*r->head = (struct record_head){.magic = RECORD_MAGIC,
+					.used = RECORD_HEAD,
+					.allocated = RECORD_HEAD,
+					.room = r->room};
+	pthread_mutexattr_t attr;
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	int error = pthread_mutex_init(&r->head->lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return error ? fail(EXIT_INTERNAL, "record: %s", strerror(error)) : 0;
+}
+
+static int make_shadow(struct request *r)
+{
+	const char *tmp = !access("/dev/shm", W_OK | X_OK) ? "/dev/shm" : "/tmp";
+	snprintf(r->shadow, sizeof(r->shadow), "%s/tidemark-record-XXXXXX", tmp);
+	return mkdtemp(r->shadow) ? 0 : fail(EXIT_USAGE, "%s: %s", r->shadow, strerror(errno));
+}
+
+static void remove_shadow(const struct request *r)
+{
+	char path[PATH_MAX + 16];
+	for (unsigned i = 0; i < RECORD_FILES; i++) {
+		snprintf(path, sizeof(path), "%s/%u", r->shadow, i);
+		unlink(path);
+	}
+	rmdir(r->shadow);
+}
+
+/* --- the program --- */
+
+static int prepend(const char *variable, const char *first)
+{
+	const char *old = getenv(variable);
+	char *value;
+	if (asprintf(&value, "%s%s%s", first, old && *old ? ":" : "", old ? old : "") < 0)
+		return -1;
+	int rc = setenv(variable, value, 1);
+	free(value);
+	return rc;
+}
+
+static int set_environment(const struct request *r)
+{
+	char pm[OPTION_NAMES * 64 + PATH_MAX] = "", whole[PATH_MAX];
+	for (unsigned i = 0; i < r->pm.n; i++) {
+		const char *name = r->pm.name[i];
+		size_t n = strlen(pm);
+		if (name[0] != '/' && getcwd(whole, sizeof(whole)))
+			n += (size_t)snprintf(pm + n, sizeof(pm) - n, "%s%s/%s", n ? ":" : "",
+					      whole, name);
+		else
+			n += (size_t)snprintf(pm + n, sizeof(pm) - n, "%s%s", n ? ":" : "", name);
+		if (n >= sizeof(pm) || strchr(name, ':'))
+			return fail(EXIT_USAGE,
+				    "record: --pm %.60s: expected a shorter path, and "
+				    "none with a ':'",
+				    name);
+	}
+	int rc = setenv(RECORD_VARIABLE, r->recording, 1);
+	rc |= setenv(RECORD_PM_VARIABLE, pm, 1);
+	rc |= setenv(RECORD_SHADOW_VARIABLE, r->shadow, 1);
+	/* libpmem flushes caches only where it takes memory for PM. */
+	rc |= setenv("PMEM_IS_PMEM_FORCE", "1", 0);
+	rc |= prepend("LD_PRELOAD", r->library);
+	return rc ? fail(EXIT_INTERNAL, "record: the environment: %s", strerror(errno)) : 0;
+}
+
+/* tidemark run -- PROGRAM ARGUMENT... */
+static _Noreturn void become_run(char **argv, int argc)
+{
+	char **words = calloc((size_t)argc + 4, sizeof(*words));
+	if (!words)
+		_exit(EXIT_INTERNAL);
+	words[0] = arguments[0];
+	words[1] = "run";
+	words[2] = "--";
+	memcpy(words + 3, argv, (size_t)argc * sizeof(*words));
+	execv("/proc/self/exe", words);
+	_exit(EXIT_INTERNAL);
+}
+
+static pid_t child;
+
+static void pass_on(int sig)
+{
+	if (child > 0)
+		kill(child, sig);
+}
+
+/* Its exit status, as a shell has it. */
+static int wait_for_child(void)
+{
+	int status;
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return EXIT_INTERNAL;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* --- the end --- */
+
+static void print_summary(const struct request *r)
+{
+	const struct record_head *h = r->head;
+	static const char *const how[] = {"no PM was mapped",
+					  "CPU stores: found by the pages that were written",
+					  "CPU stores: found by comparing all of PM"};
+	fprintf(stderr, "tidemark: %s: %u file%s of PM, %" PRIu64 " bytes of records; %s", r->out,
+		h->files, h->files == 1 ? "" : "s", (uint64_t)h->used - RECORD_HEAD,
+		how[h->stores]);
+	if (h->scans)
+		fprintf(stderr, ", %.1f us each of %" PRIu64 " times",
+			(double)h->scan_ns / (double)h->scans * 1e-3, h->scans);
+	fputs("\n", stderr);
+	if (h->full)
+		fprintf(stderr,
+			"tidemark: %s: it is full, or the disk is: what came later is not in "
+			"it (--room)\n",
+			r->out);
+	if (!h->files)
+		fprintf(stderr,
+			"tidemark: %s: nothing is in it: the program mapped no file that "
+			"--pm names\n",
+			r->out);
+}
+
+static void finish(struct request *r, int status)
+{
+	struct record_head *h = r->head;
+	/* Processes that live on record nothing more. */
+	uint32_t full = h->full;
+	if (pthread_mutex_lock(&h->lock) == EOWNERDEAD)
+		pthread_mutex_consistent(&h->lock);
+	h->full = 1;
+	h->ended = 1;
+	h->status = status;
+	pthread_mutex_unlock(&h->lock);
+	if (truncate(r->out, (off_t)h->used))
+		fprintf(stderr, "tidemark: %s: %s\n", r->out, strerror(errno));
+	h->full = full;
+	if (!r->quiet)
+		print_summary(r);
+	munmap(h, RECORD_HEAD);
+	remove_shadow(r);
+}
+
+int record_main(int argc, char **argv)
+{
+	struct request r = {.room = 1u << 30};
+	int status = options_read_leading(&options, &r, argc, argv);
+	if (status >= 0)
+		return status;
+	if (optind == argc)
+		return fail(EXIT_USAGE, "record: no program given (tidemark record --help)");
+	if (!r.pm.n || !r.out)
+		return fail(EXIT_USAGE, "record: expected --pm PATH and --out FILE");
+	if (check_output("--out", r.out))
+		return EXIT_USAGE;
+	if (!find_beside(LIBRARY, r.library, sizeof(r.library)))
+		return fail(EXIT_INTERNAL, "record: no %s beside this program", LIBRARY);
+	status = make_recording(&r);
+	if (!status)
+		status = make_shadow(&r);
+	if (!status)
+		status = set_environment(&r);
+	if (status)
+		return status;
+	signal(SIGINT, SIG_IGN); /* the terminal sends it to the program, too */
+	child = fork();
+	if (!child) {
+		signal(SIGINT, SIG_DFL);
+		become_run(argv + optind, argc - optind);
+	}
+	signal(SIGTERM, pass_on);
+	signal(SIGHUP, pass_on);
+	status = child < 0 ? fail(EXIT_INTERNAL, "record: %s", strerror(errno)) : wait_for_child();
+	finish(&r, status);
+	return status;
+}

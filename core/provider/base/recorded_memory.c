@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See recorded_memory.h. */
+#include "core/provider/base/recorded_memory.h"
+#include "core/provider/base/fault_safe.h"
+#include "core/record/record_hooks.h"
+#include "core/rnic/transport/packet.h"
+
+static bool write_recorded(void *memory, const struct rnic_mr *mr, uint8_t *to, const void *from,
+			   uint32_t len, const struct packet_name *name)
+{
+	tidemark_record_hooks.before_landing(to, len);
+	if (!fault_safe_memory.write(memory, mr, to, from, len, name))
+		return false;
+	tidemark_record_hooks.landed(to, len, name && name->send);
+	return true;
+}
+
+static bool compare_swap_recorded(uint64_t *at, uint64_t compare, uint64_t swap, uint64_t *original)
+{
+	tidemark_record_hooks.before_landing(at, sizeof(*at));
+	if (!fault_safe_memory.compare_swap(at, compare, swap, original))
+		return false;
+	if (*original == compare)
+		tidemark_record_hooks.landed(at, sizeof(*at), false);
+	return true;
+}
+
+static bool flush_recorded(void *memory, const struct rnic_mr *mr, const uint8_t *at, uint64_t len,
+			   bool sends, const struct packet_name *name)
+{
+	if (!fault_safe_memory.flush(memory, mr, at, len, sends, name))
+		return false;
+	if (mr && len)
+		tidemark_record_hooks.committed(at, len);
+	return true;
+}
+
+static bool commit_recorded(void *memory, const struct rnic_mr *mr, const uint8_t *at, uint64_t len,
+			    const struct packet_name *name)
+{
+	return flush_recorded(memory, mr, at, len, true, name);
+}
+
+static bool commit_word_recorded(void *memory, const struct rnic_mr *mr, uint8_t *at, uint64_t word,
+				 const struct packet_name *name)
+{
+	return write_recorded(memory, mr, at, &word, sizeof(word), name) &&
+	       commit_recorded(memory, mr, at, sizeof(word), name);
+}
+
+const struct rnic_memory *process_memory(void)
+{
+	static struct rnic_memory recorded;
+	if (!&tidemark_record_hooks)
+		return &fault_safe_memory;
+	recorded = fault_safe_memory;
+	recorded.write = write_recorded;
+	recorded.compare_swap = compare_swap_recorded;
+	recorded.flush = flush_recorded;
+	recorded.commit = commit_recorded;
+	recorded.commit_word = commit_word_recorded;
+	return &recorded;
+}
+
+void process_posts(const void *caller)
+{
+	if (&tidemark_record_hooks && tidemark_record_hooks.wants())
+		tidemark_record_hooks.acknowledges(caller);
+}

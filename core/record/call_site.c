@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where in the program a call stands: as "PATH+0xOFFSET", which `tidemark images` turns into
+ * function and line. Each place is found once.
+ */
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include "core/record/recorder.h"
+
+#define SITES  4096 /* of a process; those beyond have no number */
+#define NAMES  8
+#define FRAMES 24
+#define PLACES 4 /* of a site: callers of callers */
+
+static struct known_site {
+	_Atomic(const void *) caller;
+	_Atomic uint32_t number;
+} known[SITES];
+static struct known_name {
+	const char *name;
+	uint32_t number;
+} known_name[NAMES];
+
+static struct known_site *slot_of(const void *caller)
+{
+	uintptr_t hash = (uintptr_t)caller * 0x9e3779b97f4a7c15u >> 20;
+	for (unsigned i = 0; i < SITES; i++) {
+		struct known_site *k = &known[(hash + i) % SITES];
+		if (k->caller == caller || !k->caller)
+			return k;
+	}
+	return NULL;
+}
+
+/* A library of PMDK is not the program. */
+static bool is_pmdk(const char *path)
+{
+	const char *name = strrchr(path, '/');
+	return !strncmp(name ? name + 1 : path, "libpmem", 7);
+}
+
+/* "PATH+0xOFFSET" after what is there, and a ';' between. False: it is nowhere. */
+static bool add_place(char *text, size_t room, const void *pc, bool pmdk)
+{
+	struct link_map *map = NULL;
+	Dl_info info;
+	size_t n = strlen(text);
+	if (!dladdr1(pc, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
+		return false;
+	const char *path = map->l_name[0] ? map->l_name : info.dli_fname;
+	if (is_pmdk(path) && !pmdk)
+		return false;
+	/* Before the return address is the call. */
+	snprintf(text + n, room - n, "%s%s+0x%lx", n ? ";" : "", path,
+		 (unsigned long)((uintptr_t)pc - 1 - map->l_addr));
+	return true;
+}
+
+static bool is_in_pmdk(const void *pc)
+{
+	Dl_info info;
+	return dladdr(pc, &info) && info.dli_fname && is_pmdk(info.dli_fname);
+}
+
+void call_site_find(struct call_site *site, const void *caller)
+{
+	const struct known_site *k = slot_of(caller);
+	void *frame[FRAMES];
+	unsigned places = 0;
+	site->caller = caller;
+	site->number = k && k->caller == caller ? k->number : 0;
+	site->text[0] = 0;
+	if (site->number)
+		return;
+	if (!is_in_pmdk(caller)) {
+		add_place(site->text, sizeof(site->text), caller, false);
+		return;
+	}
+	/* The same place of a library is called by many: such a site is found anew each time. */
+	site->caller = NULL;
+	int n = backtrace(frame, FRAMES);
+	bool seen = false;
+	for (int i = 0; i < n && places < PLACES; i++) {
+		seen |= frame[i] == caller;
+		places += seen && add_place(site->text, sizeof(site->text), frame[i], false);
+	}
+}
+
+static uint32_t add_source(const char *text)
+{
+	uint32_t number = ++recorder->sources;
+	recorder_add(RECORD_SOURCE, 0, 0, text, (uint32_t)strlen(text), number);
+	return number;
+}
+
+/* Sites that were found anew, by their words. */
+static uint32_t number_of_text(const char *text)
+{
+	static struct {
+		char text[512];
+		uint32_t number;
+	} found[64];
+	static unsigned n;
+	for (unsigned i = 0; i < n && i < 64; i++)
+		if (!strcmp(found[i].text, text))
+			return found[i].number;
+	unsigned at = n++ % 64;
+	snprintf(found[at].text, sizeof(found[at].text), "%s", text);
+	return found[at].number = add_source(text);
+}
+
+uint32_t call_site_number(struct call_site *site)
+{
+	if (site->number || !site->text[0])
+		return site->number;
+	if (!site->caller)
+		return site->number = number_of_text(site->text);
+	struct known_site *k = slot_of(site->caller);
+	if (!k)
+		return 0;
+	if (k->caller != site->caller) {
+		k->number = add_source(site->text);
+		k->caller = site->caller;
+	}
+	return site->number = k->number;
+}
+
+uint32_t call_site_name(const char *name)
+{
+	unsigned i = 0;
+	while (i < NAMES && known_name[i].name && strcmp(known_name[i].name, name) != 0)
+		i++;
+	if (i == NAMES)
+		return 0;
+	if (!known_name[i].name) {
+		known_name[i].name = name;
+		known_name[i].number = add_source(name);
+	}
+	return known_name[i].number;
+}

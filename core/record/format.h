@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_RECORD_FORMAT_H
+#define TM_RECORD_FORMAT_H
+/*
+ * A recording of what programs did to their persistent memory: a file that all of them map, so that
+ * it is complete up to the last instruction of one that is killed.
+ *
+ * A page with the head; then records, each a multiple of eight bytes, in one order. A process takes
+ * room for a record under the lock in the head, fills it, and stores its kind last: a record of
+ * kind 0 is of a process that died while it wrote.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define RECORD_MAGIC   "tidemark-pm-recording 1\n"
+#define RECORD_HEAD    4096 /* bytes */
+#define RECORD_FILES   16
+#define RECORD_PAYLOAD (1u << 20)  /* bytes of one record at most */
+#define RECORD_RNIC    0x80000000u /* in `thread`: it is an RNIC's */
+
+/* The settings, in the environment of the program. */
+#define RECORD_VARIABLE	       "TIDEMARK_RECORDING"	/* the recording's path */
+#define RECORD_PM_VARIABLE     "TIDEMARK_RECORD_PM"	/* paths of files or folders, ':' between */
+#define RECORD_SHADOW_VARIABLE "TIDEMARK_RECORD_SHADOW" /* a folder for what is known of PM */
+
+/* How stores of CPUs became known. */
+enum record_stores {
+	RECORD_STORES_NONE,    /* they did not */
+	RECORD_STORES_WRITTEN, /* the kernel says which pages were written; these are compared */
+	RECORD_STORES_COMPARED /* all of PM is compared */
+};
+
+/* Shared by the processes of one recording, and of no use in a file that was moved elsewhere. */
+struct record_head {
+	char magic[sizeof(RECORD_MAGIC)];
+	_Atomic uint64_t used; /* bytes, the head's included */
+	uint64_t room;	       /* bytes: the file's length while it is written */
+	uint64_t allocated;    /* bytes: so many are on the disk for sure */
+	_Atomic uint32_t full; /* something found no room, and from there on nothing is recorded */
+	uint32_t stores;       /* enum record_stores: the worst of all processes */
+	uint32_t sources;      /* numbers that were given */
+	uint32_t files;
+	struct record_file {
+		uint64_t device, inode;
+		uint64_t size; /* bytes */
+	} file[RECORD_FILES];
+	uint64_t scans, scan_ns; /* looks for stores, and what they took */
+	uint32_t ended;		 /* the program came to its end, and left this status */
+	int32_t status;
+	pthread_mutex_t lock; /* robust, between processes */
+};
+_Static_assert(sizeof(struct record_head) <= RECORD_HEAD, "the head is a page");
+
+enum record_kind {
+	RECORD_UNFINISHED,
+	RECORD_FILE,   /* file, off: its size; payload: its path */
+	RECORD_BEFORE, /* what was in it when it was mapped first; zeros are left out */
+	RECORD_SOURCE, /* source: a number; payload: places in programs, "PATH+0xOFFSET;..." */
+	RECORD_STORE,  /* source: of the event at which it was noticed */
+	RECORD_LAND,
+	RECORD_FLUSH,
+	RECORD_FENCE,
+	RECORD_SYNC,
+	RECORD_COMMIT,
+	RECORD_ACK,
+	RECORD_MARK /* payload: its name */
+};
+
+struct record {
+	_Atomic uint32_t kind;
+	uint32_t bytes; /* of all of it */
+	uint64_t off;	/* in the file */
+	uint32_t len;	/* bytes, of the payload or of the range */
+	uint32_t thread;
+	uint32_t source;
+	uint32_t file;
+	uint8_t payload[];
+};
+_Static_assert(sizeof(struct record) == 32, "a fixed layout");
+
+#endif

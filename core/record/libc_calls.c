@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Functions of libc that map PM, take it away, and make it durable, in the place of libc's. */
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "core/record/recorder.h"
+
+#define PAGE 4096
+
+#ifndef MAP_SYNC
+#define MAP_SYNC 0x80000
+#endif
+
+static long raw_mmap(void *at, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	return syscall(SYS_mmap, at, len, prot, flags, fd, offset);
+}
+
+static void *map(void *at, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	int type = flags & MAP_TYPE;
+	bool file = fd >= 0 && !(flags & MAP_ANONYMOUS) &&
+		    (type == MAP_SHARED || type == MAP_SHARED_VALIDATE);
+	long result = raw_mmap(at, len, prot, flags, fd, offset);
+	/* A file that stands for PM need not be on a DAX device. */
+	if (result == -1 && file && flags & MAP_SYNC && errno == EOPNOTSUPP)
+		result = raw_mmap(at, len, prot, (flags & ~(MAP_SYNC | MAP_TYPE)) | MAP_SHARED, fd,
+				  offset);
+	if (result == -1)
+		return MAP_FAILED;
+	int error = errno;
+	if ((file || (flags & MAP_FIXED && pm_maps_any())) && recorder_lock()) {
+		if (flags & MAP_FIXED)
+			pm_maps_remove((uint8_t *)result, len);
+		if (file)
+			pm_maps_add(fd, (uint8_t *)result, len, (uint64_t)offset);
+		recorder_unlock();
+	}
+	errno = error;
+	return (void *)result;
+}
+
+RECORD_EXPORT void *mmap(void *at, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	return map(at, len, prot, flags, fd, offset);
+}
+
+RECORD_EXPORT void *mmap64(void *at, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	return map(at, len, prot, flags, fd, offset);
+}
+
+RECORD_EXPORT int munmap(void *at, size_t len)
+{
+	if (pm_maps_any() && recorder_lock()) {
+		pm_maps_scan(call_site_name("munmap()"));
+		pm_maps_remove(at, len);
+		recorder_unlock();
+	}
+	return (int)syscall(SYS_munmap, at, len);
+}
+
+static void add_sync(void *arg, unsigned file, uint64_t off, const uint8_t *at, size_t len)
+{
+	(void)at;
+	recorder_add(RECORD_SYNC, file, off, NULL, (uint32_t)len, *(uint32_t *)arg);
+}
+
+RECORD_EXPORT int msync(void *at, size_t len, int flags)
+{
+	struct call_site site;
+	bool pm = pm_maps_has(at);
+	if (pm)
+		call_site_find(&site, __builtin_return_address(0));
+	if (pm && recorder_lock()) {
+		pm_maps_scan(call_site_number(&site));
+		recorder_unlock();
+	}
+	int result = (int)syscall(SYS_msync, at, len, flags);
+	if (pm && !result && flags & MS_SYNC && recorder_lock()) {
+		uint32_t source = call_site_number(&site);
+		pm_maps_parts(at, (len + PAGE - 1) / PAGE * PAGE, add_sync, &source);
+		recorder_unlock();
+	}
+	return result;
+}
+
+static int sync_file(int fd, int result, const void *caller)
+{
+	struct call_site site;
+	int file;
+	if (result || !pm_maps_any())
+		return result;
+	call_site_find(&site, caller);
+	if (!recorder_lock())
+		return result;
+	file = pm_maps_file(fd);
+	if (file >= 0) {
+		uint32_t source = call_site_number(&site);
+		pm_maps_scan(source);
+		for (uint64_t at = 0; at < recorder->file[file].size; at += 1u << 30) {
+			uint64_t left = recorder->file[file].size - at;
+			recorder_add(RECORD_SYNC, (unsigned)file, at, NULL,
+				     (uint32_t)(left < 1u << 30 ? left : 1u << 30), source);
+		}
+	}
+	recorder_unlock();
+	return result;
+}
+
+RECORD_EXPORT int fsync(int fd)
+{
+	return sync_file(fd, (int)syscall(SYS_fsync, fd), __builtin_return_address(0));
+}
+
+RECORD_EXPORT int fdatasync(int fd)
+{
+	return sync_file(fd, (int)syscall(SYS_fdatasync, fd), __builtin_return_address(0));
+}
+
+RECORD_EXPORT void *mremap(void *at, size_t len, size_t new_len, int flags, ...)
+{
+	va_list ap;
+	va_start(ap, flags);
+	void *to = flags & MREMAP_FIXED ? va_arg(ap, void *) : NULL;
+	va_end(ap);
+	bool pm = pm_maps_has(at) && recorder_lock();
+	if (pm)
+		pm_maps_scan(call_site_name("mremap()"));
+	long result = syscall(SYS_mremap, at, len, new_len, flags, to);
+	if (pm) {
+		if (result != -1)
+			pm_maps_move(at, len, (uint8_t *)result, new_len);
+		recorder_unlock();
+	}
+	return result == -1 ? MAP_FAILED : (void *)result;
+}
+
+/* What was stored last, by a process that ends in order. */
+__attribute__((destructor)) static void end(void)
+{
+	if (!pm_maps_any() || !recorder_lock())
+		return;
+	pm_maps_scan(call_site_name("the end of the process"));
+	recorder_unlock();
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where PM is mapped in this process, and what its CPUs have stored there.
+ *
+ * Of each file there is a shadow, a file that all processes of the recording map: what the
+ * recording knows of it. What differs from the shadow was stored since somebody looked last. That
+ * is looked for before each event that makes something durable, is seen outside, or lands by an
+ * RNIC; so it is known between which events something was stored, but not in which order: what has
+ * changed in a line of 64 bytes between two events is one store.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "core/record/recorder.h"
+
+#define MAPPINGS 256
+#define LINE	 64
+#define PAGE	 4096
+
+static struct mapping {
+	uint8_t *at;
+	size_t len;
+	uint64_t offset;
+	unsigned file;
+	bool watched;
+} mapping[MAPPINGS];
+static _Atomic unsigned mappings;
+
+static struct shadow {
+	uint8_t *bytes;
+	uint64_t size;
+} shadow[RECORD_FILES];
+
+/* --- files --- */
+
+/* Is it below this folder? */
+static bool is_below(int fd, const char *folder)
+{
+	char link[64], path[PATH_MAX], whole[PATH_MAX];
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(link, path, sizeof(path) - 1);
+	if (n < 0 || !realpath(folder, whole))
+		return false;
+	path[n] = 0;
+	size_t len = strlen(whole);
+	return !strncmp(path, whole, len) && path[len] == '/';
+}
+
+/* Is the file one of those that were named as PM? They may not have been there at the beginning. */
+static bool is_named(int fd, const struct stat *st)
+{
+	const char *names = getenv(RECORD_PM_VARIABLE);
+	char name[PATH_MAX];
+	for (const char *at = names ? names : ""; *at;) {
+		size_t len = strcspn(at, ":");
+		struct stat named;
+		snprintf(name, sizeof(name), "%.*s", (int)len, at);
+		at += len + (at[len] == ':');
+		if (stat(name, &named))
+			continue;
+		if (named.st_ino == st->st_ino && named.st_dev == st->st_dev)
+			return true;
+		if (S_ISDIR(named.st_mode) && is_below(fd, name))
+			return true;
+	}
+	return false;
+}
+
+static int find_file(const struct stat *st)
+{
+	for (unsigned i = 0; i < recorder->files; i++)
+		if (recorder->file[i].device == st->st_dev && recorder->file[i].inode == st->st_ino)
+			return (int)i;
+	return -1;
+}
+
+int pm_maps_file(int fd)
+{
+	struct stat st;
+	return recorder && !fstat(fd, &st) ? find_file(&st) : -1;
+}
+
+/* Map the shadow as long as the file is now. */
+static bool map_shadow(unsigned file)
+{
+	struct shadow *s = &shadow[file];
+	uint64_t size = recorder->file[file].size;
+	char path[PATH_MAX];
+	if (s->size >= size)
+		return true;
+	if (s->bytes)
+		syscall(SYS_munmap, s->bytes, s->size);
+	*s = (struct shadow){0};
+	const char *folder = getenv(RECORD_SHADOW_VARIABLE);
+	snprintf(path, sizeof(path), "%s/%u", folder ? folder : "", file);
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return false;
+	long at = -1;
+	if (!ftruncate(fd, (off_t)size))
+		at = syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	syscall(SYS_close, fd);
+	if (at == -1)
+		return false;
+	*s = (struct shadow){(uint8_t *)at, size};
+	return true;
+}
+
+/* What is in it from `from` on was there before anything was recorded. */
+static void read_before(int fd, unsigned file, uint64_t from)
+{
+	static const uint8_t zeros[PAGE];
+	uint8_t *bytes = shadow[file].bytes;
+	for (uint64_t at = from; at < shadow[file].size; at += PAGE) {
+		size_t room = shadow[file].size - at < PAGE ? shadow[file].size - at : PAGE;
+		ssize_t n = pread(fd, bytes + at, room, (off_t)at);
+		if (n <= 0)
+			return;
+		if (memcmp(bytes + at, zeros, (size_t)n) != 0)
+			recorder_add(RECORD_BEFORE, file, at, bytes + at, (uint32_t)n, 0);
+	}
+}
+
+/* The file's number, a new one if it is new, with a shadow of `size` bytes. -1: there is no room.
+ */
+static int take_file(int fd, const struct stat *st, uint64_t size)
+{
+	int file = find_file(st);
+	char link[64], path[PATH_MAX];
+	if (file < 0 && recorder->files == RECORD_FILES)
+		return -1;
+	if (file < 0) {
+		file = (int)recorder->files++;
+		recorder->file[file] = (struct record_file){.device = st->st_dev,
+							    .inode = st->st_ino};
+	}
+	uint64_t was = recorder->file[file].size;
+	if (size > was) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		ssize_t n = readlink(link, path, sizeof(path));
+		recorder->file[file].size = size;
+		recorder_add(RECORD_FILE, (unsigned)file, size, path, n > 0 ? (uint32_t)n : 0, 0);
+	}
+	if (!map_shadow((unsigned)file))
+		return -1;
+	if (size > was)
+		read_before(fd, (unsigned)file, was);
+	return file;
+}
+
+/* --- what has changed --- */
+
+struct scan {
+	const struct mapping *m;
+	uint32_t source;
+};
+
+/* Other threads may store meanwhile: each line is read once. */
+static void compare(void *arg, uint8_t *at, size_t len)
+{
+	const struct scan *s = arg;
+	uint64_t off = s->m->offset + (uint64_t)(at - s->m->at);
+	uint8_t *known = shadow[s->m->file].bytes, line[LINE];
+	for (uint64_t page = 0; page < len; page += PAGE) {
+		size_t n = len - page < PAGE ? len - page : PAGE;
+		if (!memcmp(at + page, known + off + page, n))
+			continue;
+		for (uint64_t l = page; l < page + n; l += LINE) {
+			memcpy(line, at + l, LINE);
+			if (!memcmp(line, known + off + l, LINE))
+				continue;
+			unsigned first = 0, last = LINE - 1;
+			while (line[first] == known[off + l + first])
+				first++;
+			while (line[last] == known[off + l + last])
+				last--;
+			/* Whole words, as they are stored. */
+			first &= ~7u;
+			last |= 7u;
+			recorder_add(RECORD_STORE, s->m->file, off + l + first, line + first,
+				     last - first + 1, s->source);
+			memcpy(known + off + l, line, LINE);
+		}
+	}
+}
+
+/* How much of a mapping is in the file: beyond that an access is an error. */
+static size_t accessible(const struct mapping *m)
+{
+	uint64_t size = shadow[m->file].size;
+	return m->offset + m->len <= size ? m->len : size > m->offset ? size - m->offset : 0;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void pm_maps_scan(uint32_t source)
+{
+	uint64_t began = now_ns();
+	for (unsigned i = 0; i < mappings; i++) {
+		struct scan s = {&mapping[i], source};
+		size_t len = accessible(&mapping[i]);
+		if (mapping[i].watched)
+			written_ranges(mapping[i].at, len, compare, &s);
+		else
+			compare(&s, mapping[i].at, len);
+	}
+	recorder->scans++;
+	recorder->scan_ns += now_ns() - began;
+}
+
+/* --- mappings --- */
+
+bool pm_maps_any(void)
+{
+	return mappings > 0;
+}
+
+bool pm_maps_has(const void *at)
+{
+	for (unsigned i = 0; i < mappings; i++)
+		if ((uintptr_t)at - (uintptr_t)mapping[i].at < mapping[i].len)
+			return true;
+	return false;
+}
+
+static void watch(struct mapping *m)
+{
+	uint32_t how;
+	m->watched = written_watch(m->at, m->len);
+	how = m->watched ? RECORD_STORES_WRITTEN : RECORD_STORES_COMPARED;
+	if (recorder->stores < how)
+		recorder->stores = how;
+}
+
+void pm_maps_add(int fd, uint8_t *at, size_t len, uint64_t offset)
+{
+	struct stat st;
+	if (mappings == MAPPINGS || fstat(fd, &st) || !is_named(fd, &st))
+		return;
+	uint64_t size = offset + len;
+	if (S_ISREG(st.st_mode) && size > (uint64_t)st.st_size)
+		size = (uint64_t)st.st_size;
+	size = size / LINE * LINE;
+	int file = size ? take_file(fd, &st, size) : -1;
+	if (file < 0)
+		return;
+	struct mapping *m = &mapping[mappings];
+	*m = (struct mapping){at, (len + PAGE - 1) / PAGE * PAGE, offset, (unsigned)file, false};
+	watch(m);
+	mappings++;
+	/* What somebody did to the file in a way that is not seen here. */
+	struct scan s = {m, call_site_name("write(), or a process that is not recorded")};
+	compare(&s, m->at, accessible(m));
+}
+
+void pm_maps_remove(const uint8_t *at, size_t len)
+{
+	unsigned kept = 0;
+	for (unsigned i = 0; i < mappings; i++) {
+		struct mapping m = mapping[i];
+		uintptr_t from = (uintptr_t)m.at, end = from + m.len, cut = (uintptr_t)at,
+			  cut_end = cut + len;
+		if (cut >= end || cut_end <= from) {
+			mapping[kept++] = m;
+			continue;
+		}
+		/* What is left of it before, and after. */
+		if (cut_end < end && cut > from && mappings < MAPPINGS) {
+			mapping[mappings++] = (struct mapping){
+				m.at + (cut_end - from), end - cut_end, m.offset + (cut_end - from),
+				m.file, m.watched};
+			m.len = cut - from;
+			mapping[kept++] = m;
+		} else if (cut > from) {
+			m.len = cut - from;
+			mapping[kept++] = m;
+		} else if (cut_end < end) {
+			mapping[kept++] = (struct mapping){m.at + (cut_end - from), end - cut_end,
+							   m.offset + (cut_end - from), m.file,
+							   m.watched};
+		}
+	}
+	mappings = kept;
+}
+
+void pm_maps_move(const uint8_t *at, size_t len, uint8_t *to, size_t new_len)
+{
+	struct mapping old = {0};
+	for (unsigned i = 0; i < mappings; i++)
+		if (mapping[i].at == at)
+			old = mapping[i];
+	pm_maps_remove(at, len);
+	if (!old.len || mappings == MAPPINGS)
+		return;
+	/* What lies beyond the shadow is not known: a program that makes a pool longer maps it
+	 * anew. */
+	struct mapping *m = &mapping[mappings];
+	*m = (struct mapping){to, (new_len + PAGE - 1) / PAGE * PAGE, old.offset, old.file, false};
+	watch(m);
+	mappings++;
+}
+
+void pm_maps_parts(const void *range, size_t len, pm_part_fn *fn, void *arg)
+{
+	const uint8_t *at = range;
+	for (unsigned i = 0; i < mappings; i++) {
+		const struct mapping *m = &mapping[i];
+		size_t whole = accessible(m);
+		if (at >= m->at + whole || at + len <= m->at)
+			continue;
+		const uint8_t *from = at > m->at ? at : m->at;
+		const uint8_t *end = at + len < m->at + whole ? at + len : m->at + whole;
+		fn(arg, m->file, m->offset + (uint64_t)(from - m->at), from, (size_t)(end - from));
+	}
+}
+
+static void know(void *arg, unsigned file, uint64_t off, const uint8_t *at, size_t len)
+{
+	(void)arg;
+	memcpy(shadow[file].bytes + off, at, len);
+}
+
+void pm_maps_known(const void *at, size_t len)
+{
+	pm_maps_parts(at, len, know, NULL);
+}
+
+/* A child of fork() has its parent's mappings, and nobody watches them. */
+static void in_child(void)
+{
+	written_forget();
+	for (unsigned i = 0; i < mappings; i++)
+		watch(&mapping[i]);
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_RECORD_RECORD_HOOKS_H
+#define TM_RECORD_RECORD_HOOKS_H
+/* What the soft RNIC tells the recorder, if there is one in the process. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct record_hooks {
+	/* Is there PM in this process, and something that records it? */
+	bool (*wants)(void);
+	/* An RNIC is about to write to [at, at+len), ... */
+	void (*before_landing)(const void *at, size_t len);
+	/* ... and has. */
+	void (*landed)(const void *at, size_t len, bool send);
+	/* What RNICs have landed in a range is durable. */
+	void (*committed)(const void *at, size_t len);
+	/* Somebody outside is about to be told something. */
+	void (*acknowledges)(const void *caller);
+};
+/* Weak: NULL without the recorder. */
+extern const struct record_hooks tidemark_record_hooks __attribute__((weak));
+
+#endif

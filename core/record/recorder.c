@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The recording: see format.h. */
+#include "core/record/recorder.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "core/record/record_hooks.h"
+
+#define CHUNK (8u << 20) /* bytes that are taken from the disk at a time */
+
+struct record_head *recorder;
+static uint8_t *bytes; /* the same, as bytes */
+static bool tried;
+
+/* The calls below are raw: the functions of these names may be the recorder's own. */
+static void *map_file(int fd, size_t len)
+{
+	long at = syscall(SYS_mmap, NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return at == -1 ? MAP_FAILED : (void *)at;
+}
+
+/* The program may use PM before this library's constructor runs. */
+static void open_recording(void)
+{
+	const char *path = getenv(RECORD_VARIABLE);
+	struct stat st;
+	tried = true;
+	if (!path)
+		return;
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &st) && st.st_size > RECORD_HEAD) {
+		void *at = map_file(fd, (size_t)st.st_size);
+		const struct record_head *head = at;
+		if (at != MAP_FAILED && !memcmp(head->magic, RECORD_MAGIC, sizeof(head->magic)) &&
+		    head->room == (uint64_t)st.st_size) {
+			recorder = at;
+			bytes = at;
+		}
+	}
+	syscall(SYS_close, fd);
+}
+
+/* Which thread holds the lock: what it calls is not recorded once more. */
+static _Thread_local bool inside;
+
+bool recorder_lock(void)
+{
+	if (!tried)
+		open_recording();
+	if (!recorder || inside || recorder->full || recorder->ended)
+		return false;
+	inside = true;
+	/* A process that was killed with the lock has left at most an unfinished record. */
+	if (pthread_mutex_lock(&recorder->lock) == EOWNERDEAD)
+		pthread_mutex_consistent(&recorder->lock);
+	return true;
+}
+
+void recorder_unlock(void)
+{
+	pthread_mutex_unlock(&recorder->lock);
+	inside = false;
+}
+
+/* Room on the disk: a write to a page of a file that finds none ends the process. */
+static bool allocate(uint64_t end)
+{
+	const char *path = getenv(RECORD_VARIABLE);
+	uint64_t more = recorder->allocated + CHUNK < recorder->room
+				? CHUNK
+				: recorder->room - recorder->allocated;
+	if (end <= recorder->allocated)
+		return true;
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path ? path : "", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	bool done = end <= recorder->allocated + more &&
+		    !fallocate(fd, 0, (off_t)recorder->allocated, (off_t)more);
+	syscall(SYS_close, fd);
+	if (done)
+		recorder->allocated += more;
+	return done;
+}
+
+static void add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
+		uint32_t len, uint32_t source, uint32_t thread)
+{
+	uint64_t need = sizeof(struct record) + (payload ? (len + 7ull) / 8 * 8 : 0);
+	uint64_t at = recorder->used;
+	if (recorder->full || recorder->ended || at + need > recorder->room ||
+	    !allocate(at + need)) {
+		recorder->full = 1;
+		return;
+	}
+	struct record *r = (struct record *)(void *)(bytes + at);
+	r->bytes = (uint32_t)need;
+	r->off = off;
+	r->len = len;
+	r->thread = thread;
+	r->source = source;
+	r->file = file;
+	if (payload)
+		memcpy(r->payload, payload, len);
+	atomic_store_explicit(&recorder->used, at + need, memory_order_relaxed);
+	atomic_store_explicit(&r->kind, kind, memory_order_release);
+}
+
+void recorder_add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
+		  uint32_t len, uint32_t source)
+{
+	static _Thread_local uint32_t thread;
+	if (!thread)
+		thread = (uint32_t)syscall(SYS_gettid);
+	add(kind, file, off, payload, len, source, thread);
+}
+
+void recorder_add_rnic(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
+		       uint32_t len, uint32_t source)
+{
+	add(kind, file, off, payload, len, source, RECORD_RNIC);
+}
+
+/* --- what the soft RNIC calls --- */
+
+static bool wants(void)
+{
+	return pm_maps_any();
+}
+
+/* What CPUs have stored until now comes before the landing. */
+static void before_landing(const void *at, size_t len)
+{
+	(void)len;
+	if (!pm_maps_has(at) || !recorder_lock())
+		return;
+	pm_maps_scan(call_site_name("a landing"));
+	recorder_unlock();
+}
+
+struct landing {
+	enum record_kind kind;
+	uint32_t source;
+};
+
+static void add_landing(void *arg, unsigned file, uint64_t off, const uint8_t *at, size_t len)
+{
+	const struct landing *l = arg;
+	recorder_add_rnic(l->kind, file, off, l->kind == RECORD_LAND ? at : NULL, (uint32_t)len,
+			  l->source);
+}
+
+static void landed(const void *at, size_t len, bool send)
+{
+	struct landing l = {.kind = RECORD_LAND};
+	if (!pm_maps_has(at) || !recorder_lock())
+		return;
+	l.source = call_site_name(send ? "an RNIC: data of a SEND"
+				       : "an RNIC: RDMA WRITE, atomic, or answer to a READ");
+	pm_maps_known(at, len);
+	pm_maps_parts(at, len, add_landing, &l);
+	recorder_unlock();
+}
+
+static void committed(const void *at, size_t len)
+{
+	struct landing l = {.kind = RECORD_COMMIT};
+	if (!pm_maps_has(at) || !recorder_lock())
+		return;
+	l.source = call_site_name("an RNIC: RDMA FLUSH");
+	pm_maps_scan(l.source);
+	pm_maps_parts(at, len, add_landing, &l);
+	recorder_unlock();
+}
+
+static void acknowledges(const void *caller)
+{
+	struct call_site site;
+	if (!pm_maps_any())
+		return;
+	call_site_find(&site, caller);
+	if (!recorder_lock())
+		return;
+	uint32_t source = call_site_number(&site);
+	pm_maps_scan(source);
+	recorder_add(RECORD_ACK, 0, 0, NULL, 0, source);
+	recorder_unlock();
+}
+
+RECORD_EXPORT const struct record_hooks tidemark_record_hooks = {
+	.wants = wants,
+	.before_landing = before_landing,
+	.landed = landed,
+	.committed = committed,
+	.acknowledges = acknowledges,
+};

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_RECORD_RECORDER_H
+#define TM_RECORD_RECORDER_H
+/*
+ * What the library's files share (libtidemark-record.so, which `tidemark record` puts before a
+ * program). It takes the place of functions of libc and libpmem, calls the real ones, and writes
+ * down what happens to the files that are PM.
+ *
+ *	recorder.c	the recording, and its records
+ *	pm_maps.c	where PM is mapped, and what the CPUs have stored there
+ *	written.c	which pages were written, as the kernel says
+ *	call_site.c	where in the program a call stands
+ *	libc_calls.c, libpmem_calls.c	the functions that are replaced
+ *	record_hooks.h	what the soft RNIC calls
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include "core/record/format.h"
+
+#define RECORD_EXPORT __attribute__((visibility("default")))
+
+/* --- recorder.c: under the lock --- */
+
+/* NULL: nothing is recorded. */
+extern struct record_head *recorder;
+bool recorder_lock(void); /* false: nothing is recorded (any more) */
+void recorder_unlock(void);
+/* Add a record. `payload` NULL: `len` says how long a range is. */
+void recorder_add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
+		  uint32_t len, uint32_t source);
+/* The same, of an RNIC. */
+void recorder_add_rnic(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
+		       uint32_t len, uint32_t source);
+
+/* --- pm_maps.c --- */
+
+/* Is `fd` PM? Then [at, at+len) is a mapping of it from `offset` on. With the lock. */
+void pm_maps_add(int fd, uint8_t *at, size_t len, uint64_t offset);
+void pm_maps_remove(const uint8_t *at, size_t len);
+/* mremap(): the mapping is elsewhere now, or longer. */
+void pm_maps_move(const uint8_t *at, size_t len, uint8_t *to, size_t new_len);
+/* Any PM in this process? Without the lock: a first look. */
+bool pm_maps_any(void);
+bool pm_maps_has(const void *at);
+/* Is this file PM? Its number, or -1. */
+int pm_maps_file(int fd);
+/* Write down what the CPUs have stored since the last time; `source`: the event before which it was
+ * noticed. */
+void pm_maps_scan(uint32_t source);
+/* The bytes of a range that are PM: calls `fn` for each part. */
+typedef void pm_part_fn(void *arg, unsigned file, uint64_t off, const uint8_t *at, size_t len);
+void pm_maps_parts(const void *at, size_t len, pm_part_fn *fn, void *arg);
+/* What is there now is known, and no store of a CPU. */
+void pm_maps_known(const void *at, size_t len);
+
+/* --- written.c --- */
+
+/* From now on writes to these pages are noticed. False: the kernel cannot. */
+bool written_watch(uint8_t *at, size_t len);
+/* Call `fn` for each range that was written since it was watched, or since the last time. */
+void written_ranges(uint8_t *at, size_t len, void (*fn)(void *arg, uint8_t *at, size_t len),
+		    void *arg);
+/* A child of fork() starts anew. */
+void written_forget(void);
+
+/* --- call_site.c --- */
+
+/* A place in the program. */
+struct call_site {
+	const void *caller;
+	uint32_t number; /* 0: it has none yet */
+	char text[512];	 /* then: in words */
+};
+/* The place that calls; if that is in a library of PMDK, what calls that. Without the lock: the
+ * dynamic linker has one of its own. */
+void call_site_find(struct call_site *site, const void *caller);
+/* With the lock. */
+uint32_t call_site_number(struct call_site *site);
+/* Of a name that is no place. */
+uint32_t call_site_name(const char *name);
+
+#endif
