@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/images/pmemcheck_read.h"
+#include "checker/images/pmemcheck_write.h"
 #include "checker/images/recording_read.h"
+#include "checker/live/recording.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "report/images/images_report.h"
@@ -13,7 +15,8 @@
 
 struct request {
 	const char *log, *pool, *model, *image, *keep, *json;
-	const char *sort, *path; /* as pmreorder's -c and -p */
+	const char *history, *written; /* --pmemcheck-log */
+	const char *sort, *path;       /* as pmreorder's -c and -p */
 	bool quiet, show;
 	char *command; /* of `path` and the words after it, to be freed */
 	struct images_options options;
@@ -29,6 +32,14 @@ static const struct option_row rows[] = {
 	{"pool", "FILE",
 	 "what was in the file before the program ran (what is in it now); zero: nothing",
 	 REQUEST(pool)},
+	{"history", "FILE",
+	 "what clients recorded (tidemark bench --history): each of their operations that returned "
+	 "is an acknowledgement",
+	 REQUEST(history)},
+	{"pmemcheck-log", "FILE",
+	 "write the log as pmemcheck does, for pmreorder; without a checker "
+	 "that is all",
+	 REQUEST(written)},
 	{.help = "who says whether an image is good"},
 	{"recover", "CMD",
 	 "a command that is started on each image: {} in it is the image's path, or it is added at "
@@ -110,6 +121,8 @@ static int choose_path(struct request *r, char **word)
 static int choose_checker(struct request *r, char **word)
 {
 	struct image_checker *c = &r->options.checker;
+	if (!c->recover && !r->path && r->written)
+		return *word ? fail(EXIT_USAGE, "images: unexpected \"%.40s\"", *word) : 0;
 	if (!c->recover == !r->path)
 		return fail(EXIT_USAGE, "images: expected --recover CMD, or -p CHECKER");
 	if (r->path)
@@ -135,7 +148,9 @@ static int check_request(struct request *r, char **word)
 	if (r->image && r->json)
 		return fail(EXIT_USAGE, "images: --json does not go with --image");
 	r->options.checker.show = r->show;
-	return r->json && check_output("--json", r->json) ? EXIT_USAGE : 0;
+	if (r->json && check_output("--json", r->json))
+		return EXIT_USAGE;
+	return r->written && check_output("--pmemcheck-log", r->written) ? EXIT_USAGE : 0;
 }
 
 /* --- the log --- */
@@ -171,6 +186,34 @@ static int read_log(const struct request *r, struct pm_log *log)
 			    "FILE is a copy of it, --pool zero an empty one)",
 			    which, strerror(-error));
 	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+/* What clients were told, and when. */
+static int read_history(const struct request *r, struct pm_log *log)
+{
+	struct recording *recording;
+	char why[200];
+	uint64_t n, acks = 0;
+	int error = recording_open(&recording, r->history, why, sizeof(why));
+	if (error)
+		return fail(EXIT_USAGE, "%s: %s", r->history, why);
+	const struct recording_op *op = recording_ops(recording, &n);
+	uint64_t *ns = malloc((n + 1) * sizeof(*ns));
+	for (uint64_t i = 0; ns && i < n; i++)
+		if (op[i].invoked_ns && op[i].returned_ns)
+			ns[acks++] = op[i].returned_ns;
+	if (ns)
+		qsort(ns, acks, sizeof(*ns), by_time);
+	error = ns ? pm_log_add_acks(log, ns, acks) : -ENOMEM;
+	free(ns);
+	recording_close(recording);
+	return error ? fail(EXIT_INTERNAL, "out of memory") : 0;
 }
 
 /* --- images --- */
@@ -238,7 +281,11 @@ int images_main(int argc, char **argv)
 	struct images_report report = {
 		.log = &log, .name = r.log, .options = &r.options, .words = arguments};
 	status = read_log(&r, &log);
-	if (!status)
+	if (!status && r.history)
+		status = read_history(&r, &log);
+	if (!status && r.written)
+		status = saved(r.written, save_file(r.written, pmemcheck_write, &log));
+	if (!status && (r.options.checker.recover || r.options.checker.library))
 		status = r.image ? one_image(&r, &report) : all_images(&r, &report);
 	pm_log_close(&log);
 	free(r.command);

@@ -219,3 +219,24 @@ int pm_log_add(struct pm_log *log, const struct pm_event *event, const uint8_t *
 	}
 	return error;
 }
+
+int pm_log_add_acks(struct pm_log *log, const uint64_t *ns, size_t n)
+{
+	struct pm_event *merged = malloc((log->events + n + 1) * sizeof(*merged));
+	size_t at = 0, acks = 0;
+	if (!merged)
+		return -ENOMEM;
+	for (size_t i = 0; i < log->events; i++) {
+		while (acks < n && ns[acks] < log->event[i].ns)
+			merged[at++] = (struct pm_event){.kind = PM_ACK, .ns = ns[acks++]};
+		merged[at++] = log->event[i];
+	}
+	while (acks < n)
+		merged[at++] = (struct pm_event){.kind = PM_ACK, .ns = ns[acks++]};
+	free(log->event);
+	log->event = merged;
+	log->events = at;
+	log->event_room = at + 1;
+	log->acks += n;
+	return 0;
+}

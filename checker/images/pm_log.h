@@ -32,6 +32,7 @@ extern const char *const pm_event_name[PM_EVENT_KINDS];
 
 struct pm_event {
 	uint64_t off;	 /* in the file */
+	uint64_t ns;	 /* when, by CLOCK_MONOTONIC; 0: not known */
 	uint64_t data;	 /* STORE, LAND: where its bytes begin in pm_log.bytes */
 	uint32_t len;	 /* bytes; of data that is not kept, 0 */
 	uint32_t source; /* where in the program: of pm_log.source; a MARK: its name */
@@ -78,6 +79,9 @@ int pm_log_read_files(struct pm_log *log, const char *copy, const char **which);
 /* The number of a source. 0 (PM_NO_SOURCE) without memory. */
 uint32_t pm_log_source(struct pm_log *log, const char *text, size_t len);
 
+/* Users outside were told of something at these times (ns), which are sorted: acknowledgements are
+ * put between the events. 0 or -ENOMEM. */
+int pm_log_add_acks(struct pm_log *log, const uint64_t *ns, size_t n);
 /* Add an event. A store or a landing is cut where a line ends. 0 or -ENOMEM. */
 int pm_log_add(struct pm_log *log, const struct pm_event *event, const uint8_t *data);
 

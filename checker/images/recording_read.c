@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/images/program_lines.h"
+#include "checker/world/where.h"
 #include "core/record/format.h"
 
 #define SOURCES (1u << 20)
@@ -13,7 +13,7 @@ struct reader {
 	struct pm_log *log;
 	struct input_error *error;
 	const struct record_head *head;
-	struct program_lines *lines;
+	struct where *where;
 	uint32_t *source; /* by the recording's number */
 	uint32_t sources;
 	uint64_t at;	 /* of the record */
@@ -71,6 +71,42 @@ static int take_file(struct reader *r, const struct record *rec)
 	return r->log->file[file].before ? 0 : -ENOMEM;
 }
 
+/* One place "PATH+0xOFFSET" as "put (store.c:12)". False: it is not known. */
+static bool name_place(struct where *w, char *place, char *out, size_t n)
+{
+	unsigned long long offset;
+	char *plus = strrchr(place, '+'), line[200];
+	if (!plus || sscanf(plus, "+0x%llx", &offset) != 1)
+		return false;
+	*plus = 0;
+	uintptr_t pc = where_in_file(w, place, offset);
+	const char *function = where_function(w, pc), *slash = strrchr(place, '/');
+	where_print(w, pc, line, sizeof(line));
+	*plus = '+';
+	if (!*function && !*line)
+		return false;
+	if (*line)
+		snprintf(out, n, "%s (%s)", *function ? function : "?", line);
+	else
+		snprintf(out, n, "%s (%.*s)", function, (int)(plus - slash - 1), slash + 1);
+	return true;
+}
+
+/* Several, with ';' between them. */
+static void name_places(struct where *w, const char *places, char *out, size_t n)
+{
+	size_t at = 0;
+	out[0] = 0;
+	for (size_t len; *places && at < n; places += len + (places[len] == ';')) {
+		char place[600], words[900];
+		len = strcspn(places, ";");
+		snprintf(place, sizeof(place), "%.*s", (int)len, places);
+		bool known = name_place(w, place, words, sizeof(words));
+		at += (size_t)snprintf(out + at, n - at, "%s%s", at ? ";" : "",
+				       known ? words : place);
+	}
+}
+
 static int take_source(struct reader *r, const struct record *rec)
 {
 	char places[2048], words[2048];
@@ -88,7 +124,7 @@ static int take_source(struct reader *r, const struct record *rec)
 	}
 	memcpy(places, rec->payload, rec->len);
 	places[rec->len] = 0;
-	program_lines_print(r->lines, places, words, sizeof(words));
+	name_places(r->where, places, words, sizeof(words));
 	r->source[rec->source] = pm_log_source(r->log, words, strlen(words));
 	return 0;
 }
@@ -106,6 +142,7 @@ static int take_event(struct reader *r, const struct record *rec)
 	bool ranges = writes || rec->kind == RECORD_FLUSH || rec->kind == RECORD_SYNC ||
 		      rec->kind == RECORD_COMMIT;
 	struct pm_event e = {.off = rec->off,
+			     .ns = rec->ns,
 			     .len = rec->len,
 			     .thread = rec->thread,
 			     .kind = kind_of[rec->kind],
@@ -185,8 +222,8 @@ int recording_read_pm(struct pm_log *log, const char *bytes, size_t len, struct 
 	if (r.head->used < RECORD_HEAD || r.head->used > len)
 		return wrong(&r, "it says that it has %llu bytes, and has %zu",
 			     (unsigned long long)r.head->used, len);
-	r.lines = program_lines_new();
-	if (!r.lines)
+	r.where = where_new_files();
+	if (!r.where)
 		failed = -ENOMEM;
 	if (!failed)
 		failed = read_records(&r, bytes, len);
@@ -194,7 +231,7 @@ int recording_read_pm(struct pm_log *log, const char *bytes, size_t len, struct 
 		failed = wrong(&r, "no PM is in it: the program mapped no file that --pm named");
 	log->threads = log->noticed = true;
 	log->stopped = r.head->ended && !r.head->full;
-	program_lines_free(r.lines);
+	where_free(r.where);
 	free(r.source);
 	return failed;
 }

@@ -106,9 +106,14 @@ int cut_add_ops(struct cut *c, const struct recording_op *ops, uint64_t n)
 	if (!more)
 		return -ENOMEM;
 	c->op = more;
-	for (uint64_t i = 0; i < n; i++)
-		if (ops[i].invoked_ns)
-			c->op[c->ops++] = ops[i];
+	for (uint64_t i = 0; i < n; i++) {
+		if (!ops[i].invoked_ns || (c->until_ns && ops[i].invoked_ns > c->until_ns))
+			continue;
+		c->op[c->ops] = ops[i];
+		if (c->until_ns && ops[i].returned_ns > c->until_ns)
+			c->op[c->ops].returned_ns = 0;
+		c->ops++;
+	}
 	c->recordings++;
 	return 0;
 }

@@ -40,7 +40,8 @@ struct cut {
 	struct recording_op *op; /* of all recordings, those that are used */
 	size_t ops;
 	unsigned recordings;
-	bool started; /* the states of the keys after the cut of boot `start_boot` are known */
+	uint64_t until_ns; /* 0: all; what comes later is not known, by the recordings' clock */
+	bool started;	   /* the states of the keys after the cut of boot `start_boot` are known */
 	uint32_t start_boot;
 	struct cut_start *start; /* sorted by key */
 	size_t starts;

@@ -10,10 +10,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#define FILES 64 /* of where_in_file() */
+
 struct where {
 	Dwfl *dwfl;
 	char *debuginfo_path;
 	Dwfl_Callbacks callbacks;
+	struct where_file {
+		char *path;
+		Dwfl_Module *module; /* NULL: it cannot be read */
+	} file[FILES];
+	unsigned files;
 };
 
 struct where *where_new(void)
@@ -33,11 +40,51 @@ struct where *where_new(void)
 	return w;
 }
 
+struct where *where_new_files(void)
+{
+	struct where *w = calloc(1, sizeof(*w));
+	if (!w)
+		return NULL;
+	w->callbacks.find_elf = dwfl_build_id_find_elf;
+	w->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
+	w->callbacks.section_address = dwfl_offline_section_address;
+	w->callbacks.debuginfo_path = &w->debuginfo_path;
+	w->dwfl = dwfl_begin(&w->callbacks);
+	if (w->dwfl)
+		return w;
+	where_free(w);
+	return NULL;
+}
+
 void where_free(struct where *w)
 {
+	for (unsigned i = 0; w && i < w->files; i++)
+		free(w->file[i].path);
 	if (w && w->dwfl)
 		dwfl_end(w->dwfl);
 	free(w);
+}
+
+uintptr_t where_in_file(struct where *w, const char *path, uint64_t offset)
+{
+	unsigned i = 0;
+	GElf_Addr bias;
+	while (i < w->files && strcmp(w->file[i].path, path) != 0)
+		i++;
+	if (i == FILES)
+		return 0;
+	if (i == w->files) {
+		char *copy = strdup(path);
+		if (!copy)
+			return 0;
+		dwfl_report_begin_add(w->dwfl);
+		w->file[i].path = copy;
+		w->file[i].module = dwfl_report_offline(w->dwfl, path, path, -1);
+		dwfl_report_end(w->dwfl, NULL, NULL);
+		w->files++;
+	}
+	Dwfl_Module *module = w->file[i].module;
+	return module && dwfl_module_getelf(module, &bias) ? offset + bias : 0;
 }
 
 /* Of no one's program: <infiniband/verbs.h> has functions. */

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_CHECKER_WORLD_WHERE_H
 #define TM_CHECKER_WORLD_WHERE_H
-/* Code addresses of this process as source lines, from its own debug information. */
+/* Code addresses as source lines, from debug information: those of this process, or places in
+ * program files. */
 #include <stddef.h>
 #include <stdint.h>
 
 struct where;
 /* NULL: there is no debug information; where_print() then prints "". */
 struct where *where_new(void);
+/* Of files that where_in_file() names. NULL without memory. */
+struct where *where_new_files(void);
 void where_free(struct where *w);
 /* "server.c:123" or "". Of code inlined from a header of the system: where it is called. */
 void where_print(struct where *w, uintptr_t pc, char *buf, size_t n);
+/* Where the byte at `offset` of a file's memory image is: the address as where_print() takes it; 0:
+ * the file cannot be read. */
+uintptr_t where_in_file(struct where *w, const char *path, uint64_t offset);
 /* The function around it, or ""; good until where_free(). */
 const char *where_function(struct where *w, uintptr_t pc);
 

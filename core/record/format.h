@@ -17,12 +17,14 @@
 #define RECORD_HEAD    4096 /* bytes */
 #define RECORD_FILES   16
 #define RECORD_PAYLOAD (1u << 20)  /* bytes of one record at most */
-#define RECORD_RNIC    0x80000000u /* in `thread`: it is an RNIC's */
+#define RECORD_RNIC    0x80000000u /* in `thread`, besides the number of a queue pair */
 
 /* The settings, in the environment of the program. */
 #define RECORD_VARIABLE	       "TIDEMARK_RECORDING"	/* the recording's path */
 #define RECORD_PM_VARIABLE     "TIDEMARK_RECORD_PM"	/* paths of files or folders, ':' between */
 #define RECORD_SHADOW_VARIABLE "TIDEMARK_RECORD_SHADOW" /* a folder for what is known of PM */
+
+#define RECORD_COMPARE_VARIABLE "TIDEMARK_RECORD_COMPARE" /* set: do not ask the kernel */
 
 /* How stores of CPUs became known. */
 enum record_stores {
@@ -71,12 +73,13 @@ struct record {
 	_Atomic uint32_t kind;
 	uint32_t bytes; /* of all of it */
 	uint64_t off;	/* in the file */
+	uint64_t ns;	/* CLOCK_MONOTONIC: after a landing, before anything else takes effect */
 	uint32_t len;	/* bytes, of the payload or of the range */
 	uint32_t thread;
 	uint32_t source;
 	uint32_t file;
 	uint8_t payload[];
 };
-_Static_assert(sizeof(struct record) == 32, "a fixed layout");
+_Static_assert(sizeof(struct record) == 40, "a fixed layout");
 
 #endif

@@ -17,7 +17,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 #include "core/record/recorder.h"
 
@@ -199,16 +198,9 @@ static size_t accessible(const struct mapping *m)
 	return m->offset + m->len <= size ? m->len : size > m->offset ? size - m->offset : 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 void pm_maps_scan(uint32_t source)
 {
-	uint64_t began = now_ns();
+	uint64_t began = recorder_now();
 	for (unsigned i = 0; i < mappings; i++) {
 		struct scan s = {&mapping[i], source};
 		size_t len = accessible(&mapping[i]);
@@ -218,7 +210,7 @@ void pm_maps_scan(uint32_t source)
 			compare(&s, mapping[i].at, len);
 	}
 	recorder->scans++;
-	recorder->scan_ns += now_ns() - began;
+	recorder->scan_ns += recorder_now() - began;
 }
 
 /* --- mappings --- */

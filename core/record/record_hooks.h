@@ -6,15 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum record_landing { LANDED_WRITE, LANDED_SEND, LANDED_READ };
+
 struct record_hooks {
 	/* Is there PM in this process, and something that records it? */
 	bool (*wants)(void);
 	/* An RNIC is about to write to [at, at+len), ... */
 	void (*before_landing)(const void *at, size_t len);
 	/* ... and has. */
-	void (*landed)(const void *at, size_t len, bool send);
-	/* What RNICs have landed in a range is durable. */
-	void (*committed)(const void *at, size_t len);
+	void (*landed)(const void *at, size_t len, enum record_landing how, uint32_t qp);
+	/* What this queue pair has landed in a range is durable. */
+	void (*committed)(const void *at, size_t len, uint32_t qp);
 	/* Somebody outside is about to be told something. */
 	void (*acknowledges)(const void *caller);
 };

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include "core/record/record_hooks.h"
 
@@ -69,6 +70,13 @@ void recorder_unlock(void)
 	inside = false;
 }
 
+uint64_t recorder_now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 /* Room on the disk: a write to a page of a file that finds none ends the process. */
 static bool allocate(uint64_t end)
 {
@@ -102,6 +110,7 @@ static void add(enum record_kind kind, unsigned file, uint64_t off, const void *
 	struct record *r = (struct record *)(void *)(bytes + at);
 	r->bytes = (uint32_t)need;
 	r->off = off;
+	r->ns = recorder_now();
 	r->len = len;
 	r->thread = thread;
 	r->source = source;
@@ -122,9 +131,9 @@ void recorder_add(enum record_kind kind, unsigned file, uint64_t off, const void
 }
 
 void recorder_add_rnic(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
-		       uint32_t len, uint32_t source)
+		       uint32_t len, uint32_t source, uint32_t qp)
 {
-	add(kind, file, off, payload, len, source, RECORD_RNIC);
+	add(kind, file, off, payload, len, source, RECORD_RNIC | qp);
 }
 
 /* --- what the soft RNIC calls --- */
@@ -146,34 +155,36 @@ static void before_landing(const void *at, size_t len)
 
 struct landing {
 	enum record_kind kind;
-	uint32_t source;
+	uint32_t source, qp;
 };
 
 static void add_landing(void *arg, unsigned file, uint64_t off, const uint8_t *at, size_t len)
 {
 	const struct landing *l = arg;
 	recorder_add_rnic(l->kind, file, off, l->kind == RECORD_LAND ? at : NULL, (uint32_t)len,
-			  l->source);
+			  l->source, l->qp);
 }
 
-static void landed(const void *at, size_t len, bool send)
+static void landed(const void *at, size_t len, enum record_landing how, uint32_t qp)
 {
-	struct landing l = {.kind = RECORD_LAND};
+	static const char *const what[] = {[LANDED_WRITE] = "RDMA WRITE or atomic",
+					   [LANDED_SEND] = "data of a SEND",
+					   [LANDED_READ] = "answer to a READ or an atomic"};
+	struct landing l = {.kind = RECORD_LAND, .qp = qp};
 	if (!pm_maps_has(at) || !recorder_lock())
 		return;
-	l.source = call_site_name(send ? "an RNIC: data of a SEND"
-				       : "an RNIC: RDMA WRITE, atomic, or answer to a READ");
+	l.source = call_site_name(what[how]);
 	pm_maps_known(at, len);
 	pm_maps_parts(at, len, add_landing, &l);
 	recorder_unlock();
 }
 
-static void committed(const void *at, size_t len)
+static void committed(const void *at, size_t len, uint32_t qp)
 {
-	struct landing l = {.kind = RECORD_COMMIT};
+	struct landing l = {.kind = RECORD_COMMIT, .qp = qp};
 	if (!pm_maps_has(at) || !recorder_lock())
 		return;
-	l.source = call_site_name("an RNIC: RDMA FLUSH");
+	l.source = call_site_name("RDMA FLUSH");
 	pm_maps_scan(l.source);
 	pm_maps_parts(at, len, add_landing, &l);
 	recorder_unlock();

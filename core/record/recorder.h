@@ -25,12 +25,14 @@
 extern struct record_head *recorder;
 bool recorder_lock(void); /* false: nothing is recorded (any more) */
 void recorder_unlock(void);
+/* CLOCK_MONOTONIC, ns. */
+uint64_t recorder_now(void);
 /* Add a record. `payload` NULL: `len` says how long a range is. */
 void recorder_add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
 		  uint32_t len, uint32_t source);
-/* The same, of an RNIC. */
+/* The same, of a queue pair. */
 void recorder_add_rnic(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
-		       uint32_t len, uint32_t source);
+		       uint32_t len, uint32_t source, uint32_t qp);
 
 /* --- pm_maps.c --- */
 

@@ -5,13 +5,18 @@
 #include "core/record/record_hooks.h"
 #include "core/rnic/transport/packet.h"
 
+static enum record_landing how(const struct packet_name *name)
+{
+	return name->answer ? LANDED_READ : name->send ? LANDED_SEND : LANDED_WRITE;
+}
+
 static bool write_recorded(void *memory, const struct rnic_mr *mr, uint8_t *to, const void *from,
 			   uint32_t len, const struct packet_name *name)
 {
 	tidemark_record_hooks.before_landing(to, len);
 	if (!fault_safe_memory.write(memory, mr, to, from, len, name))
 		return false;
-	tidemark_record_hooks.landed(to, len, name && name->send);
+	tidemark_record_hooks.landed(to, len, how(name), name->qp);
 	return true;
 }
 
@@ -21,7 +26,7 @@ static bool compare_swap_recorded(uint64_t *at, uint64_t compare, uint64_t swap,
 	if (!fault_safe_memory.compare_swap(at, compare, swap, original))
 		return false;
 	if (*original == compare)
-		tidemark_record_hooks.landed(at, sizeof(*at), false);
+		tidemark_record_hooks.landed(at, sizeof(*at), LANDED_WRITE, 0);
 	return true;
 }
 
@@ -31,7 +36,7 @@ static bool flush_recorded(void *memory, const struct rnic_mr *mr, const uint8_t
 	if (!fault_safe_memory.flush(memory, mr, at, len, sends, name))
 		return false;
 	if (mr && len)
-		tidemark_record_hooks.committed(at, len);
+		tidemark_record_hooks.committed(at, len, name->qp);
 	return true;
 }
 

@@ -366,6 +366,21 @@ void rnic_becomes_lossy(struct rnic_net *net)
 			req_becomes_lossy(net->qp[i]);
 }
 
+static void take(struct rnic_qp *qp, struct packet *pkt)
+{
+	/* Links between processes carry no names. */
+	pkt->name.qp = qp->ibv.qp_num;
+	pkt->name.send = opcode_is[pkt->opcode] & IS_SEND;
+	if (qp->service == SERVICE_XRC)
+		xrc_take(qp, pkt);
+	else if (qp->service != SERVICE_RC)
+		unreliable_take(qp, pkt);
+	else if (opcode_is[pkt->opcode] & IS_RESPONSE)
+		req_response(qp, pkt);
+	else
+		resp_request(qp, pkt);
+}
+
 void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 {
 	assert(!qp || !qp->dead);   /* a dead one is not in the table */
@@ -379,18 +394,10 @@ void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 	if (!qp && pkt->dest_qpn == QPN_MANAGEMENT && net->management)
 		net->management(net, pkt);
 	else if (!qp || pkt->service != qp->service || pkt->opcode >= OP_CODES ||
-		 !opcode_is[pkt->opcode] || is_foreign(qp, pkt)) {
+		 !opcode_is[pkt->opcode] || is_foreign(qp, pkt))
 		refuse(net, qp, pkt);
-	} else if (qp->service != SERVICE_RC) {
-		if (qp->service == SERVICE_XRC)
-			xrc_take(qp, pkt);
-		else
-			unreliable_take(qp, pkt);
-	} else if (opcode_is[pkt->opcode] & IS_RESPONSE) {
-		req_response(qp, pkt);
-	} else {
-		resp_request(qp, pkt);
-	}
+	else
+		take(qp, pkt);
 }
 
 const char *rnic_wc_status_str(enum ibv_wc_status status)

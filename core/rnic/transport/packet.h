@@ -62,7 +62,9 @@ struct packet_name {
 	struct op_label op;
 	uint16_t occurrence, copy;
 	uint32_t message, index, round;
-	bool send; /* of a SEND */
+	uint32_t qp; /* at the responder: its queue pair's number */
+	bool send;   /* of a SEND */
+	bool answer; /* what a READ or an atomic brings to the requester */
 };
 
 #define PACKET_SMALL 64	 /* bytes of payload that need no buffer */

@@ -773,6 +773,7 @@ static void take_result(struct rnic_qp *qp, const struct packet *pkt)
 	}
 	struct packet_name name = pkt->name;
 	name.who = &qp->actor;
+	name.answer = true;
 	if (!sge_scatter(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, off, data, len, &name)) {
 		fail(qp, IBV_WC_LOC_PROT_ERR);
 		return;

@@ -1,0 +1,316 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test_record.sh TIDEMARK SOURCES
+#
+# tidemark record: programs as they are, and what it says happened to their PM: libpmem, plain mmap(), threads, fork(), kill -9,
+# RNICs. What is recorded is compared event by event, and the images that come of it find the bug and nothing else.
+# shellcheck source=tests/cli/own.sh
+. "$(dirname "$0")/own.sh"
+
+# record RECORDING PROGRAM...: afresh, on the file pool.
+record() {
+	local out=$1
+	shift
+	rm -f pool
+	run 0 tidemark record --pm pool --out "$out" -- "$@"
+}
+# events RECORDING: a line each, as pmemcheck would log them, in offsets and without places in the program.
+events() {
+	run 0 tidemark images "$1" --pmemcheck-log text
+	tr '|' '\n' <text | sed -E 's/^(STORE;0x1[0-9a-f]*;0x[0-9a-f]*;0x[0-9a-f]*);.*/\1/; s/;0x1000/;0x/' | grep -v -e START -e STOP -e REGISTER >events
+}
+# expect: events are what standard input says.
+expect() {
+	cat >expected
+	cmp -s expected events || { diff expected events >out; fail 'other events than expected'; }
+}
+compile() {
+	local name=$1
+	shift
+	run 0 gcc -g -O1 -Wall -Wextra -Werror -o "$name" "$name.c" "$@"
+}
+
+# --- libpmem ---
+
+cat >log.c <<'END'
+#include <libpmem.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Entries at 64, 128, ...; their number at 0, after them. */
+int main(int argc, char **argv)
+{
+	uint64_t *pool = pmem_map_file(argv[1], 8192, PMEM_FILE_CREATE, 0600, NULL, NULL);
+	int n = atoi(argv[2]), bug = argc > 3;
+	if (!pool)
+		return 1;
+	for (int i = 1; i <= n; i++) {
+		uint64_t *entry = pool + 8 * i;
+		entry[0] = (uint64_t)i;
+		memset(entry + 1, i, 32);
+		if (!bug)
+			pmem_persist(entry, 40);
+		pool[0] = (uint64_t)i;
+		pmem_persist(pool, 8);
+	}
+	return 0;
+}
+END
+compile log -lpmem
+cat >check.c <<'END'
+#include <fcntl.h>
+#include <stdint.h>
+#include <unistd.h>
+
+int check(const char *path)
+{
+	uint64_t pool[1024];
+	int fd = open(path, O_RDONLY), bad = read(fd, pool, sizeof(pool)) != sizeof(pool);
+	close(fd);
+	for (uint64_t i = 1; !bad && i <= pool[0]; i++) {
+		bad = pool[8 * i] != i;
+		for (int k = 8; k < 40; k++)
+			bad |= ((uint8_t *)&pool[8 * i])[k] != (uint8_t)i;
+	}
+	return bad;
+}
+END
+run 0 gcc -shared -fPIC -O1 -Wall -Wextra -Werror -o check.so check.c
+checker=(-c lib -p ./check.so -n check)
+
+record right.rec ./log pool 2
+says '1 file of PM'
+events right.rec
+expect <<'END'
+STORE;0x00040;0x1;0x8
+STORE;0x00048;0x101010101010101;0x8
+STORE;0x00050;0x101010101010101;0x8
+STORE;0x00058;0x101010101010101;0x8
+STORE;0x00060;0x101010101010101;0x8
+FLUSH;0x00040;0x40
+FENCE
+STORE;0x00000;0x1;0x8
+FLUSH;0x00000;0x40
+FENCE
+STORE;0x00080;0x2;0x8
+STORE;0x00088;0x202020202020202;0x8
+STORE;0x00090;0x202020202020202;0x8
+STORE;0x00098;0x202020202020202;0x8
+STORE;0x000a0;0x202020202020202;0x8
+FLUSH;0x00080;0x40
+FENCE
+STORE;0x00000;0x2;0x8
+FLUSH;0x00000;0x40
+FENCE
+END
+cp text first.text
+# Without the kernel's help, and once more: the same.
+TIDEMARK_RECORD_COMPARE=1 record compared.rec ./log pool 2
+says 'comparing all of PM'
+events compared.rec
+cmp -s text first.text || fail 'what is found by comparing is not the same'
+
+record right.rec ./log pool 20
+run 0 tidemark images right.rec "${checker[@]}"
+says '40 stores' ' 0 are bad'
+record wrong.rec ./log pool 20 bug
+run 1 tidemark images wrong.rec "${checker[@]}"
+says 'of 1 cause' 'noticed at main (log.c:20)' '1. exit status 1'
+again=$(sed -n 's/^   once more: [^ ]* //p' out)
+run 1 sh -c "tidemark $again"
+says 'exit status 1'
+
+# What was in the file before.
+record two.rec ./log pool 1
+run 0 tidemark record --pm pool --out two.rec -q -- ./log pool 2
+run 0 tidemark images two.rec "${checker[@]}"
+events two.rec
+[ "$(grep -c STORE events)" -eq 6 ] || fail 'stores of what was there already' # the second entry, and the number
+
+# --- copies, msync(), threads, fork() ---
+
+cat >calls.c <<'END'
+#include <fcntl.h>
+#include <libpmem.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static uint64_t *pool;
+
+static void *drain(void *arg)
+{
+	pmem_drain();
+	return arg;
+}
+
+int main(int argc, char **argv)
+{
+	static const uint64_t seven = 7;
+	int fd = open(argv[1], O_RDWR | O_CREAT, 0600);
+	if (argc != 2 || fd < 0 || ftruncate(fd, 8192))
+		return 1;
+	/* Not with MAP_SYNC, as there is no DAX device; that is for the recorder to see to. */
+	pool = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
+	if (pool == MAP_FAILED)
+		return 2;
+	pmem_memcpy_persist(pool, &seven, 8);
+	pmem_memcpy_nodrain(pool + 8, &seven, 8);
+	pmem_memset(pool + 16, 1, 8, PMEM_F_MEM_NOFLUSH);
+	pthread_t thread;
+	if (pthread_create(&thread, NULL, drain, NULL) || pthread_join(thread, NULL))
+		return 3;
+	pid_t child = fork();
+	if (!child) {
+		pool[24] = 0xc;
+		pmem_flush(pool + 24, 8);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	if (msync(pool, 4096, MS_SYNC) || fsync(fd))
+		return 4;
+	pool[512] = 0xe;
+	munmap(pool, 8192);
+	pool = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	pool[0] = 0xf;
+	if (pwrite(fd, &seven, 8, 4096 + 64) != 8)
+		return 5;
+	return 0;
+}
+END
+compile calls -lpmem -pthread
+record calls.rec ./calls pool
+events calls.rec
+expect <<'END'
+STORE;0x00000;0x7;0x8
+FLUSH;0x00000;0x40
+FENCE
+STORE;0x00040;0x7;0x8
+FLUSH;0x00040;0x40
+STORE;0x00080;0x101010101010101;0x8
+FENCE
+STORE;0x000c0;0xc;0x8
+FLUSH;0x000c0;0x40
+FLUSH;0x00000;0x1000
+FENCE
+FLUSH;0x00000;0x2000
+FENCE
+STORE;0x01000;0xe;0x8
+STORE;0x00000;0xf;0x8
+END
+# The other thread's fence makes nothing of this thread's durable: two lines are in flight until msync().
+run 0 tidemark images calls.rec --recover 'test 1 -eq 1 #' --most 100
+says '6 stores' 'the power failed at 3 places: 12 different images'
+
+# --- killed ---
+
+cat >killed.c <<'END'
+#include <libpmem.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+
+int main(int argc, char **argv)
+{
+	uint64_t *pool = argc == 2 ? pmem_map_file(argv[1], 8192, PMEM_FILE_CREATE, 0600, NULL, NULL) : NULL;
+	for (uint64_t i = 1; pool && i <= 100; i++) {
+		pool[8] = i;
+		pmem_persist(pool + 8, 8);
+		if (i == 50)
+			raise(SIGKILL);
+	}
+	return 0;
+}
+END
+compile killed -lpmem
+rm -f pool
+run 137 tidemark record --pm pool --out killed.rec -- ./killed pool
+events killed.rec
+[ "$(grep -c STORE events)" -eq 50 ] || fail "not what was stored until it was killed"
+
+# --- an RNIC ---
+
+run 0 gcc -g -O1 -Wall -Wextra -Werror -o loopback "$sources/tests/cli/record_loopback.c" -libverbs
+record rnic.rec ./loopback pool
+run 0 tidemark images rnic.rec --pmemcheck-log text
+tr '|' '\n' <text | grep -v -e START -e STOP -e REGISTER | sed 's/;0x1000/;0x/' >events
+{
+	echo 'STORE;0x00000;0xc0;0x8;post (record_loopback.c:94)'
+	printf 'ACK.BEGIN\nACK.END\n'
+	for i in $(seq 0 15); do
+		printf 'STORE;0x%05x;0x11%02x;0x8;RDMA WRITE or atomic\n' $((64 + 8 * i)) "$i"
+	done
+	printf 'ACK.BEGIN\nACK.END\n'
+	echo 'STORE;0x00100;0x5a;0x8;RDMA WRITE or atomic'
+	printf 'ACK.BEGIN\nACK.END\n'
+	echo 'STORE;0x00140;0x5e4d;0x8;data of a SEND'
+	printf 'ACK.BEGIN\nACK.END\n'
+	echo 'STORE;0x00180;0x4ead;0x8;answer to a READ or an atomic'
+	printf 'FLUSH;0x00000;0x2000\nFENCE\n'
+} | sed "s/record_loopback.c:94/$(sed -n 's/.*(\(record_loopback.c:[0-9]*\)).*/\1/p' events | head -n 1)/" | expect
+
+# --- what cannot be ---
+
+run 2 tidemark record --out x.rec -- true
+one_line
+run 2 tidemark record --pm pool -- true
+one_line
+run 2 tidemark record --pm pool --out x.rec
+one_line
+run 2 tidemark record --pm pool --out nowhere/x.rec -- true
+one_line
+run 2 tidemark record --pm pool --out . -- true
+one_line
+run 2 tidemark record --pm pool --out x.rec -q -- ./nothing
+says './nothing'
+one_line
+run 0 tidemark record --pm pool --out x.rec -- true
+says 'the program mapped no file that --pm names'
+run 2 tidemark images x.rec "${checker[@]}"
+says 'no PM is in it'
+one_line
+[ -z "$(find /dev/shm -maxdepth 1 -name 'tidemark-record-*' -newer log.c)" ] || fail 'a folder is left in /dev/shm'
+record full.rec ./log pool 100
+run 0 tidemark record --pm pool --out full.rec --room 1048576 -- ./log pool 1
+cat >many.c <<'END'
+#include <libpmem.h>
+#include <stddef.h>
+#include <stdint.h>
+
+int main(int argc, char **argv)
+{
+	uint64_t *pool = argc == 2 ? pmem_map_file(argv[1], 8192, PMEM_FILE_CREATE, 0600, NULL, NULL) : NULL;
+	for (uint64_t i = 1; pool && i <= 20000; i++) {
+		pool[8] = i;
+		pmem_persist(pool + 8, 8);
+	}
+	return !pool;
+}
+END
+compile many -lpmem
+rm -f pool
+run 0 tidemark record --pm pool --out full.rec --room 1048576 -- ./many pool
+says 'it is full'
+run 0 tidemark images full.rec --recover 'test 1 -eq 1 #' --most 2
+says 'it has no end'
+
+# wrong TEXT SIZE OFFSET BYTES: the recording right.rec, cut to that size, with these bytes there.
+wrong() {
+	cp right.rec wrong.rec
+	[ "$2" = - ] || truncate -s "$2" wrong.rec
+	# shellcheck disable=SC2059 # bytes
+	[ "$3" = - ] || printf "$4" | dd of=wrong.rec bs=1 seek="$3" conv=notrunc status=none
+	run 2 tidemark images wrong.rec "${checker[@]}"
+	says "$1"
+	one_line
+}
+wrong 'shorter than the head' 100 -
+wrong 'it says that it has' 5000 -
+wrong 'not whole' - 4100 '\377\377\377\377'
+wrong 'of kind' - 4096 '\144'
+wrong 'pmemcheck' - 0 'XXXX'
