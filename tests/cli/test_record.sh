@@ -23,7 +23,7 @@ events() {
 # expect: events are what standard input says.
 expect() {
 	cat >expected
-	cmp -s expected events || { diff expected events >out; fail 'other events than expected'; }
+	diff expected events >out || fail 'other events than expected'
 }
 compile() {
 	local name=$1
