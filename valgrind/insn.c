@@ -10,6 +10,8 @@
  *	66 0F AE /6 m8		CLWB			0F E7	MOVNTQ, with 66 MOVNTDQ
  *	0F AE E8		LFENCE			0F F7	MASKMOVQ, with 66 MASKMOVDQU
  *
+ *	F3 A4, F3 AA		REP MOVSB, REP STOSB
+ *
  * and those of 2B, E7 and F7 with a VEX prefix (C5 or C4) in place of the 0F.
  */
 #include "tidepm.h"
@@ -110,6 +112,8 @@ enum insn insn_at(Addr ip, struct operand *operand)
 	prefixes(&c);
 	if (*c.at == 0xc4 || *c.at == 0xc5)
 		return with_vex(c.at);
+	if (c.rep && (*c.at == 0xa4 || *c.at == 0xaa))
+		return INSN_STRING;
 	if (*c.at++ != 0x0f)
 		return INSN_OTHER;
 	switch (*c.at++) {

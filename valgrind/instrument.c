@@ -86,10 +86,16 @@ static void stored(struct block *b, IRExpr *address, Int size, IRExpr *guard)
 		IRExpr *near = near_pm(b, address);
 		guard = guard ? both(b, near, guard) : near;
 	}
-	if (insn_at(b->ip, &unused) == INSN_PAST_CACHE)
+	switch (insn_at(b->ip, &unused)) {
+	case INSN_PAST_CACHE:
 		CALL(b, guard, event_store_past_cache, args);
-	else
+		break;
+	case INSN_STRING:
+		CALL(b, guard, event_store_string, args);
+		break;
+	default:
 		CALL(b, guard, event_store, args);
+	}
 }
 
 static IROp equal(IRType type)

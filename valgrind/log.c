@@ -72,12 +72,12 @@ void log_mapping(const HChar *path, Addr base, SizeT size, ULong offset)
 	add(token);
 }
 
-void log_store(Addr a, SizeT size, const struct place *place)
+void log_store(Addr a, const void *bytes, SizeT size, const struct place *place)
 {
 	HChar token[TOKEN_MAX];
 	UWord value = 0;
 	tl_assert(size >= 1 && size <= sizeof(value));
-	VG_(memcpy)(&value, (const void *)a, size);
+	VG_(memcpy)(&value, bytes, size);
 	VG_(snprintf)(token, sizeof(token), "|STORE;0x%lx;0x%lx;0x%lx", a, value, size);
 	add(token);
 	if (*place->text) {

@@ -119,10 +119,8 @@ static void register_it(const struct mapping *m)
 		return;
 	if (registered_count == REGISTERED)
 		VG_(umsg)
-		("more than %d mappings of PM: tidemark images does not read such a log\n",
-		 REGISTERED);
-	else
-		registered[registered_count++] = *m;
+	("more than %d mappings of PM: tidemark images does not read such a log\n", REGISTERED);
+	else registered[registered_count++] = *m;
 	log_mapping(files[m->file], m->base, m->end - m->base, m->offset);
 }
 

@@ -121,21 +121,26 @@ static void print_place(ULong count, const HChar *text)
 	}
 }
 
+static ULong sum(enum finding f)
+{
+	ULong all = 0;
+	for (struct place *p = newest; p; p = p->all)
+		all += p->count[f];
+	return all;
+}
+
 static void report(enum finding f, const HChar *what)
 {
 	XArray *found = VG_(newXA)(VG_(malloc), "report", VG_(free), sizeof(struct place *));
-	ULong sum = 0;
-	for (struct place *p = newest; p; p = p->all) {
-		if (!p->count[f])
-			continue;
-		VG_(addToXA)(found, &p);
-		sum += p->count[f];
-	}
+	for (struct place *p = newest; p; p = p->all)
+		if (p->count[f])
+			VG_(addToXA)(found, &p);
+	Word places = VG_(sizeXA)(found);
 	sorted_by = f;
 	VG_(setCmpFnXA)(found, by_count);
 	VG_(sortXA)(found);
-	VG_(umsg)("%s: %llu\n", what, sum);
-	Word places = VG_(sizeXA)(found);
+	if (places)
+		VG_(umsg)("%s:\n", what);
 	for (Word i = 0; i < places && i < SHOWN; i++) {
 		struct place *p = *(struct place **)VG_(indexXA)(found, i);
 		print_place(p->count[f], p->text);
@@ -147,9 +152,14 @@ static void report(enum finding f, const HChar *what)
 
 void places_report(void)
 {
-	report(NEVER_FLUSHED, "stores never flushed");
-	report(NOT_FENCED, "stores flushed, but no fence after that");
-	report(OVERWRITTEN, "stores overwritten before they were flushed");
-	report(FLUSHED_AGAIN, "flushes of a line not stored to since its last flush");
-	report(FENCE_ALONE, "fences after stores, but no flush");
+	report(NEVER_FLUSHED, "stores that were never flushed");
+	report(NOT_FENCED, "stores that were flushed, with no fence after it");
+	report(OVERWRITTEN, "stores that were overwritten before they were flushed");
+	report(FLUSHED_AGAIN, "flushes of a line that was not stored to since its last flush");
+	report(FENCE_ALONE, "fences after stores that were not flushed");
+	VG_(umsg)
+	("stores: %llu never flushed, %llu not fenced, %llu overwritten; %llu flushes and "
+	 "%llu fences for nothing\n",
+	 sum(NEVER_FLUSHED), sum(NOT_FENCED), sum(OVERWRITTEN), sum(FLUSHED_AGAIN),
+	 sum(FENCE_ALONE));
 }

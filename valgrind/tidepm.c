@@ -21,7 +21,8 @@
  *			and its FLUSH. (insn.c)
  *	FENCE		SFENCE and MFENCE, if PM was stored to or flushed since the last one; a
  *			locked instruction, if PM was flushed: flushes are ordered with it as with
- *			a fence (Intel's Software Developer's Manual, volume 2, CLWB).
+ *			a fence (Intel's Software Developer's Manual, volume 2, CLWB). Library
+ *			functions have many; with --locked-fences=no the program must fence itself.
  *	DEEP_SYNC	msync() with MS_SYNC, fsync(), fdatasync(), sync(), syncfs().
  *
  * The log names no threads. Valgrind runs one at a time, and the log has their events in the order
@@ -59,10 +60,11 @@ static Bool option(const HChar *arg)
 	if (VG_STR_CLO(arg, "--pm", path)) {
 		if (!mappings_file(path))
 			VG_(fmsg_bad_option)
-			(arg, "empty, with one of | and ; in it, or one too "
-			      "many\n");
+		(arg, "empty, with one of | and ; in it, or one too "
+		      "many\n");
 	} else if (VG_STR_CLO(arg, "--pm-log", log_pattern)) {
 	} else if (VG_BINT_CLO(arg, "--depth", places_depth, 1, PLACES_DEPTH_MAX)) {
+	} else if (VG_BOOL_CLO(arg, "--locked-fences", locked_fences)) {
 	} else {
 		return False;
 	}
@@ -75,7 +77,8 @@ static void usage(void)
 	("    --pm=FILE      shared mappings of this file are persistent memory; can be "
 	 "given again\n"
 	 "    --pm-log=FILE  where the log goes; %%p is the process [tidepm.%%p.log]\n"
-	 "    --depth=N      frames of the stack with each store [3]\n");
+	 "    --depth=N      frames of the stack with each store [3]\n"
+	 "    --locked-fences=yes|no  a locked instruction waits for flushes [yes]\n");
 }
 
 static void debug_usage(void)
@@ -88,6 +91,7 @@ static void debug_usage(void)
 static void before_call(ThreadId tid, UInt number, UWord *args, UInt n)
 {
 	(void)tid, (void)args, (void)n;
+	events_settle();
 	if (number == __NR_execve || number == __NR_execveat)
 		log_settle();
 }
@@ -163,6 +167,7 @@ static void end(Int status)
 	(void)status;
 	if (is_child)
 		return;
+	events_settle();
 	lines_end_all();
 	log_close();
 	events_report();

@@ -37,8 +37,8 @@ void places_report(void);
 /* False, with a message: it cannot be written. */
 Bool log_open(const HChar *name);
 void log_mapping(const HChar *path, Addr base, SizeT size, ULong offset);
-/* At most 8 bytes, as they are in memory. */
-void log_store(Addr a, SizeT size, const struct place *place);
+/* At most 8 bytes. */
+void log_store(Addr a, const void *bytes, SizeT size, const struct place *place);
 void log_flush(Addr a, SizeT size);
 void log_fence(void);
 void log_sync(Addr a, SizeT size);
@@ -94,15 +94,21 @@ extern UWord pm_span;
 extern UWord pm_touched; /* something of PM was stored or flushed */
 extern UWord pm_flushed; /* something was flushed */
 
+extern Bool locked_fences; /* a locked instruction waits for flushes; --locked-fences */
+
 VG_REGPARM(2) void event_store(Addr a, UWord size);
 /* A non-temporal one. */
 VG_REGPARM(2) void event_store_past_cache(Addr a, UWord size);
+/* Of a repeated string instruction. */
+VG_REGPARM(2) void event_store_string(Addr a, UWord size);
 VG_REGPARM(1) void event_flush(Addr a);
 VG_REGPARM(0) void event_fence(void);
-/* A locked instruction: waits for flushes as a fence does. */
+/* A locked instruction. */
 VG_REGPARM(0) void event_locked(void);
 void event_kernel_store(ThreadId tid, Addr a, SizeT size);
 void event_sync(Addr a, SizeT size);
+/* What was kept back is in the log and in the lines. */
+void events_settle(void);
 /* The first line of the report. */
 void events_report(void);
 
@@ -111,6 +117,7 @@ void events_report(void);
 enum insn {
 	INSN_OTHER,
 	INSN_PAST_CACHE, /* a non-temporal store */
+	INSN_STRING,	 /* REP MOVSB, REP STOSB */
 	INSN_FLUSH,	 /* CLFLUSH, CLFLUSHOPT, CLWB */
 	INSN_LFENCE	 /* orders no stores */
 };
