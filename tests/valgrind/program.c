@@ -3,8 +3,8 @@
  * program CASE POOL: what test_tidepm.sh runs under the Valgrind tool. The pool is mapped in whole;
  * the comments in capitals are places that the test looks up by name.
  */
-#include <emmintrin.h>
 #include <fcntl.h>
+#include <immintrin.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -94,6 +94,14 @@ static void copies(void)
 	__asm__ volatile("fxsave (%0)" ::"r"(p->bytes + 3904) : "memory");
 }
 
+static void swap_two(uint64_t low, uint64_t high, uint64_t new_low, uint64_t new_high)
+{
+	__asm__ volatile("lock cmpxchg16b (%2)"
+			 : "+a"(low), "+d"(high)
+			 : "r"(&p->after[3]), "b"(new_low), "c"(new_high)
+			 : "memory", "cc");
+}
+
 static void swaps(void)
 {
 	uint64_t expected = 5;
@@ -102,15 +110,15 @@ static void swaps(void)
 	__atomic_compare_exchange_n(&p->value, &expected, 6, 0, 0, 0);
 	__atomic_fetch_add((uint8_t *)&p->after[0], 3, 0);
 	__atomic_exchange_n((uint16_t *)&p->after[1], 0x1234, 0);
-	uint64_t low = 0, high = 0;
-	__asm__ volatile("lock cmpxchg16b (%2)"
-			 : "+a"(low), "+d"(high)
-			 : "r"(&p->after[3]), "b"(0x11), "c"(0x22)
-			 : "memory", "cc");
-	__asm__ volatile("lock cmpxchg16b (%2)"
-			 : "+a"(low), "+d"(high)
-			 : "r"(&p->after[3]), "b"(0x33), "c"(0x44)
-			 : "memory", "cc");
+	swap_two(0, 0, 0x11, 0x22);
+	swap_two(0x11, 0, 0x33, 0x44);
+	swap_two(0, 0x22, 0x33, 0x44);
+}
+
+__attribute__((target("avx2"))) static void masked(void)
+{
+	__m128i mask = _mm_set_epi32(0, -1, 0, -1);
+	_mm_maskstore_epi32((int *)&p->value, mask, _mm_set1_epi32(7));
 }
 
 static void reads(void)
@@ -256,12 +264,12 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} cases[] = {{"right", right},	     {"swapped", swapped},   {"unflushed", unflushed},
-		     {"copies", copies},     {"swaps", swaps},	     {"reads", reads},
-		     {"past", past_cache},   {"operands", operands}, {"fences", fences},
-		     {"mappings", mappings}, {"syncs", syncs},	     {"forks", forks},
-		     {"killed", is_killed},  {"aborts", aborts},     {"execs", runs_another},
-		     {"careless", careless}};
+	} cases[] = {{"right", right},	      {"swapped", swapped},   {"unflushed", unflushed},
+		     {"copies", copies},      {"swaps", swaps},	      {"masked", masked},
+		     {"reads", reads},	      {"past", past_cache},   {"operands", operands},
+		     {"fences", fences},      {"mappings", mappings}, {"syncs", syncs},
+		     {"forks", forks},	      {"killed", is_killed},  {"aborts", aborts},
+		     {"execs", runs_another}, {"careless", careless}};
 	pool_fd = argc == 3 ? open(argv[2], O_RDWR | O_CREAT, 0600) : -1;
 	if (pool_fd < 0 || ftruncate(pool_fd, POOL))
 		return 9;

@@ -12,8 +12,8 @@ tool=$(dirname "$(realpath "$1")")/tidemark-valgrind
 . "$(dirname "$0")/../cli/own.sh"
 
 cp "$sources"/tests/valgrind/*.c .
-"${CC:-gcc}" -g -O1 -msse2 -mcx16 -mclflushopt -mclwb -D_GNU_SOURCE program.c -o program
-"${CC:-gcc}" -O1 replay.c -o replay
+gcc -gdwarf-4 -O1 -msse2 -mcx16 -mclflushopt -mclwb -D_GNU_SOURCE program.c -o program
+gcc -O1 replay.c -o replay
 cat >check.c <<'C'
 #include <stdint.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 	return !f || fread(pool, 128, 1, f) != 1 || (pool[0] == 1 && pool[8] != 42);
 }
 C
-"${CC:-gcc}" -O1 check.c -o check
+gcc -O1 check.c -o check
 
 # line NAME: of program.c, where its comment says NAME
 line() { grep -nF "/* $1 */" program.c | cut -d: -f1; }
@@ -106,6 +106,13 @@ STORE +72;0x3;0x1
 STORE +80;0x1234;0x2
 STORE +96;0x11;0x8
 STORE +104;0x22;0x8"
+if grep -qw avx2 /proc/cpuinfo; then
+	logged masked
+	whole
+	is "REGISTER_FILE +0;0x2000;0x0
+STORE +64;0x7;0x4
+STORE +72;0x7;0x4"
+fi
 printf 'read by name' >name
 logged reads
 whole
@@ -259,7 +266,7 @@ int main(int argc, char **argv)
 	return 0;
 }
 C
-if "${CC:-gcc}" -g -O1 pmem.c -o pmem -lpmem 2>/dev/null; then
+if gcc -gdwarf-4 -O1 pmem.c -o pmem -lpmem 2>/dev/null; then
 	rm -f pool log
 	run 0 "$tool" --pm=pool --pm-log=log ./pmem pool
 	says 'stores: 0 never flushed, 0 not fenced,'
