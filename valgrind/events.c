@@ -7,7 +7,6 @@
  * one store of up to 8 bytes.
  */
 #include "tidepm.h"
-#include "pub_tool_libcprint.h"
 #include "pub_tool_threadstate.h"
 
 UWord pm_touched, pm_flushed;
@@ -113,8 +112,7 @@ VG_REGPARM(1) void event_flush(Addr a)
 
 VG_REGPARM(0) void event_fence(void)
 {
-	if (!pm_touched)
-		return;
+	tl_assert(pm_touched);
 	events_settle();
 	if (!pm_flushed)
 		here()->count[FENCE_ALONE]++;
@@ -150,7 +148,6 @@ void event_sync(Addr a, SizeT size)
 
 void events_report(void)
 {
-	VG_(umsg)
-	("PM: %llu stores, %llu flushes, %llu fences, %llu ranges synchronised; log: %s\n", stores,
-	 flushes, fences, syncs, log_name());
+	say("PM: %llu stores, %llu flushes, %llu fences, %llu ranges synchronised; log: %s\n",
+	    stores, flushes, fences, syncs, log_name());
 }

@@ -6,7 +6,6 @@
 #include "tidepm.h"
 #include "pub_tool_libcbase.h"
 #include "pub_tool_libcfile.h"
-#include "pub_tool_libcprint.h"
 #include "pub_tool_options.h"
 #include "pub_tool_vki.h"
 
@@ -26,7 +25,7 @@ void log_settle(void)
 	while (log_fd >= 0 && done < used) {
 		Int n = VG_(write)(log_fd, buffer + done, (Int)(used - done));
 		if (n <= 0) {
-			VG_(umsg)("%s: cannot be written; the log ends here\n", log_path);
+			say("%s: cannot be written; the log ends here\n", log_path);
 			VG_(close)(log_fd);
 			log_fd = -1;
 			break;
@@ -55,7 +54,7 @@ Bool log_open(const HChar *name)
 	log_path = VG_(expand_file_name)("--pm-log", name);
 	Int fd = VG_(fd_open)(log_path, VKI_O_WRONLY | VKI_O_CREAT | VKI_O_TRUNC, 0644);
 	if (fd < 0) {
-		VG_(umsg)("%s: cannot be created\n", log_path);
+		say("%s: cannot be created\n", log_path);
 		return False;
 	}
 	log_fd = VG_(safe_fd)(fd);

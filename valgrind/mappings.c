@@ -8,7 +8,6 @@
 #include "tidepm.h"
 #include "pub_tool_libcbase.h"
 #include "pub_tool_libcfile.h"
-#include "pub_tool_libcprint.h"
 #include "pub_tool_mallocfree.h"
 #include "pub_tool_vki.h"
 
@@ -86,7 +85,7 @@ static void put_in(struct mapping m)
 	if (m.base >= m.end)
 		return;
 	if (mapping_count == MAPPINGS) {
-		VG_(umsg)("more than %d mappings of PM: 0x%lx is not logged\n", MAPPINGS, m.base);
+		say("more than %d mappings of PM: 0x%lx is not logged\n", MAPPINGS, m.base);
 		return;
 	}
 	mappings[mapping_count++] = m;
@@ -112,15 +111,17 @@ static void cut(Addr base, Addr end)
 /* A mapping that is in the log already, and nothing since at its addresses, is not named again. */
 static void register_it(const struct mapping *m)
 {
-	Int i = registered_count - 1;
+	Int i = (registered_count < REGISTERED ? registered_count : REGISTERED) - 1;
 	while (i >= 0 && (registered[i].end <= m->base || registered[i].base >= m->end))
 		i--;
 	if (i >= 0 && !VG_(memcmp)(&registered[i], m, sizeof(*m)))
 		return;
-	if (registered_count == REGISTERED)
-		VG_(umsg)
-	("more than %d mappings of PM: tidemark images does not read such a log\n", REGISTERED);
-	else registered[registered_count++] = *m;
+	if (registered_count < REGISTERED)
+		registered[registered_count] = *m;
+	else if (registered_count == REGISTERED)
+		say("more than %d mappings of PM: tidemark images does not read such a log\n",
+		    REGISTERED);
+	registered_count++;
 	log_mapping(files[m->file], m->base, m->end - m->base, m->offset);
 }
 

@@ -7,7 +7,6 @@
 #include "tidepm.h"
 #include "pub_tool_debuginfo.h"
 #include "pub_tool_libcbase.h"
-#include "pub_tool_libcprint.h"
 #include "pub_tool_mallocfree.h"
 #include "pub_tool_stacktrace.h"
 #include "pub_tool_xarray.h"
@@ -110,12 +109,12 @@ static void print_place(ULong count, const HChar *text)
 {
 	HChar frame[FRAME_MAX + 1];
 	const HChar *between = "at";
-	VG_(umsg)("  %llu\n", count);
+	say("  %llu\n", count);
 	while (*text) {
 		SizeT len = VG_(strcspn)(text, ";");
 		VG_(memcpy)(frame, text, len);
 		frame[len] = 0;
-		VG_(umsg)("     %s %s\n", between, frame);
+		say("     %s %s\n", between, frame);
 		text += len + (text[len] == ';');
 		between = "by";
 	}
@@ -140,13 +139,13 @@ static void report(enum finding f, const HChar *what)
 	VG_(setCmpFnXA)(found, by_count);
 	VG_(sortXA)(found);
 	if (places)
-		VG_(umsg)("%s:\n", what);
+		say("%s:\n", what);
 	for (Word i = 0; i < places && i < SHOWN; i++) {
 		struct place *p = *(struct place **)VG_(indexXA)(found, i);
 		print_place(p->count[f], p->text);
 	}
 	if (places > SHOWN)
-		VG_(umsg)("  and at %ld other places\n", places - SHOWN);
+		say("  and at %ld other places\n", places - SHOWN);
 	VG_(deleteXA)(found);
 }
 
@@ -157,9 +156,8 @@ void places_report(void)
 	report(OVERWRITTEN, "stores that were overwritten before they were flushed");
 	report(FLUSHED_AGAIN, "flushes of a line that was not stored to since its last flush");
 	report(FENCE_ALONE, "fences after stores that were not flushed");
-	VG_(umsg)
-	("stores: %llu never flushed, %llu not fenced, %llu overwritten; %llu flushes and "
-	 "%llu fences for nothing\n",
-	 sum(NEVER_FLUSHED), sum(NOT_FENCED), sum(OVERWRITTEN), sum(FLUSHED_AGAIN),
-	 sum(FENCE_ALONE));
+	say("stores: %llu never flushed, %llu not fenced, %llu overwritten; %llu flushes and "
+	    "%llu fences for nothing\n",
+	    sum(NEVER_FLUSHED), sum(NOT_FENCED), sum(OVERWRITTEN), sum(FLUSHED_AGAIN),
+	    sum(FENCE_ALONE));
 }

@@ -38,7 +38,6 @@
  */
 #include "tidepm.h"
 #include "pub_tool_libcbase.h"
-#include "pub_tool_libcprint.h"
 #include "pub_tool_libcproc.h"
 #include "pub_tool_options.h"
 #include "pub_tool_vki.h"
@@ -56,12 +55,11 @@ static Bool is_child; /* of the process that is logged */
 
 static Bool option(const HChar *arg)
 {
+	static const HChar wrong[] = "empty, has one of | and ;, or is one too many\n";
 	const HChar *path;
 	if (VG_STR_CLO(arg, "--pm", path)) {
 		if (!mappings_file(path))
-			VG_(fmsg_bad_option)
-		(arg, "empty, with one of | and ; in it, or one too "
-		      "many\n");
+			VG_(fmsg_bad_option)(arg, wrong);
 	} else if (VG_STR_CLO(arg, "--pm-log", log_pattern)) {
 	} else if (VG_BINT_CLO(arg, "--depth", places_depth, 1, PLACES_DEPTH_MAX)) {
 	} else if (VG_BOOL_CLO(arg, "--locked-fences", locked_fences)) {
@@ -71,14 +69,15 @@ static Bool option(const HChar *arg)
 	return True;
 }
 
+static const HChar help[] =
+	"    --pm=FILE      shared mappings of this file are persistent memory; more than one\n"
+	"    --pm-log=FILE  where the log goes; %p is the process [tidepm.%p.log]\n"
+	"    --depth=N      frames of the stack with each store [3]\n"
+	"    --locked-fences=yes|no  a locked instruction waits for flushes [yes]\n";
+
 static void usage(void)
 {
-	VG_(printf)
-	("    --pm=FILE      shared mappings of this file are persistent memory; can be "
-	 "given again\n"
-	 "    --pm-log=FILE  where the log goes; %%p is the process [tidepm.%%p.log]\n"
-	 "    --depth=N      frames of the stack with each store [3]\n"
-	 "    --locked-fences=yes|no  a locked instruction waits for flushes [yes]\n");
+	VG_(printf)("%s", help);
 }
 
 static void debug_usage(void)
@@ -147,7 +146,7 @@ static void kernel_stored(CorePart part, ThreadId tid, Addr a, SizeT size)
 static void begin(void)
 {
 	if (!mappings_any_file()) {
-		VG_(umsg)("--pm=FILE is needed: which file is persistent memory?\n");
+		say("--pm=FILE is needed: which file is persistent memory?\n");
 		VG_(exit)(2);
 	}
 	if (!log_open(log_pattern))

@@ -6,7 +6,10 @@
  */
 #include "pub_tool_basics.h"
 #include "pub_tool_libcassert.h"
+#include "pub_tool_libcprint.h"
 #include "pub_tool_tooliface.h"
+
+#define say VG_(umsg) /* on Valgrind's output; as printf() */
 
 #define LINE 64 /* bytes; what a flush writes back */
 

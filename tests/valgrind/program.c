@@ -5,6 +5,8 @@
  */
 #include <fcntl.h>
 #include <immintrin.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -156,7 +158,7 @@ static void operands(void)
 	FLUSH("clwb -64(%0,%1,4)", "S"(at + 64 * 6 - 16), "r"(r9));
 	FLUSH("clwb 64(,%0,1)", "c"(at + 64 * 5));
 	FLUSH("clwb 0x1000(%0)", "r"(r13));
-	FLUSH("clflush (%k0)", "a"(at + 64 * 7));
+	FLUSH("clflush (%k0)", "a"(at + 64 * 7 + (1l << 40)));
 	FLUSH("clflush %%fs:(%0)", "r"(at + 64 * 8 - (uintptr_t)fs));
 	FLUSH("clflush (%0)", "r"(&fs));
 }
@@ -186,6 +188,8 @@ static void mappings(void)
 	other->value = 99;
 	uint64_t *page = mmap(NULL, 4096, RW, MAP_SHARED, pool_fd, 4096);
 	page[0] = 1;
+	other->value = 98; /* between the two */
+	_mm_clflush(other);
 	/* Half of this one is on a page that is PM no more. */
 	mmap((char *)p + 4096, 4096, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	*(uint64_t *)(void *)((char *)p + 4092) = 0x1111111122222222;
@@ -208,6 +212,30 @@ static void syncs(void)
 	p->value = 2;
 	fdatasync(1);
 	fdatasync(pool_fd);
+}
+
+/* --- threads --- */
+
+static void *thread(void *at)
+{
+	for (int i = 0; i < 100; i++) {
+		void *to = at;
+		size_t n = 1000;
+		__asm__ volatile("rep stosb" : "+D"(to), "+c"(n) : "a"(i) : "memory");
+		__atomic_fetch_add(&p->value, 1, 0);
+		_mm_clflush(at);
+		sched_yield();
+	}
+	return at;
+}
+
+static void threads(void)
+{
+	pthread_t others[2];
+	for (int i = 0; i < 2; i++)
+		pthread_create(&others[i], NULL, thread, p->bytes + 1000 * i);
+	for (int i = 0; i < 2; i++)
+		pthread_join(others[i], NULL);
 }
 
 /* --- the process --- */
@@ -264,12 +292,12 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} cases[] = {{"right", right},	      {"swapped", swapped},   {"unflushed", unflushed},
-		     {"copies", copies},      {"swaps", swaps},	      {"masked", masked},
-		     {"reads", reads},	      {"past", past_cache},   {"operands", operands},
-		     {"fences", fences},      {"mappings", mappings}, {"syncs", syncs},
-		     {"forks", forks},	      {"killed", is_killed},  {"aborts", aborts},
-		     {"execs", runs_another}, {"careless", careless}};
+	} cases[] = {{"right", right},	   {"swapped", swapped},    {"unflushed", unflushed},
+		     {"copies", copies},   {"swaps", swaps},	    {"masked", masked},
+		     {"reads", reads},	   {"past", past_cache},    {"operands", operands},
+		     {"fences", fences},   {"mappings", mappings},  {"syncs", syncs},
+		     {"threads", threads}, {"forks", forks},	    {"killed", is_killed},
+		     {"aborts", aborts},   {"execs", runs_another}, {"careless", careless}};
 	pool_fd = argc == 3 ? open(argv[2], O_RDWR | O_CREAT, 0600) : -1;
 	if (pool_fd < 0 || ftruncate(pool_fd, POOL))
 		return 9;

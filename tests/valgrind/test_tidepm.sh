@@ -12,7 +12,7 @@ tool=$(dirname "$(realpath "$1")")/tidemark-valgrind
 . "$(dirname "$0")/../cli/own.sh"
 
 cp "$sources"/tests/valgrind/*.c .
-gcc -gdwarf-4 -O1 -msse2 -mcx16 -mclflushopt -mclwb -D_GNU_SOURCE program.c -o program
+gcc -gdwarf-4 -O1 -msse2 -mcx16 -mclflushopt -mclwb -D_GNU_SOURCE -pthread program.c -o program
 gcc -O1 replay.c -o replay
 cat >check.c <<'C'
 #include <stdint.h>
@@ -176,7 +176,7 @@ tokens | sed -n 's/^REGISTER_FILE [^;]*;//p' >found
 printf '0x2000;0x0\n0x1000;0x1000\n0x2000;0x0\n' | cmp - found >out || fail "$(cat found)"
 [ "$(tokens | grep -c '^STORE')" -eq 5 ] || fail "$(tokens)"
 tokens | grep -q '^STORE +4092;0x22222222;0x4;' || fail "a store at the end of a mapping: $(tokens)"
-! grep -q FLUSH log || fail "the flush of a page that was unmapped"
+! grep -q FLUSH log || fail "the flush of what is no PM"
 logged syncs
 whole
 is "REGISTER_FILE +0;0x2000;0x0
@@ -184,6 +184,13 @@ STORE +64;0x1;0x8
 DEEP_SYNC +0;0x1000
 STORE +64;0x2;0x8
 DEEP_SYNC +0;0x2000"
+
+# --- threads
+
+logged threads
+whole
+words=$(tr '|' '\n' <log | grep -c '^STORE;[^;]*;[^;]*;0x8;thread (')
+[ "$words" -ge 25000 ] || fail "a string instruction is not $((250 * 100)) words, but $words"
 
 # --- the process
 
@@ -238,7 +245,7 @@ options=()
 run 2 "$tool" ./program right pool
 says '--pm=FILE is needed'
 run 1 "$tool" '--pm=a;b' ./program right pool
-says 'one of | and ;'
+says 'has one of | and ;'
 run 2 "$tool" --pm=pool --pm-log=none/log ./program right pool
 says 'none/log: cannot be created'
 rm -f pool
