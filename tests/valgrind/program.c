@@ -204,6 +204,18 @@ static void mappings(void)
 	page[1] = 4;
 }
 
+/* The second page alone, moved while a store to it is not flushed. */
+static void moved(void)
+{
+	uint64_t *second = (void *)((char *)p + 4096);
+	second[0] = 5;
+	munmap(p, 4096);
+	void *at = mmap(NULL, 4096, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	second = mremap(second, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, at);
+	second[1] = 6;
+	persist(second);
+}
+
 static void syncs(void)
 {
 	p->value = 1;
@@ -212,6 +224,8 @@ static void syncs(void)
 	p->value = 2;
 	fdatasync(1);
 	fdatasync(pool_fd);
+	munmap(p, POOL);
+	fsync(pool_fd); /* of no mapping */
 }
 
 /* --- threads --- */
@@ -292,12 +306,13 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} cases[] = {{"right", right},	   {"swapped", swapped},    {"unflushed", unflushed},
-		     {"copies", copies},   {"swaps", swaps},	    {"masked", masked},
-		     {"reads", reads},	   {"past", past_cache},    {"operands", operands},
-		     {"fences", fences},   {"mappings", mappings},  {"syncs", syncs},
-		     {"threads", threads}, {"forks", forks},	    {"killed", is_killed},
-		     {"aborts", aborts},   {"execs", runs_another}, {"careless", careless}};
+	} cases[] = {{"right", right},	    {"swapped", swapped},   {"unflushed", unflushed},
+		     {"copies", copies},    {"swaps", swaps},	    {"masked", masked},
+		     {"reads", reads},	    {"past", past_cache},   {"operands", operands},
+		     {"fences", fences},    {"mappings", mappings}, {"moved", moved},
+		     {"syncs", syncs},	    {"threads", threads},   {"forks", forks},
+		     {"killed", is_killed}, {"aborts", aborts},	    {"execs", runs_another},
+		     {"careless", careless}};
 	pool_fd = argc == 3 ? open(argv[2], O_RDWR | O_CREAT, 0600) : -1;
 	if (pool_fd < 0 || ftruncate(pool_fd, POOL))
 		return 9;

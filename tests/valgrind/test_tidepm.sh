@@ -177,6 +177,9 @@ printf '0x2000;0x0\n0x1000;0x1000\n0x2000;0x0\n' | cmp - found >out || fail "$(c
 [ "$(tokens | grep -c '^STORE')" -eq 5 ] || fail "$(tokens)"
 tokens | grep -q '^STORE +4092;0x22222222;0x4;' || fail "a store at the end of a mapping: $(tokens)"
 ! grep -q FLUSH log || fail "the flush of what is no PM"
+logged moved
+says 'stores: 0 never flushed'
+whole
 logged syncs
 whole
 is "REGISTER_FILE +0;0x2000;0x0
