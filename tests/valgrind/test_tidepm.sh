@@ -198,6 +198,7 @@ words=$(tr '|' '\n' <log | grep -c '^STORE;[^;]*;[^;]*;0x8;thread (')
 # --- the process
 
 logged forks
+[ "$(grep -c 'PM: ' out)" -eq 1 ] || fail "the child reports, too"
 is "REGISTER_FILE +0;0x2000;0x0
 STORE +64;0x1;0x8
 STORE +64;0x2;0x8"
@@ -254,6 +255,32 @@ says 'none/log: cannot be created'
 rm -f pool
 run 0 "$tool" --pm=pool ./program right pool
 [ "$(echo tidepm.*.log)" != 'tidepm.*.log' ] || fail "no log without --pm-log"
+
+# --- frames of C++
+
+cat >bits.cc <<'C'
+#include <fcntl.h>
+#include <sys/mman.h>
+struct bits { unsigned long value; };
+__attribute__((noinline)) bits &operator|(bits &b, unsigned long more)
+{
+	b.value |= more;
+	return b;
+}
+int main(int argc, char **argv)
+{
+	int fd = open(argv[argc - 1], O_RDWR);
+	void *at = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	*static_cast<bits *>(at) | 4;
+}
+C
+if g++ -gdwarf-4 -O1 -w bits.cc -o bits; then
+	truncate -s 0 pool
+	truncate -s 4096 pool
+	run 0 "$tool" --pm=pool --pm-log=log ./bits pool
+	grep -qF ';operator|(bits&, unsigned long) (bits.cc:6);main (bits.cc:13)|STOP' log || fail "$(cat log)"
+	judged 0
+fi
 
 # --- libpmem
 
