@@ -299,6 +299,7 @@ static void careless(void)
 	_mm_sfence(); /* ALONE */
 	_mm_clflush(&p->flag);
 	_mm_clflush(&p->flag); /* AGAIN */
+	v->flag = 4;	       /* LATER */
 }
 
 int main(int argc, char **argv)

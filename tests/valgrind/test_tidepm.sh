@@ -217,11 +217,17 @@ logged execs
 options=(--depth=1)
 logged right
 tokens | grep -qxF "STORE +64;0x2a;0x8;$value" || fail "a frame too many: $(tokens)"
+options=(--depth=2) # frames, also of what is inlined
+logged past
+tokens | grep -q '^STORE +64;.*;_mm_stream_si64 ([^;]*;past_cache (program.c:[^;]*$' || fail "$(tokens)"
 options=(--locked-fences=no)
 logged careless
 sed 's/^==[0-9]*== *//' out | sed -n '/^stores that were never/,$p' >found
 diff - found >out <<END || fail "expected < and reported > differ"
 stores that were never flushed:
+1
+at careless (program.c:$(line LATER))
+by main (program.c:$(line RUN))
 1
 at careless (program.c:$(line NEVER))
 by main (program.c:$(line RUN))
@@ -243,7 +249,7 @@ fences after stores that were not flushed:
 $(grep -x 'at _mm_sfence (.*' found)
 by careless (program.c:$(line ALONE))
 by main (program.c:$(line RUN))
-stores: 1 never flushed, 1 not fenced, 1 overwritten; 1 flushes and 1 fences for nothing
+stores: 2 never flushed, 1 not fenced, 1 overwritten; 1 flushes and 1 fences for nothing
 END
 options=()
 run 2 "$tool" ./program right pool
