@@ -268,6 +268,7 @@ cat >bits.cc <<'C'
 #include <fcntl.h>
 #include <sys/mman.h>
 struct bits { unsigned long value; };
+#line 4 "bi;ts.cc"
 __attribute__((noinline)) bits &operator|(bits &b, unsigned long more)
 {
 	b.value |= more;
@@ -284,7 +285,7 @@ if g++ -gdwarf-4 -O1 -w bits.cc -o bits; then
 	truncate -s 0 pool
 	truncate -s 4096 pool
 	run 0 "$tool" --pm=pool --pm-log=log ./bits pool
-	grep -qF ';operator|(bits&, unsigned long) (bits.cc:6);main (bits.cc:13)|STOP' log || fail "$(cat log)"
+	grep -qF ';operator|(bits&, unsigned long) (bi,ts.cc:6);main (bi,ts.cc:13)|STOP' log || fail "$(cat log)"
 	judged 0
 fi
 
