@@ -4,6 +4,7 @@
 # bin/tidemark                   the program, with its debug information: reports name source lines by it
 # lib/tidemark                   the soft RNIC: a library to preload; in lib/ the same in place of the system's
 # lib/tidemark/sdk               what `tidemark cc` needs
+# bin/tidemark-valgrind, lib/tidemark/valgrind  the Valgrind tool, where it was built
 # include/tidemark               the headers that a store includes
 # share/pkgconfig/tidemark.pc
 # share/man                      pages for the program, each of its commands, and the store interface
@@ -13,6 +14,11 @@ set(tidemark_lib lib/tidemark)
 install(TARGETS tidemark RUNTIME DESTINATION bin)
 install(TARGETS tidemark_preload tidemark_record LIBRARY DESTINATION ${tidemark_lib})
 install(TARGETS tidemark_libibverbs tidemark_librdmacm LIBRARY DESTINATION ${tidemark_lib}/lib NAMELINK_SKIP)
+
+if(TIDEMARK_VALGRIND)
+	install(PROGRAMS ${PROJECT_BINARY_DIR}/tidemark-valgrind DESTINATION bin)
+	install(DIRECTORY ${valgrind_tools} DESTINATION ${tidemark_lib} USE_SOURCE_PERMISSIONS)
+endif()
 
 install(DIRECTORY ${sdk}/include/tidemark DESTINATION include PATTERN object.h EXCLUDE) # not for stores
 # All of it, for `tidemark cc`.

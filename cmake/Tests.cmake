@@ -212,6 +212,7 @@ if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of othe
 	endforeach()
 	tidemark_test(test_live_smoke ${PROJECT_SOURCE_DIR}/tests/core/live/test_live_smoke.sh $<TARGET_FILE:tidemark>)
 endif()
+tidemark_test(test_tidepm ${PROJECT_SOURCE_DIR}/tests/valgrind/test_tidepm.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 if(TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain build makes them all
 	set(few few)
 endif()
@@ -296,7 +297,7 @@ endif()
 # The longest ones first, so that none of them is left alone at the end. In seconds, roughly.
 foreach(cost taxonomy_all:60 bug_causes:60 bugs_1:30 bugs_2:10 bugs_3:40 bugs_4:10 fuzz:40 cli:40 claims:40 remotelog:10 explore:20
 		html:8 hazards:14 taxonomy_cli:12 search:14 fails:15 nic_cm:35 nic_cm_programs:16 nic_death:60 pcap_live:12
-		litmus_thousands:30 live_nic:11 load:9 verbs:9 nic_man:8 dpor:6 baselines:6 rendezvous:6 newer_verbs:5)
+		litmus_thousands:30 live_nic:11 load:9 verbs:9 nic_man:8 dpor:6 baselines:6 rendezvous:6 newer_verbs:5 tidepm:12)
 	string(REPLACE ":" ";" cost ${cost})
 	list(GET cost 0 name)
 	list(GET cost 1 seconds)

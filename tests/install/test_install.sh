@@ -33,10 +33,17 @@ mapfile -t commands < <("$tidemark" --help | awk '/^  [a-z]/ { print $1 }')
 	{ (cd "$source/scenarios" && find litmus -type f) && (cd "$source/examples" && find . -type f | sed 's|^./||'); } | sed 's|^|share/doc/tidemark/examples/|'
 	# What `tidemark cc` needs is what the build has.
 	(cd "$build" && find sdk -type f) | sed 's|^|lib/tidemark/|'
+	# Where there is a Valgrind.
+	if [ -x "$build/tidemark-valgrind" ]; then
+		printf '%s\n' bin/tidemark-valgrind lib/tidemark/valgrind/{default.supp,vgpreload_core-amd64-linux.so,tidepm-amd64-linux}
+	fi
 } | LC_ALL=C sort -u >"$work/expected"
 (cd "$prefix" && find . ! -type d) | sed 's|^\./||' | LC_ALL=C sort >"$work/found"
 diff "$work/expected" "$work/found" >"$work/diff" || wrong "expected < and installed > differ: $(cat "$work/diff")"
 [ -x "$tidemark" ] || wrong "the program cannot be executed"
+if [ -x "$build/tidemark-valgrind" ]; then
+	"$prefix/bin/tidemark-valgrind" --help 2>&1 | grep -q -- --pm-log || wrong "tidemark-valgrind has no tool"
+fi
 while read -r program; do
 	! readelf -d "$program" | grep -E 'R(UN)?PATH' >&2 || wrong "$program looks for libraries at a fixed path"
 done < <(find "$prefix/bin" "$prefix/lib" -type f \( -name tidemark -o -name '*.so*' \))

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TIDEPM_H
+#define TIDEPM_H
+/*
+ * What the files of the tool tell each other. tidepm.c says what the tool does.
+ */
+#include "pub_tool_basics.h"
+#include "pub_tool_libcassert.h"
+#include "pub_tool_libcprint.h"
+#include "pub_tool_tooliface.h"
+
+#define say VG_(umsg) /* on Valgrind's output; as printf() */
+
+#define LINE 64 /* bytes; what a flush writes back */
+
+/* --- places.c: places of the program, each a short stack of calls --- */
+
+enum finding { NEVER_FLUSHED, NOT_FENCED, FLUSHED_AGAIN, OVERWRITTEN, FENCE_ALONE, FINDINGS };
+
+/* Lives to the end of the run. */
+struct place {
+	struct place *next; /* of its bucket */
+	struct place *all;  /* the one that was first seen before it */
+	UInt n;
+	Addr *ips;   /* n, the innermost first */
+	HChar *text; /* its frames as in the log, separated by ';' */
+	ULong count[FINDINGS];
+};
+
+extern Int places_depth; /* frames of a place at most; set before the first one is asked for */
+#define PLACES_DEPTH_MAX 32
+
+/* Where the thread is. */
+struct place *place_of(ThreadId tid);
+/* Prints, for each kind of finding, the places with most of it. */
+void places_report(void);
+
+/* --- log.c: the file --- */
+
+/* False, with a message: it cannot be written. */
+Bool log_open(const HChar *name);
+void log_mapping(const HChar *path, Addr base, SizeT size, ULong offset);
+/* At most 8 bytes. */
+void log_store(Addr a, const void *bytes, SizeT size, const struct place *place);
+void log_flush(Addr a, SizeT size);
+void log_fence(void);
+void log_sync(Addr a, SizeT size);
+/* What is buffered is written. */
+void log_settle(void);
+/* With STOP. */
+void log_close(void);
+/* Without: a child process leaves the log to its parent. */
+void log_abandon(void);
+const HChar *log_name(void);
+
+/* --- lines.c: which stores are not durable yet --- */
+
+void lines_init(void);
+void line_store(Addr a, SizeT size, struct place *place);
+/* A line is written back. By a flush instruction: `place` is where; by the store itself: NULL. */
+void line_flush(Addr line, struct place *place);
+void lines_fence(void);
+/* The kernel made the range durable. */
+void lines_sync(Addr a, SizeT size);
+/* The range is mapped elsewhere. */
+void lines_move(Addr from, SizeT size, Addr to);
+/* The range is unmapped: what is not durable in it is not made so any more. */
+void lines_end(Addr a, SizeT size);
+void lines_end_all(void);
+
+/* --- mappings.c: which addresses are PM --- */
+
+/* False: it cannot be the name of a file in a log, or there are too many. */
+Bool mappings_file(const HChar *path);
+Bool mappings_any_file(void);
+void mapping_add(Addr base, SizeT len, Int fd, ULong offset);
+void mapping_remove(Addr base, SizeT len);
+void mapping_move(Addr old, SizeT old_len, Addr new, SizeT new_len);
+/* No address is PM any more. */
+void mappings_forget(void);
+/* The next part of [*at, end) that is PM; *at becomes what follows it. 0 bytes: there is no more.
+ */
+SizeT mapping_next(Addr *at, Addr end, Addr *part);
+/* Calls what for each mapping of the file that fd is open on; fd -1: for all. */
+void mappings_of(Int fd, void (*what)(Addr base, SizeT size));
+
+/* All PM is in [pm_low + PM_SLACK, pm_low + pm_span); nothing is: pm_span is 0. A store of up to
+ * PM_SLACK bytes that touches it begins in [pm_low, pm_low + pm_span). Translated code reads both.
+ */
+#define PM_SLACK 64
+extern Addr pm_low;
+extern UWord pm_span;
+
+/* --- events.c: what the program does to PM --- */
+
+/* Since the last fence; translated code reads them, not to call for nothing. */
+extern UWord pm_touched; /* something of PM was stored or flushed */
+extern UWord pm_flushed; /* something was flushed */
+
+extern Bool locked_fences; /* a locked instruction waits for flushes; --locked-fences */
+
+VG_REGPARM(2) void event_store(Addr a, UWord size);
+/* A non-temporal one. */
+VG_REGPARM(2) void event_store_past_cache(Addr a, UWord size);
+/* Of a repeated string instruction. */
+VG_REGPARM(2) void event_store_string(Addr a, UWord size);
+VG_REGPARM(1) void event_flush(Addr a);
+VG_REGPARM(0) void event_fence(void);
+/* A locked instruction. */
+VG_REGPARM(0) void event_locked(void);
+void event_kernel_store(ThreadId tid, Addr a, SizeT size);
+void event_sync(Addr a, SizeT size);
+/* What was kept back is in the log and in the lines. */
+void events_settle(void);
+/* The first line of the report. */
+void events_report(void);
+
+/* --- insn.c: machine code --- */
+
+enum insn {
+	INSN_OTHER,
+	INSN_PAST_CACHE, /* a non-temporal store */
+	INSN_STRING,	 /* REP MOVSB, REP STOSB */
+	INSN_FLUSH,	 /* CLFLUSH, CLFLUSHOPT, CLWB */
+	INSN_LFENCE	 /* orders no stores */
+};
+
+/* Where an instruction's memory operand is: segment + base + (index << shift) + displacement. */
+struct operand {
+	Int base, index; /* registers 0 to 15, RAX to R15; -1: none */
+	Int shift;
+	Long displacement; /* of an operand relative to RIP: its address */
+	Int segment;	   /* 0, or the prefix 0x64 (FS), 0x65 (GS) */
+	Bool narrow;	   /* an address of 32 bits */
+	UInt len;	   /* of the instruction, bytes */
+};
+
+/* What stands at `ip`. *operand is set for INSN_FLUSH. */
+enum insn insn_at(Addr ip, struct operand *operand);
+
+/* --- instrument.c --- */
+
+IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout,
+		 const VexGuestExtents *extents, const VexArchInfo *host, IRType guest_word,
+		 IRType host_word);
+
+#endif
