@@ -3,7 +3,10 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include "core/record/recorder.h"
 
@@ -136,6 +139,48 @@ RECORD_EXPORT void *mremap(void *at, size_t len, size_t new_len, int flags, ...)
 		recorder_unlock();
 	}
 	return result == -1 ? MAP_FAILED : (void *)result;
+}
+
+/* --- what is told to others --- */
+
+#define HERE __builtin_return_address(0)
+
+static void tells(int fd, const void *caller)
+{
+	struct stat st;
+	if (pm_maps_any() && !fstat(fd, &st) && S_ISSOCK(st.st_mode))
+		recorder_acknowledges(caller);
+}
+
+RECORD_EXPORT ssize_t write(int fd, const void *bytes, size_t n)
+{
+	tells(fd, HERE);
+	return syscall(SYS_write, fd, bytes, n);
+}
+
+RECORD_EXPORT ssize_t writev(int fd, const struct iovec *part, int n)
+{
+	tells(fd, HERE);
+	return syscall(SYS_writev, fd, part, n);
+}
+
+RECORD_EXPORT ssize_t send(int fd, const void *bytes, size_t n, int flags)
+{
+	tells(fd, HERE);
+	return syscall(SYS_sendto, fd, bytes, n, flags, NULL, 0);
+}
+
+RECORD_EXPORT ssize_t sendto(int fd, const void *bytes, size_t n, int flags,
+			     const struct sockaddr *to, socklen_t len)
+{
+	tells(fd, HERE);
+	return syscall(SYS_sendto, fd, bytes, n, flags, to, len);
+}
+
+RECORD_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	tells(fd, HERE);
+	return syscall(SYS_sendmsg, fd, message, flags);
 }
 
 /* What was stored last, by a process that ends in order. */

@@ -190,7 +190,7 @@ static void committed(const void *at, size_t len, uint32_t qp)
 	recorder_unlock();
 }
 
-static void acknowledges(const void *caller)
+void recorder_acknowledges(const void *caller)
 {
 	struct call_site site;
 	if (!pm_maps_any())
@@ -209,5 +209,5 @@ RECORD_EXPORT const struct record_hooks tidemark_record_hooks = {
 	.before_landing = before_landing,
 	.landed = landed,
 	.committed = committed,
-	.acknowledges = acknowledges,
+	.acknowledges = recorder_acknowledges,
 };

@@ -34,6 +34,9 @@ void recorder_add(enum record_kind kind, unsigned file, uint64_t off, const void
 void recorder_add_rnic(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
 		       uint32_t len, uint32_t source, uint32_t qp);
 
+/* Somebody outside is about to be told something, by a call at `caller`. Without the lock. */
+void recorder_acknowledges(const void *caller);
+
 /* --- pm_maps.c --- */
 
 /* Is `fd` PM? Then [at, at+len) is a mapping of it from `offset` on. With the lock. */
