@@ -13,6 +13,7 @@
 set(tidemark_lib lib/tidemark)
 install(TARGETS tidemark RUNTIME DESTINATION bin)
 install(TARGETS tidemark_preload tidemark_record LIBRARY DESTINATION ${tidemark_lib})
+install(TARGETS tidemark_record_exact LIBRARY DESTINATION ${tidemark_lib}/record NAMELINK_SKIP)
 install(TARGETS tidemark_libibverbs tidemark_librdmacm LIBRARY DESTINATION ${tidemark_lib}/lib NAMELINK_SKIP)
 
 if(TIDEMARK_VALGRIND)

@@ -8,3 +8,10 @@ target_compile_options(tidemark_record PRIVATE -O2 -Wall -Wextra $<$<BOOL:${TIDE
 target_link_options(tidemark_record PRIVATE -Wl,-z,defs -Wl,-z,nodelete)
 target_link_libraries(tidemark_record PRIVATE pthread dl)
 add_dependencies(tidemark tidemark_record)
+# In the place of libtsan.so.2 for programs that gcc has compiled with -fsanitize=thread: it tells of each store.
+add_library(tidemark_record_exact SHARED core/record/exact/stores.c)
+set_target_properties(tidemark_record_exact PROPERTIES OUTPUT_NAME tsan SOVERSION 2 C_VISIBILITY_PRESET hidden
+	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/record BUILD_RPATH "$ORIGIN/.." INSTALL_RPATH "$ORIGIN/..")
+target_compile_options(tidemark_record_exact PRIVATE -O2 -Wall -Wextra $<$<BOOL:${TIDEMARK_WERROR}>:-Werror>)
+target_link_libraries(tidemark_record_exact PRIVATE tidemark_record)
+add_dependencies(tidemark tidemark_record_exact)

@@ -40,6 +40,7 @@ struct pm_event {
 	uint32_t line;	 /* of the text that was read, from 1 */
 	uint8_t kind;	 /* enum pm_event_kind */
 	uint8_t file;
+	bool noticed; /* a STORE that is known by its result: its source is where it was noticed */
 };
 
 struct pm_file {
@@ -60,9 +61,8 @@ struct pm_log {
 	unsigned source_slots;
 	struct pm_file file[PM_FILES];
 	unsigned files;
-	bool stopped; /* the program came to its end */
-	bool threads; /* whose an event is, is known */
-	bool noticed; /* a CPU's store is known by its result: its source is where it was noticed */
+	bool stopped;	/* the program came to its end */
+	bool threads;	/* whose an event is, is known */
 	bool has_flush; /* the program flushes, fences or syncs */
 	unsigned long acks;
 };

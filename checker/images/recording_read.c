@@ -132,13 +132,14 @@ static int take_source(struct reader *r, const struct record *rec)
 static const uint8_t kind_of[] = {
 	[RECORD_STORE] = PM_STORE, [RECORD_LAND] = PM_LAND, [RECORD_FLUSH] = PM_FLUSH,
 	[RECORD_FENCE] = PM_FENCE, [RECORD_SYNC] = PM_SYNC, [RECORD_COMMIT] = PM_COMMIT,
-	[RECORD_ACK] = PM_ACK,	   [RECORD_MARK] = PM_MARK,
+	[RECORD_ACK] = PM_ACK,	   [RECORD_MARK] = PM_MARK, [RECORD_EXACT] = PM_STORE,
 };
 
 static int take_event(struct reader *r, const struct record *rec)
 {
 	struct pm_log *log = r->log;
-	bool writes = rec->kind == RECORD_STORE || rec->kind == RECORD_LAND;
+	bool writes = rec->kind == RECORD_STORE || rec->kind == RECORD_LAND ||
+		      rec->kind == RECORD_EXACT;
 	bool ranges = writes || rec->kind == RECORD_FLUSH || rec->kind == RECORD_SYNC ||
 		      rec->kind == RECORD_COMMIT;
 	struct pm_event e = {.off = rec->off,
@@ -147,6 +148,7 @@ static int take_event(struct reader *r, const struct record *rec)
 			     .thread = rec->thread,
 			     .kind = kind_of[rec->kind],
 			     .file = (uint8_t)rec->file,
+			     .noticed = rec->kind == RECORD_STORE,
 			     .source = rec->source < r->sources ? r->source[rec->source] : 0};
 	if (ranges &&
 	    (rec->file >= log->files || !rec->len || rec->off > log->file[rec->file].len ||
@@ -172,7 +174,8 @@ static int take_record(struct reader *r, const struct record *rec)
 {
 	bool payload = rec->kind == RECORD_FILE || rec->kind == RECORD_BEFORE ||
 		       rec->kind == RECORD_SOURCE || rec->kind == RECORD_STORE ||
-		       rec->kind == RECORD_LAND || rec->kind == RECORD_MARK;
+		       rec->kind == RECORD_LAND || rec->kind == RECORD_MARK ||
+		       rec->kind == RECORD_EXACT;
 	if (payload && rec->len > rec->bytes - sizeof(*rec))
 		return wrong(r, "a record of %u bytes has %u bytes of content", rec->bytes,
 			     rec->len);
@@ -186,9 +189,9 @@ static int take_record(struct reader *r, const struct record *rec)
 	case RECORD_SOURCE:
 		return take_source(r, rec);
 	default:
-		if (rec->kind > RECORD_MARK)
+		if (rec->kind > RECORD_EXACT)
 			return wrong(r, "a record of kind %u; expected at most %u", rec->kind,
-				     RECORD_MARK);
+				     RECORD_EXACT);
 		return take_event(r, rec);
 	}
 }
@@ -229,7 +232,7 @@ int recording_read_pm(struct pm_log *log, const char *bytes, size_t len, struct 
 		failed = read_records(&r, bytes, len);
 	if (!failed && !log->files)
 		failed = wrong(&r, "no PM is in it: the program mapped no file that --pm named");
-	log->threads = log->noticed = true;
+	log->threads = true;
 	log->stopped = r.head->ended && !r.head->full;
 	where_free(r.where);
 	free(r.source);

@@ -23,25 +23,32 @@
 
 struct request {
 	struct option_names pm;
-	const char *out;
+	const char *out, *stores;
 	unsigned long long room;
 	bool quiet;
 	struct record_head *head;
 	char shadow[PATH_MAX], library[PATH_MAX], recording[PATH_MAX];
+	char exact[PATH_MAX]; /* the folder of libtsan.so.2; "": not asked for */
 };
 
 #define REQUEST(member) OPTION_FIELD(struct request, member)
 
-static const struct option_row rows[] = {{"pm", "PATH",
-					  "a file that is persistent memory, or a folder of such "
-					  "files; may be repeated; it need not "
-					  "be there yet",
-					  REQUEST(pm)},
-					 {"out", "FILE", "the recording", REQUEST(out)},
-					 {"room", "BYTES", "how long it may become (1073741824)",
-					  REQUEST(room), 1 << 20, 1ull << 40},
-					 OPTION_QUIET(struct request, quiet),
-					 OPTION_END};
+static const struct option_row rows[] = {
+	{"pm", "PATH",
+	 "a file that is persistent memory, or a folder of such files; may be repeated; it need "
+	 "not "
+	 "be there yet",
+	 REQUEST(pm)},
+	{"out", "FILE", "the recording", REQUEST(out)},
+	{"stores", "exact|noticed",
+	 "exact: the program was compiled by gcc with -fsanitize=thread, and each store is "
+	 "recorded "
+	 "where it is made; noticed: by what has changed (noticed)",
+	 REQUEST(stores)},
+	{"room", "BYTES", "how long it may become (1073741824)", REQUEST(room), 1 << 20,
+	 1ull << 40},
+	OPTION_QUIET(struct request, quiet),
+	OPTION_END};
 
 static const struct options options = {
 	.command = "record",
@@ -133,6 +140,8 @@ static int set_environment(const struct request *r)
 	rc |= setenv(RECORD_SHADOW_VARIABLE, r->shadow, 1);
 	/* libpmem flushes caches only where it takes memory for PM. */
 	rc |= setenv("PMEM_IS_PMEM_FORCE", "1", 0);
+	if (r->exact[0])
+		rc |= prepend("LD_LIBRARY_PATH", r->exact);
 	rc |= prepend("LD_PRELOAD", r->library);
 	return rc ? fail(EXIT_INTERNAL, "record: the environment: %s", strerror(errno)) : 0;
 }
@@ -189,6 +198,11 @@ static void print_summary(const struct request *r)
 			"tidemark: %s: it is full, or the disk is: what came later is not in "
 			"it (--room)\n",
 			r->out);
+	if (r->exact[0] && !h->exact)
+		fprintf(stderr,
+			"tidemark: %s: the program told of no store: expected one that gcc has "
+			"compiled with -fsanitize=thread\n",
+			r->out);
 	if (!h->files)
 		fprintf(stderr,
 			"tidemark: %s: nothing is in it: the program mapped no file that "
@@ -228,6 +242,12 @@ int record_main(int argc, char **argv)
 		return fail(EXIT_USAGE, "record: expected --pm PATH and --out FILE");
 	if (check_output("--out", r.out))
 		return EXIT_USAGE;
+	if (r.stores && strcmp(r.stores, "exact") != 0 && strcmp(r.stores, "noticed") != 0)
+		return fail(EXIT_USAGE, "record: --stores %.40s: expected exact or noticed",
+			    r.stores);
+	if (r.stores && !strcmp(r.stores, "exact") &&
+	    !find_beside("record", r.exact, sizeof(r.exact)))
+		return fail(EXIT_INTERNAL, "record: no folder record beside this program");
 	if (!find_beside(LIBRARY, r.library, sizeof(r.library)))
 		return fail(EXIT_INTERNAL, "record: no %s beside this program", LIBRARY);
 	status = make_recording(&r);

@@ -47,6 +47,7 @@ struct record_head {
 		uint64_t device, inode;
 		uint64_t size; /* bytes */
 	} file[RECORD_FILES];
+	uint64_t exact;		 /* stores that a program told of */
 	uint64_t scans, scan_ns; /* looks for stores, and what they took */
 	uint32_t ended;		 /* the program came to its end, and left this status */
 	int32_t status;
@@ -66,7 +67,8 @@ enum record_kind {
 	RECORD_SYNC,
 	RECORD_COMMIT,
 	RECORD_ACK,
-	RECORD_MARK /* payload: its name */
+	RECORD_MARK, /* payload: its name */
+	RECORD_EXACT /* a store; source: of the store itself */
 };
 
 struct record {

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "core/record/record_hooks.h"
 #include "core/record/recorder.h"
 
 #define MAPPINGS 256
@@ -228,6 +229,18 @@ bool pm_maps_has(const void *at)
 	return false;
 }
 
+static void set_window(void)
+{
+	uintptr_t first = UINTPTR_MAX, end = 0;
+	for (unsigned i = 0; i < mappings; i++) {
+		uintptr_t at = (uintptr_t)mapping[i].at;
+		first = at < first ? at : first;
+		end = at + mapping[i].len > end ? at + mapping[i].len : end;
+	}
+	tidemark_record_window.first = mappings ? first : 0;
+	tidemark_record_window.len = mappings ? end - first : 0;
+}
+
 static void watch(struct mapping *m)
 {
 	uint32_t how;
@@ -253,6 +266,7 @@ void pm_maps_add(int fd, uint8_t *at, size_t len, uint64_t offset)
 	*m = (struct mapping){at, (len + PAGE - 1) / PAGE * PAGE, offset, (unsigned)file, false};
 	watch(m);
 	mappings++;
+	set_window();
 	/* What somebody did to the file in a way that is not seen here. */
 	struct scan s = {m, call_site_name("write(), or a process that is not recorded")};
 	compare(&s, m->at, accessible(m));
@@ -286,6 +300,7 @@ void pm_maps_remove(const uint8_t *at, size_t len)
 		}
 	}
 	mappings = kept;
+	set_window();
 }
 
 void pm_maps_move(const uint8_t *at, size_t len, uint8_t *to, size_t new_len)
@@ -303,6 +318,7 @@ void pm_maps_move(const uint8_t *at, size_t len, uint8_t *to, size_t new_len)
 	*m = (struct mapping){to, (new_len + PAGE - 1) / PAGE * PAGE, old.offset, old.file, false};
 	watch(m);
 	mappings++;
+	set_window();
 }
 
 void pm_maps_parts(const void *range, size_t len, pm_part_fn *fn, void *arg)
@@ -328,6 +344,11 @@ static void know(void *arg, unsigned file, uint64_t off, const uint8_t *at, size
 void pm_maps_known(const void *at, size_t len)
 {
 	pm_maps_parts(at, len, know, NULL);
+}
+
+bool pm_maps_differs(unsigned file, uint64_t off, const uint8_t *at, size_t len)
+{
+	return memcmp(shadow[file].bytes + off, at, len) != 0;
 }
 
 /* A child of fork() has its parent's mappings, and nobody watches them. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_RECORD_RECORD_HOOKS_H
 #define TM_RECORD_RECORD_HOOKS_H
-/* What the soft RNIC tells the recorder, if there is one in the process. */
+/* What the soft RNIC tells the recorder, if there is one in the process; and what a program does
+ * that tells of each of its stores (exact/stores.c). */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +23,16 @@ struct record_hooks {
 };
 /* Weak: NULL without the recorder. */
 extern const struct record_hooks tidemark_record_hooks __attribute__((weak));
+
+/* All mappings of PM are in [first, first+len): another store is of no interest. */
+struct record_window {
+	volatile uintptr_t first;
+	volatile size_t len;
+};
+extern struct record_window tidemark_record_window;
+/* What is there now was stored by the instruction before `pc`. */
+void tidemark_record_stored(const void *at, size_t len, const void *pc);
+/* Of exact/stores.c: tell of the store that this thread has made last. Weak: NULL without it. */
+void tidemark_settle_stores(void) __attribute__((weak));
 
 #endif

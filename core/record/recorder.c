@@ -57,6 +57,9 @@ bool recorder_lock(void)
 		open_recording();
 	if (!recorder || inside || recorder->full || recorder->ended)
 		return false;
+	/* This thread's last store comes before what it does now. */
+	if (tidemark_settle_stores)
+		tidemark_settle_stores();
 	inside = true;
 	/* A process that was killed with the lock has left at most an unfinished record. */
 	if (pthread_mutex_lock(&recorder->lock) == EOWNERDEAD)
@@ -134,6 +137,38 @@ void recorder_add_rnic(enum record_kind kind, unsigned file, uint64_t off, const
 		       uint32_t len, uint32_t source, uint32_t qp)
 {
 	add(kind, file, off, payload, len, source, RECORD_RNIC | qp);
+}
+
+/* --- what a program calls that tells of its stores --- */
+
+RECORD_EXPORT struct record_window tidemark_record_window;
+
+/* In words, as the memory may tear wider stores. What is known already is no change. */
+static void add_store(void *arg, unsigned file, uint64_t off, const uint8_t *at, size_t len)
+{
+	const struct call_site *site = arg;
+	for (size_t done = 0, n; done < len; done += n) {
+		n = 8 - (off + done) % 8;
+		n = n < len - done ? n : len - done;
+		if (pm_maps_differs(file, off + done, at + done, n))
+			recorder_add(RECORD_EXACT, file, off + done, at + done, (uint32_t)n,
+				     site->number);
+	}
+}
+
+RECORD_EXPORT void tidemark_record_stored(const void *at, size_t len, const void *pc)
+{
+	struct call_site site;
+	if (!pm_maps_has(at))
+		return;
+	call_site_find(&site, pc);
+	if (!recorder_lock())
+		return;
+	recorder->exact++;
+	call_site_number(&site);
+	pm_maps_parts(at, len, add_store, &site);
+	pm_maps_known(at, len);
+	recorder_unlock();
 }
 
 /* --- what the soft RNIC calls --- */

@@ -58,6 +58,9 @@ void pm_maps_parts(const void *at, size_t len, pm_part_fn *fn, void *arg);
 /* What is there now is known, and no store of a CPU. */
 void pm_maps_known(const void *at, size_t len);
 
+/* Is something else known of these bytes? */
+bool pm_maps_differs(unsigned file, uint64_t off, const uint8_t *at, size_t len);
+
 /* --- written.c --- */
 
 /* From now on writes to these pages are noticed. False: the kernel cannot. */

@@ -28,7 +28,7 @@ static void print_place(const struct pm_log *log, size_t event)
 static void print_source(const struct pm_log *log, const struct pm_event *e, unsigned indent)
 {
 	const char *at = log->source[e->source];
-	const char *how = log->noticed && e->kind == PM_STORE ? "noticed at" : "by";
+	const char *how = e->noticed ? "noticed at" : "by";
 	for (size_t len; *at; at += len + (at[len] == ';')) {
 		len = strcspn(at, ";");
 		if (len)

@@ -122,6 +122,60 @@ again=$(sed -n 's/^   once more: [^ ]* //p' out)
 run 1 sh -c "tidemark $again"
 says 'exit status 1'
 
+# --- each store in its place, of a program that gcc has compiled with -fsanitize=thread ---
+
+cat >exact.c <<'END'
+#include <libpmem.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct pair {
+	uint64_t a, b;
+};
+
+int main(int argc, char **argv)
+{
+	uint64_t *pool = argc == 2 ? pmem_map_file(argv[1], 8192, PMEM_FILE_CREATE, 0600, 0, 0) : 0;
+	struct pair pair = {argc, argc};
+	if (!pool)
+		return 1;
+	volatile uint64_t *word = pool;
+	word[7] = 1; /* line 16 */
+	word[0] = 2;
+	word[7] = 3;
+	*(struct pair *)&pool[2] = pair;
+	atomic_fetch_add((_Atomic uint64_t *)&pool[8], 5);
+	atomic_exchange((_Atomic uint8_t *)&pool[9], 6);
+	uint64_t none = 0;
+	atomic_compare_exchange_strong((_Atomic uint64_t *)&pool[10], &none, 7);
+	*(volatile uint32_t *)&pool[11] = 8;
+	pmem_persist(pool, 128);
+	return 0;
+}
+END
+compile exact -lpmem -fsanitize=thread
+rm -f pool
+run 0 tidemark record --pm pool --out exact.rec --stores exact -- ./exact pool
+run 0 tidemark images exact.rec --pmemcheck-log text
+tr '|' '\n' <text | grep -v -e START -e STOP -e REGISTER | sed 's/;0x1000/;0x/; s/ (exact.c:/:/; s/)$//' >events
+expect <<'END'
+STORE;0x00038;0x1;0x8;main:16
+STORE;0x00000;0x2;0x8;main:17
+STORE;0x00038;0x3;0x8;main:18
+STORE;0x00010;0x2;0x8;main:19
+STORE;0x00018;0x2;0x8;main:19
+STORE;0x00040;0x5;0x8;main:20
+STORE;0x00048;0x6;0x1;main:21
+STORE;0x00050;0x7;0x8;main:23
+STORE;0x00058;0x8;0x4;main:24
+FLUSH;0x00000;0x80
+FENCE
+END
+run 0 tidemark record --pm pool --out exact.rec --stores exact -- ./log pool 1
+says 'the program told of no store'
+run 2 tidemark record --pm pool --out exact.rec --stores all -- ./log pool 1
+one_line
+
 # What was in the file before.
 record two.rec ./log pool 1
 run 0 tidemark record --pm pool --out two.rec -q -- ./log pool 2
