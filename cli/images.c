@@ -200,9 +200,7 @@ static int one_image(const struct request *r, struct images_report *report)
 	char why[300];
 	int error = images_one(report->log, &r->options, r->image, r->keep, &c, why, sizeof(why));
 	int status = EXIT_HELD;
-	if (error && r->keep && error != -EINVAL && error != -ENOENT)
-		status = fail(EXIT_USAGE, "%s: %s", r->keep, why);
-	else if (error)
+	if (error)
 		status = fail(EXIT_USAGE, "images: %s", why);
 	else
 		images_print_one(report, &c);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "checker/explore/clock.h"
 #include "checker/explore/visited.h"
+#include "checker/images/checker_exists.h"
 #include "checker/images/image_choice.h"
 
 #define CHUNK 128 /* images that a process judges before it takes others */
@@ -365,7 +366,9 @@ static int judge_all(struct search *s, struct image_verdict *verdict)
 static int try_checker(const struct images_options *o, char *why, size_t n)
 {
 	struct image_judge *judge = NULL;
-	int error = image_judge_open(&judge, &o->checker, why, n);
+	int error = image_checker_exists(&o->checker, why, n);
+	if (!error)
+		error = image_judge_open(&judge, &o->checker, why, n);
 	image_judge_close(judge);
 	return error;
 }
@@ -430,16 +433,17 @@ static bool take_line(const struct walk *w, const char **at, unsigned *left)
 	int used = 0;
 	if (sscanf(*at, "%llu+0x%llx=%llu%n", &file, &offset, &versions, &used) != 3)
 		return false;
-	*at += used;
-	if (**at == ',' && (*at)[1])
-		++*at;
-	else if (**at)
+	const char *end = *at + used;
+	if (*end == ',' && end[1])
+		end++;
+	else if (*end)
 		return false;
 	for (unsigned i = 0; i < w->replay.dirties; i++) {
 		const struct pm_line *l = &w->replay.dirty[i];
 		if (l->file != file || l->line * PM_LINE != offset || versions > l->versions)
 			continue;
 		left[i] = (unsigned)versions;
+		*at = end;
 		return true;
 	}
 	return false;
@@ -501,16 +505,19 @@ int images_one(const struct pm_log *log, const struct images_options *o, const c
 	       const char *folder, struct image_cause *out, char *why, size_t n)
 {
 	char made[IMAGE_PATH] = "";
-	struct walk w;
+	struct walk w = {0};
 	struct image_judge *judge = NULL;
 	memset(out, 0, sizeof(*out));
 	*why = 0;
-	int error = folder ? 0 : image_folder_make(made);
-	if (error) {
-		snprintf(why, n, "%s", strerror(-error));
-		return error;
-	}
-	error = walk_open(&w, log, o, folder ? folder : made, folder ? "" : "image");
+	/* Before the folder is made: a mistake must not leave one. */
+	int error = try_checker(o, why, n);
+	if (!error && !folder)
+		error = image_folder_make(made);
+	if (!error)
+		error = walk_open(&w, log, o, folder ? folder : made, folder ? "" : "image");
+	bool ours = !error;
+	if (error && folder && !*why)
+		snprintf(why, n, "%s: %s", folder, strerror(-error));
 	if (!error)
 		error = image_judge_open(&judge, &o->checker, why, n);
 	if (!error)
@@ -519,6 +526,8 @@ int images_one(const struct pm_log *log, const struct images_options *o, const c
 	walk_close(&w);
 	if (made[0])
 		image_folder_remove(made);
+	else if (error && ours)
+		image_folder_remove(folder);
 	if (error && !*why)
 		snprintf(why, n, "%s", strerror(-error));
 	return error;

@@ -93,6 +93,8 @@ static void print_image(const struct images_report *r, const struct image_cause 
 		printf(", after %s", log->source[c->mark]);
 	if (r->options->model == PM_KILL)
 		puts("; all that was stored is left");
+	else if (!c->dirty)
+		puts("; nothing was in flight");
 	else if (!c->lines)
 		printf("; all of the %u line%s in flight %s left\n", c->dirty, plural(c->dirty),
 		       c->dirty == 1 ? "is" : "are");
@@ -109,23 +111,44 @@ static void print_image(const struct images_report *r, const struct image_cause 
 		printf("     and %u more\n", c->lines - LINES_SHOWN);
 }
 
-/* The command that makes this image again: the words of this one but --image and what is written.
- */
+/* How many words to leave out here: files that the first run wrote are not written once more. */
+static unsigned is_output(char *const *word)
+{
+	const char *w = *word;
+	bool long_one = !strncmp(w, "--js", 4) || !strncmp(w, "--out", 5);
+	if (!long_one && strncmp(w, "-o", 2) != 0)
+		return 0;
+	bool apart = long_one ? !strchr(w, '=') : !w[2];
+	return apart && word[1] ? 2 : 1;
+}
+
+/* The command that makes this image again: the words of this one but what is written. */
 static void print_again(const struct images_report *r, const struct image_cause *c)
 {
 	char spec[4096];
+	bool given = false;
 	FILE *out = fmemopen(spec, sizeof(spec), "w");
 	if (!out)
 		return;
 	image_spec_print(out, c);
 	fclose(out);
-	printf("   once more:");
-	for (unsigned i = 0; r->words[i]; i++) {
+	printf("   once more: ");
+	print_word(program);
+	for (unsigned i = 1; r->words[i];) {
+		unsigned skip = given ? 0 : is_output(&r->words[i]);
+		i += skip;
+		if (skip)
+			continue;
+		/* Behind "--" are the checker's own words. */
+		if (!given && !strcmp(r->words[i], "--")) {
+			printf(" --image %s", spec);
+			given = true;
+		}
 		putchar(' ');
-		print_word(i ? r->words[i] : program);
+		print_word(r->words[i++]);
 	}
-	fputs(" --image ", stdout);
-	print_word(spec);
+	if (!given)
+		printf(" --image %s", spec);
 	putchar('\n');
 }
 
