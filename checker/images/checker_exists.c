@@ -74,7 +74,7 @@ static int command_exists(const char *command, char *why, size_t n)
 int image_checker_exists(const struct image_checker *checker, char *why, size_t n)
 {
 	if (checker->recover && !checker->recover[strspn(checker->recover, " \t\n")]) {
-		snprintf(why, n, "the checker's command is empty; expected a program");
+		snprintf(why, n, "the command is empty; expected a program");
 		return -ENOENT;
 	}
 	int error = command_exists(checker->recover, why, n);

@@ -189,9 +189,9 @@ void images_print(const struct images_report *r)
 		printf("%" PRIu64 " more bad images have other causes; %d are told apart\n",
 		       x->untold, IMAGE_CAUSES);
 	if (r->options->model == PM_KILL)
-		printf("the process died at %" PRIu64 " places", x->cuts);
+		printf("the process died at %" PRIu64 " place%s", x->cuts, plural(x->cuts));
 	else
-		printf("the power failed at %" PRIu64 " places", x->cuts);
+		printf("the power failed at %" PRIu64 " place%s", x->cuts, plural(x->cuts));
 	printf(": %" PRIu64 " different image%s, of which %" PRIu64 " %s bad, of %u cause%s; %.0f "
 	       "images a second\n",
 	       x->images, plural(x->images), x->bad, x->bad == 1 ? "is" : "are", x->causes,
