@@ -216,8 +216,8 @@ static int operation(struct reader *r, char *token, char *end)
 	char *rest = token[len] ? token + len + 1 : NULL;
 	bool marker = i == n && is_marker(token, (size_t)(end - token));
 	if (i == n && !marker) {
-		if (r->pending && r->frames) {
-			/* The '|' was a part of its frame. */
+		/* A frame ends with its place, "(FILE:LINE)"; else the '|' was a part of it. */
+		if (r->pending && r->frames && r->frames_end[-1] != ')') {
 			for (char *c = r->frames_end; c < token; c++)
 				*c = *c ? *c : '|';
 			r->frames_end = end;

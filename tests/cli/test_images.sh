@@ -138,9 +138,8 @@ says 'never flushes' '--model kill'
 # What it can know: acknowledgements are not in this log; markers are.
 log marker.log "$data" "$flush_data" FENCE PUT.BEGIN "$flag" "$flush_flag" FENCE PUT.END STOP
 # shellcheck disable=SC2016 # for the checker's shell
-run 1 images -l marker.log --recover 'test "$TIDEMARK_ACKED" = 0 && test "$TIDEMARK_MARKER" != PUT.END; :
-	test "$TIDEMARK_MARKER" != PUT.END'
-says 'after PUT.END'
+run 1 images -l marker.log --recover 'test {} && test "$TIDEMARK_ACKED" = 0 && test "$TIDEMARK_MARKER" != PUT.END'
+says 'exit status 1; 1 image' 'after PUT.END'
 
 # Processes do not change what is found.
 log many.log "$data" "$flag" STORE\;0x10000080\;1\;1 STORE\;0x100000c0\;1\;1 STORE\;0x10000100\;1\;1 STORE\;0x10000140\;1\;1 \
@@ -206,6 +205,7 @@ says 'by operator|(a, b) (app.cc:7)' 'of operator||(c) (app.cc:8)'
 # It writes to a mapping's place in memory as if the file began there.
 truncate -s 8192 far
 printf 'START|REGISTER_FILE;%s/far;0x10000000;0x1000;0x1000|%s|STOP' "$here" "$flag" >offset.log
+# shellcheck disable=SC2016 # for the checker's shell
 run 1 images -l offset.log --recover 'f() { test "$(od -An -tu1 -j4096 -N1 $1 | tr -d " ")" = 1; }; f'
 says '/far+0x1000' '2 different images, of which 1 is bad'
 # It changes the pool itself, and takes what is in it for what was there before.
@@ -231,6 +231,7 @@ wrong() {
 }
 wrong 'FLASH;1;2; expected STORE' 'FLASH;1;2' STOP
 wrong 'BEGIN; expected STORE' BEGIN
+wrong 'FLASH;1; expected STORE' "$data" 'FLASH;1' # not a part of the frame before it
 wrong 'STORE: the address is missing' STORE
 wrong 'STORE: the address is nowhere; expected a hexadecimal number' 'STORE;nowhere;1;1'
 wrong 'STORE: the value is missing' 'STORE;0x10000000'
@@ -311,7 +312,7 @@ refused 'unexpected "more"' -l good.log --recover true more
 for image in nonsense -1: 99: '' 4; do
 	refused 'expected the number of an event' -l bad.log -p true --image "$image"
 done
-for image in 4:0 4:0+0x40 4:0+0x40=2 4:0+0x41=0 4:1+0x40=0 4:0+0x40=0, 4:0+0x40=0x 0:0+0x40=0; do
+for image in 4:0 4:0+0x40 4:0+0x40=2 4:0+0x41=0 4:1+0x40=0 '4:0+0x40=0,' 4:0+0x40=0x 0:0+0x40=0; do
 	refused 'expected FILE+0xOFFSET=LEFT' -l bad.log -p true --image "$image" --keep mistake
 	[ ! -e mistake ] || fail 'a mistake leaves a folder'
 done
