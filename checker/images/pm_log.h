@@ -39,6 +39,7 @@ struct pm_event {
 	uint32_t line;	 /* of the text that was read, from 1 */
 	uint8_t kind;	 /* enum pm_event_kind */
 	uint8_t file;
+	bool part; /* the rest of the store or landing before it, which crosses a line */
 };
 
 struct pm_file {
