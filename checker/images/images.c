@@ -22,6 +22,7 @@ struct walk {
 	struct image_choice choice;
 	struct image_files files;
 	struct visited *visited;
+	const struct pm_sections *sections; /* NULL: none are asked for */
 	bool with_files, in_cut;
 	uint64_t cuts, bounded, tried;
 	uint64_t number; /* of the image that stands there */
@@ -34,6 +35,7 @@ static int walk_open(struct walk *w, const struct pm_log *log, const struct imag
 {
 	memset(w, 0, sizeof(*w));
 	w->log = log;
+	w->sections = o->sections;
 	w->with_files = folder != NULL;
 	w->visited = visited_new();
 	int error = w->visited ? pm_replay_open(&w->replay, log, o->model) : -ENOMEM;
@@ -70,6 +72,20 @@ static uint64_t image_hash(const struct walk *w)
 	return hash ^ (r->acks + 1) * 0x9e3779b97f4a7c15u ^ r->mark * 0xd6e8feb86659fd93u;
 }
 
+static enum pm_engine engine_here(const struct walk *w)
+{
+	return w->sections ? (enum pm_engine)w->sections->engine[w->replay.at] : PM_FULL;
+}
+
+/* The next event. False: there is none, or w->error. */
+static bool walk_step(struct walk *w)
+{
+	int more = pm_replay_step(&w->replay, w->with_files ? image_files_durable : NULL,
+				  &w->files);
+	w->error = more < 0 ? more : 0;
+	return more > 0;
+}
+
 /* The next image that none before was equal to. False: there is none, or w->error. */
 static bool walk_next(struct walk *w)
 {
@@ -83,29 +99,19 @@ static bool walk_next(struct walk *w)
 				return true;
 			}
 		}
-		w->bounded += w->in_cut && w->choice.bounded;
-		if (w->in_cut) {
-			int more = pm_replay_step(
-				&w->replay, w->with_files ? image_files_durable : NULL, &w->files);
-			w->error = more < 0 ? more : 0;
-			if (more <= 0)
-				return false;
-		}
+		w->bounded += w->in_cut && w->choice.bounded && !w->choice.one;
+		if (w->in_cut && !walk_step(w))
+			return false;
 		w->in_cut = false;
-		while (!pm_replay_cut(&w->replay)) {
-			w->error = pm_replay_step(&w->replay,
-						  w->with_files ? image_files_durable : NULL,
-						  &w->files) < 0
-					   ? -ENOMEM
-					   : 0;
-			if (w->error)
+		while (!pm_replay_cut(&w->replay) || engine_here(w) == PM_NO_CHECK)
+			if (!walk_step(w))
 				return false;
-		}
 		w->in_cut = true;
 		w->cuts++;
 		w->error = image_choice_begin(&w->choice);
 		if (w->error)
 			return false;
+		w->choice.one = engine_here(w) == PM_DO_CHECK;
 	}
 }
 

@@ -26,7 +26,7 @@ static void print_line(const struct pm_log *log, size_t event)
 }
 
 /* Where in the program: the frames, one below the other. */
-static void print_source(const struct pm_log *log, uint32_t source, unsigned indent)
+void images_print_source(const struct pm_log *log, uint32_t source, unsigned indent)
 {
 	const char *at = log->source[source];
 	for (size_t len; *at; at += len + (at[len] == ';')) {
@@ -37,7 +37,7 @@ static void print_source(const struct pm_log *log, uint32_t source, unsigned ind
 	}
 }
 
-static void print_event(const struct pm_log *log, uint32_t event)
+void images_print_event(const struct pm_log *log, uint32_t event)
 {
 	const struct pm_event *e = &log->event[event];
 	printf("the %s of %u byte%s at %s+0x%" PRIx64, pm_event_name[e->kind], e->len,
@@ -156,13 +156,13 @@ static void print_parts(const struct images_report *r, const struct image_cause 
 {
 	for (unsigned i = 0; i < c->parts; i++) {
 		fputs("   lost: ", stdout);
-		print_event(r->log, c->part[i].event);
+		images_print_event(r->log, c->part[i].event);
 		printf(" (line %u of the log", r->log->event[c->part[i].event].line);
 		if (c->part[i].lost > 1)
 			printf(", and what is left out of %u more line%s", c->part[i].lost - 1,
 			       plural(c->part[i].lost - 1));
 		puts(")");
-		print_source(r->log, r->log->event[c->part[i].event].source, 9);
+		images_print_source(r->log, r->log->event[c->part[i].event].source, 9);
 	}
 }
 
@@ -200,6 +200,9 @@ void images_print(const struct images_report *r)
 		printf("at %" PRIu64 " of these places there are more images than were tried "
 		       "(--most %u)\n",
 		       x->bounded, r->options->most);
+	if (!x->cuts)
+		puts("all of the log is in sections with NoReorderNoCheck, which is the default "
+		     "with -x: nothing was checked (-r ReorderFull checks all)");
 	if (x->all_bad)
 		puts("every image is bad, also that of the beginning: is the checker right?");
 	if (!r->log->has_flush && r->options->model == PM_POWER)
