@@ -204,6 +204,7 @@ target_link_libraries(nic_death PRIVATE tidemark_flags PkgConfig::IBVERBS)
 add_dependencies(nic_death tidemark_preload)
 if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of others
 	tidemark_test(test_images_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_images.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+	tidemark_test(test_pmreorder_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_pmreorder.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_own_store ${PROJECT_SOURCE_DIR}/tests/cli/test_own_store.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_own_operations ${PROJECT_SOURCE_DIR}/tests/cli/test_own_operations.sh $<TARGET_FILE:tidemark>
 		${PROJECT_SOURCE_DIR})
