@@ -104,6 +104,9 @@ states 0 'no store or flush with a flush and a fence after it' unflushed.log -r 
 # A store that crosses lines is one store.
 log crossing.log 'STORE;0x1000003c;0x0102030405060708;8' FLUSH\;0x10000040\;0x40 FENCE STOP
 states 0 ': 2 states' crossing.log -r ReorderFull
+# A flush of a part of it is one of all of it.
+log part.log "$data" FLUSH\;0x10000044\;0x1 FENCE STOP
+states 0 ': 2 states' part.log -r ReorderFull
 log deep.log "$data" 'DEEP_SYNC;0x10000040;0x40' "$flag" 'DEEP_SYNC;0x10000000;0x40' STOP
 states 0 '2 barriers, 2 of them checked: 4 states' deep.log -r ReorderFull
 
@@ -172,7 +175,8 @@ images 0 'at 0 places: 0 different images' -r NoReorderNoCheck
 says 'nothing was checked'
 images 1 'at 2 places' -x PUT=ReorderFull
 images 1 'at 2 places' -x config.json
-images 1 'different images, of which' -r NoReorderDoCheck
+run 0 tidemark images -l bad.log -p ./checker -r NoReorderDoCheck
+says 'at 2 places: 1 different image, of which 0 are bad'
 images 1 'at 7 places' -r ReorderPartial
 
 # --- the report goes to a file ---
@@ -219,7 +223,7 @@ refused '--engine other: expected tidemark or pmreorder' "${good[@]}" --engine o
 refused '-r Full: expected NoReorderNoCheck' "${good[@]}" -r Full
 refused '-e loud: expected debug' "${good[@]}" -e loud
 refused '-x Full: expected NoReorderNoCheck' "${good[@]}" -x A=Full
-for pairs in A A= =ReorderFull A=ReorderFull, A=ReorderFull=B ,; do
+for pairs in A A= =ReorderFull 'A=ReorderFull,' A=ReorderFull=B ','; do
 	refused 'images: -x' "${good[@]}" -x "$pairs"
 done
 refused 'expected at most 64 markers' "${good[@]}" -x "$(printf 'A%d=ReorderFull,' {1..65})A=ReorderFull"
