@@ -66,8 +66,8 @@ static bool find_sources(struct image_choice *c)
 int image_choice_begin(struct image_choice *c)
 {
 	c->lines = c->replay->dirties;
-	if (c->lines > c->room) {
-		unsigned room = c->lines * 2;
+	if (c->lines > c->room || !c->left) {
+		unsigned room = c->lines * 2 + 8;
 		unsigned *grown = realloc(c->left, room * sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
