@@ -208,6 +208,13 @@ printf 'START|REGISTER_FILE;%s/far;0x10000000;0x1000;0x1000|%s|STOP' "$here" "$f
 # shellcheck disable=SC2016 # for the checker's shell
 run 1 images -l offset.log --recover 'f() { test "$(od -An -tu1 -j4096 -N1 $1 | tr -d " ")" = 1; }; f'
 says '/far+0x1000' '2 different images, of which 1 is bad'
+# A flush may reach from one file into the next one, and beyond.
+truncate -s 4096 first second
+printf 'START|REGISTER_FILE;%s/first;0x10000000;0x1000;0|REGISTER_FILE;%s/second;0x10001000;0x1000;0|%s|STOP' "$here" "$here" \
+	'STORE;0x10000ff8;1;8|STORE;0x10001000;1;8|FLUSH;0xffffff8;0x3000|FENCE' >two.log
+run 0 images -l two.log -p true
+says '2 stores, 2 flushes' 'at 2 places: 4 different images' # none but one is left behind the fence
+run 0 bash -c 'tidemark images -l two.log -p true --image 5: | grep "nothing was in flight"'
 # It changes the pool itself, and takes what is in it for what was there before.
 run 0 images -l good.log --pool zero -p ./checker
 cp pool before
