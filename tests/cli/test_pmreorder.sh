@@ -88,12 +88,12 @@ says '1 barrier, 1 of them checked: 3 states'
 [ "$(grep -c ' 2 1 barrier' out)" -le 1 ] || fail 'the draw has no seed'
 states 1 ': 3 states' three.log -r ReorderFull --most 3 -p 'false'
 says 'more states than were tried'
-# The library, and all 109,601 permutations of eight stores; there are 256 images.
-eight=()
-for i in 0 1 2 3 4 5 6 7; do eight+=("STORE;0x1000010$i;1;1"); done
-log eight.log "${eight[@]}" FLUSH\;0x10000100\;0x40 FENCE STOP
-run 0 tidemark images --engine pmreorder -l eight.log -c lib -p ./checker.so -n check -r ReorderFull
-says ': 109601 states as pmreorder makes them, of which 0 are bad'
+# The library, and all permutations of seven stores; there are 128 images. (test_pmreorder.c counts those of eight.)
+seven=()
+for i in 0 1 2 3 4 5 6; do seven+=("STORE;0x1000010$i;1;1"); done
+log seven.log "${seven[@]}" FLUSH\;0x10000100\;0x40 FENCE STOP
+run 0 tidemark images --engine pmreorder -l seven.log -c lib -p ./checker.so -n check -r ReorderFull
+says ': 13700 states as pmreorder makes them, of which 0 are bad'
 
 # A store that nobody has flushed waits for the next barrier; in none of the states it is there before.
 states 0 '2 barriers, 2 of them checked: 4 states' early.log -r ReorderFull
