@@ -10,14 +10,17 @@
 #include "checker/live/recording.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
-#include "report/images/images_report.h"
+#include "cli/images_engine.h"
+#include "report/images/pmreorder_report.h"
 #include "report/output.h"
 
 struct request {
 	const char *log, *pool, *model, *image, *keep, *json;
 	const char *history, *written; /* --pmemcheck-log */
 	const char *sort, *path;       /* as pmreorder's -c and -p */
-	bool quiet, show;
+	const char *output;
+	bool quiet, show, most_given;
+	struct images_engine engine;
 	char *command; /* of `path` and the words after it, to be freed */
 	struct images_options options;
 };
@@ -61,9 +64,29 @@ static const struct option_row rows[] = {
 	 "it "
 	 "stored is left (power)",
 	 REQUEST(model)},
-	{"most", "N", "images of one place at most (256)", REQUEST(options.most), 1, 1 << 20},
+	{"most", "N", "images of one place at most (256)", REQUEST(options.most), 1, 1 << 20,
+	 .given = offsetof(struct request, most_given)},
 	{"image", "IMAGE", "this one alone, as it is named where one is bad", REQUEST(image)},
 	{"keep", "DIR", "with --image: leave its files in this new folder", REQUEST(keep)},
+	{.help = "as pmreorder has it"},
+	{"engine", "tidemark|pmreorder",
+	 "which images: those above, or the states that pmreorder makes, permutations of flushed "
+	 "stores, one after another (tidemark)",
+	 REQUEST(engine.engine)},
+	{"default-engine", "ENGINE",
+	 "of what is in no section: NoReorderNoCheck is not checked (this is the default of "
+	 "pmreorder, and with -x), NoReorderDoCheck only with all that was stored; ReorderFull, "
+	 "ReorderAccumulative, ReorderReverseAccumulative and ReorderPartial are different for "
+	 "pmreorder alone",
+	 REQUEST(engine.usual), .letter = 'r'},
+	{"extended-macros", "MARKER=ENGINE,...",
+	 "the same of sections, MARKER.BEGIN to MARKER.END; or a JSON file, {\"MARKER\": "
+	 "\"ENGINE\"}",
+	 REQUEST(engine.config), .letter = 'x'},
+	{"output", "FILE", "write the report there", REQUEST(output), .letter = 'o'},
+	{"output-level", "LEVEL", "is accepted, and changes nothing", REQUEST(engine.level),
+	 .letter = 'e'},
+	{.help = "and"},
 	OPTION_JOBS(struct request, options.jobs),
 	{"json", "FILE", "the results for machines", REQUEST(json)},
 	OPTION_QUIET(struct request, quiet),
@@ -138,6 +161,8 @@ static int check_request(struct request *r, char **word)
 	if (!r->log && *word)
 		r->log = *word++;
 	if (!status)
+		status = images_engine_choose(&r->engine);
+	if (!status)
 		status = choose_checker(r, word);
 	if (status)
 		return status;
@@ -147,7 +172,12 @@ static int check_request(struct request *r, char **word)
 		return fail(EXIT_USAGE, "images: --keep goes with --image");
 	if (r->image && r->json)
 		return fail(EXIT_USAGE, "images: --json does not go with --image");
+	if (r->engine.pmreorder && (r->image || r->json || r->options.model == PM_KILL))
+		return fail(EXIT_USAGE, "images: --engine pmreorder: --image, --json and --model "
+					"kill do not go with it");
 	r->options.checker.show = r->show;
+	if (r->output && check_output("--output", r->output))
+		return EXIT_USAGE;
 	if (r->json && check_output("--json", r->json))
 		return EXIT_USAGE;
 	return r->written && check_output("--pmemcheck-log", r->written) ? EXIT_USAGE : 0;
@@ -218,6 +248,14 @@ static int read_history(const struct request *r, struct pm_log *log)
 
 /* --- images --- */
 
+/* From now on, what is printed goes to --output. 0, or the status after a message. */
+static int open_output(const struct request *r)
+{
+	if (!r->output || freopen(r->output, "w", stdout))
+		return 0;
+	return fail(EXIT_USAGE, "%s: %s", r->output, strerror(errno));
+}
+
 static void progress(void *arg, const struct driver_progress *at)
 {
 	(void)arg;
@@ -235,8 +273,10 @@ static int all_images(const struct request *r, struct images_report *report)
 	if (error)
 		status = fail(error == -ENOENT ? EXIT_USAGE : EXIT_INTERNAL, "images: %s", why);
 	else
+		status = open_output(r);
+	if (!status)
 		images_print(report);
-	if (!error && r->json)
+	if (!status && r->json)
 		status = saved(r->json, save_file(r->json, images_write_json, report));
 	if (!status)
 		status = result.bad ? EXIT_BROKEN : EXIT_HELD;
@@ -249,16 +289,58 @@ static int one_image(const struct request *r, struct images_report *report)
 	struct image_cause c;
 	char why[300];
 	int error = images_one(report->log, &r->options, r->image, r->keep, &c, why, sizeof(why));
-	int status = EXIT_HELD;
-	if (error && r->keep && error != -EINVAL && error != -ENOENT)
-		status = fail(EXIT_USAGE, "%s: %s", r->keep, why);
-	else if (error)
-		status = fail(EXIT_USAGE, "images: %s", why);
-	else
+	int status = error ? fail(EXIT_USAGE, "images: %s", why) : open_output(r);
+	if (!status) {
 		images_print_one(report, &c);
-	if (!error && c.verdict.how != IMAGE_GOOD)
-		status = EXIT_BROKEN;
+		status = c.verdict.how == IMAGE_GOOD ? EXIT_HELD : EXIT_BROKEN;
+	}
 	free(c.line);
+	return status;
+}
+
+static int pmreorder_states(const struct request *r, const struct images_report *report)
+{
+	const struct pmreorder_options o = {.checker = r->options.checker,
+					    .sections = r->options.sections,
+					    .most = r->most_given ? r->options.most : UINT64_MAX,
+					    .progress = r->options.progress};
+	struct pmreorder_result result;
+	char why[300];
+	int error = pmreorder_run(report->log, &o, &result, why, sizeof(why)), status;
+	progress_line(NULL);
+	if (error)
+		status = fail(error == -ENOENT || error == -EINVAL ? EXIT_USAGE : EXIT_INTERNAL,
+			      "images: %s", why);
+	else
+		status = open_output(r);
+	if (!status) {
+		pmreorder_print(report, &result);
+		status = result.bad ? EXIT_BROKEN : EXIT_HELD;
+	}
+	pmreorder_result_free(&result);
+	return status;
+}
+
+/* All that was asked for, of a log that was read. */
+static int make_images(struct request *r, struct images_report *report)
+{
+	struct pm_sections sections = {0};
+	char why[300];
+	int status;
+	if (r->engine.pmreorder || r->engine.given) {
+		int error = pm_sections_open(&sections, report->log, &r->engine.markers, why,
+					     sizeof(why));
+		if (error == -EINVAL)
+			return fail(EXIT_USAGE, "%s: %s", report->name, why);
+		if (error)
+			return fail(EXIT_INTERNAL, "out of memory");
+		r->options.sections = &sections;
+	}
+	if (r->engine.pmreorder)
+		status = pmreorder_states(r, report);
+	else
+		status = r->image ? one_image(r, report) : all_images(r, report);
+	pm_sections_close(&sections);
 	return status;
 }
 
@@ -286,7 +368,7 @@ int images_main(int argc, char **argv)
 	if (!status && r.written)
 		status = saved(r.written, save_file(r.written, pmemcheck_write, &log));
 	if (!status && (r.options.checker.recover || r.options.checker.library))
-		status = r.image ? one_image(&r, &report) : all_images(&r, &report);
+		status = make_images(&r, &report);
 	pm_log_close(&log);
 	free(r.command);
 	return status;

@@ -2,6 +2,7 @@
 # (find_beside(), cli/sdk.c), and so does tidemark.pc: an installation can be copied to another place.
 #
 # bin/tidemark                   the program, with its debug information: reports name source lines by it
+# bin/tidemark-pmreorder         pmreorder's command line for `tidemark images`
 # lib/tidemark                   the soft RNIC: a library to preload; in lib/ the same in place of the system's
 # lib/tidemark/sdk               what `tidemark cc` needs
 # bin/tidemark-valgrind, lib/tidemark/valgrind  the Valgrind tool, where it was built
@@ -14,6 +15,8 @@ set(tidemark_lib lib/tidemark)
 install(TARGETS tidemark RUNTIME DESTINATION bin)
 install(TARGETS tidemark_preload tidemark_record LIBRARY DESTINATION ${tidemark_lib})
 install(TARGETS tidemark_record_exact LIBRARY DESTINATION ${tidemark_lib}/record NAMELINK_SKIP)
+install(PROGRAMS cli/tidemark-pmreorder DESTINATION bin)
+configure_file(cli/tidemark-pmreorder tidemark-pmreorder COPYONLY)
 install(TARGETS tidemark_libibverbs tidemark_librdmacm LIBRARY DESTINATION ${tidemark_lib}/lib NAMELINK_SKIP)
 
 if(TIDEMARK_VALGRIND)

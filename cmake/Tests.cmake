@@ -169,7 +169,7 @@ tidemark_test(test_event_trace ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_ev
 tidemark_test(test_causes ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_causes.sh $<TARGET_FILE:tidemark>)
 tidemark_search_test(test_often ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_often.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_html ${PROJECT_SOURCE_DIR}/tests/report/test_html.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests)
-set_target_properties(bench_images PROPERTIES EXCLUDE_FROM_ALL OFF)
+set_target_properties(bench_images bench_logs PROPERTIES EXCLUDE_FROM_ALL OFF)
 # Whether its three ways to boot an image agree.
 tidemark_test(test_bench_images bench_images efactory/recover_next w)
 tidemark_search_test(test_hazards ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_hazards.sh $<TARGET_FILE:tidemark>)
@@ -178,6 +178,8 @@ tidemark_test(test_litmus ${PROJECT_SOURCE_DIR}/tests/checker/models/test_litmus
 tidemark_test(test_litmus_suite ${PROJECT_SOURCE_DIR}/tests/checker/models/test_litmus_suite.sh $<TARGET_FILE:tidemark>
 	${PROJECT_SOURCE_DIR}/scenarios/litmus)
 tidemark_test(test_count_cli ${PROJECT_SOURCE_DIR}/tests/checker/models/test_count.sh $<TARGET_FILE:tidemark>)
+tidemark_test(test_images_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_images.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+tidemark_test(test_pmreorder_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_pmreorder.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_cut ${PROJECT_SOURCE_DIR}/tests/checker/live/test_cut.sh $<TARGET_FILE:tidemark> $<TARGET_FILE:test_live_pm>)
 tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/checker/live/test_examine.sh $<TARGET_FILE:tidemark>
 	$<TARGET_FILE:test_examine>)
@@ -204,6 +206,8 @@ target_link_libraries(nic_death PRIVATE tidemark_flags PkgConfig::IBVERBS)
 add_dependencies(nic_death tidemark_preload)
 if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of others
 	tidemark_test(test_record ${PROJECT_SOURCE_DIR}/tests/cli/test_record.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+	# Whether all ways make the same states.
+	tidemark_test(test_imagelogbench ${PROJECT_SOURCE_DIR}/scripts/imagelogbench --build ${PROJECT_BINARY_DIR} --lib 2 --prog 1 --stores 3)
 	tidemark_test(test_own_store ${PROJECT_SOURCE_DIR}/tests/cli/test_own_store.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_own_operations ${PROJECT_SOURCE_DIR}/tests/cli/test_own_operations.sh $<TARGET_FILE:tidemark>
 		${PROJECT_SOURCE_DIR})

@@ -66,8 +66,8 @@ static bool find_sources(struct image_choice *c)
 int image_choice_begin(struct image_choice *c)
 {
 	c->lines = c->replay->dirties;
-	if (c->lines > c->room) {
-		unsigned room = c->lines * 2;
+	if (c->lines > c->room || !c->left) {
+		unsigned room = c->lines * 2 + 8;
 		unsigned *grown = realloc(c->left, room * sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
@@ -79,6 +79,7 @@ int image_choice_begin(struct image_choice *c)
 		images *= line_of(c, i)->versions + 1;
 	c->all = images <= c->most;
 	c->bounded = !c->all;
+	c->one = false;
 	c->phase = c->i = c->j = c->given = 0;
 	c->random = c->replay->at;
 	return find_sources(c) ? 0 : -ENOMEM;
@@ -199,6 +200,10 @@ static bool step(struct image_choice *c)
 
 bool image_choice_next(struct image_choice *c)
 {
+	if (c->one) {
+		set_all(c, true);
+		return !c->given++;
+	}
 	/* Some come twice: what is bounded is what is tried. */
 	if (c->given == c->most * (c->all ? 8 : 1))
 		return false;

@@ -20,6 +20,7 @@ struct image_choice {
 	unsigned given; /* images until now */
 	bool all;	/* there are at most `most` */
 	bool bounded;	/* some were left out */
+	bool one;	/* only the image with everything in flight: set by the user after begin */
 	uint64_t random;
 	uint32_t *source; /* of the phase by source: those of the versions, each once */
 	unsigned sources, source_room;

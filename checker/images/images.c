@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "checker/explore/clock.h"
 #include "checker/explore/visited.h"
+#include "checker/images/checker_exists.h"
 #include "checker/images/image_choice.h"
 
 #define CHUNK 128 /* images that a process judges before it takes others */
@@ -21,6 +22,7 @@ struct walk {
 	struct image_choice choice;
 	struct image_files files;
 	struct visited *visited;
+	const struct pm_sections *sections; /* NULL: none are asked for */
 	bool with_files, in_cut;
 	uint64_t cuts, bounded, tried;
 	uint64_t number; /* of the image that stands there */
@@ -33,6 +35,7 @@ static int walk_open(struct walk *w, const struct pm_log *log, const struct imag
 {
 	memset(w, 0, sizeof(*w));
 	w->log = log;
+	w->sections = o->sections;
 	w->with_files = folder != NULL;
 	w->visited = visited_new();
 	int error = w->visited ? pm_replay_open(&w->replay, log, o->model) : -ENOMEM;
@@ -69,6 +72,20 @@ static uint64_t image_hash(const struct walk *w)
 	return hash ^ (r->acks + 1) * 0x9e3779b97f4a7c15u ^ r->mark * 0xd6e8feb86659fd93u;
 }
 
+static enum pm_engine engine_here(const struct walk *w)
+{
+	return w->sections ? (enum pm_engine)w->sections->engine[w->replay.at] : PM_FULL;
+}
+
+/* The next event. False: there is none, or w->error. */
+static bool walk_step(struct walk *w)
+{
+	int more = pm_replay_step(&w->replay, w->with_files ? image_files_durable : NULL,
+				  &w->files);
+	w->error = more < 0 ? more : 0;
+	return more > 0;
+}
+
 /* The next image that none before was equal to. False: there is none, or w->error. */
 static bool walk_next(struct walk *w)
 {
@@ -82,29 +99,19 @@ static bool walk_next(struct walk *w)
 				return true;
 			}
 		}
-		w->bounded += w->in_cut && w->choice.bounded;
-		if (w->in_cut) {
-			int more = pm_replay_step(
-				&w->replay, w->with_files ? image_files_durable : NULL, &w->files);
-			w->error = more < 0 ? more : 0;
-			if (more <= 0)
-				return false;
-		}
+		w->bounded += w->in_cut && w->choice.bounded && !w->choice.one;
+		if (w->in_cut && !walk_step(w))
+			return false;
 		w->in_cut = false;
-		while (!pm_replay_cut(&w->replay)) {
-			w->error = pm_replay_step(&w->replay,
-						  w->with_files ? image_files_durable : NULL,
-						  &w->files) < 0
-					   ? -ENOMEM
-					   : 0;
-			if (w->error)
+		while (!pm_replay_cut(&w->replay) || engine_here(w) == PM_NO_CHECK)
+			if (!walk_step(w))
 				return false;
-		}
 		w->in_cut = true;
 		w->cuts++;
 		w->error = image_choice_begin(&w->choice);
 		if (w->error)
 			return false;
+		w->choice.one = engine_here(w) == PM_DO_CHECK;
 	}
 }
 
@@ -365,7 +372,9 @@ static int judge_all(struct search *s, struct image_verdict *verdict)
 static int try_checker(const struct images_options *o, char *why, size_t n)
 {
 	struct image_judge *judge = NULL;
-	int error = image_judge_open(&judge, &o->checker, why, n);
+	int error = image_checker_exists(&o->checker, why, n);
+	if (!error)
+		error = image_judge_open(&judge, &o->checker, why, n);
 	image_judge_close(judge);
 	return error;
 }
@@ -430,16 +439,17 @@ static bool take_line(const struct walk *w, const char **at, unsigned *left)
 	int used = 0;
 	if (sscanf(*at, "%llu+0x%llx=%llu%n", &file, &offset, &versions, &used) != 3)
 		return false;
-	*at += used;
-	if (**at == ',' && (*at)[1])
-		++*at;
-	else if (**at)
+	const char *end = *at + used;
+	if (*end == ',' && end[1])
+		end++;
+	else if (*end)
 		return false;
 	for (unsigned i = 0; i < w->replay.dirties; i++) {
 		const struct pm_line *l = &w->replay.dirty[i];
 		if (l->file != file || l->line * PM_LINE != offset || versions > l->versions)
 			continue;
 		left[i] = (unsigned)versions;
+		*at = end;
 		return true;
 	}
 	return false;
@@ -501,16 +511,19 @@ int images_one(const struct pm_log *log, const struct images_options *o, const c
 	       const char *folder, struct image_cause *out, char *why, size_t n)
 {
 	char made[IMAGE_PATH] = "";
-	struct walk w;
+	struct walk w = {0};
 	struct image_judge *judge = NULL;
 	memset(out, 0, sizeof(*out));
 	*why = 0;
-	int error = folder ? 0 : image_folder_make(made);
-	if (error) {
-		snprintf(why, n, "%s", strerror(-error));
-		return error;
-	}
-	error = walk_open(&w, log, o, folder ? folder : made, folder ? "" : "image");
+	/* Before the folder is made: a mistake must not leave one. */
+	int error = try_checker(o, why, n);
+	if (!error && !folder)
+		error = image_folder_make(made);
+	if (!error)
+		error = walk_open(&w, log, o, folder ? folder : made, folder ? "" : "image");
+	bool ours = !error;
+	if (error && folder && !*why)
+		snprintf(why, n, "%s: %s", folder, strerror(-error));
 	if (!error)
 		error = image_judge_open(&judge, &o->checker, why, n);
 	if (!error)
@@ -519,6 +532,8 @@ int images_one(const struct pm_log *log, const struct images_options *o, const c
 	walk_close(&w);
 	if (made[0])
 		image_folder_remove(made);
+	else if (error && ours)
+		image_folder_remove(folder);
 	if (error && !*why)
 		snprintf(why, n, "%s", strerror(-error));
 	return error;

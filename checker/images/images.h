@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include "checker/explore/driver.h"
 #include "checker/images/image_judge.h"
+#include "checker/images/pm_sections.h"
 
 #define IMAGE_CAUSES 200 /* that are told apart */
 #define IMAGE_PARTS  32	 /* of a cause */
@@ -25,6 +26,9 @@ struct images_options {
 	enum pm_model model;
 	unsigned most; /* images of a cut */
 	unsigned jobs;
+	/* Which cuts are checked, and how: at none with NO_CHECK, with everything in flight left
+	 * with DO_CHECK, else all images of each. NULL: all images of all cuts. */
+	const struct pm_sections *sections;
 	struct image_checker checker;
 	void (*progress)(void *arg, const struct driver_progress *at);
 	void *progress_arg;

@@ -41,6 +41,7 @@ struct pm_event {
 	uint8_t kind;	 /* enum pm_event_kind */
 	uint8_t file;
 	bool noticed; /* a STORE that is known by its result: its source is where it was noticed */
+	bool part;    /* the rest of the store or landing before it, which crosses a line */
 };
 
 struct pm_file {

@@ -92,23 +92,39 @@ static int place(const struct reader *r, const char *of, uint64_t address, uint6
 		     (unsigned long long)address, (unsigned long long)size);
 }
 
-/* The part of [address, address+size) that is in the file of `address`'s line: a flush may reach
- * beyond the mapping, as lines are longer than what was stored. False: none of it is PM. */
-static bool place_range(const struct reader *r, uint64_t address, uint64_t size, struct pm_event *e)
+/* The latest mapping that has this address, from which it goes on to *end at most: a later mapping
+ * may begin before. NULL: it is not PM. */
+static const struct mapping *mapping_at(const struct reader *r, uint64_t address, uint64_t *end)
 {
 	for (unsigned i = r->mappings; i-- > 0;) {
 		const struct mapping *m = &r->mapping[i];
-		uint64_t from = address > m->address ? address : m->address;
-		uint64_t end = address + size < m->address + m->size ? address + size
-								     : m->address + m->size;
-		if (from >= end)
+		if (address >= m->address && address - m->address < m->size) {
+			if (*end > m->address + m->size)
+				*end = m->address + m->size;
+			return m;
+		}
+		if (address < m->address && m->address < *end)
+			*end = m->address;
+	}
+	return NULL;
+}
+
+/* The event for each part of [address, end) that is PM: a flush may reach beyond a mapping, as
+ * lines are longer than what was stored, and from one file into the next. */
+static int add_range(struct reader *r, uint64_t address, uint64_t end, struct pm_event *e)
+{
+	int error = 0;
+	for (uint64_t part_end; address < end && !error; address = part_end) {
+		part_end = end;
+		const struct mapping *m = mapping_at(r, address, &part_end);
+		if (!m)
 			continue;
 		e->file = (uint8_t)m->file;
-		e->off = m->offset + (from - m->address);
-		e->len = (uint32_t)(end - from);
-		return true;
+		e->off = m->offset + (address - m->address);
+		e->len = (uint32_t)(part_end - address);
+		error = pm_log_add(r->log, e, NULL);
 	}
-	return false;
+	return error;
 }
 
 /* --- operations --- */
@@ -170,8 +186,9 @@ static int store(struct reader *r, char *rest, char *token_end)
 	if (!size || size > sizeof(value))
 		return wrong(r, "STORE: %llu bytes; expected 1 to 8", (unsigned long long)size);
 	if (size < sizeof(value) && value >> (8 * size))
-		return wrong(r, "STORE: 0x%llx is more than %llu bytes hold",
-			     (unsigned long long)value, (unsigned long long)size);
+		return wrong(r, "STORE: 0x%llx does not fit into %llu byte%s",
+			     (unsigned long long)value, (unsigned long long)size,
+			     size == 1 ? "" : "s");
 	r->store = (struct pm_event){.kind = PM_STORE, .len = (uint32_t)size, .line = r->line};
 	error = place(r, "STORE", address, size, &r->store);
 	memcpy(r->value, &value, sizeof(value)); /* both are of this host's byte order */
@@ -196,7 +213,7 @@ static int flush(struct reader *r, const char *name, char *rest)
 		return wrong(r, "%s: 0x%llx bytes; expected 1 to 0xffffffff", name,
 			     (unsigned long long)size);
 	e.kind = !strcmp(name, "FLUSH") ? PM_FLUSH : PM_SYNC;
-	return place_range(r, address, size, &e) ? pm_log_add(r->log, &e, NULL) : 0;
+	return add_range(r, address, address + size, &e);
 }
 
 static bool is_marker(const char *token, size_t len)
@@ -215,8 +232,8 @@ static int operation(struct reader *r, char *token, char *end)
 	char *rest = token[len] ? token + len + 1 : NULL;
 	bool marker = i == n && is_marker(token, (size_t)(end - token));
 	if (i == n && !marker) {
-		if (r->pending && r->frames) {
-			/* The '|' was a part of its frame. */
+		/* A frame ends with its place, "(FILE:LINE)"; else the '|' was a part of it. */
+		if (r->pending && r->frames && r->frames_end[-1] != ')') {
 			for (char *c = r->frames_end; c < token; c++)
 				*c = *c ? *c : '|';
 			r->frames_end = end;

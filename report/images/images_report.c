@@ -25,7 +25,7 @@ static void print_place(const struct pm_log *log, size_t event)
 }
 
 /* Where in the program: the frames, one below the other. */
-static void print_source(const struct pm_log *log, const struct pm_event *e, unsigned indent)
+void images_print_source(const struct pm_log *log, const struct pm_event *e, unsigned indent)
 {
 	const char *at = log->source[e->source];
 	const char *how = e->noticed ? "noticed at" : "by";
@@ -37,7 +37,7 @@ static void print_source(const struct pm_log *log, const struct pm_event *e, uns
 	}
 }
 
-static void print_event(const struct pm_log *log, uint32_t event)
+void images_print_event(const struct pm_log *log, uint32_t event)
 {
 	const struct pm_event *e = &log->event[event];
 	printf("the %s of %u byte%s at %s+0x%" PRIx64, pm_event_name[e->kind], e->len,
@@ -96,6 +96,8 @@ static void print_image(const struct images_report *r, const struct image_cause 
 		printf(", after %s", log->source[c->mark]);
 	if (r->options->model == PM_KILL)
 		puts("; all that was stored is left");
+	else if (!c->dirty)
+		puts("; nothing was in flight");
 	else if (!c->lines)
 		printf("; all of the %u line%s in flight %s left\n", c->dirty, plural(c->dirty),
 		       c->dirty == 1 ? "is" : "are");
@@ -112,23 +114,44 @@ static void print_image(const struct images_report *r, const struct image_cause 
 		printf("     and %u more\n", c->lines - LINES_SHOWN);
 }
 
-/* The command that makes this image again: the words of this one but --image and what is written.
- */
+/* How many words to leave out here: files that the first run wrote are not written once more. */
+static unsigned is_output(char *const *word)
+{
+	const char *w = *word;
+	bool long_one = !strncmp(w, "--js", 4) || !strncmp(w, "--out", 5);
+	if (!long_one && strncmp(w, "-o", 2) != 0)
+		return 0;
+	bool apart = long_one ? !strchr(w, '=') : !w[2];
+	return apart && word[1] ? 2 : 1;
+}
+
+/* The command that makes this image again: the words of this one but what is written. */
 static void print_again(const struct images_report *r, const struct image_cause *c)
 {
 	char spec[4096];
+	bool given = false;
 	FILE *out = fmemopen(spec, sizeof(spec), "w");
 	if (!out)
 		return;
 	image_spec_print(out, c);
 	fclose(out);
-	printf("   once more:");
-	for (unsigned i = 0; r->words[i]; i++) {
+	printf("   once more: ");
+	print_word(program);
+	for (unsigned i = 1; r->words[i];) {
+		unsigned skip = given ? 0 : is_output(&r->words[i]);
+		i += skip;
+		if (skip)
+			continue;
+		/* Behind "--" are the checker's own words. */
+		if (!given && !strcmp(r->words[i], "--")) {
+			printf(" --image %s", spec);
+			given = true;
+		}
 		putchar(' ');
-		print_word(i ? r->words[i] : program);
+		print_word(r->words[i++]);
 	}
-	fputs(" --image ", stdout);
-	print_word(spec);
+	if (!given)
+		printf(" --image %s", spec);
 	putchar('\n');
 }
 
@@ -136,14 +159,14 @@ static void print_parts(const struct images_report *r, const struct image_cause 
 {
 	for (unsigned i = 0; i < c->parts; i++) {
 		fputs("   lost: ", stdout);
-		print_event(r->log, c->part[i].event);
+		images_print_event(r->log, c->part[i].event);
 		fputs(" (", stdout);
 		print_place(r->log, c->part[i].event);
 		if (c->part[i].lost > 1)
 			printf(", and what is left out of %u more line%s", c->part[i].lost - 1,
 			       plural(c->part[i].lost - 1));
 		puts(")");
-		print_source(r->log, &r->log->event[c->part[i].event], 9);
+		images_print_source(r->log, &r->log->event[c->part[i].event], 9);
 	}
 }
 
@@ -170,9 +193,9 @@ void images_print(const struct images_report *r)
 		printf("%" PRIu64 " more bad images have other causes; %d are told apart\n",
 		       x->untold, IMAGE_CAUSES);
 	if (r->options->model == PM_KILL)
-		printf("the process died at %" PRIu64 " places", x->cuts);
+		printf("the process died at %" PRIu64 " place%s", x->cuts, plural(x->cuts));
 	else
-		printf("the power failed at %" PRIu64 " places", x->cuts);
+		printf("the power failed at %" PRIu64 " place%s", x->cuts, plural(x->cuts));
 	printf(": %" PRIu64 " different image%s, of which %" PRIu64 " %s bad, of %u cause%s; %.0f "
 	       "images a second\n",
 	       x->images, plural(x->images), x->bad, x->bad == 1 ? "is" : "are", x->causes,
@@ -181,6 +204,9 @@ void images_print(const struct images_report *r)
 		printf("at %" PRIu64 " of these places there are more images than were tried "
 		       "(--most %u)\n",
 		       x->bounded, r->options->most);
+	if (!x->cuts)
+		puts("all of the log is in sections with NoReorderNoCheck, which is the default "
+		     "with -x: nothing was checked (-r ReorderFull checks all)");
 	if (x->all_bad)
 		puts("every image is bad, also that of the beginning: is the checker right?");
 	if (!r->log->has_flush && r->options->model == PM_POWER)

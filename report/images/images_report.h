@@ -14,6 +14,10 @@ struct images_report {
 
 /* What there is in the log. */
 void images_print_log(const struct images_report *r);
+/* "the store of 8 bytes at /tmp/pool+0x40" */
+void images_print_event(const struct pm_log *log, uint32_t event);
+/* Where in the program: its frames, one a line. */
+void images_print_source(const struct pm_log *log, const struct pm_event *e, unsigned indent);
 void images_print(const struct images_report *r);
 /* One image, and what became of it. */
 void images_print_one(const struct images_report *r, const struct image_cause *c);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_IMAGES_PM_SECTIONS_H
+#define TM_CHECKER_IMAGES_PM_SECTIONS_H
+/*
+ * Which part of a log is checked, and how, in the terms of pmreorder. The program's markers,
+ * NAME.BEGIN and NAME.END, enclose sections, one within another. A section that the user has given
+ * an engine has that one, others have that of the section around them, and outside of all is the
+ * default one.
+ */
+#include "checker/images/pm_log.h"
+
+enum pm_engine {
+	PM_NO_CHECK,	 /* NoReorderNoCheck: nothing is checked */
+	PM_DO_CHECK,	 /* NoReorderDoCheck: all stores, in their order */
+	PM_FULL,	 /* ReorderFull: each permutation of each selection */
+	PM_ACCUMULATIVE, /* ReorderAccumulative: the first k stores, for each k */
+	PM_REVERSE,	 /* ReorderReverseAccumulative: the last k, the last one first */
+	PM_PARTIAL,	 /* ReorderPartial: three selections at random */
+	PM_ENGINES
+};
+/* As pmreorder names them. */
+extern const char *const pm_engine_name[PM_ENGINES];
+/* -1: there is none of this name. */
+int pm_engine_find(const char *name);
+
+#define PM_MARKERS 64
+struct pm_markers {
+	enum pm_engine usual; /* outside of sections */
+	struct pm_marker {
+		char name[128]; /* without ".BEGIN" */
+		enum pm_engine engine;
+	} marker[PM_MARKERS];
+	unsigned n;
+};
+
+struct pm_sections {
+	uint8_t *engine; /* enum pm_engine before each event, and at the end */
+};
+
+/* 0, -ENOMEM, or -EINVAL with a sentence in *why: sections cross. */
+int pm_sections_open(struct pm_sections *s, const struct pm_log *log, const struct pm_markers *m,
+		     char *why, size_t n);
+void pm_sections_close(struct pm_sections *s);
+
+#endif

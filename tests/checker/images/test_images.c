@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The crash images of a log, against a model that is written in another way: it keeps no state, but
+ * says of each change, by looking at all that happened before a moment, whether it must be durable
+ * then. Of small random logs it makes every image of every moment; the walk along the cuts has to
+ * come to the same ones, with the same acknowledgements and markers.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/images/image_choice.h"
+
+#define FILES	 2
+#define BYTES	 128 /* of each file's lines */
+#define ALL	 (1u << 20)
+#define SETS_MAX (1u << 18)
+
+static const uint64_t file_size[FILES] = {128, 100};
+
+/* What a user finds after a power failure, and what it may know. */
+struct found {
+	uint8_t byte[FILES][BYTES];
+	uint32_t acks, mark;
+};
+
+struct set {
+	struct found *found;
+	unsigned n, room;
+};
+
+static void set_add(struct set *s, const struct found *f)
+{
+	if (s->n == s->room) {
+		s->room = s->room ? s->room * 2 : 64;
+		ck_assert_uint_le(s->room, SETS_MAX);
+		s->found = realloc(s->found, s->room * sizeof(*s->found));
+		ck_assert_ptr_nonnull(s->found);
+	}
+	s->found[s->n++] = *f;
+}
+
+static int by_content(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct found));
+}
+
+/* In order, each once. */
+static void set_settle(struct set *s)
+{
+	unsigned kept = 0;
+	if (!s->n)
+		return;
+	qsort(s->found, s->n, sizeof(*s->found), by_content);
+	for (unsigned i = 0; i < s->n; i++)
+		if (!i || by_content(&s->found[i], &s->found[kept - 1]) != 0)
+			s->found[kept++] = s->found[i];
+	s->n = kept;
+}
+
+static bool set_has(const struct set *s, const struct found *f)
+{
+	return bsearch(f, s->found, s->n, sizeof(*f), by_content) != NULL;
+}
+
+static uint32_t draw(uint64_t *state, uint32_t below)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)((*state >> 33) % below);
+}
+
+/* --- logs --- */
+
+static void open_log(struct pm_log *log)
+{
+	ck_assert_int_eq(pm_log_open(log), 0);
+	for (unsigned f = 0; f < FILES; f++) {
+		ck_assert_int_eq(pm_log_file(log, f ? "/b" : "/a", file_size[f]), (int)f);
+		log->file[f].before = malloc(log->file[f].len);
+		memset(log->file[f].before, f ? 0xbb : 0xaa, log->file[f].len);
+		ck_assert_uint_eq(log->file[f].len, BYTES);
+	}
+}
+
+static void add(struct pm_log *log, enum pm_event_kind kind, unsigned file, unsigned off,
+		unsigned len, unsigned thread)
+{
+	uint8_t data[2 * PM_LINE];
+	bool writes = kind == PM_STORE || kind == PM_LAND;
+	struct pm_event e = {.kind = (uint8_t)kind,
+			     .file = (uint8_t)file,
+			     .off = off,
+			     .len = len,
+			     .thread = thread};
+	if (kind == PM_MARK)
+		e.source = pm_log_source(log, off ? "A.BEGIN" : "B.BEGIN", 7);
+	memset(data, (int)log->events + 1, sizeof(data));
+	ck_assert_int_eq(pm_log_add(log, &e, writes ? data : NULL), 0);
+}
+
+static void add_random(struct pm_log *log, uint64_t *random)
+{
+	static const uint8_t often[] = {PM_STORE, PM_STORE, PM_STORE, PM_STORE,	 PM_FLUSH,
+					PM_FLUSH, PM_FLUSH, PM_FENCE, PM_FENCE,	 PM_LAND,
+					PM_LAND,  PM_SYNC,  PM_ACK,   PM_COMMIT, PM_MARK};
+	enum pm_event_kind kind = often[draw(random, sizeof(often))];
+	unsigned file = draw(random, FILES), size = (unsigned)file_size[file];
+	unsigned off = draw(random, size), len = 1 + draw(random, 12);
+	/* Many small changes of one place, so that lines have several versions. */
+	if (draw(random, 2))
+		off &= PM_LINE;
+	if (kind == PM_SYNC || kind == PM_COMMIT || kind == PM_FLUSH)
+		len = 1 + draw(random, size);
+	if (len > size - off)
+		len = size - off;
+	add(log, kind, file, off, len, draw(random, 2));
+}
+
+static void random_log(struct pm_log *log, uint64_t seed)
+{
+	uint64_t random = seed * 0x9e3779b97f4a7c15u + 1;
+	unsigned events = 3 + draw(&random, 8);
+	open_log(log);
+	log->threads = draw(&random, 2);
+	while (log->events < events)
+		add_random(log, &random);
+}
+
+/* --- the other model --- */
+
+static bool changes(const struct pm_event *e, unsigned file, unsigned line)
+{
+	return (e->kind == PM_STORE || e->kind == PM_LAND) && e->file == file &&
+	       e->off / PM_LINE == line;
+}
+
+static bool covers(const struct pm_event *e, unsigned file, unsigned line)
+{
+	return e->file == file && e->off < (line + 1) * PM_LINE && e->off + e->len > line * PM_LINE;
+}
+
+/* Does event d make the change c of this line durable, by itself or as a line goes as a whole? */
+static bool takes(const struct pm_log *log, size_t d, size_t c, unsigned file, unsigned line)
+{
+	const struct pm_event *by = &log->event[d];
+	if (c > d)
+		return false;
+	if (by->kind == PM_SYNC)
+		return covers(by, file, line);
+	for (size_t i = c; i < d; i++) {
+		const struct pm_event *e = &log->event[i];
+		bool same = e->thread == by->thread;
+		if (by->kind == PM_FENCE && e->kind == PM_FLUSH && (same || !log->threads) &&
+		    covers(e, file, line))
+			return true;
+		if (by->kind == PM_COMMIT && e->kind == PM_LAND && same && changes(e, file, line) &&
+		    covers(by, file, line))
+			return true;
+	}
+	return false;
+}
+
+/* How many of the line's changes before `moment` are durable, and how many are there? */
+static void bounds(const struct pm_log *log, size_t moment, unsigned file, unsigned line,
+		   unsigned *least, unsigned *most)
+{
+	*least = *most = 0;
+	for (size_t c = 0; c < moment; c++) {
+		if (!changes(&log->event[c], file, line))
+			continue;
+		++*most;
+		for (size_t d = c + 1; d < moment; d++)
+			if (takes(log, d, c, file, line))
+				*least = *most;
+	}
+}
+
+/* The line with its first n changes. */
+static void put_line(const struct pm_log *log, struct found *f, unsigned file, unsigned line,
+		     unsigned n)
+{
+	memcpy(f->byte[file] + line * PM_LINE, log->file[file].before + line * PM_LINE, PM_LINE);
+	for (size_t c = 0; n; c++) {
+		const struct pm_event *e = &log->event[c];
+		if (!changes(e, file, line))
+			continue;
+		memcpy(f->byte[file] + e->off, log->bytes + e->data, e->len);
+		n--;
+	}
+}
+
+static void add_lines(const struct pm_log *log, size_t moment, bool killed, struct found *f,
+		      unsigned next, struct set *into)
+{
+	unsigned file = next / 2, line = next % 2, least, most;
+	if (file == FILES) {
+		set_add(into, f);
+		return;
+	}
+	bounds(log, moment, file, line, &least, &most);
+	for (unsigned n = killed ? most : least; n <= most; n++) {
+		put_line(log, f, file, line, n);
+		add_lines(log, moment, killed, f, next + 1, into);
+	}
+}
+
+static void images_at(const struct pm_log *log, size_t moment, bool killed, struct set *into)
+{
+	struct found f;
+	memset(&f, 0, sizeof(f));
+	for (size_t i = 0; i < moment; i++) {
+		f.acks += log->event[i].kind == PM_ACK;
+		if (log->event[i].kind == PM_MARK)
+			f.mark = log->event[i].source;
+	}
+	add_lines(log, moment, killed, &f, 0, into);
+}
+
+/* --- the walk --- */
+
+/* A file as those who are told of each durable line have it. */
+static void keep_durable(void *arg, unsigned file, uint64_t line, const uint8_t content[PM_LINE])
+{
+	uint8_t(*copy)[BYTES] = arg;
+	memcpy(copy[file] + line * PM_LINE, content, PM_LINE);
+}
+
+static uint64_t make_image(const struct pm_replay *r, const unsigned *left, struct found *f)
+{
+	uint64_t hash = r->hash;
+	memset(f, 0, sizeof(*f));
+	for (unsigned i = 0; i < FILES; i++)
+		memcpy(f->byte[i], r->durable[i], BYTES);
+	for (unsigned i = 0; i < r->dirties; i++) {
+		const struct pm_line *l = &r->dirty[i];
+		uint8_t *to = f->byte[l->file] + l->line * PM_LINE;
+		hash ^= pm_line_hash(l->file, l->line, to);
+		pm_replay_content(r, l, left[i], to);
+		hash ^= pm_line_hash(l->file, l->line, to);
+	}
+	f->acks = (uint32_t)r->acks;
+	f->mark = r->mark;
+	return hash;
+}
+
+/* One hash for one content. */
+struct hashes {
+	struct set image;
+	uint64_t hash[SETS_MAX];
+};
+
+static void note_hash(struct hashes *h, const struct found *f, uint64_t hash)
+{
+	struct found content = *f;
+	content.acks = content.mark = 0;
+	for (unsigned i = 0; i < h->image.n; i++)
+		ck_assert_msg((h->hash[i] == hash) == !by_content(&h->image.found[i], &content),
+			      "a hash is not the content's");
+	if (h->image.n < 40) { /* enough to see that */
+		h->hash[h->image.n] = hash;
+		set_add(&h->image, &content);
+	}
+}
+
+/* All images that the walk comes to. `check`: those of each cut must be possible just there. */
+static void walk(const struct pm_log *log, enum pm_model model, unsigned most, struct set *into,
+		 bool check)
+{
+	struct pm_replay r;
+	struct image_choice c;
+	uint8_t copy[FILES][BYTES];
+	struct hashes *hashes = calloc(1, sizeof(*hashes));
+	ck_assert_int_eq(pm_replay_open(&r, log, model), 0);
+	image_choice_init(&c, &r, most);
+	for (unsigned f = 0; f < FILES; f++)
+		memcpy(copy[f], log->file[f].before, BYTES);
+	do {
+		struct set possible = {0};
+		struct found f;
+		unsigned given = 0;
+		for (unsigned i = 0; i < FILES; i++)
+			ck_assert_mem_eq(copy[i], r.durable[i], BYTES);
+		if (!pm_replay_cut(&r))
+			continue;
+		if (check)
+			images_at(log, r.at, model == PM_KILL, &possible);
+		set_settle(&possible);
+		ck_assert_int_eq(image_choice_begin(&c), 0);
+		while (image_choice_next(&c)) {
+			note_hash(hashes, &f, make_image(&r, c.left, &f));
+			set_add(into, &f);
+			given++;
+			ck_assert(!check || set_has(&possible, &f));
+		}
+		ck_assert_uint_ge(given, 1);
+		ck_assert_uint_le(given, c.all ? 8 * most : most);
+		free(possible.found);
+	} while (pm_replay_step(&r, keep_durable, copy) > 0);
+	set_settle(into);
+	image_choice_free(&c);
+	pm_replay_close(&r);
+	free(hashes->image.found);
+	free(hashes);
+}
+
+static void same_sets(const struct set *a, const struct set *b, int seed)
+{
+	for (unsigned i = 0; i < a->n; i++)
+		ck_assert_msg(set_has(b, &a->found[i]), "log %d: an image is missed", seed);
+	for (unsigned i = 0; i < b->n; i++)
+		ck_assert_msg(set_has(a, &b->found[i]), "log %d: an image is impossible", seed);
+}
+
+static void all_images_of(const struct pm_log *log, enum pm_model model, int seed)
+{
+	struct set expected = {0}, found = {0};
+	for (size_t moment = 0; moment <= log->events; moment++)
+		images_at(log, moment, model == PM_KILL, &expected);
+	set_settle(&expected);
+	walk(log, model, ALL, &found, false);
+	same_sets(&expected, &found, seed);
+	free(expected.found);
+	free(found.found);
+}
+
+/* --- tests --- */
+
+#define LOGS	100 /* of a test */
+#define BATCHES 10
+
+START_TEST(cuts_lose_no_image)
+{
+	for (int seed = _i * LOGS; seed < (_i + 1) * LOGS; seed++) {
+		struct pm_log log;
+		random_log(&log, (uint64_t)seed);
+		all_images_of(&log, PM_POWER, seed);
+		all_images_of(&log, PM_KILL, seed);
+		pm_log_close(&log);
+	}
+}
+END_TEST
+
+START_TEST(a_few_images_are_possible_ones)
+{
+	static const unsigned most[] = {1, 2, 3, 7, 20};
+	for (int seed = _i * LOGS; seed < (_i + 1) * LOGS; seed++) {
+		struct pm_log log;
+		struct set some = {0};
+		random_log(&log, (uint64_t)seed);
+		walk(&log, seed % 5 ? PM_POWER : PM_KILL, most[(unsigned)seed % 5], &some, true);
+		free(some.found);
+		pm_log_close(&log);
+	}
+}
+END_TEST
+
+/* The content that can be left of offset 0 at the end, as a set of bits by value. */
+static unsigned left_at_end(const struct pm_log *log)
+{
+	struct pm_replay r;
+	struct image_choice c;
+	struct found f;
+	unsigned bits = 0;
+	ck_assert_int_eq(pm_replay_open(&r, log, PM_POWER), 0);
+	image_choice_init(&c, &r, ALL);
+	while (pm_replay_step(&r, NULL, NULL) > 0)
+		;
+	ck_assert_int_eq(image_choice_begin(&c), 0);
+	while (image_choice_next(&c)) {
+		make_image(&r, c.left, &f);
+		bits |= 1u << (f.byte[0][0] == 0xaa ? 0 : f.byte[0][0]);
+	}
+	image_choice_free(&c);
+	pm_replay_close(&r);
+	return bits;
+}
+
+/* Each row of events (their value is their place, from 1), and what can be left then. */
+START_TEST(rules)
+{
+	static const struct {
+		bool threads;
+		const char *events; /* S store, L landing, F flush, | fence, Y msync, C RDMA flush;
+				     * s l f ! c: the same of a second thread */
+		unsigned left;	    /* bits: the value; 0: what was there before */
+	} row[] = {
+		{false, "", 1u << 0},
+		{false, "S", 1u << 0 | 1u << 1},
+		{false, "SF", 1u << 0 | 1u << 1},
+		{false, "SF|", 1u << 1},
+		{false, "S|", 1u << 0 | 1u << 1},
+		{false, "FS|", 1u << 0 | 1u << 2},
+		/* A flush sees what was stored before it, not after. */
+		{false, "SFS|", 1u << 1 | 1u << 3},
+		{false, "SS", 1u << 0 | 1u << 1 | 1u << 2},
+		{false, "SY", 1u << 1},
+		{false, "Sf|", 1u << 1},
+		/* A fence is its thread's. */
+		{true, "Sf|", 1u << 0 | 1u << 1},
+		{true, "Sf!", 1u << 1},
+		{true, "sF|", 1u << 1},
+		{true, "SF!S|", 1u << 1 | 1u << 4},
+		/* An RDMA flush is of its connection's landings, and a line goes as a whole. */
+		{true, "LC", 1u << 1},
+		{true, "Lc", 1u << 0 | 1u << 1},
+		{true, "SC", 1u << 0 | 1u << 1},
+		{true, "SLC", 1u << 2},
+		{true, "LSC", 1u << 1 | 1u << 2},
+		{true, "LlC", 1u << 1 | 1u << 2},
+		/* A line that is durable and dirty again was not flushed by what came before. */
+		{true, "SFYS|", 1u << 1 | 1u << 4},
+	};
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct pm_log log;
+		open_log(&log);
+		log.threads = row[i].threads;
+		for (const char *e = row[i].events; *e; e++) {
+			static const char letters[] = "SLFYC|slfc!";
+			static const enum pm_event_kind kind[] = {
+				PM_STORE, PM_LAND, PM_FLUSH, PM_SYNC,	PM_COMMIT, PM_FENCE,
+				PM_STORE, PM_LAND, PM_FLUSH, PM_COMMIT, PM_FENCE};
+			unsigned n = (unsigned)(strchr(letters, *e) - letters);
+			add(&log, kind[n], 0, 0, 1, n >= 6);
+		}
+		unsigned left = left_at_end(&log);
+		ck_assert_msg(left == row[i].left, "%s: %x instead of %x", row[i].events, left,
+			      row[i].left);
+		pm_log_close(&log);
+	}
+}
+END_TEST
+
+/* What tells most comes first, so that a small bound is well used. */
+START_TEST(first_images)
+{
+	struct pm_log log;
+	struct pm_replay r;
+	struct image_choice c;
+	open_log(&log);
+	add(&log, PM_STORE, 0, 0, 8, 0);
+	add(&log, PM_STORE, 0, 64, 8, 0);
+	add(&log, PM_STORE, 1, 0, 8, 0);
+	ck_assert_int_eq(pm_replay_open(&r, &log, PM_POWER), 0);
+	image_choice_init(&c, &r, 5);
+	while (pm_replay_step(&r, NULL, NULL) > 0)
+		;
+	ck_assert_int_eq(image_choice_begin(&c), 0);
+	for (unsigned n = 0; n < 5; n++) {
+		ck_assert(image_choice_next(&c));
+		unsigned left = c.left[0] | c.left[1] << 1 | c.left[2] << 2;
+		ck_assert_uint_eq(left, n == 0 ? 0 : n == 1 ? 7 : 7 - (1u << (n - 2)));
+	}
+	ck_assert(!image_choice_next(&c));
+	ck_assert(c.bounded);
+	image_choice_free(&c);
+	pm_replay_close(&r);
+	pm_log_close(&log);
+}
+END_TEST
+
+/* A store that crosses lines is as many changes, each of which may be left without the others. */
+START_TEST(long_stores)
+{
+	struct pm_log log;
+	struct set found = {0};
+	open_log(&log);
+	add(&log, PM_STORE, 0, 60, 10, 0);
+	ck_assert_uint_eq(log.events, 2);
+	ck_assert_uint_eq(log.event[0].len, 4);
+	ck_assert_uint_eq(log.event[1].off, 64);
+	ck_assert_uint_eq(log.event[1].len, 6);
+	walk(&log, PM_POWER, ALL, &found, true);
+	ck_assert_uint_eq(found.n, 4);
+	free(found.found);
+	pm_log_close(&log);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+	Suite *s = suite_create("images");
+	TCase *t = tcase_create("images");
+	(void)argc, (void)argv;
+	tcase_add_loop_test(t, cuts_lose_no_image, 0, BATCHES);
+	tcase_add_loop_test(t, a_few_images_are_possible_ones, 0, BATCHES);
+	tcase_add_test(t, rules);
+	tcase_add_test(t, first_images);
+	tcase_add_test(t, long_stores);
+	tcase_set_timeout(t, 60);
+	suite_add_tcase(s, t);
+	SRunner *r = srunner_create(s);
+	srunner_run_all(r, CK_ENV);
+	int failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}

@@ -1,0 +1,343 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test_images.sh TIDEMARK SOURCES
+#
+# tidemark images, from a log to what must not be lost: a good log, a flag that may be durable before its data, an early
+# eviction, a process that dies; checkers that crash, hang, write to the image, cut and remove it; everything that pmreorder
+# takes badly; wrong input, each in one line.
+# shellcheck source=tests/cli/own.sh
+. "$(dirname "$0")/own.sh"
+
+# A pool has a flag at 0 and data at 64: the flag says that the data is there. What this checker does besides, its first
+# argument (as a library: $DOES) says.
+cat >checker.c <<'END'
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static const char *does = "";
+int check(const char *path)
+{
+	unsigned long word[16] = {0};
+	char junk[4096];
+	int fd = open(path, O_RDWR);
+	if (fd < 0 || pread(fd, word, sizeof(word), 0) != sizeof(word))
+		return 9;
+	int bad = word[0] == 1 && word[8] != 42;
+	printf("flag %lu data %lu\n", word[0], word[8]);
+	memset(junk, 0xff, sizeof(junk));
+	if (bad && !strcmp(does, "crash"))
+		abort();
+	if (bad && !strcmp(does, "hang"))
+		for (;;)
+			pause();
+	if (!strcmp(does, "write") && pwrite(fd, junk, sizeof(junk), 0) < 0)
+		return 8;
+	if (!strcmp(does, "cut") && ftruncate(fd, 3))
+		return 8;
+	if (!strcmp(does, "grow") && ftruncate(fd, 99999))
+		return 8;
+	if (!strcmp(does, "remove") && unlink(path))
+		return 8;
+	if (!strcmp(does, "replace")) {
+		unlink(path);
+		close(open(path, O_RDWR | O_CREAT, 0600));
+	}
+	close(fd);
+	return bad;
+}
+int check_as_told(const char *path)
+{
+	does = getenv("DOES") ? getenv("DOES") : "";
+	return check(path);
+}
+int main(int argc, char **argv)
+{
+	if (argc > 2)
+		does = argv[1];
+	return check(argv[argc - 1]);
+}
+END
+cc=${CC:-cc}
+"$cc" -o checker checker.c
+"$cc" -shared -fPIC -o checker.so checker.c
+truncate -s 4096 pool
+
+head="START|REGISTER_FILE;$here/pool;0x10000000;0x1000;0x0"
+flag='STORE;0x10000000;0x1;0x8;set_flag (app.c:20);main (app.c:40)'
+data='STORE;0x10000040;0x2a;0x8;set_data (app.c:10);main (app.c:39)'
+flush_flag='FLUSH;0x10000000;0x40' flush_data='FLUSH;0x10000040;0x40'
+# log NAME TOKEN...
+log() {
+	local name=$1
+	shift
+	(IFS='|'; echo "$head|$*") >"$name"
+}
+log good.log "$data" "$flush_data" FENCE "$flag" "$flush_flag" FENCE STOP
+log bad.log "$data" "$flag" "$flush_data" "$flush_flag" FENCE STOP
+log early.log "$flag" "$data" "$flush_data" FENCE "$flush_flag" FENCE STOP
+images() { tidemark images "$@"; }
+
+# --- good and bad logs ---
+
+run 0 images -l good.log -c prog -p ./checker
+says '2 stores, 2 flushes, 2 fences' '3 different images, of which 0 are bad'
+run 0 images -l good.log -c lib -p ./checker.so -n check
+says '3 different images, of which 0 are bad'
+run 0 images -l good.log --recover './checker {}' --check 'test -f'
+run 0 bash -c 'tidemark images -l - --recover ./checker <good.log'
+run 1 images -l good.log --recover true --check false
+says 'every image is bad'
+
+# One image is bad: the flag without its data.
+run 1 images -l bad.log -c prog -p ./checker
+says '1. exit status 1; 1 image' 'lost: the store of 8 bytes' "$here/pool+0x40 (line 1 of the log)" 'by set_data (app.c:10)' \
+	'of main (app.c:39)' 'none of its 1 change in flight is left' '4 different images, of which 1 is bad, of 1 cause'
+[ "$(grep -c 'once more' out)" -eq 1 ] || fail 'not one cause'
+again=$(sed -n 's/^ *once more: //p' out)
+run 1 bash -c "$again"
+says 'exit status 1' 'by set_data (app.c:10)'
+run 1 bash -c "$again --show"
+says 'flag 1 data 0'
+run 1 bash -c "$again --keep kept"
+[ "$(od -An -tu8 -N8 kept/0/pool | tr -d ' ')" = 1 ] || fail 'the image that is kept has no flag'
+[ "$(od -An -tu8 -j64 -N8 kept/0/pool | tr -d ' ')" = 0 ] || fail 'the image that is kept has data'
+[ "$(stat -c %s kept/0/pool)" -eq 4096 ] || fail 'the image that is kept has another length'
+cmp -s pool <(head -c 4096 /dev/zero) || fail 'the pool itself was changed'
+
+# The report does not repeat what is written; the checker's own words stay its own.
+run 1 images -l bad.log --json first.json -p ./checker -- -o
+again=$(sed -n 's/^ *once more: //p' out)
+case $again in *json*) fail "a file is written again: $again" ;; esac
+run 1 bash -c "$again"
+says 'by set_data (app.c:10)'
+if command -v python3 >/dev/null; then
+	python3 -m json.tool first.json >out || fail 'no JSON'
+	says '"verdict": "exit status 1"' '"source": "set_data (app.c:10);main (app.c:39)"' '"bad": 1' '"ended": true'
+fi
+
+# A line that nobody has flushed yet may be evicted.
+run 1 images -l early.log -p ./checker
+says '1 is bad, of 1 cause' 'by set_data (app.c:10)'
+
+# If only the process dies, all that it had stored is left, in its order.
+run 0 images -l bad.log --model kill -p ./checker
+says '3 different images'
+log flag-first.log "$flag" "$data" "$flush_data" "$flush_flag" FENCE STOP
+run 1 images -l flag-first.log --model kill -p ./checker
+says 'all that was stored is left' '3 different images, of which 1 is bad'
+run 1 bash -c "$(sed -n 's/^ *once more: //p' out)"
+# That, a program that never flushes is not told by accident.
+log never.log "$data" "$flag" STOP
+run 1 images -l never.log -p ./checker
+says 'never flushes' '--model kill'
+
+# What it can know: acknowledgements are not in this log; markers are.
+log marker.log "$data" "$flush_data" FENCE PUT.BEGIN "$flag" "$flush_flag" FENCE PUT.END STOP
+# shellcheck disable=SC2016 # for the checker's shell
+run 1 images -l marker.log --recover 'test {} && test "$TIDEMARK_ACKED" = 0 && test "$TIDEMARK_MARKER" != PUT.END'
+says 'exit status 1; 1 image' 'after PUT.END'
+
+# Processes do not change what is found.
+log many.log "$data" "$flag" STORE\;0x10000080\;1\;1 STORE\;0x100000c0\;1\;1 STORE\;0x10000100\;1\;1 STORE\;0x10000140\;1\;1 \
+	STORE\;0x10000180\;1\;1 STORE\;0x100001c0\;1\;1 "$flush_data" "$flush_flag" FENCE STOP
+run 1 images -l many.log -c lib -p ./checker.so -n check --jobs 1
+says '256 different images, of which 64 are bad, of 1 cause'
+sed 's/;[^;]* images a second//; s/--jobs .//' out >one
+run 1 images -l many.log -c lib -p ./checker.so -n check --jobs 3
+sed 's/;[^;]* images a second//; s/--jobs .//' out | cmp - one || fail 'three processes find something else'
+run 1 images -l many.log -c lib -p ./checker.so -n check --most 20
+says 'more images than were tried (--most 20)'
+
+# --- checkers that do more than look ---
+
+for does in write cut grow remove replace; do
+	run 0 images -l good.log -p "./checker $does"
+	run 1 images -l bad.log -p "./checker $does"
+	says '4 different images, of which 1 is bad, of 1 cause' 'by set_data (app.c:10)'
+	run 0 env DOES=$does tidemark images -l good.log -c lib -p ./checker.so -n check_as_told
+	run 1 env DOES=$does tidemark images -l many.log -c lib -p ./checker.so -n check_as_told
+	says '256 different images, of which 64 are bad, of 1 cause' 'by set_data (app.c:10)'
+	rm -rf kept
+	run 1 images -l bad.log -p "./checker $does" --image 4:0+0x40=0 --keep kept
+	[ "$(od -An -tu8 -N8 kept/0/pool | tr -d ' ')" = 1 ] || fail "$does: what is kept is not the image"
+	[ "$(stat -c %s kept/0/pool)" -eq 4096 ] || fail "$does: what is kept is not as long as the image"
+done
+run 1 images -l bad.log -p './checker crash'
+says 'of which 1 is bad'
+grep -qE '^1. (exit status 134|it was ended by signal 6)' out || fail 'not a word of the crash' # as the shell passes it on
+run 1 env DOES=crash tidemark images -l many.log -c lib -p ./checker.so -n check_as_told
+says '256 different images, of which 64 are bad, of 1 cause' 'ended by signal 6'
+run 1 images -l bad.log -p './checker hang' --timeout 3s
+says 'it did not end' '1 is bad'
+run 1 env DOES=hang tidemark images -l bad.log -c lib -p ./checker.so -n check_as_told --timeout 3s
+says 'it did not end' '1 is bad'
+
+# --- what pmreorder takes badly ---
+
+# Without STOP it checks nothing, and ends well.
+log cut.log "$data" "$flag" "$flush_data" "$flush_flag" FENCE
+run 1 images -l cut.log -p ./checker
+says '1 is bad, of 1 cause' 'it has no end'
+# A marker with START in it makes it forget what was before; then it registers no file.
+log restart.log "$data" "$flag" "$flush_data" "$flush_flag" RESTART.BEGIN FENCE RESTART.END STOP
+run 1 images -l restart.log -p ./checker
+says 'of 1 cause'
+# A store that is fenced and never flushed is in no state that it checks.
+log unflushed.log "$data" "$flag" FENCE STOP
+run 1 images -l unflushed.log -p ./checker
+says '1 is bad, of 1 cause'
+# It ends with an exception on a newline, on an empty token, on DEEP_SYNC, on a '|' in a frame.
+printf '==12== a line of Valgrind\n==12== %s\n==12== |%s||%s\n\n|%s|%s|FENCE\n==12== STOP\n' "$head" "$data" "$flag" "$flush_data" \
+	"$flush_flag" >lines.log
+run 1 images -l lines.log -p ./checker
+says 'of 1 cause' '(line 3 of the log)'
+log deep.log "$data" 'DEEP_SYNC;0x10000040;0x40' "$flag" 'DEEP_SYNC;0x10000000;0x40' STOP
+run 0 images -l deep.log -p ./checker
+says '2 msyncs' '3 different images'
+log frame.log 'STORE;0x10000040;0x2a;0x8;operator|(a, b) (app.cc:7);operator||(c) (app.cc:8)' "$flag" "$flush_data" "$flush_flag" FENCE \
+	STOP
+run 1 images -l frame.log -p ./checker
+says 'by operator|(a, b) (app.cc:7)' 'of operator||(c) (app.cc:8)'
+# It writes to a mapping's place in memory as if the file began there.
+truncate -s 8192 far
+printf 'START|REGISTER_FILE;%s/far;0x10000000;0x1000;0x1000|%s|STOP' "$here" "$flag" >offset.log
+# shellcheck disable=SC2016 # for the checker's shell
+run 1 images -l offset.log --recover 'f() { test "$(od -An -tu1 -j4096 -N1 $1 | tr -d " ")" = 1; }; f'
+says '/far+0x1000' '2 different images, of which 1 is bad'
+# A flush may reach from one file into the next one, and beyond.
+truncate -s 4096 first second
+printf 'START|REGISTER_FILE;%s/first;0x10000000;0x1000;0|REGISTER_FILE;%s/second;0x10001000;0x1000;0|%s|STOP' "$here" "$here" \
+	'STORE;0x10000ff8;1;8|STORE;0x10001000;1;8|FLUSH;0xffffff8;0x3000|FENCE' >two.log
+run 0 images -l two.log -p true
+says '2 stores, 2 flushes' 'at 2 places: 4 different images' # none but one is left behind the fence
+run 0 bash -c 'tidemark images -l two.log -p true --image 5: | grep "nothing was in flight"'
+# It changes the pool itself, and takes what is in it for what was there before.
+run 0 images -l good.log --pool zero -p ./checker
+cp pool before
+printf '\1' | dd of=pool conv=notrunc status=none
+run 1 images -l good.log -p ./checker
+run 0 images -l good.log --pool before -p ./checker
+truncate -s 0 pool && truncate -s 4096 pool
+# Of eight stores of a barrier it makes 109,601 permutations; there are 256 images (above).
+
+# --- wrong logs: one line, with the place ---
+
+# wrong TEXT TOKEN...: after the beginning of a log. (TEXT without quotes.)
+wrong() {
+	local text=$1
+	shift
+	log wrong.log "$@"
+	run 2 images -l wrong.log -p true
+	sed -i "s/'//g" out
+	says "wrong.log:1: $text"
+	one_line
+}
+wrong 'FLASH;1;2; expected STORE' 'FLASH;1;2' STOP
+wrong 'BEGIN; expected STORE' BEGIN
+wrong 'FLASH;1; expected STORE' "$data" 'FLASH;1' # not a part of the frame before it
+wrong 'STORE: the address is missing' STORE
+wrong 'STORE: the address is nowhere; expected a hexadecimal number' 'STORE;nowhere;1;1'
+wrong 'STORE: the value is missing' 'STORE;0x10000000'
+wrong 'STORE: the value is -1' 'STORE;0x10000000;-1;1'
+wrong 'STORE: the size is' 'STORE;0x10000000;1;'
+wrong 'STORE: the value is 0x10000000000000000' 'STORE;0x10000000;0x10000000000000000;8'
+wrong 'STORE: 9 bytes; expected 1 to 8' 'STORE;0x10000000;1;9'
+wrong 'STORE: 0 bytes; expected 1 to 8' 'STORE;0x10000000;1;0'
+wrong 'STORE: 0x100 does not fit into 1 byte' 'STORE;0x10000000;0x100;1'
+wrong 'STORE: 0x10001000, 8 bytes, is in no file' 'STORE;0x10001000;1;8'
+wrong 'STORE: 0x10000ffc, 8 bytes, is in no file' 'STORE;0x10000ffc;1;8'
+wrong 'STORE: 0xffffffffffffffff, 8 bytes, is in no file' 'STORE;0xffffffffffffffff;1;8'
+wrong 'FLUSH: the size is missing' 'FLUSH;0x10000000'
+wrong 'FLUSH: 5 is one field too many' 'FLUSH;0x10000000;0x40;5'
+wrong 'FLUSH: 1;2;3;4;5 is one field too many' 'FLUSH;0x10000000;0x40;1;2;3;4;5'
+wrong 'FLUSH: 0x0 bytes' 'FLUSH;0x10000000;0'
+wrong 'FLUSH: 0x40 bytes' 'FLUSH;0xfffffffffffffff0;0x40'
+wrong 'FENCE: 1 is one field too many' 'FENCE;1'
+wrong 'DEEP_SYNC: the address is z' 'DEEP_SYNC;z;1'
+wrong 'REGISTER_FILE: expected the path' 'REGISTER_FILE'
+wrong 'REGISTER_FILE: the offset is missing' 'REGISTER_FILE;/a;0x20000000;0x1000'
+wrong 'REGISTER_FILE: /a: the mapping is empty, too long, or not aligned' 'REGISTER_FILE;/a;0x20000000;0;0'
+wrong 'REGISTER_FILE: /a: the mapping is empty, too long, or not aligned' 'REGISTER_FILE;/a;0x20000001;0x1000;0'
+wrong 'REGISTER_FILE: 7 is one field too many' 'REGISTER_FILE;/a;0x20000000;0x1000;0;7'
+
+# wrong_file TEXT: wrong.log as it is.
+wrong_file() {
+	run 2 images -l wrong.log -p true
+	says "$1"
+	one_line
+}
+: >wrong.log
+wrong_file 'there is no START'
+echo 'STORE;1;2;3|STOP' >wrong.log
+wrong_file 'there is no START'
+head -c 5000 /dev/urandom | tr '|;\n' 'abc' >wrong.log
+wrong_file wrong.log
+printf 'START|\0|STOP' >wrong.log
+wrong_file 'NUL bytes'
+echo 'START|STOP' >wrong.log
+wrong_file 'no file was registered'
+printf 'START\n|FENCE\n|STORE;1;1;1|STOP' >wrong.log
+wrong_file 'wrong.log:3: STORE'
+echo "START|REGISTER_FILE;$here/nothing;0;0x1000;0|STOP" >wrong.log
+wrong_file "$here/nothing: No such file or directory; expected the file as it was"
+
+# --- wrong commands ---
+
+# refused TEXT ARGUMENT...
+refused() {
+	local text=$1
+	shift
+	run 2 images "$@"
+	says "$text"
+	one_line
+}
+refused 'expected --log' -p true
+refused 'expected --recover CMD, or -p CHECKER' -l good.log
+refused 'expected --recover CMD, or -p CHECKER' -l good.log --recover true -p true
+refused './nothing: No such file' -l ./nothing -p true
+refused 'Is a directory' -l . -p true
+refused './nothing: No such file or directory; expected the file as it was' -l good.log -p true --pool ./nothing
+refused '.: Is a directory' -l good.log -p true --pool .
+refused '-c program: expected prog or lib' -l good.log -c program -p true
+refused '--model power-cut: expected power or kill' -l good.log -p true --model power-cut
+refused 'unknown option "--frobnicate"' -l good.log -p true --frobnicate
+refused '--most' -l good.log -p true --most 0
+refused '--most' -l good.log -p true --most many
+refused '--timeout' -l good.log -p true --timeout soon
+refused '/nowhere/at.json: cannot be written' -l good.log -p true --json /nowhere/at.json
+refused 'a folder' -l good.log -p true --json .
+refused '--keep goes with --image' -l good.log -p true --keep there
+refused '--json does not go with --image' -l good.log -p true --image 1: --json x.json
+refused '-c lib: expected the function' -l good.log -c lib -p ./checker.so
+refused 'and no arguments' -l good.log -c lib -p ./checker.so -n check more
+refused '-c and -n go with -p' -l good.log -c prog --recover true
+refused 'unexpected "more"' -l good.log --recover true more
+for image in nonsense -1: 99: '' 4; do
+	refused 'expected the number of an event' -l bad.log -p true --image "$image"
+done
+for image in 4:0 4:0+0x40 4:0+0x40=2 4:0+0x41=0 4:1+0x40=0 '4:0+0x40=0,' 4:0+0x40=0x 0:0+0x40=0; do
+	refused 'expected FILE+0xOFFSET=LEFT' -l bad.log -p true --image "$image" --keep mistake
+	[ ! -e mistake ] || fail 'a mistake leaves a folder'
+done
+refused 'kept: File exists' -l bad.log -p true --image 4: --keep kept
+refused 'a/b: No such file' -l bad.log -p true --image 4: --keep a/b
+
+# A checker that is not there is no verdict.
+refused './nonexistent: No such file or directory; expected a checker' -l good.log -p ./nonexistent
+refused 'nonexistent-command: no such command in PATH; expected a checker' -l good.log --recover 'nonexistent-command --check {}'
+refused './nonexistent: No such file' -l good.log --recover true --check ./nonexistent
+refused './checker.c: Permission denied' -l good.log -p './checker.c x'
+refused 'Is a directory' -l good.log -p /tmp
+refused './nonexistent: No such file' -l bad.log -p ./nonexistent --image 4: --keep mistake
+refused 'the command is empty' -l good.log -p ' '
+refused './nothing.so: cannot open' -l good.log -c lib -p ./nothing.so -n check
+refused 'it has no function no_such' -l good.log -c lib -p ./checker.so -n no_such
+refused 'checker.c' -l good.log -c lib -p ./checker.c -n check
+[ ! -e mistake ] || fail 'a mistake leaves a folder'
+# A line of shell is the shell's.
+run 0 images -l good.log --recover 'if true; then :; fi; ./checker'
+run 0 images -l good.log --recover ': {}'
