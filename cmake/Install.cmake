@@ -2,7 +2,8 @@
 # (find_beside(), cli/sdk.c), and so does tidemark.pc: an installation can be copied to another place.
 #
 # bin/tidemark                   the program, with its debug information: reports name source lines by it
-# lib/tidemark                   the soft RNIC: a library to preload; in lib/ the same in place of the system's
+# lib/tidemark                   the soft RNIC: a library to preload; in lib/ the same in place of the system's; what
+#                                `tidemark images` brings into a checker
 # lib/tidemark/sdk               what `tidemark cc` needs
 # include/tidemark               the headers that a store includes
 # share/pkgconfig/tidemark.pc
@@ -11,7 +12,8 @@
 # share/doc/tidemark             README.md, docs/, examples
 set(tidemark_lib lib/tidemark)
 install(TARGETS tidemark RUNTIME DESTINATION bin)
-install(TARGETS tidemark_preload LIBRARY DESTINATION ${tidemark_lib})
+install(TARGETS tidemark_preload tidemark_images LIBRARY DESTINATION ${tidemark_lib})
+install(TARGETS tidemark_images_caller RUNTIME DESTINATION ${tidemark_lib})
 install(TARGETS tidemark_libibverbs tidemark_librdmacm LIBRARY DESTINATION ${tidemark_lib}/lib NAMELINK_SKIP)
 
 install(DIRECTORY ${sdk}/include/tidemark DESTINATION include PATTERN object.h EXCLUDE) # not for stores

@@ -154,6 +154,29 @@ static void print_cause(const struct images_report *r, unsigned number, const st
 	print_again(r, c);
 }
 
+/* Why it took long. */
+static void print_way(struct image_way way)
+{
+	static const char *const why[] = {
+		[IMAGE_WAY_SHELL] =
+			"it is more than a program and its arguments, and needs a shell",
+		[IMAGE_WAY_STATIC] = "it is not dynamically linked",
+		[IMAGE_WAY_UNOPENED] = "it did not open the image itself",
+		[IMAGE_WAY_CHILDREN] =
+			"it had started other processes when it first opened the image",
+		[IMAGE_WAY_MEMORY] = "it shared memory when it first opened the image",
+		[IMAGE_WAY_OPEN] =
+			"it had a file to write to, or a socket or the like, open when it "
+			"first opened the image",
+		[IMAGE_WAY_KILLED] = "it was killed while it waited for the next one"};
+	if (way.kind == IMAGE_WAY_THREADS)
+		printf("the program was started for each image: it had %u threads when it first "
+		       "opened the image\n",
+		       way.number);
+	else if (way.kind != IMAGE_WAY_SERVED)
+		printf("the program was started for each image: %s\n", why[way.kind]);
+}
+
 void images_print(const struct images_report *r)
 {
 	const struct images_result *x = r->result;
@@ -177,6 +200,7 @@ void images_print(const struct images_report *r)
 		printf("at %" PRIu64 " of these places there are more images than were tried "
 		       "(--most %u)\n",
 		       x->bounded, r->options->most);
+	print_way(x->way);
 	if (x->all_bad)
 		puts("every image is bad, also that of the beginning: is the checker right?");
 	if (!r->log->has_flush && r->options->model == PM_POWER)
