@@ -97,7 +97,12 @@ void image_judge_be_careful(struct image_judge *j)
 struct image_way image_judge_way(const struct image_judge *j)
 {
 	struct image_way way = j->seat[0][0].way;
-	return way.kind ? way : j->seat[1][0].way;
+	if (!way.kind)
+		way = j->seat[1][0].way;
+	way.repair = j->careful	   ? IMAGE_REPAIR_UNSEEN
+		     : j->doubtful ? IMAGE_REPAIR_SHARED
+				   : IMAGE_REPAIR_SEEN;
+	return way;
 }
 
 /* Ask one of them; *wrote: the file may not be what it was. */

@@ -50,8 +50,14 @@ enum image_way_kind {
 	IMAGE_WAY_OPEN,
 	IMAGE_WAY_KILLED, /* while it served */
 };
+/* Why each image was put right by comparing it. */
+enum image_repair {
+	IMAGE_REPAIR_SEEN,   /* it was not, but where a change was seen */
+	IMAGE_REPAIR_SHARED, /* mappings had to be shared */
+	IMAGE_REPAIR_UNSEEN, /* some changes were not seen */
+};
 struct image_way {
-	uint8_t kind;
+	uint8_t kind, repair;
 	uint16_t number;
 };
 

@@ -400,8 +400,12 @@ static int judge_all(struct search *s, struct image_verdict *verdict, struct ima
 	int error = chunk ? driver_run(&driver) : -ENOMEM;
 	for (unsigned u = 0; u < units && !error; u++) {
 		error = chunk[u].error;
-		if (!way->kind)
-			*way = chunk[u].way;
+		if (!way->kind) {
+			way->kind = chunk[u].way.kind;
+			way->number = chunk[u].way.number;
+		}
+		if (chunk[u].way.repair > way->repair)
+			way->repair = chunk[u].way.repair;
 		for (unsigned i = 0; i < CHUNK && (uint64_t)u * CHUNK + i < s->images; i++)
 			verdict[(uint64_t)u * CHUNK + i] = chunk[u].verdict[i];
 	}

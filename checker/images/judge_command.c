@@ -118,17 +118,12 @@ static int start(struct image_seat *s, const struct image_checker *c, const char
 		 const char *path, unsigned long acked, const char *marker)
 {
 	char *line = s->words ? NULL : insert_path(command, path);
+	char sh[] = "/bin/sh", dash_c[] = "-c", *shell[] = {sh, dash_c, line, NULL};
 	if (!s->words && !line)
 		return -ENOMEM;
-	pid_t child = seat_fork(s, c, !s->alone, acked, marker);
-	if (!child && s->words)
-		execvp(s->words[0], s->words);
-	else if (!child)
-		execl("/bin/sh", "sh", "-c", line, (char *)NULL);
-	if (!child)
-		_exit(127);
+	int error = seat_start(s, c, !s->alone, s->words ? s->words : shell, acked, marker);
 	free(line);
-	return child < 0 ? child : 0;
+	return error;
 }
 
 /* It was to serve, and has ended without. */
@@ -144,8 +139,8 @@ static void give_up(struct image_seat *s)
 	if (!atomic_load(&b->loaded))
 		s->way.kind = IMAGE_WAY_STATIC;
 	else if (atomic_load(&b->refused))
-		s->way = (struct image_way){(uint8_t)why[atomic_load(&b->refused)],
-					    (uint16_t)atomic_load(&b->number)};
+		s->way = (struct image_way){.kind = (uint8_t)why[atomic_load(&b->refused)],
+					    .number = (uint16_t)atomic_load(&b->number)};
 }
 
 /* Its first question: may it serve? */

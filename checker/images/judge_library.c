@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include "checker/images/calls.h"
 #include "checker/images/judge_seat.h"
 
 /* Then it starts afresh: a function may leave a file open, and few can be at once. */
@@ -13,12 +12,9 @@
 static int start(struct image_seat *s, const struct image_checker *c, unsigned long acked,
 		 const char *marker)
 {
-	pid_t child = seat_fork(s, c, false, acked, marker);
-	if (!child && c->caller)
-		execl(c->caller, c->caller, c->library, c->function, (char *)NULL);
-	if (!child)
-		image_calls_serve(s->board, c->library, c->function);
-	return child < 0 ? child : 0;
+	char *words[] = {(char *)(uintptr_t)c->caller, (char *)(uintptr_t)c->library,
+			 (char *)(uintptr_t)c->function, NULL}; /* execve() writes to none */
+	return seat_start(s, c, false, c->caller ? words : NULL, acked, marker);
 }
 
 int judge_library(struct image_seat *s, const struct image_checker *c, const char *path,

@@ -145,23 +145,54 @@ enum seat_outcome seat_wait(struct image_seat *s, double patience, int *status)
 
 /* --- the process --- */
 
-/* Its environment: the image, the library in front, and the board. */
-static void set_environment(const struct image_seat *s, const struct image_checker *c)
+/* A variable in a list that has room for it, in place of one of the same name. */
+static void put(char **list, char *variable)
 {
-	char *all;
-	const char *before = getenv("LD_PRELOAD"), *asan = getenv("ASAN_OPTIONS");
-	setenv(BOARD_ENV, s->path, 1);
-	if (!c->preload)
-		return;
-	if (asprintf(&all, "%s%s%s", c->preload, before ? ":" : "", before ? before : "") > 0)
-		setenv("LD_PRELOAD", all, 1);
-	/* gcc's address sanitizer wants to be the first library, without need. */
-	if (asprintf(&all, "%s%sverify_asan_link_order=0", asan ? asan : "", asan ? ":" : "") > 0)
-		setenv("ASAN_OPTIONS", all, 1);
+	size_t name = (size_t)(strchr(variable, '=') - variable) + 1;
+	while (*list && strncmp(*list, variable, name) != 0)
+		list++;
+	*list = variable;
 }
 
-static void set_files(bool show)
+#define VARIABLES 5
+
+/* What is in front of libc, and where the board is; what is known of the image. NULL without
+ * memory. The list and `own` are to be freed. */
+static char **make_environment(const struct image_seat *s, const struct image_checker *c,
+			       char *own[VARIABLES])
 {
+	size_t n = 0;
+	const char *before = getenv("LD_PRELOAD"), *asan = getenv("ASAN_OPTIONS");
+	bool done = asprintf(&own[0], "TIDEMARK_ACKED=%lu", s->acked) > 0;
+	done &= asprintf(&own[1], "TIDEMARK_MARKER=%s", s->marker) > 0;
+	done &= asprintf(&own[2], "%s=%s", BOARD_ENV, s->path) > 0;
+	if (c->preload) {
+		done &= asprintf(&own[3], "LD_PRELOAD=%s%s%s", c->preload, before ? ":" : "",
+				 before ? before : "") > 0;
+		/* gcc's address sanitizer wants to be the first library, without need. */
+		done &= asprintf(&own[4], "ASAN_OPTIONS=%s%sverify_asan_link_order=0",
+				 asan ? asan : "", asan ? ":" : "") > 0;
+	}
+	while (environ[n])
+		n++;
+	char **list = done ? calloc(n + VARIABLES + 1, sizeof(*list)) : NULL;
+	if (!list)
+		return NULL;
+	memcpy(list, environ, n * sizeof(*list));
+	for (unsigned i = 0; i < VARIABLES && own[i]; i++)
+		put(list, own[i]);
+	return list;
+}
+
+/* In the child, which may still share the parent's memory: only system calls. */
+static void settle(struct image_seat *s, pid_t judge, bool show, bool serves)
+{
+	struct sigaction none = {.sa_handler = SIG_DFL};
+	sigaction(SIGCHLD, &none, NULL);
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != judge)
+		_exit(127);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null >= 0) {
 		dup2(null, STDIN_FILENO);
@@ -172,45 +203,71 @@ static void set_files(bool show)
 	}
 	/* The pipes of other processes are not its business. */
 	close_range(3, UINT_MAX, CLOSE_RANGE_CLOEXEC);
+	if (serves)
+		atomic_store(&s->board->server, getpid());
 }
 
-pid_t seat_fork(struct image_seat *s, const struct image_checker *c, bool serves,
-		unsigned long acked, const char *marker)
+/* The parent's memory may be large, and is not copied. */
+static pid_t spawn(struct image_seat *s, bool show, bool serves, char *const *words,
+		   char *const *environment)
 {
-	struct board *b = s->board;
-	struct sigaction action = {.sa_handler = child_ended, .sa_flags = SA_RESTART};
-	pid_t judge = getpid();
-	assert(!s->pid);
-	sigaction(SIGCHLD, &action, NULL);
-	free(s->marker);
-	s->marker = strdup(marker);
-	if (!s->marker)
-		return -ENOMEM;
-	s->acked = acked;
-	s->calls = 0;
+	pid_t judge = getpid(), child = vfork();
+	if (child)
+		return child;
+	settle(s, judge, show, serves);
+	execvpe(words[0], words, environment);
+	_exit(127);
+}
+
+/* The judge's own child, for a library where there is no program to call it. */
+static pid_t become_caller(struct image_seat *s, const struct image_checker *c, char **environment)
+{
+	pid_t judge = getpid(), child = fork();
+	if (child)
+		return child;
+	settle(s, judge, c->show, false);
+	environ = environment;
+	image_calls_serve(s->board, c->library, c->function);
+}
+
+static void clear_board(struct board *b)
+{
 	atomic_store(&b->loaded, 0);
 	atomic_store(&b->serving, 0);
 	atomic_store(&b->refused, BOARD_NO_REFUSAL);
 	atomic_store(&b->child, 0);
 	atomic_store(&b->server, 0);
 	atomic_store(&b->answered, atomic_load(&b->asked));
-	seat_ask(s);
-	s->pid = fork();
-	if (s->pid > 0)
+}
+
+int seat_start(struct image_seat *s, const struct image_checker *c, bool serves, char *const *words,
+	       unsigned long acked, const char *marker)
+{
+	struct sigaction action = {.sa_handler = child_ended, .sa_flags = SA_RESTART};
+	char *own[VARIABLES] = {NULL};
+	assert(!s->pid);
+	free(s->marker);
+	s->marker = strdup(marker);
+	s->acked = acked;
+	s->calls = 0;
+	char **environment = s->marker ? make_environment(s, c, own) : NULL;
+	int error = environment ? 0 : -ENOMEM;
+	if (!error) {
+		sigaction(SIGCHLD, &action, NULL);
+		clear_board(s->board);
+		seat_ask(s);
+		s->pid = words ? spawn(s, c->show, serves, words, environment)
+			       : become_caller(s, c, environment);
+		error = s->pid < 0 ? -errno : 0;
+	}
+	if (error)
+		s->pid = 0;
+	else
 		setpgid(s->pid, s->pid);
-	if (s->pid)
-		return s->pid < 0 ? -errno : s->pid;
-	signal(SIGCHLD, SIG_DFL);
-	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != judge)
-		_exit(127);
-	image_calls_tell(acked, marker);
-	set_environment(s, c);
-	set_files(c->show);
-	if (serves)
-		atomic_store(&b->server, getpid());
-	return 0;
+	for (unsigned i = 0; i < VARIABLES; i++)
+		free(own[i]);
+	free(environment);
+	return error;
 }
 
 void seat_ask(struct image_seat *s)

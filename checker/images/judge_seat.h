@@ -28,10 +28,10 @@ void seat_close(struct image_seat *s);
 
 /* The next question is about the image that these files hold. */
 void seat_image(struct image_seat *s, const struct image_files *files, bool is_private);
-/* Fork the process. In the child: 0, when it has its environment. Else its number or -errno. If it
- * serves, it is asked its first question. */
-pid_t seat_fork(struct image_seat *s, const struct image_checker *c, bool serves,
-		unsigned long acked, const char *marker);
+/* Start the program of these words, or without words a child that calls the library's function, and
+ * ask the first question. If it `serves`, it may stay for others. 0 or -errno. */
+int seat_start(struct image_seat *s, const struct image_checker *c, bool serves, char *const *words,
+	       unsigned long acked, const char *marker);
 /* Ask the process that is there. */
 void seat_ask(struct image_seat *s);
 

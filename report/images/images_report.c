@@ -158,8 +158,7 @@ static void print_cause(const struct images_report *r, unsigned number, const st
 static void print_way(struct image_way way)
 {
 	static const char *const why[] = {
-		[IMAGE_WAY_SHELL] =
-			"it is more than a program and its arguments, and needs a shell",
+		[IMAGE_WAY_SHELL] = "it is a line for a shell",
 		[IMAGE_WAY_STATIC] = "it is not dynamically linked",
 		[IMAGE_WAY_UNOPENED] = "it did not open the image itself",
 		[IMAGE_WAY_CHILDREN] =
@@ -175,6 +174,12 @@ static void print_way(struct image_way way)
 		       way.number);
 	else if (way.kind != IMAGE_WAY_SERVED)
 		printf("the program was started for each image: %s\n", why[way.kind]);
+	if (way.repair == IMAGE_REPAIR_SHARED)
+		puts("each image was compared with what it had been: the checker looks at what it "
+		     "has written to it");
+	else if (way.repair == IMAGE_REPAIR_UNSEEN)
+		puts("each image was compared with what it had been: the checker writes to it by "
+		     "system calls that are not libc's");
 }
 
 void images_print(const struct images_report *r)
