@@ -109,18 +109,30 @@ static int by_rename(const char *path)
 	return bad;
 }
 
-/* It looks at what it has written: by read(), by another mapping. */
-static int looks_again(const char *path)
+/* It looks at what it has written: by another mapping, by read(), by stdio. */
+static int maps_again(const char *path)
 {
-	static long read_pool[BYTES / 8];
 	int bad = by_map(path), fd;
 	long *pool = map(path, &fd);
-	if (pool[MARK] != 0x7777)
-		return 30;
-	pool[MARK]++;
-	if (pread(fd, read_pool, BYTES, 0) != BYTES || read_pool[MARK] != 0x7778)
-		return 31;
-	return bad;
+	return pool[MARK] == 0x7777 ? bad : 30;
+}
+
+static int reads_again(const char *path)
+{
+	static long after[BYTES / 8];
+	int fd;
+	long *pool = map(path, &fd);
+	int bad = verdict(pool);
+	recover(pool);
+	return pread(fd, after, BYTES, 0) == BYTES && after[MARK] == 0x7777 ? bad : 31;
+}
+
+static int streams_again(const char *path)
+{
+	static long after[BYTES / 8];
+	FILE *file = fopen(path, "r");
+	int bad = by_map(path);
+	return fread(after, 1, BYTES, file) == BYTES && after[MARK] == 0x7777 ? bad : 36;
 }
 
 /* So does its parent. */
@@ -302,12 +314,25 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*check)(const char *path);
 	} ways[] = {
-		{"map", by_map},	{"write", by_write},	{"stdio", by_stdio},
-		{"rename", by_rename},	{"again", looks_again}, {"child", child_recovers},
-		{"heir", child_writes}, {"unseen", unseen},	{"hangs", hangs},
-		{"crashes", crashes},	{"prints", prints},	{"threads", threads},
-		{"children", children}, {"shares", shares},	{"writes", writes},
-		{"reads", reads},	{"marker", marker},
+		{"map", by_map},
+		{"write", by_write},
+		{"stdio", by_stdio},
+		{"rename", by_rename},
+		{"again", maps_again},
+		{"reread", reads_again},
+		{"restream", streams_again},
+		{"child", child_recovers},
+		{"heir", child_writes},
+		{"unseen", unseen},
+		{"hangs", hangs},
+		{"crashes", crashes},
+		{"prints", prints},
+		{"threads", threads},
+		{"children", children},
+		{"shares", shares},
+		{"writes", writes},
+		{"reads", reads},
+		{"marker", marker},
 #ifdef WITH_PMEM
 		{"pmem", pmem},
 #endif

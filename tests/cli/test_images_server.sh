@@ -75,9 +75,9 @@ read -r images bad <<<"$images"
 
 # --- how it gets at the image ---
 
-for way in map write stdio rename crashes reads again child heir unseen; do
+for way in map write stdio rename crashes reads again reread restream child heir unseen; do
 	case $way in
-	again | child | heir) compared='looks at what it has written' ;;
+	again | reread | restream | child | heir) compared='looks at what it has written' ;;
 	unseen) compared='system calls that are not' ;;
 	*) compared= ;;
 	esac
