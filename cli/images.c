@@ -2,6 +2,7 @@
 /* tidemark images: the crash images of a log of persistent memory, judged by a checker. */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include "checker/images/pmemcheck_read.h"
@@ -21,6 +22,7 @@ struct request {
 	const char *output;
 	bool quiet, show, most_given;
 	struct images_engine engine;
+	char preload[PATH_MAX], caller[PATH_MAX];
 	char *command; /* of `path` and the words after it, to be freed */
 	struct images_options options;
 };
@@ -57,6 +59,8 @@ static const struct option_row rows[] = {
 	{"name", "SYMBOL", "the library's function int SYMBOL(const char *path); 0 is good",
 	 REQUEST(options.checker.function), .letter = 'n'},
 	{"timeout", "S", "how long it may take (10s)", REQUEST(options.checker.patience)},
+	{"no-server", NULL, "start a command for each image, also where one start would do",
+	 REQUEST(options.checker.no_server)},
 	{"show", NULL, "do not hide what it prints", REQUEST(show)},
 	{.help = "which images"},
 	{"model", "power|kill",
@@ -181,6 +185,16 @@ static int check_request(struct request *r, char **word)
 	if (r->json && check_output("--json", r->json))
 		return EXIT_USAGE;
 	return r->written && check_output("--pmemcheck-log", r->written) ? EXIT_USAGE : 0;
+}
+
+/* What comes into the checker's process. Without it images are judged more slowly. */
+static void find_preload(struct request *r)
+{
+	struct image_checker *c = &r->options.checker;
+	if (find_beside("libtidemark-images.so", r->preload, sizeof(r->preload)))
+		c->preload = r->preload;
+	if (c->preload && find_beside("tidemark-images-caller", r->caller, sizeof(r->caller)))
+		c->caller = r->caller;
 }
 
 /* --- the log --- */
@@ -359,6 +373,7 @@ int images_main(int argc, char **argv)
 		free(r.command);
 		return status;
 	}
+	find_preload(&r);
 	r.options.progress = r.quiet ? NULL : progress;
 	struct images_report report = {
 		.log = &log, .name = r.log, .options = &r.options, .words = arguments};

@@ -3,7 +3,8 @@
 #
 # bin/tidemark                   the program, with its debug information: reports name source lines by it
 # bin/tidemark-pmreorder         pmreorder's command line for `tidemark images`
-# lib/tidemark                   the soft RNIC: a library to preload; in lib/ the same in place of the system's
+# lib/tidemark                   the soft RNIC: a library to preload; in lib/ the same in place of the system's; what
+#                                `tidemark images` brings into a checker
 # lib/tidemark/sdk               what `tidemark cc` needs
 # bin/tidemark-valgrind, lib/tidemark/valgrind  the Valgrind tool, where it was built
 # include/tidemark               the headers that a store includes
@@ -13,10 +14,11 @@
 # share/doc/tidemark             README.md, docs/, examples
 set(tidemark_lib lib/tidemark)
 install(TARGETS tidemark RUNTIME DESTINATION bin)
-install(TARGETS tidemark_preload tidemark_record LIBRARY DESTINATION ${tidemark_lib})
+install(TARGETS tidemark_preload tidemark_record tidemark_images LIBRARY DESTINATION ${tidemark_lib})
 install(TARGETS tidemark_record_exact LIBRARY DESTINATION ${tidemark_lib}/record NAMELINK_SKIP)
 install(PROGRAMS cli/tidemark-pmreorder DESTINATION bin)
 configure_file(cli/tidemark-pmreorder tidemark-pmreorder COPYONLY)
+install(TARGETS tidemark_images_caller RUNTIME DESTINATION ${tidemark_lib})
 install(TARGETS tidemark_libibverbs tidemark_librdmacm LIBRARY DESTINATION ${tidemark_lib}/lib NAMELINK_SKIP)
 
 if(TIDEMARK_VALGRIND)

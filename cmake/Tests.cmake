@@ -209,6 +209,8 @@ if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of othe
 	# Whether all ways make the same states.
 	tidemark_test(test_imagelogbench ${PROJECT_SOURCE_DIR}/scripts/imagelogbench --build ${PROJECT_BINARY_DIR} --lib 2 --prog 1 --stores 3)
 	tidemark_test(test_own_store ${PROJECT_SOURCE_DIR}/tests/cli/test_own_store.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+	tidemark_test(test_images_server ${PROJECT_SOURCE_DIR}/tests/cli/test_images_server.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+	set_property(TEST test_images_server APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER})
 	tidemark_test(test_own_operations ${PROJECT_SOURCE_DIR}/tests/cli/test_own_operations.sh $<TARGET_FILE:tidemark>
 		${PROJECT_SOURCE_DIR})
 	foreach(name run stat pcap_live loss_live nic_death live_nic)
@@ -299,7 +301,7 @@ if(TIDEMARK_SANITIZE) # they take the same steps without, and long with
 endif()
 
 # The longest ones first, so that none of them is left alone at the end. In seconds, roughly.
-foreach(cost taxonomy_all:60 bug_causes:60 bugs_1:30 bugs_2:10 bugs_3:40 bugs_4:10 fuzz:40 cli:40 claims:40 remotelog:10 explore:20
+foreach(cost taxonomy_all:60 bug_causes:60 images_server:20 bugs_1:30 bugs_2:10 bugs_3:40 bugs_4:10 fuzz:40 cli:40 claims:40 remotelog:10 explore:20
 		html:8 hazards:14 taxonomy_cli:12 search:14 fails:15 nic_cm:35 nic_cm_programs:16 nic_death:60 pcap_live:12
 		litmus_thousands:30 live_nic:11 load:9 verbs:9 nic_man:8 dpor:6 baselines:6 rendezvous:6 newer_verbs:5 tidepm:12)
 	string(REPLACE ":" ";" cost ${cost})

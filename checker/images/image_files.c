@@ -43,10 +43,13 @@ static int make_file(struct image_file *f, uint64_t size, uint64_t len)
 		return -errno;
 	/* Not sparse: a write to a full /dev/shm would end the process. */
 	int error = len ? posix_fallocate(f->fd, 0, (off_t)len) : 0;
-	if (!error && ftruncate(f->fd, (off_t)size))
+	struct stat st;
+	if (!error && (ftruncate(f->fd, (off_t)size) || fstat(f->fd, &st)))
 		error = errno;
 	if (error)
 		return -error;
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
 	f->map = mmap(NULL, len ? len : 1, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
 	if (f->map != MAP_FAILED)
 		return 0;
@@ -173,4 +176,16 @@ int image_files_restore(struct image_files *f, const struct pm_replay *r)
 		}
 	}
 	return 0;
+}
+
+bool image_files_untouched(struct image_files *f, const struct pm_replay *r)
+{
+	back_to_durable(f, r);
+	for (unsigned i = 0; i < f->log->files; i++) {
+		uint64_t size = f->log->file[i].size;
+		if (!is_whole(&f->file[i], size) ||
+		    memcmp(f->file[i].map, r->durable[i], size) != 0)
+			return false;
+	}
+	return true;
 }

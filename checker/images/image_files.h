@@ -15,6 +15,7 @@ struct image_files {
 	struct image_file {
 		char path[IMAGE_PATH];
 		int fd;
+		uint64_t dev, ino;
 		uint8_t *map;
 	} file[PM_FILES];
 	struct image_change {
@@ -41,5 +42,7 @@ int image_files_set(struct image_files *f, const struct pm_replay *r, const unsi
 /* Somebody else may have written to the files, cut or removed them: they are durable content again.
  * 0 or -errno. */
 int image_files_restore(struct image_files *f, const struct pm_replay *r);
+/* Are they what image_files_set() has made them? They are durable content then. */
+bool image_files_untouched(struct image_files *f, const struct pm_replay *r);
 
 #endif

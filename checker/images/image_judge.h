@@ -10,6 +10,10 @@
  *	a library	a function int NAME(const char *path); 0: good. It is called in a process of
  *			its own.
  *
+ * A program that is linked dynamically gets a library of Tidemark's in front (preload/): it judges
+ * many images with one start, and its writes to a mapping do not reach the file. What of that is
+ * not possible makes it slower, and changes no verdict.
+ *
  * In the environment of both are TIDEMARK_ACKED, how many acknowledgements had been given before
  * the power failed, and TIDEMARK_MARKER, the latest marker.
  */
@@ -28,6 +32,33 @@ struct image_checker {
 	const char *library, *function;
 	double patience; /* seconds that a command or a call may take */
 	bool show;	 /* what it prints */
+	/* Files of Tidemark's: libtidemark-images.so and tidemark-images-caller, or NULL. */
+	const char *preload, *caller;
+	bool no_server; /* start a command for each image */
+};
+
+/* Why a command was started for each image. */
+enum image_way_kind {
+	IMAGE_WAY_SERVED, /* it was not, or that was asked for */
+	IMAGE_WAY_SHELL,  /* it is a shell's */
+	IMAGE_WAY_STATIC, /* the library was not loaded */
+	IMAGE_WAY_UNOPENED,
+	/* when it opened the image: */
+	IMAGE_WAY_THREADS, /* so many */
+	IMAGE_WAY_CHILDREN,
+	IMAGE_WAY_MEMORY,
+	IMAGE_WAY_OPEN,
+	IMAGE_WAY_KILLED, /* while it served */
+};
+/* Why each image was put right by comparing it. */
+enum image_repair {
+	IMAGE_REPAIR_SEEN,   /* it was not, but where a change was seen */
+	IMAGE_REPAIR_SHARED, /* mappings had to be shared */
+	IMAGE_REPAIR_UNSEEN, /* some changes were not seen */
+};
+struct image_way {
+	uint8_t kind, repair;
+	uint16_t number;
 };
 
 struct image_judge;
@@ -36,8 +67,12 @@ int image_judge_open(struct image_judge **judge, const struct image_checker *che
 		     size_t n);
 void image_judge_close(struct image_judge *judge);
 /* Judge the image that the files hold, file by file. The checker may have written to them if
- * *wrote. 0 or -errno. */
+ * *wrote. 0 or -errno; -ESTALE: the verdict may be wrong, and the same image has to be judged
+ * again, which does not come twice. */
 int image_judge(struct image_judge *judge, const struct image_files *files, unsigned long acked,
 		const char *marker, struct image_verdict *verdict, bool *wrote);
+/* The checker has written to the files where *wrote was false: from now on it never is. */
+void image_judge_be_careful(struct image_judge *judge);
+struct image_way image_judge_way(const struct image_judge *judge);
 
 #endif

@@ -115,14 +115,29 @@ static bool walk_next(struct walk *w)
 	}
 }
 
+/* Judge an image of those that are left at this place. The files may not be what they were if
+ * *wrote. */
+static int judge_files(struct walk *w, struct image_judge *judge, const unsigned *left,
+		       struct image_verdict *verdict, bool *wrote)
+{
+	int error;
+	do {
+		error = image_files_set(&w->files, &w->replay, left);
+		if (error)
+			return error;
+		error = image_judge(judge, &w->files, w->replay.acks,
+				    w->log->source[w->replay.mark], verdict, wrote);
+		if (error == -ESTALE && image_files_restore(&w->files, &w->replay))
+			return -EIO;
+	} while (error == -ESTALE);
+	return error;
+}
+
 static int judge_here(struct walk *w, struct image_judge *judge, const unsigned *left,
 		      struct image_verdict *verdict)
 {
 	bool wrote;
-	int error = image_files_set(&w->files, &w->replay, left);
-	if (!error)
-		error = image_judge(judge, &w->files, w->replay.acks,
-				    w->log->source[w->replay.mark], verdict, &wrote);
+	int error = judge_files(w, judge, left, verdict, &wrote);
 	if (!error && wrote)
 		error = image_files_restore(&w->files, &w->replay);
 	return error;
@@ -138,10 +153,12 @@ struct search {
 	/* a process's */
 	struct walk *walk;
 	struct image_judge *judge;
+	bool careful; /* the checker writes where that is not seen */
 };
 
 struct chunk {
 	int32_t error;
+	struct image_way way;
 	struct image_verdict verdict[CHUNK];
 };
 
@@ -151,9 +168,36 @@ static int start_work(struct search *s)
 	s->walk = calloc(1, sizeof(*s->walk));
 	if (!s->walk)
 		return -ENOMEM;
-	snprintf(name, sizeof(name), "%d", (int)getpid());
+	snprintf(name, sizeof(name), "%d%s", (int)getpid(), s->careful ? "-again" : "");
 	int error = walk_open(s->walk, s->log, s->o, s->folder, name);
-	return error ? error : image_judge_open(&s->judge, &s->o->checker, why, sizeof(why));
+	if (!error)
+		error = image_judge_open(&s->judge, &s->o->checker, why, sizeof(why));
+	if (!error && s->careful)
+		image_judge_be_careful(s->judge);
+	return error;
+}
+
+static void end_work(struct search *s)
+{
+	image_judge_close(s->judge);
+	s->judge = NULL;
+	walk_close(s->walk);
+	free(s->walk);
+	s->walk = NULL;
+}
+
+static int judge_chunk(struct search *s, uint64_t first, struct chunk *c)
+{
+	int error = s->walk ? 0 : start_work(s);
+	while (!error && s->walk->next < first + CHUNK && walk_next(s->walk))
+		if (s->walk->number >= first)
+			error = judge_here(s->walk, s->judge, s->walk->choice.left,
+					   &c->verdict[s->walk->number - first]);
+	if (!error)
+		error = s->walk->error;
+	if (!error)
+		c->way = image_judge_way(s->judge);
+	return error;
 }
 
 static void work(void *arg, unsigned unit, void *result)
@@ -161,14 +205,14 @@ static void work(void *arg, unsigned unit, void *result)
 	struct search *s = arg;
 	struct chunk *c = result;
 	uint64_t first = (uint64_t)unit * CHUNK;
-	if (!s->walk)
-		c->error = start_work(s);
-	while (!c->error && s->walk->next < first + CHUNK && walk_next(s->walk))
-		if (s->walk->number >= first)
-			c->error = judge_here(s->walk, s->judge, s->walk->choice.left,
-					      &c->verdict[s->walk->number - first]);
-	if (!c->error)
-		c->error = s->walk->error;
+	c->error = judge_chunk(s, first, c);
+	/* Did the checker write to the files without being seen? Then some of these images were not
+	 * what they should have been. */
+	if (!c->error && !s->careful && !image_files_untouched(&s->walk->files, &s->walk->replay)) {
+		end_work(s);
+		s->careful = true;
+		c->error = judge_chunk(s, first, c);
+	}
 }
 
 /* --- causes --- */
@@ -303,6 +347,8 @@ static int find_causes(struct search *s, const struct image_verdict *verdict,
 	int error = walk_open(&w, s->log, s->o, s->folder, "causes");
 	if (!error)
 		error = image_judge_open(&judge, &s->o->checker, why, n);
+	if (!error)
+		image_judge_be_careful(judge);
 	while (!error && walk_next(&w)) {
 		struct image_cause c = {.verdict = verdict[w.number]};
 		unsigned known = 0;
@@ -345,7 +391,7 @@ static int count_images(struct search *s, struct images_result *result)
 	return error;
 }
 
-static int judge_all(struct search *s, struct image_verdict *verdict)
+static int judge_all(struct search *s, struct image_verdict *verdict, struct image_way *way)
 {
 	unsigned units = (unsigned)((s->images + CHUNK - 1) / CHUNK);
 	struct chunk *chunk = calloc(units + 1, sizeof(*chunk));
@@ -361,6 +407,12 @@ static int judge_all(struct search *s, struct image_verdict *verdict)
 	int error = chunk ? driver_run(&driver) : -ENOMEM;
 	for (unsigned u = 0; u < units && !error; u++) {
 		error = chunk[u].error;
+		if (!way->kind) {
+			way->kind = chunk[u].way.kind;
+			way->number = chunk[u].way.number;
+		}
+		if (chunk[u].way.repair > way->repair)
+			way->repair = chunk[u].way.repair;
 		for (unsigned i = 0; i < CHUNK && (uint64_t)u * CHUNK + i < s->images; i++)
 			verdict[(uint64_t)u * CHUNK + i] = chunk[u].verdict[i];
 	}
@@ -400,7 +452,7 @@ int images_search(const struct pm_log *log, const struct images_options *o,
 	}
 	double started = clock_seconds();
 	if (!error)
-		error = judge_all(s, verdict);
+		error = judge_all(s, verdict, &result->way);
 	result->seconds = clock_seconds() - started;
 	if (!error)
 		error = find_causes(s, verdict, result, why, n);
@@ -495,10 +547,7 @@ static int judge_one(struct walk *w, struct image_judge *judge, const char *spec
 	find_parts(w, w->choice.left, out);
 	error = keep_image(w, w->choice.left, out);
 	if (!error)
-		error = image_files_set(&w->files, &w->replay, w->choice.left);
-	if (!error)
-		error = image_judge(judge, &w->files, w->replay.acks,
-				    w->log->source[w->replay.mark], &out->verdict, &wrote);
+		error = judge_files(w, judge, w->choice.left, &out->verdict, &wrote);
 	/* As the power failure left it, not as the checker did. */
 	if (!error && keep)
 		error = image_files_restore(&w->files, &w->replay);

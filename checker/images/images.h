@@ -71,6 +71,7 @@ struct images_result {
 	unsigned causes;
 	uint64_t untold; /* bad images beyond IMAGE_CAUSES */
 	double seconds;	 /* of the judging */
+	struct image_way way;
 };
 
 /* 0, or -errno with a sentence in *why. */

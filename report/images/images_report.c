@@ -181,6 +181,34 @@ static void print_cause(const struct images_report *r, unsigned number, const st
 	print_again(r, c);
 }
 
+/* Why it took long. */
+static void print_way(struct image_way way)
+{
+	static const char *const why[] = {
+		[IMAGE_WAY_SHELL] = "it is a line for a shell",
+		[IMAGE_WAY_STATIC] = "it is not dynamically linked",
+		[IMAGE_WAY_UNOPENED] = "it did not open the image itself",
+		[IMAGE_WAY_CHILDREN] =
+			"it had started other processes when it first opened the image",
+		[IMAGE_WAY_MEMORY] = "it shared memory when it first opened the image",
+		[IMAGE_WAY_OPEN] =
+			"it had a file to write to, or a socket or the like, open when it "
+			"first opened the image",
+		[IMAGE_WAY_KILLED] = "it was killed while it waited for the next one"};
+	if (way.kind == IMAGE_WAY_THREADS)
+		printf("the program was started for each image: it had %u threads when it first "
+		       "opened the image\n",
+		       way.number);
+	else if (way.kind != IMAGE_WAY_SERVED)
+		printf("the program was started for each image: %s\n", why[way.kind]);
+	if (way.repair == IMAGE_REPAIR_SHARED)
+		puts("each image was compared with what it had been: the checker looks at what it "
+		     "has written to it");
+	else if (way.repair == IMAGE_REPAIR_UNSEEN)
+		puts("each image was compared with what it had been: the checker writes to it by "
+		     "system calls that are not libc's");
+}
+
 void images_print(const struct images_report *r)
 {
 	const struct images_result *x = r->result;
@@ -207,6 +235,7 @@ void images_print(const struct images_report *r)
 	if (!x->cuts)
 		puts("all of the log is in sections with NoReorderNoCheck, which is the default "
 		     "with -x: nothing was checked (-r ReorderFull checks all)");
+	print_way(x->way);
 	if (x->all_bad)
 		puts("every image is bad, also that of the beginning: is the checker right?");
 	if (!r->log->has_flush && r->options->model == PM_POWER)

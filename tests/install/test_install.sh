@@ -25,7 +25,8 @@ mapfile -t commands < <("$tidemark" --help | awk '/^  [a-z]/ { print $1 }')
 [ ${#commands[@]} -gt 15 ] || wrong "tidemark --help names hardly any command: is the pattern right?"
 {
 	printf '%s\n' bin/tidemark{,-pmreorder} include/tidemark/{tidemark,calls,rt,rdma_commit,verbs_compat}.h \
-		lib/tidemark/libtidemark-verbs.so lib/tidemark/lib/{libibverbs,librdmacm}.so.1 \
+		lib/tidemark/libtidemark-{verbs,images,record}.so lib/tidemark/tidemark-images-caller \
+		lib/tidemark/record/libtsan.so.2 lib/tidemark/lib/{libibverbs,librdmacm}.so.1 \
 		share/bash-completion/completions/tidemark share/zsh/site-functions/_tidemark \
 		share/doc/tidemark/{README.md,LICENSE} share/man/man{1/tidemark.1,3/tidemark-store.3} share/pkgconfig/tidemark.pc
 	printf 'share/man/man1/tidemark-%s.1\n' "${commands[@]}"

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See judge_seat.h. */
+#include "checker/images/judge_seat.h"
+#include <assert.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include "checker/explore/clock.h"
+#include "checker/images/calls.h"
+
+#define ENDED	   0x80000000u /* in board->answered: some child has ended */
+#define SLICE	   0.5	       /* seconds, after which the process is looked at in any case */
+#define KILL_GRACE 5	       /* seconds; a server answers that its child was killed */
+
+/* --- the board --- */
+
+int seat_open(struct image_seat *s, const char *folder, unsigned number)
+{
+	memset(s, 0, sizeof(*s));
+	snprintf(s->path, sizeof(s->path), "%s/.judge%u", folder, number);
+	int fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	int error = posix_fallocate(fd, 0, sizeof(*s->board));
+	void *at = error ? MAP_FAILED
+			 : mmap(NULL, sizeof(*s->board), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (!error && at == MAP_FAILED)
+		error = errno;
+	close(fd);
+	if (error)
+		unlink(s->path);
+	else
+		s->board = at;
+	return -error;
+}
+
+void seat_close(struct image_seat *s)
+{
+	if (!s->board)
+		return;
+	seat_end(s);
+	munmap(s->board, sizeof(*s->board));
+	unlink(s->path);
+	free(s->words);
+	free(s->marker);
+	memset(s, 0, sizeof(*s));
+}
+
+void seat_image(struct image_seat *s, const struct image_files *files, bool is_private)
+{
+	struct board *b = s->board;
+	_Static_assert(BOARD_FILES == PM_FILES, "a bit for each file");
+	b->files = files->log->files;
+	for (unsigned i = 0; i < b->files; i++) {
+		b->file[i].dev = files->file[i].dev;
+		b->file[i].ino = files->file[i].ino;
+	}
+	atomic_store(&b->is_private, is_private);
+	atomic_store(&b->opened, 0);
+	atomic_store(&b->written, 0);
+	atomic_store(&b->mapped, 0);
+	atomic_store(&b->writable, 0);
+	atomic_store(&b->streamed, 0);
+	atomic_store(&b->doubt, 0);
+}
+
+/* --- waiting --- */
+
+/* Whose answer is waited for. */
+static struct board *_Atomic waiting;
+
+/* The end of a process ends the wait, also if it comes just before the wait begins: the word is
+ * not what it was then. */
+static void child_ended(int signal)
+{
+	(void)signal;
+	int error = errno;
+	struct board *b = atomic_load(&waiting);
+	if (b) {
+		atomic_fetch_or(&b->answered, ENDED);
+		syscall(SYS_futex, &b->answered, FUTEX_WAKE, 1, NULL, NULL, 0);
+	}
+	errno = error;
+}
+
+/* Has it ended? Then what it has left running ends, too. */
+static bool has_ended(struct image_seat *s, int *status)
+{
+	siginfo_t info = {0};
+	if (waitid(P_PID, (id_t)s->pid, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid)
+		return false;
+	kill(-s->pid, SIGKILL);
+	waitpid(s->pid, status, 0);
+	s->pid = 0;
+	return true;
+}
+
+/* Wait for an answer, or for the end of the process, for some seconds. */
+static enum seat_outcome wait_some(struct image_seat *s, double patience, int *status)
+{
+	struct board *b = s->board;
+	uint32_t asked = atomic_load(&b->asked), before = asked - 1;
+	double until = clock_seconds() + patience;
+	for (;;) {
+		uint32_t now = atomic_load(&b->answered);
+		if ((now & ~ENDED) == (asked & ~ENDED)) {
+			atomic_store(&b->answered, asked);
+			*status = atomic_load(&b->status);
+			return SEAT_ANSWERED;
+		}
+		if (now & ENDED)
+			atomic_fetch_and(&b->answered, ~ENDED);
+		if (has_ended(s, status))
+			return SEAT_ENDED;
+		double left = until - clock_seconds();
+		if (left <= 0)
+			return SEAT_LATE;
+		left = left < SLICE ? left : SLICE;
+		struct timespec slice = {(time_t)left, (long)((left - (double)(time_t)left) * 1e9)};
+		board_wait(&b->answered, before & ~ENDED, &slice);
+	}
+}
+
+enum seat_outcome seat_wait(struct image_seat *s, double patience, int *status)
+{
+	atomic_store(&waiting, s->board);
+	enum seat_outcome outcome = wait_some(s, patience, status);
+	if (outcome == SEAT_LATE && atomic_load(&s->board->serving)) {
+		pid_t child = atomic_load(&s->board->child);
+		if (child <= 0 || kill(-child, SIGKILL) ||
+		    wait_some(s, KILL_GRACE, status) != SEAT_ANSWERED)
+			seat_end(s);
+	} else if (outcome == SEAT_LATE) {
+		seat_end(s);
+	}
+	atomic_store(&waiting, NULL);
+	return outcome;
+}
+
+/* --- the process --- */
+
+/* A variable in a list that has room for it, in place of one of the same name. */
+static void put(char **list, char *variable)
+{
+	size_t name = (size_t)(strchr(variable, '=') - variable) + 1;
+	while (*list && strncmp(*list, variable, name) != 0)
+		list++;
+	*list = variable;
+}
+
+#define VARIABLES 5
+
+/* What is in front of libc, and where the board is; what is known of the image. NULL without
+ * memory. The list and `own` are to be freed. */
+static char **make_environment(const struct image_seat *s, const struct image_checker *c,
+			       char *own[VARIABLES])
+{
+	size_t n = 0;
+	const char *before = getenv("LD_PRELOAD"), *asan = getenv("ASAN_OPTIONS");
+	bool done = asprintf(&own[0], "TIDEMARK_ACKED=%lu", s->acked) > 0;
+	done &= asprintf(&own[1], "TIDEMARK_MARKER=%s", s->marker) > 0;
+	done &= asprintf(&own[2], "%s=%s", BOARD_ENV, s->path) > 0;
+	if (c->preload) {
+		done &= asprintf(&own[3], "LD_PRELOAD=%s%s%s", c->preload, before ? ":" : "",
+				 before ? before : "") > 0;
+		/* gcc's address sanitizer wants to be the first library, without need. */
+		done &= asprintf(&own[4], "ASAN_OPTIONS=%s%sverify_asan_link_order=0",
+				 asan ? asan : "", asan ? ":" : "") > 0;
+	}
+	while (environ[n])
+		n++;
+	char **list = done ? calloc(n + VARIABLES + 1, sizeof(*list)) : NULL;
+	if (!list)
+		return NULL;
+	memcpy(list, environ, n * sizeof(*list));
+	for (unsigned i = 0; i < VARIABLES && own[i]; i++)
+		put(list, own[i]);
+	return list;
+}
+
+/* In the child, which may still share the parent's memory: only system calls. */
+static void settle(struct image_seat *s, pid_t judge, bool show, bool serves)
+{
+	struct sigaction none = {.sa_handler = SIG_DFL};
+	sigaction(SIGCHLD, &none, NULL);
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != judge)
+		_exit(127);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null >= 0) {
+		dup2(null, STDIN_FILENO);
+		if (!show) {
+			dup2(null, STDOUT_FILENO);
+			dup2(null, STDERR_FILENO);
+		}
+	}
+	/* The pipes of other processes are not its business. */
+	close_range(3, UINT_MAX, CLOSE_RANGE_CLOEXEC);
+	if (serves)
+		atomic_store(&s->board->server, getpid());
+}
+
+/* The parent's memory may be large, and is not copied. */
+static pid_t spawn(struct image_seat *s, bool show, bool serves, char *const *words,
+		   char *const *environment)
+{
+	pid_t judge = getpid(), child = vfork();
+	if (child)
+		return child;
+	settle(s, judge, show, serves);
+	execvpe(words[0], words, environment);
+	_exit(127);
+}
+
+/* The judge's own child, for a library where there is no program to call it. */
+static pid_t become_caller(struct image_seat *s, const struct image_checker *c, char **environment)
+{
+	pid_t judge = getpid(), child = fork();
+	if (child)
+		return child;
+	settle(s, judge, c->show, false);
+	environ = environment;
+	image_calls_serve(s->board, c->library, c->function);
+}
+
+static void clear_board(struct board *b)
+{
+	atomic_store(&b->loaded, 0);
+	atomic_store(&b->serving, 0);
+	atomic_store(&b->refused, BOARD_NO_REFUSAL);
+	atomic_store(&b->child, 0);
+	atomic_store(&b->server, 0);
+	atomic_store(&b->answered, atomic_load(&b->asked));
+}
+
+int seat_start(struct image_seat *s, const struct image_checker *c, bool serves, char *const *words,
+	       unsigned long acked, const char *marker)
+{
+	struct sigaction action = {.sa_handler = child_ended, .sa_flags = SA_RESTART};
+	char *own[VARIABLES] = {NULL};
+	assert(!s->pid);
+	free(s->marker);
+	s->marker = strdup(marker);
+	s->acked = acked;
+	s->calls = 0;
+	char **environment = s->marker ? make_environment(s, c, own) : NULL;
+	int error = environment ? 0 : -ENOMEM;
+	if (!error) {
+		sigaction(SIGCHLD, &action, NULL);
+		clear_board(s->board);
+		seat_ask(s);
+		s->pid = words ? spawn(s, c->show, serves, words, environment)
+			       : become_caller(s, c, environment);
+		error = s->pid < 0 ? -errno : 0;
+	}
+	if (error)
+		s->pid = 0;
+	else
+		setpgid(s->pid, s->pid);
+	for (unsigned i = 0; i < VARIABLES; i++)
+		free(own[i]);
+	free(environment);
+	return error;
+}
+
+void seat_ask(struct image_seat *s)
+{
+	s->calls++;
+	atomic_store(&s->board->child, 0);
+	board_set(&s->board->asked, (atomic_load(&s->board->asked) + 1) & ~ENDED);
+}
+
+void seat_end(struct image_seat *s)
+{
+	if (s->pid > 0) {
+		/* A server's child has a group of its own, and dies when its parent does. */
+		kill(-s->pid, SIGKILL);
+		waitpid(s->pid, NULL, 0);
+	}
+	s->pid = 0;
+}

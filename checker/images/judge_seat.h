@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_IMAGES_JUDGE_SEAT_H
+#define TM_CHECKER_IMAGES_JUDGE_SEAT_H
+/*
+ * A seat: a process that judges the images of one file, or many one after the other, and the board
+ * between it and the judge (preload/board.h).
+ */
+#include "checker/images/image_judge.h"
+#include "checker/images/preload/board.h"
+
+struct image_seat {
+	struct board *board; /* NULL: the seat is not open */
+	char path[IMAGE_PATH + 16];
+	pid_t pid;	/* of the process; 0: there is none */
+	unsigned calls; /* it was asked so often */
+	/* What its environment says. */
+	unsigned long acked;
+	char *marker;
+	/* A command: its words, or NULL: it is for a shell. */
+	char **words;
+	bool alone;	      /* it is started for each image */
+	struct image_way way; /* why */
+};
+
+/* An open seat, its board in this folder. 0 or -errno. */
+int seat_open(struct image_seat *s, const char *folder, unsigned number);
+void seat_close(struct image_seat *s);
+
+/* The next question is about the image that these files hold. */
+void seat_image(struct image_seat *s, const struct image_files *files, bool is_private);
+/* Start the program of these words, or without words a child that calls the library's function, and
+ * ask the first question. If it `serves`, it may stay for others. 0 or -errno. */
+int seat_start(struct image_seat *s, const struct image_checker *c, bool serves, char *const *words,
+	       unsigned long acked, const char *marker);
+/* Ask the process that is there. */
+void seat_ask(struct image_seat *s);
+
+enum seat_outcome {
+	SEAT_ANSWERED, /* *status is the answer */
+	SEAT_ENDED,    /* the process has; *status is its wait status */
+	SEAT_LATE,     /* it took too long and was ended, it or the child that it had forked */
+};
+enum seat_outcome seat_wait(struct image_seat *s, double patience, int *status);
+/* End the process, if there is one. */
+void seat_end(struct image_seat *s);
+
+/* Judge the file of this path. 0 or -errno. */
+int judge_command(struct image_seat *s, const struct image_checker *c, const char *command,
+		  const char *path, unsigned long acked, const char *marker,
+		  struct image_verdict *verdict);
+int judge_library(struct image_seat *s, const struct image_checker *c, const char *path,
+		  unsigned long acked, const char *marker, struct image_verdict *verdict);
+struct image_verdict verdict_of(int wait_status);
+
+/* The command's words with the path in them, to be freed, if it can do without a shell. */
+char **command_words(const char *command, const char *path);
+
+#endif
