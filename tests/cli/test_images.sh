@@ -94,7 +94,7 @@ says 'every image is bad'
 
 # One image is bad: the flag without its data.
 run 1 images -l bad.log -c prog -p ./checker
-says '1. exit status 1; 1 image' 'lost: the store of 8 bytes' "$here/pool+0x40 (line 1 of the log)" 'by set_data (app.c:10)' \
+says '1. exit status 1; 1 image' 'lost: the store of 8 bytes' "$here/pool+0x40 (event 0, line 1 of the log)" 'by set_data (app.c:10)' \
 	'of main (app.c:39)' 'none of its 1 change in flight is left' '4 different images, of which 1 is bad, of 1 cause'
 [ "$(grep -c 'once more' out)" -eq 1 ] || fail 'not one cause'
 again=$(sed -n 's/^ *once more: //p' out)
@@ -194,7 +194,7 @@ says '1 is bad, of 1 cause'
 printf '==12== a line of Valgrind\n==12== %s\n==12== |%s||%s\n\n|%s|%s|FENCE\n==12== STOP\n' "$head" "$data" "$flag" "$flush_data" \
 	"$flush_flag" >lines.log
 run 1 images -l lines.log -p ./checker
-says 'of 1 cause' '(line 3 of the log)'
+says 'of 1 cause' 'line 3 of the log)'
 log deep.log "$data" 'DEEP_SYNC;0x10000040;0x40' "$flag" 'DEEP_SYNC;0x10000000;0x40' STOP
 run 0 images -l deep.log -p ./checker
 says '2 msyncs' '3 different images'
@@ -295,7 +295,7 @@ refused() {
 	says "$text"
 	one_line
 }
-refused 'expected --log' -p true
+refused 'or --log FILE' -p true
 refused 'expected --recover CMD, or -p CHECKER' -l good.log
 refused 'expected --recover CMD, or -p CHECKER' -l good.log --recover true -p true
 refused './nothing: No such file' -l ./nothing -p true

@@ -119,8 +119,6 @@ not_served static 'it is not dynamically linked' './static write'
 not_served 'static, by a mapping' 'it is not dynamically linked' './static map'
 not_served script 'it did not open the image itself' ./script
 not_served shell 'it is a line for a shell' 'A=b ./checker map {} || exit 1'
-judged 1 'no program' --recover './no_such_program'
-says 'exit status 127'
 
 # --- a library ---
 
