@@ -5,12 +5,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void image_calls_tell(unsigned long acked, const char *marker)
+void image_calls_tell(const struct image_moment *at)
 {
 	char number[24];
-	snprintf(number, sizeof(number), "%lu", acked);
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)at->acked);
 	setenv("TIDEMARK_ACKED", number, 1);
-	setenv("TIDEMARK_MARKER", marker, 1);
+	setenv("TIDEMARK_MARKER", at->marker, 1);
+	if (!at->ns)
+		return;
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)at->ns);
+	setenv("TIDEMARK_CUT_NS", number, 1);
 }
 
 _Noreturn void image_calls_serve(struct board *board, const char *library, const char *function)
@@ -25,7 +29,7 @@ _Noreturn void image_calls_serve(struct board *board, const char *library, const
 	for (;; done++) {
 		while (atomic_load(&board->asked) == done)
 			board_wait(&board->asked, done, NULL);
-		image_calls_tell((unsigned long)board->acked, board->marker);
+		image_calls_tell(&board->moment);
 		int result = check(board->path);
 		atomic_store(&board->status, !result || result & 255 ? result & 255 : 255);
 		board_set(&board->answered, done + 1);

@@ -107,7 +107,7 @@ struct image_way image_judge_way(const struct image_judge *j)
 
 /* Ask one of them; *wrote: the file may not be what it was. */
 static int ask(struct image_judge *j, bool check, unsigned file, const struct image_files *files,
-	       unsigned long acked, const char *marker, struct image_verdict *verdict, bool *wrote)
+	       const struct image_moment *at, struct image_verdict *verdict, bool *wrote)
 {
 	const struct image_checker *c = &j->checker;
 	const char *path = files->file[file].path;
@@ -119,9 +119,8 @@ static int ask(struct image_judge *j, bool check, unsigned file, const struct im
 	bool is_private = c->preload && !c->check && files->log->files == 1 && !j->doubtful &&
 			  !j->careful;
 	seat_image(s, files, is_private);
-	error = c->library ? judge_library(s, c, path, acked, marker, verdict)
-			   : judge_command(s, c, check ? c->check : c->recover, path, acked, marker,
-					   verdict);
+	error = c->library ? judge_library(s, c, path, at, verdict)
+			   : judge_command(s, c, check ? c->check : c->recover, path, at, verdict);
 	if (error)
 		return error;
 	const struct board *b = s->board;
@@ -136,15 +135,15 @@ static int ask(struct image_judge *j, bool check, unsigned file, const struct im
 	return -ESTALE;
 }
 
-int image_judge(struct image_judge *j, const struct image_files *files, unsigned long acked,
-		const char *marker, struct image_verdict *verdict, bool *wrote)
+int image_judge(struct image_judge *j, const struct image_files *files,
+		const struct image_moment *at, struct image_verdict *verdict, bool *wrote)
 {
 	*verdict = (struct image_verdict){IMAGE_GOOD, 0};
 	*wrote = false;
 	for (unsigned i = 0; i < files->log->files && verdict->how == IMAGE_GOOD; i++) {
-		int error = ask(j, false, i, files, acked, marker, verdict, wrote);
+		int error = ask(j, false, i, files, at, verdict, wrote);
 		if (!error && j->checker.check && verdict->how == IMAGE_GOOD)
-			error = ask(j, true, i, files, acked, marker, verdict, wrote);
+			error = ask(j, true, i, files, at, verdict, wrote);
 		if (error)
 			return error;
 	}

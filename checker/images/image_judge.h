@@ -15,9 +15,10 @@
  * not possible makes it slower, and changes no verdict.
  *
  * In the environment of both are TIDEMARK_ACKED, how many acknowledgements had been given before
- * the power failed, and TIDEMARK_MARKER, the latest marker.
+ * the power failed, TIDEMARK_MARKER, the latest marker, and, if the log has times, TIDEMARK_CUT_NS.
  */
 #include "checker/images/image_files.h"
+#include "checker/images/image_moment.h"
 
 enum image_how { IMAGE_GOOD, IMAGE_EXIT, IMAGE_SIGNAL, IMAGE_HANG };
 /* A verdict: enum image_how, and the exit status, the function's result or the signal. */
@@ -69,8 +70,8 @@ void image_judge_close(struct image_judge *judge);
 /* Judge the image that the files hold, file by file. The checker may have written to them if
  * *wrote. 0 or -errno; -ESTALE: the verdict may be wrong, and the same image has to be judged
  * again, which does not come twice. */
-int image_judge(struct image_judge *judge, const struct image_files *files, unsigned long acked,
-		const char *marker, struct image_verdict *verdict, bool *wrote);
+int image_judge(struct image_judge *judge, const struct image_files *files,
+		const struct image_moment *at, struct image_verdict *verdict, bool *wrote);
 /* The checker has written to the files where *wrote was false: from now on it never is. */
 void image_judge_be_careful(struct image_judge *judge);
 struct image_way image_judge_way(const struct image_judge *judge);

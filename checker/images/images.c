@@ -115,18 +115,28 @@ static bool walk_next(struct walk *w)
 	}
 }
 
+/* What is known where the replay stands. */
+static struct image_moment moment(const struct pm_replay *r)
+{
+	struct image_moment at = {.acked = r->acks};
+	if (r->log->timed && r->at < r->log->events)
+		at.ns = r->log->event[r->at].ns;
+	snprintf(at.marker, sizeof(at.marker), "%s", r->log->source[r->mark]);
+	return at;
+}
+
 /* Judge an image of those that are left at this place. The files may not be what they were if
  * *wrote. */
 static int judge_files(struct walk *w, struct image_judge *judge, const unsigned *left,
 		       struct image_verdict *verdict, bool *wrote)
 {
+	const struct image_moment now = moment(&w->replay);
 	int error;
 	do {
 		error = image_files_set(&w->files, &w->replay, left);
 		if (error)
 			return error;
-		error = image_judge(judge, &w->files, w->replay.acks,
-				    w->log->source[w->replay.mark], verdict, wrote);
+		error = image_judge(judge, &w->files, &now, verdict, wrote);
 		if (error == -ESTALE && image_files_restore(&w->files, &w->replay))
 			return -EIO;
 	} while (error == -ESTALE);

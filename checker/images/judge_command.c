@@ -115,13 +115,13 @@ static char *insert_path(const char *command, const char *path)
 /* --- the program --- */
 
 static int start(struct image_seat *s, const struct image_checker *c, const char *command,
-		 const char *path, unsigned long acked, const char *marker)
+		 const char *path, const struct image_moment *at)
 {
 	char *line = s->words ? NULL : insert_path(command, path);
 	char sh[] = "/bin/sh", dash_c[] = "-c", *shell[] = {sh, dash_c, line, NULL};
 	if (!s->words && !line)
 		return -ENOMEM;
-	int error = seat_start(s, c, !s->alone, s->words ? s->words : shell, acked, marker);
+	int error = seat_start(s, c, !s->alone, s->words ? s->words : shell, at);
 	free(line);
 	return error;
 }
@@ -154,21 +154,20 @@ static void first(struct image_seat *s, const struct image_checker *c, const cha
 }
 
 int judge_command(struct image_seat *s, const struct image_checker *c, const char *command,
-		  const char *path, unsigned long acked, const char *marker,
-		  struct image_verdict *verdict)
+		  const char *path, const struct image_moment *at, struct image_verdict *verdict)
 {
 	int status = 0;
 	if (!s->words && !s->alone)
 		first(s, c, command, path);
 	/* A program may have read its environment before it opened the image. */
-	if (s->pid && (s->acked != acked || strcmp(s->marker, marker) != 0))
+	if (s->pid && !image_moment_equal(&s->moment, at))
 		seat_end(s);
 	bool was_there = s->pid != 0;
 	int error = 0;
 	if (was_there)
 		seat_ask(s);
 	else
-		error = start(s, c, command, path, acked, marker);
+		error = start(s, c, command, path, at);
 	if (error)
 		return error;
 	enum seat_outcome outcome = seat_wait(s, c->patience, &status);
@@ -176,7 +175,7 @@ int judge_command(struct image_seat *s, const struct image_checker *c, const cha
 		/* It was killed, perhaps by its own child; without serving that does not happen. */
 		s->alone = true;
 		s->way.kind = IMAGE_WAY_KILLED;
-		return judge_command(s, c, command, path, acked, marker, verdict);
+		return judge_command(s, c, command, path, at, verdict);
 	}
 	if (!s->alone && !atomic_load(&s->board->serving))
 		give_up(s);

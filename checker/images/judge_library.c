@@ -9,28 +9,26 @@
 /* Then it starts afresh: a function may leave a file open, and few can be at once. */
 #define CALLS_MAX 500
 
-static int start(struct image_seat *s, const struct image_checker *c, unsigned long acked,
-		 const char *marker)
+static int start(struct image_seat *s, const struct image_checker *c, const struct image_moment *at)
 {
 	char *words[] = {(char *)(uintptr_t)c->caller, (char *)(uintptr_t)c->library,
 			 (char *)(uintptr_t)c->function, NULL}; /* execve() writes to none */
-	return seat_start(s, c, false, c->caller ? words : NULL, acked, marker);
+	return seat_start(s, c, false, c->caller ? words : NULL, at);
 }
 
 int judge_library(struct image_seat *s, const struct image_checker *c, const char *path,
-		  unsigned long acked, const char *marker, struct image_verdict *verdict)
+		  const struct image_moment *at, struct image_verdict *verdict)
 {
 	int status = 0;
 	if (s->pid && s->calls == CALLS_MAX)
 		seat_end(s);
-	s->board->acked = acked;
+	s->board->moment = *at;
 	snprintf(s->board->path, sizeof(s->board->path), "%s", path);
-	snprintf(s->board->marker, sizeof(s->board->marker), "%s", marker);
 	int error = 0;
 	if (s->pid)
 		seat_ask(s);
 	else
-		error = start(s, c, acked, marker);
+		error = start(s, c, at);
 	if (error)
 		return error;
 	switch (seat_wait(s, c->patience, &status)) {

@@ -48,7 +48,6 @@ void seat_close(struct image_seat *s)
 	munmap(s->board, sizeof(*s->board));
 	unlink(s->path);
 	free(s->words);
-	free(s->marker);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -154,7 +153,7 @@ static void put(char **list, char *variable)
 	*list = variable;
 }
 
-#define VARIABLES 5
+#define VARIABLES 6
 
 /* What is in front of libc, and where the board is; what is known of the image. NULL without
  * memory. The list and `own` are to be freed. */
@@ -163,14 +162,18 @@ static char **make_environment(const struct image_seat *s, const struct image_ch
 {
 	size_t n = 0;
 	const char *before = getenv("LD_PRELOAD"), *asan = getenv("ASAN_OPTIONS");
-	bool done = asprintf(&own[0], "TIDEMARK_ACKED=%lu", s->acked) > 0;
-	done &= asprintf(&own[1], "TIDEMARK_MARKER=%s", s->marker) > 0;
+	const struct image_moment *at = &s->moment;
+	bool done = asprintf(&own[0], "TIDEMARK_ACKED=%llu", (unsigned long long)at->acked) > 0;
+	done &= asprintf(&own[1], "TIDEMARK_MARKER=%s", at->marker) > 0;
 	done &= asprintf(&own[2], "%s=%s", BOARD_ENV, s->path) > 0;
+	/* Without a time, what it may have from its parents. */
+	done &= asprintf(&own[3], at->ns ? "TIDEMARK_CUT_NS=%llu" : "TIDEMARK_CUT_NS=",
+			 (unsigned long long)at->ns) > 0;
 	if (c->preload) {
-		done &= asprintf(&own[3], "LD_PRELOAD=%s%s%s", c->preload, before ? ":" : "",
+		done &= asprintf(&own[4], "LD_PRELOAD=%s%s%s", c->preload, before ? ":" : "",
 				 before ? before : "") > 0;
 		/* gcc's address sanitizer wants to be the first library, without need. */
-		done &= asprintf(&own[4], "ASAN_OPTIONS=%s%sverify_asan_link_order=0",
+		done &= asprintf(&own[5], "ASAN_OPTIONS=%s%sverify_asan_link_order=0",
 				 asan ? asan : "", asan ? ":" : "") > 0;
 	}
 	while (environ[n])
@@ -241,16 +244,14 @@ static void clear_board(struct board *b)
 }
 
 int seat_start(struct image_seat *s, const struct image_checker *c, bool serves, char *const *words,
-	       unsigned long acked, const char *marker)
+	       const struct image_moment *at)
 {
 	struct sigaction action = {.sa_handler = child_ended, .sa_flags = SA_RESTART};
 	char *own[VARIABLES] = {NULL};
 	assert(!s->pid);
-	free(s->marker);
-	s->marker = strdup(marker);
-	s->acked = acked;
+	s->moment = *at;
 	s->calls = 0;
-	char **environment = s->marker ? make_environment(s, c, own) : NULL;
+	char **environment = make_environment(s, c, own);
 	int error = environment ? 0 : -ENOMEM;
 	if (!error) {
 		sigaction(SIGCHLD, &action, NULL);

@@ -14,8 +14,7 @@ struct image_seat {
 	pid_t pid;	/* of the process; 0: there is none */
 	unsigned calls; /* it was asked so often */
 	/* What its environment says. */
-	unsigned long acked;
-	char *marker;
+	struct image_moment moment;
 	/* A command: its words, or NULL: it is for a shell. */
 	char **words;
 	bool alone;	      /* it is started for each image */
@@ -31,7 +30,7 @@ void seat_image(struct image_seat *s, const struct image_files *files, bool is_p
 /* Start the program of these words, or without words a child that calls the library's function, and
  * ask the first question. If it `serves`, it may stay for others. 0 or -errno. */
 int seat_start(struct image_seat *s, const struct image_checker *c, bool serves, char *const *words,
-	       unsigned long acked, const char *marker);
+	       const struct image_moment *at);
 /* Ask the process that is there. */
 void seat_ask(struct image_seat *s);
 
@@ -46,10 +45,9 @@ void seat_end(struct image_seat *s);
 
 /* Judge the file of this path. 0 or -errno. */
 int judge_command(struct image_seat *s, const struct image_checker *c, const char *command,
-		  const char *path, unsigned long acked, const char *marker,
-		  struct image_verdict *verdict);
+		  const char *path, const struct image_moment *at, struct image_verdict *verdict);
 int judge_library(struct image_seat *s, const struct image_checker *c, const char *path,
-		  unsigned long acked, const char *marker, struct image_verdict *verdict);
+		  const struct image_moment *at, struct image_verdict *verdict);
 struct image_verdict verdict_of(int wait_status);
 
 /* The command's words with the path in them, to be freed, if it can do without a shell. */

@@ -239,5 +239,6 @@ int pm_log_add_acks(struct pm_log *log, const uint64_t *ns, size_t n)
 	log->events = at;
 	log->event_room = at + 1;
 	log->acks += n;
+	log->timed = true;
 	return 0;
 }

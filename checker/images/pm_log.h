@@ -64,6 +64,7 @@ struct pm_log {
 	unsigned files;
 	bool stopped;	/* the program came to its end */
 	bool threads;	/* whose an event is, is known */
+	bool timed;	/* acknowledgements are from a history with times */
 	bool has_flush; /* the program flushes, fences or syncs */
 	unsigned long acks;
 };

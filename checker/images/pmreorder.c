@@ -100,11 +100,12 @@ static void write_store(struct run *r, const struct collected *s, bool back)
 static int judge_state(struct run *r, struct image_verdict *verdict)
 {
 	const struct pm_sequence *s = &r->sequence;
+	struct image_moment now = {.acked = r->acks};
 	bool wrote;
+	snprintf(now.marker, sizeof(now.marker), "%s", r->log->source[r->mark]);
 	for (unsigned i = 0; i < s->len; i++)
 		write_store(r, &r->store[r->marked[s->at[i]]], false);
-	int error = image_judge(r->judge, &r->files, r->acks, r->log->source[r->mark], verdict,
-				&wrote);
+	int error = image_judge(r->judge, &r->files, &now, verdict, &wrote);
 	if (error)
 		return error;
 	if (wrote)

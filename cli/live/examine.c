@@ -79,7 +79,7 @@ static const struct option_row rows[] = {
 	{"boot", "B", "which boot was cut (what the media say)", REQUEST(boot), 1, UINT32_MAX},
 	{"until", "NS",
 	 "the cut came at this time of the recordings' clock: what they have later is not judged",
-	 REQUEST(a.cut.until_ns), 1, UINT64_MAX},
+	 REQUEST(a.cut.until_ns), 0, UINT64_MAX},
 	{"recovered", "FILE", "where keys stood after the last cut, as --save-recovered wrote it",
 	 REQUEST(recovered)},
 	{"save-recovered", "FILE", "write down where they stand now, for the next cut",

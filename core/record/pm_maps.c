@@ -30,6 +30,7 @@ static struct mapping {
 	size_t len;
 	uint64_t offset;
 	unsigned file;
+	bool constant; /* nothing can be stored there */
 	bool watched;
 } mapping[MAPPINGS];
 static _Atomic unsigned mappings;
@@ -204,7 +205,7 @@ void pm_maps_scan(uint32_t source)
 	uint64_t began = recorder_now();
 	for (unsigned i = 0; i < mappings; i++) {
 		struct scan s = {&mapping[i], source};
-		size_t len = accessible(&mapping[i]);
+		size_t len = mapping[i].constant ? 0 : accessible(&mapping[i]);
 		if (mapping[i].watched)
 			written_ranges(mapping[i].at, len, compare, &s);
 		else
@@ -244,6 +245,8 @@ static void set_window(void)
 static void watch(struct mapping *m)
 {
 	uint32_t how;
+	if (m->constant)
+		return;
 	m->watched = written_watch(m->at, m->len);
 	how = m->watched ? RECORD_STORES_WRITTEN : RECORD_STORES_COMPARED;
 	if (recorder->stores < how)
@@ -263,7 +266,11 @@ void pm_maps_add(int fd, uint8_t *at, size_t len, uint64_t offset)
 	if (file < 0)
 		return;
 	struct mapping *m = &mapping[mappings];
-	*m = (struct mapping){at, (len + PAGE - 1) / PAGE * PAGE, offset, (unsigned)file, false};
+	*m = (struct mapping){.at = at,
+			      .len = (len + PAGE - 1) / PAGE * PAGE,
+			      .offset = offset,
+			      .file = (unsigned)file,
+			      .constant = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY};
 	watch(m);
 	mappings++;
 	set_window();
@@ -284,20 +291,17 @@ void pm_maps_remove(const uint8_t *at, size_t len)
 			continue;
 		}
 		/* What is left of it before, and after. */
-		if (cut_end < end && cut > from && mappings < MAPPINGS) {
-			mapping[mappings++] = (struct mapping){
-				m.at + (cut_end - from), end - cut_end, m.offset + (cut_end - from),
-				m.file, m.watched};
-			m.len = cut - from;
+		struct mapping rest = m;
+		rest.at = m.at + (cut_end - from);
+		rest.len = end - cut_end;
+		rest.offset = m.offset + (cut_end - from);
+		m.len = cut - from;
+		if (cut_end < end && cut > from && mappings < MAPPINGS)
+			mapping[mappings++] = rest;
+		if (cut > from)
 			mapping[kept++] = m;
-		} else if (cut > from) {
-			m.len = cut - from;
-			mapping[kept++] = m;
-		} else if (cut_end < end) {
-			mapping[kept++] = (struct mapping){m.at + (cut_end - from), end - cut_end,
-							   m.offset + (cut_end - from), m.file,
-							   m.watched};
-		}
+		else if (cut_end < end)
+			mapping[kept++] = rest;
 	}
 	mappings = kept;
 	set_window();
@@ -315,7 +319,11 @@ void pm_maps_move(const uint8_t *at, size_t len, uint8_t *to, size_t new_len)
 	/* What lies beyond the shadow is not known: a program that makes a pool longer maps it
 	 * anew. */
 	struct mapping *m = &mapping[mappings];
-	*m = (struct mapping){to, (new_len + PAGE - 1) / PAGE * PAGE, old.offset, old.file, false};
+	*m = (struct mapping){.at = to,
+			      .len = (new_len + PAGE - 1) / PAGE * PAGE,
+			      .offset = old.offset,
+			      .file = old.file,
+			      .constant = old.constant};
 	watch(m);
 	mappings++;
 	set_window();

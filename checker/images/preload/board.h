@@ -10,6 +10,7 @@
  * A question is a number that goes up. Whoever serves waits for the next one and answers with the
  * same number. The judge asks one question at a time.
  */
+#include "checker/images/image_moment.h"
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
@@ -58,9 +59,8 @@ struct board {
 	_Atomic int32_t child, status; /* the one that judges; its wait status, or a result */
 
 	/* Of a question to a library (calls.c). */
-	uint64_t acked;
+	struct image_moment moment;
 	char path[4096];
-	char marker[256];
 };
 
 /* Wait until `word` is not `seen` any more, or for some time, if that is not NULL. */
