@@ -206,6 +206,7 @@ target_link_libraries(nic_death PRIVATE tidemark_flags PkgConfig::IBVERBS)
 add_dependencies(nic_death tidemark_preload)
 if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of others
 	tidemark_test(test_record ${PROJECT_SOURCE_DIR}/tests/cli/test_record.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+	tidemark_turn_test(test_record_store ${PROJECT_SOURCE_DIR}/tests/cli/test_record_store.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	# Whether all ways make the same states.
 	tidemark_test(test_imagelogbench ${PROJECT_SOURCE_DIR}/scripts/imagelogbench --build ${PROJECT_BINARY_DIR} --lib 2 --prog 1 --stores 3)
 	tidemark_test(test_own_store ${PROJECT_SOURCE_DIR}/tests/cli/test_own_store.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
@@ -292,6 +293,8 @@ endfunction()
 label(reduced bug_causes bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz litmus_thousands nic_device nic_types remotelog search soak taxonomy_all tree)
 # Programs of others.
 label(all live_nic loss_live nic_cm_programs nic_death nic_devinfo pcap_live run stat)
+# Many small programs, each under Valgrind, or judged in all the ways there are; a live store.
+label(all images_server pmreorder_cli record_store tidepm)
 # A whole campaign, twice; one after the other.
 label(all often own_operations)
 # Real time: a retransmission, a timeout, a process that is given a moment.
@@ -302,7 +305,7 @@ endif()
 
 # The longest ones first, so that none of them is left alone at the end. In seconds, roughly.
 foreach(cost taxonomy_all:60 bug_causes:60 images_server:20 bugs_1:30 bugs_2:10 bugs_3:40 bugs_4:10 fuzz:40 cli:40 claims:40 remotelog:10 explore:20
-		html:8 hazards:14 taxonomy_cli:12 search:14 fails:15 nic_cm:35 nic_cm_programs:16 nic_death:60 pcap_live:12
+		html:8 hazards:14 taxonomy_cli:12 search:14 fails:15 nic_cm:35 nic_cm_programs:16 nic_death:60 pcap_live:12 record_store:40 pmreorder_cli:13
 		litmus_thousands:30 live_nic:11 load:9 verbs:9 nic_man:8 dpor:6 baselines:6 rendezvous:6 newer_verbs:5 tidepm:12)
 	string(REPLACE ":" ";" cost ${cost})
 	list(GET cost 0 name)

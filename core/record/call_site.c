@@ -5,9 +5,11 @@
  */
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "core/record/recorder.h"
 
 #define SITES  4096 /* of a process; those beyond have no number */
@@ -42,6 +44,17 @@ static bool is_pmdk(const char *path)
 	return !strncmp(name ? name + 1 : path, "libpmem", 7);
 }
 
+/* The main program has no name of its own, and was perhaps called by a relative one. */
+static const char *path_of(const struct link_map *map, const Dl_info *info)
+{
+	static char self[PATH_MAX];
+	if (map->l_name[0])
+		return map->l_name;
+	if (!self[0] && readlink("/proc/self/exe", self, sizeof(self) - 1) <= 0)
+		return info->dli_fname;
+	return self;
+}
+
 /* "PATH+0xOFFSET" after what is there, and a ';' between. False: it is nowhere. */
 static bool add_place(char *text, size_t room, const void *pc, bool pmdk)
 {
@@ -50,7 +63,7 @@ static bool add_place(char *text, size_t room, const void *pc, bool pmdk)
 	size_t n = strlen(text);
 	if (!dladdr1(pc, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
 		return false;
-	const char *path = map->l_name[0] ? map->l_name : info.dli_fname;
+	const char *path = path_of(map, &info);
 	if (is_pmdk(path) && !pmdk)
 		return false;
 	/* Before the return address is the call. */
