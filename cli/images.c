@@ -18,7 +18,8 @@
 struct request {
 	const char *log, *pool, *model, *image, *keep, *json;
 	const char *history, *written; /* --pmemcheck-log */
-	const char *sort, *path;       /* as pmreorder's -c and -p */
+	const char *knob;
+	const char *sort, *path; /* as pmreorder's -c and -p */
 	const char *output;
 	bool quiet, show, most_given;
 	struct images_engine engine;
@@ -68,6 +69,11 @@ static const struct option_row rows[] = {
 	 "it "
 	 "stored is left (power)",
 	 REQUEST(model)},
+	{"knob", "ddio=on|off",
+	 "off: RNICs write past the caches, and a READ makes durable what its queue pair has "
+	 "landed "
+	 "(on)",
+	 REQUEST(knob)},
 	{"most", "N", "images of one place at most (256)", REQUEST(options.most), 1, 1 << 20,
 	 .given = offsetof(struct request, most_given)},
 	{"image", "IMAGE", "this one alone, as it is named where one is bad", REQUEST(image)},
@@ -110,6 +116,10 @@ static int choose_model(struct request *r)
 {
 	if (r->model && strcmp(r->model, "power") != 0 && strcmp(r->model, "kill") != 0)
 		return fail(EXIT_USAGE, "images: --model %s: expected power or kill", r->model);
+	if (r->knob && strcmp(r->knob, "ddio=on") != 0 && strcmp(r->knob, "ddio=off") != 0)
+		return fail(EXIT_USAGE, "images: --knob %.40s: expected ddio=on or ddio=off",
+			    r->knob);
+	r->options.bypass = r->knob && !strcmp(r->knob, "ddio=off");
 	r->options.model = r->model && !strcmp(r->model, "kill") ? PM_KILL : PM_POWER;
 	return 0;
 }

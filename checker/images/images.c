@@ -39,6 +39,7 @@ static int walk_open(struct walk *w, const struct pm_log *log, const struct imag
 	w->with_files = folder != NULL;
 	w->visited = visited_new();
 	int error = w->visited ? pm_replay_open(&w->replay, log, o->model) : -ENOMEM;
+	w->replay.bypass = o->bypass;
 	image_choice_init(&w->choice, &w->replay, o->most);
 	if (!error && folder)
 		error = image_files_open(&w->files, log, folder, name);

@@ -24,6 +24,7 @@
 
 struct images_options {
 	enum pm_model model;
+	bool bypass;   /* as pm_replay.bypass */
 	unsigned most; /* images of a cut */
 	unsigned jobs;
 	/* Which cuts are checked, and how: at none with NO_CHECK, with everything in flight left

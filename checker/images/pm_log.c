@@ -10,8 +10,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-const char *const pm_event_name[PM_EVENT_KINDS] = {
-	"store", "landing", "flush", "fence", "msync", "RDMA flush", "acknowledgement", "marker"};
+const char *const pm_event_name[PM_EVENT_KINDS] = {"store", "landing",	       "flush",
+						   "fence", "msync",	       "RDMA flush",
+						   "READ",  "acknowledgement", "marker"};
 
 /* --- memory --- */
 

@@ -24,6 +24,7 @@ enum pm_event_kind {
 	PM_FENCE,  /* sfence: what this thread has flushed is durable */
 	PM_SYNC,   /* msync(): what the lines of [off, off+len) hold is durable */
 	PM_COMMIT, /* RDMA FLUSH: what this RNIC connection has landed there is durable */
+	PM_PUSH,   /* READ: likewise, of all that it has landed, where RNICs bypass the caches */
 	PM_ACK,	   /* somebody outside was told that something is done */
 	PM_MARK,   /* the program says where it is */
 	PM_EVENT_KINDS

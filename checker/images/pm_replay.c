@@ -210,6 +210,8 @@ static uint32_t reaches(const struct pm_replay *r, const struct pm_event *e,
 			const struct pm_line *l)
 {
 	uint32_t upto = 0, n = 0;
+	if (e->kind == PM_PUSH && !r->bypass)
+		return 0;
 	if (e->kind == PM_SYNC)
 		return l->versions;
 	for (uint32_t v = l->first; n < l->versions; v = r->version[v].next) {
@@ -221,13 +223,19 @@ static uint32_t reaches(const struct pm_replay *r, const struct pm_event *e,
 	return upto;
 }
 
+/* Is the line in the event's range? A READ's is everything. */
+static bool in_range(const struct pm_event *e, const struct pm_line *l)
+{
+	return e->kind == PM_PUSH || (l->file == e->file && l->line >= e->off / PM_LINE &&
+				      l->line <= (e->off + e->len - 1) / PM_LINE);
+}
+
 /* Of a long range, only the dirty lines are looked at. */
 static void sync(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *durable, void *arg)
 {
-	uint64_t first = e->off / PM_LINE, last = (e->off + e->len - 1) / PM_LINE;
 	for (unsigned i = r->dirties; i-- > 0;) {
 		const struct pm_line *l = &r->dirty[i];
-		if (l->file == e->file && l->line >= first && l->line <= last)
+		if (in_range(e, l))
 			make_durable(r, l->file, l->line, l->durable_versions + reaches(r, e, l),
 				     durable, arg);
 	}
@@ -235,7 +243,6 @@ static void sync(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *d
 
 static bool makes_durable(const struct pm_replay *r, const struct pm_event *e)
 {
-	uint64_t first = e->off / PM_LINE, last = (e->off + e->len - 1) / PM_LINE;
 	if (e->kind == PM_FENCE) {
 		for (unsigned i = 0; i < r->flushes; i++)
 			if (fences(r, e, &r->flushed[i]) && is_on_its_way(r, &r->flushed[i]))
@@ -244,7 +251,7 @@ static bool makes_durable(const struct pm_replay *r, const struct pm_event *e)
 	}
 	for (unsigned i = 0; i < r->dirties; i++) {
 		const struct pm_line *l = &r->dirty[i];
-		if (l->file == e->file && l->line >= first && l->line <= last && reaches(r, e, l))
+		if (in_range(e, l) && reaches(r, e, l))
 			return true;
 	}
 	return false;
@@ -262,6 +269,7 @@ bool pm_replay_cut(const struct pm_replay *r)
 	case PM_FENCE:
 	case PM_SYNC:
 	case PM_COMMIT:
+	case PM_PUSH:
 		return r->model == PM_POWER && makes_durable(r, e);
 	case PM_ACK:
 	case PM_MARK:
@@ -290,6 +298,7 @@ int pm_replay_step(struct pm_replay *r, pm_durable_fn *durable, void *arg)
 		break;
 	case PM_SYNC:
 	case PM_COMMIT:
+	case PM_PUSH:
 		sync(r, e, durable, arg);
 		break;
 	case PM_ACK:

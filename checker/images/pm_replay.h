@@ -41,7 +41,8 @@ struct pm_version {
 struct pm_replay {
 	const struct pm_log *log;
 	enum pm_model model;
-	size_t at; /* events that have happened */
+	bool bypass; /* RNICs write past the caches (DDIO is off): PM_PUSH makes durable */
+	size_t at;   /* events that have happened */
 	uint8_t *durable[PM_FILES];
 	uint32_t *slot[PM_FILES]; /* by line: place in `dirty` + 1 */
 	struct pm_line *dirty;	  /* in no order that means anything */

@@ -69,6 +69,7 @@ static void write_event(FILE *out, const struct pm_log *log, const struct pm_eve
 		putc('|', out);
 		write_frames(out, log->source[e->source]);
 		return;
+	case PM_PUSH: /* the format has no such thing */
 	case PM_EVENT_KINDS:
 		return;
 	}

@@ -130,9 +130,10 @@ static int take_source(struct reader *r, const struct record *rec)
 }
 
 static const uint8_t kind_of[] = {
-	[RECORD_STORE] = PM_STORE, [RECORD_LAND] = PM_LAND, [RECORD_FLUSH] = PM_FLUSH,
-	[RECORD_FENCE] = PM_FENCE, [RECORD_SYNC] = PM_SYNC, [RECORD_COMMIT] = PM_COMMIT,
-	[RECORD_ACK] = PM_ACK,	   [RECORD_MARK] = PM_MARK, [RECORD_EXACT] = PM_STORE,
+	[RECORD_STORE] = PM_STORE,   [RECORD_EXACT] = PM_STORE, [RECORD_LAND] = PM_LAND,
+	[RECORD_FLUSH] = PM_FLUSH,   [RECORD_FENCE] = PM_FENCE, [RECORD_SYNC] = PM_SYNC,
+	[RECORD_COMMIT] = PM_COMMIT, [RECORD_PUSH] = PM_PUSH,	[RECORD_ACK] = PM_ACK,
+	[RECORD_MARK] = PM_MARK,
 };
 
 static int take_event(struct reader *r, const struct record *rec)
@@ -189,9 +190,9 @@ static int take_record(struct reader *r, const struct record *rec)
 	case RECORD_SOURCE:
 		return take_source(r, rec);
 	default:
-		if (rec->kind > RECORD_EXACT)
+		if (rec->kind > RECORD_PUSH)
 			return wrong(r, "a record of kind %u; expected at most %u", rec->kind,
-				     RECORD_EXACT);
+				     RECORD_PUSH);
 		return take_event(r, rec);
 	}
 }

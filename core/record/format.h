@@ -67,8 +67,9 @@ enum record_kind {
 	RECORD_SYNC,
 	RECORD_COMMIT,
 	RECORD_ACK,
-	RECORD_MARK, /* payload: its name */
-	RECORD_EXACT /* a store; source: of the store itself */
+	RECORD_MARK,  /* payload: its name */
+	RECORD_EXACT, /* a store; source: of the store itself */
+	RECORD_PUSH   /* a READ, which without DDIO makes durable what its queue pair has landed */
 };
 
 struct record {

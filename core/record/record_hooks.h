@@ -18,6 +18,9 @@ struct record_hooks {
 	void (*landed)(const void *at, size_t len, enum record_landing how, uint32_t qp);
 	/* What this queue pair has landed in a range is durable. */
 	void (*committed)(const void *at, size_t len, uint32_t qp);
+	/* A READ of this queue pair, or the like, pushes what it has landed out of the buffers
+	 * between RNIC and memory. */
+	void (*pushed)(uint32_t qp);
 	/* Somebody outside is about to be told something. */
 	void (*acknowledges)(const void *caller);
 };

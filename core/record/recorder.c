@@ -188,6 +188,8 @@ static void before_landing(const void *at, size_t len)
 	recorder_unlock();
 }
 
+static bool landed_since_push; /* under the RNIC's lock, as all that it calls */
+
 struct landing {
 	enum record_kind kind;
 	uint32_t source, qp;
@@ -211,6 +213,7 @@ static void landed(const void *at, size_t len, enum record_landing how, uint32_t
 	l.source = call_site_name(what[how]);
 	pm_maps_known(at, len);
 	pm_maps_parts(at, len, add_landing, &l);
+	landed_since_push = true;
 	recorder_unlock();
 }
 
@@ -222,6 +225,16 @@ static void committed(const void *at, size_t len, uint32_t qp)
 	l.source = call_site_name("RDMA FLUSH");
 	pm_maps_scan(l.source);
 	pm_maps_parts(at, len, add_landing, &l);
+	recorder_unlock();
+}
+
+/* Of many READs in a row the first says it all. */
+static void pushed(uint32_t qp)
+{
+	if (!landed_since_push || !recorder_lock())
+		return;
+	landed_since_push = false;
+	recorder_add_rnic(RECORD_PUSH, 0, 0, NULL, 0, call_site_name("READ"), qp);
 	recorder_unlock();
 }
 
@@ -244,5 +257,6 @@ RECORD_EXPORT const struct record_hooks tidemark_record_hooks = {
 	.before_landing = before_landing,
 	.landed = landed,
 	.committed = committed,
+	.pushed = pushed,
 	.acknowledges = recorder_acknowledges,
 };

@@ -48,9 +48,15 @@ void images_print_log(const struct images_report *r)
 {
 	const struct pm_log *log = r->log;
 	uint64_t n[PM_EVENT_KINDS] = {0};
-	static const char *const many[PM_EVENT_KINDS] = {
-		"stores", "landings",	  "flushes",	      "fences",
-		"msyncs", "RDMA flushes", "acknowledgements", "markers"};
+	static const char *const many[PM_EVENT_KINDS] = {"stores",
+							 "landings",
+							 "flushes",
+							 "fences",
+							 "msyncs",
+							 "RDMA flushes",
+							 "READs after landings",
+							 "acknowledgements",
+							 "markers"};
 	bool first = true;
 	for (size_t i = 0; i < log->events; i++)
 		n[log->event[i].kind]++;

@@ -37,6 +37,8 @@ static bool flush_recorded(void *memory, const struct rnic_mr *mr, const uint8_t
 		return false;
 	if (mr && len)
 		tidemark_record_hooks.committed(at, len, name->qp);
+	else if (!mr)
+		tidemark_record_hooks.pushed(name->qp);
 	return true;
 }
 
