@@ -257,6 +257,13 @@ static bool makes_durable(const struct pm_replay *r, const struct pm_event *e)
 	return false;
 }
 
+/* Of stores that were noticed together, nobody knows the order. */
+static bool is_of_group(const struct pm_replay *r)
+{
+	const struct pm_event *e = &r->log->event[r->at];
+	return r->at && e->noticed && e[-1].noticed;
+}
+
 bool pm_replay_cut(const struct pm_replay *r)
 {
 	if (r->at == r->log->events)
@@ -265,7 +272,7 @@ bool pm_replay_cut(const struct pm_replay *r)
 	switch ((enum pm_event_kind)e->kind) {
 	case PM_STORE:
 	case PM_LAND:
-		return r->model == PM_KILL;
+		return r->model == PM_KILL && !is_of_group(r);
 	case PM_FENCE:
 	case PM_SYNC:
 	case PM_COMMIT:

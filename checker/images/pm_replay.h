@@ -18,7 +18,8 @@
  * A cut is a place between two events where the set of images is the largest, or where what the
  * users could know changes. Images only become more until something becomes durable. So under
  * PM_POWER it is enough to cut before each event that makes something durable, before each
- * acknowledgement and marker, and at the end. Under PM_KILL each store makes an image of its own.
+ * acknowledgement and marker, and at the end. Under PM_KILL each store makes an image of its own,
+ * but for those that were noticed together.
  */
 #include "checker/images/pm_log.h"
 

@@ -244,7 +244,7 @@ void images_print(const struct images_report *r)
 	print_way(x->way);
 	if (x->all_bad)
 		puts("every image is bad, also that of the beginning: is the checker right?");
-	if (!r->log->has_flush && r->options->model == PM_POWER)
+	if (!r->log->has_flush && !r->options->bypass && r->options->model == PM_POWER)
 		puts("the program never flushes: what a power failure leaves is a matter of chance "
 		     "(--model kill asks what is left if only the process dies)");
 }

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A log in a server's PM that a client appends to by librpma alone: "record_rpma server POOL PORT"
+ * offers the pool, "record_rpma client PORT N [bug]" appends N entries and then their number,
+ * "record_rpma POOL" looks whether each entry that is counted is whole. The bug: the number is
+ * written before the entry is flushed.
+ */
+#include <fcntl.h>
+#include <librpma.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define POOL	8192
+#define ENTRY	128 /* bytes */
+#define ADDRESS "127.0.0.1"
+
+static void need(int rc, const char *what)
+{
+	if (!rc)
+		return;
+	fprintf(stderr, "%s: %s\n", what, rpma_err_2str(rc));
+	exit(9);
+}
+
+static void await(struct rpma_conn *conn, enum rpma_conn_event expected)
+{
+	enum rpma_conn_event event;
+	need(rpma_conn_next_event(conn, &event), "rpma_conn_next_event");
+	if (event != expected)
+		exit(8);
+}
+
+static uint8_t *map(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT, 0600);
+	if (fd < 0 || ftruncate(fd, POOL))
+		exit(7);
+	void *at = mmap(NULL, POOL, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (at == MAP_FAILED)
+		exit(7);
+	return at;
+}
+
+static int check(const char *path)
+{
+	const uint8_t *pool = map(path);
+	uint64_t n;
+	memcpy(&n, pool, sizeof(n));
+	for (uint64_t i = 1; i <= n; i++)
+		for (unsigned k = 0; k < ENTRY; k++)
+			if (pool[i * ENTRY + k] != (uint8_t)(i + k))
+				return 1;
+	return 0;
+}
+
+static struct rpma_peer *open_peer(enum rpma_util_ibv_context_type type)
+{
+	struct ibv_context *device;
+	struct rpma_peer *peer;
+	need(rpma_utils_get_ibv_context(ADDRESS, type, &device), "rpma_utils_get_ibv_context");
+	need(rpma_peer_new(device, &peer), "rpma_peer_new");
+	return peer;
+}
+
+static int serve(const char *path, const char *port)
+{
+	uint8_t *pool = map(path);
+	struct rpma_peer *peer = open_peer(RPMA_UTIL_IBV_CONTEXT_LOCAL);
+	struct rpma_mr_local *mr;
+	struct rpma_ep *ep;
+	struct rpma_conn_req *req;
+	struct rpma_conn *conn;
+	uint8_t descriptor[64];
+	size_t bytes;
+	need(rpma_mr_reg(peer, pool, POOL,
+			 RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_READ_SRC |
+				 RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT,
+			 &mr),
+	     "rpma_mr_reg");
+	need(rpma_mr_get_descriptor_size(mr, &bytes), "descriptor");
+	if (bytes > sizeof(descriptor))
+		return 6;
+	need(rpma_mr_get_descriptor(mr, descriptor), "descriptor");
+	struct rpma_conn_private_data data = {descriptor, (uint8_t)bytes};
+	need(rpma_ep_listen(peer, ADDRESS, port, &ep), "rpma_ep_listen");
+	puts("ready");
+	fflush(stdout);
+	need(rpma_ep_next_conn_req(ep, NULL, &req), "rpma_ep_next_conn_req");
+	need(rpma_conn_req_connect(&req, &data, &conn), "rpma_conn_req_connect");
+	await(conn, RPMA_CONN_ESTABLISHED);
+	await(conn, RPMA_CONN_CLOSED);
+	need(rpma_conn_disconnect(conn), "rpma_conn_disconnect");
+	need(rpma_conn_delete(&conn), "rpma_conn_delete");
+	need(rpma_ep_shutdown(&ep), "rpma_ep_shutdown");
+	need(rpma_mr_dereg(&mr), "rpma_mr_dereg");
+	need(rpma_peer_delete(&peer), "rpma_peer_delete");
+	return 0;
+}
+
+/* Without FLUSH of its own librpma reads what was written: the cards of its time knew no other way.
+ */
+static void flush(struct rpma_conn *conn, struct rpma_mr_remote *to, size_t off, size_t len)
+{
+	struct rpma_cq *cq;
+	struct ibv_wc wc;
+	need(rpma_flush(conn, to, off, len, RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS,
+			NULL),
+	     "rpma_flush");
+	need(rpma_conn_get_cq(conn, &cq), "rpma_conn_get_cq");
+	int rc;
+	while ((rc = rpma_cq_get_wc(cq, 1, &wc, NULL)) == RPMA_E_NO_COMPLETION)
+		need(rpma_cq_wait(cq), "rpma_cq_wait");
+	need(rc, "rpma_cq_get_wc");
+	if (wc.status != IBV_WC_SUCCESS)
+		exit(5);
+}
+
+static int append(const char *port, int n, int bug)
+{
+	struct rpma_peer *peer = open_peer(RPMA_UTIL_IBV_CONTEXT_REMOTE);
+	struct rpma_peer_cfg *cfg;
+	struct rpma_conn_req *req;
+	struct rpma_conn *conn;
+	struct rpma_conn_private_data data;
+	struct rpma_mr_remote *remote;
+	struct rpma_mr_local *mr;
+	uint8_t *mem = aligned_alloc(4096, 4096);
+	need(rpma_mr_reg(peer, mem, 4096, RPMA_MR_USAGE_WRITE_SRC, &mr), "rpma_mr_reg");
+	need(rpma_conn_req_new(peer, ADDRESS, port, NULL, &req), "rpma_conn_req_new");
+	need(rpma_conn_req_connect(&req, NULL, &conn), "rpma_conn_req_connect");
+	await(conn, RPMA_CONN_ESTABLISHED);
+	need(rpma_conn_get_private_data(conn, &data), "private data");
+	need(rpma_mr_remote_from_descriptor(data.ptr, data.len, &remote), "remote");
+	/* The server's platform lets RNICs write to PM past the caches. */
+	need(rpma_peer_cfg_new(&cfg), "rpma_peer_cfg_new");
+	need(rpma_peer_cfg_set_direct_write_to_pmem(cfg, true), "direct write");
+	need(rpma_conn_apply_remote_peer_cfg(conn, cfg), "remote peer cfg");
+	for (uint64_t i = 1; i <= (uint64_t)n; i++) {
+		for (unsigned k = 0; k < ENTRY; k++)
+			mem[64 + k] = (uint8_t)(i + k);
+		memcpy(mem, &i, sizeof(i));
+		need(rpma_write(conn, remote, i * ENTRY, mr, 64, ENTRY, RPMA_F_COMPLETION_ON_ERROR,
+				NULL),
+		     "rpma_write");
+		if (!bug)
+			flush(conn, remote, i * ENTRY, ENTRY);
+		need(rpma_write(conn, remote, 0, mr, 0, sizeof(i), RPMA_F_COMPLETION_ON_ERROR,
+				NULL),
+		     "rpma_write");
+		flush(conn, remote, 0, sizeof(i));
+	}
+	need(rpma_conn_disconnect(conn), "rpma_conn_disconnect");
+	await(conn, RPMA_CONN_CLOSED);
+	need(rpma_peer_cfg_delete(&cfg), "rpma_peer_cfg_delete");
+	need(rpma_mr_remote_delete(&remote), "remote");
+	need(rpma_conn_delete(&conn), "rpma_conn_delete");
+	need(rpma_mr_dereg(&mr), "rpma_mr_dereg");
+	need(rpma_peer_delete(&peer), "rpma_peer_delete");
+	free(mem);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2)
+		return check(argv[1]);
+	if (argc == 4 && !strcmp(argv[1], "server"))
+		return serve(argv[2], argv[3]);
+	if (argc >= 4 && !strcmp(argv[1], "client"))
+		return append(argv[2], atoi(argv[3]), argc > 4);
+	return 2;
+}

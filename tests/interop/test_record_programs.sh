@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test_record_programs.sh TIDEMARK SOURCES PROGRAM
+#
+# A program that was written without Tidemark in mind is recorded, and is started on the crash images of its recording: as it
+# should be, each image is good; with a bug, the report says what must not be lost. 77: a library is missing.
+# shellcheck source=tests/cli/own.sh
+. "$(dirname "$0")/../cli/own.sh"
+source=$sources/tests/interop/record_$3
+server=
+trap '[ -z "$server" ] || kill $server 2>/dev/null || true; rm -rf "$here"' EXIT
+export TIDEMARK_FABRIC=$here/fabric
+
+# build COMPILER FILE LIBRARY HEADER: the program, or 77.
+build() {
+	local compiler=$1 file=$2 library=$3 header=$4
+	if [ -n "$header" ] && ! echo "#include <$header>" | "$compiler" -E -x c - >/dev/null 2>&1; then
+		echo "$header is not there (package $library-dev)" >&2
+		exit 77
+	fi
+	run 0 "$compiler" -g -O1 -Wall -Wextra -Werror -D_GNU_SOURCE -o program "$file" ${library:+-l"${library#lib}"} -libverbs
+}
+
+case $3 in
+log)
+	build g++ "$source.cc" '' ''
+	for bug in '' bug; do
+		rm -f pool
+		run 0 ./program pool 0
+		run 0 tidemark record --pm pool --out "log$bug.rec" -- ./program pool 6 $bug
+	done
+	run 0 tidemark images log.rec --recover ./program
+	says '12 msyncs' ' 0 are bad'
+	run 1 tidemark images logbug.rec --recover ./program
+	says 'of 1 cause' 'noticed at main (record_log.cc:'
+	# Only the process dies: then both are right.
+	run 0 tidemark images logbug.rec --recover ./program --model kill
+	;;
+list)
+	build gcc "$source.c" libpmemobj libpmemobj.h
+	for bug in '' bug; do
+		rm -f pool
+		run 0 ./program pool 0
+		run 0 tidemark record --pm pool --out "list$bug.rec" -- ./program pool 2 $bug
+	done
+	run 0 tidemark images list.rec --recover ./program --most 12
+	says 'msyncs' ' 0 are bad'
+	run 1 tidemark images listbug.rec --recover ./program --most 12
+	says 'exit status 1' 'noticed at put (record_list.c:'
+	;;
+rpma)
+	build gcc "$source.c" librpma librpma.h
+	port=$((20000 + $$ % 20000))
+	for bug in '' bug; do
+		rm -f pool
+		tidemark record --pm pool --out "rpma$bug.rec" -- ./program server pool $port >served 2>&1 &
+		server=$!
+		until grep -q '^ready' served; do
+			kill -0 $server 2>/dev/null || fail "the server does not start: $(cat served)"
+			sleep 0.05
+		done
+		run 0 tidemark run -- ./program client $port 6 $bug
+		wait $server || fail "the server ends with $?: $(cat served)"
+		server=
+	done
+	# A READ makes durable what was written only where RNICs write past the caches.
+	run 0 tidemark images rpma.rec --recover ./program --knob ddio=off
+	says 'READs after landings' ' 0 are bad'
+	run 1 tidemark images rpma.rec --recover ./program
+	run 1 tidemark images rpmabug.rec --recover ./program --knob ddio=off
+	says 'of 1 cause' 'lost: the landing of 64 bytes' 'by RDMA WRITE or atomic'
+	;;
+esac
