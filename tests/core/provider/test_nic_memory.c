@@ -409,6 +409,9 @@ START_TEST(registration)
 	try_reg("from the hole", at + 2 * PAGE, PAGE, RW, EFAULT);
 	try_reg("behind the hole", at + 3 * PAGE, 5 * PAGE, RW, 0);
 	try_reg("a byte of the hole", at + PAGE, PAGE + 1, RW, EFAULT);
+	uint8_t *write_only = mmap(NULL, PAGE, PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	try_reg("write only, to be written", write_only, PAGE, RW, 0);
+	try_reg("write only, to be read", write_only, PAGE, read_only, EFAULT);
 	try_reg("page 0", NULL, PAGE, RW, EFAULT);
 	try_reg("nowhere", (void *)~(uintptr_t)0xffff, 16, read_only, EFAULT);
 	try_reg("around the end", (void *)~(uintptr_t)0xff, PAGE, read_only, EINVAL);
