@@ -124,20 +124,28 @@ static void end_poll(struct ibv_cq_ex *cq)
 	nic_unlock(nic);
 }
 
-/* The device's clock is CLOCK_MONOTONIC. */
-static uint64_t read_wallclock(struct ibv_cq_ex *cq)
+/* How far the system's clock is ahead of the device's, CLOCK_MONOTONIC. It is taken once: the
+ * system's may be set back, and a completion never comes before an earlier one. */
+static int64_t wall_ahead;
+
+static void compare_clocks(void)
 {
 	struct timespec wall, mono;
-	int64_t ahead;
 
 	clock_gettime(CLOCK_REALTIME, &wall);
 	clock_gettime(CLOCK_MONOTONIC, &mono);
-	ahead = (int64_t)(wall.tv_sec - mono.tv_sec) * 1000000000 + (wall.tv_nsec - mono.tv_nsec);
-	return to_cq(cq)->batch->current.at_ns + (uint64_t)ahead;
+	wall_ahead = (int64_t)(wall.tv_sec - mono.tv_sec) * 1000000000 +
+		     (wall.tv_nsec - mono.tv_nsec);
+}
+
+static uint64_t read_wallclock(struct ibv_cq_ex *cq)
+{
+	return to_cq(cq)->batch->current.at_ns + (uint64_t)wall_ahead;
 }
 
 struct ibv_cq_ex *nic_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct ibv_cq_ex *cq = LOCKED(struct ibv_cq_ex *, rnic_create_cq_ex(context, attr));
 
 	if (!cq)
@@ -146,7 +154,9 @@ struct ibv_cq_ex *nic_create_cq_ex(struct ibv_context *context, struct ibv_cq_in
 	cq->start_poll = start_poll;
 	cq->next_poll = next_poll;
 	cq->end_poll = end_poll;
-	if (cq->read_completion_wallclock_ns)
+	if (cq->read_completion_wallclock_ns) {
+		pthread_once(&once, compare_clocks);
 		cq->read_completion_wallclock_ns = read_wallclock;
+	}
 	return cq;
 }
