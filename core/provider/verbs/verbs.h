@@ -60,6 +60,19 @@ static inline int nic_check_queues(const struct ibv_pd *pd, const struct ibv_cq 
  * valid. */
 #define MADE_OF(object, call) (IS_NAMED(object) ? (call) : (errno = ENOENT, NULL))
 
+/* Calls that return an error number set errno to it, too, as they do where a kernel driver refuses
+ * them: programs print either. */
+static inline int nic_error(int error)
+{
+	if (error > 0)
+		errno = error;
+	return error;
+}
+
+#define CALL(call) nic_error(LOCKED(int, call))
+/* The same for a call about `object`; ENOENT if that is not valid. */
+#define CALL_OF(object, call) nic_error(IS_NAMED(object) ? LOCKED(int, call) : ENOENT)
+
 /* Set the functions of shared receive queues in the context's table (verbs_srq.c). */
 void verbs_enable_srq(struct ibv_context *context);
 

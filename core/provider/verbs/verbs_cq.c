@@ -35,17 +35,17 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *
 
 EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
-	return IS_NAMED(cq) ? LOCKED(int, rnic_resize_cq(cq, cqe)) : ENOENT;
+	return CALL_OF(cq, rnic_resize_cq(cq, cqe));
 }
 
 int nic_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 {
-	return IS_NAMED(cq) ? LOCKED(int, rnic_modify_cq(cq, attr)) : ENOENT;
+	return CALL_OF(cq, rnic_modify_cq(cq, attr));
 }
 
 EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 {
-	int error = IS_NAMED(cq) ? LOCKED(int, rnic_destroy_cq(cq)) : ENOENT;
+	int error = CALL_OF(cq, rnic_destroy_cq(cq));
 
 	if (error)
 		return error;
@@ -83,7 +83,7 @@ static int arm(struct nic *nic, struct ibv_cq *cq, int solicited_only)
 
 int nic_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
-	return IS_NAMED(cq) ? LOCKED(int, arm(nic_, cq, solicited_only)) : ENOENT;
+	return CALL_OF(cq, arm(nic_, cq, solicited_only));
 }
 
 /* --- iterating --- */

@@ -98,7 +98,7 @@ EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
 
 	if (!error)
 		attr->node_guid = attr->sys_image_guid = htobe64(guid());
-	return error;
+	return nic_error(error);
 }
 
 static int query_device_ex(struct ibv_context *context,
@@ -110,7 +110,7 @@ static int query_device_ex(struct ibv_context *context,
 					 len < sizeof(full) ? len : sizeof(full));
 
 	if (error)
-		return error;
+		return nic_error(error);
 	full.orig_attr.node_guid = full.orig_attr.sys_image_guid = htobe64(guid());
 	memset(attr, 0, len);
 	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
@@ -119,7 +119,7 @@ static int query_device_ex(struct ibv_context *context,
 
 static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 {
-	return LOCKED(int, rnic_query_rt_values(context, values));
+	return CALL(rnic_query_rt_values(context, values));
 }
 
 static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
@@ -347,7 +347,7 @@ static int close_context(struct ibv_context *context)
 
 EXPORT int ibv_close_device(struct ibv_context *context)
 {
-	return LOCKED(int, close_context(context));
+	return CALL(close_context(context));
 }
 
 /* --- sysfs --- */

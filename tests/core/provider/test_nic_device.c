@@ -270,6 +270,46 @@ START_TEST(what_there_is_not)
 }
 END_TEST
 
+/* What returns an error number leaves it in errno, too. */
+#define BOTH(call, error)                       \
+	do {                                    \
+		errno = 0;                      \
+		ck_assert_int_eq(call, error);  \
+		ck_assert_int_eq(errno, error); \
+	} while (0)
+
+START_TEST(error_numbers)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+	struct ibv_srq_init_attr shared = {.attr = {.max_wr = 1, .max_sge = 1}};
+	struct ibv_srq *srq = ibv_create_srq(pd, &shared);
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq, .recv_cq = cq, .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+	struct ibv_qp *qp = ibv_create_qp(pd, &init);
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS};
+	struct ibv_send_wr send = {0}, *bad_send;
+	struct ibv_recv_wr recv = {.num_sge = 2}, *bad_recv;
+	struct ibv_modify_cq_attr moderate = {.attr_mask = 1u << 31};
+	struct ibv_srq_attr limit = {.srq_limit = 2};
+	union ibv_gid gid = {0};
+
+	ck_assert(qp && srq);
+	BOTH(ibv_modify_qp(qp, &attr, IBV_QP_STATE), EINVAL);
+	BOTH(ibv_post_send(qp, &send, &bad_send), EINVAL);
+	BOTH(ibv_post_recv(qp, &recv, &bad_recv), EINVAL);
+	BOTH(ibv_post_srq_recv(srq, &recv, &bad_recv), EINVAL);
+	BOTH(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT), EINVAL);
+	BOTH(ibv_resize_cq(cq, 0), EINVAL);
+	BOTH(ibv_modify_cq(cq, &moderate), EINVAL);
+	BOTH(ibv_dealloc_pd(pd), EBUSY);
+	BOTH(ibv_destroy_cq(cq), EBUSY);
+	BOTH(ibv_attach_mcast(qp, &gid, 0), EOPNOTSUPP);
+	qp->handle++;
+	BOTH(ibv_destroy_qp(qp), ENOENT);
+}
+END_TEST
+
 /* Contexts do not know each other's objects; each goes by itself, and takes what is left along. */
 START_TEST(opened_often)
 {
@@ -364,6 +404,7 @@ int main(void)
 	tcase_add_test(tc, node);
 	tcase_add_test(tc, names);
 	tcase_add_test(tc, what_there_is_not);
+	tcase_add_test(tc, error_numbers);
 	tcase_add_test(tc, opened_often);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("clock");
