@@ -193,7 +193,8 @@ static void report_refusal(struct rnic_qp *qp, uint8_t syndrome)
 		type = IBV_EVENT_QP_REQ_ERR;
 	else if (syndrome == AETH_NAK_REMOTE_ACCESS)
 		type = IBV_EVENT_QP_ACCESS_ERR;
-	if (qp->ibv.state != IBV_QPS_ERR && qp->resp.recv_status == IBV_WC_SUCCESS)
+	if (qp->ibv.state != IBV_QPS_ERR && qp->resp.recv_status == IBV_WC_SUCCESS &&
+	    !qp->resp.told)
 		qp_event(qp, type);
 }
 
