@@ -36,12 +36,18 @@ void nic_data_calls(struct ibv_context *context)
 EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	int error = nic_check_queues(pd, attr->send_cq, attr->recv_cq, attr->srq);
+	const struct ibv_qp_cap asked = attr->cap;
+	struct ibv_qp *qp;
 
 	if (error) {
 		errno = error;
 		return NULL;
 	}
-	return NAMED(LOCKED(struct ibv_qp *, rnic_create_qp(pd, attr)));
+	nic_grant(&attr->cap);
+	qp = NAMED(LOCKED(struct ibv_qp *, rnic_create_qp(pd, attr)));
+	if (!qp)
+		attr->cap = asked;
+	return qp;
 }
 
 EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)

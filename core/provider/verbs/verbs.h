@@ -56,6 +56,16 @@ static inline int nic_check_queues(const struct ibv_pd *pd, const struct ibv_cq 
 		       : ENOENT;
 }
 
+/* An entry of a card's send queue has room for inline data wherever it has room for a
+ * scatter/gather element. There are programs that count on it. */
+#define SGE_INLINE 16 /* bytes */
+
+static inline void nic_grant(struct ibv_qp_cap *cap)
+{
+	if (cap->max_send_sge <= MAX_SGE && cap->max_inline_data < SGE_INLINE * cap->max_send_sge)
+		cap->max_inline_data = SGE_INLINE * cap->max_send_sge;
+}
+
 /* The result of a call that makes something from `object`; NULL and ENOENT if the object is not
  * valid. */
 #define MADE_OF(object, call) (IS_NAMED(object) ? (call) : (errno = ENOENT, NULL))

@@ -248,12 +248,19 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 {
 	int error = nic_check_queues(attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL,
 				     attr->send_cq, attr->recv_cq, attr->srq);
+	const struct ibv_qp_cap asked = attr->cap;
+	struct ibv_qp *qp;
 
 	if (error) {
 		errno = error;
 		return NULL;
 	}
-	return NAMED(LOCKED(struct ibv_qp *, nic_lock_wr(rnic_create_qp_ex(context, attr))));
+	if (attr->qp_type != IBV_QPT_XRC_RECV)
+		nic_grant(&attr->cap);
+	qp = NAMED(LOCKED(struct ibv_qp *, nic_lock_wr(rnic_create_qp_ex(context, attr))));
+	if (!qp)
+		attr->cap = asked;
+	return qp;
 }
 
 static struct nic_context *new_context(void)

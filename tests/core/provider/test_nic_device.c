@@ -270,6 +270,40 @@ START_TEST(what_there_is_not)
 }
 END_TEST
 
+/* More than was asked for, as cards grant it; both ways of asking say so. */
+START_TEST(inline_data)
+{
+	struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq, .recv_cq = cq, .cap = {1, 1, 4, 1, 0}, .qp_type = IBV_QPT_RC};
+	struct ibv_qp_init_attr_ex ex = {.send_cq = cq,
+					 .recv_cq = cq,
+					 .cap = {1, 1, 2, 1, 5},
+					 .qp_type = IBV_QPT_UD,
+					 .comp_mask = IBV_QP_INIT_ATTR_PD,
+					 .pd = ibv_alloc_pd(context)};
+	struct ibv_qp_init_attr found;
+	struct ibv_qp_attr attr;
+	struct ibv_qp *qp = ibv_create_qp(ex.pd, &init);
+
+	ck_assert_ptr_nonnull(qp);
+	ck_assert_uint_eq(init.cap.max_inline_data, 64);
+	ck_assert_int_eq(ibv_query_qp(qp, &attr, IBV_QP_CAP, &found), 0);
+	ck_assert_uint_eq(attr.cap.max_inline_data, 64);
+	ck_assert_uint_eq(found.cap.max_inline_data, 64);
+	ck_assert_ptr_nonnull(ibv_create_qp_ex(context, &ex));
+	ck_assert_uint_eq(ex.cap.max_inline_data, 32);
+	/* What was asked for, if that is more. */
+	init.cap.max_inline_data = 100;
+	ck_assert_ptr_nonnull(ibv_create_qp(ex.pd, &init));
+	ck_assert_uint_eq(init.cap.max_inline_data, 100);
+	/* A refusal changes nothing. */
+	init.cap = (struct ibv_qp_cap){1, 1000000, 4, 1, 0};
+	ck_assert_ptr_null(ibv_create_qp(ex.pd, &init));
+	ck_assert_uint_eq(init.cap.max_inline_data, 0);
+}
+END_TEST
+
 /* What returns an error number leaves it in errno, too. */
 #define BOTH(call, error)                       \
 	do {                                    \
@@ -404,6 +438,7 @@ int main(void)
 	tcase_add_test(tc, node);
 	tcase_add_test(tc, names);
 	tcase_add_test(tc, what_there_is_not);
+	tcase_add_test(tc, inline_data);
 	tcase_add_test(tc, error_numbers);
 	tcase_add_test(tc, opened_often);
 	suite_add_tcase(suite, tc);
