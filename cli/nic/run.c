@@ -98,6 +98,8 @@ static const struct option_row rows[] = {
 	{"seed", "N", "for the faults (1)", TAKE(SETTING_SEED)},
 	{"pcap", "FILE", "write what passes there; %p in its name: the process's number",
 	 TAKE(SETTING_PCAP)},
+	{"keys", "equal|distinct", "a region's lkey and rkey: one number as on many cards, or two",
+	 TAKE(SETTING_KEYS)},
 	{"dropin", NULL, "only the directory of libraries, nothing preloaded",
 	 OPTION_FIELD(struct choice, dropin)},
 	OPTION_END};
@@ -243,6 +245,8 @@ static int set_environment(const struct choice *choice)
 	rc |= setenv(nic_settings[SETTING_SEED].variable, seed, 1);
 	rc |= setenv(nic_settings[SETTING_FAULTS].variable, config->faults, 1);
 	rc |= setenv(nic_settings[SETTING_PCAP].variable, config->pcap, 1);
+	rc |= setenv(nic_settings[SETTING_KEYS].variable, config->equal_keys ? "equal" : "distinct",
+		     1);
 	rc |= config->has_address ? setenv(nic_settings[SETTING_ADDRESS].variable, address, 1)
 				  : unsetenv(nic_settings[SETTING_ADDRESS].variable);
 	if (choice->libraries[0])

@@ -21,6 +21,7 @@ const struct nic_setting_name nic_settings[SETTINGS] = {
 	[SETTING_SEED] = {"TIDEMARK_SEED", "--seed", NULL},
 	[SETTING_FAULTS] = {"TIDEMARK_FAULTS", "--fault", NULL},
 	[SETTING_PCAP] = {"TIDEMARK_PCAP", "--pcap", NULL},
+	[SETTING_KEYS] = {"TIDEMARK_KEYS", "--keys", NULL},
 };
 
 void nic_config_default(struct nic_config *config)
@@ -66,6 +67,17 @@ static int set_link(struct nic_config *config, const char *value)
 	else
 		return -EINVAL;
 	return 0;
+}
+
+static int set_either(bool *is_second, const char *first, const char *second, const char *value)
+{
+	*is_second = !strcmp(value, second);
+	return *is_second || !strcmp(value, first) ? 0 : -EINVAL;
+}
+
+static int set_keys(struct nic_config *config, const char *value)
+{
+	return set_either(&config->equal_keys, "distinct", "equal", value);
 }
 
 static int set_address(struct nic_config *config, const char *value)
@@ -124,6 +136,7 @@ int nic_config_set(struct nic_config *config, enum nic_setting setting, const ch
 				  "expected a whole number from 0 to 18446744073709551615"},
 		[SETTING_FAULTS] = {set_faults, ""},
 		[SETTING_PCAP] = {set_pcap, "expected a file's name, of less than 1024 bytes"},
+		[SETTING_KEYS] = {set_keys, "expected equal or distinct"},
 	};
 
 	snprintf(config->why, sizeof(config->why), "%s", how[setting].expected);

@@ -21,6 +21,7 @@ enum nic_setting {
 	SETTING_SEED,
 	SETTING_FAULTS,
 	SETTING_PCAP,
+	SETTING_KEYS,
 	SETTINGS
 };
 
@@ -34,6 +35,7 @@ struct nic_config {
 	uint64_t seed;
 	char faults[CONFIG_FAULTS_BYTES]; /* faults.h has the language */
 	char pcap[CONFIG_PATH_BYTES];	  /* "": none */
+	bool equal_keys;		  /* a region's lkey and rkey are one number */
 	char why[200];			  /* what was expected, of the setting that was refused */
 };
 

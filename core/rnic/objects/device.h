@@ -15,6 +15,7 @@
 
 struct final_answer;
 struct hosts;
+struct key_mixup;
 struct packet;
 struct rnic_ah;
 struct rnic_cq;
@@ -53,6 +54,9 @@ struct rnic_net {
 	struct hosts *programs; /* core/rnic/host; NULL: not in use */
 	/* Takes the packets for queue pair 1. NULL: they are for no queue pair. */
 	void (*management)(struct rnic_net *net, struct packet *pkt);
+	bool equal_keys; /* a region's rkey is its lkey */
+	/* A key was taken for the region's other one (mixed_keys.h). NULL: nobody is told. */
+	void (*mixed_up)(const struct key_mixup *mixup);
 	/* The part of the packet that was to land has landed (packet.torn). Does not return. */
 	void (*torn)(const struct packet *pkt);
 	unsigned hosts;

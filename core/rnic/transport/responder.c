@@ -26,6 +26,7 @@
 #include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
 #include "core/rnic/objects/dma.h"
+#include "core/rnic/objects/mixed_keys.h"
 #include "core/rnic/objects/mr.h"
 #include "core/rnic/objects/mw.h"
 #include "core/rnic/objects/qp.h"
@@ -313,6 +314,7 @@ uint8_t resp_check_send(struct rnic_qp *qp, const struct packet *pkt)
 	}
 	if (!sge_allowed(qp->hca, qp_recv_pd(qp), rqe->sge, rqe->sges, off, pkt->len,
 			 IBV_ACCESS_LOCAL_WRITE)) {
+		mixed_lkey(qp, qp_recv_pd(qp), rqe->sge, rqe->sges, IBV_ACCESS_LOCAL_WRITE, NULL);
 		qp->resp.recv_status = IBV_WC_LOC_PROT_ERR;
 		return AETH_NAK_REMOTE_OPERATION;
 	}
@@ -338,6 +340,7 @@ static uint8_t check_write(struct rnic_qp *qp, struct packet *pkt)
 	pkt->mr = mr_remote(qp, rkey, access, va, left);
 	if (!pkt->mr) {
 		count_key(qp, rkey, (unsigned)access);
+		mixed_rkey(qp, pkt->opcode, rkey, access, va, left);
 		/* The receive request that the immediate data would have taken tells of it
 		 * (11.6.2). */
 		if (is & HAS_IMM && qp_is_reliable(qp) && resp_ready(qp))
@@ -391,6 +394,8 @@ static uint8_t check_nonposted(struct rnic_qp *qp, const struct packet *pkt)
 	struct rnic_mr *mr = resp_region(qp, pkt);
 	if (!mr) {
 		count_key(qp, pkt->rkey, access);
+		mixed_rkey(qp, pkt->opcode, pkt->rkey, (int)access, pkt->va,
+			   word ? word : pkt->dma_len);
 		return AETH_NAK_REMOTE_ACCESS;
 	}
 	if (word && (uintptr_t)mr_host(mr, resp_word(pkt)) % word)

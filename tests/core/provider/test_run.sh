@@ -49,6 +49,9 @@ status=0
 [ "$(run printf '%s|' a 'b c' --fabric)" = 'a|b c|--fabric|' ] || die "arguments"
 # shellcheck disable=SC2016 # the other shell expands it
 [ "$(run -- sh -c 'echo $TIDEMARK_LINK')" = shm ] || die "the environment"
+# shellcheck disable=SC2016
+[ "$(run --keys equal -- sh -c 'echo $TIDEMARK_KEYS')" = 'equal' ] ||
+	die "the environment: keys"
 # The fabric by its old names.
 # shellcheck disable=SC2016
 for old in "TIDEMARK_NET=$net" TIDEMARK_NET=/nowhere; do
@@ -109,6 +112,7 @@ refused 'no program given'
 refused 'unknown option' --nat -- true
 refused 'wants a value' --fabric
 refused 'expected shm or udp' --link rdma -- true
+refused 'expected equal or distinct' --keys same -- true
 refused 'expected a whole number' --seed -1 -- true
 refused 'expected an IPv4 address' --link udp --address 0.0.0.0 -- true
 refused 'is of the link udp' --address 127.0.0.1 -- true
