@@ -100,6 +100,8 @@ static const struct option_row rows[] = {
 	 TAKE(SETTING_PCAP)},
 	{"keys", "equal|distinct", "a region's lkey and rkey: one number as on many cards, or two",
 	 TAKE(SETTING_KEYS)},
+	{"layer", "ethernet|infiniband",
+	 "the port's link layer; infiniband: paths by LID (ethernet)", TAKE(SETTING_LAYER)},
 	{"dropin", NULL, "only the directory of libraries, nothing preloaded",
 	 OPTION_FIELD(struct choice, dropin)},
 	OPTION_END};
@@ -247,6 +249,8 @@ static int set_environment(const struct choice *choice)
 	rc |= setenv(nic_settings[SETTING_PCAP].variable, config->pcap, 1);
 	rc |= setenv(nic_settings[SETTING_KEYS].variable, config->equal_keys ? "equal" : "distinct",
 		     1);
+	rc |= setenv(nic_settings[SETTING_LAYER].variable,
+		     config->infiniband ? "infiniband" : "ethernet", 1);
 	rc |= config->has_address ? setenv(nic_settings[SETTING_ADDRESS].variable, address, 1)
 				  : unsetenv(nic_settings[SETTING_ADDRESS].variable);
 	if (choice->libraries[0])

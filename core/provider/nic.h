@@ -17,6 +17,9 @@
 #include "core/provider/base/nic_link.h"
 #include "core/rnic/objects/cq.h"
 
+/* With the link layer InfiniBand all processes of the host share one port, and its LID. */
+#define NIC_LID 1
+
 struct nic {
 	struct engine *engine;
 	struct rnic_net *net;

@@ -22,6 +22,7 @@ const struct nic_setting_name nic_settings[SETTINGS] = {
 	[SETTING_FAULTS] = {"TIDEMARK_FAULTS", "--fault", NULL},
 	[SETTING_PCAP] = {"TIDEMARK_PCAP", "--pcap", NULL},
 	[SETTING_KEYS] = {"TIDEMARK_KEYS", "--keys", NULL},
+	[SETTING_LAYER] = {"TIDEMARK_LAYER", "--layer", NULL},
 };
 
 void nic_config_default(struct nic_config *config)
@@ -78,6 +79,11 @@ static int set_either(bool *is_second, const char *first, const char *second, co
 static int set_keys(struct nic_config *config, const char *value)
 {
 	return set_either(&config->equal_keys, "distinct", "equal", value);
+}
+
+static int set_layer(struct nic_config *config, const char *value)
+{
+	return set_either(&config->infiniband, "ethernet", "infiniband", value);
 }
 
 static int set_address(struct nic_config *config, const char *value)
@@ -137,18 +143,31 @@ int nic_config_set(struct nic_config *config, enum nic_setting setting, const ch
 		[SETTING_FAULTS] = {set_faults, ""},
 		[SETTING_PCAP] = {set_pcap, "expected a file's name, of less than 1024 bytes"},
 		[SETTING_KEYS] = {set_keys, "expected equal or distinct"},
+		[SETTING_LAYER] = {set_layer, "expected ethernet or infiniband"},
 	};
 
 	snprintf(config->why, sizeof(config->why), "%s", how[setting].expected);
 	return how[setting].set(config, value);
 }
 
+/* The setting that does not go with the link; SETTINGS: all do. */
+static enum nic_setting conflict(const struct nic_config *config)
+{
+	if (config->has_address && config->link != LINK_UDP)
+		return SETTING_ADDRESS;
+	return config->infiniband && config->link == LINK_UDP ? SETTING_LAYER : SETTINGS;
+}
+
 int nic_config_check(struct nic_config *config)
 {
-	if (!config->has_address || config->link == LINK_UDP)
+	enum nic_setting setting = conflict(config);
+
+	if (setting == SETTINGS)
 		return 0;
-	snprintf(config->why, sizeof(config->why),
-		 "an address is of the link udp; shm has none to choose");
+	snprintf(config->why, sizeof(config->why), "%s",
+		 setting == SETTING_ADDRESS
+			 ? "an address is of the link udp; shm has none to choose"
+			 : "the layer infiniband is of the link shm; udp is RoCE, over Ethernet");
 	return -EINVAL;
 }
 
@@ -169,6 +188,6 @@ int nic_config_read(struct nic_config *config, char *line, size_t size)
 	}
 	if (!nic_config_check(config))
 		return 0;
-	snprintf(line, size, "%s: %s", nic_settings[SETTING_ADDRESS].variable, config->why);
+	snprintf(line, size, "%s: %s", nic_settings[conflict(config)].variable, config->why);
 	return -EINVAL;
 }

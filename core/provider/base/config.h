@@ -22,6 +22,7 @@ enum nic_setting {
 	SETTING_FAULTS,
 	SETTING_PCAP,
 	SETTING_KEYS,
+	SETTING_LAYER,
 	SETTINGS
 };
 
@@ -36,6 +37,7 @@ struct nic_config {
 	char faults[CONFIG_FAULTS_BYTES]; /* faults.h has the language */
 	char pcap[CONFIG_PATH_BYTES];	  /* "": none */
 	bool equal_keys;		  /* a region's lkey and rkey are one number */
+	bool infiniband;		  /* the port's link layer; else Ethernet */
 	char why[200];			  /* what was expected, of the setting that was refused */
 };
 

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "core/provider/link/gids.h"
 #include "core/rnic/count.h"
 #include "core/rnic/objects/device.h"
 #include "core/rnic/transport/link.h"
@@ -369,10 +370,11 @@ static void hand_over(struct link *link, unsigned from, struct packet *pkt)
 /* All processes of the host have the same address; there is no other. */
 static int resolve(struct link *link, const union ibv_gid *gid)
 {
-	union ibv_gid ours;
+	uint32_t address;
 
-	rnic_gid(((struct link_shm *)link)->nic.address, &ours);
-	return memcmp(&ours, gid, sizeof(ours)) ? -ENETUNREACH : 0;
+	return gid_to_address(gid, &address) && address == ((struct link_shm *)link)->nic.address
+		       ? 0
+		       : -ENETUNREACH;
 }
 
 static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)

@@ -66,6 +66,9 @@ static inline void nic_grant(struct ibv_qp_cap *cap)
 		cap->max_inline_data = SGE_INLINE * cap->max_send_sge;
 }
 
+/* The index of the network interface that has the port's address; else that of the loopback. */
+uint32_t nic_interface(void);
+
 /* The result of a call that makes something from `object`; NULL and ENOENT if the object is not
  * valid. */
 #define MADE_OF(object, call) (IS_NAMED(object) ? (call) : (errno = ENOENT, NULL))

@@ -3,8 +3,8 @@
  * The device tide0 as libibverbs shows it: listed, opened, queried. Each opened device is a struct
  * rnic_hca; libibverbs' inline functions find our functions in its tables.
  *
- * There is one port with one GID, made of the link's address, and one P_Key. Nothing is in sysfs;
- * ibv_read_sysfs_file() answers for the device's directories there.
+ * There is one port and one P_Key. Its GIDs are made of the link's address (link/gids.h). Nothing
+ * is in sysfs; ibv_read_sysfs_file() answers for the device's directories there.
  *
  * Closing the device destroys the queue pairs that are left, as a kernel does: nothing else of a
  * process can be reached from outside.
@@ -21,14 +21,16 @@
 #include <string.h>
 #include <unistd.h>
 #include "core/provider/base/recorded_memory.h"
+#include "core/provider/link/gids.h"
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
 #include "core/rnic/objects/qp.h"
 #include "core/rnic/objects/xrc.h"
 
-#define GIDS	    8 /* entries of the port's table; the first has an address, the others are empty */
+#define GIDS	    8	   /* entries of the port's table; the last ones are empty */
 #define PKEY	    0xffff /* the default partition, full member */
 #define GUID	    0x02746d0000000000u
+#define PORT	    "ports/1/"
 #define GID_ROCE_V2 1 /* of ibv_query_gid_type(), which libibverbs' headers do not have */
 
 /* Vendors' libraries look for their own mark in the memory that libibverbs has after the public
@@ -125,11 +127,21 @@ static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *va
 static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
 		      size_t len)
 {
-	int error = rnic_query_port_ex(context, port, attr, len);
+	struct ibv_port_attr full;
+	int error = rnic_query_port_ex(context, port, &full, sizeof(full));
 
-	if (!error && len > offsetof(struct ibv_port_attr, gid_tbl_len))
-		attr->gid_tbl_len = GIDS;
-	return error;
+	if (error)
+		return nic_error(error);
+	full.gid_tbl_len = GIDS;
+	full.lid = full.sm_lid = to_hca(context)->net->lid;
+	if (full.lid) {
+		full.link_layer = IBV_LINK_LAYER_INFINIBAND;
+		full.port_cap_flags = IBV_PORT_CM_SUP;
+		full.flags = 0; /* paths need no GRH */
+	}
+	memset(attr, 0, len);
+	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
+	return 0;
 }
 
 EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port,
@@ -139,18 +151,30 @@ EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port,
 			  offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
-/* 0: the entry has an address; ENODATA: it is empty. */
-static int check_gid(uint32_t port, uint32_t index)
+/* 0: the entry has a GID; ENODATA: it is empty. */
+static int check_gid(const struct rnic_net *net, uint32_t port, uint32_t index)
 {
 	if (port != 1 || index >= GIDS)
 		return EINVAL;
-	return index ? ENODATA : 0;
+	return index < net->gids ? 0 : ENODATA;
+}
+
+static void gid_at(uint32_t index, union ibv_gid *gid)
+{
+	gid_of_index(nic_get()->link->address, index, gid);
+}
+
+static uint32_t type_at(const struct rnic_net *net, uint32_t index)
+{
+	if (net->lid)
+		return IBV_GID_TYPE_IB;
+	return gid_is_v2(index) ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
 }
 
 /* These two functions return zeros for an empty entry; the others refuse. */
 EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
 {
-	int error = check_gid(port, (uint32_t)index);
+	int error = check_gid(to_hca(context)->net, port, (uint32_t)index);
 
 	if (error == EINVAL) {
 		errno = error;
@@ -159,26 +183,26 @@ EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, u
 	if (error)
 		memset(gid, 0, sizeof(*gid));
 	else
-		*gid = to_hca(context)->gid;
+		gid_at((uint32_t)index, gid);
 	return 0;
 }
 
 EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned index, int *type)
 {
-	int error = check_gid(port, index);
+	const struct rnic_net *net = to_hca(context)->net;
+	int error = check_gid(net, port, index);
 
-	(void)context;
 	if (error == EINVAL) {
 		errno = error;
 		return -1;
 	}
-	*type = error ? 0 : GID_ROCE_V2;
+	*type = !error && type_at(net, index) == IBV_GID_TYPE_ROCE_V2 ? GID_ROCE_V2 : 0;
 	return 0;
 }
 
-/* The network interface that has the address; else the loopback. */
-static uint32_t interface_of(uint32_t address)
+uint32_t nic_interface(void)
 {
+	const uint32_t address = nic_get()->link->address;
 	struct ifaddrs *all = NULL;
 	uint32_t found = 0;
 
@@ -194,28 +218,40 @@ static uint32_t interface_of(uint32_t address)
 	return found ? found : if_nametoindex("lo");
 }
 
-static void fill_gid(struct ibv_context *context, struct ibv_gid_entry *entry, size_t size)
+/* As much of the entry as there is room for. */
+static void fill_gid(struct ibv_context *context, uint32_t index, void *entry, size_t size)
 {
-	hca_gid_entry(to_hca(context), interface_of(nic_get()->link->address), entry, size);
+	struct ibv_gid_entry full = {.gid_index = index,
+				     .port_num = 1,
+				     .gid_type = type_at(to_hca(context)->net, index)};
+
+	gid_at(index, &full.gid);
+	if (full.gid_type != IBV_GID_TYPE_IB)
+		full.ndev_ifindex = nic_interface();
+	memset(entry, 0, size);
+	memcpy(entry, &full, size < sizeof(full) ? size : sizeof(full));
 }
 
 EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
 			     struct ibv_gid_entry *entry, uint32_t flags, size_t size)
 {
-	int error = flags ? EINVAL : check_gid(port, index);
+	int error = flags ? EINVAL : check_gid(to_hca(context)->net, port, index);
 
 	if (!error)
-		fill_gid(context, entry, size);
-	return error;
+		fill_gid(context, index, entry, size);
+	return nic_error(error);
 }
 
 EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
 				    size_t max, uint32_t flags, size_t size)
 {
-	if (max < 1 || flags)
+	const uint32_t n = to_hca(context)->net->gids;
+
+	if (max < n || flags)
 		return -EINVAL;
-	fill_gid(context, entries, size);
-	return 1;
+	for (uint32_t i = 0; i < n; i++)
+		fill_gid(context, i, (uint8_t *)entries + i * size, size);
+	return n;
 }
 
 EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
@@ -232,11 +268,14 @@ EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 
 EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
 				       uint8_t mac[ETHERNET_LL_SIZE], uint16_t *vlan)
 {
-	static const uint8_t local[2] = {0x02, 0x74};
+	uint32_t address;
 
 	(void)context;
-	memcpy(mac, local, sizeof(local));
-	memcpy(mac + sizeof(local), attr->grh.dgid.raw + 12, ETHERNET_LL_SIZE - sizeof(local));
+	if (!gid_to_address(&attr->grh.dgid, &address))
+		return nic_error(ENETUNREACH);
+	address = htobe32(address);
+	memcpy(mac, gid_mac_prefix, sizeof(gid_mac_prefix));
+	memcpy(mac + sizeof(gid_mac_prefix), &address, sizeof(address));
 	if (vlan)
 		*vlan = UINT16_MAX; /* none */
 	return 0;
@@ -386,25 +425,91 @@ static int say_guid(char *buf, size_t size)
 	return say(buf, size, text);
 }
 
-static int say_gid(char *buf, size_t size)
+static int say_gid(uint32_t index, char *buf, size_t size)
 {
-	struct nic *nic = nic_get();
-	union ibv_gid gid;
+	union ibv_gid gid = {0};
 	char text[40];
 	size_t at = 0;
 
-	if (!nic)
-		return -1;
-	rnic_gid(nic->link->address, &gid);
+	if (index < nic_get()->net->gids)
+		gid_at(index, &gid);
 	for (size_t i = 0; i < sizeof(gid.raw); i += 2)
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%02x%02x", i ? ":" : "",
 				       gid.raw[i], gid.raw[i + 1]);
 	return say(buf, size, text);
 }
 
+static int say_gid_type(uint32_t index, char *buf, size_t size)
+{
+	const struct rnic_net *net = nic_get()->net;
+
+	if (index < net->gids)
+		return say(buf, size,
+			   type_at(net, index) == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1");
+	errno = EINVAL; /* as of a kernel: the entry is empty */
+	return -1;
+}
+
+static int say_gid_interface(uint32_t index, char *buf, size_t size)
+{
+	const struct rnic_net *net = nic_get()->net;
+	char name[IF_NAMESIZE];
+
+	if (index < net->gids && !net->lid && if_indextoname(nic_interface(), name))
+		return say(buf, size, name);
+	errno = EINVAL;
+	return -1;
+}
+
+static int say_lid(uint32_t unused, char *buf, size_t size)
+{
+	char text[8];
+
+	(void)unused;
+	snprintf(text, sizeof(text), "0x%x", nic_get()->net->lid);
+	return say(buf, size, text);
+}
+
+static int say_layer(uint32_t unused, char *buf, size_t size)
+{
+	(void)unused;
+	return say(buf, size, nic_get()->net->lid ? "InfiniBand" : "Ethernet");
+}
+
+/* The contents of a file of the port, some of which are numbered by the table of GIDs. 0: there is
+ * none of this name. */
+static int say_port_file(const char *file, char *buf, size_t size)
+{
+	static const struct {
+		const char *file;
+		int (*say)(uint32_t index, char *buf, size_t size);
+		bool numbered;
+	} files[] = {
+		{"gids/", say_gid, true},
+		{"gid_attrs/types/", say_gid_type, true},
+		{"gid_attrs/ndevs/", say_gid_interface, true},
+		{"lid", say_lid, false},
+		{"sm_lid", say_lid, false},
+		{"link_layer", say_layer, false},
+	};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		size_t len = strlen(files[i].file);
+		const char *rest = file + len;
+
+		if (strncmp(file, files[i].file, len) != 0)
+			continue;
+		if (files[i].numbered ? *rest < '0' || *rest >= '0' + GIDS || rest[1] : *rest)
+			continue;
+		return nic_get() ? files[i].say((uint32_t)(*rest - '0'), buf, size) : -1;
+	}
+	return 0;
+}
+
 /* The contents of a file below the device's directories; -1: there is none of this name. */
 static int say_file(const char *file, char *buf, size_t size)
 {
+	int len = 0;
 	static const struct {
 		const char *file, *text;
 	} texts[] = {
@@ -417,11 +522,8 @@ static int say_file(const char *file, char *buf, size_t size)
 		{"abi_version", "1"},
 		{"ports/1/state", "4: ACTIVE"},
 		{"ports/1/phys_state", "5: LinkUp"},
-		{"ports/1/link_layer", "Ethernet"},
 		{"ports/1/rate", "100 Gb/sec (4X EDR)"},
-		{"ports/1/lid", "0x0"},
 		{"ports/1/pkeys/0", "0xffff"},
-		{"ports/1/gid_attrs/types/0", "RoCE v2"},
 	};
 
 	while (*file == '/')
@@ -431,10 +533,13 @@ static int say_file(const char *file, char *buf, size_t size)
 			return say(buf, size, texts[i].text);
 	if (!strcmp(file, "node_guid") || !strcmp(file, "sys_image_guid"))
 		return say_guid(buf, size);
-	if (!strcmp(file, "ports/1/gids/0"))
-		return say_gid(buf, size);
-	errno = ENOENT;
-	return -1;
+	if (!strncmp(file, PORT, strlen(PORT)))
+		len = say_port_file(file + strlen(PORT), buf, size);
+	if (!len) {
+		errno = ENOENT;
+		len = -1;
+	}
+	return len;
 }
 
 static int read_file(const char *path, char *buf, size_t size)

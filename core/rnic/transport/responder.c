@@ -66,6 +66,16 @@ void resp_reset(struct rnic_qp *qp)
 
 /* --- receive requests --- */
 
+/* How a datagram came. */
+static void take_route(const struct rnic_qp *qp, struct ibv_wc *wc)
+{
+	wc->slid = qp->hca->net->lid;
+	if (wc->slid)
+		return; /* within a subnet of InfiniBand: the 40 bytes mean nothing */
+	wc->sl = rnic_header_kind(qp->hca);
+	wc->wc_flags |= IBV_WC_GRH;
+}
+
 void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status,
 		   const struct packet *pkt)
 {
@@ -98,8 +108,7 @@ void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status,
 		cqe.wc.src_qp = qp->attr.dest_qp_num;
 		if (qp->service == SERVICE_UD) {
 			cqe.wc.src_qp = pkt->src_qpn;
-			cqe.wc.sl = rnic_header_kind(qp->hca);
-			cqe.wc.wc_flags |= IBV_WC_GRH;
+			take_route(qp, &cqe.wc);
 		}
 		cqe.solicited = pkt->solicited;
 		cqe.op = pkt->name.op;

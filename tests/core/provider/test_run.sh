@@ -27,6 +27,13 @@ pair "--link udp" "--link udp" -n 100 || die "udp: $(cat "$dir/server" "$dir/cli
 grep -qE '::ffff:127\.(7[7-9]|[89][0-9]|1[0-2][0-9])\.' "$dir/client" || die "udp is not on loopback: $(cat "$dir/client")"
 eventually gone || die "left behind: $(ls "$net")"
 
+# --- other paths: the last GID; LIDs, which need no GID
+pair "" "" -n 100 -g 3 || die "-g 3: $(cat "$dir/server" "$dir/client")"
+pair "--link udp" "--link udp" -n 100 -g 1 || die "udp, -g 1: $(cat "$dir/server" "$dir/client")"
+pair "--layer infiniband" "--layer infiniband" -n 100 -g -1 || die "no GID: $(cat "$dir/server" "$dir/client")"
+grep -qE 'local address: +LID 0x0001' "$dir/client" || die "$(cat "$dir/client")"
+! pair "" "" -n 100 -g -1 2>/dev/null || die "Ethernet, and no GID is needed"
+
 # --- a library that is found by its name
 if command -v python3 >/dev/null; then
 	for how in "" --dropin; do
@@ -50,8 +57,8 @@ status=0
 # shellcheck disable=SC2016 # the other shell expands it
 [ "$(run -- sh -c 'echo $TIDEMARK_LINK')" = shm ] || die "the environment"
 # shellcheck disable=SC2016
-[ "$(run --keys equal -- sh -c 'echo $TIDEMARK_KEYS')" = 'equal' ] ||
-	die "the environment: keys"
+[ "$(run --keys equal --layer infiniband -- sh -c 'echo $TIDEMARK_KEYS $TIDEMARK_LAYER')" = 'equal infiniband' ] ||
+	die "the environment: keys, layer"
 # The fabric by its old names.
 # shellcheck disable=SC2016
 for old in "TIDEMARK_NET=$net" TIDEMARK_NET=/nowhere; do
@@ -113,6 +120,8 @@ refused 'unknown option' --nat -- true
 refused 'wants a value' --fabric
 refused 'expected shm or udp' --link rdma -- true
 refused 'expected equal or distinct' --keys same -- true
+refused 'expected ethernet or infiniband' --layer 2 -- true
+refused 'is of the link shm' --link udp --layer infiniband -- true
 refused 'expected a whole number' --seed -1 -- true
 refused 'expected an IPv4 address' --link udp --address 0.0.0.0 -- true
 refused 'is of the link udp' --address 127.0.0.1 -- true
