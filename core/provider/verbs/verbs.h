@@ -10,6 +10,9 @@
 /* Where a kernel driver would have its node. */
 #define NIC_NODE_NAME "uverbs0"
 #define NIC_NODE      "/dev/infiniband/" NIC_NODE_NAME
+/* And its directory. */
+#define NIC_NAME  "tide0"
+#define NIC_SYSFS "/sys/class/infiniband/" NIC_NAME
 
 /*
  * An object's handle, by which a kernel knows it. When a program has overwritten an object or its
@@ -68,6 +71,9 @@ static inline void nic_grant(struct ibv_qp_cap *cap)
 
 /* The index of the network interface that has the port's address; else that of the loopback. */
 uint32_t nic_interface(void);
+/* The contents of a file below the device's directory in sysfs, without a newline, and their
+ * length; -1 and ENOENT: there is none of this name. Other errors are those of reading it. */
+int nic_say_file(const char *file, char *buf, size_t size);
 
 /* The result of a call that makes something from `object`; NULL and ENOENT if the object is not
  * valid. */

@@ -43,10 +43,10 @@ static struct {
 		{
 			.node_type = IBV_NODE_CA,
 			.transport_type = IBV_TRANSPORT_IB,
-			.name = "tide0",
+			.name = NIC_NAME,
 			.dev_name = NIC_NODE_NAME,
 			.dev_path = "/sys/class/infiniband_verbs/" NIC_NODE_NAME,
-			.ibdev_path = "/sys/class/infiniband/tide0",
+			.ibdev_path = NIC_SYSFS,
 		},
 };
 
@@ -506,8 +506,7 @@ static int say_port_file(const char *file, char *buf, size_t size)
 	return 0;
 }
 
-/* The contents of a file below the device's directories; -1: there is none of this name. */
-static int say_file(const char *file, char *buf, size_t size)
+int nic_say_file(const char *file, char *buf, size_t size)
 {
 	int len = 0;
 	static const struct {
@@ -518,7 +517,7 @@ static int say_file(const char *file, char *buf, size_t size)
 		{"fw_ver", "tidemark"},
 		{"hca_type", "tidemark"},
 		{"board_id", "tidemark"},
-		{"ibdev", "tide0"},
+		{"ibdev", NIC_NAME},
 		{"abi_version", "1"},
 		{"ports/1/state", "4: ACTIVE"},
 		{"ports/1/phys_state", "5: LinkUp"},
@@ -572,6 +571,6 @@ EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, siz
 		return -1;
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
 		if (!strncmp(path, own[i], strlen(own[i])) && path[strlen(own[i])] == '/')
-			return say_file(path + strlen(own[i]), buf, size);
+			return nic_say_file(path + strlen(own[i]), buf, size);
 	return read_file(path, buf, size);
 }

@@ -7,7 +7,9 @@
 #include <check.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/verbs.h>
+#include <net/if.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,6 +201,108 @@ START_TEST(node)
 	ck_assert_int_eq(stat("/dev/shm", &st), 0);
 	ck_assert(S_ISDIR(st.st_mode));
 	ck_assert_int_eq(access("/dev/shm", X_OK), 0);
+	ck_assert_int_eq(lstat("/proc/self", &st), 0);
+	ck_assert(S_ISLNK(st.st_mode));
+}
+END_TEST
+
+#define SYSFS "/sys/class/infiniband/tide0"
+
+/* The entries of a directory, but for "." and "..": how many, and the last one's name. */
+static unsigned entries_of(const char *path, char *last, size_t size)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while ((entry = readdir(dir)))
+		if (entry->d_name[0] != '.') {
+			snprintf(last, size, "%s", entry->d_name);
+			n++;
+		}
+	ck_assert_int_eq(closedir(dir), 0);
+	return n;
+}
+
+/* The port's network interface, for programs that look for it. */
+START_TEST(network_interface)
+{
+	char name[256], path[600], text[64];
+	struct ibv_gid_entry gid;
+	struct statx x;
+	struct stat st;
+	FILE *file;
+
+	ck_assert_int_eq(ibv_query_gid_ex(context, 1, 0, &gid, 0), 0);
+	ck_assert_uint_eq(entries_of(SYSFS "/device/net", name, sizeof(name)), 1);
+	ck_assert_uint_eq(if_nametoindex(name), gid.ndev_ifindex);
+	ck_assert_int_eq(stat(SYSFS "/device/net/", &st), 0);
+	ck_assert(S_ISDIR(st.st_mode));
+	snprintf(path, sizeof(path), SYSFS "/device/net/%s", name);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_eq(access(path, F_OK), 0);
+	ck_assert_int_eq(lstat(path, &st), 0);
+	ck_assert(S_ISDIR(st.st_mode));
+	ck_assert_int_eq(statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &x), 0);
+	ck_assert(S_ISDIR(x.stx_mode));
+	ck_assert_uint_gt(entries_of(path, text, sizeof(text)), 1);
+	snprintf(path, sizeof(path), SYSFS "/device/net/%s/ifindex", name);
+	file = fopen(path, "r");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_ptr_nonnull(fgets(text, sizeof(text), file));
+	ck_assert_uint_eq(strtoul(text, NULL, 10), gid.ndev_ifindex);
+	fclose(file);
+	snprintf(path, sizeof(path), SYSFS "/device/net/%sx", name);
+	ck_assert_int_eq(access(path, F_OK), -1);
+	ck_assert_int_eq(errno, ENOENT);
+	/* Other directories are what they are. */
+	ck_assert_uint_ge(entries_of("/sys/class/net", text, sizeof(text)), 1);
+	ck_assert_uint_gt(entries_of("/", text, sizeof(text)), 3);
+	ck_assert_ptr_null(opendir(SYSFS "/nothing"));
+}
+END_TEST
+
+/* Files of the device's directory, opened as any file. */
+START_TEST(sysfs_files)
+{
+	char text[64] = "", name[] = "/tmp/tidemark-test-XXXXXX";
+	struct stat st;
+	FILE *file;
+	int fd;
+
+	ck_assert_int_eq(stat(SYSFS, &st), 0);
+	ck_assert(S_ISDIR(st.st_mode));
+	ck_assert_int_eq(access(SYSFS "/node_guid", R_OK), 0);
+	fd = open(SYSFS "/ports/1/gid_attrs/types/1", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	ck_assert_int_eq(read(fd, text, sizeof(text)), 8);
+	ck_assert_str_eq(text, "RoCE v2\n");
+	close(fd);
+	file = fopen(SYSFS "/ports/1/gids/0", "r");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_ptr_nonnull(fgets(text, sizeof(text), file));
+	ck_assert_uint_eq(strlen(text), 40);
+	fclose(file);
+	ck_assert_int_eq(open(SYSFS "/node_guid", O_WRONLY), -1);
+	ck_assert_int_eq(errno, EACCES);
+	ck_assert_ptr_null(fopen(SYSFS "/node_guid", "r+"));
+	ck_assert_int_eq(open(SYSFS "/nothing", O_RDONLY), -1);
+	ck_assert_int_eq(errno, ENOENT);
+	ck_assert_int_eq(open(SYSFS "/ports/1/gid_attrs/types/7", O_RDONLY), -1);
+	ck_assert_int_eq(open("/sys/class/infiniband/tide00/node_guid", O_RDONLY), -1);
+	/* Other files are what they are. */
+	fd = mkstemp(name);
+	close(fd);
+	unlink(name);
+	umask(0);
+	fd = open(name, O_CREAT | O_RDWR | O_EXCL, 0640);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 0777, 0640);
+	close(fd);
+	unlink(name);
 }
 END_TEST
 
@@ -440,6 +544,8 @@ int main(void)
 	tcase_add_test(tc, gids);
 	tcase_add_test(tc, sysfs);
 	tcase_add_test(tc, node);
+	tcase_add_test(tc, network_interface);
+	tcase_add_test(tc, sysfs_files);
 	tcase_add_test(tc, names);
 	tcase_add_test(tc, what_there_is_not);
 	tcase_add_test(tc, inline_data);
