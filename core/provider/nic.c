@@ -519,6 +519,7 @@ static int make(struct whole *w)
 	w->nic.net->mixed_up = tell_mixed_keys;
 	w->nic.net->equal_keys = config.equal_keys;
 	w->nic.net->lid = config.infiniband ? NIC_LID : 0;
+	w->nic.net->lids = CONFIG_DEVICES_MOST;
 	w->nic.net->gids = config.infiniband ? 1 : GIDS_FILLED;
 	link_tap_net(w->nic.link, w->nic.net);
 	w->pid = getpid();

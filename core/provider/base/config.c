@@ -23,11 +23,13 @@ const struct nic_setting_name nic_settings[SETTINGS] = {
 	[SETTING_PCAP] = {"TIDEMARK_PCAP", "--pcap", NULL},
 	[SETTING_KEYS] = {"TIDEMARK_KEYS", "--keys", NULL},
 	[SETTING_LAYER] = {"TIDEMARK_LAYER", "--layer", NULL},
+	[SETTING_DEVICES] = {"TIDEMARK_DEVICES", "--devices", NULL},
 };
 
 void nic_config_default(struct nic_config *config)
 {
-	*config = (struct nic_config){.link = LINK_SHM, .address = INADDR_LOOPBACK, .seed = 1};
+	*config = (struct nic_config){
+		.link = LINK_SHM, .address = INADDR_LOOPBACK, .seed = 1, .devices = 1};
 	snprintf(config->fabric, sizeof(config->fabric), "/dev/shm/tidemark-%u", geteuid());
 }
 
@@ -128,6 +130,14 @@ static int set_pcap(struct nic_config *config, const char *value)
 	return 0;
 }
 
+static int set_devices(struct nic_config *config, const char *value)
+{
+	config->devices = (unsigned)value[0] - '0';
+	return config->devices >= 1 && config->devices <= CONFIG_DEVICES_MOST && !value[1]
+		       ? 0
+		       : -EINVAL;
+}
+
 int nic_config_set(struct nic_config *config, enum nic_setting setting, const char *value)
 {
 	static const struct {
@@ -144,6 +154,7 @@ int nic_config_set(struct nic_config *config, enum nic_setting setting, const ch
 		[SETTING_PCAP] = {set_pcap, "expected a file's name, of less than 1024 bytes"},
 		[SETTING_KEYS] = {set_keys, "expected equal or distinct"},
 		[SETTING_LAYER] = {set_layer, "expected ethernet or infiniband"},
+		[SETTING_DEVICES] = {set_devices, "expected a number from 1 to 8"},
 	};
 
 	snprintf(config->why, sizeof(config->why), "%s", how[setting].expected);
@@ -155,19 +166,25 @@ static enum nic_setting conflict(const struct nic_config *config)
 {
 	if (config->has_address && config->link != LINK_UDP)
 		return SETTING_ADDRESS;
-	return config->infiniband && config->link == LINK_UDP ? SETTING_LAYER : SETTINGS;
+	if (config->infiniband && config->link == LINK_UDP)
+		return SETTING_LAYER;
+	return config->devices > 1 && config->link == LINK_UDP ? SETTING_DEVICES : SETTINGS;
 }
 
 int nic_config_check(struct nic_config *config)
 {
+	static const char *const why[SETTINGS] = {
+		[SETTING_ADDRESS] = "an address is of the link udp; shm has none to choose",
+		[SETTING_LAYER] = "the layer infiniband is of the link shm; udp is RoCE, over "
+				  "Ethernet",
+		[SETTING_DEVICES] = "several devices are of the link shm; udp has one address, and "
+				    "so one device",
+	};
 	enum nic_setting setting = conflict(config);
 
 	if (setting == SETTINGS)
 		return 0;
-	snprintf(config->why, sizeof(config->why), "%s",
-		 setting == SETTING_ADDRESS
-			 ? "an address is of the link udp; shm has none to choose"
-			 : "the layer infiniband is of the link shm; udp is RoCE, over Ethernet");
+	snprintf(config->why, sizeof(config->why), "%s", why[setting]);
 	return -EINVAL;
 }
 

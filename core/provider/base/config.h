@@ -13,6 +13,7 @@
 #define CONFIG_FABRIC_BYTES 200
 #define CONFIG_FAULTS_BYTES 4096
 #define CONFIG_PATH_BYTES   1024
+#define CONFIG_DEVICES_MOST 8
 
 enum nic_setting {
 	SETTING_FABRIC,
@@ -23,6 +24,7 @@ enum nic_setting {
 	SETTING_PCAP,
 	SETTING_KEYS,
 	SETTING_LAYER,
+	SETTING_DEVICES,
 	SETTINGS
 };
 
@@ -37,6 +39,7 @@ struct nic_config {
 	char faults[CONFIG_FAULTS_BYTES]; /* faults.h has the language */
 	char pcap[CONFIG_PATH_BYTES];	  /* "": none */
 	bool equal_keys;		  /* a region's lkey and rkey are one number */
+	unsigned devices;		  /* 1 to CONFIG_DEVICES_MOST */
 	bool infiniband;		  /* the port's link layer; else Ethernet */
 	char why[200];			  /* what was expected, of the setting that was refused */
 };

@@ -22,7 +22,13 @@ int __xstat64(int version, const char *path, struct stat64 *st);
 
 static const char *stand_in(const char *path, char room[SYSFS_PATH])
 {
-	return path && !strcmp(path, NIC_NODE) ? "/dev/null" : sysfs_stand_in(path, room);
+	size_t len = strlen(NIC_NODE);
+
+	__asm__("" : "+r"(path)); /* libc's headers promise more than callers keep */
+	if (path && !strncmp(path, NIC_NODE, len) && path[len] && !path[len + 1] &&
+	    (unsigned)path[len] - '0' < nic_devices())
+		return "/dev/null";
+	return sysfs_stand_in(path, room);
 }
 
 EXPORT int access(const char *path, int mode)

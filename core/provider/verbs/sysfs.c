@@ -32,15 +32,17 @@
 #define TEXT_MOST  256
 #define LISTINGS   8 /* of device/net at a time; further ones show all interfaces */
 
-/* What follows the device's directory in the path; NULL: it is another one. */
-static const char *below(const char *path)
+/* What follows a device's directory in the path; NULL: it is another one. */
+static const char *below(const char *path, unsigned *device)
 {
 	size_t len = strlen(NIC_SYSFS);
 
 	__asm__("" : "+r"(path)); /* libc's headers promise more than callers keep */
-	if (!path || strncmp(path, NIC_SYSFS, len) != 0 || (path[len] && path[len] != '/'))
+	if (!path || strncmp(path, NIC_SYSFS, len) != 0)
 		return NULL;
-	return path + len;
+	*device = (unsigned)path[len] - '0';
+	path += len + 1;
+	return *device < nic_devices() && (!*path || *path == '/') ? path : NULL;
 }
 
 static bool is_directory(const char *rest)
@@ -76,7 +78,8 @@ static const char *interface_in(const char *rest)
 
 const char *sysfs_stand_in(const char *path, char room[SYSFS_PATH])
 {
-	const char *rest = below(path), *interface;
+	unsigned device;
+	const char *rest = below(path, &device), *interface;
 	char text[TEXT_MOST];
 	int error = errno;
 
@@ -87,7 +90,7 @@ const char *sysfs_stand_in(const char *path, char room[SYSFS_PATH])
 	interface = interface_in(rest);
 	if (interface && snprintf(room, SYSFS_PATH, INTERFACES "/%s", interface) < SYSFS_PATH)
 		return room;
-	if (nic_say_file(rest, text, sizeof(text)) >= 0)
+	if (nic_say_file(device, rest, text, sizeof(text)) >= 0)
 		path = "/proc/version"; /* which everybody may read, as it is with sysfs */
 	errno = error;
 	return path;
@@ -96,10 +99,10 @@ const char *sysfs_stand_in(const char *path, char room[SYSFS_PATH])
 /* --- files --- */
 
 /* -1: not one of ours, errno as before. */
-static int open_text(const char *rest, int flags)
+static int open_text(unsigned device, const char *rest, int flags)
 {
 	char text[TEXT_MOST];
-	int error = errno, fd, len = nic_say_file(rest, text, sizeof(text) - 1);
+	int error = errno, fd, len = nic_say_file(device, rest, text, sizeof(text) - 1);
 
 	if (len < 0)
 		return -1;
@@ -122,13 +125,14 @@ static int open_text(const char *rest, int flags)
 
 static int open_at(const char *path, int flags, mode_t mode)
 {
-	const char *rest = below(path);
+	unsigned device;
+	const char *rest = below(path, &device);
 	char room[SYSFS_PATH];
 
 	if (!rest)
 		return openat(AT_FDCWD, path, flags, mode);
 	if (!is_directory(rest) && !interface_in(rest))
-		return open_text(rest, flags);
+		return open_text(device, rest, flags);
 	return openat(AT_FDCWD, sysfs_stand_in(path, room), flags, mode);
 }
 
@@ -159,10 +163,11 @@ FILE *_IO_fopen(const char *path, const char *mode);
 
 EXPORT FILE *fopen(const char *restrict path, const char *restrict mode)
 {
+	unsigned device;
 	FILE *file;
 	int fd;
 
-	if (!below(path))
+	if (!below(path, &device))
 		return _IO_fopen(path, mode);
 	fd = open_at(path, *mode == 'r' && !strchr(mode, '+') ? O_RDONLY : O_RDWR, 0);
 	if (fd < 0)
@@ -218,7 +223,8 @@ static bool replace_listing(DIR *from, DIR *to)
 
 EXPORT DIR *opendir(const char *path)
 {
-	const char *rest = below(path);
+	unsigned device;
+	const char *rest = below(path, &device);
 	int fd = open_at(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK, 0);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 

@@ -7,12 +7,20 @@
 #include "core/provider/nic.h"
 #include "core/rnic/objects/mr.h"
 
-/* Where a kernel driver would have its node. */
-#define NIC_NODE_NAME "uverbs0"
+/* Where a kernel driver would have a device's node, and its directory: the device's number follows.
+ */
+#define NIC_NODE_NAME "uverbs"
 #define NIC_NODE      "/dev/infiniband/" NIC_NODE_NAME
-/* And its directory. */
-#define NIC_NAME  "tide0"
-#define NIC_SYSFS "/sys/class/infiniband/" NIC_NAME
+#define NIC_NAME      "tide"
+#define NIC_SYSFS     "/sys/class/infiniband/" NIC_NAME
+
+/* Devices by their numbers (devices.c), which are below nic_devices(). */
+unsigned nic_devices(void);
+struct ibv_device *nic_device(unsigned number);
+/* UINT_MAX: it is none of ours. */
+unsigned nic_device_number(const struct ibv_device *device);
+uint32_t nic_address(unsigned device); /* IPv4, host byte order; 0: there is no NIC */
+uint64_t nic_guid(unsigned device);
 
 /*
  * An object's handle, by which a kernel knows it. When a program has overwritten an object or its
@@ -69,11 +77,16 @@ static inline void nic_grant(struct ibv_qp_cap *cap)
 		cap->max_inline_data = SGE_INLINE * cap->max_send_sge;
 }
 
+#define GIDS 8 /* entries of a port's table; the last ones are empty */
+/* Entry `index` of it, which is one that is filled; and its type, enum ibv_gid_type. */
+void nic_gid(unsigned device, uint32_t index, union ibv_gid *gid);
+uint32_t nic_gid_type(const struct rnic_net *net, uint32_t index);
+
 /* The index of the network interface that has the port's address; else that of the loopback. */
 uint32_t nic_interface(void);
 /* The contents of a file below the device's directory in sysfs, without a newline, and their
  * length; -1 and ENOENT: there is none of this name. Other errors are those of reading it. */
-int nic_say_file(const char *file, char *buf, size_t size);
+int nic_say_file(unsigned device, const char *file, char *buf, size_t size);
 
 /* The result of a call that makes something from `object`; NULL and ENOENT if the object is not
  * valid. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The device tide0 as libibverbs shows it: listed, opened, queried. Each opened device is a struct
- * rnic_hca; libibverbs' inline functions find our functions in its tables.
+ * A device as libibverbs shows it: opened and queried. Each opened device is a struct rnic_hca;
+ * libibverbs' inline functions find our functions in its tables. devices.c lists the devices.
  *
  * There is one port and one P_Key. Its GIDs are made of the link's address (link/gids.h). Nothing
  * is in sysfs; ibv_read_sysfs_file() answers for the device's directories there.
@@ -27,69 +27,12 @@
 #include "core/rnic/objects/qp.h"
 #include "core/rnic/objects/xrc.h"
 
-#define GIDS	    8	   /* entries of the port's table; the last ones are empty */
 #define PKEY	    0xffff /* the default partition, full member */
-#define GUID	    0x02746d0000000000u
-#define PORT	    "ports/1/"
-#define GID_ROCE_V2 1 /* of ibv_query_gid_type(), which libibverbs' headers do not have */
+#define GID_ROCE_V2 1	   /* of ibv_query_gid_type(), which libibverbs' headers do not have */
 
-/* Vendors' libraries look for their own mark in the memory that libibverbs has after the public
- * structure. It is zero here. */
-static struct {
-	struct ibv_device device;
-	uint64_t none[32];
-} tide0 = {
-	.device =
-		{
-			.node_type = IBV_NODE_CA,
-			.transport_type = IBV_TRANSPORT_IB,
-			.name = NIC_NAME,
-			.dev_name = NIC_NODE_NAME,
-			.dev_path = "/sys/class/infiniband_verbs/" NIC_NODE_NAME,
-			.ibdev_path = NIC_SYSFS,
-		},
-};
-
-static uint64_t guid(void)
+static unsigned device_of(const struct ibv_context *context)
 {
-	struct nic *nic = nic_get();
-
-	return GUID | (nic ? nic->link->address : 0);
-}
-
-/* --- listed --- */
-
-EXPORT struct ibv_device **ibv_get_device_list(int *num)
-{
-	struct ibv_device **list = calloc(2, sizeof(*list));
-
-	if (list)
-		list[0] = &tide0.device;
-	if (num)
-		*num = !!list;
-	return list;
-}
-
-EXPORT void ibv_free_device_list(struct ibv_device **list)
-{
-	free(list);
-}
-
-EXPORT const char *ibv_get_device_name(struct ibv_device *device)
-{
-	return device->name;
-}
-
-EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
-{
-	(void)device;
-	return htobe64(guid());
-}
-
-EXPORT int ibv_get_device_index(struct ibv_device *device)
-{
-	(void)device;
-	return 0;
+	return nic_device_number(context->device);
 }
 
 /* --- queried --- */
@@ -99,7 +42,7 @@ EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
 	int error = rnic_query_device(context, attr);
 
 	if (!error)
-		attr->node_guid = attr->sys_image_guid = htobe64(guid());
+		attr->node_guid = attr->sys_image_guid = htobe64(nic_guid(device_of(context)));
 	return nic_error(error);
 }
 
@@ -113,7 +56,8 @@ static int query_device_ex(struct ibv_context *context,
 
 	if (error)
 		return nic_error(error);
-	full.orig_attr.node_guid = full.orig_attr.sys_image_guid = htobe64(guid());
+	full.orig_attr.node_guid = htobe64(nic_guid(device_of(context)));
+	full.orig_attr.sys_image_guid = full.orig_attr.node_guid;
 	memset(attr, 0, len);
 	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
 	return 0;
@@ -133,8 +77,9 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
 	if (error)
 		return nic_error(error);
 	full.gid_tbl_len = GIDS;
-	full.lid = full.sm_lid = to_hca(context)->net->lid;
-	if (full.lid) {
+	if (to_hca(context)->net->lid) {
+		full.sm_lid = to_hca(context)->net->lid;
+		full.lid = (uint16_t)(full.sm_lid + device_of(context));
 		full.link_layer = IBV_LINK_LAYER_INFINIBAND;
 		full.port_cap_flags = IBV_PORT_CM_SUP;
 		full.flags = 0; /* paths need no GRH */
@@ -159,12 +104,12 @@ static int check_gid(const struct rnic_net *net, uint32_t port, uint32_t index)
 	return index < net->gids ? 0 : ENODATA;
 }
 
-static void gid_at(uint32_t index, union ibv_gid *gid)
+void nic_gid(unsigned device, uint32_t index, union ibv_gid *gid)
 {
-	gid_of_index(nic_get()->link->address, index, gid);
+	gid_of_index(nic_address(device), index, gid);
 }
 
-static uint32_t type_at(const struct rnic_net *net, uint32_t index)
+uint32_t nic_gid_type(const struct rnic_net *net, uint32_t index)
 {
 	if (net->lid)
 		return IBV_GID_TYPE_IB;
@@ -183,7 +128,7 @@ EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, u
 	if (error)
 		memset(gid, 0, sizeof(*gid));
 	else
-		gid_at((uint32_t)index, gid);
+		nic_gid(device_of(context), (uint32_t)index, gid);
 	return 0;
 }
 
@@ -196,7 +141,7 @@ EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigne
 		errno = error;
 		return -1;
 	}
-	*type = !error && type_at(net, index) == IBV_GID_TYPE_ROCE_V2 ? GID_ROCE_V2 : 0;
+	*type = !error && nic_gid_type(net, index) == IBV_GID_TYPE_ROCE_V2 ? GID_ROCE_V2 : 0;
 	return 0;
 }
 
@@ -223,9 +168,9 @@ static void fill_gid(struct ibv_context *context, uint32_t index, void *entry, s
 {
 	struct ibv_gid_entry full = {.gid_index = index,
 				     .port_num = 1,
-				     .gid_type = type_at(to_hca(context)->net, index)};
+				     .gid_type = nic_gid_type(to_hca(context)->net, index)};
 
-	gid_at(index, &full.gid);
+	nic_gid(device_of(context), index, &full.gid);
 	if (full.gid_type != IBV_GID_TYPE_IB)
 		full.ndev_ifindex = nic_interface();
 	memset(entry, 0, size);
@@ -317,7 +262,7 @@ static struct nic_context *new_context(void)
 	return own;
 }
 
-static struct ibv_context *open_context(struct nic *nic, struct nic_context *own)
+static struct ibv_context *open_context(struct nic *nic, struct nic_context *own, unsigned device)
 {
 	struct ibv_context *context;
 	struct rnic_hca *hca;
@@ -333,7 +278,7 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 	if (!context)
 		return NULL;
 	hca = to_hca(context);
-	rnic_gid(nic->link->address, &hca->gid);
+	rnic_gid(nic_address(device), &hca->gid);
 	hca->hooks = (struct rnic_hooks){
 		.completion = nic_completion, .event = nic_event, .arg = own};
 	hca->verbs.query_port = query_port;
@@ -342,7 +287,7 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 	hca->verbs.create_cq_ex = nic_create_cq_ex;
 	hca->verbs.modify_cq = nic_modify_cq;
 	hca->verbs.create_qp_ex = create_qp_ex;
-	context->device = &tide0.device;
+	context->device = nic_device(device);
 	context->async_fd = own->async.fd;
 	/* In place of a kernel's file. Programs duplicate it; importing the device by it is
 	 * refused. */
@@ -360,8 +305,9 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	struct nic_context *own;
 	struct ibv_context *context;
+	unsigned number = nic_device_number(device);
 
-	if (device != &tide0.device) {
+	if (number >= nic_devices()) {
 		errno = ENODEV;
 		return NULL;
 	}
@@ -370,7 +316,7 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	own = new_context();
 	if (!own)
 		return NULL;
-	context = LOCKED(struct ibv_context *, open_context(nic_, own));
+	context = LOCKED(struct ibv_context *, open_context(nic_, own, number));
 	if (!context) {
 		close(own->async.fd);
 		free(own);
@@ -394,183 +340,4 @@ static int close_context(struct ibv_context *context)
 EXPORT int ibv_close_device(struct ibv_context *context)
 {
 	return CALL(close_context(context));
-}
-
-/* --- sysfs --- */
-
-EXPORT const char *ibv_get_sysfs_path(void)
-{
-	const char *path = getenv("SYSFS_PATH");
-
-	return path ? path : "/sys";
-}
-
-static int say(char *buf, size_t size, const char *text)
-{
-	size_t len = strlen(text);
-
-	if (len >= size)
-		return -1;
-	memcpy(buf, text, len + 1);
-	return (int)len;
-}
-
-static int say_guid(char *buf, size_t size)
-{
-	uint64_t g = guid();
-	char text[20];
-
-	snprintf(text, sizeof(text), "%04x:%04x:%04x:%04x", (unsigned)(g >> 48) & 0xffff,
-		 (unsigned)(g >> 32) & 0xffff, (unsigned)(g >> 16) & 0xffff, (unsigned)g & 0xffff);
-	return say(buf, size, text);
-}
-
-static int say_gid(uint32_t index, char *buf, size_t size)
-{
-	union ibv_gid gid = {0};
-	char text[40];
-	size_t at = 0;
-
-	if (index < nic_get()->net->gids)
-		gid_at(index, &gid);
-	for (size_t i = 0; i < sizeof(gid.raw); i += 2)
-		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%02x%02x", i ? ":" : "",
-				       gid.raw[i], gid.raw[i + 1]);
-	return say(buf, size, text);
-}
-
-static int say_gid_type(uint32_t index, char *buf, size_t size)
-{
-	const struct rnic_net *net = nic_get()->net;
-
-	if (index < net->gids)
-		return say(buf, size,
-			   type_at(net, index) == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1");
-	errno = EINVAL; /* as of a kernel: the entry is empty */
-	return -1;
-}
-
-static int say_gid_interface(uint32_t index, char *buf, size_t size)
-{
-	const struct rnic_net *net = nic_get()->net;
-	char name[IF_NAMESIZE];
-
-	if (index < net->gids && !net->lid && if_indextoname(nic_interface(), name))
-		return say(buf, size, name);
-	errno = EINVAL;
-	return -1;
-}
-
-static int say_lid(uint32_t unused, char *buf, size_t size)
-{
-	char text[8];
-
-	(void)unused;
-	snprintf(text, sizeof(text), "0x%x", nic_get()->net->lid);
-	return say(buf, size, text);
-}
-
-static int say_layer(uint32_t unused, char *buf, size_t size)
-{
-	(void)unused;
-	return say(buf, size, nic_get()->net->lid ? "InfiniBand" : "Ethernet");
-}
-
-/* The contents of a file of the port, some of which are numbered by the table of GIDs. 0: there is
- * none of this name. */
-static int say_port_file(const char *file, char *buf, size_t size)
-{
-	static const struct {
-		const char *file;
-		int (*say)(uint32_t index, char *buf, size_t size);
-		bool numbered;
-	} files[] = {
-		{"gids/", say_gid, true},
-		{"gid_attrs/types/", say_gid_type, true},
-		{"gid_attrs/ndevs/", say_gid_interface, true},
-		{"lid", say_lid, false},
-		{"sm_lid", say_lid, false},
-		{"link_layer", say_layer, false},
-	};
-
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-		size_t len = strlen(files[i].file);
-		const char *rest = file + len;
-
-		if (strncmp(file, files[i].file, len) != 0)
-			continue;
-		if (files[i].numbered ? *rest < '0' || *rest >= '0' + GIDS || rest[1] : *rest)
-			continue;
-		return nic_get() ? files[i].say((uint32_t)(*rest - '0'), buf, size) : -1;
-	}
-	return 0;
-}
-
-int nic_say_file(const char *file, char *buf, size_t size)
-{
-	int len = 0;
-	static const struct {
-		const char *file, *text;
-	} texts[] = {
-		{"node_type", "1: CA"},
-		{"node_desc", "tidemark"},
-		{"fw_ver", "tidemark"},
-		{"hca_type", "tidemark"},
-		{"board_id", "tidemark"},
-		{"ibdev", NIC_NAME},
-		{"abi_version", "1"},
-		{"ports/1/state", "4: ACTIVE"},
-		{"ports/1/phys_state", "5: LinkUp"},
-		{"ports/1/rate", "100 Gb/sec (4X EDR)"},
-		{"ports/1/pkeys/0", "0xffff"},
-	};
-
-	while (*file == '/')
-		file++;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		if (!strcmp(file, texts[i].file))
-			return say(buf, size, texts[i].text);
-	if (!strcmp(file, "node_guid") || !strcmp(file, "sys_image_guid"))
-		return say_guid(buf, size);
-	if (!strncmp(file, PORT, strlen(PORT)))
-		len = say_port_file(file + strlen(PORT), buf, size);
-	if (!len) {
-		errno = ENOENT;
-		len = -1;
-	}
-	return len;
-}
-
-static int read_file(const char *path, char *buf, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t len;
-
-	if (fd < 0)
-		return -1;
-	len = read(fd, buf, size);
-	close(fd);
-	if (len <= 0)
-		return -1;
-	if (buf[len - 1] == '\n')
-		buf[--len] = '\0';
-	else if ((size_t)len < size)
-		buf[len] = '\0';
-	else
-		return -1;
-	return (int)len;
-}
-
-EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
-{
-	char path[2 * IBV_SYSFS_PATH_MAX];
-	const char *const own[] = {tide0.device.ibdev_path, tide0.device.dev_path};
-	int len = snprintf(path, sizeof(path), "%s/%s", dir, file);
-
-	if (len < 0 || (size_t)len >= sizeof(path))
-		return -1;
-	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
-		if (!strncmp(path, own[i], strlen(own[i])) && path[strlen(own[i])] == '/')
-			return nic_say_file(path + strlen(own[i]), buf, size);
-	return read_file(path, buf, size);
 }

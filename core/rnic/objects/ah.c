@@ -4,7 +4,7 @@
  * received.
  *
  * The link layer is Ethernet: a path is a global route, whose GID the link knows or does not. Where
- * the net has a LID it is InfiniBand, with one port that all share: that LID is a path, too.
+ * the net has LIDs it is InfiniBand: each of them is a path to the ports that all share.
  *
  * A datagram's data lie after 40 bytes that say where it comes from. With GIDs of IPv4 addresses
  * these are 20 bytes of zeros and the IPv4 header, as RoCEv2 has it (annex A17, 17.4.5.1) and the
@@ -48,7 +48,7 @@ int rnic_path(const struct rnic_hca *hca, const struct ibv_ah_attr *ah, uint32_t
 		return EINVAL;
 	if (!ah->is_global && (!net->lid || !ah->dlid))
 		return EINVAL;
-	if (!ah->is_global && ah->dlid != net->lid)
+	if (!ah->is_global && (uint16_t)(ah->dlid - net->lid) >= net->lids)
 		return ENETUNREACH;
 	int number = link->resolve(link, to);
 	if (number < 0)

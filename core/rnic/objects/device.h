@@ -57,7 +57,8 @@ struct rnic_net {
 	/* What cards of the field have and a simulation has not (rnic_net_on()). */
 	bool equal_keys; /* a region's rkey is its lkey */
 	unsigned gids;	 /* that may be sources of a path; the link resolves more than one each */
-	uint16_t lid;	 /* of every port of the net, whose link layer is InfiniBand; 0: Ethernet */
+	uint16_t lid, lids; /* the first one of the ports of the net, whose link layer is
+			       InfiniBand, and how many; 0: Ethernet */
 	/* A key was taken for the region's other one (mixed_keys.h). NULL: nobody is told. */
 	void (*mixed_up)(const struct key_mixup *mixup);
 	/* The part of the packet that was to land has landed (packet.torn). Does not return. */

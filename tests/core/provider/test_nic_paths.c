@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ways to the peer: each GID of the port as source and as destination; with the link layer
- * InfiniBand (TIDEMARK_LAYER), LIDs without a GRH.
+ * InfiniBand (TIDEMARK_LAYER), LIDs without a GRH; several devices (TIDEMARK_DEVICES).
  */
 #include <arpa/inet.h>
 #include <check.h>
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "tests/core/provider/nic_fabric.h"
 #include "tests/core/provider/nic_side.h"
 
@@ -260,6 +261,95 @@ START_TEST(by_lid)
 }
 END_TEST
 
+/* --- several devices --- */
+
+#define DEVICES 2
+
+static void setup_devices(void)
+{
+	setenv("TIDEMARK_DEVICES", "2", 1);
+}
+
+static void setup_devices_infiniband(void)
+{
+	setenv("TIDEMARK_LAYER", "infiniband", 1);
+	setup_devices();
+}
+
+/* A side on each device. */
+static void open_both(void)
+{
+	struct ibv_device **list;
+	struct ibv_context *second;
+	int n;
+
+	setup();
+	list = ibv_get_device_list(&n);
+	ck_assert_int_eq(n, DEVICES);
+	ck_assert_ptr_null(list[DEVICES]);
+	for (unsigned i = 0; i < DEVICES; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "tide%u", i);
+		ck_assert_str_eq(ibv_get_device_name(list[i]), name);
+		ck_assert_int_eq(ibv_get_device_index(list[i]), (int)i);
+	}
+	ck_assert_uint_ne(ibv_get_device_guid(list[0]), ibv_get_device_guid(list[1]));
+	second = ibv_open_device(list[1]);
+	ck_assert_ptr_nonnull(second);
+	ck_assert_ptr_eq(second->device, list[1]);
+	b = (struct side){.context = second, .buf = b.buf, .attr = b.attr};
+	b.pd = ibv_alloc_pd(second);
+	b.scq = b.rcq = ibv_create_cq(second, 64, NULL, NULL, 0);
+	b.mr = ibv_reg_mr(b.pd, b.buf, BYTES, ACCESS);
+	ck_assert(b.pd && b.scq && b.mr);
+	ck_assert_int_eq(ibv_query_gid(second, 1, 0, &b.gid), 0);
+	ibv_free_device_list(list);
+}
+
+START_TEST(two_devices)
+{
+	struct ibv_device_attr attr;
+	union ibv_gid gid;
+	uint8_t in6[16];
+	char buf[64];
+
+	open_both();
+	ck_assert_mem_ne(&a.gid, &b.gid, sizeof(a.gid));
+	ck_assert_int_eq(ibv_query_device(b.context, &attr), 0);
+	ck_assert_uint_eq(attr.node_guid, ibv_get_device_guid(b.context->device));
+	for (int i = 0; i < (int)GIDS; i++) {
+		ck_assert_int_eq(ibv_query_gid(b.context, 1, i, &gid), 0);
+		write_by(path_to(&gid), path_to(&a.gid));
+	}
+	connect_both(IBV_QPT_UD);
+	ck_assert_uint_eq(datagram_by(path_to(&b.gid)).wc_flags, IBV_WC_GRH);
+	ck_assert_int_gt(ibv_read_sysfs_file("/sys/class/infiniband/tide1", "ports/1/gids/0", buf,
+					     sizeof(buf)),
+			 0);
+	ck_assert_int_eq(inet_pton(AF_INET6, buf, in6), 1);
+	ck_assert_mem_eq(in6, b.gid.raw, sizeof(in6));
+	ck_assert_int_eq(access("/sys/class/infiniband/tide1/ports/1/gids/0", R_OK), 0);
+	ck_assert_int_eq(access("/sys/class/infiniband/tide2", F_OK), -1);
+	ck_assert_int_eq(access("/dev/infiniband/uverbs1", F_OK), 0);
+	ck_assert_int_eq(access("/dev/infiniband/uverbs2", F_OK), -1);
+}
+END_TEST
+
+START_TEST(two_lids)
+{
+	struct ibv_port_attr one, two;
+
+	open_both();
+	one = port_of(&a);
+	two = port_of(&b);
+	ck_assert_uint_ne(one.lid, two.lid);
+	ck_assert_uint_eq(one.sm_lid, two.sm_lid);
+	write_by((struct ibv_ah_attr){.port_num = 1, .dlid = two.lid},
+		 (struct ibv_ah_attr){.port_num = 1, .dlid = one.lid});
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("nic_paths");
@@ -275,6 +365,14 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup_infiniband, NULL);
 	tcase_add_test(tc, infiniband_port);
 	tcase_add_test(tc, by_lid);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("devices");
+	tcase_add_checked_fixture(tc, setup_devices, NULL);
+	tcase_add_test(tc, two_devices);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("devices and lids");
+	tcase_add_checked_fixture(tc, setup_devices_infiniband, NULL);
+	tcase_add_test(tc, two_lids);
 	suite_add_tcase(suite, tc);
 	return nic_fabric_run(suite);
 }
