@@ -169,7 +169,10 @@ EXPORT FILE *fopen(const char *restrict path, const char *restrict mode)
 
 	if (!below(path, &device))
 		return _IO_fopen(path, mode);
-	fd = open_at(path, *mode == 'r' && !strchr(mode, '+') ? O_RDONLY : O_RDWR, 0);
+	fd = open_at(path,
+		     (*mode == 'r' && !strchr(mode, '+') ? O_RDONLY : O_RDWR) |
+			     (strchr(mode, 'e') ? O_CLOEXEC : 0),
+		     0);
 	if (fd < 0)
 		return NULL;
 	file = fdopen(fd, mode);
