@@ -7,7 +7,8 @@ list(REMOVE_ITEM nic_sources ${PROJECT_SOURCE_DIR}/core/rnic/transport/link_sim.
 list(FILTER nic_sources EXCLUDE REGEX "/core/rnic/host/")
 list(APPEND nic_sources core/hardware/hardware.c core/hardware/mutant.c core/text/text.c)
 file(GLOB cm_sources CONFIGURE_DEPENDS core/provider/cm/cm*.c)
-list(REMOVE_ITEM nic_sources ${cm_sources} ${PROJECT_SOURCE_DIR}/core/provider/verbs/node.c)
+list(REMOVE_ITEM nic_sources ${cm_sources} ${PROJECT_SOURCE_DIR}/core/provider/verbs/node.c
+	${PROJECT_SOURCE_DIR}/core/provider/verbs/sysfs.c)
 add_library(tidemark_nic OBJECT ${nic_sources})
 set_target_properties(tidemark_nic PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(tidemark_nic PRIVATE tidemark_flags PkgConfig::ISAL)
@@ -34,7 +35,7 @@ target_link_libraries(tidemark_cm PRIVATE tidemark_flags)
 target_include_directories(tidemark_cm SYSTEM PRIVATE ${RDMACM_INCLUDE})
 
 # Only in the library to be preloaded: it comes before libc, so that it can replace functions of it.
-add_library(tidemark_node OBJECT core/provider/verbs/node.c)
+add_library(tidemark_node OBJECT core/provider/verbs/node.c core/provider/verbs/sysfs.c)
 set_target_properties(tidemark_node PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(tidemark_node PRIVATE tidemark_flags)
 

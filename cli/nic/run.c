@@ -98,6 +98,11 @@ static const struct option_row rows[] = {
 	{"seed", "N", "for the faults (1)", TAKE(SETTING_SEED)},
 	{"pcap", "FILE", "write what passes there; %p in its name: the process's number",
 	 TAKE(SETTING_PCAP)},
+	{"keys", "equal|distinct", "a region's lkey and rkey: one number as on many cards, or two",
+	 TAKE(SETTING_KEYS)},
+	{"layer", "ethernet|infiniband",
+	 "the port's link layer; infiniband: paths by LID (ethernet)", TAKE(SETTING_LAYER)},
+	{"devices", "N", "devices tide0, tide1, ... (1)", TAKE(SETTING_DEVICES)},
 	{"dropin", NULL, "only the directory of libraries, nothing preloaded",
 	 OPTION_FIELD(struct choice, dropin)},
 	OPTION_END};
@@ -230,19 +235,25 @@ static int prepend(const char *variable, const char *first)
 static int set_environment(const struct choice *choice)
 {
 	const struct nic_config *config = &choice->config;
-	char seed[24], address[16];
+	char seed[24], address[16], devices[12];
 	uint32_t a = config->address;
 	int rc = 0;
 
 	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)config->seed);
 	snprintf(address, sizeof(address), "%u.%u.%u.%u", a >> 24, a >> 16 & 255, a >> 8 & 255,
 		 a & 255);
+	snprintf(devices, sizeof(devices), "%u", config->devices);
 	rc |= setenv(nic_settings[SETTING_FABRIC].variable, config->fabric, 1);
 	rc |= setenv(nic_settings[SETTING_LINK].variable, config->link == LINK_UDP ? "udp" : "shm",
 		     1);
 	rc |= setenv(nic_settings[SETTING_SEED].variable, seed, 1);
 	rc |= setenv(nic_settings[SETTING_FAULTS].variable, config->faults, 1);
 	rc |= setenv(nic_settings[SETTING_PCAP].variable, config->pcap, 1);
+	rc |= setenv(nic_settings[SETTING_DEVICES].variable, devices, 1);
+	rc |= setenv(nic_settings[SETTING_KEYS].variable, config->equal_keys ? "equal" : "distinct",
+		     1);
+	rc |= setenv(nic_settings[SETTING_LAYER].variable,
+		     config->infiniband ? "infiniband" : "ethernet", 1);
 	rc |= config->has_address ? setenv(nic_settings[SETTING_ADDRESS].variable, address, 1)
 				  : unsetenv(nic_settings[SETTING_ADDRESS].variable);
 	if (choice->libraries[0])

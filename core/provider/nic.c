@@ -19,6 +19,8 @@
 #include <unistd.h>
 #include "core/provider/base/config.h"
 #include "core/provider/base/engine.h"
+#include "core/provider/base/mixed_keys.h"
+#include "core/provider/link/gids.h"
 #include "core/provider/link/link_shm.h"
 #include "core/provider/link/link_tap.h"
 #include "core/provider/link/link_udp.h"
@@ -514,6 +516,11 @@ static int make(struct whole *w)
 	}
 	w->nic.net = rnic_net_on(engine_ground(w->nic.engine), &hw, &w->nic.link->link,
 				 NIC_CONTEXTS, w->nic.link->qpn_first, w->nic.link->qpn_limit);
+	w->nic.net->mixed_up = tell_mixed_keys;
+	w->nic.net->equal_keys = config.equal_keys;
+	w->nic.net->lid = config.infiniband ? NIC_LID : 0;
+	w->nic.net->lids = CONFIG_DEVICES_MOST;
+	w->nic.net->gids = config.infiniband ? 1 : GIDS_FILLED;
 	link_tap_net(w->nic.link, w->nic.net);
 	w->pid = getpid();
 	rc = management->open(&w->nic, config.fabric);

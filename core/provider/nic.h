@@ -17,6 +17,10 @@
 #include "core/provider/base/nic_link.h"
 #include "core/rnic/objects/cq.h"
 
+/* With the link layer InfiniBand all processes of the host share the ports of the devices, and
+ * their LIDs, which begin with this one. */
+#define NIC_LID 1
+
 struct nic {
 	struct engine *engine;
 	struct rnic_net *net;

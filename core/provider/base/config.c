@@ -21,11 +21,15 @@ const struct nic_setting_name nic_settings[SETTINGS] = {
 	[SETTING_SEED] = {"TIDEMARK_SEED", "--seed", NULL},
 	[SETTING_FAULTS] = {"TIDEMARK_FAULTS", "--fault", NULL},
 	[SETTING_PCAP] = {"TIDEMARK_PCAP", "--pcap", NULL},
+	[SETTING_KEYS] = {"TIDEMARK_KEYS", "--keys", NULL},
+	[SETTING_LAYER] = {"TIDEMARK_LAYER", "--layer", NULL},
+	[SETTING_DEVICES] = {"TIDEMARK_DEVICES", "--devices", NULL},
 };
 
 void nic_config_default(struct nic_config *config)
 {
-	*config = (struct nic_config){.link = LINK_SHM, .address = INADDR_LOOPBACK, .seed = 1};
+	*config = (struct nic_config){
+		.link = LINK_SHM, .address = INADDR_LOOPBACK, .seed = 1, .devices = 1};
 	snprintf(config->fabric, sizeof(config->fabric), "/dev/shm/tidemark-%u", geteuid());
 }
 
@@ -66,6 +70,22 @@ static int set_link(struct nic_config *config, const char *value)
 	else
 		return -EINVAL;
 	return 0;
+}
+
+static int set_either(bool *is_second, const char *first, const char *second, const char *value)
+{
+	*is_second = !strcmp(value, second);
+	return *is_second || !strcmp(value, first) ? 0 : -EINVAL;
+}
+
+static int set_keys(struct nic_config *config, const char *value)
+{
+	return set_either(&config->equal_keys, "distinct", "equal", value);
+}
+
+static int set_layer(struct nic_config *config, const char *value)
+{
+	return set_either(&config->infiniband, "ethernet", "infiniband", value);
 }
 
 static int set_address(struct nic_config *config, const char *value)
@@ -110,6 +130,14 @@ static int set_pcap(struct nic_config *config, const char *value)
 	return 0;
 }
 
+static int set_devices(struct nic_config *config, const char *value)
+{
+	config->devices = (unsigned)value[0] - '0';
+	return config->devices >= 1 && config->devices <= CONFIG_DEVICES_MOST && !value[1]
+		       ? 0
+		       : -EINVAL;
+}
+
 int nic_config_set(struct nic_config *config, enum nic_setting setting, const char *value)
 {
 	static const struct {
@@ -124,18 +152,39 @@ int nic_config_set(struct nic_config *config, enum nic_setting setting, const ch
 				  "expected a whole number from 0 to 18446744073709551615"},
 		[SETTING_FAULTS] = {set_faults, ""},
 		[SETTING_PCAP] = {set_pcap, "expected a file's name, of less than 1024 bytes"},
+		[SETTING_KEYS] = {set_keys, "expected equal or distinct"},
+		[SETTING_LAYER] = {set_layer, "expected ethernet or infiniband"},
+		[SETTING_DEVICES] = {set_devices, "expected a number from 1 to 8"},
 	};
 
 	snprintf(config->why, sizeof(config->why), "%s", how[setting].expected);
 	return how[setting].set(config, value);
 }
 
+/* The setting that does not go with the link; SETTINGS: all do. */
+static enum nic_setting conflict(const struct nic_config *config)
+{
+	if (config->has_address && config->link != LINK_UDP)
+		return SETTING_ADDRESS;
+	if (config->infiniband && config->link == LINK_UDP)
+		return SETTING_LAYER;
+	return config->devices > 1 && config->link == LINK_UDP ? SETTING_DEVICES : SETTINGS;
+}
+
 int nic_config_check(struct nic_config *config)
 {
-	if (!config->has_address || config->link == LINK_UDP)
+	static const char *const why[SETTINGS] = {
+		[SETTING_ADDRESS] = "an address is of the link udp; shm has none to choose",
+		[SETTING_LAYER] = "the layer infiniband is of the link shm; udp is RoCE, over "
+				  "Ethernet",
+		[SETTING_DEVICES] = "several devices are of the link shm; udp has one address, and "
+				    "so one device",
+	};
+	enum nic_setting setting = conflict(config);
+
+	if (setting == SETTINGS)
 		return 0;
-	snprintf(config->why, sizeof(config->why),
-		 "an address is of the link udp; shm has none to choose");
+	snprintf(config->why, sizeof(config->why), "%s", why[setting]);
 	return -EINVAL;
 }
 
@@ -156,6 +205,6 @@ int nic_config_read(struct nic_config *config, char *line, size_t size)
 	}
 	if (!nic_config_check(config))
 		return 0;
-	snprintf(line, size, "%s: %s", nic_settings[SETTING_ADDRESS].variable, config->why);
+	snprintf(line, size, "%s: %s", nic_settings[conflict(config)].variable, config->why);
 	return -EINVAL;
 }

@@ -13,6 +13,7 @@
 #define CONFIG_FABRIC_BYTES 200
 #define CONFIG_FAULTS_BYTES 4096
 #define CONFIG_PATH_BYTES   1024
+#define CONFIG_DEVICES_MOST 8
 
 enum nic_setting {
 	SETTING_FABRIC,
@@ -21,6 +22,9 @@ enum nic_setting {
 	SETTING_SEED,
 	SETTING_FAULTS,
 	SETTING_PCAP,
+	SETTING_KEYS,
+	SETTING_LAYER,
+	SETTING_DEVICES,
 	SETTINGS
 };
 
@@ -34,6 +38,9 @@ struct nic_config {
 	uint64_t seed;
 	char faults[CONFIG_FAULTS_BYTES]; /* faults.h has the language */
 	char pcap[CONFIG_PATH_BYTES];	  /* "": none */
+	bool equal_keys;		  /* a region's lkey and rkey are one number */
+	unsigned devices;		  /* 1 to CONFIG_DEVICES_MOST */
+	bool infiniband;		  /* the port's link layer; else Ethernet */
 	char why[200];			  /* what was expected, of the setting that was refused */
 };
 

@@ -434,8 +434,9 @@ static int look(struct mapped *area)
 }
 
 /*
- * Errors as of the kernel: EFAULT where memory is not mapped, or not with the rights that are asked
- * for. Shared mappings of files can be registered as persistent; other memory is EINVAL.
+ * Errors as of the kernel: EFAULT where memory is not mapped, or not with the right that pinning
+ * asks for, which is to write if the region can be written and to read otherwise. Shared mappings
+ * of files can be registered as persistent; other memory is EINVAL.
  */
 static int check(void *memory, const void *addr, uint64_t len, unsigned access,
 		 struct pm_place *place)
@@ -450,8 +451,7 @@ static int check(void *memory, const void *addr, uint64_t len, unsigned access,
 	fault_safe_guard();
 	if (look(&area))
 		return 0; /* no /proc: missing memory shows when it is accessed */
-	if (area.at < area.end || !(area.rights & MAP_READABLE) ||
-	    (access & writes && !(area.rights & MAP_WRITABLE)))
+	if (area.at < area.end || !(area.rights & (access & writes ? MAP_WRITABLE : MAP_READABLE)))
 		return EFAULT;
 	return access & IBV_ACCESS_FLUSH_PERSISTENT && !(area.rights & MAP_DURABLE) ? EINVAL : 0;
 }

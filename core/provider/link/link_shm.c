@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "core/provider/base/config.h"
+#include "core/provider/link/gids.h"
 #include "core/rnic/count.h"
 #include "core/rnic/objects/device.h"
 #include "core/rnic/transport/link.h"
@@ -366,13 +368,15 @@ static void hand_over(struct link *link, unsigned from, struct packet *pkt)
 	packet_put(pkt->net, pkt);
 }
 
-/* All processes of the host have the same address; there is no other. */
+/* All processes of the host have the same addresses, one for each device; there are no others. */
 static int resolve(struct link *link, const union ibv_gid *gid)
 {
-	union ibv_gid ours;
+	uint32_t address;
 
-	rnic_gid(((struct link_shm *)link)->nic.address, &ours);
-	return memcmp(&ours, gid, sizeof(ours)) ? -ENETUNREACH : 0;
+	if (!gid_to_address(gid, &address))
+		return -ENETUNREACH;
+	address -= ((struct link_shm *)link)->nic.address;
+	return address < CONFIG_DEVICES_MOST ? 0 : -ENETUNREACH;
 }
 
 static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)

@@ -35,6 +35,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "core/provider/link/gids.h"
 #include "core/provider/link/link_shm.h"
 #include "core/provider/link/wire.h"
 #include "core/rnic/count.h"
@@ -106,13 +107,9 @@ static uint32_t number_of(struct link_udp *udp, uint32_t address, uint32_t limit
 static int resolve(struct link *link, const union ibv_gid *gid)
 {
 	struct link_udp *udp = (struct link_udp *)link;
-	union ibv_gid same;
 	uint32_t address, number;
 
-	memcpy(&address, gid->raw + 12, sizeof(address));
-	address = ntohl(address);
-	rnic_gid(address, &same);
-	if (memcmp(&same, gid, sizeof(same)) || !address || IN_MULTICAST(address) ||
+	if (!gid_to_address(gid, &address) || !address || IN_MULTICAST(address) ||
 	    IN_BADCLASS(address))
 		return -ENETUNREACH;
 	if (is_loopback(address) != is_loopback(udp->nic.address))

@@ -14,12 +14,12 @@
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	process_posts(__builtin_return_address(0));
-	return LOCKED(int, rnic_post_send(qp, wr, bad));
+	return CALL(rnic_post_send(qp, wr, bad));
 }
 
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	return LOCKED(int, rnic_post_recv(qp, wr, bad));
+	return CALL(rnic_post_recv(qp, wr, bad));
 }
 
 void nic_data_calls(struct ibv_context *context)
@@ -36,12 +36,18 @@ void nic_data_calls(struct ibv_context *context)
 EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	int error = nic_check_queues(pd, attr->send_cq, attr->recv_cq, attr->srq);
+	const struct ibv_qp_cap asked = attr->cap;
+	struct ibv_qp *qp;
 
 	if (error) {
 		errno = error;
 		return NULL;
 	}
-	return NAMED(LOCKED(struct ibv_qp *, rnic_create_qp(pd, attr)));
+	nic_grant(&attr->cap);
+	qp = NAMED(LOCKED(struct ibv_qp *, rnic_create_qp(pd, attr)));
+	if (!qp)
+		attr->cap = asked;
+	return qp;
 }
 
 EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
@@ -52,12 +58,12 @@ EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 			struct ibv_qp_init_attr *init)
 {
-	return IS_NAMED(qp) ? LOCKED(int, rnic_query_qp(qp, attr, mask, init)) : ENOENT;
+	return CALL_OF(qp, rnic_query_qp(qp, attr, mask, init));
 }
 
 EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-	return IS_NAMED(qp) ? LOCKED(int, rnic_modify_qp(qp, attr, mask)) : ENOENT;
+	return CALL_OF(qp, rnic_modify_qp(qp, attr, mask));
 }
 
 /* Answer a message of the peer that has arrived first. */
@@ -69,7 +75,7 @@ static int destroy_qp(struct ibv_qp *qp)
 
 EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 {
-	int error = IS_NAMED(qp) ? LOCKED(int, destroy_qp(qp)) : ENOENT;
+	int error = CALL_OF(qp, destroy_qp(qp));
 
 	if (error)
 		return error;

@@ -9,7 +9,7 @@ EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 
 EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
 {
-	return IS_NAMED(ah) ? LOCKED(int, rnic_destroy_ah(ah)) : ENOENT;
+	return CALL_OF(ah, rnic_destroy_ah(ah));
 }
 
 EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,

@@ -35,17 +35,17 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *
 
 EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
-	return IS_NAMED(cq) ? LOCKED(int, rnic_resize_cq(cq, cqe)) : ENOENT;
+	return CALL_OF(cq, rnic_resize_cq(cq, cqe));
 }
 
 int nic_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 {
-	return IS_NAMED(cq) ? LOCKED(int, rnic_modify_cq(cq, attr)) : ENOENT;
+	return CALL_OF(cq, rnic_modify_cq(cq, attr));
 }
 
 EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 {
-	int error = IS_NAMED(cq) ? LOCKED(int, rnic_destroy_cq(cq)) : ENOENT;
+	int error = CALL_OF(cq, rnic_destroy_cq(cq));
 
 	if (error)
 		return error;
@@ -83,7 +83,7 @@ static int arm(struct nic *nic, struct ibv_cq *cq, int solicited_only)
 
 int nic_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
-	return IS_NAMED(cq) ? LOCKED(int, arm(nic_, cq, solicited_only)) : ENOENT;
+	return CALL_OF(cq, arm(nic_, cq, solicited_only));
 }
 
 /* --- iterating --- */
@@ -124,20 +124,28 @@ static void end_poll(struct ibv_cq_ex *cq)
 	nic_unlock(nic);
 }
 
-/* The device's clock is CLOCK_MONOTONIC. */
-static uint64_t read_wallclock(struct ibv_cq_ex *cq)
+/* How far the system's clock is ahead of the device's, CLOCK_MONOTONIC. It is taken once: the
+ * system's may be set back, and a completion never comes before an earlier one. */
+static int64_t wall_ahead;
+
+static void compare_clocks(void)
 {
 	struct timespec wall, mono;
-	int64_t ahead;
 
 	clock_gettime(CLOCK_REALTIME, &wall);
 	clock_gettime(CLOCK_MONOTONIC, &mono);
-	ahead = (int64_t)(wall.tv_sec - mono.tv_sec) * 1000000000 + (wall.tv_nsec - mono.tv_nsec);
-	return to_cq(cq)->batch->current.at_ns + (uint64_t)ahead;
+	wall_ahead = (int64_t)(wall.tv_sec - mono.tv_sec) * 1000000000 +
+		     (wall.tv_nsec - mono.tv_nsec);
+}
+
+static uint64_t read_wallclock(struct ibv_cq_ex *cq)
+{
+	return to_cq(cq)->batch->current.at_ns + (uint64_t)wall_ahead;
 }
 
 struct ibv_cq_ex *nic_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct ibv_cq_ex *cq = LOCKED(struct ibv_cq_ex *, rnic_create_cq_ex(context, attr));
 
 	if (!cq)
@@ -146,7 +154,9 @@ struct ibv_cq_ex *nic_create_cq_ex(struct ibv_context *context, struct ibv_cq_in
 	cq->start_poll = start_poll;
 	cq->next_poll = next_poll;
 	cq->end_poll = end_poll;
-	if (cq->read_completion_wallclock_ns)
+	if (cq->read_completion_wallclock_ns) {
+		pthread_once(&once, compare_clocks);
 		cq->read_completion_wallclock_ns = read_wallclock;
+	}
 	return cq;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The device tide0 as libibverbs shows it: listed, opened, queried. Each opened device is a struct
- * rnic_hca; libibverbs' inline functions find our functions in its tables.
+ * A device as libibverbs shows it: opened and queried. Each opened device is a struct rnic_hca;
+ * libibverbs' inline functions find our functions in its tables. devices.c lists the devices.
  *
- * There is one port with one GID, made of the link's address, and one P_Key. Nothing is in sysfs;
- * ibv_read_sysfs_file() answers for the device's directories there.
+ * There is one port and one P_Key. Its GIDs are made of the link's address (link/gids.h). Nothing
+ * is in sysfs; ibv_read_sysfs_file() answers for the device's directories there.
  *
  * Closing the device destroys the queue pairs that are left, as a kernel does: nothing else of a
  * process can be reached from outside.
@@ -21,73 +21,18 @@
 #include <string.h>
 #include <unistd.h>
 #include "core/provider/base/recorded_memory.h"
+#include "core/provider/link/gids.h"
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
 #include "core/rnic/objects/qp.h"
 #include "core/rnic/objects/xrc.h"
 
-#define GIDS	    8 /* entries of the port's table; the first has an address, the others are empty */
 #define PKEY	    0xffff /* the default partition, full member */
-#define GUID	    0x02746d0000000000u
-#define GID_ROCE_V2 1 /* of ibv_query_gid_type(), which libibverbs' headers do not have */
+#define GID_ROCE_V2 1	   /* of ibv_query_gid_type(), which libibverbs' headers do not have */
 
-/* Vendors' libraries look for their own mark in the memory that libibverbs has after the public
- * structure. It is zero here. */
-static struct {
-	struct ibv_device device;
-	uint64_t none[32];
-} tide0 = {
-	.device =
-		{
-			.node_type = IBV_NODE_CA,
-			.transport_type = IBV_TRANSPORT_IB,
-			.name = "tide0",
-			.dev_name = NIC_NODE_NAME,
-			.dev_path = "/sys/class/infiniband_verbs/" NIC_NODE_NAME,
-			.ibdev_path = "/sys/class/infiniband/tide0",
-		},
-};
-
-static uint64_t guid(void)
+static unsigned device_of(const struct ibv_context *context)
 {
-	struct nic *nic = nic_get();
-
-	return GUID | (nic ? nic->link->address : 0);
-}
-
-/* --- listed --- */
-
-EXPORT struct ibv_device **ibv_get_device_list(int *num)
-{
-	struct ibv_device **list = calloc(2, sizeof(*list));
-
-	if (list)
-		list[0] = &tide0.device;
-	if (num)
-		*num = !!list;
-	return list;
-}
-
-EXPORT void ibv_free_device_list(struct ibv_device **list)
-{
-	free(list);
-}
-
-EXPORT const char *ibv_get_device_name(struct ibv_device *device)
-{
-	return device->name;
-}
-
-EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
-{
-	(void)device;
-	return htobe64(guid());
-}
-
-EXPORT int ibv_get_device_index(struct ibv_device *device)
-{
-	(void)device;
-	return 0;
+	return nic_device_number(context->device);
 }
 
 /* --- queried --- */
@@ -97,8 +42,8 @@ EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
 	int error = rnic_query_device(context, attr);
 
 	if (!error)
-		attr->node_guid = attr->sys_image_guid = htobe64(guid());
-	return error;
+		attr->node_guid = attr->sys_image_guid = htobe64(nic_guid(device_of(context)));
+	return nic_error(error);
 }
 
 static int query_device_ex(struct ibv_context *context,
@@ -110,8 +55,9 @@ static int query_device_ex(struct ibv_context *context,
 					 len < sizeof(full) ? len : sizeof(full));
 
 	if (error)
-		return error;
-	full.orig_attr.node_guid = full.orig_attr.sys_image_guid = htobe64(guid());
+		return nic_error(error);
+	full.orig_attr.node_guid = htobe64(nic_guid(device_of(context)));
+	full.orig_attr.sys_image_guid = full.orig_attr.node_guid;
 	memset(attr, 0, len);
 	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
 	return 0;
@@ -119,17 +65,28 @@ static int query_device_ex(struct ibv_context *context,
 
 static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 {
-	return LOCKED(int, rnic_query_rt_values(context, values));
+	return CALL(rnic_query_rt_values(context, values));
 }
 
 static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
 		      size_t len)
 {
-	int error = rnic_query_port_ex(context, port, attr, len);
+	struct ibv_port_attr full;
+	int error = rnic_query_port_ex(context, port, &full, sizeof(full));
 
-	if (!error && len > offsetof(struct ibv_port_attr, gid_tbl_len))
-		attr->gid_tbl_len = GIDS;
-	return error;
+	if (error)
+		return nic_error(error);
+	full.gid_tbl_len = GIDS;
+	if (to_hca(context)->net->lid) {
+		full.sm_lid = to_hca(context)->net->lid;
+		full.lid = (uint16_t)(full.sm_lid + device_of(context));
+		full.link_layer = IBV_LINK_LAYER_INFINIBAND;
+		full.port_cap_flags = IBV_PORT_CM_SUP;
+		full.flags = 0; /* paths need no GRH */
+	}
+	memset(attr, 0, len);
+	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
+	return 0;
 }
 
 EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port,
@@ -139,18 +96,30 @@ EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port,
 			  offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
-/* 0: the entry has an address; ENODATA: it is empty. */
-static int check_gid(uint32_t port, uint32_t index)
+/* 0: the entry has a GID; ENODATA: it is empty. */
+static int check_gid(const struct rnic_net *net, uint32_t port, uint32_t index)
 {
 	if (port != 1 || index >= GIDS)
 		return EINVAL;
-	return index ? ENODATA : 0;
+	return index < net->gids ? 0 : ENODATA;
+}
+
+void nic_gid(unsigned device, uint32_t index, union ibv_gid *gid)
+{
+	gid_of_index(nic_address(device), index, gid);
+}
+
+uint32_t nic_gid_type(const struct rnic_net *net, uint32_t index)
+{
+	if (net->lid)
+		return IBV_GID_TYPE_IB;
+	return gid_is_v2(index) ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
 }
 
 /* These two functions return zeros for an empty entry; the others refuse. */
 EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
 {
-	int error = check_gid(port, (uint32_t)index);
+	int error = check_gid(to_hca(context)->net, port, (uint32_t)index);
 
 	if (error == EINVAL) {
 		errno = error;
@@ -159,26 +128,26 @@ EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, u
 	if (error)
 		memset(gid, 0, sizeof(*gid));
 	else
-		*gid = to_hca(context)->gid;
+		nic_gid(device_of(context), (uint32_t)index, gid);
 	return 0;
 }
 
 EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned index, int *type)
 {
-	int error = check_gid(port, index);
+	const struct rnic_net *net = to_hca(context)->net;
+	int error = check_gid(net, port, index);
 
-	(void)context;
 	if (error == EINVAL) {
 		errno = error;
 		return -1;
 	}
-	*type = error ? 0 : GID_ROCE_V2;
+	*type = !error && nic_gid_type(net, index) == IBV_GID_TYPE_ROCE_V2 ? GID_ROCE_V2 : 0;
 	return 0;
 }
 
-/* The network interface that has the address; else the loopback. */
-static uint32_t interface_of(uint32_t address)
+uint32_t nic_interface(void)
 {
+	const uint32_t address = nic_get()->link->address;
 	struct ifaddrs *all = NULL;
 	uint32_t found = 0;
 
@@ -194,28 +163,40 @@ static uint32_t interface_of(uint32_t address)
 	return found ? found : if_nametoindex("lo");
 }
 
-static void fill_gid(struct ibv_context *context, struct ibv_gid_entry *entry, size_t size)
+/* As much of the entry as there is room for. */
+static void fill_gid(struct ibv_context *context, uint32_t index, void *entry, size_t size)
 {
-	hca_gid_entry(to_hca(context), interface_of(nic_get()->link->address), entry, size);
+	struct ibv_gid_entry full = {.gid_index = index,
+				     .port_num = 1,
+				     .gid_type = nic_gid_type(to_hca(context)->net, index)};
+
+	nic_gid(device_of(context), index, &full.gid);
+	if (full.gid_type != IBV_GID_TYPE_IB)
+		full.ndev_ifindex = nic_interface();
+	memset(entry, 0, size);
+	memcpy(entry, &full, size < sizeof(full) ? size : sizeof(full));
 }
 
 EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
 			     struct ibv_gid_entry *entry, uint32_t flags, size_t size)
 {
-	int error = flags ? EINVAL : check_gid(port, index);
+	int error = flags ? EINVAL : check_gid(to_hca(context)->net, port, index);
 
 	if (!error)
-		fill_gid(context, entry, size);
-	return error;
+		fill_gid(context, index, entry, size);
+	return nic_error(error);
 }
 
 EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
 				    size_t max, uint32_t flags, size_t size)
 {
-	if (max < 1 || flags)
+	const uint32_t n = to_hca(context)->net->gids;
+
+	if (max < n || flags)
 		return -EINVAL;
-	fill_gid(context, entries, size);
-	return 1;
+	for (uint32_t i = 0; i < n; i++)
+		fill_gid(context, i, (uint8_t *)entries + i * size, size);
+	return n;
 }
 
 EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
@@ -232,11 +213,14 @@ EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 
 EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
 				       uint8_t mac[ETHERNET_LL_SIZE], uint16_t *vlan)
 {
-	static const uint8_t local[2] = {0x02, 0x74};
+	uint32_t address;
 
 	(void)context;
-	memcpy(mac, local, sizeof(local));
-	memcpy(mac + sizeof(local), attr->grh.dgid.raw + 12, ETHERNET_LL_SIZE - sizeof(local));
+	if (!gid_to_address(&attr->grh.dgid, &address))
+		return nic_error(ENETUNREACH);
+	address = htobe32(address);
+	memcpy(mac, gid_mac_prefix, sizeof(gid_mac_prefix));
+	memcpy(mac + sizeof(gid_mac_prefix), &address, sizeof(address));
 	if (vlan)
 		*vlan = UINT16_MAX; /* none */
 	return 0;
@@ -248,12 +232,19 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 {
 	int error = nic_check_queues(attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL,
 				     attr->send_cq, attr->recv_cq, attr->srq);
+	const struct ibv_qp_cap asked = attr->cap;
+	struct ibv_qp *qp;
 
 	if (error) {
 		errno = error;
 		return NULL;
 	}
-	return NAMED(LOCKED(struct ibv_qp *, nic_lock_wr(rnic_create_qp_ex(context, attr))));
+	if (attr->qp_type != IBV_QPT_XRC_RECV)
+		nic_grant(&attr->cap);
+	qp = NAMED(LOCKED(struct ibv_qp *, nic_lock_wr(rnic_create_qp_ex(context, attr))));
+	if (!qp)
+		attr->cap = asked;
+	return qp;
 }
 
 static struct nic_context *new_context(void)
@@ -271,7 +262,7 @@ static struct nic_context *new_context(void)
 	return own;
 }
 
-static struct ibv_context *open_context(struct nic *nic, struct nic_context *own)
+static struct ibv_context *open_context(struct nic *nic, struct nic_context *own, unsigned device)
 {
 	struct ibv_context *context;
 	struct rnic_hca *hca;
@@ -287,7 +278,7 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 	if (!context)
 		return NULL;
 	hca = to_hca(context);
-	rnic_gid(nic->link->address, &hca->gid);
+	rnic_gid(nic_address(device), &hca->gid);
 	hca->hooks = (struct rnic_hooks){
 		.completion = nic_completion, .event = nic_event, .arg = own};
 	hca->verbs.query_port = query_port;
@@ -296,7 +287,7 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 	hca->verbs.create_cq_ex = nic_create_cq_ex;
 	hca->verbs.modify_cq = nic_modify_cq;
 	hca->verbs.create_qp_ex = create_qp_ex;
-	context->device = &tide0.device;
+	context->device = nic_device(device);
 	context->async_fd = own->async.fd;
 	/* In place of a kernel's file. Programs duplicate it; importing the device by it is
 	 * refused. */
@@ -314,8 +305,9 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	struct nic_context *own;
 	struct ibv_context *context;
+	unsigned number = nic_device_number(device);
 
-	if (device != &tide0.device) {
+	if (number >= nic_devices()) {
 		errno = ENODEV;
 		return NULL;
 	}
@@ -324,7 +316,7 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	own = new_context();
 	if (!own)
 		return NULL;
-	context = LOCKED(struct ibv_context *, open_context(nic_, own));
+	context = LOCKED(struct ibv_context *, open_context(nic_, own, number));
 	if (!context) {
 		close(own->async.fd);
 		free(own);
@@ -347,119 +339,5 @@ static int close_context(struct ibv_context *context)
 
 EXPORT int ibv_close_device(struct ibv_context *context)
 {
-	return LOCKED(int, close_context(context));
-}
-
-/* --- sysfs --- */
-
-EXPORT const char *ibv_get_sysfs_path(void)
-{
-	const char *path = getenv("SYSFS_PATH");
-
-	return path ? path : "/sys";
-}
-
-static int say(char *buf, size_t size, const char *text)
-{
-	size_t len = strlen(text);
-
-	if (len >= size)
-		return -1;
-	memcpy(buf, text, len + 1);
-	return (int)len;
-}
-
-static int say_guid(char *buf, size_t size)
-{
-	uint64_t g = guid();
-	char text[20];
-
-	snprintf(text, sizeof(text), "%04x:%04x:%04x:%04x", (unsigned)(g >> 48) & 0xffff,
-		 (unsigned)(g >> 32) & 0xffff, (unsigned)(g >> 16) & 0xffff, (unsigned)g & 0xffff);
-	return say(buf, size, text);
-}
-
-static int say_gid(char *buf, size_t size)
-{
-	struct nic *nic = nic_get();
-	union ibv_gid gid;
-	char text[40];
-	size_t at = 0;
-
-	if (!nic)
-		return -1;
-	rnic_gid(nic->link->address, &gid);
-	for (size_t i = 0; i < sizeof(gid.raw); i += 2)
-		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%02x%02x", i ? ":" : "",
-				       gid.raw[i], gid.raw[i + 1]);
-	return say(buf, size, text);
-}
-
-/* The contents of a file below the device's directories; -1: there is none of this name. */
-static int say_file(const char *file, char *buf, size_t size)
-{
-	static const struct {
-		const char *file, *text;
-	} texts[] = {
-		{"node_type", "1: CA"},
-		{"node_desc", "tidemark"},
-		{"fw_ver", "tidemark"},
-		{"hca_type", "tidemark"},
-		{"board_id", "tidemark"},
-		{"ibdev", "tide0"},
-		{"abi_version", "1"},
-		{"ports/1/state", "4: ACTIVE"},
-		{"ports/1/phys_state", "5: LinkUp"},
-		{"ports/1/link_layer", "Ethernet"},
-		{"ports/1/rate", "100 Gb/sec (4X EDR)"},
-		{"ports/1/lid", "0x0"},
-		{"ports/1/pkeys/0", "0xffff"},
-		{"ports/1/gid_attrs/types/0", "RoCE v2"},
-	};
-
-	while (*file == '/')
-		file++;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		if (!strcmp(file, texts[i].file))
-			return say(buf, size, texts[i].text);
-	if (!strcmp(file, "node_guid") || !strcmp(file, "sys_image_guid"))
-		return say_guid(buf, size);
-	if (!strcmp(file, "ports/1/gids/0"))
-		return say_gid(buf, size);
-	errno = ENOENT;
-	return -1;
-}
-
-static int read_file(const char *path, char *buf, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t len;
-
-	if (fd < 0)
-		return -1;
-	len = read(fd, buf, size);
-	close(fd);
-	if (len <= 0)
-		return -1;
-	if (buf[len - 1] == '\n')
-		buf[--len] = '\0';
-	else if ((size_t)len < size)
-		buf[len] = '\0';
-	else
-		return -1;
-	return (int)len;
-}
-
-EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
-{
-	char path[2 * IBV_SYSFS_PATH_MAX];
-	const char *const own[] = {tide0.device.ibdev_path, tide0.device.dev_path};
-	int len = snprintf(path, sizeof(path), "%s/%s", dir, file);
-
-	if (len < 0 || (size_t)len >= sizeof(path))
-		return -1;
-	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
-		if (!strncmp(path, own[i], strlen(own[i])) && path[strlen(own[i])] == '/')
-			return say_file(path + strlen(own[i]), buf, size);
-	return read_file(path, buf, size);
+	return CALL(close_context(context));
 }

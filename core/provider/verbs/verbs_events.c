@@ -53,7 +53,7 @@ static int free_channel(struct ibv_comp_channel *ibv)
 
 EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
-	return LOCKED(int, free_channel(channel));
+	return CALL(free_channel(channel));
 }
 
 /* Wait for the next event. `read` is called under the lock when the program gets it. NULL:

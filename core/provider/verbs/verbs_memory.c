@@ -13,12 +13,12 @@ static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
-	return LOCKED(int, rnic_bind_mw(qp, mw, bind));
+	return CALL(rnic_bind_mw(qp, mw, bind));
 }
 
 static int dealloc_mw(struct ibv_mw *mw)
 {
-	return LOCKED(int, nic_has_mw(mw) ? rnic_dealloc_mw(mw) : ENOENT);
+	return CALL(nic_has_mw(mw) ? rnic_dealloc_mw(mw) : ENOENT);
 }
 
 static struct ibv_mr *alloc_null_mr(struct ibv_pd *pd)
@@ -33,7 +33,7 @@ static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_a
 
 static int dealloc_td(struct ibv_td *td)
 {
-	return LOCKED(int, rnic_dealloc_td(td));
+	return CALL(rnic_dealloc_td(td));
 }
 
 static struct ibv_pd *alloc_parent_domain(struct ibv_context *context,
@@ -64,7 +64,7 @@ EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 
 EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 {
-	return IS_NAMED(pd) ? LOCKED(int, rnic_dealloc_pd(pd)) : ENOENT;
+	return CALL_OF(pd, rnic_dealloc_pd(pd));
 }
 
 EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
@@ -88,10 +88,10 @@ EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len
 EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
 			int access)
 {
-	return LOCKED(int, rnic_rereg_mr(mr, flags, pd, addr, length, access));
+	return CALL(rnic_rereg_mr(mr, flags, pd, addr, length, access));
 }
 
 EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 {
-	return LOCKED(int, nic_has_mr(mr) ? rnic_dereg_mr(mr) : ENOENT);
+	return CALL(nic_has_mr(mr) ? rnic_dereg_mr(mr) : ENOENT);
 }

@@ -84,7 +84,7 @@ EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_
 	(void)qp;
 	(void)gid;
 	(void)lid;
-	return EOPNOTSUPP;
+	return nic_error(EOPNOTSUPP);
 }
 
 EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
@@ -92,7 +92,7 @@ EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_
 	(void)qp;
 	(void)gid;
 	(void)lid;
-	return EOPNOTSUPP;
+	return nic_error(EOPNOTSUPP);
 }
 
 /* --- queue pairs --- */
@@ -101,16 +101,14 @@ EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	(void)qp;
 	(void)ece;
-	errno = EOPNOTSUPP;
-	return EOPNOTSUPP;
+	return nic_error(EOPNOTSUPP);
 }
 
 EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	(void)qp;
 	memset(ece, 0, sizeof(*ece));
-	errno = EOPNOTSUPP;
-	return EOPNOTSUPP;
+	return nic_error(EOPNOTSUPP);
 }
 
 /* The lines of a packet are written in no guaranteed order. */

@@ -6,7 +6,7 @@
 
 static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	return LOCKED(int, rnic_post_srq_recv(srq, wr, bad));
+	return CALL(rnic_post_srq_recv(srq, wr, bad));
 }
 
 static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
@@ -24,7 +24,7 @@ static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq
 
 static int get_srq_num(struct ibv_srq *srq, uint32_t *number)
 {
-	return LOCKED(int, rnic_get_srq_num(srq, number));
+	return CALL(rnic_get_srq_num(srq, number));
 }
 
 void verbs_enable_srq(struct ibv_context *context)
@@ -43,17 +43,17 @@ EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_att
 
 EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
-	return IS_NAMED(srq) ? LOCKED(int, rnic_modify_srq(srq, attr, mask)) : ENOENT;
+	return CALL_OF(srq, rnic_modify_srq(srq, attr, mask));
 }
 
 EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 {
-	return IS_NAMED(srq) ? LOCKED(int, rnic_query_srq(srq, attr)) : ENOENT;
+	return CALL_OF(srq, rnic_query_srq(srq, attr));
 }
 
 EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
 {
-	int error = IS_NAMED(srq) ? LOCKED(int, rnic_destroy_srq(srq)) : ENOENT;
+	int error = CALL_OF(srq, rnic_destroy_srq(srq));
 
 	if (!error)
 		nic_settle_events(srq->context, srq);

@@ -34,7 +34,7 @@ static void wr_start(struct ibv_qp_ex *qp)
 static int wr_complete(struct ibv_qp_ex *qp)
 {
 	process_posts(__builtin_return_address(0));
-	return LOCKED(int, bare.ex.wr_complete(qp));
+	return CALL(bare.ex.wr_complete(qp));
 }
 
 static void wr_abort(struct ibv_qp_ex *qp)

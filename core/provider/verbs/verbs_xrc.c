@@ -23,7 +23,7 @@ static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_i
 
 static int close_xrcd(struct ibv_xrcd *xrcd)
 {
-	return LOCKED(int, rnic_close_xrcd(xrcd));
+	return CALL(rnic_close_xrcd(xrcd));
 }
 
 static struct ibv_qp *open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)

@@ -3,7 +3,8 @@
  * Addresses: of a queue pair's peer, in address handles, and in front of a datagram that was
  * received.
  *
- * The link layer is Ethernet: a path is a global route, whose GID the link knows or does not.
+ * The link layer is Ethernet: a path is a global route, whose GID the link knows or does not. Where
+ * the net has LIDs it is InfiniBand: each of them is a path to the ports that all share.
  *
  * A datagram's data lie after 40 bytes that say where it comes from. With GIDs of IPv4 addresses
  * these are 20 bytes of zeros and the IPv4 header, as RoCEv2 has it (annex A17, 17.4.5.1) and the
@@ -37,12 +38,19 @@
 
 int rnic_path(const struct rnic_hca *hca, const struct ibv_ah_attr *ah, uint32_t *peer)
 {
-	struct link *link = hca->net->link;
+	const struct rnic_net *net = hca->net;
+	struct link *link = net->link;
 	static const union ibv_gid none;
-	if (!ah->is_global || !memcmp(&ah->grh.dgid, &none, sizeof(none)) ||
-	    ah->grh.sgid_index != 0 || (ah->port_num != 0 && ah->port_num != 1))
+	const union ibv_gid *to = ah->is_global ? &ah->grh.dgid : &hca->gid;
+	if (ah->port_num != 0 && ah->port_num != 1)
 		return EINVAL;
-	int number = link->resolve(link, &ah->grh.dgid);
+	if (ah->is_global && (!memcmp(to, &none, sizeof(none)) || ah->grh.sgid_index >= net->gids))
+		return EINVAL;
+	if (!ah->is_global && (!net->lid || !ah->dlid))
+		return EINVAL;
+	if (!ah->is_global && (uint16_t)(ah->dlid - net->lid) >= net->lids)
+		return ENETUNREACH;
+	int number = link->resolve(link, to);
 	if (number < 0)
 		return -number;
 	*peer = (uint32_t)number;
@@ -192,7 +200,7 @@ int rnic_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct i
 		return 0;
 	attr->is_global = 1;
 	read_grh((const uint8_t *)grh, &to, &attr->grh);
-	/* The port has one GID, number 0. */
+	/* Datagrams are for the GID number 0, whichever one the sender has named. */
 	if (port_num != 1 || memcmp(&to, &to_hca(context)->gid, sizeof(to))) {
 		errno = EINVAL;
 		return -1;

@@ -15,6 +15,7 @@
 
 struct final_answer;
 struct hosts;
+struct key_mixup;
 struct packet;
 struct rnic_ah;
 struct rnic_cq;
@@ -53,6 +54,13 @@ struct rnic_net {
 	struct hosts *programs; /* core/rnic/host; NULL: not in use */
 	/* Takes the packets for queue pair 1. NULL: they are for no queue pair. */
 	void (*management)(struct rnic_net *net, struct packet *pkt);
+	/* What cards of the field have and a simulation has not (rnic_net_on()). */
+	bool equal_keys; /* a region's rkey is its lkey */
+	unsigned gids;	 /* that may be sources of a path; the link resolves more than one each */
+	uint16_t lid, lids; /* the first one of the ports of the net, whose link layer is
+			       InfiniBand, and how many; 0: Ethernet */
+	/* A key was taken for the region's other one (mixed_keys.h). NULL: nobody is told. */
+	void (*mixed_up)(const struct key_mixup *mixup);
 	/* The part of the packet that was to land has landed (packet.torn). Does not return. */
 	void (*torn)(const struct packet *pkt);
 	unsigned hosts;

@@ -3,7 +3,8 @@
  * Memory regions: registration, keys, and which queue pair may touch which bytes.
  *
  * A key is an index (24 bits), a generation (7), and one bit that tells the remote key from the
- * local one, so that one used in place of the other is an error here as on a real card. Where
+ * local one, so that one used in place of the other is an error, as the specification wants it.
+ * Many cards have one number for both; a net may do the same (equal_keys). Where
  * memory gives no random numbers (memory.h), the index is host + 1 (8 bits) and slot (16): small
  * numbers that are equal in every run and never name another host's memory. Else, where a hostile
  * peer may guess, index and generation are random, no two live or recently dead ones of the net
@@ -139,7 +140,8 @@ struct rnic_mr *mr_slot(struct rnic_hca *hca)
 
 uint32_t mr_key(const struct rnic_mr *mr, bool remote)
 {
-	return mr->index << 8 | (uint32_t)mr->generation << 1 | remote;
+	bool marked = remote && !to_hca(mr->ibv.context)->net->equal_keys;
+	return mr->index << 8 | (uint32_t)mr->generation << 1 | marked;
 }
 
 static struct rnic_mr *find_key(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t key,
@@ -166,6 +168,16 @@ struct rnic_mr *mr_local(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t
 {
 	struct rnic_mr *mr = find_key(hca, pd, lkey, access);
 	return mr && mr->ibv.lkey == lkey && is_within(hca, mr, va, len) ? mr : NULL;
+}
+
+struct rnic_mr *mr_mixed_up(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t key, int access,
+			    uint64_t va, uint64_t len, bool remote)
+{
+	struct rnic_mr *mr = find_key(hca, pd, key, access);
+	if (!mr || mr->kind != MR_REGION || mr->ibv.lkey == mr->ibv.rkey ||
+	    key != (remote ? mr->ibv.lkey : mr->ibv.rkey))
+		return NULL;
+	return is_within(hca, mr, va, len) ? mr : NULL;
 }
 
 struct rnic_mr *mr_remote_whole(const struct rnic_qp *qp, uint32_t rkey, int access)

@@ -9,7 +9,8 @@
  * taken over.
  *
  * The link layer is Ethernet: without a global route (is_global and a dgid) there
- * is no way to the peer, so INIT->RTR refuses an address vector that has none (ah.c).
+ * is no way to the peer, so INIT->RTR refuses an address vector that has none (ah.c); where
+ * the net has a LID, that is one.
  *
  * Numbers are counters: a queue pair's number in the net, and its ordinal on the
  * host, which names it in traces ("c1/qp1"). Nothing depends on addresses. A number is given

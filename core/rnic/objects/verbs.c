@@ -37,6 +37,7 @@ struct rnic_net *rnic_net_on(const struct rnic_ground *ground, const struct hard
 	assert(hw->mtu >= 256 && hw->mtu <= 4096 && (hw->mtu & (hw->mtu - 1)) == 0);
 	assert(first >= QPN_FIRST && first < limit && limit <= QPN_LIMIT);
 	net->link = link;
+	net->gids = 1;
 	net->qpn_first = first;
 	net->qpn_limit = limit;
 	return net;

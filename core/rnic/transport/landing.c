@@ -345,6 +345,17 @@ static bool land_any_order(struct rnic_qp *qp, struct packet *head)
 	return true;
 }
 
+/* The message has come and the receive request has told of the key that was not the peer's to
+ * invalidate. The peer learns of it if it has not heard that all is well. */
+static void refuse_invalidation(struct rnic_qp *qp, const struct packet *pkt)
+{
+	qp->resp.told = true;
+	if (rnic_acks_early(qp))
+		qp_fail(qp);
+	else if (resp_active(qp))
+		resp_refuse(qp, pkt, pkt->psn, AETH_NAK_REMOTE_ACCESS);
+}
+
 /* The first packet of the queue has landed. */
 static void landed(struct rnic_qp *qp)
 {
@@ -362,10 +373,10 @@ static void landed(struct rnic_qp *qp)
 	/* Mutants complete it earlier. */
 	bool kept = is & IS_LAST && is & (IS_SEND | HAS_IMM) &&
 		    (int32_t)(pkt->rq_seq - qp->rq.done) >= 0 && resp_received(qp, pkt);
-	if (pkt->ack_req && !rnic_acks_early(qp))
-		resp_acknowledge(qp, pkt);
 	if (pkt->bad_key)
-		qp_fail(qp);
+		refuse_invalidation(qp, pkt);
+	else if (pkt->ack_req && !rnic_acks_early(qp))
+		resp_acknowledge(qp, pkt);
 	if (!kept)
 		packet_put(qp->hca->net, pkt);
 	if (resp->flush_rq && !resp->land.head)

@@ -48,6 +48,7 @@
 #include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
 #include "core/rnic/objects/dma.h"
+#include "core/rnic/objects/mixed_keys.h"
 #include "core/rnic/objects/mw.h"
 #include "core/rnic/objects/qp.h"
 #include "core/rnic/objects/work_queue.h"
@@ -247,8 +248,10 @@ static enum ibv_wc_status check_local(struct rnic_qp *qp, const struct wqe *wqe)
 		return IBV_WC_LOC_LEN_ERR;
 	/* Where results go is looked at when they are there. */
 	if (carries_data(wqe) && !wqe->copy &&
-	    !sge_allowed(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, 0, wqe->bytes, 0))
+	    !sge_allowed(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, 0, wqe->bytes, 0)) {
+		mixed_lkey(qp, qp->ibv.pd, wqe->sge, wqe->sges, 0, operations[wqe->opcode].name);
 		return IBV_WC_LOC_PROT_ERR;
+	}
 	return IBV_WC_SUCCESS;
 }
 
@@ -775,6 +778,8 @@ static void take_result(struct rnic_qp *qp, const struct packet *pkt)
 	name.who = &qp->actor;
 	name.answer = true;
 	if (!sge_scatter(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, off, data, len, &name)) {
+		mixed_lkey(qp, qp->ibv.pd, wqe->sge, wqe->sges, IBV_ACCESS_LOCAL_WRITE,
+			   operations[wqe->opcode].name);
 		fail(qp, IBV_WC_LOC_PROT_ERR);
 		return;
 	}

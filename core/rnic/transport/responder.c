@@ -26,6 +26,7 @@
 #include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
 #include "core/rnic/objects/dma.h"
+#include "core/rnic/objects/mixed_keys.h"
 #include "core/rnic/objects/mr.h"
 #include "core/rnic/objects/mw.h"
 #include "core/rnic/objects/qp.h"
@@ -65,6 +66,16 @@ void resp_reset(struct rnic_qp *qp)
 
 /* --- receive requests --- */
 
+/* How a datagram came. */
+static void take_route(const struct rnic_qp *qp, struct ibv_wc *wc)
+{
+	wc->slid = qp->hca->net->lid;
+	if (wc->slid)
+		return; /* within a subnet of InfiniBand: the 40 bytes mean nothing */
+	wc->sl = rnic_header_kind(qp->hca);
+	wc->wc_flags |= IBV_WC_GRH;
+}
+
 void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status,
 		   const struct packet *pkt)
 {
@@ -97,8 +108,7 @@ void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status,
 		cqe.wc.src_qp = qp->attr.dest_qp_num;
 		if (qp->service == SERVICE_UD) {
 			cqe.wc.src_qp = pkt->src_qpn;
-			cqe.wc.sl = rnic_header_kind(qp->hca);
-			cqe.wc.wc_flags |= IBV_WC_GRH;
+			take_route(qp, &cqe.wc);
 		}
 		cqe.solicited = pkt->solicited;
 		cqe.op = pkt->name.op;
@@ -193,7 +203,8 @@ static void report_refusal(struct rnic_qp *qp, uint8_t syndrome)
 		type = IBV_EVENT_QP_REQ_ERR;
 	else if (syndrome == AETH_NAK_REMOTE_ACCESS)
 		type = IBV_EVENT_QP_ACCESS_ERR;
-	if (qp->ibv.state != IBV_QPS_ERR && qp->resp.recv_status == IBV_WC_SUCCESS)
+	if (qp->ibv.state != IBV_QPS_ERR && qp->resp.recv_status == IBV_WC_SUCCESS &&
+	    !qp->resp.told)
 		qp_event(qp, type);
 }
 
@@ -312,6 +323,7 @@ uint8_t resp_check_send(struct rnic_qp *qp, const struct packet *pkt)
 	}
 	if (!sge_allowed(qp->hca, qp_recv_pd(qp), rqe->sge, rqe->sges, off, pkt->len,
 			 IBV_ACCESS_LOCAL_WRITE)) {
+		mixed_lkey(qp, qp_recv_pd(qp), rqe->sge, rqe->sges, IBV_ACCESS_LOCAL_WRITE, NULL);
 		qp->resp.recv_status = IBV_WC_LOC_PROT_ERR;
 		return AETH_NAK_REMOTE_OPERATION;
 	}
@@ -337,6 +349,7 @@ static uint8_t check_write(struct rnic_qp *qp, struct packet *pkt)
 	pkt->mr = mr_remote(qp, rkey, access, va, left);
 	if (!pkt->mr) {
 		count_key(qp, rkey, (unsigned)access);
+		mixed_rkey(qp, pkt->opcode, rkey, access, va, left);
 		/* The receive request that the immediate data would have taken tells of it
 		 * (11.6.2). */
 		if (is & HAS_IMM && qp_is_reliable(qp) && resp_ready(qp))
@@ -390,6 +403,8 @@ static uint8_t check_nonposted(struct rnic_qp *qp, const struct packet *pkt)
 	struct rnic_mr *mr = resp_region(qp, pkt);
 	if (!mr) {
 		count_key(qp, pkt->rkey, access);
+		mixed_rkey(qp, pkt->opcode, pkt->rkey, (int)access, pkt->va,
+			   word ? word : pkt->dma_len);
 		return AETH_NAK_REMOTE_ACCESS;
 	}
 	if (word && (uintptr_t)mr_host(mr, resp_word(pkt)) % word)

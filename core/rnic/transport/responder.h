@@ -25,6 +25,7 @@ struct responder {
 	bool nak_sent;	     /* no second NAK before the sequence is whole again */
 	bool not_ready;	     /* it was an RNR NAK */
 	bool failed;	     /* an error NAK is on its way; nothing more is let in */
+	bool told;	     /* a receive request has told of the error that is refused */
 	bool established;    /* the program was told that a request came in before RTS */
 	uint8_t in_message;  /* IS_SEND or IS_WRITE: first packet seen, last not yet */
 	uint8_t recv_status; /* enum ibv_wc_status of the receive request that the error hits */

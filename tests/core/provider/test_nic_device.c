@@ -7,7 +7,9 @@
 #include <check.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/verbs.h>
+#include <net/if.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,12 +142,12 @@ START_TEST(gids)
 	ck_assert_int_eq(ibv_query_gid_ex(context, 1, 0, &entry, 1), EINVAL);
 	ck_assert_int_eq(ibv_query_gid_ex(context, 1, 99, &entry, 0), EINVAL);
 	/* Some entries of the table are empty. */
-	for (int i = 1; i < attr.gid_tbl_len; i++) {
+	for (int i = 4; i < attr.gid_tbl_len; i++) {
 		ck_assert_int_eq(ibv_query_gid(context, 1, i, &empty), 0);
 		ck_assert_mem_eq(&empty, &none, sizeof(none));
 		ck_assert_int_eq(ibv_query_gid_ex(context, 1, (uint32_t)i, &entry, 0), ENODATA);
 	}
-	ck_assert_int_eq(ibv_query_gid_table(context, table, 8, 0), 1);
+	ck_assert_int_eq(ibv_query_gid_table(context, table, 8, 0), 4);
 	ck_assert_mem_eq(&table[0].gid, &gid, sizeof(gid));
 	ck_assert_int_eq(ibv_query_gid_table(context, table, 0, 0), -EINVAL);
 	ck_assert_int_eq(ibv_query_pkey(context, 1, 0, &pkey), 0);
@@ -199,6 +201,108 @@ START_TEST(node)
 	ck_assert_int_eq(stat("/dev/shm", &st), 0);
 	ck_assert(S_ISDIR(st.st_mode));
 	ck_assert_int_eq(access("/dev/shm", X_OK), 0);
+	ck_assert_int_eq(lstat("/proc/self", &st), 0);
+	ck_assert(S_ISLNK(st.st_mode));
+}
+END_TEST
+
+#define SYSFS "/sys/class/infiniband/tide0"
+
+/* The entries of a directory, but for "." and "..": how many, and the last one's name. */
+static unsigned entries_of(const char *path, char *last, size_t size)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while ((entry = readdir(dir)))
+		if (entry->d_name[0] != '.') {
+			snprintf(last, size, "%s", entry->d_name);
+			n++;
+		}
+	ck_assert_int_eq(closedir(dir), 0);
+	return n;
+}
+
+/* The port's network interface, for programs that look for it. */
+START_TEST(network_interface)
+{
+	char name[256], path[600], text[64];
+	struct ibv_gid_entry gid;
+	struct statx x;
+	struct stat st;
+	FILE *file;
+
+	ck_assert_int_eq(ibv_query_gid_ex(context, 1, 0, &gid, 0), 0);
+	ck_assert_uint_eq(entries_of(SYSFS "/device/net", name, sizeof(name)), 1);
+	ck_assert_uint_eq(if_nametoindex(name), gid.ndev_ifindex);
+	ck_assert_int_eq(stat(SYSFS "/device/net/", &st), 0);
+	ck_assert(S_ISDIR(st.st_mode));
+	snprintf(path, sizeof(path), SYSFS "/device/net/%s", name);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_eq(access(path, F_OK), 0);
+	ck_assert_int_eq(lstat(path, &st), 0);
+	ck_assert(S_ISDIR(st.st_mode));
+	ck_assert_int_eq(statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &x), 0);
+	ck_assert(S_ISDIR(x.stx_mode));
+	ck_assert_uint_gt(entries_of(path, text, sizeof(text)), 1);
+	snprintf(path, sizeof(path), SYSFS "/device/net/%s/ifindex", name);
+	file = fopen(path, "r");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_ptr_nonnull(fgets(text, sizeof(text), file));
+	ck_assert_uint_eq(strtoul(text, NULL, 10), gid.ndev_ifindex);
+	fclose(file);
+	snprintf(path, sizeof(path), SYSFS "/device/net/%sx", name);
+	ck_assert_int_eq(access(path, F_OK), -1);
+	ck_assert_int_eq(errno, ENOENT);
+	/* Other directories are what they are. */
+	ck_assert_uint_ge(entries_of("/sys/class/net", text, sizeof(text)), 1);
+	ck_assert_uint_gt(entries_of("/", text, sizeof(text)), 3);
+	ck_assert_ptr_null(opendir(SYSFS "/nothing"));
+}
+END_TEST
+
+/* Files of the device's directory, opened as any file. */
+START_TEST(sysfs_files)
+{
+	char text[64] = "", name[] = "/tmp/tidemark-test-XXXXXX";
+	struct stat st;
+	FILE *file;
+	int fd;
+
+	ck_assert_int_eq(stat(SYSFS, &st), 0);
+	ck_assert(S_ISDIR(st.st_mode));
+	ck_assert_int_eq(access(SYSFS "/node_guid", R_OK), 0);
+	fd = open(SYSFS "/ports/1/gid_attrs/types/1", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	ck_assert_int_eq(read(fd, text, sizeof(text)), 8);
+	ck_assert_str_eq(text, "RoCE v2\n");
+	close(fd);
+	file = fopen(SYSFS "/ports/1/gids/0", "r");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_ptr_nonnull(fgets(text, sizeof(text), file));
+	ck_assert_uint_eq(strlen(text), 40);
+	fclose(file);
+	ck_assert_int_eq(open(SYSFS "/node_guid", O_WRONLY), -1);
+	ck_assert_int_eq(errno, EACCES);
+	ck_assert_ptr_null(fopen(SYSFS "/node_guid", "r+"));
+	ck_assert_int_eq(open(SYSFS "/nothing", O_RDONLY), -1);
+	ck_assert_int_eq(errno, ENOENT);
+	ck_assert_int_eq(open(SYSFS "/ports/1/gid_attrs/types/7", O_RDONLY), -1);
+	ck_assert_int_eq(open("/sys/class/infiniband/tide00/node_guid", O_RDONLY), -1);
+	/* Other files are what they are. */
+	fd = mkstemp(name);
+	close(fd);
+	unlink(name);
+	umask(0);
+	fd = open(name, O_CREAT | O_RDWR | O_EXCL, 0640);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 0777, 0640);
+	close(fd);
+	unlink(name);
 }
 END_TEST
 
@@ -267,6 +371,84 @@ START_TEST(what_there_is_not)
 	ck_assert_int_eq(ibv_fork_init(), 0);
 	ck_assert_int_eq(ibv_is_fork_initialized(), IBV_FORK_UNNEEDED);
 	REFUSED(ibv_open_device(&(struct ibv_device){0}), ENODEV);
+}
+END_TEST
+
+/* More than was asked for, as cards grant it; both ways of asking say so. */
+START_TEST(inline_data)
+{
+	struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq, .recv_cq = cq, .cap = {1, 1, 4, 1, 0}, .qp_type = IBV_QPT_RC};
+	struct ibv_qp_init_attr_ex ex = {.send_cq = cq,
+					 .recv_cq = cq,
+					 .cap = {1, 1, 2, 1, 5},
+					 .qp_type = IBV_QPT_UD,
+					 .comp_mask = IBV_QP_INIT_ATTR_PD,
+					 .pd = ibv_alloc_pd(context)};
+	struct ibv_qp_init_attr found;
+	struct ibv_qp_attr attr;
+	struct ibv_qp *qp = ibv_create_qp(ex.pd, &init);
+
+	ck_assert_ptr_nonnull(qp);
+	ck_assert_uint_eq(init.cap.max_inline_data, 64);
+	ck_assert_int_eq(ibv_query_qp(qp, &attr, IBV_QP_CAP, &found), 0);
+	ck_assert_uint_eq(attr.cap.max_inline_data, 64);
+	ck_assert_uint_eq(found.cap.max_inline_data, 64);
+	ck_assert_ptr_nonnull(ibv_create_qp_ex(context, &ex));
+	ck_assert_uint_eq(ex.cap.max_inline_data, 32);
+	/* What was asked for, if that is more. */
+	init.cap.max_inline_data = 100;
+	ck_assert_ptr_nonnull(ibv_create_qp(ex.pd, &init));
+	ck_assert_uint_eq(init.cap.max_inline_data, 100);
+	/* A refusal changes nothing. */
+	init.cap = (struct ibv_qp_cap){1, 1000000, 4, 1, 0};
+	ck_assert_ptr_null(ibv_create_qp(ex.pd, &init));
+	ck_assert_uint_eq(init.cap.max_inline_data, 0);
+}
+END_TEST
+
+/* What returns an error number leaves it in errno, too. */
+#define BOTH(call, error)                       \
+	do {                                    \
+		errno = 0;                      \
+		ck_assert_int_eq(call, error);  \
+		ck_assert_int_eq(errno, error); \
+	} while (0)
+
+START_TEST(error_numbers)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+	struct ibv_srq_init_attr shared = {.attr = {.max_wr = 1, .max_sge = 1}};
+	struct ibv_srq *srq = ibv_create_srq(pd, &shared);
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq, .recv_cq = cq, .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+	struct ibv_qp *qp = ibv_create_qp(pd, &init);
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS};
+	struct ibv_send_wr send = {0}, *bad_send;
+	struct ibv_recv_wr recv = {.num_sge = 2}, *bad_recv;
+	struct ibv_modify_cq_attr moderate = {.attr_mask = 1u << 31};
+	struct ibv_srq_attr limit = {.srq_limit = 2};
+	struct ibv_gid_entry entry;
+	struct ibv_port_attr port;
+	union ibv_gid gid = {0};
+
+	ck_assert(qp && srq);
+	BOTH(ibv_modify_qp(qp, &attr, IBV_QP_STATE), EINVAL);
+	BOTH(ibv_post_send(qp, &send, &bad_send), EINVAL);
+	BOTH(ibv_post_recv(qp, &recv, &bad_recv), EINVAL);
+	BOTH(ibv_post_srq_recv(srq, &recv, &bad_recv), EINVAL);
+	BOTH(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT), EINVAL);
+	BOTH(ibv_resize_cq(cq, 0), EINVAL);
+	BOTH(ibv_modify_cq(cq, &moderate), EINVAL);
+	BOTH(ibv_dealloc_pd(pd), EBUSY);
+	BOTH(ibv_destroy_cq(cq), EBUSY);
+	BOTH(ibv_attach_mcast(qp, &gid, 0), EOPNOTSUPP);
+	BOTH(verbs_get_ctx(context)->query_port(context, 9, &port, sizeof(port)), EINVAL);
+	BOTH(ibv_query_gid_ex(context, 9, 0, &entry, 0), EINVAL);
+	qp->handle++;
+	BOTH(ibv_destroy_qp(qp), ENOENT);
 }
 END_TEST
 
@@ -362,8 +544,12 @@ int main(void)
 	tcase_add_test(tc, gids);
 	tcase_add_test(tc, sysfs);
 	tcase_add_test(tc, node);
+	tcase_add_test(tc, network_interface);
+	tcase_add_test(tc, sysfs_files);
 	tcase_add_test(tc, names);
 	tcase_add_test(tc, what_there_is_not);
+	tcase_add_test(tc, inline_data);
+	tcase_add_test(tc, error_numbers);
 	tcase_add_test(tc, opened_often);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("clock");

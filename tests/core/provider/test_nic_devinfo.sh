@@ -57,10 +57,15 @@ info() {
 	"$@" ibv_devinfo -v > "$dir/out"
 	for line in 'hca_id:.tide0' 'transport:.*InfiniBand (0)' 'phys_port_cnt:.*1' 'atomic_cap:.*GLOB' \
 		'state:.*PORT_ACTIVE' 'link_layer:.*Ethernet' 'GID\[  0\]:.*::ffff:.*RoCE v2' \
+		'GID\[  1\]:.*fe80::.*RoCE v2' 'GID\[  2\]:.*RoCE v1' \
 		'hca_core_clock:.*1000000kHZ' 'active_width:.*4X' 'tag matching not supported'; do
 		grep -q "$line" "$dir/out" || fail "ibv_devinfo -v, $1: no '$line'"
 	done
-	[ "$(grep -c 'GID\[' "$dir/out")" = 1 ] || fail "ibv_devinfo -v, $1: GIDs that are none"
+	[ "$(grep -c 'GID\[' "$dir/out")" = 4 ] || fail "ibv_devinfo -v, $1: GIDs that are none"
 }
 info env LD_PRELOAD="$preload"
 info env LD_LIBRARY_PATH="$dropin"
+env TIDEMARK_LAYER=infiniband LD_PRELOAD="$preload" ibv_devinfo -v > "$dir/out"
+for line in 'link_layer:.*InfiniBand' 'port_lid:.*1$' 'sm_lid:.*1$'; do
+	grep -q "$line" "$dir/out" || fail "ibv_devinfo -v with LIDs: no '$line'"
+done

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "tests/core/provider/nic_fabric.h"
@@ -344,6 +345,44 @@ END_TEST
 
 /* --- iterating polls, ibv_wr_*() --- */
 
+/* The system's clock, which the library reads by this name, too, set back by so many seconds. */
+static atomic_int set_back_s;
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	if (syscall(SYS_clock_gettime, clock, now))
+		return -1;
+	if (clock == CLOCK_REALTIME)
+		now->tv_sec -= atomic_load(&set_back_s);
+	return 0;
+}
+
+static uint64_t completed_at(uint64_t id)
+{
+	struct ibv_poll_cq_attr attr = {0};
+	uint64_t at;
+
+	give(&b, 64, id);
+	send_post(&a, SIGNALED);
+	while (ibv_start_poll(b.cqx, &attr))
+		;
+	ck_assert_uint_eq(b.cqx->wr_id, id);
+	at = ibv_wc_read_completion_wallclock_ns(b.cqx);
+	ibv_end_poll(b.cqx);
+	return at;
+}
+
+START_TEST(clock_set_back)
+{
+	uint64_t first = completed_at(1), second;
+
+	atomic_store(&set_back_s, 3600);
+	second = completed_at(2);
+	ck_assert_uint_ge(second, first);
+	ck_assert_uint_lt(second - first, 3600 * 1000000000ull);
+}
+END_TEST
+
 START_TEST(wallclock)
 {
 	struct ibv_poll_cq_attr attr = {0};
@@ -480,6 +519,7 @@ int main(void)
 	tcase_add_test(tc, established);
 	tcase_add_test(tc, access_error);
 	tcase_add_test(tc, wallclock);
+	tcase_add_test(tc, clock_set_back);
 	tcase_add_test(tc, many_threads);
 	tcase_add_test(tc, two_batches);
 	tcase_add_test(tc, closed_with_all_that_is_left);

@@ -8,6 +8,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -409,6 +410,9 @@ START_TEST(registration)
 	try_reg("from the hole", at + 2 * PAGE, PAGE, RW, EFAULT);
 	try_reg("behind the hole", at + 3 * PAGE, 5 * PAGE, RW, 0);
 	try_reg("a byte of the hole", at + PAGE, PAGE + 1, RW, EFAULT);
+	uint8_t *write_only = mmap(NULL, PAGE, PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	try_reg("write only, to be written", write_only, PAGE, RW, 0);
+	try_reg("write only, to be read", write_only, PAGE, read_only, EFAULT);
 	try_reg("page 0", NULL, PAGE, RW, EFAULT);
 	try_reg("nowhere", (void *)~(uintptr_t)0xffff, 16, read_only, EFAULT);
 	try_reg("around the end", (void *)~(uintptr_t)0xff, PAGE, read_only, EINVAL);
@@ -591,6 +595,36 @@ START_TEST(atomic_write)
 }
 END_TEST
 
+/* --- SEND with invalidate --- */
+
+/* The key is not the sender's to invalidate: both ends learn of it, and no event is needed. */
+START_TEST(wrong_invalidation)
+{
+	struct pollfd event = {.events = POLLIN};
+
+	setup();
+	event.fd = b.context->async_fd;
+	struct ibv_sge sge = {(uintptr_t)a.buf, 64, a.mr->lkey};
+	struct ibv_send_wr wr = {.wr_id = 7,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND_WITH_INV,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .invalidate_rkey = b.mr->rkey},
+			   *bad;
+	recv_post(b.mr, b.buf, 64);
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
+	expect(b.rcq, 9, IBV_WC_REM_INV_REQ_ERR);
+	ck_assert_int_eq(a.qp->state, IBV_QPS_ERR);
+	ck_assert_int_eq(b.qp->state, IBV_QPS_ERR);
+	ck_assert_int_eq(poll(&event, 1, 0), 0);
+	connect_sides();
+	post(IBV_WR_RDMA_WRITE, 64, b.mr->rkey, b.buf);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+}
+END_TEST
+
 /* --- FLUSH --- */
 
 START_TEST(flush)
@@ -731,6 +765,7 @@ int main(void)
 	tcase_add_test(tc, atomics);
 	tcase_add_test(tc, last_word_last);
 	tcase_add_test(tc, atomic_write);
+	tcase_add_test(tc, wrong_invalidation);
 	tcase_add_test(tc, flush);
 	tcase_add_test(tc, commit);
 	tcase_add_test(tc, windows);

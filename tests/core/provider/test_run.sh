@@ -27,6 +27,15 @@ pair "--link udp" "--link udp" -n 100 || die "udp: $(cat "$dir/server" "$dir/cli
 grep -qE '::ffff:127\.(7[7-9]|[89][0-9]|1[0-2][0-9])\.' "$dir/client" || die "udp is not on loopback: $(cat "$dir/client")"
 eventually gone || die "left behind: $(ls "$net")"
 
+# --- other paths: the last GID; LIDs, which need no GID
+pair "" "" -n 100 -g 3 || die "-g 3: $(cat "$dir/server" "$dir/client")"
+pair "--link udp" "--link udp" -n 100 -g 1 || die "udp, -g 1: $(cat "$dir/server" "$dir/client")"
+pair "--layer infiniband" "--layer infiniband" -n 100 -g -1 || die "no GID: $(cat "$dir/server" "$dir/client")"
+grep -qE 'local address: +LID 0x0001' "$dir/client" || die "$(cat "$dir/client")"
+pair "--devices 2" "" -n 100 -d tide0 || die "-d tide0: $(cat "$dir/server" "$dir/client")"
+pair "--devices 2" "--devices 2" -n 100 -d tide1 || die "-d tide1: $(cat "$dir/server" "$dir/client")"
+! pair "" "" -n 100 -g -1 2>/dev/null || die "Ethernet, and no GID is needed"
+
 # --- a library that is found by its name
 if command -v python3 >/dev/null; then
 	for how in "" --dropin; do
@@ -49,6 +58,9 @@ status=0
 [ "$(run printf '%s|' a 'b c' --fabric)" = 'a|b c|--fabric|' ] || die "arguments"
 # shellcheck disable=SC2016 # the other shell expands it
 [ "$(run -- sh -c 'echo $TIDEMARK_LINK')" = shm ] || die "the environment"
+# shellcheck disable=SC2016
+[ "$(run --keys equal --layer infiniband --devices 2 -- sh -c 'echo $TIDEMARK_KEYS $TIDEMARK_LAYER $TIDEMARK_DEVICES')" = \
+	'equal infiniband 2' ] || die "the environment: keys, layer, devices"
 # The fabric by its old names.
 # shellcheck disable=SC2016
 for old in "TIDEMARK_NET=$net" TIDEMARK_NET=/nowhere; do
@@ -109,6 +121,11 @@ refused 'no program given'
 refused 'unknown option' --nat -- true
 refused 'wants a value' --fabric
 refused 'expected shm or udp' --link rdma -- true
+refused 'expected equal or distinct' --keys same -- true
+refused 'expected ethernet or infiniband' --layer 2 -- true
+refused 'is of the link shm' --link udp --layer infiniband -- true
+refused 'expected a number from 1 to 8' --devices 9 -- true
+refused 'are of the link shm' --link udp --devices 2 -- true
 refused 'expected a whole number' --seed -1 -- true
 refused 'expected an IPv4 address' --link udp --address 0.0.0.0 -- true
 refused 'is of the link udp' --address 127.0.0.1 -- true

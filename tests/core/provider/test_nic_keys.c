@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Programs that take a region's lkey for its rkey, or the other way round: refused, and told of on
+ * stderr, in one line for each kind; with equal keys (TIDEMARK_KEYS) they work.
+ */
+#include <check.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "tests/core/provider/nic_fabric.h"
+#include "tests/core/provider/nic_side.h"
+
+#define BYTES  4096u
+#define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+#define HINT   "; cards with equal keys accept that (tidemark run --keys equal)\n"
+
+static FILE *said;
+
+static void setup(void)
+{
+	open_side(&a, BYTES, ACCESS);
+	open_side(&b, BYTES, ACCESS);
+	connect_both(IBV_QPT_RC);
+	said = tmpfile();
+	ck_assert_ptr_nonnull(said);
+	ck_assert_int_ge(dup2(fileno(said), STDERR_FILENO), 0);
+}
+
+static void connect_again(void)
+{
+	ibv_destroy_qp(a.qp);
+	ibv_destroy_qp(b.qp);
+	connect_both(IBV_QPT_RC);
+}
+
+static void post(enum ibv_wr_opcode opcode, uint32_t lkey, uint32_t rkey)
+{
+	struct ibv_sge sge = {(uintptr_t)a.buf, 64, lkey};
+	struct ibv_send_wr wr = {.wr_id = 7,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = opcode,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .wr.rdma = {(uintptr_t)b.buf, rkey}},
+			   *bad;
+
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+}
+
+static void recv_by(uint32_t lkey)
+{
+	struct ibv_sge sge = {(uintptr_t)b.buf, 64, lkey};
+	struct ibv_recv_wr wr = {.wr_id = 9, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	ck_assert_int_eq(ibv_post_recv(b.qp, &wr, &bad), 0);
+}
+
+static void expect_said(const char *text)
+{
+	char got[2048];
+	size_t n;
+
+	rewind(said);
+	n = fread(got, 1, sizeof(got) - 1, said);
+	got[n] = '\0';
+	ck_assert_str_eq(got, text);
+}
+
+START_TEST(rkey)
+{
+	char line[300];
+
+	post(IBV_WR_RDMA_WRITE, a.mr->lkey, b.mr->lkey);
+	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
+	snprintf(line, sizeof(line),
+		 "tidemark: queue pair 0x%x: the rkey of a WRITE is the lkey of the region at %p%s",
+		 b.qp->qp_num, (void *)b.buf, HINT);
+	expect_said(line);
+	/* Once. */
+	connect_again();
+	post(IBV_WR_RDMA_READ, a.mr->lkey, b.mr->lkey);
+	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
+	expect_said(line);
+}
+END_TEST
+
+START_TEST(lkey_of_send)
+{
+	char line[300];
+
+	recv_by(b.mr->lkey);
+	post(IBV_WR_SEND, a.mr->rkey, 0);
+	expect(a.scq, 7, IBV_WC_LOC_PROT_ERR);
+	snprintf(line, sizeof(line),
+		 "tidemark: queue pair 0x%x: the lkey of a SEND is the rkey of the region at %p%s",
+		 a.qp->qp_num, (void *)a.buf, HINT);
+	expect_said(line);
+}
+END_TEST
+
+START_TEST(lkey_of_read)
+{
+	char line[300];
+
+	post(IBV_WR_RDMA_READ, a.mr->rkey, b.mr->rkey);
+	expect(a.scq, 7, IBV_WC_LOC_PROT_ERR);
+	snprintf(line, sizeof(line),
+		 "tidemark: queue pair 0x%x: the lkey of a READ is the rkey of the region at %p%s",
+		 a.qp->qp_num, (void *)a.buf, HINT);
+	expect_said(line);
+}
+END_TEST
+
+START_TEST(lkey_of_receive)
+{
+	char line[300];
+
+	recv_by(b.mr->rkey);
+	post(IBV_WR_SEND, a.mr->lkey, 0);
+	expect(a.scq, 7, IBV_WC_REM_OP_ERR);
+	expect(b.rcq, 9, IBV_WC_LOC_PROT_ERR);
+	snprintf(line, sizeof(line),
+		 "tidemark: queue pair 0x%x: the lkey of a receive request is the rkey of the "
+		 "region at %p%s",
+		 b.qp->qp_num, (void *)b.buf, HINT);
+	expect_said(line);
+}
+END_TEST
+
+/* Keys that would be wrong on any card. */
+START_TEST(other_errors)
+{
+	struct ibv_pd *other = ibv_alloc_pd(b.context);
+	struct ibv_mr *foreign = ibv_reg_mr(other, b.buf, BYTES, ACCESS),
+		      *closed = ibv_reg_mr(b.pd, b.buf, BYTES, IBV_ACCESS_LOCAL_WRITE),
+		      *small = ibv_reg_mr(b.pd, b.buf, 8, ACCESS);
+	const uint32_t keys[] = {b.mr->lkey ^ 2, foreign->lkey, closed->lkey, small->lkey};
+
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		post(IBV_WR_RDMA_WRITE, a.mr->lkey, keys[i]);
+		expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
+		connect_again();
+	}
+	expect_said("");
+}
+END_TEST
+
+START_TEST(equal)
+{
+	ck_assert_uint_eq(a.mr->lkey, a.mr->rkey);
+	memset(a.buf, 5, 64);
+	post(IBV_WR_RDMA_WRITE, a.mr->rkey, b.mr->lkey);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	recv_by(b.mr->rkey);
+	post(IBV_WR_SEND, a.mr->rkey, 0);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	expect(b.rcq, 9, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(a.buf, b.buf, 64);
+	/* Still keys. */
+	post(IBV_WR_RDMA_WRITE, a.mr->lkey, b.mr->rkey ^ 1);
+	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
+	expect_said("");
+}
+END_TEST
+
+static void setup_equal(void)
+{
+	setenv("TIDEMARK_KEYS", "equal", 1);
+	setup();
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("nic_keys");
+	TCase *tc = tcase_create("distinct");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, rkey);
+	tcase_add_test(tc, lkey_of_send);
+	tcase_add_test(tc, lkey_of_read);
+	tcase_add_test(tc, lkey_of_receive);
+	tcase_add_test(tc, other_errors);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("equal");
+	tcase_add_checked_fixture(tc, setup_equal, NULL);
+	tcase_add_test(tc, equal);
+	suite_add_tcase(suite, tc);
+	return nic_fabric_run(suite);
+}
