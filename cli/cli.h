@@ -57,6 +57,11 @@ extern char **arguments;
 /* The path of NAME beside this program, or where it was installed to. False: it is nowhere. */
 bool find_beside(const char *name, char *path, size_t size);
 
+/* --- nic/environment.c --- */
+
+/* VARIABLE=first:what it was. 0, or -1 without memory. */
+int environment_prepend(const char *variable, const char *first);
+
 /* --- input.c --- */
 
 struct trace;

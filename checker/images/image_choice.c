@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "faultinject/sources.h"
 
 enum { NOTHING, EVERYTHING, ONE_MISSING, ONE_ALONE, ONE_SOURCE, MOMENTS, REST, PHASES };
 
@@ -119,14 +120,6 @@ static void leave_until(struct image_choice *c, uint32_t event)
 	}
 }
 
-static uint64_t draw(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15u;
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
-
 /* Count up. False: that was the last. */
 static bool count_up(struct image_choice *c)
 {
@@ -193,7 +186,8 @@ static bool step(struct image_choice *c)
 			return count_up(c);
 		}
 		for (unsigned i = 0; i < c->lines; i++)
-			c->left[i] = (unsigned)(draw(&c->random) % (line_of(c, i)->versions + 1));
+			c->left[i] = (unsigned)(random_next(&c->random) %
+						(line_of(c, i)->versions + 1));
 		return true;
 	}
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "faultinject/sources.h"
 
 #define SELECTIONS 1000 /* of one length, that a PARTIAL draws from */
 
@@ -105,21 +106,13 @@ static void go_to_selection(struct pm_sequence *s, uint64_t number)
 		next_selection(s);
 }
 
-static uint64_t draw(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15u;
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
-
 /* Different ones. */
 static void draw_selections(struct pm_sequence *s, uint64_t seed)
 {
 	uint64_t all = all_selections(s->n);
 	for (unsigned i = 0; i < PM_PARTIAL_SEQUENCES && i < all;) {
 		unsigned known = 0;
-		s->drawn[i] = draw(&seed) % all;
+		s->drawn[i] = random_next(&seed) % all;
 		while (known < i && s->drawn[known] != s->drawn[i])
 			known++;
 		i += known == i;

@@ -107,17 +107,6 @@ static void remove_shadow(const struct request *r)
 
 /* --- the program --- */
 
-static int prepend(const char *variable, const char *first)
-{
-	const char *old = getenv(variable);
-	char *value;
-	if (asprintf(&value, "%s%s%s", first, old && *old ? ":" : "", old ? old : "") < 0)
-		return -1;
-	int rc = setenv(variable, value, 1);
-	free(value);
-	return rc;
-}
-
 static int set_environment(const struct request *r)
 {
 	char pm[OPTION_NAMES * 64 + PATH_MAX] = "", whole[PATH_MAX];
@@ -141,8 +130,8 @@ static int set_environment(const struct request *r)
 	/* libpmem flushes caches only where it takes memory for PM. */
 	rc |= setenv("PMEM_IS_PMEM_FORCE", "1", 0);
 	if (r->exact[0])
-		rc |= prepend("LD_LIBRARY_PATH", r->exact);
-	rc |= prepend("LD_PRELOAD", r->library);
+		rc |= environment_prepend("LD_LIBRARY_PATH", r->exact);
+	rc |= environment_prepend("LD_PRELOAD", r->library);
 	return rc ? fail(EXIT_INTERNAL, "record: the environment: %s", strerror(errno)) : 0;
 }
 

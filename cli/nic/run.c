@@ -218,20 +218,6 @@ static int check_program(const char *path)
 	return why ? fail(EXIT_USAGE, "run: %s: no library can be preloaded: %s", path, why) : 0;
 }
 
-/* VARIABLE=first:what it was */
-static int prepend(const char *variable, const char *first)
-{
-	const char *old = getenv(variable);
-	char *value;
-	int rc;
-
-	if (asprintf(&value, "%s%s%s", first, old && *old ? ":" : "", old ? old : "") < 0)
-		return -1;
-	rc = setenv(variable, value, 1);
-	free(value);
-	return rc;
-}
-
 static int set_environment(const struct choice *choice)
 {
 	const struct nic_config *config = &choice->config;
@@ -257,9 +243,9 @@ static int set_environment(const struct choice *choice)
 	rc |= config->has_address ? setenv(nic_settings[SETTING_ADDRESS].variable, address, 1)
 				  : unsetenv(nic_settings[SETTING_ADDRESS].variable);
 	if (choice->libraries[0])
-		rc |= prepend("LD_LIBRARY_PATH", choice->libraries);
+		rc |= environment_prepend("LD_LIBRARY_PATH", choice->libraries);
 	if (choice->preload[0])
-		rc |= prepend("LD_PRELOAD", choice->preload);
+		rc |= environment_prepend("LD_PRELOAD", choice->preload);
 	return rc ? fail(EXIT_INTERNAL, "run: the environment: %s", strerror(errno)) : 0;
 }
 
