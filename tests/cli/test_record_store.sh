@@ -14,7 +14,7 @@ server=
 
 # serve COMMAND...: start a server, wait until it serves; its process in $server, its port in $port.
 serve() {
-	rm -f served
+	: >served
 	"$@" >served 2>summary &
 	server=$!
 	until grep -q '^serving' served; do
@@ -48,11 +48,11 @@ for store in efactory erda; do
 	says 'landings' 'acknowledgements' ' 0 are bad'
 done
 
-# broken STORE BUG WHAT LINE: one cause, and its place.
+# broken STORE BUG WHAT LINE: that is a cause; with other moments than last time, there may be others.
 broken() {
 	record "$1" "$2"
 	run 1 tidemark images pool.rec --history history --most 12 --recover "$judge"
-	says 'of 1 cause' "lost: the $3" "$4"
+	says '1. exit status 1' "lost: the $3" "$4"
 	# The simulation says so, too.
 	run 1 tidemark crashtest "$1" --variant "$2" --workload ww --runs 40 --states 2000 --no-traces --knob ack_early=off
 }

@@ -54,6 +54,7 @@ rpma)
 	port=$((20000 + $$ % 20000))
 	for bug in '' bug; do
 		rm -f pool
+		: >served
 		tidemark record --pm pool --out "rpma$bug.rec" -- ./program server pool $port >served 2>&1 &
 		server=$!
 		until grep -q '^ready' served; do
