@@ -34,10 +34,10 @@ struct request {
 #define REQUEST(member) OPTION_FIELD(struct request, member)
 
 static const struct option_row rows[] = {
-	{"pm", "PATH",
+	{"pm", "PATH|mr",
 	 "a file that is persistent memory, or a folder of such files; may be repeated; it need "
 	 "not "
-	 "be there yet",
+	 "be there yet. mr: all memory that is registered for remote writing",
 	 REQUEST(pm)},
 	{"out", "FILE", "the recording", REQUEST(out)},
 	{"stores", "exact|noticed",
@@ -113,7 +113,8 @@ static int set_environment(const struct request *r)
 	for (unsigned i = 0; i < r->pm.n; i++) {
 		const char *name = r->pm.name[i];
 		size_t n = strlen(pm);
-		if (name[0] != '/' && getcwd(whole, sizeof(whole)))
+		if (name[0] != '/' && strcmp(name, RECORD_PM_REGISTERED) != 0 &&
+		    getcwd(whole, sizeof(whole)))
 			n += (size_t)snprintf(pm + n, sizeof(pm) - n, "%s%s/%s", n ? ":" : "",
 					      whole, name);
 		else

@@ -20,8 +20,9 @@
 #define RECORD_RNIC    0x80000000u /* in `thread`, besides the number of a queue pair */
 
 /* The settings, in the environment of the program. */
-#define RECORD_VARIABLE	       "TIDEMARK_RECORDING"	/* the recording's path */
-#define RECORD_PM_VARIABLE     "TIDEMARK_RECORD_PM"	/* paths of files or folders, ':' between */
+#define RECORD_VARIABLE	       "TIDEMARK_RECORDING" /* the recording's path */
+#define RECORD_PM_VARIABLE     "TIDEMARK_RECORD_PM" /* paths of files or folders, ':' between */
+#define RECORD_PM_REGISTERED   "mr" /* one of them: what is registered for remote writing */
 #define RECORD_SHADOW_VARIABLE "TIDEMARK_RECORD_SHADOW" /* a folder for what is known of PM */
 
 #define RECORD_COMPARE_VARIABLE "TIDEMARK_RECORD_COMPARE" /* set: do not ask the kernel */

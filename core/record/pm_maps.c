@@ -31,6 +31,7 @@ static struct mapping {
 	uint64_t offset;
 	unsigned file;
 	bool constant; /* nothing can be stored there */
+	bool memory;   /* no file */
 	bool watched;
 } mapping[MAPPINGS];
 static _Atomic unsigned mappings;
@@ -115,19 +116,48 @@ static bool map_shadow(unsigned file)
 	return true;
 }
 
+static bool is_zero(const uint8_t *at, size_t len)
+{
+	static const uint8_t zeros[PAGE];
+	return !memcmp(at, zeros, len);
+}
+
 /* What is in it from `from` on was there before anything was recorded. */
 static void read_before(int fd, unsigned file, uint64_t from)
 {
-	static const uint8_t zeros[PAGE];
 	uint8_t *bytes = shadow[file].bytes;
 	for (uint64_t at = from; at < shadow[file].size; at += PAGE) {
 		size_t room = shadow[file].size - at < PAGE ? shadow[file].size - at : PAGE;
 		ssize_t n = pread(fd, bytes + at, room, (off_t)at);
 		if (n <= 0)
 			return;
-		if (memcmp(bytes + at, zeros, (size_t)n) != 0)
+		if (!is_zero(bytes + at, (size_t)n))
 			recorder_add(RECORD_BEFORE, file, at, bytes + at, (uint32_t)n, 0);
 	}
+}
+
+/* The number of a file that is none. -1: there is no room. */
+static int take_memory(const uint8_t *at, size_t len)
+{
+	static uint32_t regions;
+	char name[64];
+	if (recorder->files == RECORD_FILES)
+		return -1;
+	unsigned file = recorder->files++;
+	recorder->file[file] = (struct record_file){
+		.device = UINT64_MAX, .inode = (uint64_t)getpid() << 32 | regions, .size = len};
+	int n = snprintf(name, sizeof(name), "mr.%d.%u", (int)getpid(), regions++);
+	recorder_add(RECORD_FILE, file, len, name, (uint32_t)n, 0);
+	if (!map_shadow(file))
+		return -1;
+	for (size_t off = 0; off < len; off += PAGE) {
+		size_t part = len - off < PAGE ? len - off : PAGE;
+		memcpy(shadow[file].bytes + off, at + off, part);
+		if (!is_zero(at + off, part))
+			recorder_add(RECORD_BEFORE, file, off, shadow[file].bytes + off,
+				     (uint32_t)part, 0);
+	}
+	return (int)file;
 }
 
 /* The file's number, a new one if it is new, with a shadow of `size` bytes. -1: there is no room.
@@ -247,7 +277,9 @@ static void watch(struct mapping *m)
 	uint32_t how;
 	if (m->constant)
 		return;
-	m->watched = written_watch(m->at, m->len);
+	/* The kernel looks at whole pages. */
+	m->watched = (uintptr_t)m->at % PAGE == 0 && m->len % PAGE == 0 &&
+		     written_watch(m->at, m->len);
 	how = m->watched ? RECORD_STORES_WRITTEN : RECORD_STORES_COMPARED;
 	if (recorder->stores < how)
 		recorder->stores = how;
@@ -277,6 +309,41 @@ void pm_maps_add(int fd, uint8_t *at, size_t len, uint64_t offset)
 	/* What somebody did to the file in a way that is not seen here. */
 	struct scan s = {m, call_site_name("write(), or a process that is not recorded")};
 	compare(&s, m->at, accessible(m));
+}
+
+static bool takes_memory(void)
+{
+	const char *names = getenv(RECORD_PM_VARIABLE);
+	const size_t n = strlen(RECORD_PM_REGISTERED);
+	for (const char *at = names ? names : ""; *at; at += strcspn(at, ":"), at += *at == ':')
+		if (strcspn(at, ":") == n && !memcmp(at, RECORD_PM_REGISTERED, n))
+			return true;
+	return false;
+}
+
+void pm_maps_add_memory(uint8_t *at, size_t len)
+{
+	/* Whole lines of it; what shares them is recorded, too. */
+	uint8_t *begin = at - (uintptr_t)at % LINE;
+	size_t size = (len + (size_t)(at - begin) + LINE - 1) / LINE * LINE;
+	if (mappings == MAPPINGS || !len || pm_maps_has(at) || !takes_memory())
+		return;
+	int file = take_memory(begin, size);
+	if (file < 0)
+		return;
+	struct mapping *m = &mapping[mappings];
+	*m = (struct mapping){.at = begin, .len = size, .file = (unsigned)file, .memory = true};
+	watch(m);
+	mappings++;
+	set_window();
+}
+
+bool pm_maps_is_memory(const void *at)
+{
+	for (unsigned i = 0; i < mappings; i++)
+		if ((uintptr_t)at - (uintptr_t)mapping[i].at < mapping[i].len)
+			return mapping[i].memory;
+	return false;
 }
 
 void pm_maps_remove(const uint8_t *at, size_t len)

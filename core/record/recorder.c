@@ -178,6 +178,23 @@ static bool wants(void)
 	return pm_maps_any();
 }
 
+static void registered(const void *at, size_t len)
+{
+	if (!recorder_lock())
+		return;
+	pm_maps_add_memory((uint8_t *)(uintptr_t)at, len);
+	recorder_unlock();
+}
+
+static void deregistered(const void *at, size_t len)
+{
+	if (!pm_maps_is_memory(at) || !recorder_lock())
+		return;
+	pm_maps_scan(call_site_name("ibv_dereg_mr()"));
+	pm_maps_remove(at, len);
+	recorder_unlock();
+}
+
 /* What CPUs have stored until now comes before the landing. */
 static void before_landing(const void *at, size_t len)
 {
@@ -254,6 +271,8 @@ void recorder_acknowledges(const void *caller)
 
 RECORD_EXPORT const struct record_hooks tidemark_record_hooks = {
 	.wants = wants,
+	.registered = registered,
+	.deregistered = deregistered,
 	.before_landing = before_landing,
 	.landed = landed,
 	.committed = committed,

@@ -41,6 +41,9 @@ void recorder_acknowledges(const void *caller);
 
 /* Is `fd` PM? Then [at, at+len) is a mapping of it from `offset` on. With the lock. */
 void pm_maps_add(int fd, uint8_t *at, size_t len, uint64_t offset);
+/* Memory that is PM without being a file. */
+void pm_maps_add_memory(uint8_t *at, size_t len);
+bool pm_maps_is_memory(const void *at);
 void pm_maps_remove(const uint8_t *at, size_t len);
 /* mremap(): the mapping is elsewhere now, or longer. */
 void pm_maps_move(const uint8_t *at, size_t len, uint8_t *to, size_t new_len);

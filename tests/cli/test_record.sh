@@ -313,6 +313,17 @@ tr '|' '\n' <text | grep -v -e START -e STOP -e REGISTER | sed 's/;0x1000/;0x/' 
 	printf 'FLUSH;0x00000;0x2000\nFENCE\n'
 } | sed "s/record_loopback.c:94/$(sed -n 's/.*(\(record_loopback.c:[0-9]*\)).*/\1/p' events | head -n 1)/" | expect
 
+# Memory that others may write to, whatever it is: the same without a file.
+sed 's/MAP_SHARED, fd, 0)/MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)/; s/.*msync.*//' "$sources/tests/cli/record_loopback.c" >anonymous.c
+! cmp -s anonymous.c "$sources/tests/cli/record_loopback.c" || fail 'the program is the same'
+compile anonymous -libverbs
+grep -v -e FLUSH -e FENCE events | sed 's/record_loopback.c/anonymous.c/' >expected
+run 0 tidemark record --pm mr --out mr.rec -- ./anonymous pool
+run 0 tidemark images mr.rec --pmemcheck-log text
+grep -q 'REGISTER_FILE;mr\.[0-9]*\.0;0x100000000;0x2000;' text || fail 'the pool is not the first region'
+tr '|' '\n' <text | grep -e '^STORE;0x10000' -e ACK | sed 's/;0x1000/;0x/' >events
+diff expected events >out || fail 'other events than of a file'
+
 # --- what cannot be ---
 
 run 2 tidemark record --out x.rec -- true

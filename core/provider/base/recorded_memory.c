@@ -5,6 +5,15 @@
 #include "core/record/record_hooks.h"
 #include "core/rnic/transport/packet.h"
 
+static int check_recorded(void *memory, const void *at, uint64_t len, unsigned access,
+			  struct pm_place *place)
+{
+	int error = fault_safe_memory.check(memory, at, len, access, place);
+	if (!error && access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC))
+		tidemark_record_hooks.registered(at, len);
+	return error;
+}
+
 static enum record_landing how(const struct packet_name *name)
 {
 	return name->answer ? LANDED_READ : name->send ? LANDED_SEND : LANDED_WRITE;
@@ -61,12 +70,19 @@ const struct rnic_memory *process_memory(void)
 	if (!&tidemark_record_hooks)
 		return &fault_safe_memory;
 	recorded = fault_safe_memory;
+	recorded.check = check_recorded;
 	recorded.write = write_recorded;
 	recorded.compare_swap = compare_swap_recorded;
 	recorded.flush = flush_recorded;
 	recorded.commit = commit_recorded;
 	recorded.commit_word = commit_word_recorded;
 	return &recorded;
+}
+
+void process_deregisters(const void *at, size_t len)
+{
+	if (&tidemark_record_hooks)
+		tidemark_record_hooks.deregistered(at, len);
 }
 
 void process_posts(const void *caller)

@@ -7,6 +7,8 @@
 
 /* The one that this process's RNIC is to use. */
 const struct rnic_memory *process_memory(void);
+/* A region is about to go. */
+void process_deregisters(const void *at, size_t len);
 /* The program at `caller` is about to post a send: what it has done becomes known to others. */
 void process_posts(const void *caller);
 

@@ -4,6 +4,7 @@
  * windows. verbs_none.c refuses what a device may lack, such as device memory.
  */
 #include "core/provider/base/fault_safe.h"
+#include "core/provider/base/recorded_memory.h"
 #include "core/provider/verbs/verbs.h"
 
 static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
@@ -91,7 +92,15 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *a
 	return CALL(rnic_rereg_mr(mr, flags, pd, addr, length, access));
 }
 
+static int dereg_mr(struct ibv_mr *mr)
+{
+	if (!nic_has_mr(mr))
+		return ENOENT;
+	process_deregisters(mr->addr, mr->length);
+	return rnic_dereg_mr(mr);
+}
+
 EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 {
-	return CALL(nic_has_mr(mr) ? rnic_dereg_mr(mr) : ENOENT);
+	return CALL(dereg_mr(mr));
 }
