@@ -26,6 +26,7 @@ if(TIDEMARK_VALGRIND)
 	install(DIRECTORY ${valgrind_tools} DESTINATION ${tidemark_lib} USE_SOURCE_PERMISSIONS)
 endif()
 
+install(FILES core/record/record.h DESTINATION include/tidemark)
 install(DIRECTORY ${sdk}/include/tidemark DESTINATION include PATTERN object.h EXCLUDE) # not for stores
 # All of it, for `tidemark cc`.
 install(DIRECTORY ${sdk} DESTINATION ${tidemark_lib} USE_SOURCE_PERMISSIONS)

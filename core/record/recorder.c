@@ -3,6 +3,7 @@
 #include "core/record/recorder.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,6 +11,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "core/record/record.h"
 #include "core/record/record_hooks.h"
 
 #define CHUNK (8u << 20) /* bytes that are taken from the disk at a time */
@@ -169,6 +171,28 @@ RECORD_EXPORT void tidemark_record_stored(const void *at, size_t len, const void
 	pm_maps_parts(at, len, add_store, &site);
 	pm_maps_known(at, len);
 	recorder_unlock();
+}
+
+/* --- record.h --- */
+
+/* A name is one token of a log. */
+RECORD_EXPORT void tidemark_recorder_mark(const char *name)
+{
+	struct call_site site;
+	size_t len = strcspn(name, "|;\n");
+	if (!len || len > NAME_MAX || !pm_maps_any())
+		return;
+	call_site_find(&site, __builtin_return_address(0));
+	if (!recorder_lock())
+		return;
+	pm_maps_scan(call_site_number(&site));
+	recorder_add(RECORD_MARK, 0, 0, name, (uint32_t)len, 0);
+	recorder_unlock();
+}
+
+RECORD_EXPORT void tidemark_recorder_ack(void)
+{
+	recorder_acknowledges(__builtin_return_address(0));
 }
 
 /* --- what the soft RNIC calls --- */

@@ -266,6 +266,44 @@ END
 run 0 tidemark images calls.rec --recover 'test 1 -eq 1 #' --most 100
 says '6 stores' 'the power failed at 4 places: 16 different images'
 
+# --- what a program says itself ---
+
+cat >says.c <<'END'
+#include <libpmem.h>
+#include <stdint.h>
+#include "core/record/record.h"
+
+int main(int argc, char **argv)
+{
+	uint64_t *pool = argc == 2 ? pmem_map_file(argv[1], 8192, PMEM_FILE_CREATE, 0600, 0, 0) : 0;
+	if (!pool)
+		return 1;
+	tidemark_record_mark("FIRST.BEGIN");
+	pool[0] = 1;
+	tidemark_record_ack(); /* too early */
+	pmem_persist(pool, 8);
+	tidemark_record_mark("FIRST.END");
+	return 0;
+}
+END
+compile says -lpmem -I"$sources"
+rm -f pool
+run 0 ./says pool # alone
+record says.rec ./says pool
+events says.rec
+expect <<'END'
+FIRST.BEGIN
+STORE;0x00000;0x1;0x8
+ACK.BEGIN
+ACK.END
+FLUSH;0x00000;0x40
+FENCE
+FIRST.END
+END
+run 1 tidemark images says.rec --recover 'test $(od -An -td8 -N8 {}) -ge $TIDEMARK_ACKED'
+says 'of 1 cause' 'after 1 acknowledgement' 'after FIRST.BEGIN' 'noticed at main (says.c:12)'
+run 0 tidemark images says.rec --recover 'test -z "$TIDEMARK_MARKER" -o $(od -An -td8 -N8 {}) -ge 0'
+
 # --- killed ---
 
 cat >killed.c <<'END'
