@@ -122,6 +122,20 @@ again=$(sed -n 's/^   once more: [^ ]* //p' out)
 run 1 sh -c "tidemark $again"
 says 'exit status 1'
 
+# What is written as pmemcheck's log can be read by pmreorder, which knows nothing but its own tokens on one line.
+if command -v python3 >/dev/null; then
+	for bug in '' bug; do
+		record few.rec ./log pool 3 $bug
+		run 0 tidemark images few.rec --pmemcheck-log text
+		[ "$(wc -l <text)" -eq 1 ] || fail 'a log of several lines'
+		truncate -s 0 pool && truncate -s 8192 pool
+		run 0 "$sources/tests/bench/pmreorder_procedure.py" text ReorderAccumulative lib ./check.so check
+		read -r states bad _ <out
+		[ "$states" -ge 6 ] || fail "$states states"
+		[ -n "$bug" ] || [ "$bad" -eq 0 ] || fail 'a state is bad of the right program'
+	done
+fi
+
 # --- each store in its place, of a program that gcc has compiled with -fsanitize=thread ---
 
 cat >exact.c <<'END'
