@@ -295,7 +295,8 @@ static int all_images(const struct request *r, struct images_report *report)
 	report->result = &result;
 	int status = 0;
 	if (error)
-		status = fail(error == -ENOENT ? EXIT_USAGE : EXIT_INTERNAL, "images: %s", why);
+		status = fail(error == -ENOENT || error == -ENOSPC ? EXIT_USAGE : EXIT_INTERNAL,
+			      "images: %s", why);
 	else
 		status = open_output(r);
 	if (!status)

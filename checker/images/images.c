@@ -164,6 +164,7 @@ struct search {
 	/* a process's */
 	struct walk *walk;
 	struct image_judge *judge;
+	int unusable; /* why they could not be made */
 	bool careful; /* the checker writes where that is not seen */
 };
 
@@ -199,7 +200,9 @@ static void end_work(struct search *s)
 
 static int judge_chunk(struct search *s, uint64_t first, struct chunk *c)
 {
-	int error = s->walk ? 0 : start_work(s);
+	int error = s->unusable;
+	if (!error && !s->walk)
+		error = s->unusable = start_work(s);
 	while (!error && s->walk->next < first + CHUNK && walk_next(s->walk))
 		if (s->walk->number >= first)
 			error = judge_here(s->walk, s->judge, s->walk->choice.left,
@@ -468,7 +471,11 @@ int images_search(const struct pm_log *log, const struct images_options *o,
 	if (!error)
 		error = find_causes(s, verdict, result, why, n);
 	result->all_bad = result->images && result->bad == result->images;
-	if (error && !*why)
+	if (error == -ENOSPC)
+		snprintf(why, n,
+			 "%s: there is no room for the images (TMPDIR names another folder)",
+			 s->folder);
+	else if (error && !*why)
 		snprintf(why, n, "%s", driver_error(error));
 	if (s && s->folder[0])
 		image_folder_remove(s->folder);

@@ -14,6 +14,7 @@
 #include "core/record/record.h"
 #include "core/record/record_hooks.h"
 
+#define PAGE  4096u
 #define CHUNK (8u << 20) /* bytes that are taken from the disk at a time */
 
 struct record_head *recorder;
@@ -82,24 +83,30 @@ uint64_t recorder_now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Room on the disk: a write to a page of a file that finds none ends the process. */
+/* Take room from the disk, up to `end`. */
+static bool take_room(int fd, uint64_t end)
+{
+	end = end < recorder->room ? end : recorder->room;
+	if (fallocate(fd, 0, (off_t)recorder->allocated, (off_t)(end - recorder->allocated)))
+		return false;
+	recorder->allocated = end;
+	return true;
+}
+
+/* Room on the disk: a write to a page of a file that finds none ends the process. On a disk that is
+ * nearly full the last pages are taken one by one. */
 static bool allocate(uint64_t end)
 {
 	const char *path = getenv(RECORD_VARIABLE);
-	uint64_t more = recorder->allocated + CHUNK < recorder->room
-				? CHUNK
-				: recorder->room - recorder->allocated;
 	if (end <= recorder->allocated)
 		return true;
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, path ? path : "", O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	bool done = end <= recorder->allocated + more &&
-		    !fallocate(fd, 0, (off_t)recorder->allocated, (off_t)more);
+	bool done = take_room(fd, recorder->allocated + CHUNK) ||
+		    take_room(fd, (end + PAGE - 1) / PAGE * PAGE);
 	syscall(SYS_close, fd);
-	if (done)
-		recorder->allocated += more;
-	return done;
+	return done && end <= recorder->allocated;
 }
 
 static void add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
