@@ -3,8 +3,11 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include "checker/images/pmemcheck_write.h"
+#include "checker/images/run_log.h"
 #include "cli/bundle.h"
 #include "cli/cli.h"
 #include "cli/options.h"
@@ -113,6 +116,7 @@ struct request {
 	bool quiet, brief;
 	unsigned repeat;
 	const char *html; /* NULL: no HTML report */
+	const char *log;  /* NULL: no pmemcheck log */
 };
 
 static const struct option_row rows[] = {
@@ -121,6 +125,10 @@ static const struct option_row rows[] = {
 	 OPTION_FIELD(struct request, brief)},
 	{"html", "FILE", "write an HTML report of one trace, too",
 	 OPTION_FIELD(struct request, html)},
+	{"pmemcheck-log", "FILE",
+	 "write what happened to PM in one trace as pmemcheck does, and what was in it before as "
+	 "FILE.pool",
+	 OPTION_FIELD(struct request, log)},
 	{"repeat", "N", "replay N times, and fail if two of them differ",
 	 OPTION_FIELD(struct request, repeat), 1, 1000000},
 	OPTION_END};
@@ -132,6 +140,53 @@ static const struct options options = {
 	rows,
 	"1 the contract breaks as the trace says, 4 it does not any more, 0 the trace says "
 	"\"broken none\" and no promise is broken, 2 not a good trace, 70 internal error"};
+
+static int write_pool(FILE *out, const void *arg)
+{
+	const struct pm_file *file = arg;
+	return fwrite(file->before, 1, file->size, out) == file->size ? 0 : -EIO;
+}
+
+/* The log, and the pool that it begins with. */
+static int save_log(const struct pm_run_log *r, const char *path)
+{
+	int status = saved(path, save_file(path, pmemcheck_write, &r->log));
+	const struct pm_file *file = &r->log.file[0];
+	return status ? status : saved(file->name, save_file(file->name, write_pool, file));
+}
+
+/* Replay once more, for the log. */
+static int write_log(struct trace *t, const char *path, const struct request *o,
+		     struct replay_outcome *out)
+{
+	struct pm_run_log *r = malloc(sizeof(*r));
+	struct explorer *ex = malloc(sizeof(*ex));
+	struct where *where = where_new();
+	struct replay_audience audience;
+	char pool[PATH_MAX];
+	int error = -ENOMEM, status = 0;
+	bool open = false;
+	snprintf(pool, sizeof(pool), "%s.pool", o->log);
+	if (r && ex)
+		error = pm_run_log_open(r, pool, where, &audience);
+	if (!error)
+		error = explore_open(ex, &t->setup, &explore_default);
+	open = !error;
+	if (!error)
+		error = replay(ex, &t->deviations, false, &audience, out);
+	if (!error)
+		error = r->error;
+	status = error ? fail(EXIT_USAGE, "%s: --pmemcheck-log: %s", path, strerror(-error))
+		       : save_log(r, o->log);
+	if (open)
+		explore_close(ex);
+	if (r && ex)
+		pm_run_log_close(r);
+	where_free(where);
+	free(ex);
+	free(r);
+	return status;
+}
 
 /* The trace is read. */
 static int replay_read(struct trace *t, const char *path, const struct request *o,
@@ -161,6 +216,11 @@ static int replay_read(struct trace *t, const char *path, const struct request *
 			status = fail(EXIT_USAGE, "%s: %s", o->html, strerror(-error));
 			good = false;
 		}
+	}
+	if (good && o->log) {
+		int failed = write_log(t, path, o, again);
+		status = failed ? failed : status;
+		good = !failed;
 	}
 	if (good)
 		verdict_line(t, path, status, o->repeat > 1);
@@ -208,6 +268,11 @@ static int parse(struct request *o, int argc, char **argv)
 	if (o->html && argc - optind > 1)
 		return fail(EXIT_USAGE, "replay: --html takes one trace, here are %d",
 			    argc - optind);
+	if (o->log && argc - optind > 1)
+		return fail(EXIT_USAGE, "replay: --pmemcheck-log takes one trace, here are %d",
+			    argc - optind);
+	if (o->log && check_output("--pmemcheck-log", o->log))
+		return EXIT_USAGE;
 	return o->html && check_output("--html", o->html) ? EXIT_USAGE : -1;
 }
 

@@ -341,3 +341,16 @@ refused 'checker.c' -l good.log -c lib -p ./checker.c -n check
 # A line of shell is the shell's.
 run 0 images -l good.log --recover 'if true; then :; fi; ./checker'
 run 0 images -l good.log --recover ': {}'
+
+# --- the log of a run in the simulation ---
+
+trace=$sources/tests/traces/efactory-DUR.trace
+run 1 tidemark replay -q --pmemcheck-log run.log "$trace"
+[ "$(wc -l <run.log)" -eq 1 ] || fail 'a log of several lines'
+grep -q 'STORE;[^|]*write_header (core/stores/efactory/server.c:' run.log || fail 'no place in the store'
+run 0 tidemark images --log run.log --recover true --most 4
+says 'run.log.pool (6912 bytes)' '2 markers'
+run 2 tidemark replay -q --pmemcheck-log run.log "$trace" "$trace"
+one_line
+run 2 tidemark replay -q --pmemcheck-log nowhere/run.log "$trace"
+one_line
