@@ -17,13 +17,20 @@ enum { FLUSHES = 1, FENCES = 2, SYNCS = 4 };
 
 static _Thread_local unsigned depth;
 
-/* The real function; these libraries may be loaded later than this one. */
-#define REAL(name)                                                          \
-	({                                                                  \
-		static __typeof__(&name) real_;                             \
-		if (!real_)                                                 \
-			*(void **)(void *)&real_ = dlsym(RTLD_NEXT, #name); \
-		real_;                                                      \
+/* The real function. Where libpmem came by dlopen() it may be visible to its users alone. */
+static void *find_real(const char *name)
+{
+	void *real = dlsym(RTLD_NEXT, name);
+	void *libpmem = real ? NULL : dlopen("libpmem.so.1", RTLD_NOW | RTLD_LOCAL);
+	return libpmem ? dlsym(libpmem, name) : real;
+}
+
+#define REAL(name)                                                   \
+	({                                                           \
+		static __typeof__(&name) real_;                      \
+		if (!real_)                                          \
+			*(void **)(void *)&real_ = find_real(#name); \
+		real_;                                               \
 	})
 
 static void add_flush(void *arg, unsigned file, uint64_t off, const uint8_t *at, size_t len)

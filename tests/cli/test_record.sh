@@ -280,6 +280,43 @@ END
 run 0 tidemark images calls.rec --recover 'test 1 -eq 1 #' --most 100
 says '6 stores' 'the power failed at 4 places: 16 different images'
 
+# A library that brings libpmem with it, for itself.
+cat >plugin.c <<'END'
+#include <libpmem.h>
+#include <stddef.h>
+#include <stdint.h>
+
+int put(const char *path);
+int put(const char *path)
+{
+	uint64_t *pool = pmem_map_file(path, 8192, PMEM_FILE_CREATE, 0600, NULL, NULL);
+	if (!pool)
+		return 1;
+	pool[0] = 1;
+	pmem_persist(pool, 8);
+	return 0;
+}
+END
+run 0 gcc -g -shared -fPIC -O1 -Wall -Wextra -Werror -o plugin.so plugin.c -lpmem
+cat >loads.c <<'END'
+#include <dlfcn.h>
+
+int main(int argc, char **argv)
+{
+	void *plugin = dlopen("./plugin.so", RTLD_NOW | RTLD_LOCAL);
+	int (*put)(const char *) = plugin ? (int (*)(const char *))dlsym(plugin, "put") : 0;
+	return argc == 2 && put ? put(argv[1]) : 2;
+}
+END
+compile loads
+record loads.rec ./loads pool
+events loads.rec
+expect <<'END'
+STORE;0x00000;0x1;0x8
+FLUSH;0x00000;0x40
+FENCE
+END
+
 # --- what a program says itself ---
 
 cat >says.c <<'END'
