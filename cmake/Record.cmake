@@ -13,5 +13,4 @@ add_library(tidemark_record_exact SHARED core/record/exact/stores.c)
 set_target_properties(tidemark_record_exact PROPERTIES OUTPUT_NAME tsan SOVERSION 2 C_VISIBILITY_PRESET hidden
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/record SKIP_BUILD_RPATH ON) # the other library is there before it
 target_compile_options(tidemark_record_exact PRIVATE -O2 -Wall -Wextra $<$<BOOL:${TIDEMARK_WERROR}>:-Werror>)
-target_link_libraries(tidemark_record_exact PRIVATE tidemark_record)
 add_dependencies(tidemark tidemark_record_exact)

@@ -30,14 +30,15 @@ struct record_hooks {
 /* Weak: NULL without the recorder. */
 extern const struct record_hooks tidemark_record_hooks __attribute__((weak));
 
-/* All mappings of PM are in [first, first+len): another store is of no interest. */
+/* All mappings of PM are in [first, first+len): another store is of no interest. These are weak,
+ * too: the recorder is in the process already, and nothing is linked with it. */
 struct record_window {
 	volatile uintptr_t first;
 	volatile size_t len;
 };
-extern struct record_window tidemark_record_window;
+extern struct record_window tidemark_record_window __attribute__((weak));
 /* What is there now was stored by the instruction before `pc`. */
-void tidemark_record_stored(const void *at, size_t len, const void *pc);
+void tidemark_record_stored(const void *at, size_t len, const void *pc) __attribute__((weak));
 /* Of exact/stores.c: tell of the store that this thread has made last. Weak: NULL without it. */
 void tidemark_settle_stores(void) __attribute__((weak));
 
