@@ -104,7 +104,7 @@ static const struct option_row rows[] = {
 
 static const struct options options = {
 	"images",
-	"--log FILE --recover CMD [OPTION...]\n--log FILE -c prog|lib -p CHECKER [OPTION...]",
+	"RECORDING --recover CMD [OPTION...]\n--log FILE -c prog|lib -p CHECKER [OPTION...]",
 	"Makes the images of persistent memory that a power failure could have left while a "
 	"program "
 	"ran, starts a checker on each different one, and says what must not be lost.",

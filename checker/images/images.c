@@ -24,7 +24,7 @@ struct walk {
 	struct visited *visited;
 	const struct pm_sections *sections; /* NULL: none are asked for */
 	bool with_files, in_cut;
-	uint64_t cuts, bounded, tried;
+	uint64_t cuts, bounded;
 	uint64_t number; /* of the image that stands there */
 	uint64_t next;	 /* of the next new one */
 	int error;
@@ -93,7 +93,6 @@ static bool walk_next(struct walk *w)
 	for (;;) {
 		while (w->in_cut && image_choice_next(&w->choice)) {
 			bool is_new;
-			w->tried++;
 			visited_add(w->visited, image_hash(w), &is_new);
 			if (is_new) {
 				w->number = w->next++;
@@ -344,7 +343,6 @@ static int add_cause(struct walk *w, struct image_judge *judge, struct image_cau
 			free(left);
 			return 0;
 		}
-	c->image = w->number;
 	c->images = 1;
 	if (!error)
 		error = keep_image(w, left, c);
@@ -400,7 +398,6 @@ static int count_images(struct search *s, struct images_result *result)
 	s->images = result->images = w.next;
 	result->cuts = w.cuts;
 	result->bounded = w.bounded;
-	result->tried = w.tried;
 	walk_close(&w);
 	return error;
 }

@@ -47,7 +47,6 @@ struct image_cause {
 	size_t at; /* the power failed before this event; for images that have lost nothing */
 	struct image_verdict verdict;
 	uint64_t images; /* how many show it */
-	uint64_t image;	 /* the number of the first of them */
 	/* The smallest image, which may be smaller than the first: of the lines in flight there,
 	 * ... */
 	struct image_line {
@@ -65,7 +64,7 @@ struct image_cause {
 struct images_result {
 	uint64_t cuts,
 		bounded; /* places where the power fails; ... with more images than are tried */
-	uint64_t tried, images; /* images that were looked at; different ones, which were judged */
+	uint64_t images; /* different ones, which were judged */
 	uint64_t bad;
 	bool all_bad;
 	struct image_cause *cause; /* the one with the smallest image number first */

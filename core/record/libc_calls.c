@@ -12,6 +12,8 @@
 
 #define PAGE 4096
 
+#define HERE __builtin_return_address(0)
+
 #ifndef MAP_SYNC
 #define MAP_SYNC 0x80000
 #endif
@@ -65,26 +67,15 @@ RECORD_EXPORT int munmap(void *at, size_t len)
 	return (int)syscall(SYS_munmap, at, len);
 }
 
-static void add_sync(void *arg, unsigned file, uint64_t off, const uint8_t *at, size_t len)
-{
-	(void)at;
-	recorder_add(RECORD_SYNC, file, off, NULL, (uint32_t)len, *(uint32_t *)arg);
-}
-
 RECORD_EXPORT int msync(void *at, size_t len, int flags)
 {
-	struct call_site site;
-	bool pm = pm_maps_has(at);
+	uint32_t source;
+	bool pm = pm_maps_has(at) && recorder_event(HERE, &source);
 	if (pm)
-		call_site_find(&site, __builtin_return_address(0));
-	if (pm && recorder_lock()) {
-		pm_maps_scan(call_site_number(&site));
 		recorder_unlock();
-	}
 	int result = (int)syscall(SYS_msync, at, len, flags);
 	if (pm && !result && flags & MS_SYNC && recorder_lock()) {
-		uint32_t source = call_site_number(&site);
-		pm_maps_parts(at, (len + PAGE - 1) / PAGE * PAGE, add_sync, &source);
+		recorder_add_range(RECORD_SYNC, at, (len + PAGE - 1) / PAGE * PAGE, source);
 		recorder_unlock();
 	}
 	return result;
@@ -92,35 +83,27 @@ RECORD_EXPORT int msync(void *at, size_t len, int flags)
 
 static int sync_file(int fd, int result, const void *caller)
 {
-	struct call_site site;
-	int file;
-	if (result || !pm_maps_any())
-		return result;
-	call_site_find(&site, caller);
-	if (!recorder_lock())
-		return result;
-	file = pm_maps_file(fd);
-	if (file >= 0) {
-		uint32_t source = call_site_number(&site);
-		pm_maps_scan(source);
+	uint32_t source;
+	int file = result ? -1 : pm_maps_file(fd);
+	if (file >= 0 && recorder_event(caller, &source)) {
 		for (uint64_t at = 0; at < recorder->file[file].size; at += 1u << 30) {
 			uint64_t left = recorder->file[file].size - at;
 			recorder_add(RECORD_SYNC, (unsigned)file, at, NULL,
 				     (uint32_t)(left < 1u << 30 ? left : 1u << 30), source);
 		}
+		recorder_unlock();
 	}
-	recorder_unlock();
 	return result;
 }
 
 RECORD_EXPORT int fsync(int fd)
 {
-	return sync_file(fd, (int)syscall(SYS_fsync, fd), __builtin_return_address(0));
+	return sync_file(fd, (int)syscall(SYS_fsync, fd), HERE);
 }
 
 RECORD_EXPORT int fdatasync(int fd)
 {
-	return sync_file(fd, (int)syscall(SYS_fdatasync, fd), __builtin_return_address(0));
+	return sync_file(fd, (int)syscall(SYS_fdatasync, fd), HERE);
 }
 
 RECORD_EXPORT void *mremap(void *at, size_t len, size_t new_len, int flags, ...)
@@ -142,8 +125,6 @@ RECORD_EXPORT void *mremap(void *at, size_t len, size_t new_len, int flags, ...)
 }
 
 /* --- what is told to others --- */
-
-#define HERE __builtin_return_address(0)
 
 static void tells(int fd, const void *caller)
 {

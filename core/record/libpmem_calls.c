@@ -33,33 +33,16 @@ static void *find_real(const char *name)
 		real_;                                               \
 	})
 
-static void add_flush(void *arg, unsigned file, uint64_t off, const uint8_t *at, size_t len)
-{
-	(void)at;
-	recorder_add(RECORD_FLUSH, file, off, NULL, (uint32_t)len, *(uint32_t *)arg);
-}
-
-static void add_sync(void *arg, unsigned file, uint64_t off, const uint8_t *at, size_t len)
-{
-	(void)at;
-	recorder_add(RECORD_SYNC, file, off, NULL, (uint32_t)len, *(uint32_t *)arg);
-}
-
 /* Write down what a call at `caller` does to a range. */
 static void note(unsigned what, const void *at, size_t len, const void *caller)
 {
-	struct call_site site;
-	if (depth || !pm_maps_any())
+	uint32_t source;
+	if (depth || !recorder_event(caller, &source))
 		return;
-	call_site_find(&site, caller);
-	if (!recorder_lock())
-		return;
-	uint32_t source = call_site_number(&site);
-	pm_maps_scan(source);
 	if (what & FLUSHES)
-		pm_maps_parts(at, len, add_flush, &source);
+		recorder_add_range(RECORD_FLUSH, at, len, source);
 	if (what & SYNCS)
-		pm_maps_parts(at, len, add_sync, &source);
+		recorder_add_range(RECORD_SYNC, at, len, source);
 	if (what & FENCES)
 		recorder_add(RECORD_FENCE, 0, 0, NULL, 0, source);
 	recorder_unlock();

@@ -252,12 +252,23 @@ bool pm_maps_any(void)
 	return mappings > 0;
 }
 
-bool pm_maps_has(const void *at)
+static const struct mapping *mapping_of(const void *at)
 {
 	for (unsigned i = 0; i < mappings; i++)
 		if ((uintptr_t)at - (uintptr_t)mapping[i].at < mapping[i].len)
-			return true;
-	return false;
+			return &mapping[i];
+	return NULL;
+}
+
+bool pm_maps_has(const void *at)
+{
+	return mapping_of(at) != NULL;
+}
+
+bool pm_maps_is_memory(const void *at)
+{
+	const struct mapping *m = mapping_of(at);
+	return m && m->memory;
 }
 
 static void set_window(void)
@@ -285,6 +296,16 @@ static void watch(struct mapping *m)
 		recorder->stores = how;
 }
 
+/* There is room. */
+static const struct mapping *add_mapping(struct mapping m)
+{
+	mapping[mappings] = m;
+	watch(&mapping[mappings]);
+	mappings++;
+	set_window();
+	return &mapping[mappings - 1];
+}
+
 void pm_maps_add(int fd, uint8_t *at, size_t len, uint64_t offset)
 {
 	struct stat st;
@@ -297,15 +318,12 @@ void pm_maps_add(int fd, uint8_t *at, size_t len, uint64_t offset)
 	int file = size ? take_file(fd, &st, size) : -1;
 	if (file < 0)
 		return;
-	struct mapping *m = &mapping[mappings];
-	*m = (struct mapping){.at = at,
-			      .len = (len + PAGE - 1) / PAGE * PAGE,
-			      .offset = offset,
-			      .file = (unsigned)file,
-			      .constant = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY};
-	watch(m);
-	mappings++;
-	set_window();
+	const struct mapping *m = add_mapping(
+		(struct mapping){.at = at,
+				 .len = (len + PAGE - 1) / PAGE * PAGE,
+				 .offset = offset,
+				 .file = (unsigned)file,
+				 .constant = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY});
 	/* What somebody did to the file in a way that is not seen here. */
 	struct scan s = {m, call_site_name("write(), or a process that is not recorded")};
 	compare(&s, m->at, accessible(m));
@@ -331,19 +349,8 @@ void pm_maps_add_memory(uint8_t *at, size_t len)
 	int file = take_memory(begin, size);
 	if (file < 0)
 		return;
-	struct mapping *m = &mapping[mappings];
-	*m = (struct mapping){.at = begin, .len = size, .file = (unsigned)file, .memory = true};
-	watch(m);
-	mappings++;
-	set_window();
-}
-
-bool pm_maps_is_memory(const void *at)
-{
-	for (unsigned i = 0; i < mappings; i++)
-		if ((uintptr_t)at - (uintptr_t)mapping[i].at < mapping[i].len)
-			return mapping[i].memory;
-	return false;
+	add_mapping(
+		(struct mapping){.at = begin, .len = size, .file = (unsigned)file, .memory = true});
 }
 
 void pm_maps_remove(const uint8_t *at, size_t len)
@@ -385,15 +392,11 @@ void pm_maps_move(const uint8_t *at, size_t len, uint8_t *to, size_t new_len)
 		return;
 	/* What lies beyond the shadow is not known: a program that makes a pool longer maps it
 	 * anew. */
-	struct mapping *m = &mapping[mappings];
-	*m = (struct mapping){.at = to,
-			      .len = (new_len + PAGE - 1) / PAGE * PAGE,
-			      .offset = old.offset,
-			      .file = old.file,
-			      .constant = old.constant};
-	watch(m);
-	mappings++;
-	set_window();
+	add_mapping((struct mapping){.at = to,
+				     .len = (new_len + PAGE - 1) / PAGE * PAGE,
+				     .offset = old.offset,
+				     .file = old.file,
+				     .constant = old.constant});
 }
 
 void pm_maps_parts(const void *range, size_t len, pm_part_fn *fn, void *arg)

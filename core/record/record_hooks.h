@@ -10,8 +10,6 @@
 enum record_landing { LANDED_WRITE, LANDED_SEND, LANDED_READ };
 
 struct record_hooks {
-	/* Is there PM in this process, and something that records it? */
-	bool (*wants)(void);
 	/* Memory was registered, so that others may write to it; it is no more. */
 	void (*registered)(const void *at, size_t len);
 	void (*deregistered)(const void *at, size_t len);

@@ -148,6 +148,37 @@ void recorder_add_rnic(enum record_kind kind, unsigned file, uint64_t off, const
 	add(kind, file, off, payload, len, source, RECORD_RNIC | qp);
 }
 
+bool recorder_event(const void *caller, uint32_t *source)
+{
+	struct call_site site;
+	if (!pm_maps_any())
+		return false;
+	call_site_find(&site, caller);
+	if (!recorder_lock())
+		return false;
+	*source = call_site_number(&site);
+	pm_maps_scan(*source);
+	return true;
+}
+
+struct range {
+	enum record_kind kind;
+	uint32_t source;
+};
+
+static void add_part(void *arg, unsigned file, uint64_t off, const uint8_t *at, size_t len)
+{
+	const struct range *r = arg;
+	(void)at;
+	recorder_add(r->kind, file, off, NULL, (uint32_t)len, r->source);
+}
+
+void recorder_add_range(enum record_kind kind, const void *at, size_t len, uint32_t source)
+{
+	struct range r = {kind, source};
+	pm_maps_parts(at, len, add_part, &r);
+}
+
 /* --- what a program calls that tells of its stores --- */
 
 RECORD_EXPORT struct record_window tidemark_record_window;
@@ -185,14 +216,10 @@ RECORD_EXPORT void tidemark_record_stored(const void *at, size_t len, const void
 /* A name is one token of a log. */
 RECORD_EXPORT void tidemark_recorder_mark(const char *name)
 {
-	struct call_site site;
+	uint32_t source;
 	size_t len = strcspn(name, "|;\n");
-	if (!len || len > NAME_MAX || !pm_maps_any())
+	if (!len || len > NAME_MAX || !recorder_event(__builtin_return_address(0), &source))
 		return;
-	call_site_find(&site, __builtin_return_address(0));
-	if (!recorder_lock())
-		return;
-	pm_maps_scan(call_site_number(&site));
 	recorder_add(RECORD_MARK, 0, 0, name, (uint32_t)len, 0);
 	recorder_unlock();
 }
@@ -203,11 +230,6 @@ RECORD_EXPORT void tidemark_recorder_ack(void)
 }
 
 /* --- what the soft RNIC calls --- */
-
-static bool wants(void)
-{
-	return pm_maps_any();
-}
 
 static void registered(const void *at, size_t len)
 {
@@ -288,20 +310,14 @@ static void pushed(uint32_t qp)
 
 void recorder_acknowledges(const void *caller)
 {
-	struct call_site site;
-	if (!pm_maps_any())
+	uint32_t source;
+	if (!recorder_event(caller, &source))
 		return;
-	call_site_find(&site, caller);
-	if (!recorder_lock())
-		return;
-	uint32_t source = call_site_number(&site);
-	pm_maps_scan(source);
 	recorder_add(RECORD_ACK, 0, 0, NULL, 0, source);
 	recorder_unlock();
 }
 
 RECORD_EXPORT const struct record_hooks tidemark_record_hooks = {
-	.wants = wants,
 	.registered = registered,
 	.deregistered = deregistered,
 	.before_landing = before_landing,

@@ -27,6 +27,12 @@ bool recorder_lock(void); /* false: nothing is recorded (any more) */
 void recorder_unlock(void);
 /* CLOCK_MONOTONIC, ns. */
 uint64_t recorder_now(void);
+/* The program at `caller` is about to do something that is an event: what its CPUs have stored
+ * until now is recorded, and *source is its place. True: with the lock. False: nothing is recorded.
+ */
+bool recorder_event(const void *caller, uint32_t *source);
+/* The parts of [at, at+len) that are PM, a record without content for each. With the lock. */
+void recorder_add_range(enum record_kind kind, const void *at, size_t len, uint32_t source);
 /* Add a record. `payload` NULL: `len` says how long a range is. */
 void recorder_add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
 		  uint32_t len, uint32_t source);

@@ -87,6 +87,6 @@ void process_deregisters(const void *at, size_t len)
 
 void process_posts(const void *caller)
 {
-	if (&tidemark_record_hooks && tidemark_record_hooks.wants())
+	if (&tidemark_record_hooks)
 		tidemark_record_hooks.acknowledges(caller);
 }
