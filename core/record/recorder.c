@@ -258,7 +258,11 @@ static void before_landing(const void *at, size_t len)
 	recorder_unlock();
 }
 
-static bool landed_since_push; /* under the RNIC's lock, as all that it calls */
+/* Under the RNIC's lock, as all that it calls: queue pairs that have landed something since a READ
+ * of theirs. Where two share a place, all their READs are recorded. */
+#define LANDERS 256
+#define SHARED	UINT32_MAX
+static uint32_t lander[LANDERS];
 
 struct landing {
 	enum record_kind kind;
@@ -283,7 +287,8 @@ static void landed(const void *at, size_t len, enum record_landing how, uint32_t
 	l.source = call_site_name(what[how]);
 	pm_maps_known(at, len);
 	pm_maps_parts(at, len, add_landing, &l);
-	landed_since_push = true;
+	uint32_t *by = &lander[qp % LANDERS];
+	*by = !*by || *by == qp ? qp : SHARED;
 	recorder_unlock();
 }
 
@@ -301,9 +306,11 @@ static void committed(const void *at, size_t len, uint32_t qp)
 /* Of many READs in a row the first says it all. */
 static void pushed(uint32_t qp)
 {
-	if (!landed_since_push || !recorder_lock())
+	uint32_t *by = &lander[qp % LANDERS];
+	if (!*by || !recorder_lock())
 		return;
-	landed_since_push = false;
+	if (*by == qp)
+		*by = 0;
 	recorder_add_rnic(RECORD_PUSH, 0, 0, NULL, 0, call_site_name("READ"), qp);
 	recorder_unlock();
 }

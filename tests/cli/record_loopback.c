@@ -130,5 +130,13 @@ int main(int argc, char **argv)
 				   .wr.rdma = {(uintptr_t)&dram[64], mr->rkey}};
 	post(a, read, pm, &pool[48], 8);
 	NEED(!msync(pool, POOL, MS_SYNC));
+	/* A READ of the other queue pair pushes nothing of this one's; its own does. */
+	struct ibv_send_wr last = {.opcode = IBV_WR_RDMA_WRITE,
+				   .wr.rdma = {(uintptr_t)&pool[64], pm->rkey}},
+			   look = {.opcode = IBV_WR_RDMA_READ,
+				   .wr.rdma = {(uintptr_t)pool, pm->rkey}};
+	post(a, last, mr, dram, 8);
+	post(b, look, mr, dram + 100, 8);
+	post(a, look, mr, dram + 100, 8);
 	return 0;
 }
