@@ -56,17 +56,29 @@ static bool is_below(int fd, const char *folder)
 	return !strncmp(path, whole, len) && path[len] == '/';
 }
 
+/* The next of the names that PM has, at *at. False: there is none. */
+static bool next_name(const char **at, char name[PATH_MAX])
+{
+	size_t len = strcspn(*at, ":");
+	snprintf(name, PATH_MAX, "%.*s", (int)len, *at);
+	*at += len + ((*at)[len] == ':');
+	return len > 0;
+}
+
+static const char *names_of_pm(void)
+{
+	const char *names = getenv(RECORD_PM_VARIABLE);
+	return names ? names : "";
+}
+
 /* Is the file one of those that were named as PM? They may not have been there at the beginning. */
 static bool is_named(int fd, const struct stat *st)
 {
-	const char *names = getenv(RECORD_PM_VARIABLE);
+	const char *at = names_of_pm();
 	char name[PATH_MAX];
-	for (const char *at = names ? names : ""; *at;) {
-		size_t len = strcspn(at, ":");
+	while (next_name(&at, name)) {
 		struct stat named;
-		snprintf(name, sizeof(name), "%.*s", (int)len, at);
-		at += len + (at[len] == ':');
-		if (stat(name, &named))
+		if (!strcmp(name, RECORD_PM_REGISTERED) || stat(name, &named))
 			continue;
 		if (named.st_ino == st->st_ino && named.st_dev == st->st_dev)
 			return true;
@@ -331,10 +343,10 @@ void pm_maps_add(int fd, uint8_t *at, size_t len, uint64_t offset)
 
 static bool takes_memory(void)
 {
-	const char *names = getenv(RECORD_PM_VARIABLE);
-	const size_t n = strlen(RECORD_PM_REGISTERED);
-	for (const char *at = names ? names : ""; *at; at += strcspn(at, ":"), at += *at == ':')
-		if (strcspn(at, ":") == n && !memcmp(at, RECORD_PM_REGISTERED, n))
+	const char *at = names_of_pm();
+	char name[PATH_MAX];
+	while (next_name(&at, name))
+		if (!strcmp(name, RECORD_PM_REGISTERED))
 			return true;
 	return false;
 }
