@@ -40,7 +40,7 @@ set(store_manual docs/own-store.md docs/own-operations.md core/tidemark.h core/c
 add_custom_command(OUTPUT ${manuals}/man1/tidemark.1
 	COMMAND ${CMAKE_COMMAND} -E rm -rf ${manuals}
 	COMMAND ${PROJECT_SOURCE_DIR}/scripts/man $<TARGET_FILE:tidemark> ${manuals} ${PROJECT_VERSION} ${TIDEMARK_DATE}
-	DEPENDS tidemark scripts/man ${store_manual}
+	DEPENDS tidemark scripts/man cli/tidemark-pmreorder ${store_manual}
 	WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMENT "Writing the manual pages" VERBATIM)
 add_custom_target(manuals ALL DEPENDS ${manuals}/man1/tidemark.1)
 install(DIRECTORY ${manuals}/ DESTINATION share/man)
