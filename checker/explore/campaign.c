@@ -374,6 +374,7 @@ int campaign_run(struct campaign *c)
 	unsigned units = c->configs * c->workloads;
 	struct driver driver = {.units = units,
 				.jobs = c->options.jobs,
+				.bounds = c->options.bounds,
 				.result_bytes = sizeof(struct campaign_unit),
 				.work = work,
 				.states = states_of,

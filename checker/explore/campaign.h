@@ -51,6 +51,8 @@ struct campaign_options {
 			     only */
 	unsigned preemptions, faults; /* of one run at most; see struct campaign */
 	struct explore_limits limits;
+	const struct driver_bounds
+		*bounds; /* NULL: none; units that are not done are left zeroed */
 	void (*progress)(void *arg, const struct driver_progress *at); /* NULL: not wanted */
 };
 
@@ -138,7 +140,8 @@ extern const struct campaign_options campaign_default;
 /* A systematic search of everything within the bounds, whatever it costs. */
 void campaign_search_all(struct campaign_options *o);
 
-/* 0, or -errno: -ENOMEM, -EIO (a unit could not run: its unit.why), -ECHILD (a process died). */
+/* 0, or -errno: -ENOMEM, -EIO (a unit could not run: its unit.why), -ECHILD (a process died),
+ * -EINTR (left off by options.bounds: unit.done says what is done). */
 int campaign_run(struct campaign *c);
 /* Everything: configurations, workloads, results. */
 void campaign_free(struct campaign *c);

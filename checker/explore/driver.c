@@ -3,6 +3,7 @@
 #include "checker/explore/driver.h"
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 
 /* A message: the unit's number, then its result. */
 #define MESSAGE_BYTES (sizeof(unsigned) + DRIVER_RESULT_MAX)
+#define GLANCE_MS     100 /* how often the bounds are looked at while no result comes */
 
 /* In the processes' shared memory. */
 struct shared {
@@ -61,11 +63,35 @@ static bool write_message(struct shared *s, int out, const char *message, size_t
 	return written == len;
 }
 
-static _Noreturn void worker(const struct driver *d, const struct queue *q, int out)
+/* Signals that end a program. */
+static sigset_t ending(void)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	return set;
+}
+
+/* A terminal signals all of them; what it means is for the calling process to say. Such signals are
+ * blocked when a process begins. */
+static void ignore_signals(void)
+{
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+}
+
+static _Noreturn void worker(const struct driver *d, const struct queue *q, int out,
+			     const sigset_t *before)
 {
 	_Alignas(max_align_t) char result[DRIVER_RESULT_MAX];
 	char message[MESSAGE_BYTES];
 	size_t len = sizeof(unsigned) + d->result_bytes;
+	if (d->bounds && d->bounds->stop)
+		ignore_signals();
+	sigprocmask(SIG_SETMASK, before, NULL);
 	while (!d->more || d->more(d->arg)) {
 		unsigned unit = atomic_fetch_add(&q->shared->next, 1);
 		if (unit >= d->units)
@@ -90,6 +116,8 @@ static void take(struct driver *d, unsigned unit, const void *result)
 	assert(d->at.done < d->units); /* each unit has one result */
 	if (d->results)
 		memcpy((char *)d->results + unit * d->result_bytes, result, d->result_bytes);
+	if (d->done)
+		d->done[unit] = true;
 	d->at.done++;
 	d->at.last = unit;
 	d->at.states += d->states ? d->states(result) : 0;
@@ -100,52 +128,110 @@ static void take(struct driver *d, unsigned unit, const void *result)
 		d->progress(d->progress_arg, &d->at);
 }
 
-/* Results as they come. -ECHILD when the pipe closes too early. */
-static int collect(struct driver *d, int in)
+static bool leaves_off(const struct driver *d)
+{
+	const struct driver_bounds *b = d->bounds;
+	return b && ((b->stop && *b->stop) ||
+		     (b->seconds > 0 && clock_seconds() - d->started >= b->seconds));
+}
+
+/* Until there is something to read. -EINTR: it leaves off. */
+static int await_message(const struct driver *d, int in)
+{
+	struct pollfd fd = {.fd = in, .events = POLLIN};
+	while (!leaves_off(d)) {
+		int n = poll(&fd, 1, d->bounds ? GLANCE_MS : -1);
+		if (n > 0)
+			return 0;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+	}
+	return -EINTR;
+}
+
+/* 1: a message; 0: the pipe has closed; -ECHILD: within a message. */
+static int read_message(int in, char *message, size_t len)
+{
+	size_t got = 0;
+	while (got < len) {
+		ssize_t n = read(in, message + got, len - got);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return got ? -ECHILD : 0;
+		got += (size_t)n;
+	}
+	return 1;
+}
+
+/* One more result. 1: it has come; 0, -ECHILD: as read_message(). */
+static int receive(struct driver *d, int in)
 {
 	_Alignas(max_align_t) char result[DRIVER_RESULT_MAX];
 	char message[MESSAGE_BYTES];
-	size_t len = sizeof(unsigned) + d->result_bytes;
+	unsigned unit;
+	size_t len = sizeof(unit) + d->result_bytes;
 	assert(len <= sizeof(message));
+	int got = read_message(in, message, len);
+	if (got <= 0)
+		return got;
+	memcpy(&unit, message, sizeof(unit));
+	memcpy(result, message + sizeof(unit), d->result_bytes);
+	take(d, unit, result);
+	return 1;
+}
+
+/* Results as they come. -ECHILD when the pipe closes too early, -EINTR when it leaves off. */
+static int collect(struct driver *d, int in)
+{
 	while (d->at.done < d->units) {
-		unsigned unit;
-		size_t got = 0;
-		while (got < len) {
-			ssize_t n = read(in, message + got, len - got);
-			if (n < 0 && errno == EINTR)
-				continue;
-			if (n == 0 && got == 0 && d->more)
-				return 0; /* they have stopped of their own */
-			if (n <= 0)
-				return -ECHILD;
-			got += (size_t)n;
-		}
-		memcpy(&unit, message, sizeof(unit));
-		memcpy(result, message + sizeof(unit), d->result_bytes);
-		take(d, unit, result);
+		int error = await_message(d, in);
+		int got = error ? 0 : receive(d, in);
+		if (error)
+			return error;
+		if (got == 0 && d->more)
+			return 0; /* they have stopped of their own */
+		if (got <= 0)
+			return -ECHILD;
 	}
 	assert(d->at.done == d->units);
 	return 0;
 }
 
+/* They are ended; results that were sent before count. */
+static void end_processes(struct driver *d, int in, const pid_t *child, unsigned jobs)
+{
+	for (unsigned j = 0; j < jobs; j++)
+		if (child[j] > 0)
+			kill(child[j], SIGKILL);
+	while (receive(d, in) > 0)
+		;
+}
+
 static int run_processes(struct driver *d, const struct queue *q, pid_t *child, unsigned jobs)
 {
+	const sigset_t set = ending();
+	sigset_t before;
 	int pipes[2], error = 0;
 	if (pipe(pipes))
 		return -errno;
 	fflush(NULL);
+	sigprocmask(SIG_BLOCK, &set, &before);
 	for (unsigned j = 0; j < jobs; j++) {
 		child[j] = fork();
 		if (child[j] == 0) {
 			close(pipes[0]);
-			worker(d, q, pipes[1]);
+			worker(d, q, pipes[1], &before);
 		}
 		if (child[j] < 0)
 			error = -errno;
 	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(pipes[1]);
 	if (!error)
 		error = collect(d, pipes[0]);
+	if (error == -EINTR)
+		end_processes(d, pipes[0], child, jobs);
 	close(pipes[0]);
 	for (unsigned j = 0; j < jobs; j++) {
 		int status = 0;

@@ -7,6 +7,7 @@
  * pipe. What a unit is, and what its result means, is the campaign's policy. A unit's result must
  * depend on nothing but the unit, so that the number of processes changes no figure.
  */
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,13 +22,23 @@ struct driver_progress {
 	double seconds;	 /* since it began */
 };
 
+/* When to leave off before all units are done. */
+struct driver_bounds {
+	const volatile sig_atomic_t *stop; /* not NULL: as soon as it is not 0. A signal's handler
+					    * sets it; the processes ignore such signals */
+	double seconds;			   /* not 0: that long after driver_run() began */
+};
+
 struct driver {
 	unsigned units, jobs;
+	const struct driver_bounds *bounds; /* NULL: none */
 	size_t result_bytes;
 	/* In one of the processes: fill `result`, which is zeroed. */
 	void (*work)(void *arg, unsigned unit, void *result);
 	/* The rest can be NULL. Where results go: an array, by unit. */
 	void *results;
+	/* NULL, or by unit: its result has come. Zeroed by the caller. */
+	bool *done;
 	/* In the calling process, in the order in which the results come. */
 	void (*take)(void *arg, unsigned unit, const void *result);
 	/* Units with high costs are begun first, and among equals the first ones. */
@@ -44,7 +55,8 @@ struct driver {
 	double started;
 };
 
-/* 0, or -errno: -ENOMEM, -ECHILD (a process died), or why no process could be started. */
+/* 0, or -errno: -ENOMEM, -ECHILD (a process died), -EINTR (left off; the results that had come are
+ * whole), or why no process could be started. */
 int driver_run(struct driver *d);
 /* Such an error in words. */
 const char *driver_error(int error);
