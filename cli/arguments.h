@@ -5,6 +5,7 @@
  * common. */
 #include "checker/hunt/plan.h"
 #include "cli/options.h"
+#include "cli/shard.h"
 
 #define MAX_VALUES 32
 
@@ -18,6 +19,7 @@ struct arguments {
 	unsigned values;
 	bool quiet, verbose, no_traces, fields;
 	bool runs_given, states_given, faults_given, preemptions_given;
+	struct shard_request shard;
 	struct campaign_options options;
 };
 
@@ -49,19 +51,19 @@ struct arguments {
 #define ROW_OUT                                                                            \
 	{                                                                                  \
 		"out", "DIR", "where traces go (traces); it is made if it does not exist", \
-			ARGUMENT(out)                                                      \
+			ARGUMENT(out), .use = OPTION_SHOWS                                 \
 	}
-#define ROW_NO_TRACES                                                \
-	{                                                            \
-		"no-traces", NULL, "write none", ARGUMENT(no_traces) \
+#define ROW_NO_TRACES                                                                     \
+	{                                                                                 \
+		"no-traces", NULL, "write none", ARGUMENT(no_traces), .use = OPTION_SHOWS \
 	}
-#define ROW_JSON(text)                               \
-	{                                            \
-		"json", "FILE", text, ARGUMENT(json) \
+#define ROW_JSON(text)                                                    \
+	{                                                                 \
+		"json", "FILE", text, ARGUMENT(json), .use = OPTION_SHOWS \
 	}
-#define ROW_JUNIT(text)                                \
-	{                                              \
-		"junit", "FILE", text, ARGUMENT(junit) \
+#define ROW_JUNIT(text)                                                     \
+	{                                                                   \
+		"junit", "FILE", text, ARGUMENT(junit), .use = OPTION_SHOWS \
 	}
 
 /* Read the command line; other words name stores. -1: go on; else the exit status. */

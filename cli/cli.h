@@ -48,6 +48,12 @@ int cut_main(int argc, char **argv);
 int cc_main(int argc, char **argv);
 int cxx_main(int argc, char **argv);
 int new_store_main(int argc, char **argv);
+int merge_main(int argc, char **argv);
+
+/* --- main.c --- */
+
+/* As main(), from the command's name on. */
+int run_command(int argc, char **argv);
 
 /* All words of the call, NULL after them. */
 extern char **arguments;

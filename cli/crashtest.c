@@ -201,15 +201,24 @@ static bool has_shares(const struct arguments *a)
 
 static int run(struct campaign *c, const struct arguments *a)
 {
+	struct driver_bounds bounds = {0};
 	bool all = !a->variant.n && !a->knob.n && !a->workload.n && !a->ops &&
 		   !a->options.exhaustive;
 	struct report r = {.campaign = c,
 			   .out = a->no_traces ? NULL : a->out,
 			   .whole = all && a->options.runs >= campaign_default.runs &&
 				    a->options.states >= campaign_default.states};
+	int status = shard_begin(&a->shard, &bounds.results);
+	if (status)
+		return status;
+	c->options.bounds = &bounds;
 	int error = campaign_run(c);
 	progress_line(NULL);
-	int status = check_campaign(c, a, error);
+	status = shard_end(&a->shard, &error);
+	if (status >= 0)
+		return status;
+	r.whole &= !shard_is_missing();
+	status = check_campaign(c, a, error);
 	if (!status && a->causes)
 		status = record(c, a->causes, causes_record);
 	if (!status && a->shares)
@@ -294,8 +303,9 @@ static const struct option_row rows[] = {
 	{"verbose", NULL,
 	 "a table for each configuration and a line for each shape, not a summary, also where "
 	 "there are more than two",
-	 ARGUMENT(verbose), .letter = 'v'},
+	 ARGUMENT(verbose), .letter = 'v', .use = OPTION_SHOWS},
 	OPTION_QUIET(struct arguments, quiet),
+	ROWS_SHARD(struct arguments, shard),
 	OPTION_END};
 
 static const struct options options = {
@@ -335,7 +345,7 @@ int crashtest_main(int argc, char **argv)
 	a.options.all_causes = a.causes != NULL;
 	a.options.shares = has_shares(&a) && !a.causes && !a.shares;
 	status = arguments_apply(&a, &c);
-	if (!status)
+	if (!status && !shard_is_part(&a.shard))
 		status = arguments_check_outputs(&a, &made);
 	if (!status && a.json && !a.no_traces)
 		status = check_json_name("--out", a.out);

@@ -25,6 +25,8 @@ static const struct command {
 	{"ablate", ablate_main, "STORE", "which flushes, fences, waits and checks does it need?"},
 	{"replay", replay_main, "FILE...", "print a trace step by step"},
 	{"shrink", shrink_main, "FILE", "make a trace smaller"},
+	{"merge", merge_main, "FILE...",
+	 "the report of a campaign that was run in parts (--shard)"},
 	{"list", list_main, "[WHAT]",
 	 "stores, variants, bugs, knobs, workloads, contracts, failures"},
 	{"own store", NULL, NULL, "a store outside of Tidemark's tree"},
@@ -193,6 +195,14 @@ static int run(const struct command *command, int argc, char **argv)
 	return status;
 }
 
+int run_command(int argc, char **argv)
+{
+	for (unsigned i = 0; i < COMMANDS; i++)
+		if (commands[i].main && !strcmp(argv[0], commands[i].name))
+			return run(&commands[i], argc, argv);
+	return unknown(argv[0]);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct command help = {.main = help_main}, version = {.main = version_main};
@@ -209,8 +219,5 @@ int main(int argc, char **argv)
 		return run(&help, argc - 1, argv + 1);
 	if (!strcmp(argv[1], "--version"))
 		return run(&version, argc - 1, argv + 1);
-	for (unsigned i = 0; i < COMMANDS; i++)
-		if (commands[i].main && !strcmp(argv[1], commands[i].name))
-			return run(&commands[i], argc - 1, argv + 1);
-	return unknown(argv[1]);
+	return run_command(argc - 1, argv + 1);
 }

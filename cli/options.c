@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "cli/cli.h"
 
@@ -152,12 +153,44 @@ static bool take(const struct option_row *row, void *into, const char *value)
 	return true;
 }
 
+/* For as long as the program runs. */
+static struct options_given given;
+
+const struct options_given *options_given(void)
+{
+	return &given;
+}
+
+/* Room for all words of a call. */
+static bool given_open(const struct options *o, int argc)
+{
+	given.command = o->command;
+	for (unsigned i = 0; i < OPTION_WORKS; i++) {
+		given.option[i] = calloc((size_t)argc + 1, sizeof(char *));
+		if (!given.option[i])
+			return false;
+	}
+	return true;
+}
+
+static bool given_add(const struct option_row *row, const char *value)
+{
+	if (row->use == OPTION_WORKS)
+		return true;
+	char **to = given.option[row->use];
+	while (*to)
+		to++;
+	return asprintf(to, "--%s%s%s", row->name, value ? "=" : "", value ? value : "") >= 0;
+}
+
 static int read_all(const struct options *o, void *into, int argc, char **argv, bool leading)
 {
 	struct option list[ROWS_MAX + 2];
 	char letters[2 * ROWS_MAX + 3] = "+";
 	int option;
 	make_tables(o, list, letters + 1);
+	if (!given_open(o, argc))
+		return fail(EXIT_INTERNAL, "out of memory");
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, letters + !leading, list, NULL)) != -1) {
 		if (option == HELP) {
@@ -168,7 +201,10 @@ static int read_all(const struct options *o, void *into, int argc, char **argv, 
 			return refuse(o, list, option, argv[optind - 1]);
 		if (!take(find_row(o, option), into, optarg))
 			return EXIT_USAGE;
+		if (!given_add(find_row(o, option), optarg))
+			return fail(EXIT_INTERNAL, "out of memory");
 	}
+	given.word = argv + optind;
 	return -1;
 }
 

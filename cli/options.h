@@ -17,6 +17,13 @@ struct option_names {
 	unsigned n;
 };
 
+/* What an option has to do with a campaign's results (cli/shard.h). */
+enum option_use {
+	OPTION_DECIDES, /* what they are */
+	OPTION_SHOWS,	/* what is said of them, and where */
+	OPTION_WORKS,	/* neither: only how they are come by */
+};
+
 struct option_row;
 /* Put an option's value into `into`, the row's field. False, after a message: it is not good. */
 typedef bool option_parser(const struct option_row *row, void *into, const char *value);
@@ -30,6 +37,7 @@ struct option_row {
 	unsigned long long lo, hi; /* of a number */
 	size_t given;		   /* offset of a bool that is then true; 0: none */
 	char letter;		   /* "-q"; 0: none */
+	enum option_use use;
 };
 
 /* The field of a row, and the parser that goes with the field's type. */
@@ -45,14 +53,15 @@ struct option_row {
 	.field = offsetof(type, member)
 /* A row whose value another function takes; it gets the command's whole struct. */
 #define OPTION_CALL(function) .parse = (function)
-#define OPTION_QUIET(type, member)                                                      \
-	{                                                                               \
-		"quiet", NULL, "no progress", OPTION_FIELD(type, member), .letter = 'q' \
+#define OPTION_QUIET(type, member)                                                            \
+	{                                                                                     \
+		"quiet", NULL, "no progress", OPTION_FIELD(type, member), .letter = 'q',      \
+									  .use = OPTION_WORKS \
 	}
 #define OPTION_JOBS(type, member)                                                          \
 	{                                                                                  \
 		"jobs", "N", "processes (one for each core); results do not depend on it", \
-			OPTION_FIELD(type, member), 1, 256                                 \
+			OPTION_FIELD(type, member), 1, 256, .use = OPTION_WORKS            \
 	}
 #define OPTION_END           \
 	{                    \
@@ -84,5 +93,13 @@ int options_read_leading(const struct options *o, void *into, int argc, char **a
 /* No other words are expected. -1, or the status after a message. */
 int options_end(const struct options *o, int argc, char **argv);
 void options_help(const struct options *o);
+
+/* What options_read() has read. */
+struct options_given {
+	const char *command;
+	char **option[OPTION_WORKS]; /* by use: "--name", "--name=value"; NULL after them */
+	char **word;		     /* the others; NULL after them */
+};
+const struct options_given *options_given(void);
 
 #endif

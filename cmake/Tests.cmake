@@ -180,6 +180,7 @@ tidemark_test(test_litmus_suite ${PROJECT_SOURCE_DIR}/tests/checker/models/test_
 tidemark_test(test_count_cli ${PROJECT_SOURCE_DIR}/tests/checker/models/test_count.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_images_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_images.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_pmreorder_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_pmreorder.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+tidemark_test(test_merge ${PROJECT_SOURCE_DIR}/tests/cli/test_merge.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_cut ${PROJECT_SOURCE_DIR}/tests/checker/live/test_cut.sh $<TARGET_FILE:tidemark> $<TARGET_FILE:test_live_pm>)
 tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/checker/live/test_examine.sh $<TARGET_FILE:tidemark>
 	$<TARGET_FILE:test_examine>)

@@ -13,7 +13,9 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <xxhash.h>
 #include "checker/explore/clock.h"
+#include "checker/explore/results.h"
 
 /* A message: the unit's number, then its result. */
 #define MESSAGE_BYTES (sizeof(unsigned) + DRIVER_RESULT_MAX)
@@ -30,6 +32,11 @@ struct queue {
 	struct shared *shared;
 	unsigned *order; /* NULL: as they are numbered */
 };
+
+static struct results *results_of(const struct driver *d)
+{
+	return d->bounds ? d->bounds->results : NULL;
+}
 
 static bool init_shared(struct shared *s)
 {
@@ -98,6 +105,8 @@ static _Noreturn void worker(const struct driver *d, const struct queue *q, int 
 			break;
 		unit = q->order ? q->order[unit] : unit;
 		assert(unit < d->units);
+		if (results_of(d) && !results_wants(results_of(d), unit))
+			continue;
 		memset(result, 0, sizeof(result));
 		d->work(d->arg, unit, result);
 		memcpy(message, &unit, sizeof(unit));
@@ -113,7 +122,7 @@ static _Noreturn void worker(const struct driver *d, const struct queue *q, int 
 static void take(struct driver *d, unsigned unit, const void *result)
 {
 	assert(unit < d->units);
-	assert(d->at.done < d->units); /* each unit has one result */
+	assert(d->at.done < d->at.units); /* each unit has one result */
 	if (d->results)
 		memcpy((char *)d->results + unit * d->result_bytes, result, d->result_bytes);
 	if (d->done)
@@ -164,7 +173,7 @@ static int read_message(int in, char *message, size_t len)
 	return 1;
 }
 
-/* One more result. 1: it has come; 0, -ECHILD: as read_message(). */
+/* One more result. 1: it has come; 0, -ECHILD: as read_message(); or as results_keep(). */
 static int receive(struct driver *d, int in)
 {
 	_Alignas(max_align_t) char result[DRIVER_RESULT_MAX];
@@ -177,6 +186,9 @@ static int receive(struct driver *d, int in)
 		return got;
 	memcpy(&unit, message, sizeof(unit));
 	memcpy(result, message + sizeof(unit), d->result_bytes);
+	int error = results_of(d) ? results_keep(results_of(d), unit, result) : 0;
+	if (error)
+		return error;
 	take(d, unit, result);
 	return 1;
 }
@@ -184,7 +196,7 @@ static int receive(struct driver *d, int in)
 /* Results as they come. -ECHILD when the pipe closes too early, -EINTR when it leaves off. */
 static int collect(struct driver *d, int in)
 {
-	while (d->at.done < d->units) {
+	while (d->at.done < d->at.units) {
 		int error = await_message(d, in);
 		int got = error ? 0 : receive(d, in);
 		if (error)
@@ -192,9 +204,9 @@ static int collect(struct driver *d, int in)
 		if (got == 0 && d->more)
 			return 0; /* they have stopped of their own */
 		if (got <= 0)
-			return -ECHILD;
+			return got ? got : -ECHILD;
 	}
-	assert(d->at.done == d->units);
+	assert(d->at.done == d->at.units);
 	return 0;
 }
 
@@ -230,7 +242,7 @@ static int run_processes(struct driver *d, const struct queue *q, pid_t *child, 
 	close(pipes[1]);
 	if (!error)
 		error = collect(d, pipes[0]);
-	if (error == -EINTR)
+	if (error && error != -ECHILD)
 		end_processes(d, pipes[0], child, jobs);
 	close(pipes[0]);
 	for (unsigned j = 0; j < jobs; j++) {
@@ -245,7 +257,7 @@ static int run_processes(struct driver *d, const struct queue *q, pid_t *child, 
 
 struct priced {
 	unsigned unit;
-	uint64_t cost;
+	uint64_t cost, mixed;
 };
 
 static int dearer(const void *a, const void *b)
@@ -253,16 +265,20 @@ static int dearer(const void *a, const void *b)
 	const struct priced *x = a, *y = b;
 	if (x->cost != y->cost)
 		return x->cost < y->cost ? 1 : -1;
+	if (x->mixed != y->mixed)
+		return x->mixed < y->mixed ? -1 : 1;
 	return x->unit < y->unit ? -1 : x->unit > y->unit;
 }
 
-/* NULL without memory. */
-static unsigned *make_order(const struct driver *d)
+/* `mixed`: among equals in an order that has nothing to do with their numbers, so that shards,
+ * which take every nth, get units of all sorts. NULL without memory. */
+static unsigned *make_order(const struct driver *d, bool mixed)
 {
-	struct priced *list = calloc(d->units + 1, sizeof(*list));
-	unsigned *order = calloc(d->units + 1, sizeof(*order));
+	struct priced *list = calloc((size_t)d->units + 1, sizeof(*list));
+	unsigned *order = calloc((size_t)d->units + 1, sizeof(*order));
 	for (unsigned u = 0; u < d->units && list && order; u++)
-		list[u] = (struct priced){u, d->cost(d->arg, u)};
+		list[u] = (struct priced){u, d->cost ? d->cost(d->arg, u) : 0,
+					  mixed ? XXH3_64bits(&u, sizeof(u)) : 0};
 	if (list && order)
 		qsort(list, d->units, sizeof(*list), dearer);
 	for (unsigned u = 0; u < d->units && list && order; u++) {
@@ -278,16 +294,51 @@ static unsigned *make_order(const struct driver *d)
 	return order;
 }
 
-int driver_run(struct driver *d)
+/* --- results that are known --- */
+
+static int begin_results(struct driver *d)
+{
+	unsigned *order = make_order(d, true);
+	unsigned *place = calloc((size_t)d->units + 1, sizeof(*place));
+	if (!order || !place) {
+		free(order);
+		free(place);
+		return -ENOMEM;
+	}
+	for (unsigned i = 0; i < d->units; i++)
+		place[order[i]] = i;
+	free(order);
+	return results_begin(results_of(d), d->units, d->result_bytes, place, d->same);
+}
+
+static int take_known(struct driver *d)
+{
+	_Alignas(max_align_t) char result[DRIVER_RESULT_MAX];
+	struct results *r = results_of(d);
+	int error = begin_results(d);
+	d->at.units = 0;
+	for (unsigned u = 0; u < d->units && !error; u++)
+		d->at.units += results_knows(r, u) || results_wants(r, u);
+	for (unsigned u = 0; u < d->units && !error; u++) {
+		if (!results_knows(r, u))
+			continue;
+		error = results_take(r, u, result);
+		if (!error)
+			take(d, u, result);
+	}
+	if (!error && results_merges(r) && r->missing)
+		error = -EINTR;
+	return error;
+}
+
+/* --- the whole --- */
+
+static int run_units(struct driver *d)
 {
 	unsigned jobs = d->jobs ? d->jobs : 1;
-	struct queue q = {.order = d->cost ? make_order(d) : NULL};
+	struct queue q = {.order = d->cost ? make_order(d, false) : NULL};
 	pid_t *child = calloc(jobs, sizeof(*child));
 	int error = -ENOMEM;
-	assert(d->result_bytes <= DRIVER_RESULT_MAX);
-	assert(d->work);
-	d->started = clock_seconds();
-	d->at = (struct driver_progress){.units = d->units};
 	q.shared = mmap(NULL, sizeof(*q.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			-1, 0);
 	if (q.shared != MAP_FAILED && child && init_shared(q.shared) && (q.order || !d->cost))
@@ -297,6 +348,16 @@ int driver_run(struct driver *d)
 	free(child);
 	free(q.order);
 	return error;
+}
+
+int driver_run(struct driver *d)
+{
+	assert(d->result_bytes <= DRIVER_RESULT_MAX);
+	assert(d->work);
+	d->started = clock_seconds();
+	d->at = (struct driver_progress){.units = d->units};
+	int error = results_of(d) ? take_known(d) : 0;
+	return error || (results_of(d) && !results_of(d)->missing) ? error : run_units(d);
 }
 
 const char *driver_error(int error)

@@ -22,11 +22,16 @@ struct driver_progress {
 	double seconds;	 /* since it began */
 };
 
-/* When to leave off before all units are done. */
+struct results;
+
+/* Which units there are to do: when to leave off before all are done, and what is known. */
 struct driver_bounds {
 	const volatile sig_atomic_t *stop; /* not NULL: as soon as it is not 0. A signal's handler
 					    * sets it; the processes ignore such signals */
 	double seconds;			   /* not 0: that long after driver_run() began */
+	/* Not NULL, and not begun: only units that it wants are done, and are kept; what it knows
+	 * is taken, in the order of the units, before anything is done. */
+	struct results *results;
 };
 
 struct driver {
@@ -47,6 +52,8 @@ struct driver {
 	bool (*more)(void *arg);
 	/* How many crash states went into a result. */
 	uint64_t (*states)(const void *result);
+	/* See results_begin(). */
+	bool (*same)(const void *a, const void *b);
 	/* After take(). */
 	void (*progress)(void *arg, const struct driver_progress *at);
 	void *arg, *progress_arg;
@@ -56,7 +63,8 @@ struct driver {
 };
 
 /* 0, or -errno: -ENOMEM, -ECHILD (a process died), -EINTR (left off; the results that had come are
- * whole), or why no process could be started. */
+ * whole; or those that are merged are not all), what results_begin() and results_keep() returned,
+ * or why no process could be started. */
 int driver_run(struct driver *d);
 /* Such an error in words. */
 const char *driver_error(int error);

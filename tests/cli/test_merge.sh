@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test_merge.sh TIDEMARK SOURCES
+#
+# A campaign that is shared out among any number of shards, and merged in any order, says and writes what one machine
+# says and writes, but for how long it took; a shard that is missing, cut short or damaged is named, and the command
+# that is printed does what is missing and no more; what does not belong together is refused.
+. "$(dirname "$0")/own.sh"
+quiet='states in [0-9.]* s, .*|[0-9.]+ s$'
+
+# whole DIR COMMAND...: on one machine. Traces go to DIR/out, which is named in what is printed.
+whole() {
+	local dir=$1 status=0
+	shift
+	mkdir -p "$dir"
+	(cd "$dir" && tidemark "$@" >text 2>err </dev/null) || status=$?
+	echo $status >"$dir/status"
+}
+# shards DIR N COMMAND...
+shards() {
+	local dir=$1 n=$2 i
+	shift 2
+	mkdir -p "$dir"
+	for ((i = 0; i < n; i++)); do
+		(cd "$dir" && tidemark "$@" --shard $i/$n --results part$i >out 2>&1 </dev/null) || fail "shard $i/$n of $*"
+	done
+	[ "$(ls "$dir")" = "$(seq -f part%g 0 $((n - 1)) | cat - <(echo out) | sort)" ] || fail "shards of $* wrote $(ls "$dir")"
+}
+# merged DIR FILE...: the report in DIR.
+merged() {
+	local dir=$1 status=0
+	shift
+	(cd "$dir" && rm -rf out && tidemark merge "$@" >text 2>err </dev/null) || status=$?
+	echo $status >"$dir/status"
+}
+plain() { sed -E "s/($quiet)//" "$1"; }
+# equal ONE OTHER: status, text, JSON, JUnit, traces.
+equal() {
+	local file
+	cmp "$1/status" "$2/status" || fail "another status: $2, $(cat "$2/err")"
+	cmp <(plain "$1/text") <(plain "$2/text") || fail "another text: $2"
+	cmp "$1/err" "$2/err" || fail "another text of errors: $2"
+	for file in json junit; do
+		[ ! -e "$1/$file" ] || cmp <(grep -v seconds "$1/$file") <(grep -v seconds "$2/$file") || fail "another $file: $2"
+	done
+	[ ! -e "$1/traces" ] || diff -r "$1/traces" "$2/traces" || fail "other traces: $2"
+}
+# campaign NAME COMMAND...: in 1, 2, 3 and 7 shards.
+campaign() {
+	local name=$1 n
+	shift
+	whole "$name" "$@"
+	[ -s "$name/text" ] || fail "nothing is printed: $*, $(cat "$name/err")"
+	for n in 1 2 3 7; do
+		shards "$name-$n" $n "$@"
+		merged "$name-$n" $(seq -f part%g 0 $((n - 1)) | shuf --random-source=<(yes $n))
+		equal "$name" "$name-$n"
+	done
+}
+
+crashtest=(crashtest erda rfp --knob domain=mhp --runs 10 --states 100 --json json --junit junit --verbose)
+campaign crashtest "${crashtest[@]}"
+grep -q trace crashtest/json || fail 'no trace is written: is there something to compare?'
+
+# A shard that is missing, or has not begun.
+cd crashtest-7
+rm -rf traces json
+run 3 tidemark merge part0 part1 part2 part4 part5 part6 --no-traces --verbose
+says 'of 1 of 7 shards: 3' 'to run shard 3: tidemark crashtest --knob=domain=mhp --runs=10 --states=100 ' '--shard 3/7 -- erda rfp'
+: >nothing
+run 3 tidemark merge part0 nothing part4 part5 part6 --no-traces
+says 'of 3 of 7 shards: 1-3' 'to run shard 2: '
+run 3 tidemark merge nothing
+one_line
+
+# One that died: cut short, then damaged, at any place. The command that is printed does what is missing; what was there
+# is not done again.
+size=$(stat -c %s part3)
+for what in cut damaged; do
+	for at in 40 $((size / 2)) $((size - 1)); do
+		cp part3 dead
+		if [ $what = cut ]; then
+			truncate -s $at dead
+		else
+			printf '\251' | dd of=dead bs=1 seek=$at conv=notrunc status=none
+		fi
+		[ $at != 40 ] || [ $what = cut ] || continue # the first line: below
+		run 3 tidemark merge part0 part1 part2 dead part4 part5 part6 --no-traces --quiet
+		says 'of 1 of 7 shards: 3'
+		[ $what = cut ] || says 'dead: damaged at byte '
+		if [ $at != 40 ]; then
+			says '--shard 3/7 --results dead -- erda rfp'
+		fi
+		run 0 tidemark "${crashtest[@]}" --shard 3/7 --results dead
+		[ "$(stat -c %s dead)" -eq $size ] || fail 'other results the second time'
+		merged . part0 part1 part2 dead part4 part5 part6 --json json
+		equal ../crashtest .
+	done
+done
+
+# Twice is as good as once, unless the results differ.
+run 0 tidemark merge part0 part1 part2 part3 dead part4 part5 part6 part0 --no-traces
+
+# Shards of other numbers: the union counts.
+run 0 tidemark merge part0 ../crashtest-3/part0 ../crashtest-2/part1 part1 ../crashtest-2/part0 --no-traces
+
+# What does not belong together, or is no file of results.
+refused() {
+	local text=$1
+	shift
+	run 2 tidemark merge "$@" --no-traces
+	one_line
+	says "$text"
+}
+LC_ALL=C sed '1s/"build":"./"build":"x/' part1 >other
+refused 'other: the results of another campaign, or of another build of tidemark, than those of part0' part0 other
+refused 'other: the results of another build of tidemark' other
+LC_ALL=C sed '1s/--runs=10/--runs=12/' part1 >other
+refused 'other: the results of another campaign' part0 other
+LC_ALL=C sed '1s/"crashtest"/"record"/' part1 >other
+refused 'other: results that this tidemark does not read' other
+refused 'json: expected a file of results (--results)' part0 json
+refused 'nowhere: No such file or directory' nowhere
+refused 'expected a FILE before any option' --quiet
+refused '--runs=5: expected options of what is written' part0 --runs 5
+refused 'expected no --shard' part0 --shard 0/2
+head -c 3000 /dev/urandom >noise
+refused 'noise: expected a file of results' part0 noise
+for shard in 7/7 1 x/2 1/0 -1/2 1/ /2; do
+	run 2 tidemark crashtest erda --shard $shard
+	one_line
+	says 'expected I/N'
+done
+run 2 tidemark crashtest erda --runs 11 --shard 3/7 --results part3
+says 'part3: has the results of another campaign'
+run 2 tidemark "${crashtest[@]}" --shard 2/7 --results part3
+says 'part3: has the results of shard 3/7, not of 2/7'
+run 2 tidemark crashtest erda --shard 0/2 --results noise
+says 'noise: expected a file of results'
+[ "$(stat -c %s noise)" -eq 3000 ] || fail 'a file of something else is written over'
+
+# What is in a file that the command names counts, too.
+printf '1 put k1 8\n1 get k1\n' >ops
+run 0 tidemark crashtest erda --ops ops --runs 3 --shard 0/1
+run 0 tidemark merge crashtest-0-of-1.results --no-traces
+printf '1 put k1 9\n1 get k1\n' >ops
+refused 'ops has changed since' crashtest-0-of-1.results
+run 2 tidemark crashtest erda --ops ops --runs 3 --shard 0/1
+says 'has the results of another campaign'
+
+# Without --shard: what is done already is not done again, and the report is the same.
+run 0 tidemark "${crashtest[@]}" --results all
+merged . all
+equal ../crashtest .
+run 0 tidemark "${crashtest[@]}" --results all
