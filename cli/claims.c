@@ -16,6 +16,7 @@ struct request {
 	struct claim_budget budget;
 	unsigned jobs;
 	const char *out, *json;
+	struct shard_request shard;
 	bool quiet, no_traces, list, knobs;
 };
 
@@ -117,10 +118,19 @@ static int run_claims(const struct request *o, const struct claim *const *claim,
 			       .progress = o->quiet ? NULL : progress,
 			       .progress_arg = &r};
 	double started = clock_seconds();
-	int error = claims_run(&r);
+	struct driver_bounds bounds = {0};
+	int error, status = shard_begin(&o->shard, &bounds.results);
+	if (status)
+		return status;
+	r.bounds = &bounds;
+	error = claims_run(&r);
 	progress_line(NULL);
-	int status = error ? fail(EXIT_INTERNAL, "%s", driver_error(error))
-			   : report(o, &r, started);
+	status = shard_end(&o->shard, error);
+	if (status < 0 && shard_is_missing())
+		status = EXIT_UNSURE;
+	if (status < 0)
+		status = error ? fail(EXIT_INTERNAL, "%s", driver_error(error))
+			       : report(o, &r, started);
 	claims_run_free(&r);
 	return status;
 }
@@ -183,10 +193,12 @@ static const struct option_row rows[] = {
 	 1, UINT64_MAX / 2},
 	{"seed", "N", "of the schedules (1)", REQUEST(budget.seed), 0, UINT32_MAX},
 	OPTION_JOBS(struct request, jobs),
-	{"out", "DIR", "where traces go (traces); it is made if it does not exist", REQUEST(out)},
-	{"no-traces", NULL, "write none", REQUEST(no_traces)},
-	{"json", "FILE", "the results for machines", REQUEST(json)},
+	{"out", "DIR", "where traces go (traces); it is made if it does not exist", REQUEST(out),
+	 .use = OPTION_SHOWS},
+	{"no-traces", NULL, "write none", REQUEST(no_traces), .use = OPTION_SHOWS},
+	{"json", "FILE", "the results for machines", REQUEST(json), .use = OPTION_SHOWS},
 	OPTION_QUIET(struct request, quiet),
+	ROWS_SHARD(struct request, shard),
 	OPTION_END};
 
 static const struct options options = {
@@ -207,6 +219,9 @@ static int parse(struct request *o, int argc, char **argv)
 	if ((o->knobs || o->list) && (o->json || (o->knobs && (o->list || optind < argc))))
 		return fail(EXIT_USAGE,
 			    "claims: --list and --knobs go with no other; --knobs with no ID");
+	if ((o->knobs || o->list) && shard_is_asked(&o->shard))
+		return fail(EXIT_USAGE,
+			    "claims: --list and --knobs go without --shard and --results");
 	return -1;
 }
 
@@ -230,9 +245,9 @@ int claims_main(int argc, char **argv)
 	const struct claim **claim = calloc(all.claims, sizeof(*claim));
 	status = claim ? choose_claims(&all, argv + optind, argc - optind, claim, &claims)
 		       : fail(EXIT_INTERNAL, "out of memory");
-	if (!status && o.json)
+	if (!status && o.json && !shard_is_part(&o.shard))
 		status = check_output("--json", o.json);
-	if (!status && !o.no_traces && !o.list && !o.knobs)
+	if (!status && !o.no_traces && !o.list && !o.knobs && !shard_is_part(&o.shard))
 		status = check_folder("--out", o.out, &made);
 	if (!status && o.list)
 		claims_print_list(claim, claims);

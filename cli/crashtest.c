@@ -214,10 +214,13 @@ static int run(struct campaign *c, const struct arguments *a)
 	c->options.bounds = &bounds;
 	int error = campaign_run(c);
 	progress_line(NULL);
-	status = shard_end(&a->shard, &error);
+	status = shard_end(&a->shard, error);
 	if (status >= 0)
 		return status;
-	r.whole &= !shard_is_missing();
+	if (shard_is_missing()) {
+		r.whole = false;
+		error = 0;
+	}
 	status = check_campaign(c, a, error);
 	if (!status && a->causes)
 		status = record(c, a->causes, causes_record);

@@ -22,6 +22,7 @@ struct request {
 	const char *sort, *path; /* as pmreorder's -c and -p */
 	const char *output;
 	bool quiet, show, most_given;
+	struct shard_request shard;
 	struct images_engine engine;
 	char preload[PATH_MAX], caller[PATH_MAX];
 	char *command; /* of `path` and the words after it, to be freed */
@@ -45,7 +46,7 @@ static const struct option_row rows[] = {
 	{"pmemcheck-log", "FILE",
 	 "write the log as pmemcheck does, for pmreorder; without a checker "
 	 "that is all",
-	 REQUEST(written)},
+	 REQUEST(written), .use = OPTION_SHOWS},
 	{.help = "who says whether an image is good"},
 	{"recover", "CMD",
 	 "a command that is started on each image: {} in it is the image's path, or it is added at "
@@ -93,13 +94,15 @@ static const struct option_row rows[] = {
 	 "the same of sections, MARKER.BEGIN to MARKER.END; or a JSON file, {\"MARKER\": "
 	 "\"ENGINE\"}",
 	 REQUEST(engine.config), .letter = 'x'},
-	{"output", "FILE", "write the report there", REQUEST(output), .letter = 'o'},
+	{"output", "FILE", "write the report there", REQUEST(output), .letter = 'o',
+	 .use = OPTION_SHOWS},
 	{"output-level", "LEVEL", "is accepted, and changes nothing", REQUEST(engine.level),
 	 .letter = 'e'},
 	{.help = "and"},
 	OPTION_JOBS(struct request, options.jobs),
-	{"json", "FILE", "the results for machines", REQUEST(json)},
+	{"json", "FILE", "the results for machines", REQUEST(json), .use = OPTION_SHOWS},
 	OPTION_QUIET(struct request, quiet),
+	ROWS_SHARD(struct request, shard),
 	OPTION_END};
 
 static const struct options options = {
@@ -189,7 +192,16 @@ static int check_request(struct request *r, char **word)
 	if (r->engine.pmreorder && (r->image || r->json || r->options.model == PM_KILL))
 		return fail(EXIT_USAGE, "images: --engine pmreorder: --image, --json and --model "
 					"kill do not go with it");
+	if (shard_is_asked(&r->shard) &&
+	    (r->image || r->engine.pmreorder || !strcmp(r->log, "-") ||
+	     (!r->options.checker.recover && !r->options.checker.library)))
+		return fail(EXIT_USAGE,
+			    "images: --shard and --results need a log in a file, and a "
+			    "checker; --image and --engine pmreorder do not go with them");
 	r->options.checker.show = r->show;
+	r->options.part = shard_is_part(&r->shard);
+	if (r->options.part)
+		return 0; /* nothing else is written */
 	if (r->output && check_output("--output", r->output))
 		return EXIT_USAGE;
 	if (r->json && check_output("--json", r->json))
@@ -293,7 +305,12 @@ static int all_images(const struct request *r, struct images_report *report)
 	int error = images_search(report->log, &r->options, &result, why, sizeof(why));
 	progress_line(NULL);
 	report->result = &result;
-	int status = 0;
+	int status = shard_end(&r->shard, error);
+	if (status >= 0 || shard_is_missing()) {
+		images_result_free(&result);
+		return status >= 0 ? status : EXIT_UNSURE;
+	}
+	status = 0;
 	if (error)
 		status = fail(error == -ENOENT || error == -ENOSPC ? EXIT_USAGE : EXIT_INTERNAL,
 			      "images: %s", why);
@@ -350,8 +367,12 @@ static int pmreorder_states(const struct request *r, const struct images_report 
 static int make_images(struct request *r, struct images_report *report)
 {
 	struct pm_sections sections = {0};
+	struct driver_bounds bounds = {0};
 	char why[300];
-	int status;
+	int status = shard_begin(&r->shard, &bounds.results);
+	if (status)
+		return status;
+	r->options.bounds = &bounds;
 	if (r->engine.pmreorder || r->engine.given) {
 		int error = pm_sections_open(&sections, report->log, &r->engine.markers, why,
 					     sizeof(why));
@@ -391,7 +412,7 @@ int images_main(int argc, char **argv)
 	status = read_log(&r, &log);
 	if (!status && r.history)
 		status = read_history(&r, &log);
-	if (!status && r.written)
+	if (!status && r.written && !r.options.part)
 		status = saved(r.written, save_file(r.written, pmemcheck_write, &log));
 	if (!status && (r.options.checker.recover || r.options.checker.library))
 		status = make_images(&r, &report);

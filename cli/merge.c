@@ -23,7 +23,8 @@ static const struct options options = {
 	"complete: the report is of what is there"};
 
 /* Those that call shard_begin(). */
-static const char *const commands[] = {"crashtest"};
+static const char *const commands[] = {"crashtest", "taxonomy", "claims",
+				       "mutants",   "soak",	"images"};
 
 /* --- the campaign's command --- */
 
@@ -58,16 +59,17 @@ static char **words_of(const struct results_file *f, char **more, int *n)
 	const json_t *name = json_object_get(f->campaign, "command");
 	const json_t *option = json_object_get(f->campaign, "options");
 	const json_t *word = json_object_get(f->campaign, "words");
+	const json_t *shown = json_object_get(f->shown, "options");
 	unsigned extra = 0, i = 0;
 	while (i < sizeof(commands) / sizeof(commands[0]) &&
 	       (!json_is_string(name) || strcmp(commands[i], json_string_value(name)) != 0))
 		i++;
 	if (i == sizeof(commands) / sizeof(commands[0]) || !is_strings(option) ||
-	    !is_strings(word) || !is_strings(f->shown))
+	    !is_strings(word) || !is_strings(shown))
 		return NULL;
 	while (more[extra])
 		extra++;
-	char **all = calloc(json_array_size(option) + json_array_size(f->shown) +
+	char **all = calloc(json_array_size(option) + json_array_size(shown) +
 				    json_array_size(word) + extra + 4,
 			    sizeof(*all));
 	char **to = all;
@@ -75,7 +77,7 @@ static char **words_of(const struct results_file *f, char **more, int *n)
 		return NULL;
 	*to++ = (char *)(uintptr_t)commands[i];
 	to = add_all(to, option);
-	to = add_all(to, f->shown);
+	to = add_all(to, shown);
 	while (*more)
 		*to++ = *more++;
 	*to++ = (char *)(uintptr_t) "--";
@@ -104,7 +106,7 @@ static void write_command(FILE *out, const struct results *r, unsigned shard, un
 			own = &r->file[i];
 	fprintf(out, "%s %s", program, json_string_value(json_object_get(f->campaign, "command")));
 	write_list(out, json_object_get(f->campaign, "options"));
-	write_list(out, f->shown);
+	write_list(out, json_object_get(f->shown, "options"));
 	fprintf(out, " --shard %u/%u", shard, shards);
 	if (own) {
 		fputs(" --results ", out);
@@ -176,10 +178,16 @@ static int read_files(struct results *r, char **path)
 static int run(struct results *r, char **more)
 {
 	const struct results_file *f = first_begun(r);
+	const json_t *called = json_object_get(f->shown, "called");
 	int argc = 0;
-	char **words = words_of(f, more, &argc);
-	if (!words)
+	char **words = words_of(f, more, &argc), **before = arguments;
+	if (!words || !is_strings(called))
 		return fail(EXIT_USAGE, "%s: results that this tidemark does not read", f->path);
+	/* A report may name the call that it is of. */
+	arguments = calloc(json_array_size(called) + 1, sizeof(*arguments));
+	if (!arguments)
+		return fail(EXIT_INTERNAL, "out of memory");
+	add_all(arguments, called);
 	shard_merge(r);
 	optind = 0; /* getopt_long() begins anew */
 	int status = run_command(argc, words);
@@ -187,6 +195,8 @@ static int run(struct results *r, char **more)
 		tell_missing(r);
 		status = status == EXIT_HELD ? EXIT_UNSURE : status;
 	}
+	free(arguments);
+	arguments = before;
 	free(words);
 	return status;
 }

@@ -12,18 +12,21 @@ struct request {
 	struct mutant_options options;
 	unsigned jobs;
 	const char *json;
+	struct shard_request shard;
 	bool quiet;
 };
 
 static const struct option_row rows[] = {
 	{"jobs", "N", "processes (one for each core); results but the times do not depend on it",
-	 OPTION_FIELD(struct request, jobs), 1, 256},
+	 OPTION_FIELD(struct request, jobs), 1, 256, .use = OPTION_WORKS},
 	{"seed", "N", "of the schedules (1)", OPTION_FIELD(struct request, options.seed), 0,
 	 UINT32_MAX},
 	{"states", "N", "crash states of the search for one bug at most (1000000)",
 	 OPTION_FIELD(struct request, options.states), 1, UINT64_MAX / 2},
-	{"json", "FILE", "the results for machines", OPTION_FIELD(struct request, json)},
+	{"json", "FILE", "the results for machines", OPTION_FIELD(struct request, json),
+	 .use = OPTION_SHOWS},
 	OPTION_QUIET(struct request, quiet),
+	ROWS_SHARD(struct request, shard),
 	OPTION_END};
 
 static const struct options options = {
@@ -64,11 +67,20 @@ static int choose(struct mutants_run *r, char **name, unsigned names)
 	return error ? fail(EXIT_INTERNAL, "out of memory") : 0;
 }
 
-static int run(struct mutants_run *r, const char *json)
+static int run(struct mutants_run *r, const struct request *request)
 {
+	const char *json = request->json;
+	struct driver_bounds bounds = {0};
 	unsigned failed;
+	int status = shard_begin(&request->shard, &bounds.results);
+	if (status)
+		return status;
+	r->bounds = &bounds;
 	int error = mutants_search(r, &failed);
 	progress_line(NULL);
+	status = shard_end(&request->shard, error);
+	if (status >= 0 || shard_is_missing())
+		return status >= 0 ? status : EXIT_UNSURE;
 	if (error == -EIO)
 		return fail(EXIT_INTERNAL, "mutants: %s %s: %s", r->mutant[failed].part,
 			    r->mutant[failed].name,
@@ -77,7 +89,7 @@ static int run(struct mutants_run *r, const char *json)
 	if (error)
 		return fail(EXIT_INTERNAL, "mutants: %s", driver_error(error));
 	mutants_print(r);
-	int status = json ? saved(json, mutants_json(r, json)) : 0;
+	status = json ? saved(json, mutants_json(r, json)) : 0;
 	if (status)
 		return status;
 	return r->missed || r->dirty || r->unsure ? EXIT_BROKEN : EXIT_HELD;
@@ -89,7 +101,7 @@ int mutants_main(int argc, char **argv)
 	int status = options_read(&options, &request, argc, argv);
 	if (status >= 0)
 		return status;
-	if (request.json && check_output("--json", request.json))
+	if (request.json && !shard_is_part(&request.shard) && check_output("--json", request.json))
 		return EXIT_USAGE;
 	struct mutants_run *r = calloc(1, sizeof(*r));
 	if (!r)
@@ -99,7 +111,7 @@ int mutants_main(int argc, char **argv)
 	r->progress = request.quiet ? NULL : progress;
 	status = choose(r, argv + optind, (unsigned)(argc - optind));
 	if (!status)
-		status = run(r, request.json);
+		status = run(r, &request);
 	free(r);
 	return status;
 }

@@ -101,6 +101,27 @@ static int describe(json_t **campaign)
 	return status ? status : add_words(words, files, given->word);
 }
 
+/* The words of the call, and those of its options that say what is written. 0, or the status after
+ * a message; *shown is the caller's in any case. */
+static int describe_shown(json_t **shown)
+{
+	json_t *options = json_array(), *called = json_array();
+	int status = 0;
+	*shown = json_pack("{s:o, s:o}", "options", options, "called", called);
+	if (!*shown)
+		return fail(EXIT_INTERNAL, "out of memory");
+	for (char *const *w = options_given()->option[OPTION_SHOWS]; *w && !status; w++)
+		status = add_word(options, *w);
+	for (char *const *w = arguments; *w && !status; w++) {
+		bool option = !strncmp(*w, "--shard", 7) || !strncmp(*w, "--results", 9);
+		if (!option)
+			status = add_word(called, *w);
+		else if (!strchr(*w, '=') && w[1])
+			w++;
+	}
+	return status;
+}
+
 /* --- merging --- */
 
 void shard_merge(struct results *r)
@@ -161,6 +182,11 @@ static int compare_merged(json_t *campaign)
 static struct results kept;
 static char kept_path[96];
 
+bool shard_is_asked(const struct shard_request *q)
+{
+	return q->shard || q->results;
+}
+
 bool shard_is_part(const struct shard_request *q)
 {
 	return q->shard != NULL;
@@ -193,10 +219,9 @@ static int open_file(const struct shard_request *q, json_t *campaign)
 {
 	unsigned shard = 0, shards = 1;
 	int status = q->shard ? read_shard(q->shard, &shard, &shards) : 0;
-	json_t *shown = json_array();
-	char *const *word = options_given()->option[OPTION_SHOWS];
-	for (; *word && !status; word++)
-		status = add_word(shown, *word);
+	json_t *shown = NULL;
+	if (!status)
+		status = describe_shown(&shown);
 	usual_path(options_given()->command, shard, shards, kept_path, sizeof(kept_path));
 	if (!status && q->results)
 		status = check_output("--results", q->results);
@@ -214,9 +239,9 @@ int shard_begin(const struct shard_request *q, struct results **r)
 {
 	json_t *campaign = NULL;
 	*r = NULL;
-	if (!merged && !q->shard && !q->results)
+	if (!merged && !shard_is_asked(q))
 		return 0;
-	if (merged && (q->shard || q->results))
+	if (merged && shard_is_asked(q))
 		return fail(EXIT_USAGE, "merge: expected no --shard and no --results");
 	int status = describe(&campaign);
 	if (!status)
@@ -232,7 +257,7 @@ static int end_part(const struct shard_request *q, int error)
 	if (!kept.of_unit)
 		return fail(EXIT_INTERNAL, "%s", driver_error(error));
 	/* A unit that could not run is a result, too. */
-	if (kept.missing && error == -EINTR)
+	if (kept.missing && (!error || error == -EINTR))
 		return fail(EXIT_UNSURE,
 			    "shard %s: left off; %u units are missing, which the same command "
 			    "does",
@@ -243,17 +268,15 @@ static int end_part(const struct shard_request *q, int error)
 	return EXIT_HELD;
 }
 
-int shard_end(const struct shard_request *q, int *error)
+int shard_end(const struct shard_request *q, int error)
 {
 	const struct results *r = merged ? merged : &kept;
-	if (!merged && !q->shard && !q->results)
+	if (!merged && !shard_is_asked(q))
 		return -1;
 	if (r->why[0])
 		return fail(EXIT_USAGE, "%s", r->why);
 	if (shard_is_part(q))
-		return end_part(q, *error);
+		return end_part(q, error);
 	missing = merged && merged->missing;
-	if (missing && *error == -EINTR)
-		*error = 0;
 	return -1;
 }

@@ -27,15 +27,17 @@ struct shard_request {
 			OPTION_FIELD(type, member.results), .use = OPTION_WORKS                  \
 	}
 
+/* Is any of them given? */
+bool shard_is_asked(const struct shard_request *q);
 /* Is only a part to be done, so that nothing is to be reported here? */
 bool shard_is_part(const struct shard_request *q);
 /* Before the campaign. *r: for driver_bounds.results; NULL: nothing is kept, or known. 0, or the
  * status after a message. */
 int shard_begin(const struct shard_request *q, struct results **r);
 /* After the campaign, with what driver_run() said. -1: report it; else the status, after a line or
- * a message. *error is then 0 if results are merged and not all are there. */
-int shard_end(const struct shard_request *q, int *error);
-/* Results are merged, and not all are there. After shard_end(). */
+ * a message. */
+int shard_end(const struct shard_request *q, int error);
+/* Results are merged, and not all are there: driver_run() said -EINTR. After shard_end(). */
 bool shard_is_missing(void);
 /* The same, and no report needs them any more. */
 void shard_merge(struct results *r);

@@ -13,13 +13,14 @@
 #include "report/output.h"
 #include "report/hunt/soak_report.h"
 
-#define LINES	 20   /* of memory and speed, in the whole time */
-#define OUT_MAX	 1000 /* bytes of the folder's name */
-#define NO_LIMIT UINT32_MAX
+#define LINES	   20	/* of memory and speed, in the whole time */
+#define OUT_MAX	   1000 /* bytes of the folder's name */
+#define TRACE_NAME (OUT_MAX + 80)
+#define NO_LIMIT   UINT32_MAX
+#define SHARED_MAX (1 << 24) /* rounds */
 
 struct answer {
 	int error;
-	char trace[OUT_MAX + 80];
 	struct soak_result result;
 };
 
@@ -30,7 +31,9 @@ struct request {
 	unsigned rounds, jobs;
 	double seconds; /* 0: until the rounds are done */
 	const char *out;
+	struct shard_request shard;
 	bool quiet;
+	bool known; /* results are kept, or merged */
 	/* results */
 	double start, next_line;
 	struct soak_totals totals;
@@ -61,7 +64,7 @@ static bool take_knob(const struct option_row *row, void *into, const char *text
 
 static const struct option_row rows[] = {
 	{"time", "T", "for so long: 90s, 30m, 8h (30m)", REQUEST(seconds),
-	 .given = offsetof(struct request, timed)},
+	 .given = offsetof(struct request, timed), .use = OPTION_WORKS},
 	{"rounds", "N", "stop after so many rounds; alone, without a limit of time",
 	 REQUEST(rounds), 1, NO_LIMIT},
 	{"seed", "N", "of everything that is drawn (1)", REQUEST(options.seed), 0, UINT32_MAX},
@@ -70,9 +73,10 @@ static const struct option_row rows[] = {
 	 REQUEST(first), 0, UINT32_MAX},
 	{"knob", "NAME=VALUE", "a knob of the hardware is not drawn, but so; may be repeated",
 	 OPTION_CALL(take_knob)},
-	{"jobs", "N", "processes (one for each core)", REQUEST(jobs), 1, 256},
-	{"out", "DIR", "where traces go (traces)", REQUEST(out)},
-	{"quiet", NULL, "no lines on the way", REQUEST(quiet), .letter = 'q'},
+	{"jobs", "N", "processes (one for each core)", REQUEST(jobs), 1, 256, .use = OPTION_WORKS},
+	{"out", "DIR", "where traces go (traces)", REQUEST(out), .use = OPTION_SHOWS},
+	{"quiet", NULL, "no lines on the way", REQUEST(quiet), .letter = 'q', .use = OPTION_SHOWS},
+	ROWS_SHARD(struct request, shard),
 	OPTION_END};
 
 static const struct options options = {
@@ -93,6 +97,9 @@ static int parse(struct request *k, int argc, char **argv)
 		return fail(EXIT_USAGE, "--out: a name of more than %d bytes", OUT_MAX);
 	if (k->rounds != NO_LIMIT && !k->timed)
 		k->seconds = 0;
+	if (shard_is_asked(&k->shard) && k->rounds > SHARED_MAX)
+		return fail(EXIT_USAGE, "soak: --shard and --results need --rounds, at most %d",
+			    SHARED_MAX);
 	return -1;
 }
 
@@ -109,28 +116,70 @@ static bool more(void *arg)
 	return k->seconds <= 0 || elapsed(k) < k->seconds;
 }
 
+static void trace_name(const struct request *k, uint64_t round, const struct soak_result *r,
+		       char name[TRACE_NAME])
+{
+	snprintf(name, TRACE_NAME, "%s/soak-%" PRIu64 "-%" PRIu64 "-%s-%s.trace", k->out,
+		 k->options.seed, round, r->store, contract_name(r->contract));
+}
+
+/* Run a round, and write the trace of what breaks. 0 or -errno. */
+static int run_round(const struct request *k, uint64_t round, bool trace, struct soak_result *out)
+{
+	char name[TRACE_NAME];
+	struct setup s;
+	struct deviations path = {0};
+	int error = soak_round(&k->options, round, &s, &path, out);
+	if (!error && out->contract < TM_CONTRACTS && trace) {
+		trace_name(k, round, out, name);
+		error = save_trace(name, &s, &path, (int)out->contract, out->text);
+	}
+	deviations_free(&path);
+	setup_free(&s);
+	return error;
+}
+
 static void work(void *arg, unsigned unit, void *result)
 {
 	const struct request *k = arg;
 	struct answer *a = result;
-	struct setup s;
-	struct deviations path = {0};
-	uint64_t round = k->first + unit;
-	a->error = soak_round(&k->options, round, &s, &path, &a->result);
-	if (!a->error && a->result.contract < TM_CONTRACTS) {
-		snprintf(a->trace, sizeof(a->trace), "%s/soak-%" PRIu64 "-%" PRIu64 "-%s-%s.trace",
-			 k->out, k->options.seed, round, a->result.store,
-			 contract_name(a->result.contract));
-		a->error = save_trace(a->trace, &s, &path, (int)a->result.contract, a->result.text);
-	}
-	deviations_free(&path);
-	setup_free(&s);
+	a->error = run_round(k, k->first + unit, !shard_is_asked(&k->shard), &a->result);
+}
+
+/* But for the memory of the process. */
+static bool same(const void *a, const void *b)
+{
+	struct answer x, y;
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	x.result.rss_kib = x.result.peak_kib = y.result.rss_kib = y.result.peak_kib = 0;
+	return !memcmp(&x, &y, sizeof(x));
+}
+
+static bool failed(const void *result)
+{
+	const struct answer *a = result;
+	return a->error;
+}
+
+/* What broke. Where results are kept, the trace is written when they are reported. */
+static int tell_broken(const struct request *k, uint64_t round, const struct soak_result *r)
+{
+	char name[TRACE_NAME];
+	struct soak_result again;
+	int error = k->known ? run_round(k, round, true, &again) : 0;
+	trace_name(k, round, r, name);
+	if (!error)
+		soak_print_broken(&k->options, round, r, name);
+	return error;
 }
 
 static void take(void *arg, unsigned unit, const void *result)
 {
 	struct request *k = arg;
 	const struct answer *a = result;
+	if (shard_is_part(&k->shard))
+		return;
 	if (a->error) {
 		k->error = k->error ? k->error : a->error;
 		return;
@@ -139,12 +188,46 @@ static void take(void *arg, unsigned unit, const void *result)
 	double part = k->seconds > 0 ? now / k->seconds
 				     : (double)(k->totals.rounds + 1) / k->rounds;
 	soak_add(&k->totals, &a->result, part);
-	if (a->result.contract < TM_CONTRACTS)
-		soak_print_broken(&k->options, k->first + unit, &a->result, a->trace);
+	if (a->result.contract < TM_CONTRACTS && !k->error)
+		k->error = tell_broken(k, k->first + unit, &a->result);
 	if (!k->quiet && part >= k->next_line) {
 		soak_print_line(&k->totals, now);
 		k->next_line += 1.0 / LINES;
 	}
+}
+
+/* 0, or the status after a message. */
+static int run(struct request *k)
+{
+	struct driver_bounds bounds = {0};
+	struct driver driver = {.units = k->rounds,
+				.jobs = k->jobs,
+				.bounds = &bounds,
+				.result_bytes = sizeof(struct answer),
+				.work = work,
+				.take = take,
+				.more = more,
+				.same = same,
+				.failed = failed,
+				.arg = k};
+	_Static_assert(sizeof(struct answer) <= DRIVER_RESULT_MAX, "a result is one message");
+	int status = shard_begin(&k->shard, &bounds.results);
+	if (status)
+		return status;
+	k->known = bounds.results;
+	k->start = clock_seconds();
+	int error = driver_run(&driver);
+	status = shard_end(&k->shard, error);
+	if (status >= 0)
+		return status;
+	if (shard_is_missing())
+		error = 0;
+	if (!error)
+		error = k->error;
+	if (error)
+		return fail(EXIT_INTERNAL, "soak: %s", driver_error(error));
+	soak_print_summary(&k->totals, elapsed(k));
+	return k->totals.broken || soak_grows(&k->totals) ? EXIT_BROKEN : EXIT_HELD;
 }
 
 int soak_main(int argc, char **argv)
@@ -159,25 +242,10 @@ int soak_main(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	bool made = false;
-	status = check_folder("--out", k.out, &made);
-	if (status)
-		return status;
-	struct driver driver = {.units = k.rounds,
-				.jobs = k.jobs,
-				.result_bytes = sizeof(struct answer),
-				.work = work,
-				.take = take,
-				.more = more,
-				.arg = &k};
-	_Static_assert(sizeof(struct answer) <= DRIVER_RESULT_MAX, "a result is one message");
-	k.start = clock_seconds();
-	int error = driver_run(&driver);
-	if (!error)
-		error = k.error;
+	status = shard_is_part(&k.shard) ? 0 : check_folder("--out", k.out, &made);
+	if (!status)
+		status = run(&k);
 	if (made)
 		rmdir(k.out); /* unless there is a trace in it */
-	if (error)
-		return fail(EXIT_INTERNAL, "soak: %s", driver_error(error));
-	soak_print_summary(&k.totals, elapsed(&k));
-	return k.totals.broken || soak_grows(&k.totals) ? EXIT_BROKEN : EXIT_HELD;
+	return status;
 }

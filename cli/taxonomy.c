@@ -26,6 +26,7 @@ struct asked {
 	struct taxonomy_request request;
 	const char *knob[OPTION_NAMES];
 	const char *workload, *table;
+	struct shard_request shard;
 	bool no_traces;
 };
 
@@ -78,14 +79,15 @@ static const struct option_row rows[] = {
 	{"table", "FILE", "compare with this one instead of scenarios/taxonomy/taxonomy.txt",
 	 ASKED(table)},
 	{"out", "DIR", "where traces go (traces); it is made if it does not exist",
-	 ASKED(request.out)},
+	 ASKED(request.out), .use = OPTION_SHOWS},
 	{"no-traces", NULL, "write none", ASKED(no_traces)},
-	{"json", "FILE", "the results for machines", ASKED(request.json)},
+	{"json", "FILE", "the results for machines", ASKED(request.json), .use = OPTION_SHOWS},
 	{"junit", "FILE", "the results as JUnit XML, a test case for each cell",
-	 ASKED(request.junit)},
+	 ASKED(request.junit), .use = OPTION_SHOWS},
 	{"pictures", "DIR", "draw the matrix, the methods and the way of the data, as SVG",
-	 ASKED(request.pictures)},
+	 ASKED(request.pictures), .use = OPTION_SHOWS},
 	OPTION_QUIET(struct asked, request.quiet),
+	ROWS_SHARD(struct asked, shard),
 	OPTION_END};
 
 static const struct options options = {
@@ -127,6 +129,8 @@ static int parse(struct asked *a, int argc, char **argv)
 	if (r->advise && (r->json || r->junit || r->pictures))
 		return fail(EXIT_USAGE,
 			    "taxonomy: --advise goes without --json, --junit and --pictures");
+	if (r->advise && shard_is_asked(&a->shard))
+		return fail(EXIT_USAGE, "taxonomy: --advise goes without --shard and --results");
 	r->options.traces = !a->no_traces;
 	r->all = !r->methods;
 	if (r->all)
@@ -196,10 +200,15 @@ static int report(struct taxonomy_report *r, struct taxonomy *t)
 	return status ? status : verdict(r);
 }
 
-static int run(struct taxonomy_request *request, struct taxonomy *t,
-	       const struct taxonomy_table *table)
+static int run(const struct asked *a, struct taxonomy *t, const struct taxonomy_table *table)
 {
+	const struct taxonomy_request *request = &a->request;
 	double started = clock_seconds();
+	struct driver_bounds bounds = {0};
+	int status = shard_begin(&a->shard, &bounds.results);
+	if (status)
+		return status;
+	t->options.bounds = &bounds;
 	struct taxonomy_report r = {.request = request, .t = t, .table = table};
 	if (isatty(STDERR_FILENO) && !request->quiet)
 		t->options.progress = progress;
@@ -207,7 +216,10 @@ static int run(struct taxonomy_request *request, struct taxonomy *t,
 			    ? taxonomy_run_cheapest(t, t->cell[0].column, t->cell[0].transport)
 			    : taxonomy_run(t);
 	progress_line(NULL);
-	int status = check_run(t, error);
+	status = shard_end(&a->shard, error);
+	if (status >= 0 || shard_is_missing())
+		return status >= 0 ? status : EXIT_UNSURE;
+	status = check_run(t, error);
 	if (status)
 		return status;
 	r.trace = calloc(t->cells + 1, sizeof(*r.trace));
@@ -320,10 +332,10 @@ int taxonomy_main(int argc, char **argv)
 	status = read_table(a.table, &table);
 	if (!status)
 		status = open_all(&a, &t, &w);
-	if (!status)
+	if (!status && !shard_is_part(&a.shard))
 		status = check_outputs(&a.request, &made, &drawn);
 	if (!status)
-		status = run(&a.request, &t, &table);
+		status = run(&a, &t, &table);
 	if (made)
 		rmdir(a.request.out); /* unless there is a trace in it */
 	if (drawn)

@@ -181,6 +181,7 @@ tidemark_test(test_count_cli ${PROJECT_SOURCE_DIR}/tests/checker/models/test_cou
 tidemark_test(test_images_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_images.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_pmreorder_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_pmreorder.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_merge ${PROJECT_SOURCE_DIR}/tests/cli/test_merge.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+set_property(TEST test_merge APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER})
 tidemark_test(test_cut ${PROJECT_SOURCE_DIR}/tests/checker/live/test_cut.sh $<TARGET_FILE:tidemark> $<TARGET_FILE:test_live_pm>)
 tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/checker/live/test_examine.sh $<TARGET_FILE:tidemark>
 	$<TARGET_FILE:test_examine>)
@@ -295,7 +296,7 @@ function(label label)
 		endif()
 	endforeach()
 endfunction()
-label(reduced bug_causes bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz litmus_thousands nic_device nic_types remotelog search soak taxonomy_all tree)
+label(reduced bug_causes bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz litmus_thousands merge nic_device nic_types remotelog search soak taxonomy_all tree)
 # Programs of others.
 label(all live_nic loss_live nic_cm_programs nic_death nic_devinfo pcap_live run stat)
 # Many small programs, each under Valgrind, or judged in all the ways there are; a live store.
@@ -311,7 +312,7 @@ endif()
 # The longest ones first, so that none of them is left alone at the end. In seconds, roughly.
 foreach(cost taxonomy_all:60 bug_causes:60 images_server:20 bugs_1:30 bugs_2:10 bugs_3:40 bugs_4:10 fuzz:40 cli:40 claims:40 remotelog:10 explore:20
 		html:8 hazards:14 taxonomy_cli:12 search:14 fails:15 nic_cm:35 nic_cm_programs:16 nic_death:60 pcap_live:12 record_store:40 pmreorder_cli:13
-		litmus_thousands:30 live_nic:11 load:9 verbs:9 nic_man:8 dpor:6 baselines:6 rendezvous:6 newer_verbs:5 tidepm:12)
+		litmus_thousands:30 live_nic:11 load:9 verbs:9 nic_man:8 dpor:6 merge:12 baselines:6 rendezvous:6 newer_verbs:5 tidepm:12)
 	string(REPLACE ":" ";" cost ${cost})
 	list(GET cost 0 name)
 	list(GET cost 1 seconds)

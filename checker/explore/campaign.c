@@ -369,6 +369,12 @@ static uint64_t states_of(const void *result)
 	return unit->counts.states;
 }
 
+static bool lacked_memory(const void *result)
+{
+	const struct campaign_unit *unit = result;
+	return unit->error == -ENOMEM;
+}
+
 int campaign_run(struct campaign *c)
 {
 	unsigned units = c->configs * c->workloads;
@@ -378,6 +384,7 @@ int campaign_run(struct campaign *c)
 				.result_bytes = sizeof(struct campaign_unit),
 				.work = work,
 				.states = states_of,
+				.failed = lacked_memory,
 				.progress = c->options.progress,
 				.arg = c};
 	_Static_assert(sizeof(struct campaign_unit) <= DRIVER_RESULT_MAX,

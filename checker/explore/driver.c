@@ -186,7 +186,8 @@ static int receive(struct driver *d, int in)
 		return got;
 	memcpy(&unit, message, sizeof(unit));
 	memcpy(result, message + sizeof(unit), d->result_bytes);
-	int error = results_of(d) ? results_keep(results_of(d), unit, result) : 0;
+	bool kept = results_of(d) && !(d->failed && d->failed(result));
+	int error = kept ? results_keep(results_of(d), unit, result) : 0;
 	if (error)
 		return error;
 	take(d, unit, result);

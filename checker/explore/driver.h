@@ -54,6 +54,8 @@ struct driver {
 	uint64_t (*states)(const void *result);
 	/* See results_begin(). */
 	bool (*same)(const void *a, const void *b);
+	/* Is it not the unit, but this machine that is to blame for the result? It is not kept. */
+	bool (*failed)(const void *result);
 	/* After take(). */
 	void (*progress)(void *arg, const struct driver_progress *at);
 	void *arg, *progress_arg;

@@ -77,7 +77,7 @@ static int read_about(struct results *r, struct results_file *f, const char *lin
 		return wrong(r, -EINVAL, "%s: expected a file of results (--results)", f->path);
 	f->campaign = json_object_get(f->about, "campaign");
 	f->shown = json_object_get(f->about, "shown");
-	if (format != FORMAT || !f->campaign || !json_is_array(f->shown) ||
+	if (format != FORMAT || !f->campaign || !f->shown ||
 	    !number_of(f->about, "shards", 1, RESULTS_SHARDS, &shards) ||
 	    !number_of(f->about, "shard", 0, shards - 1, &shard) ||
 	    !number_of(f->about, "units", 0, UINT32_MAX, &units) ||

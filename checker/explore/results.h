@@ -53,8 +53,8 @@ void results_open(struct results *r);
 int results_read(struct results *r, const char *path);
 /*
  * To be written: a shard of a campaign; what its file has already is known. `campaign`: what
- * decides the results, `shown`: words for who merges them; both stay the caller's. 0, or -errno
- * with r->why.
+ * decides the results, `shown`: what who merges them wants to know; both stay the caller's. 0, or
+ * -errno with r->why.
  */
 int results_open_shard(struct results *r, const char *path, json_t *campaign, json_t *shown,
 		       unsigned shard, unsigned shards);

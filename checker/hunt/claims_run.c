@@ -61,13 +61,21 @@ static uint64_t states_of(const void *result)
 	return one->states;
 }
 
+static bool lacked_memory(const void *result)
+{
+	const struct claim_result *one = result;
+	return one->error == -ENOMEM;
+}
+
 int claims_run(struct claims_run *r)
 {
 	struct driver driver = {.jobs = r->jobs,
+				.bounds = r->bounds,
 				.result_bytes = sizeof(struct claim_result),
 				.work = work,
 				.cost = cost,
 				.states = states_of,
+				.failed = lacked_memory,
 				.progress = r->progress,
 				.arg = r,
 				.progress_arg = r->progress_arg};

@@ -22,6 +22,7 @@ struct claims_run {
 	unsigned claims;
 	struct claim_budget budget;
 	unsigned jobs;
+	const struct driver_bounds *bounds;			       /* NULL: none */
 	void (*progress)(void *arg, const struct driver_progress *at); /* NULL: not wanted */
 	void *progress_arg;
 	/* results: the cases of all these claims, in their order */

@@ -83,6 +83,23 @@ static void work(void *arg, unsigned unit, void *result)
 	a->error = mutant_search(&r->mutant[unit], &r->options, &a->result);
 }
 
+/* But for how long it took. */
+static bool same(const void *a, const void *b)
+{
+	struct mutant_answer x, y;
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	memset(&x.result.seconds, 0, sizeof(x.result.seconds));
+	memset(&y.result.seconds, 0, sizeof(y.result.seconds));
+	return !memcmp(&x, &y, sizeof(x));
+}
+
+static bool lacked_memory(const void *result)
+{
+	const struct mutant_answer *a = result;
+	return a->error == -ENOMEM;
+}
+
 static void add_up(struct mutants_run *r)
 {
 	for (unsigned i = 0; i < r->mutants; i++) {
@@ -101,9 +118,12 @@ int mutants_search(struct mutants_run *r, unsigned *failed)
 {
 	struct driver driver = {.units = r->mutants,
 				.jobs = r->jobs,
+				.bounds = r->bounds,
 				.result_bytes = sizeof(struct mutant_answer),
 				.work = work,
 				.results = r->answer,
+				.same = same,
+				.failed = lacked_memory,
 				.progress = r->progress,
 				.arg = r,
 				.progress_arg = r};

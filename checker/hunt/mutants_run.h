@@ -9,6 +9,7 @@
 struct mutants_run {
 	struct mutant_options options;
 	unsigned jobs;
+	const struct driver_bounds *bounds; /* NULL: none */
 	/* Called with `arg` while this run goes on; NULL: no progress is wanted. */
 	void (*progress)(void *arg, const struct driver_progress *at);
 	/* chosen: bugs before controls */

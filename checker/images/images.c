@@ -402,15 +402,31 @@ static int count_images(struct search *s, struct images_result *result)
 	return error;
 }
 
+/* How a process went about it is its own business. */
+static bool same(const void *a, const void *b)
+{
+	const struct chunk *x = a, *y = b;
+	return x->error == y->error && !memcmp(x->verdict, y->verdict, sizeof(x->verdict));
+}
+
+static bool failed(const void *result)
+{
+	const struct chunk *c = result;
+	return c->error;
+}
+
 static int judge_all(struct search *s, struct image_verdict *verdict, struct image_way *way)
 {
 	unsigned units = (unsigned)((s->images + CHUNK - 1) / CHUNK);
 	struct chunk *chunk = calloc(units + 1, sizeof(*chunk));
 	struct driver driver = {.units = units,
 				.jobs = s->o->jobs,
+				.bounds = s->o->bounds,
 				.result_bytes = sizeof(*chunk),
 				.work = work,
 				.results = chunk,
+				.same = same,
+				.failed = failed,
 				.progress = s->o->progress,
 				.progress_arg = s->o->progress_arg,
 				.arg = s};
@@ -465,7 +481,7 @@ int images_search(const struct pm_log *log, const struct images_options *o,
 	if (!error)
 		error = judge_all(s, verdict, &result->way);
 	result->seconds = clock_seconds() - started;
-	if (!error)
+	if (!error && !s->o->part)
 		error = find_causes(s, verdict, result, why, n);
 	result->all_bad = result->images && result->bad == result->images;
 	if (error == -ENOSPC)

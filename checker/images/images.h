@@ -27,6 +27,9 @@ struct images_options {
 	bool bypass;   /* as pm_replay.bypass */
 	unsigned most; /* images of a cut */
 	unsigned jobs;
+	const struct driver_bounds *bounds; /* NULL: none */
+	bool part; /* these bounds are of a part of the images: they are judged, and no causes are
+		    * looked for */
 	/* Which cuts are checked, and how: at none with NO_CHECK, with everything in flight left
 	 * with DO_CHECK, else all images of each. NULL: all images of all cuts. */
 	const struct pm_sections *sections;

@@ -353,14 +353,22 @@ static uint64_t states_of(const void *result)
 	return r->states;
 }
 
+static bool lacked_memory(const void *result)
+{
+	const struct taxonomy_result *r = result;
+	return r->error == -ENOMEM;
+}
+
 static int run_todo(struct taxonomy *t)
 {
 	struct driver driver = {.units = t->todos,
 				.jobs = t->options.jobs,
+				.bounds = t->options.bounds,
 				.result_bytes = sizeof(struct taxonomy_result),
 				.work = work,
 				.take = take,
 				.states = states_of,
+				.failed = lacked_memory,
 				.progress = t->options.progress,
 				.arg = t};
 	_Static_assert(sizeof(struct taxonomy_result) <= DRIVER_RESULT_MAX,

@@ -18,8 +18,9 @@ struct taxonomy_options {
 	struct taxonomy_knobs knobs;
 	const struct workload *workload;
 	unsigned preemptions, jobs;
-	uint64_t states; /* of each cell at most */
-	bool traces;	 /* shrink what breaks, and keep the trace */
+	const struct driver_bounds *bounds; /* NULL: none */
+	uint64_t states;		    /* of each cell at most */
+	bool traces;			    /* shrink what breaks, and keep the trace */
 	void (*progress)(void *arg, const struct driver_progress *at); /* NULL: not wanted */
 };
 

@@ -7,7 +7,8 @@
 # says and writes, but for how long it took; a shard that is missing, cut short or damaged is named, and the command
 # that is printed does what is missing and no more; what does not belong together is refused.
 . "$(dirname "$0")/own.sh"
-quiet='states in [0-9.]* s, .*|[0-9.]+ s$'
+# What a report says of time and of memory.
+quiet='[0-9]+ images a second|states in [0-9.]* s, .*| +[0-9.]+ s([ ,]|$)| *[0-9]+ states/s|memory of a process.*|median.*slowest.*'
 
 # whole DIR COMMAND...: on one machine. Traces go to DIR/out, which is named in what is printed.
 whole() {
@@ -34,7 +35,7 @@ merged() {
 	(cd "$dir" && rm -rf out && tidemark merge "$@" >text 2>err </dev/null) || status=$?
 	echo $status >"$dir/status"
 }
-plain() { sed -E "s/($quiet)//" "$1"; }
+plain() { sed -E "s#($quiet)##g" "$1"; }
 # equal ONE OTHER: status, text, JSON, JUnit, traces.
 equal() {
 	local file
@@ -46,13 +47,13 @@ equal() {
 	done
 	[ ! -e "$1/traces" ] || diff -r "$1/traces" "$2/traces" || fail "other traces: $2"
 }
-# campaign NAME COMMAND...: in 1, 2, 3 and 7 shards.
+# campaign NAME SHARDS COMMAND...: in each of these numbers of shards.
 campaign() {
-	local name=$1 n
-	shift
+	local name=$1 numbers=$2 n
+	shift 2
 	whole "$name" "$@"
-	[ -s "$name/text" ] || fail "nothing is printed: $*, $(cat "$name/err")"
-	for n in 1 2 3 7; do
+	plain "$name/text" | grep -q . || fail "nothing is printed: $*, $(cat "$name/err")"
+	for n in $numbers; do
 		shards "$name-$n" $n "$@"
 		merged "$name-$n" $(seq -f part%g 0 $((n - 1)) | shuf --random-source=<(yes $n))
 		equal "$name" "$name-$n"
@@ -60,8 +61,41 @@ campaign() {
 }
 
 crashtest=(crashtest erda rfp --knob domain=mhp --runs 10 --states 100 --json json --junit junit --verbose)
-campaign crashtest "${crashtest[@]}"
+campaign crashtest "1 2 3 7" "${crashtest[@]}"
 grep -q trace crashtest/json || fail 'no trace is written: is there something to compare?'
+
+campaign taxonomy "2 5" taxonomy cw2 cw3 --states 300 --json json --junit junit
+grep -q trace taxonomy/json || fail 'no trace is written: is there something to compare?'
+campaign mutants "3" mutants rfp --states 300 --json json
+campaign claims "3" claims P31 P21 P2 --states 200 --json json
+campaign soak "3 5" soak --rounds 12 --quiet
+
+# A log with a thousand images, of which some are bad: the number at 0 says how many lines are there.
+cat >checker.c <<'END'
+#include <fcntl.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	char pool[4096];
+	int fd = open(argv[argc - 1], O_RDONLY), lines = 0;
+	if (fd < 0 || read(fd, pool, sizeof(pool)) != sizeof(pool))
+		return 9;
+	for (int i = 64; i < 4096; i += 64)
+		lines += pool[i] == 1;
+	return pool[0] > lines;
+}
+END
+"${CC:-cc}" -o checker checker.c
+truncate -s 4096 pool
+{
+	printf '%s' "START|REGISTER_FILE;$here/pool;0x10000000;0x1000;0x0"
+	for i in {1..9}; do
+		printf '|STORE;0x%x;0x1;0x1;set (app.c:%d)|STORE;0x10000000;%#x;0x1;count (app.c:9)' $((0x10000000 + 64 * i)) $i $i
+	done
+	echo '|STOP'
+} >log
+campaign images "2 5" images "$here/log" --recover "$here/checker" --most 1000 --json json
+grep -q ' [5-9][0-9][0-9] different images, of which [1-9]' images/text || fail "other images than were thought of: $(cat images/text)"
 
 # A shard that is missing, or has not begun.
 cd crashtest-7
