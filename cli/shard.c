@@ -264,7 +264,10 @@ static int end_part(const struct shard_request *q, int error)
 			    q->shard, kept.missing);
 	if (kept.missing)
 		return fail(EXIT_INTERNAL, "shard %s: %s", q->shard, driver_error(error));
-	printf("shard %s is done: %s\n", q->shard, f->path);
+	printf("shard %s is done: %s", q->shard, f->path);
+	if (kept.known)
+		printf(", which had %u of its units already", kept.known);
+	putchar('\n');
 	return EXIT_HELD;
 }
 

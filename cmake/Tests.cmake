@@ -220,6 +220,7 @@ if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of othe
 	set_property(TEST test_images_server APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER})
 	tidemark_test(test_own_operations ${PROJECT_SOURCE_DIR}/tests/cli/test_own_operations.sh $<TARGET_FILE:tidemark>
 		${PROJECT_SOURCE_DIR})
+	tidemark_test(test_slurm ${PROJECT_SOURCE_DIR}/tests/interop/test_slurm.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	foreach(name run stat pcap_live loss_live nic_death live_nic)
 		tidemark_test(test_${name} ${PROJECT_SOURCE_DIR}/tests/core/provider/test_${name}.sh $<TARGET_FILE:tidemark>)
 	endforeach()
@@ -297,6 +298,8 @@ function(label label)
 	endforeach()
 endfunction()
 label(reduced bug_causes bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz litmus_thousands merge nic_device nic_types remotelog search soak taxonomy_all tree)
+# A cluster of two nodes, one of which fails.
+label(all slurm)
 # Programs of others.
 label(all live_nic loss_live nic_cm_programs nic_death nic_devinfo pcap_live run stat)
 # Many small programs, each under Valgrind, or judged in all the ways there are; a live store.

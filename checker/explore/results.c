@@ -391,14 +391,16 @@ static int find_units(struct results *r, bool (*same)(const void *a, const void 
 	for (unsigned i = 0; i < r->records && !error; i++) {
 		const struct results_record *one = &r->record[i];
 		const struct results_file *f = &r->file[one->file];
-		if (one->unit >= r->units || shard_of(r, one->unit, f->shards) != f->shard)
+		if (one->unit >= r->units || shard_of(r, one->unit, f->shards) != f->shard) {
 			error = wrong(r, -EINVAL, "%s: unit %u is none of shard %u/%u", f->path,
 				      one->unit, f->shard, f->shards);
-		else if (results_knows(r, one->unit))
+		} else if (results_knows(r, one->unit)) {
 			error = compare_results(r, &r->record[r->of_unit[one->unit] - 1], one,
 						same);
-		else
+		} else {
 			r->of_unit[one->unit] = i + 1;
+			r->known++;
+		}
 	}
 	return error;
 }

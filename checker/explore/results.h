@@ -34,7 +34,8 @@ struct results {
 	/* After what returned an error that has more words than strerror(). */
 	char why[RESULTS_WHY];
 	/* after results_begin() */
-	unsigned units, missing; /* units that no file has; of a shard: of it */
+	unsigned units, known;
+	unsigned missing; /* units that no file has; of a shard: of it */
 	/* private */
 	int out; /* the file that is appended to; -1: none, they are merged */
 	unsigned shard, shards;

@@ -127,6 +127,7 @@ for what in cut damaged; do
 			says '--shard 3/7 --results dead -- erda rfp'
 		fi
 		run 0 tidemark "${crashtest[@]}" --shard 3/7 --results dead
+		[ $at = 40 ] || says 'of its units already'
 		[ "$(stat -c %s dead)" -eq $size ] || fail 'other results the second time'
 		merged . part0 part1 part2 dead part4 part5 part6 --json json
 		equal ../crashtest .
