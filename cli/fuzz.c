@@ -11,19 +11,26 @@
 #include <xxhash.h>
 #include "checker/explore/clock.h"
 #include "checker/judge/expect.h"
+#include "checker/explore/visited.h"
 #include "checker/judge/names.h"
 #include "cli/cli.h"
 #include "cli/fuzz_files.h"
+#include "cli/fuzz_shard.h"
 #include "report/hunt/fuzz_report.h"
 #include "report/output.h"
 
 #define DEFAULT_SECONDS 60
+/* It is looked for other machines' inputs after so many seconds, then after twice as many, ... */
+#define REREAD_FIRST 1
+#define REREAD_MOST  60
 
 struct fuzzing {
 	const struct arguments *a;
 	struct fuzz_session session;
 	struct fuzz_report report;
-	double seconds; /* of each store; 0: runs are counted */
+	double seconds;		 /* of each store; 0: runs are counted */
+	struct results *results; /* of several machines; NULL: none */
+	bool part;		 /* they are kept, not merged */
 	bool stopped, unaccepted;
 };
 
@@ -41,12 +48,13 @@ static const struct option_row rows[] = {
 	OPTION_JOBS(struct arguments, options.jobs),
 	{.help = "what is written"},
 	{"corpus", "DIR", "inputs are read from DIR/STORE, and new ones written there",
-	 ARGUMENT(corpus)},
+	 ARGUMENT(corpus), .use = OPTION_SHOWS},
 	ROW_OUT,
 	ROW_NO_TRACES,
 	ROW_JSON("the results for machines"),
 	ROW_JUNIT("the results as JUnit XML"),
 	OPTION_QUIET(struct arguments, quiet),
+	ROWS_SHARD(struct arguments, shard),
 	OPTION_END};
 
 static const struct options options = {
@@ -116,22 +124,34 @@ static void show_progress(const struct fuzzing *f, const struct fuzz_turn *t)
 		      t->fuzz.inputs, t->fuzz.features, t->fresh, left);
 }
 
-static int run_rounds(struct fuzzing *f, struct fuzz_turn *t, const char *corpus)
+static int run_round(struct fuzzing *f, struct fuzz_turn *t, unsigned store, unsigned *kept)
 {
-	unsigned saved_inputs = 0;
+	if (f->part)
+		return fuzz_shard_round(f->results, store, t, kept);
+	int error = fuzz_turn_round(t);
+	return error ? fail(error == -ENOMEM || error == -EIO ? EXIT_INTERNAL : EXIT_USAGE, "%s",
+			    t->why[0] ? t->why : strerror(-error))
+		     : 0;
+}
+
+static int run_rounds(struct fuzzing *f, struct fuzz_turn *t, unsigned store, const char *corpus)
+{
+	unsigned saved_inputs = 0, kept = 0;
+	double pause = REREAD_FIRST, reread = clock_seconds() + pause;
 	int status = 0;
 	running = &t->fuzz;
 	signals_catch(interrupted);
 	while (!status && fuzz_more(&t->fuzz)) {
 		if (!f->a->quiet)
 			show_progress(f, t);
-		int error = fuzz_turn_round(t);
-		if (error)
-			status = fail(error == -ENOMEM || error == -EIO ? EXIT_INTERNAL
-									: EXIT_USAGE,
-				      "%s", t->why[0] ? t->why : strerror(-error));
+		status = run_round(f, t, store, &kept);
 		if (!status)
-			status = fuzz_save_corpus(corpus, &t->fuzz, &saved_inputs);
+			status = fuzz_save_corpus(corpus, t, &saved_inputs);
+		if (status || !corpus || !f->part || clock_seconds() < reread)
+			continue;
+		status = fuzz_reread_corpus(corpus, t);
+		pause = 2 * pause < REREAD_MOST ? 2 * pause : REREAD_MOST;
+		reread = clock_seconds() + pause;
 	}
 	progress_line(NULL);
 	f->stopped = fuzz_stopped(&t->fuzz);
@@ -140,8 +160,9 @@ static int run_rounds(struct fuzzing *f, struct fuzz_turn *t, const char *corpus
 	return status;
 }
 
-static int fuzz_store(struct fuzzing *f, const struct campaign_config *cfg)
+static int fuzz_store(struct fuzzing *f, const struct campaign *c, unsigned store)
 {
+	const struct campaign_config *cfg = &c->config[store];
 	const struct arguments *a = f->a;
 	struct fuzz_turn t = {.session = &f->session,
 			      .config = cfg,
@@ -154,17 +175,28 @@ static int fuzz_store(struct fuzzing *f, const struct campaign_config *cfg)
 				 .deadline = f->seconds > 0 ? t.start + f->seconds : 0,
 				 .jobs = a->options.jobs,
 				 .wanted = expect_watched(cfg->store, cfg->name)};
-	char *corpus;
-	if (fuzz_turn_begin(&t, &o))
-		return no_memory();
-	int status = fuzz_open_corpus(a, &t, &corpus);
+	char *corpus = NULL;
+	if (f->part) {
+		o.seed = fuzz_shard_seed(f->results, o.seed);
+		t.read = visited_new();
+	} else if (f->results) {
+		o.runs = UINT64_MAX;
+		o.deadline = 0;
+		o.seeds_only = true;
+	}
+	int status = fuzz_turn_begin(&t, &o) || (f->part && !t.read) ? no_memory() : 0;
+	if (!status)
+		status = fuzz_open_corpus(a, &t, &corpus);
+	if (!status && f->results)
+		status = fuzz_shard_load(f->results, store, &t.fuzz);
 	if (!status) {
-		status = run_rounds(f, &t, corpus);
-		if (fuzz_report_turn(&f->report, &t) && !status)
+		status = run_rounds(f, &t, store, corpus);
+		if (!f->part && fuzz_report_turn(&f->report, &t) && !status)
 			status = no_memory();
 	}
 	f->unaccepted |= t.unaccepted != 0;
 	free(corpus);
+	visited_free(t.read);
 	fuzz_turn_end(&t);
 	return status;
 }
@@ -183,14 +215,33 @@ static int save_results(struct fuzzing *f)
 	return status;
 }
 
+/* What this shard has found is kept. */
+static int end_part(struct fuzzing *f)
+{
+	int error = f->stopped ? -EINTR : 0;
+	if (!error && f->results->missing)
+		error = results_end(f->results);
+	return shard_end(&f->a->shard, error);
+}
+
 static int run(const struct arguments *a, const struct campaign *c)
 {
-	struct fuzzing f = {.a = a};
+	struct fuzzing f = {.a = a, .part = shard_is_asked(&a->shard)};
 	f.report.session = &f.session;
 	f.seconds = a->seconds > 0 ? a->seconds : a->runs_given ? 0 : DEFAULT_SECONDS;
-	int status = fuzz_rerun_traces(&f.session, a);
-	for (unsigned i = 0; i < c->configs && !status && !f.stopped; i++)
-		status = fuzz_store(&f, &c->config[i]);
+	int status = shard_begin(&a->shard, &f.results);
+	if (!status && f.results)
+		status = fuzz_shard_begin(f.results);
+	if (!status && !f.part)
+		status = fuzz_rerun_traces(&f.session, a);
+	/* A part that has come to its end is not gone on with. */
+	bool ended = f.part && !status && !f.results->missing;
+	for (unsigned i = 0; i < c->configs && !status && !f.stopped && !ended; i++)
+		status = fuzz_store(&f, c, i);
+	if (!status && f.part)
+		return end_part(&f);
+	if (!status && f.results)
+		shard_end(&a->shard, f.results->missing ? -EINTR : 0);
 	if (!status)
 		status = save_results(&f);
 	bool failed = f.unaccepted || f.session.rerun_failures;
@@ -210,6 +261,12 @@ int fuzz_main(int argc, char **argv)
 		return status;
 	if (expect_mistake())
 		return fail(EXIT_INTERNAL, "%s", expect_mistake());
+	if (shard_is_asked(&a.shard) && !shard_is_part(&a.shard))
+		return fail(EXIT_USAGE, "fuzz: --results needs --shard");
+	if (shard_is_part(&a.shard)) { /* who merges writes them */
+		a.no_traces = true;
+		a.json = a.junit = NULL;
+	}
 	status = arguments_configs(&a, &c);
 	if (!status)
 		status = arguments_check_outputs(&a, &made);

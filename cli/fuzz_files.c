@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See fuzz_files.h. */
 #include "cli/fuzz_files.h"
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -9,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
+#include "checker/explore/visited.h"
 #include "cli/cli.h"
 #include "report/hunt/fuzz_report.h"
 #include "report/output.h"
@@ -20,9 +22,10 @@ static int no_memory(void)
 	return fail(EXIT_INTERNAL, "out of memory");
 }
 
+/* Not what another process is about to rename (save_file()). */
 static int is_plain(const struct dirent *e)
 {
-	return e->d_name[0] != '.';
+	return e->d_name[0] != '.' && !strstr(e->d_name, ".tmp.");
 }
 
 static int is_trace(const struct dirent *e)
@@ -118,7 +121,13 @@ static size_t read_input(const char *path, uint8_t bytes[FUZZ_INPUT_MAX + 1], co
 
 static int load_input(void *arg, const char *path)
 {
-	struct fuzz *f = arg;
+	struct fuzz_turn *t = arg;
+	struct fuzz *f = &t->fuzz;
+	bool is_new = true;
+	if (t->read)
+		visited_add(t->read, XXH3_64bits(path, strlen(path)), &is_new);
+	if (!is_new)
+		return 0;
 	uint8_t bytes[FUZZ_INPUT_MAX + 1];
 	const char *why;
 	size_t n = read_input(path, bytes, &why);
@@ -135,8 +144,10 @@ static int write_input(FILE *out, const void *arg)
 	return fwrite(input->bytes, 1, input->n, out) == input->n ? 0 : -EIO;
 }
 
-int fuzz_save_corpus(const char *dir, const struct fuzz *f, unsigned *saved_inputs)
+int fuzz_save_corpus(const char *dir, struct fuzz_turn *t, unsigned *saved_inputs)
 {
+	const struct fuzz *f = &t->fuzz;
+	bool is_new;
 	int status = 0;
 	for (; dir && *saved_inputs < f->inputs && !status; ++*saved_inputs) {
 		const struct fuzz_input *input = &f->corpus[*saved_inputs];
@@ -144,6 +155,8 @@ int fuzz_save_corpus(const char *dir, const struct fuzz *f, unsigned *saved_inpu
 		if (asprintf(&path, "%s/%016" PRIx64, dir,
 			     (uint64_t)XXH3_64bits(input->bytes, input->n)) < 0)
 			return no_memory();
+		if (t->read)
+			visited_add(t->read, XXH3_64bits(path, strlen(path)), &is_new);
 		status = access(path, F_OK) ? saved(path, save_file(path, write_input, input)) : 0;
 		free(path);
 	}
@@ -161,5 +174,11 @@ int fuzz_open_corpus(const struct arguments *a, struct fuzz_turn *t, char **dir)
 		return no_memory();
 	}
 	int status = check_folder("--corpus", *dir, &made);
-	return status ? status : each_file(*dir, is_plain, load_input, &t->fuzz);
+	return status ? status : each_file(*dir, is_plain, load_input, t);
+}
+
+int fuzz_reread_corpus(const char *dir, struct fuzz_turn *t)
+{
+	assert(t->read); /* or all would be seeds again */
+	return each_file(dir, is_plain, load_input, t);
 }

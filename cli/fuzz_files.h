@@ -12,7 +12,9 @@
 int fuzz_rerun_traces(struct fuzz_session *s, const struct arguments *a);
 /* *dir: the store's folder, to be freed; NULL: no corpus was asked for. Its inputs are seeds. */
 int fuzz_open_corpus(const struct arguments *a, struct fuzz_turn *t, char **dir);
+/* The same again: inputs that other processes have written there since are seeds. */
+int fuzz_reread_corpus(const char *dir, struct fuzz_turn *t);
 /* Write the inputs from number *saved_inputs on. */
-int fuzz_save_corpus(const char *dir, const struct fuzz *f, unsigned *saved_inputs);
+int fuzz_save_corpus(const char *dir, struct fuzz_turn *t, unsigned *saved_inputs);
 
 #endif

@@ -23,8 +23,8 @@ static const struct options options = {
 	"complete: the report is of what is there"};
 
 /* Those that call shard_begin(). */
-static const char *const commands[] = {"crashtest", "taxonomy", "claims",
-				       "mutants",   "soak",	"images"};
+static const char *const commands[] = {"crashtest", "fuzz", "taxonomy", "claims",
+				       "mutants",   "soak", "images"};
 
 /* --- the campaign's command --- */
 
@@ -141,9 +141,12 @@ static void tell_missing(const struct results *r)
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 	unsigned n = out ? write_numbers(out, r, shards) : 0;
-	if (out && !fclose(out))
+	bool whole = out && !fclose(out);
+	if (whole && r->of_unit)
 		fail(0, "%u of %u units are missing, of %u of %u shards: %s", r->missing, r->units,
 		     n, shards, text);
+	else if (whole)
+		fail(0, "%u of %u shards have not come to their end: %s", n, shards, text);
 	free(text);
 	for (unsigned i = 0, told = 0; i < shards && told < TOLD; i++) {
 		if (!results_lacks(r, i, shards))

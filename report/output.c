@@ -2,6 +2,7 @@
 /* See output.h. */
 #include "report/output.h"
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,14 +44,17 @@ static int write_open(FILE *out, int (*write)(FILE *out, const void *arg), const
 
 static int save(const char *path, int (*write)(FILE *out, const void *arg), const void *arg)
 {
+	char host[HOST_NAME_MAX + 1] = "", *name;
 	struct stat st;
-	char *name;
 	/* Renaming would replace a device or a link as readily as a file. */
 	if (!lstat(path, &st) && !S_ISREG(st.st_mode)) {
 		FILE *out = fopen(path, "we");
 		return out ? write_open(out, write, arg) : -errno;
 	}
-	if (asprintf(&name, "%s.tmp.%ld", path, (long)getpid()) < 0)
+	/* Other machines may have the folder, too, and processes of the same numbers. */
+	if (gethostname(host, sizeof(host) - 1))
+		return -errno;
+	if (asprintf(&name, "%s.tmp.%s.%ld", path, host, (long)getpid()) < 0)
 		return -ENOMEM;
 	FILE *out = fopen(name, "wxe");
 	int error = out ? write_open(out, write, arg) : -errno;

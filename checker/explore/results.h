@@ -25,6 +25,7 @@ struct results_file {
 	json_t *about; /* its first line; NULL: the file is empty, its shard had not begun */
 	json_t *campaign, *shown; /* in `about` */
 	unsigned shard, shards;
+	bool ended;	  /* as results_end() */
 	uint64_t damaged; /* where it is; 0: nowhere. What comes after it is not used */
 };
 
@@ -34,6 +35,7 @@ struct results {
 	/* After what returned an error that has more words than strerror(). */
 	char why[RESULTS_WHY];
 	/* after results_begin() */
+	unsigned records; /* in the files */
 	unsigned units, known;
 	unsigned missing; /* units that no file has; of a shard: of it */
 	/* private */
@@ -41,7 +43,7 @@ struct results {
 	unsigned shard, shards;
 	uint32_t bytes; /* of a result */
 	struct results_record *record;
-	unsigned records, room;
+	unsigned room, added;
 	uint32_t *of_unit; /* its record + 1; 0: none */
 	unsigned *place;   /* of the unit among those that are dealt; NULL: its number */
 	char *packed;
@@ -77,6 +79,17 @@ bool results_knows(const struct results *r, unsigned unit);
 int results_take(struct results *r, unsigned unit, void *result);
 /* One more. 0, or -errno with r->why. */
 int results_keep(struct results *r, unsigned unit, const void *result);
+
+/* --- without a driver: as many results as turn out --- */
+
+/* 0, or -errno with r->why. */
+int results_begin_list(struct results *r, size_t bytes);
+/* Number i of r->records, in no certain order, and some perhaps twice. 0, or -errno with r->why. */
+int results_at(struct results *r, unsigned i, void *result);
+/* One more. 0, or -errno with r->why. */
+int results_add(struct results *r, const void *result);
+/* There will be no more of this shard: nothing is missing. */
+int results_end(struct results *r);
 
 /* Of so many shards this one has units that no file has. */
 bool results_lacks(const struct results *r, unsigned shard, unsigned shards);

@@ -41,6 +41,7 @@ struct fuzz_options {
 			    inputs */
 	double deadline; /* CLOCK_MONOTONIC, s, when the last run begins; 0: none */
 	unsigned jobs;	 /* processes */
+	bool seeds_only; /* fuzz_seed()'s inputs are run, and nothing else */
 	unsigned wanted; /* TM_BIT()s of contracts whose breaks are reported */
 };
 
