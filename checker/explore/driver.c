@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,8 +18,13 @@
 #include "checker/explore/clock.h"
 #include "checker/explore/results.h"
 
-/* A message: the unit's number, then its result. */
-#define MESSAGE_BYTES (sizeof(unsigned) + DRIVER_RESULT_MAX)
+/* What a message begins with; the result follows. */
+struct head {
+	unsigned unit;
+	uint32_t unused;
+	uint64_t cpu_us; /* that it took */
+};
+#define MESSAGE_BYTES (sizeof(struct head) + DRIVER_RESULT_MAX)
 #define GLANCE_MS     100 /* how often the bounds are looked at while no result comes */
 
 /* In the processes' shared memory. */
@@ -90,12 +96,25 @@ static void ignore_signals(void)
 	signal(SIGHUP, SIG_IGN);
 }
 
+/* Of this process, and of those that it has started and that have ended. */
+static uint64_t cpu_us(void)
+{
+	static const int whose[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
+	struct rusage used;
+	uint64_t us = 0;
+	for (unsigned i = 0; i < sizeof(whose) / sizeof(whose[0]); i++)
+		if (!getrusage(whose[i], &used))
+			us += (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
+			      (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+	return us;
+}
+
 static _Noreturn void worker(const struct driver *d, const struct queue *q, int out,
 			     const sigset_t *before)
 {
 	_Alignas(max_align_t) char result[DRIVER_RESULT_MAX];
 	char message[MESSAGE_BYTES];
-	size_t len = sizeof(unsigned) + d->result_bytes;
+	size_t len = sizeof(struct head) + d->result_bytes;
 	if (d->bounds && d->bounds->stop)
 		ignore_signals();
 	sigprocmask(SIG_SETMASK, before, NULL);
@@ -107,10 +126,12 @@ static _Noreturn void worker(const struct driver *d, const struct queue *q, int 
 		assert(unit < d->units);
 		if (results_of(d) && !results_wants(results_of(d), unit))
 			continue;
+		struct head head = {.unit = unit, .cpu_us = cpu_us()};
 		memset(result, 0, sizeof(result));
 		d->work(d->arg, unit, result);
-		memcpy(message, &unit, sizeof(unit));
-		memcpy(message + sizeof(unit), result, d->result_bytes);
+		head.cpu_us = cpu_us() - head.cpu_us;
+		memcpy(message, &head, sizeof(head));
+		memcpy(message + sizeof(head), result, d->result_bytes);
 		if (!write_message(q->shared, out, message, len))
 			_Exit(70);
 	}
@@ -178,19 +199,19 @@ static int receive(struct driver *d, int in)
 {
 	_Alignas(max_align_t) char result[DRIVER_RESULT_MAX];
 	char message[MESSAGE_BYTES];
-	unsigned unit;
-	size_t len = sizeof(unit) + d->result_bytes;
+	struct head head;
+	size_t len = sizeof(head) + d->result_bytes;
 	assert(len <= sizeof(message));
 	int got = read_message(in, message, len);
 	if (got <= 0)
 		return got;
-	memcpy(&unit, message, sizeof(unit));
-	memcpy(result, message + sizeof(unit), d->result_bytes);
+	memcpy(&head, message, sizeof(head));
+	memcpy(result, message + sizeof(head), d->result_bytes);
 	bool kept = results_of(d) && !(d->failed && d->failed(result));
-	int error = kept ? results_keep(results_of(d), unit, result) : 0;
+	int error = kept ? results_keep(results_of(d), head.unit, head.cpu_us, result) : 0;
 	if (error)
 		return error;
-	take(d, unit, result);
+	take(d, head.unit, result);
 	return 1;
 }
 

@@ -26,10 +26,12 @@
 struct record {
 	uint32_t unit, packed; /* bytes that follow */
 	uint64_t hash;	       /* of the unit, and of these */
+	uint64_t cpu_us;       /* that the unit took */
 };
 
 struct results_record {
 	uint32_t unit, packed, file;
+	uint64_t cpu_us;
 	char *bytes;
 };
 
@@ -119,7 +121,11 @@ static int add_record(struct results *r, const struct record *head, const char *
 		r->room = room;
 	}
 	struct results_record *to = &r->record[r->records];
-	*to = (struct results_record){head->unit, head->packed, r->files, malloc(head->packed)};
+	*to = (struct results_record){.unit = head->unit,
+				      .packed = head->packed,
+				      .file = r->files,
+				      .cpu_us = head->cpu_us,
+				      .bytes = malloc(head->packed)};
 	if (!to->bytes)
 		return -ENOMEM;
 	memcpy(to->bytes, bytes, head->packed);
@@ -321,9 +327,9 @@ int results_open_shard(struct results *r, const char *path, json_t *campaign, js
 	return error;
 }
 
-static int write_record(struct results *r, unsigned unit, const void *result)
+static int write_record(struct results *r, unsigned unit, uint64_t cpu_us, const void *result)
 {
-	struct record head = {.unit = unit};
+	struct record head = {.unit = unit, .cpu_us = cpu_us};
 	size_t packed = ZSTD_compress(r->packed + sizeof(head), ZSTD_compressBound(r->bytes),
 				      result, r->bytes, LEVEL);
 	assert(!results_merges(r));
@@ -335,9 +341,9 @@ static int write_record(struct results *r, unsigned unit, const void *result)
 	return write_all(r, r->packed, sizeof(head) + packed);
 }
 
-int results_keep(struct results *r, unsigned unit, const void *result)
+int results_keep(struct results *r, unsigned unit, uint64_t cpu_us, const void *result)
 {
-	int error = write_record(r, unit, result);
+	int error = write_record(r, unit, cpu_us, result);
 	r->missing -= !error;
 	return error;
 }
@@ -352,6 +358,12 @@ static unsigned shard_of(const struct results *r, unsigned unit, unsigned shards
 bool results_knows(const struct results *r, unsigned unit)
 {
 	return r->of_unit[unit];
+}
+
+uint64_t results_cpu_us(const struct results *r, unsigned unit)
+{
+	assert(results_knows(r, unit));
+	return r->record[r->of_unit[unit] - 1].cpu_us;
 }
 
 bool results_wants(const struct results *r, unsigned unit)
@@ -489,13 +501,13 @@ int results_at(struct results *r, unsigned i, void *result)
 
 int results_add(struct results *r, const void *result)
 {
-	return write_record(r, r->added++, result);
+	return write_record(r, r->added++, 0, result);
 }
 
 int results_end(struct results *r)
 {
 	char *nothing = calloc(1, r->bytes);
-	int error = nothing ? write_record(r, END, nothing) : -ENOMEM;
+	int error = nothing ? write_record(r, END, 0, nothing) : -ENOMEM;
 	free(nothing);
 	r->missing = error != 0;
 	return error;
