@@ -219,6 +219,7 @@ static int run(struct campaign *c, const struct arguments *a)
 		return status;
 	if (shard_is_missing()) {
 		r.whole = false;
+		r.partial = true;
 		error = 0;
 	}
 	status = check_campaign(c, a, error);

@@ -26,7 +26,7 @@ static const struct command {
 	{"replay", replay_main, "FILE...", "print a trace step by step"},
 	{"shrink", shrink_main, "FILE", "make a trace smaller"},
 	{"merge", merge_main, "FILE...",
-	 "the report of a campaign that was run in parts (--shard)"},
+	 "the report of a campaign that was run in shards (--shard)"},
 	{"list", list_main, "[WHAT]",
 	 "stores, variants, bugs, knobs, workloads, contracts, failures"},
 	{"own store", NULL, NULL, "a store outside of Tidemark's tree"},

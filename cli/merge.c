@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tidemark merge: the report of a campaign that was run in parts. */
+/* tidemark merge: the report of a campaign that was run in shards. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ static const struct option_row rows[] = {OPTION_END};
 
 static const struct options options = {
 	"merge", "FILE... [OPTION...]",
-	"Prints the report of a campaign whose parts were run with --shard, as if one machine had "
+	"Prints the report of a campaign whose shards were run apart (--shard), as if one machine had "
 	"run all of it. A FILE has the results of a shard, or what there is of them; their order "
 	"does not matter. Options are those of the campaign's command that say what is written "
 	"(--json, --out, ...); those that the shards were given count as well.",

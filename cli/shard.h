@@ -17,7 +17,7 @@ struct shard_request {
 #define ROWS_SHARD(type, member)                                                                 \
 	{.help = "on several machines"},                                                         \
 		{"shard", "I/N",                                                                 \
-		 "do part I, from 0 to N - 1, of N that come to all, and keep its results in a " \
+		 "do shard I, from 0 to N - 1, of N that come to all, and keep its results in a " \
 		 "file, for tidemark merge",                                                     \
 		 OPTION_FIELD(type, member.shard), .use = OPTION_WORKS},                         \
 	{                                                                                        \
@@ -29,7 +29,7 @@ struct shard_request {
 
 /* Is any of them given? */
 bool shard_is_asked(const struct shard_request *q);
-/* Is only a part to be done, so that nothing is to be reported here? */
+/* Is only a shard to be done, so that nothing is to be reported here? */
 bool shard_is_part(const struct shard_request *q);
 /* Before the campaign. *r: for driver_bounds.results; NULL: nothing is kept, or known. 0, or the
  * status after a message. */

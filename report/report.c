@@ -252,10 +252,14 @@ void report_end(const struct report *r)
 	printf("%" PRIu64 " states in %.1f s, %.0f states/s with %u job%s\n", states, c->seconds,
 	       (double)states / (c->seconds > 0 ? c->seconds : 1), c->options.jobs,
 	       c->options.jobs == 1 ? "" : "s");
-	if (!r->surprises) {
+	if (r->partial)
+		printf("%sNot all of the campaign is there: what holds so far may break in the "
+		       "rest.%s\n",
+		       paint(YELLOW), paint(PLAIN));
+	if (!r->surprises && !r->partial)
 		printf("%sEverything is as expected.%s\n", paint(GREEN), paint(PLAIN));
+	if (!r->surprises)
 		return;
-	}
 	printf("%sNot everything is as it should be:%s", paint(RED), paint(PLAIN));
 	for (unsigned i = 0, n = 0; i < c->configs * TM_CONTRACTS; i++) {
 		if (!r->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].surprise)

@@ -30,6 +30,7 @@ struct report {
 	bool whole; /* the default campaign in full: expectations count in both directions */
 	unsigned surprises, traces;
 	unsigned open;	 /* configurations in which a systematic search left something out */
+	bool partial;	 /* results of shards are missing */
 	const char *out; /* where the traces are, NULL: none were asked for */
 };
 

@@ -155,7 +155,7 @@ cd ..
 cd crashtest-7
 rm -rf traces json
 run 3 tidemark merge part0 part1 part2 part4 part5 part6 --no-traces --verbose
-says 'of 1 of 7 shards: 3' 'to run shard 3: tidemark crashtest --knob=domain=mhp --runs=10 --states=100 ' '--shard 3/7 -- erda rfp'
+says 'Not all of the campaign is there' 'of 1 of 7 shards: 3' 'to run shard 3: tidemark crashtest --knob=domain=mhp --runs=10 --states=100 ' '--shard 3/7 -- erda rfp'
 : >nothing
 run 3 tidemark merge part0 nothing part4 part5 part6 --no-traces
 says 'of 3 of 7 shards: 1-3' 'to run shard 2: '
