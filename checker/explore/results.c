@@ -25,7 +25,7 @@
 /* In a file, before the packed bytes. */
 struct record {
 	uint32_t unit, packed; /* bytes that follow */
-	uint64_t hash;	       /* of the unit, and of these */
+	uint64_t hash;	       /* of all else of this, and of these */
 	uint64_t cpu_us;       /* that the unit took */
 };
 
@@ -51,9 +51,10 @@ static int failed(struct results *r, const char *path, int error)
 	return wrong(r, error, "%s: %s", path, strerror(-error));
 }
 
-static uint64_t hash_of(uint32_t unit, const char *bytes, size_t n)
+static uint64_t hash_of(struct record head, const char *bytes)
 {
-	return XXH3_64bits_withSeed(bytes, n, unit);
+	head.hash = 0;
+	return XXH3_64bits_withSeed(bytes, head.packed, XXH3_64bits(&head, sizeof(head)));
 }
 
 bool results_merges(const struct results *r)
@@ -146,7 +147,7 @@ static int read_records(struct results *r, struct results_file *f, const char *t
 		    head.packed > len - *used - sizeof(head))
 			return 0; /* its end was not written */
 		if (head.packed > ZSTD_COMPRESSBOUND(RESULT_MAX) ||
-		    head.hash != hash_of(head.unit, bytes, head.packed)) {
+		    head.hash != hash_of(head, bytes)) {
 			f->damaged = *used;
 			return 0;
 		}
@@ -336,7 +337,7 @@ static int write_record(struct results *r, unsigned unit, uint64_t cpu_us, const
 	if (ZSTD_isError(packed))
 		return failed(r, r->file[0].path, -ENOMEM);
 	head.packed = (uint32_t)packed;
-	head.hash = hash_of(unit, r->packed + sizeof(head), packed);
+	head.hash = hash_of(head, r->packed + sizeof(head));
 	memcpy(r->packed, &head, sizeof(head));
 	return write_all(r, r->packed, sizeof(head) + packed);
 }

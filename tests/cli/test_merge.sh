@@ -171,7 +171,8 @@ for what in cut damaged; do
 		if [ $what = cut ]; then
 			truncate -s $at dead
 		else
-			printf '\251' | dd of=dead bs=1 seek=$at conv=notrunc status=none
+			# shellcheck disable=SC2059 # another byte than stands there
+			printf "\\$(printf %o $((255 - $(od -An -tu1 -j$at -N1 part3))))" | dd of=dead bs=1 seek=$at conv=notrunc status=none
 		fi
 		[ $at != 40 ] || [ $what = cut ] || continue # the first line: below
 		run 3 tidemark merge part0 part1 part2 dead part4 part5 part6 --no-traces --quiet
