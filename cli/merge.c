@@ -14,7 +14,8 @@ static const struct option_row rows[] = {OPTION_END};
 
 static const struct options options = {
 	"merge", "FILE... [OPTION...]",
-	"Prints the report of a campaign whose shards were run apart (--shard), as if one machine had "
+	"Prints the report of a campaign whose shards were run apart (--shard), as if one machine "
+	"had "
 	"run all of it. A FILE has the results of a shard, or what there is of them; their order "
 	"does not matter. Options are those of the campaign's command that say what is written "
 	"(--json, --out, ...); those that the shards were given count as well.",
@@ -118,7 +119,7 @@ static void write_command(FILE *out, const struct results *r, unsigned shard, un
 	}
 }
 
-/* "0,3-5,9", as sbatch --array takes it; at most `told` of them. Returns how many there are. */
+/* "0,3-5,9", as sbatch --array takes it. Returns how many there are. */
 static unsigned write_numbers(FILE *out, const struct results *r, unsigned shards)
 {
 	unsigned n = 0;

@@ -161,11 +161,14 @@ const struct options_given *options_given(void)
 	return &given;
 }
 
-/* Room for all words of a call. */
+/* Room for all words of a call, instead of those of an earlier one (`tidemark merge`). */
 static bool given_open(const struct options *o, int argc)
 {
 	given.command = o->command;
 	for (unsigned i = 0; i < OPTION_WORKS; i++) {
+		for (char **word = given.option[i]; word && *word; word++)
+			free(*word);
+		free(given.option[i]);
 		given.option[i] = calloc((size_t)argc + 1, sizeof(char *));
 		if (!given.option[i])
 			return false;

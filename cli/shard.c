@@ -13,7 +13,6 @@
 #include "scenarios/stores.h"
 
 #define BLOCK	  ((size_t)1 << 16)
-#define TOLD_MAX  8  /* commands for shards that are missing */
 #define HASH_TEXT 33 /* bytes */
 
 /* What is known comes from here: `tidemark merge`. */
@@ -147,8 +146,11 @@ static const char *odd_file(json_t *files, const json_t *others)
 {
 	const char *path;
 	json_t *hash;
-	json_object_foreach(files, path,
-			    hash) if (!json_equal(hash, json_object_get(others, path))) return path;
+	json_object_foreach(files, path, hash)
+	{
+		if (!json_equal(hash, json_object_get(others, path)))
+			return path;
+	}
 	return NULL;
 }
 

@@ -14,17 +14,17 @@ struct shard_request {
 };
 
 /* The rows of a command whose struct has this member. */
-#define ROWS_SHARD(type, member)                                                                 \
-	{.help = "on several machines"},                                                         \
-		{"shard", "I/N",                                                                 \
+#define ROWS_SHARD(type, member)                                                                  \
+	{.help = "on several machines"},                                                          \
+		{"shard", "I/N",                                                                  \
 		 "do shard I, from 0 to N - 1, of N that come to all, and keep its results in a " \
-		 "file, for tidemark merge",                                                     \
-		 OPTION_FIELD(type, member.shard), .use = OPTION_WORKS},                         \
-	{                                                                                        \
-		"results", "FILE",                                                               \
-			"that file (COMMAND-I-of-N.results); what it has already is not done "   \
-			"again. Without --shard: all of the campaign",                           \
-			OPTION_FIELD(type, member.results), .use = OPTION_WORKS                  \
+		 "file, for tidemark merge",                                                      \
+		 OPTION_FIELD(type, member.shard), .use = OPTION_WORKS},                          \
+	{                                                                                         \
+		"results", "FILE",                                                                \
+			"that file (COMMAND-I-of-N.results); what it has already is not done "    \
+			"again. Without --shard: all of the campaign",                            \
+			OPTION_FIELD(type, member.results), .use = OPTION_WORKS                   \
 	}
 
 /* Is any of them given? */
@@ -39,7 +39,7 @@ int shard_begin(const struct shard_request *q, struct results **r);
 int shard_end(const struct shard_request *q, int error);
 /* Results are merged, and not all are there: driver_run() said -EINTR. After shard_end(). */
 bool shard_is_missing(void);
-/* The same, and no report needs them any more. */
+/* What is known comes from these, which stay the caller's: `tidemark merge`. */
 void shard_merge(struct results *r);
 
 #endif
