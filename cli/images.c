@@ -8,6 +8,7 @@
 #include "checker/images/pmemcheck_read.h"
 #include "checker/images/pmemcheck_write.h"
 #include "checker/images/recording_read.h"
+#include "checker/judge/names.h"
 #include "checker/live/recording.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
@@ -18,12 +19,13 @@
 struct request {
 	const char *log, *pool, *model, *image, *keep, *json;
 	const char *history, *written; /* --pmemcheck-log */
-	const char *knob;
+	const char *knob, *contracts;
 	const char *sort, *path; /* as pmreorder's -c and -p */
 	const char *output;
 	bool quiet, show, most_given;
 	struct images_engine engine;
 	char preload[PATH_MAX], caller[PATH_MAX];
+	unsigned want; /* TM_BIT()s of --contracts */
 	char *command; /* of `path` and the words after it, to be freed */
 	struct images_options options;
 };
@@ -53,6 +55,10 @@ static const struct option_row rows[] = {
 	 REQUEST(options.checker.recover)},
 	{"check", "CMD", "another one, that is started after that one",
 	 REQUEST(options.checker.check)},
+	{"contracts", "NAME,...",
+	 "the last of them prints a line KEY VALUE for each key that has a value: do these "
+	 "contracts hold, by what clients announced (docs/images.md)?",
+	 REQUEST(contracts)},
 	{"checker", "prog|lib", "as pmreorder has it: what --path is", REQUEST(sort),
 	 .letter = 'c'},
 	{"path", "CHECKER", "a program and its arguments, or a library", REQUEST(path),
@@ -169,6 +175,28 @@ static int choose_checker(struct request *r, char **word)
 	return *word ? fail(EXIT_USAGE, "images: unexpected \"%.40s\"", *word) : 0;
 }
 
+/* "DUR,MONO" */
+static int choose_contracts(struct request *r)
+{
+	for (const char *at = r->contracts; at;) {
+		char name[16];
+		size_t len = strcspn(at, ",");
+		snprintf(name, sizeof(name), "%.*s", (int)len, at);
+		int contract = contract_parse(name);
+		if (contract < 0 || !(TM_BIT(contract) & ANNOUNCED_CONTRACTS))
+			return fail(EXIT_USAGE,
+				    "images: --contracts: %.40s: expected some of RDA,LIN,DUR,BUF,"
+				    "MONO,NORES,OK",
+				    name);
+		r->want |= TM_BIT(contract);
+		at = at[len] ? at + len + 1 : NULL;
+	}
+	if (r->contracts && (r->history || r->engine.pmreorder || !r->options.checker.recover))
+		return fail(EXIT_USAGE, "images: --contracts goes with --recover CMD, and not "
+					"with --history or --engine pmreorder");
+	return 0;
+}
+
 static int check_request(struct request *r, char **word)
 {
 	int status = choose_model(r);
@@ -178,6 +206,8 @@ static int check_request(struct request *r, char **word)
 		status = images_engine_choose(&r->engine);
 	if (!status)
 		status = choose_checker(r, word);
+	if (!status)
+		status = choose_contracts(r);
 	if (status)
 		return status;
 	if (!r->log)
@@ -346,6 +376,21 @@ static int pmreorder_states(const struct request *r, const struct images_report 
 	return status;
 }
 
+/* What the clients announced. */
+static int open_announced(struct request *r, const struct pm_log *log)
+{
+	struct image_checker *c = &r->options.checker;
+	char why[600];
+	if (!r->contracts)
+		return 0;
+	if (log->files != 1)
+		return fail(EXIT_USAGE, "%s: %u files of PM; --contracts expects one", r->log,
+			    log->files);
+	int error = announced_open(&c->announced, log, r->want, why, sizeof(why));
+	return error ? fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s: %s", r->log, why)
+		     : 0;
+}
+
 /* All that was asked for, of a log that was read. */
 static int make_images(struct request *r, struct images_report *report)
 {
@@ -391,10 +436,13 @@ int images_main(int argc, char **argv)
 	status = read_log(&r, &log);
 	if (!status && r.history)
 		status = read_history(&r, &log);
+	if (!status)
+		status = open_announced(&r, &log);
 	if (!status && r.written)
 		status = saved(r.written, save_file(r.written, pmemcheck_write, &log));
 	if (!status && (r.options.checker.recover || r.options.checker.library))
 		status = make_images(&r, &report);
+	announced_close(r.options.checker.announced);
 	pm_log_close(&log);
 	free(r.command);
 	return status;

@@ -27,7 +27,8 @@ struct request {
 	unsigned long long room;
 	bool quiet;
 	struct record_head *head;
-	char shadow[PATH_MAX], library[PATH_MAX], recording[PATH_MAX];
+	char shadow[PATH_MAX], history[PATH_MAX + 16]; /* the latter is in the former */
+	char library[PATH_MAX], recording[PATH_MAX];
 	char exact[PATH_MAX]; /* the folder of libtsan.so.2; "": not asked for */
 };
 
@@ -92,7 +93,14 @@ static int make_shadow(struct request *r)
 {
 	const char *tmp = !access("/dev/shm", W_OK | X_OK) ? "/dev/shm" : "/tmp";
 	snprintf(r->shadow, sizeof(r->shadow), "%s/tidemark-record-XXXXXX", tmp);
-	return mkdtemp(r->shadow) ? 0 : fail(EXIT_USAGE, "%s: %s", r->shadow, strerror(errno));
+	if (!mkdtemp(r->shadow))
+		return fail(EXIT_USAGE, "%s: %s", r->shadow, strerror(errno));
+	snprintf(r->history, sizeof(r->history), "%s/history", r->shadow);
+	int fd = open(r->history, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return fail(EXIT_USAGE, "%s: %s", r->history, strerror(errno));
+	close(fd);
+	return 0;
 }
 
 static void remove_shadow(const struct request *r)
@@ -102,6 +110,7 @@ static void remove_shadow(const struct request *r)
 		snprintf(path, sizeof(path), "%s/%u", r->shadow, i);
 		unlink(path);
 	}
+	unlink(r->history);
 	rmdir(r->shadow);
 }
 
@@ -130,6 +139,7 @@ static int set_environment(const struct request *r)
 	rc |= setenv(RECORD_SHADOW_VARIABLE, r->shadow, 1);
 	/* libpmem flushes caches only where it takes memory for PM. */
 	rc |= setenv("PMEM_IS_PMEM_FORCE", "1", 0);
+	rc |= setenv(RECORD_HISTORY_VARIABLE, r->history, 1);
 	if (r->exact[0])
 		rc |= environment_prepend("LD_LIBRARY_PATH", r->exact);
 	rc |= environment_prepend("LD_PRELOAD", r->library);

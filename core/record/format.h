@@ -25,6 +25,8 @@
 #define RECORD_PM_REGISTERED   "mr" /* one of them: what is registered for remote writing */
 #define RECORD_SHADOW_VARIABLE "TIDEMARK_RECORD_SHADOW" /* a folder for what is known of PM */
 
+#define RECORD_HISTORY_VARIABLE "TIDEMARK_HISTORY" /* a file to which clients add lines */
+
 #define RECORD_COMPARE_VARIABLE "TIDEMARK_RECORD_COMPARE" /* set: do not ask the kernel */
 
 /* How stores of CPUs became known. */
@@ -50,6 +52,7 @@ struct record_head {
 	} file[RECORD_FILES];
 	uint64_t exact;		 /* stores that a program told of */
 	uint64_t scans, scan_ns; /* looks for stores, and what they took */
+	uint64_t history;	 /* bytes of RECORD_HISTORY_VARIABLE that were taken */
 	uint32_t ended;		 /* the program came to its end, and left this status */
 	int32_t status;
 	pthread_mutex_t lock; /* robust, between processes */
@@ -68,10 +71,16 @@ enum record_kind {
 	RECORD_SYNC,
 	RECORD_COMMIT,
 	RECORD_ACK,
-	RECORD_MARK,  /* payload: its name */
-	RECORD_EXACT, /* a store; source: of the store itself */
-	RECORD_PUSH   /* a READ, which without DDIO makes durable what its queue pair has landed */
+	RECORD_MARK,   /* payload: its name */
+	RECORD_EXACT,  /* a store; source: of the store itself */
+	RECORD_PUSH,   /* a READ, which without DDIO makes durable what its queue pair has landed */
+	RECORD_CALL,   /* a client begins an operation. off: the client; payload: the operation */
+	RECORD_RETURN, /* ... and has its answer, which is an acknowledgement. payload: the answer
+			*/
+	RECORD_KINDS
 };
+
+#define RECORD_WORDS 4096 /* bytes of an operation or an answer at most */
 
 struct record {
 	_Atomic uint32_t kind;

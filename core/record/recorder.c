@@ -67,6 +67,7 @@ bool recorder_lock(void)
 	/* A process that was killed with the lock has left at most an unfinished record. */
 	if (pthread_mutex_lock(&recorder->lock) == EOWNERDEAD)
 		pthread_mutex_consistent(&recorder->lock);
+	announced_take();
 	return true;
 }
 

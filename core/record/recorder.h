@@ -10,6 +10,7 @@
  *	pm_maps.c	where PM is mapped, and what the CPUs have stored there
  *	written.c	which pages were written, as the kernel says
  *	call_site.c	where in the program a call stands
+ *	announced.c	what clients say of their operations
  *	libc_calls.c, libpmem_calls.c	the functions that are replaced
  *	record_hooks.h	what the soft RNIC calls
  */
@@ -42,6 +43,11 @@ void recorder_add_rnic(enum record_kind kind, unsigned file, uint64_t off, const
 
 /* Somebody outside is about to be told something, by a call at `caller`. Without the lock. */
 void recorder_acknowledges(const void *caller);
+
+/* --- announced.c --- */
+
+/* Take the lines that clients have written since the last time. With the lock. */
+void announced_take(void);
 
 /* --- pm_maps.c --- */
 

@@ -9,7 +9,8 @@
 #include <string.h>
 #include "report/terminal.h"
 
-#define LINES_SHOWN 8 /* of an image */
+#define LINES_SHOWN   8	   /* of an image */
+#define VERDICT_WORDS 1000 /* bytes */
 
 static const char *plural(uint64_t n)
 {
@@ -178,8 +179,8 @@ static void print_parts(const struct images_report *r, const struct image_cause 
 
 static void print_cause(const struct images_report *r, unsigned number, const struct image_cause *c)
 {
-	char words[80];
-	image_verdict_words(c->verdict, words, sizeof(words));
+	char words[VERDICT_WORDS];
+	image_verdict_words(&r->options->checker, &c->verdict, words, sizeof(words));
 	printf("\n%s%u. %s%s; %" PRIu64 " image%s\n", paint(BOLD), number, words, paint(PLAIN),
 	       c->images, plural(c->images));
 	print_parts(r, c);
@@ -251,8 +252,8 @@ void images_print(const struct images_report *r)
 
 void images_print_one(const struct images_report *r, const struct image_cause *c)
 {
-	char words[80];
-	image_verdict_words(c->verdict, words, sizeof(words));
+	char words[VERDICT_WORDS];
+	image_verdict_words(&r->options->checker, &c->verdict, words, sizeof(words));
 	images_print_log(r);
 	print_parts(r, c);
 	print_image(r, c);
@@ -279,7 +280,7 @@ static json_t *json_part(const struct pm_log *log, const struct image_part *p)
 
 static json_t *json_cause(const struct images_report *r, const struct image_cause *c)
 {
-	char words[80], spec[4096] = "";
+	char words[VERDICT_WORDS], spec[4096] = "";
 	FILE *out = fmemopen(spec, sizeof(spec), "w");
 	json_t *parts = json_array(), *lines = json_array();
 	if (out) {
@@ -290,7 +291,7 @@ static json_t *json_cause(const struct images_report *r, const struct image_caus
 		json_array_append_new(parts, json_part(r->log, &c->part[i]));
 	for (unsigned i = 0; i < c->lines; i++)
 		json_array_append_new(lines, json_line(r->log, &c->line[i]));
-	image_verdict_words(c->verdict, words, sizeof(words));
+	image_verdict_words(&r->options->checker, &c->verdict, words, sizeof(words));
 	return json_pack("{s:s, s:I, s:s, s:I, s:I, s:s, s:o, s:o}", "verdict", words, "images",
 			 (json_int_t)c->images, "image", spec, "event", (json_int_t)c->at, "acked",
 			 (json_int_t)c->acked, "marker", r->log->source[c->mark], "lost", parts,

@@ -16,7 +16,7 @@ static void print_barrier(const struct images_report *r, unsigned number,
 			  const struct pmreorder_barrier *b)
 {
 	char words[80];
-	image_verdict_words(b->verdict, words, sizeof(words));
+	image_verdict_words(&r->options->checker, &b->verdict, words, sizeof(words));
 	printf("\n%s%u. %s%s; %" PRIu64 " of %" PRIu64 " state%s at the %s at line %u of the log, "
 	       "event %zu (%s of %u store%s)\n",
 	       paint(BOLD), number, words, paint(PLAIN), b->bad, b->states, plural(b->states),
