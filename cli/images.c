@@ -17,9 +17,10 @@
 #include "report/output.h"
 
 struct request {
-	const char *log, *pool, *model, *image, *keep, *json;
+	const char *log, *pool, *model, *image, *keep, *json, *junit;
 	const char *history, *written; /* --pmemcheck-log */
-	const char *knob, *contracts;
+	const char *contracts;
+	struct option_names knob;
 	const char *sort, *path; /* as pmreorder's -c and -p */
 	const char *output;
 	bool quiet, show, most_given;
@@ -75,10 +76,10 @@ static const struct option_row rows[] = {
 	 "it "
 	 "stored is left (power)",
 	 REQUEST(model)},
-	{"knob", "ddio=on|off",
-	 "off: RNICs write past the caches, and a READ makes durable what its queue pair has "
-	 "landed "
-	 "(on)",
+	{"knob", "NAME=VALUE",
+	 "ddio=off: RNICs write past the caches, and a READ makes durable what its queue pair has "
+	 "landed (ddio=on); domain=mhp: caches survive, so that all that was stored is left "
+	 "(domain=dmp); may be repeated",
 	 REQUEST(knob)},
 	{"most", "N", "images of one place at most (256)", REQUEST(options.most), 1, 1 << 20,
 	 .given = offsetof(struct request, most_given)},
@@ -105,6 +106,7 @@ static const struct option_row rows[] = {
 	{.help = "and"},
 	OPTION_JOBS(struct request, options.jobs),
 	{"json", "FILE", "the results for machines", REQUEST(json)},
+	{"junit", "FILE", "the results as JUnit XML, a test case for each cause", REQUEST(junit)},
 	OPTION_QUIET(struct request, quiet),
 	OPTION_END};
 
@@ -118,15 +120,30 @@ static const struct options options = {
 
 /* --- what is asked for --- */
 
+/* The hardware, as the simulation names it (tidemark list knobs). */
+static bool set_knob(struct request *r, const char *knob)
+{
+	if (!strcmp(knob, "ddio=on") || !strcmp(knob, "ddio=off"))
+		r->options.bypass = !strcmp(knob, "ddio=off");
+	else if (!strcmp(knob, "domain=mhp") || !strcmp(knob, "domain=dmp"))
+		r->options.model = strcmp(knob, "domain=dmp") ? PM_CACHES : PM_POWER;
+	else
+		return false;
+	return true;
+}
+
 static int choose_model(struct request *r)
 {
 	if (r->model && strcmp(r->model, "power") != 0 && strcmp(r->model, "kill") != 0)
 		return fail(EXIT_USAGE, "images: --model %s: expected power or kill", r->model);
-	if (r->knob && strcmp(r->knob, "ddio=on") != 0 && strcmp(r->knob, "ddio=off") != 0)
-		return fail(EXIT_USAGE, "images: --knob %.40s: expected ddio=on or ddio=off",
-			    r->knob);
-	r->options.bypass = r->knob && !strcmp(r->knob, "ddio=off");
-	r->options.model = r->model && !strcmp(r->model, "kill") ? PM_KILL : PM_POWER;
+	for (unsigned i = 0; i < r->knob.n; i++)
+		if (!set_knob(r, r->knob.name[i]))
+			return fail(EXIT_USAGE,
+				    "images: --knob %.40s: expected ddio=on, ddio=off, domain=dmp "
+				    "or domain=mhp",
+				    r->knob.name[i]);
+	if (r->model && !strcmp(r->model, "kill"))
+		r->options.model = PM_KILL;
 	return 0;
 }
 
@@ -214,15 +231,19 @@ static int check_request(struct request *r, char **word)
 		return fail(EXIT_USAGE, "images: expected a recording, or --log FILE");
 	if (r->keep && !r->image)
 		return fail(EXIT_USAGE, "images: --keep goes with --image");
-	if (r->image && r->json)
-		return fail(EXIT_USAGE, "images: --json does not go with --image");
-	if (r->engine.pmreorder && (r->image || r->json || r->options.model == PM_KILL))
-		return fail(EXIT_USAGE, "images: --engine pmreorder: --image, --json and --model "
-					"kill do not go with it");
+	if (r->image && (r->json || r->junit))
+		return fail(EXIT_USAGE, "images: %s does not go with --image",
+			    r->json ? "--json" : "--junit");
+	if (r->engine.pmreorder &&
+	    (r->image || r->json || r->junit || r->options.model != PM_POWER || r->options.bypass))
+		return fail(EXIT_USAGE, "images: --engine pmreorder: --image, --json, --junit, "
+					"--model kill and --knob do not go with it");
 	r->options.checker.show = r->show;
 	if (r->output && check_output("--output", r->output))
 		return EXIT_USAGE;
 	if (r->json && check_output("--json", r->json))
+		return EXIT_USAGE;
+	if (r->junit && check_output("--junit", r->junit))
 		return EXIT_USAGE;
 	return r->written && check_output("--pmemcheck-log", r->written) ? EXIT_USAGE : 0;
 }
@@ -316,6 +337,18 @@ static void progress(void *arg, const struct driver_progress *at)
 	progress_line("%.0f %% of the images judged", 100.0 * at->done / at->units);
 }
 
+static int write_results(const struct request *r, const struct images_report *report)
+{
+	struct junit j = {0};
+	int status = r->json ? saved(r->json, save_file(r->json, images_write_json, report)) : 0;
+	if (status || !r->junit)
+		return status;
+	images_junit(report, &j);
+	status = saved(r->junit, junit_save(&j, r->junit));
+	junit_free(&j);
+	return status;
+}
+
 static int all_images(const struct request *r, struct images_report *report)
 {
 	struct images_result result;
@@ -330,9 +363,9 @@ static int all_images(const struct request *r, struct images_report *report)
 	else
 		status = open_output(r);
 	if (!status)
-		images_print(report);
-	if (!status && r->json)
-		status = saved(r->json, save_file(r->json, images_write_json, report));
+		images_print(stdout, report);
+	if (!status)
+		status = write_results(r, report);
 	if (!status)
 		status = result.bad ? EXIT_BROKEN : EXIT_HELD;
 	images_result_free(&result);
@@ -346,7 +379,7 @@ static int one_image(const struct request *r, struct images_report *report)
 	int error = images_one(report->log, &r->options, r->image, r->keep, &c, why, sizeof(why));
 	int status = error ? fail(EXIT_USAGE, "images: %s", why) : open_output(r);
 	if (!status) {
-		images_print_one(report, &c);
+		images_print_one(stdout, report, &c);
 		status = c.verdict.how == IMAGE_GOOD ? EXIT_HELD : EXIT_BROKEN;
 	}
 	free(c.line);

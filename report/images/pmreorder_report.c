@@ -29,9 +29,9 @@ static void print_barrier(const struct images_report *r, unsigned number,
 		       b->len == 1 ? "only" : "in this order");
 	for (unsigned i = 0; i < b->len && i < STORES_SHOWN; i++) {
 		printf("     ");
-		images_print_event(r->log, b->store[i]);
+		images_print_event(stdout, r->log, b->store[i]);
 		putchar('\n');
-		images_print_source(r->log, &r->log->event[b->store[i]], 7);
+		images_print_source(stdout, r->log, &r->log->event[b->store[i]], 7);
 	}
 	if (b->len > STORES_SHOWN)
 		printf("     and %u more\n", b->len - STORES_SHOWN);
@@ -39,7 +39,7 @@ static void print_barrier(const struct images_report *r, unsigned number,
 
 void pmreorder_print(const struct images_report *r, const struct pmreorder_result *x)
 {
-	images_print_log(r);
+	images_print_log(stdout, r);
 	for (unsigned i = 0; i < x->told; i++)
 		print_barrier(r, i + 1, &x->barrier[i]);
 	if (x->told)

@@ -127,6 +127,10 @@ record early
 judge 1 early.rec
 # Neither the images before the answer nor those with the value count.
 says "DUR: a is absent; 'put a one' of client 1 had been answered; 3 images" 'of 1 cause'
+# Where caches survive, the answer is not too early, and a value whose length comes last is whole.
+judge 0 early.rec --knob domain=mhp
+judge 0 torn.rec --knob domain=mhp
+
 record del
 judge 1 del.rec
 says "DUR: a has the value of 'put a one'; 'del a' of client 1 had been answered" 'of 1 cause'
