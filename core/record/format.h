@@ -13,11 +13,13 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define RECORD_MAGIC   "tidemark-pm-recording 1\n"
+#define RECORD_MAGIC   "tidemark-pm-recording 2\n"
 #define RECORD_HEAD    4096 /* bytes */
 #define RECORD_FILES   16
 #define RECORD_PAYLOAD (1u << 20)  /* bytes of one record at most */
 #define RECORD_RNIC    0x80000000u /* in `thread`, besides the number of a queue pair */
+
+#define RECORD_PM_LIST 2048 /* bytes of RECORD_PM_VARIABLE */
 
 /* The settings, in the environment of the program. */
 #define RECORD_VARIABLE	       "TIDEMARK_RECORDING" /* the recording's path */
@@ -56,6 +58,10 @@ struct record_head {
 	uint32_t ended;		 /* the program came to its end, and left this status */
 	int32_t status;
 	pthread_mutex_t lock; /* robust, between processes */
+	/* The settings, for programs that join later: RECORD_PM_VARIABLE, RECORD_SHADOW_VARIABLE.
+	 */
+	char pm[RECORD_PM_LIST], shadow[128];
+	uint32_t wants_exact; /* --stores exact */
 };
 _Static_assert(sizeof(struct record_head) <= RECORD_HEAD, "the head is a page");
 

@@ -427,6 +427,31 @@ grep -q 'REGISTER_FILE;mr\.[0-9]*\.0;0x100000000;0x2000;' text || fail 'the pool
 tr '|' '\n' <text | grep -e '^STORE;0x10000' -e ACK | sed 's/;0x1000/;0x/' >events
 diff expected events >out || fail 'other events than of a file'
 
+# --- a program that joins ---
+
+mkfifo ready go
+rm -f pool
+tidemark record --pm pool --out joined.rec -- sh -c 'echo >ready; read -r line <go' >first 2>&1 &
+first=$!
+read -r _ <ready
+run 0 tidemark record --join joined.rec -- ./log pool 2
+[ ! -s out ] || fail 'two summaries'
+echo >go
+wait $first
+grep -q '1 file of PM' first || fail 'no summary'
+run 0 tidemark images joined.rec --pmemcheck-log text
+cmp -s text first.text || fail 'what joined is recorded otherwise'
+run 2 tidemark record --join joined.rec -- true
+one_line
+says 'this recording has ended'
+run 2 tidemark record --join pool -- true
+one_line
+says 'expected a recording'
+run 2 tidemark record --join nowhere -- true
+one_line
+run 2 tidemark record --join joined.rec --pm pool -- true
+one_line
+
 # --- what cannot be ---
 
 run 2 tidemark record --out x.rec -- true
