@@ -84,30 +84,40 @@ static size_t take_lines(const char *text, size_t len, uint32_t source)
 	return taken;
 }
 
-/* Read up to `room` bytes that have not been taken yet. */
-static size_t read_new(const char *path, char *text, size_t room)
+/* The file, open in this process, or -1. A program may close what it does not know. */
+static int history_file(struct stat *st)
 {
-	long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	long n = fd < 0 ? -1 : syscall(SYS_pread64, fd, text, room, recorder->history);
-	if (fd >= 0)
-		syscall(SYS_close, fd);
-	return n > 0 ? (size_t)n : 0;
+	static int fd = -1;
+	static ino_t inode;
+	const char *path = getenv(RECORD_HISTORY_VARIABLE);
+	if (fd >= 0 && !fstat(fd, st) && st->st_ino == inode)
+		return fd;
+	int low = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC) : -1;
+	/* Out of the way of the numbers that a program counts on, if there may be such. */
+	int high = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, 500);
+	if (high >= 0)
+		syscall(SYS_close, low);
+	fd = high >= 0 ? high : low;
+	if (fd < 0 || fstat(fd, st))
+		return -1;
+	inode = st->st_ino;
+	return fd;
 }
 
 void announced_take(void)
 {
 	static char text[1 << 16]; /* under the lock */
-	const char *path = getenv(RECORD_HISTORY_VARIABLE);
 	struct stat st;
-	if (!path || stat(path, &st) || (uint64_t)st.st_size <= recorder->history)
+	int fd = history_file(&st);
+	if (fd < 0 || (uint64_t)st.st_size <= recorder->history)
 		return;
 	/* What was stored until now comes before an answer. */
 	uint32_t source = call_site_name("a line of " RECORD_HISTORY_VARIABLE);
 	if (pm_maps_any())
 		pm_maps_scan(source);
-	for (size_t n = 1, taken = 1; n && taken;) {
-		n = read_new(path, text, sizeof(text));
-		taken = take_lines(text, n, source);
+	for (size_t taken = 1; taken;) {
+		long n = syscall(SYS_pread64, fd, text, sizeof(text), recorder->history);
+		taken = n > 0 ? take_lines(text, (size_t)n, source) : 0;
 		recorder->history += taken;
 	}
 }

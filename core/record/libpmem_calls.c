@@ -37,7 +37,8 @@ static void *find_real(const char *name)
 static void note(unsigned what, const void *at, size_t len, const void *caller)
 {
 	uint32_t source;
-	if (depth || !recorder_event(caller, &source))
+	if (depth || !(what == FLUSHES ? recorder_flushes(at, len, caller, &source)
+				       : recorder_event(caller, &source)))
 		return;
 	if (what & FLUSHES)
 		recorder_add_range(RECORD_FLUSH, at, len, source);
