@@ -207,7 +207,7 @@ add_dependencies(nic_death tidemark_preload)
 if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of others
 	tidemark_test(test_record ${PROJECT_SOURCE_DIR}/tests/cli/test_record.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_announced ${PROJECT_SOURCE_DIR}/tests/cli/test_announced.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
-	foreach(program log list rpma)
+	foreach(program log list pmem2 rpma)
 		tidemark_test(test_record_${program} ${PROJECT_SOURCE_DIR}/tests/interop/test_record_programs.sh $<TARGET_FILE:tidemark>
 			${PROJECT_SOURCE_DIR} ${program})
 	endforeach()
@@ -299,7 +299,7 @@ label(reduced bug_causes bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explo
 # Programs of others.
 label(all live_nic loss_live nic_cm_programs nic_death nic_devinfo pcap_live run stat)
 # Many small programs, each under Valgrind, or judged in all the ways there are; a live store.
-label(all images_server pmreorder_cli record_list record_log record_rpma record_store tidepm)
+label(all images_server pmreorder_cli record_list record_log record_pmem2 record_rpma record_store tidepm)
 # A whole campaign, twice; one after the other.
 label(all often own_operations)
 # Real time: a retransmission, a timeout, a process that is given a moment.

@@ -180,6 +180,7 @@ static int set_environment(const struct request *r)
 	rc |= setenv(RECORD_HISTORY_VARIABLE, history, 1);
 	/* libpmem flushes caches only where it takes memory for PM. */
 	rc |= setenv("PMEM_IS_PMEM_FORCE", "1", 0);
+	rc |= setenv("PMEM2_FORCE_GRANULARITY", "CACHE_LINE", 0);
 	if (h->wants_exact)
 		rc |= environment_prepend("LD_LIBRARY_PATH", r->exact);
 	rc |= environment_prepend("LD_PRELOAD", r->library);

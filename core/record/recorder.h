@@ -11,7 +11,7 @@
  *	written.c	which pages were written, as the kernel says
  *	call_site.c	where in the program a call stands
  *	announced.c	what clients say of their operations
- *	libc_calls.c, libpmem_calls.c	the functions that are replaced
+ *	libc_calls.c, libpmem_calls.c, libpmem2_calls.c	the functions that are replaced
  *	record_hooks.h	what the soft RNIC calls
  */
 #include <stdbool.h>
