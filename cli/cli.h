@@ -21,6 +21,7 @@ enum {
 
 int crashtest_main(int argc, char **argv);
 int fuzz_main(int argc, char **argv);
+int diff_main(int argc, char **argv);
 int replay_main(int argc, char **argv);
 int shrink_main(int argc, char **argv);
 int images_main(int argc, char **argv);

@@ -25,6 +25,7 @@ static const struct command {
 	{"ablate", ablate_main, "STORE", "which flushes, fences, waits and checks does it need?"},
 	{"replay", replay_main, "FILE...", "print a trace step by step"},
 	{"shrink", shrink_main, "FILE", "make a trace smaller"},
+	{"diff", diff_main, "BEFORE AFTER", "what has changed between the results of two campaigns"},
 	{"list", list_main, "[WHAT]",
 	 "stores, variants, bugs, knobs, workloads, contracts, failures"},
 	{"own store", NULL, NULL, "a store outside of Tidemark's tree"},

@@ -169,6 +169,7 @@ tidemark_test(test_event_trace ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_ev
 tidemark_test(test_causes ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_causes.sh $<TARGET_FILE:tidemark>)
 tidemark_search_test(test_often ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_often.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_html ${PROJECT_SOURCE_DIR}/tests/report/test_html.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests)
+tidemark_test(test_diff ${PROJECT_SOURCE_DIR}/tests/report/test_diff.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 set_target_properties(bench_images bench_logs PROPERTIES EXCLUDE_FROM_ALL OFF)
 # Whether its three ways to boot an image agree.
 tidemark_test(test_bench_images bench_images efactory/recover_next w)
