@@ -134,6 +134,7 @@ int count_main(int argc, char **argv)
 		.value = a.values ? a.value : values,
 		.values = a.values ? a.values : n,
 		.fields = a.fields,
+		.where = where_new(),
 	};
 	if (!status && a.json)
 		status = check_output("--json", a.json);
@@ -142,6 +143,7 @@ int count_main(int argc, char **argv)
 	for (unsigned i = 0; r.counted && i < r.configs; i++)
 		free(r.counted[i].count);
 	free(r.counted);
+	where_free(r.where);
 	campaign_free(&c);
 	return status;
 }

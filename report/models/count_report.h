@@ -4,6 +4,7 @@
 /* What operations cost, as a table and as JSON. */
 #include "checker/explore/campaign.h"
 #include "checker/models/count.h"
+#include "checker/world/where.h"
 
 /* The counts of one configuration, by value size. */
 struct counted {
@@ -16,7 +17,8 @@ struct count_report {
 	unsigned configs;
 	const unsigned *value; /* bytes */
 	unsigned values, key;
-	bool fields; /* also PM bytes by field */
+	bool fields;	     /* also PM bytes by field */
+	struct where *where; /* NULL: places have no lines */
 };
 
 /* The table of one configuration. */

@@ -91,6 +91,14 @@ done
 # shellcheck disable=SC2086
 bad 'more than 32 sizes' $many
 
+# What is done without need: on which hardware, where.
+run 0 redo_log --value 16
+grep -q '^    flush of lines of which no cache holds a change: .* by redo_apply, core/stores/redo_log/record.c:[0-9]*$' out ||
+	failed 'redo_log: nothing without need'
+run 0 efactory --value 16
+! grep -q 'without need' out || failed "efactory: $(grep -A2 'without need' out)"
+run 0 efactory --value 16 --knob domain=mhp
+grep -q ' by link_header, core/stores/efactory/server.c:' out || failed 'efactory needs flushes where caches survive'
 run 0 erda efactory --value 16 --json results.json
 if command -v python3 >/dev/null; then
 	python3 - <<'END' 2>err || failed "results.json"
