@@ -16,7 +16,7 @@ struct arguments {
 	bool all_stores;
 	unsigned value[MAX_VALUES], key; /* bytes; key 0: not given */
 	unsigned values;
-	bool quiet, verbose, no_traces, fields;
+	bool quiet, verbose, no_traces, fields, advise;
 	bool runs_given, states_given, faults_given, preemptions_given;
 	struct campaign_options options;
 };

@@ -33,6 +33,9 @@ static const struct option_row rows[] = {
 	{"key", "N", "bytes of the keys (8)", ARGUMENT(key), 1, TM_MAX_KEY},
 	ROW_VARIANT,
 	ROW_KNOB,
+	{"advise", NULL,
+	 "also how few round trips a PUT could take on this hardware (tidemark taxonomy --advise)",
+	 ARGUMENT(advise)},
 	{"fields", NULL,
 	 "also PM bytes by field, or by region if the store does not name its fields",
 	 ARGUMENT(fields)},
@@ -80,6 +83,16 @@ static int count_config(const struct count_report *r, struct counted *one, bool 
 	return worst;
 }
 
+static int advise(const struct counted *one, unsigned jobs)
+{
+	struct count_advice advice;
+	int error = count_advise(&one->config->setup, jobs, &advice);
+	if (error)
+		return fail(EXIT_INTERNAL, "count: --advise: %s", driver_error(error));
+	count_report_advice(one, &advice);
+	return 0;
+}
+
 static int run(struct count_report *r, const struct campaign *c, const struct arguments *a)
 {
 	int worst = 0;
@@ -96,6 +109,10 @@ static int run(struct count_report *r, const struct campaign *c, const struct ar
 		if (i)
 			putchar('\n');
 		count_report_print(r, &r->counted[i]);
+		if (a->advise)
+			status = advise(&r->counted[i], a->options.jobs);
+		if (status > EXIT_BROKEN)
+			return status;
 	}
 	int status = a->json ? saved(a->json, count_report_json(r, a->json)) : 0;
 	return status ? status : worst;
@@ -136,6 +153,7 @@ int count_main(int argc, char **argv)
 		.fields = a.fields,
 		.where = where_new(),
 	};
+	a.options.jobs = arguments_jobs();
 	if (!status && a.json)
 		status = check_output("--json", a.json);
 	if (!status)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "report/report.h"
+#include "report/terminal.h"
 
 #define CELL 80
 
@@ -288,6 +289,50 @@ void count_report_print(const struct count_report *k, const struct counted *one)
 		for (unsigned v = 0; v < k->values; v++)
 			print_fields(&one->count[v]);
 	}
+}
+
+static void print_method(const char *what, const struct count_method *m)
+{
+	if (!m->name)
+		printf("    %s: no method is sound on this hardware\n", what);
+	else
+		printf("    %s: %u round trip%s by %s: %s\n", what, m->round_trips,
+		       m->round_trips == 1 ? "" : "s", m->name, m->steps);
+}
+
+/* The round trips of the most frequent way of an operation, for the smallest values. */
+static void print_saving(const struct counted *one, enum count_kind kind,
+			 const struct count_advice *a)
+{
+	const struct count *count = &one->count[0];
+	for (unsigned r = 0; r < count->rows; r++) {
+		const struct count_figures *f = &count->row[r].op.part[COUNT_FOREGROUND];
+		if (count->row[r].kind != kind)
+			continue;
+		printf("    %s takes %lu", count_kind_names[kind], (unsigned long)f->round_trips);
+		if (a->two.name && f->round_trips > a->two.round_trips)
+			printf(": %lu could be saved",
+			       (unsigned long)f->round_trips - a->two.round_trips);
+		putchar('\n');
+	}
+}
+
+void count_report_advice(const struct counted *one, const struct count_advice *a)
+{
+	bool durable = one->config->store->promises & TM_BIT(TM_DUR);
+	puts("  cheapest ways to make an update durable before it is acknowledged, on this "
+	     "hardware:");
+	print_method("one update, which proves itself by a checksum", &a->one);
+	print_method("two, a record and then what names it", &a->two);
+	print_saving(one, COUNT_CREATE, a);
+	print_saving(one, COUNT_UPDATE, a);
+	print_saving(one, COUNT_DELETE, a);
+	if (!durable)
+		puts("    (what is acknowledged need not be durable: this store does not promise "
+		     "DUR)");
+	printf("    more: ");
+	print_word(program);
+	printf(" taxonomy --advise%s%s\n", *a->hardware ? " " : "", a->hardware);
 }
 
 /* --- JSON --- */

@@ -4,6 +4,7 @@
 /* What operations cost, as a table and as JSON. */
 #include "checker/explore/campaign.h"
 #include "checker/models/count.h"
+#include "checker/models/count_advice.h"
 #include "checker/world/where.h"
 
 /* The counts of one configuration, by value size. */
@@ -21,6 +22,8 @@ struct count_report {
 	struct where *where; /* NULL: places have no lines */
 };
 
+/* What the taxonomy says of its PUTs. */
+void count_report_advice(const struct counted *one, const struct count_advice *advice);
 /* The table of one configuration. */
 void count_report_print(const struct count_report *r, const struct counted *one);
 /* All of them as a file. 0 or -errno. */
