@@ -533,7 +533,8 @@ static void fetched(struct rnic_qp *qp, const struct packet *pkt, const struct r
 				     .occurrence = pkt->name.occurrence,
 				     .op = pkt->name.op,
 				     .off = mr->pm_off + (uint64_t)(from - mr->host),
-				     .len = len};
+				     .len = len,
+				     .message = pkt->name.id};
 	qp->hca->memory->place_name(qp->hca->memory_arg, about.off, place, sizeof(place));
 	ground_trace(qp_ground(qp), &qp->actor, &about,
 		     "message %u packet %u: reads %u bytes at %s", pkt->name.message,
