@@ -305,8 +305,7 @@ static const struct option_row rows[] = {
 	ROW_JUNIT("the results as JUnit XML, a test case for each contract"),
 	{"html", "DIR",
 	 "the results as pages: index.html with the matrix, and a page of each trace; DIR is made "
-	 "if "
-	 "it does not exist",
+	 "if it does not exist",
 	 ARGUMENT(html)},
 	{"verbose", NULL,
 	 "a table for each configuration and a line for each shape, not a summary, also where "

@@ -23,7 +23,7 @@ struct logged_event {
 	uint64_t off, len;
 	uintptr_t pc;
 	size_t text;	  /* in event_log.words; "" there: nothing to say */
-	uint64_t message; /* of a post, a landing, a fetch: the same in all of one message; 0: none
+	uint64_t message; /* of what is done for one: the same in all its events; 0: none
 			   */
 };
 

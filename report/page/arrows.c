@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The arrows of the chart: from a posted request to where its data lands or is read, from there to
- * the task that takes the completion; and of a SEND, which touches no PM, from the post to the task
- * that receives it. The reply of a server is such a SEND, or a WRITE, too.
+ * The arrows of the chart: from a posted request to where its data lands or is read, or where it
+ * takes effect, from there to the task that takes the completion; and of a SEND, which touches no
+ * PM, from the post to the task that receives it. The reply of a server is such a SEND, or a WRITE,
+ * too.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,8 +27,7 @@ static int add(struct page *p, struct page_arrow a)
 
 static bool is_of(const struct logged_event *e, const struct logged_event *post)
 {
-	return e->message == post->message && e->machine == post->machine &&
-	       (e->kind == TRACED_LAND || e->kind == TRACED_FETCH);
+	return e->message == post->message && e->machine == post->machine && e->kind != TRACED_POST;
 }
 
 /* To each place in time where some of it lands: lines that follow each other have one arrow. */

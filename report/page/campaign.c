@@ -195,7 +195,7 @@ static void print_case(FILE *out, const struct report *r, unsigned config,
 	if (one->trace) {
 		fputs("<br>", out);
 		put_page_link(out, one, " class=page");
-		fprintf(out, ">the page</a> (%u operation%s, %u deviation%s%s) ", one->operations,
+		fprintf(out, ">the page of the trace</a> (%u operation%s, %u deviation%s%s) ", one->operations,
 			one->operations == 1 ? "" : "s", one->deviations,
 			one->deviations == 1 ? "" : "s", one->whole ? "; could not be shrunk" : "");
 		put_command(out, one->trace);
@@ -257,6 +257,11 @@ static void print_cells(FILE *out, const struct report *r, bool surprise, const 
 
 /* --- all together --- */
 
+static void print_figure(FILE *out, uint64_t n, const char *what)
+{
+	fprintf(out, "<li><b>%" PRIu64 "</b> %s%s</li>\n", n, what, n == 1 ? "" : "s");
+}
+
 static void print_figures(FILE *out, const struct report *r)
 {
 	const struct campaign *c = r->campaign;
@@ -265,14 +270,15 @@ static void print_figures(FILE *out, const struct report *r)
 		runs += c->total[i].runs;
 		states += c->total[i].states;
 	}
-	fprintf(out,
-		"<ul class=figures>\n<li><b>%u</b> configurations</li>\n<li><b>%u</b> "
-		"workloads</li>\n<li><b>%" PRIu64 "</b> runs</li>\n<li><b>%" PRIu64
-		"</b> crash states</li>\n<li><b>%u</b> traces</li>\n",
-		c->configs, c->workloads, runs, states, r->traces);
+	fputs("<ul class=figures>\n", out);
+	print_figure(out, c->configs, "configuration");
+	print_figure(out, c->workloads, "workload");
+	print_figure(out, runs, "run");
+	print_figure(out, states, "crash state");
+	print_figure(out, r->traces, "trace");
 	if (c->options.exhaustive)
-		fprintf(out, "<li>all runs with at most <b>%u</b> preemptions</li>\n",
-			c->options.preemptions);
+		fprintf(out, "<li>all runs with at most <b>%u</b> preemption%s</li>\n",
+			c->options.preemptions, c->options.preemptions == 1 ? "" : "s");
 	else
 		fprintf(out,
 			"<li>seed <b>%" PRIu64 "</b>, at most <b>%" PRIu64

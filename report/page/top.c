@@ -137,6 +137,8 @@ void page_top(const struct page *p)
 			     p->st->outcome.verdict[t->contract].broken ? " breaks "
 									: ": no longer breaks ",
 			     contract_name((enum tm_contract)t->contract), "");
+	else
+		fputs(": the trace names no broken contract", p->out);
 	fputs("</h1>\n", p->out);
 	print_rules(p);
 	if (p->st->cause.sentence[0])
@@ -160,8 +162,7 @@ int page_trace(const struct page *p)
 	if (fclose(out) && !error)
 		error = -ENOMEM;
 	fputs("<details id=trace>\n<summary>The trace: save these lines as a file, and tidemark "
-	      "replay "
-	      "runs it again</summary>\n<pre>",
+	      "replay runs it again</summary>\n<pre>",
 	      p->out);
 	for (const char *line = text; !error && *line; line += strcspn(line, "\n") + 1) {
 		char *end = strchr(line, '\n');

@@ -541,6 +541,14 @@ static void fetched(struct rnic_qp *qp, const struct packet *pkt, const struct r
 		     pkt->name.index, len, place);
 }
 
+static void trace_effect(struct rnic_qp *qp, const struct packet *pkt, const char *what)
+{
+	const struct traced about = {.message = pkt->name.id};
+	if (ground_traced(qp_ground(qp)))
+		ground_trace(qp_ground(qp), &qp->actor, &about, "%s, PSN %u: takes effect", what,
+			     pkt->psn);
+}
+
 /*
  * What of pkt->reply, which has `left` bytes to go, is fetched next: where it is in the READ, and
  * *len. A line; or with read_unit=word an aligned word.
@@ -917,9 +925,7 @@ static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
 			       &pkt->name))
 			return REFUSED;
 	}
-	if (ground_traced(qp_ground(qp)))
-		ground_trace(qp_ground(qp), &qp->actor, NULL, "FLUSH, PSN %u: takes effect",
-			     pkt->psn);
+	trace_effect(qp, pkt, "FLUSH");
 	finish(qp, pkt, 0);
 	return SERVED;
 }
@@ -958,9 +964,7 @@ static enum served serve_commit(struct rnic_qp *qp, struct packet *pkt)
 		if (placed != SERVED)
 			return placed;
 	}
-	if (ground_traced(qp_ground(qp)))
-		ground_trace(qp_ground(qp), &qp->actor, NULL, "%s, PSN %u: takes effect",
-			     opcode_name(pkt->opcode), pkt->psn);
+	trace_effect(qp, pkt, opcode_name(pkt->opcode));
 	finish(qp, pkt, 0);
 	if (opcode_is[pkt->opcode] & HAS_IMM) {
 		bool kept = resp_received(qp, pkt);
