@@ -195,8 +195,8 @@ static void print_case(FILE *out, const struct report *r, unsigned config,
 	if (one->trace) {
 		fputs("<br>", out);
 		put_page_link(out, one, " class=page");
-		fprintf(out, ">the page of the trace</a> (%u operation%s, %u deviation%s%s) ", one->operations,
-			one->operations == 1 ? "" : "s", one->deviations,
+		fprintf(out, ">the page of the trace</a> (%u operation%s, %u deviation%s%s) ",
+			one->operations, one->operations == 1 ? "" : "s", one->deviations,
 			one->deviations == 1 ? "" : "s", one->whole ? "; could not be shrunk" : "");
 		put_command(out, one->trace);
 	}

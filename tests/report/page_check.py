@@ -164,6 +164,20 @@ def between(page):
              names[int(a.attrs["data-to"])]) for a in page.root.all("path", "arrow")]
 
 
+def check_group(group, wrong):
+    """Does the one row of a copy say what its rows say together?"""
+    total, rows = group.children[0], group.children[1:]
+    cells = [[c.whole() for c in r.children] for r in group.children]
+    if "data-line" in rows[0].attrs:
+        if len({c[0] for c in cells}) > 1 or not re.search(r": %d lines$" % len(rows), cells[0][2]):
+            wrong.append("%s stands for %d lines" % (cells[0], len(rows)))
+        return
+    size = sum(int(re.search(r"(\d+) bytes", c[3]).group(1)) for c in cells[1:])
+    if len({(c[1], c[2], c[4]) for c in cells}) > 1 or " %d bytes " % size not in cells[0][3] or \
+            not cells[0][3].endswith(", in %d pieces" % len(rows)):
+        wrong.append("%s stands for %d bytes in %d rows" % (total.whole(), size, len(rows)))
+
+
 # --- the two kinds of pages
 
 
@@ -182,6 +196,8 @@ def check_page(page, wrong):
     for group in page.root.all("tbody", "group"):
         if "sum" not in group.children[0].classes() or len(group.children) < 3:
             wrong.append("a group without its row, or of one row")
+            continue
+        check_group(group, wrong)
     print("landings %d" % landings)
     for post, kind, lanes in between(page):
         print("arrow %s %s" % (kind, lanes))
