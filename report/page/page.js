@@ -54,7 +54,6 @@
 			var hide = off[group] || !has(n.dataset.lane + ' ' + n.textContent, list);
 			n.hidden = hide;
 			rows[k].toggleAttribute('hidden', hide);
-			rows[k].style.display = hide ? 'none' : '';
 			rows[k].setAttribute('transform', 'translate(0,' + y + ')');
 			place[k] = hide ? -1 : y + LANE / 2;
 			if (hide && group !== 'pm') hidden[n.textContent] = true;

@@ -32,7 +32,7 @@ same() {
 		wrong "$name: $1: $(diff "$here/told" "$here/shown" | head -n 4 | flat | cut -c1-300)"
 }
 
-for trace in "$tests"/traces/{efactory-DUR,efactory-LIN,efactory-recover_clears-KEEP,erda-KEEP-two-writers,erda-line_torn=on-DUR}.trace "$tests"/causes/efactory-get_no_fence-MONO.trace; do
+for trace in "$tests"/traces/{efactory-DUR,efactory-LIN,efactory-recover_clears-KEEP,erda-KEEP-two-writers,erda-line_torn=on-DUR}.trace "$tests"/causes/{efactory-get_no_fence-MONO,erda-crc_unchecked-RDA}.trace; do
 	name=$(basename "$trace" .trace)
 	page=$here/$name.html
 	pages=$((pages + 1))

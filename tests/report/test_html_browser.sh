@@ -57,7 +57,7 @@ measure() {
 }
 
 for trace in "$tests"/traces/{efactory-DUR,efactory-LIN,efactory-recover_clears-KEEP,erda-KEEP-two-writers,erda-line_torn=on-DUR}.trace \
-	"$tests"/causes/efactory-get_no_fence-MONO.trace; do
+	"$tests"/causes/{efactory-get_no_fence-MONO,erda-crc_unchecked-RDA}.trace; do
 	name=$(basename "$trace" .trace)
 	"$tidemark" replay -q "$trace" --html "$here/page.html" >"$here/out"
 	measure "$name" "$here/page.html" measure.js marks
