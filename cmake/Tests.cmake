@@ -166,11 +166,12 @@ tidemark_test(test_traces ${replayed} ${PROJECT_SOURCE_DIR}/tests/traces 1)
 tidemark_test(test_mended ${replayed} ${PROJECT_SOURCE_DIR}/tests/mended 4)
 tidemark_test(test_event_trace ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_event_trace.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests/traces
 	${PROJECT_SOURCE_DIR}/tests/causes)
-tidemark_test(test_causes ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_causes.sh $<TARGET_FILE:tidemark>)
-tidemark_search_test(test_often ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_often.sh $<TARGET_FILE:tidemark>)
-foreach(name html crashtest_html html_browser)
+foreach(name crashtest_html html_browser)
 	tidemark_test(test_${name} ${PROJECT_SOURCE_DIR}/tests/report/test_${name}.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests)
 endforeach()
+tidemark_test(test_causes ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_causes.sh $<TARGET_FILE:tidemark>)
+tidemark_search_test(test_often ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_often.sh $<TARGET_FILE:tidemark>)
+tidemark_test(test_html ${PROJECT_SOURCE_DIR}/tests/report/test_html.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests)
 set_target_properties(bench_images bench_logs PROPERTIES EXCLUDE_FROM_ALL OFF)
 # Whether its three ways to boot an image agree.
 tidemark_test(test_bench_images bench_images efactory/recover_next w)
@@ -297,8 +298,10 @@ function(label label)
 	endforeach()
 endfunction()
 label(reduced bug_causes bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz litmus_thousands nic_device nic_types remotelog search soak taxonomy_all tree)
+# A browser.
+label(all html_browser)
 # Programs of others.
-label(all html_browser live_nic loss_live nic_cm_programs nic_death nic_devinfo pcap_live run stat)
+label(all live_nic loss_live nic_cm_programs nic_death nic_devinfo pcap_live run stat)
 # Many small programs, each under Valgrind, or judged in all the ways there are; a live store.
 label(all images_server pmreorder_cli record_list record_log record_rpma record_store tidepm)
 # A whole campaign, twice; one after the other.
