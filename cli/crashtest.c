@@ -239,6 +239,20 @@ static int check_json_name(const char *what, const char *name)
 			   "%s: a name that is not UTF-8 cannot be written to a JSON file", what);
 }
 
+/* The folder of pages, and the first of them. *made: as check_folder(). */
+static int check_pages(const char *dir, bool *made)
+{
+	char *path;
+	int status = check_folder("--html", dir, made);
+	if (status)
+		return status;
+	if (asprintf(&path, "%s/index.html", dir) < 0)
+		return fail(EXIT_INTERNAL, "out of memory");
+	status = check_output("--html", path);
+	free(path);
+	return status;
+}
+
 static bool take_ops(const struct option_row *row, void *into, const char *path)
 {
 	struct arguments *a = into;
@@ -357,7 +371,7 @@ int crashtest_main(int argc, char **argv)
 	if (!status)
 		status = arguments_check_outputs(&a, &made);
 	if (!status && a.html)
-		status = check_folder("--html", a.html, &made_html);
+		status = check_pages(a.html, &made_html);
 	if (!status && a.json && !a.no_traces)
 		status = check_json_name("--out", a.out);
 	if (!status) {

@@ -81,14 +81,13 @@ static bool continues(const struct event_log *r, const struct logged_event *e)
 static void log_taking(struct event_log *r, const struct sim *sim, const struct actor *who,
 		       const struct traced *about)
 {
-	if (!about->message ||
-	    !room_for(r, &r->taking, r->takings, &r->taking_room, sizeof(*r->taking)))
+	if (!about->id || !room_for(r, &r->taking, r->takings, &r->taking_room, sizeof(*r->taking)))
 		return;
 	r->taking[r->takings++] = (struct logged_taking){.at = sim_now(sim),
 							 .machine = (uint8_t)(r->machines - 1),
 							 .received = about->code & IBV_WC_RECV,
 							 .actor = actor_number(r, who),
-							 .message = about->message,
+							 .message = about->id,
 							 .before = r->events};
 }
 
@@ -110,7 +109,7 @@ static void log_event(void *arg, const struct sim *sim, const struct actor *who,
 				 .off = about->off,
 				 .len = about->len,
 				 .pc = pc,
-				 .message = about->message};
+				 .message = about->id};
 	if (!e.op.kind && who) {
 		e.op = who->op;
 		e.occurrence = who->occurrence;

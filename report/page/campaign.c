@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/names.h"
+#include "report/output.h"
 #include "report/page/page.h"
 #include "report/terminal.h"
 #include "scenarios/stores.h"
@@ -284,14 +285,14 @@ static void print_figures(FILE *out, const struct report *r)
 			"<li>seed <b>%" PRIu64 "</b>, at most <b>%" PRIu64
 			"</b> runs and <b>%" PRIu64 "</b> states of a workload</li>\n",
 			c->options.seed, c->options.runs, c->options.states);
-	fputs("<li>tidemark " TM_VERSION "</li>\n</ul>\n", out);
+	fprintf(out, "<li>tidemark %s</li>\n</ul>\n", tidemark_version);
 }
 
 int campaign_index(FILE *out, const void *report)
 {
 	const struct report *r = report;
-	fputs("<!doctype html>\n<html lang=en><head><meta charset=utf-8>\n"
-	      "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n"
+	fputs(EVENT_PAGE_HEAD
+	      "\n<meta name=viewport content=\"width=device-width,initial-scale=1\">\n"
 	      "<title>Crash test</title>\n<style>\n",
 	      out);
 	fputs(page_css, out);

@@ -25,8 +25,8 @@ static void print_head(const struct page *p)
 	const struct trace *t = p->st->trace;
 	const char *contract = t->contract < 0 ? "no contract"
 					       : contract_name((enum tm_contract)t->contract);
-	fputs("<!doctype html>\n<html lang=en><head><meta charset=utf-8>\n"
-	      "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<title>",
+	fputs(EVENT_PAGE_HEAD
+	      "\n<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<title>",
 	      p->out);
 	page_escape(p->out, t->setup.store->name);
 	if (strcmp(t->setup.variant, "default") != 0)

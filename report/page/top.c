@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "report/output.h"
 #include "report/page/page.h"
 #include "report/terminal.h"
 
@@ -92,7 +93,8 @@ static void print_setup(const struct page *p)
 	row(p, "hardware", text);
 	row(p, "trace", p->st->name);
 	printed_row(p, "replay", print_command, 0);
-	row(p, "version", "tidemark " TM_VERSION);
+	snprintf(text, sizeof(text), "tidemark %s", tidemark_version);
+	row(p, "version", text);
 	fputs("</table>\n</section>\n", p->out);
 }
 

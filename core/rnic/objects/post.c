@@ -207,7 +207,7 @@ static void trace_post(struct rnic_qp *qp, const struct wqe *wqe)
 	const struct rnic_ground *ground = qp_ground(qp);
 	const struct actor *task = ground_task(ground), *who = task ? task : &qp->actor;
 	const struct traced about = {
-		.kind = TRACED_POST, .off = wqe->fence, .code = wqe->opcode, .message = wqe->id};
+		.kind = TRACED_POST, .off = wqe->fence, .code = wqe->opcode, .id = wqe->id};
 	unsigned long bytes = operation_is(wqe->opcode, NAMES_RANGE) ? wqe->range_len : wqe->bytes;
 	if (!operation_is(wqe->opcode, NAMES_MEMORY)) {
 		ground_trace(ground, who, &about, "%s: post %s, %lu bytes", qp->actor.name,

@@ -534,7 +534,7 @@ static void fetched(struct rnic_qp *qp, const struct packet *pkt, const struct r
 				     .op = pkt->name.op,
 				     .off = mr->pm_off + (uint64_t)(from - mr->host),
 				     .len = len,
-				     .message = pkt->name.id};
+				     .id = pkt->name.id};
 	qp->hca->memory->place_name(qp->hca->memory_arg, about.off, place, sizeof(place));
 	ground_trace(qp_ground(qp), &qp->actor, &about,
 		     "message %u packet %u: reads %u bytes at %s", pkt->name.message,
@@ -543,7 +543,7 @@ static void fetched(struct rnic_qp *qp, const struct packet *pkt, const struct r
 
 static void trace_effect(struct rnic_qp *qp, const struct packet *pkt, const char *what)
 {
-	const struct traced about = {.message = pkt->name.id};
+	const struct traced about = {.id = pkt->name.id};
 	if (ground_traced(qp_ground(qp)))
 		ground_trace(qp_ground(qp), &qp->actor, &about, "%s, PSN %u: takes effect", what,
 			     pkt->psn);
