@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "report/causes.h"
 #include "report/output.h"
+#include "report/page/campaign.h"
 #include "report/report.h"
 #include "report/shares.h"
 
@@ -157,6 +158,15 @@ static int write_results(const struct report *r, const struct arguments *a)
 	return status;
 }
 
+static int write_pages(const struct report *r, const struct arguments *a)
+{
+	char why[REPORT_WHY];
+	int error = a->html ? report_pages(r, a->html, a->quiet, why) : 0;
+	if (!error)
+		return 0;
+	return fail(error == -EPROTO || error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s", why);
+}
+
 /* The campaign is done. */
 static int report(struct report *r, const struct arguments *a)
 {
@@ -174,6 +184,8 @@ static int report(struct report *r, const struct arguments *a)
 		report_summary(r);
 	if (!status)
 		status = write_results(r, a);
+	if (!status)
+		status = write_pages(r, a);
 	report_close(r);
 	if (status)
 		return status;
@@ -225,6 +237,20 @@ static int check_json_name(const char *what, const char *name)
 	return text ? 0
 		    : fail(EXIT_USAGE,
 			   "%s: a name that is not UTF-8 cannot be written to a JSON file", what);
+}
+
+/* The folder of pages, and the first of them. *made: as check_folder(). */
+static int check_pages(const char *dir, bool *made)
+{
+	char *path;
+	int status = check_folder("--html", dir, made);
+	if (status)
+		return status;
+	if (asprintf(&path, "%s/index.html", dir) < 0)
+		return fail(EXIT_INTERNAL, "out of memory");
+	status = check_output("--html", path);
+	free(path);
+	return status;
 }
 
 static bool take_ops(const struct option_row *row, void *into, const char *path)
@@ -291,6 +317,10 @@ static const struct option_row rows[] = {
 	 ARGUMENT(shares)},
 	ROW_JSON("the results for machines"),
 	ROW_JUNIT("the results as JUnit XML, a test case for each contract"),
+	{"html", "DIR",
+	 "the results as pages: index.html with the matrix, and a page of each trace; DIR is made "
+	 "if it does not exist",
+	 ARGUMENT(html)},
 	{"verbose", NULL,
 	 "a table for each configuration and a line for each shape, not a summary, also where "
 	 "there are more than two",
@@ -312,7 +342,7 @@ int crashtest_main(int argc, char **argv)
 {
 	struct arguments a = {.out = "traces", .options = campaign_default};
 	struct campaign c = {0};
-	bool made = false;
+	bool made = false, made_html = false;
 	a.options.jobs = arguments_jobs();
 	int status = arguments_read(&options, &a, argc, argv);
 	if (status >= 0)
@@ -332,11 +362,16 @@ int crashtest_main(int argc, char **argv)
 		return fail(EXIT_USAGE,
 			    "--shares needs one STORE, all workloads and the default budget, and "
 			    "is not used with --causes");
+	if (a.html && a.no_traces)
+		return fail(EXIT_USAGE,
+			    "--html writes a page of each trace; expected no --no-traces");
 	a.options.all_causes = a.causes != NULL;
 	a.options.shares = has_shares(&a) && !a.causes && !a.shares;
 	status = arguments_apply(&a, &c);
 	if (!status)
 		status = arguments_check_outputs(&a, &made);
+	if (!status && a.html)
+		status = check_pages(a.html, &made_html);
 	if (!status && a.json && !a.no_traces)
 		status = check_json_name("--out", a.out);
 	if (!status) {
@@ -346,6 +381,8 @@ int crashtest_main(int argc, char **argv)
 	}
 	if (made)
 		rmdir(a.out); /* unless there is a trace in it */
+	if (made_html)
+		rmdir(a.html); /* unless there is a page in it */
 	campaign_free(&c);
 	return status;
 }

@@ -166,6 +166,9 @@ tidemark_test(test_traces ${replayed} ${PROJECT_SOURCE_DIR}/tests/traces 1)
 tidemark_test(test_mended ${replayed} ${PROJECT_SOURCE_DIR}/tests/mended 4)
 tidemark_test(test_event_trace ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_event_trace.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests/traces
 	${PROJECT_SOURCE_DIR}/tests/causes)
+foreach(name crashtest_html html_browser)
+	tidemark_test(test_${name} ${PROJECT_SOURCE_DIR}/tests/report/test_${name}.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests)
+endforeach()
 tidemark_test(test_causes ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_causes.sh $<TARGET_FILE:tidemark>)
 tidemark_search_test(test_often ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_often.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_html ${PROJECT_SOURCE_DIR}/tests/report/test_html.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests)
@@ -297,6 +300,8 @@ function(label label)
 	endforeach()
 endfunction()
 label(reduced bug_causes bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz litmus_thousands nic_device nic_types remotelog search soak taxonomy_all tree)
+# A browser.
+label(all html_browser)
 # Programs of others.
 label(all live_nic loss_live nic_cm_programs nic_death nic_devinfo pcap_live run stat)
 # Many small programs, each under Valgrind, or judged in all the ways there are; a live store.
@@ -311,7 +316,7 @@ endif()
 
 # The longest ones first, so that none of them is left alone at the end. In seconds, roughly.
 foreach(cost taxonomy_all:60 bug_causes:60 images_server:20 bugs_1:30 bugs_2:10 bugs_3:40 bugs_4:10 fuzz:40 cli:40 claims:40 remotelog:10 explore:20
-		html:8 hazards:14 taxonomy_cli:12 search:14 fails:15 nic_cm:35 nic_cm_programs:16 nic_death:60 pcap_live:12 record_store:40 pmreorder_cli:13
+		html:8 html_browser:60 hazards:14 taxonomy_cli:12 search:14 fails:15 nic_cm:35 nic_cm_programs:16 nic_death:60 pcap_live:12 record_store:40 pmreorder_cli:13
 		litmus_thousands:30 live_nic:11 load:9 verbs:9 nic_man:8 dpor:6 baselines:6 rendezvous:6 newer_verbs:5 tidepm:12)
 	string(REPLACE ":" ";" cost ${cost})
 	list(GET cost 0 name)

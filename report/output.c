@@ -28,6 +28,8 @@ int trace_path(const struct campaign_config *cfg, unsigned contract, const char 
 		       : 0;
 }
 
+const char tidemark_version[] = TM_VERSION;
+
 static int write_open(FILE *out, int (*write)(FILE *out, const void *arg), const void *arg)
 {
 	errno = 0;

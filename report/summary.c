@@ -160,7 +160,7 @@ static bool is_tried(const struct explore_counts *t, unsigned k)
 	return TM_BIT(k) & CONTRACTS_IN_RUN ? t->runs : t->states;
 }
 
-static char mark(const struct report *r, unsigned config, unsigned k)
+char report_mark(const struct report *r, unsigned config, unsigned k)
 {
 	const struct campaign *c = r->campaign;
 	const struct campaign_config *cfg = &c->config[config];
@@ -202,15 +202,14 @@ static unsigned rows_alike(const struct report *r, unsigned first)
 		    strcmp(c->config[i].variant, c->config[first].variant))
 			return 1;
 		for (unsigned k = 0; k < TM_CONTRACTS; k++)
-			if (mark(r, i, k) != mark(r, first, k))
+			if (report_mark(r, i, k) != report_mark(r, first, k))
 				return 1;
 		n++;
 	}
 	return n;
 }
 
-/* The contracts of which something can be said. */
-static unsigned columns(const struct campaign *c)
+unsigned report_judged(const struct campaign *c)
 {
 	unsigned judged = 0;
 	for (unsigned i = 0; i < c->configs; i++)
@@ -239,7 +238,7 @@ static void print_row(const struct report *r, unsigned config, unsigned alike, u
 		if (!(judged & TM_BIT(k)))
 			continue;
 		int letters = (int)strlen(contract_name(k)), before = (letters - 1) / 2;
-		char is = mark(r, config, k);
+		char is = report_mark(r, config, k);
 		printf("  %*s%s%c%s%*s", before, "", paint(mark_colour(is)), is, paint(PLAIN),
 		       letters - before - 1, "");
 	}
@@ -250,7 +249,7 @@ static void print_matrix(const struct report *r)
 {
 	const struct campaign *c = r->campaign;
 	unsigned width = 0, rows = 0;
-	const unsigned judged = columns(c);
+	const unsigned judged = report_judged(c);
 	for (unsigned i = 0; i < c->configs; i++) {
 		char name[REPORT_NAME];
 		config_name(&c->config[i], name, sizeof(name));
