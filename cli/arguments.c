@@ -52,9 +52,14 @@ int arguments_read(const struct options *o, struct arguments *a, int argc, char 
 int arguments_check_outputs(const struct arguments *a, bool *made)
 {
 	bool made_corpus;
-	int status = a->json ? check_output("--json", a->json) : 0;
+	note_input(a->ops);
+	int status = a->json ? check_output("--json", a->json, OUTPUT_JSON) : 0;
 	if (!status && a->junit)
-		status = check_output("--junit", a->junit);
+		status = check_output("--junit", a->junit, OUTPUT_JUNIT);
+	if (!status && a->causes)
+		status = check_output("--causes", a->causes, OUTPUT_ANY);
+	if (!status && a->shares)
+		status = check_output("--shares", a->shares, OUTPUT_ANY);
 	if (!status && a->corpus)
 		status = check_folder("--corpus", a->corpus, &made_corpus);
 	if (!status && !a->no_traces)

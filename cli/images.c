@@ -59,7 +59,7 @@ static const struct option_row rows[] = {
 	 .letter = 'p'},
 	{"name", "SYMBOL", "the library's function int SYMBOL(const char *path); 0 is good",
 	 REQUEST(options.checker.function), .letter = 'n'},
-	{"timeout", "S", "how long it may take (10s)", REQUEST(options.checker.patience)},
+	{"timeout", "S", "how long it may take (=)", REQUEST(options.checker.patience)},
 	{"no-server", NULL, "start a command for each image, also where one start would do",
 	 REQUEST(options.checker.no_server)},
 	{"show", NULL, "do not hide what it prints", REQUEST(show)},
@@ -67,21 +67,21 @@ static const struct option_row rows[] = {
 	{"model", "power|kill",
 	 "the power fails, and some lines of PM are lost; or only the process dies, and all that "
 	 "it "
-	 "stored is left (power)",
+	 "stored is left (=)",
 	 REQUEST(model)},
 	{"knob", "ddio=on|off",
 	 "off: RNICs write past the caches, and a READ makes durable what its queue pair has "
 	 "landed "
-	 "(on)",
+	 "(=)",
 	 REQUEST(knob)},
-	{"most", "N", "images of one place at most (256)", REQUEST(options.most), 1, 1 << 20,
+	{"most", "N", "images of one place at most (=)", REQUEST(options.most), 1, 1 << 20,
 	 .given = offsetof(struct request, most_given)},
 	{"image", "IMAGE", "this one alone, as it is named where one is bad", REQUEST(image)},
 	{"keep", "DIR", "with --image: leave its files in this new folder", REQUEST(keep)},
 	{.help = "as pmreorder has it"},
 	{"engine", "tidemark|pmreorder",
 	 "which images: those above, or the states that pmreorder makes, permutations of flushed "
-	 "stores, one after another (tidemark)",
+	 "stores, one after another (=)",
 	 REQUEST(engine.engine)},
 	{"default-engine", "ENGINE",
 	 "of what is in no section: NoReorderNoCheck is not checked (this is the default of "
@@ -114,13 +114,13 @@ static const struct options options = {
 
 static int choose_model(struct request *r)
 {
-	if (r->model && strcmp(r->model, "power") != 0 && strcmp(r->model, "kill") != 0)
+	if (strcmp(r->model, "power") != 0 && strcmp(r->model, "kill") != 0)
 		return fail(EXIT_USAGE, "images: --model %s: expected power or kill", r->model);
-	if (r->knob && strcmp(r->knob, "ddio=on") != 0 && strcmp(r->knob, "ddio=off") != 0)
+	if (strcmp(r->knob, "ddio=on") != 0 && strcmp(r->knob, "ddio=off") != 0)
 		return fail(EXIT_USAGE, "images: --knob %.40s: expected ddio=on or ddio=off",
 			    r->knob);
-	r->options.bypass = r->knob && !strcmp(r->knob, "ddio=off");
-	r->options.model = r->model && !strcmp(r->model, "kill") ? PM_KILL : PM_POWER;
+	r->options.bypass = !strcmp(r->knob, "ddio=off");
+	r->options.model = !strcmp(r->model, "kill") ? PM_KILL : PM_POWER;
 	return 0;
 }
 
@@ -190,11 +190,15 @@ static int check_request(struct request *r, char **word)
 		return fail(EXIT_USAGE, "images: --engine pmreorder: --image, --json and --model "
 					"kill do not go with it");
 	r->options.checker.show = r->show;
-	if (r->output && check_output("--output", r->output))
+	note_input(r->log);
+	note_input(r->pool);
+	note_input(r->history);
+	if (r->output && check_output("--output", r->output, OUTPUT_ANY))
 		return EXIT_USAGE;
-	if (r->json && check_output("--json", r->json))
+	if (r->json && check_output("--json", r->json, OUTPUT_JSON))
 		return EXIT_USAGE;
-	return r->written && check_output("--pmemcheck-log", r->written) ? EXIT_USAGE : 0;
+	return r->written && check_output("--pmemcheck-log", r->written, OUTPUT_PM_LOG) ? EXIT_USAGE
+											: 0;
 }
 
 /* What comes into the checker's process. Without it images are judged more slowly. */
@@ -302,7 +306,7 @@ static int all_images(const struct request *r, struct images_report *report)
 	if (!status)
 		images_print(report);
 	if (!status && r->json)
-		status = saved(r->json, save_file(r->json, images_write_json, report));
+		status = saved(r->json, images_json(report, r->json));
 	if (!status)
 		status = result.bad ? EXIT_BROKEN : EXIT_HELD;
 	images_result_free(&result);
@@ -371,7 +375,10 @@ static int make_images(struct request *r, struct images_report *report)
 
 int images_main(int argc, char **argv)
 {
-	struct request r = {.options = {.most = 256, .jobs = arguments_jobs()}};
+	struct request r = {.model = "power",
+			    .knob = "ddio=on",
+			    .engine = {.engine = "tidemark"},
+			    .options = {.most = 256, .jobs = arguments_jobs()}};
 	struct pm_log log;
 	r.options.checker.patience = 10;
 	int status = options_read(&options, &r, argc, argv);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "cli/cli.h"
 #include "core/live/live_fails.h"
+#include "report/output.h"
 #include "scenarios/stores.h"
 
 char **arguments;
@@ -87,7 +88,7 @@ static int version_main(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	puts("tidemark " TM_VERSION);
+	printf("tidemark %s\n", tidemark_version);
 	return 0;
 }
 

@@ -183,6 +183,7 @@ tidemark_test(test_pmreorder_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_pmreorder.
 tidemark_test(test_cut ${PROJECT_SOURCE_DIR}/tests/checker/live/test_cut.sh $<TARGET_FILE:tidemark> $<TARGET_FILE:test_live_pm>)
 tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/checker/live/test_examine.sh $<TARGET_FILE:tidemark>
 	$<TARGET_FILE:test_examine>)
+tidemark_test(test_defaults ${PROJECT_SOURCE_DIR}/tests/docs/test_defaults.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_docs ${PROJECT_SOURCE_DIR}/tests/docs/test_docs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_systems ${PROJECT_SOURCE_DIR}/tests/docs/test_systems.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_verbs ${PROJECT_SOURCE_DIR}/tests/scenarios/test_verbs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})

@@ -11,6 +11,11 @@
 #include "checker/trace/trace.h"
 #include "checker/world/where.h"
 
+/* How the HTML page begins. */
+#define EVENT_PAGE_HEAD                                             \
+	"<!doctype html>\n<html lang=en><head><meta charset=utf-8>" \
+	"<meta name=generator content=tidemark>"
+
 struct event_trace {
 	const struct trace *trace;
 	const char *name; /* of the trace */

@@ -421,7 +421,7 @@ static void print_head(const struct html *p)
 	const struct trace *t = p->st->trace;
 	const char *contract = t->contract < 0 ? "no contract"
 					       : contract_name((enum tm_contract)t->contract);
-	fputs("<!doctype html>\n<html lang=en><head><meta charset=utf-8>"
+	fputs(EVENT_PAGE_HEAD
 	      "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<title>",
 	      p->out);
 	escape(p->out, t->setup.store->name);

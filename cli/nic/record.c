@@ -43,10 +43,9 @@ static const struct option_row rows[] = {
 	{"stores", "exact|noticed",
 	 "exact: the program was compiled by gcc with -fsanitize=thread, and each store is "
 	 "recorded "
-	 "where it is made; noticed: by what has changed (noticed)",
+	 "where it is made; noticed: by what has changed (=)",
 	 REQUEST(stores)},
-	{"room", "BYTES", "how long it may become (1073741824)", REQUEST(room), 1 << 20,
-	 1ull << 40},
+	{"room", "BYTES", "how long it may become (=)", REQUEST(room), 1 << 20, 1ull << 40},
 	OPTION_QUIET(struct request, quiet),
 	OPTION_END};
 
@@ -222,7 +221,7 @@ static void finish(struct request *r, int status)
 
 int record_main(int argc, char **argv)
 {
-	struct request r = {.room = 1u << 30};
+	struct request r = {.room = 1u << 30, .stores = "noticed"};
 	int status = options_read_leading(&options, &r, argc, argv);
 	if (status >= 0)
 		return status;
@@ -230,13 +229,12 @@ int record_main(int argc, char **argv)
 		return fail(EXIT_USAGE, "record: no program given (tidemark record --help)");
 	if (!r.pm.n || !r.out)
 		return fail(EXIT_USAGE, "record: expected --pm PATH and --out FILE");
-	if (check_output("--out", r.out))
+	if (check_output("--out", r.out, OUTPUT_ANY))
 		return EXIT_USAGE;
-	if (r.stores && strcmp(r.stores, "exact") != 0 && strcmp(r.stores, "noticed") != 0)
+	if (strcmp(r.stores, "exact") != 0 && strcmp(r.stores, "noticed") != 0)
 		return fail(EXIT_USAGE, "record: --stores %.40s: expected exact or noticed",
 			    r.stores);
-	if (r.stores && !strcmp(r.stores, "exact") &&
-	    !find_beside("record", r.exact, sizeof(r.exact)))
+	if (!strcmp(r.stores, "exact") && !find_beside("record", r.exact, sizeof(r.exact)))
 		return fail(EXIT_INTERNAL, "record: no folder record beside this program");
 	if (!find_beside(LIBRARY, r.library, sizeof(r.library)))
 		return fail(EXIT_INTERNAL, "record: no %s beside this program", LIBRARY);

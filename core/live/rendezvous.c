@@ -543,6 +543,29 @@ static int bind_socket(const struct addrinfo *a, int *out)
 	return 0;
 }
 
+/* A socket that listens at one of the addresses that the name has, or why at the last there is
+ * none. */
+static int listen_at(const char *address, int *out)
+{
+	struct addrinfo *all;
+	int rc = resolve(address, true, &all);
+	if (rc)
+		return rc;
+	rc = -EADDRNOTAVAIL;
+	for (const struct addrinfo *a = all; a && rc; a = a->ai_next)
+		rc = bind_socket(a, out);
+	freeaddrinfo(all);
+	return rc;
+}
+
+int rendezvous_check(const char *address)
+{
+	int fd, rc = listen_at(address, &fd);
+	if (!rc)
+		close(fd);
+	return rc;
+}
+
 static void server_free(struct rendezvous_server *s)
 {
 	while (s->peers)
@@ -560,15 +583,8 @@ static int server_begin(struct rendezvous_server *s)
 {
 	struct sockaddr_storage bound;
 	socklen_t len = sizeof(bound);
-	struct addrinfo *list;
 	sigset_t all, old;
-	int rc = resolve(s->setup.address, true, &list);
-	if (rc)
-		return rc;
-	rc = -EADDRNOTAVAIL;
-	for (const struct addrinfo *a = list; a && rc; a = a->ai_next)
-		rc = bind_socket(a, &s->listener);
-	freeaddrinfo(list);
+	int rc = listen_at(s->setup.address, &s->listener);
 	if (rc)
 		return rc;
 	if (getsockname(s->listener, (struct sockaddr *)&bound, &len))

@@ -45,6 +45,8 @@ struct rendezvous_server_setup {
 	void *arg;
 	unsigned patience_ms; /* for a hello, and for the rest of a frame; 0: 5000 */
 };
+/* Could a server listen there, now? 0; -EINVAL: not "ADDRESS:PORT"; or what the system says. */
+int rendezvous_check(const char *address);
 int rendezvous_listen(struct rendezvous_server **out, const struct rendezvous_server_setup *setup);
 /* The port that it listens on. */
 uint16_t rendezvous_port(const struct rendezvous_server *s);

@@ -21,6 +21,7 @@ void images_print_source(const struct pm_log *log, const struct pm_event *e, uns
 void images_print(const struct images_report *r);
 /* One image, and what became of it. */
 void images_print_one(const struct images_report *r, const struct image_cause *c);
-int images_write_json(FILE *out, const void *images_report);
+/* The same for machines: 0 or -errno, as save_file(). */
+int images_json(const struct images_report *r, const char *path);
 
 #endif
