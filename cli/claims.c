@@ -206,7 +206,8 @@ static int parse(struct request *o, int argc, char **argv)
 		return status;
 	if ((o->knobs || o->list) && (o->json || (o->knobs && (o->list || optind < argc))))
 		return fail(EXIT_USAGE,
-			    "claims: --list and --knobs go with no other; --knobs with no ID");
+			    "claims: expected one of --list, --knobs and --json; --knobs goes with "
+			    "no ID");
 	return -1;
 }
 

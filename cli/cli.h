@@ -98,6 +98,9 @@ int open_device(const char *name, struct ibv_context **verbs);
 
 /* --- run.c --- */
 
+/* Is there such a program, by its path or in PATH, and can the soft RNIC be under it? Its path, or
+ * the status after a message; `command` says so. */
+int find_runnable(const char *command, const char *name, char *path, size_t size);
 /* Run this program anew, under the soft RNIC. Returns only the status after a message. */
 int run_again(void);
 

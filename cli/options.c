@@ -21,11 +21,27 @@ bool option_flag(const struct option_row *row, void *into, const char *value)
 	return true;
 }
 
+/* What an option's value is, for a message. */
+static const char *wanted(const struct option_row *row)
+{
+	static const char *const files[] = {"FILE", "OUT", "MEDIA", "CACHE"};
+	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (!strcmp(row->argument, files[i]))
+			return "the name of a file";
+	return !strcmp(row->argument, "DIR") ? "the name of a folder" : row->argument;
+}
+
+static bool not_empty(const struct option_row *row, const char *value)
+{
+	if (!*value)
+		fail(EXIT_USAGE, "--%s: expected %s, not an empty one", row->name, wanted(row));
+	return *value;
+}
+
 bool option_text(const struct option_row *row, void *into, const char *value)
 {
-	(void)row;
 	*(const char **)into = value;
-	return true;
+	return not_empty(row, value);
 }
 
 static bool row_number(const struct option_row *row, const char *value, unsigned long long *n)
@@ -63,7 +79,8 @@ bool option_time(const struct option_row *row, void *into, const char *value)
 bool option_name(const struct option_row *row, void *into, const char *value)
 {
 	struct option_names *list = into;
-	(void)row;
+	if (row && !not_empty(row, value))
+		return false;
 	if (list->n == OPTION_NAMES) {
 		fail(EXIT_USAGE, "more than %u names of one kind; \"%.40s\" is too many",
 		     OPTION_NAMES, value);

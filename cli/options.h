@@ -65,11 +65,11 @@ struct option_row {
 	}
 
 option_parser option_flag;     /* bool: true */
-option_parser option_text;     /* const char *: the value itself */
+option_parser option_text;     /* const char *: the value itself, not an empty one */
 option_parser option_unsigned; /* a whole number from lo to hi */
 option_parser option_number;   /* the same, 64 bits */
 option_parser option_time;     /* double: seconds; "90s", "30m", "8h" */
-option_parser option_name;     /* struct option_names: one more */
+option_parser option_name;     /* struct option_names: one more, not an empty one; row NULL: any */
 
 struct options {
 	const char *command;

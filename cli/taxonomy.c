@@ -41,14 +41,14 @@ static const char *knob_mistake(const struct asked *a, const char *text, size_t 
 	for (unsigned i = 0; i < a->request.options.knobs.knobs; i++)
 		if (!strncmp(a->knob[i], text, len + 1))
 			return "named twice; expected once";
-	return a->request.options.knobs.knobs == OPTION_NAMES ? "one switch too many" : NULL;
+	return a->request.options.knobs.knobs == OPTION_NAMES ? "one knob too many" : NULL;
 }
 
 static bool add_knob(struct asked *a, const char *text)
 {
 	const char *mistake = knob_mistake(a, text, strcspn(text, "="));
 	if (mistake)
-		fail(EXIT_USAGE, "taxonomy: \"%.60s\": %s", text, mistake);
+		fail(EXIT_USAGE, "taxonomy: knob \"%.60s\": %s", text, mistake);
 	else
 		a->knob[a->request.options.knobs.knobs++] = text;
 	return !mistake;
@@ -278,7 +278,7 @@ static int open_all(struct asked *a, struct taxonomy *t, struct workload *w)
 	a->request.options.workload = w;
 	error = taxonomy_open(t, &a->request.options, a->request.methods, &bad, &expected);
 	if (error == -EINVAL)
-		return fail(EXIT_USAGE, "taxonomy: switch \"%.60s\": expected one of: %s",
+		return fail(EXIT_USAGE, "taxonomy: knob \"%.60s\": expected one of: %s",
 			    a->knob[bad], expected);
 	return error ? fail(EXIT_INTERNAL, "out of memory") : 0;
 }

@@ -52,6 +52,10 @@ static bool take_history(const struct option_row *row, void *into, const char *v
 {
 	struct request *o = into;
 	(void)row;
+	if (!*value) {
+		fail(EXIT_USAGE, "--history: expected the name of a file, not an empty one");
+		return false;
+	}
 	if (o->histories == HISTORIES) {
 		fail(EXIT_USAGE, "--history: at most %d recordings", HISTORIES);
 		return false;

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "core/live/live.h"
+#include "core/live/rendezvous.h"
 #include "report/live/bench_report.h"
 #include "scenarios/workload/zipf.h"
 
@@ -74,6 +75,10 @@ static bool add_server(const struct option_row *row, void *into, const char *add
 	if (b->servers == BENCH_SERVERS) {
 		fail(EXIT_USAGE, "--server: more than %d; %.60s is too many", BENCH_SERVERS,
 		     address);
+		return false;
+	}
+	if (!rendezvous_is_address(address)) {
+		fail(EXIT_USAGE, "--server: \"%.80s\"; expected ADDRESS:PORT", address);
 		return false;
 	}
 	b->address[b->servers++] = address;
@@ -177,8 +182,10 @@ static int check_options(const struct request *r)
 			    b->load.first_client, most, TM_MAX_CLIENTS);
 	if (!b->load.ops && b->load.seconds <= 0 && !b->load.load)
 		return fail(EXIT_USAGE, "bench: --ops 0 without --load: nothing would be done");
-	note_input(b->history); /* it may be a device, and is gone on with */
-	return r->json ? check_output("--json", r->json, OUTPUT_JSON) : 0;
+	int status = b->history ? check_output("--history", b->history, OUTPUT_IN_PLACE) : 0;
+	if (!status && r->json)
+		status = check_output("--json", r->json, OUTPUT_JSON);
+	return status;
 }
 
 /* --- running --- */
@@ -278,9 +285,9 @@ int live_bench_main(int argc, char **argv)
 		return status;
 	b->load.report_arg = b;
 	b->load.progress = r.quiet ? NULL : show_progress;
-	if (live_device_open(r.device, &b->verbs))
-		return fail(EXIT_SKIPPED, "bench: there is no RDMA device%s%s", r.device ? " " : "",
-			    r.device ? r.device : "");
+	status = open_device(r.device, &b->verbs);
+	if (status)
+		return status;
 	status = run(&r);
 	leave_hung(b);
 	free(b->cell);

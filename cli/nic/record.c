@@ -222,6 +222,7 @@ static void finish(struct request *r, int status)
 int record_main(int argc, char **argv)
 {
 	struct request r = {.room = 1u << 30, .stores = "noticed"};
+	char program_path[PATH_MAX];
 	int status = options_read_leading(&options, &r, argc, argv);
 	if (status >= 0)
 		return status;
@@ -236,6 +237,9 @@ int record_main(int argc, char **argv)
 			    r.stores);
 	if (!strcmp(r.stores, "exact") && !find_beside("record", r.exact, sizeof(r.exact)))
 		return fail(EXIT_INTERNAL, "record: no folder record beside this program");
+	status = find_runnable("record", argv[optind], program_path, sizeof(program_path));
+	if (status)
+		return status;
 	if (!find_beside(LIBRARY, r.library, sizeof(r.library)))
 		return fail(EXIT_INTERNAL, "record: no %s beside this program", LIBRARY);
 	status = make_recording(&r);

@@ -208,7 +208,7 @@ static const char *refuses_preload(int fd)
 	return "it is linked statically";
 }
 
-static int check_program(const char *path)
+static int check_program(const char *command, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	const char *why = NULL;
@@ -224,7 +224,15 @@ static int check_program(const char *path)
 	else
 		why = refuses_preload(fd);
 	close(fd);
-	return why ? fail(EXIT_USAGE, "run: %s: no library can be preloaded: %s", path, why) : 0;
+	return why ? fail(EXIT_USAGE, "%s: %s: no library can be preloaded: %s", command, path, why)
+		   : 0;
+}
+
+int find_runnable(const char *command, const char *name, char *path, size_t size)
+{
+	int rc = find_program(name, path, size);
+	return rc ? fail(EXIT_USAGE, "%s: %s: %s", command, name, strerror(-rc))
+		  : check_program(command, path);
 }
 
 static int set_environment(const struct choice *choice)
@@ -360,19 +368,16 @@ int run_main(int argc, char **argv)
 {
 	struct choice choice = {0};
 	char path[PATH_MAX], line[300];
-	int status, rc;
+	int status;
 
 	if (nic_config_read(&choice.config, line, sizeof(line)))
 		return fail(EXIT_USAGE, "run: %s", line);
 	status = read_choice(&choice, argc, argv);
 	if (status >= 0)
 		return status;
-	rc = find_program(argv[optind], path, sizeof(path));
-	if (rc)
-		return fail(EXIT_USAGE, "run: %s: %s", argv[optind], strerror(-rc));
-	status = find_libraries(&choice);
+	status = find_runnable("run", argv[optind], path, sizeof(path));
 	if (!status)
-		status = check_program(path);
+		status = find_libraries(&choice);
 	if (!status && choice.config.pcap[0])
 		status = check_output("--pcap", choice.config.pcap, OUTPUT_PCAP);
 	return status ? status : start(&choice, path, argv + optind);

@@ -564,7 +564,7 @@ claims() {
 	bad 2 'unknown option' claims --bogus
 	bad 2 'wants a value' claims --jobs
 	bad 2 'is not a whole number from 1 to 256' claims --jobs 0
-	bad 2 'go with no other' claims --list --knobs
+	bad 2 'expected one of' claims --list --knobs
 	bad 2 'expected the name of a file' claims P32 --json ''
 	bad 2 'the folder cannot be made' claims P32 --out no/such
 	run 0 "$tidemark" claims --list
