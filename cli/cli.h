@@ -123,7 +123,8 @@ enum output_sort {
 	OUTPUT_PAGE,
 	OUTPUT_TRACE,
 	OUTPUT_PCAP,
-	OUTPUT_PM_LOG
+	OUTPUT_PM_LOG,
+	OUTPUT_RECORDING
 };
 
 /* The command will read this file: no output may be the same one. "-" and NULL are none. Said

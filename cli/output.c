@@ -16,6 +16,7 @@
 #include "checker/trace/trace.h"
 #include "cli/cli.h"
 #include "core/provider/base/config.h"
+#include "core/record/format.h"
 #include "report/event_trace.h"
 #include "report/junit.h"
 #include "report/output.h"
@@ -136,6 +137,11 @@ static bool is_pm_log(const char *head)
 	return begins(head, "START");
 }
 
+static bool is_recording(const char *head)
+{
+	return begins(head, RECORD_MAGIC);
+}
+
 static const struct {
 	const char *name;
 	bool (*is)(const char *head);
@@ -147,6 +153,7 @@ static const struct {
 	[OUTPUT_TRACE] = {"a trace", is_trace, false},
 	[OUTPUT_PCAP] = {"a recording of packets of tidemark run", is_pcap, false},
 	[OUTPUT_PM_LOG] = {"a store log", is_pm_log, false},
+	[OUTPUT_RECORDING] = {"a recording of PM", is_recording, false},
 	[OUTPUT_ANY] = {"a file", NULL, false},
 	[OUTPUT_IN_PLACE] = {"a file", NULL, false},
 };

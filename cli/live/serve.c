@@ -196,14 +196,15 @@ static int check(struct server *s, const struct request *r, const char *name)
 	int status = check_output("--pm", r->path, OUTPUT_IN_PLACE);
 	if (!status && r->cache)
 		status = check_output("--shadow", r->cache, OUTPUT_IN_PLACE);
+	if (!status)
+		status = check_server(
+			s, pool_plan(&s->store, r->path, name, &r->wish, &s->fresh, s->why));
 	if (status)
 		return status;
 	int error = rendezvous_check(r->listen);
 	if (error == -EINVAL)
 		return fail(EXIT_USAGE, "--listen: \"%.80s\"; expected ADDRESS:PORT", r->listen);
-	if (error)
-		return fail(EXIT_USAGE, "--listen: %.80s: %s", r->listen, strerror(-error));
-	return check_server(s, pool_plan(&s->store, r->path, name, &r->wish, &s->fresh, s->why));
+	return error ? fail(EXIT_USAGE, "--listen: %.80s: %s", r->listen, strerror(-error)) : 0;
 }
 
 static int run(struct server *s, const struct request *r)

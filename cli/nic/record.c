@@ -230,7 +230,7 @@ int record_main(int argc, char **argv)
 		return fail(EXIT_USAGE, "record: no program given (tidemark record --help)");
 	if (!r.pm.n || !r.out)
 		return fail(EXIT_USAGE, "record: expected --pm PATH and --out FILE");
-	if (check_output("--out", r.out, OUTPUT_ANY))
+	if (check_output("--out", r.out, OUTPUT_RECORDING))
 		return EXIT_USAGE;
 	if (strcmp(r.stores, "exact") != 0 && strcmp(r.stores, "noticed") != 0)
 		return fail(EXIT_USAGE, "record: --stores %.40s: expected exact or noticed",

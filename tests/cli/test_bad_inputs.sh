@@ -370,6 +370,7 @@ for file in $trace good.ops text no.c garbage zeros good.pool other.trace; do
 		bad "$file" shrink $trace -o $file
 		bad "$file" replay $trace --pmemcheck-log $file
 		bad "$file" run --pcap $file true
+		bad "$file" record --pm p --out $file -- true
 		;;
 	esac
 done
