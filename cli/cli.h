@@ -61,6 +61,11 @@ bool find_beside(const char *name, char *path, size_t size);
 
 /* VARIABLE=first:what it was. 0, or -1 without memory. */
 int environment_prepend(const char *variable, const char *first);
+/* How LD_PRELOAD names a library, whose path it ends at a blank: then by its last part, and its
+ * folder is put into LD_LIBRARY_PATH. NULL without memory. */
+const char *environment_preload_name(const char *library);
+/* LD_PRELOAD=library:what it was. 0, or -1 without memory. */
+int environment_preload(const char *library);
 
 /* --- input.c --- */
 

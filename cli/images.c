@@ -206,7 +206,7 @@ static void find_preload(struct request *r)
 {
 	struct image_checker *c = &r->options.checker;
 	if (find_beside("libtidemark-images.so", r->preload, sizeof(r->preload)))
-		c->preload = r->preload;
+		c->preload = environment_preload_name(r->preload);
 	if (c->preload && find_beside("tidemark-images-caller", r->caller, sizeof(r->caller)))
 		c->caller = r->caller;
 }

@@ -131,7 +131,7 @@ static int set_environment(const struct request *r)
 	rc |= setenv("PMEM_IS_PMEM_FORCE", "1", 0);
 	if (r->exact[0])
 		rc |= environment_prepend("LD_LIBRARY_PATH", r->exact);
-	rc |= environment_prepend("LD_PRELOAD", r->library);
+	rc |= environment_preload(r->library);
 	return rc ? fail(EXIT_INTERNAL, "record: the environment: %s", strerror(errno)) : 0;
 }
 

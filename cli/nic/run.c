@@ -250,7 +250,7 @@ static int set_environment(const struct choice *choice)
 	if (choice->libraries[0])
 		rc |= environment_prepend("LD_LIBRARY_PATH", choice->libraries);
 	if (choice->preload[0])
-		rc |= environment_prepend("LD_PRELOAD", choice->preload);
+		rc |= environment_preload(choice->preload);
 	return rc ? fail(EXIT_INTERNAL, "run: the environment: %s", strerror(errno)) : 0;
 }
 

@@ -41,7 +41,7 @@ $(diff <(echo "$before") <(echo "$now"))"
 
 # bad NAMES WORD...: refused, in a line that has one of these names, which are separated by "|".
 bad() {
-	local names=$1 line more name found='' called
+	local names=$1 line name found='' called
 	local -a left=()
 	shift
 	printf -v called ' %q' "$@"
@@ -51,7 +51,7 @@ bad() {
 	local status=$?
 	[ $status -eq 2 ] || wrong "exit status $status: $called"
 	[ ! -s "$out" ] || wrong "something is on stdout: $called"
-	{ IFS= read -r line && ! IFS= read -r more; } <"$err" || wrong "not one line on stderr: $called"
+	{ IFS= read -r line && ! IFS= read -r _; } <"$err" || wrong "not one line on stderr: $called"
 	[[ $line == 'tidemark: '?* || $line == 'tidemark '*': '?* ]] || wrong "no message of tidemark's: $called"
 	[ -z "$verbose" ] || printf '%s\n\t%s\n' "$called" "$line"
 	while IFS= read -r -d '|' name; do
@@ -120,8 +120,8 @@ echo 'int main(void) { return 0; }' >no.c
 cp /bin/true no-store.so
 cp text text.so
 long=$(printf '%5000s' '' | tr ' ' x)
-files=(*)
-files=${#files[@]}
+all=(*)
+files=${#all[@]}
 remember
 
 # --- what --help lists ---
@@ -169,12 +169,12 @@ values() {
 	FILE | OUT | MEDIA | CACHE) value=('' folder missing/file text/file "$long") ;;
 	'=FILE' | '=CACHE') value=('' folder missing/file text/file "$long") ;;
 	DIR) value=('' text text/folder missing/deep/folder) ;;
-	NAME=VALUE | 'ddio=on|off') value=('' x = =on x=on ddio= ddio=maybe "$long") ;;
+	NAME=VALUE | 'ddio=on|off') value=('' x "=" "=on" x=on ddio= ddio=maybe "$long") ;;
 	A) value=('' x 1.2.3 1.2.3.4.5 ::1 0.0.0.0 255.255.255.255 "$long") ;;
 	A:P) value=('' x : 127.0.0.1 127.0.0.1: :7471 127.0.0.1:x 127.0.0.1:-1 127.0.0.1:70000 "$long") ;;
 	RULE) value=('' ' ' ';' lsoe 'lose 5' 'lose 101%' 'drop write x' 'delay' 'partition peer' 'lose 5%; x' "$long") ;;
 	ENGINE) value=('' x reorderfull) ;;
-	MARKER=ENGINE*) value=('' x A= A=x =ReorderFull text missing json.half json.list json.number json.engine) ;;
+	MARKER=ENGINE*) value=('' x A= A=x "=ReorderFull" text missing json.half json.list json.number json.engine) ;;
 	CMD | CHECKER) value=('' no-such-command ./text) ;;
 	'NAME|DIR') value=('' .x 'a b' a:b "$long") ;;
 	'PATH|mr') value=('') ;; # a file that need not be there
