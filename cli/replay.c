@@ -141,8 +141,7 @@ static const struct options options = {
 	rows,
 	"1 the contract breaks as the trace says, 4 it does not any more, 0 the trace says "
 	"\"broken none\" and no promise is broken, 2 one is not a good trace (all others are "
-	"replayed), 70 "
-	"internal error"};
+	"replayed), 70 internal error"};
 
 static int write_pool(FILE *out, const void *arg)
 {
