@@ -11,13 +11,13 @@
 struct arguments {
 	struct option_names store, variant, workload, knob;
 	const char *ops, *out, *json, *junit, *html, *causes, *shares, *corpus, *regress, *place;
-	double seconds;	 /* --time; 0: not given */
+	double seconds;	 /* --time */
 	bool one_config; /* see struct plan */
 	bool all_stores;
-	unsigned value[MAX_VALUES], key; /* bytes; key 0: not given */
+	unsigned value[MAX_VALUES], key; /* bytes */
 	unsigned values;
 	bool quiet, verbose, no_traces, fields, advise;
-	bool runs_given, states_given, faults_given, preemptions_given;
+	bool runs_given, states_given, faults_given, preemptions_given, seconds_given;
 	struct campaign_options options;
 };
 
@@ -46,10 +46,10 @@ struct arguments {
 	{                                                                                  \
 		"runs", "N", text, ARGUMENT_GIVEN(options.runs, 1, 1000000000, runs_given) \
 	}
-#define ROW_OUT                                                                            \
-	{                                                                                  \
-		"out", "DIR", "where traces go (traces); it is made if it does not exist", \
-			ARGUMENT(out)                                                      \
+#define ROW_OUT                                                                       \
+	{                                                                             \
+		"out", "DIR", "where traces go (=); it is made if it does not exist", \
+			ARGUMENT(out)                                                 \
 	}
 #define ROW_NO_TRACES                                                \
 	{                                                            \

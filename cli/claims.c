@@ -179,11 +179,11 @@ static int choose_claims(const struct claims *all, char **names, int n, const st
 static const struct option_row rows[] = {
 	{"list", NULL, "what would be tested", REQUEST(list)},
 	{"knobs", NULL, "instead: what does each value of each knob change?", REQUEST(knobs)},
-	{"states", "N", "crash states of each workload at most (no bound)", REQUEST(budget.states),
-	 1, UINT64_MAX / 2},
-	{"seed", "N", "of the schedules (1)", REQUEST(budget.seed), 0, UINT32_MAX},
+	{"states", "N", "crash states of each workload at most (=)", REQUEST(budget.states), 1,
+	 UINT64_MAX / 2},
+	{"seed", "N", "of the schedules (=)", REQUEST(budget.seed), 0, UINT32_MAX},
 	OPTION_JOBS(struct request, jobs),
-	{"out", "DIR", "where traces go (traces); it is made if it does not exist", REQUEST(out)},
+	{"out", "DIR", "where traces go (=); it is made if it does not exist", REQUEST(out)},
 	{"no-traces", NULL, "write none", REQUEST(no_traces)},
 	{"json", "FILE", "the results for machines", REQUEST(json)},
 	OPTION_QUIET(struct request, quiet),
@@ -206,7 +206,8 @@ static int parse(struct request *o, int argc, char **argv)
 		return status;
 	if ((o->knobs || o->list) && (o->json || (o->knobs && (o->list || optind < argc))))
 		return fail(EXIT_USAGE,
-			    "claims: --list and --knobs go with no other; --knobs with no ID");
+			    "claims: expected one of --list, --knobs and --json; --knobs goes with "
+			    "no ID");
 	return -1;
 }
 
@@ -231,7 +232,7 @@ int claims_main(int argc, char **argv)
 	status = claim ? choose_claims(&all, argv + optind, argc - optind, claim, &claims)
 		       : fail(EXIT_INTERNAL, "out of memory");
 	if (!status && o.json)
-		status = check_output("--json", o.json);
+		status = check_output("--json", o.json, OUTPUT_JSON);
 	if (!status && !o.no_traces && !o.list && !o.knobs)
 		status = check_folder("--out", o.out, &made);
 	if (!status && o.list)

@@ -248,7 +248,7 @@ static int check_pages(const char *dir, bool *made)
 		return status;
 	if (asprintf(&path, "%s/index.html", dir) < 0)
 		return fail(EXIT_INTERNAL, "out of memory");
-	status = check_output("--html", path);
+	status = check_output("--html", path, OUTPUT_PAGE);
 	free(path);
 	return status;
 }
@@ -279,10 +279,10 @@ static const struct option_row rows[] = {
 		 "with "
 		 "lengths at edges, and in each store's shapes."},
 	{.help = "how much"},
-	ROW_RUNS("schedules of each workload (2000)"),
-	{"states", "N", "crash states of each workload at most (20000)",
+	ROW_RUNS("schedules of each workload (=)"),
+	{"states", "N", "crash states of each workload at most (=)",
 	 ARGUMENT_GIVEN(options.states, 1, UINT64_MAX / 2, states_given)},
-	ROW_SEED("of the schedules (1)"),
+	ROW_SEED("of the schedules (=)"),
 	OPTION_JOBS(struct arguments, options.jobs),
 	{"doublecheck", NULL, "run each schedule twice and compare the event hashes",
 	 ARGUMENT(options.doublecheck)},
@@ -296,10 +296,10 @@ static const struct option_row rows[] = {
 	 "--workload: the smallest workloads. --runs and --states are unlimited then, unless they "
 	 "are given",
 	 ARGUMENT(options.exhaustive)},
-	{"preemptions", "N", "how often tasks and packets are delayed in one run (2)",
+	{"preemptions", "N", "how often tasks and packets are delayed in one run (=)",
 	 ARGUMENT_GIVEN(options.preemptions, 0, SYSTEMATIC_DEPTH, preemptions_given)},
 	{"faults", "N",
-	 "packets lost or duplicated, clients dead, calls failed in one run (0; where no workload "
+	 "packets lost or duplicated, clients dead, calls failed in one run (=; where no workload "
 	 "is named, 1 with two writers)",
 	 ARGUMENT_GIVEN(options.faults, 0, SYSTEMATIC_DEPTH, faults_given)},
 	{.help = "what is written"},

@@ -66,7 +66,7 @@ static const struct option_row rows[] = {
 	 .letter = 'p'},
 	{"name", "SYMBOL", "the library's function int SYMBOL(const char *path); 0 is good",
 	 REQUEST(options.checker.function), .letter = 'n'},
-	{"timeout", "S", "how long it may take (10s)", REQUEST(options.checker.patience)},
+	{"timeout", "S", "how long it may take (=)", REQUEST(options.checker.patience)},
 	{"no-server", NULL, "start a command for each image, also where one start would do",
 	 REQUEST(options.checker.no_server)},
 	{"show", NULL, "do not hide what it prints", REQUEST(show)},
@@ -74,21 +74,21 @@ static const struct option_row rows[] = {
 	{"model", "power|kill",
 	 "the power fails, and some lines of PM are lost; or only the process dies, and all that "
 	 "it "
-	 "stored is left (power)",
+	 "stored is left (=)",
 	 REQUEST(model)},
 	{"knob", "NAME=VALUE",
 	 "ddio=off: RNICs write past the caches, and a READ makes durable what its queue pair has "
 	 "landed (ddio=on); domain=mhp: caches survive, so that all that was stored is left "
 	 "(domain=dmp); may be repeated",
 	 REQUEST(knob)},
-	{"most", "N", "images of one place at most (256)", REQUEST(options.most), 1, 1 << 20,
+	{"most", "N", "images of one place at most (=)", REQUEST(options.most), 1, 1 << 20,
 	 .given = offsetof(struct request, most_given)},
 	{"image", "IMAGE", "this one alone, as it is named where one is bad", REQUEST(image)},
 	{"keep", "DIR", "with --image: leave its files in this new folder", REQUEST(keep)},
 	{.help = "as pmreorder has it"},
 	{"engine", "tidemark|pmreorder",
 	 "which images: those above, or the states that pmreorder makes, permutations of flushed "
-	 "stores, one after another (tidemark)",
+	 "stores, one after another (=)",
 	 REQUEST(engine.engine)},
 	{"default-engine", "ENGINE",
 	 "of what is in no section: NoReorderNoCheck is not checked (this is the default of "
@@ -134,7 +134,7 @@ static bool set_knob(struct request *r, const char *knob)
 
 static int choose_model(struct request *r)
 {
-	if (r->model && strcmp(r->model, "power") != 0 && strcmp(r->model, "kill") != 0)
+	if (strcmp(r->model, "power") != 0 && strcmp(r->model, "kill") != 0)
 		return fail(EXIT_USAGE, "images: --model %s: expected power or kill", r->model);
 	for (unsigned i = 0; i < r->knob.n; i++)
 		if (!set_knob(r, r->knob.name[i]))
@@ -142,7 +142,7 @@ static int choose_model(struct request *r)
 				    "images: --knob %.40s: expected ddio=on, ddio=off, domain=dmp "
 				    "or domain=mhp",
 				    r->knob.name[i]);
-	if (r->model && !strcmp(r->model, "kill"))
+	if (!strcmp(r->model, "kill"))
 		r->options.model = PM_KILL;
 	return 0;
 }
@@ -239,13 +239,17 @@ static int check_request(struct request *r, char **word)
 		return fail(EXIT_USAGE, "images: --engine pmreorder: --image, --json, --junit, "
 					"--model kill and --knob do not go with it");
 	r->options.checker.show = r->show;
-	if (r->output && check_output("--output", r->output))
+	note_input(r->log);
+	note_input(r->pool);
+	note_input(r->history);
+	if (r->output && check_output("--output", r->output, OUTPUT_ANY))
 		return EXIT_USAGE;
-	if (r->json && check_output("--json", r->json))
+	if (r->json && check_output("--json", r->json, OUTPUT_JSON))
 		return EXIT_USAGE;
-	if (r->junit && check_output("--junit", r->junit))
+	if (r->junit && check_output("--junit", r->junit, OUTPUT_JUNIT))
 		return EXIT_USAGE;
-	return r->written && check_output("--pmemcheck-log", r->written) ? EXIT_USAGE : 0;
+	return r->written && check_output("--pmemcheck-log", r->written, OUTPUT_PM_LOG) ? EXIT_USAGE
+											: 0;
 }
 
 /* What comes into the checker's process. Without it images are judged more slowly. */
@@ -253,7 +257,7 @@ static void find_preload(struct request *r)
 {
 	struct image_checker *c = &r->options.checker;
 	if (find_beside("libtidemark-images.so", r->preload, sizeof(r->preload)))
-		c->preload = r->preload;
+		c->preload = environment_preload_name(r->preload);
 	if (c->preload && find_beside("tidemark-images-caller", r->caller, sizeof(r->caller)))
 		c->caller = r->caller;
 }
@@ -340,7 +344,7 @@ static void progress(void *arg, const struct driver_progress *at)
 static int write_results(const struct request *r, const struct images_report *report)
 {
 	struct junit j = {0};
-	int status = r->json ? saved(r->json, save_file(r->json, images_write_json, report)) : 0;
+	int status = r->json ? saved(r->json, images_json(report, r->json)) : 0;
 	if (status || !r->junit)
 		return status;
 	images_junit(report, &j);
@@ -449,7 +453,10 @@ static int make_images(struct request *r, struct images_report *report)
 
 int images_main(int argc, char **argv)
 {
-	struct request r = {.options = {.most = 256, .jobs = arguments_jobs()}};
+	struct request r = {.model = "power",
+
+			    .engine = {.engine = "tidemark"},
+			    .options = {.most = 256, .jobs = arguments_jobs()}};
 	struct pm_log log;
 	r.options.checker.patience = 10;
 	int status = options_read(&options, &r, argc, argv);

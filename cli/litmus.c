@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include "checker/explore/clock.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "cli/litmus_files.h"
@@ -91,8 +92,10 @@ static int parse(struct litmus_job *job, int argc, char **argv)
 		return status;
 	if (job->configs && job->witness)
 		return fail(EXIT_USAGE, "--configs prints verdicts only; expected no --witness");
-	if ((job->json_path && check_output("--json", job->json_path)) ||
-	    (job->junit_path && check_output("--junit", job->junit_path)))
+	for (int i = optind; i < argc; i++)
+		note_input(argv[i]);
+	if ((job->json_path && check_output("--json", job->json_path, OUTPUT_JSON)) ||
+	    (job->junit_path && check_output("--junit", job->junit_path, OUTPUT_JUNIT)))
 		return EXIT_USAGE;
 	if (optind == argc)
 		return fail(EXIT_USAGE,
@@ -156,11 +159,13 @@ static int run_job(struct litmus_job *job)
 		return job->bads ? EXIT_USAGE : 0;
 	}
 	litmus_report_bad(job);
+	const double started = clock_seconds();
 	int status = run_tests(job);
 	if (!status) {
 		litmus_summary(job);
 		if (job->json_path)
 			status = saved(job->json_path, litmus_json(job, job->json_path));
+		job->junit.seconds = clock_seconds() - started;
 		if (!status && job->junit_path)
 			status = saved(job->junit_path, junit_save(&job->junit, job->junit_path));
 	}

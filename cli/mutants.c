@@ -18,9 +18,9 @@ struct request {
 static const struct option_row rows[] = {
 	{"jobs", "N", "processes (one for each core); results but the times do not depend on it",
 	 OPTION_FIELD(struct request, jobs), 1, 256},
-	{"seed", "N", "of the schedules (1)", OPTION_FIELD(struct request, options.seed), 0,
+	{"seed", "N", "of the schedules (=)", OPTION_FIELD(struct request, options.seed), 0,
 	 UINT32_MAX},
-	{"states", "N", "crash states of the search for one bug at most (1000000)",
+	{"states", "N", "crash states of the search for one bug at most (=)",
 	 OPTION_FIELD(struct request, options.states), 1, UINT64_MAX / 2},
 	{"json", "FILE", "the results for machines", OPTION_FIELD(struct request, json)},
 	OPTION_QUIET(struct request, quiet),
@@ -89,7 +89,7 @@ int mutants_main(int argc, char **argv)
 	int status = options_read(&options, &request, argc, argv);
 	if (status >= 0)
 		return status;
-	if (request.json && check_output("--json", request.json))
+	if (request.json && check_output("--json", request.json, OUTPUT_JSON))
 		return EXIT_USAGE;
 	struct mutants_run *r = calloc(1, sizeof(*r));
 	if (!r)

@@ -60,18 +60,18 @@ static bool take_knob(const struct option_row *row, void *into, const char *text
 #define REQUEST(member) OPTION_FIELD(struct request, member)
 
 static const struct option_row rows[] = {
-	{"time", "T", "for so long: 90s, 30m, 8h (30m)", REQUEST(seconds),
+	{"time", "T", "for so long: 90s, 30m, 8h (=)", REQUEST(seconds),
 	 .given = offsetof(struct request, timed)},
 	{"rounds", "N", "stop after so many rounds; alone, without a limit of time",
 	 REQUEST(rounds), 1, NO_LIMIT},
-	{"seed", "N", "of everything that is drawn (1)", REQUEST(options.seed), 0, UINT32_MAX},
+	{"seed", "N", "of everything that is drawn (=)", REQUEST(options.seed), 0, UINT32_MAX},
 	{"first", "N",
-	 "begin with this round (0): a round depends on its number and the seed alone",
+	 "begin with this round (=): a round depends on its number and the seed alone",
 	 REQUEST(first), 0, UINT32_MAX},
 	{"knob", "NAME=VALUE", "a knob of the hardware is not drawn, but so; may be repeated",
 	 OPTION_CALL(take_knob)},
 	{"jobs", "N", "processes (one for each core)", REQUEST(jobs), 1, 256},
-	{"out", "DIR", "where traces go (traces)", REQUEST(out)},
+	{"out", "DIR", "where traces go (=)", REQUEST(out)},
 	{"quiet", NULL, "no lines on the way", REQUEST(quiet), .letter = 'q'},
 	OPTION_END};
 

@@ -41,14 +41,14 @@ static const char *knob_mistake(const struct asked *a, const char *text, size_t 
 	for (unsigned i = 0; i < a->request.options.knobs.knobs; i++)
 		if (!strncmp(a->knob[i], text, len + 1))
 			return "named twice; expected once";
-	return a->request.options.knobs.knobs == OPTION_NAMES ? "one switch too many" : NULL;
+	return a->request.options.knobs.knobs == OPTION_NAMES ? "one knob too many" : NULL;
 }
 
 static bool add_knob(struct asked *a, const char *text)
 {
 	const char *mistake = knob_mistake(a, text, strcspn(text, "="));
 	if (mistake)
-		fail(EXIT_USAGE, "taxonomy: \"%.60s\": %s", text, mistake);
+		fail(EXIT_USAGE, "taxonomy: knob \"%.60s\": %s", text, mistake);
 	else
 		a->knob[a->request.options.knobs.knobs++] = text;
 	return !mistake;
@@ -69,16 +69,15 @@ static const struct option_row rows[] = {
 	 "a knob of the hardware or of the store, for all cells; may be repeated. domain, ddio, "
 	 "rqwrb, transport: only cells that have it",
 	 OPTION_CALL(take_knob)},
-	{"workload", "NAME", "what the clients do (w: one append)", ASKED(workload)},
-	{"preemptions", "N", "how often tasks and packets are delayed in one run (2)",
+	{"workload", "NAME", "what the clients do (=)", ASKED(workload)},
+	{"preemptions", "N", "how often tasks and packets are delayed in one run (=)",
 	 ASKED(request.options.preemptions), 0, SYSTEMATIC_DEPTH},
-	{"states", "N", "crash states of each cell at most (no bound)",
-	 ASKED(request.options.states), 1, UINT64_MAX / 2},
+	{"states", "N", "crash states of each cell at most (=)", ASKED(request.options.states), 1,
+	 UINT64_MAX / 2},
 	OPTION_JOBS(struct asked, request.options.jobs),
 	{"table", "FILE", "compare with this one instead of scenarios/taxonomy/taxonomy.txt",
 	 ASKED(table)},
-	{"out", "DIR", "where traces go (traces); it is made if it does not exist",
-	 ASKED(request.out)},
+	{"out", "DIR", "where traces go (=); it is made if it does not exist", ASKED(request.out)},
 	{"no-traces", NULL, "write none", ASKED(no_traces)},
 	{"json", "FILE", "the results for machines", ASKED(request.json)},
 	{"junit", "FILE", "the results as JUnit XML, a test case for each cell",
@@ -279,16 +278,16 @@ static int open_all(struct asked *a, struct taxonomy *t, struct workload *w)
 	a->request.options.workload = w;
 	error = taxonomy_open(t, &a->request.options, a->request.methods, &bad, &expected);
 	if (error == -EINVAL)
-		return fail(EXIT_USAGE, "taxonomy: switch \"%.60s\": expected one of: %s",
+		return fail(EXIT_USAGE, "taxonomy: knob \"%.60s\": expected one of: %s",
 			    a->knob[bad], expected);
 	return error ? fail(EXIT_INTERNAL, "out of memory") : 0;
 }
 
 static int check_outputs(const struct taxonomy_request *r, bool *made, bool *drawn)
 {
-	int status = r->json ? check_output("--json", r->json) : 0;
+	int status = r->json ? check_output("--json", r->json, OUTPUT_JSON) : 0;
 	if (!status && r->junit)
-		status = check_output("--junit", r->junit);
+		status = check_output("--junit", r->junit, OUTPUT_JUNIT);
 	if (!status && r->options.traces)
 		status = check_folder("--out", r->out, made);
 	if (!status && r->pictures)
@@ -317,6 +316,7 @@ int taxonomy_main(int argc, char **argv)
 			a.knob, a.request.options.knobs.knobs, OPTION_NAMES);
 	a.request.options.knobs.knob = a.knob;
 	a.request.table_name = a.table ? a.table : "scenarios/taxonomy/taxonomy.txt";
+	note_input(a.table);
 	status = read_table(a.table, &table);
 	if (!status)
 		status = open_all(&a, &t, &w);

@@ -187,6 +187,7 @@ tidemark_test(test_pmreorder_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_pmreorder.
 tidemark_test(test_cut ${PROJECT_SOURCE_DIR}/tests/checker/live/test_cut.sh $<TARGET_FILE:tidemark> $<TARGET_FILE:test_live_pm>)
 tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/checker/live/test_examine.sh $<TARGET_FILE:tidemark>
 	$<TARGET_FILE:test_examine>)
+tidemark_test(test_defaults ${PROJECT_SOURCE_DIR}/tests/docs/test_defaults.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_docs ${PROJECT_SOURCE_DIR}/tests/docs/test_docs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_systems ${PROJECT_SOURCE_DIR}/tests/docs/test_systems.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_verbs ${PROJECT_SOURCE_DIR}/tests/scenarios/test_verbs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
@@ -232,6 +233,8 @@ tidemark_test(test_tidepm ${PROJECT_SOURCE_DIR}/tests/valgrind/test_tidepm.sh $<
 if(TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain build makes them all
 	set(few few)
 endif()
+tidemark_test(test_blank ${PROJECT_SOURCE_DIR}/tests/cli/test_blank.sh $<TARGET_FILE:tidemark>)
+tidemark_test(test_bad_inputs ${PROJECT_SOURCE_DIR}/tests/cli/test_bad_inputs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_cli.sh $<TARGET_FILE:tidemark> ${few})
 if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 	# Without clang's fuzzer runtime there is no such program, and the test is skipped.

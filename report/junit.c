@@ -10,7 +10,7 @@
 
 void junit_add(struct junit *j, const char *suite, const char *name, const char *fmt, ...)
 {
-	struct junit_case test = {strdup(suite), strdup(name), NULL};
+	struct junit_case test = {strdup(suite), strdup(name), NULL, 0};
 	va_list ap;
 	if (j->tests == j->room) {
 		unsigned room = j->room ? 2 * j->room : 32;
@@ -31,6 +31,13 @@ void junit_add(struct junit *j, const char *suite, const char *name, const char 
 	free(test.suite);
 	free(test.name);
 	free(test.failure);
+}
+
+void junit_took(struct junit *j, double seconds)
+{
+	const unsigned last = j->tests ? j->tests - 1 : 0;
+	for (unsigned i = j->tests; i && !strcmp(j->test[i - 1].suite, j->test[last].suite); i--)
+		j->test[i - 1].took = seconds;
 }
 
 /* The first `n` bytes of a text. What XML cannot say, and what is not ASCII, becomes a question
@@ -66,6 +73,13 @@ static void write_case(FILE *out, const struct junit_case *t)
 	fputs("</failure></testcase>\n", out);
 }
 
+/* What was not measured has no time. */
+static void write_time(FILE *out, double seconds)
+{
+	if (seconds > 0)
+		fprintf(out, " time=\"%.3f\"", seconds);
+}
+
 static unsigned failures(const struct junit *j, unsigned from, unsigned to)
 {
 	unsigned n = 0;
@@ -78,18 +92,21 @@ static int write_all(FILE *out, const void *arg)
 {
 	const struct junit *j = arg;
 	fprintf(out,
-		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"tidemark\" "
-		"tests=\"%u\" "
-		"failures=\"%u\">\n",
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" JUNIT_MARK " tests=\"%u\" "
+		"failures=\"%u\"",
 		j->tests, failures(j, 0, j->tests));
+	write_time(out, j->seconds);
+	fputs(">\n", out);
 	for (unsigned from = 0, to; from < j->tests; from = to) {
 		const char *suite = j->test[from].suite;
 		for (to = from; to < j->tests && !strcmp(j->test[to].suite, suite); to++)
 			;
 		fputs(" <testsuite", out);
 		write_attribute(out, "name", suite, strlen(suite));
-		fprintf(out, " tests=\"%u\" failures=\"%u\" errors=\"0\" skipped=\"0\">\n",
-			to - from, failures(j, from, to));
+		fprintf(out, " tests=\"%u\" failures=\"%u\" errors=\"0\" skipped=\"0\"", to - from,
+			failures(j, from, to));
+		write_time(out, j->test[from].took);
+		fputs(">\n", out);
 		for (unsigned i = from; i < to; i++)
 			write_case(out, &j->test[i]);
 		fputs(" </testsuite>\n", out);

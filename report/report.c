@@ -356,7 +356,8 @@ static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
 		(json_int_t)cell->broken_states, "exhaustive",
 		!campaign_left_out(r->campaign, config), "trace",
 		more->one[0].trace ? more->one[0].trace : "", "as_expected", !more->surprise, "how",
-		more->one[0].text, "takes", takes, "why", more->why ? more->why : "", "others",
+		more->one[0].text, "takes", takes, "why",
+		more->why && (cell->broken || more->surprise) ? more->why : "", "others",
 		others_json(cfg, more));
 }
 
@@ -365,8 +366,10 @@ static int write_json(FILE *out, const void *all)
 	return json_dumpf(all, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
 }
 
-int json_save(const json_t *all, const char *path)
+int json_save(json_t *all, const char *path)
 {
+	if (json_object_set_new(all, "tidemark", json_string(tidemark_version)))
+		return -ENOMEM;
 	return save_file(path, write_json, all);
 }
 
@@ -374,6 +377,7 @@ void report_junit(const struct report *r, struct junit *j)
 {
 	const struct campaign *c = r->campaign;
 	char suite[REPORT_NAME];
+	j->seconds = c->seconds;
 	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++) {
 		unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
 		const struct report_cell *more = &r->cell[config][k];

@@ -54,7 +54,8 @@ void report_tables(const struct report *r);
 void report_summary(const struct report *r);
 /* Files, with results as save_file(). */
 int report_json(const struct report *r, const char *path);
-int json_save(const json_t *all, const char *path);
+/* Any results, an object; the program's version is added. */
+int json_save(json_t *all, const char *path);
 /* A test case for each cell. */
 void report_junit(const struct report *r, struct junit *j);
 

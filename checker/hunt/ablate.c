@@ -30,6 +30,7 @@
 #include <string.h>
 #include "checker/trace/shrink.h"
 #include "checker/trace/trace.h"
+#include "core/text/error_name.h"
 #include "scenarios/stores.h"
 
 #define OTHER_SHARE  4 /* other hardware gets one in so many of the runs and states */
@@ -151,8 +152,8 @@ static int plain_failures(const struct campaign *c, unsigned workload, char *tex
 				continue;
 			world_op_name(&s, h, (int)i, name, sizeof(name));
 			if (!failed++)
-				snprintf(text, n, "nothing goes wrong, and %s fails with error %d",
-					 name, op->error);
+				snprintf(text, n, "nothing goes wrong, and %s fails with %s", name,
+					 error_name(op->error).text);
 		}
 		world_end(&ws, 0);
 		worlds_close(&ws);

@@ -32,6 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/world/world.h"
+#include "core/text/error_name.h"
 #include "core/verbs_compat.h"
 
 #define QUIESCENT_NS 80000000 /* stores' background tasks sleep for 64 ms at most */
@@ -408,8 +409,9 @@ static void check(struct counter *c, const struct workload_op *op, enum count_ki
 	if (op->kind != OP_CLEAN)
 		error = last->error;
 	if (error)
-		snprintf(c->out->why, sizeof(c->out->why), "%s of %s fails with error %d",
-			 kind == COUNT_KINDS ? "an operation" : count_kind_names[kind], key, error);
+		snprintf(c->out->why, sizeof(c->out->why), "%s of %s fails with %s",
+			 kind == COUNT_KINDS ? "an operation" : count_kind_names[kind], key,
+			 error_name(error).text);
 	else if (op->kind == OP_GET && (last->value >= 0) != exists)
 		snprintf(c->out->why, sizeof(c->out->why), "GET %s returns %s", key,
 			 last->value >= 0	       ? "a value, and the key does not exist"

@@ -46,10 +46,9 @@ static const struct option_row rows[] = {
 	 REQUEST(join)},
 	{"stores", "exact|noticed",
 	 "exact: the program was compiled by gcc with -fsanitize=thread, and each store is "
-	 "recorded where it is made; noticed: by what has changed (noticed)",
+	 "recorded where it is made; noticed: by what has changed (=)",
 	 REQUEST(stores)},
-	{"room", "BYTES", "how long it may become (1073741824)", REQUEST(room), 1 << 20,
-	 1ull << 40},
+	{"room", "BYTES", "how long it may become (=)", REQUEST(room), 1 << 20, 1ull << 40},
 	OPTION_QUIET(struct request, quiet),
 	OPTION_END};
 
@@ -183,7 +182,7 @@ static int set_environment(const struct request *r)
 	rc |= setenv("PMEM2_FORCE_GRANULARITY", "CACHE_LINE", 0);
 	if (h->wants_exact)
 		rc |= environment_prepend("LD_LIBRARY_PATH", r->exact);
-	rc |= environment_prepend("LD_PRELOAD", r->library);
+	rc |= environment_preload(r->library);
 	return rc ? fail(EXIT_INTERNAL, "record: the environment: %s", strerror(errno)) : 0;
 }
 
@@ -273,15 +272,15 @@ static void finish(struct request *r, int status)
 
 static int check_request(struct request *r)
 {
-	bool exact = r->stores && !strcmp(r->stores, "exact");
-	if (r->join && (r->pm.n || r->out || r->stores))
+	bool exact = !strcmp(r->stores, "exact");
+	if (r->join && (r->pm.n || r->out || exact))
 		return fail(EXIT_USAGE, "record: --join: --pm, --out and --stores are those of the "
 					"recording");
 	if (!r->join && (!r->pm.n || !r->out))
 		return fail(EXIT_USAGE, "record: expected --pm PATH and --out FILE");
-	if (r->out && check_output("--out", r->out))
+	if (r->out && check_output("--out", r->out, OUTPUT_RECORDING))
 		return EXIT_USAGE;
-	if (r->stores && !exact && strcmp(r->stores, "noticed") != 0)
+	if (!exact && strcmp(r->stores, "noticed") != 0)
 		return fail(EXIT_USAGE, "record: --stores %.40s: expected exact or noticed",
 			    r->stores);
 	if (!find_beside("record", r->exact, sizeof(r->exact)))
@@ -299,20 +298,23 @@ static int prepare(struct request *r)
 	int status = make_recording(r);
 	if (status)
 		return status;
-	r->head->wants_exact = r->stores && !strcmp(r->stores, "exact");
+	r->head->wants_exact = !strcmp(r->stores, "exact");
 	status = list_pm(r);
 	return status ? status : make_shadow(r);
 }
 
 int record_main(int argc, char **argv)
 {
-	struct request r = {.room = 1u << 30};
+	struct request r = {.room = 1u << 30, .stores = "noticed"};
+	char program_path[PATH_MAX];
 	int status = options_read_leading(&options, &r, argc, argv);
 	if (status >= 0)
 		return status;
 	if (optind == argc)
 		return fail(EXIT_USAGE, "record: no program given (tidemark record --help)");
 	status = check_request(&r);
+	if (!status)
+		status = find_runnable("record", argv[optind], program_path, sizeof(program_path));
 	if (!status)
 		status = prepare(&r);
 	if (!status)

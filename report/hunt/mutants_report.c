@@ -175,10 +175,10 @@ static json_t *mutant_json(const struct mutant *m, const struct mutant_result *r
 
 int mutants_json(const struct mutants_run *r, const char *path)
 {
-	json_t *all = json_array();
+	json_t *bugs = json_array(), *all = json_pack("{s:o}", "bugs", bugs);
 	int error = all ? 0 : -ENOMEM;
 	for (unsigned i = 0; i < r->mutants && !error; i++)
-		if (json_array_append_new(all, mutant_json(&r->mutant[i], &r->answer[i].result)))
+		if (json_array_append_new(bugs, mutant_json(&r->mutant[i], &r->answer[i].result)))
 			error = -ENOMEM;
 	if (!error)
 		error = json_save(all, path);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "report/report.h"
 #include "report/terminal.h"
 
 #define LINES_SHOWN   8	   /* of an image */
@@ -333,9 +334,8 @@ static json_t *json_cause(const struct images_report *r, const struct image_caus
 			 "lines", lines);
 }
 
-int images_write_json(FILE *out, const void *images_report)
+int images_json(const struct images_report *r, const char *path)
 {
-	const struct images_report *r = images_report;
 	const struct images_result *x = r->result;
 	json_t *causes = json_array();
 	for (unsigned i = 0; i < x->causes; i++)
@@ -347,9 +347,7 @@ int images_write_json(FILE *out, const void *images_report)
 				(json_int_t)x->cuts, "bounded", (json_int_t)x->bounded, "images",
 				(json_int_t)x->images, "bad", (json_int_t)x->bad, "ended",
 				r->log->stopped, "causes", causes);
-	int error = all && !json_dumpf(all, out, JSON_INDENT(2)) && fputc('\n', out) != EOF ? 0
-		    : all								    ? -EIO
-			  : -ENOMEM;
+	int error = all ? json_save(all, path) : -ENOMEM;
 	json_decref(all);
 	return error;
 }

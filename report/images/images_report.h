@@ -25,6 +25,7 @@ void images_print(FILE *out, const struct images_report *r);
 void images_print_one(FILE *out, const struct images_report *r, const struct image_cause *c);
 /* A test case for each cause; without any, one that passes. */
 void images_junit(const struct images_report *r, struct junit *j);
-int images_write_json(FILE *out, const void *images_report);
+/* The results for machines: 0 or -errno, as save_file(). */
+int images_json(const struct images_report *r, const char *path);
 
 #endif

@@ -514,7 +514,7 @@ static void add_test(const struct taxonomy_report *r, const struct taxonomy_cell
 
 int taxonomy_junit(const struct taxonomy_report *r, const char *path)
 {
-	struct junit j = {0};
+	struct junit j = {.seconds = r->seconds};
 	/* Cases of a suite, which is a method, stand together. */
 	for (unsigned m = 0; m < taxonomy_methods(); m++)
 		for (unsigned i = 0; i < r->t->cells; i++)

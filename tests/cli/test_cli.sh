@@ -290,6 +290,36 @@ exhaustive() {
 	run 1 "$tidemark" crashtest efactory --variant born_durable --exhaustive --workload w-r --runs 200 --no-traces
 }
 
+# "-" is standard output, which then has nothing else; outputs replace only what is of their kind.
+standard_output() {
+	run 0 "$tidemark" $small --no-traces --json -
+	python3 -m json.tool <out >plain || wrong 'not JSON alone on standard output'
+	[ -s plain ] || wrong 'no JSON'
+	has 'Everything is as expected.' err
+	has "\"tidemark\": \"$("$tidemark" --version | cut -d' ' -f2)\""
+	python3 -c 'import json, sys
+for cell in json.load(sys.stdin)["cells"]:
+	assert bool(cell["why"]) == (cell["verdict"] == "broken"), cell' <out 2>>err || wrong 'a cell that holds says why it breaks'
+	run 0 "$tidemark" $small --no-traces --junit - --json results.json
+	cp out piped.xml
+	has 'Everything is as expected.' err
+	xml piped.xml 'float(r.get("time")) > 0'
+	run 1 "$tidemark" replay -q good.trace --html -
+	[ "$(head -c 15 out)" = '<!doctype html>' ] && tail -n 1 out | grep -q '</html>' || wrong 'not the page alone'
+	has 'broken DUR' err
+	"$tidemark" $small --no-traces --json - 2>err | head -n 1 >out
+	[ "$(cat out)" = '{' ] || wrong 'no JSON in a pipe'
+	[ "$(grep -c '^tidemark' err)" -eq 0 ] || wrong 'a reader that has seen enough is an error'
+	# An earlier output of the same kind is replaced, nothing else is (test_bad_inputs.sh).
+	run 0 "$tidemark" $small --no-traces --json results.json --junit piped.xml
+	run 1 "$tidemark" replay -q good.trace --html page.html
+	run 1 "$tidemark" replay -q good.trace --html page.html
+	# A bad file does not keep the others from being replayed.
+	run 2 "$tidemark" replay -q good.trace missing good.trace
+	[ "$(grep -c 'broken DUR' out)" -eq 2 ] || wrong 'the others were not replayed'
+	rm -f plain piped.xml page.html
+}
+
 junit() {
 	run 0 "$tidemark" $small --no-traces --junit good.xml
 	xml good.xml 'r.get("tests") == "'"$contracts"'" and r.get("failures") == "0" and len(r.findall(".//testcase")) == '"$contracts"
@@ -564,7 +594,7 @@ claims() {
 	bad 2 'unknown option' claims --bogus
 	bad 2 'wants a value' claims --jobs
 	bad 2 'is not a whole number from 1 to 256' claims --jobs 0
-	bad 2 'go with no other' claims --list --knobs
+	bad 2 'expected one of' claims --list --knobs
 	bad 2 'expected the name of a file' claims P32 --json ''
 	bad 2 'the folder cannot be made' claims P32 --out no/such
 	run 0 "$tidemark" claims --list
@@ -604,7 +634,7 @@ terminal() {
 
 slow=
 [ -n "$quick" ] || slow='fuzz_ends signals'
-for test in commands names options lists outputs campaign summary exhaustive junit bad_fuzz fuzzes fuzz_finds replays bad_traces claims bugs soaks live_load terminal $slow; do
+for test in commands names options lists outputs campaign standard_output summary exhaustive junit bad_fuzz fuzzes fuzz_finds replays bad_traces claims bugs soaks live_load terminal $slow; do
 	: >err
 	$test
 done

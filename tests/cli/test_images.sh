@@ -327,7 +327,8 @@ refused '-c lib: expected the function' -l good.log -c lib -p ./checker.so
 refused 'and no arguments' -l good.log -c lib -p ./checker.so -n check more
 refused '-c and -n go with -p' -l good.log -c prog --recover true
 refused 'unexpected "more"' -l good.log --recover true more
-for image in nonsense -1: 99: '' 4; do
+refused '--image: expected IMAGE' -l bad.log -p true --image ''
+for image in nonsense -1: 99: 4; do
 	refused 'expected the number of an event' -l bad.log -p true --image "$image"
 done
 for image in 4:0 4:0+0x40 4:0+0x40=2 4:0+0x41=0 4:1+0x40=0 '4:0+0x40=0,' 4:0+0x40=0x 0:0+0x40=0; do
