@@ -39,7 +39,8 @@ static bool take_bytes(const struct option_row *row, void *into, const char *tex
 	snprintf(number, sizeof(number), "%.*s", (int)(unit ? len - 1 : len), text);
 	if (!whole_number(number, 1, SIZE_MOST >> shift, &n)) {
 		fail(EXIT_USAGE,
-		     "--size: \"%.40s\"; expected a whole number of bytes, such as 100000, 64K, 16M "
+		     "--size: \"%.40s\"; expected a whole number of bytes, such as 100000, 64K, "
+		     "16M "
 		     "or 1G, at most %lluG",
 		     text, SIZE_MOST >> 30);
 		return false;
