@@ -6,7 +6,8 @@
 
 struct junit_case {
 	char *suite, *name;
-	char *failure; /* its first line is the message; NULL: passed */
+	char *failure; /* its first line is the message; NULL: passed, or skipped */
+	char *skipped; /* why it was not run; NULL: it was */
 };
 
 /* Starts as all zeros, ends in junit_free(). */
@@ -19,6 +20,8 @@ struct junit {
 /* Add a test case. Cases of one suite stand together. fmt NULL: it passed. */
 void junit_add(struct junit *j, const char *suite, const char *name, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/* Add one that was not run. */
+void junit_skip(struct junit *j, const char *suite, const char *name, const char *why);
 /* 0 or -errno, as save_file(). */
 int junit_save(const struct junit *j, const char *path);
 void junit_free(struct junit *j);

@@ -5,9 +5,13 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+#include "checker/explore/clock.h"
 
-#define COLUMNS 100
+#define COLUMNS	     100 /* of text at most */
+#define COLUMNS_MIN  60
+#define LINE_EVERY_S 30 /* of progress, where stderr is no terminal */
 
 const char *program = "tidemark";
 
@@ -27,17 +31,33 @@ const char *paint(const char *colour)
 static volatile sig_atomic_t progress_shown;
 static const char erase[] = "\r\033[K";
 
+/* Where lines cannot change, there is one now and then. */
+static bool is_due(void)
+{
+	static double last;
+	double now = clock_seconds();
+	if (!last)
+		last = now;
+	if (now - last < LINE_EVERY_S)
+		return false;
+	last = now;
+	return true;
+}
+
 void progress_line(const char *fmt, ...)
 {
+	bool terminal = isatty(STDERR_FILENO);
 	va_list ap;
 	if (progress_shown)
 		fputs(erase, stderr);
 	progress_shown = 0;
-	if (fmt && isatty(STDERR_FILENO)) {
-		progress_shown = 1;
+	if (fmt && (terminal || is_due())) {
+		progress_shown = terminal;
 		va_start(ap, fmt);
 		vfprintf(stderr, fmt, ap);
 		va_end(ap);
+		if (!terminal)
+			fputc('\n', stderr);
 	}
 	fflush(stderr);
 }
@@ -49,13 +69,23 @@ bool progress_erase(void)
 
 /* --- lines of text --- */
 
+/* Text is as wide as the terminal, within limits. */
+static unsigned columns(void)
+{
+	struct winsize size;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col || size.ws_col > COLUMNS)
+		return COLUMNS;
+	return size.ws_col < COLUMNS_MIN ? COLUMNS_MIN : size.ws_col;
+}
+
 void print_wrapped(unsigned indent, const char *text)
 {
 	unsigned column = indent;
+	const unsigned width = columns();
 	text += strspn(text, " ");
 	while (*text) {
 		size_t len = strcspn(text, " ");
-		if (column > indent && column + 1 + len > COLUMNS) {
+		if (column > indent && column + 1 + len > width) {
 			printf("\n%*s", (int)indent, "");
 			column = indent;
 		} else if (column > indent) {
