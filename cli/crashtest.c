@@ -186,7 +186,7 @@ static int report(struct going *g, const struct arguments *a)
 	report_judge_all(r);
 	if (!g->tables)
 		report_matrix_end(&g->matrix);
-	fflush(stdout);
+	output_flush();
 	/* Even if traces cannot be written, the matrix has cost too much to be thrown away. */
 	int error = report_traces(r, a->quiet, why);
 	if (error)

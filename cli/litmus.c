@@ -117,7 +117,7 @@ static void test_done(void *arg, const struct litmus_case *run, unsigned runs)
 	struct request *r = arg;
 	progress_line(NULL);
 	litmus_report(&r->job, run, runs);
-	fflush(stdout);
+	output_flush();
 	if (r->job.count[VERDICT_FAILS])
 		leave_off_found(&r->leave_off);
 }

@@ -184,12 +184,9 @@ static int run(const struct command *command, int argc, char **argv)
 	status = command->main(argc, argv);
 	print_failed_calls();
 	/* A full disk shows when the last of the output is written. */
-	errno = 0;
-	if ((fflush(stdout) || ferror(stdout)) && !reader_gone()) {
-		const char *why = errno ? strerror(errno) : "not all could be written";
-		if (status != EXIT_USAGE && status != EXIT_INTERNAL)
-			status = fail(EXIT_USAGE, "standard output: %s", why);
-	}
+	int error = output_flush();
+	if (error && !reader_gone() && status != EXIT_USAGE && status != EXIT_INTERNAL)
+		status = fail(EXIT_USAGE, "standard output: %s", strerror(-error));
 	return status;
 }
 

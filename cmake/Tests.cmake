@@ -84,6 +84,9 @@ foreach(source ${test_sources})
 		target_sources(${name} PRIVATE report/summary.c report/matrix.c report/report.c report/report_cells.c
 			report/case.c report/junit.c report/output.c report/terminal.c report/written.c)
 	endif()
+	if(name STREQUAL test_terminal)
+		target_sources(${name} PRIVATE report/terminal.c)
+	endif()
 	if(name STREQUAL test_bugs)
 		foreach(part RANGE 1 4)
 			tidemark_test(${name}_${part} ${name} ${part} 4)
@@ -228,6 +231,7 @@ if(TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain 
 	set(few few)
 endif()
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_cli.sh $<TARGET_FILE:tidemark> ${few})
+tidemark_test(test_leave_off ${PROJECT_SOURCE_DIR}/tests/cli/test_leave_off.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 	# Without clang's fuzzer runtime there is no such program, and the test is skipped.
 	tidemark_search_test(test_libfuzzer ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_libfuzzer.sh ${PROJECT_BINARY_DIR}/fuzz_libfuzzer)

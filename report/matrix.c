@@ -194,7 +194,7 @@ void report_matrix_rows(struct report_matrix *m)
 	while (m->next < m->report->campaign->configs && is_finished(m, m->next) && next_row(m))
 		;
 	if (m->rows != before)
-		fflush(stdout);
+		output_flush();
 }
 
 /* --- the end --- */

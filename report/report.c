@@ -303,7 +303,7 @@ void report_end(const struct report *r)
 	else if (r->undone)
 		puts("What is finished is as expected.");
 	/* The sentence does not stand below a text of which a part is missing. */
-	else if (!r->unwritten && !fflush(stdout) && !ferror(stdout))
+	else if (!r->unwritten && !output_flush())
 		printf("%sEverything is as expected.%s\n", paint(GREEN), paint(PLAIN));
 }
 

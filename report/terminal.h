@@ -17,6 +17,9 @@ extern const char *program;
 /* One of the colours above for standard output; "" unless that is a terminal and NO_COLOR is not
  * set. */
 const char *paint(const char *colour);
+/* Print what is still to be printed on standard output. 0, or -errno of the first time that
+ * something could not be. */
+int output_flush(void);
 /* One line on stderr that changes; where that is no terminal, a line each half minute. NULL: take
  * it away. */
 void progress_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
