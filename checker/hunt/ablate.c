@@ -295,7 +295,9 @@ static int keep_trace(const struct ablation *a, const struct place *place,
 	if (!a->options->out)
 		return 0;
 	name_trace(a, place, r->trace, sizeof(r->trace));
+	driver_hold(SIG_BLOCK);
 	int error = trace_save(r->trace, &run->setup, &run->path, (int)run->contract, run->text);
+	driver_hold(SIG_UNBLOCK);
 	if (error)
 		snprintf(r->why, sizeof(r->why), "%.150s: %s", r->trace, strerror(-error));
 	return error;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# test_leave_off.sh PROGRAM ROOT
+# test_leave_off.sh PROGRAM ROOT [PART...]: all parts, or these; `interrupted` needs `matrix` before it
 #
 # The matrix of a campaign, and leaving it off: at a signal, after --time, at the first surprise, and with a full disk, what
 # is finished is printed, and traces and files are written; and nothing says that all is as expected.
@@ -245,17 +245,18 @@ terminal() {
 	has 'rdmp_kv (all hardware)'
 }
 
+signals() {
+	terminated crashtest --no-traces
+	terminated claims --no-traces
+	terminated mutants
+	terminated taxonomy --no-traces
+	terminated litmus "$root/scenarios/litmus"
+	terminated ablate erda --no-traces
+}
+
 : >err
-matrix
-interrupted
-terminated crashtest --no-traces
-terminated claims --no-traces
-terminated mutants
-terminated taxonomy --no-traces
-terminated litmus "$root/scenarios/litmus"
-terminated ablate erda --no-traces
-timed
-fail_fast
-full
-terminal
+shift 2
+for part in ${*:-matrix interrupted signals timed fail_fast full terminal}; do
+	$part
+done
 [ $failures -eq 0 ]
