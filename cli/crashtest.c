@@ -28,6 +28,7 @@ struct going {
 	struct report_matrix matrix;
 	struct leave_off *leave_off;
 	bool tables; /* instead of the matrix */
+	bool failed; /* a unit did not run as it should: that is all that is going to be told */
 };
 
 static void progress(void *arg, const struct driver_progress *at)
@@ -42,10 +43,12 @@ static void progress(void *arg, const struct driver_progress *at)
 static void taken(void *arg, unsigned unit)
 {
 	struct going *g = arg;
-	const unsigned config = unit / g->report->campaign->workloads;
+	const struct campaign *c = g->report->campaign;
+	const unsigned config = unit / c->workloads;
+	g->failed |= c->unit[unit].error || c->unit[unit].diverged;
 	if (report_judge(g->report, config))
 		leave_off_found(g->leave_off);
-	if (g->tables || !report_is_whole(g->report, config))
+	if (g->tables || g->failed || !report_is_whole(g->report, config))
 		return;
 	progress_line(NULL);
 	report_matrix_rows(&g->matrix);
