@@ -8,6 +8,14 @@
 #include <string.h>
 #include "cli/cli.h"
 
+/* Is it this option, or an abbreviation of it, of at least `least` letters? With its value or not.
+ */
+static bool is_option(const char *word, const char *option, size_t least)
+{
+	size_t len = strcspn(word, "=");
+	return len >= least && len <= strlen(option) && !strncmp(word, option, len);
+}
+
 /* The words of this call, without those that end it early. NULL without memory. */
 static char *whole_command(void)
 {
@@ -17,12 +25,13 @@ static char *whole_command(void)
 	if (!out)
 		return NULL;
 	for (char **word = arguments; *word; word++) {
-		if (!strcmp(*word, "--time") && word[1])
+		bool timed = is_option(*word, "--time", strlen("--t"));
+		if (timed && !strchr(*word, '=') && word[1])
 			word++;
-		else if (strncmp(*word, "--time=", 7) != 0 && strcmp(*word, "--fail-fast") != 0) {
-			fputs(word == arguments ? "" : " ", out);
-			write_word(out, *word);
-		}
+		if (timed || is_option(*word, "--fail-fast", strlen("--fai")))
+			continue;
+		fputs(word == arguments ? "" : " ", out);
+		write_word(out, *word);
 	}
 	if (!fclose(out))
 		return text;

@@ -79,7 +79,7 @@ static int help_main(int argc, char **argv)
 			printf("\n%s: %s\n", commands[i].name, commands[i].what);
 	puts("\nexit status: 0 as expected, 1 a promise broken, 2 usage or bad input, 3 could not "
 	     "tell,\n"
-	     "4 fixed (replay, shrink), 70 internal error, 77 skipped");
+	     "4 fixed (replay, shrink), 70 internal error, 77 skipped, 130 interrupted");
 	return 0;
 }
 

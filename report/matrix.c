@@ -5,7 +5,6 @@
  * that the text does not depend on how many processes work. Hardware under which a store has the
  * same marks throughout is one row; a shape has a row only if it needs attention.
  */
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

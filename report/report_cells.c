@@ -310,6 +310,20 @@ static void drop_done(struct looking *l)
 	l->cells = left;
 }
 
+/* After why the first trace could not be written: how many are missing for that. */
+static void tell_missing(const struct report *r, char why[REPORT_WHY])
+{
+	const struct campaign *c = r->campaign;
+	unsigned missing = 0;
+	size_t len = strlen(why);
+	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++)
+		missing += c->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].broken &&
+			   !report_in_short(r, i / TM_CONTRACTS) &&
+			   !r->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].one[0].trace;
+	if (missing > 1)
+		snprintf(why + len, REPORT_WHY - len, "; %u traces are missing", missing);
+}
+
 int report_traces(struct report *r, bool quiet, char why[REPORT_WHY])
 {
 	const struct campaign *c = r->campaign;
@@ -344,5 +358,7 @@ int report_traces(struct report *r, bool quiet, char why[REPORT_WHY])
 	free(l.done);
 	if (error && !why[0])
 		snprintf(why, REPORT_WHY, "%s", driver_error(error));
+	if (error && r->out)
+		tell_missing(r, why);
 	return error;
 }

@@ -158,7 +158,7 @@ timed() {
 	sed -n '/^All of it/p' out | grep -q -e --time && wrong 'the command that does all is not that'
 	has '"verdict": "could not tell"' cut.json
 	has_not '"verdict": "holds"' cut.json
-	run 3 mutants --time=1s
+	run 3 mutants --tim=1s
 	has 'Left off after --time: '
 	grep '^All of it: ' out | grep -q -e --time && wrong 'the command that does all is not that'
 	run 3 taxonomy --time 1s --no-traces
@@ -226,6 +226,8 @@ full() {
 	has 'full/efactory-DUR.trace: File too large'
 	has 'none.json: File too large'
 	has 'DUR    -         broken'
+	(ulimit -f 0; "$tidemark" crashtest efactory erda --workload w-r --runs 20 --out full 2>&1) | cat >more
+	grep -q 'full/.*: File too large; [0-9]* traces are missing' more || wrong "not how many traces are missing: $(cat more)"
 	has 'Not all results could be written.'
 	has 'status 2'
 	has_not 'Everything is as expected'
