@@ -247,7 +247,8 @@ static int run(struct campaign *c, struct arguments *a)
 	int error = leave_off_end(&a->leave_off, campaign_run(c));
 	progress_line(NULL);
 	r.left_off = leave_off_why(&a->leave_off);
-	r.whole_command = a->leave_off.command;
+	char *command = leave_off_command();
+	r.whole_command = command;
 	int status = check_campaign(c, a, error);
 	if (!status && a->causes)
 		status = record(c, a->causes, causes_record);
@@ -256,6 +257,7 @@ static int run(struct campaign *c, struct arguments *a)
 	if (!status)
 		status = report(&g, a);
 	report_close(&r);
+	free(command);
 	return leave_off_status(&a->leave_off, status);
 }
 

@@ -16,8 +16,8 @@ static bool is_option(const char *word, const char *option, size_t least)
 	return len >= least && len <= strlen(option) && !strncmp(word, option, len);
 }
 
-/* The words of this call, without those that end it early. NULL without memory. */
-static char *whole_command(void)
+/* The words of this call, without those that end it early. */
+char *leave_off_command(void)
 {
 	char *text = NULL;
 	size_t size;
@@ -41,7 +41,6 @@ static char *whole_command(void)
 
 void leave_off_begin(struct leave_off *l)
 {
-	l->command = whole_command();
 	l->bounds = (struct driver_bounds){.stop = signals_stop(), .seconds = l->seconds};
 }
 
@@ -81,14 +80,14 @@ void leave_off_print(const struct leave_off *l, unsigned done, unsigned all, con
 		return;
 	printf("%sLeft off %s:%s %u of %u %s are done\n", paint(YELLOW), leave_off_why(l),
 	       paint(PLAIN), done, all, what);
-	if (l->command)
-		printf("All of it: %s\n", l->command);
+	char *command = leave_off_command();
+	if (command)
+		printf("All of it: %s\n", command);
+	free(command);
 }
 
-int leave_off_status(struct leave_off *l, int status)
+int leave_off_status(const struct leave_off *l, int status)
 {
-	free(l->command);
-	l->command = NULL;
 	/* That something could not be written weighs more. */
 	if (status == EXIT_USAGE || status == EXIT_INTERNAL)
 		return status;

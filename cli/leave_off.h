@@ -16,7 +16,6 @@ struct leave_off {
 	bool found; /* what --fail-fast waits for */
 	bool early; /* not all was done */
 	struct driver_bounds bounds;
-	char *command; /* that does all of it; NULL without memory */
 };
 
 /* Rows of a command whose struct has a struct leave_off. */
@@ -42,9 +41,11 @@ void leave_off_found(struct leave_off *l);
 int leave_off_end(struct leave_off *l, int error);
 /* "at SIGINT", "after --time", ...; NULL: it was not left off. */
 const char *leave_off_why(const struct leave_off *l);
+/* The command that does all of it, to be freed; NULL without memory. */
+char *leave_off_command(void);
 /* Print how much was done and the command that does all of it, unless it was not left off. */
 void leave_off_print(const struct leave_off *l, unsigned done, unsigned all, const char *what);
-/* The exit status, if without leaving off it were `status`. Frees what l has. */
-int leave_off_status(struct leave_off *l, int status);
+/* The exit status, if without leaving off it were `status`. */
+int leave_off_status(const struct leave_off *l, int status);
 
 #endif
