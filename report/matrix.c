@@ -34,7 +34,7 @@ static bool is_tried(const struct explore_counts *t, unsigned k)
 	return TM_BIT(k) & CONTRACTS_IN_RUN ? t->runs : t->states;
 }
 
-static char mark(const struct report *r, unsigned config, unsigned k)
+char report_mark(const struct report *r, unsigned config, unsigned k)
 {
 	const struct campaign *c = r->campaign;
 	const struct campaign_config *cfg = &c->config[config];
@@ -58,9 +58,17 @@ static const char *mark_colour(char mark)
 static bool same_marks(const struct report *r, unsigned a, unsigned b)
 {
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
-		if (mark(r, a, k) != mark(r, b, k))
+		if (report_mark(r, a, k) != report_mark(r, b, k))
 			return false;
 	return true;
+}
+
+unsigned report_judged(const struct campaign *c)
+{
+	unsigned judged = 0;
+	for (unsigned i = 0; i < c->configs; i++)
+		judged |= store_judged(c->config[i].store);
+	return judged;
 }
 
 /* --- rows --- */
@@ -109,7 +117,7 @@ static void print_marks(const struct report_matrix *m, unsigned config)
 		if (!(m->contracts & TM_BIT(k)))
 			continue;
 		int letters = (int)strlen(contract_name(k)), before = (letters - 1) / 2;
-		char is = mark(m->report, config, k);
+		char is = report_mark(m->report, config, k);
 		printf(" %*s%s%c%s%*s", before, "", paint(mark_colour(is)), is, paint(PLAIN),
 		       letters - before - 1, "");
 	}
@@ -176,14 +184,14 @@ static bool next_row(struct report_matrix *m)
 void report_matrix_begin(struct report_matrix *m, struct report *r)
 {
 	const struct campaign *c = r->campaign;
-	*m = (struct report_matrix){.report = r, .split = UINT32_MAX};
+	*m = (struct report_matrix){
+		.report = r, .split = UINT32_MAX, .contracts = report_judged(c)};
 	for (unsigned i = 0; i < c->configs; i++) {
 		char name[REPORT_NAME];
 		unsigned end = group_end(c, i), len = row_name(c, i, name);
 		if (end - i >= ALIKE_MIN)
 			len += (unsigned)strlen(" (all hardware)");
 		m->width = len > m->width && len <= LABEL_MAX ? len : m->width;
-		m->contracts |= store_judged(c->config[i].store);
 	}
 }
 

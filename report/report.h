@@ -89,6 +89,10 @@ void report_junit(const struct report *r, struct junit *j);
 
 /* --- parts of both texts --- */
 
+/* A cell's mark in the matrix, as its legend says; ' ': the store is not judged by the contract. */
+char report_mark(const struct report *r, unsigned config, unsigned k);
+/* The matrix's columns: contracts by which some store is judged, as TM_BIT()s. */
+unsigned report_judged(const struct campaign *c);
 /* In capitals, what is not as expected of a cell. */
 const char *report_surprise(const struct report_cell *cell);
 /* For which cause a surprising cell broke, or how often, if that is the surprise: a sentence.
