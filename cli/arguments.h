@@ -4,6 +4,7 @@
 /* What the commands that run stores were asked for (crashtest, fuzz, count), and their options in
  * common. */
 #include "checker/hunt/plan.h"
+#include "cli/leave_off.h"
 #include "cli/options.h"
 
 #define MAX_VALUES 32
@@ -18,6 +19,7 @@ struct arguments {
 	unsigned values;
 	bool quiet, verbose, no_traces, fields, advise;
 	bool runs_given, states_given, faults_given, preemptions_given, seconds_given;
+	struct leave_off leave_off;
 	struct campaign_options options;
 };
 

@@ -17,7 +17,13 @@ struct request {
 	unsigned jobs;
 	const char *out, *json;
 	bool quiet, no_traces, list, knobs;
+	struct leave_off leave_off;
 };
+
+static void differs(void *arg)
+{
+	leave_off_found(arg);
+}
 
 static void progress(void *arg, const struct driver_progress *at)
 {
@@ -35,8 +41,10 @@ static int write_trace(const struct request *o, const struct run_case *c, struct
 	const char *contract = contract_name(c->result.contract);
 	struct broken_run run;
 	int status = 0;
-	int error = claim_smallest(c->test, &c->result, &o->budget, &run);
-	one->whole = error;
+	/* Whoever interrupts it does not want to wait. */
+	bool small = !signals_stopped();
+	int error = claim_smallest(c->test, &c->result, &o->budget, small, &run);
+	one->whole = error || !small;
 	memcpy(one->text, run.text, sizeof(one->text));
 	if (error == -ENOENT && !run.path.n)
 		status = fail(EXIT_INTERNAL,
@@ -91,7 +99,7 @@ static int worst(const struct claims_run *r)
 	return status;
 }
 
-static int report(const struct request *o, const struct claims_run *r, double started)
+static int report(struct request *o, const struct claims_run *r, double started)
 {
 	struct claims_report report = {.run = r, .one = calloc(r->n + 1, sizeof(*report.one))};
 	if (!report.one)
@@ -100,24 +108,29 @@ static int report(const struct request *o, const struct claims_run *r, double st
 	int status = write_traces(o, &report);
 	report.seconds = clock_seconds() - started;
 	claims_print(&report);
-	if (o->json && !status)
-		status = saved(o->json, claims_json(&report, o->json));
+	leave_off_print(&o->leave_off, r->done, r->units, "workloads");
+	int other = o->json ? saved(o->json, claims_json(&report, o->json)) : 0;
+	status = status ? status : other;
 	for (unsigned i = 0; i < r->n; i++)
 		free(report.one[i].trace);
 	free(report.one);
-	return status ? status : worst(r);
+	return leave_off_status(&o->leave_off, status ? status : worst(r));
 }
 
-static int run_claims(const struct request *o, const struct claim *const *claim, unsigned claims)
+static int run_claims(struct request *o, const struct claim *const *claim, unsigned claims)
 {
 	struct claims_run r = {.claim = claim,
 			       .claims = claims,
 			       .budget = o->budget,
 			       .jobs = o->jobs,
 			       .progress = o->quiet ? NULL : progress,
-			       .progress_arg = &r};
+			       .progress_arg = &r,
+			       .differs = differs,
+			       .differs_arg = &o->leave_off,
+			       .bounds = &o->leave_off.bounds};
 	double started = clock_seconds();
-	int error = claims_run(&r);
+	leave_off_begin(&o->leave_off);
+	int error = leave_off_end(&o->leave_off, claims_run(&r));
 	progress_line(NULL);
 	int status = error ? fail(EXIT_INTERNAL, "%s", driver_error(error))
 			   : report(o, &r, started);
@@ -183,6 +196,8 @@ static const struct option_row rows[] = {
 	 UINT64_MAX / 2},
 	{"seed", "N", "of the schedules (=)", REQUEST(budget.seed), 0, UINT32_MAX},
 	OPTION_JOBS(struct request, jobs),
+	ROW_TIME(struct request, leave_off),
+	ROW_FAIL_FAST(struct request, leave_off, "leave off at the first case that differs"),
 	{"out", "DIR", "where traces go (=); it is made if it does not exist", REQUEST(out)},
 	{"no-traces", NULL, "write none", REQUEST(no_traces)},
 	{"json", "FILE", "the results for machines", REQUEST(json)},
@@ -195,8 +210,8 @@ static const struct options options = {
 	"what is expected of each, what was measured, and how to replay what broke. Without an ID: "
 	"all of them.",
 	rows,
-	"0 all as expected, 1 something turned out otherwise, 2 usage or bad input, 3 the budget "
-	"was too small to tell, 70 internal error"};
+	"0 all as expected, 1 something turned out otherwise, 2 usage or bad input, 3 could not "
+	"tell (--time, or --states was too small), 70 internal error, " STATUS_LEFT_OFF};
 
 /* -1: go on; else the exit status. */
 static int parse(struct request *o, int argc, char **argv)

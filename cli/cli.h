@@ -5,6 +5,7 @@
  * The command line: a file per sub-command, and what they share: bad input (input.c), files that
  * are written (output.c), signals (signals.c). docs/cli.md is the manual.
  */
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include "report/terminal.h"
@@ -16,7 +17,8 @@ enum {
 	EXIT_UNSURE,
 	EXIT_FIXED,
 	EXIT_INTERNAL = 70,
-	EXIT_SKIPPED = 77
+	EXIT_SKIPPED = 77,
+	EXIT_SIGNAL = 128 /* and the signal's number */
 };
 
 int crashtest_main(int argc, char **argv);
@@ -152,5 +154,11 @@ void signals_begin(void);
 /* Interruptions go to `handler`, once; after it, and with NULL from now on, they end the program
  * again. */
 void signals_catch(void (*handler)(int));
+/* From now on the first interruption sets this flag, and the next ends the program. */
+const volatile sig_atomic_t *signals_stop(void);
+/* Set the flag without a signal, or take that back. */
+void signals_set_stop(bool stop);
+/* The signal that has set the flag; 0: none has. */
+int signals_stopped(void);
 
 #endif

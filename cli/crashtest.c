@@ -23,6 +23,15 @@
 #define LOAD_WORDS  600		 /* bytes of what is said about a trace of the load phase */
 #define WRONG_TRACE "tree.trace" /* where an image goes of which the tree was wrong */
 
+/* What is done while it runs. */
+struct going {
+	struct report *report;
+	struct report_matrix matrix;
+	struct leave_off *leave_off;
+	bool tables; /* instead of the matrix */
+	bool failed; /* a unit did not run as it should: that is all that is going to be told */
+};
+
 static void progress(void *arg, const struct driver_progress *at)
 {
 	(void)arg;
@@ -30,6 +39,20 @@ static void progress(void *arg, const struct driver_progress *at)
 		      at->done, at->units, at->states,
 		      (double)at->states / (at->seconds > 0 ? at->seconds : 1),
 		      at->seconds / at->done * (at->units - at->done));
+}
+
+static void taken(void *arg, unsigned unit)
+{
+	struct going *g = arg;
+	const struct campaign *c = g->report->campaign;
+	const unsigned config = unit / c->workloads;
+	g->failed |= c->unit[unit].error || c->unit[unit].diverged;
+	if (report_judge(g->report, config))
+		leave_off_found(g->leave_off);
+	if (g->tables || g->failed || !report_is_whole(g->report, config))
+		return;
+	progress_line(NULL);
+	report_matrix_rows(&g->matrix);
 }
 
 /* --- the verdict --- */
@@ -150,12 +173,12 @@ static int write_results(const struct report *r, const struct arguments *a)
 {
 	struct junit j = {0};
 	int status = a->json ? saved(a->json, report_json(r, a->json)) : 0;
-	if (status || !a->junit)
+	if (!a->junit)
 		return status;
 	report_junit(r, &j);
-	status = saved(a->junit, junit_save(&j, a->junit));
+	int other = saved(a->junit, junit_save(&j, a->junit));
 	junit_free(&j);
-	return status;
+	return status ? status : other;
 }
 
 static int write_pages(const struct report *r, const struct arguments *a)
@@ -167,26 +190,30 @@ static int write_pages(const struct report *r, const struct arguments *a)
 	return fail(error == -EPROTO || error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s", why);
 }
 
-/* The campaign is done. */
-static int report(struct report *r, const struct arguments *a)
+/* The campaign is done, or left off. */
+static int report(struct going *g, const struct arguments *a)
 {
+	struct report *r = g->report;
 	char why[REPORT_WHY];
-	if (report_open(r))
-		return fail(EXIT_INTERNAL, "out of memory");
+	int status = 0;
+	report_judge_all(r);
+	if (!g->tables)
+		report_matrix_end(&g->matrix);
+	output_flush();
 	/* Even if traces cannot be written, the matrix has cost too much to be thrown away. */
-	int status = 0, error = report_traces(r, a->quiet, why);
+	int error = report_traces(r, a->quiet, why);
 	if (error)
 		status = fail(error == -EPROTO || error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE,
 			      "%s", why);
-	if (a->verbose || r->campaign->configs <= REPORT_TABLES)
+	int other = write_results(r, a);
+	status = status ? status : other;
+	other = write_pages(r, a);
+	status = status ? status : other;
+	r->unwritten = status;
+	if (g->tables)
 		report_tables(r);
 	else
 		report_summary(r);
-	if (!status)
-		status = write_results(r, a);
-	if (!status)
-		status = write_pages(r, a);
-	report_close(r);
 	if (status)
 		return status;
 	return r->surprises ? EXIT_BROKEN : r->open ? EXIT_UNSURE : EXIT_HELD;
@@ -211,7 +238,7 @@ static bool has_shares(const struct arguments *a)
 	       a->options.states == campaign_default.states;
 }
 
-static int run(struct campaign *c, const struct arguments *a)
+static int run(struct campaign *c, struct arguments *a)
 {
 	bool all = !a->variant.n && !a->knob.n && !a->workload.n && !a->ops &&
 		   !a->options.exhaustive;
@@ -219,14 +246,31 @@ static int run(struct campaign *c, const struct arguments *a)
 			   .out = a->no_traces ? NULL : a->out,
 			   .whole = all && a->options.runs >= campaign_default.runs &&
 				    a->options.states >= campaign_default.states};
-	int error = campaign_run(c);
+	struct going g = {.report = &r,
+			  .leave_off = &a->leave_off,
+			  .tables = a->verbose || c->configs <= REPORT_TABLES};
+	if (report_open(&r))
+		return fail(EXIT_INTERNAL, "out of memory");
+	report_matrix_begin(&g.matrix, &r);
+	leave_off_begin(&a->leave_off);
+	c->options.bounds = &a->leave_off.bounds;
+	c->options.taken = taken;
+	c->options.taken_arg = &g;
+	int error = leave_off_end(&a->leave_off, campaign_run(c));
 	progress_line(NULL);
+	r.left_off = leave_off_why(&a->leave_off);
+	char *command = leave_off_command();
+	r.whole_command = command;
 	int status = check_campaign(c, a, error);
 	if (!status && a->causes)
 		status = record(c, a->causes, causes_record);
 	if (!status && a->shares)
 		status = record(c, a->shares, shares_record);
-	return status ? status : report(&r, a);
+	if (!status)
+		status = report(&g, a);
+	report_close(&r);
+	free(command);
+	return leave_off_status(&a->leave_off, status);
 }
 
 /* JSON has no other bytes than UTF-8. */
@@ -284,6 +328,9 @@ static const struct option_row rows[] = {
 	 ARGUMENT_GIVEN(options.states, 1, UINT64_MAX / 2, states_given)},
 	ROW_SEED("of the schedules (=)"),
 	OPTION_JOBS(struct arguments, options.jobs),
+	ROW_TIME(struct arguments, leave_off),
+	ROW_FAIL_FAST(struct arguments, leave_off,
+		      "leave off at the first result that needs attention"),
 	{"doublecheck", NULL, "run each schedule twice and compare the event hashes",
 	 ARGUMENT(options.doublecheck)},
 	{"no-tree", NULL,
@@ -322,7 +369,7 @@ static const struct option_row rows[] = {
 	 "if it does not exist",
 	 ARGUMENT(html)},
 	{"verbose", NULL,
-	 "a table for each configuration and a line for each shape, not a summary, also where "
+	 "a table for each configuration and a line for each shape, not the matrix, also where "
 	 "there are more than two",
 	 ARGUMENT(verbose), .letter = 'v'},
 	OPTION_QUIET(struct arguments, quiet),
@@ -336,7 +383,8 @@ static const struct options options = {
 	"named; with --variant, all stores that have it.",
 	rows,
 	"0 all as expected, 1 a promise broken or a cell not as expected, 2 usage or bad input, 3 "
-	"could not tell (--exhaustive left something out), 70 internal error"};
+	"could not tell (--time, or --exhaustive, left something out), 70 internal "
+	"error, " STATUS_LEFT_OFF};
 
 int crashtest_main(int argc, char **argv)
 {
@@ -375,7 +423,7 @@ int crashtest_main(int argc, char **argv)
 	if (!status && a.json && !a.no_traces)
 		status = check_json_name("--out", a.out);
 	if (!status) {
-		if (isatty(STDERR_FILENO) && !a.quiet)
+		if (!a.quiet)
 			c.options.progress = progress;
 		status = run(&c, &a);
 	}

@@ -82,7 +82,7 @@ static int help_main(int argc, char **argv)
 			printf("\n%s: %s\n", commands[i].name, commands[i].what);
 	puts("\nexit status: 0 as expected, 1 a promise broken, 2 usage or bad input, 3 could not "
 	     "tell,\n"
-	     "4 fixed (replay, shrink), 70 internal error, 77 skipped");
+	     "4 fixed (replay, shrink), 70 internal error, 77 skipped, 130 interrupted");
 	return 0;
 }
 
@@ -187,12 +187,9 @@ static int run(const struct command *command, int argc, char **argv)
 	status = command->main(argc, argv);
 	print_failed_calls();
 	/* A full disk shows when the last of the output is written. */
-	errno = 0;
-	if ((fflush(stdout) || ferror(stdout)) && !reader_gone()) {
-		const char *why = errno ? strerror(errno) : "not all could be written";
-		if (status != EXIT_USAGE && status != EXIT_INTERNAL)
-			status = fail(EXIT_USAGE, "standard output: %s", why);
-	}
+	int error = output_flush();
+	if (error && !reader_gone() && status != EXIT_USAGE && status != EXIT_INTERNAL)
+		status = fail(EXIT_USAGE, "standard output: %s", strerror(-error));
 	return status;
 }
 

@@ -13,6 +13,7 @@ struct request {
 	unsigned jobs;
 	const char *json;
 	bool quiet;
+	struct leave_off leave_off;
 };
 
 static const struct option_row rows[] = {
@@ -23,6 +24,9 @@ static const struct option_row rows[] = {
 	{"states", "N", "crash states of the search for one bug at most (=)",
 	 OPTION_FIELD(struct request, options.states), 1, UINT64_MAX / 2},
 	{"json", "FILE", "the results for machines", OPTION_FIELD(struct request, json)},
+	ROW_TIME(struct request, leave_off),
+	ROW_FAIL_FAST(struct request, leave_off,
+		      "leave off at the first bug that is not found, or control that breaks"),
 	OPTION_QUIET(struct request, quiet),
 	OPTION_END};
 
@@ -31,8 +35,8 @@ static const struct options options = {
 	"Looks for each seeded bug (tidemark list bugs) as crashtest would, until it is found. "
 	"Without a NAME: all. A NAME is a bug, or a store, or a part of Tidemark: all of its bugs.",
 	rows,
-	"0 all are found and the controls are clean, 1 not so, 2 usage or bad input, 70 internal "
-	"error"};
+	"0 all are found and the controls are clean, 1 not so, 2 usage or bad input, 3 could not "
+	"tell (--time), 70 internal error, " STATUS_LEFT_OFF};
 
 static void progress(void *arg, const struct driver_progress *at)
 {
@@ -40,6 +44,11 @@ static void progress(void *arg, const struct driver_progress *at)
 	const struct mutant *last = &r->mutant[at->last];
 	progress_line("%u of %u bugs and controls; the last was %s %s", at->done, at->units,
 		      last->part, last->name);
+}
+
+static void failed_one(void *arg)
+{
+	leave_off_found(arg);
 }
 
 static int unknown_bug(const char *name)
@@ -64,10 +73,14 @@ static int choose(struct mutants_run *r, char **name, unsigned names)
 	return error ? fail(EXIT_INTERNAL, "out of memory") : 0;
 }
 
-static int run(struct mutants_run *r, const char *json)
+static int run(struct mutants_run *r, const char *json, struct leave_off *l)
 {
 	unsigned failed;
-	int error = mutants_search(r, &failed);
+	leave_off_begin(l);
+	r->bounds = &l->bounds;
+	r->failed = failed_one;
+	r->failed_arg = l;
+	int error = leave_off_end(l, mutants_search(r, &failed));
 	progress_line(NULL);
 	if (error == -EIO)
 		return fail(EXIT_INTERNAL, "mutants: %s %s: %s", r->mutant[failed].part,
@@ -77,10 +90,11 @@ static int run(struct mutants_run *r, const char *json)
 	if (error)
 		return fail(EXIT_INTERNAL, "mutants: %s", driver_error(error));
 	mutants_print(r);
+	leave_off_print(l, r->searched, r->mutants, "bugs and controls");
 	int status = json ? saved(json, mutants_json(r, json)) : 0;
-	if (status)
-		return status;
-	return r->missed || r->dirty || r->unsure ? EXIT_BROKEN : EXIT_HELD;
+	if (!status)
+		status = r->missed || r->dirty || r->unsure ? EXIT_BROKEN : EXIT_HELD;
+	return leave_off_status(l, status);
 }
 
 int mutants_main(int argc, char **argv)
@@ -99,7 +113,7 @@ int mutants_main(int argc, char **argv)
 	r->progress = request.quiet ? NULL : progress;
 	status = choose(r, argv + optind, (unsigned)(argc - optind));
 	if (!status)
-		status = run(r, request.json);
+		status = run(r, request.json, &request.leave_off);
 	free(r);
 	return status;
 }

@@ -171,8 +171,11 @@ int soak_main(int argc, char **argv)
 				.arg = &k};
 	_Static_assert(sizeof(struct answer) <= DRIVER_RESULT_MAX, "a result is one message");
 	k.start = clock_seconds();
+	/* It has no end of its own: an interruption is one as good as that of the time. */
+	const struct driver_bounds bounds = {.stop = signals_stop()};
+	driver.bounds = &bounds;
 	int error = driver_run(&driver);
-	if (!error)
+	if (!error || error == -EINTR)
 		error = k.error;
 	if (made)
 		rmdir(k.out); /* unless there is a trace in it */

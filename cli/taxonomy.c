@@ -27,6 +27,7 @@ struct asked {
 	const char *knob[OPTION_NAMES];
 	const char *workload, *table;
 	bool no_traces;
+	struct leave_off leave_off;
 };
 
 #define ASKED(member) OPTION_FIELD(struct asked, member)
@@ -75,6 +76,9 @@ static const struct option_row rows[] = {
 	{"states", "N", "crash states of each cell at most (=)", ASKED(request.options.states), 1,
 	 UINT64_MAX / 2},
 	OPTION_JOBS(struct asked, request.options.jobs),
+	ROW_TIME(struct asked, leave_off),
+	ROW_FAIL_FAST(struct asked, leave_off,
+		      "leave off at the first cell that differs from the table"),
 	{"table", "FILE", "compare with this one instead of scenarios/taxonomy/taxonomy.txt",
 	 ASKED(table)},
 	{"out", "DIR", "where traces go (=); it is made if it does not exist", ASKED(request.out)},
@@ -95,7 +99,7 @@ static const struct options options = {
 	"of each way in which one is not sound. docs/taxonomy.md explains it.",
 	rows,
 	"0 all cells are as the table says, 1 one differs, 2 usage or bad input, 3 could not tell "
-	"(--states was too small), 70 internal error"};
+	"(--time, or --states was too small), 70 internal error, " STATUS_LEFT_OFF};
 
 static bool add_method(struct asked *a, const char *name)
 {
@@ -146,6 +150,18 @@ static void progress(void *arg, const struct driver_progress *at)
 		      at->states, at->seconds / at->done * (at->units - at->done));
 }
 
+struct going {
+	const struct taxonomy_report *report;
+	struct leave_off *leave_off;
+};
+
+static void taken(void *arg, const struct taxonomy_cell *cell)
+{
+	const struct going *g = arg;
+	if (taxonomy_compare(g->report, cell) == TAXONOMY_DIFFERS)
+		leave_off_found(g->leave_off);
+}
+
 /* Did it go well? 0, or the status after a message. */
 static int check_run(const struct taxonomy *t, int error)
 {
@@ -175,37 +191,67 @@ static int verdict(const struct taxonomy_report *r)
 	return count[TAXONOMY_UNSURE] ? EXIT_UNSURE : EXIT_HELD;
 }
 
-static int report(struct taxonomy_report *r, struct taxonomy *t)
+static int write_files(const struct taxonomy_report *r)
+{
+	const struct taxonomy_request *request = r->request;
+	int status = 0, one = 0;
+	if (request->json)
+		status = saved(request->json, taxonomy_json(r, request->json));
+	if (request->junit)
+		one = saved(request->junit, taxonomy_junit(r, request->junit));
+	status = status ? status : one;
+	if (request->pictures && r->unmeasured)
+		puts("no pictures were drawn: not all cells are measured");
+	else if (request->pictures)
+		one = saved(request->pictures, taxonomy_pictures(r, request->pictures));
+	return status ? status : one;
+}
+
+static int report(struct taxonomy_report *r, struct taxonomy *t, const struct leave_off *l)
 {
 	const struct taxonomy_request *request = r->request;
 	/* Even if traces cannot be written, the rest has cost too much to be thrown away. */
 	char why[REPORT_WHY];
 	int error = request->options.traces ? taxonomy_write_traces(r, t, why) : 0;
 	int status = error ? fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s", why) : 0;
-	if (request->advise)
-		taxonomy_advise(r);
-	else
+	/* Advice is of the cheapest method, which is not known before the end. */
+	if (!request->advise)
 		taxonomy_print(r);
-	if (!status && request->json)
-		status = saved(request->json, taxonomy_json(r, request->json));
-	if (!status && request->junit)
-		status = saved(request->junit, taxonomy_junit(r, request->junit));
-	if (!status && request->pictures)
-		status = saved(request->pictures, taxonomy_pictures(r, request->pictures));
+	else if (!l->early)
+		taxonomy_advise(r);
+	leave_off_print(l, t->cells - r->unmeasured, t->cells, "cells");
+	int other = write_files(r);
+	status = status ? status : other;
 	return status ? status : verdict(r);
 }
 
-static int run(struct taxonomy_request *request, struct taxonomy *t,
-	       const struct taxonomy_table *table)
+static unsigned unmeasured(const struct taxonomy *t)
 {
+	unsigned n = 0;
+	for (unsigned i = 0; i < t->cells; i++)
+		n += !t->cell[i].result.measured;
+	return n;
+}
+
+static int run(struct asked *a, struct taxonomy *t, const struct taxonomy_table *table)
+{
+	const struct taxonomy_request *request = &a->request;
+	struct leave_off *l = &a->leave_off;
 	double started = clock_seconds();
 	struct taxonomy_report r = {.request = request, .t = t, .table = table};
-	if (isatty(STDERR_FILENO) && !request->quiet)
+	struct going g = {&r, l};
+	if (!request->quiet)
 		t->options.progress = progress;
+	leave_off_begin(l);
+	t->options.bounds = &l->bounds;
+	t->options.taken = taken;
+	t->options.taken_arg = &g;
 	int error = request->advise
 			    ? taxonomy_run_cheapest(t, t->cell[0].column, t->cell[0].transport)
 			    : taxonomy_run(t);
+	error = leave_off_end(l, error);
 	progress_line(NULL);
+	r.unmeasured = l->early ? unmeasured(t) : 0;
 	int status = check_run(t, error);
 	if (status)
 		return status;
@@ -213,12 +259,12 @@ static int run(struct taxonomy_request *request, struct taxonomy *t,
 	if (!r.trace)
 		return fail(EXIT_INTERNAL, "out of memory");
 	r.seconds = clock_seconds() - started;
-	status = report(&r, t);
+	status = report(&r, t, l);
 	for (unsigned i = 0; i < t->cells; i++)
 		for (unsigned b = 0; b < TAXONOMY_BREAKS; b++)
 			free(r.trace[i][b]);
 	free(r.trace);
-	return status;
+	return leave_off_status(l, status);
 }
 
 /* --- input --- */
@@ -323,7 +369,7 @@ int taxonomy_main(int argc, char **argv)
 	if (!status)
 		status = check_outputs(&a.request, &made, &drawn);
 	if (!status)
-		status = run(&a.request, &t, &table);
+		status = run(&a, &t, &table);
 	if (made)
 		rmdir(a.request.out); /* unless there is a trace in it */
 	if (drawn)

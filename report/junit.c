@@ -10,7 +10,7 @@
 
 void junit_add(struct junit *j, const char *suite, const char *name, const char *fmt, ...)
 {
-	struct junit_case test = {strdup(suite), strdup(name), NULL, 0};
+	struct junit_case test = {.suite = strdup(suite), .name = strdup(name)};
 	va_list ap;
 	if (j->tests == j->room) {
 		unsigned room = j->room ? 2 * j->room : 32;
@@ -40,6 +40,16 @@ void junit_took(struct junit *j, double seconds)
 		j->test[i - 1].took = seconds;
 }
 
+void junit_skip(struct junit *j, const char *suite, const char *name, const char *why)
+{
+	junit_add(j, suite, name, NULL);
+	if (j->no_memory)
+		return;
+	struct junit_case *test = &j->test[j->tests - 1];
+	test->skipped = strdup(why);
+	j->no_memory = !test->skipped;
+}
+
 /* The first `n` bytes of a text. What XML cannot say, and what is not ASCII, becomes a question
  * mark. */
 static void escape(FILE *out, const char *text, size_t n)
@@ -62,6 +72,12 @@ static void write_case(FILE *out, const struct junit_case *t)
 	fputs("  <testcase", out);
 	write_attribute(out, "classname", t->suite, strlen(t->suite));
 	write_attribute(out, "name", t->name, strlen(t->name));
+	if (t->skipped) {
+		fputs("><skipped", out);
+		write_attribute(out, "message", t->skipped, strlen(t->skipped));
+		fputs("/></testcase>\n", out);
+		return;
+	}
 	if (!t->failure) {
 		fputs("/>\n", out);
 		return;
@@ -88,6 +104,14 @@ static unsigned failures(const struct junit *j, unsigned from, unsigned to)
 	return n;
 }
 
+static unsigned skips(const struct junit *j, unsigned from, unsigned to)
+{
+	unsigned n = 0;
+	for (; from < to; from++)
+		n += j->test[from].skipped != NULL;
+	return n;
+}
+
 static int write_all(FILE *out, const void *arg)
 {
 	const struct junit *j = arg;
@@ -103,8 +127,8 @@ static int write_all(FILE *out, const void *arg)
 			;
 		fputs(" <testsuite", out);
 		write_attribute(out, "name", suite, strlen(suite));
-		fprintf(out, " tests=\"%u\" failures=\"%u\" errors=\"0\" skipped=\"0\"", to - from,
-			failures(j, from, to));
+		fprintf(out, " tests=\"%u\" failures=\"%u\" errors=\"0\" skipped=\"%u\"", to - from,
+			failures(j, from, to), skips(j, from, to));
 		write_time(out, j->test[from].took);
 		fputs(">\n", out);
 		for (unsigned i = from; i < to; i++)
@@ -125,6 +149,7 @@ void junit_free(struct junit *j)
 		free(j->test[i].suite);
 		free(j->test[i].name);
 		free(j->test[i].failure);
+		free(j->test[i].skipped);
 	}
 	free(j->test);
 	memset(j, 0, sizeof(*j));

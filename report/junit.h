@@ -8,7 +8,8 @@
 
 struct junit_case {
 	char *suite, *name;
-	char *failure; /* its first line is the message; NULL: passed */
+	char *failure; /* its first line is the message; NULL: passed, or skipped */
+	char *skipped; /* why it was not run; NULL: it was */
 	double took;   /* the suite, in seconds; 0: not measured */
 };
 
@@ -23,6 +24,8 @@ struct junit {
 /* Add a test case. Cases of one suite stand together. fmt NULL: it passed. */
 void junit_add(struct junit *j, const char *suite, const char *name, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/* Add one that was not run. */
+void junit_skip(struct junit *j, const char *suite, const char *name, const char *why);
 /* How many seconds the latest suite took. */
 void junit_took(struct junit *j, double seconds);
 /* 0 or -errno, as save_file(). */

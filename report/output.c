@@ -88,6 +88,7 @@ static void hold_signals(int how)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
 	sigprocmask(how, &set, NULL);
+	driver_hold(how);
 }
 
 int save_file(const char *path, int (*write)(FILE *out, const void *arg), const void *arg)

@@ -58,6 +58,9 @@ struct driver {
 /* 0, or -errno: -ENOMEM, -ECHILD (a process died), -EINTR (left off; the results that had come are
  * whole), or why no process could be started. */
 int driver_run(struct driver *d);
+/* In one of the processes, with SIG_BLOCK and then SIG_UNBLOCK: it is writing a file, and does not
+ * end before that is whole. */
+void driver_hold(int how);
 /* Such an error in words. */
 const char *driver_error(int error);
 

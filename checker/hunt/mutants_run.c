@@ -83,9 +83,21 @@ static void work(void *arg, unsigned unit, void *result)
 	a->error = mutant_search(&r->mutant[unit], &r->options, &a->result);
 }
 
+static void take(void *arg, unsigned unit, const void *result)
+{
+	struct mutants_run *r = arg;
+	const struct mutant_answer *a = result;
+	bool control = r->mutant[unit].kind == MUTANT_CONTROL;
+	if (r->failed && !a->error && a->result.found == control)
+		r->failed(r->failed_arg);
+}
+
 static void add_up(struct mutants_run *r)
 {
 	for (unsigned i = 0; i < r->mutants; i++) {
+		if (!r->done[i])
+			continue;
+		r->searched++;
 		const struct mutant *m = &r->mutant[i];
 		const struct mutant_result *result = &r->answer[i].result;
 		if (m->kind == MUTANT_CONTROL) {
@@ -102,16 +114,20 @@ int mutants_search(struct mutants_run *r, unsigned *failed)
 	struct driver driver = {.units = r->mutants,
 				.jobs = r->jobs,
 				.result_bytes = sizeof(struct mutant_answer),
+				.bounds = r->bounds,
 				.work = work,
+				.take = take,
 				.results = r->answer,
+				.done = r->done,
 				.progress = r->progress,
 				.arg = r,
 				.progress_arg = r};
 	int error = driver_run(&driver);
-	for (*failed = 0; !error && *failed < r->mutants; ++*failed)
+	bool good = !error || error == -EINTR;
+	for (*failed = 0; good && *failed < r->mutants; ++*failed)
 		if (r->answer[*failed].error)
 			return -EIO;
-	if (!error)
+	if (good)
 		add_up(r);
 	return error;
 }

@@ -345,6 +345,8 @@ static void take(void *arg, unsigned unit, const void *result)
 	t->states += to->states;
 	t->runs += to->runs;
 	t->spared += to->spared;
+	if (t->options.taken)
+		t->options.taken(t->options.taken_arg, &t->cell[t->todo[unit]]);
 }
 
 static uint64_t states_of(const void *result)
@@ -357,6 +359,7 @@ static int run_todo(struct taxonomy *t)
 {
 	struct driver driver = {.units = t->todos,
 				.jobs = t->options.jobs,
+				.bounds = t->options.bounds,
 				.result_bytes = sizeof(struct taxonomy_result),
 				.work = work,
 				.take = take,

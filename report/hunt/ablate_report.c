@@ -183,7 +183,7 @@ static void print_sum(const struct ablation *a)
 	if (a->surprises)
 		printf("%u place%s not as the store's ablation.txt says.\n", a->surprises,
 		       a->surprises == 1 ? " is" : "s are");
-	else
+	else if (!a->undone)
 		puts("Every place that breaks nothing is explained.");
 }
 

@@ -22,12 +22,11 @@ static const struct meaning {
 	char mark;
 	const char *class, *sign, *text;
 } meanings[] = {
-	{'.', "holds", "&#10003;", "holds, promised"},
-	{'-', "holds", "&#8211;", "holds, not promised"},
-	{'X', "breaks", "&#10007;", "breaks as expected, though promised"},
-	{'x', "breaks", "&#215;", "breaks, not promised"},
-	{'?', "unsure", "?", "not seen to break, but it may"},
-	{'!', "attention", "!", "needs attention: not as expected"},
+	{'.', "holds", "&#10003;", "holds: no failure was found"},
+	{'x', "breaks", "&#215;", "broken as the design says: the store does not promise it"},
+	{'X', "breaks", "&#10007;", "broken and promised: a known flaw"},
+	{'?', "unsure", "?", "could not tell"},
+	{'!', "attention", "!", "surprise: needs attention"},
 };
 #define MEANINGS (sizeof(meanings) / sizeof(meanings[0]))
 
