@@ -45,6 +45,7 @@ help:
 	@echo 'make deb         a Debian package, build/tidemark_*.deb'
 	@echo 'make clean       remove build*/'
 	@echo 'crashtest, claims, taxonomy, litmus, mutants, ablate, soak, fuzz, list and bench pass ARGS="..." on to tidemark.'
+	@echo 'If tidemark ends with status N, make prints "Error N" and ends with 2: 1 a promise is broken, 2 bad input (docs/cli.md).'
 
 deps:
 	@scripts/deps

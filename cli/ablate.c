@@ -21,11 +21,12 @@ static const struct option_row rows[] = {
 		 "other hardware gets its turn."},
 	{"one-config", NULL, "no other hardware", ARGUMENT(one_config)},
 	{.help = "how much"},
-	ROW_RUNS("schedules of each workload (12)"),
-	{"states", "N", "crash states of each workload at most (250)",
+	ROW_RUNS("schedules of each workload (=)"),
+	{"states", "N", "crash states of each workload at most (=)",
 	 ARGUMENT_GIVEN(options.states, 1, UINT64_MAX / 2, states_given)},
-	ROW_SEED("of the schedules (1)"),
+	ROW_SEED("of the schedules (=)"),
 	OPTION_JOBS(struct arguments, options.jobs),
+	ROW_TIME(struct arguments, leave_off),
 	{.help = "what is written"},
 	ROW_OUT,
 	ROW_NO_TRACES,
@@ -39,7 +40,7 @@ static const struct options options = {
 	"and prints what breaks without it, or that nothing does (docs/ablation.md).",
 	rows,
 	"0 every place that breaks nothing is explained in the store's ablation.txt, 1 not so, 2 "
-	"usage or bad input, 70 internal error"};
+	"usage or bad input, 3 could not tell (--time), 70 internal error, " STATUS_LEFT_OFF};
 
 static void progress(void *arg, const struct driver_progress *at)
 {
@@ -51,10 +52,10 @@ static void progress(void *arg, const struct driver_progress *at)
 			      a->place[at->last].place.name);
 }
 
-static int run(struct ablation *a, const char *json)
+static int run(struct ablation *a, const char *json, struct leave_off *l)
 {
 	char why[WORLDS_WHY];
-	int error = ablate_run(a, why);
+	int error = leave_off_end(l, ablate_run(a, why));
 	progress_line(NULL);
 	if (error == -ENOENT)
 		return fail(EXIT_INTERNAL,
@@ -63,18 +64,19 @@ static int run(struct ablation *a, const char *json)
 		return fail(error == -EIO ? EXIT_USAGE : EXIT_INTERNAL, "%s", why);
 	if (error)
 		return fail(EXIT_INTERNAL, "%s", driver_error(error));
-	if (!a->places)
+	if (!a->places && !a->undone)
 		return fail(EXIT_USAGE, "--place \"%.60s\": %s has no such place",
 			    a->options->place ? a->options->place : "", a->base->store->name);
 	ablate_print(a);
+	leave_off_print(l, a->places, a->places + a->undone, "places");
 	int status = json ? saved(json, ablate_json(a, json)) : 0;
-	if (status)
-		return status;
-	return a->surprises ? EXIT_BROKEN : EXIT_HELD;
+	if (!status)
+		status = a->surprises ? EXIT_BROKEN : EXIT_HELD;
+	return leave_off_status(l, status);
 }
 
 /* All arguments are good: *c has one configuration. */
-static int ablate(const struct arguments *args, const struct campaign *c, bool only_base)
+static int ablate(struct arguments *args, const struct campaign *c, bool only_base)
 {
 	const struct ablate_options o = {.seed = args->options.seed,
 					 .runs = args->options.runs,
@@ -83,7 +85,8 @@ static int ablate(const struct arguments *args, const struct campaign *c, bool o
 					 .only_base = only_base,
 					 .place = args->place,
 					 .out = args->no_traces ? NULL : args->out,
-					 .progress = args->quiet ? NULL : progress};
+					 .progress = args->quiet ? NULL : progress,
+					 .bounds = &args->leave_off.bounds};
 	struct ablation *a = calloc(1, sizeof(*a));
 	if (!a)
 		return fail(EXIT_INTERNAL, "out of memory");
@@ -91,7 +94,8 @@ static int ablate(const struct arguments *args, const struct campaign *c, bool o
 	a->base = &c->config[0];
 	a->workload = c->workload;
 	a->workloads = c->workloads;
-	int status = run(a, args->json);
+	leave_off_begin(&args->leave_off);
+	int status = run(a, args->json, &args->leave_off);
 	ablate_free(a);
 	free(a);
 	return status;

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/cli.h"
+#include "report/causes.h"
+#include "report/shares.h"
 #include "scenarios/stores.h"
 
 /* --- reading --- */
@@ -49,12 +51,31 @@ int arguments_read(const struct options *o, struct arguments *a, int argc, char 
 	return check_bounds(a);
 }
 
+/* A file to which rows are added: `check` has read what is there. 0, or the status after a
+ * message. */
+static int check_rows(const char *what, const char *path,
+		      int (*check)(const char *path, struct input_error *error))
+{
+	struct input_error error;
+	int status = check_output(what, path, OUTPUT_ANY);
+	int rc = status ? 0 : check(path, &error);
+	if (rc == -EINVAL)
+		return fail(EXIT_USAGE, "%s%s: %s", path, input_place(&error).text, error.message);
+	return rc ? fail(rc == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s: %s", path, strerror(-rc))
+		  : status;
+}
+
 int arguments_check_outputs(const struct arguments *a, bool *made)
 {
 	bool made_corpus;
-	int status = a->json ? check_output("--json", a->json) : 0;
+	note_input(a->ops);
+	int status = a->json ? check_output("--json", a->json, OUTPUT_JSON) : 0;
 	if (!status && a->junit)
-		status = check_output("--junit", a->junit);
+		status = check_output("--junit", a->junit, OUTPUT_JUNIT);
+	if (!status && a->causes)
+		status = check_rows("--causes", a->causes, causes_check);
+	if (!status && a->shares)
+		status = check_rows("--shares", a->shares, shares_check);
 	if (!status && a->corpus)
 		status = check_folder("--corpus", a->corpus, &made_corpus);
 	if (!status && !a->no_traces)

@@ -4,6 +4,7 @@
 /* What the commands that run stores were asked for (crashtest, fuzz, count), and their options in
  * common. */
 #include "checker/hunt/plan.h"
+#include "cli/leave_off.h"
 #include "cli/options.h"
 #include "cli/shard.h"
 
@@ -11,14 +12,15 @@
 
 struct arguments {
 	struct option_names store, variant, workload, knob;
-	const char *ops, *out, *json, *junit, *causes, *shares, *corpus, *regress, *place;
-	double seconds;	 /* --time; 0: not given */
+	const char *ops, *out, *json, *junit, *html, *causes, *shares, *corpus, *regress, *place;
+	double seconds;	 /* --time */
 	bool one_config; /* see struct plan */
 	bool all_stores;
-	unsigned value[MAX_VALUES], key; /* bytes; key 0: not given */
+	unsigned value[MAX_VALUES], key; /* bytes */
 	unsigned values;
-	bool quiet, verbose, no_traces, fields;
-	bool runs_given, states_given, faults_given, preemptions_given;
+	bool quiet, verbose, no_traces, fields, advise;
+	bool runs_given, states_given, faults_given, preemptions_given, seconds_given;
+	struct leave_off leave_off;
 	struct shard_request shard;
 	struct campaign_options options;
 };
@@ -48,10 +50,10 @@ struct arguments {
 	{                                                                                  \
 		"runs", "N", text, ARGUMENT_GIVEN(options.runs, 1, 1000000000, runs_given) \
 	}
-#define ROW_OUT                                                                            \
-	{                                                                                  \
-		"out", "DIR", "where traces go (traces); it is made if it does not exist", \
-			ARGUMENT(out), .use = OPTION_SHOWS                                 \
+#define ROW_OUT                                                                       \
+	{                                                                             \
+		"out", "DIR", "where traces go (=); it is made if it does not exist", \
+			ARGUMENT(out), .use = OPTION_SHOWS                            \
 	}
 #define ROW_NO_TRACES                                                                     \
 	{                                                                                 \

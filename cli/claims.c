@@ -18,7 +18,13 @@ struct request {
 	const char *out, *json;
 	struct shard_request shard;
 	bool quiet, no_traces, list, knobs;
+	struct leave_off leave_off;
 };
+
+static void differs(void *arg)
+{
+	leave_off_found(arg);
+}
 
 static void progress(void *arg, const struct driver_progress *at)
 {
@@ -36,8 +42,10 @@ static int write_trace(const struct request *o, const struct run_case *c, struct
 	const char *contract = contract_name(c->result.contract);
 	struct broken_run run;
 	int status = 0;
-	int error = claim_smallest(c->test, &c->result, &o->budget, &run);
-	one->whole = error;
+	/* Whoever interrupts it does not want to wait. */
+	bool small = !signals_stopped();
+	int error = claim_smallest(c->test, &c->result, &o->budget, small, &run);
+	one->whole = error || !small;
 	memcpy(one->text, run.text, sizeof(one->text));
 	if (error == -ENOENT && !run.path.n)
 		status = fail(EXIT_INTERNAL,
@@ -92,7 +100,7 @@ static int worst(const struct claims_run *r)
 	return status;
 }
 
-static int report(const struct request *o, const struct claims_run *r, double started)
+static int report(struct request *o, const struct claims_run *r, double started)
 {
 	struct claims_report report = {.run = r, .one = calloc(r->n + 1, sizeof(*report.one))};
 	if (!report.one)
@@ -101,33 +109,37 @@ static int report(const struct request *o, const struct claims_run *r, double st
 	int status = write_traces(o, &report);
 	report.seconds = clock_seconds() - started;
 	claims_print(&report);
-	if (o->json && !status)
-		status = saved(o->json, claims_json(&report, o->json));
+	leave_off_print(&o->leave_off, r->done, r->units, "workloads");
+	int other = o->json ? saved(o->json, claims_json(&report, o->json)) : 0;
+	status = status ? status : other;
 	for (unsigned i = 0; i < r->n; i++)
 		free(report.one[i].trace);
 	free(report.one);
-	return status ? status : worst(r);
+	return leave_off_status(&o->leave_off, status ? status : worst(r));
 }
 
-static int run_claims(const struct request *o, const struct claim *const *claim, unsigned claims)
+static int run_claims(struct request *o, const struct claim *const *claim, unsigned claims)
 {
 	struct claims_run r = {.claim = claim,
 			       .claims = claims,
 			       .budget = o->budget,
 			       .jobs = o->jobs,
 			       .progress = o->quiet ? NULL : progress,
-			       .progress_arg = &r};
+			       .progress_arg = &r,
+			       .differs = differs,
+			       .differs_arg = &o->leave_off,
+			       .bounds = &o->leave_off.bounds};
 	double started = clock_seconds();
-	struct driver_bounds bounds = {0};
-	int error, status = shard_begin(&o->shard, &bounds.results);
+	struct results *results;
+	int status = shard_begin(&o->shard, &results);
 	if (status)
 		return status;
-	r.bounds = &bounds;
-	error = claims_run(&r);
+	leave_off_begin(&o->leave_off);
+	o->leave_off.bounds.results = results;
+	int error = claims_run(&r);
 	progress_line(NULL);
 	status = shard_end(&o->shard, error);
-	if (status < 0 && shard_is_missing())
-		status = EXIT_UNSURE;
+	error = leave_off_end(&o->leave_off, error);
 	if (status < 0)
 		status = error ? fail(EXIT_INTERNAL, "%s", driver_error(error))
 			       : report(o, &r, started);
@@ -189,11 +201,13 @@ static int choose_claims(const struct claims *all, char **names, int n, const st
 static const struct option_row rows[] = {
 	{"list", NULL, "what would be tested", REQUEST(list)},
 	{"knobs", NULL, "instead: what does each value of each knob change?", REQUEST(knobs)},
-	{"states", "N", "crash states of each workload at most (no bound)", REQUEST(budget.states),
-	 1, UINT64_MAX / 2},
-	{"seed", "N", "of the schedules (1)", REQUEST(budget.seed), 0, UINT32_MAX},
+	{"states", "N", "crash states of each workload at most (=)", REQUEST(budget.states), 1,
+	 UINT64_MAX / 2},
+	{"seed", "N", "of the schedules (=)", REQUEST(budget.seed), 0, UINT32_MAX},
 	OPTION_JOBS(struct request, jobs),
-	{"out", "DIR", "where traces go (traces); it is made if it does not exist", REQUEST(out),
+	ROW_TIME(struct request, leave_off),
+	ROW_FAIL_FAST(struct request, leave_off, "leave off at the first case that differs"),
+	{"out", "DIR", "where traces go (=); it is made if it does not exist", REQUEST(out),
 	 .use = OPTION_SHOWS},
 	{"no-traces", NULL, "write none", REQUEST(no_traces), .use = OPTION_SHOWS},
 	{"json", "FILE", "the results for machines", REQUEST(json), .use = OPTION_SHOWS},
@@ -207,8 +221,8 @@ static const struct options options = {
 	"what is expected of each, what was measured, and how to replay what broke. Without an ID: "
 	"all of them.",
 	rows,
-	"0 all as expected, 1 something turned out otherwise, 2 usage or bad input, 3 the budget "
-	"was too small to tell, 70 internal error"};
+	"0 all as expected, 1 something turned out otherwise, 2 usage or bad input, 3 could not "
+	"tell (--time, or --states was too small), 70 internal error, " STATUS_LEFT_OFF};
 
 /* -1: go on; else the exit status. */
 static int parse(struct request *o, int argc, char **argv)
@@ -218,7 +232,8 @@ static int parse(struct request *o, int argc, char **argv)
 		return status;
 	if ((o->knobs || o->list) && (o->json || (o->knobs && (o->list || optind < argc))))
 		return fail(EXIT_USAGE,
-			    "claims: --list and --knobs go with no other; --knobs with no ID");
+			    "claims: expected one of --list, --knobs and --json; --knobs goes with "
+			    "no ID");
 	if ((o->knobs || o->list) && shard_is_asked(&o->shard))
 		return fail(EXIT_USAGE,
 			    "claims: --list and --knobs go without --shard and --results");
@@ -246,7 +261,7 @@ int claims_main(int argc, char **argv)
 	status = claim ? choose_claims(&all, argv + optind, argc - optind, claim, &claims)
 		       : fail(EXIT_INTERNAL, "out of memory");
 	if (!status && o.json && !shard_is_part(&o.shard))
-		status = check_output("--json", o.json);
+		status = check_output("--json", o.json, OUTPUT_JSON);
 	if (!status && !o.no_traces && !o.list && !o.knobs && !shard_is_part(&o.shard))
 		status = check_folder("--out", o.out, &made);
 	if (!status && o.list)

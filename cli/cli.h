@@ -5,6 +5,7 @@
  * The command line: a file per sub-command, and what they share: bad input (input.c), files that
  * are written (output.c), signals (signals.c). docs/cli.md is the manual.
  */
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include "report/terminal.h"
@@ -16,11 +17,13 @@ enum {
 	EXIT_UNSURE,
 	EXIT_FIXED,
 	EXIT_INTERNAL = 70,
-	EXIT_SKIPPED = 77
+	EXIT_SKIPPED = 77,
+	EXIT_SIGNAL = 128 /* and the signal's number */
 };
 
 int crashtest_main(int argc, char **argv);
 int fuzz_main(int argc, char **argv);
+int diff_main(int argc, char **argv);
 int replay_main(int argc, char **argv);
 int shrink_main(int argc, char **argv);
 int images_main(int argc, char **argv);
@@ -67,6 +70,11 @@ bool find_beside(const char *name, char *path, size_t size);
 
 /* VARIABLE=first:what it was. 0, or -1 without memory. */
 int environment_prepend(const char *variable, const char *first);
+/* How LD_PRELOAD names a library, whose path it ends at a blank: then by its last part, and its
+ * folder is put into LD_LIBRARY_PATH. NULL without memory. */
+const char *environment_preload_name(const char *library);
+/* LD_PRELOAD=library:what it was. 0, or -1 without memory. */
+int environment_preload(const char *library);
 
 /* --- input.c --- */
 
@@ -74,7 +82,10 @@ struct trace;
 
 /* "tidemark: " and the message, one line on stderr; returns the status. */
 int fail(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* A whole number from lo to hi, or a message and false. */
+/* A whole number from lo to hi? */
+bool whole_number(const char *text, unsigned long long lo, unsigned long long hi,
+		  unsigned long long *out);
+/* The same, or a message and false. */
 bool number_option(const char *name, const char *text, unsigned long long lo, unsigned long long hi,
 		   unsigned long long *out);
 /* "90", "90s", "30m", "8h": at least a second; or a message and false. */
@@ -101,6 +112,9 @@ int open_device(const char *name, struct ibv_context **verbs);
 
 /* --- run.c --- */
 
+/* Is there such a program, by its path or in PATH, and can the soft RNIC be under it? Its path, or
+ * the status after a message; `command` says so. */
+int find_runnable(const char *command, const char *name, char *path, size_t size);
 /* Run this program anew, under the soft RNIC. Returns only the status after a message. */
 int run_again(void);
 
@@ -114,8 +128,26 @@ int soft_rnic_if_asked(const char *device);
 
 /* --- output.c --- */
 
-/* Can this file be written? Asked before the work, not after: 0, or the status after a message. */
-int check_output(const char *what, const char *path);
+/* What an output is. A file that is there may be replaced if it is empty or of the same sort. */
+enum output_sort {
+	OUTPUT_ANY,	 /* whatever is there */
+	OUTPUT_IN_PLACE, /* the same, and it stays the same file: a pool */
+	OUTPUT_JSON,
+	OUTPUT_JUNIT,
+	OUTPUT_PAGE,
+	OUTPUT_TRACE,
+	OUTPUT_PCAP,
+	OUTPUT_PM_LOG,
+	OUTPUT_RECORDING
+};
+
+/* The command will read this file: no output may be the same one. "-" and NULL are none. Said
+ * before check_output(). */
+void note_input(const char *path);
+/* Can the option `what` write this file? Asked once for each output, before the work, not after.
+ * "-" is standard output for JSON, JUnit and pages: all else that is printed then goes to standard
+ * error. 0, or the status after a message. */
+int check_output(const char *what, const char *path, enum output_sort sort);
 /* The same of a folder for files. *made: it did not exist, and was made. */
 int check_folder(const char *what, const char *dir, bool *made);
 /* What became of writing a file, 0 or -errno: 0, or the status after a message. */
@@ -128,5 +160,11 @@ void signals_begin(void);
 /* Interruptions go to `handler`, once; after it, and with NULL from now on, they end the program
  * again. */
 void signals_catch(void (*handler)(int));
+/* From now on the first interruption sets this flag, and the next ends the program. */
+const volatile sig_atomic_t *signals_stop(void);
+/* Set the flag without a signal, or take that back. */
+void signals_set_stop(bool stop);
+/* The signal that has set the flag; 0: none has. */
+int signals_stopped(void);
 
 #endif

@@ -11,6 +11,7 @@
 #define DEFAULT_KEY 8 /* bytes */
 
 static const unsigned default_values[] = {16, 64, 256, 1024, 4096};
+#define DEFAULTS (sizeof(default_values) / sizeof(default_values[0]))
 
 static bool add_value(const struct option_row *row, void *into, const char *text)
 {
@@ -27,12 +28,26 @@ static bool add_value(const struct option_row *row, void *into, const char *text
 	return true;
 }
 
+static void show_values(const struct option_row *row, const void *into, char *text, size_t size)
+{
+	(void)row;
+	(void)into;
+	*text = '\0';
+	for (unsigned i = 0; i < DEFAULTS; i++) {
+		size_t len = strlen(text);
+		snprintf(text + len, size - len, "%s%u", i ? ", " : "", default_values[i]);
+	}
+}
+
 static const struct option_row rows[] = {
-	{"value", "N", "bytes of the values (16, 64, 256, 1024, 4096); may be repeated",
-	 OPTION_CALL(add_value)},
-	{"key", "N", "bytes of the keys (8)", ARGUMENT(key), 1, TM_MAX_KEY},
+	{"value", "N", "bytes of the values (=); may be repeated", OPTION_CALL(add_value),
+	 .show = show_values},
+	{"key", "N", "bytes of the keys (=)", ARGUMENT(key), 1, TM_MAX_KEY},
 	ROW_VARIANT,
 	ROW_KNOB,
+	{"advise", NULL,
+	 "also how few round trips a PUT could take on this hardware (tidemark taxonomy --advise)",
+	 ARGUMENT(advise)},
 	{"fields", NULL,
 	 "also PM bytes by field, or by region if the store does not name its fields",
 	 ARGUMENT(fields)},
@@ -80,6 +95,16 @@ static int count_config(const struct count_report *r, struct counted *one, bool 
 	return worst;
 }
 
+static int advise(const struct counted *one, unsigned jobs)
+{
+	struct count_advice advice;
+	int error = count_advise(&one->config->setup, jobs, &advice);
+	if (error)
+		return fail(EXIT_INTERNAL, "count: --advise: %s", driver_error(error));
+	count_report_advice(one, &advice);
+	return 0;
+}
+
 static int run(struct count_report *r, const struct campaign *c, const struct arguments *a)
 {
 	int worst = 0;
@@ -96,12 +121,14 @@ static int run(struct count_report *r, const struct campaign *c, const struct ar
 		if (i)
 			putchar('\n');
 		count_report_print(r, &r->counted[i]);
+		if (a->advise)
+			status = advise(&r->counted[i], a->options.jobs);
+		if (status > EXIT_BROKEN)
+			return status;
 	}
 	int status = a->json ? saved(a->json, count_report_json(r, a->json)) : 0;
 	return status ? status : worst;
 }
-
-#define DEFAULTS (sizeof(default_values) / sizeof(default_values[0]))
 
 /* The lengths that each of the stores can hold; if that is none, the longest that they can. */
 static unsigned fitting_values(const struct campaign *c, unsigned values[DEFAULTS])
@@ -122,7 +149,10 @@ static unsigned fitting_values(const struct campaign *c, unsigned values[DEFAULT
 
 int count_main(int argc, char **argv)
 {
-	struct arguments a = {.one_config = true, .all_stores = true, .options = campaign_default};
+	struct arguments a = {.key = DEFAULT_KEY,
+			      .one_config = true,
+			      .all_stores = true,
+			      .options = campaign_default};
 	struct campaign c = {0};
 	int status = arguments_read(&options, &a, argc, argv);
 	if (status >= 0)
@@ -130,18 +160,21 @@ int count_main(int argc, char **argv)
 	status = arguments_configs(&a, &c);
 	unsigned values[DEFAULTS], n = fitting_values(&c, values);
 	struct count_report r = {
-		.key = a.key ? a.key : DEFAULT_KEY,
+		.key = a.key,
 		.value = a.values ? a.value : values,
 		.values = a.values ? a.values : n,
 		.fields = a.fields,
+		.where = where_new(),
 	};
+	a.options.jobs = arguments_jobs();
 	if (!status && a.json)
-		status = check_output("--json", a.json);
+		status = check_output("--json", a.json, OUTPUT_JSON);
 	if (!status)
 		status = run(&r, &c, &a);
 	for (unsigned i = 0; r.counted && i < r.configs; i++)
 		free(r.counted[i].count);
 	free(r.counted);
+	where_free(r.where);
 	campaign_free(&c);
 	return status;
 }

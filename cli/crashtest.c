@@ -16,11 +16,21 @@
 #include "cli/cli.h"
 #include "report/causes.h"
 #include "report/output.h"
+#include "report/page/campaign.h"
 #include "report/report.h"
 #include "report/shares.h"
 
 #define LOAD_WORDS  600		 /* bytes of what is said about a trace of the load phase */
 #define WRONG_TRACE "tree.trace" /* where an image goes of which the tree was wrong */
+
+/* What is done while it runs. */
+struct going {
+	struct report *report;
+	struct report_matrix matrix;
+	struct leave_off *leave_off;
+	bool tables; /* instead of the matrix */
+	bool failed; /* a unit did not run as it should: that is all that is going to be told */
+};
 
 static void progress(void *arg, const struct driver_progress *at)
 {
@@ -29,6 +39,20 @@ static void progress(void *arg, const struct driver_progress *at)
 		      at->done, at->units, at->states,
 		      (double)at->states / (at->seconds > 0 ? at->seconds : 1),
 		      at->seconds / at->done * (at->units - at->done));
+}
+
+static void taken(void *arg, unsigned unit)
+{
+	struct going *g = arg;
+	const struct campaign *c = g->report->campaign;
+	const unsigned config = unit / c->workloads;
+	g->failed |= c->unit[unit].error || c->unit[unit].diverged;
+	if (report_judge(g->report, config))
+		leave_off_found(g->leave_off);
+	if (g->tables || g->failed || !report_is_whole(g->report, config))
+		return;
+	progress_line(NULL);
+	report_matrix_rows(&g->matrix);
 }
 
 /* --- the verdict --- */
@@ -149,32 +173,47 @@ static int write_results(const struct report *r, const struct arguments *a)
 {
 	struct junit j = {0};
 	int status = a->json ? saved(a->json, report_json(r, a->json)) : 0;
-	if (status || !a->junit)
+	if (!a->junit)
 		return status;
 	report_junit(r, &j);
-	status = saved(a->junit, junit_save(&j, a->junit));
+	int other = saved(a->junit, junit_save(&j, a->junit));
 	junit_free(&j);
-	return status;
+	return status ? status : other;
 }
 
-/* The campaign is done. */
-static int report(struct report *r, const struct arguments *a)
+static int write_pages(const struct report *r, const struct arguments *a)
 {
 	char why[REPORT_WHY];
-	if (report_open(r))
-		return fail(EXIT_INTERNAL, "out of memory");
+	int error = a->html ? report_pages(r, a->html, a->quiet, why) : 0;
+	if (!error)
+		return 0;
+	return fail(error == -EPROTO || error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s", why);
+}
+
+/* The campaign is done, or left off. */
+static int report(struct going *g, const struct arguments *a)
+{
+	struct report *r = g->report;
+	char why[REPORT_WHY];
+	int status = 0;
+	report_judge_all(r);
+	if (!g->tables)
+		report_matrix_end(&g->matrix);
+	output_flush();
 	/* Even if traces cannot be written, the matrix has cost too much to be thrown away. */
-	int status = 0, error = report_traces(r, a->quiet, why);
+	int error = report_traces(r, a->quiet, why);
 	if (error)
 		status = fail(error == -EPROTO || error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE,
 			      "%s", why);
-	if (a->verbose || r->campaign->configs <= REPORT_TABLES)
+	int other = write_results(r, a);
+	status = status ? status : other;
+	other = write_pages(r, a);
+	status = status ? status : other;
+	r->unwritten = status;
+	if (g->tables)
 		report_tables(r);
 	else
 		report_summary(r);
-	if (!status)
-		status = write_results(r, a);
-	report_close(r);
 	if (status)
 		return status;
 	return r->surprises ? EXIT_BROKEN : r->open ? EXIT_UNSURE : EXIT_HELD;
@@ -199,35 +238,51 @@ static bool has_shares(const struct arguments *a)
 	       a->options.states == campaign_default.states;
 }
 
-static int run(struct campaign *c, const struct arguments *a)
+static int run(struct campaign *c, struct arguments *a)
 {
-	struct driver_bounds bounds = {0};
 	bool all = !a->variant.n && !a->knob.n && !a->workload.n && !a->ops &&
 		   !a->options.exhaustive;
 	struct report r = {.campaign = c,
 			   .out = a->no_traces ? NULL : a->out,
 			   .whole = all && a->options.runs >= campaign_default.runs &&
 				    a->options.states >= campaign_default.states};
-	int status = shard_begin(&a->shard, &bounds.results);
+	struct going g = {.report = &r,
+			  .leave_off = &a->leave_off,
+			  .tables = a->verbose || c->configs <= REPORT_TABLES ||
+				    shard_is_part(&a->shard)};
+	struct results *results;
+	int status = shard_begin(&a->shard, &results);
 	if (status)
 		return status;
-	c->options.bounds = &bounds;
+	if (report_open(&r))
+		return fail(EXIT_INTERNAL, "out of memory");
+	report_matrix_begin(&g.matrix, &r);
+	leave_off_begin(&a->leave_off);
+	a->leave_off.bounds.results = results;
+	c->options.bounds = &a->leave_off.bounds;
+	c->options.taken = taken;
+	c->options.taken_arg = &g;
 	int error = campaign_run(c);
 	progress_line(NULL);
 	status = shard_end(&a->shard, error);
-	if (status >= 0)
-		return status;
-	if (shard_is_missing()) {
-		r.whole = false;
-		r.partial = true;
-		error = 0;
+	if (status >= 0) {
+		report_close(&r);
+		return leave_off_status(&a->leave_off, status);
 	}
+	error = leave_off_end(&a->leave_off, error);
+	r.left_off = leave_off_why(&a->leave_off);
+	char *command = leave_off_command();
+	r.whole_command = command;
 	status = check_campaign(c, a, error);
 	if (!status && a->causes)
 		status = record(c, a->causes, causes_record);
 	if (!status && a->shares)
 		status = record(c, a->shares, shares_record);
-	return status ? status : report(&r, a);
+	if (!status)
+		status = report(&g, a);
+	report_close(&r);
+	free(command);
+	return leave_off_status(&a->leave_off, status);
 }
 
 /* JSON has no other bytes than UTF-8. */
@@ -238,6 +293,20 @@ static int check_json_name(const char *what, const char *name)
 	return text ? 0
 		    : fail(EXIT_USAGE,
 			   "%s: a name that is not UTF-8 cannot be written to a JSON file", what);
+}
+
+/* The folder of pages, and the first of them. *made: as check_folder(). */
+static int check_pages(const char *dir, bool *made)
+{
+	char *path;
+	int status = check_folder("--html", dir, made);
+	if (status)
+		return status;
+	if (asprintf(&path, "%s/index.html", dir) < 0)
+		return fail(EXIT_INTERNAL, "out of memory");
+	status = check_output("--html", path, OUTPUT_PAGE);
+	free(path);
+	return status;
 }
 
 static bool take_ops(const struct option_row *row, void *into, const char *path)
@@ -266,11 +335,14 @@ static const struct option_row rows[] = {
 		 "with "
 		 "lengths at edges, and in each store's shapes."},
 	{.help = "how much"},
-	ROW_RUNS("schedules of each workload (2000)"),
-	{"states", "N", "crash states of each workload at most (20000)",
+	ROW_RUNS("schedules of each workload (=)"),
+	{"states", "N", "crash states of each workload at most (=)",
 	 ARGUMENT_GIVEN(options.states, 1, UINT64_MAX / 2, states_given)},
-	ROW_SEED("of the schedules (1)"),
+	ROW_SEED("of the schedules (=)"),
 	OPTION_JOBS(struct arguments, options.jobs),
+	ROW_TIME(struct arguments, leave_off),
+	ROW_FAIL_FAST(struct arguments, leave_off,
+		      "leave off at the first result that needs attention"),
 	{"doublecheck", NULL, "run each schedule twice and compare the event hashes",
 	 ARGUMENT(options.doublecheck)},
 	{"no-tree", NULL,
@@ -283,10 +355,10 @@ static const struct option_row rows[] = {
 	 "--workload: the smallest workloads. --runs and --states are unlimited then, unless they "
 	 "are given",
 	 ARGUMENT(options.exhaustive)},
-	{"preemptions", "N", "how often tasks and packets are delayed in one run (2)",
+	{"preemptions", "N", "how often tasks and packets are delayed in one run (=)",
 	 ARGUMENT_GIVEN(options.preemptions, 0, SYSTEMATIC_DEPTH, preemptions_given)},
 	{"faults", "N",
-	 "packets lost or duplicated, clients dead, calls failed in one run (0; where no workload "
+	 "packets lost or duplicated, clients dead, calls failed in one run (=; where no workload "
 	 "is named, 1 with two writers)",
 	 ARGUMENT_GIVEN(options.faults, 0, SYSTEMATIC_DEPTH, faults_given)},
 	{.help = "what is written"},
@@ -304,8 +376,12 @@ static const struct option_row rows[] = {
 	 ARGUMENT(shares)},
 	ROW_JSON("the results for machines"),
 	ROW_JUNIT("the results as JUnit XML, a test case for each contract"),
+	{"html", "DIR",
+	 "the results as pages: index.html with the matrix, and a page of each trace; DIR is made "
+	 "if it does not exist",
+	 ARGUMENT(html), .use = OPTION_SHOWS},
 	{"verbose", NULL,
-	 "a table for each configuration and a line for each shape, not a summary, also where "
+	 "a table for each configuration and a line for each shape, not the matrix, also where "
 	 "there are more than two",
 	 ARGUMENT(verbose), .letter = 'v', .use = OPTION_SHOWS},
 	OPTION_QUIET(struct arguments, quiet),
@@ -320,13 +396,14 @@ static const struct options options = {
 	"named; with --variant, all stores that have it.",
 	rows,
 	"0 all as expected, 1 a promise broken or a cell not as expected, 2 usage or bad input, 3 "
-	"could not tell (--exhaustive left something out), 70 internal error"};
+	"could not tell (--time, or --exhaustive, left something out), 70 internal "
+	"error, " STATUS_LEFT_OFF};
 
 int crashtest_main(int argc, char **argv)
 {
 	struct arguments a = {.out = "traces", .options = campaign_default};
 	struct campaign c = {0};
-	bool made = false;
+	bool made = false, made_html = false;
 	a.options.jobs = arguments_jobs();
 	int status = arguments_read(&options, &a, argc, argv);
 	if (status >= 0)
@@ -346,20 +423,27 @@ int crashtest_main(int argc, char **argv)
 		return fail(EXIT_USAGE,
 			    "--shares needs one STORE, all workloads and the default budget, and "
 			    "is not used with --causes");
+	if (a.html && a.no_traces)
+		return fail(EXIT_USAGE,
+			    "--html writes a page of each trace; expected no --no-traces");
 	a.options.all_causes = a.causes != NULL;
 	a.options.shares = has_shares(&a) && !a.causes && !a.shares;
 	status = arguments_apply(&a, &c);
 	if (!status && !shard_is_part(&a.shard))
 		status = arguments_check_outputs(&a, &made);
+	if (!status && a.html && !shard_is_part(&a.shard))
+		status = check_pages(a.html, &made_html);
 	if (!status && a.json && !a.no_traces)
 		status = check_json_name("--out", a.out);
 	if (!status) {
-		if (isatty(STDERR_FILENO) && !a.quiet)
+		if (!a.quiet)
 			c.options.progress = progress;
 		status = run(&c, &a);
 	}
 	if (made)
 		rmdir(a.out); /* unless there is a trace in it */
+	if (made_html)
+		rmdir(a.html); /* unless there is a page in it */
 	campaign_free(&c);
 	return status;
 }

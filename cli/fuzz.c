@@ -41,10 +41,11 @@ static const struct option_row rows[] = {
 	{"regress", "DIR", "the traces that are run again (tests/traces, if there is one)",
 	 ARGUMENT(regress)},
 	{.help = "how much"},
-	{"time", "TIME", "for each store: 90s, 2m, 1h (60s)", ARGUMENT(seconds)},
+	{"time", "TIME", "for each store: 90s, 2m, 1h (=)",
+	 ARGUMENT_GIVEN(seconds, 0, 0, seconds_given)},
 	ROW_RUNS("runs for each store; without --time the same seed gives the same results, on "
 		 "whatever machine"),
-	ROW_SEED("of the changes (1)"),
+	ROW_SEED("of the changes (=)"),
 	OPTION_JOBS(struct arguments, options.jobs),
 	{.help = "what is written"},
 	{"corpus", "DIR", "inputs are read from DIR/STORE, and new ones written there",
@@ -228,7 +229,7 @@ static int run(const struct arguments *a, const struct campaign *c)
 {
 	struct fuzzing f = {.a = a, .part = shard_is_asked(&a->shard)};
 	f.report.session = &f.session;
-	f.seconds = a->seconds > 0 ? a->seconds : a->runs_given ? 0 : DEFAULT_SECONDS;
+	f.seconds = a->runs_given && !a->seconds_given ? 0 : a->seconds;
 	int status = shard_begin(&a->shard, &f.results);
 	if (!status && f.results)
 		status = fuzz_shard_begin(f.results);
@@ -252,7 +253,10 @@ static int run(const struct arguments *a, const struct campaign *c)
 
 int fuzz_main(int argc, char **argv)
 {
-	struct arguments a = {.out = "traces", .options = campaign_default, .one_config = true};
+	struct arguments a = {.out = "traces",
+			      .seconds = DEFAULT_SECONDS,
+			      .options = campaign_default,
+			      .one_config = true};
 	struct campaign c = {0};
 	bool made = false;
 	a.options.jobs = arguments_jobs();

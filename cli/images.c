@@ -8,6 +8,7 @@
 #include "checker/images/pmemcheck_read.h"
 #include "checker/images/pmemcheck_write.h"
 #include "checker/images/recording_read.h"
+#include "checker/judge/names.h"
 #include "checker/live/recording.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
@@ -16,15 +17,17 @@
 #include "report/output.h"
 
 struct request {
-	const char *log, *pool, *model, *image, *keep, *json;
+	const char *log, *pool, *model, *image, *keep, *json, *junit;
 	const char *history, *written; /* --pmemcheck-log */
-	const char *knob;
+	const char *contracts;
+	struct option_names knob;
 	const char *sort, *path; /* as pmreorder's -c and -p */
 	const char *output;
 	bool quiet, show, most_given;
 	struct shard_request shard;
 	struct images_engine engine;
 	char preload[PATH_MAX], caller[PATH_MAX];
+	unsigned want; /* TM_BIT()s of --contracts */
 	char *command; /* of `path` and the words after it, to be freed */
 	struct images_options options;
 };
@@ -54,13 +57,17 @@ static const struct option_row rows[] = {
 	 REQUEST(options.checker.recover)},
 	{"check", "CMD", "another one, that is started after that one",
 	 REQUEST(options.checker.check)},
+	{"contracts", "NAME,...",
+	 "the last of them prints a line KEY VALUE for each key that has a value: do these "
+	 "contracts hold, by what clients announced (docs/images.md)?",
+	 REQUEST(contracts)},
 	{"checker", "prog|lib", "as pmreorder has it: what --path is", REQUEST(sort),
 	 .letter = 'c'},
 	{"path", "CHECKER", "a program and its arguments, or a library", REQUEST(path),
 	 .letter = 'p'},
 	{"name", "SYMBOL", "the library's function int SYMBOL(const char *path); 0 is good",
 	 REQUEST(options.checker.function), .letter = 'n'},
-	{"timeout", "S", "how long it may take (10s)", REQUEST(options.checker.patience)},
+	{"timeout", "S", "how long it may take (=)", REQUEST(options.checker.patience)},
 	{"no-server", NULL, "start a command for each image, also where one start would do",
 	 REQUEST(options.checker.no_server)},
 	{"show", NULL, "do not hide what it prints", REQUEST(show)},
@@ -68,21 +75,21 @@ static const struct option_row rows[] = {
 	{"model", "power|kill",
 	 "the power fails, and some lines of PM are lost; or only the process dies, and all that "
 	 "it "
-	 "stored is left (power)",
+	 "stored is left (=)",
 	 REQUEST(model)},
-	{"knob", "ddio=on|off",
-	 "off: RNICs write past the caches, and a READ makes durable what its queue pair has "
-	 "landed "
-	 "(on)",
+	{"knob", "NAME=VALUE",
+	 "ddio=off: RNICs write past the caches, and a READ makes durable what its queue pair has "
+	 "landed (ddio=on); domain=mhp: caches survive, so that all that was stored is left "
+	 "(domain=dmp); may be repeated",
 	 REQUEST(knob)},
-	{"most", "N", "images of one place at most (256)", REQUEST(options.most), 1, 1 << 20,
+	{"most", "N", "images of one place at most (=)", REQUEST(options.most), 1, 1 << 20,
 	 .given = offsetof(struct request, most_given)},
 	{"image", "IMAGE", "this one alone, as it is named where one is bad", REQUEST(image)},
 	{"keep", "DIR", "with --image: leave its files in this new folder", REQUEST(keep)},
 	{.help = "as pmreorder has it"},
 	{"engine", "tidemark|pmreorder",
 	 "which images: those above, or the states that pmreorder makes, permutations of flushed "
-	 "stores, one after another (tidemark)",
+	 "stores, one after another (=)",
 	 REQUEST(engine.engine)},
 	{"default-engine", "ENGINE",
 	 "of what is in no section: NoReorderNoCheck is not checked (this is the default of "
@@ -101,6 +108,8 @@ static const struct option_row rows[] = {
 	{.help = "and"},
 	OPTION_JOBS(struct request, options.jobs),
 	{"json", "FILE", "the results for machines", REQUEST(json), .use = OPTION_SHOWS},
+	{"junit", "FILE", "the results as JUnit XML, a test case for each cause", REQUEST(junit),
+	 .use = OPTION_SHOWS},
 	OPTION_QUIET(struct request, quiet),
 	ROWS_SHARD(struct request, shard),
 	OPTION_END};
@@ -115,15 +124,30 @@ static const struct options options = {
 
 /* --- what is asked for --- */
 
+/* The hardware, as the simulation names it (tidemark list knobs). */
+static bool set_knob(struct request *r, const char *knob)
+{
+	if (!strcmp(knob, "ddio=on") || !strcmp(knob, "ddio=off"))
+		r->options.bypass = !strcmp(knob, "ddio=off");
+	else if (!strcmp(knob, "domain=mhp") || !strcmp(knob, "domain=dmp"))
+		r->options.model = strcmp(knob, "domain=dmp") ? PM_CACHES : PM_POWER;
+	else
+		return false;
+	return true;
+}
+
 static int choose_model(struct request *r)
 {
-	if (r->model && strcmp(r->model, "power") != 0 && strcmp(r->model, "kill") != 0)
+	if (strcmp(r->model, "power") != 0 && strcmp(r->model, "kill") != 0)
 		return fail(EXIT_USAGE, "images: --model %s: expected power or kill", r->model);
-	if (r->knob && strcmp(r->knob, "ddio=on") != 0 && strcmp(r->knob, "ddio=off") != 0)
-		return fail(EXIT_USAGE, "images: --knob %.40s: expected ddio=on or ddio=off",
-			    r->knob);
-	r->options.bypass = r->knob && !strcmp(r->knob, "ddio=off");
-	r->options.model = r->model && !strcmp(r->model, "kill") ? PM_KILL : PM_POWER;
+	for (unsigned i = 0; i < r->knob.n; i++)
+		if (!set_knob(r, r->knob.name[i]))
+			return fail(EXIT_USAGE,
+				    "images: --knob %.40s: expected ddio=on, ddio=off, domain=dmp "
+				    "or domain=mhp",
+				    r->knob.name[i]);
+	if (!strcmp(r->model, "kill"))
+		r->options.model = PM_KILL;
 	return 0;
 }
 
@@ -172,6 +196,28 @@ static int choose_checker(struct request *r, char **word)
 	return *word ? fail(EXIT_USAGE, "images: unexpected \"%.40s\"", *word) : 0;
 }
 
+/* "DUR,MONO" */
+static int choose_contracts(struct request *r)
+{
+	for (const char *at = r->contracts; at;) {
+		char name[16];
+		size_t len = strcspn(at, ",");
+		snprintf(name, sizeof(name), "%.*s", (int)len, at);
+		int contract = contract_parse(name);
+		if (contract < 0 || !(TM_BIT(contract) & ANNOUNCED_CONTRACTS))
+			return fail(EXIT_USAGE,
+				    "images: --contracts: %.40s: expected some of RDA,LIN,DUR,BUF,"
+				    "MONO,NORES,OK",
+				    name);
+		r->want |= TM_BIT(contract);
+		at = at[len] ? at + len + 1 : NULL;
+	}
+	if (r->contracts && (r->history || r->engine.pmreorder || !r->options.checker.recover))
+		return fail(EXIT_USAGE, "images: --contracts goes with --recover CMD, and not "
+					"with --history or --engine pmreorder");
+	return 0;
+}
+
 static int check_request(struct request *r, char **word)
 {
 	int status = choose_model(r);
@@ -181,17 +227,21 @@ static int check_request(struct request *r, char **word)
 		status = images_engine_choose(&r->engine);
 	if (!status)
 		status = choose_checker(r, word);
+	if (!status)
+		status = choose_contracts(r);
 	if (status)
 		return status;
 	if (!r->log)
 		return fail(EXIT_USAGE, "images: expected a recording, or --log FILE");
 	if (r->keep && !r->image)
 		return fail(EXIT_USAGE, "images: --keep goes with --image");
-	if (r->image && r->json)
-		return fail(EXIT_USAGE, "images: --json does not go with --image");
-	if (r->engine.pmreorder && (r->image || r->json || r->options.model == PM_KILL))
-		return fail(EXIT_USAGE, "images: --engine pmreorder: --image, --json and --model "
-					"kill do not go with it");
+	if (r->image && (r->json || r->junit))
+		return fail(EXIT_USAGE, "images: %s does not go with --image",
+			    r->json ? "--json" : "--junit");
+	if (r->engine.pmreorder &&
+	    (r->image || r->json || r->junit || r->options.model != PM_POWER || r->options.bypass))
+		return fail(EXIT_USAGE, "images: --engine pmreorder: --image, --json, --junit, "
+					"--model kill and --knob do not go with it");
 	if (shard_is_asked(&r->shard) &&
 	    (r->image || r->engine.pmreorder || !strcmp(r->log, "-") ||
 	     (!r->options.checker.recover && !r->options.checker.library)))
@@ -202,11 +252,17 @@ static int check_request(struct request *r, char **word)
 	r->options.part = shard_is_part(&r->shard);
 	if (r->options.part)
 		return 0; /* nothing else is written */
-	if (r->output && check_output("--output", r->output))
+	note_input(r->log);
+	note_input(r->pool);
+	note_input(r->history);
+	if (r->output && check_output("--output", r->output, OUTPUT_ANY))
 		return EXIT_USAGE;
-	if (r->json && check_output("--json", r->json))
+	if (r->json && check_output("--json", r->json, OUTPUT_JSON))
 		return EXIT_USAGE;
-	return r->written && check_output("--pmemcheck-log", r->written) ? EXIT_USAGE : 0;
+	if (r->junit && check_output("--junit", r->junit, OUTPUT_JUNIT))
+		return EXIT_USAGE;
+	return r->written && check_output("--pmemcheck-log", r->written, OUTPUT_PM_LOG) ? EXIT_USAGE
+											: 0;
 }
 
 /* What comes into the checker's process. Without it images are judged more slowly. */
@@ -214,7 +270,7 @@ static void find_preload(struct request *r)
 {
 	struct image_checker *c = &r->options.checker;
 	if (find_beside("libtidemark-images.so", r->preload, sizeof(r->preload)))
-		c->preload = r->preload;
+		c->preload = environment_preload_name(r->preload);
 	if (c->preload && find_beside("tidemark-images-caller", r->caller, sizeof(r->caller)))
 		c->caller = r->caller;
 }
@@ -298,6 +354,18 @@ static void progress(void *arg, const struct driver_progress *at)
 	progress_line("%.0f %% of the images judged", 100.0 * at->done / at->units);
 }
 
+static int write_results(const struct request *r, const struct images_report *report)
+{
+	struct junit j = {0};
+	int status = r->json ? saved(r->json, images_json(report, r->json)) : 0;
+	if (status || !r->junit)
+		return status;
+	images_junit(report, &j);
+	status = saved(r->junit, junit_save(&j, r->junit));
+	junit_free(&j);
+	return status;
+}
+
 static int all_images(const struct request *r, struct images_report *report)
 {
 	struct images_result result;
@@ -317,9 +385,9 @@ static int all_images(const struct request *r, struct images_report *report)
 	else
 		status = open_output(r);
 	if (!status)
-		images_print(report);
-	if (!status && r->json)
-		status = saved(r->json, save_file(r->json, images_write_json, report));
+		images_print(stdout, report);
+	if (!status)
+		status = write_results(r, report);
 	if (!status)
 		status = result.bad ? EXIT_BROKEN : EXIT_HELD;
 	images_result_free(&result);
@@ -333,7 +401,7 @@ static int one_image(const struct request *r, struct images_report *report)
 	int error = images_one(report->log, &r->options, r->image, r->keep, &c, why, sizeof(why));
 	int status = error ? fail(EXIT_USAGE, "images: %s", why) : open_output(r);
 	if (!status) {
-		images_print_one(report, &c);
+		images_print_one(stdout, report, &c);
 		status = c.verdict.how == IMAGE_GOOD ? EXIT_HELD : EXIT_BROKEN;
 	}
 	free(c.line);
@@ -361,6 +429,21 @@ static int pmreorder_states(const struct request *r, const struct images_report 
 	}
 	pmreorder_result_free(&result);
 	return status;
+}
+
+/* What the clients announced. */
+static int open_announced(struct request *r, const struct pm_log *log)
+{
+	struct image_checker *c = &r->options.checker;
+	char why[600];
+	if (!r->contracts)
+		return 0;
+	if (log->files != 1)
+		return fail(EXIT_USAGE, "%s: %u files of PM; --contracts expects one", r->log,
+			    log->files);
+	int error = announced_open(&c->announced, log, r->want, why, sizeof(why));
+	return error ? fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s: %s", r->log, why)
+		     : 0;
 }
 
 /* All that was asked for, of a log that was read. */
@@ -392,7 +475,10 @@ static int make_images(struct request *r, struct images_report *report)
 
 int images_main(int argc, char **argv)
 {
-	struct request r = {.options = {.most = 256, .jobs = arguments_jobs()}};
+	struct request r = {.model = "power",
+
+			    .engine = {.engine = "tidemark"},
+			    .options = {.most = 256, .jobs = arguments_jobs()}};
 	struct pm_log log;
 	r.options.checker.patience = 10;
 	int status = options_read(&options, &r, argc, argv);
@@ -412,10 +498,13 @@ int images_main(int argc, char **argv)
 	status = read_log(&r, &log);
 	if (!status && r.history)
 		status = read_history(&r, &log);
+	if (!status)
+		status = open_announced(&r, &log);
 	if (!status && r.written && !r.options.part)
 		status = saved(r.written, save_file(r.written, pmemcheck_write, &log));
 	if (!status && (r.options.checker.recover || r.options.checker.library))
 		status = make_images(&r, &report);
+	announced_close(r.options.checker.announced);
 	pm_log_close(&log);
 	free(r.command);
 	return status;

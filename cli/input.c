@@ -27,13 +27,19 @@ int fail(int status, const char *fmt, ...)
 	return status;
 }
 
-bool number_option(const char *name, const char *text, unsigned long long lo, unsigned long long hi,
-		   unsigned long long *out)
+bool whole_number(const char *text, unsigned long long lo, unsigned long long hi,
+		  unsigned long long *out)
 {
 	char *end;
 	errno = 0;
 	*out = strtoull(text, &end, 10);
-	if (text[0] >= '0' && text[0] <= '9' && !*end && !errno && *out >= lo && *out <= hi)
+	return text[0] >= '0' && text[0] <= '9' && !*end && !errno && *out >= lo && *out <= hi;
+}
+
+bool number_option(const char *name, const char *text, unsigned long long lo, unsigned long long hi,
+		   unsigned long long *out)
+{
+	if (whole_number(text, lo, hi, out))
 		return true;
 	fail(EXIT_USAGE, "%s: \"%.40s\" is not a whole number from %llu to %llu", name, text, lo,
 	     hi);

@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include "checker/explore/clock.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "cli/litmus_files.h"
@@ -38,9 +39,15 @@ static int check_knob(const struct litmus_job *job, const char *text)
 	return 0;
 }
 
+/* What was asked for, and when to leave off. */
+struct request {
+	struct litmus_job job;
+	struct leave_off leave_off;
+};
+
 static bool take_knob(const struct option_row *row, void *into, const char *text)
 {
-	struct litmus_job *job = into;
+	struct litmus_job *job = &((struct request *)into)->job;
 	(void)row;
 	if (check_knob(job, text))
 		return false;
@@ -48,7 +55,7 @@ static bool take_knob(const struct option_row *row, void *into, const char *text
 	return true;
 }
 
-#define JOB(member) OPTION_FIELD(struct litmus_job, member)
+#define JOB(member) OPTION_FIELD(struct request, job.member)
 
 static const struct option_row rows[] = {
 	{"knob", "NAME=VALUE",
@@ -71,6 +78,9 @@ static const struct option_row rows[] = {
 	{"json", "FILE", "the results for machines", JOB(json_path)},
 	{"junit", "FILE", "the results as JUnit XML, a test case for each condition",
 	 JOB(junit_path)},
+	ROW_TIME(struct request, leave_off),
+	ROW_FAIL_FAST(struct request, leave_off,
+		      "leave off at the first test of which a condition does not hold"),
 	{"quiet", NULL, "a line for each test", JOB(quiet), .letter = 'q'},
 	OPTION_END};
 
@@ -81,18 +91,21 @@ static const struct options options = {
 	"says how to write a test. FILE: a test; a folder, for its *.litmus; - for standard input.",
 	rows,
 	"0 all conditions hold, 1 some do not, 2 usage or bad input (all other files are run), 3 "
-	"could not tell (--runs), 70 internal error"};
+	"could not tell (--runs, --time), 70 internal error, " STATUS_LEFT_OFF};
 
 /* -1: go on; else the exit status, after a message or the help. */
-static int parse(struct litmus_job *job, int argc, char **argv)
+static int parse(struct request *r, int argc, char **argv)
 {
-	int status = options_read(&options, job, argc, argv);
+	const struct litmus_job *job = &r->job;
+	int status = options_read(&options, r, argc, argv);
 	if (status >= 0)
 		return status;
 	if (job->configs && job->witness)
 		return fail(EXIT_USAGE, "--configs prints verdicts only; expected no --witness");
-	if ((job->json_path && check_output("--json", job->json_path)) ||
-	    (job->junit_path && check_output("--junit", job->junit_path)))
+	for (int i = optind; i < argc; i++)
+		note_input(argv[i]);
+	if ((job->json_path && check_output("--json", job->json_path, OUTPUT_JSON)) ||
+	    (job->junit_path && check_output("--junit", job->junit_path, OUTPUT_JUNIT)))
 		return EXIT_USAGE;
 	if (optind == argc)
 		return fail(EXIT_USAGE,
@@ -104,19 +117,24 @@ static int parse(struct litmus_job *job, int argc, char **argv)
 
 static void test_done(void *arg, const struct litmus_case *run, unsigned runs)
 {
+	struct request *r = arg;
 	progress_line(NULL);
-	litmus_report(arg, run, runs);
+	litmus_report(&r->job, run, runs);
+	output_flush();
+	if (r->job.count[VERDICT_FAILS])
+		leave_off_found(&r->leave_off);
 }
 
 static void show_progress(void *arg, unsigned tests)
 {
-	const struct litmus_job *job = arg;
-	progress_line("%u of %u tests", tests, job->files);
+	const struct request *r = arg;
+	progress_line("%u of %u tests", tests, r->job.files);
 }
 
 /* 0, or the status after a message. */
-static int run_tests(struct litmus_job *job)
+static int run_tests(struct request *r)
 {
+	struct litmus_job *job = &r->job;
 	struct litmus_batch batch = {.file = job->file,
 				     .files = job->files,
 				     .jobs = job->jobs,
@@ -127,8 +145,10 @@ static int run_tests(struct litmus_job *job)
 				     .witness = job->witness,
 				     .done = test_done,
 				     .progress = job->quiet ? NULL : show_progress,
-				     .arg = job};
-	int error = litmus_batch_run(&batch);
+				     .arg = r,
+				     .bounds = &r->leave_off.bounds};
+	leave_off_begin(&r->leave_off);
+	int error = leave_off_end(&r->leave_off, litmus_batch_run(&batch));
 	progress_line(NULL);
 	if (error == -ECHILD)
 		return fail(EXIT_INTERNAL,
@@ -149,38 +169,44 @@ static int exit_status(const struct litmus_job *job)
 }
 
 /* The files are read: go on. */
-static int run_job(struct litmus_job *job)
+static int run_job(struct request *r)
 {
+	struct litmus_job *job = &r->job;
 	if (job->list) {
 		litmus_list(job);
 		return job->bads ? EXIT_USAGE : 0;
 	}
 	litmus_report_bad(job);
-	int status = run_tests(job);
+	const double started = clock_seconds();
+	int status = run_tests(r);
 	if (!status) {
 		litmus_summary(job);
+		leave_off_print(&r->leave_off, job->done, job->files, "tests");
 		if (job->json_path)
 			status = saved(job->json_path, litmus_json(job, job->json_path));
-		if (!status && job->junit_path)
-			status = saved(job->junit_path, junit_save(&job->junit, job->junit_path));
+		job->junit.seconds = clock_seconds() - started;
+		int other = job->junit_path ? saved(job->junit_path,
+						    junit_save(&job->junit, job->junit_path))
+					    : 0;
+		status = status ? status : other;
 	}
-	return status ? status : exit_status(job);
+	return leave_off_status(&r->leave_off, status ? status : exit_status(job));
 }
 
 int litmus_main(int argc, char **argv)
 {
-	struct litmus_job job = {
-		.limits = litmus_default, .jobs = arguments_jobs(), .json = json_array()};
-	int status = parse(&job, argc, argv);
+	struct request r = {
+		.job = {.limits = litmus_default, .jobs = arguments_jobs(), .json = json_array()}};
+	int status = parse(&r, argc, argv);
 	if (status < 0) {
 		status = 0;
 		for (; optind < argc && !status; optind++)
-			status = litmus_read(&job, argv[optind]);
+			status = litmus_read(&r.job, argv[optind]);
 		if (!status)
-			status = run_job(&job);
+			status = run_job(&r);
 	}
-	litmus_files_free(&job);
-	json_decref(job.json);
-	junit_free(&job.junit);
+	litmus_files_free(&r.job);
+	json_decref(r.job.json);
+	junit_free(&r.job.junit);
 	return status;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "cli/cli.h"
 #include "core/live/live_fails.h"
+#include "report/output.h"
 #include "scenarios/stores.h"
 
 char **arguments;
@@ -27,6 +28,8 @@ static const struct command {
 	{"shrink", shrink_main, "FILE", "make a trace smaller"},
 	{"merge", merge_main, "FILE...",
 	 "the report of a campaign that was run in shards (--shard)"},
+	{"diff", diff_main, "BEFORE AFTER",
+	 "what has changed between the results of two campaigns"},
 	{"list", list_main, "[WHAT]",
 	 "stores, variants, bugs, knobs, workloads, contracts, failures"},
 	{"own store", NULL, NULL, "a store outside of Tidemark's tree"},
@@ -81,7 +84,7 @@ static int help_main(int argc, char **argv)
 			printf("\n%s: %s\n", commands[i].name, commands[i].what);
 	puts("\nexit status: 0 as expected, 1 a promise broken, 2 usage or bad input, 3 could not "
 	     "tell,\n"
-	     "4 fixed (replay, shrink), 70 internal error, 77 skipped");
+	     "4 fixed (replay, shrink), 70 internal error, 77 skipped, 130 interrupted");
 	return 0;
 }
 
@@ -89,7 +92,7 @@ static int version_main(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	puts("tidemark " TM_VERSION);
+	printf("tidemark %s\n", tidemark_version);
 	return 0;
 }
 
@@ -186,12 +189,9 @@ static int run(const struct command *command, int argc, char **argv)
 	status = command->main(argc, argv);
 	print_failed_calls();
 	/* A full disk shows when the last of the output is written. */
-	errno = 0;
-	if ((fflush(stdout) || ferror(stdout)) && !reader_gone()) {
-		const char *why = errno ? strerror(errno) : "not all could be written";
-		if (status != EXIT_USAGE && status != EXIT_INTERNAL)
-			status = fail(EXIT_USAGE, "standard output: %s", why);
-	}
+	int error = output_flush();
+	if (error && !reader_gone() && status != EXIT_USAGE && status != EXIT_INTERNAL)
+		status = fail(EXIT_USAGE, "standard output: %s", strerror(-error));
 	return status;
 }
 

@@ -168,6 +168,7 @@ static void tell_missing(const struct results *r)
 static int read_files(struct results *r, char **path)
 {
 	for (; *path && (**path != '-' || !(*path)[1]); path++) {
+		note_input(*path);
 		if (results_read(r, *path))
 			return fail(EXIT_USAGE, "%s", r->why);
 		if (r->file[r->files - 1].damaged)

@@ -14,17 +14,21 @@ struct request {
 	const char *json;
 	struct shard_request shard;
 	bool quiet;
+	struct leave_off leave_off;
 };
 
 static const struct option_row rows[] = {
 	{"jobs", "N", "processes (one for each core); results but the times do not depend on it",
 	 OPTION_FIELD(struct request, jobs), 1, 256, .use = OPTION_WORKS},
-	{"seed", "N", "of the schedules (1)", OPTION_FIELD(struct request, options.seed), 0,
+	{"seed", "N", "of the schedules (=)", OPTION_FIELD(struct request, options.seed), 0,
 	 UINT32_MAX},
-	{"states", "N", "crash states of the search for one bug at most (1000000)",
+	{"states", "N", "crash states of the search for one bug at most (=)",
 	 OPTION_FIELD(struct request, options.states), 1, UINT64_MAX / 2},
 	{"json", "FILE", "the results for machines", OPTION_FIELD(struct request, json),
 	 .use = OPTION_SHOWS},
+	ROW_TIME(struct request, leave_off),
+	ROW_FAIL_FAST(struct request, leave_off,
+		      "leave off at the first bug that is not found, or control that breaks"),
 	OPTION_QUIET(struct request, quiet),
 	ROWS_SHARD(struct request, shard),
 	OPTION_END};
@@ -34,8 +38,8 @@ static const struct options options = {
 	"Looks for each seeded bug (tidemark list bugs) as crashtest would, until it is found. "
 	"Without a NAME: all. A NAME is a bug, or a store, or a part of Tidemark: all of its bugs.",
 	rows,
-	"0 all are found and the controls are clean, 1 not so, 2 usage or bad input, 70 internal "
-	"error"};
+	"0 all are found and the controls are clean, 1 not so, 2 usage or bad input, 3 could not "
+	"tell (--time), 70 internal error, " STATUS_LEFT_OFF};
 
 static void progress(void *arg, const struct driver_progress *at)
 {
@@ -43,6 +47,11 @@ static void progress(void *arg, const struct driver_progress *at)
 	const struct mutant *last = &r->mutant[at->last];
 	progress_line("%u of %u bugs and controls; the last was %s %s", at->done, at->units,
 		      last->part, last->name);
+}
+
+static void failed_one(void *arg)
+{
+	leave_off_found(arg);
 }
 
 static int unknown_bug(const char *name)
@@ -67,20 +76,26 @@ static int choose(struct mutants_run *r, char **name, unsigned names)
 	return error ? fail(EXIT_INTERNAL, "out of memory") : 0;
 }
 
-static int run(struct mutants_run *r, const struct request *request)
+static int run(struct mutants_run *r, struct request *request)
 {
 	const char *json = request->json;
-	struct driver_bounds bounds = {0};
+	struct leave_off *l = &request->leave_off;
+	struct results *results;
 	unsigned failed;
-	int status = shard_begin(&request->shard, &bounds.results);
+	int status = shard_begin(&request->shard, &results);
 	if (status)
 		return status;
-	r->bounds = &bounds;
+	leave_off_begin(l);
+	l->bounds.results = results;
+	r->bounds = &l->bounds;
+	r->failed = failed_one;
+	r->failed_arg = l;
 	int error = mutants_search(r, &failed);
 	progress_line(NULL);
 	status = shard_end(&request->shard, error);
-	if (status >= 0 || shard_is_missing())
-		return status >= 0 ? status : EXIT_UNSURE;
+	if (status >= 0)
+		return leave_off_status(l, status);
+	error = leave_off_end(l, error);
 	if (error == -EIO)
 		return fail(EXIT_INTERNAL, "mutants: %s %s: %s", r->mutant[failed].part,
 			    r->mutant[failed].name,
@@ -89,10 +104,11 @@ static int run(struct mutants_run *r, const struct request *request)
 	if (error)
 		return fail(EXIT_INTERNAL, "mutants: %s", driver_error(error));
 	mutants_print(r);
+	leave_off_print(l, r->searched, r->mutants, "bugs and controls");
 	status = json ? saved(json, mutants_json(r, json)) : 0;
-	if (status)
-		return status;
-	return r->missed || r->dirty || r->unsure ? EXIT_BROKEN : EXIT_HELD;
+	if (!status)
+		status = r->missed || r->dirty || r->unsure ? EXIT_BROKEN : EXIT_HELD;
+	return leave_off_status(l, status);
 }
 
 int mutants_main(int argc, char **argv)
@@ -101,7 +117,8 @@ int mutants_main(int argc, char **argv)
 	int status = options_read(&options, &request, argc, argv);
 	if (status >= 0)
 		return status;
-	if (request.json && !shard_is_part(&request.shard) && check_output("--json", request.json))
+	if (request.json && !shard_is_part(&request.shard) &&
+	    check_output("--json", request.json, OUTPUT_JSON))
 		return EXIT_USAGE;
 	struct mutants_run *r = calloc(1, sizeof(*r));
 	if (!r)

@@ -22,11 +22,27 @@ bool option_flag(const struct option_row *row, void *into, const char *value)
 	return true;
 }
 
+/* What an option's value is, for a message. */
+static const char *wanted(const struct option_row *row)
+{
+	static const char *const files[] = {"FILE", "OUT", "MEDIA", "CACHE"};
+	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (!strcmp(row->argument, files[i]))
+			return "the name of a file";
+	return !strcmp(row->argument, "DIR") ? "the name of a folder" : row->argument;
+}
+
+static bool not_empty(const struct option_row *row, const char *value)
+{
+	if (!*value)
+		fail(EXIT_USAGE, "--%s: expected %s, not an empty one", row->name, wanted(row));
+	return *value;
+}
+
 bool option_text(const struct option_row *row, void *into, const char *value)
 {
-	(void)row;
 	*(const char **)into = value;
-	return true;
+	return not_empty(row, value);
 }
 
 static bool row_number(const struct option_row *row, const char *value, unsigned long long *n)
@@ -64,7 +80,8 @@ bool option_time(const struct option_row *row, void *into, const char *value)
 bool option_name(const struct option_row *row, void *into, const char *value)
 {
 	struct option_names *list = into;
-	(void)row;
+	if (row && !not_empty(row, value))
+		return false;
 	if (list->n == OPTION_NAMES) {
 		fail(EXIT_USAGE, "more than %u names of one kind; \"%.40s\" is too many",
 		     OPTION_NAMES, value);
@@ -74,7 +91,7 @@ bool option_name(const struct option_row *row, void *into, const char *value)
 	return true;
 }
 
-/* --- reading --- */
+/* --- rows --- */
 
 static bool is_end(const struct option_row *row)
 {
@@ -87,6 +104,133 @@ static int has_argument(const struct option_row *row)
 	       : row->argument[0] == '[' ? optional_argument
 					 : required_argument;
 }
+
+/* --- values, as they are shown --- */
+
+static void show_number(unsigned long long n, char *text, size_t size)
+{
+	if (n >= UINT64_MAX / 2)
+		snprintf(text, size, "no bound");
+	else
+		snprintf(text, size, "%llu", n);
+}
+
+static void show_time(double seconds, char *text, size_t size)
+{
+	const unsigned n = (unsigned)seconds;
+	if (n >= 3600 && n % 3600 == 0)
+		snprintf(text, size, "%uh", n / 3600);
+	else if (n > 60 && n % 60 == 0)
+		snprintf(text, size, "%um", n / 60);
+	else
+		snprintf(text, size, "%us", n);
+}
+
+static void show_value(const struct option_row *row, const void *into, char *text, size_t size)
+{
+	const void *field = (const char *)into + row->field;
+	if (row->show)
+		row->show(row, into, text, size);
+	else if (row->parse == option_unsigned)
+		show_number(*(const unsigned *)field, text, size);
+	else if (row->parse == option_number)
+		show_number(*(const uint64_t *)field, text, size);
+	else if (row->parse == option_time)
+		show_time(*(const double *)field, text, size);
+	else if (row->parse == option_text)
+		snprintf(text, size, "%s", *(const char *const *)field);
+	else
+		assert(!"the default of such an option is not shown");
+}
+
+/* --- help --- */
+
+/* "-q, --quiet", "--seed N", "--shadow[=FILE]": its length. */
+static unsigned row_text(const struct option_row *row, char *buf, size_t n)
+{
+	char letter[8] = "";
+	if (row->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", row->letter);
+	return (unsigned)snprintf(buf, n, "%s--%s%s%s", letter, row->name,
+				  has_argument(row) == required_argument ? " " : "",
+				  row->argument ? row->argument : "");
+}
+
+static void print_paragraphs(const char *text)
+{
+	char line[1024];
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		snprintf(line, sizeof(line), "%.*s", (int)len, text);
+		print_wrapped(0, line);
+		text += len + (text[len] == '\n');
+	}
+}
+
+static void print_row(const struct option_row *row, const void *into, unsigned width)
+{
+	char text[80], help[1024], value[128];
+	const char *mark = strstr(row->help, "(=");
+	row_text(row, text, sizeof(text));
+	printf("  %-*s  ", (int)width, text);
+	if (!mark) {
+		print_wrapped(width + 4, row->help);
+		return;
+	}
+	show_value(row, into, value, sizeof(value));
+	snprintf(help, sizeof(help), "%.*s(%s%s", (int)(mark - row->help), row->help, value,
+		 mark + 2);
+	print_wrapped(width + 4, help);
+}
+
+static void print_usage(const struct options *o)
+{
+	const char *usage = o->usage;
+	for (bool first = true; first || *usage; first = false) {
+		size_t len = strcspn(usage, "\n");
+		printf("%s tidemark %s%s%.*s\n", first ? "usage:" : "      ", o->command,
+		       len ? " " : "", (int)len, usage);
+		usage += len + (usage[len] == '\n');
+	}
+}
+
+/* Options and headings up to `end`; an empty line before a heading, or several. */
+static void print_rows(const struct option_row *row, const struct option_row *end, const void *into,
+		       unsigned width)
+{
+	for (bool option = true; row < end; option = row->name, row++) {
+		if (row->name && row->help) {
+			print_row(row, into, width);
+		} else if (!row->name) {
+			fputs(option ? "\n" : "", stdout);
+			print_wrapped(0, row->help);
+		}
+	}
+}
+
+static void print_help(const struct options *o, const void *into)
+{
+	static const struct option_row help = {.name = "help", .help = "this text"};
+	const struct option_row *end = o->row, *last = o->row; /* after the last option */
+	char text[80];
+	unsigned width = row_text(&help, text, sizeof(text));
+	for (; !is_end(end); end++) {
+		unsigned len = end->name && end->help ? row_text(end, text, sizeof(text)) : 0;
+		width = len > width ? len : width;
+		last = end->name ? end + 1 : last;
+	}
+	print_usage(o);
+	print_paragraphs(o->about);
+	if (last == o->row || o->row[0].name)
+		putchar('\n');
+	print_rows(o->row, last, into, width);
+	print_row(&help, into, width);
+	print_rows(last, end, into, width);
+	fputs("\nexit status: ", stdout);
+	print_wrapped(13, o->status);
+}
+
+/* --- reading --- */
 
 /* The table as getopt_long() wants it. The letters begin with ":": it prints nothing. */
 static void make_tables(const struct options *o, struct option *list, char *letters)
@@ -186,6 +330,7 @@ static bool given_add(const struct option_row *row, const char *value)
 	return asprintf(to, "--%s%s%s", row->name, value ? "=" : "", value ? value : "") >= 0;
 }
 
+/* Twice: --help shows what is in *into before anything is taken. */
 static int read_all(const struct options *o, void *into, int argc, char **argv, bool leading)
 {
 	struct option list[ROWS_MAX + 2];
@@ -197,11 +342,14 @@ static int read_all(const struct options *o, void *into, int argc, char **argv, 
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, letters + !leading, list, NULL)) != -1) {
 		if (option == HELP) {
-			options_help(o);
+			print_help(o, into);
 			return EXIT_HELD;
 		}
 		if (option == ':' || option == '?')
 			return refuse(o, list, option, argv[optind - 1]);
+	}
+	optind = 0; /* from the beginning */
+	while ((option = getopt_long(argc, argv, letters + !leading, list, NULL)) != -1) {
 		if (!take(find_row(o, option), into, optarg))
 			return EXIT_USAGE;
 		if (!given_add(find_row(o, option), optarg))
@@ -227,82 +375,4 @@ int options_end(const struct options *o, int argc, char **argv)
 		return fail(EXIT_USAGE, "%s: \"%.40s\" was not expected (tidemark %s --help)",
 			    o->command, argv[optind], o->command);
 	return -1;
-}
-
-/* --- help --- */
-
-/* "-q, --quiet", "--seed N", "--shadow[=FILE]": its length. */
-static unsigned row_text(const struct option_row *row, char *buf, size_t n)
-{
-	char letter[8] = "";
-	if (row->letter)
-		snprintf(letter, sizeof(letter), "-%c, ", row->letter);
-	return (unsigned)snprintf(buf, n, "%s--%s%s%s", letter, row->name,
-				  has_argument(row) == required_argument ? " " : "",
-				  row->argument ? row->argument : "");
-}
-
-static void print_paragraphs(const char *text)
-{
-	char line[1024];
-	while (*text) {
-		size_t len = strcspn(text, "\n");
-		snprintf(line, sizeof(line), "%.*s", (int)len, text);
-		print_wrapped(0, line);
-		text += len + (text[len] == '\n');
-	}
-}
-
-static void print_row(const struct option_row *row, unsigned width)
-{
-	char text[80];
-	row_text(row, text, sizeof(text));
-	printf("  %-*s  ", (int)width, text);
-	print_wrapped(width + 4, row->help);
-}
-
-static void print_usage(const struct options *o)
-{
-	const char *usage = o->usage;
-	for (bool first = true; first || *usage; first = false) {
-		size_t len = strcspn(usage, "\n");
-		printf("%s tidemark %s%s%.*s\n", first ? "usage:" : "      ", o->command,
-		       len ? " " : "", (int)len, usage);
-		usage += len + (usage[len] == '\n');
-	}
-}
-
-/* Options and headings up to `end`; an empty line before a heading, or several. */
-static void print_rows(const struct option_row *row, const struct option_row *end, unsigned width)
-{
-	for (bool option = true; row < end; option = row->name, row++) {
-		if (row->name && row->help) {
-			print_row(row, width);
-		} else if (!row->name) {
-			fputs(option ? "\n" : "", stdout);
-			print_wrapped(0, row->help);
-		}
-	}
-}
-
-void options_help(const struct options *o)
-{
-	static const struct option_row help = {.name = "help", .help = "this text"};
-	const struct option_row *end = o->row, *last = o->row; /* after the last option */
-	char text[80];
-	unsigned width = row_text(&help, text, sizeof(text));
-	for (; !is_end(end); end++) {
-		unsigned len = end->name && end->help ? row_text(end, text, sizeof(text)) : 0;
-		width = len > width ? len : width;
-		last = end->name ? end + 1 : last;
-	}
-	print_usage(o);
-	print_paragraphs(o->about);
-	if (last == o->row || o->row[0].name)
-		putchar('\n');
-	print_rows(o->row, last, width);
-	print_row(&help, width);
-	print_rows(last, end, width);
-	fputs("\nexit status: ", stdout);
-	print_wrapped(13, o->status);
 }

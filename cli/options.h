@@ -27,17 +27,22 @@ enum option_use {
 struct option_row;
 /* Put an option's value into `into`, the row's field. False, after a message: it is not good. */
 typedef bool option_parser(const struct option_row *row, void *into, const char *value);
+/* Write the value that the command's struct has for a row: the default, before options are read. */
+typedef void option_shower(const struct option_row *row, const void *into, char *text, size_t size);
 
 struct option_row {
 	const char *name;     /* "seed"; NULL: `help` is a heading or a paragraph */
 	const char *argument; /* "N"; NULL: takes none; "[=FILE]": can be left out */
-	const char *help;     /* NULL: not shown; without a name, too: the end of the table */
+	/* NULL: not shown; without a name, too: the end of the table. "(=" stands for "(" and the
+	 * default: the value that the command's struct has before the options are read. */
+	const char *help;
 	option_parser *parse;
 	size_t field;		   /* offset in the command's struct */
 	unsigned long long lo, hi; /* of a number */
 	size_t given;		   /* offset of a bool that is then true; 0: none */
 	char letter;		   /* "-q"; 0: none */
 	enum option_use use;
+	option_shower *show; /* NULL: `parse` says how the field is shown */
 };
 
 /* The field of a row, and the parser that goes with the field's type. */
@@ -69,11 +74,11 @@ struct option_row {
 	}
 
 option_parser option_flag;     /* bool: true */
-option_parser option_text;     /* const char *: the value itself */
+option_parser option_text;     /* const char *: the value itself, not an empty one */
 option_parser option_unsigned; /* a whole number from lo to hi */
 option_parser option_number;   /* the same, 64 bits */
 option_parser option_time;     /* double: seconds; "90s", "30m", "8h" */
-option_parser option_name;     /* struct option_names: one more */
+option_parser option_name;     /* struct option_names: one more, not an empty one; row NULL: any */
 
 struct options {
 	const char *command;
@@ -84,15 +89,14 @@ struct options {
 };
 
 /*
- * Read a command line into the command's struct. -1: go on with the other words, at optind; else
- * the exit status: of --help, or of bad input, after a message.
+ * Read a command line into the command's struct, which has the defaults. -1: go on with the other
+ * words, at optind; else the exit status: of --help, or of bad input, after a message.
  */
 int options_read(const struct options *o, void *into, int argc, char **argv);
 /* The same, but after the first other word there are no options. */
 int options_read_leading(const struct options *o, void *into, int argc, char **argv);
 /* No other words are expected. -1, or the status after a message. */
 int options_end(const struct options *o, int argc, char **argv);
-void options_help(const struct options *o);
 
 /* What options_read() has read. */
 struct options_given {

@@ -1,32 +1,248 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files and folders that a command will write: can they be written? */
+/*
+ * The files and folders that a command will write: can they be written, and does nobody lose what
+ * is there now? An output may replace a file of its own sort; it is never one of the command's
+ * inputs, and two outputs are never one file.
+ */
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "checker/trace/trace.h"
 #include "cli/cli.h"
+#include "core/provider/base/config.h"
+#include "core/record/format.h"
+#include "report/event_trace.h"
+#include "report/junit.h"
+#include "report/output.h"
 
-int check_output(const char *what, const char *path)
+#define INPUTS_MAX 64 /* of a call; more are not compared */
+#define FILES_MAX  (INPUTS_MAX + 8)
+#define HEAD_BYTES 512	      /* of a file that is to be replaced: they show its sort */
+#define NAME_BYTES (255 - 32) /* of an output: its temporary name is longer */
+
+/* --- which file a name means --- */
+
+/* A file that does not exist is named by its folder and the last part of its name. */
+struct file_id {
+	dev_t dev;
+	ino_t ino;
+	char leaf[NAME_MAX + 1]; /* "": it exists */
+};
+
+static struct {
+	struct file_id id;
+	const char *option; /* NULL: an input */
+} files[FILES_MAX];
+static unsigned known;
+
+static bool identify(const char *path, struct file_id *id)
 {
 	struct stat st;
-	bool there = !lstat(path, &st);
+	memset(id, 0, sizeof(*id));
+	if (!strcmp(path, STANDARD_OUTPUT) ? fstat(STDOUT_FILENO, &st) : stat(path, &st)) {
+		char *folder = strdup(path), *leaf = strdup(path);
+		bool found = folder && leaf && !stat(dirname(folder), &st);
+		if (found)
+			snprintf(id->leaf, sizeof(id->leaf), "%s", basename(leaf));
+		free(folder);
+		free(leaf);
+		if (!found)
+			return false;
+	} else if (S_ISCHR(st.st_mode)) {
+		return false; /* a terminal or /dev/null: nothing is lost there */
+	}
+	id->dev = st.st_dev;
+	id->ino = st.st_ino;
+	return true;
+}
+
+static bool same(const struct file_id *a, const struct file_id *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && !strcmp(a->leaf, b->leaf);
+}
+
+void note_input(const char *path)
+{
+	if (known < INPUTS_MAX && path && strcmp(path, "-") != 0 &&
+	    identify(path, &files[known].id)) {
+		files[known].option = NULL;
+		known++;
+	}
+}
+
+/* 0, or the status after a message. */
+static int note_output(const char *what, const char *path)
+{
+	struct file_id id;
+	if (!identify(path, &id))
+		return 0;
+	for (unsigned i = 0; i < known; i++)
+		if (same(&id, &files[i].id) && files[i].option)
+			return fail(EXIT_USAGE, "%s %s: the same file as that of %s; expected two",
+				    what, path, files[i].option);
+		else if (same(&id, &files[i].id))
+			return fail(EXIT_USAGE,
+				    "%s %s: this file is read; expected another one to write", what,
+				    path);
+	if (known < FILES_MAX) {
+		files[known].id = id;
+		files[known++].option = what;
+	}
+	return 0;
+}
+
+/* --- what a file holds --- */
+
+static bool begins(const char *head, const char *with)
+{
+	return !strncmp(head, with, strlen(with));
+}
+
+static bool is_json(const char *head)
+{
+	while (isspace((unsigned char)*head))
+		head++;
+	return *head == '{' || *head == '[';
+}
+
+static bool is_junit(const char *head)
+{
+	return begins(head, "<?xml") && strstr(head, JUNIT_MARK);
+}
+
+static bool is_page(const char *head)
+{
+	return begins(head, EVENT_PAGE_HEAD);
+}
+
+static bool is_trace(const char *head)
+{
+	return begins(head, TRACE_MAGIC);
+}
+
+static bool is_pcap(const char *head)
+{
+	const uint32_t magic = CONFIG_PCAP_MAGIC;
+	return !memcmp(head, &magic, sizeof(magic));
+}
+
+static bool is_pm_log(const char *head)
+{
+	return begins(head, "START");
+}
+
+static bool is_recording(const char *head)
+{
+	return begins(head, RECORD_MAGIC);
+}
+
+static const struct {
+	const char *name;
+	bool (*is)(const char *head);
+	bool standard; /* can go to standard output */
+} sorts[] = {
+	[OUTPUT_JSON] = {"JSON", is_json, true},
+	[OUTPUT_JUNIT] = {"JUnit results of tidemark", is_junit, true},
+	[OUTPUT_PAGE] = {"a page of tidemark replay", is_page, true},
+	[OUTPUT_TRACE] = {"a trace", is_trace, false},
+	[OUTPUT_PCAP] = {"a recording of packets of tidemark run", is_pcap, false},
+	[OUTPUT_PM_LOG] = {"a store log", is_pm_log, false},
+	[OUTPUT_RECORDING] = {"a recording of PM", is_recording, false},
+	[OUTPUT_ANY] = {"a file", NULL, false},
+	[OUTPUT_IN_PLACE] = {"a file", NULL, false},
+};
+
+/* The file that is there is of the sort that will replace it, or empty. */
+static int check_sort(const char *what, const char *path, enum output_sort sort)
+{
+	char head[HEAD_BYTES + 1] = "";
+	int fd = sorts[sort].is ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	ssize_t n = fd < 0 ? 0 : read(fd, head, HEAD_BYTES);
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0 || sorts[sort].is(head))
+		return 0;
+	return fail(EXIT_USAGE, "%s %s: this file exists and is not %s; it is not overwritten",
+		    what, path, sorts[sort].name);
+}
+
+/* --- can it be written? --- */
+
+/* From now on standard output is the output's, and what people read goes to standard error. */
+static int check_standard(const char *what, enum output_sort sort)
+{
+	static const char *taken; /* by which option */
+	if (!sorts[sort].standard)
+		return fail(EXIT_USAGE, "%s -: expected the name of a file", what);
+	if (taken)
+		return fail(EXIT_USAGE, "%s -: standard output is that of %s; expected a file",
+			    what, taken);
+	taken = what;
+	int status = note_output(what, STANDARD_OUTPUT);
+	if (status)
+		return status;
+	int error = output_takes_standard();
+	return error ? fail(EXIT_USAGE, "%s -: standard output: %s", what, strerror(-error)) : 0;
+}
+
+static int check_name(const char *what, const char *path, enum output_sort sort)
+{
+	const char *slash = strrchr(path, '/'), *tail = strrchr(path, '.');
 	if (!*path)
 		return fail(EXIT_USAGE, "%s: expected the name of a file, not an empty one", what);
-	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+	if (slash && !slash[1])
 		return fail(EXIT_USAGE, "%s: a folder; expected the name of a file", path);
-	if (there && access(path, W_OK))
-		return fail(EXIT_USAGE, "%s: %s", path, strerror(errno));
-	if (there && !lstat(path, &st) && !S_ISREG(st.st_mode))
-		return 0; /* written as it stands, its folder does not matter */
+	if (strlen(slash ? slash + 1 : path) > NAME_BYTES || strlen(path) > PATH_MAX - 512)
+		return fail(EXIT_USAGE, "%s: a name of more than %d bytes", what, NAME_BYTES);
+	if (sort != OUTPUT_TRACE && tail && !strcmp(tail, ".trace"))
+		return fail(EXIT_USAGE, "%s %s: so traces are named; expected another name", what,
+			    path);
+	return 0;
+}
+
+/* Access to a file that does not exist, or that a rename will replace, is that to its folder. */
+static int check_beside(const char *path)
+{
 	char *copy = strdup(path);
+	struct stat st;
 	if (!copy)
 		return fail(EXIT_INTERNAL, "out of memory");
-	int error = access(dirname(copy), W_OK | X_OK) ? errno : 0;
+	const char *folder = dirname(copy);
+	int error = stat(folder, &st)		  ? errno
+		    : !S_ISDIR(st.st_mode)	  ? ENOTDIR
+		    : access(folder, W_OK | X_OK) ? errno
+						  : 0;
 	free(copy);
 	return error ? fail(EXIT_USAGE, "%s: cannot be written: %s", path, strerror(error)) : 0;
+}
+
+int check_output(const char *what, const char *path, enum output_sort sort)
+{
+	struct stat st;
+	if (!strcmp(path, STANDARD_OUTPUT))
+		return check_standard(what, sort);
+	int status = check_name(what, path, sort);
+	if (status)
+		return status;
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return fail(EXIT_USAGE, "%s: a folder; expected the name of a file", path);
+	bool there = !lstat(path, &st);
+	if (there && access(path, W_OK))
+		return fail(EXIT_USAGE, "%s: %s", path, strerror(errno));
+	/* Where a file is replaced, its folder is written; else the file as it stands. */
+	if (!there || (S_ISREG(st.st_mode) && sort != OUTPUT_IN_PLACE))
+		status = check_beside(path);
+	else if (sort == OUTPUT_TRACE && !stat(path, &st) && !S_ISREG(st.st_mode))
+		status = fail(EXIT_USAGE, "%s: no plain file, as a trace must be", path);
+	if (!status && !stat(path, &st) && S_ISREG(st.st_mode))
+		status = check_sort(what, path, sort);
+	return status ? status : note_output(what, path);
 }
 
 int check_folder(const char *what, const char *dir, bool *made)
@@ -52,6 +268,6 @@ int saved(const char *path, int error)
 {
 	if (!error)
 		return 0;
-	return fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s: %s", path,
-		    strerror(-error));
+	return fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s: %s",
+		    strcmp(path, STANDARD_OUTPUT) ? path : "standard output", strerror(-error));
 }

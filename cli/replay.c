@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "checker/images/pmemcheck_write.h"
 #include "checker/images/run_log.h"
 #include "cli/bundle.h"
@@ -139,7 +140,8 @@ static const struct options options = {
 	"again.",
 	rows,
 	"1 the contract breaks as the trace says, 4 it does not any more, 0 the trace says "
-	"\"broken none\" and no promise is broken, 2 not a good trace, 70 internal error"};
+	"\"broken none\" and no promise is broken, 2 one is not a good trace (all others are "
+	"replayed), 70 internal error"};
 
 static int write_pool(FILE *out, const void *arg)
 {
@@ -258,6 +260,22 @@ static int replay_file(const char *path, const struct request *o)
 	return status;
 }
 
+/* The log, and the pool beside it: a file of that name without a log is not ours. */
+static int check_log(const char *path)
+{
+	char pool[PATH_MAX];
+	int status = check_output("--pmemcheck-log", path, OUTPUT_PM_LOG);
+	if (status)
+		return status;
+	snprintf(pool, sizeof(pool), "%s.pool", path);
+	if (!access(pool, F_OK) && access(path, F_OK))
+		return fail(EXIT_USAGE,
+			    "%s: this file exists, and %s does not; it is not "
+			    "overwritten",
+			    pool, path);
+	return check_output("--pmemcheck-log", pool, OUTPUT_ANY);
+}
+
 static int parse(struct request *o, int argc, char **argv)
 {
 	int status = options_read(&options, o, argc, argv);
@@ -271,24 +289,27 @@ static int parse(struct request *o, int argc, char **argv)
 	if (o->log && argc - optind > 1)
 		return fail(EXIT_USAGE, "replay: --pmemcheck-log takes one trace, here are %d",
 			    argc - optind);
-	if (o->log && check_output("--pmemcheck-log", o->log))
+	for (int i = optind; i < argc; i++)
+		note_input(argv[i]);
+	if (o->log && check_log(o->log))
 		return EXIT_USAGE;
-	return o->html && check_output("--html", o->html) ? EXIT_USAGE : -1;
+	return o->html && check_output("--html", o->html, OUTPUT_PAGE) ? EXIT_USAGE : -1;
 }
 
 int replay_main(int argc, char **argv)
 {
 	struct request o = {.repeat = 1};
-	bool fixed = false, broken = false;
+	/* What weighs more comes first. */
+	static const int statuses[] = {EXIT_INTERNAL, EXIT_USAGE, EXIT_BROKEN, EXIT_UNSURE,
+				       EXIT_FIXED};
+	bool seen[EXIT_SKIPPED + 1] = {false};
 	int status = parse(&o, argc, argv);
 	if (status >= 0)
 		return status;
-	for (; optind < argc; optind++) {
-		status = replay_file(argv[optind], &o);
-		if (status == EXIT_USAGE || status == EXIT_INTERNAL)
-			return status;
-		broken |= status == EXIT_BROKEN;
-		fixed |= status == EXIT_FIXED;
-	}
-	return broken ? EXIT_BROKEN : fixed ? EXIT_FIXED : EXIT_HELD;
+	for (; optind < argc; optind++)
+		seen[replay_file(argv[optind], &o)] = true;
+	for (unsigned i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
+		if (seen[statuses[i]])
+			return statuses[i];
+	return EXIT_HELD;
 }

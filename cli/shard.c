@@ -226,7 +226,7 @@ static int open_file(const struct shard_request *q, json_t *campaign)
 		status = describe_shown(&shown);
 	usual_path(options_given()->command, shard, shards, kept_path, sizeof(kept_path));
 	if (!status && q->results)
-		status = check_output("--results", q->results);
+		status = check_output("--results", q->results, OUTPUT_IN_PLACE);
 	if (!status && results_open_shard(&kept, q->results ? q->results : kept_path, campaign,
 					  shown, shard, shards))
 		status = fail(EXIT_USAGE, "%s", kept.why);

@@ -69,10 +69,14 @@ int shrink_main(int argc, char **argv)
 			    "shrink: a second file \"%.60s\"; expected one (and -o OUT)",
 			    argv[optind + 1]);
 	const char *in = argv[optind], *out = r.out ? r.out : in;
+	if (!r.out && !strcmp(in, "-"))
+		return fail(
+			EXIT_USAGE,
+			"shrink: the trace is standard input; expected -o OUT, the file to write");
 	status = read_trace(in, &t);
 	if (status)
 		return status;
-	status = check_output("-o", out);
+	status = check_output(r.out ? "-o" : "FILE", out, OUTPUT_TRACE);
 	if (!status)
 		status = shrink_trace(&t, in, out, r.quiet);
 	trace_free(&t);

@@ -5,10 +5,14 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+#include "checker/explore/clock.h"
 #include "cli/cli.h"
 
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 static pid_t parent;
+/* Not 0: leave off. The signal that said so, or NO_SIGNAL. */
+static volatile sig_atomic_t stopped;
+#define NO_SIGNAL (-1)
 
 /* The program dies of the signal, as its caller expects, but leaves the terminal's line clean. */
 static void end(int sig)
@@ -51,4 +55,42 @@ void signals_catch(void (*handler)(int))
 		if (!sigaction(ending[i], NULL, &old) && old.sa_handler != SIG_IGN)
 			sigaction(ending[i], &new, NULL);
 	}
+}
+
+/* timeout(1) signals its child and then the child's group: what follows the first signal so soon is
+ * the same interruption. */
+#define SAME_S 0.5
+
+static void stop(int sig)
+{
+	static double first;
+	if (stopped > 0 && clock_seconds() - first >= SAME_S)
+		end(sig);
+	if (stopped <= 0)
+		first = clock_seconds();
+	stopped = stopped > 0 ? stopped : sig;
+}
+
+const volatile sig_atomic_t *signals_stop(void)
+{
+	struct sigaction old, new = {.sa_handler = stop, .sa_flags = SA_RESTART};
+	for (unsigned i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
+		if (!sigaction(ending[i], NULL, &old) && old.sa_handler != SIG_IGN)
+			sigaction(ending[i], &new, NULL);
+	return &stopped;
+}
+
+void signals_set_stop(bool stop)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);
+	if (stopped <= 0)
+		stopped = stop ? NO_SIGNAL : 0;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+int signals_stopped(void)
+{
+	return stopped > 0 ? stopped : 0;
 }

@@ -63,18 +63,18 @@ static bool take_knob(const struct option_row *row, void *into, const char *text
 #define REQUEST(member) OPTION_FIELD(struct request, member)
 
 static const struct option_row rows[] = {
-	{"time", "T", "for so long: 90s, 30m, 8h (30m)", REQUEST(seconds),
+	{"time", "T", "for so long: 90s, 30m, 8h (=)", REQUEST(seconds),
 	 .given = offsetof(struct request, timed), .use = OPTION_WORKS},
 	{"rounds", "N", "stop after so many rounds; alone, without a limit of time",
 	 REQUEST(rounds), 1, NO_LIMIT},
-	{"seed", "N", "of everything that is drawn (1)", REQUEST(options.seed), 0, UINT32_MAX},
+	{"seed", "N", "of everything that is drawn (=)", REQUEST(options.seed), 0, UINT32_MAX},
 	{"first", "N",
-	 "begin with this round (0): a round depends on its number and the seed alone",
+	 "begin with this round (=): a round depends on its number and the seed alone",
 	 REQUEST(first), 0, UINT32_MAX},
 	{"knob", "NAME=VALUE", "a knob of the hardware is not drawn, but so; may be repeated",
 	 OPTION_CALL(take_knob)},
 	{"jobs", "N", "processes (one for each core)", REQUEST(jobs), 1, 256, .use = OPTION_WORKS},
-	{"out", "DIR", "where traces go (traces)", REQUEST(out), .use = OPTION_SHOWS},
+	{"out", "DIR", "where traces go (=)", REQUEST(out), .use = OPTION_SHOWS},
 	{"quiet", NULL, "no lines on the way", REQUEST(quiet), .letter = 'q', .use = OPTION_SHOWS},
 	ROWS_SHARD(struct request, shard),
 	OPTION_END};
@@ -199,7 +199,8 @@ static void take(void *arg, unsigned unit, const void *result)
 /* 0, or the status after a message. */
 static int run(struct request *k)
 {
-	struct driver_bounds bounds = {0};
+	/* It has no end of its own: an interruption is one as good as that of the time. */
+	struct driver_bounds bounds = {.stop = signals_stop()};
 	struct driver driver = {.units = k->rounds,
 				.jobs = k->jobs,
 				.bounds = &bounds,
@@ -220,9 +221,7 @@ static int run(struct request *k)
 	status = shard_end(&k->shard, error);
 	if (status >= 0)
 		return status;
-	if (shard_is_missing())
-		error = 0;
-	if (!error)
+	if (!error || error == -EINTR)
 		error = k->error;
 	if (error)
 		return fail(EXIT_INTERNAL, "soak: %s", driver_error(error));

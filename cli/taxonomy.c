@@ -28,6 +28,7 @@ struct asked {
 	const char *workload, *table;
 	struct shard_request shard;
 	bool no_traces;
+	struct leave_off leave_off;
 };
 
 #define ASKED(member) OPTION_FIELD(struct asked, member)
@@ -42,14 +43,14 @@ static const char *knob_mistake(const struct asked *a, const char *text, size_t 
 	for (unsigned i = 0; i < a->request.options.knobs.knobs; i++)
 		if (!strncmp(a->knob[i], text, len + 1))
 			return "named twice; expected once";
-	return a->request.options.knobs.knobs == OPTION_NAMES ? "one switch too many" : NULL;
+	return a->request.options.knobs.knobs == OPTION_NAMES ? "one knob too many" : NULL;
 }
 
 static bool add_knob(struct asked *a, const char *text)
 {
 	const char *mistake = knob_mistake(a, text, strcspn(text, "="));
 	if (mistake)
-		fail(EXIT_USAGE, "taxonomy: \"%.60s\": %s", text, mistake);
+		fail(EXIT_USAGE, "taxonomy: knob \"%.60s\": %s", text, mistake);
 	else
 		a->knob[a->request.options.knobs.knobs++] = text;
 	return !mistake;
@@ -70,16 +71,19 @@ static const struct option_row rows[] = {
 	 "a knob of the hardware or of the store, for all cells; may be repeated. domain, ddio, "
 	 "rqwrb, transport: only cells that have it",
 	 OPTION_CALL(take_knob)},
-	{"workload", "NAME", "what the clients do (w: one append)", ASKED(workload)},
-	{"preemptions", "N", "how often tasks and packets are delayed in one run (2)",
+	{"workload", "NAME", "what the clients do (=)", ASKED(workload)},
+	{"preemptions", "N", "how often tasks and packets are delayed in one run (=)",
 	 ASKED(request.options.preemptions), 0, SYSTEMATIC_DEPTH},
-	{"states", "N", "crash states of each cell at most (no bound)",
-	 ASKED(request.options.states), 1, UINT64_MAX / 2},
+	{"states", "N", "crash states of each cell at most (=)", ASKED(request.options.states), 1,
+	 UINT64_MAX / 2},
 	OPTION_JOBS(struct asked, request.options.jobs),
+	ROW_TIME(struct asked, leave_off),
+	ROW_FAIL_FAST(struct asked, leave_off,
+		      "leave off at the first cell that differs from the table"),
 	{"table", "FILE", "compare with this one instead of scenarios/taxonomy/taxonomy.txt",
 	 ASKED(table)},
-	{"out", "DIR", "where traces go (traces); it is made if it does not exist",
-	 ASKED(request.out), .use = OPTION_SHOWS},
+	{"out", "DIR", "where traces go (=); it is made if it does not exist", ASKED(request.out),
+	 .use = OPTION_SHOWS},
 	{"no-traces", NULL, "write none", ASKED(no_traces)},
 	{"json", "FILE", "the results for machines", ASKED(request.json), .use = OPTION_SHOWS},
 	{"junit", "FILE", "the results as JUnit XML, a test case for each cell",
@@ -98,7 +102,7 @@ static const struct options options = {
 	"of each way in which one is not sound. docs/taxonomy.md explains it.",
 	rows,
 	"0 all cells are as the table says, 1 one differs, 2 usage or bad input, 3 could not tell "
-	"(--states was too small), 70 internal error"};
+	"(--time, or --states was too small), 70 internal error, " STATUS_LEFT_OFF};
 
 static bool add_method(struct asked *a, const char *name)
 {
@@ -151,6 +155,18 @@ static void progress(void *arg, const struct driver_progress *at)
 		      at->states, at->seconds / at->done * (at->units - at->done));
 }
 
+struct going {
+	const struct taxonomy_report *report;
+	struct leave_off *leave_off;
+};
+
+static void taken(void *arg, const struct taxonomy_cell *cell)
+{
+	const struct going *g = arg;
+	if (taxonomy_compare(g->report, cell) == TAXONOMY_DIFFERS)
+		leave_off_found(g->leave_off);
+}
+
 /* Did it go well? 0, or the status after a message. */
 static int check_run(const struct taxonomy *t, int error)
 {
@@ -180,45 +196,75 @@ static int verdict(const struct taxonomy_report *r)
 	return count[TAXONOMY_UNSURE] ? EXIT_UNSURE : EXIT_HELD;
 }
 
-static int report(struct taxonomy_report *r, struct taxonomy *t)
+static int write_files(const struct taxonomy_report *r)
+{
+	const struct taxonomy_request *request = r->request;
+	int status = 0, one = 0;
+	if (request->json)
+		status = saved(request->json, taxonomy_json(r, request->json));
+	if (request->junit)
+		one = saved(request->junit, taxonomy_junit(r, request->junit));
+	status = status ? status : one;
+	if (request->pictures && r->unmeasured)
+		puts("no pictures were drawn: not all cells are measured");
+	else if (request->pictures)
+		one = saved(request->pictures, taxonomy_pictures(r, request->pictures));
+	return status ? status : one;
+}
+
+static int report(struct taxonomy_report *r, struct taxonomy *t, const struct leave_off *l)
 {
 	const struct taxonomy_request *request = r->request;
 	/* Even if traces cannot be written, the rest has cost too much to be thrown away. */
 	char why[REPORT_WHY];
 	int error = request->options.traces ? taxonomy_write_traces(r, t, why) : 0;
 	int status = error ? fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s", why) : 0;
-	if (request->advise)
-		taxonomy_advise(r);
-	else
+	/* Advice is of the cheapest method, which is not known before the end. */
+	if (!request->advise)
 		taxonomy_print(r);
-	if (!status && request->json)
-		status = saved(request->json, taxonomy_json(r, request->json));
-	if (!status && request->junit)
-		status = saved(request->junit, taxonomy_junit(r, request->junit));
-	if (!status && request->pictures)
-		status = saved(request->pictures, taxonomy_pictures(r, request->pictures));
+	else if (!l->early)
+		taxonomy_advise(r);
+	leave_off_print(l, t->cells - r->unmeasured, t->cells, "cells");
+	int other = write_files(r);
+	status = status ? status : other;
 	return status ? status : verdict(r);
 }
 
-static int run(const struct asked *a, struct taxonomy *t, const struct taxonomy_table *table)
+static unsigned unmeasured(const struct taxonomy *t)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < t->cells; i++)
+		n += !t->cell[i].result.measured;
+	return n;
+}
+
+static int run(struct asked *a, struct taxonomy *t, const struct taxonomy_table *table)
 {
 	const struct taxonomy_request *request = &a->request;
+	struct leave_off *l = &a->leave_off;
 	double started = clock_seconds();
-	struct driver_bounds bounds = {0};
-	int status = shard_begin(&a->shard, &bounds.results);
+	struct results *results;
+	int status = shard_begin(&a->shard, &results);
 	if (status)
 		return status;
-	t->options.bounds = &bounds;
 	struct taxonomy_report r = {.request = request, .t = t, .table = table};
-	if (isatty(STDERR_FILENO) && !request->quiet)
+	struct going g = {&r, l};
+	if (!request->quiet)
 		t->options.progress = progress;
+	leave_off_begin(l);
+	l->bounds.results = results;
+	t->options.bounds = &l->bounds;
+	t->options.taken = taken;
+	t->options.taken_arg = &g;
 	int error = request->advise
 			    ? taxonomy_run_cheapest(t, t->cell[0].column, t->cell[0].transport)
 			    : taxonomy_run(t);
 	progress_line(NULL);
 	status = shard_end(&a->shard, error);
-	if (status >= 0 || shard_is_missing())
-		return status >= 0 ? status : EXIT_UNSURE;
+	if (status >= 0)
+		return leave_off_status(l, status);
+	error = leave_off_end(l, error);
+	r.unmeasured = l->early ? unmeasured(t) : 0;
 	status = check_run(t, error);
 	if (status)
 		return status;
@@ -226,12 +272,12 @@ static int run(const struct asked *a, struct taxonomy *t, const struct taxonomy_
 	if (!r.trace)
 		return fail(EXIT_INTERNAL, "out of memory");
 	r.seconds = clock_seconds() - started;
-	status = report(&r, t);
+	status = report(&r, t, l);
 	for (unsigned i = 0; i < t->cells; i++)
 		for (unsigned b = 0; b < TAXONOMY_BREAKS; b++)
 			free(r.trace[i][b]);
 	free(r.trace);
-	return status;
+	return leave_off_status(l, status);
 }
 
 /* --- input --- */
@@ -291,16 +337,16 @@ static int open_all(struct asked *a, struct taxonomy *t, struct workload *w)
 	a->request.options.workload = w;
 	error = taxonomy_open(t, &a->request.options, a->request.methods, &bad, &expected);
 	if (error == -EINVAL)
-		return fail(EXIT_USAGE, "taxonomy: switch \"%.60s\": expected one of: %s",
+		return fail(EXIT_USAGE, "taxonomy: knob \"%.60s\": expected one of: %s",
 			    a->knob[bad], expected);
 	return error ? fail(EXIT_INTERNAL, "out of memory") : 0;
 }
 
 static int check_outputs(const struct taxonomy_request *r, bool *made, bool *drawn)
 {
-	int status = r->json ? check_output("--json", r->json) : 0;
+	int status = r->json ? check_output("--json", r->json, OUTPUT_JSON) : 0;
 	if (!status && r->junit)
-		status = check_output("--junit", r->junit);
+		status = check_output("--junit", r->junit, OUTPUT_JUNIT);
 	if (!status && r->options.traces)
 		status = check_folder("--out", r->out, made);
 	if (!status && r->pictures)
@@ -329,6 +375,7 @@ int taxonomy_main(int argc, char **argv)
 			a.knob, a.request.options.knobs.knobs, OPTION_NAMES);
 	a.request.options.knobs.knob = a.knob;
 	a.request.table_name = a.table ? a.table : "scenarios/taxonomy/taxonomy.txt";
+	note_input(a.table);
 	status = read_table(a.table, &table);
 	if (!status)
 		status = open_all(&a, &t, &w);

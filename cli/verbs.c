@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -178,6 +179,7 @@ static int worse(int a, int b)
 int verbs_main(int argc, char **argv)
 {
 	struct choice choice = {0};
+	struct stat st;
 	const struct verbs_program *program;
 	int status = options_read(&options, &choice, argc, argv);
 	if (status >= 0)
@@ -188,6 +190,8 @@ int verbs_main(int argc, char **argv)
 			    "--pm: the soft RNIC's host has its own; give it with --device");
 	if (choice.pm && access(choice.pm, R_OK | W_OK))
 		return fail(EXIT_USAGE, "--pm %s: %s", choice.pm, strerror(errno));
+	if (choice.pm && !stat(choice.pm, &st) && !S_ISCHR(st.st_mode))
+		return fail(EXIT_USAGE, "--pm %s: expected a devdax device", choice.pm);
 	if (choice.list)
 		return list_programs(choice.table);
 	for (int i = optind; i < argc; i++)

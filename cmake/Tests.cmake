@@ -81,8 +81,11 @@ foreach(source ${test_sources})
 		target_sources(${name} PRIVATE core/provider/cm/mad.c)
 	endif()
 	if(name STREQUAL test_summary)
-		target_sources(${name} PRIVATE report/summary.c report/report.c report/report_cells.c
+		target_sources(${name} PRIVATE report/summary.c report/matrix.c report/report.c report/report_cells.c
 			report/case.c report/junit.c report/output.c report/terminal.c report/written.c)
+	endif()
+	if(name STREQUAL test_terminal)
+		target_sources(${name} PRIVATE report/terminal.c)
 	endif()
 	if(name STREQUAL test_bugs)
 		foreach(part RANGE 1 4)
@@ -166,9 +169,13 @@ tidemark_test(test_traces ${replayed} ${PROJECT_SOURCE_DIR}/tests/traces 1)
 tidemark_test(test_mended ${replayed} ${PROJECT_SOURCE_DIR}/tests/mended 4)
 tidemark_test(test_event_trace ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_event_trace.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests/traces
 	${PROJECT_SOURCE_DIR}/tests/causes)
+foreach(name crashtest_html html_browser)
+	tidemark_test(test_${name} ${PROJECT_SOURCE_DIR}/tests/report/test_${name}.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests)
+endforeach()
 tidemark_test(test_causes ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_causes.sh $<TARGET_FILE:tidemark>)
 tidemark_search_test(test_often ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_often.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_html ${PROJECT_SOURCE_DIR}/tests/report/test_html.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests)
+tidemark_test(test_diff ${PROJECT_SOURCE_DIR}/tests/report/test_diff.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 set_target_properties(bench_images bench_logs bench_scale PROPERTIES EXCLUDE_FROM_ALL OFF)
 # Whether its three ways to boot an image agree.
 tidemark_test(test_bench_images bench_images efactory/recover_next w)
@@ -185,6 +192,7 @@ set_property(TEST test_merge APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER})
 tidemark_test(test_cut ${PROJECT_SOURCE_DIR}/tests/checker/live/test_cut.sh $<TARGET_FILE:tidemark> $<TARGET_FILE:test_live_pm>)
 tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/checker/live/test_examine.sh $<TARGET_FILE:tidemark>
 	$<TARGET_FILE:test_examine>)
+tidemark_test(test_defaults ${PROJECT_SOURCE_DIR}/tests/docs/test_defaults.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_docs ${PROJECT_SOURCE_DIR}/tests/docs/test_docs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_systems ${PROJECT_SOURCE_DIR}/tests/docs/test_systems.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_verbs ${PROJECT_SOURCE_DIR}/tests/scenarios/test_verbs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
@@ -208,7 +216,8 @@ target_link_libraries(nic_death PRIVATE tidemark_flags PkgConfig::IBVERBS)
 add_dependencies(nic_death tidemark_preload)
 if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of others
 	tidemark_test(test_record ${PROJECT_SOURCE_DIR}/tests/cli/test_record.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
-	foreach(program log list rpma)
+	tidemark_test(test_announced ${PROJECT_SOURCE_DIR}/tests/cli/test_announced.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+	foreach(program log list pmem2 rpma)
 		tidemark_test(test_record_${program} ${PROJECT_SOURCE_DIR}/tests/interop/test_record_programs.sh $<TARGET_FILE:tidemark>
 			${PROJECT_SOURCE_DIR} ${program})
 	endforeach()
@@ -230,7 +239,10 @@ tidemark_test(test_tidepm ${PROJECT_SOURCE_DIR}/tests/valgrind/test_tidepm.sh $<
 if(TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain build makes them all
 	set(few few)
 endif()
+tidemark_test(test_blank ${PROJECT_SOURCE_DIR}/tests/cli/test_blank.sh $<TARGET_FILE:tidemark>)
+tidemark_test(test_bad_inputs ${PROJECT_SOURCE_DIR}/tests/cli/test_bad_inputs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_cli.sh $<TARGET_FILE:tidemark> ${few})
+tidemark_test(test_leave_off ${PROJECT_SOURCE_DIR}/tests/cli/test_leave_off.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 	# Without clang's fuzzer runtime there is no such program, and the test is skipped.
 	tidemark_search_test(test_libfuzzer ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_libfuzzer.sh ${PROJECT_BINARY_DIR}/fuzz_libfuzzer)
@@ -300,10 +312,12 @@ endfunction()
 label(reduced bug_causes bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz litmus_thousands merge nic_device nic_types remotelog search soak taxonomy_all tree)
 # A cluster of two nodes, one of which fails.
 label(all slurm)
+# A browser.
+label(all html_browser)
 # Programs of others.
 label(all live_nic loss_live nic_cm_programs nic_death nic_devinfo pcap_live run stat)
 # Many small programs, each under Valgrind, or judged in all the ways there are; a live store.
-label(all images_server pmreorder_cli record_list record_log record_rpma record_store tidepm)
+label(all images_server pmreorder_cli record_list record_log record_pmem2 record_rpma record_store tidepm)
 # A whole campaign, twice; one after the other.
 label(all often own_operations)
 # Real time: a retransmission, a timeout, a process that is given a moment.
@@ -314,7 +328,7 @@ endif()
 
 # The longest ones first, so that none of them is left alone at the end. In seconds, roughly.
 foreach(cost taxonomy_all:60 bug_causes:60 images_server:20 bugs_1:30 bugs_2:10 bugs_3:40 bugs_4:10 fuzz:40 cli:40 claims:40 remotelog:10 explore:20
-		html:8 hazards:14 taxonomy_cli:12 search:14 fails:15 nic_cm:35 nic_cm_programs:16 nic_death:60 pcap_live:12 record_store:40 pmreorder_cli:13
+		html:8 html_browser:60 hazards:14 taxonomy_cli:12 search:14 fails:15 nic_cm:35 nic_cm_programs:16 nic_death:60 pcap_live:12 record_store:40 pmreorder_cli:13
 		litmus_thousands:30 live_nic:11 load:9 verbs:9 nic_man:8 dpor:6 merge:12 baselines:6 rendezvous:6 newer_verbs:5 tidepm:12)
 	string(REPLACE ":" ";" cost ${cost})
 	list(GET cost 0 name)

@@ -40,9 +40,9 @@ struct tm_append_methods;
 	X(BUF, TM_AFTER_CRASH | TM_IF_LIN,                                                        \
 	  "after a power failure the state is some prefix of the real-time order")                \
 	X(MONO, TM_AFTER_CRASH | TM_ON_MACHINE | TM_NAMES_MISSED,                                 \
-	  "a value returned before the power failure is still there afterwards, or a newer one")  \
+	  "a value read before the power failure is still there, or a newer one")                 \
 	X(KEEP, TM_AFTER_CRASH | TM_ON_MACHINE | TM_NAMES_MISSED,                                 \
-	  "once a version was durable and current, the key is never older after a power failure") \
+	  "a version that was durable and current is not replaced by an older one")               \
 	X(NORES, TM_IN_RUN | TM_AFTER_CRASH | TM_ON_MACHINE,                                      \
 	  "what was deleted, or reported as failed, does not come back")                          \
 	X(OK, TM_IN_RUN | TM_AFTER_CRASH,                                                         \

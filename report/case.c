@@ -18,5 +18,5 @@ void report_case_replay(const struct report_case *one)
 	print_replay(one->trace);
 	printf("   (%u operation%s, %u deviation%s%s)\n", one->operations,
 	       one->operations == 1 ? "" : "s", one->deviations, one->deviations == 1 ? "" : "s",
-	       one->whole ? "; could not be shrunk" : "");
+	       one->whole ? "; not shrunk" : "");
 }

@@ -12,7 +12,7 @@ struct report_case {
 	char *trace;			 /* file; NULL: none */
 	char text[300];			 /* how it breaks */
 	unsigned operations, deviations; /* of the trace */
-	bool whole;			 /* it is as it was found, shrinking failed */
+	bool whole;			 /* it is as it was found, not shrunk */
 	uint32_t takes;			 /* as in struct minimized_failure */
 };
 

@@ -68,6 +68,8 @@ static int read_rows(struct cause_rows *rows, struct text *t)
 	char *line;
 	int rc;
 	while ((rc = text_line(t, &line)) > 0) {
+		if (text_check_bytes(t, line, strchr(line, '#')))
+			return -EINVAL;
 		struct cause_row *row = calloc(1, sizeof(*row));
 		if (!row)
 			return -ENOMEM;
@@ -173,6 +175,16 @@ static int add_unit(struct cause_rows *rows, const struct campaign *c, unsigned 
 	for (unsigned k = 0; k < TM_CONTRACTS && !rc; k++)
 		rc = add_strange(rows, c, unit, &s, &c->unit[unit].contract[k].strange);
 	setup_free(&s);
+	return rc;
+}
+
+int causes_check(const char *path, struct input_error *error)
+{
+	struct cause_rows rows = {0};
+	memset(error, 0, sizeof(*error));
+	int rc = read_file(&rows, path, error);
+	free(rows.head);
+	free(rows.row);
 	return rc;
 }
 

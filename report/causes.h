@@ -11,5 +11,7 @@
  * -errno, or -EINVAL with *error: the file holds something else.
  */
 int causes_record(const struct campaign *c, const char *path, struct input_error *error);
+/* Could it read the file? With the same results; nothing is written. */
+int causes_check(const char *path, struct input_error *error);
 
 #endif

@@ -109,34 +109,34 @@ static void print_machines(const struct event_trace *st)
 
 /* --- the beginning and the end --- */
 
-/* Switches that the variant alone does not explain. */
-static void print_knobs(const struct setup *s)
+void event_trace_knobs(const struct setup *s, char buf[EVENT_TRACE_KNOBS])
 {
 	struct setup plain;
 	char value[64];
-	bool any = false;
+	buf[0] = '\0';
 	setup_init(&plain, s->store);
 	setup_variant(&plain, s->variant);
 	for (unsigned k = 0; s->store->knobs[k].name; k++) {
+		size_t used = strlen(buf);
 		if (s->params.knob[k] == plain.params.knob[k])
 			continue;
 		setup_knob_value(s, k, value, sizeof(value));
-		printf("%s%s=%s", any ? " " : "knobs     ", s->store->knobs[k].name, value);
-		any = true;
+		snprintf(buf + used, EVENT_TRACE_KNOBS - used, "%s%s=%s", used ? " " : "",
+			 s->store->knobs[k].name, value);
 	}
-	if (any)
-		putchar('\n');
 }
 
 static void print_setup(const struct event_trace *st)
 {
 	const struct setup *s = &st->trace->setup;
 	struct deviation_names names = {s->region, s->regions};
-	char text[256];
+	char text[256], knobs[EVENT_TRACE_KNOBS];
 	setup_hardware_print(s, true, text, sizeof(text));
 	printf("%sstore%s     %s, variant %s\n", paint(BOLD), paint(PLAIN), s->store->name,
 	       s->variant);
-	print_knobs(s);
+	event_trace_knobs(s, knobs);
+	if (*knobs)
+		printf("knobs     %s\n", knobs);
 	for (unsigned i = 0; i < s->without.n; i++)
 		printf("without   %s\n", s->without_name[i]);
 	fputs("hardware  ", stdout);

@@ -2,14 +2,19 @@
 #ifndef TM_REPORT_EVENT_TRACE_H
 #define TM_REPORT_EVENT_TRACE_H
 /*
- * The event trace of a replay: as text on standard output (event_trace.c), and as an HTML report
- * (html.c). Both read one event log.
+ * The event trace of a replay: as text on standard output (event_trace.c), and as an HTML page
+ * (report/page). Both read one event log.
  */
 #include "checker/cause/cause.h"
 #include "checker/cause/event_log.h"
 #include "checker/trace/replay.h"
 #include "checker/trace/trace.h"
 #include "checker/world/where.h"
+
+/* How the HTML page begins. */
+#define EVENT_PAGE_HEAD                                             \
+	"<!doctype html>\n<html lang=en><head><meta charset=utf-8>" \
+	"<meta name=generator content=tidemark>"
 
 struct event_trace {
 	const struct trace *trace;
@@ -28,6 +33,9 @@ void event_trace_print(const struct event_trace *st);
 /* The same as one HTML page; for save_file(). 0 or -errno. */
 int event_trace_html(FILE *out, const void *events);
 
+#define EVENT_TRACE_KNOBS (TM_MAX_KNOBS * 96) /* bytes */
+/* "bug=get_no_crc grace=none": the knobs that the variant alone does not explain. */
+void event_trace_knobs(const struct setup *s, char buf[EVENT_TRACE_KNOBS]);
 /* What follows "lost" and "kept": "version 0 of 1". */
 void event_trace_survived(const struct logged_line *l, char *buf, size_t n);
 /* The operation that an event belongs to: "c1.put1#2", or "". */

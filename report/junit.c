@@ -10,7 +10,7 @@
 
 void junit_add(struct junit *j, const char *suite, const char *name, const char *fmt, ...)
 {
-	struct junit_case test = {strdup(suite), strdup(name), NULL};
+	struct junit_case test = {.suite = strdup(suite), .name = strdup(name)};
 	va_list ap;
 	if (j->tests == j->room) {
 		unsigned room = j->room ? 2 * j->room : 32;
@@ -31,6 +31,23 @@ void junit_add(struct junit *j, const char *suite, const char *name, const char 
 	free(test.suite);
 	free(test.name);
 	free(test.failure);
+}
+
+void junit_took(struct junit *j, double seconds)
+{
+	const unsigned last = j->tests ? j->tests - 1 : 0;
+	for (unsigned i = j->tests; i && !strcmp(j->test[i - 1].suite, j->test[last].suite); i--)
+		j->test[i - 1].took = seconds;
+}
+
+void junit_skip(struct junit *j, const char *suite, const char *name, const char *why)
+{
+	junit_add(j, suite, name, NULL);
+	if (j->no_memory)
+		return;
+	struct junit_case *test = &j->test[j->tests - 1];
+	test->skipped = strdup(why);
+	j->no_memory = !test->skipped;
 }
 
 /* The first `n` bytes of a text. What XML cannot say, and what is not ASCII, becomes a question
@@ -55,6 +72,12 @@ static void write_case(FILE *out, const struct junit_case *t)
 	fputs("  <testcase", out);
 	write_attribute(out, "classname", t->suite, strlen(t->suite));
 	write_attribute(out, "name", t->name, strlen(t->name));
+	if (t->skipped) {
+		fputs("><skipped", out);
+		write_attribute(out, "message", t->skipped, strlen(t->skipped));
+		fputs("/></testcase>\n", out);
+		return;
+	}
 	if (!t->failure) {
 		fputs("/>\n", out);
 		return;
@@ -66,6 +89,13 @@ static void write_case(FILE *out, const struct junit_case *t)
 	fputs("</failure></testcase>\n", out);
 }
 
+/* What was not measured has no time. */
+static void write_time(FILE *out, double seconds)
+{
+	if (seconds > 0)
+		fprintf(out, " time=\"%.3f\"", seconds);
+}
+
 static unsigned failures(const struct junit *j, unsigned from, unsigned to)
 {
 	unsigned n = 0;
@@ -74,22 +104,33 @@ static unsigned failures(const struct junit *j, unsigned from, unsigned to)
 	return n;
 }
 
+static unsigned skips(const struct junit *j, unsigned from, unsigned to)
+{
+	unsigned n = 0;
+	for (; from < to; from++)
+		n += j->test[from].skipped != NULL;
+	return n;
+}
+
 static int write_all(FILE *out, const void *arg)
 {
 	const struct junit *j = arg;
 	fprintf(out,
-		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"tidemark\" "
-		"tests=\"%u\" "
-		"failures=\"%u\">\n",
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" JUNIT_MARK " tests=\"%u\" "
+		"failures=\"%u\"",
 		j->tests, failures(j, 0, j->tests));
+	write_time(out, j->seconds);
+	fputs(">\n", out);
 	for (unsigned from = 0, to; from < j->tests; from = to) {
 		const char *suite = j->test[from].suite;
 		for (to = from; to < j->tests && !strcmp(j->test[to].suite, suite); to++)
 			;
 		fputs(" <testsuite", out);
 		write_attribute(out, "name", suite, strlen(suite));
-		fprintf(out, " tests=\"%u\" failures=\"%u\" errors=\"0\" skipped=\"0\">\n",
-			to - from, failures(j, from, to));
+		fprintf(out, " tests=\"%u\" failures=\"%u\" errors=\"0\" skipped=\"%u\"", to - from,
+			failures(j, from, to), skips(j, from, to));
+		write_time(out, j->test[from].took);
+		fputs(">\n", out);
 		for (unsigned i = from; i < to; i++)
 			write_case(out, &j->test[i]);
 		fputs(" </testsuite>\n", out);
@@ -108,6 +149,7 @@ void junit_free(struct junit *j)
 		free(j->test[i].suite);
 		free(j->test[i].name);
 		free(j->test[i].failure);
+		free(j->test[i].skipped);
 	}
 	free(j->test);
 	memset(j, 0, sizeof(*j));

@@ -2,6 +2,7 @@
 /* See output.h. */
 #include "report/output.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -29,6 +30,17 @@ int trace_path(const struct campaign_config *cfg, unsigned contract, const char 
 		       : 0;
 }
 
+const char tidemark_version[] = TM_VERSION;
+
+static int standard = -1; /* standard output, if it is kept for a file */
+
+int output_takes_standard(void)
+{
+	fflush(stdout);
+	standard = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	return standard < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ? -errno : 0;
+}
+
 static int write_open(FILE *out, int (*write)(FILE *out, const void *arg), const void *arg)
 {
 	errno = 0;
@@ -46,6 +58,11 @@ static int save(const char *path, int (*write)(FILE *out, const void *arg), cons
 {
 	char host[HOST_NAME_MAX + 1] = "", *name;
 	struct stat st;
+	if (!strcmp(path, STANDARD_OUTPUT)) {
+		FILE *out = fdopen(standard, "w");
+		int error = out ? write_open(out, write, arg) : -errno;
+		return error == -EPIPE ? 0 : error; /* its reader has seen enough */
+	}
 	/* Renaming would replace a device or a link as readily as a file. */
 	if (!lstat(path, &st) && !S_ISREG(st.st_mode)) {
 		FILE *out = fopen(path, "we");
@@ -75,6 +92,7 @@ static void hold_signals(int how)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
 	sigprocmask(how, &set, NULL);
+	driver_hold(how);
 }
 
 int save_file(const char *path, int (*write)(FILE *out, const void *arg), const void *arg)

@@ -8,6 +8,13 @@
 /* DIR/STORE-VARIANT-CONFIGURATION-CONTRACT and `tail`, to be freed. 0 or -ENOMEM. */
 int trace_path(const struct campaign_config *cfg, unsigned contract, const char *dir,
 	       const char *tail, char **name);
+extern const char tidemark_version[];
+
+#define STANDARD_OUTPUT "-" /* instead of a file's name */
+
+/* Keep standard output for save_file(STANDARD_OUTPUT); from now on what is printed there goes to
+ * standard error. Once. 0 or -errno. */
+int output_takes_standard(void);
 /* A file as `write` makes it, which returns 0 or -errno. 0 or -errno; nothing partial is left
  * behind, unless `path` is no plain file and is written as it stands. */
 int save_file(const char *path, int (*write)(FILE *out, const void *arg), const void *arg);

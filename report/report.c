@@ -19,6 +19,11 @@
 #include "report/terminal.h"
 #include "scenarios/stores.h"
 
+bool same_group(const struct campaign_config *a, const struct campaign_config *b)
+{
+	return a->store == b->store && !strcmp(a->variant, b->variant);
+}
+
 void group_name(const struct campaign_config *cfg, char *buf, size_t n)
 {
 	bool variant = strcmp(cfg->variant, "default");
@@ -58,11 +63,16 @@ static void print_cell(const struct report *r, unsigned config, unsigned k)
 	bool promised = cfg->store->promises & TM_BIT(k);
 	uint64_t states = r->campaign->total[config].states;
 	int width = snprintf(NULL, 0, "%" PRIu64, states);
+	bool unsure = !cell->broken && !report_is_whole(r, config);
 	printf("  %-5s  %-8s  %s%-6s%s  ", contract_name(k), promised ? "promised" : "-",
-	       paint(!cell->broken ? GREEN
-		     : promised	   ? RED
-				   : YELLOW),
-	       cell->broken ? "broken" : "holds", paint(PLAIN));
+	       paint(unsure	      ? YELLOW
+		     : !cell->broken  ? GREEN
+		     : more->surprise ? RED
+				      : YELLOW),
+	       unsure	      ? "unsure"
+	       : cell->broken ? "broken"
+			      : "holds",
+	       paint(PLAIN));
 	const char *left_out = campaign_left_out(r->campaign, config);
 	if (cell->broken)
 		printf("%*" PRIu64 " of %" PRIu64 " states", width, cell->broken_states, states);
@@ -75,7 +85,7 @@ static void print_cell(const struct report *r, unsigned config, unsigned k)
 	if (more->surprise)
 		printf(", %s%s%s", paint(RED), report_surprise(more), paint(PLAIN));
 	else if (more->why && cell->broken)
-		printf(", as expected");
+		printf(", as its design says");
 	putchar('\n');
 }
 
@@ -241,25 +251,28 @@ void report_exhaustive(const struct report *r)
 		       paint(PLAIN));
 }
 
-void report_end(const struct report *r)
+void report_left_off(const struct report *r)
 {
 	const struct campaign *c = r->campaign;
-	uint64_t states = 0;
+	unsigned done = 0;
+	char text[200];
 	for (unsigned i = 0; i < c->configs; i++)
-		states += c->total[i].states;
-	if (r->out)
-		report_written(r);
-	printf("%" PRIu64 " states in %.1f s, %.0f states/s with %u job%s\n", states, c->seconds,
-	       (double)states / (c->seconds > 0 ? c->seconds : 1), c->options.jobs,
-	       c->options.jobs == 1 ? "" : "s");
-	if (r->partial)
-		printf("%sNot all of the campaign is there: what holds so far may break in the "
-		       "rest.%s\n",
-		       paint(YELLOW), paint(PLAIN));
-	if (!r->surprises && !r->partial)
-		printf("%sEverything is as expected.%s\n", paint(GREEN), paint(PLAIN));
-	if (!r->surprises)
+		done += campaign_done(c, i);
+	if (!r->undone)
 		return;
+	snprintf(text, sizeof(text),
+		 "Left off %s: %u of %u workloads are done, %u of %u configurations are finished",
+		 r->left_off ? r->left_off : "", done, c->configs * c->workloads,
+		 c->configs - r->undone, c->configs);
+	print_wrapped(0, text);
+	if (r->whole_command)
+		printf("All of it: %s\n", r->whole_command);
+}
+
+/* Each cell that is not as expected. */
+static void print_surprises(const struct report *r)
+{
+	const struct campaign *c = r->campaign;
 	printf("%sNot everything is as it should be:%s", paint(RED), paint(PLAIN));
 	for (unsigned i = 0, n = 0; i < c->configs * TM_CONTRACTS; i++) {
 		if (!r->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].surprise)
@@ -271,13 +284,33 @@ void report_end(const struct report *r)
 	putchar('\n');
 }
 
+void report_end(const struct report *r)
+{
+	const struct campaign *c = r->campaign;
+	uint64_t states = 0;
+	for (unsigned i = 0; i < c->configs; i++)
+		states += c->total[i].states;
+	if (r->out)
+		report_written(r);
+	printf("%" PRIu64 " states in %.1f s, %.0f states/s with %u job%s\n", states, c->seconds,
+	       (double)states / (c->seconds > 0 ? c->seconds : 1), c->options.jobs,
+	       c->options.jobs == 1 ? "" : "s");
+	report_left_off(r);
+	if (r->unwritten)
+		printf("%sNot all results could be written.%s\n", paint(RED), paint(PLAIN));
+	if (r->surprises)
+		print_surprises(r);
+	else if (r->undone)
+		puts("What is finished is as expected.");
+	/* The sentence does not stand below a text of which a part is missing. */
+	else if (!r->unwritten && !output_flush())
+		printf("%sEverything is as expected.%s\n", paint(GREEN), paint(PLAIN));
+}
+
 /* A column for a shape in which everything is as expected: one line. */
 static void print_in_short(const struct report *r, unsigned config)
 {
 	const struct campaign *c = r->campaign;
-	if (!config || !report_in_short(r, config - 1))
-		printf("\n%sshapes%s, as expected: which promises hold, what breaks\n", paint(BOLD),
-		       paint(PLAIN));
 	fputs("  ", stdout);
 	print_config(&c->config[config]);
 	printf(": %" PRIu64 " runs, %" PRIu64 " states;", c->total[config].runs,
@@ -292,27 +325,40 @@ static void print_in_short(const struct report *r, unsigned config)
 	putchar('\n');
 }
 
+static void print_table(const struct report *r, unsigned config)
+{
+	const struct campaign *c = r->campaign;
+	printf("\n%s", paint(BOLD));
+	print_config(&c->config[config]);
+	printf("%s\n", paint(PLAIN));
+	for (unsigned k = 0; k < TM_CONTRACTS; k++)
+		if (store_judged(c->config[config].store) & TM_BIT(k))
+			print_cell(r, config, k);
+	print_bounds(&c->total[config]);
+	for (unsigned k = 0; k < TM_CONTRACTS; k++)
+		print_notes(r, config, k);
+}
+
 void report_tables(const struct report *r)
 {
 	const struct campaign *c = r->campaign;
+	bool shapes = false; /* were printed last */
 	char hw[256];
 	hardware_print(&hardware_default, true, hw, sizeof(hw));
 	fputs("hardware, where a table does not say otherwise: ", stdout);
 	print_wrapped(48, hw);
 	for (unsigned i = 0; i < c->configs; i++) {
-		if (report_in_short(r, i)) {
-			print_in_short(r, i);
+		bool in_short = report_in_short(r, i);
+		if (in_short ? !report_is_whole(r, i) : !campaign_done(c, i))
 			continue;
-		}
-		printf("\n%s", paint(BOLD));
-		print_config(&c->config[i]);
-		printf("%s\n", paint(PLAIN));
-		for (unsigned k = 0; k < TM_CONTRACTS; k++)
-			if (store_judged(c->config[i].store) & TM_BIT(k))
-				print_cell(r, i, k);
-		print_bounds(&c->total[i]);
-		for (unsigned k = 0; k < TM_CONTRACTS; k++)
-			print_notes(r, i, k);
+		if (in_short && !shapes)
+			printf("\n%sshapes%s, as expected: which promises hold, what breaks\n",
+			       paint(BOLD), paint(PLAIN));
+		shapes = in_short;
+		if (in_short)
+			print_in_short(r, i);
+		else
+			print_table(r, i);
 	}
 	if (c->options.exhaustive) {
 		report_exhaustive(r);
@@ -352,15 +398,19 @@ static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
 	char takes[REPORT_TAKES];
 	report_takes(cfg, more->one[0].takes, takes, sizeof(takes));
 	return json_pack(
-		"{s:s, s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:b, s:s, s:b, s:s, s:s, s:s, s:o}",
+		"{s:s, s:s, s:s, s:s, s:b, s:s, s:b, s:I, s:I, s:b, s:s, s:b, s:s, s:s, s:s, s:o}",
 		"store", cfg->store->name, "variant", cfg->variant, "config", cfg->name, "contract",
 		contract_name(k), "promised", !!(cfg->store->promises & TM_BIT(k)), "verdict",
-		cell->broken ? "broken" : "holds", "states",
+		cell->broken		     ? "broken"
+		: report_is_whole(r, config) ? "holds"
+					     : "could not tell",
+		"complete", report_is_whole(r, config), "states",
 		(json_int_t)r->campaign->total[config].states, "broken_states",
 		(json_int_t)cell->broken_states, "exhaustive",
 		!campaign_left_out(r->campaign, config), "trace",
 		more->one[0].trace ? more->one[0].trace : "", "as_expected", !more->surprise, "how",
-		more->one[0].text, "takes", takes, "why", more->why ? more->why : "", "others",
+		more->one[0].text, "takes", takes, "why",
+		more->why && (cell->broken || more->surprise) ? more->why : "", "others",
 		others_json(cfg, more));
 }
 
@@ -369,8 +419,10 @@ static int write_json(FILE *out, const void *all)
 	return json_dumpf(all, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
 }
 
-int json_save(const json_t *all, const char *path)
+int json_save(json_t *all, const char *path)
 {
+	if (json_object_set_new(all, "tidemark", json_string(tidemark_version)))
+		return -ENOMEM;
 	return save_file(path, write_json, all);
 }
 
@@ -378,6 +430,7 @@ void report_junit(const struct report *r, struct junit *j)
 {
 	const struct campaign *c = r->campaign;
 	char suite[REPORT_NAME];
+	j->seconds = c->seconds;
 	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++) {
 		unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
 		const struct report_cell *more = &r->cell[config][k];
@@ -385,7 +438,9 @@ void report_junit(const struct report *r, struct junit *j)
 		if (!(store_judged(c->config[config].store) & TM_BIT(k)))
 			continue;
 		config_name(&c->config[config], suite, sizeof(suite));
-		if (!more->surprise)
+		if (!broken && !report_is_whole(r, config))
+			junit_skip(j, suite, contract_name(k), "left off before the end");
+		else if (!more->surprise)
 			junit_add(j, suite, contract_name(k), NULL);
 		else if (more->one[0].trace)
 			junit_add(j, suite, contract_name(k), "%s\n%s replay %s", more->one[0].text,
@@ -407,8 +462,9 @@ int report_json(const struct report *r, const char *path)
 		    json_array_append_new(cells, cell_json(r, config, k)))
 			error = -ENOMEM;
 	}
-	json_t *all = json_pack("{s:o, s:f, s:I, s:i}", "cells", cells, "seconds", c->seconds,
-				"seed", (json_int_t)c->options.seed, "jobs", (int)c->options.jobs);
+	json_t *all = json_pack("{s:o, s:b, s:f, s:I, s:i}", "cells", cells, "complete", !r->undone,
+				"seconds", c->seconds, "seed", (json_int_t)c->options.seed, "jobs",
+				(int)c->options.jobs);
 	if (!all && !error)
 		error = -ENOMEM;
 	if (!error)

@@ -30,18 +30,40 @@ struct report {
 	bool whole; /* the default campaign in full: expectations count in both directions */
 	unsigned surprises, traces;
 	unsigned open;	 /* configurations in which a systematic search left something out */
-	bool partial;	 /* results of shards are missing */
+	unsigned undone; /* configurations of which not all workloads are done */
 	const char *out; /* where the traces are, NULL: none were asked for */
+	bool unwritten;	 /* a trace or another file could not be written */
+	/* Why the campaign was left off, and the command that does all of it; NULL: it was not. */
+	const char *left_off, *whole_command;
+};
+
+/* The matrix while it is printed. */
+struct report_matrix {
+	struct report *report;
+	unsigned next;	/* the first configuration that is not printed */
+	unsigned split; /* == next: an earlier one of its store has a row of its own */
+	unsigned rows, width;
+	unsigned contracts; /* TM_BIT()s: those of which something can be said */
+	bool ended;	    /* no more is going to be done */
 };
 
 /* "erda one_flush": the store, and its variant where it is not the default. */
 void group_name(const struct campaign_config *cfg, char *buf, size_t n);
 /* "erda one_flush (ddio=off)" */
 void config_name(const struct campaign_config *cfg, char *buf, size_t n);
-/* Judge the campaign's cells: campaign and whole are set. 0 or -ENOMEM. */
+/* Of the same store, and the same variant of it? */
+bool same_group(const struct campaign_config *a, const struct campaign_config *b);
+/* Before the campaign, of which the configurations are known; campaign and whole are set. 0 or
+ * -ENOMEM. */
 int report_open(struct report *r);
+/* Judge a configuration by what is done of it. Is a cell of it not as expected? */
+bool report_judge(struct report *r, unsigned config);
+/* Judge all, when the campaign has ended. */
+void report_judge_all(struct report *r);
+/* All workloads of this configuration are done. */
+bool report_is_whole(const struct report *r, unsigned config);
 /* A shape's column in which everything is as expected: one line, and no traces. After
- * report_open(). */
+ * report_judge(). */
 bool report_in_short(const struct report *r, unsigned config);
 void report_close(struct report *r);
 /*
@@ -50,17 +72,28 @@ void report_close(struct report *r);
  */
 int report_traces(struct report *r, bool quiet, char why[REPORT_WHY]);
 /* For people: a table for each configuration, and all that is to be said of its cells; or what
- * matters of that, on about one screen. */
+ * matters of that, on about one screen: the matrix, of which rows can be printed while the campaign
+ * runs, and what is below it. */
 void report_tables(const struct report *r);
+void report_matrix_begin(struct report_matrix *m, struct report *r);
+/* Rows that are finished, and judged. */
+void report_matrix_rows(struct report_matrix *m);
+/* All others, and the legend. */
+void report_matrix_end(struct report_matrix *m);
 void report_summary(const struct report *r);
 /* Files, with results as save_file(). */
 int report_json(const struct report *r, const char *path);
-int json_save(const json_t *all, const char *path);
+/* Any results, an object; the program's version is added. */
+int json_save(json_t *all, const char *path);
 /* A test case for each cell. */
 void report_junit(const struct report *r, struct junit *j);
 
 /* --- parts of both texts --- */
 
+/* A cell's mark in the matrix, as its legend says; ' ': the store is not judged by the contract. */
+char report_mark(const struct report *r, unsigned config, unsigned k);
+/* The matrix's columns: contracts by which some store is judged, as TM_BIT()s. */
+unsigned report_judged(const struct campaign *c);
 /* In capitals, what is not as expected of a cell. */
 const char *report_surprise(const struct report_cell *cell);
 /* For which cause a surprising cell broke, or how often, if that is the surprise: a sentence.
@@ -73,6 +106,8 @@ void report_takes(const struct campaign_config *cfg, uint32_t takes, char *buf, 
 void report_exhaustive(const struct report *r);
 /* Which traces this campaign has written, and which are older. */
 void report_written(const struct report *r);
+/* How much of the campaign was done, if that is not all: a line. */
+void report_left_off(const struct report *r);
 /* The last lines: traces, states, and the verdict. */
 void report_end(const struct report *r);
 

@@ -32,7 +32,7 @@ static bool is_often(const struct campaign *c, unsigned config, unsigned k)
 static bool judge_cell(const struct report *r, unsigned config, unsigned k)
 {
 	const struct campaign_config *cfg = &r->campaign->config[config];
-	bool part = cfg->share.part > 1;
+	bool part = cfg->share.part > 1 || !report_is_whole(r, config);
 	const struct surprise_cell cell = {.store = cfg->store,
 					   .variant = cfg->variant,
 					   .config = cfg->name,
@@ -47,17 +47,36 @@ static bool judge_cell(const struct report *r, unsigned config, unsigned k)
 	return r->cell[config][k].surprise;
 }
 
+bool report_is_whole(const struct report *r, unsigned config)
+{
+	return campaign_done(r->campaign, config) == r->campaign->workloads;
+}
+
 int report_open(struct report *r)
 {
+	r->cell = calloc(r->campaign->configs + 1, sizeof(*r->cell));
+	return r->cell ? 0 : -ENOMEM;
+}
+
+bool report_judge(struct report *r, unsigned config)
+{
+	bool surprise = false;
+	for (unsigned k = 0; k < TM_CONTRACTS; k++)
+		surprise |= judge_cell(r, config, k);
+	return surprise;
+}
+
+void report_judge_all(struct report *r)
+{
 	const struct campaign *c = r->campaign;
-	r->cell = calloc(c->configs, sizeof(*r->cell));
-	if (!r->cell)
-		return -ENOMEM;
-	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++)
-		r->surprises += judge_cell(r, i / TM_CONTRACTS, i % TM_CONTRACTS);
-	for (unsigned i = 0; i < c->configs; i++)
+	r->surprises = r->open = r->undone = 0;
+	for (unsigned i = 0; i < c->configs; i++) {
+		report_judge(r, i);
+		for (unsigned k = 0; k < TM_CONTRACTS; k++)
+			r->surprises += r->cell[i][k].surprise;
+		r->undone += !report_is_whole(r, i);
 		r->open += c->options.exhaustive && campaign_left_out(c, i);
-	return 0;
+	}
 }
 
 void report_close(struct report *r)
@@ -66,6 +85,14 @@ void report_close(struct report *r)
 		for (unsigned n = 0; n < MINIMIZED_MAX; n++)
 			free(r->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].one[n].trace);
 	free(r->cell);
+}
+
+bool report_in_short(const struct report *r, unsigned config)
+{
+	bool surprise = false;
+	for (unsigned k = 0; k < TM_CONTRACTS; k++)
+		surprise |= r->cell[config][k].surprise;
+	return r->campaign->config[config].shape && !surprise;
 }
 
 /* --- traces --- */
@@ -80,17 +107,15 @@ static int name_trace(const struct report *r, unsigned config, unsigned contract
 			  &r->cell[config][contract].one[number].trace);
 }
 
-/* Write one case down. */
+/* Write the trace of one case, whose text is set. */
 static int write_case(const struct report *r, unsigned config, unsigned contract, unsigned number,
-		      const struct minimized_failure *found, char why[REPORT_WHY])
+		      const struct setup *setup, const struct deviations *path,
+		      char why[REPORT_WHY])
 {
 	struct report_case *one = &r->cell[config][contract].one[number];
-	snprintf(one->text, sizeof(one->text), "%s", found->text);
-	one->whole = found->whole;
-	one->takes = found->takes;
 	int error = name_trace(r, config, contract, number);
 	if (!error)
-		error = report_case_save(one, &found->setup, &found->path, contract);
+		error = report_case_save(one, setup, path, contract);
 	if (error) {
 		snprintf(why, REPORT_WHY, "%s: %s", one->trace ? one->trace : r->out,
 			 strerror(-error));
@@ -98,6 +123,17 @@ static int write_case(const struct report *r, unsigned config, unsigned contract
 		one->trace = NULL;
 	}
 	return error;
+}
+
+static int write_smallest(const struct report *r, unsigned config, unsigned contract,
+			  unsigned number, const struct minimized_failure *found,
+			  char why[REPORT_WHY])
+{
+	struct report_case *one = &r->cell[config][contract].one[number];
+	snprintf(one->text, sizeof(one->text), "%s", found->text);
+	one->whole = found->whole;
+	one->takes = found->takes;
+	return write_case(r, config, contract, number, &found->setup, &found->path, why);
 }
 
 static int not_again(const struct campaign *c, unsigned config, unsigned contract,
@@ -127,8 +163,8 @@ static bool breaks_before(const struct report *r, unsigned config, unsigned cont
 /* The smallest cases of one broken cell: one that was expected has one, others one for each
  * cause. The causes are looked for on one kind of hardware: it takes seconds, and on the next they
  * are the same, as a rule. */
-static int write_cell(const struct report *r, unsigned config, unsigned contract,
-		      char why[REPORT_WHY])
+static int shrink_cell(const struct report *r, unsigned config, unsigned contract,
+		       char why[REPORT_WHY])
 {
 	const struct campaign *c = r->campaign;
 	struct report_cell *cell = &r->cell[config][contract];
@@ -143,14 +179,14 @@ static int write_cell(const struct report *r, unsigned config, unsigned contract
 		return not_again(c, config, contract, why);
 	}
 	for (unsigned i = 0; i < cases->n && !error; i++, cell->cases++)
-		error = write_case(r, config, contract, i, &cases->found[i], why);
+		error = write_smallest(r, config, contract, i, &cases->found[i], why);
 	cell->left = cases->left;
 	minimized_free(cases);
 	free(cases);
 	return error;
 }
 
-/* How one cell breaks, of the first run that broke it. */
+/* How one cell breaks, of the first run that broke it, as it was found. */
 static int look_again(const struct report *r, unsigned config, unsigned contract,
 		      char why[REPORT_WHY])
 {
@@ -163,20 +199,18 @@ static int look_again(const struct report *r, unsigned config, unsigned contract
 						    : (struct campaign_break){cell->unit, contract,
 									      cell->mode, BREAK_ANY,
 									      0};
+	struct report_case *one = &more->one[0];
 	struct broken_run run;
 	int error = campaign_again(r->campaign, &which, &run);
-	memcpy(more->one[0].text, run.text, sizeof(more->one[0].text));
-	broken_run_free(&run);
+	memcpy(one->text, run.text, sizeof(one->text));
+	one->whole = true;
 	more->cases = !error;
-	return error ? not_again(r->campaign, config, contract, why) : 0;
-}
-
-bool report_in_short(const struct report *r, unsigned config)
-{
-	bool surprise = false;
-	for (unsigned k = 0; k < TM_CONTRACTS; k++)
-		surprise |= r->cell[config][k].surprise;
-	return r->campaign->config[config].shape && !surprise;
+	if (error)
+		error = not_again(r->campaign, config, contract, why);
+	else if (r->out)
+		error = write_case(r, config, contract, 0, &run.setup, &run.path, why);
+	broken_run_free(&run);
+	return error;
 }
 
 /* What a process finds out about a broken cell. Traces have names that anybody can form. */
@@ -191,8 +225,10 @@ struct looked_at {
 struct looking {
 	struct report *r;
 	unsigned *cell; /* config * TM_CONTRACTS + contract */
+	bool *done;
 	unsigned cells;
-	int error; /* of the process: it looks at no other cell then */
+	int error;   /* of the process: it looks at no other cell then */
+	bool shrink; /* else traces are written as they were found */
 	bool quiet;
 	char *why;
 };
@@ -204,7 +240,7 @@ static void look_at_cell(void *arg, unsigned unit, void *result)
 	unsigned config = l->cell[unit] / TM_CONTRACTS, k = l->cell[unit] % TM_CONTRACTS;
 	struct report_cell *cell = &l->r->cell[config][k];
 	if (!l->error)
-		l->error = l->r->out ? write_cell(l->r, config, k, out->why)
+		l->error = l->shrink ? shrink_cell(l->r, config, k, out->why)
 				     : look_again(l->r, config, k, out->why);
 	out->error = l->error;
 	out->cell = *cell;
@@ -238,38 +274,91 @@ static void tell_progress(void *arg, const struct driver_progress *at)
 {
 	const struct looking *l = arg;
 	if (!l->quiet)
-		progress_line(l->r->out ? "shrinking what breaks: %u of %u"
-					: "looking again at break %u of %u",
+		progress_line(l->shrink	  ? "shrinking what breaks: %u of %u"
+			      : l->r->out ? "writing what breaks, not shrunk: %u of %u"
+					  : "looking again at break %u of %u",
 			      at->done, at->units);
+}
+
+/* All cells of l. -EINTR: left off. */
+static int look_at_cells(struct looking *l, const struct driver_bounds *bounds)
+{
+	struct driver driver = {.units = l->cells,
+				.jobs = l->r->campaign->options.jobs,
+				.bounds = bounds,
+				.result_bytes = sizeof(struct looked_at),
+				.done = l->done,
+				.work = look_at_cell,
+				.take = take_cell,
+				.progress = tell_progress,
+				.arg = l,
+				.progress_arg = l};
+	_Static_assert(sizeof(struct looked_at) <= DRIVER_RESULT_MAX, "a result is one message");
+	int error = l->cells ? driver_run(&driver) : 0;
+	progress_line(NULL);
+	return error ? error : l->error;
+}
+
+/* Without those that are done. */
+static void drop_done(struct looking *l)
+{
+	unsigned left = 0;
+	for (unsigned i = 0; i < l->cells; i++)
+		if (!l->done[i])
+			l->cell[left++] = l->cell[i];
+	memset(l->done, 0, l->cells * sizeof(*l->done));
+	l->cells = left;
+}
+
+/* After why the first trace could not be written: how many are missing for that. */
+static void tell_missing(const struct report *r, char why[REPORT_WHY])
+{
+	const struct campaign *c = r->campaign;
+	unsigned missing = 0;
+	size_t len = strlen(why);
+	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++)
+		missing += c->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].broken &&
+			   !report_in_short(r, i / TM_CONTRACTS) &&
+			   !r->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].one[0].trace;
+	if (missing > 1)
+		snprintf(why + len, REPORT_WHY - len, "; %u traces are missing", missing);
 }
 
 int report_traces(struct report *r, bool quiet, char why[REPORT_WHY])
 {
-	_Static_assert(sizeof(struct looked_at) <= DRIVER_RESULT_MAX, "a result is one message");
 	const struct campaign *c = r->campaign;
+	const unsigned all = c->configs * TM_CONTRACTS;
+	const volatile sig_atomic_t *stop = c->options.bounds ? c->options.bounds->stop : NULL;
+	const struct driver_bounds bounds = {.stop = stop};
 	struct looking l = {.r = r, .quiet = quiet, .why = why};
-	struct driver driver = {.jobs = c->options.jobs,
-				.result_bytes = sizeof(struct looked_at),
-				.work = look_at_cell,
-				.take = take_cell,
-				.progress = tell_progress,
-				.arg = &l,
-				.progress_arg = &l};
+	int error = -EINTR;
 	why[0] = '\0';
-	l.cell = calloc((size_t)c->configs * TM_CONTRACTS, sizeof(*l.cell));
-	if (!l.cell)
+	l.cell = calloc(all + 1, sizeof(*l.cell));
+	l.done = calloc(all + 1, sizeof(*l.done));
+	if (!l.cell || !l.done) {
+		free(l.cell);
+		free(l.done);
 		return -ENOMEM;
-	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++)
+	}
+	for (unsigned i = 0; i < all; i++)
 		if (c->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].broken &&
 		    !report_in_short(r, i / TM_CONTRACTS))
 			l.cell[l.cells++] = i;
-	driver.units = l.cells;
-	int error = l.cells ? driver_run(&driver) : 0;
-	progress_line(NULL);
+	l.shrink = r->out && (!stop || !*stop);
+	if (l.shrink) {
+		error = look_at_cells(&l, &bounds);
+		drop_done(&l);
+	}
+	/* Whoever interrupts it does not want to wait: what is left is written as it was found. */
+	if (error == -EINTR) {
+		l.shrink = false;
+		error = look_at_cells(&l, NULL);
+	}
 	free(l.cell);
-	if (!error)
-		error = l.error;
+	free(l.done);
 	if (error && !why[0])
 		snprintf(why, REPORT_WHY, "%s", driver_error(error));
+	if (error && r->out)
+		tell_missing(r, why);
 	return error;
 }

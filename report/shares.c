@@ -107,6 +107,16 @@ static int write_lines(FILE *out, const void *arg)
 	return ferror(out) ? -EIO : 0;
 }
 
+int shares_check(const char *path, struct input_error *error)
+{
+	struct shares_file f = {0};
+	memset(error, 0, sizeof(*error));
+	int rc = read_file(&f, path, error);
+	shares_free(&f.old);
+	free(f.head);
+	return rc;
+}
+
 int shares_record(const struct campaign *c, const char *path, struct input_error *error)
 {
 	struct shares_file f = {.new = calloc(1, sizeof(*f.new))};

@@ -11,5 +11,7 @@
  * with *error: the file holds something else.
  */
 int shares_record(const struct campaign *c, const char *path, struct input_error *error);
+/* Could it read the file? With the same results; nothing is written. */
+int shares_check(const char *path, struct input_error *error);
 
 #endif

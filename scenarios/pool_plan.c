@@ -9,9 +9,9 @@
 #include "core/live/live_pm.h"
 #include "scenarios/knobs.h"
 
-#define DEFAULT_SIZE (16ull << 20) /* bytes of a new pool with its header, without a wish */
 #define MOST_UPDATES 100000000u
 
+const unsigned long long pool_default_bytes = 16ull << 20;
 const struct pool_limit pool_limits[POOL_SIZES] = {
 	[POOL_CLIENTS] = {"--clients", 1, TM_MAX_CLIENTS, 8},
 	[POOL_KEYS] = {"--keys", 1, 1u << 24, 1000},
@@ -71,8 +71,7 @@ static int set_knobs(struct live_store *s, const struct pool_wish *w, char why[P
 		int error = knob_set(s->store, &s->params, name, text[len] ? text + len + 1 : "",
 				     &expected);
 		if (error == -ENOENT)
-			return wrong(why,
-				     "--knob: %s has no switch \"%.40s\" (tidemark list knobs)",
+			return wrong(why, "--knob: %s has no knob \"%.40s\" (tidemark list knobs)",
 				     s->store->name, name);
 		if (error)
 			return wrong(why, "--knob: \"%.60s\"; expected one of: %s", text, expected);
@@ -118,7 +117,7 @@ static int design(struct live_store *s, const struct pool_wish *w, char why[POOL
 	s->params.keys = (unsigned)n[POOL_KEYS];
 	s->params.max_vlen = (unsigned)n[POOL_VALUE];
 	s->params.updates = n[POOL_UPDATES] ? (unsigned)n[POOL_UPDATES]
-					    : room_for(s, w->bytes ? w->bytes : DEFAULT_SIZE);
+					    : room_for(s, w->bytes ? w->bytes : pool_default_bytes);
 	if (!s->params.updates)
 		s->params.updates = 1;
 	s->pool_bytes = s->store->pm_bytes(&s->params);
@@ -168,7 +167,7 @@ static int read_header(const char *path, char text[POOL_TEXT], char why[POOL_WHY
 	if (stat(path, &st) ? errno == ENOENT : S_ISREG(st.st_mode) && !st.st_size)
 		return 0;
 	if (live_pm_open(&pm, &setup, reason, sizeof(reason)))
-		return wrong(why, "--pm: %s", reason);
+		return wrong(why, "%s", reason);
 	snprintf(text, POOL_TEXT, "%s", live_pm_header(pm));
 	live_pm_close(pm);
 	return 0;

@@ -24,6 +24,7 @@ extern const struct pool_limit {
 	const char *option; /* "--clients" */
 	unsigned long long least, most, otherwise;
 } pool_limits[POOL_SIZES];
+extern const unsigned long long pool_default_bytes; /* of a new pool with its header */
 
 /*
  * Fill *s for the pool `path` and the store of this name, which exists. *fresh: the pool has no

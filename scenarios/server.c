@@ -65,7 +65,7 @@ int server_open_pool(struct server *s)
 	char reason[256];
 	s->pm_setup.pool_bytes = s->store.pool_bytes;
 	if (live_pm_open(&s->pm, &s->pm_setup, reason, sizeof(reason)))
-		return wrong(s, -EINVAL, "--pm: %s", reason);
+		return wrong(s, -EINVAL, "%s", reason);
 	return s->fresh ? make_empty(s) : set_header(s, s->store.boot + 1, true);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See event_log.h. Actors live in the memory of a simulation, so their names are copied. */
 #include "checker/cause/event_log.h"
+#include <infiniband/verbs.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,12 +78,27 @@ static bool continues(const struct event_log *r, const struct logged_event *e)
 	       (e->off + e->len - 1) / LINE == last->off / LINE;
 }
 
+static void log_taking(struct event_log *r, const struct sim *sim, const struct actor *who,
+		       const struct traced *about)
+{
+	if (!about->id || !room_for(r, &r->taking, r->takings, &r->taking_room, sizeof(*r->taking)))
+		return;
+	r->taking[r->takings++] = (struct logged_taking){.at = sim_now(sim),
+							 .machine = (uint8_t)(r->machines - 1),
+							 .received = about->code & IBV_WC_RECV,
+							 .actor = actor_number(r, who),
+							 .message = about->id,
+							 .before = r->events};
+}
+
 static void log_event(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,
 		      const struct traced *about, const char *text)
 {
 	struct event_log *r = arg;
+	if (about->kind == TRACED_TAKEN)
+		log_taking(r, sim, who, about);
 	if (about->kind == TRACED_TAKEN || about->kind == TRACED_PACKET)
-		return; /* only checker/models/count.c wants these */
+		return; /* checker/models/count.c wants these */
 	struct logged_event e = {.at = sim_now(sim),
 				 .machine = (uint8_t)(r->machines - 1),
 				 .kind = about->kind,
@@ -92,7 +108,8 @@ static void log_event(void *arg, const struct sim *sim, const struct actor *who,
 				 .op = about->op,
 				 .off = about->off,
 				 .len = about->len,
-				 .pc = pc};
+				 .pc = pc,
+				 .message = about->id};
 	if (!e.op.kind && who) {
 		e.op = who->op;
 		e.occurrence = who->occurrence;
@@ -183,6 +200,7 @@ struct replay_audience event_log_audience(struct event_log *r, const struct devi
 void event_log_free(struct event_log *r)
 {
 	free(r->event);
+	free(r->taking);
 	free(r->actor);
 	free(r->words);
 	free(r->line);

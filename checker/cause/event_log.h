@@ -22,7 +22,19 @@ struct logged_event {
 	struct op_label op;
 	uint64_t off, len;
 	uintptr_t pc;
-	size_t text; /* in event_log.words; "" there: nothing to say */
+	size_t text;	  /* in event_log.words; "" there: nothing to say */
+	uint64_t message; /* of what is done for one: the same in all its events; 0: none
+			   */
+};
+
+/* A task has taken a completion: that is no event that anything is blamed on. */
+struct logged_taking {
+	uint64_t at;
+	uint8_t machine;
+	bool received; /* what the peer sent; else what was posted has ended */
+	int16_t actor;
+	uint64_t message;
+	size_t before; /* the event that came next */
 };
 
 /* A line that was in flight when its machine failed. */
@@ -45,6 +57,8 @@ struct event_log {
 	struct logged_event *event;
 	size_t events, event_room;
 	size_t loads;
+	struct logged_taking *taking;
+	size_t takings, taking_room;
 	char (*actor)[ACTOR_NAME];
 	unsigned actors, actor_room;
 	char *words;

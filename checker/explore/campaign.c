@@ -88,6 +88,8 @@ const char *campaign_left_out(const struct campaign *c, unsigned config)
 		return "random schedules";
 	for (unsigned w = 0; w < c->workloads; w++) {
 		const struct campaign_unit *unit = &c->unit[config * c->workloads + w];
+		if (!unit->done)
+			return "it was left off before the end";
 		if (!unit->complete)
 			return "the budget of runs or states was used up";
 		if (unit->counts.points_bounded)
@@ -96,6 +98,14 @@ const char *campaign_left_out(const struct campaign *c, unsigned config)
 			return "some histories are too concurrent to be judged";
 	}
 	return NULL;
+}
+
+unsigned campaign_done(const struct campaign *c, unsigned config)
+{
+	unsigned done = 0;
+	for (unsigned w = 0; w < c->workloads; w++)
+		done += c->unit[config * c->workloads + w].done;
+	return done;
 }
 
 static void one_run(struct explorer *ex, struct schedule *schedule, uint64_t run)
@@ -341,26 +351,42 @@ static void compare_shares(struct campaign *c, unsigned config)
 	}
 }
 
-static void merge(struct campaign *c)
+static void merge_unit(struct campaign *c, unsigned unit)
 {
-	for (unsigned u = 0; u < c->configs * c->workloads; u++) {
-		struct campaign_unit *unit = &c->unit[u];
-		unsigned config = u / c->workloads;
-		explore_counts_add(&c->total[config], &unit->counts);
-		for (unsigned k = 0; k < TM_CONTRACTS; k++) {
-			struct campaign_cell *cell = &c->cell[config][k];
-			if (unit->contract[k].found && !cell->broken) {
-				cell->broken = true;
-				cell->unit = u;
-				cell->mode = (struct failure_mode){unit->contract[k].run,
-								   FAILURE_MODE_ANYTHING};
-			}
-			cell->broken_states += unit->contract[k].broken;
-			merge_strange(cell, u, &unit->contract[k].strange);
+	const struct campaign_unit *result = &c->unit[unit];
+	const unsigned config = unit / c->workloads;
+	explore_counts_add(&c->total[config], &result->counts);
+	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
+		struct campaign_cell *cell = &c->cell[config][k];
+		if (result->contract[k].found && !cell->broken) {
+			cell->broken = true;
+			cell->unit = unit;
+			cell->mode = (struct failure_mode){result->contract[k].run,
+							   FAILURE_MODE_ANYTHING};
 		}
+		cell->broken_states += result->contract[k].broken;
+		merge_strange(cell, unit, &result->contract[k].strange);
 	}
-	for (unsigned i = 0; i < c->configs && c->options.shares; i++)
-		compare_shares(c, i);
+}
+
+/* What its units say so far. They come in any order and are merged in one, so it is done anew. */
+static void merge(struct campaign *c, unsigned config)
+{
+	memset(c->cell[config], 0, sizeof(c->cell[config]));
+	c->total[config] = (struct explore_counts){0};
+	for (unsigned w = 0; w < c->workloads; w++)
+		merge_unit(c, config * c->workloads + w);
+	if (c->options.shares)
+		compare_shares(c, config);
+}
+
+static void take(void *arg, unsigned unit, const void *result)
+{
+	struct campaign *c = arg;
+	(void)result;
+	merge(c, unit / c->workloads);
+	if (c->options.taken)
+		c->options.taken(c->options.taken_arg, unit);
 }
 
 static uint64_t states_of(const void *result)
@@ -383,6 +409,7 @@ int campaign_run(struct campaign *c)
 				.bounds = c->options.bounds,
 				.result_bytes = sizeof(struct campaign_unit),
 				.work = work,
+				.take = take,
 				.states = states_of,
 				.failed = lacked_memory,
 				.progress = c->options.progress,
@@ -399,7 +426,6 @@ int campaign_run(struct campaign *c)
 	for (unsigned u = 0; u < units && !error; u++)
 		if (c->unit[u].error)
 			error = c->unit[u].error;
-	merge(c);
 	c->seconds = clock_seconds() - driver.started;
 	return error;
 }

@@ -54,6 +54,10 @@ struct campaign_options {
 	const struct driver_bounds
 		*bounds; /* NULL: none; units that are not done are left zeroed */
 	void (*progress)(void *arg, const struct driver_progress *at); /* NULL: not wanted */
+	/* NULL, or: this unit has come; cells and totals of its configuration say what its units
+	 * say so far. In the order in which they come. */
+	void (*taken)(void *taken_arg, unsigned unit);
+	void *taken_arg;
 };
 
 /* One contract of one configuration. */
@@ -143,6 +147,8 @@ void campaign_search_all(struct campaign_options *o);
 /* 0, or -errno: -ENOMEM, -EIO (a unit could not run: its unit.why), -ECHILD (a process died),
  * -EINTR (left off by options.bounds: unit.done says what is done). */
 int campaign_run(struct campaign *c);
+/* How many units of a configuration are done. */
+unsigned campaign_done(const struct campaign *c, unsigned config);
 /* Everything: configurations, workloads, results. */
 void campaign_free(struct campaign *c);
 /* Explore one unit in this process into a zeroed *result; no further once a contract of `stop_at`

@@ -25,7 +25,8 @@ struct head {
 	uint64_t cpu_us; /* that it took */
 };
 #define MESSAGE_BYTES (sizeof(struct head) + DRIVER_RESULT_MAX)
-#define GLANCE_MS     100 /* how often the bounds are looked at while no result comes */
+#define ENDS	      SIGUSR1 /* leave off; SIGKILL would leave half a file */
+#define GLANCE_MS     100     /* how often the bounds are looked at while no result comes */
 
 /* In the processes' shared memory. */
 struct shared {
@@ -115,9 +116,11 @@ static _Noreturn void worker(const struct driver *d, const struct queue *q, int 
 	_Alignas(max_align_t) char result[DRIVER_RESULT_MAX];
 	char message[MESSAGE_BYTES];
 	size_t len = sizeof(struct head) + d->result_bytes;
+	signal(ENDS, SIG_DFL);
 	if (d->bounds && d->bounds->stop)
 		ignore_signals();
 	sigprocmask(SIG_SETMASK, before, NULL);
+	driver_hold(SIG_UNBLOCK);
 	while (!d->more || d->more(d->arg)) {
 		unsigned unit = atomic_fetch_add(&q->shared->next, 1);
 		if (unit >= d->units)
@@ -237,7 +240,7 @@ static void end_processes(struct driver *d, int in, const pid_t *child, unsigned
 {
 	for (unsigned j = 0; j < jobs; j++)
 		if (child[j] > 0)
-			kill(child[j], SIGKILL);
+			kill(child[j], ENDS);
 	while (receive(d, in) > 0)
 		;
 }
@@ -380,6 +383,14 @@ int driver_run(struct driver *d)
 	d->at = (struct driver_progress){.units = d->units};
 	int error = results_of(d) ? take_known(d) : 0;
 	return error || (results_of(d) && !results_of(d)->missing) ? error : run_units(d);
+}
+
+void driver_hold(int how)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, ENDS);
+	sigprocmask(how, &set, NULL);
 }
 
 const char *driver_error(int error)

@@ -68,6 +68,9 @@ struct driver {
  * whole; or those that are merged are not all), what results_begin() and results_keep() returned,
  * or why no process could be started. */
 int driver_run(struct driver *d);
+/* In one of the processes, with SIG_BLOCK and then SIG_UNBLOCK: it is writing a file, and does not
+ * end before that is whole. */
+void driver_hold(int how);
 /* Such an error in words. */
 const char *driver_error(int error);
 

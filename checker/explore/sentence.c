@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "checker/world/world.h"
+#include "core/text/error_name.h"
 
 /* When the reader of a machine that has recovered did something. */
 static const char *when(const struct history_op *o)
@@ -56,14 +57,12 @@ static void name_client(const struct setup *s, const struct history_op *o, char 
 static void failed(const struct setup *s, const struct history *h, int op, char *buf, size_t n)
 {
 	const struct history_op *o = &h->op[op];
-	const char *error = strerrorname_np(-o->error);
-	char who[48], what[80], number[16];
+	char who[48], what[80];
 
 	name_client(s, o, who, sizeof(who));
 	name_call(s, h, op, what, sizeof(what));
-	snprintf(number, sizeof(number), "%d", o->error);
 	snprintf(buf, n, "%s's %s failed with %s for no reason that was injected", who, what,
-		 error ? error : number);
+		 error_name(o->error).text);
 }
 
 static void call_seen(const struct setup *s, const struct history *h, int op, char *buf, size_t n)

@@ -22,6 +22,7 @@
  *
  * The load phase is not part of it (checker/world/world.c): the power does not fail there.
  */
+#include "checker/explore/clock.h"
 #include "checker/hunt/ablate.h"
 #include <assert.h>
 #include <errno.h>
@@ -30,6 +31,7 @@
 #include <string.h>
 #include "checker/trace/shrink.h"
 #include "checker/trace/trace.h"
+#include "core/text/error_name.h"
 #include "scenarios/stores.h"
 
 #define OTHER_SHARE  4 /* other hardware gets one in so many of the runs and states */
@@ -151,8 +153,8 @@ static int plain_failures(const struct campaign *c, unsigned workload, char *tex
 				continue;
 			world_op_name(&s, h, (int)i, name, sizeof(name));
 			if (!failed++)
-				snprintf(text, n, "nothing goes wrong, and %s fails with error %d",
-					 name, op->error);
+				snprintf(text, n, "nothing goes wrong, and %s fails with %s", name,
+					 error_name(op->error).text);
 		}
 		world_end(&ws, 0);
 		worlds_close(&ws);
@@ -218,16 +220,30 @@ static const struct ablate_clean *clean_of(const struct ablation *a, unsigned la
 	return &a->clean[lane * a->workloads + workload];
 }
 
-static int run_driver(struct ablation *a, unsigned units, size_t bytes,
-		      void (*work)(void *, unsigned, void *), void *results,
-		      uint64_t (*cost)(const void *, unsigned))
+/* What is left of the time; of no limit, none. */
+static struct driver_bounds bounds_now(const struct ablation *a)
 {
+	struct driver_bounds b = {0};
+	if (a->options->bounds)
+		b = *a->options->bounds;
+	if (b.seconds > 0) {
+		b.seconds -= clock_seconds() - a->started;
+		b.seconds = b.seconds > 0 ? b.seconds : 1e-9;
+	}
+	return b;
+}
+
+static int run_driver(struct ablation *a, unsigned units, size_t bytes,
+		      void (*work)(void *, unsigned, void *), void *results, bool *done)
+{
+	const struct driver_bounds bounds = bounds_now(a);
 	struct driver driver = {.units = units,
 				.jobs = a->options->jobs,
 				.result_bytes = bytes,
+				.bounds = &bounds,
 				.work = work,
-				.cost = cost,
 				.results = results,
+				.done = done,
 				.progress = a->options->progress,
 				.arg = a,
 				.progress_arg = a};
@@ -245,6 +261,10 @@ static int look_at_all(struct ablation *a, char why[WORLDS_WHY])
 	a->looking_at_all = true;
 	int error = run_driver(a, units, sizeof(*a->clean), clean_unit, a->clean, NULL);
 	a->looking_at_all = false;
+	if (error == -EINTR) {
+		a->undone = a->places;
+		a->places = 0;
+	}
 	for (unsigned u = 0; u < units && !error; u++) {
 		error = a->clean[u].error;
 		if (error)
@@ -276,7 +296,9 @@ static int keep_trace(const struct ablation *a, const struct place *place,
 	if (!a->options->out)
 		return 0;
 	name_trace(a, place, r->trace, sizeof(r->trace));
+	driver_hold(SIG_BLOCK);
 	int error = trace_save(r->trace, &run->setup, &run->path, (int)run->contract, run->text);
+	driver_hold(SIG_UNBLOCK);
 	if (error)
 		snprintf(r->why, sizeof(r->why), "%.150s: %s", r->trace, strerror(-error));
 	return error;
@@ -465,13 +487,17 @@ static int take_away(struct ablation *a, char why[WORLDS_WHY])
 	_Static_assert(sizeof(*result) <= DRIVER_RESULT_MAX, "a result is one message");
 	if (!result)
 		return -ENOMEM;
-	int error = run_driver(a, a->places, sizeof(*result), work, result, NULL);
-	for (unsigned i = 0; i < a->places && !error; i++) {
+	bool done[PLACES_MAX] = {false};
+	assert(a->places <= PLACES_MAX);
+	int error = run_driver(a, a->places, sizeof(*result), work, result, done);
+	for (unsigned i = 0; i < a->places && (!error || error == -EINTR); i++) {
+		a->place[i].done = done[i];
 		a->place[i].result = result[i];
+		if (!result[i].error)
+			continue;
 		error = result[i].error;
-		if (error)
-			snprintf(why, WORLDS_WHY, "without %.80s: %.200s", a->place[i].place.name,
-				 result[i].why);
+		snprintf(why, WORLDS_WHY, "without %.80s: %.200s", a->place[i].place.name,
+			 result[i].why);
 	}
 	free(result);
 	return error;
@@ -541,20 +567,32 @@ static void rare_unit(void *arg, unsigned unit, void *result)
 static int look_at_rare(struct ablation *a, char why[WORLDS_WHY])
 {
 	struct ablate_result *result = calloc(a->places + 1, sizeof(*result));
+	bool done[PLACES_MAX] = {false};
 	if (!result)
 		return -ENOMEM;
-	for (unsigned i = 0; i < a->places; i++)
-		a->place[i].row = ablate_list_find(&a->list, a->place[i].place.name);
-	int error = run_driver(a, a->places, sizeof(*result), rare_unit, result, NULL);
-	for (unsigned i = 0; i < a->places && !error; i++) {
+	int error = run_driver(a, a->places, sizeof(*result), rare_unit, result, done);
+	for (unsigned i = 0; i < a->places && (!error || error == -EINTR); i++) {
+		a->place[i].done = done[i];
 		a->place[i].rare = result[i];
+		if (!result[i].error)
+			continue;
 		error = result[i].error;
-		if (error)
-			snprintf(why, WORLDS_WHY, "without %.80s: %.200s", a->place[i].place.name,
-				 result[i].why);
+		snprintf(why, WORLDS_WHY, "without %.80s: %.200s", a->place[i].place.name,
+			 result[i].why);
 	}
 	free(result);
 	return error;
+}
+
+/* It was left off: only what is done is a place. */
+static void drop_undone(struct ablation *a)
+{
+	unsigned kept = 0;
+	for (unsigned i = 0; i < a->places; i++)
+		if (a->place[i].done)
+			keep_place(a, &kept, i);
+	a->undone = a->places - kept;
+	a->places = kept;
 }
 
 /* --- the store's list --- */
@@ -584,7 +622,7 @@ static void compare(struct ablation *a)
 		p->surprise = p->row ? !says(p) : !breaks;
 		a->surprises += p->surprise;
 	}
-	a->vanished = a->options->place ? 0 : a->list.n - met;
+	a->vanished = a->options->place || a->undone ? 0 : a->list.n - met;
 	a->surprises += a->vanished;
 }
 
@@ -593,6 +631,7 @@ static void compare(struct ablation *a)
 int ablate_run(struct ablation *a, char why[WORLDS_WHY])
 {
 	why[0] = '\0';
+	a->started = clock_seconds();
 	int error = ablate_list_read(&a->list, a->base->store, why, WORLDS_WHY);
 	if (!error)
 		error = add_lanes(a);
@@ -604,12 +643,20 @@ int ablate_run(struct ablation *a, char why[WORLDS_WHY])
 		return error;
 	drop_places(a);
 	error = take_away(a, why);
-	if (error)
+	if (error && error != -EINTR)
 		return error;
 	drop_parts(a);
-	error = look_at_rare(a, why);
+	for (unsigned i = 0; i < a->places; i++) {
+		struct ablated *p = &a->place[i];
+		p->row = ablate_list_find(&a->list, p->place.name);
+		p->done &= !error || !p->row || p->row->verdict != ABLATE_RARE;
+	}
 	if (!error)
-		compare(a);
+		error = look_at_rare(a, why);
+	if (error && error != -EINTR)
+		return error;
+	drop_undone(a);
+	compare(a);
 	return error;
 }
 

@@ -20,6 +20,7 @@ struct ablate_options {
 	const char *place; /* only places with this in their names; NULL: all */
 	const char *out;   /* where traces go; NULL: none are written */
 	void (*progress)(void *arg, const struct driver_progress *at); /* arg: struct ablation */
+	const struct driver_bounds *bounds;			       /* NULL: none */
 };
 extern const struct ablate_options ablate_default;
 
@@ -41,6 +42,7 @@ struct ablate_result {
 
 struct ablated {
 	struct place place;
+	bool done; /* all that is to be known of it */
 	struct ablate_result result;
 	struct ablate_result rare;    /* of the campaign that the list names, if it names one */
 	const struct ablate_row *row; /* what the store's list says of it; NULL: nothing */
@@ -60,15 +62,18 @@ struct ablation {
 	unsigned places;
 	struct ablate_clean *clean; /* by lane and workload */
 	struct ablate_list list;
-	unsigned vanished;   /* rows of the list for which there is no place */
-	unsigned surprises;  /* places, and such rows */
+	unsigned vanished;  /* rows of the list for which there is no place */
+	unsigned surprises; /* places, and such rows */
+	unsigned undone;    /* places that are not among them, as it was left off */
+	double started;
 	bool looking_at_all; /* progress: it is the clean campaign that runs */
 };
 
 /*
  * Take away each place of the base's store. 0 or -errno: -EIO (the store cannot run a workload,
  * `why` says so), -ENOENT (no debug information), -EILSEQ (a mistake in the list), or as
- * driver_run(). ablate_free() in any case.
+ * driver_run(); -EINTR: left off, and there are only the places that are done. ablate_free() in any
+ * case.
  */
 int ablate_run(struct ablation *a, char why[WORLDS_WHY]);
 void ablate_free(struct ablation *a);

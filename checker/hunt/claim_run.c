@@ -96,7 +96,7 @@ void claim_run(const struct claim_case *test, unsigned workload, const struct cl
 enum claim_verdict claim_judge(const struct claim_case *test, const struct claim_result *result)
 {
 	if (test->kind == CLAIM_COUNT)
-		return result->error ? CLAIM_UNSURE : CLAIM_AS_EXPECTED;
+		return result->error || result->part ? CLAIM_UNSURE : CLAIM_AS_EXPECTED;
 	if (result->broken)
 		return test->kind == CLAIM_FAIL ? CLAIM_AS_EXPECTED : CLAIM_DIFFERS;
 	if (result->error || result->part)
@@ -105,7 +105,7 @@ enum claim_verdict claim_judge(const struct claim_case *test, const struct claim
 }
 
 int claim_smallest(const struct claim_case *test, const struct claim_result *result,
-		   const struct claim_budget *budget, struct broken_run *out)
+		   const struct claim_budget *budget, bool small, struct broken_run *out)
 {
 	struct campaign c = campaign_of(test, budget);
 	const struct campaign_break which = {result->workload,
@@ -126,7 +126,7 @@ int claim_smallest(const struct claim_case *test, const struct claim_result *res
 	if (!error)
 		error = campaign_again(&c, &which, out);
 	free(c.unit);
-	return error ? error
-		     : shrink(&out->setup, &out->path, which.contract, out->text, sizeof(out->text),
-			      NULL, NULL);
+	return error || !small ? error
+			       : shrink(&out->setup, &out->path, which.contract, out->text,
+					sizeof(out->text), NULL, NULL);
 }

@@ -130,10 +130,11 @@ void claim_run(const struct claim_case *test, unsigned workload, const struct cl
 void claim_add(struct claim_result *sum, const struct claim_result *one);
 enum claim_verdict claim_judge(const struct claim_case *test, const struct claim_result *result);
 /*
- * The smallest way to break it that was found from what `result` names; to be freed in any case. 0
- * or -errno; -ENOENT: it could not be shrunk, or, with an empty out->path, does not break again.
+ * The smallest way to break it that was found from what `result` names, or not `small`: as it was
+ * found; to be freed in any case. 0 or -errno; -ENOENT: it could not be shrunk, or, with an empty
+ * out->path, does not break again.
  */
 int claim_smallest(const struct claim_case *test, const struct claim_result *result,
-		   const struct claim_budget *budget, struct broken_run *out);
+		   const struct claim_budget *budget, bool small, struct broken_run *out);
 
 #endif

@@ -55,6 +55,13 @@ static void work(void *arg, unsigned unit, void *result)
 	claim_run(r->cases[u->at].test, u->workload, &r->budget, result);
 }
 
+static void take(void *arg, unsigned unit, const void *result)
+{
+	const struct claims_run *r = arg;
+	if (r->differs && claim_judge(r->cases[r->unit[unit].at].test, result) == CLAIM_DIFFERS)
+		r->differs(r->differs_arg);
+}
+
 static uint64_t states_of(const void *result)
 {
 	const struct claim_result *one = result;
@@ -73,6 +80,7 @@ int claims_run(struct claims_run *r)
 				.bounds = r->bounds,
 				.result_bytes = sizeof(struct claim_result),
 				.work = work,
+				.take = take,
 				.cost = cost,
 				.states = states_of,
 				.failed = lacked_memory,
@@ -82,14 +90,25 @@ int claims_run(struct claims_run *r)
 	_Static_assert(sizeof(struct claim_result) <= DRIVER_RESULT_MAX, "a result is one message");
 	int error = make_cases(r);
 	struct claim_result *result = error ? NULL : calloc(r->units + 1, sizeof(*result));
-	if (!result)
+	driver.done = error ? NULL : calloc(r->units + 1, sizeof(*driver.done));
+	if (!result || !driver.done) {
+		free(result);
+		free(driver.done);
 		return -ENOMEM;
+	}
 	driver.units = r->units;
 	driver.results = result;
 	error = r->units ? driver_run(&driver) : 0;
 	r->states = driver.at.states;
-	for (unsigned u = 0; u < r->units && !error; u++)
-		claim_add(&r->cases[r->unit[u].at].result, &result[u]);
+	r->done = driver.at.done;
+	for (unsigned u = 0; u < r->units && (!error || error == -EINTR); u++) {
+		struct claim_result *sum = &r->cases[r->unit[u].at].result;
+		if (driver.done[u])
+			claim_add(sum, &result[u]);
+		else
+			sum->part = true;
+	}
+	free(driver.done);
 	free(result);
 	return error;
 }

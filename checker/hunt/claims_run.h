@@ -25,16 +25,21 @@ struct claims_run {
 	const struct driver_bounds *bounds;			       /* NULL: none */
 	void (*progress)(void *arg, const struct driver_progress *at); /* NULL: not wanted */
 	void *progress_arg;
+	/* NULL, or: a unit has come of which the case differs from what is expected. */
+	void (*differs)(void *differs_arg);
+	void *differs_arg;
 	/* results: the cases of all these claims, in their order */
 	struct run_case *cases;
 	unsigned n;
 	uint64_t states;
+	unsigned done;	/* of `units`; of a case of which not all are done, result.part is true */
+	unsigned units; /* of work */
 	/* private */
 	struct claim_unit *unit;
-	unsigned units;
 };
 
-/* 0 or -errno, as driver_run(); a case that could not be run says so itself. claims_run_free() in
+/* 0 or -errno, as driver_run(); -EINTR: left off, and the results are those of what is done. A case
+ * that could not be run says so itself. claims_run_free() in
  * any case. */
 int claims_run(struct claims_run *r);
 void claims_run_free(struct claims_run *r);

@@ -100,9 +100,21 @@ static bool lacked_memory(const void *result)
 	return a->error == -ENOMEM;
 }
 
+static void take(void *arg, unsigned unit, const void *result)
+{
+	struct mutants_run *r = arg;
+	const struct mutant_answer *a = result;
+	bool control = r->mutant[unit].kind == MUTANT_CONTROL;
+	if (r->failed && !a->error && a->result.found == control)
+		r->failed(r->failed_arg);
+}
+
 static void add_up(struct mutants_run *r)
 {
 	for (unsigned i = 0; i < r->mutants; i++) {
+		if (!r->done[i])
+			continue;
+		r->searched++;
 		const struct mutant *m = &r->mutant[i];
 		const struct mutant_result *result = &r->answer[i].result;
 		if (m->kind == MUTANT_CONTROL) {
@@ -118,20 +130,23 @@ int mutants_search(struct mutants_run *r, unsigned *failed)
 {
 	struct driver driver = {.units = r->mutants,
 				.jobs = r->jobs,
-				.bounds = r->bounds,
 				.result_bytes = sizeof(struct mutant_answer),
+				.bounds = r->bounds,
 				.work = work,
+				.take = take,
 				.results = r->answer,
 				.same = same,
 				.failed = lacked_memory,
+				.done = r->done,
 				.progress = r->progress,
 				.arg = r,
 				.progress_arg = r};
 	int error = driver_run(&driver);
-	for (*failed = 0; !error && *failed < r->mutants; ++*failed)
+	bool good = !error || error == -EINTR;
+	for (*failed = 0; good && *failed < r->mutants; ++*failed)
 		if (r->answer[*failed].error)
 			return -EIO;
-	if (!error)
+	if (good)
 		add_up(r);
 	return error;
 }

@@ -9,9 +9,12 @@
 struct mutants_run {
 	struct mutant_options options;
 	unsigned jobs;
-	const struct driver_bounds *bounds; /* NULL: none */
 	/* Called with `arg` while this run goes on; NULL: no progress is wanted. */
 	void (*progress)(void *arg, const struct driver_progress *at);
+	/* NULL, or: a bug was not found, or a control breaks. */
+	void (*failed)(void *failed_arg);
+	void *failed_arg;
+	const struct driver_bounds *bounds; /* NULL: none */
 	/* chosen: bugs before controls */
 	struct mutant mutant[MUTANTS_MAX];
 	unsigned mutants;
@@ -20,15 +23,18 @@ struct mutants_run {
 		int error;
 		struct mutant_result result;
 	} answer[MUTANTS_MAX];
-	unsigned missed; /* bugs that were not found */
-	unsigned dirty;	 /* controls that broke */
-	unsigned unsure; /* bugs of stores whose trace was not shrunk, or did not replay */
+	bool done[MUTANTS_MAX];
+	unsigned searched; /* mutants that are done */
+	unsigned missed;   /* bugs that were not found */
+	unsigned dirty;	   /* controls that broke */
+	unsigned unsure;   /* bugs of stores whose trace was not shrunk, or did not replay */
 };
 
 /* Choose the mutants of these names, which are those of bugs or of parts; none: all. 0, or -ENOENT
  * with *unknown, the first name that no bug has. */
 int mutants_choose(struct mutants_run *r, char *const *name, unsigned names, unsigned *unknown);
-/* Look for all of them. 0 or -errno; -EIO: mutant r->mutant[*failed] could not be run. */
+/* Look for all of them. 0 or -errno; -EINTR: left off, and the results are those of what is done;
+ * -EIO: mutant r->mutant[*failed] could not be run. */
 int mutants_search(struct mutants_run *r, unsigned *failed);
 
 #endif

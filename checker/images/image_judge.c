@@ -19,20 +19,27 @@ struct image_judge {
 	struct image_seat seat[2][PM_FILES];
 };
 
-void image_verdict_words(struct image_verdict v, char *out, size_t n)
+void image_verdict_words(const struct image_checker *checker, const struct image_verdict *v,
+			 char *out, size_t n)
 {
-	switch ((enum image_how)v.how) {
+	switch ((enum image_how)v->how) {
 	case IMAGE_GOOD:
 		snprintf(out, n, "good");
 		return;
 	case IMAGE_EXIT:
-		snprintf(out, n, "exit status %u", v.number);
+		snprintf(out, n, "exit status %u", v->number);
 		return;
 	case IMAGE_SIGNAL:
-		snprintf(out, n, "it was ended by signal %u (%s)", v.number, strsignal(v.number));
+		snprintf(out, n, "it was ended by signal %u (%s)", v->number, strsignal(v->number));
 		return;
 	case IMAGE_HANG:
 		snprintf(out, n, "it did not end");
+		return;
+	case IMAGE_CONTRACT:
+		announced_words(checker->announced, &v->broken, out, n);
+		return;
+	case IMAGE_NO_KEYS:
+		snprintf(out, n, "it printed something else than lines KEY VALUE");
 		return;
 	}
 }
@@ -40,10 +47,12 @@ void image_verdict_words(struct image_verdict v, char *out, size_t n)
 struct image_verdict verdict_of(int status)
 {
 	if (WIFSIGNALED(status))
-		return (struct image_verdict){IMAGE_SIGNAL, (uint8_t)WTERMSIG(status)};
+		return (struct image_verdict){.how = IMAGE_SIGNAL,
+					      .number = (uint8_t)WTERMSIG(status)};
 	if (WEXITSTATUS(status))
-		return (struct image_verdict){IMAGE_EXIT, (uint8_t)WEXITSTATUS(status)};
-	return (struct image_verdict){IMAGE_GOOD, 0};
+		return (struct image_verdict){.how = IMAGE_EXIT,
+					      .number = (uint8_t)WEXITSTATUS(status)};
+	return (struct image_verdict){.how = IMAGE_GOOD};
 }
 
 static int check_library(const struct image_checker *c, char *why, size_t n)
@@ -105,6 +114,24 @@ struct image_way image_judge_way(const struct image_judge *j)
 	return way;
 }
 
+/* What it printed, by the contracts. */
+static int judge_contracts(const struct image_seat *s, struct announced *announced,
+			   const struct image_moment *at, struct image_verdict *verdict)
+{
+	size_t len;
+	char *text = seat_output(s, &len);
+	if (!text)
+		return -ENOMEM;
+	int broken = announced_judge(announced, at->event, text, len, &verdict->broken);
+	free(text);
+	if (broken < 0)
+		verdict->how = IMAGE_NO_KEYS;
+	else if (broken)
+		*verdict = (struct image_verdict){IMAGE_CONTRACT, verdict->broken.contract,
+						  verdict->broken};
+	return 0;
+}
+
 /* Ask one of them; *wrote: the file may not be what it was. */
 static int ask(struct image_judge *j, bool check, unsigned file, const struct image_files *files,
 	       const struct image_moment *at, struct image_verdict *verdict, bool *wrote)
@@ -112,7 +139,7 @@ static int ask(struct image_judge *j, bool check, unsigned file, const struct im
 	const struct image_checker *c = &j->checker;
 	const char *path = files->file[file].path;
 	struct image_seat *s = &j->seat[check][file];
-	int error = s->board ? 0 : seat_open(s, files->dir, 2 * file + check);
+	int error = s->board ? 0 : seat_open(s, files->dir, 2 * file + check, c->announced != NULL);
 	if (error)
 		return error;
 	/* A second command, or that of another file, sees what the first one has left. */
@@ -121,6 +148,11 @@ static int ask(struct image_judge *j, bool check, unsigned file, const struct im
 	seat_image(s, files, is_private);
 	error = c->library ? judge_library(s, c, path, at, verdict)
 			   : judge_command(s, c, check ? c->check : c->recover, path, at, verdict);
+	if (error)
+		return error;
+	bool last = check || !c->check;
+	if (c->announced && last && verdict->how == IMAGE_GOOD)
+		error = judge_contracts(s, c->announced, at, verdict);
 	if (error)
 		return error;
 	const struct board *b = s->board;
@@ -138,7 +170,7 @@ static int ask(struct image_judge *j, bool check, unsigned file, const struct im
 int image_judge(struct image_judge *j, const struct image_files *files,
 		const struct image_moment *at, struct image_verdict *verdict, bool *wrote)
 {
-	*verdict = (struct image_verdict){IMAGE_GOOD, 0};
+	*verdict = (struct image_verdict){.how = IMAGE_GOOD};
 	*wrote = false;
 	for (unsigned i = 0; i < files->log->files && verdict->how == IMAGE_GOOD; i++) {
 		int error = ask(j, false, i, files, at, verdict, wrote);

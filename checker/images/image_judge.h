@@ -17,22 +17,36 @@
  * In the environment of both are TIDEMARK_ACKED, how many acknowledgements had been given before
  * the power failed, TIDEMARK_MARKER, the latest marker, and, if the log has times, TIDEMARK_CUT_NS.
  */
+#include "checker/images/announced.h"
 #include "checker/images/image_files.h"
 #include "checker/images/image_moment.h"
 
-enum image_how { IMAGE_GOOD, IMAGE_EXIT, IMAGE_SIGNAL, IMAGE_HANG };
-/* A verdict: enum image_how, and the exit status, the function's result or the signal. */
+enum image_how {
+	IMAGE_GOOD,
+	IMAGE_EXIT,
+	IMAGE_SIGNAL,
+	IMAGE_HANG,
+	IMAGE_CONTRACT, /* what clients announced and what the command printed break one */
+	IMAGE_NO_KEYS	/* what it printed is not as announced.h has it */
+};
+/* A verdict: enum image_how, and the exit status, the function's result, the signal or the
+ * contract. */
 struct image_verdict {
 	uint8_t how, number;
+	struct announced_break broken; /* IMAGE_CONTRACT */
 };
+struct image_checker;
 /* In words: "exit status 3". */
-void image_verdict_words(struct image_verdict v, char *out, size_t n);
+void image_verdict_words(const struct image_checker *checker, const struct image_verdict *v,
+			 char *out, size_t n);
 
 struct image_checker {
 	const char *recover, *check; /* commands; `check` may be NULL */
 	const char *library, *function;
 	double patience; /* seconds that a command or a call may take */
 	bool show;	 /* what it prints */
+	/* NULL, or what the last command prints is judged by these contracts; one file of PM. */
+	struct announced *announced;
 	/* Files of Tidemark's: libtidemark-images.so and tidemark-images-caller, or NULL. */
 	const char *preload, *caller;
 	bool no_server; /* start a command for each image */

@@ -9,6 +9,7 @@
 struct image_moment {
 	uint64_t acked;	  /* TIDEMARK_ACKED: acknowledgements that had been given */
 	uint64_t ns;	  /* TIDEMARK_CUT_NS: when it failed, by CLOCK_MONOTONIC; 0: not told */
+	uint64_t event;	  /* that it came before; not told */
 	char marker[256]; /* TIDEMARK_MARKER: the latest one */
 };
 

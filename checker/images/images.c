@@ -118,7 +118,7 @@ static bool walk_next(struct walk *w)
 /* What is known where the replay stands. */
 static struct image_moment moment(const struct pm_replay *r)
 {
-	struct image_moment at = {.acked = r->acks};
+	struct image_moment at = {.acked = r->acks, .event = r->at};
 	if (r->log->timed && r->at < r->log->events)
 		at.ns = r->log->event[r->at].ns;
 	snprintf(at.marker, sizeof(at.marker), "%s", r->log->source[r->mark]);

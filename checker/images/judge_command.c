@@ -181,7 +181,7 @@ int judge_command(struct image_seat *s, const struct image_checker *c, const cha
 		give_up(s);
 	if (outcome == SEAT_ANSWERED && atomic_load(&s->board->child) < 0)
 		return atomic_load(&s->board->child); /* it could not fork */
-	*verdict = outcome == SEAT_LATE ? (struct image_verdict){IMAGE_HANG, 0}
+	*verdict = outcome == SEAT_LATE ? (struct image_verdict){.how = IMAGE_HANG}
 					: verdict_of(status);
 	return 0;
 }

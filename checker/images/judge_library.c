@@ -33,16 +33,16 @@ int judge_library(struct image_seat *s, const struct image_checker *c, const cha
 		return error;
 	switch (seat_wait(s, c->patience, &status)) {
 	case SEAT_ANSWERED:
-		*verdict = (struct image_verdict){status ? IMAGE_EXIT : IMAGE_GOOD,
-						  (uint8_t)status};
+		*verdict = (struct image_verdict){.how = status ? IMAGE_EXIT : IMAGE_GOOD,
+						  .number = (uint8_t)status};
 		break;
 	case SEAT_ENDED: /* that is the verdict; the next one is asked of another */
 		*verdict = verdict_of(status);
 		if (verdict->how == IMAGE_GOOD)
-			*verdict = (struct image_verdict){IMAGE_EXIT, 0};
+			*verdict = (struct image_verdict){.how = IMAGE_EXIT};
 		break;
 	case SEAT_LATE:
-		*verdict = (struct image_verdict){IMAGE_HANG, 0};
+		*verdict = (struct image_verdict){.how = IMAGE_HANG};
 		break;
 	}
 	return 0;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include "checker/explore/clock.h"
 #include "checker/images/calls.h"
@@ -20,9 +21,28 @@
 
 /* --- the board --- */
 
-int seat_open(struct image_seat *s, const char *folder, unsigned number)
+/* Each child of the process writes at the end. */
+static bool keep_output(struct image_seat *s)
+{
+	s->output = memfd_create("tidemark-output", MFD_CLOEXEC);
+	return s->output >= 0 && !fcntl(s->output, F_SETFL, O_APPEND);
+}
+
+char *seat_output(const struct image_seat *s, size_t *len)
+{
+	struct stat st;
+	if (fstat(s->output, &st))
+		return NULL;
+	char *text = malloc((size_t)st.st_size + 1);
+	ssize_t n = text ? pread(s->output, text, (size_t)st.st_size, 0) : 0;
+	*len = n > 0 ? (size_t)n : 0;
+	return text;
+}
+
+int seat_open(struct image_seat *s, const char *folder, unsigned number, bool output)
 {
 	memset(s, 0, sizeof(*s));
+	s->output = -1;
 	snprintf(s->path, sizeof(s->path), "%s/.judge%u", folder, number);
 	int fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -33,6 +53,8 @@ int seat_open(struct image_seat *s, const char *folder, unsigned number)
 	if (!error && at == MAP_FAILED)
 		error = errno;
 	close(fd);
+	if (!error && output && !keep_output(s))
+		error = errno;
 	if (error)
 		unlink(s->path);
 	else
@@ -47,6 +69,8 @@ void seat_close(struct image_seat *s)
 	seat_end(s);
 	munmap(s->board, sizeof(*s->board));
 	unlink(s->path);
+	if (s->output >= 0)
+		close(s->output);
 	free(s->words);
 	memset(s, 0, sizeof(*s));
 }
@@ -204,6 +228,8 @@ static void settle(struct image_seat *s, pid_t judge, bool show, bool serves)
 			dup2(null, STDERR_FILENO);
 		}
 	}
+	if (s->output >= 0)
+		dup2(s->output, STDOUT_FILENO);
 	/* The pipes of other processes are not its business. */
 	close_range(3, UINT_MAX, CLOSE_RANGE_CLOEXEC);
 	if (serves)
@@ -238,6 +264,7 @@ static void clear_board(struct board *b)
 	atomic_store(&b->loaded, 0);
 	atomic_store(&b->serving, 0);
 	atomic_store(&b->refused, BOARD_NO_REFUSAL);
+	atomic_store(&b->printed, 0);
 	atomic_store(&b->child, 0);
 	atomic_store(&b->server, 0);
 	atomic_store(&b->answered, atomic_load(&b->asked));
@@ -274,6 +301,8 @@ int seat_start(struct image_seat *s, const struct image_checker *c, bool serves,
 void seat_ask(struct image_seat *s)
 {
 	s->calls++;
+	if (s->output >= 0 && ftruncate(s->output, (off_t)atomic_load(&s->board->printed)))
+		abort(); /* of a file in memory: it gives memory back */
 	atomic_store(&s->board->child, 0);
 	board_set(&s->board->asked, (atomic_load(&s->board->asked) + 1) & ~ENDED);
 }

@@ -11,6 +11,7 @@
 struct image_seat {
 	struct board *board; /* NULL: the seat is not open */
 	char path[IMAGE_PATH + 16];
+	int output;	/* what it prints goes there; -1: nowhere */
 	pid_t pid;	/* of the process; 0: there is none */
 	unsigned calls; /* it was asked so often */
 	/* What its environment says. */
@@ -21,8 +22,8 @@ struct image_seat {
 	struct image_way way; /* why */
 };
 
-/* An open seat, its board in this folder. 0 or -errno. */
-int seat_open(struct image_seat *s, const char *folder, unsigned number);
+/* An open seat, its board in this folder. `output`: what is printed there is kept. 0 or -errno. */
+int seat_open(struct image_seat *s, const char *folder, unsigned number, bool output);
 void seat_close(struct image_seat *s);
 
 /* The next question is about the image that these files hold. */
@@ -40,6 +41,8 @@ enum seat_outcome {
 	SEAT_LATE,     /* it took too long and was ended, it or the child that it had forked */
 };
 enum seat_outcome seat_wait(struct image_seat *s, double patience, int *status);
+/* What it has printed since it was asked, to be freed. NULL without memory. */
+char *seat_output(const struct image_seat *s, size_t *len);
 /* End the process, if there is one. */
 void seat_end(struct image_seat *s);
 

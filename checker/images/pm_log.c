@@ -58,6 +58,7 @@ void pm_log_close(struct pm_log *log)
 	free(log->source);
 	free(log->source_slot);
 	free(log->event);
+	free(log->call);
 	free(log->bytes);
 	memset(log, 0, sizeof(*log));
 }

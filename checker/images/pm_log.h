@@ -45,6 +45,14 @@ struct pm_event {
 	bool part;    /* the rest of the store or landing before it, which crosses a line */
 };
 
+/* What a client announced: that it begins an operation, or has its answer. */
+struct pm_call {
+	uint64_t client;
+	size_t event;	/* events before it; of an answer: its acknowledgement */
+	uint32_t words; /* of pm_log.source: the operation, or the answer */
+	bool returns;
+};
+
 struct pm_file {
 	char *name;
 	uint64_t len;	 /* bytes: a multiple of PM_LINE */
@@ -63,6 +71,8 @@ struct pm_log {
 	unsigned source_slots;
 	struct pm_file file[PM_FILES];
 	unsigned files;
+	struct pm_call *call; /* in their order */
+	size_t calls, call_room;
 	bool stopped;	/* the program came to its end */
 	bool threads;	/* whose an event is, is known */
 	bool timed;	/* acknowledgements are from a history with times */

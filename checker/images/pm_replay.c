@@ -152,7 +152,7 @@ static int change(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *
 		l->first = v;
 	l->last = v;
 	r->last_change = (size_t)(e - r->log->event);
-	if (r->model == PM_KILL)
+	if (r->model != PM_POWER)
 		make_durable(r, l->file, l->line, l->durable_versions + l->versions, durable, arg);
 	return 0;
 }
@@ -272,7 +272,7 @@ bool pm_replay_cut(const struct pm_replay *r)
 	switch ((enum pm_event_kind)e->kind) {
 	case PM_STORE:
 	case PM_LAND:
-		return r->model == PM_KILL && !is_of_group(r);
+		return r->model != PM_POWER && !is_of_group(r);
 	case PM_FENCE:
 	case PM_SYNC:
 	case PM_COMMIT:

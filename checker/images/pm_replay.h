@@ -12,18 +12,19 @@
  * version that the flush saw; msync() and an RDMA FLUSH do at once. In a log that does not say
  * whose events are, a fence is everybody's.
  *
- * Two models. Under PM_POWER the power fails, and the above is what can be left. Under PM_KILL the
- * process dies and the machine lives on: all that was stored stays.
+ * Three models. Under PM_POWER the power fails, and the above is what can be left. Under PM_KILL
+ * the process dies and the machine lives on: all that was stored stays. So it does under PM_CACHES,
+ * where the power fails and caches survive.
  *
  * A cut is a place between two events where the set of images is the largest, or where what the
  * users could know changes. Images only become more until something becomes durable. So under
  * PM_POWER it is enough to cut before each event that makes something durable, before each
- * acknowledgement and marker, and at the end. Under PM_KILL each store makes an image of its own,
- * but for those that were noticed together.
+ * acknowledgement and marker, and at the end. Under the others each store makes an image of its
+ * own, but for those that were noticed together.
  */
 #include "checker/images/pm_log.h"
 
-enum pm_model { PM_POWER, PM_KILL };
+enum pm_model { PM_POWER, PM_KILL, PM_CACHES };
 
 /* A line with versions in flight. */
 struct pm_line {

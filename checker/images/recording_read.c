@@ -133,8 +133,28 @@ static const uint8_t kind_of[] = {
 	[RECORD_STORE] = PM_STORE,   [RECORD_EXACT] = PM_STORE, [RECORD_LAND] = PM_LAND,
 	[RECORD_FLUSH] = PM_FLUSH,   [RECORD_FENCE] = PM_FENCE, [RECORD_SYNC] = PM_SYNC,
 	[RECORD_COMMIT] = PM_COMMIT, [RECORD_PUSH] = PM_PUSH,	[RECORD_ACK] = PM_ACK,
-	[RECORD_MARK] = PM_MARK,
+	[RECORD_MARK] = PM_MARK,     [RECORD_RETURN] = PM_ACK,
 };
+
+/* What a client announced. */
+static int take_call(struct reader *r, const struct record *rec)
+{
+	struct pm_log *log = r->log;
+	if (log->calls == log->call_room) {
+		size_t room = log->call_room * 2 + 64;
+		struct pm_call *grown = realloc(log->call, room * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		log->call = grown;
+		log->call_room = room;
+	}
+	uint32_t words = pm_log_source(log, (const char *)rec->payload, rec->len);
+	log->call[log->calls++] = (struct pm_call){.client = rec->off,
+						   .event = log->events,
+						   .words = words,
+						   .returns = rec->kind == RECORD_RETURN};
+	return words || !rec->len ? 0 : -ENOMEM;
+}
 
 static int take_event(struct reader *r, const struct record *rec)
 {
@@ -156,6 +176,8 @@ static int take_event(struct reader *r, const struct record *rec)
 	     rec->len > log->file[rec->file].len - rec->off))
 		return wrong(r, "the %s of %u bytes at 0x%llx is not within its file",
 			     pm_event_name[e.kind], rec->len, (unsigned long long)rec->off);
+	if (rec->kind == RECORD_RETURN && take_call(r, rec))
+		return -ENOMEM;
 	if (rec->kind == RECORD_MARK)
 		e.source = pm_log_source(log, (const char *)rec->payload, rec->len);
 	return pm_log_add(log, &e, writes ? rec->payload : NULL);
@@ -176,7 +198,8 @@ static int take_record(struct reader *r, const struct record *rec)
 	bool payload = rec->kind == RECORD_FILE || rec->kind == RECORD_BEFORE ||
 		       rec->kind == RECORD_SOURCE || rec->kind == RECORD_STORE ||
 		       rec->kind == RECORD_LAND || rec->kind == RECORD_MARK ||
-		       rec->kind == RECORD_EXACT;
+		       rec->kind == RECORD_EXACT || rec->kind == RECORD_CALL ||
+		       rec->kind == RECORD_RETURN;
 	if (payload && rec->len > rec->bytes - sizeof(*rec))
 		return wrong(r, "a record of %u bytes has %u bytes of content", rec->bytes,
 			     rec->len);
@@ -189,10 +212,12 @@ static int take_record(struct reader *r, const struct record *rec)
 		return take_before(r, rec);
 	case RECORD_SOURCE:
 		return take_source(r, rec);
+	case RECORD_CALL:
+		return take_call(r, rec);
 	default:
-		if (rec->kind > RECORD_PUSH)
+		if (rec->kind >= RECORD_KINDS)
 			return wrong(r, "a record of kind %u; expected at most %u", rec->kind,
-				     RECORD_PUSH);
+				     RECORD_KINDS - 1);
 		return take_event(r, rec);
 	}
 }

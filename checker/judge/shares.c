@@ -80,6 +80,8 @@ int shares_read(struct shares *s, struct text *t)
 	char *line;
 	int rc;
 	while ((rc = text_line(t, &line)) > 0) {
+		if (text_check_bytes(t, line, strchr(line, '#')))
+			return -EINVAL;
 		char *rest = text_skip_blanks(line);
 		if (!*rest || *rest == '#')
 			continue;

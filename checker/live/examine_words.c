@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
+#include "core/text/error_name.h"
 
 struct words {
 	char text[EXAM_TEXT];
@@ -73,7 +74,7 @@ static void add_recorded(struct words *t, const struct examination *w,
 	if (recorded_unanswered(op))
 		add(t, "was in flight when its connection ended");
 	else if (op->error)
-		add(t, "failed with error %d", op->error);
+		add(t, "failed with %s", error_name(op->error).text);
 	else if (op->kind != HISTORY_GET)
 		add(t, "was acknowledged");
 	else {
@@ -155,19 +156,16 @@ void exam_note_break(struct exam_break *b, const struct examination *w, unsigned
 void exam_note_error(struct exam_break *b, const struct examination *w,
 		     const struct recording_op *op)
 {
-	const char *error = strerrorname_np(-op->error);
 	struct words t = {.len = 0};
 	char name[LIVE_KEY_LEN + 1];
 
 	live_key(op->key, name);
 	add(&t, "%s: ", name);
 	add_called(&t, w, op);
-	if (error)
-		add(&t, "failed with %s", error);
-	else
-		add(&t, "failed with error %d", op->error);
-	add(&t, " for no reason that was injected: the server answered; until then no call was "
-		"told to fail, no connection was given up, and the client was not dropped");
+	add(&t,
+	    "failed with %s for no reason that was injected: the server answered; until then no "
+	    "call was told to fail, no connection was given up, and the client was not dropped",
+	    error_name(op->error).text);
 	b->subset = w->image[0].subset;
 	memcpy(b->text, t.text, sizeof(b->text));
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "core/pmem/crash.h"
 #include "core/rnic/rnic.h"
+#include "core/text/error_name.h"
 #include "scenarios/live_store.h"
 
 #define LANDING_NS     150000		     /* until what was acknowledged is visible, too */
@@ -89,7 +90,8 @@ static bool read_keys(struct rebooter *r, uint8_t *buf)
 		int error = r->store->get(r->handle, key, LIVE_KEY_LEN, buf, r->params->max_vlen,
 					  &len);
 		if (error && error != -ENOENT) {
-			trouble(r, "after recovery, GET %s fails with error %d", key, error);
+			trouble(r, "after recovery, GET %s fails with %s", key,
+				error_name(error).text);
 			return false;
 		}
 		/* No PUT has a longer value: these are foreign bytes, as no bytes at all would be.
@@ -114,7 +116,8 @@ static void prove_life(struct rebooter *r, uint8_t *buf)
 		return;
 	}
 	if (error) {
-		trouble(r, "after recovery, a new PUT %s fails with error %d", key, error);
+		trouble(r, "after recovery, a new PUT %s fails with %s", key,
+			error_name(error).text);
 		return;
 	}
 	/* Acknowledged is not visible: look once more when all has landed. */
@@ -125,8 +128,9 @@ static void prove_life(struct rebooter *r, uint8_t *buf)
 		if (!error && len == vlen && !memcmp(buf, value, len))
 			return;
 	}
-	trouble(r, "after recovery, GET %s does not return what was just put (error %d)", key,
-		error);
+	trouble(r, "after recovery, GET %s %s%s", key,
+		error ? "fails with " : "does not return what was just put",
+		error ? error_name(error).text : "");
 }
 
 static void reader_main(void *arg)
@@ -140,7 +144,7 @@ static void reader_main(void *arg)
 	r->doing = "connecting";
 	error = r->store->open(&r->client, &r->handle);
 	if (error)
-		trouble(r, "a client cannot connect: error %d", error);
+		trouble(r, "a client cannot connect: %s", error_name(error).text);
 	r->doing = "a GET";
 	if (!error && read_keys(r, buf)) {
 		r->doing = "the PUT or the GET that proves life";
@@ -164,14 +168,14 @@ static void boot(void *arg)
 	r->doing = "recovery";
 	error = r->store->recover(&r->server);
 	if (error) {
-		trouble(r, "recovery fails with error %d", error);
+		trouble(r, "recovery fails with %s", error_name(error).text);
 	} else {
 		r->doing = "the structural check";
 		r->store->fsck(&r->server, &check.fsck);
 		r->doing = "the start of the server";
 		error = r->store->serve(&r->server);
 		if (error)
-			trouble(r, "the server does not start: error %d", error);
+			trouble(r, "the server does not start: %s", error_name(error).text);
 	}
 	if (error) {
 		r->done = true;

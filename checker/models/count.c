@@ -32,6 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/world/world.h"
+#include "core/text/error_name.h"
 #include "core/verbs_compat.h"
 
 #define QUIESCENT_NS 80000000 /* stores' background tasks sleep for 64 ms at most */
@@ -72,6 +73,7 @@ struct counter {
 	struct count_row row[COUNT_KINDS]; /* .of: so many are done */
 	/* of the operation that is on */
 	struct count_op op;
+	struct waste waste;
 	struct op_label label;
 	bool returned;
 	bool posted;	 /* the client has, and nothing has come back since */
@@ -252,9 +254,11 @@ static void count_event(void *arg, const struct sim *sim, const struct actor *wh
 	struct counter *c = arg;
 	struct count_figures *f = part_of(c, who, about);
 	uint64_t events = c->events++;
+	enum count_kind kind = c->at < c->steps ? (enum count_kind)c->step[c->at].kind
+						: COUNT_KINDS;
 	(void)sim;
-	(void)pc;
 	(void)text;
+	waste_event(&c->waste, who, pc, about, kind < COUNT_KINDS ? TM_BIT(kind) : 0);
 	switch (about->kind) {
 	case TRACED_STORE:
 		f->cpu_bytes += about->len;
@@ -405,8 +409,9 @@ static void check(struct counter *c, const struct workload_op *op, enum count_ki
 	if (op->kind != OP_CLEAN)
 		error = last->error;
 	if (error)
-		snprintf(c->out->why, sizeof(c->out->why), "%s of %s fails with error %d",
-			 kind == COUNT_KINDS ? "an operation" : count_kind_names[kind], key, error);
+		snprintf(c->out->why, sizeof(c->out->why), "%s of %s fails with %s",
+			 kind == COUNT_KINDS ? "an operation" : count_kind_names[kind], key,
+			 error_name(error).text);
 	else if (op->kind == OP_GET && (last->value >= 0) != exists)
 		snprintf(c->out->why, sizeof(c->out->why), "GET %s returns %s", key,
 			 last->value >= 0	       ? "a value, and the key does not exist"
@@ -503,6 +508,8 @@ static int run(struct counter *c, struct setup *s)
 		typical(&c->row[k]);
 		c->out->row[c->out->rows++] = c->row[k];
 	}
+	memcpy(c->out->waste, c->waste.row, sizeof(c->out->waste));
+	c->out->wastes = c->waste.rows;
 	return c->out->why[0] ? -EPROTO : 0;
 }
 
@@ -528,9 +535,12 @@ int count_run(const struct setup *base, uint32_t klen, uint32_t vlen, struct cou
 	if (!error) {
 		c->before = malloc(s.pm_len);
 		c->owner = calloc(s.pm_len, sizeof(*c->owner));
-		error = c->before && c->owner ? run(c, &s) : -ENOMEM;
+		error = c->before && c->owner ? waste_open(&c->waste, &s) : -ENOMEM;
+		if (!error)
+			error = run(c, &s);
 	}
 	if (c) {
+		waste_close(&c->waste);
 		free(c->write);
 		free(c->before);
 		free(c->owner);

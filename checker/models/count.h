@@ -6,6 +6,7 @@
  * messages, packets. count.c says how it is found out, docs/count.md what is counted.
  */
 #include <infiniband/verbs.h>
+#include "checker/models/waste.h"
 #include "checker/world/world.h"
 #include "core/rnic/opcode.h"
 
@@ -66,6 +67,9 @@ struct count {
 	bool paper; /* the store names its fields */
 	char field[COUNT_FIELDS][24];
 	unsigned fields;
+	/* What is done without need; the kinds are TM_BIT()s of enum count_kind. */
+	struct waste_row waste[WASTE_ROWS];
+	unsigned wastes;
 	char why[WORLDS_WHY]; /* if an operation did not do what it should; or "" */
 };
 

@@ -236,6 +236,14 @@ static void take(void *arg, unsigned unit, const void *result)
 		u->job->progress(u->job->arg, u->finished);
 }
 
+/* Left off: tests that are done and wait for one before them. */
+static void finish_others(struct units *u)
+{
+	for (unsigned test = u->finished; test < u->tests; test++)
+		if (test_is_done(u, test))
+			finish_test(u, test);
+}
+
 /* Which test it was that a process died of is not known, but it has no result. */
 static void name_unfinished(const struct units *u)
 {
@@ -250,6 +258,7 @@ int litmus_batch_run(struct litmus_batch *b)
 	struct units u = {.job = b, .tests = b->files, .per_test = b->configs ? LITMUS_CONFIGS : 1};
 	struct driver driver = {.units = u.tests * u.per_test,
 				.jobs = b->jobs,
+				.bounds = b->bounds,
 				.result_bytes = sizeof(struct answer),
 				.work = work,
 				.take = take,
@@ -260,10 +269,12 @@ int litmus_batch_run(struct litmus_batch *b)
 	int error = u.file < 0 ? -errno : u.answer ? 0 : -ENOMEM;
 	if (!error && driver.units)
 		error = driver_run(&driver);
+	if (error == -EINTR)
+		finish_others(&u);
 	if (error == -ECHILD)
 		name_unfinished(&u);
 	if (u.file >= 0)
 		close(u.file);
 	free(u.answer);
-	return error ? error : u.error;
+	return error && error != -EINTR ? error : u.error ? u.error : error;
 }

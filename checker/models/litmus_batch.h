@@ -38,10 +38,12 @@ struct litmus_batch {
 	/* So many tests are done; NULL: not wanted. */
 	void (*progress)(void *arg, unsigned tests);
 	void *arg;
-	const char *failed; /* after an error: the path of the test, or NULL */
+	const struct driver_bounds *bounds; /* NULL: none */
+	const char *failed;		    /* after an error: the path of the test, or NULL */
 };
 
-/* 0 or -errno; -ECHILD: a process died; b->failed is the first test without a result. */
+/* 0 or -errno; -EINTR: left off, after done() of all tests that are; -ECHILD: a process died;
+ * b->failed is the first test without a result. */
 int litmus_batch_run(struct litmus_batch *b);
 
 enum litmus_verdict litmus_judge(const struct litmus_case *run, unsigned condition);

@@ -345,6 +345,8 @@ static void take(void *arg, unsigned unit, const void *result)
 	t->states += to->states;
 	t->runs += to->runs;
 	t->spared += to->spared;
+	if (t->options.taken)
+		t->options.taken(t->options.taken_arg, &t->cell[t->todo[unit]]);
 }
 
 static uint64_t states_of(const void *result)

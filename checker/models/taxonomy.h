@@ -14,14 +14,19 @@
 #define TAXONOMY_BREAKS	 3  /* of one cell, at most: DUR, FSCK, RDA */
 #define TAXONOMY_TRACE	 1000
 
+struct taxonomy_cell;
+
 struct taxonomy_options {
 	struct taxonomy_knobs knobs;
 	const struct workload *workload;
 	unsigned preemptions, jobs;
-	const struct driver_bounds *bounds; /* NULL: none */
-	uint64_t states;		    /* of each cell at most */
-	bool traces;			    /* shrink what breaks, and keep the trace */
+	uint64_t states; /* of each cell at most */
+	bool traces;	 /* shrink what breaks, and keep the trace */
 	void (*progress)(void *arg, const struct driver_progress *at); /* NULL: not wanted */
+	/* NULL, or: this cell is measured. */
+	void (*taken)(void *taken_arg, const struct taxonomy_cell *cell);
+	void *taken_arg;
+	const struct driver_bounds *bounds; /* NULL: none */
 };
 
 /* One way in which a cell's method is not sound. */
@@ -78,7 +83,8 @@ unsigned taxonomy_name_hardware(const char **knob, unsigned knobs, unsigned room
  */
 int taxonomy_open(struct taxonomy *t, const struct taxonomy_options *options, uint64_t methods,
 		  unsigned *bad, const char **expected);
-/* Measure all cells. 0 or -errno; a cell that could not be run says so itself. */
+/* Measure all cells. 0 or -errno; -EINTR: left off, and cell.result.measured says which are; a cell
+ * that could not be run says so itself. */
 int taxonomy_run(struct taxonomy *t);
 /* Measure as many as it takes to know the cheapest sound methods on one kind of hardware: of each
  * kind and primitive, the cheapest first, until one is sound. Likewise. */

@@ -121,22 +121,25 @@ static const char *find_call(struct where *w, uintptr_t pc, int *number)
 	return file && !is_of_system(file) ? file : NULL;
 }
 
+const char *where_source(struct where *w, uintptr_t pc, int *number)
+{
+	int call = 0;
+	Dwfl_Line *line = w && pc ? dwfl_getsrc(w->dwfl, pc) : NULL;
+	const char *file = line ? dwfl_lineinfo(line, NULL, number, NULL, NULL, NULL) : NULL;
+	const char *caller = file && is_of_system(file) ? find_call(w, pc, &call) : NULL;
+	if (!caller)
+		return file;
+	*number = call;
+	return caller;
+}
+
 void where_print(struct where *w, uintptr_t pc, char *buf, size_t n)
 {
 	int number = 0;
+	const char *file = where_source(w, pc, &number);
 	buf[0] = '\0';
-	if (!w || !pc)
-		return;
-	Dwfl_Line *line = dwfl_getsrc(w->dwfl, pc);
-	const char *file = line ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
 	if (!file)
 		return;
-	int call = 0;
-	const char *caller = is_of_system(file) ? find_call(w, pc, &call) : NULL;
-	if (caller) {
-		file = caller;
-		number = call;
-	}
 	/* From the tree's top: "core/stores/erda/server.c:12". */
 	const char *from = strstr(file, "core/stores/");
 	const char *slash = strrchr(file, '/');

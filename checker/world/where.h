@@ -14,6 +14,9 @@ struct where *where_new_files(void);
 void where_free(struct where *w);
 /* "server.c:123" or "". Of code inlined from a header of the system: where it is called. */
 void where_print(struct where *w, uintptr_t pc, char *buf, size_t n);
+/* The same as a file's path, as the compiler was told it, good until where_free(), and the number
+ * of the line. NULL: not known. */
+const char *where_source(struct where *w, uintptr_t pc, int *number);
 /* Where the byte at `offset` of a file's memory image is: the address as where_print() takes it; 0:
  * the file cannot be read. */
 uintptr_t where_in_file(struct where *w, const char *path, uint64_t offset);

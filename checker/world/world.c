@@ -20,6 +20,7 @@
 #include "checker/world/explained.h"
 #include "checker/world/where.h"
 #include "checker/world/world_client.h"
+#include "core/text/error_name.h"
 #include "faultinject/deviation.h"
 
 /* In virtual time: an operation that has not ended by then never will. */
@@ -69,27 +70,15 @@ __attribute__((format(printf, 3, 4))) static void trouble_at(struct world *w, ui
 	va_end(ap);
 }
 
-/* An error as people know it. */
-static const char *error_words(int error, char buf[40])
-{
-	const char *name = error < 0 ? strerrorname_np(-error) : NULL;
-	if (name)
-		snprintf(buf, 40, "%s", name);
-	else
-		snprintf(buf, 40, "%d, which is no -errno", error);
-	return buf;
-}
-
 void world_refused(struct world *w, const char *function, int error, const char *fmt, ...)
 {
 	const struct sim_failed_call call = sim_failed_call(w->sim);
-	char what[100], words[40];
+	char what[100];
 	va_list ap;
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	trouble_at(w, call.pc, "%s%s() returns %s%s%s%s%s", what, function,
-		   error_words(error, words),
+	trouble_at(w, call.pc, "%s%s() returns %s%s%s%s%s", what, function, error_name(error).text,
 		   call.name ? "; the last call that failed there is " : "",
 		   call.name ? call.name : "", call.name ? ": " : "", call.name ? call.how : "");
 }
@@ -102,7 +91,7 @@ static void failed(struct world *w, unsigned client, enum tm_operation operation
 					    [TM_OPEN] = "attempt to connect",
 					    [TM_CLEAN] = "cleaning",
 					    [TM_CALL] = "operation"};
-	char who[24] = "a reader", name[40];
+	char who[24] = "a reader";
 	assert(operation < sizeof(words) / sizeof(words[0]) && words[operation]);
 	if (w->result.ok_broken || error_explained(w, client, operation, error))
 		return; /* the first one counts */
@@ -112,7 +101,7 @@ static void failed(struct world *w, unsigned client, enum tm_operation operation
 	snprintf(w->result.ok_why, sizeof(w->result.ok_why),
 		 "%s%s's %s failed with %s for no reason that was injected",
 		 w->machine ? "after recovery, " : "", who, words[operation],
-		 error_words(error, name));
+		 error_name(error).text);
 	if (sim_tracing(w->sim))
 		sim_trace(w->sim, sim_actor(w->sim), 0, "%s", w->result.ok_why);
 }
@@ -239,9 +228,8 @@ static void returned(struct world_client *c, int error, int32_t value)
 			sim_trace_event(w->sim, sim_actor(w->sim), 0, &about, "%s",
 					"returns 0: bytes that more than one PUT writes");
 		else
-			sim_trace_event(w->sim, sim_actor(w->sim), 0, &about,
-					error ? "returns error %d%s%s" : "returns %d%s%s", error,
-					between, what);
+			sim_trace_event(w->sim, sim_actor(w->sim), 0, &about, "returns %s%s%s",
+					error_name(error).text, between, what);
 	}
 	sim_power_fails_here(w->sim, CRASH_AFTER_RETURN);
 }
@@ -469,7 +457,7 @@ static int do_clean(struct world_client *c)
 	c->lost = error && connection_is_lost(w, c->number);
 	sim_mix(w->sim, OP_CLEAN, (uint32_t)error);
 	if (sim_tracing(w->sim))
-		sim_trace(w->sim, sim_actor(w->sim), 0, "returns %d", error);
+		sim_trace(w->sim, sim_actor(w->sim), 0, "returns %s", error_name(error).text);
 	if (error && store->clean)
 		failed(w, c->number, TM_CLEAN, error);
 	return error;
@@ -1048,9 +1036,9 @@ static void prove_life(struct world_client *c, uint8_t *buf)
 				      &len);
 	}
 	if (error || len != LIFE_VLEN || memcmp(buf, value, len))
-		world_trouble(w, true,
-			      "after recovery, GET %s does not return what was just put (error %d)",
-			      key->name, error);
+		world_trouble(w, true, "after recovery, GET %s %s%s", key->name,
+			      error ? "fails with " : "does not return what was just put",
+			      error ? error_name(error).text : "");
 	if (error && error != -ENOENT)
 		failed(w, c->number, TM_GET, error);
 }

@@ -21,10 +21,10 @@ static const struct option_row rows[] = {
 	{"pm", "MEDIA", "the pool's file; it is changed", REQUEST(media)},
 	{"cache", "CACHE", "the cache image's file; none of its lines is in flight afterwards",
 	 REQUEST(cache)},
-	{"seed", "N", "which lines: 0 none (the default), 1 all, else about half of them",
-	 REQUEST(seed), 0, UINT64_MAX},
+	{"seed", "N", "which lines: 0 none, 1 all, else about half of them (=)", REQUEST(seed), 0,
+	 UINT64_MAX},
 	{"offset", "BYTES",
-	 "where both begin in their files: 2097152 in NVDIMMs' backing files (0)", REQUEST(offset),
+	 "where both begin in their files: 2097152 in NVDIMMs' backing files (=)", REQUEST(offset),
 	 0, INT64_MAX},
 	OPTION_END};
 

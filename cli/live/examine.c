@@ -52,6 +52,10 @@ static bool take_history(const struct option_row *row, void *into, const char *v
 {
 	struct request *o = into;
 	(void)row;
+	if (!*value) {
+		fail(EXIT_USAGE, "--history: expected the name of a file, not an empty one");
+		return false;
+	}
 	if (o->histories == HISTORIES) {
 		fail(EXIT_USAGE, "--history: at most %d recordings", HISTORIES);
 		return false;
@@ -67,9 +71,9 @@ static const struct option_row rows[] = {
 	{"cache", "CACHE",
 	 "the cache image's file, of a server with --shadow: lines that differ were in flight",
 	 REQUEST(cache)},
-	{"seed", "N", "which of these lines reached the media, as in tidemark cut (0: none)",
+	{"seed", "N", "which of these lines reached the media, as in tidemark cut (=)",
 	 REQUEST(a.options.seed), 0, UINT64_MAX},
-	{"cuts", "K", "so many other subsets of them are tried, besides none and all (8)",
+	{"cuts", "K", "so many other subsets of them are tried, besides none and all (=)",
 	 REQUEST(a.options.cuts), 0, EXAM_CUTS},
 	{"history", "FILE", "a recording of clients; as often as there are recordings",
 	 OPTION_CALL(take_history)},
@@ -179,6 +183,15 @@ static int parse(struct request *o, int argc, char **argv)
 	return -1;
 }
 
+static void note_inputs(const struct request *o)
+{
+	note_input(o->media);
+	note_input(o->cache);
+	note_input(o->recovered);
+	for (unsigned i = 0; i < o->histories; i++)
+		note_input(o->history[i]);
+}
+
 int examine_main(int argc, char **argv)
 {
 	struct request *o = calloc(1, sizeof(*o));
@@ -194,9 +207,10 @@ int examine_main(int argc, char **argv)
 	o->a.options.cuts = 8;
 	status = parse(o, argc, argv);
 	if (status < 0) {
-		status = o->json ? check_output("--json", o->json) : 0;
+		note_inputs(o);
+		status = o->json ? check_output("--json", o->json, OUTPUT_JSON) : 0;
 		if (!status && o->save_recovered)
-			status = check_output("--save-recovered", o->save_recovered);
+			status = check_output("--save-recovered", o->save_recovered, OUTPUT_ANY);
 		if (!status && o->out)
 			status = check_folder("--out", o->out, &made);
 		if (!status)

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "core/live/live.h"
+#include "core/live/rendezvous.h"
 #include "report/live/bench_report.h"
 #include "scenarios/workload/zipf.h"
 
@@ -76,6 +77,10 @@ static bool add_server(const struct option_row *row, void *into, const char *add
 		     address);
 		return false;
 	}
+	if (!rendezvous_is_address(address)) {
+		fail(EXIT_USAGE, "--server: \"%.80s\"; expected ADDRESS:PORT", address);
+		return false;
+	}
 	b->address[b->servers++] = address;
 	return true;
 }
@@ -94,38 +99,57 @@ static bool take_ops(const struct option_row *row, void *into, const char *value
 	return option_number(row, &load->ops, value);
 }
 
+static void show_workload(const struct option_row *row, const void *into, char *text, size_t size)
+{
+	(void)row;
+	snprintf(text, size, "%c", ((const struct request *)into)->bench.workload[0]);
+}
+
+static void show_count(const struct option_row *row, const void *into, char *text, size_t size)
+{
+	(void)row;
+	snprintf(text, size, "%u", ((const struct request *)into)->bench.count[0]);
+}
+
+static void show_time(const struct option_row *row, const void *into, char *text, size_t size)
+{
+	(void)row;
+	snprintf(text, size, "%.0fs", ((const struct request *)into)->bench.load.seconds);
+}
+
 #define REQUEST(member) OPTION_FIELD(struct request, member)
 
 static const struct option_row rows[] = {
 	{"server", "A:P", "may be repeated", OPTION_CALL(add_server)},
 	{"device", "NAME", "the RDMA device (the first)", REQUEST(device)},
-	{"workload", "X", "a, b, c (YCSB) or u (updates only); \"a,b,c\" for several (a)",
-	 OPTION_CALL(add_workloads)},
-	{"clients", "N", "threads with a session each, 1 to 16; \"1,2,4,8\" for several (1)",
-	 OPTION_CALL(add_counts)},
+	{"workload", "X", "a, b, c (YCSB) or u (updates only); \"a,b,c\" for several (=)",
+	 OPTION_CALL(add_workloads), .show = show_workload},
+	{"clients", "N", "threads with a session each, 1 to 16; \"1,2,4,8\" for several (=)",
+	 OPTION_CALL(add_counts), .show = show_count},
 	{"first", "N", "client numbers from N on (any that are free)",
 	 REQUEST(bench.load.first_client), 1, TM_MAX_CLIENTS},
-	{"time", "S", "how long each load is measured: 90s, 30m (5s)", OPTION_CALL(take_time)},
+	{"time", "S", "how long each load is measured: 90s, 30m (=)", OPTION_CALL(take_time),
+	 .show = show_time},
 	{"ops", "N", "so many operations instead, of all clients together", OPTION_CALL(take_ops),
 	 .lo = 0, .hi = UINT32_MAX},
 	{"keys", "N", "of the keys that the server has room for (all)", REQUEST(bench.keys), 1,
 	 ZIPF_MAX_KEYS},
 	{"value", "N", "bytes, 16 at least (the longest that the server has room for)",
 	 REQUEST(bench.value), LIVE_MIN_VALUE, TM_MAX_VALUE},
-	{"deletes", "P", "percent of the updates that are DELETEs (0)",
+	{"deletes", "P", "percent of the updates that are DELETEs (=)",
 	 REQUEST(bench.load.delete_percent), 0, 100},
-	{"seed", "N", "of what each client does (1)", REQUEST(bench.load.seed), 0, UINT32_MAX},
+	{"seed", "N", "of what each client does (=)", REQUEST(bench.load.seed), 0, UINT32_MAX},
 	{"load", NULL, "first put every key; with --ops 0, nothing else", REQUEST(bench.load.load)},
 	{"verify", NULL, "a GET's bytes that no PUT of the key wrote are reported, and counted",
 	 REQUEST(bench.load.verify)},
 	{"history", "FILE",
 	 "record every operation, for tidemark examine; a file or a devdax device",
 	 REQUEST(bench.history)},
-	{"room", "N", "operations in a new file for that (262144); it ends when it is full",
+	{"room", "N", "operations in a new file for that (=); it ends when it is full",
 	 REQUEST(bench.room), 1, UINT32_MAX},
 	{"reconnect", NULL, "a session that broke is opened again,", REQUEST(bench.load.reconnect)},
-	{"patience", "S", "for so long (30s)", REQUEST(bench.load.patience_s)},
-	{"stall", "S", "an operation that takes longer hangs: it is reported, and all ends (30s)",
+	{"patience", "S", "for so long (=)", REQUEST(bench.load.patience_s)},
+	{"stall", "S", "an operation that takes longer hangs: it is reported, and all ends (=)",
 	 REQUEST(bench.load.stall_s)},
 	{"json", "FILE", "the results for machines", REQUEST(json)},
 	OPTION_QUIET(struct request, quiet),
@@ -158,7 +182,10 @@ static int check_options(const struct request *r)
 			    b->load.first_client, most, TM_MAX_CLIENTS);
 	if (!b->load.ops && b->load.seconds <= 0 && !b->load.load)
 		return fail(EXIT_USAGE, "bench: --ops 0 without --load: nothing would be done");
-	return r->json ? check_output("--json", r->json) : 0;
+	int status = b->history ? check_output("--history", b->history, OUTPUT_IN_PLACE) : 0;
+	if (!status && r->json)
+		status = check_output("--json", r->json, OUTPUT_JSON);
+	return status;
 }
 
 /* --- running --- */
@@ -235,6 +262,10 @@ static void leave_hung(const struct live_bench *b)
 int live_bench_main(int argc, char **argv)
 {
 	struct request r = {.bench = {.room = HISTORY_ROOM,
+				      .workload = "a",
+				      .workloads = 1,
+				      .count = {1},
+				      .counts = 1,
 				      .load = {.seed = 1,
 					       .seconds = 5,
 					       .patience_s = 30,
@@ -247,10 +278,6 @@ int live_bench_main(int argc, char **argv)
 		status = options_end(&options, argc, argv);
 	if (status >= 0)
 		return status;
-	if (!b->workloads)
-		b->workload[b->workloads++] = 'a';
-	if (!b->counts)
-		b->count[b->counts++] = 1;
 	status = check_options(&r);
 	if (!status)
 		status = soft_rnic_if_asked(r.device);
@@ -258,9 +285,9 @@ int live_bench_main(int argc, char **argv)
 		return status;
 	b->load.report_arg = b;
 	b->load.progress = r.quiet ? NULL : show_progress;
-	if (live_device_open(r.device, &b->verbs))
-		return fail(EXIT_SKIPPED, "bench: there is no RDMA device%s%s", r.device ? " " : "",
-			    r.device ? r.device : "");
+	status = open_device(r.device, &b->verbs);
+	if (status)
+		return status;
 	status = run(&r);
 	leave_hung(b);
 	free(b->cell);

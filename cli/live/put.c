@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "core/live/rendezvous.h"
 #include "scenarios/workload/session.h"
 
 struct request {
@@ -18,7 +19,7 @@ struct request {
 typedef int operation(struct session *s, char **word);
 
 static const struct option_row rows[] = {
-	{"server", "A", "where it listens: 10.0.0.1:7471, [::1]:7471",
+	{"server", "A:P", "where it listens: 10.0.0.1:7471, [::1]:7471",
 	 OPTION_FIELD(struct request, server)},
 	{"device", "D", "this machine's RDMA device (the first; tide0: the soft RNIC)",
 	 OPTION_FIELD(struct request, device)},
@@ -90,6 +91,8 @@ static int run(const struct options *o, int argc, char **argv, const char *expec
 			    name);
 	if (!r.server)
 		return fail(EXIT_USAGE, "%s: expected --server ADDRESS:PORT", name);
+	if (!rendezvous_is_address(r.server))
+		return fail(EXIT_USAGE, "--server: \"%.80s\"; expected ADDRESS:PORT", r.server);
 	size_t klen = strlen(argv[optind]);
 	if (!klen || klen > TM_MAX_KEY)
 		return fail(EXIT_USAGE, "%s: a key of %zu bytes; expected 1 to %d", name, klen,

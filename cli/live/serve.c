@@ -14,6 +14,7 @@
 #include "scenarios/server.h"
 
 #define DEFAULT_LISTEN "127.0.0.1:7471"
+#define SIZE_MOST      (1ull << 40)
 
 struct request {
 	const char *path, *device, *listen;
@@ -36,8 +37,14 @@ static bool take_bytes(const struct option_row *row, void *into, const char *tex
 	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
 	(void)row;
 	snprintf(number, sizeof(number), "%.*s", (int)(unit ? len - 1 : len), text);
-	if (!number_option("--size", number, 1, (1ull << 40) >> shift, &n))
+	if (!whole_number(number, 1, SIZE_MOST >> shift, &n)) {
+		fail(EXIT_USAGE,
+		     "--size: \"%.40s\"; expected a whole number of bytes, such as 100000, 64K, "
+		     "16M "
+		     "or 1G, at most %lluG",
+		     text, SIZE_MOST >> 30);
 		return false;
+	}
 	((struct request *)into)->wish.bytes = n << shift;
 	return true;
 }
@@ -59,23 +66,36 @@ static bool take_size(const struct option_row *row, void *into, const char *text
 			     &((struct request *)into)->wish.size[row->lo]);
 }
 
+static void show_bytes(const struct option_row *row, const void *into, char *text, size_t size)
+{
+	(void)row;
+	(void)into;
+	snprintf(text, size, "%lluM", pool_default_bytes >> 20);
+}
+
+static void show_size(const struct option_row *row, const void *into, char *text, size_t size)
+{
+	(void)into;
+	snprintf(text, size, "%llu", pool_limits[row->lo].otherwise);
+}
+
 #define REQUEST(member) OPTION_FIELD(struct request, member)
-#define SIZE(which)	OPTION_CALL(take_size), .lo = (which)
+#define SIZE(which)	OPTION_CALL(take_size), .lo = (which), .show = show_size
 
 static const struct option_row rows[] = {
 	{"pm", "FILE", "the pool: a DAX device (/dev/dax0.0), or a file", REQUEST(path)},
 	{"device", "D", "the RDMA device (the first; tide0: the soft RNIC)", REQUEST(device)},
-	{"listen", "A:P", "where clients ask to be connected (127.0.0.1:7471)", REQUEST(listen)},
+	{"listen", "A:P", "where clients ask to be connected (=)", REQUEST(listen)},
 	{"shadow", "[=CACHE]",
 	 "the store works in a copy, and the pool gets what is flushed alone; the copy is a file "
 	 "or a DAX device, or ordinary memory",
 	 OPTION_CALL(take_shadow)},
 	{.help = "of a pool without a store"},
-	{"size", "BYTES", "as large as that at most: 100000, 64K, 16M, 1G (16M)",
-	 OPTION_CALL(take_bytes)},
-	{"clients", "N", "that can be connected at a time (8)", SIZE(POOL_CLIENTS)},
-	{"keys", "N", "different keys (1000)", SIZE(POOL_KEYS)},
-	{"value", "BYTES", "of the longest value (256)", SIZE(POOL_VALUE)},
+	{"size", "BYTES", "as large as that at most: 100000, 64K, 16M, 1G (=)",
+	 OPTION_CALL(take_bytes), .show = show_bytes},
+	{"clients", "N", "that can be connected at a time (=)", SIZE(POOL_CLIENTS)},
+	{"keys", "N", "different keys (=)", SIZE(POOL_KEYS)},
+	{"value", "BYTES", "of the longest value (=)", SIZE(POOL_VALUE)},
 	{"updates", "N",
 	 "PUTs and DELETEs for which there is room without log cleaning (as many as go into "
 	 "--size)",
@@ -170,14 +190,31 @@ static void print_ready(const struct server *s)
 	fflush(stdout);
 }
 
-static int run(struct server *s, const struct request *r, const char *name)
+/* All that can be known before the pool is touched: it is looked at, and not changed. */
+static int check(struct server *s, const struct request *r, const char *name)
 {
-	int error = pool_plan(&s->store, r->path, name, &r->wish, &s->fresh, s->why);
-	int status = check_server(s, error);
+	int status = check_output("--pm", r->path, OUTPUT_IN_PLACE);
+	if (!status && r->cache)
+		status = check_output("--shadow", r->cache, OUTPUT_IN_PLACE);
 	if (!status)
-		status = open_device(r->device, &s->verbs);
+		status = check_server(
+			s, pool_plan(&s->store, r->path, name, &r->wish, &s->fresh, s->why));
+	if (status)
+		return status;
+	int error = rendezvous_check(r->listen);
+	if (error == -EINVAL)
+		return fail(EXIT_USAGE, "--listen: \"%.80s\"; expected ADDRESS:PORT", r->listen);
+	return error ? fail(EXIT_USAGE, "--listen: %.80s: %s", r->listen, strerror(-error)) : 0;
+}
+
+static int run(struct server *s, const struct request *r)
+{
+	bool there = !access(r->path, F_OK);
+	int status = open_device(r->device, &s->verbs);
 	if (!status)
 		status = open_pool(s, r->quiet);
+	if (status && !there && !s->pm)
+		unlink(r->path); /* it was made, and then something else was wrong */
 	if (!status)
 		status = check_server(s, server_start(s));
 	if (!status)
@@ -205,8 +242,6 @@ int serve_main(int argc, char **argv)
 	if (!r.path)
 		return fail(EXIT_USAGE, "serve: expected --pm FILE");
 	status = check_store(argv[optind]);
-	if (!status)
-		status = soft_rnic_if_asked(r.device);
 	if (status)
 		return status;
 	stop_fd = eventfd(0, EFD_CLOEXEC);
@@ -218,9 +253,14 @@ int serve_main(int argc, char **argv)
 		.pm_setup = {.path = r.path, .shadow = r.shadow, .cache = r.cache, .lost = pm_lost},
 		.listen = r.listen,
 		.defect = print_defect};
-	signals_catch(on_signal);
-	status = run(&s, &r, argv[optind]);
-	signals_catch(NULL);
+	status = check(&s, &r, argv[optind]);
+	if (!status)
+		status = soft_rnic_if_asked(r.device);
+	if (!status) {
+		signals_catch(on_signal);
+		status = run(&s, &r);
+		signals_catch(NULL);
+	}
 	close(stop_fd);
 	return status;
 }

@@ -2,6 +2,7 @@
 /* The environment that a program is started with. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "cli/cli.h"
 
 int environment_prepend(const char *variable, const char *first)
@@ -15,4 +16,25 @@ int environment_prepend(const char *variable, const char *first)
 	rc = setenv(variable, value, 1);
 	free(value);
 	return rc;
+}
+
+const char *environment_preload_name(const char *library)
+{
+	const char *slash = strrchr(library, '/');
+	char *folder;
+	int rc;
+
+	if (!slash || !strchr(library, ' '))
+		return library;
+	folder = strndup(library, (size_t)(slash - library));
+	rc = folder ? environment_prepend("LD_LIBRARY_PATH", folder) : -1;
+	free(folder);
+	return rc ? NULL : slash + 1;
+}
+
+int environment_preload(const char *library)
+{
+	const char *name = environment_preload_name(library);
+
+	return name ? environment_prepend("LD_PRELOAD", name) : -1;
 }

@@ -20,15 +20,16 @@
 #include "core/record/format.h"
 
 #define LIBRARY "libtidemark-record.so"
+#define HISTORY "history" /* what clients announce; beside what is known of PM */
 
 struct request {
 	struct option_names pm;
-	const char *out, *stores;
+	const char *out, *stores, *join;
 	unsigned long long room;
 	bool quiet;
 	struct record_head *head;
-	char shadow[PATH_MAX], library[PATH_MAX], recording[PATH_MAX];
-	char exact[PATH_MAX]; /* the folder of libtsan.so.2; "": not asked for */
+	char library[PATH_MAX], recording[PATH_MAX];
+	char exact[PATH_MAX]; /* the folder of libtsan.so.2 */
 };
 
 #define REQUEST(member) OPTION_FIELD(struct request, member)
@@ -36,23 +37,25 @@ struct request {
 static const struct option_row rows[] = {
 	{"pm", "PATH|mr",
 	 "a file that is persistent memory, or a folder of such files; may be repeated; it need "
-	 "not "
-	 "be there yet. mr: all memory that is registered for remote writing",
+	 "not be there yet. mr: all memory that is registered for remote writing",
 	 REQUEST(pm)},
 	{"out", "FILE", "the recording", REQUEST(out)},
+	{"join", "FILE",
+	 "a recording that another tidemark record is making: this program's part goes there too, "
+	 "until that one ends; instead of all of these",
+	 REQUEST(join)},
 	{"stores", "exact|noticed",
 	 "exact: the program was compiled by gcc with -fsanitize=thread, and each store is "
-	 "recorded "
-	 "where it is made; noticed: by what has changed (noticed)",
+	 "recorded where it is made; noticed: by what has changed (=)",
 	 REQUEST(stores)},
-	{"room", "BYTES", "how long it may become (1073741824)", REQUEST(room), 1 << 20,
-	 1ull << 40},
+	{"room", "BYTES", "how long it may become (=)", REQUEST(room), 1 << 20, 1ull << 40},
 	OPTION_QUIET(struct request, quiet),
 	OPTION_END};
 
 static const struct options options = {
 	.command = "record",
-	.usage = "--pm PATH --out FILE [--] PROGRAM [ARGUMENT...]",
+	.usage = "--pm PATH --out FILE [--] PROGRAM [ARGUMENT...]\n--join FILE [--] PROGRAM "
+		 "[ARGUMENT...]",
 	.about = "Runs a program as it is, on the soft RNIC, and records what happens to its "
 		 "persistent memory: what RNICs land, what is flushed, what CPUs have stored. "
 		 "tidemark images makes crash images of it.",
@@ -88,51 +91,98 @@ static int make_recording(struct request *r)
 	return error ? fail(EXIT_INTERNAL, "record: %s", strerror(error)) : 0;
 }
 
-static int make_shadow(struct request *r)
+static int make_shadow(const struct request *r)
 {
+	struct record_head *h = r->head;
+	char history[sizeof(h->shadow) + 16];
 	const char *tmp = !access("/dev/shm", W_OK | X_OK) ? "/dev/shm" : "/tmp";
-	snprintf(r->shadow, sizeof(r->shadow), "%s/tidemark-record-XXXXXX", tmp);
-	return mkdtemp(r->shadow) ? 0 : fail(EXIT_USAGE, "%s: %s", r->shadow, strerror(errno));
+	snprintf(h->shadow, sizeof(h->shadow), "%s/tidemark-record-XXXXXX", tmp);
+	if (!mkdtemp(h->shadow))
+		return fail(EXIT_USAGE, "%s: %s", h->shadow, strerror(errno));
+	snprintf(history, sizeof(history), "%s/%s", h->shadow, HISTORY);
+	int fd = open(history, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return fail(EXIT_USAGE, "%s: %s", history, strerror(errno));
+	close(fd);
+	return 0;
 }
 
-static void remove_shadow(const struct request *r)
+static void remove_shadow(const char *shadow)
 {
-	char path[PATH_MAX + 16];
+	char path[sizeof(((struct record_head *)0)->shadow) + 16];
 	for (unsigned i = 0; i < RECORD_FILES; i++) {
-		snprintf(path, sizeof(path), "%s/%u", r->shadow, i);
+		snprintf(path, sizeof(path), "%s/%u", shadow, i);
 		unlink(path);
 	}
-	rmdir(r->shadow);
+	snprintf(path, sizeof(path), "%s/%s", shadow, HISTORY);
+	unlink(path);
+	rmdir(shadow);
+}
+
+/* The head of a recording that another one is making. */
+static int join_recording(struct request *r)
+{
+	struct stat st;
+	int fd = open(r->join, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) || !realpath(r->join, r->recording)) {
+		int status = fail(EXIT_USAGE, "%s: %s", r->join, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return status;
+	}
+	bool long_enough = S_ISREG(st.st_mode) && st.st_size >= RECORD_HEAD;
+	r->head = long_enough ? mmap(NULL, RECORD_HEAD, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+			      : MAP_FAILED;
+	close(fd);
+	if (r->head == MAP_FAILED ||
+	    memcmp(r->head->magic, RECORD_MAGIC, sizeof(RECORD_MAGIC)) != 0)
+		return fail(EXIT_USAGE, "%s: expected a recording", r->join);
+	if (r->head->ended || access(r->head->shadow, W_OK | X_OK))
+		return fail(EXIT_USAGE,
+			    "%s: this recording has ended; expected one that tidemark record is "
+			    "making",
+			    r->join);
+	return 0;
 }
 
 /* --- the program --- */
 
-static int set_environment(const struct request *r)
+/* The names of PM, whole, for RECORD_PM_VARIABLE. */
+static int list_pm(const struct request *r)
 {
-	char pm[OPTION_NAMES * 64 + PATH_MAX] = "", whole[PATH_MAX];
+	char *pm = r->head->pm, whole[PATH_MAX];
 	for (unsigned i = 0; i < r->pm.n; i++) {
 		const char *name = r->pm.name[i];
-		size_t n = strlen(pm);
+		size_t n = strlen(pm), room = sizeof(r->head->pm) - n;
 		if (name[0] != '/' && strcmp(name, RECORD_PM_REGISTERED) != 0 &&
 		    getcwd(whole, sizeof(whole)))
-			n += (size_t)snprintf(pm + n, sizeof(pm) - n, "%s%s/%s", n ? ":" : "",
-					      whole, name);
+			n = (size_t)snprintf(pm + n, room, "%s%s/%s", n ? ":" : "", whole, name);
 		else
-			n += (size_t)snprintf(pm + n, sizeof(pm) - n, "%s%s", n ? ":" : "", name);
-		if (n >= sizeof(pm) || strchr(name, ':'))
+			n = (size_t)snprintf(pm + n, room, "%s%s", n ? ":" : "", name);
+		if (n >= room || strchr(name, ':'))
 			return fail(EXIT_USAGE,
 				    "record: --pm %.60s: expected a shorter path, and "
 				    "none with a ':'",
 				    name);
 	}
+	return 0;
+}
+
+static int set_environment(const struct request *r)
+{
+	const struct record_head *h = r->head;
+	char history[sizeof(h->shadow) + 16];
+	snprintf(history, sizeof(history), "%s/%s", h->shadow, HISTORY);
 	int rc = setenv(RECORD_VARIABLE, r->recording, 1);
-	rc |= setenv(RECORD_PM_VARIABLE, pm, 1);
-	rc |= setenv(RECORD_SHADOW_VARIABLE, r->shadow, 1);
+	rc |= setenv(RECORD_PM_VARIABLE, h->pm, 1);
+	rc |= setenv(RECORD_SHADOW_VARIABLE, h->shadow, 1);
+	rc |= setenv(RECORD_HISTORY_VARIABLE, history, 1);
 	/* libpmem flushes caches only where it takes memory for PM. */
 	rc |= setenv("PMEM_IS_PMEM_FORCE", "1", 0);
-	if (r->exact[0])
+	rc |= setenv("PMEM2_FORCE_GRANULARITY", "CACHE_LINE", 0);
+	if (h->wants_exact)
 		rc |= environment_prepend("LD_LIBRARY_PATH", r->exact);
-	rc |= environment_prepend("LD_PRELOAD", r->library);
+	rc |= environment_preload(r->library);
 	return rc ? fail(EXIT_INTERNAL, "record: the environment: %s", strerror(errno)) : 0;
 }
 
@@ -188,7 +238,7 @@ static void print_summary(const struct request *r)
 			"tidemark: %s: it is full, or the disk is: what came later is not in "
 			"it (--room)\n",
 			r->out);
-	if (r->exact[0] && !h->exact)
+	if (h->wants_exact && !h->exact)
 		fprintf(stderr,
 			"tidemark: %s: the program told of no store: expected one that gcc has "
 			"compiled with -fsanitize=thread\n",
@@ -216,33 +266,57 @@ static void finish(struct request *r, int status)
 	h->full = full;
 	if (!r->quiet)
 		print_summary(r);
+	remove_shadow(h->shadow);
 	munmap(h, RECORD_HEAD);
-	remove_shadow(r);
+}
+
+static int check_request(struct request *r)
+{
+	bool exact = !strcmp(r->stores, "exact");
+	if (r->join && (r->pm.n || r->out || exact))
+		return fail(EXIT_USAGE, "record: --join: --pm, --out and --stores are those of the "
+					"recording");
+	if (!r->join && (!r->pm.n || !r->out))
+		return fail(EXIT_USAGE, "record: expected --pm PATH and --out FILE");
+	if (r->out && check_output("--out", r->out, OUTPUT_RECORDING))
+		return EXIT_USAGE;
+	if (!exact && strcmp(r->stores, "noticed") != 0)
+		return fail(EXIT_USAGE, "record: --stores %.40s: expected exact or noticed",
+			    r->stores);
+	if (!find_beside("record", r->exact, sizeof(r->exact)))
+		return fail(EXIT_INTERNAL, "record: no folder record beside this program");
+	if (!find_beside(LIBRARY, r->library, sizeof(r->library)))
+		return fail(EXIT_INTERNAL, "record: no %s beside this program", LIBRARY);
+	return 0;
+}
+
+/* The recording and its settings. */
+static int prepare(struct request *r)
+{
+	if (r->join)
+		return join_recording(r);
+	int status = make_recording(r);
+	if (status)
+		return status;
+	r->head->wants_exact = !strcmp(r->stores, "exact");
+	status = list_pm(r);
+	return status ? status : make_shadow(r);
 }
 
 int record_main(int argc, char **argv)
 {
-	struct request r = {.room = 1u << 30};
+	struct request r = {.room = 1u << 30, .stores = "noticed"};
+	char program_path[PATH_MAX];
 	int status = options_read_leading(&options, &r, argc, argv);
 	if (status >= 0)
 		return status;
 	if (optind == argc)
 		return fail(EXIT_USAGE, "record: no program given (tidemark record --help)");
-	if (!r.pm.n || !r.out)
-		return fail(EXIT_USAGE, "record: expected --pm PATH and --out FILE");
-	if (check_output("--out", r.out))
-		return EXIT_USAGE;
-	if (r.stores && strcmp(r.stores, "exact") != 0 && strcmp(r.stores, "noticed") != 0)
-		return fail(EXIT_USAGE, "record: --stores %.40s: expected exact or noticed",
-			    r.stores);
-	if (r.stores && !strcmp(r.stores, "exact") &&
-	    !find_beside("record", r.exact, sizeof(r.exact)))
-		return fail(EXIT_INTERNAL, "record: no folder record beside this program");
-	if (!find_beside(LIBRARY, r.library, sizeof(r.library)))
-		return fail(EXIT_INTERNAL, "record: no %s beside this program", LIBRARY);
-	status = make_recording(&r);
+	status = check_request(&r);
 	if (!status)
-		status = make_shadow(&r);
+		status = find_runnable("record", argv[optind], program_path, sizeof(program_path));
+	if (!status)
+		status = prepare(&r);
 	if (!status)
 		status = set_environment(&r);
 	if (status)
@@ -256,6 +330,7 @@ int record_main(int argc, char **argv)
 	signal(SIGTERM, pass_on);
 	signal(SIGHUP, pass_on);
 	status = child < 0 ? fail(EXIT_INTERNAL, "record: %s", strerror(errno)) : wait_for_child();
-	finish(&r, status);
+	if (!r.join)
+		finish(&r, status);
 	return status;
 }

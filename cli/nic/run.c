@@ -46,6 +46,10 @@ static int add_fault(struct nic_config *config, const char *rule)
 {
 	char all[2 * CONFIG_FAULTS_BYTES + 2];
 
+	if (!rule[strspn(rule, " \t,;\n")]) {
+		snprintf(config->why, sizeof(config->why), "expected a rule, such as 'lose 5%%'");
+		return -EINVAL;
+	}
 	if (strlen(rule) >= CONFIG_FAULTS_BYTES)
 		return nic_config_set(config, SETTING_FAULTS, rule);
 	snprintf(all, sizeof(all), "%s%s%s", config->faults, config->faults[0] ? "; " : "", rule);
@@ -62,6 +66,12 @@ static int set_path(struct nic_config *config, enum nic_setting setting, const c
 	if (snprintf(whole, sizeof(whole), "%s/%s", here, path) >= (int)sizeof(whole))
 		return -EINVAL;
 	return nic_config_set(config, setting, whole);
+}
+
+static void show_setting(const struct option_row *row, const void *into, char *text, size_t size)
+{
+	nic_config_show(&((const struct choice *)into)->config, (enum nic_setting)row->lo, text,
+			size);
 }
 
 /* The setting that `row->lo` names. */
@@ -83,26 +93,25 @@ static bool take_setting(const struct option_row *row, void *into, const char *v
 	return !rc;
 }
 
-#define TAKE(setting) OPTION_CALL(take_setting), .lo = (setting)
+#define TAKE(setting) OPTION_CALL(take_setting), .lo = (setting), .show = show_setting
 
 static const struct option_row rows[] = {
 	{"fabric", "NAME|DIR", "the fabric (one a user); a name, or the whole path of a directory",
 	 TAKE(SETTING_FABRIC)},
 	{"net", "NAME|DIR", NULL, TAKE(SETTING_FABRIC)}, /* its old name */
-	{"link", "shm|udp", "shm: processes of this host (the default); udp: RoCEv2 on the wire",
+	{"link", "shm|udp", "shm: processes of this host; udp: RoCEv2 on the wire (=)",
 	 TAKE(SETTING_LINK)},
-	{"address", "A", "udp: listen on this address of the host (127.0.0.1)",
-	 TAKE(SETTING_ADDRESS)},
+	{"address", "A", "udp: listen on this address of the host (=)", TAKE(SETTING_ADDRESS)},
 	{"fault", "RULE", "inject a fault: 'lose 5%', 'drop write 3 packet 2'; may be repeated",
 	 TAKE(SETTING_FAULTS)},
-	{"seed", "N", "for the faults (1)", TAKE(SETTING_SEED)},
+	{"seed", "N", "for the faults (=)", TAKE(SETTING_SEED)},
 	{"pcap", "FILE", "write what passes there; %p in its name: the process's number",
 	 TAKE(SETTING_PCAP)},
 	{"keys", "equal|distinct", "a region's lkey and rkey: one number as on many cards, or two",
 	 TAKE(SETTING_KEYS)},
-	{"layer", "ethernet|infiniband",
-	 "the port's link layer; infiniband: paths by LID (ethernet)", TAKE(SETTING_LAYER)},
-	{"devices", "N", "devices tide0, tide1, ... (1)", TAKE(SETTING_DEVICES)},
+	{"layer", "ethernet|infiniband", "the port's link layer; infiniband: paths by LID (=)",
+	 TAKE(SETTING_LAYER)},
+	{"devices", "N", "devices tide0, tide1, ... (=)", TAKE(SETTING_DEVICES)},
 	{"dropin", NULL, "only the directory of libraries, nothing preloaded",
 	 OPTION_FIELD(struct choice, dropin)},
 	OPTION_END};
@@ -199,7 +208,7 @@ static const char *refuses_preload(int fd)
 	return "it is linked statically";
 }
 
-static int check_program(const char *path)
+static int check_program(const char *command, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	const char *why = NULL;
@@ -215,37 +224,33 @@ static int check_program(const char *path)
 	else
 		why = refuses_preload(fd);
 	close(fd);
-	return why ? fail(EXIT_USAGE, "run: %s: no library can be preloaded: %s", path, why) : 0;
+	return why ? fail(EXIT_USAGE, "%s: %s: no library can be preloaded: %s", command, path, why)
+		   : 0;
+}
+
+int find_runnable(const char *command, const char *name, char *path, size_t size)
+{
+	int rc = find_program(name, path, size);
+	return rc ? fail(EXIT_USAGE, "%s: %s: %s", command, name, strerror(-rc))
+		  : check_program(command, path);
 }
 
 static int set_environment(const struct choice *choice)
 {
 	const struct nic_config *config = &choice->config;
-	char seed[24], address[16], devices[12];
-	uint32_t a = config->address;
+	char value[CONFIG_FAULTS_BYTES];
 	int rc = 0;
 
-	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)config->seed);
-	snprintf(address, sizeof(address), "%u.%u.%u.%u", a >> 24, a >> 16 & 255, a >> 8 & 255,
-		 a & 255);
-	snprintf(devices, sizeof(devices), "%u", config->devices);
-	rc |= setenv(nic_settings[SETTING_FABRIC].variable, config->fabric, 1);
-	rc |= setenv(nic_settings[SETTING_LINK].variable, config->link == LINK_UDP ? "udp" : "shm",
-		     1);
-	rc |= setenv(nic_settings[SETTING_SEED].variable, seed, 1);
-	rc |= setenv(nic_settings[SETTING_FAULTS].variable, config->faults, 1);
-	rc |= setenv(nic_settings[SETTING_PCAP].variable, config->pcap, 1);
-	rc |= setenv(nic_settings[SETTING_DEVICES].variable, devices, 1);
-	rc |= setenv(nic_settings[SETTING_KEYS].variable, config->equal_keys ? "equal" : "distinct",
-		     1);
-	rc |= setenv(nic_settings[SETTING_LAYER].variable,
-		     config->infiniband ? "infiniband" : "ethernet", 1);
-	rc |= config->has_address ? setenv(nic_settings[SETTING_ADDRESS].variable, address, 1)
-				  : unsetenv(nic_settings[SETTING_ADDRESS].variable);
+	for (unsigned i = 0; i < SETTINGS; i++) {
+		nic_config_show(config, i, value, sizeof(value));
+		rc |= i == SETTING_ADDRESS && !config->has_address
+			      ? unsetenv(nic_settings[i].variable)
+			      : setenv(nic_settings[i].variable, value, 1);
+	}
 	if (choice->libraries[0])
 		rc |= environment_prepend("LD_LIBRARY_PATH", choice->libraries);
 	if (choice->preload[0])
-		rc |= environment_prepend("LD_PRELOAD", choice->preload);
+		rc |= environment_preload(choice->preload);
 	return rc ? fail(EXIT_INTERNAL, "run: the environment: %s", strerror(errno)) : 0;
 }
 
@@ -363,18 +368,17 @@ int run_main(int argc, char **argv)
 {
 	struct choice choice = {0};
 	char path[PATH_MAX], line[300];
-	int status, rc;
+	int status;
 
 	if (nic_config_read(&choice.config, line, sizeof(line)))
 		return fail(EXIT_USAGE, "run: %s", line);
 	status = read_choice(&choice, argc, argv);
 	if (status >= 0)
 		return status;
-	rc = find_program(argv[optind], path, sizeof(path));
-	if (rc)
-		return fail(EXIT_USAGE, "run: %s: %s", argv[optind], strerror(-rc));
-	status = find_libraries(&choice);
+	status = find_runnable("run", argv[optind], path, sizeof(path));
 	if (!status)
-		status = check_program(path);
+		status = find_libraries(&choice);
+	if (!status && choice.config.pcap[0])
+		status = check_output("--pcap", choice.config.pcap, OUTPUT_PCAP);
 	return status ? status : start(&choice, path, argv + optind);
 }

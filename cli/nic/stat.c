@@ -90,6 +90,12 @@ static bool take_setting(const struct option_row *row, void *into, const char *v
 	return false;
 }
 
+static void show_setting(const struct option_row *row, const void *into, char *text, size_t size)
+{
+	nic_config_show(&((const struct choice *)into)->config, (enum nic_setting)row->lo, text,
+			size);
+}
+
 #define ROW_FABRIC                                                                        \
 	{"fabric", "NAME|DIR", "the fabric (as tidemark run)", OPTION_CALL(take_setting), \
 	 .lo = SETTING_FABRIC},                                                           \
@@ -184,7 +190,8 @@ int stat_main(int argc, char **argv)
 static const struct option_row fault_rows[] = {
 	ROW_FABRIC,
 	ROW_PID,
-	{"seed", "N", "for the rules (1)", OPTION_CALL(take_setting), .lo = SETTING_SEED},
+	{"seed", "N", "for the rules (=)", OPTION_CALL(take_setting), .lo = SETTING_SEED,
+	 .show = show_setting},
 	{"off", NULL, "no rules any more", OPTION_FIELD(struct choice, off)},
 	{.help = "rules, of which docs/nic/guide.md has the whole language"},
 	{.help = "lose 5%; duplicate 2%; reorder 10% by 3; corrupt 1%; delay 1ms jitter 200us; "

@@ -38,6 +38,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define HOST_BYTES  256
 #define MAGIC	    0x746d6332u /* "tmc2" */
 #define PATIENCE_MS 5000	/* for what is to come at once */
 #define ANSWER_MS   15000	/* for an answer */
@@ -93,28 +94,46 @@ static bool head_read(const struct frame *f, enum frame_type type, size_t most, 
 
 /* --- sockets --- */
 
-/* "ADDRESS:PORT"; an address with colons stands in brackets. Addresses to be freed, or -errno. */
+/* "ADDRESS:PORT"; an address with colons stands in brackets. Its parts; false: it is none. */
+static bool split(const char *address, const char **host, size_t *len, const char **port)
+{
+	const char *colon = strrchr(address, ':');
+	*len = colon ? (size_t)(colon - address) : 0;
+	*host = address;
+	if (!colon || !colon[1] || !*len || *len >= HOST_BYTES)
+		return false;
+	*port = colon + 1;
+	if (strspn(*port, "0123456789") != strlen(*port) || strlen(*port) > 5 ||
+	    atoi(*port) > UINT16_MAX)
+		return false;
+	if (address[0] == '[' && colon[-1] == ']') {
+		(*host)++;
+		*len -= 2;
+		return *len;
+	}
+	return !memchr(address, ':', *len);
+}
+
+bool rendezvous_is_address(const char *address)
+{
+	const char *host, *port;
+	size_t len;
+	return split(address, &host, &len, &port);
+}
+
+/* Addresses to be freed, or -errno. */
 static int resolve(const char *address, bool passive, struct addrinfo **out)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
 				       .ai_flags = passive ? AI_PASSIVE : 0};
-	const char *colon = strrchr(address, ':');
-	char host[256];
-	size_t len = colon ? (size_t)(colon - address) : 0;
-	if (!colon || !colon[1] || !len || len >= sizeof(host))
+	const char *at, *port;
+	char host[HOST_BYTES];
+	size_t len;
+	if (!split(address, &at, &len, &port))
 		return -EINVAL;
-	if (strspn(colon + 1, "0123456789") != strlen(colon + 1) || strlen(colon + 1) > 5 ||
-	    atoi(colon + 1) > UINT16_MAX)
-		return -EINVAL;
-	if (address[0] == '[' && colon[-1] == ']') {
-		address++;
-		len -= 2;
-	} else if (memchr(address, ':', len)) {
-		return -EINVAL;
-	}
-	memcpy(host, address, len);
+	memcpy(host, at, len);
 	host[len] = '\0';
-	switch (getaddrinfo(host, colon + 1, &hints, out)) {
+	switch (getaddrinfo(host, port, &hints, out)) {
 	case 0:
 		return 0;
 	case EAI_MEMORY:
@@ -543,6 +562,29 @@ static int bind_socket(const struct addrinfo *a, int *out)
 	return 0;
 }
 
+/* A socket that listens at one of the addresses that the name has, or why at the last there is
+ * none. */
+static int listen_at(const char *address, int *out)
+{
+	struct addrinfo *all;
+	int rc = resolve(address, true, &all);
+	if (rc)
+		return rc;
+	rc = -EADDRNOTAVAIL;
+	for (const struct addrinfo *a = all; a && rc; a = a->ai_next)
+		rc = bind_socket(a, out);
+	freeaddrinfo(all);
+	return rc;
+}
+
+int rendezvous_check(const char *address)
+{
+	int fd, rc = listen_at(address, &fd);
+	if (!rc)
+		close(fd);
+	return rc;
+}
+
 static void server_free(struct rendezvous_server *s)
 {
 	while (s->peers)
@@ -560,15 +602,8 @@ static int server_begin(struct rendezvous_server *s)
 {
 	struct sockaddr_storage bound;
 	socklen_t len = sizeof(bound);
-	struct addrinfo *list;
 	sigset_t all, old;
-	int rc = resolve(s->setup.address, true, &list);
-	if (rc)
-		return rc;
-	rc = -EADDRNOTAVAIL;
-	for (const struct addrinfo *a = list; a && rc; a = a->ai_next)
-		rc = bind_socket(a, &s->listener);
-	freeaddrinfo(list);
+	int rc = listen_at(s->setup.address, &s->listener);
 	if (rc)
 		return rc;
 	if (getsockname(s->listener, (struct sockaddr *)&bound, &len))

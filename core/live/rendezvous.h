@@ -11,12 +11,16 @@
  * All that comes in is checked: a peer that talks nonsense is dropped.
  */
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "core/live/injected.h"
 
 #define RENDEZVOUS_TEXT 4096 /* bytes of the description, its NUL included */
 #define RENDEZVOUS_MSG	1024 /* bytes of a connect request or its reply */
+
+/* Is it "ADDRESS:PORT", or "[::1]:7471"? Nobody is asked. */
+bool rendezvous_is_address(const char *address);
 
 struct rendezvous;
 /* Connect to "ADDRESS:PORT" ("[::1]:7471"). *client: the number wanted, then the number given.
@@ -45,6 +49,8 @@ struct rendezvous_server_setup {
 	void *arg;
 	unsigned patience_ms; /* for a hello, and for the rest of a frame; 0: 5000 */
 };
+/* Could a server listen there, now? 0; -EINVAL: not "ADDRESS:PORT"; or what the system says. */
+int rendezvous_check(const char *address);
 int rendezvous_listen(struct rendezvous_server **out, const struct rendezvous_server_setup *setup);
 /* The port that it listens on. */
 uint16_t rendezvous_port(const struct rendezvous_server *s);

@@ -204,7 +204,8 @@ static void land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 					     .occurrence = from->occurrence,
 					     .op = from->op,
 					     .off = off,
-					     .len = len};
+					     .len = len,
+					     .id = from->id};
 		sim_trace_event(pm->sim, from->qp, 0, &about,
 				"message %u packet %u: %zu bytes land at %s, %s", from->message,
 				from->packet, len, name,
@@ -272,10 +273,11 @@ static void make_durable(struct pmem *pm, uint64_t off, size_t len, bool sends,
 		line_commit(pm, pm->dirty[i],
 			    flushed_upto(pm, pm->dirty[i], off, len, sends, from->qp));
 	assert(dirties - pm->dirties <= lines);
+	const struct traced about = {.id = from->id};
 	if (sim_tracing(pm->sim))
-		sim_trace(pm->sim, from->qp, 0,
-			  "message %u packet %u: %u line%s drained to PM, now durable",
-			  from->message, from->packet, lines, lines == 1 ? " is" : "s are");
+		sim_trace_event(pm->sim, from->qp, 0, &about,
+				"message %u packet %u: %u line%s drained to PM, now durable",
+				from->message, from->packet, lines, lines == 1 ? " is" : "s are");
 }
 
 void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,

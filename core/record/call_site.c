@@ -4,18 +4,33 @@
  * function and line. Each place is found once.
  */
 #include <dlfcn.h>
-#include <execinfo.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <unwind.h>
 #include "core/record/recorder.h"
 
 #define SITES  4096 /* of a process; those beyond have no number */
-#define NAMES  8
+#define NAMES  32
 #define FRAMES 24
 #define PLACES 4 /* of a site: callers of callers */
+#define CHAINS 64
+
+/*
+ * How a place in a library of PMDK was reached. Unwinding the stack takes as long as all else that
+ * an event needs, and most events are reached as an earlier one was: the same caller with the same
+ * stack pointer, and the same return addresses where they were.
+ */
+struct chain {
+	const void *caller, *frame;
+	const uintptr_t *slot[PLACES]; /* on the stack */
+	uintptr_t value[PLACES];
+	unsigned places;
+	uint32_t number; /* 0: not known yet */
+};
+static _Thread_local struct chain chains[CHAINS];
 
 static struct known_site {
 	_Atomic(const void *) caller;
@@ -82,12 +97,50 @@ static bool is_in_pmdk(const void *pc)
 	return path && is_pmdk(path);
 }
 
+static struct chain *chain_of(const void *caller, const void *frame)
+{
+	uintptr_t hash = ((uintptr_t)caller ^ (uintptr_t)frame << 7) * 0x9e3779b97f4a7c15u >> 32;
+	return &chains[hash % CHAINS];
+}
+
+static bool is_same(const struct chain *c, const void *caller, const void *frame)
+{
+	bool same = c->number && c->caller == caller && c->frame == frame;
+	for (unsigned i = 0; same && i < c->places; i++)
+		same = *c->slot[i] == c->value[i];
+	return same;
+}
+
+struct unwinding {
+	struct call_site *site;
+	struct chain *chain;
+	const void *caller;
+	unsigned frames;
+	bool seen;
+};
+
+/* One frame further out. Its return address is just below where the inner one's frame ended. */
+static _Unwind_Reason_Code unwind(struct _Unwind_Context *context, void *arg)
+{
+	struct unwinding *u = arg;
+	uintptr_t pc = _Unwind_GetIP(context);
+	const uintptr_t *slot = (const uintptr_t *)_Unwind_GetCFA(context) - 1;
+	struct chain *c = u->chain;
+	u->seen |= pc == (uintptr_t)u->caller;
+	if (u->seen && add_place(u->site->text, sizeof(u->site->text), (const void *)pc)) {
+		if (*slot != pc)
+			c->caller = NULL; /* not as on x86-64: this is found anew each time */
+		c->slot[c->places] = slot;
+		c->value[c->places++] = pc;
+	}
+	return ++u->frames == FRAMES || c->places == PLACES ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
 void call_site_find(struct call_site *site, const void *caller)
 {
 	const struct known_site *k = slot_of(caller);
-	void *frame[FRAMES];
-	unsigned places = 0;
 	site->caller = caller;
+	site->chain = NULL;
 	site->number = k && k->caller == caller ? k->number : 0;
 	site->text[0] = 0;
 	if (site->number)
@@ -96,14 +149,18 @@ void call_site_find(struct call_site *site, const void *caller)
 		add_place(site->text, sizeof(site->text), caller);
 		return;
 	}
-	/* The same place of a library is called by many: such a site is found anew each time. */
+	/* The same place of a library is called by many. */
+	const void *frame = __builtin_frame_address(0);
+	struct chain *c = chain_of(caller, frame);
 	site->caller = NULL;
-	int n = backtrace(frame, FRAMES);
-	bool seen = false;
-	for (int i = 0; i < n && places < PLACES; i++) {
-		seen |= frame[i] == caller;
-		places += seen && add_place(site->text, sizeof(site->text), frame[i]);
+	if (is_same(c, caller, frame)) {
+		site->number = c->number;
+		return;
 	}
+	*c = (struct chain){.caller = caller, .frame = frame};
+	struct unwinding u = {.site = site, .chain = c, .caller = caller};
+	_Unwind_Backtrace(unwind, &u);
+	site->chain = c;
 }
 
 static uint32_t add_source(const char *text)
@@ -133,8 +190,12 @@ uint32_t call_site_number(struct call_site *site)
 {
 	if (site->number || !site->text[0])
 		return site->number;
-	if (!site->caller)
-		return site->number = number_of_text(site->text);
+	if (!site->caller) {
+		site->number = number_of_text(site->text);
+		if (site->chain)
+			site->chain->number = site->number;
+		return site->number;
+	}
 	struct known_site *k = slot_of(site->caller);
 	if (!k)
 		return 0;

@@ -13,17 +13,21 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define RECORD_MAGIC   "tidemark-pm-recording 1\n"
+#define RECORD_MAGIC   "tidemark-pm-recording 2\n"
 #define RECORD_HEAD    4096 /* bytes */
 #define RECORD_FILES   16
 #define RECORD_PAYLOAD (1u << 20)  /* bytes of one record at most */
 #define RECORD_RNIC    0x80000000u /* in `thread`, besides the number of a queue pair */
+
+#define RECORD_PM_LIST 2048 /* bytes of RECORD_PM_VARIABLE */
 
 /* The settings, in the environment of the program. */
 #define RECORD_VARIABLE	       "TIDEMARK_RECORDING" /* the recording's path */
 #define RECORD_PM_VARIABLE     "TIDEMARK_RECORD_PM" /* paths of files or folders, ':' between */
 #define RECORD_PM_REGISTERED   "mr" /* one of them: what is registered for remote writing */
 #define RECORD_SHADOW_VARIABLE "TIDEMARK_RECORD_SHADOW" /* a folder for what is known of PM */
+
+#define RECORD_HISTORY_VARIABLE "TIDEMARK_HISTORY" /* a file to which clients add lines */
 
 #define RECORD_COMPARE_VARIABLE "TIDEMARK_RECORD_COMPARE" /* set: do not ask the kernel */
 
@@ -50,9 +54,14 @@ struct record_head {
 	} file[RECORD_FILES];
 	uint64_t exact;		 /* stores that a program told of */
 	uint64_t scans, scan_ns; /* looks for stores, and what they took */
+	uint64_t history;	 /* bytes of RECORD_HISTORY_VARIABLE that were taken */
 	uint32_t ended;		 /* the program came to its end, and left this status */
 	int32_t status;
 	pthread_mutex_t lock; /* robust, between processes */
+	/* The settings, for programs that join later: RECORD_PM_VARIABLE, RECORD_SHADOW_VARIABLE.
+	 */
+	char pm[RECORD_PM_LIST], shadow[128];
+	uint32_t wants_exact; /* --stores exact */
 };
 _Static_assert(sizeof(struct record_head) <= RECORD_HEAD, "the head is a page");
 
@@ -68,10 +77,16 @@ enum record_kind {
 	RECORD_SYNC,
 	RECORD_COMMIT,
 	RECORD_ACK,
-	RECORD_MARK,  /* payload: its name */
-	RECORD_EXACT, /* a store; source: of the store itself */
-	RECORD_PUSH   /* a READ, which without DDIO makes durable what its queue pair has landed */
+	RECORD_MARK,   /* payload: its name */
+	RECORD_EXACT,  /* a store; source: of the store itself */
+	RECORD_PUSH,   /* a READ, which without DDIO makes durable what its queue pair has landed */
+	RECORD_CALL,   /* a client begins an operation. off: the client; payload: the operation */
+	RECORD_RETURN, /* ... and has its answer, which is an acknowledgement. payload: the answer
+			*/
+	RECORD_KINDS
 };
+
+#define RECORD_WORDS 4096 /* bytes of an operation or an answer at most */
 
 struct record {
 	_Atomic uint32_t kind;

@@ -164,11 +164,12 @@ RECORD_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 	return syscall(SYS_sendmsg, fd, message, flags);
 }
 
-/* What was stored last, by a process that ends in order. */
+/* What was stored and announced last, by a process that ends in order. */
 __attribute__((destructor)) static void end(void)
 {
-	if (!pm_maps_any() || !recorder_lock())
+	if (!recorder_lock())
 		return;
-	pm_maps_scan(call_site_name("the end of the process"));
+	if (pm_maps_any())
+		pm_maps_scan(call_site_name("the end of the process"));
 	recorder_unlock();
 }

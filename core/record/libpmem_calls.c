@@ -4,8 +4,11 @@
  * itself is a part of it, and is not recorded once more.
  */
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/types.h>
+#include "core/record/libpmem_calls.h"
 #include "core/record/recorder.h"
 
 /* <libpmem.h> need not be there where this is built. */
@@ -13,37 +16,32 @@
 #define PMEM_NONTEMPORAL (1u << 1)
 #define PMEM_NOFLUSH	 (1u << 5)
 
-enum { FLUSHES = 1, FENCES = 2, SYNCS = 4 };
+_Thread_local unsigned libpmem_depth;
 
-static _Thread_local unsigned depth;
-
-/* The real function. Where libpmem came by dlopen() it may be visible to its users alone. */
-static void *find_real(const char *name)
+/* Where a library came by dlopen() it may be visible to its users alone. */
+void *libpmem_real(const char *name)
 {
 	void *real = dlsym(RTLD_NEXT, name);
-	void *libpmem = real ? NULL : dlopen("libpmem.so.1", RTLD_NOW | RTLD_LOCAL);
-	return libpmem ? dlsym(libpmem, name) : real;
+	bool two = !strncmp(name, "pmem2_", 6);
+	void *library = real ? NULL
+			     : dlopen(two ? "libpmem2.so.1" : "libpmem.so.1",
+				      RTLD_NOW | RTLD_LOCAL);
+	return library ? dlsym(library, name) : real;
 }
 
-#define REAL(name)                                                   \
-	({                                                           \
-		static __typeof__(&name) real_;                      \
-		if (!real_)                                          \
-			*(void **)(void *)&real_ = find_real(#name); \
-		real_;                                               \
-	})
-
-/* Write down what a call at `caller` does to a range. */
-static void note(unsigned what, const void *at, size_t len, const void *caller)
+void libpmem_note(unsigned what, const void *at, size_t len, const void *caller)
 {
 	uint32_t source;
-	if (depth || !recorder_event(caller, &source))
+	if (!what || libpmem_depth)
 		return;
-	if (what & FLUSHES)
+	if (!(what == LIBPMEM_FLUSHES ? recorder_flushes(at, len, caller, &source)
+				      : recorder_event(caller, &source)))
+		return;
+	if (what & LIBPMEM_FLUSHES)
 		recorder_add_range(RECORD_FLUSH, at, len, source);
-	if (what & SYNCS)
+	if (what & LIBPMEM_SYNCS)
 		recorder_add_range(RECORD_SYNC, at, len, source);
-	if (what & FENCES)
+	if (what & LIBPMEM_FENCES)
 		recorder_add(RECORD_FENCE, 0, 0, NULL, 0, source);
 	recorder_unlock();
 }
@@ -52,82 +50,81 @@ static void note(unsigned what, const void *at, size_t len, const void *caller)
 
 RECORD_EXPORT void pmem_flush(const void *at, size_t len)
 {
-	note(FLUSHES, at, len, HERE);
-	depth++;
-	REAL(pmem_flush)(at, len);
-	depth--;
+	libpmem_note(LIBPMEM_FLUSHES, at, len, HERE);
+	libpmem_depth++;
+	LIBPMEM_REAL(pmem_flush)(at, len);
+	libpmem_depth--;
 }
 
 RECORD_EXPORT void pmem_deep_flush(const void *at, size_t len)
 {
-	note(FLUSHES, at, len, HERE);
-	depth++;
-	REAL(pmem_deep_flush)(at, len);
-	depth--;
+	libpmem_note(LIBPMEM_FLUSHES, at, len, HERE);
+	libpmem_depth++;
+	LIBPMEM_REAL(pmem_deep_flush)(at, len);
+	libpmem_depth--;
 }
 
 RECORD_EXPORT void pmem_drain(void)
 {
-	note(FENCES, NULL, 0, HERE);
-	depth++;
-	REAL(pmem_drain)();
-	depth--;
+	libpmem_note(LIBPMEM_FENCES, NULL, 0, HERE);
+	libpmem_depth++;
+	LIBPMEM_REAL(pmem_drain)();
+	libpmem_depth--;
 }
 
 RECORD_EXPORT int pmem_deep_drain(const void *at, size_t len)
 {
-	note(FENCES, at, len, HERE);
-	depth++;
-	int result = REAL(pmem_deep_drain)(at, len);
-	depth--;
+	libpmem_note(LIBPMEM_FENCES, at, len, HERE);
+	libpmem_depth++;
+	int result = LIBPMEM_REAL(pmem_deep_drain)(at, len);
+	libpmem_depth--;
 	return result;
 }
 
 RECORD_EXPORT void pmem_persist(const void *at, size_t len)
 {
-	note(FLUSHES | FENCES, at, len, HERE);
-	depth++;
-	REAL(pmem_persist)(at, len);
-	depth--;
+	libpmem_note(LIBPMEM_FLUSHES | LIBPMEM_FENCES, at, len, HERE);
+	libpmem_depth++;
+	LIBPMEM_REAL(pmem_persist)(at, len);
+	libpmem_depth--;
 }
 
 RECORD_EXPORT int pmem_deep_persist(const void *at, size_t len)
 {
-	note(FLUSHES | FENCES, at, len, HERE);
-	depth++;
-	int result = REAL(pmem_deep_persist)(at, len);
-	depth--;
+	libpmem_note(LIBPMEM_FLUSHES | LIBPMEM_FENCES, at, len, HERE);
+	libpmem_depth++;
+	int result = LIBPMEM_REAL(pmem_deep_persist)(at, len);
+	libpmem_depth--;
 	return result;
 }
 
 RECORD_EXPORT int pmem_msync(const void *at, size_t len)
 {
-	depth++;
-	int result = REAL(pmem_msync)(at, len);
-	depth--;
+	libpmem_depth++;
+	int result = LIBPMEM_REAL(pmem_msync)(at, len);
+	libpmem_depth--;
 	if (!result)
-		note(SYNCS, at, len, HERE);
+		libpmem_note(LIBPMEM_SYNCS, at, len, HERE);
 	return result;
 }
 
 /* --- copies: what they have stored is found when they are done --- */
 
-/* What a copy with these flags does besides. */
-static unsigned copies(unsigned flags)
+unsigned libpmem_copies(unsigned flags)
 {
 	if (flags & PMEM_NOFLUSH && !(flags & PMEM_NONTEMPORAL))
 		return 0;
-	return flags & PMEM_NODRAIN ? FLUSHES : FLUSHES | FENCES;
+	return flags & PMEM_NODRAIN ? LIBPMEM_FLUSHES : LIBPMEM_FLUSHES | LIBPMEM_FENCES;
 }
 
 #define COPY(name, type, what)                                     \
 	RECORD_EXPORT void *name(void *to, type from, size_t len); \
 	RECORD_EXPORT void *name(void *to, type from, size_t len)  \
 	{                                                          \
-		depth++;                                           \
-		void *result = REAL(name)(to, from, len);          \
-		depth--;                                           \
-		note(what, to, len, HERE);                         \
+		libpmem_depth++;                                   \
+		void *result = LIBPMEM_REAL(name)(to, from, len);  \
+		libpmem_depth--;                                   \
+		libpmem_note(what, to, len, HERE);                 \
 		return result;                                     \
 	}
 
@@ -135,20 +132,19 @@ static unsigned copies(unsigned flags)
 	RECORD_EXPORT void *name(void *to, type from, size_t len, unsigned flags); \
 	RECORD_EXPORT void *name(void *to, type from, size_t len, unsigned flags)  \
 	{                                                                          \
-		depth++;                                                           \
-		void *result = REAL(name)(to, from, len, flags);                   \
-		depth--;                                                           \
-		if (copies(flags))                                                 \
-			note(copies(flags), to, len, HERE);                        \
+		libpmem_depth++;                                                   \
+		void *result = LIBPMEM_REAL(name)(to, from, len, flags);           \
+		libpmem_depth--;                                                   \
+		libpmem_note(libpmem_copies(flags), to, len, HERE);                \
 		return result;                                                     \
 	}
 
-COPY(pmem_memcpy_persist, const void *, FLUSHES | FENCES)
-COPY(pmem_memmove_persist, const void *, FLUSHES | FENCES)
-COPY(pmem_memset_persist, int, FLUSHES | FENCES)
-COPY(pmem_memcpy_nodrain, const void *, FLUSHES)
-COPY(pmem_memmove_nodrain, const void *, FLUSHES)
-COPY(pmem_memset_nodrain, int, FLUSHES)
+COPY(pmem_memcpy_persist, const void *, LIBPMEM_FLUSHES | LIBPMEM_FENCES)
+COPY(pmem_memmove_persist, const void *, LIBPMEM_FLUSHES | LIBPMEM_FENCES)
+COPY(pmem_memset_persist, int, LIBPMEM_FLUSHES | LIBPMEM_FENCES)
+COPY(pmem_memcpy_nodrain, const void *, LIBPMEM_FLUSHES)
+COPY(pmem_memmove_nodrain, const void *, LIBPMEM_FLUSHES)
+COPY(pmem_memset_nodrain, int, LIBPMEM_FLUSHES)
 COPY_FLAGS(pmem_memcpy, const void *)
 COPY_FLAGS(pmem_memmove, const void *)
 COPY_FLAGS(pmem_memset, int)

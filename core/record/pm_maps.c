@@ -257,6 +257,21 @@ void pm_maps_scan(uint32_t source)
 	recorder->scan_ns += recorder_now() - began;
 }
 
+void pm_maps_look(const void *range, size_t len, uint32_t source)
+{
+	const uint8_t *at = (const uint8_t *)range - (uintptr_t)range % LINE;
+	const uint8_t *end = (const uint8_t *)range + len;
+	end += (LINE - (uintptr_t)end % LINE) % LINE;
+	for (unsigned i = 0; i < mappings; i++) {
+		struct scan s = {&mapping[i], source};
+		uint8_t *begins = mapping[i].at, *ends = begins + accessible(&mapping[i]);
+		uint8_t *from = at > begins ? begins + (at - begins) : begins;
+		ends = end < ends ? begins + (end - begins) : ends;
+		if (from < ends && !mapping[i].constant)
+			compare(&s, from, (size_t)(ends - from));
+	}
+}
+
 /* --- mappings --- */
 
 bool pm_maps_any(void)

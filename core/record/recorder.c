@@ -67,6 +67,7 @@ bool recorder_lock(void)
 	/* A process that was killed with the lock has left at most an unfinished record. */
 	if (pthread_mutex_lock(&recorder->lock) == EOWNERDEAD)
 		pthread_mutex_consistent(&recorder->lock);
+	announced_take();
 	return true;
 }
 
@@ -148,7 +149,8 @@ void recorder_add_rnic(enum record_kind kind, unsigned file, uint64_t off, const
 	add(kind, file, off, payload, len, source, RECORD_RNIC | qp);
 }
 
-bool recorder_event(const void *caller, uint32_t *source)
+/* The lock, and the number of the place. */
+static bool begin_event(const void *caller, uint32_t *source)
 {
 	struct call_site site;
 	if (!pm_maps_any())
@@ -157,8 +159,23 @@ bool recorder_event(const void *caller, uint32_t *source)
 	if (!recorder_lock())
 		return false;
 	*source = call_site_number(&site);
-	pm_maps_scan(*source);
 	return true;
+}
+
+bool recorder_event(const void *caller, uint32_t *source)
+{
+	bool begun = begin_event(caller, source);
+	if (begun)
+		pm_maps_scan(*source);
+	return begun;
+}
+
+bool recorder_flushes(const void *at, size_t len, const void *caller, uint32_t *source)
+{
+	bool begun = pm_maps_has(at) && begin_event(caller, source);
+	if (begun)
+		pm_maps_look(at, len, *source);
+	return begun;
 }
 
 struct range {

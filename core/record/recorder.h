@@ -10,7 +10,8 @@
  *	pm_maps.c	where PM is mapped, and what the CPUs have stored there
  *	written.c	which pages were written, as the kernel says
  *	call_site.c	where in the program a call stands
- *	libc_calls.c, libpmem_calls.c	the functions that are replaced
+ *	announced.c	what clients say of their operations
+ *	libc_calls.c, libpmem_calls.c, libpmem2_calls.c	the functions that are replaced
  *	record_hooks.h	what the soft RNIC calls
  */
 #include <stdbool.h>
@@ -31,6 +32,9 @@ uint64_t recorder_now(void);
  * until now is recorded, and *source is its place. True: with the lock. False: nothing is recorded.
  */
 bool recorder_event(const void *caller, uint32_t *source);
+/* The same of a flush: only what has been stored in its lines counts, for other stores may as well
+ * be later ones. */
+bool recorder_flushes(const void *at, size_t len, const void *caller, uint32_t *source);
 /* The parts of [at, at+len) that are PM, a record without content for each. With the lock. */
 void recorder_add_range(enum record_kind kind, const void *at, size_t len, uint32_t source);
 /* Add a record. `payload` NULL: `len` says how long a range is. */
@@ -42,6 +46,11 @@ void recorder_add_rnic(enum record_kind kind, unsigned file, uint64_t off, const
 
 /* Somebody outside is about to be told something, by a call at `caller`. Without the lock. */
 void recorder_acknowledges(const void *caller);
+
+/* --- announced.c --- */
+
+/* Take the lines that clients have written since the last time. With the lock. */
+void announced_take(void);
 
 /* --- pm_maps.c --- */
 
@@ -61,6 +70,8 @@ int pm_maps_file(int fd);
 /* Write down what the CPUs have stored since the last time; `source`: the event before which it was
  * noticed. */
 void pm_maps_scan(uint32_t source);
+/* The same of the lines of a range alone. */
+void pm_maps_look(const void *at, size_t len, uint32_t source);
 /* The bytes of a range that are PM: calls `fn` for each part. */
 typedef void pm_part_fn(void *arg, unsigned file, uint64_t off, const uint8_t *at, size_t len);
 void pm_maps_parts(const void *at, size_t len, pm_part_fn *fn, void *arg);
@@ -83,10 +94,12 @@ void written_forget(void);
 /* --- call_site.c --- */
 
 /* A place in the program. */
+struct chain;
 struct call_site {
 	const void *caller;
-	uint32_t number; /* 0: it has none yet */
-	char text[512];	 /* then: in words */
+	struct chain *chain; /* how it was reached */
+	uint32_t number;     /* 0: it has none yet */
+	char text[512];	     /* then: in words */
 };
 /* The place that calls; if that is in a library of PMDK, what calls that. Without the lock: the
  * dynamic linker has one of its own. */

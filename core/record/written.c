@@ -33,6 +33,9 @@ struct scanned {
 #define PAGE_IS_WRITTEN	    (1 << 1)
 
 #define RANGES 64 /* that one call returns */
+#define PROTECT_EVERY                                                                    \
+	16 /* looks; between these, what is known to be written is compared again, which \
+	    * takes less time than a page fault for the next store to it */
 
 static int uffd = -1, pagemap = -1;
 static bool impossible;
@@ -73,9 +76,12 @@ bool written_watch(uint8_t *at, size_t len)
 void written_ranges(uint8_t *at, size_t len, void (*fn)(void *arg, uint8_t *at, size_t len),
 		    void *arg)
 {
+	static unsigned looks; /* under the lock */
 	struct scanned found[RANGES];
+	bool protect = ++looks % PROTECT_EVERY == 0;
 	struct scan_arguments scan = {.size = sizeof(scan),
-				      .flags = SCAN_WP_MATCHING | SCAN_CHECK_WP_ASYNC,
+				      .flags = SCAN_CHECK_WP_ASYNC |
+					       (protect ? SCAN_WP_MATCHING : 0),
 				      .start = (uintptr_t)at,
 				      .end = (uintptr_t)at + len,
 				      .vec = (uintptr_t)found,

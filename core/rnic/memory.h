@@ -37,7 +37,8 @@ struct rnic_memory {
 		      uint32_t len, const struct packet_name *name);
 	/* In one access, atomic against the program's CPUs too; the RNIC's other atomics are made
 	 * of it. NULL: whatever the RNIC does in one event is atomic. */
-	bool (*compare_swap)(uint64_t *at, uint64_t compare, uint64_t swap, uint64_t *original);
+	bool (*compare_swap)(uint64_t *at, uint64_t compare, uint64_t swap, uint64_t *original,
+			     const struct packet_name *name);
 	/* What was written to [at, at + len) of a region is durable on return; `sends`: also what
 	 * SENDs left in receive buffers. mr NULL: all that the queue pair wrote is pushed out of
 	 * the buffers between RNIC and memory, as a READ does that. */

@@ -188,6 +188,7 @@ static struct nic_where where(const struct packet_name *name)
 				  .occurrence = name->occurrence,
 				  .message = name->message,
 				  .packet = name->index,
+				  .id = name->id,
 				  .send = name->send};
 }
 

@@ -49,6 +49,7 @@ struct traced {
 	struct op_label op; /* kind 0: the one that the actor works for */
 	uint64_t off, len;  /* bytes of the pool */
 	uint8_t code;
+	uint64_t id; /* of a message: the same in all that is done for it; 0: of none */
 };
 
 #endif

@@ -17,7 +17,7 @@ void sim_call_failed(struct sim *sim, const char *name, const char *how, uintptr
 
 void sim_call_returned(struct sim *sim, const char *name, int error, uintptr_t pc)
 {
-	const char *how = strerrorname_np(error);
+	const char *how = strerrorname_np(error); /* a constant, as sim_call_failed() wants it */
 	sim_call_failed(sim, name, how ? how : "no errno", pc);
 }
 

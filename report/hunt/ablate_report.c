@@ -183,7 +183,7 @@ static void print_sum(const struct ablation *a)
 	if (a->surprises)
 		printf("%u place%s not as the store's ablation.txt says.\n", a->surprises,
 		       a->surprises == 1 ? " is" : "s are");
-	else
+	else if (!a->undone)
 		puts("Every place that breaks nothing is explained.");
 }
 
@@ -234,10 +234,10 @@ static json_t *place_json(const struct ablation *a, unsigned at)
 
 int ablate_json(const struct ablation *a, const char *path)
 {
-	json_t *all = json_array();
+	json_t *places = json_array(), *all = json_pack("{s:o}", "places", places);
 	int error = all ? 0 : -ENOMEM;
 	for (unsigned i = 0; i < a->places && !error; i++)
-		if (json_array_append_new(all, place_json(a, i)))
+		if (json_array_append_new(places, place_json(a, i)))
 			error = -ENOMEM;
 	if (!error)
 		error = json_save(all, path);

@@ -199,8 +199,9 @@ int claims_json(const struct claims_report *r, const char *path)
 				      "cases", cases)))
 			error = -ENOMEM;
 	}
-	json_t *all = json_pack("{s:o, s:f, s:I, s:i}", "claims", list, "seconds", r->seconds,
-				"seed", (json_int_t)run->budget.seed, "jobs", (int)run->jobs);
+	json_t *all = json_pack("{s:o, s:b, s:f, s:I, s:i}", "claims", list, "complete",
+				run->done == run->units, "seconds", r->seconds, "seed",
+				(json_int_t)run->budget.seed, "jobs", (int)run->jobs);
 	if (!all && !error)
 		error = -ENOMEM;
 	if (!error)

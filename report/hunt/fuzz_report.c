@@ -163,6 +163,8 @@ int fuzz_report_turn(struct fuzz_report *r, const struct fuzz_turn *t)
 {
 	print_turn(t);
 	keep_junit(r, t);
+	junit_took(&r->junit, clock_seconds() - t->start);
+	r->junit.seconds += clock_seconds() - t->start;
 	return keep_json(r, t);
 }
 

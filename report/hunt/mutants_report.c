@@ -105,7 +105,7 @@ static void print_summary(const struct mutants_run *r)
 	unsigned n = 0, bugs = 0, slowest = 0;
 	for (unsigned i = 0; i < r->mutants; i++) {
 		const struct mutant_result *result = &r->answer[i].result;
-		if (r->mutant[i].kind == MUTANT_CONTROL)
+		if (r->mutant[i].kind == MUTANT_CONTROL || !r->done[i])
 			continue;
 		bugs++;
 		if (!result->found || r->mutant[i].kind == MUTANT_CHECKER)
@@ -131,7 +131,7 @@ static void print_kind(const struct mutants_run *r, enum mutant_kind kind, const
 {
 	bool any = false;
 	for (unsigned i = 0; i < r->mutants; i++) {
-		if (r->mutant[i].kind != kind)
+		if (r->mutant[i].kind != kind || !r->done[i])
 			continue;
 		if (!any)
 			puts(title);
@@ -158,27 +158,29 @@ void mutants_print(const struct mutants_run *r)
 
 /* --- for machines --- */
 
-static json_t *mutant_json(const struct mutant *m, const struct mutant_result *r)
+static json_t *mutant_json(const struct mutant *m, const struct mutant_result *r, bool done)
 {
 	static const char *const kinds[] = {"store", "model", "checker", "control"};
 	char set[64];
 	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:b, "
-			 "s:i, s:i, s:s}",
+			 "s:i, s:i, s:s, s:b}",
 			 "kind", kinds[m->kind], "part", m->part, "name", m->name, "breaks",
 			 breaks(m, set, sizeof(set)), "found", r->found, "contract",
 			 r->contract < TM_CONTRACTS ? contract_name(r->contract) : "", "store",
 			 r->store, "variant", r->variant, "hardware", r->hardware, "workload",
 			 r->workload, "runs", (json_int_t)r->runs, "states", (json_int_t)r->states,
 			 "seconds", r->seconds, "shrunk", r->shrunk, "operations",
-			 (int)r->operations, "deviations", (int)r->deviations, "how", r->text);
+			 (int)r->operations, "deviations", (int)r->deviations, "how", r->text,
+			 "complete", done);
 }
 
 int mutants_json(const struct mutants_run *r, const char *path)
 {
-	json_t *all = json_array();
+	json_t *bugs = json_array(), *all = json_pack("{s:o}", "bugs", bugs);
 	int error = all ? 0 : -ENOMEM;
 	for (unsigned i = 0; i < r->mutants && !error; i++)
-		if (json_array_append_new(all, mutant_json(&r->mutant[i], &r->answer[i].result)))
+		if (json_array_append_new(
+			    bugs, mutant_json(&r->mutant[i], &r->answer[i].result, r->done[i])))
 			error = -ENOMEM;
 	if (!error)
 		error = json_save(all, path);

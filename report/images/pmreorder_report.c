@@ -16,7 +16,7 @@ static void print_barrier(const struct images_report *r, unsigned number,
 			  const struct pmreorder_barrier *b)
 {
 	char words[80];
-	image_verdict_words(b->verdict, words, sizeof(words));
+	image_verdict_words(&r->options->checker, &b->verdict, words, sizeof(words));
 	printf("\n%s%u. %s%s; %" PRIu64 " of %" PRIu64 " state%s at the %s at line %u of the log, "
 	       "event %zu (%s of %u store%s)\n",
 	       paint(BOLD), number, words, paint(PLAIN), b->bad, b->states, plural(b->states),
@@ -29,9 +29,9 @@ static void print_barrier(const struct images_report *r, unsigned number,
 		       b->len == 1 ? "only" : "in this order");
 	for (unsigned i = 0; i < b->len && i < STORES_SHOWN; i++) {
 		printf("     ");
-		images_print_event(r->log, b->store[i]);
+		images_print_event(stdout, r->log, b->store[i]);
 		putchar('\n');
-		images_print_source(r->log, &r->log->event[b->store[i]], 7);
+		images_print_source(stdout, r->log, &r->log->event[b->store[i]], 7);
 	}
 	if (b->len > STORES_SHOWN)
 		printf("     and %u more\n", b->len - STORES_SHOWN);
@@ -39,7 +39,7 @@ static void print_barrier(const struct images_report *r, unsigned number,
 
 void pmreorder_print(const struct images_report *r, const struct pmreorder_result *x)
 {
-	images_print_log(r);
+	images_print_log(stdout, r);
 	for (unsigned i = 0; i < x->told; i++)
 		print_barrier(r, i + 1, &x->barrier[i]);
 	if (x->told)

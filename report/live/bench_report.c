@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include "core/text/error_name.h"
 #include "report/report.h"
 
 static const char *const kind_names[LOAD_KINDS] = {"PUT", "GET", "DELETE"};
@@ -156,7 +157,7 @@ static json_t *cell_json(const struct live_bench *b, const struct bench_cell *ce
 	const char workload[2] = {cell->workload};
 	json_t *errors = json_object();
 	for (unsigned i = 0; i < LOAD_ERRORS && r->error[i].times; i++)
-		json_object_set_new(errors, strerrorname_np(-r->error[i].error) ?: "unknown",
+		json_object_set_new(errors, error_name(r->error[i].error).text,
 				    json_integer((json_int_t)r->error[i].times));
 	json_t *all = json_pack(
 		"{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:I, s:f, s:I, s:I, s:I, s:i, s:b, s:b, "

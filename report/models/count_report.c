@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "report/report.h"
+#include "report/terminal.h"
 
 #define CELL 80
 
@@ -206,6 +207,66 @@ static void print_fields(const struct count *count)
 	}
 }
 
+/* --- what is done without need --- */
+
+/* Of all values together: a place is one line. */
+static unsigned merge_wastes(const struct count_report *k, const struct counted *one,
+			     struct waste_row all[WASTE_ROWS])
+{
+	unsigned n = 0;
+	for (unsigned v = 0; v < k->values; v++) {
+		for (unsigned i = 0; i < one->count[v].wastes; i++) {
+			const struct waste_row *row = &one->count[v].waste[i];
+			unsigned at = 0;
+			while (at < n && (all[at].pc != row->pc || all[at].sort != row->sort))
+				at++;
+			if (at == WASTE_ROWS)
+				continue;
+			if (at == n)
+				all[n++] = (struct waste_row){.pc = row->pc, .sort = row->sort};
+			all[at].kinds |= row->kinds;
+			all[at].times += row->times;
+			all[at].lines += row->lines;
+		}
+	}
+	return n;
+}
+
+/* "create, update" */
+static void put_kinds(char *out, size_t n, uint32_t kinds)
+{
+	out[0] = 0;
+	for (unsigned k = 0; k < COUNT_KINDS; k++) {
+		size_t len = strlen(out);
+		if (kinds & TM_BIT(k))
+			snprintf(out + len, n - len, "%s%s", len ? ", " : "", count_kind_names[k]);
+	}
+}
+
+static void put_place(struct where *w, uintptr_t pc, char *out, size_t n)
+{
+	char line[200];
+	const char *function = where_function(w, pc);
+	where_print(w, pc, line, sizeof(line));
+	snprintf(out, n, "%s%s%s", function, *function && *line ? ", " : "", line);
+}
+
+static void print_wastes(const struct count_report *k, const struct counted *one, struct where *w)
+{
+	struct waste_row all[WASTE_ROWS];
+	unsigned n = merge_wastes(k, one, all);
+	if (n)
+		puts("  without need:");
+	for (unsigned i = 0; i < n; i++) {
+		char kinds[100], place[300];
+		put_kinds(kinds, sizeof(kinds), all[i].kinds);
+		put_place(w, all[i].pc, place, sizeof(place));
+		printf("    %s: %u time%s in %s, by %s\n", waste_words[all[i].sort], all[i].times,
+		       all[i].times == 1 ? "" : "s", kinds,
+		       *place ? place : "a place that is not known");
+	}
+}
+
 void count_report_print(const struct count_report *k, const struct counted *one)
 {
 	const struct campaign_config *cfg = one->config;
@@ -220,6 +281,7 @@ void count_report_print(const struct count_report *k, const struct counted *one)
 			if (one->count[v].row[r].times < one->count[v].row[r].of)
 				print_others(&one->count[v], &one->count[v].row[r]);
 	}
+	print_wastes(k, one, k->where);
 	if (k->fields) {
 		puts(one->count[0].paper
 			     ? "  PM bytes by field, as written -> in the paper's layout"
@@ -227,6 +289,50 @@ void count_report_print(const struct count_report *k, const struct counted *one)
 		for (unsigned v = 0; v < k->values; v++)
 			print_fields(&one->count[v]);
 	}
+}
+
+static void print_method(const char *what, const struct count_method *m)
+{
+	if (!m->name)
+		printf("    %s: no method is sound on this hardware\n", what);
+	else
+		printf("    %s: %u round trip%s by %s: %s\n", what, m->round_trips,
+		       m->round_trips == 1 ? "" : "s", m->name, m->steps);
+}
+
+/* The round trips of the most frequent way of an operation, for the smallest values. */
+static void print_saving(const struct counted *one, enum count_kind kind,
+			 const struct count_advice *a)
+{
+	const struct count *count = &one->count[0];
+	for (unsigned r = 0; r < count->rows; r++) {
+		const struct count_figures *f = &count->row[r].op.part[COUNT_FOREGROUND];
+		if (count->row[r].kind != kind)
+			continue;
+		printf("    %s takes %lu", count_kind_names[kind], (unsigned long)f->round_trips);
+		if (a->two.name && f->round_trips > a->two.round_trips)
+			printf(": %lu could be saved",
+			       (unsigned long)f->round_trips - a->two.round_trips);
+		putchar('\n');
+	}
+}
+
+void count_report_advice(const struct counted *one, const struct count_advice *a)
+{
+	bool durable = one->config->store->promises & TM_BIT(TM_DUR);
+	puts("  cheapest ways to make an update durable before it is acknowledged, on this "
+	     "hardware:");
+	print_method("one update, which proves itself by a checksum", &a->one);
+	print_method("two, a record and then what names it", &a->two);
+	print_saving(one, COUNT_CREATE, a);
+	print_saving(one, COUNT_UPDATE, a);
+	print_saving(one, COUNT_DELETE, a);
+	if (!durable)
+		puts("    (what is acknowledged need not be durable: this store does not promise "
+		     "DUR)");
+	printf("    more: ");
+	print_word(program);
+	printf(" taxonomy --advise%s%s\n", *a->hardware ? " " : "", a->hardware);
 }
 
 /* --- JSON --- */
@@ -273,6 +379,23 @@ static json_t *row_json(const struct counted *one, const struct count *count,
 		part_json(&row->op, COUNT_BACKGROUND));
 }
 
+static void add_wastes(json_t *list, const struct count_report *k, const struct counted *one)
+{
+	struct waste_row all[WASTE_ROWS];
+	unsigned n = merge_wastes(k, one, all);
+	for (unsigned i = 0; i < n; i++) {
+		char kinds[100], place[300];
+		put_kinds(kinds, sizeof(kinds), all[i].kinds);
+		put_place(k->where, all[i].pc, place, sizeof(place));
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i}", "store",
+					one->config->store->name, "variant", one->config->variant,
+					"config", one->config->name, "where", place, "kind",
+					waste_words[all[i].sort], "operations", kinds, "times",
+					(int)all[i].times, "lines", (int)all[i].lines));
+	}
+}
+
 int count_report_json(const struct count_report *k, const char *path)
 {
 	json_t *rows = json_array();
@@ -284,10 +407,15 @@ int count_report_json(const struct count_report *k, const char *path)
 					    rows, row_json(&k->counted[i], &k->counted[i].count[v],
 							   &k->counted[i].count[v].row[r])))
 					error = -ENOMEM;
-	json_t *all = error ? NULL : json_pack("{s:O}", "operations", rows);
+	json_t *wastes = json_array();
+	for (unsigned i = 0; i < k->configs; i++)
+		add_wastes(wastes, k, &k->counted[i]);
+	json_t *all = error ? NULL
+			    : json_pack("{s:O, s:O}", "operations", rows, "without_need", wastes);
 	if (!error)
 		error = all ? json_save(all, path) : -ENOMEM;
 	json_decref(all);
 	json_decref(rows);
+	json_decref(wastes);
 	return error;
 }

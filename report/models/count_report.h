@@ -4,6 +4,8 @@
 /* What operations cost, as a table and as JSON. */
 #include "checker/explore/campaign.h"
 #include "checker/models/count.h"
+#include "checker/models/count_advice.h"
+#include "checker/world/where.h"
 
 /* The counts of one configuration, by value size. */
 struct counted {
@@ -16,9 +18,12 @@ struct count_report {
 	unsigned configs;
 	const unsigned *value; /* bytes */
 	unsigned values, key;
-	bool fields; /* also PM bytes by field */
+	bool fields;	     /* also PM bytes by field */
+	struct where *where; /* NULL: places have no lines */
 };
 
+/* What the taxonomy says of its PUTs. */
+void count_report_advice(const struct counted *one, const struct count_advice *advice);
 /* The table of one configuration. */
 void count_report_print(const struct count_report *r, const struct counted *one);
 /* All of them as a file. 0 or -errno. */

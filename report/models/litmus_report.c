@@ -351,10 +351,10 @@ int litmus_json(const struct litmus_job *job, const char *path)
 						     "column", (int)b->error.column, "message",
 						     text_json(b->error.message)));
 	}
-	json_t *all = json_pack("{s:O, s:o, s:i, s:i, s:i}", "tests", job->json, "bad_files", bad,
-				"hold", (int)job->count[VERDICT_HOLDS], "do_not_hold",
-				(int)job->count[VERDICT_FAILS], "could_not_tell",
-				(int)job->count[VERDICT_UNSURE]);
+	json_t *all = json_pack(
+		"{s:O, s:o, s:b, s:i, s:i, s:i}", "tests", job->json, "bad_files", bad, "complete",
+		job->done == job->files, "hold", (int)job->count[VERDICT_HOLDS], "do_not_hold",
+		(int)job->count[VERDICT_FAILS], "could_not_tell", (int)job->count[VERDICT_UNSURE]);
 	int error = job->no_memory || !all ? -ENOMEM : json_save(all, path);
 	json_decref(all);
 	return error;
@@ -364,6 +364,7 @@ int litmus_json(const struct litmus_job *job, const char *path)
 
 void litmus_report(struct litmus_job *job, const struct litmus_case *run, unsigned runs)
 {
+	job->done++;
 	for (unsigned i = 0; i < runs; i++) {
 		if (job->json_path)
 			keep_json(job, &run[i]);
@@ -395,7 +396,7 @@ void litmus_report_bad(struct litmus_job *job)
 void litmus_summary(const struct litmus_job *job)
 {
 	const unsigned *count = job->count;
-	printf("%u test%s, %u condition%s hold%s, %u do%s not", job->files, plural(job->files),
+	printf("%u test%s, %u condition%s hold%s, %u do%s not", job->done, plural(job->done),
 	       count[VERDICT_HOLDS], plural(count[VERDICT_HOLDS]),
 	       count[VERDICT_HOLDS] == 1 ? "s" : "", count[VERDICT_FAILS],
 	       count[VERDICT_FAILS] == 1 ? "es" : "");

@@ -27,6 +27,7 @@ struct litmus_job {
 	json_t *json;
 	struct junit junit;
 	unsigned count[VERDICT_UNSURE + 1]; /* conditions */
+	unsigned done;			    /* tests */
 	bool no_memory;			    /* something is missing in json */
 };
 

@@ -42,7 +42,7 @@ void taxonomy_count(const struct taxonomy_report *r, unsigned count[TAXONOMY_NOT
 {
 	memset(count, 0, (TAXONOMY_NOT_COMPARED + 1) * sizeof(*count));
 	for (unsigned i = 0; i < r->t->cells; i++)
-		if (r->t->cell[i].result.measured)
+		if (r->t->cell[i].result.measured || r->unmeasured)
 			count[taxonomy_compare(r, &r->t->cell[i])]++;
 }
 
@@ -129,14 +129,15 @@ static void print_cell(const struct taxonomy_report *r, const struct taxonomy_ce
 		return;
 	}
 	enum taxonomy_compared compared = taxonomy_compare(r, cell);
-	snprintf(word, sizeof(word), "%s%s", taxonomy_word(cell->result.verdict),
+	snprintf(word, sizeof(word), "%s%s",
+		 cell->result.measured ? taxonomy_word(cell->result.verdict) : "",
 		 compared == TAXONOMY_DIFFERS  ? "!"
 		 : compared == TAXONOMY_UNSURE ? "?"
 					       : "");
 	printf("%s%-5s%s",
-	       paint(compared == TAXONOMY_DIFFERS ? RED
-		     : cell->result.verdict	  ? YELLOW
-						  : GREEN),
+	       paint(compared == TAXONOMY_DIFFERS			   ? RED
+		     : cell->result.verdict || compared == TAXONOMY_UNSURE ? YELLOW
+									   : GREEN),
 	       word, paint(PLAIN));
 }
 
@@ -435,7 +436,7 @@ static json_t *cell_json(const struct taxonomy_report *r, const struct taxonomy_
 		"store", method_store()->name, "variant", rl->name, "config", config, "kind",
 		rl->compound ? "compound" : "singleton", "primitive",
 		taxonomy_primitive_name[method_primitive(rl)], "verdict",
-		taxonomy_word(cell->result.verdict), "table",
+		cell->result.measured ? taxonomy_word(cell->result.verdict) : "", "table",
 		says < 0 ? "" : taxonomy_word((unsigned)says), "compared",
 		compared[taxonomy_compare(r, cell)], "states", (json_int_t)cell->result.states,
 		"runs", (json_int_t)cell->result.runs, "exhaustive", (int)cell->result.exhaustive,
@@ -449,8 +450,8 @@ static json_t *choices_json(const struct taxonomy_report *r)
 	json_t *list = json_array();
 	const char *best, *gives;
 	char config[TAXONOMY_CONFIG];
-	for (unsigned transport = 0; transport < TAXONOMY_TRANSPORTS && r->request->all;
-	     transport++) {
+	bool known = r->request->all && !r->unmeasured;
+	for (unsigned transport = 0; transport < TAXONOMY_TRANSPORTS && known; transport++) {
 		for (unsigned k = 0; k < 2 * TAXONOMY_PRIMITIVES; k++) {
 			enum taxonomy_primitive p = (enum taxonomy_primitive)(k %
 									      TAXONOMY_PRIMITIVES);
@@ -479,11 +480,11 @@ int taxonomy_json(const struct taxonomy_report *r, const char *path)
 	int error = cells ? 0 : -ENOMEM;
 	for (unsigned i = 0; i < r->t->cells && !error; i++)
 		error = json_array_append_new(cells, cell_json(r, &r->t->cell[i])) ? -ENOMEM : 0;
-	json_t *all = json_pack("{s:o, s:o, s:s, s:i, s:s, s:f, s:i}", "cells", cells, "choices",
-				choices_json(r), "workload", r->t->options.workload->name,
-				"preemptions", (int)r->t->options.preemptions, "table",
-				r->request->table_name, "seconds", r->seconds, "jobs",
-				(int)r->t->options.jobs);
+	json_t *all = json_pack("{s:o, s:o, s:b, s:s, s:i, s:s, s:f, s:i}", "cells", cells,
+				"choices", choices_json(r), "complete", !r->unmeasured, "workload",
+				r->t->options.workload->name, "preemptions",
+				(int)r->t->options.preemptions, "table", r->request->table_name,
+				"seconds", r->seconds, "jobs", (int)r->t->options.jobs);
 	if (!all && !error)
 		error = -ENOMEM;
 	if (!error)
@@ -506,6 +507,8 @@ static void add_test(const struct taxonomy_report *r, const struct taxonomy_cell
 		junit_add(j, suite, config, "%s, expected %s\n%s\ntidemark replay %s",
 			  taxonomy_word(cell->result.verdict), expected,
 			  cell->result.broken[0].text, trace ? trace : "");
+	else if (!cell->result.measured)
+		junit_skip(j, suite, config, "left off before the end");
 	else if (compared == TAXONOMY_UNSURE)
 		junit_add(j, suite, config, "could not tell, expected %s", expected);
 	else
@@ -514,7 +517,7 @@ static void add_test(const struct taxonomy_report *r, const struct taxonomy_cell
 
 int taxonomy_junit(const struct taxonomy_report *r, const char *path)
 {
-	struct junit j = {0};
+	struct junit j = {.seconds = r->seconds};
 	/* Cases of a suite, which is a method, stand together. */
 	for (unsigned m = 0; m < taxonomy_methods(); m++)
 		for (unsigned i = 0; i < r->t->cells; i++)

@@ -25,6 +25,7 @@ struct taxonomy_report {
 	const struct taxonomy_table *table;
 	char *(*trace)[TAXONOMY_BREAKS]; /* files, by cell; NULL: none */
 	double seconds;
+	unsigned unmeasured; /* cells that were to be measured: it was left off */
 };
 
 /* --- taxonomy_report.c --- */

@@ -138,5 +138,11 @@ int main(int argc, char **argv)
 	post(a, last, mr, dram, 8);
 	post(b, look, mr, dram + 100, 8);
 	post(a, look, mr, dram + 100, 8);
+	/* An atomic reads, and so pushes what was landed before; what it lands itself is pushed by
+	 * the next READ. */
+	post(a, last, mr, dram + 8, 8);
+	swap.wr.atomic = (typeof(swap.wr.atomic)){(uintptr_t)&pool[72], 0, 0x77, pm->rkey};
+	post(a, swap, mr, dram + 20, 8);
+	post(a, look, mr, dram + 100, 8);
 	return 0;
 }

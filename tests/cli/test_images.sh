@@ -109,7 +109,7 @@ run 1 bash -c "$again --keep kept"
 cmp -s pool <(head -c 4096 /dev/zero) || fail 'the pool itself was changed'
 
 # The report does not repeat what is written; the checker's own words stay its own.
-run 1 images -l bad.log --json first.json -p ./checker -- -o
+run 1 images -l bad.log --json first.json --junit first.xml -p ./checker -- -o
 again=$(sed -n 's/^ *once more: //p' out)
 case $again in *json*) fail "a file is written again: $again" ;; esac
 run 1 bash -c "$again"
@@ -117,6 +117,17 @@ says 'by set_data (app.c:10)'
 if command -v python3 >/dev/null; then
 	python3 -m json.tool first.json >out || fail 'no JSON'
 	says '"verdict": "exit status 1"' '"source": "set_data (app.c:10);main (app.c:39)"' '"bad": 1' '"ended": true'
+	python3 - <<-'END' >out 2>&1 || fail 'JUnit does not have what the text says'
+		import json
+		import xml.etree.ElementTree as xml
+
+		causes = json.load(open("first.json"))["causes"]
+		failures = [case.find("failure") for case in xml.parse("first.xml").iter("testcase")]
+		assert len(failures) == len(causes) > 0
+		for cause, failure in zip(causes, failures):
+		    assert cause["verdict"] in failure.get("message"), failure.text
+		    assert "once more: " in failure.text and cause["image"] in failure.text, failure.text
+	END
 fi
 
 # A line that nobody has flushed yet may be evicted.
@@ -316,7 +327,8 @@ refused '-c lib: expected the function' -l good.log -c lib -p ./checker.so
 refused 'and no arguments' -l good.log -c lib -p ./checker.so -n check more
 refused '-c and -n go with -p' -l good.log -c prog --recover true
 refused 'unexpected "more"' -l good.log --recover true more
-for image in nonsense -1: 99: '' 4; do
+refused '--image: expected IMAGE' -l bad.log -p true --image ''
+for image in nonsense -1: 99: 4; do
 	refused 'expected the number of an event' -l bad.log -p true --image "$image"
 done
 for image in 4:0 4:0+0x40 4:0+0x40=2 4:0+0x41=0 4:1+0x40=0 '4:0+0x40=0,' 4:0+0x40=0x 0:0+0x40=0; do

@@ -402,12 +402,20 @@ tr '|' '\n' <text | grep -v -e START -e STOP -e REGISTER | sed 's/;0x1000/;0x/' 
 	printf 'FLUSH;0x00000;0x2000\nFENCE\n'
 	printf 'ACK.BEGIN\nACK.END\n'
 	echo 'STORE;0x00200;0x5e4d;0x8;RDMA WRITE or atomic'
-	printf 'ACK.BEGIN\nACK.END\nACK.BEGIN\nACK.END\n'
+	printf 'ACK.BEGIN\nACK.END\nACK.BEGIN\nACK.END\nACK.BEGIN\nACK.END\n'
+	echo 'STORE;0x00200;0x1108;0x8;RDMA WRITE or atomic'
+	printf 'ACK.BEGIN\nACK.END\n'
+	echo 'STORE;0x00240;0x77;0x8;RDMA WRITE or atomic'
+	printf 'ACK.BEGIN\nACK.END\n' # the READ is posted
 } | sed "s/record_loopback.c:94/$(sed -n 's/.*(\(record_loopback.c:[0-9]*\)).*/\1/p' events | head -n 1)/" | expect
 
 # The last landing's own READ is there, though another queue pair's came before it.
-run 0 tidemark images rnic.rec --knob ddio=off --recover true --most 4
-says '3 READs after landings' # two, if the other's counted for both
+run 0 tidemark images rnic.rec --knob ddio=off --recover true --most 4 --json rnic.json
+says '6 READs after landings' # one less, if the other's counted for both; two less, if atomics read nothing
+# An atomic's landing belongs to its queue pair: the last READ makes it durable.
+end=$(sed -n 's/.*"events": \([0-9]*\).*/\1/p' rnic.json)
+run 0 tidemark images rnic.rec --knob ddio=off --recover true --image "$end:"
+says 'nothing was in flight'
 # Memory that others may write to, whatever it is: the same without a file.
 sed 's/MAP_SHARED, fd, 0)/MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)/; s/.*msync.*//' "$sources/tests/cli/record_loopback.c" >anonymous.c
 ! cmp -s anonymous.c "$sources/tests/cli/record_loopback.c" || fail 'the program is the same'
@@ -418,6 +426,31 @@ run 0 tidemark images mr.rec --pmemcheck-log text
 grep -q 'REGISTER_FILE;mr\.[0-9]*\.0;0x100000000;0x2000;' text || fail 'the pool is not the first region'
 tr '|' '\n' <text | grep -e '^STORE;0x10000' -e ACK | sed 's/;0x1000/;0x/' >events
 diff expected events >out || fail 'other events than of a file'
+
+# --- a program that joins ---
+
+mkfifo ready go
+rm -f pool
+tidemark record --pm pool --out joined.rec -- sh -c 'echo >ready; read -r line <go' >first 2>&1 &
+first=$!
+read -r _ <ready
+run 0 tidemark record --join joined.rec -- ./log pool 2
+[ ! -s out ] || fail 'two summaries'
+echo >go
+wait $first
+grep -q '1 file of PM' first || fail 'no summary'
+run 0 tidemark images joined.rec --pmemcheck-log text
+cmp -s text first.text || fail 'what joined is recorded otherwise'
+run 2 tidemark record --join joined.rec -- true
+one_line
+says 'this recording has ended'
+run 2 tidemark record --join pool -- true
+one_line
+says 'expected a recording'
+run 2 tidemark record --join nowhere -- true
+one_line
+run 2 tidemark record --join joined.rec --pm pool -- true
+one_line
 
 # --- what cannot be ---
 

@@ -29,7 +29,7 @@ mapfile -t commands < <("$tidemark" --help | awk '/^  [a-z]/ { print $1 }')
 		lib/tidemark/record/libtsan.so.2 lib/tidemark/lib/{libibverbs,librdmacm}.so.1 \
 		share/bash-completion/completions/tidemark share/zsh/site-functions/_tidemark \
 		share/doc/tidemark/{README.md,LICENSE} share/man/man{1/tidemark.1,3/tidemark-store.3} share/pkgconfig/tidemark.pc
-	printf 'share/man/man1/tidemark-%s.1\n' "${commands[@]}"
+	printf 'share/man/man1/tidemark-%s.1\n' "${commands[@]}" pmreorder
 	(cd "$source" && find docs -type f) | sed 's|^|share/doc/tidemark/|'
 	{ (cd "$source/scenarios" && find litmus -type f) && (cd "$source/examples" && find . -type f | sed 's|^./||'); } | sed 's|^|share/doc/tidemark/examples/|'
 	# What `tidemark cc` needs is what the build has.

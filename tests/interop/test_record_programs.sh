@@ -49,6 +49,17 @@ list)
 	run 1 tidemark images listbug.rec --recover ./program --most 12
 	says 'exit status 1' 'noticed at put (record_list.c:'
 	;;
+pmem2)
+	build gcc "$source.c" libpmem2 libpmem2.h
+	for bug in '' bug; do
+		rm -f pool
+		run 0 tidemark record --pm pool --out "pmem2$bug.rec" -- ./program pool 3 $bug
+	done
+	run 0 tidemark images pmem2.rec --recover ./program
+	says '15 stores, 6 flushes, 6 fences' ' 0 are bad'
+	run 1 tidemark images pmem2bug.rec --recover ./program
+	says 'exit status 1' 'noticed at main (record_pmem2.c:'
+	;;
 rpma)
 	build gcc "$source.c" librpma librpma.h
 	port=$((20000 + $$ % 20000))

@@ -55,6 +55,7 @@ struct board {
 	/* Since a program was started. */
 	_Atomic uint32_t loaded; /* the library was */
 	_Atomic uint32_t serving, refused, number;
+	_Atomic uint64_t printed; /* bytes before it served, which its children do not print */
 	_Atomic uint32_t answered;
 	_Atomic int32_t child, status; /* the one that judges; its wait status, or a result */
 

@@ -119,7 +119,10 @@ static void serve(struct board *board)
 {
 	struct sigaction ours = {.sa_handler = SIG_DFL}, theirs;
 	pid_t server = getpid();
+	struct stat st;
 	fflush(NULL); /* else each child would print what is still in a buffer */
+	if (!fstat(STDOUT_FILENO, &st) && S_ISREG(st.st_mode))
+		atomic_store(&board->printed, (uint64_t)st.st_size);
 	sigaction(SIGCHLD, &ours, &theirs);
 	atomic_store(&board->serving, 1);
 	for (uint32_t done = atomic_load(&board->asked) - 1;; done++) {

@@ -161,6 +161,42 @@ int nic_config_set(struct nic_config *config, enum nic_setting setting, const ch
 	return how[setting].set(config, value);
 }
 
+static const char *show_word(const struct nic_config *config, enum nic_setting setting)
+{
+	switch (setting) {
+	case SETTING_FABRIC:
+		return config->fabric;
+	case SETTING_LINK:
+		return config->link == LINK_UDP ? "udp" : "shm";
+	case SETTING_FAULTS:
+		return config->faults;
+	case SETTING_PCAP:
+		return config->pcap;
+	case SETTING_KEYS:
+		return config->equal_keys ? "equal" : "distinct";
+	case SETTING_LAYER:
+		return config->infiniband ? "infiniband" : "ethernet";
+	default:
+		return NULL; /* a number */
+	}
+}
+
+void nic_config_show(const struct nic_config *config, enum nic_setting setting, char *text,
+		     size_t size)
+{
+	const uint32_t a = config->address;
+	const char *word = show_word(config, setting);
+
+	if (word)
+		snprintf(text, size, "%s", word);
+	else if (setting == SETTING_ADDRESS)
+		snprintf(text, size, "%u.%u.%u.%u", a >> 24, a >> 16 & 255, a >> 8 & 255, a & 255);
+	else
+		snprintf(text, size, "%llu",
+			 setting == SETTING_SEED ? (unsigned long long)config->seed
+						 : config->devices);
+}
+
 /* The setting that does not go with the link; SETTINGS: all do. */
 static enum nic_setting conflict(const struct nic_config *config)
 {

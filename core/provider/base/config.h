@@ -14,6 +14,7 @@
 #define CONFIG_FAULTS_BYTES 4096
 #define CONFIG_PATH_BYTES   1024
 #define CONFIG_DEVICES_MOST 8
+#define CONFIG_PCAP_MAGIC   0xa1b23c4d /* how the file of SETTING_PCAP begins: times in ns */
 
 enum nic_setting {
 	SETTING_FABRIC,
@@ -52,6 +53,9 @@ extern const struct nic_setting_name {
 void nic_config_default(struct nic_config *config);
 /* 0, or -EINVAL and config->why: what was expected. */
 int nic_config_set(struct nic_config *config, enum nic_setting setting, const char *value);
+/* The value as nic_config_set() takes it. */
+void nic_config_show(const struct nic_config *config, enum nic_setting setting, char *text,
+		     size_t size);
 /* Do the settings go together? 0, or -EINVAL and config->why. */
 int nic_config_check(struct nic_config *config);
 /* All of it from the environment. 0, or -EINVAL and one line in `line`, without its end. */

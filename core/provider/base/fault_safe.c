@@ -355,9 +355,11 @@ static bool copy_from(void *to, const void *from, size_t len)
 	return true;
 }
 
-static bool compare_swap(uint64_t *at, uint64_t compare, uint64_t swap, uint64_t *original)
+static bool compare_swap(uint64_t *at, uint64_t compare, uint64_t swap, uint64_t *original,
+			 const struct packet_name *name)
 {
 	struct guard here;
+	(void)name;
 
 	if (guard_begin(&here, at, sizeof(*at)))
 		return false;

@@ -29,13 +29,16 @@ static bool write_recorded(void *memory, const struct rnic_mr *mr, uint8_t *to, 
 	return true;
 }
 
-static bool compare_swap_recorded(uint64_t *at, uint64_t compare, uint64_t swap, uint64_t *original)
+/* It reads first, which pushes what the queue pair has landed before. */
+static bool compare_swap_recorded(uint64_t *at, uint64_t compare, uint64_t swap, uint64_t *original,
+				  const struct packet_name *name)
 {
+	tidemark_record_hooks.pushed(name->qp);
 	tidemark_record_hooks.before_landing(at, sizeof(*at));
-	if (!fault_safe_memory.compare_swap(at, compare, swap, original))
+	if (!fault_safe_memory.compare_swap(at, compare, swap, original, name))
 		return false;
 	if (*original == compare)
-		tidemark_record_hooks.landed(at, sizeof(*at), LANDED_WRITE, 0);
+		tidemark_record_hooks.landed(at, sizeof(*at), LANDED_WRITE, name->qp);
 	return true;
 }
 

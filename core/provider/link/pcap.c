@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See pcap.h. Link type 1, Ethernet; the stations' addresses are made of the IPv4 addresses. */
 #include "core/provider/link/pcap.h"
+#include "core/provider/base/config.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAGIC	   0xa1b23c4d /* ns */
 #define ETHERNET   1
 #define ETH_BYTES  14
 #define SNAP_BYTES 65535
@@ -31,7 +31,7 @@ struct record_head {
 /* The first process to open the file writes its header. */
 static int begin(int fd)
 {
-	const struct file_head ours = {.magic = MAGIC,
+	const struct file_head ours = {.magic = CONFIG_PCAP_MAGIC,
 				       .major = 2,
 				       .minor = 4,
 				       .snap_bytes = SNAP_BYTES,

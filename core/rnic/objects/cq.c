@@ -320,7 +320,8 @@ const struct cqe *cq_take(struct rnic_cq *cq, bool *named)
 		ground_label(ground, actor, cqe->op);
 	*named |= names;
 	if (actor && ground_traced(ground)) {
-		const struct traced about = {.kind = TRACED_TAKEN, .code = (uint8_t)cqe->wc.opcode};
+		const struct traced about = {
+			.kind = TRACED_TAKEN, .code = (uint8_t)cqe->wc.opcode, .id = cqe->message};
 		ground_trace(ground, actor, &about, "%s", "");
 	}
 	return cqe;

@@ -15,6 +15,7 @@ struct cqe {
 	bool xrc; /* a target queue pair received it: the request was the shared receive queue's */
 	uint64_t at_ns;	    /* when it was put in */
 	struct op_label op; /* of the message */
+	uint64_t message;   /* its packets' name.id */
 };
 
 /* Which entry makes an event. */

@@ -67,7 +67,8 @@ bool dma_atomic(struct rnic_hca *hca, uint8_t *at, const struct packet *request,
 		bool writes = apply(request, expected, &value);
 		if (!writes && known)
 			return true;
-		if (!hca->memory->compare_swap(word, expected, writes ? value : expected, original))
+		if (!hca->memory->compare_swap(word, expected, writes ? value : expected, original,
+					       &request->name))
 			return false;
 		if (*original == expected)
 			return true;

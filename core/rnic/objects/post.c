@@ -173,6 +173,17 @@ int post_srqn(struct wqe *wqe, uint32_t srqn)
 	return 0;
 }
 
+/* Events of one message are known by it. Of what names the message: the numbers of a queue pair
+ * begin again with each label. */
+static uint64_t message_id(const struct rnic_qp *qp, const struct wqe *wqe)
+{
+	struct run_state mixed = {.hash = qp->actor.name_hash};
+	run_mix(&mixed, wqe->op.client, wqe->op.kind);
+	run_mix(&mixed, wqe->op.nth, wqe->occurrence);
+	run_mix(&mixed, wqe->message, 0);
+	return mixed.hash | 1;
+}
+
 /* The label of the current task, and the message's number under it. */
 static void name_wqe(struct rnic_qp *qp, struct wqe *wqe)
 {
@@ -186,6 +197,7 @@ static void name_wqe(struct rnic_qp *qp, struct wqe *wqe)
 		ground_label(qp_ground(qp), &qp->actor, wqe->op);
 	}
 	wqe->message = ++qp->actor.count[COUNT_MESSAGE];
+	wqe->id = message_id(qp, wqe);
 	wqe->round = 1;
 }
 
@@ -194,7 +206,8 @@ static void trace_post(struct rnic_qp *qp, const struct wqe *wqe)
 	const struct operation *op = &operations[wqe->opcode];
 	const struct rnic_ground *ground = qp_ground(qp);
 	const struct actor *task = ground_task(ground), *who = task ? task : &qp->actor;
-	const struct traced about = {.kind = TRACED_POST, .off = wqe->fence, .code = wqe->opcode};
+	const struct traced about = {
+		.kind = TRACED_POST, .off = wqe->fence, .code = wqe->opcode, .id = wqe->id};
 	unsigned long bytes = operation_is(wqe->opcode, NAMES_RANGE) ? wqe->range_len : wqe->bytes;
 	if (!operation_is(wqe->opcode, NAMES_MEMORY)) {
 		ground_trace(ground, who, &about, "%s: post %s, %lu bytes", qp->actor.name,

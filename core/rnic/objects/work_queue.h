@@ -57,6 +57,7 @@ struct wqe {
 	struct op_label op;
 	uint16_t occurrence;
 	uint32_t message, round;
+	uint64_t id; /* of the message; no other has it */
 	uint32_t sges;
 	struct ibv_sge sge[];
 };

@@ -533,11 +533,20 @@ static void fetched(struct rnic_qp *qp, const struct packet *pkt, const struct r
 				     .occurrence = pkt->name.occurrence,
 				     .op = pkt->name.op,
 				     .off = mr->pm_off + (uint64_t)(from - mr->host),
-				     .len = len};
+				     .len = len,
+				     .id = pkt->name.id};
 	qp->hca->memory->place_name(qp->hca->memory_arg, about.off, place, sizeof(place));
 	ground_trace(qp_ground(qp), &qp->actor, &about,
 		     "message %u packet %u: reads %u bytes at %s", pkt->name.message,
 		     pkt->name.index, len, place);
+}
+
+static void trace_effect(struct rnic_qp *qp, const struct packet *pkt, const char *what)
+{
+	const struct traced about = {.id = pkt->name.id};
+	if (ground_traced(qp_ground(qp)))
+		ground_trace(qp_ground(qp), &qp->actor, &about, "%s, PSN %u: takes effect", what,
+			     pkt->psn);
 }
 
 /*
@@ -916,9 +925,7 @@ static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
 			       &pkt->name))
 			return REFUSED;
 	}
-	if (ground_traced(qp_ground(qp)))
-		ground_trace(qp_ground(qp), &qp->actor, NULL, "FLUSH, PSN %u: takes effect",
-			     pkt->psn);
+	trace_effect(qp, pkt, "FLUSH");
 	finish(qp, pkt, 0);
 	return SERVED;
 }
@@ -957,9 +964,7 @@ static enum served serve_commit(struct rnic_qp *qp, struct packet *pkt)
 		if (placed != SERVED)
 			return placed;
 	}
-	if (ground_traced(qp_ground(qp)))
-		ground_trace(qp_ground(qp), &qp->actor, NULL, "%s, PSN %u: takes effect",
-			     opcode_name(pkt->opcode), pkt->psn);
+	trace_effect(qp, pkt, opcode_name(pkt->opcode));
 	finish(qp, pkt, 0);
 	if (opcode_is[pkt->opcode] & HAS_IMM) {
 		bool kept = resp_received(qp, pkt);

@@ -114,7 +114,7 @@ static void complete(struct rnic_qp *qp, enum ibv_wc_status status)
 {
 	assert(qp->sq.done != qp->sq.posted);
 	const struct wqe *wqe = wqe_at(qp, qp->sq.done);
-	struct cqe cqe = {.qp = qp, .seq = qp->sq.done, .op = wqe->op};
+	struct cqe cqe = {.qp = qp, .seq = qp->sq.done, .op = wqe->op, .message = wqe->id};
 	qp->sq.done++;
 	if (status == IBV_WC_SUCCESS && !wqe->signaled)
 		return;
@@ -402,6 +402,7 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe, uint32_t n)
 					 .op = wqe->op,
 					 .occurrence = wqe->occurrence,
 					 .message = wqe->message,
+					 .id = wqe->id,
 					 .index = i + 1,
 					 .round = wqe->round,
 					 .send = is_class(wqe, CLASS_SEND)};

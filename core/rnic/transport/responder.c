@@ -112,6 +112,7 @@ void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status,
 		}
 		cqe.solicited = pkt->solicited;
 		cqe.op = pkt->name.op;
+		cqe.message = pkt->name.id;
 	}
 	cq_push(qp->hca->net, (struct rnic_cq *)qp->ibv.recv_cq, &cqe);
 }

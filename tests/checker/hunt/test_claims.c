@@ -322,7 +322,7 @@ START_TEST(smallest)
 	struct replay_outcome *out = calloc(1, sizeof(*out));
 	read_case(&c, "fail KEEP erda : w www : 50");
 	run_case(&c.claim[0].test[0], &budget, &sum);
-	ck_assert_int_eq(claim_smallest(&c.claim[0].test[0], &sum, &budget, &run), 0);
+	ck_assert_int_eq(claim_smallest(&c.claim[0].test[0], &sum, &budget, true, &run), 0);
 	ck_assert_uint_eq(workload_ops(&run.setup.w), 2);
 	ck_assert_ptr_nonnull(strstr(run.text, "k1"));
 	ck_assert_int_eq(explore_open(&ex, &run.setup, &explore_default), 0);

@@ -241,7 +241,7 @@ static const struct {
 	{lost_among_two, TM_BIT(TM_DUR), "; 2 updates of the key had not ended"},
 	{lost_read, TM_BIT(TM_DUR) | TM_BIT(TM_MONO), "returned the value of PUT 2.1."},
 	{lost_del, TM_BIT(TM_DUR) | TM_BIT(TM_NORES), "DELETE (client 2, boot 1, "},
-	{failed_put, TM_BIT(TM_NORES), "failed with error -28; then "},
+	{failed_put, TM_BIT(TM_NORES), "failed with ENOSPC; then "},
 	{in_flight_put, 0, NULL},
 	{later_boot, 0, NULL},
 };
@@ -412,12 +412,12 @@ END_TEST
 static const struct {
 	const char *live, *fsck;
 } noise[] = {
-	{"recovery fails with error -22", ""},
-	{"the server does not start: error -22", "recovery says: head 0: not as it was formatted"},
+	{"recovery fails with EINVAL", ""},
+	{"the server does not start: EINVAL", "recovery says: head 0: not as it was formatted"},
 	{"", ""},
 	{"in the store's code, in the start of the server", "recovery says: table[0]: "},
 	{"", ""},
-	{"recovery fails with error -22", ""},
+	{"recovery fails with EINVAL", ""},
 	{"", ""},
 	{"", "recovery says: applied: "},
 	{"", ""},

@@ -450,7 +450,7 @@ START_TEST(trouble)
 	bad.put = put_fails;
 	prepare(&s, &bad, "");
 	ck_assert_int_eq(count_run(&s, 8, 16, &count), -EPROTO);
-	ck_assert_str_eq(count.why, "create of k0000012 fails with error -28");
+	ck_assert_str_eq(count.why, "create of k0000012 fails with ENOSPC");
 	ck_assert_uint_gt(count.rows, 0);
 	bad = erda_store;
 	bad.get = get_foreign;

@@ -91,6 +91,24 @@ done
 # shellcheck disable=SC2086
 bad 'more than 32 sizes' $many
 
+# What is done without need: on which hardware, where.
+run 0 redo_log --value 16
+grep -q '^    flush of lines of which no cache holds a change: .* by redo_apply, core/stores/redo_log/record.c:[0-9]*$' out ||
+	failed 'redo_log: nothing without need'
+run 0 efactory --value 16
+! grep -q 'without need' out || failed "efactory: $(grep -A2 'without need' out)"
+run 0 efactory --value 16 --knob domain=mhp
+grep -q ' by link_header, core/stores/efactory/server.c:' out || failed 'efactory needs flushes where caches survive'
+# What the taxonomy has instead.
+run 0 efactory --value 16 --advise
+says '^    two, a record and then what names it: 1 round trip by cs1: SEND a, b; '
+says '^    update takes 2: 1 could be saved$'
+says '^    delete takes 1$'
+says 'does not promise DUR'
+run 0 redo_log --value 16 --advise --knob domain=mhp
+says '^    two, a record and then what names it: 1 round trip by cw3: '
+says 'taxonomy --advise domain=mhp$'
+! grep -q 'does not promise' out || failed 'redo_log promises DUR'
 run 0 erda efactory --value 16 --json results.json
 if command -v python3 >/dev/null; then
 	python3 - <<'END' 2>err || failed "results.json"

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/text/error_name.h"
 #include "core/text/text.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
@@ -232,6 +233,16 @@ START_TEST(files)
 }
 END_TEST
 
+START_TEST(errors)
+{
+	ck_assert_str_eq(error_name(-EMSGSIZE).text, "EMSGSIZE");
+	ck_assert_str_eq(error_name(-EAGAIN).text, "EAGAIN");
+	ck_assert_str_eq(error_name(0).text, "0");
+	ck_assert_str_eq(error_name(EMSGSIZE).text, "90, which is no -errno");
+	ck_assert_str_eq(error_name(INT32_MIN).text, "-2147483648, which is no -errno");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("text");
@@ -246,6 +257,7 @@ int main(void)
 	tcase_add_test(tc, fields);
 	tcase_add_test(tc, lists);
 	tcase_add_test(tc, files);
+	tcase_add_test(tc, errors);
 	suite_add_tcase(suite, tc);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tidemark diff: what has changed between two campaigns, by their JSON files. */
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "report/diff.h"
+
+struct request {
+	bool figures, quiet;
+};
+
+static const struct option_row rows[] = {
+	{"figures", NULL,
+	 "compare what depends on the budget, too: crash states, runs, how many of them break",
+	 OPTION_FIELD(struct request, figures)},
+	{"quiet", NULL, "print nothing: the exit status says it",
+	 OPTION_FIELD(struct request, quiet), .letter = 'q'},
+	OPTION_END};
+
+static const struct options options = {
+	"diff", "BEFORE.json AFTER.json [OPTION...]",
+	"Says what has changed between two results of the same command, as it wrote them with "
+	"--json: what breaks now and did not, what it is blamed on, what is found or costs "
+	"otherwise. How long it took is not compared.",
+	rows, "0 nothing has changed, 1 something has, 2 usage or bad input"};
+
+/* NULL, after a message. */
+static json_t *load(const char *path)
+{
+	json_error_t where;
+	FILE *in = fopen(path, "re");
+	json_t *all = in ? json_loadf(in, JSON_REJECT_DUPLICATES, &where) : NULL;
+	if (!in)
+		fail(EXIT_USAGE, "%s: %s", path, strerror(errno));
+	else if (!all && where.line > 0)
+		fail(EXIT_USAGE, "%s:%d:%d: %s; expected JSON as --json writes it", path,
+		     where.line, where.column, where.text);
+	else if (!all)
+		fail(EXIT_USAGE, "%s: %s; expected JSON as --json writes it", path, where.text);
+	if (in)
+		fclose(in);
+	return all;
+}
+
+static void print_summary(const struct diff *d, const char *const name[2])
+{
+	unsigned both = d->same + d->changed;
+	printf("%u entr%s in both, %u of them changed", both, both == 1 ? "y" : "ies", d->changed);
+	for (unsigned i = 0; i < 2; i++)
+		if (d->only[i])
+			printf(", %u only in %s", d->only[i], name[i]);
+	putchar('\n');
+}
+
+int diff_main(int argc, char **argv)
+{
+	struct request r = {0};
+	struct diff d;
+	int status = options_read(&options, &r, argc, argv);
+	if (status >= 0)
+		return status;
+	if (argc - optind != 2)
+		return fail(EXIT_USAGE, "diff: expected two JSON files (tidemark diff --help)");
+	const char *const name[2] = {argv[optind], argv[optind + 1]};
+	json_t *before = load(name[0]), *after = before ? load(name[1]) : NULL;
+	FILE *out = r.quiet ? fopen("/dev/null", "we") : stdout;
+	if (!after || !out) {
+		json_decref(before);
+		return EXIT_USAGE;
+	}
+	if (diff_open(&d, before, after, r.figures)) {
+		status = fail(EXIT_INTERNAL, "out of memory");
+	} else if (!diff_comparable(&d)) {
+		status = fail(EXIT_USAGE,
+			      "%s and %s: not one entry is in both; expected results of "
+			      "the same command",
+			      name[0], name[1]);
+	} else {
+		diff_print(&d, name, out);
+		if (!r.quiet)
+			print_summary(&d, name);
+		status = d.changed || d.only[0] || d.only[1] ? EXIT_BROKEN : EXIT_HELD;
+	}
+	if (out != stdout)
+		fclose(out);
+	diff_free(&d);
+	json_decref(before);
+	json_decref(after);
+	return status;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See leave_off.h. */
+#include "cli/leave_off.h"
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/cli.h"
+#include "cli/shard.h"
+
+/* Is it this option, or an abbreviation of it, of at least `least` letters? With its value or not.
+ */
+static bool is_option(const char *word, const char *option, size_t least)
+{
+	size_t len = strcspn(word, "=");
+	return len >= least && len <= strlen(option) && !strncmp(word, option, len);
+}
+
+/* The words of this call, without those that end it early. */
+char *leave_off_command(void)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	if (!out)
+		return NULL;
+	for (char **word = arguments; *word; word++) {
+		bool timed = is_option(*word, "--time", strlen("--t"));
+		if (timed && !strchr(*word, '=') && word[1])
+			word++;
+		if (timed || is_option(*word, "--fail-fast", strlen("--fai")))
+			continue;
+		fputs(word == arguments ? "" : " ", out);
+		write_word(out, *word);
+	}
+	if (!fclose(out))
+		return text;
+	free(text);
+	return NULL;
+}
+
+void leave_off_begin(struct leave_off *l)
+{
+	l->bounds = (struct driver_bounds){.stop = signals_stop(), .seconds = l->seconds};
+}
+
+void leave_off_found(struct leave_off *l)
+{
+	if (!l->fail_fast)
+		return;
+	l->found = true;
+	signals_set_stop(true);
+}
+
+int leave_off_end(struct leave_off *l, int error)
+{
+	assert(l->bounds.stop);
+	/* What follows, such as shrinking a trace, is not to be left off. */
+	if (l->found)
+		signals_set_stop(false);
+	l->early = error == -EINTR;
+	return l->early ? 0 : error;
+}
+
+const char *leave_off_why(const struct leave_off *l)
+{
+	const int sig = signals_stopped();
+	if (!l->early)
+		return NULL;
+	return shard_is_missing() ? "where results of shards are missing"
+	       : sig == SIGINT	  ? "at SIGINT"
+	       : sig == SIGTERM	  ? "at SIGTERM"
+	       : sig		  ? "at a signal"
+	       : l->found	  ? "at the first surprise (--fail-fast)"
+				  : "after --time";
+}
+
+void leave_off_print(const struct leave_off *l, unsigned done, unsigned all, const char *what)
+{
+	if (!l->early)
+		return;
+	printf("%sLeft off %s:%s %u of %u %s are done\n", paint(YELLOW), leave_off_why(l),
+	       paint(PLAIN), done, all, what);
+	char *command = leave_off_command();
+	if (command)
+		printf("All of it: %s\n", command);
+	free(command);
+}
+
+int leave_off_status(const struct leave_off *l, int status)
+{
+	/* That something could not be written weighs more. */
+	if (status == EXIT_USAGE || status == EXIT_INTERNAL)
+		return status;
+	if (signals_stopped())
+		return EXIT_SIGNAL + signals_stopped();
+	return l->early && status == EXIT_HELD ? EXIT_UNSURE : status;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CLI_LEAVE_OFF_H
+#define TM_CLI_LEAVE_OFF_H
+/*
+ * Leaving off before all is done, with nothing lost: at a signal (the second one ends the program
+ * at once), after --time, at the first result that --fail-fast waits for. What is finished is
+ * reported, and the exit status says that it is not all.
+ */
+#include "checker/explore/driver.h"
+#include "cli/options.h"
+
+/* Zeroed, then the options' and leave_off_begin()'s. */
+struct leave_off {
+	double seconds; /* --time; 0: not given */
+	bool fail_fast;
+	bool found; /* what --fail-fast waits for */
+	bool early; /* not all was done */
+	struct driver_bounds bounds;
+};
+
+/* Rows of a command whose struct has a struct leave_off. */
+#define ROW_TIME(type, member)                                                                   \
+	{                                                                                        \
+		"time", "T",                                                                     \
+			"leave off after so long: 90s, 5m, 8h; what is finished then is printed" \
+			" and written",                                                          \
+			OPTION_FIELD(type, member.seconds), .use = OPTION_WORKS                  \
+	}
+#define ROW_FAIL_FAST(type, member, text)                                                          \
+	{                                                                                          \
+		"fail-fast", NULL, text, OPTION_FIELD(type, member.fail_fast), .use = OPTION_WORKS \
+	}
+/* For the end of `status` in a command's struct options. */
+#define STATUS_LEFT_OFF "130 interrupted (128 and the signal's number)"
+
+/* From now on signals set a flag; l->bounds is what driver_run() needs. */
+void leave_off_begin(struct leave_off *l);
+/* A result that needs attention has come: leave off if --fail-fast was given. */
+void leave_off_found(struct leave_off *l);
+/* The work has ended, with driver_run()'s result. 0, or what went wrong besides leaving off. */
+int leave_off_end(struct leave_off *l, int error);
+/* "at SIGINT", "after --time", ...; NULL: it was not left off. */
+const char *leave_off_why(const struct leave_off *l);
+/* The command that does all of it, to be freed; NULL without memory. */
+char *leave_off_command(void);
+/* Print how much was done and the command that does all of it, unless it was not left off. */
+void leave_off_print(const struct leave_off *l, unsigned done, unsigned all, const char *what);
+/* The exit status, if without leaving off it were `status`. */
+int leave_off_status(const struct leave_off *l, int status);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What clients say of their operations: by functions of record.h, or by lines of a file. As with
+ * stores, nothing tells of a line when it is written; but each event takes first the lines that
+ * were there before it.
+ */
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "core/record/record.h"
+#include "core/record/recorder.h"
+
+static void add(enum record_kind kind, uint64_t client, const char *words, size_t len,
+		uint32_t source)
+{
+	recorder_add(kind, 0, client, words, (uint32_t)(len < RECORD_WORDS ? len : RECORD_WORDS),
+		     source);
+}
+
+/* In a process without PM of its own as well: clients are such. */
+static void announce(enum record_kind kind, uint64_t client, const char *words, const void *caller)
+{
+	struct call_site site;
+	call_site_find(&site, caller);
+	if (!recorder_lock())
+		return;
+	uint32_t source = call_site_number(&site);
+	if (pm_maps_any())
+		pm_maps_scan(source);
+	add(kind, client, words, strcspn(words, "\n"), source);
+	recorder_unlock();
+}
+
+RECORD_EXPORT void tidemark_recorder_call(unsigned client, const char *operation)
+{
+	announce(RECORD_CALL, client, operation, __builtin_return_address(0));
+}
+
+RECORD_EXPORT void tidemark_recorder_return(unsigned client, const char *answer)
+{
+	announce(RECORD_RETURN, client, answer, __builtin_return_address(0));
+}
+
+/* --- lines of a file --- */
+
+/* "CLIENT call WORDS" or "CLIENT return WORDS". What is neither is kept as an operation of client
+ * 0, so that whoever reads the recording hears of it. */
+static void take_line(const char *line, size_t len, uint32_t source)
+{
+	static const char call[] = " call ", answer[] = " return ";
+	uint64_t client = 0;
+	size_t at = 0;
+	while (at < len && at < 18 && isdigit((unsigned char)line[at]))
+		client = client * 10 + (uint64_t)(line[at++] - '0');
+	const char *rest = line + at;
+	size_t left = len - at;
+	if (at && left >= sizeof(call) - 1 && !memcmp(rest, call, sizeof(call) - 1))
+		add(RECORD_CALL, client, rest + sizeof(call) - 1, left - (sizeof(call) - 1),
+		    source);
+	else if (at && left >= sizeof(answer) - 1 && !memcmp(rest, answer, sizeof(answer) - 1))
+		add(RECORD_RETURN, client, rest + sizeof(answer) - 1, left - (sizeof(answer) - 1),
+		    source);
+	else
+		add(RECORD_CALL, 0, line, len, source);
+}
+
+/* The whole lines of these bytes; returns how many bytes they are. */
+static size_t take_lines(const char *text, size_t len, uint32_t source)
+{
+	size_t taken = 0;
+	while (taken < len) {
+		const char *newline = memchr(text + taken, '\n', len - taken);
+		if (!newline)
+			break;
+		size_t n = (size_t)(newline - (text + taken));
+		if (n)
+			take_line(text + taken, n, source);
+		taken += n + 1;
+	}
+	return taken;
+}
+
+/* The file, open in this process, or -1. A program may close what it does not know. */
+static int history_file(struct stat *st)
+{
+	static int fd = -1;
+	static ino_t inode;
+	const char *path = getenv(RECORD_HISTORY_VARIABLE);
+	if (fd >= 0 && !fstat(fd, st) && st->st_ino == inode)
+		return fd;
+	int low = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC) : -1;
+	/* Out of the way of the numbers that a program counts on, if there may be such. */
+	int high = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, 500);
+	if (high >= 0)
+		syscall(SYS_close, low);
+	fd = high >= 0 ? high : low;
+	if (fd < 0 || fstat(fd, st))
+		return -1;
+	inode = st->st_ino;
+	return fd;
+}
+
+void announced_take(void)
+{
+	static char text[1 << 16]; /* under the lock */
+	struct stat st;
+	int fd = history_file(&st);
+	if (fd < 0 || (uint64_t)st.st_size <= recorder->history)
+		return;
+	/* What was stored until now comes before an answer. */
+	uint32_t source = call_site_name("a line of " RECORD_HISTORY_VARIABLE);
+	if (pm_maps_any())
+		pm_maps_scan(source);
+	for (size_t taken = 1; taken;) {
+		long n = syscall(SYS_pread64, fd, text, sizeof(text), recorder->history);
+		taken = n > 0 ? take_lines(text, (size_t)n, source) : 0;
+		recorder->history += taken;
+	}
+}

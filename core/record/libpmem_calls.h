@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_RECORD_LIBPMEM_CALLS_H
+#define TM_RECORD_LIBPMEM_CALLS_H
+/* What the functions in the place of libpmem's and libpmem2's share. */
+#include <stddef.h>
+
+enum { LIBPMEM_FLUSHES = 1, LIBPMEM_FENCES = 2, LIBPMEM_SYNCS = 4 };
+
+/* How deep this thread is within such functions: what they call is a part of them. */
+extern _Thread_local unsigned libpmem_depth;
+/* Write down what a call at `caller` does to a range; 0: nothing. */
+void libpmem_note(unsigned what, const void *at, size_t len, const void *caller);
+/* What a copy with these flags (PMEM_F_MEM_..., PMEM2_F_MEM_..., which are the same) does besides.
+ */
+unsigned libpmem_copies(unsigned flags);
+/* The real function of a name. */
+void *libpmem_real(const char *name);
+#define LIBPMEM_REAL(name)                                              \
+	({                                                              \
+		static __typeof__(&name) real_;                         \
+		if (!real_)                                             \
+			*(void **)(void *)&real_ = libpmem_real(#name); \
+		real_;                                                  \
+	})
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pages of a campaign's traces: each trace is read and replayed as tidemark replay does, in
+ * several processes. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/explore/driver.h"
+#include "report/output.h"
+#include "report/page/campaign.h"
+#include "report/event_trace.h"
+#include "report/terminal.h"
+#include "scenarios/stores.h"
+
+struct pages {
+	const char *dir;
+	const char **trace;
+	unsigned traces;
+	bool quiet;
+	int error;
+	char *why;
+};
+
+struct made {
+	int error;
+	char why[REPORT_WHY];
+};
+
+void campaign_page_file(const char *trace, char file[PAGE_FILE])
+{
+	static const char tail[] = ".trace";
+	const char *slash = strrchr(trace, '/'), *name = slash ? slash + 1 : trace;
+	size_t len = strlen(name), end = sizeof(tail) - 1;
+	if (len > end && !strcmp(name + len - end, tail))
+		len -= end;
+	snprintf(file, PAGE_FILE, "%.*s.html", (int)len, name);
+}
+
+/* Fill *st, whose trace is set. 0 or -errno; -EPROTO. */
+static int replay_trace(struct explorer *ex, struct trace *t, struct event_trace *st)
+{
+	int error = explore_open(ex, &t->setup, &explore_default);
+	if (error)
+		return error == -ENOMEM ? error : -EPROTO;
+	const struct replay_audience audience = event_log_audience(&st->record, &t->deviations);
+	error = replay(ex, &t->deviations, t->contract == TM_KEEP, &audience, &st->outcome);
+	if (!error && st->record.full)
+		error = -ENOMEM;
+	if (!error && st->outcome.unused)
+		error = -EPROTO;
+	if (!error)
+		error = cause_find(ex, t, &st->record, &st->outcome, st->where, &st->cause);
+	explore_close(ex);
+	return error;
+}
+
+static int write_page(const char *trace, const char *dir)
+{
+	struct input_error where = {0};
+	struct event_trace *st = calloc(1, sizeof(*st));
+	struct explorer *ex = malloc(sizeof(*ex));
+	struct trace t;
+	char file[PAGE_FILE], *path = NULL;
+	campaign_page_file(trace, file);
+	int error = !st || !ex || asprintf(&path, "%s/%s", dir, file) < 0 ? -ENOMEM : 0;
+	if (!error)
+		error = trace_read(trace, &t, store_find, &where);
+	if (!error) {
+		st->trace = &t;
+		st->name = trace;
+		st->where = where_new();
+		error = replay_trace(ex, &t, st);
+		if (!error)
+			error = save_file(path, event_trace_html, st);
+		where_free(st->where);
+		event_log_free(&st->record);
+		trace_free(&t);
+	}
+	free(path);
+	free(ex);
+	free(st);
+	return error;
+}
+
+static void make_page(void *arg, unsigned unit, void *result)
+{
+	const struct pages *all = arg;
+	struct made *made = result;
+	made->error = write_page(all->trace[unit], all->dir);
+	if (made->error == -EPROTO)
+		snprintf(made->why, sizeof(made->why), "%s: it does not run as it was written",
+			 all->trace[unit]);
+	else if (made->error)
+		snprintf(made->why, sizeof(made->why), "%s: the page of %s: %s", all->dir,
+			 all->trace[unit], strerror(-made->error));
+}
+
+static void take_page(void *arg, unsigned unit, const void *result)
+{
+	struct pages *all = arg;
+	const struct made *made = result;
+	(void)unit;
+	if (made->error && !all->error)
+		memcpy(all->why, made->why, REPORT_WHY);
+	if (made->error)
+		all->error = made->error;
+}
+
+static void tell_progress(void *arg, const struct driver_progress *at)
+{
+	const struct pages *all = arg;
+	if (!all->quiet)
+		progress_line("pages: %u of %u", at->done, at->units);
+}
+
+static int write_pages(const struct report *r, struct pages *all)
+{
+	struct driver driver = {.jobs = r->campaign->options.jobs,
+				.result_bytes = sizeof(struct made),
+				.work = make_page,
+				.take = take_page,
+				.progress = tell_progress,
+				.arg = all,
+				.progress_arg = all};
+	for (unsigned i = 0; i < r->campaign->configs * TM_CONTRACTS; i++) {
+		const struct report_cell *cell = &r->cell[i / TM_CONTRACTS][i % TM_CONTRACTS];
+		for (unsigned n = 0; n < cell->cases; n++)
+			if (cell->one[n].trace)
+				all->trace[all->traces++] = cell->one[n].trace;
+	}
+	driver.units = all->traces;
+	int error = all->traces ? driver_run(&driver) : 0;
+	progress_line(NULL);
+	if (error)
+		snprintf(all->why, REPORT_WHY, "%s", driver_error(error));
+	return error ? error : all->error;
+}
+
+int report_pages(const struct report *r, const char *dir, bool quiet, char why[REPORT_WHY])
+{
+	struct pages all = {.dir = dir, .quiet = quiet, .why = why};
+	char *path = NULL;
+	snprintf(why, REPORT_WHY, "out of memory");
+	all.trace = calloc((size_t)r->campaign->configs * TM_CONTRACTS * MINIMIZED_MAX,
+			   sizeof(*all.trace));
+	int error = !all.trace || asprintf(&path, "%s/index.html", dir) < 0 ? -ENOMEM : 0;
+	if (!error)
+		error = write_pages(r, &all);
+	if (!error) {
+		error = save_file(path, campaign_index, r);
+		snprintf(why, REPORT_WHY, "%s: %s", path, strerror(-error));
+	}
+	free(all.trace);
+	free(path);
+	return error;
+}

@@ -1,0 +1,264 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test_leave_off.sh PROGRAM ROOT [PART...]: all parts, or these; `interrupted` needs `matrix` before it
+#
+# The matrix of a campaign, and leaving it off: at a signal, after --time, at the first surprise, and with a full disk, what
+# is finished is printed, and traces and files are written; and nothing says that all is as expected.
+tidemark=$1 root=$2
+[ -x "$tidemark" ] && [ -f "$root/docs/contracts.md" ] || { echo "usage: test_leave_off.sh PROGRAM ROOT" >&2; exit 2; }
+here=$(mktemp -d) || exit 70
+trap 'rm -rf "$here"' EXIT
+cd "$here" || exit 70
+failures=0
+unset NO_COLOR
+
+wrong() {
+	failures=$((failures + 1))
+	echo "FAILED: $*" >&2
+	tail -n 30 out | cut -c 1-300 | sed 's/^/	stdout: /' >&2
+	sed 's/^/	stderr: /' err >&2
+}
+
+# run STATUS ARGUMENT...: output in out and err.
+run() {
+	expected=$1
+	shift
+	called="$*"
+	"$tidemark" "$@" >out 2>err </dev/null
+	status=$?
+	[ $status -eq "$expected" ] || wrong "exit status $status instead of $expected: $called"
+}
+
+has() { grep -qF -e "$1" "${2:-out}" || wrong "no '$1' in ${2:-out}: $called"; }
+has_not() { ! grep -qF -e "$1" "${2:-out}" || wrong "'$1' in ${2:-out}: $called"; }
+
+# python FILE...: the program on standard input ends well with these.
+python() {
+	command -v python3 >/dev/null || return 0
+	python3 - "$@" 2>>err || wrong "the program that checks $*"
+}
+
+# -q: in a campaign of half a minute or more there would be a line on stderr.
+campaign='crashtest efactory erda --runs 8 --states 80 -q'
+
+matrix() {
+	run 0 $campaign --out whole --json whole.json
+	cp out whole.out
+	[ ! -s err ] || wrong 'stderr is no terminal, and has something'
+	has 'Everything is as expected.'
+	# Text that is read by one who sees it for the first time: marks, contracts, where to read more.
+	has '!  surprise: see below'
+	has 'docs/contracts.md'
+	"$tidemark" list contracts | sed -n 's/^\([A-Z]*\) .*/\1/p' | grep -v OWN >contracts
+	[ -s contracts ] || wrong 'no contracts'
+	while read -r contract; do
+		grep -q "^  $contract  *[a-z]" out || wrong "no line of $contract below the matrix"
+		grep -q "^## $contract: " "$root/docs/contracts.md" || wrong "docs/contracts.md has no $contract"
+	done <contracts
+	[ "$(wc -l <out)" -le 50 ] || wrong "$(wc -l <out) lines"
+	[ "$(sed '/docs.contracts.md/q' out | awk 'length > 80')" = '' ] || wrong 'a row of more than 80 columns'
+	has_not 'breaks as expected'
+	# One command shows what a trace is; the others are in the folder.
+	[ "$(grep -c ' replay ' out)" -eq 1 ] || wrong 'not one command'
+	trace=$(sed -n 's/^  .* replay //p' out)
+	"$tidemark" replay -q "$trace" >replayed 2>&1
+	[ $? -eq 1 ] || wrong "$trace does not replay"
+	run 0 $campaign --no-traces -v
+	has 'broken'
+	has_not '  .  holds'
+}
+
+# As soon as the first row is there.
+interrupted() {
+	called="SIGINT at the first row"
+	mkfifo rows
+	env --default-signal=INT "$tidemark" $campaign --out cut --json cut.json --junit cut.xml >rows 2>err &
+	pid=$!
+	while IFS= read -r line; do
+		echo "$line"
+		case $line in '  efactory '*) kill -INT $pid ;; esac
+	done <rows >out
+	wait $pid
+	[ $? -eq 130 ] || wrong 'SIGINT is not status 130'
+	[ ! -s err ] || wrong 'something on stderr'
+	has 'Left off at SIGINT: '
+	has "All of it: $tidemark $campaign --out cut"
+	has 'more rows were not begun'
+	has_not 'Everything is as expected'
+	has_not 'Nothing needs attention'
+	# What is finished is what it is in the whole campaign.
+	sed '/^  [.]  holds/,$d' out | grep -v 'workloads$' | grep '^ *[a-z].* [.x] ' >finished
+	[ -s finished ] || wrong 'no row'
+	grep -vxF -f whole.out finished && wrong 'a row that the whole campaign does not have'
+	python whole.json cut.json <<-'END'
+		import json, sys
+		whole, cut = (json.load(open(name)) for name in sys.argv[1:])
+		assert whole["complete"] and not cut["complete"]
+		shrunk = "trace", "how", "takes", "others"
+		finished = 0
+		for a, b in zip(whole["cells"], cut["cells"], strict=True):
+		    if not b["complete"]:
+		        assert b["verdict"] != "holds" and b["as_expected"], b
+		        continue
+		    finished += 1
+		    for name in shrunk:
+		        a.pop(name), b.pop(name)
+		    assert a == b, (a, b)
+		assert 0 < finished < len(cut["cells"])
+	END
+	python cut.xml <<-'END'
+		import sys, xml.etree.ElementTree as t
+		r = t.parse(sys.argv[1]).getroot()
+		assert r.findall(".//skipped") and not r.findall(".//failure")
+		assert sum(int(s.get("skipped")) for s in r) == len(r.findall(".//skipped"))
+	END
+	for trace in cut/*.trace; do
+		"$tidemark" replay -q "$trace" >replayed 2>&1
+		[ $? -eq 1 ] || wrong "$trace does not replay"
+	done
+	[ -e cut/efactory-LIN.trace ] || wrong 'no trace of what was found'
+	ls cut | grep -v '\.trace$' && wrong 'something else is left'
+}
+
+# The processes that work.
+workers() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
+
+# terminated COMMAND...: SIGTERM as soon as there are workers.
+terminated() {
+	called="SIGTERM: $*"
+	[ -r "/proc/$$/task/$$/children" ] || return 0
+	rm -f cut.json
+	"$tidemark" "$@" --jobs 2 --json cut.json -q >out 2>err </dev/null &
+	pid=$!
+	while [ -z "$(workers $pid)" ] && kill -0 $pid 2>/dev/null; do
+		:
+	done
+	kill -TERM $pid
+	wait $pid
+	status=$?
+	[ $status -eq 143 ] || wrong "status $status"
+	has 'Left off at SIGTERM: '
+	has 'All of it: '
+	has_not 'Everything is as expected'
+	[ ! -s err ] || wrong 'something on stderr'
+	python cut.json <<-'END'
+		import json, sys
+		r = json.load(open(sys.argv[1]))
+		assert not (r["complete"] if isinstance(r, dict) else r and all(one.get("complete") for one in r))
+	END
+}
+
+timed() {
+	run 2 crashtest --time soon
+	has 'expected 90s, 30m or 8h' err
+	run 3 crashtest erda --workload w-r --runs 100000000 --states 1000000000 --time 1s --no-traces --json cut.json
+	has 'Left off after --time: 0 of 1 workloads'
+	has "All of it: $tidemark crashtest erda --workload w-r --runs"
+	sed -n '/^All of it/p' out | grep -q -e --time && wrong 'the command that does all is not that'
+	has '"verdict": "could not tell"' cut.json
+	has_not '"verdict": "holds"' cut.json
+	run 3 mutants --tim=1s
+	has 'Left off after --time: '
+	grep '^All of it: ' out | grep -q -e --time && wrong 'the command that does all is not that'
+	run 3 taxonomy --time 1s --no-traces
+	has 'Left off after --time: '
+	run 3 claims --time 1s --no-traces
+	has 'Left off after --time: '
+	run 3 ablate erda --time 1s --no-traces
+	has 'Left off after --time: '
+	# Time enough changes nothing.
+	run 0 litmus "$root/scenarios/litmus/rdma_sb_cpu.litmus" --time 8h --fail-fast
+	has_not 'Left off'
+}
+
+fail_fast() {
+	bug='crashtest efactory --variant born_durable --variant default --runs 20 --states 300'
+	run 1 $bug --fail-fast --out fast --json fast.json
+	has 'Left off at the first surprise (--fail-fast): '
+	has "All of it: $tidemark $bug --out fast --json fast.json"
+	has 'A PROMISE IS BROKEN'
+	has '"complete": false' fast.json
+	trace=$(sed -n 's/^  .* replay \([^ ]*\) .*/\1/p' out | head -n 1)
+	grep -q 'not shrunk' out && wrong 'the trace was not shrunk'
+	"$tidemark" replay -q "$trace" >replayed 2>&1
+	[ $? -eq 1 ] || wrong "$trace does not replay"
+	run 0 crashtest erda --workload w-r --runs 20 --fail-fast --no-traces
+	has 'Everything is as expected.'
+	run 1 mutants erda --states 10 --fail-fast
+	has 'Left off at the first surprise'
+	sed 's/\bok\b/L/' "$root/scenarios/taxonomy/taxonomy.txt" >table
+	run 1 taxonomy --table table --fail-fast --no-traces --jobs 1
+	has 'Left off at the first surprise'
+	mkdir tests
+	cp "$root/scenarios/litmus/rdma_sb_cpu.litmus" tests/one.litmus
+	sed 's/^never/exists/; t; s/^exists/never/' tests/one.litmus >tests/bad.litmus
+	for i in 1 2 3 4 5 6 7 8 9; do
+		cp tests/one.litmus tests/one$i.litmus
+	done
+	run 1 litmus tests --fail-fast --jobs 1
+	has 'Left off at the first surprise'
+}
+
+full() {
+	small='crashtest efactory --workload w --runs 20 --jobs 2'
+	if [ -c /dev/full ]; then
+		run 2 $small --no-traces --json /dev/full --junit cannot/be.xml
+		has 'cannot/be.xml' err
+		ln -s /dev/full full.json
+		ln -s /dev/full full.xml
+		run 2 $small --no-traces --json full.json --junit full.xml
+		[ "$(wc -l <err)" -eq 2 ] || wrong 'not a line for each file'
+		has 'full.json: No space left' err
+		has 'full.xml: No space left' err
+		has 'Not all results could be written.'
+		has_not 'Everything is as expected'
+		[ -c /dev/full ] || wrong '/dev/full was replaced'
+		called='stdout is full'
+		"$tidemark" $small --out whole-traces >/dev/full 2>err
+		[ $? -eq 2 ] || wrong 'a full standard output'
+		has 'standard output: No space left' err
+		[ -e whole-traces/efactory-DUR.trace ] || wrong 'no trace with a full standard output'
+	fi
+	# A limit of the size of files is a full disk for files; the pipe is not one.
+	called='a limit of the size of files'
+	(ulimit -f 0; "$tidemark" $small --out full --json none.json 2>&1; echo "status $?") | cat >out
+	has 'full/efactory-DUR.trace: File too large'
+	has 'none.json: File too large'
+	has 'DUR    -         broken'
+	(ulimit -f 0; "$tidemark" crashtest efactory erda --workload w-r --runs 20 --out full 2>&1) | cat >more
+	grep -q 'full/.*: File too large; [0-9]* traces are missing' more || wrong "not how many traces are missing: $(cat more)"
+	has 'Not all results could be written.'
+	has 'status 2'
+	has_not 'Everything is as expected'
+	[ ! -e full ] && [ ! -e none.json ] || wrong 'half a file is left'
+}
+
+terminal() {
+	command -v script >/dev/null || return 0
+	called='a terminal'
+	escape=$(printf '\033')
+	COLUMNS=80 script -qec "$tidemark crashtest rdmp_kv --runs 3 --states 30 --no-traces" /dev/null >out 2>err </dev/null
+	tr '\r' '\n' <out >lines
+	grep -q "^  rdmp_kv (all hardware).*${escape}\[32m[.]${escape}\[0m" lines || wrong 'no row in colours, on a line of its own'
+	grep -q 'of [0-9]* workloads, [0-9]* states, [0-9]* states/s, about [0-9]* s left' out || wrong 'no progress'
+	NO_COLOR=1 script -qec "$tidemark crashtest rdmp_kv --runs 3 --states 30 --no-traces -q" /dev/null >out 2>err </dev/null
+	grep -q "$escape" out && wrong 'colours in spite of NO_COLOR'
+	has 'rdmp_kv (all hardware)'
+}
+
+signals() {
+	terminated crashtest --no-traces
+	terminated claims --no-traces
+	terminated mutants
+	terminated taxonomy --no-traces
+	terminated litmus "$root/scenarios/litmus"
+	terminated ablate erda --no-traces
+}
+
+: >err
+shift 2
+for part in ${*:-matrix interrupted signals timed fail_fast full terminal}; do
+	$part
+done
+[ $failures -eq 0 ]

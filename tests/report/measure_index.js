@@ -1,0 +1,25 @@
+/* As measure.js, of the index of tidemark crashtest --html. */
+(function () {
+	var out = [], cells = document.querySelectorAll('.matrix td:not(.figure)');
+	function say(what) { out.push(what); }
+	if (window.pageErrors.length) say('script error: ' + window.pageErrors.join(' '));
+	if (performance.getEntriesByType('resource').length) say('requests something');
+	if (document.documentElement.scrollWidth > window.innerWidth) say('the page is wider than the window');
+	document.querySelectorAll('h1, h2, h3, p, li, dd').forEach(function (t) {
+		if (t.scrollWidth > t.clientWidth + 1) say('text leaves its box: ' + t.textContent.substr(0, 60));
+	});
+	document.querySelectorAll('.matrix td a').forEach(function (a) {
+		var box = a.getBoundingClientRect();
+		if (box.width < 12 || box.height < 12) say('a link is too small to be hit');
+	});
+	/* What needs attention stands out: nothing else is on a background of its own. */
+	cells.forEach(function (td) {
+		var plain = /, 0\)|transparent/.test(getComputedStyle(td).backgroundColor), attention = td.classList.contains('attention');
+		if (plain == attention) say('a cell ' + (attention ? 'of attention is plain' : 'stands out: ' + td.className));
+	});
+	measureColours(say);
+	var list = document.createElement('pre');
+	list.id = 'measured';
+	list.textContent = 'measured ' + cells.length + ' cells; ' + (out.join('; ') || 'well');
+	document.body.appendChild(list);
+})();

@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test_html_browser.sh PROGRAM TESTS
+#
+# The pages of tidemark replay --html and crashtest --html in a real browser: a script is put behind a copy of the page that
+# measures how it is laid out, presses its keys, uses its filter, and writes what is wrong into the document, which is then
+# dumped. Wide and narrow, light and dark; and printed. Skipped where there is no browser (Debian: chromium).
+tidemark=$1 tests=$2
+here=$(mktemp -d) || exit 70
+trap 'rm -rf "$here"' EXIT
+failures=0 looks=0
+
+wrong() {
+	failures=$((failures + 1))
+	echo "FAILED: $*" >&2
+}
+
+browser=
+for name in chromium chromium-browser google-chrome google-chrome-stable; do
+	# Where chromium is a snap, there is a program of the name that only says so.
+	if timeout 60 "$name" --version >"$here/version" 2>/dev/null && grep -qiE 'chrom(e|ium) [0-9]' "$here/version"; then
+		browser=$name
+		break
+	fi
+done
+[ -n "$browser" ] || { echo "no browser: chromium is not installed" >&2; exit 77; }
+
+# browse OPTION... FILE: of one page, without anything of the user's.
+browse() {
+	timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$here/profile" \
+		--virtual-time-budget=5000 --enable-logging=stderr "$@" >"$here/dom" 2>"$here/err"
+}
+
+echo '<p id=here>' >"$here/try.html"
+browse --dump-dom "file://$here/try.html"
+grep -q 'id="here"' "$here/dom" || { echo "$browser does not run here: $(tail -n 1 "$here/err")" >&2; exit 77; }
+
+# measure NAME PAGE SCRIPT UNIT
+measure() {
+	{
+		sed 's|<head>|<head><script>window.pageErrors=[];window.onerror=function(m){pageErrors.push(m)}</script>|' "$2"
+		echo '<script>'
+		cat "$tests/report/colours.js" "$tests/report/$3"
+		echo '</script>'
+	} >"$here/measured.html"
+	for look in 1400,900:1 800,900:1 700,900:0; do
+		browse --window-size=${look%:*} --blink-settings=preferredColorScheme=${look#*:} --dump-dom "file://$here/measured.html"
+		looks=$((looks + 1))
+		grep -q "<pre id=\"measured\">measured [1-9][0-9]* $4; well</pre>" "$here/dom" ||
+			wrong "$1, ${look%,*} wide: $(grep -o '<pre id="measured">.*' "$here/dom" | cut -c1-400)"
+		grep -q 'CONSOLE' "$here/err" && wrong "$1: $(grep CONSOLE "$here/err" | head -n 2 | cut -c1-300)"
+	done
+	browse --no-pdf-header-footer --print-to-pdf="$here/page.pdf" "file://$2"
+	head -c 5 "$here/page.pdf" 2>/dev/null | grep -q '%PDF-' || wrong "$1: it is not printed"
+	rm -f "$here/page.pdf"
+}
+
+for trace in "$tests"/traces/{efactory-DUR,efactory-LIN,efactory-recover_clears-KEEP,erda-KEEP-two-writers,erda-line_torn=on-DUR}.trace \
+	"$tests"/causes/{efactory-get_no_fence-MONO,erda-crc_unchecked-RDA}.trace; do
+	name=$(basename "$trace" .trace)
+	"$tidemark" replay -q "$trace" --html "$here/page.html" >"$here/out"
+	measure "$name" "$here/page.html" measure.js marks
+done
+# A bug that nobody expects, so that something needs attention.
+"$tidemark" crashtest efactory --variant get_no_fence --runs 60 --states 600 --out "$here/traces" --html "$here/pages" >"$here/out" 2>&1
+[ $? -eq 1 ] || wrong "crashtest: $(tail -n 1 "$here/out")"
+measure index "$here/pages/index.html" measure_index.js cells
+echo "$looks looks with $(cat "$here/version"), $failures failures"
+[ $failures -eq 0 ]
