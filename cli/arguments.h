@@ -17,6 +17,8 @@ struct arguments {
 	unsigned value[MAX_VALUES], key; /* bytes; key 0: not given */
 	unsigned values;
 	bool quiet, verbose, no_traces, fields;
+	bool coverage;
+	const char *coverage_dir; /* of --coverage=DIR; NULL: none */
 	bool runs_given, states_given, faults_given, preemptions_given;
 	struct campaign_options options;
 };

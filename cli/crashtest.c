@@ -14,6 +14,7 @@
 #include "checker/judge/shares.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
+#include "cli/coverage.h"
 #include "report/causes.h"
 #include "report/output.h"
 #include "report/report.h"
@@ -199,6 +200,15 @@ static bool has_shares(const struct arguments *a)
 	       a->options.states == campaign_default.states;
 }
 
+static bool take_coverage(const struct option_row *row, void *into, const char *dir)
+{
+	struct arguments *a = into;
+	(void)row;
+	a->coverage = true;
+	a->coverage_dir = dir;
+	return true;
+}
+
 static int run(struct campaign *c, const struct arguments *a)
 {
 	bool all = !a->variant.n && !a->knob.n && !a->workload.n && !a->ops &&
@@ -207,14 +217,23 @@ static int run(struct campaign *c, const struct arguments *a)
 			   .out = a->no_traces ? NULL : a->out,
 			   .whole = all && a->options.runs >= campaign_default.runs &&
 				    a->options.states >= campaign_default.states};
-	int error = campaign_run(c);
+	struct covered covered = {0};
+	int status = a->coverage ? coverage_open(c, &covered) : 0;
+	int error = status ? 0 : campaign_run(c);
+	c->options.covered = NULL; /* what is run again to be shown does not count */
 	progress_line(NULL);
-	int status = check_campaign(c, a, error);
+	if (!status)
+		status = check_campaign(c, a, error);
 	if (!status && a->causes)
 		status = record(c, a->causes, causes_record);
 	if (!status && a->shares)
 		status = record(c, a->shares, shares_record);
-	return status ? status : report(&r, a);
+	if (!status)
+		status = report(&r, a);
+	if (a->coverage && (status == EXIT_HELD || status == EXIT_BROKEN || status == EXIT_UNSURE))
+		status = coverage_tell(&covered, a->coverage_dir, status);
+	covered_close(&covered);
+	return status;
 }
 
 /* JSON has no other bytes than UTF-8. */
@@ -289,6 +308,10 @@ static const struct option_row rows[] = {
 	 "default "
 	 "budget",
 	 ARGUMENT(shares)},
+	{"coverage", "[=DIR]",
+	 "say which lines of the stores ran, and where power was never cut (docs/coverage.md); as "
+	 "files into DIR, too: an lcov file and HTML pages. Implies --no-tree",
+	 OPTION_CALL(take_coverage)},
 	ROW_JSON("the results for machines"),
 	ROW_JUNIT("the results as JUnit XML, a test case for each contract"),
 	{"verbose", NULL,

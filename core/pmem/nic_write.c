@@ -204,7 +204,9 @@ static void land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 					     .occurrence = from->occurrence,
 					     .op = from->op,
 					     .off = off,
-					     .len = len};
+					     .len = len,
+					     .qp = from->poster,
+					     .message = from->message};
 		sim_trace_event(pm->sim, from->qp, 0, &about,
 				"message %u packet %u: %zu bytes land at %s, %s", from->message,
 				from->packet, len, name,

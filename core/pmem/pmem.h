@@ -16,7 +16,7 @@ struct pmem;
 
 /* Where a NIC write comes from, for names and the event trace. */
 struct nic_where {
-	const struct actor *qp;
+	const struct actor *qp, *poster; /* whose data it is; who asked for it */
 	struct op_label op;
 	uint16_t occurrence;
 	uint32_t message, packet;

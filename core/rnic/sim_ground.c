@@ -184,6 +184,7 @@ struct sim *sim_of_ground(const struct rnic_ground *ground)
 static struct nic_where where(const struct packet_name *name)
 {
 	return (struct nic_where){.qp = name->who,
+				  .poster = name->poster,
 				  .op = name->op,
 				  .occurrence = name->occurrence,
 				  .message = name->message,

@@ -49,6 +49,9 @@ struct traced {
 	struct op_label op; /* kind 0: the one that the actor works for */
 	uint64_t off, len;  /* bytes of the pool */
 	uint8_t code;
+	/* POST, LAND: the request is this one of those posted to this queue pair under `op`. */
+	const struct actor *qp;
+	uint32_t message;
 };
 
 #endif

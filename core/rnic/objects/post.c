@@ -194,7 +194,11 @@ static void trace_post(struct rnic_qp *qp, const struct wqe *wqe)
 	const struct operation *op = &operations[wqe->opcode];
 	const struct rnic_ground *ground = qp_ground(qp);
 	const struct actor *task = ground_task(ground), *who = task ? task : &qp->actor;
-	const struct traced about = {.kind = TRACED_POST, .off = wqe->fence, .code = wqe->opcode};
+	const struct traced about = {.kind = TRACED_POST,
+				     .off = wqe->fence,
+				     .code = wqe->opcode,
+				     .qp = &qp->actor,
+				     .message = wqe->message};
 	unsigned long bytes = operation_is(wqe->opcode, NAMES_RANGE) ? wqe->range_len : wqe->bytes;
 	if (!operation_is(wqe->opcode, NAMES_MEMORY)) {
 		ground_trace(ground, who, &about, "%s: post %s, %lu bytes", qp->actor.name,

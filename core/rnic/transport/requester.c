@@ -399,6 +399,7 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe, uint32_t n)
 		fill_service(qp, wqe, pkt);
 	pkt->invalidate = operations[wqe->opcode].with & WITH_INV ? wqe->rkey : 0;
 	pkt->name = (struct packet_name){.who = &qp->actor,
+					 .poster = &qp->actor,
 					 .op = wqe->op,
 					 .occurrence = wqe->occurrence,
 					 .message = wqe->message,

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From sites and addresses to lines: see coverage.h. */
+#include "report/coverage/coverage.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/rnic/opcode.h"
+
+const char *const coverage_phase_names[COVERAGE_PHASES] = {
+	[COVERAGE_OUTSIDE] = "outside",
+	[COVERAGE_RUN] = "run",
+	[COVERAGE_RECOVERY] = "recovery",
+	[COVERAGE_AFTER] = "second life",
+};
+
+/* --- lines --- */
+
+/* Of each function: did a part of it run in this phase? To be freed; NULL without memory. */
+static bool *functions_run(const struct covered_store *s, enum coverage_phase phase)
+{
+	bool *ran = calloc(s->lines.functions + 1, sizeof(*ran));
+	for (unsigned i = 0; ran && i < s->lines.sites; i++)
+		ran[s->lines.function_of[i]] |= s->count[phase][i] > 0;
+	return ran;
+}
+
+/* Does the function count? What only the checker calls does not, nor what a store does not call of a
+ * file that it shares with others. */
+static bool counts(const struct covered_store *s, const struct source_row *row, const bool *machine,
+		   const bool *outside)
+{
+	unsigned function = s->lines.function_of[row->site];
+	return machine[function] || (!outside[function] && !s->lines.file[row->file].shared);
+}
+
+static void add_row(const struct covered_store *s, const struct source_row *row, bool recovery,
+		    struct covered_report *out)
+{
+	struct covered_line *last = out->n ? &out->line[out->n - 1] : NULL;
+	if (!last || last->file != row->file || last->line != row->line) {
+		last = &out->line[out->n++];
+		*last = (struct covered_line){.file = row->file, .line = row->line};
+	}
+	for (unsigned p = 0; p < COVERAGE_PHASES; p++)
+		if (last->count[p] < s->count[p][row->site])
+			last->count[p] = s->count[p][row->site];
+	last->in_recovery |= recovery;
+	last->part |= recovery && !s->count[COVERAGE_RECOVERY][row->site];
+}
+
+static int make_lines(const struct covered_store *s, struct covered_report *out)
+{
+	bool *ran[COVERAGE_PHASES], *machine = calloc(s->lines.functions + 1, sizeof(*machine));
+	int error = machine ? 0 : -ENOMEM;
+	for (unsigned p = 0; p < COVERAGE_PHASES; p++) {
+		ran[p] = functions_run(s, p);
+		error = ran[p] ? error : -ENOMEM;
+	}
+	for (unsigned f = 0; f < s->lines.functions && !error; f++)
+		for (unsigned p = COVERAGE_RUN; p < COVERAGE_PHASES; p++)
+			machine[f] |= ran[p][f];
+	for (unsigned i = 0; i < s->lines.rows && !error; i++) {
+		const struct source_row *row = &s->lines.row[i];
+		if (counts(s, row, machine, ran[COVERAGE_OUTSIDE]))
+			add_row(s, row, ran[COVERAGE_RECOVERY][s->lines.function_of[row->site]],
+				out);
+	}
+	for (unsigned i = 0; i < out->n; i++)
+		out->line[i].part &= out->line[i].count[COVERAGE_RECOVERY] > 0;
+	for (unsigned p = 0; p < COVERAGE_PHASES; p++)
+		free(ran[p]);
+	out->function_ran = machine;
+	return error;
+}
+
+/* --- places --- */
+
+/* The line around an address. */
+static void find_line(const struct source_lines *l, const unsigned *row_of, uintptr_t pc,
+		      struct covered_cut *cut)
+{
+	int function = source_lines_function(l, pc);
+	cut->file = -1;
+	if (function < 0 || !l->function[function].sites)
+		return;
+	unsigned site = l->function[function].first_site;
+	unsigned end = site + l->function[function].sites;
+	while (site + 1 < end && l->site[site + 1] <= pc)
+		site++;
+	cut->file = (int)l->row[row_of[site]].file;
+	cut->line = l->row[row_of[site]].line;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct covered_cut *x = a, *y = b;
+	if (x->file != y->file)
+		return x->file < y->file ? -1 : 1;
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	return x->code < y->code ? -1 : x->code > y->code;
+}
+
+static int make_cuts(const struct covered_store *s, struct covered_report *out)
+{
+	unsigned *row_of = calloc(s->lines.sites + 1, sizeof(*row_of));
+	if (!row_of)
+		return -ENOMEM;
+	for (unsigned i = s->lines.rows; i--;)
+		row_of[s->lines.row[i].site] = i;
+	for (unsigned i = 0; i < *s->places; i++) {
+		const struct cut_place *place = &s->place[i];
+		struct covered_cut cut = {.kind = place->kind, .code = place->code};
+		find_line(&s->lines, row_of, place->pc, &cut);
+		unsigned at = 0;
+		while (at < out->cuts && by_place(&out->cut[at], &cut) != 0)
+			at++;
+		if (at == out->cuts)
+			out->cut[out->cuts++] = cut;
+		for (unsigned f = 0; f < CUT_FATES; f++) {
+			out->cut[at].fate[f] += place->fate[f];
+			out->cut[at].times += place->fate[f];
+		}
+	}
+	if (out->cuts)
+		qsort(out->cut, out->cuts, sizeof(*out->cut), by_place);
+	free(row_of);
+	return 0;
+}
+
+void coverage_cut_name(const struct covered_cut *cut, char *buf, size_t n)
+{
+	unsigned number = operation_number(cut->code);
+	if (cut->kind != CUT_LANDING)
+		snprintf(buf, n, "%s", cut->kind == CUT_FLUSH ? "flush" : "fence");
+	else
+		snprintf(buf, n, "landing of %s",
+			 cut->file < 0 || number == OPERATIONS ? "a request"
+							       : operations[number].name);
+}
+
+void coverage_cut_why(const struct covered_cut *cut, char *buf, size_t n)
+{
+	static const char *const says[CUT_FATES] = {
+		[CUT_KNOWN] = "could leave only what was known",
+		[CUT_BUDGET] = "had no budget",
+		[CUT_APART] = "where power is not cut",
+		[CUT_NOTHING] = "changed nothing that survives",
+	};
+	size_t len = (size_t)snprintf(buf, n, "%" PRIu64 " time%s", cut->times,
+				      cut->times == 1 ? "" : "s");
+	const char *before = ": ";
+	for (unsigned f = CUT_DONE + 1; f < CUT_FATES; f++) {
+		if (!cut->fate[f] || len >= n)
+			continue;
+		len += (size_t)snprintf(buf + len, n - len, "%s%" PRIu64 " %s", before,
+					cut->fate[f], says[f]);
+		before = ", ";
+	}
+}
+
+/* --- all --- */
+
+int coverage_report(const struct covered_store *store, struct covered_report *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->store = store->store;
+	out->lines = &store->lines;
+	out->line = calloc(store->lines.rows + 1, sizeof(*out->line));
+	out->cut = calloc(*store->places + 1, sizeof(*out->cut));
+	if (!out->line || !out->cut)
+		return -ENOMEM;
+	int error = make_lines(store, out);
+	return error ? error : make_cuts(store, out);
+}
+
+void coverage_report_free(struct covered_report *r)
+{
+	free(r->line);
+	free(r->cut);
+	free(r->function_ran);
+	memset(r, 0, sizeof(*r));
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_REPORT_COVERAGE_COVERAGE_H
+#define TM_REPORT_COVERAGE_COVERAGE_H
+/* What a campaign has covered, by line and by place: as text, as an lcov file, as HTML pages.
+ * docs/coverage.md says what the figures mean. */
+#include <stdio.h>
+#include "checker/explore/covered.h"
+
+struct covered_line {
+	unsigned file, line;
+	uint32_t count[COVERAGE_PHASES]; /* units in which it ran */
+	bool in_recovery;		 /* it is of a function that recovery calls */
+	bool part;			 /* it ran in recovery, but a part of it did not */
+};
+
+/* The flushes, fences or landings of one line. */
+struct covered_cut {
+	int file; /* -1: not known */
+	unsigned line;
+	uint8_t kind, code; /* as in struct cut_place */
+	uint64_t times, fate[CUT_FATES];
+};
+
+struct covered_report {
+	const struct tm_store *store;
+	const struct source_lines *lines;
+	struct covered_line *line; /* by file and line */
+	struct covered_cut *cut;   /* likewise, then by kind */
+	unsigned n, cuts;
+	bool *function_ran; /* of each function: in a machine */
+};
+
+/* 0 or -ENOMEM; to be freed in any case. */
+int coverage_report(const struct covered_store *store, struct covered_report *out);
+void coverage_report_free(struct covered_report *r);
+
+/* The name of a phase's column, and of a kind of place. */
+extern const char *const coverage_phase_names[COVERAGE_PHASES];
+/* "SEND", of the request; "flush", "fence". */
+void coverage_cut_name(const struct covered_cut *cut, char *buf, size_t n);
+/* Why it was never cut: "12 times; 10 changed nothing, 2 as known". */
+void coverage_cut_why(const struct covered_cut *cut, char *buf, size_t n);
+
+/* For people, on standard output. */
+void coverage_print(const struct covered_report *r);
+/* DIR/coverage.info, DIR/index.html and a page for each source file. 0 or -errno; *path is the file
+ * that could not be written, to be freed. */
+int coverage_save(const struct covered_report *reports, unsigned n, const char *dir, char **path);
+/* For save_file(): struct covered_files. */
+struct covered_files {
+	const struct covered_report *report;
+	unsigned n;
+};
+int coverage_write_lcov(FILE *out, const void *files);
+
+#endif
