@@ -5,10 +5,10 @@
  */
 #include "checker/explore/cuts.h"
 #include <assert.h>
-#include <execinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unwind.h>
 
 #define FRAMES 24 /* from where a request is posted to the store's own code, at most */
 
@@ -87,18 +87,28 @@ static void settle(struct cuts *c, const struct open_cut *one)
 
 /* --- where a request is posted --- */
 
+struct calls {
+	const struct source_lines *lines;
+	unsigned seen;
+	uintptr_t pc;
+};
+
+static _Unwind_Reason_Code look_at_call(struct _Unwind_Context *context, void *arg)
+{
+	struct calls *calls = arg;
+	uintptr_t pc = _Unwind_GetIP(context) - 1;
+	int function = source_lines_function(calls->lines, pc);
+	if (function >= 0 && calls->lines->function[function].sites)
+		calls->pc = pc;
+	return calls->pc || ++calls->seen == FRAMES ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
 /* The innermost call that stands in the store's own code. */
 static uintptr_t calling_line(const struct source_lines *lines)
 {
-	void *frame[FRAMES];
-	int n = backtrace(frame, FRAMES);
-	for (int i = 0; i < n; i++) {
-		uintptr_t pc = (uintptr_t)frame[i] - 1;
-		int function = source_lines_function(lines, pc);
-		if (function >= 0 && lines->function[function].sites)
-			return pc;
-	}
-	return 0;
+	struct calls calls = {.lines = lines};
+	_Unwind_Backtrace(look_at_call, &calls);
+	return calls.pc;
 }
 
 static void note_post(struct watched *w, const struct actor *who, const struct traced *about)
@@ -271,16 +281,15 @@ void cuts_watch(struct cuts *c, struct worlds *worlds)
 		c->watched[m].world = &worlds->world[m];
 		worlds->world[m].tracer = see;
 		worlds->world[m].tracer_arg = &c->watched[m];
+		worlds->world[m].wordless = true;
 	}
 }
 
 struct cuts *cuts_new(const struct source_lines *lines)
 {
 	struct cuts *c = calloc(1, sizeof(*c));
-	void *frame[1];
 	if (c)
 		c->lines = lines;
-	backtrace(frame, 1); /* the first time it loads a library */
 	return c;
 }
 

@@ -672,6 +672,8 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 		sim_set_tracer(w->sim, s->load_tracer, s->watcher_arg);
 	else
 		sim_set_tracer(w->sim, w->tracer, w->tracer_arg);
+	if (w->wordless)
+		sim_trace_no_words(w->sim);
 	sim_set_anywhere(w->sim, w->anywhere);
 	sim_let_calls_fail(w->sim, s->hw.calls_fail);
 	if (!w->loading)
