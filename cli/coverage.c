@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "report/coverage/coverage.h"
 
-int coverage_open(struct campaign *c, struct covered *covered)
+int coverage_open(struct campaign *c, struct covered *covered, const char *dir, bool *made)
 {
 	const struct tm_store *store[COVERED_STORES];
 	unsigned n = 0;
@@ -21,7 +21,12 @@ int coverage_open(struct campaign *c, struct covered *covered)
 		if (s == n)
 			store[n++] = c->config[i].store;
 	}
+	int status = dir ? check_folder("--coverage", dir, made) : 0;
+	if (status)
+		return status;
 	int error = covered_open(covered, store, n);
+	if (error == -ENOSYS)
+		return fail(EXIT_USAGE, "--coverage: expected an x86-64 processor");
 	if (error == -ENOENT)
 		return fail(EXIT_USAGE,
 			    "--coverage: %s has no debug information; expected it to be compiled "

@@ -218,7 +218,8 @@ static int run(struct campaign *c, const struct arguments *a)
 			   .whole = all && a->options.runs >= campaign_default.runs &&
 				    a->options.states >= campaign_default.states};
 	struct covered covered = {0};
-	int status = a->coverage ? coverage_open(c, &covered) : 0;
+	bool made = false;
+	int status = a->coverage ? coverage_open(c, &covered, a->coverage_dir, &made) : 0;
 	int error = status ? 0 : campaign_run(c);
 	c->options.covered = NULL; /* what is run again to be shown does not count */
 	progress_line(NULL);
@@ -233,6 +234,8 @@ static int run(struct campaign *c, const struct arguments *a)
 	if (a->coverage && (status == EXIT_HELD || status == EXIT_BROKEN || status == EXIT_UNSURE))
 		status = coverage_tell(&covered, a->coverage_dir, status);
 	covered_close(&covered);
+	if (made)
+		rmdir(a->coverage_dir); /* unless there is something in it */
 	return status;
 }
 

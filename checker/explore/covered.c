@@ -58,6 +58,8 @@ int covered_open(struct covered *c, const struct tm_store *const *store, unsigne
 {
 	assert(stores <= COVERED_STORES);
 	memset(c, 0, sizeof(*c));
+	if (!COVERAGE_POSSIBLE)
+		return -ENOSYS;
 	for (unsigned i = 0; i < stores; i++) {
 		struct covered_store *s = &c->store[c->stores++];
 		s->store = store[i];

@@ -29,8 +29,8 @@ struct covered {
 	size_t bytes;
 };
 
-/* For these stores, each once. 0; -ENOMEM; -ENOENT: that store, the last one in *c, has no debug
- * information. covered_close() in any case. */
+/* For these stores, each once. 0; -ENOMEM; -ENOSYS: not on this machine; -ENOENT: that store, the
+ * last one in *c, has no debug information. covered_close() in any case. */
 int covered_open(struct covered *c, const struct tm_store *const *store, unsigned stores);
 void covered_close(struct covered *c);
 /* A unit of this store begins. 0, or -errno as coverage_start(). */

@@ -70,8 +70,8 @@ static void *grow(void *array, unsigned n, unsigned *room, size_t each)
 static unsigned place_of(struct cuts *c, enum cut_kind kind, uintptr_t pc, uint8_t code)
 {
 	unsigned i = 0;
-	while (i < c->places && (c->place[i].kind != kind || c->place[i].pc != pc ||
-				 c->place[i].code != code))
+	while (i < c->places &&
+	       (c->place[i].kind != kind || c->place[i].pc != pc || c->place[i].code != code))
 		i++;
 	if (i < c->places)
 		return i;

@@ -17,10 +17,10 @@ bool coverage_on;
 static struct {
 	const struct source_lines *lines;
 	enum coverage_phase phase;
-	unsigned words;		       /* of a set */
-	uint8_t *byte;		       /* of each site: what the code has there */
-	uint64_t *set;		       /* the memory of these, a bit for each site: */
-	uint64_t *armed;	       /* there is a breakpoint, */
+	unsigned words;			/* of a set */
+	uint8_t *byte;			/* of each site: what the code has there */
+	uint64_t *set;			/* the memory of these, a bit for each site: */
+	uint64_t *armed;		/* there is a breakpoint, */
 	uint64_t *hit[COVERAGE_PHASES]; /* it has run */
 	struct sigaction before;
 } now;
@@ -108,10 +108,7 @@ int coverage_start(const struct source_lines *lines)
 {
 	struct sigaction action = {.sa_sigaction = on_breakpoint,
 				   .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
-#if !defined(__x86_64__)
-	return -ENOSYS;
-#endif
-	assert(!coverage_on && lines->sites);
+	assert(COVERAGE_POSSIBLE && !coverage_on && lines->sites);
 	now.lines = lines;
 	now.words = (lines->sites + 63) / 64;
 	now.byte = malloc(lines->sites);

@@ -24,8 +24,14 @@ enum coverage_phase {
 
 extern bool coverage_on;
 
-/* Begin: nothing has run. `lines` stays the caller's until coverage_stop(). 0; -ENOMEM; -ENOSYS:
- * not on this machine; or why code cannot be changed, such as -EACCES. */
+#if defined(__x86_64__)
+#define COVERAGE_POSSIBLE true
+#else
+#define COVERAGE_POSSIBLE false
+#endif
+
+/* Begin: nothing has run. `lines` stays the caller's until coverage_stop(). 0; -ENOMEM; or why code
+ * cannot be changed, such as -EACCES. */
 int coverage_start(const struct source_lines *lines);
 /* End. Adds 1 to each count[phase][site] that has run. */
 void coverage_stop(uint32_t *const count[COVERAGE_PHASES]);

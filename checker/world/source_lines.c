@@ -11,8 +11,7 @@
 #define STORES "core/stores/"
 #define SYSTEM "/usr/"
 /* What `tidemark cc` adds to a store (scripts/sdk/). */
-#define SDK_HEADERS "/sdk/include/"
-#define SDK_CXX	    "/sdk/cxx.c"
+static const char *const sdk[] = {"/sdk/include/", "/sdk/cxx.c", "/sdk/object.c"};
 
 struct finder {
 	struct source_lines *lines;
@@ -64,9 +63,11 @@ static void find_folder(struct finder *f, struct where *w, const struct tm_store
 static bool is_own(const struct finder *f, const char *path, bool *shared)
 {
 	*shared = false;
+	for (unsigned i = 0; !f->folder && i < sizeof(sdk) / sizeof(sdk[0]); i++)
+		if (strstr(path, sdk[i]))
+			return false;
 	if (!f->folder)
-		return strncmp(path, SYSTEM, strlen(SYSTEM)) != 0 && !strstr(path, SDK_HEADERS) &&
-		       !strstr(path, SDK_CXX);
+		return strncmp(path, SYSTEM, strlen(SYSTEM)) != 0;
 	const char *below = below_stores(path);
 	*shared = below && !strchr(below, '/');
 	return below && (*shared || !strncmp(below, f->folder, f->folder_len));
@@ -102,7 +103,8 @@ static void take_function(void *arg, const char *name, uintptr_t begin, uintptr_
 	l->function = grow(f, l->function, l->functions, &f->room[1], sizeof(*l->function));
 	char *copy = f->failed ? NULL : strdup(name);
 	if (copy)
-		l->function[l->functions++] = (struct source_function){copy, begin, end, 0, 0, 0, 0};
+		l->function[l->functions++] = (struct source_function){copy, begin, end, 0,
+								       0,    0,	    0};
 	else
 		f->failed = true;
 }
@@ -169,7 +171,8 @@ static void keep_simulated(struct reader *r)
 		bool simulated = false;
 		for (end = i; end < r->n && r->read[end].unit == r->read[i].unit; end++)
 			simulated = simulated ||
-				    ((end == i || r->read[end].function != r->read[end - 1].function) &&
+				    ((end == i ||
+				      r->read[end].function != r->read[end - 1].function) &&
 				     calls_hook(l, &l->function[r->read[end].function]));
 		for (unsigned k = i; k < end && simulated; k++)
 			r->read[kept++] = r->read[k];

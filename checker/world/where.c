@@ -180,7 +180,8 @@ void where_rows(struct where *w, uintptr_t in, where_row *row, void *arg)
 	Dwfl_Module *module = dwfl_addrmodule(w->dwfl, in);
 	Dwarf_Die *unit = NULL;
 	Dwarf_Addr bias;
-	for (unsigned n = 0; module && (unit = dwfl_module_nextcu(module, unit, &bias)) != NULL; n++)
+	for (unsigned n = 0; module && (unit = dwfl_module_nextcu(module, unit, &bias)) != NULL;
+	     n++)
 		unit_rows(unit, n, bias, row, arg);
 }
 
@@ -191,8 +192,8 @@ void where_functions(struct where *w, uintptr_t in, where_symbol *symbol, void *
 	for (int i = 0; i < symbols; i++) {
 		GElf_Sym found;
 		GElf_Addr at;
-		const char *name =
-			dwfl_module_getsym_info(module, i, &found, &at, NULL, NULL, NULL);
+		const char *name = dwfl_module_getsym_info(module, i, &found, &at, NULL, NULL,
+							   NULL);
 		if (name && GELF_ST_TYPE(found.st_info) == STT_FUNC && found.st_size &&
 		    found.st_shndx != SHN_UNDEF)
 			symbol(arg, name, at, at + found.st_size);

@@ -25,8 +25,8 @@ static bool *functions_run(const struct covered_store *s, enum coverage_phase ph
 	return ran;
 }
 
-/* Does the function count? What only the checker calls does not, nor what a store does not call of a
- * file that it shares with others. */
+/* Does the function count? What only the checker calls does not, nor what a store does not call of
+ * a file that it shares with others. */
 static bool counts(const struct covered_store *s, const struct source_row *row, const bool *machine,
 		   const bool *outside)
 {
@@ -70,8 +70,31 @@ static int make_lines(const struct covered_store *s, struct covered_report *out)
 		out->line[i].part &= out->line[i].count[COVERAGE_RECOVERY] > 0;
 	for (unsigned p = 0; p < COVERAGE_PHASES; p++)
 		free(ran[p]);
-	out->function_ran = machine;
+	free(machine);
 	return error;
+}
+
+bool coverage_has_file(const struct covered_report *r, unsigned file)
+{
+	for (unsigned i = 0; i < r->n; i++)
+		if (r->line[i].file == file)
+			return true;
+	return false;
+}
+
+struct covered_figures coverage_figures(const struct covered_report *r, enum coverage_phase phase,
+					int file)
+{
+	struct covered_figures f = {0};
+	for (unsigned i = 0; i < r->n; i++) {
+		const struct covered_line *line = &r->line[i];
+		if ((file >= 0 && line->file != (unsigned)file) ||
+		    (phase == COVERAGE_RECOVERY && !line->in_recovery))
+			continue;
+		f.all++;
+		f.ran += line->count[phase] > 0;
+	}
+	return f;
 }
 
 /* --- places --- */
@@ -169,6 +192,7 @@ int coverage_report(const struct covered_store *store, struct covered_report *ou
 	memset(out, 0, sizeof(*out));
 	out->store = store->store;
 	out->lines = &store->lines;
+	out->count = store->count;
 	out->line = calloc(store->lines.rows + 1, sizeof(*out->line));
 	out->cut = calloc(*store->places + 1, sizeof(*out->cut));
 	if (!out->line || !out->cut)
@@ -181,6 +205,5 @@ void coverage_report_free(struct covered_report *r)
 {
 	free(r->line);
 	free(r->cut);
-	free(r->function_ran);
 	memset(r, 0, sizeof(*r));
 }

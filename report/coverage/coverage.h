@@ -27,12 +27,23 @@ struct covered_report {
 	struct covered_line *line; /* by file and line */
 	struct covered_cut *cut;   /* likewise, then by kind */
 	unsigned n, cuts;
-	bool *function_ran; /* of each function: in a machine */
+	uint32_t *const *count; /* [phase][site], of the store */
+};
+
+/* Lines that ran in a phase, of those that could. */
+struct covered_figures {
+	unsigned ran, all;
 };
 
 /* 0 or -ENOMEM; to be freed in any case. */
 int coverage_report(const struct covered_store *store, struct covered_report *out);
 void coverage_report_free(struct covered_report *r);
+
+/* `file`: -1: of all. */
+struct covered_figures coverage_figures(const struct covered_report *r, enum coverage_phase phase,
+					int file);
+/* Does a line of the file count? */
+bool coverage_has_file(const struct covered_report *r, unsigned file);
 
 /* The name of a phase's column, and of a kind of place. */
 extern const char *const coverage_phase_names[COVERAGE_PHASES];

@@ -62,16 +62,9 @@ static void print_list(const struct covered_report *r, const char *what, listed 
 
 static void print_phase(const struct covered_report *r, enum coverage_phase phase)
 {
-	unsigned ran = 0, all = 0;
-	bool recovery = phase == COVERAGE_RECOVERY;
-	for (unsigned i = 0; i < r->n; i++) {
-		if (recovery && !r->line[i].in_recovery)
-			continue;
-		all++;
-		ran += r->line[i].count[phase] > 0;
-	}
-	printf("  %-12s %5u of %5u lines%s\n", coverage_phase_names[phase], ran, all,
-	       recovery ? ", of the functions that it calls" : "");
+	const struct covered_figures f = coverage_figures(r, phase, -1);
+	printf("  %-12s %5u of %5u lines%s\n", coverage_phase_names[phase], f.ran, f.all,
+	       phase == COVERAGE_RECOVERY ? " of the functions that it calls" : "");
 }
 
 static void print_kind(const struct covered_report *r, enum cut_kind kind)

@@ -58,7 +58,7 @@ static inline uint32_t psn_add(uint32_t psn, uint32_t n)
  * for the second one of a packet that the link delivers twice.
  */
 struct packet_name {
-	const struct actor *who;    /* the sending queue pair; what it asked for is the responder's */
+	const struct actor *who; /* the sending queue pair; what it asked for is the responder's */
 	const struct actor *poster; /* the queue pair to which the request was posted */
 	struct op_label op;
 	uint16_t occurrence, copy;
