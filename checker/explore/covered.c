@@ -15,7 +15,8 @@ struct covered_shared {
 
 static size_t store_bytes(const struct covered_store *s)
 {
-	size_t counts = COVERAGE_PHASES * sizeof(uint32_t) * s->lines.sites;
+	size_t counts = sizeof(uint32_t) * (COVERAGE_PHASES * (size_t)s->lines.sites +
+					    2 * (size_t)s->lines.branches);
 	return (counts + 63) / 64 * 64 + COVERED_PLACES * sizeof(struct cut_place);
 }
 
@@ -45,8 +46,11 @@ static int share(struct covered *c)
 	uint8_t *at = (uint8_t *)memory + head;
 	for (unsigned i = 0; i < c->stores; i++) {
 		struct covered_store *s = &c->store[i];
-		for (unsigned p = 0; p < COVERAGE_PHASES; p++)
-			s->count[p] = (uint32_t *)at + (size_t)p * s->lines.sites;
+		uint32_t *count = (uint32_t *)at;
+		for (unsigned p = 0; p < COVERAGE_PHASES; p++, count += s->lines.sites)
+			s->count.site[p] = count;
+		for (unsigned way = 0; way < 2; way++, count += s->lines.branches)
+			s->count.branch[way] = count;
 		at += store_bytes(s);
 		s->place = (struct cut_place *)at - COVERED_PLACES;
 		s->places = &c->shared->places[i];
@@ -123,7 +127,7 @@ int covered_end(struct covered *c, const struct tm_store *store, struct cuts *cu
 	const struct cut_place *place = cuts_places(cuts, &n);
 	int error = 0;
 	pthread_mutex_lock(&c->shared->adding);
-	coverage_stop(s->count);
+	coverage_stop(&s->count);
 	for (unsigned i = 0; i < n && !error; i++)
 		error = add_place(s, &place[i]);
 	pthread_mutex_unlock(&c->shared->adding);

@@ -17,7 +17,7 @@ struct covered_shared; /* the memory that the processes share */
 struct covered_store {
 	const struct tm_store *store;
 	struct source_lines lines;
-	uint32_t *count[COVERAGE_PHASES]; /* [site]: units in which it ran; shared */
+	struct coverage_counts count; /* units in which it ran; shared */
 	struct cut_place *place;	  /* shared */
 	unsigned *places;
 };

@@ -9,6 +9,9 @@
  * changed at all. What has run is kept for each phase of its own, and where the phase changes the
  * breakpoints do.
  *
+ * In recovery there is also one at each conditional jump whose ways do not show in what runs, until
+ * it has gone both: the jump is then made here, in its place.
+ *
  * In one process one store at a time, and one thread.
  */
 #include <stdbool.h>
@@ -33,8 +36,13 @@ extern bool coverage_on;
 /* Begin: nothing has run. `lines` stays the caller's until coverage_stop(). 0; -ENOMEM; or why code
  * cannot be changed, such as -EACCES. */
 int coverage_start(const struct source_lines *lines);
-/* End. Adds 1 to each count[phase][site] that has run. */
-void coverage_stop(uint32_t *const count[COVERAGE_PHASES]);
+/* What is counted: each site that has run, by phase; each way that a branch has gone in recovery: on,
+ * or to its target. */
+struct coverage_counts {
+	uint32_t *site[COVERAGE_PHASES], *branch[2];
+};
+/* End. Adds 1 to what has run. */
+void coverage_stop(const struct coverage_counts *counts);
 enum coverage_phase coverage_change(enum coverage_phase phase);
 
 /* What runs from now on is of this phase. The one before, for when it ends. */

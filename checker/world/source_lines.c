@@ -3,6 +3,7 @@
 #include "checker/world/source_lines.h"
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include "checker/world/where.h"
@@ -90,7 +91,7 @@ static int file_of(struct finder *f, const char *path)
 		f->failed = true;
 		return -1;
 	}
-	l->file[l->files] = (struct source_file){copy, copy, shared};
+	l->file[l->files] = (struct source_lines_file){copy, copy, shared};
 	return (int)l->files++;
 }
 
@@ -236,9 +237,39 @@ static int make_sites(struct source_lines *l, struct read_row *read, unsigned n)
 			l->site[l->sites++] = read[i].pc;
 		}
 		read[i].row.site = l->sites - 1;
-		l->row[l->rows++] = read[i].row;
+		if (read[i].row.line)
+			l->row[l->rows++] = read[i].row;
 	}
 	return 0;
+}
+
+/* --- ways of branches --- */
+
+static void take_way(void *arg, uintptr_t at)
+{
+	struct reader *r = arg;
+	r->read = grow(r->f, r->read, r->n, &r->room, sizeof(*r->read));
+	if (!r->f->failed)
+		r->read[r->n++] = (struct read_row){.pc = at};
+}
+
+/* Each becomes a site, of no line. */
+static int add_ways(struct reader *r)
+{
+	struct source_lines *l = r->f->lines;
+	int error = source_branches_ways(l, take_way, r);
+	if (error || r->f->failed)
+		return -ENOMEM;
+	free(l->site);
+	free(l->function_of);
+	free(l->row);
+	l->site = NULL;
+	l->function_of = NULL;
+	l->row = NULL;
+	l->sites = l->rows = 0;
+	for (unsigned i = 0; i < l->functions; i++)
+		l->function[i].sites = 0;
+	return make_sites(l, r->read, r->n);
 }
 
 /* --- names, and their order --- */
@@ -264,8 +295,8 @@ static void show_files(struct source_lines *l)
 
 static int by_name(const void *a, const void *b)
 {
-	const struct source_file *x = *(const struct source_file *const *)a;
-	const struct source_file *y = *(const struct source_file *const *)b;
+	const struct source_lines_file *x = *(const struct source_lines_file *const *)a;
+	const struct source_lines_file *y = *(const struct source_lines_file *const *)b;
 	return strcmp(x->shown, y->shown);
 }
 
@@ -281,8 +312,8 @@ static int by_line(const void *a, const void *b)
 
 static int sort_files(struct source_lines *l)
 {
-	const struct source_file **order = calloc(l->files + 1, sizeof(*order));
-	struct source_file *sorted = calloc(l->files + 1, sizeof(*sorted));
+	const struct source_lines_file **order = calloc(l->files + 1, sizeof(*order));
+	struct source_lines_file *sorted = calloc(l->files + 1, sizeof(*sorted));
 	unsigned *now = calloc(l->files + 1, sizeof(*now));
 	int error = order && sorted && now ? 0 : -ENOMEM;
 	for (unsigned i = 0; i < l->files && !error; i++)
@@ -311,6 +342,18 @@ static int sort_files(struct source_lines *l)
 	return error;
 }
 
+static int index_rows(struct source_lines *l)
+{
+	l->row_of = malloc((l->sites + 1) * sizeof(*l->row_of));
+	if (!l->row_of)
+		return -ENOMEM;
+	for (unsigned i = 0; i < l->sites; i++)
+		l->row_of[i] = UINT_MAX;
+	for (unsigned i = l->rows; i--;)
+		l->row_of[l->row[i].site] = i;
+	return 0;
+}
+
 /* --- all --- */
 
 int source_lines_find(const struct tm_store *store, struct source_lines *out)
@@ -331,10 +374,16 @@ int source_lines_find(const struct tm_store *store, struct source_lines *out)
 	int error = f.failed ? -ENOMEM : make_sites(out, r.read, r.n);
 	if (!error && !out->rows)
 		error = -ENOENT;
+	if (!error)
+		error = add_ways(&r);
 	if (!error) {
 		show_files(out);
 		error = sort_files(out);
 	}
+	if (!error)
+		error = index_rows(out);
+	if (!error)
+		error = source_branches_find(out);
 	free(r.read);
 	where_free(w);
 	return error;
@@ -351,6 +400,8 @@ void source_lines_free(struct source_lines *lines)
 	free(lines->row);
 	free(lines->site);
 	free(lines->function_of);
+	free(lines->branch);
+	free(lines->row_of);
 	memset(lines, 0, sizeof(*lines));
 }
 
@@ -378,4 +429,37 @@ int source_lines_function(const struct source_lines *lines, uintptr_t at)
 			hi = mid;
 	}
 	return lo && at < lines->function[lo - 1].end ? (int)lo - 1 : -1;
+}
+
+int source_lines_branch(const struct source_lines *lines, uintptr_t at)
+{
+	unsigned lo = 0, hi = lines->branches;
+	while (lo < hi) {
+		unsigned mid = (lo + hi) / 2;
+		if (lines->branch[mid].jump.at < at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < lines->branches && lines->branch[lo].jump.at == at ? (int)lo : -1;
+}
+
+unsigned source_lines_row(const struct source_lines *l, unsigned function, uintptr_t at, bool up)
+{
+	const struct source_function *f = &l->function[function];
+	unsigned lo = f->first_site, hi = lo + f->sites;
+	while (lo + 1 < hi) {
+		unsigned mid = (lo + hi) / 2;
+		if (l->site[mid] <= at)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	const unsigned last = f->first_site + f->sites - 1;
+	up &= l->row_of[lo] == UINT_MAX || l->site[lo] != at;
+	while (up && lo < last && (l->site[lo] < at || l->row_of[lo] == UINT_MAX))
+		lo++;
+	while (l->row_of[lo] == UINT_MAX)
+		lo--;
+	return l->row_of[lo];
 }

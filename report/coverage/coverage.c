@@ -21,7 +21,7 @@ static bool *functions_run(const struct covered_store *s, enum coverage_phase ph
 {
 	bool *ran = calloc(s->lines.functions + 1, sizeof(*ran));
 	for (unsigned i = 0; ran && i < s->lines.sites; i++)
-		ran[s->lines.function_of[i]] |= s->count[phase][i] > 0;
+		ran[s->lines.function_of[i]] |= s->count.site[phase][i] > 0;
 	return ran;
 }
 
@@ -43,10 +43,10 @@ static void add_row(const struct covered_store *s, const struct source_row *row,
 		*last = (struct covered_line){.file = row->file, .line = row->line};
 	}
 	for (unsigned p = 0; p < COVERAGE_PHASES; p++)
-		if (last->count[p] < s->count[p][row->site])
-			last->count[p] = s->count[p][row->site];
+		if (last->count[p] < s->count.site[p][row->site])
+			last->count[p] = s->count.site[p][row->site];
 	last->in_recovery |= recovery;
-	last->part |= recovery && !s->count[COVERAGE_RECOVERY][row->site];
+	last->part |= recovery && !s->count.site[COVERAGE_RECOVERY][row->site];
 }
 
 static int make_lines(const struct covered_store *s, struct covered_report *out)
@@ -100,19 +100,15 @@ struct covered_figures coverage_figures(const struct covered_report *r, enum cov
 /* --- places --- */
 
 /* The line around an address. */
-static void find_line(const struct source_lines *l, const unsigned *row_of, uintptr_t pc,
-		      struct covered_cut *cut)
+static void find_line(const struct source_lines *l, uintptr_t pc, struct covered_cut *cut)
 {
 	int function = source_lines_function(l, pc);
 	cut->file = -1;
 	if (function < 0 || !l->function[function].sites)
 		return;
-	unsigned site = l->function[function].first_site;
-	unsigned end = site + l->function[function].sites;
-	while (site + 1 < end && l->site[site + 1] <= pc)
-		site++;
-	cut->file = (int)l->row[row_of[site]].file;
-	cut->line = l->row[row_of[site]].line;
+	const struct source_row *row = &l->row[source_lines_row(l, (unsigned)function, pc, false)];
+	cut->file = (int)row->file;
+	cut->line = row->line;
 }
 
 static int by_place(const void *a, const void *b)
@@ -127,17 +123,12 @@ static int by_place(const void *a, const void *b)
 	return x->code < y->code ? -1 : x->code > y->code;
 }
 
-static int make_cuts(const struct covered_store *s, struct covered_report *out)
+static void make_cuts(const struct covered_store *s, struct covered_report *out)
 {
-	unsigned *row_of = calloc(s->lines.sites + 1, sizeof(*row_of));
-	if (!row_of)
-		return -ENOMEM;
-	for (unsigned i = s->lines.rows; i--;)
-		row_of[s->lines.row[i].site] = i;
 	for (unsigned i = 0; i < *s->places; i++) {
 		const struct cut_place *place = &s->place[i];
 		struct covered_cut cut = {.kind = place->kind, .code = place->code};
-		find_line(&s->lines, row_of, place->pc, &cut);
+		find_line(&s->lines, place->pc, &cut);
 		unsigned at = 0;
 		while (at < out->cuts && by_place(&out->cut[at], &cut) != 0)
 			at++;
@@ -150,8 +141,6 @@ static int make_cuts(const struct covered_store *s, struct covered_report *out)
 	}
 	if (out->cuts)
 		qsort(out->cut, out->cuts, sizeof(*out->cut), by_place);
-	free(row_of);
-	return 0;
 }
 
 void coverage_cut_name(const struct covered_cut *cut, char *buf, size_t n)
@@ -192,13 +181,13 @@ int coverage_report(const struct covered_store *store, struct covered_report *ou
 	memset(out, 0, sizeof(*out));
 	out->store = store->store;
 	out->lines = &store->lines;
-	out->count = store->count;
+	out->count = &store->count;
 	out->line = calloc(store->lines.rows + 1, sizeof(*out->line));
 	out->cut = calloc(*store->places + 1, sizeof(*out->cut));
 	if (!out->line || !out->cut)
 		return -ENOMEM;
-	int error = make_lines(store, out);
-	return error ? error : make_cuts(store, out);
+	make_cuts(store, out);
+	return make_lines(store, out);
 }
 
 void coverage_report_free(struct covered_report *r)

@@ -27,7 +27,7 @@ struct covered_report {
 	struct covered_line *line; /* by file and line */
 	struct covered_cut *cut;   /* likewise, then by kind */
 	unsigned n, cuts;
-	uint32_t *const *count; /* [phase][site], of the store */
+	const struct coverage_counts *count; /* the store's */
 };
 
 /* Lines that ran in a phase, of those that could. */

@@ -203,7 +203,7 @@ static void put_numbers(FILE *out, const struct page *p)
 static int write_source(FILE *out, const void *arg)
 {
 	const struct page *p = arg;
-	const struct source_file *file = &p->report->lines->file[p->file];
+	const struct source_lines_file *file = &p->report->lines->file[p->file];
 	FILE *in = fopen(file->path, "re");
 	char *text = NULL;
 	size_t room = 0;

@@ -37,7 +37,7 @@ static uint32_t times(const struct covered_report *r, unsigned function, enum co
 		if (!other->sites || other->file != f->file || other->line != f->line ||
 		    strcmp(other->name, f->name) != 0)
 			continue;
-		uint32_t n = r->count[phase][other->first_site];
+		uint32_t n = r->count->site[phase][other->first_site];
 		most = n > most ? n : most;
 	}
 	return most;
