@@ -74,6 +74,83 @@ static int make_lines(const struct covered_store *s, struct covered_report *out)
 	return error;
 }
 
+struct covered_line *coverage_line(const struct covered_report *r, unsigned file, unsigned line)
+{
+	unsigned lo = 0, hi = r->n;
+	while (lo < hi) {
+		unsigned mid = (lo + hi) / 2;
+		const struct covered_line *l = &r->line[mid];
+		if (l->file < file || (l->file == file && l->line < line))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	struct covered_line *found = &r->line[lo];
+	return lo < r->n && found->file == file && found->line == line ? found : NULL;
+}
+
+/* --- branches --- */
+
+static int by_code(const void *a, const void *b)
+{
+	const struct covered_branch *x = a, *y = b;
+	if (x->file != y->file)
+		return x->file < y->file ? -1 : 1;
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	int order = strcmp(x->function, y->function);
+	return order ? order : x->at < y->at ? -1 : x->at > y->at;
+}
+
+int coverage_missed_way(const struct covered_branch *branch)
+{
+	return !branch->count[0] == !branch->count[1] ? -1 : branch->count[0] ? 1 : 0;
+}
+
+void coverage_way_name(const struct covered_branch *branch, unsigned way, char *buf, size_t n)
+{
+	if (!branch->to[way])
+		snprintf(buf, n, "never out of this file");
+	else if (branch->to[way] == branch->line)
+		snprintf(buf, n, "never on in the line");
+	else
+		snprintf(buf, n, "never to line %u", branch->to[way]);
+}
+
+static void make_branches(const struct covered_store *s, struct covered_report *out)
+{
+	const struct source_lines *l = &s->lines;
+	unsigned n = 0;
+	for (unsigned i = 0; i < l->branches; i++) {
+		const struct source_branch *b = &l->branch[i];
+		const struct covered_line *line = coverage_line(out, b->file, b->line);
+		if (line && line->in_recovery)
+			out->branch[out->branches++] = (struct covered_branch){
+				.file = b->file,
+				.line = b->line,
+				.to = {b->to[0], b->to[1]},
+				.count = {s->count.branch[0][i], s->count.branch[1][i]},
+				.function = l->function[b->function].name,
+				.at = b->jump.at - l->function[b->function].begin};
+	}
+	if (out->branches)
+		qsort(out->branch, out->branches, sizeof(*out->branch), by_code);
+	for (unsigned i = 0; i < out->branches; i++) {
+		struct covered_branch *last = n ? &out->branch[n - 1] : NULL;
+		if (!last || by_code(last, &out->branch[i]) != 0) {
+			out->branch[n++] = out->branch[i];
+			continue;
+		}
+		for (unsigned way = 0; way < 2; way++)
+			if (last->count[way] < out->branch[i].count[way])
+				last->count[way] = out->branch[i].count[way];
+	}
+	out->branches = n;
+	for (unsigned i = 0; i < n; i++)
+		if (coverage_missed_way(&out->branch[i]) >= 0)
+			coverage_line(out, out->branch[i].file, out->branch[i].line)->part = true;
+}
+
 bool coverage_has_file(const struct covered_report *r, unsigned file)
 {
 	for (unsigned i = 0; i < r->n; i++)
@@ -184,15 +261,21 @@ int coverage_report(const struct covered_store *store, struct covered_report *ou
 	out->count = &store->count;
 	out->line = calloc(store->lines.rows + 1, sizeof(*out->line));
 	out->cut = calloc(*store->places + 1, sizeof(*out->cut));
-	if (!out->line || !out->cut)
+	out->branch = calloc(store->lines.branches + 1, sizeof(*out->branch));
+	if (!out->line || !out->cut || !out->branch)
 		return -ENOMEM;
+	int error = make_lines(store, out);
+	if (error)
+		return error;
+	make_branches(store, out);
 	make_cuts(store, out);
-	return make_lines(store, out);
+	return 0;
 }
 
 void coverage_report_free(struct covered_report *r)
 {
 	free(r->line);
 	free(r->cut);
+	free(r->branch);
 	memset(r, 0, sizeof(*r));
 }

@@ -13,6 +13,15 @@ struct covered_line {
 	bool part;			 /* it ran in recovery, but a part of it did not */
 };
 
+/* A branch in a function that recovery calls. */
+struct covered_branch {
+	unsigned file, line;
+	unsigned to[2];	   /* as in struct source_branch */
+	uint32_t count[2]; /* units in which recovery went that way */
+	const char *function;
+	uintptr_t at; /* within it: copies of a function are one */
+};
+
 /* The flushes, fences or landings of one line. */
 struct covered_cut {
 	int file; /* -1: not known */
@@ -25,8 +34,9 @@ struct covered_report {
 	const struct tm_store *store;
 	const struct source_lines *lines;
 	struct covered_line *line; /* by file and line */
-	struct covered_cut *cut;   /* likewise, then by kind */
-	unsigned n, cuts;
+	struct covered_branch *branch; /* likewise, then in the order of the code */
+	struct covered_cut *cut;       /* likewise, then by kind */
+	unsigned n, branches, cuts;
 	const struct coverage_counts *count; /* the store's */
 };
 
@@ -44,6 +54,14 @@ struct covered_figures coverage_figures(const struct covered_report *r, enum cov
 					int file);
 /* Does a line of the file count? */
 bool coverage_has_file(const struct covered_report *r, unsigned file);
+
+/* NULL: there is no code in that line, or it does not count. */
+struct covered_line *coverage_line(const struct covered_report *r, unsigned file, unsigned line);
+/* Which way did the branch never go in recovery, though it went the other? -1: it went both, or
+ * none. */
+int coverage_missed_way(const struct covered_branch *branch);
+/* "never to line 12". */
+void coverage_way_name(const struct covered_branch *branch, unsigned way, char *buf, size_t n);
 
 /* The name of a phase's column, and of a kind of place. */
 extern const char *const coverage_phase_names[COVERAGE_PHASES];

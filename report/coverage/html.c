@@ -177,18 +177,28 @@ static void put_marks(FILE *out, const struct covered_report *r, unsigned file, 
 	}
 }
 
+static void put_branches(FILE *out, const struct covered_report *r, unsigned file, unsigned line)
+{
+	char way[48];
+	for (unsigned i = 0; i < r->branches; i++) {
+		const struct covered_branch *b = &r->branch[i];
+		int missed = b->file == file && b->line == line ? coverage_missed_way(b) : -1;
+		if (missed < 0)
+			continue;
+		coverage_way_name(b, (unsigned)missed, way, sizeof(way));
+		fprintf(out, " <span class=\"mark\">%s in recovery</span>", way);
+	}
+}
+
 static void put_line(FILE *out, const struct page *p, unsigned number, const char *text)
 {
 	const struct covered_report *r = p->report;
-	const struct covered_line *line = NULL;
-	for (unsigned i = 0; i < r->n && !line; i++)
-		if (r->line[i].file == p->file && r->line[i].line == number)
-			line = &r->line[i];
 	fprintf(out, "<tr id=\"L%u\"><td class=\"n\">%u</td>", number, number);
-	put_counts(out, line);
+	put_counts(out, coverage_line(r, p->file, number));
 	fputs("<td>", out);
 	put_text(out, text);
 	put_marks(out, r, p->file, number);
+	put_branches(out, r, p->file, number);
 	fputs("</td></tr>\n", out);
 }
 

@@ -8,14 +8,6 @@
 #include <string.h>
 #include "report/coverage/coverage.h"
 
-static bool has_line(const struct covered_report *r, unsigned file, unsigned line)
-{
-	for (unsigned i = 0; i < r->n; i++)
-		if (r->line[i].file == file && r->line[i].line == line)
-			return true;
-	return false;
-}
-
 /* Functions of one name and line, such as the copies of one in a header, are one. */
 static bool is_first(const struct source_lines *l, unsigned function)
 {
@@ -50,7 +42,7 @@ static void write_functions(FILE *out, const struct covered_report *r, unsigned 
 	unsigned found = 0, hit = 0;
 	for (unsigned i = 0; i < l->functions; i++) {
 		const struct source_function *f = &l->function[i];
-		if (!f->sites || f->file != file || !has_line(r, file, f->line) || !is_first(l, i))
+		if (!f->sites || f->file != file || !coverage_line(r, file, f->line) || !is_first(l, i))
 			continue;
 		uint32_t n = times(r, i, phase);
 		fprintf(out, "FN:%u,%s\nFNDA:%" PRIu32 ",%s\n", f->line, f->name, n, f->name);
@@ -58,6 +50,28 @@ static void write_functions(FILE *out, const struct covered_report *r, unsigned 
 		hit += n > 0;
 	}
 	fprintf(out, "FNF:%u\nFNH:%u\n", found, hit);
+}
+
+/* A branch that was never come to has no counts. */
+static void write_branches(FILE *out, const struct covered_report *r, unsigned file)
+{
+	unsigned found = 0, hit = 0, block = 0;
+	for (unsigned i = 0; i < r->branches; i++) {
+		const struct covered_branch *b = &r->branch[i];
+		if (b->file != file)
+			continue;
+		block = i && b[-1].file == file && b[-1].line == b->line ? block + 1 : 0;
+		for (unsigned way = 0; way < 2; way++) {
+			fprintf(out, "BRDA:%u,%u,%u,", b->line, block, way);
+			if (b->count[0] || b->count[1])
+				fprintf(out, "%" PRIu32 "\n", b->count[way]);
+			else
+				fputs("-\n", out);
+			found++;
+			hit += b->count[way] > 0;
+		}
+	}
+	fprintf(out, "BRF:%u\nBRH:%u\n", found, hit);
 }
 
 static void write_file(FILE *out, const struct covered_report *r, unsigned file,
@@ -76,6 +90,8 @@ static void write_file(FILE *out, const struct covered_report *r, unsigned file,
 		found++;
 		hit += line->count[phase] > 0;
 	}
+	if (phase == COVERAGE_RECOVERY)
+		write_branches(out, r, file);
 	fprintf(out, "LF:%u\nLH:%u\nend_of_record\n", found, hit);
 }
 

@@ -19,11 +19,6 @@ static bool not_recovered(const struct covered_line *line)
 	return line->in_recovery && !line->count[COVERAGE_RECOVERY];
 }
 
-static bool in_part(const struct covered_line *line)
-{
-	return line->part;
-}
-
 /* "core/stores/erda/log.c:12-15, 31; core/stores/erda/server.c:7". Lines between which there is
  * no other code are one range. */
 static void print_list(const struct covered_report *r, const char *what, listed *is)
@@ -52,6 +47,43 @@ static void print_list(const struct covered_report *r, const char *what, listed 
 			fprintf(out, "-%u", r->line[last].line);
 		file = (int)r->line[i].file;
 		i = last;
+	}
+	if (!fclose(out) && file >= 0) {
+		fputs("  ", stdout);
+		print_wrapped(2, text);
+	}
+	free(text);
+}
+
+/* Branches of recovery that always went the same way, where the lines that ran do not say so. */
+static void print_branches(const struct covered_report *r)
+{
+	char *text = NULL, way[48];
+	size_t size;
+	int file = -1;
+	FILE *out = open_memstream(&text, &size);
+	if (!out)
+		return;
+	fputs("one way only in recovery: ", out);
+	for (unsigned i = 0; i < r->branches; i++) {
+		const struct covered_branch *b = &r->branch[i];
+		int missed = coverage_missed_way(b);
+		const struct covered_line *to =
+			missed < 0 ? NULL : coverage_line(r, b->file, b->to[missed]);
+		if (missed < 0 || (to && not_recovered(to)))
+			continue;
+		/* "a || b || c" has one such branch for each part. */
+		if (i && b[-1].file == b->file && b[-1].line == b->line &&
+		    coverage_missed_way(&b[-1]) >= 0 &&
+		    b[-1].to[coverage_missed_way(&b[-1])] == b->to[missed])
+			continue;
+		coverage_way_name(b, (unsigned)missed, way, sizeof(way));
+		if ((int)b->file != file)
+			fprintf(out, "%s%s:", file < 0 ? "" : "; ", r->lines->file[b->file].shown);
+		else
+			fputs(", ", out);
+		fprintf(out, "%u (%s)", b->line, way);
+		file = (int)b->file;
 	}
 	if (!fclose(out) && file >= 0) {
 		fputs("  ", stdout);
@@ -103,7 +135,7 @@ void coverage_print(const struct covered_report *r)
 		print_kind(r, k);
 	print_list(r, "never ran", never_ran);
 	print_list(r, "never ran in recovery", not_recovered);
-	print_list(r, "ran in recovery only in part", in_part);
+	print_branches(r);
 	for (unsigned i = 0; i < r->cuts; i++)
 		if (!r->cut[i].fate[CUT_DONE])
 			print_cut(r, &r->cut[i]);
