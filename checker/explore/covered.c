@@ -15,8 +15,8 @@ struct covered_shared {
 
 static size_t store_bytes(const struct covered_store *s)
 {
-	size_t counts = sizeof(uint32_t) * (COVERAGE_PHASES * (size_t)s->lines.sites +
-					    2 * (size_t)s->lines.branches);
+	size_t counts = sizeof(uint32_t) *
+			(COVERAGE_PHASES * (size_t)s->lines.sites + 2 * (size_t)s->lines.branches);
 	return (counts + 63) / 64 * 64 + COVERED_PLACES * sizeof(struct cut_place);
 }
 

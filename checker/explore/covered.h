@@ -18,7 +18,7 @@ struct covered_store {
 	const struct tm_store *store;
 	struct source_lines lines;
 	struct coverage_counts count; /* units in which it ran; shared */
-	struct cut_place *place;	  /* shared */
+	struct cut_place *place;      /* shared */
 	unsigned *places;
 };
 

@@ -16,14 +16,14 @@ bool coverage_on;
 
 /* A place in the code, where there may be a breakpoint for a site and for a branch. */
 struct place {
-	uint8_t byte;	  /* what the code has there */
-	int other;	  /* the branch or site at the same address; -1: none */
+	uint8_t byte; /* what the code has there */
+	int other;    /* the branch or site at the same address; -1: none */
 };
 
 static struct {
 	const struct source_lines *lines;
 	enum coverage_phase phase;
-	unsigned words;			/* of a set */
+	unsigned words; /* of a set */
 	struct place *site, *branch;
 	bool *branch_armed;
 	bool *went[2];			/* of each branch */
@@ -222,9 +222,9 @@ void coverage_stop(const struct coverage_counts *counts)
 		put_byte(l->branch[i].jump.at, false, now.branch[i].byte);
 		for (unsigned way = 0; way < 2; way++) {
 			int tells = l->branch[i].tells[way];
-			counts->branch[way][i] +=
-				tells < 0 ? now.went[way][i]
-					  : in_set(now.hit[COVERAGE_RECOVERY], (unsigned)tells);
+			counts->branch[way][i] += tells < 0 ? now.went[way][i]
+							    : in_set(now.hit[COVERAGE_RECOVERY],
+								     (unsigned)tells);
 		}
 	}
 	protect(0);

@@ -36,8 +36,8 @@ extern bool coverage_on;
 /* Begin: nothing has run. `lines` stays the caller's until coverage_stop(). 0; -ENOMEM; or why code
  * cannot be changed, such as -EACCES. */
 int coverage_start(const struct source_lines *lines);
-/* What is counted: each site that has run, by phase; each way that a branch has gone in recovery: on,
- * or to its target. */
+/* What is counted: each site that has run, by phase; each way that a branch has gone in recovery:
+ * on, or to its target. */
 struct coverage_counts {
 	uint32_t *site[COVERAGE_PHASES], *branch[2];
 };

@@ -198,8 +198,8 @@ struct instruction_flow instruction_flow(uintptr_t at, size_t bytes)
 	if (instruction_is_conditional_jump(at, bytes, &jump))
 		return (struct instruction_flow){.target = jump.target};
 	if (bytes == 2 && code[0] == 0xeb)
-		return (struct instruction_flow){
-			true, false, at + bytes + (uintptr_t)(intptr_t)(int8_t)code[1]};
+		return (struct instruction_flow){true, false,
+						 at + bytes + (uintptr_t)(intptr_t)(int8_t)code[1]};
 	if (bytes == 5 && code[0] == 0xe9) {
 		memcpy(&distance, code + 1, sizeof(distance));
 		return (struct instruction_flow){true, false,
@@ -218,7 +218,13 @@ bool conditional_jump_taken(uint8_t condition, uint64_t flags)
 {
 	const bool carry = flags & 1, parity = flags >> 2 & 1, zero = flags >> 6 & 1,
 		   sign = flags >> 7 & 1, overflow = flags >> 11 & 1;
-	bool holds[] = {overflow, carry, zero, carry || zero, sign, parity, sign != overflow,
+	bool holds[] = {overflow,
+			carry,
+			zero,
+			carry || zero,
+			sign,
+			parity,
+			sign != overflow,
 			zero || sign != overflow};
 	return holds[condition >> 1 & 7] != (condition & 1);
 }

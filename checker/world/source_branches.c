@@ -15,7 +15,7 @@ struct code {
 		uintptr_t at;
 		size_t bytes;
 		struct instruction_flow flow;
-	} *instruction;
+	} * instruction;
 	unsigned n, room;
 	bool anywhere; /* some jump can go to any place in it */
 };
@@ -101,8 +101,8 @@ static int take_branches(struct source_lines *l, unsigned number, const struct c
 		const struct conditional_jump *jump = &one.jump;
 		if (!is_branch(l, f, code, i, &one.jump))
 			continue;
-		const struct source_row *row =
-			&l->row[source_lines_row(l, number, jump->at, false)];
+		const struct source_row
+			*row = &l->row[source_lines_row(l, number, jump->at, false)];
 		one.function = number;
 		one.file = row->file;
 		one.line = row->line;

@@ -41,18 +41,18 @@ struct source_lines {
 	struct source_lines_file *file;
 	struct source_function *function; /* ascending */
 	struct source_row *row;		  /* by file, line, site */
-	uintptr_t *site; /* where rows begin, or one way of a branch: ascending, each once */
-	unsigned *function_of;		  /* of each site */
-	unsigned *row_of;		  /* the first row of each site; UINT_MAX: it has none */
-	struct source_branch *branch;	  /* ascending; none of a function that cannot be read */
+	uintptr_t *site;       /* where rows begin, or one way of a branch: ascending, each once */
+	unsigned *function_of; /* of each site */
+	unsigned *row_of;      /* the first row of each site; UINT_MAX: it has none */
+	struct source_branch *branch; /* ascending; none of a function that cannot be read */
 	unsigned files, functions, rows, sites, branches;
 };
 
 /* 0; -ENOMEM; -ENOENT: there is no debug information. To be freed in any case. */
 int source_lines_find(const struct tm_store *store, struct source_lines *out);
 void source_lines_free(struct source_lines *lines);
-/* Of source_lines_find(): where only one way of one branch leads to; and the branches, when those are
- * sites, too. 0 or -ENOMEM. */
+/* Of source_lines_find(): where only one way of one branch leads to; and the branches, when those
+ * are sites, too. 0 or -ENOMEM. */
 typedef void source_way(void *arg, uintptr_t at);
 int source_branches_ways(const struct source_lines *lines, source_way *way, void *arg);
 int source_branches_find(struct source_lines *lines);

@@ -33,7 +33,7 @@ struct covered_cut {
 struct covered_report {
 	const struct tm_store *store;
 	const struct source_lines *lines;
-	struct covered_line *line; /* by file and line */
+	struct covered_line *line;     /* by file and line */
 	struct covered_branch *branch; /* likewise, then in the order of the code */
 	struct covered_cut *cut;       /* likewise, then by kind */
 	unsigned n, branches, cuts;

@@ -42,7 +42,8 @@ static void write_functions(FILE *out, const struct covered_report *r, unsigned 
 	unsigned found = 0, hit = 0;
 	for (unsigned i = 0; i < l->functions; i++) {
 		const struct source_function *f = &l->function[i];
-		if (!f->sites || f->file != file || !coverage_line(r, file, f->line) || !is_first(l, i))
+		if (!f->sites || f->file != file || !coverage_line(r, file, f->line) ||
+		    !is_first(l, i))
 			continue;
 		uint32_t n = times(r, i, phase);
 		fprintf(out, "FN:%u,%s\nFNDA:%" PRIu32 ",%s\n", f->line, f->name, n, f->name);

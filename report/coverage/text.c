@@ -68,8 +68,9 @@ static void print_branches(const struct covered_report *r)
 	for (unsigned i = 0; i < r->branches; i++) {
 		const struct covered_branch *b = &r->branch[i];
 		int missed = coverage_missed_way(b);
-		const struct covered_line *to =
-			missed < 0 ? NULL : coverage_line(r, b->file, b->to[missed]);
+		const struct covered_line *to = missed < 0
+							? NULL
+							: coverage_line(r, b->file, b->to[missed]);
 		if (missed < 0 || (to && not_recovered(to)))
 			continue;
 		/* "a || b || c" has one such branch for each part. */
