@@ -82,6 +82,14 @@ run 0 tidemark crashtest remotelog "${few[@]}" --coverage=log
 grep -rq 'landing of WRITE cut [1-9]' log || fail "no landing was cut"
 says 'landings         1 of     1 places cut' core/stores/remotelog/
 
+# --- C++ ---
+
+cp "$sources/examples/bank/bank.cc" .
+run 0 tidemark c++ -std=c++20 -g -o bank.so bank.cc
+run 0 tidemark crashtest ./bank.so --knob domain=dmp --runs 4 --states 40 --no-traces -q --coverage
+sed -n '/^coverage of bank/,$p' out >one.txt
+[[ "$(told 'never ran in recovery')" == bank.cc:* ]] || fail "C++: $(told 'never ran in recovery')"
+
 # --- files ---
 
 if command -v lcov >/dev/null; then
