@@ -53,9 +53,12 @@ static int save(const struct covered_report *report, unsigned n, const char *dir
 int coverage_tell(const struct covered *covered, const char *dir, int status)
 {
 	struct covered_report report[COVERED_STORES] = {0};
-	int error = 0;
+	struct place_list places;
+	int error = places_find(&places);
+	error = error == -ENOMEM ? error : 0;
 	for (unsigned i = 0; i < covered->stores && !error; i++)
-		error = coverage_report(&covered->store[i], &report[i]);
+		error = coverage_report(&covered->store[i], &places, &report[i]);
+	places_free(&places);
 	for (unsigned i = 0; i < covered->stores && !error; i++)
 		coverage_print(&report[i]);
 	int failed = error ? fail(EXIT_INTERNAL, "out of memory")

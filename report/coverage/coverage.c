@@ -200,24 +200,58 @@ static int by_place(const void *a, const void *b)
 	return x->code < y->code ? -1 : x->code > y->code;
 }
 
-static void make_cuts(const struct covered_store *s, struct covered_report *out)
+static struct covered_cut *cut_of(struct covered_report *out, const struct covered_cut *cut)
 {
+	unsigned at = 0;
+	while (at < out->cuts && by_place(&out->cut[at], cut) != 0)
+		at++;
+	if (at == out->cuts)
+		out->cut[out->cuts++] = *cut;
+	return &out->cut[at];
+}
+
+/* A call that flushes or fences, in a line that never ran. */
+static void add_unreached(const struct covered_store *s, const struct place *place,
+			  struct covered_report *out)
+{
+	struct covered_cut cut = {.kind = CUT_FLUSH};
+	find_line(&s->lines, place->key, &cut);
+	const struct covered_line *line = cut.file < 0 ? NULL
+						       : coverage_line(out, (unsigned)cut.file,
+								       cut.line);
+	if (!line || place->part || line->count[COVERAGE_RUN] || line->count[COVERAGE_RECOVERY] ||
+	    line->count[COVERAGE_AFTER])
+		return;
+	if (place->kind != PLACE_FENCE)
+		cut_of(out, &cut);
+	cut.kind = CUT_FENCE;
+	if (place->kind != PLACE_FLUSH)
+		cut_of(out, &cut);
+}
+
+static int make_cuts(const struct covered_store *s, const struct place_list *places,
+		     struct covered_report *out)
+{
+	out->cut = calloc(*s->places + 2ull * places->n + 1, sizeof(*out->cut));
+	if (!out->cut)
+		return -ENOMEM;
 	for (unsigned i = 0; i < *s->places; i++) {
 		const struct cut_place *place = &s->place[i];
 		struct covered_cut cut = {.kind = place->kind, .code = place->code};
 		find_line(&s->lines, place->pc, &cut);
-		unsigned at = 0;
-		while (at < out->cuts && by_place(&out->cut[at], &cut) != 0)
-			at++;
-		if (at == out->cuts)
-			out->cut[out->cuts++] = cut;
+		struct covered_cut *into = cut_of(out, &cut);
 		for (unsigned f = 0; f < CUT_FATES; f++) {
-			out->cut[at].fate[f] += place->fate[f];
-			out->cut[at].times += place->fate[f];
+			into->fate[f] += place->fate[f];
+			into->times += place->fate[f];
 		}
 	}
+	for (unsigned i = 0; i < places->n; i++)
+		if (places->place[i].kind == PLACE_FLUSH || places->place[i].kind == PLACE_FENCE ||
+		    places->place[i].kind == PLACE_PERSIST)
+			add_unreached(s, &places->place[i], out);
 	if (out->cuts)
 		qsort(out->cut, out->cuts, sizeof(*out->cut), by_place);
+	return 0;
 }
 
 void coverage_cut_name(const struct covered_cut *cut, char *buf, size_t n)
@@ -242,6 +276,8 @@ void coverage_cut_why(const struct covered_cut *cut, char *buf, size_t n)
 	size_t len = (size_t)snprintf(buf, n, "%" PRIu64 " time%s", cut->times,
 				      cut->times == 1 ? "" : "s");
 	const char *before = ": ";
+	if (!cut->times)
+		snprintf(buf, n, "never come to");
 	for (unsigned f = CUT_DONE + 1; f < CUT_FATES; f++) {
 		if (!cut->fate[f] || len >= n)
 			continue;
@@ -253,23 +289,22 @@ void coverage_cut_why(const struct covered_cut *cut, char *buf, size_t n)
 
 /* --- all --- */
 
-int coverage_report(const struct covered_store *store, struct covered_report *out)
+int coverage_report(const struct covered_store *store, const struct place_list *places,
+		    struct covered_report *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->store = store->store;
 	out->lines = &store->lines;
 	out->count = &store->count;
 	out->line = calloc(store->lines.rows + 1, sizeof(*out->line));
-	out->cut = calloc(*store->places + 1, sizeof(*out->cut));
 	out->branch = calloc(store->lines.branches + 1, sizeof(*out->branch));
-	if (!out->line || !out->cut || !out->branch)
+	if (!out->line || !out->branch)
 		return -ENOMEM;
 	int error = make_lines(store, out);
 	if (error)
 		return error;
 	make_branches(store, out);
-	make_cuts(store, out);
-	return 0;
+	return make_cuts(store, places, out);
 }
 
 void coverage_report_free(struct covered_report *r)

@@ -5,6 +5,7 @@
  * docs/coverage.md says what the figures mean. */
 #include <stdio.h>
 #include "checker/explore/covered.h"
+#include "checker/world/places.h"
 
 struct covered_line {
 	unsigned file, line;
@@ -26,8 +27,8 @@ struct covered_branch {
 struct covered_cut {
 	int file; /* -1: not known */
 	unsigned line;
-	uint8_t kind, code; /* as in struct cut_place */
-	uint64_t times, fate[CUT_FATES];
+	uint8_t kind, code;		 /* as in struct cut_place */
+	uint64_t times, fate[CUT_FATES]; /* 0 times: it is in a line that never ran */
 };
 
 struct covered_report {
@@ -45,8 +46,10 @@ struct covered_figures {
 	unsigned ran, all;
 };
 
-/* 0 or -ENOMEM; to be freed in any case. */
-int coverage_report(const struct covered_store *store, struct covered_report *out);
+/* `places`: of all stores; none are known where it is empty. 0 or -ENOMEM; to be freed in any case.
+ */
+int coverage_report(const struct covered_store *store, const struct place_list *places,
+		    struct covered_report *out);
 void coverage_report_free(struct covered_report *r);
 
 /* `file`: -1: of all. */
