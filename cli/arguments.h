@@ -19,6 +19,8 @@ struct arguments {
 	unsigned value[MAX_VALUES], key; /* bytes */
 	unsigned values;
 	bool quiet, verbose, no_traces, fields, advise;
+	bool coverage;
+	const char *coverage_dir; /* of --coverage=DIR; NULL: none */
 	bool runs_given, states_given, faults_given, preemptions_given, seconds_given;
 	struct leave_off leave_off;
 	struct shard_request shard;

@@ -14,6 +14,7 @@
 #include "checker/judge/shares.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
+#include "cli/coverage.h"
 #include "report/causes.h"
 #include "report/output.h"
 #include "report/page/campaign.h"
@@ -238,6 +239,15 @@ static bool has_shares(const struct arguments *a)
 	       a->options.states == campaign_default.states;
 }
 
+static bool take_coverage(const struct option_row *row, void *into, const char *dir)
+{
+	struct arguments *a = into;
+	(void)row;
+	a->coverage = true;
+	a->coverage_dir = dir;
+	return true;
+}
+
 static int run(struct campaign *c, struct arguments *a)
 {
 	bool all = !a->variant.n && !a->knob.n && !a->workload.n && !a->ops &&
@@ -250,12 +260,17 @@ static int run(struct campaign *c, struct arguments *a)
 			  .leave_off = &a->leave_off,
 			  .tables = a->verbose || c->configs <= REPORT_TABLES ||
 				    shard_is_part(&a->shard)};
-	struct results *results;
+	struct covered covered = {0};
+	struct results *results = NULL;
+	bool made = false;
+	char *command = NULL;
 	int status = shard_begin(&a->shard, &results);
+	if (!status && a->coverage)
+		status = coverage_open(c, &covered, a->coverage_dir, &made);
+	if (!status && report_open(&r))
+		status = fail(EXIT_INTERNAL, "out of memory");
 	if (status)
-		return status;
-	if (report_open(&r))
-		return fail(EXIT_INTERNAL, "out of memory");
+		goto out;
 	report_matrix_begin(&g.matrix, &r);
 	leave_off_begin(&a->leave_off);
 	a->leave_off.bounds.results = results;
@@ -263,15 +278,16 @@ static int run(struct campaign *c, struct arguments *a)
 	c->options.taken = taken;
 	c->options.taken_arg = &g;
 	int error = campaign_run(c);
+	c->options.covered = NULL; /* what is run again to be shown does not count */
 	progress_line(NULL);
 	status = shard_end(&a->shard, error);
 	if (status >= 0) {
-		report_close(&r);
-		return leave_off_status(&a->leave_off, status);
+		status = leave_off_status(&a->leave_off, status);
+		goto out;
 	}
 	error = leave_off_end(&a->leave_off, error);
 	r.left_off = leave_off_why(&a->leave_off);
-	char *command = leave_off_command();
+	command = leave_off_command();
 	r.whole_command = command;
 	status = check_campaign(c, a, error);
 	if (!status && a->causes)
@@ -280,9 +296,16 @@ static int run(struct campaign *c, struct arguments *a)
 		status = record(c, a->shares, shares_record);
 	if (!status)
 		status = report(&g, a);
+	if (a->coverage && (status == EXIT_HELD || status == EXIT_BROKEN || status == EXIT_UNSURE))
+		status = coverage_tell(&covered, a->coverage_dir, status);
+	status = leave_off_status(&a->leave_off, status);
+out:
+	covered_close(&covered);
+	if (made)
+		rmdir(a->coverage_dir); /* unless there is something in it */
 	report_close(&r);
 	free(command);
-	return leave_off_status(&a->leave_off, status);
+	return status;
 }
 
 /* JSON has no other bytes than UTF-8. */
@@ -374,6 +397,10 @@ static const struct option_row rows[] = {
 	 "default "
 	 "budget",
 	 ARGUMENT(shares)},
+	{"coverage", "[=DIR]",
+	 "say which lines of the stores ran, and where power was never cut (docs/coverage.md); as "
+	 "files into DIR, too: an lcov file and HTML pages. Implies --no-tree",
+	 OPTION_CALL(take_coverage)},
 	ROW_JSON("the results for machines"),
 	ROW_JUNIT("the results as JUnit XML, a test case for each contract"),
 	{"html", "DIR",
@@ -426,6 +453,9 @@ int crashtest_main(int argc, char **argv)
 	if (a.html && a.no_traces)
 		return fail(EXIT_USAGE,
 			    "--html writes a page of each trace; expected no --no-traces");
+	if (a.coverage && shard_is_asked(&a.shard))
+		return fail(EXIT_USAGE, "--coverage is not kept in files of results; expected no "
+					"--shard and no --results beside it");
 	a.options.all_causes = a.causes != NULL;
 	a.options.shares = has_shares(&a) && !a.causes && !a.shares;
 	status = arguments_apply(&a, &c);

@@ -81,7 +81,7 @@ void report_judge_all(struct report *r)
 
 void report_close(struct report *r)
 {
-	for (unsigned i = 0; i < r->campaign->configs * TM_CONTRACTS; i++)
+	for (unsigned i = 0; r->cell && i < r->campaign->configs * TM_CONTRACTS; i++)
 		for (unsigned n = 0; n < MINIMIZED_MAX; n++)
 			free(r->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].one[n].trace);
 	free(r->cell);

@@ -217,22 +217,12 @@ static bool worth_running(const struct workload *w, const struct tm_store *store
 	       workload_check(w, store, expected) != -EINVAL;
 }
 
-void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
-		      struct campaign_unit *result, struct broken_run *first)
+static void explore_unit(const struct campaign *c, unsigned unit, unsigned stop_at,
+			 struct campaign_unit *result, struct broken_run *first, struct cuts *cuts)
 {
 	struct setup s;
 	struct explore_limits limits = c->options.limits;
 	struct explorer *ex;
-	if (first)
-		memset(first, 0, sizeof(*first));
-	result->done = true;
-	if (!worth_running(&c->workload[unit % c->workloads],
-			   c->config[unit / c->workloads].store)) {
-		result->complete = true;
-		if (first)
-			first->contract = TM_CONTRACTS;
-		return;
-	}
 	limits.states = c->options.states / one_in(c, unit);
 	ex = malloc(sizeof(*ex));
 	result->error = ex ? campaign_setup(c, unit, &s) : -ENOMEM;
@@ -257,6 +247,9 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 		return;
 	}
 	ex->stop_at = stop_at;
+	ex->cuts = cuts;
+	if (cuts)
+		cuts_watch(cuts, &ex->worlds);
 	if (c->options.exhaustive)
 		result->error = all_runs(c, unit, ex, result);
 	else
@@ -283,6 +276,32 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 	explore_close(ex);
 	setup_free(&s);
 	free(ex);
+}
+
+void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
+		      struct campaign_unit *result, struct broken_run *first)
+{
+	const struct tm_store *store = c->config[unit / c->workloads].store;
+	struct covered *covered = c->options.covered;
+	struct cuts *cuts = NULL;
+	if (first)
+		memset(first, 0, sizeof(*first));
+	result->done = true;
+	if (!worth_running(&c->workload[unit % c->workloads], store)) {
+		result->complete = true;
+		if (first)
+			first->contract = TM_CONTRACTS;
+		return;
+	}
+	int error = covered ? covered_begin(covered, store, &cuts) : 0;
+	if (!error)
+		explore_unit(c, unit, stop_at, result, first, cuts);
+	if (!error && covered)
+		error = covered_end(covered, store, cuts);
+	if (!error)
+		return;
+	result->error = error;
+	snprintf(result->why, sizeof(result->why), "coverage: %s", strerror(-error));
 }
 
 static void work(void *arg, unsigned unit, void *result)

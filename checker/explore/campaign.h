@@ -9,6 +9,7 @@
  * A unit is one (store, variant, configuration, workload). Its result depends on
  * nothing but the unit and the seed, so the number of processes changes no figure.
  */
+#include "checker/explore/covered.h"
 #include "checker/explore/driver.h"
 #include "checker/explore/explore.h"
 #include "faultinject/systematic.h"
@@ -51,6 +52,7 @@ struct campaign_options {
 			     only */
 	unsigned preemptions, faults; /* of one run at most; see struct campaign */
 	struct explore_limits limits;
+	struct covered *covered; /* NULL: coverage is not wanted. Else limits.no_tree, too */
 	const struct driver_bounds
 		*bounds; /* NULL: none; units that are not done are left zeroed */
 	void (*progress)(void *arg, const struct driver_progress *at); /* NULL: not wanted */

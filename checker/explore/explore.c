@@ -212,6 +212,8 @@ static void run_image(struct explorer *ex, unsigned machine, bool prove)
 {
 	struct image_source *is = &ex->image[machine];
 	image_start(is);
+	if (ex->cuts)
+		cuts_begin(ex->cuts, machine, false);
 	world_recover(&ex->worlds, machine, &is->source, prove ? NULL : explore_point, ex, prove);
 }
 
@@ -466,7 +468,9 @@ static bool fails_here(struct explorer *ex, const struct world *world,
 	}
 }
 
-static void look_at_point(struct explorer *ex, struct world *world, const struct choice_point *at)
+/* What became of the point, for coverage. */
+static enum cut_fate look_at_point(struct explorer *ex, struct world *world,
+				   const struct choice_point *at)
 {
 	unsigned machine = world->machine + 1;
 	struct history *h = ex->worlds.history;
@@ -475,13 +479,13 @@ static void look_at_point(struct explorer *ex, struct world *world, const struct
 	assert(machine < WORLDS);
 	if (ex->stopped || ex->counts.states >= ex->limits.states) {
 		sim_stop(world->sim, SIM_DONE);
-		return;
+		return CUT_BUDGET;
 	}
 	if ((CHECKER_MUTANT(ex->setup, CRASH_NO_FENCE) && at->a == CRASH_BEFORE_FENCE) ||
 	    (CHECKER_MUTANT(ex->setup, CRASH_NO_DRAIN) && at->a == CRASH_BEFORE_DRAIN))
-		return;
+		return CUT_APART;
 	if (world->machine && (CHECKER_MUTANT(ex->setup, CRASH_ONCE) || !fails_here(ex, world, at)))
-		return;
+		return CUT_APART;
 	bool living = ex->living;
 	uint64_t key = pmem_images_hash(world->pm), hash = h->hash;
 	if (!CHECKER_MUTANT(ex->setup, SEEN_NO_HISTORY))
@@ -489,7 +493,7 @@ static void look_at_point(struct explorer *ex, struct world *world, const struct
 	key ^= XXH3_64bits(ex->lower_bound, ex->setup->w.keys * sizeof(ex->lower_bound[0]));
 	if (ex->run_states && ex->counts.states >= ex->run_states && machine == 1 &&
 	    !visited_has(ex->visited, key))
-		return; /* later runs are to have some, too */
+		return CUT_BUDGET; /* later runs are to have some, too */
 	ex->counts.points++;
 	ex->counts.nested_points += machine > 1;
 	struct visited_entry *entry = visited_add(ex->visited, key, &is_new);
@@ -497,7 +501,7 @@ static void look_at_point(struct explorer *ex, struct world *world, const struct
 		ex->counts.points_seen++;
 		if (machine == 1)
 			raise_lower_bound(ex, entry->note);
-		return;
+		return CUT_KNOWN;
 	}
 	if (machine == 1)
 		ex->point = key;
@@ -522,13 +526,16 @@ static void look_at_point(struct explorer *ex, struct world *world, const struct
 		raise_lower_bound(ex, note);
 	if (ex->stopped)
 		sim_stop(world->sim, SIM_DONE);
+	return CUT_DONE;
 }
 
 static void explore_point(void *arg, struct world *world, const struct choice_point *at)
 {
 	struct explorer *ex = arg;
 	enum explore_phase before = phase_begin(ex->phases, PHASE_POINT);
-	look_at_point(ex, world, at);
+	enum cut_fate fate = look_at_point(ex, world, at);
+	if (ex->cuts)
+		cuts_point(ex->cuts, world, at, fate);
 	phase_back(ex->phases, before);
 }
 
@@ -555,6 +562,8 @@ void explore_run(struct explorer *ex, struct source *source, const struct deviat
 	ex->living = false;
 	explore_lower_bound(ex);
 	enum explore_phase before = phase_begin(ex->phases, PHASE_RUN);
+	if (ex->cuts)
+		cuts_begin(ex->cuts, 0, ex->limits.no_crash);
 	world_run(&ex->worlds, source, ex->limits.no_crash ? NULL : explore_point, ex);
 	ex->counts.events += sim_events(w->sim) - events;
 	memset(v, 0, sizeof(v));

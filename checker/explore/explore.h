@@ -8,6 +8,7 @@
  */
 #include "checker/judge/contracts.h"
 #include "checker/own/own_judge.h"
+#include "checker/explore/cuts.h"
 #include "checker/explore/outcomes.h"
 #include "checker/explore/phase.h"
 #include "checker/recall/recall.h"
@@ -86,6 +87,7 @@ struct explorer {
 	void (*image_done)(void *arg, const struct explorer *ex, unsigned machine);
 	void *image_done_arg;
 	struct explore_phases *phases;	/* the caller's, where time is measured; or NULL */
+	struct cuts *cuts;		/* likewise, where it is noted what was cut */
 	struct deviations path[WORLDS]; /* the power failure and the lines of each world above 0 */
 	uint64_t point;			/* where the first power failure is: images and history */
 	/* private */

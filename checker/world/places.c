@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 #include "scenarios/stores.h"
 
 #define STORES	       "core/stores/"
@@ -247,11 +248,24 @@ static unsigned ordinal(const struct finder *f, unsigned at)
 	return n;
 }
 
+#define FUNCTION_TEXT 60
+
+/* C++ has names longer than any text: these are cut, and stay different. */
+static void name_function(const char *name, char buf[FUNCTION_TEXT])
+{
+	size_t len = strlen(name);
+	if (len < FUNCTION_TEXT)
+		memcpy(buf, name, len + 1);
+	else
+		snprintf(buf, FUNCTION_TEXT, "%.40s~%08x", name, (unsigned)XXH3_64bits(name, len));
+}
+
 static void name_place(const struct finder *f, unsigned at, const char *part, struct place *out)
 {
 	const struct found *one = &f->found[at];
 	unsigned nth = ordinal(f, at);
-	char number[16] = "";
+	char number[16] = "", function[FUNCTION_TEXT];
+	name_function(one->in->name, function);
 	if (nth > 1)
 		snprintf(number, sizeof(number), "#%u", nth);
 	out->kind = one->target->kind;
@@ -259,9 +273,8 @@ static void name_place(const struct finder *f, unsigned at, const char *part, st
 	out->part = part;
 	if (part)
 		out->key = PLACE_PART(out->key);
-	int len = snprintf(out->name, sizeof(out->name), "%s:%s:%s%s%s%s", one->file, one->in->name,
-			   one->target->call, number, part ? "." : "", part ? part : "");
-	assert(len > 0 && (size_t)len < sizeof(out->name));
+	snprintf(out->name, sizeof(out->name), "%s:%s:%s%s%s%s", one->file, function,
+		 one->target->call, number, part ? "." : "", part ? part : "");
 	snprintf(out->where, sizeof(out->where), "%s:%d", one->shown, one->line);
 }
 

@@ -152,3 +152,53 @@ const char *where_function(struct where *w, uintptr_t pc)
 	const char *name = module ? dwfl_module_addrname(module, pc) : NULL;
 	return name ? name : "";
 }
+
+const char *where_path(struct where *w, uintptr_t pc)
+{
+	Dwfl_Line *line = dwfl_getsrc(w->dwfl, pc);
+	return line ? dwfl_lineinfo(line, NULL, NULL, NULL, NULL, NULL) : NULL;
+}
+
+static void unit_rows(Dwarf_Die *unit, unsigned number, Dwarf_Addr bias, where_row *row, void *arg)
+{
+	Dwarf_Lines *lines;
+	size_t n;
+	if (dwarf_getsrclines(unit, &lines, &n))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		Dwarf_Line *line = dwarf_onesrcline(lines, i);
+		bool begins, ends;
+		Dwarf_Addr at;
+		int at_line;
+		const char *path = dwarf_linesrc(line, NULL, NULL);
+		if (path && !dwarf_linebeginstatement(line, &begins) && begins &&
+		    !dwarf_lineendsequence(line, &ends) && !ends && !dwarf_lineaddr(line, &at) &&
+		    !dwarf_lineno(line, &at_line) && at_line > 0)
+			row(arg, number, at + bias, path, (unsigned)at_line);
+	}
+}
+
+void where_rows(struct where *w, uintptr_t in, where_row *row, void *arg)
+{
+	Dwfl_Module *module = dwfl_addrmodule(w->dwfl, in);
+	Dwarf_Die *unit = NULL;
+	Dwarf_Addr bias;
+	for (unsigned n = 0; module && (unit = dwfl_module_nextcu(module, unit, &bias)) != NULL;
+	     n++)
+		unit_rows(unit, n, bias, row, arg);
+}
+
+void where_functions(struct where *w, uintptr_t in, where_symbol *symbol, void *arg)
+{
+	Dwfl_Module *module = dwfl_addrmodule(w->dwfl, in);
+	int symbols = module ? dwfl_module_getsymtab(module) : 0;
+	for (int i = 0; i < symbols; i++) {
+		GElf_Sym found;
+		GElf_Addr at;
+		const char *name = dwfl_module_getsym_info(module, i, &found, &at, NULL, NULL,
+							   NULL);
+		if (name && GELF_ST_TYPE(found.st_info) == STT_FUNC && found.st_size &&
+		    found.st_shndx != SHN_UNDEF)
+			symbol(arg, name, at, at + found.st_size);
+	}
+}

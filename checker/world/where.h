@@ -22,5 +22,14 @@ const char *where_source(struct where *w, uintptr_t pc, int *number);
 uintptr_t where_in_file(struct where *w, const char *path, uint64_t offset);
 /* The function around it, or ""; good until where_free(). */
 const char *where_function(struct where *w, uintptr_t pc);
+/* The whole path of its source file; NULL: not known. Good until where_free(). */
+const char *where_path(struct where *w, uintptr_t pc);
+/* Of the program or object that `in` lies in: each row of its line tables at which a statement
+ * begins, or a part of one; and each function that its symbol table names. The texts are good until
+ * where_free(). `unit`: the number of the source file that was compiled. */
+typedef void where_row(void *arg, unsigned unit, uintptr_t pc, const char *path, unsigned line);
+typedef void where_symbol(void *arg, const char *name, uintptr_t begin, uintptr_t end);
+void where_rows(struct where *w, uintptr_t in, where_row *row, void *arg);
+void where_functions(struct where *w, uintptr_t in, where_symbol *symbol, void *arg);
 
 #endif

@@ -17,6 +17,7 @@
 #include "core/rnic/host/store_calls.h"
 #include "core/rnic/rnic.h"
 #include "checker/world/checker_mutant.h"
+#include "checker/world/coverage.h"
 #include "checker/world/explained.h"
 #include "checker/world/where.h"
 #include "checker/world/world_client.h"
@@ -609,8 +610,10 @@ static void start_server(struct world *w)
 		world_fsck(w, "recovery");
 		sim_source(w->sim, source);
 	}
-	if (w->machine)
+	if (w->machine) {
+		coverage_enter(COVERAGE_AFTER);
 		wait_for_tick(w->sim);
+	}
 	if (w->recovered && !w->result.fsck_broken && w->recovered(w->recovered_arg, w))
 		sim_abandon(w->sim, SIM_DONE);
 	sim_forget_failed_call(w->sim);
@@ -657,6 +660,8 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 		sim_set_tracer(w->sim, s->load_tracer, s->watcher_arg);
 	else
 		sim_set_tracer(w->sim, w->tracer, w->tracer_arg);
+	if (w->wordless)
+		sim_trace_no_words(w->sim);
 	sim_set_anywhere(w->sim, w->anywhere);
 	sim_let_calls_fail(w->sim, s->hw.calls_fail);
 	if (!w->loading)
@@ -838,7 +843,9 @@ static void dies(void *arg, unsigned host, unsigned how)
 static void observe(void *arg, const struct choice_point *at)
 {
 	struct world *w = arg;
+	enum coverage_phase before = coverage_enter(COVERAGE_OUTSIDE);
 	w->observer(w->observer_arg, w, at);
+	coverage_enter(before);
 }
 
 static void client_main(void *arg)
@@ -1212,6 +1219,17 @@ static void conclude(struct world *w, enum sim_end end)
 	}
 }
 
+/* The machine runs until its end. */
+static void run_machine(struct world *w)
+{
+	enum coverage_phase before = coverage_enter(w->machine == 0   ? COVERAGE_RUN
+						    : w->machine == 1 ? COVERAGE_RECOVERY
+								      : COVERAGE_AFTER);
+	enum sim_end end = sim_run(w->sim);
+	coverage_enter(before);
+	conclude(w, end);
+}
+
 void world_run(struct worlds *ws, struct source *source, world_observer *observer, void *arg)
 {
 	struct world *w = &ws->world[0];
@@ -1237,7 +1255,7 @@ void world_run(struct worlds *ws, struct source *source, world_observer *observe
 	w->observer_arg = arg;
 	sim_set_death(w->sim, dies, w);
 	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
-	conclude(w, sim_run(w->sim));
+	run_machine(w);
 }
 
 void world_recover(struct worlds *ws, unsigned machine, struct source *source,
@@ -1254,7 +1272,7 @@ void world_recover(struct worlds *ws, unsigned machine, struct source *source,
 	if (observer)
 		sim_set_observer(w->sim, observe, w);
 	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
-	conclude(w, sim_run(w->sim));
+	run_machine(w);
 }
 
 void world_end(struct worlds *ws, unsigned machine)
@@ -1272,7 +1290,7 @@ static bool load(struct worlds *ws)
 	w->loading = true;
 	begin(ws, 0, NULL);
 	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
-	conclude(w, sim_run(w->sim));
+	run_machine(w);
 	return !w->result.live_broken && w->result.end == SIM_DONE;
 }
 

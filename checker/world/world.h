@@ -88,6 +88,7 @@ struct world {
 	struct world_result result;
 	sim_tracer *tracer; /* for the event trace, or NULL */
 	void *tracer_arg;
+	bool wordless;		/* as sim_trace_no_words() */
 	world_between *between; /* or NULL */
 	void *between_arg;
 	world_recovered *recovered; /* or NULL */

@@ -51,8 +51,9 @@ static uint64_t last_line(const struct pmem *pm, uint64_t off, size_t len)
 static void trace_flush(struct pmem *pm, uint64_t off, size_t len, const struct author *by,
 			const char *what)
 {
-	char name[64];
-	pmem_place(pm, off, name, sizeof(name));
+	char name[64] = "";
+	if (sim_traces_words(pm->sim))
+		pmem_place(pm, off, name, sizeof(name));
 	const struct traced about = {.kind = TRACED_FLUSH, .off = off, .len = len};
 	sim_trace_event(pm->sim, by->who, by->pc, &about, "flushes %zu bytes at %s%s", len, name,
 			what);

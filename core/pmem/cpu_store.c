@@ -16,9 +16,11 @@
 static void trace_store(struct pmem *pm, uint64_t off, const void *data, size_t len,
 			const struct author *by, bool late)
 {
-	char name[64], hex[24] = "";
-	pmem_place(pm, off, name, sizeof(name));
-	for (size_t i = 0; i < len && i < 8; i++)
+	const bool words = sim_traces_words(pm->sim);
+	char name[64] = "", hex[24] = "";
+	if (words)
+		pmem_place(pm, off, name, sizeof(name));
+	for (size_t i = 0; words && i < len && i < 8; i++)
 		snprintf(hex + 2 * i, 3, "%02x", ((const uint8_t *)data)[i]);
 	const struct traced about = {.kind = TRACED_STORE, .off = off, .len = len};
 	sim_trace_event(pm->sim, by->who, by->pc, &about, "%sstores %zu bytes at %s: %s",

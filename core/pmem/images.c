@@ -148,6 +148,11 @@ unsigned pmem_line_versions(const struct pmem *pm, uint32_t l)
 	return pm->line[l].in_flight;
 }
 
+unsigned pmem_line_durable(const struct pmem *pm, uint32_t l)
+{
+	return pm->line[l].committed;
+}
+
 unsigned pmem_line_answers(const struct pmem *pm, uint32_t l)
 {
 	enum line_torn torn = (enum line_torn)pm->hw.line_torn;

@@ -275,6 +275,9 @@ typedef void sim_tracer(void *arg, const struct sim *sim, const struct actor *wh
 			const struct traced *about, const char *text);
 void sim_set_tracer(struct sim *sim, sim_tracer *tracer, void *arg);
 bool sim_tracing(const struct sim *sim);
+/* This tracer wants no words: it gets "", and no events that have nothing else. */
+void sim_trace_no_words(struct sim *sim);
+bool sim_traces_words(const struct sim *sim);
 void sim_trace(struct sim *sim, const struct actor *who, uintptr_t pc, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 void sim_trace_event(struct sim *sim, const struct actor *who, uintptr_t pc,

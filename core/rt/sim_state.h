@@ -142,6 +142,7 @@ struct sim {
 	struct places_reached *reached;	      /* NULL: not wanted */
 	sim_tracer *tracer;
 	void *tracer_arg;
+	bool wordless;
 	struct repeat repeat;
 	bool disturbed; /* a choice was not answered plainly */
 	struct {

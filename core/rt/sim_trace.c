@@ -11,6 +11,17 @@ void sim_set_tracer(struct sim *sim, sim_tracer *tracer, void *arg)
 	sim->tracer = tracer;
 	sim->run.traced = tracer;
 	sim->tracer_arg = arg;
+	sim->wordless = false;
+}
+
+void sim_trace_no_words(struct sim *sim)
+{
+	sim->wordless = true;
+}
+
+bool sim_traces_words(const struct sim *sim)
+{
+	return sim->tracer && !sim->wordless;
 }
 
 bool sim_tracing(const struct sim *sim)
@@ -21,9 +32,10 @@ bool sim_tracing(const struct sim *sim)
 static void trace(struct sim *sim, const struct actor *who, uintptr_t pc,
 		  const struct traced *about, const char *fmt, va_list ap)
 {
-	char text[512];
+	char text[512] = "";
 	int error = errno; /* a run that is traced is like one that is not */
-	vsnprintf(text, sizeof(text), fmt, ap);
+	if (!sim->wordless)
+		vsnprintf(text, sizeof(text), fmt, ap);
 	sim->tracer(sim->tracer_arg, sim, who, pc, about, text);
 	errno = error;
 }
@@ -32,7 +44,7 @@ void sim_trace(struct sim *sim, const struct actor *who, uintptr_t pc, const cha
 {
 	static const struct traced words;
 	va_list ap;
-	if (!sim->tracer)
+	if (!sim_traces_words(sim))
 		return;
 	va_start(ap, fmt);
 	trace(sim, who, pc, &words, fmt, ap);

@@ -171,7 +171,7 @@ values() {
 	S | T | TIME) value=('' 0 -1s 1x s 1.5h '5 m' 99999999999h 31d "$long") ;;
 	FILE | OUT | MEDIA | CACHE) value=('' folder missing/file text/file "$long") ;;
 	'=FILE' | '=CACHE') value=('' folder missing/file text/file "$long") ;;
-	DIR) value=('' text text/folder missing/deep/folder) ;;
+	DIR | '=DIR') value=('' text text/folder missing/deep/folder) ;;
 	NAME=VALUE | 'ddio=on|off') value=('' x "=" "=on" x=on ddio= ddio=maybe "$long") ;;
 	A) value=('' x 1.2.3 1.2.3.4.5 ::1 0.0.0.0 255.255.255.255 "$long") ;;
 	A:P) value=('' x : 127.0.0.1 127.0.0.1: :7471 127.0.0.1:x 127.0.0.1:-1 127.0.0.1:70000 "$long") ;;

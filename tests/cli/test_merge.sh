@@ -234,6 +234,8 @@ run 2 tidemark crashtest erda --runs 11 --shard 3/7 --results part3
 says 'part3: has the results of another campaign'
 run 2 tidemark "${crashtest[@]}" --shard 2/7 --results part3
 says 'part3: has the results of shard 3/7, not of 2/7'
+run 2 tidemark crashtest erda --shard 0/2 --coverage
+one_line
 run 2 tidemark crashtest erda --shard 0/2 --results noise
 says 'noise: expected a file of results'
 [ "$(stat -c %s noise)" -eq 3000 ] || fail 'a file of something else is written over'

@@ -53,7 +53,7 @@ find . -name '*.tmp*' | grep . && wrong 'something is left'
 # Rows for the hardware, and shapes in which all is as expected.
 "$tidemark" crashtest efactory --runs 3 --states 30 --out shaped --html shaped -q >text 2>err
 python3 "$tests/report/page_check.py" index shaped/index.html >checked || wrong "index: $(grep WRONG checked)"
-for words in '<th scope=row>efactory (ddio=off)<' '<th scope=row>efactory (sizes)<' ' shapes in which all is as expected' 'Everything is as expected.' '<dt>KEEP<dd>once a version was durable'; do
+for words in '<th scope=row>efactory (ddio=off)<' '<th scope=row>efactory (sizes)<' ' shapes in which all is as expected' 'Everything is as expected.' '<dt>KEEP<dd>a version that was durable'; do
 	grep -qF -e "$words" shaped/index.html || wrong "the index does not say $words"
 done
 

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * See instruction.h. What is needed of an instruction is its length alone: prefixes, opcode, the
+ * byte that names the operands (ModRM) with what belongs to it, and the immediate. Intel's manual,
+ * volume 2, appendix A, has the tables.
+ */
+#include "checker/world/instruction.h"
+#include <string.h>
+
+#define LONGEST 15 /* bytes, by the processor's own rule */
+
+/*
+ * What follows an opcode:
+ *
+ *	.  nothing		m  ModRM
+ *	b  8 bits		B  ModRM, 8 bits
+ *	w  16 bits		z  16 or 32 bits, by operand size
+ *	v  16, 32 or 64 bits	Z  ModRM, and z
+ *	a  an address		e  16 and 8 bits
+ *	d  32 bits		t  ModRM, and for a TEST 8 bits; T  likewise, z
+ *	-  there is none	p  it is a prefix, or something else that is not looked up here
+ */
+static const char one_byte[] = "mmmmbz--mmmmbz-p"
+			       "mmmmbz--mmmmbz--"
+			       "mmmmbzp-mmmmbzp-"
+			       "mmmmbzp-mmmmbzp-"
+			       "pppppppppppppppp"
+			       "................"
+			       "--pmppppzZbB...."
+			       "bbbbbbbbbbbbbbbb"
+			       "BZ-Bmmmmmmmmmmmm"
+			       "..........-....."
+			       "aaaa....bz......"
+			       "bbbbbbbbvvvvvvvv"
+			       "BBw.ppBZe.w..b-."
+			       "mmmm---.mmmmmmmm"
+			       "bbbbbbbbdd-b...."
+			       "p.pp..tT......mm";
+static const char two_bytes[] = "mmmm-.....-.-m.B"
+				"mmmmmmmmmmmmmmmm"
+				"mmmm----mmmmmmmm"
+				"........p-p-----"
+				"mmmmmmmmmmmmmmmm"
+				"mmmmmmmmmmmmmmmm"
+				"mmmmmmmmmmmmmmmm"
+				"BBBBmmm.mmmmmmmm"
+				"dddddddddddddddd"
+				"mmmmmmmmmmmmmmmm"
+				"...mBm--...mBmmm"
+				"mmmmmmmmmmBmmmmm"
+				"mmBmBBBm........"
+				"mmmmmmmmmmmmmmmm"
+				"mmmmmmmmmmmmmmmm"
+				"mmmmmmmmmmmmmmmm";
+_Static_assert(sizeof(one_byte) == 257 && sizeof(two_bytes) == 257, "an entry for each opcode");
+
+struct prefixes {
+	bool operand16, address32, wide;
+};
+
+/* ModRM, an index byte, a displacement. */
+static size_t operand_bytes(const uint8_t *code, size_t left)
+{
+	if (!left)
+		return LONGEST;
+	unsigned mode = code[0] >> 6, base = code[0] & 7;
+	size_t bytes = 1;
+	if (mode == 3)
+		return bytes;
+	if (base == 4) {
+		if (left < 2)
+			return LONGEST;
+		bytes++;
+		base = code[1] & 7;
+	}
+	return bytes + (mode == 1 ? 1 : mode == 2 || (mode == 0 && base == 5) ? 4 : 0);
+}
+
+/* What follows the opcode; LONGEST: there is no such instruction. */
+static size_t rest_bytes(char kind, const uint8_t *code, size_t left, const struct prefixes *p)
+{
+	const size_t z = p->operand16 ? 2 : 4;
+	const bool test = left && (code[0] >> 3 & 7) < 2;
+	switch (kind) {
+	case '.':
+		return 0;
+	case 'b':
+		return 1;
+	case 'w':
+		return 2;
+	case 'e':
+		return 3;
+	case 'd':
+		return 4;
+	case 'z':
+		return z;
+	case 'v':
+		return p->wide ? 8 : z;
+	case 'a':
+		return p->address32 ? 4 : 8;
+	case 'm':
+		return operand_bytes(code, left);
+	case 'B':
+		return operand_bytes(code, left) + 1;
+	case 'Z':
+		return operand_bytes(code, left) + z;
+	case 't':
+		return operand_bytes(code, left) + test;
+	case 'T':
+		return operand_bytes(code, left) + (test ? z : 0);
+	default:
+		return LONGEST;
+	}
+}
+
+/* Of the maps that opcodes of two or three bytes are in: 1 is 0x0f, 2 0x0f38, 3 0x0f3a. */
+static char kind_in_map(unsigned map, uint8_t opcode)
+{
+	return map == 1 ? two_bytes[opcode] : map == 2 ? 'm' : map == 3 ? 'B' : '-';
+}
+
+/* Instructions of vectors, whose prefix names the map: VEX, EVEX. `at`: of the prefix. */
+static size_t vector_bytes(const uint8_t *code, size_t left, size_t at, const struct prefixes *p)
+{
+	const size_t prefix = code[at] == 0xc5 ? 2 : code[at] == 0xc4 ? 3 : 4;
+	if (left < at + prefix + 1)
+		return 0;
+	unsigned map = code[at] == 0xc5 ? 1 : code[at + 1] & (code[at] == 0xc4 ? 31 : 7);
+	size_t opcode = at + prefix;
+	return opcode + 1 +
+	       rest_bytes(kind_in_map(map, code[opcode]), code + opcode + 1, left - opcode - 1, p);
+}
+
+static bool is_prefix(uint8_t byte, struct prefixes *p)
+{
+	p->operand16 |= byte == 0x66;
+	p->address32 |= byte == 0x67;
+	return byte && memchr("\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3", byte, 11);
+}
+
+size_t instruction_bytes(const uint8_t *code, size_t left)
+{
+	struct prefixes p = {0};
+	size_t at = 0, bytes;
+	while (at < left && is_prefix(code[at], &p))
+		at++;
+	if (at < left && code[at] >> 4 == 4) {
+		p.wide = code[at] & 8;
+		p.operand16 &= !p.wide;
+		at++;
+	}
+	if (at >= left)
+		return 0;
+	if (code[at] == 0xc4 || code[at] == 0xc5 || code[at] == 0x62) {
+		bytes = vector_bytes(code, left, at, &p);
+		return bytes <= left && bytes <= LONGEST ? bytes : 0;
+	}
+	char kind = one_byte[code[at]];
+	if (code[at++] == 0x0f) {
+		if (at >= left)
+			return 0;
+		unsigned map = code[at] == 0x38 ? 2 : code[at] == 0x3a ? 3 : 1;
+		at += map > 1;
+		if (at >= left)
+			return 0;
+		kind = kind_in_map(map, code[at++]);
+	}
+	bytes = at + rest_bytes(kind, code + at, left - at, &p);
+	return bytes <= left && bytes <= LONGEST ? bytes : 0;
+}
+
+bool instruction_is_conditional_jump(uintptr_t at, size_t bytes, struct conditional_jump *out)
+{
+	const uint8_t *code = (const uint8_t *)at;
+	int32_t distance;
+	if (bytes == 2 && code[0] >> 4 == 7) {
+		distance = (int8_t)code[1];
+		out->condition = code[0] & 15;
+	} else if (bytes == 6 && code[0] == 0x0f && code[1] >> 4 == 8) {
+		memcpy(&distance, code + 2, sizeof(distance));
+		out->condition = code[1] & 15;
+	} else {
+		return false;
+	}
+	out->at = at;
+	out->next = at + bytes;
+	out->target = out->next + (uintptr_t)(intptr_t)distance;
+	return true;
+}
+
+struct instruction_flow instruction_flow(uintptr_t at, size_t bytes)
+{
+	const uint8_t *code = (const uint8_t *)at;
+	struct conditional_jump jump;
+	struct prefixes p = {0};
+	int32_t distance;
+	size_t i = 0;
+	if (instruction_is_conditional_jump(at, bytes, &jump))
+		return (struct instruction_flow){.target = jump.target};
+	if (bytes == 2 && code[0] == 0xeb)
+		return (struct instruction_flow){true, false,
+						 at + bytes + (uintptr_t)(intptr_t)(int8_t)code[1]};
+	if (bytes == 5 && code[0] == 0xe9) {
+		memcpy(&distance, code + 1, sizeof(distance));
+		return (struct instruction_flow){true, false,
+						 at + bytes + (uintptr_t)(intptr_t)distance};
+	}
+	while (i + 1 < bytes && (is_prefix(code[i], &p) || code[i] >> 4 == 4))
+		i++;
+	/* JMP r/m. JRCXZ and LOOP, which go to places nearby, are no one's at -O0. */
+	if ((code[i] == 0xff && i + 1 < bytes && (code[i + 1] >> 3 & 7) == 4) ||
+	    (code[i] & 0xfc) == 0xe0)
+		return (struct instruction_flow){.ends = true, .anywhere = true};
+	return (struct instruction_flow){.ends = code[i] == 0xc3 || code[i] == 0xc2};
+}
+
+bool conditional_jump_taken(uint8_t condition, uint64_t flags)
+{
+	const bool carry = flags & 1, parity = flags >> 2 & 1, zero = flags >> 6 & 1,
+		   sign = flags >> 7 & 1, overflow = flags >> 11 & 1;
+	bool holds[] = {overflow,
+			carry,
+			zero,
+			carry || zero,
+			sign,
+			parity,
+			sign != overflow,
+			zero || sign != overflow};
+	return holds[condition >> 1 & 7] != (condition & 1);
+}

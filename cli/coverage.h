@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CLI_COVERAGE_H
+#define TM_CLI_COVERAGE_H
+/* crashtest --coverage. */
+#include "checker/explore/campaign.h"
+
+/* The campaign is to cover its stores; `dir`, unless it is NULL, is to be there, *made: it was not.
+ * 0, or the status after a message; covered_close() in any case. */
+int coverage_open(struct campaign *c, struct covered *covered, const char *dir, bool *made);
+/* It has: print that, and write files to `dir` unless it is NULL. `status`, or another one after a
+ * message. */
+int coverage_tell(const struct covered *covered, const char *dir, int status);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Are instructions as long as the assembler made them, and do jumps go where the processor goes?
+ */
+#include <check.h>
+#include <stdlib.h>
+#include "checker/world/instruction.h"
+
+#if defined(__x86_64__)
+
+/* A stretch of instructions, never run, and where each of them begins. */
+#define I(text) "771: " text "\n.pushsection .data.rel.begins,\"aw\"\n.quad 771b\n.popsection\n"
+__asm__(".pushsection .data.rel.begins,\"aw\"\n.balign 8\nbegins:\n.popsection\n.text\n"
+	/* operands: registers, displacements, an index, a place relative to the instruction */
+	I("push %rbp") I("mov %rsp,%rbp") I("push %r12") I("sub $0x38,%rsp") I("sub $0x1234,%rsp")
+		I("mov %rdi,-0x28(%rbp)") I("mov %rdi,-0x1028(%rbp)") I("mov (%rax),%eax")
+			I("mov (%rsp),%eax") I("mov 8(%rsp),%eax") I("mov (%r12),%eax")
+				I("mov (%r13),%eax") I("mov 0x1000(,%rax,8),%rdx")
+					I("mov (%rax,%rdx,4),%ecx") I("mov begins(%rip),%rax")
+						I("lea 0x12(%r13,%r14,8),%r15")
+							I("mov %fs:0x28,%rax") I("mov (%eax),%ecx")
+	/* immediates of each size */
+	I("movb $1,-1(%rbp)") I("movw $0x1234,-8(%rbp)") I("movl $1,-8(%rbp)") I("movq $1,-8(%rbp)")
+		I("mov $1,%eax") I("movabs $0x123456789abcdef,%rax") I("mov $1,%ax") I(
+			"mov $1,%al") I("cmp $5,%al") I("cmp $0x1234,%ax") I("cmp $0x12345678,%eax")
+			I("cmp $0x12345678,%rax") I("cmpb $0,8(%rax)") I("cmpw $0x1234,8(%rax)")
+				I("cmpl $0x12345,8(%rax)") I("cmpl $1,8(%rax)")
+					I("imul $100,%rax,%rax") I("imul $0x12345,%rax,%rax")
+						I("push $1") I("push $0x12345") I("ret $8")
+							I("enter $16,$0")
+								I("movabs 0x123456789abcdef0,%al")
+	/* TEST, which has an immediate, shares its opcode with others that have none */
+	I("testb $1,(%rax)") I("testl $1,(%rax)") I("testw $1,(%rax)") I("notl (%rax)")
+		I("negb (%rax)") I("mul %rdx") I("idivl -4(%rbp)") I("test %eax,%eax")
+			I("test $1,%al")
+	/* shifts, conversions, strings, locked instructions */
+	I("shl %eax") I("shl $3,%rax") I("sar %cl,%rax") I("shld $3,%rax,%rdx") I("cltq") I(
+		"cqto") I("rep stosq") I("rep movsb") I("lock cmpxchg %rdx,(%rdi)")
+		I("lock xadd %eax,(%rdi)") I("xchg %rax,(%rdi)") I("bt $3,%eax") I("bsf %rax,%rax")
+			I("bswap %r12") I("movzbl (%rax),%eax") I("movslq %eax,%rdx") I(
+				"movsbw (%rax),%ax") I("cmove %eax,%edx") I("sete %al")
+				I("popcnt %rax,%rax") I("crc32q %rax,%rdx") I("cpuid") I("rdtsc")
+					I("ud2") I("endbr64") I("nop") I("nopw 0x0(%rax,%rax,1)")
+						I("pause") I("leave") I("ret") I("int3") I("mfence")
+							I("clflush (%rax)") I("clflushopt (%rax)")
+								I("clwb (%rax)") I("syscall")
+	/* floating point and vectors */
+	I("fldt 8(%rsp)") I("fstp %st(1)") I("movss (%rax),%xmm0") I("movsd %xmm0,-8(%rbp)") I(
+		"cvtsi2sd %rax,%xmm1") I("pxor %xmm0,%xmm0") I("pshufd $0,%xmm0,%xmm1")
+		I("psrldq $8,%xmm0") I("shufps $1,%xmm0,%xmm1") I("pinsrw $1,%eax,%xmm0") I(
+			"cmpsd $1,%xmm0,%xmm1") I("movntdq %xmm0,(%rax)") I("pshufb %xmm0,%xmm1")
+			I("roundsd $1,%xmm0,%xmm1") I("pcmpistri $1,%xmm0,%xmm1") I(
+				"vmovdqu (%rax),%ymm0") I("vmovdqu (%r8),%ymm9")
+				I("vpshufd $1,%ymm0,%ymm1") I("vpshufb %ymm0,%ymm1,%ymm2") I(
+					"vperm2i128 $1,%ymm0,%ymm1,%ymm2") I("vzeroupper")
+					I("vmovdqu64 (%rax),%zmm0") I("vmovdqu64 64(%rax),%zmm0")
+						I("vpcmpeqb %zmm0,%zmm1,%k1")
+							I("vpternlogd $1,%zmm0,%zmm1,%zmm2")
+								I("andn %rax,%rdx,%rcx")
+									I("rorx $3,%rax,%rdx")
+	/* jumps and calls */
+	I("call begins") I("call *begins(%rip)") I("call *%rax") I("call *8(%rax)") I("jmp 0f")
+		I("jmp begins") I("jmp *%rax") I("notrack jmp *%rax") I("je 0f") I("je begins") I(
+			"jg 0f") I("jrcxz 0f")
+			I("0: nop") ".pushsection .data.rel.begins,\"aw\"\nends:\n.popsection\n");
+
+extern const uintptr_t begins[], ends[];
+
+START_TEST(lengths)
+{
+	const size_t n = (size_t)(ends - begins);
+	ck_assert_uint_gt(n, 120);
+	for (size_t i = 0; i + 1 < n; i++) {
+		const uint8_t *code = (const uint8_t *)begins[i];
+		size_t bytes = begins[i + 1] - begins[i];
+		ck_assert_msg(instruction_bytes(code, 16) == bytes,
+			      "instruction %zu, %02x %02x %02x: %zu bytes, not %zu", i, code[0],
+			      code[1], code[2], instruction_bytes(code, 16), bytes);
+		/* Of what cannot be read whole nothing is said. */
+		for (size_t left = 0; left < bytes; left++)
+			ck_assert_uint_eq(instruction_bytes(code, left), 0);
+	}
+}
+END_TEST
+
+START_TEST(no_instructions)
+{
+	static const uint8_t none[][2] = {{0x06, 0}, {0x60, 0}, {0x82, 0},
+					  {0x9a, 0}, {0xd5, 0}, {0xea, 0}};
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		ck_assert_uint_eq(instruction_bytes(none[i], 2), 0);
+}
+END_TEST
+
+/* What the processor says: each condition is put to these flags. Below the stack's end a function
+ * may have locals. */
+#define ASK(condition, name)                                                       \
+	case condition:                                                            \
+		__asm__ volatile("lea -128(%%rsp),%%rsp\npush %1\npopfq\nset" name \
+				 " %0\nlea 128(%%rsp),%%rsp"                       \
+				 : "=q"(holds)                                     \
+				 : "r"(flags)                                      \
+				 : "cc");                                          \
+		break;
+
+static bool holds_really(unsigned condition, uint64_t flags)
+{
+	bool holds = false;
+	switch (condition) {
+		ASK(0, "o")
+		ASK(1, "no")
+		ASK(2, "b")
+		ASK(3, "ae")
+		ASK(4, "e")
+		ASK(5, "ne")
+		ASK(6, "be")
+		ASK(7, "a")
+		ASK(8, "s")
+		ASK(9, "ns")
+		ASK(10, "p")
+		ASK(11, "np")
+		ASK(12, "l")
+		ASK(13, "ge")
+		ASK(14, "le")
+		ASK(15, "g")
+	}
+	return holds;
+}
+
+START_TEST(conditions)
+{
+	static const unsigned bit[] = {0, 2, 6, 7, 11};
+	for (unsigned set = 0; set < 32; set++) {
+		uint64_t flags = 0x202;
+		for (unsigned i = 0; i < 5; i++)
+			flags |= (uint64_t)(set >> i & 1) << bit[i];
+		ck_assert_int_eq(conditional_jump_taken((uint8_t)_i, flags),
+				 holds_really((unsigned)_i, flags));
+	}
+}
+END_TEST
+
+START_TEST(jumps)
+{
+	static const uint8_t code[] = {0x74, 0xfe, 0x0f, 0x8f, 0x10, 0,	   0,	 0,   0xeb,
+				       2,    0xff, 0xe0, 0x3e, 0xff, 0xe0, 0xc3, 0x90};
+	const uintptr_t at = (uintptr_t)code;
+	struct conditional_jump jump;
+	ck_assert(instruction_is_conditional_jump(at, 2, &jump));
+	ck_assert(jump.target == at && jump.next == at + 2 && jump.condition == 4);
+	ck_assert(instruction_is_conditional_jump(at + 2, 6, &jump));
+	ck_assert(jump.target == at + 8 + 0x10 && jump.next == at + 8 && jump.condition == 15);
+	ck_assert(!instruction_is_conditional_jump(at + 8, 2, &jump));
+	ck_assert(!instruction_flow(at, 2).ends && instruction_flow(at, 2).target == at);
+	ck_assert(instruction_flow(at + 8, 2).ends &&
+		  instruction_flow(at + 8, 2).target == at + 12);
+	ck_assert(instruction_flow(at + 10, 2).anywhere && instruction_flow(at + 12, 3).anywhere);
+	ck_assert(instruction_flow(at + 15, 1).ends && !instruction_flow(at + 15, 1).anywhere);
+	ck_assert(!instruction_flow(at + 16, 1).ends);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("instruction");
+	TCase *tc = tcase_create("instruction");
+	tcase_add_test(tc, lengths);
+	tcase_add_test(tc, no_instructions);
+	tcase_add_loop_test(tc, conditions, 0, 16);
+	tcase_add_test(tc, jumps);
+	suite_add_tcase(suite, tc);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#else
+
+int main(void)
+{
+	return 77; /* these are the instructions of another machine */
+}
+
+#endif
