@@ -17,7 +17,7 @@
 #include "report/output.h"
 
 struct request {
-	const char *log, *pool, *model, *image, *keep, *json, *junit;
+	const char *log, *pool, *model, *image, *keep, *json, *junit, *html;
 	const char *history, *written; /* --pmemcheck-log */
 	const char *contracts;
 	struct option_names knob;
@@ -107,6 +107,10 @@ static const struct option_row rows[] = {
 	OPTION_JOBS(struct request, options.jobs),
 	{"json", "FILE", "the results for machines", REQUEST(json)},
 	{"junit", "FILE", "the results as JUnit XML, a test case for each cause", REQUEST(junit)},
+	{"html", "FILE",
+	 "a page that explains each cause: what was lost, where in the program, and what happened "
+	 "around it; also of --image",
+	 REQUEST(html)},
 	OPTION_QUIET(struct request, quiet),
 	OPTION_END};
 
@@ -234,16 +238,19 @@ static int check_request(struct request *r, char **word)
 	if (r->image && (r->json || r->junit))
 		return fail(EXIT_USAGE, "images: %s does not go with --image",
 			    r->json ? "--json" : "--junit");
-	if (r->engine.pmreorder &&
-	    (r->image || r->json || r->junit || r->options.model != PM_POWER || r->options.bypass))
-		return fail(EXIT_USAGE, "images: --engine pmreorder: --image, --json, --junit, "
-					"--model kill and --knob do not go with it");
+	if (r->engine.pmreorder && (r->image || r->json || r->junit || r->html ||
+				    r->options.model != PM_POWER || r->options.bypass))
+		return fail(EXIT_USAGE,
+			    "images: --engine pmreorder: --image, --json, --junit, --html, "
+			    "--model kill and --knob do not go with it");
 	r->options.checker.show = r->show;
 	if (r->output && check_output("--output", r->output))
 		return EXIT_USAGE;
 	if (r->json && check_output("--json", r->json))
 		return EXIT_USAGE;
 	if (r->junit && check_output("--junit", r->junit))
+		return EXIT_USAGE;
+	if (r->html && check_output("--html", r->html))
 		return EXIT_USAGE;
 	return r->written && check_output("--pmemcheck-log", r->written) ? EXIT_USAGE : 0;
 }
@@ -341,6 +348,8 @@ static int write_results(const struct request *r, const struct images_report *re
 {
 	struct junit j = {0};
 	int status = r->json ? saved(r->json, save_file(r->json, images_write_json, report)) : 0;
+	if (!status && r->html)
+		status = saved(r->html, save_file(r->html, images_html, report));
 	if (status || !r->junit)
 		return status;
 	images_junit(report, &j);
@@ -380,8 +389,12 @@ static int one_image(const struct request *r, struct images_report *report)
 	int status = error ? fail(EXIT_USAGE, "images: %s", why) : open_output(r);
 	if (!status) {
 		images_print_one(stdout, report, &c);
-		status = c.verdict.how == IMAGE_GOOD ? EXIT_HELD : EXIT_BROKEN;
+		report->one = &c;
+		if (r->html)
+			status = saved(r->html, save_file(r->html, images_html, report));
 	}
+	if (!status)
+		status = c.verdict.how == IMAGE_GOOD ? EXIT_HELD : EXIT_BROKEN;
 	free(c.line);
 	return status;
 }
@@ -464,8 +477,11 @@ int images_main(int argc, char **argv)
 	}
 	find_preload(&r);
 	r.options.progress = r.quiet ? NULL : progress;
-	struct images_report report = {
-		.log = &log, .name = r.log, .options = &r.options, .words = arguments};
+	struct images_report report = {.log = &log,
+				       .name = r.log,
+				       .options = &r.options,
+				       .contracts = r.want,
+				       .words = arguments};
 	status = read_log(&r, &log);
 	if (!status && r.history)
 		status = read_history(&r, &log);

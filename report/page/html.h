@@ -25,7 +25,7 @@ void page_tips(FILE *out);
 
 /* That of all pages, with the measures above. */
 void page_style(FILE *out);
-/* Of all pages; of the matrix, its figures and cases. */
-extern const char page_css[], campaign_css[];
+/* Of all pages; of the matrix, its figures and cases; of crash images. */
+extern const char page_css[], campaign_css[], images_css[];
 
 #endif
