@@ -17,7 +17,7 @@
 #include "report/output.h"
 
 struct request {
-	const char *log, *pool, *model, *image, *keep, *json, *junit;
+	const char *log, *pool, *model, *image, *keep, *json, *junit, *html;
 	const char *history, *written; /* --pmemcheck-log */
 	const char *contracts;
 	struct option_names knob;
@@ -110,6 +110,10 @@ static const struct option_row rows[] = {
 	{"json", "FILE", "the results for machines", REQUEST(json), .use = OPTION_SHOWS},
 	{"junit", "FILE", "the results as JUnit XML, a test case for each cause", REQUEST(junit),
 	 .use = OPTION_SHOWS},
+	{"html", "FILE",
+	 "a page that explains each cause: what was lost, where in the program, and what happened "
+	 "around it; also of --image",
+	 REQUEST(html), .use = OPTION_SHOWS},
 	OPTION_QUIET(struct request, quiet),
 	ROWS_SHARD(struct request, shard),
 	OPTION_END};
@@ -238,10 +242,11 @@ static int check_request(struct request *r, char **word)
 	if (r->image && (r->json || r->junit))
 		return fail(EXIT_USAGE, "images: %s does not go with --image",
 			    r->json ? "--json" : "--junit");
-	if (r->engine.pmreorder &&
-	    (r->image || r->json || r->junit || r->options.model != PM_POWER || r->options.bypass))
-		return fail(EXIT_USAGE, "images: --engine pmreorder: --image, --json, --junit, "
-					"--model kill and --knob do not go with it");
+	if (r->engine.pmreorder && (r->image || r->json || r->junit || r->html ||
+				    r->options.model != PM_POWER || r->options.bypass))
+		return fail(EXIT_USAGE,
+			    "images: --engine pmreorder: --image, --json, --junit, --html, "
+			    "--model kill and --knob do not go with it");
 	if (shard_is_asked(&r->shard) &&
 	    (r->image || r->engine.pmreorder || !strcmp(r->log, "-") ||
 	     (!r->options.checker.recover && !r->options.checker.library)))
@@ -260,6 +265,8 @@ static int check_request(struct request *r, char **word)
 	if (r->json && check_output("--json", r->json, OUTPUT_JSON))
 		return EXIT_USAGE;
 	if (r->junit && check_output("--junit", r->junit, OUTPUT_JUNIT))
+		return EXIT_USAGE;
+	if (r->html && check_output("--html", r->html, OUTPUT_PAGE))
 		return EXIT_USAGE;
 	return r->written && check_output("--pmemcheck-log", r->written, OUTPUT_PM_LOG) ? EXIT_USAGE
 											: 0;
@@ -358,6 +365,8 @@ static int write_results(const struct request *r, const struct images_report *re
 {
 	struct junit j = {0};
 	int status = r->json ? saved(r->json, images_json(report, r->json)) : 0;
+	if (!status && r->html)
+		status = saved(r->html, save_file(r->html, images_html, report));
 	if (status || !r->junit)
 		return status;
 	images_junit(report, &j);
@@ -402,8 +411,12 @@ static int one_image(const struct request *r, struct images_report *report)
 	int status = error ? fail(EXIT_USAGE, "images: %s", why) : open_output(r);
 	if (!status) {
 		images_print_one(stdout, report, &c);
-		status = c.verdict.how == IMAGE_GOOD ? EXIT_HELD : EXIT_BROKEN;
+		report->one = &c;
+		if (r->html)
+			status = saved(r->html, save_file(r->html, images_html, report));
 	}
+	if (!status)
+		status = c.verdict.how == IMAGE_GOOD ? EXIT_HELD : EXIT_BROKEN;
 	free(c.line);
 	return status;
 }
@@ -493,8 +506,11 @@ int images_main(int argc, char **argv)
 	}
 	find_preload(&r);
 	r.options.progress = r.quiet ? NULL : progress;
-	struct images_report report = {
-		.log = &log, .name = r.log, .options = &r.options, .words = arguments};
+	struct images_report report = {.log = &log,
+				       .name = r.log,
+				       .options = &r.options,
+				       .contracts = r.want,
+				       .words = arguments};
 	status = read_log(&r, &log);
 	if (!status && r.history)
 		status = read_history(&r, &log);

@@ -175,6 +175,9 @@ endforeach()
 tidemark_test(test_causes ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_causes.sh $<TARGET_FILE:tidemark>)
 tidemark_search_test(test_often ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_often.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_html ${PROJECT_SOURCE_DIR}/tests/report/test_html.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests)
+if(NOT TIDEMARK_SANITIZE) # it records a program
+	tidemark_test(test_images_html ${PROJECT_SOURCE_DIR}/tests/report/test_images_html.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+endif()
 tidemark_test(test_diff ${PROJECT_SOURCE_DIR}/tests/report/test_diff.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 set_target_properties(bench_images bench_logs bench_scale PROPERTIES EXCLUDE_FROM_ALL OFF)
 # Whether its three ways to boot an image agree.

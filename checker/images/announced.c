@@ -205,6 +205,12 @@ static int32_t answered_value(const struct announced *a, const struct operation 
 	return find_put(a, op->key, op->answer_value);
 }
 
+/* Had an operation begun, or been answered, before event `at`? */
+static bool has_begun(const struct pm_call *c, size_t at)
+{
+	return c->returns ? c->event < at : c->event <= at;
+}
+
 /* Operations are invoked in the order in which they are kept: they have the same numbers here as
  * there. */
 static void make_history(struct announced *a, size_t at)
@@ -214,7 +220,7 @@ static void make_history(struct announced *a, size_t at)
 	for (size_t i = 0; i < log->calls; i++) {
 		const struct pm_call *c = &log->call[i];
 		const struct operation *op = &a->op[a->of[i]];
-		if (c->returns ? c->event >= at : c->event > at)
+		if (!has_begun(c, at))
 			break;
 		if (c->returns) {
 			history_return(&a->h, a->of[i], op->error, answered_value(a, op));
@@ -304,6 +310,23 @@ int announced_judge(struct announced *a, size_t at, const char *text, size_t len
 static const char *text_of(const struct announced *a, size_t call)
 {
 	return a->log->source[a->log->call[call].words];
+}
+
+bool announced_operation(const struct announced *a, size_t at, const struct announced_break *broken,
+			 unsigned n, struct announced_operation *out)
+{
+	const struct pm_call *call = a->log->call;
+	if (n >= a->ops || !has_begun(&call[a->op[n].call], at))
+		return false;
+	const struct operation *op = &a->op[n];
+	bool answered = op->answer != NONE && has_begun(&call[op->answer], at);
+	*out = (struct announced_operation){.client = call[op->call].client,
+					    .call = text_of(a, op->call),
+					    .answer = answered ? text_of(a, op->answer) : NULL};
+	if (broken)
+		out->named = (int)n == broken->op || (int)n == broken->against ||
+			     (broken->op < 0 && (int)n == broken->shown);
+	return true;
 }
 
 void announced_words(const struct announced *a, const struct announced_break *b, char *out,

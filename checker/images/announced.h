@@ -40,6 +40,15 @@ void announced_close(struct announced *a);
  * first contract that does not hold; 0: all do; -EINVAL: what was printed is not as above. */
 int announced_judge(struct announced *a, size_t at, const char *text, size_t len,
 		    struct announced_break *broken);
+/* An operation that had begun before event `at`, as it was announced. */
+struct announced_operation {
+	uint64_t client;
+	const char *call, *answer; /* answer: NULL: none yet */
+	bool named;		   /* it is one of those that `broken` is about; NULL: none is */
+};
+/* The nth one, from 0. False: there are not so many. */
+bool announced_operation(const struct announced *a, size_t at, const struct announced_break *broken,
+			 unsigned n, struct announced_operation *out);
 /* In words: "DUR: x is absent; put x 1 of client 2 had been acknowledged". */
 void announced_words(const struct announced *a, const struct announced_break *b, char *out,
 		     size_t n);

@@ -57,6 +57,7 @@ void pm_log_close(struct pm_log *log)
 	}
 	free(log->source);
 	free(log->source_slot);
+	free(log->place);
 	free(log->event);
 	free(log->call);
 	free(log->bytes);
@@ -107,6 +108,39 @@ uint32_t pm_log_source(struct pm_log *log, const char *text, size_t len)
 	*slot = log->sources;
 	log->source[log->sources++] = copy;
 	return *slot;
+}
+
+/* --- files of source --- */
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct pm_place *x = a, *y = b;
+	return (x->frame > y->frame) - (x->frame < y->frame);
+}
+
+/* A new source has the largest number, so that places stay sorted. */
+int pm_log_add_place(struct pm_log *log, const char *frame, const char *path, const char *program)
+{
+	unsigned known = log->sources;
+	struct pm_place place = {.frame = pm_log_source(log, frame, strlen(frame))};
+	if (!place.frame)
+		return -ENOMEM;
+	if (place.frame < known)
+		return 0;
+	place.path = pm_log_source(log, path, strlen(path));
+	place.program = pm_log_source(log, program, strlen(program));
+	if (!place.path || !place.program ||
+	    !grow((void **)&log->place, &log->place_room, log->places, 1, sizeof(*log->place)))
+		return -ENOMEM;
+	log->place[log->places++] = place;
+	return 0;
+}
+
+const struct pm_place *pm_log_find_place(const struct pm_log *log, const char *frame, size_t len)
+{
+	const struct pm_place key = {.frame = *slot_of(log, frame, len)};
+	return log->places ? bsearch(&key, log->place, log->places, sizeof(key), compare_places)
+			   : NULL;
 }
 
 /* --- files --- */

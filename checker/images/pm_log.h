@@ -53,6 +53,13 @@ struct pm_call {
 	bool returns;
 };
 
+/* The file of source that a frame names, "put (store.c:12)". Numbers are of pm_log.source. */
+struct pm_place {
+	uint32_t frame;
+	uint32_t path;	  /* as the compiler was told it */
+	uint32_t program; /* whose debug information says so */
+};
+
 struct pm_file {
 	char *name;
 	uint64_t len;	 /* bytes: a multiple of PM_LINE */
@@ -69,6 +76,8 @@ struct pm_log {
 	unsigned sources, source_room;
 	uint32_t *source_slot; /* a hash table of them */
 	unsigned source_slots;
+	struct pm_place *place; /* by their frames; of those that are known */
+	size_t places, place_room;
 	struct pm_file file[PM_FILES];
 	unsigned files;
 	struct pm_call *call; /* in their order */
@@ -91,6 +100,11 @@ int pm_log_file(struct pm_log *log, const char *name, uint64_t len);
 int pm_log_read_files(struct pm_log *log, const char *copy, const char **which);
 /* The number of a source. 0 (PM_NO_SOURCE) without memory. */
 uint32_t pm_log_source(struct pm_log *log, const char *text, size_t len);
+
+/* A frame's file of source, and the program that it is of. 0 or -ENOMEM. */
+int pm_log_add_place(struct pm_log *log, const char *frame, const char *path, const char *program);
+/* The place of a frame, or NULL. */
+const struct pm_place *pm_log_find_place(const struct pm_log *log, const char *frame, size_t len);
 
 /* Users outside were told of something at these times (ns), which are sorted: acknowledgements are
  * put between the events. 0 or -ENOMEM. */

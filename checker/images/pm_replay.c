@@ -178,9 +178,14 @@ static int flush(struct pm_replay *r, const struct pm_event *e)
 	return 0;
 }
 
+bool pm_replay_waits(const struct pm_log *log, const struct pm_event *fence, uint32_t thread)
+{
+	return !log->threads || thread == fence->thread;
+}
+
 static bool fences(const struct pm_replay *r, const struct pm_event *e, const struct pm_flushed *f)
 {
-	return !r->log->threads || f->thread == e->thread;
+	return pm_replay_waits(r->log, e, f->thread);
 }
 
 /* Has what was flushed not become durable in another way? */

@@ -67,6 +67,8 @@ struct pm_replay {
 int pm_replay_open(struct pm_replay *r, const struct pm_log *log, enum pm_model model);
 void pm_replay_close(struct pm_replay *r);
 
+/* Does this fence wait for what that thread has flushed? */
+bool pm_replay_waits(const struct pm_log *log, const struct pm_event *fence, uint32_t thread);
 /* Is the place before the next event a cut? */
 bool pm_replay_cut(const struct pm_replay *r);
 /* Called with each line whose durable content is about to change. */

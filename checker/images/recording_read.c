@@ -71,40 +71,45 @@ static int take_file(struct reader *r, const struct record *rec)
 	return r->log->file[file].before ? 0 : -ENOMEM;
 }
 
-/* One place "PATH+0xOFFSET" as "put (store.c:12)". False: it is not known. */
-static bool name_place(struct where *w, char *place, char *out, size_t n)
+/* One place "PATH+0xOFFSET" as "put (store.c:12)"; what is not known stays as it is. 0 or -ENOMEM.
+ */
+static int name_place(const struct reader *r, char *place, char *out, size_t n)
 {
+	struct where *w = r->where;
 	unsigned long long offset;
 	char *plus = strrchr(place, '+'), line[200];
+	int error = 0, number;
+	snprintf(out, n, "%s", place);
 	if (!plus || sscanf(plus, "+0x%llx", &offset) != 1)
-		return false;
+		return 0;
 	*plus = 0;
 	uintptr_t pc = where_in_file(w, place, offset);
 	const char *function = where_function(w, pc), *slash = strrchr(place, '/');
+	const char *path = where_source(w, pc, &number);
 	where_print(w, pc, line, sizeof(line));
-	*plus = '+';
-	if (!*function && !*line)
-		return false;
-	if (*line)
+	if (path) {
 		snprintf(out, n, "%s (%s)", *function ? function : "?", line);
-	else
-		snprintf(out, n, "%s (%.*s)", function, (int)(plus - slash - 1), slash + 1);
-	return true;
+		error = pm_log_add_place(r->log, out, path, place);
+	} else if (*function) {
+		snprintf(out, n, "%s (%s)", function, slash ? slash + 1 : place);
+	}
+	return error;
 }
 
-/* Several, with ';' between them. */
-static void name_places(struct where *w, const char *places, char *out, size_t n)
+/* Several, with ';' between them. 0 or -ENOMEM. */
+static int name_places(const struct reader *r, const char *places, char *out, size_t n)
 {
 	size_t at = 0;
+	int error = 0;
 	out[0] = 0;
-	for (size_t len; *places && at < n; places += len + (places[len] == ';')) {
+	for (size_t len; *places && at < n && !error; places += len + (places[len] == ';')) {
 		char place[600], words[900];
 		len = strcspn(places, ";");
 		snprintf(place, sizeof(place), "%.*s", (int)len, places);
-		bool known = name_place(w, place, words, sizeof(words));
-		at += (size_t)snprintf(out + at, n - at, "%s%s", at ? ";" : "",
-				       known ? words : place);
+		error = name_place(r, place, words, sizeof(words));
+		at += (size_t)snprintf(out + at, n - at, "%s%s", at ? ";" : "", words);
 	}
+	return error;
 }
 
 static int take_source(struct reader *r, const struct record *rec)
@@ -124,9 +129,9 @@ static int take_source(struct reader *r, const struct record *rec)
 	}
 	memcpy(places, rec->payload, rec->len);
 	places[rec->len] = 0;
-	name_places(r->where, places, words, sizeof(words));
+	int error = name_places(r, places, words, sizeof(words));
 	r->source[rec->source] = pm_log_source(r->log, words, strlen(words));
-	return 0;
+	return error;
 }
 
 static const uint8_t kind_of[] = {

@@ -47,9 +47,8 @@ void images_print_event(FILE *out, const struct pm_log *log, uint32_t event)
 		plural(e->len), log->file[e->file].name, e->off);
 }
 
-void images_print_log(FILE *out, const struct images_report *r)
+void images_print_counts(FILE *out, const struct pm_log *log)
 {
-	const struct pm_log *log = r->log;
 	uint64_t n[PM_EVENT_KINDS] = {0};
 	static const char *const many[PM_EVENT_KINDS] = {"stores",
 							 "landings",
@@ -63,11 +62,6 @@ void images_print_log(FILE *out, const struct images_report *r)
 	bool first = true;
 	for (size_t i = 0; i < log->events; i++)
 		n[log->event[i].kind]++;
-	fprintf(out, "%s: ", r->name);
-	for (unsigned i = 0; i < log->files; i++)
-		fprintf(out, "%s%s (%" PRIu64 " bytes)", i ? ", " : "", log->file[i].name,
-			log->file[i].size);
-	fputs("; ", out);
 	for (unsigned k = 0; k < PM_EVENT_KINDS; k++) {
 		if (!n[k])
 			continue;
@@ -75,6 +69,17 @@ void images_print_log(FILE *out, const struct images_report *r)
 			n[k] == 1 ? pm_event_name[k] : many[k]);
 		first = false;
 	}
+}
+
+void images_print_log(FILE *out, const struct images_report *r)
+{
+	const struct pm_log *log = r->log;
+	fprintf(out, "%s: ", r->name);
+	for (unsigned i = 0; i < log->files; i++)
+		fprintf(out, "%s%s (%" PRIu64 " bytes)", i ? ", " : "", log->file[i].name,
+			log->file[i].size);
+	fputs("; ", out);
+	images_print_counts(out, log);
 	fprintf(out, "%s\n",
 		log->stopped ? "" : "; it has no end: the program was stopped before its own");
 }
@@ -90,10 +95,10 @@ static void print_left(FILE *out, const struct image_line *l)
 			l->versions, l->left == 1 ? "is" : "are");
 }
 
-static void print_image(FILE *out, const struct images_report *r, const struct image_cause *c)
+void images_print_moment(FILE *out, const struct images_report *r, const struct image_cause *c)
 {
 	const struct pm_log *log = r->log;
-	fprintf(out, "   the %s before ",
+	fprintf(out, "the %s before ",
 		r->options->model == PM_KILL ? "process died" : "power failed");
 	if (c->at < log->events) {
 		fprintf(out, "the %s, ", pm_event_name[log->event[c->at].kind]);
@@ -106,15 +111,23 @@ static void print_image(FILE *out, const struct images_report *r, const struct i
 	if (c->mark)
 		fprintf(out, ", after %s", log->source[c->mark]);
 	if (r->options->model != PM_POWER)
-		fprintf(out, "%s\n", "; all that was stored is left");
+		fputs("; all that was stored is left", out);
 	else if (!c->dirty)
-		fprintf(out, "%s\n", "; nothing was in flight");
+		fputs("; nothing was in flight", out);
 	else if (!c->lines)
-		fprintf(out, "; all of the %u line%s in flight %s left\n", c->dirty,
-			plural(c->dirty), c->dirty == 1 ? "is" : "are");
+		fprintf(out, "; all of the %u line%s in flight %s left", c->dirty, plural(c->dirty),
+			c->dirty == 1 ? "is" : "are");
 	else
-		fprintf(out, "; of %u line%s in flight %u %s not whole:\n", c->dirty,
-			plural(c->dirty), c->lines, c->lines == 1 ? "is" : "are");
+		fprintf(out, "; of %u line%s in flight %u %s not whole", c->dirty, plural(c->dirty),
+			c->lines, c->lines == 1 ? "is" : "are");
+}
+
+static void print_image(FILE *out, const struct images_report *r, const struct image_cause *c)
+{
+	const struct pm_log *log = r->log;
+	fputs("   ", out);
+	images_print_moment(out, r, c);
+	fputs(c->lines && r->options->model == PM_POWER ? ":\n" : "\n", out);
 	for (unsigned i = 0; i < c->lines && i < LINES_SHOWN; i++) {
 		fprintf(out, "     %s+0x%" PRIx64 ": ", log->file[c->line[i].file].name,
 			c->line[i].line * PM_LINE);
@@ -125,36 +138,33 @@ static void print_image(FILE *out, const struct images_report *r, const struct i
 		fprintf(out, "     and %u more\n", c->lines - LINES_SHOWN);
 }
 
-/* How many words to leave out here: files that the first run wrote are not written once more. */
+/* How many words to leave out here: files that the first run wrote are not written once more, and
+ * the number of processes changes nothing. */
 static unsigned is_output(char *const *word)
 {
+	static const char *const names[] = {"--js", "--ju", "--jo", "--ht", "--out"};
 	const char *w = *word;
-	bool long_one = !strncmp(w, "--js", 4) || !strncmp(w, "--ju", 4) || !strncmp(w, "--out", 5);
+	bool long_one = false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		long_one |= !strncmp(w, names[i], strlen(names[i]));
 	if (!long_one && strncmp(w, "-o", 2) != 0)
 		return 0;
 	bool apart = long_one ? !strchr(w, '=') : !w[2];
 	return apart && word[1] ? 2 : 1;
 }
 
-/* The command that makes this image again: the words of this one but what is written. */
-static void print_again(FILE *out, const struct images_report *r, const struct image_cause *c)
+void images_print_command(FILE *out, const struct images_report *r, const char *spec)
 {
-	char spec[4096];
-	bool given = false;
-	FILE *words = fmemopen(spec, sizeof(spec), "w");
-	if (!words)
-		return;
-	image_spec_print(words, c);
-	fclose(words);
-	fprintf(out, "   once more: ");
+	bool given = !spec, checkers = false;
 	write_word(out, program);
 	for (unsigned i = 1; r->words[i];) {
-		unsigned skip = given ? 0 : is_output(&r->words[i]);
+		unsigned skip = checkers ? 0 : is_output(&r->words[i]);
 		i += skip;
 		if (skip)
 			continue;
 		/* Behind "--" are the checker's own words. */
-		if (!given && !strcmp(r->words[i], "--")) {
+		checkers |= !strcmp(r->words[i], "--");
+		if (checkers && !given) {
 			fprintf(out, " --image %s", spec);
 			given = true;
 		}
@@ -163,7 +173,17 @@ static void print_again(FILE *out, const struct images_report *r, const struct i
 	}
 	if (!given)
 		fprintf(out, " --image %s", spec);
-	putc('\n', out);
+}
+
+void images_print_again(FILE *out, const struct images_report *r, const struct image_cause *c)
+{
+	char spec[4096];
+	FILE *words = fmemopen(spec, sizeof(spec), "w");
+	if (!words)
+		return;
+	image_spec_print(words, c);
+	fclose(words);
+	images_print_command(out, r, spec);
 }
 
 static void print_parts(FILE *out, const struct images_report *r, const struct image_cause *c)
@@ -190,7 +210,9 @@ static void print_cause(FILE *out, const struct images_report *r, unsigned numbe
 		number, words, out == stdout ? paint(PLAIN) : "", c->images, plural(c->images));
 	print_parts(out, r, c);
 	print_image(out, r, c);
-	print_again(out, r, c);
+	fputs("   once more: ", out);
+	images_print_again(out, r, c);
+	putc('\n', out);
 }
 
 /* Why it took long. */
@@ -226,26 +248,23 @@ static void print_way(FILE *out, struct image_way way)
 			"system calls that are not libc's");
 }
 
-void images_print(FILE *out, const struct images_report *r)
+void images_print_figures(FILE *out, const struct images_report *r)
 {
 	const struct images_result *x = r->result;
-	images_print_log(out, r);
-	for (unsigned i = 0; i < x->causes; i++)
-		print_cause(out, r, i + 1, &x->cause[i]);
-	if (x->causes)
-		putc('\n', out);
+	fprintf(out,
+		"the %s at %" PRIu64 " place%s: %" PRIu64 " different image%s, of which %" PRIu64
+		" %s bad, of %u cause%s",
+		r->options->model == PM_KILL ? "process died" : "power failed", x->cuts,
+		plural(x->cuts), x->images, plural(x->images), x->bad, x->bad == 1 ? "is" : "are",
+		x->causes, plural(x->causes));
+}
+
+void images_print_remarks(FILE *out, const struct images_report *r)
+{
+	const struct images_result *x = r->result;
 	if (x->untold)
 		fprintf(out, "%" PRIu64 " more bad images have other causes; %d are told apart\n",
 			x->untold, IMAGE_CAUSES);
-	if (r->options->model == PM_KILL)
-		fprintf(out, "the process died at %" PRIu64 " place%s", x->cuts, plural(x->cuts));
-	else
-		fprintf(out, "the power failed at %" PRIu64 " place%s", x->cuts, plural(x->cuts));
-	fprintf(out,
-		": %" PRIu64 " different image%s, of which %" PRIu64 " %s bad, of %u cause%s; %.0f "
-		"images a second\n",
-		x->images, plural(x->images), x->bad, x->bad == 1 ? "is" : "are", x->causes,
-		plural(x->causes), x->seconds > 0 ? (double)x->images / x->seconds : 0.0);
 	if (x->bounded)
 		fprintf(out,
 			"at %" PRIu64 " of these places there are more images than were tried "
@@ -255,15 +274,28 @@ void images_print(FILE *out, const struct images_report *r)
 		fprintf(out, "%s\n",
 			"all of the log is in sections with NoReorderNoCheck, which is the default "
 			"with -x: nothing was checked (-r ReorderFull checks all)");
-	print_way(out, x->way);
 	if (x->all_bad)
 		fprintf(out, "%s\n",
 			"every image is bad, also that of the beginning: is the checker right?");
 	if (!r->log->has_flush && !r->options->bypass && r->options->model == PM_POWER)
 		fprintf(out, "%s\n",
 			"the program never flushes: what a power failure leaves is a matter of "
-			"chance "
-			"(--model kill asks what is left if only the process dies)");
+			"chance (--model kill asks what is left if only the process dies)");
+}
+
+void images_print(FILE *out, const struct images_report *r)
+{
+	const struct images_result *x = r->result;
+	images_print_log(out, r);
+	for (unsigned i = 0; i < x->causes; i++)
+		print_cause(out, r, i + 1, &x->cause[i]);
+	if (x->causes)
+		putc('\n', out);
+	images_print_figures(out, r);
+	fprintf(out, "; %.0f images a second\n",
+		x->seconds > 0 ? (double)x->images / x->seconds : 0.0);
+	images_print_remarks(out, r);
+	print_way(out, x->way);
 }
 
 void images_junit(const struct images_report *r, struct junit *j)

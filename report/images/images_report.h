@@ -10,7 +10,9 @@ struct images_report {
 	const char *name; /* of the log */
 	const struct images_options *options;
 	const struct images_result *result;
-	char *const *words; /* the command, for replaying; NULL after them */
+	const struct image_cause *one; /* --image: what became of it; there is no result */
+	unsigned contracts;	       /* TM_BIT()s of those that judge */
+	char *const *words;	       /* the command, for replaying; NULL after them */
 };
 
 /* What there is in the log. */
@@ -27,5 +29,23 @@ void images_print_one(FILE *out, const struct images_report *r, const struct ima
 void images_junit(const struct images_report *r, struct junit *j);
 /* The results for machines: 0 or -errno, as save_file(). */
 int images_json(const struct images_report *r, const char *path);
+/* The same as one HTML page, also of one image; for save_file(). 0 or -errno. */
+int images_html(FILE *out, const void *images_report);
+
+/* --- what the text and the page share --- */
+
+/* "2 stores, 1 fence" */
+void images_print_counts(FILE *out, const struct pm_log *log);
+/* "the power failed before the fence, event 4; of 2 lines in flight 1 is not whole" */
+void images_print_moment(FILE *out, const struct images_report *r, const struct image_cause *c);
+/* The command, without what it writes and in how many processes; `spec`: with --image SPEC; or
+ * NULL. */
+void images_print_command(FILE *out, const struct images_report *r, const char *spec);
+/* The same for this image. */
+void images_print_again(FILE *out, const struct images_report *r, const struct image_cause *c);
+/* At how many places the power failed, and so on. */
+void images_print_figures(FILE *out, const struct images_report *r);
+/* What else is to be said of all images, a line each. */
+void images_print_remarks(FILE *out, const struct images_report *r);
 
 #endif

@@ -57,34 +57,34 @@ static void event_words(const struct page *p, const struct logged_event *e)
 
 /* --- marks: coordinates are those of their lane --- */
 
-static void print_shape(const struct page *p, unsigned kind, int x)
+void page_shape(FILE *out, unsigned kind, int x)
 {
 	const int y = PAGE_LANE / 2;
 	switch (kind) {
 	case TRACED_LOAD:
 	case TRACED_FETCH:
-		fprintf(p->out, "<circle cx=\"%d\" cy=\"%d\" r=\"3.5\"/>", x, y);
+		fprintf(out, "<circle cx=\"%d\" cy=\"%d\" r=\"3.5\"/>", x, y);
 		return;
 	case TRACED_FLUSH:
-		fprintf(p->out, "<path d=\"M%d %dh9l-4.5 9z\"/>", x - 4, y - 4);
+		fprintf(out, "<path d=\"M%d %dh9l-4.5 9z\"/>", x - 4, y - 4);
 		return;
 	case TRACED_FENCE:
-		fprintf(p->out, "<path d=\"M%d %dh3v14h-3z\"/>", x - 1, y - 7);
+		fprintf(out, "<path d=\"M%d %dh3v14h-3z\"/>", x - 1, y - 7);
 		return;
 	case TRACED_CALL:
-		fprintf(p->out, "<path d=\"M%d %dl8 5l-8 5z\"/>", x - 4, y - 5);
+		fprintf(out, "<path d=\"M%d %dl8 5l-8 5z\"/>", x - 4, y - 5);
 		return;
 	case TRACED_RETURN:
-		fprintf(p->out, "<path d=\"M%d %dl-8 5l8 5z\"/>", x + 4, y - 5);
+		fprintf(out, "<path d=\"M%d %dl-8 5l8 5z\"/>", x + 4, y - 5);
 		return;
 	case TRACED_SURVIVED:
-		fprintf(p->out, "<path d=\"M%d %dl5 5l-5 5l-5-5z\"/>", x, y - 5);
+		fprintf(out, "<path d=\"M%d %dl5 5l-5 5l-5-5z\"/>", x, y - 5);
 		return;
 	case TRACED_POST:
-		fprintf(p->out, "<path d=\"M%d %dh4v-3l5 6l-5 6v-3h-4z\"/>", x - 5, y - 3);
+		fprintf(out, "<path d=\"M%d %dh4v-3l5 6l-5 6v-3h-4z\"/>", x - 5, y - 3);
 		return;
 	default:
-		fprintf(p->out, "<rect x=\"%d\" y=\"%d\" width=\"8\" height=\"8\"/>", x - 4, y - 4);
+		fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"8\" height=\"8\"/>", x - 4, y - 4);
 	}
 }
 
@@ -98,7 +98,7 @@ static void print_mark(const struct page *p, size_t i)
 	if (cause)
 		fprintf(p->out, "<circle class=halo cx=\"%d\" cy=\"%d\" r=\"9\"/>", x,
 			PAGE_LANE / 2);
-	print_shape(p, e->kind, x);
+	page_shape(p->out, e->kind, x);
 	fputs("<title>", p->out);
 	event_words(p, e);
 	fputs("</title></g>\n", p->out);
@@ -193,18 +193,18 @@ static void print_arrow(const struct page *p, const struct page_arrow *a)
 	fputs("</title></path>\n", p->out);
 }
 
-static void print_tips(const struct page *p)
+void page_tips(FILE *out)
 {
 	static const char *const tips[] = {"tip", "tip-reply"};
-	fputs("<defs>", p->out);
+	fputs("<defs>", out);
 	for (unsigned i = 0; i < 2; i++)
-		fprintf(p->out,
+		fprintf(out,
 			"<marker id=\"%s\" viewBox=\"0 0 8 8\" refX=\"10\" refY=\"4\" "
 			"markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0l8 "
 			"4l-8 "
 			"4z\"/></marker>",
 			tips[i]);
-	fputs("</defs>\n", p->out);
+	fputs("</defs>\n", out);
 }
 
 /* --- all together --- */
@@ -298,7 +298,7 @@ void page_chart(const struct page *p)
 		"</div><div class=scroll tabindex=0><svg width=\"%d\" height=\"%d\" role=img "
 		"aria-label=\"events by lane and time\">\n",
 		width, height);
-	print_tips(p);
+	page_tips(p->out);
 	for (unsigned k = 0; k < p->lanes; k++)
 		print_lane(p, k);
 	for (unsigned i = 0; i < p->arrows; i++)

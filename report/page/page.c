@@ -14,11 +14,22 @@ __asm__(".section .rodata\n"
 	"campaign_css:\n"
 	".incbin \"" TM_PAGE_FOLDER "/campaign.css\"\n"
 	".byte 0\n"
+	".global images_css\n"
+	"images_css:\n"
+	".incbin \"" TM_PAGE_FOLDER "/images.css\"\n"
+	".byte 0\n"
 	".global page_js\n"
 	"page_js:\n"
 	".incbin \"" TM_PAGE_FOLDER "/page.js\"\n"
 	".byte 0\n"
 	".previous\n");
+
+void page_style(FILE *out)
+{
+	fputs(page_css, out);
+	fprintf(out, ".names{flex:0 0 %dpx;padding-top:%dpx}.name{height:%dpx;line-height:%dpx}\n",
+		PAGE_NAMES, PAGE_HEAD, PAGE_LANE, PAGE_LANE);
+}
 
 static void print_head(const struct page *p)
 {
@@ -33,11 +44,8 @@ static void print_head(const struct page *p)
 		page_element(p->out, " ", t->setup.variant, "");
 	page_element(p->out, " breaks ", contract, " (");
 	page_element(p->out, "", p->st->name, ")</title>\n<style>\n");
-	fputs(page_css, p->out);
-	fprintf(p->out,
-		".names{flex:0 0 %dpx;padding-top:%dpx}.name{height:%dpx;line-height:%dpx}\n"
-		"</style></head>\n<body>\n<main>\n",
-		PAGE_NAMES, PAGE_HEAD, PAGE_LANE, PAGE_LANE);
+	page_style(p->out);
+	fputs("</style></head>\n<body>\n<main>\n", p->out);
 }
 
 static int print(const struct page *p)

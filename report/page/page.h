@@ -19,11 +19,9 @@
  * events by key and click, and folds rows; without it all is there, and unfolded.
  */
 #include "report/event_trace.h"
+#include "report/page/html.h"
 
 #define PAGE_COLUMN  16 /* pixels */
-#define PAGE_LANE    26
-#define PAGE_NAMES   190 /* width of the lanes' names */
-#define PAGE_HEAD    34	 /* above the first lane */
 #define PAGE_NO_LANE (-1)
 
 /* What a lane is of; lanes are in this order. */
@@ -67,13 +65,8 @@ struct page {
 
 /* --- text.c --- */
 
-void page_escape(FILE *out, const char *text);
-/* `open` and `close` as they are, the text escaped. */
-void page_element(FILE *out, const char *open, const char *text, const char *close);
 /* A text of the search for a cause; the places in it are links to page_sources(). */
 void page_text(const struct page *p, const char *open, const char *text, const char *close);
-/* "core/stores/erda/server.c:29" as the name of an element: "s-core-stores-erda-server.c-29". */
-void page_place_name(const char *place, size_t len, char *buf, size_t n);
 
 /* --- lanes.c, columns.c, arrows.c: 0 or -ENOMEM --- */
 
@@ -103,6 +96,6 @@ int page_trace(const struct page *p);
 
 /* --- page.c --- */
 
-extern const char page_css[], page_js[], campaign_css[];
+extern const char page_js[];
 
 #endif

@@ -2,12 +2,7 @@
 (function () {
 	var out = [], cells = document.querySelectorAll('.matrix td:not(.figure)');
 	function say(what) { out.push(what); }
-	if (window.pageErrors.length) say('script error: ' + window.pageErrors.join(' '));
-	if (performance.getEntriesByType('resource').length) say('requests something');
-	if (document.documentElement.scrollWidth > window.innerWidth) say('the page is wider than the window');
-	document.querySelectorAll('h1, h2, h3, p, li, dd').forEach(function (t) {
-		if (t.scrollWidth > t.clientWidth + 1) say('text leaves its box: ' + t.textContent.substr(0, 60));
-	});
+	measureLayout(say);
 	document.querySelectorAll('.matrix td a').forEach(function (a) {
 		var box = a.getBoundingClientRect();
 		if (box.width < 12 || box.height < 12) say('a link is too small to be hit');

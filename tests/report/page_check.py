@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""page_check.py page|index FILE: is the page well-formed, and does it hold together? One line for each mistake.
+"""page_check.py page|index|images FILE [JSON]: is the page well-formed, and does it hold together? One line for each mistake.
 
 page: of tidemark replay --html. Each element is closed; names are unique, and links lead to them; from each posted
 request an arrow leads to where the list says that it landed. index: of crashtest --html. Each cell that breaks leads to
-a file that is there; each column has its contract explained.
+a file that is there; each column has its contract explained. images: of tidemark images --html. Each cause of the JSON
+results is there as they have it, and its chart has the events of its list.
 """
 import html.parser
+import json
 import os
 import re
 import sys
@@ -22,7 +24,8 @@ IMPLIED = {
 
 class Element:
     def __init__(self, tag, attrs, parent):
-        self.tag, self.attrs, self.parent, self.text, self.children = tag, attrs, parent, "", []
+        self.tag, self.attrs, self.parent, self.children = tag, attrs, parent, []
+        self.parts = []  # children and texts, as they follow each other
 
     def classes(self):
         return (self.attrs.get("class") or "").split()
@@ -34,7 +37,12 @@ class Element:
             yield from child.all(tag, cls)
 
     def whole(self):
-        return self.text + "".join(c.whole() for c in self.children if c.tag != "title" or self.tag == "head")
+        return "".join(p if isinstance(p, str) else p.whole() for p in self.parts
+                       if isinstance(p, str) or p.tag != "title" or self.tag == "head")
+
+    def add(self, child):
+        self.children.append(child)
+        self.parts.append(child)
 
     def first(self, tag):
         return next(self.all(tag), None)
@@ -57,12 +65,12 @@ class Page(html.parser.HTMLParser):
         if len(names) != len(set(names)):
             self.wrong.append("line %d: an attribute twice" % self.getpos()[0])
         element = Element(tag, dict(attrs), self.at)
-        self.at.children.append(element)
+        self.at.add(element)
         if tag not in VOID:
             self.at = element
 
     def handle_startendtag(self, tag, attrs):
-        self.at.children.append(Element(tag, dict(attrs), self.at))
+        self.at.add(Element(tag, dict(attrs), self.at))
 
     def handle_endtag(self, tag):
         while self.at.tag in IMPLIED.get(tag, ()):
@@ -73,7 +81,7 @@ class Page(html.parser.HTMLParser):
         self.at = self.at.parent
 
     def handle_data(self, data):
-        self.at.text += data
+        self.at.parts.append(data)
 
 
 def check_links(page, folder, wrong):
@@ -178,7 +186,7 @@ def check_group(group, wrong):
         wrong.append("%s stands for %d bytes in %d rows" % (total.whole(), size, len(rows)))
 
 
-# --- the two kinds of pages
+# --- the three kinds of pages
 
 
 def check_page(page, wrong):
@@ -233,13 +241,93 @@ def check_index(page, wrong):
     print("cells %d, links %d" % (cells, links))
 
 
+def check_cause(section, number, cause, wrong):
+    """One section against what the results say of it."""
+    def say(what):
+        wrong.append("cause %d: %s" % (number, what))
+
+    heading = section.first("h2").whole()
+    images = "%d image%s" % (cause["images"], "" if cause["images"] == 1 else "s")
+    if heading != "%d. %s; %s" % (number, cause["verdict"], images):
+        say("the heading is " + heading)
+    command = [c.whole() for p in section.all("p", "again") for c in p.all("code")]
+    if len(command) != 1 or not command[0].endswith("--image " + cause["image"]):
+        say("the command is %s" % command)
+    facts = [li.whole() for li in section.all("li", "fact")]
+    rows = {int(tr.attrs["id"].split("-e")[1]): tr for tr in section.all("tr") if "-e" in tr.attrs.get("id", "")}
+    if len(facts) != len(cause["lost"]):
+        say("%d were lost, %d are told" % (len(cause["lost"]), len(facts)))
+    for lost, fact in zip(cause["lost"], facts):
+        what = "the %s of %d byte%s at %s+0x%x" % (lost["kind"], lost["bytes"], "" if lost["bytes"] == 1 else "s", lost["file"],
+                                                   lost["offset"])
+        for words in [what, "event %d" % lost["event"]] + [f for f in lost["source"].split(";") if f]:
+            if words not in fact:
+                say("lost, not told: " + words)
+        row = rows.get(lost["event"])
+        if row is None or "cause" not in row.classes() or what not in row.whole():
+            say("event %d is not listed as lost" % lost["event"])
+    if {e for e, tr in rows.items() if "cause" in tr.classes()} != {lost["event"] for lost in cause["lost"]}:
+        say("other events are listed as lost")
+    # The failure is where it was.
+    order = [int(tr.attrs["id"].split("-e")[1]) if "-e" in tr.attrs.get("id", "") else cause["event"] - 0.5
+             for tr in section.all("tr") if "-e" in tr.attrs.get("id", "") or "failure" in tr.classes()]
+    if order != sorted(order) or order.count(cause["event"] - 0.5) != 1:
+        say("the events are not in their order: %s" % order)
+    # Each line that is not whole is shown so; each part of it is drawn.
+    flight = {tr.children[0].whole(): tr for t in section.all("table", "flight") for tr in t.all("tr") if tr.first("td")}
+    for line in cause["lines"][:40]:
+        tr = flight.get("%s+0x%x" % (line["file"], line["offset"]))
+        if tr is None or tr.children[2].whole() != "%d of %d" % (line["left"], line["versions"]):
+            say("line 0x%x is not shown as it is" % line["offset"])
+            continue
+        drawn = [len(list(tr.all("rect", c))) for c in ("kept", "lost")]
+        if line["versions"] <= 32 and drawn != [line["left"], line["versions"] - line["left"]]:
+            say("line 0x%x is not drawn as it is" % line["offset"])
+    whole = ["good" in tr.children[2].classes() for tr in flight.values()]
+    if whole != sorted(whole):
+        say("the lines that are not whole do not come first")
+    if sum("good" not in tr.children[2].classes() for tr in flight.values()) != min(len(cause["lines"]), 40):
+        say("other lines are not whole")
+    # The chart: each listed event once in the lanes of threads, and what was lost with a ring.
+    names = list(section.all("div", "name"))
+    lanes = [g for g in section.all("g") if "translate" in g.attrs.get("transform", "")]
+    marks = [m for n, g in zip(names, lanes) if "pm" not in n.classes() for m in g.all("g", "m")]
+    pm = [n.whole().split("+0x")[-1] for n in names if "pm" in n.classes()]
+    if len(pm) != min(len(cause["lines"]), 8) or not set(pm) <= {"%x" % line["offset"] for line in cause["lines"]}:
+        say("other lines have lanes: %s" % pm)
+    if len(names) != len(lanes) or len(marks) != len(rows):
+        say("%d names, %d lanes, %d marks, %d events" % (len(names), len(lanes), len(marks), len(rows)))
+    if sum("cause" in m.classes() for m in marks) != len({lost["event"] for lost in cause["lost"]}):
+        say("other events have rings")
+    if len(list(section.all("g", "crash"))) != 1:
+        say("not one failure in the chart")
+
+
+def check_images(page, wrong):
+    with open(sys.argv[3], encoding="utf-8") as f:
+        results = json.load(f)
+    text = page.root.whole()
+    for words in ("What was recorded", "hardware", "checker", "command", "version", results["log"]):
+        if words not in text:
+            wrong.append("the page does not say: " + words)
+    figures = {int(b.whole()) for u in page.root.all("ul", "figures") for b in u.all("b")}
+    for name in ("cuts", "images", "bad"):
+        if results[name] not in figures:
+            wrong.append("the page does not say how many %s: %d" % (name, results[name]))
+    sections = list(page.root.all("section", "cause"))
+    if len(sections) != len(results["causes"]):
+        wrong.append("%d causes, %d sections" % (len(results["causes"]), len(sections)))
+    for number, (section, cause) in enumerate(zip(sections, results["causes"]), 1):
+        check_cause(section, number, cause, wrong)
+
+
 def main():
-    kind, path = sys.argv[1:]
+    kind, path = sys.argv[1:3]
     with open(path, encoding="utf-8") as f:
         page = Page(f.read())
     wrong = page.wrong
     check_links(page, os.path.dirname(path) if kind == "index" else None, wrong)
-    (check_index if kind == "index" else check_page)(page, wrong)
+    {"index": check_index, "page": check_page, "images": check_images}[kind](page, wrong)
     for line in wrong[:10]:
         print("WRONG " + line)
     return 1 if wrong else 0

@@ -3,7 +3,7 @@
 #
 # test_html_browser.sh PROGRAM TESTS
 #
-# The pages of tidemark replay --html and crashtest --html in a real browser: a script is put behind a copy of the page that
+# The pages of tidemark replay --html, crashtest --html and images --html in a real browser: a script is put behind a copy of the page that
 # measures how it is laid out, presses its keys, uses its filter, and writes what is wrong into the document, which is then
 # dumped. Wide and narrow, light and dark; and printed. Skipped where there is no browser (Debian: chromium).
 tidemark=$1 tests=$2
@@ -41,7 +41,7 @@ measure() {
 	{
 		sed 's|<head>|<head><script>window.pageErrors=[];window.onerror=function(m){pageErrors.push(m)}</script>|' "$2"
 		echo '<script>'
-		cat "$tests/report/colours.js" "$tests/report/$3"
+		cat "$tests"/report/{colours,layout}.js "$tests/report/$3"
 		echo '</script>'
 	} >"$here/measured.html"
 	for look in 1400,900:1 800,900:1 700,900:0; do
@@ -66,5 +66,18 @@ done
 "$tidemark" crashtest efactory --variant get_no_fence --runs 60 --states 600 --out "$here/traces" --html "$here/pages" >"$here/out" 2>&1
 [ $? -eq 1 ] || wrong "crashtest: $(tail -n 1 "$here/out")"
 measure index "$here/pages/index.html" measure_index.js cells
+# The crash images of a log: two lost stores, a long run before, and a name that is longer than a lane's.
+{
+	printf 'START|REGISTER_FILE;%s/a-pool-whose-name-is-long;0x10000000;0x1000;0x0' "$here"
+	printf '|STORE;0x10000040;0x2a;0x8;set_data (data.c:5)|STORE;0x100000bf;0x1;0x1;count (data.c:9)|PUT.BEGIN'
+	for at in $(seq 100 140); do printf '|STORE;0x10000%s;0x%s;0x4|FLUSH;0x10000%s;0x40|FENCE' "${at}" "$at" "${at}"; done
+	printf '|STORE;0x10000000;0x1;0x8;set_flag (flag.c:3)|FLUSH;0x10000000;0x40|FENCE|FLUSH;0x10000040;0x40|FENCE|STOP\n'
+} >"$here/store.log"
+cat >"$here/check.sh" <<'END'
+[ $(($(od -An -tu8 -N8 "$1"))) -ne 1 ] || { [ $(($(od -An -tu8 -j64 -N8 "$1"))) -eq 42 ] && [ $(($(od -An -tu1 -j191 -N1 "$1"))) -eq 1 ]; }
+END
+"$tidemark" images -q "$here/store.log" --pool zero --most 40 --recover "sh $here/check.sh {}" --html "$here/images.html" >"$here/out" 2>&1
+[ $? -eq 1 ] || wrong "images: $(tail -n 1 "$here/out")"
+measure images "$here/images.html" measure_images.js marks
 echo "$looks looks with $(cat "$here/version"), $failures failures"
 [ $failures -eq 0 ]
