@@ -176,7 +176,8 @@ static int read_files(struct results *r, char **path)
 			     (unsigned long long)r->file[r->files - 1].damaged);
 	}
 	if (!r->files)
-		return fail(EXIT_USAGE, "merge: expected a FILE before any option");
+		return fail(EXIT_USAGE, "merge: %.40s: expected a FILE before any option",
+			    *path ? *path : "no file is named");
 	return first_begun(r) ? 0 : fail(EXIT_UNSURE, "%s: no results yet", r->file[0].path);
 }
 

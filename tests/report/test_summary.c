@@ -51,7 +51,7 @@ static void setup(struct made *m)
 			m->c.cell[i][k].broken_states = m->c.cell[i][k].broken;
 		}
 	}
-	m->r = (struct report){.campaign = &m->c, .whole = true, .out = "traces"};
+	m->r = (struct report){.campaign = &m->c, .whole = true, .out = "nowhere"};
 }
 
 static unsigned config(const struct made *m, const char *store, const char *name)
@@ -70,7 +70,7 @@ static void add_case(struct made *m, unsigned i, unsigned k)
 	struct report_case *one = &m->r.cell[i][k].one[0];
 	snprintf(one->text, sizeof(one->text), "%s saw %s under %s", cfg->store->name,
 		 contract_name(k), cfg->name);
-	ck_assert_int_gt(asprintf(&one->trace, "traces/%s-%s-%s.trace", cfg->store->name, cfg->name,
+	ck_assert_int_gt(asprintf(&one->trace, "nowhere/%s-%s-%s.trace", cfg->store->name, cfg->name,
 				  contract_name(k)),
 			 0);
 	one->operations = 2;
@@ -182,7 +182,7 @@ START_TEST(all_as_expected)
 	find(&m, "shapes (full logs");
 	/* Only one of the traces is named: the smallest of a promise. */
 	find(&m, "How efactory breaks LIN, step by step");
-	find(&m, "replay traces/efactory-ddio=off-LIN.trace\n");
+	find(&m, "replay nowhere/efactory-ddio=off-LIN.trace\n");
 	ck_assert_ptr_null(strstr(find(&m, "-LIN.trace\n") + 11, ".trace\n"));
 	ck_assert_ptr_null(strstr(m.text, "\033"));
 	check_size(&m);
@@ -204,7 +204,7 @@ START_TEST(promise_broken)
 	ck_assert_int_eq(mark_at(&m, "rdmp_kv", "ack_early=off", TM_DUR), '.');
 	const char *first = find(&m, "\nefactory KEEP: NOT AS EXPECTED, in 0 of 889677 states\n"
 				     "  efactory saw KEEP under default\n"),
-		   *replay = find(&m, "replay traces/efactory-default-KEEP.trace"),
+		   *replay = find(&m, "replay nowhere/efactory-default-KEEP.trace"),
 		   *why = find(&m, "  expected otherwise: the version list"),
 		   *also = find(&m, "  also under domain=mhp\n"),
 		   *shape = find(&m, "\nerda (wrap) RDA: NOT AS EXPECTED");
