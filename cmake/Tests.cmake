@@ -241,6 +241,7 @@ if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 		tidemark_test(test_fuzz_mad fuzz_mad -runs=100000 -max_len=256 -seed=1)
 	endif()
 endif()
+tidemark_test(test_readers ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_readers.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
 tidemark_test(test_input ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_input.sh $<TARGET_FILE:fuzz_afl> $<TARGET_FILE:tidemark>)
 if(NOT TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain build makes them all
 	tidemark_test(test_claims_all ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_claims_all.sh $<TARGET_FILE:tidemark>)
