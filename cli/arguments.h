@@ -10,7 +10,8 @@
 
 struct arguments {
 	struct option_names store, variant, workload, knob;
-	const char *ops, *out, *json, *junit, *html, *causes, *shares, *corpus, *regress, *place;
+	const char *ops, *out, *json, *junit, *html, *causes, *shares, *corpus, *regress, *place,
+		*forever;
 	double seconds;	 /* --time; 0: not given */
 	bool one_config; /* see struct plan */
 	bool all_stores;

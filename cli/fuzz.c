@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 #include "checker/explore/clock.h"
 #include "checker/judge/expect.h"
 #include "checker/judge/names.h"
 #include "cli/cli.h"
+#include "cli/forever.h"
 #include "cli/fuzz_files.h"
 #include "report/hunt/fuzz_report.h"
 #include "report/output.h"
@@ -35,6 +35,10 @@ static const struct option_row rows[] = {
 	 ARGUMENT(regress)},
 	{.help = "how much"},
 	{"time", "TIME", "for each store: 90s, 2m, 1h (60s)", ARGUMENT(seconds)},
+	{"forever", "DIR",
+	 "a campaign without an end: all that belongs to it is in DIR, and `tidemark fuzz "
+	 "--forever DIR` goes on with it; --time and --runs end the session, of all stores",
+	 ARGUMENT(forever)},
 	ROW_RUNS("runs for each store; without --time the same seed gives the same results, on "
 		 "whatever machine"),
 	ROW_SEED("of the changes (1)"),
@@ -77,21 +81,7 @@ static int no_memory(void)
 static int save_case(struct fuzz_turn *t, struct fuzz_known *k, const struct broken_run *run)
 {
 	const struct fuzzing *f = t->arg;
-	char tail[24];
-	uint64_t hash = XXH3_64bits_withSeed(k->fingerprint.part,
-					     k->fingerprint.parts * sizeof(k->fingerprint.part[0]),
-					     k->fingerprint.cleans);
-	if (f->a->no_traces)
-		return 0;
-	snprintf(tail, sizeof(tail), "-%08x", (unsigned)(hash >> 32));
-	int error = trace_path(t->config, k->fingerprint.contract, f->a->out, tail, &k->trace);
-	if (!error)
-		error = save_trace(k->trace, &run->setup, &run->path, (int)k->fingerprint.contract,
-				   k->text);
-	if (error)
-		snprintf(t->why, sizeof(t->why), "%s: %s", k->trace ? k->trace : f->a->out,
-			 strerror(-error));
-	return error;
+	return f->a->no_traces ? 0 : fuzz_save_case(t, k, run, f->a->out);
 }
 
 static void show_shrinking(const struct fuzz_turn *t, unsigned contract)
@@ -201,7 +191,7 @@ static int run(const struct arguments *a, const struct campaign *c)
 
 int fuzz_main(int argc, char **argv)
 {
-	struct arguments a = {.out = "traces", .options = campaign_default, .one_config = true};
+	struct arguments a = {.out = FUZZ_OUT, .options = campaign_default, .one_config = true};
 	struct campaign c = {0};
 	bool made = false;
 	a.options.jobs = arguments_jobs();
@@ -210,6 +200,8 @@ int fuzz_main(int argc, char **argv)
 		return status;
 	if (expect_mistake())
 		return fail(EXIT_INTERNAL, "%s", expect_mistake());
+	if (a.forever)
+		return forever_main(&a);
 	status = arguments_configs(&a, &c);
 	if (!status)
 		status = arguments_check_outputs(&a, &made);
