@@ -347,6 +347,8 @@ int forever_main(struct arguments *a)
 {
 	struct forever f = {.a = a};
 	struct campaign c = {0};
+	if (expect_mistake())
+		return fail(EXIT_INTERNAL, "%s", expect_mistake());
 	if (a->corpus || a->no_traces || a->json || a->junit || strcmp(a->out, FUZZ_OUT) != 0)
 		return fail(EXIT_USAGE,
 			    "--forever %s: all goes there; expected no --corpus, --out, "

@@ -199,25 +199,30 @@ static void take_names(struct option_names *to, const json_t *names)
 		to->name[to->n++] = json_string_value(json_array_get(names, i));
 }
 
+static const struct tm_store *kept_store(const struct forever_folder *f, const char *name,
+					 char why[STORE_OBJECT_WHY])
+{
+	const json_t *objects = json_object_get(f->settings, "objects");
+	const char *object = json_string_value(json_object_get(objects, name));
+	const struct tm_store *store = store_find(name);
+	snprintf(why, STORE_OBJECT_WHY, "there is no such store in this version");
+	return object && !(store && store_path(store)) ? store_load(object, why) : store;
+}
+
 /* The stores that there are in this version, on this machine. */
 static int take_stores(struct forever_folder *f, struct arguments *a, const json_t *names)
 {
-	const json_t *objects = json_object_get(f->settings, "objects");
-	size_t n = json_array_size(names);
+	char why[STORE_OBJECT_WHY];
+	size_t i, n = json_array_size(names);
+	json_t *name;
 	a->store.n = 0;
-	for (size_t i = 0; i < n; i++) {
-		const char *name = json_string_value(json_array_get(names, i));
-		const char *object = json_string_value(json_object_get(objects, name));
-		const struct tm_store *store = store_find(name);
-		char why[STORE_OBJECT_WHY] = "there is no such store in this version";
-		if (object && !(store && store_path(store)))
-			store = store_load(object, why);
-		if (store)
-			a->store.name[a->store.n++] = name;
-		else
-			fail(0, "%s/campaign.json: %s is left out: %s", f->path, name, why);
-	}
-	return n && !a->store.n ? fail(EXIT_USAGE, "%s: none of its stores is here", f->path) : 0;
+	json_array_foreach(names, i, name) if (kept_store(f, json_string_value(name), why))
+		a->store.name[a->store.n++] = json_string_value(name);
+	if (n && !a->store.n)
+		return fail(EXIT_USAGE, "%s: none of its stores is here: %s", f->path, why);
+	json_array_foreach(names, i, name) if (!kept_store(f, json_string_value(name), why)) fail(
+		0, "%s/campaign.json: %s is left out: %s", f->path, json_string_value(name), why);
+	return 0;
 }
 
 static int old_settings(struct forever_folder *f, const char *path, struct arguments *a)

@@ -198,10 +198,10 @@ int fuzz_main(int argc, char **argv)
 	int status = arguments_read(&options, &a, argc, argv);
 	if (status >= 0)
 		return status;
-	if (expect_mistake())
-		return fail(EXIT_INTERNAL, "%s", expect_mistake());
 	if (a.forever)
 		return forever_main(&a);
+	if (expect_mistake())
+		return fail(EXIT_INTERNAL, "%s", expect_mistake());
 	status = arguments_configs(&a, &c);
 	if (!status)
 		status = arguments_check_outputs(&a, &made);

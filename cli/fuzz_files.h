@@ -8,6 +8,10 @@
 
 #define FUZZ_OUT "traces" /* where traces go if nothing is said */
 
+/* Write the trace of a new case to the folder, and name it. 0, or -errno with t->why. */
+int fuzz_save_case(struct fuzz_turn *t, struct fuzz_known *k, const struct broken_run *run,
+		   const char *dir);
+
 /* Each 0, or the status after a message. */
 
 /* Run the traces of --regress again, say how that went, and know those of --out. */
@@ -16,8 +20,5 @@ int fuzz_rerun_traces(struct fuzz_session *s, const struct arguments *a);
 int fuzz_open_corpus(const struct arguments *a, struct fuzz_turn *t, char **dir);
 /* Write the inputs from number *saved_inputs on. */
 int fuzz_save_corpus(const char *dir, const struct fuzz *f, unsigned *saved_inputs);
-/* Write the trace of a new case to the folder, and name it. 0, or -errno with t->why. */
-int fuzz_save_case(struct fuzz_turn *t, struct fuzz_known *k, const struct broken_run *run,
-		   const char *dir);
 
 #endif

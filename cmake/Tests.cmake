@@ -233,6 +233,7 @@ if(TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain 
 	set(few few)
 endif()
 tidemark_test(test_forever ${PROJECT_SOURCE_DIR}/tests/cli/test_forever.sh $<TARGET_FILE:tidemark>)
+set_tests_properties(test_forever PROPERTIES LABELS reduced COST 12)
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_cli.sh $<TARGET_FILE:tidemark> ${few})
 if(CMAKE_C_COMPILER_ID STREQUAL Clang)
 	# Without clang's fuzzer runtime there is no such program, and the test is skipped.

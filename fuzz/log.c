@@ -3,7 +3,7 @@
  * A libFuzzer target for the reader of pmemcheck's logs (checker/images/pmemcheck_read.h): any
  * bytes; what is taken is replayed (pm.h).
  *
- *	build-fuzz/fuzz_log -max_len=4096 build/corpus/log
+ *	build-clang/fuzz_log -max_len=4096 build/corpus/log
  */
 #include <stdlib.h>
 #include <string.h>

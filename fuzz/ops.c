@@ -5,7 +5,7 @@
  * own. A list that is taken is printed as traces do it, read again and printed again: the second
  * text is the first.
  *
- *	build-fuzz/fuzz_ops -max_len=4096 build/corpus/ops
+ *	build-clang/fuzz_ops -max_len=4096 build/corpus/ops
  */
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * a recording if they begin like one; else they are its records, and a head is put before them.
  * What is taken is replayed (pm.h).
  *
- *	build-fuzz/fuzz_recording -max_len=8192 build/corpus/recording
+ *	build-clang/fuzz_recording -max_len=8192 build/corpus/recording
  */
 #include <stdlib.h>
 #include <string.h>

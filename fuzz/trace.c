@@ -3,7 +3,7 @@
  * A libFuzzer target for the reader of traces (checker/trace/trace.h): any bytes. A trace that is
  * taken is written, read again and written again: the second text is the first.
  *
- *	build-fuzz/fuzz_trace -max_len=4096 tests/traces
+ *	build-clang/fuzz_trace -max_len=4096 tests/traces
  */
 #include <stdlib.h>
 #include <string.h>

@@ -114,9 +114,14 @@ names c >c.names
 names d | cmp -s - c.names || wrong 'two folders of one seed differ'
 forever 0 e efactory --variant get_no_flush --runs 150 --seed 7
 names e | cmp -s - c.names && wrong 'two folders of two seeds do not differ'
-# A session does not do what the one before did.
-forever 1 c --runs 300
-[ "$(inputs c)" -gt "$(inputs d)" ] || wrong 'a second session adds nothing'
+grep -q '"seed": 7' e/campaign.json || wrong 'the seed is not kept'
+# A session does not draw what another one has drawn.
+sed -i 's/"session":1/"session":2/' d/statistics.jsonl
+forever 1 c --runs 600
+forever 1 d --runs 600
+[ "$(inputs c)" -gt "$(wc -l <c.names)" ] || wrong 'a second session adds nothing'
+names c >c.names
+names d | cmp -s - c.names && wrong 'the second session and the third do the same'
 
 # Failures: the page has the command, and it works there.
 grep -o 'tidemark replay failures/[^<]*' c/status.html >commands
@@ -128,11 +133,10 @@ while read -r command; do
 done <commands
 
 # Merged: all inputs of both, and one trace for each cause.
-cp -n e/corpus/efactory/* c/corpus/efactory
-cp -n e/failures/* c/failures 2>/dev/null
+cp -rn e/corpus e/failures c
 cp "$(find c/failures -name '*.trace' | head -n 1)" c/failures/again.trace
 ls c/failures >traces
-{ names d; (cd e && find corpus -type f | sort); } | sort -u | grep corpus >both
+{ cat c.names && names e; } | sort -u | grep corpus >both
 forever 1 c --runs 40
 in_order c
 names c | grep corpus >after
@@ -172,6 +176,9 @@ says 1 'g/campaign.json:2:'
 echo '{"format": 1, "seed": 1, "began": 1, "stores": ["gone", "efactory"], "variants": [], "knobs": []}' >g/campaign.json
 forever 0 g --runs 40
 says 1 'gone is left out'
+echo '{"format": 1, "seed": 1, "began": 1, "stores": ["gone"], "variants": [], "knobs": []}' >g/campaign.json
+forever 2 g
+says 1 'none of its stores is here'
 : >file
 forever 2 file
 says 1 'not a folder'
