@@ -292,9 +292,8 @@ static void print_failures(FILE *out, const struct forever_page *p)
 {
 	if (!count_failures(p, NULL))
 		return;
-	fputs("<section id=failures>\n<h2>What breaks unexpectedly, by cause</h2>\n<p "
-	      "class=dim>The "
-	      "smallest trace of each cause. The commands are for the folder that this page is "
+	fputs("<section id=failures>\n<h2>What breaks unexpectedly, by cause</h2>\n<p class=dim>A "
+	      "shrunk trace of each cause. The commands are for the folder that this page is "
 	      "in.</p>\n",
 	      out);
 	for (unsigned i = 0; i < p->turns; i++)
