@@ -13,7 +13,8 @@
 #include "report/report.h"
 #include "report/terminal.h"
 
-#define REFRESH 30 /* s */
+#define REFRESH	 30  /* s */
+#define SHORTEST 0.1 /* s, of which a speed is told */
 
 /* A chart, in the SVG's own units: it is as wide as the page. */
 #define WIDTH  760
@@ -120,7 +121,8 @@ static double speed_at(const struct forever_page *p, size_t i)
 	const json_t *now = json_array_get(p->samples, i),
 		     *before = json_array_get(p->samples, i - 1);
 	double seconds = number(now, "seconds") - number(before, "seconds");
-	return seconds < 1 ? -1 : (number(now, "states") - number(before, "states")) / seconds;
+	return seconds < SHORTEST ? -1
+				  : (number(now, "states") - number(before, "states")) / seconds;
 }
 
 /* Between lines: one, two or five times a power of ten. */
@@ -174,7 +176,7 @@ static void print_chart(FILE *out, const struct forever_page *p, const struct ch
 	for (size_t i = 0; i < json_array_size(p->samples); i++)
 		most = fmax(most, c->value(p, i));
 	fprintf(out, "<section id=%s>\n<h2>%s</h2>\n", c->name, c->title);
-	if (most < 1 || seconds < 1) {
+	if (most < 1 || seconds < SHORTEST) {
 		fputs("<p class=dim>There is nothing to draw yet.</p>\n</section>\n", out);
 		return;
 	}
@@ -206,7 +208,7 @@ static void print_figures(FILE *out, const struct forever_page *p)
 		number(last, "session") == 1 ? "" : "s");
 	print_figure(out, number(last, "runs"), "runs");
 	print_figure(out, number(last, "states"), "crash states");
-	if (seconds >= 1)
+	if (seconds >= SHORTEST)
 		print_figure(out, number(last, "states") / seconds, "states/s");
 	print_figure(out, number(last, "inputs"), "inputs in the corpus");
 	print_figure(out, number(last, "features"), "features");

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# test_forever.sh PROGRAM
+# test_forever.sh PROGRAM TESTS
 #
 # tidemark fuzz --forever: its folder can be stopped, copied, merged and gone on with, whatever happened to it.
-tidemark=$1
-[ -x "$tidemark" ] || { echo "usage: test_forever.sh PROGRAM" >&2; exit 2; }
+tidemark=$1 tests=$2
+[ -x "$tidemark" ] && [ -d "$tests" ] || { echo "usage: test_forever.sh PROGRAM TESTS" >&2; exit 2; }
 here=$(mktemp -d) || exit 70
 running=
 trap '[ -z "$running" ] || kill -9 $running; rm -rf "$here"' EXIT
@@ -124,6 +124,7 @@ names c >c.names
 names d | cmp -s - c.names && wrong 'the second session and the third do the same'
 
 # Failures: the page has the command, and it works there.
+python3 "$tests/report/page_check.py" status c/status.html >checked || wrong "the page: $(cat checked)"
 grep -o 'tidemark replay failures/[^<]*' c/status.html >commands
 [ -s commands ] || wrong 'no replay command on the page'
 same "$(wc -l <commands)" "$(find c/failures -name '*.trace' | wc -l)" 'commands on the page'
