@@ -8,8 +8,15 @@
 #include "checker/images/pmemcheck_read.h"
 #include "checker/images/pmemcheck_write.h"
 
-#define FILES_MAX    (1u << 20) /* bytes of all files */
+#define FILES_MAX    (1u << 16) /* bytes of all files */
 #define VERSIONS_MAX 64		/* of a line, that are looked at after each event */
+
+/* A file may say that it is as long as it likes; what needs more than this gets no memory. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "allocator_may_return_null=1:max_allocation_size_mb=128";
+}
 
 static void look(const struct pm_replay *r)
 {
