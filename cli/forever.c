@@ -75,9 +75,11 @@ static int no_memory(void)
 
 /* --- statistics and the page --- */
 
+/* 0 if there is none, or if it is nothing that a campaign comes to. */
 static double sum_of(const json_t *of, const char *name)
 {
-	return json_number_value(json_object_get(of, name));
+	double sum = json_number_value(json_object_get(of, name));
+	return sum >= 0 && sum < FOREVER_SUM_MAX ? sum : 0;
 }
 
 static double larger(double a, double b)

@@ -82,7 +82,7 @@ int forever_set_aside(struct forever_folder *f, const char *path, const char *wh
 		if (*p == '/')
 			*p = '-';
 	/* A folder cannot replace another one. */
-	for (unsigned n = 2; !access(to, F_OK) && n < 10000 && !status; n++) {
+	for (unsigned n = 2; !access(to, F_OK); n++) {
 		free(to);
 		if (asprintf(&to, "%s/%u-%s", f->aside, n, strrchr(path, '/') + 1) < 0)
 			return no_memory();
@@ -282,9 +282,12 @@ static bool is_sample(const json_t *sample)
 					   "states", "features", "inputs",  NULL};
 	for (unsigned i = 0; sums[i]; i++) {
 		const json_t *n = json_object_get(sample, sums[i]);
-		if (!json_is_number(n) || json_number_value(n) < 0)
+		if (!json_is_number(n) || json_number_value(n) < 0 ||
+		    json_number_value(n) >= FOREVER_SUM_MAX)
 			return false;
 	}
+	if (json_number_value(json_object_get(sample, "session")) >= FOREVER_SESSIONS_MAX)
+		return false;
 	return json_is_object(json_object_get(sample, "stores"));
 }
 

@@ -19,6 +19,9 @@
 #include "checker/hunt/fuzz_session.h"
 #include "cli/arguments.h"
 
+#define FOREVER_SUM_MAX	     1e15 /* of the statistics */
+#define FOREVER_SESSIONS_MAX 1e9
+
 struct forever_folder {
 	const char *path;
 	char *corpus, *failures, *aside, *statistics, *status;
