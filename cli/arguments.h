@@ -12,7 +12,8 @@
 
 struct arguments {
 	struct option_names store, variant, workload, knob;
-	const char *ops, *out, *json, *junit, *html, *causes, *shares, *corpus, *regress, *place;
+	const char *ops, *out, *json, *junit, *html, *causes, *shares, *corpus, *regress, *place,
+		*forever;
 	double seconds;	 /* --time */
 	bool one_config; /* see struct plan */
 	bool all_stores;

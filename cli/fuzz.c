@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 #include "checker/explore/clock.h"
 #include "checker/judge/expect.h"
 #include "checker/explore/visited.h"
 #include "checker/judge/names.h"
 #include "cli/cli.h"
+#include "cli/forever.h"
 #include "cli/fuzz_files.h"
 #include "cli/fuzz_shard.h"
 #include "report/hunt/fuzz_report.h"
@@ -43,6 +43,10 @@ static const struct option_row rows[] = {
 	{.help = "how much"},
 	{"time", "TIME", "for each store: 90s, 2m, 1h (=)",
 	 ARGUMENT_GIVEN(seconds, 0, 0, seconds_given)},
+	{"forever", "DIR",
+	 "a campaign without an end: all that belongs to it is in DIR, and `tidemark fuzz "
+	 "--forever DIR` goes on with it; --time and --runs end the session, of all stores",
+	 ARGUMENT(forever)},
 	ROW_RUNS("runs for each store; without --time the same seed gives the same results, on "
 		 "whatever machine"),
 	ROW_SEED("of the changes (=)"),
@@ -86,21 +90,7 @@ static int no_memory(void)
 static int save_case(struct fuzz_turn *t, struct fuzz_known *k, const struct broken_run *run)
 {
 	const struct fuzzing *f = t->arg;
-	char tail[24];
-	uint64_t hash = XXH3_64bits_withSeed(k->fingerprint.part,
-					     k->fingerprint.parts * sizeof(k->fingerprint.part[0]),
-					     k->fingerprint.cleans);
-	if (f->a->no_traces)
-		return 0;
-	snprintf(tail, sizeof(tail), "-%08x", (unsigned)(hash >> 32));
-	int error = trace_path(t->config, k->fingerprint.contract, f->a->out, tail, &k->trace);
-	if (!error)
-		error = save_trace(k->trace, &run->setup, &run->path, (int)k->fingerprint.contract,
-				   k->text);
-	if (error)
-		snprintf(t->why, sizeof(t->why), "%s: %s", k->trace ? k->trace : f->a->out,
-			 strerror(-error));
-	return error;
+	return f->a->no_traces ? 0 : fuzz_save_case(t, k, run, f->a->out);
 }
 
 static void show_shrinking(const struct fuzz_turn *t, unsigned contract)
@@ -253,7 +243,7 @@ static int run(const struct arguments *a, const struct campaign *c)
 
 int fuzz_main(int argc, char **argv)
 {
-	struct arguments a = {.out = "traces",
+	struct arguments a = {.out = FUZZ_OUT,
 			      .seconds = DEFAULT_SECONDS,
 			      .options = campaign_default,
 			      .one_config = true};
@@ -263,6 +253,10 @@ int fuzz_main(int argc, char **argv)
 	int status = arguments_read(&options, &a, argc, argv);
 	if (status >= 0)
 		return status;
+	if (a.forever && shard_is_asked(&a.shard))
+		return fail(EXIT_USAGE, "fuzz: --shard and --results do not go with --forever");
+	if (a.forever)
+		return forever_main(&a);
 	if (expect_mistake())
 		return fail(EXIT_INTERNAL, "%s", expect_mistake());
 	if (shard_is_asked(&a.shard) && !shard_is_part(&a.shard))

@@ -95,6 +95,26 @@ int fuzz_rerun_traces(struct fuzz_session *s, const struct arguments *a)
 	return status;
 }
 
+/* --- what is found --- */
+
+int fuzz_save_case(struct fuzz_turn *t, struct fuzz_known *k, const struct broken_run *run,
+		   const char *dir)
+{
+	char tail[24];
+	uint64_t hash = XXH3_64bits_withSeed(k->fingerprint.part,
+					     k->fingerprint.parts * sizeof(k->fingerprint.part[0]),
+					     k->fingerprint.cleans);
+	snprintf(tail, sizeof(tail), "-%08x", (unsigned)(hash >> 32));
+	int error = trace_path(t->config, k->fingerprint.contract, dir, tail, &k->trace);
+	if (!error)
+		error = save_trace(k->trace, &run->setup, &run->path, (int)k->fingerprint.contract,
+				   k->text);
+	if (error)
+		snprintf(t->why, sizeof(t->why), "%s: %s", k->trace ? k->trace : dir,
+			 strerror(-error));
+	return error;
+}
+
 /* --- the corpus on disk --- */
 
 /* Bytes of the file, or 0 with *why it is not an input. */

@@ -6,6 +6,12 @@
 #include "checker/hunt/fuzz_session.h"
 #include "cli/arguments.h"
 
+#define FUZZ_OUT "traces" /* where traces go if nothing is said */
+
+/* Write the trace of a new case to the folder, and name it. 0, or -errno with t->why. */
+int fuzz_save_case(struct fuzz_turn *t, struct fuzz_known *k, const struct broken_run *run,
+		   const char *dir);
+
 /* Each 0, or the status after a message. */
 
 /* Run the traces of --regress again, say how that went, and know those of --out. */

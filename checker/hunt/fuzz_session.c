@@ -51,18 +51,24 @@ static struct fuzz_known *find_known(struct fuzz_session *s, const struct finger
 	return NULL;
 }
 
-static int know(struct fuzz_session *s, struct trace *t, const char *path, bool accepted)
+/* 1: it is no failure, or, if only new causes are wanted, it has that of a known one. */
+static int know(struct fuzz_session *s, struct trace *t, const char *path, bool accepted,
+		bool only_new)
 {
 	struct fingerprint fingerprint;
 	if (t->contract < 0)
-		return 0;
+		return 1;
 	int error = fingerprint_find(&t->setup, &t->deviations, (unsigned)t->contract,
 				     &fingerprint);
+	if (error != -ENOMEM && only_new && find_known(s, &fingerprint))
+		return 1;
 	struct fuzz_known *k = error == -ENOMEM ? NULL
 						: add_known(s, path, &fingerprint, t->verdict);
 	if (!k)
 		return -ENOMEM;
 	k->accepted = accepted;
+	k->operations = workload_ops(&t->setup.w);
+	k->deviations = t->deviations.n;
 	return 0;
 }
 
@@ -80,12 +86,17 @@ int fuzz_session_rerun(struct fuzz_session *s, struct trace *t, const char *path
 		return 0;
 	}
 	r->why[0] = '\0';
-	return know(s, t, path, true);
+	return know(s, t, path, true, false) < 0 ? -ENOMEM : 0;
 }
 
 int fuzz_session_learn(struct fuzz_session *s, struct trace *t, const char *path)
 {
-	return know(s, t, path, false);
+	return know(s, t, path, false, false) < 0 ? -ENOMEM : 0;
+}
+
+int fuzz_session_learn_new(struct fuzz_session *s, struct trace *t, const char *path)
+{
+	return know(s, t, path, false, true);
 }
 
 bool fuzz_session_has(const struct fuzz_session *s, const char *path)

@@ -97,6 +97,7 @@ static bool grow_sources(struct pm_log *log)
 
 uint32_t pm_log_source(struct pm_log *log, const char *text, size_t len)
 {
+	len = strnlen(text, len);
 	if (!len || !grow_sources(log))
 		return PM_NO_SOURCE;
 	uint32_t *slot = slot_of(log, text, len);

@@ -98,7 +98,7 @@ int pm_log_file(struct pm_log *log, const char *name, uint64_t len);
 /* Read what the files held from the disk: where a file is now, or from `copy`, a copy of the only
  * file, NULL: none; "zero": nothing was in them. 0 or -errno with *which, a name. */
 int pm_log_read_files(struct pm_log *log, const char *copy, const char **which);
-/* The number of a source. 0 (PM_NO_SOURCE) without memory. */
+/* The number of a source; a NUL ends it. 0 (PM_NO_SOURCE) without memory. */
 uint32_t pm_log_source(struct pm_log *log, const char *text, size_t len);
 
 /* A frame's file of source, and the program that it is of. 0 or -ENOMEM. */

@@ -52,21 +52,24 @@ static int take_file(struct reader *r, const struct record *rec)
 		struct pm_file *file = &r->log->file[rec->file];
 		if (rec->off <= file->len)
 			return 0;
-		uint8_t *grown = realloc(file->before, rec->off);
+		/* calloc(): what nothing is known of takes no memory. */
+		uint8_t *grown = calloc(1, rec->off);
 		if (!grown)
 			return -ENOMEM;
-		memset(grown + file->len, 0, rec->off - file->len);
+		memcpy(grown, file->before, file->len);
+		free(file->before);
 		file->before = grown;
 		file->len = file->size = rec->off;
 		return 0;
 	}
 	if (rec->file != r->log->files)
 		return wrong(r, "file %u; expected %u", rec->file, r->log->files);
+	for (unsigned i = 0; i < r->log->files; i++)
+		if (!strcmp(r->log->file[i].name, name))
+			return wrong(r, "%s twice", text_show(name).text);
 	int file = pm_log_file(r->log, name, rec->off);
 	if (file < 0)
 		return file == -ENOSPC ? wrong(r, "more than %d files", PM_FILES) : file;
-	if ((unsigned)file != rec->file)
-		return wrong(r, "%s twice", text_show(name).text);
 	r->log->file[file].before = calloc(1, rec->off);
 	return r->log->file[file].before ? 0 : -ENOMEM;
 }
@@ -153,12 +156,13 @@ static int take_call(struct reader *r, const struct record *rec)
 		log->call = grown;
 		log->call_room = room;
 	}
-	uint32_t words = pm_log_source(log, (const char *)rec->payload, rec->len);
+	size_t len = strnlen((const char *)rec->payload, rec->len);
+	uint32_t words = pm_log_source(log, (const char *)rec->payload, len);
 	log->call[log->calls++] = (struct pm_call){.client = rec->off,
 						   .event = log->events,
 						   .words = words,
 						   .returns = rec->kind == RECORD_RETURN};
-	return words || !rec->len ? 0 : -ENOMEM;
+	return words || !len ? 0 : -ENOMEM;
 }
 
 static int take_event(struct reader *r, const struct record *rec)
@@ -173,7 +177,7 @@ static int take_event(struct reader *r, const struct record *rec)
 			     .len = rec->len,
 			     .thread = rec->thread,
 			     .kind = kind_of[rec->kind],
-			     .file = (uint8_t)rec->file,
+			     .file = ranges ? (uint8_t)rec->file : 0,
 			     .noticed = rec->kind == RECORD_STORE,
 			     .source = rec->source < r->sources ? r->source[rec->source] : 0};
 	if (ranges &&

@@ -32,8 +32,7 @@ void fuzz_report_reruns(const struct fuzz_session *s, const char *dir)
 	}
 }
 
-/* "a; b; c" */
-static void join_parts(const struct fingerprint *c, char *buf, size_t n)
+void fuzz_report_parts(const struct fingerprint *c, char *buf, size_t n)
 {
 	snprintf(buf, n, "%s", c->cleans ? "a log is cleaned" : "");
 	for (unsigned i = 0; i < c->parts; i++) {
@@ -44,10 +43,10 @@ static void join_parts(const struct fingerprint *c, char *buf, size_t n)
 
 static void print_known(const struct fuzz_known *k)
 {
-	char parts[FINGERPRINT_PARTS * FINGERPRINT_PART];
+	char parts[FUZZ_PARTS];
 	printf("  %-5s  %s: ", k->is_new ? "new" : "known", contract_name(k->fingerprint.contract));
 	print_wrapped(9, k->text);
-	join_parts(&k->fingerprint, parts, sizeof(parts));
+	fuzz_report_parts(&k->fingerprint, parts, sizeof(parts));
 	if (parts[0]) {
 		printf("%9s", "");
 		print_wrapped(9, parts);
@@ -110,8 +109,8 @@ static json_t *name_json(const char *name)
 
 static json_t *known_json(const struct fuzz_known *k)
 {
-	char parts[FINGERPRINT_PARTS * FINGERPRINT_PART];
-	join_parts(&k->fingerprint, parts, sizeof(parts));
+	char parts[FUZZ_PARTS];
+	fuzz_report_parts(&k->fingerprint, parts, sizeof(parts));
 	return json_pack("{s:s, s:b, s:b, s:s, s:s, s:o}", "contract",
 			 contract_name(k->fingerprint.contract), "new", k->is_new, "accepted",
 			 k->accepted, "how", k->text, "fingerprint", parts, "trace",

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tidemark fuzz --forever: a campaign that lives in a folder (forever_folder.h), in as many
+ * sessions as there are.
+ *
+ * All stores stay open, and have a round each in turn. After its round a store's new inputs are
+ * written; a new failure is, as soon as it is shrunk; statistics and the page are every half
+ * minute. So a process that is killed has lost no more than that.
+ *
+ * A session draws from a seed of its own, made of the campaign's and the session's number: with the
+ * same seed it would change the inputs of the corpus as the session before has changed them.
+ */
+#include "cli/forever.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <xxhash.h>
+#include "checker/explore/clock.h"
+#include "checker/judge/expect.h"
+#include "checker/judge/names.h"
+#include "cli/cli.h"
+#include "cli/forever_folder.h"
+#include "cli/fuzz_files.h"
+#include "report/hunt/forever_page.h"
+#include "report/hunt/fuzz_report.h"
+#include "report/output.h"
+
+#define STATUS_SECONDS 30
+/* After so many runs a store may shrink as many cases of a contract again as a session of tidemark
+ * fuzz does. */
+#define CASES_RUNS 1000000
+
+/* What a store did. */
+struct forever_turn {
+	char *corpus;	       /* its folder */
+	unsigned saved_inputs; /* of the corpus in memory */
+	/* of earlier sessions */
+	double runs, states, features;
+	uint64_t next_cases; /* runs until more cases are shrunk */
+};
+
+struct forever {
+	const struct arguments *a;
+	struct forever_folder folder;
+	struct fuzz_session session;
+	struct fuzz_report report;
+	struct fuzz_turn *turn;
+	struct forever_turn *more; /* of each turn */
+	unsigned turns;
+	unsigned number;       /* of the session, from 1 */
+	double start, seconds; /* of earlier sessions */
+	double next_status;
+	bool running;
+	int status; /* of what went wrong */
+};
+
+static struct fuzz *volatile at_work;
+static volatile sig_atomic_t asked_to_stop;
+
+static void interrupted(int sig)
+{
+	(void)sig;
+	asked_to_stop = 1;
+	if (at_work)
+		fuzz_stop(at_work);
+}
+
+static int no_memory(void)
+{
+	return fail(EXIT_INTERNAL, "out of memory");
+}
+
+/* --- statistics and the page --- */
+
+/* 0 if there is none, or if it is nothing that a campaign comes to. */
+static double sum_of(const json_t *of, const char *name)
+{
+	double sum = json_number_value(json_object_get(of, name));
+	return sum >= 0 && sum < FOREVER_SUM_MAX ? sum : 0;
+}
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+static void add_to(json_t *sums, const char *name, double more)
+{
+	json_object_set_new(sums, name, json_integer((json_int_t)(sum_of(sums, name) + more)));
+}
+
+/* A session reaches the features anew that earlier ones had. */
+static json_t *store_sums(const struct fuzz_turn *t, const struct forever_turn *m)
+{
+	return json_pack("{s:I, s:I, s:I, s:I}", "runs",
+			 (json_int_t)(m->runs + (double)t->fuzz.counts.runs), "states",
+			 (json_int_t)(m->states + (double)t->fuzz.counts.states), "features",
+			 (json_int_t)larger(m->features, (double)t->fuzz.features), "inputs",
+			 (json_int_t)forever_count_inputs(m->corpus));
+}
+
+static unsigned count_failures(const struct fuzz_session *s)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < s->knowns; i++)
+		n += s->known[i].trace && !s->known[i].accepted;
+	return n;
+}
+
+static json_t *make_sample(const struct forever *f)
+{
+	static const char *const sums[] = {"runs", "states", "features", "inputs"};
+	json_t *all = json_pack("{s:I, s:i, s:f, s:i}", "at", (json_int_t)time(NULL), "session",
+				(int)f->number, "seconds", f->seconds + clock_seconds() - f->start,
+				"failures", (int)count_failures(&f->session));
+	json_t *stores = json_object();
+	for (unsigned i = 0; i < f->turns && all; i++) {
+		json_t *store = store_sums(&f->turn[i], &f->more[i]);
+		for (unsigned s = 0; s < 4; s++)
+			add_to(all, sums[s], sum_of(store, sums[s]));
+		json_object_set_new(stores, f->turn[i].config->store->name, store);
+	}
+	json_object_set_new(all, "stores", stores);
+	return all;
+}
+
+static int save_status(struct forever *f)
+{
+	int status = forever_add_sample(&f->folder, make_sample(f));
+	const struct forever_page page = {
+		.began = json_object_get(f->folder.settings, "began"),
+		.samples = f->folder.samples,
+		.session = &f->session,
+		.turn = f->turn,
+		.turns = f->turns,
+		.running = f->running,
+	};
+	f->next_status = clock_seconds() + STATUS_SECONDS;
+	return status ? status
+		      : saved(f->folder.status, save_file(f->folder.status, forever_page, &page));
+}
+
+static void keep_status(struct forever *f)
+{
+	if (!f->status && clock_seconds() >= f->next_status)
+		f->status = save_status(f);
+}
+
+/* --- a store --- */
+
+static void save_inputs(struct forever *f, unsigned i)
+{
+	struct forever_turn *m = &f->more[i];
+	if (!f->status)
+		f->status = fuzz_save_corpus(m->corpus, &f->turn[i], &m->saved_inputs);
+}
+
+/* What contains the new cause is not a cause of its own. */
+static int retire_larger(struct forever *f, const struct fuzz_known *k)
+{
+	int status = 0;
+	for (unsigned i = 0; i < f->session.knowns && !status; i++) {
+		struct fuzz_known *other = &f->session.known[i];
+		if (other == k || !other->trace || other->accepted ||
+		    !fingerprint_contains(&other->fingerprint, &k->fingerprint))
+			continue;
+		status = forever_set_aside(&f->folder, other->trace,
+					   "a smaller trace has its cause");
+		free(other->trace);
+		other->trace = NULL;
+	}
+	return status;
+}
+
+static int save_case(struct fuzz_turn *t, struct fuzz_known *k, const struct broken_run *run)
+{
+	struct forever *f = t->arg;
+	int error = fuzz_save_case(t, k, run, f->a->out);
+	if (!error && !f->status)
+		f->status = retire_larger(f, k);
+	return error;
+}
+
+/* It may take longer than a status lives. */
+static void before_shrinking(const struct fuzz_turn *t, unsigned contract)
+{
+	struct forever *f = t->arg;
+	save_inputs(f, (unsigned)(t - f->turn));
+	keep_status(f);
+	if (!f->a->quiet)
+		progress_line("%s: shrinking a case that breaks %s", t->config->store->name,
+			      contract_name(contract));
+}
+
+static void show_progress(const struct forever *f, const struct fuzz_turn *t)
+{
+	progress_line("%s: %" PRIu64 " runs, %" PRIu64 " states, %u inputs, %" PRIu64
+		      " features; %u failures in all; %.0f s",
+		      t->config->store->name, t->fuzz.counts.runs, t->fuzz.counts.states,
+		      t->fuzz.inputs, t->fuzz.features, count_failures(&f->session),
+		      clock_seconds() - f->start);
+}
+
+static void run_round(struct forever *f, unsigned i)
+{
+	struct fuzz_turn *t = &f->turn[i];
+	if (!f->a->quiet)
+		show_progress(f, t);
+	if (t->fuzz.counts.runs >= f->more[i].next_cases) {
+		memset(t->cases, 0, sizeof(t->cases));
+		f->more[i].next_cases += CASES_RUNS;
+	}
+	at_work = &t->fuzz;
+	int error = asked_to_stop ? 0 : fuzz_turn_round(t);
+	at_work = NULL;
+	if (error && !f->status)
+		f->status = fail(error == -ENOMEM || error == -EIO ? EXIT_INTERNAL : EXIT_USAGE,
+				 "%s", t->why[0] ? t->why : strerror(-error));
+	save_inputs(f, i);
+	keep_status(f);
+}
+
+static void run_rounds(struct forever *f)
+{
+	bool more = true;
+	signals_catch(interrupted);
+	while (more && !f->status && !asked_to_stop) {
+		more = false;
+		for (unsigned i = 0; i < f->turns && !f->status && !asked_to_stop; i++) {
+			if (!fuzz_more(&f->turn[i].fuzz))
+				continue;
+			more = true;
+			run_round(f, i);
+		}
+	}
+	progress_line(NULL);
+	signals_catch(NULL);
+}
+
+/* --- a session --- */
+
+/* What earlier sessions did with a store. */
+static void take_sums(struct forever_turn *m, const json_t *store)
+{
+	m->runs = sum_of(store, "runs");
+	m->states = sum_of(store, "states");
+	m->features = sum_of(store, "features");
+}
+
+static int open_turn(struct forever *f, unsigned i, const struct campaign_config *cfg)
+{
+	const struct arguments *a = f->a;
+	struct fuzz_turn *t = &f->turn[i];
+	struct forever_turn *m = &f->more[i];
+	struct fuzz_options o = {
+		.seed = XXH3_64bits_withSeed(&f->number, sizeof(f->number), a->options.seed),
+		.runs = a->runs_given ? a->options.runs : UINT64_MAX,
+		.deadline = a->seconds_given ? f->start + a->seconds : 0,
+		.jobs = a->options.jobs,
+		.wanted = expect_watched(cfg->store, cfg->name)};
+	*t = (struct fuzz_turn){.session = &f->session,
+				.config = cfg,
+				.save = save_case,
+				.shrinking = before_shrinking,
+				.arg = f,
+				.start = f->start};
+	f->turns = i + 1;
+	if (fuzz_turn_begin(t, &o))
+		return no_memory();
+	int status = forever_tidy_corpus(&f->folder, cfg->store->name);
+	return status ? status : fuzz_open_corpus(a, t, &m->corpus);
+}
+
+static int open_turns(struct forever *f, const struct campaign *c)
+{
+	size_t n = json_array_size(f->folder.samples);
+	const json_t *last = n ? json_array_get(f->folder.samples, n - 1) : NULL,
+		     *stores = json_object_get(last, "stores");
+	int status = 0;
+	f->number = 1 + (unsigned)sum_of(last, "session");
+	f->seconds = sum_of(last, "seconds");
+	f->turn = calloc(c->configs, sizeof(*f->turn));
+	f->more = calloc(c->configs, sizeof(*f->more));
+	if (!f->turn || !f->more)
+		return no_memory();
+	for (unsigned i = 0; i < c->configs && !status; i++) {
+		status = open_turn(f, i, &c->config[i]);
+		take_sums(&f->more[i], json_object_get(stores, c->config[i].store->name));
+	}
+	return status;
+}
+
+static void close_turns(struct forever *f)
+{
+	for (unsigned i = 0; i < f->turns; i++) {
+		fuzz_turn_end(&f->turn[i]);
+		free(f->more[i].corpus);
+	}
+	free(f->turn);
+	free(f->more);
+}
+
+/* Traces that are accepted, and failures of earlier sessions. */
+static int know_traces(struct forever *f)
+{
+	struct arguments a = *f->a;
+	a.no_traces = true; /* those of the folder are learned below */
+	int status = a.regress ? fuzz_rerun_traces(&f->session, &a) : 0;
+	return status ? status : forever_learn(&f->folder, &f->session);
+}
+
+static void tell(struct forever *f)
+{
+	for (unsigned i = 0; i < f->turns; i++)
+		if (fuzz_report_turn(&f->report, &f->turn[i]))
+			f->status = no_memory();
+	printf("\n%u cause%s of unexpected failures in all; %s\n", count_failures(&f->session),
+	       count_failures(&f->session) == 1 ? "" : "s", f->folder.status);
+}
+
+static int run(struct forever *f, const struct campaign *c)
+{
+	f->start = clock_seconds();
+	f->running = true;
+	f->report.session = &f->session;
+	f->status = know_traces(f);
+	if (!f->status)
+		f->status = open_turns(f, c);
+	if (!f->status)
+		f->status = save_status(f);
+	if (!f->status)
+		run_rounds(f);
+	f->running = false;
+	if (!f->status)
+		f->status = save_status(f);
+	if (!f->status)
+		tell(f);
+	bool failed = count_failures(&f->session) || f->session.rerun_failures;
+	close_turns(f);
+	fuzz_report_free(&f->report);
+	fuzz_session_free(&f->session);
+	return f->status ? f->status : failed ? EXIT_BROKEN : EXIT_HELD;
+}
+
+int forever_main(struct arguments *a)
+{
+	struct forever f = {.a = a};
+	struct campaign c = {0};
+	if (expect_mistake())
+		return fail(EXIT_INTERNAL, "%s", expect_mistake());
+	if (a->corpus || a->no_traces || a->json || a->junit || strcmp(a->out, FUZZ_OUT) != 0)
+		return fail(EXIT_USAGE,
+			    "--forever %s: all goes there; expected no --corpus, --out, "
+			    "--no-traces, --json and --junit",
+			    a->forever);
+	int status = forever_open(&f.folder, a->forever);
+	if (!status)
+		status = forever_settle(&f.folder, a);
+	if (!status)
+		status = arguments_configs(a, &c);
+	a->corpus = f.folder.corpus;
+	a->out = f.folder.failures;
+	if (!status)
+		status = run(&f, &c);
+	campaign_free(&c);
+	forever_close(&f.folder);
+	return status;
+}
