@@ -70,8 +70,8 @@ static void add_case(struct made *m, unsigned i, unsigned k)
 	struct report_case *one = &m->r.cell[i][k].one[0];
 	snprintf(one->text, sizeof(one->text), "%s saw %s under %s", cfg->store->name,
 		 contract_name(k), cfg->name);
-	ck_assert_int_gt(asprintf(&one->trace, "nowhere/%s-%s-%s.trace", cfg->store->name, cfg->name,
-				  contract_name(k)),
+	ck_assert_int_gt(asprintf(&one->trace, "nowhere/%s-%s-%s.trace", cfg->store->name,
+				  cfg->name, contract_name(k)),
 			 0);
 	one->operations = 2;
 	one->deviations = strcmp(cfg->name, "ddio=off") ? 2 : 1;
