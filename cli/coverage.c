@@ -32,6 +32,12 @@ int coverage_open(struct campaign *c, struct covered *covered, const char *dir, 
 			    "--coverage: %s has no debug information; expected it to be compiled "
 			    "with -g",
 			    covered->store[covered->stores - 1].store->name);
+	if (error == -EFBIG)
+		return fail(EXIT_USAGE,
+			    "--coverage: %s has too much code; expected at most %d statements and "
+			    "%d branches",
+			    covered->store[covered->stores - 1].store->name, COVERED_SITES,
+			    COVERED_BRANCHES);
 	if (error)
 		return fail(EXIT_INTERNAL, "--coverage: %s", strerror(-error));
 	c->options.covered = covered;

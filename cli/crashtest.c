@@ -266,7 +266,8 @@ static int run(struct campaign *c, struct arguments *a)
 	char *command = NULL;
 	int status = shard_begin(&a->shard, &results);
 	if (!status && a->coverage)
-		status = coverage_open(c, &covered, a->coverage_dir, &made);
+		status = coverage_open(c, &covered,
+				       shard_is_part(&a->shard) ? NULL : a->coverage_dir, &made);
 	if (!status && report_open(&r))
 		status = fail(EXIT_INTERNAL, "out of memory");
 	if (status)
@@ -453,9 +454,6 @@ int crashtest_main(int argc, char **argv)
 	if (a.html && a.no_traces)
 		return fail(EXIT_USAGE,
 			    "--html writes a page of each trace; expected no --no-traces");
-	if (a.coverage && shard_is_asked(&a.shard))
-		return fail(EXIT_USAGE, "--coverage is not kept in files of results; expected no "
-					"--shard and no --results beside it");
 	a.options.all_causes = a.causes != NULL;
 	a.options.shares = has_shares(&a) && !a.causes && !a.shares;
 	status = arguments_apply(&a, &c);

@@ -278,11 +278,17 @@ static void explore_unit(const struct campaign *c, unsigned unit, unsigned stop_
 	free(ex);
 }
 
-void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
-		      struct campaign_unit *result, struct broken_run *first)
+/* A unit's result; where coverage is wanted, with what it covered. */
+struct covering_unit {
+	struct campaign_unit unit;
+	struct covered_unit covered;
+};
+
+static void explore_one(const struct campaign *c, unsigned unit, unsigned stop_at,
+			struct campaign_unit *result, struct broken_run *first,
+			struct covered_unit *covered)
 {
 	const struct tm_store *store = c->config[unit / c->workloads].store;
-	struct covered *covered = c->options.covered;
 	struct cuts *cuts = NULL;
 	if (first)
 		memset(first, 0, sizeof(*first));
@@ -293,22 +299,29 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 			first->contract = TM_CONTRACTS;
 		return;
 	}
-	int error = covered ? covered_begin(covered, store, &cuts) : 0;
+	int error = covered ? covered_begin(c->options.covered, store, &cuts) : 0;
 	if (!error)
 		explore_unit(c, unit, stop_at, result, first, cuts);
 	if (!error && covered)
-		error = covered_end(covered, store, cuts);
+		error = covered_end(c->options.covered, store, cuts, covered);
 	if (!error)
 		return;
 	result->error = error;
 	snprintf(result->why, sizeof(result->why), "coverage: %s", strerror(-error));
 }
 
+void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
+		      struct campaign_unit *result, struct broken_run *first)
+{
+	explore_one(c, unit, stop_at, result, first, NULL);
+}
+
 static void work(void *arg, unsigned unit, void *result)
 {
 	const struct campaign *c = arg;
-	struct campaign_unit *u = result;
-	campaign_explore(c, unit, 0, u, NULL);
+	struct covering_unit *both = result;
+	struct campaign_unit *u = &both->unit;
+	explore_one(c, unit, 0, u, NULL, c->options.covered ? &both->covered : NULL);
 	u->config = unit / c->workloads;
 	u->workload = unit % c->workloads;
 }
@@ -402,7 +415,11 @@ static void merge(struct campaign *c, unsigned config)
 static void take(void *arg, unsigned unit, const void *result)
 {
 	struct campaign *c = arg;
-	(void)result;
+	const struct covering_unit *both = result;
+	c->unit[unit] = both->unit;
+	if (c->options.covered &&
+	    covered_add(c->options.covered, c->config[unit / c->workloads].store, &both->covered))
+		c->unit[unit].error = -ENOSPC;
 	merge(c, unit / c->workloads);
 	if (c->options.taken)
 		c->options.taken(c->options.taken_arg, unit);
@@ -426,21 +443,21 @@ int campaign_run(struct campaign *c)
 	struct driver driver = {.units = units,
 				.jobs = c->options.jobs,
 				.bounds = c->options.bounds,
-				.result_bytes = sizeof(struct campaign_unit),
+				.result_bytes = c->options.covered ? sizeof(struct covering_unit)
+								   : sizeof(struct campaign_unit),
 				.work = work,
 				.take = take,
 				.states = states_of,
 				.failed = lacked_memory,
 				.progress = c->options.progress,
 				.arg = c};
-	_Static_assert(sizeof(struct campaign_unit) <= DRIVER_RESULT_MAX,
+	_Static_assert(sizeof(struct covering_unit) <= DRIVER_RESULT_MAX,
 		       "a result is one message");
 	c->unit = calloc(units + 1, sizeof(*c->unit));
 	c->cell = calloc(c->configs + 1, sizeof(*c->cell));
 	c->total = calloc(c->configs + 1, sizeof(*c->total));
 	if (!c->unit || !c->cell || !c->total)
 		return -ENOMEM;
-	driver.results = c->unit;
 	int error = driver_run(&driver);
 	for (unsigned u = 0; u < units && !error; u++)
 		if (c->unit[u].error)

@@ -3,59 +3,25 @@
 #include "checker/explore/covered.h"
 #include <assert.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-struct covered_shared {
-	pthread_mutex_t adding;
-	unsigned places[COVERED_STORES];
-};
-
-static size_t store_bytes(const struct covered_store *s)
+static int make_counts(struct covered_store *s)
 {
-	size_t counts = sizeof(uint32_t) *
-			(COVERAGE_PHASES * (size_t)s->lines.sites + 2 * (size_t)s->lines.branches);
-	return (counts + 63) / 64 * 64 + COVERED_PLACES * sizeof(struct cut_place);
-}
-
-static int init_lock(pthread_mutex_t *lock)
-{
-	pthread_mutexattr_t attr;
-	if (pthread_mutexattr_init(&attr))
+	const struct source_lines *l = &s->lines;
+	if (l->sites > COVERED_SITES || l->branches > COVERED_BRANCHES)
+		return -EFBIG;
+	s->memory = calloc(COVERAGE_PHASES * (size_t)l->sites + 2 * (size_t)l->branches + 1,
+			   sizeof(*s->memory));
+	s->place = calloc(COVERED_PLACES, sizeof(*s->place));
+	if (!s->memory || !s->place)
 		return -ENOMEM;
-	int error = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-	if (!error)
-		error = pthread_mutex_init(lock, &attr);
-	pthread_mutexattr_destroy(&attr);
-	return -error;
-}
-
-static int share(struct covered *c)
-{
-	size_t head = (sizeof(*c->shared) + 63) / 64 * 64;
-	c->bytes = head;
-	for (unsigned i = 0; i < c->stores; i++)
-		c->bytes += store_bytes(&c->store[i]);
-	void *memory = mmap(NULL, c->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-			    0);
-	if (memory == MAP_FAILED)
-		return -ENOMEM;
-	c->shared = memory;
-	uint8_t *at = (uint8_t *)memory + head;
-	for (unsigned i = 0; i < c->stores; i++) {
-		struct covered_store *s = &c->store[i];
-		uint32_t *count = (uint32_t *)at;
-		for (unsigned p = 0; p < COVERAGE_PHASES; p++, count += s->lines.sites)
-			s->count.site[p] = count;
-		for (unsigned way = 0; way < 2; way++, count += s->lines.branches)
-			s->count.branch[way] = count;
-		at += store_bytes(s);
-		s->place = (struct cut_place *)at - COVERED_PLACES;
-		s->places = &c->shared->places[i];
-	}
-	return init_lock(&c->shared->adding);
+	uint32_t *at = s->memory;
+	for (unsigned p = 0; p < COVERAGE_PHASES; p++, at += l->sites)
+		s->count.site[p] = at;
+	for (unsigned way = 0; way < 2; way++, at += l->branches)
+		s->count.branch[way] = at;
+	return 0;
 }
 
 int covered_open(struct covered *c, const struct tm_store *const *store, unsigned stores)
@@ -68,22 +34,25 @@ int covered_open(struct covered *c, const struct tm_store *const *store, unsigne
 		struct covered_store *s = &c->store[c->stores++];
 		s->store = store[i];
 		int error = source_lines_find(store[i], &s->lines);
+		if (!error)
+			error = make_counts(s);
 		if (error)
 			return error;
 	}
-	return share(c);
+	return 0;
 }
 
 void covered_close(struct covered *c)
 {
-	for (unsigned i = 0; i < c->stores; i++)
+	for (unsigned i = 0; i < c->stores; i++) {
 		source_lines_free(&c->store[i].lines);
-	if (c->shared)
-		munmap(c->shared, c->bytes);
+		free(c->store[i].memory);
+		free(c->store[i].place);
+	}
 	memset(c, 0, sizeof(*c));
 }
 
-static struct covered_store *find(struct covered *c, const struct tm_store *store)
+static const struct covered_store *find(const struct covered *c, const struct tm_store *store)
 {
 	unsigned i = 0;
 	while (i < c->stores && c->store[i].store != store)
@@ -92,7 +61,7 @@ static struct covered_store *find(struct covered *c, const struct tm_store *stor
 	return &c->store[i];
 }
 
-int covered_begin(struct covered *c, const struct tm_store *store, struct cuts **cuts)
+int covered_begin(const struct covered *c, const struct tm_store *store, struct cuts **cuts)
 {
 	const struct source_lines *lines = &find(c, store)->lines;
 	*cuts = cuts_new(lines);
@@ -104,33 +73,75 @@ int covered_begin(struct covered *c, const struct tm_store *store, struct cuts *
 	return error;
 }
 
-static int add_place(struct covered_store *s, const struct cut_place *place)
+/* --- addresses: a program is loaded elsewhere each time --- */
+
+static int64_t offset_of(const struct source_lines *l, uintptr_t pc)
 {
+	return pc && l->sites ? (int64_t)(pc - l->site[0]) : INT64_MIN;
+}
+
+static uintptr_t address_of(const struct source_lines *l, int64_t off)
+{
+	return off == INT64_MIN || !l->sites ? 0 : l->site[0] + (uintptr_t)off;
+}
+
+int covered_end(const struct covered *c, const struct tm_store *store, struct cuts *cuts,
+		struct covered_unit *out)
+{
+	const struct source_lines *lines = &find(c, store)->lines;
+	struct coverage_sets sets;
+	unsigned n;
+	const struct cut_place *place = cuts_places(cuts, &n);
+	for (unsigned p = 0; p < COVERAGE_PHASES; p++)
+		sets.site[p] = out->site[p];
+	for (unsigned way = 0; way < 2; way++)
+		sets.branch[way] = out->branch[way];
+	coverage_stop(&sets);
+	for (unsigned i = 0; i < n && i < COVERED_UNIT_PLACES; i++) {
+		struct covered_place *to = &out->place[out->places++];
+		*to = (struct covered_place){.off = offset_of(lines, place[i].pc),
+					     .kind = place[i].kind,
+					     .code = place[i].code};
+		memcpy(to->fate, place[i].fate, sizeof(to->fate));
+	}
+	cuts_free(cuts);
+	return n > COVERED_UNIT_PLACES ? -ENOSPC : 0;
+}
+
+/* --- the sum --- */
+
+static int add_place(struct covered_store *s, const struct covered_place *place)
+{
+	uintptr_t pc = address_of(&s->lines, place->off);
 	unsigned i = 0;
-	while (i < *s->places && (s->place[i].kind != place->kind || s->place[i].pc != place->pc ||
-				  s->place[i].code != place->code))
+	while (i < s->places && (s->place[i].kind != place->kind || s->place[i].pc != pc ||
+				 s->place[i].code != place->code))
 		i++;
 	if (i == COVERED_PLACES)
 		return -ENOSPC;
-	if (i == *s->places)
-		s->place[(*s->places)++] = (struct cut_place){
-			.pc = place->pc, .kind = place->kind, .code = place->code};
+	if (i == s->places)
+		s->place[s->places++] = (struct cut_place){
+			.pc = pc, .kind = place->kind, .code = place->code};
 	for (unsigned f = 0; f < CUT_FATES; f++)
 		s->place[i].fate[f] += place->fate[f];
 	return 0;
 }
 
-int covered_end(struct covered *c, const struct tm_store *store, struct cuts *cuts)
+static void add_bits(uint32_t *count, const uint8_t *set, unsigned n)
 {
-	struct covered_store *s = find(c, store);
-	unsigned n;
-	const struct cut_place *place = cuts_places(cuts, &n);
+	for (unsigned i = 0; i < n; i++)
+		count[i] += set[i / 8] >> i % 8 & 1;
+}
+
+int covered_add(struct covered *c, const struct tm_store *store, const struct covered_unit *unit)
+{
+	struct covered_store *s = (struct covered_store *)find(c, store);
 	int error = 0;
-	pthread_mutex_lock(&c->shared->adding);
-	coverage_stop(&s->count);
-	for (unsigned i = 0; i < n && !error; i++)
-		error = add_place(s, &place[i]);
-	pthread_mutex_unlock(&c->shared->adding);
-	cuts_free(cuts);
+	for (unsigned p = 0; p < COVERAGE_PHASES; p++)
+		add_bits(s->count.site[p], unit->site[p], s->lines.sites);
+	for (unsigned way = 0; way < 2; way++)
+		add_bits(s->count.branch[way], unit->branch[way], s->lines.branches);
+	for (unsigned i = 0; i < unit->places && !error; i++)
+		error = add_place(s, &unit->place[i]);
 	return error;
 }

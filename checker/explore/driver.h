@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DRIVER_RESULT_MAX 20000 /* bytes */
+#define DRIVER_RESULT_MAX 60000 /* bytes */
 
 /* How far it is, once a result has come. */
 struct driver_progress {

@@ -208,7 +208,12 @@ int coverage_start(const struct source_lines *lines)
 	return 0;
 }
 
-void coverage_stop(const struct coverage_counts *counts)
+static void put_bit(uint8_t *set, unsigned i, bool on)
+{
+	set[i / 8] |= (uint8_t)(on << i % 8);
+}
+
+void coverage_stop(const struct coverage_sets *sets)
 {
 	const struct source_lines *l = now.lines;
 	assert(coverage_on);
@@ -216,15 +221,15 @@ void coverage_stop(const struct coverage_counts *counts)
 	for (unsigned i = 0; i < l->sites; i++) {
 		put_byte(l->site[i], false, now.site[i].byte);
 		for (unsigned p = 0; p < COVERAGE_PHASES; p++)
-			counts->site[p][i] += in_set(now.hit[p], i);
+			put_bit(sets->site[p], i, in_set(now.hit[p], i));
 	}
 	for (unsigned i = 0; i < l->branches; i++) {
 		put_byte(l->branch[i].jump.at, false, now.branch[i].byte);
 		for (unsigned way = 0; way < 2; way++) {
 			int tells = l->branch[i].tells[way];
-			counts->branch[way][i] += tells < 0 ? now.went[way][i]
-							    : in_set(now.hit[COVERAGE_RECOVERY],
-								     (unsigned)tells);
+			put_bit(sets->branch[way], i,
+				tells < 0 ? now.went[way][i]
+					  : in_set(now.hit[COVERAGE_RECOVERY], (unsigned)tells));
 		}
 	}
 	protect(0);

@@ -36,13 +36,13 @@ extern bool coverage_on;
 /* Begin: nothing has run. `lines` stays the caller's until coverage_stop(). 0; -ENOMEM; or why code
  * cannot be changed, such as -EACCES. */
 int coverage_start(const struct source_lines *lines);
-/* What is counted: each site that has run, by phase; each way that a branch has gone in recovery:
- * on, or to its target. */
-struct coverage_counts {
-	uint32_t *site[COVERAGE_PHASES], *branch[2];
+/* What has run, a bit for each: of the sites, by phase; of each branch the ways that it has gone in
+ * recovery, on or to its target. Number i is bit i % 8 of byte i / 8. */
+struct coverage_sets {
+	uint8_t *site[COVERAGE_PHASES], *branch[2];
 };
-/* End. Adds 1 to what has run. */
-void coverage_stop(const struct coverage_counts *counts);
+/* End. Sets the bits of what has run. */
+void coverage_stop(const struct coverage_sets *sets);
 enum coverage_phase coverage_change(enum coverage_phase phase);
 
 /* What runs from now on is of this phase. The one before, for when it ends. */

@@ -232,10 +232,10 @@ static void add_unreached(const struct covered_store *s, const struct place *pla
 static int make_cuts(const struct covered_store *s, const struct place_list *places,
 		     struct covered_report *out)
 {
-	out->cut = calloc(*s->places + 2ull * places->n + 1, sizeof(*out->cut));
+	out->cut = calloc(s->places + 2ull * places->n + 1, sizeof(*out->cut));
 	if (!out->cut)
 		return -ENOMEM;
-	for (unsigned i = 0; i < *s->places; i++) {
+	for (unsigned i = 0; i < s->places; i++) {
 		const struct cut_place *place = &s->place[i];
 		struct covered_cut cut = {.kind = place->kind, .code = place->code};
 		find_line(&s->lines, place->pc, &cut);

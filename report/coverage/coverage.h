@@ -38,7 +38,7 @@ struct covered_report {
 	struct covered_branch *branch; /* likewise, then in the order of the code */
 	struct covered_cut *cut;       /* likewise, then by kind */
 	unsigned n, branches, cuts;
-	const struct coverage_counts *count; /* the store's */
+	const struct covered_counts *count; /* the store's */
 };
 
 /* Lines that ran in a phase, of those that could. */

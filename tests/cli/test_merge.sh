@@ -46,6 +46,7 @@ equal() {
 	for file in json junit; do
 		[ ! -e "$1/$file" ] || cmp <(timeless "$1/$file") <(timeless "$2/$file") || fail "another $file: $2"
 	done
+	[ ! -e "$1/covered" ] || diff -r "$1/covered" "$2/covered" || fail "covered otherwise: $2"
 	[ ! -e "$1/traces" ] || diff -r "$1/traces" "$2/traces" || fail "other traces: $2"
 }
 # campaign NAME SHARDS COMMAND...: in each of these numbers of shards.
@@ -64,6 +65,10 @@ campaign() {
 crashtest=(crashtest erda rfp --knob domain=mhp --runs 10 --states 100 --json json --junit junit --verbose)
 campaign crashtest "1 2 3 7" "${crashtest[@]}"
 grep -q trace crashtest/json || fail 'no trace is written: is there something to compare?'
+
+# What was covered, too: lines, branches and cuts are those of all units, each once.
+campaign coverage "3" crashtest rfp erda --workload w --workload w-r --knob domain=mhp --runs 4 --states 60 --no-traces --coverage=covered
+grep -q '^DA:[0-9]*,[1-9]' coverage/covered/coverage.info || fail 'nothing is covered: is there something to compare?'
 
 campaign taxonomy "2 5" taxonomy cw2 cw3 --states 300 --json json --junit junit
 grep -q trace taxonomy/json || fail 'no trace is written: is there something to compare?'
@@ -234,8 +239,6 @@ run 2 tidemark crashtest erda --runs 11 --shard 3/7 --results part3
 says 'part3: has the results of another campaign'
 run 2 tidemark "${crashtest[@]}" --shard 2/7 --results part3
 says 'part3: has the results of shard 3/7, not of 2/7'
-run 2 tidemark crashtest erda --shard 0/2 --coverage
-one_line
 run 2 tidemark crashtest erda --shard 0/2 --results noise
 says 'noise: expected a file of results'
 [ "$(stat -c %s noise)" -eq 3000 ] || fail 'a file of something else is written over'
