@@ -53,7 +53,7 @@ static const struct option_row rows[] = {
 	{.help = "who says whether an image is good"},
 	{"recover", "CMD",
 	 "a command that is started on each image: {} in it is the image's path, or it is added at "
-	 "the end; exit status 0 is good",
+	 "the end; of several files {1} is the first one's; exit status 0 is good",
 	 REQUEST(options.checker.recover)},
 	{"check", "CMD", "another one, that is started after that one",
 	 REQUEST(options.checker.check)},
@@ -444,6 +444,14 @@ static int pmreorder_states(const struct request *r, const struct images_report 
 	return status;
 }
 
+/* Are there the files that the commands name? */
+static int check_files(const struct request *r, const struct pm_log *log)
+{
+	char why[300];
+	int error = image_checker_files(&r->options.checker, log->files, why, sizeof(why));
+	return error ? fail(EXIT_USAGE, "%s: %s", r->log, why) : 0;
+}
+
 /* What the clients announced. */
 static int open_announced(struct request *r, const struct pm_log *log)
 {
@@ -451,9 +459,11 @@ static int open_announced(struct request *r, const struct pm_log *log)
 	char why[600];
 	if (!r->contracts)
 		return 0;
-	if (log->files != 1)
-		return fail(EXIT_USAGE, "%s: %u files of PM; --contracts expects one", r->log,
-			    log->files);
+	if (log->files != 1 && !image_checker_names_files(c))
+		return fail(EXIT_USAGE,
+			    "%s: %u files of PM; --contracts expects one, or a command with {1}, "
+			    "{2}, ...",
+			    r->log, log->files);
 	int error = announced_open(&c->announced, log, r->want, why, sizeof(why));
 	return error ? fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s: %s", r->log, why)
 		     : 0;
@@ -514,6 +524,8 @@ int images_main(int argc, char **argv)
 	status = read_log(&r, &log);
 	if (!status && r.history)
 		status = read_history(&r, &log);
+	if (!status)
+		status = check_files(&r, &log);
 	if (!status)
 		status = open_announced(&r, &log);
 	if (!status && r.written && !r.options.part)

@@ -13,8 +13,9 @@
 
 struct image_judge {
 	struct image_checker checker;
-	bool doubtful; /* mappings are shared */
-	bool careful;  /* what it does to the files is not believed to be all seen */
+	char *command[2]; /* `recover`, `check` with the paths of files that they name by number */
+	bool doubtful;	  /* mappings are shared */
+	bool careful;	  /* what it does to the files is not believed to be all seen */
 	/* For `recover`, or the library, and for `check`. */
 	struct image_seat seat[2][PM_FILES];
 };
@@ -70,6 +71,77 @@ static int check_library(const struct image_checker *c, char *why, size_t n)
 	return -ENOENT;
 }
 
+/* --- commands that name files by number --- */
+
+/* "{12}" at `at`: 12, and *len of it; else 0. */
+static unsigned number_at(const char *at, size_t *len)
+{
+	char *end;
+	unsigned long number;
+	if (at[0] != '{' || at[1] < '1' || at[1] > '9')
+		return 0;
+	number = strtoul(at + 1, &end, 10);
+	*len = (size_t)(end - at) + 1;
+	return *end == '}' && number <= UINT16_MAX ? (unsigned)number : 0;
+}
+
+/* The largest number in a command; 0: it has none. */
+static unsigned largest_number(const char *command)
+{
+	unsigned largest = 0;
+	size_t len;
+	for (const char *at = command; at && (at = strchr(at, '{')) != NULL; at++) {
+		unsigned number = number_at(at, &len);
+		largest = number > largest ? number : largest;
+	}
+	return largest;
+}
+
+bool image_checker_names_files(const struct image_checker *c)
+{
+	return largest_number(c->recover) > 0;
+}
+
+int image_checker_files(const struct image_checker *c, unsigned files, char *why, size_t n)
+{
+	const char *command[] = {c->recover, c->check};
+	bool numbers = image_checker_names_files(c);
+	for (unsigned i = 0; i < 2; i++) {
+		unsigned largest = largest_number(command[i]);
+		if (!command[i])
+			continue;
+		if (numbers != (largest > 0) || (numbers && strstr(command[i], "{}"))) {
+			snprintf(why, n,
+				 "%.100s: expected {1}, {2}, ... in all commands, or {} in all",
+				 command[i]);
+			return -EINVAL;
+		}
+		if (largest > files) {
+			snprintf(why, n, "%.100s: {%u}, but %u file%s of PM", command[i], largest,
+				 files, files == 1 ? "" : "s");
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+/* To be freed; NULL without memory. */
+static char *name_files(const char *command, const struct image_files *files)
+{
+	char *text = NULL;
+	size_t size, len;
+	FILE *out = open_memstream(&text, &size);
+	for (const char *at = command; out && *at;) {
+		unsigned number = number_at(at, &len);
+		if (number)
+			fputs(files->file[number - 1].path, out);
+		else
+			putc(*at, out);
+		at += number ? len : 1;
+	}
+	return out && !fclose(out) ? text : NULL;
+}
+
 int image_judge_open(struct image_judge **judge, const struct image_checker *checker, char *why,
 		     size_t n)
 {
@@ -94,6 +166,10 @@ void image_judge_close(struct image_judge *j)
 	for (unsigned i = 0; j && i < PM_FILES; i++) {
 		seat_close(&j->seat[0][i]);
 		seat_close(&j->seat[1][i]);
+	}
+	if (j) {
+		free(j->command[0]);
+		free(j->command[1]);
 	}
 	free(j);
 }
@@ -137,17 +213,25 @@ static int ask(struct image_judge *j, bool check, unsigned file, const struct im
 	       const struct image_moment *at, struct image_verdict *verdict, bool *wrote)
 {
 	const struct image_checker *c = &j->checker;
-	const char *path = files->file[file].path;
+	const char *path = files->file[file].path, *command = check ? c->check : c->recover;
 	struct image_seat *s = &j->seat[check][file];
 	int error = s->board ? 0 : seat_open(s, files->dir, 2 * file + check, c->announced != NULL);
 	if (error)
 		return error;
+	if (image_checker_names_files(c)) {
+		if (!j->command[check])
+			j->command[check] = name_files(command, files);
+		if (!j->command[check])
+			return -ENOMEM;
+		command = j->command[check];
+		path = NULL;
+	}
 	/* A second command, or that of another file, sees what the first one has left. */
 	bool is_private = c->preload && !c->check && files->log->files == 1 && !j->doubtful &&
 			  !j->careful;
 	seat_image(s, files, is_private);
 	error = c->library ? judge_library(s, c, path, at, verdict)
-			   : judge_command(s, c, check ? c->check : c->recover, path, at, verdict);
+			   : judge_command(s, c, command, path, at, verdict);
 	if (error)
 		return error;
 	bool last = check || !c->check;
@@ -172,7 +256,8 @@ int image_judge(struct image_judge *j, const struct image_files *files,
 {
 	*verdict = (struct image_verdict){.how = IMAGE_GOOD};
 	*wrote = false;
-	for (unsigned i = 0; i < files->log->files && verdict->how == IMAGE_GOOD; i++) {
+	unsigned times = image_checker_names_files(&j->checker) ? 1 : files->log->files;
+	for (unsigned i = 0; i < times && verdict->how == IMAGE_GOOD; i++) {
 		int error = ask(j, false, i, files, at, verdict, wrote);
 		if (!error && j->checker.check && verdict->how == IMAGE_GOOD)
 			error = ask(j, true, i, files, at, verdict, wrote);

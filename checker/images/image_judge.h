@@ -6,7 +6,9 @@
  * checker.
  *
  *	a command	is run by a shell; "{}" in it is the image's path, or the path is added at
- *			its end. Exit status 0: good. A second one is run after the first.
+ *			its end. It is run for each file of an image; but where it has "{1}", "{2}",
+ *			which are the files' paths in the log's order, once. Exit status 0: good. A
+ *			second one is run after the first.
  *	a library	a function int NAME(const char *path); 0: good. It is called in a process of
  *			its own.
  *
@@ -51,6 +53,12 @@ struct image_checker {
 	const char *preload, *caller;
 	bool no_server; /* start a command for each image */
 };
+
+/* Do the commands name the files by number? */
+bool image_checker_names_files(const struct image_checker *checker);
+/* Are all commands of one sort, and is there no number of more than so many files? 0, or -EINVAL
+ * with a sentence in *why. */
+int image_checker_files(const struct image_checker *checker, unsigned files, char *why, size_t n);
 
 /* Why a command was started for each image. */
 enum image_way_kind {

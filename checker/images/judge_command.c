@@ -36,7 +36,7 @@ static bool is_program(const char *name)
 static bool take(const char **from, char **to, const char *path, char *quote)
 {
 	char c = **from;
-	if (!strncmp(*from, "{}", 2)) {
+	if (path && !strncmp(*from, "{}", 2)) {
 		*to = stpcpy(*to, path);
 		*from += 2;
 		return true;
@@ -61,11 +61,11 @@ static bool take(const char **from, char **to, const char *path, char *quote)
 
 char **command_words(const char *command, const char *path)
 {
-	size_t most = strlen(command) + 2, paths = 1, n = 0;
+	size_t most = strlen(command) + 2, paths = 1, n = 0, len = path ? strlen(path) : 0;
 	for (const char *at = command; (at = strstr(at, "{}")) != NULL; at += 2)
 		paths++;
 	/* The words' list, and the words behind it. */
-	char **words = calloc(1, (most + 1) * sizeof(*words) + most + paths * (strlen(path) + 1));
+	char **words = calloc(1, (most + 1) * sizeof(*words) + most + paths * (len + 1));
 	char *to = (char *)(words + most + 1), quote = 0;
 	for (const char *from = command; words && *from;) {
 		if (*from == ' ' || *from == '\t') {
@@ -84,7 +84,7 @@ char **command_words(const char *command, const char *path)
 	}
 	if (!n)
 		goto shell;
-	if (paths == 1)
+	if (path && paths == 1)
 		words[n] = strcpy(to, path);
 	return words;
 shell:
@@ -95,19 +95,19 @@ shell:
 /* The command with each "{}" replaced by the path, to be freed. NULL without memory. */
 static char *insert_path(const char *command, const char *path)
 {
-	size_t n = 0, len = strlen(path);
+	size_t n = 0, len = path ? strlen(path) : 0;
 	for (const char *at = command; (at = strstr(at, "{}")) != NULL; at += 2)
 		n++;
 	char *out = malloc(strlen(command) + (n + 1) * (len + 3) + 1), *to = out;
 	if (!out)
 		return NULL;
 	for (const char *at = command; *at;) {
-		bool here = !strncmp(at, "{}", 2);
+		bool here = path && !strncmp(at, "{}", 2);
 		to += sprintf(to, "%.*s", here ? (int)len : 1, here ? path : at);
 		at += here ? 2 : 1;
 	}
 	*to = 0;
-	if (!n)
+	if (path && !n)
 		sprintf(to, " %s", path);
 	return out;
 }

@@ -46,14 +46,16 @@ char *seat_output(const struct image_seat *s, size_t *len);
 /* End the process, if there is one. */
 void seat_end(struct image_seat *s);
 
-/* Judge the file of this path. 0 or -errno. */
+/* Judge the file of this path; of a command, NULL: it has the paths of all files in it. 0 or
+ * -errno. */
 int judge_command(struct image_seat *s, const struct image_checker *c, const char *command,
 		  const char *path, const struct image_moment *at, struct image_verdict *verdict);
 int judge_library(struct image_seat *s, const struct image_checker *c, const char *path,
 		  const struct image_moment *at, struct image_verdict *verdict);
 struct image_verdict verdict_of(int wait_status);
 
-/* The command's words with the path in them, to be freed, if it can do without a shell. */
+/* The command's words with the path in them, if there is one, to be freed, if it can do without a
+ * shell. */
 char **command_words(const char *command, const char *path);
 
 #endif

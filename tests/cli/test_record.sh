@@ -452,6 +452,65 @@ one_line
 run 2 tidemark record --join joined.rec --pm pool -- true
 one_line
 
+# --- several hosts: the PM of each, in one order, and a checker that looks at all ---
+
+cat >replica.c <<'END'
+#include <libpmem.h>
+#include <stdio.h>
+#include <string.h>
+
+/* replica POOL NUMBER [bug]: stores it. replica PRIMARY BACKUP check: the backup must not be ahead. */
+int main(int argc, char **argv)
+{
+	int check = argc == 4 && !strcmp(argv[3], "check");
+	long *pool = pmem_map_file(argv[1], 4096, PMEM_FILE_CREATE, 0600, NULL, NULL), number = 0;
+	long *backup = check ? pmem_map_file(argv[2], 4096, PMEM_FILE_CREATE, 0600, NULL, NULL) : NULL;
+	if (!pool || (check && !backup))
+		return 9;
+	if (check)
+		return *backup > *pool;
+	if (sscanf(argv[2], "%ld", &number) != 1)
+		return 9;
+	*pool = number;
+	if (argc < 4)
+		pmem_persist(pool, sizeof(*pool));
+	return 0;
+}
+END
+compile replica -lpmem
+# replicate RECORDING [bug]: the servers of two hosts, each a command of its own.
+replicate() {
+	rm -f a b
+	tidemark record -q --pm a --pm b --out "$1" -- sh -c 'echo >ready; read -r line <go' >first 2>&1 &
+	first=$!
+	read -r _ <ready
+	for number in 1 2; do
+		run 0 tidemark record --join "$1" -- ./replica a $number ${2-}
+		run 0 tidemark record --join "$1" -- ./replica b $number
+	done
+	echo >go
+	wait $first
+}
+replicate hosts.rec
+run 0 tidemark images hosts.rec --recover './replica {1} {2} check'
+says '/a (4096 bytes), ' '/b (4096 bytes); 4 stores' ' 0 are bad'
+replicate ahead.rec bug
+run 1 tidemark images ahead.rec --recover './replica {1} {2} check'
+says 'of 1 cause' 'noticed at the end of the process'
+run 1 tidemark images ahead.rec --no-server --recover './replica {1} {2} check' --check './replica {1} {2} check'
+says 'of 1 cause'
+run 1 tidemark images ahead.rec --recover 'true && ./replica {1} {2} check'
+says 'of 1 cause'
+# Each file by itself is good.
+run 0 tidemark images ahead.rec --recover './replica {} {} check'
+run 2 tidemark images ahead.rec --recover './replica {1} {3} check'
+says '{3}, but 2 files of PM'
+one_line
+run 2 tidemark images ahead.rec --recover './replica {1} {} check'
+one_line
+run 2 tidemark images ahead.rec --recover './replica {1} {2} check' --check './replica {} {} check'
+one_line
+
 # --- what cannot be ---
 
 run 2 tidemark record --out x.rec -- true
