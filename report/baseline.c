@@ -9,7 +9,7 @@
 #include "report/output.h"
 #include "report/terminal.h"
 
-#define ROW_KEY   (REPORT_NAME + 64)
+#define ROW_KEY	  (REPORT_NAME + 64)
 #define ROW_WORDS (ROW_KEY + BLAME_TEXT)
 
 /* --- what it accepts --- */

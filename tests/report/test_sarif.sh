@@ -65,6 +65,15 @@ done
 run 1 --variant get_no_fence --sarif "$here/fence.sarif"
 checked fence
 [ -z "$(comm -12 <(prints flush) <(prints fence))" ] || wrong 'two bugs have one fingerprint'
+# The same cause, of another variant, and under another configuration.
+causes() { cut -d ' ' -f 4- "$here/$1" | sort -u; }
+for other in '--variant born_durable' '--variant get_no_fence --knob mtu=256'; do
+	# shellcheck disable=SC2086
+	run 1 $other --sarif "$here/other.sarif"
+	checked other
+	[ -n "$(comm -12 <(causes fence) <(causes other))" ] || wrong "no cause in common: the test shows nothing: $other"
+	[ -z "$(comm -12 <(prints fence) <(prints other))" ] || wrong "one fingerprint of two: $other"
+done
 
 # --- annotations ---
 
