@@ -57,9 +57,9 @@ static void make_finding(void *arg, unsigned unit, void *result)
 	else
 		finding_place_of_store(r->campaign->config[made->one.config].store, w->top,
 				       &made->one);
-	if (!trace)
-		snprintf(made->one.cause, sizeof(made->one.cause), "%s holds",
-			 contract_name(made->one.contract));
+	if (!trace) /* it holds, or its trace could not be written */
+		snprintf(made->one.cause, sizeof(made->one.cause), "%s%s",
+			 contract_name(made->one.contract), one ? "" : " holds");
 	if (made->error == -EPROTO)
 		snprintf(made->why, sizeof(made->why), "%s: it does not run as it was written",
 			 trace);

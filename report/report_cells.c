@@ -41,15 +41,16 @@ static bool judge_cell(const struct report *r, unsigned config, unsigned k)
 					   .strange = is_strange(r->campaign, config, k) ||
 						      is_often(r->campaign, config, k),
 					   .whole = r->whole && !part};
-	r->cell[config][k].surprise = surprise_in_cell(&cell, &r->cell[config][k].why);
-	/* Where nothing but the baseline is compared with, any other cause is strange. */
 	const struct campaign_cell *found = &r->campaign->cell[config][k];
+	struct report_cell *out = &r->cell[config][k];
+	out->surprise = surprise_in_cell(&cell, &out->why);
+	/* Where nothing but the baseline is compared with, any other cause is strange. */
 	if (found->baselined && found->accepted && !cell.strange)
-		r->cell[config][k].surprise = false;
-	r->cell[config][k].accepted = found->accepted && !r->cell[config][k].surprise;
-	r->cell[config][k].strange = is_strange(r->campaign, config, k);
-	r->cell[config][k].often = is_often(r->campaign, config, k);
-	return r->cell[config][k].surprise;
+		out->surprise = false;
+	out->accepted = found->accepted && !out->surprise;
+	out->strange = is_strange(r->campaign, config, k);
+	out->often = is_often(r->campaign, config, k);
+	return out->surprise;
 }
 
 bool report_is_whole(const struct report *r, unsigned config)
