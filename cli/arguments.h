@@ -14,12 +14,13 @@ struct arguments {
 	struct option_names store, variant, workload, knob;
 	const char *ops, *out, *json, *junit, *html, *causes, *shares, *corpus, *regress, *place,
 		*forever;
+	const char *sarif, *baseline, *write_baseline;
 	double seconds;	 /* --time */
 	bool one_config; /* see struct plan */
 	bool all_stores;
 	unsigned value[MAX_VALUES], key; /* bytes */
 	unsigned values;
-	bool quiet, verbose, no_traces, fields, advise;
+	bool quiet, verbose, no_traces, fields, advise, annotations;
 	bool coverage;
 	const char *coverage_dir; /* of --coverage=DIR; NULL: none */
 	bool runs_given, states_given, faults_given, preemptions_given, seconds_given;

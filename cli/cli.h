@@ -138,7 +138,8 @@ enum output_sort {
 	OUTPUT_TRACE,
 	OUTPUT_PCAP,
 	OUTPUT_PM_LOG,
-	OUTPUT_RECORDING
+	OUTPUT_RECORDING,
+	OUTPUT_BASELINE
 };
 
 /* The command will read this file: no output may be the same one. "-" and NULL are none. Said

@@ -9,13 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "checker/judge/baseline.h"
 #include "checker/judge/expect.h"
 #include "checker/judge/known.h"
 #include "checker/judge/shares.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "cli/coverage.h"
+#include "report/baseline.h"
 #include "report/causes.h"
+#include "report/findings.h"
 #include "report/output.h"
 #include "report/page/campaign.h"
 #include "report/report.h"
@@ -191,10 +194,39 @@ static int write_pages(const struct report *r, const struct arguments *a)
 	return fail(error == -EPROTO || error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s", why);
 }
 
+/* What needs attention, at its lines of source. Annotations come after the text, in which there are
+ * errors of the same words. */
+static int tell_findings(const struct report *r, const struct arguments *a, struct findings *f)
+{
+	char why[REPORT_WHY];
+	if (!a->sarif && !a->annotations)
+		return 0;
+	int error = findings_find(r, a->quiet, f, why);
+	if (error)
+		return fail(error == -EPROTO || error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s",
+			    why);
+	return a->sarif ? saved(a->sarif, findings_sarif(f, a->sarif)) : 0;
+}
+
+static int write_baseline(const struct report *r, const struct arguments *a)
+{
+	bool more = false;
+	int status = a->write_baseline ? saved(a->write_baseline,
+					       report_baseline_save(r, a->write_baseline, &more))
+				       : 0;
+	if (more && !status)
+		fprintf(stderr,
+			"tidemark: %s: not all causes; this command again, with --baseline %s and "
+			"another file, finds more\n",
+			a->write_baseline, a->write_baseline);
+	return status;
+}
+
 /* The campaign is done, or left off. */
 static int report(struct going *g, const struct arguments *a)
 {
 	struct report *r = g->report;
+	struct findings findings = {0};
 	char why[REPORT_WHY];
 	int status = 0;
 	report_judge_all(r);
@@ -210,11 +242,18 @@ static int report(struct going *g, const struct arguments *a)
 	status = status ? status : other;
 	other = write_pages(r, a);
 	status = status ? status : other;
+	other = write_baseline(r, a);
+	status = status ? status : other;
+	other = tell_findings(r, a, &findings);
+	status = status ? status : other;
 	r->unwritten = status;
 	if (g->tables)
 		report_tables(r);
 	else
 		report_summary(r);
+	if (a->annotations)
+		findings_annotate(&findings);
+	findings_free(&findings);
 	if (status)
 		return status;
 	return r->surprises ? EXIT_BROKEN : r->open ? EXIT_UNSURE : EXIT_HELD;
@@ -254,6 +293,7 @@ static int run(struct campaign *c, struct arguments *a)
 		   !a->options.exhaustive;
 	struct report r = {.campaign = c,
 			   .out = a->no_traces ? NULL : a->out,
+			   .baseline = a->baseline,
 			   .whole = all && a->options.runs >= campaign_default.runs &&
 				    a->options.states >= campaign_default.states};
 	struct going g = {.report = &r,
@@ -333,6 +373,16 @@ static int check_pages(const char *dir, bool *made)
 	return status;
 }
 
+static int read_baseline(const char *path, struct baseline *out)
+{
+	struct input_error error;
+	int rc = baseline_read(path, out, &error);
+	if (!rc)
+		return 0;
+	return fail(rc == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s%s: %s", path,
+		    input_place(&error).text, error.message[0] ? error.message : strerror(-rc));
+}
+
 static bool take_ops(const struct option_row *row, void *into, const char *path)
 {
 	struct arguments *a = into;
@@ -385,6 +435,14 @@ static const struct option_row rows[] = {
 	 "packets lost or duplicated, clients dead, calls failed in one run (=; where no workload "
 	 "is named, 1 with two writers)",
 	 ARGUMENT_GIVEN(options.faults, 0, SYSTEMATIC_DEPTH, faults_given)},
+	{.help = "what is accepted"},
+	{"baseline", "FILE",
+	 "breaks that are accepted for now, each for its causes (docs/ci.md); all else that is not "
+	 "as expected needs attention",
+	 ARGUMENT(baseline)},
+	{"write-baseline", "FILE",
+	 "write a baseline that accepts what breaks now and needs attention",
+	 ARGUMENT(write_baseline)},
 	{.help = "what is written"},
 	ROW_OUT,
 	ROW_NO_TRACES,
@@ -404,6 +462,13 @@ static const struct option_row rows[] = {
 	 OPTION_CALL(take_coverage)},
 	ROW_JSON("the results for machines"),
 	ROW_JUNIT("the results as JUnit XML, a test case for each contract"),
+	{"sarif", "FILE",
+	 "what needs attention as SARIF 2.1.0, each at its line of source, for code scanning "
+	 "(docs/ci.md)",
+	 ARGUMENT(sarif), .use = OPTION_SHOWS},
+	{"annotations", NULL,
+	 "the same as annotations of a GitHub workflow, printed after all else",
+	 ARGUMENT(annotations), .use = OPTION_SHOWS},
 	{"html", "DIR",
 	 "the results as pages: index.html with the matrix, and a page of each trace; DIR is made "
 	 "if it does not exist",
@@ -431,6 +496,7 @@ int crashtest_main(int argc, char **argv)
 {
 	struct arguments a = {.out = "traces", .options = campaign_default};
 	struct campaign c = {0};
+	struct baseline baseline = {0};
 	bool made = false, made_html = false;
 	a.options.jobs = arguments_jobs();
 	int status = arguments_read(&options, &a, argc, argv);
@@ -454,9 +520,23 @@ int crashtest_main(int argc, char **argv)
 	if (a.html && a.no_traces)
 		return fail(EXIT_USAGE,
 			    "--html writes a page of each trace; expected no --no-traces");
+	if ((a.sarif || a.annotations) && a.no_traces)
+		return fail(EXIT_USAGE,
+			    "%s: a line of source is found with a trace; expected no --no-traces",
+			    a.sarif ? "--sarif" : "--annotations");
+	if ((a.baseline || a.write_baseline) && (a.options.exhaustive || a.causes || a.shares))
+		return fail(EXIT_USAGE,
+			    "%s needs random schedules; expected no --exhaustive, --causes or "
+			    "--shares beside it",
+			    a.baseline ? "--baseline" : "--write-baseline");
 	a.options.all_causes = a.causes != NULL;
 	a.options.shares = has_shares(&a) && !a.causes && !a.shares;
-	status = arguments_apply(&a, &c);
+	a.options.blames = a.write_baseline != NULL;
+	status = a.baseline ? read_baseline(a.baseline, &baseline) : 0;
+	if (a.baseline)
+		a.options.baseline = &baseline;
+	if (!status)
+		status = arguments_apply(&a, &c);
 	if (!status && !shard_is_part(&a.shard))
 		status = arguments_check_outputs(&a, &made);
 	if (!status && a.html && !shard_is_part(&a.shard))
@@ -473,5 +553,6 @@ int crashtest_main(int argc, char **argv)
 	if (made_html)
 		rmdir(a.html); /* unless there is a page in it */
 	campaign_free(&c);
+	baseline_free(&baseline);
 	return status;
 }

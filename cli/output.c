@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "checker/judge/baseline.h"
 #include "checker/trace/trace.h"
 #include "cli/cli.h"
 #include "core/provider/base/config.h"
@@ -137,6 +138,11 @@ static bool is_pm_log(const char *head)
 	return begins(head, "START");
 }
 
+static bool is_baseline(const char *head)
+{
+	return begins(head, BASELINE_MAGIC);
+}
+
 static bool is_recording(const char *head)
 {
 	return begins(head, RECORD_MAGIC);
@@ -154,6 +160,7 @@ static const struct {
 	[OUTPUT_PCAP] = {"a recording of packets of tidemark run", is_pcap, false},
 	[OUTPUT_PM_LOG] = {"a store log", is_pm_log, false},
 	[OUTPUT_RECORDING] = {"a recording of PM", is_recording, false},
+	[OUTPUT_BASELINE] = {"a baseline of tidemark crashtest", is_baseline, false},
 	[OUTPUT_ANY] = {"a file", NULL, false},
 	[OUTPUT_IN_PLACE] = {"a file", NULL, false},
 };

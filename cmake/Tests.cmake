@@ -82,7 +82,7 @@ foreach(source ${test_sources})
 	endif()
 	if(name STREQUAL test_summary)
 		target_sources(${name} PRIVATE report/summary.c report/matrix.c report/report.c report/report_cells.c
-			report/case.c report/junit.c report/output.c report/terminal.c report/written.c)
+			report/baseline.c report/case.c report/junit.c report/output.c report/terminal.c report/written.c)
 	endif()
 	if(name STREQUAL test_terminal)
 		target_sources(${name} PRIVATE report/terminal.c)
@@ -178,6 +178,7 @@ tidemark_test(test_html ${PROJECT_SOURCE_DIR}/tests/report/test_html.sh $<TARGET
 if(NOT TIDEMARK_SANITIZE) # it records a program
 	tidemark_test(test_images_html ${PROJECT_SOURCE_DIR}/tests/report/test_images_html.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 endif()
+tidemark_test(test_sarif ${PROJECT_SOURCE_DIR}/tests/report/test_sarif.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_diff ${PROJECT_SOURCE_DIR}/tests/report/test_diff.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 set_target_properties(bench_images bench_logs bench_scale PROPERTIES EXCLUDE_FROM_ALL OFF)
 # Whether its three ways to boot an image agree.
@@ -197,6 +198,8 @@ tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/checker/live/test_exa
 	$<TARGET_FILE:test_examine>)
 tidemark_test(test_defaults ${PROJECT_SOURCE_DIR}/tests/docs/test_defaults.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_docs ${PROJECT_SOURCE_DIR}/tests/docs/test_docs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+tidemark_test(test_ci ${PROJECT_SOURCE_DIR}/tests/docs/test_ci.py $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+set_tests_properties(test_ci PROPERTIES LABELS all)
 tidemark_test(test_systems ${PROJECT_SOURCE_DIR}/tests/docs/test_systems.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_verbs ${PROJECT_SOURCE_DIR}/tests/scenarios/test_verbs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 if(NOT TIDEMARK_SANITIZE) # a program with sanitizers is not installed
@@ -247,6 +250,7 @@ tidemark_test(test_blank ${PROJECT_SOURCE_DIR}/tests/cli/test_blank.sh $<TARGET_
 tidemark_test(test_bad_inputs ${PROJECT_SOURCE_DIR}/tests/cli/test_bad_inputs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_forever ${PROJECT_SOURCE_DIR}/tests/cli/test_forever.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests)
 set_tests_properties(test_forever PROPERTIES LABELS reduced COST 12)
+tidemark_test(test_baseline ${PROJECT_SOURCE_DIR}/tests/cli/test_baseline.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_cli.sh $<TARGET_FILE:tidemark> ${few})
 tidemark_test(test_leave_off ${PROJECT_SOURCE_DIR}/tests/cli/test_leave_off.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 if(CMAKE_C_COMPILER_ID STREQUAL Clang)

@@ -42,6 +42,8 @@ char report_mark(const struct report *r, unsigned config, unsigned k)
 		return ' ';
 	if (r->cell[config][k].surprise)
 		return '!';
+	if (r->cell[config][k].accepted)
+		return 'a';
 	if (c->cell[config][k].broken)
 		return cfg->store->promises & TM_BIT(k) ? 'X' : 'x';
 	if (!report_is_whole(r, config) || may_break(cfg, k) || !is_tried(&c->total[config], k) ||
@@ -210,7 +212,10 @@ static void print_legend(const struct report_matrix *m)
 {
 	puts("  .  holds: no failure was found    !  surprise: see below    ?  could not tell\n"
 	     "  x  broken as the design says: the store does not promise it\n"
-	     "  X  broken and promised: a known flaw; the store's expected.txt says why\n");
+	     "  X  broken and promised: a known flaw; the store's expected.txt says why");
+	if (m->report->baseline)
+		puts("  a  broken, and accepted by the baseline");
+	putchar('\n');
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
 		if (m->contracts & TM_BIT(k))
 			printf("  %-5s  %.*s\n", contract_name(k),

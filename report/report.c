@@ -6,6 +6,7 @@
  * be too long to be read, report/summary.c says what matters of it.
  */
 #include "report/report.h"
+#include "report/baseline.h"
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -84,6 +85,8 @@ static void print_cell(const struct report *r, unsigned config, unsigned k)
 		printf(", bounded (%s)", left_out);
 	if (more->surprise)
 		printf(", %s%s%s", paint(RED), report_surprise(more), paint(PLAIN));
+	else if (more->accepted)
+		printf(", accepted by the baseline");
 	else if (more->why && cell->broken)
 		printf(", as its design says");
 	putchar('\n');
@@ -116,6 +119,13 @@ static void blame_sentence(const struct report *r, unsigned config, unsigned k,
 	else
 		snprintf(words, sizeof(words), "%s", contract_name(k));
 	setup_free(&s);
+	if (cell->baselined) {
+		snprintf(sentence, REPORT_SENTENCE,
+			 "another cause than the baseline accepts, in %" PRIu64 " of %" PRIu64
+			 " broken states, %" PRIu64 " runs: %s",
+			 cell->strange_states, cell->broken_states, cell->strange_runs, words);
+		return;
+	}
 	snprintf(sentence, REPORT_SENTENCE,
 		 "another cause than the known ones, in %" PRIu64 " of %" PRIu64
 		 " broken states, %" PRIu64 " runs; as a row of core/stores/%s/causes.txt: %s %s",
@@ -298,6 +308,8 @@ void report_end(const struct report *r)
 	report_left_off(r);
 	if (r->unwritten)
 		printf("%sNot all results could be written.%s\n", paint(RED), paint(PLAIN));
+	if (r->baseline)
+		report_baseline(r, r->baseline);
 	if (r->surprises)
 		print_surprises(r);
 	else if (r->undone)
@@ -398,7 +410,8 @@ static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
 	char takes[REPORT_TAKES];
 	report_takes(cfg, more->one[0].takes, takes, sizeof(takes));
 	return json_pack(
-		"{s:s, s:s, s:s, s:s, s:b, s:s, s:b, s:I, s:I, s:b, s:s, s:b, s:s, s:s, s:s, s:o}",
+		"{s:s, s:s, s:s, s:s, s:b, s:s, s:b, s:I, s:I, s:b, s:s, s:b, s:b, s:s, s:s, s:s, "
+		"s:o}",
 		"store", cfg->store->name, "variant", cfg->variant, "config", cfg->name, "contract",
 		contract_name(k), "promised", !!(cfg->store->promises & TM_BIT(k)), "verdict",
 		cell->broken		     ? "broken"
@@ -408,8 +421,8 @@ static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
 		(json_int_t)r->campaign->total[config].states, "broken_states",
 		(json_int_t)cell->broken_states, "exhaustive",
 		!campaign_left_out(r->campaign, config), "trace",
-		more->one[0].trace ? more->one[0].trace : "", "as_expected", !more->surprise, "how",
-		more->one[0].text, "takes", takes, "why",
+		more->one[0].trace ? more->one[0].trace : "", "as_expected", !more->surprise,
+		"accepted", more->accepted, "how", more->one[0].text, "takes", takes, "why",
 		more->why && (cell->broken || more->surprise) ? more->why : "", "others",
 		others_json(cfg, more));
 }

@@ -21,6 +21,7 @@ struct report_cell {
 	bool surprise;	 /* not as expected */
 	bool strange;	 /* it is, for it may break, but not for this cause, */
 	bool often;	 /* or not in so many runs */
+	bool accepted;	 /* it would need attention, but the baseline accepts its causes */
 	const char *why; /* the expectation's sentence, or NULL */
 };
 
@@ -29,10 +30,11 @@ struct report {
 	struct report_cell (*cell)[TM_CONTRACTS];
 	bool whole; /* the default campaign in full: expectations count in both directions */
 	unsigned surprises, traces;
-	unsigned open;	 /* configurations in which a systematic search left something out */
-	unsigned undone; /* configurations of which not all workloads are done */
-	const char *out; /* where the traces are, NULL: none were asked for */
-	bool unwritten;	 /* a trace or another file could not be written */
+	unsigned open;	      /* configurations in which a systematic search left something out */
+	unsigned undone;      /* configurations of which not all workloads are done */
+	const char *out;      /* where the traces are, NULL: none were asked for */
+	const char *baseline; /* the file of campaign->options.baseline; NULL: none */
+	bool unwritten;	      /* a trace or another file could not be written */
 	/* Why the campaign was left off, and the command that does all of it; NULL: it was not. */
 	const char *left_off, *whole_command;
 };

@@ -41,10 +41,16 @@ static bool judge_cell(const struct report *r, unsigned config, unsigned k)
 					   .strange = is_strange(r->campaign, config, k) ||
 						      is_often(r->campaign, config, k),
 					   .whole = r->whole && !part};
-	r->cell[config][k].surprise = surprise_in_cell(&cell, &r->cell[config][k].why);
-	r->cell[config][k].strange = is_strange(r->campaign, config, k);
-	r->cell[config][k].often = is_often(r->campaign, config, k);
-	return r->cell[config][k].surprise;
+	const struct campaign_cell *found = &r->campaign->cell[config][k];
+	struct report_cell *out = &r->cell[config][k];
+	out->surprise = surprise_in_cell(&cell, &out->why);
+	/* Where nothing but the baseline is compared with, any other cause is strange. */
+	if (found->baselined && found->accepted && !cell.strange)
+		out->surprise = false;
+	out->accepted = found->accepted && !out->surprise;
+	out->strange = is_strange(r->campaign, config, k);
+	out->often = is_often(r->campaign, config, k);
+	return out->surprise;
 }
 
 bool report_is_whole(const struct report *r, unsigned config)
@@ -171,7 +177,8 @@ static int shrink_cell(const struct report *r, unsigned config, unsigned contrac
 	struct minimized *cases = malloc(sizeof(*cases));
 	int error = !cases			   ? -ENOMEM
 		    : cell->strange || cell->often ? minimized_strange(c, config, contract, cases)
-		    : cell->why || c->options.exhaustive || breaks_before(r, config, contract)
+		    : cell->why || cell->accepted || c->options.exhaustive ||
+				    breaks_before(r, config, contract)
 			    ? minimized_first(c, config, contract, cases)
 			    : minimized_find(c, config, contract, cases);
 	if (error) {

@@ -56,6 +56,18 @@ uint64_t campaign_sizes_seed(uint64_t seed, unsigned unit)
 	return random_next(&state);
 }
 
+/* The causes with which breaks of a configuration are compared. */
+static void find_known(const struct campaign *c, const struct campaign_config *cfg,
+		       struct known *out)
+{
+	const struct campaign_options *o = &c->options;
+	(o->all_causes ? known_nothing : known_find)(cfg->store, cfg->variant, cfg->name, out);
+	if (o->baseline)
+		baseline_accept(o->baseline, cfg->store, cfg->variant, cfg->name, out);
+	if (o->blames)
+		known_collect(out);
+}
+
 int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s)
 {
 	const struct campaign_config *cfg = &c->config[unit / c->workloads];
@@ -71,8 +83,7 @@ int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s)
 	workload_limit(&w, cfg->store);
 	error = setup_like(s, &cfg->setup, &w);
 	if (!c->options.exhaustive)
-		(c->options.all_causes ? known_nothing : known_find)(cfg->store, cfg->variant,
-								     cfg->name, &s->known);
+		find_known(c, cfg, &s->known);
 	workload_free(&w);
 	return error;
 }
@@ -272,6 +283,7 @@ static void explore_unit(const struct campaign *c, unsigned unit, unsigned stop_
 		result->contract[k].strange = ex->strange[k];
 	}
 	memcpy(result->shown, ex->frequency.runs, sizeof(result->shown));
+	result->accepted = ex->frequency.accepted;
 	memcpy(result->shown_run, ex->frequency.run, sizeof(result->shown_run));
 	explore_close(ex);
 	setup_free(&s);
@@ -327,14 +339,15 @@ static void work(void *arg, unsigned unit, void *result)
 }
 
 /* The least of the first unit that has one: fewest parts. */
-static void merge_strange(struct campaign_cell *cell, unsigned unit, const struct strange *s)
+static void merge_strange(struct campaign_cell *cell, unsigned unit, const struct strange *s,
+			  unsigned enough)
 {
 	unsigned least = 0;
 	bool first = !cell->strange_states;
 	assert(!s->states == !s->runs && s->runs <= s->states);
 	cell->strange_states += s->states;
 	cell->strange_runs += s->runs;
-	cell->strange = cell->strange_runs >= STRANGE_RUNS;
+	cell->strange = cell->strange_runs >= enough;
 	if (!s->n || !first)
 		return;
 	for (unsigned i = 1; i < s->n; i++)
@@ -383,7 +396,26 @@ static void compare_shares(struct campaign *c, unsigned config)
 	}
 }
 
-static void merge_unit(struct campaign *c, unsigned unit)
+uint64_t campaign_accepted(const struct campaign *c, unsigned config)
+{
+	uint64_t rows = 0;
+	for (unsigned u = config * c->workloads; u < (config + 1) * c->workloads; u++)
+		rows |= c->unit[u].accepted;
+	return rows;
+}
+
+/* How the cells stand to the baseline. */
+static void compare_baseline(struct campaign *c, unsigned config, const struct known *known)
+{
+	const uint64_t rows = campaign_accepted(c, config);
+	for (unsigned k = 0; k < TM_CONTRACTS; k++)
+		c->cell[config][k].baselined = known->strict & TM_BIT(k);
+	for (unsigned i = 0; i < known->accepteds; i++)
+		if (rows & 1ull << i)
+			c->cell[config][known->accepted[i].contract].accepted = true;
+}
+
+static void merge_unit(struct campaign *c, unsigned unit, const struct known *known)
 {
 	const struct campaign_unit *result = &c->unit[unit];
 	const unsigned config = unit / c->workloads;
@@ -397,17 +429,23 @@ static void merge_unit(struct campaign *c, unsigned unit)
 							   FAILURE_MODE_ANYTHING};
 		}
 		cell->broken_states += result->contract[k].broken;
-		merge_strange(cell, unit, &result->contract[k].strange);
+		if (!(known->collected & TM_BIT(k)))
+			merge_strange(cell, unit, &result->contract[k].strange,
+				      known->strict & TM_BIT(k) ? 1 : STRANGE_RUNS);
 	}
 }
 
 /* What its units say so far. They come in any order and are merged in one, so it is done anew. */
 static void merge(struct campaign *c, unsigned config)
 {
+	struct known known = {0};
+	if (c->options.baseline || c->options.blames)
+		find_known(c, &c->config[config], &known);
 	memset(c->cell[config], 0, sizeof(c->cell[config]));
 	c->total[config] = (struct explore_counts){0};
 	for (unsigned w = 0; w < c->workloads; w++)
-		merge_unit(c, config * c->workloads + w);
+		merge_unit(c, config * c->workloads + w, &known);
+	compare_baseline(c, config, &known);
 	if (c->options.shares)
 		compare_shares(c, config);
 }

@@ -12,6 +12,7 @@
 #include "checker/explore/covered.h"
 #include "checker/explore/driver.h"
 #include "checker/explore/explore.h"
+#include "checker/judge/baseline.h"
 #include "faultinject/systematic.h"
 
 #define CAMPAIGN_NAME 128
@@ -42,6 +43,8 @@ struct campaign_options {
 			      * fails */
 	unsigned deviations; /* of one run at most */
 	unsigned jobs;
+	const struct baseline *baseline; /* NULL: none. Not where the search is exhaustive */
+	bool blames;			 /* keep what surprising breaks are blamed on */
 	bool all_causes;  /* no cause is known: what states are blamed on is collected of all */
 	bool shares;	  /* it has the budget and the workloads for which shares are recorded
 			   * (checker/judge/shares.h): compare */
@@ -70,10 +73,12 @@ struct campaign_cell {
 	uint64_t broken_states;
 	/* Of these, without a known cause (checker/judge/known.h), and the runs that have them. */
 	uint64_t strange_states, strange_runs;
-	bool strange;	       /* enough of them: STRANGE_RUNS */
+	bool strange;	       /* enough of them: STRANGE_RUNS, or any */
 	unsigned strange_unit; /* the first unit in which it so broke, */
 	uint64_t strange_run;  /* the first run, */
 	struct blame blame;    /* and what that is blamed on */
+	bool baselined;	       /* compared with the baseline alone: one strange run is enough */
+	bool accepted;	       /* there are states with a cause that the baseline accepts */
 	/* Far more runs than recorded show a known cause: the one with the most too many, */
 	bool often;
 	unsigned often_row;  /* its row, */
@@ -118,6 +123,7 @@ struct campaign_unit {
 	} contract[TM_CONTRACTS];
 	/* By known cause, from the store's first one: runs that show it, and the first of them. */
 	uint32_t shown[KNOWN_STORE_ROWS], shown_run[KNOWN_STORE_ROWS];
+	uint64_t accepted; /* rows of the baseline's for the configuration that were seen */
 	bool complete;	   /* all runs within the bounds, or all but reorderings; random: the states
 			    * were
 			    * enough */
@@ -177,6 +183,9 @@ struct campaign_break campaign_often(const struct campaign *c, unsigned config, 
 /* Runs of a configuration that show a known cause: the row's number among those of the store.
  * *most: the unit with the most of them. */
 uint64_t campaign_shown(const struct campaign *c, unsigned config, unsigned row, unsigned *most);
+/* Rows of the baseline's for the configuration that states so far have shown, from its first one
+ * on. */
+uint64_t campaign_accepted(const struct campaign *c, unsigned config);
 /* That run again, until the contract breaks in that way. 0 or -errno; -ENOENT: it does not. *out is
  * to be freed in any case. */
 int campaign_again(const struct campaign *c, const struct campaign_break *which,

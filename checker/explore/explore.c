@@ -70,11 +70,18 @@ static bool is_known(struct explorer *ex, unsigned contract, unsigned machine,
 					   .verdict = v,
 					   .run = ex->taken,
 					   .path = ex->path};
+	const struct known *known = &ex->setup->known;
 	struct blame blame;
-	if (!(ex->setup->known.compared & TM_BIT(contract)))
+	if (!((known->compared | known->collected) & TM_BIT(contract)))
 		return false;
 	blame_find(&state, &blame);
-	if (known_explains(&ex->setup->known, &blame, &ex->frequency.shown))
+	if (known->collected & TM_BIT(contract)) {
+		blame_coarsen(&blame);
+		if (!blame.full)
+			strange_add(&ex->strange[contract], &blame, ex->counts.runs);
+		return false;
+	}
+	if (known_explains(known, &blame, &ex->frequency.shown))
 		return true;
 	strange_add(&ex->strange[contract], &blame, ex->counts.runs);
 	return false;

@@ -13,5 +13,6 @@ void frequency_run(struct frequency *f, unsigned first, uint64_t run)
 			if (!f->runs[row]++)
 				f->run[row] = run < UINT32_MAX ? (uint32_t)run : UINT32_MAX;
 		}
+	f->accepted |= f->shown.accepted;
 	memset(&f->shown, 0, sizeof(f->shown));
 }

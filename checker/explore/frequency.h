@@ -9,6 +9,7 @@ struct frequency {
 	struct known_set shown;		 /* by the run that is on */
 	uint32_t runs[KNOWN_STORE_ROWS]; /* by row, from the store's first one */
 	uint32_t run[KNOWN_STORE_ROWS];	 /* the first of them */
+	uint64_t accepted;		 /* as in struct known_set, by all runs */
 };
 
 /* The run of that number is over. `first`: the store's first row. */

@@ -17,6 +17,7 @@ void strange_add(struct strange *s, const struct blame *blame, uint64_t run)
 		if (!blame_includes(&s->one[i].blame, blame))
 			s->one[left++] = s->one[i];
 	s->n = left;
+	s->more |= left == STRANGE;
 	if (left == STRANGE)
 		return;
 	s->one[s->n].run = run;

@@ -16,6 +16,7 @@
 struct strange {
 	uint64_t states;    /* with an unknown cause */
 	uint64_t runs, run; /* that have such states, and the last of them */
+	bool more;	    /* least ones that are not kept */
 	unsigned n;
 	struct {
 		uint64_t run; /* the first with it */

@@ -177,6 +177,23 @@ void known_find(const struct tm_store *store, const char *variant, const char *c
 		out->compared = expected_to_break(store, variant, config);
 }
 
+void known_accept(struct known *k, const struct tm_store *store, const char *variant,
+		  const char *config, const struct blame *accepted, unsigned n)
+{
+	const unsigned expected = expected_to_break(store, variant, config);
+	assert(n <= KNOWN_ACCEPTED);
+	k->accepted = accepted;
+	k->accepteds = n;
+	for (unsigned i = 0; i < n; i++)
+		k->strict |= TM_BIT(accepted[i].contract) & ~expected;
+	k->compared |= k->strict;
+}
+
+void known_collect(struct known *k)
+{
+	k->collected = (TM_BIT(TM_CONTRACTS) - 1) & ~k->compared;
+}
+
 void known_only(struct known *k, unsigned only)
 {
 	assert(only < rows && !row[only].bare);
@@ -201,6 +218,13 @@ bool known_explains(const struct known *k, const struct blame *b, struct known_s
 			if (which)
 				which->bits[w] |= bit;
 		}
+	for (unsigned i = 0; i < k->accepteds && !k->inverted && (which || !any); i++) {
+		if (!blame_includes(b, &k->accepted[i]))
+			continue;
+		any = true;
+		if (which)
+			which->accepted |= 1ull << i;
+	}
 	return any != k->inverted;
 }
 

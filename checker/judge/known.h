@@ -28,6 +28,7 @@
 /* A set of rows. They are numbered through all stores; those of a store are consecutive. */
 struct known_set {
 	uint64_t bits[KNOWN_ROWS / 64];
+	uint64_t accepted; /* of struct known.accepted */
 };
 
 /* The causes that are known of one store under one configuration. */
@@ -37,6 +38,12 @@ struct known {
 	unsigned first; /* of the store's rows */
 	/* For looking at what one row explains (known_only()): all else counts as explained. */
 	bool inverted;
+	/* Causes that a baseline accepts beside those (checker/judge/baseline.h): the caller's. */
+	const struct blame *accepted;
+	unsigned accepteds;
+	unsigned strict;    /* TM_BIT()s: a break is a surprise, and compared with them alone */
+	unsigned collected; /* of these, breaks are not compared, but what they are blamed on is
+			     * kept as if no cause were known */
 };
 
 /* What is known of the store, or of its variant, under a configuration. */
@@ -49,6 +56,15 @@ bool known_rows(const struct tm_store *store, const char *variant, const char *c
 /* For recording: no row, and compared are all breaks that are no surprise. */
 void known_nothing(const struct tm_store *store, const char *variant, const char *config,
 		   struct known *out);
+#define KNOWN_ACCEPTED 64 /* at most */
+
+/* Accept these causes, too, which are `n` of a baseline's for this store, variant and
+ * configuration.
+ */
+void known_accept(struct known *k, const struct tm_store *store, const char *variant,
+		  const char *config, const struct blame *accepted, unsigned n);
+/* Collect all that is not compared. */
+void known_collect(struct known *k);
 /* From now on only what this row explains counts as not explained. */
 void known_only(struct known *k, unsigned row);
 /* Has the break a known cause? `which`: NULL, or the rows that explain it are added. */

@@ -68,11 +68,10 @@ static void leave_out_known(struct explorer *ex, unsigned machine,
 			.verdict = CONTRACTS_BY_RUNNING & TM_BIT(c) ? NULL : v,
 			.run = &path[0],
 			.path = path};
-		struct blame blame;
 		if (!v->broken || !(contracts & TM_BIT(c)))
 			continue;
-		blame_find(&state, &blame);
-		v->broken = !known_explains(&ex->setup->known, &blame, NULL);
+		blame_find(&state, &out->blame[c]);
+		v->broken = !known_explains(&ex->setup->known, &out->blame[c], NULL);
 	}
 }
 

@@ -11,7 +11,8 @@ struct replay_outcome {
 	/* .broken for LIVE and FSCK too; not for a break whose cause is known, where
 	 * setup.unknown_only says so. */
 	struct verdict verdict[TM_CONTRACTS];
-	char text[TM_CONTRACTS][300];	/* of those that are broken */
+	char text[TM_CONTRACTS][300];	  /* of those that are broken */
+	struct blame blame[TM_CONTRACTS]; /* likewise, of the contracts of setup.unknown_only */
 	const struct deviation *unused; /* the first deviation that did not apply, NULL: all did */
 	unsigned failures;		/* power failures that happened */
 	uint64_t hash;			/* of all events */

@@ -25,6 +25,7 @@ static const struct meaning {
 	{'.', "holds", "&#10003;", "holds: no failure was found"},
 	{'x', "breaks", "&#215;", "broken as the design says: the store does not promise it"},
 	{'X', "breaks", "&#10007;", "broken and promised: a known flaw"},
+	{'a', "breaks", "&#8776;", "broken, and accepted by the baseline"},
 	{'?', "unsure", "?", "could not tell"},
 	{'!', "attention", "!", "surprise: needs attention"},
 };
@@ -149,8 +150,9 @@ static void print_matrix(FILE *out, const struct report *r)
 	print_rows(out, r, false);
 	fputs("<ul class=marks>\n", out);
 	for (size_t i = 0; i < MEANINGS; i++)
-		fprintf(out, "<li><b class=%s>%s</b> %s</li>\n", meanings[i].class,
-			meanings[i].sign, meanings[i].text);
+		if (r->baseline || meanings[i].mark != 'a')
+			fprintf(out, "<li><b class=%s>%s</b> %s</li>\n", meanings[i].class,
+				meanings[i].sign, meanings[i].text);
 	fputs("</ul>\n<p class=dim>A cell that breaks leads to the page of its smallest "
 	      "trace.</p>\n",
 	      out);

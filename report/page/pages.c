@@ -5,11 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/explore/driver.h"
+#include "report/event_trace_read.h"
 #include "report/output.h"
 #include "report/page/campaign.h"
-#include "report/event_trace.h"
 #include "report/terminal.h"
-#include "scenarios/stores.h"
 
 struct pages {
 	const char *dir;
@@ -35,49 +34,18 @@ void campaign_page_file(const char *trace, char file[PAGE_FILE])
 	snprintf(file, PAGE_FILE, "%.*s.html", (int)len, name);
 }
 
-/* Fill *st, whose trace is set. 0 or -errno; -EPROTO. */
-static int replay_trace(struct explorer *ex, struct trace *t, struct event_trace *st)
-{
-	int error = explore_open(ex, &t->setup, &explore_default);
-	if (error)
-		return error == -ENOMEM ? error : -EPROTO;
-	const struct replay_audience audience = event_log_audience(&st->record, &t->deviations);
-	error = replay(ex, &t->deviations, t->contract == TM_KEEP, &audience, &st->outcome);
-	if (!error && st->record.full)
-		error = -ENOMEM;
-	if (!error && st->outcome.unused)
-		error = -EPROTO;
-	if (!error)
-		error = cause_find(ex, t, &st->record, &st->outcome, st->where, &st->cause);
-	explore_close(ex);
-	return error;
-}
-
 static int write_page(const char *trace, const char *dir)
 {
-	struct input_error where = {0};
-	struct event_trace *st = calloc(1, sizeof(*st));
-	struct explorer *ex = malloc(sizeof(*ex));
-	struct trace t;
+	struct event_trace_read *read = NULL;
 	char file[PAGE_FILE], *path = NULL;
 	campaign_page_file(trace, file);
-	int error = !st || !ex || asprintf(&path, "%s/%s", dir, file) < 0 ? -ENOMEM : 0;
+	int error = asprintf(&path, "%s/%s", dir, file) < 0 ? -ENOMEM : 0;
 	if (!error)
-		error = trace_read(trace, &t, store_find, &where);
-	if (!error) {
-		st->trace = &t;
-		st->name = trace;
-		st->where = where_new();
-		error = replay_trace(ex, &t, st);
-		if (!error)
-			error = save_file(path, event_trace_html, st);
-		where_free(st->where);
-		event_log_free(&st->record);
-		trace_free(&t);
-	}
+		error = event_trace_read(trace, &read);
+	if (!error)
+		error = save_file(path, event_trace_html, &read->events);
+	event_trace_read_free(read);
 	free(path);
-	free(ex);
-	free(st);
 	return error;
 }
 

@@ -74,6 +74,7 @@ cp "$(find "$sources/scenarios/litmus" -name '*.litmus' | sort | sed -n 1p)" goo
 cp "$sources/scenarios/taxonomy/taxonomy.txt" good.table || exit 70
 cp "$sources/core/stores/erda/causes.txt" good.causes || exit 70
 cp "$sources/core/stores/erda/shares.txt" good.shares || exit 70
+printf 'tidemark-baseline 1\nerda default default DUR nothing put others\nerda default ddio=off MONO value get kept\n' >good.baseline
 "$tidemark" replay -q $trace --pmemcheck-log good.log >"$out" 2>"$err"
 [ -s good.log ] && [ -s good.log.pool ] || wrong 'no log was made'
 # A pool with a cache image, and what a client recorded.
@@ -102,7 +103,7 @@ ln -s nowhere dangling
 ln -s loop loop
 wrong_files='zeros text garbage byte empty folder unreadable dangling loop missing missing/file text/file'
 # Cut off, and with bytes in it that do not belong there.
-for file in $trace good.litmus good.table good.log; do
+for file in $trace good.litmus good.table good.log good.baseline; do
 	head -c $(($(stat -c %s $file) / 2 + 1)) $file >"${file#good.}.half"
 	{
 		head -n 2 $file
@@ -330,6 +331,7 @@ read_by "$wrong_files $trace" examine --pm good.pool --history good.history --re
 read_by "$wrong_files $trace" cut --cache good.cache --pm @
 read_by "$wrong_files $trace" cut --pm good.pool --cache @
 read_by "${wrong_files/empty /} table.mixed $trace" taxonomy --no-traces --table @
+read_by "$wrong_files $trace baseline.half baseline.mixed" crashtest erda --no-traces --baseline @
 read_by 'zeros text garbage byte folder unreadable good.ops' crashtest erda --no-traces --causes @
 read_by 'zeros text garbage byte folder unreadable good.ops' crashtest erda --no-traces --shares @
 read_by 'text byte folder missing/file text/file' serve erda --pm @
@@ -366,6 +368,8 @@ done
 for file in $trace good.ops text no.c garbage zeros good.pool other.trace; do
 	bad "$file" replay $trace --html $file
 	bad "$file" crashtest erda --json $file
+	bad "$file" crashtest erda --sarif $file
+	bad "$file" crashtest erda --write-baseline $file
 	bad "$file" litmus good.litmus --junit $file
 	bad "$file" count erda --json ./$file
 	case $file in
@@ -411,6 +415,11 @@ bad causes crashtest --causes new
 bad causes crashtest erda --exhaustive --causes new
 bad shares crashtest erda --workload w --shares new
 bad shares crashtest erda --causes new --shares new2
+bad baseline crashtest erda --exhaustive --baseline good.baseline
+bad baseline crashtest erda --causes new --write-baseline new2
+bad good.baseline crashtest erda --baseline good.baseline --write-baseline ./good.baseline
+bad sarif crashtest erda --no-traces --sarif new
+bad annotations crashtest erda --no-traces --annotations
 bad ops crashtest --ops good.ops --ops text
 bad '"x"' crashtest --runs x --runs 5
 bad '"x"' crashtest --runs 5 --runs x

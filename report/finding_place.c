@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * See finding_place.h. Best is the store that the cause names first: one that was lost, or that
+ * survived too early. What a NIC wrote has no line. Where no store is named, it is the flush or the
+ * read that is, and if none is, the store's recovery.
+ */
+#include "report/finding_place.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char tree[] = "core/stores/"; /* of Tidemark's own stores */
+
+void finding_top(char top[FINDING_FILE])
+{
+	char cwd[FINDING_FILE] = "", git[FINDING_FILE + 8];
+	if (!getcwd(cwd, sizeof(cwd)))
+		cwd[0] = '\0';
+	snprintf(top, FINDING_FILE, "%s", cwd);
+	for (char *slash; (slash = strrchr(top, '/')); *slash = '\0') {
+		snprintf(git, sizeof(git), "%s/.git", top);
+		if (!access(git, F_OK))
+			return;
+	}
+	snprintf(top, FINDING_FILE, "%s", cwd);
+}
+
+/* A path as the compiler was told it, from the top of the tree. */
+static void set_file(const char *path, const char *top, struct finding *one)
+{
+	size_t len = strlen(top);
+	char *real = realpath(path, NULL);
+	const char *file = real ? real : path, *in_tree = strstr(file, tree);
+	if (len && !strncmp(file, top, len) && file[len] == '/')
+		file += len + 1;
+	else if (in_tree)
+		file = in_tree;
+	snprintf(one->file, sizeof(one->file), "%s", file);
+	free(real);
+}
+
+static bool place_at(struct where *where, uintptr_t pc, const char *top, struct finding *one)
+{
+	int line = 0;
+	const char *path = where_source(where, pc, &line);
+	if (!path || line < 1)
+		return false;
+	set_file(path, top, one);
+	one->line = line;
+	return true;
+}
+
+static bool place_of_cause(const struct event_trace *st, bool writes, const char *top,
+			   struct finding *one)
+{
+	for (unsigned i = 0; i < st->cause.events; i++) {
+		const struct logged_event *e = event_log_at(&st->record, st->cause.event[i]);
+		if (e && (!writes || e->kind == TRACED_STORE) &&
+		    place_at(st->where, e->pc, top, one))
+			return true;
+	}
+	return false;
+}
+
+void finding_place(const struct event_trace *st, const char *top, struct finding *one)
+{
+	if (place_of_cause(st, true, top, one) || place_of_cause(st, false, top, one))
+		return;
+	finding_place_of_store(st->trace->setup.store, top, one);
+}
+
+void finding_place_of_store(const struct tm_store *store, const char *top, struct finding *one)
+{
+	struct where *where = where_new();
+	place_at(where, (uintptr_t)store->recover, top, one);
+	where_free(where);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_REPORT_FINDINGS_H
+#define TM_REPORT_FINDINGS_H
+/*
+ * What needs attention in a campaign, with the line of source that it is about: for code scanning
+ * (SARIF 2.1.0) and for the annotations of a workflow. What breaks as expected is no finding.
+ */
+#include "checker/judge/blame.h"
+#include "report/report.h"
+
+#define FINDING_FILE 1024
+#define FINDING_TEXT 1400
+
+/* One way of breaking one cell; or a cell that holds and was expected to break. */
+struct finding {
+	unsigned config, contract;
+	unsigned number; /* of the cell's cases */
+	/* Where the cause is: the store that was lost, or what is nearest to it. The path is
+	 * relative to the top of the source tree, or begins with '/'. */
+	char file[FINDING_FILE];
+	int line;		     /* 0: nothing is known of it */
+	char sentence[FINDING_TEXT]; /* why, as tidemark replay says; "": not known */
+	char cause[BLAME_TEXT];	     /* what it is blamed on, coarse: it does not name a run */
+};
+
+struct findings {
+	const struct report *report;
+	struct finding *one; /* by configuration, contract, case */
+	unsigned n;
+};
+
+/* After report_traces() with r->out: each trace is replayed. To be freed in any case. 0 or -errno
+ * with *why; -EPROTO: a trace does not run as it was written. */
+int findings_find(const struct report *r, bool quiet, struct findings *out, char why[REPORT_WHY]);
+void findings_free(struct findings *f);
+/* SARIF 2.1.0, for code scanning. As save_file(). */
+int findings_sarif(const struct findings *f, const char *path);
+/* On standard output, as commands of a GitHub workflow: an error at each place. */
+void findings_annotate(const struct findings *f);
+
+/* --- parts of both --- */
+
+/* What is broken, how, and why; and the command that shows it. To be freed; NULL without memory. */
+char *finding_message(const struct report *r, const struct finding *one);
+
+#endif
