@@ -208,8 +208,10 @@ static int check_name(const char *what, const char *path, enum output_sort sort)
 	if (strlen(slash ? slash + 1 : path) > NAME_BYTES || strlen(path) > PATH_MAX - 512)
 		return fail(EXIT_USAGE, "%s: a name of more than %d bytes", what, NAME_BYTES);
 	if (sort != OUTPUT_TRACE && tail && !strcmp(tail, ".trace"))
-		return fail(EXIT_USAGE, "%s %s: so traces are named; expected another name", what,
-			    path);
+		return fail(
+			EXIT_USAGE,
+			"%s %s: names that end in .trace are kept for traces; expected another one",
+			what, path);
 	return 0;
 }
 

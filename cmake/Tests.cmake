@@ -320,7 +320,7 @@ function(label label)
 		endif()
 	endforeach()
 endfunction()
-label(reduced bug_causes bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz litmus_thousands merge nic_device nic_types remotelog search soak taxonomy_all tree)
+label(reduced bad_inputs leave_off bug_causes bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz litmus_thousands merge nic_device nic_types remotelog search soak taxonomy_all tree)
 # A cluster of two nodes, one of which fails.
 label(all slurm)
 # A browser.

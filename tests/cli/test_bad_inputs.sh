@@ -176,7 +176,7 @@ values() {
 	NAME=VALUE | 'ddio=on|off') value=('' x "=" "=on" x=on ddio= ddio=maybe "$long") ;;
 	A) value=('' x 1.2.3 1.2.3.4.5 ::1 0.0.0.0 255.255.255.255 "$long") ;;
 	A:P) value=('' x : 127.0.0.1 127.0.0.1: :7471 127.0.0.1:x 127.0.0.1:-1 127.0.0.1:70000 "$long") ;;
-	RULE) value=('' ' ' ';' lsoe 'lose 5' 'lose 101%' 'drop write x' 'delay' 'partition peer' 'lose 5%; x' "$long") ;;
+	RULE) value=('' ' ' ';' lose lsoe 'lose 5' 'lose 101%' 'drop write x' 'delay' 'partition peer' 'lose 5%; x' "$long") ;;
 	ENGINE) value=('' x reorderfull) ;;
 	MARKER=ENGINE*) value=('' x A= A=x "=ReorderFull" text missing json.half json.list json.number json.engine) ;;
 	CMD | CHECKER) value=('' no-such-command ./text) ;;

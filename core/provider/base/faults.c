@@ -272,9 +272,17 @@ static int read_rule(struct rule_reader *r, struct fault_rule *rule)
 				"\"in\" before it, or nothing: memory is torn where it is written");
 		rule->directions = 1 << FAULT_IN;
 	}
-	while (*next(r))
+	bool any = false;
+	for (; *next(r); any = true)
 		if (read_condition(r, rule))
 			return -EINVAL;
+	/* Whoever forgets which ones would look for the fault elsewhere. */
+	if (!any && (rule->action == FAULT_LOSE || rule->action == FAULT_CORRUPT))
+		return text_wrong(
+			&r->text,
+			"%s: expected which packets, such as 5%%, write 3 or after 1s; 100%% "
+			"are all",
+			rule->action == FAULT_LOSE ? "lose" : "corrupt");
 	if (rule->action == FAULT_TEAR && rule->what && rule->what != CLASS_WRITE &&
 	    rule->what != CLASS_SEND)
 		return text_wrong(&r->text, "tear: expected write or send, which reach memory");

@@ -60,7 +60,7 @@ START_TEST(test_good)
 	} good[] = {
 		{"", 0},
 		{"  ; ;\n", 0},
-		{"lose", 1},
+		{"lose 100%", 1},
 		{"lose 5%", 1},
 		{"lose 0.5%;duplicate 2%; reorder 10% by 3", 3},
 		{"in corrupt 1% ack\nboth delay 1.5ms jitter 200us", 2},
@@ -69,8 +69,8 @@ START_TEST(test_good)
 		{"drop write 3 packet 2 qp 0x10010 times 4", 1},
 		{"lose read 2 after 100 packets once", 1},
 		{"tear write at 64", 1},
-		{"lose; duplicate; off", 0},
-		{"off; lose", 1},
+		{"lose 5%; duplicate; off", 0},
+		{"off; lose once", 1},
 		{"lose atomic_write 3 5%", 1},
 		{"lose write 5%", 1},
 	};
@@ -84,6 +84,9 @@ START_TEST(test_bad)
 	static const struct {
 		const char *text, *says;
 	} bad[] = {
+		{"lose", "lose: expected which packets"},
+		{"both drop", "lose: expected which packets"},
+		{"duplicate; corrupt", "corrupt: expected which packets"},
 		{"loose", "\"loose\": expected lose"},
 		{"out", "but the rule ends"},
 		{"lose 101%", "\"101%\": expected a share"},
@@ -106,7 +109,7 @@ START_TEST(test_bad)
 		{"out tear", "memory is torn where it is written"},
 		{"tear ack", "write or send"},
 		{"off now", "nothing after off"},
-		{"lose; \x01\x02", "\"??\": expected"},
+		{"lose 5%; \x01\x02", "\"??\": expected"},
 		{"lose times 18446744073709551616", "a number from 1 on"},
 	};
 	char why[200] = "";
@@ -119,9 +122,9 @@ START_TEST(test_too_many)
 {
 	char text[10 * FAULT_RULES] = "", why[200];
 	for (unsigned i = 0; i <= FAULT_RULES; i++)
-		strcat(text, "lose;");
+		strcat(text, "lose 5%;");
 	ck_assert_int_eq(faults_parse(&faults, text, 0, why, sizeof(why)), -EINVAL);
-	text[5 * FAULT_RULES] = '\0';
+	text[8 * FAULT_RULES] = '\0';
 	ck_assert_int_eq(faults_parse(&faults, text, 0, why, sizeof(why)), 0);
 }
 END_TEST
@@ -538,7 +541,7 @@ END_TEST
 
 START_TEST(test_tap_corrupts)
 {
-	open_tap("corrupt; in corrupt");
+	open_tap("corrupt 100%; in corrupt 100%");
 	for (uint32_t psn = 0; psn < 50; psn++)
 		send_psn(psn);
 	arrives = 50;
@@ -576,7 +579,7 @@ static void give(const char *text)
 
 START_TEST(test_tap_is_told)
 {
-	open_tap("lose");
+	open_tap("lose 100%");
 	send_psn(0);
 	ck_assert_uint_eq(sents, 0);
 	give("");
@@ -610,7 +613,7 @@ int main(void)
 	      *taps = tcase_create("tap");
 	SRunner *sr = srunner_create(s);
 	tcase_add_loop_test(language, test_good, 0, 15);
-	tcase_add_loop_test(language, test_bad, 0, 24);
+	tcase_add_loop_test(language, test_bad, 0, 27);
 	tcase_add_test(language, test_too_many);
 	tcase_add_test(language, test_garbage);
 	tcase_add_test(packets, test_share);
