@@ -225,6 +225,6 @@ void soak_add(struct soak_totals *t, const struct soak_result *r, double part)
 
 bool soak_grows(const struct soak_totals *t)
 {
-	return t->late_kib > t->early_kib + t->early_kib / 2 &&
+	return t->rounds >= SOAK_FEW_ROUNDS && t->late_kib > t->early_kib + t->early_kib / 2 &&
 	       t->late_kib > t->early_kib + GROWTH_KIB;
 }

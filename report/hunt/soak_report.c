@@ -41,7 +41,9 @@ void soak_print_summary(const struct soak_totals *t, double seconds)
 	printf("\nmemory of a process in the first fifth at most %.1f MiB, in the last fifth %.1f "
 	       "MiB: %s\n",
 	       (double)t->early_kib / 1024, (double)t->late_kib / 1024,
-	       soak_grows(t) ? "IT GROWS" : "flat");
+	       t->rounds < SOAK_FEW_ROUNDS ? "too few rounds to say whether it grows"
+	       : soak_grows(t)		   ? "IT GROWS"
+					   : "flat");
 	if (t->broken)
 		printf("%u rounds BROKE what should hold\n", t->broken);
 	else
