@@ -36,21 +36,6 @@ static bool same_config(const struct baseline_row *row, const char *store, const
 	       !strcmp(row->config, config);
 }
 
-/* The line with one blank between words. NULL: no memory. */
-static char *tidy(const char *line)
-{
-	char *words = calloc(1, strlen(line) + 2), *to = words;
-	for (const char *at = text_skip_blanks(line); words && *at; at = text_skip_blanks(at)) {
-		size_t len = strcspn(at, " \t");
-		if (to > words)
-			*to++ = ' ';
-		memcpy(to, at, len);
-		to += len;
-		at += len;
-	}
-	return words;
-}
-
 static int take_row(struct reading *r, char *line)
 {
 	struct baseline *b = r->out;
@@ -58,7 +43,7 @@ static int take_row(struct reading *r, char *line)
 	int error = make_room(r);
 	if (error)
 		return error;
-	char *words = tidy(line);
+	char *words = text_tidy(line);
 	if (!words)
 		return -ENOMEM;
 	struct baseline_row *row = &b->row[b->n];

@@ -32,26 +32,11 @@ static unsigned count_rows(const struct tm_store *store, unsigned *first)
 	return n;
 }
 
-/* The line with one blank between words. */
-static char *tidy(const char *line)
-{
-	char *words = calloc(1, strlen(line) + 2), *to = words;
-	assert(words);
-	for (const char *at = text_skip_blanks(line); *at; at = text_skip_blanks(at)) {
-		size_t len = strcspn(at, " \t");
-		if (to > words)
-			*to++ = ' ';
-		memcpy(to, at, len);
-		to += len;
-		at += len;
-	}
-	return words;
-}
-
 static int read_row(struct text *t, const struct tm_store *store, char *line)
 {
 	unsigned first;
-	char *words = tidy(line); /* stays, unless there is no row */
+	char *words = text_tidy(line); /* stays, unless there is no row */
+	assert(words);
 	const char *configs = text_word(&line);
 	if (!*configs || *configs == '#') {
 		free(words);

@@ -129,6 +129,20 @@ char *text_skip_blanks(const char *at)
 	return (char *)at + strspn(at, BLANKS);
 }
 
+char *text_tidy(const char *line)
+{
+	char *words = calloc(1, strlen(line) + 2), *to = words;
+	for (const char *at = text_skip_blanks(line); words && *at; at = text_skip_blanks(at)) {
+		size_t len = strcspn(at, BLANKS);
+		if (to > words)
+			*to++ = ' ';
+		memcpy(to, at, len);
+		to += len;
+		at += len;
+	}
+	return words;
+}
+
 char *text_word(char **rest)
 {
 	char *start = text_skip_blanks(*rest);

@@ -74,6 +74,8 @@ char *text_part(char **rest, char separator, bool *more);
 char *text_value(char *pair);
 /* Does the text begin with digits? What follows the number; NULL: none, or it is above max. */
 const char *text_digits(const char *text, uint64_t max, uint64_t *out);
+/* A copy with one blank between words and none around them, to be freed. NULL without memory. */
+char *text_tidy(const char *line);
 /* Is the whole text a decimal number from min to max? */
 bool text_number(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 
