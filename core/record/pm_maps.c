@@ -257,18 +257,24 @@ void pm_maps_scan(uint32_t source)
 	recorder->scan_ns += recorder_now() - began;
 }
 
+/* What a range has of a mapping that is in its file: [*from, *end). False: nothing. */
+static bool clip(const struct mapping *m, uint8_t **from, uint8_t **end)
+{
+	uint8_t *whole = m->at + accessible(m);
+	*from = *from > m->at ? *from : m->at;
+	*end = *end < whole ? *end : whole;
+	return *from < *end;
+}
+
 void pm_maps_look(const void *range, size_t len, uint32_t source)
 {
-	const uint8_t *at = (const uint8_t *)range - (uintptr_t)range % LINE;
-	const uint8_t *end = (const uint8_t *)range + len;
-	end += (LINE - (uintptr_t)end % LINE) % LINE;
+	uintptr_t begin = (uintptr_t)range / LINE * LINE,
+		  last = ((uintptr_t)range + len + LINE - 1) / LINE * LINE;
 	for (unsigned i = 0; i < mappings; i++) {
 		struct scan s = {&mapping[i], source};
-		uint8_t *begins = mapping[i].at, *ends = begins + accessible(&mapping[i]);
-		uint8_t *from = at > begins ? begins + (at - begins) : begins;
-		ends = end < ends ? begins + (end - begins) : ends;
-		if (from < ends && !mapping[i].constant)
-			compare(&s, from, (size_t)(ends - from));
+		uint8_t *from = (uint8_t *)begin, *end = (uint8_t *)last;
+		if (!mapping[i].constant && clip(&mapping[i], &from, &end))
+			compare(&s, from, (size_t)(end - from));
 	}
 }
 
@@ -428,15 +434,12 @@ void pm_maps_move(const uint8_t *at, size_t len, uint8_t *to, size_t new_len)
 
 void pm_maps_parts(const void *range, size_t len, pm_part_fn *fn, void *arg)
 {
-	const uint8_t *at = range;
 	for (unsigned i = 0; i < mappings; i++) {
 		const struct mapping *m = &mapping[i];
-		size_t whole = accessible(m);
-		if (at >= m->at + whole || at + len <= m->at)
-			continue;
-		const uint8_t *from = at > m->at ? at : m->at;
-		const uint8_t *end = at + len < m->at + whole ? at + len : m->at + whole;
-		fn(arg, m->file, m->offset + (uint64_t)(from - m->at), from, (size_t)(end - from));
+		uint8_t *from = (uint8_t *)(uintptr_t)range, *end = from + len;
+		if (clip(m, &from, &end))
+			fn(arg, m->file, m->offset + (uint64_t)(from - m->at), from,
+			   (size_t)(end - from));
 	}
 }
 
