@@ -130,7 +130,7 @@ static _Noreturn void worker(const struct driver *d, const struct queue *q, int 
 		if (results_of(d) && !results_wants(results_of(d), unit))
 			continue;
 		struct head head = {.unit = unit, .cpu_us = cpu_us()};
-		memset(result, 0, sizeof(result));
+		memset(result, 0, d->result_bytes);
 		d->work(d->arg, unit, result);
 		head.cpu_us = cpu_us() - head.cpu_us;
 		memcpy(message, &head, sizeof(head));
