@@ -185,13 +185,18 @@ static int write_results(const struct report *r, const struct arguments *a)
 	return status ? status : other;
 }
 
-static int write_pages(const struct report *r, const struct arguments *a)
+/* Of what the report makes of traces: 0, or the status after a message. */
+static int told(int error, const char *why)
 {
-	char why[REPORT_WHY];
-	int error = a->html ? report_pages(r, a->html, a->quiet, why) : 0;
 	if (!error)
 		return 0;
 	return fail(error == -EPROTO || error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s", why);
+}
+
+static int write_pages(const struct report *r, const struct arguments *a)
+{
+	char why[REPORT_WHY];
+	return a->html ? told(report_pages(r, a->html, a->quiet, why), why) : 0;
 }
 
 /* What needs attention, at its lines of source. Annotations come after the text, in which there are
@@ -201,11 +206,8 @@ static int tell_findings(const struct report *r, const struct arguments *a, stru
 	char why[REPORT_WHY];
 	if (!a->sarif && !a->annotations)
 		return 0;
-	int error = findings_find(r, a->quiet, f, why);
-	if (error)
-		return fail(error == -EPROTO || error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s",
-			    why);
-	return a->sarif ? saved(a->sarif, findings_sarif(f, a->sarif)) : 0;
+	int status = told(findings_find(r, a->quiet, f, why), why);
+	return status || !a->sarif ? status : saved(a->sarif, findings_sarif(f, a->sarif));
 }
 
 static int write_baseline(const struct report *r, const struct arguments *a)
@@ -228,16 +230,12 @@ static int report(struct going *g, const struct arguments *a)
 	struct report *r = g->report;
 	struct findings findings = {0};
 	char why[REPORT_WHY];
-	int status = 0;
 	report_judge_all(r);
 	if (!g->tables)
 		report_matrix_end(&g->matrix);
 	output_flush();
 	/* Even if traces cannot be written, the matrix has cost too much to be thrown away. */
-	int error = report_traces(r, a->quiet, why);
-	if (error)
-		status = fail(error == -EPROTO || error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE,
-			      "%s", why);
+	int status = told(report_traces(r, a->quiet, why), why);
 	int other = write_results(r, a);
 	status = status ? status : other;
 	other = write_pages(r, a);
