@@ -117,16 +117,25 @@ says 'by set_data (app.c:10)'
 if command -v python3 >/dev/null; then
 	python3 -m json.tool first.json >out || fail 'no JSON'
 	says '"verdict": "exit status 1"' '"source": "set_data (app.c:10);main (app.c:39)"' '"bad": 1' '"ended": true'
+	# Flag and data are two causes for whoever wants both.
+	cat >both.sh <<-'END'
+		byte() { od -An -tx1 -j"$2" -N1 "$1" | tr -d ' '; }
+		[ "$(byte "$1" 0)" = 01 ] && [ "$(byte "$1" 64)" = 2a ]
+	END
+	run 1 images -l bad.log --json every.json --junit every.xml --recover 'sh both.sh {}'
+	run 0 images -l good.log --junit none.xml -p ./checker
 	python3 - <<-'END' >out 2>&1 || fail 'JUnit does not have what the text says'
 		import json
 		import xml.etree.ElementTree as xml
 
-		causes = json.load(open("first.json"))["causes"]
-		failures = [case.find("failure") for case in xml.parse("first.xml").iter("testcase")]
-		assert len(failures) == len(causes) > 0
-		for cause, failure in zip(causes, failures):
-		    assert cause["verdict"] in failure.get("message"), failure.text
-		    assert "once more: " in failure.text and cause["image"] in failure.text, failure.text
+		for name, least in ("first", 1), ("every", 2):
+		    causes = json.load(open(name + ".json"))["causes"]
+		    failures = [case.find("failure") for case in xml.parse(name + ".xml").iter("testcase")]
+		    assert len(failures) == len(causes) >= least
+		    for cause, failure in zip(causes, failures):
+		        assert cause["verdict"] in failure.get("message"), failure.text
+		        assert "once more: " in failure.text and cause["image"] in failure.text, failure.text
+		assert [case.find("failure") for case in xml.parse("none.xml").iter("testcase")] == [None]
 	END
 fi
 

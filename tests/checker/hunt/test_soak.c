@@ -99,6 +99,18 @@ START_TEST(break_is_found)
 }
 END_TEST
 
+START_TEST(growth_takes_rounds)
+{
+	struct soak_totals t = {.rounds = SOAK_FEW_ROUNDS, .early_kib = 20000, .late_kib = 90000};
+	ck_assert(soak_grows(&t));
+	t.late_kib = t.early_kib;
+	ck_assert(!soak_grows(&t));
+	t.late_kib = 90000;
+	t.rounds--; /* caches may still fill */
+	ck_assert(!soak_grows(&t));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("soak");
@@ -110,6 +122,7 @@ int main(void)
 	tcase_add_test(tc, rounds_differ);
 	tcase_add_test(tc, round_is_deterministic);
 	tcase_add_test(tc, break_is_found);
+	tcase_add_test(tc, growth_takes_rounds);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
