@@ -72,8 +72,8 @@ static int save_wrong(const struct campaign *c, unsigned unit)
 	campaign_explore(c, unit, 0, again, &run);
 	int error = save_trace(WRONG_TRACE, &run.setup, &run.path, -1, NULL);
 	fail(EXIT_INTERNAL,
-	     "the tree of recoveries is wrong about %s, workload %s: %s; --no-tree goes without; "
-	     "the image: %s%s",
+	     "%s, workload %s: %s; --no-tree leaves out nothing that is taken for known; "
+	     "the run: %s%s",
 	     c->config[unit / c->workloads].store->name, c->workload[unit % c->workloads].name,
 	     again->why, WRONG_TRACE, error ? " (which cannot be written)" : "");
 	broken_run_free(&run);
@@ -418,8 +418,8 @@ static const struct option_row rows[] = {
 	{"doublecheck", NULL, "run each schedule twice and compare the event hashes",
 	 ARGUMENT(options.doublecheck)},
 	{"no-tree", NULL,
-	 "boot every crash image, also one of which it is known what comes of it (docs/search.md): "
-	 "slow, with the same results",
+	 "boot every crash image, also one of which it is known what comes of it, and make every "
+	 "run from its beginning (docs/search.md): slow, with the same results",
 	 ARGUMENT(options.limits.no_tree)},
 	{.help = "everything within bounds"},
 	{"exhaustive", NULL,

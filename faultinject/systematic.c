@@ -184,6 +184,7 @@ static void log_point(struct systematic_source *s, const struct choice_point *at
 		return;
 	assert(log->points < log->point_room);
 	struct log_point *p = &log->point[log->points++];
+	s->logged = log->points;
 	deviation_record(&p->d, at, 0, n);
 	p->who = at->who;
 	p->chain = chain_of(at);
@@ -214,6 +215,8 @@ static unsigned answer(struct source *source, const struct choice_point *at, uns
 		return 0;
 	s->failed |= deviations_add(&s->taken, &s->list->d[next]) != 0;
 	assert(s->failed || s->taken.n == next + 1);
+	if (next + 1 == s->list->n)
+		s->logged = 0;
 	return s->list->d[next].answer;
 }
 
@@ -223,6 +226,7 @@ void systematic_start(struct systematic_source *s, const struct deviations *list
 	assert(list->n <= SYSTEMATIC_DEPTH);
 	s->list = list;
 	s->taken.n = 0;
+	s->logged = list->n ? NOT_LOGGED : 0;
 	for (unsigned i = 0; i < list->n; i++) {
 		assert(list->d[i].answer); /* 0 deviates from nothing */
 		s->key[i] = deviation_key(&list->d[i]);
@@ -231,4 +235,11 @@ void systematic_start(struct systematic_source *s, const struct deviations *list
 		s->log->points = s->log->touches = 0;
 	if (!s->log && !list->n)
 		s->source.touched = NULL;
+}
+
+void systematic_go_on(struct systematic_source *s, unsigned taken)
+{
+	assert(!s->taken.n && taken <= s->list->n);
+	for (unsigned i = 0; i < taken; i++)
+		s->failed |= deviations_add(&s->taken, &s->list->d[i]) != 0;
 }

@@ -49,6 +49,8 @@ struct run_log {
 };
 void run_log_free(struct run_log *log);
 
+#define NOT_LOGGED UINT32_MAX
+
 struct systematic_source {
 	struct source source;
 	const struct deviations *list; /* to be taken, in this order */
@@ -58,11 +60,15 @@ struct systematic_source {
 	 * delay nothing and do not count); NULL: not wanted. */
 	struct footprint *window[SYSTEMATIC_DEPTH];
 	struct run_log *log; /* what came after the last deviation; NULL: not wanted */
+	uint32_t logged;     /* points of the log; NOT_LOGGED: it has not begun */
 	bool failed;	     /* out of memory */
 };
 /* Begin a run. The list has at most SYSTEMATIC_DEPTH entries; taken keeps its memory from run to
  * run. */
 void systematic_start(struct systematic_source *s, const struct deviations *list);
+/* After that: the run goes on from where so many of them have been taken. What was touched until
+ * then is in the windows already. */
+void systematic_go_on(struct systematic_source *s, unsigned taken);
 
 /* Does it matter whether touch `t` of a log, of what is delayed, comes before or after all of f? */
 bool footprint_depends(const struct footprint *f, const struct log_touch *t);

@@ -267,8 +267,7 @@ static void explore_unit(const struct campaign *c, unsigned unit, unsigned stop_
 		result->error = random_runs(c, unit, ex, result);
 	if (ex->wrong.found && !result->error) {
 		result->error = -ENOTRECOVERABLE;
-		snprintf(result->why, sizeof(result->why),
-			 "an image has another outcome than one with the same lines");
+		snprintf(result->why, sizeof(result->why), "%s", ex->wrong.text);
 	}
 	if (first && (!result->error || ex->wrong.found)) {
 		int error = take_first(ex, &s, first);

@@ -51,6 +51,7 @@
 #define FEW_IMAGES   8	  /* images of a power failure within a life, or where few are wanted */
 #define LIFE_CUTS    4	  /* the power fails at one of so many places of a life */
 #define CANARY_EVERY 1024 /* one in so many images is run although it is known */
+#define RECORD_AFTER 16	  /* runs, until it pays to record the plain one */
 #define NOTE_NONE    0
 #define NOTE_MANY    UINT16_MAX
 
@@ -242,15 +243,23 @@ static struct tree_leaf *learn_image(struct explorer *ex, unsigned machine,
 	return leaf;
 }
 
+/* What was left out, because it was taken for known, was something else in this run. */
+static void note_wrong_run(struct explorer *ex, const char *why)
+{
+	struct failure *f = &ex->wrong;
+	f->found = ex->stopped = true;
+	f->run = ex->counts.runs;
+	f->deviations.n = 0;
+	snprintf(f->text, sizeof(f->text), "%s", why);
+	deviations_append(&f->deviations, ex->taken);
+}
+
 /* The image that was run last does not do what was known of it. */
 static void note_wrong(struct explorer *ex, unsigned machine)
 {
 	struct failure *f = &ex->wrong;
 	note_image(ex, machine);
-	f->found = ex->stopped = true;
-	f->run = ex->counts.runs;
-	f->deviations.n = 0;
-	deviations_append(&f->deviations, ex->taken);
+	note_wrong_run(ex, "an image has another outcome than one with the same lines");
 	for (unsigned m = 1; m <= machine; m++)
 		deviations_append(&f->deviations, &ex->path[m]);
 }
@@ -261,7 +270,7 @@ static bool read_image(struct explorer *ex, unsigned machine, const struct histo
 {
 	struct image_source *is = &ex->image[machine];
 	struct world *w = &ex->worlds.world[machine];
-	if (!ex->recall.tree || ex->image_done) {
+	if (!ex->recall.tree) {
 		run_image(ex, machine, true);
 		return false;
 	}
@@ -272,8 +281,9 @@ static bool read_image(struct explorer *ex, unsigned machine, const struct histo
 	/* A right walk makes the decisions that are prescribed. */
 	bool canary = leaf && (ex->recall.recalled % CANARY_EVERY == 0 || is->used < is->depth);
 	if (leaf && !canary) {
-		bool clean = leaf->clean_at == ex->images ||
-			     (ex->recall.mutant == TREE_CLEAN_EVER && leaf->clean_at);
+		bool clean = !ex->image_done &&
+			     (leaf->clean_at == ex->images ||
+			      (ex->recall.mutant == TREE_CLEAN_EVER && leaf->clean_at));
 		ex->leaf = leaf;
 		ex->counts.events += leaf->observed->events;
 		if (clean)
@@ -475,6 +485,21 @@ static bool fails_here(struct explorer *ex, const struct world *world,
 	}
 }
 
+/* A seeded bug: nobody looks at such places. */
+static bool is_left_out(const struct explorer *ex, const struct choice_point *at)
+{
+	return (CHECKER_MUTANT(ex->setup, CRASH_NO_FENCE) && at->a == CRASH_BEFORE_FENCE) ||
+	       (CHECKER_MUTANT(ex->setup, CRASH_NO_DRAIN) && at->a == CRASH_BEFORE_DRAIN);
+}
+
+static uint64_t point_key(const struct explorer *ex, const struct world *world)
+{
+	uint64_t key = pmem_images_hash(world->pm);
+	if (!CHECKER_MUTANT(ex->setup, SEEN_NO_HISTORY))
+		key ^= ex->worlds.history->hash * 0xd6e8feb86659fd93u;
+	return key ^ XXH3_64bits(ex->lower_bound, ex->setup->w.keys * sizeof(ex->lower_bound[0]));
+}
+
 /* What became of the point, for coverage. */
 static enum cut_fate look_at_point(struct explorer *ex, struct world *world,
 				   const struct choice_point *at)
@@ -488,20 +513,17 @@ static enum cut_fate look_at_point(struct explorer *ex, struct world *world,
 		sim_stop(world->sim, SIM_DONE);
 		return CUT_BUDGET;
 	}
-	if ((CHECKER_MUTANT(ex->setup, CRASH_NO_FENCE) && at->a == CRASH_BEFORE_FENCE) ||
-	    (CHECKER_MUTANT(ex->setup, CRASH_NO_DRAIN) && at->a == CRASH_BEFORE_DRAIN))
+	if (is_left_out(ex, at))
 		return CUT_APART;
 	if (world->machine && (CHECKER_MUTANT(ex->setup, CRASH_ONCE) || !fails_here(ex, world, at)))
 		return CUT_APART;
 	bool living = ex->living;
-	uint64_t key = pmem_images_hash(world->pm), hash = h->hash;
-	if (!CHECKER_MUTANT(ex->setup, SEEN_NO_HISTORY))
-		key ^= h->hash * 0xd6e8feb86659fd93u;
-	key ^= XXH3_64bits(ex->lower_bound, ex->setup->w.keys * sizeof(ex->lower_bound[0]));
+	uint64_t key = point_key(ex, world), hash = h->hash;
 	if (ex->run_states && ex->counts.states >= ex->run_states && machine == 1 &&
 	    !visited_has(ex->visited, key))
 		return CUT_BUDGET; /* later runs are to have some, too */
 	ex->counts.points++;
+	ex->run_points += machine == 1;
 	ex->counts.nested_points += machine > 1;
 	struct visited_entry *entry = visited_add(ex->visited, key, &is_new);
 	if (!is_new) {
@@ -559,7 +581,55 @@ void explore_lower_bound(struct explorer *ex)
 	}
 }
 
-void explore_run(struct explorer *ex, struct source *source, const struct deviations *taken)
+static world_observer *observer_of(const struct explorer *ex)
+{
+	return ex->limits.no_crash ? NULL : explore_point;
+}
+
+/* Machine 0 is at rest. */
+static void mark_run(void *arg)
+{
+	struct explorer *ex = arg;
+	struct mark *mark;
+	if (*ex->position == NO_POSITION || !world_has_checkpoint(&ex->worlds))
+		return;
+	mark = marks_next(ex->marks, *ex->position);
+	if (!mark)
+		return;
+	world_checkpoint(&ex->worlds, &mark->at);
+	mark->points = ex->run_points;
+	memcpy(mark->lower_bound, ex->lower_bound, sizeof(mark->lower_bound));
+}
+
+/* All of the points before the mark were met when it was made. */
+static void return_to(struct explorer *ex, struct mark *from, struct source *source)
+{
+	const enum checkpoint_mutant mutant = ex->limits.checkpoint_mutant;
+	if (mutant != CHECKPOINT_NO_POINTS) {
+		ex->run_points = from->points;
+		ex->counts.points += from->points;
+		ex->counts.points_seen += from->points;
+	}
+	if (mutant != CHECKPOINT_NO_LOWER_BOUND)
+		memcpy(ex->lower_bound, from->lower_bound, sizeof(ex->lower_bound));
+	checkpoint_return(&ex->worlds, &from->at, source, mutant);
+}
+
+static void run_world(struct explorer *ex, struct mark *from, struct source *source,
+		      world_observer *observer)
+{
+	struct world *w = &ex->worlds.world[0];
+	ex->run_points = 0;
+	explore_lower_bound(ex);
+	if (from)
+		return_to(ex, from, source);
+	w->at_rest = ex->marks ? mark_run : NULL;
+	w->rest_arg = ex;
+	(from ? world_resume : world_run)(&ex->worlds, source, observer, ex);
+}
+
+void explore_run_from(struct explorer *ex, struct mark *from, struct source *source,
+		      const struct deviations *taken)
 {
 	struct world *w = &ex->worlds.world[0];
 	uint64_t events = sim_events(w->sim);
@@ -567,11 +637,10 @@ void explore_run(struct explorer *ex, struct source *source, const struct deviat
 	ex->taken = taken;
 	ex->stopped = ex->wrong.found;
 	ex->living = false;
-	explore_lower_bound(ex);
 	enum explore_phase before = phase_begin(ex->phases, PHASE_RUN);
 	if (ex->cuts)
 		cuts_begin(ex->cuts, 0, ex->limits.no_crash);
-	world_run(&ex->worlds, source, ex->limits.no_crash ? NULL : explore_point, ex);
+	run_world(ex, from, source, observer_of(ex));
 	ex->counts.events += sim_events(w->sim) - events;
 	memset(v, 0, sizeof(v));
 	const unsigned want = CONTRACTS_IN_RUN;
@@ -586,6 +655,107 @@ void explore_run(struct explorer *ex, struct source *source, const struct deviat
 	frequency_run(&ex->frequency, ex->setup->known.first, ex->counts.runs);
 	ex->counts.runs++;
 	phase_back(ex->phases, before);
+}
+
+/* --- runs that begin like the plain one --- */
+
+uint32_t explore_emptied(const struct explorer *ex)
+{
+	return visited_emptied(ex->visited);
+}
+
+/* A run is made once more. False: the point was not met before. */
+static bool meet_again(struct explorer *ex, const struct world *world)
+{
+	const struct visited_entry *entry = visited_find(ex->visited, point_key(ex, world));
+	if (!entry)
+		return false;
+	ex->run_points++;
+	raise_lower_bound(ex, entry->note);
+	return true;
+}
+
+/* The plain run is made for its marks. Where a point was not met before, the record ends, because a
+ * run that comes there has to look at it. */
+static void record_point(void *arg, struct world *world, const struct choice_point *at)
+{
+	struct explorer *ex = arg;
+	if (is_left_out(ex, at) || !ex->marks || meet_again(ex, world))
+		return;
+	ex->marks = NULL;
+	sim_set_at_rest(world->sim, NULL, NULL);
+	sim_stop(world->sim, SIM_DONE);
+}
+
+static void record_plain(struct explorer *ex)
+{
+	struct source *source = prefix_record(ex->prefix);
+	ex->marks = prefix_marks(ex->prefix, &ex->position);
+	run_world(ex, NULL, source, ex->limits.no_crash ? NULL : record_point);
+	world_end(&ex->worlds, 0);
+	prefix_recorded(ex->prefix);
+	ex->record.done = true;
+	ex->record.no_crash = ex->limits.no_crash;
+	ex->record.emptied = explore_emptied(ex);
+	ex->record.at = ex->marks ? UINT64_MAX : 8 * ex->counts.runs;
+	ex->marks = NULL;
+}
+
+/* Where the run can go on that this source makes, and the source that it then has. NULL: it is made
+ * from its beginning. */
+static struct mark *find_mark(struct explorer *ex, struct source *source, struct source **rest)
+{
+	if (!ex->prefix || !source || source->touched || ex->cuts)
+		return NULL;
+	if (ex->record.done && (ex->record.no_crash != ex->limits.no_crash ||
+				ex->record.emptied != explore_emptied(ex))) {
+		ex->record.done = false;
+		ex->record.at = ex->counts.runs + RECORD_AFTER;
+	}
+	if (ex->counts.runs >= ex->record.at)
+		record_plain(ex);
+	return ex->record.done ? prefix_ask(ex->prefix, source, rest, ex->limits.checkpoint_mutant)
+			       : NULL;
+}
+
+/* What a run comes to, apart from what was found in it. */
+static uint64_t run_hash(const struct explorer *ex)
+{
+	const uint64_t parts[] = {sim_hash(ex->worlds.world[0].sim), ex->worlds.history->hash,
+				  ex->run_points,
+				  XXH3_64bits(ex->lower_bound, sizeof(ex->lower_bound))};
+	return XXH3_64bits(parts, sizeof(parts));
+}
+
+static void check_point(void *arg, struct world *world, const struct choice_point *at)
+{
+	struct explorer *ex = arg;
+	if (!is_left_out(ex, at))
+		meet_again(ex, world);
+}
+
+/* The run that went on from a mark is made once more, from its beginning. Is it the same? */
+static void check_run(struct explorer *ex)
+{
+	struct trace_source whole;
+	const uint64_t hash = run_hash(ex);
+	if (trace_start(&whole, ex->taken))
+		return;
+	run_world(ex, NULL, &whole.source, ex->limits.no_crash ? NULL : check_point);
+	world_end(&ex->worlds, 0);
+	trace_finish(&whole);
+	if (run_hash(ex) != hash)
+		note_wrong_run(ex, "a run that went on from a checkpoint of another one is not "
+				   "what it is from its beginning");
+}
+
+void explore_run(struct explorer *ex, struct source *source, const struct deviations *taken)
+{
+	struct source *rest = source;
+	struct mark *from = find_mark(ex, source, &rest);
+	explore_run_from(ex, from, rest, taken);
+	if (from && ex->resumed++ % CANARY_EVERY == 0 && !ex->stopped)
+		check_run(ex);
 }
 
 bool explore_more(const struct explorer *ex)
@@ -628,7 +798,13 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 	bool own = ex->worlds.history->detail; /* it is kept for that judge */
 	ex->own = own ? own_judge_new(setup) : NULL;
 	bool tree = limits->tree_bytes && !limits->no_tree && !limits->eager && !limits->anywhere;
+	/* Two seeded bugs do something to the source where a run begins. */
+	bool resume = tree && !CHECKER_MUTANT(setup, PLAIN_ONLY) &&
+		      !CHECKER_MUTANT(setup, TASKS_NEVER_HELD);
+	ex->prefix = resume ? prefix_new() : NULL;
+	ex->record.at = RECORD_AFTER;
 	if (!ex->judge || !ex->image || !ex->visited || (own && !ex->own) ||
+	    (resume && !ex->prefix) ||
 	    (tree && recall_open(&ex->recall, limits->tree_bytes, limits->tree_mutant))) {
 		explore_close(ex);
 		return -ENOMEM;
@@ -659,6 +835,8 @@ void explore_restart(struct explorer *ex)
 		ex->failure[c].found = false;
 	memset(ex->recovery_seen, 0, sizeof(ex->recovery_seen));
 	visited_clear(ex->visited);
+	ex->record.done = false;
+	ex->record.at = RECORD_AFTER;
 	if (ex->outcomes)
 		outcomes_clear(ex->outcomes);
 }
@@ -671,6 +849,7 @@ void explore_close(struct explorer *ex)
 	free(ex->image);
 	visited_free(ex->visited);
 	recall_close(&ex->recall);
+	prefix_free(ex->prefix);
 	outcomes_free(ex->outcomes);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		deviations_free(&ex->failure[c].deviations);

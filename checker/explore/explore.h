@@ -14,6 +14,7 @@
 #include "checker/recall/recall.h"
 #include "checker/explore/failure_modes.h"
 #include "checker/explore/frequency.h"
+#include "checker/explore/prefix.h"
 #include "checker/explore/strange.h"
 #include "checker/world/world.h"
 #include "faultinject/sources.h"
@@ -26,9 +27,11 @@ struct explore_limits {
 	unsigned life_every;	   /* the machine lives on in one of so many images; 0: never */
 	unsigned life_percent;	   /* and only while that makes no more of the states; 0: always */
 	uint64_t states;	   /* stop after so many */
-	bool no_tree;	   /* every image is run, also one of which it is known what comes of it */
+	bool no_tree; /* every image is run, also one of which it is known what comes of it, and
+		       * every run from its beginning */
 	size_t tree_bytes; /* what is known takes up to so many */
 	enum tree_mutant tree_mutant;
+	enum checkpoint_mutant checkpoint_mutant;
 	bool no_crash; /* the power never fails: what breaks while it holds is found sooner */
 	bool eager; /* tests: decide every line in flight before recovery, not at its first touch */
 	bool anywhere; /* tests: the power fails at each step, not only where it matters */
@@ -67,8 +70,9 @@ struct explorer {
 	struct explore_limits limits;
 	struct explore_counts counts;
 	char why[WORLDS_WHY]; /* explore_open() failed with -EIO: what the store could not do */
-	/* Found: what came of an image is not what the tree of recoveries says; the run that is on
-	 * was given up. */
+	/* Found: what came of an image is not what the tree of recoveries says, or a run that went
+	 * on from a checkpoint is not what it is from its beginning; the run that is on was given
+	 * up. */
 	struct failure wrong;
 	struct failure failure[TM_CONTRACTS];	  /* the first of each */
 	struct failure_modes modes[TM_CONTRACTS]; /* the first of each mode */
@@ -82,8 +86,8 @@ struct explorer {
 	uint64_t run_states;
 	bool few_images;  /* of each point of this run: it has not many states left */
 	unsigned stop_at; /* TM_BIT()s: a run ends when one of these is found broken */
-	/* Called with each image once it is judged, with its history and machine still there. May
-	 * be NULL. */
+	/* Called with each image once it is judged, with its history and its result; where it was
+	 * known what comes of it, its machine has not run. May be NULL. */
 	void (*image_done)(void *arg, const struct explorer *ex, unsigned machine);
 	void *image_done_arg;
 	struct explore_phases *phases;	/* the caller's, where time is measured; or NULL */
@@ -102,6 +106,18 @@ struct explorer {
 	int32_t lower_bound[HISTORY_KEYS]; /* KEEP: as contracts_judge() */
 	const struct deviations *taken;	   /* by the run that is on */
 	uint64_t recovery_seen[EXPLORE_RECOVERIES / 64];
+	/* Runs that begin like the plain one go on from a mark of it. */
+	struct prefix *prefix; /* NULL: each run is made from its beginning */
+	struct {
+		bool done, no_crash; /* it is recorded; where the power does not fail */
+		uint32_t emptied;    /* explore_emptied() then */
+		uint64_t at;	     /* it is, again, when there were so many runs */
+	} record;
+	uint64_t resumed;    /* runs that went on from a mark */
+	uint64_t run_points; /* of the run that is on, of machine 0, until now */
+	/* Where the run that is on is marked, if it is, and how far it is. */
+	struct marks *marks;
+	const uint32_t *position;  /* NO_POSITION: it is not to be marked now */
 	struct outcomes *outcomes; /* NULL: not collected */
 	bool living;		   /* the power failure at hand is within a life, or after one */
 	bool stopped;
@@ -117,6 +133,12 @@ void explore_restart(struct explorer *ex);
 int explore_collect_outcomes(struct explorer *ex, bool by_point);
 /* One run under a source whose deviations are collected in `taken`, with all its power failures. */
 void explore_run(struct explorer *ex, struct source *source, const struct deviations *taken);
+/* The same from a mark of an earlier run on, which was the same until then; NULL: from the
+ * beginning. While ex->marks is set, the run is marked itself. */
+void explore_run_from(struct explorer *ex, struct mark *from, struct source *source,
+		      const struct deviations *taken);
+/* How often it was forgotten which points were met. Marks that were made before are of no use. */
+uint32_t explore_emptied(const struct explorer *ex);
 /* KEEP's durable lower bound before anything was done: what the load phase put. */
 void explore_lower_bound(struct explorer *ex);
 /* Would the budget allow another run? */

@@ -44,14 +44,38 @@ static bool goes_on(struct search *s)
 	return s->complete;
 }
 
+/* Runs go on from marks: where the list's run is to, if it is like that of the list without its
+ * last deviation, which its log has, until that point. */
+static void find_mark(struct search *s, const struct log_point *p)
+{
+	const unsigned n = s->list.n;
+	struct search_level *before = &s->level[n], *level = &s->level[n + 1];
+	const bool valid = before->emptied == explore_emptied(s->ex);
+	level->from = valid ? marks_before(&before->marks, (uint32_t)(p - before->log.point))
+			    : NULL;
+	level->taken = n;
+	if (!level->from && valid) {
+		level->from = before->from;
+		level->taken = before->taken;
+	}
+}
+
 /* Run the list. Its log is level[list.n].log, if it is asked for. */
 static void run_list(struct search *s, bool log)
 {
 	struct explorer *ex = s->ex;
+	struct search_level *level = &s->level[s->list.n];
 	assert(s->list.n <= SYSTEMATIC_DEPTH);
-	s->source.log = log ? &s->level[s->list.n].log : NULL;
+	s->source.log = log ? &level->log : NULL;
 	systematic_start(&s->source, &s->list);
-	explore_run(ex, &s->source.source, &s->source.taken);
+	if (level->from)
+		systematic_go_on(&s->source, level->taken);
+	marks_clear(&level->marks);
+	level->emptied = explore_emptied(ex);
+	ex->marks = log && ex->prefix ? &level->marks : NULL;
+	ex->position = &s->source.logged;
+	explore_run_from(ex, level->from, &s->source.source, &s->source.taken);
+	ex->marks = NULL;
 	assert(s->source.taken.n <= s->list.n); /* the list is all that deviates */
 	/* Each of them was met before, and nothing that comes before it is different now. */
 	if (s->source.taken.n < s->list.n)
@@ -80,6 +104,7 @@ static void go_down(struct search *s, const struct log_point *p, unsigned answer
 	assert(s->delays <= n);
 	if (delays)
 		s->source.window[s->delays++] = &s->level[s->list.n].others;
+	find_mark(s, p);
 	s->failed |= deviations_add(&s->list, &d) != 0;
 	if (!s->failed)
 		try_all(s, preemptions, faults);
@@ -215,6 +240,8 @@ void search_close(struct search *s)
 		deviations_free(&s->failing[c]);
 	for (unsigned i = 0; i <= SYSTEMATIC_DEPTH; i++)
 		run_log_free(&s->level[i].log);
+	for (unsigned i = 0; i <= SYSTEMATIC_DEPTH; i++)
+		marks_free(&s->level[i].marks);
 	deviations_free(&s->list);
 	deviations_free(&s->source.taken);
 }

@@ -17,6 +17,17 @@ struct search_limits {
 };
 extern const struct search_limits search_default;
 
+/* The run of a list, whose further deviations are tried. */
+struct search_level {
+	struct run_log log;
+	struct footprint others; /* touched by others during the delay that is tried now */
+	/* Of the level's run, after its last deviation; positions are points of the log. */
+	struct marks marks;
+	struct mark *from; /* where that run itself went on; NULL: it was made whole */
+	unsigned taken;	   /* deviations before `from` */
+	uint32_t emptied;  /* explore_emptied() when the marks were made */
+};
+
 struct search {
 	struct explorer *ex;
 	struct search_limits limits;
@@ -26,10 +37,7 @@ struct search {
 	struct systematic_source source;
 	struct deviations list; /* of the run that is on */
 	unsigned delays;	/* of these, so many are delays until quiescence */
-	struct {
-		struct run_log log;
-		struct footprint others; /* touched by others during the delay that is tried now */
-	} level[SYSTEMATIC_DEPTH + 1];
+	struct search_level level[SYSTEMATIC_DEPTH + 1]; /* by the length of the list */
 	bool seen[TM_CONTRACTS], failed;
 };
 

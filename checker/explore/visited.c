@@ -8,6 +8,7 @@
 struct visited {
 	struct visited_entry *entry;
 	uint32_t room, used; /* room: a power of two */
+	uint32_t emptied;
 };
 
 struct visited *visited_new(void)
@@ -35,6 +36,7 @@ void visited_clear(struct visited *set)
 {
 	memset(set->entry, 0, set->room * sizeof(*set->entry));
 	set->used = 0;
+	set->emptied++;
 }
 
 static struct visited_entry *find(struct visited_entry *entry, uint32_t room, uint64_t hash)
@@ -46,9 +48,20 @@ static struct visited_entry *find(struct visited_entry *entry, uint32_t room, ui
 	return &entry[i];
 }
 
+const struct visited_entry *visited_find(const struct visited *set, uint64_t hash)
+{
+	const struct visited_entry *entry = find(set->entry, set->room, hash ? hash : 1);
+	return entry->hash ? entry : NULL;
+}
+
 bool visited_has(const struct visited *set, uint64_t hash)
 {
-	return find(set->entry, set->room, hash ? hash : 1)->hash;
+	return visited_find(set, hash);
+}
+
+uint32_t visited_emptied(const struct visited *set)
+{
+	return set->emptied;
 }
 
 static void grow(struct visited *set)

@@ -20,5 +20,9 @@ void visited_clear(struct visited *set);
 #define VISITED_MAX (1u << 23)
 struct visited_entry *visited_add(struct visited *set, uint64_t hash, bool *is_new);
 bool visited_has(const struct visited *set, uint64_t hash);
+/* NULL: it is not in the set. Valid as above. */
+const struct visited_entry *visited_find(const struct visited *set, uint64_t hash);
+/* How often the set was emptied: what was in it before may be new again. */
+uint32_t visited_emptied(const struct visited *set);
 
 #endif

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <xxhash.h>
 #include "checker/judge/history.h"
+#include "core/rt/snapshot.h"
 
 #define TAG_INVOKE	(UINT64_C(1) << 60)
 #define TAG_RETURN	(UINT64_C(2) << 60)
@@ -62,6 +63,41 @@ void history_free(struct history *h)
 	free(h->detail);
 	free(h->answer);
 	free(h);
+}
+
+/* What is not an array. */
+struct kept {
+	struct history_mark mark;
+	bool ack_visible;
+};
+
+void history_snapshot(const struct history *h, struct snapshot *s)
+{
+	const struct kept k = {history_mark(h), h->ack_visible};
+
+	assert(!h->epoch);
+	snapshot_put(s, &k, sizeof(k));
+	snapshot_put(s, h->op, h->ops * sizeof(*h->op));
+	if (h->detail)
+		snapshot_put(s, h->detail, h->ops * sizeof(*h->detail));
+	snapshot_put(s, h->answer, h->answers);
+}
+
+void history_resume(struct history *h, struct snapshot *s)
+{
+	struct kept k;
+
+	snapshot_take(s, &k, sizeof(k));
+	h->ops = k.mark.ops;
+	h->answers = k.mark.answers;
+	h->clock = k.mark.clock;
+	h->epoch = k.mark.epoch;
+	h->hash = k.mark.hash;
+	h->ack_visible = k.ack_visible;
+	snapshot_take(s, h->op, h->ops * sizeof(*h->op));
+	if (h->detail)
+		snapshot_take(s, h->detail, h->ops * sizeof(*h->detail));
+	snapshot_take(s, h->answer, h->answers);
 }
 
 int history_invoke_detailed(struct history *h, unsigned client, enum history_kind kind,

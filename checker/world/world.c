@@ -1254,7 +1254,18 @@ void world_run(struct worlds *ws, struct source *source, world_observer *observe
 	w->observer = observer;
 	w->observer_arg = arg;
 	sim_set_death(w->sim, dies, w);
+	sim_set_at_rest(w->sim, w->at_rest, w->rest_arg);
 	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
+	run_machine(w);
+}
+
+void world_resume(struct worlds *ws, struct source *source, world_observer *observer, void *arg)
+{
+	struct world *w = &ws->world[0];
+	w->source = source;
+	w->observer = observer;
+	w->observer_arg = arg;
+	sim_set_at_rest(w->sim, w->at_rest, w->rest_arg);
 	run_machine(w);
 }
 

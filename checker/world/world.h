@@ -93,8 +93,10 @@ struct world {
 	void *between_arg;
 	world_recovered *recovered; /* or NULL */
 	void *recovered_arg;
-	bool eager;    /* tests: undecided lines are decided at boot */
-	bool anywhere; /* tests: as sim_set_anywhere() */
+	bool eager;		    /* tests: undecided lines are decided at boot */
+	bool anywhere;		    /* tests: as sim_set_anywhere() */
+	void (*at_rest)(void *arg); /* or NULL: machine 0, as sim_set_at_rest() */
+	void *rest_arg;
 	/* of the run that is on */
 	struct rnic_net *net;
 	struct source *source;
@@ -140,6 +142,9 @@ void world_run(struct worlds *ws, struct source *source, world_observer *observe
 void world_recover(struct worlds *ws, unsigned machine, struct source *source,
 		   world_observer *observer, void *arg, bool prove_life);
 void world_end(struct worlds *ws, unsigned machine);
+/* As world_run() of the same worlds, once checkpoint_return() has made them what they were: what
+ * came before has happened, and the source, the same, is asked only about what comes after it. */
+void world_resume(struct worlds *ws, struct source *source, world_observer *observer, void *arg);
 /* The reader of a machine that has recovered got this, the i-th of all, once more: for the history.
  * `bytes`: where get->at counts from. */
 void world_got(struct world *w, unsigned i, const struct world_get *get, const uint8_t *bytes);

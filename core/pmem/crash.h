@@ -30,6 +30,12 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw);
 /* The machine is gone; images are as they were at pmem_begin(). */
 void pmem_end(struct pmem *pm);
 bool pmem_running(const struct pmem *pm);
+/* Of machine 0, at a moment at which none of its tasks runs and no other machine does: all that it
+ * has changed, and what is on its way. And, in place of pmem_begin() for the same simulation, the
+ * machine as it was then. */
+struct snapshot;
+void pmem_snapshot(struct pmem *pm, struct snapshot *s);
+void pmem_resume(struct pmem *pm, struct snapshot *s);
 /* Everything visible becomes durable: an orderly end of the load phase. Copies the image out
  * (pmem_length bytes). */
 void pmem_save(struct pmem *pm, void *image);

@@ -12,6 +12,7 @@
  *	nt_store.c	non-temporal stores with buffers of their own
  *	nic_write.c	data that the NIC writes
  *	images.c	which crash images there are
+ *	pmem_snapshot.c	a machine at one moment, to go on from there again
  */
 #include <assert.h>
 #include <string.h>

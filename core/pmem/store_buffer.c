@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/pmem/pmem.h"
+#include "core/rt/snapshot.h"
 
 static struct buffered *entry_at(struct cpu_buffer *cpu, uint32_t number)
 {
@@ -54,6 +55,25 @@ void store_buffers_begin(struct store_buffers *b, struct sim *sim, uint8_t *memo
 	*entries = 0;
 	b->leaves = leaves;
 	b->arg = arg;
+}
+
+/* The buffers of CPUs that have had no entry are empty. */
+static size_t bytes_used(unsigned used)
+{
+	return offsetof(struct store_buffers, cpu) + used * sizeof(struct cpu_buffer);
+}
+
+void store_buffers_snapshot(const struct store_buffers *b, struct snapshot *s)
+{
+	snapshot_put(s, &b->used, sizeof(b->used));
+	snapshot_put(s, b, bytes_used(b->used));
+}
+
+void store_buffers_resume(struct store_buffers *b, struct snapshot *s)
+{
+	unsigned used;
+	snapshot_take(s, &used, sizeof(used));
+	snapshot_take(s, b, bytes_used(used));
 }
 
 /* --- what a CPU sees --- */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
+#include "core/rt/snapshot.h"
 
 #define CHUNK_BYTES ((size_t)256 * 1024)
 
@@ -71,11 +72,35 @@ void *arena_alloc(struct arena *arena, size_t bytes)
 	return memset(memory, 0, bytes);
 }
 
+/* Of a chunk up to `now`. */
+static size_t used_of(const struct arena *arena, const struct arena_chunk *chunk)
+{
+	return chunk == arena->now ? arena->used : chunk->bytes;
+}
+
+void arena_snapshot(const struct arena *arena, struct snapshot *s)
+{
+	snapshot_put(s, &arena->now, sizeof(arena->now));
+	snapshot_put(s, &arena->used, sizeof(arena->used));
+	for (const struct arena_chunk *chunk = arena->now ? arena->first : NULL; chunk;
+	     chunk = chunk == arena->now ? NULL : chunk->next)
+		snapshot_put(s, chunk->memory, used_of(arena, chunk));
+}
+
+void arena_resume(struct arena *arena, struct snapshot *s)
+{
+	snapshot_take(s, &arena->now, sizeof(arena->now));
+	snapshot_take(s, &arena->used, sizeof(arena->used));
+	for (struct arena_chunk *chunk = arena->now ? arena->first : NULL; chunk;
+	     chunk = chunk == arena->now ? NULL : chunk->next)
+		snapshot_take(s, chunk->memory, used_of(arena, chunk));
+}
+
 uint64_t arena_hash(const struct arena *arena, size_t most)
 {
 	uint64_t hash = 1;
 	for (const struct arena_chunk *chunk = arena->first; chunk; chunk = chunk->next) {
-		size_t used = chunk == arena->now ? arena->used : chunk->bytes;
+		size_t used = used_of(arena, chunk);
 		if (used > most)
 			return 0;
 		most -= used;

@@ -106,6 +106,8 @@ void sim_reset(struct sim *sim, struct source *source)
 	memset(sim->free_list, 0, sizeof(sim->free_list));
 	sim->boot = 0;
 	memset(sim->process, 0, sizeof(sim->process));
+	sim->began = sim->events;
+	sim->at_rest = NULL;
 }
 
 void sim_source(struct sim *sim, struct source *source)
@@ -289,6 +291,8 @@ enum sim_end sim_run(struct sim *sim)
 	/* A simulation may run on another stack than last time. */
 	sim->main_fiber = (struct fiber){0};
 	while (!sim->stopping) {
+		if (sim->at_rest)
+			sim->at_rest(sim->rest_arg);
 		if (sim->scheduler) {
 			sim_run_picked(sim);
 		} else if (sim->ready_len) {

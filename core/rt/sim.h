@@ -231,6 +231,20 @@ void sim_set_locked(struct sim *sim, bool (*locked)(void *arg, const void *at, u
 /* Called at each crash point that the source answers with 0 (the explorer's way in). */
 void sim_set_observer(struct sim *sim,
 		      void (*crash_point)(void *arg, const struct choice_point *at), void *arg);
+/*
+ * Snapshots. at_rest() is called whenever no task runs, before the next one does or the next event
+ * happens; off after a reset. There, if sim_has_snapshot(), the simulation can be kept:
+ * sim_snapshot() puts all of it but persistent memory and the source. sim_resume(), in place of
+ * sim_reset(), makes a simulation that does not run what it was then, and sim_run() goes on from
+ * there. The source that it had then, if it had one, is `source` now. No snapshots where it is
+ * traced, where a scheduler says what comes next, while livelocks are watched for, or with
+ * AddressSanitizer, which knows nothing of stacks that are replaced.
+ */
+struct snapshot;
+void sim_set_at_rest(struct sim *sim, void (*at_rest)(void *arg), void *arg);
+bool sim_has_snapshot(const struct sim *sim);
+void sim_snapshot(const struct sim *sim, struct snapshot *s);
+void sim_resume(struct sim *sim, struct snapshot *s, struct source *source);
 /* Tests: the power can also fail at each step and after each event (CRASH_ANYWHERE). Off after a
  * reset. */
 void sim_set_anywhere(struct sim *sim, bool on);

@@ -54,15 +54,16 @@ void sim_repeat_news(struct sim *sim)
 static void start_watching(struct sim *sim)
 {
 	struct repeat *r = &sim->repeat;
+	struct repeat_seen *seen = &sim->seen;
 
 	r->watching = true;
-	while (r->entries)
-		r->seen[r->slot[--r->entries]] = 0;
+	while (seen->entries)
+		seen->seen[seen->slot[--seen->entries]] = 0;
 	r->news_at = sim->step_budget;
 }
 
 /* True: it is new. An open table with linear probing; an entry is never 0. */
-static bool add(struct repeat *r, uint64_t access)
+static bool add(struct repeat_seen *r, uint64_t access)
 {
 	unsigned slot = access % REPEAT_SLOTS;
 
@@ -81,9 +82,9 @@ void sim_saw(struct sim *sim, enum touch what, uint64_t where, const void *bytes
 
 	if (!r->watching)
 		return;
-	if (r->entries == SEEN)
+	if (sim->seen.entries == SEEN)
 		start_watching(sim);
-	if (add(r, XXH3_64bits_withSeed(bytes, len, where * CHOICE_KINDS + what) | 1)) {
+	if (add(&sim->seen, XXH3_64bits_withSeed(bytes, len, where * CHOICE_KINDS + what) | 1)) {
 		r->news_at = sim->step_budget;
 		r->pause_ns = PAUSE_MIN_NS;
 	}

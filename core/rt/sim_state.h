@@ -17,6 +17,7 @@
  *	sim_calls.c	calls of store code that returned an error
  *	sim_threads.c	threads of store code, and what they wait for (sim_threads.h)
  *	sim_trace.c	the event trace
+ *	sim_snapshot.c	all of it at one moment, to go on from there again
  *	places.c	what a run does without
  *	statics.c	static data of stores that were loaded
  *	descriptors.c	what poll(2) and its kin work on
@@ -29,6 +30,7 @@
 #include "core/rt/descriptors.h"
 #include "core/rt/fiber.h"
 #include "core/rt/sim_libc.h"
+#include "core/rt/snapshot.h"
 #include "core/rt/statics.h"
 
 #define IDLE_KEYS    8
@@ -91,6 +93,10 @@ struct repeat {
 	uint64_t news_at;
 	uint64_t pause_ns;	/* the next one */
 	uint64_t pending_until; /* ns: until then a delay goes on that the source has chosen */
+};
+
+/* The accesses since it watches. */
+struct repeat_seen {
 	unsigned entries;
 	uint64_t seen[REPEAT_SLOTS];	 /* accesses, hashed; 0: free */
 	uint16_t slot[REPEAT_SLOTS / 2]; /* where the entries are */
@@ -98,11 +104,9 @@ struct repeat {
 
 struct sim {
 	struct run_state run;
-	struct source *source;
 	struct scheduler *scheduler; /* NULL: time decides */
-	uint64_t step_budget, all_steps, events;
-	struct event *event; /* sim_events.c has their order */
-	unsigned event_count, event_room;
+	uint64_t step_budget, all_steps;
+	unsigned event_count;
 	uint32_t seq;
 	struct task *running; /* NULL in the scheduler and in events */
 	struct task *ready[SIM_TASKS];
@@ -115,8 +119,6 @@ struct sim {
 	unsigned server_life;	  /* processes of the server before this one */
 	uint32_t anywhere_events; /* CRASH_ANYWHERE points of events so far */
 	enum sim_end end;
-	struct fiber main_fiber;
-	struct arena arena;
 	struct block *free_list[40]; /* of libc.c, by size class */
 	unsigned boot;
 	void *process[SIM_HOSTS]; /* sim_process() */
@@ -154,10 +156,21 @@ struct sim {
 	char fault[192];
 	bool fault_said; /* it is a sentence of its own */
 	uintptr_t fault_pc;
-	/* In the order in which runs make them, which is mostly the same. */
-	struct named named[ACTORS_KNOWN];
 	unsigned actors; /* made in this run */
 	unsigned tasks;	 /* used so far; their stacks are kept across resets */
+
+	/* What follows is not in a snapshot, or by itself. */
+	struct source *source;
+	uint64_t events, began; /* events until now; at the last reset */
+	struct event *event;	/* sim_events.c has their order */
+	unsigned event_room;
+	struct fiber main_fiber;
+	struct arena arena;
+	void (*at_rest)(void *); /* NULL: none */
+	void *rest_arg;
+	struct repeat_seen seen;
+	/* In the order in which runs make them, which is mostly the same. */
+	struct named named[ACTORS_KNOWN];
 	struct task task[SIM_TASKS];
 };
 

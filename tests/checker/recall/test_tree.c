@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The tree of recoveries: with it, all that is counted and found is as without; each of its mutants
- * is noticed, by that comparison or by the canary; it keeps to its room.
+ * The tree of recoveries, and runs that go on from checkpoints of earlier ones: with both, all that
+ * is counted and found is as without; each of their mutants is noticed, by that comparison or by
+ * the canary; the tree keeps to its room.
  */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "checker/explore/campaign.h"
+#include "checker/explore/schedule.h"
+#include "checker/explore/search.h"
+#include "core/rt/asan.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
 
@@ -36,6 +42,8 @@ static const struct tried tried[] = {
 	{"efactory", "recover_next", "ww", "ddio=on"},
 	{"ca", "default", "w-r", "ddio=on"},
 	{"forca", "default", "w1r2-w2r1", "ddio=on"},
+	{"herd", "default", "w-r", "ddio=on"},
+	{"remotelog", "default", "w1r2-w2r1", "store_buffer=4"},
 };
 
 static struct bench *bench(const struct tried *t, const struct explore_limits *limits)
@@ -62,15 +70,13 @@ static void bench_free(struct bench *b)
 
 static void explore_runs(struct bench *b, uint64_t runs)
 {
-	struct random_source random = {0};
+	struct schedule schedule;
 
-	for (uint64_t run = 0; run < runs && !b->ex.wrong.found; run++) {
-		random.taken.n = 0;
-		if (run)
-			random_start(&random, run, campaign_default.deviations);
-		explore_run(&b->ex, run ? &random.source : NULL, &random.taken);
-	}
-	deviations_free(&random.taken);
+	ck_assert_int_eq(schedule_open(&schedule, &b->ex.worlds, 1, campaign_default.deviations),
+			 0);
+	for (uint64_t run = 0; run < runs && !b->ex.wrong.found; run++)
+		explore_run(&b->ex, schedule_run(&schedule, run), &schedule.random.taken);
+	schedule_close(&schedule);
 }
 
 /* Is all that the explorers say the same? */
@@ -127,6 +133,9 @@ START_TEST(same_with_tree)
 	ck_assert(alike(&with->ex, &without->ex));
 	ck_assert_uint_gt(with->ex.recall.recalled, with->ex.counts.states / 8);
 	ck_assert_uint_eq(without->ex.recall.recalled, 0);
+	ck_assert_uint_eq(without->ex.resumed, 0);
+	if (!TM_ASAN)
+		ck_assert_uint_gt(with->ex.resumed, with->ex.counts.runs / 2);
 	bench_free(with);
 	bench_free(without);
 }
@@ -163,6 +172,84 @@ START_TEST(mutant_is_noticed)
 }
 END_TEST
 
+START_TEST(checkpoint_mutant_is_noticed)
+{
+	struct explore_limits limits = campaign_default.limits;
+
+	if (TM_ASAN) /* there are no checkpoints */
+		return;
+	limits.checkpoint_mutant = (enum checkpoint_mutant)_i;
+	/* Some are noticed by an assertion; then the process ends, as one of a campaign would. */
+	pid_t child = fork();
+	int status = 0;
+	ck_assert_int_ge(child, 0);
+	if (!child) {
+		fclose(stderr);
+		_exit(is_noticed(&limits, RUNS));
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_ne(status, 0);
+}
+END_TEST
+
+/* The canary alone notices what the runs of a search without a tree could not tell. */
+START_TEST(canary_names_the_run)
+{
+	struct explore_limits limits = campaign_default.limits;
+
+	if (TM_ASAN)
+		return;
+	limits.checkpoint_mutant = CHECKPOINT_NO_CLOCK;
+	struct bench *b = bench(&tried[0], &limits);
+	explore_runs(b, RUNS);
+	ck_assert(b->ex.wrong.found);
+	ck_assert_ptr_nonnull(strstr(b->ex.wrong.text, "checkpoint"));
+	bench_free(b);
+}
+END_TEST
+
+static bool search_all(struct bench *b, struct search *search)
+{
+	struct search_limits limits = search_default;
+
+	limits.faults = 1;
+	ck_assert_int_eq(search_run(search, &b->ex, &limits), 0);
+	const bool complete = search->complete;
+	search_close(search);
+	return complete;
+}
+
+static const struct tried searched[] = {
+	{"efactory", "default", "w-r", "ddio=on"},
+	{"erda", "default", "ww", "ddio=off"},
+	{"erda", "default", "w-w", "ddio=on"},
+	{"remotelog", "default", "w", "store_buffer=4"},
+};
+
+/* A systematic search goes on from marks of the runs that it branches off. */
+START_TEST(search_with_marks)
+{
+	struct explore_limits limits = campaign_default.limits, plain = limits;
+	struct search *search = malloc(sizeof(*search));
+	bool complete;
+
+	ck_assert_ptr_nonnull(search);
+	plain.no_tree = true;
+	struct bench *without = bench(&searched[_i], &plain);
+	complete = search_all(without, search);
+	for (unsigned m = 0; m < 2; m++) {
+		limits.checkpoint_mutant = m ? CHECKPOINT_NO_POINTS : CHECKPOINT_MUTANT_NONE;
+		struct bench *with = bench(&searched[_i], &limits);
+		const bool same = search_all(with, search) == complete &&
+				  alike(&with->ex, &without->ex);
+		ck_assert_int_eq(same, !m || TM_ASAN);
+		bench_free(with);
+	}
+	bench_free(without);
+	free(search);
+}
+END_TEST
+
 /* The run that the canary gave up is there to be looked at. */
 START_TEST(canary_names_the_image)
 {
@@ -194,6 +281,10 @@ int main(void)
 	tcase_add_loop_test(tc, small_tree, 0, COUNT(tried));
 	tcase_add_loop_test(tc, mutant_is_noticed, TREE_MUTANT_NONE + 1, TREE_MUTANTS);
 	tcase_add_test(tc, canary_names_the_image);
+	tcase_add_loop_test(tc, checkpoint_mutant_is_noticed, CHECKPOINT_MUTANT_NONE + 1,
+			    CHECKPOINT_MUTANTS);
+	tcase_add_test(tc, canary_names_the_run);
+	tcase_add_loop_test(tc, search_with_marks, 0, COUNT(searched));
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A simulation at one moment at which no task runs, and how it goes on from there once more. All
+ * that a run has is in its struct sim, its queue of events, its arena, and the stacks of its tasks,
+ * which are kept from where each left off. The stacks and the arena's chunks belong to the
+ * simulation for as long as it lives, so that they are where they were.
+ */
+#include "core/rt/asan.h"
+#include "core/rt/sim_state.h"
+
+/* Of struct sim, as it stands. */
+#define KEPT offsetof(struct sim, source)
+
+void sim_set_at_rest(struct sim *sim, void (*at_rest)(void *), void *arg)
+{
+	sim->at_rest = at_rest;
+	sim->rest_arg = arg;
+}
+
+bool sim_has_snapshot(const struct sim *sim)
+{
+	return !TM_ASAN && !sim->scheduler && !sim->tracer && !sim->repeat.watching;
+}
+
+/* The stack of a task that does not run: from where it left off. */
+static size_t stack_used(const struct task *task)
+{
+	const uint8_t *end = (const uint8_t *)task->fiber.stack + task->fiber.stack_bytes;
+	const uint8_t *from = task->fiber.context;
+	assert(from >= (const uint8_t *)task->fiber.stack && from < end);
+	return (size_t)(end - from);
+}
+
+void sim_snapshot(const struct sim *sim, struct snapshot *s)
+{
+	const uint64_t events = sim->events - sim->began;
+	const bool asked = sim->source;
+	assert(!sim->running && !sim->stopping && sim_has_snapshot(sim));
+	sim_save_statics(sim);
+	snapshot_put(s, &asked, sizeof(asked));
+	snapshot_put(s, &events, sizeof(events));
+	snapshot_put(s, sim, KEPT);
+	snapshot_put(s, sim->event, sim->event_count * sizeof(*sim->event));
+	snapshot_put(s, sim->task, sim->tasks * sizeof(*sim->task));
+	for (unsigned i = 0; i < sim->tasks; i++)
+		if (sim->task[i].used)
+			snapshot_put(s, sim->task[i].fiber.context, stack_used(&sim->task[i]));
+	arena_snapshot(&sim->arena, s);
+}
+
+void sim_resume(struct sim *sim, struct snapshot *s, struct source *source)
+{
+	uint64_t events;
+	bool asked;
+	assert(!sim->running && sim_of_thread != sim);
+	snapshot_take(s, &asked, sizeof(asked));
+	snapshot_take(s, &events, sizeof(events));
+	sim_forget_statics(sim); /* none of the copies is live */
+	for (unsigned i = 0; i < sim->tasks; i++)
+		sim->task[i].used = false;
+	snapshot_take(s, sim, KEPT);
+	sim->source = asked ? source : NULL;
+	sim->began = sim->events;
+	sim->events += events;
+	sim->at_rest = NULL;
+	assert(sim->event_count <= sim->event_room); /* there were so many before */
+	snapshot_take(s, sim->event, sim->event_count * sizeof(*sim->event));
+	snapshot_take(s, sim->task, sim->tasks * sizeof(*sim->task));
+	for (unsigned i = 0; i < sim->tasks; i++)
+		if (sim->task[i].used)
+			snapshot_take(s, sim->task[i].fiber.context, stack_used(&sim->task[i]));
+	arena_resume(&sim->arena, s);
+}
