@@ -41,7 +41,7 @@
 static_assert(FUZZ_INPUT_MAX <= UINT8_MAX, "the length of an input is a byte");
 
 static const struct explore_limits item_limits = {
-	.images_per_point = 64, .nested_every = 8, .states = 8000};
+	.images_per_point = 64, .nested_every = 8, .states = 8000, .tree_bytes = TREE_BYTES};
 
 struct item_result {
 	bool done;
