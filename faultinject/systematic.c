@@ -142,6 +142,10 @@ static void note(struct systematic_source *s, const struct log_touch *t)
 {
 	bool any;
 	uint32_t delayed = s->taken.n ? sim_delayed(sim_current(), &any) : 0;
+	if (!s->log && !delayed && s->taken.n == s->list->n) {
+		s->source.touched = NULL; /* all windows are closed */
+		return;
+	}
 	for (unsigned i = 0; delayed && i < SYSTEMATIC_DEPTH; i++)
 		if (delayed >> i & 1 && s->window[i])
 			footprint_add(s->window[i], t);
@@ -233,7 +237,10 @@ void systematic_start(struct systematic_source *s, const struct deviations *list
 	}
 	if (s->log)
 		s->log->points = s->log->touches = 0;
-	if (!s->log && !list->n)
+	bool wanted = s->log;
+	for (unsigned i = 0; i < SYSTEMATIC_DEPTH; i++)
+		wanted |= s->window[i] != NULL;
+	if (!wanted)
 		s->source.touched = NULL;
 }
 

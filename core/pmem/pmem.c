@@ -335,6 +335,11 @@ void pmem_accesses_spent(struct pmem *pm, const void *addr, size_t len, bool wri
 		pm->dram_left = ACCESS_BUDGET;
 	}
 	pm->window.accesses_left = pm->watched || pm->dram_watcher ? 1 : ACCESS_BUDGET;
+	if (pm->watched && !sim_wants_touches(pm->sim)) {
+		pm->watched = 0;
+		pm->window.accesses_left = pm->dram_watcher ? 1 : ACCESS_BUDGET;
+		return;
+	}
 	if (pm->watched) {
 		if (!sim_on_stack(pm->sim, addr))
 			sim_touch(pm->sim, write ? TOUCH_DRAM_WRITE : TOUCH_DRAM_READ,

@@ -212,6 +212,9 @@ void sim_forget_failed_call(struct sim *sim);
 bool sim_on_stack(const struct sim *sim, const void *addr);
 /* The source is told of an access to memory, if it asked for that. */
 void sim_touch(struct sim *sim, enum touch what, uint64_t where, uint64_t len);
+/* May it, or a scheduler, ask for that? A source that does not any more will not again; where there
+ * is none, it is one that is asked no choices for a while. */
+bool sim_wants_touches(const struct sim *sim);
 
 /* Mix into the event hash: equal for equal runs, see --doublecheck. */
 void sim_mix(struct sim *sim, uint64_t a, uint64_t b);

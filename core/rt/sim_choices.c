@@ -85,6 +85,11 @@ void sim_touch(struct sim *sim, enum touch what, uint64_t where, uint64_t len)
 		source->touched(source, sim_actor(sim), what, where, len);
 }
 
+bool sim_wants_touches(const struct sim *sim)
+{
+	return sim->scheduler || !sim->source || sim->source->touched;
+}
+
 void sim_mix(struct sim *sim, uint64_t a, uint64_t b)
 {
 	run_mix(&sim->run, a, b);
