@@ -16,9 +16,29 @@
 #define SHRUNK	       16    /* one in so many is also shrunk, which takes longer than to find it */
 #define CONTROL_STATES 10000 /* of one control; `tidemark mutants` gives it more */
 
+/* These are found after tens of thousands of runs: `make test` leaves them to `make test-all`. */
+static const struct {
+	const char *part, *name;
+} slow[] = {
+	{"erda", "first_word"},
+	{"forca", "key_unflushed"},
+	{"nessie", "del_write"},
+	{"redo_log", "record_assumed"},
+};
+
 static struct mutant mutant[MUTANTS_MAX];
 static unsigned mutants;
 static int part = 1, parts = 1;
+
+static bool is_left_out(unsigned i)
+{
+	if (!in_share((int)i))
+		return true;
+	for (unsigned k = 0; is_quick() && k < sizeof(slow) / sizeof(slow[0]); k++)
+		if (!strcmp(mutant[i].part, slow[k].part) && !strcmp(mutant[i].name, slow[k].name))
+			return true;
+	return false;
+}
 
 START_TEST(is_found)
 {
@@ -26,7 +46,7 @@ START_TEST(is_found)
 	struct mutant_options o = mutant_default;
 	struct mutant_result r;
 
-	if (!in_share(_i) || _i % parts != part - 1)
+	if (is_left_out((unsigned)_i) || _i % parts != part - 1)
 		return;
 	o.shrink = _i % SHRUNK == 0;
 	if (m->kind == MUTANT_CONTROL)
@@ -56,7 +76,7 @@ END_TEST
 START_TEST(search_is_deterministic)
 {
 	for (unsigned i = 0; i < mutants; i += 23) {
-		if (!in_share((int)i))
+		if (is_left_out(i))
 			continue;
 		struct mutant_options o = mutant_default;
 		struct mutant_result r[2];

@@ -365,6 +365,9 @@ START_TEST(runs_lines)
 	for (unsigned i = 0; i < COUNT(flips); i++) {
 		if (!in_share((int)i))
 			continue;
+		/* Two campaigns each; `make test-all` has the time. */
+		if (is_quick() && !strncmp(flips[i].line, "inert ", 6))
+			continue;
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "knob %s\n",
 			 flips[i].line);
 		line[lines++] = i;
