@@ -18,17 +18,6 @@ if(CMAKE_C_COMPILER_ID STREQUAL Clang AND TIDEMARK_SANITIZE)
 	set(complete) # clang's sanitizers are in the program, not in a library
 endif()
 set(nic_link ${complete} -Wl,-z,nodelete)
-# A message passes many small functions of many files, hence LTO. Tests link the other objects.
-set(nic tidemark_nic)
-if(TIDEMARK_WHOLE)
-	set(nic tidemark_nic_lto)
-	add_library(${nic} OBJECT ${nic_sources})
-	set_target_properties(${nic} PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
-	target_link_libraries(${nic} PRIVATE tidemark_flags PkgConfig::ISAL)
-	target_compile_options(${nic} PRIVATE -flto -fno-fat-lto-objects)
-	list(APPEND nic_link -flto=auto)
-endif()
-
 add_library(tidemark_cm OBJECT ${cm_sources})
 set_target_properties(tidemark_cm PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(tidemark_cm PRIVATE tidemark_flags)
@@ -39,7 +28,26 @@ add_library(tidemark_node OBJECT core/provider/verbs/node.c core/provider/verbs/
 set_target_properties(tidemark_node PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(tidemark_node PRIVATE tidemark_flags)
 
-add_library(tidemark_preload SHARED $<TARGET_OBJECTS:${nic}> $<TARGET_OBJECTS:tidemark_cm>
+# A message passes many small functions of many files: they are optimised as a whole, once for both libraries, as one object
+# (cmake/whole). Tests link the other objects.
+set(nic $<TARGET_OBJECTS:tidemark_nic>)
+if(TIDEMARK_WHOLE)
+	add_library(tidemark_nic_lto OBJECT ${nic_sources})
+	set_target_properties(tidemark_nic_lto PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
+	target_link_libraries(tidemark_nic_lto PRIVATE tidemark_flags PkgConfig::ISAL)
+	target_compile_options(tidemark_nic_lto PRIVATE -flto -fno-fat-lto-objects)
+	set(nic ${PROJECT_BINARY_DIR}/nic_whole.o)
+	set(nic_callers $<TARGET_OBJECTS:tidemark_cm> $<TARGET_OBJECTS:tidemark_node>)
+	add_custom_command(OUTPUT ${nic}
+		COMMAND ${PROJECT_SOURCE_DIR}/cmake/whole needs ${CMAKE_NM} ${nic}.needs ${nic_callers}
+		COMMAND ${PROJECT_SOURCE_DIR}/cmake/whole link ${CMAKE_C_COMPILER} ${CMAKE_LINKER} ${nic} ${nic}.needs -shared -fPIC
+			$<TARGET_OBJECTS:tidemark_nic_lto>
+		DEPENDS cmake/whole tidemark_nic_lto tidemark_cm tidemark_node ${nic_callers} $<TARGET_OBJECTS:tidemark_nic_lto>
+		COMMAND_EXPAND_LISTS COMMENT "Optimising the soft RNIC as a whole" VERBATIM)
+	add_custom_target(tidemark_nic_whole DEPENDS ${nic})
+endif()
+
+add_library(tidemark_preload SHARED ${nic} $<TARGET_OBJECTS:tidemark_cm>
 	$<TARGET_OBJECTS:tidemark_node>)
 set_target_properties(tidemark_preload PROPERTIES OUTPUT_NAME tidemark-verbs
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} LINK_OPTIONS "${nic_link}")
@@ -57,11 +65,16 @@ if(SYSTEM_IBVERBS)
 endif()
 set(ibverbs_map ${PROJECT_BINARY_DIR}/libibverbs.map)
 configure_file(cmake/libibverbs.map.in ${ibverbs_map} @ONLY)
-add_library(tidemark_libibverbs SHARED $<TARGET_OBJECTS:${nic}>)
-set_target_properties(tidemark_libibverbs PROPERTIES OUTPUT_NAME ibverbs SOVERSION 1
+add_library(tidemark_libibverbs SHARED ${nic})
+set_target_properties(tidemark_libibverbs PROPERTIES LINKER_LANGUAGE C OUTPUT_NAME ibverbs SOVERSION 1
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${ibverbs_map}
 	LINK_OPTIONS "${nic_link};-Wl,--version-script=${ibverbs_map}")
 target_link_libraries(tidemark_libibverbs PRIVATE tidemark_flags PkgConfig::ISAL pthread)
+
+if(TIDEMARK_WHOLE)
+	add_dependencies(tidemark_preload tidemark_nic_whole)
+	add_dependencies(tidemark_libibverbs tidemark_nic_whole)
+endif()
 
 # The connection manager as a librdmacm.so.1, which finds the soft RNIC in libibverbs.so.1. It contains what it needs of
 # the shared files; the linker drops their functions that only the RNIC uses.
