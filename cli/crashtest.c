@@ -314,6 +314,8 @@ static int run(struct campaign *c, struct arguments *a)
 	leave_off_begin(&a->leave_off);
 	a->leave_off.bounds.results = results;
 	c->options.bounds = &a->leave_off.bounds;
+	/* Else rows of the matrix are finished, and printed, one after the other. */
+	c->options.spread = a->leave_off.seconds > 0 || a->leave_off.fail_fast;
 	c->options.taken = taken;
 	c->options.taken_arg = &g;
 	int error = campaign_run(c);

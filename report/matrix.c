@@ -34,6 +34,12 @@ static bool is_tried(const struct explore_counts *t, unsigned k)
 	return TM_BIT(k) & CONTRACTS_IN_RUN ? t->runs : t->states;
 }
 
+/* Nothing has broken until now. */
+static bool is_unfinished(const struct report *r, unsigned config, unsigned k)
+{
+	return !report_is_whole(r, config) && is_tried(&r->campaign->total[config], k);
+}
+
 char report_mark(const struct report *r, unsigned config, unsigned k)
 {
 	const struct campaign *c = r->campaign;
@@ -46,6 +52,8 @@ char report_mark(const struct report *r, unsigned config, unsigned k)
 		return 'a';
 	if (c->cell[config][k].broken)
 		return cfg->store->promises & TM_BIT(k) ? 'X' : 'x';
+	if (is_unfinished(r, config, k))
+		return '-';
 	if (!report_is_whole(r, config) || may_break(cfg, k) || !is_tried(&c->total[config], k) ||
 	    (c->options.exhaustive && campaign_left_out(c, config)))
 		return '?';
@@ -130,8 +138,11 @@ static void print_row(struct report_matrix *m, unsigned config, unsigned alike)
 	const struct campaign *c = m->report->campaign;
 	char name[REPORT_NAME];
 	uint64_t states = 0;
-	for (unsigned i = 0; i < alike; i++)
+	unsigned done = 0;
+	for (unsigned i = 0; i < alike; i++) {
 		states += c->total[config + i].states;
+		done += campaign_done(c, config + i);
+	}
 	unsigned len = row_name(c, config, name);
 	if (alike > 1)
 		len += (unsigned)snprintf(name + len, sizeof(name) - len, " (all hardware)");
@@ -142,8 +153,8 @@ static void print_row(struct report_matrix *m, unsigned config, unsigned alike)
 		printf("\n  %*s", (int)m->width, "");
 	print_marks(m, config);
 	printf(" %8" PRIu64, states);
-	if (!report_is_whole(m->report, config))
-		printf("  %u of %u workloads", campaign_done(c, config), c->workloads);
+	if (done < alike * c->workloads)
+		printf("  %u/%u workloads", done, alike * c->workloads);
 	putchar('\n');
 }
 
@@ -153,13 +164,22 @@ static bool has_row(const struct report *r, unsigned config)
 	return !report_in_short(r, config) && campaign_done(r->campaign, config);
 }
 
+/* How much of a row is done. */
+enum how_far { NOT_BEGUN, BEGUN, WHOLE };
+
+static enum how_far how_far(const struct report_matrix *m, unsigned config)
+{
+	return report_is_whole(m->report, config)	    ? WHOLE
+	       : campaign_done(m->report->campaign, config) ? BEGUN
+							    : NOT_BEGUN;
+}
+
 /* Do all rows up to `end` that are finished have the same marks? */
 static bool all_alike(const struct report_matrix *m, unsigned end)
 {
 	for (unsigned i = m->next; i < end; i++)
 		if (is_finished(m, i) &&
-		    (report_is_whole(m->report, i) != report_is_whole(m->report, m->next) ||
-		     !same_marks(m->report, i, m->next)))
+		    (how_far(m, i) != how_far(m, m->next) || !same_marks(m->report, i, m->next)))
 			return false;
 	return true;
 }
@@ -174,8 +194,6 @@ static bool next_row(struct report_matrix *m)
 		finished++;
 	if (!alone && finished < end)
 		return false;
-	if (!alone && !report_is_whole(r, m->next))
-		alone = true;
 	if (has_row(r, m->next))
 		print_row(m, m->next, alone ? 1 : end - m->next);
 	m->next = alone ? m->next + 1 : end;
@@ -213,6 +231,8 @@ static void print_legend(const struct report_matrix *m)
 	puts("  .  holds: no failure was found    !  surprise: see below    ?  could not tell\n"
 	     "  x  broken as the design says: the store does not promise it\n"
 	     "  X  broken and promised: a known flaw; the store's expected.txt says why");
+	if (m->report->undone)
+		puts("  -  nothing broken until now: not all of its workloads are done");
 	if (m->report->baseline)
 		puts("  a  broken, and accepted by the baseline");
 	putchar('\n');

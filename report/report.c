@@ -83,6 +83,9 @@ static void print_cell(const struct report *r, unsigned config, unsigned k)
 		printf(", exhaustive");
 	else if (!cell->broken)
 		printf(", bounded (%s)", left_out);
+	if (unsure)
+		printf(", nothing broken in %u of %u workloads", campaign_done(r->campaign, config),
+		       r->campaign->workloads);
 	if (more->surprise)
 		printf(", %s%s%s", paint(RED), report_surprise(more), paint(PLAIN));
 	else if (more->accepted)
@@ -313,7 +316,9 @@ void report_end(const struct report *r)
 	if (r->surprises)
 		print_surprises(r);
 	else if (r->undone)
-		puts("What is finished is as expected.");
+		puts(r->undone < r->campaign->configs
+			     ? "What is finished is as expected."
+			     : "Nothing is finished; what was tried is as expected.");
 	/* The sentence does not stand below a text of which a part is missing. */
 	else if (!r->unwritten && !output_flush())
 		printf("%sEverything is as expected.%s\n", paint(GREEN), paint(PLAIN));

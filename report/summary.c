@@ -129,22 +129,26 @@ static void print_attention(const struct report *r)
 static void print_shapes(const struct report *r)
 {
 	const struct campaign *c = r->campaign;
-	unsigned shapes = 0, whole = 0;
+	unsigned shapes = 0, whole = 0, begun = 0;
 	uint64_t states = 0;
-	char text[300];
+	char text[300], more[60] = "";
 	for (unsigned i = 0; i < c->configs; i++) {
 		shapes += c->config[i].shape;
-		if (!report_in_short(r, i) || !report_is_whole(r, i))
+		if (!report_in_short(r, i))
 			continue;
-		whole++;
+		bool done = report_is_whole(r, i);
+		whole += done;
+		begun += !done && campaign_done(c, i);
 		states += c->total[i].states;
 	}
 	if (!shapes)
 		return;
+	if (begun)
+		snprintf(more, sizeof(more), ", %u more until now", begun);
 	snprintf(text, sizeof(text),
 		 "%u of %u shapes (full logs, other lengths, other variants and hardware) are as "
-		 "expected, %" PRIu64 " states; -v lists them",
-		 whole, shapes, states);
+		 "expected%s, %" PRIu64 " states; -v lists them",
+		 whole, shapes, more, states);
 	print_line(text);
 }
 

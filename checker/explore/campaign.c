@@ -474,6 +474,24 @@ static bool lacked_memory(const void *result)
 	return unit->error == -ENOMEM;
 }
 
+/* The bits of a workload's number turned round. In that order the first few workloads are from all
+ * parts of the list, which has those that are alike next to each other, and the shortest is first.
+ */
+static uint64_t turned(unsigned workload)
+{
+	uint64_t bits = 0;
+	for (unsigned i = 0; i < 32; i++)
+		bits |= (uint64_t)(workload >> i & 1) << (31 - i);
+	return bits;
+}
+
+/* A workload in all configurations, then another one. */
+static uint64_t rank(const void *arg, unsigned unit)
+{
+	const struct campaign *c = arg;
+	return turned(unit % c->workloads) * c->configs + unit / c->workloads;
+}
+
 int campaign_run(struct campaign *c)
 {
 	unsigned units = c->configs * c->workloads;
@@ -484,6 +502,7 @@ int campaign_run(struct campaign *c)
 								   : sizeof(struct campaign_unit),
 				.work = work,
 				.take = take,
+				.rank = c->options.spread ? rank : NULL,
 				.states = states_of,
 				.failed = lacked_memory,
 				.progress = c->options.progress,

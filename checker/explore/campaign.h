@@ -48,6 +48,8 @@ struct campaign_options {
 	bool all_causes;  /* no cause is known: what states are blamed on is collected of all */
 	bool shares;	  /* it has the budget and the workloads for which shares are recorded
 			   * (checker/judge/shares.h): compare */
+	bool spread;	  /* begin one workload of each configuration, then another, so that what is
+			   * left off has tried something of all; else one after the other */
 	bool no_deaths;	  /* of random runs: the server's process and clients' are not killed */
 	bool unfilled;	  /* it is not tried first whether stores have the room that they need */
 	bool doublecheck; /* each run twice, event hashes compared */

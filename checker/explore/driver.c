@@ -282,12 +282,14 @@ static int run_processes(struct driver *d, const struct queue *q, pid_t *child, 
 
 struct priced {
 	unsigned unit;
-	uint64_t cost, mixed;
+	uint64_t rank, cost, mixed;
 };
 
-static int dearer(const void *a, const void *b)
+static int sooner(const void *a, const void *b)
 {
 	const struct priced *x = a, *y = b;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
 	if (x->cost != y->cost)
 		return x->cost < y->cost ? 1 : -1;
 	if (x->mixed != y->mixed)
@@ -295,19 +297,21 @@ static int dearer(const void *a, const void *b)
 	return x->unit < y->unit ? -1 : x->unit > y->unit;
 }
 
-/* `mixed`: among equals in an order that has nothing to do with their numbers, so that shards,
- * which take every nth, get units of all sorts. NULL without memory. */
+/* `mixed`: for shards, which take every nth: without ranks, which not all of them need have, and
+ * among equals in an order that has nothing to do with their numbers, so that they get units of all
+ * sorts. NULL without memory. */
 static unsigned *make_order(const struct driver *d, bool mixed)
 {
 	struct priced *list = calloc((size_t)d->units + 1, sizeof(*list));
 	unsigned *order = calloc((size_t)d->units + 1, sizeof(*order));
 	for (unsigned u = 0; u < d->units && list && order; u++)
-		list[u] = (struct priced){u, d->cost ? d->cost(d->arg, u) : 0,
+		list[u] = (struct priced){u, d->rank && !mixed ? d->rank(d->arg, u) : 0,
+					  d->cost ? d->cost(d->arg, u) : 0,
 					  mixed ? XXH3_64bits(&u, sizeof(u)) : 0};
 	if (list && order)
-		qsort(list, d->units, sizeof(*list), dearer);
+		qsort(list, d->units, sizeof(*list), sooner);
 	for (unsigned u = 0; u < d->units && list && order; u++) {
-		assert(!u || list[u].cost <= list[u - 1].cost);
+		assert(!u || list[u].rank > list[u - 1].rank || list[u].cost <= list[u - 1].cost);
 		assert(list[u].unit < d->units);
 		order[u] = list[u].unit;
 	}
@@ -361,12 +365,13 @@ static int take_known(struct driver *d)
 static int run_units(struct driver *d)
 {
 	unsigned jobs = d->jobs ? d->jobs : 1;
-	struct queue q = {.order = d->cost ? make_order(d, false) : NULL};
+	const bool ordered = d->rank || d->cost;
+	struct queue q = {.order = ordered ? make_order(d, false) : NULL};
 	pid_t *child = calloc(jobs, sizeof(*child));
 	int error = -ENOMEM;
 	q.shared = mmap(NULL, sizeof(*q.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			-1, 0);
-	if (q.shared != MAP_FAILED && child && init_shared(q.shared) && (q.order || !d->cost))
+	if (q.shared != MAP_FAILED && child && init_shared(q.shared) && (q.order || !ordered))
 		error = run_processes(d, &q, child, jobs);
 	if (q.shared != MAP_FAILED)
 		munmap(q.shared, sizeof(*q.shared));

@@ -48,6 +48,9 @@ struct driver {
 	void (*take)(void *arg, unsigned unit, const void *result);
 	/* Units with high costs are begun first, and among equals the first ones. */
 	uint64_t (*cost)(const void *arg, unsigned unit);
+	/* Units with a low rank are begun first, whatever they cost. Which of several shards does a
+	 * unit does not depend on it. */
+	uint64_t (*rank)(const void *arg, unsigned unit);
 	/* In one of the processes: may it take another unit? NULL: until all are taken. */
 	bool (*more)(void *arg);
 	/* How many crash states went into a result. */

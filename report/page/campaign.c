@@ -26,6 +26,7 @@ static const struct meaning {
 	{'x', "breaks", "&#215;", "broken as the design says: the store does not promise it"},
 	{'X', "breaks", "&#10007;", "broken and promised: a known flaw"},
 	{'a', "breaks", "&#8776;", "broken, and accepted by the baseline"},
+	{'-', "unsure", "-", "nothing broken until now: not finished"},
 	{'?', "unsure", "?", "could not tell"},
 	{'!', "attention", "!", "surprise: needs attention"},
 };

@@ -184,6 +184,10 @@ fail_fast() {
 	grep -q 'not shrunk' out && wrong 'the trace was not shrunk'
 	"$tidemark" replay -q "$trace" >replayed 2>&1
 	[ $? -eq 1 ] || wrong "$trace does not replay"
+	# A workload of each configuration comes first, so that a later one's surprise does not wait for the whole of others.
+	run 1 crashtest efactory --variant default --variant born_durable --runs 20 --states 300 --jobs 1 --fail-fast \
+		--no-traces --json spread.json
+	has_not '"complete": true' spread.json
 	run 0 crashtest erda --workload w-r --runs 20 --fail-fast --no-traces
 	has 'Everything is as expected.'
 	run 1 mutants erda --states 10 --fail-fast

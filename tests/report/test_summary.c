@@ -13,7 +13,7 @@
 #include "report/report.h"
 
 #define SCREEN	50  /* lines */
-#define COLUMNS 80  /* of the matrix and its legend */
+#define COLUMNS 80  /* of the matrix and its legend, when all is finished */
 #define WIDE	100 /* of text; not of commands, whose file names can be long */
 
 struct made {
@@ -144,13 +144,14 @@ static char mark(const struct made *m, const char *store, unsigned k)
 	return mark_at(m, store, "", k);
 }
 
-static void check_size(const struct made *m)
+/* At most so many columns up to the end of the legend. */
+static void check_size(const struct made *m, size_t columns)
 {
 	unsigned lines = 0;
 	const char *text = find(m, "docs/contracts.md");
 	for (const char *at = m->text; *at; at += strcspn(at, "\n") + 1, lines++) {
 		size_t len = strcspn(at, "\n");
-		ck_assert_msg(len <= (at < text ? COLUMNS : WIDE) ||
+		ck_assert_msg(len <= (at < text ? columns : WIDE) ||
 				      strstr(at, " replay ") < at + len,
 			      "%zu columns: %.*s", len, (int)len, at);
 	}
@@ -185,7 +186,7 @@ START_TEST(all_as_expected)
 	find(&m, "replay nowhere/efactory-ddio=off-LIN.trace\n");
 	ck_assert_ptr_null(strstr(find(&m, "-LIN.trace\n") + 11, ".trace\n"));
 	ck_assert_ptr_null(strstr(m.text, "\033"));
-	check_size(&m);
+	check_size(&m, COLUMNS);
 	teardown(&m);
 }
 END_TEST
@@ -285,9 +286,10 @@ START_TEST(left_off)
 	print(&m);
 	ck_assert_int_eq(mark(&m, "efactory", TM_RDA), '.');
 	ck_assert_int_eq(mark_at(&m, "efactory", "ack_early=off", TM_RDA), '.');
-	ck_assert_int_eq(mark_at(&m, "efactory", "ddio=off", TM_RDA), '?');
+	ck_assert_int_eq(mark_at(&m, "efactory", "ddio=off", TM_RDA), '-');
+	find(&m, "\n  -  nothing broken until now: ");
 	ck_assert_int_eq(mark_at(&m, "efactory", "ddio=off", TM_LIN), 'X');
-	find(&m, "  3 of ");
+	find(&m, "  3/");
 	find(&m, " more rows were not begun\n");
 	ck_assert_ptr_null(strstr(m.text, "rdmp_kv"));
 	ck_assert_int_eq(m.r.surprises, 0); /* what should break need not have, yet */
@@ -295,6 +297,36 @@ START_TEST(left_off)
 	find(&m, "\nAll of it: tidemark crashtest\n");
 	ck_assert_ptr_null(strstr(m.text, "Everything is as expected"));
 	ck_assert_ptr_null(strstr(m.text, "Nothing needs attention"));
+	teardown(&m);
+}
+END_TEST
+
+/* Something of all was tried, and nothing is finished: hardware that is alike is still one row, and
+ * all of it is a screen. */
+START_TEST(nothing_finished)
+{
+	struct made m;
+	setup(&m);
+	m.r.left_off = "after --time";
+	m.r.whole_command = "tidemark crashtest";
+	for (unsigned i = 0; i < m.c.configs; i++)
+		undo(&m, i, 2);
+	m.c.cell[config(&m, "rdmp_kv", "ddio=off")][TM_DUR].broken = true;
+	print(&m);
+	ck_assert_int_eq(mark(&m, "efactory", TM_RDA), '-');
+	ck_assert_int_eq(mark(&m, "efactory", TM_LIN), 'X');
+	ck_assert_int_eq(mark(&m, "erda (all hardware)", TM_FSCK), '-');
+	ck_assert_int_eq(mark_at(&m, "rdmp_kv", "ddio=off", TM_DUR), '!');
+	const char *alike = row(&m, "erda (all hardware)", ""), *all = strchr(alike, '\n');
+	char count[60];
+	snprintf(count, sizeof(count), "  14/%u workloads", 7 * m.c.workloads);
+	ck_assert(all && !strncmp(all - strlen(count), count, strlen(count)));
+	find(&m, "shapes (full logs");
+	find(&m, " more\n  until now, ");
+	find(&m, "\n1 result needs attention\n");
+	find(&m, "\nLeft off after --time: ");
+	ck_assert_ptr_null(strstr(m.text, "finished is as expected"));
+	check_size(&m, WIDE);
 	teardown(&m);
 }
 END_TEST
@@ -372,6 +404,7 @@ int main(void)
 	tcase_add_test(cases, known_breaks_that_differ);
 	tcase_add_test(cases, could_not_tell);
 	tcase_add_test(cases, left_off);
+	tcase_add_test(cases, nothing_finished);
 	tcase_add_test(cases, unwritten);
 	tcase_add_test(cases, rows_as_finished);
 	suite_add_tcase(suite, cases);

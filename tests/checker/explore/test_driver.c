@@ -32,6 +32,21 @@ static void endless(void *arg, unsigned unit, void *result)
 	quick(arg, unit, result);
 }
 
+/* As a cost: the first unit first. As a rank: the last one. */
+static uint64_t falls(const void *arg, unsigned unit)
+{
+	(void)arg;
+	return UNITS - unit;
+}
+
+static void take_backwards(void *arg, unsigned unit, const void *result)
+{
+	unsigned *taken = arg;
+	(void)result;
+	ck_assert_uint_eq(unit, UNITS - 1 - *taken);
+	++*taken;
+}
+
 /* The processes are told as well, as by a terminal. */
 static void stop_after_all(void *arg, unsigned unit, const void *result)
 {
@@ -75,6 +90,21 @@ START_TEST(every_unit_once)
 		ck_assert_int_eq(driver_run(&d), 0);
 		ck_assert_uint_eq(check_results(&d), UNITS);
 	}
+}
+END_TEST
+
+/* Ranks weigh more than costs. */
+START_TEST(by_rank)
+{
+	struct driver d = driver_of(1);
+	unsigned taken = 0;
+	memset(results, 0, sizeof(results));
+	d.rank = falls;
+	d.cost = falls;
+	d.take = take_backwards;
+	d.arg = &taken;
+	ck_assert_int_eq(driver_run(&d), 0);
+	ck_assert_uint_eq(check_results(&d), UNITS);
 }
 END_TEST
 
@@ -131,6 +161,7 @@ int main(void)
 	int failed;
 
 	tcase_add_test(tc, every_unit_once);
+	tcase_add_test(tc, by_rank);
 	tcase_add_test(tc, stopped);
 	tcase_add_test(tc, out_of_time);
 	tcase_add_test(tc, process_died);

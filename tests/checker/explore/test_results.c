@@ -45,6 +45,14 @@ static uint64_t cost(const void *arg, unsigned unit)
 	return unit % 3;
 }
 
+static bool ranked;
+
+static uint64_t rank(const void *arg, unsigned unit)
+{
+	(void)arg;
+	return UNITS - unit;
+}
+
 static bool same(const void *a, const void *b)
 {
 	const struct answer *x = a, *y = b;
@@ -70,6 +78,7 @@ static int run(struct results *r, bool priced, bool noisy)
 			   .work = work,
 			   .take = take,
 			   .cost = priced ? cost : NULL,
+			   .rank = ranked ? rank : NULL,
 			   .same = noisy ? same : NULL,
 			   .failed = failed};
 	done = order_broken = 0;
@@ -114,7 +123,9 @@ START_TEST(any_number_any_order)
 	for (unsigned shards = 1; shards <= SHARDS; shards++) {
 		unsigned all = 0;
 		for (unsigned i = 0; i < shards; i++) {
+			ranked = i % 2; /* which unit is whose does not depend on it */
 			ck_assert_int_eq(run_shard(i, shards, _i), 0);
+			ranked = false;
 			/* As many for each as can be. */
 			ck_assert_uint_ge(done, UNITS / shards);
 			ck_assert_uint_le(done, (UNITS + shards - 1) / shards);
