@@ -15,6 +15,10 @@
 
 #define SHRUNK	       16    /* one in so many is also shrunk, which takes longer than to find it */
 #define CONTROL_STATES 10000 /* of one control; `tidemark mutants` gives it more */
+/* The order of the search finds each bug within so much; to exhaust one kind of hardware, or one
+ * shape, after the other would take several times as much for some. */
+#define SOON_RUNS   40000
+#define SOON_STATES 250000
 
 /* These are found after tens of thousands of runs: `make test` leaves them to `make test-all`. */
 static const struct {
@@ -64,6 +68,9 @@ START_TEST(is_found)
 	}
 	ck_assert_msg(r.found, "%s %s: not found in %lu states (%s)", m->part, m->name, r.states,
 		      m->what);
+	ck_assert_msg(r.runs <= SOON_RUNS && r.states <= SOON_STATES,
+		      "%s %s: found after as many as %lu runs and %lu states", m->part, m->name,
+		      r.runs, r.states);
 	ck_assert_msg(r.contract < TM_CONTRACTS || r.text[0], "%s %s: found, but not how", m->part,
 		      m->name);
 	ck_assert_msg(!o.shrink || m->kind != MUTANT_STORE || r.shrunk,
