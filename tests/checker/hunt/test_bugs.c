@@ -20,29 +20,9 @@
 #define SOON_RUNS   40000
 #define SOON_STATES 250000
 
-/* These are found after tens of thousands of runs: `make test` leaves them to `make test-all`. */
-static const struct {
-	const char *part, *name;
-} slow[] = {
-	{"erda", "first_word"},
-	{"forca", "key_unflushed"},
-	{"nessie", "del_write"},
-	{"redo_log", "record_assumed"},
-};
-
 static struct mutant mutant[MUTANTS_MAX];
 static unsigned mutants;
 static int part = 1, parts = 1;
-
-static bool is_left_out(unsigned i)
-{
-	if (!in_share((int)i))
-		return true;
-	for (unsigned k = 0; is_quick() && k < sizeof(slow) / sizeof(slow[0]); k++)
-		if (!strcmp(mutant[i].part, slow[k].part) && !strcmp(mutant[i].name, slow[k].name))
-			return true;
-	return false;
-}
 
 START_TEST(is_found)
 {
@@ -50,7 +30,7 @@ START_TEST(is_found)
 	struct mutant_options o = mutant_default;
 	struct mutant_result r;
 
-	if (is_left_out((unsigned)_i) || _i % parts != part - 1)
+	if (!in_share(_i) || _i % parts != part - 1)
 		return;
 	o.shrink = _i % SHRUNK == 0;
 	if (m->kind == MUTANT_CONTROL)
@@ -83,7 +63,7 @@ END_TEST
 START_TEST(search_is_deterministic)
 {
 	for (unsigned i = 0; i < mutants; i += 23) {
-		if (is_left_out(i))
+		if (!in_share((int)i))
 			continue;
 		struct mutant_options o = mutant_default;
 		struct mutant_result r[2];
