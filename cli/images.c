@@ -78,9 +78,9 @@ static const struct option_row rows[] = {
 	 "stored is left (=)",
 	 REQUEST(model)},
 	{"knob", "NAME=VALUE",
-	 "ddio=off: RNICs write past the caches, and a READ makes durable what its queue pair has "
-	 "landed (ddio=on); domain=mhp: caches survive, so that all that was stored is left "
-	 "(domain=dmp); may be repeated",
+	 "the hardware, as in the simulation: ddio=on|off, domain=dmp|mhp, "
+	 "line_torn=off|prefix|any, dma_order=left|any|relaxed, ack_early=on|off "
+	 "(docs/images.md); may be repeated",
 	 REQUEST(knob)},
 	{"most", "N", "images of one place at most (=)", REQUEST(options.most), 1, 1 << 20,
 	 .given = offsetof(struct request, most_given)},
@@ -131,13 +131,19 @@ static const struct options options = {
 /* The hardware, as the simulation names it (tidemark list knobs). */
 static bool set_knob(struct request *r, const char *knob)
 {
-	if (!strcmp(knob, "ddio=on") || !strcmp(knob, "ddio=off"))
-		r->options.bypass = !strcmp(knob, "ddio=off");
-	else if (!strcmp(knob, "domain=mhp") || !strcmp(knob, "domain=dmp"))
-		r->options.model = strcmp(knob, "domain=dmp") ? PM_CACHES : PM_POWER;
-	else
+	static const char *const known[] = {
+		"ddio=", "domain=", "line_torn=", "dma_order=", "ack_early="};
+	struct hardware *hw = &r->options.hw;
+	const char *expected;
+	unsigned i = 0;
+	while (i < sizeof(known) / sizeof(known[0]) && strncmp(knob, known[i], strlen(known[i])))
+		i++;
+	if (i == sizeof(known) / sizeof(known[0]) || hardware_switch(hw, knob, &expected))
 		return false;
-	return true;
+	r->options.model = hw->domain == DOMAIN_MHP ? PM_CACHES : PM_POWER;
+	/* Of what is in an RNIC's buffers, and of where each line goes, a recording does not tell.
+	 */
+	return hw->domain != DOMAIN_WSP && hw->ddio != DDIO_ANY;
 }
 
 static int choose_model(struct request *r)
@@ -147,8 +153,9 @@ static int choose_model(struct request *r)
 	for (unsigned i = 0; i < r->knob.n; i++)
 		if (!set_knob(r, r->knob.name[i]))
 			return fail(EXIT_USAGE,
-				    "images: --knob %.40s: expected ddio=on, ddio=off, domain=dmp "
-				    "or domain=mhp",
+				    "images: --knob %.40s: expected ddio=on|off, domain=dmp|mhp, "
+				    "line_torn=off|prefix|any, dma_order=left|any|relaxed or "
+				    "ack_early=on|off",
 				    r->knob.name[i]);
 	if (!strcmp(r->model, "kill"))
 		r->options.model = PM_KILL;
@@ -224,7 +231,9 @@ static int choose_contracts(struct request *r)
 
 static int check_request(struct request *r, char **word)
 {
-	int status = choose_model(r);
+	int status;
+	r->options.hw = hardware_default;
+	status = choose_model(r);
 	if (!r->log && *word)
 		r->log = *word++;
 	if (!status)
@@ -243,7 +252,7 @@ static int check_request(struct request *r, char **word)
 		return fail(EXIT_USAGE, "images: %s does not go with --image",
 			    r->json ? "--json" : "--junit");
 	if (r->engine.pmreorder && (r->image || r->json || r->junit || r->html ||
-				    r->options.model != PM_POWER || r->options.bypass))
+				    r->options.model != PM_POWER || r->knob.n))
 		return fail(EXIT_USAGE,
 			    "images: --engine pmreorder: --image, --json, --junit, --html, "
 			    "--model kill and --knob do not go with it");

@@ -23,17 +23,19 @@ static void look(const struct pm_replay *r)
 	uint8_t line[PM_LINE];
 	for (uint32_t i = 0; i < r->dirties; i++) {
 		const struct pm_line *l = &r->dirty[i];
-		for (uint32_t v = 0; v <= l->versions && v < VERSIONS_MAX; v++)
+		for (uint32_t v = 0; v < pm_replay_answers(r, l) && v < VERSIONS_MAX; v++)
 			pm_replay_content(r, l, v, line);
 	}
 }
 
-static void replay_log(const struct pm_log *log, enum pm_model model, bool bypass)
+static void replay_log(const struct pm_log *log, enum pm_model model, const char *knob)
 {
+	const char *expected;
 	struct pm_replay r;
 	if (pm_replay_open(&r, log, model))
 		return;
-	r.bypass = bypass;
+	if (hardware_switch(&r.hw, knob, &expected))
+		abort();
 	do
 		if (pm_replay_cut(&r))
 			look(&r);
@@ -85,10 +87,11 @@ void pm_walk(struct pm_log *log)
 		bytes += log->file[i].len < FILES_MAX ? log->file[i].len : FILES_MAX + 1;
 	if (bytes > FILES_MAX || pm_log_read_files(log, "zero", &which))
 		return;
-	replay_log(log, PM_POWER, false);
-	replay_log(log, PM_POWER, true);
-	replay_log(log, PM_KILL, false);
-	replay_log(log, PM_CACHES, false);
+	replay_log(log, PM_POWER, "ddio=on");
+	replay_log(log, PM_POWER, "ddio=off");
+	replay_log(log, PM_KILL, "dma_order=any");
+	replay_log(log, PM_POWER, "line_torn=any");
+	replay_log(log, PM_CACHES, "ack_early=on");
 	if (has_plain_names(log))
 		read_again(log);
 }

@@ -3,11 +3,16 @@
 #include "checker/images/image_choice.h"
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/pmem/crash.h"
 #include "faultinject/sources.h"
 
-enum { NOTHING, EVERYTHING, ONE_MISSING, ONE_ALONE, ONE_SOURCE, MOMENTS, REST, PHASES };
+/* With more versions a line is only cut at random: there are too many pairs of them. */
+#define CUT_VERSIONS 32
+
+enum { NOTHING, EVERYTHING, ONE_CUT, ONE_MISSING, ONE_ALONE, ONE_SOURCE, MOMENTS, REST, PHASES };
 
 void image_choice_init(struct image_choice *c, const struct pm_replay *replay, unsigned most)
 {
@@ -19,6 +24,8 @@ void image_choice_init(struct image_choice *c, const struct pm_replay *replay, u
 void image_choice_free(struct image_choice *c)
 {
 	free(c->left);
+	free(c->count);
+	free(c->history);
 	free(c->source);
 	memset(c, 0, sizeof(*c));
 }
@@ -64,20 +71,64 @@ static bool find_sources(struct image_choice *c)
 	return room;
 }
 
+static bool can_cut(const struct image_choice *c, unsigned line)
+{
+	const struct pm_line *l = line_of(c, line);
+	return pm_replay_answers(c->replay, l) > l->versions + 1;
+}
+
+/* After `left` of its versions, or after such a cut, the next cut of the line with a content that
+ * is no other's. 0: there is none. */
+static unsigned next_cut(struct image_choice *c, unsigned line, unsigned left)
+{
+	const struct pm_line *l = line_of(c, line);
+	unsigned answers = pm_replay_answers(c->replay, l);
+	if (!can_cut(c, line) || l->versions > CUT_VERSIONS)
+		return 0;
+	for (unsigned v = 0; v <= l->versions; v++)
+		pm_replay_content(c->replay, l, v, (uint8_t *)c->history[v].word);
+	unsigned next = pmem_answer_next(c->history, l->versions, answers,
+					 (left > l->versions ? left : l->versions) + 1);
+	return next < answers ? next : 0;
+}
+
+/* How many different things may be left of the line; `enough`: so many, or more. */
+static unsigned count_left(struct image_choice *c, unsigned line, unsigned enough)
+{
+	unsigned n = line_of(c, line)->versions + 1;
+	for (unsigned cut = 0; n < enough && (cut = next_cut(c, line, cut));)
+		n++;
+	return n;
+}
+
+static bool make_room(struct image_choice *c)
+{
+	if (c->lines <= c->room && c->left)
+		return true;
+	unsigned room = c->lines * 2 + 8;
+	unsigned *left = realloc(c->left, room * sizeof(*left));
+	if (left)
+		c->left = left;
+	unsigned *count = realloc(c->count, room * sizeof(*count));
+	if (count)
+		c->count = count;
+	if (!c->history)
+		c->history = malloc((CUT_VERSIONS + 1) * sizeof(*c->history));
+	if (!left || !count || !c->history)
+		return false;
+	c->room = room;
+	return true;
+}
+
 int image_choice_begin(struct image_choice *c)
 {
 	c->lines = c->replay->dirties;
-	if (c->lines > c->room || !c->left) {
-		unsigned room = c->lines * 2 + 8;
-		unsigned *grown = realloc(c->left, room * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		c->left = grown;
-		c->room = room;
-	}
+	if (!make_room(c))
+		return -ENOMEM;
 	uint64_t images = 1;
 	for (unsigned i = 0; i < c->lines && images <= c->most; i++)
-		images *= line_of(c, i)->versions + 1;
+		images *= count_left(c, i, c->most + 1);
+	memset(c->count, 0, c->lines * sizeof(*c->count));
 	c->all = images <= c->most;
 	c->bounded = !c->all;
 	c->one = false;
@@ -120,15 +171,60 @@ static void leave_until(struct image_choice *c, uint32_t event)
 	}
 }
 
-/* Count up. False: that was the last. */
+/* Count up. False: that was the last. The count is kept, as not every image is allowed. */
 static bool count_up(struct image_choice *c)
 {
-	for (unsigned i = 0; i < c->lines; i++) {
-		if (c->left[i]++ < line_of(c, i)->versions)
-			return true;
-		c->left[i] = 0;
+	unsigned i = 0;
+	if (!c->i++) {
+		memset(c->count, 0, c->lines * sizeof(*c->count));
+	} else {
+		for (; i < c->lines; i++) {
+			bool whole = c->count[i] < line_of(c, i)->versions;
+			c->count[i] = whole ? c->count[i] + 1 : next_cut(c, i, c->count[i]);
+			if (c->count[i])
+				break;
+		}
+		if (i == c->lines)
+			return false;
 	}
-	return false;
+	memcpy(c->left, c->count, c->lines * sizeof(*c->left));
+	return true;
+}
+
+static unsigned draw(struct image_choice *c, unsigned line)
+{
+	unsigned versions = line_of(c, line)->versions;
+	uint64_t random = random_next(&c->random);
+	if (!can_cut(c, line) || random & 1)
+		return (unsigned)((can_cut(c, line) ? random >> 1 : random) % (versions + 1));
+	unsigned cuts = pm_replay_answers(c->replay, line_of(c, line)) - versions - 1;
+	return versions + 1 + (unsigned)((random >> 1) % cuts);
+}
+
+/* Cuts of one line, with all that is in flight on the others, and with nothing of that: one of each
+ * line, then another of each. False: there are no more, or so many that other images need their
+ * turn. */
+static bool one_cut(struct image_choice *c)
+{
+	unsigned without = 0;
+	if (c->replay->model != PM_POWER || c->replay->hw.line_torn == TORN_OFF ||
+	    c->given > c->most / 2)
+		return false;
+	for (; !c->j && without < c->lines; without++) {
+		c->i = (c->i + 1) % c->lines;
+		if (c->count[c->i] == UINT_MAX)
+			continue; /* it has no more */
+		c->count[c->i] = next_cut(c, c->i, c->count[c->i]);
+		if (c->count[c->i])
+			break;
+		c->count[c->i] = UINT_MAX;
+	}
+	if (without == c->lines)
+		return false;
+	set_all(c, !c->j);
+	c->left[c->i] = c->count[c->i];
+	c->j = !c->j;
+	return true;
 }
 
 /* The jth way for line i to miss something, or to be there alone: fewer versions. */
@@ -154,6 +250,8 @@ static bool step(struct image_choice *c)
 	case EVERYTHING:
 		set_all(c, c->phase == EVERYTHING);
 		return !c->i++;
+	case ONE_CUT:
+		return one_cut(c);
 	case ONE_MISSING:
 	case ONE_ALONE:
 		return one_line(c, c->phase == ONE_MISSING);
@@ -178,16 +276,10 @@ static bool step(struct image_choice *c)
 		}
 		return false;
 	default:
-		if (c->all) {
-			if (!c->i++) {
-				set_all(c, false);
-				return true;
-			}
+		if (c->all)
 			return count_up(c);
-		}
 		for (unsigned i = 0; i < c->lines; i++)
-			c->left[i] = (unsigned)(random_next(&c->random) %
-						(line_of(c, i)->versions + 1));
+			c->left[i] = draw(c, i);
 		return true;
 	}
 }
@@ -203,6 +295,7 @@ bool image_choice_next(struct image_choice *c)
 		return false;
 	while (c->phase < PHASES) {
 		if (step(c)) {
+			pm_replay_allow(c->replay, c->left);
 			c->given++;
 			return true;
 		}

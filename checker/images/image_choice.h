@@ -3,18 +3,20 @@
 #define TM_CHECKER_IMAGES_IMAGE_CHOICE_H
 /*
  * The images of one cut, those that are likely to tell something first: nothing in flight is left;
- * all is; one line is missing; one line alone is there; what one place of the program stored is
- * missing; the moments since the last cut. Then all others, if there are not too many, or a
- * sample. The same image may come more than once.
+ * all is; one line is cut (line_torn), as many as half of what is tried; one line is missing; one
+ * line alone is there; what one place of the program stored is missing; the moments since the last
+ * cut. Then all others, if there are not too many, or a sample. The same image may come more than
+ * once.
  *
- * An image is a number for each dirty line: how many of its versions in flight are left.
+ * An image is a number for each dirty line: what is left of it (pm_replay_content()).
  */
 #include "checker/images/pm_replay.h"
 
 struct image_choice {
 	const struct pm_replay *replay;
-	unsigned most;	/* images of a cut */
-	unsigned *left; /* by dirty line: the image */
+	unsigned most;	 /* images of a cut */
+	unsigned *left;	 /* by dirty line: the image */
+	unsigned *count; /* by dirty line: the latest cut that was made of it; the image, of all */
 	unsigned room, lines;
 	unsigned phase, i, j;
 	unsigned given; /* images until now */
@@ -22,7 +24,8 @@ struct image_choice {
 	bool bounded;	/* some were left out */
 	bool one;	/* only the image with everything in flight: set by the user after begin */
 	uint64_t random;
-	uint32_t *source; /* of the phase by source: those of the versions, each once */
+	struct pmem_content *history; /* of a line that is cut: its versions */
+	uint32_t *source;	      /* of the phase by source: those of the versions, each once */
 	unsigned sources, source_room;
 };
 

@@ -212,7 +212,7 @@ struct image_scene *image_scenes_make(const struct pm_log *log, const struct ima
 	bool made = m.scene && m.by_cut && gather_lost(&m) &&
 		    !pm_replay_open(&m.replay, log, o->model);
 	if (made) {
-		m.replay.bypass = o->bypass;
+		m.replay.hw = o->hw;
 		sort_causes(&m);
 		made = replay(&m);
 		hand_out_fates(&m);

@@ -39,7 +39,7 @@ static int walk_open(struct walk *w, const struct pm_log *log, const struct imag
 	w->with_files = folder != NULL;
 	w->visited = visited_new();
 	int error = w->visited ? pm_replay_open(&w->replay, log, o->model) : -ENOMEM;
-	w->replay.bypass = o->bypass;
+	w->replay.hw = o->hw;
 	image_choice_init(&w->choice, &w->replay, o->most);
 	if (!error && folder)
 		error = image_files_open(&w->files, log, folder, name);
@@ -249,7 +249,7 @@ static void find_parts(const struct walk *w, const unsigned *left, struct image_
 		const struct pm_line *l = &r->dirty[i];
 		if (left[i] == l->versions)
 			continue;
-		uint32_t event = pm_replay_event(r, l, left[i]);
+		uint32_t event = pm_replay_event(r, l, pm_left_whole(l->versions, left[i]));
 		unsigned p = 0;
 		while (p < c->parts && !same_place(w->log, c->part[p].event, event))
 			p++;
@@ -285,24 +285,45 @@ static bool includes(const struct pm_log *log, const struct image_cause *all,
 	return true;
 }
 
-/* Give back what the image has lost, line by line, as long as it fails in the same way. */
+/* Give back what the image has lost of a line. False: there cannot be such an image. */
+static bool give_line(const struct pm_replay *r, unsigned *left, unsigned i)
+{
+	left[i] = r->dirty[i].versions;
+	pm_replay_allow(r, left);
+	return left[i] == r->dirty[i].versions;
+}
+
+/* Give back what the image has lost, line by line, as long as it fails in the same way. Where
+ * landings have an order, a line may have to wait for another one. */
 static int give_back(struct walk *w, struct image_judge *judge, unsigned *left,
 		     struct image_verdict bad)
 {
 	const struct pm_replay *r = &w->replay;
 	struct image_verdict v;
-	for (unsigned i = 0; i < r->dirties; i++) {
-		unsigned was = left[i];
-		if (was == r->dirty[i].versions)
-			continue;
-		left[i] = r->dirty[i].versions;
-		int error = judge_here(w, judge, left, &v);
-		if (error)
-			return error;
-		if (v.how != bad.how || v.number != bad.number)
-			left[i] = was;
+	bool *fixed = calloc(r->dirties + 1, sizeof(*fixed)), again = fixed != NULL;
+	int error = fixed ? 0 : -ENOMEM;
+	while (again && !error) {
+		again = false;
+		for (unsigned i = 0; i < r->dirties; i++) {
+			unsigned was = left[i];
+			if (was == r->dirty[i].versions || fixed[i])
+				continue;
+			if (!give_line(r, left, i)) {
+				left[i] = was;
+				continue;
+			}
+			error = judge_here(w, judge, left, &v);
+			if (error)
+				break;
+			fixed[i] = v.how != bad.how || v.number != bad.number;
+			if (fixed[i])
+				left[i] = was;
+			else
+				again = r->landings != 0;
+		}
 	}
-	return 0;
+	free(fixed);
+	return error;
 }
 
 /* Keep the image itself. */
@@ -316,10 +337,11 @@ static int keep_image(const struct walk *w, const unsigned *left, struct image_c
 		return -ENOMEM;
 	for (unsigned i = 0; i < r->dirties; i++) {
 		const struct pm_line *l = &r->dirty[i];
-		if (left[i] < l->versions)
+		unsigned whole = pm_left_whole(l->versions, left[i]);
+		if (left[i] != l->versions)
 			c->line[c->lines++] = (struct image_line){l->line, l->file, left[i],
 								  l->versions,
-								  pm_replay_event(r, l, left[i])};
+								  pm_replay_event(r, l, whole)};
 	}
 	c->dirty = r->dirties;
 	c->acked = r->acks;
@@ -529,7 +551,8 @@ static bool take_line(const struct walk *w, const char **at, unsigned *left)
 		return false;
 	for (unsigned i = 0; i < w->replay.dirties; i++) {
 		const struct pm_line *l = &w->replay.dirty[i];
-		if (l->file != file || l->line * PM_LINE != offset || versions > l->versions)
+		if (l->file != file || l->line * PM_LINE != offset ||
+		    versions >= pm_replay_answers(&w->replay, l))
 			continue;
 		left[i] = (unsigned)versions;
 		*at = end;

@@ -24,8 +24,8 @@
 
 struct images_options {
 	enum pm_model model;
-	bool bypass;   /* as pm_replay.bypass */
-	unsigned most; /* images of a cut */
+	struct hardware hw; /* as pm_replay.hw */
+	unsigned most;	    /* images of a cut */
 	unsigned jobs;
 	const struct driver_bounds *bounds; /* NULL: none */
 	bool part; /* these bounds are of a part of the images: they are judged, and no causes are
@@ -55,8 +55,8 @@ struct image_cause {
 	struct image_line {
 		uint64_t line;
 		unsigned file;
-		uint32_t left, versions;
-		uint32_t event; /* the first that was lost */
+		uint32_t left, versions; /* left: as of pm_replay_content() */
+		uint32_t event;		 /* the first that was lost, or is not whole */
 	} * line;
 	unsigned lines; /* ... those with something lost */
 	unsigned dirty; /* all that were in flight */
@@ -83,8 +83,8 @@ int images_search(const struct pm_log *log, const struct images_options *o,
 void images_result_free(struct images_result *result);
 
 /*
- * An image in words: "EVENT:FILE+OFFSET=LEFT,...". The power fails before this event, from 0; of
- * each of these lines so many of its versions in flight are left, and of all others all.
+ * An image in words: "EVENT:FILE+OFFSET=LEFT,...". The power fails before this event, from 0; this
+ * is left of each of these lines (pm_replay_content()), and of all others all.
  */
 void image_spec_print(FILE *out, const struct image_cause *c);
 /* Make such an image, judge it, and leave its files in the new folder `folder`, if that is not

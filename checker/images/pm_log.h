@@ -32,14 +32,17 @@ enum pm_event_kind {
 extern const char *const pm_event_name[PM_EVENT_KINDS];
 
 struct pm_event {
-	uint64_t off;	 /* in the file */
-	uint64_t ns;	 /* when, by CLOCK_MONOTONIC; 0: not known */
-	uint64_t data;	 /* STORE, LAND: where its bytes begin in pm_log.bytes */
-	uint32_t len;	 /* bytes; of data that is not kept, 0 */
-	uint32_t source; /* where in the program: of pm_log.source; a MARK: its name */
-	uint32_t thread; /* whose: of a CPU's events a thread, of an RNIC's a connection */
-	uint32_t line;	 /* of the text that was read, from 1 */
-	uint8_t kind;	 /* enum pm_event_kind */
+	uint64_t off;	  /* in the file */
+	uint64_t ns;	  /* when, by CLOCK_MONOTONIC; 0: not known */
+	uint64_t data;	  /* STORE, LAND: where its bytes begin in pm_log.bytes */
+	uint32_t len;	  /* bytes; of data that is not kept, 0 */
+	uint32_t source;  /* where in the program: of pm_log.source; a MARK: its name */
+	uint32_t thread;  /* whose: of a CPU's events a thread, of an RNIC's a connection */
+	uint32_t process; /* whose; of a landing, into whose memory; 0: not known */
+	uint32_t message; /* a LAND: tells a queue pair's requests apart that may land later than
+			   * they are acknowledged; 0: it may not */
+	uint32_t line;	  /* of the text that was read, from 1 */
+	uint8_t kind;	  /* enum pm_event_kind */
 	uint8_t file;
 	bool noticed; /* a STORE that is known by its result: its source is where it was noticed */
 	bool part;    /* the rest of the store or landing before it, which crosses a line */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
+#include "core/pmem/crash.h"
 
 static bool grow(void **array, uint32_t *room, size_t each)
 {
@@ -24,6 +25,7 @@ int pm_replay_open(struct pm_replay *r, const struct pm_log *log, enum pm_model 
 	memset(r, 0, sizeof(*r));
 	r->log = log;
 	r->model = model;
+	r->hw = hardware_default;
 	for (unsigned f = 0; f < log->files && room; f++) {
 		const struct pm_file *file = &log->file[f];
 		assert(file->before);
@@ -50,6 +52,8 @@ void pm_replay_close(struct pm_replay *r)
 	free(r->dirty);
 	free(r->version);
 	free(r->flushed);
+	free(r->landed);
+	free(r->lost);
 	memset(r, 0, sizeof(*r));
 }
 
@@ -68,13 +72,40 @@ static uint8_t *durable_line(const struct pm_replay *r, unsigned file, uint64_t 
 	return r->durable[file] + line * PM_LINE;
 }
 
-void pm_replay_content(const struct pm_replay *r, const struct pm_line *l, unsigned versions,
+/* The line with its first `versions` versions in flight. */
+static void line_as_of(const struct pm_replay *r, const struct pm_line *l, unsigned versions,
 		       uint8_t out[PM_LINE])
 {
 	assert(versions <= l->versions);
 	memcpy(out, durable_line(r, l->file, l->line), PM_LINE);
 	for (uint32_t v = l->first; versions; v = r->version[v].next, versions--)
 		apply(r, v, out);
+}
+
+void pm_replay_content(const struct pm_replay *r, const struct pm_line *l, unsigned left,
+		       uint8_t out[PM_LINE])
+{
+	uint8_t newer[PM_LINE];
+	if (left <= l->versions) {
+		line_as_of(r, l, left, out);
+		return;
+	}
+	struct pmem_answer a = pmem_answer_split(l->versions, left);
+	line_as_of(r, l, a.version, newer);
+	line_as_of(r, l, a.over, out);
+	pmem_cut(a.words, newer, out);
+}
+
+unsigned pm_replay_answers(const struct pm_replay *r, const struct pm_line *l)
+{
+	_Static_assert(PM_LINE == LINE, "both speak of the same lines");
+	enum line_torn torn = (enum line_torn)r->hw.line_torn;
+	return pmem_answers(l->versions, r->model == PM_POWER ? torn : TORN_OFF);
+}
+
+unsigned pm_left_whole(unsigned versions, unsigned left)
+{
+	return left <= versions ? left : pmem_answer_split(versions, left).over;
 }
 
 uint32_t pm_replay_event(const struct pm_replay *r, const struct pm_line *l, unsigned nth)
@@ -138,23 +169,18 @@ static void make_durable(struct pm_replay *r, unsigned file, uint64_t line, uint
 
 /* --- events --- */
 
-static int change(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *durable, void *arg)
+/* What its line holds now waits, because of this event. */
+static bool wait_for(const struct pm_line *l, const struct pm_replay *r, const struct pm_event *e,
+		     struct pm_waiting **list, uint32_t *n, uint32_t *room)
 {
-	struct pm_line *l = dirty_line(r, e->file, e->off / PM_LINE);
-	if (!l || (r->versions == r->version_room &&
-		   !grow((void **)&r->version, &r->version_room, sizeof(*r->version))))
-		return -ENOMEM;
-	uint32_t v = r->versions++;
-	r->version[v] = (struct pm_version){.event = (uint32_t)(e - r->log->event)};
-	if (l->versions++)
-		r->version[l->last].next = v;
-	else
-		l->first = v;
-	l->last = v;
-	r->last_change = (size_t)(e - r->log->event);
-	if (r->model != PM_POWER)
-		make_durable(r, l->file, l->line, l->durable_versions + l->versions, durable, arg);
-	return 0;
+	if (*n == *room && !grow((void **)list, room, sizeof(**list)))
+		return false;
+	(*list)[(*n)++] = (struct pm_waiting){.line = l->line,
+					      .event = (uint32_t)(e - r->log->event),
+					      .upto = l->durable_versions + l->versions,
+					      .born = l->born,
+					      .file = l->file};
+	return true;
 }
 
 static int flush(struct pm_replay *r, const struct pm_event *e)
@@ -162,18 +188,9 @@ static int flush(struct pm_replay *r, const struct pm_event *e)
 	uint64_t last = (e->off + e->len - 1) / PM_LINE;
 	for (uint64_t line = e->off / PM_LINE; line <= last; line++) {
 		uint32_t slot = r->slot[e->file][line];
-		if (!slot)
-			continue;
-		const struct pm_line *l = &r->dirty[slot - 1];
-		if (r->flushes == r->flush_room &&
-		    !grow((void **)&r->flushed, &r->flush_room, sizeof(*r->flushed)))
+		if (slot &&
+		    !wait_for(&r->dirty[slot - 1], r, e, &r->flushed, &r->flushes, &r->flush_room))
 			return -ENOMEM;
-		r->flushed[r->flushes++] = (struct pm_flushed){.line = line,
-							       .thread = e->thread,
-							       .upto = l->durable_versions +
-								       l->versions,
-							       .born = l->born,
-							       .file = e->file};
 	}
 	return 0;
 }
@@ -183,13 +200,13 @@ bool pm_replay_waits(const struct pm_log *log, const struct pm_event *fence, uin
 	return !log->threads || thread == fence->thread;
 }
 
-static bool fences(const struct pm_replay *r, const struct pm_event *e, const struct pm_flushed *f)
+static bool fences(const struct pm_replay *r, const struct pm_event *e, const struct pm_waiting *f)
 {
-	return pm_replay_waits(r->log, e, f->thread);
+	return pm_replay_waits(r->log, e, r->log->event[f->event].thread);
 }
 
-/* Has what was flushed not become durable in another way? */
-static bool is_on_its_way(const struct pm_replay *r, const struct pm_flushed *f)
+/* Has it not become durable in another way? */
+static bool is_on_its_way(const struct pm_replay *r, const struct pm_waiting *f)
 {
 	uint32_t slot = r->slot[f->file][f->line];
 	return slot && r->dirty[slot - 1].born == f->born &&
@@ -209,13 +226,134 @@ static void fence(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *
 	r->flushes = kept;
 }
 
+/* --- landings that nothing has shown yet --- */
+
+/* May a message have been acknowledged, and not have landed? */
+static bool acks_early(const struct pm_replay *r)
+{
+	return r->model == PM_CACHES && r->hw.ack_early;
+}
+
+static bool may_be_late(const struct pm_replay *r, const struct pm_event *e)
+{
+	return e->kind == PM_LAND && e->message && r->model != PM_POWER &&
+	       (acks_early(r) || r->hw.dma_order != DMA_LEFT);
+}
+
+/* Does event `e` show that the landing `l` has happened? */
+static bool shows(const struct pm_replay *r, const struct pm_event *e, const struct pm_event *l)
+{
+	switch ((enum pm_event_kind)e->kind) {
+	case PM_LAND:
+		return e->thread == l->thread && e->message != l->message &&
+		       (!e->message || (!acks_early(r) && r->hw.dma_order != DMA_RELAXED));
+	case PM_COMMIT:
+	case PM_PUSH:
+		return e->thread == l->thread;
+	case PM_ACK:
+		if (!acks_early(r))
+			return true;
+		/* fallthrough */
+	default:
+		return e->process && e->process == l->process;
+	}
+}
+
+static bool shows_any(const struct pm_replay *r, const struct pm_event *e)
+{
+	for (uint32_t i = 0; i < r->landings; i++)
+		if (shows(r, e, &r->log->event[r->landed[i].event]) &&
+		    is_on_its_way(r, &r->landed[i]))
+			return true;
+	return false;
+}
+
+static void show_landings(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *durable,
+			  void *arg)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < r->landings; i++) {
+		const struct pm_waiting l = r->landed[i];
+		if (!is_on_its_way(r, &l))
+			continue;
+		if (shows(r, e, &r->log->event[l.event]))
+			make_durable(r, l.file, l.line, l.upto, durable, arg);
+		else
+			r->landed[kept++] = l;
+	}
+	r->landings = kept;
+}
+
+void pm_replay_allow(const struct pm_replay *r, unsigned *left)
+{
+	const struct pm_event *event = r->log->event;
+	bool changed = r->hw.dma_order != DMA_RELAXED;
+	while (changed) {
+		uint32_t losts = 0; /* queue pairs that have lost something: their first one */
+		changed = false;
+		for (uint32_t i = 0; i < r->landings; i++) {
+			const struct pm_waiting *w = &r->landed[i];
+			const struct pm_event *l = &event[w->event];
+			uint32_t k = 0;
+			if (!is_on_its_way(r, w))
+				continue;
+			uint32_t d = r->slot[w->file][w->line] - 1;
+			uint32_t before = w->upto - 1 - r->dirty[d].durable_versions;
+			while (k < losts && event[r->lost[k]].thread != l->thread)
+				k++;
+			if (k == losts) {
+				if (left[d] <= before)
+					r->lost[losts++] = w->event;
+			} else if (left[d] > before && (r->hw.dma_order == DMA_LEFT ||
+							event[r->lost[k]].message != l->message)) {
+				left[d] = before;
+				changed = true;
+			}
+		}
+	}
+}
+
+/* --- all events --- */
+
+/* The landing stays in flight until something shows it. */
+static int wait_for_sign(struct pm_replay *r, const struct pm_line *l, const struct pm_event *e)
+{
+	uint32_t room = r->landing_room;
+	if (!wait_for(l, r, e, &r->landed, &r->landings, &r->landing_room))
+		return -ENOMEM;
+	return room == r->landing_room || grow((void **)&r->lost, &room, sizeof(*r->lost))
+		       ? 0
+		       : -ENOMEM;
+}
+
+static int change(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *durable, void *arg)
+{
+	struct pm_line *l = dirty_line(r, e->file, e->off / PM_LINE);
+	if (!l || (r->versions == r->version_room &&
+		   !grow((void **)&r->version, &r->version_room, sizeof(*r->version))))
+		return -ENOMEM;
+	uint32_t v = r->versions++;
+	r->version[v] = (struct pm_version){.event = (uint32_t)(e - r->log->event)};
+	if (l->versions++)
+		r->version[l->last].next = v;
+	else
+		l->first = v;
+	l->last = v;
+	r->last_change = (size_t)(e - r->log->event);
+	if (may_be_late(r, e))
+		return wait_for_sign(r, l, e);
+	if (r->model != PM_POWER)
+		make_durable(r, l->file, l->line, l->durable_versions + l->versions, durable, arg);
+	return 0;
+}
+
 /* How many of the line's versions does this event make durable? A line that goes to the media goes
  * as a whole, with what came before. */
 static uint32_t reaches(const struct pm_replay *r, const struct pm_event *e,
 			const struct pm_line *l)
 {
 	uint32_t upto = 0, n = 0;
-	if (e->kind == PM_PUSH && !r->bypass)
+	if (e->kind == PM_PUSH && r->hw.ddio != DDIO_OFF)
 		return 0;
 	if (e->kind == PM_SYNC)
 		return l->versions;
@@ -274,10 +412,12 @@ bool pm_replay_cut(const struct pm_replay *r)
 	if (r->at == r->log->events)
 		return true;
 	const struct pm_event *e = &r->log->event[r->at];
+	if (shows_any(r, e))
+		return true;
 	switch ((enum pm_event_kind)e->kind) {
 	case PM_STORE:
 	case PM_LAND:
-		return r->model != PM_POWER && !is_of_group(r);
+		return r->model != PM_POWER && !is_of_group(r) && !may_be_late(r, e);
 	case PM_FENCE:
 	case PM_SYNC:
 	case PM_COMMIT:
@@ -297,21 +437,25 @@ int pm_replay_step(struct pm_replay *r, pm_durable_fn *durable, void *arg)
 		return 0;
 	const struct pm_event *e = &r->log->event[r->at];
 	int error = 0;
+	show_landings(r, e, durable, arg);
 	switch ((enum pm_event_kind)e->kind) {
 	case PM_STORE:
 	case PM_LAND:
 		error = change(r, e, durable, arg);
 		break;
+	/* Under other models all that was stored is left, flushed or not. */
 	case PM_FLUSH:
-		error = flush(r, e);
+		error = r->model == PM_POWER ? flush(r, e) : 0;
 		break;
 	case PM_FENCE:
-		fence(r, e, durable, arg);
+		if (r->model == PM_POWER)
+			fence(r, e, durable, arg);
 		break;
 	case PM_SYNC:
 	case PM_COMMIT:
 	case PM_PUSH:
-		sync(r, e, durable, arg);
+		if (r->model == PM_POWER)
+			sync(r, e, durable, arg);
 		break;
 	case PM_ACK:
 		r->acks++;

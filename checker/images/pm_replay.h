@@ -16,6 +16,20 @@
  * the process dies and the machine lives on: all that was stored stays. So it does under PM_CACHES,
  * where the power fails and caches survive.
  *
+ * The knobs of the hardware mean here what they do in the simulation (core/hardware/hardware.h):
+ *
+ *	ddio=off	RNICs write past the caches, and a READ makes durable what its queue pair
+ *has landed before. line_torn	Under PM_POWER a line may be cut as it goes to the media: what is
+ *left of it is one of pmem's answers (core/pmem/crash.h). dma_order	The lines of a message, or
+ *of a connection, land in any order. As the power takes each line by itself, only the other two
+ *models differ. ack_early	Under PM_CACHES a message may have been acknowledged, and not have
+ *landed.
+ *
+ * With the last two a landing stays in flight, and may be lost, until something shows that it has
+ * happened: a READ or a FLUSH of its queue pair; with ack_early=off any acknowledgement, or the
+ *next message that may not pass it; and in any case whatever a CPU of its process does, which may
+ *have looked at it: loads are not recorded, and no image may deny what the program has seen.
+ *
  * A cut is a place between two events where the set of images is the largest, or where what the
  * users could know changes. Images only become more until something becomes durable. So under
  * PM_POWER it is enough to cut before each event that makes something durable, before each
@@ -23,6 +37,7 @@
  * own, but for those that were noticed together.
  */
 #include "checker/images/pm_log.h"
+#include "core/hardware/hardware.h"
 
 enum pm_model { PM_POWER, PM_KILL, PM_CACHES };
 
@@ -40,24 +55,31 @@ struct pm_version {
 	uint32_t next; /* of the same line; the last one's: 0 */
 };
 
+/* A line's versions that a flush has seen, or a landing has made, wait for something. */
+struct pm_waiting {
+	uint64_t line;
+	uint32_t event; /* the flush, or the landing */
+	uint32_t upto;	/* versions, those that are durable included */
+	uint32_t born;
+	uint8_t file;
+};
+
 struct pm_replay {
 	const struct pm_log *log;
 	enum pm_model model;
-	bool bypass; /* RNICs write past the caches (DDIO is off): PM_PUSH makes durable */
-	size_t at;   /* events that have happened */
+	struct hardware hw; /* the default, or as set by the user after pm_replay_open() */
+	size_t at;	    /* events that have happened */
 	uint8_t *durable[PM_FILES];
 	uint32_t *slot[PM_FILES]; /* by line: place in `dirty` + 1 */
 	struct pm_line *dirty;	  /* in no order that means anything */
 	uint32_t dirties, dirty_room, born;
 	struct pm_version *version; /* [0] is none */
 	uint32_t versions, version_room;
-	struct pm_flushed {
-		uint64_t line;
-		uint32_t thread, upto; /* versions, those that are durable included */
-		uint32_t born;
-		uint8_t file;
-	} * flushed;
+	struct pm_waiting *flushed; /* for a fence */
 	uint32_t flushes, flush_room;
+	struct pm_waiting *landed; /* until they are shown; in the order of the landings */
+	uint32_t landings, landing_room;
+	uint32_t *lost; /* room for pm_replay_allow() */
 	unsigned long acks;
 	uint32_t mark;	    /* the latest marker's source */
 	uint64_t hash;	    /* of the durable content, by what it has changed in the log */
@@ -76,9 +98,19 @@ typedef void pm_durable_fn(void *arg, unsigned file, uint64_t line, const uint8_
 /* The next event happens. 1: it did; 0: there is none; -ENOMEM. */
 int pm_replay_step(struct pm_replay *r, pm_durable_fn *durable, void *arg);
 
-/* The line with its first `versions` versions in flight. */
-void pm_replay_content(const struct pm_replay *r, const struct pm_line *l, unsigned versions,
+/*
+ * What is left of a line is a number: so many of its first versions in flight; or, above their
+ * number, the one of pmem's answers (core/pmem/crash.h), where the line was cut.
+ */
+void pm_replay_content(const struct pm_replay *r, const struct pm_line *l, unsigned left,
 		       uint8_t out[PM_LINE]);
+/* How many numbers there are: those from this one on mean nothing. */
+unsigned pm_replay_answers(const struct pm_replay *r, const struct pm_line *l);
+/* How many of its first versions are left as a whole. */
+unsigned pm_left_whole(unsigned versions, unsigned left);
+/* Take from an image (by dirty line: what is left) what the RNICs cannot have landed without what
+ * the image has lost. */
+void pm_replay_allow(const struct pm_replay *r, unsigned *left);
 /* The nth version's event, from 0. */
 uint32_t pm_replay_event(const struct pm_replay *r, const struct pm_line *l, unsigned nth);
 /* The hash of a line with this content: an image's is the exclusive or of those of its lines with

@@ -176,6 +176,9 @@ static int take_event(struct reader *r, const struct record *rec)
 			     .ns = rec->ns,
 			     .len = rec->len,
 			     .thread = rec->thread,
+			     /* An answer is a client's, in whichever process it was noticed. */
+			     .process = rec->kind == RECORD_RETURN ? 0 : rec->process,
+			     .message = rec->kind == RECORD_LAND ? rec->message : 0,
 			     .kind = kind_of[rec->kind],
 			     .file = ranges ? (uint8_t)rec->file : 0,
 			     .noticed = rec->kind == RECORD_STORE,

@@ -130,6 +130,19 @@ unsigned pmem_answer_pair_end(unsigned versions, unsigned answer);
 void pmem_answer_print(unsigned versions, unsigned answer, char *buf, size_t n);
 int pmem_answer_parse(const char *text);
 
+/* The same for lines that are no machine's, of a recorded program. What a line would hold; and
+ * which of its words a content that is compared with it has, too. */
+struct pmem_content {
+	uint64_t word[LINE / 8];
+	uint8_t same;
+};
+/* A line that is cut: these words of the newer content have arrived over the older one, `line`. */
+void pmem_cut(uint8_t words, const uint8_t newer[LINE], uint8_t line[LINE]);
+/* As pmem_line_next(), of a line with so many answers; history[v]: the line as of version v, from 0
+ * to `versions`. */
+unsigned pmem_answer_next(struct pmem_content *history, unsigned versions, unsigned answers,
+			  unsigned answer);
+
 /* For the event trace: the actor that wrote version v (1..versions) of a line, and the place in the
  * source (0: not a CPU store). */
 struct pmem_version {

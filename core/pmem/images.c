@@ -174,9 +174,14 @@ void pmem_line_content(const struct pmem *pm, uint32_t l, unsigned answer, uint8
 	assert(a.over < a.version && a.words < (1u << WORDS) - 1);
 	line_as_of(pm, l, a.version, newer);
 	line_as_of(pm, l, a.over, out);
+	pmem_cut(a.words, newer, out);
+}
+
+void pmem_cut(uint8_t words, const uint8_t newer[LINE], uint8_t line[LINE])
+{
 	for (unsigned w = 0; w < WORDS; w++)
-		if (a.words >> w & 1)
-			memcpy(out + 8 * w, newer + 8 * w, 8);
+		if (words >> w & 1)
+			memcpy(line + 8 * w, newer + 8 * w, 8);
 }
 
 /* --- answers with equal contents --- */
@@ -190,7 +195,7 @@ static uint8_t same_words(const uint64_t a[WORDS], const uint64_t b[WORDS])
 }
 
 /* The line as of each version from 0, the durable content, to in_flight. */
-static struct line_content *line_history(const struct pmem *pm, uint32_t l)
+static struct pmem_content *line_history(const struct pmem *pm, uint32_t l)
 {
 	struct pmem_stack *stack = pm->stack;
 	unsigned versions = pm->line[l].in_flight;
@@ -217,7 +222,7 @@ static unsigned least_cut(unsigned one, unsigned other)
  * versions, the cuts of earlier pairs, and fewer words of its own; and if other words than the
  * first ones arrived, all cuts, then earlier pairs with any choice, and a smaller one of its own.
  */
-static bool is_new(struct line_content *history, unsigned versions, struct pmem_answer a)
+static bool is_new(struct pmem_content *history, unsigned versions, struct pmem_answer a)
 {
 	bool cut = !(a.words & (a.words + 1)), earlier = true; /* pairs before its own */
 	uint64_t mine[WORDS];
@@ -244,10 +249,9 @@ static bool is_new(struct line_content *history, unsigned versions, struct pmem_
 	return true;
 }
 
-unsigned pmem_line_next(const struct pmem *pm, uint32_t l, unsigned answer)
+unsigned pmem_answer_next(struct pmem_content *history, unsigned versions, unsigned answers,
+			  unsigned answer)
 {
-	unsigned versions = pm->line[l].in_flight, answers = pmem_line_answers(pm, l);
-	struct line_content *history = line_history(pm, l);
 	for (; answer < answers; answer++) {
 		struct pmem_answer a = pmem_answer_split(versions, answer);
 		if (a.words) {
@@ -265,6 +269,12 @@ unsigned pmem_line_next(const struct pmem *pm, uint32_t l, unsigned answer)
 			return answer;
 	}
 	return answers;
+}
+
+unsigned pmem_line_next(const struct pmem *pm, uint32_t l, unsigned answer)
+{
+	return pmem_answer_next(line_history(pm, l), pm->line[l].in_flight,
+				pmem_line_answers(pm, l), answer);
 }
 
 void pmem_line_version(const struct pmem *pm, uint32_t l, unsigned v, struct pmem_version *out)

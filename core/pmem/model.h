@@ -129,12 +129,6 @@ struct pmem {
 	} touched[2];
 };
 
-/* What a line would hold; and which of its words a content that is compared with it has, too. */
-struct line_content {
-	uint64_t word[LINE / 8];
-	uint8_t same;
-};
-
 struct pmem_stack {
 	unsigned machines;
 	size_t max_len;
@@ -142,7 +136,7 @@ struct pmem_stack {
 	uint8_t *image[MACHINES + 1];
 	uint8_t *changes;  /* how many machines have changed a line: its content is in their undo */
 	uint64_t *changed; /* bits: any */
-	struct line_content *history; /* of the line that pmem_line_next() looks at */
+	struct pmem_content *history; /* of the line that pmem_line_next() looks at */
 	uint32_t history_room;
 	struct pmem pm[MACHINES];
 };

@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define RECORD_MAGIC   "tidemark-pm-recording 2\n"
+#define RECORD_MAGIC   "tidemark-pm-recording 3\n"
 #define RECORD_HEAD    4096 /* bytes */
 #define RECORD_FILES   16
 #define RECORD_PAYLOAD (1u << 20)  /* bytes of one record at most */
@@ -97,8 +97,10 @@ struct record {
 	uint32_t thread;
 	uint32_t source;
 	uint32_t file;
+	uint32_t process; /* whose; of a landing, into whose memory */
+	uint32_t message; /* a LAND: of pm_event.message */
 	uint8_t payload[];
 };
-_Static_assert(sizeof(struct record) == 40, "a fixed layout");
+_Static_assert(sizeof(struct record) == 48, "a fixed layout");
 
 #endif

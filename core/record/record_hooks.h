@@ -15,8 +15,10 @@ struct record_hooks {
 	void (*deregistered)(const void *at, size_t len);
 	/* An RNIC is about to write to [at, at+len), ... */
 	void (*before_landing)(const void *at, size_t len);
-	/* ... and has. */
-	void (*landed)(const void *at, size_t len, enum record_landing how, uint32_t qp);
+	/* ... and has. `message`: which request of its queue pair's peer, if that may be
+	 * acknowledged before it lands; else 0. */
+	void (*landed)(const void *at, size_t len, enum record_landing how, uint32_t qp,
+		       uint32_t message);
 	/* What this queue pair has landed in a range is durable. */
 	void (*committed)(const void *at, size_t len, uint32_t qp);
 	/* A READ of this queue pair, or the like, pushes what it has landed out of the buffers

@@ -110,8 +110,14 @@ static bool allocate(uint64_t end)
 	return done && end <= recorder->allocated;
 }
 
+/* Never kept: a child of fork() has another one. */
+static uint32_t process(void)
+{
+	return (uint32_t)syscall(SYS_getpid);
+}
+
 static void add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
-		uint32_t len, uint32_t source, uint32_t thread)
+		uint32_t len, uint32_t source, uint32_t thread, uint32_t message)
 {
 	uint64_t need = sizeof(struct record) + (payload ? (len + 7ull) / 8 * 8 : 0);
 	uint64_t at = recorder->used;
@@ -128,6 +134,8 @@ static void add(enum record_kind kind, unsigned file, uint64_t off, const void *
 	r->thread = thread;
 	r->source = source;
 	r->file = file;
+	r->process = process();
+	r->message = message;
 	if (payload)
 		memcpy(r->payload, payload, len);
 	atomic_store_explicit(&recorder->used, at + need, memory_order_relaxed);
@@ -137,16 +145,18 @@ static void add(enum record_kind kind, unsigned file, uint64_t off, const void *
 void recorder_add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
 		  uint32_t len, uint32_t source)
 {
-	static _Thread_local uint32_t thread;
-	if (!thread)
+	static _Thread_local uint32_t thread, of;
+	if (!thread || of != process()) {
 		thread = (uint32_t)syscall(SYS_gettid);
-	add(kind, file, off, payload, len, source, thread);
+		of = process();
+	}
+	add(kind, file, off, payload, len, source, thread, 0);
 }
 
 void recorder_add_rnic(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
-		       uint32_t len, uint32_t source, uint32_t qp)
+		       uint32_t len, uint32_t source, uint32_t qp, uint32_t message)
 {
-	add(kind, file, off, payload, len, source, RECORD_RNIC | qp);
+	add(kind, file, off, payload, len, source, RECORD_RNIC | qp, message);
 }
 
 /* The lock, and the number of the place. */
@@ -283,22 +293,23 @@ static uint32_t lander[LANDERS];
 
 struct landing {
 	enum record_kind kind;
-	uint32_t source, qp;
+	uint32_t source, qp, message;
 };
 
 static void add_landing(void *arg, unsigned file, uint64_t off, const uint8_t *at, size_t len)
 {
 	const struct landing *l = arg;
 	recorder_add_rnic(l->kind, file, off, l->kind == RECORD_LAND ? at : NULL, (uint32_t)len,
-			  l->source, l->qp);
+			  l->source, l->qp, l->message);
 }
 
-static void landed(const void *at, size_t len, enum record_landing how, uint32_t qp)
+static void landed(const void *at, size_t len, enum record_landing how, uint32_t qp,
+		   uint32_t message)
 {
 	static const char *const what[] = {[LANDED_WRITE] = "RDMA WRITE or atomic",
 					   [LANDED_SEND] = "data of a SEND",
 					   [LANDED_READ] = "answer to a READ or an atomic"};
-	struct landing l = {.kind = RECORD_LAND, .qp = qp};
+	struct landing l = {.kind = RECORD_LAND, .qp = qp, .message = message};
 	if (!pm_maps_has(at) || !recorder_lock())
 		return;
 	l.source = call_site_name(what[how]);
@@ -328,7 +339,7 @@ static void pushed(uint32_t qp)
 		return;
 	if (*by == qp)
 		*by = 0;
-	recorder_add_rnic(RECORD_PUSH, 0, 0, NULL, 0, call_site_name("READ"), qp);
+	recorder_add_rnic(RECORD_PUSH, 0, 0, NULL, 0, call_site_name("READ"), qp, 0);
 	recorder_unlock();
 }
 

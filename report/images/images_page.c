@@ -104,8 +104,7 @@ static void print_recorded(FILE *out, const struct images_report *r)
 	    : o->model == PM_CACHES
 		    ? "the power; caches survive, so that all that was stored is left"
 		    : "the power; what is in caches is lost");
-	snprintf(text, sizeof(text), "domain=%s ddio=%s", o->model == PM_CACHES ? "mhp" : "dmp",
-		 o->bypass ? "off" : "on");
+	images_print_hardware(o, text, sizeof(text));
 	row(out, "hardware", text);
 	print_judge(out, &o->checker);
 	from = print_begin(&p);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See images_report.h. */
 #include "report/images/images_report.h"
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/pmem/crash.h"
 #include "report/report.h"
 #include "report/terminal.h"
 
@@ -71,6 +73,18 @@ void images_print_counts(FILE *out, const struct pm_log *log)
 	}
 }
 
+void images_print_hardware(const struct images_options *o, char *buf, size_t n)
+{
+	struct hardware others = o->hw;
+	int at = snprintf(buf, n, "domain=%s ddio=%s ", o->model == PM_CACHES ? "mhp" : "dmp",
+			  o->hw.ddio == DDIO_OFF ? "off" : "on");
+	others.domain = hardware_default.domain;
+	others.ddio = hardware_default.ddio;
+	assert(at > 0 && (size_t)at < n);
+	if (!hardware_print(&others, false, buf + at, n - (size_t)at))
+		buf[at - 1] = 0; /* the blank */
+}
+
 void images_print_log(FILE *out, const struct images_report *r)
 {
 	const struct pm_log *log = r->log;
@@ -84,10 +98,14 @@ void images_print_log(FILE *out, const struct images_report *r)
 		log->stopped ? "" : "; it has no end: the program was stopped before its own");
 }
 
-/* "the first 2 of 3 stores", "none of them" */
+/* "the first 2 of 3 stores", "none of them", "version 1 of 3 cut after word 2" */
 static void print_left(FILE *out, const struct image_line *l)
 {
-	if (!l->left)
+	char words[PMEM_ANSWER_TEXT];
+	if (l->left > l->versions) {
+		pmem_answer_print(l->versions, l->left, words, sizeof(words));
+		fprintf(out, "%s is left", words);
+	} else if (!l->left)
 		fprintf(out, "none of its %u change%s in flight is left", l->versions,
 			plural(l->versions));
 	else
@@ -110,7 +128,7 @@ void images_print_moment(FILE *out, const struct images_report *r, const struct 
 		fprintf(out, ", after %lu acknowledgement%s", c->acked, plural(c->acked));
 	if (c->mark)
 		fprintf(out, ", after %s", log->source[c->mark]);
-	if (r->options->model != PM_POWER)
+	if (r->options->model != PM_POWER && !c->dirty)
 		fputs("; all that was stored is left", out);
 	else if (!c->dirty)
 		fputs("; nothing was in flight", out);
@@ -127,7 +145,7 @@ static void print_image(FILE *out, const struct images_report *r, const struct i
 	const struct pm_log *log = r->log;
 	fputs("   ", out);
 	images_print_moment(out, r, c);
-	fputs(c->lines && r->options->model == PM_POWER ? ":\n" : "\n", out);
+	fputs(c->lines ? ":\n" : "\n", out);
 	for (unsigned i = 0; i < c->lines && i < LINES_SHOWN; i++) {
 		fprintf(out, "     %s+0x%" PRIx64 ": ", log->file[c->line[i].file].name,
 			c->line[i].line * PM_LINE);
@@ -277,7 +295,7 @@ void images_print_remarks(FILE *out, const struct images_report *r)
 	if (x->all_bad)
 		fprintf(out, "%s\n",
 			"every image is bad, also that of the beginning: is the checker right?");
-	if (!r->log->has_flush && !r->options->bypass && r->options->model == PM_POWER)
+	if (!r->log->has_flush && r->options->hw.ddio == DDIO_ON && r->options->model == PM_POWER)
 		fprintf(out, "%s\n",
 			"the program never flushes: what a power failure leaves is a matter of "
 			"chance (--model kill asks what is left if only the process dies)");
@@ -370,15 +388,18 @@ int images_json(const struct images_report *r, const char *path)
 {
 	const struct images_result *x = r->result;
 	json_t *causes = json_array();
+	char hardware[200];
+	images_print_hardware(r->options, hardware, sizeof(hardware));
 	for (unsigned i = 0; i < x->causes; i++)
 		json_array_append_new(causes, json_cause(r, &x->cause[i]));
-	json_t *all = json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:b, s:o}", "log",
-				r->name, "model", r->options->model == PM_KILL ? "kill" : "power",
-				"domain", r->options->model == PM_CACHES ? "mhp" : "dmp", "ddio",
-				!r->options->bypass, "events", (json_int_t)r->log->events, "cuts",
-				(json_int_t)x->cuts, "bounded", (json_int_t)x->bounded, "images",
-				(json_int_t)x->images, "bad", (json_int_t)x->bad, "ended",
-				r->log->stopped, "causes", causes);
+	json_t *all = json_pack("{s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:o}",
+				"log", r->name, "model",
+				r->options->model == PM_KILL ? "kill" : "power", "domain",
+				r->options->model == PM_CACHES ? "mhp" : "dmp", "ddio",
+				r->options->hw.ddio == DDIO_ON, "hardware", hardware, "events",
+				(json_int_t)r->log->events, "cuts", (json_int_t)x->cuts, "bounded",
+				(json_int_t)x->bounded, "images", (json_int_t)x->images, "bad",
+				(json_int_t)x->bad, "ended", r->log->stopped, "causes", causes);
 	int error = all ? json_save(all, path) : -ENOMEM;
 	json_decref(all);
 	return error;

@@ -122,7 +122,7 @@ static void make_lanes(struct chart *c)
 	c->lanes = c->threads;
 	for (unsigned i = 0; i < scene->lines && i < LINES; i++) {
 		const struct scene_line *l = &scene->line[i];
-		if (l->left < l->versions)
+		if (l->left != l->versions)
 			c->lane[c->lanes++] = (struct lane){
 				.is_line = true, .file = l->file, .line = l->line};
 	}

@@ -2,6 +2,7 @@
 /* The lines in flight as a picture: of each its 64 bytes, with those that were left and those that
  * were lost, and its versions. */
 #include <inttypes.h>
+#include "core/pmem/crash.h"
 #include "report/images/images_page.h"
 #include "report/page/html.h"
 
@@ -25,8 +26,8 @@ static void print_bytes(const struct section *s, const struct scene_line *l)
 	for (unsigned v = 0; v < l->versions && v < SCENE_VERSIONS; v++) {
 		const struct pm_event *e = &s->r->log->event[l->event[v]];
 		fprintf(s->out, "<rect class=%s x=\"%d\" width=\"%d\" height=\"%d\">",
-			v < l->left ? "kept" : "lost", (int)(e->off % PM_LINE) * BYTE,
-			(int)e->len * BYTE, HEIGHT);
+			v < pm_left_whole(l->versions, l->left) ? "kept" : "lost",
+			(int)(e->off % PM_LINE) * BYTE, (int)e->len * BYTE, HEIGHT);
 		print_words(s, l->event[v]);
 		fputs("</rect>", s->out);
 	}
@@ -36,7 +37,7 @@ static void print_bytes(const struct section *s, const struct scene_line *l)
 static void print_versions(const struct section *s, const struct scene_line *l)
 {
 	for (unsigned v = 0; v < l->versions && v < SCENE_VERSIONS; v++) {
-		bool kept = v < l->left;
+		bool kept = v < pm_left_whole(l->versions, l->left);
 		fprintf(s->out, "%s<b class=%s>%s</b> ", v ? ", " : "", kept ? "good" : "bad",
 			kept ? "&#10003;" : "&#215;");
 		section_print_event_link(s, l->event[v]);
@@ -52,7 +53,14 @@ static void print_line(const struct section *s, const struct scene_line *l)
 	page_escape(s->out, s->r->log->file[l->file].name);
 	fprintf(s->out, "+0x%" PRIx64 "<td>", l->line * PM_LINE);
 	print_bytes(s, l);
-	fprintf(s->out, "<td class=%s>%u of %u<td>", whole ? "good" : "bad", l->left, l->versions);
+	fprintf(s->out, "<td class=%s>%u of %u", whole ? "good" : "bad",
+		pm_left_whole(l->versions, l->left), l->versions);
+	if (l->left > l->versions) {
+		char words[PMEM_ANSWER_TEXT];
+		pmem_answer_print(l->versions, l->left, words, sizeof(words));
+		fprintf(s->out, ": %s", words);
+	}
+	fputs("<td>", s->out);
 	print_versions(s, l);
 	fputs("</tr>\n", s->out);
 }

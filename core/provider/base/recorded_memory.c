@@ -25,7 +25,8 @@ static bool write_recorded(void *memory, const struct rnic_mr *mr, uint8_t *to, 
 	tidemark_record_hooks.before_landing(to, len);
 	if (!fault_safe_memory.write(memory, mr, to, from, len, name))
 		return false;
-	tidemark_record_hooks.landed(to, len, how(name), name->qp);
+	tidemark_record_hooks.landed(to, len, how(name), name->qp,
+				     name->answer ? 0 : name->request);
 	return true;
 }
 
@@ -38,7 +39,7 @@ static bool compare_swap_recorded(uint64_t *at, uint64_t compare, uint64_t swap,
 	if (!fault_safe_memory.compare_swap(at, compare, swap, original, name))
 		return false;
 	if (*original == compare)
-		tidemark_record_hooks.landed(at, sizeof(*at), LANDED_WRITE, name->qp);
+		tidemark_record_hooks.landed(at, sizeof(*at), LANDED_WRITE, name->qp, 0);
 	return true;
 }
 

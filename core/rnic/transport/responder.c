@@ -488,6 +488,7 @@ static void accept_posted(struct rnic_qp *qp, struct packet *pkt)
 	assert(!(is & (IS_SEND | HAS_IMM)) || qp->rq.next != qp->rq.posted);
 	pkt->rq_seq = qp->rq.next;
 	pkt->msg_off = resp->msg_off;
+	pkt->name.request = resp->msn + 1;
 	resp->psn = psn_add(resp->psn, pkt->more + 1u);
 	resp->va += pkt->len;
 	resp->left -= pkt->len;

@@ -3,7 +3,8 @@
  * The crash images of a log, against a model that is written in another way: it keeps no state, but
  * says of each change, by looking at all that happened before a moment, whether it must be durable
  * then. Of small random logs it makes every image of every moment; the walk along the cuts has to
- * come to the same ones, with the same acknowledgements and markers.
+ * come to the same ones, with the same acknowledgements and markers. So with knobs of the hardware:
+ * lines that are cut, and landings that come late or in any order.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -16,6 +17,22 @@
 #define SETS_MAX (1u << 18)
 
 static const uint64_t file_size[FILES] = {128, 100};
+
+/* Who fails, and on what hardware. */
+struct machine {
+	enum pm_model model;
+	const char *knob[3]; /* "dma_order=any" */
+	bool narrow;	     /* logs of one line */
+};
+
+static struct hardware hardware_of(const struct machine *m)
+{
+	struct hardware hw = hardware_default;
+	const char *expected;
+	for (unsigned i = 0; i < 3 && m->knob[i]; i++)
+		ck_assert_int_eq(hardware_switch(&hw, m->knob[i], &expected), 0);
+	return hw;
+}
 
 /* What a user finds after a power failure, and what it may know. */
 struct found {
@@ -91,13 +108,18 @@ static void add(struct pm_log *log, enum pm_event_kind kind, unsigned file, unsi
 			     .off = off,
 			     .len = len,
 			     .thread = thread};
+	/* Two processes, and outsiders; RNICs land in the memory of the first. A queue pair's
+	 * requests are of two events or so, and some must not be late. */
+	e.process = kind == PM_LAND ? 1 : (uint32_t)log->events * 5 % 7 % 3;
+	if (kind == PM_LAND && log->events % 4)
+		e.message = (uint32_t)log->events / 3 + 1;
 	if (kind == PM_MARK)
 		e.source = pm_log_source(log, off ? "A.BEGIN" : "B.BEGIN", 7);
 	memset(data, (int)log->events + 1, sizeof(data));
 	ck_assert_int_eq(pm_log_add(log, &e, writes ? data : NULL), 0);
 }
 
-static void add_random(struct pm_log *log, uint64_t *random)
+static void add_random(struct pm_log *log, uint64_t *random, bool narrow)
 {
 	static const uint8_t often[] = {PM_STORE, PM_STORE, PM_STORE, PM_STORE,	 PM_FLUSH,
 					PM_FLUSH, PM_FLUSH, PM_FENCE, PM_FENCE,	 PM_LAND,
@@ -108,6 +130,12 @@ static void add_random(struct pm_log *log, uint64_t *random)
 	/* Many small changes of one place, so that lines have several versions. */
 	if (draw(random, 2))
 		off &= PM_LINE;
+	if (narrow) {
+		file = 0;
+		size = PM_LINE;
+		off = draw(random, size);
+		len = 1 + draw(random, 40);
+	}
 	if (kind == PM_SYNC || kind == PM_COMMIT || kind == PM_FLUSH)
 		len = 1 + draw(random, size);
 	if (len > size - off)
@@ -115,14 +143,14 @@ static void add_random(struct pm_log *log, uint64_t *random)
 	add(log, kind, file, off, len, draw(random, 2));
 }
 
-static void random_log(struct pm_log *log, uint64_t seed)
+static void random_log(struct pm_log *log, uint64_t seed, bool narrow)
 {
 	uint64_t random = seed * 0x9e3779b97f4a7c15u + 1;
-	unsigned events = 3 + draw(&random, 8);
+	unsigned events = 3 + draw(&random, narrow ? 4 : 8);
 	open_log(log);
 	log->threads = draw(&random, 2);
 	while (log->events < events)
-		add_random(log, &random);
+		add_random(log, &random, narrow);
 }
 
 /* --- the other model --- */
@@ -159,16 +187,45 @@ static bool takes(const struct pm_log *log, size_t d, size_t c, unsigned file, u
 	return false;
 }
 
+/* May this landing not have happened, when only events before `moment` have? */
+static bool is_late(const struct pm_log *log, size_t moment, size_t c, const struct machine *m)
+{
+	const struct hardware hw = hardware_of(m);
+	const struct pm_event *l = &log->event[c];
+	bool early = m->model == PM_CACHES && hw.ack_early;
+	if (l->kind != PM_LAND || !l->message || (!early && hw.dma_order == DMA_LEFT))
+		return false;
+	for (size_t i = c + 1; i < moment; i++) {
+		const struct pm_event *e = &log->event[i];
+		bool same = e->thread == l->thread,
+		     rnic = e->kind == PM_LAND || e->kind == PM_COMMIT || e->kind == PM_PUSH;
+		if (!rnic && e->process == l->process)
+			return false; /* it may have been looked at */
+		if (same && (e->kind == PM_COMMIT || e->kind == PM_PUSH))
+			return false;
+		if (same && e->kind == PM_LAND && !e->message)
+			return false; /* an atomic */
+		if (same && e->kind == PM_LAND && e->message != l->message && !early &&
+		    hw.dma_order == DMA_ANY)
+			return false;
+		if (e->kind == PM_ACK && !early)
+			return false;
+	}
+	return true;
+}
+
 /* How many of the line's changes before `moment` are durable, and how many are there? */
 static void bounds(const struct pm_log *log, size_t moment, unsigned file, unsigned line,
-		   unsigned *least, unsigned *most)
+		   const struct machine *m, unsigned *least, unsigned *most)
 {
 	*least = *most = 0;
 	for (size_t c = 0; c < moment; c++) {
 		if (!changes(&log->event[c], file, line))
 			continue;
 		++*most;
-		for (size_t d = c + 1; d < moment; d++)
+		if (m->model != PM_POWER && !is_late(log, moment, c, m))
+			*least = *most;
+		for (size_t d = c + 1; d < moment && m->model == PM_POWER; d++)
 			if (takes(log, d, c, file, line))
 				*least = *most;
 	}
@@ -188,31 +245,97 @@ static void put_line(const struct pm_log *log, struct found *f, unsigned file, u
 	}
 }
 
-static void add_lines(const struct pm_log *log, size_t moment, bool killed, struct found *f,
-		      unsigned next, struct set *into)
+/* Of each line, how many changes are left, and how many must be. */
+struct choice {
+	unsigned n[FILES][2], least[FILES][2];
+};
+
+/* Which change of its line is this? From 1. */
+static unsigned number_of(const struct pm_log *log, size_t c)
 {
-	unsigned file = next / 2, line = next % 2, least, most;
-	if (file == FILES) {
-		set_add(into, f);
-		return;
+	const struct pm_event *e = &log->event[c];
+	unsigned n = 0;
+	for (size_t i = 0; i <= c; i++)
+		n += changes(&log->event[i], e->file, (unsigned)(e->off / PM_LINE));
+	return n;
+}
+
+/* No late landing is there that cannot pass a lost one. */
+static bool is_in_order(const struct pm_log *log, size_t moment, const struct machine *m,
+			const struct choice *k)
+{
+	const struct hardware hw = hardware_of(m);
+	for (size_t a = 0; a < moment; a++) {
+		for (size_t b = a + 1; b < moment; b++) {
+			const struct pm_event *x = &log->event[a], *y = &log->event[b];
+			if (x->kind != PM_LAND || y->kind != PM_LAND || x->thread != y->thread ||
+			    hw.dma_order == DMA_RELAXED ||
+			    (hw.dma_order == DMA_ANY && x->message == y->message))
+				continue;
+			unsigned line = (unsigned)(y->off / PM_LINE), n = number_of(log, b);
+			if (number_of(log, a) > k->n[x->file][x->off / PM_LINE] &&
+			    n <= k->n[y->file][line] && n > k->least[y->file][line])
+				return false;
+		}
 	}
-	bounds(log, moment, file, line, &least, &most);
-	for (unsigned n = killed ? most : least; n <= most; n++) {
-		put_line(log, f, file, line, n);
-		add_lines(log, moment, killed, f, next + 1, into);
+	return true;
+}
+
+/* The line cut in each way: words of a version over an older one. */
+static void add_cuts(const struct pm_log *log, const struct found *whole, unsigned least,
+		     unsigned most, bool any, struct set *into)
+{
+	for (unsigned v = least + 1; v <= most; v++) {
+		for (unsigned o = least; o < v; o++) {
+			for (unsigned words = 1; words < 255; words++) {
+				struct found newer = *whole, f = *whole;
+				if (!any && (words & (words + 1)))
+					continue;
+				put_line(log, &newer, 0, 0, v);
+				put_line(log, &f, 0, 0, o);
+				for (unsigned w = 0; w < 8; w++)
+					if (words >> w & 1)
+						memcpy(f.byte[0] + 8 * w, newer.byte[0] + 8 * w, 8);
+				set_add(into, &f);
+			}
+		}
 	}
 }
 
-static void images_at(const struct pm_log *log, size_t moment, bool killed, struct set *into)
+static void add_lines(const struct pm_log *log, size_t moment, const struct machine *m,
+		      struct choice *k, struct found *f, unsigned next, struct set *into)
+{
+	unsigned file = next / 2, line = next % 2, least, most;
+	const struct hardware hw = hardware_of(m);
+	if (file == FILES) {
+		if (m->model == PM_POWER || is_in_order(log, moment, m, k))
+			set_add(into, f);
+		return;
+	}
+	bounds(log, moment, file, line, m, &least, &most);
+	k->least[file][line] = least;
+	for (unsigned n = least; n <= most; n++) {
+		k->n[file][line] = n;
+		put_line(log, f, file, line, n);
+		add_lines(log, moment, m, k, f, next + 1, into);
+	}
+	/* Others have nothing in flight. */
+	if (hw.line_torn && !next)
+		add_cuts(log, f, least, most, hw.line_torn == TORN_ANY, into);
+}
+
+static void images_at(const struct pm_log *log, size_t moment, const struct machine *m,
+		      struct set *into)
 {
 	struct found f;
+	struct choice k = {0};
 	memset(&f, 0, sizeof(f));
 	for (size_t i = 0; i < moment; i++) {
 		f.acks += log->event[i].kind == PM_ACK;
 		if (log->event[i].kind == PM_MARK)
 			f.mark = log->event[i].source;
 	}
-	add_lines(log, moment, killed, &f, 0, into);
+	add_lines(log, moment, m, &k, &f, 0, into);
 }
 
 /* --- the walk --- */
@@ -262,14 +385,15 @@ static void note_hash(struct hashes *h, const struct found *f, uint64_t hash)
 }
 
 /* All images that the walk comes to. `check`: those of each cut must be possible just there. */
-static void walk(const struct pm_log *log, enum pm_model model, unsigned most, struct set *into,
+static void walk(const struct pm_log *log, const struct machine *m, unsigned most, struct set *into,
 		 bool check)
 {
 	struct pm_replay r;
 	struct image_choice c;
 	uint8_t copy[FILES][BYTES];
 	struct hashes *hashes = calloc(1, sizeof(*hashes));
-	ck_assert_int_eq(pm_replay_open(&r, log, model), 0);
+	ck_assert_int_eq(pm_replay_open(&r, log, m->model), 0);
+	r.hw = hardware_of(m);
 	image_choice_init(&c, &r, most);
 	for (unsigned f = 0; f < FILES; f++)
 		memcpy(copy[f], log->file[f].before, BYTES);
@@ -282,7 +406,7 @@ static void walk(const struct pm_log *log, enum pm_model model, unsigned most, s
 		if (!pm_replay_cut(&r))
 			continue;
 		if (check)
-			images_at(log, r.at, model == PM_KILL, &possible);
+			images_at(log, r.at, m, &possible);
 		set_settle(&possible);
 		ck_assert_int_eq(image_choice_begin(&c), 0);
 		while (image_choice_next(&c)) {
@@ -310,13 +434,13 @@ static void same_sets(const struct set *a, const struct set *b, int seed)
 		ck_assert_msg(set_has(a, &b->found[i]), "log %d: an image is impossible", seed);
 }
 
-static void all_images_of(const struct pm_log *log, enum pm_model model, int seed)
+static void all_images_of(const struct pm_log *log, const struct machine *m, int seed)
 {
 	struct set expected = {0}, found = {0};
 	for (size_t moment = 0; moment <= log->events; moment++)
-		images_at(log, moment, model == PM_KILL, &expected);
+		images_at(log, moment, m, &expected);
 	set_settle(&expected);
-	walk(log, model, ALL, &found, false);
+	walk(log, m, ALL, &found, false);
 	same_sets(&expected, &found, seed);
 	free(expected.found);
 	free(found.found);
@@ -324,16 +448,46 @@ static void all_images_of(const struct pm_log *log, enum pm_model model, int see
 
 /* --- tests --- */
 
-#define LOGS	100 /* of a test */
-#define BATCHES 10
+static const struct machine machine[] = {
+	{PM_POWER, {NULL}, false},
+	{PM_KILL, {NULL}, false},
+	{PM_KILL, {"dma_order=any"}, false},
+	{PM_KILL, {"dma_order=relaxed"}, false},
+	{PM_CACHES, {"ack_early=off"}, false},
+	{PM_CACHES, {NULL}, false},
+	{PM_CACHES, {"dma_order=any"}, false},
+	{PM_CACHES, {"dma_order=any", "ack_early=off"}, false},
+	{PM_CACHES, {"dma_order=relaxed"}, false},
+	{PM_CACHES, {"dma_order=relaxed", "ack_early=off"}, false},
+};
+
+#define MACHINES (sizeof(machine) / sizeof(machine[0]))
+#define LOGS	 100 /* of a test */
+#define BATCHES	 10
 
 START_TEST(cuts_lose_no_image)
 {
 	for (int seed = _i * LOGS; seed < (_i + 1) * LOGS; seed++) {
 		struct pm_log log;
-		random_log(&log, (uint64_t)seed);
-		all_images_of(&log, PM_POWER, seed);
-		all_images_of(&log, PM_KILL, seed);
+		random_log(&log, (uint64_t)seed, false);
+		for (unsigned i = 0; i < MACHINES; i++)
+			all_images_of(&log, &machine[i], seed);
+		pm_log_close(&log);
+	}
+}
+END_TEST
+
+START_TEST(cuts_of_a_line)
+{
+	static const struct machine prefix = {PM_POWER, {"line_torn=prefix"}, true},
+				    any = {PM_POWER, {"line_torn=any"}, true};
+	for (int seed = 0; seed < 60; seed++) {
+		struct pm_log log;
+		struct set some = {0};
+		random_log(&log, (uint64_t)seed, true);
+		all_images_of(&log, seed % 2 ? &prefix : &any, seed);
+		walk(&log, seed % 2 ? &prefix : &any, 1 + (unsigned)seed, &some, true);
+		free(some.found);
 		pm_log_close(&log);
 	}
 }
@@ -345,8 +499,9 @@ START_TEST(a_few_images_are_possible_ones)
 	for (int seed = _i * LOGS; seed < (_i + 1) * LOGS; seed++) {
 		struct pm_log log;
 		struct set some = {0};
-		random_log(&log, (uint64_t)seed);
-		walk(&log, seed % 5 ? PM_POWER : PM_KILL, most[(unsigned)seed % 5], &some, true);
+		random_log(&log, (uint64_t)seed, false);
+		walk(&log, &machine[(unsigned)seed / 5 % MACHINES], most[(unsigned)seed % 5], &some,
+		     true);
 		free(some.found);
 		pm_log_close(&log);
 	}
@@ -468,7 +623,7 @@ START_TEST(long_stores)
 	ck_assert_uint_eq(log.event[0].len, 4);
 	ck_assert_uint_eq(log.event[1].off, 64);
 	ck_assert_uint_eq(log.event[1].len, 6);
-	walk(&log, PM_POWER, ALL, &found, true);
+	walk(&log, &machine[0], ALL, &found, true);
 	ck_assert_uint_eq(found.n, 4);
 	free(found.found);
 	pm_log_close(&log);
@@ -482,6 +637,7 @@ int main(int argc, char **argv)
 	(void)argc, (void)argv;
 	tcase_add_loop_test(t, cuts_lose_no_image, 0, BATCHES);
 	tcase_add_loop_test(t, a_few_images_are_possible_ones, 0, BATCHES);
+	tcase_add_test(t, cuts_of_a_line);
 	tcase_add_test(t, rules);
 	tcase_add_test(t, first_images);
 	tcase_add_test(t, long_stores);
