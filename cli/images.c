@@ -317,6 +317,8 @@ static int read_log(const struct request *r, struct pm_log *log)
 		return fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s%s: %s", name,
 			    input_place(&where).text,
 			    where.message[0] ? where.message : strerror(-error));
+	if (!pm_log_fits(log))
+		return fail(EXIT_USAGE, "%s: its PM does not fit into this machine's memory", name);
 	error = pm_log_read_files(log, r->pool, &which);
 	if (error)
 		return fail(EXIT_USAGE,

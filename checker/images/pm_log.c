@@ -3,12 +3,12 @@
 #include "checker/images/pm_log.h"
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
+#include "core/text/regular.h"
 
 const char *const pm_event_name[PM_EVENT_KINDS] = {"store", "landing",	       "flush",
 						   "fence", "msync",	       "RDMA flush",
@@ -173,12 +173,10 @@ int pm_log_file(struct pm_log *log, const char *name, uint64_t len)
 static int read_file(struct pm_file *file, const char *path)
 {
 	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = regular_open(path);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	int error = fstat(fd, &st) ? -errno : 0;
-	if (!error && S_ISDIR(st.st_mode))
-		error = -EISDIR;
 	if (!error && (uint64_t)st.st_size > file->size) {
 		file->size = (uint64_t)st.st_size;
 		file->len = (file->size + PM_LINE - 1) / PM_LINE * PM_LINE;
@@ -198,6 +196,15 @@ static int read_file(struct pm_file *file, const char *path)
 	}
 	close(fd);
 	return error;
+}
+
+bool pm_log_fits(const struct pm_log *log)
+{
+	uint64_t bytes = 0,
+		 memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	for (unsigned i = 0; i < log->files; i++)
+		bytes += log->file[i].len;
+	return bytes <= memory;
 }
 
 int pm_log_read_files(struct pm_log *log, const char *copy, const char **which)

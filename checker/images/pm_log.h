@@ -98,6 +98,8 @@ void pm_log_close(struct pm_log *log);
 /* The file of this name, with room for `len` bytes; a new one has no content yet. -ENOSPC: there
  * are PM_FILES already. */
 int pm_log_file(struct pm_log *log, const char *name, uint64_t len);
+/* Is there as much memory in this machine as all files have? A log may say what it likes. */
+bool pm_log_fits(const struct pm_log *log);
 /* Read what the files held from the disk: where a file is now, or from `copy`, a copy of the only
  * file, NULL: none; "zero": nothing was in them. 0 or -errno with *which, a name. */
 int pm_log_read_files(struct pm_log *log, const char *copy, const char **which);

@@ -37,6 +37,11 @@ bool recording_begins(const char *bytes, size_t len)
 
 /* --- records --- */
 
+static int too_large(const struct reader *r, const char *file)
+{
+	return wrong(r, "%s does not fit into this machine's memory", text_show(file).text);
+}
+
 static int take_file(struct reader *r, const struct record *rec)
 {
 	char name[RECORD_HEAD];
@@ -52,14 +57,17 @@ static int take_file(struct reader *r, const struct record *rec)
 		struct pm_file *file = &r->log->file[rec->file];
 		if (rec->off <= file->len)
 			return 0;
+		uint64_t had = file->len;
+		file->len = file->size = rec->off;
+		if (!pm_log_fits(r->log))
+			return too_large(r, name);
 		/* calloc(): what nothing is known of takes no memory. */
 		uint8_t *grown = calloc(1, rec->off);
 		if (!grown)
 			return -ENOMEM;
-		memcpy(grown, file->before, file->len);
+		memcpy(grown, file->before, had);
 		free(file->before);
 		file->before = grown;
-		file->len = file->size = rec->off;
 		return 0;
 	}
 	if (rec->file != r->log->files)
@@ -70,6 +78,8 @@ static int take_file(struct reader *r, const struct record *rec)
 	int file = pm_log_file(r->log, name, rec->off);
 	if (file < 0)
 		return file == -ENOSPC ? wrong(r, "more than %d files", PM_FILES) : file;
+	if (!pm_log_fits(r->log))
+		return too_large(r, name);
 	r->log->file[file].before = calloc(1, rec->off);
 	return r->log->file[file].before ? 0 : -ENOMEM;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "core/text/regular.h"
 
 #define FILES 64 /* of where_in_file() */
 
@@ -46,7 +47,8 @@ struct where *where_new_files(void)
 	if (!w)
 		return NULL;
 	w->callbacks.find_elf = dwfl_build_id_find_elf;
-	w->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
+	/* Not what such a file names in turn: that may be anything, or lead to the network. */
+	w->callbacks.find_debuginfo = dwfl_build_id_find_debuginfo;
 	w->callbacks.section_address = dwfl_offline_section_address;
 	w->callbacks.debuginfo_path = &w->debuginfo_path;
 	w->dwfl = dwfl_begin(&w->callbacks);
@@ -65,6 +67,20 @@ void where_free(struct where *w)
 	free(w);
 }
 
+/* NULL: it cannot be read. */
+static Dwfl_Module *report_file(struct where *w, const char *path)
+{
+	int fd = regular_open(path);
+	if (fd < 0)
+		return NULL;
+	dwfl_report_begin_add(w->dwfl);
+	Dwfl_Module *module = dwfl_report_offline(w->dwfl, path, path, fd);
+	dwfl_report_end(w->dwfl, NULL, NULL);
+	if (!module)
+		close(fd); /* else it is the module's */
+	return module;
+}
+
 uintptr_t where_in_file(struct where *w, const char *path, uint64_t offset)
 {
 	unsigned i = 0;
@@ -77,10 +93,8 @@ uintptr_t where_in_file(struct where *w, const char *path, uint64_t offset)
 		char *copy = strdup(path);
 		if (!copy)
 			return 0;
-		dwfl_report_begin_add(w->dwfl);
 		w->file[i].path = copy;
-		w->file[i].module = dwfl_report_offline(w->dwfl, path, path, -1);
-		dwfl_report_end(w->dwfl, NULL, NULL);
+		w->file[i].module = report_file(w, path);
 		w->files++;
 	}
 	Dwfl_Module *module = w->file[i].module;

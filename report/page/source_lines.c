@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "core/text/regular.h"
 #include "report/page/html.h"
 
 #define AROUND	   3   /* lines before and after */
@@ -109,11 +110,12 @@ static void print_lines(FILE *out, const struct source_place *at, unsigned n, FI
 static const char *open_source(const char *path, time_t built, FILE **in)
 {
 	struct stat source;
-	if (!path || stat(path, &source) || !S_ISREG(source.st_mode))
+	if (!path || stat(path, &source))
 		return "this file is not on this machine";
 	if (source.st_mtime > built)
 		return "this file is newer than the program: its lines may be others by now";
-	*in = fopen(path, "re");
+	int fd = regular_open(path);
+	*in = fd < 0 ? NULL : fdopen(fd, "r");
 	return *in ? NULL : "this file cannot be read";
 }
 

@@ -244,6 +244,15 @@ run 0 images -l good.log --pool before -p ./checker
 truncate -s 0 pool && truncate -s 4096 pool
 # Of eight stores of a barrier it makes 109,601 permutations; there are 256 images (above).
 
+# What a log names may be anything: only a file is opened, and nobody waits.
+mkfifo pipe
+for what in pipe /dev/zero; do
+	printf 'START|REGISTER_FILE;%s;0x10000000;0x1000;0|STOP' "$(realpath $what)" >what.log
+	run 2 timeout 60 tidemark images -l what.log -p true
+	says 'Operation not supported; expected the file'
+	one_line
+done
+
 # --- wrong logs: one line, with the place ---
 
 # wrong TEXT TOKEN...: after the beginning of a log. (TEXT without quotes.)

@@ -489,15 +489,15 @@ one_line
 
 run 0 gcc -g -O1 -Wall -Wextra -Werror -I"$sources" -o remote "$sources/tests/cli/record_remote.c" -libverbs
 for how in one two read right; do
-	record $how.rec ./remote pool $how
-	run 0 tidemark images $how.rec --pmemcheck-log text
+	record remote-$how.rec ./remote pool $how
+	run 0 tidemark images remote-$how.rec --pmemcheck-log text
 	[ "$(tr '|' '\n' <text | grep -c '^STORE')" -eq 33 ] || fail 'not all has landed'
 done
 # remote HOW STATUS OPTION...
 remote() {
 	local how=$1 status=$2
 	shift 2
-	run "$status" tidemark images $how.rec --recover './remote {} dump' "$@"
+	run "$status" tidemark images remote-$how.rec --recover './remote {} dump' "$@"
 }
 for how in one two read right; do
 	remote $how 0 --model kill
@@ -655,6 +655,16 @@ says 'it is full'
 run 0 tidemark images full.rec --recover 'test 1 -eq 1 #' --most 2
 says 'it has no end'
 
+# A recording names programs: what is none is not opened, and nobody waits for it.
+mv log log.kept
+mkfifo log
+run 0 timeout 60 tidemark images right.rec "${checker[@]}" --html waits.html
+rm log
+ln -s /dev/zero log
+run 0 timeout 60 tidemark images right.rec "${checker[@]}"
+rm log
+mv log.kept log
+
 # wrong TEXT SIZE OFFSET BYTES: the recording right.rec, cut to that size, with these bytes there.
 wrong() {
 	cp right.rec wrong.rec
@@ -668,5 +678,6 @@ wrong() {
 wrong 'shorter than the head' 100 -
 wrong 'it says that it has' 5000 -
 wrong 'not whole' - 4100 '\377\377\377\377'
+wrong 'does not fit into' - 4104 '\0\0\0\0\200'
 wrong 'of kind' - 4096 '\144'
 wrong 'pmemcheck' - 0 'XXXX'
