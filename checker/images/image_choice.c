@@ -11,6 +11,8 @@
 
 /* With more versions a line is only cut at random: there are too many pairs of them. */
 #define CUT_VERSIONS 32
+/* With more versions a line is told apart by where the first ones of it come from. */
+#define SOURCE_VERSIONS 1024
 
 enum { NOTHING, EVERYTHING, ONE_CUT, ONE_MISSING, ONE_ALONE, ONE_SOURCE, MOMENTS, REST, PHASES };
 
@@ -25,6 +27,7 @@ void image_choice_free(struct image_choice *c)
 {
 	free(c->left);
 	free(c->count);
+	free(c->whole);
 	free(c->history);
 	free(c->source);
 	memset(c, 0, sizeof(*c));
@@ -35,9 +38,17 @@ static const struct pm_line *line_of(const struct image_choice *c, unsigned i)
 	return &c->replay->dirty[i];
 }
 
-static uint32_t source_of(const struct image_choice *c, uint32_t version)
+static uint32_t source_of(const struct image_choice *c, unsigned line, unsigned nth)
 {
-	return c->replay->log->event[c->replay->version[version].event].source;
+	const struct pm_replay *r = c->replay;
+	return r->log->event[pm_replay_event(r, line_of(c, line), nth)].source;
+}
+
+/* Versions of a line that are looked at for where they come from. */
+static unsigned sourced(const struct image_choice *c, unsigned line)
+{
+	unsigned versions = line_of(c, line)->versions;
+	return versions < SOURCE_VERSIONS ? versions : SOURCE_VERSIONS;
 }
 
 static bool add_source(struct image_choice *c, uint32_t source)
@@ -62,11 +73,9 @@ static bool find_sources(struct image_choice *c)
 	bool room = true;
 	c->sources = 0;
 	for (unsigned i = 0; i < c->lines; i++) {
-		uint32_t v = line_of(c, i)->first;
 		/* So many lines are not told apart by where they come from. */
-		for (unsigned n = 0; n < line_of(c, i)->versions && c->sources < c->most && room;
-		     n++, v = c->replay->version[v].next)
-			room = add_source(c, source_of(c, v));
+		for (unsigned n = 0; n < sourced(c, i) && c->sources < c->most && room; n++)
+			room = add_source(c, source_of(c, i, n));
 	}
 	return room;
 }
@@ -114,7 +123,10 @@ static bool make_room(struct image_choice *c)
 		c->count = count;
 	if (!c->history)
 		c->history = malloc((CUT_VERSIONS + 1) * sizeof(*c->history));
-	if (!left || !count || !c->history)
+	unsigned *whole = realloc(c->whole, room * sizeof(*whole));
+	if (whole)
+		c->whole = whole;
+	if (!left || !count || !whole || !c->history)
 		return false;
 	c->room = room;
 	return true;
@@ -125,6 +137,8 @@ int image_choice_begin(struct image_choice *c)
 	c->lines = c->replay->dirties;
 	if (!make_room(c))
 		return -ENOMEM;
+	for (unsigned i = 0; i < c->lines; i++)
+		c->whole[i] = line_of(c, i)->versions;
 	uint64_t images = 1;
 	for (unsigned i = 0; i < c->lines && images <= c->most; i++)
 		images *= count_left(c, i, c->most + 1);
@@ -139,36 +153,34 @@ int image_choice_begin(struct image_choice *c)
 
 static void set_all(struct image_choice *c, bool left)
 {
-	for (unsigned i = 0; i < c->lines; i++)
-		c->left[i] = left ? line_of(c, i)->versions : 0;
+	if (left)
+		memcpy(c->left, c->whole, c->lines * sizeof(*c->left));
+	else
+		memset(c->left, 0, c->lines * sizeof(*c->left));
 }
 
 /* What came before the line's first version of this source. */
 static void leave_out(struct image_choice *c, uint32_t source)
 {
 	for (unsigned i = 0; i < c->lines; i++) {
-		uint32_t v = line_of(c, i)->first;
 		unsigned n = 0;
-		while (n < line_of(c, i)->versions && source_of(c, v) != source) {
-			v = c->replay->version[v].next;
+		while (n < sourced(c, i) && source_of(c, i, n) != source)
 			n++;
-		}
-		c->left[i] = n;
+		c->left[i] = n < sourced(c, i) ? n : line_of(c, i)->versions;
 	}
 }
 
-/* The process dies before this event. */
-static void leave_until(struct image_choice *c, uint32_t event)
+/* The process dies before this event, which changes a line. What it does after that is not counted
+ * any more: it was taken back when those events were asked for. */
+static void leave_until(struct image_choice *c, const struct pm_event *e)
 {
-	for (unsigned i = 0; i < c->lines; i++) {
-		uint32_t v = line_of(c, i)->first;
-		unsigned n = 0;
-		while (n < line_of(c, i)->versions && c->replay->version[v].event < event) {
-			v = c->replay->version[v].next;
-			n++;
-		}
-		c->left[i] = n;
-	}
+	const struct pm_replay *r = c->replay;
+	uint32_t slot = r->slot[e->file][e->off / PM_LINE];
+	if (slot && c->count[slot - 1] &&
+	    pm_replay_event(r, &r->dirty[slot - 1], c->count[slot - 1] - 1) ==
+		    (uint32_t)(e - r->log->event))
+		c->count[slot - 1]--;
+	memcpy(c->left, c->count, c->lines * sizeof(*c->left));
 }
 
 /* Count up. False: that was the last. The count is kept, as not every image is allowed. */
@@ -262,8 +274,11 @@ static bool step(struct image_choice *c)
 		return true;
 	case MOMENTS:
 		/* The versions in flight in the order of their events, the latest first. */
-		if (!c->j)
+		if (!c->j) {
 			c->j = (unsigned)c->replay->last_change + 1;
+			set_all(c, true);
+			memcpy(c->count, c->left, c->lines * sizeof(*c->count));
+		}
 		while (--c->j && c->i < c->most) {
 			const struct pm_event *e = &c->replay->log->event[c->j];
 			if (e->kind == PM_FENCE || e->kind == PM_SYNC || e->kind == PM_ACK)
@@ -271,7 +286,7 @@ static bool step(struct image_choice *c)
 			if (e->kind != PM_STORE && e->kind != PM_LAND)
 				continue;
 			c->i++;
-			leave_until(c, c->j);
+			leave_until(c, e);
 			return true;
 		}
 		return false;

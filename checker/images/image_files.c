@@ -101,6 +101,7 @@ void image_files_close(struct image_files *f)
 	for (unsigned i = 0; f->log && i < f->log->files; i++)
 		drop_file(&f->file[i], f->log->file[i].len);
 	free(f->changed);
+	free(f->now);
 	memset(f, 0, sizeof(*f));
 }
 
@@ -124,26 +125,46 @@ static void back_to_durable(struct image_files *f, const struct pm_replay *r)
 		write_line(f, f->changed[i].file, f->changed[i].line,
 			   r->durable[f->changed[i].file] + f->changed[i].line * PM_LINE);
 	f->changes = 0;
+	f->at = 0;
+}
+
+/* From here on only what differs from image to image is written. */
+static int stand_at(struct image_files *f, const struct pm_replay *r)
+{
+	back_to_durable(f, r);
+	if (r->dirties > f->room || !f->now) {
+		unsigned room = r->dirties * 2 + 8;
+		struct image_change *changed = realloc(f->changed, room * sizeof(*changed));
+		if (changed)
+			f->changed = changed;
+		uint32_t *now = realloc(f->now, room * sizeof(*now));
+		if (now)
+			f->now = now;
+		if (!changed || !now)
+			return -ENOMEM;
+		f->room = room;
+	}
+	memset(f->now, 0, r->dirties * sizeof(*f->now));
+	f->at = r->at + 1;
+	f->lines = r->dirties;
+	return 0;
 }
 
 int image_files_set(struct image_files *f, const struct pm_replay *r, const unsigned *left)
 {
 	uint8_t content[PM_LINE];
-	back_to_durable(f, r);
-	if (r->dirties > f->room) {
-		struct image_change *grown = realloc(f->changed, r->dirties * 2 * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		f->changed = grown;
-		f->room = r->dirties * 2;
-	}
+	if (f->at != r->at + 1 && stand_at(f, r))
+		return -ENOMEM;
+	assert(f->lines == r->dirties);
 	for (unsigned i = 0; i < r->dirties; i++) {
 		const struct pm_line *l = &r->dirty[i];
-		if (!left[i])
+		if (left[i] == (f->now[i] ? f->now[i] - 1 : 0))
 			continue;
+		if (!f->now[i])
+			f->changed[f->changes++] = (struct image_change){l->line, l->file};
+		f->now[i] = left[i] + 1;
 		pm_replay_content(r, l, left[i], content);
 		write_line(f, l->file, l->line, content);
-		f->changed[f->changes++] = (struct image_change){l->line, l->file};
 	}
 	return 0;
 }
@@ -160,6 +181,7 @@ static bool is_whole(const struct image_file *f, uint64_t size)
 int image_files_restore(struct image_files *f, const struct pm_replay *r)
 {
 	f->changes = 0;
+	f->at = 0;
 	for (unsigned i = 0; i < f->log->files; i++) {
 		uint64_t size = f->log->file[i].size;
 		if (!is_whole(&f->file[i], size)) {

@@ -21,8 +21,12 @@ struct image_files {
 	struct image_change {
 		uint64_t line;
 		unsigned file;
-	} * changed; /* lines that are not as they are durable */
+	} * changed; /* lines that may not be as they are durable */
 	unsigned changes, room;
+	size_t at;	/* where the replay stood then, and one more; 0: as when it stood nowhere */
+	uint32_t *now;	/* by dirty line there: what the file has of it, and one more; 0: it has
+			 * what is durable, and is not in `changed` */
+	unsigned lines; /* dirty ones */
 };
 
 /* Make a folder for images, in memory if possible. 0 or -errno. */

@@ -65,11 +65,8 @@ static bool flies(const struct pm_replay *r, uint32_t event)
 	if (!slot)
 		return false;
 	const struct pm_line *l = &r->dirty[slot - 1];
-	uint32_t v = l->first;
-	for (uint32_t n = 0; n < l->versions; n++, v = r->version[v].next)
-		if (r->version[v].event == event)
-			return true;
-	return false;
+	/* Its versions are in the order of their events. */
+	return pm_replay_event(r, l, 0) <= event;
 }
 
 /* A pm_durable_fn. */

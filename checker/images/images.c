@@ -22,6 +22,8 @@ struct walk {
 	struct image_choice choice;
 	struct image_files files;
 	struct visited *visited;
+	uint64_t *whole_hash; /* by dirty line: pm_replay_hash() of all that is in flight on it */
+	unsigned whole_room;
 	const struct pm_sections *sections; /* NULL: none are asked for */
 	bool with_files, in_cut;
 	uint64_t cuts, bounded;
@@ -53,21 +55,35 @@ static void walk_close(struct walk *w)
 	image_choice_free(&w->choice);
 	pm_replay_close(&w->replay);
 	visited_free(w->visited);
+	free(w->whole_hash);
+}
+
+/* The replay stands at a cut. */
+static int begin_cut(struct walk *w)
+{
+	const struct pm_replay *r = &w->replay;
+	if (r->dirties > w->whole_room) {
+		uint64_t *grown = realloc(w->whole_hash, 2 * r->dirties * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		w->whole_hash = grown;
+		w->whole_room = 2 * r->dirties;
+	}
+	for (unsigned i = 0; i < r->dirties; i++)
+		w->whole_hash[i] = pm_replay_hash(r, &r->dirty[i], r->dirty[i].versions);
+	return image_choice_begin(&w->choice);
 }
 
 static uint64_t image_hash(const struct walk *w)
 {
-	uint8_t content[PM_LINE];
 	const struct pm_replay *r = &w->replay;
 	uint64_t hash = r->hash;
+	const unsigned *left = w->choice.left, *whole = w->choice.whole;
 	for (unsigned i = 0; i < r->dirties; i++) {
-		const struct pm_line *l = &r->dirty[i];
-		if (!w->choice.left[i])
-			continue;
-		pm_replay_content(r, l, 0, content);
-		hash ^= pm_line_hash(l->file, l->line, content);
-		pm_replay_content(r, l, w->choice.left[i], content);
-		hash ^= pm_line_hash(l->file, l->line, content);
+		if (left[i] == whole[i])
+			hash ^= w->whole_hash[i];
+		else if (left[i])
+			hash ^= pm_replay_hash(r, &r->dirty[i], left[i]);
 	}
 	/* The checker is told of both. */
 	return hash ^ (r->acks + 1) * 0x9e3779b97f4a7c15u ^ r->mark * 0xd6e8feb86659fd93u;
@@ -108,7 +124,7 @@ static bool walk_next(struct walk *w)
 				return false;
 		w->in_cut = true;
 		w->cuts++;
-		w->error = image_choice_begin(&w->choice);
+		w->error = begin_cut(w);
 		if (w->error)
 			return false;
 		w->choice.one = engine_here(w) == PM_DO_CHECK;

@@ -10,7 +10,7 @@
 
 static bool grow(void **array, uint32_t *room, size_t each)
 {
-	uint32_t more = *room ? *room * 2 : 64;
+	uint32_t more = *room ? *room * 2 : 4;
 	void *grown = realloc(*array, more * each);
 	if (!grown)
 		return false;
@@ -35,8 +35,6 @@ int pm_replay_open(struct pm_replay *r, const struct pm_log *log, enum pm_model 
 		if (room)
 			memcpy(r->durable[f], file->before, file->len);
 	}
-	room = room && grow((void **)&r->version, &r->version_room, sizeof(*r->version));
-	r->versions = 1;
 	if (room)
 		return 0;
 	pm_replay_close(r);
@@ -49,8 +47,9 @@ void pm_replay_close(struct pm_replay *r)
 		free(r->durable[f]);
 		free(r->slot[f]);
 	}
+	for (uint32_t i = 0; i < r->dirties; i++)
+		free(r->dirty[i].version);
 	free(r->dirty);
-	free(r->version);
 	free(r->flushed);
 	free(r->landed);
 	free(r->lost);
@@ -59,13 +58,6 @@ void pm_replay_close(struct pm_replay *r)
 
 /* --- a line --- */
 
-static void apply(const struct pm_replay *r, uint32_t version, uint8_t line[PM_LINE])
-{
-	const struct pm_event *e = &r->log->event[r->version[version].event];
-	assert(e->off % PM_LINE + e->len <= PM_LINE);
-	memcpy(line + e->off % PM_LINE, r->log->bytes + e->data, e->len);
-}
-
 static uint8_t *durable_line(const struct pm_replay *r, unsigned file, uint64_t line)
 {
 	assert(line < r->log->file[file].len / PM_LINE);
@@ -73,27 +65,24 @@ static uint8_t *durable_line(const struct pm_replay *r, unsigned file, uint64_t 
 }
 
 /* The line with its first `versions` versions in flight. */
-static void line_as_of(const struct pm_replay *r, const struct pm_line *l, unsigned versions,
-		       uint8_t out[PM_LINE])
+static const uint8_t *line_as_of(const struct pm_replay *r, const struct pm_line *l,
+				 unsigned versions)
 {
 	assert(versions <= l->versions);
-	memcpy(out, durable_line(r, l->file, l->line), PM_LINE);
-	for (uint32_t v = l->first; versions; v = r->version[v].next, versions--)
-		apply(r, v, out);
+	return versions ? l->version[l->first + versions - 1].content
+			: durable_line(r, l->file, l->line);
 }
 
 void pm_replay_content(const struct pm_replay *r, const struct pm_line *l, unsigned left,
 		       uint8_t out[PM_LINE])
 {
-	uint8_t newer[PM_LINE];
 	if (left <= l->versions) {
-		line_as_of(r, l, left, out);
+		memcpy(out, line_as_of(r, l, left), PM_LINE);
 		return;
 	}
 	struct pmem_answer a = pmem_answer_split(l->versions, left);
-	line_as_of(r, l, a.version, newer);
-	line_as_of(r, l, a.over, out);
-	pmem_cut(a.words, newer, out);
+	memcpy(out, line_as_of(r, l, a.over), PM_LINE);
+	pmem_cut(a.words, line_as_of(r, l, a.version), out);
 }
 
 unsigned pm_replay_answers(const struct pm_replay *r, const struct pm_line *l)
@@ -110,16 +99,29 @@ unsigned pm_left_whole(unsigned versions, unsigned left)
 
 uint32_t pm_replay_event(const struct pm_replay *r, const struct pm_line *l, unsigned nth)
 {
-	uint32_t v = l->first;
+	(void)r;
 	assert(nth < l->versions);
-	while (nth--)
-		v = r->version[v].next;
-	return r->version[v].event;
+	return l->version[l->first + nth].event;
 }
 
 uint64_t pm_line_hash(unsigned file, uint64_t line, const uint8_t content[PM_LINE])
 {
 	return XXH3_64bits_withSeed(content, PM_LINE, line * PM_FILES + file);
+}
+
+uint64_t pm_replay_hash(const struct pm_replay *r, struct pm_line *l, unsigned left)
+{
+	uint8_t content[PM_LINE];
+	if (!left || (left == l->versions && l->hashed))
+		return left ? l->hash : 0;
+	uint64_t hash = pm_line_hash(l->file, l->line, durable_line(r, l->file, l->line));
+	pm_replay_content(r, l, left, content);
+	hash ^= pm_line_hash(l->file, l->line, content);
+	if (left == l->versions) {
+		l->hash = hash;
+		l->hashed = true;
+	}
+	return hash;
 }
 
 /* The dirty line, or a new one. NULL without memory. */
@@ -150,17 +152,18 @@ static void make_durable(struct pm_replay *r, unsigned file, uint64_t line, uint
 		return;
 	assert(upto <= l->durable_versions + l->versions);
 	r->hash ^= pm_line_hash(file, line, content);
-	while (l->durable_versions < upto) {
-		apply(r, l->first, content);
-		l->first = r->version[l->first].next;
-		l->versions--;
-		l->durable_versions++;
-	}
+	uint32_t more = upto - l->durable_versions;
+	memcpy(content, line_as_of(r, l, more), PM_LINE);
+	l->first += more;
+	l->versions -= more;
+	l->durable_versions = upto;
+	l->hashed = false;
 	r->hash ^= pm_line_hash(file, line, content);
 	if (durable)
 		durable(arg, file, line, content);
 	if (l->versions)
 		return;
+	free(l->version);
 	struct pm_line last = r->dirty[--r->dirties];
 	r->dirty[*slot - 1] = last;
 	r->slot[last.file][last.line] = *slot;
@@ -221,7 +224,7 @@ static void fence(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *
 				     durable, arg);
 	unsigned kept = 0;
 	for (unsigned i = 0; i < r->flushes; i++)
-		if (!fences(r, e, &r->flushed[i]))
+		if (!fences(r, e, &r->flushed[i]) && is_on_its_way(r, &r->flushed[i]))
 			r->flushed[kept++] = r->flushed[i];
 	r->flushes = kept;
 }
@@ -326,19 +329,31 @@ static int wait_for_sign(struct pm_replay *r, const struct pm_line *l, const str
 		       : -ENOMEM;
 }
 
+static bool add_version(const struct pm_replay *r, struct pm_line *l, const struct pm_event *e)
+{
+	if (l->first && l->first >= l->versions) {
+		/* Those that are durable make room. */
+		memcpy(l->version, l->version + l->first, l->versions * sizeof(*l->version));
+		l->first = 0;
+	}
+	if (l->first + l->versions == l->room &&
+	    !grow((void **)&l->version, &l->room, sizeof(*l->version)))
+		return false;
+	struct pm_version *v = &l->version[l->first + l->versions];
+	assert(e->off % PM_LINE + e->len <= PM_LINE);
+	v->event = (uint32_t)(e - r->log->event);
+	memcpy(v->content, line_as_of(r, l, l->versions), PM_LINE);
+	memcpy(v->content + e->off % PM_LINE, r->log->bytes + e->data, e->len);
+	l->versions++;
+	l->hashed = false;
+	return true;
+}
+
 static int change(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *durable, void *arg)
 {
 	struct pm_line *l = dirty_line(r, e->file, e->off / PM_LINE);
-	if (!l || (r->versions == r->version_room &&
-		   !grow((void **)&r->version, &r->version_room, sizeof(*r->version))))
+	if (!l || !add_version(r, l, e))
 		return -ENOMEM;
-	uint32_t v = r->versions++;
-	r->version[v] = (struct pm_version){.event = (uint32_t)(e - r->log->event)};
-	if (l->versions++)
-		r->version[l->last].next = v;
-	else
-		l->first = v;
-	l->last = v;
 	r->last_change = (size_t)(e - r->log->event);
 	if (may_be_late(r, e))
 		return wait_for_sign(r, l, e);
@@ -352,16 +367,13 @@ static int change(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *
 static uint32_t reaches(const struct pm_replay *r, const struct pm_event *e,
 			const struct pm_line *l)
 {
-	uint32_t upto = 0, n = 0;
+	uint32_t upto = l->versions;
 	if (e->kind == PM_PUSH && r->hw.ddio != DDIO_OFF)
 		return 0;
-	if (e->kind == PM_SYNC)
-		return l->versions;
-	for (uint32_t v = l->first; n < l->versions; v = r->version[v].next) {
-		const struct pm_event *by = &r->log->event[r->version[v].event];
-		n++;
+	for (; e->kind != PM_SYNC && upto; upto--) {
+		const struct pm_event *by = &r->log->event[pm_replay_event(r, l, upto - 1)];
 		if (by->kind == PM_LAND && by->thread == e->thread)
-			upto = n;
+			break;
 	}
 	return upto;
 }

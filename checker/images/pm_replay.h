@@ -41,18 +41,23 @@
 
 enum pm_model { PM_POWER, PM_KILL, PM_CACHES };
 
+/* A change of a line, and the line with it and all before it. */
+struct pm_version {
+	uint32_t event;
+	uint8_t content[PM_LINE];
+};
+
 /* A line with versions in flight. */
 struct pm_line {
-	uint64_t line;		   /* offset / PM_LINE */
-	uint32_t first, last;	   /* of pm_replay.version */
+	uint64_t line; /* offset / PM_LINE */
+	struct pm_version *version;
+	uint32_t first, room;	   /* of `version`: those in flight begin at `first` */
 	uint32_t versions;	   /* in flight */
 	uint32_t durable_versions; /* how many are no more in flight */
 	uint32_t born;		   /* tells it from the same line when that was dirty before */
 	uint8_t file;
-};
-struct pm_version {
-	uint32_t event;
-	uint32_t next; /* of the same line; the last one's: 0 */
+	bool hashed;
+	uint64_t hash; /* if so: pm_replay_hash() with all versions */
 };
 
 /* A line's versions that a flush has seen, or a landing has made, wait for something. */
@@ -73,8 +78,6 @@ struct pm_replay {
 	uint32_t *slot[PM_FILES]; /* by line: place in `dirty` + 1 */
 	struct pm_line *dirty;	  /* in no order that means anything */
 	uint32_t dirties, dirty_room, born;
-	struct pm_version *version; /* [0] is none */
-	uint32_t versions, version_room;
 	struct pm_waiting *flushed; /* for a fence */
 	uint32_t flushes, flush_room;
 	struct pm_waiting *landed; /* until they are shown; in the order of the landings */
@@ -116,5 +119,7 @@ uint32_t pm_replay_event(const struct pm_replay *r, const struct pm_line *l, uns
 /* The hash of a line with this content: an image's is the exclusive or of those of its lines with
  * those of their durable content, and of pm_replay.hash. */
 uint64_t pm_line_hash(unsigned file, uint64_t line, const uint8_t content[PM_LINE]);
+/* What a dirty line, of which this is left, adds to it. */
+uint64_t pm_replay_hash(const struct pm_replay *r, struct pm_line *l, unsigned left);
 
 #endif
