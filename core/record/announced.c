@@ -89,9 +89,9 @@ static int history_file(struct stat *st)
 {
 	static int fd = -1;
 	static ino_t inode;
-	const char *path = getenv(RECORD_HISTORY_VARIABLE);
 	if (fd >= 0 && !fstat(fd, st) && st->st_ino == inode)
 		return fd;
+	const char *path = getenv(RECORD_HISTORY_VARIABLE);
 	int low = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC) : -1;
 	/* Out of the way of the numbers that a program counts on, if there may be such. */
 	int high = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, 500);

@@ -462,6 +462,7 @@ bool pm_maps_differs(unsigned file, uint64_t off, const uint8_t *at, size_t len)
 /* A child of fork() has its parent's mappings, and nobody watches them. */
 static void in_child(void)
 {
+	recorder_forked();
 	written_forget();
 	for (unsigned i = 0; i < mappings; i++)
 		watch(&mapping[i]);

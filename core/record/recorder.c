@@ -110,10 +110,18 @@ static bool allocate(uint64_t end)
 	return done && end <= recorder->allocated;
 }
 
-/* Never kept: a child of fork() has another one. */
+static uint32_t own_process; /* 0: not asked yet */
+
 static uint32_t process(void)
 {
-	return (uint32_t)syscall(SYS_getpid);
+	if (!own_process)
+		own_process = (uint32_t)syscall(SYS_getpid);
+	return own_process;
+}
+
+void recorder_forked(void)
+{
+	own_process = 0;
 }
 
 static void add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,

@@ -26,6 +26,8 @@
 extern struct record_head *recorder;
 bool recorder_lock(void); /* false: nothing is recorded (any more) */
 void recorder_unlock(void);
+/* In a child of fork(). */
+void recorder_forked(void);
 /* CLOCK_MONOTONIC, ns. */
 uint64_t recorder_now(void);
 /* The program at `caller` is about to do something that is an event: what its CPUs have stored
