@@ -75,7 +75,7 @@ static const struct option_row rows[] = {
 	{"model", "power|kill",
 	 "the power fails, and some lines of PM are lost; or only the process dies, and all that "
 	 "it "
-	 "stored is left (=)",
+	 "stored is left (power; kill of a program that never flushes, if no --knob is given)",
 	 REQUEST(model)},
 	{"knob", "NAME=VALUE",
 	 "the hardware, as in the simulation: ddio=on|off, domain=dmp|mhp, "
@@ -148,7 +148,7 @@ static bool set_knob(struct request *r, const char *knob)
 
 static int choose_model(struct request *r)
 {
-	if (strcmp(r->model, "power") != 0 && strcmp(r->model, "kill") != 0)
+	if (r->model && strcmp(r->model, "power") != 0 && strcmp(r->model, "kill") != 0)
 		return fail(EXIT_USAGE, "images: --model %s: expected power or kill", r->model);
 	for (unsigned i = 0; i < r->knob.n; i++)
 		if (!set_knob(r, r->knob.name[i]))
@@ -157,7 +157,7 @@ static int choose_model(struct request *r)
 				    "line_torn=off|prefix|any, dma_order=left|any|relaxed or "
 				    "ack_early=on|off",
 				    r->knob.name[i]);
-	if (!strcmp(r->model, "kill"))
+	if (r->model && !strcmp(r->model, "kill"))
 		r->options.model = PM_KILL;
 	return 0;
 }
@@ -356,6 +356,14 @@ static int read_history(const struct request *r, struct pm_log *log)
 	return error ? fail(EXIT_INTERNAL, "out of memory") : 0;
 }
 
+/* Of a program that never flushes a power failure leaves what it likes. pmreorder's options are
+ * about the power, and with other knobs somebody has thought of it. */
+static void settle_model(struct request *r, const struct pm_log *log)
+{
+	if (!r->model && !log->has_flush && !r->knob.n && !r->engine.pmreorder && !r->engine.given)
+		r->options.model = PM_KILL;
+}
+
 /* --- images --- */
 
 /* From now on, what is printed goes to --output. 0, or the status after a message. */
@@ -509,9 +517,7 @@ static int make_images(struct request *r, struct images_report *report)
 
 int images_main(int argc, char **argv)
 {
-	struct request r = {.model = "power",
-
-			    .engine = {.engine = "tidemark"},
+	struct request r = {.engine = {.engine = "tidemark"},
 			    .options = {.most = 256, .jobs = arguments_jobs()}};
 	struct pm_log log;
 	r.options.checker.patience = 10;
@@ -539,6 +545,8 @@ int images_main(int argc, char **argv)
 		status = check_files(&r, &log);
 	if (!status)
 		status = open_announced(&r, &log);
+	if (!status)
+		settle_model(&r, &log);
 	if (!status && r.written && !r.options.part)
 		status = saved(r.written, save_file(r.written, pmemcheck_write, &log));
 	if (!status && (r.options.checker.recover || r.options.checker.library))

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "checker/explore/clock.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "core/record/format.h"
@@ -220,7 +221,7 @@ static int wait_for_child(void)
 
 /* --- the end --- */
 
-static void print_summary(const struct request *r)
+static void print_summary(const struct request *r, double seconds)
 {
 	const struct record_head *h = r->head;
 	static const char *const how[] = {"no PM was mapped",
@@ -232,7 +233,8 @@ static void print_summary(const struct request *r)
 	if (h->scans)
 		fprintf(stderr, ", %.1f us each of %" PRIu64 " times",
 			(double)h->scan_ns / (double)h->scans * 1e-3, h->scans);
-	fputs("\n", stderr);
+	/* Several threads and processes may have been at it at once. */
+	fprintf(stderr, "; %.2f s of recording in %.2f s\n", (double)h->busy_ns * 1e-9, seconds);
 	if (h->full)
 		fprintf(stderr,
 			"tidemark: %s: it is full, or the disk is: what came later is not in "
@@ -250,7 +252,7 @@ static void print_summary(const struct request *r)
 			r->out);
 }
 
-static void finish(struct request *r, int status)
+static void finish(struct request *r, int status, double seconds)
 {
 	struct record_head *h = r->head;
 	/* Processes that live on record nothing more. */
@@ -265,7 +267,7 @@ static void finish(struct request *r, int status)
 		fprintf(stderr, "tidemark: %s: %s\n", r->out, strerror(errno));
 	h->full = full;
 	if (!r->quiet)
-		print_summary(r);
+		print_summary(r, seconds);
 	remove_shadow(h->shadow);
 	munmap(h, RECORD_HEAD);
 }
@@ -322,6 +324,7 @@ int record_main(int argc, char **argv)
 	if (status)
 		return status;
 	signal(SIGINT, SIG_IGN); /* the terminal sends it to the program, too */
+	double began = clock_seconds();
 	child = fork();
 	if (!child) {
 		signal(SIGINT, SIG_DFL);
@@ -331,6 +334,6 @@ int record_main(int argc, char **argv)
 	signal(SIGHUP, pass_on);
 	status = child < 0 ? fail(EXIT_INTERNAL, "record: %s", strerror(errno)) : wait_for_child();
 	if (!r.join)
-		finish(&r, status);
+		finish(&r, status, clock_seconds() - began);
 	return status;
 }

@@ -54,6 +54,7 @@ struct record_head {
 	} file[RECORD_FILES];
 	uint64_t exact;		 /* stores that a program told of */
 	uint64_t scans, scan_ns; /* looks for stores, and what they took */
+	uint64_t busy_ns;	 /* all that recording took, with the lock held */
 	uint64_t history;	 /* bytes of RECORD_HISTORY_VARIABLE that were taken */
 	uint32_t ended;		 /* the program came to its end, and left this status */
 	int32_t status;

@@ -54,6 +54,8 @@ static void open_recording(void)
 /* Which thread holds the lock: what it calls is not recorded once more. */
 static _Thread_local bool inside;
 
+static uint64_t locked_ns; /* when; under the lock */
+
 bool recorder_lock(void)
 {
 	if (!tried)
@@ -67,12 +69,14 @@ bool recorder_lock(void)
 	/* A process that was killed with the lock has left at most an unfinished record. */
 	if (pthread_mutex_lock(&recorder->lock) == EOWNERDEAD)
 		pthread_mutex_consistent(&recorder->lock);
+	locked_ns = recorder_now();
 	announced_take();
 	return true;
 }
 
 void recorder_unlock(void)
 {
+	recorder->busy_ns += recorder_now() - locked_ns;
 	pthread_mutex_unlock(&recorder->lock);
 	inside = false;
 }

@@ -295,10 +295,13 @@ void images_print_remarks(FILE *out, const struct images_report *r)
 	if (x->all_bad)
 		fprintf(out, "%s\n",
 			"every image is bad, also that of the beginning: is the checker right?");
-	if (!r->log->has_flush && r->options->hw.ddio == DDIO_ON && r->options->model == PM_POWER)
-		fprintf(out, "%s\n",
+	bool kill = r->options->model == PM_KILL;
+	if (!r->log->has_flush && r->options->hw.ddio == DDIO_ON && r->options->model != PM_CACHES)
+		fprintf(out,
 			"the program never flushes: what a power failure leaves is a matter of "
-			"chance (--model kill asks what is left if only the process dies)");
+			"chance (--model %s)\n",
+			kill ? "power makes those images"
+			     : "kill asks what is left if only the process dies");
 }
 
 void images_print(FILE *out, const struct images_report *r)

@@ -199,13 +199,13 @@ lines good.rec one two
 run 0 tidemark images -q good.rec --recover 'sh dump.sh {}' --contracts DUR,MONO
 says '4 acknowledgements' ' 0 are bad'
 lines lost.rec one lost
-run 1 tidemark images -q lost.rec --recover 'sh dump.sh {}' --contracts DUR,MONO
+run 1 tidemark images -q lost.rec --recover 'sh dump.sh {}' --model power --contracts DUR,MONO
 says "DUR: x has the value of 'put x one'; 'put x lost' of client 7 had been answered"
-run 1 tidemark images -q lost.rec --recover 'sh dump.sh {}' --contracts MONO
+run 1 tidemark images -q lost.rec --recover 'sh dump.sh {}' --model power --contracts MONO
 says "MONO: x has the value of 'put x one'; 'get x' of client 8 had been answered"
 
 lines lost.rec lost
-run 1 tidemark images -q lost.rec --recover 'sh dump.sh {}' --contracts DUR
+run 1 tidemark images -q lost.rec --recover 'sh dump.sh {}' --model power --contracts DUR
 says "DUR: x is absent; 'put x lost' of client 7 had been answered; 2 images" # before its answer it is none
 
 # --- what is not as it should be ---

@@ -152,8 +152,11 @@ says 'all that was stored is left' '3 different images, of which 1 is bad'
 run 1 bash -c "$(sed -n 's/^ *once more: //p' out)"
 # That, a program that never flushes is not told by accident.
 log never.log "$data" "$flag" STOP
-run 1 images -l never.log -p ./checker
+run 1 images -l never.log -p ./checker --model power
 says 'never flushes' '--model kill'
+run 0 images -l never.log -p ./checker
+says 'the process died at 3 places' 'never flushes' '--model power'
+run 1 images -l never.log -p ./checker --knob ddio=on
 
 # What it can know: acknowledgements are not in this log; markers are.
 log marker.log "$data" "$flush_data" FENCE PUT.BEGIN "$flag" "$flush_flag" FENCE PUT.END STOP
@@ -208,7 +211,7 @@ run 1 images -l restart.log -p ./checker
 says 'of 1 cause'
 # A store that is fenced and never flushed is in no state that it checks.
 log unflushed.log "$data" "$flag" FENCE STOP
-run 1 images -l unflushed.log -p ./checker
+run 1 images -l unflushed.log -p ./checker --model power
 says '1 is bad, of 1 cause'
 # It ends with an exception on a newline, on an empty token, on DEEP_SYNC, on a '|' in a frame.
 printf '==12== a line of Valgrind\n==12== %s\n==12== |%s||%s\n\n|%s|%s|FENCE\n==12== STOP\n' "$head" "$data" "$flag" "$flush_data" \
@@ -226,7 +229,7 @@ says 'by operator|(a, b) (app.cc:7)' 'of operator||(c) (app.cc:8)'
 truncate -s 8192 far
 printf 'START|REGISTER_FILE;%s/far;0x10000000;0x1000;0x1000|%s|STOP' "$here" "$flag" >offset.log
 # shellcheck disable=SC2016 # for the checker's shell
-run 1 images -l offset.log --recover 'f() { test "$(od -An -tu1 -j4096 -N1 $1 | tr -d " ")" = 1; }; f'
+run 1 images -l offset.log --model power --recover 'f() { test "$(od -An -tu1 -j4096 -N1 $1 | tr -d " ")" = 1; }; f'
 says '/far+0x1000' '2 different images, of which 1 is bad'
 # A flush may reach from one file into the next one, and beyond.
 truncate -s 4096 first second

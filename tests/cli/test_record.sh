@@ -81,7 +81,7 @@ run 0 gcc -shared -fPIC -O1 -Wall -Wextra -Werror -o check.so check.c
 checker=(-c lib -p ./check.so -n check)
 
 record right.rec ./log pool 2
-says '1 file of PM'
+says '1 file of PM' ' s of recording in '
 events right.rec
 expect <<'END'
 STORE;0x00040;0x1;0x8

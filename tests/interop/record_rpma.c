@@ -143,15 +143,15 @@ static int append(const char *port, int n, int bug)
 	for (uint64_t i = 1; i <= (uint64_t)n; i++) {
 		for (unsigned k = 0; k < ENTRY; k++)
 			mem[64 + k] = (uint8_t)(i + k);
-		memcpy(mem, &i, sizeof(i));
 		need(rpma_write(conn, remote, i * ENTRY, mr, 64, ENTRY, RPMA_F_COMPLETION_ON_ERROR,
 				NULL),
 		     "rpma_write");
 		if (!bug)
 			flush(conn, remote, i * ENTRY, ENTRY);
-		need(rpma_write(conn, remote, 0, mr, 0, sizeof(i), RPMA_F_COMPLETION_ON_ERROR,
-				NULL),
-		     "rpma_write");
+		char number[sizeof(i)];
+		memcpy(number, &i, sizeof(i));
+		need(rpma_atomic_write(conn, remote, 0, number, RPMA_F_COMPLETION_ON_ERROR, NULL),
+		     "rpma_atomic_write");
 		flush(conn, remote, 0, sizeof(i));
 	}
 	need(rpma_conn_disconnect(conn), "rpma_conn_disconnect");

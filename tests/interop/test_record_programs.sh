@@ -79,7 +79,8 @@ rpma)
 	# A READ makes durable what was written only where RNICs write past the caches.
 	run 0 tidemark images rpma.rec --recover ./program --knob ddio=off
 	says 'READs after landings' ' 0 are bad'
-	run 1 tidemark images rpma.rec --recover ./program
+	run 1 tidemark images rpma.rec --recover ./program --model power
+	run 0 tidemark images rpma.rec --recover ./program # nothing else is flushed: the process dies
 	run 1 tidemark images rpmabug.rec --recover ./program --knob ddio=off
 	says 'of 1 cause' 'lost: the landing of 64 bytes' 'by RDMA WRITE or atomic'
 	;;
