@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "core/record/recorder.h"
@@ -34,7 +35,7 @@ struct scanned {
 
 #define RANGES 64 /* that one call returns */
 #define PROTECT_EVERY                                                                    \
-	16 /* looks; between these, what is known to be written is compared again, which \
+	64 /* looks; between these, what is known to be written is compared again, which \
 	    * takes less time than a page fault for the next store to it */
 
 static int uffd = -1, pagemap = -1;
@@ -73,12 +74,54 @@ bool written_watch(uint8_t *at, size_t len)
 	return !ioctl(uffd, UFFDIO_WRITEPROTECT, &protect) && ioctl(pagemap, SCAN, &scan) >= 0;
 }
 
-void written_ranges(uint8_t *at, size_t len, void (*fn)(void *arg, uint8_t *at, size_t len),
-		    void *arg)
+static void report_ranges(const struct scanned *found, int n,
+			  void (*fn)(void *arg, uint8_t *at, size_t len), void *arg)
 {
-	static unsigned looks; /* under the lock */
-	struct scanned found[RANGES];
-	bool protect = ++looks % PROTECT_EVERY == 0;
+	for (int i = 0; i < n; i++)
+		fn(arg, (uint8_t *)(uintptr_t)found[i].start,
+		   (size_t)(found[i].end - found[i].start));
+}
+
+/*
+ * What the last scan of a range has found. A page that is written for the first time since it was
+ * protected costs its thread a page fault, which is counted before the store is made; so as long as
+ * the process has had none, the pages that were written are those that are known, and the kernel
+ * need not look at each page again.
+ */
+#define KNOWN 16
+static struct known {
+	const uint8_t *at;
+	size_t len;
+	long faults; /* of the process, before the scan */
+	int ranges;
+	struct scanned range[RANGES];
+} known[KNOWN];
+
+static long count_faults(void)
+{
+	struct rusage usage;
+	syscall(SYS_getrusage, RUSAGE_SELF, &usage);
+	return usage.ru_minflt + usage.ru_majflt;
+}
+
+/* That of this range; NULL: it has no place. */
+static struct known *known_of(const uint8_t *at, size_t len)
+{
+	struct known *k = known;
+	while (k < known + KNOWN && k->at && (k->at != at || k->len != len))
+		k++;
+	if (k == known + KNOWN)
+		return NULL;
+	if (!k->at)
+		*k = (struct known){.at = at, .len = len, .faults = -1};
+	return k;
+}
+
+/* Ask the kernel. How many ranges there were in the last call; RANGES or more: not all are in
+ * `found` any more. */
+static int scan_range(uint8_t *at, size_t len, bool protect, struct scanned found[RANGES],
+		      void (*fn)(void *arg, uint8_t *at, size_t len), void *arg)
+{
 	struct scan_arguments scan = {.size = sizeof(scan),
 				      .flags = SCAN_CHECK_WP_ASYNC |
 					       (protect ? SCAN_WP_MATCHING : 0),
@@ -88,17 +131,37 @@ void written_ranges(uint8_t *at, size_t len, void (*fn)(void *arg, uint8_t *at, 
 				      .vec_len = RANGES,
 				      .category_mask = PAGE_IS_WRITTEN,
 				      .return_mask = PAGE_IS_WRITTEN};
+	int all = 0;
 	while (scan.start < scan.end) {
 		int n = ioctl(pagemap, SCAN, &scan);
 		if (n < 0)
-			return;
-		for (int i = 0; i < n; i++)
-			fn(arg, (uint8_t *)(uintptr_t)found[i].start,
-			   (size_t)(found[i].end - found[i].start));
+			return RANGES;
+		report_ranges(found, n, fn, arg);
+		all += all ? RANGES : n;
 		if (scan.walk_end <= scan.start)
-			return;
+			return RANGES;
 		scan.start = scan.walk_end;
 	}
+	return all;
+}
+
+void written_ranges(uint8_t *at, size_t len, void (*fn)(void *arg, uint8_t *at, size_t len),
+		    void *arg)
+{
+	static unsigned looks; /* under the lock */
+	static struct scanned found[RANGES];
+	bool protect = ++looks % PROTECT_EVERY == 0;
+	struct known *k = known_of(at, len);
+	long faults = count_faults();
+	if (k && !protect && k->faults == faults) {
+		report_ranges(k->range, k->ranges, fn, arg);
+		return;
+	}
+	int n = scan_range(at, len, protect, k ? k->range : found, fn, arg);
+	if (!k)
+		return;
+	k->faults = n < RANGES ? faults : -1;
+	k->ranges = protect ? 0 : n; /* protected: they are to be written anew */
 }
 
 void written_forget(void)
@@ -109,4 +172,5 @@ void written_forget(void)
 		syscall(SYS_close, pagemap);
 	uffd = pagemap = -1;
 	impossible = false;
+	memset(known, 0, sizeof(known));
 }
