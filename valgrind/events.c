@@ -7,11 +7,69 @@
  * one store of up to 8 bytes.
  */
 #include "tidepm.h"
+#include "pub_tool_debuginfo.h"
+#include "pub_tool_libcbase.h"
+#include "pub_tool_libcproc.h"
+#include "pub_tool_mallocfree.h"
 #include "pub_tool_threadstate.h"
+#include "../core/record/told.h"
 
 UWord pm_touched, pm_flushed;
 Bool locked_fences = True;
 static ULong stores, flushes, fences, syncs;
+
+/* --- what the recorder is told --- */
+
+static Bool asked; /* there is a recorder */
+static struct told *told;
+static UWord tolds, told_room;
+
+static UInt upto_main(struct place *place)
+{
+	if (!place->upto_main) {
+		DiEpoch now = VG_(current_DiEpoch)();
+		UInt n = 1;
+		while (n < place->n &&
+		       VG_(get_fnname_kind_from_IP)(now, place->ips[n - 1]) == Vg_FnNameNormal)
+			n++;
+		place->upto_main = n;
+	}
+	return place->upto_main;
+}
+
+static void tell(enum told_kind kind, Addr a, SizeT size, const void *bytes, struct place *place)
+{
+	if (!asked)
+		return;
+	if (tolds == told_room) {
+		told_room = told_room ? 2 * told_room : 1024;
+		told = VG_(realloc)("tell", told, told_room * sizeof(*told));
+	}
+	struct told *t = &told[tolds++];
+	VG_(memset)(t, 0, sizeof(*t));
+	t->kind = kind;
+	t->at = a;
+	t->len = size;
+	t->thread = VG_(gettid)();
+	if (bytes)
+		VG_(memcpy)(&t->value, bytes, size);
+	for (UInt i = 0; place && i < upto_main(place) && i < TOLD_FRAMES; i++)
+		t->ip[i] = place->ips[i];
+}
+
+UWord events_take(struct told *to, UWord room)
+{
+	events_settle();
+	asked = True;
+	UWord n = tolds < room ? tolds : room;
+	locked_fences = False;
+	VG_(memcpy)(to, told, n * sizeof(*to));
+	tolds -= n;
+	VG_(memmove)(told, told + n, tolds * sizeof(*told));
+	return n;
+}
+
+/* --- events --- */
 
 static struct {
 	Addr at;
@@ -25,6 +83,7 @@ void events_settle(void)
 	if (!kept.size)
 		return;
 	log_store(kept.at, kept.bytes, kept.size, kept.place);
+	tell(TOLD_STORE, kept.at, kept.size, kept.bytes, kept.place);
 	line_store(kept.at, kept.size, kept.place);
 	stores++;
 	kept.size = 0;
@@ -49,6 +108,7 @@ static Bool store(ThreadId tid, Addr a, SizeT size)
 		for (SizeT at = 0; at < len; at += 8) {
 			SizeT piece = len - at < 8 ? len - at : 8;
 			log_store(part + at, (const void *)(part + at), piece, place);
+			tell(TOLD_STORE, part + at, piece, (const void *)(part + at), place);
 		}
 		line_store(part, len, place);
 	}
@@ -92,6 +152,7 @@ VG_REGPARM(2) void event_store_past_cache(Addr a, UWord size)
 		return;
 	while ((len = mapping_next(&a, end, &part))) {
 		log_flush(part, len);
+		tell(TOLD_FLUSH, part, len, NULL, here());
 		for (Addr line = part & ~(Addr)(LINE - 1); line < part + len; line += LINE)
 			line_flush(line, NULL);
 	}
@@ -106,6 +167,7 @@ VG_REGPARM(1) void event_flush(Addr a)
 	events_settle();
 	flushes++;
 	log_flush(line, LINE);
+	tell(TOLD_FLUSH, line, LINE, NULL, here());
 	line_flush(line, here());
 	pm_touched = pm_flushed = 1;
 }
@@ -120,6 +182,7 @@ VG_REGPARM(0) void event_fence(void)
 	pm_touched = pm_flushed = 0;
 	lines_fence();
 	log_fence();
+	tell(TOLD_FENCE, 0, 0, NULL, here());
 }
 
 VG_REGPARM(0) void event_locked(void)

@@ -42,6 +42,7 @@
 #include "pub_tool_options.h"
 #include "pub_tool_vki.h"
 #include "pub_tool_vkiscnums.h"
+#include "../core/record/told.h"
 
 #define MAP_TYPE	    0x0f
 #define MAP_SHARED_VALIDATE 0x03
@@ -135,6 +136,16 @@ static void after_call(ThreadId tid, UInt number, UWord *args, UInt n, SysRes re
 	}
 }
 
+/* -1, as it was, is the answer to a child. */
+static Bool requested(ThreadId tid, UWord *args, UWord *answer)
+{
+	(void)tid;
+	if (args[0] != TOLD_REQUEST || is_child)
+		return False;
+	*answer = events_take((struct told *)args[1], args[2]);
+	return True;
+}
+
 static void kernel_stored(CorePart part, ThreadId tid, Addr a, SizeT size)
 {
 	(void)part;
@@ -184,6 +195,7 @@ static void set_up(void)
 	VG_(basic_tool_funcs)(begin, instrument, end);
 	VG_(needs_command_line_options)(option, usage, debug_usage);
 	VG_(needs_syscall_wrapper)(before_call, after_call);
+	VG_(needs_client_requests)(requested);
 	VG_(track_post_mem_write)(kernel_stored);
 	VG_(atfork)(NULL, NULL, in_child);
 	lines_init();

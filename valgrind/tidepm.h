@@ -9,6 +9,8 @@
 #include "pub_tool_libcprint.h"
 #include "pub_tool_tooliface.h"
 
+struct told;
+
 #define say VG_(umsg) /* on Valgrind's output; as printf() */
 
 #define LINE 64 /* bytes; what a flush writes back */
@@ -22,8 +24,9 @@ struct place {
 	struct place *next; /* of its bucket */
 	struct place *all;  /* the one that was first seen before it */
 	UInt n;
-	Addr *ips;   /* n, the innermost first */
-	HChar *text; /* its frames as in the log, separated by ';' */
+	Addr *ips;	/* n, the innermost first */
+	UInt upto_main; /* so many of them, if main() is among them; 0: not looked at yet */
+	HChar *text;	/* its frames as in the log, separated by ';' */
 	ULong count[FINDINGS];
 };
 
@@ -110,6 +113,10 @@ VG_REGPARM(0) void event_fence(void);
 VG_REGPARM(0) void event_locked(void);
 void event_kernel_store(ThreadId tid, Addr a, SizeT size);
 void event_sync(Addr a, SizeT size);
+/* The recorder in the program (core/record/told.c) wants what there was since the last time: at
+ * most `room` of it. How many. Locked instructions are no fences from then on, as the recorder's
+ * own would be some. */
+UWord events_take(struct told *to, UWord room);
 /* What was kept back is in the log and in the lines. */
 void events_settle(void);
 /* The first line of the report. */

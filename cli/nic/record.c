@@ -229,8 +229,8 @@ static void print_summary(const struct request *r, double seconds)
 					  "CPU stores: found by comparing all of PM"};
 	fprintf(stderr, "tidemark: %s: %u file%s of PM, %" PRIu64 " bytes of records; %s", r->out,
 		h->files, h->files == 1 ? "" : "s", (uint64_t)h->used - RECORD_HEAD,
-		how[h->stores]);
-	if (h->scans)
+		h->told ? "CPU stores: each one, from Valgrind" : how[h->stores]);
+	if (h->scans && !h->told)
 		fprintf(stderr, ", %.1f us each of %" PRIu64 " times",
 			(double)h->scan_ns / (double)h->scans * 1e-3, h->scans);
 	/* Several threads and processes may have been at it at once. */

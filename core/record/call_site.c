@@ -206,6 +206,20 @@ uint32_t call_site_number(struct call_site *site)
 	return site->number = k->number;
 }
 
+bool call_site_is_pmdk(uint64_t ip)
+{
+	return is_in_pmdk((const void *)(uintptr_t)ip);
+}
+
+uint32_t call_site_of(const uint64_t *ip, unsigned n)
+{
+	char text[512] = "";
+	/* Before what add_place() is given is the call. */
+	for (unsigned i = 0; i < n && ip[i]; i++)
+		add_place(text, sizeof(text), (const void *)(uintptr_t)(ip[i] + 1));
+	return text[0] ? number_of_text(text) : 0;
+}
+
 uint32_t call_site_name(const char *name)
 {
 	unsigned i = 0;

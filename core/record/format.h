@@ -52,7 +52,8 @@ struct record_head {
 		uint64_t device, inode;
 		uint64_t size; /* bytes */
 	} file[RECORD_FILES];
-	uint64_t exact;		 /* stores that a program told of */
+	uint64_t exact;		 /* stores that a program told of, or Valgrind */
+	uint64_t told;		 /* Valgrind did */
 	uint64_t scans, scan_ns; /* looks for stores, and what they took */
 	uint64_t busy_ns;	 /* all that recording took, with the lock held */
 	uint64_t history;	 /* bytes of RECORD_HISTORY_VARIABLE that were taken */

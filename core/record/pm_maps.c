@@ -242,8 +242,17 @@ static size_t accessible(const struct mapping *m)
 	return m->offset + m->len <= size ? m->len : size > m->offset ? size - m->offset : 0;
 }
 
+static bool all_told;
+
+void pm_maps_told(bool told)
+{
+	all_told = told;
+}
+
 void pm_maps_scan(uint32_t source)
 {
+	if (all_told)
+		return;
 	uint64_t began = recorder_now();
 	for (unsigned i = 0; i < mappings; i++) {
 		struct scan s = {&mapping[i], source};
@@ -270,6 +279,8 @@ void pm_maps_look(const void *range, size_t len, uint32_t source)
 {
 	uintptr_t begin = (uintptr_t)range / LINE * LINE,
 		  last = ((uintptr_t)range + len + LINE - 1) / LINE * LINE;
+	if (all_told)
+		return;
 	for (unsigned i = 0; i < mappings; i++) {
 		struct scan s = {&mapping[i], source};
 		uint8_t *from = (uint8_t *)begin, *end = (uint8_t *)last;
@@ -452,6 +463,11 @@ static void know(void *arg, unsigned file, uint64_t off, const uint8_t *at, size
 void pm_maps_known(const void *at, size_t len)
 {
 	pm_maps_parts(at, len, know, NULL);
+}
+
+void pm_maps_set(unsigned file, uint64_t off, const uint8_t *bytes, size_t len)
+{
+	memcpy(shadow[file].bytes + off, bytes, len);
 }
 
 bool pm_maps_differs(unsigned file, uint64_t off, const uint8_t *at, size_t len)

@@ -70,6 +70,7 @@ bool recorder_lock(void)
 	if (pthread_mutex_lock(&recorder->lock) == EOWNERDEAD)
 		pthread_mutex_consistent(&recorder->lock);
 	locked_ns = recorder_now();
+	pm_maps_told(told_take());
 	announced_take();
 	return true;
 }
@@ -162,6 +163,12 @@ void recorder_add(enum record_kind kind, unsigned file, uint64_t off, const void
 		thread = (uint32_t)syscall(SYS_gettid);
 		of = process();
 	}
+	add(kind, file, off, payload, len, source, thread, 0);
+}
+
+void recorder_add_of(uint32_t thread, enum record_kind kind, unsigned file, uint64_t off,
+		     const void *payload, uint32_t len, uint32_t source)
+{
 	add(kind, file, off, payload, len, source, thread, 0);
 }
 
@@ -290,10 +297,10 @@ static void deregistered(const void *at, size_t len)
 /* What CPUs have stored until now comes before the landing. */
 static void before_landing(const void *at, size_t len)
 {
-	(void)len;
 	if (!pm_maps_has(at) || !recorder_lock())
 		return;
 	pm_maps_scan(call_site_name("a landing"));
+	told_landing(at, len);
 	recorder_unlock();
 }
 
@@ -325,6 +332,7 @@ static void landed(const void *at, size_t len, enum record_landing how, uint32_t
 	if (!pm_maps_has(at) || !recorder_lock())
 		return;
 	l.source = call_site_name(what[how]);
+	told_landing(NULL, 0);
 	pm_maps_known(at, len);
 	pm_maps_parts(at, len, add_landing, &l);
 	uint32_t *by = &lander[qp % LANDERS];

@@ -10,6 +10,7 @@
  *	pm_maps.c	where PM is mapped, and what the CPUs have stored there
  *	written.c	which pages were written, as the kernel says
  *	call_site.c	where in the program a call stands
+ *	told.c		what the Valgrind tool tells, if the program runs under it
  *	announced.c	what clients say of their operations
  *	libc_calls.c, libpmem_calls.c, libpmem2_calls.c	the functions that are replaced
  *	record_hooks.h	what the soft RNIC calls
@@ -39,6 +40,9 @@ bool recorder_event(const void *caller, uint32_t *source);
 bool recorder_flushes(const void *at, size_t len, const void *caller, uint32_t *source);
 /* The parts of [at, at+len) that are PM, a record without content for each. With the lock. */
 void recorder_add_range(enum record_kind kind, const void *at, size_t len, uint32_t source);
+/* The same of a thread that need not be this one. */
+void recorder_add_of(uint32_t thread, enum record_kind kind, unsigned file, uint64_t off,
+		     const void *payload, uint32_t len, uint32_t source);
 /* Add a record. `payload` NULL: `len` says how long a range is. */
 void recorder_add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
 		  uint32_t len, uint32_t source);
@@ -48,6 +52,17 @@ void recorder_add_rnic(enum record_kind kind, unsigned file, uint64_t off, const
 
 /* Somebody outside is about to be told something, by a call at `caller`. Without the lock. */
 void recorder_acknowledges(const void *caller);
+
+/* --- told.c: a program under the Valgrind tool --- */
+
+struct told_event {
+	const struct told *told;
+	uint32_t source;
+};
+/* Take what it tells. With the lock. False: there is no tool; stores have to be looked for. */
+bool told_take(void);
+/* An RNIC is about to write there; NULL: it has. */
+void told_landing(const void *at, size_t len);
 
 /* --- announced.c --- */
 
@@ -72,6 +87,8 @@ int pm_maps_file(int fd);
 /* Write down what the CPUs have stored since the last time; `source`: the event before which it was
  * noticed. */
 void pm_maps_scan(uint32_t source);
+/* Are all stores told of, so that none have to be looked for? */
+void pm_maps_told(bool told);
 /* The same of the lines of a range alone. */
 void pm_maps_look(const void *at, size_t len, uint32_t source);
 /* The bytes of a range that are PM: calls `fn` for each part. */
@@ -80,6 +97,8 @@ void pm_maps_parts(const void *at, size_t len, pm_part_fn *fn, void *arg);
 /* What is there now is known, and no store of a CPU. */
 void pm_maps_known(const void *at, size_t len);
 
+/* These bytes are known now. */
+void pm_maps_set(unsigned file, uint64_t off, const uint8_t *bytes, size_t len);
 /* Is something else known of these bytes? */
 bool pm_maps_differs(unsigned file, uint64_t off, const uint8_t *at, size_t len);
 
@@ -108,6 +127,9 @@ struct call_site {
 void call_site_find(struct call_site *site, const void *caller);
 /* With the lock. */
 uint32_t call_site_number(struct call_site *site);
+/* Of calls, the innermost first, up to an address that is 0. With the lock. */
+uint32_t call_site_of(const uint64_t *ip, unsigned n);
+bool call_site_is_pmdk(uint64_t ip);
 /* Of a name that is no place. */
 uint32_t call_site_name(const char *name);
 

@@ -317,3 +317,31 @@ if gcc -gdwarf-4 -O1 pmem.c -o pmem -lpmem 2>/dev/null; then
 	whole
 	judged 0
 fi
+
+# --- in a recording: what instructions of the program do, and what RNICs land, in one order
+
+# recorded PROGRAM...: under both; tokens of the recording, without REGISTER_FILE and the callers of a place
+recorded() {
+	rm -f pool
+	run 0 tidemark record --pm pool --out rec -- "$tool" --pm=pool --pm-log=log "$@" pool
+	says 'each one, from Valgrind'
+	run 0 tidemark images rec --pmemcheck-log text
+	tr '|' '\n' <text | grep -v -e START -e STOP -e REGISTER | sed 's/;0x1000/;0x/; s/);.*/)/' >found
+}
+# flush instructions and fences that are in no library
+recorded ./program right
+{
+	echo "STORE;0x00040;0x2a;0x8;$value"
+	printf 'FLUSH;0x00040;0x40\nFENCE\n'
+	echo "STORE;0x00000;0x1;0x8;$flag"
+	printf 'FLUSH;0x00000;0x40\nFENCE\n'
+} >expected
+diff expected found >out || fail "expected < and recorded > differ"
+
+gcc -gdwarf-4 -O0 "$sources/tests/cli/record_loopback.c" -libverbs -o loopback
+recorded ./loopback
+[ "$(head -n 1 found)" = "STORE;0x00000;0xc0;0x8;main (record_loopback.c:$(grep -n 'pool\[0\] = 0xc0' "$sources/tests/cli/record_loopback.c" | cut -d: -f1))" ] ||
+	fail "$(head -n 1 found)"
+[ "$(grep -c 'RDMA WRITE or atomic' found)" -eq 20 ] || fail "$(cat found)"
+[ "$(grep -c 'STORE.*;data of a SEND' found)" -eq 1 ] && [ "$(grep -c 'STORE.*;answer to a READ' found)" -eq 1 ] || fail "$(cat found)"
+[ "$(grep -c STORE found)" -eq 23 ] || fail "what RNICs landed was a store of the CPU, too: $(cat found)"
