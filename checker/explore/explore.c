@@ -50,8 +50,9 @@
 /* With these, of those that were measured, most states show the seeded bugs that need a life. */
 #define FEW_IMAGES   8	  /* images of a power failure within a life, or where few are wanted */
 #define LIFE_CUTS    4	  /* the power fails at one of so many places of a life */
-#define CANARY_EVERY 1024 /* one in so many images is run although it is known */
 #define RECORD_AFTER 16	  /* runs, until it pays to record the plain one */
+#define CANARY_EVERY 1024 /* one in so many images is run although it is known, ... */
+#define CANARY_CUTS  256  /* ... and of those in which the power fails once more */
 #define NOTE_NONE    0
 #define NOTE_MANY    UINT16_MAX
 
@@ -305,6 +306,74 @@ static bool read_image(struct explorer *ex, unsigned machine, const struct histo
 	return false;
 }
 
+/* The image's machine is led along the course that is known of it. False: something has stopped it
+ * on the way. */
+static bool lead_image(struct explorer *ex, unsigned machine, const struct tree_leaf *leaf)
+{
+	struct image_source *is = &ex->image[machine];
+	struct world *w = &ex->worlds.world[machine];
+	struct explorer_led *led = &ex->led[machine];
+	const struct choice_point *at = NULL;
+	const unsigned used = is->used;
+	const uint64_t events = leaf->observed->events; /* it may be forgotten on the way */
+	if (ex->recall.mutant == TREE_CUT_REDECIDED)
+		is->depth = 0;
+	image_start(is);
+	world_stand(&ex->worlds, machine, &is->source);
+	recall_lead(&ex->recall, leaf, w);
+	*led = (struct explorer_led){.on = true};
+	while (!led->stops && (at = recall_lead_on(&ex->recall, w))) {
+		led->places++;
+		explore_point(ex, w, at);
+	}
+	led->on = false;
+	if (at)
+		return false;
+	is->used = used;
+	ex->counts.events += events;
+	return true;
+}
+
+/* An image in which the power fails at each place on the way. Is it known what it comes to? Else it
+ * is run. */
+static void cut_image(struct explorer *ex, unsigned machine, const struct history_mark *mark)
+{
+	struct image_source *is = &ex->image[machine];
+	struct world *w = &ex->worlds.world[machine];
+	struct explorer_led *led = &ex->led[machine];
+	uint64_t events = sim_events(w->sim);
+	image_start(is);
+	struct tree_leaf *leaf = recall_walk_cut(&ex->recall, is);
+	/* What was drawn on the way stays. */
+	if (is->used < is->depth)
+		is->used = is->depth;
+	else
+		is->depth = is->used;
+	bool canary = leaf && ex->recall.led % CANARY_CUTS == 0;
+	if (leaf && !canary) {
+		if (lead_image(ex, machine, leaf))
+			return;
+		/* Where a run stops exactly is not known: so it is run that far. */
+		history_rewind(ex->worlds.history, mark);
+		world_end(&ex->worlds, machine);
+		led->stop_after = led->places;
+		is->used = is->depth;
+		run_image(ex, machine, false);
+		led->stop_after = 0;
+		return;
+	}
+	w->gets.kept = true;
+	recall_begin_cut(&ex->recall, is);
+	run_image(ex, machine, false);
+	w->gets.kept = false;
+	struct tree_leaf *now = explore_more(ex) ? recall_learn_cut(&ex->recall, is,
+								    sim_events(w->sim) - events)
+						 : NULL;
+	recall_end_cut(&ex->recall, is);
+	if (now && (ex->recall.differed || (canary && now != leaf)))
+		note_wrong(ex, machine);
+}
+
 static bool any_broken(const struct world_result *r, const struct verdict *v)
 {
 	bool broken = r->live_broken || r->ok_broken || r->fsck_broken;
@@ -334,7 +403,10 @@ static void explore_image(struct explorer *ex, unsigned machine, enum visit visi
 		clean = read_image(ex, machine, mark);
 	} else {
 		enum explore_phase before = phase_begin(ex->phases, PHASE_AGAIN);
-		run_image(ex, machine, !cut);
+		if (visit == VISIT_CUT && ex->recall.tree && !ex->image_done)
+			cut_image(ex, machine, mark);
+		else
+			run_image(ex, machine, !cut);
 		phase_back(ex->phases, before);
 	}
 	/* The decisions that the search prescribes were asked for again, and others after them. */
@@ -428,6 +500,17 @@ static void explore_further(struct explorer *ex, unsigned machine, uint64_t key,
 	is->used = used;
 }
 
+/* What the plan wants of a machine: without a life it is as if there was no plan. */
+static enum visit planned_visit(const struct life_plan *plan)
+{
+	for (unsigned k = 0; k < LIFE_CLIENTS; k++)
+		if (plan->answer[0][k])
+			return VISIT_PLANNED;
+	return plan->cut == LIFE_WHOLE ? VISIT_READ
+	       : plan->cut == LIFE_CUT ? VISIT_PLANNED
+				       : VISIT_CUT;
+}
+
 static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,
 			   uint16_t note[VISITED_NOTES])
 {
@@ -445,7 +528,8 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,
 	is->random = key;
 	while (more && !ex->stopped) {
 		ex->images = serial;
-		explore_image(ex, machine, ex->plan ? VISIT_PLANNED : VISIT_READ, &mark,
+		explore_image(ex, machine,
+			      ex->plan ? planned_visit(&ex->plan[machine]) : VISIT_READ, &mark,
 			      samples ? NULL : note);
 		if (!ex->plan)
 			explore_further(ex, machine, key + images, &mark);
@@ -500,6 +584,15 @@ static uint64_t point_key(const struct explorer *ex, const struct world *world)
 	return key ^ XXH3_64bits(ex->lower_bound, ex->setup->w.keys * sizeof(ex->lower_bound[0]));
 }
 
+static void stop_machine(struct explorer *ex, struct world *world)
+{
+	struct explorer_led *led = &ex->led[world->machine];
+	if (led->on)
+		led->stops = true;
+	else
+		sim_stop(world->sim, SIM_DONE);
+}
+
 /* What became of the point, for coverage. */
 static enum cut_fate look_at_point(struct explorer *ex, struct world *world,
 				   const struct choice_point *at)
@@ -510,7 +603,7 @@ static enum cut_fate look_at_point(struct explorer *ex, struct world *world,
 
 	assert(machine < WORLDS);
 	if (ex->stopped || ex->counts.states >= ex->limits.states) {
-		sim_stop(world->sim, SIM_DONE);
+		stop_machine(ex, world);
 		return CUT_BUDGET;
 	}
 	if (is_left_out(ex, at))
@@ -554,13 +647,20 @@ static enum cut_fate look_at_point(struct explorer *ex, struct world *world,
 	if (machine == 1)
 		raise_lower_bound(ex, note);
 	if (ex->stopped)
-		sim_stop(world->sim, SIM_DONE);
+		stop_machine(ex, world);
 	return CUT_DONE;
 }
 
 static void explore_point(void *arg, struct world *world, const struct choice_point *at)
 {
 	struct explorer *ex = arg;
+	struct explorer_led *led = &ex->led[world->machine];
+	if (led->stop_after) {
+		if (!--led->stop_after)
+			sim_stop(world->sim, SIM_DONE);
+		return;
+	}
+	recall_note_failure(&ex->recall, world, at);
 	enum explore_phase before = phase_begin(ex->phases, PHASE_POINT);
 	enum cut_fate fate = look_at_point(ex, world, at);
 	if (ex->cuts)

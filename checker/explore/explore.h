@@ -101,7 +101,13 @@ struct explorer {
 	struct recall recall;
 	/* The images of how many points were begun, and the number of the one at hand. */
 	uint64_t points_begun, images;
-	struct tree_leaf *leaf; /* of the image at hand, if it was only read */
+	struct tree_leaf *leaf;	     /* of the image at hand, if it was only read */
+	struct explorer_led {	     /* by machine: */
+		bool on;	     /* it is led along a known course */
+		bool stops;	     /* it has to stop there */
+		uint64_t places;     /* where its power could have failed until now */
+		uint64_t stop_after; /* a run stops there; 0: nowhere */
+	} led[WORLDS];
 	struct visited *visited;
 	int32_t lower_bound[HISTORY_KEYS]; /* KEEP: as contracts_judge() */
 	const struct deviations *taken;	   /* by the run that is on */

@@ -6,14 +6,16 @@
 #include <string.h>
 
 struct observed *observed_new(const struct world *w, uint64_t events, uint32_t lines,
-			      unsigned first_op)
+			      unsigned first_op, const struct pmem_course *course)
 {
 	const struct world_result *r = &w->result;
 	const struct world_gets *gets = &w->gets;
 	bool broken = r->live_broken || r->fsck_broken || r->ok_broken;
 	size_t why = broken ? strlen(r->why) + 1 : 0, got = gets->n * sizeof(gets->get[0]);
 	size_t ok_why = broken ? strlen(r->ok_why) + 1 : 0;
-	size_t size = (sizeof(struct observed) + got + why + ok_why + gets->bytes + 7) & ~(size_t)7;
+	size_t way = course ? course->length : 0;
+	size_t size = (sizeof(struct observed) + got + why + ok_why + gets->bytes + way + 7) &
+		      ~(size_t)7;
 	struct observed *o = calloc(1, size);
 	if (!o)
 		return NULL;
@@ -31,12 +33,31 @@ struct observed *observed_new(const struct world *w, uint64_t events, uint32_t l
 	o->why = (uint16_t)why;
 	o->ok_why = (uint16_t)ok_why;
 	o->bytes = gets->bytes;
+	o->course = (uint32_t)way;
 	memcpy(o->get, gets->get, got);
 	memcpy((char *)o->get + got, r->why, why);
 	memcpy((char *)o->get + got + why, r->ok_why, ok_why);
 	if (gets->bytes)
 		memcpy((char *)o->get + got + why + ok_why, gets->byte, gets->bytes);
+	if (way)
+		memcpy((char *)o->get + got + why + ok_why + gets->bytes, course->byte, way);
 	return o;
+}
+
+static const char *why_of(const struct observed *o)
+{
+	return (const char *)&o->get[o->gets];
+}
+
+/* That GETs returned. */
+static const uint8_t *bytes_of(const struct observed *o)
+{
+	return (const uint8_t *)why_of(o) + o->why + o->ok_why;
+}
+
+const uint8_t *observed_course(const struct observed *o)
+{
+	return bytes_of(o) + o->bytes;
 }
 
 void observed_steps(const struct observed *o, struct world *w)
@@ -44,15 +65,29 @@ void observed_steps(const struct observed *o, struct world *w)
 	memcpy(w->result.recovery, o->recovery, sizeof(o->recovery));
 }
 
+void observed_until(const struct observed *o, struct world *w, unsigned *told, unsigned events)
+{
+	assert(events <= 2u * o->gets);
+	for (; *told < events; ++*told) {
+		unsigned k = *told / 2;
+		if (*told % 2)
+			world_got(w, k, &o->get[k], bytes_of(o));
+		else
+			world_asks(w, k);
+	}
+}
+
 void observed_again(const struct observed *o, struct world *w)
 {
-	const char *why = (const char *)&o->get[o->gets], *ok_why = why + o->why;
-	const uint8_t *bytes = (const uint8_t *)ok_why + o->ok_why;
-	struct world_result *r = &w->result;
-	unsigned first_op = w->history->ops;
+	unsigned first_op = w->history->ops, told = 0;
 	life_begin(w);
-	for (unsigned k = 0; k < o->gets; k++)
-		world_got(w, k, &o->get[k], bytes);
+	observed_until(o, w, &told, 2u * o->gets);
+	observed_result(o, w, first_op);
+}
+
+void observed_result(const struct observed *o, struct world *w, unsigned first_op)
+{
+	struct world_result *r = &w->result;
 	memset(r, 0, sizeof(*r));
 	r->end = o->end;
 	r->live_broken = o->live_broken;
@@ -61,6 +96,6 @@ void observed_again(const struct observed *o, struct world *w)
 	r->live_op = o->live_op < 0 ? -1 : o->live_op + (int32_t)first_op;
 	assert(r->live_op < (int)w->history->ops);
 	observed_steps(o, w);
-	memcpy(r->why, why, o->why);
-	memcpy(r->ok_why, ok_why, o->ok_why);
+	memcpy(r->why, why_of(o), o->why);
+	memcpy(r->ok_why, why_of(o) + o->why, o->ok_why);
 }

@@ -7,6 +7,7 @@
  * nothing else. So it can be kept, and told again of another run, to another history.
  */
 #include "checker/world/world.h"
+#include "core/pmem/course.h"
 
 /* One block of memory; equal if all of its bytes are. */
 struct observed {
@@ -19,18 +20,25 @@ struct observed {
 	uint16_t gets, why; /* GETs; bytes of the text that says why, 0: nothing is broken */
 	uint16_t ok_why;    /* bytes of the text for OK, likewise */
 	uint16_t unused;
-	uint32_t bytes; /* that GETs returned */
-	/* then the GETs, the texts, the bytes */
+	uint32_t bytes;	 /* that GETs returned */
+	uint32_t course; /* bytes of the machine's course, where the power fails on the way */
+	/* then the GETs, the texts, the bytes, the course */
 	struct world_get get[];
 };
 #define OBSERVED_NEVER UINT32_MAX
 
-/* What `w` has seen since world_recover(), in a block that is to be freed; NULL: out of memory. */
+/* What `w` has seen since world_recover(), in a block that is to be freed; NULL: out of memory.
+ * `course`: or NULL. */
 struct observed *observed_new(const struct world *w, uint64_t events, uint32_t lines,
-			      unsigned first_op);
+			      unsigned first_op, const struct pmem_course *course);
 /* The steps of recovery, which are a part of the result. */
 void observed_steps(const struct observed *o, struct world *w);
 /* The same happens to `w`, which does not run: its result, and the operations of its history. */
 void observed_again(const struct observed *o, struct world *w);
+/* Likewise, but in parts: the history, of whose events (a GET begins, a GET returns) *told have
+ * happened, is led on until so many have; and then, when all have, the result. */
+void observed_until(const struct observed *o, struct world *w, unsigned *told, unsigned events);
+void observed_result(const struct observed *o, struct world *w, unsigned first_op);
+const uint8_t *observed_course(const struct observed *o);
 
 #endif

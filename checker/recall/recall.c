@@ -5,24 +5,33 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/rt/arena.h"
 
 int recall_open(struct recall *r, size_t bytes, enum tree_mutant mutant)
 {
 	r->mutant = mutant;
-	r->tree = tree_new(bytes - bytes / 4, mutant);
-	return r->tree ? rest_open(&r->rest, bytes / 4, mutant) : -ENOMEM;
+	r->tree = tree_new(bytes / 2, mutant);
+	r->cuts = tree_new(bytes / 4, mutant);
+	r->actors = pmem_actors_new();
+	return r->tree && r->cuts && r->actors ? rest_open(&r->rest, bytes / 4, mutant) : -ENOMEM;
 }
 
 void recall_close(struct recall *r)
 {
 	tree_free(r->tree);
+	tree_free(r->cuts);
 	rest_close(&r->rest);
-	for (unsigned m = 0; m < WORLDS; m++)
+	pmem_actors_free(r->actors);
+	free(r->cut_path.node);
+	for (unsigned m = 0; m < WORLDS; m++) {
 		free(r->path[m].walk.node);
+		free(r->course[m].byte);
+		free(r->lead[m].known);
+	}
 }
 
-/* The content of a line that was changed, in this image. `at`: nodes before it. */
-static uint64_t content_of(struct image_source *is, uint32_t line, uint32_t at, uint32_t lines,
+/* The content of a line that was changed, in this image. `place`: of a decision that is made. */
+static uint64_t content_of(struct image_source *is, uint32_t line, const struct decision *place,
 			   enum tree_mutant mutant)
 {
 	const struct pmem *pm = is->world->pm, *failed = pmem_failed(pm, line);
@@ -31,18 +40,42 @@ static uint64_t content_of(struct image_source *is, uint32_t line, uint32_t at, 
 	if (answers == 1)
 		return pmem_content_hash(pmem_boot_content(pm, line));
 	unsigned answer = image_decide(is, line, answers);
-	if (is->used > used) {
-		is->decision[used].at = at;
-		is->decision[used].lines = lines;
+	if (place && is->used > used) {
+		is->decision[used].at = place->at;
+		is->decision[used].lines = place->lines;
 	}
 	pmem_line_content(failed, line, mutant == TREE_NEWEST ? 0 : answer, content);
 	return pmem_content_hash(content);
 }
 
+/* The image's walk goes on from `node`, before which so many lines have been touched. The leaf that
+ * it comes to; NULL: it leaves the tree. `notes`: of the decisions it is noted where they are made.
+ */
+static struct tree_leaf *walk_on(struct tree *tree, struct tree_path *walk, struct image_source *is,
+				 uint32_t node, uint32_t touched, bool notes,
+				 enum tree_mutant mutant)
+{
+	uint32_t line, lines = 1;
+	while (node && (lines = tree_lines(tree, node, &line)) > 0) {
+		const struct decision place = {.at = walk->n, .lines = touched};
+		uint64_t content = PMEM_AS_LOADED;
+		bool first = mutant == TREE_FIRST_LOADED;
+		if (!pmem_as_loaded(is->world->pm, line, first ? 1 : lines)) {
+			if (lines > 1)
+				return NULL; /* not all of them were touched, perhaps */
+			content = content_of(is, line, notes ? &place : NULL, mutant);
+		}
+		tree_path_add(walk, node);
+		touched += lines;
+		node = tree_next(tree, node, content);
+	}
+	return node ? tree_leaf(tree, node) : NULL;
+}
+
 struct tree_leaf *recall_walk(struct recall *r, struct image_source *is)
 {
 	struct recall_path *path = &r->path[is->world->machine];
-	uint32_t node = tree_root(r->tree), touched = 0, line, lines;
+	uint32_t node = tree_root(r->tree), touched = 0;
 	path->walk.n = 0;
 	if (is->depth && path->age == tree_age(r->tree)) {
 		/* As the image before, up to the last decision. */
@@ -53,23 +86,9 @@ struct tree_leaf *recall_walk(struct recall *r, struct image_source *is)
 		node = path->walk.node[last->at];
 	}
 	path->age = tree_age(r->tree);
-	while (node && (lines = tree_lines(r->tree, node, &line)) > 0) {
-		uint64_t content = PMEM_AS_LOADED;
-		bool first = r->mutant == TREE_FIRST_LOADED;
-		if (!pmem_as_loaded(is->world->pm, line, first ? 1 : lines)) {
-			if (lines > 1)
-				break; /* not all of them were touched, perhaps */
-			content = content_of(is, line, path->walk.n, touched, r->mutant);
-		}
-		tree_path_add(&path->walk, node);
-		touched += lines;
-		node = tree_next(r->tree, node, content);
-	}
-	if (node && lines)
-		node = TREE_NONE;
-	if (!node)
+	struct tree_leaf *leaf = walk_on(r->tree, &path->walk, is, node, touched, true, r->mutant);
+	if (!leaf)
 		return NULL;
-	struct tree_leaf *leaf = tree_leaf(r->tree, node);
 	is->read_lines = leaf->observed->lines;
 	is->read = MAX_DECISIONS;
 	if (is->read_lines != OBSERVED_NEVER && r->mutant != TREE_NO_READ)
@@ -106,7 +125,7 @@ struct tree_leaf *recall_learn(struct recall *r, struct image_source *is, uint64
 	if (o)
 		observed_again(o, is->world);
 	else
-		o = observed_new(is->world, events, is->read_lines, first_op);
+		o = observed_new(is->world, events, is->read_lines, first_op, NULL);
 	if (!o)
 		return NULL;
 	struct tree_leaf *leaf = tree_add(r->tree, &touched, o, &path->walk, &differs);
@@ -123,4 +142,90 @@ struct tree_leaf *recall_learn(struct recall *r, struct image_source *is, uint64
 	r->differed += differs + r->rest.differed;
 	pmem_note_touched(is->world->pm, false);
 	return leaf;
+}
+
+/* --- the power fails on the way --- */
+
+struct tree_leaf *recall_walk_cut(struct recall *r, struct image_source *is)
+{
+	struct tree_leaf *leaf;
+	r->cut_path.n = 0;
+	leaf = walk_on(r->cuts, &r->cut_path, is, tree_root(r->cuts), 0, false, r->mutant);
+	r->led += leaf != NULL;
+	return leaf;
+}
+
+void recall_begin_cut(struct recall *r, struct image_source *is)
+{
+	struct world *w = is->world;
+	struct pmem_course *course = &r->course[w->machine];
+	course->actors = r->actors;
+	course->bytes = course->length = 0;
+	r->lead[w->machine].first_op = w->history->ops;
+	r->lead[w->machine].notes = true;
+	pmem_note_touched(w->pm, true);
+	pmem_note_course(w->pm, course);
+}
+
+void recall_note_failure(struct recall *r, const struct world *w, const struct choice_point *at)
+{
+	const struct recall_lead *lead = &r->lead[w->machine];
+	const struct history *h = w->history;
+	const unsigned ops = h->ops - lead->first_op;
+	/* Events of the history: all are the reader's, who does one thing after the other. */
+	if (lead->notes)
+		pmem_course_failure(&r->course[w->machine], at,
+				    ops ? 2 * ops - (h->op[h->ops - 1].returned < 0) : 0);
+}
+
+struct tree_leaf *recall_learn_cut(struct recall *r, struct image_source *is, uint64_t events)
+{
+	const struct pmem_touched touched = pmem_touched(is->world->pm);
+	const unsigned machine = is->world->machine;
+	struct observed *o = observed_new(is->world, events, OBSERVED_NEVER,
+					  r->lead[machine].first_op, &r->course[machine]);
+	bool differs;
+	if (!o)
+		return NULL;
+	struct tree_leaf *leaf = tree_add(r->cuts, &touched, o, &r->cut_path, &differs);
+	r->cuts_learnt++;
+	r->differed += differs;
+	return leaf;
+}
+
+void recall_end_cut(struct recall *r, struct image_source *is)
+{
+	r->lead[is->world->machine].notes = false;
+	pmem_note_touched(is->world->pm, false);
+	pmem_note_course(is->world->pm, NULL);
+}
+
+void recall_lead(struct recall *r, const struct tree_leaf *leaf, struct world *w)
+{
+	struct recall_lead *lead = &r->lead[w->machine];
+	struct observed *known = realloc(lead->known, leaf->observed->size);
+	if (!known)
+		arena_exhausted();
+	memcpy(known, leaf->observed, leaf->observed->size);
+	*lead = (struct recall_lead){.known = known, .first_op = w->history->ops};
+	lead->follow = (struct pmem_follow){.actors = r->actors,
+					    .byte = observed_course(known),
+					    .bytes = known->course,
+					    .no_flight = r->mutant == TREE_CUT_NO_FLIGHT};
+}
+
+const struct choice_point *recall_lead_on(struct recall *r, struct world *w)
+{
+	struct recall_lead *lead = &r->lead[w->machine];
+	const struct observed *known = lead->known;
+	while (pmem_follow(w->pm, &lead->follow)) {
+		if (r->mutant == TREE_CUT_NOT_THERE && ++lead->failures % 2)
+			continue;
+		if (r->mutant != TREE_CUT_UNREAD)
+			observed_until(known, w, &lead->told, lead->follow.mark);
+		return &lead->follow.at;
+	}
+	observed_until(known, w, &lead->told, 2u * known->gets);
+	observed_result(known, w, lead->first_op);
+	return NULL;
 }

@@ -16,12 +16,29 @@ struct recall_path {
 	uint32_t age;	       /* of the tree then; 0: the walk was given up */
 };
 
+/* A machine on its way along a known course. */
+struct recall_lead {
+	struct observed *known; /* its own copy: the tree may forget it meanwhile */
+	struct pmem_follow follow;
+	unsigned told, first_op; /* events of the history so far; the first operation of it */
+	unsigned failures;	 /* tests: places where the power could have failed until now */
+	bool notes;		 /* it is run, and its course is noted */
+};
+
 struct recall {
 	struct tree *tree; /* NULL: every image is run */
 	enum tree_mutant mutant;
 	struct rest rest;
 	struct recall_path path[WORLDS];
 	uint64_t recalled, learnt, differed; /* images */
+	/* Of images in which the power fails on the way, a tree of their own: they are not proved
+	 * to live, and their leaves have a course (core/pmem/course.h). */
+	struct tree *cuts;
+	struct tree_path cut_path;
+	struct pmem_actors *actors;
+	struct pmem_course course[WORLDS]; /* of the image that is run */
+	struct recall_lead lead[WORLDS];
+	uint64_t led, cuts_learnt;
 };
 
 /* A tree that takes up to so many bytes. 0 or -ENOMEM. */
@@ -38,5 +55,21 @@ void recall_begin(struct recall *r, struct image_source *is, bool whole);
  * is known to come after recovery, and was not run, happens to the world. */
 struct tree_leaf *recall_learn(struct recall *r, struct image_source *is, uint64_t events,
 			       unsigned first_op);
+
+/* The same for images in which the power fails on the way. What is known of it, or NULL. */
+struct tree_leaf *recall_walk_cut(struct recall *r, struct image_source *is);
+void recall_begin_cut(struct recall *r, struct image_source *is);
+/* The power could fail at this place of a world; noted if its image is run to be learnt. */
+void recall_note_failure(struct recall *r, const struct world *w, const struct choice_point *at);
+/* After the run; not if it was stopped on the way. */
+struct tree_leaf *recall_learn_cut(struct recall *r, struct image_source *is, uint64_t events);
+/* In any case. */
+void recall_end_cut(struct recall *r, struct image_source *is);
+/* After image_start() and world_stand(): the machine is led along the course that is known of it.
+ */
+void recall_lead(struct recall *r, const struct tree_leaf *leaf, struct world *w);
+/* To the next place where the power could have failed, with its history; NULL: to its end, and what
+ * is known of that has happened to the world. Good until the next call. */
+const struct choice_point *recall_lead_on(struct recall *r, struct world *w);
 
 #endif

@@ -153,7 +153,7 @@ struct observed *rest_end(struct rest *rest, unsigned first_op, uint64_t events)
 	/* An endless loop ends where the whole run has used up its steps. */
 	if (w->result.end == SIM_DONE && sim_is_early(w->sim)) {
 		o = observed_new(w, sim_events(w->sim) - rest->events, rest->is->read_rest,
-				 first_op);
+				 first_op, NULL);
 		if (!o)
 			return NULL;
 		memset(o->recovery, 0, sizeof(o->recovery));

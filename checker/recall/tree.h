@@ -30,6 +30,10 @@ enum tree_mutant {
 	TREE_NO_RESULT,	    /* LIVE, OK and FSCK are not told again */
 	TREE_NO_STEPS,	    /* nor how many steps recovery took */
 	TREE_REST_STALE,    /* what is on lines after recovery is no part of what is known */
+	TREE_CUT_NOT_THERE, /* not at all places of a recovery does the power fail */
+	TREE_CUT_NO_FLIGHT, /* what recovery has stored is not in flight there */
+	TREE_CUT_REDECIDED, /* what the first failure left is decided anew there */
+	TREE_CUT_UNREAD,    /* what has been read until then is not in the history */
 	TREE_MUTANTS
 };
 

@@ -401,18 +401,25 @@ unsigned world_keys_read(const struct world *w)
 	return w->setup->store->get ? w->setup->w.keys : 0;
 }
 
-void world_got(struct world *w, unsigned i, const struct world_get *get, const uint8_t *bytes)
+void world_asks(struct world *w, unsigned i)
 {
 	const unsigned keys = world_keys_read(w), client = w->setup->w.clients + 1;
 	const bool is_get = i < keys;
 	struct workload_op what = {.kind = OP_GET, .key = (uint16_t)i, .nth = (uint16_t)(i + 1)};
-	int32_t value = VALUE_UNKNOWN;
 	if (!is_get) {
 		what = setup_look(w->setup, i - keys);
 		what.nth = (uint16_t)(i - keys + 1);
 	}
 	int op = note_invoke(w, client, is_get ? HISTORY_GET : HISTORY_CALL, &what);
 	assert(op >= 0 && w->machine);
+}
+
+void world_got(struct world *w, unsigned i, const struct world_get *get, const uint8_t *bytes)
+{
+	const bool is_get = i < world_keys_read(w);
+	const int op = (int)w->history->ops - 1; /* nobody else asks */
+	int32_t value = VALUE_UNKNOWN;
+	assert(op >= 0);
 	if (!get->returned)
 		return;
 	int error = is_get ? get_says(w, i, get, bytes + get->at, &value) : get->error;
@@ -1284,6 +1291,12 @@ void world_recover(struct worlds *ws, unsigned machine, struct source *source,
 		sim_set_observer(w->sim, observe, w);
 	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
 	run_machine(w);
+}
+
+void world_stand(struct worlds *ws, unsigned machine, struct source *source)
+{
+	assert(machine > 0 && machine < WORLDS);
+	begin(ws, machine, source);
 }
 
 void world_end(struct worlds *ws, unsigned machine)

@@ -145,8 +145,12 @@ void world_end(struct worlds *ws, unsigned machine);
 /* As world_run() of the same worlds, once checkpoint_return() has made them what they were: what
  * came before has happened, and the source, the same, is asked only about what comes after it. */
 void world_resume(struct worlds *ws, struct source *source, world_observer *observer, void *arg);
-/* The reader of a machine that has recovered got this, the i-th of all, once more: for the history.
- * `bytes`: where get->at counts from. */
+/* Machine `machine` > 0 has power, and nothing runs on it: it is led (core/pmem/course.h). */
+void world_stand(struct worlds *ws, unsigned machine, struct source *source);
+/* For the history: the reader of a machine that has recovered asks for the i-th of all that it
+ * reads. */
+void world_asks(struct world *w, unsigned i);
+/* It got this, where it did; `bytes`: where get->at counts from. */
 void world_got(struct world *w, unsigned i, const struct world_get *get, const uint8_t *bytes);
 /* The value that an operation takes, by its name: detail->value.len bytes. */
 void world_value(const struct history_detail *detail, uint8_t *out);

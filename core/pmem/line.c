@@ -126,6 +126,11 @@ static __attribute__((noinline)) void decide_word(struct pmem *pm, uint32_t word
 			note_in(pm, &pm->touched[0], word * 64 + l, n);
 		if (pm->notes_again)
 			note_in(pm, &pm->touched[1], word * 64 + l, n);
+		if (pm->course && !noted)
+			course_add(
+				pm,
+				&(struct deed){.kind = DEED_TOUCH, .line = word * 64 + l, .n = n},
+				NULL);
 		lines &= ~these;
 	}
 	pm->again[word] &= ~again;
@@ -168,6 +173,8 @@ void line_make_durable(struct pmem *pm, uint32_t l, uint32_t upto)
 {
 	struct line *line = &pm->line[l];
 	assert(upto - line->committed <= line->in_flight);
+	if (pm->course)
+		course_add(pm, &(struct deed){.kind = DEED_DURABLE, .line = l, .n = upto}, NULL);
 	while (line->committed < upto) {
 		struct version *v = &pm->version[line->first - 1];
 		line_write_durable(pm, (uint64_t)l * LINE + v->off, v->data, v->len);
@@ -211,6 +218,8 @@ void line_add_version(struct pmem *pm, uint64_t off, const void *data, size_t le
 	struct line *line = &pm->line[l];
 	assert(pm->running && line->saved == pm->run); /* or pmem_end() could not undo it */
 	assert(len && off % LINE + len <= LINE);
+	if (pm->course)
+		course_add_version(pm, l, (uint8_t)(off % LINE), data, len, by);
 	if (pm->versions == pm->version_room)
 		pm->version = pmem_grow(pm->version, &pm->version_room, sizeof(*pm->version));
 	struct version *v = &pm->version[pm->versions++];

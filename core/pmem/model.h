@@ -11,11 +11,13 @@
  *	cpu_flush.c	the CPU's flushes and fences, and what leaves a store buffer
  *	nt_store.c	non-temporal stores with buffers of their own
  *	nic_write.c	data that the NIC writes
+ *	course.c	what a machine did, done again without its program
  *	images.c	which crash images there are
  *	pmem_snapshot.c	a machine at one moment, to go on from there again
  */
 #include <assert.h>
 #include <string.h>
+#include "core/pmem/course.h"
 #include "core/pmem/crash.h"
 #include "core/pmem/store_buffer.h"
 
@@ -122,6 +124,7 @@ struct pmem {
 	uint32_t dram_left; /* with one: as window.accesses_left without */
 	const struct tm_region *region;
 	unsigned regions;
+	struct pmem_course *course;	 /* where it is noted what is done; NULL: nowhere */
 	bool notes_touched, notes_again; /* [1]: from pmem_note_touched_again() on */
 	struct touch_list {		 /* lines, in the order of their first touch */
 		struct pmem_touch *touch;
@@ -191,6 +194,46 @@ bool cpu_entry_leaves(void *arg, const struct buffered *entry);
 /* clwb by this CPU: a fence of it makes the range's lines durable as they are now. */
 void cpu_note_flush(struct pmem *pm, unsigned cpu, uint64_t off, size_t len,
 		    const struct author *by);
+
+/* --- nic_write.c --- */
+
+/* Data of an operation has arrived; some of it has landed. */
+void nic_note_late(struct pmem *pm, struct op_label op, size_t len);
+void nic_note_landed(struct pmem *pm, struct op_label op, size_t len);
+/* Data of one line is in the NIC's buffers, which survive. `from`: NULL, it is not known. */
+void nic_keep_arrival(struct pmem *pm, uint64_t off, const void *data, size_t len,
+		      const struct nic_where *from);
+/* The i-th of them has landed. */
+void nic_forget_arrival(struct pmem *pm, uint32_t i);
+
+/* --- course.c --- */
+
+enum deed_kind {
+	DEED_TOUCH,   /* `n` lines from `line` on, for the first time */
+	DEED_VERSION, /* data of `line` have become visible */
+	DEED_DURABLE, /* the first `n` versions of `line` since boot */
+	DEED_ARRIVE,  /* data of `line` are in the NIC's buffers, which survive */
+	DEED_LANDED,  /* the `n`th of them */
+	DEED_LATE,    /* `n` bytes of an operation have arrived */
+	DEED_IN_TIME, /* `n` of these have landed */
+	DEED_FAILURE  /* the power could have failed: line, n, c are the point's a, b, c */
+};
+
+/* One thing that a machine did; `len` bytes of data follow. */
+struct deed {
+	uint8_t kind;	  /* enum deed_kind */
+	uint8_t off, len; /* of data within the line */
+	uint8_t who;	  /* number of the actor */
+	uint32_t line, n, c;
+	struct op_label op;
+	uint16_t occurrence;
+	uint8_t nic, send;
+};
+
+/* Where pm->course is not NULL. */
+void course_add(struct pmem *pm, const struct deed *deed, const void *data);
+void course_add_version(struct pmem *pm, uint32_t line, uint8_t off, const void *data, size_t len,
+			const struct author *by);
 
 /* --- nt_store.c --- */
 

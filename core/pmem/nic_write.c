@@ -37,8 +37,11 @@ static struct late_bytes *find_late(struct pmem *pm, struct op_label op)
 	return NULL;
 }
 
-static void note_late(struct pmem *pm, struct op_label op, size_t len)
+void nic_note_late(struct pmem *pm, struct op_label op, size_t len)
 {
+	if (pm->course)
+		course_add(pm, &(struct deed){.kind = DEED_LATE, .op = op, .n = (uint32_t)len},
+			   NULL);
 	struct late_bytes *late = find_late(pm, op);
 	if (!late) {
 		if (pm->lates == pm->late_room)
@@ -50,8 +53,11 @@ static void note_late(struct pmem *pm, struct op_label op, size_t len)
 }
 
 /* Not all that lands has arrived: a packet of one line does both at once. */
-static void note_landed(struct pmem *pm, struct op_label op, size_t len)
+void nic_note_landed(struct pmem *pm, struct op_label op, size_t len)
 {
+	if (pm->course)
+		course_add(pm, &(struct deed){.kind = DEED_IN_TIME, .op = op, .n = (uint32_t)len},
+			   NULL);
 	struct late_bytes *late = find_late(pm, op);
 	if (late)
 		late->bytes -= late->bytes < len ? late->bytes : len;
@@ -69,11 +75,43 @@ unsigned pmem_lates(const struct pmem *pm)
 	return pm->lates;
 }
 
+void nic_keep_arrival(struct pmem *pm, uint64_t off, const void *data, size_t len,
+		      const struct nic_where *from)
+{
+	const uint32_t l = (uint32_t)(off / LINE);
+	if (pm->course)
+		course_add(pm,
+			   &(struct deed){.kind = DEED_ARRIVE,
+					  .line = l,
+					  .off = (uint8_t)(off % LINE),
+					  .len = (uint8_t)len},
+			   data);
+	line_write_durable(pm, off, data, len);
+	if (pm->arrivals == pm->arrival_room)
+		pm->arrival = pmem_grow(pm->arrival, &pm->arrival_room, sizeof(*pm->arrival));
+	struct arrival *arrival = &pm->arrival[pm->arrivals++];
+	*arrival = (struct arrival){.off = off, .len = (uint8_t)len};
+	memcpy(arrival->data, data, len);
+	if (from)
+		arrival->from = *from;
+	line_rehash(pm, l);
+}
+
+void nic_forget_arrival(struct pmem *pm, uint32_t i)
+{
+	assert(i < pm->arrivals);
+	if (pm->course)
+		course_add(pm, &(struct deed){.kind = DEED_LANDED, .n = i}, NULL);
+	memmove(&pm->arrival[i], &pm->arrival[i + 1],
+		(pm->arrivals - i - 1) * sizeof(pm->arrival[0]));
+	pm->arrivals--;
+}
+
 void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len,
 		     const struct nic_where *from)
 {
 	const uint8_t *bytes = data;
-	note_late(pm, from->op, len);
+	nic_note_late(pm, from->op, len);
 	if (!nic_buffers_survive(pm) || !len)
 		return;
 	assert(pm->running && len <= pm->len && off <= pm->len - len);
@@ -84,18 +122,9 @@ void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len
 	if (nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
 		return;
 	note_touch(pm, TOUCH_ARRIVE, off, len);
-	line_write_durable(pm, off, data, len);
 	while (len) {
 		size_t part = within_line(off, len);
-		if (pm->arrivals == pm->arrival_room)
-			pm->arrival = pmem_grow(pm->arrival, &pm->arrival_room,
-						sizeof(*pm->arrival));
-		struct arrival *arrival = &pm->arrival[pm->arrivals++];
-		arrival->off = off;
-		arrival->len = (uint8_t)part;
-		memcpy(arrival->data, bytes, part);
-		arrival->from = *from;
-		line_rehash(pm, (uint32_t)(off / LINE));
+		nic_keep_arrival(pm, off, bytes, part, from);
 		off += part;
 		bytes += part;
 		len -= part;
@@ -117,9 +146,7 @@ static bool arrival_landed(struct pmem *pm, uint64_t off, size_t len, const stru
 		    !is_same_packet(&pm->arrival[i].from, from))
 			continue;
 		assert(len && off % LINE + len <= LINE);
-		memmove(&pm->arrival[i], &pm->arrival[i + 1],
-			(pm->arrivals - i - 1) * sizeof(pm->arrival[0]));
-		pm->arrivals--;
+		nic_forget_arrival(pm, i);
 		return true;
 	}
 	return false;
@@ -194,7 +221,7 @@ static void land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 	if (durable && !nic_buffers_survive(pm) &&
 	    nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
 		return;
-	note_landed(pm, from->op, len);
+	nic_note_landed(pm, from->op, len);
 	memcpy(pm->work + off, data, len);
 	line_add_version(pm, off, data, len, &by);
 	if (sim_tracing(pm->sim)) {

@@ -44,6 +44,9 @@ static const struct tried tried[] = {
 	{"forca", "default", "w1r2-w2r1", "ddio=on"},
 	{"herd", "default", "w-r", "ddio=on"},
 	{"remotelog", "default", "w1r2-w2r1", "store_buffer=4"},
+	{"efactory", "default", "w1r2-w2r1", "domain=wsp"},
+	{"efactory", "default", "w1r2-w2r1", "store_buffer=8"},
+	{"erda", "default", "w1r2-w2r1", "nt_stores=buffered"},
 };
 
 static struct bench *bench(const struct tried *t, const struct explore_limits *limits)
@@ -132,6 +135,7 @@ START_TEST(same_with_tree)
 	ck_assert(!with->ex.wrong.found);
 	ck_assert(alike(&with->ex, &without->ex));
 	ck_assert_uint_gt(with->ex.recall.recalled, with->ex.counts.states / 8);
+	ck_assert_uint_gt(with->ex.recall.led, 0);
 	ck_assert_uint_eq(without->ex.recall.recalled, 0);
 	ck_assert_uint_eq(without->ex.resumed, 0);
 	if (!TM_ASAN)
