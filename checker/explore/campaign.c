@@ -32,7 +32,8 @@ const struct campaign_options campaign_default = {
 		   .life_every = 8,
 		   .life_percent = 25, /* costs a fifth more time; what lives find grows with it */
 		   .states = UINT64_MAX,
-		   .tree_bytes = TREE_BYTES},
+		   .tree_bytes = TREE_BYTES - SHARED_BYTES,
+		   .share_tree = true},
 };
 
 void campaign_search_all(struct campaign_options *o)

@@ -522,7 +522,7 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,
 	unsigned most = sample ? 1 : ex->limits.images_per_point;
 	assert(mark.epoch == machine); /* one power failure for each machine that is gone */
 	image_reset(is);
-	uint64_t serial = ++ex->points_begun;
+	uint64_t serial = ++ex->recall.points;
 	/* The images that are sampled depend on the point alone, not on what was explored before.
 	 */
 	is->random = key;
@@ -880,6 +880,16 @@ void explore_counts_add(struct explore_counts *to, const struct explore_counts *
 	_Static_assert(sizeof(*to) == 12 * sizeof(uint64_t), "each count is added");
 }
 
+static int open_recall(struct explorer *ex)
+{
+	const struct explore_limits *limits = &ex->limits;
+	if (limits->share_tree)
+		ex->recall_key = shared_key(ex->setup, limits->tree_bytes, limits->tree_mutant);
+	if (shared_take(ex->recall_key, &ex->recall))
+		return 0;
+	return recall_open(&ex->recall, limits->tree_bytes, limits->tree_mutant);
+}
+
 int explore_open(struct explorer *ex, struct setup *setup, const struct explore_limits *limits)
 {
 	memset(ex, 0, sizeof(*ex));
@@ -904,8 +914,7 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 	ex->prefix = resume ? prefix_new() : NULL;
 	ex->record.at = RECORD_AFTER;
 	if (!ex->judge || !ex->image || !ex->visited || (own && !ex->own) ||
-	    (resume && !ex->prefix) ||
-	    (tree && recall_open(&ex->recall, limits->tree_bytes, limits->tree_mutant))) {
+	    (resume && !ex->prefix) || (tree && open_recall(ex))) {
 		explore_close(ex);
 		return -ENOMEM;
 	}
@@ -948,8 +957,8 @@ void explore_close(struct explorer *ex)
 	own_judge_free(ex->own);
 	free(ex->image);
 	visited_free(ex->visited);
-	recall_close(&ex->recall);
 	prefix_free(ex->prefix);
+	shared_give(ex->recall_key, &ex->recall);
 	outcomes_free(ex->outcomes);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		deviations_free(&ex->failure[c].deviations);

@@ -11,7 +11,7 @@
 #include "checker/explore/cuts.h"
 #include "checker/explore/outcomes.h"
 #include "checker/explore/phase.h"
-#include "checker/recall/recall.h"
+#include "checker/recall/shared.h"
 #include "checker/explore/failure_modes.h"
 #include "checker/explore/frequency.h"
 #include "checker/explore/prefix.h"
@@ -30,6 +30,7 @@ struct explore_limits {
 	bool no_tree; /* every image is run, also one of which it is known what comes of it, and
 		       * every run from its beginning */
 	size_t tree_bytes; /* what is known takes up to so many */
+	bool share_tree;   /* what is known is kept for the next explorer (recall/shared.h) */
 	enum tree_mutant tree_mutant;
 	enum checkpoint_mutant checkpoint_mutant;
 	bool no_crash; /* the power never fails: what breaks while it holds is found sooner */
@@ -99,8 +100,8 @@ struct explorer {
 	struct own_judge *own;	    /* NULL: the store has nothing to say */
 	struct image_source *image; /* likewise: the search of the images it boots from */
 	struct recall recall;
-	/* The images of how many points were begun, and the number of the one at hand. */
-	uint64_t points_begun, images;
+	uint64_t recall_key;	     /* shared_key(); 0: it is not shared */
+	uint64_t images;	     /* number of the point whose images are at hand */
 	struct tree_leaf *leaf;	     /* of the image at hand, if it was only read */
 	struct explorer_led {	     /* by machine: */
 		bool on;	     /* it is led along a known course */

@@ -30,6 +30,20 @@ void recall_close(struct recall *r)
 	}
 }
 
+size_t recall_bytes(const struct recall *r)
+{
+	const struct tree *trees[] = {r->tree, r->cuts, r->rest.tree};
+	size_t bytes = sizeof(*r) + r->rest.room * sizeof(*r->rest.place);
+	struct tree_counts counts;
+	for (unsigned i = 0; i < sizeof(trees) / sizeof(trees[0]); i++) {
+		tree_count(trees[i], &counts);
+		bytes += counts.bytes;
+	}
+	for (unsigned m = 0; m < WORLDS; m++)
+		bytes += r->course[m].room;
+	return bytes;
+}
+
 /* The content of a line that was changed, in this image. `place`: of a decision that is made. */
 static uint64_t content_of(struct image_source *is, uint32_t line, const struct decision *place,
 			   enum tree_mutant mutant)

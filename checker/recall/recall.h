@@ -31,6 +31,7 @@ struct recall {
 	struct rest rest;
 	struct recall_path path[WORLDS];
 	uint64_t recalled, learnt, differed; /* images */
+	uint64_t points;		     /* the images of so many points were begun */
 	/* Of images in which the power fails on the way, a tree of their own: they are not proved
 	 * to live, and their leaves have a course (core/pmem/course.h). */
 	struct tree *cuts;
@@ -44,6 +45,8 @@ struct recall {
 /* A tree that takes up to so many bytes. 0 or -ENOMEM. */
 int recall_open(struct recall *r, size_t bytes, enum tree_mutant mutant);
 void recall_close(struct recall *r);
+/* That it takes, all in all. */
+size_t recall_bytes(const struct recall *r);
 /* After image_start(): what is known to come of the image; its decisions are made. NULL: it is to
  * be run, with the decisions that have been made by now. */
 struct tree_leaf *recall_walk(struct recall *r, struct image_source *is);

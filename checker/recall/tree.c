@@ -8,7 +8,7 @@
 #include "core/rt/arena.h"
 
 #define GONE	   UINT32_MAX /* number of a leaf that no node leads to */
-#define LEAF_SLOTS 4096	      /* of the table of leaves: a power of two */
+#define LEAF_SLOTS 1024	      /* of the table of leaves: a power of two */
 
 struct node {
 	uint64_t content; /* of its parent's line: what leads here */
@@ -414,6 +414,6 @@ void tree_count(const struct tree *t, struct tree_counts *out)
 {
 	*out = (struct tree_counts){.nodes = t->nodes - 1,
 				    .leaves = t->leaves,
-				    .bytes = bytes_of(t),
+				    .bytes = sizeof(*t) + bytes_of(t),
 				    .forgotten = t->forgotten};
 }

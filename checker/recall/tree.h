@@ -34,6 +34,10 @@ enum tree_mutant {
 	TREE_CUT_NO_FLIGHT, /* what recovery has stored is not in flight there */
 	TREE_CUT_REDECIDED, /* what the first failure left is decided anew there */
 	TREE_CUT_UNREAD,    /* what has been read until then is not in the history */
+	/* Trees are shared whatever these are: */
+	TREE_OTHER_HARDWARE,
+	TREE_OTHER_KNOBS, /* and store and sizes */
+	TREE_OTHER_POOL,  /* that the load phase left */
 	TREE_MUTANTS
 };
 

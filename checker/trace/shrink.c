@@ -77,6 +77,8 @@ static bool breaks(struct shrinker *sh, const struct candidate *c)
 	limits.states = sh->states;
 	limits.no_crash = !sh->crash;
 	limits.nested_every = sh->nested && !sh->lives ? 1 : 0;
+	limits.share_tree = true; /* candidates differ little */
+	limits.tree_bytes = TREE_BYTES - SHARED_BYTES;
 	if (!ex)
 		return false;
 	if (setup_like(&s, sh->base, &c->w) || explore_open(ex, &s, &limits))

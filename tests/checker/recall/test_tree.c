@@ -2,7 +2,7 @@
 /*
  * The tree of recoveries, and runs that go on from checkpoints of earlier ones: with both, all that
  * is counted and found is as without; each of their mutants is noticed, by that comparison or by
- * the canary; the tree keeps to its room.
+ * the canary; the tree keeps to its room, and is kept for the next explorer.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -47,6 +47,11 @@ static const struct tried tried[] = {
 	{"efactory", "default", "w1r2-w2r1", "domain=wsp"},
 	{"efactory", "default", "w1r2-w2r1", "store_buffer=8"},
 	{"erda", "default", "w1r2-w2r1", "nt_stores=buffered"},
+	{"efactory", "default", "c-lrwr", "ddio=on"},
+	{"efactory", "default", "new-w-wr", "ddio=on"},
+	{"efactory", "default", "w-r", "ddio=on"},
+	{"efactory", "default", "w-rr", "ddio=on"},
+	{"efactory", "default", "w1w2-c", "domain=mhp"},
 };
 
 static struct bench *bench(const struct tried *t, const struct explore_limits *limits)
@@ -80,6 +85,26 @@ static void explore_runs(struct bench *b, uint64_t runs)
 	for (uint64_t run = 0; run < runs && !b->ex.wrong.found; run++)
 		explore_run(&b->ex, schedule_run(&schedule, run), &schedule.random.taken);
 	schedule_close(&schedule);
+}
+
+static struct bench *explored(const struct tried *t, const struct explore_limits *limits,
+			      uint64_t runs)
+{
+	struct bench *b = bench(t, limits);
+
+	explore_runs(b, runs);
+	return b;
+}
+
+/* Of eFactory. */
+static const struct tried *tried_with(const char *workload, const char *knob)
+{
+	const struct tried *t = tried;
+
+	while (strcmp(t->store, "efactory") || strcmp(t->workload, workload) ||
+	       strcmp(t->knob, knob))
+		ck_assert(++t < tried + COUNT(tried));
+	return t;
 }
 
 /* Is all that the explorers say the same? */
@@ -170,6 +195,7 @@ START_TEST(mutant_is_noticed)
 	struct explore_limits limits = campaign_default.limits;
 
 	limits.tree_mutant = (enum tree_mutant)_i;
+	limits.share_tree = true;
 	if (_i == TREE_WRONG_LEAF)
 		limits.tree_bytes = SMALL_TREE;
 	ck_assert(is_noticed(&limits, RUNS));
@@ -254,6 +280,32 @@ START_TEST(search_with_marks)
 }
 END_TEST
 
+/* The second of two explorers with equal parameters finds what the first one has learnt, and says
+ * what it says without a tree. With other hardware it finds nothing. */
+START_TEST(shared_tree)
+{
+	const struct tried *first = tried_with("w-r", "ddio=on"),
+			   *equal = tried_with("w-rr", "ddio=on"),
+			   *other = &(struct tried){"efactory", "default", "w-rr", "domain=mhp"};
+	struct explore_limits plain = campaign_default.limits, limits = plain;
+
+	plain.no_tree = true;
+	ck_assert(limits.share_tree);
+	bench_free(explored(first, &limits, RUNS));
+	struct bench *with = explored(other, &limits, 0);
+	ck_assert_uint_eq(with->ex.recall.learnt, 0);
+	bench_free(with);
+	with = bench(equal, &limits);
+	ck_assert_uint_gt(with->ex.recall.learnt, 0);
+	explore_runs(with, RUNS);
+	struct bench *without = explored(equal, &plain, RUNS);
+	ck_assert(!with->ex.wrong.found);
+	ck_assert(alike(&with->ex, &without->ex));
+	bench_free(with);
+	bench_free(without);
+}
+END_TEST
+
 /* The run that the canary gave up is there to be looked at. */
 START_TEST(canary_names_the_image)
 {
@@ -284,6 +336,7 @@ int main(void)
 	tcase_add_loop_test(tc, same_with_tree, 0, COUNT(tried));
 	tcase_add_loop_test(tc, small_tree, 0, COUNT(tried));
 	tcase_add_loop_test(tc, mutant_is_noticed, TREE_MUTANT_NONE + 1, TREE_MUTANTS);
+	tcase_add_test(tc, shared_tree);
 	tcase_add_test(tc, canary_names_the_image);
 	tcase_add_loop_test(tc, checkpoint_mutant_is_noticed, CHECKPOINT_MUTANT_NONE + 1,
 			    CHECKPOINT_MUTANTS);
