@@ -18,7 +18,7 @@ static void bench_write(uint32_t bytes)
 static void print_phases(const char *store, const char *workload, const struct explore_phases *p)
 {
 	static const char *const name[PHASES] = {
-		"runs", "points", "walks", "misses", "second failures, lives", "judging"};
+		"runs", "points", "walks", "misses", "second failures", "lives", "judging"};
 	double all = 0;
 	for (unsigned i = 0; i < PHASES; i++)
 		all += p->seconds[i];
@@ -46,11 +46,13 @@ static bool bench_states(const struct tm_store *store, const char *workload)
 	       100.0 * (double)n->points_seen / (double)n->points, n->points);
 	printf("%-9s %-12s without the tree of recoveries %8.0f states/s; with it %2.0f %% of "
 	       "the images that were read were known, and of %2.0f %% what comes after recovery; "
-	       "%" PRIu64 " nodes, %.1f MiB\n",
+	       "of %.0f %% of those in which the power failed again the way was known; %" PRIu64
+	       " nodes, %.1f MiB\n",
 	       store->name, workload, states / cost.no_tree,
 	       100.0 * (double)cost.recalled / (double)(cost.recalled + cost.learnt),
-	       100.0 * (double)cost.rests / (double)(cost.recalled + cost.learnt), cost.tree.nodes,
-	       (double)cost.tree.bytes / (1 << 20));
+	       100.0 * (double)cost.rests / (double)(cost.recalled + cost.learnt),
+	       100.0 * (double)cost.led / (double)(cost.led + cost.cuts + !cost.cuts),
+	       cost.tree.nodes, (double)cost.tree.bytes / (1 << 20));
 	print_phases(store->name, workload, &cost.phases);
 	return true;
 }

@@ -374,6 +374,14 @@ static void cut_image(struct explorer *ex, unsigned machine, const struct histor
 		note_wrong(ex, machine);
 }
 
+static bool plans_life(const struct life_plan *plan)
+{
+	for (unsigned k = 0; k < LIFE_CLIENTS; k++)
+		if (plan->answer[0][k])
+			return true;
+	return false;
+}
+
 static bool any_broken(const struct world_result *r, const struct verdict *v)
 {
 	bool broken = r->live_broken || r->ok_broken || r->fsck_broken;
@@ -393,7 +401,8 @@ static void explore_image(struct explorer *ex, unsigned machine, enum visit visi
 	uint64_t events = sim_events(w->sim);
 	bool cut = visit == VISIT_PLANNED ? ex->plan[machine].cut != LIFE_WHOLE
 					  : visit != VISIT_READ,
-	     clean = false;
+	     clean = false,
+	     lives = visit == VISIT_PLANNED ? plans_life(&ex->plan[machine]) : visit == VISIT_LIFE;
 
 	is->plan = ex->plan;
 	is->world = w;
@@ -402,7 +411,8 @@ static void explore_image(struct explorer *ex, unsigned machine, enum visit visi
 	if (visit == VISIT_READ) {
 		clean = read_image(ex, machine, mark);
 	} else {
-		enum explore_phase before = phase_begin(ex->phases, PHASE_AGAIN);
+		enum explore_phase before = phase_begin(
+			ex->phases, visit == VISIT_CUT ? PHASE_AGAIN : PHASE_LIFE);
 		if (visit == VISIT_CUT && ex->recall.tree && !ex->image_done)
 			cut_image(ex, machine, mark);
 		else
@@ -500,15 +510,13 @@ static void explore_further(struct explorer *ex, unsigned machine, uint64_t key,
 	is->used = used;
 }
 
-/* What the plan wants of a machine: without a life it is as if there was no plan. */
+/* What the plan wants of a machine. Without a life, and without a failure in it, it is as if there
+ * was no plan. */
 static enum visit planned_visit(const struct life_plan *plan)
 {
-	for (unsigned k = 0; k < LIFE_CLIENTS; k++)
-		if (plan->answer[0][k])
-			return VISIT_PLANNED;
-	return plan->cut == LIFE_WHOLE ? VISIT_READ
-	       : plan->cut == LIFE_CUT ? VISIT_PLANNED
-				       : VISIT_CUT;
+	if (plans_life(plan) || plan->cut == LIFE_CUT)
+		return VISIT_PLANNED;
+	return plan->cut == LIFE_WHOLE ? VISIT_READ : VISIT_CUT;
 }
 
 static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,

@@ -11,7 +11,8 @@ enum explore_phase {
 	PHASE_POINT, /* a power failure is recognised, or its images are listed */
 	PHASE_WALK,  /* an image is looked up */
 	PHASE_MISS,  /* one that is not known is run */
-	PHASE_AGAIN, /* the power fails once more, or the store lives on */
+	PHASE_AGAIN, /* the power fails once more */
+	PHASE_LIFE,  /* the store lives on */
 	PHASE_JUDGE, /* what came of an image is judged */
 	PHASES
 };

@@ -191,7 +191,9 @@ bool cost_of_states(const struct tm_store *store, const char *workload, unsigned
 		out->learnt = ex->recall.learnt;
 		out->rests = ex->recall.rest.recalled;
 		out->counts = ex->counts;
-		tree_count(ex->recall.tree, &out->tree);
+		out->led = ex->recall.led;
+		out->cuts = ex->recall.cuts_learnt;
+		recall_count(&ex->recall, &out->tree);
 		timed->phases = &out->phases;
 		out->phases.since = clock_seconds();
 		explore_runs(timed, runs);

@@ -13,11 +13,12 @@ struct write_cost cost_of_writes(uint32_t bytes);
 /* Runs of a workload with all their power failures. */
 struct state_cost {
 	struct explore_counts counts;
-	double seconds;		   /* in all */
-	double no_tree;		   /* likewise, with every image run */
-	uint64_t recalled, learnt; /* images that were only read: known, run */
-	uint64_t rests;		   /* of those that were run, until they had recovered only */
-	struct tree_counts tree;
+	double seconds;		      /* in all */
+	double no_tree;		      /* likewise, with every image run */
+	uint64_t recalled, learnt;    /* images that were only read: known, run */
+	uint64_t rests;		      /* of those that were run, until they had recovered only */
+	uint64_t led, cuts;	      /* images in which the power failed again: known, run */
+	struct tree_counts tree;      /* all trees together */
 	struct explore_phases phases; /* of the same runs once more, under the clock */
 };
 /* False: the store cannot run the workload. */

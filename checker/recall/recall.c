@@ -30,18 +30,20 @@ void recall_close(struct recall *r)
 	}
 }
 
-size_t recall_bytes(const struct recall *r)
+void recall_count(const struct recall *r, struct tree_counts *out)
 {
 	const struct tree *trees[] = {r->tree, r->cuts, r->rest.tree};
-	size_t bytes = sizeof(*r) + r->rest.room * sizeof(*r->rest.place);
-	struct tree_counts counts;
+	struct tree_counts one;
+	*out = (struct tree_counts){.bytes = r->rest.room * sizeof(*r->rest.place)};
 	for (unsigned i = 0; i < sizeof(trees) / sizeof(trees[0]); i++) {
-		tree_count(trees[i], &counts);
-		bytes += counts.bytes;
+		tree_count(trees[i], &one);
+		out->nodes += one.nodes;
+		out->leaves += one.leaves;
+		out->bytes += one.bytes;
+		out->forgotten += one.forgotten;
 	}
 	for (unsigned m = 0; m < WORLDS; m++)
-		bytes += r->course[m].room;
-	return bytes;
+		out->bytes += r->course[m].room;
 }
 
 /* The content of a line that was changed, in this image. `place`: of a decision that is made. */

@@ -45,8 +45,8 @@ struct recall {
 /* A tree that takes up to so many bytes. 0 or -ENOMEM. */
 int recall_open(struct recall *r, size_t bytes, enum tree_mutant mutant);
 void recall_close(struct recall *r);
-/* That it takes, all in all. */
-size_t recall_bytes(const struct recall *r);
+/* All trees together. */
+void recall_count(const struct recall *r, struct tree_counts *out);
 /* After image_start(): what is known to come of the image; its decisions are made. NULL: it is to
  * be run, with the decisions that have been made by now. */
 struct tree_leaf *recall_walk(struct recall *r, struct image_source *is);

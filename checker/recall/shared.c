@@ -92,10 +92,13 @@ bool shared_take(uint64_t key, struct recall *r)
 
 void shared_give(uint64_t key, struct recall *r)
 {
+	struct tree_counts counts = {0};
 	struct recall oldest;
 	if (key && !idle.kept)
 		idle.kept = calloc(KEPT, sizeof(*idle.kept));
-	size_t bytes = key && r->tree ? recall_bytes(r) : 0;
+	if (key && r->tree)
+		recall_count(r, &counts);
+	const size_t bytes = counts.bytes;
 	if (!bytes || !idle.kept || r->differed || bytes > SHARED_BYTES) {
 		recall_close(r);
 		return;
