@@ -49,7 +49,6 @@
 #define SAMPLES 32 /* images of a point beyond the bound */
 /* With these, of those that were measured, most states show the seeded bugs that need a life. */
 #define FEW_IMAGES   8	  /* images of a power failure within a life, or where few are wanted */
-#define LIFE_CUTS    4	  /* the power fails at one of so many places of a life */
 #define RECORD_AFTER 16	  /* runs, until it pays to record the plain one */
 #define CANARY_EVERY 1024 /* one in so many images is run although it is known, ... */
 #define CANARY_CUTS  256  /* ... and of those in which the power fails once more */
@@ -311,65 +310,80 @@ static bool read_image(struct explorer *ex, unsigned machine, const struct histo
 static bool lead_image(struct explorer *ex, unsigned machine, const struct tree_leaf *leaf)
 {
 	struct image_source *is = &ex->image[machine];
-	struct world *w = &ex->worlds.world[machine];
 	struct explorer_led *led = &ex->led[machine];
 	const struct choice_point *at = NULL;
-	const unsigned used = is->used;
+	const unsigned walked = is->used, lives = is->lives;
 	const uint64_t events = leaf->observed->events; /* it may be forgotten on the way */
+	/* The walk's decisions are made once more, in their places. */
+	if (is->depth < walked)
+		is->depth = walked;
+	is->used = is->depth;
 	if (ex->recall.mutant == TREE_CUT_REDECIDED)
 		is->depth = 0;
 	image_start(is);
 	world_stand(&ex->worlds, machine, &is->source);
-	recall_lead(&ex->recall, leaf, w);
+	recall_lead(&ex->recall, leaf, is->world);
 	*led = (struct explorer_led){.on = true};
-	while (!led->stops && (at = recall_lead_on(&ex->recall, w))) {
+	while (!led->stops && (at = recall_lead_on(&ex->recall, is))) {
+		unsigned drawn = is->drawn;
 		led->places++;
-		explore_point(ex, w, at);
+		explore_point(ex, is->world, at);
+		led->drew = is->drawn > drawn;
 	}
 	led->on = false;
-	if (at)
-		return false;
-	is->used = used;
-	ex->counts.events += events;
-	return true;
+	is->used = walked;
+	is->lives = lives;
+	if (!at)
+		ex->counts.events += events;
+	return !at;
 }
 
-/* An image in which the power fails at each place on the way. Is it known what it comes to? Else it
- * is run. */
-static void cut_image(struct explorer *ex, unsigned machine, const struct history_mark *mark)
+/* The image is run, and what comes of it is learnt if nothing stops it. */
+static struct tree_leaf *learn_way(struct explorer *ex, unsigned machine, bool prove)
 {
 	struct image_source *is = &ex->image[machine];
 	struct world *w = &ex->worlds.world[machine];
-	struct explorer_led *led = &ex->led[machine];
+	struct tree_leaf *leaf = NULL;
 	uint64_t events = sim_events(w->sim);
+	w->gets.kept = true;
+	recall_begin_cut(&ex->recall, is);
+	run_image(ex, machine, prove);
+	w->gets.kept = false;
+	if (explore_more(ex))
+		leaf = recall_learn_cut(&ex->recall, is, sim_events(w->sim) - events);
+	recall_end_cut(&ex->recall, is);
+	return leaf;
+}
+
+/* An image in which the power fails at places on the way, or that lives on. Is it known what it
+ * comes to? Else it is run. */
+static void further_image(struct explorer *ex, unsigned machine, const struct history_mark *mark,
+			  bool prove)
+{
+	struct image_source *is = &ex->image[machine];
+	const uint64_t life = is->life;
+	const unsigned depth = is->depth;
 	image_start(is);
 	struct tree_leaf *leaf = recall_walk_cut(&ex->recall, is);
-	/* What was drawn on the way stays. */
-	if (is->used < is->depth)
-		is->used = is->depth;
-	else
-		is->depth = is->used;
 	bool canary = leaf && ex->recall.led % CANARY_CUTS == 0;
 	if (leaf && !canary) {
 		if (lead_image(ex, machine, leaf))
 			return;
-		/* Where a run stops exactly is not known: so it is run that far. */
 		history_rewind(ex->worlds.history, mark);
 		world_end(&ex->worlds, machine);
-		led->stop_after = led->places;
-		is->used = is->depth;
-		run_image(ex, machine, false);
-		led->stop_after = 0;
+	}
+	/* A life is drawn anew, and is the same. What else was drawn on the way stays. */
+	is->life = life;
+	is->depth = is->visit == VISIT_LIFE || is->used < depth ? depth : is->used;
+	is->used = is->depth;
+	if (leaf && !canary) {
+		/* Where exactly a run stops is not known: so it is run that far. */
+		ex->led[machine].stop_after = ex->led[machine].places;
+		run_image(ex, machine, prove);
+		ex->led[machine].stop_after = 0;
 		return;
 	}
-	w->gets.kept = true;
-	recall_begin_cut(&ex->recall, is);
-	run_image(ex, machine, false);
-	w->gets.kept = false;
-	struct tree_leaf *now = explore_more(ex) ? recall_learn_cut(&ex->recall, is,
-								    sim_events(w->sim) - events)
-						 : NULL;
-	recall_end_cut(&ex->recall, is);
+	struct tree_leaf *now = learn_way(ex, machine, prove);
 	if (now && (ex->recall.differed || (canary && now != leaf)))
 		note_wrong(ex, machine);
 }
@@ -411,10 +425,10 @@ static void explore_image(struct explorer *ex, unsigned machine, enum visit visi
 	if (visit == VISIT_READ) {
 		clean = read_image(ex, machine, mark);
 	} else {
-		enum explore_phase before = phase_begin(
-			ex->phases, visit == VISIT_CUT ? PHASE_AGAIN : PHASE_LIFE);
-		if (visit == VISIT_CUT && ex->recall.tree && !ex->image_done)
-			cut_image(ex, machine, mark);
+		enum explore_phase before = phase_begin(ex->phases,
+							lives ? PHASE_LIFE : PHASE_AGAIN);
+		if (ex->recall.tree && !ex->image_done)
+			further_image(ex, machine, mark, !cut);
 		else
 			run_image(ex, machine, !cut);
 		phase_back(ex->phases, before);
@@ -561,27 +575,33 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,
 	}
 }
 
-/* Is the power to fail at this place of a machine that has recovered? */
-static bool fails_here(struct explorer *ex, const struct world *world,
-		       const struct choice_point *at)
-{
-	struct image_source *is = &ex->image[world->machine];
-	switch (is->visit) {
-	case VISIT_LIFE:
-		return world->life.on &&
-		       (at->a == CRASH_AT_END || random_next(&is->life) % LIFE_CUTS == 0);
-	case VISIT_PLANNED:
-		return world->life.on || ex->plan[world->machine].cut == LIFE_CUT_ANYWHERE;
-	default:
-		return true;
-	}
-}
-
 /* A seeded bug: nobody looks at such places. */
 static bool is_left_out(const struct explorer *ex, const struct choice_point *at)
 {
 	return (CHECKER_MUTANT(ex->setup, CRASH_NO_FENCE) && at->a == CRASH_BEFORE_FENCE) ||
 	       (CHECKER_MUTANT(ex->setup, CRASH_NO_DRAIN) && at->a == CRASH_BEFORE_DRAIN);
+}
+
+/* Is the power to fail at this place? */
+static bool fails_here(struct explorer *ex, const struct world *world,
+		       const struct choice_point *at)
+{
+	struct image_source *is = &ex->image[world->machine];
+	if (is_left_out(ex, at))
+		return false;
+	if (!world->machine)
+		return true;
+	if (CHECKER_MUTANT(ex->setup, CRASH_ONCE))
+		return false;
+	switch (is->visit) {
+	case VISIT_LIFE:
+		return world->life.on && (at->a == CRASH_AT_END ||
+					  image_draws_failure(is, ex->led[world->machine].on));
+	case VISIT_PLANNED:
+		return world->life.on || ex->plan[world->machine].cut == LIFE_CUT_ANYWHERE;
+	default:
+		return true;
+	}
 }
 
 static uint64_t point_key(const struct explorer *ex, const struct world *world)
@@ -614,9 +634,7 @@ static enum cut_fate look_at_point(struct explorer *ex, struct world *world,
 		stop_machine(ex, world);
 		return CUT_BUDGET;
 	}
-	if (is_left_out(ex, at))
-		return CUT_APART;
-	if (world->machine && (CHECKER_MUTANT(ex->setup, CRASH_ONCE) || !fails_here(ex, world, at)))
+	if (!fails_here(ex, world, at))
 		return CUT_APART;
 	bool living = ex->living;
 	uint64_t key = point_key(ex, world), hash = h->hash;
@@ -664,11 +682,14 @@ static void explore_point(void *arg, struct world *world, const struct choice_po
 	struct explorer *ex = arg;
 	struct explorer_led *led = &ex->led[world->machine];
 	if (led->stop_after) {
-		if (!--led->stop_after)
+		bool last = !--led->stop_after;
+		if (!last || led->drew)
+			fails_here(ex, world, at); /* what it draws */
+		if (last)
 			sim_stop(world->sim, SIM_DONE);
 		return;
 	}
-	recall_note_failure(&ex->recall, world, at);
+	recall_note_failure(&ex->recall, &ex->image[world->machine], at);
 	enum explore_phase before = phase_begin(ex->phases, PHASE_POINT);
 	enum cut_fate fate = look_at_point(ex, world, at);
 	if (ex->cuts)

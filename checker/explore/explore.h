@@ -106,6 +106,7 @@ struct explorer {
 	struct explorer_led {	     /* by machine: */
 		bool on;	     /* it is led along a known course */
 		bool stops;	     /* it has to stop there */
+		bool drew;	     /* at the last place it was drawn whether the power fails */
 		uint64_t places;     /* where its power could have failed until now */
 		uint64_t stop_after; /* a run stops there; 0: nowhere */
 	} led[WORLDS];

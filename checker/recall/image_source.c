@@ -5,6 +5,24 @@
 #include <stddef.h>
 #include <string.h>
 #include "checker/recall/observed.h"
+#include "checker/recall/tree.h"
+
+#define LIFE_CUTS 4 /* the power fails at one of so many places of a life */
+/* Lines that stand for what is drawn or planned. */
+#define MARK_DRAW TREE_MARKS
+#define MARK_LIFE (TREE_MARKS + 1)
+
+static unsigned life_answer_to(struct image_source *is, const struct choice_point *at,
+			       unsigned client, unsigned n)
+{
+	unsigned answer = is->visit == VISIT_PLANNED
+				  ? is->plan[is->world->machine].answer[at->a - 1][client]
+				  : life_draw(is->world->setup, at, client, &is->life);
+	if (!answer || answer >= n)
+		return 0;
+	deviation_record(&is->lived[is->lives++], at, answer, n);
+	return answer;
+}
 
 /* What a client does in a life. */
 static unsigned life_answer_of(struct image_source *is, const struct choice_point *at, unsigned n)
@@ -19,13 +37,48 @@ static unsigned life_answer_of(struct image_source *is, const struct choice_poin
 		is->source.skip[CHOICE_LIFE] = UINT32_MAX;
 		return 0;
 	}
-	unsigned answer = is->visit == VISIT_PLANNED
-				  ? is->plan[is->world->machine].answer[at->a - 1][client]
-				  : life_draw(is->world->setup, at, client, &is->life);
-	if (!answer || answer >= n)
-		return 0;
-	deviation_record(&is->lived[is->lives++], at, answer, n);
+	unsigned answer = life_answer_to(is, at, client, n);
+	pmem_note_mark(is->world->pm, MARK_LIFE + at->a * LIFE_CLIENTS + client, answer + 1);
 	return answer;
+}
+
+bool image_draws_failure(struct image_source *is, bool led)
+{
+	if (led) {
+		assert(is->drawn < is->draws);
+		unsigned i = is->drawn++;
+		return is->draw[i / 64] >> i % 64 & 1;
+	}
+	pmem_note_mark(is->world->pm, MARK_DRAW, 1);
+	return random_next(&is->life) % LIFE_CUTS == 0;
+}
+
+uint64_t image_ways(const struct image_source *is)
+{
+	/* What lives put is other bytes on each machine. */
+	const unsigned machine = is->world->machine;
+	const uint64_t lives = is->visit < VISIT_LIFE ? 0 : 16u * machine;
+	return lives + (is->visit == VISIT_PLANNED ? 8 + is->plan[machine].cut : 1 + is->visit);
+}
+
+uint64_t image_mark(struct image_source *is, uint32_t line)
+{
+	const struct setup *s = is->world->setup;
+	if (line == MARK_DRAW) {
+		bool fails = random_next(&is->life) % LIFE_CUTS == 0;
+		if (is->draws == MAX_DRAWS)
+			return 0; /* it is run */
+		is->draw[is->draws / 64] &= ~(1ull << is->draws % 64);
+		is->draw[is->draws / 64] |= (uint64_t)fails << is->draws % 64;
+		is->draws++;
+		return 1;
+	}
+	const unsigned client = (line - MARK_LIFE) % LIFE_CLIENTS;
+	const struct choice_point at = {.kind = CHOICE_LIFE,
+					.who = &is->world->life.who[client],
+					.occurrence = 1,
+					.a = (line - MARK_LIFE) / LIFE_CLIENTS};
+	return life_answer_to(is, &at, client, life_answers(s->w.keys, setup_calls(s))) + 1;
 }
 
 unsigned image_decide(struct image_source *is, uint32_t line, unsigned answers)

@@ -11,6 +11,7 @@
 #include "faultinject/sources.h"
 
 #define MAX_DECISIONS 512
+#define MAX_DRAWS     1024
 
 struct decision {
 	uint32_t line;
@@ -35,7 +36,11 @@ struct image_source {
 	enum visit visit;
 	uint64_t life; /* random state of this life */
 	struct deviation lived[LIFE_OPS];
-	unsigned lives;	      /* of them */
+	unsigned lives; /* of them */
+	/* Where a life was walked through: whether the power fails at each place of it. How many
+	 * were drawn, and of these have been asked for. */
+	unsigned draws, drawn;
+	uint64_t draw[MAX_DRAWS / 64];
 	unsigned used, depth; /* decisions made in this run; of them, prescribed by the search */
 	unsigned read; /* of them, made by recovery and by reading all keys; more: not all were read
 			*/
@@ -54,6 +59,14 @@ void image_reset(struct image_source *is);
 void image_start(struct image_source *is);
 /* What the failed machine left of a line, of which there are `answers` possibilities. */
 unsigned image_decide(struct image_source *is, uint32_t line, unsigned answers);
+/* The power could fail at this place of a life that was drawn. Does it? `led`: the life is known,
+ * and was walked through. */
+bool image_draws_failure(struct image_source *is, bool led);
+/* What a known way depends on besides lines: how the image is visited, ... */
+uint64_t image_ways(const struct image_source *is);
+/* ... and what is drawn or planned on the way, which stands among the lines that are touched as
+ * lines from TREE_MARKS on. It comes next; as a line's content. */
+uint64_t image_mark(struct image_source *is, uint32_t line);
 /* The next combination in depth-first order; false: that was the last. */
 bool image_next(struct image_source *is);
 

@@ -14,7 +14,9 @@ struct observed *observed_new(const struct world *w, uint64_t events, uint32_t l
 	size_t why = broken ? strlen(r->why) + 1 : 0, got = gets->n * sizeof(gets->get[0]);
 	size_t ok_why = broken ? strlen(r->ok_why) + 1 : 0;
 	size_t way = course ? course->length : 0;
-	size_t size = (sizeof(struct observed) + got + why + ok_why + gets->bytes + way + 7) &
+	size_t events_bytes = gets->events * sizeof(gets->event[0]);
+	size_t size = (sizeof(struct observed) + got + events_bytes + why + ok_why + gets->bytes +
+		       way + 7) &
 		      ~(size_t)7;
 	struct observed *o = calloc(1, size);
 	if (!o)
@@ -32,24 +34,31 @@ struct observed *observed_new(const struct world *w, uint64_t events, uint32_t l
 	o->gets = (uint16_t)gets->n;
 	o->why = (uint16_t)why;
 	o->ok_why = (uint16_t)ok_why;
+	o->history = (uint16_t)gets->events;
 	o->bytes = gets->bytes;
 	o->course = (uint32_t)way;
-	memcpy(o->get, gets->get, got);
-	memcpy((char *)o->get + got, r->why, why);
-	memcpy((char *)o->get + got + why, r->ok_why, ok_why);
-	if (gets->bytes)
-		memcpy((char *)o->get + got + why + ok_why, gets->byte, gets->bytes);
+	char *at = (char *)o->get;
+	memcpy(at, gets->get, got);
+	memcpy(at += got, gets->event, events_bytes);
+	memcpy(at += events_bytes, r->why, why);
+	memcpy(at += why, r->ok_why, ok_why);
+	memcpy(at += ok_why, gets->byte, gets->bytes);
 	if (way)
-		memcpy((char *)o->get + got + why + ok_why + gets->bytes, course->byte, way);
+		memcpy(at + gets->bytes, course->byte, way);
 	return o;
+}
+
+static const uint16_t *events_of(const struct observed *o)
+{
+	return (const uint16_t *)&o->get[o->gets];
 }
 
 static const char *why_of(const struct observed *o)
 {
-	return (const char *)&o->get[o->gets];
+	return (const char *)(events_of(o) + o->history);
 }
 
-/* That GETs returned. */
+/* That operations returned. */
 static const uint8_t *bytes_of(const struct observed *o)
 {
 	return (const uint8_t *)why_of(o) + o->why + o->ok_why;
@@ -65,15 +74,16 @@ void observed_steps(const struct observed *o, struct world *w)
 	memcpy(w->result.recovery, o->recovery, sizeof(o->recovery));
 }
 
-void observed_until(const struct observed *o, struct world *w, unsigned *told, unsigned events)
+void observed_until(const struct observed *o, struct world *w, unsigned first_op, unsigned *told,
+		    unsigned events)
 {
-	assert(events <= 2u * o->gets);
+	assert(events <= o->history);
 	for (; *told < events; ++*told) {
-		unsigned k = *told / 2;
-		if (*told % 2)
-			world_got(w, k, &o->get[k], bytes_of(o));
+		const unsigned event = events_of(o)[*told], k = event / 2;
+		if (event % 2)
+			world_returns(w, (int)(first_op + k), &o->get[k], bytes_of(o));
 		else
-			world_asks(w, k);
+			world_begins(w, &o->get[k]);
 	}
 }
 
@@ -81,7 +91,7 @@ void observed_again(const struct observed *o, struct world *w)
 {
 	unsigned first_op = w->history->ops, told = 0;
 	life_begin(w);
-	observed_until(o, w, &told, 2u * o->gets);
+	observed_until(o, w, first_op, &told, o->history);
 	observed_result(o, w, first_op);
 }
 

@@ -17,12 +17,12 @@ struct observed {
 	int32_t live_op; /* as struct world_result has it, counted from the first GET */
 	uint32_t recovery[STEP_KINDS];
 	uint8_t end, live_broken, fsck_broken, ok_broken;
-	uint16_t gets, why; /* GETs; bytes of the text that says why, 0: nothing is broken */
+	uint16_t gets, why; /* operations; bytes of the text that says why, 0: nothing is broken */
 	uint16_t ok_why;    /* bytes of the text for OK, likewise */
-	uint16_t unused;
-	uint32_t bytes;	 /* that GETs returned */
-	uint32_t course; /* bytes of the machine's course, where the power fails on the way */
-	/* then the GETs, the texts, the bytes, the course */
+	uint16_t history;   /* events: operations begin and return */
+	uint32_t bytes;	    /* that they returned */
+	uint32_t course;    /* bytes of the machine's course, where the power fails on the way */
+	/* then the operations, the events, the texts, the bytes, the course */
 	struct world_get get[];
 };
 #define OBSERVED_NEVER UINT32_MAX
@@ -35,9 +35,10 @@ struct observed *observed_new(const struct world *w, uint64_t events, uint32_t l
 void observed_steps(const struct observed *o, struct world *w);
 /* The same happens to `w`, which does not run: its result, and the operations of its history. */
 void observed_again(const struct observed *o, struct world *w);
-/* Likewise, but in parts: the history, of whose events (a GET begins, a GET returns) *told have
- * happened, is led on until so many have; and then, when all have, the result. */
-void observed_until(const struct observed *o, struct world *w, unsigned *told, unsigned events);
+/* Likewise, but in parts: the history, of whose events *told have happened, is led on until so many
+ * have; and then, when all have, the result. `first_op`: of the history. */
+void observed_until(const struct observed *o, struct world *w, unsigned first_op, unsigned *told,
+		    unsigned events);
 void observed_result(const struct observed *o, struct world *w, unsigned first_op);
 const uint8_t *observed_course(const struct observed *o);
 

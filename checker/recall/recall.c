@@ -76,7 +76,9 @@ static struct tree_leaf *walk_on(struct tree *tree, struct tree_path *walk, stru
 		const struct decision place = {.at = walk->n, .lines = touched};
 		uint64_t content = PMEM_AS_LOADED;
 		bool first = mutant == TREE_FIRST_LOADED;
-		if (!pmem_as_loaded(is->world->pm, line, first ? 1 : lines)) {
+		if (line >= TREE_MARKS)
+			content = image_mark(is, line);
+		else if (!pmem_as_loaded(is->world->pm, line, first ? 1 : lines)) {
 			if (lines > 1)
 				return NULL; /* not all of them were touched, perhaps */
 			content = content_of(is, line, notes ? &place : NULL, mutant);
@@ -162,11 +164,26 @@ struct tree_leaf *recall_learn(struct recall *r, struct image_source *is, uint64
 
 /* --- the power fails on the way --- */
 
+/* Of a place where the power could have failed: events of the history, whether a life is on, and
+ * how many of its operations were asked for. */
+#define MARK_EVENTS 0xffffu
+#define MARK_LIVES  0x10000u
+#define MARK_LIVED  17
+
+static uint64_t ways(const struct recall *r, const struct image_source *is)
+{
+	return r->mutant == TREE_LIFE_MACHINE ? 1 + is->visit : image_ways(is);
+}
+
 struct tree_leaf *recall_walk_cut(struct recall *r, struct image_source *is)
 {
+	uint32_t node = tree_root(r->cuts);
 	struct tree_leaf *leaf;
 	r->cut_path.n = 0;
-	leaf = walk_on(r->cuts, &r->cut_path, is, tree_root(r->cuts), 0, false, r->mutant);
+	is->draws = is->drawn = 0;
+	if (node)
+		node = tree_next(r->cuts, node, ways(r, is));
+	leaf = walk_on(r->cuts, &r->cut_path, is, node, 0, false, r->mutant);
 	r->led += leaf != NULL;
 	return leaf;
 }
@@ -183,15 +200,14 @@ void recall_begin_cut(struct recall *r, struct image_source *is)
 	pmem_note_course(w->pm, course);
 }
 
-void recall_note_failure(struct recall *r, const struct world *w, const struct choice_point *at)
+void recall_note_failure(struct recall *r, const struct image_source *is,
+			 const struct choice_point *at)
 {
-	const struct recall_lead *lead = &r->lead[w->machine];
-	const struct history *h = w->history;
-	const unsigned ops = h->ops - lead->first_op;
-	/* Events of the history: all are the reader's, who does one thing after the other. */
-	if (lead->notes)
+	const struct world *w = is->world;
+	if (w && r->lead[w->machine].notes)
 		pmem_course_failure(&r->course[w->machine], at,
-				    ops ? 2 * ops - (h->op[h->ops - 1].returned < 0) : 0);
+				    w->gets.events | (w->life.on ? MARK_LIVES : 0) |
+					    is->lives << MARK_LIVED);
 }
 
 struct tree_leaf *recall_learn_cut(struct recall *r, struct image_source *is, uint64_t events)
@@ -203,7 +219,8 @@ struct tree_leaf *recall_learn_cut(struct recall *r, struct image_source *is, ui
 	bool differs;
 	if (!o)
 		return NULL;
-	struct tree_leaf *leaf = tree_add(r->cuts, &touched, o, &r->cut_path, &differs);
+	struct tree_leaf *leaf = tree_add_under(r->cuts, ways(r, is), &touched, o, &r->cut_path,
+						&differs);
 	r->cuts_learnt++;
 	r->differed += differs;
 	return leaf;
@@ -230,18 +247,22 @@ void recall_lead(struct recall *r, const struct tree_leaf *leaf, struct world *w
 					    .no_flight = r->mutant == TREE_CUT_NO_FLIGHT};
 }
 
-const struct choice_point *recall_lead_on(struct recall *r, struct world *w)
+const struct choice_point *recall_lead_on(struct recall *r, struct image_source *is)
 {
+	struct world *w = is->world;
 	struct recall_lead *lead = &r->lead[w->machine];
 	const struct observed *known = lead->known;
 	while (pmem_follow(w->pm, &lead->follow)) {
 		if (r->mutant == TREE_CUT_NOT_THERE && ++lead->failures % 2)
 			continue;
 		if (r->mutant != TREE_CUT_UNREAD)
-			observed_until(known, w, &lead->told, lead->follow.mark);
+			observed_until(known, w, lead->first_op, &lead->told,
+				       lead->follow.mark & MARK_EVENTS);
+		w->life.on = lead->follow.mark & MARK_LIVES;
+		is->lives = lead->follow.mark >> MARK_LIVED;
 		return &lead->follow.at;
 	}
-	observed_until(known, w, &lead->told, 2u * known->gets);
+	observed_until(known, w, lead->first_op, &lead->told, known->history);
 	observed_result(known, w, lead->first_op);
 	return NULL;
 }

@@ -32,8 +32,8 @@ struct recall {
 	struct recall_path path[WORLDS];
 	uint64_t recalled, learnt, differed; /* images */
 	uint64_t points;		     /* the images of so many points were begun */
-	/* Of images in which the power fails on the way, a tree of their own: they are not proved
-	 * to live, and their leaves have a course (core/pmem/course.h). */
+	/* Of images in which the power fails on the way, or that live on, a tree of their own: they
+	 * are not proved to live, and their leaves have a course (core/pmem/course.h). */
 	struct tree *cuts;
 	struct tree_path cut_path;
 	struct pmem_actors *actors;
@@ -59,11 +59,13 @@ void recall_begin(struct recall *r, struct image_source *is, bool whole);
 struct tree_leaf *recall_learn(struct recall *r, struct image_source *is, uint64_t events,
 			       unsigned first_op);
 
-/* The same for images in which the power fails on the way. What is known of it, or NULL. */
+/* The same for images in which the power fails on the way, or that live on. What is known of it, or
+ * NULL. */
 struct tree_leaf *recall_walk_cut(struct recall *r, struct image_source *is);
 void recall_begin_cut(struct recall *r, struct image_source *is);
 /* The power could fail at this place of a world; noted if its image is run to be learnt. */
-void recall_note_failure(struct recall *r, const struct world *w, const struct choice_point *at);
+void recall_note_failure(struct recall *r, const struct image_source *is,
+			 const struct choice_point *at);
 /* After the run; not if it was stopped on the way. */
 struct tree_leaf *recall_learn_cut(struct recall *r, struct image_source *is, uint64_t events);
 /* In any case. */
@@ -73,6 +75,6 @@ void recall_end_cut(struct recall *r, struct image_source *is);
 void recall_lead(struct recall *r, const struct tree_leaf *leaf, struct world *w);
 /* To the next place where the power could have failed, with its history; NULL: to its end, and what
  * is known of that has happened to the world. Good until the next call. */
-const struct choice_point *recall_lead_on(struct recall *r, struct world *w);
+const struct choice_point *recall_lead_on(struct recall *r, struct image_source *is);
 
 #endif

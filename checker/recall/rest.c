@@ -7,7 +7,6 @@
 #include <string.h>
 #include "core/rt/arena.h"
 
-#define LEFT	    UINT32_MAX /* the line that stands for what recovery left outside of PM */
 #define CHECK_EVERY 256 /* one in so many images is run to its end though the rest is known */
 
 int rest_open(struct rest *rest, size_t bytes, enum tree_mutant mutant)
@@ -113,22 +112,22 @@ void rest_begin(struct rest *rest, struct image_source *is, bool whole)
 /* The first node stands for what is left outside of PM. */
 static void learn(struct rest *rest, struct observed *o)
 {
-	const struct pmem_touched again = pmem_touched_again(rest->is->world->pm);
-	struct pmem_touch *touch = calloc(again.n + 1, sizeof(*touch));
+	struct pmem_touched again = pmem_touched_again(rest->is->world->pm);
 	bool differs;
-	if (!touch) {
-		free(o);
-		return;
+	struct pmem_touch *stale = NULL;
+	if (rest->mutant == TREE_REST_STALE && again.n) {
+		stale = malloc(again.n * sizeof(*stale));
+		if (!stale)
+			arena_exhausted();
+		for (unsigned i = 0; i < again.n; i++) {
+			stale[i] = again.touch[i];
+			stale[i].content = known_of(rest, stale[i].content);
+		}
+		again.touch = stale;
 	}
-	touch[0] = (struct pmem_touch){.content = rest->key, .line = LEFT, .lines = 1};
-	for (unsigned i = 0; i < again.n; i++) {
-		touch[i + 1] = again.touch[i];
-		touch[i + 1].content = known_of(rest, again.touch[i].content);
-	}
-	const struct pmem_touched all = {touch, again.n + 1, again.lines + 1};
-	tree_add(rest->tree, &all, o, &rest->path, &differs);
+	tree_add_under(rest->tree, rest->key, &again, o, &rest->path, &differs);
 	rest->differed |= differs;
-	free(touch);
+	free(stale);
 }
 
 struct observed *rest_end(struct rest *rest, unsigned first_op, uint64_t events)

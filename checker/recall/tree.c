@@ -8,6 +8,7 @@
 #include "core/rt/arena.h"
 
 #define GONE	   UINT32_MAX /* number of a leaf that no node leads to */
+#define UNDER	   UINT32_MAX /* the line that stands for what all of them depend on */
 #define LEAF_SLOTS 1024	      /* of the table of leaves: a power of two */
 
 struct node {
@@ -105,6 +106,8 @@ struct tree_leaf *tree_leaf(struct tree *t, uint32_t node)
 /* What is known of a content of these lines. */
 static uint64_t key_of(const struct tree *t, uint32_t line, uint64_t content)
 {
+	if (t->mutant == TREE_LIFE_ANY && line >= TREE_MARKS && line != UNDER)
+		return 1;
 	if (t->mutant == TREE_LINE_LEFT_OUT && line % 2 && content != PMEM_AS_LOADED)
 		return 1;
 	return t->mutant == TREE_SHORT_HASH ? content % 16 : content;
@@ -407,6 +410,24 @@ struct tree_leaf *tree_add(struct tree *t, const struct pmem_touched *touched, s
 	*differs = nodes == t->nodes && t->node[at].child != leaf->number;
 	t->node[at].child = leaf->number;
 	t->node[at].line = ++t->clock;
+	return leaf;
+}
+
+struct tree_leaf *tree_add_under(struct tree *t, uint64_t what, const struct pmem_touched *touched,
+				 struct observed *o, struct tree_path *path, bool *differs)
+{
+	struct pmem_touch *touch = malloc((touched->n + 1) * sizeof(*touch));
+	*differs = false;
+	if (!touch) {
+		free(o);
+		return NULL;
+	}
+	touch[0] = (struct pmem_touch){.content = what, .line = UNDER, .lines = 1};
+	if (touched->n)
+		memcpy(touch + 1, touched->touch, touched->n * sizeof(*touch));
+	const struct pmem_touched all = {touch, touched->n + 1, touched->lines + 1};
+	struct tree_leaf *leaf = tree_add(t, &all, o, path, differs);
+	free(touch);
 	return leaf;
 }
 

@@ -34,6 +34,8 @@ enum tree_mutant {
 	TREE_CUT_NO_FLIGHT, /* what recovery has stored is not in flight there */
 	TREE_CUT_REDECIDED, /* what the first failure left is decided anew there */
 	TREE_CUT_UNREAD,    /* what has been read until then is not in the history */
+	TREE_LIFE_ANY,	    /* whatever is done in a life, it is the same */
+	TREE_LIFE_MACHINE,  /* likewise, on whichever machine */
 	/* Trees are shared whatever these are: */
 	TREE_OTHER_HARDWARE,
 	TREE_OTHER_KNOBS, /* and store and sizes */
@@ -55,7 +57,9 @@ struct tree_counts {
 	uint64_t forgotten;	       /* times that it had no room left */
 };
 
-#define TREE_NONE  0		      /* no node */
+#define TREE_NONE  0	       /* no node */
+#define TREE_MARKS 0xf0000000u /* lines from here on are in no pool, and stand for something else \
+				*/
 #define TREE_BYTES ((size_t)64 << 20) /* that a tree takes, if nothing else is said */
 
 /* A tree that takes up to so many bytes. NULL: out of memory. */
@@ -88,6 +92,9 @@ void tree_path_add(struct tree_path *path, uint32_t node);
  */
 struct tree_leaf *tree_add(struct tree *t, const struct pmem_touched *touched, struct observed *o,
 			   struct tree_path *path, bool *differs);
+/* Likewise, where the first node stands for something else that all depends on. */
+struct tree_leaf *tree_add_under(struct tree *t, uint64_t what, const struct pmem_touched *touched,
+				 struct observed *o, struct tree_path *path, bool *differs);
 void tree_count(const struct tree *t, struct tree_counts *out);
 
 #endif

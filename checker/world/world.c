@@ -172,6 +172,49 @@ static int note_invoke(struct world *w, unsigned client, enum history_kind kind,
 	return history_invoke_detailed(w->history, client, kind, op->key, &detail);
 }
 
+static void keep_event(struct world_gets *gets, unsigned event)
+{
+	assert(gets->events < 2 * WORLD_GETS);
+	gets->event[gets->events++] = (uint16_t)event;
+}
+
+static void keep_begin(struct world_client *c, const struct workload_op *op)
+{
+	struct world_gets *gets = &c->world->gets;
+	assert(gets->n < WORLD_GETS && c->number > c->world->setup->w.clients);
+	c->get = gets->n++;
+	gets->get[c->get] = (struct world_get){
+		.op = *op, .client = (uint16_t)(c->number - c->world->setup->w.clients - 1)};
+	keep_event(gets, 2 * c->get);
+}
+
+/* What a GET or a CALL returns. */
+static void keep_answer(struct world_client *c, int error, size_t len, const uint8_t *bytes)
+{
+	struct world_gets *gets = &c->world->gets;
+	struct world_get *get = &gets->get[c->get];
+	if (!gets->kept)
+		return;
+	get->error = error;
+	get->len = (uint32_t)len;
+	get->at = gets->bytes;
+	if (error || len > gets->longest)
+		return;
+	memcpy(gets->byte + gets->bytes, bytes, len);
+	gets->bytes += (uint32_t)len;
+}
+
+static void keep_return(struct world_client *c, const struct history_op *op)
+{
+	struct world_gets *gets = &c->world->gets;
+	struct world_get *get = &gets->get[c->get];
+	if (get->op.kind == OP_PUT || get->op.kind == OP_DEL)
+		get->error = op->error;
+	get->returned = op->returned >= 0;
+	get->unexplained = op->unexplained;
+	keep_event(gets, 2 * c->get + 1);
+}
+
 static int invoke(struct world_client *c, enum history_kind kind, const struct workload_op *what)
 {
 	struct world *w = c->world;
@@ -183,6 +226,8 @@ static int invoke(struct world_client *c, enum history_kind kind, const struct w
 		_Exit(70);
 	}
 	c->op = op;
+	if (w->gets.kept)
+		keep_begin(c, what);
 	sim_repeat_news(w->sim);
 	return op;
 }
@@ -209,6 +254,8 @@ static void returned(struct world_client *c, int error, int32_t value)
 	if (error && error != -ENOTUNIQ &&
 	    !error_explained(w, c->number, history_operation(w->history->op[op].kind), error))
 		history_unexplained(w->history, op);
+	if (w->gets.kept)
+		keep_return(c, &w->history->op[op]);
 	sim_mix(w->sim, (uint64_t)op << 32 | (uint32_t)error, (uint32_t)value);
 	if (sim_tracing(w->sim)) {
 		char name[64] = "", what[128] = "";
@@ -264,18 +311,6 @@ static int get_says(const struct world *w, unsigned key, const struct world_get 
 	return *value == VALUE_UNKNOWN ? -ENOTUNIQ : 0;
 }
 
-/* Keep what was read. */
-static void keep_get(struct world_gets *gets, unsigned at, struct world_get get,
-		     const uint8_t *bytes)
-{
-	get.at = gets->bytes;
-	if (!get.error && get.len <= gets->longest) {
-		memcpy(gets->byte + gets->bytes, bytes, get.len);
-		gets->bytes += get.len;
-	}
-	gets->get[at] = get;
-}
-
 /* An answer is there before the operation has returned. */
 static void note_answer(struct world *w, int op, const void *bytes, size_t len)
 {
@@ -290,12 +325,10 @@ static void do_get(struct world_client *c, const struct workload_op *what, uint8
 	struct world *w = c->world;
 	const struct setup *s = w->setup;
 	struct world_get get = {0};
-	unsigned at = w->gets.n, key = what->key;
+	unsigned key = what->key;
 	size_t len = 0;
 	int32_t value;
 	int op = invoke(c, HISTORY_GET, what);
-	if (w->gets.kept)
-		w->gets.get[w->gets.n++] = get;
 	sim_forget_failed_call(w->sim);
 	get.error = s->store->get(c->handle, s->w.key[key].name, s->w.key[key].klen, buf,
 				  s->params.max_vlen, &len);
@@ -307,12 +340,8 @@ static void do_get(struct world_client *c, const struct workload_op *what, uint8
 			      "after recovery, GET %s fails: ", s->w.key[key].name);
 	if (!get.error)
 		note_answer(w, op, buf, len <= s->params.max_vlen ? len : s->params.max_vlen);
+	keep_answer(c, get.error, get.len, buf);
 	returned(c, error, value);
-	if (w->gets.kept) {
-		get.returned = true;
-		get.unexplained = w->history->op[op].unexplained;
-		keep_get(&w->gets, at, get, buf);
-	}
 }
 
 static const char *const op_says[OP_KINDS] = {[OP_PUT] = "PUT ",    [OP_GET] = "GET ",
@@ -374,12 +403,9 @@ static int do_call(struct world_client *c, const struct workload_op *op, bool lo
 	struct world *w = c->world;
 	struct world_get get = {0};
 	struct tm_answer *answer;
-	unsigned at = w->gets.n;
 	int number = invoke(c, HISTORY_CALL, op);
 	if (looks && sim_tracing(w->sim))
 		trace_begin(w, op);
-	if (looks && w->gets.kept)
-		w->gets.get[w->gets.n++] = get;
 	get.error = run_call(c, op, &answer);
 	get.len = get.error ? 0 : (uint32_t)answer->len;
 	if (w->machine && get.error)
@@ -387,12 +413,8 @@ static int do_call(struct world_client *c, const struct workload_op *op, bool lo
 			      "after recovery, %s fails: ", w->setup->store->calls[op->call].name);
 	if (!get.error)
 		note_answer(w, number, answer->bytes, answer->len);
+	keep_answer(c, get.error, get.len, answer->bytes);
 	returned(c, get.error, VALUE_UNKNOWN);
-	if (looks && w->gets.kept) {
-		get.returned = true;
-		get.unexplained = w->history->op[number].unexplained;
-		keep_get(&w->gets, at, get, answer->bytes);
-	}
 	return get.error;
 }
 
@@ -401,29 +423,28 @@ unsigned world_keys_read(const struct world *w)
 	return w->setup->store->get ? w->setup->w.keys : 0;
 }
 
-void world_asks(struct world *w, unsigned i)
+void world_begins(struct world *w, const struct world_get *get)
 {
-	const unsigned keys = world_keys_read(w), client = w->setup->w.clients + 1;
-	const bool is_get = i < keys;
-	struct workload_op what = {.kind = OP_GET, .key = (uint16_t)i, .nth = (uint16_t)(i + 1)};
-	if (!is_get) {
-		what = setup_look(w->setup, i - keys);
-		what.nth = (uint16_t)(i - keys + 1);
-	}
-	int op = note_invoke(w, client, is_get ? HISTORY_GET : HISTORY_CALL, &what);
+	static const uint8_t kinds[OP_KINDS] = {[OP_PUT] = HISTORY_PUT,
+						[OP_GET] = HISTORY_GET,
+						[OP_DEL] = HISTORY_DEL,
+						[OP_CALL] = HISTORY_CALL};
+	const unsigned client = w->setup->w.clients + 1 + get->client;
+	int op = note_invoke(w, client, kinds[get->op.kind], &get->op);
 	assert(op >= 0 && w->machine);
+	if (get->op.kind == OP_PUT)
+		life_value(w, &get->op);
 }
 
-void world_got(struct world *w, unsigned i, const struct world_get *get, const uint8_t *bytes)
+void world_returns(struct world *w, int op, const struct world_get *get, const uint8_t *bytes)
 {
-	const bool is_get = i < world_keys_read(w);
-	const int op = (int)w->history->ops - 1; /* nobody else asks */
+	const bool is_get = get->op.kind == OP_GET;
 	int32_t value = VALUE_UNKNOWN;
-	assert(op >= 0);
+	assert(op >= 0 && (unsigned)op < w->history->ops);
 	if (!get->returned)
 		return;
-	int error = is_get ? get_says(w, i, get, bytes + get->at, &value) : get->error;
-	if (!get->error)
+	int error = is_get ? get_says(w, get->op.key, get, bytes + get->at, &value) : get->error;
+	if (!get->error && (is_get || get->op.kind == OP_CALL))
 		note_answer(w, op, bytes + get->at,
 			    get->len <= w->gets.longest ? get->len : w->gets.longest);
 	history_return(w->history, op, error, value);
@@ -682,7 +703,7 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	w->result.live_op = -1;
 	w->opened = w->ended = 0;
 	w->booted = w->serving = w->reread = false;
-	w->gets.n = w->gets.bytes = 0;
+	w->gets.n = w->gets.events = w->gets.bytes = 0;
 	life_begin(w);
 	sim_set_step_budget(
 		w->sim,
@@ -1362,9 +1383,10 @@ int worlds_open(struct worlds *ws, struct setup *setup)
 		const unsigned looks = setup_looks(setup);
 		struct world_gets *gets = &ws->world[m].gets;
 		gets->longest = setup->params.max_vlen;
-		if (looks && gets->longest < TM_MAX_ANSWER)
+		if (setup_calls(setup) && gets->longest < TM_MAX_ANSWER)
 			gets->longest = TM_MAX_ANSWER;
-		gets->byte = malloc((size_t)(setup->w.keys + looks) * gets->longest + 1);
+		gets->byte = malloc(
+			(2 * (size_t)(setup->w.keys + looks) + LIFE_OPS) * gets->longest + 1);
 		if (!ws->world[m].sim || !ws->world[m].gets.byte)
 			goto err;
 	}

@@ -41,18 +41,23 @@ struct world_result {
 	uint32_t recovery[STEP_KINDS]; /* steps that the store's recovery took */
 };
 
-/* What a GET of a key returned, or a look. */
+/* An operation of a machine that has recovered. */
 struct world_get {
+	struct workload_op op;
 	int32_t error;	  /* the store's */
-	uint32_t len, at; /* of the value, and where it begins in world_gets.byte */
-	uint16_t returned, unexplained;
+	uint32_t len, at; /* of what it returned, and where that begins in world_gets.byte */
+	uint16_t client;  /* 0: the reader */
+	uint8_t returned, unexplained;
 };
 
-/* GETs of all keys, in their order, if the store has any; then the looks (setup_look()). */
+/* All of them: GETs of all keys, if the store has any, and the looks (setup_look()); a life, and
+ * the GETs and looks once more. */
+#define WORLD_GETS (2 * SETUP_LOOKS + LIFE_OPS)
 struct world_gets {
 	bool kept; /* until then they are not noted */
-	unsigned n;
-	struct world_get get[SETUP_LOOKS];
+	unsigned n, events;
+	struct world_get get[WORLD_GETS];
+	uint16_t event[2 * WORLD_GETS]; /* in order: twice the place in get[], and 1: it returned */
 	uint8_t *byte;
 	uint32_t bytes, longest; /* of `byte`; the longest value that there is */
 };
@@ -69,6 +74,7 @@ struct world_client {
 	uint8_t apart; /* enum tm_operation: one that is not in the history is open, a cleaning or
 			* what proves life; 0: none */
 	unsigned life; /* of the server, when it connected last */
+	unsigned get;  /* its operation's place in world_gets, where they are kept */
 	uint16_t opens;
 	struct tm_answer *answer; /* of operations of the store's own; NULL: there was none */
 	unsigned next;		  /* of its operations in the workload: the one to begin next */
@@ -147,11 +153,10 @@ void world_end(struct worlds *ws, unsigned machine);
 void world_resume(struct worlds *ws, struct source *source, world_observer *observer, void *arg);
 /* Machine `machine` > 0 has power, and nothing runs on it: it is led (core/pmem/course.h). */
 void world_stand(struct worlds *ws, unsigned machine, struct source *source);
-/* For the history: the reader of a machine that has recovered asks for the i-th of all that it
- * reads. */
-void world_asks(struct world *w, unsigned i);
-/* It got this, where it did; `bytes`: where get->at counts from. */
-void world_got(struct world *w, unsigned i, const struct world_get *get, const uint8_t *bytes);
+/* For the history of a machine that has recovered: the operation begins once more. */
+void world_begins(struct world *w, const struct world_get *get);
+/* It returns, as operation `op` of the history, if it did; `bytes`: where get->at counts from. */
+void world_returns(struct world *w, int op, const struct world_get *get, const uint8_t *bytes);
 /* The value that an operation takes, by its name: detail->value.len bytes. */
 void world_value(const struct history_detail *detail, uint8_t *out);
 /* How many keys are read, each by a GET. */

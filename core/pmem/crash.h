@@ -67,6 +67,9 @@ struct pmem_touched {
 /* Is that to be noted, from the next pmem_begin() on? Off at first. */
 void pmem_note_touched(struct pmem *pm, bool on);
 struct pmem_touched pmem_touched(const struct pmem *pm);
+/* Something else happens that what comes next depends on, and is noted in its place, if touches are
+ * noted: as a line that no pool has, with a content that is not PMEM_AS_LOADED. */
+void pmem_note_mark(struct pmem *pm, uint32_t line, uint64_t content);
 /*
  * From now on until pmem_end(): the order in which lines are touched first from here. Only while
  * pmem_note_touched() is on, and no other machine boots from this one.

@@ -68,6 +68,18 @@ struct pmem_touched pmem_touched(const struct pmem *pm)
 	return (struct pmem_touched){list->touch, list->n, list->lines};
 }
 
+void pmem_note_mark(struct pmem *pm, uint32_t line, uint64_t content)
+{
+	struct touch_list *list = &pm->touched[0];
+	assert(line >= pm->len / LINE && content != PMEM_AS_LOADED && !pm->notes_again);
+	if (!pm->notes_touched)
+		return;
+	if (list->n == list->room)
+		list->touch = pmem_grow(list->touch, &list->room, sizeof(*list->touch));
+	list->touch[list->n++] = (struct pmem_touch){.content = content, .line = line, .lines = 1};
+	list->lines++;
+}
+
 void pmem_note_touched_again(struct pmem *pm)
 {
 	uint64_t *decided = pm->decided;
