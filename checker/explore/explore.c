@@ -883,7 +883,8 @@ void explore_run(struct explorer *ex, struct source *source, const struct deviat
 	struct source *rest = source;
 	struct mark *from = find_mark(ex, source, &rest);
 	explore_run_from(ex, from, rest, taken);
-	if (from && ex->resumed++ % CANARY_EVERY == 0 && !ex->stopped)
+	/* Where the budget is used up a run ends early. */
+	if (from && ex->resumed++ % CANARY_EVERY == 0 && explore_more(ex))
 		check_run(ex);
 }
 
