@@ -242,6 +242,37 @@ START_TEST(canary_names_the_run)
 }
 END_TEST
 
+/* The first run that goes on from a checkpoint, and so is looked at by the canary, uses up the
+ * budget: it ends early, and the whole run does not. */
+static bool ends_early(uint64_t seed)
+{
+	struct explore_limits limits = campaign_default.limits;
+	struct schedule schedule;
+	struct bench *b = bench(&tried[0], &limits);
+
+	ck_assert_int_eq(schedule_open(&schedule, &b->ex.worlds, seed, campaign_default.deviations),
+			 0);
+	for (uint64_t run = 0; !b->ex.resumed; run++) {
+		b->ex.limits.states = run == b->ex.record.at ? b->ex.counts.states + 1 : UINT64_MAX;
+		explore_run(&b->ex, schedule_run(&schedule, run), &schedule.random.taken);
+	}
+	const bool early = b->ex.counts.states >= b->ex.limits.states;
+	ck_assert(!b->ex.wrong.found);
+	schedule_close(&schedule);
+	bench_free(b);
+	return early;
+}
+
+START_TEST(budget_ends_a_run)
+{
+	unsigned early = 0;
+
+	for (uint64_t seed = 1; seed <= 20 && !TM_ASAN; seed++)
+		early += ends_early(seed);
+	ck_assert(early || TM_ASAN);
+}
+END_TEST
+
 static bool search_all(struct bench *b, struct search *search)
 {
 	struct search_limits limits = search_default;
@@ -345,6 +376,7 @@ int main(void)
 	tcase_add_loop_test(tc, checkpoint_mutant_is_noticed, CHECKPOINT_MUTANT_NONE + 1,
 			    CHECKPOINT_MUTANTS);
 	tcase_add_test(tc, canary_names_the_run);
+	tcase_add_test(tc, budget_ends_a_run);
 	tcase_add_loop_test(tc, search_with_marks, 0, COUNT(searched));
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
