@@ -8,9 +8,8 @@
  * run switches tasks only where the store itself waits, and every other switch is a
  * deviation with a name.
  *
- * A wake-up carries the number of the sleep it ends, so that the later of two
- * wake-ups of one sleep (a completion came; the fallback poll came due) finds that
- * it is stale and does nothing.
+ * A sleep has two ends (a completion comes; the fallback poll is due). The one that comes first
+ * takes the other one away: the queue holds no wake-up of a task that does not sleep.
  *
  * Store code that crashes (a bad pointer after recovery from a torn image) must not
  * take the explorer with it: the signal handler sends the task to sim_abandon(), the

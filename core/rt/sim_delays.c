@@ -27,7 +27,7 @@ static void let_go(struct sim *sim, struct delayed *delayed)
 	assert(!delayed->task != !delayed->fn); /* either a task or an event */
 	delayed->let_go = true;
 	if (!delayed->task)
-		sim_push_event(sim, 0, sim->run.now, fire_delayed, delayed, 0);
+		sim_push_event(sim, 0, sim->run.now, fire_delayed, delayed);
 	else if (delayed->task->asleep && delayed->task->sleep == delayed->sleep)
 		sim_make_ready(sim, delayed->task);
 }
@@ -61,12 +61,12 @@ uint64_t sim_delay(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_n
 	if (k)
 		sim_repeat_pending(sim, due);
 	if (!delayed) {
-		sim_push_event(sim, chain, due, fn, arg, 0);
+		sim_push_event(sim, chain, due, fn, arg);
 		return due;
 	}
 	delayed->fn = fn;
 	delayed->arg = arg;
-	sim_push_event(sim, chain, due, fire_delayed, delayed, 0);
+	sim_push_event(sim, chain, due, fire_delayed, delayed);
 	return due;
 }
 

@@ -17,8 +17,7 @@ static void grow(struct sim *sim)
 	sim->event_room = room;
 }
 
-void sim_push_event(struct sim *sim, uint64_t chain, uint64_t due, sim_fn *fn, void *arg,
-		    uint32_t sleep)
+void sim_push_event(struct sim *sim, uint64_t chain, uint64_t due, sim_fn *fn, void *arg)
 {
 	unsigned i = sim->event_count;
 	if (i == sim->event_room)
@@ -29,26 +28,33 @@ void sim_push_event(struct sim *sim, uint64_t chain, uint64_t due, sim_fn *fn, v
 	else /* a new event is the last of those due at its time */
 		for (; i && sim->event[i - 1].due <= due; i--)
 			sim->event[i] = sim->event[i - 1];
-	sim->event[i] = (struct event){.due = due,
-				       .chain = chain,
-				       .seq = sim->seq++,
-				       .sleep = sleep,
-				       .fn = fn,
-				       .arg = arg};
+	sim->event[i] = (struct event){
+		.due = due, .chain = chain, .seq = sim->seq++, .fn = fn, .arg = arg};
 	assert(due >= sim->run.now); /* nothing happens in the past */
 	assert(fn || ((struct task *)arg)->asleep);
 	assert(sim->event_count <= sim->event_room);
 	assert(sim->scheduler || !i || sim->event[i - 1].due > due);
 }
 
+void sim_take_wake_up(struct sim *sim, struct task *task)
+{
+	unsigned i = sim->event_count;
+	assert(task->timed && !sim->scheduler);
+	do
+		assert(i);
+	while (sim->event[--i].fn || sim->event[i].arg != task);
+	memmove(&sim->event[i], &sim->event[i + 1], (--sim->event_count - i) * sizeof(*sim->event));
+	task->timed = false;
+}
+
 void sim_at(struct sim *sim, uint64_t delay_ns, sim_fn *fn, void *arg)
 {
-	sim_push_event(sim, CHAIN_OTHER, sim->run.now + delay_ns, fn, arg, 0);
+	sim_push_event(sim, CHAIN_OTHER, sim->run.now + delay_ns, fn, arg);
 }
 
 void sim_in_chain(struct sim *sim, uint64_t chain, uint64_t delay_ns, sim_fn *fn, void *arg)
 {
-	sim_push_event(sim, chain, sim->run.now + delay_ns, fn, arg, 0);
+	sim_push_event(sim, chain, sim->run.now + delay_ns, fn, arg);
 }
 
 void sim_run_event(struct sim *sim, struct event event)
@@ -59,8 +65,9 @@ void sim_run_event(struct sim *sim, struct event event)
 		sim->run.now = event.due;
 	if (!event.fn) {
 		struct task *task = event.arg;
-		if (task->asleep && task->sleep == event.sleep)
-			sim_make_ready(sim, task);
+		assert(task->timed && task->asleep);
+		task->timed = false;
+		sim_make_ready(sim, task);
 		return;
 	}
 	sim->events++;

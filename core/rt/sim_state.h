@@ -38,8 +38,8 @@
 
 struct event {
 	uint64_t due, chain;
-	uint32_t seq, sleep;
-	sim_fn *fn; /* NULL: wake the task `arg` from its `sleep`th sleep */
+	uint32_t seq;
+	sim_fn *fn; /* NULL: wake the task `arg` */
 	void *arg;
 };
 
@@ -64,6 +64,7 @@ struct task {
 			     */
 	uint32_t sleep;	    /* number of its current sleep */
 	bool used, asleep, dead;
+	bool timed;	       /* its wake-up is in the event queue */
 	bool of_store;	       /* rt_spawn() or pthread_create() made it */
 	bool again;	       /* it has ended, and another task may have its place */
 	struct thread *thread; /* NULL: it has called nothing of threads.h */
@@ -179,8 +180,9 @@ extern _Thread_local uint64_t sim_runs;		/* of simulations on this thread */
 
 /* --- sim_events.c --- */
 
-void sim_push_event(struct sim *sim, uint64_t chain, uint64_t due, sim_fn *fn, void *arg,
-		    uint32_t sleep);
+void sim_push_event(struct sim *sim, uint64_t chain, uint64_t due, sim_fn *fn, void *arg);
+/* The task does not sleep any more, or is dead: its wake-up is taken out of the queue. */
+void sim_take_wake_up(struct sim *sim, struct task *task);
 void sim_run_first_event(struct sim *sim);
 /* Run an event that was taken out of the queue. No task is the current one meanwhile. */
 void sim_run_event(struct sim *sim, struct event event);

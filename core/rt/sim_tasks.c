@@ -107,8 +107,8 @@ int sim_new_task(struct sim *sim, unsigned host, const char *what, unsigned numb
 	task->error = 0;
 	task->failed = (struct sim_failed_call){0};
 	task->used = task->asleep = true;
-	task->dead = task->of_store = task->again = false;
-	/* A wake-up of the one before it, which ended, is none of its own. */
+	task->dead = task->of_store = task->again = task->timed = false;
+	/* What the one before it slept, which ended, is no sleep of its own. */
 	task->sleep = again ? task->sleep + 1 : 0;
 	task->idles = 0;
 	task->tls = NULL;
@@ -135,8 +135,11 @@ static void end_tasks(struct sim *sim, unsigned host, const struct task *but)
 {
 	unsigned left = 0;
 	for (unsigned t = 0; t < sim->tasks; t++)
-		if (sim->task[t].host == host && &sim->task[t] != but)
+		if (sim->task[t].host == host && &sim->task[t] != but) {
 			sim->task[t].dead = true;
+			if (sim->task[t].timed)
+				sim_take_wake_up(sim, &sim->task[t]);
+		}
 	for (unsigned i = 0; i < sim->ready_len; i++) {
 		struct task *task = ready_task(sim, i);
 		if (!task->dead)
@@ -169,6 +172,8 @@ void sim_make_ready(struct sim *sim, struct task *task)
 		return;
 	task->asleep = false;
 	task->sleep++;
+	if (task->timed)
+		sim_take_wake_up(sim, task);
 	if (sim->scheduler)
 		sim->scheduler->enables(sim->scheduler,
 					chain_name(task->actor.name_hash, CHAIN_TASK));
@@ -227,8 +232,9 @@ void sim_sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
 	task->asleep = true;
 	/* With a scheduler it sleeps until something wakes it: a poll that finds nothing tells it
 	 * nothing. */
-	if (!sim->scheduler)
-		sim_push_event(sim, 0, sim->run.now + fallback_ns, NULL, task, task->sleep);
+	task->timed = !sim->scheduler;
+	if (task->timed)
+		sim_push_event(sim, 0, sim->run.now + fallback_ns, NULL, task);
 	sim_leave(sim);
 	task->idles = 0;
 }
