@@ -637,9 +637,9 @@ int ablate_run(struct ablation *a, char why[WORLDS_WHY])
 		error = add_lanes(a);
 	if (!error)
 		error = add_places(a);
-	if (!error)
+	if (!error && a->places) /* a name that no place has is told at once */
 		error = look_at_all(a, why);
-	if (error)
+	if (error || !a->places)
 		return error;
 	drop_places(a);
 	error = take_away(a, why);

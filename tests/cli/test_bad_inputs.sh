@@ -431,7 +431,7 @@ bad w-r crashtest --workload w-r:clients=2
 bad transport crashtest herd --knob transport=iwarp
 bad 'one store' ablate erda efactory
 bad 'one store' ablate
-bad 'no_such_place' ablate erda --workload w --runs 1 --states 1 --no-traces --place no_such_place
+bad 'no_such_place' ablate erda --place no_such_place
 bad configs litmus good.litmus --configs --witness
 bad html replay $trace $trace --html new
 bad pmemcheck replay $trace $trace --pmemcheck-log new
