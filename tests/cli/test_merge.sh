@@ -15,7 +15,7 @@ whole() {
 	local dir=$1 status=0
 	shift
 	mkdir -p "$dir"
-	(cd "$dir" && tidemark "$@" >text 2>err </dev/null) || status=$?
+	(cd "$dir" && tidemark "$@" -q >text 2>err </dev/null) || status=$?
 	echo $status >"$dir/status"
 }
 # shards DIR N COMMAND...
@@ -32,7 +32,7 @@ shards() {
 merged() {
 	local dir=$1 status=0
 	shift
-	(cd "$dir" && rm -rf out && tidemark merge "$@" >text 2>err </dev/null) || status=$?
+	(cd "$dir" && rm -rf out && tidemark merge "$@" -q >text 2>err </dev/null) || status=$?
 	echo $status >"$dir/status"
 }
 plain() { sed -E "s#($quiet)##g" "$1"; }

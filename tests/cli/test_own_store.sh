@@ -8,7 +8,7 @@
 # the tree behaves alike as a shared object; wrong objects are told in one line.
 # shellcheck source=tests/cli/own.sh
 . "$(dirname "$0")/own.sh"
-few=(--runs 40 --states 800)
+few=(--runs 40 --states 800 -q)
 
 # --- from new-store to a trace ---
 

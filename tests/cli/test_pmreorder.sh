@@ -181,7 +181,7 @@ images 1 'at 7 places' -r ReorderPartial
 
 # --- the report goes to a file ---
 
-run 1 tidemark images -l bad.log -p ./checker -o report.txt -e debug
+run 1 tidemark images -q -l bad.log -p ./checker -o report.txt -e debug
 [ ! -s out ] || fail 'a report is printed, too'
 mv report.txt out
 says 'by set_data (app.c:10)'
@@ -218,7 +218,7 @@ refused() {
 	says "$text"
 	one_line
 }
-good=(images -l good.log -p true)
+good=(images -q -l good.log -p true)
 refused '--engine other: expected tidemark or pmreorder' "${good[@]}" --engine other
 refused '-r Full: expected NoReorderNoCheck' "${good[@]}" -r Full
 refused '-e loud: expected debug' "${good[@]}" -e loud

@@ -20,12 +20,12 @@ wrong() {
 refused() {
 	local status=$1 words=$2
 	shift 2
-	"$tidemark" crashtest efactory --runs 1 --states 1 --workload w "$@" >out 2>err
+	"$tidemark" crashtest efactory --runs 1 --states 1 --workload w -q "$@" >out 2>err
 	[ $? -eq "$status" ] && [ "$(wc -l <err)" -eq 1 ] && grep -qF -e "$words" err || wrong "$*: $(head -n 3 err)"
 }
 
 # A bug, so that something needs attention; the same with another number of processes.
-"$tidemark" crashtest efactory --variant get_no_fence --workload w-r --runs 100 --states 800 --jobs 1 --verbose --html pages >text 2>err
+"$tidemark" crashtest efactory --variant get_no_fence --workload w-r --runs 100 --states 800 --jobs 1 --verbose -q --html pages >text 2>err
 [ $? -eq 1 ] && [ ! -s err ] || wrong "status, or messages: $(head -n 3 err)"
 mv pages once
 "$tidemark" crashtest efactory --variant get_no_fence --workload w-r --runs 100 --states 800 --jobs 3 --html pages >text3 2>err

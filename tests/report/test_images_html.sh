@@ -156,7 +156,7 @@ sed '/id=c2/,$d' page.html | grep -qF '<td>put x two<td>' && fail 'an operation 
 refused() {
 	local words=$1
 	shift
-	run 2 tidemark images bad.log --recover 'sh check.sh {}' "$@"
+	run 2 tidemark images -q bad.log --recover 'sh check.sh {}' "$@"
 	one_line
 	says "$words"
 }
