@@ -30,7 +30,8 @@ done
 "$build/tidemark" images --log "$sources/fuzz/seeds/log.1" --pool zero --pmemcheck-log "$here/log.out" >"$here/out" 2>&1
 [ $? -eq 0 ] || { echo "FAILED: log.1 is no good log: $(cat "$here/out")" >&2; failures=$((failures + 1)); }
 {
-	printf 'tidemark-pm-recording 2\n\0\0\0\0\0\0\0\0'
+	sed -n 's/^#define RECORD_MAGIC *"\(.*\)\\n"$/\1/p' "$sources/core/record/format.h"
+	printf '\0\0\0\0\0\0\0\0'
 	size=$((4096 + $(wc -c <"$here/recording/recording.1")))
 	printf "\\$(printf %o $((size % 256)))\\$(printf %o $((size / 256)))"
 	head -c $((4096 - 34)) /dev/zero
