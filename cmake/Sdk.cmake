@@ -63,9 +63,11 @@ file(CONFIGURE OUTPUT ${sdk}/known.c CONTENT "${known}" @ONLY)
 add_custom_command(OUTPUT ${sdk}/known.so
 	COMMAND ${CMAKE_C_COMPILER} -shared -fPIC -fno-builtin -w -o ${sdk}/known.so ${sdk}/known.c
 	DEPENDS ${sdk}/known.c VERBATIM)
+set(live_sources ${PROJECT_SOURCE_DIR}/scripts/sdk/live.c ${PROJECT_SOURCE_DIR}/core/record/exact/stores.c)
 add_custom_command(OUTPUT ${sdk}/live.o
-	COMMAND ${CMAKE_C_COMPILER} -O2 -w -fPIC -c -o ${sdk}/live.o ${PROJECT_SOURCE_DIR}/scripts/sdk/live.c
-	DEPENDS scripts/sdk/live.c VERBATIM)
+	COMMAND ${CMAKE_C_COMPILER} -O2 -w -fPIC -ftls-model=initial-exec -r -nostdlib -I${PROJECT_SOURCE_DIR} -o ${sdk}/live.o
+		${live_sources}
+	DEPENDS ${live_sources} core/record/record_hooks.h VERBATIM)
 add_custom_target(sdk ALL DEPENDS ${sdk}/known.so ${sdk}/live.o)
 add_dependencies(tidemark sdk)
 target_link_options(tidemark PRIVATE @${sdk}/exported.needs -Wl,--dynamic-list=${sdk}/exported.list)

@@ -21,6 +21,7 @@
 #include "core/record/format.h"
 
 #define LIBRARY "libtidemark-record.so"
+#define EXACT	"record/libtsan.so.2"
 #define HISTORY "history" /* what clients announce; beside what is known of PM */
 
 struct request {
@@ -30,7 +31,7 @@ struct request {
 	bool quiet;
 	struct record_head *head;
 	char library[PATH_MAX], recording[PATH_MAX];
-	char exact[PATH_MAX]; /* the folder of libtsan.so.2 */
+	char exact[PATH_MAX]; /* to be preloaded, too, for --stores exact */
 };
 
 #define REQUEST(member) OPTION_FIELD(struct request, member)
@@ -45,9 +46,10 @@ static const struct option_row rows[] = {
 	 "a recording that another tidemark record is making: this program's part goes there too, "
 	 "until that one ends; instead of all of these",
 	 REQUEST(join)},
-	{"stores", "exact|noticed",
-	 "exact: the program was compiled by gcc with -fsanitize=thread, and each store is "
-	 "recorded where it is made; noticed: by what has changed (=)",
+	{"stores", "auto|exact|noticed",
+	 "exact: each store is recorded where it is made, as the program, or a library of it, was "
+	 "compiled by tidemark cc, or by gcc with -fsanitize=thread; noticed: by what has changed; "
+	 "auto: exact where it was (=)",
 	 REQUEST(stores)},
 	{"room", "BYTES", "how long it may become (=)", REQUEST(room), 1 << 20, 1ull << 40},
 	OPTION_QUIET(struct request, quiet),
@@ -181,8 +183,8 @@ static int set_environment(const struct request *r)
 	/* libpmem flushes caches only where it takes memory for PM. */
 	rc |= setenv("PMEM_IS_PMEM_FORCE", "1", 0);
 	rc |= setenv("PMEM2_FORCE_GRANULARITY", "CACHE_LINE", 0);
-	if (h->wants_exact)
-		rc |= environment_prepend("LD_LIBRARY_PATH", r->exact);
+	if (h->asked != RECORD_ASKED_NOTICED)
+		rc |= environment_preload(r->exact);
 	rc |= environment_preload(r->library);
 	return rc ? fail(EXIT_INTERNAL, "record: the environment: %s", strerror(errno)) : 0;
 }
@@ -233,6 +235,8 @@ static void print_summary(const struct request *r, double seconds)
 	if (h->scans && !h->told)
 		fprintf(stderr, ", %.1f us each of %" PRIu64 " times",
 			(double)h->scan_ns / (double)h->scans * 1e-3, h->scans);
+	if (h->exact && !h->told)
+		fprintf(stderr, "; %" PRIu64 " that the program told of", h->exact);
 	/* Several threads and processes may have been at it at once. */
 	fprintf(stderr, "; %.2f s of recording in %.2f s\n", (double)h->busy_ns * 1e-9, seconds);
 	if (h->full)
@@ -240,10 +244,10 @@ static void print_summary(const struct request *r, double seconds)
 			"tidemark: %s: it is full, or the disk is: what came later is not in "
 			"it (--room)\n",
 			r->out);
-	if (h->wants_exact && !h->exact)
+	if (h->asked == RECORD_ASKED_EXACT && !h->exact)
 		fprintf(stderr,
-			"tidemark: %s: the program told of no store: expected one that gcc has "
-			"compiled with -fsanitize=thread\n",
+			"tidemark: %s: the program told of no store: expected one that tidemark "
+			"cc has compiled, or gcc with -fsanitize=thread\n",
 			r->out);
 	if (!h->files)
 		fprintf(stderr,
@@ -272,21 +276,32 @@ static void finish(struct request *r, int status, double seconds)
 	munmap(h, RECORD_HEAD);
 }
 
+/* enum record_asked, or -1. */
+static int stores_asked(const struct request *r)
+{
+	static const char *const words[] = {[RECORD_ASKED_AUTO] = "auto",
+					    [RECORD_ASKED_EXACT] = "exact",
+					    [RECORD_ASKED_NOTICED] = "noticed"};
+	int i = RECORD_ASKED - 1;
+	while (i >= 0 && strcmp(words[i], r->stores) != 0)
+		i--;
+	return i;
+}
+
 static int check_request(struct request *r)
 {
-	bool exact = !strcmp(r->stores, "exact");
-	if (r->join && (r->pm.n || r->out || exact))
+	if (r->join && (r->pm.n || r->out || stores_asked(r) != RECORD_ASKED_AUTO))
 		return fail(EXIT_USAGE, "record: --join: --pm, --out and --stores are those of the "
 					"recording");
 	if (!r->join && (!r->pm.n || !r->out))
 		return fail(EXIT_USAGE, "record: expected --pm PATH and --out FILE");
 	if (r->out && check_output("--out", r->out, OUTPUT_RECORDING))
 		return EXIT_USAGE;
-	if (!exact && strcmp(r->stores, "noticed") != 0)
-		return fail(EXIT_USAGE, "record: --stores %.40s: expected exact or noticed",
+	if (stores_asked(r) < 0)
+		return fail(EXIT_USAGE, "record: --stores %.40s: expected auto, exact or noticed",
 			    r->stores);
-	if (!find_beside("record", r->exact, sizeof(r->exact)))
-		return fail(EXIT_INTERNAL, "record: no folder record beside this program");
+	if (!find_beside(EXACT, r->exact, sizeof(r->exact)))
+		return fail(EXIT_INTERNAL, "record: no %s beside this program", EXACT);
 	if (!find_beside(LIBRARY, r->library, sizeof(r->library)))
 		return fail(EXIT_INTERNAL, "record: no %s beside this program", LIBRARY);
 	return 0;
@@ -300,14 +315,14 @@ static int prepare(struct request *r)
 	int status = make_recording(r);
 	if (status)
 		return status;
-	r->head->wants_exact = !strcmp(r->stores, "exact");
+	r->head->asked = (uint32_t)stores_asked(r);
 	status = list_pm(r);
 	return status ? status : make_shadow(r);
 }
 
 int record_main(int argc, char **argv)
 {
-	struct request r = {.room = 1u << 30, .stores = "noticed"};
+	struct request r = {.room = 1u << 30, .stores = "auto"};
 	char program_path[PATH_MAX];
 	int status = options_read_leading(&options, &r, argc, argv);
 	if (status >= 0)

@@ -38,6 +38,9 @@ enum record_stores {
 	RECORD_STORES_COMPARED /* all of PM is compared */
 };
 
+/* How they are to become known. */
+enum record_asked { RECORD_ASKED_AUTO, RECORD_ASKED_EXACT, RECORD_ASKED_NOTICED, RECORD_ASKED };
+
 /* Shared by the processes of one recording, and of no use in a file that was moved elsewhere. */
 struct record_head {
 	char magic[sizeof(RECORD_MAGIC)];
@@ -63,7 +66,7 @@ struct record_head {
 	/* The settings, for programs that join later: RECORD_PM_VARIABLE, RECORD_SHADOW_VARIABLE.
 	 */
 	char pm[RECORD_PM_LIST], shadow[128];
-	uint32_t wants_exact; /* --stores exact */
+	uint32_t asked; /* enum record_asked: --stores */
 };
 _Static_assert(sizeof(struct record_head) <= RECORD_HEAD, "the head is a page");
 

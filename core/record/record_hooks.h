@@ -39,7 +39,8 @@ struct record_window {
 extern struct record_window tidemark_record_window __attribute__((weak));
 /* What is there now was stored by the instruction before `pc`. */
 void tidemark_record_stored(const void *at, size_t len, const void *pc) __attribute__((weak));
-/* Of exact/stores.c: tell of the store that this thread has made last. Weak: NULL without it. */
-void tidemark_settle_stores(void) __attribute__((weak));
+/* Before each event of a thread, `settle` is to tell of the store that the thread has made last.
+ * More than once is as good as once. */
+void tidemark_record_settles(void (*settle)(void)) __attribute__((weak));
 
 #endif

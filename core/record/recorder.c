@@ -54,6 +54,25 @@ static void open_recording(void)
 /* Which thread holds the lock: what it calls is not recorded once more. */
 static _Thread_local bool inside;
 
+/* Of the program's objects that tell of their stores. */
+#define SETTLERS 16
+static _Atomic(void (*)(void)) settler[SETTLERS];
+
+RECORD_EXPORT void tidemark_record_settles(void (*settle)(void))
+{
+	for (unsigned i = 0; i < SETTLERS; i++) {
+		void (*was)(void) = NULL;
+		if (atomic_compare_exchange_strong(&settler[i], &was, settle) || was == settle)
+			return;
+	}
+}
+
+static void settle_stores(void)
+{
+	for (unsigned i = 0; i < SETTLERS && settler[i]; i++)
+		settler[i]();
+}
+
 static uint64_t locked_ns; /* when; under the lock */
 
 bool recorder_lock(void)
@@ -63,8 +82,7 @@ bool recorder_lock(void)
 	if (!recorder || inside || recorder->full || recorder->ended)
 		return false;
 	/* This thread's last store comes before what it does now. */
-	if (tidemark_settle_stores)
-		tidemark_settle_stores();
+	settle_stores();
 	inside = true;
 	/* A process that was killed with the lock has left at most an unfinished record. */
 	if (pthread_mutex_lock(&recorder->lock) == EOWNERDEAD)

@@ -168,11 +168,15 @@ int main(int argc, char **argv)
 }
 END
 compile exact -lpmem -fsanitize=thread
+# exactly RECORDING FILE: its events, with what stands in the function of FILE.
+exactly() {
+	run 0 tidemark images "$1" --pmemcheck-log text
+	tr '|' '\n' <text | grep -v -e START -e STOP -e REGISTER | sed "s/;0x1000/;0x/; s/ ($2:/:/; s/)$//" >events
+}
 rm -f pool
 run 0 tidemark record --pm pool --out exact.rec --stores exact -- ./exact pool
-run 0 tidemark images exact.rec --pmemcheck-log text
-tr '|' '\n' <text | grep -v -e START -e STOP -e REGISTER | sed 's/;0x1000/;0x/; s/ (exact.c:/:/; s/)$//' >events
-expect <<'END'
+exactly exact.rec exact.c
+cat >exact.expected <<'END'
 STORE;0x00038;0x1;0x8;main:16
 STORE;0x00000;0x2;0x8;main:17
 STORE;0x00038;0x3;0x8;main:18
@@ -185,6 +189,40 @@ STORE;0x00058;0x8;0x4;main:24
 FLUSH;0x00000;0x80
 FENCE
 END
+expect <exact.expected
+# Nobody needs to say so; and who does not want it does.
+record auto.rec ./exact pool
+says '; 9 that the program told of'
+exactly auto.rec exact.c
+expect <exact.expected
+rm -f pool
+run 0 tidemark record --pm pool --out noticed.rec --stores noticed -- ./exact pool
+exactly noticed.rec exact.c
+[ "$(grep -c 'STORE;0x00038' events)" -eq 1 ] || fail 'a word that was stored twice is a change of its line'
+# As tidemark cc compiles it.
+mkdir cc && cp exact.c cc
+(cd cc && run 0 tidemark cc -g -o exact exact.c -lpmem)
+record cc.rec cc/exact pool
+exactly cc.rec exact.c
+expect <exact.expected
+# A library that the program loads while it runs.
+sed 's/int main(int argc, char \*\*argv)/int put(const char *path); int put(const char *path)/
+	s/argc == 2 ? pmem_map_file(argv\[1\]/path ? pmem_map_file(path/; s/{argc, argc}/{2, 2}/' exact.c >told.c
+cat >loader.c <<'END'
+#include <dlfcn.h>
+
+int main(int argc, char **argv)
+{
+	void *told = dlopen("./told.so", RTLD_NOW | RTLD_LOCAL);
+	int (*put)(const char *) = told ? (int (*)(const char *))dlsym(told, "put") : 0;
+	return argc == 2 && put ? put(argv[1]) : 2;
+}
+END
+run 0 gcc -g -shared -fPIC -O1 -o told.so told.c -lpmem -fsanitize=thread
+compile loader
+record told.rec ./loader pool
+exactly told.rec told.c
+sed 's/main:/put:/' exact.expected | expect
 run 0 tidemark record --pm pool --out exact.rec --stores exact -- ./log pool 1
 says 'the program told of no store'
 run 2 tidemark record --pm pool --out exact.rec --stores all -- ./log pool 1

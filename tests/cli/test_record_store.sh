@@ -31,12 +31,14 @@ trap '[ -z "$server" ] || kill $server 2>/dev/null || true; rm -rf "$here"' EXIT
 
 # record STORE VARIANT: a pool that is there, its server recorded, with a client of three keys: pool.rec and history.
 record() {
+	local own=
+	[[ $1 != */* ]] || own=$1
 	local pool=(serve "$1" --variant "$2" --pm pool --size 128K --clients 1 --keys 4 --value 64 --listen 127.0.0.1:0)
 	rm -f pool history
 	serve tidemark run -- tidemark "${pool[@]}"
 	stop
 	serve tidemark record --pm pool --out pool.rec -- tidemark "${pool[@]}"
-	run 0 tidemark run -- tidemark bench --server "127.0.0.1:$port" --history history --ops 24 --load -q --keys 3 --room 200
+	run 0 tidemark run -- tidemark bench --server "127.0.0.1:$port" --history history --ops 24 --load -q --keys 3 --room 200 $own
 	stop
 	cp summary out
 	says '1 file of PM'
@@ -47,6 +49,15 @@ for store in efactory erda; do
 	run 0 tidemark images pool.rec --history history --most 12 --recover "$judge"
 	says 'landings' 'acknowledgements' ' 0 are bad'
 done
+
+# What tidemark cc has made tells of each store, where it is made.
+run 0 tidemark new-store mine
+run 0 make -C mine
+record mine/mine.so default
+says ' that the program told of'
+run 0 tidemark images pool.rec --pmemcheck-log text
+used=$(grep -n -m 1 'used = 1;' mine/mine.c | cut -d: -f1)
+[ "$(tr '|' '\n' <text | grep -c "^STORE;.*;0x1;0x4;append (mine.c:$used)")" -gt 0 ] || fail "no store of line $used"
 
 # broken STORE BUG WHAT LINE: that is a cause; with other moments than last time, there may be others.
 broken() {

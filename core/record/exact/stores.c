@@ -2,8 +2,9 @@
 /*
  * The CPU's stores to PM, each in its place. A program that was compiled by gcc with
  * -fsanitize=thread calls a function before each load and store; this library has these functions,
- * and stands in the place of libtsan.so.2 (tidemark record --stores exact), so that the program
- * need not be linked anew.
+ * and stands in the place of libtsan.so.2 (tidemark record), so that the program need not be linked
+ * anew. The same functions are in a store that tidemark cc makes for real hardware
+ * (scripts/sdk/live.c).
  *
  * A hook comes before its store: what was stored is read at the thread's next hook, or before its
  * next event. Loads are of no interest but for that. Atomic accesses are not made by the program at
@@ -23,7 +24,7 @@ static _Thread_local struct {
 	const void *pc;
 } pending;
 
-HOOK void tidemark_settle_stores(void)
+static void tell_pending(void)
 {
 	size_t len = pending.len;
 	pending.len = 0;
@@ -34,7 +35,19 @@ HOOK void tidemark_settle_stores(void)
 static inline void settle(void)
 {
 	if (__builtin_expect(pending.len != 0, 0))
-		tidemark_settle_stores();
+		tell_pending();
+}
+
+/* Somebody records, and the store is to PM, or near it. */
+static void keep(uintptr_t at, size_t len, const void *pc)
+{
+	static bool known;
+	if (!known)
+		tidemark_record_settles(tell_pending);
+	known = true;
+	pending.at = at;
+	pending.len = len;
+	pending.pc = pc;
 }
 
 static inline void store(const volatile void *at, size_t len, const void *pc)
@@ -43,9 +56,7 @@ static inline void store(const volatile void *at, size_t len, const void *pc)
 	if (!&tidemark_record_window || /* nobody records */
 	    (uintptr_t)at - tidemark_record_window.first >= tidemark_record_window.len)
 		return;
-	pending.at = (uintptr_t)at;
-	pending.len = len;
-	pending.pc = pc;
+	keep((uintptr_t)at, len, pc);
 }
 
 /* --- plain accesses --- */
