@@ -78,9 +78,8 @@ static const struct option_row rows[] = {
 	 "stored is left (power; kill of a program that never flushes, if no --knob is given)",
 	 REQUEST(model)},
 	{"knob", "NAME=VALUE",
-	 "the hardware, as in the simulation: ddio=on|off, domain=dmp|mhp, "
-	 "line_torn=off|prefix|any, dma_order=left|any|relaxed, ack_early=on|off "
-	 "(docs/images.md); may be repeated",
+	 "the hardware, as in the simulation (tidemark list knobs): domain, ddio, iio_in_mhp, "
+	 "line_torn, dma_order, ack_early (docs/images.md); may be repeated",
 	 REQUEST(knob)},
 	{"most", "N", "images of one place at most (=)", REQUEST(options.most), 1, 1 << 20,
 	 .given = offsetof(struct request, most_given)},
@@ -128,35 +127,68 @@ static const struct options options = {
 
 /* --- what is asked for --- */
 
-/* The hardware, as the simulation names it (tidemark list knobs). */
-static bool set_knob(struct request *r, const char *knob)
+/* The hardware, as the simulation names it (tidemark list knobs): knobs that change what a failure
+ * leaves of what was recorded; and why others do not. */
+#define PROGRAM "it changes what a program does and sees, and that is recorded already"
+#define PACKETS "it changes how requests get there, and what has landed is recorded already"
+static const struct {
+	const char *name, *why_not;
+} knobs[] = {
+	{"domain", NULL},
+	{"ddio", NULL},
+	{"iio_in_mhp", NULL},
+	{"line_torn", NULL},
+	{"dma_order", NULL},
+	{"ack_early", NULL},
+	{"rqwrb", PROGRAM},
+	{"transport", PACKETS},
+	{"mtu", PACKETS},
+	{"read_order", PROGRAM},
+	{"read_unit", PROGRAM},
+	{"rkey_reuse", PROGRAM},
+	{"restart_reuse", PROGRAM},
+	{"store_buffer", PROGRAM},
+	{"atomics", PROGRAM},
+	{"copy_order", PROGRAM},
+	{"calls", PROGRAM},
+	{"flush_covers_send", "a recording does not say which landings are data of a SEND"},
+	{"commit_word", "a recording does not say which landing is the word of an RDMA Commit"},
+	{"nt_stores", "a recording does not say which stores are non-temporal"},
+	{"mutant", "it is a bug of the simulation, and a recording is of a program"},
+};
+#define KNOBS (sizeof(knobs) / sizeof(knobs[0]))
+
+static int set_knob(struct request *r, const char *knob)
 {
-	static const char *const known[] = {
-		"ddio=", "domain=", "line_torn=", "dma_order=", "ack_early="};
 	struct hardware *hw = &r->options.hw;
+	size_t len = strcspn(knob, "=");
 	const char *expected;
 	unsigned i = 0;
-	while (i < sizeof(known) / sizeof(known[0]) && strncmp(knob, known[i], strlen(known[i])))
+	while (i < KNOBS &&
+	       (strlen(knobs[i].name) != len || strncmp(knobs[i].name, knob, len) != 0))
 		i++;
-	if (i == sizeof(known) / sizeof(known[0]) || hardware_switch(hw, knob, &expected))
-		return false;
-	r->options.model = hw->domain == DOMAIN_MHP ? PM_CACHES : PM_POWER;
-	/* Of what is in an RNIC's buffers, and of where each line goes, a recording does not tell.
-	 */
-	return hw->domain != DOMAIN_WSP && hw->ddio != DDIO_ANY;
+	if (i == KNOBS)
+		return fail(EXIT_USAGE,
+			    "images: --knob %.40s: expected domain, ddio, iio_in_mhp, line_torn, "
+			    "dma_order or ack_early, and =VALUE",
+			    knob);
+	if (knobs[i].why_not)
+		return fail(EXIT_USAGE, "images: --knob %s: %s", knobs[i].name, knobs[i].why_not);
+	if (hardware_switch(hw, knob, &expected))
+		return fail(EXIT_USAGE, "images: --knob %.40s: expected one of %s", knob, expected);
+	r->options.model = hw->domain == DOMAIN_DMP ? PM_POWER : PM_CACHES;
+	return 0;
 }
 
 static int choose_model(struct request *r)
 {
 	if (r->model && strcmp(r->model, "power") != 0 && strcmp(r->model, "kill") != 0)
 		return fail(EXIT_USAGE, "images: --model %s: expected power or kill", r->model);
-	for (unsigned i = 0; i < r->knob.n; i++)
-		if (!set_knob(r, r->knob.name[i]))
-			return fail(EXIT_USAGE,
-				    "images: --knob %.40s: expected ddio=on|off, domain=dmp|mhp, "
-				    "line_torn=off|prefix|any, dma_order=left|any|relaxed or "
-				    "ack_early=on|off",
-				    r->knob.name[i]);
+	for (unsigned i = 0; i < r->knob.n; i++) {
+		int status = set_knob(r, r->knob.name[i]);
+		if (status)
+			return status;
+	}
 	if (r->model && !strcmp(r->model, "kill"))
 		r->options.model = PM_KILL;
 	return 0;

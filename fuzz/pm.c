@@ -9,7 +9,8 @@
 #include "checker/images/pmemcheck_write.h"
 
 #define FILES_MAX    (1u << 16) /* bytes of all files */
-#define VERSIONS_MAX 64		/* of a line, that are looked at after each event */
+#define LINES_MAX    (FILES_MAX / PM_LINE)
+#define VERSIONS_MAX 64 /* of a line, that are looked at after each event */
 
 /* A file may say that it is as long as it likes; what needs more than this gets no memory. */
 const char *__asan_default_options(void);
@@ -21,6 +22,10 @@ const char *__asan_default_options(void)
 static void look(const struct pm_replay *r)
 {
 	uint8_t line[PM_LINE];
+	unsigned left[LINES_MAX] = {0};
+	for (uint32_t i = 0; i < r->dirties && i < LINES_MAX; i += 2)
+		left[i] = r->dirty[i].versions;
+	pm_replay_allow(r, left);
 	for (uint32_t i = 0; i < r->dirties; i++) {
 		const struct pm_line *l = &r->dirty[i];
 		for (uint32_t v = 0; v < pm_replay_answers(r, l) && v < VERSIONS_MAX; v++)
@@ -28,14 +33,12 @@ static void look(const struct pm_replay *r)
 	}
 }
 
-static void replay_log(const struct pm_log *log, enum pm_model model, const char *knob)
+static void replay_log(const struct pm_log *log, enum pm_model model, struct hardware hw)
 {
-	const char *expected;
 	struct pm_replay r;
 	if (pm_replay_open(&r, log, model))
 		return;
-	if (hardware_switch(&r.hw, knob, &expected))
-		abort();
+	r.hw = hw;
 	do
 		if (pm_replay_cut(&r))
 			look(&r);
@@ -87,11 +90,21 @@ void pm_walk(struct pm_log *log)
 		bytes += log->file[i].len < FILES_MAX ? log->file[i].len : FILES_MAX + 1;
 	if (bytes > FILES_MAX || pm_log_read_files(log, "zero", &which))
 		return;
-	replay_log(log, PM_POWER, "ddio=on");
-	replay_log(log, PM_POWER, "ddio=off");
-	replay_log(log, PM_KILL, "dma_order=any");
-	replay_log(log, PM_POWER, "line_torn=any");
-	replay_log(log, PM_CACHES, "ack_early=on");
+	const struct hardware usual = hardware_default;
+	struct hardware past = usual, cut = usual, any = usual, caches = usual, without;
+	past.ddio = DDIO_OFF;
+	cut.line_torn = TORN_ANY;
+	any.dma_order = DMA_ANY;
+	caches.domain = DOMAIN_MHP;
+	without = caches;
+	without.iio_in_mhp = false;
+	without.ddio = DDIO_ANY;
+	replay_log(log, PM_POWER, usual);
+	replay_log(log, PM_POWER, past);
+	replay_log(log, PM_POWER, cut);
+	replay_log(log, PM_KILL, any);
+	replay_log(log, PM_CACHES, caches);
+	replay_log(log, PM_CACHES, without);
 	if (has_plain_names(log))
 		read_again(log);
 }

@@ -219,8 +219,7 @@ static unsigned draw(struct image_choice *c, unsigned line)
 static bool one_cut(struct image_choice *c)
 {
 	unsigned without = 0;
-	if (c->replay->model != PM_POWER || c->replay->hw.line_torn == TORN_OFF ||
-	    c->given > c->most / 2)
+	if (pm_replay_torn(c->replay) == TORN_OFF || c->given > c->most / 2)
 		return false;
 	for (; !c->j && without < c->lines; without++) {
 		c->i = (c->i + 1) % c->lines;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <xxhash.h>
 #include "core/pmem/crash.h"
+#include "core/pmem/domain.h"
 
 static bool grow(void **array, uint32_t *room, size_t each)
 {
@@ -56,6 +57,18 @@ void pm_replay_close(struct pm_replay *r)
 	memset(r, 0, sizeof(*r));
 }
 
+/* Does a failure take what was stored, by a CPU or an RNIC, until it is flushed? */
+static bool loses(const struct pm_replay *r, bool nic)
+{
+	return r->model == PM_POWER ||
+	       (r->model == PM_CACHES && !domain_keeps_visible(&r->hw, nic));
+}
+
+static bool loses_change(const struct pm_replay *r, const struct pm_event *e)
+{
+	return loses(r, e->kind == PM_LAND);
+}
+
 /* --- a line --- */
 
 static uint8_t *durable_line(const struct pm_replay *r, unsigned file, uint64_t line)
@@ -88,8 +101,12 @@ void pm_replay_content(const struct pm_replay *r, const struct pm_line *l, unsig
 unsigned pm_replay_answers(const struct pm_replay *r, const struct pm_line *l)
 {
 	_Static_assert(PM_LINE == LINE, "both speak of the same lines");
-	enum line_torn torn = (enum line_torn)r->hw.line_torn;
-	return pmem_answers(l->versions, r->model == PM_POWER ? torn : TORN_OFF);
+	return pmem_answers(l->versions, pm_replay_torn(r));
+}
+
+enum line_torn pm_replay_torn(const struct pm_replay *r)
+{
+	return loses(r, true) ? (enum line_torn)r->hw.line_torn : TORN_OFF;
 }
 
 unsigned pm_left_whole(unsigned versions, unsigned left)
@@ -234,13 +251,21 @@ static void fence(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *
 /* May a message have been acknowledged, and not have landed? */
 static bool acks_early(const struct pm_replay *r)
 {
-	return r->model == PM_CACHES && r->hw.ack_early;
+	return r->model == PM_CACHES && r->hw.ack_early && !domain_keeps_nic_buffers(&r->hw);
+}
+
+/* May it be that its lines have not landed in this order? What is in the NIC's buffers need not
+ * have landed to survive. */
+static bool shuffles(const struct pm_replay *r)
+{
+	return r->hw.dma_order != DMA_LEFT &&
+	       (r->model == PM_KILL || !domain_keeps_nic_buffers(&r->hw));
 }
 
 static bool may_be_late(const struct pm_replay *r, const struct pm_event *e)
 {
-	return e->kind == PM_LAND && e->message && r->model != PM_POWER &&
-	       (acks_early(r) || r->hw.dma_order != DMA_LEFT);
+	return e->kind == PM_LAND && e->message && !loses(r, true) &&
+	       (acks_early(r) || shuffles(r));
 }
 
 /* Does event `e` show that the landing `l` has happened? */
@@ -357,7 +382,7 @@ static int change(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *
 	r->last_change = (size_t)(e - r->log->event);
 	if (may_be_late(r, e))
 		return wait_for_sign(r, l, e);
-	if (r->model != PM_POWER)
+	if (!loses_change(r, e))
 		make_durable(r, l->file, l->line, l->durable_versions + l->versions, durable, arg);
 	return 0;
 }
@@ -368,7 +393,7 @@ static uint32_t reaches(const struct pm_replay *r, const struct pm_event *e,
 			const struct pm_line *l)
 {
 	uint32_t upto = l->versions;
-	if (e->kind == PM_PUSH && r->hw.ddio != DDIO_OFF)
+	if (e->kind == PM_PUSH && !domain_nic_flush_reaches(&r->hw))
 		return 0;
 	for (; e->kind != PM_SYNC && upto; upto--) {
 		const struct pm_event *by = &r->log->event[pm_replay_event(r, l, upto - 1)];
@@ -429,12 +454,12 @@ bool pm_replay_cut(const struct pm_replay *r)
 	switch ((enum pm_event_kind)e->kind) {
 	case PM_STORE:
 	case PM_LAND:
-		return r->model != PM_POWER && !is_of_group(r) && !may_be_late(r, e);
+		return !loses_change(r, e) && !is_of_group(r) && !may_be_late(r, e);
 	case PM_FENCE:
 	case PM_SYNC:
 	case PM_COMMIT:
 	case PM_PUSH:
-		return r->model == PM_POWER && makes_durable(r, e);
+		return loses(r, true) && makes_durable(r, e);
 	case PM_ACK:
 	case PM_MARK:
 		return true;
@@ -455,18 +480,18 @@ int pm_replay_step(struct pm_replay *r, pm_durable_fn *durable, void *arg)
 	case PM_LAND:
 		error = change(r, e, durable, arg);
 		break;
-	/* Under other models all that was stored is left, flushed or not. */
+	/* Where all that was stored is left, flushed or not, nothing waits for these. */
 	case PM_FLUSH:
-		error = r->model == PM_POWER ? flush(r, e) : 0;
+		error = loses(r, true) ? flush(r, e) : 0;
 		break;
 	case PM_FENCE:
-		if (r->model == PM_POWER)
+		if (loses(r, true))
 			fence(r, e, durable, arg);
 		break;
 	case PM_SYNC:
 	case PM_COMMIT:
 	case PM_PUSH:
-		if (r->model == PM_POWER)
+		if (loses(r, true))
 			sync(r, e, durable, arg);
 		break;
 	case PM_ACK:

@@ -16,14 +16,19 @@
  * the process dies and the machine lives on: all that was stored stays. So it does under PM_CACHES,
  * where the power fails and caches survive.
  *
- * The knobs of the hardware mean here what they do in the simulation (core/hardware/hardware.h):
+ * The knobs of the hardware mean here what they do in the simulation (core/hardware/hardware.h;
+ * core/pmem/domain.h):
  *
+ *	domain=wsp	PM_CACHES, and what a NIC has received survives as well: nothing is late.
+ *	iio_in_mhp=off	PM_CACHES, but without ddio=on what RNICs have landed is lost as under
+ *			PM_POWER, until a READ or a flush.
  *	ddio=off	RNICs write past the caches, and a READ makes durable what its queue pair
- *has landed before. line_torn	Under PM_POWER a line may be cut as it goes to the media: what is
- *left of it is one of pmem's answers (core/pmem/crash.h). dma_order	The lines of a message, or
- *of a connection, land in any order. As the power takes each line by itself, only the other two
- *models differ. ack_early	Under PM_CACHES a message may have been acknowledged, and not have
- *landed.
+ *			has landed before; with ddio=any, only where caches survive.
+ *	line_torn	A line that is in flight may be cut as it goes to the media: what is left of
+ *			it is one of pmem's answers (core/pmem/crash.h).
+ *	dma_order	The lines of a message, or of a connection, land in any order. Where a
+ *			failure takes each line by itself, nothing differs.
+ *	ack_early	Under PM_CACHES a message may have been acknowledged, and not have landed.
  *
  * With the last two a landing stays in flight, and may be lost, until something shows that it has
  * happened: a READ or a FLUSH of its queue pair; with ack_early=off any acknowledgement, or the
@@ -33,8 +38,8 @@
  * A cut is a place between two events where the set of images is the largest, or where what the
  * users could know changes. Images only become more until something becomes durable. So under
  * PM_POWER it is enough to cut before each event that makes something durable, before each
- * acknowledgement and marker, and at the end. Under the others each store makes an image of its
- * own, but for those that were noticed together.
+ * acknowledgement and marker, and at the end. Under the others each store that is kept makes an
+ * image of its own, but for those that were noticed together.
  */
 #include "checker/images/pm_log.h"
 #include "core/hardware/hardware.h"
@@ -109,6 +114,8 @@ void pm_replay_content(const struct pm_replay *r, const struct pm_line *l, unsig
 		       uint8_t out[PM_LINE]);
 /* How many numbers there are: those from this one on mean nothing. */
 unsigned pm_replay_answers(const struct pm_replay *r, const struct pm_line *l);
+/* Are lines cut, and how? */
+enum line_torn pm_replay_torn(const struct pm_replay *r);
 /* How many of its first versions are left as a whole. */
 unsigned pm_left_whole(unsigned versions, unsigned left);
 /* Take from an image (by dirty line: what is left) what the RNICs cannot have landed without what

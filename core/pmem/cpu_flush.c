@@ -185,7 +185,7 @@ void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
 
 bool pmem_flushes_caches(const struct pmem *pm)
 {
-	return visible_is_durable(pm, false);
+	return domain_keeps_visible(&pm->hw, false);
 }
 
 bool pmem_has_buffers(const struct pmem *pm)

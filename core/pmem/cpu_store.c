@@ -51,7 +51,7 @@ bool cpu_stored(struct pmem *pm, uint64_t off, size_t len, const struct author *
 	line_add_version(pm, off + torn, pm->work + off + torn, len - torn, by);
 	if (sim_tracing(pm->sim))
 		trace_store(pm, off, pm->work + off, len, by, late);
-	if (!visible_is_durable(pm, false))
+	if (!domain_keeps_visible(&pm->hw, false))
 		return true;
 	if (cpu_power_fails(pm, CRASH_BEFORE_STORE, late))
 		return false;

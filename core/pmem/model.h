@@ -19,6 +19,7 @@
 #include <string.h>
 #include "core/pmem/course.h"
 #include "core/pmem/crash.h"
+#include "core/pmem/domain.h"
 #include "core/pmem/store_buffer.h"
 
 #define MACHINES      4
@@ -315,38 +316,6 @@ static inline struct author task_author(struct pmem *pm, uintptr_t pc)
 		by.occurrence = actor->occurrence;
 	}
 	return by;
-}
-
-/* --- what the domain keeps --- */
-
-static inline bool visible_is_durable(const struct pmem *pm, bool nic)
-{
-	if (MUTANT(&pm->hw, PM_CACHES_LOST) && pm->hw.domain == DOMAIN_MHP)
-		return false;
-	if (MUTANT(&pm->hw, PM_VISIBLE_DURABLE))
-		return true;
-	return pm->hw.domain == DOMAIN_WSP ||
-	       (pm->hw.domain == DOMAIN_MHP &&
-		(!nic || pm->hw.ddio == DDIO_ON || pm->hw.iio_in_mhp));
-}
-
-/* Do data in the NIC's buffers survive? */
-static inline bool nic_buffers_survive(const struct pmem *pm)
-{
-	return pm->hw.domain == DOMAIN_WSP && !MUTANT(&pm->hw, PM_NIC_BUFFERS_LOST);
-}
-
-/*
- * Does a flush of the NIC reach them? With ddio=any each line goes to the cache or past it, and no
- * choice is asked for which: where caches are lost, a line in the cache, which the cache may write
- * back at any time, leaves all that one on its way to PM leaves, and no flush of the NIC; where
- * caches survive, it is the other way round.
- */
-static inline bool nic_flush_reaches(const struct pmem *pm)
-{
-	return pm->hw.ddio == DDIO_OFF ||
-	       (pm->hw.ddio == DDIO_ANY && pm->hw.domain != DOMAIN_DMP) ||
-	       MUTANT(&pm->hw, PM_DDIO_IGNORED);
 }
 
 #endif

@@ -112,7 +112,7 @@ void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len
 {
 	const uint8_t *bytes = data;
 	nic_note_late(pm, from->op, len);
-	if (!nic_buffers_survive(pm) || !len)
+	if (!domain_keeps_nic_buffers(&pm->hw) || !len)
 		return;
 	assert(pm->running && len <= pm->len && off <= pm->len - len);
 	pmem_commit_pending(pm);
@@ -140,7 +140,7 @@ static bool is_same_packet(const struct nic_where *a, const struct nic_where *b)
 /* What arrived of this packet for these bytes has landed. False: it did not arrive before. */
 static bool arrival_landed(struct pmem *pm, uint64_t off, size_t len, const struct nic_where *from)
 {
-	assert(!pm->arrivals || nic_buffers_survive(pm));
+	assert(!pm->arrivals || domain_keeps_nic_buffers(&pm->hw));
 	for (uint32_t i = 0; i < pm->arrivals; i++) {
 		if (pm->arrival[i].off != off || pm->arrival[i].len != len ||
 		    !is_same_packet(&pm->arrival[i].from, from))
@@ -178,7 +178,7 @@ static void drain_line(struct sim *sim, void *arg)
 
 static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *from)
 {
-	assert(pm->line[l].in_flight && nic_flush_reaches(pm));
+	assert(pm->line[l].in_flight && domain_nic_flush_reaches(&pm->hw));
 	assert(!sim_picks(pm->sim));
 	struct drain *drain = sim_alloc(pm->sim, sizeof(*drain));
 	*drain = (struct drain){pm, l, pm->line[l].committed + pm->line[l].in_flight, *from};
@@ -218,7 +218,7 @@ static void land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 	note_touch(pm, arrived ? TOUCH_SHOW : TOUCH_WRITE, off, len);
 	touch(pm, off, len, true);
 	/* Under WSP the data is durable since it arrived: landing changes nothing that survives. */
-	if (durable && !nic_buffers_survive(pm) &&
+	if (durable && !domain_keeps_nic_buffers(&pm->hw) &&
 	    nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
 		return;
 	nic_note_landed(pm, from->op, len);
@@ -242,7 +242,8 @@ static void land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 		line_make_durable(pm, l, pm->line[l].committed + pm->line[l].in_flight);
 	else if (durable)
 		line_commit_all(pm, l);
-	else if (nic_flush_reaches(pm) && !sim_picks(pm->sim)) /* a drain only makes images fewer */
+	else if (domain_nic_flush_reaches(&pm->hw) &&
+		 !sim_picks(pm->sim)) /* a drain only makes images fewer */
 		schedule_drain(pm, l, from);
 	assert(!pm->line[l].in_flight == (arrived || durable));
 }
@@ -251,7 +252,7 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 		   const struct nic_where *from)
 {
 	land(pm, off, data, len, from,
-	     visible_is_durable(pm, true) || MUTANT(&pm->hw, PM_NIC_DURABLE));
+	     domain_keeps_visible(&pm->hw, true) || MUTANT(&pm->hw, PM_NIC_DURABLE));
 }
 
 void pmem_nic_commit_word(struct pmem *pm, uint64_t off, uint64_t word,
@@ -312,7 +313,7 @@ void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,
 {
 	assert(pm->running);
 	pmem_commit_pending(pm);
-	if (nic_flush_reaches(pm) && !visible_is_durable(pm, true))
+	if (domain_nic_flush_reaches(&pm->hw) && !domain_keeps_visible(&pm->hw, true))
 		make_durable(pm, off, len, sends, from);
 }
 
@@ -320,9 +321,9 @@ void pmem_nic_commit(struct pmem *pm, uint64_t off, size_t len, const struct nic
 {
 	assert(pm->running);
 	pmem_commit_pending(pm);
-	if (MUTANT(&pm->hw, PM_COMMIT_CACHED) && !nic_flush_reaches(pm))
+	if (MUTANT(&pm->hw, PM_COMMIT_CACHED) && !domain_nic_flush_reaches(&pm->hw))
 		return;
-	if (!visible_is_durable(pm, true))
+	if (!domain_keeps_visible(&pm->hw, true))
 		make_durable(pm, off, len, false, from);
 }
 

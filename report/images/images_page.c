@@ -102,7 +102,7 @@ static void print_recorded(FILE *out, const struct images_report *r)
 	row(out, "fails",
 	    o->model == PM_KILL ? "the process: all that it had stored is left"
 	    : o->model == PM_CACHES
-		    ? "the power; caches survive, so that all that was stored is left"
+		    ? "the power; caches survive, so that all that CPUs stored is left"
 		    : "the power; what is in caches is lost");
 	images_print_hardware(o, text, sizeof(text));
 	row(out, "hardware", text);

@@ -73,11 +73,19 @@ void images_print_counts(FILE *out, const struct pm_log *log)
 	}
 }
 
+static const char *domain_of(const struct images_options *o)
+{
+	if (o->model != PM_CACHES)
+		return "dmp";
+	return o->hw.domain == DOMAIN_WSP ? "wsp" : "mhp";
+}
+
 void images_print_hardware(const struct images_options *o, char *buf, size_t n)
 {
+	static const char *const ddio[] = {
+		[DDIO_ON] = "on", [DDIO_OFF] = "off", [DDIO_ANY] = "any"};
 	struct hardware others = o->hw;
-	int at = snprintf(buf, n, "domain=%s ddio=%s ", o->model == PM_CACHES ? "mhp" : "dmp",
-			  o->hw.ddio == DDIO_OFF ? "off" : "on");
+	int at = snprintf(buf, n, "domain=%s ddio=%s ", domain_of(o), ddio[o->hw.ddio]);
 	others.domain = hardware_default.domain;
 	others.ddio = hardware_default.ddio;
 	assert(at > 0 && (size_t)at < n);
@@ -395,14 +403,13 @@ int images_json(const struct images_report *r, const char *path)
 	images_print_hardware(r->options, hardware, sizeof(hardware));
 	for (unsigned i = 0; i < x->causes; i++)
 		json_array_append_new(causes, json_cause(r, &x->cause[i]));
-	json_t *all = json_pack("{s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:o}",
-				"log", r->name, "model",
-				r->options->model == PM_KILL ? "kill" : "power", "domain",
-				r->options->model == PM_CACHES ? "mhp" : "dmp", "ddio",
-				r->options->hw.ddio == DDIO_ON, "hardware", hardware, "events",
-				(json_int_t)r->log->events, "cuts", (json_int_t)x->cuts, "bounded",
-				(json_int_t)x->bounded, "images", (json_int_t)x->images, "bad",
-				(json_int_t)x->bad, "ended", r->log->stopped, "causes", causes);
+	json_t *all = json_pack(
+		"{s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:o}", "log", r->name,
+		"model", r->options->model == PM_KILL ? "kill" : "power", "domain",
+		domain_of(r->options), "ddio", r->options->hw.ddio == DDIO_ON, "hardware", hardware,
+		"events", (json_int_t)r->log->events, "cuts", (json_int_t)x->cuts, "bounded",
+		(json_int_t)x->bounded, "images", (json_int_t)x->images, "bad", (json_int_t)x->bad,
+		"ended", r->log->stopped, "causes", causes);
 	int error = all ? json_save(all, path) : -ENOMEM;
 	json_decref(all);
 	return error;

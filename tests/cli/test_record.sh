@@ -560,6 +560,25 @@ for how in one two read; do
 	says 'DUR: a is absent' 'of 1 cause'
 done
 remote right 0 --knob domain=mhp --contracts DUR --knob dma_order=relaxed
+# Not if what the NIC had received survives.
+for how in one two read; do
+	remote $how 0 --knob domain=wsp --contracts DUR --knob dma_order=relaxed
+done
+# Caches survive, and the buffers before them do not: the READ has emptied these, whichever way each line went.
+for ddio in off any; do
+	past="--knob domain=mhp --knob iio_in_mhp=off --knob ddio=$ddio --contracts DUR"
+	# shellcheck disable=SC2086 # words
+	{
+		remote one 1 $past --knob ack_early=off
+		says 'DUR: a is absent'
+		remote read 1 $past --knob ack_early=off
+		remote right 0 $past
+	}
+done
+remote one 0 --knob domain=mhp --knob iio_in_mhp=off --knob ack_early=off --contracts DUR
+# Where caches are lost, it is a READ without effect if the line may be in one of them.
+remote right 0 --knob ddio=off --contracts DUR
+remote right 1 --knob ddio=any --contracts DUR
 
 # --- a program that joins ---
 
@@ -662,9 +681,23 @@ says './nothing'
 one_line
 run 0 tidemark record --pm pool --out x.rec -- true
 says 'the program mapped no file that --pm names'
-run 2 tidemark images x.rec "${checker[@]}" --knob ddio=any
-says 'line_torn=off|prefix|any'
-one_line
+# knob WORDS KNOB: is refused with these.
+knob() {
+	run 2 tidemark images x.rec "${checker[@]}" --knob "$2"
+	says "$1"
+	one_line
+}
+knob 'expected domain, ddio, iio_in_mhp, line_torn, dma_order or ack_early' ddi=on
+knob 'expected one of on off any' ddio=maybe
+knob 'which stores are non-temporal' nt_stores=buffered
+# Each knob of the simulation is taken, or there is a reason.
+tidemark list knobs | awk '$1 == "hardware" { print $2 }' >names
+grep -qx mutant names || fail 'not the names of knobs'
+while read -r name; do
+	run 2 tidemark images x.rec "${checker[@]}" --knob "$name=?"
+	! grep -q 'expected domain' out || fail "nothing is known of the knob $name"
+	one_line
+done <names
 run 2 tidemark images x.rec "${checker[@]}"
 says 'no PM is in it'
 one_line

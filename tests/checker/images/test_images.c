@@ -29,6 +29,7 @@ static struct hardware hardware_of(const struct machine *m)
 {
 	struct hardware hw = hardware_default;
 	const char *expected;
+	hw.domain = m->model == PM_CACHES ? DOMAIN_MHP : DOMAIN_DMP;
 	for (unsigned i = 0; i < 3 && m->knob[i]; i++)
 		ck_assert_int_eq(hardware_switch(&hw, m->knob[i], &expected), 0);
 	return hw;
@@ -121,9 +122,9 @@ static void add(struct pm_log *log, enum pm_event_kind kind, unsigned file, unsi
 
 static void add_random(struct pm_log *log, uint64_t *random, bool narrow)
 {
-	static const uint8_t often[] = {PM_STORE, PM_STORE, PM_STORE, PM_STORE,	 PM_FLUSH,
-					PM_FLUSH, PM_FLUSH, PM_FENCE, PM_FENCE,	 PM_LAND,
-					PM_LAND,  PM_SYNC,  PM_ACK,   PM_COMMIT, PM_MARK};
+	static const uint8_t often[] = {PM_STORE, PM_STORE,  PM_STORE, PM_STORE, PM_FLUSH, PM_FLUSH,
+					PM_FLUSH, PM_FENCE,  PM_FENCE, PM_LAND,	 PM_LAND,  PM_SYNC,
+					PM_ACK,	  PM_COMMIT, PM_MARK,  PM_PUSH};
 	enum pm_event_kind kind = often[draw(random, sizeof(often))];
 	unsigned file = draw(random, FILES), size = (unsigned)file_size[file];
 	unsigned off = draw(random, size), len = 1 + draw(random, 12);
@@ -167,7 +168,8 @@ static bool covers(const struct pm_event *e, unsigned file, unsigned line)
 }
 
 /* Does event d make the change c of this line durable, by itself or as a line goes as a whole? */
-static bool takes(const struct pm_log *log, size_t d, size_t c, unsigned file, unsigned line)
+static bool takes(const struct pm_log *log, const struct hardware *hw, size_t d, size_t c,
+		  unsigned file, unsigned line)
 {
 	const struct pm_event *by = &log->event[d];
 	if (c > d)
@@ -180,8 +182,14 @@ static bool takes(const struct pm_log *log, size_t d, size_t c, unsigned file, u
 		if (by->kind == PM_FENCE && e->kind == PM_FLUSH && (same || !log->threads) &&
 		    covers(e, file, line))
 			return true;
-		if (by->kind == PM_COMMIT && e->kind == PM_LAND && same && changes(e, file, line) &&
-		    covers(by, file, line))
+		bool landed = e->kind == PM_LAND && same && changes(e, file, line);
+		if (by->kind == PM_COMMIT && landed && covers(by, file, line))
+			return true;
+		/* A READ, or the like, finds what is between RNIC and memory, and no cache. Of what
+		 * may be in either, what matters is what the failure would take. */
+		bool past = hw->ddio == DDIO_OFF ||
+			    (hw->ddio == DDIO_ANY && hw->domain == DOMAIN_MHP);
+		if (by->kind == PM_PUSH && landed && past)
 			return true;
 	}
 	return false;
@@ -193,6 +201,9 @@ static bool is_late(const struct pm_log *log, size_t moment, size_t c, const str
 	const struct hardware hw = hardware_of(m);
 	const struct pm_event *l = &log->event[c];
 	bool early = m->model == PM_CACHES && hw.ack_early;
+	/* What has been received is kept. */
+	if (hw.domain == DOMAIN_WSP)
+		return false;
 	if (l->kind != PM_LAND || !l->message || (!early && hw.dma_order == DMA_LEFT))
 		return false;
 	for (size_t i = c + 1; i < moment; i++) {
@@ -214,19 +225,30 @@ static bool is_late(const struct pm_log *log, size_t moment, size_t c, const str
 	return true;
 }
 
+/* Is what CPUs stored, or RNICs landed, lost until something makes it durable? */
+static bool flushes_count(const struct machine *m, bool landed)
+{
+	const struct hardware hw = hardware_of(m);
+	return m->model == PM_POWER || (m->model == PM_CACHES && landed && !hw.iio_in_mhp &&
+					hw.ddio != DDIO_ON && hw.domain != DOMAIN_WSP);
+}
+
 /* How many of the line's changes before `moment` are durable, and how many are there? */
 static void bounds(const struct pm_log *log, size_t moment, unsigned file, unsigned line,
 		   const struct machine *m, unsigned *least, unsigned *most)
 {
+	const struct hardware hw = hardware_of(m);
 	*least = *most = 0;
 	for (size_t c = 0; c < moment; c++) {
+		bool landed = log->event[c].kind == PM_LAND;
 		if (!changes(&log->event[c], file, line))
 			continue;
 		++*most;
-		if (m->model != PM_POWER && !is_late(log, moment, c, m))
+		if (!flushes_count(m, landed) &&
+		    (flushes_count(m, true) || !is_late(log, moment, c, m)))
 			*least = *most;
-		for (size_t d = c + 1; d < moment && m->model == PM_POWER; d++)
-			if (takes(log, d, c, file, line))
+		for (size_t d = c + 1; d < moment && flushes_count(m, true); d++)
+			if (takes(log, &hw, d, c, file, line))
 				*least = *most;
 	}
 }
@@ -308,7 +330,7 @@ static void add_lines(const struct pm_log *log, size_t moment, const struct mach
 	unsigned file = next / 2, line = next % 2, least, most;
 	const struct hardware hw = hardware_of(m);
 	if (file == FILES) {
-		if (m->model == PM_POWER || is_in_order(log, moment, m, k))
+		if (flushes_count(m, true) || is_in_order(log, moment, m, k))
 			set_add(into, f);
 		return;
 	}
@@ -459,6 +481,12 @@ static const struct machine machine[] = {
 	{PM_CACHES, {"dma_order=any", "ack_early=off"}, false},
 	{PM_CACHES, {"dma_order=relaxed"}, false},
 	{PM_CACHES, {"dma_order=relaxed", "ack_early=off"}, false},
+	{PM_POWER, {"ddio=off"}, false},
+	{PM_POWER, {"ddio=any"}, false},
+	{PM_CACHES, {"domain=wsp", "dma_order=relaxed"}, false},
+	{PM_CACHES, {"iio_in_mhp=off"}, false},
+	{PM_CACHES, {"iio_in_mhp=off", "ddio=off"}, false},
+	{PM_CACHES, {"iio_in_mhp=off", "ddio=any", "dma_order=any"}, false},
 };
 
 #define MACHINES (sizeof(machine) / sizeof(machine[0]))
