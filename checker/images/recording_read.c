@@ -16,8 +16,9 @@ struct reader {
 	struct where *where;
 	uint32_t *source; /* by the recording's number */
 	uint32_t sources;
-	uint64_t at;	 /* of the record */
-	unsigned number; /* of the record, from 1 */
+	uint64_t room[PM_FILES]; /* bytes that pm_file.before has */
+	uint64_t at;		 /* of the record */
+	unsigned number;	 /* of the record, from 1 */
 };
 
 __attribute__((format(printf, 2, 3))) static int wrong(const struct reader *r, const char *fmt, ...)
@@ -42,6 +43,26 @@ static int too_large(const struct reader *r, const char *file)
 	return wrong(r, "%s does not fit into this machine's memory", text_show(file).text);
 }
 
+/* The file has become longer. Each time there is room for more than is asked for, so that to become
+ * long in many steps costs little. */
+static int grow_before(struct reader *r, unsigned file)
+{
+	struct pm_file *f = &r->log->file[file];
+	uint64_t had = r->room[file], room = had + had / 4;
+	if (f->len <= had)
+		return 0;
+	room = room < f->len ? f->len : room;
+	/* calloc(): what nothing is known of takes no memory. */
+	uint8_t *grown = calloc(1, room);
+	if (!grown)
+		return -ENOMEM;
+	memcpy(grown, f->before, had);
+	free(f->before);
+	f->before = grown;
+	r->room[file] = room;
+	return 0;
+}
+
 static int take_file(struct reader *r, const struct record *rec)
 {
 	char name[RECORD_HEAD];
@@ -57,18 +78,10 @@ static int take_file(struct reader *r, const struct record *rec)
 		struct pm_file *file = &r->log->file[rec->file];
 		if (rec->off <= file->len)
 			return 0;
-		uint64_t had = file->len;
 		file->len = file->size = rec->off;
 		if (!pm_log_fits(r->log))
 			return too_large(r, name);
-		/* calloc(): what nothing is known of takes no memory. */
-		uint8_t *grown = calloc(1, rec->off);
-		if (!grown)
-			return -ENOMEM;
-		memcpy(grown, file->before, had);
-		free(file->before);
-		file->before = grown;
-		return 0;
+		return grow_before(r, rec->file);
 	}
 	if (rec->file != r->log->files)
 		return wrong(r, "file %u; expected %u", rec->file, r->log->files);
@@ -81,6 +94,7 @@ static int take_file(struct reader *r, const struct record *rec)
 	if (!pm_log_fits(r->log))
 		return too_large(r, name);
 	r->log->file[file].before = calloc(1, rec->off);
+	r->room[file] = rec->off;
 	return r->log->file[file].before ? 0 : -ENOMEM;
 }
 

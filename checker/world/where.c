@@ -3,6 +3,7 @@
 #include "checker/world/where.h"
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -41,6 +42,30 @@ struct where *where_new(void)
 	return w;
 }
 
+/* As elfutils does it by build ID. Whether it was found, the module knows then: of debug
+ * information that refers to another file's, that one is looked for last. */
+static int find_debuginfo(Dwfl_Module *module, void **found, const char *name, Dwarf_Addr base,
+			  const char *file, const char *link, GElf_Word crc, char **path)
+{
+	static char yes;
+	int fd = dwfl_build_id_find_debuginfo(module, found, name, base, file, link, crc, path);
+	*found = fd >= 0 ? &yes : NULL;
+	return fd;
+}
+
+/* Does it refer to debug information (as dwz moves it to a file of its own) that was not found?
+ * When that is wanted, elfutils would open whatever path stands there. */
+static bool lacks_another(Dwfl_Module *module)
+{
+	Dwarf_Addr bias;
+	void **found;
+	const char *name;
+	const void *id;
+	Dwarf *dwarf = dwfl_module_getdwarf(module, &bias);
+	dwfl_module_info(module, &found, NULL, NULL, NULL, NULL, NULL, NULL);
+	return dwarf && dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id) > 0 && !*found;
+}
+
 struct where *where_new_files(void)
 {
 	struct where *w = calloc(1, sizeof(*w));
@@ -48,7 +73,7 @@ struct where *where_new_files(void)
 		return NULL;
 	w->callbacks.find_elf = dwfl_build_id_find_elf;
 	/* Not what such a file names in turn: that may be anything, or lead to the network. */
-	w->callbacks.find_debuginfo = dwfl_build_id_find_debuginfo;
+	w->callbacks.find_debuginfo = find_debuginfo;
 	w->callbacks.section_address = dwfl_offline_section_address;
 	w->callbacks.debuginfo_path = &w->debuginfo_path;
 	w->dwfl = dwfl_begin(&w->callbacks);
@@ -78,7 +103,7 @@ static Dwfl_Module *report_file(struct where *w, const char *path)
 	dwfl_report_end(w->dwfl, NULL, NULL);
 	if (!module)
 		close(fd); /* else it is the module's */
-	return module;
+	return module && !lacks_another(module) ? module : NULL;
 }
 
 uintptr_t where_in_file(struct where *w, const char *path, uint64_t offset)

@@ -736,6 +736,37 @@ run 0 timeout 60 tidemark images right.rec "${checker[@]}"
 rm log
 mv log.kept log
 
+# Nor is what it says has the rest of its debug information, as dwz makes it: by another path than the system's.
+mkfifo rest
+{ printf 'rest\0' && head -c 20 log; } >altlink
+gcc -g -gdwarf-4 -O1 -dA -S -o alt.s log.c
+sed -i '/(DW_AT_comp_dir)/{n; s/0xe\>/0x1f21/}' alt.s # DW_FORM_GNU_strp_alt: the text is in that file
+grep -q 0x1f21 alt.s || fail 'gcc no longer says DW_FORM_strp'
+run 0 gcc -c alt.s
+run 0 objcopy --add-section .gnu_debugaltlink=altlink alt.o
+run 0 gcc -o alt alt.o -lpmem
+record alt.rec ./alt pool 1
+run 0 timeout 60 tidemark images alt.rec "${checker[@]}"
+
+# A file that becomes longer 20,000 times is not copied so often.
+if command -v python3 >/dev/null; then
+	python3 - >longer.rec <<'END'
+import struct, sys
+
+def record(kind, off, payload):
+    return struct.pack('<IIQQIIIIII', kind, 56, off, 0, len(payload), 1, 0, 0, 1, 0) + payload + bytes(8 - len(payload))
+
+records = record(1, 1 << 26, b'/pm/a') + record(2, 0, b'before')
+records += b''.join(record(1, (1 << 26) + 64 * i, b'/pm/a') for i in range(1, 20001)) + record(12, 64, b'stored')
+head = open('right.rec', 'rb').read(32) + struct.pack('<Q', 4096 + len(records))
+sys.stdout.buffer.write(head + bytes(4096 - len(head)) + records)
+END
+	run 0 timeout 100 tidemark images longer.rec --pmemcheck-log text
+	grep -q "REGISTER_FILE;/pm/a;0x[0-9a-f]*;0x$(printf %x $(((1 << 26) + 64 * 20000)));" text || fail 'not as long as it became'
+	run 0 tidemark images longer.rec --recover 'grep -qa -m 1 "^before" {}' --most 1 --jobs 1
+	rm -f longer.rec
+fi
+
 # wrong TEXT SIZE OFFSET BYTES: the recording right.rec, cut to that size, with these bytes there.
 wrong() {
 	cp right.rec wrong.rec
