@@ -209,6 +209,19 @@ void event_sync(Addr a, SizeT size)
 	}
 }
 
+void events_in_child(void)
+{
+	kept.size = 0;
+	tolds = 0;
+	stores = flushes = fences = syncs = 0;
+	pm_touched = pm_flushed = 0;
+}
+
+Bool events_any(void)
+{
+	return stores || flushes || fences || syncs;
+}
+
 void events_report(void)
 {
 	say("PM: %llu stores, %llu flushes, %llu fences, %llu ranges synchronised; log: %s\n",

@@ -6,6 +6,7 @@
 #include "tidepm.h"
 #include "pub_tool_libcbase.h"
 #include "pub_tool_libcfile.h"
+#include "pub_tool_libcproc.h"
 #include "pub_tool_options.h"
 #include "pub_tool_vki.h"
 
@@ -17,7 +18,8 @@ extern Int VG_(safe_fd)(Int fd);
 static HChar buffer[1 << 16];
 static SizeT used;
 static Int log_fd = -1;
-static const HChar *log_path = "none";
+static const HChar *log_path = "none", *log_pattern = "";
+static Bool waits; /* in a child process: for something that is to be in its log */
 
 void log_settle(void)
 {
@@ -35,8 +37,21 @@ void log_settle(void)
 	used = 0;
 }
 
+void log_ready(void)
+{
+	if (!waits)
+		return;
+	waits = False;
+	if (!VG_(strstr)(log_pattern, "%p"))
+		say("child process %d: not in %s; with %%p in --pm-log it has a log of its own\n",
+		    VG_(getpid)(), log_path);
+	else if (log_open(log_pattern))
+		mappings_log();
+}
+
 static void add(const HChar *text)
 {
+	log_ready();
 	SizeT len = VG_(strlen)(text);
 	while (len) {
 		if (used == sizeof(buffer))
@@ -51,6 +66,7 @@ static void add(const HChar *text)
 
 Bool log_open(const HChar *name)
 {
+	log_pattern = name;
 	log_path = VG_(expand_file_name)("--pm-log", name);
 	Int fd = VG_(fd_open)(log_path, VKI_O_WRONLY | VKI_O_CREAT | VKI_O_TRUNC, 0644);
 	if (fd < 0) {
@@ -115,6 +131,8 @@ void log_fence(void)
 
 void log_close(void)
 {
+	if (waits)
+		return;
 	add("|STOP");
 	log_settle();
 	if (log_fd >= 0)
@@ -122,12 +140,13 @@ void log_close(void)
 	log_fd = -1;
 }
 
-void log_abandon(void)
+void log_in_child(void)
 {
 	used = 0;
 	if (log_fd >= 0)
 		VG_(close)(log_fd);
 	log_fd = -1;
+	waits = True;
 }
 
 const HChar *log_name(void)

@@ -111,6 +111,7 @@ static void cut(Addr base, Addr end)
 /* A mapping that is in the log already, and nothing since at its addresses, is not named again. */
 static void register_it(const struct mapping *m)
 {
+	log_ready();
 	Int i = (registered_count < REGISTERED ? registered_count : REGISTERED) - 1;
 	while (i >= 0 && (registered[i].end <= m->base || registered[i].base >= m->end))
 		i--;
@@ -183,10 +184,11 @@ void mapping_move(Addr old, SizeT old_len, Addr new, SizeT new_len)
 	add(new, new_len, m.file, m.offset + (old - m.base), named.size);
 }
 
-void mappings_forget(void)
+void mappings_log(void)
 {
-	mapping_count = 0;
-	bounds();
+	registered_count = 0;
+	for (Int i = 0; i < mapping_count; i++)
+		register_it(&mappings[i]);
 }
 
 /* --- looking up --- */

@@ -94,6 +94,12 @@ struct place *place_of(ThreadId tid)
 	return add(ips, n, bucket);
 }
 
+void places_in_child(void)
+{
+	for (struct place *p = newest; p; p = p->all)
+		VG_(memset)(p->count, 0, sizeof(p->count));
+}
+
 /* --- the report --- */
 
 static enum finding sorted_by;

@@ -30,8 +30,10 @@
  *it.
  *
  * What write() and its like store in the file, beside the mapping, is not logged. A child process
- * that is forked is not, either: its memory is its own, but for PM, and the log has one process. A
- * program that the process becomes by execve() is not under Valgrind (see --trace-children).
+ * that is forked has a log of its own, as its addresses mean other memory but for PM; if the log's
+ * name does not tell the two apart (%p), it has none. It tells the recorder, if there is one, as
+ *its parent does. A program that the process becomes by execve() is not under Valgrind (see
+ * --trace-children).
  *
  * At the end, on Valgrind's own output: stores that were never made durable, stores overwritten
  * before they were flushed, flushes and fences that did nothing, each with its place. (lines.c)
@@ -50,7 +52,7 @@
 #define MREMAP_DONTUNMAP    4
 
 static const HChar *log_pattern = "tidepm.%p.log";
-static Bool is_child; /* of the process that is logged */
+static Bool is_child; /* of a process that is logged */
 
 /* --- options --- */
 
@@ -107,7 +109,7 @@ static void mapped(const UWord *args, Addr base)
 static void after_call(ThreadId tid, UInt number, UWord *args, UInt n, SysRes result)
 {
 	(void)tid, (void)n;
-	if (sr_isError(result) || is_child)
+	if (sr_isError(result))
 		return;
 	switch (number) {
 	case __NR_mmap:
@@ -136,11 +138,10 @@ static void after_call(ThreadId tid, UInt number, UWord *args, UInt n, SysRes re
 	}
 }
 
-/* -1, as it was, is the answer to a child. */
 static Bool requested(ThreadId tid, UWord *args, UWord *answer)
 {
 	(void)tid;
-	if (args[0] != TOLD_REQUEST || is_child)
+	if (args[0] != TOLD_REQUEST)
 		return False;
 	*answer = events_take((struct told *)args[1], args[2]);
 	return True;
@@ -168,16 +169,18 @@ static void in_child(ThreadId tid)
 {
 	(void)tid;
 	is_child = True;
-	mappings_forget();
-	log_abandon();
+	events_in_child();
+	lines_init();
+	places_in_child();
+	log_in_child();
 }
 
 static void end(Int status)
 {
 	(void)status;
-	if (is_child)
-		return;
 	events_settle();
+	if (is_child && !events_any())
+		return;
 	lines_end_all();
 	log_close();
 	events_report();

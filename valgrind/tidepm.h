@@ -35,6 +35,8 @@ extern Int places_depth; /* frames of a place at most; set before the first one 
 
 /* Where the thread is. */
 struct place *place_of(ThreadId tid);
+/* Nothing was found in this process yet. */
+void places_in_child(void);
 /* Prints, for each kind of finding, the places with most of it. */
 void places_report(void);
 
@@ -52,13 +54,16 @@ void log_sync(Addr a, SizeT size);
 void log_settle(void);
 /* With STOP. */
 void log_close(void);
-/* Without: a child process leaves the log to its parent. */
-void log_abandon(void);
+/* A child process leaves the log to its parent, and has one of its own when something is to be in
+ * it, if the log's name has a %p. */
+void log_in_child(void);
+/* Before a mapping is looked for among those that are in the log. */
+void log_ready(void);
 const HChar *log_name(void);
 
 /* --- lines.c: which stores are not durable yet --- */
 
-void lines_init(void);
+void lines_init(void); /* in a child process, too: the others are its parent's */
 void line_store(Addr a, SizeT size, struct place *place);
 /* A line is written back. By a flush instruction: `place` is where; by the store itself: NULL. */
 void line_flush(Addr line, struct place *place);
@@ -79,8 +84,8 @@ Bool mappings_any_file(void);
 void mapping_add(Addr base, SizeT len, Int fd, ULong offset);
 void mapping_remove(Addr base, SizeT len);
 void mapping_move(Addr old, SizeT old_len, Addr new, SizeT new_len);
-/* No address is PM any more. */
-void mappings_forget(void);
+/* Write those that there are to a log that begins. */
+void mappings_log(void);
 /* The next part of [*at, end) that is PM; *at becomes what follows it. 0 bytes: there is no more.
  */
 SizeT mapping_next(Addr *at, Addr end, Addr *part);
@@ -119,6 +124,10 @@ void event_sync(Addr a, SizeT size);
 UWord events_take(struct told *to, UWord room);
 /* What was kept back is in the log and in the lines. */
 void events_settle(void);
+/* A child process begins: what there was is its parent's. */
+void events_in_child(void);
+/* Has there been any? */
+Bool events_any(void);
 /* The first line of the report. */
 void events_report(void);
 

@@ -173,3 +173,16 @@ __attribute__((destructor)) static void end(void)
 		pm_maps_scan(call_site_name("the end of the process"));
 	recorder_unlock();
 }
+
+/* As a child of fork() often ends. */
+RECORD_EXPORT void _exit(int status)
+{
+	end();
+	syscall(SYS_exit_group, status);
+	__builtin_unreachable();
+}
+
+RECORD_EXPORT void _Exit(int status)
+{
+	_exit(status);
+}

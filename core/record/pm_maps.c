@@ -475,6 +475,15 @@ bool pm_maps_differs(unsigned file, uint64_t off, const uint8_t *at, size_t len)
 	return memcmp(shadow[file].bytes + off, at, len) != 0;
 }
 
+/* What has been stored until now comes before all that the child does. */
+static void before_fork(void)
+{
+	if (!pm_maps_any() || !recorder_lock())
+		return;
+	pm_maps_scan(call_site_name("fork()"));
+	recorder_unlock();
+}
+
 /* A child of fork() has its parent's mappings, and nobody watches them. */
 static void in_child(void)
 {
@@ -486,5 +495,5 @@ static void in_child(void)
 
 __attribute__((constructor)) static void begin(void)
 {
-	pthread_atfork(NULL, NULL, in_child);
+	pthread_atfork(before_fork, NULL, in_child);
 }

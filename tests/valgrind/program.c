@@ -260,7 +260,8 @@ static void forks(void)
 	if (!fork()) {
 		p->flag = 2;
 		persist(&p->flag);
-		exit(0);
+		p->flag = 3;
+		_exit(0);
 	}
 	wait(NULL);
 	p->value = 2;

@@ -198,10 +198,27 @@ words=$(tr '|' '\n' <log | grep -c '^STORE;[^;]*;[^;]*;0x8;thread (')
 # --- the process
 
 logged forks
-[ "$(grep -c 'PM: ' out)" -eq 1 ] || fail "the child reports, too"
-is "REGISTER_FILE +0;0x2000;0x0
+says 'child process ' ': not in ' 'with %p in --pm-log'
+[ "$(grep -c 'PM: 2 stores, 1 flushes, 1 fences' out)" -eq 1 ] || fail "the child does not report what it did"
+parent="REGISTER_FILE +0;0x2000;0x0
 STORE +64;0x1;0x8
 STORE +64;0x2;0x8"
+is "$parent"
+# With a log of its own.
+rm -f pool log
+run 0 "$tool" --pm=pool --pm-log=log.%p ./program forks pool
+[ "$(ls log.* | wc -l)" -eq 2 ] || fail "not two logs: $(ls log.*)"
+[ "$(grep -c 'PM: ' out)" -eq 2 ] || fail "not two reports"
+for log in $(ls log.* | sort -t. -k2n); do
+	cp "$log" log
+	is "$parent"
+	parent="REGISTER_FILE +0;0x2000;0x0
+STORE +0;0x2;0x8
+FLUSH +0;0x40
+FENCE
+STORE +0;0x3;0x8" # the child's, now
+done
+rm log.*
 logged killed 137
 [ "$(tokens | tail -n 1)" = FENCE ] || fail "a killed process: $(tokens)"
 judged 0
@@ -337,6 +354,18 @@ recorded ./program right
 	printf 'FLUSH;0x00000;0x40\nFENCE\n'
 } >expected
 diff expected found >out || fail "expected < and recorded > differ"
+
+# A child process, too.
+recorded ./program forks
+sed 's/;[^;]*(.*//' found >out
+diff - out >differs <<'END' || fail "$(cat differs)"
+STORE;0x00040;0x1;0x8
+STORE;0x00000;0x2;0x8
+FLUSH;0x00000;0x40
+FENCE
+STORE;0x00000;0x3;0x8
+STORE;0x00040;0x2;0x8
+END
 
 gcc -gdwarf-4 -O0 "$sources/tests/cli/record_loopback.c" -libverbs -o loopback
 recorded ./loopback
