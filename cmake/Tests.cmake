@@ -242,7 +242,11 @@ if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of othe
 	endforeach()
 	tidemark_test(test_live_smoke ${PROJECT_SOURCE_DIR}/tests/core/live/test_live_smoke.sh $<TARGET_FILE:tidemark>)
 endif()
-tidemark_test(test_tidepm ${PROJECT_SOURCE_DIR}/tests/valgrind/test_tidepm.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of others
+	set(recordings recordings)
+endif()
+tidemark_test(test_tidepm ${PROJECT_SOURCE_DIR}/tests/valgrind/test_tidepm.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}
+	${recordings})
 if(TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain build makes them all
 	set(few few)
 endif()
