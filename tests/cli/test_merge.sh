@@ -100,7 +100,7 @@ truncate -s 4096 pool
 	done
 	echo '|STOP'
 } >log
-campaign images "2 5" images "$here/log" --recover "$here/checker" --most 1000 --json json
+campaign images "2 5" images "$here/log" --recover "$here/checker" --most 1000 --model power --json json
 grep -q ' [5-9][0-9][0-9] different images, of which [1-9]' images/text || fail "other images than were thought of: $(cat images/text)"
 
 # Fuzzing: shards draw other inputs; merged in any order they say the same, and what each alone has found is found.
