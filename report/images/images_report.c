@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/pmem/crash.h"
+#include "core/pmem/domain.h"
 #include "report/report.h"
 #include "report/terminal.h"
 
@@ -304,7 +305,8 @@ void images_print_remarks(FILE *out, const struct images_report *r)
 		fprintf(out, "%s\n",
 			"every image is bad, also that of the beginning: is the checker right?");
 	bool kill = r->options->model == PM_KILL;
-	if (!r->log->has_flush && r->options->hw.ddio == DDIO_ON && r->options->model != PM_CACHES)
+	if (!r->log->has_flush && !domain_nic_flush_reaches(&r->options->hw) &&
+	    r->options->model != PM_CACHES)
 		fprintf(out,
 			"the program never flushes: what a power failure leaves is a matter of "
 			"chance (--model %s)\n",
