@@ -289,7 +289,7 @@ START_TEST(tiny_histories)
 {
 	const struct row *row = &rows[_i];
 	int32_t lower_bound[3];
-	struct history h;
+	struct history h = {0};
 	struct verdict out[TM_CONTRACTS];
 	char got[64], want[64];
 
@@ -338,7 +338,7 @@ START_TEST(pairs)
 		{{"cannot be read", "x1 y1 x2 x3( # y?1 x?2%", 0}, TM_DUR, 5, 2},
 	};
 	struct verdict out[TM_CONTRACTS];
-	struct history h;
+	struct history h = {0};
 	int32_t lower_bound[3];
 
 	for (unsigned i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
@@ -357,7 +357,7 @@ START_TEST(others_are_left_untouched)
 {
 	const struct row row = {"", "x1 x2 x?2 # x?1", 0};
 	struct verdict out[TM_CONTRACTS];
-	struct history h;
+	struct history h = {0};
 	int32_t lower_bound[3];
 
 	memset(out, 0x55, sizeof(out));
@@ -724,7 +724,7 @@ START_TEST(random_histories)
 {
 	unsigned seen[TM_LIVE][2] = {{0}};
 	static struct judge j;
-	struct history h;
+	struct history h = {0};
 
 	random_state = UINT64_C(0x9e3779b97f4a7c15) + _i;
 	judge_reset(&j);
@@ -777,7 +777,7 @@ END_TEST
 
 START_TEST(hash_and_rewind)
 {
-	struct history h, g;
+	struct history h = {0}, g = {0};
 	struct history_mark mark, later;
 	int put, get;
 
