@@ -166,12 +166,14 @@ static void print_image(FILE *out, const struct images_report *r, const struct i
 }
 
 /* How many words to leave out here: files that the first run wrote are not written once more, and
- * the number of processes changes nothing. */
+ * the number of processes changes nothing, nor does whether progress is shown. */
 static unsigned is_output(char *const *word)
 {
 	static const char *const names[] = {"--js", "--ju", "--jo", "--ht", "--out"};
 	const char *w = *word;
 	bool long_one = false;
+	if (!strcmp(w, "-q") || !strncmp(w, "--q", 3))
+		return 1;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		long_one |= !strncmp(w, names[i], strlen(names[i]));
 	if (!long_one && strncmp(w, "-o", 2) != 0)
