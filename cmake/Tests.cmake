@@ -327,7 +327,7 @@ function(label label)
 		endif()
 	endforeach()
 endfunction()
-label(reduced leave_off bug_causes bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz litmus_thousands merge nic_device nic_types remotelog search soak taxonomy_all tree)
+label(reduced leave_off bug_causes bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz lengths litmus_thousands merge nic_device nic_types remotelog search soak taxonomy_all tree)
 # A cluster of two nodes, one of which fails.
 label(all slurm)
 # A browser.

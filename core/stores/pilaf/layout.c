@@ -44,15 +44,23 @@ unsigned pilaf_regions(const struct tm_params *params, struct tm_region *out, un
 	return kv_regions(all, sizeof(all) / sizeof(all[0]), out, max);
 }
 
+static uint64_t probes(const struct kv_table *table)
+{
+	uint64_t n = table->slots / 16;
+
+	n = n > PILAF_PROBES ? n : PILAF_PROBES;
+	n = n < PILAF_PROBES_MOST ? n : PILAF_PROBES_MOST;
+	/* Where all keys want the same entries, so few are not enough. */
+	if (table->crowded)
+		n = PILAF_PROBES_CROWDED;
+	return n < table->slots ? n : table->slots;
+}
+
 struct pilaf_pool pilaf_pool_at(const struct tm_params *params, uint8_t *pm)
 {
 	struct kv_table table = table_at(params);
-	struct pilaf_pool pool = {.table = table, .lines = lines(params)};
+	struct pilaf_pool pool = {.table = table, .probes = probes(&table), .lines = lines(params)};
 
-	/* Where all keys want the same entries, so few are not enough. */
-	pool.probes = table.crowded ? PILAF_PROBES_CROWDED : PILAF_PROBES;
-	if (pool.probes > table.slots)
-		pool.probes = table.slots;
 	if (pm) {
 		pool.undo = (struct pilaf_entry *)pm;
 		pool.entry = pool.undo + 1;
@@ -61,9 +69,15 @@ struct pilaf_pool pilaf_pool_at(const struct tm_params *params, uint8_t *pm)
 	return pool;
 }
 
+/* What the last characters of a key of 31 or 32 bytes say is in the hash's bits from 16 or 24 on
+ * only: these are spread over the bits from which the slot is taken. */
 uint64_t pilaf_slot(const struct pilaf_pool *pool, const uint8_t key[TM_MAX_KEY], uint64_t probe)
 {
-	return (kv_table_home(&pool->table, key) + probe) & (pool->table.slots - 1);
+	uint64_t home = kv_table_home(&pool->table, key);
+
+	if (!pool->table.crowded)
+		home = home * 0x9e3779b97f4a7c15 >> 32;
+	return (home + probe) & (pool->table.slots - 1);
 }
 
 int pilaf_format(const struct tm_env *env)

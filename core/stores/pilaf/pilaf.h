@@ -42,8 +42,10 @@
 #define PILAF_TABLE 0
 #define PILAF_PAIRS 1
 
-/* A key is in one of so many entries in a row. */
+/* A key is in one of so many entries in a row: a sixteenth of the table, but not fewer and not more
+ * than these. The more keys there are, the more of them meet somewhere. */
 #define PILAF_PROBES	     8
+#define PILAF_PROBES_MOST    32
 #define PILAF_PROBES_CROWDED 256 /* that `hash` can tell apart */
 
 enum {
