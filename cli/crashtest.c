@@ -70,6 +70,17 @@ static int save_wrong(const struct campaign *c, unsigned unit)
 	if (!again)
 		return fail(EXIT_INTERNAL, "out of memory");
 	campaign_explore(c, unit, 0, again, &run);
+	if (again->error != -ENOTRECOVERABLE) {
+		/* What is known of recoveries is shared among the workloads of a process. */
+		broken_run_free(&run);
+		free(again);
+		return fail(EXIT_INTERNAL,
+			    "%s, workload %s: what was taken for known was something else, and "
+			    "the workload alone does not show it; --no-tree leaves out nothing "
+			    "that is taken for known",
+			    c->config[unit / c->workloads].store->name,
+			    c->workload[unit % c->workloads].name);
+	}
 	int error = save_trace(WRONG_TRACE, &run.setup, &run.path, -1, NULL);
 	fail(EXIT_INTERNAL,
 	     "%s, workload %s: %s; --no-tree leaves out nothing that is taken for known; "

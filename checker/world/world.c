@@ -183,8 +183,12 @@ static void keep_begin(struct world_client *c, const struct workload_op *op)
 	struct world_gets *gets = &c->world->gets;
 	assert(gets->n < WORLD_GETS && c->number > c->world->setup->w.clients);
 	c->get = gets->n++;
-	gets->get[c->get] = (struct world_get){
-		.op = *op, .client = (uint16_t)(c->number - c->world->setup->w.clients - 1)};
+	struct world_get *get = &gets->get[c->get];
+	*get = (struct world_get){.op = *op,
+				  .client = (uint16_t)(c->number - c->world->setup->w.clients - 1)};
+	/* Where one key is named, the bytes of the others may be anything; all are compared. */
+	for (unsigned k = workload_op_keys(&c->world->setup->w, op); k < TM_CALL_KEYS; k++)
+		get->op.keys[k] = 0;
 	keep_event(gets, 2 * c->get);
 }
 
