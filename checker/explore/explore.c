@@ -427,7 +427,7 @@ static void explore_image(struct explorer *ex, unsigned machine, enum visit visi
 	} else {
 		enum explore_phase before = phase_begin(ex->phases,
 							lives ? PHASE_LIFE : PHASE_AGAIN);
-		if (ex->recall.tree && !ex->image_done)
+		if (ex->recall.tree)
 			further_image(ex, machine, mark, !cut);
 		else
 			run_image(ex, machine, !cut);
@@ -710,11 +710,6 @@ void explore_lower_bound(struct explorer *ex)
 	}
 }
 
-static world_observer *observer_of(const struct explorer *ex)
-{
-	return ex->limits.no_crash ? NULL : explore_point;
-}
-
 /* Machine 0 is at rest. */
 static void mark_run(void *arg)
 {
@@ -744,6 +739,7 @@ static void return_to(struct explorer *ex, struct mark *from, struct source *sou
 	checkpoint_return(&ex->worlds, &from->at, source, mutant);
 }
 
+/* `observer`: of the places where the power can fail, if it can. */
 static void run_world(struct explorer *ex, struct mark *from, struct source *source,
 		      world_observer *observer)
 {
@@ -754,7 +750,8 @@ static void run_world(struct explorer *ex, struct mark *from, struct source *sou
 		return_to(ex, from, source);
 	w->at_rest = ex->marks ? mark_run : NULL;
 	w->rest_arg = ex;
-	(from ? world_resume : world_run)(&ex->worlds, source, observer, ex);
+	(from ? world_resume : world_run)(&ex->worlds, source,
+					  ex->limits.no_crash ? NULL : observer, ex);
 }
 
 void explore_run_from(struct explorer *ex, struct mark *from, struct source *source,
@@ -769,7 +766,7 @@ void explore_run_from(struct explorer *ex, struct mark *from, struct source *sou
 	enum explore_phase before = phase_begin(ex->phases, PHASE_RUN);
 	if (ex->cuts)
 		cuts_begin(ex->cuts, 0, ex->limits.no_crash);
-	run_world(ex, from, source, observer_of(ex));
+	run_world(ex, from, source, explore_point);
 	ex->counts.events += sim_events(w->sim) - events;
 	memset(v, 0, sizeof(v));
 	const unsigned want = CONTRACTS_IN_RUN;
@@ -820,7 +817,7 @@ static void record_plain(struct explorer *ex)
 {
 	struct source *source = prefix_record(ex->prefix);
 	ex->marks = prefix_marks(ex->prefix, &ex->position);
-	run_world(ex, NULL, source, ex->limits.no_crash ? NULL : record_point);
+	run_world(ex, NULL, source, record_point);
 	world_end(&ex->worlds, 0);
 	prefix_recorded(ex->prefix);
 	ex->record.done = true;
@@ -870,7 +867,7 @@ static void check_run(struct explorer *ex)
 	const uint64_t hash = run_hash(ex);
 	if (trace_start(&whole, ex->taken))
 		return;
-	run_world(ex, NULL, &whole.source, ex->limits.no_crash ? NULL : check_point);
+	run_world(ex, NULL, &whole.source, check_point);
 	world_end(&ex->worlds, 0);
 	trace_finish(&whole);
 	if (run_hash(ex) != hash)

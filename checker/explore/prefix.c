@@ -11,7 +11,8 @@
 #include "checker/explore/prefix.h"
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
+#include "core/rt/actors.h"
+#include "core/rt/arena.h"
 #include "core/rt/sim.h"
 
 #define SPACING 12 /* questions between two marks of a short run */
@@ -25,7 +26,7 @@ void marks_clear(struct marks *m)
 void marks_free(struct marks *m)
 {
 	for (unsigned i = 0; i < MARKS; i++)
-		checkpoint_free(&m->mark[i].at);
+		snapshot_free(&m->mark[i].at);
 	*m = (struct marks){0};
 }
 
@@ -65,9 +66,8 @@ struct mark *marks_before(struct marks *m, uint32_t position)
 /* --- the plain run --- */
 
 struct question {
-	struct choice_point at; /* who: see below */
+	struct choice_point at; /* who: one of prefix.actors */
 	unsigned n;
-	unsigned who; /* which of the actors, + 1; 0: none */
 };
 
 /* Questions of one kind, by their numbers. */
@@ -82,10 +82,9 @@ struct prefix {
 	struct question *question;
 	uint32_t questions, room;
 	struct list list[CHOICE_KINDS + 1];
-	struct actor *who; /* their names */
-	unsigned actors, actor_room;
+	struct actors *actors;
 	struct marks marks;
-	bool failed, known; /* out of memory; the record is of use */
+	bool known; /* the record is of use */
 	struct {
 		struct source source;
 		struct source *inner;
@@ -95,7 +94,13 @@ struct prefix {
 
 struct prefix *prefix_new(void)
 {
-	return calloc(1, sizeof(struct prefix));
+	struct prefix *p = calloc(1, sizeof(*p));
+	if (p)
+		p->actors = actors_new();
+	if (p && p->actors)
+		return p;
+	free(p);
+	return NULL;
 }
 
 void prefix_free(struct prefix *p)
@@ -105,71 +110,38 @@ void prefix_free(struct prefix *p)
 	for (unsigned k = 0; k <= CHOICE_KINDS; k++)
 		free(p->list[k].at);
 	free(p->question);
-	free(p->who);
+	actors_free(p->actors);
 	marks_free(&p->marks);
 	free(p);
 }
 
-/* Room for one more. False: out of memory. */
-static bool grow(struct prefix *p, void **array, uint32_t n, uint32_t *room, size_t each)
+static void add_to(struct list *l, uint32_t question)
 {
-	if (n < *room)
-		return true;
-	uint32_t more = *room ? 2 * *room : 64;
-	void *grown = reallocarray(*array, more, each);
-	if (!grown) {
-		p->failed = true;
-		return false;
-	}
-	*array = grown;
-	*room = more;
-	return true;
-}
-
-static void add_to(struct prefix *p, struct list *l, uint32_t question)
-{
-	void *at = l->at;
-	if (grow(p, &at, l->n, &l->room, sizeof(*l->at)))
-		((uint32_t *)at)[l->n++] = question;
-	l->at = at;
-}
-
-/* The number of the actor, + 1. */
-static unsigned number_of(struct prefix *p, const struct actor *who)
-{
-	for (unsigned i = p->actors; i; i--)
-		if (p->who[i - 1].name_hash == who->name_hash)
-			return i;
-	void *array = p->who;
-	if (grow(p, &array, p->actors, &p->actor_room, sizeof(*p->who)))
-		((struct actor *)array)[p->actors++] = *who;
-	p->who = array;
-	return p->actors;
+	if (l->n == l->room)
+		l->at = array_grow(l->at, &l->room, sizeof(*l->at));
+	l->at[l->n++] = question;
 }
 
 static unsigned record(struct source *source, const struct choice_point *at, unsigned n)
 {
 	struct prefix *p = (struct prefix *)source;
-	void *array = p->question;
-	if (p->failed || !grow(p, &array, p->questions, &p->room, sizeof(*p->question)))
-		return 0;
-	p->question = array;
-	p->question[p->questions] = (struct question){
-		.at = *at, .n = n, .who = at->who ? number_of(p, at->who) : 0};
-	const bool begins = at->kind == CHOICE_STEP && at->a == STEP_BEGIN;
-	if (!begins)
-		add_to(p, &p->list[at->kind], p->questions);
+	struct question q = {.at = *at, .n = n};
+	q.at.who = actors_at(p->actors, actors_number(p->actors, at->who));
+	if (at->kind != CHOICE_STEP || at->a != STEP_BEGIN)
+		add_to(&p->list[at->kind], p->questions);
 	if (at->kind == CHOICE_STEP)
-		add_to(p, &p->list[STEPS_AND_BEGINS], p->questions);
-	p->questions++;
+		add_to(&p->list[STEPS_AND_BEGINS], p->questions);
+	if (p->questions == p->room)
+		p->question = array_grow(p->question, &p->room, sizeof(*p->question));
+	p->question[p->questions++] = q;
 	return 0;
 }
 
 struct source *prefix_record(struct prefix *p)
 {
 	p->recorder = (struct source){.answer = record, .begins = true};
-	p->questions = p->actors = 0;
-	p->failed = p->known = false;
+	p->questions = 0;
+	p->known = false;
 	for (unsigned k = 0; k <= CHOICE_KINDS; k++)
 		p->list[k].n = 0;
 	marks_clear(&p->marks);
@@ -184,7 +156,7 @@ struct marks *prefix_marks(struct prefix *p, const uint32_t **position)
 
 void prefix_recorded(struct prefix *p)
 {
-	p->known = !p->failed && p->marks.n && !p->marks.mark[0].position;
+	p->known = p->marks.n && !p->marks.mark[0].position;
 }
 
 /* --- a source whose run is to come --- */
@@ -221,14 +193,6 @@ static uint32_t next_asked(const struct prefix *p, const struct source *source,
 			next = l->at[i];
 	}
 	return next;
-}
-
-static unsigned ask_one(const struct prefix *p, struct source *source, uint32_t question)
-{
-	const struct question *q = &p->question[question];
-	struct choice_point at = q->at;
-	at.who = q->who ? &p->who[q->who - 1] : NULL;
-	return source->answer(source, &at, q->n);
 }
 
 /* The source is as after all questions before this one. */
@@ -272,12 +236,13 @@ struct mark *prefix_ask(struct prefix *p, struct source *source, struct source *
 		question = next_asked(p, source, past);
 		if (question == p->questions)
 			break;
-		const unsigned kind = p->question[question].at.kind;
+		const struct question *q = &p->question[question];
+		const unsigned kind = q->at.kind;
 		past[kind] += source->skip[kind];
 		assert(list_of(p, kind, begins)->at[past[kind]] == question);
 		source->skip[kind] = 0;
 		past[kind]++;
-		answer = ask_one(p, source, question);
+		answer = source->answer(source, &q->at, q->n);
 		assert(answer || source->begins == begins);
 	}
 	p->rest.source = (struct source){.answer = rest_answer, .begins = begins};

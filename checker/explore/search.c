@@ -50,11 +50,12 @@ static void find_mark(struct search *s, const struct log_point *p)
 {
 	const unsigned n = s->list.n;
 	struct search_level *before = &s->level[n], *level = &s->level[n + 1];
-	const bool valid = before->emptied == explore_emptied(s->ex);
-	level->from = valid ? marks_before(&before->marks, (uint32_t)(p - before->log.point))
-			    : NULL;
+	level->from = NULL;
+	if (before->emptied != explore_emptied(s->ex))
+		return;
+	level->from = marks_before(&before->marks, (uint32_t)(p - before->log.point));
 	level->taken = n;
-	if (!level->from && valid) {
+	if (!level->from) {
 		level->from = before->from;
 		level->taken = before->taken;
 	}
@@ -238,10 +239,10 @@ void search_close(struct search *s)
 {
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		deviations_free(&s->failing[c]);
-	for (unsigned i = 0; i <= SYSTEMATIC_DEPTH; i++)
+	for (unsigned i = 0; i <= SYSTEMATIC_DEPTH; i++) {
 		run_log_free(&s->level[i].log);
-	for (unsigned i = 0; i <= SYSTEMATIC_DEPTH; i++)
 		marks_free(&s->level[i].marks);
+	}
 	deviations_free(&s->list);
 	deviations_free(&s->source.taken);
 }

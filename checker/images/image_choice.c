@@ -41,7 +41,7 @@ static const struct pm_line *line_of(const struct image_choice *c, unsigned i)
 static uint32_t source_of(const struct image_choice *c, unsigned line, unsigned nth)
 {
 	const struct pm_replay *r = c->replay;
-	return r->log->event[pm_replay_event(r, line_of(c, line), nth)].source;
+	return r->log->event[pm_replay_event(line_of(c, line), nth)].source;
 }
 
 /* Versions of a line that are looked at for where they come from. */
@@ -177,7 +177,7 @@ static void leave_until(struct image_choice *c, const struct pm_event *e)
 	const struct pm_replay *r = c->replay;
 	uint32_t slot = r->slot[e->file][e->off / PM_LINE];
 	if (slot && c->count[slot - 1] &&
-	    pm_replay_event(r, &r->dirty[slot - 1], c->count[slot - 1] - 1) ==
+	    pm_replay_event(&r->dirty[slot - 1], c->count[slot - 1] - 1) ==
 		    (uint32_t)(e - r->log->event))
 		c->count[slot - 1]--;
 	memcpy(c->left, c->count, c->lines * sizeof(*c->left));

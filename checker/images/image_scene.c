@@ -66,7 +66,7 @@ static bool flies(const struct pm_replay *r, uint32_t event)
 		return false;
 	const struct pm_line *l = &r->dirty[slot - 1];
 	/* Its versions are in the order of their events. */
-	return pm_replay_event(r, l, 0) <= event;
+	return pm_replay_event(l, 0) <= event;
 }
 
 /* A pm_durable_fn. */
@@ -161,7 +161,7 @@ static bool keep_lines(const struct maker *m, const struct image_cause *c, struc
 					     .left = left_of(c, l),
 					     .versions = l->versions};
 		for (unsigned v = 0; v < l->versions && v < SCENE_VERSIONS; v++)
-			all[i].event[v] = pm_replay_event(r, l, v);
+			all[i].event[v] = pm_replay_event(l, v);
 	}
 	qsort(all, r->dirties, sizeof(*all), compare_lines);
 	s->lines = r->dirties < SCENE_LINES ? r->dirties : SCENE_LINES;

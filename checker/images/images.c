@@ -265,7 +265,7 @@ static void find_parts(const struct walk *w, const unsigned *left, struct image_
 		const struct pm_line *l = &r->dirty[i];
 		if (left[i] == l->versions)
 			continue;
-		uint32_t event = pm_replay_event(r, l, pm_left_whole(l->versions, left[i]));
+		uint32_t event = pm_replay_event(l, pm_left_whole(l->versions, left[i]));
 		unsigned p = 0;
 		while (p < c->parts && !same_place(w->log, c->part[p].event, event))
 			p++;
@@ -355,9 +355,8 @@ static int keep_image(const struct walk *w, const unsigned *left, struct image_c
 		const struct pm_line *l = &r->dirty[i];
 		unsigned whole = pm_left_whole(l->versions, left[i]);
 		if (left[i] != l->versions)
-			c->line[c->lines++] = (struct image_line){l->line, l->file, left[i],
-								  l->versions,
-								  pm_replay_event(r, l, whole)};
+			c->line[c->lines++] = (struct image_line){
+				l->line, l->file, left[i], l->versions, pm_replay_event(l, whole)};
 	}
 	c->dirty = r->dirties;
 	c->acked = r->acks;

@@ -114,9 +114,8 @@ unsigned pm_left_whole(unsigned versions, unsigned left)
 	return left <= versions ? left : pmem_answer_split(versions, left).over;
 }
 
-uint32_t pm_replay_event(const struct pm_replay *r, const struct pm_line *l, unsigned nth)
+uint32_t pm_replay_event(const struct pm_line *l, unsigned nth)
 {
-	(void)r;
 	assert(nth < l->versions);
 	return l->version[l->first + nth].event;
 }
@@ -396,7 +395,7 @@ static uint32_t reaches(const struct pm_replay *r, const struct pm_event *e,
 	if (e->kind == PM_PUSH && !domain_nic_flush_reaches(&r->hw))
 		return 0;
 	for (; e->kind != PM_SYNC && upto; upto--) {
-		const struct pm_event *by = &r->log->event[pm_replay_event(r, l, upto - 1)];
+		const struct pm_event *by = &r->log->event[pm_replay_event(l, upto - 1)];
 		if (by->kind == PM_LAND && by->thread == e->thread)
 			break;
 	}

@@ -32,8 +32,8 @@
  *
  * With the last two a landing stays in flight, and may be lost, until something shows that it has
  * happened: a READ or a FLUSH of its queue pair; with ack_early=off any acknowledgement, or the
- *next message that may not pass it; and in any case whatever a CPU of its process does, which may
- *have looked at it: loads are not recorded, and no image may deny what the program has seen.
+ * next message that may not pass it; and in any case whatever a CPU of its process does, which may
+ * have looked at it: loads are not recorded, and no image may deny what the program has seen.
  *
  * A cut is a place between two events where the set of images is the largest, or where what the
  * users could know changes. Images only become more until something becomes durable. So under
@@ -122,7 +122,7 @@ unsigned pm_left_whole(unsigned versions, unsigned left);
  * the image has lost. */
 void pm_replay_allow(const struct pm_replay *r, unsigned *left);
 /* The nth version's event, from 0. */
-uint32_t pm_replay_event(const struct pm_replay *r, const struct pm_line *l, unsigned nth);
+uint32_t pm_replay_event(const struct pm_line *l, unsigned nth);
 /* The hash of a line with this content: an image's is the exclusive or of those of its lines with
  * those of their durable content, and of pm_replay.hash. */
 uint64_t pm_line_hash(unsigned file, uint64_t line, const uint8_t content[PM_LINE]);

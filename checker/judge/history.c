@@ -65,39 +65,18 @@ void history_free(struct history *h)
 	free(h);
 }
 
-/* What is not an array. */
-struct kept {
-	struct history_mark mark;
-	bool ack_visible;
-};
-
-void history_snapshot(const struct history *h, struct snapshot *s)
+void history_exchange(struct history *h, struct snapshot *s)
 {
-	const struct kept k = {history_mark(h), h->ack_visible};
-
-	assert(!h->epoch);
-	snapshot_put(s, &k, sizeof(k));
-	snapshot_put(s, h->op, h->ops * sizeof(*h->op));
-	if (h->detail)
-		snapshot_put(s, h->detail, h->ops * sizeof(*h->detail));
-	snapshot_put(s, h->answer, h->answers);
-}
-
-void history_resume(struct history *h, struct snapshot *s)
-{
-	struct kept k;
-
-	snapshot_take(s, &k, sizeof(k));
-	h->ops = k.mark.ops;
-	h->answers = k.mark.answers;
-	h->clock = k.mark.clock;
-	h->epoch = k.mark.epoch;
-	h->hash = k.mark.hash;
-	h->ack_visible = k.ack_visible;
-	snapshot_take(s, h->op, h->ops * sizeof(*h->op));
-	if (h->detail)
-		snapshot_take(s, h->detail, h->ops * sizeof(*h->detail));
-	snapshot_take(s, h->answer, h->answers);
+	assert(!h->epoch || s->takes);
+	SNAPSHOT_EXCHANGE(s, h->ops);
+	SNAPSHOT_EXCHANGE(s, h->answers);
+	SNAPSHOT_EXCHANGE(s, h->clock);
+	SNAPSHOT_EXCHANGE(s, h->epoch);
+	SNAPSHOT_EXCHANGE(s, h->hash);
+	SNAPSHOT_EXCHANGE(s, h->ack_visible);
+	snapshot_exchange(s, h->op, h->ops * sizeof(*h->op));
+	snapshot_exchange(s, h->detail, h->detail ? h->ops * sizeof(*h->detail) : 0);
+	snapshot_exchange(s, h->answer, h->answers);
 }
 
 int history_invoke_detailed(struct history *h, unsigned client, enum history_kind kind,

@@ -124,10 +124,9 @@ struct history_mark {
 struct history_mark history_mark(const struct history *h);
 void history_rewind(struct history *h, const struct history_mark *mark);
 
-/* All of it at one moment, before any power failure; and again, of the same history. */
+/* All of it, before any power failure. */
 struct snapshot;
-void history_snapshot(const struct history *h, struct snapshot *s);
-void history_resume(struct history *h, struct snapshot *s);
+void history_exchange(struct history *h, struct snapshot *s);
 
 /* Why a contract is broken: which observation contradicts which. */
 struct verdict {

@@ -12,7 +12,7 @@ int recall_open(struct recall *r, size_t bytes, enum tree_mutant mutant)
 	r->mutant = mutant;
 	r->tree = tree_new(bytes / 2, mutant);
 	r->cuts = tree_new(bytes / 4, mutant);
-	r->actors = pmem_actors_new();
+	r->actors = actors_new();
 	return r->tree && r->cuts && r->actors ? rest_open(&r->rest, bytes / 4, mutant) : -ENOMEM;
 }
 
@@ -21,7 +21,7 @@ void recall_close(struct recall *r)
 	tree_free(r->tree);
 	tree_free(r->cuts);
 	rest_close(&r->rest);
-	pmem_actors_free(r->actors);
+	actors_free(r->actors);
 	free(r->cut_path.node);
 	for (unsigned m = 0; m < WORLDS; m++) {
 		free(r->path[m].walk.node);

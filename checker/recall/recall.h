@@ -36,7 +36,7 @@ struct recall {
 	 * are not proved to live, and their leaves have a course (core/pmem/course.h). */
 	struct tree *cuts;
 	struct tree_path cut_path;
-	struct pmem_actors *actors;
+	struct actors *actors;
 	struct pmem_course course[WORLDS]; /* of the image that is run */
 	struct recall_lead lead[WORLDS];
 	uint64_t led, cuts_learnt;

@@ -23,18 +23,12 @@ enum checkpoint_mutant {
 	CHECKPOINT_MUTANTS
 };
 
-struct checkpoint {
-	struct snapshot bytes;
-	bool booted; /* all clients are connected: the source is asked */
-};
-
 /* Can it be kept now? To be asked, and done, in what sim_set_at_rest() calls. */
 bool world_has_checkpoint(const struct worlds *ws);
 /* Replaces what `c` held. */
-void world_checkpoint(const struct worlds *ws, struct checkpoint *c);
+void world_checkpoint(struct worlds *ws, struct snapshot *c);
 /* World 0 is as it was then; for world_resume(). */
-void checkpoint_return(struct worlds *ws, struct checkpoint *c, struct source *source,
+void checkpoint_return(struct worlds *ws, struct snapshot *c, struct source *source,
 		       enum checkpoint_mutant mutant);
-void checkpoint_free(struct checkpoint *c);
 
 #endif

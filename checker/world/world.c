@@ -1262,6 +1262,15 @@ static void run_machine(struct world *w)
 	conclude(w, end);
 }
 
+/* Who takes part in world 0's run from outside. */
+static void follow_run(struct world *w, struct source *source, world_observer *observer, void *arg)
+{
+	w->source = source;
+	w->observer = observer;
+	w->observer_arg = arg;
+	sim_set_at_rest(w->sim, w->at_rest, w->rest_arg);
+}
+
 void world_run(struct worlds *ws, struct source *source, world_observer *observer, void *arg)
 {
 	struct world *w = &ws->world[0];
@@ -1282,11 +1291,8 @@ void world_run(struct worlds *ws, struct source *source, world_observer *observe
 	memset(w->client, 0, sizeof(w->client));
 	w->loading = false;
 	begin(ws, 0, NULL);
-	w->source = source;
-	w->observer = observer;
-	w->observer_arg = arg;
+	follow_run(w, source, observer, arg);
 	sim_set_death(w->sim, dies, w);
-	sim_set_at_rest(w->sim, w->at_rest, w->rest_arg);
 	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
 	run_machine(w);
 }
@@ -1294,10 +1300,7 @@ void world_run(struct worlds *ws, struct source *source, world_observer *observe
 void world_resume(struct worlds *ws, struct source *source, world_observer *observer, void *arg)
 {
 	struct world *w = &ws->world[0];
-	w->source = source;
-	w->observer = observer;
-	w->observer_arg = arg;
-	sim_set_at_rest(w->sim, w->at_rest, w->rest_arg);
+	follow_run(w, source, observer, arg);
 	run_machine(w);
 }
 

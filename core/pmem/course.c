@@ -1,51 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See course.h. */
 #include "core/pmem/course.h"
-#include <stdlib.h>
 #include "core/pmem/model.h"
-#include "core/rt/arena.h"
-
-#define ACTORS 256
-
-struct pmem_actors {
-	struct actor *actor[ACTORS]; /* [0]: nobody */
-	unsigned n;
-};
-
-struct pmem_actors *pmem_actors_new(void)
-{
-	struct pmem_actors *actors = calloc(1, sizeof(*actors));
-	if (actors)
-		actors->n = 1;
-	return actors;
-}
-
-void pmem_actors_free(struct pmem_actors *actors)
-{
-	if (!actors)
-		return;
-	for (unsigned i = 1; i < actors->n; i++)
-		free(actors->actor[i]);
-	free(actors);
-}
-
-static uint8_t number_of(struct pmem_actors *actors, const struct actor *who)
-{
-	unsigned i = 1;
-	if (!who)
-		return 0;
-	while (i < actors->n && strcmp(actors->actor[i]->name, who->name))
-		i++;
-	if (i == actors->n) {
-		assert(i < ACTORS); /* a machine has far fewer */
-		actors->actor[i] = malloc(sizeof(*who));
-		if (!actors->actor[i])
-			arena_exhausted();
-		actor_init(actors->actor[i], who->name);
-		actors->n++;
-	}
-	return (uint8_t)i;
-}
 
 void pmem_note_course(struct pmem *pm, struct pmem_course *course)
 {
@@ -56,7 +12,7 @@ static void add(struct pmem_course *c, const struct deed *deed, const void *data
 {
 	size_t bytes = sizeof(*deed) + deed->len;
 	while (c->room < c->bytes + bytes)
-		c->byte = pmem_grow(c->byte, &c->room, 1);
+		c->byte = array_grow(c->byte, &c->room, 1);
 	memcpy(c->byte + c->bytes, deed, sizeof(*deed));
 	if (deed->len)
 		memcpy(c->byte + c->bytes + sizeof(*deed), data, deed->len);
@@ -74,7 +30,7 @@ void course_add_version(struct pmem *pm, uint32_t line, uint8_t off, const void 
 	const struct deed deed = {.kind = DEED_VERSION,
 				  .off = off,
 				  .len = (uint8_t)len,
-				  .who = number_of(pm->course->actors, by->who),
+				  .who = actors_number(pm->course->actors, by->who),
 				  .line = line,
 				  .op = by->op,
 				  .occurrence = by->occurrence,
@@ -87,7 +43,7 @@ void pmem_course_failure(struct pmem_course *c, const struct choice_point *at, u
 {
 	const struct deed deed = {.kind = DEED_FAILURE,
 				  .len = sizeof(mark),
-				  .who = number_of(c->actors, at->who),
+				  .who = actors_number(c->actors, at->who),
 				  .line = at->a,
 				  .op = at->op,
 				  .occurrence = at->occurrence,
@@ -155,8 +111,7 @@ bool pmem_follow(struct pmem *pm, struct pmem_follow *f)
 		const uint8_t *data = f->byte + f->done + sizeof(struct deed);
 		struct deed d;
 		memcpy(&d, f->byte + f->done, sizeof(d));
-		assert(d.who < f->actors->n);
-		const struct actor *who = f->actors->actor[d.who];
+		const struct actor *who = actors_at(f->actors, d.who);
 		f->done += (uint32_t)sizeof(d) + d.len;
 		assert(f->done <= f->bytes);
 		if (!f->no_flight || (d.kind != DEED_VERSION && d.kind != DEED_DURABLE))

@@ -12,13 +12,10 @@
  * their names is the caller's, for all courses.
  */
 #include "core/pmem/crash.h"
-
-struct pmem_actors;
-struct pmem_actors *pmem_actors_new(void); /* NULL: out of memory */
-void pmem_actors_free(struct pmem_actors *actors);
+#include "core/rt/actors.h"
 
 struct pmem_course {
-	struct pmem_actors *actors;
+	struct actors *actors;
 	uint8_t *byte; /* to be freed with free() */
 	uint32_t bytes, room;
 	uint32_t length; /* of them, up to the last place where the power could have failed */
@@ -31,7 +28,7 @@ void pmem_course_failure(struct pmem_course *course, const struct choice_point *
 
 /* A machine on its way along a course. */
 struct pmem_follow {
-	struct pmem_actors *actors;
+	struct actors *actors;
 	const uint8_t *byte;
 	uint32_t bytes, done;
 	bool no_flight; /* tests: what becomes visible on the way is left out */

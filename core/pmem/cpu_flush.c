@@ -73,8 +73,8 @@ void cpu_note_flush(struct pmem *pm, unsigned cpu, uint64_t off, size_t len,
 		if (!line->in_flight)
 			continue;
 		if (flushes->n == flushes->room)
-			flushes->flush = pmem_grow(flushes->flush, &flushes->room,
-						   sizeof(*flushes->flush));
+			flushes->flush = array_grow(flushes->flush, &flushes->room,
+						    sizeof(*flushes->flush));
 		flushes->flush[flushes->n++] = (struct pending_flush){l, line->committed +
 										 line->in_flight};
 	}

@@ -82,7 +82,7 @@ static void keep_below(struct pmem *pm)
 	assert(pm->pending.len);
 	assert(pm->pending.off + pm->pending.len <= pm->len);
 	while (pm->below_room < pm->pending.len)
-		pm->below = pmem_grow(pm->below, &pm->below_room, 1);
+		pm->below = array_grow(pm->below, &pm->below_room, 1);
 	memcpy(pm->below, pm->work + pm->pending.off, pm->pending.len);
 }
 

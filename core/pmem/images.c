@@ -74,10 +74,8 @@ void pmem_note_mark(struct pmem *pm, uint32_t line, uint64_t content)
 	assert(line >= pm->len / LINE && content != PMEM_AS_LOADED && !pm->notes_again);
 	if (!pm->notes_touched)
 		return;
-	if (list->n == list->room)
-		list->touch = pmem_grow(list->touch, &list->room, sizeof(*list->touch));
-	list->touch[list->n++] = (struct pmem_touch){.content = content, .line = line, .lines = 1};
 	list->lines++;
+	touch_list_add(list, (struct pmem_touch){.content = content, .line = line, .lines = 1});
 }
 
 void pmem_note_touched_again(struct pmem *pm)
@@ -212,8 +210,8 @@ static struct pmem_content *line_history(const struct pmem *pm, uint32_t l)
 	struct pmem_stack *stack = pm->stack;
 	unsigned versions = pm->line[l].in_flight;
 	while (stack->history_room <= versions)
-		stack->history = pmem_grow(stack->history, &stack->history_room,
-					   sizeof(*stack->history));
+		stack->history = array_grow(stack->history, &stack->history_room,
+					    sizeof(*stack->history));
 	for (unsigned v = 0; v <= versions; v++)
 		line_as_of(pm, l, v, (uint8_t *)stack->history[v].word);
 	return stack->history;

@@ -22,7 +22,7 @@ void line_save(struct pmem *pm, uint32_t l)
 	pm->stack->changes[l]++;
 	pm->stack->changed[l / 64] |= 1ull << l % 64;
 	if (pm->undos == pm->undo_room)
-		pm->undo = pmem_grow(pm->undo, &pm->undo_room, sizeof(*pm->undo));
+		pm->undo = array_grow(pm->undo, &pm->undo_room, sizeof(*pm->undo));
 	struct undo *undo = &pm->undo[pm->undos++];
 	undo->line = l;
 	memcpy(undo->content, pm->work + (size_t)l * LINE, LINE);
@@ -57,6 +57,13 @@ const struct pmem *line_undecided_in(const struct pmem *pm, uint32_t l)
 	return pm;
 }
 
+void touch_list_add(struct touch_list *list, struct pmem_touch touch)
+{
+	if (list->n == list->room)
+		list->touch = array_grow(list->touch, &list->room, sizeof(*list->touch));
+	list->touch[list->n++] = touch;
+}
+
 /* Lines that follow one another; of more than one none has been changed. */
 static void note_in(struct pmem *pm, struct touch_list *list, uint32_t l, uint32_t lines)
 {
@@ -67,13 +74,12 @@ static void note_in(struct pmem *pm, struct touch_list *list, uint32_t l, uint32
 		last->lines += lines;
 		return;
 	}
-	if (list->n == list->room)
-		list->touch = pmem_grow(list->touch, &list->room, sizeof(*list->touch));
-	list->touch[list->n++] = (struct pmem_touch){
-		.content = changed ? pmem_content_hash(pm->work + (size_t)l * LINE)
-				   : PMEM_AS_LOADED,
-		.line = l,
-		.lines = lines};
+	touch_list_add(list,
+		       (struct pmem_touch){
+			       .content = changed ? pmem_content_hash(pm->work + (size_t)l * LINE)
+						  : PMEM_AS_LOADED,
+			       .line = l,
+			       .lines = lines});
 }
 
 /* A failed machine's line holds one of its versions now. */
@@ -221,7 +227,7 @@ void line_add_version(struct pmem *pm, uint64_t off, const void *data, size_t le
 	if (pm->course)
 		course_add_version(pm, l, (uint8_t)(off % LINE), data, len, by);
 	if (pm->versions == pm->version_room)
-		pm->version = pmem_grow(pm->version, &pm->version_room, sizeof(*pm->version));
+		pm->version = array_grow(pm->version, &pm->version_room, sizeof(*pm->version));
 	struct version *v = &pm->version[pm->versions++];
 	v->next = 0;
 	v->off = (uint8_t)(off % LINE);

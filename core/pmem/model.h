@@ -21,6 +21,7 @@
 #include "core/pmem/crash.h"
 #include "core/pmem/domain.h"
 #include "core/pmem/store_buffer.h"
+#include "core/rt/arena.h"
 
 #define MACHINES      4
 #define ACCESS_BUDGET 100000000u /* accesses to DRAM after which a task is in an endless loop */
@@ -145,10 +146,10 @@ struct pmem_stack {
 	struct pmem pm[MACHINES];
 };
 
-/* Twice the room for an array; ends the process when memory is out. */
-void *pmem_grow(void *array, uint32_t *room, size_t each);
-
 /* --- line.c --- */
+
+/* The next entry; the list's lines are the caller's to count. */
+void touch_list_add(struct touch_list *list, struct pmem_touch touch);
 
 /* Keep the line's content at boot. */
 void line_save(struct pmem *pm, uint32_t l);

@@ -45,7 +45,7 @@ void nic_note_late(struct pmem *pm, struct op_label op, size_t len)
 	struct late_bytes *late = find_late(pm, op);
 	if (!late) {
 		if (pm->lates == pm->late_room)
-			pm->late = pmem_grow(pm->late, &pm->late_room, sizeof(*pm->late));
+			pm->late = array_grow(pm->late, &pm->late_room, sizeof(*pm->late));
 		late = &pm->late[pm->lates++];
 		*late = (struct late_bytes){.op = op};
 	}
@@ -88,7 +88,7 @@ void nic_keep_arrival(struct pmem *pm, uint64_t off, const void *data, size_t le
 			   data);
 	line_write_durable(pm, off, data, len);
 	if (pm->arrivals == pm->arrival_room)
-		pm->arrival = pmem_grow(pm->arrival, &pm->arrival_room, sizeof(*pm->arrival));
+		pm->arrival = array_grow(pm->arrival, &pm->arrival_room, sizeof(*pm->arrival));
 	struct arrival *arrival = &pm->arrival[pm->arrivals++];
 	*arrival = (struct arrival){.off = off, .len = (uint8_t)len};
 	memcpy(arrival->data, data, len);

@@ -92,7 +92,7 @@ static void enter(struct pmem *pm, uint64_t off, const uint8_t *data, int byte, 
 		store_buffers_wait(pm->buffers, 0);
 	touch(pm, off, len, true);
 	if (pm->nts == pm->nt_room)
-		pm->nt = pmem_grow(pm->nt, &pm->nt_room, sizeof(*pm->nt));
+		pm->nt = array_grow(pm->nt, &pm->nt_room, sizeof(*pm->nt));
 	struct nt_store *nt = &pm->nt[pm->nts++];
 	*nt = (struct nt_store){.late = {.kind = BUFFERED_STORE,
 					 .cpu = cpu,

@@ -38,17 +38,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include "core/pmem/model.h"
-#include "core/rt/arena.h"
-
-void *pmem_grow(void *array, uint32_t *room, size_t each)
-{
-	assert(each && *room <= UINT32_MAX / 2);
-	*room = *room ? 2 * *room : 64;
-	array = realloc(array, *room * each);
-	if (!array)
-		arena_exhausted();
-	return array;
-}
 
 #define GUARD ((size_t)65536) /* bytes of nothing before, between and after images */
 

@@ -57,23 +57,11 @@ void store_buffers_begin(struct store_buffers *b, struct sim *sim, uint8_t *memo
 	b->arg = arg;
 }
 
-/* The buffers of CPUs that have had no entry are empty. */
-static size_t bytes_used(unsigned used)
+void store_buffers_exchange(struct store_buffers *b, struct snapshot *s)
 {
-	return offsetof(struct store_buffers, cpu) + used * sizeof(struct cpu_buffer);
-}
-
-void store_buffers_snapshot(const struct store_buffers *b, struct snapshot *s)
-{
-	snapshot_put(s, &b->used, sizeof(b->used));
-	snapshot_put(s, b, bytes_used(b->used));
-}
-
-void store_buffers_resume(struct store_buffers *b, struct snapshot *s)
-{
-	unsigned used;
-	snapshot_take(s, &used, sizeof(used));
-	snapshot_take(s, b, bytes_used(used));
+	/* The buffers of CPUs that have had no entry are empty. */
+	snapshot_exchange(s, b, offsetof(struct store_buffers, cpu));
+	snapshot_exchange(s, b->cpu, b->used * sizeof(b->cpu[0]));
 }
 
 /* --- what a CPU sees --- */

@@ -94,11 +94,9 @@ static inline void store_buffers_show(struct store_buffers *b, unsigned cpu)
 		store_buffers_change_view(b, cpu);
 }
 
-/* What waits, and what memory shows, at one moment; and again, where all has been taken back that
- * CPUs stored since then. */
+/* What waits; brought back where memory is as it was then. */
 struct snapshot;
-void store_buffers_snapshot(const struct store_buffers *b, struct snapshot *s);
-void store_buffers_resume(struct store_buffers *b, struct snapshot *s);
+void store_buffers_exchange(struct store_buffers *b, struct snapshot *s);
 
 /*
  * The current task's next entry (cpu and nth are filled in here), delayed by delay k. If there is

@@ -22,6 +22,16 @@ void arena_exhausted(void)
 	_Exit(70);
 }
 
+void *array_grow(void *array, uint32_t *room, size_t each)
+{
+	assert(each && *room <= UINT32_MAX / 2);
+	*room = *room ? 2 * *room : 64;
+	array = realloc(array, *room * each);
+	if (!array)
+		arena_exhausted();
+	return array;
+}
+
 void arena_init(struct arena *arena)
 {
 	memset(arena, 0, sizeof(*arena));
@@ -78,22 +88,13 @@ static size_t used_of(const struct arena *arena, const struct arena_chunk *chunk
 	return chunk == arena->now ? arena->used : chunk->bytes;
 }
 
-void arena_snapshot(const struct arena *arena, struct snapshot *s)
+void arena_exchange(struct arena *arena, struct snapshot *s)
 {
-	snapshot_put(s, &arena->now, sizeof(arena->now));
-	snapshot_put(s, &arena->used, sizeof(arena->used));
-	for (const struct arena_chunk *chunk = arena->now ? arena->first : NULL; chunk;
-	     chunk = chunk == arena->now ? NULL : chunk->next)
-		snapshot_put(s, chunk->memory, used_of(arena, chunk));
-}
-
-void arena_resume(struct arena *arena, struct snapshot *s)
-{
-	snapshot_take(s, &arena->now, sizeof(arena->now));
-	snapshot_take(s, &arena->used, sizeof(arena->used));
+	SNAPSHOT_EXCHANGE(s, arena->now);
+	SNAPSHOT_EXCHANGE(s, arena->used);
 	for (struct arena_chunk *chunk = arena->now ? arena->first : NULL; chunk;
 	     chunk = chunk == arena->now ? NULL : chunk->next)
-		snapshot_take(s, chunk->memory, used_of(arena, chunk));
+		snapshot_exchange(s, chunk->memory, used_of(arena, chunk));
 }
 
 uint64_t arena_hash(const struct arena *arena, size_t most)

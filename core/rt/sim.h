@@ -246,7 +246,7 @@ void sim_set_observer(struct sim *sim,
 struct snapshot;
 void sim_set_at_rest(struct sim *sim, void (*at_rest)(void *arg), void *arg);
 bool sim_has_snapshot(const struct sim *sim);
-void sim_snapshot(const struct sim *sim, struct snapshot *s);
+void sim_snapshot(struct sim *sim, struct snapshot *s);
 void sim_resume(struct sim *sim, struct snapshot *s, struct source *source);
 /* Tests: the power can also fail at each step and after each event (CRASH_ANYWHERE). Off after a
  * reset. */

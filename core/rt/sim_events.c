@@ -4,24 +4,13 @@
  * events are due soon, so few others have to move; taking the first one moves none.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include "core/rt/sim_state.h"
-
-static void grow(struct sim *sim)
-{
-	unsigned room = sim->event_room ? 2 * sim->event_room : 64;
-	struct event *event = realloc(sim->event, room * sizeof(*event));
-	if (!event)
-		arena_exhausted();
-	sim->event = event;
-	sim->event_room = room;
-}
 
 void sim_push_event(struct sim *sim, uint64_t chain, uint64_t due, sim_fn *fn, void *arg)
 {
 	unsigned i = sim->event_count;
 	if (i == sim->event_room)
-		grow(sim);
+		sim->event = array_grow(sim->event, &sim->event_room, sizeof(*sim->event));
 	sim->event_count++;
 	if (sim->scheduler) /* it looks for itself, and the order of scheduling is kept */
 		sim->scheduler->enables(sim->scheduler, chain);

@@ -31,43 +31,43 @@ static size_t stack_used(const struct task *task)
 	return (size_t)(end - from);
 }
 
-void sim_snapshot(const struct sim *sim, struct snapshot *s)
+/* All but what snapshot and simulation have in forms of their own. */
+static void exchange(struct sim *sim, struct snapshot *s)
 {
-	const uint64_t events = sim->events - sim->began;
-	const bool asked = sim->source;
-	assert(!sim->running && !sim->stopping && sim_has_snapshot(sim));
-	sim_save_statics(sim);
-	snapshot_put(s, &asked, sizeof(asked));
-	snapshot_put(s, &events, sizeof(events));
-	snapshot_put(s, sim, KEPT);
-	snapshot_put(s, sim->event, sim->event_count * sizeof(*sim->event));
-	snapshot_put(s, sim->task, sim->tasks * sizeof(*sim->task));
+	snapshot_exchange(s, sim, KEPT);
+	assert(sim->event_count <= sim->event_room); /* there were so many before */
+	snapshot_exchange(s, sim->event, sim->event_count * sizeof(*sim->event));
+	snapshot_exchange(s, sim->task, sim->tasks * sizeof(*sim->task));
 	for (unsigned i = 0; i < sim->tasks; i++)
 		if (sim->task[i].used)
-			snapshot_put(s, sim->task[i].fiber.context, stack_used(&sim->task[i]));
-	arena_snapshot(&sim->arena, s);
+			snapshot_exchange(s, sim->task[i].fiber.context, stack_used(&sim->task[i]));
+	arena_exchange(&sim->arena, s);
+}
+
+void sim_snapshot(struct sim *sim, struct snapshot *s)
+{
+	uint64_t events = sim->events - sim->began;
+	bool asked = sim->source;
+	assert(!sim->running && !sim->stopping && sim_has_snapshot(sim));
+	sim_save_statics(sim);
+	SNAPSHOT_EXCHANGE(s, asked);
+	SNAPSHOT_EXCHANGE(s, events);
+	exchange(sim, s);
 }
 
 void sim_resume(struct sim *sim, struct snapshot *s, struct source *source)
 {
-	uint64_t events;
-	bool asked;
+	uint64_t events = 0;
+	bool asked = false;
 	assert(!sim->running && sim_of_thread != sim);
-	snapshot_take(s, &asked, sizeof(asked));
-	snapshot_take(s, &events, sizeof(events));
+	SNAPSHOT_EXCHANGE(s, asked);
+	SNAPSHOT_EXCHANGE(s, events);
 	sim_forget_statics(sim); /* none of the copies is live */
 	for (unsigned i = 0; i < sim->tasks; i++)
 		sim->task[i].used = false;
-	snapshot_take(s, sim, KEPT);
+	exchange(sim, s);
 	sim->source = asked ? source : NULL;
 	sim->began = sim->events;
 	sim->events += events;
 	sim->at_rest = NULL;
-	assert(sim->event_count <= sim->event_room); /* there were so many before */
-	snapshot_take(s, sim->event, sim->event_count * sizeof(*sim->event));
-	snapshot_take(s, sim->task, sim->tasks * sizeof(*sim->task));
-	for (unsigned i = 0; i < sim->tasks; i++)
-		if (sim->task[i].used)
-			snapshot_take(s, sim->task[i].fiber.context, stack_used(&sim->task[i]));
-	arena_resume(&sim->arena, s);
 }

@@ -164,7 +164,7 @@ struct sim {
 	struct source *source;
 	uint64_t events, began; /* events until now; at the last reset */
 	struct event *event;	/* sim_events.c has their order */
-	unsigned event_room;
+	uint32_t event_room;
 	struct fiber main_fiber;
 	struct arena arena;
 	void (*at_rest)(void *); /* NULL: none */

@@ -10,10 +10,17 @@
 
 void snapshot_begin(struct snapshot *s)
 {
-	s->n = s->taken = 0;
+	s->n = 0;
+	s->takes = false;
 }
 
-void snapshot_put(struct snapshot *s, const void *from, size_t bytes)
+void snapshot_rewind(struct snapshot *s)
+{
+	s->taken = 0;
+	s->takes = true;
+}
+
+static void put(struct snapshot *s, const void *part, size_t bytes)
 {
 	size_t room = s->room ? s->room : ROOM_AT_FIRST;
 	while (room < s->n + bytes)
@@ -25,27 +32,20 @@ void snapshot_put(struct snapshot *s, const void *from, size_t bytes)
 		s->bytes = more;
 		s->room = room;
 	}
-	if (bytes)
-		memcpy(s->bytes + s->n, from, bytes);
+	memcpy(s->bytes + s->n, part, bytes);
 	s->n += bytes;
 }
 
-void snapshot_rewind(struct snapshot *s)
+void snapshot_exchange(struct snapshot *s, void *part, size_t bytes)
 {
-	s->taken = 0;
-}
-
-void snapshot_take(struct snapshot *s, void *to, size_t bytes)
-{
+	if (!bytes)
+		return; /* there may be no array */
+	if (!s->takes) {
+		put(s, part, bytes);
+		return;
+	}
 	assert(s->taken + bytes <= s->n);
-	if (bytes)
-		memcpy(to, s->bytes + s->taken, bytes);
-	s->taken += bytes;
-}
-
-void snapshot_skip(struct snapshot *s, size_t bytes)
-{
-	assert(s->taken + bytes <= s->n);
+	memcpy(part, s->bytes + s->taken, bytes);
 	s->taken += bytes;
 }
 

@@ -34,9 +34,9 @@ int images_html(FILE *out, const void *images_report);
 
 /* --- what the text and the page share --- */
 
-/* "2 stores, 1 fence" */
 /* "domain=dmp ddio=on", and what else is not at its default. */
 void images_print_hardware(const struct images_options *o, char *buf, size_t n);
+/* "2 stores, 1 fence" */
 void images_print_counts(FILE *out, const struct pm_log *log);
 /* "the power failed before the fence, event 4; of 2 lines in flight 1 is not whole" */
 void images_print_moment(FILE *out, const struct images_report *r, const struct image_cause *c);

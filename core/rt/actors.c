@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See actors.h. */
+#include "core/rt/actors.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/rt/arena.h"
+
+#define ACTORS (UINT8_MAX + 1)
+
+struct actors {
+	struct actor *actor[ACTORS]; /* [0]: nobody */
+	unsigned n;
+};
+
+struct actors *actors_new(void)
+{
+	struct actors *actors = calloc(1, sizeof(*actors));
+	if (actors)
+		actors->n = 1;
+	return actors;
+}
+
+void actors_free(struct actors *actors)
+{
+	if (!actors)
+		return;
+	for (unsigned i = 1; i < actors->n; i++)
+		free(actors->actor[i]);
+	free(actors);
+}
+
+uint8_t actors_number(struct actors *actors, const struct actor *who)
+{
+	unsigned i = 1;
+	if (!who)
+		return 0;
+	while (i < actors->n && strcmp(actors->actor[i]->name, who->name))
+		i++;
+	if (i == actors->n) {
+		assert(i < ACTORS); /* a world has far fewer */
+		actors->actor[i] = malloc(sizeof(*who));
+		if (!actors->actor[i])
+			arena_exhausted();
+		actor_init(actors->actor[i], who->name);
+		actors->n++;
+	}
+	return (uint8_t)i;
+}
+
+const struct actor *actors_at(const struct actors *actors, uint8_t number)
+{
+	assert(number < actors->n);
+	return actors->actor[number];
+}
