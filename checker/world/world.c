@@ -128,8 +128,11 @@ static void fsck_bad(struct tm_fsck *fsck, const char *fmt, ...)
 void world_fsck(struct world *w, const char *after)
 {
 	struct checked check = {.fsck.bad = fsck_bad, .world = w, .after = after};
-	if (!CHECKER_MUTANT(w->setup, FSCK_NEVER))
-		w->setup->store->fsck(&w->server, &check.fsck);
+	if (CHECKER_MUTANT(w->setup, FSCK_NEVER))
+		return;
+	sim_repeat_allow(w->sim, true);
+	w->setup->store->fsck(&w->server, &check.fsck);
+	sim_repeat_allow(w->sim, false);
 }
 
 /* --- the history --- */

@@ -73,6 +73,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->run = (struct run_state){.plain = !source};
 	sim->step_budget = sim->all_steps = DEFAULT_BUDGET;
 	sim->repeat.pending_until = 0;
+	sim->repeat.off = false;
 	sim_repeat_news(sim);
 	sim->event_count = 0;
 	sim->seq = 0;

@@ -51,6 +51,12 @@ void sim_repeat_news(struct sim *sim)
 	r->pause_ns = PAUSE_MIN_NS;
 }
 
+void sim_repeat_allow(struct sim *sim, bool allowed)
+{
+	sim->repeat.off = allowed;
+	sim_repeat_news(sim);
+}
+
 static void start_watching(struct sim *sim)
 {
 	struct repeat *r = &sim->repeat;
@@ -135,7 +141,7 @@ uint64_t sim_repeat_pause(struct sim *sim)
 	struct repeat *r = &sim->repeat;
 
 	r->look_at = sim->step_budget > PAUSE_STEPS ? sim->step_budget - PAUSE_STEPS : 0;
-	if (sim->scheduler)
+	if (sim->scheduler || r->off)
 		return 0;
 	if (!r->watching)
 		start_watching(sim);

@@ -88,6 +88,7 @@ struct named {
 
 /* sim_repeat.c. Steps are counted by what is left of the budget. */
 struct repeat {
+	bool off; /* what runs may look at the same things as often as it likes */
 	bool watching;
 	bool pending;	  /* when something was looked at last, a chosen delay was still to end */
 	uint64_t look_at; /* the step at which something is to be looked at, or 0 */

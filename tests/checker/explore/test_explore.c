@@ -21,6 +21,7 @@
 #include "checker/judge/expect.h"
 #include "checker/judge/names.h"
 #include "checker/trace/shrink.h"
+#include "core/rt/rt.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
 
@@ -1025,6 +1026,51 @@ START_TEST(recovery_bug_is_found)
 }
 END_TEST
 
+/* --- structural checks --- */
+
+/* A check that looks at the same thing 10,000 times is no livelock. */
+static void check_slowly(const struct tm_env *env, struct tm_fsck *fsck)
+{
+	(void)env;
+	(void)fsck;
+	for (unsigned i = 0; i < 10000; i++)
+		rt_yield();
+}
+
+static void check_for_ever(const struct tm_env *env, struct tm_fsck *fsck)
+{
+	for (;;)
+		check_slowly(env, fsck);
+}
+
+static unsigned broken_with_check(void (*fsck)(const struct tm_env *, struct tm_fsck *))
+{
+	struct bench b = {0};
+	struct tm_store store = *store_find("ca");
+	struct explore_limits limits = explore_default;
+	const char *expected;
+
+	store.fsck = fsck;
+	limits.states = 20;
+	setup_init(&b.setup, &store);
+	ck_assert_int_eq(workload_named("w", &b.setup.w, &expected), 0);
+	open_bench(&b, &limits);
+	explore_runs(&b, 0, 1);
+	ck_assert_uint_gt(b.ex.counts.states, 0);
+	unsigned broken = broken_set(&b.ex);
+	explore_close(&b.ex);
+	setup_free(&b.setup);
+	deviations_free(&b.random.taken);
+	return broken;
+}
+
+START_TEST(checks_take_their_time)
+{
+	ck_assert(!(broken_with_check(check_slowly) & TM_BIT(TM_LIVE)));
+	ck_assert(broken_with_check(check_for_ever) & TM_BIT(TM_LIVE));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("explore");
@@ -1049,6 +1095,7 @@ int main(void)
 			    (int)(sizeof(seen_variants) / sizeof(seen_variants[0])));
 	tcase_add_test(tc, failures_replay);
 	tcase_add_test(tc, samples_are_of_the_point);
+	tcase_add_test(tc, checks_take_their_time);
 	tcase_add_loop_test(tc, failures_shrink, 0, (int)(sizeof(shrinks) / sizeof(shrinks[0])));
 	tcase_add_loop_test(tc, half_landed_is_not_read, 0,
 			    (int)(sizeof(halves) / sizeof(halves[0])));

@@ -135,6 +135,46 @@ START_TEST(counts)
 }
 END_TEST
 
+/* A check that compares all with all, and one that never ends. */
+static void compares(void *arg)
+{
+	(void)arg;
+	sim_repeat_allow(sim, true);
+	for (unsigned i = 0; i < BUDGET / 2; i++)
+		read_at(i % 100);
+	sim_repeat_allow(sim, false);
+	over();
+}
+
+static void compares_for_ever(void *arg)
+{
+	(void)arg;
+	sim_repeat_allow(sim, true);
+	for (;;)
+		read_at(0);
+}
+
+static void compares_and_spins(void *arg)
+{
+	(void)arg;
+	sim_repeat_allow(sim, true);
+	sim_repeat_allow(sim, false);
+	spin(NULL);
+}
+
+START_TEST(allowed)
+{
+	ck_assert_int_eq(run(compares), SIM_DONE);
+	ck_assert_uint_eq(ended_at, BUDGET / 2 * 5);
+	ck_assert_int_eq(run(compares_for_ever), SIM_BUDGET);
+	ck_assert_uint_ge(steps, BUDGET);
+	ck_assert_int_eq(run(spin), SIM_BUDGET);
+	ck_assert_uint_lt(steps, SOON);
+	ck_assert_int_eq(run(compares_and_spins), SIM_BUDGET);
+	ck_assert_uint_lt(steps, SOON);
+}
+END_TEST
+
 static void wait_for_a_time(void *arg)
 {
 	(void)arg;
@@ -302,6 +342,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, livelocks, 0, 5);
 	tcase_add_test(t, counts);
+	tcase_add_test(t, allowed);
 	tcase_add_test(t, waits_for_a_time);
 	tcase_add_test(t, waits_for_the_delayed);
 	tcase_add_loop_test(t, waits_for_a_long_delay, 0, 2);
