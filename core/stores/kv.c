@@ -29,18 +29,24 @@ int kv_key_pad(uint8_t out[TM_MAX_KEY], const void *key, size_t klen)
 	return 0;
 }
 
-/* Multiply and fold each word, so that every bit of the key reaches the low bits. */
+static uint64_t mix(uint64_t h, uint64_t word)
+{
+	h = (h ^ word) * 0xd6e8feb86659fd93;
+	return h ^ h >> 32;
+}
+
+/* The high bytes of a word reach the low bits in the second round after it: other keys than those
+ * that fill the last word have words of zeros for that. */
 uint64_t kv_hash(const uint8_t key[TM_MAX_KEY])
 {
 	uint64_t word[TM_MAX_KEY / 8];
 	uint64_t h = 0x9e3779b97f4a7c15;
+	unsigned last = TM_MAX_KEY / 8 - 1;
 
 	memcpy(word, key, sizeof(word));
-	for (unsigned i = 0; i < TM_MAX_KEY / 8; i++) {
-		h = (h ^ word[i]) * 0xd6e8feb86659fd93;
-		h ^= h >> 32;
-	}
-	return h;
+	for (unsigned i = 0; i <= last; i++)
+		h = mix(h, word[i]);
+	return word[last] ? mix(h, 0) : h;
 }
 
 uint32_t kv_crc(const void *bytes, size_t len)

@@ -194,6 +194,12 @@ outputs() {
 	[ "$(cat status)" -eq 0 ] && [ ! -s err ] || wrong 'list | head -n 1'
 }
 
+# Every store has room for many keys of full length.
+many_keys() {
+	run 0 "$tidemark" crashtest --all --workload ycsb-a:keys=64 --runs 1 --states 50 --no-traces
+	has 'Everything is as expected.'
+}
+
 campaign() {
 	run 0 "$tidemark" $small --out new --json results.json
 	# Whole lines, should it take long enough for one.
@@ -637,7 +643,7 @@ terminal() {
 
 slow=
 [ -n "$quick" ] || slow='fuzz_ends signals'
-for test in commands names options lists outputs campaign standard_output summary exhaustive junit bad_fuzz fuzzes fuzz_finds replays bad_traces claims bugs soaks live_load terminal $slow; do
+for test in commands names options lists outputs many_keys campaign standard_output summary exhaustive junit bad_fuzz fuzzes fuzz_finds replays bad_traces claims bugs soaks live_load terminal $slow; do
 	: >err
 	$test
 done

@@ -4,6 +4,7 @@
 #include "core/stores/nessie/nessie.h"
 
 #define SLOTS_PER_KEY 32 /* that all of a key's candidates are other keys' hardly occurs */
+#define LINE_SLOTS    (TM_LINE / sizeof(uint64_t))
 #define TAG_SHIFT     48
 #define TAG_MASK      0x3fffull
 #define NODE	      (1ull << 40) /* the only one */
@@ -18,7 +19,7 @@ static struct nessie_pool shape(const struct tm_params *params)
 	size_t bytes = sizeof(struct nessie_entry) + TM_MAX_KEY + params->max_vlen;
 	struct nessie_pool pool = {.crowded = params->knob[CROWD], .shares = params->clients};
 
-	pool.slots = kv_pow2(pool.crowded ? keys + 1 : SLOTS_PER_KEY * keys);
+	pool.slots = kv_pow2(pool.crowded ? keys + 2 * LINE_SLOTS : SLOTS_PER_KEY * keys);
 	/* A share may have all keys' entries. As many again wait for their grace to pass. */
 	pool.entries = params->knob[SHARE] == SHARE_TIGHT ? keys + 1 : 2 * keys + 2;
 	if (pool.entries > params->updates)
@@ -64,8 +65,8 @@ struct nessie_pool nessie_pool_at(const struct tm_params *params, uint8_t *pm)
 	return pool;
 }
 
-/* Crowded, two keys whose last characters follow one another have the same two slots, and all keys
- * have the same tag. */
+/* Crowded, two keys whose last characters follow one another have the same two slots, in two lines,
+ * and all keys have the same tag. */
 static struct nessie_place crowded_place(const struct nessie_pool *pool,
 					 const uint8_t key[TM_MAX_KEY])
 {
@@ -74,8 +75,8 @@ static struct nessie_place crowded_place(const struct nessie_pool *pool,
 
 	while (klen > 1 && !key[klen - 1])
 		klen--;
-	first = (uint64_t)(uint8_t)(key[klen - 1] - '1') & ~1ull & (pool->slots - 1);
-	return (struct nessie_place){2, {first, first + 1}, 0};
+	first = (uint64_t)(uint8_t)(key[klen - 1] - '1') & ~1ull & (pool->slots / 2 - 1);
+	return (struct nessie_place){2, {first, first + pool->slots / 2}, 0};
 }
 
 struct nessie_place nessie_place_of(const struct nessie_pool *pool, const uint8_t key[TM_MAX_KEY])

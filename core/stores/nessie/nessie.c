@@ -61,7 +61,7 @@ static const struct tm_variant variants[] = {
 	 DUR | MONO},
 	{"absence_trusted", "bug=absence_trusted",
 	 "a GET that finds nothing does not look at marks", DUR},
-	{"passed_trusted", "bug=passed_trusted",
+	{"passed_trusted", "bug=passed_trusted crowd=on",
 	 "a PUT passes over slots of other keys that are not durably theirs", DUR | MONO},
 	{"sweep_pending", "bug=sweep_pending",
 	 "a client takes an entry for free that a durable word may name", DUR | KEEP},
