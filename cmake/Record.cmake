@@ -4,7 +4,8 @@ add_library(tidemark_record SHARED ${record_sources})
 set_target_properties(tidemark_record PROPERTIES OUTPUT_NAME tidemark-record C_VISIBILITY_PRESET hidden
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 # Never with sanitizers: it is in programs of others. It stays until the process ends.
-target_compile_options(tidemark_record PRIVATE -O2 -Wall -Wextra $<$<BOOL:${TIDEMARK_WERROR}>:-Werror>)
+# As it is always there when a program starts, its threads' variables need no look-up.
+target_compile_options(tidemark_record PRIVATE -O2 -ftls-model=initial-exec -Wall -Wextra $<$<BOOL:${TIDEMARK_WERROR}>:-Werror>)
 target_link_options(tidemark_record PRIVATE -Wl,-z,defs -Wl,-z,nodelete)
 target_link_libraries(tidemark_record PRIVATE pthread dl)
 add_dependencies(tidemark tidemark_record)

@@ -17,6 +17,8 @@
 #define FRAMES 24
 #define PLACES 4 /* of a site: callers of callers */
 #define CHAINS 64
+#define WAYS   4	  /* of them, for callers that may be the same */
+#define PMDK   UINT32_MAX /* in the place of a number: it is in a library of PMDK */
 
 /*
  * How a place in a library of PMDK was reached. Unwinding the stack takes as long as all else that
@@ -30,7 +32,8 @@ struct chain {
 	unsigned places;
 	uint32_t number; /* 0: not known yet */
 };
-static _Thread_local struct chain chains[CHAINS];
+/* Not a part of each thread's stack, as smaller variables are. */
+static _Thread_local struct chain chains[CHAINS] __attribute__((tls_model("global-dynamic")));
 
 static struct known_site {
 	_Atomic(const void *) caller;
@@ -97,18 +100,27 @@ static bool is_in_pmdk(const void *pc)
 	return path && is_pmdk(path);
 }
 
-static struct chain *chain_of(const void *caller, const void *frame)
-{
-	uintptr_t hash = ((uintptr_t)caller ^ (uintptr_t)frame << 7) * 0x9e3779b97f4a7c15u >> 32;
-	return &chains[hash % CHAINS];
-}
-
 static bool is_same(const struct chain *c, const void *caller, const void *frame)
 {
 	bool same = c->number && c->caller == caller && c->frame == frame;
 	for (unsigned i = 0; same && i < c->places; i++)
 		same = *c->slot[i] == c->value[i];
 	return same;
+}
+
+/* The chain of a call; true: it is known. Else it takes the place of the oldest one. */
+static bool find_chain(const void *caller, const void *frame, struct chain **found)
+{
+	static _Thread_local unsigned char oldest[CHAINS / WAYS];
+	uintptr_t hash = ((uintptr_t)caller ^ (uintptr_t)frame << 7) * 0x9e3779b97f4a7c15u >> 32;
+	unsigned set = hash % (CHAINS / WAYS);
+	for (unsigned i = 0; i < WAYS; i++) {
+		*found = &chains[set * WAYS + i];
+		if (is_same(*found, caller, frame))
+			return true;
+	}
+	*found = &chains[set * WAYS + oldest[set]++ % WAYS];
+	return false;
 }
 
 struct unwinding {
@@ -143,20 +155,20 @@ void call_site_find(struct call_site *site, const void *caller)
 	site->chain = NULL;
 	site->number = k && k->caller == caller ? k->number : 0;
 	site->text[0] = 0;
-	if (site->number)
+	if (site->number && site->number != PMDK)
 		return;
-	if (!is_in_pmdk(caller)) {
+	if (!site->number && !is_in_pmdk(caller)) {
 		add_place(site->text, sizeof(site->text), caller);
 		return;
 	}
 	/* The same place of a library is called by many. */
 	const void *frame = __builtin_frame_address(0);
-	struct chain *c = chain_of(caller, frame);
+	struct chain *c;
+	bool known = find_chain(caller, frame, &c);
 	site->caller = NULL;
-	if (is_same(c, caller, frame)) {
-		site->number = c->number;
+	site->number = known ? c->number : 0;
+	if (known)
 		return;
-	}
 	*c = (struct chain){.caller = caller, .frame = frame};
 	struct unwinding u = {.site = site, .chain = c, .caller = caller};
 	_Unwind_Backtrace(unwind, &u);
@@ -186,24 +198,33 @@ static uint32_t number_of_text(const char *text)
 	return found[at].number = add_source(text);
 }
 
+static void keep_number(const void *caller, uint32_t number)
+{
+	struct known_site *k = slot_of(caller);
+	if (!k || k->caller == caller)
+		return;
+	k->number = number;
+	k->caller = caller;
+}
+
 uint32_t call_site_number(struct call_site *site)
 {
 	if (site->number || !site->text[0])
 		return site->number;
 	if (!site->caller) {
 		site->number = number_of_text(site->text);
-		if (site->chain)
+		if (site->chain) {
 			site->chain->number = site->number;
+			keep_number(site->chain->caller, PMDK);
+		}
 		return site->number;
 	}
-	struct known_site *k = slot_of(site->caller);
-	if (!k)
-		return 0;
-	if (k->caller != site->caller) {
-		k->number = add_source(site->text);
-		k->caller = site->caller;
-	}
-	return site->number = k->number;
+	const struct known_site *k = slot_of(site->caller);
+	if (k && k->caller == site->caller)
+		return site->number = k->number;
+	site->number = k ? add_source(site->text) : 0;
+	keep_number(site->caller, site->number);
+	return site->number;
 }
 
 bool call_site_is_pmdk(uint64_t ip)
