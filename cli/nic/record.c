@@ -189,18 +189,17 @@ static int set_environment(const struct request *r)
 	return rc ? fail(EXIT_INTERNAL, "record: the environment: %s", strerror(errno)) : 0;
 }
 
-/* tidemark run -- PROGRAM ARGUMENT... */
-static _Noreturn void become_run(char **argv, int argc)
+/* tidemark run -- PROGRAM ARGUMENT... Returns an exit status only after an error. */
+static int become_run(char **argv, int argc)
 {
-	char **words = calloc((size_t)argc + 4, sizeof(*words));
+	char **words = calloc((size_t)argc + 3, sizeof(*words));
 	if (!words)
-		_exit(EXIT_INTERNAL);
-	words[0] = arguments[0];
-	words[1] = "run";
-	words[2] = "--";
-	memcpy(words + 3, argv, (size_t)argc * sizeof(*words));
-	execv("/proc/self/exe", words);
-	_exit(EXIT_INTERNAL);
+		return EXIT_INTERNAL;
+	words[0] = "run";
+	words[1] = "--";
+	memcpy(words + 2, argv, (size_t)argc * sizeof(*words));
+	optind = 0; /* from the beginning */
+	return run_main(argc + 2, words);
 }
 
 static pid_t child;
@@ -343,7 +342,7 @@ int record_main(int argc, char **argv)
 	child = fork();
 	if (!child) {
 		signal(SIGINT, SIG_DFL);
-		become_run(argv + optind, argc - optind);
+		_exit(become_run(argv + optind, argc - optind));
 	}
 	signal(SIGTERM, pass_on);
 	signal(SIGHUP, pass_on);
