@@ -122,6 +122,49 @@ static void remove_shadow(const char *shadow)
 	rmdir(shadow);
 }
 
+/*
+ * Most programs announce nothing, and then no process that is recorded needs to look for lines: the
+ * kernel lets nobody open the file for writing before this process has given its lease back.
+ */
+static struct record_head *leased;
+static int lease;
+
+static void give_back(int sig)
+{
+	(void)sig;
+	leased->announced = 1;
+	fcntl(lease, F_SETLEASE, F_UNLCK);
+}
+
+/* Where there are no leases, all look each time. */
+static void take_lease(struct record_head *head)
+{
+	char history[sizeof(head->shadow) + 16];
+	snprintf(history, sizeof(history), "%s/%s", head->shadow, HISTORY);
+	leased = head;
+	lease = open(history, O_RDONLY | O_CLOEXEC);
+	signal(SIGIO, give_back);
+	if (lease < 0 || fcntl(lease, F_SETLEASE, F_RDLCK))
+		head->announced = 1;
+}
+
+/* Not before the program was forked: what is blocked in it is its own affair. */
+static void unblock_lease(void)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGIO);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+/* The head goes. */
+static void drop_lease(void)
+{
+	signal(SIGIO, SIG_IGN);
+	if (lease >= 0)
+		close(lease);
+}
+
 /* The head of a recording that another one is making. */
 static int join_recording(struct request *r)
 {
@@ -271,6 +314,7 @@ static void finish(struct request *r, int status, double seconds)
 	h->full = full;
 	if (!r->quiet)
 		print_summary(r, seconds);
+	drop_lease();
 	remove_shadow(h->shadow);
 	munmap(h, RECORD_HEAD);
 }
@@ -337,6 +381,8 @@ int record_main(int argc, char **argv)
 		status = set_environment(&r);
 	if (status)
 		return status;
+	if (!r.join)
+		take_lease(r.head);
 	signal(SIGINT, SIG_IGN); /* the terminal sends it to the program, too */
 	double began = clock_seconds();
 	child = fork();
@@ -344,6 +390,7 @@ int record_main(int argc, char **argv)
 		signal(SIGINT, SIG_DFL);
 		_exit(become_run(argv + optind, argc - optind));
 	}
+	unblock_lease();
 	signal(SIGTERM, pass_on);
 	signal(SIGHUP, pass_on);
 	status = child < 0 ? fail(EXIT_INTERNAL, "record: %s", strerror(errno)) : wait_for_child();

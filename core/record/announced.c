@@ -108,6 +108,10 @@ void announced_take(void)
 {
 	static char text[1 << 16]; /* under the lock */
 	struct stat st;
+	/* Who opens the file waits until this is set; without such a one, nobody has to be asked.
+	 */
+	if (!recorder->announced)
+		return;
 	int fd = history_file(&st);
 	if (fd < 0 || (uint64_t)st.st_size <= recorder->history)
 		return;

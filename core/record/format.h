@@ -67,6 +67,8 @@ struct record_head {
 	 */
 	char pm[RECORD_PM_LIST], shadow[128];
 	uint32_t asked; /* enum record_asked: --stores */
+	/* RECORD_HISTORY_VARIABLE may have lines: somebody has opened it for writing. */
+	_Atomic uint32_t announced;
 };
 _Static_assert(sizeof(struct record_head) <= RECORD_HEAD, "the head is a page");
 
