@@ -275,12 +275,14 @@ static void print_summary(const struct request *r, double seconds)
 		h->files, h->files == 1 ? "" : "s", (uint64_t)h->used - RECORD_HEAD,
 		h->told ? "CPU stores: each one, from Valgrind" : how[h->stores]);
 	if (h->scans && !h->told)
-		fprintf(stderr, ", %.1f us each of %" PRIu64 " times",
-			(double)h->scan_ns / (double)h->scans * 1e-3, h->scans);
+		fprintf(stderr, ", %" PRIu64 " times", h->scans);
+	if (h->kernel_scans && !h->told)
+		fprintf(stderr, ", the kernel asked %" PRIu64 " times", h->kernel_scans);
 	if (h->exact && !h->told)
 		fprintf(stderr, "; %" PRIu64 " that the program told of", h->exact);
 	/* Several threads and processes may have been at it at once. */
-	fprintf(stderr, "; %.2f s of recording in %.2f s\n", (double)h->busy_ns * 1e-9, seconds);
+	fprintf(stderr, "; some %.2f s of recording in %.2f s\n", (double)h->busy_ns * 1e-9,
+		seconds);
 	if (h->full)
 		fprintf(stderr,
 			"tidemark: %s: it is full, or the disk is: what came later is not in "

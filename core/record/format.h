@@ -55,12 +55,13 @@ struct record_head {
 		uint64_t device, inode;
 		uint64_t size; /* bytes */
 	} file[RECORD_FILES];
-	uint64_t exact;		 /* stores that a program told of, or Valgrind */
-	uint64_t told;		 /* Valgrind did */
-	uint64_t scans, scan_ns; /* looks for stores, and what they took */
-	uint64_t busy_ns;	 /* all that recording took, with the lock held */
-	uint64_t history;	 /* bytes of RECORD_HISTORY_VARIABLE that were taken */
-	uint32_t ended;		 /* the program came to its end, and left this status */
+	uint64_t exact;	       /* stores that a program told of, or Valgrind */
+	uint64_t told;	       /* Valgrind did */
+	uint64_t scans;	       /* looks for stores everywhere */
+	uint64_t kernel_scans; /* how often the kernel was asked for that */
+	uint64_t busy_ns;      /* with the lock held, from a sample of the events */
+	uint64_t history;      /* bytes of RECORD_HISTORY_VARIABLE that were taken */
+	uint32_t ended;	       /* the program came to its end, and left this status */
 	int32_t status;
 	pthread_mutex_t lock; /* robust, between processes */
 	/* The settings, for programs that join later: RECORD_PM_VARIABLE, RECORD_SHADOW_VARIABLE.

@@ -25,6 +25,8 @@
 #define LINE	 64
 #define PAGE	 4096
 
+#define READ_ROOM (64u << 10) /* bytes that are read at a time, whole pages */
+
 static struct mapping {
 	uint8_t *at;
 	size_t len;
@@ -33,6 +35,7 @@ static struct mapping {
 	bool constant; /* nothing can be stored there */
 	bool memory;   /* no file */
 	bool watched;
+	struct written written;
 } mapping[MAPPINGS];
 static _Atomic unsigned mappings;
 
@@ -134,17 +137,31 @@ static bool is_zero(const uint8_t *at, size_t len)
 	return !memcmp(at, zeros, len);
 }
 
-/* What is in it from `from` on was there before anything was recorded. */
+/* What was in a part of a file before anything was recorded; it may be stored to meanwhile. A page
+ * of zeros is not touched in the shadow, and takes no memory there. */
+static void know_before(unsigned file, uint64_t off, const uint8_t *bytes, size_t len)
+{
+	uint8_t *known = shadow[file].bytes + off;
+	for (size_t at = 0, n; at < len; at += n) {
+		n = len - at < PAGE ? len - at : PAGE;
+		if (is_zero(bytes + at, n))
+			continue;
+		memcpy(known + at, bytes + at, n);
+		recorder_add(RECORD_BEFORE, file, off + at, known + at, (uint32_t)n, 0);
+	}
+}
+
+/* What is in it from `from` on. */
 static void read_before(int fd, unsigned file, uint64_t from)
 {
-	uint8_t *bytes = shadow[file].bytes;
-	for (uint64_t at = from; at < shadow[file].size; at += PAGE) {
-		size_t room = shadow[file].size - at < PAGE ? shadow[file].size - at : PAGE;
-		ssize_t n = pread(fd, bytes + at, room, (off_t)at);
-		if (n <= 0)
+	static uint8_t bytes[READ_ROOM]; /* under the lock */
+	for (uint64_t at = from, end = shadow[file].size, n; at < end; at += n) {
+		n = end - at < READ_ROOM ? end - at : READ_ROOM;
+		ssize_t got = pread(fd, bytes, n, (off_t)at);
+		if (got <= 0)
 			return;
-		if (!is_zero(bytes + at, (size_t)n))
-			recorder_add(RECORD_BEFORE, file, at, bytes + at, (uint32_t)n, 0);
+		n = (uint64_t)got;
+		know_before(file, at, bytes, n);
 	}
 }
 
@@ -162,19 +179,13 @@ static int take_memory(const uint8_t *at, size_t len)
 	recorder_add(RECORD_FILE, file, len, name, (uint32_t)n, 0);
 	if (!map_shadow(file))
 		return -1;
-	for (size_t off = 0; off < len; off += PAGE) {
-		size_t part = len - off < PAGE ? len - off : PAGE;
-		memcpy(shadow[file].bytes + off, at + off, part);
-		if (!is_zero(at + off, part))
-			recorder_add(RECORD_BEFORE, file, off, shadow[file].bytes + off,
-				     (uint32_t)part, 0);
-	}
+	know_before(file, 0, at, len);
 	return (int)file;
 }
 
-/* The file's number, a new one if it is new, with a shadow of `size` bytes. -1: there is no room.
- */
-static int take_file(int fd, const struct stat *st, uint64_t size)
+/* The file's number, a new one if it is new, with a shadow of `size` bytes; *was: of these so many
+ * were known before. -1: there is no room. */
+static int take_file(int fd, const struct stat *st, uint64_t size, uint64_t *was)
 {
 	int file = find_file(st);
 	char link[64], path[PATH_MAX];
@@ -185,8 +196,8 @@ static int take_file(int fd, const struct stat *st, uint64_t size)
 		recorder->file[file] = (struct record_file){.device = st->st_dev,
 							    .inode = st->st_ino};
 	}
-	uint64_t was = recorder->file[file].size;
-	if (size > was) {
+	*was = recorder->file[file].size;
+	if (size > *was) {
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 		ssize_t n = readlink(link, path, sizeof(path));
 		recorder->file[file].size = size;
@@ -194,8 +205,8 @@ static int take_file(int fd, const struct stat *st, uint64_t size)
 	}
 	if (!map_shadow((unsigned)file))
 		return -1;
-	if (size > was)
-		read_before(fd, (unsigned)file, was);
+	if (size > *was)
+		read_before(fd, (unsigned)file, *was);
 	return file;
 }
 
@@ -206,33 +217,45 @@ struct scan {
 	uint32_t source;
 };
 
-/* Other threads may store meanwhile: each line is read once. */
-static void compare(void *arg, uint8_t *at, size_t len)
+/* What has changed of a line that is `now` is one store. False: nothing has. */
+static bool compare_line(const struct scan *s, uint64_t off, const uint8_t *now)
 {
+	uint8_t *known = shadow[s->m->file].bytes + off;
+	unsigned first = 0, last = LINE - 1;
+	if (!memcmp(now, known, LINE))
+		return false;
+	while (now[first] == known[first])
+		first++;
+	while (now[last] == known[last])
+		last--;
+	/* Whole words, as they are stored. */
+	first &= ~7u;
+	last |= 7u;
+	recorder_add(RECORD_STORE, s->m->file, off + first, now + first, last - first + 1,
+		     s->source);
+	memcpy(known, now, LINE);
+	return true;
+}
+
+/* Other threads may store meanwhile: each line is read once, before the clock. True: something has
+ * changed. */
+static bool compare(void *arg, uint8_t *at, size_t len)
+{
+	static uint8_t now[PAGE]; /* under the lock */
 	const struct scan *s = arg;
 	uint64_t off = s->m->offset + (uint64_t)(at - s->m->at);
-	uint8_t *known = shadow[s->m->file].bytes, line[LINE];
-	for (uint64_t page = 0; page < len; page += PAGE) {
+	const uint8_t *known = shadow[s->m->file].bytes + off;
+	bool changed = false;
+	for (size_t page = 0; page < len; page += PAGE) {
 		size_t n = len - page < PAGE ? len - page : PAGE;
-		if (!memcmp(at + page, known + off + page, n))
+		if (!memcmp(at + page, known + page, n))
 			continue;
-		for (uint64_t l = page; l < page + n; l += LINE) {
-			memcpy(line, at + l, LINE);
-			if (!memcmp(line, known + off + l, LINE))
-				continue;
-			unsigned first = 0, last = LINE - 1;
-			while (line[first] == known[off + l + first])
-				first++;
-			while (line[last] == known[off + l + last])
-				last--;
-			/* Whole words, as they are stored. */
-			first &= ~7u;
-			last |= 7u;
-			recorder_add(RECORD_STORE, s->m->file, off + l + first, line + first,
-				     last - first + 1, s->source);
-			memcpy(known + off + l, line, LINE);
-		}
+		memcpy(now, at + page, n);
+		recorder_noticed();
+		for (size_t l = 0; l < n; l += LINE)
+			changed |= compare_line(s, off + page + l, now + l);
 	}
+	return changed;
 }
 
 /* How much of a mapping is in the file: beyond that an access is an error. */
@@ -253,17 +276,16 @@ void pm_maps_scan(uint32_t source)
 {
 	if (all_told)
 		return;
-	uint64_t began = recorder_now();
 	for (unsigned i = 0; i < mappings; i++) {
-		struct scan s = {&mapping[i], source};
-		size_t len = mapping[i].constant ? 0 : accessible(&mapping[i]);
-		if (mapping[i].watched)
-			written_ranges(mapping[i].at, len, compare, &s);
+		struct mapping *m = &mapping[i];
+		struct scan s = {m, source};
+		size_t len = m->constant ? 0 : accessible(m);
+		if (m->watched && len)
+			written_look(&m->written, m->at, len, compare, &s);
 		else
-			compare(&s, mapping[i].at, len);
+			compare(&s, m->at, len);
 	}
 	recorder->scans++;
-	recorder->scan_ns += recorder_now() - began;
 }
 
 /* What a range has of a mapping that is in its file: [*from, *end). False: nothing. */
@@ -284,8 +306,9 @@ void pm_maps_look(const void *range, size_t len, uint32_t source)
 	for (unsigned i = 0; i < mappings; i++) {
 		struct scan s = {&mapping[i], source};
 		uint8_t *from = (uint8_t *)begin, *end = (uint8_t *)last;
-		if (!mapping[i].constant && clip(&mapping[i], &from, &end))
-			compare(&s, from, (size_t)(end - from));
+		if (!mapping[i].constant && clip(&mapping[i], &from, &end) &&
+		    compare(&s, from, (size_t)(end - from)))
+			written_changed(&mapping[i].written, from);
 	}
 }
 
@@ -334,7 +357,7 @@ static void watch(struct mapping *m)
 		return;
 	/* The kernel looks at whole pages. */
 	m->watched = (uintptr_t)m->at % PAGE == 0 && m->len % PAGE == 0 &&
-		     written_watch(m->at, m->len);
+		     written_watch(&m->written, m->at, m->len);
 	how = m->watched ? RECORD_STORES_WRITTEN : RECORD_STORES_COMPARED;
 	if (recorder->stores < how)
 		recorder->stores = how;
@@ -353,13 +376,15 @@ static const struct mapping *add_mapping(struct mapping m)
 void pm_maps_add(int fd, uint8_t *at, size_t len, uint64_t offset)
 {
 	struct stat st;
+	uint64_t known;
 	if (mappings == MAPPINGS || fstat(fd, &st) || !is_named(fd, &st))
 		return;
 	uint64_t size = offset + len;
 	if (S_ISREG(st.st_mode) && size > (uint64_t)st.st_size)
 		size = (uint64_t)st.st_size;
 	size = size / LINE * LINE;
-	int file = size ? take_file(fd, &st, size) : -1;
+	recorder_takes_long();
+	int file = size ? take_file(fd, &st, size, &known) : -1;
 	if (file < 0)
 		return;
 	const struct mapping *m = add_mapping(
@@ -370,7 +395,9 @@ void pm_maps_add(int fd, uint8_t *at, size_t len, uint64_t offset)
 				 .constant = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY});
 	/* What somebody did to the file in a way that is not seen here. */
 	struct scan s = {m, call_site_name("write(), or a process that is not recorded")};
-	compare(&s, m->at, accessible(m));
+	size = accessible(m);
+	known = known > offset ? known - offset : 0;
+	compare(&s, m->at, known < size ? known : size);
 }
 
 static bool takes_memory(void)
@@ -390,6 +417,7 @@ void pm_maps_add_memory(uint8_t *at, size_t len)
 	size_t size = (len + (size_t)(at - begin) + LINE - 1) / LINE * LINE;
 	if (mappings == MAPPINGS || !len || pm_maps_has(at) || !takes_memory())
 		return;
+	recorder_takes_long();
 	int file = take_memory(begin, size);
 	if (file < 0)
 		return;
@@ -409,6 +437,7 @@ void pm_maps_remove(const uint8_t *at, size_t len)
 			continue;
 		}
 		/* What is left of it before, and after. */
+		written_reset(&m.written);
 		struct mapping rest = m;
 		rest.at = m.at + (cut_end - from);
 		rest.len = end - cut_end;

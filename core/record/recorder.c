@@ -14,8 +14,15 @@
 #include "core/record/record.h"
 #include "core/record/record_hooks.h"
 
-#define PAGE  4096u
-#define CHUNK (8u << 20) /* bytes that are taken from the disk at a time */
+#define PAGE 4096u
+/* Bytes that are taken from the disk at a time: as many as there are, within these bounds. */
+#define CHUNK_LEAST (256u << 10)
+#define CHUNK_MOST  (8u << 20)
+#define READY	    (128u << 10) /* bytes that are made accessible at a time */
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
 
 struct record_head *recorder;
 static uint8_t *bytes; /* the same, as bytes */
@@ -73,10 +80,30 @@ static void settle_stores(void)
 		settler[i]();
 }
 
-static uint64_t locked_ns; /* when; under the lock */
+/*
+ * What is only said at the end may be a sample: reading the clock twice takes as long as the rest
+ * of a flush. Long work is measured each time. Under the lock.
+ */
+#define SAMPLE 13	       /* no multiple of what comes in a program's loops */
+static uint64_t measured_from; /* 0: it is not measured */
+static unsigned measured_for;  /* so many of its kind */
+
+static void measure(unsigned n)
+{
+	measured_from = recorder_now();
+	measured_for = n;
+}
+
+void recorder_takes_long(void)
+{
+	measure(1);
+}
+
+static uint64_t event_ns; /* when; 0: the clock was not asked since the lock was taken */
 
 bool recorder_lock(void)
 {
+	static unsigned locks;
 	if (!tried)
 		open_recording();
 	if (!recorder || inside || recorder->full || recorder->ended)
@@ -87,7 +114,9 @@ bool recorder_lock(void)
 	/* A process that was killed with the lock has left at most an unfinished record. */
 	if (pthread_mutex_lock(&recorder->lock) == EOWNERDEAD)
 		pthread_mutex_consistent(&recorder->lock);
-	locked_ns = recorder_now();
+	event_ns = 0;
+	if (++locks % SAMPLE == 0)
+		measure(SAMPLE);
 	pm_maps_told(told_take());
 	announced_take();
 	return true;
@@ -95,7 +124,9 @@ bool recorder_lock(void)
 
 void recorder_unlock(void)
 {
-	recorder->busy_ns += recorder_now() - locked_ns;
+	if (measured_from)
+		recorder->busy_ns += (recorder_now() - measured_from) * measured_for;
+	measured_from = 0;
 	pthread_mutex_unlock(&recorder->lock);
 	inside = false;
 }
@@ -121,16 +152,34 @@ static bool take_room(int fd, uint64_t end)
  * nearly full the last pages are taken one by one. */
 static bool allocate(uint64_t end)
 {
-	const char *path = getenv(RECORD_VARIABLE);
 	if (end <= recorder->allocated)
 		return true;
+	const char *path = getenv(RECORD_VARIABLE);
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, path ? path : "", O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	bool done = take_room(fd, recorder->allocated + CHUNK) ||
+	uint64_t chunk = recorder->allocated < CHUNK_LEAST ? CHUNK_LEAST : recorder->allocated;
+	chunk = chunk < CHUNK_MOST ? chunk : CHUNK_MOST;
+	bool done = take_room(fd, recorder->allocated + chunk) ||
 		    take_room(fd, (end + PAGE - 1) / PAGE * PAGE);
 	syscall(SYS_close, fd);
 	return done && end <= recorder->allocated;
+}
+
+/* Pages of the recording are made accessible many at a time: one by one each would be a page fault,
+ * after which the kernel is asked for the pages of PM that were written. */
+static uint64_t ready; /* up to here they are */
+
+static void make_ready(uint64_t end)
+{
+	if (end <= ready)
+		return;
+	ready = (end + READY) / PAGE * PAGE;
+	ready = ready < recorder->allocated ? ready : recorder->allocated;
+	uint64_t from = end / PAGE * PAGE;
+	if (ready > from)
+		madvise(bytes + from, ready - from, MADV_POPULATE_WRITE); /* or it is done later */
+	ready = ready > end ? ready : end;
 }
 
 static uint32_t own_process; /* 0: not asked yet */
@@ -145,6 +194,19 @@ static uint32_t process(void)
 void recorder_forked(void)
 {
 	own_process = 0;
+	ready = 0;
+}
+
+/* What is noticed may have been stored just now, by another thread; a flush and a fence take effect
+ * after all this, and need not ask the clock again. */
+static bool is_timed(enum record_kind kind)
+{
+	return kind == RECORD_STORE || kind == RECORD_FLUSH || kind == RECORD_FENCE;
+}
+
+void recorder_noticed(void)
+{
+	event_ns = recorder_now();
 }
 
 static void add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
@@ -157,10 +219,13 @@ static void add(enum record_kind kind, unsigned file, uint64_t off, const void *
 		recorder->full = 1;
 		return;
 	}
+	make_ready(at + need);
 	struct record *r = (struct record *)(void *)(bytes + at);
 	r->bytes = (uint32_t)need;
 	r->off = off;
-	r->ns = recorder_now();
+	if (!event_ns || !is_timed(kind))
+		recorder_noticed();
+	r->ns = event_ns;
 	r->len = len;
 	r->thread = thread;
 	r->source = source;

@@ -27,6 +27,8 @@
 extern struct record_head *recorder;
 bool recorder_lock(void); /* false: nothing is recorded (any more) */
 void recorder_unlock(void);
+/* What is done now may take long. With the lock. */
+void recorder_takes_long(void);
 /* In a child of fork(). */
 void recorder_forked(void);
 /* CLOCK_MONOTONIC, ns. */
@@ -43,6 +45,8 @@ void recorder_add_range(enum record_kind kind, const void *at, size_t len, uint3
 /* The same of a thread that need not be this one. */
 void recorder_add_of(uint32_t thread, enum record_kind kind, unsigned file, uint64_t off,
 		     const void *payload, uint32_t len, uint32_t source);
+/* The stores that are recorded next have just been noticed. */
+void recorder_noticed(void);
 /* Add a record. `payload` NULL: `len` says how long a range is. */
 void recorder_add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
 		  uint32_t len, uint32_t source);
@@ -104,11 +108,27 @@ bool pm_maps_differs(unsigned file, uint64_t off, const uint8_t *at, size_t len)
 
 /* --- written.c --- */
 
+/* Of a range that is watched: the pages that are known to be written and are not protected. */
+#define WRITTEN_PAGES 64
+struct written {
+	long faults;	/* of the process, before the last look */
+	unsigned pages; /* in the order of their addresses */
+	struct written_page {
+		uint8_t *at;
+		unsigned idle; /* looks since it changed */
+	} page[WRITTEN_PAGES];
+};
+/* Is something there that was not known? */
+typedef bool written_fn(void *arg, uint8_t *at, size_t len);
+
 /* From now on writes to these pages are noticed. False: the kernel cannot. */
-bool written_watch(uint8_t *at, size_t len);
-/* Call `fn` for each range that was written since it was watched, or since the last time. */
-void written_ranges(uint8_t *at, size_t len, void (*fn)(void *arg, uint8_t *at, size_t len),
-		    void *arg);
+bool written_watch(struct written *w, uint8_t *at, size_t len);
+/* Call `fn` for all that may have been written since it was watched, or since the last time. */
+void written_look(struct written *w, uint8_t *at, size_t len, written_fn *fn, void *arg);
+/* What has changed at `at` was noticed without that. */
+void written_changed(struct written *w, const uint8_t *at);
+/* The range is another one now. */
+void written_reset(struct written *w);
 /* A child of fork() starts anew. */
 void written_forget(void);
 
