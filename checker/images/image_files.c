@@ -71,9 +71,12 @@ int image_files_open(struct image_files *f, const struct pm_log *log, const char
 		     const char *name)
 {
 	memset(f, 0, sizeof(*f));
-	f->log = log;
 	for (unsigned i = 0; i < PM_FILES; i++)
 		f->file[i].fd = -1;
+	f->log = log;
+	f->wait = calloc(BOARD_IMAGES, sizeof(*f->wait));
+	if (!f->wait)
+		return -ENOMEM;
 	int n = snprintf(f->dir, sizeof(f->dir), "%s/%s", folder, name);
 	if (n >= (int)sizeof(f->dir) || mkdir(f->dir, 0700))
 		return n >= (int)sizeof(f->dir) ? -ENAMETOOLONG : -errno;
@@ -91,6 +94,10 @@ int image_files_open(struct image_files *f, const struct pm_log *log, const char
 		int error = make_file(&f->file[i], file->size, file->len);
 		if (error)
 			return error;
+		f->file[i].expected = malloc(file->size + 1);
+		if (!f->file[i].expected)
+			return -ENOMEM;
+		memcpy(f->file[i].expected, file->before, file->size);
 		memcpy(f->file[i].map, file->before, file->size);
 	}
 	return 0;
@@ -100,18 +107,56 @@ void image_files_close(struct image_files *f)
 {
 	for (unsigned i = 0; f->log && i < f->log->files; i++)
 		drop_file(&f->file[i], f->log->file[i].len);
+	for (unsigned i = 0; i < PM_FILES; i++)
+		free(f->file[i].expected);
+	free(f->wait);
+	free(f->write);
 	free(f->changed);
 	free(f->now);
 	memset(f, 0, sizeof(*f));
 }
 
-/* A file's last line may be longer than the file. */
+/* --- writing --- */
+
+/* A write for an image that does not wait yet. */
+static void keep_write(struct image_files *f, uint64_t at, const uint8_t *bytes, size_t len)
+{
+	if (f->writes == f->write_room) {
+		size_t room = f->write_room ? 2 * f->write_room : BOARD_WRITES;
+		struct board_write *grown = realloc(f->write, room * sizeof(*grown));
+		if (!grown) {
+			f->error = -ENOMEM;
+			return;
+		}
+		f->write = grown;
+		f->write_room = room;
+	}
+	struct board_write *w = &f->write[f->writes++];
+	w->at = at;
+	w->len = (uint32_t)len;
+	memcpy(w->bytes, bytes, len);
+}
+
+void image_files_write(struct image_files *f, unsigned file, uint64_t at, const uint8_t *bytes,
+		       size_t len)
+{
+	uint64_t size = f->log->file[file].size;
+	assert(len <= BOARD_WRITE && at < size);
+	len = size - at < len ? size - at
+			      : len; /* a file's last line may be longer than the file */
+	if (f->waiting) {
+		assert(!file);
+		keep_write(f, at, bytes, len);
+		return;
+	}
+	memcpy(f->file[file].expected + at, bytes, len);
+	memcpy(f->file[file].map + at, bytes, len);
+}
+
 static void write_line(struct image_files *f, unsigned file, uint64_t line,
 		       const uint8_t content[PM_LINE])
 {
-	uint64_t at = line * PM_LINE, size = f->log->file[file].size;
-	assert(at < size);
-	memcpy(f->file[file].map + at, content, size - at < PM_LINE ? size - at : PM_LINE);
+	image_files_write(f, file, line * PM_LINE, content, PM_LINE);
 }
 
 void image_files_durable(void *files, unsigned file, uint64_t line, const uint8_t content[PM_LINE])
@@ -178,10 +223,8 @@ static bool is_whole(const struct image_file *f, uint64_t size)
 	       (uint64_t)open_one.st_size == size;
 }
 
-int image_files_restore(struct image_files *f, const struct pm_replay *r)
+int image_files_restore(struct image_files *f)
 {
-	f->changes = 0;
-	f->at = 0;
 	for (unsigned i = 0; i < f->log->files; i++) {
 		uint64_t size = f->log->file[i].size;
 		if (!is_whole(&f->file[i], size)) {
@@ -193,21 +236,75 @@ int image_files_restore(struct image_files *f, const struct pm_replay *r)
 		}
 		for (uint64_t at = 0; at < size; at += PAGE) {
 			size_t n = size - at < PAGE ? size - at : PAGE;
-			if (memcmp(f->file[i].map + at, r->durable[i] + at, n) != 0)
-				memcpy(f->file[i].map + at, r->durable[i] + at, n);
+			if (memcmp(f->file[i].map + at, f->file[i].expected + at, n) != 0)
+				memcpy(f->file[i].map + at, f->file[i].expected + at, n);
 		}
 	}
 	return 0;
 }
 
-bool image_files_untouched(struct image_files *f, const struct pm_replay *r)
+bool image_files_untouched(const struct image_files *f)
 {
-	back_to_durable(f, r);
+	assert(!f->waiting);
 	for (unsigned i = 0; i < f->log->files; i++) {
 		uint64_t size = f->log->file[i].size;
 		if (!is_whole(&f->file[i], size) ||
-		    memcmp(f->file[i].map, r->durable[i], size) != 0)
+		    memcmp(f->file[i].map, f->file[i].expected, size) != 0)
 			return false;
 	}
 	return true;
+}
+
+/* --- waiting --- */
+
+int image_files_wait(struct image_files *f, const struct image_moment *at)
+{
+	assert(f->waiting < BOARD_IMAGES && (!f->waiting || f->log->files == 1));
+	f->wait[f->waiting].writes = f->writes;
+	f->wait[f->waiting++].moment = *at;
+	return f->error;
+}
+
+bool image_files_full(const struct image_files *f)
+{
+	return f->waiting == BOARD_IMAGES || f->writes >= BOARD_WRITES;
+}
+
+const struct board_write *image_files_writes(const struct image_files *f, unsigned i, size_t *n)
+{
+	size_t from = i ? f->wait[i - 1].writes : 0;
+	*n = f->wait[i].writes - from;
+	return f->write + from;
+}
+
+static void write_some(struct image_file *file, const struct board_write *w, size_t n, bool made)
+{
+	for (size_t k = 0; k < n; k++) {
+		memcpy(file->expected + w[k].at, w[k].bytes, w[k].len);
+		if (!made)
+			memcpy(file->map + w[k].at, w[k].bytes, w[k].len);
+	}
+}
+
+void image_files_make(struct image_files *f, unsigned i)
+{
+	size_t n;
+	const struct board_write *w = image_files_writes(f, i, &n);
+	write_some(&f->file[0], w, n, false);
+}
+
+void image_files_made(struct image_files *f, unsigned i)
+{
+	size_t n;
+	const struct board_write *w = image_files_writes(f, i, &n);
+	write_some(&f->file[0], w, n, true);
+}
+
+void image_files_judged(struct image_files *f)
+{
+	size_t from = f->waiting ? f->wait[f->waiting - 1].writes : 0;
+	if (f->writes > from)
+		write_some(&f->file[0], f->write + from, f->writes - from, false);
+	f->waiting = 0;
+	f->writes = 0;
 }

@@ -4,8 +4,12 @@
 /*
  * A crash image as files, which a checker opens. They are in memory (/dev/shm) where that exists.
  * From one image to the next only the lines that differ are written.
+ *
+ * Images may wait until they are judged, several at once. The files are as the first of them says,
+ * then; what is written after that is kept, and makes each of the others of the one before it.
  */
 #include "checker/images/pm_replay.h"
+#include "checker/images/preload/board.h"
 
 #define IMAGE_PATH 4096
 
@@ -17,6 +21,7 @@ struct image_files {
 		int fd;
 		uint64_t dev, ino;
 		uint8_t *map;
+		uint8_t *expected; /* what it holds if nobody else has written to it */
 	} file[PM_FILES];
 	struct image_change {
 		uint64_t line;
@@ -27,6 +32,14 @@ struct image_files {
 	uint32_t *now;	/* by dirty line there: what the file has of it, and one more; 0: it has
 			 * what is durable, and is not in `changed` */
 	unsigned lines; /* dirty ones */
+	struct image_waits {
+		size_t writes; /* before it, since the first one */
+		struct image_moment moment;
+	} * wait;
+	unsigned waiting;
+	struct board_write *write; /* of the first file */
+	size_t writes, write_room;
+	int error; /* there was no memory for one */
 };
 
 /* Make a folder for images, in memory if possible. 0 or -errno. */
@@ -43,10 +56,27 @@ void image_files_close(struct image_files *f);
 void image_files_durable(void *files, unsigned file, uint64_t line, const uint8_t content[PM_LINE]);
 /* Make the image: `left` versions of each dirty line. 0 or -ENOMEM. */
 int image_files_set(struct image_files *f, const struct pm_replay *r, const unsigned *left);
-/* Somebody else may have written to the files, cut or removed them: they are durable content again.
- * 0 or -errno. */
-int image_files_restore(struct image_files *f, const struct pm_replay *r);
-/* Are they what image_files_set() has made them? They are durable content then. */
-bool image_files_untouched(struct image_files *f, const struct pm_replay *r);
+/* Write up to a line's bytes. */
+void image_files_write(struct image_files *f, unsigned file, uint64_t at, const uint8_t *bytes,
+		       size_t len);
+/* Somebody else may have written to the files, cut or removed them: they are put right. 0 or
+ * -errno. */
+int image_files_restore(struct image_files *f);
+/* Has nobody else written to them? No image waits. */
+bool image_files_untouched(const struct image_files *f);
+
+/* The image that has been made waits, BOARD_IMAGES at most; more than one only of a log of one
+ * file. 0 or -ENOMEM. */
+int image_files_wait(struct image_files *f, const struct image_moment *at);
+/* Had they better be judged? */
+bool image_files_full(const struct image_files *f);
+/* The first writes that make image `i` of the one before it, and behind the last. */
+const struct board_write *image_files_writes(const struct image_files *f, unsigned i, size_t *n);
+/* The files were those of the image before `i`, and become those of `i`. */
+void image_files_make(struct image_files *f, unsigned i);
+/* Somebody else has done that. */
+void image_files_made(struct image_files *f, unsigned i);
+/* None waits any more; the files are the last one's. What was written since then is there, too. */
+void image_files_judged(struct image_files *f);
 
 #endif

@@ -16,6 +16,7 @@ struct image_judge {
 	char *command[2]; /* `recover`, `check` with the paths of files that they name by number */
 	bool doubtful;	  /* mappings are shared */
 	bool careful;	  /* what it does to the files is not believed to be all seen */
+	unsigned at_once; /* images of the next question */
 	/* For `recover`, or the library, and for `check`. */
 	struct image_seat seat[2][PM_FILES];
 };
@@ -157,6 +158,7 @@ int image_judge_open(struct image_judge **judge, const struct image_checker *che
 		return error;
 	}
 	j->checker = *checker;
+	j->at_once = 1;
 	*judge = j;
 	return 0;
 }
@@ -208,9 +210,18 @@ static int judge_contracts(const struct image_seat *s, struct announced *announc
 	return 0;
 }
 
-/* Ask one of them; *wrote: the file may not be what it was. */
+bool image_judge_may_wait(const struct image_judge *j, const struct image_files *files)
+{
+	/* A second command, or that of another file, sees what the first one has left. */
+	return j->checker.preload && !j->checker.check && files->log->files == 1 && !j->doubtful &&
+	       !j->careful;
+}
+
+/* Ask one of them about up to *n images from `first` on, and *n is how many it has judged; *wrote:
+ * after the last of them the file may not be what it was. -ESTALE: that one's verdict may be wrong.
+ */
 static int ask(struct image_judge *j, bool check, unsigned file, const struct image_files *files,
-	       const struct image_moment *at, struct image_verdict *verdict, bool *wrote)
+	       unsigned first, unsigned *n, struct image_verdict *verdict, bool *wrote)
 {
 	const struct image_checker *c = &j->checker;
 	const char *path = files->file[file].path, *command = check ? c->check : c->recover;
@@ -226,17 +237,17 @@ static int ask(struct image_judge *j, bool check, unsigned file, const struct im
 		command = j->command[check];
 		path = NULL;
 	}
-	/* A second command, or that of another file, sees what the first one has left. */
-	bool is_private = c->preload && !c->check && files->log->files == 1 && !j->doubtful &&
-			  !j->careful;
-	seat_image(s, files, is_private);
-	error = c->library ? judge_library(s, c, path, at, verdict)
-			   : judge_command(s, c, command, path, at, verdict);
+	bool is_private = image_judge_may_wait(j, files);
+	if (!is_private || c->announced) /* the output is one image's */
+		*n = 1;
+	seat_images(s, files, file, is_private, first, n);
+	error = c->library ? judge_library(s, c, verdict, n)
+			   : judge_command(s, c, command, path, verdict, n);
 	if (error)
 		return error;
 	bool last = check || !c->check;
-	if (c->announced && last && verdict->how == IMAGE_GOOD)
-		error = judge_contracts(s, c->announced, at, verdict);
+	if (c->announced && last && *n && verdict->how == IMAGE_GOOD)
+		error = judge_contracts(s, c->announced, &files->wait[first].moment, verdict);
 	if (error)
 		return error;
 	const struct board *b = s->board;
@@ -251,18 +262,43 @@ static int ask(struct image_judge *j, bool check, unsigned file, const struct im
 	return -ESTALE;
 }
 
-int image_judge(struct image_judge *j, const struct image_files *files,
-		const struct image_moment *at, struct image_verdict *verdict, bool *wrote)
+/* The first of up to *n images, which the files hold; *n is how many were judged. */
+static int judge_some(struct image_judge *j, const struct image_files *files, unsigned first,
+		      unsigned *n, struct image_verdict *verdict, bool *wrote)
 {
+	unsigned times = image_checker_names_files(&j->checker) ? 1 : files->log->files;
+	int error = 0;
 	*verdict = (struct image_verdict){.how = IMAGE_GOOD};
 	*wrote = false;
-	unsigned times = image_checker_names_files(&j->checker) ? 1 : files->log->files;
-	for (unsigned i = 0; i < times && verdict->how == IMAGE_GOOD; i++) {
-		int error = ask(j, false, i, files, at, verdict, wrote);
-		if (!error && j->checker.check && verdict->how == IMAGE_GOOD)
-			error = ask(j, true, i, files, at, verdict, wrote);
+	for (unsigned i = 0; i < times && verdict->how == IMAGE_GOOD && !error && *n; i++) {
+		error = ask(j, false, i, files, first, n, verdict, wrote);
+		if (!error && *n && j->checker.check && verdict->how == IMAGE_GOOD)
+			error = ask(j, true, i, files, first, n, verdict, wrote);
+	}
+	return error;
+}
+
+int image_judge(struct image_judge *j, struct image_files *files, struct image_verdict *verdict)
+{
+	for (unsigned at = 0; at < files->waiting;) {
+		unsigned left = files->waiting - at, n = j->at_once < left ? j->at_once : left;
+		unsigned asked = n;
+		bool wrote;
+		image_files_make(files, at);
+		int error = judge_some(j, files, at, &n, verdict + at, &wrote);
+		if (error && error != -ESTALE)
+			return error;
+		for (unsigned i = 1; i < n; i++)
+			image_files_made(files, at + i);
+		/* Few are asked about where most change the files. */
+		j->at_once = wrote ? 1 : n == asked && n == j->at_once ? 2 * n : j->at_once;
+		at += n;
+		if (error == -ESTALE && n)
+			at--;
+		error = wrote || error ? image_files_restore(files) : 0;
 		if (error)
 			return error;
 	}
+	image_files_judged(files);
 	return 0;
 }

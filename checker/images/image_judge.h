@@ -89,12 +89,13 @@ struct image_judge;
 int image_judge_open(struct image_judge **judge, const struct image_checker *checker, char *why,
 		     size_t n);
 void image_judge_close(struct image_judge *judge);
-/* Judge the image that the files hold, file by file. The checker may have written to them if
- * *wrote. 0 or -errno; -ESTALE: the verdict may be wrong, and the same image has to be judged
- * again, which does not come twice. */
-int image_judge(struct image_judge *judge, const struct image_files *files,
-		const struct image_moment *at, struct image_verdict *verdict, bool *wrote);
-/* The checker has written to the files where *wrote was false: from now on it never is. */
+/* May images wait, so that several are judged at once? */
+bool image_judge_may_wait(const struct image_judge *judge, const struct image_files *files);
+/* Judge the images that wait, each file by file: a verdict for each. The files are put right after
+ * each that the checker has written to. 0 or -errno. */
+int image_judge(struct image_judge *judge, struct image_files *files,
+		struct image_verdict *verdict);
+/* The checker has written to the files and that was not seen: they are put right after each. */
 void image_judge_be_careful(struct image_judge *judge);
 struct image_way image_judge_way(const struct image_judge *judge);
 

@@ -141,32 +141,19 @@ static struct image_moment moment(const struct pm_replay *r)
 	return at;
 }
 
-/* Judge an image of those that are left at this place. The files may not be what they were if
- * *wrote. */
-static int judge_files(struct walk *w, struct image_judge *judge, const unsigned *left,
-		       struct image_verdict *verdict, bool *wrote)
+/* An image of those that are left at this place waits. */
+static int wait_here(struct walk *w, const unsigned *left)
 {
 	const struct image_moment now = moment(&w->replay);
-	int error;
-	do {
-		error = image_files_set(&w->files, &w->replay, left);
-		if (error)
-			return error;
-		error = image_judge(judge, &w->files, &now, verdict, wrote);
-		if (error == -ESTALE && image_files_restore(&w->files, &w->replay))
-			return -EIO;
-	} while (error == -ESTALE);
-	return error;
+	int error = image_files_set(&w->files, &w->replay, left);
+	return error ? error : image_files_wait(&w->files, &now);
 }
 
 static int judge_here(struct walk *w, struct image_judge *judge, const unsigned *left,
 		      struct image_verdict *verdict)
 {
-	bool wrote;
-	int error = judge_files(w, judge, left, verdict, &wrote);
-	if (!error && wrote)
-		error = image_files_restore(&w->files, &w->replay);
-	return error;
+	int error = wait_here(w, left);
+	return error ? error : image_judge(judge, &w->files, verdict);
 }
 
 /* --- in the processes --- */
@@ -218,12 +205,21 @@ static int judge_chunk(struct search *s, uint64_t first, struct chunk *c)
 	int error = s->unusable;
 	if (!error && !s->walk)
 		error = s->unusable = start_work(s);
-	while (!error && s->walk->next < first + CHUNK && walk_next(s->walk))
-		if (s->walk->number >= first)
-			error = judge_here(s->walk, s->judge, s->walk->choice.left,
-					   &c->verdict[s->walk->number - first]);
+	struct image_verdict *verdict = c->verdict; /* of the first that waits */
+	while (!error && s->walk->next < first + CHUNK && walk_next(s->walk)) {
+		struct image_files *files = &s->walk->files;
+		if (s->walk->number < first)
+			continue;
+		error = wait_here(s->walk, s->walk->choice.left);
+		if (error || (image_judge_may_wait(s->judge, files) && !image_files_full(files)))
+			continue;
+		error = image_judge(s->judge, files, verdict);
+		verdict = &c->verdict[s->walk->next - first];
+	}
 	if (!error)
 		error = s->walk->error;
+	if (!error)
+		error = image_judge(s->judge, &s->walk->files, verdict);
 	if (!error)
 		c->way = image_judge_way(s->judge);
 	return error;
@@ -237,7 +233,7 @@ static void work(void *arg, unsigned unit, void *result)
 	c->error = judge_chunk(s, first, c);
 	/* Did the checker write to the files without being seen? Then some of these images were not
 	 * what they should have been. */
-	if (!c->error && !s->careful && !image_files_untouched(&s->walk->files, &s->walk->replay)) {
+	if (!c->error && !s->careful && !image_files_untouched(&s->walk->files)) {
 		end_work(s);
 		s->careful = true;
 		c->error = judge_chunk(s, first, c);
@@ -609,19 +605,16 @@ static int find_image(struct walk *w, const char *spec, char *why, size_t n)
 static int judge_one(struct walk *w, struct image_judge *judge, const char *spec, bool keep,
 		     struct image_cause *out, char *why, size_t n)
 {
-	bool wrote;
 	int error = find_image(w, spec, why, n);
 	if (error)
 		return error;
 	find_parts(w, w->choice.left, out);
 	error = keep_image(w, w->choice.left, out);
 	if (!error)
-		error = judge_files(w, judge, w->choice.left, &out->verdict, &wrote);
+		error = judge_here(w, judge, w->choice.left, &out->verdict);
 	/* As the power failure left it, not as the checker did. */
 	if (!error && keep)
-		error = image_files_restore(&w->files, &w->replay);
-	if (!error && keep)
-		error = image_files_set(&w->files, &w->replay, w->choice.left);
+		error = image_files_restore(&w->files);
 	return error;
 }
 

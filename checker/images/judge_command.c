@@ -115,13 +115,13 @@ static char *insert_path(const char *command, const char *path)
 /* --- the program --- */
 
 static int start(struct image_seat *s, const struct image_checker *c, const char *command,
-		 const char *path, const struct image_moment *at)
+		 const char *path)
 {
 	char *line = s->words ? NULL : insert_path(command, path);
 	char sh[] = "/bin/sh", dash_c[] = "-c", *shell[] = {sh, dash_c, line, NULL};
 	if (!s->words && !line)
 		return -ENOMEM;
-	int error = seat_start(s, c, !s->alone, s->words ? s->words : shell, at);
+	int error = seat_start(s, c, !s->alone, s->words ? s->words : shell);
 	free(line);
 	return error;
 }
@@ -154,34 +154,41 @@ static void first(struct image_seat *s, const struct image_checker *c, const cha
 }
 
 int judge_command(struct image_seat *s, const struct image_checker *c, const char *command,
-		  const char *path, const struct image_moment *at, struct image_verdict *verdict)
+		  const char *path, struct image_verdict *verdict, unsigned *n)
 {
+	const struct image_moment *at = &s->board->image[0].moment;
 	int status = 0;
+	unsigned judged;
 	if (!s->words && !s->alone)
 		first(s, c, command, path);
 	/* A program may have read its environment before it opened the image. */
 	if (s->pid && !image_moment_equal(&s->moment, at))
 		seat_end(s);
-	bool was_there = s->pid != 0;
+	while (!image_moment_equal(at, &s->board->image[s->board->images - 1].moment))
+		s->board->images--;
 	int error = 0;
-	if (was_there)
+	if (s->pid)
 		seat_ask(s);
 	else
-		error = start(s, c, command, path, at);
+		error = start(s, c, command, path);
 	if (error)
 		return error;
-	enum seat_outcome outcome = seat_wait(s, c->patience, &status);
+	enum seat_outcome outcome = seat_wait(s, c->patience, &judged, &status);
+	for (unsigned i = 0; i < judged; i++)
+		verdict[i] = verdict_of(s->board->image[i].status);
+	*n = judged;
+	if (outcome == SEAT_ANSWERED && atomic_load(&s->board->child) < 0)
+		return atomic_load(&s->board->child); /* it could not fork */
 	if (outcome == SEAT_ENDED && atomic_load(&s->board->serving)) {
 		/* It was killed, perhaps by its own child; without serving that does not happen. */
 		s->alone = true;
 		s->way.kind = IMAGE_WAY_KILLED;
-		return judge_command(s, c, command, path, at, verdict);
+		return 0;
 	}
 	if (!s->alone && !atomic_load(&s->board->serving))
 		give_up(s);
-	if (outcome == SEAT_ANSWERED && atomic_load(&s->board->child) < 0)
-		return atomic_load(&s->board->child); /* it could not fork */
-	*verdict = outcome == SEAT_LATE ? (struct image_verdict){.how = IMAGE_HANG}
-					: verdict_of(status);
+	if (outcome != SEAT_ANSWERED)
+		verdict[(*n)++] = outcome == SEAT_LATE ? (struct image_verdict){.how = IMAGE_HANG}
+						       : verdict_of(status);
 	return 0;
 }

@@ -9,41 +9,42 @@
 /* Then it starts afresh: a function may leave a file open, and few can be at once. */
 #define CALLS_MAX 500
 
-static int start(struct image_seat *s, const struct image_checker *c, const struct image_moment *at)
+static int start(struct image_seat *s, const struct image_checker *c)
 {
 	char *words[] = {(char *)(uintptr_t)c->caller, (char *)(uintptr_t)c->library,
 			 (char *)(uintptr_t)c->function, NULL}; /* execve() writes to none */
-	return seat_start(s, c, false, c->caller ? words : NULL, at);
+	return seat_start(s, c, false, c->caller ? words : NULL);
 }
 
-int judge_library(struct image_seat *s, const struct image_checker *c, const char *path,
-		  const struct image_moment *at, struct image_verdict *verdict)
+int judge_library(struct image_seat *s, const struct image_checker *c,
+		  struct image_verdict *verdict, unsigned *n)
 {
-	int status = 0;
+	struct board *b = s->board;
+	int status = 0, error = 0;
+	unsigned judged;
 	if (s->pid && s->calls == CALLS_MAX)
 		seat_end(s);
-	s->board->moment = *at;
-	snprintf(s->board->path, sizeof(s->board->path), "%s", path);
-	int error = 0;
+	if (b->images > CALLS_MAX - (s->pid ? s->calls : 0))
+		b->images = CALLS_MAX - s->calls;
 	if (s->pid)
 		seat_ask(s);
 	else
-		error = start(s, c, at);
+		error = start(s, c);
 	if (error)
 		return error;
-	switch (seat_wait(s, c->patience, &status)) {
-	case SEAT_ANSWERED:
-		*verdict = (struct image_verdict){.how = status ? IMAGE_EXIT : IMAGE_GOOD,
-						  .number = (uint8_t)status};
-		break;
-	case SEAT_ENDED: /* that is the verdict; the next one is asked of another */
-		*verdict = verdict_of(status);
-		if (verdict->how == IMAGE_GOOD)
-			*verdict = (struct image_verdict){.how = IMAGE_EXIT};
-		break;
-	case SEAT_LATE:
-		*verdict = (struct image_verdict){.how = IMAGE_HANG};
-		break;
+	enum seat_outcome outcome = seat_wait(s, c->patience, &judged, &status);
+	for (unsigned i = 0; i < judged; i++)
+		verdict[i] = (struct image_verdict){.how = b->image[i].status ? IMAGE_EXIT
+									      : IMAGE_GOOD,
+						    .number = (uint8_t)b->image[i].status};
+	s->calls += judged;
+	*n = judged + (outcome != SEAT_ANSWERED);
+	if (outcome == SEAT_ENDED) { /* that is the verdict; the next one is asked of another */
+		verdict[judged] = verdict_of(status);
+		if (verdict[judged].how == IMAGE_GOOD)
+			verdict[judged] = (struct image_verdict){.how = IMAGE_EXIT};
+	} else if (outcome == SEAT_LATE) {
+		verdict[judged] = (struct image_verdict){.how = IMAGE_HANG};
 	}
 	return 0;
 }

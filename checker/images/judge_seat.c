@@ -75,7 +75,26 @@ void seat_close(struct image_seat *s)
 	memset(s, 0, sizeof(*s));
 }
 
-void seat_image(struct image_seat *s, const struct image_files *files, bool is_private)
+/* Images after the first one, of which a program has to be told the same. */
+static unsigned tell_images(struct board *b, const struct image_files *files, unsigned first,
+			    unsigned n)
+{
+	uint32_t writes = 0;
+	for (unsigned i = 0; i < n; i++) {
+		size_t more = 0;
+		const struct board_write *w = image_files_writes(files, first + i, &more);
+		if (i && writes + more > BOARD_WRITES)
+			return i;
+		for (size_t k = 0; i && k < more; k++)
+			b->write[writes++] = w[k];
+		b->image[i].writes = writes;
+		b->image[i].moment = files->wait[first + i].moment;
+	}
+	return n;
+}
+
+void seat_images(struct image_seat *s, const struct image_files *files, unsigned file,
+		 bool is_private, unsigned first, unsigned *n)
 {
 	struct board *b = s->board;
 	_Static_assert(BOARD_FILES == PM_FILES, "a bit for each file");
@@ -84,13 +103,11 @@ void seat_image(struct image_seat *s, const struct image_files *files, bool is_p
 		b->file[i].dev = files->file[i].dev;
 		b->file[i].ino = files->file[i].ino;
 	}
+	b->bytes = files->log->file[file].len;
+	snprintf(b->path, sizeof(b->path), "%s", files->file[file].path);
 	atomic_store(&b->is_private, is_private);
-	atomic_store(&b->opened, 0);
-	atomic_store(&b->written, 0);
-	atomic_store(&b->mapped, 0);
-	atomic_store(&b->writable, 0);
-	atomic_store(&b->streamed, 0);
-	atomic_store(&b->doubt, 0);
+	b->images = *n = tell_images(b, files, first, *n);
+	board_forget(b);
 }
 
 /* --- waiting --- */
@@ -124,43 +141,67 @@ static bool has_ended(struct image_seat *s, int *status)
 	return true;
 }
 
-/* Wait for an answer, or for the end of the process, for some seconds. */
+/* Wait for an answer, or for the end of the process, for some seconds for each image. */
 static enum seat_outcome wait_some(struct image_seat *s, double patience, int *status)
 {
 	struct board *b = s->board;
 	uint32_t asked = atomic_load(&b->asked), before = asked - 1;
-	double until = clock_seconds() + patience;
+	uint32_t first = atomic_load(&b->judged);
+	double began = clock_seconds();
 	for (;;) {
-		uint32_t now = atomic_load(&b->answered);
+		uint32_t judged = atomic_load(&b->judged), now = atomic_load(&b->answered);
 		if ((now & ~ENDED) == (asked & ~ENDED)) {
 			atomic_store(&b->answered, asked);
-			*status = atomic_load(&b->status);
 			return SEAT_ANSWERED;
 		}
 		if (now & ENDED)
 			atomic_fetch_and(&b->answered, ~ENDED);
 		if (has_ended(s, status))
 			return SEAT_ENDED;
-		double left = until - clock_seconds();
-		if (left <= 0)
+		/* If it has gone on meanwhile, that was a moment ago. */
+		double since = judged == first ? began : (double)atomic_load(&b->began_ns) * 1e-9;
+		double left = since + patience - clock_seconds();
+		if (left <= 0) {
+			s->late = judged;
 			return SEAT_LATE;
+		}
 		left = left < SLICE ? left : SLICE;
 		struct timespec slice = {(time_t)left, (long)((left - (double)(time_t)left) * 1e9)};
 		board_wait(&b->answered, before & ~ENDED, &slice);
 	}
 }
 
-enum seat_outcome seat_wait(struct image_seat *s, double patience, int *status)
+/* End what takes too long. A server stays, but for that it has to answer: it counts the child that
+ * is killed as an image that was judged. */
+static void end_late(struct image_seat *s)
 {
-	atomic_store(&waiting, s->board);
-	enum seat_outcome outcome = wait_some(s, patience, status);
-	if (outcome == SEAT_LATE && atomic_load(&s->board->serving)) {
-		pid_t child = atomic_load(&s->board->child);
-		if (child <= 0 || kill(-child, SIGKILL) ||
-		    wait_some(s, KILL_GRACE, status) != SEAT_ANSWERED)
-			seat_end(s);
-	} else if (outcome == SEAT_LATE) {
+	struct board *b = s->board;
+	int status;
+	atomic_store(&b->stop, 1);
+	pid_t child = atomic_load(&b->serving) ? atomic_load(&b->child) : 0;
+	if (child <= 0 || kill(-child, SIGKILL) ||
+	    wait_some(s, KILL_GRACE, &status) != SEAT_ANSWERED)
 		seat_end(s);
+}
+
+enum seat_outcome seat_wait(struct image_seat *s, double patience, unsigned *judged, int *status)
+{
+	struct board *b = s->board;
+	atomic_store(&waiting, b);
+	enum seat_outcome outcome = wait_some(s, patience, status);
+	uint32_t late = s->late;
+	if (outcome == SEAT_LATE)
+		end_late(s);
+	*judged = atomic_load(&b->judged);
+	if (outcome == SEAT_ENDED && *judged == b->images)
+		outcome = SEAT_ANSWERED;
+	if (outcome == SEAT_LATE && *judged > late + atomic_load(&b->serving)) {
+		/* It had gone on just then. Of a server it may be the next child that was killed:
+		 * that image is asked about again. */
+		*judged -= atomic_load(&b->serving);
+		outcome = SEAT_ANSWERED;
+	} else if (outcome == SEAT_LATE) {
+		*judged = late;
 	}
 	atomic_store(&waiting, NULL);
 	return outcome;
@@ -270,13 +311,12 @@ static void clear_board(struct board *b)
 	atomic_store(&b->answered, atomic_load(&b->asked));
 }
 
-int seat_start(struct image_seat *s, const struct image_checker *c, bool serves, char *const *words,
-	       const struct image_moment *at)
+int seat_start(struct image_seat *s, const struct image_checker *c, bool serves, char *const *words)
 {
 	struct sigaction action = {.sa_handler = child_ended, .sa_flags = SA_RESTART};
 	char *own[VARIABLES] = {NULL};
 	assert(!s->pid);
-	s->moment = *at;
+	s->moment = s->board->image[0].moment;
 	s->calls = 0;
 	char **environment = make_environment(s, c, own);
 	int error = environment ? 0 : -ENOMEM;
@@ -300,10 +340,11 @@ int seat_start(struct image_seat *s, const struct image_checker *c, bool serves,
 
 void seat_ask(struct image_seat *s)
 {
-	s->calls++;
 	if (s->output >= 0 && ftruncate(s->output, (off_t)atomic_load(&s->board->printed)))
 		abort(); /* of a file in memory: it gives memory back */
 	atomic_store(&s->board->child, 0);
+	atomic_store(&s->board->stop, 0);
+	atomic_store(&s->board->judged, 0);
 	board_set(&s->board->asked, (atomic_load(&s->board->asked) + 1) & ~ENDED);
 }
 

@@ -13,7 +13,8 @@ struct image_seat {
 	char path[IMAGE_PATH + 16];
 	int output;	/* what it prints goes there; -1: nowhere */
 	pid_t pid;	/* of the process; 0: there is none */
-	unsigned calls; /* it was asked so often */
+	unsigned late;	/* SEAT_LATE: the image that took too long */
+	unsigned calls; /* images that it has judged */
 	/* What its environment says. */
 	struct image_moment moment;
 	/* A command: its words, or NULL: it is for a shell. */
@@ -26,32 +27,36 @@ struct image_seat {
 int seat_open(struct image_seat *s, const char *folder, unsigned number, bool output);
 void seat_close(struct image_seat *s);
 
-/* The next question is about the image that these files hold. */
-void seat_image(struct image_seat *s, const struct image_files *files, bool is_private);
+/* The next question is about the image `first` of those that wait, and up to *n - 1 after it as far
+ * as there is room: *n is how many. Their first `file` is asked about. */
+void seat_images(struct image_seat *s, const struct image_files *files, unsigned file,
+		 bool is_private, unsigned first, unsigned *n);
 /* Start the program of these words, or without words a child that calls the library's function, and
  * ask the first question. If it `serves`, it may stay for others. 0 or -errno. */
-int seat_start(struct image_seat *s, const struct image_checker *c, bool serves, char *const *words,
-	       const struct image_moment *at);
+int seat_start(struct image_seat *s, const struct image_checker *c, bool serves,
+	       char *const *words);
 /* Ask the process that is there. */
 void seat_ask(struct image_seat *s);
 
 enum seat_outcome {
-	SEAT_ANSWERED, /* *status is the answer */
-	SEAT_ENDED,    /* the process has; *status is its wait status */
-	SEAT_LATE,     /* it took too long and was ended, it or the child that it had forked */
+	SEAT_ANSWERED,
+	SEAT_ENDED, /* the process has; *status is its wait status */
+	SEAT_LATE,  /* it took too long and was ended, it or the child that it had forked */
 };
-enum seat_outcome seat_wait(struct image_seat *s, double patience, int *status);
+/* *judged: so many images were, and the board has what came of them; the outcome is that of the one
+ * after these. */
+enum seat_outcome seat_wait(struct image_seat *s, double patience, unsigned *judged, int *status);
 /* What it has printed since it was asked, to be freed. NULL without memory. */
 char *seat_output(const struct image_seat *s, size_t *len);
 /* End the process, if there is one. */
 void seat_end(struct image_seat *s);
 
-/* Judge the file of this path; of a command, NULL: it has the paths of all files in it. 0 or
- * -errno. */
+/* Judge the first images that seat_images() has told: *n of them. Path of the file; of a command,
+ * NULL: it has the paths of all files in it. 0 or -errno. */
 int judge_command(struct image_seat *s, const struct image_checker *c, const char *command,
-		  const char *path, const struct image_moment *at, struct image_verdict *verdict);
-int judge_library(struct image_seat *s, const struct image_checker *c, const char *path,
-		  const struct image_moment *at, struct image_verdict *verdict);
+		  const char *path, struct image_verdict *verdict, unsigned *n);
+int judge_library(struct image_seat *s, const struct image_checker *c,
+		  struct image_verdict *verdict, unsigned *n);
 struct image_verdict verdict_of(int wait_status);
 
 /* The command's words with the path in them, if there is one, to be freed, if it can do without a

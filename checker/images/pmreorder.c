@@ -92,8 +92,9 @@ static void write_store(struct run *r, const struct collected *s, bool back)
 {
 	for (uint32_t p = 0; p < s->parts; p++) {
 		const struct pm_event *e = &r->log->event[s->event + p];
-		memcpy(r->files.file[e->file].map + e->off,
-		       back ? r->base.durable[e->file] + e->off : r->log->bytes + e->data, e->len);
+		const uint8_t *bytes = back ? r->base.durable[e->file] + e->off
+					    : r->log->bytes + e->data;
+		image_files_write(&r->files, e->file, e->off, bytes, e->len);
 	}
 }
 
@@ -101,15 +102,14 @@ static int judge_state(struct run *r, struct image_verdict *verdict)
 {
 	const struct pm_sequence *s = &r->sequence;
 	struct image_moment now = {.acked = r->acks};
-	bool wrote;
 	snprintf(now.marker, sizeof(now.marker), "%s", r->log->source[r->mark]);
 	for (unsigned i = 0; i < s->len; i++)
 		write_store(r, &r->store[r->marked[s->at[i]]], false);
-	int error = image_judge(r->judge, &r->files, &now, verdict, &wrote);
+	int error = image_files_wait(&r->files, &now);
+	if (!error)
+		error = image_judge(r->judge, &r->files, verdict);
 	if (error)
 		return error;
-	if (wrote)
-		return image_files_restore(&r->files, &r->base);
 	for (unsigned i = s->len; i-- > 0;)
 		write_store(r, &r->store[r->marked[s->at[i]]], true);
 	return 0;

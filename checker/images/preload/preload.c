@@ -61,6 +61,9 @@ static int image_of_path(int dir, const char *path)
 {
 	struct stat st;
 	int error = errno;
+	/* As it was told; if that is another file by now, somebody has been seen to change it. */
+	if (board && path && board->files == 1 && !strcmp(path, board->path))
+		return 0;
 	int image = board && path && !fstatat(dir, path, &st, 0) ? image_of(&st) : -1;
 	errno = error;
 	return image;
