@@ -30,11 +30,26 @@
 #endif
 
 #define EXPORT __attribute__((visibility("default")))
-/* libc's function of this name, or whoever's comes next. */
-#define NEXT(name)                     \
-	static __typeof__(name) *next; \
-	if (!next)                     \
-	*(void **)&next = dlsym(RTLD_NEXT, #name)
+/* libc's function of this name, or whoever's comes next. They are in a table of their own: what is
+ * looked up before children are forked, none of them has to. */
+struct next {
+	void *function;
+	const char *name;
+};
+extern struct next __start_tidemark_next[], __stop_tidemark_next[];
+
+static void *find(struct next *n)
+{
+	if (!n->function)
+		n->function = dlsym(RTLD_NEXT, n->name);
+	return n->function;
+}
+
+#define NEXT(function_name)                                                               \
+	static struct next found                                                          \
+		__attribute__((section("tidemark_next"), used)) = {NULL, #function_name}; \
+	__typeof__(function_name) *next;                                                  \
+	*(void **)&next = find(&found)
 
 /* Functions that the headers name for compilers only. */
 int __open_2(const char *path, int flags);
@@ -140,7 +155,11 @@ static void before_open(int dir, const char *path, int flags)
 	int image = image_of_path(dir, path);
 	if (image < 0)
 		return;
-	preload_serve(board);
+	if (preload_may_serve(board)) {
+		for (struct next *n = __start_tidemark_next; n < __stop_tidemark_next; n++)
+			find(n);
+		preload_serve(board);
+	}
 	note(&board->opened, image);
 	looked_at(image);
 	if (flags & O_TRUNC)

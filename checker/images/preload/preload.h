@@ -4,6 +4,8 @@
 /* libtidemark-images.so, which is preloaded into programs that judge crash images. */
 #include "checker/images/preload/board.h"
 
+/* Is this process to serve? */
+bool preload_may_serve(const struct board *board);
 /* The program is about to open an image for the first time: serve, if it is to. It then returns in
  * each of the children, one for each image, and never in this process. */
 void preload_serve(struct board *board);

@@ -151,7 +151,8 @@ static void serve(struct board *board)
 				prctl(PR_SET_PDEATHSIG, SIGKILL);
 				if (getppid() != server)
 					_exit(127);
-				sigaction(SIGCHLD, &theirs, NULL);
+				if (theirs.sa_handler != SIG_DFL)
+					sigaction(SIGCHLD, &theirs, NULL);
 				return;
 			}
 			if (child > 0)
@@ -164,11 +165,14 @@ static void serve(struct board *board)
 	}
 }
 
+bool preload_may_serve(const struct board *board)
+{
+	return atomic_load(&board->server) == getpid();
+}
+
 void preload_serve(struct board *board)
 {
 	int error = errno;
-	if (atomic_load(&board->server) != getpid())
-		return;
 	enum board_refusal why = find_refusal(board);
 	if (why == BOARD_NO_REFUSAL) {
 		serve(board);
