@@ -389,12 +389,17 @@ static int find_causes(struct search *s, const struct image_verdict *verdict,
 {
 	struct walk w;
 	struct image_judge *judge = NULL;
+	uint64_t end = s->images; /* behind the last bad one */
+	while (end && verdict[end - 1].how == IMAGE_GOOD)
+		end--;
+	if (!end)
+		return 0;
 	int error = walk_open(&w, s->log, s->o, s->folder, "causes");
 	if (!error)
 		error = image_judge_open(&judge, &s->o->checker, why, n);
 	if (!error)
 		image_judge_be_careful(judge);
-	while (!error && walk_next(&w)) {
+	while (!error && w.next < end && walk_next(&w)) {
 		struct image_cause c = {.verdict = verdict[w.number]};
 		unsigned known = 0;
 		if (c.verdict.how == IMAGE_GOOD)

@@ -98,7 +98,44 @@ static void write_store(struct run *r, const struct collected *s, bool back)
 	}
 }
 
-static int judge_state(struct run *r, struct image_verdict *verdict)
+/* The number of a state of a barrier: its stores are told. */
+static int tell_state(struct run *r, struct pmreorder_barrier *b, uint64_t number)
+{
+	struct pm_sequence s;
+	pm_sequence_init(&s);
+	int error = pm_sequence_begin(&s, b->engine, b->stores, r->result->barriers);
+	for (uint64_t i = 0; !error && i <= number; i++)
+		pm_sequence_next(&s);
+	if (!error)
+		b->store = malloc((s.len + 1) * sizeof(*b->store));
+	if (!error && !b->store)
+		error = -ENOMEM;
+	for (unsigned i = 0; i < s.len && !error; i++)
+		b->store[b->len++] = r->store[r->marked[s.at[i]]].event;
+	pm_sequence_free(&s);
+	return error;
+}
+
+/* Judge the states that wait, the latest of this barrier. */
+static int judge_states(struct run *r, struct pmreorder_barrier *b)
+{
+	struct image_verdict verdict[BOARD_IMAGES];
+	unsigned n = r->files.waiting;
+	int error = image_judge(r->judge, &r->files, verdict);
+	for (unsigned i = 0; i < n && !error; i++) {
+		if (verdict[i].how == IMAGE_GOOD)
+			continue;
+		r->result->bad++;
+		if (b->bad++)
+			continue;
+		b->verdict = verdict[i];
+		error = tell_state(r, b, b->states - n + i);
+	}
+	return error;
+}
+
+/* The state of this sequence. */
+static int judge_state(struct run *r, struct pmreorder_barrier *b)
 {
 	const struct pm_sequence *s = &r->sequence;
 	struct image_moment now = {.acked = r->acks};
@@ -106,13 +143,13 @@ static int judge_state(struct run *r, struct image_verdict *verdict)
 	for (unsigned i = 0; i < s->len; i++)
 		write_store(r, &r->store[r->marked[s->at[i]]], false);
 	int error = image_files_wait(&r->files, &now);
-	if (!error)
-		error = image_judge(r->judge, &r->files, verdict);
-	if (error)
-		return error;
+	b->states++;
+	r->result->states++;
+	if (!error && (!image_judge_may_wait(r->judge, &r->files) || image_files_full(&r->files)))
+		error = judge_states(r, b);
 	for (unsigned i = s->len; i-- > 0;)
 		write_store(r, &r->store[r->marked[s->at[i]]], true);
-	return 0;
+	return error;
 }
 
 static void show_progress(struct run *r, size_t event)
@@ -125,38 +162,19 @@ static void show_progress(struct run *r, size_t event)
 		r->o->progress(r->o->progress_arg, &at);
 }
 
-static int note_bad(struct run *r, struct pmreorder_barrier *b, struct image_verdict verdict)
-{
-	r->result->bad++;
-	if (b->bad++)
-		return 0;
-	b->verdict = verdict;
-	b->store = malloc((r->sequence.len + 1) * sizeof(*b->store));
-	if (!b->store)
-		return -ENOMEM;
-	for (unsigned i = 0; i < r->sequence.len; i++)
-		b->store[b->len++] = r->store[r->marked[r->sequence.at[i]]].event;
-	return 0;
-}
-
 /* All states of a barrier. */
 static int check_states(struct run *r, struct pmreorder_barrier *b)
 {
 	int error = pm_sequence_begin(&r->sequence, b->engine, b->stores, r->result->barriers);
 	while (!error && pm_sequence_next(&r->sequence)) {
-		struct image_verdict verdict;
 		if (b->states == r->o->most) {
 			r->result->bounded++;
 			break;
 		}
-		error = judge_state(r, &verdict);
-		b->states++;
-		r->result->states++;
-		if (!error && verdict.how != IMAGE_GOOD)
-			error = note_bad(r, b, verdict);
+		error = judge_state(r, b);
 		show_progress(r, b->event);
 	}
-	return error;
+	return error ? error : judge_states(r, b);
 }
 
 /* What is marked is there for good; the rest waits. */

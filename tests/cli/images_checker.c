@@ -76,6 +76,16 @@ static int by_write(const char *path)
 	return pwrite(fd, pool, BYTES, 0) == BYTES && !close(fd) ? bad : 22;
 }
 
+/* Now the one, now the other. */
+static int by_turns(const char *path)
+{
+	long flag;
+	int fd = open(path, O_RDONLY);
+	if (fd < 0 || pread(fd, &flag, sizeof(flag), FLAG * 8) != sizeof(flag) || close(fd))
+		return 20;
+	return flag % 3 == 1 ? by_write(path) : by_map(path);
+}
+
 /* By stdio, and it cuts the file. */
 static int by_stdio(const char *path)
 {
@@ -303,6 +313,16 @@ int check_leaks(const char *path)
 	return open(path, O_RDONLY) < 0 ? 20 : by_map(path);
 }
 
+int check_turns(const char *path)
+{
+	return by_turns(path);
+}
+
+int check_hangs(const char *path)
+{
+	return hangs(path);
+}
+
 int check_crashes(const char *path)
 {
 	return crashes(path);
@@ -314,25 +334,13 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*check)(const char *path);
 	} ways[] = {
-		{"map", by_map},
-		{"write", by_write},
-		{"stdio", by_stdio},
-		{"rename", by_rename},
-		{"again", maps_again},
-		{"reread", reads_again},
-		{"restream", streams_again},
-		{"child", child_recovers},
-		{"heir", child_writes},
-		{"unseen", unseen},
-		{"hangs", hangs},
-		{"crashes", crashes},
-		{"prints", prints},
-		{"threads", threads},
-		{"children", children},
-		{"shares", shares},
-		{"writes", writes},
-		{"reads", reads},
-		{"marker", marker},
+		{"map", by_map},	 {"write", by_write},	      {"turns", by_turns},
+		{"stdio", by_stdio},	 {"rename", by_rename},	      {"again", maps_again},
+		{"reread", reads_again}, {"restream", streams_again}, {"child", child_recovers},
+		{"heir", child_writes},	 {"unseen", unseen},	      {"hangs", hangs},
+		{"crashes", crashes},	 {"prints", prints},	      {"threads", threads},
+		{"children", children},	 {"shares", shares},	      {"writes", writes},
+		{"reads", reads},	 {"marker", marker},
 #ifdef WITH_PMEM
 		{"pmem", pmem},
 #endif

@@ -75,7 +75,7 @@ read -r images bad <<<"$images"
 
 # --- how it gets at the image ---
 
-for way in map write stdio rename crashes reads again reread restream child heir unseen; do
+for way in map write turns stdio rename crashes reads again reread restream child heir unseen; do
 	case $way in
 	again | reread | restream | child | heir) compared='looks at what it has written' ;;
 	unseen) compared='system calls that are not' ;;
@@ -101,8 +101,26 @@ grep -q 'exit status 9' served.json || fail "the second command does not see wha
 judged 0 kill --model kill --recover './checker map'
 log=small judged 1 hangs --timeout 1 --recover './checker hangs'
 says 'it did not end'
-log=small judged 1 'a library hangs' --timeout 1 -c lib -p ./checker.so -n check_crashes
+log=small judged 1 'a library crashes' --timeout 1 -c lib -p ./checker.so -n check_crashes
 says 'signal 6'
+
+# Among images that are asked about at once, which the others of them do not notice.
+log two 2 0
+log=two judged 1 'some hang' --timeout 1 --recover './checker hangs'
+log=two judged 1 'a library hangs' --timeout 1 -c lib -p ./checker.so -n check_hangs
+says 'it did not end'
+# More lines differ from one image to the next than the board has room for.
+{
+	printf 'START|REGISTER_FILE;%s/wide.pool;0x10000000;0x40000;0x0' "$here"
+	for ((r = 1; r <= 3; r++)); do
+		printf '|STORE;0x%x;0x%x;0x8|STORE;0x10000800;0x%x;0x8' $((0x10000000 + 64 * (1 + r % 5))) $r $r
+		for ((n = 0; n < 1500; n++)); do printf '|STORE;0x%x;0x%x;0x8' $((0x10002000 + 64 * n)) $r; done
+		printf '|FLUSH;0x10000000;0x40000|FENCE'
+	done
+	printf '|STOP'
+} >wide
+log=wide judged 1 'many lines' --most 60 --recover './checker turns'
+log=wide judged 1 'many lines, a library' --most 60 -c lib -p ./checker.so -n check_turns
 
 # --- what is not served, and why ---
 
@@ -122,7 +140,7 @@ not_served shell 'it is a line for a shell' 'A=b ./checker map {} || exit 1'
 
 # --- a library ---
 
-for function in map leaks crashes kept; do
+for function in map turns leaks crashes kept; do
 	[ $function = kept ] && compared='looks at what it has written'
 	served "library, $function" -c lib -p ./checker.so -n check_$function
 done
