@@ -142,8 +142,8 @@ void image_files_write(struct image_files *f, unsigned file, uint64_t at, const 
 {
 	uint64_t size = f->log->file[file].size;
 	assert(len <= BOARD_WRITE && at < size);
-	len = size - at < len ? size - at
-			      : len; /* a file's last line may be longer than the file */
+	/* A file's last line may be longer than the file. */
+	len = size - at < len ? size - at : len;
 	if (f->waiting) {
 		assert(!file);
 		keep_write(f, at, bytes, len);

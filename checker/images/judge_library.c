@@ -24,7 +24,7 @@ int judge_library(struct image_seat *s, const struct image_checker *c,
 	unsigned judged;
 	if (s->pid && s->calls == CALLS_MAX)
 		seat_end(s);
-	if (b->images > CALLS_MAX - (s->pid ? s->calls : 0))
+	if (s->pid && b->images > CALLS_MAX - s->calls)
 		b->images = CALLS_MAX - s->calls;
 	if (s->pid)
 		seat_ask(s);

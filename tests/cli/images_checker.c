@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,14 +77,19 @@ static int by_write(const char *path)
 	return pwrite(fd, pool, BYTES, 0) == BYTES && !close(fd) ? bad : 22;
 }
 
-/* Now the one, now the other. */
-static int by_turns(const char *path)
+/* For some images only. */
+static bool turn(const char *path)
 {
 	long flag;
 	int fd = open(path, O_RDONLY);
 	if (fd < 0 || pread(fd, &flag, sizeof(flag), FLAG * 8) != sizeof(flag) || close(fd))
-		return 20;
-	return flag % 3 == 1 ? by_write(path) : by_map(path);
+		exit(20);
+	return flag % 3 == 1;
+}
+
+static int by_turns(const char *path)
+{
+	return turn(path) ? by_write(path) : by_map(path);
 }
 
 /* By stdio, and it cuts the file. */
@@ -135,6 +141,11 @@ static int reads_again(const char *path)
 	int bad = verdict(pool);
 	recover(pool);
 	return pread(fd, after, BYTES, 0) == BYTES && after[MARK] == 0x7777 ? bad : 31;
+}
+
+static int rereads_some(const char *path)
+{
+	return turn(path) ? reads_again(path) : by_map(path);
 }
 
 static int streams_again(const char *path)
@@ -318,6 +329,11 @@ int check_turns(const char *path)
 	return by_turns(path);
 }
 
+int check_rereads(const char *path)
+{
+	return rereads_some(path);
+}
+
 int check_hangs(const char *path)
 {
 	return hangs(path);
@@ -334,13 +350,27 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*check)(const char *path);
 	} ways[] = {
-		{"map", by_map},	 {"write", by_write},	      {"turns", by_turns},
-		{"stdio", by_stdio},	 {"rename", by_rename},	      {"again", maps_again},
-		{"reread", reads_again}, {"restream", streams_again}, {"child", child_recovers},
-		{"heir", child_writes},	 {"unseen", unseen},	      {"hangs", hangs},
-		{"crashes", crashes},	 {"prints", prints},	      {"threads", threads},
-		{"children", children},	 {"shares", shares},	      {"writes", writes},
-		{"reads", reads},	 {"marker", marker},
+		{"map", by_map},
+		{"write", by_write},
+		{"turns", by_turns},
+		{"stdio", by_stdio},
+		{"rename", by_rename},
+		{"again", maps_again},
+		{"reread", reads_again},
+		{"rereads", rereads_some},
+		{"restream", streams_again},
+		{"child", child_recovers},
+		{"heir", child_writes},
+		{"unseen", unseen},
+		{"hangs", hangs},
+		{"crashes", crashes},
+		{"prints", prints},
+		{"threads", threads},
+		{"children", children},
+		{"shares", shares},
+		{"writes", writes},
+		{"reads", reads},
+		{"marker", marker},
 #ifdef WITH_PMEM
 		{"pmem", pmem},
 #endif
