@@ -274,7 +274,7 @@ const struct board_write *image_files_writes(const struct image_files *f, unsign
 {
 	size_t from = i ? f->wait[i - 1].writes : 0;
 	*n = f->wait[i].writes - from;
-	return f->write + from;
+	return *n ? f->write + from : NULL;
 }
 
 static void write_some(struct image_file *file, const struct board_write *w, size_t n, bool made)
