@@ -79,7 +79,8 @@ static const struct option_row rows[] = {
 	 REQUEST(model)},
 	{"knob", "NAME=VALUE",
 	 "the hardware, as in the simulation (tidemark list knobs): domain, ddio, iio_in_mhp, "
-	 "line_torn, dma_order, ack_early (docs/images.md); may be repeated",
+	 "line_torn, dma_order, ack_early, flush_covers_send, commit_word (docs/images.md); may "
+	 "be repeated",
 	 REQUEST(knob)},
 	{"most", "N", "images of one place at most (=)", REQUEST(options.most), 1, 1 << 20,
 	 .given = offsetof(struct request, most_given)},
@@ -140,6 +141,8 @@ static const struct {
 	{"line_torn", NULL},
 	{"dma_order", NULL},
 	{"ack_early", NULL},
+	{"flush_covers_send", NULL},
+	{"commit_word", NULL},
 	{"rqwrb", PROGRAM},
 	{"transport", PACKETS},
 	{"mtu", PACKETS},
@@ -151,8 +154,6 @@ static const struct {
 	{"atomics", PROGRAM},
 	{"copy_order", PROGRAM},
 	{"calls", PROGRAM},
-	{"flush_covers_send", "a recording does not say which landings are data of a SEND"},
-	{"commit_word", "a recording does not say which landing is the word of an RDMA Commit"},
 	{"nt_stores", "a recording does not say which stores are non-temporal"},
 	{"mutant", "it is a bug of the simulation, and a recording is of a program"},
 };
@@ -170,7 +171,7 @@ static int set_knob(struct request *r, const char *knob)
 	if (i == KNOBS)
 		return fail(EXIT_USAGE,
 			    "images: --knob %.40s: expected domain, ddio, iio_in_mhp, line_torn, "
-			    "dma_order or ack_early, and =VALUE",
+			    "dma_order, ack_early, flush_covers_send or commit_word, and =VALUE",
 			    knob);
 	if (knobs[i].why_not)
 		return fail(EXIT_USAGE, "images: --knob %s: %s", knobs[i].name, knobs[i].why_not);

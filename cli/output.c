@@ -145,7 +145,7 @@ static bool is_baseline(const char *head)
 
 static bool is_recording(const char *head)
 {
-	return begins(head, RECORD_MAGIC);
+	return begins(head, RECORD_NAME);
 }
 
 static const struct {

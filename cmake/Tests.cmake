@@ -233,6 +233,7 @@ if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of othe
 			${PROJECT_SOURCE_DIR} ${program})
 	endforeach()
 	tidemark_turn_test(test_record_store ${PROJECT_SOURCE_DIR}/tests/cli/test_record_store.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+	tidemark_turn_test(test_record_flush ${PROJECT_SOURCE_DIR}/tests/cli/test_record_flush.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	# Whether all ways make the same states.
 	tidemark_test(test_imagelogbench ${PROJECT_SOURCE_DIR}/scripts/imagelogbench --build ${PROJECT_BINARY_DIR} --lib 2 --prog 1 --stores 3)
 	tidemark_test(test_coverage_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_coverage.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})

@@ -10,9 +10,9 @@
 #include <xxhash.h>
 #include "core/text/regular.h"
 
-const char *const pm_event_name[PM_EVENT_KINDS] = {"store", "landing",	       "flush",
-						   "fence", "msync",	       "RDMA flush",
-						   "READ",  "acknowledgement", "marker"};
+const char *const pm_event_name[PM_EVENT_KINDS] = {
+	"store",      "landing",     "flush", "fence",		 "msync",
+	"RDMA FLUSH", "RDMA Commit", "READ",  "acknowledgement", "marker"};
 
 /* --- memory --- */
 
@@ -248,7 +248,7 @@ int pm_log_add(struct pm_log *log, const struct pm_event *event, const uint8_t *
 	int error = 0;
 	assert(event->kind < PM_EVENT_KINDS && writes == (data != NULL));
 	log->has_flush |= event->kind == PM_FLUSH || event->kind == PM_SYNC ||
-			  event->kind == PM_COMMIT;
+			  event->kind == PM_RDMA_FLUSH || event->kind == PM_COMMIT;
 	log->acks += event->kind == PM_ACK;
 	if (!writes)
 		return add(log, event, NULL);

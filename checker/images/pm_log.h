@@ -18,15 +18,17 @@
 #define PM_NO_SOURCE 0		  /* a source that is not known */
 
 enum pm_event_kind {
-	PM_STORE,  /* a CPU stores [off, off+len), within one line */
-	PM_LAND,   /* an RNIC does */
-	PM_FLUSH,  /* clwb, clflushopt: what the lines of [off, off+len) hold is on its way */
-	PM_FENCE,  /* sfence: what this thread has flushed is durable */
-	PM_SYNC,   /* msync(): what the lines of [off, off+len) hold is durable */
-	PM_COMMIT, /* RDMA FLUSH: what this RNIC connection has landed there is durable */
-	PM_PUSH,   /* READ: likewise, of all that it has landed, where RNICs bypass the caches */
-	PM_ACK,	   /* somebody outside was told that something is done */
-	PM_MARK,   /* the program says where it is */
+	PM_STORE, /* a CPU stores [off, off+len), within one line */
+	PM_LAND,  /* an RNIC does */
+	PM_FLUSH, /* clwb, clflushopt: what the lines of [off, off+len) hold is on its way */
+	PM_FENCE, /* sfence: what this thread has flushed is durable */
+	PM_SYNC,  /* msync(): what the lines of [off, off+len) hold is durable */
+	/* Of an RNIC's connection, which make durable what it has landed (pm_replay.h): */
+	PM_RDMA_FLUSH, /* of [off, off+len), and what SENDs left anywhere; len 0: that alone */
+	PM_COMMIT,     /* RDMA Commit, of [off, off+len) */
+	PM_PUSH,       /* READ, of everything */
+	PM_ACK,	       /* somebody outside was told that something is done */
+	PM_MARK,       /* the program says where it is */
 	PM_EVENT_KINDS
 };
 extern const char *const pm_event_name[PM_EVENT_KINDS];
@@ -46,6 +48,8 @@ struct pm_event {
 	uint8_t file;
 	bool noticed; /* a STORE that is known by its result: its source is where it was noticed */
 	bool part;    /* the rest of the store or landing before it, which crosses a line */
+	bool send;    /* a LAND: data of a SEND */
+	bool word;    /* a LAND: the payload of an RDMA Commit, a COMMIT of it follows */
 };
 
 /* What a client announced: that it begins an operation, or has its answer. */

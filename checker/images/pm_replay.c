@@ -64,9 +64,10 @@ static bool loses(const struct pm_replay *r, bool nic)
 	       (r->model == PM_CACHES && !domain_keeps_visible(&r->hw, nic));
 }
 
-static bool loses_change(const struct pm_replay *r, const struct pm_event *e)
+/* Is what is stored or landed durable at once, and the rest of its line with it? */
+static bool changes_durably(const struct pm_replay *r, const struct pm_event *e)
 {
-	return loses(r, e->kind == PM_LAND);
+	return !loses(r, e->kind == PM_LAND) || (e->word && !r->hw.commit_visible);
 }
 
 /* --- a line --- */
@@ -274,6 +275,7 @@ static bool shows(const struct pm_replay *r, const struct pm_event *e, const str
 	case PM_LAND:
 		return e->thread == l->thread && e->message != l->message &&
 		       (!e->message || (!acks_early(r) && r->hw.dma_order != DMA_RELAXED));
+	case PM_RDMA_FLUSH:
 	case PM_COMMIT:
 	case PM_PUSH:
 		return e->thread == l->thread;
@@ -381,9 +383,28 @@ static int change(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *
 	r->last_change = (size_t)(e - r->log->event);
 	if (may_be_late(r, e))
 		return wait_for_sign(r, l, e);
-	if (!loses_change(r, e))
+	if (changes_durably(r, e))
 		make_durable(r, l->file, l->line, l->durable_versions + l->versions, durable, arg);
 	return 0;
+}
+
+/* What a queue pair's request covers of what it has landed in this file. False: nothing that is not
+ * durable already. */
+static bool covers(const struct pm_replay *r, const struct pm_event *e, unsigned file,
+		   struct nic_cover *cover)
+{
+	*cover = (struct nic_cover){e->off, e->file == file ? e->len : 0, false};
+	switch ((enum pm_event_kind)e->kind) {
+	case PM_RDMA_FLUSH:
+		cover->sends = r->hw.flush_covers_send;
+		return domain_nic_flushes(&r->hw);
+	case PM_PUSH:
+		*cover = (struct nic_cover){0, UINT64_MAX, true};
+		return domain_nic_flushes(&r->hw);
+	default:
+		assert(e->kind == PM_COMMIT);
+		return domain_nic_commits(&r->hw);
+	}
 }
 
 /* How many of the line's versions does this event make durable? A line that goes to the media goes
@@ -391,22 +412,22 @@ static int change(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *
 static uint32_t reaches(const struct pm_replay *r, const struct pm_event *e,
 			const struct pm_line *l)
 {
+	struct nic_cover cover;
 	uint32_t upto = l->versions;
-	if (e->kind == PM_PUSH && !domain_nic_flush_reaches(&r->hw))
+	if (e->kind == PM_SYNC)
+		return l->file == e->file && l->line >= e->off / PM_LINE &&
+				       l->line <= (e->off + e->len - 1) / PM_LINE
+			       ? upto
+			       : 0;
+	if (!covers(r, e, l->file, &cover))
 		return 0;
-	for (; e->kind != PM_SYNC && upto; upto--) {
+	for (; upto; upto--) {
 		const struct pm_event *by = &r->log->event[pm_replay_event(l, upto - 1)];
-		if (by->kind == PM_LAND && by->thread == e->thread)
+		if (by->kind == PM_LAND && by->thread == e->thread &&
+		    nic_covers(&cover, by->send, by->off, by->len))
 			break;
 	}
 	return upto;
-}
-
-/* Is the line in the event's range? A READ's is everything. */
-static bool in_range(const struct pm_event *e, const struct pm_line *l)
-{
-	return e->kind == PM_PUSH || (l->file == e->file && l->line >= e->off / PM_LINE &&
-				      l->line <= (e->off + e->len - 1) / PM_LINE);
 }
 
 /* Of a long range, only the dirty lines are looked at. */
@@ -414,9 +435,8 @@ static void sync(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *d
 {
 	for (unsigned i = r->dirties; i-- > 0;) {
 		const struct pm_line *l = &r->dirty[i];
-		if (in_range(e, l))
-			make_durable(r, l->file, l->line, l->durable_versions + reaches(r, e, l),
-				     durable, arg);
+		make_durable(r, l->file, l->line, l->durable_versions + reaches(r, e, l), durable,
+			     arg);
 	}
 }
 
@@ -428,11 +448,9 @@ static bool makes_durable(const struct pm_replay *r, const struct pm_event *e)
 				return true;
 		return false;
 	}
-	for (unsigned i = 0; i < r->dirties; i++) {
-		const struct pm_line *l = &r->dirty[i];
-		if (in_range(e, l) && reaches(r, e, l))
+	for (unsigned i = 0; i < r->dirties; i++)
+		if (reaches(r, e, &r->dirty[i]))
 			return true;
-	}
 	return false;
 }
 
@@ -453,9 +471,10 @@ bool pm_replay_cut(const struct pm_replay *r)
 	switch ((enum pm_event_kind)e->kind) {
 	case PM_STORE:
 	case PM_LAND:
-		return !loses_change(r, e) && !is_of_group(r) && !may_be_late(r, e);
+		return changes_durably(r, e) && !is_of_group(r) && !may_be_late(r, e);
 	case PM_FENCE:
 	case PM_SYNC:
+	case PM_RDMA_FLUSH:
 	case PM_COMMIT:
 	case PM_PUSH:
 		return loses(r, true) && makes_durable(r, e);
@@ -488,6 +507,7 @@ int pm_replay_step(struct pm_replay *r, pm_durable_fn *durable, void *arg)
 			fence(r, e, durable, arg);
 		break;
 	case PM_SYNC:
+	case PM_RDMA_FLUSH:
 	case PM_COMMIT:
 	case PM_PUSH:
 		if (loses(r, true))

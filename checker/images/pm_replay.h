@@ -9,8 +9,10 @@
  * power failure leaves the durable content with the first k of them, for any k from none to all.
  * The lines are independent of each other. So a version that was never flushed may be left, too: a
  * cache evicts lines when it likes. A fence makes durable what its thread has flushed, up to the
- * version that the flush saw; msync() and an RDMA FLUSH do at once. In a log that does not say
- * whose events are, a fence is everybody's.
+ * version that the flush saw; msync() does at once, and so does an RDMA Commit of what its
+ * connection has landed, whose payload is durable as it lands. An RDMA FLUSH does where RNICs write
+ * past the caches, as in the simulation. In a log that does not say whose events are, a fence is
+ * everybody's.
  *
  * Three models. Under PM_POWER the power fails, and the above is what can be left. Under PM_KILL
  * the process dies and the machine lives on: all that was stored stays. So it does under PM_CACHES,
@@ -22,8 +24,11 @@
  *	domain=wsp	PM_CACHES, and what a NIC has received survives as well: nothing is late.
  *	iio_in_mhp=off	PM_CACHES, but without ddio=on what RNICs have landed is lost as under
  *			PM_POWER, until a READ or a flush.
- *	ddio=off	RNICs write past the caches, and a READ makes durable what its queue pair
- *			has landed before; with ddio=any, only where caches survive.
+ *	ddio=off	RNICs write past the caches. An RDMA FLUSH makes durable what its queue pair
+ *			has landed in its range before, a READ or an atomic all that it has landed;
+ *			with ddio=any, only where caches survive.
+ *	flush_covers_send=off	... and an RDMA FLUSH nothing that SENDs have left.
+ *	commit_word=visible	The payload of a Commit is durable after it is visible.
  *	line_torn	A line that is in flight may be cut as it goes to the media: what is left of
  *			it is one of pmem's answers (core/pmem/crash.h).
  *	dma_order	The lines of a message, or of a connection, land in any order. Where a
@@ -31,9 +36,10 @@
  *	ack_early	Under PM_CACHES a message may have been acknowledged, and not have landed.
  *
  * With the last two a landing stays in flight, and may be lost, until something shows that it has
- * happened: a READ or a FLUSH of its queue pair; with ack_early=off any acknowledgement, or the
- * next message that may not pass it; and in any case whatever a CPU of its process does, which may
- * have looked at it: loads are not recorded, and no image may deny what the program has seen.
+ * happened: a READ, a FLUSH or a Commit of its queue pair; with ack_early=off any acknowledgement,
+ *or the next message that may not pass it; and in any case whatever a CPU of its process does,
+ *which may have looked at it: loads are not recorded, and no image may deny what the program has
+ *seen.
  *
  * A cut is a place between two events where the set of images is the largest, or where what the
  * users could know changes. Images only become more until something becomes durable. So under

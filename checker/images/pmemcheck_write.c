@@ -69,7 +69,9 @@ static void write_event(FILE *out, const struct pm_log *log, const struct pm_eve
 		putc('|', out);
 		write_frames(out, log->source[e->source]);
 		return;
-	case PM_PUSH: /* the format has no such thing */
+	/* The format has no such thing; by default they make nothing durable (ddio=on). */
+	case PM_RDMA_FLUSH:
+	case PM_PUSH:
 	case PM_EVENT_KINDS:
 		return;
 	}

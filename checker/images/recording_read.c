@@ -32,8 +32,23 @@ __attribute__((format(printf, 2, 3))) static int wrong(const struct reader *r, c
 
 bool recording_begins(const char *bytes, size_t len)
 {
-	return len >= sizeof(RECORD_MAGIC) - 1 &&
-	       !memcmp(bytes, RECORD_MAGIC, sizeof(RECORD_MAGIC) - 1);
+	return len >= sizeof(RECORD_NAME) - 1 &&
+	       !memcmp(bytes, RECORD_NAME, sizeof(RECORD_NAME) - 1);
+}
+
+/* What older formats have cannot be read as this one: format 3 took an RDMA FLUSH and an RDMA
+ * Commit for the same. */
+static int check_format(const struct reader *r)
+{
+	const char *magic = r->head->magic;
+	size_t at = sizeof(RECORD_NAME) - 1;
+	if (!memcmp(magic, RECORD_MAGIC, sizeof(RECORD_MAGIC)))
+		return 0;
+	int digits = (int)strspn(magic + at, "0123456789");
+	return wrong(r,
+		     "a recording of format %.*s, and expected format %.*s: record the "
+		     "program once more",
+		     digits, magic + at, (int)strcspn(&RECORD_MAGIC[at], "\n"), &RECORD_MAGIC[at]);
 }
 
 /* --- records --- */
@@ -162,11 +177,28 @@ static int take_source(struct reader *r, const struct record *rec)
 }
 
 static const uint8_t kind_of[] = {
-	[RECORD_STORE] = PM_STORE,   [RECORD_EXACT] = PM_STORE, [RECORD_LAND] = PM_LAND,
-	[RECORD_FLUSH] = PM_FLUSH,   [RECORD_FENCE] = PM_FENCE, [RECORD_SYNC] = PM_SYNC,
-	[RECORD_COMMIT] = PM_COMMIT, [RECORD_PUSH] = PM_PUSH,	[RECORD_ACK] = PM_ACK,
-	[RECORD_MARK] = PM_MARK,     [RECORD_RETURN] = PM_ACK,
+	[RECORD_STORE] = PM_STORE,    [RECORD_EXACT] = PM_STORE,
+	[RECORD_LAND] = PM_LAND,      [RECORD_FLUSH] = PM_FLUSH,
+	[RECORD_FENCE] = PM_FENCE,    [RECORD_SYNC] = PM_SYNC,
+	[RECORD_COMMIT] = PM_COMMIT,  [RECORD_PUSH] = PM_PUSH,
+	[RECORD_ACK] = PM_ACK,	      [RECORD_MARK] = PM_MARK,
+	[RECORD_RETURN] = PM_ACK,     [RECORD_LAND_SEND] = PM_LAND,
+	[RECORD_LAND_WORD] = PM_LAND, [RECORD_RDMA_FLUSH] = PM_RDMA_FLUSH,
 };
+
+/* Do bytes that were written follow? */
+static bool writes(const struct record *rec)
+{
+	return rec->kind == RECORD_EXACT || kind_of[rec->kind] == PM_LAND ||
+	       kind_of[rec->kind] == PM_STORE;
+}
+
+/* Is it of a range in a file? */
+static bool has_range(const struct record *rec)
+{
+	return writes(rec) || rec->kind == RECORD_FLUSH || rec->kind == RECORD_SYNC ||
+	       rec->kind == RECORD_COMMIT || (rec->kind == RECORD_RDMA_FLUSH && rec->len);
+}
 
 /* What a client announced. */
 static int take_call(struct reader *r, const struct record *rec)
@@ -192,20 +224,21 @@ static int take_call(struct reader *r, const struct record *rec)
 static int take_event(struct reader *r, const struct record *rec)
 {
 	struct pm_log *log = r->log;
-	bool writes = rec->kind == RECORD_STORE || rec->kind == RECORD_LAND ||
-		      rec->kind == RECORD_EXACT;
-	bool ranges = writes || rec->kind == RECORD_FLUSH || rec->kind == RECORD_SYNC ||
-		      rec->kind == RECORD_COMMIT;
+	bool ranges = has_range(rec);
 	struct pm_event e = {.off = rec->off,
 			     .ns = rec->ns,
 			     .len = rec->len,
 			     .thread = rec->thread,
 			     /* An answer is a client's, in whichever process it was noticed. */
 			     .process = rec->kind == RECORD_RETURN ? 0 : rec->process,
-			     .message = rec->kind == RECORD_LAND ? rec->message : 0,
+			     .message = rec->kind == RECORD_LAND || rec->kind == RECORD_LAND_SEND
+						? rec->message
+						: 0,
 			     .kind = kind_of[rec->kind],
 			     .file = ranges ? (uint8_t)rec->file : 0,
 			     .noticed = rec->kind == RECORD_STORE,
+			     .send = rec->kind == RECORD_LAND_SEND,
+			     .word = rec->kind == RECORD_LAND_WORD,
 			     .source = rec->source < r->sources ? r->source[rec->source] : 0};
 	if (ranges &&
 	    (rec->file >= log->files || !rec->len || rec->off > log->file[rec->file].len ||
@@ -216,7 +249,7 @@ static int take_event(struct reader *r, const struct record *rec)
 		return -ENOMEM;
 	if (rec->kind == RECORD_MARK)
 		e.source = pm_log_source(log, (const char *)rec->payload, rec->len);
-	return pm_log_add(log, &e, writes ? rec->payload : NULL);
+	return pm_log_add(log, &e, writes(rec) ? rec->payload : NULL);
 }
 
 static int take_before(struct reader *r, const struct record *rec)
@@ -231,11 +264,12 @@ static int take_before(struct reader *r, const struct record *rec)
 
 static int take_record(struct reader *r, const struct record *rec)
 {
+	if (rec->kind >= RECORD_KINDS)
+		return wrong(r, "a record of kind %u; expected at most %u", rec->kind,
+			     RECORD_KINDS - 1);
 	bool payload = rec->kind == RECORD_FILE || rec->kind == RECORD_BEFORE ||
-		       rec->kind == RECORD_SOURCE || rec->kind == RECORD_STORE ||
-		       rec->kind == RECORD_LAND || rec->kind == RECORD_MARK ||
-		       rec->kind == RECORD_EXACT || rec->kind == RECORD_CALL ||
-		       rec->kind == RECORD_RETURN;
+		       rec->kind == RECORD_SOURCE || rec->kind == RECORD_MARK ||
+		       rec->kind == RECORD_CALL || rec->kind == RECORD_RETURN || writes(rec);
 	if (payload && rec->len > rec->bytes - sizeof(*rec))
 		return wrong(r, "a record of %u bytes has %u bytes of content", rec->bytes,
 			     rec->len);
@@ -251,9 +285,6 @@ static int take_record(struct reader *r, const struct record *rec)
 	case RECORD_CALL:
 		return take_call(r, rec);
 	default:
-		if (rec->kind >= RECORD_KINDS)
-			return wrong(r, "a record of kind %u; expected at most %u", rec->kind,
-				     RECORD_KINDS - 1);
 		return take_event(r, rec);
 	}
 }
@@ -284,6 +315,9 @@ int recording_read_pm(struct pm_log *log, const char *bytes, size_t len, struct 
 	int failed = 0;
 	if (len < RECORD_HEAD || !recording_begins(bytes, len))
 		return wrong(&r, "it is shorter than the head of a recording");
+	failed = check_format(&r);
+	if (failed)
+		return failed;
 	if (r.head->used < RECORD_HEAD || r.head->used > len)
 		return wrong(&r, "it says that it has %llu bytes, and has %zu",
 			     (unsigned long long)r.head->used, len);

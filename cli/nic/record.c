@@ -181,8 +181,13 @@ static int join_recording(struct request *r)
 			      : MAP_FAILED;
 	close(fd);
 	if (r->head == MAP_FAILED ||
-	    memcmp(r->head->magic, RECORD_MAGIC, sizeof(RECORD_MAGIC)) != 0)
+	    memcmp(r->head->magic, RECORD_NAME, sizeof(RECORD_NAME) - 1) != 0)
 		return fail(EXIT_USAGE, "%s: expected a recording", r->join);
+	if (memcmp(r->head->magic, RECORD_MAGIC, sizeof(RECORD_MAGIC)) != 0)
+		return fail(EXIT_USAGE,
+			    "%s: a recording of another format; expected one that this version of "
+			    "tidemark is making",
+			    r->join);
 	if (r->head->ended || access(r->head->shadow, W_OK | X_OK))
 		return fail(EXIT_USAGE,
 			    "%s: this recording has ended; expected one that tidemark record is "

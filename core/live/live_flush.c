@@ -39,13 +39,17 @@ struct rxe_flush {
 /* Byte offset of the queue's address in the library's queue pair, 0: not known. */
 static _Atomic size_t queue_at;
 
+static bool is_rxe(const struct ibv_context *context)
+{
+	return !strncmp(ibv_get_device_name(context->device), "rxe", 3);
+}
+
 struct ibv_qp *live_flush_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp *qp = ibv_create_qp_ex(context, attr);
 	struct ibv_qp_init_attr_ex less = *attr;
 	if (qp || errno != EOPNOTSUPP || !(attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) ||
-	    !(attr->send_ops_flags & IBV_QP_EX_WITH_FLUSH) ||
-	    strncmp(ibv_get_device_name(context->device), "rxe", 3))
+	    !(attr->send_ops_flags & IBV_QP_EX_WITH_FLUSH) || !is_rxe(context))
 		return qp;
 	less.send_ops_flags &= ~(uint64_t)IBV_QP_EX_WITH_FLUSH;
 	less.send_ops_flags |= IBV_QP_EX_WITH_RDMA_READ;
@@ -128,15 +132,15 @@ static struct rxe_send_wqe *marked(struct ibv_qp_ex *qp)
 static bool by_library(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
 		       uint8_t type, uint8_t level)
 {
-#ifdef TM_VERBS_FLUSH
-	if (!qp->wr_flush)
+#ifndef TM_VERBS_FLUSH
+	/* Only rdma_rxe's queue pairs are created without it here. */
+	if (is_rxe(qp->qp_base.context))
+		return false;
+#endif
+	if (!((struct ibv_qp_ex_with_flush *)qp)->wr_flush)
 		return false;
 	ibv_wr_flush(qp, rkey, remote_addr, len, type, level);
 	return true;
-#else
-	(void)qp, (void)rkey, (void)remote_addr, (void)len, (void)type, (void)level;
-	return false;
-#endif
 }
 
 void live_wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,

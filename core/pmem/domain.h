@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_PMEM_DOMAIN_H
 #define TM_PMEM_DOMAIN_H
-/* What the persistence domain keeps, and what a flush of the NIC reaches: of the simulation's
+/* What the persistence domain keeps, and what the NIC's requests make durable: of the simulation's
  * machines, and of recordings. */
 #include "core/hardware/hardware.h"
 
@@ -32,6 +32,32 @@ static inline bool domain_nic_flush_reaches(const struct hardware *hw)
 {
 	return hw->ddio == DDIO_OFF || (hw->ddio == DDIO_ANY && hw->domain != DOMAIN_DMP) ||
 	       MUTANT(hw, PM_DDIO_IGNORED);
+}
+
+/* Does an RDMA FLUSH, or a READ, make durable what it covers? */
+static inline bool domain_nic_flushes(const struct hardware *hw)
+{
+	return domain_nic_flush_reaches(hw) && !domain_keeps_visible(hw, true);
+}
+
+/* Does an RDMA Commit, which reaches the caches too? */
+static inline bool domain_nic_commits(const struct hardware *hw)
+{
+	bool cached = MUTANT(hw, PM_COMMIT_CACHED) && !domain_nic_flush_reaches(hw);
+	return !cached && !domain_keeps_visible(hw, true);
+}
+
+/* What such a request covers of what its queue pair has landed. */
+struct nic_cover {
+	uint64_t off, len; /* what was landed there other than by a SEND; a READ: everything */
+	bool sends;	   /* and all that SENDs left in receive buffers, wherever these are */
+};
+
+/* Does it cover [off, off + len), which is not empty? */
+static inline bool nic_covers(const struct nic_cover *cover, bool send, uint64_t off, uint64_t len)
+{
+	bool in_range = cover->len && off < cover->off + cover->len && cover->off < off + len;
+	return send ? cover->sends : in_range;
 }
 
 #endif

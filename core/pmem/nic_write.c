@@ -263,8 +263,8 @@ void pmem_nic_commit_word(struct pmem *pm, uint64_t off, uint64_t word,
 }
 
 /* How many of the line's versions since boot the flush covers: up to the newest that it names. */
-static uint32_t flushed_upto(const struct pmem *pm, uint32_t l, uint64_t off, size_t len,
-			     bool sends, const struct actor *qp)
+static uint32_t flushed_upto(const struct pmem *pm, uint32_t l, const struct nic_cover *cover,
+			     const struct actor *qp)
 {
 	const struct line *line = &pm->line[l];
 	uint32_t n = line->committed, upto = n;
@@ -272,23 +272,22 @@ static uint32_t flushed_upto(const struct pmem *pm, uint32_t l, uint64_t off, si
 		const struct version *v = &pm->version[i - 1];
 		uint64_t at = (uint64_t)l * LINE + v->off;
 		n++;
-		bool in_range = len && at < off + len && off < at + v->len;
-		if (v->by.nic && v->by.who == qp && (v->by.send ? sends : in_range))
+		if (v->by.nic && v->by.who == qp && nic_covers(cover, v->by.send, at, v->len))
 			upto = n;
 	}
 	assert(n == line->committed + line->in_flight);
 	return upto;
 }
 
-/* What the queue pair wrote to [off, off + len) is durable, and what its lines held before. */
-static void make_durable(struct pmem *pm, uint64_t off, size_t len, bool sends,
+/* What the queue pair wrote there is durable, and what its lines held before. */
+static void make_durable(struct pmem *pm, const struct nic_cover *cover,
 			 const struct nic_where *from)
 {
 	uint32_t lowest = UINT32_MAX, lines = 0, dirties;
 	note_in_buffers(pm, TOUCH_DRAM_READ, from->qp);
 	for (uint32_t i = 0; i < pm->dirties; i++) {
 		uint32_t l = pm->dirty[i];
-		if (flushed_upto(pm, l, off, len, sends, from->qp) == pm->line[l].committed)
+		if (flushed_upto(pm, l, cover, from->qp) == pm->line[l].committed)
 			continue;
 		lowest = l < lowest ? l : lowest;
 		lines++;
@@ -298,8 +297,7 @@ static void make_durable(struct pmem *pm, uint64_t off, size_t len, bool sends,
 	dirties = pm->dirties;
 	/* From the end: a line that is clean now gives its place to the list's last one. */
 	for (uint32_t i = pm->dirties; i--;)
-		line_commit(pm, pm->dirty[i],
-			    flushed_upto(pm, pm->dirty[i], off, len, sends, from->qp));
+		line_commit(pm, pm->dirty[i], flushed_upto(pm, pm->dirty[i], cover, from->qp));
 	assert(dirties - pm->dirties <= lines);
 	const struct traced about = {.id = from->id};
 	if (sim_tracing(pm->sim))
@@ -313,18 +311,16 @@ void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,
 {
 	assert(pm->running);
 	pmem_commit_pending(pm);
-	if (domain_nic_flush_reaches(&pm->hw) && !domain_keeps_visible(&pm->hw, true))
-		make_durable(pm, off, len, sends, from);
+	if (domain_nic_flushes(&pm->hw))
+		make_durable(pm, &(struct nic_cover){off, len, sends}, from);
 }
 
 void pmem_nic_commit(struct pmem *pm, uint64_t off, size_t len, const struct nic_where *from)
 {
 	assert(pm->running);
 	pmem_commit_pending(pm);
-	if (MUTANT(&pm->hw, PM_COMMIT_CACHED) && !domain_nic_flush_reaches(&pm->hw))
-		return;
-	if (!domain_keeps_visible(&pm->hw, true))
-		make_durable(pm, off, len, false, from);
+	if (domain_nic_commits(&pm->hw))
+		make_durable(pm, &(struct nic_cover){off, len, false}, from);
 }
 
 void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len)

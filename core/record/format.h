@@ -13,7 +13,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define RECORD_MAGIC   "tidemark-pm-recording 3\n"
+#define RECORD_NAME    "tidemark-pm-recording " /* and the format's number */
+#define RECORD_MAGIC   RECORD_NAME "4\n"
 #define RECORD_HEAD    4096 /* bytes */
 #define RECORD_FILES   16
 #define RECORD_PAYLOAD (1u << 20)  /* bytes of one record at most */
@@ -79,18 +80,21 @@ enum record_kind {
 	RECORD_BEFORE, /* what was in it when it was mapped first; zeros are left out */
 	RECORD_SOURCE, /* source: a number; payload: places in programs, "PATH+0xOFFSET;..." */
 	RECORD_STORE,  /* source: of the event at which it was noticed */
-	RECORD_LAND,
+	RECORD_LAND,   /* of an RDMA WRITE, an atomic, or the answer to a READ */
 	RECORD_FLUSH,
 	RECORD_FENCE,
 	RECORD_SYNC,
-	RECORD_COMMIT,
+	RECORD_COMMIT, /* RDMA Commit */
 	RECORD_ACK,
 	RECORD_MARK,   /* payload: its name */
 	RECORD_EXACT,  /* a store; source: of the store itself */
-	RECORD_PUSH,   /* a READ, which without DDIO makes durable what its queue pair has landed */
+	RECORD_PUSH,   /* a READ or an atomic, after something that its queue pair has landed */
 	RECORD_CALL,   /* a client begins an operation. off: the client; payload: the operation */
 	RECORD_RETURN, /* ... and has its answer, which is an acknowledgement. payload: the answer
 			*/
+	RECORD_LAND_SEND,  /* data of a SEND */
+	RECORD_LAND_WORD,  /* the payload of an RDMA Commit; a COMMIT of the same bytes follows */
+	RECORD_RDMA_FLUSH, /* len 0: of memory that is no PM, which concerns data of SENDs alone */
 	RECORD_KINDS
 };
 

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum record_landing { LANDED_WRITE, LANDED_SEND, LANDED_READ };
+/* LANDED_WORD: the payload of an RDMA Commit. */
+enum record_landing { LANDED_WRITE, LANDED_SEND, LANDED_READ, LANDED_WORD };
 
 struct record_hooks {
 	/* Memory was registered, so that others may write to it; it is no more. */
@@ -19,7 +20,9 @@ struct record_hooks {
 	 * acknowledged before it lands; else 0. */
 	void (*landed)(const void *at, size_t len, enum record_landing how, uint32_t qp,
 		       uint32_t message);
-	/* What this queue pair has landed in a range is durable. */
+	/* An RDMA FLUSH for persistence, and an RDMA Commit, of a range by this queue pair have
+	 * taken effect. */
+	void (*flushed)(const void *at, size_t len, uint32_t qp);
 	void (*committed)(const void *at, size_t len, uint32_t qp);
 	/* A READ of this queue pair, or the like, pushes what it has landed out of the buffers
 	 * between RNIC and memory. */

@@ -238,27 +238,26 @@ static void add(enum record_kind kind, unsigned file, uint64_t off, const void *
 	atomic_store_explicit(&r->kind, kind, memory_order_release);
 }
 
-void recorder_add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
-		  uint32_t len, uint32_t source)
+static uint32_t own_thread(void)
 {
 	static _Thread_local uint32_t thread, of;
 	if (!thread || of != process()) {
 		thread = (uint32_t)syscall(SYS_gettid);
 		of = process();
 	}
-	add(kind, file, off, payload, len, source, thread, 0);
+	return thread;
+}
+
+void recorder_add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
+		  uint32_t len, uint32_t source)
+{
+	add(kind, file, off, payload, len, source, own_thread(), 0);
 }
 
 void recorder_add_of(uint32_t thread, enum record_kind kind, unsigned file, uint64_t off,
 		     const void *payload, uint32_t len, uint32_t source)
 {
 	add(kind, file, off, payload, len, source, thread, 0);
-}
-
-void recorder_add_rnic(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
-		       uint32_t len, uint32_t source, uint32_t qp, uint32_t message)
-{
-	add(kind, file, off, payload, len, source, RECORD_RNIC | qp, message);
 }
 
 /* The lock, and the number of the place. */
@@ -292,19 +291,27 @@ bool recorder_flushes(const void *at, size_t len, const void *caller, uint32_t *
 
 struct range {
 	enum record_kind kind;
-	uint32_t source;
+	uint32_t source, thread, message;
+	bool has_content;
+	bool any; /* a part of it is PM */
 };
+
+#define RANGE_MAX (1u << 30) /* bytes: a record's length has 32 bits */
 
 static void add_part(void *arg, unsigned file, uint64_t off, const uint8_t *at, size_t len)
 {
-	const struct range *r = arg;
-	(void)at;
-	recorder_add(r->kind, file, off, NULL, (uint32_t)len, r->source);
+	struct range *r = arg;
+	r->any = true;
+	for (size_t done = 0, n; done < len; done += n) {
+		n = len - done < RANGE_MAX ? len - done : RANGE_MAX;
+		add(r->kind, file, off + done, r->has_content ? at + done : NULL, (uint32_t)n,
+		    r->source, r->thread, r->message);
+	}
 }
 
 void recorder_add_range(enum record_kind kind, const void *at, size_t len, uint32_t source)
 {
-	struct range r = {kind, source};
+	struct range r = {.kind = kind, .source = source, .thread = own_thread()};
 	pm_maps_parts(at, len, add_part, &r);
 }
 
@@ -393,44 +400,52 @@ static void before_landing(const void *at, size_t len)
 #define SHARED	UINT32_MAX
 static uint32_t lander[LANDERS];
 
-struct landing {
-	enum record_kind kind;
-	uint32_t source, qp, message;
-};
-
-static void add_landing(void *arg, unsigned file, uint64_t off, const uint8_t *at, size_t len)
-{
-	const struct landing *l = arg;
-	recorder_add_rnic(l->kind, file, off, l->kind == RECORD_LAND ? at : NULL, (uint32_t)len,
-			  l->source, l->qp, l->message);
-}
-
 static void landed(const void *at, size_t len, enum record_landing how, uint32_t qp,
 		   uint32_t message)
 {
-	static const char *const what[] = {[LANDED_WRITE] = "RDMA WRITE or atomic",
-					   [LANDED_SEND] = "data of a SEND",
-					   [LANDED_READ] = "answer to a READ or an atomic"};
-	struct landing l = {.kind = RECORD_LAND, .qp = qp, .message = message};
+	static const struct {
+		enum record_kind kind;
+		const char *what;
+	} landing[] = {[LANDED_WRITE] = {RECORD_LAND, "RDMA WRITE or atomic"},
+		       [LANDED_SEND] = {RECORD_LAND_SEND, "data of a SEND"},
+		       [LANDED_READ] = {RECORD_LAND, "answer to a READ or an atomic"},
+		       [LANDED_WORD] = {RECORD_LAND_WORD, "payload of an RDMA Commit"}};
+	struct range r = {.kind = landing[how].kind,
+			  .thread = RECORD_RNIC | qp,
+			  .message = message,
+			  .has_content = true};
 	if (!pm_maps_has(at) || !recorder_lock())
 		return;
-	l.source = call_site_name(what[how]);
+	r.source = call_site_name(landing[how].what);
 	told_landing(NULL, 0);
 	pm_maps_known(at, len);
-	pm_maps_parts(at, len, add_landing, &l);
+	pm_maps_parts(at, len, add_part, &r);
 	uint32_t *by = &lander[qp % LANDERS];
 	*by = !*by || *by == qp ? qp : SHARED;
 	recorder_unlock();
 }
 
+static void flushed(const void *at, size_t len, uint32_t qp)
+{
+	struct range r = {.kind = RECORD_RDMA_FLUSH, .thread = RECORD_RNIC | qp};
+	if ((!pm_maps_has(at) && !lander[qp % LANDERS]) || !recorder_lock())
+		return;
+	r.source = call_site_name("RDMA FLUSH");
+	pm_maps_scan(r.source);
+	pm_maps_parts(at, len, add_part, &r);
+	if (!r.any)
+		add(r.kind, 0, 0, NULL, 0, r.source, r.thread, 0);
+	recorder_unlock();
+}
+
 static void committed(const void *at, size_t len, uint32_t qp)
 {
-	struct landing l = {.kind = RECORD_COMMIT, .qp = qp};
+	struct range r = {.kind = RECORD_COMMIT, .thread = RECORD_RNIC | qp};
 	if (!pm_maps_has(at) || !recorder_lock())
 		return;
-	l.source = call_site_name("RDMA FLUSH");
-	pm_maps_scan(l.source);
-	pm_maps_parts(at, len, add_landing, &l);
+	r.source = call_site_name("RDMA Commit");
+	pm_maps_scan(r.source);
+	pm_maps_parts(at, len, add_part, &r);
 	recorder_unlock();
 }
 
@@ -442,7 +457,7 @@ static void pushed(uint32_t qp)
 		return;
 	if (*by == qp)
 		*by = 0;
-	recorder_add_rnic(RECORD_PUSH, 0, 0, NULL, 0, call_site_name("READ"), qp, 0);
+	add(RECORD_PUSH, 0, 0, NULL, 0, call_site_name("READ"), RECORD_RNIC | qp, 0);
 	recorder_unlock();
 }
 
@@ -460,6 +475,7 @@ RECORD_EXPORT const struct record_hooks tidemark_record_hooks = {
 	.deregistered = deregistered,
 	.before_landing = before_landing,
 	.landed = landed,
+	.flushed = flushed,
 	.committed = committed,
 	.pushed = pushed,
 	.acknowledges = recorder_acknowledges,

@@ -50,9 +50,6 @@ void recorder_noticed(void);
 /* Add a record. `payload` NULL: `len` says how long a range is. */
 void recorder_add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
 		  uint32_t len, uint32_t source);
-/* The same, of a queue pair. */
-void recorder_add_rnic(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
-		       uint32_t len, uint32_t source, uint32_t qp, uint32_t message);
 
 /* Somebody outside is about to be told something, by a call at `caller`. Without the lock. */
 void recorder_acknowledges(const void *caller);

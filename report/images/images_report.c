@@ -53,15 +53,10 @@ void images_print_event(FILE *out, const struct pm_log *log, uint32_t event)
 void images_print_counts(FILE *out, const struct pm_log *log)
 {
 	uint64_t n[PM_EVENT_KINDS] = {0};
-	static const char *const many[PM_EVENT_KINDS] = {"stores",
-							 "landings",
-							 "flushes",
-							 "fences",
-							 "msyncs",
-							 "RDMA flushes",
-							 "READs after landings",
-							 "acknowledgements",
-							 "markers"};
+	static const char *const many[PM_EVENT_KINDS] = {
+		"stores",	    "landings",	    "flushes",	    "fences",
+		"msyncs",	    "RDMA FLUSHes", "RDMA Commits", "READs after landings",
+		"acknowledgements", "markers"};
 	bool first = true;
 	for (size_t i = 0; i < log->events; i++)
 		n[log->event[i].kind]++;

@@ -38,9 +38,9 @@ static const struct kind {
 } kinds[PM_EVENT_KINDS] = {
 	[PM_STORE] = {TRACED_STORE, "st"},  [PM_LAND] = {TRACED_STORE, "st"},
 	[PM_FLUSH] = {TRACED_FLUSH, "fl"},  [PM_FENCE] = {TRACED_FENCE, "fe"},
-	[PM_SYNC] = {TRACED_FENCE, "fe"},   [PM_COMMIT] = {TRACED_FENCE, "fe"},
-	[PM_PUSH] = {TRACED_FETCH, "ld"},   [PM_ACK] = {TRACED_RETURN, "su"},
-	[PM_MARK] = {TRACED_SURVIVED, "w"},
+	[PM_SYNC] = {TRACED_FENCE, "fe"},   [PM_RDMA_FLUSH] = {TRACED_FENCE, "fe"},
+	[PM_COMMIT] = {TRACED_FENCE, "fe"}, [PM_PUSH] = {TRACED_FETCH, "ld"},
+	[PM_ACK] = {TRACED_RETURN, "su"},   [PM_MARK] = {TRACED_SURVIVED, "w"},
 };
 
 static const struct pm_event *event_of(const struct chart *c, unsigned i)

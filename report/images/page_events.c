@@ -80,7 +80,7 @@ bool section_is_lost(const struct section *s, size_t event)
 bool section_has_range(const struct pm_event *e)
 {
 	return e->kind == PM_STORE || e->kind == PM_LAND || e->kind == PM_FLUSH ||
-	       e->kind == PM_SYNC || e->kind == PM_COMMIT;
+	       e->kind == PM_SYNC || e->kind == PM_COMMIT || (e->kind == PM_RDMA_FLUSH && e->len);
 }
 
 /* --- words --- */

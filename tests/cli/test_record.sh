@@ -656,6 +656,10 @@ says 'this recording has ended'
 run 2 tidemark record --join pool -- true
 one_line
 says 'expected a recording'
+{ printf 'tidemark-pm-recording 3\n' && head -c 4096 /dev/zero; } >old.rec
+run 2 tidemark record --join old.rec -- true
+one_line
+says 'a recording of another format'
 run 2 tidemark record --join nowhere -- true
 one_line
 run 2 tidemark record --join joined.rec --pm pool -- true
@@ -743,7 +747,7 @@ knob() {
 	says "$1"
 	one_line
 }
-knob 'expected domain, ddio, iio_in_mhp, line_torn, dma_order or ack_early' ddi=on
+knob 'expected domain, ddio, iio_in_mhp, line_torn, dma_order, ack_early, flush_covers_send or commit_word' ddi=on
 knob 'expected one of on off any' ddio=maybe
 knob 'which stores are non-temporal' nt_stores=buffered
 # Each knob of the simulation is taken, or there is a reason.
@@ -835,6 +839,7 @@ wrong() {
 }
 wrong 'shorter than the head' 100 -
 wrong 'it says that it has' 5000 -
+wrong 'a recording of format 3, and expected format 4: record the program once more' - 22 3
 wrong 'not whole' - 4100 '\377\377\377\377'
 wrong 'does not fit into' - 4104 '\0\0\0\0\200'
 wrong 'of kind' - 4096 '\144'

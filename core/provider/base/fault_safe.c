@@ -34,6 +34,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 #include "core/hardware/hardware.h"
@@ -487,12 +488,13 @@ static bool flush_caches(const uint8_t *at, uint64_t len)
 /*
  * msync() makes the pages of any file durable, a file's on a DAX device by flushing the caches. A
  * DAX device itself knows no msync() (EINVAL): its memory is durable when the caches are flushed.
+ * The call is raw, as msync() may be the recorder's, which takes it for one of the program's.
  */
 static bool persist(const void *at, uint64_t len)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)at & ~(page - 1);
 
-	if (!len || !msync((void *)first, (uintptr_t)at + len - first, MS_SYNC))
+	if (!len || !syscall(SYS_msync, first, (uintptr_t)at + len - first, MS_SYNC))
 		return true;
 	return errno == EINVAL && flush_caches(at, len);
 }

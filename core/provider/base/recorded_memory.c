@@ -19,15 +19,22 @@ static enum record_landing how(const struct packet_name *name)
 	return name->answer ? LANDED_READ : name->send ? LANDED_SEND : LANDED_WRITE;
 }
 
-static bool write_recorded(void *memory, const struct rnic_mr *mr, uint8_t *to, const void *from,
-			   uint32_t len, const struct packet_name *name)
+static bool write_how(void *memory, const struct rnic_mr *mr, uint8_t *to, const void *from,
+		      uint32_t len, const struct packet_name *name, enum record_landing landing,
+		      uint32_t message)
 {
 	tidemark_record_hooks.before_landing(to, len);
 	if (!fault_safe_memory.write(memory, mr, to, from, len, name))
 		return false;
-	tidemark_record_hooks.landed(to, len, how(name), name->qp,
-				     name->answer ? 0 : name->request);
+	tidemark_record_hooks.landed(to, len, landing, name->qp, message);
 	return true;
+}
+
+static bool write_recorded(void *memory, const struct rnic_mr *mr, uint8_t *to, const void *from,
+			   uint32_t len, const struct packet_name *name)
+{
+	return write_how(memory, mr, to, from, len, name, how(name),
+			 name->answer ? 0 : name->request);
 }
 
 /* It reads first, which pushes what the queue pair has landed before. */
@@ -48,9 +55,9 @@ static bool flush_recorded(void *memory, const struct rnic_mr *mr, const uint8_t
 {
 	if (!fault_safe_memory.flush(memory, mr, at, len, sends, name))
 		return false;
-	if (mr && len)
-		tidemark_record_hooks.committed(at, len, name->qp);
-	else if (!mr)
+	if (mr)
+		tidemark_record_hooks.flushed(at, len, name->qp);
+	else
 		tidemark_record_hooks.pushed(name->qp);
 	return true;
 }
@@ -58,13 +65,17 @@ static bool flush_recorded(void *memory, const struct rnic_mr *mr, const uint8_t
 static bool commit_recorded(void *memory, const struct rnic_mr *mr, const uint8_t *at, uint64_t len,
 			    const struct packet_name *name)
 {
-	return flush_recorded(memory, mr, at, len, true, name);
+	if (!fault_safe_memory.commit(memory, mr, at, len, name))
+		return false;
+	tidemark_record_hooks.committed(at, len, name->qp);
+	return true;
 }
 
+/* In the two steps that it has here. What is not posted is not acknowledged before it lands. */
 static bool commit_word_recorded(void *memory, const struct rnic_mr *mr, uint8_t *at, uint64_t word,
 				 const struct packet_name *name)
 {
-	return write_recorded(memory, mr, at, &word, sizeof(word), name) &&
+	return write_how(memory, mr, at, &word, sizeof(word), name, LANDED_WORD, 0) &&
 	       commit_recorded(memory, mr, at, sizeof(word), name);
 }
 

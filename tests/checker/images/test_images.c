@@ -99,8 +99,11 @@ static void open_log(struct pm_log *log)
 	}
 }
 
-static void add(struct pm_log *log, enum pm_event_kind kind, unsigned file, unsigned off,
-		unsigned len, unsigned thread)
+/* What an RNIC lands: other than by a SEND or a Commit; or by one of these. */
+enum how { WRITE, SEND, WORD };
+
+static void add_as(struct pm_log *log, enum pm_event_kind kind, unsigned file, unsigned off,
+		   unsigned len, unsigned thread, enum how how)
 {
 	uint8_t data[2 * PM_LINE];
 	bool writes = kind == PM_STORE || kind == PM_LAND;
@@ -114,17 +117,29 @@ static void add(struct pm_log *log, enum pm_event_kind kind, unsigned file, unsi
 	e.process = kind == PM_LAND ? 1 : (uint32_t)log->events * 5 % 7 % 3;
 	if (kind == PM_LAND && log->events % 4)
 		e.message = (uint32_t)log->events / 3 + 1;
+	e.send = how == SEND;
+	e.word = how == WORD;
+	if (e.word)
+		e.message = 0;
 	if (kind == PM_MARK)
 		e.source = pm_log_source(log, off ? "A.BEGIN" : "B.BEGIN", 7);
 	memset(data, (int)log->events + 1, sizeof(data));
 	ck_assert_int_eq(pm_log_add(log, &e, writes ? data : NULL), 0);
 }
 
+static void add(struct pm_log *log, enum pm_event_kind kind, unsigned file, unsigned off,
+		unsigned len, unsigned thread)
+{
+	add_as(log, kind, file, off, len, thread, WRITE);
+}
+
 static void add_random(struct pm_log *log, uint64_t *random, bool narrow)
 {
-	static const uint8_t often[] = {PM_STORE, PM_STORE,  PM_STORE, PM_STORE, PM_FLUSH, PM_FLUSH,
-					PM_FLUSH, PM_FENCE,  PM_FENCE, PM_LAND,	 PM_LAND,  PM_SYNC,
-					PM_ACK,	  PM_COMMIT, PM_MARK,  PM_PUSH};
+	static const uint8_t often[] = {PM_STORE, PM_STORE,	 PM_STORE, PM_STORE, PM_FLUSH,
+					PM_FLUSH, PM_FLUSH,	 PM_FENCE, PM_FENCE, PM_LAND,
+					PM_LAND,  PM_LAND,	 PM_SYNC,  PM_ACK,   PM_MARK,
+					PM_PUSH,  PM_RDMA_FLUSH, PM_COMMIT};
+	static const enum how how[] = {WRITE, WRITE, SEND, WORD};
 	enum pm_event_kind kind = often[draw(random, sizeof(often))];
 	unsigned file = draw(random, FILES), size = (unsigned)file_size[file];
 	unsigned off = draw(random, size), len = 1 + draw(random, 12);
@@ -137,11 +152,14 @@ static void add_random(struct pm_log *log, uint64_t *random, bool narrow)
 		off = draw(random, size);
 		len = 1 + draw(random, 40);
 	}
-	if (kind == PM_SYNC || kind == PM_COMMIT || kind == PM_FLUSH)
+	if (kind == PM_SYNC || kind == PM_COMMIT || kind == PM_RDMA_FLUSH || kind == PM_FLUSH)
 		len = 1 + draw(random, size);
 	if (len > size - off)
 		len = size - off;
-	add(log, kind, file, off, len, draw(random, 2));
+	if (kind == PM_RDMA_FLUSH && !draw(random, 4))
+		len = 0;
+	unsigned thread = draw(random, 2);
+	add_as(log, kind, file, off, len, thread, kind == PM_LAND ? how[draw(random, 4)] : WRITE);
 }
 
 static void random_log(struct pm_log *log, uint64_t seed, bool narrow)
@@ -167,6 +185,27 @@ static bool covers(const struct pm_event *e, unsigned file, unsigned line)
 	return e->file == file && e->off < (line + 1) * PM_LINE && e->off + e->len > line * PM_LINE;
 }
 
+/* Does a request of the queue pair that has landed this make it durable? Commits reach all that is
+ * theirs, what SENDs left is not; others find what is between RNIC and memory, and no cache. Of
+ * what may be in either, what matters is what the failure would take. */
+static bool rnic_takes(const struct hardware *hw, const struct pm_event *by,
+		       const struct pm_event *landed)
+{
+	bool past = hw->ddio == DDIO_OFF || (hw->ddio == DDIO_ANY && hw->domain == DOMAIN_MHP);
+	bool meet = by->file == landed->file && by->off < landed->off + landed->len &&
+		    landed->off < by->off + by->len;
+	switch ((enum pm_event_kind)by->kind) {
+	case PM_COMMIT:
+		return meet && !landed->send;
+	case PM_RDMA_FLUSH:
+		return past && (landed->send ? hw->flush_covers_send : meet);
+	case PM_PUSH:
+		return past;
+	default:
+		return false;
+	}
+}
+
 /* Does event d make the change c of this line durable, by itself or as a line goes as a whole? */
 static bool takes(const struct pm_log *log, const struct hardware *hw, size_t d, size_t c,
 		  unsigned file, unsigned line)
@@ -176,20 +215,15 @@ static bool takes(const struct pm_log *log, const struct hardware *hw, size_t d,
 		return false;
 	if (by->kind == PM_SYNC)
 		return covers(by, file, line);
+	if (by->word && !hw->commit_visible && changes(by, file, line))
+		return true;
 	for (size_t i = c; i < d; i++) {
 		const struct pm_event *e = &log->event[i];
 		bool same = e->thread == by->thread;
 		if (by->kind == PM_FENCE && e->kind == PM_FLUSH && (same || !log->threads) &&
 		    covers(e, file, line))
 			return true;
-		bool landed = e->kind == PM_LAND && same && changes(e, file, line);
-		if (by->kind == PM_COMMIT && landed && covers(by, file, line))
-			return true;
-		/* A READ, or the like, finds what is between RNIC and memory, and no cache. Of what
-		 * may be in either, what matters is what the failure would take. */
-		bool past = hw->ddio == DDIO_OFF ||
-			    (hw->ddio == DDIO_ANY && hw->domain == DOMAIN_MHP);
-		if (by->kind == PM_PUSH && landed && past)
+		if (e->kind == PM_LAND && same && changes(e, file, line) && rnic_takes(hw, by, e))
 			return true;
 	}
 	return false;
@@ -209,13 +243,14 @@ static bool is_late(const struct pm_log *log, size_t moment, size_t c, const str
 	for (size_t i = c + 1; i < moment; i++) {
 		const struct pm_event *e = &log->event[i];
 		bool same = e->thread == l->thread,
-		     rnic = e->kind == PM_LAND || e->kind == PM_COMMIT || e->kind == PM_PUSH;
+		     asks = e->kind == PM_RDMA_FLUSH || e->kind == PM_COMMIT || e->kind == PM_PUSH,
+		     rnic = e->kind == PM_LAND || asks;
 		if (!rnic && e->process == l->process)
 			return false; /* it may have been looked at */
-		if (same && (e->kind == PM_COMMIT || e->kind == PM_PUSH))
+		if (same && asks)
 			return false;
 		if (same && e->kind == PM_LAND && !e->message)
-			return false; /* an atomic */
+			return false; /* an atomic, or the like */
 		if (same && e->kind == PM_LAND && e->message != l->message && !early &&
 		    hw.dma_order == DMA_ANY)
 			return false;
@@ -247,7 +282,7 @@ static void bounds(const struct pm_log *log, size_t moment, unsigned file, unsig
 		if (!flushes_count(m, landed) &&
 		    (flushes_count(m, true) || !is_late(log, moment, c, m)))
 			*least = *most;
-		for (size_t d = c + 1; d < moment && flushes_count(m, true); d++)
+		for (size_t d = c; d < moment && flushes_count(m, true); d++)
 			if (takes(log, &hw, d, c, file, line))
 				*least = *most;
 	}
@@ -484,9 +519,12 @@ static const struct machine machine[] = {
 	{PM_POWER, {"ddio=off"}, false},
 	{PM_POWER, {"ddio=any"}, false},
 	{PM_CACHES, {"domain=wsp", "dma_order=relaxed"}, false},
+	{PM_POWER, {"ddio=off", "flush_covers_send=off"}, false},
+	{PM_POWER, {"commit_word=visible"}, false},
 	{PM_CACHES, {"iio_in_mhp=off"}, false},
 	{PM_CACHES, {"iio_in_mhp=off", "ddio=off"}, false},
 	{PM_CACHES, {"iio_in_mhp=off", "ddio=any", "dma_order=any"}, false},
+	{PM_CACHES, {"iio_in_mhp=off", "ddio=any", "commit_word=visible"}, false},
 };
 
 #define MACHINES (sizeof(machine) / sizeof(machine[0]))
@@ -537,13 +575,14 @@ START_TEST(a_few_images_are_possible_ones)
 END_TEST
 
 /* The content that can be left of offset 0 at the end, as a set of bits by value. */
-static unsigned left_at_end(const struct pm_log *log)
+static unsigned left_at_end(const struct pm_log *log, const struct machine *m)
 {
 	struct pm_replay r;
 	struct image_choice c;
 	struct found f;
 	unsigned bits = 0;
-	ck_assert_int_eq(pm_replay_open(&r, log, PM_POWER), 0);
+	ck_assert_int_eq(pm_replay_open(&r, log, m->model), 0);
+	r.hw = hardware_of(m);
 	image_choice_init(&c, &r, ALL);
 	while (pm_replay_step(&r, NULL, NULL) > 0)
 		;
@@ -557,14 +596,41 @@ static unsigned left_at_end(const struct pm_log *log)
 	return bits;
 }
 
-/* Each row of events (their value is their place, from 1), and what can be left then. */
+/* Events, whose value is their place, from 1, and what can be left then (bits: the value; 0: what
+ *was there before):
+ *
+ *	S store, F flush, | fence, Y msync; L landing, M data of a SEND, W the payload of a Commit;
+ *	C Commit, R RDMA FLUSH, 0 of no range, P READ; s l f ! c: of a second thread
+ */
+static void check_rule(const char *events, unsigned expected, bool threads, const struct machine *m)
+{
+	static const char letters[] = "SLFYC|MWR0Pslfc!";
+	static const enum pm_event_kind kind[] = {
+		PM_STORE, PM_LAND,  PM_FLUSH,	   PM_SYNC,	  PM_COMMIT, PM_FENCE,
+		PM_LAND,  PM_LAND,  PM_RDMA_FLUSH, PM_RDMA_FLUSH, PM_PUSH,   PM_STORE,
+		PM_LAND,  PM_FLUSH, PM_COMMIT,	   PM_FENCE};
+	struct pm_log log;
+	open_log(&log);
+	log.threads = threads;
+	for (const char *e = events; *e; e++) {
+		unsigned n = (unsigned)(strchr(letters, *e) - letters);
+		add_as(&log, kind[n], 0, 0, *e != '0', n >= 11,
+		       *e == 'M'   ? SEND
+		       : *e == 'W' ? WORD
+				   : WRITE);
+	}
+	unsigned left = left_at_end(&log, m);
+	ck_assert_msg(left == expected, "%s with %s: %x instead of %x", events,
+		      m->knob[0] ? m->knob[0] : "no knob", left, expected);
+	pm_log_close(&log);
+}
+
 START_TEST(rules)
 {
 	static const struct {
 		bool threads;
-		const char *events; /* S store, L landing, F flush, | fence, Y msync, C RDMA flush;
-				     * s l f ! c: the same of a second thread */
-		unsigned left;	    /* bits: the value; 0: what was there before */
+		const char *events;
+		unsigned left;
 	} row[] = {
 		{false, "", 1u << 0},
 		{false, "S", 1u << 0 | 1u << 1},
@@ -582,33 +648,58 @@ START_TEST(rules)
 		{true, "Sf!", 1u << 1},
 		{true, "sF|", 1u << 1},
 		{true, "SF!S|", 1u << 1 | 1u << 4},
-		/* An RDMA flush is of its connection's landings, and a line goes as a whole. */
+		/* A Commit is of its connection's landings, and a line goes as a whole. */
 		{true, "LC", 1u << 1},
 		{true, "Lc", 1u << 0 | 1u << 1},
 		{true, "SC", 1u << 0 | 1u << 1},
 		{true, "SLC", 1u << 2},
 		{true, "LSC", 1u << 1 | 1u << 2},
 		{true, "LlC", 1u << 1 | 1u << 2},
+		/* What SENDs left is not covered by it. */
+		{true, "MC", 1u << 0 | 1u << 1},
+		{true, "MLC", 1u << 2},
 		/* A line that is durable and dirty again was not flushed by what came before. */
 		{true, "SFYS|", 1u << 1 | 1u << 4},
 	};
-	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		struct pm_log log;
-		open_log(&log);
-		log.threads = row[i].threads;
-		for (const char *e = row[i].events; *e; e++) {
-			static const char letters[] = "SLFYC|slfc!";
-			static const enum pm_event_kind kind[] = {
-				PM_STORE, PM_LAND, PM_FLUSH, PM_SYNC,	PM_COMMIT, PM_FENCE,
-				PM_STORE, PM_LAND, PM_FLUSH, PM_COMMIT, PM_FENCE};
-			unsigned n = (unsigned)(strchr(letters, *e) - letters);
-			add(&log, kind[n], 0, 0, 1, n >= 6);
-		}
-		unsigned left = left_at_end(&log);
-		ck_assert_msg(left == row[i].left, "%s: %x instead of %x", row[i].events, left,
-			      row[i].left);
-		pm_log_close(&log);
-	}
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		check_rule(row[i].events, row[i].left, row[i].threads, &machine[0]);
+}
+END_TEST
+
+START_TEST(rules_of_rnics)
+{
+	static const struct {
+		const char *events;
+		unsigned left;
+		const char *knob[2];
+	} row[] = {
+		/* The payload of a Commit is durable as it lands; or when the Commit is done. */
+		{"SW", 1u << 2, {NULL}},
+		{"SW", 1u << 0 | 1u << 1 | 1u << 2, {"commit_word=visible"}},
+		{"SWC", 1u << 2, {"commit_word=visible"}},
+		{"SWc", 1u << 0 | 1u << 1 | 1u << 2, {"commit_word=visible"}},
+		/* A FLUSH and a READ reach no cache, and a Commit does. */
+		{"LR", 1u << 0 | 1u << 1, {NULL}},
+		{"LP", 1u << 0 | 1u << 1, {NULL}},
+		{"MR", 1u << 0 | 1u << 1, {NULL}},
+		{"LR", 1u << 0 | 1u << 1, {"ddio=any"}},
+		{"LC", 1u << 1, {"ddio=any"}},
+		{"LR", 1u << 1, {"ddio=off"}},
+		{"lR", 1u << 0 | 1u << 1, {"ddio=off"}},
+		{"L0", 1u << 0 | 1u << 1, {"ddio=off"}},
+		{"LP", 1u << 1, {"ddio=off"}},
+		{"LC", 1u << 1, {"ddio=off"}},
+		/* What SENDs left is covered wherever it is, or not. */
+		{"M0", 1u << 1, {"ddio=off"}},
+		{"MR", 1u << 1, {"ddio=off"}},
+		{"MC", 1u << 0 | 1u << 1, {"ddio=off"}},
+		{"MR", 1u << 0 | 1u << 1, {"ddio=off", "flush_covers_send=off"}},
+		{"MP", 1u << 1, {"ddio=off", "flush_covers_send=off"}},
+		{"MLR", 1u << 2, {"ddio=off", "flush_covers_send=off"}},
+	};
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		check_rule(row[i].events, row[i].left, true,
+			   &(struct machine){PM_POWER, {row[i].knob[0], row[i].knob[1]}, false});
 }
 END_TEST
 
@@ -667,6 +758,7 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(t, a_few_images_are_possible_ones, 0, BATCHES);
 	tcase_add_test(t, cuts_of_a_line);
 	tcase_add_test(t, rules);
+	tcase_add_test(t, rules_of_rnics);
 	tcase_add_test(t, first_images);
 	tcase_add_test(t, long_stores);
 	tcase_set_timeout(t, 60);
