@@ -79,8 +79,9 @@ static const struct option_row rows[] = {
 	 REQUEST(model)},
 	{"knob", "NAME=VALUE",
 	 "the hardware, as in the simulation (tidemark list knobs): domain, ddio, iio_in_mhp, "
-	 "line_torn, dma_order, ack_early, flush_covers_send, commit_word (docs/images.md); may "
-	 "be repeated",
+	 "line_torn, dma_order, ack_early, flush_covers_send, commit_word, nt_stores "
+	 "(docs/images.md); "
+	 "may be repeated",
 	 REQUEST(knob)},
 	{"most", "N", "images of one place at most (=)", REQUEST(options.most), 1, 1 << 20,
 	 .given = offsetof(struct request, most_given)},
@@ -143,6 +144,7 @@ static const struct {
 	{"ack_early", NULL},
 	{"flush_covers_send", NULL},
 	{"commit_word", NULL},
+	{"nt_stores", NULL},
 	{"rqwrb", PROGRAM},
 	{"transport", PACKETS},
 	{"mtu", PACKETS},
@@ -154,7 +156,6 @@ static const struct {
 	{"atomics", PROGRAM},
 	{"copy_order", PROGRAM},
 	{"calls", PROGRAM},
-	{"nt_stores", "a recording does not say which stores are non-temporal"},
 	{"mutant", "it is a bug of the simulation, and a recording is of a program"},
 };
 #define KNOBS (sizeof(knobs) / sizeof(knobs[0]))
@@ -169,10 +170,12 @@ static int set_knob(struct request *r, const char *knob)
 	       (strlen(knobs[i].name) != len || strncmp(knobs[i].name, knob, len) != 0))
 		i++;
 	if (i == KNOBS)
-		return fail(EXIT_USAGE,
-			    "images: --knob %.40s: expected domain, ddio, iio_in_mhp, line_torn, "
-			    "dma_order, ack_early, flush_covers_send or commit_word, and =VALUE",
-			    knob);
+		return fail(
+			EXIT_USAGE,
+			"images: --knob %.40s: expected domain, ddio, iio_in_mhp, line_torn, "
+			"dma_order, ack_early, flush_covers_send, commit_word or nt_stores, and "
+			"=VALUE",
+			knob);
 	if (knobs[i].why_not)
 		return fail(EXIT_USAGE, "images: --knob %s: %s", knobs[i].name, knobs[i].why_not);
 	if (hardware_switch(hw, knob, &expected))
@@ -350,6 +353,11 @@ static int read_log(const struct request *r, struct pm_log *log)
 		return fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s%s: %s", name,
 			    input_place(&where).text,
 			    where.message[0] ? where.message : strerror(-error));
+	if (r->options.hw.nt_buffered && !log->knows_nt)
+		return fail(EXIT_USAGE,
+			    "%s: --knob nt_stores=buffered: Valgrind's tools tell which bytes are "
+			    "stored, not by which instruction; expected a recording without them",
+			    name);
 	if (!pm_log_fits(log))
 		return fail(EXIT_USAGE, "%s: its PM does not fit into this machine's memory", name);
 	error = pm_log_read_files(log, r->pool, &which);

@@ -48,6 +48,7 @@ struct pm_event {
 	uint8_t file;
 	bool noticed; /* a STORE that is known by its result: its source is where it was noticed */
 	bool part;    /* the rest of the store or landing before it, which crosses a line */
+	bool nt;      /* a STORE by a non-temporal copy, and its FLUSH */
 	bool send;    /* a LAND: data of a SEND */
 	bool word;    /* a LAND: the payload of an RDMA Commit, a COMMIT of it follows */
 };
@@ -91,6 +92,7 @@ struct pm_log {
 	size_t calls, call_room;
 	bool stopped;	/* the program came to its end */
 	bool threads;	/* whose an event is, is known */
+	bool knows_nt;	/* which stores of libpmem are non-temporal is known */
 	bool timed;	/* acknowledgements are from a history with times */
 	bool has_flush; /* the program flushes, fences or syncs */
 	unsigned long acks;

@@ -246,7 +246,7 @@ static void fence(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *
 	r->flushes = kept;
 }
 
-/* --- landings that nothing has shown yet --- */
+/* --- what nothing has shown yet: landings, non-temporal stores --- */
 
 /* May a message have been acknowledged, and not have landed? */
 static bool acks_early(const struct pm_replay *r)
@@ -262,15 +262,38 @@ static bool shuffles(const struct pm_replay *r)
 	       (r->model == PM_KILL || !domain_keeps_nic_buffers(&r->hw));
 }
 
+/* Does it wait in its CPU's buffers for non-temporal stores? No failure of the power leaves them.
+ */
+static bool is_buffered(const struct pm_replay *r, const struct pm_event *e)
+{
+	return e->kind == PM_STORE && e->nt && r->hw.nt_buffered && r->model == PM_CACHES;
+}
+
 static bool may_be_late(const struct pm_replay *r, const struct pm_event *e)
 {
+	if (is_buffered(r, e))
+		return true;
 	return e->kind == PM_LAND && e->message && !loses(r, true) &&
 	       (acks_early(r) || shuffles(r));
 }
 
-/* Does event `e` show that the landing `l` has happened? */
+/* Does event `e` show that this non-temporal store has left its CPU's buffers? Its thread's stores
+ * and flushes of other lines do not wait for it. Anybody else may have looked at it. */
+static bool shows_nt(const struct pm_event *e, const struct pm_event *l)
+{
+	if (e->kind == PM_MARK)
+		return false;
+	if (e->thread != l->thread || (e->kind != PM_STORE && e->kind != PM_FLUSH))
+		return true;
+	return !e->nt && e->file == l->file && e->off / PM_LINE <= l->off / PM_LINE &&
+	       l->off / PM_LINE <= (e->off + e->len - 1) / PM_LINE;
+}
+
+/* Does event `e` show that the landing, or the non-temporal store, `l` has happened? */
 static bool shows(const struct pm_replay *r, const struct pm_event *e, const struct pm_event *l)
 {
+	if (l->kind == PM_STORE)
+		return shows_nt(e, l);
 	switch ((enum pm_event_kind)e->kind) {
 	case PM_LAND:
 		return e->thread == l->thread && e->message != l->message &&
@@ -324,7 +347,7 @@ void pm_replay_allow(const struct pm_replay *r, unsigned *left)
 			const struct pm_waiting *w = &r->landed[i];
 			const struct pm_event *l = &event[w->event];
 			uint32_t k = 0;
-			if (!is_on_its_way(r, w))
+			if (l->kind != PM_LAND || !is_on_its_way(r, w))
 				continue;
 			uint32_t d = r->slot[w->file][w->line] - 1;
 			uint32_t before = w->upto - 1 - r->dirty[d].durable_versions;

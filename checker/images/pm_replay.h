@@ -34,12 +34,15 @@
  *	dma_order	The lines of a message, or of a connection, land in any order. Where a
  *			failure takes each line by itself, nothing differs.
  *	ack_early	Under PM_CACHES a message may have been acknowledged, and not have landed.
+ *	nt_stores=buffered	Under PM_CACHES a non-temporal store waits in its CPU's buffers, and
+ *			is lost.
  *
- * With the last two a landing stays in flight, and may be lost, until something shows that it has
- * happened: a READ, a FLUSH or a Commit of its queue pair; with ack_early=off any acknowledgement,
- *or the next message that may not pass it; and in any case whatever a CPU of its process does,
- *which may have looked at it: loads are not recorded, and no image may deny what the program has
- *seen.
+ * With the last three a landing, or a non-temporal store, stays in flight until something shows
+ * that it has happened. A landing: a READ, a FLUSH or a Commit of its queue pair; with
+ * ack_early=off any acknowledgement, or the next message that may not pass it; and in any case
+ * whatever a CPU of its process does. A store: what its thread does, but for stores and flushes of
+ * other lines, and whatever others do. Those may have looked at it: loads are not recorded, and no
+ * image may deny what the program has seen.
  *
  * A cut is a place between two events where the set of images is the largest, or where what the
  * users could know changes. Images only become more until something becomes durable. So under
@@ -91,7 +94,7 @@ struct pm_replay {
 	uint32_t dirties, dirty_room, born;
 	struct pm_waiting *flushed; /* for a fence */
 	uint32_t flushes, flush_room;
-	struct pm_waiting *landed; /* until they are shown; in the order of the landings */
+	struct pm_waiting *landed; /* until they are shown; in their order */
 	uint32_t landings, landing_room;
 	uint32_t *lost; /* room for pm_replay_allow() */
 	unsigned long acks;

@@ -184,19 +184,29 @@ static const uint8_t kind_of[] = {
 	[RECORD_ACK] = PM_ACK,	      [RECORD_MARK] = PM_MARK,
 	[RECORD_RETURN] = PM_ACK,     [RECORD_LAND_SEND] = PM_LAND,
 	[RECORD_LAND_WORD] = PM_LAND, [RECORD_RDMA_FLUSH] = PM_RDMA_FLUSH,
+	[RECORD_STORE_NT] = PM_STORE, [RECORD_FLUSH_NT] = PM_FLUSH,
 };
 
 /* Do bytes that were written follow? */
 static bool writes(const struct record *rec)
 {
-	return rec->kind == RECORD_EXACT || kind_of[rec->kind] == PM_LAND ||
-	       kind_of[rec->kind] == PM_STORE;
+	switch ((enum record_kind)rec->kind) {
+	case RECORD_STORE:
+	case RECORD_STORE_NT:
+	case RECORD_EXACT:
+	case RECORD_LAND:
+	case RECORD_LAND_SEND:
+	case RECORD_LAND_WORD:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* Is it of a range in a file? */
 static bool has_range(const struct record *rec)
 {
-	return writes(rec) || rec->kind == RECORD_FLUSH || rec->kind == RECORD_SYNC ||
+	return writes(rec) || kind_of[rec->kind] == PM_FLUSH || rec->kind == RECORD_SYNC ||
 	       rec->kind == RECORD_COMMIT || (rec->kind == RECORD_RDMA_FLUSH && rec->len);
 }
 
@@ -231,12 +241,11 @@ static int take_event(struct reader *r, const struct record *rec)
 			     .thread = rec->thread,
 			     /* An answer is a client's, in whichever process it was noticed. */
 			     .process = rec->kind == RECORD_RETURN ? 0 : rec->process,
-			     .message = rec->kind == RECORD_LAND || rec->kind == RECORD_LAND_SEND
-						? rec->message
-						: 0,
+			     .message = kind_of[rec->kind] == PM_LAND ? rec->message : 0,
 			     .kind = kind_of[rec->kind],
 			     .file = ranges ? (uint8_t)rec->file : 0,
-			     .noticed = rec->kind == RECORD_STORE,
+			     .noticed = rec->kind == RECORD_STORE || rec->kind == RECORD_STORE_NT,
+			     .nt = rec->kind == RECORD_STORE_NT || rec->kind == RECORD_FLUSH_NT,
 			     .send = rec->kind == RECORD_LAND_SEND,
 			     .word = rec->kind == RECORD_LAND_WORD,
 			     .source = rec->source < r->sources ? r->source[rec->source] : 0};
@@ -329,6 +338,7 @@ int recording_read_pm(struct pm_log *log, const char *bytes, size_t len, struct 
 	if (!failed && !log->files)
 		failed = wrong(&r, "no PM is in it: the program mapped no file that --pm named");
 	log->threads = true;
+	log->knows_nt = !r.head->told;
 	log->stopped = r.head->ended && !r.head->full;
 	where_free(r.where);
 	free(r.source);

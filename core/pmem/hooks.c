@@ -12,6 +12,7 @@
  * that is not replaced would be invisible; a test holds the stores' undefined
  * symbols against the list of those that are known.
  */
+#include "core/nontemporal.h"
 #include "core/pmem/hooks.h"
 #include <isa-l/crc.h>
 #include <libpmem.h>
@@ -458,12 +459,15 @@ void sim_pmem_persist(const void *addr, size_t len)
 	persist(addr, len, PC);
 }
 
-/*
- * What libpmem does with these flags; without any, non-temporal stores from this length on. The
- * bytes are copied in any case; the flush and the fence can be taken away.
- */
-#define NT_FROM 256
+_Static_assert(COPY_NODRAIN == PMEM_F_MEM_NODRAIN && COPY_NONTEMPORAL == PMEM_F_MEM_NONTEMPORAL &&
+		       COPY_TEMPORAL == PMEM_F_MEM_TEMPORAL && COPY_WC == PMEM_F_MEM_WC &&
+		       COPY_WB == PMEM_F_MEM_WB && COPY_NOFLUSH == PMEM_F_MEM_NOFLUSH,
+	       "the flags are libpmem's");
 
+/*
+ * What libpmem does with these flags. The bytes are copied in any case; the flush and the fence can
+ * be taken away.
+ */
 static void *copy_with(void *to, const void *from, int byte, size_t len, unsigned flags,
 		       uintptr_t pc)
 {
@@ -472,9 +476,7 @@ static void *copy_with(void *to, const void *from, int byte, size_t len, unsigne
 	bool flushes = pm && !(flags & PMEM_F_MEM_NOFLUSH) && sim_does(pc);
 	bool fences = flushes && !(flags & PMEM_F_MEM_NODRAIN) && sim_does(PLACE_PART(pc));
 	bool up = from && moves_up(to, from, len);
-	bool nt = flushes && len && !up && pmem_has_nt_buffers(pm) &&
-		  (flags & (PMEM_F_MEM_NONTEMPORAL | PMEM_F_MEM_WC) ||
-		   (len >= NT_FROM && !(flags & (PMEM_F_MEM_TEMPORAL | PMEM_F_MEM_WB))));
+	bool nt = flushes && !up && pmem_has_nt_buffers(pm) && copies_nontemporally(len, flags);
 	if (nt) {
 		if (from)
 			load(from, len, pc);

@@ -92,8 +92,11 @@ enum record_kind {
 	RECORD_CALL,   /* a client begins an operation. off: the client; payload: the operation */
 	RECORD_RETURN, /* ... and has its answer, which is an acknowledgement. payload: the answer
 			*/
-	RECORD_LAND_SEND,  /* data of a SEND */
-	RECORD_LAND_WORD,  /* the payload of an RDMA Commit; a COMMIT of the same bytes follows */
+	RECORD_LAND_SEND, /* data of a SEND */
+	RECORD_LAND_WORD, /* the payload of an RDMA Commit; a COMMIT of the same bytes follows */
+	RECORD_STORE_NT,  /* as STORE, by a copy of libpmem with non-temporal stores; its FLUSH is
+			   * FLUSH_NT */
+	RECORD_FLUSH_NT,
 	RECORD_RDMA_FLUSH, /* len 0: of memory that is no PM, which concerns data of SENDs alone */
 	RECORD_KINDS
 };

@@ -45,14 +45,13 @@ static void our_drain(void)
 	libpmem_depth--;
 }
 
-#define COPY(name, type)                                                         \
-	static void *our_##name(void *to, type from, size_t len, unsigned flags) \
-	{                                                                        \
-		libpmem_depth++;                                                 \
-		void *result = real_##name(to, from, len, flags);                \
-		libpmem_depth--;                                                 \
-		libpmem_note(libpmem_copies(flags), to, len, HERE);              \
-		return result;                                                   \
+#define COPY(name, type)                                                              \
+	static void *our_##name(void *to, type from, size_t len, unsigned flags)      \
+	{                                                                             \
+		struct libpmem_copy copy = libpmem_copy_begins(to, len, flags, HERE); \
+		void *result = real_##name(to, from, len, flags);                     \
+		libpmem_copied(&copy);                                                \
+		return result;                                                        \
 	}
 
 COPY(memmove, const void *)

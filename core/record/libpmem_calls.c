@@ -8,13 +8,9 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/types.h>
+#include "core/nontemporal.h"
 #include "core/record/libpmem_calls.h"
 #include "core/record/recorder.h"
-
-/* <libpmem.h> need not be there where this is built. */
-#define PMEM_NODRAIN	 (1u << 0) /* PMEM_F_MEM_NODRAIN: and so on, in its order */
-#define PMEM_NONTEMPORAL (1u << 1)
-#define PMEM_NOFLUSH	 (1u << 5)
 
 _Thread_local unsigned libpmem_depth;
 
@@ -110,41 +106,66 @@ RECORD_EXPORT int pmem_msync(const void *at, size_t len)
 
 /* --- copies: what they have stored is found when they are done --- */
 
-unsigned libpmem_copies(unsigned flags)
+static unsigned copy_does(unsigned flags)
 {
-	if (flags & PMEM_NOFLUSH && !(flags & PMEM_NONTEMPORAL))
+	if (flags & COPY_NOFLUSH && !(flags & COPY_NONTEMPORAL))
 		return 0;
-	return flags & PMEM_NODRAIN ? LIBPMEM_FLUSHES : LIBPMEM_FLUSHES | LIBPMEM_FENCES;
+	return flags & COPY_NODRAIN ? LIBPMEM_FLUSHES : LIBPMEM_FLUSHES | LIBPMEM_FENCES;
 }
 
-#define COPY(name, type, what)                                     \
+/* What was stored in its lines before is no non-temporal store. */
+struct libpmem_copy libpmem_copy_begins(void *to, size_t len, unsigned flags, const void *caller)
+{
+	struct libpmem_copy copy = {to, len, caller, copy_does(flags),
+				    copies_nontemporally(len, flags)};
+	uint32_t source;
+	if (copy.nontemporal && !libpmem_depth && recorder_flushes(to, len, caller, &source))
+		recorder_unlock();
+	libpmem_depth++;
+	return copy;
+}
+
+void libpmem_copied(const struct libpmem_copy *c)
+{
+	uint32_t source;
+	libpmem_depth--;
+	if (libpmem_depth || !c->nontemporal ||
+	    !recorder_copied(c->to, c->len, c->caller, &source)) {
+		libpmem_note(c->what, c->to, c->len, c->caller);
+		return;
+	}
+	if (c->what & LIBPMEM_FENCES)
+		pm_maps_scan(source);
+	recorder_add_range(RECORD_FLUSH_NT, c->to, c->len, source);
+	if (c->what & LIBPMEM_FENCES)
+		recorder_add(RECORD_FENCE, 0, 0, NULL, 0, source);
+	recorder_unlock();
+}
+
+#define COPY_WITH(name, flags, ...)                                                   \
+	{                                                                             \
+		struct libpmem_copy copy = libpmem_copy_begins(to, len, flags, HERE); \
+		void *result = LIBPMEM_REAL(name)(__VA_ARGS__);                       \
+		libpmem_copied(&copy);                                                \
+		return result;                                                        \
+	}
+
+#define COPY(name, type, flags)                                    \
 	RECORD_EXPORT void *name(void *to, type from, size_t len); \
 	RECORD_EXPORT void *name(void *to, type from, size_t len)  \
-	{                                                          \
-		libpmem_depth++;                                   \
-		void *result = LIBPMEM_REAL(name)(to, from, len);  \
-		libpmem_depth--;                                   \
-		libpmem_note(what, to, len, HERE);                 \
-		return result;                                     \
-	}
+		COPY_WITH(name, flags, to, from, len)
 
 #define COPY_FLAGS(name, type)                                                     \
 	RECORD_EXPORT void *name(void *to, type from, size_t len, unsigned flags); \
 	RECORD_EXPORT void *name(void *to, type from, size_t len, unsigned flags)  \
-	{                                                                          \
-		libpmem_depth++;                                                   \
-		void *result = LIBPMEM_REAL(name)(to, from, len, flags);           \
-		libpmem_depth--;                                                   \
-		libpmem_note(libpmem_copies(flags), to, len, HERE);                \
-		return result;                                                     \
-	}
+		COPY_WITH(name, flags, to, from, len, flags)
 
-COPY(pmem_memcpy_persist, const void *, LIBPMEM_FLUSHES | LIBPMEM_FENCES)
-COPY(pmem_memmove_persist, const void *, LIBPMEM_FLUSHES | LIBPMEM_FENCES)
-COPY(pmem_memset_persist, int, LIBPMEM_FLUSHES | LIBPMEM_FENCES)
-COPY(pmem_memcpy_nodrain, const void *, LIBPMEM_FLUSHES)
-COPY(pmem_memmove_nodrain, const void *, LIBPMEM_FLUSHES)
-COPY(pmem_memset_nodrain, int, LIBPMEM_FLUSHES)
+COPY(pmem_memcpy_persist, const void *, 0)
+COPY(pmem_memmove_persist, const void *, 0)
+COPY(pmem_memset_persist, int, 0)
+COPY(pmem_memcpy_nodrain, const void *, COPY_NODRAIN)
+COPY(pmem_memmove_nodrain, const void *, COPY_NODRAIN)
+COPY(pmem_memset_nodrain, int, COPY_NODRAIN)
 COPY_FLAGS(pmem_memcpy, const void *)
 COPY_FLAGS(pmem_memmove, const void *)
 COPY_FLAGS(pmem_memset, int)

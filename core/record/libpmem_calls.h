@@ -2,17 +2,27 @@
 #ifndef TM_RECORD_LIBPMEM_CALLS_H
 #define TM_RECORD_LIBPMEM_CALLS_H
 /* What the functions in the place of libpmem's and libpmem2's share. */
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { LIBPMEM_FLUSHES = 1, LIBPMEM_FENCES = 2, LIBPMEM_SYNCS = 4 };
+
+/* A copy, which is written down when it is done. */
+struct libpmem_copy {
+	void *to;
+	size_t len;
+	const void *caller;
+	unsigned what;
+	bool nontemporal;
+};
 
 /* How deep this thread is within such functions: what they call is a part of them. */
 extern _Thread_local unsigned libpmem_depth;
 /* Write down what a call at `caller` does to a range; 0: nothing. */
 void libpmem_note(unsigned what, const void *at, size_t len, const void *caller);
-/* What a copy with these flags (PMEM_F_MEM_..., PMEM2_F_MEM_..., which are the same) does besides.
- */
-unsigned libpmem_copies(unsigned flags);
+/* A copy with these flags (PMEM_F_MEM_..., PMEM2_F_MEM_..., which are the same) begins. */
+struct libpmem_copy libpmem_copy_begins(void *to, size_t len, unsigned flags, const void *caller);
+void libpmem_copied(const struct libpmem_copy *copy);
 /* The real function of a name. */
 void *libpmem_real(const char *name);
 #define LIBPMEM_REAL(name)                                              \

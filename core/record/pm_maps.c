@@ -215,6 +215,7 @@ static int take_file(int fd, const struct stat *st, uint64_t size, uint64_t *was
 struct scan {
 	const struct mapping *m;
 	uint32_t source;
+	enum record_kind kind;
 };
 
 /* What has changed of a line that is `now` is one store. False: nothing has. */
@@ -231,8 +232,7 @@ static bool compare_line(const struct scan *s, uint64_t off, const uint8_t *now)
 	/* Whole words, as they are stored. */
 	first &= ~7u;
 	last |= 7u;
-	recorder_add(RECORD_STORE, s->m->file, off + first, now + first, last - first + 1,
-		     s->source);
+	recorder_add(s->kind, s->m->file, off + first, now + first, last - first + 1, s->source);
 	memcpy(known, now, LINE);
 	return true;
 }
@@ -278,7 +278,7 @@ void pm_maps_scan(uint32_t source)
 		return;
 	for (unsigned i = 0; i < mappings; i++) {
 		struct mapping *m = &mapping[i];
-		struct scan s = {m, source};
+		struct scan s = {m, source, RECORD_STORE};
 		size_t len = m->constant ? 0 : accessible(m);
 		if (m->watched && len)
 			written_look(&m->written, m->at, len, compare, &s);
@@ -297,14 +297,14 @@ static bool clip(const struct mapping *m, uint8_t **from, uint8_t **end)
 	return *from < *end;
 }
 
-void pm_maps_look(const void *range, size_t len, uint32_t source)
+void pm_maps_look(const void *range, size_t len, uint32_t source, enum record_kind kind)
 {
 	uintptr_t begin = (uintptr_t)range / LINE * LINE,
 		  last = ((uintptr_t)range + len + LINE - 1) / LINE * LINE;
 	if (all_told)
 		return;
 	for (unsigned i = 0; i < mappings; i++) {
-		struct scan s = {&mapping[i], source};
+		struct scan s = {&mapping[i], source, kind};
 		uint8_t *from = (uint8_t *)begin, *end = (uint8_t *)last;
 		if (!mapping[i].constant && clip(&mapping[i], &from, &end) &&
 		    compare(&s, from, (size_t)(end - from)))
@@ -394,7 +394,8 @@ void pm_maps_add(int fd, uint8_t *at, size_t len, uint64_t offset)
 				 .file = (unsigned)file,
 				 .constant = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY});
 	/* What somebody did to the file in a way that is not seen here. */
-	struct scan s = {m, call_site_name("write(), or a process that is not recorded")};
+	struct scan s = {m, call_site_name("write(), or a process that is not recorded"),
+			 RECORD_STORE};
 	size = accessible(m);
 	known = known > offset ? known - offset : 0;
 	compare(&s, m->at, known < size ? known : size);

@@ -281,12 +281,23 @@ bool recorder_event(const void *caller, uint32_t *source)
 	return begun;
 }
 
-bool recorder_flushes(const void *at, size_t len, const void *caller, uint32_t *source)
+static bool begin_range(const void *at, size_t len, const void *caller, uint32_t *source,
+			enum record_kind stores)
 {
 	bool begun = pm_maps_has(at) && begin_event(caller, source);
 	if (begun)
-		pm_maps_look(at, len, *source);
+		pm_maps_look(at, len, *source, stores);
 	return begun;
+}
+
+bool recorder_flushes(const void *at, size_t len, const void *caller, uint32_t *source)
+{
+	return begin_range(at, len, caller, source, RECORD_STORE);
+}
+
+bool recorder_copied(const void *at, size_t len, const void *caller, uint32_t *source)
+{
+	return begin_range(at, len, caller, source, RECORD_STORE_NT);
 }
 
 struct range {

@@ -40,6 +40,8 @@ bool recorder_event(const void *caller, uint32_t *source);
 /* The same of a flush: only what has been stored in its lines counts, for other stores may as well
  * be later ones. */
 bool recorder_flushes(const void *at, size_t len, const void *caller, uint32_t *source);
+/* The same of a copy that was made by non-temporal stores. */
+bool recorder_copied(const void *at, size_t len, const void *caller, uint32_t *source);
 /* The parts of [at, at+len) that are PM, a record without content for each. With the lock. */
 void recorder_add_range(enum record_kind kind, const void *at, size_t len, uint32_t source);
 /* The same of a thread that need not be this one. */
@@ -90,8 +92,8 @@ int pm_maps_file(int fd);
 void pm_maps_scan(uint32_t source);
 /* Are all stores told of, so that none have to be looked for? */
 void pm_maps_told(bool told);
-/* The same of the lines of a range alone. */
-void pm_maps_look(const void *at, size_t len, uint32_t source);
+/* The same of the lines of a range alone. `kind`: of the stores. */
+void pm_maps_look(const void *at, size_t len, uint32_t source, enum record_kind kind);
 /* The bytes of a range that are PM: calls `fn` for each part. */
 typedef void pm_part_fn(void *arg, unsigned file, uint64_t off, const uint8_t *at, size_t len);
 void pm_maps_parts(const void *at, size_t len, pm_part_fn *fn, void *arg);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * record_flush POOL WAY: something is landed in PM, a request is to make it durable, and when that
- *has completed the CPU makes a word durable that says so. WAY is what lands it and the request:
+ * has completed the CPU makes a word durable that says so. WAY is what lands it and the request:
  *
  *	write, send		an RDMA WRITE; a SEND into a receive buffer in PM; or
  *	word			the request's own payload

@@ -24,11 +24,12 @@ stop() {
 }
 trap '[ -z "$server" ] || kill $server 2>/dev/null || true; rm -rf "$here"' EXIT
 
-# record STORE VARIANT [OPERATIONS]: a pool that is there, its server recorded, with a client of three keys: pool.rec and history.
+# record STORE VARIANT [OPERATIONS [OPTION...]]: a pool that is there, its server recorded, with a client of three keys: pool.rec and
+# history.
 record() {
 	local own=
 	[[ $1 != */* ]] || own=$1
-	local pool=(serve "$1" --variant "$2" --pm pool --size 128K --clients 1 --keys 4 --value 64 --listen 127.0.0.1:0)
+	local pool=(serve "$1" --variant "$2" --pm pool --size 128K --clients 1 --keys 4 --value 64 --listen 127.0.0.1:0 "${@:4}")
 	rm -f pool history
 	serve tidemark run -- tidemark "${pool[@]}"
 	stop

@@ -52,32 +52,39 @@ says 'before the RDMA Commit, event 3' 'all of the 1 line in flight is left'
 
 # --- the taxonomy's methods ---
 
-# Whatever a variant promises or not.
+# Whatever a variant promises or not: does the contract hold?
 cat >judge.sh <<'END'
 tidemark examine --pm "$1" --history history --until "${TIDEMARK_CUT_NS:-0}" >"$1.verdict" 2>&1
-if grep -q '^  DUR  *holds' "$1.verdict"; then exit 0; fi
-grep -q '^  DUR  *broken' "$1.verdict" && exit 1
+if grep -q "^  $2  *holds" "$1.verdict"; then exit 0; fi
+grep -q "^  $2  *broken" "$1.verdict" && exit 1
 exit 3
 END
-# agrees VARIANT VERDICT...: of DUR, on each hardware; in the simulation, and of the recording.
+# agrees CONTRACT VARIANT KNOB HARDWARE:VERDICT...: with that knob of the store the contract holds or is broken on each hardware; in
+# the simulation, and of the recording.
 agrees() {
-	local variant=$1 hardware verdict knobs
-	shift
-	record remotelog "$variant" 4
-	for hardware in ddio=on ddio=any ddio=off domain=mhp,ack_early=off,iio_in_mhp=off,ddio=any; do
-		verdict=$1
-		shift
+	local contract=$1 variant=$2 knob=$3 row hardware verdict knobs status
+	shift 3
+	record remotelog "$variant" 4 --knob "$knob"
+	for row; do
+		hardware=${row%:*} verdict=${row#*:} status=1
+		[ "$verdict" != holds ] || status=0
 		mapfile -t knobs < <(printf -- '--knob\n%s\n' ${hardware//,/ })
-		tidemark crashtest remotelog --variant "$variant" --workload ww --runs 40 --states 2000 --no-traces "${knobs[@]}" >out 2>&1 || true
-		grep -q "^  DUR  *[a-z-]*  *$verdict" out || fail "the simulation does not say that $variant's DUR is $verdict with $hardware"
-		run $([ "$verdict" = holds ] && echo 0 || echo 1) tidemark images pool.rec --history history --most 3 "${knobs[@]}" \
-			--recover 'sh judge.sh {}'
+		tidemark crashtest remotelog --variant "$variant" --knob "$knob" --workload ww --runs 40 --states 2000 --no-traces \
+			"${knobs[@]}" >out 2>&1 || true
+		grep -q "^  $contract  *[a-z-]*  *$verdict" out ||
+			fail "the simulation does not say that $contract of $variant $verdict with $hardware"
+		run $status tidemark images pool.rec --history history --most 3 "${knobs[@]}" --recover "sh judge.sh {} $contract"
 		! grep -q 'exit status 3' out || fail 'there is no verdict'
 	done
 }
-agrees w2 broken broken holds holds
-agrees w3 broken broken broken broken
-agrees wc holds holds holds holds
-agrees cw2 broken broken holds holds
-agrees cwc holds holds holds holds
-agrees s1 holds holds holds holds
+caches=domain=mhp,ack_early=off
+buffers=$caches,iio_in_mhp=off,ddio=any
+agrees DUR w2 get=client ddio=on:broken ddio=any:broken ddio=off:holds $buffers:holds
+agrees DUR w3 get=client ddio=on:broken ddio=off:broken $caches:holds $buffers:broken
+agrees DUR wc get=client ddio=on:holds ddio=any:holds ddio=off:holds $buffers:holds
+agrees DUR cw2 get=client ddio=on:broken ddio=off:holds $buffers:holds
+agrees DUR cwc get=client ddio=on:holds ddio=off:holds $buffers:holds
+agrees DUR s1 get=client ddio=on:holds ddio=off:holds
+# Non-temporal stores of the server, which fences no more than it has to where caches survive.
+agrees FSCK cs2 copy=nt $caches:holds $caches,nt_stores=buffered:broken
+agrees FSCK cs1 copy=nt $caches:holds $caches,nt_stores=buffered:holds

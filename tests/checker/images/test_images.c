@@ -99,8 +99,9 @@ static void open_log(struct pm_log *log)
 	}
 }
 
-/* What an RNIC lands: other than by a SEND or a Commit; or by one of these. */
-enum how { WRITE, SEND, WORD };
+/* What an RNIC lands: other than by a SEND or a Commit; or by one of these. What a CPU stores and
+ * flushes: likewise, or as a copy by non-temporal stores. */
+enum how { WRITE, SEND, WORD, COPY };
 
 static void add_as(struct pm_log *log, enum pm_event_kind kind, unsigned file, unsigned off,
 		   unsigned len, unsigned thread, enum how how)
@@ -117,6 +118,7 @@ static void add_as(struct pm_log *log, enum pm_event_kind kind, unsigned file, u
 	e.process = kind == PM_LAND ? 1 : (uint32_t)log->events * 5 % 7 % 3;
 	if (kind == PM_LAND && log->events % 4)
 		e.message = (uint32_t)log->events / 3 + 1;
+	e.nt = how == COPY;
 	e.send = how == SEND;
 	e.word = how == WORD;
 	if (e.word)
@@ -159,7 +161,12 @@ static void add_random(struct pm_log *log, uint64_t *random, bool narrow)
 	if (kind == PM_RDMA_FLUSH && !draw(random, 4))
 		len = 0;
 	unsigned thread = draw(random, 2);
-	add_as(log, kind, file, off, len, thread, kind == PM_LAND ? how[draw(random, 4)] : WRITE);
+	enum how as = WRITE;
+	if (kind == PM_LAND)
+		as = how[draw(random, 4)];
+	else if ((kind == PM_STORE || kind == PM_FLUSH) && draw(random, 2))
+		as = COPY;
+	add_as(log, kind, file, off, len, thread, as);
 }
 
 static void random_log(struct pm_log *log, uint64_t seed, bool narrow)
@@ -260,6 +267,24 @@ static bool is_late(const struct pm_log *log, size_t moment, size_t c, const str
 	return true;
 }
 
+/* May this store of a non-temporal copy be in its CPU's buffers? Only what that CPU does elsewhere,
+ * and copies, leave it there. */
+static bool is_buffered(const struct pm_log *log, size_t moment, size_t c, const struct machine *m)
+{
+	const struct pm_event *s = &log->event[c];
+	if (s->kind != PM_STORE || !s->nt || m->model != PM_CACHES || !hardware_of(m).nt_buffered)
+		return false;
+	for (size_t i = c + 1; i < moment; i++) {
+		const struct pm_event *e = &log->event[i];
+		bool same = e->thread == s->thread,
+		     own = same && (e->kind == PM_STORE || e->kind == PM_FLUSH),
+		     there = covers(e, s->file, (unsigned)(s->off / PM_LINE));
+		if (!(own && (e->nt || !there)) && e->kind != PM_MARK)
+			return false;
+	}
+	return true;
+}
+
 /* Is what CPUs stored, or RNICs landed, lost until something makes it durable? */
 static bool flushes_count(const struct machine *m, bool landed)
 {
@@ -279,7 +304,7 @@ static void bounds(const struct pm_log *log, size_t moment, unsigned file, unsig
 		if (!changes(&log->event[c], file, line))
 			continue;
 		++*most;
-		if (!flushes_count(m, landed) &&
+		if (!flushes_count(m, landed) && !is_buffered(log, moment, c, m) &&
 		    (flushes_count(m, true) || !is_late(log, moment, c, m)))
 			*least = *most;
 		for (size_t d = c; d < moment && flushes_count(m, true); d++)
@@ -521,6 +546,12 @@ static const struct machine machine[] = {
 	{PM_CACHES, {"domain=wsp", "dma_order=relaxed"}, false},
 	{PM_POWER, {"ddio=off", "flush_covers_send=off"}, false},
 	{PM_POWER, {"commit_word=visible"}, false},
+	{PM_CACHES, {"nt_stores=buffered"}, false},
+	{PM_CACHES, {"nt_stores=buffered", "dma_order=any"}, false},
+	{PM_CACHES, {"nt_stores=buffered", "domain=wsp"}, false},
+	{PM_CACHES, {"nt_stores=buffered", "iio_in_mhp=off", "ddio=off"}, false},
+	{PM_POWER, {"nt_stores=buffered"}, false},
+	{PM_KILL, {"nt_stores=buffered", "dma_order=any"}, false},
 	{PM_CACHES, {"iio_in_mhp=off"}, false},
 	{PM_CACHES, {"iio_in_mhp=off", "ddio=off"}, false},
 	{PM_CACHES, {"iio_in_mhp=off", "ddio=any", "dma_order=any"}, false},
@@ -597,7 +628,7 @@ static unsigned left_at_end(const struct pm_log *log, const struct machine *m)
 }
 
 /* Events, whose value is their place, from 1, and what can be left then (bits: the value; 0: what
- *was there before):
+ * was there before):
  *
  *	S store, F flush, | fence, Y msync; L landing, M data of a SEND, W the payload of a Commit;
  *	C Commit, R RDMA FLUSH, 0 of no range, P READ; s l f ! c: of a second thread
