@@ -201,7 +201,8 @@ void recorder_forked(void)
  * after all this, and need not ask the clock again. */
 static bool is_timed(enum record_kind kind)
 {
-	return kind == RECORD_STORE || kind == RECORD_FLUSH || kind == RECORD_FENCE;
+	return kind == RECORD_STORE || kind == RECORD_STORE_NT || kind == RECORD_FLUSH ||
+	       kind == RECORD_FLUSH_NT || kind == RECORD_FENCE;
 }
 
 void recorder_noticed(void)
