@@ -346,13 +346,11 @@ static bool land_any_order(struct rnic_qp *qp, struct packet *head)
 }
 
 /* The message has come and the receive request has told of the key that was not the peer's to
- * invalidate. The peer learns of it if it has not heard that all is well. */
+ * invalidate. The peer learns of it, too: such a message is never acknowledged, also not early. */
 static void refuse_invalidation(struct rnic_qp *qp, const struct packet *pkt)
 {
 	qp->resp.told = true;
-	if (rnic_acks_early(qp))
-		qp_fail(qp);
-	else if (resp_active(qp))
+	if (resp_active(qp))
 		resp_refuse(qp, pkt, pkt->psn, AETH_NAK_REMOTE_ACCESS);
 }
 

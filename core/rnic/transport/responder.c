@@ -505,7 +505,7 @@ static void accept_posted(struct rnic_qp *qp, struct packet *pkt)
 	if (MUTANT(&qp->hca->net->hw, NIC_LAST_LINE) && is & IS_WRITE && pkt->len > LINE)
 		pkt->len -= pkt->len % LINE;
 	arrive(qp, pkt);
-	if (pkt->ack_req && rnic_acks_early(qp))
+	if (pkt->ack_req && rnic_acks_early(qp) && !pkt->bad_key)
 		resp_acknowledge(qp, pkt);
 	if (is & IS_LAST && is & (IS_SEND | HAS_IMM) &&
 	    MUTANT(&qp->hca->net->hw, NIC_RECEIVE_EARLY) && pkt->rq_seq == qp->rq.done)
@@ -577,8 +577,9 @@ static void repeat_result(struct rnic_qp *qp, const struct packet *pkt)
 static void acknowledge_again(struct rnic_qp *qp, const struct packet *pkt)
 {
 	struct packet *answer;
-	if (is_lossy(qp) && qp->resp.land.head && !rnic_acks_early(qp)) {
-		qp->resp.land.tail->ack_req = true;
+	struct packet *last = qp->resp.land.head ? qp->resp.land.tail : NULL;
+	if (is_lossy(qp) && last && (!rnic_acks_early(qp) || last->bad_key)) {
+		last->ack_req = true;
 		return;
 	}
 	answer = resp_answer(qp, pkt, OP_ACKNOWLEDGE, 0);

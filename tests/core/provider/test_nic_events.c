@@ -411,9 +411,10 @@ END_TEST
 
 static atomic_uint taken;
 static atomic_bool wrong;
+static uint64_t latest_ns; /* of the wall clock; whoever iterates over the queue has it */
 
 /* Each thread posts batches of two WRITEs to the one queue pair, and polls for completions of
- * any thread. */
+ * any thread. The system's clock goes to and fro; that of completions does not. */
 static void *writer(void *arg)
 {
 	const uint64_t id = (uint64_t)(uintptr_t)arg;
@@ -437,6 +438,11 @@ static void *writer(void *arg)
 			sched_yield();
 		if (a.cqx->status != IBV_WC_SUCCESS || a.cqx->wr_id >= THREADS)
 			atomic_store(&wrong, true);
+		uint64_t at_ns = ibv_wc_read_completion_wallclock_ns(a.cqx);
+		if (at_ns < latest_ns)
+			atomic_store(&wrong, true);
+		latest_ns = at_ns;
+		atomic_store(&set_back_s, (int)(i % 3 * 3600));
 		atomic_fetch_add(&taken, 1);
 		ibv_end_poll(a.cqx);
 	}

@@ -256,8 +256,8 @@ START_TEST(long_send)
 }
 END_TEST
 
-/* What the peer may not invalidate: the message has come, its receive completes with an error, and
- * that was it. */
+/* What the peer may not invalidate: the message has come, its receive completes with an error, it
+ * is not acknowledged, and that was it. */
 static void wrong_invalidation_body(void)
 {
 	windowed(ALL_ACCESS);
@@ -275,6 +275,8 @@ static void wrong_invalidation_body(void)
 		post(&a, &wr);
 		expect(b.rcq, 55, IBV_WC_REM_INV_REQ_ERR);
 		ck_assert_int_eq(b.qp->state, IBV_QPS_ERR);
+		expect(a.scq, wr.wr_id, IBV_WC_REM_ACCESS_ERR);
+		ck_assert_int_eq(a.qp->state, IBV_QPS_ERR);
 		reconnect();
 		invalidate(&b, keys[i], FAILED);
 		reconnect();
@@ -286,6 +288,7 @@ static void wrong_invalidation_body(void)
 
 START_TEST(wrong_invalidation)
 {
+	opt.hw.ack_early = _i;
 	run(connected, wrong_invalidation_body);
 }
 END_TEST
@@ -952,7 +955,7 @@ int main(void)
 	tcase_add_test(tc, type_1);
 	tcase_add_test(tc, type_2);
 	tcase_add_loop_test(tc, long_send, 0, 2);
-	tcase_add_test(tc, wrong_invalidation);
+	tcase_add_loop_test(tc, wrong_invalidation, false, true + 1);
 	tcase_add_test(tc, rules);
 	tcase_add_test(tc, refused_posts);
 	tcase_add_test(tc, zero_based);
