@@ -381,6 +381,10 @@ static int read_history(const struct request *r, struct pm_log *log)
 	struct recording *recording;
 	char why[200];
 	uint64_t n, acks = 0;
+	if (log->events && !log->event[0].ns)
+		return fail(EXIT_USAGE,
+			    "%s: no times are in %s; expected the recording of one machine",
+			    r->history, r->log);
 	int error = recording_open(&recording, r->history, why, sizeof(why));
 	if (error)
 		return fail(EXIT_USAGE, "%s: %s", r->history, why);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/world/where.h"
-#include "core/record/format.h"
 
 #define SOURCES (1u << 20)
 
@@ -293,6 +292,11 @@ static int take_record(struct reader *r, const struct record *rec)
 		return take_source(r, rec);
 	case RECORD_CALL:
 		return take_call(r, rec);
+	case RECORD_PACKET_OUT: /* for recording_merge.h */
+	case RECORD_PACKET_IN:
+	case RECORD_SOCKET_OUT:
+	case RECORD_SOCKET_IN:
+		return 0;
 	default:
 		return take_event(r, rec);
 	}
@@ -300,16 +304,40 @@ static int take_record(struct reader *r, const struct record *rec)
 
 /* --- all of it --- */
 
-static int read_records(struct reader *r, const char *bytes, size_t len)
+const struct record_head *recording_head(const char *bytes, size_t len, struct input_error *error)
 {
-	const struct record_head *head = r->head;
+	const struct record_head *head = (const void *)bytes;
+	const struct reader r = {.error = error, .head = head};
+	if (!recording_begins(bytes, len))
+		wrong(&r, "expected a recording");
+	else if (len < RECORD_HEAD)
+		wrong(&r, "it is shorter than the head of a recording");
+	else if (check_format(&r))
+		return NULL;
+	else if (head->used < RECORD_HEAD || head->used > len)
+		wrong(&r, "it says that it has %llu bytes, and has %zu",
+		      (unsigned long long)head->used, len);
+	else
+		return head;
+	return NULL;
+}
+
+const struct record *recording_at(const char *bytes, uint64_t end, uint64_t at)
+{
+	const struct record *r = (const void *)(bytes + at);
+	bool whole = at <= end && end - at >= sizeof(*r) && r->bytes >= sizeof(*r) &&
+		     r->bytes % 8 == 0 && r->bytes <= end - at;
+	return whole ? r : NULL;
+}
+
+static int read_records(struct reader *r, const char *bytes)
+{
 	int error = 0;
 	r->at = RECORD_HEAD;
-	while (!error && r->at < head->used) {
-		const struct record *rec = (const void *)(bytes + r->at);
+	while (!error && r->at < r->head->used) {
+		const struct record *rec = recording_at(bytes, r->head->used, r->at);
 		r->number++;
-		if (len - r->at < sizeof(*rec) || rec->bytes < sizeof(*rec) || rec->bytes % 8 ||
-		    rec->bytes > len - r->at)
+		if (!rec)
 			return wrong(r, "the record at byte %llu is not whole",
 				     (unsigned long long)r->at);
 		error = take_record(r, rec);
@@ -320,21 +348,15 @@ static int read_records(struct reader *r, const char *bytes, size_t len)
 
 int recording_read_pm(struct pm_log *log, const char *bytes, size_t len, struct input_error *error)
 {
-	struct reader r = {.log = log, .error = error, .head = (const void *)bytes};
+	struct reader r = {.log = log, .error = error, .head = recording_head(bytes, len, error)};
 	int failed = 0;
-	if (len < RECORD_HEAD || !recording_begins(bytes, len))
-		return wrong(&r, "it is shorter than the head of a recording");
-	failed = check_format(&r);
-	if (failed)
-		return failed;
-	if (r.head->used < RECORD_HEAD || r.head->used > len)
-		return wrong(&r, "it says that it has %llu bytes, and has %zu",
-			     (unsigned long long)r.head->used, len);
+	if (!r.head)
+		return -EINVAL;
 	r.where = where_new_files();
 	if (!r.where)
 		failed = -ENOMEM;
 	if (!failed)
-		failed = read_records(&r, bytes, len);
+		failed = read_records(&r, bytes);
 	if (!failed && !log->files)
 		failed = wrong(&r, "no PM is in it: the program mapped no file that --pm named");
 	log->threads = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * tidemark record: a program on the soft RNIC (tidemark run), and what happens to its persistent
- * memory is written down (core/record).
+ * memory is written down (core/record). --merge is in record_merge.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,9 @@
 #include <unistd.h>
 #include "checker/explore/clock.h"
 #include "cli/cli.h"
+#include "cli/nic/record_merge.h"
 #include "cli/options.h"
+#include "core/provider/base/config.h"
 #include "core/record/format.h"
 
 #define LIBRARY "libtidemark-record.so"
@@ -26,7 +28,7 @@
 
 struct request {
 	struct option_names pm;
-	const char *out, *stores, *join;
+	const char *out, *stores, *join, *merge;
 	unsigned long long room;
 	bool quiet;
 	struct record_head *head;
@@ -46,6 +48,11 @@ static const struct option_row rows[] = {
 	 "a recording that another tidemark record is making: this program's part goes there too, "
 	 "until that one ends; instead of all of these",
 	 REQUEST(join)},
+	{"merge", "FILE",
+	 "no program: the recordings of several machines that talked to each other, each made with "
+	 "TIDEMARK_LINK=udp, become one, FILE. The machine that is named first is ahead of others "
+	 "where no message says otherwise",
+	 REQUEST(merge)},
 	{"stores", "auto|exact|noticed",
 	 "exact: each store is recorded where it is made, as the program, or a library of it, was "
 	 "compiled by tidemark cc, or by gcc with -fsanitize=thread; noticed: by what has changed; "
@@ -58,7 +65,7 @@ static const struct option_row rows[] = {
 static const struct options options = {
 	.command = "record",
 	.usage = "--pm PATH --out FILE [--] PROGRAM [ARGUMENT...]\n--join FILE [--] PROGRAM "
-		 "[ARGUMENT...]",
+		 "[ARGUMENT...]\n--merge FILE RECORDING RECORDING...",
 	.about = "Runs a program as it is, on the soft RNIC, and records what happens to its "
 		 "persistent memory: what RNICs land, what is flushed, what CPUs have stored. "
 		 "tidemark images makes crash images of it.",
@@ -285,6 +292,8 @@ static void print_summary(const struct request *r, double seconds)
 		fprintf(stderr, ", the kernel asked %" PRIu64 " times", h->kernel_scans);
 	if (h->exact && !h->told)
 		fprintf(stderr, "; %" PRIu64 " that the program told of", h->exact);
+	if (h->messages)
+		fprintf(stderr, "; %" PRIu64 " messages from and to others", h->messages);
 	/* Several threads and processes may have been at it at once. */
 	fprintf(stderr, "; some %.2f s of recording in %.2f s\n", (double)h->busy_ns * 1e-9,
 		seconds);
@@ -298,7 +307,7 @@ static void print_summary(const struct request *r, double seconds)
 			"tidemark: %s: the program told of no store: expected one that tidemark "
 			"cc has compiled, or gcc with -fsanitize=thread\n",
 			r->out);
-	if (!h->files)
+	if (!h->files && !h->messages)
 		fprintf(stderr,
 			"tidemark: %s: nothing is in it: the program mapped no file that "
 			"--pm names\n",
@@ -338,12 +347,20 @@ static int stores_asked(const struct request *r)
 	return i;
 }
 
+/* With the link udp there may be other machines, and PM may be theirs. */
+static bool is_one_of_several(void)
+{
+	struct nic_config config;
+	char why[300];
+	return !nic_config_read(&config, why, sizeof(why)) && config.link == LINK_UDP;
+}
+
 static int check_request(struct request *r)
 {
 	if (r->join && (r->pm.n || r->out || stores_asked(r) != RECORD_ASKED_AUTO))
 		return fail(EXIT_USAGE, "record: --join: --pm, --out and --stores are those of the "
 					"recording");
-	if (!r->join && (!r->pm.n || !r->out))
+	if (!r->join && (!r->out || (!r->pm.n && !is_one_of_several())))
 		return fail(EXIT_USAGE, "record: expected --pm PATH and --out FILE");
 	if (r->out && check_output("--out", r->out, OUTPUT_RECORDING))
 		return EXIT_USAGE;
@@ -377,6 +394,14 @@ int record_main(int argc, char **argv)
 	int status = options_read_leading(&options, &r, argc, argv);
 	if (status >= 0)
 		return status;
+	if (r.merge) {
+		if (r.pm.n || r.out || r.join || stores_asked(&r) != RECORD_ASKED_AUTO)
+			return fail(
+				EXIT_USAGE,
+				"record: --merge: expected recordings, and neither --pm, --out, "
+				"--join nor --stores");
+		return record_merge(r.merge, argv + optind, (unsigned)(argc - optind), r.quiet);
+	}
 	if (optind == argc)
 		return fail(EXIT_USAGE, "record: no program given (tidemark record --help)");
 	status = check_request(&r);

@@ -71,6 +71,7 @@ struct record_head {
 	uint32_t asked; /* enum record_asked: --stores */
 	/* RECORD_HISTORY_VARIABLE may have lines: somebody has opened it for writing. */
 	_Atomic uint32_t announced;
+	uint64_t messages; /* from and to other programs: RECORD_PACKET_OUT and so on */
 };
 _Static_assert(sizeof(struct record_head) <= RECORD_HEAD, "the head is a page");
 
@@ -98,6 +99,11 @@ enum record_kind {
 			   * FLUSH_NT */
 	RECORD_FLUSH_NT,
 	RECORD_RDMA_FLUSH, /* len 0: of memory that is no PM, which concerns data of SENDs alone */
+	/* What goes from machine to machine, with the link udp; message.h. */
+	RECORD_PACKET_OUT, /* an RNIC is about to send it */
+	RECORD_PACKET_IN,  /* it has come */
+	RECORD_SOCKET_OUT, /* somebody is about to write to a TCP socket */
+	RECORD_SOCKET_IN,  /* somebody has read from one */
 	RECORD_KINDS
 };
 

@@ -210,7 +210,7 @@ void recorder_noticed(void)
 	event_ns = recorder_now();
 }
 
-static void add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
+static void add(enum record_kind kind, uint32_t file, uint64_t off, const void *payload,
 		uint32_t len, uint32_t source, uint32_t thread, uint32_t message)
 {
 	uint64_t need = sizeof(struct record) + (payload ? (len + 7ull) / 8 * 8 : 0);
@@ -259,6 +259,12 @@ void recorder_add_of(uint32_t thread, enum record_kind kind, unsigned file, uint
 		     const void *payload, uint32_t len, uint32_t source)
 {
 	add(kind, file, off, payload, len, source, thread, 0);
+}
+
+void recorder_add_packet(enum record_kind kind, uint32_t own, uint32_t other, uint32_t qp,
+			 uint64_t packet)
+{
+	add(kind, other, packet, NULL, 0, own, RECORD_RNIC, qp);
 }
 
 /* The lock, and the number of the place. */
@@ -491,4 +497,5 @@ RECORD_EXPORT const struct record_hooks tidemark_record_hooks = {
 	.committed = committed,
 	.pushed = pushed,
 	.acknowledges = recorder_acknowledges,
+	.packet = recorder_packet,
 };

@@ -12,6 +12,7 @@
  *	call_site.c	where in the program a call stands
  *	told.c		what the Valgrind tool tells, if the program runs under it
  *	announced.c	what clients say of their operations
+ *	messages.c	what goes from machine to machine; socket_reads.c what reads it
  *	libc_calls.c, libpmem_calls.c, libpmem2_calls.c	the functions that are replaced
  *	record_hooks.h	what the soft RNIC calls
  */
@@ -53,6 +54,10 @@ void recorder_noticed(void);
 void recorder_add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
 		  uint32_t len, uint32_t source);
 
+/* A packet of an RNIC: message.h. With the lock. */
+void recorder_add_packet(enum record_kind kind, uint32_t own, uint32_t other, uint32_t qp,
+			 uint64_t packet);
+
 /* Somebody outside is about to be told something, by a call at `caller`. Without the lock. */
 void recorder_acknowledges(const void *caller);
 
@@ -71,6 +76,15 @@ void told_landing(const void *at, size_t len);
 
 /* Take the lines that clients have written since the last time. With the lock. */
 void announced_take(void);
+
+/* --- messages.c: without the lock; errno stays --- */
+
+/* An RNIC is about to send a packet, or one has come: message.h. */
+void recorder_packet(bool in, uint32_t own, uint32_t other, uint32_t qp, uint64_t packet);
+/* Something is about to be written to `fd`; something was read from it. If it is a TCP socket, and
+ * the other end may be another machine's, that is recorded. */
+void message_leaves(int fd);
+void message_came(int fd);
 
 /* --- pm_maps.c --- */
 

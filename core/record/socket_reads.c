@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Functions of libc that read from sockets, in the place of libc's: what came from another machine
+ * (messages.c). The real ones are called, as they can be cancelled. */
+#undef _FORTIFY_SOURCE /* they are defined here, and not to be inlined */
+#include <dlfcn.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "core/record/recorder.h"
+
+/* Of the programs that were compiled with _FORTIFY_SOURCE; `room` is checked by the real one. */
+ssize_t __read_chk(int fd, void *bytes, size_t n, size_t room);
+ssize_t __recv_chk(int fd, void *bytes, size_t n, size_t room, int flags);
+ssize_t __recvfrom_chk(int fd, void *bytes, size_t n, size_t room, int flags, struct sockaddr *from,
+		       socklen_t *len);
+
+/* Define `name` so that it calls the real one with `arguments`. That is looked for before main()
+ * begins, as a signal handler or a child of fork() must not. */
+#define READS(name, parameters, arguments)                         \
+	static ssize_t(*real_##name) parameters;                   \
+	__attribute__((constructor)) static void find_##name(void) \
+	{                                                          \
+		*(void **)&real_##name = dlsym(RTLD_NEXT, #name);  \
+	}                                                          \
+	RECORD_EXPORT ssize_t name parameters                      \
+	{                                                          \
+		if (!real_##name)                                  \
+			find_##name();                             \
+		ssize_t n_ = real_##name arguments;                \
+		if (n_ > 0)                                        \
+			message_came(fd);                          \
+		return n_;                                         \
+	}
+
+READS(read, (int fd, void *bytes, size_t n), (fd, bytes, n))
+READS(readv, (int fd, const struct iovec *part, int n), (fd, part, n))
+READS(recv, (int fd, void *bytes, size_t n, int flags), (fd, bytes, n, flags))
+READS(recvfrom, (int fd, void *bytes, size_t n, int flags, struct sockaddr *from, socklen_t *len),
+      (fd, bytes, n, flags, from, len))
+READS(recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags))
+READS(__read_chk, (int fd, void *bytes, size_t n, size_t room), (fd, bytes, n, room))
+READS(__recv_chk, (int fd, void *bytes, size_t n, size_t room, int flags),
+      (fd, bytes, n, room, flags))
+READS(__recvfrom_chk,
+      (int fd, void *bytes, size_t n, size_t room, int flags, struct sockaddr *from,
+       socklen_t *len),
+      (fd, bytes, n, room, flags, from, len))
