@@ -24,13 +24,15 @@ for reader in trace ops log recording; do
 		tail -n 20 "$here/out" >&2
 	fi
 done
+format=$sources/core/record/format.h
 # So that the seeds are not all refused for a reason that nobody looks for.
 "$build/tidemark" crashtest erda --ops "$sources/fuzz/seeds/ops.1" --runs 1 --states 1 --no-traces >"$here/out" 2>&1
 [ $? -le 1 ] || { echo "FAILED: ops.1 is no good list: $(cat "$here/out")" >&2; failures=$((failures + 1)); }
 "$build/tidemark" images --log "$sources/fuzz/seeds/log.1" --pool zero --pmemcheck-log "$here/log.out" >"$here/out" 2>&1
 [ $? -eq 0 ] || { echo "FAILED: log.1 is no good log: $(cat "$here/out")" >&2; failures=$((failures + 1)); }
 {
-	sed -n 's/^#define RECORD_MAGIC *"\(.*\)\\n"$/\1/p' "$sources/core/record/format.h"
+	printf '%s%s\n' "$(sed -n 's/^#define RECORD_NAME *"\(.*\)".*/\1/p' "$format")" \
+		"$(sed -n 's/^#define RECORD_MAGIC *RECORD_NAME "\(.*\)\\n"$/\1/p' "$format")"
 	printf '\0\0\0\0\0\0\0\0'
 	size=$((4096 + $(wc -c <"$here/recording/recording.1")))
 	printf "\\$(printf %o $((size % 256)))\\$(printf %o $((size / 256)))"
