@@ -96,7 +96,8 @@ logbench: deps
 	@$(MAKE) --no-print-directory build TARGET='tidemark bench_logs'
 	@scripts/imagelogbench $(ARGS)
 
-nicbench: build
+nicbench: deps
+	@$(MAKE) --no-print-directory build TARGET='tidemark bench_nic'
 	@scripts/nicbench $(ARGS)
 
 vmbench: build vm
