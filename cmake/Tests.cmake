@@ -302,9 +302,10 @@ endif()
 tidemark_search_test(test_taxonomy_all ${PROJECT_SOURCE_DIR}/tests/checker/models/test_taxonomy_all.sh $<TARGET_FILE:tidemark>
 	${PROJECT_SOURCE_DIR} ${record})
 
-# Tests that boot guests; one at a time, and first of all, so that others run beside them. Skipped without QEMU.
+# Tests that boot guests; one at a time, and first of all, so that others run beside them. Skipped without QEMU. They take a
+# third of the time of all the long tests, so they take turns.
 function(tidemark_guest_test name)
-	tidemark_test(${name} ${PROJECT_SOURCE_DIR}/tests/again.sh ${ARGN})
+	tidemark_turn_test(${name} ${PROJECT_SOURCE_DIR}/tests/again.sh ${ARGN})
 	set_tests_properties(${name} PROPERTIES RESOURCE_LOCK guest COST 1000 TIMEOUT 1200 LABELS all)
 endfunction()
 
@@ -318,7 +319,7 @@ if(TIDEMARK_SANITIZE)
 else()
 	tidemark_guest_test(test_vm ${PROJECT_SOURCE_DIR}/tests/vm/test_vm.sh)
 	tidemark_guest_test(test_vmtest ${PROJECT_SOURCE_DIR}/tests/vm/test_vmtest.sh $<TARGET_FILE:tidemark>)
-tidemark_guest_test(test_vmcommit ${PROJECT_SOURCE_DIR}/tests/vm/test_vmcommit.sh $<TARGET_FILE:tidemark>)
+	tidemark_guest_test(test_vmcommit ${PROJECT_SOURCE_DIR}/tests/vm/test_vmcommit.sh $<TARGET_FILE:tidemark>)
 	tidemark_guest_test(test_vmdiff ${PROJECT_SOURCE_DIR}/tests/vm/test_vmdiff.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_guest_test(test_vm_interop ${PROJECT_SOURCE_DIR}/vm/interop --build ${PROJECT_BINARY_DIR})
 	tidemark_guest_test(test_vmsoak ${PROJECT_SOURCE_DIR}/vm/soak --tidemark $<TARGET_FILE:tidemark> --store efactory

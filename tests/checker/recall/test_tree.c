@@ -368,16 +368,16 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tc, 300);
-	tcase_add_loop_test(tc, same_with_tree, 0, COUNT(tried));
-	tcase_add_loop_test(tc, small_tree, 0, COUNT(tried));
-	tcase_add_loop_test(tc, mutant_is_noticed, TREE_MUTANT_NONE + 1, TREE_MUTANTS);
+	add_in_turn(tc, same_with_tree, 0, COUNT(tried));
+	add_in_turn(tc, small_tree, 0, COUNT(tried));
+	add_in_turn(tc, mutant_is_noticed, TREE_MUTANT_NONE + 1, TREE_MUTANTS);
 	tcase_add_test(tc, shared_tree);
 	tcase_add_test(tc, canary_names_the_image);
-	tcase_add_loop_test(tc, checkpoint_mutant_is_noticed, CHECKPOINT_MUTANT_NONE + 1,
-			    CHECKPOINT_MUTANTS);
+	add_in_turn(tc, checkpoint_mutant_is_noticed, CHECKPOINT_MUTANT_NONE + 1,
+		    CHECKPOINT_MUTANTS);
 	tcase_add_test(tc, canary_names_the_run);
 	tcase_add_test(tc, budget_ends_a_run);
-	tcase_add_loop_test(tc, search_with_marks, 0, COUNT(searched));
+	add_in_turn(tc, search_with_marks, 0, COUNT(searched));
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

@@ -107,7 +107,7 @@ int main(void)
 	while (stores[all])
 		all++;
 	tcase_set_timeout(tc, 300);
-	tcase_add_loop_test(tc, every_store_runs_what_is_drawn, 0, all);
+	add_in_turn(tc, every_store_runs_what_is_drawn, 0, all);
 	tcase_add_loop_test(tc, keys_that_meet_have_room, 0, all);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
