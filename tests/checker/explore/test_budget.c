@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 #include "tests/checker/explore/budget.h"
 
 #define CASES  60
@@ -69,6 +70,53 @@ START_TEST(scripts_agree)
 }
 END_TEST
 
+/* Cases FIRST to CASES - 1 that Check runs, by number. */
+#define FIRST 1
+static bool ran[CASES];
+
+START_TEST(note)
+{
+	ran[_i] = true;
+}
+END_TEST
+
+/* The process of its own is for Check, which has one runner at a time. */
+static bool runs_in_turn(void)
+{
+	Suite *suite = suite_create("turns");
+	TCase *tc = tcase_create("turns");
+	SRunner *runner;
+	bool same = true;
+
+	add_in_turn(tc, note, FIRST, CASES);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_set_fork_status(runner, CK_NOFORK);
+	srunner_run_all(runner, CK_SILENT);
+	for (unsigned i = 0; i < CASES; i++)
+		same = same && ran[i] == (i >= FIRST && in_turn(i));
+	srunner_free(runner);
+	return same;
+}
+
+START_TEST(check_agrees)
+{
+	unsigned n = (unsigned)_i;
+
+	for (unsigned k = 0; k < n; k++) {
+		int status = 0;
+
+		set_share(k, n);
+		pid_t child = fork();
+		ck_assert_int_ge(child, 0);
+		if (!child)
+			_exit(runs_in_turn() ? 0 : 1);
+		ck_assert_int_eq(waitpid(child, &status, 0), child);
+		ck_assert_int_eq(status, 0);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("budget");
@@ -78,6 +126,7 @@ int main(void)
 
 	tcase_add_loop_test(tc, shares_are_the_list, 1, SHARES + 1);
 	tcase_add_loop_test(tc, scripts_agree, 1, SHARES + 1);
+	tcase_add_loop_test(tc, check_agrees, 1, SHARES + 1);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
