@@ -40,8 +40,11 @@
 
 static_assert(FUZZ_INPUT_MAX <= UINT8_MAX, "the length of an input is a byte");
 
-static const struct explore_limits item_limits = {
-	.images_per_point = 64, .nested_every = 8, .states = 8000, .tree_bytes = TREE_BYTES};
+static const struct explore_limits item_limits = {.images_per_point = 64,
+						  .nested_every = 8,
+						  .states = 8000,
+						  .tree_bytes = TREE_BYTES - SHARED_BYTES,
+						  .share_tree = true};
 
 struct item_result {
 	bool done;
