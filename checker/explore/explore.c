@@ -48,12 +48,14 @@
 
 #define SAMPLES 32 /* images of a point beyond the bound */
 /* With these, of those that were measured, most states show the seeded bugs that need a life. */
-#define FEW_IMAGES   8	  /* images of a power failure within a life, or where few are wanted */
-#define RECORD_AFTER 16	  /* runs, until it pays to record the plain one */
-#define CANARY_EVERY 1024 /* one in so many images is run although it is known, ... */
-#define CANARY_CUTS  256  /* ... and of those in which the power fails once more */
-#define NOTE_NONE    0
-#define NOTE_MANY    UINT16_MAX
+#define FEW_IMAGES	8    /* images of a power failure within a life, or where few are wanted */
+#define PREFIX_SHARE	32   /* of the room for what is known, one part is for runs */
+#define RECORD_AFTER	8    /* runs, until it pays to record the plain one */
+#define CANARY_EVERY	1024 /* one in so many images is run although it is known, ... */
+#define CANARY_REPEATED 64   /* ... of runs that were made before, ... */
+#define CANARY_CUTS	256  /* ... and of those in which the power fails once more */
+#define NOTE_NONE	0
+#define NOTE_MANY	UINT16_MAX
 
 const struct explore_limits explore_default = {
 	.images_per_point = 256, .nested_every = 8, .states = UINT64_MAX, .tree_bytes = TREE_BYTES};
@@ -632,6 +634,7 @@ static enum cut_fate look_at_point(struct explorer *ex, struct world *world,
 	assert(machine < WORLDS);
 	if (ex->stopped || ex->counts.states >= ex->limits.states) {
 		stop_machine(ex, world);
+		ex->run_whole = false;
 		return CUT_BUDGET;
 	}
 	if (!fails_here(ex, world, at))
@@ -639,8 +642,10 @@ static enum cut_fate look_at_point(struct explorer *ex, struct world *world,
 	bool living = ex->living;
 	uint64_t key = point_key(ex, world), hash = h->hash;
 	if (ex->run_states && ex->counts.states >= ex->run_states && machine == 1 &&
-	    !visited_has(ex->visited, key))
+	    !visited_has(ex->visited, key)) {
+		ex->run_whole = false;
 		return CUT_BUDGET; /* later runs are to have some, too */
+	}
 	ex->counts.points++;
 	ex->run_points += machine == 1;
 	ex->counts.nested_points += machine > 1;
@@ -745,6 +750,7 @@ static void run_world(struct explorer *ex, struct mark *from, struct source *sou
 {
 	struct world *w = &ex->worlds.world[0];
 	ex->run_points = 0;
+	ex->run_whole = true;
 	explore_lower_bound(ex);
 	if (from)
 		return_to(ex, from, source);
@@ -752,6 +758,30 @@ static void run_world(struct explorer *ex, struct mark *from, struct source *sou
 	w->rest_arg = ex;
 	(from ? world_resume : world_run)(&ex->worlds, source,
 					  ex->limits.no_crash ? NULL : observer, ex);
+	w->at_rest = NULL; /* others make runs in this world, too */
+}
+
+static void begin_run(struct explorer *ex, const struct deviations *taken)
+{
+	ex->taken = taken;
+	ex->stopped = ex->wrong.found;
+	ex->living = false;
+}
+
+static void end_run(struct explorer *ex)
+{
+	frequency_run(&ex->frequency, ex->setup->known.first, ex->counts.runs);
+	ex->counts.runs++;
+}
+
+/* What the run that is over says of itself. */
+static void find_verdicts(struct explorer *ex, struct verdict v[TM_CONTRACTS])
+{
+	const unsigned want = CONTRACTS_IN_RUN;
+	memset(v, 0, TM_CONTRACTS * sizeof(*v));
+	verdicts_prepare(ex, 0);
+	verdicts_find(ex, 0, want, NULL, v);
+	ex->run_clean = !any_broken(&ex->worlds.world[0].result, v);
 }
 
 void explore_run_from(struct explorer *ex, struct mark *from, struct source *source,
@@ -760,30 +790,30 @@ void explore_run_from(struct explorer *ex, struct mark *from, struct source *sou
 	struct world *w = &ex->worlds.world[0];
 	uint64_t events = sim_events(w->sim);
 	struct verdict v[TM_CONTRACTS];
-	ex->taken = taken;
-	ex->stopped = ex->wrong.found;
-	ex->living = false;
+	begin_run(ex, taken);
 	enum explore_phase before = phase_begin(ex->phases, PHASE_RUN);
 	if (ex->cuts)
 		cuts_begin(ex->cuts, 0, ex->limits.no_crash);
 	run_world(ex, from, source, explore_point);
 	ex->counts.events += sim_events(w->sim) - events;
-	memset(v, 0, sizeof(v));
-	const unsigned want = CONTRACTS_IN_RUN;
 	assert(!ex->worlds.history->epoch); /* each power failure was taken back */
 	assert(ex->counts.points_seen <= ex->counts.points);
-	verdicts_prepare(ex, 0);
-	verdicts_find(ex, 0, want, NULL, v);
-	note_verdicts(ex, 0, want, v);
+	ex->run_whole &= !ex->stopped;
+	find_verdicts(ex, v);
+	note_verdicts(ex, 0, CONTRACTS_IN_RUN, v);
 	if (!ex->stopped || w->result.end == SIM_FAULT)
 		note_result(ex, 0);
 	world_end(&ex->worlds, 0);
-	frequency_run(&ex->frequency, ex->setup->known.first, ex->counts.runs);
-	ex->counts.runs++;
+	end_run(ex);
 	phase_back(ex->phases, before);
 }
 
-/* --- runs that begin like the plain one --- */
+/* --- runs that begin like others --- */
+
+static bool has_budget(const struct explorer *ex)
+{
+	return !ex->wrong.found && ex->counts.states < ex->limits.states;
+}
 
 uint32_t explore_emptied(const struct explorer *ex)
 {
@@ -801,6 +831,28 @@ static bool meet_again(struct explorer *ex, const struct world *world)
 	return true;
 }
 
+/* What a run comes to, apart from what was found in it. */
+static uint64_t run_hash(const struct explorer *ex)
+{
+	const uint64_t parts[] = {sim_hash(ex->worlds.world[0].sim), ex->worlds.history->hash,
+				  ex->run_points,
+				  XXH3_64bits(ex->lower_bound, sizeof(ex->lower_bound))};
+	return XXH3_64bits(parts, sizeof(parts));
+}
+
+/* The run that is over, with so many deviations, is noted for those that repeat it. */
+static void note_made(struct explorer *ex, uint64_t events, unsigned taken)
+{
+	const enum checkpoint_mutant mutant = ex->limits.checkpoint_mutant;
+	const bool whole = ex->run_whole || mutant == PREFIX_CUT_SHORT;
+	struct known_run run = {.hash = run_hash(ex), .points = ex->run_points, .events = events};
+	memcpy(run.lower_bound, ex->lower_bound, sizeof(run.lower_bound));
+	/* The set of points may have been emptied meanwhile. */
+	const bool known = (ex->run_clean || mutant == PREFIX_BROKEN) &&
+			   ex->record.emptied == explore_emptied(ex);
+	prefix_made(ex->prefix, whole, taken, whole && known ? &run : NULL);
+}
+
 /* The plain run is made for its marks. Where a point was not met before, the record ends, because a
  * run that comes there has to look at it. */
 static void record_point(void *arg, struct world *world, const struct choice_point *at)
@@ -815,24 +867,27 @@ static void record_point(void *arg, struct world *world, const struct choice_poi
 
 static void record_plain(struct explorer *ex)
 {
+	struct verdict v[TM_CONTRACTS];
 	struct source *source = prefix_record(ex->prefix);
+	uint64_t events = sim_events(ex->worlds.world[0].sim);
 	ex->marks = prefix_marks(ex->prefix, &ex->position);
 	run_world(ex, NULL, source, record_point);
+	ex->run_whole = ex->marks;
+	find_verdicts(ex, v);
 	world_end(&ex->worlds, 0);
-	prefix_recorded(ex->prefix);
 	ex->record.done = true;
 	ex->record.no_crash = ex->limits.no_crash;
 	ex->record.emptied = explore_emptied(ex);
 	ex->record.at = ex->marks ? UINT64_MAX : 8 * ex->counts.runs;
+	note_made(ex, sim_events(ex->worlds.world[0].sim) - events, 0);
 	ex->marks = NULL;
 }
 
-/* Where the run can go on that this source makes, and the source that it then has. NULL: it is made
- * from its beginning. */
-static struct mark *find_mark(struct explorer *ex, struct source *source, struct source **rest)
+/* Is there a record by which a source can be asked before its run is made? */
+static bool has_record(struct explorer *ex, const struct source *source)
 {
 	if (!ex->prefix || !source || source->touched || ex->cuts)
-		return NULL;
+		return false;
 	if (ex->record.done && (ex->record.no_crash != ex->limits.no_crash ||
 				ex->record.emptied != explore_emptied(ex))) {
 		ex->record.done = false;
@@ -840,17 +895,7 @@ static struct mark *find_mark(struct explorer *ex, struct source *source, struct
 	}
 	if (ex->counts.runs >= ex->record.at)
 		record_plain(ex);
-	return ex->record.done ? prefix_ask(ex->prefix, source, rest, ex->limits.checkpoint_mutant)
-			       : NULL;
-}
-
-/* What a run comes to, apart from what was found in it. */
-static uint64_t run_hash(const struct explorer *ex)
-{
-	const uint64_t parts[] = {sim_hash(ex->worlds.world[0].sim), ex->worlds.history->hash,
-				  ex->run_points,
-				  XXH3_64bits(ex->lower_bound, sizeof(ex->lower_bound))};
-	return XXH3_64bits(parts, sizeof(parts));
+	return ex->record.done;
 }
 
 static void check_point(void *arg, struct world *world, const struct choice_point *at)
@@ -860,34 +905,64 @@ static void check_point(void *arg, struct world *world, const struct choice_poin
 		meet_again(ex, world);
 }
 
-/* The run that went on from a mark is made once more, from its beginning. Is it the same? */
-static void check_run(struct explorer *ex)
+/* What was left out of the run, or all of it, is made once more, from its beginning. Is it the
+ * same? */
+static void check_run(struct explorer *ex, uint64_t hash)
 {
 	struct trace_source whole;
-	const uint64_t hash = run_hash(ex);
 	if (trace_start(&whole, ex->taken))
 		return;
 	run_world(ex, NULL, &whole.source, check_point);
 	world_end(&ex->worlds, 0);
 	trace_finish(&whole);
 	if (run_hash(ex) != hash)
-		note_wrong_run(ex, "a run that went on from a checkpoint of another one is not "
-				   "what it is from its beginning");
+		note_wrong_run(ex, "a run that went on from a checkpoint of another one, or was "
+				   "taken for another one, is not what it is from its beginning");
+}
+
+/* The run was made before. All of its points were met then, and it broke nothing. */
+static void repeat_run(struct explorer *ex, const struct known_run *run,
+		       const struct deviations *taken)
+{
+	const uint64_t hash = run->hash;
+	enum explore_phase before = phase_begin(ex->phases, PHASE_RUN);
+	begin_run(ex, taken);
+	ex->run_points = run->points;
+	ex->counts.points += run->points;
+	ex->counts.points_seen += run->points;
+	ex->counts.events += run->events;
+	memcpy(ex->lower_bound, run->lower_bound, sizeof(ex->lower_bound));
+	end_run(ex);
+	if ((hash + ex->repeated++) % CANARY_REPEATED == 0)
+		check_run(ex, hash);
+	phase_back(ex->phases, before);
 }
 
 void explore_run(struct explorer *ex, struct source *source, const struct deviations *taken)
 {
+	const struct known_run *known = NULL;
 	struct source *rest = source;
-	struct mark *from = find_mark(ex, source, &rest);
-	explore_run_from(ex, from, rest, taken);
+	struct mark *from = NULL;
+	if (has_record(ex, source)) {
+		from = prefix_ask(ex->prefix, source, &rest, ex->limits.checkpoint_mutant);
+		known = prefix_known(ex->prefix);
+	}
 	/* Where the budget is used up a run ends early. */
-	if (from && ex->resumed++ % CANARY_EVERY == 0 && explore_more(ex))
-		check_run(ex);
+	if (known && (ex->limits.no_crash || has_budget(ex))) {
+		repeat_run(ex, known, taken);
+		return;
+	}
+	uint64_t events = sim_events(ex->worlds.world[0].sim);
+	explore_run_from(ex, from, rest, taken);
+	if (!from)
+		return;
+	note_made(ex, sim_events(ex->worlds.world[0].sim) - events, taken->n);
+	if (ex->resumed++ % CANARY_EVERY == 0 && explore_more(ex))
+		check_run(ex, run_hash(ex));
 }
-
 bool explore_more(const struct explorer *ex)
 {
-	return !ex->stopped && !ex->wrong.found && ex->counts.states < ex->limits.states;
+	return !ex->stopped && has_budget(ex);
 }
 
 void explore_counts_add(struct explore_counts *to, const struct explore_counts *from)
@@ -938,7 +1013,7 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 	/* Two seeded bugs do something to the source where a run begins. */
 	bool resume = tree && !CHECKER_MUTANT(setup, PLAIN_ONLY) &&
 		      !CHECKER_MUTANT(setup, TASKS_NEVER_HELD);
-	ex->prefix = resume ? prefix_new() : NULL;
+	ex->prefix = resume ? prefix_new(limits->tree_bytes / PREFIX_SHARE) : NULL;
 	ex->record.at = RECORD_AFTER;
 	if (!ex->judge || !ex->image || !ex->visited || (own && !ex->own) ||
 	    (resume && !ex->prefix) || (tree && open_recall(ex))) {

@@ -122,6 +122,10 @@ struct explorer {
 		uint64_t at;	     /* it is, again, when there were so many runs */
 	} record;
 	uint64_t resumed;    /* runs that went on from a mark */
+	uint64_t repeated;   /* runs that were made before, and so were not made: world 0 and its
+			      * history are still those of an earlier one */
+	bool run_whole;	     /* the run that is on, or was last, looked at all of its points */
+	bool run_clean;	     /* and the one that was last broke nothing but images */
 	uint64_t run_points; /* of the run that is on, of machine 0, until now */
 	/* Where the run that is on is marked, if it is, and how far it is. */
 	struct marks *marks;

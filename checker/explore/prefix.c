@@ -2,102 +2,52 @@
 /*
  * See prefix.h.
  *
- * A source says of each kind of choice how many questions of that kind it answers with 0 unasked
- * (struct source, skip), so the recorded questions are kept by kind, too: the next one that it is
- * really asked is the first, over all kinds, of those that it does not skip. Sources differ in
- * whether they are asked before an operation begins; steps are listed with these questions and
- * without.
+ * To note all that a run is asked takes as long as a tenth of a run, and most runs begin a stretch
+ * that no other will. So a run is noted only from where it leaves the tree, and only if an earlier
+ * one has left it there which did not deviate any more until its end: such runs are repeated. What
+ * the run deviates from there on is noted as further stretches. A run that does not deviate where
+ * an earlier one did, beyond which nothing is known, leaves the tree, too; the stretch goes on
+ * then.
  */
 #include "checker/explore/prefix.h"
 #include <assert.h>
 #include <stdlib.h>
-#include "core/rt/actors.h"
-#include "core/rt/arena.h"
+#include <string.h>
+#include "checker/explore/stretch.h"
 #include "core/rt/sim.h"
 
-#define SPACING 12 /* questions between two marks of a short run */
+#define WAY 48 /* deviations of a run that are led along the tree, at most */
 
-void marks_clear(struct marks *m)
-{
-	m->n = 0;
-	m->spacing = SPACING;
-}
-
-void marks_free(struct marks *m)
-{
-	for (unsigned i = 0; i < MARKS; i++)
-		snapshot_free(&m->mark[i].at);
-	*m = (struct marks){0};
-}
-
-/* Every other one goes; its memory is of use again. */
-static void thin_out(struct marks *m)
-{
-	for (unsigned i = 1; 2 * i < MARKS; i++) {
-		const struct mark kept = m->mark[2 * i];
-		m->mark[2 * i] = m->mark[i];
-		m->mark[i] = kept;
-	}
-	m->n = MARKS / 2;
-	m->spacing *= 2;
-}
-
-struct mark *marks_next(struct marks *m, uint32_t position)
-{
-	struct mark *last = m->n ? &m->mark[m->n - 1] : NULL;
-	if (last && !position)
-		return last;
-	if (last && position < last->position + m->spacing)
-		return NULL;
-	if (m->n == MARKS)
-		thin_out(m);
-	m->mark[m->n].position = position;
-	return &m->mark[m->n++];
-}
-
-struct mark *marks_before(struct marks *m, uint32_t position)
-{
-	unsigned n = m->n;
-	while (n && m->mark[n - 1].position > position)
-		n--;
-	return n ? &m->mark[n - 1] : NULL;
-}
-
-/* --- the plain run --- */
-
-struct question {
-	struct choice_point at; /* who: one of prefix.actors */
-	unsigned n;
+/* A part of the way from the mark to where the source's own run begins. */
+struct step {
+	const struct stretch *along;
+	uint32_t skip[CHOICE_KINDS]; /* so many of its questions are answered with 0, ... */
+	uint32_t question;	     /* ... until this one is */
+	unsigned answer;	     /* with this; 0: the way ends before */
 };
-
-/* Questions of one kind, by their numbers. */
-struct list {
-	uint32_t *at, n, room;
-};
-
-#define STEPS_AND_BEGINS CHOICE_KINDS /* the list of steps with those before an operation */
 
 struct prefix {
+	struct stretches tree;
 	struct source recorder;
-	struct question *question;
-	uint32_t questions, room;
-	struct list list[CHOICE_KINDS + 1];
-	struct actors *actors;
 	struct marks marks;
-	bool known; /* the record is of use */
-	struct {
-		struct source source;
-		struct source *inner;
-		unsigned answer; /* to the question after those it skips; 0: `inner` is asked */
-	} rest;
+	bool usable;
+	struct source rest;
+	struct source *inner; /* the source of the run; NULL: of the plain one */
+	struct step way[WAY];
+	unsigned steps, taken;
+	struct stretch *at;   /* where the run is when it is over, if it is noted or known */
+	struct stretch *note; /* what is asked is noted there; NULL: it is not */
+	/* The last stretch that the run noted, and the one where it left the tree, which had so
+	 * many questions. */
+	struct stretch *tip, *base;
+	uint32_t base_questions;
+	uint32_t asked; /* by the plain run */
 };
 
-struct prefix *prefix_new(void)
+struct prefix *prefix_new(size_t bytes)
 {
 	struct prefix *p = calloc(1, sizeof(*p));
-	if (p)
-		p->actors = actors_new();
-	if (p && p->actors)
+	if (p && !stretches_init(&p->tree, bytes))
 		return p;
 	free(p);
 	return NULL;
@@ -107,157 +57,209 @@ void prefix_free(struct prefix *p)
 {
 	if (!p)
 		return;
-	for (unsigned k = 0; k <= CHOICE_KINDS; k++)
-		free(p->list[k].at);
-	free(p->question);
-	actors_free(p->actors);
+	stretches_free(&p->tree);
 	marks_free(&p->marks);
 	free(p);
 }
 
-static void add_to(struct list *l, uint32_t question)
+/* --- a run that is noted --- */
+
+/* As the simulation would ask. */
+static unsigned ask(struct source *source, const struct choice_point *at, unsigned n)
 {
-	if (l->n == l->room)
-		l->at = array_grow(l->at, &l->room, sizeof(*l->at));
-	l->at[l->n++] = question;
+	if (!source || (at->kind == CHOICE_STEP && at->a == STEP_BEGIN && !source->begins))
+		return 0;
+	if (source->skip[at->kind]) {
+		source->skip[at->kind]--;
+		return 0;
+	}
+	return source->answer(source, at, n);
 }
 
 static unsigned record(struct source *source, const struct choice_point *at, unsigned n)
 {
-	struct prefix *p = (struct prefix *)source;
-	struct question q = {.at = *at, .n = n};
-	q.at.who = actors_at(p->actors, actors_number(p->actors, at->who));
-	if (at->kind != CHOICE_STEP || at->a != STEP_BEGIN)
-		add_to(&p->list[at->kind], p->questions);
-	if (at->kind == CHOICE_STEP)
-		add_to(&p->list[STEPS_AND_BEGINS], p->questions);
-	if (p->questions == p->room)
-		p->question = array_grow(p->question, &p->room, sizeof(*p->question));
-	p->question[p->questions++] = q;
-	return 0;
+	struct prefix *p = (struct prefix *)((char *)source - offsetof(struct prefix, recorder));
+	const unsigned answer = ask(p->inner, at, n);
+	struct stretch *s = p->note;
+	if (!s)
+		return answer;
+	stretch_note(&p->tree, s, at, n);
+	p->asked++;
+	if (answer) {
+		p->at = p->note = stretches_add(&p->tree, s, s->questions - 1, answer);
+		p->tip = p->note ? p->note : s;
+	}
+	return answer;
 }
 
 struct source *prefix_record(struct prefix *p)
 {
-	p->recorder = (struct source){.answer = record, .begins = true};
-	p->questions = 0;
-	p->known = false;
-	for (unsigned k = 0; k <= CHOICE_KINDS; k++)
-		p->list[k].n = 0;
+	stretches_clear(&p->tree);
 	marks_clear(&p->marks);
+	p->recorder = (struct source){.answer = record, .begins = true};
+	p->inner = NULL;
+	p->at = p->note = p->tip = &p->tree.root;
+	p->asked = 0;
+	p->usable = false;
 	return &p->recorder;
 }
 
 struct marks *prefix_marks(struct prefix *p, const uint32_t **position)
 {
-	*position = &p->questions;
+	*position = &p->asked;
 	return &p->marks;
 }
 
-void prefix_recorded(struct prefix *p)
+/* The run left the tree and was not noted. */
+static void see_end(struct prefix *p, unsigned taken)
 {
-	p->known = p->marks.n && !p->marks.mark[0].position;
+	const struct step *last = &p->way[p->steps - 1];
+	if (taken == p->steps - !last->answer)
+		stretches_see(&p->tree, last->along, last->question, last->answer);
+}
+
+/* What a run has noted is of no use if it did not look at all of its points: one that is led along
+ * would come there with deviations that are still to come. */
+static void forget_noted(struct prefix *p)
+{
+	while (p->tip != p->base) {
+		struct stretch *s = p->tip;
+		p->tip = s->parent;
+		stretches_drop(&p->tree, s);
+	}
+	p->base->questions = p->base_questions;
+}
+
+void prefix_made(struct prefix *p, bool whole, unsigned taken, const struct known_run *run)
+{
+	struct stretch *s = p->at;
+	if (!p->inner)
+		p->usable = p->marks.n && !p->marks.mark[0].position;
+	if (p->inner && p->tip && !whole) {
+		forget_noted(p);
+		s = NULL;
+	} else if (p->note) {
+		s->ended = whole;
+	}
+	if (s && s->ended && run) {
+		s->known = true;
+		s->run = *run;
+	}
+	if (!s && whole)
+		see_end(p, taken);
+	p->at = p->note = p->tip = NULL;
 }
 
 /* --- a source whose run is to come --- */
 
-static const struct list *list_of(const struct prefix *p, unsigned kind, bool begins)
+/* Ask the source along the stretch. Its first answer that is not 0, with *question; 0: there is
+ * none. */
+static unsigned ask_along(const struct stretch *s, struct source *source, uint32_t *question)
 {
-	return &p->list[kind == CHOICE_STEP && begins ? STEPS_AND_BEGINS : kind];
-}
-
-/* How many of the list come before the question. */
-static uint32_t before(const struct list *l, uint32_t question)
-{
-	uint32_t low = 0, high = l->n;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (l->at[middle] < question)
-			low = middle + 1;
+	unsigned answer = 0;
+	uint32_t i;
+	for (i = 0; i < s->questions && !answer; i++) {
+		const unsigned kind = s->kind[i];
+		if (kind < CHOICE_KINDS && source->skip[kind])
+			source->skip[kind]--;
 		else
-			high = middle;
+			answer = ask(source, &s->question[i].at, s->question[i].n);
 	}
-	return low;
+	*question = answer ? i - 1 : i;
+	return answer;
 }
 
-/* The next question that the source does not skip; all of them: there is none. `past`: by kind, how
- * many questions came before its skip[] counts. */
-static uint32_t next_asked(const struct prefix *p, const struct source *source,
-			   const uint32_t past[CHOICE_KINDS])
+/* Ask it along the tree. The stretch at whose end the run ends; NULL: it leaves the tree. */
+static struct stretch *ask_all(struct prefix *p, struct source *source)
 {
-	uint32_t next = p->questions;
-	for (unsigned k = 0; k < CHOICE_KINDS; k++) {
-		const struct list *l = list_of(p, k, source->begins);
-		const uint64_t i = (uint64_t)past[k] + source->skip[k];
-		if (i < l->n && l->at[i] < next)
-			next = l->at[i];
-	}
-	return next;
+	struct stretch *s, *next = &p->tree.root;
+	struct step *step;
+	p->steps = 0;
+	do {
+		s = next;
+		step = &p->way[p->steps++];
+		step->along = s;
+		step->answer = ask_along(s, source, &step->question);
+		next = step->answer ? stretches_find(&p->tree, s, step->question, step->answer)
+				    : NULL;
+	} while (next && p->steps < WAY);
+	stretches_use(&p->tree, s);
+	return !step->answer && s->ended ? s : NULL;
 }
 
-/* The source is as after all questions before this one. */
-static void skip_to(const struct prefix *p, struct source *source, uint32_t past[CHOICE_KINDS],
-		    uint32_t question)
+/* Where is what the source's run is asked to be noted from now on? NULL: it is not. */
+static struct stretch *note_from(struct prefix *p)
 {
-	for (unsigned k = 0; k < CHOICE_KINDS; k++) {
-		const uint32_t now = before(list_of(p, k, source->begins), question);
-		if (now <= past[k]) /* the last one that was asked */
-			continue;
-		assert(source->skip[k] >= now - past[k]);
-		source->skip[k] -= now - past[k];
-		past[k] = now;
-	}
+	const struct step *last = &p->way[p->steps - 1];
+	struct stretch *s = (struct stretch *)last->along;
+	if (p->steps == WAY || !stretches_seen(&p->tree, s, last->question, last->answer))
+		return NULL;
+	p->base = s;
+	p->base_questions = s->questions;
+	return last->answer ? stretches_add(&p->tree, s, last->question, last->answer) : s;
 }
 
-/* Its questions between mark and deviation are over. */
+/* The questions of a step between the mark and its deviation. */
+static void count_skipped(struct step *step, uint32_t from, enum checkpoint_mutant mutant)
+{
+	memset(step->skip, 0, sizeof(step->skip));
+	for (uint32_t i = from; i < step->question; i++) {
+		const unsigned kind = step->along->kind[i];
+		step->skip[kind == STRETCH_BEGIN ? CHOICE_STEP : kind]++;
+	}
+	for (unsigned k = 0; k < CHOICE_KINDS && mutant == CHECKPOINT_MISCOUNTED; k++)
+		step->skip[k] -= step->skip[k] > 0;
+}
+
+static void begin_step(struct prefix *p)
+{
+	memcpy(p->rest.skip, p->way[p->taken].skip, sizeof(p->rest.skip));
+}
+
+/* The questions of a step are over, or all of them, and somebody kept this source to give it back
+ * later, as the world does while a new server is looked at. */
 static unsigned rest_answer(struct source *source, const struct choice_point *at, unsigned n)
 {
-	struct prefix *p = (struct prefix *)((char *)source - offsetof(struct prefix, rest.source));
-	struct source *inner = p->rest.inner;
-	sim_source(sim_current(), inner);
-	if (p->rest.answer)
-		return p->rest.answer;
-	if (inner->skip[at->kind]) {
-		inner->skip[at->kind]--;
-		return 0;
+	struct prefix *p = (struct prefix *)((char *)source - offsetof(struct prefix, rest));
+	const unsigned answer = p->taken < p->steps ? p->way[p->taken++].answer : 0;
+	if (p->taken < p->steps) {
+		assert(answer);
+		begin_step(p);
+		return answer;
 	}
-	return inner->answer(inner, at, n);
+	struct source *next = p->note ? &p->recorder : p->inner;
+	sim_source(sim_current(), next);
+	return answer ? answer : ask(next, at, n);
 }
 
 struct mark *prefix_ask(struct prefix *p, struct source *source, struct source **rest,
 			enum checkpoint_mutant mutant)
 {
-	uint32_t past[CHOICE_KINDS] = {0}, question = 0;
-	unsigned answer = 0;
-	const bool begins = source->begins;
-	if (!p->known)
+	if (!p->usable)
 		return NULL;
-	while (!answer) {
-		question = next_asked(p, source, past);
-		if (question == p->questions)
-			break;
-		const struct question *q = &p->question[question];
-		const unsigned kind = q->at.kind;
-		past[kind] += source->skip[kind];
-		assert(list_of(p, kind, begins)->at[past[kind]] == question);
-		source->skip[kind] = 0;
-		past[kind]++;
-		answer = source->answer(source, &q->at, q->n);
-		assert(answer || source->begins == begins);
-	}
-	p->rest.source = (struct source){.answer = rest_answer, .begins = begins};
-	p->rest.inner = source;
-	p->rest.answer = answer;
-	struct mark *from = marks_before(&p->marks, question);
+	p->tree.mutant = mutant;
+	p->inner = source;
+	p->at = ask_all(p, source);
+	p->tip = p->note = p->at ? NULL : note_from(p);
+	if (p->note)
+		p->at = p->note;
+	if (!p->at && mutant == PREFIX_WRONG_RUN)
+		p->at = &p->tree.root;
+	const uint32_t first = p->way[mutant == CHECKPOINT_OTHER_BRANCH ? p->steps - 1 : 0]
+				       .question;
+	struct mark *from = marks_before(&p->marks, first);
 	if (mutant == CHECKPOINT_LATE && from < &p->marks.mark[p->marks.n - 1])
 		from++;
-	for (unsigned k = 0; k < CHOICE_KINDS; k++) {
-		const struct list *l = list_of(p, k, begins);
-		p->rest.source.skip[k] = before(l, question) - before(l, from->position);
-		if (mutant == CHECKPOINT_MISCOUNTED && p->rest.source.skip[k])
-			p->rest.source.skip[k]--;
-	}
-	skip_to(p, source, past, question);
-	*rest = &p->rest.source;
+	for (unsigned i = 0; i < p->steps; i++)
+		count_skipped(&p->way[i], i ? 0 : from->position, mutant);
+	p->rest = (struct source){.answer = rest_answer, .begins = true};
+	p->taken = 0;
+	begin_step(p);
+	*rest = &p->rest;
 	return from;
+}
+
+const struct known_run *prefix_known(const struct prefix *p)
+{
+	return p->at && p->at->known ? &p->at->run : NULL;
 }

@@ -2,51 +2,35 @@
 #ifndef TM_CHECKER_EXPLORE_PREFIX_H
 #define TM_CHECKER_EXPLORE_PREFIX_H
 /*
- * What runs have in common with one that was made before need not be made again.
+ * What runs have in common with some that were made before need not be made again.
  *
- * Marks are checkpoints along a run, with what the explorer had found until then. The plain run is
- * recorded with marks and with all that it asked. A source whose run is to come answers these
- * questions first, without any world, until it deviates; then the world goes on from the last mark
- * before that question, and asks again only what comes between the two.
+ * Schedules form a tree. A node is a stretch of a run, from one deviation to the next, with all
+ * that was asked in it; an edge is the question that was answered with a deviation, and the answer.
+ * The root is the plain run, along which there are marks. A source whose run is to come is asked
+ * along the tree, without any world, until its run leaves what is known; then the world goes on
+ * from the last mark before the first deviation, and asks again only what comes between the mark
+ * and that place. A run that ends within the tree is one that was made before, and what it came to
+ * is known.
  */
-#include "checker/judge/history.h"
-#include "checker/world/checkpoint.h"
+#include "checker/explore/marks.h"
 #include "core/rt/choose.h"
 
-#define MARKS 32 /* along one run; when there are so many, every other one is dropped */
-
-#define NO_POSITION UINT32_MAX
-struct mark {
-	struct snapshot at; /* a checkpoint of world 0 */
-	uint32_t position;  /* in the run that it is of: what that is is said by who marks */
-	uint64_t points;    /* where the power could have failed before */
-	int32_t lower_bound[HISTORY_KEYS];
+/* What a whole run came to. */
+struct known_run {
+	uint64_t hash;	 /* of its course and its points */
+	uint64_t points; /* where the power could fail; each of them was looked at */
+	uint64_t events;
+	int32_t lower_bound[HISTORY_KEYS]; /* at its end */
 };
 
-struct marks {
-	struct mark mark[MARKS];
-	unsigned n;
-	uint32_t spacing; /* positions between two marks, at least */
-};
-void marks_clear(struct marks *m);
-void marks_free(struct marks *m);
-/* A mark to be filled, as the run is at this position and at rest; NULL: the last one is near. One
- * that is still at position 0 takes the place of the one before it. */
-struct mark *marks_next(struct marks *m, uint32_t position);
-/* The last mark at this position or before it; NULL: there is none. */
-struct mark *marks_before(struct marks *m, uint32_t position);
-
-/* The plain run. */
 struct prefix;
-struct prefix *prefix_new(void); /* NULL: out of memory */
+/* `bytes`: what the tree takes at most, besides the plain run. NULL: out of memory. */
+struct prefix *prefix_new(size_t bytes);
 void prefix_free(struct prefix *p);
-/* Begin to record: the source under which the plain run is to be made. */
+/* Forget everything and begin with the plain run: the source under which it is to be made. */
 struct source *prefix_record(struct prefix *p);
 /* Where to mark it while it is at rest. *position: how many questions were asked until then. */
 struct marks *prefix_marks(struct prefix *p, const uint32_t **position);
-/* The run is over, or it was left off after its last question. Until then nothing is known of it.
- */
-void prefix_recorded(struct prefix *p);
 /*
  * Let the source, whose run is about to begin, answer. The mark from which the run is to go on, and
  * *rest, the source that it then has; it belongs to `p`, and is used until the next call. NULL: the
@@ -54,5 +38,11 @@ void prefix_recorded(struct prefix *p);
  */
 struct mark *prefix_ask(struct prefix *p, struct source *source, struct source **rest,
 			enum checkpoint_mutant mutant);
+/* What the run of the source that was asked last comes to; NULL: that is not known. */
+const struct known_run *prefix_known(const struct prefix *p);
+/* The run that began last, the plain one or one that went on from a mark, is over. `whole`: it came
+ * to its end and looked at all of its points; with so many deviations. `run`: what it came to;
+ * NULL: it has to be made again if it is met again. */
+void prefix_made(struct prefix *p, bool whole, unsigned taken, const struct known_run *run);
 
 #endif

@@ -350,10 +350,13 @@ static void run_input(struct fuzz_item *item, const struct fuzz_input *input)
 	struct features features = {.found = note_feature, .arg = item};
 	struct item_result *r = item->result;
 	unsigned before = r->features;
+	const uint64_t repeated = ex->repeated;
 	ex->image_done = image_done;
 	ex->image_done_arg = &features;
 	fuzz_start(&item->source, input, false);
 	explore_run(ex, &item->source.source, &item->source.taken);
+	if (ex->repeated != repeated)
+		return; /* it has no features that it had not the first time */
 	features_history(&features, ex->worlds.history);
 	features_end(&features);
 	note_breaks(item, input);

@@ -20,6 +20,14 @@ enum checkpoint_mutant {
 	CHECKPOINT_NO_LOWER_BOUND, /* it is forgotten which versions were durable */
 	CHECKPOINT_LATE,	   /* a run goes on from the one behind its first deviation */
 	CHECKPOINT_MISCOUNTED,	   /* the deviation comes a question too early */
+	CHECKPOINT_OTHER_BRANCH,   /* a run goes on from one of the plain run that lies behind what
+				    * they have in common */
+	PREFIX_NO_ANSWER,	   /* a run goes on as one that gave another answer there */
+	PREFIX_NO_QUESTION,	   /* or as one that gave it to another question */
+	PREFIX_STALE,	  /* or as one that was noted in place of it, when there was no room */
+	PREFIX_WRONG_RUN, /* a run that was not made before counts as the plain one */
+	PREFIX_CUT_SHORT, /* a run counts as made that did not look at all of its points */
+	PREFIX_BROKEN,	  /* or one that broke something, and breaks it again */
 	CHECKPOINT_MUTANTS
 };
 

@@ -35,7 +35,8 @@ uint8_t actors_number(struct actors *actors, const struct actor *who)
 	unsigned i = 1;
 	if (!who)
 		return 0;
-	while (i < actors->n && strcmp(actors->actor[i]->name, who->name))
+	while (i < actors->n && (actors->actor[i]->name_hash != who->name_hash ||
+				 strcmp(actors->actor[i]->name, who->name)))
 		i++;
 	if (i == actors->n) {
 		assert(i < ACTORS); /* a world has far fewer */

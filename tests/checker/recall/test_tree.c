@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The tree of recoveries, and runs that go on from checkpoints of earlier ones: with both, all that
- * is counted and found is as without; each of their mutants is noticed, by that comparison or by
- * the canary; the tree keeps to its room, and is kept for the next explorer.
+ * The tree of recoveries, and the tree of schedules, by which runs go on from checkpoints of
+ * earlier ones or are not made again: with both, all that is counted and found is as without; each
+ * of their mutants is noticed, by that comparison or by the canary; the tree keeps to its room, and
+ * is kept for the next explorer.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -13,16 +14,21 @@
 #include "checker/explore/schedule.h"
 #include "checker/explore/search.h"
 #include "core/rt/asan.h"
+#include "faultinject/bytes.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
 
 #define COUNT(a)   ((int)(sizeof(a) / sizeof((a)[0])))
 #define RUNS	   40
 #define SMALL_TREE 3000 /* bytes: less than a case takes */
+#define FEW_RUNS                                                                         \
+	(1 << 20) /* likewise: of this room, few of the runs that were made find a place \
+		   */
 
 struct bench {
 	struct setup setup;
 	struct explorer ex;
+	uint64_t run_states; /* of each run, as a campaign shares them out; 0: all that it has */
 };
 
 struct tried {
@@ -82,8 +88,10 @@ static void explore_runs(struct bench *b, uint64_t runs)
 
 	ck_assert_int_eq(schedule_open(&schedule, &b->ex.worlds, 1, campaign_default.deviations),
 			 0);
-	for (uint64_t run = 0; run < runs && !b->ex.wrong.found; run++)
+	for (uint64_t run = 0; run < runs && !b->ex.wrong.found; run++) {
+		b->ex.run_states = b->run_states * (run + 1);
 		explore_run(&b->ex, schedule_run(&schedule, run), &schedule.random.taken);
+	}
 	schedule_close(&schedule);
 }
 
@@ -130,16 +138,42 @@ static bool alike(const struct explorer *a, const struct explorer *b)
 	return true;
 }
 
+/* Inputs of the fuzzer, each a change of an earlier one, or the same: the first run of a kind is
+ * seen to end, the second one is noted. */
+static void explore_inputs(struct bench *b, unsigned inputs)
+{
+	uint8_t input[6 * RECORD_BYTES] = {0};
+	struct byte_source source = {0};
+	uint64_t random = 1;
+
+	for (unsigned i = 0; i < inputs && !b->ex.wrong.found; i++) {
+		uint8_t *record = input + random_next(&random) % 6 * RECORD_BYTES;
+		if (i % 4 && random_next(&random) % 4)
+			record = (uint8_t[RECORD_BYTES]){0};
+		record[0] = (uint8_t)random_next(&random);
+		record[1] = (uint8_t)(random_next(&random) % 32);
+		record[2] = (uint8_t)random_next(&random);
+		bytes_start(&source, input, sizeof(input), false);
+		explore_run(&b->ex, &source.source, &source.taken);
+	}
+	deviations_free(&source.taken);
+}
+
 /* Does the tree with these limits say other things than plain runs, of one of the cases? */
-static bool is_noticed(const struct explore_limits *limits, uint64_t runs)
+static bool is_noticed(const struct explore_limits *limits, uint64_t runs, uint64_t run_states)
 {
 	struct explore_limits plain = *limits;
 
 	plain.no_tree = true;
 	for (int i = 0; i < COUNT(tried); i++) {
 		struct bench *without = bench(&tried[i], &plain), *with = bench(&tried[i], limits);
+		without->run_states = with->run_states = run_states;
 		explore_runs(without, runs);
 		explore_runs(with, runs);
+		if (limits->checkpoint_mutant == PREFIX_BROKEN) {
+			explore_inputs(without, (unsigned)runs);
+			explore_inputs(with, (unsigned)runs);
+		}
 		bool noticed = with->ex.wrong.found || !alike(&with->ex, &without->ex);
 		bench_free(with);
 		bench_free(without);
@@ -163,8 +197,9 @@ START_TEST(same_with_tree)
 	ck_assert_uint_gt(with->ex.recall.led, 0);
 	ck_assert_uint_eq(without->ex.recall.recalled, 0);
 	ck_assert_uint_eq(without->ex.resumed, 0);
+	ck_assert_uint_eq(without->ex.repeated, 0);
 	if (!TM_ASAN)
-		ck_assert_uint_gt(with->ex.resumed, with->ex.counts.runs / 2);
+		ck_assert_uint_gt(with->ex.resumed + with->ex.repeated, with->ex.counts.runs / 2);
 	bench_free(with);
 	bench_free(without);
 }
@@ -202,7 +237,7 @@ START_TEST(mutant_is_noticed)
 		limits.life_every = 1;
 		limits.life_percent = 0;
 	}
-	ck_assert(is_noticed(&limits, _i == TREE_LIFE_MACHINE ? RUNS / 8 : RUNS));
+	ck_assert(is_noticed(&limits, _i == TREE_LIFE_MACHINE ? RUNS / 8 : RUNS, 0));
 }
 END_TEST
 
@@ -213,13 +248,17 @@ START_TEST(checkpoint_mutant_is_noticed)
 	if (TM_ASAN) /* there are no checkpoints */
 		return;
 	limits.checkpoint_mutant = (enum checkpoint_mutant)_i;
+	if (_i == PREFIX_STALE)
+		limits.tree_bytes = FEW_RUNS;
+	/* Runs that many others go on from, or repeat, are rare in the beginning. */
+	const uint64_t runs = _i < CHECKPOINT_OTHER_BRANCH ? RUNS : 10 * RUNS;
 	/* Some are noticed by an assertion; then the process ends, as one of a campaign would. */
 	pid_t child = fork();
 	int status = 0;
 	ck_assert_int_ge(child, 0);
 	if (!child) {
 		fclose(stderr);
-		_exit(is_noticed(&limits, RUNS));
+		_exit(is_noticed(&limits, runs, _i == PREFIX_CUT_SHORT ? 20 : 0));
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_ne(status, 0);
@@ -234,11 +273,72 @@ START_TEST(canary_names_the_run)
 	if (TM_ASAN)
 		return;
 	limits.checkpoint_mutant = CHECKPOINT_NO_CLOCK;
-	struct bench *b = bench(&tried[0], &limits);
+	struct bench *b = bench(&tried[1], &limits);
 	explore_runs(b, RUNS);
 	ck_assert(b->ex.wrong.found);
 	ck_assert_ptr_nonnull(strstr(b->ex.wrong.text, "checkpoint"));
 	bench_free(b);
+}
+END_TEST
+
+/* The same for a run that is only taken for one that was made before. */
+START_TEST(canary_names_the_repetition)
+{
+	struct explore_limits limits = campaign_default.limits;
+
+	if (TM_ASAN)
+		return;
+	limits.checkpoint_mutant = PREFIX_WRONG_RUN;
+	struct bench *b = bench(&tried[0], &limits);
+	explore_runs(b, 100 * RUNS);
+	ck_assert(b->ex.wrong.found);
+	ck_assert_uint_gt(b->ex.repeated, 0);
+	ck_assert_ptr_nonnull(strstr(b->ex.wrong.text, "taken for another"));
+	bench_free(b);
+}
+END_TEST
+
+/* As in a campaign, where each run has a share of the states: what is left out in one may be done
+ * in a later one that is the same. And with room for few of the runs that were made. */
+START_TEST(repeated_runs)
+{
+	struct explore_limits plain = campaign_default.limits, limits = plain;
+	const uint64_t run_states = _i % 2 ? 20 : 0;
+
+	plain.no_tree = true;
+	if (_i >= 2)
+		limits.tree_bytes = FEW_RUNS;
+	for (int i = 0; i < COUNT(tried); i++) {
+		if (!in_turn((uint64_t)i))
+			continue;
+		struct bench *without = bench(&tried[i], &plain), *with = bench(&tried[i], &limits);
+		without->run_states = with->run_states = run_states;
+		explore_runs(without, 5 * rounds(RUNS));
+		explore_runs(with, 5 * rounds(RUNS));
+		ck_assert(!with->ex.wrong.found);
+		ck_assert(alike(&with->ex, &without->ex));
+		if (!TM_ASAN && !run_states)
+			ck_assert_uint_gt(with->ex.repeated, 0);
+		bench_free(with);
+		bench_free(without);
+	}
+}
+END_TEST
+
+START_TEST(repeated_inputs)
+{
+	struct explore_limits plain = campaign_default.limits, limits = plain;
+
+	plain.no_tree = true;
+	struct bench *without = bench(&tried[_i], &plain), *with = bench(&tried[_i], &limits);
+	explore_inputs(without, 5 * rounds(RUNS));
+	explore_inputs(with, 5 * rounds(RUNS));
+	ck_assert(!with->ex.wrong.found);
+	ck_assert(alike(&with->ex, &without->ex));
+	if (!TM_ASAN)
+		ck_assert_uint_gt(with->ex.repeated, 0);
+	bench_free(with);
+	bench_free(without);
 }
 END_TEST
 
@@ -376,6 +476,9 @@ int main(void)
 	add_in_turn(tc, checkpoint_mutant_is_noticed, CHECKPOINT_MUTANT_NONE + 1,
 		    CHECKPOINT_MUTANTS);
 	tcase_add_test(tc, canary_names_the_run);
+	tcase_add_test(tc, canary_names_the_repetition);
+	tcase_add_loop_test(tc, repeated_runs, 0, 4);
+	tcase_add_loop_test(tc, repeated_inputs, 0, COUNT(tried));
 	tcase_add_test(tc, budget_ends_a_run);
 	add_in_turn(tc, search_with_marks, 0, COUNT(searched));
 	suite_add_tcase(suite, tc);
