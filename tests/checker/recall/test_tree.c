@@ -251,7 +251,9 @@ START_TEST(checkpoint_mutant_is_noticed)
 	if (_i == PREFIX_STALE)
 		limits.tree_bytes = FEW_RUNS;
 	/* Runs that many others go on from, or repeat, are rare in the beginning. */
-	const uint64_t runs = _i < CHECKPOINT_OTHER_BRANCH ? RUNS : 10 * RUNS;
+	const uint64_t runs = _i < CHECKPOINT_OTHER_BRANCH ? RUNS
+			      : _i < PREFIX_BROKEN	   ? 5 * RUNS
+							   : 10 * RUNS;
 	/* Some are noticed by an assertion; then the process ends, as one of a campaign would. */
 	pid_t child = fork();
 	int status = 0;
@@ -306,15 +308,15 @@ START_TEST(repeated_runs)
 	const uint64_t run_states = _i % 2 ? 20 : 0;
 
 	plain.no_tree = true;
-	if (_i >= 2)
+	if (run_states)
 		limits.tree_bytes = FEW_RUNS;
 	for (int i = 0; i < COUNT(tried); i++) {
 		if (!in_turn((uint64_t)i))
 			continue;
 		struct bench *without = bench(&tried[i], &plain), *with = bench(&tried[i], &limits);
 		without->run_states = with->run_states = run_states;
-		explore_runs(without, 5 * rounds(RUNS));
-		explore_runs(with, 5 * rounds(RUNS));
+		explore_runs(without, 3 * rounds(RUNS));
+		explore_runs(with, 3 * rounds(RUNS));
 		ck_assert(!with->ex.wrong.found);
 		ck_assert(alike(&with->ex, &without->ex));
 		if (!TM_ASAN && !run_states)
@@ -331,8 +333,8 @@ START_TEST(repeated_inputs)
 
 	plain.no_tree = true;
 	struct bench *without = bench(&tried[_i], &plain), *with = bench(&tried[_i], &limits);
-	explore_inputs(without, 5 * rounds(RUNS));
-	explore_inputs(with, 5 * rounds(RUNS));
+	explore_inputs(without, 3 * rounds(RUNS));
+	explore_inputs(with, 3 * rounds(RUNS));
 	ck_assert(!with->ex.wrong.found);
 	ck_assert(alike(&with->ex, &without->ex));
 	if (!TM_ASAN)
@@ -477,7 +479,7 @@ int main(void)
 		    CHECKPOINT_MUTANTS);
 	tcase_add_test(tc, canary_names_the_run);
 	tcase_add_test(tc, canary_names_the_repetition);
-	tcase_add_loop_test(tc, repeated_runs, 0, 4);
+	tcase_add_loop_test(tc, repeated_runs, 0, 2);
 	tcase_add_loop_test(tc, repeated_inputs, 0, COUNT(tried));
 	tcase_add_test(tc, budget_ends_a_run);
 	add_in_turn(tc, search_with_marks, 0, COUNT(searched));
