@@ -5,10 +5,10 @@
  */
 #include "checker/explore/cuts.h"
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unwind.h>
+#include "core/rt/arena.h"
 
 #define FRAMES 24 /* from where a request is posted to the store's own code, at most */
 
@@ -49,19 +49,6 @@ struct cuts {
 	struct watched watched[WORLDS];
 };
 
-static void *grow(void *array, unsigned n, unsigned *room, size_t each)
-{
-	if (n < *room)
-		return array;
-	*room = *room ? 2 * *room : 64;
-	array = reallocarray(array, *room, each);
-	if (!array) {
-		fprintf(stderr, "tidemark: out of memory\n");
-		_Exit(70);
-	}
-	return array;
-}
-
 /* --- places --- */
 
 static unsigned place_of(struct cuts *c, enum cut_kind kind, uintptr_t pc, uint8_t code)
@@ -72,7 +59,8 @@ static unsigned place_of(struct cuts *c, enum cut_kind kind, uintptr_t pc, uint8
 		i++;
 	if (i < c->places)
 		return i;
-	c->place = grow(c->place, c->places, &c->room, sizeof(*c->place));
+	if (c->places == c->room)
+		c->place = array_grow(c->place, &c->room, sizeof(*c->place));
 	c->place[c->places] = (struct cut_place){.pc = pc, .kind = (uint8_t)kind, .code = code};
 	return c->places++;
 }
@@ -110,7 +98,8 @@ static uintptr_t calling_line(const struct source_lines *lines)
 
 static void note_post(struct watched *w, const struct traced *about)
 {
-	w->posted = grow(w->posted, w->posts, &w->post_room, sizeof(*w->posted));
+	if (w->posts == w->post_room)
+		w->posted = array_grow(w->posted, &w->post_room, sizeof(*w->posted));
 	w->posted[w->posts++] = (struct posted){
 		.id = about->id, .pc = calling_line(w->cuts->lines), .code = about->code};
 }
@@ -154,7 +143,8 @@ static enum cut_fate take_point(struct watched *w, const struct actor *who, enum
 
 static void open_cut(struct watched *w, const struct open_cut *one)
 {
-	w->open = grow(w->open, w->opened, &w->open_room, sizeof(*w->open));
+	if (w->opened == w->open_room)
+		w->open = array_grow(w->open, &w->open_room, sizeof(*w->open));
 	w->open[w->opened++] = *one;
 }
 

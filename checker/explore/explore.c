@@ -749,6 +749,7 @@ static void run_world(struct explorer *ex, struct mark *from, struct source *sou
 		      world_observer *observer)
 {
 	struct world *w = &ex->worlds.world[0];
+	const uint64_t events = sim_events(w->sim);
 	ex->run_points = 0;
 	ex->run_whole = true;
 	explore_lower_bound(ex);
@@ -759,6 +760,7 @@ static void run_world(struct explorer *ex, struct mark *from, struct source *sou
 	(from ? world_resume : world_run)(&ex->worlds, source,
 					  ex->limits.no_crash ? NULL : observer, ex);
 	w->at_rest = NULL; /* others make runs in this world, too */
+	ex->run_events = sim_events(w->sim) - events;
 }
 
 static void begin_run(struct explorer *ex, const struct deviations *taken)
@@ -788,14 +790,13 @@ void explore_run_from(struct explorer *ex, struct mark *from, struct source *sou
 		      const struct deviations *taken)
 {
 	struct world *w = &ex->worlds.world[0];
-	uint64_t events = sim_events(w->sim);
 	struct verdict v[TM_CONTRACTS];
 	begin_run(ex, taken);
 	enum explore_phase before = phase_begin(ex->phases, PHASE_RUN);
 	if (ex->cuts)
 		cuts_begin(ex->cuts, 0, ex->limits.no_crash);
 	run_world(ex, from, source, explore_point);
-	ex->counts.events += sim_events(w->sim) - events;
+	ex->counts.events += ex->run_events;
 	assert(!ex->worlds.history->epoch); /* each power failure was taken back */
 	assert(ex->counts.points_seen <= ex->counts.points);
 	ex->run_whole &= !ex->stopped;
@@ -841,11 +842,12 @@ static uint64_t run_hash(const struct explorer *ex)
 }
 
 /* The run that is over, with so many deviations, is noted for those that repeat it. */
-static void note_made(struct explorer *ex, uint64_t events, unsigned taken)
+static void note_made(struct explorer *ex, unsigned taken)
 {
 	const enum checkpoint_mutant mutant = ex->limits.checkpoint_mutant;
 	const bool whole = ex->run_whole || mutant == PREFIX_CUT_SHORT;
-	struct known_run run = {.hash = run_hash(ex), .points = ex->run_points, .events = events};
+	struct known_run run = {
+		.hash = run_hash(ex), .points = ex->run_points, .events = ex->run_events};
 	memcpy(run.lower_bound, ex->lower_bound, sizeof(run.lower_bound));
 	/* The set of points may have been emptied meanwhile. */
 	const bool known = (ex->run_clean || mutant == PREFIX_BROKEN) &&
@@ -869,7 +871,6 @@ static void record_plain(struct explorer *ex)
 {
 	struct verdict v[TM_CONTRACTS];
 	struct source *source = prefix_record(ex->prefix);
-	uint64_t events = sim_events(ex->worlds.world[0].sim);
 	ex->marks = prefix_marks(ex->prefix, &ex->position);
 	run_world(ex, NULL, source, record_point);
 	ex->run_whole = ex->marks;
@@ -879,7 +880,7 @@ static void record_plain(struct explorer *ex)
 	ex->record.no_crash = ex->limits.no_crash;
 	ex->record.emptied = explore_emptied(ex);
 	ex->record.at = ex->marks ? UINT64_MAX : 8 * ex->counts.runs;
-	note_made(ex, sim_events(ex->worlds.world[0].sim) - events, 0);
+	note_made(ex, 0);
 	ex->marks = NULL;
 }
 
@@ -952,14 +953,14 @@ void explore_run(struct explorer *ex, struct source *source, const struct deviat
 		repeat_run(ex, known, taken);
 		return;
 	}
-	uint64_t events = sim_events(ex->worlds.world[0].sim);
 	explore_run_from(ex, from, rest, taken);
 	if (!from)
 		return;
-	note_made(ex, sim_events(ex->worlds.world[0].sim) - events, taken->n);
+	note_made(ex, taken->n);
 	if (ex->resumed++ % CANARY_EVERY == 0 && explore_more(ex))
 		check_run(ex, run_hash(ex));
 }
+
 bool explore_more(const struct explorer *ex)
 {
 	return !ex->stopped && has_budget(ex);

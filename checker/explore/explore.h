@@ -127,6 +127,7 @@ struct explorer {
 	bool run_whole;	     /* the run that is on, or was last, looked at all of its points */
 	bool run_clean;	     /* and the one that was last broke nothing but images */
 	uint64_t run_points; /* of the run that is on, of machine 0, until now */
+	uint64_t run_events; /* of the run that was last made */
 	/* Where the run that is on is marked, if it is, and how far it is. */
 	struct marks *marks;
 	const uint32_t *position;  /* NO_POSITION: it is not to be marked now */

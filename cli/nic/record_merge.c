@@ -3,27 +3,25 @@
  * (checker/images/recording_merge.h). */
 #include "cli/nic/record_merge.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "checker/images/recording_merge.h"
 #include "cli/cli.h"
+#include "core/text/regular.h"
 #include "report/output.h"
 
 /* Map it: a recording may be longer than memory. */
 static int map_recording(const char *name, struct merge_recording *r)
 {
 	struct stat st;
-	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 || fstat(fd, &st)) {
-		int status = fail(EXIT_USAGE, "%s: %s", name, strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return status;
-	}
-	void *at = S_ISREG(st.st_mode) && st.st_size
+	int fd = regular_open(name);
+	if (fd == -EISDIR || fd == -ENOTSUP)
+		return fail(EXIT_USAGE, "%s: expected a recording", name);
+	if (fd < 0)
+		return fail(EXIT_USAGE, "%s: %s", name, strerror(-fd));
+	void *at = !fstat(fd, &st) && st.st_size
 			   ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
 			   : MAP_FAILED;
 	close(fd);

@@ -274,16 +274,19 @@ void pm_maps_told(bool told)
 
 void pm_maps_scan(uint32_t source)
 {
+	long faults = -1; /* they are counted once for all mappings */
 	if (all_told)
 		return;
 	for (unsigned i = 0; i < mappings; i++) {
 		struct mapping *m = &mapping[i];
 		struct scan s = {m, source, RECORD_STORE};
 		size_t len = m->constant ? 0 : accessible(m);
-		if (m->watched && len)
-			written_look(&m->written, m->at, len, compare, &s);
-		else
+		if (m->watched && len) {
+			faults = faults < 0 ? written_faults() : faults;
+			written_look(&m->written, m->at, len, faults, compare, &s);
+		} else {
 			compare(&s, m->at, len);
+		}
 	}
 	recorder->scans++;
 }

@@ -136,8 +136,12 @@ typedef bool written_fn(void *arg, uint8_t *at, size_t len);
 
 /* From now on writes to these pages are noticed. False: the kernel cannot. */
 bool written_watch(struct written *w, uint8_t *at, size_t len);
-/* Call `fn` for all that may have been written since it was watched, or since the last time. */
-void written_look(struct written *w, uint8_t *at, size_t len, written_fn *fn, void *arg);
+/* Page faults of this process, until now. */
+long written_faults(void);
+/* Call `fn` for all that may have been written since it was watched, or since the last time.
+ * `faults`: written_faults(), asked just before. */
+void written_look(struct written *w, uint8_t *at, size_t len, long faults, written_fn *fn,
+		  void *arg);
 /* What has changed at `at` was noticed without that. */
 void written_changed(struct written *w, const uint8_t *at);
 /* The range is another one now. */

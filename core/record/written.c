@@ -107,7 +107,7 @@ void written_reset(struct written *w)
 	w->pages = 0;
 }
 
-static long count_faults(void)
+long written_faults(void)
 {
 	struct rusage usage;
 	syscall(SYS_getrusage, RUSAGE_SELF, &usage);
@@ -171,9 +171,9 @@ static bool look_at_page(struct written_page *page, size_t len, size_t most, wri
 	return true;
 }
 
-void written_look(struct written *w, uint8_t *at, size_t len, written_fn *fn, void *arg)
+void written_look(struct written *w, uint8_t *at, size_t len, long faults, written_fn *fn,
+		  void *arg)
 {
-	long faults = count_faults();
 	unsigned kept = 0;
 	if (w->faults != faults && !find_pages(w, at, len)) {
 		look_at_all(at, len, fn, arg);
