@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "faultinject/deviation.h"
+#include "tests/suite.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
@@ -472,8 +473,6 @@ int main(void)
 {
 	Suite *suite = suite_create("deviation");
 	TCase *tc = tcase_create("deviation");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tc, each_kind);
 	tcase_add_test(tc, steps);
@@ -493,9 +492,5 @@ int main(void)
 	tcase_add_test(tc, long_words);
 	tcase_add_test(tc, lists);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -6,13 +6,13 @@
  */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "core/pmem/crash.h"
 #include "core/pmem/hooks.h"
 #include "faultinject/bytes.h"
 #include "faultinject/sources.h"
 #include "faultinject/stops.h"
+#include "tests/suite.h"
 
 static struct sim *sim;
 static struct pmem_stack *stack;
@@ -659,8 +659,6 @@ int main(void)
 {
 	Suite *suite = suite_create("sources");
 	TCase *tc = tcase_create("sources");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_set_timeout(tc, 120);
@@ -684,9 +682,5 @@ int main(void)
 	tcase_add_test(tc, bytes_are_fixed);
 	tcase_add_test(tc, records_have_their_class);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -11,6 +11,7 @@
 #include "checker/judge/expect.h"
 #include "checker/judge/names.h"
 #include "report/report.h"
+#include "tests/suite.h"
 
 #define SCREEN	50  /* lines */
 #define COLUMNS 80  /* of the matrix and its legend, when all is finished */
@@ -408,9 +409,5 @@ int main(void)
 	tcase_add_test(cases, unwritten);
 	tcase_add_test(cases, rows_as_finished);
 	suite_add_tcase(suite, cases);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -5,11 +5,11 @@
  */
 #include <check.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include "report/terminal.h"
+#include "tests/suite.h"
 
 static time_t now = 1000;
 
@@ -76,9 +76,5 @@ int main(void)
 	tcase_add_test(cases, line_each_half_minute);
 	tcase_add_test(cases, full_output);
 	suite_add_tcase(suite, cases);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "core/verbs_compat.h"
 #include "scenarios/litmus.h"
+#include "tests/suite.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
@@ -757,9 +758,5 @@ int main(void)
 	tcase_add_test(tc, cut);
 	tcase_add_test(tc, garbage);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

@@ -2,9 +2,9 @@
 /* Lengths at edges: which are drawn, what they leave as it was, and a store's limits. */
 #include <check.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include "scenarios/workload/workload.h"
+#include "tests/suite.h"
 
 #define SEEDS 3000
 #define MTU   256
@@ -117,16 +117,10 @@ int main(void)
 {
 	Suite *suite = suite_create("sizes");
 	TCase *tc = tcase_create("sizes");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tc, edges_are_drawn);
 	tcase_add_test(tc, the_rest_stays);
 	tcase_add_test(tc, limits_are_kept);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

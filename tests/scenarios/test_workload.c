@@ -14,6 +14,7 @@
 #include <string.h>
 #include "scenarios/workload/workload.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/suite.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
@@ -940,15 +941,9 @@ static TCase *ops_files(void)
 int main(void)
 {
 	Suite *suite = suite_create("workload");
-	SRunner *runner;
-	int failed;
 
 	suite_add_tcase(suite, structure());
 	suite_add_tcase(suite, named());
 	suite_add_tcase(suite, ops_files());
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "tests/checker/explore/budget.h"
+#include "tests/suite.h"
 
 #define CASES  60
 #define SHARES 4
@@ -121,16 +122,10 @@ int main(void)
 {
 	Suite *suite = suite_create("budget");
 	TCase *tc = tcase_create("shares");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_loop_test(tc, shares_are_the_list, 1, SHARES + 1);
 	tcase_add_loop_test(tc, scripts_agree, 1, SHARES + 1);
 	tcase_add_loop_test(tc, check_agrees, 1, SHARES + 1);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -11,9 +11,9 @@
  *	u  the machine is booting still
  */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 #include "checker/explore/cuts.h"
+#include "tests/suite.h"
 
 enum { PC_FLUSH = 100, PC_FENCE = 200 };
 
@@ -185,9 +185,5 @@ int main(void)
 	TCase *tc = tcase_create("cuts");
 	tcase_add_loop_test(tc, fates, 0, (int)(sizeof(table) / sizeof(table[0])));
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

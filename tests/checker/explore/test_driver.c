@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "checker/explore/driver.h"
+#include "tests/suite.h"
 
 #define UNITS	200
 #define ENDLESS 8 /* the units from this one on do not end */
@@ -157,8 +158,6 @@ int main(void)
 {
 	Suite *suite = suite_create("driver");
 	TCase *tc = tcase_create("driver");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tc, every_unit_once);
 	tcase_add_test(tc, by_rank);
@@ -167,9 +166,5 @@ int main(void)
 	tcase_add_test(tc, process_died);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -24,6 +24,7 @@
 #include "core/rt/rt.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/suite.h"
 
 #define CLIENTS 3
 
@@ -1075,8 +1076,6 @@ int main(void)
 {
 	Suite *suite = suite_create("explore");
 	TCase *tc = tcase_create("explore");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, lazy_is_eager, 0, (int)(sizeof(lazy) / sizeof(lazy[0])));
@@ -1101,9 +1100,5 @@ int main(void)
 			    (int)(sizeof(halves) / sizeof(halves[0])));
 	tcase_add_loop_test(tc, recovery_bug_is_found, 0, (int)(sizeof(late) / sizeof(late[0])));
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

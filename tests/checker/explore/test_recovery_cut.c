@@ -7,12 +7,12 @@
  */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "checker/explore/campaign.h"
 #include "checker/explore/schedule.h"
 #include "core/stores/erda/layout.h"
 #include "scenarios/stores.h"
+#include "tests/suite.h"
 
 #define RUNS  200
 #define KEYS  2
@@ -117,9 +117,5 @@ int main(void)
 	tcase_set_timeout(tc, 300);
 	tcase_add_test(tc, each_phase_is_cut);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

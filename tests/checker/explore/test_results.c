@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "checker/explore/driver.h"
 #include "checker/explore/results.h"
+#include "tests/suite.h"
 
 #define UNITS  60
 #define SHARDS 9
@@ -244,8 +245,6 @@ int main(void)
 	char dir[] = "/tmp/test_results.XXXXXX";
 	Suite *suite = suite_create("results");
 	TCase *tc = tcase_create("results");
-	SRunner *runner;
-	int failed;
 
 	if (!mkdtemp(dir) || chdir(dir))
 		return EXIT_FAILURE;
@@ -257,10 +256,7 @@ int main(void)
 	tcase_add_test(tc, full);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
+	int failed = run_suite(suite);
 	rmdir(dir);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return failed;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "checker/explore/schedule.h"
 #include "scenarios/stores.h"
+#include "tests/suite.h"
 
 #define RUNS	    1200
 #define AGAIN_EVERY 4 /* as checker/explore/schedule.c: runs of this residue stop twice */
@@ -139,8 +140,6 @@ int main(void)
 {
 	Suite *suite = suite_create("schedule");
 	TCase *tc = tcase_create("schedule");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, second_stop_is_of_the_stopped_run);
@@ -148,9 +147,5 @@ int main(void)
 	tcase_add_test(tc, handlers_stop_twice);
 	tcase_add_test(tc, nothing_to_stop_twice);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -21,6 +21,7 @@
 #include "core/rt/sim.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/suite.h"
 
 /* --- small programs --- */
 
@@ -572,8 +573,6 @@ int main(void)
 {
 	Suite *suite = suite_create("search");
 	TCase *tc = tcase_create("search");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, reduced_is_unreduced, 0,
@@ -585,9 +584,5 @@ int main(void)
 	tcase_add_test(tc, words);
 	tcase_add_test(tc, calls_that_fail);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -2,9 +2,9 @@
 /* The tree of schedules: what is found is what was noted under that name; it keeps to its room, and
  * drops what was of no use for the longest time. */
 #include <check.h>
-#include <stdlib.h>
 #include "checker/explore/stretch.h"
 #include "faultinject/sources.h"
+#include "tests/suite.h"
 
 #define ROOM  (64 << 10)
 #define NOTES 300 /* questions of a stretch at most: it grows on the way */
@@ -83,16 +83,10 @@ int main(void)
 {
 	Suite *suite = suite_create("stretch");
 	TCase *tc = tcase_create("stretch");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, within_its_room);
 	tcase_add_test(tc, oldest_goes);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

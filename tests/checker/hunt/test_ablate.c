@@ -10,6 +10,7 @@
 #include "checker/trace/shrink.h"
 #include "checker/trace/trace.h"
 #include "scenarios/stores.h"
+#include "tests/suite.h"
 
 static struct place_list places;
 
@@ -298,9 +299,5 @@ int main(void)
 	tcase_add_test(test, list_is_read);
 	tcase_add_test(test, list_mistakes);
 	suite_add_tcase(suite, test);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

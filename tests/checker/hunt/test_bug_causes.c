@@ -18,6 +18,7 @@
 #include "checker/judge/names.h"
 #include "checker/cause/cause.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/suite.h"
 
 #define PATTERN 400
 #define LINES	4000 /* of a source */
@@ -306,8 +307,6 @@ int main(int argc, char **argv)
 	const char *wanted = getenv("BUG_CAUSES");
 	Suite *suite = suite_create("bug causes");
 	TCase *tc = tcase_create("bug causes");
-	SRunner *runner;
-	int failed;
 
 	if (argc == 2)
 		top = argv[1];
@@ -318,9 +317,5 @@ int main(int argc, char **argv)
 	tcase_set_timeout(tc, 300);
 	tcase_add_loop_test(tc, cause_is_the_bug, 0, (int)mutants);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -12,6 +12,7 @@
 #include "checker/hunt/mutants.h"
 #include "checker/judge/names.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/suite.h"
 
 #define SHRUNK	       16    /* one in so many is also shrunk, which takes longer than to find it */
 #define CONTROL_STATES 10000 /* of one control; `tidemark mutants` gives it more */
@@ -99,8 +100,6 @@ int main(int argc, char **argv)
 {
 	Suite *suite = suite_create("bugs");
 	TCase *tc = tcase_create("bugs");
-	SRunner *runner;
-	int failed;
 
 	if (argc == 3) {
 		part = atoi(argv[1]);
@@ -118,9 +117,5 @@ int main(int argc, char **argv)
 		tcase_add_test(tc, budget_counts);
 	}
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

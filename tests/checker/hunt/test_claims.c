@@ -13,6 +13,7 @@
 #include "checker/judge/names.h"
 #include "checker/trace/replay.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/suite.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -426,9 +427,5 @@ int main(void)
 	tcase_add_test(switches, runs_lines);
 	suite_add_tcase(suite, running);
 	suite_add_tcase(suite, switches);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

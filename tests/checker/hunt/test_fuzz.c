@@ -19,6 +19,7 @@
 #include "faultinject/life.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/suite.h"
 
 static void make_base(struct setup *s, const char *store, const char *variant)
 {
@@ -566,9 +567,5 @@ int main(void)
 	tcase_add_test(loop, one_bug_has_one_fingerprint);
 	suite_add_tcase(suite, inputs);
 	suite_add_tcase(suite, loop);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

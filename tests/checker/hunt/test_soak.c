@@ -7,6 +7,7 @@
 #include "checker/trace/replay.h"
 #include "checker/hunt/soak.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/suite.h"
 
 #define ROUNDS 300
 
@@ -115,8 +116,6 @@ int main(void)
 {
 	Suite *suite = suite_create("soak");
 	TCase *tc = tcase_create("soak");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tc, 600);
 	tcase_add_test(tc, rounds_differ);
@@ -124,9 +123,5 @@ int main(void)
 	tcase_add_test(tc, break_is_found);
 	tcase_add_test(tc, growth_takes_rounds);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include "checker/images/image_choice.h"
 #include "core/rt/asan.h"
+#include "tests/suite.h"
 
 #define FILES	 2
 #define BYTES	 128 /* of each file's lines */
@@ -796,9 +797,5 @@ int main(int argc, char **argv)
 	tcase_add_test(t, long_stores);
 	tcase_set_timeout(t, 60);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/images/pm_sequence.h"
+#include "tests/suite.h"
 
 /* All sequences of n stores: "", "a", "ab", with spaces between; to be freed. */
 static char *sequences(enum pm_engine engine, unsigned n, uint64_t seed)
@@ -208,9 +209,5 @@ int main(int argc, char **argv)
 	tcase_add_test(t, names);
 	tcase_set_timeout(t, 60);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

@@ -16,6 +16,7 @@
 #include "checker/images/recording_merge.h"
 #include "checker/images/recording_read.h"
 #include "core/record/message.h"
+#include "tests/suite.h"
 
 #define MACHINES 4
 #define ROOM	 16384
@@ -418,9 +419,5 @@ int main(void)
 	tcase_add_test(tc, damaged);
 	tcase_set_timeout(tc, 120);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

@@ -13,6 +13,7 @@
 #include "checker/images/run_log.h"
 #include "checker/trace/trace.h"
 #include "scenarios/stores.h"
+#include "tests/suite.h"
 
 #define TRACES "tests/traces"
 
@@ -105,9 +106,5 @@ int main(void)
 	TCase *tc = tcase_create("traces");
 	tcase_add_test(tc, test_traces);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What stores expect of themselves: the rules of the files, read from those that ship here. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 #include "checker/judge/expect.h"
 #include "checker/judge/names.h"
 #include "checker/judge/surprise.h"
 #include "scenarios/stores.h"
+#include "tests/suite.h"
 
 static const struct expectation *find(const char *store, const char *config, int contract)
 {
@@ -178,8 +178,6 @@ int main(void)
 {
 	Suite *suite = suite_create("expect");
 	TCase *tc = tcase_create("expect");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tc, rules_and_exceptions);
 	tcase_add_test(tc, switches_that_break);
@@ -188,9 +186,5 @@ int main(void)
 	tcase_add_test(tc, controls_and_canaries);
 	tcase_add_test(tc, order_of_stores);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -30,6 +30,7 @@
 #include "checker/judge/names.h"
 #include "core/stores/bits.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/suite.h"
 
 #define ALL CONTRACTS_OF_HISTORY
 
@@ -979,8 +980,6 @@ int main(void)
 {
 	Suite *suite = suite_create("history");
 	TCase *table = tcase_create("table"), *random = tcase_create("random");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_loop_test(table, tiny_histories, 0, sizeof(rows) / sizeof(rows[0]));
 	tcase_add_test(table, judged_when);
@@ -994,9 +993,5 @@ int main(void)
 	tcase_set_timeout(random, 120);
 	suite_add_tcase(suite, table);
 	suite_add_tcase(suite, random);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

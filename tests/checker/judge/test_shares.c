@@ -11,6 +11,7 @@
 #include <string.h>
 #include "checker/judge/shares.h"
 #include "scenarios/stores.h"
+#include "tests/suite.h"
 
 static int read_text(struct shares *s, const char *words, struct input_error *error)
 {
@@ -148,9 +149,5 @@ int main(void)
 	tcase_add_test(tc, bugs_are_compared_with_what_they_are_put_into);
 	tcase_add_test(tc, what_ships_is_complete);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

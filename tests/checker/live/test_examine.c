@@ -13,6 +13,7 @@
 #include <string.h>
 #include "checker/live/crash_bundle.h"
 #include "tests/core/live/live_sim.h"
+#include "tests/suite.h"
 
 #define KEYS 12
 #define VLEN 200
@@ -643,9 +644,5 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(t, where_keys_stood_is_read, 0, sizeof(starts) / sizeof(starts[0]));
 	tcase_add_test(t, where_keys_stand_is_written);
 	suite_add_tcase(s, t);
-	SRunner *sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	int failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? 1 : 0;
+	return run_suite(s);
 }

@@ -18,6 +18,7 @@
 #include "checker/live/recording.h"
 #include "faultinject/sources.h"
 #include "scenarios/workload/zipf.h"
+#include "tests/suite.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
@@ -795,9 +796,5 @@ int main(void)
 	tcase_add_test(tc, recorded);
 	tcase_add_test(tc, recording_full);
 	suite_add_tcase(s, tc);
-	SRunner *runner = srunner_create(s);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(s);
 }

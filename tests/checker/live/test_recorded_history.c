@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/live/recorded_history.h"
+#include "tests/suite.h"
 
 #define OPS_MAX 20000
 
@@ -340,9 +341,5 @@ int main(void)
 	tcase_add_loop_test(t, a_good_register_over_boots, 0,
 			    sizeof(registers) / sizeof(registers[0]));
 	suite_add_tcase(s, t);
-	SRunner *sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	int failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? 1 : 0;
+	return run_suite(s);
 }

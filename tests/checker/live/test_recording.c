@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "checker/live/recording.h"
+#include "tests/suite.h"
 
 #define HEADER	4096
 #define THREADS 4
@@ -263,9 +264,5 @@ int main(void)
 	tcase_add_loop_test(t, garbage_is_told, 0, sizeof(garbage) / sizeof(garbage[0]));
 	tcase_add_test(t, noise_is_survived);
 	suite_add_tcase(s, t);
-	SRunner *sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	int failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? 1 : 0;
+	return run_suite(s);
 }

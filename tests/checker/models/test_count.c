@@ -16,6 +16,7 @@
 #include "core/stores/erda/erda.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/suite.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -480,9 +481,5 @@ int main(void)
 	tcase_add_test(tc, same_again);
 	tcase_add_test(tc, trouble);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

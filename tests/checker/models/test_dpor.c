@@ -11,6 +11,7 @@
 #include <string.h>
 #include "checker/models/litmus.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/suite.h"
 
 #define WHOLE_RUNS 6000 /* more than that are too many here */
 
@@ -114,15 +115,9 @@ int main(void)
 {
 	Suite *suite_ = suite_create("dpor");
 	TCase *tc = tcase_create("dpor");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tc, suite);
 	tcase_add_loop_test(tc, little_ones, 0, (int)(sizeof(little) / sizeof(little[0])));
 	suite_add_tcase(suite_, tc);
-	runner = srunner_create(suite_);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite_);
 }

@@ -11,6 +11,7 @@
 #include "checker/trace/replay.h"
 #include "checker/models/taxonomy.h"
 #include "scenarios/stores.h"
+#include "tests/suite.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -349,9 +350,5 @@ int main(void)
 	tcase_add_loop_test(tc, posts, 0, (int)taxonomy_methods());
 	tcase_add_loop_test(tc, course, 0, COUNT(courses));
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

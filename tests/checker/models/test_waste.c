@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Flushes and fences that nothing needs, by the events of a run. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 #include "checker/models/waste.h"
+#include "tests/suite.h"
 
 static struct waste w;
 static struct actor one, two;
@@ -121,17 +121,11 @@ int main(void)
 {
 	Suite *suite = suite_create("waste");
 	TCase *tc = tcase_create("waste");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tc, what_is_needed);
 	tcase_add_test(tc, flushed_in_vain);
 	tcase_add_test(tc, fences_in_vain);
 	tcase_add_test(tc, hardware);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

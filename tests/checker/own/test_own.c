@@ -14,6 +14,7 @@
 #include "checker/own/own_judge.h"
 #include "faultinject/sources.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/suite.h"
 
 #define KEYS 2
 #define VLEN 8
@@ -445,9 +446,5 @@ int main(int argc, char **argv)
 	tcase_add_test(t, failures_of_operations);
 	tcase_set_timeout(t, 60);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

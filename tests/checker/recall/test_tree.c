@@ -17,6 +17,7 @@
 #include "faultinject/bytes.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/suite.h"
 
 #define COUNT(a)   ((int)(sizeof(a) / sizeof((a)[0])))
 #define RUNS	   40
@@ -476,8 +477,6 @@ int main(void)
 {
 	Suite *suite = suite_create("tree");
 	TCase *tc = tcase_create("tree");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tc, 300);
 	add_in_turn(tc, same_with_tree, 0, COUNT(tried));
@@ -496,9 +495,5 @@ int main(void)
 		if (in_share(i))
 			tcase_add_loop_test(tc, search_with_marks, i, i + 1);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

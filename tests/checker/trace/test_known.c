@@ -12,6 +12,7 @@
 #include "checker/trace/minimized.h"
 #include "checker/trace/replay.h"
 #include "scenarios/stores.h"
+#include "tests/suite.h"
 
 static struct blame blame_of(const char *words)
 {
@@ -320,8 +321,6 @@ int main(void)
 {
 	Suite *suite = suite_create("known");
 	TCase *tc = tcase_create("known");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tc, 300);
 	tcase_add_test(tc, words_come_back);
@@ -334,9 +333,5 @@ int main(void)
 	tcase_add_test(tc, frequent_breaks_are_surprises);
 	tcase_add_test(tc, processes_change_nothing);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "checker/trace/minimized.h"
 #include "scenarios/stores.h"
+#include "tests/suite.h"
 
 #define CLIENT (1u << CHOICE_STEP)
 #define LAND   (1u << CHOICE_LAND)
@@ -173,8 +174,6 @@ int main(void)
 {
 	Suite *suite = suite_create("minimized");
 	TCase *tc = tcase_create("minimized");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, ways_do_not_include_each_other);
@@ -183,9 +182,5 @@ int main(void)
 	tcase_add_test(tc, each_cause_has_a_case);
 	tcase_add_test(tc, a_break_is_found_again);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

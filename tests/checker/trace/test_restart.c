@@ -12,6 +12,7 @@
 #include "checker/trace/replay.h"
 #include "checker/trace/trace.h"
 #include "scenarios/stores.h"
+#include "tests/suite.h"
 
 /* What the last GET of this client returns: the number of the client's PUT, 0: what was loaded. */
 static unsigned last_get(const struct history *h, unsigned client)
@@ -216,9 +217,5 @@ int main(void)
 	tcase_add_test(t, proof_of_life_waits);
 	tcase_add_test(t, store_buffers_are_empty);
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

@@ -19,6 +19,7 @@
 #include "checker/trace/trace.h"
 #include "core/stores/efactory/efactory.h"
 #include "core/stores/erda/erda.h"
+#include "tests/suite.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
@@ -828,14 +829,8 @@ static TCase *files(void)
 int main(void)
 {
 	Suite *suite = suite_create("trace");
-	SRunner *runner;
-	int failed;
 
 	suite_add_tcase(suite, texts());
 	suite_add_tcase(suite, files());
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

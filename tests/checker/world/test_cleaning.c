@@ -13,6 +13,7 @@
 #include "checker/trace/replay.h"
 #include "faultinject/life.h"
 #include "scenarios/stores.h"
+#include "tests/suite.h"
 
 static int clean_fails(void *client)
 {
@@ -134,9 +135,5 @@ int main(void)
 	tcase_add_loop_test(tc, in_a_workload, 0, rows);
 	tcase_add_loop_test(tc, in_a_life, 0, rows);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -11,6 +11,7 @@
 #include "checker/explore/schedule.h"
 #include "core/rt/sim.h"
 #include "scenarios/stores.h"
+#include "tests/suite.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
@@ -230,9 +231,5 @@ int main(void)
 	tcase_add_loop_test(t, client_comes_back, 0, COUNT(comes_back));
 	tcase_add_loop_test(t, bug_needs_a_death, 0, COUNT(bugs));
 	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(s);
 }

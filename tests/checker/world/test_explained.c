@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include "checker/world/explained.h"
 #include "core/rt/sim.h"
+#include "tests/suite.h"
 
 static const struct tm_error declared[] = {
 	{-EAGAIN, TM_GET, TM_DISTURBED, "a GET gives up"},
@@ -143,9 +144,5 @@ int main(void)
 	tcase_add_loop_test(tc, what_explains, 0, (int)(sizeof(table) / sizeof(table[0])));
 	tcase_add_test(tc, only_while_it_runs);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -3,8 +3,8 @@
  * Are instructions as long as the assembler made them, and do jumps go where the processor goes?
  */
 #include <check.h>
-#include <stdlib.h>
 #include "checker/world/instruction.h"
+#include "tests/suite.h"
 
 #if defined(__x86_64__)
 
@@ -169,11 +169,7 @@ int main(void)
 	tcase_add_loop_test(tc, conditions, 0, 16);
 	tcase_add_test(tc, jumps);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }
 
 #else

@@ -12,6 +12,7 @@
 #include "checker/trace/shrink.h"
 #include "faultinject/life.h"
 #include "scenarios/stores.h"
+#include "tests/suite.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
@@ -340,8 +341,6 @@ int main(void)
 {
 	Suite *suite = suite_create("life");
 	TCase *tc = tcase_create("life");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, life_goes_on, 0, 3);
@@ -350,9 +349,5 @@ int main(void)
 	tcase_add_loop_test(tc, bug_needs_a_life, 0, COUNT(bugs));
 	tcase_add_test(tc, checked_at_the_end);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

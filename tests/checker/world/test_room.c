@@ -5,11 +5,11 @@
  */
 #include <check.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include "checker/world/world.h"
 #include "core/rt/rt.h"
 #include "scenarios/stores.h"
+#include "tests/suite.h"
 
 static const struct tm_store *real;
 static unsigned updates, room;
@@ -108,9 +108,5 @@ int main(void)
 
 	tcase_add_loop_test(tc, is_filled, 0, (int)(sizeof(table) / sizeof(table[0])));
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

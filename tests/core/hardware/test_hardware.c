@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/hardware/hardware.h"
+#include "tests/suite.h"
 
 static const char all_default[] =
 	"domain=dmp ddio=on rqwrb=dram transport=ib mtu=1024 dma_order=left read_order=left "
@@ -214,8 +215,6 @@ int main(void)
 {
 	Suite *suite = suite_create("hardware");
 	TCase *tc = tcase_create("hardware");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tc, default_is_first_value);
 	tcase_add_test(tc, default_prints_nothing_when_short);
@@ -226,9 +225,5 @@ int main(void)
 	tcase_add_test(tc, all_names_expected);
 	tcase_add_test(tc, short_buffers);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -20,6 +20,7 @@
 #include "core/pmem/hooks.h"
 #include "core/rt/libc.h"
 #include "core/rt/sim.h"
+#include "tests/suite.h"
 
 #define POOL 4096
 
@@ -639,9 +640,5 @@ int main(void)
 	tcase_add_test(all, the_server_maps_its_pool);
 	tcase_add_test(all, memory_is_given_or_not);
 	suite_add_tcase(suite, all);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -11,11 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "core/live/rendezvous.h"
 #include "core/live/live.h"
+#include "tests/suite.h"
 
 /* As a store has them. */
 int live_rt_spawn(const char *name, void (*fn)(void *arg), void *arg);
@@ -415,9 +415,5 @@ int main(void)
 	tcase_add_test(rest, connects_over_control);
 	suite_add_tcase(suite, tasks);
 	suite_add_tcase(suite, rest);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

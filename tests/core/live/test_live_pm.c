@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include "core/live/live_pm.h"
 #include "core/live/live_fails.h"
+#include "tests/suite.h"
 
 #define POOL 65536
 
@@ -567,9 +568,5 @@ int main(int argc, char **argv)
 	suite_add_tcase(suite, pool);
 	suite_add_tcase(suite, cut);
 	suite_add_tcase(suite, wrong);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

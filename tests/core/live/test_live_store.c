@@ -7,11 +7,11 @@
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "scenarios/knobs.h"
 #include "scenarios/live_store.h"
 #include "scenarios/stores.h"
+#include "tests/suite.h"
 
 static const char sample[] = "tidemark-pool 1\n"
 			     "store efactory\n"
@@ -244,9 +244,5 @@ int main(void)
 	tcase_add_test(values, value_is_fixed);
 	suite_add_tcase(suite, text);
 	suite_add_tcase(suite, values);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

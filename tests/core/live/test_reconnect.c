@@ -8,7 +8,6 @@
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "core/pmem/crash.h"
 #include "core/hardware/mutant.h"
@@ -17,6 +16,7 @@
 #include "core/rt/sim.h"
 #include "core/stores/erda/wire.h"
 #include "scenarios/stores.h"
+#include "tests/suite.h"
 
 #define CLIENTS	 2
 #define MSG	 32 /* bytes */
@@ -460,9 +460,5 @@ int main(void)
 	tcase_add_loop_test(store, who_comes_late_has_time, 100, 140);
 	suite_add_tcase(suite, rpc);
 	suite_add_tcase(suite, store);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

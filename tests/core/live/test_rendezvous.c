@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "core/live/rendezvous.h"
+#include "tests/suite.h"
 
 #define CLIENTS	 3
 #define LONG_MS	 60000 /* more than anything takes that is not late */
@@ -612,9 +613,5 @@ int main(void)
 	suite_add_tcase(suite, server_case);
 	suite_add_tcase(suite, impatient_case);
 	suite_add_tcase(suite, client_case);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

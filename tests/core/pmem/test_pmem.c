@@ -29,6 +29,7 @@
 #include "core/pmem/crash.h"
 #include "core/pmem/hooks.h"
 #include "faultinject/sources.h"
+#include "tests/suite.h"
 
 #define LINES	 4
 #define POOL	 (LINES * LINE)
@@ -1344,8 +1345,6 @@ static TCase *add(Suite *suite, const char *name)
 int main(void)
 {
 	Suite *suite = suite_create("pmem");
-	SRunner *runner;
-	int failed;
 	TCase *tc = add(suite, "tables");
 
 	tcase_add_loop_test(tc, allowed_images, 0, (int)ROWS);
@@ -1371,9 +1370,5 @@ int main(void)
 	tcase_add_test(tc, answers_as_words);
 	tcase_add_test(tc, places_as_words);
 	tcase_add_test(tc, save_and_owns);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

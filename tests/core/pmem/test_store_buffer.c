@@ -30,6 +30,7 @@
 #include "core/pmem/crash.h"
 #include "core/pmem/hooks.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/suite.h"
 
 /* As the compilers call them: core/pmem/hooks.c. With a sanitizer on, gcc knows them by other
  * types. */
@@ -672,9 +673,5 @@ int main(void)
 	tcase_add_test(tc, plain_runs_are_the_same);
 	tcase_add_loop_test(tc, power_fails_at_an_entry, 0, sizeof(cut) / sizeof(cut[0]));
 	suite_add_tcase(s, tc);
-	SRunner *sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	int failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

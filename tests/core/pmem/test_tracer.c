@@ -13,11 +13,11 @@
  */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "core/pmem/crash.h"
 #include "core/rt/sim.h"
 #include "tests/core/pmem/tracer_subject.h"
+#include "tests/suite.h"
 
 #define POOL  (64 * 1024)
 #define LINES (POOL / LINE)
@@ -320,9 +320,5 @@ int main(void)
 			    (int)(sizeof(variants) / sizeof(variants[0])));
 	tcase_add_test(all, unseen_bytes_are_noticed);
 	suite_add_tcase(suite, all);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See nic_fabric.h. */
 #include "tests/core/provider/nic_fabric.h"
+#include "tests/suite.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,6 @@
 int nic_fabric_run(Suite *suite)
 {
 	char net[] = "/dev/shm/tidemark-test-XXXXXX", command[sizeof(net) + 16];
-	SRunner *runner;
 	int failed;
 
 	if (!mkdtemp(net)) {
@@ -17,13 +17,10 @@ int nic_fabric_run(Suite *suite)
 		return 70;
 	}
 	setenv("TIDEMARK_FABRIC", net, 1);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
+	failed = run_suite(suite);
 	/* Each test was a process of its own; only the fabric's directory is left. */
 	snprintf(command, sizeof(command), "rm -rf %s", net);
-	return system(command) || failed != 0;
+	return system(command) || failed;
 }
 
 uint64_t now_ns(void)

@@ -21,6 +21,7 @@
 #include "core/rnic/count.h"
 #include "core/rnic/objects/device.h"
 #include "core/rnic/transport/link.h"
+#include "tests/suite.h"
 
 #define PEER 2
 #define MS   1000000ull
@@ -611,7 +612,6 @@ int main(void)
 	Suite *s = suite_create("faults");
 	TCase *language = tcase_create("language"), *packets = tcase_create("packets"),
 	      *taps = tcase_create("tap");
-	SRunner *sr = srunner_create(s);
 	tcase_add_loop_test(language, test_good, 0, 15);
 	tcase_add_loop_test(language, test_bad, 0, 27);
 	tcase_add_test(language, test_too_many);
@@ -643,8 +643,5 @@ int main(void)
 	suite_add_tcase(s, language);
 	suite_add_tcase(s, packets);
 	suite_add_tcase(s, taps);
-	srunner_run_all(sr, CK_NORMAL);
-	int failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

@@ -21,6 +21,7 @@
 #include "core/provider/link/wire.h"
 #include "core/rnic/objects/device.h"
 #include "core/rnic/transport/packet.h"
+#include "tests/suite.h"
 
 #define SHARED	strange(0x8000)
 #define PACKETS 100
@@ -388,8 +389,6 @@ int main(void)
 {
 	Suite *suite = suite_create("link_udp");
 	TCase *tests = tcase_create("link_udp");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tests, setup, NULL);
 	tcase_add_test(tests, own_addresses);
@@ -399,8 +398,5 @@ int main(void)
 	tcase_add_test(tests, child);
 	tcase_add_test(tests, shared_address);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -4,9 +4,9 @@
  * taken, all bytes arrive and none around them changes. Both ways are taken within 64 copies.
  */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 #include "core/provider/base/long_copy.h"
+#include "tests/suite.h"
 
 #define ROOM   (32 * 1024)
 #define COPIES 65
@@ -60,15 +60,10 @@ int main(void)
 {
 	Suite *suite = suite_create("long_copy");
 	TCase *tc = tcase_create("long_copy");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, out);
 	tcase_add_test(tc, in);
 	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

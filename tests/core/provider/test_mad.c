@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/provider/cm/mad.h"
+#include "tests/suite.h"
 
 /* Parse hexadecimal digits; zeros follow. */
 static void parse(const char *hex, uint8_t bytes[MAD_BYTES])
@@ -180,8 +181,6 @@ int main(void)
 {
 	Suite *suite = suite_create("mad");
 	TCase *tc = tcase_create("mad");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tc, known_request);
 	tcase_add_test(tc, known_answer);
@@ -189,9 +188,5 @@ int main(void)
 	tcase_add_test(tc, round_trips);
 	tcase_add_test(tc, addresses);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

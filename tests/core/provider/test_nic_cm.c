@@ -24,6 +24,7 @@
 #include "core/provider/base/nic_link.h"
 #include "core/provider/cm/mad.h"
 #include "core/provider/link/wire.h"
+#include "tests/suite.h"
 
 #define LONG_MS 20000 /* more than anything takes that is not late */
 
@@ -1650,10 +1651,7 @@ int main(void)
 		snprintf(host[i], sizeof(host[i]), "127.%u.%u.%u", 160 + getpid() / 250 % 90,
 			 1 + getpid() % 250, i);
 	setenv("TIDEMARK_FABRIC", net, 1);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
+	failed = run_suite(suite);
 	/* The connection manager leaves nothing after the last process has ended regularly. */
 	snprintf(command, sizeof(command), "ls %s 2>/dev/null | grep '^cm-' >&2", net);
 	left = failed ? 0 : !system(command);

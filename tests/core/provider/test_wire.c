@@ -13,6 +13,7 @@
 #include "core/rnic/transport/packet.h"
 #include "core/rt/sim.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/suite.h"
 
 static struct sim *sim;
 static struct rnic_net *net;
@@ -433,8 +434,6 @@ int main(void)
 {
 	Suite *suite = suite_create("wire");
 	TCase *tests = tcase_create("wire");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, known_send);
@@ -446,8 +445,5 @@ int main(void)
 	tcase_add_test(tests, unknown_identification);
 	tcase_add_test(tests, damaged);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -369,12 +369,3 @@ void run_pm(void (*fn)(void))
 	pmem_stack_free(stack);
 	pool = NULL;
 }
-
-int run_suite(Suite *suite)
-{
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
-}

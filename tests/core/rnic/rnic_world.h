@@ -15,6 +15,7 @@
 #include "core/rnic/rnic.h"
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"
+#include "tests/suite.h"
 
 #define ALL_ACCESS                                                                   \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
@@ -82,8 +83,6 @@ void task(void *arg);
 void connected(void *arg);
 void run(void (*start)(void *), void (*fn)(void));
 void run_pm(void (*fn)(void));
-/* Run the tests, and give the suite back. What main() returns. */
-int run_suite(Suite *suite);
 
 uint64_t rnd(uint64_t *state);
 void fill(uint8_t *to, size_t len, uint64_t seed);

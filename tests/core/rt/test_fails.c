@@ -22,6 +22,7 @@
 #include "faultinject/bytes.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/suite.h"
 
 #define CLIENTS	 2
 #define FRESH	 (CLIENTS + 1) /* the client that comes when the calls work again */
@@ -647,8 +648,6 @@ int main(void)
 {
 	Suite *s = suite_create("fails");
 	TCase *tc = tcase_create("all");
-	SRunner *sr = srunner_create(s);
-	int bad;
 
 	tcase_set_timeout(tc, 200);
 	tcase_add_loop_test(tc, from_an_empty_pool, 0, CASES);
@@ -658,8 +657,5 @@ int main(void)
 	tcase_add_test(tc, bytes_that_fail_calls);
 	tcase_add_test(tc, systematic_search);
 	suite_add_tcase(s, tc);
-	srunner_run_all(sr, CK_NORMAL);
-	bad = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return bad ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(s);
 }

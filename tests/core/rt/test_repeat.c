@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"
+#include "tests/suite.h"
 
 #define BUDGET	   1000000
 #define GIVE_UP_NS 60000000000u
@@ -352,9 +353,5 @@ int main(void)
 	tcase_add_test(t, operations_are_news);
 	tcase_add_test(t, forgets_what_was_seen);
 	suite_add_tcase(s, t);
-	SRunner *runner = srunner_create(s);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(s);
 }

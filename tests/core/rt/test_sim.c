@@ -17,6 +17,7 @@
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"
 #include "faultinject/sources.h"
+#include "tests/suite.h"
 
 static struct sim *sim;
 static char notes[8192];
@@ -1411,15 +1412,9 @@ static void add_rest(Suite *suite)
 int main(void)
 {
 	Suite *suite = suite_create("sim");
-	SRunner *runner;
-	int failed;
 
 	add_running(suite);
 	add_ending(suite);
 	add_rest(suite);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

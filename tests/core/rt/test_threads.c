@@ -15,6 +15,7 @@
 #include "checker/models/dpor.h"
 #include "core/libc/time.h"
 #include "faultinject/sources.h"
+#include "tests/suite.h"
 
 static struct sim *sim;
 static char notes[4096];
@@ -1816,9 +1817,5 @@ int main(void)
 	tcase_add_test(tc, all_orders);
 	tcase_add_test(tc, determinism);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -13,6 +13,7 @@
 #include "checker/judge/names.h"
 #include "core/stores/bits.h"
 #include "scenarios/stores.h"
+#include "tests/suite.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -272,9 +273,5 @@ int main(void)
 	tcase_add_loop_test(t, contracts, 0, COUNT(table));
 	tcase_add_loop_test(t, structure, 0, COUNT(damage));
 	suite_add_tcase(suite, t);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

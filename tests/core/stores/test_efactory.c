@@ -8,13 +8,13 @@
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "core/pmem/crash.h"
 #include "core/rnic/rnic.h"
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"
 #include "core/stores/efactory/efactory.h"
+#include "tests/suite.h"
 
 #define CLIENTS	 4
 #define MAX_VLEN 200
@@ -598,8 +598,6 @@ int main(void)
 {
 	Suite *suite = suite_create("efactory");
 	TCase *tc = tcase_create("cleaning");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tc, versions_move_and_space_is_given_back);
 	tcase_add_test(tc, a_version_in_flight_is_waited_for);
@@ -610,9 +608,5 @@ int main(void)
 	tcase_add_test(tc, acknowledgements_are_waited_for);
 	tcase_add_test(tc, notices_regions_and_dropping);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -21,6 +21,7 @@
 #include "core/stores/erda/erda.h"
 #include "core/stores/erda/layout.h"
 #include "core/stores/rpc.h"
+#include "tests/suite.h"
 
 #define POOL (4u << 20) /* bytes */
 
@@ -1055,8 +1056,6 @@ int main(void)
 {
 	Suite *suite = suite_create("erda");
 	TCase *tc = tcase_create("erda");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, region_bits);
@@ -1084,9 +1083,5 @@ int main(void)
 	tcase_add_loop_test(tc, narrow_offsets_wrap, 0, 2);
 	tcase_add_test(tc, description_is_complete);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

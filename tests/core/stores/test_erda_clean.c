@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "checker/trace/trace.h"
 #include "checker/world/world.h"
@@ -18,6 +17,7 @@
 #include "core/stores/erda/layout.h"
 #include "faultinject/sources.h"
 #include "scenarios/stores.h"
+#include "tests/suite.h"
 
 struct run {
 	struct trace t;
@@ -345,8 +345,6 @@ int main(void)
 {
 	Suite *suite = suite_create("erda_clean");
 	TCase *tc = tcase_create("erda_clean");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, versions_move);
@@ -359,9 +357,5 @@ int main(void)
 	tcase_add_loop_test(tc, dead_put_is_left_out, 0, 2);
 	tcase_add_loop_test(tc, updates_in_each_phase, 0, 3);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

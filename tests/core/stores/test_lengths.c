@@ -11,6 +11,7 @@
 #include "core/stores/kv.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/suite.h"
 
 #define FIRST_SEED 5 /* draws ten keys of 31 bytes each for one workload */
 #define SEEDS	   12
@@ -101,8 +102,7 @@ int main(void)
 {
 	Suite *suite = suite_create("lengths");
 	TCase *tc = tcase_create("lengths");
-	SRunner *runner;
-	int all = 0, failed;
+	int all = 0;
 
 	while (stores[all])
 		all++;
@@ -110,9 +110,5 @@ int main(void)
 	add_in_turn(tc, every_store_runs_what_is_drawn, 0, all);
 	tcase_add_loop_test(tc, keys_that_meet_have_room, 0, all);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

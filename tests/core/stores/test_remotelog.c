@@ -17,6 +17,7 @@
 #include "core/stores/bits.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/suite.h"
 
 #define RUNS_HOLDS  100
 #define RUNS_BREAKS 4000
@@ -288,9 +289,5 @@ int main(void)
 	tcase_add_loop_test(tc, method_works, 0, all);
 	tcase_add_loop_test(tc, method_in_ring, 0, all);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

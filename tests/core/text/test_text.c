@@ -6,6 +6,7 @@
 #include <string.h>
 #include "core/text/error_name.h"
 #include "core/text/text.h"
+#include "tests/suite.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
@@ -259,9 +260,5 @@ int main(void)
 	tcase_add_test(tc, files);
 	tcase_add_test(tc, errors);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

@@ -17,6 +17,7 @@
 #include "core/rt/descriptors.h"
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"
+#include "tests/suite.h"
 
 #define PORT	7471
 #define CLIENTS 2
@@ -1176,8 +1177,6 @@ int main(void)
 {
 	Suite *suite = suite_create("host");
 	TCase *tcase = tcase_create("host");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tcase, test_devices_and_descriptors);
 	tcase_add_test(tcase, test_new_process_has_no_descriptors);
@@ -1197,9 +1196,5 @@ int main(void)
 	tcase_add_test(tcase, test_unacknowledged);
 	tcase_add_test(tcase, test_async);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }
