@@ -29,6 +29,7 @@
 #include "checker/explore/driver.h"
 #include "checker/explore/visited.h"
 #include "checker/trace/shrink.h"
+#include "core/array.h"
 
 #define ITEMS	      32 /* in a round */
 #define ITEM_RUNS     64 /* of one workload */
@@ -513,26 +514,11 @@ static void work(void *arg, unsigned unit, void *nothing)
 		do_item(item, unit);
 }
 
-static int grow(void **array, unsigned n, unsigned *room, size_t size)
-{
-	if (n < *room)
-		return 0;
-	unsigned more = *room ? 2 * *room : 64;
-	void *grown = realloc(*array, more * size);
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
-	*room = more;
-	return 0;
-}
-
-static int append(struct fuzz_input **list, unsigned *n, unsigned *room,
+static int append(struct fuzz_input **list, unsigned *n, size_t *room,
 		  const struct fuzz_input *input)
 {
-	void *array = *list;
-	if (grow(&array, *n, room, sizeof(*input)))
+	if (!ARRAY_RESERVE(*list, *n, 1, *room))
 		return -ENOMEM;
-	*list = array;
 	(*list)[(*n)++] = *input;
 	return 0;
 }
@@ -556,13 +542,11 @@ static int merge(struct fuzz *f, const struct item_result *r)
 			return -ENOMEM;
 	}
 	for (unsigned b = 0; b < r->breaks; b++) {
-		void *array = f->found;
 		visited_add(f->known_sorts, r->found[b].sort, &is_new);
 		if (!is_new)
 			continue;
-		if (grow(&array, f->founds, &f->founds_room, sizeof(*f->found)))
+		if (!ARRAY_RESERVE(f->found, f->founds, 1, f->founds_room))
 			return -ENOMEM;
-		f->found = array;
 		f->found[f->founds++] = r->found[b];
 	}
 	return 0;

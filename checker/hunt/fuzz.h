@@ -58,7 +58,8 @@ struct fuzz {
 	char why[WORLDS_WHY]; /* after -EIO */
 	/* private */
 	struct fuzz_input *seed; /* inputs that have not been run yet */
-	unsigned seeds, seeds_room, seeds_done, corpus_room, founds_room;
+	unsigned seeds, seeds_done;
+	size_t seeds_room, corpus_room, founds_room;
 	struct visited *known_features, *known_sorts;
 	struct fuzz_shared *shared;
 	struct fuzz_item *item;

@@ -9,30 +9,16 @@
 #include "checker/explore/clock.h"
 #include "checker/judge/names.h"
 #include "checker/trace/regress.h"
+#include "core/array.h"
 
 #define CASES 16 /* shrunk at most, of one contract */
-
-/* Room for one more after n elements. */
-static bool grow(void *array, unsigned n, unsigned *room, size_t size)
-{
-	void **list = array;
-	if (n < *room)
-		return true;
-	unsigned more = *room ? 2 * *room : 16;
-	void *grown = realloc(*list, more * size);
-	if (!grown)
-		return false;
-	*list = grown;
-	*room = more;
-	return true;
-}
 
 /* --- traces that are known --- */
 
 static struct fuzz_known *add_known(struct fuzz_session *s, const char *path,
 				    const struct fingerprint *fingerprint, const char *text)
 {
-	if (!grow(&s->known, s->knowns, &s->known_room, sizeof(*s->known)))
+	if (!ARRAY_RESERVE(s->known, s->knowns, 1, s->known_room))
 		return NULL;
 	struct fuzz_known *k = &s->known[s->knowns];
 	*k = (struct fuzz_known){.fingerprint = *fingerprint, .trace = path ? strdup(path) : NULL};
@@ -74,7 +60,7 @@ static int know(struct fuzz_session *s, struct trace *t, const char *path, bool 
 
 int fuzz_session_rerun(struct fuzz_session *s, struct trace *t, const char *path)
 {
-	if (!grow(&s->rerun, s->reruns, &s->rerun_room, sizeof(*s->rerun)))
+	if (!ARRAY_RESERVE(s->rerun, s->reruns, 1, s->rerun_room))
 		return -ENOMEM;
 	struct fuzz_rerun *r = &s->rerun[s->reruns++];
 	*r = (struct fuzz_rerun){.trace = strdup(path), .contract = t->contract};

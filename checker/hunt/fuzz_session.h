@@ -33,9 +33,11 @@ struct fuzz_rerun {
 
 struct fuzz_session {
 	struct fuzz_known *known;
-	unsigned knowns, known_room;
+	unsigned knowns;
+	size_t known_room;
 	struct fuzz_rerun *rerun;
-	unsigned reruns, rerun_room, rerun_failures;
+	unsigned reruns, rerun_failures;
+	size_t rerun_room;
 };
 
 struct fuzz_turn {

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
+#include "core/array.h"
 #include "core/text/regular.h"
 
 const char *const pm_event_name[PM_EVENT_KINDS] = {
@@ -15,22 +16,6 @@ const char *const pm_event_name[PM_EVENT_KINDS] = {
 	"RDMA FLUSH", "RDMA Commit", "READ",  "acknowledgement", "marker"};
 
 /* --- memory --- */
-
-/* Room for `more` elements after `n`. False: there is none. */
-static bool grow(void **array, size_t *room, size_t n, size_t more, size_t each)
-{
-	if (n + more <= *room)
-		return true;
-	size_t want = *room ? *room : 64;
-	while (want < n + more)
-		want *= 2;
-	void *grown = realloc(*array, want * each);
-	if (!grown)
-		return false;
-	*array = grown;
-	*room = want;
-	return true;
-}
 
 int pm_log_open(struct pm_log *log)
 {
@@ -78,10 +63,8 @@ static uint32_t *slot_of(const struct pm_log *log, const char *text, size_t len)
 
 static bool grow_sources(struct pm_log *log)
 {
-	size_t room = log->source_room;
-	if (!grow((void **)&log->source, &room, log->sources, 1, sizeof(*log->source)))
+	if (!ARRAY_RESERVE(log->source, log->sources, 1, log->source_room))
 		return false;
-	log->source_room = (unsigned)room;
 	if (log->sources * 2 < log->source_slots)
 		return true;
 	uint32_t *slots = calloc(log->source_slots * 2, sizeof(*slots));
@@ -131,7 +114,7 @@ int pm_log_add_place(struct pm_log *log, const char *frame, const char *path, co
 	place.path = pm_log_source(log, path, strlen(path));
 	place.program = pm_log_source(log, program, strlen(program));
 	if (!place.path || !place.program ||
-	    !grow((void **)&log->place, &log->place_room, log->places, 1, sizeof(*log->place)))
+	    !ARRAY_RESERVE(log->place, log->places, 1, log->place_room))
 		return -ENOMEM;
 	log->place[log->places++] = place;
 	return 0;
@@ -229,8 +212,8 @@ int pm_log_read_files(struct pm_log *log, const char *copy, const char **which)
 
 static int add(struct pm_log *log, const struct pm_event *event, const uint8_t *data)
 {
-	if (!grow((void **)&log->event, &log->event_room, log->events, 1, sizeof(*log->event)) ||
-	    (data && !grow((void **)&log->bytes, &log->bytes_room, log->bytes_n, event->len, 1)))
+	if (!ARRAY_RESERVE(log->event, log->events, 1, log->event_room) ||
+	    (data && !ARRAY_RESERVE(log->bytes, log->bytes_n, event->len, log->bytes_room)))
 		return -ENOMEM;
 	struct pm_event *e = &log->event[log->events++];
 	*e = *event;

@@ -81,7 +81,8 @@ struct pm_log {
 	uint8_t *bytes;
 	size_t bytes_n, bytes_room;
 	char **source; /* [PM_NO_SOURCE]: "" */
-	unsigned sources, source_room;
+	size_t source_room;
+	unsigned sources;
 	uint32_t *source_slot; /* a hash table of them */
 	unsigned source_slots;
 	struct pm_place *place; /* by their frames; of those that are known */

@@ -3,8 +3,8 @@
  * See recording_merge.h.
  *
  * All messages are sorted, so that what left and what came of one packet, or of one direction of a
- * connection, stand side by side. What a record has to wait for
- * is kept with it. The order is made while it is walked: first to see whether there is one.
+ * connection, stand side by side. What a record has to wait for is kept with it. The order is made
+ * while it is walked: first to see whether there is one.
  */
 #include "checker/images/recording_merge.h"
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/images/recording_read.h"
+#include "core/array.h"
 #include "core/record/format.h"
 #include "core/record/message.h"
 
@@ -85,21 +86,6 @@ __attribute__((format(printf, 2, 3))) static int wrong(const struct merge *m, co
 	return -EINVAL;
 }
 
-/* Room for one more element. 0 or -ENOMEM. */
-static int grow(void **array, size_t used, size_t *room, size_t size)
-{
-	if (used < *room)
-		return 0;
-	size_t more = *room * 2 + 64;
-	void *grown = realloc(*array, more * size);
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
-	*room = more;
-	return 0;
-}
-#define GROW(array, used, room) grow((void **)&(array), used, &(room), sizeof(*(array)))
-
 static bool is_message(const struct record *r)
 {
 	return r->kind >= RECORD_PACKET_OUT && r->kind <= RECORD_SOCKET_IN;
@@ -124,7 +110,7 @@ static int add_number(struct merge *m, unsigned machine, enum number_kind kind, 
 		if (m->number[i - 1].was == number && m->number[i - 1].kind == kind &&
 		    m->number[i - 1].machine == machine)
 			return 0;
-	if (GROW(m->number, m->numbers, m->number_room))
+	if (!ARRAY_RESERVE(m->number, m->numbers, 1, m->number_room))
 		return -ENOMEM;
 	m->number[m->numbers++] = (struct number){.was = number, .machine = machine, .kind = kind};
 	return 0;
@@ -219,7 +205,7 @@ static int take_message(struct merge *m, unsigned machine, const struct record *
 	}
 	memcpy(new.channel.from, new.in ? other : own, sizeof(own));
 	memcpy(new.channel.to, new.in ? own : other, sizeof(own));
-	if (GROW(m->message, m->messages, m->message_room))
+	if (!ARRAY_RESERVE(m->message, m->messages, 1, m->message_room))
 		return -ENOMEM;
 	m->message[m->messages++] = new;
 	return 0;
@@ -247,11 +233,12 @@ static int take_record(struct merge *m, unsigned machine, const struct record *r
 		error = take_file(m, of, r);
 	if (r->kind == RECORD_SOURCE && r->source > of->sources)
 		of->sources = r->source;
-	if (!error)
-		error = GROW(of->record, of->records, of->record_room);
-	if (!error)
-		of->record[of->records++] = r;
-	return error;
+	if (error)
+		return error;
+	if (!ARRAY_RESERVE(of->record, of->records, 1, of->record_room))
+		return -ENOMEM;
+	of->record[of->records++] = r;
+	return 0;
 }
 
 static int take_recording(struct merge *m, unsigned machine)
@@ -368,7 +355,7 @@ static int check_addresses(struct merge *m)
 static int add_need(struct merge *m, const struct message *in, const struct message *out)
 {
 	struct machine *of = &m->machine[in->machine];
-	if (GROW(of->need, of->needs, of->need_room))
+	if (!ARRAY_RESERVE(of->need, of->needs, 1, of->need_room))
 		return -ENOMEM;
 	of->need[of->needs++] = (struct need){
 		.record = in->record, .after = out->record, .of = out->machine};
