@@ -70,7 +70,7 @@ bool image_files_untouched(const struct image_files *f);
 int image_files_wait(struct image_files *f, const struct image_moment *at);
 /* Had they better be judged? */
 bool image_files_full(const struct image_files *f);
-/* The first writes that make image `i` of the one before it, and behind the last. */
+/* The first of the writes that make image `i` of the one before it; there are *n. */
 const struct board_write *image_files_writes(const struct image_files *f, unsigned i, size_t *n);
 /* The files were those of the image before `i`, and become those of `i`. */
 void image_files_make(struct image_files *f, unsigned i);

@@ -389,7 +389,7 @@ static int find_causes(struct search *s, const struct image_verdict *verdict,
 {
 	struct walk w;
 	struct image_judge *judge = NULL;
-	uint64_t end = s->images; /* behind the last bad one */
+	uint64_t end = s->images; /* after the last bad one */
 	while (end && verdict[end - 1].how == IMAGE_GOOD)
 		end--;
 	if (!end)

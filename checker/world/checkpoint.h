@@ -20,7 +20,7 @@ enum checkpoint_mutant {
 	CHECKPOINT_NO_LOWER_BOUND, /* it is forgotten which versions were durable */
 	CHECKPOINT_LATE,	   /* a run goes on from the one behind its first deviation */
 	CHECKPOINT_MISCOUNTED,	   /* the deviation comes a question too early */
-	CHECKPOINT_OTHER_BRANCH,   /* a run goes on from one of the plain run that lies behind what
+	CHECKPOINT_OTHER_BRANCH,   /* a run goes on from one of the plain run that comes after what
 				    * they have in common */
 	PREFIX_NO_ANSWER,	   /* a run goes on as one that gave another answer there */
 	PREFIX_NO_QUESTION,	   /* or as one that gave it to another question */

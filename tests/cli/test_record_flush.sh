@@ -45,7 +45,7 @@ past="ddio=off ddio=off,flush_covers_send=off $any"
 # The payload of a Commit is durable as it becomes visible, or afterwards: then the power may fail between the two.
 rm -f pool
 run 0 tidemark record -q --pm pool --out word.rec -- ./flush pool word-commit
-run 0 tidemark images word.rec --recover './flush {} check' --image 3: # behind the acknowledgement, a Commit and its payload
+run 0 tidemark images word.rec --recover './flush {} check' --image 3: # after the acknowledgement, a Commit and its payload
 says 'before the RDMA Commit, event 3' 'nothing was in flight'
 run 0 tidemark images word.rec --recover './flush {} check' --image 3: --knob commit_word=visible
 says 'before the RDMA Commit, event 3' 'all of the 1 line in flight is left'
