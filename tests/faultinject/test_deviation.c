@@ -3,7 +3,6 @@
  * Deviations: every kind of choice point there and back through words, with its
  * name unchanged; the words themselves; and what is not accepted.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

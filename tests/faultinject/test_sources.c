@@ -4,7 +4,6 @@
  * again; a trace tells which of its deviations were not asked for, and leaves out
  * those whose answer does not exist any more.
  */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include "core/pmem/crash.h"

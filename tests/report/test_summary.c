@@ -4,7 +4,6 @@
  * rows appear in their order, whatever is finished first; below it stands what needs attention; and
  * all of it is about a screen.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include "checker/hunt/plan.h"

@@ -3,7 +3,6 @@
  * Progress where standard error is no terminal: a line each half minute, by a clock that the test
  * has; and what was not written to a full standard output is known afterwards.
  */
-#include <check.h>
 #include <errno.h>
 #include <string.h>
 #include <time.h>

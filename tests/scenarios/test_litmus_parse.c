@@ -3,7 +3,6 @@
  * Litmus tests are read as docs/litmus.md says: every statement, the layout of locations, the
  * precedence of operators; every error at its place; and no input, however broken, does harm.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

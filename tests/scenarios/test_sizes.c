@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lengths at edges: which are drawn, what they leave as it was, and a store's limits. */
-#include <check.h>
 #include <errno.h>
 #include <string.h>
 #include "scenarios/workload/workload.h"

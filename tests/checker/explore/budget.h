@@ -13,7 +13,7 @@
  * Continuous integration does a share of what `make test-all` does of such a list, another one for
  * each commit: TIDEMARK_SHARE=K/N (scripts/test). tests/share.sh is the same for shell scripts.
  */
-#include <check.h>
+#include "tests/suite.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -56,13 +56,5 @@ static inline unsigned rounds(unsigned plain)
 {
 	return TM_ASAN || is_quick() ? plain / 3 : plain;
 }
-
-/* ck_assert() notes each place that it passes in a file. This one does not, for what is asserted
- * 100,000 times. */
-#define assert_often(expr)                                            \
-	do {                                                          \
-		if (!(expr))                                          \
-			ck_abort_msg("Assertion '%s' failed", #expr); \
-	} while (0)
 
 #endif

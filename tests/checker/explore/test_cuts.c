@@ -10,7 +10,6 @@
  *	c  flushes it by clflush	o  from here on no point is looked at
  *	u  the machine is booting still
  */
-#include <check.h>
 #include <string.h>
 #include "checker/explore/cuts.h"
 #include "tests/suite.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The driver: all units once, whatever the number of processes; what is left when it leaves off. */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,6 @@
  * Then what must be found, and what must not. Runs are seeded, so each of these tests
  * does the same thing each time.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
  * came: which phase the log's head says, and how many of two keys' entries are done. Each of these
  * must have been met in the first runs of a default campaign.
  */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include "checker/explore/campaign.h"

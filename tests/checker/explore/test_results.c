@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files of results: shards of any number do each unit once; merged in any order they are what one
  * machine has; what contradicts itself, and what cannot be written, is told. */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * Runs that stop a task twice: a run that is stopped is recorded, and the second stop is at a step
  * of the work as it is then, which the plain run does not have.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include "checker/explore/schedule.h"

@@ -7,7 +7,6 @@
  * Then what the search must find within its bounds, that what it found replays, and
  * that it says so when it has not looked at everything.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

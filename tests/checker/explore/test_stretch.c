@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tree of schedules: what is found is what was noted under that name; it keeps to its room, and
  * drops what was of no use for the longest time. */
-#include <check.h>
 #include "checker/explore/stretch.h"
 #include "faultinject/sources.h"
 #include "tests/suite.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The places of the stores' code: they are found, and named so that a name means one; without a
  * place that is needed something breaks, without another nothing; the list of those. */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
  * test_bug_causes FOLDER: the tree's top. With BUG_CAUSES=table in the environment: all bugs, and a
  * line for each.
  */
-#include <check.h>
 #include <dirent.h>
 #include <regex.h>
 #include <stdio.h>

@@ -5,7 +5,6 @@
  *
  * test_bugs [PART PARTS]: one part of so many, as they take long.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
  * the words of each error; the verdicts, also of expectations that are wrong, which must be
  * noticed; and that what breaks can be made small and breaks again.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
  * not depend on the number of processes; and one bug has one fingerprint, whichever way it
  * was found.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

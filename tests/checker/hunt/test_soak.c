@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Soaking: a round depends on its number alone; what counts; a break is found, shrunk and
  * replays. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include "checker/trace/replay.h"

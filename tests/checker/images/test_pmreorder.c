@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The sequences of pmreorder's engines, and the sections of a log. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
  *	+2:10 -1:10	something is written to the connection with machine 2, after 10 bytes; 10
  *bytes of that with machine 1 have come
  */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

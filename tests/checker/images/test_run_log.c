@@ -4,7 +4,6 @@
  * failed, the log's own replay has the same content in the working image, the same lines in flight,
  * and as many versions of each.
  */
-#include <check.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What stores expect of themselves: the rules of the files, read from those that ship here. */
-#include <check.h>
 #include <string.h>
 #include "checker/judge/expect.h"
 #include "checker/judge/names.h"

@@ -21,7 +21,6 @@
  *
  * 3. Long histories of a register that works, and one that loses something.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +28,6 @@
 #include "checker/judge/contracts.h"
 #include "checker/judge/names.h"
 #include "core/stores/bits.h"
-#include "tests/checker/explore/budget.h"
 #include "tests/suite.h"
 
 #define ALL CONTRACTS_OF_HISTORY
@@ -436,7 +434,7 @@ static unsigned spans(const struct history *h, unsigned key, unsigned epochs, st
 
 		if (o->key != key || o->epoch >= epochs || (get && !counts(h, o)))
 			continue;
-		assert_often(n < SPANS - 1);
+		ck_assert(n < SPANS - 1);
 		s[n++] = (struct span){.from = 2 * o->invoked,
 				       .to = must ? 2 * o->returned : INT32_MAX,
 				       .get = get,

@@ -4,7 +4,6 @@
  * column a variant is compared with, and that the tables that ship here have all rows and columns
  * of the default campaign.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,6 @@
  * With arguments, --write DIR STORE [KEYS OPERATIONS], files for tests/checker/live/test_examine.sh
  * are made.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

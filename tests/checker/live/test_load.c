@@ -4,7 +4,6 @@
  * A store in memory stands in for live sessions; it breaks, refuses, hangs and lies
  * when it is told to.
  */
-#include <check.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

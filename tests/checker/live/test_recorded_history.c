@@ -3,7 +3,6 @@
  * From recordings of one key to its history: the order in time, what came before, what is
  * left out; and that leaving out never makes a break of a history that has none.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * Recordings: what is written is read, by many threads and at both places of a file; and
  * a reader says what is wrong with anything else.
  */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -4,7 +4,6 @@
  * store that writes twice does not reach; round trips and requests as the protocols have them; what
  * belongs to the foreground and what to the background; bytes on the wire.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

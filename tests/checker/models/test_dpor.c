@@ -4,7 +4,6 @@
  * enough for the latter, both must find the same outcomes. If dpor.c takes dependent events for
  * independent ones, some outcome is missing here.
  */
-#include <check.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
  * but the last part, which counts what RemoteLog really posts and compares it with the acts that
  * were worked out from its steps.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Flushes and fences that nothing needs, by the events of a run. */
-#include <check.h>
 #include <string.h>
 #include "checker/models/waste.h"
 #include "tests/suite.h"

@@ -5,7 +5,6 @@
  * any keys and values. LIN, DUR and BUF must be the same. Then histories of a counter, by hand; and
  * models and judges that crash, or never end.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

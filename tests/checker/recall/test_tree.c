@@ -5,7 +5,6 @@
  * of their mutants is noticed, by that comparison or by the canary; the tree keeps to its room, and
  * is kept for the next explorer.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -39,6 +38,7 @@ struct tried {
 /* Stores that hold and stores that break, in each contract; lives, second failures, a tearing
  * machine, more images than are tried. */
 static const struct tried tried[] = {
+	{"efactory", "default", "w-r", "ddio=on"},
 	{"efactory", "default", "w1r2-w2r1", "ddio=on"},
 	{"efactory", "default", "w1w2-c", "ddio=on"},
 	{"efactory", "recover_no_crc", "w1r2-w2r1", "ddio=on"},
@@ -56,7 +56,6 @@ static const struct tried tried[] = {
 	{"erda", "default", "w1r2-w2r1", "nt_stores=buffered"},
 	{"efactory", "default", "c-lrwr", "ddio=on"},
 	{"efactory", "default", "new-w-wr", "ddio=on"},
-	{"efactory", "default", "w-r", "ddio=on"},
 	{"efactory", "default", "w-rr", "ddio=on"},
 	{"efactory", "default", "w1w2-c", "domain=mhp"},
 };
@@ -283,7 +282,7 @@ START_TEST(canary_names_the_run)
 	if (TM_ASAN)
 		return;
 	limits.checkpoint_mutant = CHECKPOINT_NO_CLOCK;
-	struct bench *b = bench(&tried[1], &limits);
+	struct bench *b = bench(tried_with("w1w2-c", "ddio=on"), &limits);
 	explore_runs(b, RUNS);
 	ck_assert(b->ex.wrong.found);
 	ck_assert_ptr_nonnull(strstr(b->ex.wrong.text, "checkpoint"));
@@ -299,7 +298,7 @@ START_TEST(canary_names_the_repetition)
 	if (TM_ASAN)
 		return;
 	limits.checkpoint_mutant = PREFIX_WRONG_RUN;
-	struct bench *b = bench(&tried[0], &limits);
+	struct bench *b = bench(tried_with("w1r2-w2r1", "ddio=on"), &limits);
 	explore_runs(b, 100 * RUNS);
 	ck_assert(b->ex.wrong.found);
 	ck_assert_uint_gt(b->ex.repeated, 0);
@@ -361,7 +360,7 @@ static bool ends_early(uint64_t seed)
 {
 	struct explore_limits limits = campaign_default.limits;
 	struct schedule schedule;
-	struct bench *b = bench(&tried[0], &limits);
+	struct bench *b = bench(tried_with("w1r2-w2r1", "ddio=on"), &limits);
 
 	ck_assert_int_eq(schedule_open(&schedule, &b->ex.worlds, seed, campaign_default.deviations),
 			 0);
@@ -460,7 +459,7 @@ START_TEST(canary_names_the_image)
 	struct explore_limits limits = campaign_default.limits;
 
 	limits.tree_mutant = TREE_LINE_LEFT_OUT;
-	struct bench *b = bench(&tried[0], &limits);
+	struct bench *b = bench(tried_with("w1r2-w2r1", "ddio=on"), &limits);
 	explore_runs(b, 10 * RUNS);
 	ck_assert(b->ex.wrong.found);
 	ck_assert(!explore_more(&b->ex));

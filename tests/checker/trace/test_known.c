@@ -3,7 +3,6 @@
  * The known causes of expected breaks: words and sets; and that a bug whose only symptom is a break
  * that is expected anyway is a surprise, with a trace, in the store's default variant.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

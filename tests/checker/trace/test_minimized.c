@@ -4,7 +4,6 @@
  * end the runs and is not used up by recovery alone, and that the minimized failures of a campaign
  * are small and differ.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

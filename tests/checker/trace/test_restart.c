@@ -5,7 +5,6 @@
  * what a client's NIC still does when the client's process, or its machine, is gone. Each case is a
  * trace; what it comes to is what a GET at its end returns.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
  * may look like; a table of bad ones with the line and the words of each error; and
  * saving where it must fail.
  */
-#include <check.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

@@ -5,7 +5,6 @@
  * that fails as the store declares does not; which injected faults explain an error is in
  * test_explained.c.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

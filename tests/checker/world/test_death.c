@@ -4,7 +4,6 @@
  * memory and caches; and clients, whose NICs go on or stop, and of whom some come back. Bugs that
  * only such a death shows are found with it, and not without.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include "checker/explore/campaign.h"

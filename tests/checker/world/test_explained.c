@@ -3,7 +3,6 @@
  * Contract OK: which injected fault explains which failure. A table: what has happened, whose
  * operation failed with what, and whether that is excused.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include "checker/world/explained.h"

@@ -2,7 +2,6 @@
 /*
  * Are instructions as long as the assembler made them, and do jumps go where the processor goes?
  */
-#include <check.h>
 #include "checker/world/instruction.h"
 #include "tests/suite.h"
 

@@ -3,7 +3,6 @@
  * Life after recovery: what clients do then is in the history, the power fails within it, and bugs
  * of recovery are found that no first read shows.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * A store has room for as many updates as it was made for, and answers when it is full
  * (worlds_fill()); and nothing of that is left when the workload runs.
  */
-#include <check.h>
 #include <errno.h>
 #include <string.h>
 #include "checker/world/world.h"

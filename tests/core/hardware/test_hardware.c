@@ -4,7 +4,6 @@
  * can be set, the default is the first value of each knob, and what is wrong is
  * refused with the values that would be right.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

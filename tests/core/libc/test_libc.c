@@ -4,7 +4,6 @@
  * side. And what is their own: errno of a task, time and chance of a machine, what is printed, the
  * end of a process. (That their accesses are seen: test_tracer.)
  */
-#include <check.h>
 #include <errno.h>
 #include <libpmem.h>
 #include <stdbool.h>

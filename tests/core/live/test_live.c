@@ -4,7 +4,6 @@
  * have none, memory that comes back, connecting. The functions are those that store code is
  * compiled to call (core/live/live_calls.h).
  */
-#include <check.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>

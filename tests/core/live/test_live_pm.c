@@ -4,7 +4,6 @@
  * and without; headers that are cut off; what a power failure leaves of lines in
  * flight; and what a user is told when a file is no good.
  */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -4,7 +4,6 @@
  * anywhere is refused, and what is wrong is named with its line. And live clients' values: of a
  * value that is torn at any word, cut, or another key's, nobody says that a PUT wrote it.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,6 @@
  * the server, never comes to the new one; and no other client notices. Each test runs scripts of
  * clients against a server in a simulation, rpc.h alone or a store.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,6 @@
  * each of them the server still serves, and all numbers are free again.
  */
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>

@@ -20,7 +20,6 @@
  *	e:a	the cache writes the line back; E: every dirty line
  *	w	1 us passes
  */
-#include <check.h>
 #include <errno.h>
 #include <libpmem.h>
 #include <stdio.h>

@@ -23,13 +23,11 @@
  * An outcome is what the threads loaded, x y z at the end, and what the NIC noted: "0|0 110". After
  * a power failure: what they had loaded, and what x y z hold then: "0|! 100".
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/pmem/crash.h"
 #include "core/pmem/hooks.h"
-#include "tests/checker/explore/budget.h"
 #include "tests/suite.h"
 
 /* As the compilers call them: core/pmem/hooks.c. With a sanitizer on, gcc knows them by other
@@ -94,13 +92,13 @@ static void teardown(void)
 static void note(char *notes, uint64_t value)
 {
 	size_t n = strlen(notes);
-	assert_often(n + 1 < MAX_NOTES);
+	ck_assert(n + 1 < MAX_NOTES);
 	notes[n] = (char)('0' + value);
 }
 
 static uint64_t place(char name)
 {
-	assert_often(strchr("xyzw", name) != NULL);
+	ck_assert(strchr("xyzw", name) != NULL);
 	return name == 'w' ? 8 : (uint64_t)(name - 'x') * LINE;
 }
 
@@ -195,7 +193,7 @@ static void execute(const char *op, char *loaded)
 		value = (uint64_t)(op[2] - '0');
 		pmem_cpu_copy(t.pm, place(op[0]), &value, 0, 8, 0);
 	} else {
-		assert_often(strlen(op) == 1);
+		ck_assert(strlen(op) == 1);
 		pmem_cpu_read(t.pm, place(op[0]), &value, 8);
 		note(loaded, value);
 	}
@@ -237,7 +235,7 @@ static void add_crashes(void)
 {
 	unsigned answers[3];
 	uint64_t off;
-	assert_often(pmem_all_seen(t.pm, &off));
+	ck_assert(pmem_all_seen(t.pm, &off));
 	for (unsigned l = 0; t.cuts && l < 3; l++)
 		answers[l] = pmem_line_answers(t.pm, l);
 	for (unsigned k = 0; t.cuts && k < answers[0] * answers[1] * answers[2]; k++) {
@@ -280,12 +278,12 @@ static unsigned pick(struct scheduler *scheduler, const uint64_t *chain, unsigne
 {
 	(void)scheduler, (void)chain;
 	add_crashes();
-	assert_often(t.at < PICKS);
+	ck_assert(t.at < PICKS);
 	if (t.at == t.depth) {
 		t.pick[t.depth] = 0;
 		t.of[t.depth++] = n;
 	}
-	assert_often(t.of[t.at] == n);
+	ck_assert(t.of[t.at] == n);
 	return t.pick[t.at++];
 }
 
@@ -302,7 +300,7 @@ static void touched(struct scheduler *scheduler, enum touch what, uint64_t where
 static void gives(struct scheduler *scheduler, uint64_t thing)
 {
 	(void)scheduler;
-	assert_often(t.things < THINGS);
+	ck_assert(t.things < THINGS);
 	t.given[t.things++] = thing;
 }
 
@@ -312,7 +310,7 @@ static void takes(struct scheduler *scheduler, uint64_t thing)
 	(void)scheduler;
 	while (i < t.things && t.given[i] != thing)
 		i++;
-	assert_often(i < t.things); /* what is taken was given before */
+	ck_assert(i < t.things); /* what is taken was given before */
 }
 
 static bool next_walk(void)

@@ -11,7 +11,6 @@
  * Then with store buffers, some of whose stores are held: the code loads and leaves behind what it
  * does without, and what others see meanwhile is what the model knows to be visible.
  */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include "core/pmem/crash.h"

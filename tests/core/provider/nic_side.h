@@ -6,7 +6,7 @@
  * libibverbs' functions, each with a buffer that is a region, and a queue pair to the other. Each
  * call has to succeed that no test asks an error of; nothing is waited for without a limit.
  */
-#include <check.h>
+#include "tests/suite.h"
 #include <infiniband/verbs.h>
 #include <stdint.h>
 

@@ -3,7 +3,6 @@
  * Faults of live links: the language, which packets a rule hits, and what the tap in front of a
  * link makes of it. The link below it only writes down what it is given.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
  * are refused, and a process that shares an address may die.
  */
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>

@@ -4,7 +4,6 @@
  * refused, and that each message says the same after a round trip, whatever its bytes.
  */
 #include <arpa/inet.h>
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/provider/cm/mad.h"

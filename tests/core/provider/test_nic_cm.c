@@ -5,7 +5,6 @@
  * stopped, or has a port of its own, fork() a child first.
  */
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>

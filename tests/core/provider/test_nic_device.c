@@ -4,7 +4,6 @@
  * their documented errors, sysfs, device memory, paging on demand, opening often, closing with
  * objects left.
  */
-#include <check.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,6 @@
  * for; iterating polls and ibv_wr_*() from several threads. Two queue pairs of one process, each on
  * a device that it has opened.
  */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>

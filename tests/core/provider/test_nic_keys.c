@@ -3,7 +3,6 @@
  * Programs that take a region's lkey for its rkey, or the other way round: refused, and told of on
  * stderr, in one line for each kind; with equal keys (TIDEMARK_KEYS) they work.
  */
-#include <check.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>

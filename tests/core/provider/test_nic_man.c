@@ -5,7 +5,6 @@
  * process has opened, a queue pair on each. What cannot be kept, and how it is refused, is in
  * docs/nic/reference.md.
  */
-#include <check.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <infiniband/verbs.h>

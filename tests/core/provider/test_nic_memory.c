@@ -5,7 +5,6 @@
  * CPU's, FLUSH of a file, windows. Two queue pairs of one process, each on a device that it has
  * opened: a accesses b's memory.
  */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

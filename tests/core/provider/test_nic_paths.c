@@ -4,7 +4,6 @@
  * InfiniBand (TIDEMARK_LAYER), LIDs without a GRH; several devices (TIDEMARK_DEVICES).
  */
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <net/if.h>

@@ -4,7 +4,6 @@
  * error that rdma-core documents for a device without it, and no attribute promises it.
  */
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <netdb.h>

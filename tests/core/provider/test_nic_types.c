@@ -4,7 +4,6 @@
  * meets them: through libibverbs' functions, with asynchronous events, two devices that one process
  * has opened.
  */
-#include <check.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>

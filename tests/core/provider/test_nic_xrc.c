@@ -4,7 +4,6 @@
  * devices of one process have open, a target of one with a shared receive queue of the other, and
  * events to all handles, with both APIs.
  */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>

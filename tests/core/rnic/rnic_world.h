@@ -7,7 +7,7 @@
  * simulation of its own; a source whose answers the test decides makes the link and
  * the landing misbehave.
  */
-#include <check.h>
+#include "tests/suite.h"
 #include <errno.h>
 #include <string.h>
 #include "core/pmem/crash.h"

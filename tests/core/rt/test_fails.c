@@ -9,7 +9,6 @@
  * boots when the calls work again. Clients that are left with a broken connection open another
  * one; when the calls work again, a new client finds a store that works.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

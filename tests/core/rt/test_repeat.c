@@ -4,7 +4,6 @@
  * time: a loop that counts, one that waits for a time, for a delayed event or for another task, and
  * one that reads something new in each round.
  */
-#include <check.h>
 #include <stdint.h>
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"

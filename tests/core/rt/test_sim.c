@@ -4,7 +4,6 @@
  * and that a world can be used again after any end. Tasks write what they do into a
  * note, and the whole note is compared.
  */
-#include <check.h>
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>

@@ -3,7 +3,6 @@
  * Threads of store code: each function, what excludes what under delays at steps, and deadlocks
  * that are told by name.
  */
-#include <check.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>

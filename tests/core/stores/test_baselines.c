@@ -4,7 +4,6 @@
  * keeps, workload, found by the explorer; and that their structural checks notice a pool that was
  * damaged.
  */
-#include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
  * do not acknowledge; and the parts of rpc.h that it needs. Each test runs a server and some
  * scripted clients in a simulation, and looks at the pool itself.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -10,7 +10,6 @@
  * client can be told to stop half-way. pmem_persist() copies lines to a durable
  * pool; a power failure keeps that pool and any of the lines that differ from it.
  */
-#include <check.h>
 #include <errno.h>
 #include <libpmem.h>
 #include <stdarg.h>

@@ -6,7 +6,6 @@
  * Each test is a run in the sim world, written as a trace: the workload, and which task is delayed
  * where. When it has ended the test looks at the pool, and at what clients got.
  */
-#include <check.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

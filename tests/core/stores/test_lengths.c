@@ -3,7 +3,6 @@
  * Stores take the keys that they may be given: each store runs each built-in workload with lengths
  * that are drawn from several seeds, and one of whose keys many want the same place.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

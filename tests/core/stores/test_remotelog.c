@@ -9,7 +9,6 @@
  * that was reported durable can be lost, FSCK where the tail can be durable without its
  * record.
  */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include "checker/explore/campaign.h"

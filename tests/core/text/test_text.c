@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The reader of line-oriented text: lines, words, numbers, fields, lists, and what it says. */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

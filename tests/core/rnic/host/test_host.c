@@ -6,7 +6,6 @@
  * loses, delays and duplicates packets.
  */
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
