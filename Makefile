@@ -33,6 +33,7 @@ help:
 	@echo 'make bench       measure the simulator'
 	@echo 'make imagebench  a crash state here, beside an image and a process for each as with pmreorder'
 	@echo 'make logbench    crash images of a store log, here and by the procedure of pmreorder'
+	@echo 'make recordbench what tidemark record costs: programs without and with it'
 	@echo 'make nicbench    measure the soft RNIC, and the stores on it, on this machine'
 	@echo 'make vm          make a guest for the live world: a kernel package, and programs of this machine'
 	@echo 'make vmtest      cut the power of a server on kernel Soft-RoCE and an NVDIMM, again and again'
@@ -96,6 +97,10 @@ logbench: deps
 	@$(MAKE) --no-print-directory build TARGET='tidemark bench_logs'
 	@scripts/imagelogbench $(ARGS)
 
+recordbench: deps
+	@$(MAKE) --no-print-directory build
+	@scripts/recordbench $(ARGS)
+
 nicbench: deps
 	@$(MAKE) --no-print-directory build TARGET='tidemark bench_nic'
 	@scripts/nicbench $(ARGS)
@@ -131,4 +136,4 @@ clean:
 	rm -rf build build-gcc build-clang build-tsan build-afl
 
 .PHONY: all help deps build crashtest crashtest-all claims taxonomy pictures litmus mutants ablate soak fuzz bench list test test-all
-.PHONY: format install uninstall deb clean imagebench logbench nicbench vm vmtest vmbench vmsoak vmdiff interop
+.PHONY: format install uninstall deb clean imagebench logbench recordbench nicbench vm vmtest vmbench vmsoak vmdiff interop

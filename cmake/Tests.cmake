@@ -238,6 +238,7 @@ if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of othe
 	tidemark_turn_test(test_record_flush ${PROJECT_SOURCE_DIR}/tests/cli/test_record_flush.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	# Whether all ways make the same states.
 	tidemark_test(test_imagelogbench ${PROJECT_SOURCE_DIR}/scripts/imagelogbench --build ${PROJECT_BINARY_DIR} --lib 2 --prog 1 --stores 3)
+	tidemark_test(test_recordbench ${PROJECT_SOURCE_DIR}/scripts/recordbench --build ${PROJECT_BINARY_DIR} --runs 1 --puts 50 --only "start log put")
 	tidemark_test(test_coverage_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_coverage.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_own_store ${PROJECT_SOURCE_DIR}/tests/cli/test_own_store.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_images_server ${PROJECT_SOURCE_DIR}/tests/cli/test_images_server.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
