@@ -238,7 +238,7 @@ int pm_log_add(struct pm_log *log, const struct pm_event *event, const uint8_t *
 	assert(event->off + event->len <= log->file[event->file].len);
 	struct pm_event part = *event;
 	for (uint32_t at = 0; at < event->len && !error; at += part.len) {
-		part.part = at > 0;
+		part.part = at > 0 && !event->noticed;
 		part.off = event->off + at;
 		part.len = PM_LINE - (uint32_t)(part.off % PM_LINE);
 		if (part.len > event->len - at)

@@ -121,7 +121,8 @@ const struct pm_place *pm_log_find_place(const struct pm_log *log, const char *f
 /* Users outside were told of something at these times (ns), which are sorted: acknowledgements are
  * put between the events. 0 or -ENOMEM. */
 int pm_log_add_acks(struct pm_log *log, const uint64_t *ns, size_t n);
-/* Add an event. A store or a landing is cut where a line ends. 0 or -ENOMEM. */
+/* Add an event. A store or a landing is cut where a line ends; of one that was noticed, each line
+ * is a store of its own. 0 or -ENOMEM. */
 int pm_log_add(struct pm_log *log, const struct pm_event *event, const uint8_t *data);
 
 #endif

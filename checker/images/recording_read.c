@@ -35,8 +35,8 @@ bool recording_begins(const char *bytes, size_t len)
 	       !memcmp(bytes, RECORD_NAME, sizeof(RECORD_NAME) - 1);
 }
 
-/* What older formats have cannot be read as this one: format 3 took an RDMA FLUSH and an RDMA
- * Commit for the same. */
+/* What older formats have cannot be read as this one: format 4 had stores that were noticed of one
+ * line each. */
 static int check_format(const struct reader *r)
 {
 	const char *magic = r->head->magic;

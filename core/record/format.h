@@ -13,12 +13,11 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define RECORD_NAME    "tidemark-pm-recording " /* and the format's number */
-#define RECORD_MAGIC   RECORD_NAME "4\n"
-#define RECORD_HEAD    4096 /* bytes */
-#define RECORD_FILES   16
-#define RECORD_PAYLOAD (1u << 20)  /* bytes of one record at most */
-#define RECORD_RNIC    0x80000000u /* in `thread`, besides the number of a queue pair */
+#define RECORD_NAME  "tidemark-pm-recording " /* and the format's number */
+#define RECORD_MAGIC RECORD_NAME "5\n"
+#define RECORD_HEAD  4096 /* bytes */
+#define RECORD_FILES 16
+#define RECORD_RNIC  0x80000000u /* in `thread`, besides the number of a queue pair */
 
 #define RECORD_PM_LIST 2048 /* bytes of RECORD_PM_VARIABLE */
 
@@ -80,7 +79,8 @@ enum record_kind {
 	RECORD_FILE,   /* file, off: its size; payload: its path */
 	RECORD_BEFORE, /* what was in it when it was mapped first; zeros are left out */
 	RECORD_SOURCE, /* source: a number; payload: places in programs, "PATH+0xOFFSET;..." */
-	RECORD_STORE,  /* source: of the event at which it was noticed */
+	RECORD_STORE,  /* of each line that it touches, one; source: of the event at which they were
+			* noticed */
 	RECORD_LAND,   /* of an RDMA WRITE, an atomic, or the answer to a READ */
 	RECORD_FLUSH,
 	RECORD_FENCE,

@@ -23,6 +23,7 @@
 
 #define MAPPINGS 256
 #define LINE	 64
+#define WORD	 8
 #define PAGE	 4096
 
 #define READ_ROOM (64u << 10) /* bytes that are read at a time, whole pages */
@@ -218,23 +219,56 @@ struct scan {
 	enum record_kind kind;
 };
 
-/* What has changed of a line that is `now` is one store. False: nothing has. */
-static bool compare_line(const struct scan *s, uint64_t off, const uint8_t *now)
+static uint64_t word_at(const uint8_t *bytes, unsigned n)
 {
-	uint8_t *known = shadow[s->m->file].bytes + off;
-	unsigned first = 0, last = LINE - 1;
-	if (!memcmp(now, known, LINE))
+	uint64_t word;
+	memcpy(&word, bytes + (size_t)n * WORD, WORD);
+	return word;
+}
+
+/* What has changed of a line: bytes [*first, *end), whole words, as they are stored. False: nothing
+ * has. */
+static bool line_change(const uint8_t *now, const uint8_t *known, size_t *first, size_t *end)
+{
+	unsigned from = 0, to = LINE / WORD;
+	while (from < to && word_at(now, from) == word_at(known, from))
+		from++;
+	while (to > from && word_at(now, to - 1) == word_at(known, to - 1))
+		to--;
+	*first = (size_t)from * WORD;
+	*end = (size_t)to * WORD;
+	return from < to;
+}
+
+/* Bytes [begin, end) of what is `now` at `off` have changed. */
+static bool take_change(const struct scan *s, uint64_t off, const uint8_t *now, size_t begin,
+			size_t end)
+{
+	if (begin == end)
 		return false;
-	while (now[first] == known[first])
-		first++;
-	while (now[last] == known[last])
-		last--;
-	/* Whole words, as they are stored. */
-	first &= ~7u;
-	last |= 7u;
-	recorder_add(s->kind, s->m->file, off + first, now + first, last - first + 1, s->source);
-	memcpy(known, now, LINE);
+	recorder_add(s->kind, s->m->file, off + begin, now + begin, (uint32_t)(end - begin),
+		     s->source);
+	memcpy(shadow[s->m->file].bytes + off + begin, now + begin, end - begin);
 	return true;
+}
+
+/* What has changed of each line is one store; such that follow each other without a gap share a
+ * record. */
+static bool take_changes(const struct scan *s, uint64_t off, const uint8_t *now, size_t len)
+{
+	const uint8_t *known = shadow[s->m->file].bytes + off;
+	size_t begin = 0, end = 0, first, line_end;
+	bool changed = false;
+	for (size_t l = 0; l < len; l += LINE) {
+		if (!line_change(now + l, known + l, &first, &line_end))
+			continue;
+		if (l + first != end) {
+			changed |= take_change(s, off, now, begin, end);
+			begin = l + first;
+		}
+		end = l + line_end;
+	}
+	return take_change(s, off, now, begin, end) || changed;
 }
 
 /* Other threads may store meanwhile: each line is read once, before the clock. True: something has
@@ -252,8 +286,7 @@ static bool compare(void *arg, uint8_t *at, size_t len)
 			continue;
 		memcpy(now, at + page, n);
 		recorder_noticed();
-		for (size_t l = 0; l < n; l += LINE)
-			changed |= compare_line(s, off + page + l, now + l);
+		changed |= take_changes(s, off + page, now, n);
 	}
 	return changed;
 }

@@ -192,6 +192,36 @@ if command -v python3 >/dev/null; then
 	done
 fi
 
+# Lines that have changed next to each other are stores of their own, whatever part of a line has changed, and wherever a page ends.
+cat >lines.c <<'END'
+#include <libpmem.h>
+#include <stdint.h>
+
+int main(int argc, char **argv)
+{
+	uint64_t *pool = argc == 2 ? pmem_map_file(argv[1], 8192, PMEM_FILE_CREATE, 0600, 0, 0) : 0;
+	static const unsigned part[][2] = {{1, 25}, {33, 34}, {48, 64}, {71, 73}, {504, 520}};
+	for (unsigned i = 0; pool && i < 5; i++)
+		for (unsigned k = part[i][0]; k < part[i][1]; k++)
+			pool[k] = k;
+	if (pool)
+		pmem_persist(pool, 8192);
+	return !pool;
+}
+END
+compile lines -lpmem
+record lines.rec ./lines pool
+events lines.rec
+for k in $(seq 1 24) 33 $(seq 48 63) 71 72 $(seq 504 519); do
+	printf 'STORE;0x%05x;0x%x;0x8\n' $((8 * k)) "$k"
+done >lines.expected
+printf 'FLUSH;0x00000;0x2000\nFENCE\n' >>lines.expected
+expect <lines.expected
+run 0 tidemark images lines.rec --recover 'test 1 -eq 1 #' --most 5000
+says '11 stores' ': 2048 different images'
+run 0 tidemark images lines.rec --recover 'test 1 -eq 1 #' --engine pmreorder -r ReorderAccumulative
+says ': 12 states as pmreorder makes them'
+
 # --- each store in its place, of a program that gcc has compiled with -fsanitize=thread ---
 
 cat >exact.c <<'END'
@@ -720,7 +750,7 @@ says 'this recording has ended'
 run 2 tidemark record --join pool -- true
 one_line
 says 'expected a recording'
-{ printf 'tidemark-pm-recording 3\n' && head -c 4096 /dev/zero; } >old.rec
+{ printf 'tidemark-pm-recording 4\n' && head -c 4096 /dev/zero; } >old.rec
 run 2 tidemark record --join old.rec -- true
 one_line
 says 'a recording of another format'
@@ -908,7 +938,7 @@ wrong() {
 }
 wrong 'shorter than the head' 100 -
 wrong 'it says that it has' 5000 -
-wrong 'a recording of format 3, and expected format 4: record the program once more' - 22 3
+wrong 'a recording of format 4, and expected format 5: record the program once more' - 22 4
 wrong 'not whole' - 4100 '\377\377\377\377'
 wrong 'does not fit into' - 4104 '\0\0\0\0\200'
 wrong 'of kind' - 4096 '\144'
