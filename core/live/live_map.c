@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libpmem.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "core/live/live_fails.h"
+#include "core/live/live_libpmem.h"
 
 #define SMALLEST (POOL_HEADER + TM_LINE) /* bytes */
 #define PAGE	 4096
@@ -74,20 +74,28 @@ static int cannot_map(const char *path, size_t bytes, int error, char *why, size
 		       strerror(-error));
 }
 
+static int no_libpmem(const char *path, char *why, size_t n)
+{
+	return why_not(why, n, -ENOENT, "%s: libpmem.so.1 cannot be loaded", path);
+}
+
 /* Map it with at least `bytes`; st->st_size is what it has now. */
 static int map(struct pm_map *m, const char *path, const struct stat *st, bool device, size_t bytes,
 	       char *why, size_t n)
 {
 	size_t length = bytes < (size_t)st->st_size ? (size_t)st->st_size : bytes;
 	int is_pm = 0;
+	if (!libpmem())
+		return no_libpmem(path, why, n);
 	if (!device && length < SMALLEST)
 		return too_small(path, length, SMALLEST, why, n);
 	if (!device && length > (size_t)st->st_size && live_fails(FAIL_FILE_WRITE))
 		return cannot_map(path, length, -ENOSPC, why, n);
 	errno = ENOMEM;
 	if (!live_fails(FAIL_PM_MAP))
-		m->base = pmem_map_file(path, device ? 0 : length, device ? 0 : PMEM_FILE_CREATE,
-					0644, &m->bytes, &is_pm);
+		m->base = libpmem()->map_file(path, device ? 0 : length,
+					      device ? 0 : PMEM_FILE_CREATE, 0644, &m->bytes,
+					      &is_pm);
 	if (!m->base)
 		return cannot_map(path, length, -errno, why, n);
 	m->libpmem = true;
@@ -131,7 +139,11 @@ int pm_map_image(struct pm_map *m, const char *path, uint64_t offset, bool writa
 			       PAGE);
 	if ((uint64_t)st.st_size < offset + SMALLEST)
 		return too_small(path, (size_t)st.st_size, (size_t)offset + SMALLEST, why, n);
-	if (writable && (error = lock(m, path, why, n)))
+	if (writable && !libpmem())
+		error = no_libpmem(path, why, n);
+	else if (writable)
+		error = lock(m, path, why, n);
+	if (error)
 		goto err;
 	int fd = writable ? m->fd : open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
@@ -175,7 +187,7 @@ int pm_map_memory(struct pm_map *m, size_t bytes)
 void pm_map_close(struct pm_map *m)
 {
 	if (m->base && m->libpmem)
-		pmem_unmap(m->base, m->bytes);
+		libpmem()->unmap(m->base, m->bytes);
 	else if (m->base)
 		munmap(m->base, m->bytes);
 	if (m->fd >= 0)
@@ -194,12 +206,12 @@ int pm_map_sync(const struct pm_map *m, const void *addr, size_t len)
 	assert((const uint8_t *)addr >= m->base);
 	assert((size_t)((const uint8_t *)addr - m->base) + len <= m->bytes);
 	if (m->is_pm) {
-		pmem_persist(addr, len);
+		libpmem()->persist(addr, len);
 		return 0;
 	}
 	if (live_fails(FAIL_PM_SYNC))
 		return -EIO;
-	return pmem_msync(addr, len) ? -errno : 0;
+	return libpmem()->msync(addr, len) ? -errno : 0;
 }
 
 void pm_copy_words(void *dst, const void *src, size_t len)

@@ -12,11 +12,11 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <libpmem.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/live/live_libpmem.h"
 #include "core/live/live_map.h"
 
 #define RANGES 64
@@ -232,7 +232,7 @@ static bool remember(const void *addr, size_t len)
 void live_pmem_flush(const void *addr, size_t len)
 {
 	if (len && !remember(addr, len))
-		pmem_flush(addr, len);
+		libpmem()->flush(addr, len);
 }
 
 void live_pmem_drain(void)
@@ -240,7 +240,7 @@ void live_pmem_drain(void)
 	struct live_pm *pm = tracked;
 	if (pm && flushed.n && flushed.generation == pm->generation)
 		write_back_flushed(pm);
-	pmem_drain();
+	libpmem()->drain();
 }
 
 void live_pmem_persist(const void *addr, size_t len)
@@ -261,7 +261,7 @@ void *live_pmem_memcpy(void *dst, const void *src, size_t len, unsigned flags)
 	if (flags & PMEM_F_MEM_NOFLUSH || remember(dst, len))
 		memcpy(dst, src, len);
 	else
-		pmem_memcpy(dst, src, len, flags | PMEM_F_MEM_NODRAIN);
+		libpmem()->memcpy(dst, src, len, flags | PMEM_F_MEM_NODRAIN);
 	drain_unless(flags);
 	return dst;
 }
@@ -271,7 +271,7 @@ void *live_pmem_memset(void *dst, int c, size_t len, unsigned flags)
 	if (flags & PMEM_F_MEM_NOFLUSH || remember(dst, len))
 		memset(dst, c, len);
 	else
-		pmem_memset(dst, c, len, flags | PMEM_F_MEM_NODRAIN);
+		libpmem()->memset(dst, c, len, flags | PMEM_F_MEM_NODRAIN);
 	drain_unless(flags);
 	return dst;
 }
@@ -279,7 +279,7 @@ void *live_pmem_memset(void *dst, int c, size_t len, unsigned flags)
 void *live_pmem_memcpy_nodrain(void *dst, const void *src, size_t len)
 {
 	if (!remember(dst, len))
-		return pmem_memcpy_nodrain(dst, src, len);
+		return libpmem()->memcpy_nodrain(dst, src, len);
 	return memcpy(dst, src, len);
 }
 
@@ -293,7 +293,7 @@ void *live_pmem_memcpy_persist(void *dst, const void *src, size_t len)
 void *live_pmem_memset_persist(void *dst, int c, size_t len)
 {
 	if (!remember(dst, len))
-		return pmem_memset_persist(dst, c, len);
+		return libpmem()->memset_persist(dst, c, len);
 	memset(dst, c, len);
 	live_pmem_drain();
 	return dst;
