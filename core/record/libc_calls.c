@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -122,6 +123,23 @@ RECORD_EXPORT void *mremap(void *at, size_t len, size_t new_len, int flags, ...)
 		recorder_unlock();
 	}
 	return result == -1 ? MAP_FAILED : (void *)result;
+}
+
+/* A program may switch off all events of perf_event_open(2) that it has, and one of them is the
+ * recorder's. */
+RECORD_EXPORT int prctl(int option, ...)
+{
+	unsigned long word[4];
+	va_list ap;
+	va_start(ap, option);
+	for (unsigned i = 0; i < 4; i++)
+		word[i] = va_arg(ap, unsigned long);
+	va_end(ap);
+	if (option == PR_TASK_PERF_EVENTS_DISABLE && recorder_lock()) {
+		alone_forget();
+		recorder_unlock();
+	}
+	return (int)syscall(SYS_prctl, option, word[0], word[1], word[2], word[3]);
 }
 
 /* --- what is told to others --- */

@@ -9,6 +9,7 @@
  *	recorder.c	the recording, and its records
  *	pm_maps.c	where PM is mapped, and what the CPUs have stored there
  *	written.c	which pages were written, as the kernel says
+ *	alone.c		whether a thread is the only one
  *	call_site.c	where in the program a call stands
  *	told.c		what the Valgrind tool tells, if the program runs under it
  *	announced.c	what clients say of their operations
@@ -148,6 +149,15 @@ void written_changed(struct written *w, const uint8_t *at);
 void written_reset(struct written *w);
 /* A child of fork() starts anew. */
 void written_forget(void);
+
+/* --- alone.c --- */
+
+/* From now on it is known of this thread whether it is the only one of the process. */
+void alone_begin(void);
+/* False: it is not, or that is not known. */
+bool alone(void);
+/* It is no longer known; in a child of fork() it may be found out anew. */
+void alone_forget(void);
 
 /* --- call_site.c --- */
 

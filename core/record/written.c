@@ -66,6 +66,8 @@ static bool open_both(void)
 	uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | USER_MODE_ONLY);
 	pagemap = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	impossible = uffd < 0 || pagemap < 0 || ioctl(uffd, UFFDIO_API, &api);
+	if (!impossible)
+		alone_begin();
 	return !impossible;
 }
 
@@ -110,7 +112,7 @@ void written_reset(struct written *w)
 long written_faults(void)
 {
 	struct rusage usage;
-	syscall(SYS_getrusage, RUSAGE_SELF, &usage);
+	syscall(SYS_getrusage, alone() ? RUSAGE_THREAD : RUSAGE_SELF, &usage);
 	return usage.ru_minflt + usage.ru_majflt;
 }
 
@@ -203,4 +205,5 @@ void written_forget(void)
 		syscall(SYS_close, pagemap);
 	uffd = pagemap = -1;
 	impossible = false;
+	alone_forget();
 }

@@ -222,6 +222,69 @@ says '11 stores' ': 2048 different images'
 run 0 tidemark images lines.rec --recover 'test 1 -eq 1 #' --engine pmreorder -r ReorderAccumulative
 says ': 12 states as pmreorder makes them'
 
+# What another thread has stored comes before a fence as well, though this one has had no page fault since its last fence; and
+# a thread that libc knows nothing of.
+cat >thread.c <<'END'
+#include <libpmem.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+
+static uint64_t *pool;
+static _Atomic unsigned asked, done;
+
+static int store(void *arg)
+{
+	for (unsigned i = 1; i <= 40; i++) {
+		while (asked < i)
+			sched_yield();
+		pool[512 * i] = i;
+		done = i;
+	}
+	while (asked < 41)
+		sched_yield();
+	done = 41;
+	return arg != 0;
+}
+
+int main(int argc, char **argv)
+{
+	static char stack[1 << 16] __attribute__((aligned(64)));
+	pool = pmem_map_file(argv[1], 64 * 4096, PMEM_FILE_CREATE, 0600, 0, 0);
+	if (!pool)
+		return 1;
+	pmem_drain();
+	pool[0] = 1;
+	pmem_drain();
+	if (argc == 3)
+		prctl(PR_TASK_PERF_EVENTS_DISABLE);
+	if (clone(store, stack + sizeof(stack), CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_SYSVSEM | CLONE_THREAD, 0) < 0)
+		return 2;
+	for (unsigned i = 1; i <= 41; i++) {
+		asked = i;
+		while (done < i)
+			sched_yield();
+		pmem_drain();
+		pmem_drain(); /* to notice something causes page faults of its own */
+	}
+	return 0;
+}
+END
+compile thread -lpmem -D_GNU_SOURCE
+{
+	printf 'FENCE\nSTORE;0x00000;0x1;0x8\nFENCE\n'
+	for i in $(seq 40); do
+		printf 'STORE;0x%05x;0x%x;0x8\nFENCE\nFENCE\n' $((4096 * i)) "$i"
+	done
+	printf 'FENCE\nFENCE\n'
+} >thread.expected
+for how in '' off; do
+	record thread.rec ./thread pool $how
+	events thread.rec
+	expect <thread.expected
+done
+
 # --- each store in its place, of a program that gcc has compiled with -fsanitize=thread ---
 
 cat >exact.c <<'END'
