@@ -267,25 +267,6 @@ static int operation(struct reader *r, char *token, char *end)
 
 /* --- the text --- */
 
-/* After the last START; *line: its line. NULL: there is none. */
-static char *find_start(char *bytes, size_t len, unsigned *line)
-{
-	char *found = NULL;
-	unsigned at = 1;
-	for (char *c = bytes; c + 5 <= bytes + len; c++) {
-		at += *c == '\n';
-		if (memcmp(c, "START", 5) != 0)
-			continue;
-		bool begins = c == bytes || strchr("|\n ", c[-1]);
-		char after = c + 5 < bytes + len ? c[5] : '|';
-		if (!begins || !strchr("|\n\r", after))
-			continue;
-		found = c + 5;
-		*line = at;
-	}
-	return found;
-}
-
 /* "==123== " */
 static char *skip_valgrind(char *at)
 {
@@ -298,6 +279,29 @@ static char *skip_valgrind(char *at)
 		return at;
 	c += digits + 2;
 	return c + strspn(c, " ");
+}
+
+/* After the last START; *line: its line. NULL: there is none. */
+static char *find_start(char *bytes, size_t len, unsigned *line)
+{
+	char *found = NULL, *line_begin = bytes;
+	unsigned at = 1;
+	for (char *c = bytes; c + 5 <= bytes + len; c++) {
+		if (*c == '\n') {
+			at++;
+			line_begin = c + 1;
+		}
+		if (memcmp(c, "START", 5) != 0)
+			continue;
+		const char *first = skip_valgrind(line_begin);
+		bool begins = c == first + strspn(first, " \t") || c[-1] == '|';
+		char after = c + 5 < bytes + len ? c[5] : '|';
+		if (!begins || !strchr("|\n\r", after))
+			continue;
+		found = c + 5;
+		*line = at;
+	}
+	return found;
 }
 
 static char *trim(char *at, char **end)

@@ -209,6 +209,10 @@ says '1 is bad, of 1 cause' 'it has no end'
 log restart.log "$data" "$flag" "$flush_data" "$flush_flag" RESTART.BEGIN FENCE RESTART.END STOP
 run 1 images -l restart.log -p ./checker
 says 'of 1 cause'
+# Nor is the end of a frame one.
+log restart.log "${data%)}; RESTART START" "$flag;main START" "$flush_data" "$flush_flag" FENCE STOP
+run 1 images -l restart.log -p ./checker
+says 'of 1 cause'
 # A store that is fenced and never flushed is in no state that it checks.
 log unflushed.log "$data" "$flag" FENCE STOP
 run 1 images -l unflushed.log -p ./checker --model power
