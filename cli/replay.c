@@ -15,9 +15,24 @@
 #include "report/event_trace.h"
 #include "report/output.h"
 
-static void verdict_line(const struct trace *t, const char *path, int status, bool repeated)
+/* The first deviation that does not apply, for a line of output. */
+static const char *unused_text(const struct trace *t, const struct replay_outcome *out,
+			       char text[DEVIATION_TEXT])
+{
+	struct deviation_names names = {t->setup.region, t->setup.regions};
+	deviation_print(out->unused, &names, text, DEVIATION_TEXT);
+	return text;
+}
+
+static void verdict_line(const struct trace *t, const char *path, int status, bool repeated,
+			 const struct replay_outcome *out)
 {
 	const char *name = t->contract < 0 ? "" : contract_name((enum tm_contract)t->contract);
+	char text[DEVIATION_TEXT];
+	if (out->unused)
+		printf("%s:%u: %s: the line is durable when the power fails, or is not read "
+		       "afterwards\n",
+		       path, out->unused->line, unused_text(t, out, text));
 	printf("%s: ", path);
 	if (status == EXIT_FIXED)
 		printf("fixed: %s is not broken any more", name);
@@ -44,20 +59,18 @@ static int judge(const struct trace *t, const struct replay_outcome *out)
 static int replay_open(struct explorer *ex, struct trace *t, const char *path,
 		       struct event_trace *events, struct replay_outcome *out)
 {
-	struct deviation_names names = {t->setup.region, t->setup.regions};
 	struct replay_audience audience = {0};
 	char text[DEVIATION_TEXT];
 	if (events)
 		audience = event_log_audience(&events->record, &t->deviations);
 	int error = replay(ex, &t->deviations, t->contract == TM_KEEP, events ? &audience : NULL,
 			   out);
-	if (!error && out->unused) {
-		deviation_print(out->unused, &names, text, sizeof(text));
+	/* A store that is mended makes durable what it forgot. */
+	if (!error && out->unused && !out->only_lines_unused)
 		return fail(EXIT_USAGE,
 			    "%s:%u: this deviation does not apply, the run never comes to such a "
 			    "point: %s",
-			    path, out->unused->line, text);
-	}
+			    path, out->unused->line, unused_text(t, out, text));
 	if (!error && events && events->record.full)
 		error = -ENOMEM;
 	if (!error && events)
@@ -225,7 +238,7 @@ static int replay_read(struct trace *t, const char *path, const struct request *
 		good = !failed;
 	}
 	if (good)
-		verdict_line(t, path, status, o->repeat > 1);
+		verdict_line(t, path, status, o->repeat > 1, &events->outcome);
 	free(again);
 	return status;
 }

@@ -8,7 +8,7 @@
 
 static int compare(const struct trace *t, const struct replay_outcome *out, char *why, size_t n)
 {
-	if (out->unused) {
+	if (out->unused && !out->only_lines_unused) {
 		struct deviation_names names = {t->setup.region, t->setup.regions};
 		char text[DEVIATION_TEXT];
 		deviation_print(out->unused, &names, text, sizeof(text));

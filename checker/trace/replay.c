@@ -139,10 +139,13 @@ int replay(struct explorer *ex, const struct deviations *list, bool keep,
 		replay_sources(ex, run, audience, out);
 	/* Which of the caller's deviations was not asked for? Parts keep their order. */
 	unsigned at[WORLDS] = {0}, machine = 0;
-	for (unsigned i = 0; i < list->n && !error && !out->unused; i++) {
+	out->only_lines_unused = true;
+	for (unsigned i = 0; i < list->n && !error; i++) {
 		unsigned to = machine_of(&list->d[i], &machine);
-		if (to >= WORLDS || !ts[to].used || !ts[to].used[at[to]++])
-			out->unused = &list->d[i];
+		if (to < WORLDS && ts[to].used && ts[to].used[at[to]++])
+			continue;
+		out->unused = out->unused ? out->unused : &list->d[i];
+		out->only_lines_unused &= list->d[i].kind == CHOICE_LINE;
 	}
 	for (unsigned m = 0; m < WORLDS; m++) {
 		trace_finish(&ts[m]);

@@ -14,6 +14,8 @@ struct replay_outcome {
 	char text[TM_CONTRACTS][300];	  /* of those that are broken */
 	struct blame blame[TM_CONTRACTS]; /* likewise, of the contracts of setup.unknown_only */
 	const struct deviation *unused; /* the first deviation that did not apply, NULL: all did */
+	bool only_lines_unused;		/* those that did not are all of lines, which were durable
+					 * when the power failed, or were not touched afterwards */
 	unsigned failures;		/* power failures that happened */
 	uint64_t hash;			/* of all events */
 };

@@ -9,6 +9,7 @@
 tidemark=$1 few=${2:-$TIDEMARK_QUICK} quick=$TIDEMARK_QUICK
 few=${few:+--states 3000}
 [ -x "$tidemark" ] || { echo "usage: test_cli.sh PROGRAM" >&2; exit 2; }
+tests=$(cd "$(dirname "$0")/.." && pwd) || exit 70
 here=$(mktemp -d) || exit 70
 trap 'rm -rf "$here"' EXIT
 cd "$here" || exit 70
@@ -388,6 +389,8 @@ fuzzes() {
 	sed 's/return 1/return 9/' good.trace >regress/other.trace
 	run 1 "$tidemark" $quick --regress regress
 	has 'does not apply any more'
+	sed 's/^variant .*/variant default/; s/^broken .*/broken none/' "$tests/causes/efactory-bg_no_flush-MONO.trace" >regress/other.trace
+	run 0 "$tidemark" $quick --regress regress
 	rm -r regress/other.trace
 	# A corpus grows, is read again, and rubbish in it is named.
 	run 0 "$tidemark" $quick --corpus corpus
@@ -459,6 +462,13 @@ replays() {
 	sed '/^deviate line/d' good.trace >fixed.trace
 	run 4 "$tidemark" replay -q fixed.trace
 	has 'fixed: DUR'
+	# The store that is mended flushes what the trace says was lost.
+	sed 's/^variant .*/variant default/' "$tests/causes/efactory-bg_no_flush-MONO.trace" >mended.trace
+	run 4 "$tidemark" replay mended.trace
+	has ': the line is durable when the power fails, or is not read'
+	has 'fixed: MONO'
+	sed -i 's/^broken .*/broken none/' mended.trace
+	run 0 "$tidemark" replay -q mended.trace
 	sed 's/domain=dmp/domain=wsp/' good.trace >saved.trace
 	run 4 "$tidemark" shrink saved.trace
 	has 'saved.trace: fixed'
