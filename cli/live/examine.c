@@ -125,6 +125,15 @@ static int write_start(FILE *out, const void *exam)
 	return exam_print_start(out, exam);
 }
 
+/* Is a contract broken, which is known of the store? */
+static bool breaks_as_known(const struct exam *e)
+{
+	for (unsigned k = 0; k < TM_CONTRACTS; k++)
+		if (e->cell[k].happened.keys || e->cell[k].possible.keys)
+			return true;
+	return false;
+}
+
 /* What was found goes to where it was wanted. */
 static int report(struct request *o, const struct exam *e)
 {
@@ -142,6 +151,7 @@ static int report(struct request *o, const struct exam *e)
 	if (!bad) {
 		puts(status == EXIT_BROKEN   ? "A promise is broken."
 		     : status == EXIT_UNSURE ? "Could not tell."
+		     : breaks_as_known(e)    ? "As expected: what breaks is known of this store."
 					     : "As promised.");
 		if (bundle)
 			printf("To see it again: %s replay %s\n", program, bundle);

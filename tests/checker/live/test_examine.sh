@@ -65,6 +65,7 @@ says '^As promised\.$'
 
 run 0 examine --pm erda/media --cache erda/cache --history erda/history --json all.json --save-recovered stands
 says '^  DUR   broken, which is known of this store$'
+says '^As expected: what breaks is known of this store\.$'
 says 'it has happened, [0-9]+ keys: user[0-9]+: PUT [0-9.]+ \(client [0-9], boot 1, .* was acknowledged; then recovery shows'
 head -3 stands >out
 says '^tidemark-recovered 1$'
