@@ -190,9 +190,40 @@ bool pm_log_fits(const struct pm_log *log)
 	return bytes <= memory;
 }
 
+static bool writes(const struct pm_event *e)
+{
+	return e->kind == PM_STORE || e->kind == PM_LAND;
+}
+
+/* Is all that is stored in a file there already? `after`: room for as much as it has. */
+static bool is_stored(const struct pm_log *log, unsigned file, uint8_t *after)
+{
+	const struct pm_file *f = &log->file[file];
+	bool any = false;
+	memcpy(after, f->before, f->len);
+	for (size_t i = 0; i < log->events; i++) {
+		const struct pm_event *e = &log->event[i];
+		if (e->file != file || !writes(e))
+			continue;
+		any = true;
+		memcpy(after + e->off, log->bytes + e->data, e->len);
+	}
+	return any && !memcmp(after, f->before, f->len);
+}
+
+static void find_begins_last(struct pm_log *log)
+{
+	for (unsigned i = 0; i < log->files && !log->begins_last; i++) {
+		uint8_t *after = malloc(log->file[i].len);
+		log->begins_last = after && is_stored(log, i, after);
+		free(after);
+	}
+}
+
 int pm_log_read_files(struct pm_log *log, const char *copy, const char **which)
 {
 	int error = 0;
+	bool read = false;
 	for (unsigned i = 0; i < log->files && !error; i++) {
 		struct pm_file *file = &log->file[i];
 		*which = copy ? copy : file->name;
@@ -204,7 +235,10 @@ int pm_log_read_files(struct pm_log *log, const char *copy, const char **which)
 			continue;
 		}
 		error = read_file(file, *which);
+		read = true;
 	}
+	if (read && !error)
+		find_begins_last(log);
 	return error;
 }
 
@@ -227,13 +261,12 @@ static int add(struct pm_log *log, const struct pm_event *event, const uint8_t *
 
 int pm_log_add(struct pm_log *log, const struct pm_event *event, const uint8_t *data)
 {
-	bool writes = event->kind == PM_STORE || event->kind == PM_LAND;
 	int error = 0;
-	assert(event->kind < PM_EVENT_KINDS && writes == (data != NULL));
+	assert(event->kind < PM_EVENT_KINDS && writes(event) == (data != NULL));
 	log->has_flush |= event->kind == PM_FLUSH || event->kind == PM_SYNC ||
 			  event->kind == PM_RDMA_FLUSH || event->kind == PM_COMMIT;
 	log->acks += event->kind == PM_ACK;
-	if (!writes)
+	if (!writes(event))
 		return add(log, event, NULL);
 	assert(event->off + event->len <= log->file[event->file].len);
 	struct pm_event part = *event;

@@ -91,11 +91,12 @@ struct pm_log {
 	unsigned files;
 	struct pm_call *call; /* in their order */
 	size_t calls, call_room;
-	bool stopped;	/* the program came to its end */
-	bool threads;	/* whose an event is, is known */
-	bool knows_nt;	/* which stores of libpmem are non-temporal is known */
-	bool timed;	/* acknowledgements are from a history with times */
-	bool has_flush; /* the program flushes, fences or syncs */
+	bool stopped;	  /* the program came to its end */
+	bool threads;	  /* whose an event is, is known */
+	bool knows_nt;	  /* which stores of libpmem are non-temporal is known */
+	bool timed;	  /* acknowledgements are from a history with times */
+	bool has_flush;	  /* the program flushes, fences or syncs */
+	bool begins_last; /* the files were read, and hold what the last stores made of them */
 	unsigned long acks;
 };
 
@@ -108,7 +109,9 @@ int pm_log_file(struct pm_log *log, const char *name, uint64_t len);
 /* Is there as much memory in this machine as all files have? A log may say what it likes. */
 bool pm_log_fits(const struct pm_log *log);
 /* Read what the files held from the disk: where a file is now, or from `copy`, a copy of the only
- * file, NULL: none; "zero": nothing was in them. 0 or -errno with *which, a name. */
+ * file, NULL: none; "zero": nothing was in them. Finds begins_last. 0 or -errno with *which, a
+ * name.
+ */
 int pm_log_read_files(struct pm_log *log, const char *copy, const char **which);
 /* The number of a source; a NUL ends it. 0 (PM_NO_SOURCE) without memory. */
 uint32_t pm_log_source(struct pm_log *log, const char *text, size_t len);

@@ -100,6 +100,11 @@ void images_print_log(FILE *out, const struct images_report *r)
 	images_print_counts(out, log);
 	fprintf(out, "%s\n",
 		log->stopped ? "" : "; it has no end: the program was stopped before its own");
+	if (log->begins_last)
+		fputs("PM is read as the last stores left it, so what is lost is there all the "
+		      "same: --pool "
+		      "FILE is a copy from before the program ran, --pool zero an empty one\n",
+		      out);
 }
 
 /* "the first 2 of 3 stores", "none of them", "version 1 of 3 cut after word 2" */

@@ -213,6 +213,16 @@ says 'of 1 cause'
 log restart.log "${data%)}; RESTART START" "$flag;main START" "$flush_data" "$flush_flag" FENCE STOP
 run 1 images -l restart.log -p ./checker
 says 'of 1 cause'
+# The pool is as the program left it, where what is lost is found all the same.
+printf '\1' | dd of=pool conv=notrunc status=none
+printf '\52' | dd of=pool conv=notrunc bs=1 seek=64 status=none
+log left.log "$flag" "$data" "$flush_data" "$flush_flag" FENCE STOP
+run 0 images -l left.log -p ./checker
+says 'PM is read as the last stores left it' '--pool zero an empty one'
+run 1 images -l left.log -p ./checker --pool zero
+! grep -q 'PM is read as' out || fail 'an empty pool is none that the program left'
+rm pool
+truncate -s 4096 pool
 # A store that is fenced and never flushed is in no state that it checks.
 log unflushed.log "$data" "$flag" FENCE STOP
 run 1 images -l unflushed.log -p ./checker --model power
