@@ -485,9 +485,12 @@ static int read_version(struct trace_reader *r, const char *text, size_t len)
 	snprintf(right, sizeof(right), TRACE_MAGIC " %d", TRACE_VERSION);
 	if (len == strlen(right) && !memcmp(text, right, len))
 		return 0;
-	if (len > magic && !memcmp(text, TRACE_MAGIC " ", magic + 1))
+	if (len > magic && !memcmp(text, TRACE_MAGIC " ", magic + 1)) {
+		if (text_check_bytes(&r->text, text, NULL))
+			return -EINVAL;
 		return text_wrong(&r->text, "%s: this program reads version %d",
 				  text_show_part(text, len).text, TRACE_VERSION);
+	}
 	return text_wrong(&r->text, "not a trace: the first line is %s; expected \"%s\"",
 			  text_show_part(text, len).text, right);
 }

@@ -515,6 +515,8 @@ bad_traces() {
 	bad_trace 'is no operation of this trace' 's/c1.put1/c1.put7/'
 	tr 8 '\000' <good.trace >nul.trace
 	bad 2 'NUL byte' replay nul.trace
+	printf 'tidemark-trace 1\0\n' >nul.trace
+	bad 2 'nul.trace:1: a NUL byte at column 17' replay nul.trace
 }
 
 # children PID: of that process.
