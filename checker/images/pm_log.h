@@ -92,6 +92,7 @@ struct pm_log {
 	struct pm_call *call; /* in their order */
 	size_t calls, call_room;
 	bool stopped;	  /* the program came to its end */
+	bool full;	  /* a recording that found no more room: what came later is not in it */
 	bool threads;	  /* whose an event is, is known */
 	bool knows_nt;	  /* which stores of libpmem are non-temporal is known */
 	bool timed;	  /* acknowledgements are from a history with times */

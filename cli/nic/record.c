@@ -74,15 +74,26 @@ static const struct options options = {
 
 /* --- the recording --- */
 
+/* Nothing is left of a recording that no program was run for. */
+static void drop_recording(const char *path)
+{
+	struct stat st;
+	if (!lstat(path, &st) && S_ISREG(st.st_mode))
+		unlink(path);
+}
+
 static int make_recording(struct request *r)
 {
 	int fd = open(r->out, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0 || ftruncate(fd, (off_t)r->room) || posix_fallocate(fd, 0, RECORD_HEAD) ||
-	    !realpath(r->out, r->recording)) {
-		int status = fail(EXIT_USAGE, "%s: %s", r->out, strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return status;
+	if (fd < 0)
+		return fail(EXIT_USAGE, "%s: %s", r->out, strerror(errno));
+	int error = ftruncate(fd, (off_t)r->room) ? errno : posix_fallocate(fd, 0, RECORD_HEAD);
+	if (!error && !realpath(r->out, r->recording))
+		error = errno;
+	if (error) {
+		close(fd);
+		drop_recording(r->out);
+		return fail(EXIT_USAGE, "%s: %s", r->out, strerror(error));
 	}
 	r->head = mmap(NULL, RECORD_HEAD, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
@@ -96,7 +107,7 @@ static int make_recording(struct request *r)
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	int error = pthread_mutex_init(&r->head->lock, &attr);
+	error = pthread_mutex_init(&r->head->lock, &attr);
 	pthread_mutexattr_destroy(&attr);
 	return error ? fail(EXIT_INTERNAL, "record: %s", strerror(error)) : 0;
 }
@@ -335,6 +346,17 @@ static void finish(struct request *r, int status, double seconds)
 	munmap(h, RECORD_HEAD);
 }
 
+/* There will be no program. */
+static int abandon(const struct request *r, int status)
+{
+	if (r->join || !r->recording[0])
+		return status;
+	if (r->head != MAP_FAILED && r->head->shadow[0])
+		remove_shadow(r->head->shadow);
+	drop_recording(r->recording);
+	return status;
+}
+
 /* enum record_asked, or -1. */
 static int stores_asked(const struct request *r)
 {
@@ -412,7 +434,7 @@ int record_main(int argc, char **argv)
 	if (!status)
 		status = set_environment(&r);
 	if (status)
-		return status;
+		return abandon(&r, status);
 	if (!r.join)
 		take_lease(r.head);
 	signal(SIGINT, SIG_IGN); /* the terminal sends it to the program, too */

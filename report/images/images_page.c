@@ -84,7 +84,7 @@ static void print_recorded(FILE *out, const struct images_report *r)
 {
 	const struct images_options *o = r->options;
 	struct printed p;
-	char text[64];
+	char text[128];
 	fputs("<section class=run>\n<h2>What was recorded, and who judges</h2>\n<table "
 	      "class=facts>\n",
 	      out);
@@ -97,8 +97,10 @@ static void print_recorded(FILE *out, const struct images_report *r)
 	if (from)
 		images_print_counts(from, r->log);
 	print_end(&p, from, out, "<tr><th>events<td>", "</tr>\n");
-	if (!r->log->stopped)
-		row(out, "end", "none: the program was stopped before its own");
+	if (!r->log->stopped) {
+		snprintf(text, sizeof(text), "none: %s", images_why_no_end(r->log));
+		row(out, "end", text);
+	}
 	row(out, "fails",
 	    o->model == PM_KILL ? "the process: all that it had stored is left"
 	    : o->model == PM_CACHES

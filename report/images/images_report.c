@@ -89,6 +89,12 @@ void images_print_hardware(const struct images_options *o, char *buf, size_t n)
 		buf[at - 1] = 0; /* the blank */
 }
 
+const char *images_why_no_end(const struct pm_log *log)
+{
+	return log->full ? "it became full, or the disk was, while the program went on"
+			 : "the program was stopped before its own";
+}
+
 void images_print_log(FILE *out, const struct images_report *r)
 {
 	const struct pm_log *log = r->log;
@@ -98,8 +104,9 @@ void images_print_log(FILE *out, const struct images_report *r)
 			log->file[i].size);
 	fputs("; ", out);
 	images_print_counts(out, log);
-	fprintf(out, "%s\n",
-		log->stopped ? "" : "; it has no end: the program was stopped before its own");
+	if (!log->stopped)
+		fprintf(out, "; it has no end: %s", images_why_no_end(log));
+	fputc('\n', out);
 	if (log->begins_last)
 		fputs("PM is read as the last stores left it, so what is lost is there all the "
 		      "same: --pool "

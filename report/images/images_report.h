@@ -15,6 +15,8 @@ struct images_report {
 	char *const *words;	       /* the command, for replaying; NULL after them */
 };
 
+/* Of a log that has no end. */
+const char *images_why_no_end(const struct pm_log *log);
 /* What there is in the log. */
 void images_print_log(FILE *out, const struct images_report *r);
 /* "the store of 8 bytes at /tmp/pool+0x40" */

@@ -946,7 +946,31 @@ rm -f pool
 run 0 tidemark record --pm pool --out full.rec --room 1048576 -- ./many pool
 says 'it is full'
 run 0 tidemark images full.rec --recover 'test 1 -eq 1 #' --most 2
-says 'it has no end'
+says 'it has no end: it became full, or the disk was'
+run 0 tidemark images full.rec --recover 'test 1 -eq 1 #' --most 2 --html full.html
+grep -q 'none: it became full, or the disk was' full.html || fail 'the page does not say that it became full'
+# No room for a recording at all, and a setting that is refused after it was made: nothing is left.
+run 2 tidemark record --pm pool:s --out none.rec -- true
+one_line
+says "none with a ':'"
+[ ! -e none.rec ] || fail 'a recording without a program is left'
+run 2 bash -c 'ulimit -f 512; trap "" XFSZ; exec tidemark record --pm pool --out none.rec -- true'
+one_line
+says 'none.rec: File too large'
+[ ! -e none.rec ] || fail 'a recording that found no room is left'
+if unshare --user --map-root-user --mount bash -c 'mkdir -p disk && mount -t tmpfs -o size=64k none disk' 2>/dev/null; then
+	cat >inside.sh <<'END'
+mount -t tmpfs -o size=64k none disk
+head -c 64K /dev/zero >disk/fill
+"$@"
+status=$?
+ls disk
+exit $status
+END
+	run 2 unshare --user --map-root-user --mount bash inside.sh tidemark record --pm pool --out disk/none.rec -- true
+	says 'disk/none.rec: No space left on device'
+	! grep -qx none.rec out || fail 'a recording that found no room is left'
+fi
 
 # A recording names programs: what is none is not opened, and nobody waits for it.
 mv log log.kept
