@@ -72,6 +72,7 @@ struct pm_file {
 	char *name;
 	uint64_t len;	 /* bytes: a multiple of PM_LINE */
 	uint64_t size;	 /* of the file itself */
+	uint64_t unseen; /* bytes that were not as recorded in the end */
 	uint8_t *before; /* its content before the first event */
 };
 

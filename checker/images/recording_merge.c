@@ -637,8 +637,10 @@ static struct record_head make_head(const struct merge *m, uint64_t used)
 		head.sources += of->sources;
 		head.exact += was->exact;
 		head.told += was->told;
-		for (unsigned k = 0; k < of->files; k++)
+		for (unsigned k = 0; k < of->files; k++) {
 			head.file[of->becomes[k]] = was->file[k];
+			head.unseen[of->becomes[k]] = was->unseen[k];
+		}
 		head.files += of->files;
 	}
 	return head;

@@ -361,6 +361,8 @@ int recording_read_pm(struct pm_log *log, const char *bytes, size_t len, struct 
 		failed = wrong(&r, "no PM is in it: the program mapped no file that --pm named");
 	log->threads = true;
 	log->knows_nt = !r.head->told;
+	for (unsigned i = 0; i < log->files; i++)
+		log->file[i].unseen = r.head->unseen[i];
 	log->full = r.head->full;
 	log->stopped = r.head->ended && !log->full;
 	where_free(r.where);

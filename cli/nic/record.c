@@ -18,6 +18,7 @@
 #include "checker/explore/clock.h"
 #include "cli/cli.h"
 #include "cli/nic/record_merge.h"
+#include "cli/nic/record_unseen.h"
 #include "cli/options.h"
 #include "core/provider/base/config.h"
 #include "core/record/format.h"
@@ -341,6 +342,9 @@ static void finish(struct request *r, int status, double seconds)
 	h->full = full;
 	if (!r->quiet)
 		print_summary(r, seconds);
+	/* What came after it was full is not in the shadow either. */
+	if (!full)
+		record_unseen(h, r->out, r->quiet);
 	drop_lease();
 	remove_shadow(h->shadow);
 	munmap(h, RECORD_HEAD);

@@ -71,6 +71,8 @@ struct record_head {
 	/* RECORD_HISTORY_VARIABLE may have lines: somebody has opened it for writing. */
 	_Atomic uint32_t announced;
 	uint64_t messages; /* from and to other programs: RECORD_PACKET_OUT and so on */
+	/* At the end: bytes of each file that are not as recorded. */
+	uint64_t unseen[RECORD_FILES];
 };
 _Static_assert(sizeof(struct record_head) <= RECORD_HEAD, "the head is a page");
 

@@ -91,7 +91,12 @@ static void print_recorded(FILE *out, const struct images_report *r)
 	row(out, "recording", r->name);
 	for (unsigned i = 0; i < r->log->files; i++) {
 		page_element(out, "<tr><th>PM<td>", r->log->file[i].name, "");
-		fprintf(out, ", %" PRIu64 " bytes</tr>\n", r->log->file[i].size);
+		fprintf(out, ", %" PRIu64 " bytes", r->log->file[i].size);
+		if (r->log->file[i].unseen) {
+			fputs("; ", out);
+			images_print_unseen(out, r->log->file[i].unseen);
+		}
+		fputs("</tr>\n", out);
 	}
 	FILE *from = print_begin(&p);
 	if (from)

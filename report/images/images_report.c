@@ -89,6 +89,14 @@ void images_print_hardware(const struct images_options *o, char *buf, size_t n)
 		buf[at - 1] = 0; /* the blank */
 }
 
+void images_print_unseen(FILE *out, uint64_t bytes)
+{
+	fprintf(out,
+		"%" PRIu64 " byte%s %s not as recorded: something wrote to it that is not seen "
+		"(write(), a process that is not recorded, the last stores of one that was killed)",
+		bytes, plural(bytes), bytes == 1 ? "is" : "are");
+}
+
 const char *images_why_no_end(const struct pm_log *log)
 {
 	return log->full ? "it became full, or the disk was, while the program went on"
@@ -109,9 +117,16 @@ void images_print_log(FILE *out, const struct images_report *r)
 	fputc('\n', out);
 	if (log->begins_last)
 		fputs("PM is read as the last stores left it, so what is lost is there all the "
-		      "same: --pool "
-		      "FILE is a copy from before the program ran, --pool zero an empty one\n",
+		      "same: --pool FILE is a copy from before the program ran, --pool zero an "
+		      "empty one\n",
 		      out);
+	for (unsigned i = 0; i < log->files; i++) {
+		if (!log->file[i].unseen)
+			continue;
+		fprintf(out, "%s: ", log->file[i].name);
+		images_print_unseen(out, log->file[i].unseen);
+		fputc('\n', out);
+	}
 }
 
 /* "the first 2 of 3 stores", "none of them", "version 1 of 3 cut after word 2" */
@@ -411,16 +426,19 @@ int images_json(const struct images_report *r, const char *path)
 	const struct images_result *x = r->result;
 	json_t *causes = json_array();
 	char hardware[200];
+	uint64_t unseen = 0;
+	for (unsigned i = 0; i < r->log->files; i++)
+		unseen += r->log->file[i].unseen;
 	images_print_hardware(r->options, hardware, sizeof(hardware));
 	for (unsigned i = 0; i < x->causes; i++)
 		json_array_append_new(causes, json_cause(r, &x->cause[i]));
 	json_t *all = json_pack(
-		"{s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:o}", "log", r->name,
+		"{s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:o}", "log", r->name,
 		"model", r->options->model == PM_KILL ? "kill" : "power", "domain",
 		domain_of(r->options), "ddio", r->options->hw.ddio == DDIO_ON, "hardware", hardware,
 		"events", (json_int_t)r->log->events, "cuts", (json_int_t)x->cuts, "bounded",
 		(json_int_t)x->bounded, "images", (json_int_t)x->images, "bad", (json_int_t)x->bad,
-		"ended", r->log->stopped, "causes", causes);
+		"ended", r->log->stopped, "unseen", (json_int_t)unseen, "causes", causes);
 	int error = all ? json_save(all, path) : -ENOMEM;
 	json_decref(all);
 	return error;

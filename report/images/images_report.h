@@ -17,6 +17,8 @@ struct images_report {
 
 /* Of a log that has no end. */
 const char *images_why_no_end(const struct pm_log *log);
+/* Of a file that in the end was not as recorded in so many bytes: what that means. */
+void images_print_unseen(FILE *out, uint64_t bytes);
 /* What there is in the log. */
 void images_print_log(FILE *out, const struct images_report *r);
 /* "the store of 8 bytes at /tmp/pool+0x40" */

@@ -8,12 +8,13 @@
 # shellcheck source=tests/cli/own.sh
 . "$(dirname "$0")/own.sh"
 
-# record RECORDING PROGRAM...: afresh, on the file pool.
+# record RECORDING PROGRAM...: afresh, on the file pool, and nothing happens to it that is not recorded.
 record() {
 	local out=$1
 	shift
 	rm -f pool
 	run 0 tidemark record --pm pool --out "$out" -- "$@"
+	! grep -q 'not as recorded' out || fail 'what was recorded is not seen'
 }
 # events RECORDING: a line each, as pmemcheck would log them, in offsets and without places in the program.
 events() {
@@ -949,6 +950,43 @@ run 0 tidemark images full.rec --recover 'test 1 -eq 1 #' --most 2
 says 'it has no end: it became full, or the disk was'
 run 0 tidemark images full.rec --recover 'test 1 -eq 1 #' --most 2 --html full.html
 grep -q 'none: it became full, or the disk was' full.html || fail 'the page does not say that it became full'
+# What is written past the recorder is not in the recording, and both say so.
+cat >past.c <<'END'
+#include <fcntl.h>
+#include <libpmem.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* past POOL none|write: a word is stored, and when the file is no longer mapped a byte of it is written. */
+int main(int argc, char **argv)
+{
+	char *pool = argc == 3 ? pmem_map_file(argv[1], 8192, PMEM_FILE_CREATE, 0600, NULL, NULL) : NULL;
+	int fd = argc == 3 ? open(argv[1], O_RDWR) : -1;
+	if (!pool || fd < 0)
+		return 1;
+	memcpy(pool, "a word", 6);
+	pmem_persist(pool, 6);
+	return strcmp(argv[2], "write") ? 0 : munmap(pool, 8192) || pwrite(fd, "b", 1, 0) != 1;
+}
+END
+compile past -lpmem
+record past.rec ./past pool none
+run 0 tidemark images past.rec --recover true --json past.json
+! grep -q 'not as recorded' out || fail 'what was recorded is not seen'
+grep -q '"unseen": 0' past.json || fail 'some of it is not seen'
+rm -f pool
+run 0 tidemark record --pm pool --out past.rec -- ./past pool write
+says 'pool: 1 byte is not as recorded: something wrote to it that is not seen (write(), '
+rm -f pool
+# A process that is not recorded, and a program that writes where nobody looks any more.
+run 0 tidemark record --pm pool --out past.rec -- sh -c './past pool none && unset LD_PRELOAD && printf xyz | dd of=pool bs=1 seek=8000 conv=notrunc status=none'
+says 'pool: 3 bytes are not as recorded'
+run 0 tidemark images past.rec --recover true --json past.json --html past.html
+says 'pool: 3 bytes are not as recorded: something wrote to it that is not seen (write(), '
+grep -q '"unseen": 3' past.json || fail 'the JSON does not say how much is not seen'
+grep -q '8192 bytes; 3 bytes are not as recorded' past.html || fail 'the page does not say it'
+
 # No room for a recording at all, and a setting that is refused after it was made: nothing is left.
 run 2 tidemark record --pm pool:s --out none.rec -- true
 one_line
