@@ -231,6 +231,23 @@ static int check_beside(const char *path)
 	return error ? fail(EXIT_USAGE, "%s: cannot be written: %s", path, strerror(error)) : 0;
 }
 
+/* To open a FIFO that nobody reads would wait for ever. */
+static int check_reader(const char *path, const struct stat *st, enum output_sort sort)
+{
+	if (S_ISSOCK(st->st_mode))
+		return fail(EXIT_USAGE, "%s: a socket; expected the name of a file", path);
+	/* The soft RNICs open theirs by themselves, and do not wait. */
+	if (!S_ISFIFO(st->st_mode) || sort == OUTPUT_PCAP)
+		return 0;
+	/* It stays open: for the reader the output would end where its last writer leaves. */
+	if (open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC) >= 0)
+		return 0;
+	return errno == ENXIO
+		       ? fail(EXIT_USAGE,
+			      "%s: a FIFO that nobody reads; expected a file, or a reader", path)
+		       : fail(EXIT_USAGE, "%s: %s", path, strerror(errno));
+}
+
 int check_output(const char *what, const char *path, enum output_sort sort)
 {
 	struct stat st;
@@ -249,8 +266,9 @@ int check_output(const char *what, const char *path, enum output_sort sort)
 		status = check_beside(path);
 	else if (sort == OUTPUT_TRACE && !stat(path, &st) && !S_ISREG(st.st_mode))
 		status = fail(EXIT_USAGE, "%s: no plain file, as a trace must be", path);
-	if (!status && !stat(path, &st) && S_ISREG(st.st_mode))
-		status = check_sort(what, path, sort);
+	if (!status && !stat(path, &st))
+		status = S_ISREG(st.st_mode) ? check_sort(what, path, sort)
+					     : check_reader(path, &st, sort);
 	return status ? status : note_output(what, path);
 }
 

@@ -54,6 +54,19 @@ static int write_open(FILE *out, int (*write)(FILE *out, const void *arg), const
 	return error;
 }
 
+/* The reader of a FIFO may have left meanwhile: nobody waits for another one. */
+static FILE *open_in_place(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
+	if (fd < 0)
+		return NULL;
+	int flags = fcntl(fd, F_GETFL);
+	FILE *out = flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) ? NULL : fdopen(fd, "w");
+	if (!out)
+		close(fd);
+	return out;
+}
+
 static int save(const char *path, int (*write)(FILE *out, const void *arg), const void *arg)
 {
 	char host[HOST_NAME_MAX + 1] = "", *name;
@@ -65,7 +78,7 @@ static int save(const char *path, int (*write)(FILE *out, const void *arg), cons
 	}
 	/* Renaming would replace a device or a link as readily as a file. */
 	if (!lstat(path, &st) && !S_ISREG(st.st_mode)) {
-		FILE *out = fopen(path, "we");
+		FILE *out = open_in_place(path);
 		return out ? write_open(out, write, arg) : -errno;
 	}
 	/* Other machines may have the folder, too, and processes of the same numbers. */

@@ -166,7 +166,19 @@ outputs() {
 	bad 2 'cannot be written' $small --json file/results.json
 	bad 2 'a folder; expected' $small --json .
 	bad 2 'not an empty one' $small --json ''
+	mkfifo fifo
+	for option in --json --junit --sarif; do
+		bad 2 'fifo: a FIFO that nobody reads; expected' $small $option fifo
+	done
 	[ -s out ] && wrong 'the work was done before the file was checked'
+	# Somebody reads it, and sees all of it.
+	checks=$((checks + 1))
+	timeout 60 cat fifo >read.json &
+	run 0 "$tidemark" $small --no-traces -q --json fifo
+	wait $!
+	[ $? -eq 0 ] && tail -n 1 read.json | grep -qx '}' || wrong 'no JSON in a FIFO'
+	[ -p fifo ] || wrong 'the FIFO was replaced'
+	rm fifo
 	no_file traces
 	mkdir locked
 	chmod 555 locked
