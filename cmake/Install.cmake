@@ -7,7 +7,7 @@
 #                                `tidemark images` brings into a checker
 # lib/tidemark/sdk               what `tidemark cc` needs
 # bin/tidemark-valgrind, lib/tidemark/valgrind  the Valgrind tool, where it was built
-# include/tidemark               the headers that a store includes
+# include/tidemark               the headers that a store, or a program that is recorded, includes
 # share/pkgconfig/tidemark.pc
 # share/man                      pages for the program, each of its commands, and the store interface
 # share/bash-completion, share/zsh
@@ -26,7 +26,6 @@ if(TIDEMARK_VALGRIND)
 	install(DIRECTORY ${valgrind_tools} DESTINATION ${tidemark_lib} USE_SOURCE_PERMISSIONS)
 endif()
 
-install(FILES core/record/record.h DESTINATION include/tidemark)
 install(DIRECTORY ${sdk}/include/tidemark DESTINATION include PATTERN object.h EXCLUDE) # not for stores
 # All of it, for `tidemark cc`.
 install(DIRECTORY ${sdk} DESTINATION ${tidemark_lib} USE_SOURCE_PERMISSIONS)

@@ -9,8 +9,9 @@ endforeach()
 foreach(file cc live.renamed instructions.awk unknown cxx.c cxx.renamed object.c object.map new-store new/store.c new/store.cc new/Makefile new/crashtest.yml)
 	configure_file(scripts/sdk/${file} ${sdk}/${file} COPYONLY)
 endforeach()
-# The headers of the store interface, which include one another by other names there.
-foreach(header core/tidemark.h core/calls.h core/object.h core/rt/rt.h core/rdma_commit.h core/verbs_compat.h)
+# The headers of the store interface, which include one another by other names there; and what a recorded program includes.
+foreach(header core/tidemark.h core/calls.h core/object.h core/rt/rt.h core/rdma_commit.h core/verbs_compat.h
+		core/record/record.h)
 	cmake_path(GET header FILENAME name)
 	file(READ ${header} text)
 	string(REGEX REPLACE "#include \"core/([a-z]+/)?([a-z_]+\\.h)\"" "#include <tidemark/\\2>" text "${text}")

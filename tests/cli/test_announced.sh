@@ -117,6 +117,12 @@ judge() {
 record right
 judge 0 right.rec
 says '6 acknowledgements' ' 0 are bad'
+# tidemark cc finds the header by itself.
+run 0 tidemark cc -g -O1 -Wall -Wextra -Werror -o told kv.c -lpmem
+rm -f pool
+run 0 tidemark record -q --pm pool --out told.rec -- ./told pool right
+judge 0 told.rec
+says '6 acknowledgements' ' 0 are bad'
 # What is not announced is not known: the same program by its exit status alone.
 run 0 tidemark images -q right.rec --recover './kv {} dump'
 
