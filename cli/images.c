@@ -13,6 +13,7 @@
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "cli/images_engine.h"
+#include "cli/leave_off.h"
 #include "report/images/pmreorder_report.h"
 #include "report/output.h"
 
@@ -25,6 +26,7 @@ struct request {
 	const char *output;
 	bool quiet, show, most_given;
 	struct shard_request shard;
+	struct leave_off leave_off;
 	struct images_engine engine;
 	char preload[PATH_MAX], caller[PATH_MAX];
 	unsigned want; /* TM_BIT()s of --contracts */
@@ -125,7 +127,9 @@ static const struct options options = {
 	"Makes the images of persistent memory that a power failure could have left while a "
 	"program "
 	"ran, starts a checker on each different one, and says what must not be lost.",
-	rows, "0 every image is good, 1 some are bad, 2 usage or bad input, 70 internal error"};
+	rows,
+	"0 every image is good, 1 some are bad, 2 usage or bad input, 70 internal "
+	"error, " STATUS_LEFT_OFF};
 
 /* --- what is asked for --- */
 
@@ -439,7 +443,7 @@ static int write_results(const struct request *r, const struct images_report *re
 	return status;
 }
 
-static int all_images(const struct request *r, struct images_report *report)
+static int all_images(struct request *r, struct images_report *report)
 {
 	struct images_result result;
 	char why[300];
@@ -451,6 +455,8 @@ static int all_images(const struct request *r, struct images_report *report)
 		images_result_free(&result);
 		return status >= 0 ? status : EXIT_UNSURE;
 	}
+	error = leave_off_end(&r->leave_off, error);
+	report->left_off = leave_off_why(&r->leave_off);
 	status = 0;
 	if (error)
 		status = fail(error == -ENOENT || error == -ENOSPC ? EXIT_USAGE : EXIT_INTERNAL,
@@ -467,11 +473,17 @@ static int all_images(const struct request *r, struct images_report *report)
 	return status;
 }
 
-static int one_image(const struct request *r, struct images_report *report)
+static int one_image(struct request *r, struct images_report *report)
 {
 	struct image_cause c;
 	char why[300];
 	int error = images_one(report->log, &r->options, r->image, r->keep, &c, why, sizeof(why));
+	error = leave_off_end(&r->leave_off, error);
+	if (leave_off_why(&r->leave_off)) {
+		free(c.line);
+		return fail(EXIT_HELD, "images: left off %s: the image is not judged",
+			    leave_off_why(&r->leave_off));
+	}
 	int status = error ? fail(EXIT_USAGE, "images: %s", why) : open_output(r);
 	if (!status) {
 		images_print_one(stdout, report, &c);
@@ -485,7 +497,7 @@ static int one_image(const struct request *r, struct images_report *report)
 	return status;
 }
 
-static int pmreorder_states(const struct request *r, const struct images_report *report)
+static int pmreorder_states(struct request *r, struct images_report *report)
 {
 	const struct pmreorder_options o = {.checker = r->options.checker,
 					    .sections = r->options.sections,
@@ -495,6 +507,8 @@ static int pmreorder_states(const struct request *r, const struct images_report 
 	char why[300];
 	int error = pmreorder_run(report->log, &o, &result, why, sizeof(why)), status;
 	progress_line(NULL);
+	error = leave_off_end(&r->leave_off, error);
+	report->left_off = leave_off_why(&r->leave_off);
 	if (error)
 		status = fail(error == -ENOENT || error == -EINVAL ? EXIT_USAGE : EXIT_INTERNAL,
 			      "images: %s", why);
@@ -537,12 +551,13 @@ static int open_announced(struct request *r, const struct pm_log *log)
 static int make_images(struct request *r, struct images_report *report)
 {
 	struct pm_sections sections = {0};
-	struct driver_bounds bounds = {0};
 	char why[300];
-	int status = shard_begin(&r->shard, &bounds.results);
+	leave_off_begin(&r->leave_off);
+	int status = shard_begin(&r->shard, &r->leave_off.bounds.results);
 	if (status)
 		return status;
-	r->options.bounds = &bounds;
+	r->options.bounds = &r->leave_off.bounds;
+	r->options.checker.stop = r->leave_off.bounds.stop;
 	if (r->engine.pmreorder || r->engine.given) {
 		int error = pm_sections_open(&sections, report->log, &r->engine.markers, why,
 					     sizeof(why));
@@ -557,7 +572,7 @@ static int make_images(struct request *r, struct images_report *report)
 	else
 		status = r->image ? one_image(r, report) : all_images(r, report);
 	pm_sections_close(&sections);
-	return status;
+	return leave_off_status(&r->leave_off, status);
 }
 
 int images_main(int argc, char **argv)

@@ -71,7 +71,7 @@ const char *leave_off_why(const struct leave_off *l)
 	return shard_is_missing() ? "where results of shards are missing"
 	       : sig == SIGINT	  ? "at SIGINT"
 	       : sig == SIGTERM	  ? "at SIGTERM"
-	       : sig		  ? "at a signal"
+	       : sig		  ? "at SIGHUP"
 	       : l->found	  ? "at the first surprise (--fail-fast)"
 				  : "after --time";
 }

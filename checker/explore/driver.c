@@ -110,13 +110,24 @@ static uint64_t cpu_us(void)
 	return us;
 }
 
+static void (*end_process)(void); /* driver.end */
+
+/* It ends of the signal, as if nobody had caught it. */
+static void told_to_end(int sig)
+{
+	end_process();
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
 static _Noreturn void worker(const struct driver *d, const struct queue *q, int out,
 			     const sigset_t *before)
 {
 	_Alignas(max_align_t) char result[DRIVER_RESULT_MAX];
 	char message[MESSAGE_BYTES];
 	size_t len = sizeof(struct head) + d->result_bytes;
-	signal(ENDS, SIG_DFL);
+	end_process = d->end;
+	signal(ENDS, d->end ? told_to_end : SIG_DFL);
 	if (d->bounds && d->bounds->stop)
 		ignore_signals();
 	sigprocmask(SIG_SETMASK, before, NULL);
@@ -138,6 +149,8 @@ static _Noreturn void worker(const struct driver *d, const struct queue *q, int 
 		if (!write_message(q->shared, out, message, len))
 			_Exit(70);
 	}
+	if (d->end)
+		d->end();
 	_Exit(0);
 }
 

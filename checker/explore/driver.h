@@ -53,6 +53,9 @@ struct driver {
 	uint64_t (*rank)(const void *arg, unsigned unit);
 	/* In one of the processes: may it take another unit? NULL: until all are taken. */
 	bool (*more)(void *arg);
+	/* In one of the processes: it ends now, in the midst of its work if all of it is left off.
+	 * Then it is a signal's handler that calls this. */
+	void (*end)(void);
 	/* How many crash states went into a result. */
 	uint64_t (*states)(const void *result);
 	/* See results_begin(). */

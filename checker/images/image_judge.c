@@ -284,6 +284,8 @@ int image_judge(struct image_judge *j, struct image_files *files, struct image_v
 		unsigned left = files->waiting - at, n = j->at_once < left ? j->at_once : left;
 		unsigned asked = n;
 		bool wrote;
+		if (j->checker.stop && *j->checker.stop)
+			return -EINTR;
 		image_files_make(files, at);
 		int error = judge_some(j, files, at, &n, verdict + at, &wrote);
 		if (error && error != -ESTALE)

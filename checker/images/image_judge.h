@@ -19,6 +19,7 @@
  * In the environment of both are TIDEMARK_ACKED, how many acknowledgements had been given before
  * the power failed, TIDEMARK_MARKER, the latest marker, and, if the log has times, TIDEMARK_CUT_NS.
  */
+#include <signal.h>
 #include "checker/images/announced.h"
 #include "checker/images/image_files.h"
 #include "checker/images/image_moment.h"
@@ -52,6 +53,8 @@ struct image_checker {
 	/* Files of Tidemark's: libtidemark-images.so and tidemark-images-caller, or NULL. */
 	const char *preload, *caller;
 	bool no_server; /* start a command for each image */
+	/* NULL, or as soon as it is not 0 nobody waits for a verdict any more: -EINTR. */
+	const volatile sig_atomic_t *stop;
 };
 
 /* Do the commands name the files by number? */

@@ -11,6 +11,7 @@
 #include "checker/explore/visited.h"
 #include "checker/images/checker_exists.h"
 #include "checker/images/image_choice.h"
+#include "checker/images/judge_seat.h"
 
 #define CHUNK 128 /* images that a process judges before it takes others */
 
@@ -154,6 +155,11 @@ static int judge_here(struct walk *w, struct image_judge *judge, const unsigned 
 {
 	int error = wait_here(w, left);
 	return error ? error : image_judge(judge, &w->files, verdict);
+}
+
+static bool left_off(const struct images_options *o)
+{
+	return o->bounds && o->bounds->stop && *o->bounds->stop;
 }
 
 /* --- in the processes --- */
@@ -325,8 +331,10 @@ static int give_back(struct walk *w, struct image_judge *judge, unsigned *left,
 				continue;
 			}
 			error = judge_here(w, judge, left, &v);
-			if (error)
+			if (error) {
+				left[i] = was;
 				break;
+			}
 			fixed[i] = v.how != bad.how || v.number != bad.number;
 			if (fixed[i])
 				left[i] = was;
@@ -360,6 +368,7 @@ static int keep_image(const struct walk *w, const unsigned *left, struct image_c
 	return 0;
 }
 
+/* `judge` NULL: what it has lost is not made less. */
 static int add_cause(struct walk *w, struct image_judge *judge, struct image_cause *c,
 		     struct images_result *result)
 {
@@ -367,7 +376,11 @@ static int add_cause(struct walk *w, struct image_judge *judge, struct image_cau
 	if (!left)
 		return -ENOMEM;
 	memcpy(left, w->choice.left, w->replay.dirties * sizeof(*left));
-	int error = give_back(w, judge, left, c->verdict);
+	int error = judge ? give_back(w, judge, left, c->verdict) : -EINTR;
+	if (error == -EINTR) {
+		result->rough = true;
+		error = 0;
+	}
 	find_parts(w, left, c);
 	/* What is left of it may be known. */
 	for (unsigned i = 0; i < result->causes && !error; i++)
@@ -394,7 +407,8 @@ static int find_causes(struct search *s, const struct image_verdict *verdict,
 		end--;
 	if (!end)
 		return 0;
-	int error = walk_open(&w, s->log, s->o, s->folder, "causes");
+	/* Whoever interrupts it does not want to wait. */
+	int error = walk_open(&w, s->log, s->o, left_off(s->o) ? NULL : s->folder, "causes");
 	if (!error)
 		error = image_judge_open(&judge, &s->o->checker, why, n);
 	if (!error)
@@ -413,7 +427,7 @@ static int find_causes(struct search *s, const struct image_verdict *verdict,
 		else if (result->causes == IMAGE_CAUSES)
 			result->untold++;
 		else
-			error = add_cause(&w, judge, &c, result);
+			error = add_cause(&w, left_off(s->o) ? NULL : judge, &c, result);
 	}
 	if (!error)
 		error = w.error;
@@ -430,7 +444,8 @@ static int count_images(struct search *s, struct images_result *result)
 	struct walk w;
 	int error = walk_open(&w, s->log, s->o, NULL, NULL);
 	while (!error && walk_next(&w))
-		;
+		if (left_off(s->o))
+			error = -EINTR;
 	if (!error)
 		error = w.error;
 	s->images = result->images = w.next;
@@ -453,34 +468,47 @@ static bool failed(const void *result)
 	return c->error;
 }
 
-static int judge_all(struct search *s, struct image_verdict *verdict, struct image_way *way)
+/* -EINTR: not all was judged. */
+static int judge_all(struct search *s, struct image_verdict *verdict, struct images_result *result)
 {
+	struct image_way *way = &result->way;
 	unsigned units = (unsigned)((s->images + CHUNK - 1) / CHUNK);
 	struct chunk *chunk = calloc(units + 1, sizeof(*chunk));
+	bool *done = calloc(units + 1, sizeof(*done));
 	struct driver driver = {.units = units,
 				.jobs = s->o->jobs,
 				.bounds = s->o->bounds,
 				.result_bytes = sizeof(*chunk),
 				.work = work,
+				.end = seats_end,
 				.results = chunk,
+				.done = done,
 				.same = same,
 				.failed = failed,
 				.progress = s->o->progress,
 				.progress_arg = s->o->progress_arg,
 				.arg = s};
 	_Static_assert(sizeof(struct chunk) <= DRIVER_RESULT_MAX, "a result is one message");
-	int error = chunk ? driver_run(&driver) : -ENOMEM;
-	for (unsigned u = 0; u < units && !error; u++) {
-		error = chunk[u].error;
+	int error = chunk && done ? driver_run(&driver) : -ENOMEM;
+	for (unsigned u = 0; u < units && (!error || error == -EINTR); u++) {
+		if (!done[u])
+			continue;
+		if (chunk[u].error) {
+			error = chunk[u].error;
+			continue;
+		}
 		if (!way->kind) {
 			way->kind = chunk[u].way.kind;
 			way->number = chunk[u].way.number;
 		}
 		if (chunk[u].way.repair > way->repair)
 			way->repair = chunk[u].way.repair;
-		for (unsigned i = 0; i < CHUNK && (uint64_t)u * CHUNK + i < s->images; i++)
+		for (unsigned i = 0; i < CHUNK && (uint64_t)u * CHUNK + i < s->images; i++) {
 			verdict[(uint64_t)u * CHUNK + i] = chunk[u].verdict[i];
+			result->judged++;
+		}
 	}
+	free(done);
 	free(chunk);
 	return error;
 }
@@ -517,10 +545,13 @@ int images_search(const struct pm_log *log, const struct images_options *o,
 	}
 	double started = clock_seconds();
 	if (!error)
-		error = judge_all(s, verdict, &result->way);
+		error = judge_all(s, verdict, result);
 	result->seconds = clock_seconds() - started;
-	if (!error && !s->o->part)
+	bool partly = error == -EINTR && verdict;
+	if ((!error || partly) && !s->o->part)
 		error = find_causes(s, verdict, result, why, n);
+	if (!error && (partly || result->rough))
+		error = -EINTR;
 	result->all_bad = result->images && result->bad == result->images;
 	if (error == -ENOSPC)
 		snprintf(why, n,

@@ -67,7 +67,9 @@ struct image_cause {
 struct images_result {
 	uint64_t cuts,
 		bounded; /* places where the power fails; ... with more images than are tried */
-	uint64_t images; /* different ones, which were judged */
+	uint64_t images; /* different ones; -EINTR before they were counted: so many of them */
+	uint64_t judged; /* of them */
+	bool rough;	 /* causes were not made smaller by giving lines back: -EINTR came first */
 	uint64_t bad;
 	bool all_bad;
 	struct image_cause *cause; /* the one with the smallest image number first */
@@ -77,7 +79,8 @@ struct images_result {
 	struct image_way way;
 };
 
-/* 0, or -errno with a sentence in *why. */
+/* 0, or -errno with a sentence in *why. -EINTR: it was left off (the bounds), and *result is what
+ * had been found. */
 int images_search(const struct pm_log *log, const struct images_options *o,
 		  struct images_result *result, char *why, size_t n);
 void images_result_free(struct images_result *result);

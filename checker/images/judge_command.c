@@ -173,7 +173,9 @@ int judge_command(struct image_seat *s, const struct image_checker *c, const cha
 		error = start(s, c, command, path);
 	if (error)
 		return error;
-	enum seat_outcome outcome = seat_wait(s, c->patience, &judged, &status);
+	enum seat_outcome outcome = seat_wait(s, c, &judged, &status);
+	if (outcome == SEAT_LEFT_OFF)
+		return -EINTR;
 	for (unsigned i = 0; i < judged; i++)
 		verdict[i] = verdict_of(s->board->image[i].status);
 	*n = judged;

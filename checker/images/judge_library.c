@@ -32,7 +32,9 @@ int judge_library(struct image_seat *s, const struct image_checker *c,
 		error = start(s, c);
 	if (error)
 		return error;
-	enum seat_outcome outcome = seat_wait(s, c->patience, &judged, &status);
+	enum seat_outcome outcome = seat_wait(s, c, &judged, &status);
+	if (outcome == SEAT_LEFT_OFF)
+		return -EINTR;
 	for (unsigned i = 0; i < judged; i++)
 		verdict[i] = (struct image_verdict){.how = b->image[i].status ? IMAGE_EXIT
 									      : IMAGE_GOOD,

@@ -13,11 +13,14 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include "checker/explore/clock.h"
+#include "checker/explore/driver.h"
 #include "checker/images/calls.h"
 
 #define ENDED	   0x80000000u /* in board->answered: some child has ended */
 #define SLICE	   0.5	       /* seconds, after which the process is looked at in any case */
 #define KILL_GRACE 5	       /* seconds; a server answers that its child was killed */
+
+static struct image_seat *volatile open_seats;
 
 /* --- the board --- */
 
@@ -57,9 +60,24 @@ int seat_open(struct image_seat *s, const char *folder, unsigned number, bool ou
 		error = errno;
 	if (error)
 		unlink(s->path);
-	else
-		s->board = at;
-	return -error;
+	if (error)
+		return -error;
+	s->board = at;
+	s->next = open_seats;
+	open_seats = s;
+	return 0;
+}
+
+static void forget_seat(const struct image_seat *s)
+{
+	struct image_seat *other = open_seats;
+	if (other == s) {
+		open_seats = s->next;
+		return;
+	}
+	while (other->next != s)
+		other = other->next;
+	other->next = s->next;
 }
 
 void seat_close(struct image_seat *s)
@@ -67,6 +85,7 @@ void seat_close(struct image_seat *s)
 	if (!s->board)
 		return;
 	seat_end(s);
+	forget_seat(s);
 	munmap(s->board, sizeof(*s->board));
 	unlink(s->path);
 	if (s->output >= 0)
@@ -141,8 +160,10 @@ static bool has_ended(struct image_seat *s, int *status)
 	return true;
 }
 
-/* Wait for an answer, or for the end of the process, for some seconds for each image. */
-static enum seat_outcome wait_some(struct image_seat *s, double patience, int *status)
+/* Wait for an answer, or for the end of the process, for some seconds for each image, or until
+ * *stop is set. */
+static enum seat_outcome wait_some(struct image_seat *s, double patience,
+				   const volatile sig_atomic_t *stop, int *status)
 {
 	struct board *b = s->board;
 	uint32_t asked = atomic_load(&b->asked), before = asked - 1;
@@ -158,6 +179,8 @@ static enum seat_outcome wait_some(struct image_seat *s, double patience, int *s
 			atomic_fetch_and(&b->answered, ~ENDED);
 		if (has_ended(s, status))
 			return SEAT_ENDED;
+		if (stop && *stop)
+			return SEAT_LEFT_OFF;
 		/* If it has gone on meanwhile, that was a moment ago. */
 		double since = judged == first ? began : (double)atomic_load(&b->began_ns) * 1e-9;
 		double left = since + patience - clock_seconds();
@@ -180,18 +203,21 @@ static void end_late(struct image_seat *s)
 	atomic_store(&b->stop, 1);
 	pid_t child = atomic_load(&b->serving) ? atomic_load(&b->child) : 0;
 	if (child <= 0 || kill(-child, SIGKILL) ||
-	    wait_some(s, KILL_GRACE, &status) != SEAT_ANSWERED)
+	    wait_some(s, KILL_GRACE, NULL, &status) != SEAT_ANSWERED)
 		seat_end(s);
 }
 
-enum seat_outcome seat_wait(struct image_seat *s, double patience, unsigned *judged, int *status)
+enum seat_outcome seat_wait(struct image_seat *s, const struct image_checker *c, unsigned *judged,
+			    int *status)
 {
 	struct board *b = s->board;
 	atomic_store(&waiting, b);
-	enum seat_outcome outcome = wait_some(s, patience, status);
+	enum seat_outcome outcome = wait_some(s, c->patience, c->stop, status);
 	uint32_t late = s->late;
 	if (outcome == SEAT_LATE)
 		end_late(s);
+	if (outcome == SEAT_LEFT_OFF)
+		seat_end(s);
 	*judged = atomic_load(&b->judged);
 	if (outcome == SEAT_ENDED && *judged == b->images)
 		outcome = SEAT_ANSWERED;
@@ -258,6 +284,7 @@ static void settle(struct image_seat *s, pid_t judge, bool show, bool serves)
 	struct sigaction none = {.sa_handler = SIG_DFL};
 	sigaction(SIGCHLD, &none, NULL);
 	setpgid(0, 0);
+	driver_hold(SIG_UNBLOCK);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != judge)
 		_exit(127);
@@ -324,6 +351,7 @@ int seat_start(struct image_seat *s, const struct image_checker *c, bool serves,
 		sigaction(SIGCHLD, &action, NULL);
 		clear_board(s->board);
 		seat_ask(s);
+		driver_hold(SIG_BLOCK); /* seats_end() has to know of it */
 		s->pid = words ? spawn(s, c->show, serves, words, environment)
 			       : become_caller(s, c, environment);
 		error = s->pid < 0 ? -errno : 0;
@@ -332,6 +360,7 @@ int seat_start(struct image_seat *s, const struct image_checker *c, bool serves,
 		s->pid = 0;
 	else
 		setpgid(s->pid, s->pid);
+	driver_hold(SIG_UNBLOCK);
 	for (unsigned i = 0; i < VARIABLES; i++)
 		free(own[i]);
 	free(environment);
@@ -350,10 +379,23 @@ void seat_ask(struct image_seat *s)
 
 void seat_end(struct image_seat *s)
 {
+	const struct board *b = s->board;
 	if (s->pid > 0) {
-		/* A server's child has a group of its own, and dies when its parent does. */
 		kill(-s->pid, SIGKILL);
 		waitpid(s->pid, NULL, 0);
+		/* A server's child has a group of its own. It dies when its parent does, and not
+		 * what it has started. When nobody waits it has ended with all of that. */
+		pid_t child = atomic_load(&waiting) == b && atomic_load(&b->serving)
+				      ? atomic_load(&b->child)
+				      : 0;
+		if (child > 0)
+			kill(-child, SIGKILL);
 	}
 	s->pid = 0;
+}
+
+void seats_end(void)
+{
+	for (struct image_seat *s = open_seats; s; s = s->next)
+		seat_end(s);
 }

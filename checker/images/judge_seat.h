@@ -17,6 +17,7 @@ struct image_seat {
 	unsigned calls; /* images that it has judged */
 	/* What its environment says. */
 	struct image_moment moment;
+	struct image_seat *next; /* of those that are open */
 	/* A command: its words, or NULL: it is for a shell. */
 	char **words;
 	bool alone;	      /* it is started for each image */
@@ -40,16 +41,21 @@ void seat_ask(struct image_seat *s);
 
 enum seat_outcome {
 	SEAT_ANSWERED,
-	SEAT_ENDED, /* the process has; *status is its wait status */
-	SEAT_LATE,  /* it took too long and was ended, it or the child that it had forked */
+	SEAT_ENDED,    /* the process has; *status is its wait status */
+	SEAT_LATE,     /* it took too long and was ended, it or the child that it had forked */
+	SEAT_LEFT_OFF, /* nobody waits for the answer any more: the process was ended */
 };
 /* *judged: so many images were, and the board has what came of them; the outcome is that of the one
  * after these. */
-enum seat_outcome seat_wait(struct image_seat *s, double patience, unsigned *judged, int *status);
+enum seat_outcome seat_wait(struct image_seat *s, const struct image_checker *c, unsigned *judged,
+			    int *status);
 /* What it has printed since it was asked, to be freed. NULL without memory. */
 char *seat_output(const struct image_seat *s, size_t *len);
-/* End the process, if there is one. */
+/* End the process, if there is one, and what it has started. */
 void seat_end(struct image_seat *s);
+/* The same for all seats that are open, before this process itself ends; as a signal's handler may
+ * do it. */
+void seats_end(void);
 
 /* Judge the first images that seat_images() has told: *n of them. Path of the file; of a command,
  * NULL: it has the paths of all files in it. 0 or -errno. */

@@ -122,6 +122,10 @@ static int judge_states(struct run *r, struct pmreorder_barrier *b)
 	struct image_verdict verdict[BOARD_IMAGES];
 	unsigned n = r->files.waiting;
 	int error = image_judge(r->judge, &r->files, verdict);
+	if (error == -EINTR) {
+		b->states -= n;
+		r->result->states -= n;
+	}
 	for (unsigned i = 0; i < n && !error; i++) {
 		if (verdict[i].how == IMAGE_GOOD)
 			continue;

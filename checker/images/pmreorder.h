@@ -48,7 +48,8 @@ struct pmreorder_options {
 	void *progress_arg;
 };
 
-/* 0, or -errno with a sentence in *why. */
+/* 0, or -errno with a sentence in *why. -EINTR: it was left off (checker.stop), and *result is what
+ * had been found. */
 int pmreorder_run(const struct pm_log *log, const struct pmreorder_options *o,
 		  struct pmreorder_result *result, char *why, size_t n);
 void pmreorder_result_free(struct pmreorder_result *result);

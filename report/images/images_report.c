@@ -310,9 +310,26 @@ void images_print_figures(FILE *out, const struct images_report *r)
 		x->causes, plural(x->causes));
 }
 
+void images_print_left_off(FILE *out, const struct images_report *r, const char *done)
+{
+	if (!r->left_off)
+		return;
+	fprintf(out, "Left off %s: %s\nAll of it: ", r->left_off, done);
+	images_print_command(out, r, NULL);
+	putc('\n', out);
+}
+
 void images_print_remarks(FILE *out, const struct images_report *r)
 {
 	const struct images_result *x = r->result;
+	char done[80];
+	snprintf(done, sizeof(done), "%" PRIu64 " of %" PRIu64 " images are judged", x->judged,
+		 x->images);
+	images_print_left_off(out, r, done);
+	if (x->rough)
+		fputs("some causes may say more than must not be lost: their lines were not "
+		      "given back\n",
+		      out);
 	if (x->untold)
 		fprintf(out, "%" PRIu64 " more bad images have other causes; %d are told apart\n",
 			x->untold, IMAGE_CAUSES);
@@ -321,7 +338,7 @@ void images_print_remarks(FILE *out, const struct images_report *r)
 			"at %" PRIu64 " of these places there are more images than were tried "
 			"(--most %u)\n",
 			x->bounded, r->options->most);
-	if (!x->cuts)
+	if (!x->cuts && !r->left_off)
 		fprintf(out, "%s\n",
 			"all of the log is in sections with NoReorderNoCheck, which is the default "
 			"with -x: nothing was checked (-r ReorderFull checks all)");
@@ -348,7 +365,7 @@ void images_print(FILE *out, const struct images_report *r)
 		putc('\n', out);
 	images_print_figures(out, r);
 	fprintf(out, "; %.0f images a second\n",
-		x->seconds > 0 ? (double)x->images / x->seconds : 0.0);
+		x->seconds > 0 ? (double)x->judged / x->seconds : 0.0);
 	images_print_remarks(out, r);
 	print_way(out, x->way);
 }
@@ -369,7 +386,9 @@ void images_junit(const struct images_report *r, struct junit *j)
 		junit_add(j, r->name, name, "%s", text ? text + strspn(text, "\n") : "");
 		free(text);
 	}
-	if (!x->bad)
+	if (r->left_off)
+		junit_skip(j, r->name, "other crash images", r->left_off);
+	else if (!x->bad)
 		junit_add(j, r->name, "crash images", NULL);
 }
 
@@ -433,12 +452,13 @@ int images_json(const struct images_report *r, const char *path)
 	for (unsigned i = 0; i < x->causes; i++)
 		json_array_append_new(causes, json_cause(r, &x->cause[i]));
 	json_t *all = json_pack(
-		"{s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:o}", "log", r->name,
-		"model", r->options->model == PM_KILL ? "kill" : "power", "domain",
+		"{s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:o}",
+		"log", r->name, "model", r->options->model == PM_KILL ? "kill" : "power", "domain",
 		domain_of(r->options), "ddio", r->options->hw.ddio == DDIO_ON, "hardware", hardware,
 		"events", (json_int_t)r->log->events, "cuts", (json_int_t)x->cuts, "bounded",
-		(json_int_t)x->bounded, "images", (json_int_t)x->images, "bad", (json_int_t)x->bad,
-		"ended", r->log->stopped, "unseen", (json_int_t)unseen, "causes", causes);
+		(json_int_t)x->bounded, "images", (json_int_t)x->images, "judged",
+		(json_int_t)x->judged, "bad", (json_int_t)x->bad, "complete", !r->left_off, "ended",
+		r->log->stopped, "unseen", (json_int_t)unseen, "causes", causes);
 	int error = all ? json_save(all, path) : -ENOMEM;
 	json_decref(all);
 	return error;

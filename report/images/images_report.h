@@ -11,6 +11,7 @@ struct images_report {
 	const struct images_options *options;
 	const struct images_result *result;
 	const struct image_cause *one; /* --image: what became of it; there is no result */
+	const char *left_off;	       /* "at SIGINT": the result is not of all images; or NULL */
 	unsigned contracts;	       /* TM_BIT()s of those that judge */
 	char *const *words;	       /* the command, for replaying; NULL after them */
 };
@@ -51,6 +52,8 @@ void images_print_command(FILE *out, const struct images_report *r, const char *
 void images_print_again(FILE *out, const struct images_report *r, const struct image_cause *c);
 /* At how many places the power failed, and so on. */
 void images_print_figures(FILE *out, const struct images_report *r);
+/* That it was left off, when only this had been done, and the command for all of it; or nothing. */
+void images_print_left_off(FILE *out, const struct images_report *r, const char *done);
 /* What else is to be said of all images, a line each. */
 void images_print_remarks(FILE *out, const struct images_report *r);
 

@@ -52,6 +52,7 @@ void pmreorder_print(const struct images_report *r, const struct pmreorder_resul
 	       "second\n",
 	       x->barriers, plural(x->barriers), x->checked, x->states, plural(x->states), x->bad,
 	       x->bad == 1 ? "is" : "are", x->seconds > 0 ? (double)x->states / x->seconds : 0.0);
+	images_print_left_off(stdout, r, "no more states are judged");
 	if (x->bounded)
 		printf("at %" PRIu64 " of these barriers there are more states than were tried "
 		       "(--most)\n",

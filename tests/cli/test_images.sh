@@ -17,8 +17,33 @@ cat >checker.c <<'END'
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 static const char *does = "";
+/* A child says that it is there, and pauses, as somebody may see by the pipe. */
+static void leave_child(void)
+{
+	if (fork())
+		return;
+	alarm(300);
+	if (write(open("alive", O_WRONLY), "x\n", 2) == 2)
+		for (;;)
+			pause();
+}
+/* $AFTER calls are as always, and the next one does not end. */
+static void stall(void)
+{
+	struct stat st;
+	int fd = open("calls", O_WRONLY | O_APPEND | O_CREAT, 0600);
+	if (write(fd, "x", 1) != 1 || fstat(fd, &st))
+		abort();
+	close(fd);
+	if (st.st_size <= atol(getenv("AFTER")))
+		return;
+	leave_child();
+	for (;;)
+		pause();
+}
 int check(const char *path)
 {
 	unsigned long word[16] = {0};
@@ -34,6 +59,10 @@ int check(const char *path)
 	if (bad && !strcmp(does, "hang"))
 		for (;;)
 			pause();
+	if (!strcmp(does, "stall"))
+		stall();
+	if (!strcmp(does, "fork"))
+		leave_child();
 	if (!strcmp(does, "write") && pwrite(fd, junk, sizeof(junk), 0) < 0)
 		return 8;
 	if (!strcmp(does, "cut") && ftruncate(fd, 3))
@@ -198,6 +227,59 @@ run 1 images -l bad.log -p './checker hang' --timeout 3s
 says 'it did not end' '1 is bad'
 run 1 env DOES=hang tidemark images -l bad.log -c lib -p ./checker.so -n check_as_told --timeout 3s
 says 'it did not end' '1 is bad'
+
+# --- what checkers leave running, and interruptions ---
+
+# alive STATUS SIGNAL COMMAND...: a checker's child says that it is there; then SIGNAL comes, if that is not 0. When all has
+# ended, nothing is left: no process, which would keep the pipe open, and no folder.
+alive() {
+	local expected=$1 signal=$2 status=0 pid rest
+	shift 2
+	rm -rf calls alive tmp
+	mkdir tmp
+	mkfifo alive
+	env --default-signal=INT,TERM,HUP TMPDIR="$here/tmp" "$@" >out 2>err </dev/null &
+	pid=$!
+	exec 9<alive
+	read -r -t 100 -u 9 rest || fail "no child: $*"
+	[ "$signal" = 0 ] || kill -"$signal" $pid
+	wait $pid || status=$?
+	timeout 100 cat <&9 >rest || fail "a child is left: $*"
+	exec 9<&-
+	[ $status -eq "$expected" ] || fail "exit status $status instead of $expected: $*"
+	[ -z "$(ls tmp)" ] || fail "files are left: $*"
+}
+for kind in served started shell library; do
+	case $kind in
+	served) checker=(-p './checker') ;;
+	started) checker=(--no-server -p './checker') ;;
+	shell) checker=(--recover ':; ./checker') ;;
+	library) checker=(-c lib -p ./checker.so -n check_as_told) ;;
+	esac
+	[ $kind = library ] || checker[-1]+=' stall'
+	stalls=(env DOES=stall AFTER=150 tidemark images -l many.log "${checker[@]}" --jobs 1 --json left.json --junit left.xml --timeout 1000s)
+	case $kind in
+	served) alive 143 TERM "${stalls[@]}" ;;
+	started) alive 129 HUP "${stalls[@]}" ;;
+	*) alive 130 INT "${stalls[@]}" ;;
+	esac
+	[ ! -s err ] || fail "$kind: something on stderr"
+	says '256 different images' '1. exit status 1' 'by set_data (app.c:10)' ': 128 of 256 images are judged' 'All of it: '
+	grep -q '"complete": false' left.json || fail 'the JSON file does not say that it is not all'
+	grep -q '"judged": 128' left.json || fail 'the JSON file does not say how many'
+	grep -q '<skipped message="at SIG' left.xml || fail 'no test case is skipped'
+	alive 1 0 env DOES=fork tidemark images -l bad.log "${checker[@]/stall/fork}" --jobs 1
+	# While lines are given back.
+	alive 130 INT env DOES=stall AFTER=4 tidemark images -l bad.log "${checker[@]}" --jobs 1
+	says '4 of 4 images are judged' 'of which 1 is bad, of 1 cause' 'some causes may say more'
+done
+alive 130 INT env AFTER=0 tidemark images -l bad.log -p './checker stall' --image 4: --keep left
+grep -q 'left off at SIGINT' err || fail 'an image that is not judged'
+[ ! -e left ] || fail 'an image that is not judged is kept'
+alive 130 INT env AFTER=3 tidemark images -l bad.log -p './checker stall' --engine pmreorder -r ReorderFull
+says 'Left off at SIGINT: ' 'All of it: '
+run 0 images -l good.log -p ./checker --json all.json
+grep -q '"complete": true' all.json || fail 'the JSON file does not say that it is all'
 
 # --- what pmreorder takes badly ---
 
