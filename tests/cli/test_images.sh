@@ -20,15 +20,18 @@ cat >checker.c <<'END'
 #include <sys/stat.h>
 #include <unistd.h>
 static const char *does = "";
-/* A child says that it is there, and pauses, as somebody may see by the pipe. */
+/* A child pauses, which keeps the pipe open. */
 static void leave_child(void)
 {
-	if (fork())
-		return;
-	alarm(300);
-	if (write(open("alive", O_WRONLY), "x\n", 2) == 2)
+	int fd = open("alive", O_WRONLY);
+	if (write(fd, "x\n", 2) != 2)
+		abort();
+	if (!fork()) {
+		alarm(300);
 		for (;;)
 			pause();
+	}
+	close(fd);
 }
 /* $AFTER calls are as always, and the next one does not end. */
 static void stall(void)
@@ -230,7 +233,7 @@ says 'it did not end' '1 is bad'
 
 # --- what checkers leave running, and interruptions ---
 
-# alive STATUS SIGNAL COMMAND...: a checker's child says that it is there; then SIGNAL comes, if that is not 0. When all has
+# alive STATUS SIGNAL COMMAND...: a checker says that it has a child; then SIGNAL comes, if that is not 0. When all has
 # ended, nothing is left: no process, which would keep the pipe open, and no folder.
 alive() {
 	local expected=$1 signal=$2 status=0 pid rest

@@ -149,6 +149,8 @@ static void serve(struct board *board)
 			if (!child) {
 				setpgid(0, 0);
 				prctl(PR_SET_PDEATHSIG, SIGKILL);
+				/* Before it starts others, which the judge may have to end. */
+				atomic_store(&board->child, getpid());
 				if (getppid() != server)
 					_exit(127);
 				if (theirs.sa_handler != SIG_DFL)
