@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "report/diff.h"
@@ -30,6 +31,11 @@ static const struct options options = {
 static json_t *load(const char *path)
 {
 	json_error_t where;
+	struct stat st;
+	if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
+		fail(EXIT_USAGE, "%s: a folder; expected JSON as --json writes it", path);
+		return NULL;
+	}
 	FILE *in = fopen(path, "re");
 	json_t *all = in ? json_loadf(in, JSON_REJECT_DUPLICATES, &where) : NULL;
 	if (!in)

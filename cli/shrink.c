@@ -7,13 +7,15 @@
 #include "checker/trace/trace.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "core/text/text.h"
 #include "report/output.h"
 
 static void progress(void *arg, unsigned operations, unsigned deviations)
 {
 	const bool *quiet = arg;
 	if (!*quiet)
-		progress_line("%u operations, %u deviations", operations, deviations);
+		progress_line("%u operation%s, %u deviation%s", operations, plural(operations),
+			      deviations, plural(deviations));
 }
 
 static int shrink_trace(struct trace *t, const char *in, const char *out, bool quiet)
@@ -35,8 +37,9 @@ static int shrink_trace(struct trace *t, const char *in, const char *out, bool q
 	error = save_trace(out, &t->setup, &t->deviations, t->contract, text);
 	if (error)
 		return fail(EXIT_USAGE, "%s: %s", out, strerror(-error));
-	printf("%s: %u operations, %u deviations (was %u, %u)\n", out, workload_ops(&t->setup.w),
-	       t->deviations.n, operations, deviations);
+	unsigned left = workload_ops(&t->setup.w);
+	printf("%s: %u operation%s, %u deviation%s (was %u, %u)\n", out, left, plural(left),
+	       t->deviations.n, plural(t->deviations.n), operations, deviations);
 	return EXIT_HELD;
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/text/text.h"
 #include "report/terminal.h"
 #include "core/pmem/crash.h"
 
@@ -68,8 +69,8 @@ static void print_line(const struct event_trace *st, const struct logged_line *l
 		const struct pmem_version *how = &version->how;
 		op_label_print(how->op, how->occurrence, label, sizeof(label));
 		where_print(st->where, how->pc, line, sizeof(line));
-		printf("  %16s version %u: %u bytes at +0x%02x by %s for %s%s%s\n", "", v, how->len,
-		       how->off,
+		printf("  %16s version %u: %u byte%s at +0x%02x by %s for %s%s%s\n", "", v,
+		       how->len, plural(how->len), how->off,
 		       how->nic				  ? "the NIC"
 		       : version->actor != EVENT_LOG_NONE ? st->record.actor[version->actor]
 							  : "?",

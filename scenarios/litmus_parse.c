@@ -54,21 +54,31 @@ static int find_location(const struct litmus_test *test, const struct token *t)
 	return -1;
 }
 
-uint8_t litmus_location(struct litmus_reader *r)
+bool litmus_is_location(const struct litmus_reader *r)
+{
+	return find_location(r->test, &r->token) >= 0;
+}
+
+void litmus_no_location(struct litmus_reader *r, const char *others)
 {
 	const struct litmus_test *test = r->test;
 	struct litmus_text known = {""};
 	struct token t = r->token;
-	int found = find_location(test, &t);
-	if (found >= 0) {
-		litmus_next(r);
-		return (uint8_t)found;
-	}
 	for (unsigned i = 0; i < test->locations; i++)
 		litmus_list_add(&known, test->location[i].name);
-	litmus_wrong(r, &t, "%s; expected a location%s%s", litmus_show(&t).text,
+	litmus_wrong(r, &t, "%s; expected %sa location%s%s", litmus_show(&t).text, others,
 		     test->locations ? ": " : ", but there are none", known.text);
-	return 0;
+}
+
+uint8_t litmus_location(struct litmus_reader *r)
+{
+	int found = find_location(r->test, &r->token);
+	if (found < 0) {
+		litmus_no_location(r, "");
+		return 0;
+	}
+	litmus_next(r);
+	return (uint8_t)found;
 }
 
 /* Take a name of a host, which may be its first. */

@@ -372,6 +372,19 @@ static void read_assignment(struct litmus_reader *r, struct litmus_statement *s)
 	}
 }
 
+/* It is no word of a statement, and no location either. */
+static void expect_statement(struct litmus_reader *r)
+{
+	char text[160] = "";
+	size_t n = 0;
+	for (unsigned i = 0; i < sizeof(forms) / sizeof(forms[0]) && n < sizeof(text); i++)
+		if (forms[i].place & ALONE)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s, ", forms[i].word);
+	if (n < sizeof(text))
+		snprintf(text + n, sizeof(text) - n, "a request such as put, or ");
+	litmus_no_location(r, text);
+}
+
 /* WORD = EXPR */
 static void read_store(struct litmus_reader *r, struct litmus_statement *s)
 {
@@ -442,8 +455,10 @@ static void read_body(struct litmus_reader *r, struct litmus_statement *s)
 		litmus_expected(r, "a register and = before it");
 	else if (litmus_is_register(&r->token))
 		read_assignment(r, s);
-	else if (r->token.kind == TOKEN_WORD)
+	else if (r->token.kind == TOKEN_WORD && litmus_is_location(r))
 		read_store(r, s);
+	else if (r->token.kind == TOKEN_WORD)
+		expect_statement(r);
 	else
 		litmus_expected(r, "a statement");
 }

@@ -224,6 +224,7 @@ Bool events_any(void)
 
 void events_report(void)
 {
-	say("PM: %llu stores, %llu flushes, %llu fences, %llu ranges synchronised; log: %s\n",
-	    stores, flushes, fences, syncs, log_name());
+	say("PM: %llu store%s, %llu flush%s, %llu fence%s, %llu range%s synchronised; log: %s\n",
+	    stores, stores == 1 ? "" : "s", flushes, flushes == 1 ? "" : "es", fences,
+	    fences == 1 ? "" : "s", syncs, syncs == 1 ? "" : "s", log_name());
 }

@@ -162,8 +162,9 @@ void places_report(void)
 	report(OVERWRITTEN, "stores that were overwritten before they were flushed");
 	report(FLUSHED_AGAIN, "flushes of a line that was not stored to since its last flush");
 	report(FENCE_ALONE, "fences after stores that were not flushed");
-	say("stores: %llu never flushed, %llu not fenced, %llu overwritten; %llu flushes and "
-	    "%llu fences for nothing\n",
+	say("stores: %llu never flushed, %llu not fenced, %llu overwritten; %llu flush%s and "
+	    "%llu fence%s for nothing\n",
 	    sum(NEVER_FLUSHED), sum(NOT_FENCED), sum(OVERWRITTEN), sum(FLUSHED_AGAIN),
-	    sum(FENCE_ALONE));
+	    sum(FLUSHED_AGAIN) == 1 ? "" : "es", sum(FENCE_ALONE),
+	    sum(FENCE_ALONE) == 1 ? "" : "s");
 }

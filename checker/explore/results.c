@@ -167,7 +167,7 @@ static int read_all(int fd, char **text, size_t *len)
 	if (fstat(fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
 	if (st.st_size > FILE_MAX)
 		return -EFBIG;
 	*text = calloc((size_t)st.st_size + 1, 1);
@@ -212,7 +212,9 @@ static int read_file(struct results *r, const char *path, int fd, size_t *used)
 		return failed(r, path, -ENOMEM);
 	r->file = grown;
 	int error = read_all(fd, &text, &len);
-	if (error)
+	if (error == -EISDIR)
+		wrong(r, error, "%s: a folder; expected a file of results (--results)", path);
+	else if (error)
 		failed(r, path, error);
 	else
 		error = read_text(r, &f, text, len, used);

@@ -324,8 +324,9 @@ int pmemcheck_read(struct pm_log *log, char *bytes, size_t len, struct input_err
 	if (memchr(bytes, 0, len))
 		failed = wrong(r, "there are NUL bytes in it; expected pmemcheck's text");
 	else if (!at)
-		failed = wrong(r, "there is no START; expected the log of pmemcheck's "
-				  "--log-stores=yes");
+		failed = wrong(r,
+			       "neither a recording nor a log with a START; expected what tidemark "
+			       "record or pmemcheck's --log-stores=yes has written");
 	while (!failed && at < end && !log->stopped) {
 		char *token_end = at + strcspn(at, "|\n"), separator = *token_end;
 		char *next = token_end + (token_end < end);

@@ -49,7 +49,8 @@ static int cut(const struct request *c)
 	pm_image_close(&media);
 	if (error)
 		return fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s", why);
-	printf("%zu lines were in flight, %zu of them survived\n", in_flight, survived);
+	printf("%zu line%s in flight, %zu of them survived\n", in_flight,
+	       in_flight == 1 ? " was" : "s were", survived);
 	return EXIT_HELD;
 }
 

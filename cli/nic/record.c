@@ -22,6 +22,7 @@
 #include "cli/options.h"
 #include "core/provider/base/config.h"
 #include "core/record/format.h"
+#include "core/text/text.h"
 
 #define LIBRARY "libtidemark-record.so"
 #define EXACT	"record/libtsan.so.2"
@@ -296,16 +297,18 @@ static void print_summary(const struct request *r, double seconds)
 					  "CPU stores: found by the pages that were written",
 					  "CPU stores: found by comparing all of PM"};
 	fprintf(stderr, "tidemark: %s: %u file%s of PM, %" PRIu64 " bytes of records; %s", r->out,
-		h->files, h->files == 1 ? "" : "s", (uint64_t)h->used - RECORD_HEAD,
+		h->files, plural(h->files), (uint64_t)h->used - RECORD_HEAD,
 		h->told ? "CPU stores: each one, from Valgrind" : how[h->stores]);
 	if (h->scans && !h->told)
-		fprintf(stderr, ", %" PRIu64 " times", h->scans);
+		fprintf(stderr, ", %" PRIu64 " time%s", h->scans, plural(h->scans));
 	if (h->kernel_scans && !h->told)
-		fprintf(stderr, ", the kernel asked %" PRIu64 " times", h->kernel_scans);
+		fprintf(stderr, ", the kernel asked %" PRIu64 " time%s", h->kernel_scans,
+			plural(h->kernel_scans));
 	if (h->exact && !h->told)
 		fprintf(stderr, "; %" PRIu64 " that the program told of", h->exact);
 	if (h->messages)
-		fprintf(stderr, "; %" PRIu64 " messages from and to others", h->messages);
+		fprintf(stderr, "; %" PRIu64 " message%s from and to others", h->messages,
+			plural(h->messages));
 	/* Several threads and processes may have been at it at once. */
 	fprintf(stderr, "; some %.2f s of recording in %.2f s\n", (double)h->busy_ns * 1e-9,
 		seconds);

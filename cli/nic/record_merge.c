@@ -10,6 +10,7 @@
 #include "checker/images/recording_merge.h"
 #include "cli/cli.h"
 #include "core/text/regular.h"
+#include "core/text/text.h"
 #include "report/output.h"
 
 /* Map it: a recording may be longer than memory. */
@@ -45,8 +46,8 @@ static int merge_mapped(const char *out, const struct merge_recording *recording
 	if (!status)
 		status = saved(out, save_file(out, merge_write, merge));
 	if (!status && !quiet)
-		fprintf(stderr, "tidemark: %s: %u machines, %zu messages between them\n", out, n,
-			merge_messages(merge));
+		fprintf(stderr, "tidemark: %s: %u machines, %zu message%s between them\n", out, n,
+			merge_messages(merge), plural(merge_messages(merge)));
 	merge_close(merge);
 	return status;
 }

@@ -259,9 +259,13 @@ static int join_rules(struct choice *choice, int argc, char **argv)
 				    CONFIG_FAULTS_BYTES - 1);
 		len += (size_t)n;
 	}
-	if (nic_config_set(&choice->config, SETTING_FAULTS, all))
-		return fail(EXIT_USAGE, "fault: \"%.80s\": %s", all, choice->config.why);
-	return 0;
+	if (!nic_config_set(&choice->config, SETTING_FAULTS, all))
+		return 0;
+	/* What is wrong is one of the words, or the only one. */
+	const char *why = choice->config.why;
+	if (*why == '"' && !strncmp(why + 1, all, len) && why[len + 1] == '"')
+		return fail(EXIT_USAGE, "fault: %s", why);
+	return fail(EXIT_USAGE, "fault: \"%.80s\": %s", all, why);
 }
 
 int fault_main(int argc, char **argv)

@@ -7,6 +7,7 @@
  * of them may have to wait for the stores before it.
  */
 #include "core/pmem/model.h"
+#include "core/text/text.h"
 
 #define FLUSH_NS 30
 #define FENCE_NS 60
@@ -55,8 +56,8 @@ static void trace_flush(struct pmem *pm, uint64_t off, size_t len, const struct 
 	if (sim_traces_words(pm->sim))
 		pmem_place(pm, off, name, sizeof(name));
 	const struct traced about = {.kind = TRACED_FLUSH, .off = off, .len = len};
-	sim_trace_event(pm->sim, by->who, by->pc, &about, "flushes %zu bytes at %s%s", len, name,
-			what);
+	sim_trace_event(pm->sim, by->who, by->pc, &about, "flushes %zu byte%s at %s%s", len,
+			plural(len), name, what);
 }
 
 void cpu_note_flush(struct pmem *pm, unsigned cpu, uint64_t off, size_t len,

@@ -9,6 +9,7 @@
  */
 #include <stdio.h>
 #include "core/pmem/model.h"
+#include "core/text/text.h"
 
 #define LOAD_NS	 2
 #define STORE_NS 2
@@ -23,8 +24,8 @@ static void trace_store(struct pmem *pm, uint64_t off, const void *data, size_t 
 	for (size_t i = 0; words && i < len && i < 8; i++)
 		snprintf(hex + 2 * i, 3, "%02x", ((const uint8_t *)data)[i]);
 	const struct traced about = {.kind = TRACED_STORE, .off = off, .len = len};
-	sim_trace_event(pm->sim, by->who, by->pc, &about, "%sstores %zu bytes at %s: %s",
-			late ? "out of its store buffer: " : "", len, name, hex);
+	sim_trace_event(pm->sim, by->who, by->pc, &about, "%sstores %zu byte%s at %s: %s",
+			late ? "out of its store buffer: " : "", len, plural(len), name, hex);
 }
 
 bool cpu_power_fails(struct pmem *pm, enum crash_place place, const struct buffered *late)

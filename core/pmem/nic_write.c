@@ -234,8 +234,8 @@ static void land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 					     .len = len,
 					     .id = from->id};
 		sim_trace_event(pm->sim, from->qp, 0, &about,
-				"message %u packet %u: %zu bytes land at %s, %s", from->message,
-				from->packet, len, name,
+				"message %u packet %u: %zu byte%s at %s, %s", from->message,
+				from->packet, len, len == 1 ? " lands" : "s land", name,
 				durable ? "visible and durable" : "visible");
 	}
 	if (arrived)

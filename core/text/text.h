@@ -23,6 +23,12 @@ struct input_error {
 	char message[200];
 };
 
+/* What makes a noun many. */
+static inline const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 /* Fill it; a message that is too long ends in "...". Returns -EINVAL. */
 int input_wrong(struct input_error *error, unsigned line, unsigned column, const char *fmt,
 		va_list ap) __attribute__((format(printf, 4, 0)));

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include "checker/judge/names.h"
+#include "core/text/text.h"
 #include "report/terminal.h"
 
 void soak_print_line(const struct soak_totals *t, double seconds)
@@ -23,7 +24,8 @@ void soak_print_broken(const struct soak_options *o, uint64_t round, const struc
 	       contract_name(r->contract), round, r->store,
 	       r->hardware[0] ? r->hardware : "default hardware", r->workload, r->text);
 	print_replay(trace);
-	printf("   (%u operations, %u deviations)\n       again: ", r->operations, r->deviations);
+	printf("   (%u operation%s, %u deviation%s)\n       again: ", r->operations,
+	       plural(r->operations), r->deviations, plural(r->deviations));
 	print_word(program);
 	printf(" soak --seed %" PRIu64 " --first %" PRIu64 " --rounds 1", o->seed, round);
 	for (unsigned i = 0; i < o->knobs; i++)

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/text/text.h"
 #include "report/event_trace.h"
 #include "report/output.h"
 #include "report/page/html.h"
@@ -12,11 +13,6 @@
 
 #define VERDICT_WORDS 1000 /* bytes */
 #define OPERATIONS    40   /* of clients, the latest */
-
-static const char *plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
 
 /* --- texts that are printed elsewhere, too --- */
 

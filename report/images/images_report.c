@@ -10,16 +10,12 @@
 #include <string.h>
 #include "core/pmem/crash.h"
 #include "core/pmem/domain.h"
+#include "core/text/text.h"
 #include "report/report.h"
 #include "report/terminal.h"
 
 #define LINES_SHOWN   8	   /* of an image */
 #define VERDICT_WORDS 1000 /* bytes */
-
-static const char *plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
 
 /* "event 40, line 12 of the log"; a recording has no lines. */
 static void print_place(FILE *out, const struct pm_log *log, size_t event)

@@ -3,14 +3,10 @@
 #include "report/images/pmreorder_report.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include "core/text/text.h"
 #include "report/terminal.h"
 
 #define STORES_SHOWN 16 /* of a state */
-
-static const char *plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
 
 static void print_barrier(const struct images_report *r, unsigned number,
 			  const struct pmreorder_barrier *b)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "core/text/error_name.h"
+#include "core/text/text.h"
 #include "report/report.h"
 
 static const char *const kind_names[LOAD_KINDS] = {"PUT", "GET", "DELETE"};
@@ -33,12 +34,13 @@ static bool went_wrong(const struct load_result *r)
 static void print_errors(const struct load_result *r)
 {
 	for (unsigned i = 0; i < LOAD_ERRORS && r->error[i].times; i++)
-		printf("  %" PRIu64 " times: %s\n", r->error[i].times,
+		printf("  %" PRIu64 " time%s: %s\n", r->error[i].times, plural(r->error[i].times),
 		       strerror(-r->error[i].error));
 	if (r->not_found)
-		printf("  %" PRIu64 " times: not found\n", r->not_found);
+		printf("  %" PRIu64 " time%s: not found\n", r->not_found, plural(r->not_found));
 	if (r->reconnects)
-		printf("  %" PRIu64 " sessions were opened again\n", r->reconnects);
+		printf("  %" PRIu64 " session%s opened again\n", r->reconnects,
+		       r->reconnects == 1 ? " was" : "s were");
 	if (r->foreign)
 		printf("  %" PRIu64 " GETs returned bytes that no PUT of the key wrote\n",
 		       r->foreign);

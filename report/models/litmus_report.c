@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "report/terminal.h"
+#include "core/text/text.h"
 #include "report/models/litmus_report.h"
 #include "report/report.h"
 
@@ -20,11 +21,6 @@
 #define CELL_WIDTH  9 /* of --configs */
 
 static const char *const verdicts[] = {"holds", "does not hold", "could not tell"};
-
-static const char *plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
 
 /* --- tables of outcomes --- */
 

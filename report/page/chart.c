@@ -4,6 +4,7 @@
  * at its own height, so that the script can hide lanes and move the others up. A pointer over a
  * mark shows its words (<title>).
  */
+#include "core/text/text.h"
 #include "report/page/page.h"
 #include "core/pmem/crash.h"
 
@@ -39,7 +40,7 @@ void page_what(const struct page *p, const struct logged_event *e, FILE *out)
 		return;
 	}
 	pmem_name(s->region, s->regions, e->off, name, sizeof(name));
-	fprintf(out, "loads %llu bytes at ", (unsigned long long)e->len);
+	fprintf(out, "loads %llu byte%s at ", (unsigned long long)e->len, plural(e->len));
 	page_escape(out, name);
 }
 

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 #include "core/pmem/crash.h"
+#include "core/text/text.h"
 #include "report/page/page.h"
 
 /* --- lines in flight --- */
@@ -168,11 +169,11 @@ static void print_sum(const struct page *p, size_t i, size_t last, unsigned n)
 	fprintf(p->out, "<tr class=sum><td>%.3f<td>", (double)e->at / 1000.0);
 	page_escape(p->out, event_log_actor(p->r, e));
 	page_element(p->out, "<td>", label, "<td>");
-	fprintf(p->out, "%s %llu bytes at ",
+	fprintf(p->out, "%s %llu byte%s at ",
 		e->kind == TRACED_STORE	  ? "stores"
 		: e->kind == TRACED_FETCH ? "reads"
 					  : "lands:",
-		(unsigned long long)(l->off + l->len - e->off));
+		(unsigned long long)(l->off + l->len - e->off), plural(l->off + l->len - e->off));
 	print_range(p, e->off, l->off + l->len - e->off);
 	fprintf(p->out, ", in %u pieces", n);
 	page_element(p->out, "<td class=src>", line, "</tr>\n");

@@ -303,6 +303,7 @@ bad 'KEY' get --server 127.0.0.1:1 k v
 bad 'key' get --server 127.0.0.1:1 ''
 bad 'key' get --server 127.0.0.1:1 "$long"
 bad 'process' fault --pid 1 'lose 5%' --fabric none
+bad 'fault: "frob": expected lose' fault frob --fabric none
 bad 'not both' fault --off 'lose 5%' --fabric none
 bad 'fabric' stat --fabric none
 unchanged 'commands and words'

@@ -402,9 +402,9 @@ wrong_file() {
 	one_line
 }
 : >wrong.log
-wrong_file 'there is no START'
+wrong_file 'neither a recording nor a log with a START; expected what tidemark record or'
 echo 'STORE;1;2;3|STOP' >wrong.log
-wrong_file 'there is no START'
+wrong_file 'neither a recording nor a log with a START; expected what tidemark record or'
 head -c 5000 /dev/urandom | tr '|;\n' 'abc' >wrong.log
 wrong_file wrong.log
 printf 'START|\0|STOP' >wrong.log

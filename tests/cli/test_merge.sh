@@ -230,6 +230,8 @@ refused '--runs=5: expected options of what is written' part0 --runs 5
 refused 'expected no --shard' part0 --shard 0/2
 head -c 3000 /dev/urandom >noise
 refused 'noise: expected a file of results' part0 noise
+mkdir folder
+refused 'folder: a folder; expected a file of results' part0 folder
 for shard in 7/7 1 x/2 1/0 -1/2 1/ /2; do
 	run 2 tidemark crashtest erda --shard $shard
 	one_line

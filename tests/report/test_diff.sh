@@ -71,6 +71,10 @@ echo '{"cells": [' >half.json
 run 2 tidemark diff a.json half.json
 says 'half.json:2:' 'expected JSON'
 one_line
+mkdir folder
+run 2 tidemark diff a.json folder
+says 'folder: a folder; expected JSON'
+one_line
 run 2 tidemark diff a.json nowhere.json
 says 'nowhere.json: No such file'
 one_line

@@ -448,7 +448,9 @@ static const struct {
 	{PROGRAM "y = 1 | x = 1 exists true", 3, 15, "'exists'; expected ; at the end of the row"},
 	{PROGRAM "y = 1 | x = 1 ;", 3, 16, "the end of the file; expected a condition"},
 	/* statements */
-	{PROGRAM "z = 1 |" END, 3, 1, "'z'; expected a location: x, a, d, y, b, c"},
+	{PROGRAM "z = 1 |" END, 3, 1,
+	 "'z'; expected nt, copy, await, mfence, sfence, lfence, clflush, clflushopt, clwb, "
+	 "poll, recv, a request such as put, or a location: x, a, d, y, b, c"},
 	{PROGRAM "x = 1 |" END, 3, 1, "x is on host B; expected a location of host A"},
 	{PROGRAM "| y = 1" END, 3, 3, "y is on host A; expected a location of host B"},
 	{PROGRAM "y = x |" END, 3, 5, "'x'; expected a number or a register"},
@@ -468,7 +470,9 @@ static const struct {
 	{PROGRAM "xchg y 1 |" END, 3, 1, "'xchg'; expected a register and = before it"},
 	{PROGRAM "r1 = faa y |" END, 3, 12, "'|'; expected a number or a register"},
 	{PROGRAM "r1 = cas y 1 |" END, 3, 14, "'|'; expected a number or a register"},
-	{PROGRAM "mfense |" END, 3, 1, "'mfense'; expected a location"},
+	{PROGRAM "mfense |" END, 3, 1,
+	 "'mfense'; expected nt, copy, await, mfence, sfence, lfence, clflush, clflushopt, clwb, "
+	 "poll, recv, a request such as put, or a location: x, a, d, y, b, c"},
 	{PROGRAM "await y 1 |" END, 3, 9, "'1'; expected ="},
 	{PROGRAM "put x <- 1 |" END, 3, 5, "'x'; expected a queue pair with an end on host A: q"},
 	{PROGRAM "put p x <- 1 |" END, 3, 5, "'p'; expected a queue pair with an end on host A: q"},

@@ -200,7 +200,7 @@ words=$(tr '|' '\n' <log | grep -c '^STORE;[^;]*;[^;]*;0x8;thread (')
 
 logged forks
 says 'child process ' ': not in ' 'with %p in --pm-log'
-[ "$(grep -c 'PM: 2 stores, 1 flushes, 1 fences' out)" -eq 1 ] || fail "the child does not report what it did"
+[ "$(grep -c 'PM: 2 stores, 1 flush, 1 fence,' out)" -eq 1 ] || fail "the child does not report what it did"
 parent="REGISTER_FILE +0;0x2000;0x0
 STORE +64;0x1;0x8
 STORE +64;0x2;0x8"
@@ -266,7 +266,7 @@ fences after stores that were not flushed:
 $(grep -x 'at _mm_sfence (.*' found)
 by careless (program.c:$(line ALONE))
 by main (program.c:$(line RUN))
-stores: 2 never flushed, 1 not fenced, 1 overwritten; 1 flushes and 1 fences for nothing
+stores: 2 never flushed, 1 not fenced, 1 overwritten; 1 flush and 1 fence for nothing
 END
 options=()
 run 2 "$tool" ./program right pool

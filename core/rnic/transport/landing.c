@@ -59,6 +59,7 @@
 #include "core/rnic/transport/link.h"
 #include "core/rnic/transport/packet.h"
 #include "core/rnic/transport/responder.h"
+#include "core/text/text.h"
 #include "core/verbs_compat.h"
 
 #define LAND_NS 150
@@ -535,8 +536,8 @@ static void fetched(struct rnic_qp *qp, const struct packet *pkt, const struct r
 				     .id = pkt->name.id};
 	qp->hca->memory->place_name(qp->hca->memory_arg, about.off, place, sizeof(place));
 	ground_trace(qp_ground(qp), &qp->actor, &about,
-		     "message %u packet %u: reads %u bytes at %s", pkt->name.message,
-		     pkt->name.index, len, place);
+		     "message %u packet %u: reads %u byte%s at %s", pkt->name.message,
+		     pkt->name.index, len, plural(len), place);
 }
 
 static void trace_effect(struct rnic_qp *qp, const struct packet *pkt, const char *what)

@@ -342,7 +342,8 @@ void erda_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 	for (uint32_t i = 0; i < b->geo.entries; i++)
 		used += b->entry[i].region != ERDA_EMPTY;
 	if (used != b->lives)
-		fsck->bad(fsck, "%u entries in use have no possible key or head", used - b->lives);
+		fsck->bad(fsck, "entries in use without a possible key or head: %u",
+			  used - b->lives);
 	for (uint32_t i = 0; i < b->lives; i++) {
 		check_entry(c, &b->live[i]);
 		check_unique(c, i);

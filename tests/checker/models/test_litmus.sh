@@ -164,7 +164,7 @@ complains 'empty: no file in this folder ends in .litmus'
 printf 'litmus one\n{ x@A }\nP0@A ;\nz = 1 ;\nexists true' >folder/aa.litmus
 printf 'litmus two\n{ x@A' >folder/c.litmus
 run 2 folder nothing
-grep -qxF "tidemark: folder/aa.litmus:4:1: 'z'; expected a location: x" err || wrong 'no error in aa'
+grep -qx "tidemark: folder/aa.litmus:4:1: 'z'; expected nt, copy, .*, a request such as put, or a location: x" err || wrong 'no error in aa'
 grep -qxF "tidemark: folder/c.litmus:2:6: the end of the file; expected ;" err || wrong 'no error in c'
 grep -qxF "tidemark: nothing: No such file or directory" err || wrong 'no error of a file that is not there'
 [ "$(wc -l <err)" -eq 3 ] || wrong 'not three lines of errors'
