@@ -431,8 +431,8 @@ static const struct option_row rows[] = {
 	{"doublecheck", NULL, "run each schedule twice and compare the event hashes",
 	 ARGUMENT(options.doublecheck)},
 	{"no-tree", NULL,
-	 "boot every crash image, also one of which it is known what comes of it, and make every "
-	 "run from its beginning (docs/search.md): slow, with the same results",
+	 "boot every crash image, even where the result is already known from another one, and "
+	 "make every run from its beginning (docs/search.md): slow, with the same results",
 	 ARGUMENT(options.limits.no_tree)},
 	{.help = "everything within bounds"},
 	{"exhaustive", NULL,
@@ -458,8 +458,8 @@ static const struct option_row rows[] = {
 	ROW_OUT,
 	ROW_NO_TRACES,
 	{"causes", "FILE",
-	 "record instead of compare: add what the expected breaks are blamed on to these rows of a "
-	 "store's causes.txt (docs/contributing.md); needs one STORE",
+	 "record instead of compare: add the causes of the expected breaks to FILE, which has rows "
+	 "of a store's causes.txt (docs/contributing.md); needs one STORE",
 	 ARGUMENT(causes)},
 	{"shares", "FILE",
 	 "record instead of compare: raise the numbers of a store's shares.txt to how often each "
