@@ -74,33 +74,37 @@ static int check_library(const struct image_checker *c, char *why, size_t n)
 
 /* --- commands that name files by number --- */
 
-/* "{12}" at `at`: 12, and *len of it; else 0. */
-static unsigned number_at(const char *at, size_t *len)
+/* Is there "{12}" at `at`? Then *number is 12, and *len that of all of it. */
+static bool number_at(const char *at, unsigned long *number, size_t *len)
 {
-	char *end;
-	unsigned long number;
-	if (at[0] != '{' || at[1] < '1' || at[1] > '9')
-		return 0;
-	number = strtoul(at + 1, &end, 10);
-	*len = (size_t)(end - at) + 1;
-	return *end == '}' && number <= UINT16_MAX ? (unsigned)number : 0;
+	size_t digits = strspn(at + (at[0] == '{'), "0123456789");
+	if (at[0] != '{' || !digits || at[1 + digits] != '}')
+		return false;
+	*number = strtoul(at + 1, NULL, 10);
+	*len = digits + 2;
+	return true;
 }
 
-/* The largest number in a command; 0: it has none. */
-static unsigned largest_number(const char *command)
+/* The first number in a command, or the first that is none of so many files'. NULL: there is none.
+ */
+static const char *find_number(const char *command, unsigned long files, size_t *len)
 {
-	unsigned largest = 0;
+	unsigned long number;
+	for (const char *at = command; at && (at = strchr(at, '{')) != NULL; at++)
+		if (number_at(at, &number, len) && (number < 1 || number > files))
+			return at;
+	return NULL;
+}
+
+static bool has_number(const char *command)
+{
 	size_t len;
-	for (const char *at = command; at && (at = strchr(at, '{')) != NULL; at++) {
-		unsigned number = number_at(at, &len);
-		largest = number > largest ? number : largest;
-	}
-	return largest;
+	return find_number(command, 0, &len) != NULL;
 }
 
 bool image_checker_names_files(const struct image_checker *c)
 {
-	return largest_number(c->recover) > 0;
+	return has_number(c->recover);
 }
 
 int image_checker_files(const struct image_checker *c, unsigned files, char *why, size_t n)
@@ -108,18 +112,20 @@ int image_checker_files(const struct image_checker *c, unsigned files, char *why
 	const char *command[] = {c->recover, c->check};
 	bool numbers = image_checker_names_files(c);
 	for (unsigned i = 0; i < 2; i++) {
-		unsigned largest = largest_number(command[i]);
+		size_t len;
 		if (!command[i])
 			continue;
-		if (numbers != (largest > 0) || (numbers && strstr(command[i], "{}"))) {
+		if (numbers != has_number(command[i]) || (numbers && strstr(command[i], "{}"))) {
 			snprintf(why, n,
 				 "%.100s: expected {1}, {2}, ... in all commands, or {} in all",
 				 command[i]);
 			return -EINVAL;
 		}
-		if (largest > files) {
-			snprintf(why, n, "%.100s: {%u}, but %u file%s of PM", command[i], largest,
-				 files, files == 1 ? "" : "s");
+		const char *wrong = find_number(command[i], files, &len);
+		if (wrong) {
+			snprintf(why, n, "%.100s: %.*s, but %u file%s of PM; expected {1}%s",
+				 command[i], len < 40 ? (int)len : 40, wrong, files,
+				 files == 1 ? "" : "s", files == 1 ? "" : ", {2}, ...");
 			return -EINVAL;
 		}
 	}
@@ -131,14 +137,15 @@ static char *name_files(const char *command, const struct image_files *files)
 {
 	char *text = NULL;
 	size_t size, len;
+	unsigned long number;
 	FILE *out = open_memstream(&text, &size);
-	for (const char *at = command; out && *at;) {
-		unsigned number = number_at(at, &len);
-		if (number)
+	for (const char *at = command; out && *at; at += len) {
+		if (number_at(at, &number, &len)) {
 			fputs(files->file[number - 1].path, out);
-		else
-			putc(*at, out);
-		at += number ? len : 1;
+			continue;
+		}
+		putc(*at, out);
+		len = 1;
 	}
 	return out && !fclose(out) ? text : NULL;
 }

@@ -59,7 +59,7 @@ struct image_checker {
 
 /* Do the commands name the files by number? */
 bool image_checker_names_files(const struct image_checker *checker);
-/* Are all commands of one sort, and is there no number of more than so many files? 0, or -EINVAL
+/* Are all commands of one sort, and is each number one of so many files'? 0, or -EINVAL
  * with a sentence in *why. */
 int image_checker_files(const struct image_checker *checker, unsigned files, char *why, size_t n);
 

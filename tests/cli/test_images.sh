@@ -465,6 +465,11 @@ refused './nonexistent: No such file' -l good.log --recover true --check ./nonex
 refused './checker.c: Permission denied' -l good.log -p './checker.c x'
 refused 'Is a directory' -l good.log -p /tmp
 refused './nonexistent: No such file' -l bad.log -p ./nonexistent --image 4: --keep mistake
+for number in 0 2 00 65537 18446744073709551617; do
+	refused "{$number}, but 1 file of PM; expected {1}" -l good.log --recover "./checker {$number}"
+	refused "{$number}, but 1 file of PM; expected {1}" -l good.log --recover './checker {1}' --check "./checker {$number}"
+done
+run 0 images -l good.log --recover './checker {1}'
 refused 'the command is empty' -l good.log -p ' '
 refused './nothing.so: cannot open' -l good.log -c lib -p ./nothing.so -n check
 refused 'it has no function no_such' -l good.log -c lib -p ./checker.so -n no_such

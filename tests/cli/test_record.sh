@@ -876,6 +876,8 @@ says 'of 1 cause'
 run 0 tidemark images ahead.rec --recover './replica {} {} check'
 run 2 tidemark images ahead.rec --recover './replica {1} {3} check'
 says '{3}, but 2 files of PM'
+run 2 tidemark images ahead.rec --recover './replica {0} {1} check'
+says '{0}, but 2 files of PM; expected {1}, {2}, ...'
 one_line
 run 2 tidemark images ahead.rec --recover './replica {1} {} check'
 one_line
