@@ -146,7 +146,14 @@ void images_print_moment(FILE *out, const struct images_report *r, const struct 
 	fprintf(out, "the %s before ",
 		r->options->model == PM_KILL ? "process died" : "power failed");
 	if (c->at < log->events) {
-		fprintf(out, "the %s, ", pm_event_name[log->event[c->at].kind]);
+		const struct pm_event *e = &log->event[c->at];
+		const char *source = log->source[e->source];
+		fprintf(out, "the %s", pm_event_name[e->kind]);
+		/* A marker's source is its name. */
+		if (*source && e->kind != PM_MARK)
+			fprintf(out, " %s %.*s", e->noticed ? "noticed at" : "by",
+				(int)strcspn(source, ";"), source);
+		fputs(", ", out);
 		print_place(out, log, c->at);
 	} else {
 		fprintf(out, "the end");
@@ -430,10 +437,12 @@ static json_t *json_cause(const struct images_report *r, const struct image_caus
 	for (unsigned i = 0; i < c->lines; i++)
 		json_array_append_new(lines, json_line(r->log, &c->line[i]));
 	image_verdict_words(&r->options->checker, &c->verdict, words, sizeof(words));
-	return json_pack("{s:s, s:I, s:s, s:I, s:I, s:s, s:o, s:o}", "verdict", words, "images",
-			 (json_int_t)c->images, "image", spec, "event", (json_int_t)c->at, "acked",
-			 (json_int_t)c->acked, "marker", r->log->source[c->mark], "lost", parts,
-			 "lines", lines);
+	const struct pm_event *at = c->at < r->log->events ? &r->log->event[c->at] : NULL;
+	return json_pack("{s:s, s:I, s:s, s:I, s:s, s:s, s:I, s:s, s:o, s:o}", "verdict", words,
+			 "images", (json_int_t)c->images, "image", spec, "event", (json_int_t)c->at,
+			 "event_kind", at ? pm_event_name[at->kind] : "end", "event_source",
+			 at ? r->log->source[at->source] : "", "acked", (json_int_t)c->acked,
+			 "marker", r->log->source[c->mark], "lost", parts, "lines", lines);
 }
 
 int images_json(const struct images_report *r, const char *path)

@@ -43,7 +43,8 @@ int images_html(FILE *out, const void *images_report);
 void images_print_hardware(const struct images_options *o, char *buf, size_t n);
 /* "2 stores, 1 fence" */
 void images_print_counts(FILE *out, const struct pm_log *log);
-/* "the power failed before the fence, event 4; of 2 lines in flight 1 is not whole" */
+/* "the power failed before the fence by main (a.c:5), event 4; of 2 lines in flight 1 is not whole"
+ */
 void images_print_moment(FILE *out, const struct images_report *r, const struct image_cause *c);
 /* The command, without what it writes and in how many processes; `spec`: with --image SPEC; or
  * NULL. */
