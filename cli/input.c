@@ -59,8 +59,9 @@ bool time_option(const char *name, const char *text, double *seconds)
 	if (text[0] >= '0' && text[0] <= '9' && unit && n && !errno && *seconds <= MAX_SECONDS)
 		return true;
 	fail(EXIT_USAGE,
-	     "%s: \"%.40s\"; expected whole seconds (90), 90s, 30m or 8h, at most %d days", name,
-	     text, MAX_SECONDS / 86400);
+	     "%s: \"%.40s\"; expected whole seconds, such as 90, or 90s, 30m or 8h, at most %d "
+	     "days",
+	     name, text, MAX_SECONDS / 86400);
 	return false;
 }
 

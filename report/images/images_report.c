@@ -149,8 +149,8 @@ void images_print_moment(FILE *out, const struct images_report *r, const struct 
 		const struct pm_event *e = &log->event[c->at];
 		const char *source = log->source[e->source];
 		fprintf(out, "the %s", pm_event_name[e->kind]);
-		/* A marker's source is its name. */
-		if (*source && e->kind != PM_MARK)
+		/* A marker's source is its name, that of an RNIC's request is what it is. */
+		if (*source && e->kind != PM_MARK && strcmp(source, pm_event_name[e->kind]) != 0)
 			fprintf(out, " %s %.*s", e->noticed ? "noticed at" : "by",
 				(int)strcspn(source, ";"), source);
 		fputs(", ", out);

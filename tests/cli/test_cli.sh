@@ -365,7 +365,7 @@ bad_fuzz() {
 		bad 2 "fuzz: --$option wants a value" fuzz --$option
 	done
 	for time in '' 0 0s 5x -5 s 1.5h 99999999h; do
-		bad 2 'expected whole seconds (90), 90s, 30m or 8h' fuzz --time "$time"
+		bad 2 'expected whole seconds, such as 90, or 90s, 30m or 8h' fuzz --time "$time"
 	done
 	bad 2 'is not a whole number from 1 to' fuzz --runs 0
 	bad 2 'missing: No such file' fuzz --regress missing
@@ -601,8 +601,8 @@ bugs() {
 }
 
 soaks() {
-	bad 2 'expected whole seconds (90), 90s, 30m or 8h' soak --time soon
-	bad 2 'expected whole seconds (90), 90s, 30m or 8h' soak --time 5d
+	bad 2 'expected whole seconds, such as 90, or 90s, 30m or 8h' soak --time soon
+	bad 2 'expected whole seconds, such as 90, or 90s, 30m or 8h' soak --time 5d
 	bad 2 'is not a whole number' soak --rounds 0
 	bad 2 'expected one of' soak --knob ddio=maybe
 	bad 2 '"more" was not expected' soak more
