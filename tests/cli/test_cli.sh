@@ -173,9 +173,13 @@ outputs() {
 	[ -s out ] && wrong 'the work was done before the file was checked'
 	# Somebody reads it, and sees all of it.
 	checks=$((checks + 1))
-	timeout 60 cat fifo >read.json &
+	exec 9<>fifo # it has a reader before it is checked, however late the other one is
+	timeout 60 cat fifo >read.json 9>&- &
+	reader=$!
 	run 0 "$tidemark" $small --no-traces -q --json fifo
-	wait $!
+	while [ ! -s read.json ] && kill -0 $reader 2>/dev/null; do sleep 0.05; done
+	exec 9>&-
+	wait $reader
 	[ $? -eq 0 ] && tail -n 1 read.json | grep -qx '}' || wrong 'no JSON in a FIFO'
 	[ -p fifo ] || wrong 'the FIFO was replaced'
 	rm fifo
