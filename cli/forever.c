@@ -27,6 +27,7 @@
 #include "report/hunt/forever_page.h"
 #include "report/hunt/fuzz_report.h"
 #include "report/output.h"
+#include "core/text/text.h"
 
 #define STATUS_SECONDS 30
 /* After so many runs a store may shrink as many cases of a contract again as a session of tidemark
@@ -318,7 +319,7 @@ static void tell(struct forever *f)
 		if (fuzz_report_turn(&f->report, &f->turn[i]))
 			f->status = no_memory();
 	printf("\n%u cause%s of unexpected failures in all; %s\n", count_failures(&f->session),
-	       count_failures(&f->session) == 1 ? "" : "s", f->folder.status);
+	       plural(count_failures(&f->session)), f->folder.status);
 }
 
 static int run(struct forever *f, const struct campaign *c)

@@ -9,6 +9,7 @@
 #include "core/live/live_fails.h"
 #include "report/output.h"
 #include "scenarios/stores.h"
+#include "core/text/text.h"
 
 char **arguments;
 
@@ -119,7 +120,7 @@ static void print_failed_calls(void)
 	for (unsigned p = 0; p < FAIL_POINT_COUNT; p++)
 		if (live_failed(p))
 			fail(0, "%s failed %u time%s, as libfiu said", fail_points[p].name,
-			     live_failed(p), live_failed(p) == 1 ? "" : "s");
+			     live_failed(p), plural(live_failed(p)));
 }
 
 /* What the path of a store's shared object means in a call: the store, if the command's words are

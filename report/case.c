@@ -4,6 +4,7 @@
 #include "checker/world/setup.h"
 #include "report/output.h"
 #include "report/terminal.h"
+#include "core/text/text.h"
 
 int report_case_save(struct report_case *one, const struct setup *s, const struct deviations *path,
 		     unsigned contract)
@@ -16,7 +17,6 @@ int report_case_save(struct report_case *one, const struct setup *s, const struc
 void report_case_replay(const struct report_case *one)
 {
 	print_replay(one->trace);
-	printf("   (%u operation%s, %u deviation%s%s)\n", one->operations,
-	       one->operations == 1 ? "" : "s", one->deviations, one->deviations == 1 ? "" : "s",
-	       one->whole ? "; not shrunk" : "");
+	printf("   (%u operation%s, %u deviation%s%s)\n", one->operations, plural(one->operations),
+	       one->deviations, plural(one->deviations), one->whole ? "; not shrunk" : "");
 }

@@ -19,6 +19,7 @@
 #include "report/output.h"
 #include "report/terminal.h"
 #include "scenarios/stores.h"
+#include "core/text/text.h"
 
 bool same_group(const struct campaign_config *a, const struct campaign_config *b)
 {
@@ -188,7 +189,7 @@ static void print_notes(const struct report *r, unsigned config, unsigned k)
 	}
 	if (more->left)
 		printf("  %5s  %u more way%s of breaking it %s not looked at\n", "", more->left,
-		       more->left == 1 ? "" : "s", more->left == 1 ? "was" : "were");
+		       plural(more->left), more->left == 1 ? "was" : "were");
 	if (report_cause(r, config, k, sentence)) {
 		printf("  %5s  ", "");
 		print_wrapped(9, sentence);
@@ -245,14 +246,14 @@ void report_exhaustive(const struct report *r)
 			 "all runs with at most %u preemption%s (docs/search.md), one power "
 			 "failure in each, at "
 			 "each place and with all images that can be left, of the workloads",
-			 c->options.preemptions, c->options.preemptions == 1 ? "" : "s");
+			 c->options.preemptions, plural(c->options.preemptions));
 	for (unsigned w = 0; w < c->workloads && n < (int)sizeof(text) - 200; w++) {
 		unsigned faults = campaign_faults(c, w);
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s %s", w ? "," : "",
 			      c->workload[w].name);
 		if (faults)
 			n += snprintf(text + n, sizeof(text) - (size_t)n,
-				      " (with at most %u fault%s)", faults, faults == 1 ? "" : "s");
+				      " (with at most %u fault%s)", faults, plural(faults));
 	}
 	snprintf(text + n, sizeof(text) - (size_t)n,
 		 ". States that are equal, and runs that only reorder independent steps, are "
@@ -307,7 +308,7 @@ void report_end(const struct report *r)
 		report_written(r);
 	printf("%" PRIu64 " states in %.1f s, %.0f states/s with %u job%s\n", states, c->seconds,
 	       (double)states / (c->seconds > 0 ? c->seconds : 1), c->options.jobs,
-	       c->options.jobs == 1 ? "" : "s");
+	       plural(c->options.jobs));
 	report_left_off(r);
 	if (r->unwritten)
 		printf("%sNot all results could be written.%s\n", paint(RED), paint(PLAIN));

@@ -10,6 +10,7 @@
 #include "checker/judge/names.h"
 #include "report/report.h"
 #include "report/terminal.h"
+#include "core/text/text.h"
 
 /* --- what needs attention --- */
 
@@ -106,7 +107,7 @@ static void print_attention(const struct report *r)
 	const struct campaign *c = r->campaign;
 	if (r->surprises)
 		printf("%s%u result%s need%s attention%s\n", paint(RED), r->surprises,
-		       r->surprises == 1 ? "" : "s", r->surprises == 1 ? "s" : "", paint(PLAIN));
+		       plural(r->surprises), r->surprises == 1 ? "s" : "", paint(PLAIN));
 	else if (r->undone)
 		printf("%sNothing that was found needs attention%s\n", paint(GREEN), paint(PLAIN));
 	else

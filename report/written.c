@@ -9,6 +9,7 @@
 #include <string.h>
 #include "report/report.h"
 #include "report/terminal.h"
+#include "core/text/text.h"
 
 #define NAMES_MAX 24 /* more are counted only */
 
@@ -59,7 +60,7 @@ static void print_files(const struct report *r, struct dirent **file, int files,
 	if (!out)
 		return;
 	if (written)
-		fprintf(out, "%u trace%s written to %s", n, n == 1 ? "" : "s", r->out);
+		fprintf(out, "%u trace%s written to %s", n, plural(n), r->out);
 	else
 		fprintf(out, "%u older trace%s there, of an earlier campaign", n,
 			n == 1 ? " lies" : "s lie");

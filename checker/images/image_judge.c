@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include "checker/images/judge_seat.h"
+#include "core/text/text.h"
 
 struct image_judge {
 	struct image_checker checker;
@@ -124,8 +125,8 @@ int image_checker_files(const struct image_checker *c, unsigned files, char *why
 		const char *wrong = find_number(command[i], files, &len);
 		if (wrong) {
 			snprintf(why, n, "%.100s: %.*s, but %u file%s of PM; expected {1}%s",
-				 command[i], len < 40 ? (int)len : 40, wrong, files,
-				 files == 1 ? "" : "s", files == 1 ? "" : ", {2}, ...");
+				 command[i], len < 40 ? (int)len : 40, wrong, files, plural(files),
+				 files == 1 ? "" : ", {2}, ...");
 			return -EINVAL;
 		}
 	}

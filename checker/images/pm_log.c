@@ -190,11 +190,6 @@ bool pm_log_fits(const struct pm_log *log)
 	return bytes <= memory;
 }
 
-static bool writes(const struct pm_event *e)
-{
-	return e->kind == PM_STORE || e->kind == PM_LAND;
-}
-
 /* Is all that is stored in a file there already? `after`: room for as much as it has. */
 static bool is_stored(const struct pm_log *log, unsigned file, uint8_t *after)
 {
@@ -203,7 +198,7 @@ static bool is_stored(const struct pm_log *log, unsigned file, uint8_t *after)
 	memcpy(after, f->before, f->len);
 	for (size_t i = 0; i < log->events; i++) {
 		const struct pm_event *e = &log->event[i];
-		if (e->file != file || !writes(e))
+		if (e->file != file || !pm_event_writes(e))
 			continue;
 		any = true;
 		memcpy(after + e->off, log->bytes + e->data, e->len);
@@ -262,11 +257,11 @@ static int add(struct pm_log *log, const struct pm_event *event, const uint8_t *
 int pm_log_add(struct pm_log *log, const struct pm_event *event, const uint8_t *data)
 {
 	int error = 0;
-	assert(event->kind < PM_EVENT_KINDS && writes(event) == (data != NULL));
+	assert(event->kind < PM_EVENT_KINDS && pm_event_writes(event) == (data != NULL));
 	log->has_flush |= event->kind == PM_FLUSH || event->kind == PM_SYNC ||
 			  event->kind == PM_RDMA_FLUSH || event->kind == PM_COMMIT;
 	log->acks += event->kind == PM_ACK;
-	if (!writes(event))
+	if (!pm_event_writes(event))
 		return add(log, event, NULL);
 	assert(event->off + event->len <= log->file[event->file].len);
 	struct pm_event part = *event;

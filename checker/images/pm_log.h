@@ -53,6 +53,12 @@ struct pm_event {
 	bool word;    /* a LAND: the payload of an RDMA Commit, a COMMIT of it follows */
 };
 
+/* Does it write bytes? */
+static inline bool pm_event_writes(const struct pm_event *e)
+{
+	return e->kind == PM_STORE || e->kind == PM_LAND;
+}
+
 /* What a client announced: that it begins an operation, or has its answer. */
 struct pm_call {
 	uint64_t client;
@@ -112,8 +118,7 @@ int pm_log_file(struct pm_log *log, const char *name, uint64_t len);
 bool pm_log_fits(const struct pm_log *log);
 /* Read what the files held from the disk: where a file is now, or from `copy`, a copy of the only
  * file, NULL: none; "zero": nothing was in them. Finds begins_last. 0 or -errno with *which, a
- * name.
- */
+ * name. */
 int pm_log_read_files(struct pm_log *log, const char *copy, const char **which);
 /* The number of a source; a NUL ends it. 0 (PM_NO_SOURCE) without memory. */
 uint32_t pm_log_source(struct pm_log *log, const char *text, size_t len);

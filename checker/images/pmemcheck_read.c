@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See pmemcheck_read.h. */
 #include "checker/images/pmemcheck_read.h"
+#include "core/text/text.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,8 +188,7 @@ static int store(struct reader *r, char *rest, char *token_end)
 		return wrong(r, "STORE: %llu bytes; expected 1 to 8", (unsigned long long)size);
 	if (size < sizeof(value) && value >> (8 * size))
 		return wrong(r, "STORE: 0x%llx does not fit into %llu byte%s",
-			     (unsigned long long)value, (unsigned long long)size,
-			     size == 1 ? "" : "s");
+			     (unsigned long long)value, (unsigned long long)size, plural(size));
 	r->store = (struct pm_event){.kind = PM_STORE, .len = (uint32_t)size, .line = r->line};
 	error = place(r, "STORE", address, size, &r->store);
 	memcpy(r->value, &value, sizeof(value)); /* both are of this host's byte order */

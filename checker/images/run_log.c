@@ -58,7 +58,7 @@ static void take_event(void *arg, const struct sim *sim, const struct actor *who
 		return;
 	struct pm_event e = {
 		.kind = kinds[about->kind] - 1, .off = about->off, .len = (uint32_t)about->len};
-	bool writes = e.kind == PM_STORE || e.kind == PM_LAND;
+	bool writes = pm_event_writes(&e);
 	if (who)
 		e.thread = (uint32_t)XXH3_64bits(who->name, strlen(who->name));
 	e.source = source_of(r, who, pc);

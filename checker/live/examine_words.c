@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include "core/text/error_name.h"
+#include "core/text/text.h"
 
 struct words {
 	char text[EXAM_TEXT];
@@ -148,7 +149,7 @@ void exam_note_break(struct exam_break *b, const struct examination *w, unsigned
 		add_op(&t, w, v->op, shown);
 	n = unfinished(w);
 	if (n)
-		add(&t, "; %u update%s of the key had not ended", n, n == 1 ? "" : "s");
+		add(&t, "; %u update%s of the key had not ended", n, plural(n));
 	b->subset = image->subset;
 	memcpy(b->text, t.text, sizeof(b->text));
 }

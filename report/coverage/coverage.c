@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/rnic/opcode.h"
+#include "core/text/text.h"
 
 const char *const coverage_phase_names[COVERAGE_PHASES] = {
 	[COVERAGE_OUTSIDE] = "outside",
@@ -273,8 +274,7 @@ void coverage_cut_why(const struct covered_cut *cut, char *buf, size_t n)
 		[CUT_APART] = "where power is not cut",
 		[CUT_NOTHING] = "changed nothing that survives",
 	};
-	size_t len = (size_t)snprintf(buf, n, "%" PRIu64 " time%s", cut->times,
-				      cut->times == 1 ? "" : "s");
+	size_t len = (size_t)snprintf(buf, n, "%" PRIu64 " time%s", cut->times, plural(cut->times));
 	const char *before = ": ";
 	if (!cut->times)
 		snprintf(buf, n, "never come to");

@@ -13,6 +13,7 @@
 #include "checker/judge/names.h"
 #include "report/report.h"
 #include "report/terminal.h"
+#include "core/text/text.h"
 
 #define INDENT 8
 
@@ -49,7 +50,7 @@ static void print_break(const struct ablation *a, const struct ablated *p)
 	}
 	snprintf(text, sizeof(text), "%s, workload %s: %s (%u operation%s, %u deviation%s)",
 		 contract_name(r->contract), a->workload[r->workload].name, r->text, r->operations,
-		 r->operations == 1 ? "" : "s", r->deviations, r->deviations == 1 ? "" : "s");
+		 plural(r->operations), r->deviations, plural(r->deviations));
 	print_indented(text);
 	if (!r->trace[0])
 		return;
@@ -174,7 +175,7 @@ static void print_sum(const struct ablation *a)
 	}
 	printf("\n%u place%s: %u needed, %u needed by other hardware only, %u not needed, %u not "
 	       "reached; %" PRIu64 " runs, %" PRIu64 " states\n",
-	       a->places, a->places == 1 ? "" : "s", needed, elsewhere,
+	       a->places, plural(a->places), needed, elsewhere,
 	       a->places - needed - elsewhere - unreached, unreached, runs, states);
 	for (unsigned i = 0; i < a->list.n && a->vanished; i++)
 		if (!ablate_list_place(a, &a->list.row[i]))

@@ -12,6 +12,7 @@
 #include "report/page/page.h"
 #include "report/report.h"
 #include "report/terminal.h"
+#include "core/text/text.h"
 
 #define REFRESH	 30  /* s */
 #define SHORTEST 0.1 /* s, of which a speed is told */
@@ -264,8 +265,7 @@ static void print_failure(FILE *out, const struct fuzz_known *k)
 	page_element(out, parts[0] ? "<br><span class=dim>" : "", parts, parts[0] ? "</span>" : "");
 	print_command(out, k->trace);
 	fprintf(out, " <span class=dim>(%u operation%s, %u deviation%s)</span></p>\n",
-		k->operations, k->operations == 1 ? "" : "s", k->deviations,
-		k->deviations == 1 ? "" : "s");
+		k->operations, plural(k->operations), k->deviations, plural(k->deviations));
 }
 
 static void print_broken(FILE *out, const struct forever_page *p, const struct fuzz_turn *t,
@@ -321,7 +321,7 @@ static void print_head(FILE *out, const struct forever_page *p)
 	fputs("</style></head>\n<body>\n<main>\n<h1>Fuzzing</h1>\n", out);
 	if (failures)
 		fprintf(out, "<p class=\"verdict bad\">%u cause%s of unexpected failures</p>\n",
-			failures, failures == 1 ? "" : "s");
+			failures, plural(failures));
 	else
 		fputs("<p class=\"verdict good\">Nothing has broken unexpectedly.</p>\n", out);
 	fputs(p->running ? "<p class=dim>running; as of " : "<p class=dim>stopped ", out);

@@ -9,6 +9,7 @@
 #include "report/report.h"
 #include "report/terminal.h"
 #include "scenarios/stores.h"
+#include "core/text/text.h"
 
 /* --- text --- */
 
@@ -16,7 +17,7 @@ void fuzz_report_reruns(const struct fuzz_session *s, const char *dir)
 {
 	if (!s->reruns)
 		return;
-	printf("%u trace%s of %s run again: ", s->reruns, s->reruns == 1 ? "" : "s", dir);
+	printf("%u trace%s of %s run again: ", s->reruns, plural(s->reruns), dir);
 	if (s->rerun_failures)
 		printf("%u not as recorded\n", s->rerun_failures);
 	else
@@ -56,8 +57,8 @@ static void print_known(const struct fuzz_known *k)
 	printf("%9s", "");
 	print_replay(k->trace);
 	if (k->is_new)
-		printf("   (%u operation%s, %u deviation%s)", k->operations,
-		       k->operations == 1 ? "" : "s", k->deviations, k->deviations == 1 ? "" : "s");
+		printf("   (%u operation%s, %u deviation%s)", k->operations, plural(k->operations),
+		       k->deviations, plural(k->deviations));
 	putchar('\n');
 }
 
@@ -94,8 +95,8 @@ static void print_turn(const struct fuzz_turn *t)
 		putchar('\n');
 	printf("  %" PRIu64 " runs, %" PRIu64 " states; corpus: %u inputs, %" PRIu64 " features\n",
 	       f->counts.runs, f->counts.states, f->inputs, f->features);
-	printf("  %u new failure%s, %u known one%s; %.1f s\n", t->fresh, t->fresh == 1 ? "" : "s",
-	       again, again == 1 ? "" : "s", seconds);
+	printf("  %u new failure%s, %u known one%s; %.1f s\n", t->fresh, plural(t->fresh), again,
+	       plural(again), seconds);
 }
 
 /* --- for machines --- */

@@ -9,6 +9,7 @@
 #include "checker/judge/expect.h"
 #include "checker/judge/names.h"
 #include "report/report.h"
+#include "core/text/text.h"
 
 static const char *breaks(const struct mutant *m, char *buf, size_t n)
 {
@@ -124,7 +125,7 @@ static void print_summary(const struct mutants_run *r)
 	putchar('\n');
 	if (r->unsure)
 		printf("%u trace%s could not be shrunk, or did not replay\n", r->unsure,
-		       r->unsure == 1 ? "" : "s");
+		       plural(r->unsure));
 }
 
 static void print_kind(const struct mutants_run *r, enum mutant_kind kind, const char *title)

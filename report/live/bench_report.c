@@ -58,7 +58,7 @@ static void print_cell(const struct live_bench *b, const struct bench_cell *cell
 	printf("%s %s, workload %c, %u client%s, %u keys, values of %u bytes: %" PRIu64
 	       " operations in %.1f s, %.0f/s\n",
 	       cell->server->what.store->name, cell->server->what.variant, cell->workload,
-	       cell->clients, cell->clients == 1 ? "" : "s", live_bench_keys(b, cell->server),
+	       cell->clients, plural(cell->clients), live_bench_keys(b, cell->server),
 	       live_bench_value(b, cell->server), r->ops, r->seconds, per_second(r));
 	printf("  %-7s %10s %8s %9s %9s %9s %9s %9s %12s\n", "us", "operations", "failed", "p50",
 	       "p90", "p99", "p99.9", "max", "round trips");

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include "checker/judge/names.h"
 #include "report/report.h"
+#include "core/text/text.h"
 
 /* "--seed 5", "line 77 alone" */
 static void name_subset(const struct exam_subset *s, char *buf, size_t n)
@@ -25,7 +26,7 @@ static void print_break(const struct exam_break *b, unsigned contract, bool happ
 	name_subset(&b->subset, subset, sizeof(subset));
 	printf("        %s", happened ? "it has happened" : "with other lines");
 	if (!(CONTRACTS_BY_RUNNING & TM_BIT(contract)))
-		printf(", %u key%s", b->keys, b->keys == 1 ? "" : "s");
+		printf(", %u key%s", b->keys, plural(b->keys));
 	printf(happened ? ": " : " (%s): ", subset);
 	puts(b->text);
 }
@@ -49,8 +50,7 @@ static void print_cell(const struct exam *e, unsigned k, unsigned watched)
 	if ((cell->happened.keys || cell->possible.keys) && !(watched & TM_BIT(k)))
 		fputs(", which is known of this store", stdout);
 	if (cell->unsure)
-		printf(" (could not tell for %u key%s)", cell->unsure,
-		       cell->unsure == 1 ? "" : "s");
+		printf(" (could not tell for %u key%s)", cell->unsure, plural(cell->unsure));
 	putchar('\n');
 	if (cell->happened.keys)
 		print_break(&cell->happened, k, true);
@@ -64,25 +64,24 @@ void exam_print(const struct crash_bundle *a, const struct exam *e)
 
 	printf("store %s, variant %s, boot %u, %s\n", c->store.store->name, c->store.variant,
 	       c->boot, c->store.running ? "cut while it was running" : "stopped in order");
-	printf("%u key%s, %u operation%s of boot%s %u", e->keys, e->keys == 1 ? "" : "s",
-	       e->operations, e->operations == 1 ? "" : "s", e->first == e->last ? "" : "s",
-	       e->first);
+	printf("%u key%s, %u operation%s of boot%s %u", e->keys, plural(e->keys), e->operations,
+	       plural(e->operations), e->first == e->last ? "" : "s", e->first);
 	if (e->first != e->last)
 		printf(" to %u", e->last);
-	printf(", %u recording%s\n", c->recordings, c->recordings == 1 ? "" : "s");
+	printf(", %u recording%s\n", c->recordings, plural(c->recordings));
 	if (e->left_out)
 		printf("left out: %u operations of %u key%s with more than a history holds\n",
-		       e->left_out, e->trimmed, e->trimmed == 1 ? "" : "s");
+		       e->left_out, e->trimmed, plural(e->trimmed));
 	if (!c->started && e->first > 1)
 		printf("where keys stood before boot %u is not known (--recovered)\n", e->first);
 	if (c->cached)
 		printf("%u line%s in flight, %u of them survived; %u subset%s tried\n", e->lines,
-		       e->lines == 1 ? "" : "s", e->survived, e->images, e->images == 1 ? "" : "s");
+		       plural(e->lines), e->survived, e->images, plural(e->images));
 	printf("values in the pool: %u whole, %u torn\n", e->torn.whole, e->torn.torn);
 	if (e->torn.torn)
 		printf("        %s\n", e->torn.text);
 	if (e->not_judged)
-		printf("%u key%s not judged: %s\n", e->not_judged, e->not_judged == 1 ? "" : "s",
+		printf("%u key%s not judged: %s\n", e->not_judged, plural(e->not_judged),
 		       e->why_not);
 	if (e->full)
 		puts("the pool has no room for another PUT, so that it can still be written is not "

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "report/report.h"
 #include "report/terminal.h"
+#include "core/text/text.h"
 
 #define CELL 80
 
@@ -262,8 +263,7 @@ static void print_wastes(const struct count_report *k, const struct counted *one
 		put_kinds(kinds, sizeof(kinds), all[i].kinds);
 		put_place(w, all[i].pc, place, sizeof(place));
 		printf("    %s: %u time%s in %s, by %s\n", waste_words[all[i].sort], all[i].times,
-		       all[i].times == 1 ? "" : "s", kinds,
-		       *place ? place : "a place that is not known");
+		       plural(all[i].times), kinds, *place ? place : "a place that is not known");
 	}
 }
 
@@ -272,7 +272,7 @@ void count_report_print(const struct count_report *k, const struct counted *one)
 	const struct campaign_config *cfg = one->config;
 	char name[2 * CAMPAIGN_NAME];
 	config_name(cfg, name, sizeof(name));
-	printf("%s, keys of %u byte%s\n", name, k->key, k->key == 1 ? "" : "s");
+	printf("%s, keys of %u byte%s\n", name, k->key, plural(k->key));
 	print_rows(k, one);
 	for (unsigned v = 0; v < k->values; v++) {
 		if (one->count[v].why[0])
@@ -297,7 +297,7 @@ static void print_method(const char *what, const struct count_method *m)
 		printf("    %s: no method is sound on this hardware\n", what);
 	else
 		printf("    %s: %u round trip%s by %s: %s\n", what, m->round_trips,
-		       m->round_trips == 1 ? "" : "s", m->name, m->steps);
+		       plural(m->round_trips), m->name, m->steps);
 }
 
 /* The round trips of the most frequent way of an operation, for the smallest values. */

@@ -10,14 +10,15 @@
 #include "checker/judge/names.h"
 #include "report/terminal.h"
 #include "report/models/taxonomy_report.h"
+#include "core/text/text.h"
 
 static void print_cost(const struct method_cost *cost)
 {
 	printf("%u round trip%s; responder's CPU: %u act%s while the requester waits, %u later; %u "
 	       "message%s, %u bytes\n",
-	       cost->round_trips, cost->round_trips == 1 ? "" : "s", cost->cpu_waited,
-	       cost->cpu_waited == 1 ? "" : "s", cost->cpu_later, cost->messages,
-	       cost->messages == 1 ? "" : "s", cost->bytes);
+	       cost->round_trips, plural(cost->round_trips), cost->cpu_waited,
+	       plural(cost->cpu_waited), cost->cpu_later, cost->messages, plural(cost->messages),
+	       cost->bytes);
 }
 
 /* The actor of an act that the program can see; NULL: it happens by itself. */

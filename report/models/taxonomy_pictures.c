@@ -16,6 +16,7 @@
 #include <string.h>
 #include "report/output.h"
 #include "report/models/taxonomy_report.h"
+#include "core/text/text.h"
 
 struct picture {
 	FILE *out;
@@ -336,8 +337,8 @@ static void course_title(FILE *out, const char *method, const struct hardware *h
 	     "requester "
 	     "waits, %u later; %u message%s",
 	     domain[hw->domain - DOMAIN_DMP], hw->ddio == DDIO_ON ? "on" : "off",
-	     hw->rqwrb_pm ? "PM" : "DRAM", cost.round_trips, cost.round_trips == 1 ? "" : "s",
-	     cost.cpu_waited, cost.cpu_later, cost.messages, cost.messages == 1 ? "" : "s");
+	     hw->rqwrb_pm ? "PM" : "DRAM", cost.round_trips, plural(cost.round_trips),
+	     cost.cpu_waited, cost.cpu_later, cost.messages, plural(cost.messages));
 }
 
 static int draw_course(FILE *out, const void *arg)

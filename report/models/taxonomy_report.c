@@ -14,6 +14,7 @@
 #include "report/junit.h"
 #include "report/report.h"
 #include "report/models/taxonomy_report.h"
+#include "core/text/text.h"
 
 /* --- comparing --- */
 
@@ -391,7 +392,7 @@ static void print_bounds(const struct taxonomy_report *r)
 		 "job%s.",
 		 r->t->cells, sound, r->t->options.workload->name, r->t->options.preemptions,
 		 unsure ? ", or until the budget was used up" : "", r->t->runs, r->t->states,
-		 r->t->spared, r->seconds, r->t->options.jobs, r->t->options.jobs == 1 ? "" : "s");
+		 r->t->spared, r->seconds, r->t->options.jobs, plural(r->t->options.jobs));
 	print_wrapped(0, text);
 }
 

@@ -15,6 +15,7 @@
 #include "report/page/page.h"
 #include "report/terminal.h"
 #include "scenarios/stores.h"
+#include "core/text/text.h"
 
 /* --- words --- */
 
@@ -163,7 +164,7 @@ static void print_matrix(FILE *out, const struct report *r)
 		fprintf(out,
 			"<details>\n<summary>%u shape%s in which all is as expected (no traces are "
 			"written of these)</summary>\n",
-			shapes, shapes == 1 ? "" : "s");
+			shapes, plural(shapes));
 		print_rows(out, r, true);
 		fputs("</details>\n", out);
 	}
@@ -199,8 +200,8 @@ static void print_case(FILE *out, const struct report *r, unsigned config,
 		fputs("<br>", out);
 		put_page_link(out, one, " class=page");
 		fprintf(out, ">the page of the trace</a> (%u operation%s, %u deviation%s%s) ",
-			one->operations, one->operations == 1 ? "" : "s", one->deviations,
-			one->deviations == 1 ? "" : "s", one->whole ? "; could not be shrunk" : "");
+			one->operations, plural(one->operations), one->deviations,
+			plural(one->deviations), one->whole ? "; could not be shrunk" : "");
 		put_command(out, one->trace);
 	}
 	fputs("</p>\n", out);
@@ -227,7 +228,7 @@ static void print_cell(FILE *out, const struct report *r, unsigned config, unsig
 		print_case(out, r, config, &more->one[i]);
 	if (more->left)
 		fprintf(out, "<p>%u more way%s of breaking it %s not looked at</p>\n", more->left,
-			more->left == 1 ? "" : "s", more->left == 1 ? "was" : "were");
+			plural(more->left), more->left == 1 ? "was" : "were");
 	if (report_cause(r, config, k, sentence))
 		page_element(out, "<p>", sentence, "</p>\n");
 	if (more->why)
@@ -262,7 +263,7 @@ static void print_cells(FILE *out, const struct report *r, bool surprise, const 
 
 static void print_figure(FILE *out, uint64_t n, const char *what)
 {
-	fprintf(out, "<li><b>%" PRIu64 "</b> %s%s</li>\n", n, what, n == 1 ? "" : "s");
+	fprintf(out, "<li><b>%" PRIu64 "</b> %s%s</li>\n", n, what, plural(n));
 }
 
 static void print_figures(FILE *out, const struct report *r)
@@ -281,7 +282,7 @@ static void print_figures(FILE *out, const struct report *r)
 	print_figure(out, r->traces, "trace");
 	if (c->options.exhaustive)
 		fprintf(out, "<li>all runs with at most <b>%u</b> preemption%s</li>\n",
-			c->options.preemptions, c->options.preemptions == 1 ? "" : "s");
+			c->options.preemptions, plural(c->options.preemptions));
 	else
 		fprintf(out,
 			"<li>seed <b>%" PRIu64 "</b>, at most <b>%" PRIu64
@@ -302,7 +303,7 @@ int campaign_index(FILE *out, const void *report)
 	fputs("</style></head>\n<body>\n<main>\n<h1>Crash test</h1>\n", out);
 	if (r->surprises)
 		fprintf(out, "<p class=\"verdict bad\">%u result%s need%s attention</p>\n",
-			r->surprises, r->surprises == 1 ? "" : "s", r->surprises == 1 ? "s" : "");
+			r->surprises, plural(r->surprises), r->surprises == 1 ? "s" : "");
 	else
 		fputs("<p class=\"verdict good\">Everything is as expected.</p>\n", out);
 	if (r->open)

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 #include "scenarios/workload/workload.h"
+#include "core/text/text.h"
 
 #define LINE_MAX_BYTES 4096 /* without its end */
 #define FILE_MAX_BYTES (1 << 24)
@@ -141,7 +142,7 @@ static int read_load(struct ops_reader *r, const struct field *field, unsigned f
 		return text_wrong(&r->text, "'load' after the first operation; expected it before");
 	if (fields < 3)
 		return text_wrong(&r->text, "%u field%s; expected three: load, key, length", fields,
-				  fields == 1 ? "" : "s");
+				  plural(fields));
 	if (fields > 3)
 		return text_wrong(&r->text,
 				  "extra field %s; expected three fields: load, key, length",
@@ -200,8 +201,7 @@ static int read_call(struct ops_reader *r, unsigned client, unsigned call,
 
 	if (fields != 2 + t->keys + t->value)
 		return text_wrong(&r->text, "%u fields; expected client, %s, %u key%s%s", fields,
-				  t->name, t->keys, t->keys == 1 ? "" : "s",
-				  t->value ? ", length" : "");
+				  t->name, t->keys, plural(t->keys), t->value ? ", length" : "");
 	for (unsigned k = 0; k < t->keys; k++) {
 		key = add_key(r, field[2 + k], -1);
 		if (key < 0)
