@@ -35,7 +35,7 @@ if(TIDEMARK_WHOLE)
 	add_library(tidemark_nic_lto OBJECT ${nic_sources})
 	set_target_properties(tidemark_nic_lto PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 	target_link_libraries(tidemark_nic_lto PRIVATE tidemark_flags PkgConfig::ISAL)
-	target_compile_options(tidemark_nic_lto PRIVATE -g1 -flto -fno-fat-lto-objects)
+	target_compile_options(tidemark_nic_lto PRIVATE -flto -fno-fat-lto-objects)
 	set(nic ${PROJECT_BINARY_DIR}/nic_whole.o)
 	set(nic_callers $<TARGET_OBJECTS:tidemark_cm> $<TARGET_OBJECTS:tidemark_node>)
 	add_custom_command(OUTPUT ${nic}

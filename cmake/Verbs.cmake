@@ -4,6 +4,7 @@
 file(GLOB verbs_sources CONFIGURE_DEPENDS scenarios/verbs/*.c)
 add_library(verbs_raw OBJECT ${verbs_sources})
 target_link_libraries(verbs_raw PRIVATE tidemark_flags)
+target_compile_options(verbs_raw PRIVATE -O1)
 set(verbs_objects)
 foreach(world sim live)
 	set(object ${PROJECT_BINARY_DIR}/verbs_${world}.o)

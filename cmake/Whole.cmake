@@ -1,10 +1,9 @@
 # tidemark with its hot sources optimised as a whole: what a crash state costs is spread over many small functions in many
 # files. One object (cmake/whole) is made of them and kept while a store, the command line or another source is edited.
-# Objects for that contain no machine code; the libraries that tests link are others. Of debug information there is what
-# names functions and lines: the rest would take a third as long again.
+# Objects for that contain no machine code; the libraries that tests link are others.
 set(whole ${PROJECT_BINARY_DIR}/tidemark_whole.o)
 add_library(tidemark_lto OBJECT ${hot_sources})
-target_compile_options(tidemark_lto PRIVATE -g1 -flto -fno-fat-lto-objects)
+target_compile_options(tidemark_lto PRIVATE -flto -fno-fat-lto-objects)
 target_link_libraries(tidemark_lto PRIVATE tidemark_flags ${core_needs} ${sim_needs})
 add_library(tidemark_cool OBJECT ${cool_sources})
 target_link_libraries(tidemark_cool PRIVATE tidemark_flags ${core_needs} ${sim_needs})
