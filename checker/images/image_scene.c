@@ -165,9 +165,8 @@ static bool keep_lines(const struct maker *m, const struct image_cause *c, struc
 	}
 	qsort(all, r->dirties, sizeof(*all), compare_lines);
 	s->lines = r->dirties < SCENE_LINES ? r->dirties : SCENE_LINES;
-	s->line = realloc(all, (s->lines + 1) * sizeof(*all));
-	if (!s->line)
-		s->line = all;
+	struct scene_line *kept = realloc(all, (s->lines + 1) * sizeof(*all));
+	s->line = kept ? kept : all;
 	return true;
 }
 
