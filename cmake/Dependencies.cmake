@@ -44,6 +44,12 @@ foreach(found VERBS_INCLUDE PMEM_INCLUDE RDMACM_INCLUDE BOOST_CONTEXT)
 		list(APPEND missing ${name})
 	endif()
 endforeach()
+# Objects are linked to one object by GNU's linker: LLVM's keeps groups of sections, as clang's sanitizers make them, and
+# of two objects with the same group a linker drops one.
+find_program(BFD_LD ld.bfd)
+if(NOT BFD_LD)
+	list(APPEND missing ld.bfd)
+endif()
 if(NOT CMAKE_OBJCOPY)
 	list(APPEND missing objcopy)
 endif()

@@ -6,7 +6,7 @@ add_library(stores_live_raw OBJECT ${store_sources} scenarios/live_stores.c)
 target_link_libraries(stores_live_raw PRIVATE tidemark_flags)
 target_compile_options(stores_live_raw PRIVATE -O1 "SHELL:-include \"${PROJECT_SOURCE_DIR}/core/live/live_calls.h\"")
 add_custom_command(OUTPUT ${live_objects}
-	COMMAND ${CMAKE_LINKER} -r -o ${live_objects}.all $<TARGET_OBJECTS:stores_live_raw>
+	COMMAND ${BFD_LD} -r --force-group-allocation -o ${live_objects}.all $<TARGET_OBJECTS:stores_live_raw>
 	COMMAND ${CMAKE_OBJCOPY} --keep-global-symbol=live_stores --keep-global-symbol=live_store_find
 		--keep-global-symbol=live_store_add
 		${live_objects}.all ${live_objects}

@@ -15,7 +15,7 @@ foreach(world sim live)
 		list(APPEND rename --redefine-syms=${store_symbols})
 	endif()
 	add_custom_command(OUTPUT ${object}
-		COMMAND ${CMAKE_LINKER} -r -o ${object}.raw $<TARGET_OBJECTS:verbs_raw>
+		COMMAND ${BFD_LD} -r --force-group-allocation -o ${object}.raw $<TARGET_OBJECTS:verbs_raw>
 		COMMAND ${CMAKE_OBJCOPY} ${rename} ${object}.raw ${object}
 		DEPENDS verbs_raw $<TARGET_OBJECTS:verbs_raw> ${store_symbols}
 		COMMENT "Linking the verbs programs: ${world}" COMMAND_EXPAND_LISTS VERBATIM)

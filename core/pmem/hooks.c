@@ -376,6 +376,11 @@ void *sim_memset(void *to, int byte, size_t len)
 	return copy(to, NULL, byte, len, PC);
 }
 
+/* What clang calls since version 15 where a structure is copied or set. */
+void *__tsan_memcpy(void *to, const void *from, size_t len) __attribute__((alias("sim_memcpy")));
+void *__tsan_memmove(void *to, const void *from, size_t len) __attribute__((alias("sim_memmove")));
+void *__tsan_memset(void *to, int byte, size_t len) __attribute__((alias("sim_memset")));
+
 static __attribute__((noinline)) int compare(const void *a, const void *b, size_t len, uintptr_t pc)
 {
 	load(a, len, pc);

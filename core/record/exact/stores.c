@@ -122,6 +122,28 @@ HOOK void __tsan_write_range(void *at, size_t len)
 	store(at, len, HERE);
 }
 
+/* What clang calls since version 15 where a structure is copied or set. */
+HOOK void *__tsan_memcpy(void *to, const void *from, size_t len);
+HOOK void *__tsan_memcpy(void *to, const void *from, size_t len)
+{
+	store(to, len, HERE);
+	return __builtin_memcpy(to, from, len);
+}
+
+HOOK void *__tsan_memmove(void *to, const void *from, size_t len);
+HOOK void *__tsan_memmove(void *to, const void *from, size_t len)
+{
+	store(to, len, HERE);
+	return __builtin_memmove(to, from, len);
+}
+
+HOOK void *__tsan_memset(void *to, int byte, size_t len);
+HOOK void *__tsan_memset(void *to, int byte, size_t len)
+{
+	store(to, len, HERE);
+	return __builtin_memset(to, byte, len);
+}
+
 HOOK void __tsan_vptr_update(void *at, void *value);
 HOOK void __tsan_vptr_update(void *at, void *value)
 {
