@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tidemark bench: what the simulator costs, printed side by side. With --server: live_bench.c. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include "checker/explore/driver.h"
 #include "checker/models/cost.h"
 #include "cli/cli.h"
 #include "scenarios/stores.h"
@@ -30,11 +32,13 @@ static void print_phases(const char *store, const char *workload, const struct e
 	putchar('\n');
 }
 
-static bool bench_states(const struct tm_store *store, const char *workload)
+/* 0 or -errno. */
+static int bench_states(const struct tm_store *store, const char *workload)
 {
 	struct state_cost cost;
-	if (!cost_of_states(store, workload, 3000, &cost))
-		return false;
+	int error = cost_of_states(store, workload, 3000, &cost);
+	if (error)
+		return error;
 	const struct explore_counts *n = &cost.counts;
 	double states = (double)n->states;
 	printf("%-9s %-12s %8" PRIu64
@@ -54,19 +58,19 @@ static bool bench_states(const struct tm_store *store, const char *workload)
 	       100.0 * (double)cost.led / (double)(cost.led + cost.cuts + !cost.cuts),
 	       cost.tree.nodes, (double)cost.tree.bytes / (1 << 20));
 	print_phases(store->name, workload, &cost.phases);
-	return true;
+	return 0;
 }
 
-static bool bench_recovery(const struct tm_store *store, const char *workload)
+static int bench_recovery(const struct tm_store *store, const char *workload)
 {
 	struct recovery_cost cost;
 	if (!cost_of_recovery(store, workload, &cost))
-		return false;
+		return -EIO;
 	printf("%-9s %-12s one state: %5.2f us recovery, connecting and a GET of each key; %5.2f "
 	       "us "
 	       "the PUT and GET that prove life\n",
 	       store->name, workload, cost.recovery * 1e6, cost.prove * 1e6);
-	return true;
+	return 0;
 }
 
 int bench_main(int argc, char **argv)
@@ -76,10 +80,16 @@ int bench_main(int argc, char **argv)
 		return live_bench_main(argc, argv);
 	bench_write(64);
 	bench_write(4096);
-	for (unsigned i = 0; stores[i]; i++)
-		if (!bench_states(stores[i], "w1r2-w2r1") || !bench_states(stores[i], "w-w-r") ||
-		    !bench_recovery(stores[i], "w1r2-w2r1"))
+	for (unsigned i = 0; stores[i]; i++) {
+		int error = bench_states(stores[i], "w1r2-w2r1");
+		error = error ? error : bench_states(stores[i], "w-w-r");
+		error = error ? error : bench_recovery(stores[i], "w1r2-w2r1");
+		if (error == -ENOTRECOVERABLE)
+			return fail(EXIT_INTERNAL, "bench: %s: %s", stores[i]->name,
+				    driver_error(error));
+		if (error)
 			fail(EXIT_INTERNAL, "bench: %s cannot run its workloads", stores[i]->name);
+	}
 	getrusage(RUSAGE_SELF, &use);
 	printf("peak memory %.0f MiB\n", (double)use.ru_maxrss / 1024);
 	return 0;

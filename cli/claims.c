@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "checker/explore/clock.h"
 #include "checker/judge/names.h"
+#include "checker/trace/wrong.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "report/hunt/claims_report.h"
@@ -40,6 +41,7 @@ static void progress(void *arg, const struct driver_progress *at)
 static int write_trace(const struct request *o, const struct run_case *c, struct report_case *one)
 {
 	const char *contract = contract_name(c->result.contract);
+	char why[WORLDS_WHY];
 	struct broken_run run;
 	int status = 0;
 	/* Whoever interrupts it does not want to wait. */
@@ -47,7 +49,10 @@ static int write_trace(const struct request *o, const struct run_case *c, struct
 	int error = claim_smallest(c->test, &c->result, &o->budget, small, &run);
 	one->whole = error || !small;
 	memcpy(one->text, run.text, sizeof(one->text));
-	if (error == -ENOENT && !run.path.n)
+	if (error == -ENOTRECOVERABLE) {
+		wrong_save(&run.setup, &run.path, run.text, why, sizeof(why));
+		status = fail(EXIT_INTERNAL, "%s, case %u: %s", c->claim->id, c->number, why);
+	} else if (error == -ENOENT && !run.path.n)
 		status = fail(EXIT_INTERNAL,
 			      "%s, case %u: run %" PRIu64 " does not break %s a second time",
 			      c->claim->id, c->number, c->result.run, contract);
@@ -141,7 +146,7 @@ static int run_claims(struct request *o, const struct claim *const *claim, unsig
 	status = shard_end(&o->shard, error);
 	error = leave_off_end(&o->leave_off, error);
 	if (status < 0)
-		status = error ? fail(EXIT_INTERNAL, "%s", driver_error(error))
+		status = error ? fail(EXIT_INTERNAL, "%s", r.why[0] ? r.why : driver_error(error))
 			       : report(o, &r, started);
 	claims_run_free(&r);
 	return status;

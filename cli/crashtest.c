@@ -13,6 +13,7 @@
 #include "checker/judge/expect.h"
 #include "checker/judge/known.h"
 #include "checker/judge/shares.h"
+#include "checker/trace/wrong.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "cli/coverage.h"
@@ -24,8 +25,7 @@
 #include "report/report.h"
 #include "report/shares.h"
 
-#define LOAD_WORDS  600		 /* bytes of what is said about a trace of the load phase */
-#define WRONG_TRACE "tree.trace" /* where an image goes of which the tree was wrong */
+#define LOAD_WORDS 600 /* bytes of what is said about a trace of the load phase */
 
 /* What is done while it runs. */
 struct going {
@@ -61,35 +61,15 @@ static void taken(void *arg, unsigned unit)
 
 /* --- the verdict --- */
 
-/* What is known of recoveries was wrong in a unit: the image with which it was, for whoever mends
- * this. */
-static int save_wrong(const struct campaign *c, unsigned unit)
+/* What is known of recoveries was wrong in a unit: with the run with which it was, for whoever
+ * mends this. */
+static int tell_wrong(const struct campaign *c, unsigned unit)
 {
-	struct campaign_unit *again = calloc(1, sizeof(*again));
-	struct broken_run run;
-	if (!again)
-		return fail(EXIT_INTERNAL, "out of memory");
-	campaign_explore(c, unit, 0, again, &run);
-	if (again->error != -ENOTRECOVERABLE) {
-		/* What is known of recoveries is shared among the workloads of a process. */
-		broken_run_free(&run);
-		free(again);
-		return fail(EXIT_INTERNAL,
-			    "%s, workload %s: what was taken for known was something else, and "
-			    "the workload alone does not show it; --no-tree leaves out nothing "
-			    "that is taken for known",
-			    c->config[unit / c->workloads].store->name,
-			    c->workload[unit % c->workloads].name);
-	}
-	int error = save_trace(WRONG_TRACE, &run.setup, &run.path, -1, NULL);
-	fail(EXIT_INTERNAL,
-	     "%s, workload %s: %s; --no-tree leaves out nothing that is taken for known; "
-	     "the run: %s%s",
-	     c->config[unit / c->workloads].store->name, c->workload[unit % c->workloads].name,
-	     again->why, WRONG_TRACE, error ? " (which cannot be written)" : "");
-	broken_run_free(&run);
-	free(again);
-	return EXIT_INTERNAL;
+	char why[WORLDS_WHY];
+	wrong_again(c, unit, why);
+	return fail(EXIT_INTERNAL, "%s, workload %s: %s",
+		    c->config[unit / c->workloads].store->name,
+		    c->workload[unit % c->workloads].name, why);
 }
 
 /* The options that run a unit alone. */
@@ -157,8 +137,6 @@ static int tell_unit(const struct campaign *c, unsigned unit, const struct argum
 	int status = result->error == -ENOMEM ? EXIT_INTERNAL
 		     : result->error == -EIO  ? EXIT_BROKEN
 					      : EXIT_USAGE;
-	if (result->error == -ENOTRECOVERABLE)
-		return save_wrong(c, unit);
 	if (result->error == -EIO && !result->loaded)
 		trace_load(c, unit, a, words);
 	return fail(status, "%s (%s) cannot run workload %s: %s%s",
@@ -172,6 +150,10 @@ static int check_campaign(const struct campaign *c, const struct arguments *a, i
 	const unsigned units = c->unit ? c->configs * c->workloads : 0;
 	uint64_t diverged = 0;
 	unsigned first = 0;
+	/* Then nothing that another one says is worth anything. */
+	for (unsigned u = 0; u < units; u++)
+		if (c->unit[u].error == -ENOTRECOVERABLE)
+			return tell_wrong(c, u);
 	for (unsigned u = 0; u < units; u++) {
 		const struct campaign_unit *unit = &c->unit[u];
 		if (unit->error)
@@ -201,7 +183,8 @@ static int told(int error, const char *why)
 {
 	if (!error)
 		return 0;
-	return fail(error == -EPROTO || error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s", why);
+	bool ours = error == -EPROTO || error == -ENOMEM || error == -ENOTRECOVERABLE;
+	return fail(ours ? EXIT_INTERNAL : EXIT_USAGE, "%s", why);
 }
 
 static int write_pages(const struct report *r, const struct arguments *a)

@@ -218,8 +218,7 @@ static void run_round(struct forever *f, unsigned i)
 	int error = asked_to_stop ? 0 : fuzz_turn_round(t);
 	at_work = NULL;
 	if (error && !f->status)
-		f->status = fail(error == -ENOMEM || error == -EIO ? EXIT_INTERNAL : EXIT_USAGE,
-				 "%s", t->why[0] ? t->why : strerror(-error));
+		f->status = fuzz_fail(t, error);
 	save_inputs(f, i);
 	keep_status(f);
 }

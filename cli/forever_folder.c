@@ -486,7 +486,8 @@ static int learn_trace(struct forever_folder *f, struct fuzz_session *s, const c
 	int known = differs_now ? 0 : fuzz_session_learn_new(s, &t, path);
 	trace_free(&t);
 	if (differs_now < 0 || known < 0)
-		return no_memory();
+		return fail(EXIT_INTERNAL, "%s: %s", path,
+			    driver_error(differs_now < 0 ? differs_now : known));
 	if (known)
 		snprintf(why, sizeof(why), "another trace has its cause");
 	return differs_now || known ? forever_set_aside(f, path, why) : 0;

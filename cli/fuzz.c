@@ -120,9 +120,7 @@ static int run_round(struct fuzzing *f, struct fuzz_turn *t, unsigned store, uns
 	if (f->part)
 		return fuzz_shard_round(f->results, store, t, kept);
 	int error = fuzz_turn_round(t);
-	return error ? fail(error == -ENOMEM || error == -EIO ? EXIT_INTERNAL : EXIT_USAGE, "%s",
-			    t->why[0] ? t->why : strerror(-error))
-		     : 0;
+	return error ? fuzz_fail(t, error) : 0;
 }
 
 static int run_rounds(struct fuzzing *f, struct fuzz_turn *t, unsigned store, const char *corpus)

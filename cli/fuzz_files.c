@@ -57,6 +57,12 @@ static int each_file(const char *dir, int (*filter)(const struct dirent *),
 	return status;
 }
 
+int fuzz_fail(const struct fuzz_turn *t, int error)
+{
+	bool ours = error == -ENOMEM || error == -EIO || error == -ENOTRECOVERABLE;
+	return fail(ours ? EXIT_INTERNAL : EXIT_USAGE, "%s", t->why[0] ? t->why : strerror(-error));
+}
+
 static int rerun_trace(void *arg, const char *path)
 {
 	struct fuzz_session *s = arg;
@@ -66,7 +72,7 @@ static int rerun_trace(void *arg, const char *path)
 		return status;
 	int error = fuzz_session_rerun(s, &t, path);
 	trace_free(&t);
-	return error ? no_memory() : 0;
+	return error ? fail(EXIT_INTERNAL, "%s: %s", path, driver_error(error)) : 0;
 }
 
 /* A trace of an earlier session. One that cannot be read is not ours, and no error. */

@@ -14,6 +14,8 @@ int fuzz_save_case(struct fuzz_turn *t, struct fuzz_known *k, const struct broke
 
 /* Each 0, or the status after a message. */
 
+/* fuzz_turn_round() failed: the status, after its message. */
+int fuzz_fail(const struct fuzz_turn *t, int error);
 /* Run the traces of --regress again, say how that went, and know those of --out. */
 int fuzz_rerun_traces(struct fuzz_session *s, const struct arguments *a);
 /* *dir: the store's folder, to be freed; NULL: no corpus was asked for. Its inputs are seeds. */

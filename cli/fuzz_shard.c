@@ -75,7 +75,7 @@ int fuzz_shard_round(struct results *r, unsigned store, struct fuzz_turn *t, uns
 	int error = fuzz_round(f);
 	if (error)
 		return fail(EXIT_INTERNAL, "%s: %s", t->config->store->name,
-			    error == -EIO ? f->why : driver_error(error));
+			    f->why[0] ? f->why : driver_error(error));
 	for (; *kept < f->inputs && !error; ++*kept)
 		error = keep(r, store, &f->corpus[*kept]);
 	for (unsigned i = 0; i < f->founds && !error; i++)

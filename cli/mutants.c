@@ -99,8 +99,8 @@ static int run(struct mutants_run *r, struct request *request)
 	if (error == -EIO)
 		return fail(EXIT_INTERNAL, "mutants: %s %s: %s", r->mutant[failed].part,
 			    r->mutant[failed].name,
-			    r->answer[failed].error == -EIO ? r->answer[failed].result.text
-							    : strerror(-r->answer[failed].error));
+			    r->answer[failed].result.text[0] ? r->answer[failed].result.text
+							     : strerror(-r->answer[failed].error));
 	if (error)
 		return fail(EXIT_INTERNAL, "mutants: %s", driver_error(error));
 	mutants_print(r);

@@ -76,7 +76,7 @@ static int replay_open(struct explorer *ex, struct trace *t, const char *path,
 	if (!error && events)
 		error = cause_find(ex, t, &events->record, out, events->where, &events->cause);
 	if (error)
-		return fail(EXIT_INTERNAL, "%s: %s", path, strerror(-error));
+		return fail(EXIT_INTERNAL, "%s: %s", path, driver_error(error));
 	return judge(t, out);
 }
 

@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <string.h>
 #include "checker/trace/trace.h"
+#include "checker/trace/wrong.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "core/text/text.h"
@@ -28,6 +29,10 @@ static int shrink_trace(struct trace *t, const char *in, const char *out, bool q
 	int error = shrink(&t->setup, &t->deviations, (unsigned)t->contract, text, sizeof(text),
 			   progress, &quiet);
 	progress_line(NULL);
+	if (error == -ENOTRECOVERABLE) {
+		wrong_save(&t->setup, &t->deviations, text, text, sizeof(text));
+		return fail(EXIT_INTERNAL, "%s: %s", in, text);
+	}
 	if (error == -ENOENT) {
 		printf("%s: fixed, nothing to shrink\n", in);
 		return EXIT_FIXED;

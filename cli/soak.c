@@ -8,6 +8,7 @@
 #include "checker/explore/driver.h"
 #include "checker/judge/names.h"
 #include "checker/explore/clock.h"
+#include "checker/trace/wrong.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "report/output.h"
@@ -38,6 +39,7 @@ struct request {
 	double start, next_line;
 	struct soak_totals totals;
 	int error;
+	char why[sizeof(((struct soak_result *)0)->text)]; /* after -ENOTRECOVERABLE */
 };
 
 /* --- options --- */
@@ -130,6 +132,8 @@ static int run_round(const struct request *k, uint64_t round, bool trace, struct
 	struct setup s;
 	struct deviations path = {0};
 	int error = soak_round(&k->options, round, &s, &path, out);
+	if (error == -ENOTRECOVERABLE)
+		wrong_save(&s, &path, out->text, out->text, sizeof(out->text));
 	if (!error && out->contract < TM_CONTRACTS && trace) {
 		trace_name(k, round, out, name);
 		error = save_trace(name, &s, &path, (int)out->contract, out->text);
@@ -162,16 +166,26 @@ static bool failed(const void *result)
 	return a->error;
 }
 
+static void note_error(struct request *k, int error, const struct soak_result *r)
+{
+	k->error = k->error ? k->error : error;
+	if (error != -ENOTRECOVERABLE)
+		return;
+	memcpy(k->why, r->text, sizeof(k->why));
+	signals_set_stop(true);
+}
+
 /* What broke. Where results are kept, the trace is written when they are reported. */
-static int tell_broken(const struct request *k, uint64_t round, const struct soak_result *r)
+static void tell_broken(struct request *k, uint64_t round, const struct soak_result *r)
 {
 	char name[TRACE_NAME];
 	struct soak_result again;
 	int error = k->known ? run_round(k, round, true, &again) : 0;
 	trace_name(k, round, r, name);
-	if (!error)
+	if (error)
+		note_error(k, error, &again);
+	else
 		soak_print_broken(&k->options, round, r, name);
-	return error;
 }
 
 static void take(void *arg, unsigned unit, const void *result)
@@ -181,7 +195,7 @@ static void take(void *arg, unsigned unit, const void *result)
 	if (shard_is_part(&k->shard))
 		return;
 	if (a->error) {
-		k->error = k->error ? k->error : a->error;
+		note_error(k, a->error, &a->result);
 		return;
 	}
 	double now = elapsed(k);
@@ -189,7 +203,7 @@ static void take(void *arg, unsigned unit, const void *result)
 				     : (double)(k->totals.rounds + 1) / k->rounds;
 	soak_add(&k->totals, &a->result, part);
 	if (a->result.contract < TM_CONTRACTS && !k->error)
-		k->error = tell_broken(k, k->first + unit, &a->result);
+		tell_broken(k, k->first + unit, &a->result);
 	if (!k->quiet && part >= k->next_line) {
 		soak_print_line(&k->totals, now);
 		k->next_line += 1.0 / LINES;
@@ -224,7 +238,7 @@ static int run(struct request *k)
 	if (!error || error == -EINTR)
 		error = k->error;
 	if (error)
-		return fail(EXIT_INTERNAL, "soak: %s", driver_error(error));
+		return fail(EXIT_INTERNAL, "soak: %s", k->why[0] ? k->why : driver_error(error));
 	soak_print_summary(&k->totals, elapsed(k));
 	return k->totals.broken || soak_grows(&k->totals) ? EXIT_BROKEN : EXIT_HELD;
 }

@@ -218,7 +218,8 @@ static int report(struct taxonomy_report *r, struct taxonomy *t, const struct le
 	/* Even if traces cannot be written, the rest has cost too much to be thrown away. */
 	char why[REPORT_WHY];
 	int error = request->options.traces ? taxonomy_write_traces(r, t, why) : 0;
-	int status = error ? fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s", why) : 0;
+	bool ours = error == -ENOMEM || error == -ENOTRECOVERABLE;
+	int status = error ? fail(ours ? EXIT_INTERNAL : EXIT_USAGE, "%s", why) : 0;
 	/* Advice is of the cheapest method, which is not known before the end. */
 	if (!request->advise)
 		taxonomy_print(r);

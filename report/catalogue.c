@@ -61,6 +61,7 @@ static void list_mutants(void)
 	static const char *const effects[] = {
 		[MUTANT_OF_MODEL] = "",
 		[MUTANT_OF_CHECKER] = "; makes the tester miss bugs",
+		[MUTANT_NOTICED] = "; the tester notices that it is wrong, and ends",
 		[MUTANT_OF_HARDWARE] =
 			"; another machine, for litmus tests and the taxonomy to find",
 	};

@@ -64,7 +64,7 @@ static void make_finding(void *arg, unsigned unit, void *result)
 		snprintf(made->why, sizeof(made->why), "%s: it does not run as it was written",
 			 trace);
 	else if (made->error)
-		snprintf(made->why, sizeof(made->why), "%s: %s", trace, strerror(-made->error));
+		snprintf(made->why, sizeof(made->why), "%s: %s", trace, driver_error(made->error));
 }
 
 static void take_finding(void *arg, unsigned unit, const void *result)

@@ -11,6 +11,7 @@
 #include "checker/explore/driver.h"
 #include "checker/judge/names.h"
 #include "checker/judge/surprise.h"
+#include "checker/trace/wrong.h"
 #include "report/output.h"
 #include "report/report.h"
 #include "report/terminal.h"
@@ -181,9 +182,14 @@ static int shrink_cell(const struct report *r, unsigned config, unsigned contrac
 				    breaks_before(r, config, contract)
 			    ? minimized_first(c, config, contract, cases)
 			    : minimized_find(c, config, contract, cases);
+	if (error == -ENOTRECOVERABLE) {
+		const struct minimized_failure *wrong = &cases->found[0];
+		wrong_save(&wrong->setup, &wrong->path, wrong->text, why, REPORT_WHY);
+		minimized_free(cases);
+	}
 	if (error) {
 		free(cases);
-		return not_again(c, config, contract, why);
+		return error == -ENOTRECOVERABLE ? error : not_again(c, config, contract, why);
 	}
 	for (unsigned i = 0; i < cases->n && !error; i++, cell->cases++)
 		error = write_smallest(r, config, contract, i, &cases->found[i], why);
@@ -212,7 +218,9 @@ static int look_again(const struct report *r, unsigned config, unsigned contract
 	memcpy(one->text, run.text, sizeof(one->text));
 	one->whole = true;
 	more->cases = !error;
-	if (error)
+	if (error == -ENOTRECOVERABLE)
+		wrong_save(&run.setup, &run.path, run.text, why, REPORT_WHY);
+	else if (error)
 		error = not_again(r->campaign, config, contract, why);
 	else if (r->out)
 		error = write_case(r, config, contract, 0, &run.setup, &run.path, why);

@@ -114,7 +114,8 @@ static int try_switch(struct explanation *q, unsigned knob)
 				 &breaks_without);
 	if (error || breaks_without) {
 		trail_free(&without);
-		return error == -ENOMEM ? error : 0; /* else the store needs the switch to run */
+		/* Else the store needs the switch to run. */
+		return error == -ENOMEM || error == -ENOTRECOVERABLE ? error : 0;
 	}
 	error = trail_record(q->s, knob, value, &q->t->deviations, (unsigned)q->contract, &with,
 			     &broken);

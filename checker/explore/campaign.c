@@ -120,10 +120,10 @@ unsigned campaign_done(const struct campaign *c, unsigned config)
 	return done;
 }
 
-static void one_run(struct explorer *ex, struct schedule *schedule, uint64_t run)
+static int one_run(struct explorer *ex, struct schedule *schedule, uint64_t run)
 {
 	struct source *source = schedule_run(schedule, run);
-	explore_run(ex, source, &schedule->random.taken);
+	return explore_run(ex, source, &schedule->random.taken);
 }
 
 /* The run once more, without its power failures: is it the same, event by event? */
@@ -168,15 +168,14 @@ static int random_runs(const struct campaign *c, unsigned unit, struct explorer 
 	unsigned share = one_in(c, unit);
 	uint64_t run, runs = (c->options.runs + share - 1) / share;
 	int error = open_schedule(c, ex, &schedule);
-	for (run = 0; !error && run < runs && !(ex->stop_at && ex->stopped) && !ex->wrong.found;
-	     run++) {
+	for (run = 0; !error && run < runs && !(ex->stop_at && ex->stopped); run++) {
 		/* Schedules are cheap, power failures are not. */
 		ex->limits.no_crash |= !explore_more(ex);
 		ex->run_states = states_until(ex->limits.states, run, runs);
 		ex->few_images = ex->run_states <
 				 ex->counts.states + 2ull * ex->limits.images_per_point;
-		one_run(ex, &schedule, run);
-		if (c->options.doublecheck && !same_again(ex, &schedule, run))
+		error = one_run(ex, &schedule, run);
+		if (!error && c->options.doublecheck && !same_again(ex, &schedule, run))
 			result->diverged++;
 	}
 	result->complete = run == runs && explore_more(ex);
@@ -207,18 +206,27 @@ static int all_runs(const struct campaign *c, unsigned unit, struct explorer *ex
 	return error;
 }
 
-/* What ended the exploration. */
-static int take_first(const struct explorer *ex, struct setup *s, struct broken_run *first)
+int broken_run_take(struct broken_run *run, const struct explorer *ex, int explored)
 {
-	while (first->contract < TM_CONTRACTS && !ex->wrong.found &&
+	const struct failure *f = explored ? &ex->wrong : &ex->failure[run->contract];
+	if (explored && explored != -ENOTRECOVERABLE)
+		return explored;
+	snprintf(run->text, sizeof(run->text), "%s", f->text);
+	int error = f->found ? deviations_append(&run->path, &f->deviations) : -ENOENT;
+	return error ? error : explored;
+}
+
+/* What ended the exploration. */
+static int take_first(const struct explorer *ex, int explored, struct setup *s,
+		      struct broken_run *first)
+{
+	while (first->contract < TM_CONTRACTS && !explored &&
 	       !(ex->stop_at & TM_BIT(first->contract) && ex->failure[first->contract].found))
 		first->contract++;
 	if (first->contract == TM_CONTRACTS)
 		return 0;
-	const struct failure *f = ex->wrong.found ? &ex->wrong : &ex->failure[first->contract];
-	snprintf(first->text, sizeof(first->text), "%s", f->text);
 	int error = setup_like(&first->setup, s, &s->w);
-	return error ? error : deviations_append(&first->path, &f->deviations);
+	return error ? error : broken_run_take(first, ex, explored);
 }
 
 /* Not what other workloads show as well, nor what is beyond the store's limits. */
@@ -266,14 +274,10 @@ static void explore_unit(const struct campaign *c, unsigned unit, unsigned stop_
 		result->error = all_runs(c, unit, ex, result);
 	else
 		result->error = random_runs(c, unit, ex, result);
-	if (ex->wrong.found && !result->error) {
-		result->error = -ENOTRECOVERABLE;
+	if (result->error == -ENOTRECOVERABLE)
 		snprintf(result->why, sizeof(result->why), "%s", ex->wrong.text);
-	}
-	if (first && (!result->error || ex->wrong.found)) {
-		int error = take_first(ex, &s, first);
-		result->error = error ? error : result->error;
-	}
+	if (first && (!result->error || result->error == -ENOTRECOVERABLE))
+		result->error = take_first(ex, result->error, &s, first);
 	result->counts = ex->counts;
 	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
 		result->contract[k].found = ex->failure[k].found;
@@ -541,7 +545,7 @@ static int drawn_run(const struct campaign *c, uint64_t run, struct explorer *ex
 	struct schedule schedule;
 	int error = open_schedule(c, ex, &schedule);
 	if (!error)
-		one_run(ex, &schedule, run);
+		error = one_run(ex, &schedule, run);
 	schedule_close(&schedule);
 	return error;
 }
@@ -557,9 +561,9 @@ static int searched_run(const struct campaign *c, unsigned unit, unsigned contra
 	int error = trace_start(&source, &list);
 	if (error)
 		return error;
-	explore_run(ex, &source.source, &source.taken);
+	error = explore_run(ex, &source.source, &source.taken);
 	trace_finish(&source);
-	return 0;
+	return error;
 }
 
 struct campaign_break campaign_strange(const struct campaign *c, unsigned config, unsigned contract)
@@ -600,7 +604,6 @@ static int run_again(const struct campaign *c, const struct campaign_break *whic
 {
 	struct explorer *ex = malloc(sizeof(*ex));
 	struct explore_limits limits = c->options.limits;
-	const struct failure *f;
 	if (how == AGAIN_WHOLE_UNIT) {
 		limits.states = c->options.states / one_in(c, which->unit);
 	} else {
@@ -615,11 +618,7 @@ static int run_again(const struct campaign *c, const struct campaign_break *whic
 		return error;
 	}
 	ex->stop_at = TM_BIT(which->contract);
-	error = look_again(c, which, how, ex);
-	f = &ex->failure[which->contract];
-	if (!error)
-		error = f->found ? deviations_append(&out->path, &f->deviations) : -ENOENT;
-	snprintf(out->text, sizeof(out->text), "%s", f->text);
+	error = broken_run_take(out, ex, look_again(c, which, how, ex));
 	explore_close(ex);
 	free(ex);
 	return error;

@@ -188,10 +188,14 @@ uint64_t campaign_shown(const struct campaign *c, unsigned config, unsigned row,
 /* Rows of the baseline's for the configuration that states so far have shown, from its first one
  * on. */
 uint64_t campaign_accepted(const struct campaign *c, unsigned config);
-/* That run again, until the contract breaks in that way. 0 or -errno; -ENOENT: it does not. *out is
- * to be freed in any case. */
+/* That run again, until the contract breaks in that way. 0 or -errno; -ENOENT: it does not;
+ * -ENOTRECOVERABLE: *out is the run of which the tree of recoveries was wrong. *out is to be freed
+ * in any case. */
 int campaign_again(const struct campaign *c, const struct campaign_break *which,
 		   struct broken_run *out);
+/* How the explorer broke run->contract: the deviations and the text, as campaign_again().
+ * `explored`: 0 or -errno of that. */
+int broken_run_take(struct broken_run *run, const struct explorer *ex, int explored);
 void broken_run_free(struct broken_run *run);
 
 #endif

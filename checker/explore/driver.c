@@ -416,5 +416,7 @@ const char *driver_error(int error)
 	if (error == -ECHILD)
 		return "a worker process died before its work was done (killed, or no memory "
 		       "left?)";
+	if (error == -ENOTRECOVERABLE)
+		return "what was taken for known of a recovery or a run was something else";
 	return strerror(-error);
 }

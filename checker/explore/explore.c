@@ -786,8 +786,13 @@ static void find_verdicts(struct explorer *ex, struct verdict v[TM_CONTRACTS])
 	ex->run_clean = !any_broken(&ex->worlds.world[0].result, v);
 }
 
-void explore_run_from(struct explorer *ex, struct mark *from, struct source *source,
-		      const struct deviations *taken)
+static int wrong(const struct explorer *ex)
+{
+	return ex->wrong.found ? -ENOTRECOVERABLE : 0;
+}
+
+int explore_run_from(struct explorer *ex, struct mark *from, struct source *source,
+		     const struct deviations *taken)
 {
 	struct world *w = &ex->worlds.world[0];
 	struct verdict v[TM_CONTRACTS];
@@ -807,6 +812,7 @@ void explore_run_from(struct explorer *ex, struct mark *from, struct source *sou
 	world_end(&ex->worlds, 0);
 	end_run(ex);
 	phase_back(ex->phases, before);
+	return wrong(ex);
 }
 
 /* --- runs that begin like others --- */
@@ -939,7 +945,7 @@ static void repeat_run(struct explorer *ex, const struct known_run *run,
 	phase_back(ex->phases, before);
 }
 
-void explore_run(struct explorer *ex, struct source *source, const struct deviations *taken)
+int explore_run(struct explorer *ex, struct source *source, const struct deviations *taken)
 {
 	const struct known_run *known = NULL;
 	struct source *rest = source;
@@ -951,14 +957,15 @@ void explore_run(struct explorer *ex, struct source *source, const struct deviat
 	/* Where the budget is used up a run ends early. */
 	if (known && (ex->limits.no_crash || has_budget(ex))) {
 		repeat_run(ex, known, taken);
-		return;
+		return wrong(ex);
 	}
-	explore_run_from(ex, from, rest, taken);
-	if (!from)
-		return;
+	int error = explore_run_from(ex, from, rest, taken);
+	if (error || !from)
+		return error;
 	note_made(ex, taken->n);
 	if (ex->resumed++ % CANARY_EVERY == 0 && explore_more(ex))
 		check_run(ex, run_hash(ex));
+	return wrong(ex);
 }
 
 bool explore_more(const struct explorer *ex)
@@ -998,6 +1005,8 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 	memset(ex, 0, sizeof(*ex));
 	ex->setup = setup;
 	ex->limits = *limits;
+	if (CHECKER_MUTANT(setup, TREE_LINE_LEFT_OUT))
+		ex->limits.tree_mutant = TREE_LINE_LEFT_OUT;
 	int error = worlds_open(&ex->worlds, setup);
 	if (error) {
 		if (error == -EIO)

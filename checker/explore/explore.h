@@ -144,12 +144,15 @@ void explore_close(struct explorer *ex);
 void explore_restart(struct explorer *ex);
 /* Tests: from now on collect ex->outcomes, anew. 0 or -ENOMEM. */
 int explore_collect_outcomes(struct explorer *ex, bool by_point);
-/* One run under a source whose deviations are collected in `taken`, with all its power failures. */
-void explore_run(struct explorer *ex, struct source *source, const struct deviations *taken);
+/* One run under a source whose deviations are collected in `taken`, with all its power failures.
+ * 0; -ENOTRECOVERABLE: see ex->wrong. Then nothing that was found is worth anything, and the
+ * program ends. */
+int explore_run(struct explorer *ex, struct source *source, const struct deviations *taken)
+	__attribute__((warn_unused_result));
 /* The same from a mark of an earlier run on, which was the same until then; NULL: from the
  * beginning. While ex->marks is set, the run is marked itself. */
-void explore_run_from(struct explorer *ex, struct mark *from, struct source *source,
-		      const struct deviations *taken);
+int explore_run_from(struct explorer *ex, struct mark *from, struct source *source,
+		     const struct deviations *taken) __attribute__((warn_unused_result));
 /* How often it was forgotten which points were met. Marks that were made before are of no use. */
 uint32_t explore_emptied(const struct explorer *ex);
 /* KEEP's durable lower bound before anything was done: what the load phase put. */

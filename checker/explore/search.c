@@ -75,7 +75,8 @@ static void run_list(struct search *s, bool log)
 	level->emptied = explore_emptied(ex);
 	ex->marks = log && ex->prefix ? &level->marks : NULL;
 	ex->position = &s->source.logged;
-	explore_run_from(ex, level->from, &s->source.source, &s->source.taken);
+	int error = explore_run_from(ex, level->from, &s->source.source, &s->source.taken);
+	s->error = s->error ? s->error : error;
 	ex->marks = NULL;
 	assert(s->source.taken.n <= s->list.n); /* the list is all that deviates */
 	/* Each of them was met before, and nothing that comes before it is different now. */
@@ -232,7 +233,7 @@ int search_run(struct search *s, struct explorer *ex, const struct search_limits
 	try_all(s, limits->preemptions, limits->faults);
 	assert(!s->list.n && !s->delays); /* each step down was taken back */
 	assert(s->complete || s->failed || ex->counts.runs);
-	return s->failed ? -ENOMEM : 0;
+	return s->failed ? -ENOMEM : s->error;
 }
 
 void search_close(struct search *s)

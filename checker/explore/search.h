@@ -39,9 +39,11 @@ struct search {
 	unsigned delays;	/* of these, so many are delays until quiescence */
 	struct search_level level[SYSTEMATIC_DEPTH + 1]; /* by the length of the list */
 	bool seen[TM_CONTRACTS], failed;
+	int error; /* explore_run_from() */
 };
 
-/* Search. The explorer is open, and new or restarted. 0 or -ENOMEM; to be closed in any case. */
+/* Search. The explorer is open, and new or restarted. 0, -ENOMEM, or explore_run(); to be closed in
+ * any case. */
 int search_run(struct search *s, struct explorer *ex, const struct search_limits *limits);
 void search_close(struct search *s);
 

@@ -30,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/trace/shrink.h"
+#include "checker/trace/wrong.h"
 #include "checker/trace/trace.h"
 #include "core/text/error_name.h"
 #include "scenarios/stores.h"
@@ -179,7 +180,7 @@ static void explore_clean(struct campaign *c, unsigned workload, struct campaign
 	char text[200];
 	c->options.runs *= LONGER;
 	c->options.states *= LONGER;
-	campaign_explore(c, workload, 0, u, NULL);
+	wrong_explore(c, workload, 0, u, NULL);
 	clean->error = u->error;
 	snprintf(clean->why, sizeof(clean->why), "%s", u->why);
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
@@ -304,15 +305,24 @@ static int keep_trace(const struct ablation *a, const struct place *place,
 	return error;
 }
 
-/* Does the same run break the contract although nothing is taken away? */
-static bool breaks_anyway(const struct broken_run *run)
+/* Does the same run break the contract although nothing is taken away? 0, or -ENOTRECOVERABLE, as
+ * shrink(). */
+static int breaks_anyway(struct broken_run *run, bool *breaks)
 {
 	struct setup base = run->setup, whole;
+	int error = 0;
 	base.without.n = 0;
-	bool breaks = !setup_like(&whole, &base, &run->setup.w) &&
-		      shrink_breaks(&whole, &run->path, run->contract);
+	*breaks = false;
+	if (!setup_like(&whole, &base, &run->setup.w))
+		error = shrink_breaks(&whole, &run->path, run->contract, run->text,
+				      sizeof(run->text), breaks);
+	if (error) {
+		base = run->setup;
+		run->setup = whole;
+		whole = base;
+	}
 	setup_free(&whole);
-	return breaks;
+	return error;
 }
 
 /* What one process needs for one place. */
@@ -356,15 +366,20 @@ static int find_break(const struct campaign *c, unsigned workload, unsigned cont
 	struct broken_run *run = &attempt->run;
 	bool whole = false;
 	memset(u, 0, sizeof(*u));
-	campaign_explore(c, workload, contracts, u, run);
+	wrong_explore(c, workload, contracts, u, run);
 	int error = u->error;
 	snprintf(r->why, sizeof(r->why), "%s", u->why);
 	r->runs += u->counts.runs;
 	r->states += u->counts.states;
 	if (!error && run->contract < TM_CONTRACTS) {
+		bool anyway = true;
 		error = broken_run_shrink(run, run->contract, &whole);
 		/* What cannot be found a second time is nobody's fault. */
-		*blamed = !error && !whole && !breaks_anyway(run);
+		if (!error && !whole)
+			error = breaks_anyway(run, &anyway);
+		*blamed = !error && !anyway;
+		if (error == -ENOTRECOVERABLE)
+			wrong_save(&run->setup, &run->path, run->text, r->why, sizeof(r->why));
 	}
 	return error;
 }

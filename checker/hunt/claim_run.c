@@ -6,6 +6,7 @@
 #include <string.h>
 #include "checker/hunt/claims.h"
 #include "checker/trace/shrink.h"
+#include "checker/trace/wrong.h"
 
 static struct campaign campaign_of(const struct claim_case *test, const struct claim_budget *budget)
 {
@@ -37,7 +38,7 @@ static void run_workload(const struct claim_case *test, unsigned workload,
 	struct campaign c = campaign_of(test, budget);
 	struct campaign_unit unit = {0};
 	unsigned stop_at = test->kind == CLAIM_COUNT ? 0 : test->contracts;
-	campaign_explore(&c, workload, stop_at, &unit, NULL);
+	wrong_explore(&c, workload, stop_at, &unit, NULL);
 	result->error = unit.error;
 	memcpy(result->why, unit.why, sizeof(result->why));
 	result->states = unit.counts.states;
@@ -120,8 +121,10 @@ int claim_smallest(const struct claim_case *test, const struct claim_result *res
 		c.unit = calloc(c.workloads, sizeof(*c.unit));
 		if (!c.unit)
 			return -ENOMEM;
-		campaign_explore(&c, which.unit, TM_BIT(which.contract), &c.unit[which.unit], NULL);
+		campaign_explore(&c, which.unit, TM_BIT(which.contract), &c.unit[which.unit], out);
 		error = c.unit[which.unit].error;
+		if (error != -ENOTRECOVERABLE)
+			broken_run_free(out);
 	}
 	if (!error)
 		error = campaign_again(&c, &which, out);

@@ -132,7 +132,7 @@ enum claim_verdict claim_judge(const struct claim_case *test, const struct claim
 /*
  * The smallest way to break it that was found from what `result` names, or not `small`: as it was
  * found; to be freed in any case. 0 or -errno; -ENOENT: it could not be shrunk, or, with an empty
- * out->path, does not break again.
+ * out->path, does not break again; -ENOTRECOVERABLE: as shrink().
  */
 int claim_smallest(const struct claim_case *test, const struct claim_result *result,
 		   const struct claim_budget *budget, bool small, struct broken_run *out);

@@ -3,6 +3,7 @@
 #include "checker/hunt/claims_run.h"
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct claim_unit {
 	unsigned at; /* index into the cases */
@@ -107,6 +108,10 @@ int claims_run(struct claims_run *r)
 			claim_add(sum, &result[u]);
 		else
 			sum->part = true;
+		if (result[u].error == -ENOTRECOVERABLE) {
+			error = result[u].error;
+			memcpy(r->why, result[u].why, sizeof(r->why));
+		}
 	}
 	free(driver.done);
 	free(result);

@@ -34,13 +34,14 @@ struct claims_run {
 	uint64_t states;
 	unsigned done;	/* of `units`; of a case of which not all are done, result.part is true */
 	unsigned units; /* of work */
+	char why[WORLDS_WHY]; /* after -ENOTRECOVERABLE */
 	/* private */
 	struct claim_unit *unit;
 };
 
 /* 0 or -errno, as driver_run(); -EINTR: left off, and the results are those of what is done. A case
- * that could not be run says so itself. claims_run_free() in
- * any case. */
+ * that could not be run says so itself; -ENOTRECOVERABLE: explore_run(). claims_run_free() in any
+ * case. */
 int claims_run(struct claims_run *r);
 void claims_run_free(struct claims_run *r);
 

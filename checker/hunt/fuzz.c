@@ -29,6 +29,7 @@
 #include "checker/explore/driver.h"
 #include "checker/explore/visited.h"
 #include "checker/trace/shrink.h"
+#include "checker/trace/wrong.h"
 #include "core/array.h"
 
 #define ITEMS	      32 /* in a round */
@@ -345,7 +346,8 @@ static void note_breaks(struct fuzz_item *item, const struct fuzz_input *input)
 	}
 }
 
-static void run_input(struct fuzz_item *item, const struct fuzz_input *input)
+/* False: the tree of recoveries was wrong, and r->error and r->why say so. */
+static bool run_input(struct fuzz_item *item, const struct fuzz_input *input)
 {
 	struct explorer *ex = &item->ex;
 	struct features features = {.found = note_feature, .arg = item};
@@ -355,14 +357,18 @@ static void run_input(struct fuzz_item *item, const struct fuzz_input *input)
 	ex->image_done = image_done;
 	ex->image_done_arg = &features;
 	fuzz_start(&item->source, input, false);
-	explore_run(ex, &item->source.source, &item->source.taken);
+	if (explore_run(ex, &item->source.source, &item->source.taken)) {
+		r->error = wrong_save(ex->setup, &ex->wrong.deviations, ex->wrong.text, r->why,
+				      sizeof(r->why));
+		return false;
+	}
 	if (ex->repeated != repeated)
-		return; /* it has no features that it had not the first time */
+		return true; /* it has no features that it had not the first time */
 	features_history(&features, ex->worlds.history);
 	features_end(&features);
 	note_breaks(item, input);
 	if (r->features == before)
-		return;
+		return true;
 	if (item->pooled < POOL)
 		item->pool[item->pooled++] = *input;
 	if (r->kept == ITEM_KEPT)
@@ -371,6 +377,7 @@ static void run_input(struct fuzz_item *item, const struct fuzz_input *input)
 		r->keep[r->kept].input = *input;
 		r->keep[r->kept++].features = r->features;
 	}
+	return true;
 }
 
 static int open_input(struct fuzz_item *item, const struct fuzz_input *input, struct setup *s)
@@ -401,10 +408,11 @@ static void close_input(struct fuzz_item *item, struct setup *s)
 static void run_seeds(struct fuzz_item *item, unsigned first, unsigned n)
 {
 	struct setup s;
-	for (unsigned i = first; i < first + n; i++) {
+	bool good = true;
+	for (unsigned i = first; i < first + n && good; i++) {
 		if (open_input(item, &item->f->seed[i], &s))
 			return;
-		run_input(item, &item->f->seed[i]);
+		good = run_input(item, &item->f->seed[i]);
 		close_input(item, &s);
 	}
 }
@@ -437,14 +445,15 @@ static void run_item(struct fuzz_item *item, unsigned runs)
 	if (open_input(item, &input, &s))
 		return;
 	item->pool[item->pooled++] = input;
-	for (unsigned run = 0; run < runs && explore_more(&item->ex); run++) {
+	bool good = true;
+	for (unsigned run = 0; good && run < runs && explore_more(&item->ex); run++) {
 		struct fuzz_input next = item->pool[draw(random, item->pooled)];
 		const struct fuzz_input *other = &item->pool[draw(random, item->pooled)];
 		if (item->f->inputs)
 			other = &item->f->corpus[draw(random, item->f->inputs)];
 		for (unsigned changes = run ? 1 + draw(random, 3) : 0; changes; changes--)
 			change_records(random, &next, other);
-		run_input(item, &next);
+		good = run_input(item, &next);
 	}
 	close_input(item, &s);
 }
@@ -651,19 +660,16 @@ int fuzz_again(const struct fuzz *f, const struct fuzz_break *broken, struct bro
 	struct byte_source source = {0};
 	struct explore_limits limits = item_limits;
 	memset(out, 0, sizeof(*out));
+	out->contract = broken->contract;
 	int error = fuzz_setup(f->base, &broken->input, &out->setup);
 	/* The item had met some of the states before. */
 	limits.states = UINT64_MAX;
 	if (!error)
 		error = ex ? explore_open(ex, &out->setup, &limits) : -ENOMEM;
 	if (!error) {
-		const struct failure *failure = &ex->failure[broken->contract];
 		fuzz_start(&source, &broken->input, false);
 		ex->stop_at = TM_BIT(broken->contract);
-		explore_run(ex, &source.source, &source.taken);
-		error = failure->found ? deviations_append(&out->path, &failure->deviations)
-				       : -ENOENT;
-		snprintf(out->text, sizeof(out->text), "%s", failure->text);
+		error = broken_run_take(out, ex, explore_run(ex, &source.source, &source.taken));
 		explore_close(ex);
 	}
 	deviations_free(&source.taken);

@@ -55,7 +55,7 @@ struct fuzz {
 	uint64_t broken[TM_CONTRACTS]; /* states */
 	struct fuzz_break *found;      /* by the last round */
 	unsigned founds;
-	char why[WORLDS_WHY]; /* after -EIO */
+	char why[WORLDS_WHY]; /* after -EIO and -ENOTRECOVERABLE */
 	/* private */
 	struct fuzz_input *seed; /* inputs that have not been run yet */
 	unsigned seeds, seeds_done;
@@ -73,7 +73,8 @@ void fuzz_close(struct fuzz *f);
 int fuzz_seed(struct fuzz *f, const uint8_t *bytes, size_t n);
 /* Is there time, or a run, left, and was fuzz_stop() not called? */
 bool fuzz_more(const struct fuzz *f);
-/* Some thousand runs. 0; -ENOMEM; -EIO: the store cannot run, f->why; -ECHILD: a process died. */
+/* Some thousand runs. 0; -ENOMEM; -EIO: the store cannot run, or -ENOTRECOVERABLE: explore_run(),
+ * both with f->why; -ECHILD: a process died. */
 int fuzz_round(struct fuzz *f);
 /* The round ends soon, and fuzz_more() is false from now on. May be called from a signal
  * handler. */
@@ -86,8 +87,7 @@ int fuzz_setup(const struct setup *base, const struct fuzz_input *input, struct 
 void fuzz_start(struct byte_source *b, const struct fuzz_input *input, bool power);
 /* Have they the same workload? */
 bool fuzz_same_workload(const struct fuzz_input *a, const struct fuzz_input *b);
-/* Run a case that breaks a contract again. 0; -ENOENT: it does not break; -ENOMEM. *out is to be
- * freed in any case. */
+/* Run a case that breaks a contract again, as campaign_again(). */
 int fuzz_again(const struct fuzz *f, const struct fuzz_break *broken, struct broken_run *out);
 /* The same, and make it as small as can be. */
 int fuzz_shrink(const struct fuzz *f, const struct fuzz_break *broken, struct broken_run *out);

@@ -9,6 +9,7 @@
 #include "checker/explore/clock.h"
 #include "checker/judge/names.h"
 #include "checker/trace/regress.h"
+#include "checker/trace/wrong.h"
 #include "core/array.h"
 
 #define CASES 16 /* shrunk at most, of one contract */
@@ -66,7 +67,7 @@ int fuzz_session_rerun(struct fuzz_session *s, struct trace *t, const char *path
 	*r = (struct fuzz_rerun){.trace = strdup(path), .contract = t->contract};
 	int differs = r->trace ? regress(t, r->why, sizeof(r->why)) : -ENOMEM;
 	if (differs < 0)
-		return -ENOMEM;
+		return differs;
 	if (differs) {
 		s->rerun_failures++;
 		return 0;
@@ -113,6 +114,8 @@ static struct fingerprint raw_fingerprint(struct fuzz_turn *t, const struct fuzz
 	struct fingerprint fingerprint = {0};
 	struct broken_run run;
 	*error = fuzz_again(&t->fuzz, b, &run);
+	if (*error == -ENOTRECOVERABLE)
+		wrong_save(&run.setup, &run.path, run.text, t->why, sizeof(t->why));
 	if (!*error)
 		*error = fingerprint_find(&run.setup, &run.path, b->contract, &fingerprint);
 	broken_run_free(&run);
@@ -151,6 +154,8 @@ static int shrink_case(struct fuzz_turn *t, const struct fuzz_break *b)
 			 t->config->store->name, contract_name(b->contract));
 		error = -EIO;
 	}
+	if (error == -ENOTRECOVERABLE)
+		wrong_save(&run.setup, &run.path, run.text, t->why, sizeof(t->why));
 	if (!error)
 		error = fingerprint_find(&run.setup, &run.path, b->contract, &fingerprint);
 	struct fuzz_known *k = error ? NULL : find_known(t->session, &fingerprint);
@@ -167,6 +172,8 @@ static int look_at(struct fuzz_turn *t, const struct fuzz_break *b)
 	int error;
 	struct fingerprint fingerprint = raw_fingerprint(t, b, &error);
 	struct fuzz_known *k = error ? NULL : find_known(t->session, &fingerprint);
+	if (error == -ENOTRECOVERABLE)
+		return error;
 	if (k) {
 		met_again(t, k);
 		return 0;
@@ -213,6 +220,10 @@ int fuzz_turn_round(struct fuzz_turn *t)
 	}
 	if (error == -ECHILD)
 		snprintf(t->why, sizeof(t->why), "%s", driver_error(error));
+	if (error == -ENOTRECOVERABLE) {
+		snprintf(t->why, sizeof(t->why), "%s", t->fuzz.why);
+		return error;
+	}
 	if (error)
 		return error == -ECHILD ? -EIO : -ENOMEM;
 	if (t->fuzz.founds)

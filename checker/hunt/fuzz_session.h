@@ -59,7 +59,7 @@ struct fuzz_turn {
 	char why[FUZZ_TEXT]; /* an error's message */
 };
 
-/* Run a trace again and accept its fingerprint. 0 or -ENOMEM. */
+/* Run a trace again and accept its fingerprint. 0, or as regress(). */
 int fuzz_session_rerun(struct fuzz_session *s, struct trace *t, const char *path);
 /* Know a trace of an earlier session, unless it was run again. 0 or -ENOMEM. */
 int fuzz_session_learn(struct fuzz_session *s, struct trace *t, const char *path);
@@ -70,8 +70,8 @@ void fuzz_session_free(struct fuzz_session *s);
 
 /* Set the members above "results" before. 0 or -ENOMEM; fuzz_turn_end() in any case. */
 int fuzz_turn_begin(struct fuzz_turn *t, struct fuzz_options *o);
-/* One round, and all that it found. 0; -EINVAL (the store cannot run), -EIO (internal) or -ENOMEM
- * with t->why, or what save() returned. */
+/* One round, and all that it found. 0; -EINVAL (the store cannot run), -EIO (internal), -ENOMEM or
+ * -ENOTRECOVERABLE (explore_run()) with t->why, or what save() returned. */
 int fuzz_turn_round(struct fuzz_turn *t);
 void fuzz_turn_end(struct fuzz_turn *t);
 /* A known case that belongs into the turn's report. */

@@ -48,6 +48,7 @@
 #include "checker/judge/expect.h"
 #include "checker/judge/names.h"
 #include "checker/trace/shrink.h"
+#include "checker/trace/wrong.h"
 #include "scenarios/stores.h"
 
 const struct mutant_options mutant_default = {.seed = 1, .states = 1000000, .shrink = true};
@@ -239,13 +240,19 @@ static void close_bench(struct bench *b)
 }
 
 /* Up to `runs` runs and their power failures, until one of the contracts in `want` breaks. That
- * one, or TM_CONTRACTS. */
-static unsigned explore(struct bench *b, unsigned want, uint64_t runs)
+ * one, or TM_CONTRACTS; also if s->error is set. */
+static unsigned explore(struct search *s, struct bench *b, unsigned want, uint64_t runs)
 {
+	const struct failure *wrong = &b->ex.wrong;
 	b->ex.stop_at = want;
-	for (uint64_t run = 0; run < runs && explore_more(&b->ex); run++) {
+	for (uint64_t run = 0; !s->error && run < runs && explore_more(&b->ex); run++) {
 		struct source *source = schedule_run(&b->schedule, run);
-		explore_run(&b->ex, source, &b->schedule.random.taken);
+		s->error = explore_run(&b->ex, source, &b->schedule.random.taken);
+	}
+	if (s->error) {
+		wrong_save(&b->setup, &wrong->deviations, wrong->text, s->out->text,
+			   sizeof(s->out->text));
+		return TM_CONTRACTS;
 	}
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		if (want & TM_BIT(c) && b->ex.failure[c].found)
@@ -288,7 +295,7 @@ static bool control_breaks(const struct lane *lane, unsigned workload, unsigned 
 	if (s->error)
 		return true;
 	b->ex.limits.no_crash = no_crash;
-	bool broken = explore(b, TM_BIT(contract), runs) != TM_CONTRACTS;
+	bool broken = explore(s, b, TM_BIT(contract), runs) != TM_CONTRACTS;
 	close_bench(b);
 	return broken;
 }
@@ -308,10 +315,15 @@ static int shrink_hit(const struct bench *b, unsigned contract, const struct mut
 	error = deviations_append(&path, &b->ex.failure[contract].deviations);
 	if (!error)
 		error = shrink(&small, &path, contract, text, sizeof(text), NULL, NULL);
+	if (error == -ENOTRECOVERABLE)
+		wrong_save(&small, &path, text, out->text, sizeof(out->text));
 	if (!error)
 		error = explore_open(ex, &small, &explore_default);
 	if (!error) {
 		error = replay(ex, &path, contract == TM_KEEP, NULL, again);
+		if (error == -ENOTRECOVERABLE)
+			wrong_save(&small, &ex->wrong.deviations, ex->wrong.text, out->text,
+				   sizeof(out->text));
 		out->shrunk = !error && !again->unused && again->verdict[contract].broken;
 		out->operations = workload_ops(&small.w);
 		out->deviations = path.n;
@@ -409,17 +421,18 @@ static bool try_workload(struct search *s, const struct lane *lane, const struct
 		b->ex.limits.no_crash = true;
 	}
 	if (runs)
-		contract = explore(b, lane->want, runs);
+		contract = explore(s, b, lane->want, runs);
 	out->states += b->ex.counts.states;
 	out->runs += b->ex.counts.runs;
 	if (contract < TM_CONTRACTS) {
 		double seconds = since(&s->start);
-		if (!compare ||
-		    !control_breaks(lane, workload, contract, b->ex.failure[contract].run + 1,
-				    b->ex.limits.no_crash, s)) {
+		bool anyway = compare && control_breaks(lane, workload, contract,
+							b->ex.failure[contract].run + 1,
+							b->ex.limits.no_crash, s);
+		if (!anyway && !s->error) {
 			note_hit(s, lane, b, contract);
 			out->seconds = seconds;
-			if (s->options->shrink && !s->error)
+			if (s->options->shrink)
 				s->error = shrink_hit(b, contract, s->options, out);
 		}
 	}
@@ -658,7 +671,7 @@ unsigned mutants_list(struct mutant *list, unsigned max)
 	for (unsigned i = 0; (info = mutant_nth(i)) != NULL; i++) {
 		bool checker = info->effect == MUTANT_OF_CHECKER;
 		/* Stores may well be right on another machine. */
-		if (info->effect != MUTANT_OF_HARDWARE && n++ < max)
+		if ((checker || info->effect == MUTANT_OF_MODEL) && n++ < max)
 			list[n - 1] = (struct mutant){
 				.kind = checker ? MUTANT_CHECKER : MUTANT_MODEL,
 				.part = info->part,

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/explore/driver.h"
+#include "checker/trace/wrong.h"
 #include "core/text/text.h"
 #include "scenarios/stores.h"
 
@@ -189,10 +190,13 @@ static int plain_runs(struct sensitivity *f)
 	int error = make_campaign(f);
 	if (!error)
 		error = campaign_run(c);
-	for (unsigned i = 0; error == -EIO && i < c->configs * c->workloads && !f->why[0]; i++)
+	for (unsigned i = 0; error == -EIO && i < c->configs * c->workloads && !f->why[0]; i++) {
+		if (c->unit[i].error == -ENOTRECOVERABLE)
+			wrong_again(c, i, c->unit[i].why);
 		if (c->unit[i].error)
 			say_why(f->why, &c->unit[i], i / c->workloads / BASES,
 				&c->workload[i % c->workloads]);
+	}
 	return error;
 }
 
@@ -224,7 +228,7 @@ static void explore(const struct inert_value *s, unsigned base, unsigned workloa
 	c.options.limits.no_crash = look->no_crash;
 	unit->error = make_config(&config, stores[s->store], base, plain ? NULL : s->line->knob);
 	if (!unit->error)
-		campaign_explore(&c, workload, stop_at, unit, NULL);
+		wrong_explore(&c, workload, stop_at, unit, NULL);
 	if (unit->error)
 		say_why(s->result->why, unit, s->store, &c.workload[workload]);
 }

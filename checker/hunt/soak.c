@@ -115,7 +115,7 @@ int soak_setup(const struct soak_options *o, uint64_t round, struct setup *s, un
 	draw_hardware(&state, s);
 	for (unsigned i = 0; i < o->knobs; i++) {
 		const char *expected;
-		int bad = hardware_switch(&s->hw, o->knob[i], &expected);
+		int bad = setup_switch(s, o->knob[i], &expected);
 		assert(!bad); /* the command line has tried it */
 		(void)bad;
 	}
@@ -154,10 +154,19 @@ static int explore_round(struct explorer *ex, uint64_t seed, uint64_t round)
 	int error = schedule_open(&schedule, &ex->worlds, seed * 1000003 + round,
 				  campaign_default.deviations);
 	for (uint64_t run = 0; !error && run < RUNS && explore_more(ex); run++)
-		explore_run(ex, schedule_run(&schedule, run), &schedule.random.taken);
-	if (!error && ex->wrong.found)
-		error = -ENOTRECOVERABLE;
+		error = explore_run(ex, schedule_run(&schedule, run), &schedule.random.taken);
 	schedule_close(&schedule);
+	return error;
+}
+
+/* What ended the round. */
+static int keep_case(const struct explorer *ex, int error, struct deviations *path,
+		     struct soak_result *out)
+{
+	struct broken_run run = {.contract = out->contract};
+	error = broken_run_take(&run, ex, error);
+	*path = run.path;
+	memcpy(out->text, run.text, sizeof(out->text));
 	return error;
 }
 
@@ -180,14 +189,11 @@ int soak_round(const struct soak_options *o, uint64_t round, struct setup *s,
 		ex->stop_at = want;
 		error = explore_round(ex, o->seed, round);
 		out->counts = ex->counts;
-		for (unsigned c = TM_CONTRACTS; c-- > 0;) {
-			if (!(want & TM_BIT(c)) || !ex->failure[c].found)
-				continue;
-			out->contract = c;
-			path->n = 0;
-			error = deviations_append(path, &ex->failure[c].deviations);
-			snprintf(out->text, sizeof(out->text), "%s", ex->failure[c].text);
-		}
+		for (unsigned c = TM_CONTRACTS; !error && c-- > 0;)
+			if (want & TM_BIT(c) && ex->failure[c].found)
+				out->contract = c;
+		if (out->contract < TM_CONTRACTS || error)
+			error = keep_case(ex, error, path, out);
 		explore_close(ex);
 	}
 	snprintf(out->store, sizeof(out->store), "%s", s->store->name);
@@ -195,8 +201,9 @@ int soak_round(const struct soak_options *o, uint64_t round, struct setup *s,
 	hardware_print(&s->hw, false, out->hardware, sizeof(out->hardware));
 	snprintf(out->workload, sizeof(out->workload), "%s", s->w.name);
 	if (!error && out->contract < TM_CONTRACTS) {
+		error = shrink(s, path, out->contract, out->text, sizeof(out->text), NULL, NULL);
 		/* What cannot be shrunk is kept as it was found. */
-		shrink(s, path, out->contract, out->text, sizeof(out->text), NULL, NULL);
+		error = error == -ENOTRECOVERABLE ? error : 0;
 		out->operations = workload_ops(&s->w);
 		out->deviations = path->n;
 	}

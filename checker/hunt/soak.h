@@ -28,7 +28,8 @@ struct soak_result {
 int soak_setup(const struct soak_options *o, uint64_t round, struct setup *s, unsigned *want);
 /*
  * 0 or -errno. What breaks is shrunk: *s and *path are then the case (the caller's in
- * any case).
+ * any case). -ENOTRECOVERABLE: they are the run of which the tree of recoveries was wrong, and
+ * out->text says how.
  */
 int soak_round(const struct soak_options *o, uint64_t round, struct setup *s,
 	       struct deviations *path, struct soak_result *out);

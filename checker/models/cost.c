@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See cost.h. */
 #include "checker/models/cost.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "checker/explore/clock.h"
@@ -163,30 +164,35 @@ static void close_explorer(struct setup *s, struct explorer *ex)
 	free(ex);
 }
 
-/* Seconds of so many runs with their power failures. */
-static double explore_runs(struct explorer *ex, unsigned runs)
+/* *seconds of so many runs with their power failures. As explore_run(). */
+static int explore_runs(struct explorer *ex, unsigned runs, double *seconds)
 {
 	struct random_source source = {0};
 	double start = clock_seconds();
-	for (unsigned i = 1; i <= runs; i++) {
+	int error = 0;
+	for (unsigned i = 1; i <= runs && !error; i++) {
 		random_start(&source, i, 6);
-		explore_run(ex, &source.source, &source.taken);
+		error = explore_run(ex, &source.source, &source.taken);
 	}
 	deviations_free(&source.taken);
-	return clock_seconds() - start;
+	*seconds = clock_seconds() - start;
+	return error;
 }
 
-bool cost_of_states(const struct tm_store *store, const char *workload, unsigned runs,
-		    struct state_cost *out)
+int cost_of_states(const struct tm_store *store, const char *workload, unsigned runs,
+		   struct state_cost *out)
 {
 	struct setup s[3];
 	struct explorer *ex = open_explorer(&s[0], store, workload, true);
 	struct explorer *plain = ex ? open_explorer(&s[1], store, workload, false) : NULL;
 	struct explorer *timed = plain ? open_explorer(&s[2], store, workload, true) : NULL;
+	int error = timed ? 0 : -EIO;
+	double unused;
 	if (timed) {
 		memset(out, 0, sizeof(*out));
-		out->seconds = explore_runs(ex, runs);
-		out->no_tree = explore_runs(plain, runs);
+		error = explore_runs(ex, runs, &out->seconds);
+		if (!error)
+			error = explore_runs(plain, runs, &out->no_tree);
 		out->recalled = ex->recall.recalled;
 		out->learnt = ex->recall.learnt;
 		out->rests = ex->recall.rest.recalled;
@@ -196,14 +202,15 @@ bool cost_of_states(const struct tm_store *store, const char *workload, unsigned
 		recall_count(&ex->recall, &out->tree);
 		timed->phases = &out->phases;
 		out->phases.since = clock_seconds();
-		explore_runs(timed, runs);
+		if (!error)
+			error = explore_runs(timed, runs, &unused);
 		close_explorer(&s[2], timed);
 	}
 	if (plain)
 		close_explorer(&s[1], plain);
 	if (ex)
 		close_explorer(&s[0], ex);
-	return timed;
+	return error;
 }
 
 /* --- where the time of a crash state goes --- */

@@ -21,9 +21,9 @@ struct state_cost {
 	struct tree_counts tree;      /* all trees together */
 	struct explore_phases phases; /* of the same runs once more, under the clock */
 };
-/* False: the store cannot run the workload. */
-bool cost_of_states(const struct tm_store *store, const char *workload, unsigned runs,
-		    struct state_cost *out);
+/* 0; -EIO: the store cannot run the workload; or explore_run(). */
+int cost_of_states(const struct tm_store *store, const char *workload, unsigned runs,
+		   struct state_cost *out);
 
 /* One state: seconds. */
 struct recovery_cost {

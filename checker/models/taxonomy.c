@@ -16,6 +16,7 @@
 #include "checker/explore/driver.h"
 #include "checker/trace/shrink.h"
 #include "checker/trace/trace.h"
+#include "checker/trace/wrong.h"
 #include "scenarios/stores.h"
 
 /* --- methods --- */
@@ -191,7 +192,7 @@ static void search(const struct taxonomy *t, const struct taxonomy_cell *cell, s
 	unsigned left = TM_BIT(TM_DUR) | (taxonomy_append(t, cell)->compound ? TM_BIT(TM_FSCK) : 0);
 	for (bool again = true; again && !m->unit.error;) {
 		memset(&m->unit, 0, sizeof(m->unit));
-		campaign_explore(&m->campaign, 0, left, &m->unit, NULL);
+		wrong_explore(&m->campaign, 0, left, &m->unit, NULL);
 		again = false;
 		for (unsigned k = 0; k < TM_CONTRACTS; k++) {
 			if (!m->unit.contract[k].found || m->broken & TM_BIT(k))
@@ -228,6 +229,15 @@ static void keep_words(struct taxonomy_break *broken, const char *text)
 	snprintf(broken->text, sizeof(broken->text), "%.*s", (int)sizeof(broken->text) - 1, text);
 }
 
+/* Of such a break. */
+static int done_with(struct measuring *m, struct broken_run *run, int error)
+{
+	if (error == -ENOTRECOVERABLE)
+		wrong_save(&run->setup, &run->path, run->text, m->unit.why, sizeof(m->unit.why));
+	broken_run_free(run);
+	return error;
+}
+
 /* Describe the break without a trace. */
 static int keep_how(struct measuring *m, struct taxonomy_break *broken)
 {
@@ -235,8 +245,7 @@ static int keep_how(struct measuring *m, struct taxonomy_break *broken)
 	int error = find_again(m, broken, &run);
 	if (!error)
 		keep_words(broken, run.text);
-	broken_run_free(&run);
-	return error;
+	return done_with(m, &run, error);
 }
 
 /* Print the trace, and replace what is known of the break by what stands in it. */
@@ -252,8 +261,7 @@ static int print_trace(struct measuring *m, struct taxonomy_break *broken, FILE 
 		error = -errno;
 	if (!error)
 		keep_words(broken, run.text);
-	broken_run_free(&run);
-	return error;
+	return done_with(m, &run, error);
 }
 
 /* Into the result, if it fits. */
@@ -321,8 +329,8 @@ static void measure(const struct taxonomy *t, const struct taxonomy_cell *cell,
 		begin(t, cell, m);
 		search(t, cell, m, r);
 		r->error = m->unit.error;
-		snprintf(r->why, sizeof(r->why), "%.*s", (int)sizeof(r->why) - 1, m->unit.why);
 		judge(t, cell, m, r);
+		snprintf(r->why, sizeof(r->why), "%.*s", (int)sizeof(r->why) - 1, m->unit.why);
 	}
 	if (r->error && !*r->why)
 		snprintf(r->why, sizeof(r->why), "%s", strerror(-r->error));

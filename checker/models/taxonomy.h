@@ -44,7 +44,7 @@ struct taxonomy_result {
 	bool complete;	 /* no run or state that was left out could change the verdict */
 	bool exhaustive; /* everything within the bounds was looked at */
 	int error;	 /* -errno: it could not be run */
-	char why[100];
+	char why[WORLDS_WHY];
 	uint64_t states, runs, spared;
 	uint8_t breaks;
 	struct taxonomy_break broken[TAXONOMY_BREAKS]; /* DUR, then FSCK, then others */

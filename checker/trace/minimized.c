@@ -28,7 +28,7 @@ static int minimize(const struct campaign *c, const struct candidate *at, unsign
 	int error = campaign_again(c, &which, &run);
 	if (!error)
 		error = broken_run_shrink(&run, contract, &out->whole);
-	if (error) {
+	if (error && error != -ENOTRECOVERABLE) {
 		broken_run_free(&run);
 		return error;
 	}
@@ -36,25 +36,33 @@ static int minimize(const struct campaign *c, const struct candidate *at, unsign
 	out->setup = run.setup;
 	out->path = run.path;
 	memcpy(out->text, run.text, sizeof(out->text));
-	return 0;
+	return error;
 }
 
-/* The knobs that are not at their defaults and without which the contract holds. */
-static uint32_t what_it_takes(const struct minimized_failure *one, unsigned contract)
+/* one->takes: the knobs that are not at their defaults and without which the contract holds. 0, or
+ * -ENOTRECOVERABLE, as shrink(). */
+static int what_it_takes(struct minimized_failure *one, unsigned contract)
 {
 	const struct tm_store *store = one->setup.store;
-	uint32_t takes = 0;
 	for (unsigned k = 0; store->knobs[k].name; k++) {
 		struct setup base = one->setup, other;
+		bool broken = true;
+		int error = 0;
 		if (!base.params.knob[k])
 			continue;
 		base.params.knob[k] = 0;
-		if (!setup_like(&other, &base, &one->setup.w) &&
-		    !shrink_breaks(&other, &one->path, contract))
-			takes |= 1u << k;
+		if (!setup_like(&other, &base, &one->setup.w))
+			error = shrink_breaks(&other, &one->path, contract, one->text,
+					      sizeof(one->text), &broken);
+		if (error) {
+			setup_free(&one->setup);
+			one->setup = other;
+			return error;
+		}
+		one->takes |= broken ? 0 : 1u << k;
 		setup_free(&other);
 	}
-	return takes;
+	return 0;
 }
 
 static int minimize_one(const struct campaign *c, const struct candidate *at, unsigned contract,
@@ -62,11 +70,10 @@ static int minimize_one(const struct campaign *c, const struct candidate *at, un
 {
 	memset(out, 0, sizeof(*out));
 	int error = minimize(c, at, contract, &out->found[0]);
-	if (error)
-		return error;
-	out->found[0].takes = what_it_takes(&out->found[0], contract);
-	out->n = 1;
-	return 0;
+	if (!error)
+		error = what_it_takes(&out->found[0], contract);
+	out->n = !error || error == -ENOTRECOVERABLE;
+	return error;
 }
 
 int minimized_first(const struct campaign *c, unsigned config, unsigned contract,
@@ -132,9 +139,10 @@ static int keep_if_new(struct minimized *out, struct minimized_failure *one, uns
 		failure_free(one);
 		return error;
 	}
-	one->takes = what_it_takes(one, contract);
-	out->found[out->n++] = *one;
-	return 0;
+	error = what_it_takes(one, contract);
+	if (!error)
+		out->found[out->n++] = *one;
+	return error;
 }
 
 /* What needs little comes first: then is_likely_same() spares most of what needs more. */
@@ -192,6 +200,8 @@ int minimized_find(const struct campaign *c, unsigned config, unsigned contract,
 	out->left = n - at;
 	if (error)
 		minimized_free(out);
+	if (error == -ENOTRECOVERABLE)
+		out->found[out->n++] = *one;
 	free(one);
 	free(list);
 	return error;

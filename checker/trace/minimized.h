@@ -29,7 +29,7 @@ struct minimized {
 };
 
 /* Minimize the first run that broke the contract. 0, -ENOMEM, or -ENOENT: it does not break again.
- */
+ * -ENOTRECOVERABLE: found[0] is the run of which the tree of recoveries was wrong, to be freed. */
 int minimized_first(const struct campaign *c, unsigned config, unsigned contract,
 		    struct minimized *out);
 /* Likewise the first run that broke it for an unknown cause, or else for the one that is too

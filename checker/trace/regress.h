@@ -6,7 +6,8 @@
 
 /*
  * 0: it does; 1: it does not, and `why` says in one sentence what is different; or
- * -ENOMEM. "broken none" is the verdict of a run that breaks no promise of its store.
+ * -ENOMEM or -ENOTRECOVERABLE (explore_run()). "broken none" is the verdict of a run that breaks no
+ * promise of its store.
  */
 int regress(struct trace *t, char *why, size_t n);
 

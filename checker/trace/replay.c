@@ -125,7 +125,7 @@ int replay(struct explorer *ex, const struct deviations *list, bool keep,
 	if (keep && !error) {
 		error = trace_start(&ts[0], &part[0]);
 		if (!error)
-			explore_run(ex, &ts[0].source, &ts[0].taken);
+			error = explore_run(ex, &ts[0].source, &ts[0].taken);
 		trace_finish(&ts[0]);
 	} else {
 		explore_lower_bound(ex);

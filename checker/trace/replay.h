@@ -33,7 +33,8 @@ struct replay_audience {
  * `list` in the order of a trace: the run's deviations, the power failure, the lines
  * it left, the deviations of recovery, the second power failure, ... `keep`: find out
  * which versions were durable (KEEP is judged; costs an exploration of the run's
- * power failures). audience: NULL for none. 0 or -ENOMEM.
+ * power failures). audience: NULL for none. 0, -ENOMEM, or with
+ * `keep` explore_run().
  */
 int replay(struct explorer *ex, const struct deviations *list, bool keep,
 	   const struct replay_audience *audience, struct replay_outcome *out);

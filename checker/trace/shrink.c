@@ -43,6 +43,10 @@ struct shrinker {
 	uint64_t states;	/* of the next candidate, at most */
 	struct deviations path; /* of the best: everything */
 	char text[300];
+	/* -ENOTRECOVERABLE: nothing breaks any more. `path` and `text` are those of a run of which
+	 * the tree of recoveries was wrong, and this is its setup. */
+	int error;
+	struct setup wrong;
 };
 
 static void candidate_free(struct candidate *c)
@@ -66,6 +70,30 @@ static uint64_t states_after(uint64_t taken)
 	return states < SHRINK_STATES ? states : SHRINK_STATES;
 }
 
+static void note_path(struct shrinker *sh, const struct failure *f)
+{
+	copy_deviations(&sh->path, &f->deviations);
+	snprintf(sh->text, sizeof(sh->text), "%s", f->text);
+}
+
+static void note_wrong(struct shrinker *sh, const struct explorer *ex)
+{
+	sh->error = setup_like(&sh->wrong, ex->setup, &ex->setup->w);
+	sh->error = sh->error ? sh->error : -ENOTRECOVERABLE;
+	note_path(sh, &ex->wrong);
+}
+
+/* In place of what was to be shrunk. 0 or the error. */
+static int hand_over(struct shrinker *sh, struct setup *smallest, struct setup *setup,
+		     struct deviations *list, char *text, size_t n)
+{
+	setup_free(setup);
+	*setup = *smallest;
+	copy_deviations(list, &sh->path);
+	snprintf(text, n, "%s", sh->text);
+	return sh->error;
+}
+
 /* Does the candidate break the contract? Then a copy of it becomes the best. */
 static bool breaks(struct shrinker *sh, const struct candidate *c)
 {
@@ -79,8 +107,10 @@ static bool breaks(struct shrinker *sh, const struct candidate *c)
 	limits.nested_every = sh->nested && !sh->lives ? 1 : 0;
 	limits.share_tree = true; /* candidates differ little */
 	limits.tree_bytes = TREE_BYTES - SHARED_BYTES;
-	if (!ex)
+	if (!ex || sh->error) {
+		free(ex);
 		return false;
+	}
 	if (setup_like(&s, sh->base, &c->w) || explore_open(ex, &s, &limits))
 		goto out;
 	if (!trace_start(&ts, &c->run)) {
@@ -89,10 +119,11 @@ static bool breaks(struct shrinker *sh, const struct candidate *c)
 		ex->stop_at = TM_BIT(contract);
 		if (CHECKER_MUTANT(&s, SHRINK_ANY))
 			ex->stop_at = TM_BIT(TM_CONTRACTS) - 1;
-		explore_run(ex, &ts.source, &ts.taken);
+		if (explore_run(ex, &ts.source, &ts.taken))
+			note_wrong(sh, ex);
 		for (unsigned k = 0; k < TM_CONTRACTS && CHECKER_MUTANT(&s, SHRINK_ANY); k++)
 			contract = ex->failure[k].found ? k : contract;
-		found = ex->failure[contract].found;
+		found = !sh->error && ex->failure[contract].found;
 		if (found) {
 			struct candidate better = {0};
 			if (!workload_copy(&better.w, &c->w)) {
@@ -102,8 +133,7 @@ static bool breaks(struct shrinker *sh, const struct candidate *c)
 				sh->best = better;
 			}
 			sh->states = states_after(ex->counts.states);
-			copy_deviations(&sh->path, &ex->failure[contract].deviations);
-			snprintf(sh->text, sizeof(sh->text), "%s", ex->failure[contract].text);
+			note_path(sh, &ex->failure[contract]);
 		}
 		trace_finish(&ts);
 	}
@@ -407,14 +437,20 @@ static void fewer_lines(struct shrinker *sh, struct explorer *ex)
 	struct replay_outcome *out = malloc(sizeof(*out));
 	for (unsigned i = sh->path.n; out && i-- > 0;) {
 		struct deviation d = sh->path.d[i];
+		int error;
 		if (d.kind != CHOICE_LINE)
 			continue;
 		memmove(&sh->path.d[i], &sh->path.d[i + 1], (sh->path.n - i - 1) * sizeof(d));
 		sh->path.n--;
-		if (!replay(ex, &sh->path, sh->contract == TM_KEEP, NULL, out) && !out->unused &&
-		    out->verdict[sh->contract].broken) {
+		error = replay(ex, &sh->path, sh->contract == TM_KEEP, NULL, out);
+		if (!error && !out->unused && out->verdict[sh->contract].broken) {
 			snprintf(sh->text, sizeof(sh->text), "%s", out->text[sh->contract]);
 			continue;
+		}
+		if (error == -ENOTRECOVERABLE) {
+			sh->error = error;
+			note_path(sh, &ex->wrong);
+			break;
 		}
 		memmove(&sh->path.d[i + 1], &sh->path.d[i], (sh->path.n - i) * sizeof(d));
 		sh->path.d[i] = d;
@@ -457,14 +493,17 @@ static int start(struct shrinker *sh, const struct deviations *list, struct cand
 	return 0;
 }
 
-bool shrink_breaks(const struct setup *setup, const struct deviations *list, unsigned contract)
+int shrink_breaks(struct setup *setup, struct deviations *list, unsigned contract, char *text,
+		  size_t n, bool *broken)
 {
 	struct shrinker sh = {.base = setup, .contract = contract, .states = SHRINK_STATES};
 	struct candidate first;
-	bool broken = !start(&sh, list, &first) && attempt(&sh, &first);
+	*broken = !start(&sh, list, &first) && attempt(&sh, &first);
+	if (sh.error == -ENOTRECOVERABLE)
+		hand_over(&sh, &sh.wrong, setup, list, text, n);
 	candidate_free(&sh.best);
 	deviations_free(&sh.path);
-	return broken;
+	return sh.error;
 }
 
 int shrink(struct setup *setup, struct deviations *list, unsigned contract, char *text, size_t n,
@@ -477,18 +516,18 @@ int shrink(struct setup *setup, struct deviations *list, unsigned contract, char
 	int error = start(&sh, list, &first);
 	if (error)
 		return error;
-	if (!attempt(&sh, &first))
+	if (!attempt(&sh, &first) && !sh.error)
 		return -ENOENT;
-	for (unsigned round = 0; round < 8 && one_round(&sh); round++)
+	for (unsigned round = 0; round < 8 && !sh.error && one_round(&sh); round++)
 		if (progress)
 			progress(arg, workload_ops(&sh.best.w), sh.path.n);
-	if (sh.nested && !sh.lives) {
+	if (sh.nested && !sh.lives && !sh.error) {
 		/* Perhaps one power failure is enough. */
 		sh.nested = false;
 		if (copy_best(&sh, &first) && !attempt(&sh, &first))
 			sh.nested = true;
 	}
-	error = setup_like(&smallest, setup, &sh.best.w);
+	error = sh.error ? sh.error : setup_like(&smallest, setup, &sh.best.w);
 	if (!error) {
 		struct explorer *ex = malloc(sizeof(*ex));
 		if (ex && !explore_open(ex, &smallest, &explore_default)) {
@@ -496,10 +535,9 @@ int shrink(struct setup *setup, struct deviations *list, unsigned contract, char
 			explore_close(ex);
 		}
 		free(ex);
-		setup_free(setup);
-		*setup = smallest;
-		copy_deviations(list, &sh.path);
-		snprintf(text, n, "%s", sh.text);
+		error = hand_over(&sh, &smallest, setup, list, text, n);
+	} else if (error == -ENOTRECOVERABLE) {
+		hand_over(&sh, &sh.wrong, setup, list, text, n);
 	}
 	candidate_free(&sh.best);
 	deviations_free(&sh.path);

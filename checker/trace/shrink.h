@@ -11,17 +11,19 @@
 /*
  * `setup` (finished) with `list` breaks `contract`. Both are replaced by the smallest
  * failure that was found, and `text` says how the contract breaks. 0, -ENOMEM, or -ENOENT: the
- * contract does not break. `progress` may be NULL.
+ * contract does not break. -ENOTRECOVERABLE: both are replaced by the run of which the tree of
+ * recoveries was wrong, and `text` says how. `progress` may be NULL.
  */
 int shrink(struct setup *setup, struct deviations *list, unsigned contract, char *text, size_t n,
 	   void (*progress)(void *arg, unsigned operations, unsigned deviations), void *arg);
 
-/* The same of a run that broke it. *whole: shrinking failed, and it is as it was found. 0 or
- * -ENOMEM. */
+/* The same of a run that broke it. *whole: shrinking failed, and it is as it was found. 0,
+ * -ENOMEM or -ENOTRECOVERABLE. */
 int broken_run_shrink(struct broken_run *run, unsigned contract, bool *whole);
 
-/* Does the run of `list`, with its own or other power failures, break `contract`? false as well
- * when memory is short. */
-bool shrink_breaks(const struct setup *setup, const struct deviations *list, unsigned contract);
+/* Does the run of `list`, with its own or other power failures, break `contract`? *broken: false as
+ * well when memory is short. 0 or -ENOTRECOVERABLE, as shrink(). */
+int shrink_breaks(struct setup *setup, struct deviations *list, unsigned contract, char *text,
+		  size_t n, bool *broken);
 
 #endif

@@ -110,6 +110,7 @@ enum hardware_mutant {
 enum mutant_effect {
 	MUTANT_OF_MODEL,   /* by stores that are right, and by the rules of the hardware */
 	MUTANT_OF_CHECKER, /* by a store's bug that is missed */
+	MUTANT_NOTICED,	   /* by the explorer itself: the program ends with status 70 */
 	MUTANT_OF_HARDWARE /* by litmus tests and the taxonomy */
 };
 

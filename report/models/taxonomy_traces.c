@@ -53,7 +53,7 @@ int taxonomy_write_traces(struct taxonomy_report *r, struct taxonomy *t, char wh
 			int error = name ? save_file(name, write_trace, &w) : -ENOMEM;
 			if (error) {
 				snprintf(why, REPORT_WHY, "%s: %s", name ? name : r->request->out,
-					 strerror(-error));
+					 driver_error(error));
 				free(name);
 				return error;
 			}

@@ -59,7 +59,7 @@ static void make_page(void *arg, unsigned unit, void *result)
 			 all->trace[unit]);
 	else if (made->error)
 		snprintf(made->why, sizeof(made->why), "%s: the page of %s: %s", all->dir,
-			 all->trace[unit], strerror(-made->error));
+			 all->trace[unit], driver_error(made->error));
 }
 
 static void take_page(void *arg, unsigned unit, const void *result)

@@ -278,10 +278,12 @@ static void show_own(const char *store, const char *workload, bool tree, double 
 	if (error)
 		fail(store, error);
 	double start = clock_seconds();
-	for (unsigned i = 1; i <= OWN_RUNS; i++) {
+	for (unsigned i = 1; i <= OWN_RUNS && !error; i++) {
 		random_start(&source, i, DEVIATIONS);
-		explore_run(ex, &source.source, &source.taken);
+		error = explore_run(ex, &source.source, &source.taken);
 	}
+	if (error)
+		fail(store, error);
 	show(tree ? "Tidemark" : "Tidemark without its tree of recoveries", ex->counts.states,
 	     clock_seconds() - start, base);
 	deviations_free(&source.taken);

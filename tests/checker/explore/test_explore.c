@@ -128,7 +128,7 @@ static struct source *source_of(struct bench *b, uint64_t run)
 static void explore_runs(struct bench *b, uint64_t from, uint64_t to)
 {
 	for (uint64_t run = from; run < to && explore_more(&b->ex); run++)
-		explore_run(&b->ex, source_of(b, run), &b->random.taken);
+		ck_assert_int_eq(explore_run(&b->ex, source_of(b, run), &b->random.taken), 0);
 }
 
 static unsigned broken_set(const struct explorer *ex)
@@ -567,7 +567,7 @@ START_TEST(shared_bytes_say_nothing)
 	}
 	world_end(&ex->worlds, 0);
 	ex->limits.states = 500;
-	explore_run(ex, NULL, &none);
+	ck_assert_int_eq(explore_run(ex, NULL, &none), 0);
 	ck_assert_uint_gt(ex->counts.states, 100);
 	ck_assert(!ex->broken[TM_RDA] && !ex->broken[TM_LIN] && !ex->broken[TM_MONO] &&
 		  !ex->broken[TM_KEEP]);

@@ -69,7 +69,7 @@ static void explore(struct setup *setup)
 	for (uint64_t run = 0; run < RUNS && explore_more(&ex); run++) {
 		struct source *source = schedule_run(&schedule, run);
 
-		explore_run(&ex, source, &schedule.random.taken);
+		ck_assert_int_eq(explore_run(&ex, source, &schedule.random.taken), 0);
 		/* No recovery was given up: each that another one met was under way. */
 		ck_assert_uint_eq(depth, 0);
 	}

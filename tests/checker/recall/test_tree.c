@@ -5,6 +5,7 @@
  * of their mutants is noticed, by that comparison or by the canary; the tree keeps to its room, and
  * is kept for the next explorer.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -88,10 +89,12 @@ static void explore_runs(struct bench *b, uint64_t runs)
 
 	ck_assert_int_eq(schedule_open(&schedule, &b->ex.worlds, 1, campaign_default.deviations),
 			 0);
-	for (uint64_t run = 0; run < runs && !b->ex.wrong.found; run++) {
+	int error = 0;
+	for (uint64_t run = 0; run < runs && !error; run++) {
 		b->ex.run_states = b->run_states * (run + 1);
-		explore_run(&b->ex, schedule_run(&schedule, run), &schedule.random.taken);
+		error = explore_run(&b->ex, schedule_run(&schedule, run), &schedule.random.taken);
 	}
+	ck_assert_int_eq(error, b->ex.wrong.found ? -ENOTRECOVERABLE : 0);
 	schedule_close(&schedule);
 }
 
@@ -146,7 +149,8 @@ static void explore_inputs(struct bench *b, unsigned inputs)
 	struct byte_source source = {0};
 	uint64_t random = 1;
 
-	for (unsigned i = 0; i < inputs && !b->ex.wrong.found; i++) {
+	int error = b->ex.wrong.found ? -ENOTRECOVERABLE : 0;
+	for (unsigned i = 0; i < inputs && !error; i++) {
 		uint8_t *record = input + random_next(&random) % 6 * RECORD_BYTES;
 		if (i % 4 && random_next(&random) % 4)
 			record = (uint8_t[RECORD_BYTES]){0};
@@ -154,8 +158,9 @@ static void explore_inputs(struct bench *b, unsigned inputs)
 		record[1] = (uint8_t)(random_next(&random) % 32);
 		record[2] = (uint8_t)random_next(&random);
 		bytes_start(&source, input, sizeof(input), false);
-		explore_run(&b->ex, &source.source, &source.taken);
+		error = explore_run(&b->ex, &source.source, &source.taken);
 	}
+	ck_assert_int_eq(error, b->ex.wrong.found ? -ENOTRECOVERABLE : 0);
 	deviations_free(&source.taken);
 }
 
@@ -366,10 +371,11 @@ static bool ends_early(uint64_t seed)
 			 0);
 	for (uint64_t run = 0; !b->ex.resumed; run++) {
 		b->ex.limits.states = run == b->ex.record.at ? b->ex.counts.states + 1 : UINT64_MAX;
-		explore_run(&b->ex, schedule_run(&schedule, run), &schedule.random.taken);
+		ck_assert_int_eq(
+			explore_run(&b->ex, schedule_run(&schedule, run), &schedule.random.taken),
+			0);
 	}
 	const bool early = b->ex.counts.states >= b->ex.limits.states;
-	ck_assert(!b->ex.wrong.found);
 	schedule_close(&schedule);
 	bench_free(b);
 	return early;

@@ -87,7 +87,7 @@ START_TEST(in_a_workload)
 	struct bench *b = bench(table[_i].how, "wc");
 	const struct failure *f = &b->ex.failure[TM_OK];
 
-	explore_run(&b->ex, NULL, &b->random.taken);
+	ck_assert_int_eq(explore_run(&b->ex, NULL, &b->random.taken), 0);
 	ck_assert_int_eq(f->found, table[_i].broken);
 	/* It is asked for again at the end, and again, until it is done. */
 	ck_assert_int_eq(b->ex.failure[TM_LIVE].found, table[_i].how == BUSY);
@@ -115,7 +115,7 @@ START_TEST(in_a_life)
 	plan[1].answer[0][0] = LIFE_CLEAN;
 	plan[1].cut = LIFE_WHOLE;
 	b->ex.plan = plan;
-	explore_run(&b->ex, NULL, &b->random.taken);
+	ck_assert_int_eq(explore_run(&b->ex, NULL, &b->random.taken), 0);
 	ck_assert_uint_gt(b->ex.counts.lives, 0);
 	ck_assert_int_eq(b->ex.failure[TM_OK].found, broken);
 	ck_assert_int_eq(b->ex.failure[TM_LIVE].found, broken);

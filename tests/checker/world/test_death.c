@@ -60,7 +60,7 @@ static void die_at(struct bench *b, const struct stop_point *p, unsigned k)
 
 	random_start(r, 1, 1);
 	random_stop(r, p->key, p->a, p->b, k);
-	explore_run(&b->ex, &r->source, &r->taken);
+	ck_assert_int_eq(explore_run(&b->ex, &r->source, &r->taken), 0);
 	ck_assert_uint_eq(r->taken.n, 1);
 	ck_assert_uint_eq(r->taken.d[0].answer, choice_delay_answer(CHOICE_STEP, k));
 }
@@ -131,7 +131,7 @@ START_TEST(caches_live)
 	ck_assert_uint_eq(b->ex.broken[TM_DUR], 0);
 	bench_free(b);
 	b = bench("erda", "default", "w", false);
-	explore_run(&b->ex, NULL, &b->schedule.random.taken);
+	ck_assert_int_eq(explore_run(&b->ex, NULL, &b->schedule.random.taken), 0);
 	ck_assert_uint_gt(b->ex.broken[TM_DUR], 0);
 	bench_free(b);
 }
@@ -204,7 +204,7 @@ static bool found(const char *variant, int i, bool deaths)
 		random_start(r, run, campaign_default.deviations);
 		if (deaths)
 			stops_kill(&b->schedule.stops, run, r);
-		explore_run(&b->ex, &r->source, &r->taken);
+		ck_assert_int_eq(explore_run(&b->ex, &r->source, &r->taken), 0);
 	}
 	broken = b->ex.broken[__builtin_ctz(bugs[i].breaks)];
 	bench_free(b);

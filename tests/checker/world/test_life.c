@@ -54,7 +54,8 @@ static void explore_runs(struct bench *b, uint64_t runs, unsigned stop_at)
 		b->random.taken.n = 0;
 		if (run)
 			random_start(&b->random, run, campaign_default.deviations);
-		explore_run(&b->ex, run ? &b->random.source : NULL, &b->random.taken);
+		ck_assert_int_eq(
+			explore_run(&b->ex, run ? &b->random.source : NULL, &b->random.taken), 0);
 	}
 }
 
@@ -316,7 +317,7 @@ static bool counting_is_caught(bool at_rest)
 	plan[1].answer[0][0] = plan[1].answer[0][1] = life_answer(LIFE_PUT, 0);
 	ex.plan = plan;
 	ex.limits.states = 20;
-	explore_run(&ex, NULL, &(struct deviations){0});
+	ck_assert_int_eq(explore_run(&ex, NULL, &(struct deviations){0}), 0);
 	bool caught = ex.failure[TM_FSCK].found;
 	ck_assert_uint_gt(ex.counts.lives, 0);
 	for (unsigned c = 0; caught && c < TM_CONTRACTS; c++)

@@ -170,7 +170,7 @@ START_TEST(contracts)
 		if (run)
 			random_start(&random, campaign_default.seed * 1000003 + run,
 				     campaign_default.deviations);
-		explore_run(&ex, run ? &random.source : NULL, &random.taken);
+		ck_assert_int_eq(explore_run(&ex, run ? &random.source : NULL, &random.taken), 0);
 	}
 	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
 		ck_assert_msg(!(table[_i].kept & TM_BIT(c)) || !ex.failure[c].found,

@@ -65,7 +65,7 @@ static unsigned broken(const char *method, const char *knobs, const char *worklo
 		if (run)
 			random_start(&random, campaign_default.seed * 1000003 + run,
 				     campaign_default.deviations);
-		explore_run(&ex, run ? &random.source : NULL, &random.taken);
+		ck_assert_int_eq(explore_run(&ex, run ? &random.source : NULL, &random.taken), 0);
 		for (unsigned k = 0; k < TM_CONTRACTS; k++)
 			found |= ex.failure[k].found ? TM_BIT(k) : 0;
 	}
