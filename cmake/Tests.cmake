@@ -265,6 +265,7 @@ if(NOT TIDEMARK_SANITIZE) # programs on the soft RNIC, and a live pool
 endif()
 tidemark_test(test_forever ${PROJECT_SOURCE_DIR}/tests/cli/test_forever.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests)
 tidemark_test(test_baseline ${PROJECT_SOURCE_DIR}/tests/cli/test_baseline.sh $<TARGET_FILE:tidemark>)
+tidemark_test(test_wrong_tree ${PROJECT_SOURCE_DIR}/tests/cli/test_wrong_tree.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_cli.sh $<TARGET_FILE:tidemark> ${few})
 set(leave_off ${PROJECT_SOURCE_DIR}/tests/cli/test_leave_off.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_leave_off ${leave_off} matrix interrupted signals fail_fast full terminal)

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test_wrong_tree.sh TIDEMARK
+#
+# The tree of recoveries is wrong, by its mutant: each command that searches, shrinks or replays says so, writes the
+# trace of the run with which it was, and ends with status 70.
+tidemark=$(realpath "$1")
+here=$(mktemp -d) || exit 70
+trap 'rm -rf "$here"' EXIT
+cd "$here" || exit 70
+failures=0
+bug=(--knob mutant=tree_line_left_out)
+
+wrong() {
+	failures=$((failures + 1))
+	echo "FAILED: $*" >&2
+	tail -n 15 out err | cut -c 1-300 | sed 's/^/	/' >&2
+}
+ends() {
+	rm -f tree.trace
+	"$tidemark" "$@" >out 2>err </dev/null
+	local status=$?
+	[ $status -eq 70 ] || wrong "exit status $status: $*"
+	[ "$(grep -c 'tidemark: ' err)" -eq 1 ] || wrong "not one message: $*"
+}
+# With a trace, which is one of a good run.
+tells() {
+	ends "$@"
+	grep -q 'an image has another outcome .*; the run: tree.trace' err || wrong "no words: $*"
+	"$tidemark" replay -q tree.trace >/dev/null 2>&1 || wrong "no trace, or a bad one: $*"
+}
+# The trace is that which is named.
+tells_of() {
+	ends "$@"
+	grep -q 'whole.trace: what was taken for known' err || wrong "no words: $*"
+}
+
+tells crashtest efactory --workload w1r2-w2r1 "${bug[@]}" --runs 300 -q
+tells crashtest efactory --workload w1r2-w2r1 "${bug[@]}" --runs 300 -q --exhaustive
+# KEEP's bounds come of all images of the run.
+sed -e '/^deviate/d' -e 's/^broken none/broken KEEP/' tree.trace >whole.trace
+# The campaign makes every image; the shrinker does not.
+tells crashtest efactory --variant one_flush --workload w1r2-w2r1 "${bug[@]}" --runs 300 -q --no-tree
+# A contract that it does not break: so the shrinker looks at all images.
+sed -e 's/^broken none/broken RDA/' tree.trace >broken.trace
+tells shrink broken.trace -o small.trace
+[ ! -e small.trace ] || wrong 'a shrunk trace is written all the same'
+tells fuzz efactory "${bug[@]}" --runs 2000 -q --no-traces
+tells fuzz efactory "${bug[@]}" --runs 2000 -q --forever campaign
+tells ablate efactory --workload w1r2-w2r1 "${bug[@]}" -q --no-traces --one-config
+tells taxonomy w1 "${bug[@]}" -q --no-traces
+tells_of replay -q whole.trace
+mkdir known
+cp whole.trace known
+tells_of fuzz efactory --regress known --runs 10 -q --no-traces
+exit $((failures != 0))
