@@ -190,7 +190,8 @@ static int plain_runs(struct sensitivity *f)
 	int error = make_campaign(f);
 	if (!error)
 		error = campaign_run(c);
-	for (unsigned i = 0; error == -EIO && i < c->configs * c->workloads && !f->why[0]; i++) {
+	const unsigned units = error && c->unit ? c->configs * c->workloads : 0;
+	for (unsigned i = 0; i < units && !f->why[0]; i++) {
 		if (c->unit[i].error == -ENOTRECOVERABLE)
 			wrong_again(c, i, c->unit[i].why);
 		if (c->unit[i].error)
