@@ -8,6 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "report/hunt/ablate_report.h"
+#include "core/text/text.h"
 
 static const struct option_row rows[] = {
 	{.help = "what is tested"},
@@ -46,10 +47,11 @@ static void progress(void *arg, const struct driver_progress *at)
 {
 	const struct ablation *a = arg;
 	if (a->looking_at_all)
-		progress_line("the store as it is: %u of %u workloads", at->done, at->units);
+		progress_line("the store as it is: %u of %u workload%s", at->done, at->units,
+			      plural(at->units));
 	else
-		progress_line("%u of %u places; the last was %s", at->done, at->units,
-			      a->place[at->last].place.name);
+		progress_line("%u of %u place%s; the last was %s", at->done, at->units,
+			      plural(at->units), a->place[at->last].place.name);
 }
 
 static int run(struct ablation *a, const char *json, struct leave_off *l)

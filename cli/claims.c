@@ -12,6 +12,7 @@
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "report/hunt/claims_report.h"
+#include "core/text/text.h"
 
 struct request {
 	struct claim_budget budget;
@@ -30,8 +31,8 @@ static void differs(void *arg)
 static void progress(void *arg, const struct driver_progress *at)
 {
 	const struct claims_run *r = arg;
-	progress_line("%u of %u workloads of %u cases, %" PRIu64 " states, %.0f states/s", at->done,
-		      at->units, r->n, at->states,
+	progress_line("%u of %u workload%s of %u case%s, %" PRIu64 " states, %.0f states/s",
+		      at->done, at->units, plural(at->units), r->n, plural(r->n), at->states,
 		      (double)at->states / (at->seconds > 0 ? at->seconds : 1));
 }
 
@@ -155,7 +156,8 @@ static int run_claims(struct request *o, const struct claim *const *claim, unsig
 static void knobs_progress(void *arg, const struct driver_progress *at)
 {
 	(void)arg;
-	progress_line("%u of %u knobs, %.0f s", at->done, at->units, at->seconds);
+	progress_line("%u of %u knob%s, %.0f s", at->done, at->units, plural(at->units),
+		      at->seconds);
 }
 
 /* What each value of each knob changes, and whether it is so. */

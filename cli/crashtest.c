@@ -24,6 +24,7 @@
 #include "report/page/campaign.h"
 #include "report/report.h"
 #include "report/shares.h"
+#include "core/text/text.h"
 
 #define LOAD_WORDS 600 /* bytes of what is said about a trace of the load phase */
 
@@ -39,8 +40,8 @@ struct going {
 static void progress(void *arg, const struct driver_progress *at)
 {
 	(void)arg;
-	progress_line("%u of %u workloads, %" PRIu64 " states, %.0f states/s, about %.0f s left",
-		      at->done, at->units, at->states,
+	progress_line("%u of %u workload%s, %" PRIu64 " states, %.0f states/s, about %.0f s left",
+		      at->done, at->units, plural(at->units), at->states,
 		      (double)at->states / (at->seconds > 0 ? at->seconds : 1),
 		      at->seconds / at->done * (at->units - at->done));
 }
@@ -97,10 +98,11 @@ static int tell_diverged(const struct campaign *c, unsigned unit, bool ops, uint
 	if (!cfg->shape && !ops)
 		unit_options(c, unit, options, sizeof(options));
 	return fail(EXIT_INTERNAL,
-		    "%" PRIu64 " runs differ when run again, the first with %s and workload %s; to "
+		    "%" PRIu64 " run%s when run again, the first with %s and workload %s; to "
 		    "see it: %s crashtest %s%s --runs %" PRIu64 " --seed %" PRIu64 " --doublecheck",
-		    diverged, name, c->workload[unit % c->workloads].name, program,
-		    cfg->store->name, options, c->options.runs, c->options.seed);
+		    diverged, diverged == 1 ? " differs" : "s differ", name,
+		    c->workload[unit % c->workloads].name, program, cfg->store->name, options,
+		    c->options.runs, c->options.seed);
 }
 
 /* The load phase fails: a trace of it, for replay to show its events, as words of a message. */

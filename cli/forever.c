@@ -198,11 +198,13 @@ static void before_shrinking(const struct fuzz_turn *t, unsigned contract)
 
 static void show_progress(const struct forever *f, const struct fuzz_turn *t)
 {
-	progress_line("%s: %" PRIu64 " runs, %" PRIu64 " states, %u inputs, %" PRIu64
-		      " features; %u failures in all; %.0f s",
-		      t->config->store->name, t->fuzz.counts.runs, t->fuzz.counts.states,
-		      t->fuzz.inputs, t->fuzz.features, count_failures(&f->session),
-		      clock_seconds() - f->start);
+	const unsigned failures = count_failures(&f->session);
+	progress_line("%s: %" PRIu64 " run%s, %" PRIu64 " state%s, %u input%s, %" PRIu64
+		      " feature%s; %u failure%s in all; %.0f s",
+		      t->config->store->name, t->fuzz.counts.runs, plural(t->fuzz.counts.runs),
+		      t->fuzz.counts.states, plural(t->fuzz.counts.states), t->fuzz.inputs,
+		      plural(t->fuzz.inputs), t->fuzz.features, plural(t->fuzz.features), failures,
+		      plural(failures), clock_seconds() - f->start);
 }
 
 static void run_round(struct forever *f, unsigned i)

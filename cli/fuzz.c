@@ -18,6 +18,7 @@
 #include "cli/fuzz_shard.h"
 #include "report/hunt/fuzz_report.h"
 #include "report/output.h"
+#include "core/text/text.h"
 
 #define DEFAULT_SECONDS 60
 /* It is looked for other machines' inputs after so many seconds, then after twice as many, ... */
@@ -107,12 +108,15 @@ static void show_progress(const struct fuzzing *f, const struct fuzz_turn *t)
 		snprintf(left, sizeof(left), "%.0f s left",
 			 f->seconds > spent ? f->seconds - spent : 0);
 	else
-		snprintf(left, sizeof(left), "%" PRIu64 " runs left",
-			 t->fuzz.options.runs - t->fuzz.counts.runs);
-	progress_line("%s: %" PRIu64 " runs, %" PRIu64 " states, %u inputs, %" PRIu64
-		      " features, %u new failures, %s",
-		      t->config->store->name, t->fuzz.counts.runs, t->fuzz.counts.states,
-		      t->fuzz.inputs, t->fuzz.features, t->fresh, left);
+		snprintf(left, sizeof(left), "%" PRIu64 " run%s left",
+			 t->fuzz.options.runs - t->fuzz.counts.runs,
+			 plural(t->fuzz.options.runs - t->fuzz.counts.runs));
+	progress_line("%s: %" PRIu64 " run%s, %" PRIu64 " state%s, %u input%s, %" PRIu64
+		      " feature%s, %u new failure%s, %s",
+		      t->config->store->name, t->fuzz.counts.runs, plural(t->fuzz.counts.runs),
+		      t->fuzz.counts.states, plural(t->fuzz.counts.states), t->fuzz.inputs,
+		      plural(t->fuzz.inputs), t->fuzz.features, plural(t->fuzz.features), t->fresh,
+		      plural(t->fresh), left);
 }
 
 static int run_round(struct fuzzing *f, struct fuzz_turn *t, unsigned store, unsigned *kept)

@@ -8,6 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "cli/litmus_files.h"
+#include "core/text/text.h"
 
 /* --- the command line --- */
 
@@ -128,7 +129,7 @@ static void test_done(void *arg, const struct litmus_case *run, unsigned runs)
 static void show_progress(void *arg, unsigned tests)
 {
 	const struct request *r = arg;
-	progress_line("%u of %u tests", tests, r->job.files);
+	progress_line("%u of %u test%s", tests, r->job.files, plural(r->job.files));
 }
 
 /* 0, or the status after a message. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "cli/cli.h"
 #include "cli/shard.h"
+#include "core/text/text.h"
 
 #define TOLD 8 /* commands for shards that are missing, at most */
 
@@ -144,10 +145,12 @@ static void tell_missing(const struct results *r)
 	unsigned n = out ? write_numbers(out, r, shards) : 0;
 	bool whole = out && !fclose(out);
 	if (whole && r->of_unit)
-		fail(0, "%u of %u units are missing, of %u of %u shards: %s", r->missing, r->units,
-		     n, shards, text);
+		fail(0, "%u of %u unit%s %s missing, of %u of %u shard%s: %s", r->missing, r->units,
+		     plural(r->units), r->missing == 1 ? "is" : "are", n, shards, plural(shards),
+		     text);
 	else if (whole)
-		fail(0, "%u of %u shards have not come to their end: %s", n, shards, text);
+		fail(0, "%u of %u shard%s %s not come to the end: %s", n, shards, plural(shards),
+		     n == 1 ? "has" : "have", text);
 	free(text);
 	for (unsigned i = 0, told = 0; i < shards && told < TOLD; i++) {
 		if (!results_lacks(r, i, shards))

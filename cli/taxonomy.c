@@ -16,6 +16,7 @@
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "scenarios/stores.h"
+#include "core/text/text.h"
 
 #define TABLE_MAX    ((size_t)1 << 16) /* bytes of the file of --table */
 #define WORKLOAD_OPS 8		       /* more could not be searched to the end */
@@ -151,8 +152,9 @@ static int parse(struct asked *a, int argc, char **argv)
 static void progress(void *arg, const struct driver_progress *at)
 {
 	(void)arg;
-	progress_line("%u of %u cells, %" PRIu64 " states, about %.0f s left", at->done, at->units,
-		      at->states, at->seconds / at->done * (at->units - at->done));
+	progress_line("%u of %u cell%s, %" PRIu64 " states, about %.0f s left", at->done, at->units,
+		      plural(at->units), at->states,
+		      at->seconds / at->done * (at->units - at->done));
 }
 
 struct going {

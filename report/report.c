@@ -77,16 +77,18 @@ static void print_cell(const struct report *r, unsigned config, unsigned k)
 	       paint(PLAIN));
 	const char *left_out = campaign_left_out(r->campaign, config);
 	if (cell->broken)
-		printf("%*" PRIu64 " of %" PRIu64 " states", width, cell->broken_states, states);
+		printf("%*" PRIu64 " of %" PRIu64 " state%s", width, cell->broken_states, states,
+		       plural(states));
 	else
-		printf("%*" PRIu64 " states", width, states);
+		printf("%*" PRIu64 " state%s", width, states, plural(states));
 	if (!left_out)
 		printf(", exhaustive");
 	else if (!cell->broken)
 		printf(", bounded (%s)", left_out);
 	if (unsure)
-		printf(", nothing broken in %u of %u workloads", campaign_done(r->campaign, config),
-		       r->campaign->workloads);
+		printf(", nothing broken in %u of %u workload%s",
+		       campaign_done(r->campaign, config), r->campaign->workloads,
+		       plural(r->campaign->workloads));
 	if (more->surprise)
 		printf(", %s%s%s", paint(RED), report_surprise(more), paint(PLAIN));
 	else if (more->accepted)
@@ -126,15 +128,16 @@ static void blame_sentence(const struct report *r, unsigned config, unsigned k,
 	if (cell->baselined) {
 		snprintf(sentence, REPORT_SENTENCE,
 			 "another cause than the baseline accepts, in %" PRIu64 " of %" PRIu64
-			 " broken states, %" PRIu64 " runs: %s",
-			 cell->strange_states, cell->broken_states, cell->strange_runs, words);
+			 " broken state%s, %" PRIu64 " run%s: %s",
+			 cell->strange_states, cell->broken_states, plural(cell->broken_states),
+			 cell->strange_runs, plural(cell->strange_runs), words);
 		return;
 	}
 	snprintf(sentence, REPORT_SENTENCE,
 		 "another cause than the known ones, in %" PRIu64 " of %" PRIu64
-		 " broken states, %" PRIu64 " runs; as a row of core/stores/%s/causes.txt: %s %s",
-		 cell->strange_states, cell->broken_states, cell->strange_runs, cfg->store->name,
-		 column, words);
+		 " broken state%s, %" PRIu64 " run%s; as a row of core/stores/%s/causes.txt: %s %s",
+		 cell->strange_states, cell->broken_states, plural(cell->broken_states),
+		 cell->strange_runs, plural(cell->strange_runs), cfg->store->name, column, words);
 }
 
 /* Of a break in far more runs than recorded: by how much. */
@@ -213,15 +216,19 @@ static void print_bounds(const struct explore_counts *t)
 {
 	char text[600];
 	snprintf(text, sizeof(text),
-		 "%" PRIu64 " runs; the power failed at %" PRIu64 " points (%" PRIu64
-		 " more were equal to one of these), "
-		 "%" PRIu64 " states are of a second failure in recovery, %" PRIu64 " of %" PRIu64
-		 " lives after recovery",
-		 t->runs, t->points - t->points_seen, t->points_seen, t->nested_states,
-		 t->life_states, t->lives);
+		 "%" PRIu64 " run%s; the power failed at %" PRIu64 " point%s (%" PRIu64
+		 " more %s equal to one of these), "
+		 "%" PRIu64 " state%s of a second failure in recovery, %" PRIu64 " of %" PRIu64
+		 " li%s after recovery",
+		 t->runs, plural(t->runs), t->points - t->points_seen,
+		 plural(t->points - t->points_seen), t->points_seen,
+		 t->points_seen == 1 ? "was" : "were", t->nested_states,
+		 t->nested_states == 1 ? " is" : "s are", t->life_states, t->lives,
+		 t->lives == 1 ? "fe" : "ves");
 	if (t->points_bounded)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
-			 "; at %" PRIu64 " points the images are a sample", t->points_bounded);
+			 "; at %" PRIu64 " point%s the images are a sample", t->points_bounded,
+			 plural(t->points_bounded));
 	if (t->spared)
 		snprintf(
 			text + strlen(text), sizeof(text) - strlen(text),
@@ -306,9 +313,9 @@ void report_end(const struct report *r)
 		states += c->total[i].states;
 	if (r->out)
 		report_written(r);
-	printf("%" PRIu64 " states in %.1f s, %.0f states/s with %u job%s\n", states, c->seconds,
-	       (double)states / (c->seconds > 0 ? c->seconds : 1), c->options.jobs,
-	       plural(c->options.jobs));
+	printf("%" PRIu64 " state%s in %.1f s, %.0f states/s with %u job%s\n", states,
+	       plural(states), c->seconds, (double)states / (c->seconds > 0 ? c->seconds : 1),
+	       c->options.jobs, plural(c->options.jobs));
 	report_left_off(r);
 	if (r->unwritten)
 		printf("%sNot all results could be written.%s\n", paint(RED), paint(PLAIN));
@@ -331,8 +338,9 @@ static void print_in_short(const struct report *r, unsigned config)
 	const struct campaign *c = r->campaign;
 	fputs("  ", stdout);
 	print_config(&c->config[config]);
-	printf(": %" PRIu64 " runs, %" PRIu64 " states;", c->total[config].runs,
-	       c->total[config].states);
+	printf(": %" PRIu64 " run%s, %" PRIu64 " state%s;", c->total[config].runs,
+	       plural(c->total[config].runs), c->total[config].states,
+	       plural(c->total[config].states));
 	for (unsigned broken = 0; broken < 2; broken++)
 		for (unsigned k = 0, n = 0; k < TM_CONTRACTS; k++) {
 			bool promised = c->config[config].store->promises & TM_BIT(k);

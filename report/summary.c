@@ -88,10 +88,11 @@ static void print_surprise(const struct report *r, unsigned config, unsigned k)
 	printf("\n%s%s %s%s: %s%s%s, ", paint(BOLD), name, contract_name(k), paint(PLAIN),
 	       paint(RED), report_surprise(cell), paint(PLAIN));
 	if (counts->broken)
-		printf("in %" PRIu64 " of %" PRIu64 " states\n", counts->broken_states,
-		       c->total[config].states);
+		printf("in %" PRIu64 " of %" PRIu64 " state%s\n", counts->broken_states,
+		       c->total[config].states, plural(c->total[config].states));
 	else
-		printf("it holds in %" PRIu64 " states\n", c->total[config].states);
+		printf("it holds in %" PRIu64 " state%s\n", c->total[config].states,
+		       plural(c->total[config].states));
 	print_first_case(r, config, k);
 	if (report_cause(r, config, k, text)) {
 		print_line(text);

@@ -95,8 +95,9 @@ static void print_rare(const struct ablated *p)
 	else
 		snprintf(text, sizeof(text),
 			 "nothing with more runs either, %s, workload %s, in %" PRIu64
-			 " runs and %" PRIu64 " states",
-			 row->config, row->workload, r->runs, r->states);
+			 " run%s and %" PRIu64 " state%s",
+			 row->config, row->workload, r->runs, plural(r->runs), r->states,
+			 plural(r->states));
 	print_indented(text);
 	if (!r->trace[0])
 		return;
@@ -145,10 +146,11 @@ static void print_unneeded(const struct ablation *a)
 		if (p->result.broken)
 			print_elsewhere(a, p);
 		else
-			printf("%*sreached by %u of %u workloads; nothing, in %" PRIu64
-			       " runs and %" PRIu64 " states\n",
-			       INDENT, "", reaching(a, i, 0), a->workloads, p->result.runs,
-			       p->result.states);
+			printf("%*sreached by %u of %u workload%s; nothing, in %" PRIu64
+			       " run%s and %" PRIu64 " state%s\n",
+			       INDENT, "", reaching(a, i, 0), a->workloads, plural(a->workloads),
+			       p->result.runs, plural(p->result.runs), p->result.states,
+			       plural(p->result.states));
 		print_rare(p);
 		print_row(p);
 	}
@@ -174,9 +176,10 @@ static void print_sum(const struct ablation *a)
 		states += p->result.states;
 	}
 	printf("\n%u place%s: %u needed, %u needed by other hardware only, %u not needed, %u not "
-	       "reached; %" PRIu64 " runs, %" PRIu64 " states\n",
+	       "reached; %" PRIu64 " run%s, %" PRIu64 " state%s\n",
 	       a->places, plural(a->places), needed, elsewhere,
-	       a->places - needed - elsewhere - unreached, unreached, runs, states);
+	       a->places - needed - elsewhere - unreached, unreached, runs, plural(runs), states,
+	       plural(states));
 	for (unsigned i = 0; i < a->list.n && a->vanished; i++)
 		if (!ablate_list_place(a, &a->list.row[i]))
 			printf("ablation.txt speaks of %s; there is no such place (any more)\n",

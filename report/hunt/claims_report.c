@@ -12,6 +12,7 @@
 #include "report/hunt/claims_report.h"
 #include "report/terminal.h"
 #include "report/report.h"
+#include "core/text/text.h"
 
 #define INDENT 8
 
@@ -46,16 +47,17 @@ static void measured_text(const struct run_case *c, const struct report_case *on
 	if (m->error)
 		snprintf(buf, n, "cannot be run: %s", m->why);
 	else if (test->kind == CLAIM_COUNT)
-		snprintf(buf, n, "%s broken in %" PRIu64 " of %" PRIu64 " states (%.1f %%)",
-			 contracts, m->broken_states, m->states,
+		snprintf(buf, n, "%s broken in %" PRIu64 " of %" PRIu64 " state%s (%.1f %%)",
+			 contracts, m->broken_states, m->states, plural(m->states),
 			 m->states ? 100.0 * (double)m->broken_states / (double)m->states : 0);
 	else if (m->broken)
 		snprintf(buf, n, "%s breaks in workload %s, run %" PRIu64 "%s%s",
 			 contract_name(m->contract), test->workload[m->workload].name, m->run,
 			 one->text[0] ? ": " : "", one->text);
 	else
-		snprintf(buf, n, "no break in %" PRIu64 " states of %" PRIu64 " runs%s", m->states,
-			 m->runs, m->part ? "; not the whole budget" : "");
+		snprintf(buf, n, "no break in %" PRIu64 " state%s of %" PRIu64 " run%s%s",
+			 m->states, plural(m->states), m->runs, plural(m->runs),
+			 m->part ? "; not the whole budget" : "");
 }
 
 static const char *verdict_text(enum claim_verdict v)
@@ -139,12 +141,14 @@ void claims_print(const struct claims_report *r)
 		putchar('\n');
 		open += run->claim[i]->open != NULL;
 	}
-	printf("%u claims, %u cases: %u as expected, %u differ, %u could not be told; %u claims "
-	       "are open, "
-	       "wholly or in part\n",
-	       run->claims, run->n, count[CLAIM_AS_EXPECTED], count[CLAIM_DIFFERS],
-	       count[CLAIM_UNSURE], open);
-	printf("%" PRIu64 " states in %.1f s, %u jobs\n", run->states, r->seconds, run->jobs);
+	printf("%u claim%s, %u case%s: %u as expected, %u differ%s, %u could not be told; %u "
+	       "claim%s "
+	       "open, wholly or in part\n",
+	       run->claims, plural(run->claims), run->n, plural(run->n), count[CLAIM_AS_EXPECTED],
+	       count[CLAIM_DIFFERS], count[CLAIM_DIFFERS] == 1 ? "s" : "", count[CLAIM_UNSURE],
+	       open, open == 1 ? " is" : "s are");
+	printf("%" PRIu64 " state%s in %.1f s, %u job%s\n", run->states, plural(run->states),
+	       r->seconds, run->jobs, plural(run->jobs));
 	for (unsigned i = 0; i < run->n; i++) {
 		enum claim_verdict v = claim_judge(run->cases[i].test, &run->cases[i].result);
 		if (v != CLAIM_AS_EXPECTED)
@@ -221,8 +225,8 @@ void claims_print_list(const struct claim *const *claim, unsigned claims)
 			printf("%*s", INDENT, "");
 			print_wrapped(INDENT, text);
 			expected_text(test, expected, sizeof(expected));
-			snprintf(text, sizeof(text), "%s; %u runs of each workload", expected,
-				 test->runs);
+			snprintf(text, sizeof(text), "%s; %u run%s of each workload", expected,
+				 test->runs, plural(test->runs));
 			print_field("expected", text);
 		}
 		print_remarks(claim[i]);

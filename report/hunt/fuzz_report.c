@@ -84,8 +84,9 @@ static void print_turn(const struct fuzz_turn *t)
 			print_known(&s->known[i]);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		if (t->skipped[c])
-			printf("  %u more cases that break %s were not looked at\n", t->skipped[c],
-			       contract_name(c));
+			printf("  of the cases that break %s %u more %s not looked at\n",
+			       contract_name(c), t->skipped[c],
+			       t->skipped[c] == 1 ? "was" : "were");
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		if (f->broken[c] && !(f->options.wanted & TM_BIT(c)))
 			printf("%s%s",
@@ -93,8 +94,10 @@ static void print_turn(const struct fuzz_turn *t)
 			       contract_name(c));
 	if (expected)
 		putchar('\n');
-	printf("  %" PRIu64 " runs, %" PRIu64 " states; corpus: %u inputs, %" PRIu64 " features\n",
-	       f->counts.runs, f->counts.states, f->inputs, f->features);
+	printf("  %" PRIu64 " run%s, %" PRIu64 " state%s; corpus: %u input%s, %" PRIu64
+	       " feature%s\n",
+	       f->counts.runs, plural(f->counts.runs), f->counts.states, plural(f->counts.states),
+	       f->inputs, plural(f->inputs), f->features, plural(f->features));
 	printf("  %u new failure%s, %u known one%s; %.1f s\n", t->fresh, plural(t->fresh), again,
 	       plural(again), seconds);
 }

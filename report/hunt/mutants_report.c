@@ -44,11 +44,11 @@ static void print_checker(const struct mutant *m, const struct mutant_result *r)
 	else if (!strcmp(m->name, checker_mutants[CHECKER_SHRINK_ANY].name))
 		printf("%s %s: the shrunk trace breaks another contract\n", c->store, c->variant);
 	else
-		printf("%s %s%s%s is missed in %" PRIu64 " runs, %" PRIu64
-		       " states (else %s, %s%s%s)\n",
+		printf("%s %s%s%s is missed in %" PRIu64 " run%s, %" PRIu64
+		       " state%s (else %s, %s%s%s)\n",
 		       c->store, c->variant, c->knob ? ", " : "", c->knob ? c->knob : "", r->runs,
-		       r->states, contract_name(r->contract), r->workload,
-		       r->hardware[0] ? ", " : "", r->hardware);
+		       plural(r->runs), r->states, plural(r->states), contract_name(r->contract),
+		       r->workload, r->hardware[0] ? ", " : "", r->hardware);
 }
 
 static void print_row(const struct mutant *m, const struct mutant_result *r)
@@ -60,11 +60,12 @@ static void print_row(const struct mutant *m, const struct mutant_result *r)
 	}
 	printf("  %-9s %-22s %-14s ", m->part, m->name, breaks(m, set, sizeof(set)));
 	if (!r->found) {
-		printf("NOT FOUND in %" PRIu64 " runs, %" PRIu64 " states, %.1f s\n", r->runs,
-		       r->states, r->seconds);
+		printf("NOT FOUND in %" PRIu64 " run%s, %" PRIu64 " state%s, %.1f s\n", r->runs,
+		       plural(r->runs), r->states, plural(r->states), r->seconds);
 		return;
 	}
-	printf("%6" PRIu64 " runs %7" PRIu64 " states %7.3f s  ", r->runs, r->states, r->seconds);
+	printf("%6" PRIu64 " run%-1s %7" PRIu64 " state%-1s %7.3f s  ", r->runs, plural(r->runs),
+	       r->states, plural(r->states), r->seconds);
 	if (r->shrunk)
 		printf("%u op%s %2u dev  ", r->operations, r->operations == 1 ? " " : "s",
 		       r->deviations);
@@ -90,8 +91,9 @@ static void print_control(const struct mutant *m, const struct mutant_result *r)
 		       r->run, r->workload, r->text);
 		return;
 	}
-	printf("%s: clean, %" PRIu64 " runs, %" PRIu64 " states, %.1f s\n",
-	       breaks(m, set, sizeof(set)), r->runs, r->states, r->seconds);
+	printf("%s: clean, %" PRIu64 " run%s, %" PRIu64 " state%s, %.1f s\n",
+	       breaks(m, set, sizeof(set)), r->runs, plural(r->runs), r->states, plural(r->states),
+	       r->seconds);
 }
 
 static int by_seconds(const void *a, const void *b)

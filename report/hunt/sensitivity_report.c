@@ -9,6 +9,7 @@
 #include "checker/judge/names.h"
 #include "report/hunt/claims_report.h"
 #include "report/terminal.h"
+#include "core/text/text.h"
 
 #define INDENT 37
 
@@ -37,8 +38,8 @@ static void line_text(const struct claim_knob *line, const struct knob_result *r
 					    result->held ? "it holds in" : "too, within")
 				 : snprintf(buf, n, "%s nothing breaks", with);
 		if (result->broke)
-			at += snprintf(buf + at, n - (size_t)at, " %" PRIu64 " runs",
-				       result->held_runs);
+			at += snprintf(buf + at, n - (size_t)at, " %" PRIu64 " run%s",
+				       result->held_runs, plural(result->held_runs));
 		snprintf(buf + at, n - (size_t)at, " (%s%s%s %s)", test->config.store->name,
 			 variant ? "/" : "", variant ? test->config.variant : "",
 			 test->config.name);

@@ -37,9 +37,11 @@ void soak_print_broken(const struct soak_options *o, uint64_t round, const struc
 void soak_print_summary(const struct soak_totals *t, double seconds)
 {
 	soak_print_line(t, seconds);
-	printf("%" PRIu64 " runs, the power failed at %" PRIu64 " points", t->runs, t->points);
+	printf("%" PRIu64 " run%s, the power failed at %" PRIu64 " point%s", t->runs,
+	       plural(t->runs), t->points, plural(t->points));
 	if (t->unsure)
-		printf("; %" PRIu64 " histories were too concurrent and are not judged", t->unsure);
+		printf("; %" PRIu64 " histor%s too concurrent to be judged", t->unsure,
+		       t->unsure == 1 ? "y was" : "ies were");
 	printf("\nmemory of a process in the first fifth at most %.1f MiB, in the last fifth %.1f "
 	       "MiB: %s\n",
 	       (double)t->early_kib / 1024, (double)t->late_kib / 1024,
@@ -47,7 +49,7 @@ void soak_print_summary(const struct soak_totals *t, double seconds)
 	       : soak_grows(t)		   ? "IT GROWS"
 					   : "flat");
 	if (t->broken)
-		printf("%u rounds BROKE what should hold\n", t->broken);
+		printf("%u round%s BROKE what should hold\n", t->broken, plural(t->broken));
 	else
 		puts("Nothing broke that should hold.");
 }

@@ -184,10 +184,11 @@ static void print_header(FILE *out, const struct images_report *r)
 			r->result->images ? "Every image is good." : "Nothing was checked.");
 	} else {
 		fprintf(out,
-			"<p class=\"verdict bad\">%" PRIu64 " of %" PRIu64 " images %s bad, of %u "
+			"<p class=\"verdict bad\">%" PRIu64 " of %" PRIu64 " image%s %s bad, of %u "
 			"cause%s</p>\n",
-			r->result->bad, r->result->images, r->result->bad == 1 ? "is" : "are",
-			r->result->causes, plural(r->result->causes));
+			r->result->bad, r->result->images, plural(r->result->images),
+			r->result->bad == 1 ? "is" : "are", r->result->causes,
+			plural(r->result->causes));
 	}
 	if (r->result)
 		print_figures(out, r);

@@ -334,8 +334,8 @@ void images_print_remarks(FILE *out, const struct images_report *r)
 		      "given back\n",
 		      out);
 	if (x->untold)
-		fprintf(out, "%" PRIu64 " more bad images have other causes; %d are told apart\n",
-			x->untold, IMAGE_CAUSES);
+		fprintf(out, "%" PRIu64 " more bad image%s other causes; %d are told apart\n",
+			x->untold, x->untold == 1 ? " has" : "s have", IMAGE_CAUSES);
 	if (x->bounded)
 		fprintf(out,
 			"at %" PRIu64 " of these places there are more images than were tried "

@@ -5,6 +5,7 @@
 #include "core/pmem/crash.h"
 #include "report/images/images_page.h"
 #include "report/page/html.h"
+#include "core/text/text.h"
 
 #define BYTE   4 /* pixels */
 #define HEIGHT 14
@@ -77,8 +78,9 @@ void section_print_lines(const struct section *s)
 		print_line(s, &s->scene->line[i]);
 	fputs("</table></div>\n", s->out);
 	if (s->cause->dirty > s->scene->lines)
-		fprintf(s->out, "<p class=dim>and %u more lines, of which %u %s not whole</p>\n",
+		fprintf(s->out, "<p class=dim>and %u more line%s, of which %u %s not whole</p>\n",
 			s->cause->dirty - s->scene->lines,
+			plural(s->cause->dirty - s->scene->lines),
 			s->cause->lines > s->scene->lines ? s->cause->lines - s->scene->lines : 0,
 			s->cause->lines == s->scene->lines + 1 ? "is" : "are");
 }

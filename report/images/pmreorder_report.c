@@ -41,8 +41,8 @@ void pmreorder_print(const struct images_report *r, const struct pmreorder_resul
 	if (x->told)
 		putchar('\n');
 	if (x->untold)
-		printf("%" PRIu64 " more barriers have bad states; %d are told\n", x->untold,
-		       PMREORDER_TOLD);
+		printf("%" PRIu64 " more barrier%s bad states; %d are told\n", x->untold,
+		       x->untold == 1 ? " has" : "s have", PMREORDER_TOLD);
 	printf("%" PRIu64 " barrier%s, %" PRIu64 " of them checked: %" PRIu64
 	       " state%s as pmreorder makes them, of which %" PRIu64 " %s bad; %.0f states a "
 	       "second\n",

@@ -47,7 +47,7 @@ static void print_errors(const struct load_result *r)
 	if (r->full)
 		puts("  the recording was full: the load ended early");
 	if (r->gave_up)
-		printf("  %u clients lost their server\n", r->gave_up);
+		printf("  %u client%s lost the server\n", r->gave_up, plural(r->gave_up));
 	if (r->hung)
 		puts("  an operation hung");
 }
@@ -55,11 +55,13 @@ static void print_errors(const struct load_result *r)
 static void print_cell(const struct live_bench *b, const struct bench_cell *cell)
 {
 	const struct load_result *r = &cell->result;
-	printf("%s %s, workload %c, %u client%s, %u keys, values of %u bytes: %" PRIu64
-	       " operations in %.1f s, %.0f/s\n",
+	printf("%s %s, workload %c, %u client%s, %u key%s, values of %u byte%s: %" PRIu64
+	       " operation%s in %.1f s, %.0f/s\n",
 	       cell->server->what.store->name, cell->server->what.variant, cell->workload,
 	       cell->clients, plural(cell->clients), live_bench_keys(b, cell->server),
-	       live_bench_value(b, cell->server), r->ops, r->seconds, per_second(r));
+	       plural(live_bench_keys(b, cell->server)), live_bench_value(b, cell->server),
+	       plural(live_bench_value(b, cell->server)), r->ops, plural(r->ops), r->seconds,
+	       per_second(r));
 	printf("  %-7s %10s %8s %9s %9s %9s %9s %9s %12s\n", "us", "operations", "failed", "p50",
 	       "p90", "p99", "p99.9", "max", "round trips");
 	for (unsigned k = 0; k < LOAD_KINDS; k++) {
@@ -112,8 +114,8 @@ static void print_table(const struct live_bench *b)
 		const struct load_result *r = &b->cell[i].result;
 		if (!r->error[0].times && !r->reconnects && !went_wrong(r))
 			continue;
-		printf("%s, workload %c, %u clients:\n", b->cell[i].server->what.store->name,
-		       b->cell[i].workload, b->cell[i].clients);
+		printf("%s, workload %c, %u client%s:\n", b->cell[i].server->what.store->name,
+		       b->cell[i].workload, b->cell[i].clients, plural(b->cell[i].clients));
 		print_errors(r);
 	}
 }

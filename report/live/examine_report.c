@@ -70,8 +70,8 @@ void exam_print(const struct crash_bundle *a, const struct exam *e)
 		printf(" to %u", e->last);
 	printf(", %u recording%s\n", c->recordings, plural(c->recordings));
 	if (e->left_out)
-		printf("left out: %u operations of %u key%s with more than a history holds\n",
-		       e->left_out, e->trimmed, plural(e->trimmed));
+		printf("left out: %u operation%s of %u key%s with more than a history holds\n",
+		       e->left_out, plural(e->left_out), e->trimmed, plural(e->trimmed));
 	if (!c->started && e->first > 1)
 		printf("where keys stood before boot %u is not known (--recovered)\n", e->first);
 	if (c->cached)

@@ -276,7 +276,8 @@ void count_report_print(const struct count_report *k, const struct counted *one)
 	print_rows(k, one);
 	for (unsigned v = 0; v < k->values; v++) {
 		if (one->count[v].why[0])
-			printf("  values of %u bytes: %s\n", one->count[v].vlen, one->count[v].why);
+			printf("  values of %u byte%s: %s\n", one->count[v].vlen,
+			       plural(one->count[v].vlen), one->count[v].why);
 		for (unsigned r = 0; r < one->count[v].rows; r++)
 			if (one->count[v].row[r].times < one->count[v].row[r].of)
 				print_others(&one->count[v], &one->count[v].row[r]);

@@ -15,10 +15,10 @@
 static void print_cost(const struct method_cost *cost)
 {
 	printf("%u round trip%s; responder's CPU: %u act%s while the requester waits, %u later; %u "
-	       "message%s, %u bytes\n",
+	       "message%s, %u byte%s\n",
 	       cost->round_trips, plural(cost->round_trips), cost->cpu_waited,
 	       plural(cost->cpu_waited), cost->cpu_later, cost->messages, plural(cost->messages),
-	       cost->bytes);
+	       cost->bytes, plural(cost->bytes));
 }
 
 /* The actor of an act that the program can see; NULL: it happens by itself. */

@@ -97,9 +97,9 @@ static void print_breaks(const struct taxonomy_report *r)
 		}
 	}
 	if (breaks && !r->request->options.traces)
-		printf("%u breaks; no trace was written: without --no-traces there is one for "
+		printf("%u break%s; no trace was written: without --no-traces there is one for "
 		       "each\n",
-		       breaks);
+		       breaks, plural(breaks));
 	if (breaks)
 		putchar('\n');
 }
@@ -355,18 +355,21 @@ static void print_summary(const struct taxonomy_report *r)
 			print_difference(r, cell);
 	}
 	unsigned differ = compare_choices(r, true, &choices);
-	printf("%s%u of %u cells equal %s%s\n",
+	printf("%s%u of %u cell%s equal%s %s%s\n",
 	       paint(count[TAXONOMY_DIFFERS]  ? RED
 		     : count[TAXONOMY_UNSURE] ? YELLOW
 					      : GREEN),
-	       equal, with_rows, r->request->table_name, paint(PLAIN));
+	       equal, with_rows, plural(with_rows), equal == 1 ? "s" : "", r->request->table_name,
+	       paint(PLAIN));
 	print_likes(r);
 	if (choices)
 		printf("%u of %u choices of the cheapest method equal the papers' tables\n",
 		       choices - differ, choices);
 	if (count[TAXONOMY_NOT_COMPARED])
-		printf("%u cells were not compared: of such switches %s says nothing\n",
-		       count[TAXONOMY_NOT_COMPARED], r->request->table_name);
+		printf("%u cell%s not compared: of such switches %s says nothing\n",
+		       count[TAXONOMY_NOT_COMPARED],
+		       count[TAXONOMY_NOT_COMPARED] == 1 ? " was" : "s were",
+		       r->request->table_name);
 }
 
 static void print_bounds(const struct taxonomy_report *r)

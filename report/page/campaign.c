@@ -100,7 +100,8 @@ static void print_mark(FILE *out, const struct report *r, unsigned config, unsig
 	page_element(out, " title=\"", name, "");
 	fprintf(out, ", %s: %s", contract_name(k), is->text);
 	if (cell->broken)
-		fprintf(out, ", in %" PRIu64 " states", cell->broken_states);
+		fprintf(out, ", in %" PRIu64 " state%s", cell->broken_states,
+			plural(cell->broken_states));
 	fprintf(out, "\">%s</%s>", is->sign, linked ? "a" : "span");
 }
 
@@ -220,10 +221,11 @@ static void print_cell(FILE *out, const struct report *r, unsigned config, unsig
 	if (more->surprise)
 		page_element(out, ": <strong>", report_surprise(more), "</strong>");
 	if (cell->broken)
-		fprintf(out, ", in %" PRIu64 " of %" PRIu64 " states</h3>\n", cell->broken_states,
-			c->total[config].states);
+		fprintf(out, ", in %" PRIu64 " of %" PRIu64 " state%s</h3>\n", cell->broken_states,
+			c->total[config].states, plural(c->total[config].states));
 	else
-		fprintf(out, ", it holds in %" PRIu64 " states</h3>\n", c->total[config].states);
+		fprintf(out, ", it holds in %" PRIu64 " state%s</h3>\n", c->total[config].states,
+			plural(c->total[config].states));
 	for (unsigned i = 0; i < more->cases; i++)
 		print_case(out, r, config, &more->one[i]);
 	if (more->left)

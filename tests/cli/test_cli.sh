@@ -618,7 +618,7 @@ soaks() {
 	rounds=12
 	[ -z "$quick" ] || rounds=2 # one of them breaks
 	run 1 "$tidemark" soak --rounds $rounds --knob mutant=pm_fence_one --out soaked
-	has 'rounds BROKE what should hold'
+	has ' BROKE what should hold'
 	for trace in soaked/*.trace; do
 		run 1 "$tidemark" replay -q "$trace"
 	done
@@ -637,7 +637,7 @@ claims() {
 	run 0 "$tidemark" claims --list
 	grep -q '^P32 ' out || wrong 'claims --list does not name P32'
 	run 0 "$tidemark" claims P31 -q --out claimed --json claims.json
-	grep -q '^1 claims, .* 0 differ' out || wrong 'claims: no summary'
+	grep -q '^1 claim, .* 0 differ' out || wrong 'claims: no summary'
 	run 1 "$tidemark" replay claimed/claims-P31-2-KEEP.trace
 	grep -q '"verdict": "as expected"' claims.json || wrong 'claims: JSON'
 	run 0 "$tidemark" claims P31 -q --jobs 1 --out claimed-one
@@ -664,7 +664,7 @@ terminal() {
 	checks=$((checks + 1))
 	script -qec "$tidemark $small --no-traces" /dev/null >out 2>err </dev/null
 	grep -q "${escape}\[3" out || wrong 'no colours on a terminal'
-	has 'of 1 workloads'
+	has 'of 1 workload,'
 	NO_COLOR=1 script -qec "$tidemark $small --no-traces -q" /dev/null >out 2>err </dev/null
 	grep -q "$escape" out && wrong 'NO_COLOR and -q'
 }

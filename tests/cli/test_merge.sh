@@ -131,7 +131,7 @@ run 0 tidemark "${fuzz[@]}" --shard 1/3 --results part1
 says 'of its results already'
 truncate -s $(($(stat -c %s part1) - 1)) part1
 tidemark merge part0 part1 part2 >out 2>&1 || :
-says '1 of 3 shards have not come to their end: 1'
+says '1 of 3 shards has not come to the end: 1'
 run 0 tidemark "${fuzz[@]}" --shard 1/3 --results part1
 # What another machine writes to the corpus is read, once; what it has not renamed yet is not.
 tidemark fuzz saw_imm --runs 100000000 --shard 0/2 --results long --corpus inputs >log 2>&1 &
