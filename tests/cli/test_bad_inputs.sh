@@ -81,7 +81,7 @@ printf 'tidemark-baseline 1\nerda default default DUR nothing put others\nerda d
 serve() {
 	"$tidemark" serve erda --pm good.pool --shadow=good.cache --listen 127.0.0.1:0 --keys 10 --size 256K >"$out" 2>"$err" &
 	local server=$! address=''
-	for _ in $(seq 200); do
+	while kill -0 $server 2>/dev/null; do
 		address=$(sed -nE 's/^serving .* on ([^ ]*:[0-9]+),.*/\1/p' "$out")
 		[ -z "$address" ] || break
 		sleep 0.05

@@ -452,10 +452,9 @@ fuzz_finds() {
 fuzz_ends() {
 	checks=$((checks + 1))
 	"$tidemark" fuzz efactory -q --time 1h --no-traces --jobs 2 --corpus interrupted-corpus --json interrupted-fuzz.json >out 2>err &
-	pid=$! tries=0
-	while [ $tries -lt 200 ] && [ -z "$(ls interrupted-corpus/efactory 2>/dev/null)" ]; do
+	pid=$!
+	while kill -0 $pid 2>/dev/null && [ -z "$(ls interrupted-corpus/efactory 2>/dev/null)" ]; do
 		sleep 0.05
-		tries=$((tries + 1))
 	done
 	kill -TERM $pid
 	wait $pid
@@ -542,11 +541,10 @@ children() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
 long_campaign() {
 	checks=$((checks + 1))
 	"$tidemark" crashtest -q --jobs 2 --runs 100000000 --states 1000000000 --out interrupted --json interrupted.json >out 2>err &
-	pid=$! workers= tries=0
-	while [ "$(echo $workers | wc -w)" -lt 2 ] && [ $tries -lt 200 ]; do
+	pid=$! workers=
+	while [ "$(echo $workers | wc -w)" -lt 2 ] && kill -0 $pid 2>/dev/null; do
 		sleep 0.05
 		workers=$(children $pid)
-		tries=$((tries + 1))
 	done
 }
 
@@ -554,11 +552,11 @@ long_campaign() {
 gone() {
 	for p; do
 		tries=0
-		while [ $tries -lt 100 ] && grep -qs '^State:.*[^Z] (' "/proc/$p/status" && ! grep -qs '^State:.*Z (' "/proc/$p/status"; do
+		while [ $tries -lt 1200 ] && grep -qs '^State:.*[^Z] (' "/proc/$p/status" && ! grep -qs '^State:.*Z (' "/proc/$p/status"; do
 			sleep 0.05
 			tries=$((tries + 1))
 		done
-		[ $tries -lt 100 ] || wrong "worker $p is still there"
+		[ $tries -lt 1200 ] || wrong "worker $p is still there"
 	done
 }
 

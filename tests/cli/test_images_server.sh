@@ -99,15 +99,15 @@ says 'exit status 3'
 served 'a second command' --recover './checker map' --check "./checker map"
 grep -q 'exit status 9' served.json || fail "the second command does not see what the first has done"
 judged 0 kill --model kill --recover './checker map'
-log=small judged 1 hangs --timeout 1 --recover './checker hangs'
+log=small judged 1 hangs --timeout 3 --recover './checker hangs'
 says 'it did not end'
-log=small judged 1 'a library crashes' --timeout 1 -c lib -p ./checker.so -n check_crashes
+log=small judged 1 'a library crashes' --timeout 3 -c lib -p ./checker.so -n check_crashes
 says 'signal 6'
 
 # Among images that are asked about at once, which the others of them do not notice.
 log two 2 0
-log=two judged 1 'some hang' --timeout 1 --recover './checker hangs'
-log=two judged 1 'a library hangs' --timeout 1 -c lib -p ./checker.so -n check_hangs
+log=two judged 1 'some hang' --timeout 3 --recover './checker hangs'
+log=two judged 1 'a library hangs' --timeout 3 -c lib -p ./checker.so -n check_hangs
 says 'it did not end'
 # More lines differ from one image to the next than the board has room for.
 {

@@ -85,7 +85,7 @@ static void meet(const char *host, uint16_t port)
 	if (host) {
 		CHECK(inet_pton(AF_INET, host, &at.sin_addr) == 1);
 		while (connect(fd, (struct sockaddr *)&at, sizeof(at))) {
-			CHECK(tries++ < 200);
+			CHECK(tries++ < 1200);
 			usleep(50000);
 		}
 		tcp = fd;

@@ -38,7 +38,7 @@
 
 #define BYTES	 65536u
 #define DEPTH	 16u
-#define HANG_S	 20 /* so long no round takes */
+#define HANG_S	 60 /* so long no round takes */
 #define NS_PER_S 1000000000ull
 
 enum how { KILL, STOP_LONG, STOP_SHORT, LEAVE, SIGNAL, FORK, HOWS };

@@ -92,7 +92,7 @@ one_store() {
 for store in "$@"; do
 	one_store "$store"
 done
-for _ in $(seq 100); do
+for _ in $(seq 600); do
 	[ -e "$TIDEMARK_FABRIC" ] || exit 0
 	sleep 0.1
 done

@@ -723,7 +723,7 @@ START_TEST(handler_exits)
 	int status = -1;
 
 	hear(&child);
-	for (unsigned n = 0; n < 1000 && !waitpid(child.pid, &status, WNOHANG); n++)
+	for (unsigned n = 0; n < 6000 && !waitpid(child.pid, &status, WNOHANG); n++)
 		usleep(10000);
 	if (status < 0)
 		end_child(&child);

@@ -19,7 +19,7 @@ trap 'rm -rf "$net"' EXIT
 "$tidemark" run --fabric "$net" -- "$pair" "$kills"
 
 # The watcher cleans up after processes that could not.
-for _ in $(seq 100); do
+for _ in $(seq 600); do
 	[ -e "$net" ] || exit 0
 	sleep 0.1
 done
