@@ -606,7 +606,7 @@ static void search_checker(struct search *s, const struct mutant *m)
 		lane[i].mutant = m->name;
 	search_lanes(&two, lane, lanes, one.pass + 1, true);
 	s->error = one.error ? one.error : two.error;
-	*s->out = seen;
+	*s->out = one.error || !two.error ? seen : missed; /* the text is of the error, if any */
 	s->out->found = seen.found &&
 			(options.shrink ? seen.shrunk && !missed.shrunk : !missed.found);
 	s->out->runs = missed.runs;

@@ -165,6 +165,7 @@ static int keep_case(const struct explorer *ex, int error, struct deviations *pa
 {
 	struct broken_run run = {.contract = out->contract};
 	error = broken_run_take(&run, ex, error);
+	deviations_free(path);
 	*path = run.path;
 	memcpy(out->text, run.text, sizeof(out->text));
 	return error;
