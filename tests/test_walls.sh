@@ -70,7 +70,7 @@ symbols()
 			name = $2
 			if (target ~ /^(stores_raw|verbs_raw)\.dir/ && $3 ~ /[Uwv]/ && name in renamed)
 				name = renamed[name]
-			if (name in elsewhere || name ~ /^__(odr_)?asan|^__ubsan/)
+			if (name in elsewhere || name ~ /^__+(odr_)?asan|^__ubsan/)
 				next
 			# The hooks of the compiler, for two worlds that never meet in a program.
 			if (file ~ /^core\/record\/exact\// && name ~ /^__tsan_/)

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <sched.h>
+#include <string.h>
 
 /* There is more than one thread: whether atomic instructions are used must not depend on the program that loads the object. */
 char __libc_single_threaded;
@@ -47,6 +48,13 @@ char *cxx_gettext(const char *text);
 char *cxx_gettext(const char *text)
 {
 	return (char *)text;
+}
+
+char *cxx_strerror_r(int error, char *text, unsigned long bytes);
+char *cxx_strerror_r(int error, char *text, unsigned long bytes)
+{
+	(void)text, (void)bytes;
+	return strerror(error);
 }
 
 /* A static variable of a function: its first byte says that it is there, the second that a thread is making it. */

@@ -2,6 +2,7 @@
 /* libibverbs' functions that translate enumerations of its headers: names and rates. */
 #include "core/provider/verbs/verbs.h"
 #include "core/rnic/rnic.h"
+#include "core/verbs_compat.h"
 
 #define NAMES(array) (sizeof(array) / sizeof(*(array)))
 
@@ -24,6 +25,29 @@ EXPORT const char *ibv_port_state_str(enum ibv_port_state state)
 EXPORT const char *ibv_event_type_str(enum ibv_event_type type)
 {
 	return rnic_event_type_str(type);
+}
+
+/* For drivers: which words a newer libibverbs has for the requests. */
+const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
+EXPORT const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode)
+{
+	static const char *const names[] = {
+		[IBV_WR_RDMA_WRITE] = "rdma-write",
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = "rdma-write-with-imm",
+		[IBV_WR_SEND] = "send",
+		[IBV_WR_SEND_WITH_IMM] = "send-with-imm",
+		[IBV_WR_RDMA_READ] = "rdma-read",
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = "atomic-cmp-and-swp",
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "atomic-fetch-and-add",
+		[IBV_WR_LOCAL_INV] = "local-inv",
+		[IBV_WR_BIND_MW] = "bind-mw",
+		[IBV_WR_SEND_WITH_INV] = "send-with-inv",
+		[IBV_WR_TSO] = "tso",
+		[IBV_WR_DRIVER1] = "driver1",
+		[IBV_WR_FLUSH] = "flush",
+		[IBV_WR_ATOMIC_WRITE] = "atomic-write",
+	};
+	return opcode < NAMES(names) && names[opcode] ? names[opcode] : "unknown";
 }
 
 /* --- rates --- */

@@ -40,8 +40,9 @@ comm -23 "$dir/wanted" "$dir/ours" > "$dir/missing"
 sed "s|\(.*\) \(.*\)|missing in $dropin: \2@\1|" "$dir/missing"
 without "$dir/wanted" "$dir/preload" 2 > "$dir/hidden"
 sed "s|.* |missing in $preload: |" "$dir/hidden"
-# Nothing else: what the program has of the same name would be taken for ours, or ours for its. But for libc's functions
+# Nothing else but what newer ones have: what the program has of the same name would be taken for ours, or ours for its. But for libc's functions
 # that core/provider/base/fault_safe.c has to see calls of, and how the drop-in librdmacm.so.1 finds queue pair 1.
+printf '%s\n' ibv_cmd_create_cq_ex2 ibv_wr_opcode_str >> "$dir/names"
 printf '%s\n' sigaction signal pthread_sigmask sigprocmask tidemark_mads >> "$dir/names"
 without "$dir/ours" "$dir/names" 2 > "$dir/more"
 sed "s|\(.*\) \(.*\)|shown by $dropin, and not by $system: \2@\1|" "$dir/more"
