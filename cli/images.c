@@ -8,6 +8,7 @@
 #include "checker/images/pmemcheck_read.h"
 #include "checker/images/pmemcheck_write.h"
 #include "checker/images/recording_read.h"
+#include "checker/images/symbol.h"
 #include "checker/judge/names.h"
 #include "checker/live/recording.h"
 #include "cli/arguments.h"
@@ -29,8 +30,9 @@ struct request {
 	struct leave_off leave_off;
 	struct images_engine engine;
 	char preload[PATH_MAX], caller[PATH_MAX];
-	unsigned want; /* TM_BIT()s of --contracts */
-	char *command; /* of `path` and the words after it, to be freed */
+	char symbol[1000]; /* of --name */
+	unsigned want;	   /* TM_BIT()s of --contracts */
+	char *command;	   /* of `path` and the words after it, to be freed */
 	struct images_options options;
 };
 
@@ -67,7 +69,9 @@ static const struct option_row rows[] = {
 	 .letter = 'c'},
 	{"path", "CHECKER", "a program and its arguments, or a library", REQUEST(path),
 	 .letter = 'p'},
-	{"name", "SYMBOL", "the library's function int SYMBOL(const char *path); 0 is good",
+	{"name", "SYMBOL",
+	 "the library's function int SYMBOL(const char *path); 0 is good; of C++ also as its "
+	 "source names it, Log::check",
 	 REQUEST(options.checker.function), .letter = 'n'},
 	{"timeout", "S", "how long it may take (=)", REQUEST(options.checker.patience)},
 	{"no-server", NULL, "start a command for each image, also where one start would do",
@@ -215,6 +219,8 @@ static int choose_path(struct request *r, char **word)
 				    "images: -c lib: expected the function's name (-n), "
 				    "and no arguments");
 		c->library = r->path;
+		symbol_find(c->library, c->function, r->symbol, sizeof(r->symbol));
+		c->function = r->symbol;
 		return 0;
 	}
 	FILE *out;

@@ -70,3 +70,12 @@ unset(CMAKE_REQUIRED_INCLUDES)
 if(TIDEMARK_VERBS_FLUSH)
 	add_compile_definitions(TM_VERBS_FLUSH)
 endif()
+
+# The names of C++ and Rust in reports of tidemark images: without libiberty they are printed as the linker has them.
+find_path(IBERTY_INCLUDE demangle.h PATH_SUFFIXES libiberty)
+find_library(IBERTY NAMES iberty)
+set(TIDEMARK_DEMANGLE ON)
+if(NOT IBERTY OR NOT IBERTY_INCLUDE)
+	set(TIDEMARK_DEMANGLE OFF)
+	message(STATUS "Symbols of C++ and Rust stay mangled: there is no libiberty (package libiberty-dev)")
+endif()

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "checker/images/symbol.h"
 #include "checker/world/where.h"
 
 #define SOURCES (1u << 20)
@@ -118,15 +119,15 @@ static int name_place(const struct reader *r, char *place, char *out, size_t n)
 {
 	struct where *w = r->where;
 	unsigned long long offset;
-	char *plus = strrchr(place, '+'), line[200];
+	char *plus = strrchr(place, '+'), line[200], function[280];
 	int error = 0, number;
 	snprintf(out, n, "%s", place);
 	if (!plus || sscanf(plus, "+0x%llx", &offset) != 1)
 		return 0;
 	*plus = 0;
 	uintptr_t pc = where_in_file(w, place, offset);
-	const char *function = where_function(w, pc), *slash = strrchr(place, '/');
-	const char *path = where_source(w, pc, &number);
+	const char *slash = strrchr(place, '/'), *path = where_source(w, pc, &number);
+	symbol_print(where_function(w, pc), function, sizeof(function));
 	where_print(w, pc, line, sizeof(line));
 	if (path) {
 		snprintf(out, n, "%s (%s)", *function ? function : "?", line);
