@@ -23,6 +23,7 @@
 #include "core/provider/base/config.h"
 #include "core/record/format.h"
 #include "core/text/text.h"
+#include "report/images/images_report.h"
 
 #define LIBRARY "libtidemark-record.so"
 #define EXACT	"record/libtsan.so.2"
@@ -322,6 +323,13 @@ static void print_summary(const struct request *r, double seconds)
 			"tidemark: %s: the program told of no store: expected one that tidemark "
 			"cc has compiled, or gcc with -fsanitize=thread\n",
 			r->out);
+	/* Who asked for each store is told above that there is none, and who asked for none knows.
+	 */
+	if (h->unordered && h->asked == RECORD_ASKED_AUTO) {
+		fprintf(stderr, "tidemark: %s: ", r->out);
+		images_print_unordered(stderr, h->exact);
+		fputc('\n', stderr);
+	}
 	if (!h->files && !h->messages)
 		fprintf(stderr,
 			"tidemark: %s: nothing is in it: the program mapped no file that "

@@ -73,6 +73,7 @@ struct record_head {
 	uint64_t messages; /* from and to other programs: RECORD_PACKET_OUT and so on */
 	/* At the end: bytes of each file that are not as recorded. */
 	uint64_t unseen[RECORD_FILES];
+	uint64_t unordered; /* STOREs of several words: which of these came first is not known */
 };
 _Static_assert(sizeof(struct record_head) <= RECORD_HEAD, "the head is a page");
 

@@ -81,6 +81,7 @@ static void print_recorded(FILE *out, const struct images_report *r)
 	const struct images_options *o = r->options;
 	struct printed p;
 	char text[128];
+	bool told;
 	fputs("<section class=run>\n<h2>What was recorded, and who judges</h2>\n<table "
 	      "class=facts>\n",
 	      out);
@@ -98,6 +99,11 @@ static void print_recorded(FILE *out, const struct images_report *r)
 	if (from)
 		images_print_counts(from, r->log);
 	print_end(&p, from, out, "<tr><th>events<td>", "</tr>\n");
+	if (images_unordered(r->log, &told)) {
+		fputs("<tr><th>order<td>", out);
+		images_print_unordered(out, told);
+		fputs("</tr>\n", out);
+	}
 	if (!r->log->stopped) {
 		snprintf(text, sizeof(text), "none: %s", images_why_no_end(r->log));
 		row(out, "end", text);

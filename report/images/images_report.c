@@ -93,6 +93,31 @@ void images_print_unseen(FILE *out, uint64_t bytes)
 		bytes, plural(bytes), bytes == 1 ? "is" : "are");
 }
 
+void images_print_unordered(FILE *out, bool told)
+{
+	fprintf(out,
+		"in which order %s stored to a line of 64 bytes between two events is not known: "
+		"%s",
+		told ? "others than the program" : "CPUs",
+		told ? "tidemark-valgrind tells of each store"
+		     : "a program that tidemark cc has compiled, or one under tidemark-valgrind, "
+		       "tells of each store");
+}
+
+uint64_t images_unordered(const struct pm_log *log, bool *told)
+{
+	uint64_t n = 0;
+	*told = false;
+	for (size_t i = 0; i < log->events; i++) {
+		const struct pm_event *e = &log->event[i];
+		if (e->kind != PM_STORE)
+			continue;
+		*told |= !e->noticed;
+		n += e->noticed && e->len > sizeof(uint64_t);
+	}
+	return n;
+}
+
 const char *images_why_no_end(const struct pm_log *log)
 {
 	return log->full ? "it became full, or the disk was, while the program went on"
@@ -121,6 +146,11 @@ void images_print_log(FILE *out, const struct images_report *r)
 			continue;
 		fprintf(out, "%s: ", log->file[i].name);
 		images_print_unseen(out, log->file[i].unseen);
+		fputc('\n', out);
+	}
+	bool told;
+	if (images_unordered(log, &told)) {
+		images_print_unordered(out, told);
 		fputc('\n', out);
 	}
 }
@@ -451,19 +481,21 @@ int images_json(const struct images_report *r, const char *path)
 	json_t *causes = json_array();
 	char hardware[200];
 	uint64_t unseen = 0;
+	bool told;
 	for (unsigned i = 0; i < r->log->files; i++)
 		unseen += r->log->file[i].unseen;
 	images_print_hardware(r->options, hardware, sizeof(hardware));
 	for (unsigned i = 0; i < x->causes; i++)
 		json_array_append_new(causes, json_cause(r, &x->cause[i]));
 	json_t *all = json_pack(
-		"{s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:o}",
+		"{s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:I, s:o}",
 		"log", r->name, "model", r->options->model == PM_KILL ? "kill" : "power", "domain",
 		domain_of(r->options), "ddio", r->options->hw.ddio == DDIO_ON, "hardware", hardware,
 		"events", (json_int_t)r->log->events, "cuts", (json_int_t)x->cuts, "bounded",
 		(json_int_t)x->bounded, "images", (json_int_t)x->images, "judged",
 		(json_int_t)x->judged, "bad", (json_int_t)x->bad, "complete", !r->left_off, "ended",
-		r->log->stopped, "unseen", (json_int_t)unseen, "causes", causes);
+		r->log->stopped, "unseen", (json_int_t)unseen, "unordered",
+		(json_int_t)images_unordered(r->log, &told), "causes", causes);
 	int error = all ? json_save(all, path) : -ENOMEM;
 	json_decref(all);
 	return error;

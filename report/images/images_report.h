@@ -20,6 +20,11 @@ struct images_report {
 const char *images_why_no_end(const struct pm_log *log);
 /* Of a file that in the end was not as recorded in so many bytes: what that means. */
 void images_print_unseen(FILE *out, uint64_t bytes);
+/* That the order of some stores is not known, and how it would be. `told`: a program told of each
+ * of its own. */
+void images_print_unordered(FILE *out, bool told);
+/* Stores of several words that were noticed: which of these came first is not known. */
+uint64_t images_unordered(const struct pm_log *log, bool *told);
 /* What there is in the log. */
 void images_print_log(FILE *out, const struct images_report *r);
 /* "the store of 8 bytes at /tmp/pool+0x40" */

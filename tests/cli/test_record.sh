@@ -349,6 +349,50 @@ rm -f pool
 run 0 tidemark record --pm pool --out noticed.rec --stores noticed -- ./exact pool
 exactly noticed.rec exact.c
 [ "$(grep -c 'STORE;0x00038' events)" -eq 1 ] || fail 'a word that was stored twice is a change of its line'
+# In which order the words of a line were stored is said to be unknown where it is, but not to who asked for that.
+order='stored to a line of 64 bytes between two events is not known'
+! grep -qF "$order" out || fail 'who asked for it is told how to have it otherwise'
+run 0 tidemark images noticed.rec --recover true --json order.json --html order.html
+says "in which order CPUs $order" 'tidemark cc'
+grep -qF '"unordered": 2' order.json || fail 'order.json does not count the two lines'
+grep -qF "in which order CPUs $order" order.html || fail 'order.html does not say that the order is not known'
+record auto.rec ./exact pool
+! grep -qF "$order" out || fail 'each store was told, and its order is said to be unknown'
+run 0 tidemark images auto.rec --recover true --json order.json --html order.html
+! grep -qF "$order" out order.html || fail 'each store was told, and its order is said to be unknown'
+grep -qF '"unordered": 0' order.json || fail 'order.json counts stores that were told'
+# What the program tells of is in order; what libc stores for it is not.
+cat >both.c <<'END'
+#include <libpmem.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+	void *(*volatile copy)(void *, const void *, size_t) = memcpy;
+	char *pool = argc == 2 ? pmem_map_file(argv[1], 8192, PMEM_FILE_CREATE, 0600, 0, 0) : 0;
+	if (!pool)
+		return 1;
+	pool[0] = 1;
+	copy(pool + 64, "as long as three words of eight", 31);
+	pmem_persist(pool, 128);
+	return 0;
+}
+END
+compile both -lpmem -fsanitize=thread
+record both.rec ./both pool
+says "in which order others than the program $order"
+run 0 tidemark images both.rec --recover true
+says "in which order others than the program $order"
+# Not told of either, and one word has no order that could be unknown.
+sed '/copy/d' both.c >word.c
+compile word -lpmem
+record word.rec ./word pool
+! grep -qF "$order" out || fail 'a line of which one word was stored has an order'
+run 0 tidemark images word.rec --recover true
+! grep -qF "$order" out || fail 'a line of which one word was stored has an order'
+compile both -lpmem
+record both.rec ./both pool
+says "in which order CPUs $order"
 # As tidemark cc compiles it.
 mkdir cc && cp exact.c cc
 (cd cc && run 0 tidemark cc -g -o exact exact.c -lpmem)
