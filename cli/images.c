@@ -113,6 +113,7 @@ static const struct option_row rows[] = {
 	{"output-level", "LEVEL", "is accepted, and changes nothing", REQUEST(engine.level),
 	 .letter = 'e'},
 	{.help = "and"},
+	ROW_TIME(struct request, leave_off),
 	OPTION_JOBS(struct request, options.jobs),
 	{"json", "FILE", "the results for machines", REQUEST(json), .use = OPTION_SHOWS},
 	{"junit", "FILE", "the results as JUnit XML, a test case for each cause", REQUEST(junit),
@@ -132,8 +133,8 @@ static const struct options options = {
 	"program "
 	"ran, starts a checker on each different one, and says what must not be lost.",
 	rows,
-	"0 every image is good, 1 some are bad, 2 usage or bad input, 70 internal "
-	"error, " STATUS_LEFT_OFF};
+	"0 every image is good, 1 some are bad, 2 usage or bad input, 3 --time was over before all "
+	"were judged, and none of those is bad, 70 internal error, " STATUS_LEFT_OFF};
 
 /* --- what is asked for --- */
 
@@ -297,6 +298,9 @@ static int check_request(struct request *r, char **word)
 	if (r->image && (r->json || r->junit))
 		return fail(EXIT_USAGE, "images: %s does not go with --image",
 			    r->json ? "--json" : "--junit");
+	if (r->leave_off.seconds > 0 && (r->image || r->engine.pmreorder))
+		return fail(EXIT_USAGE, "images: --time does not go with %s",
+			    r->image ? "--image" : "--engine pmreorder");
 	if (r->engine.pmreorder && (r->image || r->json || r->junit || r->html ||
 				    r->options.model != PM_POWER || r->knob.n))
 		return fail(EXIT_USAGE,

@@ -13,7 +13,8 @@
 #include "checker/images/image_choice.h"
 #include "checker/images/judge_seat.h"
 
-#define CHUNK 128 /* images that a process judges before it takes others */
+#define CHUNK	    128 /* images that a process judges before it takes others, at most ... */
+#define CHUNK_TIMED 8	/* ... and if time is short: what is half done then is lost */
 
 /* --- a walk through the images, in the order of their numbers --- */
 
@@ -162,13 +163,22 @@ static bool left_off(const struct images_options *o)
 	return o->bounds && o->bounds->stop && *o->bounds->stop;
 }
 
+/* Seconds that are left of those that it may take; 0: they are not counted. */
+static double time_left(const struct images_options *o, double started)
+{
+	const double may = o->bounds ? o->bounds->seconds : 0;
+	return may > 0 ? may - (clock_seconds() - started) : 0;
+}
+
 /* --- in the processes --- */
 
 struct search {
 	const struct pm_log *log;
 	const struct images_options *o;
+	double started; /* when */
 	char folder[IMAGE_PATH];
 	uint64_t images;
+	unsigned chunk; /* CHUNK or CHUNK_TIMED */
 	/* a process's */
 	struct walk *walk;
 	struct image_judge *judge;
@@ -212,7 +222,7 @@ static int judge_chunk(struct search *s, uint64_t first, struct chunk *c)
 	if (!error && !s->walk)
 		error = s->unusable = start_work(s);
 	struct image_verdict *verdict = c->verdict; /* of the first that waits */
-	while (!error && s->walk->next < first + CHUNK && walk_next(s->walk)) {
+	while (!error && s->walk->next < first + s->chunk && walk_next(s->walk)) {
 		struct image_files *files = &s->walk->files;
 		if (s->walk->number < first)
 			continue;
@@ -235,7 +245,7 @@ static void work(void *arg, unsigned unit, void *result)
 {
 	struct search *s = arg;
 	struct chunk *c = result;
-	uint64_t first = (uint64_t)unit * CHUNK;
+	uint64_t first = (uint64_t)unit * s->chunk;
 	c->error = judge_chunk(s, first, c);
 	/* Did the checker write to the files without being seen? Then some of these images were not
 	 * what they should have been. */
@@ -444,7 +454,7 @@ static int count_images(struct search *s, struct images_result *result)
 	struct walk w;
 	int error = walk_open(&w, s->log, s->o, NULL, NULL);
 	while (!error && walk_next(&w))
-		if (left_off(s->o))
+		if (left_off(s->o) || time_left(s->o, s->started) < 0)
 			error = -EINTR;
 	if (!error)
 		error = w.error;
@@ -472,12 +482,18 @@ static bool failed(const void *result)
 static int judge_all(struct search *s, struct image_verdict *verdict, struct images_result *result)
 {
 	struct image_way *way = &result->way;
-	unsigned units = (unsigned)((s->images + CHUNK - 1) / CHUNK);
+	struct driver_bounds bounds = s->o->bounds ? *s->o->bounds : (struct driver_bounds){0};
+	bounds.seconds = time_left(s->o, s->started);
+	if (bounds.seconds < 0)
+		return -EINTR;
+	/* Results that are kept have the same units in any run. */
+	s->chunk = bounds.seconds > 0 && !bounds.results ? CHUNK_TIMED : CHUNK;
+	unsigned units = (unsigned)((s->images + s->chunk - 1) / s->chunk);
 	struct chunk *chunk = calloc(units + 1, sizeof(*chunk));
 	bool *done = calloc(units + 1, sizeof(*done));
 	struct driver driver = {.units = units,
 				.jobs = s->o->jobs,
-				.bounds = s->o->bounds,
+				.bounds = s->o->bounds ? &bounds : NULL,
 				.result_bytes = sizeof(*chunk),
 				.work = work,
 				.end = seats_end,
@@ -503,8 +519,9 @@ static int judge_all(struct search *s, struct image_verdict *verdict, struct ima
 		}
 		if (chunk[u].way.repair > way->repair)
 			way->repair = chunk[u].way.repair;
-		for (unsigned i = 0; i < CHUNK && (uint64_t)u * CHUNK + i < s->images; i++) {
-			verdict[(uint64_t)u * CHUNK + i] = chunk[u].verdict[i];
+		const uint64_t first = (uint64_t)u * s->chunk;
+		for (unsigned i = 0; i < s->chunk && first + i < s->images; i++) {
+			verdict[first + i] = chunk[u].verdict[i];
 			result->judged++;
 		}
 	}
@@ -533,7 +550,7 @@ int images_search(const struct pm_log *log, const struct images_options *o,
 	*why = 0;
 	int error = s ? try_checker(o, why, n) : -ENOMEM;
 	if (!error) {
-		*s = (struct search){.log = log, .o = o};
+		*s = (struct search){.log = log, .o = o, .started = clock_seconds()};
 		error = image_folder_make(s->folder);
 	}
 	if (!error)

@@ -220,13 +220,14 @@ static void print_image(FILE *out, const struct images_report *r, const struct i
 		fprintf(out, "     and %u more\n", c->lines - LINES_SHOWN);
 }
 
-/* How many words to leave out here: files that the first run wrote are not written once more, and
- * the number of processes changes nothing, nor does whether progress is shown. */
-static unsigned is_output(char *const *word)
+/* How many words to leave out here: files that the first run wrote are not written once more, all
+ * takes as long as it takes, and the number of processes changes nothing, nor does whether progress
+ * is shown. */
+static unsigned is_left_out(char *const *word)
 {
 	static const char *const names[] = {"--js", "--ju", "--jo", "--ht", "--out"};
 	const char *w = *word;
-	bool long_one = false;
+	bool long_one = !strcmp(w, "--time") || !strncmp(w, "--time=", strlen("--time="));
 	if (!strcmp(w, "-q") || !strncmp(w, "--q", 3))
 		return 1;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -242,7 +243,7 @@ void images_print_command(FILE *out, const struct images_report *r, const char *
 	bool given = !spec, checkers = false;
 	write_word(out, program);
 	for (unsigned i = 1; r->words[i];) {
-		unsigned skip = checkers ? 0 : is_output(&r->words[i]);
+		unsigned skip = checkers ? 0 : is_left_out(&r->words[i]);
 		i += skip;
 		if (skip)
 			continue;

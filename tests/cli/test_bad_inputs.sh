@@ -456,6 +456,8 @@ bad devices run --link udp --devices 2 true
 bad layer run --link udp --layer infiniband true
 bad keep images --log good.log --recover true --keep new
 bad json images --log good.log --recover true --image x --json new
+bad time images --log good.log --recover true --image x --time 1s
+bad time images --log good.log --recover true --engine pmreorder --time 1s
 bad engine images --log good.log --recover true --engine pmreorder --model kill
 bad recover images --log good.log
 bad -c images --log good.log --recover true -c prog

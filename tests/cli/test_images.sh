@@ -283,6 +283,22 @@ grep -q 'left off at SIGINT' err || fail 'an image that is not judged'
 [ ! -e left ] || fail 'an image that is not judged is kept'
 alive 130 INT env AFTER=3 tidemark images -l bad.log -p './checker stall' --engine pmreorder -r ReorderFull
 says 'Left off at SIGINT: ' 'All of it: '
+# Time is over: what is judged by then is printed, of a whole number of eights.
+log plain.log "$data" STORE\;0x10000080\;1\;1 STORE\;0x100000c0\;1\;1 STORE\;0x10000100\;1\;1 STORE\;0x10000140\;1\;1 \
+	STORE\;0x10000180\;1\;1 STORE\;0x100001c0\;1\;1 "$flush_data" FENCE STOP
+rm -rf calls alive tmp
+mkdir tmp
+mkfifo alive # nobody reads it: the checker does not come to its end
+run 3 env TMPDIR="$here/tmp" AFTER=40 tidemark images -l plain.log --time 1s -p './checker stall' --time=1s --timeout 1000s --json time.json \
+	--junit time.xml
+says 'Left off after --time: ' 'of 128 images are judged' "All of it: tidemark images -l plain.log -p './checker stall' --timeout 1000s"
+grep -q '"complete": false' time.json || fail 'the JSON file does not say that it is not all'
+grep -qE '"judged": (0|8|16|24|32|40)$|"judged": (0|8|16|24|32|40),' time.json || fail "time.json: $(grep judged time.json)"
+grep -q '<skipped message="after --time"' time.xml || fail 'no test case is skipped'
+[ -z "$(ls tmp)" ] || fail 'files are left after --time'
+run 1 images -l many.log -p ./checker --time 1h --json time.json
+says '256 different images, of which 64 are bad, of 1 cause' 'once more: tidemark images -l many.log -p ./checker --image '
+grep -q '"complete": true' time.json || fail 'there was time for all'
 run 0 images -l good.log -p ./checker --json all.json
 grep -q '"complete": true' all.json || fail 'the JSON file does not say that it is all'
 
