@@ -163,6 +163,8 @@ void signals_begin(void);
 void signals_catch(void (*handler)(int));
 /* From now on the first interruption sets this flag, and the next ends the program. */
 const volatile sig_atomic_t *signals_stop(void);
+/* What the latter does before, in its handler: nothing but what such a handler may do. */
+void signals_drop(void (*what)(void));
 /* Set the flag without a signal, or take that back. */
 void signals_set_stop(bool stop);
 /* The signal that has set the flag; 0: none has. */

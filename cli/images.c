@@ -562,6 +562,7 @@ static int make_images(struct request *r, struct images_report *report)
 {
 	struct pm_sections sections = {0};
 	char why[300];
+	signals_drop(images_drop);
 	leave_off_begin(&r->leave_off);
 	int status = shard_begin(&r->shard, &r->leave_off.bounds.results);
 	if (status)

@@ -13,6 +13,7 @@ static pid_t parent;
 /* Not 0: leave off. The signal that said so, or NO_SIGNAL. */
 static volatile sig_atomic_t stopped;
 #define NO_SIGNAL (-1)
+static void (*drop)(void); /* signals_drop() */
 
 /* The program dies of the signal, as its caller expects, but leaves the terminal's line clean. */
 static void end(int sig)
@@ -61,11 +62,26 @@ void signals_catch(void (*handler)(int))
  * the same interruption. */
 #define SAME_S 0.5
 
+/* Whatever a second one has to wait for, a third one does not. */
+static void end_of_third(int sig)
+{
+	sigset_t set;
+	for (unsigned i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
+		signal(ending[i], SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
 static void stop(int sig)
 {
 	static double first;
-	if (stopped > 0 && clock_seconds() - first >= SAME_S)
+	if (stopped > 0 && clock_seconds() - first >= SAME_S) {
+		end_of_third(sig);
+		if (drop)
+			drop();
 		end(sig);
+	}
 	if (stopped <= 0)
 		first = clock_seconds();
 	stopped = stopped > 0 ? stopped : sig;
@@ -78,6 +94,11 @@ const volatile sig_atomic_t *signals_stop(void)
 		if (!sigaction(ending[i], NULL, &old) && old.sa_handler != SIG_IGN)
 			sigaction(ending[i], &new, NULL);
 	return &stopped;
+}
+
+void signals_drop(void (*what)(void))
+{
+	drop = what;
 }
 
 void signals_set_stop(bool stop)

@@ -258,6 +258,10 @@ static void end_processes(struct driver *d, int in, const pid_t *child, unsigned
 		;
 }
 
+/* Those that are not waited for yet, for driver_end(). */
+static pid_t *volatile running;
+static volatile unsigned runs;
+
 static int run_processes(struct driver *d, const struct queue *q, pid_t *child, unsigned jobs)
 {
 	const sigset_t set = ending();
@@ -276,6 +280,8 @@ static int run_processes(struct driver *d, const struct queue *q, pid_t *child, 
 		if (child[j] < 0)
 			error = -errno;
 	}
+	running = child;
+	runs = jobs;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(pipes[1]);
 	if (!error)
@@ -283,6 +289,7 @@ static int run_processes(struct driver *d, const struct queue *q, pid_t *child, 
 	if (error && error != -ECHILD)
 		end_processes(d, pipes[0], child, jobs);
 	close(pipes[0]);
+	runs = 0;
 	for (unsigned j = 0; j < jobs; j++) {
 		int status = 0;
 		if (child[j] > 0 && waitpid(child[j], &status, 0) > 0 && status && !error)
@@ -401,6 +408,19 @@ int driver_run(struct driver *d)
 	d->at = (struct driver_progress){.units = d->units};
 	int error = results_of(d) ? take_known(d) : 0;
 	return error || (results_of(d) && !results_of(d)->missing) ? error : run_units(d);
+}
+
+void driver_end(void)
+{
+	for (unsigned j = 0; j < runs; j++) {
+		if (running[j] <= 0)
+			continue;
+		kill(running[j], ENDS);
+		kill(running[j], SIGCONT); /* somebody may have stopped it */
+	}
+	for (unsigned j = 0; j < runs; j++)
+		if (running[j] > 0)
+			waitpid(running[j], NULL, 0);
 }
 
 void driver_hold(int how)

@@ -74,6 +74,9 @@ struct driver {
  * whole; or those that are merged are not all), what results_begin() and results_keep() returned,
  * or why no process could be started. */
 int driver_run(struct driver *d);
+/* The calling process ends now, in the midst of driver_run(): its processes end, and are waited
+ * for. A signal's handler may do this. */
+void driver_end(void);
 /* In one of the processes, with SIG_BLOCK and then SIG_UNBLOCK: it is writing a file, and does not
  * end before that is whole. */
 void driver_hold(int how);

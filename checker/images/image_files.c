@@ -2,9 +2,10 @@
 /* See image_files.h. */
 #include "checker/images/image_files.h"
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,26 +15,54 @@
 
 #define PAGE 4096
 
+/* The folder of this process, for image_folder_drop(). */
+static char made[IMAGE_PATH];
+static volatile sig_atomic_t is_made;
+
 int image_folder_make(char path[IMAGE_PATH])
 {
 	const char *tmp = getenv("TMPDIR");
 	if (!access("/dev/shm", W_OK | X_OK) && !(tmp && *tmp))
 		tmp = "/dev/shm";
 	snprintf(path, IMAGE_PATH, "%s/tidemark-images-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	return mkdtemp(path) ? 0 : -errno;
+	if (!mkdtemp(path))
+		return -errno;
+	strcpy(made, path);
+	is_made = 1;
+	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+/* Only system calls: a signal's handler may be at it. */
+static void remove_folder(int in, const char *name)
 {
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
+	_Alignas(struct dirent64) char entries[4096];
+	const int dir = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	ssize_t n;
+	while (dir >= 0 && (n = getdents64(dir, entries, sizeof(entries))) > 0)
+		for (ssize_t at = 0; at < n;) {
+			const struct dirent64 *e = (const void *)(entries + at);
+			at += e->d_reclen;
+			if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+				continue;
+			if (unlinkat(dir, e->d_name, 0) && errno == EISDIR)
+				remove_folder(dir, e->d_name);
+		}
+	if (dir >= 0)
+		close(dir);
+	unlinkat(in, name, AT_REMOVEDIR);
 }
 
 void image_folder_remove(const char *path)
 {
-	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_folder(AT_FDCWD, path);
+	if (!strcmp(path, made))
+		is_made = 0;
+}
+
+void image_folder_drop(void)
+{
+	if (is_made)
+		remove_folder(AT_FDCWD, made);
 }
 
 static int make_file(struct image_file *f, uint64_t size, uint64_t len)

@@ -46,6 +46,9 @@ struct image_files {
 int image_folder_make(char path[IMAGE_PATH]);
 /* Remove it with all that is in it. */
 void image_folder_remove(const char *path);
+/* Remove the one that was made and is still there, before this process itself ends; as a signal's
+ * handler may do it. */
+void image_folder_drop(void);
 
 /* Files in a new folder `name` below `folder`, which hold what they held before the first event. 0
  * or -errno. */

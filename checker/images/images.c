@@ -583,6 +583,13 @@ int images_search(const struct pm_log *log, const struct images_options *o,
 	return error;
 }
 
+void images_drop(void)
+{
+	driver_end();
+	seats_end();
+	image_folder_drop();
+}
+
 void images_result_free(struct images_result *result)
 {
 	for (unsigned i = 0; i < result->causes; i++)

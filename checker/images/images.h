@@ -83,6 +83,9 @@ struct images_result {
  * had been found. */
 int images_search(const struct pm_log *log, const struct images_options *o,
 		  struct images_result *result, char *why, size_t n);
+/* This process ends now, in the midst of images_search() or images_one(): the processes end, and
+ * the folder of the images is removed. A signal's handler may do this. */
+void images_drop(void);
 void images_result_free(struct images_result *result);
 
 /*

@@ -283,6 +283,44 @@ grep -q 'left off at SIGINT' err || fail 'an image that is not judged'
 [ ! -e left ] || fail 'an image that is not judged is kept'
 alive 130 INT env AFTER=3 tidemark images -l bad.log -p './checker stall' --engine pmreorder -r ReorderFull
 says 'Left off at SIGINT: ' 'All of it: '
+# becomes PATTERN: the state of the worker.
+becomes() {
+	local n
+	for ((n = 0; n < 2000; n++)); do
+		! grep -qE "$1" /proc/$((worker))/status || return 0
+		sleep 0.05
+	done
+	fail "the worker has no $1: $(cat /proc/$((worker))/status)"
+}
+# A second signal ends it at once, also if it waits for a process that is stopped; nothing is left either.
+for kind in served library; do
+	case $kind in
+	served) checker=(-p './checker stall') ;;
+	library) checker=(-c lib -p ./checker.so -n check_as_told) ;;
+	esac
+	rm -rf calls alive tmp
+	mkdir tmp
+	mkfifo alive
+	DOES=stall AFTER=0 TMPDIR="$here/tmp" env --default-signal=INT tidemark images -l many.log "${checker[@]}" --jobs 1 --timeout 1000s \
+		>out 2>err </dev/null &
+	pid=$!
+	exec 9<alive
+	read -r -t 100 -u 9 rest || fail "no child: $kind"
+	worker=$(ps -o pid= --ppid $pid)
+	kill -STOP $worker
+	becomes 'State:.*stopped' # else what comes now is taken first
+	kill -INT $pid
+	becomes 'ShdPnd:.*[2367abef]..$' # it has been told to end
+	sleep 0.6 # what follows sooner is the same interruption
+	kill -INT $pid
+	status=0
+	wait $pid || status=$?
+	timeout 100 cat <&9 >rest || fail "$kind: a child is left after the second signal"
+	exec 9<&-
+	[ $status -eq 130 ] || fail "$kind: exit status $status after the second signal"
+	[ -z "$(ls tmp)" ] || fail "$kind: files are left after the second signal"
+	[ ! -s out ] || fail "$kind: a report after the second signal"
+done
 # Time is over: what is judged by then is printed, of a whole number of eights.
 log plain.log "$data" STORE\;0x10000080\;1\;1 STORE\;0x100000c0\;1\;1 STORE\;0x10000100\;1\;1 STORE\;0x10000140\;1\;1 \
 	STORE\;0x10000180\;1\;1 STORE\;0x100001c0\;1\;1 "$flush_data" FENCE STOP
