@@ -117,6 +117,8 @@ int open_device(const char *name, struct ibv_context **verbs);
 int find_runnable(const char *command, const char *name, char *path, size_t size);
 /* Run this program anew, under the soft RNIC. Returns only the status after a message. */
 int run_again(void);
+/* The name of a process that run_main() starts, and that may outlive the program. */
+#define RUN_WATCHER "tidemark-watch"
 
 /* --- soft_rnic.c --- */
 

@@ -13,11 +13,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "checker/explore/clock.h"
 #include "cli/cli.h"
 #include "cli/nic/record_merge.h"
+#include "cli/nic/record_rest.h"
 #include "cli/nic/record_unseen.h"
 #include "cli/options.h"
 #include "core/provider/base/config.h"
@@ -279,14 +279,13 @@ static void pass_on(int sig)
 		kill(child, sig);
 }
 
-/* Its exit status, as a shell has it. */
-static int wait_for_child(void)
+/* The program, and what it leaves running. */
+static int wait_for_all(const struct request *r, bool interactive)
 {
-	int status;
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return EXIT_INTERNAL;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	const char *name = r->join ? r->join : r->out;
+	int status = record_rest_program(child);
+	record_rest_wait(r->quiet ? NULL : name, interactive);
+	return status;
 }
 
 /* --- the end --- */
@@ -452,7 +451,9 @@ int record_main(int argc, char **argv)
 		return abandon(&r, status);
 	if (!r.join)
 		take_lease(r.head);
-	signal(SIGINT, SIG_IGN); /* the terminal sends it to the program, too */
+	/* The terminal sends it to the program, too. */
+	bool interactive = signal(SIGINT, SIG_IGN) != SIG_IGN;
+	record_rest_begin();
 	double began = clock_seconds();
 	child = fork();
 	if (!child) {
@@ -462,7 +463,8 @@ int record_main(int argc, char **argv)
 	unblock_lease();
 	signal(SIGTERM, pass_on);
 	signal(SIGHUP, pass_on);
-	status = child < 0 ? fail(EXIT_INTERNAL, "record: %s", strerror(errno)) : wait_for_child();
+	status = child < 0 ? fail(EXIT_INTERNAL, "record: %s", strerror(errno))
+			   : wait_for_all(&r, interactive);
 	if (!r.join)
 		finish(&r, status, clock_seconds() - began);
 	return status;

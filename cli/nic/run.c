@@ -299,9 +299,9 @@ static int start_watcher(const char *fabric)
 	if (child < 0)
 		return fail(EXIT_INTERNAL, "run: no process: %s", strerror(errno));
 	if (!child) {
+		prctl(PR_SET_NAME, RUN_WATCHER); /* before the program can end */
 		if (setsid() < 0 || _Fork())
 			_exit(0);
-		prctl(PR_SET_NAME, "tidemark-watch");
 		if (chdir("/"))
 			_exit(0);
 		for (int fd = 0; fd < 3; fd++)

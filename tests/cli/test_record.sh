@@ -928,6 +928,94 @@ one_line
 run 2 tidemark images ahead.rec --recover './replica {1} {2} check' --check './replica {} {} check'
 one_line
 
+# --- a daemon ---
+
+# Its parent ends with status 7; it stores when somebody has opened `go`.
+cat >daemon.c <<'END'
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	int pool = open(argv[argc - 1], O_RDWR | O_CREAT, 0600);
+	if (pool < 0 || ftruncate(pool, 4096))
+		return 1;
+	volatile unsigned long *word = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, pool, 0);
+	word[0] = 1;
+	msync((void *)word, 4096, MS_SYNC);
+	if (fork())
+		return 7;
+	setsid();
+	alarm(300);
+	close(open("go", O_RDONLY));
+	word[8] = 2;
+	msync((void *)word, 4096, MS_SYNC);
+	return 3;
+}
+END
+compile daemon
+# daemon OPTION...: record it until its parent has ended.
+daemon() {
+	rm -f pool go said
+	mkfifo go said
+	env --default-signal=INT tidemark record --pm pool --out daemon.rec "$@" -- ./daemon pool >out 2>said &
+	pid=$!
+	exec 8<said
+	read -r -t 100 line <&8 || fail 'not a word of what the program has left running'
+	case $line in
+	*'daemon.rec: the program has ended, and 1 process of it has not: recorded until then'*) ;;
+	*) fail "$line" ;;
+	esac
+}
+# daemon_ends: record ends as the program did.
+daemon_ends() {
+	local status=0
+	wait $pid || status=$?
+	exec 8<&-
+	[ $status -eq 7 ] || fail "exit status $status, and not the program's"
+	run 0 tidemark images daemon.rec --recover true
+	! grep -q 'it has no end' out || fail 'the recording has no end'
+}
+daemon
+: >go
+daemon_ends
+says '2 stores, 2 msyncs'
+for signal in TERM INT; do
+	daemon
+	kill -$signal $pid
+	daemon_ends
+	says '1 store, 1 msync'
+	: >go
+done
+
+# A process of Tidemark's own, which watches over the soft RNICs of a program that is not recorded, is no part of it.
+cat >holds.c <<'END'
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <unistd.h>
+
+int main(void)
+{
+	struct ibv_device **list = ibv_get_device_list(0);
+	if (!list || !*list || !ibv_open_device(*list))
+		return 1;
+	alarm(300);
+	close(open("held", O_WRONLY));
+	close(open("go", O_RDONLY));
+	return 0;
+}
+END
+compile holds -libverbs
+rm -f go held
+mkfifo go held
+tidemark run -- ./holds >holds.out 2>&1 &
+: <held
+run 0 timeout 100 tidemark record --pm pool --out daemon.rec -- true
+! grep -q 'has ended' out || fail 'it waits for a process of its own'
+: >go
+wait $!
+
 # --- what cannot be ---
 
 run 2 tidemark record --out x.rec -- true

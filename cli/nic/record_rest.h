@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CLI_NIC_RECORD_REST_H
+#define TM_CLI_NIC_RECORD_REST_H
+/* A program that is recorded, and what it leaves running: a daemon, whose parent has ended. */
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Before the program is started: processes without a parent become this one's children. */
+void record_rest_begin(void);
+/* Wait for the program: its exit status, as a shell has it. */
+int record_rest_program(pid_t program);
+/* Wait for what it has left running, or for a signal that ends the recording: SIGTERM, SIGHUP and,
+ * with `interactive`, SIGINT. These stay blocked. `name`: of the recording, for a line that says
+ * so; NULL: without. */
+void record_rest_wait(const char *name, bool interactive);
+
+#endif
