@@ -195,9 +195,6 @@ tidemark_test(test_litmus_suite ${PROJECT_SOURCE_DIR}/tests/checker/models/test_
 	${PROJECT_SOURCE_DIR}/scenarios/litmus)
 tidemark_test(test_count_cli ${PROJECT_SOURCE_DIR}/tests/checker/models/test_count.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_images_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_images.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
-if(TIDEMARK_DEMANGLE)
-	tidemark_test(test_images_names ${PROJECT_SOURCE_DIR}/tests/cli/test_images_names.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
-endif()
 tidemark_test(test_pmreorder_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_pmreorder.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_merge ${PROJECT_SOURCE_DIR}/tests/cli/test_merge.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 set_property(TEST test_merge APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER})
@@ -233,6 +230,10 @@ if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of othe
 	tidemark_test(test_record_machines ${PROJECT_SOURCE_DIR}/tests/cli/test_record_machines.sh $<TARGET_FILE:tidemark>
 		${PROJECT_SOURCE_DIR})
 	tidemark_test(test_announced ${PROJECT_SOURCE_DIR}/tests/cli/test_announced.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+	if(TIDEMARK_DEMANGLE)
+		tidemark_test(test_images_names ${PROJECT_SOURCE_DIR}/tests/cli/test_images_names.sh $<TARGET_FILE:tidemark>
+			${PROJECT_SOURCE_DIR})
+	endif()
 	foreach(program log list pmem2 rpma)
 		tidemark_test(test_record_${program} ${PROJECT_SOURCE_DIR}/tests/interop/test_record_programs.sh $<TARGET_FILE:tidemark>
 			${PROJECT_SOURCE_DIR} ${program})

@@ -127,7 +127,8 @@ static int name_place(const struct reader *r, char *place, char *out, size_t n)
 	*plus = 0;
 	uintptr_t pc = where_in_file(w, place, offset);
 	const char *slash = strrchr(place, '/'), *path = where_source(w, pc, &number);
-	symbol_print(where_function(w, pc), function, sizeof(function));
+	const char *inlined = where_inlined(w, pc);
+	symbol_print(inlined ? inlined : where_function(w, pc), function, sizeof(function));
 	where_print(w, pc, line, sizeof(line));
 	if (path) {
 		snprintf(out, n, "%s (%s)", *function ? function : "?", line);

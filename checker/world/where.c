@@ -192,6 +192,36 @@ const char *where_function(struct where *w, uintptr_t pc)
 	return name ? name : "";
 }
 
+/* A compiler's name of it, if there is one, else the source's. */
+static const char *name_of(Dwarf_Die *function)
+{
+	Dwarf_Attribute attribute;
+	const char *name = dwarf_formstring(
+		dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute));
+	return name ? name : dwarf_diename(function);
+}
+
+const char *where_inlined(struct where *w, uintptr_t pc)
+{
+	Dwarf_Addr bias;
+	Dwarf_Die *scopes = NULL, *unit = w && pc ? dwfl_addrdie(w->dwfl, pc, &bias) : NULL;
+	Dwfl_Line *line = unit ? dwfl_getsrc(w->dwfl, pc) : NULL;
+	const char *file = line ? dwfl_lineinfo(line, NULL, NULL, NULL, NULL, NULL) : NULL;
+	const char *name = NULL;
+	int n = file ? dwarf_getscopes(unit, pc - bias, &scopes) : 0, call;
+	for (int i = 0; i < n && !name; i++) {
+		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
+			continue;
+		if (!is_of_system(file))
+			name = name_of(&scopes[i]);
+		file = call_of(unit, &scopes[i], &call);
+		if (!file)
+			break;
+	}
+	free(scopes);
+	return name;
+}
+
 const char *where_path(struct where *w, uintptr_t pc)
 {
 	Dwfl_Line *line = dwfl_getsrc(w->dwfl, pc);

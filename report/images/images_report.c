@@ -98,10 +98,10 @@ void images_print_unordered(FILE *out, bool told)
 	fprintf(out,
 		"in which order %s stored to a line of 64 bytes between two events is not known: "
 		"%s",
-		told ? "others than the program" : "CPUs",
+		told ? "code that tells of no store, such as memcpy()," : "CPUs",
 		told ? "tidemark-valgrind tells of each store"
-		     : "a program that tidemark cc has compiled, or one under tidemark-valgrind, "
-		       "tells of each store");
+		     : "a program that tidemark cc or c++ has compiled, or one under "
+		       "tidemark-valgrind, tells of each store");
 }
 
 uint64_t images_unordered(const struct pm_log *log, bool *told)

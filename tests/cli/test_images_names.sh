@@ -23,7 +23,7 @@ namespace pool
 {
 struct Log {
 	std::uint64_t *at;
-	template <class T> [[gnu::noinline]] void append(const T &value)
+	template <class T> [[gnu::INLINE]] void append(const T &value)
 	{
 		at[512] = value;
 		at[0] = 1;
@@ -61,14 +61,20 @@ int Checker::whole(const char *path)
 	return whole(std::string(path));
 }
 CHECKER
-run 0 g++ -g -O1 -o program program.cc
 run 0 g++ -g -shared -fPIC -o checker.so checker.cc
-truncate -s 8192 pool
-run 0 tidemark record --pm pool --out run.rec -- ./program pool
+# What was inlined is in no symbol.
+for kind in always_inline noinline; do
+	run 0 g++ -g -O1 -DINLINE=$kind -o program program.cc
+	rm -f pool
+	truncate -s 8192 pool
+	run 0 tidemark record --pm pool --out $kind.rec -- ./program pool
+	run 1 tidemark images $kind.rec -c lib -p ./checker.so -n Checker::whole
+	says 'noticed at pool::Log::append<int> (program.cc:'
+done
 
 name='pool::Log::append<int> (program.cc:'
 for function in Checker::whole 'Checker::whole(char const*)' _ZN7Checker5wholeEPKc; do
-	run 1 tidemark images run.rec -c lib -p ./checker.so -n "$function" --json images.json --html images.html
+	run 1 tidemark images noinline.rec -c lib -p ./checker.so -n "$function" --json images.json --html images.html
 	says "noticed at $name" 'of 1 cause'
 done
 grep -qF "\"source\": \"$name" images.json || fail 'images.json does not name the function'
@@ -77,7 +83,7 @@ for file in out images.json images.html; do
 	! grep -q '_ZN4pool' $file || fail "$file has the symbol"
 done
 for function in whole Checker Checker::whol 'Checker::whole(int)'; do
-	run 2 tidemark images run.rec -c lib -p ./checker.so -n "$function"
+	run 2 tidemark images noinline.rec -c lib -p ./checker.so -n "$function"
 	one_line
 	says "it has no function $function"
 done

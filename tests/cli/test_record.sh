@@ -380,9 +380,9 @@ int main(int argc, char **argv)
 END
 compile both -lpmem -fsanitize=thread
 record both.rec ./both pool
-says "in which order others than the program $order"
+says "in which order code that tells of no store, such as memcpy(), $order"
 run 0 tidemark images both.rec --recover true
-says "in which order others than the program $order"
+says "in which order code that tells of no store, such as memcpy(), $order"
 # Not told of either, and one word has no order that could be unknown.
 sed '/copy/d' both.c >word.c
 compile word -lpmem

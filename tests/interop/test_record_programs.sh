@@ -33,7 +33,7 @@ log)
 	run 0 tidemark images log.rec --recover ./program
 	says '12 msyncs' ' 0 are bad'
 	run 1 tidemark images logbug.rec --recover ./program
-	says 'of 1 cause' 'noticed at main (record_log.cc:'
+	says 'of 1 cause' 'noticed at sync (record_log.cc:'
 	# Only the process dies: then both are right.
 	run 0 tidemark images logbug.rec --recover ./program --model kill
 	;;
