@@ -78,13 +78,26 @@ int fiber_alloc(struct fiber *fiber)
 	return 0;
 }
 
+/* Frames that were abandoned leave marks of AddressSanitizer. */
+static void forget_frames(const struct fiber *fiber)
+{
+#if TM_ASAN
+	__asan_unpoison_memory_region(fiber->stack, fiber->stack_bytes);
+#else
+	(void)fiber;
+#endif
+}
+
+uintptr_t fiber_abandon(const struct fiber *fiber)
+{
+	forget_frames(fiber);
+	return ((uintptr_t)fiber->stack + fiber->stack_bytes - 256) & ~(uintptr_t)63;
+}
+
 void fiber_free(struct fiber *fiber)
 {
 	if (fiber->stack) {
-#if TM_ASAN
-		/* Frames that were abandoned leave marks. */
-		__asan_unpoison_memory_region(fiber->stack, fiber->stack_bytes);
-#endif
+		forget_frames(fiber);
 		*next_idle(fiber->stack) = idle_stacks;
 		idle_stacks = fiber->stack;
 	}
@@ -109,10 +122,7 @@ void fiber_make(struct fiber *fiber, void (*main)(void *), void *arg)
 	fiber->main = main;
 	fiber->arg = arg;
 	fiber->shadow = NULL;
-#if TM_ASAN
-	/* The last user of this stack may have been abandoned in mid-frame. */
-	__asan_unpoison_memory_region(fiber->stack, fiber->stack_bytes);
-#endif
+	forget_frames(fiber);
 	fiber->context = make_fcontext((char *)fiber->stack + fiber->stack_bytes,
 				       fiber->stack_bytes, entry);
 }

@@ -25,11 +25,9 @@ struct fiber {
 int fiber_alloc(struct fiber *fiber);
 /* Its stack is kept for the next fiber of this thread. */
 void fiber_free(struct fiber *fiber);
-/* Just above the stack's first frame, 64-byte aligned. */
-static inline uintptr_t fiber_top(const struct fiber *fiber)
-{
-	return ((uintptr_t)fiber->stack + fiber->stack_bytes - 256) & ~(uintptr_t)63;
-}
+/* No frame on its stack goes on. Where another one may begin: near the stack's top, 64-byte
+ * aligned. A signal's handler may do this. */
+uintptr_t fiber_abandon(const struct fiber *fiber);
 /* Make it start at main(arg) when it is switched to next. */
 void fiber_make(struct fiber *fiber, void (*main)(void *), void *arg);
 /* Leave `self`, go on in `to`; returns when another fiber switches back to `self`. */

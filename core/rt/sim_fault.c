@@ -26,11 +26,12 @@ static void land(ucontext_t *uc)
 #if defined(__x86_64__)
 	sim_of_thread->fault_pc = uc->uc_mcontext.gregs[REG_RIP];
 	uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)fault_landing;
-	uc->uc_mcontext.gregs[REG_RSP] = (greg_t)(fiber_top(&sim_of_thread->running->fiber) - 8);
+	uc->uc_mcontext.gregs[REG_RSP] = (greg_t)(fiber_abandon(&sim_of_thread->running->fiber) -
+						  8);
 #elif defined(__aarch64__)
 	sim_of_thread->fault_pc = uc->uc_mcontext.pc;
 	uc->uc_mcontext.pc = (uintptr_t)fault_landing;
-	uc->uc_mcontext.sp = fiber_top(&sim_of_thread->running->fiber);
+	uc->uc_mcontext.sp = fiber_abandon(&sim_of_thread->running->fiber);
 #else
 #error "land: say how to continue elsewhere on this machine"
 #endif

@@ -5,6 +5,9 @@
  */
 #include <errno.h>
 #include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* There is more than one thread: whether atomic instructions are used must not depend on the program that loads the object. */
@@ -41,6 +44,31 @@ int cxx_ioctl(int file, unsigned long request, ...)
 	(void)file, (void)request;
 	errno = EBADF;
 	return -1;
+}
+
+/* A system may have its library compiled with checks of the stack and of lengths (Ubuntu). */
+long cxx_read_chk(int file, void *to, unsigned long bytes, unsigned long room);
+long cxx_read_chk(int file, void *to, unsigned long bytes, unsigned long room)
+{
+	(void)room;
+	return cxx_read(file, to, bytes);
+}
+
+int cxx_sprintf_chk(char *to, int flag, unsigned long room, const char *format, ...);
+int cxx_sprintf_chk(char *to, int flag, unsigned long room, const char *format, ...)
+{
+	va_list values;
+	(void)flag;
+	va_start(values, format);
+	int n = vsnprintf(to, room, format, values);
+	va_end(values);
+	return n;
+}
+
+void cxx_stack_chk_fail(void);
+void cxx_stack_chk_fail(void)
+{
+	abort();
 }
 
 /* Messages are in English. */
