@@ -11,9 +11,10 @@
 #include "pub_tool_stacktrace.h"
 #include "pub_tool_xarray.h"
 
-#define BUCKETS	  4096
-#define SHOWN	  10  /* places of a kind */
-#define FRAME_MAX 400 /* characters */
+#define BUCKETS	    4096
+#define SHOWN	    10	/* places of a kind */
+#define FRAME_MAX   400 /* characters */
+#define LIBC_FRAMES 4	/* of a call, that are left out */
 
 Int places_depth = 3;
 static struct place *buckets[BUCKETS], *newest;
@@ -80,10 +81,46 @@ static struct place *add(const Addr *ips, UInt n, struct place **bucket)
 	return p;
 }
 
+/* Is the code libc's? That is known of the last ones that were asked for. */
+static Bool in_libc(Addr ip)
+{
+	static struct {
+		Addr ip;
+		UInt epoch;
+		Bool is;
+	} known[256];
+	DiEpoch now = VG_(current_DiEpoch)();
+	UWord at = (ip ^ ip >> 8) % (sizeof(known) / sizeof(known[0]));
+	const HChar *object;
+	if (known[at].ip != ip || known[at].epoch != now.n) {
+		known[at].ip = ip;
+		known[at].epoch = now.n;
+		known[at].is = VG_(get_objname)(now, ip, &object) &&
+			       VG_(strstr)(object, "/libc.so") != NULL;
+	}
+	return known[at].is;
+}
+
+/* As deep as asked for. Of libc's innermost frames it has only the one that the program called: of
+ * a newer libc, a read() is three. */
+static UInt get_stack(ThreadId tid, Addr *ips)
+{
+	Addr all[PLACES_DEPTH_MAX + LIBC_FRAMES];
+	UInt depth = (UInt)places_depth, left = 0;
+	UInt n = VG_(get_StackTrace)(tid, all, depth, NULL, NULL, 0);
+	if (n > 1 && in_libc(all[0]) && in_libc(all[1]))
+		n = VG_(get_StackTrace)(tid, all, depth + LIBC_FRAMES, NULL, NULL, 0);
+	while (left < LIBC_FRAMES && left + 1 < n && in_libc(all[left]) && in_libc(all[left + 1]))
+		left++;
+	n = n - left < depth ? n - left : depth;
+	VG_(memcpy)(ips, all + left, n * sizeof(*ips));
+	return n;
+}
+
 struct place *place_of(ThreadId tid)
 {
 	Addr ips[PLACES_DEPTH_MAX];
-	UInt n = VG_(get_StackTrace)(tid, ips, (UInt)places_depth, NULL, NULL, 0);
+	UInt n = get_stack(tid, ips);
 	UWord hash = 0;
 	for (UInt i = 0; i < n; i++)
 		hash = (hash ^ ips[i]) * 0x9e3779b97f4a7c15;

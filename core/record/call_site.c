@@ -74,9 +74,11 @@ static const char *file_of(const void *pc, uintptr_t *begins)
 	if (found.dlfo_link_map->l_name[0])
 		return found.dlfo_link_map->l_name;
 	/* The main program has no name there, and may have been called by a relative one. */
-	if (!self[0] && readlink("/proc/self/exe", self, sizeof(self) - 1) <= 0)
-		return NULL;
-	return self;
+	if (!self[0]) {
+		ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+		self[n > 0 ? n : 0] = 0; /* Valgrind leaves something after it */
+	}
+	return self[0] ? self : NULL;
 }
 
 /* "PATH+0xOFFSET" after what is there, and a ';' between. False: it is nowhere, or in PMDK. */

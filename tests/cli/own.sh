@@ -33,4 +33,10 @@ says() {
 		grep -qF -- "$text" out || fail "not a word of: $text"
 	done
 }
+# For sources that include core/verbs_compat.h: what <infiniband/verbs.h> has already.
+verbs_flags() {
+	if echo '#include <infiniband/verbs.h>' | gcc -E - | grep -q ibv_wr_flush; then
+		echo -DTM_VERBS_FLUSH
+	fi
+}
 one_line() { [ "$(wc -l <out)" -eq 1 ] || fail "more than one line"; }

@@ -197,7 +197,8 @@ run 0 tidemark crashtest ./statics.so "${few[@]}" --no-traces --doublecheck
 # --- the same store in the tree and as an object ---
 
 stores=$sources/core/stores
-run 0 tidemark cc -I"$sources" -o pilaf.so "$stores"/pilaf/*.c "$stores"/kv*.c "$stores"/rpc*.c
+# shellcheck disable=SC2046 # one word or none
+run 0 tidemark cc $(verbs_flags) -I"$sources" -o pilaf.so "$stores"/pilaf/*.c "$stores"/kv*.c "$stores"/rpc*.c
 run 0 tidemark crashtest pilaf "${few[@]}" --no-traces --json tree.json
 run 0 tidemark crashtest ./pilaf.so "${few[@]}" --no-traces --json object.json
 same tree.json object.json || fail "pilaf is another one as a shared object"

@@ -10,9 +10,8 @@
 
 # --- a program ---
 
-newer=()
-echo '#include <infiniband/verbs.h>' | gcc -E - | grep -q 'ibv_wr_flush' && newer=(-DTM_VERBS_FLUSH)
-run 0 gcc -g -O1 -Wall -Wextra -Werror "${newer[@]}" -I"$sources" -o flush "$sources/tests/cli/record_flush.c" -libverbs -lpmem
+# shellcheck disable=SC2046 # one word or none
+run 0 gcc -g -O1 -Wall -Wextra -Werror $(verbs_flags) -I"$sources" -o flush "$sources/tests/cli/record_flush.c" -libverbs -lpmem
 # way WAY HARDWARE...: it counts on that. The words say of which hardware that is right; of all others it is wrong.
 way() {
 	local way=$1 right=" ${*:2} " hardware status
