@@ -228,9 +228,9 @@ says 'of which 1 is bad'
 grep -qE '^1. (exit status 134|it was ended by signal 6)' out || fail 'not a word of the crash' # as the shell passes it on
 run 1 env DOES=crash tidemark images -l many.log -c lib -p ./checker.so -n check_as_told
 says '256 different images, of which 64 are bad, of 1 cause' 'ended by signal 6'
-run 1 images -l bad.log -p './checker hang' --timeout 10s
+run 1 images -l bad.log -p './checker hang' --timeout 3s
 says 'it did not end' '1 is bad'
-run 1 env DOES=hang tidemark images -l bad.log -c lib -p ./checker.so -n check_as_told --timeout 10s
+run 1 env DOES=hang tidemark images -l bad.log -c lib -p ./checker.so -n check_as_told --timeout 3s
 says 'it did not end' '1 is bad'
 
 # --- what checkers leave running, and interruptions ---
