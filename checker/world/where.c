@@ -205,9 +205,7 @@ const char *where_inlined(struct where *w, uintptr_t pc)
 {
 	Dwarf_Addr bias;
 	Dwarf_Die *scopes = NULL, *unit = w && pc ? dwfl_addrdie(w->dwfl, pc, &bias) : NULL;
-	Dwfl_Line *line = unit ? dwfl_getsrc(w->dwfl, pc) : NULL;
-	const char *file = line ? dwfl_lineinfo(line, NULL, NULL, NULL, NULL, NULL) : NULL;
-	const char *name = NULL;
+	const char *file = unit ? where_path(w, pc) : NULL, *name = NULL;
 	int n = file ? dwarf_getscopes(unit, pc - bias, &scopes) : 0, call;
 	for (int i = 0; i < n && !name; i++) {
 		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)

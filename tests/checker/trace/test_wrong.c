@@ -2,7 +2,7 @@
 /*
  * The tree of recoveries is wrong, by a mutant of it: whoever explores returns -ENOTRECOVERABLE,
  * and gives the run with which it was wrong, or says where its trace is. What the commands make of
- * that is in tests/cli/test_wrong.sh.
+ * that is in tests/cli/test_wrong_tree.sh.
  */
 #include <errno.h>
 #include <stdlib.h>
