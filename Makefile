@@ -20,7 +20,7 @@ help:
 	@echo 'make crashtest-all  the same with every store'
 	@echo 'make claims      what the papers claim, and what they leave out: is it so?'
 	@echo 'make taxonomy    which way of making a remote update durable is sound on which hardware?'
-	@echo 'make pictures    draw the pictures of docs/taxonomy.md again'
+	@echo 'make pictures    draw verdicts and methods of the taxonomy into build/pictures'
 	@echo 'make litmus      run the litmus tests: all outcomes, and which conditions hold'
 	@echo 'make mutants     look for the seeded bugs: are all found, and how soon?'
 	@echo 'make ablate      which flushes, fences, waits and checks does a store need? (ARGS=STORE)'
@@ -61,7 +61,7 @@ crashtest-all: build
 	@build/tidemark crashtest --all $(ARGS)
 
 pictures: build
-	@build/tidemark taxonomy --workload w.40 --no-traces --pictures docs/pictures
+	@build/tidemark taxonomy --workload w.40 --no-traces --pictures build/pictures
 
 litmus: build
 	@build/tidemark litmus scenarios/litmus $(ARGS)
