@@ -7,7 +7,7 @@
  */
 #include "core/tidemark.h"
 
-#define TM_OBJECT_VERSION 1 /* of what a store and the program call of each other */
+#define TM_OBJECT_VERSION 2 /* of what a store and the program call of each other */
 #define TM_OBJECT_SYMBOL  "tidemark_object"
 
 struct tm_object {
@@ -16,6 +16,7 @@ struct tm_object {
 	/* Functions that the compiler wants called when a process begins. */
 	void (*const *begin)(int, char **, char **);
 	void (*const *begin_end)(int, char **, char **);
+	uint32_t live; /* not 0: it is for real hardware (NAME.live.so), where nothing is seen */
 };
 
 #endif

@@ -176,7 +176,23 @@ static struct store_object *wrong(char *why, const char *path, const char *what)
 	return NULL;
 }
 
-struct store_object *store_object_load(const char *path, char why[STORE_OBJECT_WHY])
+/* The other half of a store's object than the one that is expected. */
+static struct store_object *wrong_half(char *why, const char *path, bool live)
+{
+	size_t len = strlen(path), end = strlen(STORE_OBJECT_LIVE);
+	bool named = len > end && !strcmp(path + len - end, STORE_OBJECT_LIVE);
+	if (live)
+		return wrong(why, path,
+			     "a store for crash tests, not for real hardware; expected "
+			     "the NAME" STORE_OBJECT_LIVE " that tidemark cc has made beside it");
+	snprintf(why, STORE_OBJECT_WHY,
+		 "%s: a store for real hardware (tidemark serve); expected the one for crash "
+		 "tests, %.*s" STORE_OBJECT_SUFFIX,
+		 path, named ? (int)(len - end) : 4, named ? path : "NAME");
+	return NULL;
+}
+
+struct store_object *store_object_load(const char *path, bool live, char why[STORE_OBJECT_WHY])
 {
 	if (access(path, R_OK))
 		return wrong(why, path, strerror(errno));
@@ -200,6 +216,8 @@ struct store_object *store_object_load(const char *path, char why[STORE_OBJECT_W
 		return wrong(why, path,
 			     "made with another version of Tidemark; expected to be compiled again "
 			     "with this one's tidemark cc");
+	if (!shown->live == live)
+		return wrong_half(why, path, live);
 	const char *mistake = mistake_in(shown->store);
 	if (mistake)
 		return wrong(why, path, mistake);

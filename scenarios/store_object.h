@@ -13,7 +13,11 @@ struct store_object {
 
 #define STORE_OBJECT_WHY 512
 
-/* Never unloaded. NULL: `why` says what is wrong, in one line that begins with the path. */
-struct store_object *store_object_load(const char *path, char why[STORE_OBJECT_WHY]);
+#define STORE_OBJECT_SUFFIX ".so"
+#define STORE_OBJECT_LIVE   ".live.so" /* of the half for real hardware, beside the other one */
+
+/* `live`: the half for real hardware is expected, else that for the simulated world. Never
+ * unloaded. NULL: `why` says what is wrong, in one line that begins with the path. */
+struct store_object *store_object_load(const char *path, bool live, char why[STORE_OBJECT_WHY]);
 
 #endif

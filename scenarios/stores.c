@@ -30,8 +30,6 @@
 STORES(X)
 #undef X
 
-#define SUFFIX ".so"
-
 /* The files of a store's folder. */
 enum { EXPECTED, CLAIMS, ABLATION, CAUSES, SHARES, FILES };
 static const char *const file_name[FILES] = {"expected", "claims", "ablation", "causes", "shares"};
@@ -195,7 +193,8 @@ static bool read_files(struct known *b)
 	const char *path = b->object->path;
 	for (unsigned i = 0; i < FILES; i++) {
 		char *name;
-		if (asprintf(&name, "%.*s.%s.txt", (int)(strlen(path) - strlen(SUFFIX)), path,
+		if (asprintf(&name, "%.*s.%s.txt",
+			     (int)(strlen(path) - strlen(STORE_OBJECT_SUFFIX)), path,
 			     file_name[i]) < 0)
 			return false;
 		char *text = read_text(name);
@@ -208,10 +207,15 @@ static bool read_files(struct known *b)
 	return true;
 }
 
+static bool ends_with(const char *word, const char *suffix)
+{
+	size_t len = strlen(word), end = strlen(suffix);
+	return len > end && !strcmp(word + len - end, suffix);
+}
+
 bool store_is_path(const char *word)
 {
-	size_t len = strlen(word);
-	return len > strlen(SUFFIX) && !strcmp(word + len - strlen(SUFFIX), SUFFIX);
+	return ends_with(word, STORE_OBJECT_SUFFIX);
 }
 
 const struct tm_store *store_load(const char *path, char why[STORE_OBJECT_WHY])
@@ -219,7 +223,7 @@ const struct tm_store *store_load(const char *path, char why[STORE_OBJECT_WHY])
 	for (unsigned i = 0; stores[i]; i++)
 		if (store_path(stores[i]) && !strcmp(store_path(stores[i]), path))
 			return stores[i];
-	struct store_object *object = store_object_load(path, why);
+	struct store_object *object = store_object_load(path, false, why);
 	if (!object)
 		return NULL;
 	unsigned at = 0;
@@ -248,8 +252,11 @@ const struct tm_store *store_load(const char *path, char why[STORE_OBJECT_WHY])
 const struct tm_store *store_load_live(const char *path, char why[STORE_OBJECT_WHY])
 {
 	char live[PATH_MAX];
-	snprintf(live, sizeof(live), "%.*s.live.so", (int)(strlen(path) - strlen(SUFFIX)), path);
-	struct store_object *object = store_object_load(live, why);
+	const char *end = ends_with(path, STORE_OBJECT_LIVE) ? STORE_OBJECT_LIVE
+							     : STORE_OBJECT_SUFFIX;
+	snprintf(live, sizeof(live), "%.*s" STORE_OBJECT_LIVE, (int)(strlen(path) - strlen(end)),
+		 path);
+	struct store_object *object = store_object_load(live, true, why);
 	if (!object)
 		return NULL;
 	if (live_store_add(&object->store))

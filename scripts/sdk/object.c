@@ -16,6 +16,11 @@ __attribute__((visibility("default"))) const struct tm_object tidemark_object = 
 	&STORE,
 	__start_tidemark_begin,
 	__stop_tidemark_begin,
+#ifdef LIVE
+	1,
+#else
+	0,
+#endif
 };
 
 #ifndef LIVE /* there the system has them */

@@ -277,6 +277,20 @@ echo 'int x;' | "${CC:-gcc}" -shared -fPIC -x c -o plain.so -
 run 2 tidemark crashtest ./plain.so
 says 'expected an object that tidemark cc has linked'
 one_line
+# The half for real hardware, by whatever name; and the other one where that is wanted.
+for command in crashtest fuzz ablate count mutants 'list bugs' replay shrink; do
+	# shellcheck disable=SC2086 # two words
+	run 2 tidemark $command mine/mine.live.so
+	says 'mine/mine.live.so: a store for real hardware (tidemark serve); expected the one for crash tests, mine/mine.so'
+	one_line
+done
+cp mine/mine.live.so half.so
+run 2 tidemark crashtest half.so
+says 'expected the one for crash tests, NAME.so'
+cp mine/mine.so half.live.so
+run 2 tidemark serve half.so --pm pool
+says 'half.live.so: a store for crash tests, not for real hardware'
+one_line
 echo 'int x;' >none.c
 run 2 tidemark cc -o none.so none.c
 says 'found 0'
