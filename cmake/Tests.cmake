@@ -149,7 +149,7 @@ tidemark_test(test_walls ${PROJECT_SOURCE_DIR}/tests/test_walls.sh ${PROJECT_SOU
 set_property(TEST test_walls APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM})
 # A process keeps the soft RNIC's objects until it ends; a child that a test forks cannot free them.
 foreach(live test_link_udp test_nic_cm test_nic_device test_nic_events test_nic_keys
-	test_nic_man test_nic_memory test_nic_paths test_nic_refused test_nic_types test_nic_xrc)
+	test_nic_man test_nic_memory test_nic_paths test_nic_refused test_nic_types)
 	# The soft RNIC handles memory faults itself, so the sanitizer must not.
 	set_property(TEST ${live} APPEND PROPERTY
 		ENVIRONMENT ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_sigbus=0:use_sigaltstack=0)

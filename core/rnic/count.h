@@ -35,7 +35,6 @@
 	X(out_of_bounds, "refused: outside of the region")                      \
 	X(no_access, "refused: a right that the region does not give")          \
 	X(bad_qkey, "refused: wrong queue key")                                 \
-	X(bad_srq, "refused: no such shared receive queue in the XRC domain")   \
 	X(psn_gap, "packets after a gap in the sequence")                       \
 	X(duplicate, "requests that came again")                                \
 	X(no_receive, "no receive request for a message")                       \

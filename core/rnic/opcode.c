@@ -152,8 +152,6 @@ unsigned opcode_headers(uint8_t opcode, unsigned service)
 	unsigned headers = packet_rows[opcode].headers;
 	if (service == SERVICE_UD)
 		headers |= DETH;
-	if (service == SERVICE_XRC && !(opcode_is[opcode] & IS_RESPONSE))
-		headers |= XRCETH;
 	return headers;
 }
 

@@ -24,16 +24,10 @@
 /* The first three bits of a BTH opcode (9.2.1, table 35); enum opcode has the other five. A
  * vendor's packets, which are of reliable connections here, have bits of their own on the wire, and
  * there alone. */
-enum service {
-	SERVICE_RC = 0,
-	SERVICE_UC = 1,
-	SERVICE_UD = 3,
-	SERVICE_XRC = 5,
-	SERVICE_VENDOR = 6
-};
+enum service { SERVICE_RC = 0, SERVICE_UC = 1, SERVICE_UD = 3, SERVICE_VENDOR = 6 };
 
 /* Sets of services. */
-#define RELIABLE    (1u << SERVICE_RC | 1u << SERVICE_XRC)
+#define RELIABLE    (1u << SERVICE_RC)
 #define CONNECTED   (RELIABLE | 1u << SERVICE_UC)
 #define ANY_SERVICE (CONNECTED | 1u << SERVICE_UD)
 #define VENDOR	    (1u << SERVICE_RC | 1u << SERVICE_VENDOR)
@@ -55,7 +49,6 @@ enum {
  * annexes A14 and A19). */
 enum {
 	DETH = 1,
-	XRCETH = 2,
 	FETH = 4,
 	RETH = 8,
 	ATOMIC_ETH = 16,
@@ -65,11 +58,11 @@ enum {
 	IETH = 256,
 	PAYLOAD = 512
 };
-#define HEADERS_BYTES(headers)                                                                    \
-	(((headers)&DETH ? 8u : 0u) + ((headers)&XRCETH ? 4u : 0u) + ((headers)&FETH ? 4u : 0u) + \
-	 ((headers)&RETH ? 16u : 0u) + ((headers)&ATOMIC_ETH ? 28u : 0u) +                        \
-	 ((headers)&AETH ? 4u : 0u) + ((headers)&ATOMIC_ACK_ETH ? 8u : 0u) +                      \
-	 ((headers)&IMM_DT ? 4u : 0u) + ((headers)&IETH ? 4u : 0u))
+#define HEADERS_BYTES(headers)                                                                   \
+	(((headers)&DETH ? 8u : 0u) + ((headers)&FETH ? 4u : 0u) + ((headers)&RETH ? 16u : 0u) + \
+	 ((headers)&ATOMIC_ETH ? 28u : 0u) + ((headers)&AETH ? 4u : 0u) +                        \
+	 ((headers)&ATOMIC_ACK_ETH ? 8u : 0u) + ((headers)&IMM_DT ? 4u : 0u) +                   \
+	 ((headers)&IETH ? 4u : 0u))
 
 /* clang-format off */
 /* X(opcode, BTH code, class, services, what it is, headers, name) */

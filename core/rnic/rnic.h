@@ -99,17 +99,13 @@ int rnic_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct i
 struct ibv_ah *rnic_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh,
 				      uint8_t port_num);
 struct ibv_srq *rnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
-/* In the context's table, for ibv_create_srq_ex(): types basic and XRC. */
+/* In the context's table, for ibv_create_srq_ex(): the basic type. */
 struct ibv_srq *rnic_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
 int rnic_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
 int rnic_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
 /* In the context's table, for ibv_get_srq_num(). */
 int rnic_get_srq_num(struct ibv_srq *srq, uint32_t *number);
 int rnic_destroy_srq(struct ibv_srq *srq);
-/* These, of XRC, are in the context's table. A simulation has no files: fd has to be -1. */
-struct ibv_xrcd *rnic_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr);
-int rnic_close_xrcd(struct ibv_xrcd *xrcd);
-struct ibv_qp *rnic_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 const char *rnic_wc_status_str(enum ibv_wc_status status);
 const char *rnic_node_type_str(enum ibv_node_type type);
 const char *rnic_port_state_str(enum ibv_port_state state);

@@ -455,7 +455,7 @@ EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id 
 	struct cm_id *id;
 	int rc;
 
-	if (!out || ps != RDMA_PS_TCP) /* the other port spaces are for datagrams and XRC */
+	if (!out || ps != RDMA_PS_TCP) /* the other port spaces are for datagrams */
 		return cm_fail(EINVAL);
 	if (!channel) {
 		own = cm_new_channel();

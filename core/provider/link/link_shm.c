@@ -45,7 +45,7 @@ struct record {
 	uint16_t len;
 	uint8_t opcode, syndrome;
 	uint32_t dest_qpn, psn;
-	uint32_t msn; /* XRC request: srqn */
+	uint32_t msn;
 	uint8_t placement, selectivity, service, flags;
 	uint32_t rkey, dma_len;
 	uint64_t where; /* va; datagram: src_qpn, qkey */
@@ -295,12 +295,6 @@ static bool is_atomic(const struct packet *pkt)
 	return pkt->opcode < OP_CODES && opcode_is[pkt->opcode] & IS_ATOMIC;
 }
 
-static bool is_xrc_request(const struct packet *pkt)
-{
-	return pkt->service == SERVICE_XRC && pkt->opcode < OP_CODES &&
-	       !(opcode_is[pkt->opcode] & IS_RESPONSE);
-}
-
 static void put(struct link_shm *shm, struct channel *channel, const struct packet *pkt)
 {
 	uint32_t skip;
@@ -330,7 +324,7 @@ static void put(struct link_shm *shm, struct channel *channel, const struct pack
 	r->len = (uint16_t)pkt->len;
 	r->dest_qpn = pkt->dest_qpn;
 	r->psn = pkt->psn;
-	r->msn = is_xrc_request(pkt) ? pkt->srqn : pkt->msn;
+	r->msn = pkt->msn;
 	r->opcode = pkt->opcode;
 	r->syndrome = pkt->syndrome;
 	r->flags = (uint8_t)((pkt->solicited ? SOLICITED : 0) | (pkt->ack_req ? ACK_REQ : 0) |
@@ -488,8 +482,6 @@ static struct packet *unpack(struct link_shm *shm, unsigned from, const struct r
 		pkt->src_qpn = from << SHM_QPN_SHIFT; /* only the slot is known */
 		pkt->va = r->where;
 	}
-	if (is_xrc_request(pkt))
-		pkt->srqn = r->msn;
 	if (is_atomic(pkt)) {
 		pkt->swap_add = pkt->original = r->value;
 	} else {

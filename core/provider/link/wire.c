@@ -130,8 +130,6 @@ static uint8_t *put_headers(const struct packet *pkt, unsigned has, uint8_t *at)
 {
 	if (has & DETH)
 		at = put32(put32(at, pkt->qkey), pkt->src_qpn & PSN_MASK);
-	if (has & XRCETH)
-		at = put32(at, pkt->srqn & SRQN_MAX);
 	if (has & FETH)
 		at = put32(at, (pkt->placement & 15u) | (pkt->selectivity & 3u) << 4);
 	if (has & RETH)
@@ -158,8 +156,6 @@ static void get_headers(struct packet *pkt, unsigned has, const uint8_t *at)
 		pkt->qkey = get32(&at);
 		pkt->src_qpn = get32(&at) & PSN_MASK;
 	}
-	if (has & XRCETH)
-		pkt->srqn = get32(&at) & SRQN_MAX;
 	if (has & FETH) {
 		word = get32(&at);
 		pkt->placement = word & 15;

@@ -2,7 +2,7 @@
 #ifndef TM_PROVIDER_LINK_WIRE_H
 #define TM_PROVIDER_LINK_WIRE_H
 /*
- * Packets as they are on a wire: RoCEv2 over IPv4 (IBA vol. 1, 9.2 and 9.3; annex A14: XRCETH;
+ * Packets as they are on a wire: RoCEv2 over IPv4 (IBA vol. 1, 9.2 and 9.3;
  * annex A17: UDP, ICRC; annex A19: FETH).
  *
  *     IPv4 20 | UDP 8 | BTH 12 | extended headers 0..32 | payload | pad 0..3 | ICRC 4

@@ -27,7 +27,6 @@ void nic_data_calls(struct ibv_context *context)
 	context->ops.post_send = post_send;
 	context->ops.post_recv = post_recv;
 	verbs_enable_srq(context);
-	verbs_enable_xrc(context);
 	verbs_enable_memory(context);
 }
 

@@ -108,9 +108,6 @@ static inline int nic_error(int error)
 /* Set the functions of shared receive queues in the context's table (verbs_srq.c). */
 void verbs_enable_srq(struct ibv_context *context);
 
-/* Set the functions of XRC (verbs_xrc.c). */
-void verbs_enable_xrc(struct ibv_context *context);
-
 /* Set the functions for memory (verbs_memory.c), and fault-safe access to the program's memory. */
 void verbs_enable_memory(struct ibv_context *context);
 

@@ -25,7 +25,6 @@
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
 #include "core/rnic/objects/qp.h"
-#include "core/rnic/objects/xrc.h"
 
 #define PKEY	    0xffff /* the default partition, full member */
 #define GID_ROCE_V2 1	   /* of ibv_query_gid_type(), which libibverbs' headers do not have */
@@ -239,8 +238,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 		errno = error;
 		return NULL;
 	}
-	if (attr->qp_type != IBV_QPT_XRC_RECV)
-		nic_grant(&attr->cap);
+	nic_grant(&attr->cap);
 	qp = NAMED(LOCKED(struct ibv_qp *, nic_lock_wr(rnic_create_qp_ex(context, attr))));
 	if (!qp)
 		attr->cap = asked;

@@ -78,11 +78,6 @@ static void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t qpn
 	UNDER_LOCK(bare.ex.wr_set_ud_addr(qp, ah, qpn, qkey));
 }
 
-static void wr_set_xrc_srqn(struct ibv_qp_ex *qp, uint32_t srqn)
-{
-	UNDER_LOCK(bare.ex.wr_set_xrc_srqn(qp, srqn));
-}
-
 static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t len)
 {
 	UNDER_LOCK(bare.ex.wr_set_inline_data(qp, addr, len));
@@ -129,7 +124,6 @@ struct ibv_qp *nic_lock_wr(struct ibv_qp *ibv)
 	WR_BUILDERS(X)
 #undef X
 	LOCK_OP(wr_set_ud_addr);
-	LOCK_OP(wr_set_xrc_srqn);
 	LOCK_OP(wr_set_inline_data);
 	LOCK_OP(wr_set_inline_data_list);
 	LOCK_OP(wr_set_sge);

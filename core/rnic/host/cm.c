@@ -389,7 +389,7 @@ int sim_rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **o
 
 	if (!process)
 		return -1;
-	if (!out || ps != RDMA_PS_TCP) /* the other port spaces are for datagrams and XRC */
+	if (!out || ps != RDMA_PS_TCP) /* the other port spaces are for datagrams */
 		return host_cm_fail(EINVAL);
 	if (sim_fails(FAIL_MEMORY))
 		return host_cm_fail(ENOMEM);

@@ -31,7 +31,6 @@
 #include "core/rnic/objects/device.h"
 #include "core/rnic/objects/qp.h"
 #include "core/rnic/objects/srq.h"
-#include "core/rnic/objects/xrc.h"
 
 #define POLL_NS	  20
 #define NS_PER_US 1000ull
@@ -158,19 +157,13 @@ static void fail_users(void *arg)
 static void free_request(const struct cqe *cqe)
 {
 	struct work_queue *sq = &cqe->qp->sq;
-	struct rnic_srq *srq;
 	if (!cqe->recv) {
 		/* In order, and not before it is complete. */
 		assert((int32_t)(cqe->seq - sq->freed) >= 0);
 		assert((int32_t)(sq->done - cqe->seq) > 0);
 		sq->freed = cqe->seq + 1;
-	} else if (!cqe->xrc) {
-		qp_recv_freed(cqe->qp, cqe->seq + 1);
 	} else {
-		srq = xrc_srq(cqe->qp->hca->net, cqe->seq);
-		assert(!srq || srq->taken);
-		if (srq)
-			srq->taken--;
+		qp_recv_freed(cqe->qp, cqe->seq + 1);
 	}
 }
 
@@ -268,19 +261,6 @@ void cq_purge(struct rnic_cq *cq, const struct rnic_qp *qp)
 	for (uint32_t i = cq->head; i != cq->tail; i++) {
 		struct cqe *cqe = &cq->ring[i & (cq->room - 1)];
 		if (cqe->qp != qp)
-			cq->ring[to++ & (cq->room - 1)] = *cqe;
-	}
-	cq->tail = to;
-}
-
-void cq_purge_srq(struct rnic_cq *cq, uint32_t srqn)
-{
-	uint32_t to = cq->head;
-	assert(cq->users && !cq->dead);
-	assert(cq->tail - cq->head <= cq->room);
-	for (uint32_t i = cq->head; i != cq->tail; i++) {
-		struct cqe *cqe = &cq->ring[i & (cq->room - 1)];
-		if (!cqe->xrc || cqe->seq != srqn)
 			cq->ring[to++ & (cq->room - 1)] = *cqe;
 	}
 	cq->tail = to;

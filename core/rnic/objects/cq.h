@@ -9,10 +9,8 @@
 struct cqe {
 	struct ibv_wc wc;
 	struct rnic_qp *qp;
-	uint32_t seq; /* the work request's number in its queue; `xrc`: of the shared receive
-		       * queue */
+	uint32_t seq; /* the work request's number in its queue */
 	bool recv, solicited;
-	bool xrc; /* a target queue pair received it: the request was the shared receive queue's */
 	uint64_t at_ns;	    /* when it was put in */
 	struct op_label op; /* of the message */
 	uint64_t message;   /* its packets' name.id */
@@ -62,8 +60,6 @@ void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe);
 void cq_give_back(struct rnic_cq *cq);
 /* Take out what is left of a queue pair that was reset or destroyed. */
 void cq_purge(struct rnic_cq *cq, const struct rnic_qp *qp);
-/* The same for a shared receive queue of XRC, by its number. */
-void cq_purge_srq(struct rnic_cq *cq, uint32_t srqn);
 int rnic_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 int rnic_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 /* What an iterating poll (cq_ex.c) has of ibv_poll_cq(): the next entry; NULL: there is none, or,

@@ -22,7 +22,6 @@ struct rnic_cq;
 struct rnic_hca;
 struct rnic_mr;
 struct rnic_qp;
-struct xrc;
 
 #define BUFFER_CLASSES 31	  /* powers of two up to 2^30 bytes */
 #define MAX_MESSAGE    (1u << 30) /* bytes */
@@ -43,7 +42,6 @@ struct rnic_net {
 	struct rnic_qp **qp; /* by number - qpn_first; NULL: destroyed */
 	uint32_t qps, qp_room, qp_cursor;
 	uint32_t qpn_first, qpn_limit;
-	struct xrc *xrc;	 /* NULL: no domain was ever opened */
 	struct rnic_qp *free_qp; /* that were given back: qp_give_back() */
 	struct rnic_cq *free_cq;
 	struct packet *free_packet;

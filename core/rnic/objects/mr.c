@@ -338,7 +338,7 @@ void mr_settle(struct rnic_hca *hca, const struct rnic_mr *mr)
 {
 	for (uint32_t i = 0; i < hca->net->qps; i++) {
 		struct rnic_qp *qp = hca->net->qp[i];
-		if (qp && (qp->hca == hca || qp->ibv.qp_type == IBV_QPT_XRC_RECV))
+		if (qp && qp->hca == hca)
 			land_all(qp, mr);
 	}
 }

@@ -108,7 +108,7 @@ int post_room(const struct rnic_qp *qp, uint32_t ahead)
 	    qp->ibv.state == IBV_QPS_RTR)
 		return EINVAL;
 	if (qp->sq.posted + ahead - qp->sq.freed >= qp->sq.max_wr)
-		return qp->target ? EINVAL : ENOMEM;
+		return ENOMEM;
 	return 0;
 }
 
@@ -161,15 +161,6 @@ int post_address(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_ah *ibv, 
 	wqe->traffic_class = ah->traffic_class;
 	wqe->remote_qpn = qpn & QPN_LIMIT;		      /* a packet has no more */
 	wqe->remote_qkey = qkey >> 31 ? qp->attr.qkey : qkey; /* IBA vol. 1, 10.2.5 */
-	return 0;
-}
-
-int post_srqn(struct wqe *wqe, uint32_t srqn)
-{
-	if (srqn > SRQN_MAX)
-		return EINVAL;
-	wqe->addressed = true;
-	wqe->remote_srqn = srqn;
 	return 0;
 }
 
@@ -241,9 +232,6 @@ static int fill(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_send_wr *w
 	if (qp->service == SERVICE_UD)
 		return post_address(qp, wqe, wr->wr.ud.ah, wr->wr.ud.remote_qpn,
 				    wr->wr.ud.remote_qkey);
-	if (qp->service == SERVICE_XRC && !operation_is(wqe->opcode, NO_PACKET) &&
-	    post_srqn(wqe, wr->qp_type.xrc.remote_srqn))
-		return EINVAL;
 	if (op->with & WITH_INV) {
 		wqe->rkey = wr->invalidate_rkey;
 		return 0;
@@ -409,7 +397,7 @@ static int check_recv(const struct rnic_qp *qp, const struct ibv_recv_wr *wr)
 	if (wr->num_sge < 0 || (unsigned)wr->num_sge > qp->rq.max_sge)
 		return EINVAL;
 	if (qp->rq.posted - qp->rq.freed >= qp->rq.max_wr)
-		return qp->service == SERVICE_XRC ? EINVAL : ENOMEM;
+		return ENOMEM;
 	return 0;
 }
 

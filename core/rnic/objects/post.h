@@ -34,8 +34,6 @@ int post_check(const struct rnic_qp *qp, const struct wqe *wqe);
 /* Where a datagram goes. */
 int post_address(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_ah *ah, uint32_t qpn,
 		 uint32_t qkey);
-/* For which shared receive queue of the peer's it is. */
-int post_srqn(struct wqe *wqe, uint32_t srqn);
 /* The request in the next slot is posted. */
 void post_commit(struct rnic_qp *qp);
 void post_doorbell(struct rnic_qp *qp);

@@ -28,7 +28,6 @@
 #include "core/rnic/objects/srq.h"
 #include "core/rnic/objects/work_queue.h"
 #include "core/rnic/objects/wr.h"
-#include "core/rnic/objects/xrc.h"
 #include "core/rnic/transport/landing.h"
 #include "core/rnic/transport/loss_recovery.h"
 #include "core/rnic/transport/packet.h"
@@ -51,7 +50,7 @@ struct transition {
 	/* By service: what only one kind of queue pair knows. */
 	struct {
 		int required, optional;
-	} rc, uc, ud, ini, tgt; /* the last two: XRC, sending and receiving */
+	} rc, uc, ud;
 };
 
 /* clang-format off */
@@ -59,14 +58,10 @@ static const struct transition transitions[] = {
 	{IBV_QPS_RESET, IBV_QPS_INIT,
 	 .rc = {IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
 	 .uc = {IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
-	 .ini = {IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
-	 .tgt = {IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
 	 .ud = {IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, 0}},
 	{IBV_QPS_INIT, IBV_QPS_INIT,
 	 .rc = {0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
 	 .uc = {0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
-	 .ini = {0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
-	 .tgt = {0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
 	 .ud = {0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY}},
 	{IBV_QPS_INIT, IBV_QPS_RTR,
 	 .rc = {IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
@@ -74,48 +69,29 @@ static const struct transition transitions[] = {
 		IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
 	 .uc = {IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
 		IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
-	 .ini = {IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
-		 IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
-	 .tgt = {IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			 IBV_QP_MIN_RNR_TIMER,
-		 IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
 	 .ud = {0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY}},
 	{IBV_QPS_RTR, IBV_QPS_RTS,
 	 .rc = {IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
 		PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
 	 .uc = {IBV_QP_SQ_PSN, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
-	 .ini = {IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
-		 PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
-	 .tgt = {IBV_QP_TIMEOUT | IBV_QP_SQ_PSN,
-		 PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
 	 .ud = {IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY}},
 	{IBV_QPS_RTS, IBV_QPS_RTS,
 	 .rc = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
 	 .uc = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
-	 .ini = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
-	 .tgt = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
 	 .ud = {0, IBV_QP_CUR_STATE | IBV_QP_QKEY}},
 	{IBV_QPS_RTS, IBV_QPS_SQD,
 	 .rc = {0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
 	 .uc = {0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
-	 .ini = {0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
-	 .tgt = {0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
 	 .ud = {0, IBV_QP_EN_SQD_ASYNC_NOTIFY}},
 	{IBV_QPS_SQD, IBV_QPS_RTS,
 	 .rc = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
 	 .uc = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
-	 .ini = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
-	 .tgt = {0, PATH_OPTIONAL | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
 	 .ud = {0, IBV_QP_CUR_STATE | IBV_QP_QKEY}},
 	{IBV_QPS_SQD, IBV_QPS_SQD,
 	 .rc = {0, PATH_OPTIONAL | IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			   IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_ACCESS_FLAGS |
 			   IBV_QP_PKEY_INDEX | IBV_QP_MIN_RNR_TIMER},
 	 .uc = {0, PATH_OPTIONAL | IBV_QP_AV | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
-	 .ini = {0, PATH_OPTIONAL | IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			    IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
-	 .tgt = {0, PATH_OPTIONAL | IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_MAX_DEST_RD_ATOMIC |
-			    IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_MIN_RNR_TIMER},
 	 .ud = {0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY}},
 	/* A reliable connection is never in SQE. */
 	{IBV_QPS_SQE, IBV_QPS_RTS,
@@ -127,8 +103,7 @@ static const struct transition transitions[] = {
 static bool caps_allowed(const struct ibv_qp_init_attr *init)
 {
 	const struct ibv_qp_cap *cap = &init->cap;
-	bool recv = init->srq || init->qp_type == IBV_QPT_XRC_SEND ||
-		    (cap->max_recv_wr <= MAX_WR && cap->max_recv_sge <= MAX_SGE);
+	bool recv = init->srq || (cap->max_recv_wr <= MAX_WR && cap->max_recv_sge <= MAX_SGE);
 	return recv && cap->max_send_wr <= MAX_WR && cap->max_send_sge <= MAX_SGE &&
 	       cap->max_inline_data <= MAX_INLINE;
 }
@@ -185,18 +160,15 @@ bool qp_number(struct rnic_net *net, struct rnic_qp *qp)
 
 enum service qp_service(enum ibv_qp_type type)
 {
-	if (type == IBV_QPT_XRC_SEND)
-		return SERVICE_XRC;
 	return type == IBV_QPT_UD ? SERVICE_UD : type == IBV_QPT_UC ? SERVICE_UC : SERVICE_RC;
 }
 
 /* 0, or an errno. */
 static int check_type(const struct rnic_hca *hca, const struct ibv_qp_init_attr *init)
 {
-	/* A target queue pair belongs to an XRC domain, of which only ibv_create_qp_ex() knows. */
-	if (init->qp_type < IBV_QPT_RC || init->qp_type == IBV_QPT_XRC_RECV)
+	if (init->qp_type < IBV_QPT_RC)
 		return EINVAL;
-	if (init->qp_type > IBV_QPT_UD && init->qp_type != IBV_QPT_XRC_SEND)
+	if (init->qp_type > IBV_QPT_UD)
 		return EOPNOTSUPP;
 	if (init->srq && init->qp_type == IBV_QPT_UC)
 		return EINVAL;
@@ -218,8 +190,6 @@ static void make_queues(struct rnic_qp *qp, struct ibv_qp_init_attr *init)
 	assert(!qp->sq.ring && !qp->rq.ring);
 	init->cap.max_send_wr = send_room(qp, init->cap.max_send_wr);
 	work_queue_init(&qp->sq, sizeof(struct wqe), init->cap.max_send_wr, init->cap.max_send_sge);
-	if (init->qp_type == IBV_QPT_XRC_SEND)
-		return;
 	qp->srq = (struct rnic_srq *)init->srq;
 	if (!qp->srq) {
 		work_queue_init(&qp->rq, sizeof(struct rqe), init->cap.max_recv_wr,
@@ -242,7 +212,7 @@ static struct rnic_qp *get_qp(struct rnic_net *net)
 	uint32_t resets;
 	if (!qp)
 		return ground_alloc(&net->ground, sizeof(*qp));
-	assert(qp->dead && !qp->target);
+	assert(qp->dead);
 	assert(!qp->sq.ring && !qp->rq.ring); /* others have these buffers by now */
 	net->free_qp = qp->next;
 	resets = qp->resets;
@@ -254,8 +224,6 @@ static struct rnic_qp *get_qp(struct rnic_net *net)
 void qp_give_back(struct rnic_qp *qp)
 {
 	struct rnic_net *net = qp->hca->net;
-	if (qp->ibv.qp_type == IBV_QPT_XRC_RECV)
-		return; /* xrc.c's */
 	assert(qp->dead && qp_find(net, qp->ibv.qp_num) != qp);
 	assert(net->free_qp != qp); /* given back twice */
 	qp->next = net->free_qp;
@@ -265,17 +233,16 @@ void qp_give_back(struct rnic_qp *qp)
 struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
 	struct rnic_hca *hca = to_hca(pd->context);
-	bool receives = init->qp_type != IBV_QPT_XRC_SEND;
-	const struct rnic_srq *srq = (struct rnic_srq *)(receives ? init->srq : NULL);
+	const struct rnic_srq *srq = (struct rnic_srq *)init->srq;
 	struct rnic_cq *send_cq = (struct rnic_cq *)init->send_cq,
-		       *recv_cq = (struct rnic_cq *)(receives ? init->recv_cq : NULL);
+		       *recv_cq = (struct rnic_cq *)init->recv_cq;
 	int error = check_type(hca, init);
 	if (error) {
 		errno = error;
 		return NULL;
 	}
-	if (!cq_allowed(send_cq, pd->context) || (receives && !cq_allowed(recv_cq, pd->context)) ||
-	    !caps_allowed(init) || (srq && (srq->dead || srq->hca != hca || srq->xrcd))) {
+	if (!cq_allowed(send_cq, pd->context) || !cq_allowed(recv_cq, pd->context) ||
+	    !caps_allowed(init) || (srq && (srq->dead || srq->hca != hca))) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -291,10 +258,8 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	qp->ibv.qp_context = init->qp_context;
 	qp->ibv.pd = pd;
 	qp->ibv.send_cq = init->send_cq;
-	if (receives) {
-		qp->ibv.recv_cq = init->recv_cq;
-		qp->ibv.srq = init->srq;
-	}
+	qp->ibv.recv_cq = init->recv_cq;
+	qp->ibv.srq = init->srq;
 	qp->ibv.qp_type = init->qp_type;
 	qp->service = qp_service(init->qp_type);
 	qp->mtu = hca->net->hw.mtu; /* a datagram's; a connection has its own from RTR on */
@@ -303,8 +268,7 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	qp->max_inline = init->cap.max_inline_data;
 	make_queues(qp, init);
 	send_cq->users++;
-	if (receives)
-		recv_cq->users++;
+	recv_cq->users++;
 	((struct rnic_pd *)pd)->users++;
 	hca->objects++;
 	assert(qp_find(hca->net, qp->ibv.qp_num) == qp);
@@ -312,11 +276,10 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	return &qp->ibv;
 }
 
-/* What is there of enum ibv_qp_init_attr_mask. Of these the protection domain is needed, or the XRC
- * domain; create_flags has none. */
-#define QP_ATTRS                                                                       \
-	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS | \
-	 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+/* What is there of enum ibv_qp_init_attr_mask. The protection domain is needed; create_flags has no
+ * flag. */
+#define QP_ATTRS \
+	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 
 struct ibv_qp *rnic_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init)
 {
@@ -337,10 +300,7 @@ struct ibv_qp *rnic_create_qp_ex(struct ibv_context *context, struct ibv_qp_init
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	if (init->qp_type == IBV_QPT_XRC_RECV)
-		return xrc_create_target(context, init);
-	if (!(mask & IBV_QP_INIT_ATTR_PD) || !init->pd || init->pd->context != context ||
-	    mask & IBV_QP_INIT_ATTR_XRCD) {
+	if (!(mask & IBV_QP_INIT_ATTR_PD) || !init->pd || init->pd->context != context) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -366,7 +326,6 @@ void qp_fail(struct rnic_qp *qp)
 {
 	if (qp->ibv.state == IBV_QPS_ERR)
 		return;
-	assert(!qp->target); /* a handle has no queues */
 	qp->ibv.state = IBV_QPS_ERR;
 	req_flush(qp);
 	answer_drop_all(qp);
@@ -391,13 +350,8 @@ void qp_reset(struct rnic_qp *qp)
 	wr_lose(qp);
 	land_all(qp, NULL);
 	answer_drop_all(qp);
-	if (qp->ibv.qp_type == IBV_QPT_XRC_RECV) {
-		xrc_reset_qp(qp);
-	} else {
-		cq_purge((struct rnic_cq *)qp->ibv.send_cq, qp);
-		if (qp->ibv.recv_cq)
-			cq_purge((struct rnic_cq *)qp->ibv.recv_cq, qp);
-	}
+	cq_purge((struct rnic_cq *)qp->ibv.send_cq, qp);
+	cq_purge((struct rnic_cq *)qp->ibv.recv_cq, qp);
 	req_reset(qp);
 	resp_reset(qp);
 	assert(qp->sq.posted == qp->sq.freed && qp->rq.posted == qp->rq.freed);
@@ -408,10 +362,7 @@ void qp_reset(struct rnic_qp *qp)
 
 void qp_event(struct rnic_qp *qp, enum ibv_event_type type)
 {
-	if (qp->ibv.qp_type == IBV_QPT_XRC_RECV)
-		xrc_event(qp, type);
-	else
-		rnic_event(qp->hca, type, &qp->ibv);
+	rnic_event(qp->hca, type, &qp->ibv);
 }
 
 int rnic_destroy_qp(struct ibv_qp *ibv)
@@ -419,8 +370,6 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 	struct rnic_qp *qp = (struct rnic_qp *)ibv;
 	if (qp->dead)
 		return EINVAL;
-	if (qp->target)
-		return xrc_destroy_qp(qp);
 	if (is_lossy(qp))
 		time_wait_enter(qp);
 	if (!MUTANT(&qp->hca->net->hw, NIC_LAND_AFTER_DESTROY)) {
@@ -436,8 +385,7 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 	qp->dead = true;
 	qp->hca->net->qp[ibv->qp_num - qp->hca->net->qpn_first] = NULL;
 	((struct rnic_cq *)ibv->send_cq)->users--;
-	if (ibv->recv_cq)
-		((struct rnic_cq *)ibv->recv_cq)->users--;
+	((struct rnic_cq *)ibv->recv_cq)->users--;
 	((struct rnic_pd *)ibv->pd)->users--;
 	if (qp->srq)
 		qp->srq->users--;
@@ -460,10 +408,6 @@ static int check_transition(const struct rnic_qp *qp, enum ibv_qp_state to, int 
 			required = t->uc.required, optional = t->uc.optional;
 		else if (qp->service == SERVICE_UD)
 			required = t->ud.required, optional = t->ud.optional;
-		else if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
-			required = t->ini.required, optional = t->ini.optional;
-		else if (qp->ibv.qp_type == IBV_QPT_XRC_RECV)
-			required = t->tgt.required, optional = t->tgt.optional;
 		return (mask & required) != required || mask & ~(required | optional) ? EINVAL : 0;
 	}
 	return EINVAL;
@@ -545,17 +489,6 @@ static void take_values(struct rnic_qp *qp, const struct ibv_qp_attr *attr, int 
 		recovery_reset(qp);
 }
 
-/* Programs give both ends of an XRC connection what a reliable connection needs; the half that an
- * end does not have is passed over, as Linux does it. */
-static int not_there(enum ibv_qp_type type)
-{
-	if (type == IBV_QPT_XRC_SEND)
-		return IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-	return type == IBV_QPT_XRC_RECV
-		       ? IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY
-		       : 0;
-}
-
 int rnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 {
 	struct rnic_qp *qp = (struct rnic_qp *)ibv;
@@ -563,9 +496,6 @@ int rnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : ibv->state;
 	if (qp->dead)
 		return EINVAL;
-	if (qp->target)
-		return xrc_modify_qp(qp, attr, mask);
-	mask &= ~not_there(ibv->qp_type);
 	int error = check_transition(qp, to, mask);
 	if (!error)
 		error = check_values(qp, attr, mask);
@@ -603,8 +533,6 @@ int rnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	(void)mask; /* may return more than was asked for */
 	if (qp->dead)
 		return EINVAL;
-	if (qp->target)
-		return xrc_query_qp(qp, attr, mask, init);
 	if (ground_fails(qp_ground(qp), FAIL_QUERY))
 		return EIO;
 	struct ibv_qp_cap cap = {

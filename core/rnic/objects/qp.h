@@ -35,9 +35,8 @@ struct rnic_qp {
 	uint32_t peer, mtu; /* the link's number of the remote host; bytes */
 	struct ibv_qp_attr attr;
 	struct work_queue sq, rq;
-	struct rnic_srq *srq;	/* where rq gets its requests from; NULL: they are posted to it */
-	struct rnic_qp *target; /* XRC: the queue pair that this is a handle of; NULL: it is none */
-	struct rnic_qp *next;	/* of those that were given back */
+	struct rnic_srq *srq; /* where rq gets its requests from; NULL: they are posted to it */
+	struct rnic_qp *next; /* of those that were given back */
 	struct wr_batch batch;
 	struct rnic_event land_resumes, answer_resumes; /* a delay that no clock ends is over */
 	struct requester req;
@@ -57,7 +56,7 @@ static inline bool rnic_acks_early(const struct rnic_qp *qp)
 /* Is what it sends acknowledged? */
 static inline bool qp_is_reliable(const struct rnic_qp *qp)
 {
-	return qp->service == SERVICE_RC || qp->service == SERVICE_XRC;
+	return qp->service == SERVICE_RC;
 }
 static inline uint64_t qp_chain(const struct rnic_qp *qp, enum chain_kind kind)
 {

@@ -25,7 +25,6 @@
 #include "core/rnic/objects/post.h"
 #include "core/rnic/objects/qp.h"
 #include "core/rnic/objects/work_queue.h"
-#include "core/rnic/objects/xrc.h"
 
 static struct rnic_srq *to_srq(struct ibv_srq *ibv)
 {
@@ -67,31 +66,20 @@ struct ibv_srq *rnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *ini
 struct ibv_srq *rnic_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *init)
 {
 	const uint32_t basic = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE;
-	const uint32_t xrc = basic | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
 	enum ibv_srq_type type = init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? init->srq_type
 									  : IBV_SRQT_BASIC;
 	struct ibv_srq_init_attr common = {.srq_context = init->srq_context, .attr = init->attr};
-	struct ibv_srq *srq = NULL;
 	int error = 0;
-	if (init->comp_mask & ~xrc || type > IBV_SRQT_XRC)
+	if (init->comp_mask & ~basic || type != IBV_SRQT_BASIC)
 		error = EOPNOTSUPP;
 	else if (!(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !init->pd ||
-		 init->pd->context != context ||
-		 (init->comp_mask | IBV_SRQ_INIT_ATTR_TYPE) != (type == IBV_SRQT_XRC ? xrc : basic))
+		 init->pd->context != context)
 		error = EINVAL;
 	if (error) {
 		errno = error;
 		return NULL;
 	}
-	srq = rnic_create_srq(init->pd, &common);
-	if (!srq || type == IBV_SRQT_BASIC)
-		return srq;
-	error = xrc_add_srq(to_srq(srq), init->xrcd, init->cq);
-	if (!error)
-		return srq;
-	rnic_destroy_srq(srq);
-	errno = error;
-	return NULL;
+	return rnic_create_srq(init->pd, &common);
 }
 
 int rnic_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
@@ -133,8 +121,6 @@ int rnic_destroy_srq(struct ibv_srq *ibv)
 		return EINVAL;
 	if (srq->users)
 		return EBUSY;
-	if (srq->xrcd)
-		xrc_remove_srq(srq);
 	srq->dead = true;
 	work_queue_drop(srq->hca->net, &srq->rq);
 	assert(((struct rnic_pd *)ibv->pd)->users);
@@ -193,7 +179,6 @@ bool srq_take(struct rnic_qp *qp)
 	struct rqe *own = work_queue_slot(qp->hca->net, &qp->rq, qp->rq.done, qp->rq.posted);
 	assert(srq->rq.stride <= qp->rq.stride);
 	memcpy(own, rqe, srq->rq.stride);
-	own->srqn = srq->number;
 	qp->rq.posted++;
 	assert(qp->rq.posted - qp->rq.done <= qp->rq.room);
 	return true;

@@ -14,9 +14,6 @@ struct rnic_srq {
 	uint32_t limit;	      /* 0: not armed */
 	unsigned users;
 	bool dead;
-	/* XRC; else NULL. */
-	struct rnic_xrcd *xrcd;
-	struct rnic_cq *cq;
 	uint32_t number;
 };
 

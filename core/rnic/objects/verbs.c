@@ -18,7 +18,6 @@
 #include "core/rnic/objects/post.h"
 #include "core/rnic/objects/qp.h"
 #include "core/rnic/objects/srq.h"
-#include "core/rnic/objects/xrc.h"
 #include "core/rnic/transport/link.h"
 #include "core/rnic/transport/packet.h"
 #include "core/rnic/transport/requester.h"
@@ -137,8 +136,7 @@ int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN |
 				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_SRQ_RESIZE |
 				    IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW |
-				    IBV_DEVICE_MEM_WINDOW_TYPE_2B |
-				    (net->hw.transport == TRANSPORT_IB ? IBV_DEVICE_XRC : 0),
+				    IBV_DEVICE_MEM_WINDOW_TYPE_2B,
 		.atomic_cap = net->hw.atomics_hca ? IBV_ATOMIC_HCA : IBV_ATOMIC_GLOB,
 		.max_pkeys = 1,
 		.phys_port_cnt = 1,
@@ -191,9 +189,6 @@ static void fill_tables(struct rnic_hca *hca)
 	hca->verbs.create_qp_ex = rnic_create_qp_ex;
 	hca->verbs.create_srq_ex = rnic_create_srq_ex;
 	hca->verbs.get_srq_num = rnic_get_srq_num;
-	hca->verbs.open_xrcd = rnic_open_xrcd;
-	hca->verbs.close_xrcd = rnic_close_xrcd;
-	hca->verbs.open_qp = rnic_open_qp;
 	hca->verbs.create_cq_ex = rnic_create_cq_ex;
 	hca->verbs.modify_cq = rnic_modify_cq;
 	hca->verbs.alloc_null_mr = rnic_alloc_null_mr;
@@ -263,9 +258,7 @@ void rnic_close(struct ibv_context *context)
 	if (net->hw.restart_reuse)
 		keep_numbers(hca);
 	for (uint32_t i = 0; i < net->qps; i++) {
-		if (net->qp[i] && net->qp[i]->ibv.qp_type == IBV_QPT_XRC_RECV) {
-			xrc_close_qp(net->qp[i], context);
-		} else if (net->qp[i] && net->qp[i]->hca == hca) {
+		if (net->qp[i] && net->qp[i]->hca == hca) {
 			int error = rnic_destroy_qp(&net->qp[i]->ibv);
 			assert(!error && !net->qp[i]); /* what the table lists is alive */
 		}
@@ -372,9 +365,7 @@ static void take(struct rnic_qp *qp, struct packet *pkt)
 	/* Links between processes carry no names. */
 	pkt->name.qp = qp->ibv.qp_num;
 	pkt->name.send = opcode_is[pkt->opcode] & IS_SEND;
-	if (qp->service == SERVICE_XRC)
-		xrc_take(qp, pkt);
-	else if (qp->service != SERVICE_RC)
+	if (qp->service != SERVICE_RC)
 		unreliable_take(qp, pkt);
 	else if (opcode_is[pkt->opcode] & IS_RESPONSE)
 		req_response(qp, pkt);
@@ -384,8 +375,7 @@ static void take(struct rnic_qp *qp, struct packet *pkt)
 
 void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 {
-	assert(!qp || !qp->dead);   /* a dead one is not in the table */
-	assert(!qp || !qp->target); /* nor is a handle */
+	assert(!qp || !qp->dead); /* a dead one is not in the table */
 	ground_mix(&net->ground, (uint64_t)pkt->dest_qpn << 32 | pkt->psn,
 		   (uint64_t)pkt->opcode << 56 | (uint64_t)pkt->syndrome << 48 | pkt->len);
 	if (pkt->len)

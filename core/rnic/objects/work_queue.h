@@ -47,10 +47,7 @@ struct wqe {
 	uint8_t selectivity;	    /* of a FLUSH */
 	uint32_t rkey;		    /* remote; of a window: to be bound as, or to be invalidated */
 	uint32_t peer, remote_qkey; /* of a datagram */
-	union {
-		uint32_t remote_qpn;  /* the same */
-		uint32_t remote_srqn; /* XRC */
-	};
+	uint32_t remote_qpn;	    /* the same */
 	bool addressed,
 		foreign_address; /* it has these; from an address handle of another domain */
 	uint32_t first_psn, psns;
@@ -66,7 +63,6 @@ struct wqe {
 struct rqe {
 	uint64_t wr_id;
 	uint32_t sges;
-	uint32_t srqn; /* XRC, of one that was taken: whose it was */
 	struct ibv_sge sge[];
 };
 

@@ -351,23 +351,11 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 		latch(qp, post_address(qp, last(qp), ah, remote_qpn, remote_qkey));
 }
 
-static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
-{
-	struct rnic_qp *qp = (struct rnic_qp *)ex;
-	struct wr_batch *batch = &qp->batch;
-	if (!batch->built || batch->error || last(qp)->addressed)
-		latch(qp, EINVAL);
-	else
-		latch(qp, post_srqn(last(qp), remote_srqn));
-}
-
 /* --- at creation --- */
 
 uint64_t wr_supported(enum ibv_qp_type type)
 {
 	uint64_t ops = 0;
-	if (type == IBV_QPT_XRC_RECV)
-		return 0;
 	for (unsigned i = 0; i < OPERATIONS; i++)
 		if (operations[i].name && operation_serves(&operations[i], qp_service(type)))
 			ops |= operations[i].send_op;
@@ -387,8 +375,6 @@ void wr_enable(struct rnic_qp *qp, uint64_t send_ops)
 	ex->wr_set_inline_data_list = wr_set_inline_data_list;
 	if (qp->service == SERVICE_UD)
 		ex->wr_set_ud_addr = wr_set_ud_addr;
-	if (qp->service == SERVICE_XRC)
-		ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
 #define X(builder, operation, params, args)                    \
 	if (send_ops & operations[IBV_WR_##operation].send_op) \
 		ex->builder = builder;

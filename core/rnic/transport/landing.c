@@ -55,7 +55,6 @@
 #include "core/rnic/objects/qp.h"
 #include "core/rnic/objects/srq.h"
 #include "core/rnic/objects/work_queue.h"
-#include "core/rnic/objects/xrc.h"
 #include "core/rnic/transport/link.h"
 #include "core/rnic/transport/packet.h"
 #include "core/rnic/transport/responder.h"
@@ -176,8 +175,6 @@ static struct piece target(struct rnic_qp *qp, const struct packet *pkt, uint32_
 		return (struct piece){
 			.mr = pkt->mr, .host = pkt->host + off, .len = pkt->len - off};
 	const struct rqe *rqe = queue_at(&qp->rq, pkt->rq_seq);
-	if (qp->service == SERVICE_XRC)
-		xrc_select(qp, rqe->srqn);
 	bool allowed = sge_piece(qp->hca, qp_recv_pd(qp), rqe->sge, rqe->sges, pkt->msg_off + off,
 				 pkt->len - off, IBV_ACCESS_LOCAL_WRITE, &piece);
 	assert(allowed); /* it was when the packet came in, and dereg_mr waits for it */
@@ -630,8 +627,6 @@ static enum served fetch(struct rnic_qp *qp, struct packet *pkt, const struct rn
 /* The READ's region. NULL: it may have been deregistered meanwhile. */
 static struct rnic_mr *read_region(struct rnic_qp *qp, const struct packet *pkt)
 {
-	if (qp->service == SERVICE_XRC && !xrc_select(qp, pkt->srqn))
-		return NULL;
 	return resp_region(qp, pkt);
 }
 
@@ -980,8 +975,6 @@ static enum served serve(struct rnic_qp *qp, struct packet *pkt)
 		[CLASS_FLUSH] = serve_flush,   [CLASS_ATOMIC_WRITE] = serve_atomic_write,
 		[CLASS_COMMIT] = serve_commit, [CLASS_COMMIT_PAYLOAD] = serve_commit,
 	};
-	if (qp->service == SERVICE_XRC && !xrc_select(qp, pkt->srqn))
-		return REFUSED;
 	return by_class[packet_rows[pkt->opcode].class](qp, pkt);
 }
 

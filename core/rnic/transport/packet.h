@@ -5,7 +5,7 @@
  * A packet of the reliable connection, extended reliable connection, unreliable connection or
  * unreliable datagram service, its transport headers as C fields in host byte order. InfiniBand
  * Architecture Specification volume 1, chapter 9: BTH 9.2, DETH 9.3.2, RETH 9.3.3, AtomicETH 9.3.4,
- * AETH 9.3.5; annex A14: XRCETH; annex A19: FETH. A link that puts packets on a real wire does the
+ * AETH 9.3.5; annex A19: FETH. A link that puts packets on a real wire does the
  * byte order.
  *
  * Packets and their payload come from free lists of the net. One owner at a
@@ -38,7 +38,6 @@ enum syndrome {
 };
 
 #define ATOMIC_BYTES   8
-#define SRQN_MAX       0xffffffu
 #define QPN_MANAGEMENT 1 /* the queue pair of the connection manager's datagrams */
 #define PSN_MASK       0xffffffu
 /* a - b of 24-bit packet sequence numbers: negative, zero or positive. */
@@ -98,11 +97,8 @@ struct packet {
 	uint64_t original; /* AtomicAckETH */
 	__be32 imm;
 	uint32_t invalidate; /* IETH: an rkey */
-	union {
-		uint32_t qkey; /* DETH */
-		uint32_t srqn; /* XRCETH */
-	};
-	uint32_t len; /* bytes of payload */
+	uint32_t qkey;	     /* DETH */
+	uint32_t len;	     /* bytes of payload */
 	uint8_t *payload;
 	uint8_t payload_class; /* of its buffer; 0: it lies in `small`, or belongs to the link */
 	struct packet_name name;

@@ -328,10 +328,6 @@ static bool ends_burst(const struct rnic_qp *qp, uint32_t psn)
 /* What the other services have in their packets' headers. */
 static void fill_service(const struct rnic_qp *qp, const struct wqe *wqe, struct packet *pkt)
 {
-	if (qp->service == SERVICE_XRC) {
-		pkt->srqn = wqe->remote_srqn;
-		return;
-	}
 	pkt->ack_req = false;
 	if (qp->service == SERVICE_UD) {
 		pkt->peer = wqe->peer;

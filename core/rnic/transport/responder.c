@@ -32,7 +32,6 @@
 #include "core/rnic/objects/qp.h"
 #include "core/rnic/objects/srq.h"
 #include "core/rnic/objects/work_queue.h"
-#include "core/rnic/objects/xrc.h"
 #include "core/rnic/transport/landing.h"
 #include "core/rnic/transport/link.h"
 #include "core/rnic/transport/packet.h"
@@ -83,12 +82,6 @@ void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status,
 	struct cqe cqe = {.qp = qp, .seq = seq, .recv = true};
 	assert(seq == qp->rq.done && seq != qp->rq.posted);
 	qp->rq.done++;
-	if (qp->service == SERVICE_XRC) {
-		if (!xrc_select(qp, rqe->srqn))
-			return;
-		cqe.xrc = true;
-		cqe.seq = rqe->srqn;
-	}
 	cqe.wc.wr_id = rqe->wr_id;
 	cqe.wc.status = status;
 	cqe.wc.opcode = IBV_WC_RECV;
@@ -151,7 +144,7 @@ void resp_flush(struct rnic_qp *qp)
 	}
 	qp->rq.next = qp->rq.posted;
 	reorder_drop(qp, &qp->resp.reorder);
-	if (qp->srq && qp->service != SERVICE_XRC)
+	if (qp->srq)
 		rnic_event(qp->hca, IBV_EVENT_QP_LAST_WQE_REACHED, &qp->ibv);
 }
 
@@ -416,8 +409,6 @@ static uint8_t check_nonposted(struct rnic_qp *qp, const struct packet *pkt)
 uint8_t resp_check(struct rnic_qp *qp, struct packet *pkt)
 {
 	uint8_t is = opcode_is[pkt->opcode];
-	if (qp->service == SERVICE_XRC && !xrc_turn(qp, pkt))
-		return AETH_NAK_INVALID_REQUEST;
 	if (!well_formed(qp, pkt)) {
 		COUNT_ONE(qp->hca->net, bad_sequence);
 		return AETH_NAK_INVALID_REQUEST;

@@ -60,7 +60,7 @@ void time_wait_repeat(struct rnic_qp *qp, const struct packet *request)
 void time_wait_enter(struct rnic_qp *qp)
 {
 	struct rnic_net *net = qp->hca->net;
-	bool serves = qp->service == SERVICE_RC || qp->ibv.qp_type == IBV_QPT_XRC_RECV;
+	bool serves = qp->service == SERVICE_RC;
 	if (!serves || (!resp_active(qp) && qp->ibv.state != IBV_QPS_ERR))
 		return;
 	land_all(qp, NULL);
@@ -74,8 +74,8 @@ void time_wait_enter(struct rnic_qp *qp)
 
 void time_wait_answer(struct rnic_net *net, const struct packet *request)
 {
-	if ((request->service != SERVICE_RC && request->service != SERVICE_XRC) ||
-	    request->opcode >= OP_CODES || opcode_is[request->opcode] & IS_RESPONSE)
+	if (request->service != SERVICE_RC || request->opcode >= OP_CODES ||
+	    opcode_is[request->opcode] & IS_RESPONSE)
 		return;
 	for (unsigned i = 0; net->time_wait && i < TIME_WAITS; i++) {
 		const struct final_answer *word = &net->time_wait[i];

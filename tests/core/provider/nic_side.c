@@ -92,14 +92,11 @@ struct ibv_qp_attr attr_to(const struct side *s, const struct side *peer, enum i
 
 void go(struct side *s, const struct side *peer, enum ibv_qp_state until)
 {
-	const bool extended = s->qp->qp_type == IBV_QPT_XRC_SEND ||
-			      s->qp->qp_type == IBV_QPT_XRC_RECV;
-	const enum ibv_qp_type type = extended ? IBV_QPT_RC : s->qp->qp_type;
 
 	for (unsigned i = 0; i < TRANSITIONS; i++) {
 		struct ibv_qp_attr attr = attr_to(s, peer, transitions[i].to);
 
-		if (transitions[i].type == type && transitions[i].to > s->qp->state &&
+		if (transitions[i].type == s->qp->qp_type && transitions[i].to > s->qp->state &&
 		    transitions[i].to <= until)
 			ck_assert_int_eq(
 				ibv_modify_qp(s->qp, &attr, transitions[i].mask | IBV_QP_STATE), 0);

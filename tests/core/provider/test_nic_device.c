@@ -66,7 +66,7 @@ START_TEST(device)
 				  attr.raw_packet_caps | attr.tm_caps.max_num_tags |
 				  attr.packet_pacing_caps.supported_qpts,
 			  0);
-	ck_assert_uint_eq(plain.device_cap_flags & IBV_DEVICE_XRC, IBV_DEVICE_XRC);
+	ck_assert_uint_eq(plain.device_cap_flags & IBV_DEVICE_XRC, 0);
 	ck_assert_uint_eq(attr.phys_port_cnt_ex, 1);
 }
 END_TEST

@@ -61,6 +61,22 @@ START_TEST(paging_on_demand)
 }
 END_TEST
 
+START_TEST(extended_reliable)
+{
+	struct ibv_xrcd_init_attr domain = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1};
+	struct ibv_qp_open_attr open = {0};
+	struct ibv_qp_init_attr init = {.send_cq = a.scq, .recv_cq = a.rcq, .cap = {1, 1, 1, 1, 0}};
+
+	REFUSED(ibv_open_xrcd(a.context, &domain), NULL, EOPNOTSUPP);
+	REFUSED(ibv_open_qp(a.context, &open), NULL, EOPNOTSUPP);
+	init.qp_type = IBV_QPT_XRC_SEND;
+	REFUSED(ibv_create_qp(a.pd, &init), NULL, EOPNOTSUPP);
+	init.qp_type = IBV_QPT_XRC_RECV;
+	REFUSED(ibv_create_qp(a.pd, &init), NULL, EOPNOTSUPP);
+}
+END_TEST
+
 START_TEST(multicast)
 {
 	const union ibv_gid group = {.raw = {[10] = 0xff, 0xff, 239, 1, 2, 3}};
@@ -181,6 +197,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, device_memory);
 	tcase_add_test(tc, paging_on_demand);
+	tcase_add_test(tc, extended_reliable);
 	tcase_add_test(tc, multicast);
 	tcase_add_test(tc, groups);
 	tcase_add_test(tc, port_spaces);

@@ -992,7 +992,7 @@ static const struct creation {
 	{"TSO", PD | OPS, 0, IBV_QP_EX_WITH_TSO, EOPNOTSUPP, 0, 1},
 	{"an operation from the future", PD | OPS, 0, 1ull << 40, EOPNOTSUPP, 0, 1},
 	{"creation flags", PD | IBV_QP_INIT_ATTR_CREATE_FLAGS, 1 << 10, 0, EOPNOTSUPP, 0, 1},
-	{"an XRC domain", PD | IBV_QP_INIT_ATTR_XRCD, 0, 0, EINVAL, 0, 1},
+	{"an XRC domain", PD | IBV_QP_INIT_ATTR_XRCD, 0, 0, EOPNOTSUPP, 0, 1},
 	{"segmentation", PD | IBV_QP_INIT_ATTR_MAX_TSO_HEADER, 0, 0, EOPNOTSUPP, 0, 1},
 	{"an indirection table", PD | IBV_QP_INIT_ATTR_IND_TABLE, 0, 0, EOPNOTSUPP, 0, 1},
 	{"hashing", PD | IBV_QP_INIT_ATTR_RX_HASH, 0, 0, EOPNOTSUPP, 0, 1},
