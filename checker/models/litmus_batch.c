@@ -29,6 +29,15 @@ enum litmus_verdict litmus_judge(const struct litmus_case *run, unsigned conditi
 	return run->result.condition[condition].holds ? VERDICT_HOLDS : VERDICT_FAILS;
 }
 
+bool litmus_stronger(const struct litmus_test *test, const struct hardware *hw)
+{
+	for (unsigned t = 0; t < test->threads && !hw->nt_buffered; t++)
+		for (unsigned s = 0; s < test->thread[t].statements; s++)
+			if (test->thread[t].statement[s].op == LITMUS_NT)
+				return true;
+	return false;
+}
+
 struct answer {
 	int error;
 	struct {
@@ -48,7 +57,8 @@ struct units {
 	int error;
 };
 
-/* The hardware of a unit; *own: that which the test and the user ask for. */
+/* The hardware of a unit; *own: that which the test and the user ask for. Without `configs` the
+ * second one is the same with x86's own non-temporal stores. */
 static struct hardware unit_hardware(const struct litmus_batch *job, const struct litmus_test *test,
 				     unsigned config, bool *own)
 {
@@ -62,7 +72,8 @@ static struct hardware unit_hardware(const struct litmus_batch *job, const struc
 		hw.domain = (uint8_t)(config / 2);
 		hw.ddio = config % 2 == 0 ? DDIO_ON : DDIO_OFF;
 	}
-	*own = hw.domain == domain && hw.ddio == ddio;
+	*own = hw.domain == domain && hw.ddio == ddio && (job->configs || !config);
+	hw.nt_buffered |= !*own && !job->configs;
 	return hw;
 }
 
@@ -139,7 +150,7 @@ static int write_result(const struct units *u, unsigned unit, const struct litmu
 		a->condition[c].satisfied = r->condition[c].satisfied;
 		a->condition[c].violated = r->condition[c].violated;
 		a->condition[c].holds = r->condition[c].holds;
-		if (!u->job->witness || !litmus_decided(run, c))
+		if (!u->job->witness || !run->own || !litmus_decided(run, c))
 			continue;
 		int64_t len = write_witness(u, unit, &at, run->file->test, c);
 		if (len < 0 && len != -ENOENT)
@@ -149,11 +160,24 @@ static int write_result(const struct units *u, unsigned unit, const struct litmu
 	return 0;
 }
 
+/* How many runs a test has. */
+static unsigned runs_of(const struct units *u, unsigned test)
+{
+	bool own;
+	const struct litmus_test *t = u->job->file[test].test;
+	if (u->job->configs)
+		return LITMUS_CONFIGS;
+	struct hardware hw = unit_hardware(u->job, t, 0, &own);
+	return litmus_stronger(t, &hw) ? 2 : 1;
+}
+
 static void work(void *arg, unsigned unit, void *result)
 {
 	const struct units *u = arg;
 	struct answer *a = result;
 	struct litmus_case run = {.file = &u->job->file[unit / u->per_test]};
+	if (unit % u->per_test >= runs_of(u, unit / u->per_test))
+		return;
 	/* This process has the test for itself. */
 	struct hardware own = run.file->test->hw;
 	run.file->test->hw = unit_hardware(u->job, run.file->test, unit % u->per_test, &run.own);
@@ -206,11 +230,12 @@ static int read_result(const struct units *u, unsigned unit, struct litmus_case 
 static void finish_test(struct units *u, unsigned test)
 {
 	struct litmus_case run[LITMUS_CONFIGS] = {{.own = false}};
-	for (unsigned i = 0; i < u->per_test && !u->error; i++)
+	unsigned runs = runs_of(u, test);
+	for (unsigned i = 0; i < runs && !u->error; i++)
 		u->error = read_result(u, test * u->per_test + i, &run[i]);
 	if (!u->error)
-		u->job->done(u->job->arg, run, u->per_test);
-	for (unsigned i = 0; i < u->per_test; i++) {
+		u->job->done(u->job->arg, run, runs);
+	for (unsigned i = 0; i < runs; i++) {
 		litmus_result_free(&run[i].result);
 		for (unsigned c = 0; c < LITMUS_CONDITIONS; c++)
 			free(run[i].witness[c]);
@@ -255,7 +280,9 @@ static void name_unfinished(const struct units *u)
 
 int litmus_batch_run(struct litmus_batch *b)
 {
-	struct units u = {.job = b, .tests = b->files, .per_test = b->configs ? LITMUS_CONFIGS : 1};
+	struct units u = {.job = b, .tests = b->files};
+	for (unsigned test = 0; test < b->files; test++)
+		u.per_test = runs_of(&u, test) > u.per_test ? runs_of(&u, test) : u.per_test;
 	struct driver driver = {.units = u.tests * u.per_test,
 				.jobs = b->jobs,
 				.bounds = b->bounds,

@@ -33,7 +33,8 @@ struct litmus_batch {
 	struct litmus_limits limits;
 	bool configs; /* each test under all LITMUS_CONFIGS */
 	bool witness; /* find the runs that decide conditions */
-	/* A test is done: its runs, one or LITMUS_CONFIGS. */
+	/* A test is done: its runs. Of LITMUS_CONFIGS, or one; and where the hardware is stronger
+	 * than x86 (litmus_stronger()) a second one, with x86's own non-temporal stores. */
 	void (*done)(void *arg, const struct litmus_case *run, unsigned runs);
 	/* So many tests are done; NULL: not wanted. */
 	void (*progress)(void *arg, unsigned tests);
@@ -47,6 +48,8 @@ struct litmus_batch {
 int litmus_batch_run(struct litmus_batch *b);
 
 enum litmus_verdict litmus_judge(const struct litmus_case *run, unsigned condition);
+/* Are non-temporal stores of the test kept in order by this hardware, as x86 does not keep them? */
+bool litmus_stronger(const struct litmus_test *test, const struct hardware *hw);
 /* Does one outcome decide it, so that there is a run to show? */
 bool litmus_decided(const struct litmus_case *run, unsigned condition);
 

@@ -182,7 +182,27 @@ static void print_why(const struct litmus_job *job, const struct litmus_case *ru
 		print_command(job, run, shown);
 }
 
-static void print_case(const struct litmus_job *job, const struct litmus_case *run)
+/* The same test with x86's own non-temporal stores: which verdicts differ. */
+static void print_x86(const struct litmus_case *run, const struct litmus_case *x86)
+{
+	const struct litmus_test *test = run->file->test;
+	bool differs = false;
+	fputs("  this hardware is stronger than x86, where a store may be seen before a "
+	      "non-temporal one that it follows;\n  with x86's own (--knob nt_stores=buffered)",
+	      stdout);
+	for (unsigned c = 0; c < test->conditions; c++) {
+		enum litmus_verdict there = litmus_judge(x86, c);
+		if (there == litmus_judge(run, c))
+			continue;
+		printf("%s  %-15s", differs ? "" : ":\n", verdicts[there]);
+		print_wrapped(17, test->condition[c].text);
+		differs = true;
+	}
+	if (!differs)
+		puts(" the verdicts are the same");
+}
+
+static void print_case(const struct litmus_job *job, const struct litmus_case *run, unsigned runs)
 {
 	const struct litmus_test *test = run->file->test;
 	char hw[512];
@@ -200,6 +220,8 @@ static void print_case(const struct litmus_job *job, const struct litmus_case *r
 	print_conditions(run);
 	print_witnesses(run);
 	print_why(job, run);
+	if (runs > 1)
+		print_x86(&run[0], &run[1]);
 	putchar('\n');
 }
 
@@ -215,9 +237,12 @@ static enum litmus_verdict worst(const struct litmus_case *run)
 	return all;
 }
 
-static void print_brief(const struct litmus_job *job, const struct litmus_case *run)
+static void print_brief(const struct litmus_job *job, const struct litmus_case *run, unsigned runs)
 {
 	printf("%-40s %s\n", run->file->test->name, verdicts[worst(run)]);
+	if (runs > 1 && worst(&run[1]) != worst(run))
+		printf("  with x86's own non-temporal stores (--knob nt_stores=buffered): %s\n",
+		       verdicts[worst(&run[1])]);
 	print_witnesses(run);
 	print_why(job, run);
 }
@@ -244,6 +269,9 @@ static void print_configs(const struct litmus_case *run, unsigned runs)
 		}
 		printf("  %s\n", test->condition[c].text);
 	}
+	if (litmus_stronger(test, &run->hw))
+		puts("  stronger than x86, whose own non-temporal stores --knob "
+		     "nt_stores=buffered has");
 	putchar('\n');
 }
 
@@ -315,12 +343,13 @@ static void keep_json(struct litmus_job *job, const struct litmus_case *run)
 	char hw[512];
 	hardware_print(&run->hw, true, hw, sizeof(hw));
 	json_t *one = json_pack(
-		"{s:s, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:b}", "name", test->name,
+		"{s:s, s:o, s:o, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:b}", "name", test->name,
 		"file", text_json(run->file->path), "doc", text_json(test->doc ? test->doc : ""),
-		"hardware", hw, "own_hardware", run->own, "final",
-		outcomes_json(test, &r->final, false), "crash",
-		outcomes_json(test, &r->crash, true), "conditions", conditions_json(run), "runs",
-		number_json(r->runs), "blocked", number_json(r->blocked), "complete", r->complete);
+		"hardware", hw, "own_hardware", run->own, "stronger_than_x86",
+		litmus_stronger(test, &run->hw), "final", outcomes_json(test, &r->final, false),
+		"crash", outcomes_json(test, &r->crash, true), "conditions", conditions_json(run),
+		"runs", number_json(r->runs), "blocked", number_json(r->blocked), "complete",
+		r->complete);
 	job->no_memory |= !one || json_array_append_new(job->json, one);
 }
 
@@ -374,9 +403,9 @@ void litmus_report(struct litmus_job *job, const struct litmus_case *run, unsign
 	if (job->configs)
 		print_configs(run, runs);
 	else if (job->quiet)
-		print_brief(job, run);
+		print_brief(job, run, runs);
 	else
-		print_case(job, run);
+		print_case(job, run, runs);
 }
 
 void litmus_report_bad(struct litmus_job *job)

@@ -217,6 +217,40 @@ says "2 tests, 2 conditions hold, 1 does not (on the tests' own hardware, *)"
 run 0 --configs --knob domain=wsp --knob ddio=off lost.litmus
 says '  -          -          holds      holds      holds      holds *    forall (P0:r0=1 -> crash:x=1)'
 
+# Non-temporal stores are kept in order, as x86 does not keep them: that is told, with what x86 makes of it.
+cat >flag.litmus <<'END'
+litmus flag
+{ d@B; f@B }
+ P0@B     | P1@B   ;
+ nt d = 1 | r0 = f ;
+ f = 1    | r1 = d ;
+exists (P1:r0=1 /\ P1:r1=0)
+exists (P1:r0=1 /\ P1:r1=1)
+END
+sed 's/ f = 1    | r1 = d ;/ sfence   | r1 = d ;\n f = 1    |        ;/; s/^exists.*r1=0)/never (P1:r0=1 \/\\ P1:r1=0)/' \
+	flag.litmus >fenced.litmus
+# x86: what is below that line
+x86() { sed '1,/stronger than x86/d' out; }
+run 1 --json r.json flag.litmus
+says '  does not hold  exists (P1:r0=1 /\ P1:r1=0)'
+[ "$(x86)" = "  with x86's own (--knob nt_stores=buffered):
+  holds          exists (P1:r0=1 /\ P1:r1=0)
+
+1 test, 1 condition holds, 1 does not" ] || wrong 'not what x86 makes of it'
+[ "$(grep -c '"stronger_than_x86": true' r.json)$(grep -c 'nt_stores=buffered' r.json)" = 11 ] || wrong 'not once in the JSON file'
+[ "$(grep -c '"own_hardware": false' r.json)" -eq 1 ] || wrong 'no second run in the JSON file'
+run 1 -q flag.litmus mp.litmus
+says "  with x86's own non-temporal stores (--knob nt_stores=buffered): holds"
+run 1 --configs flag.litmus
+grep -q '^  stronger than x86' out || wrong '--configs does not say so'
+run 0 fenced.litmus
+says '  holds          never (P1:r0=1 /\ P1:r1=0)'
+says "  with x86's own (--knob nt_stores=buffered) the verdicts are the same"
+run 0 --knob nt_stores=buffered --json r.json flag.litmus
+lacks 'stronger than'
+run 0 mp.litmus
+lacks 'stronger than'
+
 # --- for machines ---
 
 run 0 --configs --knob domain=mhp --json r.json lost.litmus
