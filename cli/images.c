@@ -573,7 +573,10 @@ static int make_images(struct request *r, struct images_report *report)
 		int error = pm_sections_open(&sections, report->log, &r->engine.markers, why,
 					     sizeof(why));
 		if (error == -EINVAL)
-			return fail(EXIT_USAGE, "%s: %s", report->name, why);
+			return fail(EXIT_USAGE,
+				    "%s: %s; tidemark images without -x, -r and --engine pmreorder "
+				    "takes this log as it is",
+				    report->name, why);
 		if (error)
 			return fail(EXIT_INTERNAL, "out of memory");
 		r->options.sections = &sections;

@@ -14,6 +14,8 @@
 #include "pub_tool_threadstate.h"
 #include "../core/record/told.h"
 
+#define TOUCHED_LOCKED 2 /* of pm_touched */
+
 UWord pm_touched, pm_flushed;
 Bool locked_fences = True;
 static ULong stores, flushes, fences, syncs;
@@ -172,23 +174,34 @@ VG_REGPARM(1) void event_flush(Addr a)
 	pm_touched = pm_flushed = 1;
 }
 
+static void fence(Bool by_lock)
+{
+	events_settle();
+	if (!pm_flushed && !lines_locked())
+		here()->count[FENCE_ALONE]++;
+	fences++;
+	lines_fence(by_lock);
+	pm_touched = lines_locked() ? TOUCHED_LOCKED : 0;
+	pm_flushed = 0;
+	log_fence();
+	tell(TOLD_FENCE, 0, 0, NULL, here());
+}
+
 VG_REGPARM(0) void event_fence(void)
 {
 	tl_assert(pm_touched);
-	events_settle();
-	if (!pm_flushed)
-		here()->count[FENCE_ALONE]++;
-	fences++;
-	pm_touched = pm_flushed = 0;
-	lines_fence();
-	log_fence();
-	tell(TOLD_FENCE, 0, 0, NULL, here());
+	if (pm_touched != TOUCHED_LOCKED) {
+		fence(False);
+		return;
+	}
+	pm_touched = 0;
+	lines_fence(False);
 }
 
 VG_REGPARM(0) void event_locked(void)
 {
 	if (pm_flushed && locked_fences)
-		event_fence();
+		fence(True);
 }
 
 void event_kernel_store(ThreadId tid, Addr a, SizeT size)

@@ -26,11 +26,13 @@ struct line {
 
 static VgHashTable *lines;
 static XArray *flushed; /* addresses of lines that were flushed since the last fence */
+static XArray *locked;	/* places with stores that only a locked instruction has fenced */
 
 void lines_init(void)
 {
 	lines = VG_(HT_construct)("lines");
 	flushed = VG_(newXA)(VG_(malloc), "flushed", VG_(free), sizeof(UWord));
+	locked = VG_(newXA)(VG_(malloc), "locked", VG_(free), sizeof(struct place *));
 }
 
 /* Takes out the stores that `gone` says yes to. */
@@ -118,15 +120,42 @@ static Bool is_flushed(const struct store *s, const struct store *unused)
 	return s->flushed;
 }
 
-void lines_fence(void)
+static Bool is_flushed_locked(const struct store *s, const struct store *unused)
 {
+	(void)unused;
+	if (s->flushed && !s->place->locked++)
+		VG_(addToXA)(locked, &s->place);
+	return s->flushed;
+}
+
+/* No locked instruction has to stand in for a fence any more; or, at the end, it did. */
+static void settle_locked(Bool fenced)
+{
+	Word n = VG_(sizeXA)(locked);
+	for (Word i = 0; i < n; i++) {
+		struct place *p = *(struct place **)VG_(indexXA)(locked, i);
+		p->count[LOCKED_ONLY] += fenced ? 0 : p->locked;
+		p->locked = 0;
+	}
+	VG_(dropTailXA)(locked, n);
+}
+
+Bool lines_locked(void)
+{
+	return VG_(sizeXA)(locked) > 0;
+}
+
+void lines_fence(Bool by_lock)
+{
+	if (!by_lock)
+		settle_locked(True);
 	Word n = VG_(sizeXA)(flushed);
 	for (Word i = 0; i < n; i++) {
 		struct line *l = VG_(HT_lookup)(lines, *(UWord *)VG_(indexXA)(flushed, i));
 		if (!l) /* synchronised, or unmapped, since */
 			continue;
 		l->flushed = False;
-		take_out(l, is_flushed, NULL);
+		take_out(l, by_lock ? is_flushed_locked : is_flushed, NULL);
 		drop_if_empty(l);
 	}
 	VG_(dropTailXA)(flushed, n);
@@ -163,6 +192,7 @@ static void take_out_range(Addr a, Addr end,
 
 void lines_sync(Addr a, SizeT size)
 {
+	settle_locked(True); /* the kernel fences */
 	take_out_range(a, a + size, is_durable);
 }
 
@@ -173,6 +203,7 @@ void lines_end(Addr a, SizeT size)
 
 void lines_end_all(void)
 {
+	settle_locked(False);
 	take_out_range(0, ~(Addr)0, is_lost);
 }
 

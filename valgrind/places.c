@@ -133,8 +133,10 @@ struct place *place_of(ThreadId tid)
 
 void places_in_child(void)
 {
-	for (struct place *p = newest; p; p = p->all)
+	for (struct place *p = newest; p; p = p->all) {
 		VG_(memset)(p->count, 0, sizeof(p->count));
+		p->locked = 0;
+	}
 }
 
 /* --- the report --- */
@@ -194,14 +196,20 @@ static void report(enum finding f, const HChar *what)
 
 void places_report(void)
 {
+	HChar locked[80] = "";
+	if (sum(LOCKED_ONLY))
+		VG_(snprintf)
+	(locked, sizeof(locked), "%llu fenced by a locked instruction alone, ", sum(LOCKED_ONLY));
 	report(NEVER_FLUSHED, "stores that were never flushed");
 	report(NOT_FENCED, "stores that were flushed, with no fence after it");
+	report(LOCKED_ONLY, "stores that were flushed, with no fence after it but a locked "
+			    "instruction (--locked-fences=no)");
 	report(OVERWRITTEN, "stores that were overwritten before they were flushed");
 	report(FLUSHED_AGAIN, "flushes of a line that was not stored to since its last flush");
 	report(FENCE_ALONE, "fences after stores that were not flushed");
-	say("stores: %llu never flushed, %llu not fenced, %llu overwritten; %llu flush%s and "
+	say("stores: %llu never flushed, %llu not fenced, %s%llu overwritten; %llu flush%s and "
 	    "%llu fence%s for nothing\n",
-	    sum(NEVER_FLUSHED), sum(NOT_FENCED), sum(OVERWRITTEN), sum(FLUSHED_AGAIN),
+	    sum(NEVER_FLUSHED), sum(NOT_FENCED), locked, sum(OVERWRITTEN), sum(FLUSHED_AGAIN),
 	    sum(FLUSHED_AGAIN) == 1 ? "" : "es", sum(FENCE_ALONE),
 	    sum(FENCE_ALONE) == 1 ? "" : "s");
 }

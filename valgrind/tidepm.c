@@ -22,7 +22,8 @@
  *	FENCE		SFENCE and MFENCE, if PM was stored to or flushed since the last one; a
  *			locked instruction, if PM was flushed: flushes are ordered with it as with
  *			a fence (Intel's Software Developer's Manual, volume 2, CLWB). Library
- *			functions have many; with --locked-fences=no the program must fence itself.
+ *			functions have many, so what these alone have fenced is told at the end;
+ *			with --locked-fences=no the program must fence itself.
  *	DEEP_SYNC	msync() with MS_SYNC, fsync(), fdatasync(), sync(), syncfs().
  *
  * The log names no threads. Valgrind runs one at a time, and the log has their events in the order

@@ -17,7 +17,15 @@ struct told;
 
 /* --- places.c: places of the program, each a short stack of calls --- */
 
-enum finding { NEVER_FLUSHED, NOT_FENCED, FLUSHED_AGAIN, OVERWRITTEN, FENCE_ALONE, FINDINGS };
+enum finding {
+	NEVER_FLUSHED,
+	NOT_FENCED,
+	LOCKED_ONLY, /* fenced by a locked instruction, and by no fence after that */
+	FLUSHED_AGAIN,
+	OVERWRITTEN,
+	FENCE_ALONE,
+	FINDINGS
+};
 
 /* Lives to the end of the run. */
 struct place {
@@ -28,6 +36,7 @@ struct place {
 	UInt upto_main; /* so many of them, if main() is among them; 0: not looked at yet */
 	HChar *text;	/* its frames as in the log, separated by ';' */
 	ULong count[FINDINGS];
+	ULong locked; /* stores that may become LOCKED_ONLY: no fence has come yet */
 };
 
 extern Int places_depth; /* frames of a place at most; set before the first one is asked for */
@@ -67,7 +76,10 @@ void lines_init(void); /* in a child process, too: the others are its parent's *
 void line_store(Addr a, SizeT size, struct place *place);
 /* A line is written back. By a flush instruction: `place` is where; by the store itself: NULL. */
 void line_flush(Addr line, struct place *place);
-void lines_fence(void);
+/* By a locked instruction, or by a fence. */
+void lines_fence(Bool locked);
+/* Has a locked instruction fenced stores, and nothing else since? */
+Bool lines_locked(void);
 /* The kernel made the range durable. */
 void lines_sync(Addr a, SizeT size);
 /* The range is mapped elsewhere. */
@@ -102,7 +114,8 @@ extern UWord pm_span;
 /* --- events.c: what the program does to PM --- */
 
 /* Since the last fence; translated code reads them, not to call for nothing. */
-extern UWord pm_touched; /* something of PM was stored or flushed */
+extern UWord pm_touched; /* something of PM was stored or flushed; or (TOUCHED_LOCKED) nothing, but
+			  * a locked instruction stood in for the fence */
 extern UWord pm_flushed; /* something was flushed */
 
 extern Bool locked_fences; /* a locked instruction waits for flushes; --locked-fences */

@@ -6,7 +6,7 @@
 #include "checker/images/preload/board.h"
 
 /* What the environment says of the image that is judged. */
-void image_calls_tell(const struct image_moment *at);
+void image_calls_tell(const struct board *board, const struct image_moment *at);
 /* Answer the board's questions; each answer is the function's result, 1 to 255 if it is not 0. */
 _Noreturn void image_calls_serve(struct board *board, const char *library, const char *function);
 

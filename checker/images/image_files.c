@@ -286,6 +286,13 @@ bool image_files_untouched(const struct image_files *f)
 
 /* --- waiting --- */
 
+void image_files_mark(struct image_moment *at, const struct pm_log *log,
+		      const struct pm_event *mark)
+{
+	at->markers = mark ? mark->data : 0;
+	at->marker = mark ? mark->data - strlen(log->source[mark->source]) : 0;
+}
+
 int image_files_wait(struct image_files *f, const struct image_moment *at)
 {
 	assert(f->waiting < BOARD_IMAGES && (!f->waiting || f->log->files == 1));

@@ -234,7 +234,9 @@ static int ask(struct image_judge *j, bool check, unsigned file, const struct im
 	const struct image_checker *c = &j->checker;
 	const char *path = files->file[file].path, *command = check ? c->check : c->recover;
 	struct image_seat *s = &j->seat[check][file];
-	int error = s->board ? 0 : seat_open(s, files->dir, 2 * file + check, c->announced != NULL);
+	int error = s->board ? 0
+			     : seat_open(s, files->dir, files->log, 2 * file + check,
+					 c->announced != NULL);
 	if (error)
 		return error;
 	if (image_checker_names_files(c)) {

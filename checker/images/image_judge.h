@@ -17,7 +17,8 @@
  * not possible makes it slower, and changes no verdict.
  *
  * In the environment of both are TIDEMARK_ACKED, how many acknowledgements had been given before
- * the power failed, TIDEMARK_MARKER, the latest marker, and, if the log has times, TIDEMARK_CUT_NS.
+ * the power failed, TIDEMARK_MARKER, the latest marker, PMREORDER_MARKERS, all markers so far with
+ * '|' between them as pmreorder has it, and, if the log has times, TIDEMARK_CUT_NS.
  */
 #include <signal.h>
 #include "checker/images/announced.h"

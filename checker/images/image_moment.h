@@ -4,18 +4,22 @@
 /* What was known when the power failed: a checker is told of it in its environment. */
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 struct image_moment {
-	uint64_t acked;	  /* TIDEMARK_ACKED: acknowledgements that had been given */
-	uint64_t ns;	  /* TIDEMARK_CUT_NS: when it failed, by CLOCK_MONOTONIC; 0: not told */
-	uint64_t event;	  /* that it came before; not told */
-	char marker[256]; /* TIDEMARK_MARKER: the latest one */
+	uint64_t acked; /* TIDEMARK_ACKED: acknowledgements that had been given */
+	uint64_t ns;	/* TIDEMARK_CUT_NS: when it failed, by CLOCK_MONOTONIC; 0: not told */
+	uint64_t event; /* that it came before; not told */
+	/* PMREORDER_MARKERS: how many bytes of all markers (board.markers), those so far;
+	 * TIDEMARK_MARKER: where the latest one begins. */
+	uint64_t markers, marker;
 };
+
+/* In PMREORDER_MARKERS; with more it is not set, as a variable of a new program has no room. */
+#define IMAGE_MARKERS_MAX 128000
 
 static inline bool image_moment_equal(const struct image_moment *a, const struct image_moment *b)
 {
-	return a->acked == b->acked && a->ns == b->ns && !strcmp(a->marker, b->marker);
+	return a->acked == b->acked && a->ns == b->ns && a->markers == b->markers;
 }
 
 #endif

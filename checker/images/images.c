@@ -88,7 +88,8 @@ static uint64_t image_hash(const struct walk *w)
 			hash ^= pm_replay_hash(r, &r->dirty[i], left[i]);
 	}
 	/* The checker is told of both. */
-	return hash ^ (r->acks + 1) * 0x9e3779b97f4a7c15u ^ r->mark * 0xd6e8feb86659fd93u;
+	return hash ^ (r->acks + 1) * 0x9e3779b97f4a7c15u ^
+	       (r->mark ? r->mark->data : 0) * 0xd6e8feb86659fd93u;
 }
 
 static enum pm_engine engine_here(const struct walk *w)
@@ -139,7 +140,7 @@ static struct image_moment moment(const struct pm_replay *r)
 	struct image_moment at = {.acked = r->acks, .event = r->at};
 	if (r->log->timed && r->at < r->log->events)
 		at.ns = r->log->event[r->at].ns;
-	snprintf(at.marker, sizeof(at.marker), "%s", r->log->source[r->mark]);
+	image_files_mark(&at, r->log, r->mark);
 	return at;
 }
 
@@ -374,7 +375,7 @@ static int keep_image(const struct walk *w, const unsigned *left, struct image_c
 	}
 	c->dirty = r->dirties;
 	c->acked = r->acks;
-	c->mark = r->mark;
+	c->mark = r->mark ? r->mark->source : PM_NO_SOURCE;
 	return 0;
 }
 

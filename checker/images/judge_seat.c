@@ -42,7 +42,8 @@ char *seat_output(const struct image_seat *s, size_t *len)
 	return text;
 }
 
-int seat_open(struct image_seat *s, const char *folder, unsigned number, bool output)
+int seat_open(struct image_seat *s, const char *folder, const struct pm_log *log, unsigned number,
+	      bool output)
 {
 	memset(s, 0, sizeof(*s));
 	s->output = -1;
@@ -50,9 +51,10 @@ int seat_open(struct image_seat *s, const char *folder, unsigned number, bool ou
 	int fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	int error = posix_fallocate(fd, 0, sizeof(*s->board));
+	s->bytes = sizeof(*s->board) + log->markers_n;
+	int error = posix_fallocate(fd, 0, (off_t)s->bytes);
 	void *at = error ? MAP_FAILED
-			 : mmap(NULL, sizeof(*s->board), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+			 : mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (!error && at == MAP_FAILED)
 		error = errno;
 	close(fd);
@@ -63,6 +65,8 @@ int seat_open(struct image_seat *s, const char *folder, unsigned number, bool ou
 	if (error)
 		return -error;
 	s->board = at;
+	if (log->markers_n)
+		memcpy(s->board->markers, log->markers, log->markers_n);
 	s->next = open_seats;
 	open_seats = s;
 	return 0;
@@ -86,7 +90,7 @@ void seat_close(struct image_seat *s)
 		return;
 	seat_end(s);
 	forget_seat(s);
-	munmap(s->board, sizeof(*s->board));
+	munmap(s->board, s->bytes);
 	unlink(s->path);
 	if (s->output >= 0)
 		close(s->output);
@@ -244,7 +248,7 @@ static void put(char **list, char *variable)
 	*list = variable;
 }
 
-#define VARIABLES 6
+#define VARIABLES 7
 
 /* What is in front of libc, and where the board is; what is known of the image. NULL without
  * memory. The list and `own` are to be freed. */
@@ -255,7 +259,8 @@ static char **make_environment(const struct image_seat *s, const struct image_ch
 	const char *before = getenv("LD_PRELOAD"), *asan = getenv("ASAN_OPTIONS");
 	const struct image_moment *at = &s->moment;
 	bool done = asprintf(&own[0], "TIDEMARK_ACKED=%llu", (unsigned long long)at->acked) > 0;
-	done &= asprintf(&own[1], "TIDEMARK_MARKER=%s", at->marker) > 0;
+	done &= asprintf(&own[1], "TIDEMARK_MARKER=%.*s", (int)(at->markers - at->marker),
+			 s->board->markers + at->marker) > 0;
 	done &= asprintf(&own[2], "%s=%s", BOARD_ENV, s->path) > 0;
 	/* Without a time, what it may have from its parents. */
 	done &= asprintf(&own[3], at->ns ? "TIDEMARK_CUT_NS=%llu" : "TIDEMARK_CUT_NS=",
@@ -267,14 +272,18 @@ static char **make_environment(const struct image_seat *s, const struct image_ch
 		done &= asprintf(&own[5], "ASAN_OPTIONS=%s%sverify_asan_link_order=0",
 				 asan ? asan : "", asan ? ":" : "") > 0;
 	}
+	if (at->markers <= IMAGE_MARKERS_MAX)
+		done &= asprintf(&own[6], "PMREORDER_MARKERS=%.*s", (int)at->markers,
+				 s->board->markers) > 0;
 	while (environ[n])
 		n++;
 	char **list = done ? calloc(n + VARIABLES + 1, sizeof(*list)) : NULL;
 	if (!list)
 		return NULL;
 	memcpy(list, environ, n * sizeof(*list));
-	for (unsigned i = 0; i < VARIABLES && own[i]; i++)
-		put(list, own[i]);
+	for (unsigned i = 0; i < VARIABLES; i++)
+		if (own[i])
+			put(list, own[i]);
 	return list;
 }
 

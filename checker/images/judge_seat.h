@@ -10,6 +10,7 @@
 
 struct image_seat {
 	struct board *board; /* NULL: the seat is not open */
+	size_t bytes;	     /* of its file */
 	char path[IMAGE_PATH + 16];
 	int output;	/* what it prints goes there; -1: nowhere */
 	pid_t pid;	/* of the process; 0: there is none */
@@ -24,8 +25,10 @@ struct image_seat {
 	struct image_way way; /* why */
 };
 
-/* An open seat, its board in this folder. `output`: what is printed there is kept. 0 or -errno. */
-int seat_open(struct image_seat *s, const char *folder, unsigned number, bool output);
+/* An open seat, its board in this folder, for images of this log. `output`: what is printed there
+ * is kept. 0 or -errno. */
+int seat_open(struct image_seat *s, const char *folder, const struct pm_log *log, unsigned number,
+	      bool output);
 void seat_close(struct image_seat *s);
 
 /* The next question is about the image `first` of those that wait, and up to *n - 1 after it as far

@@ -46,6 +46,7 @@ void pm_log_close(struct pm_log *log)
 	free(log->event);
 	free(log->call);
 	free(log->bytes);
+	free(log->markers);
 	memset(log, 0, sizeof(*log));
 }
 
@@ -254,6 +255,20 @@ static int add(struct pm_log *log, const struct pm_event *event, const uint8_t *
 	return 0;
 }
 
+static int add_mark(struct pm_log *log, const struct pm_event *event)
+{
+	const char *name = log->source[event->source];
+	size_t len = strlen(name), between = log->markers_n > 0;
+	struct pm_event mark = *event;
+	if (!ARRAY_RESERVE(log->markers, log->markers_n, between + len, log->markers_room))
+		return -ENOMEM;
+	if (between)
+		log->markers[log->markers_n++] = '|';
+	memcpy(log->markers + log->markers_n, name, len);
+	mark.data = log->markers_n += len;
+	return add(log, &mark, NULL);
+}
+
 int pm_log_add(struct pm_log *log, const struct pm_event *event, const uint8_t *data)
 {
 	int error = 0;
@@ -261,6 +276,8 @@ int pm_log_add(struct pm_log *log, const struct pm_event *event, const uint8_t *
 	log->has_flush |= event->kind == PM_FLUSH || event->kind == PM_SYNC ||
 			  event->kind == PM_RDMA_FLUSH || event->kind == PM_COMMIT;
 	log->acks += event->kind == PM_ACK;
+	if (event->kind == PM_MARK)
+		return add_mark(log, event);
 	if (!pm_event_writes(event))
 		return add(log, event, NULL);
 	assert(event->off + event->len <= log->file[event->file].len);

@@ -34,12 +34,13 @@ enum pm_event_kind {
 extern const char *const pm_event_name[PM_EVENT_KINDS];
 
 struct pm_event {
-	uint64_t off;	  /* in the file */
-	uint64_t ns;	  /* when, by CLOCK_MONOTONIC; 0: not known */
-	uint64_t data;	  /* STORE, LAND: where its bytes begin in pm_log.bytes */
-	uint32_t len;	  /* bytes; of data that is not kept, 0 */
-	uint32_t source;  /* where in the program: of pm_log.source; a MARK: its name */
-	uint32_t thread;  /* whose: of a CPU's events a thread, of an RNIC's a connection */
+	uint64_t off;	 /* in the file */
+	uint64_t ns;	 /* when, by CLOCK_MONOTONIC; 0: not known */
+	uint64_t data;	 /* STORE, LAND: where its bytes begin in pm_log.bytes; MARK: where its name
+			  * ends in pm_log.markers */
+	uint32_t len;	 /* bytes; of data that is not kept, 0 */
+	uint32_t source; /* where in the program: of pm_log.source; a MARK: its name */
+	uint32_t thread; /* whose: of a CPU's events a thread, of an RNIC's a connection */
 	uint32_t process; /* whose; of a landing, into whose memory; 0: not known */
 	uint32_t message; /* a LAND: tells a queue pair's requests apart that may land later than
 			   * they are acknowledged; 0: it may not */
@@ -87,6 +88,8 @@ struct pm_log {
 	size_t events, event_room;
 	uint8_t *bytes;
 	size_t bytes_n, bytes_room;
+	char *markers; /* the names of all, with '|' between them */
+	size_t markers_n, markers_room;
 	char **source; /* [PM_NO_SOURCE]: "" */
 	size_t source_room;
 	unsigned sources;

@@ -540,7 +540,7 @@ int pm_replay_step(struct pm_replay *r, pm_durable_fn *durable, void *arg)
 		r->acks++;
 		break;
 	case PM_MARK:
-		r->mark = e->source;
+		r->mark = e;
 		break;
 	case PM_EVENT_KINDS:
 		break;

@@ -98,9 +98,9 @@ struct pm_replay {
 	uint32_t landings, landing_room;
 	uint32_t *lost; /* room for pm_replay_allow() */
 	unsigned long acks;
-	uint32_t mark;	    /* the latest marker's source */
-	uint64_t hash;	    /* of the durable content, by what it has changed in the log */
-	size_t last_change; /* the latest event that stored or landed */
+	const struct pm_event *mark; /* the latest marker; NULL: none yet */
+	uint64_t hash;		     /* of the durable content, by what it has changed in the log */
+	size_t last_change;	     /* the latest event that stored or landed */
 };
 
 int pm_replay_open(struct pm_replay *r, const struct pm_log *log, enum pm_model model);

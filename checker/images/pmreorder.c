@@ -30,7 +30,7 @@ struct run {
 	unsigned marks, mark_room;
 	enum waiting waiting;
 	unsigned long acks;
-	uint32_t mark;
+	const struct pm_event *mark; /* the latest marker; NULL: none yet */
 	double started;
 };
 
@@ -143,7 +143,7 @@ static int judge_state(struct run *r, struct pmreorder_barrier *b)
 {
 	const struct pm_sequence *s = &r->sequence;
 	struct image_moment now = {.acked = r->acks};
-	snprintf(now.marker, sizeof(now.marker), "%s", r->log->source[r->mark]);
+	image_files_mark(&now, r->log, r->mark);
 	for (unsigned i = 0; i < s->len; i++)
 		write_store(r, &r->store[r->marked[s->at[i]]], false);
 	int error = image_files_wait(&r->files, &now);
@@ -238,7 +238,7 @@ static int step(struct run *r, size_t i)
 	case PM_FENCE:
 		return r->waiting == FOR_FENCE ? barrier(r, i) : 0;
 	case PM_MARK:
-		r->mark = e->source;
+		r->mark = e;
 		return 0;
 	case PM_ACK:
 		r->acks++;

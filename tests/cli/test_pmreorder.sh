@@ -8,7 +8,7 @@
 # takes pmreorder's words; what is wrong is one line.
 # shellcheck source=tests/cli/own.sh
 . "$(dirname "$0")/own.sh"
-wrapper=$(dirname "$tidemark")/tidemark-pmreorder
+ln -s "$(dirname "$tidemark")/tidemark-pmreorder" bin/tidemark-pmreorder
 
 # The flag at 0 says that the data at 64 is there. With $STATES, what each state is goes there.
 cat >checker.c <<'END'
@@ -179,6 +179,50 @@ run 0 tidemark images -l bad.log -p ./checker -r NoReorderDoCheck
 says 'at 2 places: 1 different image, of which 0 are bad'
 images 1 'at 7 places' -r ReorderPartial
 
+# --- what markers there were ---
+
+# The count at 0 is that of the markers PUT.BEGIN so far, or one less; of one name, so that the latest alone says nothing.
+cat >counts.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int check(const char *path)
+{
+	unsigned char count = 255;
+	int begun = 0;
+	const char *markers = getenv("PMREORDER_MARKERS");
+	FILE *f = fopen(path, "r");
+	if (!markers || !f || fread(&count, 1, 1, f) != 1)
+		return 9;
+	fclose(f);
+	for (const char *at = markers; (at = strstr(at, "PUT.BEGIN")); at++)
+		begun++;
+	/* Exactly the markers so far, whole, and nothing else. */
+	return (begun && strncmp(markers, "PUT.BEGIN", 9)) || (begun > 1 && !strstr(markers, "PUT.BEGIN|PUT.END|PUT.BEGIN")) ||
+	       count > begun || count + 1 < begun;
+}
+int main(int argc, char **argv)
+{
+	return check(argv[argc - 1]);
+}
+END
+"$cc" -o counts counts.c
+"$cc" -shared -fPIC -o counts.so counts.c
+counted=()
+for i in 1 2 3; do
+	counted+=(PUT.BEGIN "STORE;0x10000080;0x$i;8" "STORE;0x10000000;0x$i;8" FLUSH\;0x10000000\;0x100 FENCE PUT.END)
+done
+log counted.log "${counted[@]}" STOP
+log late.log "STORE;0x10000000;0x1;8" "$flush_flag" FENCE "${counted[@]}" STOP
+for how in '-c prog -p ./counts' '-c prog -p ./counts --no-server' '-c lib -p ./counts.so -n check' '-p true;./counts' \
+	'-p ./counts --engine pmreorder -r ReorderFull' '-c lib -p ./counts.so -n check --engine pmreorder -r ReorderFull'; do
+	# shellcheck disable=SC2086 # words
+	run 0 tidemark-pmreorder -l counted.log $how
+	says 'of which 0 are bad'
+	# shellcheck disable=SC2086 # words
+	run 1 tidemark-pmreorder -l late.log $how
+done
+
 # --- the report goes to a file ---
 
 run 1 tidemark images -q -l bad.log -p ./checker -o report.txt -e debug
@@ -191,7 +235,6 @@ says ': 5 states'
 
 # --- pmreorder's command line ---
 
-ln -s "$wrapper" bin/tidemark-pmreorder
 run 0 tidemark-pmreorder -l good.log -c prog -p ./checker
 says '3 different images'
 run 1 tidemark-pmreorder -l early.log -c prog -p ./checker an argument -r ReorderFull
@@ -241,7 +284,7 @@ done
 refused './nonexistent: No such file' images -l good.log -p ./nonexistent --engine pmreorder -r ReorderFull
 refused 'it has no function no_such' images -l good.log -c lib -p ./checker.so -n no_such --engine pmreorder -r ReorderFull
 log crossed.log A.BEGIN B.BEGIN A.END B.END STOP
-refused 'crossed.log: line 1 of the log: A.END: sections cross; expected B.END' images -l crossed.log -p true -x A=ReorderFull
+refused 'crossed.log: line 1 of the log: A.END: sections cross; expected B.END; tidemark images without -x, -r and --engine pmreorder takes this log' images -l crossed.log -p true -x A=ReorderFull
 refused 'sections cross' images -l crossed.log -p true --engine pmreorder
 run 0 tidemark images -l crossed.log -p true # where sections do not count
 run 2 tidemark-pmreorder -l

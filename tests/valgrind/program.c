@@ -303,18 +303,44 @@ static void careless(void)
 	v->flag = 4;	       /* LATER */
 }
 
+/* No fence, but a lock somewhere; `fences`: one later. */
+static void locked(int fences)
+{
+	static int lock;
+	p->value = 42; /* BEFORE A LOCK */
+	_mm_clflushopt(&p->value);
+	__atomic_fetch_add(&lock, 1, 0);
+	if (fences)
+		_mm_sfence();
+	p->flag = 1; /* AFTER A LOCK */
+	_mm_clflushopt(&p->flag);
+	__atomic_fetch_add(&lock, 1, 0);
+	if (fences)
+		_mm_sfence();
+}
+
+static void locks(void)
+{
+	locked(0);
+}
+
+static void lock_fence(void)
+{
+	locked(1);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} cases[] = {{"right", right},	    {"swapped", swapped},   {"unflushed", unflushed},
-		     {"copies", copies},    {"swaps", swaps},	    {"masked", masked},
-		     {"reads", reads},	    {"past", past_cache},   {"operands", operands},
-		     {"fences", fences},    {"mappings", mappings}, {"moved", moved},
-		     {"syncs", syncs},	    {"threads", threads},   {"forks", forks},
-		     {"killed", is_killed}, {"aborts", aborts},	    {"execs", runs_another},
-		     {"careless", careless}};
+	} cases[] = {{"right", right},	     {"swapped", swapped},   {"unflushed", unflushed},
+		     {"copies", copies},     {"swaps", swaps},	     {"masked", masked},
+		     {"reads", reads},	     {"past", past_cache},   {"operands", operands},
+		     {"fences", fences},     {"mappings", mappings}, {"moved", moved},
+		     {"syncs", syncs},	     {"threads", threads},   {"forks", forks},
+		     {"killed", is_killed},  {"aborts", aborts},     {"execs", runs_another},
+		     {"careless", careless}, {"locks", locks},	     {"lock_fence", lock_fence}};
 	pool_fd = argc == 3 ? open(argv[2], O_RDWR | O_CREAT, 0600) : -1;
 	if (pool_fd < 0 || ftruncate(pool_fd, POOL))
 		return 9;

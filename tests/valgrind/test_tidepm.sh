@@ -269,12 +269,41 @@ by main (program.c:$(line RUN))
 stores: 2 never flushed, 1 not fenced, 1 overwritten; 1 flush and 1 fence for nothing
 END
 options=()
+# A locked instruction fences, and it is told of what nothing else did.
+logged lock_fence
+says 'stores: 0 never flushed, 0 not fenced, 0 overwritten; 0 flushes and 0 fences for nothing'
+fenced="REGISTER_FILE +0;0x2000;0x0
+STORE +64;0x2a;0x8
+FLUSH +64;0x40
+FENCE
+STORE +0;0x1;0x8
+FLUSH +0;0x40
+FENCE"
+is "$fenced"
+logged locks
+says 'stores: 0 never flushed, 0 not fenced, 2 fenced by a locked instruction alone, 0 overwritten' \
+	'with no fence after it but a locked instruction (--locked-fences=no):' "(program.c:$(line 'BEFORE A LOCK'))" \
+	"(program.c:$(line 'AFTER A LOCK'))"
+is "$fenced"
+options=(--locked-fences=no)
+logged locks
+says 'stores: 0 never flushed, 2 not fenced, 0 overwritten'
+options=()
 run 2 "$tool" ./program right pool
 says '--pm=FILE is needed'
 run 1 "$tool" '--pm=a;b' ./program right pool
 says 'has one of | and ;'
 run 2 "$tool" --pm=pool --pm-log=none/log ./program right pool
 says 'none/log: cannot be created'
+# pmemcheck's options.
+run 2 "$tool" --pm=pool --log-file=log ./program right pool
+one_line
+says "--log-file=log is for Valgrind's own messages; expected --pm-log=FILE"
+run 2 "$tool" --pm=pool --log-stores=yes --log-file=log ./program right pool
+one_line
+says '--log-stores=yes is an option of pmemcheck' '--pm-log=FILE'
+run 0 "$tool" --pm=pool --log-file=messages --pm-log=log ./program right pool
+grep -q 'stores: 0 never' messages || fail "Valgrind's messages are not in their file"
 rm -f pool
 run 0 "$tool" --pm=pool ./program right pool
 [ "$(echo tidepm.*.log)" != 'tidepm.*.log' ] || fail "no log without --pm-log"

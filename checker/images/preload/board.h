@@ -88,6 +88,7 @@ struct board {
 	char path[4096];	   /* of the image */
 	struct board_image image[BOARD_IMAGES];
 	struct board_write write[BOARD_WRITES];
+	char markers[]; /* of the whole log, with '|' between them; of a moment the first ones */
 };
 
 /* What programs did is forgotten. */

@@ -8,15 +8,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include "checker/images/calls.h"
 
 int main(int argc, char **argv)
 {
 	const char *path = getenv(BOARD_ENV);
 	int fd = path && argc == 3 ? open(path, O_RDWR | O_CLOEXEC) : -1;
-	struct board *board = fd < 0 ? MAP_FAILED
-				     : mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
-					    MAP_SHARED, fd, 0);
+	struct stat st;
+	struct board *board = fd < 0 || fstat(fd, &st)
+				      ? MAP_FAILED
+				      : mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
+					     MAP_SHARED, fd, 0);
 	if (board == MAP_FAILED) {
 		fputs("tidemark-images-caller is started by tidemark images\n", stderr);
 		return 2;

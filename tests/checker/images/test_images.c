@@ -444,7 +444,7 @@ static uint64_t make_image(const struct pm_replay *r, const unsigned *left, stru
 		hash ^= pm_line_hash(l->file, l->line, to);
 	}
 	f->acks = (uint32_t)r->acks;
-	f->mark = r->mark;
+	f->mark = r->mark ? r->mark->source : PM_NO_SOURCE;
 	return hash;
 }
 
