@@ -4,8 +4,8 @@
  * sessions as there are.
  *
  * All stores stay open, and have a round each in turn. After its round a store's new inputs are
- * written; a new failure is, as soon as it is shrunk; statistics and the page are every half
- * minute. So a process that is killed has lost no more than that.
+ * written; a new failure is, as soon as it is shrunk; the sums are every half minute. So a process
+ * that is killed has lost no more than that.
  *
  * A session draws from a seed of its own, made of the campaign's and the session's number: with the
  * same seed it would change the inputs of the corpus as the session before has changed them.
@@ -16,7 +16,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <xxhash.h>
 #include "checker/explore/clock.h"
 #include "checker/judge/expect.h"
@@ -24,12 +23,11 @@
 #include "cli/cli.h"
 #include "cli/forever_folder.h"
 #include "cli/fuzz_files.h"
-#include "report/hunt/forever_page.h"
 #include "report/hunt/fuzz_report.h"
 #include "report/output.h"
 #include "core/text/text.h"
 
-#define STATUS_SECONDS 30
+#define SUMS_SECONDS 30
 /* After so many runs a store may shrink as many cases of a contract again as a session of tidemark
  * fuzz does. */
 #define CASES_RUNS 1000000
@@ -53,8 +51,7 @@ struct forever {
 	unsigned turns;
 	unsigned number;       /* of the session, from 1 */
 	double start, seconds; /* of earlier sessions */
-	double next_status;
-	bool running;
+	double next_sums;
 	int status; /* of what went wrong */
 };
 
@@ -74,7 +71,7 @@ static int no_memory(void)
 	return fail(EXIT_INTERNAL, "out of memory");
 }
 
-/* --- statistics and the page --- */
+/* --- sums --- */
 
 /* 0 if there is none, or if it is nothing that a campaign comes to. */
 static double sum_of(const json_t *of, const char *name)
@@ -111,12 +108,12 @@ static unsigned count_failures(const struct fuzz_session *s)
 	return n;
 }
 
-static json_t *make_sample(const struct forever *f)
+static json_t *make_sums(const struct forever *f)
 {
 	static const char *const sums[] = {"runs", "states", "features", "inputs"};
-	json_t *all = json_pack("{s:I, s:i, s:f, s:i}", "at", (json_int_t)time(NULL), "session",
-				(int)f->number, "seconds", f->seconds + clock_seconds() - f->start,
-				"failures", (int)count_failures(&f->session));
+	json_t *all = json_pack("{s:i, s:f, s:i}", "session", (int)f->number, "seconds",
+				f->seconds + clock_seconds() - f->start, "failures",
+				(int)count_failures(&f->session));
 	json_t *stores = json_object();
 	for (unsigned i = 0; i < f->turns && all; i++) {
 		json_t *store = store_sums(&f->turn[i], &f->more[i]);
@@ -128,26 +125,16 @@ static json_t *make_sample(const struct forever *f)
 	return all;
 }
 
-static int save_status(struct forever *f)
+static int save_sums(struct forever *f)
 {
-	int status = forever_add_sample(&f->folder, make_sample(f));
-	const struct forever_page page = {
-		.began = json_object_get(f->folder.settings, "began"),
-		.samples = f->folder.samples,
-		.session = &f->session,
-		.turn = f->turn,
-		.turns = f->turns,
-		.running = f->running,
-	};
-	f->next_status = clock_seconds() + STATUS_SECONDS;
-	return status ? status
-		      : saved(f->folder.status, save_file(f->folder.status, forever_page, &page));
+	f->next_sums = clock_seconds() + SUMS_SECONDS;
+	return forever_keep_sums(&f->folder, make_sums(f));
 }
 
-static void keep_status(struct forever *f)
+static void keep_sums(struct forever *f)
 {
-	if (!f->status && clock_seconds() >= f->next_status)
-		f->status = save_status(f);
+	if (!f->status && clock_seconds() >= f->next_sums)
+		f->status = save_sums(f);
 }
 
 /* --- a store --- */
@@ -185,12 +172,12 @@ static int save_case(struct fuzz_turn *t, struct fuzz_known *k, const struct bro
 	return error;
 }
 
-/* It may take longer than a status lives. */
+/* It may take longer than half a minute. */
 static void before_shrinking(const struct fuzz_turn *t, unsigned contract)
 {
 	struct forever *f = t->arg;
 	save_inputs(f, (unsigned)(t - f->turn));
-	keep_status(f);
+	keep_sums(f);
 	if (!f->a->quiet)
 		progress_line("%s: shrinking a case that breaks %s", t->config->store->name,
 			      contract_name(contract));
@@ -222,7 +209,7 @@ static void run_round(struct forever *f, unsigned i)
 	if (error && !f->status)
 		f->status = fuzz_fail(t, error);
 	save_inputs(f, i);
-	keep_status(f);
+	keep_sums(f);
 }
 
 static void run_rounds(struct forever *f)
@@ -278,9 +265,7 @@ static int open_turn(struct forever *f, unsigned i, const struct campaign_config
 
 static int open_turns(struct forever *f, const struct campaign *c)
 {
-	size_t n = json_array_size(f->folder.samples);
-	const json_t *last = n ? json_array_get(f->folder.samples, n - 1) : NULL,
-		     *stores = json_object_get(last, "stores");
+	const json_t *last = f->folder.sums, *stores = json_object_get(last, "stores");
 	int status = 0;
 	f->number = 1 + (unsigned)sum_of(last, "session");
 	f->seconds = sum_of(last, "seconds");
@@ -319,25 +304,26 @@ static void tell(struct forever *f)
 	for (unsigned i = 0; i < f->turns; i++)
 		if (fuzz_report_turn(&f->report, &f->turn[i]))
 			f->status = no_memory();
-	printf("\n%u cause%s of unexpected failures in all; %s\n", count_failures(&f->session),
-	       plural(count_failures(&f->session)), f->folder.status);
+	const json_t *all = f->folder.sums;
+	printf("\n%u session%s, %.0f s, %.0f runs; %u cause%s of unexpected failures in all",
+	       f->number, plural(f->number), sum_of(all, "seconds"), sum_of(all, "runs"),
+	       count_failures(&f->session), plural(count_failures(&f->session)));
+	printf(count_failures(&f->session) ? ": %s\n" : "\n", f->folder.failures);
 }
 
 static int run(struct forever *f, const struct campaign *c)
 {
 	f->start = clock_seconds();
-	f->running = true;
 	f->report.session = &f->session;
 	f->status = know_traces(f);
 	if (!f->status)
 		f->status = open_turns(f, c);
 	if (!f->status)
-		f->status = save_status(f);
+		f->status = save_sums(f);
 	if (!f->status)
 		run_rounds(f);
-	f->running = false;
 	if (!f->status)
-		f->status = save_status(f);
+		f->status = save_sums(f);
 	if (!f->status)
 		tell(f);
 	bool failed = count_failures(&f->session) || f->session.rerun_failures;

@@ -14,8 +14,7 @@
 #include "report/output.h"
 #include "scenarios/stores.h"
 
-#define FORMAT	    1	 /* of campaign.json */
-#define SAMPLES_MAX 4096 /* then every second one goes: what is long ago needs no half minutes */
+#define FORMAT 1 /* of campaign.json */
 
 static int no_memory(void)
 {
@@ -274,111 +273,41 @@ int forever_settle(struct forever_folder *f, struct arguments *a)
 	return status;
 }
 
-/* --- statistics --- */
+/* --- sums --- */
 
-static bool is_sample(const json_t *sample)
+static bool are_sums(const json_t *sums)
 {
-	static const char *const sums[] = {"at",     "session",	 "seconds", "runs",
-					   "states", "features", "inputs",  NULL};
-	for (unsigned i = 0; sums[i]; i++) {
-		const json_t *n = json_object_get(sample, sums[i]);
-		if (!json_is_number(n) || json_number_value(n) < 0 ||
-		    json_number_value(n) >= FOREVER_SUM_MAX)
+	static const char *const names[] = {"session", "seconds",  "runs",
+					    "states",  "features", "inputs"};
+	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		double n = json_number_value(json_object_get(sums, names[i]));
+		if (!json_is_number(json_object_get(sums, names[i])) || n < 0 ||
+		    n >= FOREVER_SUM_MAX)
 			return false;
 	}
-	if (json_number_value(json_object_get(sample, "session")) >= FOREVER_SESSIONS_MAX)
-		return false;
-	return json_is_object(json_object_get(sample, "stores"));
+	return json_number_value(json_object_get(sums, "session")) < FOREVER_SESSIONS_MAX &&
+	       json_is_object(json_object_get(sums, "stores"));
 }
 
-static int write_samples(FILE *out, const void *samples)
+static int read_sums(struct forever_folder *f)
 {
-	size_t i;
-	json_t *sample;
-	json_array_foreach(samples, i, sample) if (json_dumpf(sample, out, JSON_COMPACT) ||
-						   fputc('\n', out) == EOF) return -EIO;
-	return 0;
+	if (access(f->sums_path, F_OK))
+		return 0;
+	f->sums = json_load_file(f->sums_path, 0, NULL);
+	if (are_sums(f->sums))
+		return 0;
+	json_decref(f->sums);
+	f->sums = NULL;
+	return forever_set_aside(f, f->sums_path, "not the sums of a campaign");
 }
 
-static int rewrite_samples(struct forever_folder *f)
+int forever_keep_sums(struct forever_folder *f, json_t *sums)
 {
-	return saved(f->statistics, save_file(f->statistics, write_samples, f->samples));
-}
-
-/* A line that is none is left out, as of a process that died, or a disk that was full. */
-static int read_samples(struct forever_folder *f)
-{
-	char *line = NULL;
-	size_t room = 0;
-	unsigned number = 0, wrong = 0;
-	FILE *in = fopen(f->statistics, "re");
-	if (!in)
-		return errno == ENOENT ? 0
-				       : fail(EXIT_USAGE, "%s: %s", f->statistics, strerror(errno));
-	for (ssize_t n; (n = getline(&line, &room, in)) > 0;) {
-		number++;
-		json_t *sample = json_loadb(line, (size_t)n, 0, NULL);
-		if (line[n - 1] == '\n' && is_sample(sample)) {
-			json_array_append_new(f->samples, sample);
-			continue;
-		}
-		json_decref(sample);
-		if (!wrong++)
-			fail(0, "%s:%u: not a line of statistics; left out", f->statistics, number);
-	}
-	int status = ferror(in) ? fail(EXIT_USAGE, "%s: %s", f->statistics, strerror(errno)) : 0;
-	free(line);
-	fclose(in);
-	return status || !wrong ? status : rewrite_samples(f);
-}
-
-static int append_line(const char *path, const char *line, size_t len)
-{
-	struct stat st;
-	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-	int error = fd < 0 || fstat(fd, &st) ? -errno : 0;
-	if (!error) {
-		ssize_t n = write(fd, line, len);
-		if (n != (ssize_t)len) {
-			error = n < 0 ? -errno : -ENOSPC;
-			if (n > 0 && ftruncate(fd, st.st_size))
-				error = -errno;
-		}
-	}
-	if (fd >= 0 && close(fd) && !error)
-		error = -errno;
-	return error;
-}
-
-/* Every second one but for the last goes. */
-static int thin_samples(struct forever_folder *f)
-{
-	json_t *fewer = json_array();
-	size_t n = json_array_size(f->samples);
-	if (!fewer)
+	if (!sums)
 		return no_memory();
-	for (size_t i = (n + 1) % 2; i < n; i += 2)
-		json_array_append(fewer, json_array_get(f->samples, i));
-	json_decref(f->samples);
-	f->samples = fewer;
-	return rewrite_samples(f);
-}
-
-int forever_add_sample(struct forever_folder *f, json_t *sample)
-{
-	char *text = sample ? json_dumps(sample, JSON_COMPACT) : NULL, *line = NULL;
-	if (!text || asprintf(&line, "%s\n", text) < 0) {
-		json_decref(sample);
-		free(text);
-		return no_memory();
-	}
-	int status = saved(f->statistics, append_line(f->statistics, line, strlen(line)));
-	json_array_append_new(f->samples, sample);
-	free(text);
-	free(line);
-	if (!status && json_array_size(f->samples) > SAMPLES_MAX)
-		status = thin_samples(f);
-	return status;
+	json_decref(f->sums);
+	f->sums = sums;
+	return saved(f->sums_path, save_file(f->sums_path, write_json, sums));
 }
 
 /* --- corpus --- */
@@ -519,8 +448,8 @@ static int leave(struct forever_folder *f, const char *path, void *arg)
 int forever_open(struct forever_folder *f, const char *path)
 {
 	bool made;
-	*f = (struct forever_folder){.path = path, .lock = -1, .samples = json_array()};
-	int status = f->samples ? check_folder("--forever", path, &made) : no_memory();
+	*f = (struct forever_folder){.path = path, .lock = -1};
+	int status = check_folder("--forever", path, &made);
 	if (!status)
 		status = lock(f);
 	if (!status)
@@ -530,16 +459,14 @@ int forever_open(struct forever_folder *f, const char *path)
 	if (!status)
 		status = path_in(&f->aside, path, "set-aside");
 	if (!status)
-		status = path_in(&f->statistics, path, "statistics.jsonl");
-	if (!status)
-		status = path_in(&f->status, path, "status.html");
+		status = path_in(&f->sums_path, path, "sums.json");
 	if (!status)
 		status = check_folder("--forever", f->corpus, &made);
 	if (!status)
 		status = check_folder("--forever", f->failures, &made);
 	if (!status)
 		status = each_file(f, path, leave, NULL);
-	return status ? status : read_samples(f);
+	return status ? status : read_sums(f);
 }
 
 void forever_close(struct forever_folder *f)
@@ -549,8 +476,7 @@ void forever_close(struct forever_folder *f)
 	free(f->corpus);
 	free(f->failures);
 	free(f->aside);
-	free(f->statistics);
-	free(f->status);
+	free(f->sums_path);
 	json_decref(f->settings);
-	json_decref(f->samples);
+	json_decref(f->sums);
 }

@@ -7,27 +7,26 @@
  *	campaign.json		what is tested; written once
  *	corpus/STORE/HASH	inputs that reached something new
  *	failures/NAME.trace	a trace for each cause
- *	statistics.jsonl	a line each half minute: sums over all sessions
- *	status.html		the same for people
+ *	sums.json		over all sessions, written anew each half minute
  *	set-aside/		what was in the folder and is of no use
  *	lock			one process at a time has it locked
  *
  * No file in it names the folder, so that it can be moved and copied. All are written under another
- * name and renamed, but for statistics.jsonl, of which a last line that is not whole is cut off.
+ * name and renamed.
  */
 #include <jansson.h>
 #include "checker/hunt/fuzz_session.h"
 #include "cli/arguments.h"
 
-#define FOREVER_SUM_MAX	     1e15 /* of the statistics */
+#define FOREVER_SUM_MAX	     1e15 /* of what is counted */
 #define FOREVER_SESSIONS_MAX 1e9
 
 struct forever_folder {
 	const char *path;
-	char *corpus, *failures, *aside, *statistics, *status;
+	char *corpus, *failures, *aside, *sums_path;
 	int lock;
 	json_t *settings;
-	json_t *samples; /* lines of the statistics; the last one has the sums until now */
+	json_t *sums; /* NULL: there was no session yet */
 };
 
 /* Each 0, or the status after a message. */
@@ -48,7 +47,7 @@ unsigned forever_count_inputs(const char *dir);
 int forever_learn(struct forever_folder *f, struct fuzz_session *s);
 /* Move a file that is below the folder, and say why. */
 int forever_set_aside(struct forever_folder *f, const char *path, const char *why);
-/* One more line of statistics, which is the folder's from now on. */
-int forever_add_sample(struct forever_folder *f, json_t *sample);
+/* Write the sums, which are the folder's from now on. */
+int forever_keep_sums(struct forever_folder *f, json_t *sums);
 
 #endif

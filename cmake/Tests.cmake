@@ -267,7 +267,7 @@ if(NOT TIDEMARK_SANITIZE) # programs on the soft RNIC, and a live pool
 	tidemark_test(test_blank ${PROJECT_SOURCE_DIR}/tests/cli/test_blank.sh $<TARGET_FILE:tidemark>)
 	tidemark_test(test_bad_inputs ${PROJECT_SOURCE_DIR}/tests/cli/test_bad_inputs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 endif()
-tidemark_test(test_forever ${PROJECT_SOURCE_DIR}/tests/cli/test_forever.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests)
+tidemark_test(test_forever ${PROJECT_SOURCE_DIR}/tests/cli/test_forever.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_baseline ${PROJECT_SOURCE_DIR}/tests/cli/test_baseline.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_wrong_tree ${PROJECT_SOURCE_DIR}/tests/cli/test_wrong_tree.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_cli.sh $<TARGET_FILE:tidemark> ${few})

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""page_check.py page|index|images|status FILE [JSON]: is the page well-formed, and does it hold together? One line for each
+"""page_check.py page|index|images FILE [JSON]: is the page well-formed, and does it hold together? One line for each
 mistake.
 
 page: of tidemark replay --html. Each element is closed; names are unique, and links lead to them; from each posted
 request an arrow leads to where the list says that it landed. index: of crashtest --html. Each cell that breaks leads to
 a file that is there; each column has its contract explained. images: of tidemark images --html. Each cause of the JSON
-results is there as they have it, and its chart has the events of its list. status: of fuzz --forever. Its curves stay
-within their charts and go to the right; each command replays a file that is there, as many as the table of stores counts.
+results is there as they have it, and its chart has the events of its list.
 """
 import html.parser
 import json
@@ -323,28 +322,6 @@ def check_images(page, wrong):
         check_cause(section, number, cause, wrong)
 
 
-def check_status(page, folder, wrong):
-    charts = list(page.root.all("svg", "over"))
-    if len(charts) != 2:
-        wrong.append("%d charts" % len(charts))
-    for chart in charts:
-        # The parser makes all names small.
-        _, _, width, height = map(float, chart.attrs["viewbox"].split())
-        points = [tuple(map(float, p.split(","))) for p in chart.first("polyline").attrs["points"].split()]
-        if not points or any(not (0 <= x <= width and 0 <= y <= height) for x, y in points):
-            wrong.append("a curve leaves its chart, or has no points: %s" % points)
-        if points != sorted(points, key=lambda p: p[0]):
-            wrong.append("a curve goes back")
-    commands = [c.whole() for c in page.root.all("code")]
-    for command in commands:
-        name = command.removeprefix("tidemark replay ")
-        if name == command or not os.path.isfile(os.path.join(folder, name)):
-            wrong.append("replays nothing: " + command)
-    rows = [[c.whole() for c in tr.children] for tr in page.root.first("tbody").all("tr")]
-    if sum(int(row[-1]) for row in rows) != len(commands):
-        wrong.append("%d commands; by store: %s" % (len(commands), rows))
-
-
 def main():
     kind, path = sys.argv[1:3]
     with open(path, encoding="utf-8") as f:
@@ -352,10 +329,7 @@ def main():
     wrong = page.wrong
     folder = os.path.dirname(path)
     check_links(page, folder if kind == "index" else None, wrong)
-    if kind == "status":
-        check_status(page, folder, wrong)
-    else:
-        {"index": check_index, "page": check_page, "images": check_images}[kind](page, wrong)
+    {"index": check_index, "page": check_page, "images": check_images}[kind](page, wrong)
     for line in wrong[:10]:
         print("WRONG " + line)
     return 1 if wrong else 0
