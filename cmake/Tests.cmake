@@ -245,6 +245,7 @@ if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of othe
 	tidemark_test(test_recordbench ${PROJECT_SOURCE_DIR}/scripts/recordbench --build ${PROJECT_BINARY_DIR} --runs 1 --puts 50 --only "start log put")
 	tidemark_test(test_coverage_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_coverage.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_own_store ${PROJECT_SOURCE_DIR}/tests/cli/test_own_store.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+	tidemark_test(test_trouble ${PROJECT_SOURCE_DIR}/tests/cli/test_trouble.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_images_server ${PROJECT_SOURCE_DIR}/tests/cli/test_images_server.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	set_property(TEST test_images_server APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER})
 	tidemark_test(test_own_operations ${PROJECT_SOURCE_DIR}/tests/cli/test_own_operations.sh $<TARGET_FILE:tidemark>

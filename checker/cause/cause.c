@@ -132,9 +132,11 @@ static void begin(struct explanation *q, const struct replay_outcome *out)
 	const struct history *h = q->ex->worlds.history;
 	const struct verdict *v = &out->verdict[q->contract];
 	if (CONTRACTS_BY_RUNNING & TM_BIT(q->contract)) {
-		int op = q->ex->worlds.world[q->r->machines - 1].result.live_op;
-		if (q->contract == TM_LIVE)
-			q->op = world_op_label(h, op);
+		const struct world_result *w = &q->ex->worlds.world[q->r->machines - 1].result;
+		if (q->contract == TM_LIVE) {
+			q->op = world_op_label(h, w->live_op);
+			q->hangs = w->end == SIM_BUDGET || w->end == SIM_IDLE;
+		}
 		q->machine = q->r->machines - 1;
 		cause_print(q->seen, sizeof(q->seen), "%.150s", out->text[q->contract]);
 		return;

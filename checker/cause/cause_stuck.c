@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define STUCK_EVENTS 4000 /* so many, the last with reads of the operation, are looked at */
+#define FEW_READS    3	  /* of a place by what ends, or waits for something else */
 
 /* Other reads begin at the same place: one of a whole object, and those of its first bytes. */
 static unsigned times_read(const struct event_log *r, size_t from, size_t to,
@@ -42,7 +43,7 @@ static int find_polled(const struct explanation *q, unsigned machine, size_t fro
 		       const struct logged_event *missing)
 {
 	const struct event_log *r = q->r;
-	unsigned most = 1;
+	unsigned most = FEW_READS;
 	int polled = EVENT_LOG_NONE;
 	for (size_t i = from; i < to && most <= (to - from) / 4; i++) {
 		const struct logged_event *e = &r->event[i];
@@ -169,6 +170,10 @@ void cause_explain_stuck(struct explanation *q, const char *why)
 	size_t room = sizeof(q->c->sentence), used = 0, from, to;
 	int polled = EVENT_LOG_NONE, missing = EVENT_LOG_NONE, last = EVENT_LOG_NONE;
 	q->c->kind = CAUSE_STUCK;
+	if (!q->hangs) {
+		cause_print(q->c->sentence, room, "%s.", why);
+		return;
+	}
 	find_polling(q, machine, &from, &to);
 	for (unsigned i = 0; i < all->n && death == all->n; i++)
 		if (all->d[i].kind == CHOICE_STEP &&

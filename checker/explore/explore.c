@@ -146,7 +146,7 @@ static void note_result(struct explorer *ex, unsigned machine)
 	if (r->ok_broken)
 		note_failure(ex, TM_OK, machine, NULL, r->ok_why);
 	if (r->fsck_broken)
-		note_failure(ex, TM_FSCK, machine, NULL, r->why);
+		note_failure(ex, TM_FSCK, machine, NULL, r->fsck_why);
 }
 
 /* --- one image --- */

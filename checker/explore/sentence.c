@@ -61,8 +61,11 @@ static void failed(const struct setup *s, const struct history *h, int op, char 
 
 	name_client(s, o, who, sizeof(who));
 	name_call(s, h, op, what, sizeof(what));
-	snprintf(buf, n, "%s's %s failed with %s for no reason that was injected", who, what,
-		 error_name(o->error).text);
+	if (o->returned < 0)
+		snprintf(buf, n, "%s called %s, which never returned", who, what);
+	else
+		snprintf(buf, n, "%s's %s failed with %s for no reason that was injected", who,
+			 what, error_name(o->error).text);
 }
 
 static void call_seen(const struct setup *s, const struct history *h, int op, char *buf, size_t n)

@@ -29,9 +29,9 @@
  *   DUR    durable linearizability: per key the whole history is, power failures
  *          included. What one epoch leaves possible is what the next starts with.
  *          Broken wherever LIN is broken, crash or not. Also broken by a GET of an epoch
- *          after the first that fails unexplained (OK), if what the earlier epochs leave
- *          possible for its key is some value and not absence, and no DEL of the key was
- *          invoked in its epoch before it returned: what must be there cannot be read.
+ *          after the first that fails unexplained (OK), or never returns, if what the
+ *          earlier epochs leave possible for its key is some value and not absence, and no
+ *          DEL of the key was invoked in its epoch before: what must be there cannot be read.
  *   BUF    buffered durable linearizability over the first power failure: epoch 0 is
  *          linearizable also if every key that is read after the failure is read, with
  *          the same answer, at one common moment T before it. The recovered value of a
@@ -41,7 +41,8 @@
  *   MONO   broken by a GET after a power failure whose answer must precede a value that
  *          a GET returned in an earlier epoch. Only observed values count: to see
  *          absence, and later the deleted value, is a matter of NORES and DUR.
- *   KEEP   likewise with the version that was durable and current at the last failure.
+ *   KEEP   likewise with the version that was durable and current at the last failure; also
+ *          broken by a GET of its key that never returns.
  *   NORES  broken by a GET that returned the value of a PUT, though (a) an operation of
  *          the PUT's cluster returned before an acknowledged DEL was invoked, and that
  *          DEL returned before the GET was invoked; or (b) the PUT had returned with an
@@ -174,19 +175,26 @@ static bool judge_answer(const struct history *h, int get, struct verdict *out)
 	return false;
 }
 
-/* OK, and DUR of a GET that fails. `dels`: a DEL of the key was invoked in the epoch before. */
+/* OK, and what it means for DUR and KEEP that a GET fails, or never returns. `dels`: a DEL of the
+ * key was invoked in the epoch before. */
 static void judge_error(struct judge *j, const struct history *h, int op, bool dels,
-			struct verdict *out)
+			const int32_t *lower_bound, struct verdict *out)
 {
 	const struct history_op *o = &h->op[op];
 	const struct judge_key *k = &j->key[o->key];
 
 	if (!o->unexplained)
 		return;
-	assert(o->returned >= 0 && o->error != 0);
-	verdict_break(&out[TM_OK], op, -1);
-	if (o->kind == HISTORY_GET && j->epoch > 0 && !dels && !k->absent && !k->lost && !k->unsure)
+	assert(o->error != 0);
+	if (o->returned >= 0)
+		verdict_break(&out[TM_OK], op, -1);
+	if (o->kind != HISTORY_GET || !j->epoch || dels)
+		return;
+	if (!k->absent && !k->lost && !k->unsure)
 		verdict_break(&out[TM_DUR], op, lin_missed(h, op));
+	if (o->returned < 0 && lower_bound && lower_bound[o->key] >= 0 &&
+	    h->op[lower_bound[o->key]].kind == HISTORY_PUT)
+		verdict_break(&out[TM_KEEP], op, lower_bound[o->key]);
 }
 
 /* judge_fact.epoch_return of each value that the key's events name: what earlier epochs saw. */
@@ -218,8 +226,8 @@ static int judge_events(struct judge *j, const struct history *h, const struct j
 		struct judge_fact *f = o->value >= 0 ? &j->fact[o->value] : NULL;
 		bool invoked = pos == o->invoked, old = !f || h->op[o->value].epoch < j->epoch;
 
-		if (!invoked)
-			judge_error(j, h, op, dels, out);
+		if (!invoked || o->returned < 0)
+			judge_error(j, h, op, dels, lower_bound, out);
 		if (o->kind != HISTORY_GET) {
 			updates |= invoked;
 			dels |= invoked && o->kind == HISTORY_DEL;
@@ -315,7 +323,7 @@ static void judge_reads(struct judge *j, const struct history *h, unsigned want,
 		const struct judge_key *k = &j->key[o->key];
 
 		assert(o->kind == HISTORY_GET && o->epoch == j->epoch);
-		judge_error(j, h, i, false, out);
+		judge_error(j, h, i, false, lower_bound, out);
 		if (!judge_answer(h, i, out))
 			continue;
 		if (o->value >= 0)

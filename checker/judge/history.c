@@ -177,6 +177,17 @@ void history_unexplained(struct history *h, int op)
 	h->hash = hash_add(h->hash, TAG_UNEXPLAINED | (uint64_t)op);
 }
 
+void history_never_returns(struct history *h, int op)
+{
+	struct history_op *o = &h->op[op];
+
+	assert(op >= 0 && (unsigned)op < h->ops && o->kind == HISTORY_GET);
+	assert(o->returned < 0 && o->epoch == h->epoch && !o->unexplained);
+	o->error = -ETIMEDOUT;
+	o->unexplained = true;
+	h->hash = hash_add(h->hash, TAG_UNEXPLAINED | (uint64_t)op);
+}
+
 void history_crash(struct history *h)
 {
 	assert(h->epoch < HISTORY_CRASHES && h->clock < HISTORY_EVENTS);

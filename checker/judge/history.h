@@ -70,7 +70,7 @@ struct history_op {
 			    VALUE_*; CALL: below all of these, by what it answered */
 	int32_t invoked; /* position in the sequence of events */
 	int32_t returned; /* likewise; -1: not returned (in flight, or its client died) */
-	int16_t error;	  /* 0, or the -errno with which it returned */
+	int16_t error;	  /* 0, or the -errno with which it returned; it never does: -ETIMEDOUT */
 	uint8_t epoch;	  /* how many power failures came before the invocation */
 	bool unexplained; /* nothing that was injected explains its error */
 };
@@ -111,6 +111,9 @@ int history_answer(struct history *h, int op, const void *bytes, size_t len);
 void history_return(struct history *h, int op, int error, int32_t value);
 /* It has just returned with an error, and nothing that was injected explains that. */
 void history_unexplained(struct history *h, int op);
+/* A GET, the last event of it, is never going to return, and nothing that was injected explains
+ * that. */
+void history_never_returns(struct history *h, int op);
 void history_crash(struct history *h);
 /* Forget everything that was recorded after the mark: back to an earlier length (the
  * explorer appends recovery's reads and takes them away again). */

@@ -362,7 +362,7 @@ static void judge_ok(struct own_judge *j)
 	struct verdict *v = &j->out[TM_OK];
 	*v = (struct verdict){.op = -1, .against = -1};
 	for (unsigned i = 0; i < j->h->ops && !v->broken; i++)
-		if (j->h->op[i].unexplained)
+		if (j->h->op[i].unexplained && j->h->op[i].returned >= 0)
 			*v = (struct verdict){.broken = true, .op = (int16_t)i, .against = -1};
 }
 

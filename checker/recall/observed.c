@@ -13,10 +13,11 @@ struct observed *observed_new(const struct world *w, uint64_t events, uint32_t l
 	bool broken = r->live_broken || r->fsck_broken || r->ok_broken;
 	size_t why = broken ? strlen(r->why) + 1 : 0, got = gets->n * sizeof(gets->get[0]);
 	size_t ok_why = broken ? strlen(r->ok_why) + 1 : 0;
+	size_t fsck_why = broken ? strlen(r->fsck_why) + 1 : 0;
 	size_t way = course ? course->length : 0;
 	size_t events_bytes = gets->events * sizeof(gets->event[0]);
-	size_t size = (sizeof(struct observed) + got + events_bytes + why + ok_why + gets->bytes +
-		       way + 7) &
+	size_t size = (sizeof(struct observed) + got + events_bytes + why + ok_why + fsck_why +
+		       gets->bytes + way + 7) &
 		      ~(size_t)7;
 	struct observed *o = calloc(1, size);
 	if (!o)
@@ -34,6 +35,7 @@ struct observed *observed_new(const struct world *w, uint64_t events, uint32_t l
 	o->gets = (uint16_t)gets->n;
 	o->why = (uint16_t)why;
 	o->ok_why = (uint16_t)ok_why;
+	o->fsck_why = (uint16_t)fsck_why;
 	o->history = (uint16_t)gets->events;
 	o->bytes = gets->bytes;
 	o->course = (uint32_t)way;
@@ -42,7 +44,8 @@ struct observed *observed_new(const struct world *w, uint64_t events, uint32_t l
 	memcpy(at += got, gets->event, events_bytes);
 	memcpy(at += events_bytes, r->why, why);
 	memcpy(at += why, r->ok_why, ok_why);
-	memcpy(at += ok_why, gets->byte, gets->bytes);
+	memcpy(at += ok_why, r->fsck_why, fsck_why);
+	memcpy(at += fsck_why, gets->byte, gets->bytes);
 	if (way)
 		memcpy(at + gets->bytes, course->byte, way);
 	return o;
@@ -61,7 +64,7 @@ static const char *why_of(const struct observed *o)
 /* That operations returned. */
 static const uint8_t *bytes_of(const struct observed *o)
 {
-	return (const uint8_t *)why_of(o) + o->why + o->ok_why;
+	return (const uint8_t *)why_of(o) + o->why + o->ok_why + o->fsck_why;
 }
 
 const uint8_t *observed_course(const struct observed *o)
@@ -108,4 +111,5 @@ void observed_result(const struct observed *o, struct world *w, unsigned first_o
 	observed_steps(o, w);
 	memcpy(r->why, why_of(o), o->why);
 	memcpy(r->ok_why, why_of(o) + o->why, o->ok_why);
+	memcpy(r->fsck_why, why_of(o) + o->why + o->ok_why, o->fsck_why);
 }

@@ -44,7 +44,7 @@ static void judge_all(struct explorer *ex, unsigned machine, struct replay_outco
 	out->verdict[TM_LIVE].broken = r->live_broken;
 	out->verdict[TM_FSCK].broken = r->fsck_broken;
 	snprintf(out->text[TM_LIVE], sizeof(out->text[0]), "%s", r->why);
-	snprintf(out->text[TM_FSCK], sizeof(out->text[0]), "%s", r->why);
+	snprintf(out->text[TM_FSCK], sizeof(out->text[0]), "%s", r->fsck_why);
 }
 
 /* Breaks that do not count, for their cause is known. */

@@ -44,14 +44,16 @@
 /* `pc`: where it was seen, 0: in no line of the store. */
 static void trouble(struct world *w, bool live, uintptr_t pc, const char *fmt, va_list ap)
 {
-	if (w->result.live_broken || w->result.fsck_broken)
+	bool *broken = live ? &w->result.live_broken : &w->result.fsck_broken;
+	char *why = live ? w->result.why : w->result.fsck_why;
+	if (*broken)
 		return; /* the first one counts */
-	w->result.live_broken = live;
-	w->result.fsck_broken = !live;
-	w->result.pc = pc;
-	vsnprintf(w->result.why, sizeof(w->result.why), fmt, ap);
+	*broken = true;
+	if (live)
+		w->result.pc = pc;
+	vsnprintf(why, sizeof(w->result.why), fmt, ap);
 	if (sim_tracing(w->sim))
-		sim_trace(w->sim, sim_actor(w->sim), pc, "%s", w->result.why);
+		sim_trace(w->sim, sim_actor(w->sim), pc, "%s", why);
 }
 
 void world_trouble(struct world *w, bool live, const char *fmt, ...)
@@ -448,8 +450,11 @@ void world_returns(struct world *w, int op, const struct world_get *get, const u
 	const bool is_get = get->op.kind == OP_GET;
 	int32_t value = VALUE_UNKNOWN;
 	assert(op >= 0 && (unsigned)op < w->history->ops);
-	if (!get->returned)
+	if (!get->returned) {
+		if (get->unexplained)
+			history_never_returns(w->history, op);
 		return;
+	}
 	int error = is_get ? get_says(w, get->op.key, get, bytes + get->at, &value) : get->error;
 	if (!get->error && (is_get || get->op.kind == OP_CALL))
 		note_answer(w, op, bytes + get->at,
@@ -1220,28 +1225,44 @@ static bool waits_for_others(const struct world_client *c)
 			      c->op < 0 ? c->apart : history_operation(w->history->op[c->op].kind));
 }
 
+/* What a GET did not answer once the machine had recovered cannot be read. */
+static void note_never(struct world_client *c)
+{
+	struct world *w = c->world;
+	if (!w->machine || c->op < 0 || w->history->op[c->op].kind != HISTORY_GET)
+		return;
+	history_never_returns(w->history, c->op);
+	if (w->gets.kept)
+		keep_return(c, &w->history->op[c->op]);
+}
+
 /* What a run's end means. */
 static void conclude(struct world *w, enum sim_end end)
 {
 	uintptr_t pc;
+	unsigned first = w->machine ? w->setup->w.clients + 1 : 1;
+	unsigned last = w->machine ? first + w->life.second : w->setup->w.clients + w->reread;
 	w->result.end = end;
 	if (end == SIM_FAULT) {
 		const char *what = sim_fault(w->sim, &pc);
 		trouble_at(w, pc, "%s%s", what, sim_fault_where(w->sim));
-		w->result.live_broken = true;
+		for (unsigned n = first; n <= last && w->machine; n++)
+			if (w->client[n].world)
+				note_never(&w->client[n]);
 		return;
 	}
 	if ((end != SIM_BUDGET && end != SIM_IDLE) || CHECKER_MUTANT(w->setup, LIVE_NEVER))
 		return;
 	const char *how = sim_repeats(w->sim) ? WORLD_REPEATS : "";
-	unsigned first = w->machine ? w->setup->w.clients + 1 : 1;
-	unsigned last = w->machine ? first + w->life.second : w->setup->w.clients + w->reread;
 	for (unsigned n = first; n <= last; n++) {
 		struct world_client *c = &w->client[n];
 		if (c->done || c->dead || (n > first && w->machine && c->op < 0) ||
 		    waits_for_others(c))
 			continue;
-		w->result.live_op = c->world ? c->op : -1;
+		if (!w->result.live_broken)
+			w->result.live_op = c->world ? c->op : -1;
+		if (c->world)
+			note_never(c);
 		if (w->machine)
 			world_trouble(w, true, "after recovery, %s does not terminate%s",
 				      w->life.on	      ? "an operation"

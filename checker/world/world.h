@@ -33,11 +33,11 @@ struct world_result {
 	bool live_broken; /* an operation does not terminate, or the store is unusable */
 	int live_op;	  /* the operation that does not end (index in the history), or -1 */
 	bool fsck_broken;
-	bool ok_broken;	  /* what is not in the history failed for no reason that was injected:
-			   * connecting, a cleaning, what proves life */
-	char why[200];	  /* of LIVE or FSCK, one line */
-	char ok_why[200]; /* of OK, likewise */
-	uintptr_t pc;	  /* the line of the store's code that `why` is about; 0: none */
+	bool ok_broken; /* what is not in the history failed for no reason that was injected:
+			 * connecting, a cleaning, what proves life */
+	char why[200];	/* of LIVE, one line */
+	char ok_why[200], fsck_why[200];
+	uintptr_t pc; /* the line of the store's code that `why` is about; 0: none */
 	uint32_t recovery[STEP_KINDS]; /* steps that the store's recovery took */
 };
 

@@ -12,6 +12,7 @@
  *	T(	the operation T is invoked        T)	it returns
  *	T!	it returns with an error; alone: invoked, and returned with an error
  *	T%	likewise, and nothing explains the error
+ *	T~	a GET is invoked and never returns
  *	T^	not an event: T was durable and current before the last power failure
  *	#	a power failure
  *
@@ -182,6 +183,14 @@ static const struct row rows[] = {
 	{"unreadable after the second crash only", "x1( # x?1 # x?0%", OK | DUR},
 	{"lost at the first crash, unreadable after the second", "x1 # x?0 # x?1%", OK | DUR},
 	{"put and unreadable after recovery, was absent", "# x1 x?1%", OK},
+	{"acked, a GET never returns after the crash", "x1 # x?1~", DUR},
+	{"acked and durable, a GET never returns", "x1 x1^ # x?1~", DUR | KEEP},
+	{"in flight and durable, a GET never returns", "x1( x1^ # x?1~", KEEP},
+	{"in flight, a GET never returns", "x1( # x?1~", 0},
+	{"never put, a GET never returns", "y1 # x?0~", 0},
+	{"a GET never returns after a further PUT", "x1 # x2 x?2~", DUR},
+	{"another key's GET never returns", "x1 y1 # x?1 y?1~", DUR},
+	{"deleted after recovery, a GET never returns", "x1 # x- x?0~", 0},
 };
 
 static int fail_row(const struct row *row, const char *what)
@@ -250,7 +259,7 @@ static void row_play(const struct row *row, struct history *h, int32_t *lower_bo
 			history_crash(h);
 			continue;
 		}
-		if (strchr("()!%^", how))
+		if (strchr("()!%^~", how))
 			t[strlen(t) - 1] = 0;
 		else
 			how = 0;
@@ -258,9 +267,11 @@ static void row_play(const struct row *row, struct history *h, int32_t *lower_bo
 			lower_bound[t[0] - 'x'] = name_find(&n, t);
 			continue;
 		}
-		if (how == 0 || how == '(' || (strchr("!%", how) && name_find(&n, t) < 0))
+		if (how == 0 || strchr("(~", how) || (strchr("!%", how) && name_find(&n, t) < 0))
 			row_invoke(h, &n, t);
-		if (how != '(')
+		if (how == '~')
+			history_never_returns(h, name_find(&n, t));
+		else if (how != '(')
 			row_return(h, &n, t, how == '!' || how == '%' ? -5 : 0);
 		if (how == '%')
 			history_unexplained(h, name_find(&n, t));
@@ -335,6 +346,7 @@ START_TEST(pairs)
 		{{"changed its mind", "x1 x2( # x?1 x?2", 0}, TM_DUR, 3, 2},
 		{{"fails", "x1 x2 x3% x?2%", 0}, TM_OK, 2, -1},
 		{{"cannot be read", "x1 y1 x2 x3( # y?1 x?2%", 0}, TM_DUR, 5, 2},
+		{{"never returns", "x1 y1 x2 x3( # y?1 x?2~", 0}, TM_DUR, 5, 2},
 	};
 	struct verdict out[TM_CONTRACTS];
 	struct history h = {0};

@@ -59,6 +59,7 @@ static const struct tried tried[] = {
 	{"efactory", "default", "new-w-wr", "ddio=on"},
 	{"efactory", "default", "w-rr", "ddio=on"},
 	{"efactory", "default", "w1w2-c", "domain=mhp"},
+	{"nessie", "literal", "w1r2-w2r1", "ddio=on"},
 };
 
 static struct bench *bench(const struct tried *t, const struct explore_limits *limits)
