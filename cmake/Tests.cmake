@@ -208,6 +208,7 @@ set_tests_properties(test_ci PROPERTIES LABELS all)
 tidemark_test(test_systems ${PROJECT_SOURCE_DIR}/tests/docs/test_systems.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_verbs ${PROJECT_SOURCE_DIR}/tests/scenarios/test_verbs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 if(NOT TIDEMARK_SANITIZE) # a program with sanitizers is not installed
+	tidemark_test(test_build ${PROJECT_SOURCE_DIR}/tests/install/test_build.sh ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_install ${PROJECT_SOURCE_DIR}/tests/install/test_install.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_installed ${PROJECT_SOURCE_DIR}/tests/install/test_installed.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_manuals ${PROJECT_SOURCE_DIR}/tests/install/test_manuals.sh $<TARGET_FILE:tidemark> ${manuals})
