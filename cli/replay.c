@@ -35,7 +35,7 @@ static void verdict_line(const struct trace *t, const char *path, int status, bo
 		       path, out->unused->line, unused_text(t, out, text));
 	printf("%s: ", path);
 	if (status == EXIT_FIXED)
-		printf("fixed: %s is not broken any more", name);
+		printf("fixed: %s is not broken any more%s", name, trace_anew(t).text);
 	else if (t->contract < 0)
 		printf("names no broken contract; %s",
 		       status == EXIT_BROKEN ? "but a promise is broken" : "no promise is broken");
@@ -69,8 +69,8 @@ static int replay_open(struct explorer *ex, struct trace *t, const char *path,
 	if (!error && out->unused && !out->only_lines_unused)
 		return fail(EXIT_USAGE,
 			    "%s:%u: this deviation does not apply, the run never comes to such a "
-			    "point: %s",
-			    path, out->unused->line, unused_text(t, out, text));
+			    "point: %s%s",
+			    path, out->unused->line, unused_text(t, out, text), trace_anew(t).text);
 	if (!error && events && events->record.full)
 		error = -ENOMEM;
 	if (!error && events)
@@ -116,8 +116,8 @@ static int replay_once(struct trace *t, const char *path, struct event_trace *ev
 		status = replay_load(ex, t, path, events);
 	} else if (error) {
 		status = fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE,
-			      "%s: the store cannot run this workload: %s", path,
-			      error == -EIO ? ex->why : strerror(-error));
+			      "%s: the store cannot run this workload: %s%s", path,
+			      error == -EIO ? ex->why : strerror(-error), trace_anew(t).text);
 	} else {
 		status = replay_open(ex, t, path, events, out);
 		explore_close(ex);

@@ -34,7 +34,7 @@ static int shrink_trace(struct trace *t, const char *in, const char *out, bool q
 		return fail(EXIT_INTERNAL, "%s: %s", in, text);
 	}
 	if (error == -ENOENT) {
-		printf("%s: fixed, nothing to shrink\n", in);
+		printf("%s: fixed, nothing to shrink%s\n", in, trace_anew(t).text);
 		return EXIT_FIXED;
 	}
 	if (error)

@@ -4,12 +4,16 @@
 #include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 #include "core/object.h"
 #include "scenarios/workload/workload.h"
 
@@ -155,18 +159,47 @@ static bool init_statics(struct store_object *o, void *handle, const struct tm_o
 	return true;
 }
 
-/* Its last part is the table of sections. The dynamic linker does not look whether a file has been
- * cut off, and crashes. */
-static bool is_whole(const char *path)
+/* The table of sections, which is a file's last part: of what is loaded, names, places and bytes.
+ * False: it is no such file, or has been cut off, at which the dynamic linker does not look. */
+static bool hash_sections(const uint8_t *bytes, size_t len, uint64_t *build)
 {
-	ElfW(Ehdr) head = {0};
-	FILE *in = fopen(path, "re");
-	bool whole = in && fread(&head, sizeof(head), 1, in) == 1 &&
-		     !memcmp(head.e_ident, ELFMAG, SELFMAG) && !fseek(in, 0, SEEK_END) &&
-		     head.e_shoff + (uint64_t)head.e_shnum * head.e_shentsize <=
-			     (uint64_t)ftell(in);
-	if (in)
-		fclose(in);
+	ElfW(Ehdr) head;
+	if (len < sizeof(head))
+		return false;
+	memcpy(&head, bytes, sizeof(head));
+	if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    head.e_shoff + (uint64_t)head.e_shnum * sizeof(ElfW(Shdr)) > len)
+		return false;
+	for (unsigned i = 0; i < head.e_shnum; i++) {
+		ElfW(Shdr) s;
+		memcpy(&s, bytes + head.e_shoff + i * sizeof(s), sizeof(s));
+		if (!(s.sh_flags & SHF_ALLOC))
+			continue;
+		const uint64_t place[] = {s.sh_addr, s.sh_size};
+		*build = XXH3_64bits_withSeed(place, sizeof(place), *build);
+		if (s.sh_type == SHT_NOBITS)
+			continue;
+		if (s.sh_offset > len || s.sh_size > len - s.sh_offset)
+			return false;
+		*build = XXH3_64bits_withSeed(bytes + s.sh_offset, s.sh_size, *build);
+	}
+	return true;
+}
+
+static bool hash_object(const char *path, uint64_t *build)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *bytes = MAP_FAILED;
+	*build = 0;
+	if (fd >= 0 && !fstat(fd, &st) && st.st_size > 0)
+		bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	if (bytes == MAP_FAILED)
+		return false;
+	bool whole = hash_sections(bytes, (size_t)st.st_size, build);
+	munmap(bytes, (size_t)st.st_size);
 	return whole;
 }
 
@@ -194,9 +227,10 @@ static struct store_object *wrong_half(char *why, const char *path, bool live)
 
 struct store_object *store_object_load(const char *path, bool live, char why[STORE_OBJECT_WHY])
 {
+	uint64_t build;
 	if (access(path, R_OK))
 		return wrong(why, path, strerror(errno));
-	if (!is_whole(path))
+	if (!hash_object(path, &build))
 		return wrong(why, path,
 			     "not a whole shared object; expected one that tidemark cc "
 			     "has linked");
@@ -227,6 +261,7 @@ struct store_object *store_object_load(const char *path, bool live, char why[STO
 	if (!o || !(o->path = strdup(path)) || !init_statics(o, handle, shown))
 		return wrong(why, path, "out of memory");
 	o->store = *shown->store;
+	o->build = build;
 	if (!o->store.knobs)
 		o->store.knobs = no_knobs;
 	if (!o->store.variants)

@@ -9,6 +9,7 @@ struct store_object {
 	char *path; /* as it was given */
 	struct tm_store store;
 	struct statics statics;
+	uint64_t build; /* a hash of what is loaded: of code and data, not of debug information */
 };
 
 #define STORE_OBJECT_WHY 512

@@ -171,6 +171,12 @@ const char *store_path(const struct tm_store *store)
 	return b && b->object ? b->object->path : NULL;
 }
 
+uint64_t store_build(const struct tm_store *store)
+{
+	const struct known *b = known_of(store);
+	return b && b->object ? b->object->build : 0;
+}
+
 /* A whole file; NULL: there is none, or it cannot be read. */
 static char *read_text(const char *path)
 {

@@ -49,9 +49,11 @@ const struct tm_store *store_load(const char *path, char why[STORE_OBJECT_WHY]);
 /* The same as it is for real hardware, from "NAME.live.so" beside "NAME.so"; either may be named.
  */
 const struct tm_store *store_load_live(const char *path, char why[STORE_OBJECT_WHY]);
-/* Of a store that was loaded: its static data, and its path as it was given. Else NULL. */
+/* Of a store that was loaded: its static data, and its path as it was given. Else NULL. And a hash
+ * of its code and data, else 0. */
 struct statics *store_statics(const struct tm_store *store);
 const char *store_path(const struct tm_store *store);
+uint64_t store_build(const struct tm_store *store);
 
 /* A file of a store's folder, which the program carries with it, or beside its shared object. */
 struct store_file {

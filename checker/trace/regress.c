@@ -44,6 +44,10 @@ int regress(struct trace *t, char *why, size_t n)
 			error = compare(t, out, why, n);
 		explore_close(ex);
 	}
+	if (error == 1) {
+		size_t said = strlen(why);
+		snprintf(why + said, n - said, "%s", trace_anew(t).text);
+	}
 	free(ex);
 	free(out);
 	return error;

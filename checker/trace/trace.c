@@ -29,6 +29,7 @@
 enum stage {
 	STAGE_VERSION,
 	STAGE_STORE,
+	STAGE_BUILD,
 	STAGE_VARIANT,
 	STAGE_KNOB,
 	STAGE_KEYS,
@@ -37,8 +38,9 @@ enum stage {
 	STAGE_END
 };
 
-#define KEYWORDS 9
-#define OPENS	 64 /* times that a client connects, at most */
+#define KEYWORDS     10
+#define BUILD_DIGITS 16
+#define OPENS	     64 /* times that a client connects, at most */
 
 struct trace_reader {
 	struct trace *t;
@@ -98,6 +100,19 @@ static int read_store(struct trace_reader *r, char *rest)
 				  text_show(name).text);
 	setup_init(&r->t->setup, store);
 	snprintf(r->t->setup.w.name, sizeof(r->t->setup.w.name), "trace");
+	return 0;
+}
+
+/* Of a store that the program has itself, the program's version would have to be compared. */
+static int read_build(struct trace_reader *r, char *rest)
+{
+	const struct tm_store *store = r->t->setup.store;
+	char *end;
+	uint64_t build = strtoull(rest, &end, 16);
+	if (end != rest + BUILD_DIGITS || strspn(rest, "0123456789abcdef") != BUILD_DIGITS || *end)
+		return text_wrong(&r->text, "build %s; expected %d digits of a hexadecimal number",
+				  text_show(rest).text, BUILD_DIGITS);
+	r->t->anew = store_path(store) && build != store_build(store);
 	return 0;
 }
 
@@ -444,6 +459,7 @@ static const struct keyword {
 	bool once;
 } keywords[KEYWORDS] = {
 	{"store", read_store, STAGE_STORE, true},
+	{"build", read_build, STAGE_BUILD, true},
 	{"variant", read_variant, STAGE_VARIANT, true},
 	{"config", read_config, STAGE_KNOB, true},
 	{"knob", read_knob, STAGE_KNOB, false},
@@ -512,10 +528,11 @@ static int read_keyword(struct trace_reader *r, char *text)
 			return text_wrong(&r->text, "nothing after '%s'", k->word);
 		return rc ? rc : k->read(r, rest);
 	}
-	return text_wrong(&r->text,
-			  "%s; expected store, variant, config, knob, without, keys, client, "
-			  "deviate or broken",
-			  text_show_part(text, word).text);
+	return text_wrong(
+		&r->text,
+		"%s; expected store, build, variant, config, knob, without, keys, client, "
+		"deviate or broken",
+		text_show_part(text, word).text);
 }
 
 static int read_line(struct trace_reader *r, char *line)
@@ -589,9 +606,24 @@ int trace_read_file(FILE *in, struct trace *t, trace_find_store *find_store,
 		places_free(&r->places);
 	free(r);
 	free(text);
+	if (rc == -EINVAL) {
+		size_t said = strlen(err->message);
+		snprintf(err->message + said, sizeof(err->message) - said, "%s",
+			 trace_anew(t).text);
+	}
 	if (rc)
 		trace_free(t);
 	return rc;
+}
+
+struct trace_anew trace_anew(const struct trace *t)
+{
+	struct trace_anew a = {""};
+	if (t->anew)
+		snprintf(a.text, sizeof(a.text),
+			 "; %.180s was built anew since the trace was recorded",
+			 store_path(t->setup.store));
+	return a;
 }
 
 int trace_read(const char *path, struct trace *t, trace_find_store *find_store,

@@ -21,9 +21,17 @@
 struct trace {
 	struct setup setup;	      /* finished: setup_finish() was called */
 	struct deviations deviations; /* .line of each is where it stands in the file */
+	bool anew;		      /* the store's object is not the one that is recorded */
 	int contract;		      /* enum tm_contract that broke; -1: none ("broken none") */
 	char verdict[TRACE_VERDICT_SIZE]; /* what was seen; "" if nothing was said */
 };
+
+/* "; PATH was built anew since the trace was recorded", or "": what may explain that the trace does
+ * not do what it says. */
+struct trace_anew {
+	char text[256];
+};
+struct trace_anew trace_anew(const struct trace *t);
 
 /* A store of that name, or NULL. */
 typedef const struct tm_store *trace_find_store(const char *name);

@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -40,8 +41,11 @@ static int write_setup(FILE *out, const struct setup *s)
 	int len = setup_hardware_print(s, true, config, sizeof(config));
 	assert(len > 0 && (size_t)len < sizeof(config));
 	const char *object = store_path(s->store);
-	fprintf(out, TRACE_MAGIC " %d\nstore %s%s%s\nvariant %s\nconfig %s\n", TRACE_VERSION,
-		s->store->name, object ? " " : "", object ? object : "", s->variant, config);
+	fprintf(out, TRACE_MAGIC " %d\nstore %s%s%s\n", TRACE_VERSION, s->store->name,
+		object ? " " : "", object ? object : "");
+	if (object)
+		fprintf(out, "build %016" PRIx64 "\n", store_build(s->store));
+	fprintf(out, "variant %s\nconfig %s\n", s->variant, config);
 	if (write_knobs(out, s))
 		return -EINVAL;
 	for (unsigned i = 0; i < s->without.n; i++)

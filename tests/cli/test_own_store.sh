@@ -33,7 +33,34 @@ grep -q '^store mine ./mine.so$' traces/mine-RDA.trace || fail "the trace does n
 # Traces of before stay, and are told from those of this campaign.
 broken=$(find traces -name 'mine-*.trace' | wc -l)
 touch traces/other-RDA.trace
+# Where it was compiled, and what its comments say, is not a part of its build.
+mkdir comment
+{ echo '/* a comment */' && cat mine.c; } >comment/mine.c
+for source in mine.c comment/mine.c; do
+	run 0 tidemark cc -g -o mine.so $source
+	run 0 tidemark shrink -q -o again.trace traces/mine-RDA.trace
+	grep '^build [0-9a-f]*$' again.trace || fail "it is not in the trace"
+done | uniq >builds
+[ "$(wc -l <builds)" -eq 1 ] || fail "the same store is another build"
 run 0 tidemark cc -g -o mine.so whole.c
+anew='./mine.so was built anew since the trace was recorded'
+run 4 tidemark replay -q traces/mine-RDA.trace
+says "fixed: RDA is not broken any more; $anew"
+one_line
+run 4 tidemark shrink -q traces/mine-RDA.trace
+says "fixed, nothing to shrink; $anew"
+sed 's/power before fence [0-9]*/power before fence 99/' traces/mine-RDA.trace >again.trace
+run 2 tidemark replay -q again.trace
+says 'this deviation does not apply' "power before fence 99: fails; $anew"
+one_line
+sed 's/^variant default/variant other/' traces/mine-RDA.trace >again.trace
+run 2 tidemark replay -q again.trace
+says 'again.trace:4: variant' "; $anew"
+one_line
+sed '/^build /d' traces/mine-RDA.trace >again.trace
+run 4 tidemark replay -q again.trace
+! grep -q 'built anew' out || fail "nobody knows that"
+rm again.trace builds
 run 0 tidemark crashtest ./mine.so "${few[@]}"
 says '0 traces written to traces' "$broken older trace" 'of an earlier campaign: ' mine-RDA.trace
 ! grep -q other-RDA out || fail "a trace of another store is counted"
