@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "checker/world/instruction.h"
+#include "core/instruction.h"
 #include "core/tidemark.h"
 
 struct source_lines_file {

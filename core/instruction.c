@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See instruction.h. What is needed of an instruction is its length alone: prefixes, opcode, the
- * byte that names the operands (ModRM) with what belongs to it, and the immediate. Intel's manual,
- * volume 2, appendix A, has the tables.
+ * See instruction.h. What is needed of most instructions is their length alone: prefixes, opcode,
+ * the byte that names the operands (ModRM) with what belongs to it, and the immediate. Intel's
+ * manual, volume 2, appendix A, has the tables.
  */
-#include "checker/world/instruction.h"
+#include "core/instruction.h"
 #include <string.h>
 
 #define LONGEST 15 /* bytes, by the processor's own rule */
@@ -56,6 +56,7 @@ _Static_assert(sizeof(one_byte) == 257 && sizeof(two_bytes) == 257, "an entry fo
 
 struct prefixes {
 	bool operand16, address32, wide;
+	bool size, repeat; /* 66; F2 or F3: they may be a part of the opcode */
 };
 
 /* ModRM, an index byte, a displacement. */
@@ -119,54 +120,128 @@ static char kind_in_map(unsigned map, uint8_t opcode)
 	return map == 1 ? two_bytes[opcode] : map == 2 ? 'm' : map == 3 ? 'B' : '-';
 }
 
-/* Instructions of vectors, whose prefix names the map: VEX, EVEX. `at`: of the prefix. */
-static size_t vector_bytes(const uint8_t *code, size_t left, size_t at, const struct prefixes *p)
+struct opcode {
+	struct prefixes p;
+	unsigned map; /* as of kind_in_map(); 0: it is of one byte */
+	uint8_t byte;
+	size_t end; /* of the opcode: what follows begins there */
+};
+
+/* Instructions of vectors, whose prefix at `at` names the map and other prefixes: VEX, EVEX. */
+static bool read_vector_opcode(const uint8_t *code, size_t left, size_t at, struct opcode *o)
 {
 	const size_t prefix = code[at] == 0xc5 ? 2 : code[at] == 0xc4 ? 3 : 4;
 	if (left < at + prefix + 1)
-		return 0;
-	unsigned map = code[at] == 0xc5 ? 1 : code[at + 1] & (code[at] == 0xc4 ? 31 : 7);
-	size_t opcode = at + prefix;
-	return opcode + 1 +
-	       rest_bytes(kind_in_map(map, code[opcode]), code + opcode + 1, left - opcode - 1, p);
+		return false;
+	unsigned implied = code[prefix == 2 ? at + 1 : at + 2] & 3;
+	o->map = prefix == 2 ? 1 : code[at + 1] & (prefix == 3 ? 31 : 7);
+	o->p.size = implied == 1;
+	o->p.repeat = implied > 1;
+	o->byte = code[at + prefix];
+	o->end = at + prefix + 1;
+	return true;
 }
 
 static bool is_prefix(uint8_t byte, struct prefixes *p)
 {
 	p->operand16 |= byte == 0x66;
 	p->address32 |= byte == 0x67;
+	p->repeat |= byte == 0xf2 || byte == 0xf3;
 	return byte && memchr("\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3", byte, 11);
+}
+
+static bool read_opcode(const uint8_t *code, size_t left, struct opcode *o)
+{
+	size_t at = 0;
+	*o = (struct opcode){0};
+	while (at < left && is_prefix(code[at], &o->p))
+		at++;
+	o->p.size = o->p.operand16;
+	if (at < left && code[at] >> 4 == 4) {
+		o->p.wide = code[at] & 8;
+		o->p.operand16 &= !o->p.wide;
+		at++;
+	}
+	if (at >= left)
+		return false;
+	if (code[at] == 0xc4 || code[at] == 0xc5 || code[at] == 0x62)
+		return read_vector_opcode(code, left, at, o);
+	o->byte = code[at++];
+	if (o->byte == 0x0f) {
+		if (at >= left)
+			return false;
+		o->map = code[at] == 0x38 ? 2 : code[at] == 0x3a ? 3 : 1;
+		at += o->map > 1;
+		if (at >= left)
+			return false;
+		o->byte = code[at++];
+	}
+	o->end = at;
+	return true;
 }
 
 size_t instruction_bytes(const uint8_t *code, size_t left)
 {
-	struct prefixes p = {0};
-	size_t at = 0, bytes;
-	while (at < left && is_prefix(code[at], &p))
-		at++;
-	if (at < left && code[at] >> 4 == 4) {
-		p.wide = code[at] & 8;
-		p.operand16 &= !p.wide;
-		at++;
-	}
-	if (at >= left)
+	struct opcode o;
+	if (!read_opcode(code, left, &o))
 		return 0;
-	if (code[at] == 0xc4 || code[at] == 0xc5 || code[at] == 0x62) {
-		bytes = vector_bytes(code, left, at, &p);
-		return bytes <= left && bytes <= LONGEST ? bytes : 0;
-	}
-	char kind = one_byte[code[at]];
-	if (code[at++] == 0x0f) {
-		if (at >= left)
-			return 0;
-		unsigned map = code[at] == 0x38 ? 2 : code[at] == 0x3a ? 3 : 1;
-		at += map > 1;
-		if (at >= left)
-			return 0;
-		kind = kind_in_map(map, code[at++]);
-	}
-	bytes = at + rest_bytes(kind, code + at, left - at, &p);
+	char kind = o.map ? kind_in_map(o.map, o.byte) : one_byte[o.byte];
+	size_t bytes = o.end + rest_bytes(kind, code + o.end, left - o.end, &o.p);
 	return bytes <= left && bytes <= LONGEST ? bytes : 0;
+}
+
+/* The opcodes are those of Intel's manual, volume 2. Their prefixes: 66; or none, which means
+ * neither 66 nor F2 nor F3. */
+enum { NO_PREFIX, SIZE_PREFIX, NO_REPEAT, ANY_PREFIX };
+static const struct {
+	uint8_t map, byte, prefix;
+	int8_t reg; /* of ModRM; -1: any */
+	bool memory, fences;
+	const char *name;
+} orders[] = {
+	{1, 0xae, NO_PREFIX, 7, true, false, "clflush"},
+	{1, 0xae, SIZE_PREFIX, 7, true, false, "clflushopt"},
+	{1, 0xae, SIZE_PREFIX, 6, true, false, "clwb"},
+	{1, 0xae, NO_PREFIX, 7, false, true, "sfence"},
+	{1, 0xae, NO_PREFIX, 6, false, true, "mfence"},
+	{1, 0xc3, NO_PREFIX, -1, true, false, "movnti"},
+	{1, 0x2b, ANY_PREFIX, -1, true, false, "movntps"},
+	{1, 0xe7, NO_REPEAT, -1, true, false, "movntdq"},
+	{1, 0xf7, NO_REPEAT, -1, false, false, "maskmovdqu"},
+	{2, 0xf8, SIZE_PREFIX, -1, true, false, "movdir64b"},
+	{2, 0xf9, NO_PREFIX, -1, true, false, "movdiri"},
+};
+
+static bool has_prefix(const struct prefixes *p, unsigned prefix)
+{
+	switch (prefix) {
+	case NO_PREFIX:
+		return !p->size && !p->repeat;
+	case SIZE_PREFIX:
+		return p->size && !p->repeat;
+	case NO_REPEAT:
+		return !p->repeat;
+	default:
+		return true;
+	}
+}
+
+const char *instruction_flushes(const uint8_t *code, size_t bytes, bool *fences)
+{
+	struct opcode o;
+	if (!read_opcode(code, bytes, &o) || !o.map || o.end >= bytes)
+		return NULL;
+	const uint8_t operands = code[o.end];
+	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+		if (orders[i].map != o.map || orders[i].byte != o.byte ||
+		    !has_prefix(&o.p, orders[i].prefix) ||
+		    (orders[i].reg >= 0 && orders[i].reg != (operands >> 3 & 7)) ||
+		    orders[i].memory != (operands >> 6 != 3))
+			continue;
+		*fences = orders[i].fences;
+		return orders[i].name;
+	}
+	return NULL;
 }
 
 bool instruction_is_conditional_jump(uintptr_t at, size_t bytes, struct conditional_jump *out)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Are instructions as long as the assembler made them, and do jumps go where the processor goes?
+ * Are instructions as long as the assembler made them, do jumps go where the processor goes, and
+ * is it known which of them flush?
  */
-#include "checker/world/instruction.h"
+#include "core/instruction.h"
+#include <stdio.h>
+#include <string.h>
 #include "tests/suite.h"
 
 #if defined(__x86_64__)
@@ -57,6 +60,15 @@ __asm__(".pushsection .data.rel.begins,\"aw\"\n.balign 8\nbegins:\n.popsection\n
 							I("vpternlogd $1,%zmm0,%zmm1,%zmm2")
 								I("andn %rax,%rdx,%rcx")
 									I("rorx $3,%rax,%rdx")
+	/* what flushes, and what only looks like it */
+	I("sfence") I("movnti %rax,(%rdi)") I("movntq %mm0,(%rdi)") I("movntpd %xmm0,(%rdi)")
+		I("vmovntps %ymm0,(%rdi)") I("vmovntdq %zmm0,64(%rdi)") I("maskmovdqu %xmm0,%xmm1")
+			I("movdir64b (%rdi),%rax") I("movdiri %eax,(%rdi)") I("clwb 0x1000(%r12)")
+				I("clflushopt (%rax,%r9,2)") I("lfence") I("xsaveopt (%rax)")
+					I("xrstor (%rax)") I("rdfsbase %rax") I("stmxcsr (%rax)")
+						I("movntdqa (%rax),%xmm0") I("cvtdq2pd %xmm0,%xmm1")
+							I("lock orq $0,(%rsp)") I("cldemote (%rax)")
+								I("crc32w (%rax),%eax")
 	/* jumps and calls */
 	I("call begins") I("call *begins(%rip)") I("call *%rax") I("call *8(%rax)") I("jmp 0f")
 		I("jmp begins") I("jmp *%rax") I("notrack jmp *%rax") I("je 0f") I("je begins") I(
@@ -79,6 +91,23 @@ START_TEST(lengths)
 		for (size_t left = 0; left < bytes; left++)
 			ck_assert_uint_eq(instruction_bytes(code, left), 0);
 	}
+}
+END_TEST
+
+START_TEST(flushes)
+{
+	char names[400] = "";
+	for (size_t i = 0; i + 1 < (size_t)(ends - begins); i++) {
+		bool fences = false;
+		const char *name = instruction_flushes((const uint8_t *)begins[i],
+						       begins[i + 1] - begins[i], &fences);
+		if (name)
+			snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s ",
+				 name, fences ? "!" : "");
+	}
+	ck_assert_str_eq(names, "mfence! clflush clflushopt clwb movntdq sfence! movnti movntdq "
+				"movntps movntps movntdq maskmovdqu movdir64b movdiri clwb "
+				"clflushopt ");
 }
 END_TEST
 
@@ -164,6 +193,7 @@ int main(void)
 	Suite *suite = suite_create("instruction");
 	TCase *tc = tcase_create("instruction");
 	tcase_add_test(tc, lengths);
+	tcase_add_test(tc, flushes);
 	tcase_add_test(tc, no_instructions);
 	tcase_add_loop_test(tc, conditions, 0, 16);
 	tcase_add_test(tc, jumps);
