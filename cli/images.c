@@ -133,8 +133,10 @@ static const struct options options = {
 	"program "
 	"ran, starts a checker on each different one, and says what must not be lost.",
 	rows,
-	"0 every image is good, 1 some are bad, 2 usage or bad input, 3 --time was over before all "
-	"were judged, and none of those is bad, 70 internal error, " STATUS_LEFT_OFF};
+	"0 every image is good, 1 some are bad, 2 usage or bad input, 3 could not tell: --time was "
+	"over "
+	"before all were judged, and none of those is bad, or what the program does was not seen, "
+	"70 internal error, " STATUS_LEFT_OFF};
 
 /* --- what is asked for --- */
 
@@ -419,7 +421,8 @@ static int read_history(const struct request *r, struct pm_log *log)
  * about the power, and with other knobs somebody has thought of it. */
 static void settle_model(struct request *r, const struct pm_log *log)
 {
-	if (!r->model && !log->has_flush && !r->knob.n && !r->engine.pmreorder && !r->engine.given)
+	bool flushes = log->has_flush || pm_log_unseen(log, PM_UNSEEN_FLUSH);
+	if (!r->model && !flushes && !r->knob.n && !r->engine.pmreorder && !r->engine.given)
 		r->options.model = PM_KILL;
 }
 
@@ -478,7 +481,7 @@ static int all_images(struct request *r, struct images_report *report)
 	if (!status)
 		status = write_results(r, report);
 	if (!status)
-		status = result.bad ? EXIT_BROKEN : EXIT_HELD;
+		status = result.doubt ? EXIT_UNSURE : result.bad ? EXIT_BROKEN : EXIT_HELD;
 	images_result_free(&result);
 	return status;
 }
@@ -502,7 +505,9 @@ static int one_image(struct request *r, struct images_report *report)
 			status = saved(r->html, save_file(r->html, images_html, report));
 	}
 	if (!status)
-		status = c.verdict.how == IMAGE_GOOD ? EXIT_HELD : EXIT_BROKEN;
+		status = c.doubt		       ? EXIT_UNSURE
+			 : c.verdict.how == IMAGE_GOOD ? EXIT_HELD
+						       : EXIT_BROKEN;
 	free(c.line);
 	return status;
 }
@@ -526,7 +531,7 @@ static int pmreorder_states(struct request *r, struct images_report *report)
 		status = open_output(r);
 	if (!status) {
 		pmreorder_print(report, &result);
-		status = result.bad ? EXIT_BROKEN : EXIT_HELD;
+		status = result.doubt ? EXIT_UNSURE : result.bad ? EXIT_BROKEN : EXIT_HELD;
 	}
 	pmreorder_result_free(&result);
 	return status;

@@ -1,6 +1,6 @@
 # What records a program's PM (tidemark record): a library to be preloaded, before the soft RNIC's.
 file(GLOB record_sources CONFIGURE_DEPENDS core/record/*.c)
-add_library(tidemark_record SHARED ${record_sources})
+add_library(tidemark_record SHARED ${record_sources} core/instruction.c)
 set_target_properties(tidemark_record PROPERTIES OUTPUT_NAME tidemark-record C_VISIBILITY_PRESET hidden
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 # Never with sanitizers: it is in programs of others. It stays until the process ends.

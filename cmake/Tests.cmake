@@ -230,6 +230,7 @@ if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of othe
 	tidemark_test(test_record ${PROJECT_SOURCE_DIR}/tests/cli/test_record.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_record_machines ${PROJECT_SOURCE_DIR}/tests/cli/test_record_machines.sh $<TARGET_FILE:tidemark>
 		${PROJECT_SOURCE_DIR})
+	tidemark_test(test_not_seen ${PROJECT_SOURCE_DIR}/tests/cli/test_not_seen.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_announced ${PROJECT_SOURCE_DIR}/tests/cli/test_announced.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	if(TIDEMARK_DEMANGLE)
 		tidemark_test(test_images_names ${PROJECT_SOURCE_DIR}/tests/cli/test_images_names.sh $<TARGET_FILE:tidemark>

@@ -571,6 +571,7 @@ int images_search(const struct pm_log *log, const struct images_options *o,
 	if (!error && (partly || result->rough))
 		error = -EINTR;
 	result->all_bad = result->images && result->bad == result->images;
+	images_doubt(log, o, result);
 	if (error == -ENOSPC)
 		snprintf(why, n,
 			 "%s: there is no room for the images (TMPDIR names another folder)",
@@ -663,8 +664,8 @@ static int find_image(struct walk *w, const char *spec, char *why, size_t n)
 	return error;
 }
 
-static int judge_one(struct walk *w, struct image_judge *judge, const char *spec, bool keep,
-		     struct image_cause *out, char *why, size_t n)
+static int judge_one(struct walk *w, const struct images_options *o, struct image_judge *judge,
+		     const char *spec, bool keep, struct image_cause *out, char *why, size_t n)
 {
 	int error = find_image(w, spec, why, n);
 	if (error)
@@ -673,6 +674,7 @@ static int judge_one(struct walk *w, struct image_judge *judge, const char *spec
 	error = keep_image(w, w->choice.left, out);
 	if (!error)
 		error = judge_here(w, judge, w->choice.left, &out->verdict);
+	out->doubt = image_doubt(w->log, o, out);
 	/* As the power failure left it, not as the checker did. */
 	if (!error && keep)
 		error = image_files_restore(&w->files);
@@ -699,7 +701,7 @@ int images_one(const struct pm_log *log, const struct images_options *o, const c
 	if (!error)
 		error = image_judge_open(&judge, &o->checker, why, n);
 	if (!error)
-		error = judge_one(&w, judge, spec, folder != NULL, out, why, n);
+		error = judge_one(&w, o, judge, spec, folder != NULL, out, why, n);
 	image_judge_close(judge);
 	walk_close(&w);
 	if (made[0])

@@ -16,6 +16,7 @@
  */
 #include <stdio.h>
 #include "checker/explore/driver.h"
+#include "checker/images/image_doubt.h"
 #include "checker/images/image_judge.h"
 #include "checker/images/pm_sections.h"
 
@@ -62,6 +63,7 @@ struct image_cause {
 	unsigned dirty; /* all that were in flight */
 	unsigned long acked;
 	uint32_t mark;
+	enum image_doubt doubt;
 };
 
 struct images_result {
@@ -77,6 +79,7 @@ struct images_result {
 	uint64_t untold; /* bad images beyond IMAGE_CAUSES */
 	double seconds;	 /* of the judging */
 	struct image_way way;
+	enum image_doubt doubt; /* nobody can tell: there is no cause without a doubt, ... */
 };
 
 /* 0, or -errno with a sentence in *why. -EINTR: it was left off (the bounds), and *result is what

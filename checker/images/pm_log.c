@@ -45,6 +45,7 @@ void pm_log_close(struct pm_log *log)
 	free(log->place);
 	free(log->event);
 	free(log->call);
+	free(log->unseen);
 	free(log->bytes);
 	free(log->markers);
 	memset(log, 0, sizeof(*log));
@@ -267,6 +268,26 @@ static int add_mark(struct pm_log *log, const struct pm_event *event)
 	memcpy(log->markers + log->markers_n, name, len);
 	mark.data = log->markers_n += len;
 	return add(log, &mark, NULL);
+}
+
+int pm_log_add_unseen(struct pm_log *log, const struct pm_unseen *unseen)
+{
+	/* Each process that runs the program says so. */
+	for (size_t i = 0; i < log->unseens && unseen->kind <= PM_UNSEEN_FENCE; i++)
+		if (log->unseen[i].name == unseen->name && log->unseen[i].source == unseen->source)
+			return 0;
+	if (!ARRAY_RESERVE(log->unseen, log->unseens, 1, log->unseen_room))
+		return -ENOMEM;
+	log->unseen[log->unseens++] = *unseen;
+	return 0;
+}
+
+const struct pm_unseen *pm_log_unseen(const struct pm_log *log, enum pm_unseen_kind kind)
+{
+	for (size_t i = 0; i < log->unseens; i++)
+		if (log->unseen[i].kind == kind)
+			return &log->unseen[i];
+	return NULL;
 }
 
 int pm_log_add(struct pm_log *log, const struct pm_event *event, const uint8_t *data)

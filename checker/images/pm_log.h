@@ -68,6 +68,20 @@ struct pm_call {
 	bool returns;
 };
 
+/* What a program has or does, and what the log does not say. */
+enum pm_unseen_kind {
+	PM_UNSEEN_FLUSH, /* instructions that flush, or store past the caches */
+	PM_UNSEEN_FENCE, /* instructions that wait for flushes */
+	PM_UNSEEN_NAME,	 /* a file is renamed, made shorter or the like */
+	PM_UNSEEN_OTHER	 /* the same of a file that is not in the log */
+};
+struct pm_unseen {
+	enum pm_unseen_kind kind;
+	size_t event;	       /* of names: events before it */
+	uint64_t times;	       /* of instructions: how many there are */
+	uint32_t name, source; /* of pm_log.source; where, of instructions the first */
+};
+
 /* The file of source that a frame names, "put (store.c:12)". Numbers are of pm_log.source. */
 struct pm_place {
 	uint32_t frame;
@@ -101,6 +115,8 @@ struct pm_log {
 	unsigned files;
 	struct pm_call *call; /* in their order */
 	size_t calls, call_room;
+	struct pm_unseen *unseen;
+	size_t unseens, unseen_room;
 	bool stopped;	  /* the program came to its end */
 	bool full;	  /* a recording that found no more room: what came later is not in it */
 	bool threads;	  /* whose an event is, is known */
@@ -134,6 +150,10 @@ const struct pm_place *pm_log_find_place(const struct pm_log *log, const char *f
 /* Users outside were told of something at these times (ns), which are sorted: acknowledgements are
  * put between the events. 0 or -ENOMEM. */
 int pm_log_add_acks(struct pm_log *log, const uint64_t *ns, size_t n);
+/* Add what is not seen, of instructions once. 0 or -ENOMEM. */
+int pm_log_add_unseen(struct pm_log *log, const struct pm_unseen *unseen);
+/* The first of this kind, or NULL. */
+const struct pm_unseen *pm_log_unseen(const struct pm_log *log, enum pm_unseen_kind kind);
 /* Add an event. A store or a landing is cut where a line ends; of one that was noticed, each line
  * is a store of its own. 0 or -ENOMEM. */
 int pm_log_add(struct pm_log *log, const struct pm_event *event, const uint8_t *data);

@@ -272,6 +272,15 @@ static void close_run(struct run *r)
 	free(r->marked);
 }
 
+/* An unseen fence is a barrier between states that were told apart by nothing. */
+static enum image_doubt doubt_of(const struct pm_log *log, const struct pmreorder_result *result)
+{
+	const struct images_options o = {.model = PM_POWER};
+	const struct image_cause c = {.at = result->told ? result->barrier[0].event : SIZE_MAX};
+	enum image_doubt doubt = image_doubt(log, &o, &c);
+	return !doubt && result->bad && pm_log_unseen(log, PM_UNSEEN_FENCE) ? DOUBT_FENCES : doubt;
+}
+
 int pmreorder_run(const struct pm_log *log, const struct pmreorder_options *o,
 		  struct pmreorder_result *result, char *why, size_t n)
 {
@@ -293,6 +302,7 @@ int pmreorder_run(const struct pm_log *log, const struct pmreorder_options *o,
 					 log->event[i].line, pm_event_name[log->event[i].kind]);
 		}
 		result->seconds = clock_seconds() - r->started;
+		result->doubt = doubt_of(log, result);
 		close_run(r);
 		image_folder_remove(folder);
 	}

@@ -38,6 +38,7 @@ struct pmreorder_result {
 	struct pmreorder_barrier *barrier;
 	unsigned told;
 	double seconds;
+	enum image_doubt doubt; /* nobody can tell */
 };
 
 struct pmreorder_options {

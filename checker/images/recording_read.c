@@ -232,6 +232,19 @@ static int take_call(struct reader *r, const struct record *rec)
 	return words || !len ? 0 : -ENOMEM;
 }
 
+/* What is not recorded. */
+static int take_unseen(struct reader *r, const struct record *rec)
+{
+	const char *name = (const char *)rec->payload;
+	const struct pm_unseen unseen = {
+		.kind = (enum pm_unseen_kind)(rec->kind - RECORD_UNSEEN_FLUSH),
+		.event = r->log->events,
+		.times = rec->off,
+		.name = pm_log_source(r->log, name, strnlen(name, rec->len)),
+		.source = rec->source < r->sources ? r->source[rec->source] : 0};
+	return pm_log_add_unseen(r->log, &unseen);
+}
+
 static int take_event(struct reader *r, const struct record *rec)
 {
 	struct pm_log *log = r->log;
@@ -279,7 +292,8 @@ static int take_record(struct reader *r, const struct record *rec)
 			     RECORD_KINDS - 1);
 	bool payload = rec->kind == RECORD_FILE || rec->kind == RECORD_BEFORE ||
 		       rec->kind == RECORD_SOURCE || rec->kind == RECORD_MARK ||
-		       rec->kind == RECORD_CALL || rec->kind == RECORD_RETURN || writes(rec);
+		       rec->kind == RECORD_CALL || rec->kind == RECORD_RETURN ||
+		       rec->kind >= RECORD_UNSEEN_FLUSH || writes(rec);
 	if (payload && rec->len > rec->bytes - sizeof(*rec))
 		return wrong(r, "a record of %u bytes has %u bytes of content", rec->bytes,
 			     rec->len);
@@ -294,6 +308,11 @@ static int take_record(struct reader *r, const struct record *rec)
 		return take_source(r, rec);
 	case RECORD_CALL:
 		return take_call(r, rec);
+	case RECORD_UNSEEN_FLUSH:
+	case RECORD_UNSEEN_FENCE:
+	case RECORD_UNSEEN_NAME:
+	case RECORD_UNSEEN_OTHER:
+		return take_unseen(r, rec);
 	case RECORD_PACKET_OUT: /* for recording_merge.h */
 	case RECORD_PACKET_IN:
 	case RECORD_SOCKET_OUT:

@@ -290,6 +290,24 @@ static int wait_for_all(const struct request *r, bool interactive)
 
 /* --- the end --- */
 
+/* What the program has or does, and what is not recorded of it. */
+static void print_not_seen(const struct request *r)
+{
+	const struct record_head *h = r->head;
+	if (h->unseen_kind[RECORD_UNSEEN_NAME - RECORD_UNSEEN_FLUSH])
+		fprintf(stderr,
+			"tidemark: %s: names or lengths of files of PM changed, and what a power "
+			"failure leaves of that is not judged\n",
+			r->out);
+	if (!h->unseen_kind[0])
+		return;
+	fprintf(stderr,
+		"tidemark: %s: the program has instructions that flush or store past the caches, "
+		"and when they run is not recorded: tidemark images cannot tell, and names what "
+		"records that\n",
+		r->out);
+}
+
 static void print_summary(const struct request *r, double seconds)
 {
 	const struct record_head *h = r->head;
@@ -329,6 +347,7 @@ static void print_summary(const struct request *r, double seconds)
 		images_print_unordered(stderr, h->exact);
 		fputc('\n', stderr);
 	}
+	print_not_seen(r);
 	if (!h->files && !h->messages)
 		fprintf(stderr,
 			"tidemark: %s: nothing is in it: the program mapped no file that "

@@ -55,11 +55,11 @@ static struct known_site *slot_of(const void *caller)
 	return NULL;
 }
 
-/* A library of PMDK is not the program. */
-static bool is_pmdk(const char *path)
+/* A library of PMDK, or the soft RNIC's, is not the program. */
+bool call_site_is_pmdk_file(const char *path)
 {
-	const char *name = strrchr(path, '/');
-	return !strncmp(name ? name + 1 : path, "libpmem", 7);
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	return !strncmp(name, "libpmem", 7) || !strcmp(name, "libtidemark-verbs.so");
 }
 
 /* The file that a place is in, and where its image begins. dladdr() would look for the symbol, too,
@@ -87,7 +87,7 @@ static bool add_place(char *text, size_t room, const void *pc)
 	uintptr_t begins;
 	size_t n = strlen(text);
 	const char *path = file_of(pc, &begins);
-	if (!path || is_pmdk(path))
+	if (!path || call_site_is_pmdk_file(path))
 		return false;
 	/* Before the return address is the call. */
 	snprintf(text + n, room - n, "%s%s+0x%lx", n ? ";" : "", path,
@@ -99,7 +99,7 @@ static bool is_in_pmdk(const void *pc)
 {
 	uintptr_t begins;
 	const char *path = file_of(pc, &begins);
-	return path && is_pmdk(path);
+	return path && call_site_is_pmdk_file(path);
 }
 
 static bool is_same(const struct chain *c, const void *caller, const void *frame)
@@ -175,6 +175,12 @@ void call_site_find(struct call_site *site, const void *caller)
 	struct unwinding u = {.site = site, .chain = c, .caller = caller};
 	_Unwind_Backtrace(unwind, &u);
 	site->chain = c;
+}
+
+const char *call_site_file(const void *pc)
+{
+	uintptr_t begins;
+	return file_of(pc, &begins);
 }
 
 static uint32_t add_source(const char *text)

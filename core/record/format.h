@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define RECORD_NAME  "tidemark-pm-recording " /* and the format's number */
-#define RECORD_MAGIC RECORD_NAME "5\n"
+#define RECORD_MAGIC RECORD_NAME "6\n"
 #define RECORD_HEAD  4096 /* bytes */
 #define RECORD_FILES 16
 #define RECORD_RNIC  0x80000000u /* in `thread`, besides the number of a queue pair */
@@ -54,6 +54,7 @@ struct record_head {
 	struct record_file {
 		uint64_t device, inode;
 		uint64_t size; /* bytes */
+		uint64_t kept; /* bytes: what is beyond was cut off once, and is not looked at */
 	} file[RECORD_FILES];
 	uint64_t exact;	       /* stores that a program told of, or Valgrind */
 	uint64_t told;	       /* Valgrind did */
@@ -73,6 +74,7 @@ struct record_head {
 	uint64_t messages; /* from and to other programs: RECORD_PACKET_OUT and so on */
 	/* At the end: bytes of each file that are not as recorded. */
 	uint64_t unseen[RECORD_FILES];
+	uint64_t unseen_kind[4]; /* records of each kind from UNSEEN_FLUSH on */
 	uint64_t unordered; /* STOREs of several words: which of these came first is not known */
 };
 _Static_assert(sizeof(struct record_head) <= RECORD_HEAD, "the head is a page");
@@ -107,6 +109,13 @@ enum record_kind {
 	RECORD_PACKET_IN,  /* it has come */
 	RECORD_SOCKET_OUT, /* somebody is about to write to a TCP socket */
 	RECORD_SOCKET_IN,  /* somebody has read from one */
+	/* What a program does, and what is not recorded of it. payload: its name */
+	RECORD_UNSEEN_FLUSH, /* the program's text has such instructions. source: of one; off: how
+			      * many there are */
+	RECORD_UNSEEN_FENCE, /* the same of sfence and mfence */
+	RECORD_UNSEEN_NAME, /* a file that is recorded is renamed, or the like, at this place in the
+			     * order */
+	RECORD_UNSEEN_OTHER, /* the same of other files that were named as PM */
 	RECORD_KINDS
 };
 

@@ -43,6 +43,8 @@ static void *map(void *at, size_t len, int prot, int flags, int fd, off_t offset
 		if (file)
 			pm_maps_add(fd, (uint8_t *)result, len, (uint64_t)offset);
 		recorder_unlock();
+		if (file && pm_maps_any())
+			own_flushes_look();
 	}
 	errno = error;
 	return (void *)result;
@@ -186,6 +188,7 @@ RECORD_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 /* What was stored and announced last, by a process that ends in order. */
 __attribute__((destructor)) static void end(void)
 {
+	own_flushes_end();
 	if (!recorder_lock())
 		return;
 	if (pm_maps_any())

@@ -47,15 +47,21 @@ static struct shadow {
 
 /* --- files --- */
 
-/* Is it below this folder? */
-static bool is_below(int fd, const char *folder)
+bool pm_maps_path(int fd, char path[PATH_MAX])
 {
-	char link[64], path[PATH_MAX], whole[PATH_MAX];
+	char link[64];
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	ssize_t n = readlink(link, path, sizeof(path) - 1);
-	if (n < 0 || !realpath(folder, whole))
+	ssize_t n = readlink(link, path, PATH_MAX - 1);
+	path[n > 0 ? n : 0] = 0;
+	return n > 0;
+}
+
+/* Is it below this folder? */
+static bool is_below(const char *path, const char *folder)
+{
+	char whole[PATH_MAX];
+	if (!realpath(folder, whole))
 		return false;
-	path[n] = 0;
 	size_t len = strlen(whole);
 	return !strncmp(path, whole, len) && path[len] == '/';
 }
@@ -76,7 +82,7 @@ static const char *names_of_pm(void)
 }
 
 /* Is the file one of those that were named as PM? They may not have been there at the beginning. */
-static bool is_named(int fd, const struct stat *st)
+static bool is_named(const char *path, const struct stat *st)
 {
 	const char *at = names_of_pm();
 	char name[PATH_MAX];
@@ -86,7 +92,7 @@ static bool is_named(int fd, const struct stat *st)
 			continue;
 		if (named.st_ino == st->st_ino && named.st_dev == st->st_dev)
 			return true;
-		if (S_ISDIR(named.st_mode) && is_below(fd, name))
+		if (S_ISDIR(named.st_mode) && is_below(path, name))
 			return true;
 	}
 	return false;
@@ -106,6 +112,37 @@ int pm_maps_file(int fd)
 	return recorder && !fstat(fd, &st) ? find_file(&st) : -1;
 }
 
+/* Is a file that is recorded in this folder? Their paths are not known here, but their names are.
+ */
+static bool may_have_files(const char *folder)
+{
+	const char *at = names_of_pm();
+	char name[PATH_MAX], whole[PATH_MAX];
+	while (next_name(&at, name))
+		if (realpath(name, whole) &&
+		    (!strcmp(whole, folder) || is_below(folder, whole) || is_below(whole, folder)))
+			return true;
+	return false;
+}
+
+enum record_kind pm_maps_change_of(const struct stat *st, const char *path)
+{
+	bool recorded = S_ISDIR(st->st_mode) ? may_have_files(path) : find_file(st) >= 0;
+	return recorded		    ? RECORD_UNSEEN_NAME
+	       : is_named(path, st) ? RECORD_UNSEEN_OTHER
+				    : RECORD_UNFINISHED;
+}
+
+uint64_t pm_maps_keep(const struct stat *st, uint64_t len)
+{
+	int file = find_file(st);
+	if (file < 0)
+		return UINT64_MAX;
+	uint64_t kept = recorder->file[file].kept;
+	recorder->file[file].kept = len;
+	return kept;
+}
+
 /* Map the shadow as long as the file is now. */
 static bool map_shadow(unsigned file)
 {
@@ -123,7 +160,7 @@ static bool map_shadow(unsigned file)
 	if (fd < 0)
 		return false;
 	long at = -1;
-	if (!ftruncate(fd, (off_t)size))
+	if (!syscall(SYS_ftruncate, fd, size))
 		at = syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	syscall(SYS_close, fd);
 	if (at == -1)
@@ -174,8 +211,10 @@ static int take_memory(const uint8_t *at, size_t len)
 	if (recorder->files == RECORD_FILES)
 		return -1;
 	unsigned file = recorder->files++;
-	recorder->file[file] = (struct record_file){
-		.device = UINT64_MAX, .inode = (uint64_t)getpid() << 32 | regions, .size = len};
+	recorder->file[file] = (struct record_file){.device = UINT64_MAX,
+						    .inode = (uint64_t)getpid() << 32 | regions,
+						    .size = len,
+						    .kept = UINT64_MAX};
 	int n = snprintf(name, sizeof(name), "mr.%d.%u", (int)getpid(), regions++);
 	recorder_add(RECORD_FILE, file, len, name, (uint32_t)n, 0);
 	if (!map_shadow(file))
@@ -186,23 +225,20 @@ static int take_memory(const uint8_t *at, size_t len)
 
 /* The file's number, a new one if it is new, with a shadow of `size` bytes; *was: of these so many
  * were known before. -1: there is no room. */
-static int take_file(int fd, const struct stat *st, uint64_t size, uint64_t *was)
+static int take_file(int fd, const char *path, const struct stat *st, uint64_t size, uint64_t *was)
 {
 	int file = find_file(st);
-	char link[64], path[PATH_MAX];
 	if (file < 0 && recorder->files == RECORD_FILES)
 		return -1;
 	if (file < 0) {
 		file = (int)recorder->files++;
-		recorder->file[file] = (struct record_file){.device = st->st_dev,
-							    .inode = st->st_ino};
+		recorder->file[file] = (struct record_file){
+			.device = st->st_dev, .inode = st->st_ino, .kept = UINT64_MAX};
 	}
 	*was = recorder->file[file].size;
 	if (size > *was) {
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-		ssize_t n = readlink(link, path, sizeof(path));
 		recorder->file[file].size = size;
-		recorder_add(RECORD_FILE, (unsigned)file, size, path, n > 0 ? (uint32_t)n : 0, 0);
+		recorder_add(RECORD_FILE, (unsigned)file, size, path, (uint32_t)strlen(path), 0);
 	}
 	if (!map_shadow((unsigned)file))
 		return -1;
@@ -295,7 +331,8 @@ static bool compare(void *arg, uint8_t *at, size_t len)
 /* How much of a mapping is in the file: beyond that an access is an error. */
 static size_t accessible(const struct mapping *m)
 {
-	uint64_t size = shadow[m->file].size;
+	uint64_t size = shadow[m->file].size, kept = recorder->file[m->file].kept;
+	size = size < kept ? size : kept;
 	return m->offset + m->len <= size ? m->len : size > m->offset ? size - m->offset : 0;
 }
 
@@ -414,14 +451,16 @@ void pm_maps_add(int fd, uint8_t *at, size_t len, uint64_t offset)
 {
 	struct stat st;
 	uint64_t known;
-	if (mappings == MAPPINGS || fstat(fd, &st) || !is_named(fd, &st))
+	char path[PATH_MAX];
+	if (mappings == MAPPINGS || fstat(fd, &st) || !pm_maps_path(fd, path) ||
+	    !is_named(path, &st))
 		return;
 	uint64_t size = offset + len;
 	if (S_ISREG(st.st_mode) && size > (uint64_t)st.st_size)
 		size = (uint64_t)st.st_size;
 	size = size / LINE * LINE;
 	recorder_takes_long();
-	int file = size ? take_file(fd, &st, size, &known) : -1;
+	int file = size ? take_file(fd, path, &st, size, &known) : -1;
 	if (file < 0)
 		return;
 	const struct mapping *m = add_mapping(
@@ -555,6 +594,7 @@ static void before_fork(void)
 static void in_child(void)
 {
 	recorder_forked();
+	own_flushes_forked();
 	written_forget();
 	for (unsigned i = 0; i < mappings; i++)
 		watch(&mapping[i]);

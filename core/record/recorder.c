@@ -261,6 +261,12 @@ void recorder_add_of(uint32_t thread, enum record_kind kind, unsigned file, uint
 	add(kind, file, off, payload, len, source, thread, 0);
 }
 
+void recorder_add_unseen(enum record_kind kind, uint64_t off, const char *name, uint32_t source)
+{
+	recorder->unseen_kind[kind - RECORD_UNSEEN_FLUSH]++;
+	recorder_add(kind, 0, off, name, (uint32_t)strlen(name), source);
+}
+
 void recorder_add_packet(enum record_kind kind, uint32_t own, uint32_t other, uint32_t qp,
 			 uint64_t packet)
 {
@@ -271,8 +277,6 @@ void recorder_add_packet(enum record_kind kind, uint32_t own, uint32_t other, ui
 static bool begin_event(const void *caller, uint32_t *source)
 {
 	struct call_site site;
-	if (!pm_maps_any())
-		return false;
 	call_site_find(&site, caller);
 	if (!recorder_lock())
 		return false;
@@ -280,12 +284,24 @@ static bool begin_event(const void *caller, uint32_t *source)
 	return true;
 }
 
-bool recorder_event(const void *caller, uint32_t *source)
+bool recorder_happens(const void *caller, uint32_t *source)
 {
 	bool begun = begin_event(caller, source);
 	if (begun)
 		pm_maps_scan(*source);
 	return begun;
+}
+
+bool recorder_event(const void *caller, uint32_t *source)
+{
+	return pm_maps_any() && recorder_happens(caller, source);
+}
+
+bool recorder_begins(void)
+{
+	if (!tried)
+		open_recording();
+	return recorder && recorder->files;
 }
 
 static bool begin_range(const void *at, size_t len, const void *caller, uint32_t *source,
@@ -391,6 +407,8 @@ static void registered(const void *at, size_t len)
 		return;
 	pm_maps_add_memory((uint8_t *)(uintptr_t)at, len);
 	recorder_unlock();
+	if (pm_maps_any())
+		own_flushes_look();
 }
 
 static void deregistered(const void *at, size_t len)

@@ -11,14 +11,18 @@
  *	written.c	which pages were written, as the kernel says
  *	alone.c		whether a thread is the only one
  *	call_site.c	where in the program a call stands
+ *	own_flushes.c	which flushes of the program are not seen
  *	told.c		what the Valgrind tool tells, if the program runs under it
  *	announced.c	what clients say of their operations
  *	messages.c	what goes from machine to machine; socket_reads.c what reads it
- *	libc_calls.c, libpmem_calls.c, libpmem2_calls.c	the functions that are replaced
+ *	libc_calls.c, name_calls.c, libpmem_calls.c, libpmem2_calls.c	the functions that are
+ *			replaced
  *	record_hooks.h	what the soft RNIC calls
  */
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include "core/record/format.h"
 
 #define RECORD_EXPORT __attribute__((visibility("default")))
@@ -39,6 +43,10 @@ uint64_t recorder_now(void);
  * until now is recorded, and *source is its place. True: with the lock. False: nothing is recorded.
  */
 bool recorder_event(const void *caller, uint32_t *source);
+/* The same of a process that need not have PM mapped. */
+bool recorder_happens(const void *caller, uint32_t *source);
+/* Is there a recording, and a file in it? A first look, without the lock. */
+bool recorder_begins(void);
 /* The same of a flush: only what has been stored in its lines counts, for other stores may as well
  * be later ones. */
 bool recorder_flushes(const void *at, size_t len, const void *caller, uint32_t *source);
@@ -59,6 +67,10 @@ void recorder_add(enum record_kind kind, unsigned file, uint64_t off, const void
 void recorder_add_packet(enum record_kind kind, uint32_t own, uint32_t other, uint32_t qp,
 			 uint64_t packet);
 
+/* Something that the program has or does, and that is not recorded: RECORD_UNSEEN_FLUSH and so on.
+ */
+void recorder_add_unseen(enum record_kind kind, uint64_t off, const char *name, uint32_t source);
+
 /* Somebody outside is about to be told something, by a call at `caller`. Without the lock. */
 void recorder_acknowledges(const void *caller);
 
@@ -70,6 +82,8 @@ struct told_event {
 };
 /* Take what it tells. With the lock. False: there is no tool; stores have to be looked for. */
 bool told_take(void);
+/* Did it, the last time? */
+bool told_by_tool(void);
 /* An RNIC is about to write there; NULL: it has. */
 void told_landing(const void *at, size_t len);
 
@@ -100,6 +114,14 @@ void pm_maps_move(const uint8_t *at, size_t len, uint8_t *to, size_t new_len);
 /* Any PM in this process? Without the lock: a first look. */
 bool pm_maps_any(void);
 bool pm_maps_has(const void *at);
+/* The path of an open file. */
+bool pm_maps_path(int fd, char path[PATH_MAX]);
+/* If this file's name or length changes: RECORD_UNSEEN_NAME, if it is recorded;
+ * RECORD_UNSEEN_OTHER, if it is not, but was named as PM; else RECORD_UNFINISHED. With the lock. */
+enum record_kind pm_maps_change_of(const struct stat *st, const char *path);
+/* If it is recorded, it is about to be cut to so many bytes, and no more is looked at; what was
+ * until now. With the lock. */
+uint64_t pm_maps_keep(const struct stat *st, uint64_t len);
 /* Is this file PM? Its number, or -1. */
 int pm_maps_file(int fd);
 /* Write down what the CPUs have stored since the last time; `source`: the event before which it was
@@ -177,7 +199,19 @@ uint32_t call_site_number(struct call_site *site);
 /* Of calls, the innermost first, up to an address that is 0. With the lock. */
 uint32_t call_site_of(const uint64_t *ip, unsigned n);
 bool call_site_is_pmdk(uint64_t ip);
+bool call_site_is_pmdk_file(const char *path);
+/* The file that a place is in, or NULL. */
+const char *call_site_file(const void *pc);
 /* Of a name that is no place. */
 uint32_t call_site_name(const char *name);
+
+/* --- own_flushes.c: without the lock --- */
+
+/* There is PM: tell of flushes in the program's text that are not seen, if that was not told yet.
+ */
+void own_flushes_look(void);
+void own_flushes_end(void);
+/* In a child of fork(). */
+void own_flushes_forked(void);
 
 #endif

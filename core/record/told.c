@@ -73,6 +73,13 @@ static void take(const struct told *t)
 			      t->kind == TOLD_STORE ? add_store : add_flush, &e);
 }
 
+static bool by_tool;
+
+bool told_by_tool(void)
+{
+	return by_tool;
+}
+
 bool told_take(void)
 {
 	static struct told told[TAKEN]; /* under the lock */
@@ -82,7 +89,8 @@ bool told_take(void)
 		for (long i = 0; i < n; i++)
 			take(&told[i]);
 	} while (n == TAKEN);
-	if (n >= 0)
+	by_tool = n >= 0;
+	if (by_tool)
 		recorder->told = 1;
-	return n >= 0;
+	return by_tool;
 }

@@ -104,6 +104,14 @@ static void print_recorded(FILE *out, const struct images_report *r)
 		images_print_unordered(out, told);
 		fputs("</tr>\n", out);
 	}
+	from = print_begin(&p);
+	if (from)
+		images_print_not_seen(from, r->log, "", "\n");
+	if (from && !fclose(from))
+		for (char *at = p.text, *line; (line = strsep(&at, "\n"));)
+			if (*line)
+				row(out, "not seen", line);
+	free(p.text);
 	if (!r->log->stopped) {
 		snprintf(text, sizeof(text), "none: %s", images_why_no_end(r->log));
 		row(out, "end", text);
@@ -162,7 +170,7 @@ static void print_overview(FILE *out, const struct images_report *r)
 		struct printed p;
 		verdict_words(r, c, words);
 		fprintf(out, "<li><a href=\"#c%u\">", i + 1);
-		page_element(out, "", words, "</a>; ");
+		page_element(out, images_doubt_words(c), words, "</a>; ");
 		fprintf(out, "%" PRIu64 " image%s", c->images, plural(c->images));
 		FILE *from = c->parts ? print_begin(&p) : NULL;
 		if (from) {
@@ -176,15 +184,30 @@ static void print_overview(FILE *out, const struct images_report *r)
 	fputs("</ol>\n</section>\n", out);
 }
 
+/* The page's headline where there is no verdict. */
+static void print_doubt(FILE *out, const struct images_report *r, enum image_doubt doubt)
+{
+	struct printed p;
+	FILE *from = doubt ? print_begin(&p) : NULL;
+	if (!from)
+		return;
+	images_print_doubt(from, r, doubt);
+	print_end(&p, from, out, "<p class=\"verdict bad\">", "</p>\n");
+}
+
 static void print_header(FILE *out, const struct images_report *r)
 {
 	char words[VERDICT_WORDS];
 	page_element(out, "<header>\n<h1>Crash images of ", r->name, "</h1>\n");
 	if (r->one) {
 		verdict_words(r, r->one, words);
-		fprintf(out, "<p class=\"verdict %s\">This image: ",
-			r->one->verdict.how == IMAGE_GOOD ? "good" : "bad");
+		fprintf(out, "<p class=\"verdict %s\">This image: %s",
+			r->one->verdict.how == IMAGE_GOOD && !r->one->doubt ? "good" : "bad",
+			images_doubt_words(r->one));
 		page_element(out, "", words, "</p>\n");
+		print_doubt(out, r, r->one->doubt);
+	} else if (r->result->doubt) {
+		print_doubt(out, r, r->result->doubt);
 	} else if (!r->result->bad) {
 		fprintf(out, "<p class=\"verdict good\">%s</p>\n",
 			r->result->images ? "Every image is good." : "Nothing was checked.");
@@ -303,7 +326,7 @@ static int print_section(struct section *s)
 	fprintf(s->out, "<section class=cause id=c%u>\n", s->number);
 	if (!s->r->one) {
 		verdict_words(s->r, s->cause, words);
-		fprintf(s->out, "<h2>%u. ", s->number);
+		fprintf(s->out, "<h2>%u. %s", s->number, images_doubt_words(s->cause));
 		page_element(s->out, "", words, "");
 		fprintf(s->out, "; %" PRIu64 " image%s</h2>\n", s->cause->images,
 			plural(s->cause->images));

@@ -15,6 +15,7 @@
 #include "report/terminal.h"
 
 #define LINES_SHOWN   8	   /* of an image */
+#define UNSEEN_SHOWN  20   /* of what was not seen */
 #define VERDICT_WORDS 1000 /* bytes */
 
 /* "event 40, line 12 of the log"; a recording has no lines. */
@@ -118,6 +119,84 @@ uint64_t images_unordered(const struct pm_log *log, bool *told)
 	return n;
 }
 
+void images_print_not_seen(FILE *out, const struct pm_log *log, const char *before,
+			   const char *after)
+{
+	for (size_t i = 0; i < log->unseens; i++) {
+		if (i == UNSEEN_SHOWN) {
+			fprintf(out, "%sand %zu more that are not judged%s", before,
+				log->unseens - i, after);
+			return;
+		}
+		const struct pm_unseen *u = &log->unseen[i];
+		const char *source = log->source[u->source];
+		bool names = u->kind >= PM_UNSEEN_NAME;
+		fprintf(out, "%s%s: %s", before, names ? "not judged" : "not recorded",
+			log->source[u->name]);
+		if (*source)
+			fprintf(out, " %s %.*s", names ? "by" : "in", (int)strcspn(source, ";"),
+				source);
+		if (names)
+			fprintf(out, ", before event %zu", u->event);
+		else if (u->times > 1)
+			fprintf(out, ", and %" PRIu64 " more", u->times - 1);
+		fputs(after, out);
+	}
+}
+
+/* What records it. Memory has no path that tidemark-valgrind knows, nor have files of several
+ * machines. */
+static void print_valgrind(FILE *out, const struct images_report *r)
+{
+	for (unsigned i = 0; i < r->log->files; i++)
+		if (r->log->file[i].name[0] != '/')
+			return;
+	fputs("; this records that: ", out);
+	write_word(out, program);
+	fputs(" record", out);
+	for (unsigned i = 0; i < r->log->files; i++) {
+		fputs(" --pm ", out);
+		write_word(out, r->log->file[i].name);
+	}
+	fputs(" --out ", out);
+	write_word(out, r->name);
+	fprintf(out, " -- %s-valgrind", program);
+	for (unsigned i = 0; i < r->log->files; i++) {
+		fputs(" --pm=", out);
+		write_word(out, r->log->file[i].name);
+	}
+	fputs(" PROGRAM", out);
+}
+
+void images_print_doubt(FILE *out, const struct images_report *r, enum image_doubt doubt)
+{
+	static const char *const why[] = {
+		[DOUBT_FLUSHES] = "the program has instructions that flush or store past the "
+				  "caches, and when they ran was not recorded",
+		[DOUBT_FENCES] = "what is lost had been flushed, and the program has instructions "
+				 "that wait for that, and when they ran was not recorded",
+		[DOUBT_NAMES] = "what a power failure leaves of names and lengths of files is not "
+				"judged"};
+	fprintf(out, "could not tell: %s", why[doubt]);
+	if (doubt != DOUBT_NAMES)
+		print_valgrind(out, r);
+}
+
+struct doubt_text {
+	char text[4096];
+};
+
+static struct doubt_text doubt_text(const struct images_report *r, enum image_doubt doubt)
+{
+	struct doubt_text t = {""};
+	FILE *out = doubt ? fmemopen(t.text, sizeof(t.text), "w") : NULL;
+	if (out) {
+		images_print_doubt(out, r, doubt);
+		fclose(out);
+	}
+	return t;
+}
+
 const char *images_why_no_end(const struct pm_log *log)
 {
 	return log->full ? "it became full, or the disk was, while the program went on"
@@ -153,6 +232,7 @@ void images_print_log(FILE *out, const struct images_report *r)
 		images_print_unordered(out, told);
 		fputc('\n', out);
 	}
+	images_print_not_seen(out, log, "", "\n");
 }
 
 /* "the first 2 of 3 stores", "none of them", "version 1 of 3 cut after word 2" */
@@ -291,8 +371,9 @@ static void print_cause(FILE *out, const struct images_report *r, unsigned numbe
 {
 	char words[VERDICT_WORDS];
 	image_verdict_words(&r->options->checker, &c->verdict, words, sizeof(words));
-	fprintf(out, "\n%s%u. %s%s; %" PRIu64 " image%s\n", out == stdout ? paint(BOLD) : "",
-		number, words, out == stdout ? paint(PLAIN) : "", c->images, plural(c->images));
+	fprintf(out, "\n%s%u. %s%s%s; %" PRIu64 " image%s\n", out == stdout ? paint(BOLD) : "",
+		number, images_doubt_words(c), words, out == stdout ? paint(PLAIN) : "", c->images,
+		plural(c->images));
 	print_parts(out, r, c);
 	print_image(out, r, c);
 	fputs("   once more: ", out);
@@ -333,6 +414,11 @@ static void print_way(FILE *out, struct image_way way)
 			"system calls that are not libc's");
 }
 
+const char *images_doubt_words(const struct image_cause *c)
+{
+	return c->doubt ? "in doubt: " : "";
+}
+
 void images_print_figures(FILE *out, const struct images_report *r)
 {
 	const struct images_result *x = r->result;
@@ -360,6 +446,10 @@ void images_print_remarks(FILE *out, const struct images_report *r)
 	snprintf(done, sizeof(done), "%" PRIu64 " of %" PRIu64 " images are judged", x->judged,
 		 x->images);
 	images_print_left_off(out, r, done);
+	if (x->doubt) {
+		images_print_doubt(out, r, x->doubt);
+		fputc('\n', out);
+	}
 	if (x->rough)
 		fputs("some causes may say more than must not be lost: their lines were not "
 		      "given back\n",
@@ -380,8 +470,8 @@ void images_print_remarks(FILE *out, const struct images_report *r)
 		fprintf(out, "%s\n",
 			"every image is bad, also that of the beginning: is the checker right?");
 	bool kill = r->options->model == PM_KILL;
-	if (!r->log->has_flush && !domain_nic_flush_reaches(&r->options->hw) &&
-	    r->options->model != PM_CACHES)
+	if (!r->log->has_flush && !pm_log_unseen(r->log, PM_UNSEEN_FLUSH) &&
+	    !domain_nic_flush_reaches(&r->options->hw) && r->options->model != PM_CACHES)
 		fprintf(out,
 			"the program never flushes: what a power failure leaves is a matter of "
 			"chance (--model %s)\n",
@@ -417,11 +507,18 @@ void images_junit(const struct images_report *r, struct junit *j)
 			fclose(out);
 		}
 		j->no_memory |= !text;
-		junit_add(j, r->name, name, "%s", text ? text + strspn(text, "\n") : "");
+		const char *words = text ? text + strspn(text, "\n") : "";
+		if (x->cause[i].doubt)
+			junit_skip(j, r->name, name, words);
+		else
+			junit_add(j, r->name, name, "%s", words);
 		free(text);
 	}
+	struct doubt_text doubt = doubt_text(r, x->doubt);
 	if (r->left_off)
 		junit_skip(j, r->name, "other crash images", r->left_off);
+	else if (x->doubt)
+		junit_skip(j, r->name, "crash images", doubt.text);
 	else if (!x->bad)
 		junit_add(j, r->name, "crash images", NULL);
 }
@@ -433,7 +530,11 @@ void images_print_one(FILE *out, const struct images_report *r, const struct ima
 	images_print_log(out, r);
 	print_parts(out, r, c);
 	print_image(out, r, c);
-	fprintf(out, "%s\n", words);
+	fprintf(out, "%s%s\n", images_doubt_words(c), words);
+	if (c->doubt) {
+		images_print_doubt(out, r, c->doubt);
+		fputc('\n', out);
+	}
 }
 
 /* --- JSON --- */
@@ -469,11 +570,28 @@ static json_t *json_cause(const struct images_report *r, const struct image_caus
 		json_array_append_new(lines, json_line(r->log, &c->line[i]));
 	image_verdict_words(&r->options->checker, &c->verdict, words, sizeof(words));
 	const struct pm_event *at = c->at < r->log->events ? &r->log->event[c->at] : NULL;
-	return json_pack("{s:s, s:I, s:s, s:I, s:s, s:s, s:I, s:s, s:o, s:o}", "verdict", words,
-			 "images", (json_int_t)c->images, "image", spec, "event", (json_int_t)c->at,
-			 "event_kind", at ? pm_event_name[at->kind] : "end", "event_source",
+	return json_pack("{s:s, s:b, s:I, s:s, s:I, s:s, s:s, s:I, s:s, s:o, s:o}", "verdict",
+			 words, "in_doubt", c->doubt != DOUBT_NONE, "images", (json_int_t)c->images,
+			 "image", spec, "event", (json_int_t)c->at, "event_kind",
+			 at ? pm_event_name[at->kind] : "end", "event_source",
 			 at ? r->log->source[at->source] : "", "acked", (json_int_t)c->acked,
 			 "marker", r->log->source[c->mark], "lost", parts, "lines", lines);
+}
+
+static json_t *json_not_seen(const struct pm_log *log)
+{
+	json_t *all = json_array();
+	char *text = NULL, *line, *at;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	if (out) {
+		images_print_not_seen(out, log, "", "\n");
+		fclose(out);
+	}
+	for (at = text; at && *at && (line = strsep(&at, "\n"));)
+		json_array_append_new(all, json_string(line));
+	free(text);
+	return all;
 }
 
 int images_json(const struct images_report *r, const char *path)
@@ -483,20 +601,24 @@ int images_json(const struct images_report *r, const char *path)
 	char hardware[200];
 	uint64_t unseen = 0;
 	bool told;
+	const struct doubt_text doubt = doubt_text(r, x->doubt);
 	for (unsigned i = 0; i < r->log->files; i++)
 		unseen += r->log->file[i].unseen;
 	images_print_hardware(r->options, hardware, sizeof(hardware));
 	for (unsigned i = 0; i < x->causes; i++)
 		json_array_append_new(causes, json_cause(r, &x->cause[i]));
 	json_t *all = json_pack(
-		"{s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:I, s:o}",
+		"{s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:I, s:s*, "
+		"s:o, "
+		"s:o}",
 		"log", r->name, "model", r->options->model == PM_KILL ? "kill" : "power", "domain",
 		domain_of(r->options), "ddio", r->options->hw.ddio == DDIO_ON, "hardware", hardware,
 		"events", (json_int_t)r->log->events, "cuts", (json_int_t)x->cuts, "bounded",
 		(json_int_t)x->bounded, "images", (json_int_t)x->images, "judged",
 		(json_int_t)x->judged, "bad", (json_int_t)x->bad, "complete", !r->left_off, "ended",
 		r->log->stopped, "unseen", (json_int_t)unseen, "unordered",
-		(json_int_t)images_unordered(r->log, &told), "causes", causes);
+		(json_int_t)images_unordered(r->log, &told), "doubt", x->doubt ? doubt.text : NULL,
+		"not_seen", json_not_seen(r->log), "causes", causes);
 	int error = all ? json_save(all, path) : -ENOMEM;
 	json_decref(all);
 	return error;

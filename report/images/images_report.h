@@ -23,6 +23,11 @@ void images_print_unseen(FILE *out, uint64_t bytes);
 /* That the order of some stores is not known, and how it would be. `told`: a program told of each
  * of its own. */
 void images_print_unordered(FILE *out, bool told);
+/* What the program has or does that was not seen, a line each after `before` and before `after`. */
+void images_print_not_seen(FILE *out, const struct pm_log *log, const char *before,
+			   const char *after);
+/* "could not tell: ...", without a newline, and what can. */
+void images_print_doubt(FILE *out, const struct images_report *r, enum image_doubt doubt);
 /* Stores of several words that were noticed: which of these came first is not known. */
 uint64_t images_unordered(const struct pm_log *log, bool *told);
 /* What there is in the log. */
@@ -56,6 +61,8 @@ void images_print_moment(FILE *out, const struct images_report *r, const struct 
 void images_print_command(FILE *out, const struct images_report *r, const char *spec);
 /* The same for this image. */
 void images_print_again(FILE *out, const struct images_report *r, const struct image_cause *c);
+/* Before a verdict: "in doubt: ", or nothing. */
+const char *images_doubt_words(const struct image_cause *c);
 /* At how many places the power failed, and so on. */
 void images_print_figures(FILE *out, const struct images_report *r);
 /* That it was left off, when only this had been done, and the command for all of it; or nothing. */

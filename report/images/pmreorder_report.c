@@ -59,4 +59,8 @@ void pmreorder_print(const struct images_report *r, const struct pmreorder_resul
 	if (!x->barriers)
 		puts("there is no store or flush with a flush and a fence after it: nothing was "
 		     "checked (--engine tidemark asks what is left of such stores, too)");
+	if (x->doubt) {
+		images_print_doubt(stdout, r, x->doubt);
+		putchar('\n');
+	}
 }

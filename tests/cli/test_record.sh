@@ -1197,7 +1197,7 @@ wrong() {
 }
 wrong 'shorter than the head' 100 -
 wrong 'it says that it has' 5000 -
-wrong 'a recording of format 4, and expected format 5: record the program once more' - 22 4
+wrong 'a recording of format 4, and expected format ' - 22 4
 wrong 'not whole' - 4100 '\377\377\377\377'
 wrong 'does not fit into' - 4104 '\0\0\0\0\200'
 wrong 'of kind' - 4096 '\144'

@@ -1,0 +1,274 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test_not_seen.sh TIDEMARK SOURCES
+#
+# What a program does and tidemark record does not see is no verdict: flushes and fences that are instructions of the program,
+# and names and lengths of its files. tidemark images then cannot tell, and where it names a command, that one can.
+# shellcheck source=tests/cli/own.sh
+. "$(dirname "$0")/own.sh"
+
+compile() {
+	local name=$1
+	shift
+	run 0 gcc -g -O1 -Wall -Wextra -Werror -o "$name" "$name.c" "$@"
+}
+# verdict STATUS PROGRAM ARGUMENT... [-- OPTION...]: of the images of a recording of it, with its own mode `check`.
+verdict() {
+	local status=$1 words=()
+	shift
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do
+		words+=("$1")
+		shift
+	done
+	[ $# -eq 0 ] || shift
+	rm -rf pool
+	run 0 tidemark record -q --pm pool --out rec "${words[@]}"
+	run "$status" tidemark images rec --recover "${words[0]} {} check" "$@"
+}
+
+# --- instructions ---
+
+cat >log.c <<'END'
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <libpmem.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* An entry at 64 and 128, their number at 0; POOL HOW|check. */
+static void clean(const void *at) { __asm__ volatile("clflush %0" : : "m"(*(const char *)at) : "memory"); }
+static void fence(void) { __asm__ volatile("mfence" : : : "memory"); }
+#ifdef INLINE
+static void persist(const void *at, const char *how)
+{
+	clean(at);
+	if (!strcmp(how, "right"))
+		__asm__ volatile("sfence" : : : "memory");
+}
+#elif defined(NONTEMPORAL)
+static void persist(long *at, const char *how)
+{
+	long value = *at;
+	__asm__ volatile("movnti %1, %0" : "=m"(*at) : "r"(value));
+	if (!strcmp(how, "right"))
+		pmem_drain();
+}
+#elif defined(FENCES)
+static void persist(const void *at, const char *how)
+{
+	if (!strcmp(how, "right"))
+		pmem_persist(at, 8);
+	else if (strcmp(how, "unflushed") != 0)
+		pmem_flush(at, 8);
+	fence();
+}
+#else
+static void persist(const void *at, const char *how)
+{
+	if (!strcmp(how, "right"))
+		pmem_persist(at, 8);
+}
+#endif
+/* Looks like "clflush (%rax)", and is none: an operand, and data. */
+int looks_like(void);
+__asm__(".text\n.globl looks_like\n.type looks_like,@function\nlooks_like: mov $0x38ae0f,%eax\nret\n");
+const char data[] = "\x0f\xae\x38\x0f\xae\xf8";
+
+int main(int argc, char **argv)
+{
+	int fd = open(argv[1], O_RDWR | O_CREAT, 0600);
+	if (argc < 3 || fd < 0 || ftruncate(fd, 4096))
+		return 2;
+	long *pool = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (!strcmp(argv[2], "check"))
+		return (pool[0] > 0 && pool[8] != 1) || (pool[0] > 1 && pool[16] != 2);
+	pool[32] = looks_like() == data[0];
+	pmem_persist(&pool[32], 8);
+#ifdef LIBRARY
+	void (*of_library)(const void *) = (void (*)(const void *))dlsym(dlopen(LIBRARY, RTLD_NOW), "clean_it");
+	of_library(&pool[33]);
+#endif
+	for (long i = 1; i <= 2; i++) {
+		pool[8 * i] = i;
+		persist(&pool[8 * i], argv[2]);
+		pool[0] = i;
+		if (i == 1 || strcmp(argv[2], "right") != 0)
+			pmem_persist(pool, 8);
+		else
+			persist(pool, argv[2]);
+	}
+	(void)clean, (void)fence;
+	return 0;
+}
+END
+unused=-Wno-unused-function
+compile log $unused -lpmem
+verdict 0 ./log pool right
+! grep -q -e 'not recorded' -e 'could not tell' out || fail 'there is nothing that is not recorded'
+verdict 1 ./log pool wrong
+
+run 0 gcc -g -O1 -DINLINE $unused -o inline log.c -lpmem
+for how in right wrong; do
+	verdict 3 ./inline pool $how -- --json json --junit junit --html html
+	says 'not recorded: clflush in ' ' (log.c:9)' 'not recorded: sfence in persist (log.c:16)' \
+		'could not tell: the program has instructions that flush'
+	! grep -q 'mfence' out || fail 'a function that is not there has no fence'
+	grep -q '"doubt": "could not tell' json || fail 'JSON does not say so'
+	! grep -q '"in_doubt": false' json || fail 'a cause without a doubt in JSON'
+	grep -q '<skipped' junit && ! grep -q '<failure' junit || fail 'JUnit does not say so'
+	grep -q '<p class="verdict bad">could not tell' html || fail 'the page does not say so'
+	# Whether only the process dies, that has nothing to do with flushes.
+	run 0 tidemark images rec --recover './inline {} check' --model kill
+	run 0 tidemark images rec --recover './inline {} check' --knob domain=mhp
+done
+run 3 tidemark images rec --recover './inline {} check' --engine pmreorder
+says 'could not tell'
+# The one that is named can tell.
+if [ -x "$(dirname "$tidemark")/tidemark-valgrind" ]; then
+	ln -s "$(dirname "$tidemark")/tidemark-valgrind" bin
+	for case in right:0 wrong:1; do
+		verdict 3 ./inline pool "${case%:*}"
+		command=$(sed -n 's/.*this records that: \(.*\) PROGRAM$/\1/p' out)
+		rm pool
+		run 0 bash -c "$command ./inline pool ${case%:*}"
+		run "${case#*:}" tidemark images rec --recover './inline {} check'
+	done
+fi
+# Past the caches: the fence is libpmem's, and is seen.
+run 0 gcc -g -O1 -DNONTEMPORAL $unused -o past log.c -lpmem
+verdict 3 ./past pool right
+says 'not recorded: movnti in persist (log.c:22)'
+
+# Who only fences by itself: the images are those of fewer fences. What is not lost by any of them is not lost.
+run 0 gcc -g -O1 -DFENCES $unused -o fences log.c -lpmem
+verdict 0 ./fences pool right
+says 'not recorded: mfence in '
+verdict 1 ./fences pool unflushed
+verdict 3 ./fences pool flushed
+says 'in doubt: exit status 1' 'could not tell: what is lost had been flushed'
+
+# A library of the program's own, which it loads when PM is mapped already, and another process of it.
+echo 'void clean_it(const void *p) { __asm__ volatile("clwb %0" : : "m"(*(const char *)p)); }' >clean.c
+run 0 gcc -g -O1 -shared -fPIC -o clean.so clean.c
+run 0 gcc -g -O1 "-DLIBRARY=\"$here/clean.so\"" $unused -o loads log.c -lpmem
+verdict 3 ./loads pool right
+says 'not recorded: clwb in clean_it (clean.c:1)'
+run 0 tidemark record -q --pm pool --out rec sh -c './log pool right; ./inline pool right'
+run 3 tidemark images rec --recover './log {} check'
+
+# --- names and lengths ---
+
+cat >names.c <<'END'
+#include <fcntl.h>
+#include <libpmem.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static long *map(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	if (fd < 0 || ftruncate(fd, 8192))
+		exit(2);
+	long *at = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return at;
+}
+
+/* a value, and then the same at another place; FOLDER HOW|check */
+int main(int argc, char **argv)
+{
+	long both[16] = {0};
+	FILE *f;
+	if (argc < 3)
+		return 2;
+	if (!strcmp(argv[2], "check")) {
+		f = fopen(argv[1], "r");
+		return !f || !fread(both, sizeof(both), 1, f) || both[8] > both[0];
+	}
+	if (chdir(argv[1]))
+		return 2;
+	/* Before it is mapped, nobody has lost anything. */
+	f = fopen("data", "w");
+	fputs("x", f);
+	fclose(f);
+	rename("data", "other");
+	unlink("other");
+	long *data = map("data");
+	if (strstr(argv[2], "-bug-before")) {
+		data[8] = 1;
+		pmem_persist(&data[8], 8);
+	}
+	data[0] = 1;
+	pmem_persist(data, 8);
+	int fd = open("data", O_RDWR);
+	if (!strncmp(argv[2], "rename", 6))
+		rename("data", "new");
+	else if (!strcmp(argv[2], "replace"))
+		fclose(fopen("tmp", "w")), rename("tmp", "data");
+	else if (!strcmp(argv[2], "unlink"))
+		remove("data");
+	else if (!strcmp(argv[2], "link"))
+		linkat(AT_FDCWD, "data", AT_FDCWD, "new", 0);
+	else if (!strcmp(argv[2], "cut"))
+		ftruncate(fd, 4096);
+	else if (!strcmp(argv[2], "empty"))
+		fclose(fopen("data", "w")), truncate("data", 8192);
+	else if (!strcmp(argv[2], "open"))
+		close(open("data", O_RDWR | O_TRUNC)), ftruncate(fd, 8192);
+	else if (!strcmp(argv[2], "folder"))
+		rename("../pool", "../pool.1"), rename("../pool.1", "../pool");
+	else if (!strcmp(argv[2], "longer"))
+		ftruncate(fd, 16384), posix_fallocate(fd, 16384, 4096), rename("none", "data");
+	else if (!strcmp(argv[2], "unmapped"))
+		fclose(fopen("tmp", "w")), rename("tmp", "MANIFEST"), unlink("MANIFEST");
+	else if (!strcmp(argv[2], "elsewhere"))
+		fclose(fopen("../tmp", "w")), rename("../tmp", "../tmp.1"), unlink("../tmp.1");
+	if (strstr(argv[2], "-bug-after")) {
+		data[0] = 0;
+		pmem_persist(data, 8);
+		data[8] = 1;
+		pmem_persist(&data[8], 8);
+	}
+	data[8] = data[0];
+	pmem_persist(&data[8], 8);
+	return 0;
+}
+END
+compile names -Wno-unused-result -lpmem
+# names STATUS HOW: in a folder of its own.
+names() {
+	rm -rf pool
+	mkdir pool
+	run 0 tidemark record -q --pm pool --out rec ./names pool "$2"
+	run "$1" tidemark images rec --recover './names {} check'
+}
+names 0 nothing
+! grep -q 'not judged' out || fail 'nothing happened'
+for how in rename:'is renamed to new by main (names.c:' replace:'is replaced by tmp' unlink:'is unlinked' link:'is linked as new' \
+	cut:'is cut to 4096 bytes' empty:'is cut to 0 bytes' open:'is cut to 0 bytes' folder:'is renamed to ../pool.1'; do
+	names 3 "${how%%:*}"
+	says "not judged: $here/pool" "${how#*:}" 'could not tell: what a power failure leaves of names'
+done
+names 0 longer
+! grep -q 'not judged' out || fail 'to become longer is nothing'
+# What was never mapped is not judged at all, and is no reason to doubt what is.
+names 0 unmapped
+says 'not judged: ' 'pool/tmp is renamed to MANIFEST'
+names 0 elsewhere
+! grep -q 'not judged' out || fail 'files elsewhere are of no interest'
+# What is bad before that is bad.
+names 1 rename-bug-before
+names 3 rename-bug-after
+says 'in doubt: '
+# Another program does it.
+rm -rf pool
+mkdir pool
+run 0 tidemark record --pm pool --out rec sh -c './names pool nothing; mv pool/data pool/moved; rm pool/moved'
+says 'names or lengths of files of PM changed'
+run 3 tidemark images rec --recover './names {} check'
+says 'pool/data is renamed to ' 'pool/moved is unlinked'
