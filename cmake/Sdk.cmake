@@ -69,7 +69,13 @@ add_custom_command(OUTPUT ${sdk}/live.o
 	COMMAND ${CMAKE_C_COMPILER} -O2 -w -fPIC -ftls-model=initial-exec -r -nostdlib -I${PROJECT_SOURCE_DIR} -o ${sdk}/live.o
 		${live_sources}
 	DEPENDS ${live_sources} core/record/record_hooks.h VERBATIM)
-add_custom_target(sdk ALL DEPENDS ${sdk}/known.so ${sdk}/live.o)
+# And programs that are no stores: what they define themselves is not taken from there.
+add_custom_command(OUTPUT ${sdk}/plain.o
+	COMMAND ${CMAKE_C_COMPILER} -O2 -w -fPIC -DPLAIN -c -I${PROJECT_SOURCE_DIR} -o ${sdk}/plain.o
+		${PROJECT_SOURCE_DIR}/scripts/sdk/live.c
+	COMMAND ${CMAKE_OBJCOPY} --weaken ${sdk}/plain.o
+	DEPENDS scripts/sdk/live.c core/record/record_hooks.h VERBATIM)
+add_custom_target(sdk ALL DEPENDS ${sdk}/known.so ${sdk}/live.o ${sdk}/plain.o)
 add_dependencies(tidemark sdk)
 target_link_options(tidemark PRIVATE @${sdk}/exported.needs -Wl,--dynamic-list=${sdk}/exported.list)
 target_link_libraries(tidemark PRIVATE ${CMAKE_DL_LIBS})

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 #include "core/nontemporal.h"
 #include "core/record/libpmem_calls.h"
+#include "core/record/record_hooks.h"
 #include "core/record/recorder.h"
 
 _Thread_local unsigned libpmem_depth;
@@ -169,3 +170,24 @@ COPY(pmem_memset_nodrain, int, COPY_NODRAIN)
 COPY_FLAGS(pmem_memcpy, const void *)
 COPY_FLAGS(pmem_memmove, const void *)
 COPY_FLAGS(pmem_memset, int)
+
+/* --- intrinsics of a program that tells of them: record_hooks.h --- */
+
+RECORD_EXPORT void tidemark_record_flushes(const void *at, size_t len, const void *pc)
+{
+	libpmem_note(LIBPMEM_FLUSHES, at, len, pc);
+}
+
+RECORD_EXPORT void tidemark_record_fences(const void *pc)
+{
+	libpmem_note(LIBPMEM_FENCES, NULL, 0, pc);
+}
+
+RECORD_EXPORT void tidemark_record_streams(void *to, const void *from, size_t len,
+					   void *(*copy)(void *, const void *, size_t),
+					   const void *pc)
+{
+	struct libpmem_copy c = libpmem_copy_begins(to, len, COPY_NONTEMPORAL | COPY_NODRAIN, pc);
+	copy(to, from, len);
+	libpmem_copied(&c);
+}

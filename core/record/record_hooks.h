@@ -47,10 +47,14 @@ void tidemark_record_stored(const void *at, size_t len, const void *pc) __attrib
 /* Before each event of a thread, `settle` is to tell of the store that the thread has made last.
  * More than once is as good as once. */
 void tidemark_record_settles(void (*settle)(void)) __attribute__((weak));
-/* A flush (len > 0) or a fence (0) is about to be made by the code before `pc`. The instruction
- * itself has the mark before it, "nopl 0x54d50001(%rax)": it is not looked for (own_flushes.c). */
-void tidemark_record_orders(const volatile void *at, size_t len, const void *pc)
+/* The code before `pc` is about to flush, or to fence; or it stores past the caches, by `copy`. */
+void tidemark_record_flushes(const void *at, size_t len, const void *pc) __attribute__((weak));
+void tidemark_record_fences(const void *pc) __attribute__((weak));
+void tidemark_record_streams(void *to, const void *from, size_t len,
+			     void *(*copy)(void *to, const void *from, size_t len), const void *pc)
 	__attribute__((weak));
+/* An instruction of a program that tells of it so has this before it, "nopl 0x54d50001(%rax)", and
+ * is not taken for one that is not seen (own_flushes.c). */
 #define RECORD_TOLD_MARK 0x0f, 0x1f, 0x80, 0x01, 0x00, 0xd5, 0x54
 
 #endif
