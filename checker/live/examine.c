@@ -347,7 +347,7 @@ static unsigned reasons_of(const struct recording_op *op)
 {
 	unsigned reasons = TM_ALWAYS | TM_DISTURBED;
 
-	if (op->calls || op->server_calls)
+	if (op->calls || op->server_calls || (op->says == SAYS_INJECTED && op->vendor))
 		reasons |= TM_CALL_FAILED;
 	if (op->links || op->server_links)
 		reasons |= TM_LINK_LOST;

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
+#include "core/rnic/opcode.h"
+#include "core/rnic/rnic.h"
 #include "core/text/error_name.h"
 #include "core/text/text.h"
 
@@ -154,6 +156,24 @@ void exam_note_break(struct exam_break *b, const struct examination *w, unsigned
 	memcpy(b->text, t.text, sizeof(b->text));
 }
 
+/* What its NIC said. */
+static void add_completion(struct words *t, const struct recording_op *op)
+{
+	const unsigned posted = operation_number(op->posted);
+
+	if (op->says != SAYS_ALL)
+		return;
+	if (!op->status) {
+		add(t, "; no completion had an error");
+		return;
+	}
+	add(t, "; a completion had status %u, %s", op->status, rnic_wc_status_name(op->status));
+	if (op->vendor)
+		add(t, " (vendor error 0x%" PRIx32 ")", op->vendor);
+	if (posted < OPERATIONS)
+		add(t, ", where a %s was posted last", operations[posted].name);
+}
+
 void exam_note_error(struct exam_break *b, const struct examination *w,
 		     const struct recording_op *op)
 {
@@ -167,6 +187,7 @@ void exam_note_error(struct exam_break *b, const struct examination *w,
 	    "failed with %s for no reason that was injected: the server answered; until then no "
 	    "call was told to fail, no connection was given up, and the client was not dropped",
 	    error_name(op->error).text);
+	add_completion(&t, op);
 	b->subset = w->image[0].subset;
 	memcpy(b->text, t.text, sizeof(b->text));
 }

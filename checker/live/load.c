@@ -253,7 +253,7 @@ static bool record_op(struct worker *w, struct op *op)
 	r->boot = w->boot;
 	r->client = (uint16_t)w->client;
 	r->kind = (uint8_t)op->kind;
-	r->says = w->load->o.sessions->injected != NULL;
+	r->says = w->load->o.sessions->injected ? SAYS_ALL : 0;
 	if (op->kind == HISTORY_PUT) {
 		r->value = op->put_id;
 		r->vlen = w->load->o.vlen;
@@ -278,12 +278,15 @@ static void record_why(struct worker *w, struct op *op)
 		return;
 	w->load->o.sessions->injected(w->session, &i);
 	r->gone = i.gone;
-	r->calls = i.own.calls;
+	r->calls = at_most(i.own.calls);
 	r->links = at_most(i.own.links);
-	r->server_calls = i.server.calls;
+	r->server_calls = at_most(i.server.calls);
 	r->server_links = at_most(i.server.links);
 	r->dropped = at_most(i.server.dropped);
 	r->departed = at_most(i.server.departed);
+	r->status = i.bad.status;
+	r->posted = i.bad.posted;
+	r->vendor = i.bad.vendor;
 }
 
 static void record_end(struct op *op)

@@ -33,15 +33,21 @@ struct recording_op {
 	uint8_t kind;  /* enum history_kind */
 	uint8_t found; /* GET without error: 0 not found, 1 a value, 2 bytes that no PUT of this key
 			  wrote */
-	/* If the operation failed: what was injected until then (core/live/injected.h). */
-	uint8_t says;	  /* 0: not known, this is a recording of an older Tidemark */
+	/* If the operation failed: what was injected until then, and the first completion with an
+	 * error (core/live/injected.h). */
+	uint8_t says;	  /* enum recording_says */
 	uint8_t gone;	  /* the server did not answer any more */
 	uint16_t dropped; /* the server had closed the client's connections so often */
-	uint32_t calls, server_calls;
+	uint16_t calls, server_calls;
+	uint32_t vendor; /* of the completion */
 	uint16_t links, server_links, departed;
-	uint8_t unused[2];
+	uint8_t status, posted;
 };
 _Static_assert(sizeof(struct recording_op) == RECORDING_OP, "a fixed layout");
+
+/* Recordings of an older Tidemark say nothing of failures, or nothing of completions; `calls` and
+ * `server_calls` of the latter have four bytes each. */
+enum recording_says { SAYS_NOTHING, SAYS_INJECTED, SAYS_ALL };
 
 /* What is wrong with a record that is used: what was expected. NULL: nothing. */
 const char *recording_op_wrong(const struct recording_op *op);

@@ -347,6 +347,12 @@ void live_injected(struct live_host *host, unsigned client, struct injected *out
 		out->dropped = atomic_load(&host->dropped[client]);
 }
 
+struct bad_completion live_bad_completion(struct live_host *host)
+{
+	unsigned long long bad = atomic_load(&host->bad);
+	return (struct bad_completion){(uint8_t)bad, (uint8_t)(bad >> 8), (uint32_t)(bad >> 32)};
+}
+
 static int ask_task(void *arg)
 {
 	struct live_task *task = live_self();

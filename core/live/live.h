@@ -40,6 +40,8 @@ void live_host_free(struct live_host *host);
 int live_call(struct live_host *host, int (*fn)(void *arg), void *arg);
 /* What was injected into the host's process and its connections until now. */
 void live_injected(struct live_host *host, unsigned client, struct injected *out);
+/* What the NIC told the host. */
+struct bad_completion live_bad_completion(struct live_host *host);
 /* Of a client's host: ask the server for the same. 0 or -errno: nobody answers there. Not while the
  * host is in live_call(). */
 int live_ask_injected(struct live_host *host, struct injected *out);

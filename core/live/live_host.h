@@ -11,6 +11,7 @@
 #include "core/live/live_calls.h"
 #include "core/tidemark.h"
 
+#define LIVE_POSTED 64
 #define LIVE_POLLED 4 /* completion queues that one task waits for, at most */
 
 /* What store code was given by libibverbs. Those of later kinds hold those of earlier ones. */
@@ -47,6 +48,12 @@ struct live_task {
 	uint64_t nap_ns; /* how long it last waited in vain */
 };
 
+/* A request on a queue pair. */
+struct live_posted {
+	uint32_t qp;
+	uint8_t opcode;
+};
+
 struct live_host {
 	struct ibv_context *verbs;
 	struct rendezvous *server;
@@ -54,6 +61,7 @@ struct live_host {
 	atomic_bool stopping;
 	atomic_uint links;   /* of struct injected */
 	atomic_uint refused; /* requests that failed by themselves: neither links nor flushed */
+	atomic_ullong bad;   /* struct bad_completion: vendor << 32 | posted << 8 | status */
 	atomic_uint dropped[TM_MAX_CLIENTS + 1]; /* by client */
 	int stop_fd;				 /* readable when stopping */
 	pthread_mutex_t lock;			 /* of what follows */
@@ -65,6 +73,7 @@ struct live_host {
 	void *accept_arg;
 	struct live_block *blocks;
 	struct live_object *objects;
+	struct live_posted posted[LIVE_POSTED]; /* the last ones, by the queue pair's number */
 };
 
 /* The task that runs on this thread. */

@@ -198,11 +198,27 @@ int live_query_gid(struct ibv_context *context, uint8_t port, int index, union i
 
 /* --- work --- */
 
+/* A queue pair's number finds its place at once, as posting is to cost nothing; of two queue pairs
+ * with one place only the one that posted last is known. */
+static struct live_posted *posted_place(struct live_host *host, uint32_t qp)
+{
+	return &host->posted[qp % LIVE_POSTED];
+}
+
+static void note_posted(struct ibv_qp *qp, uint8_t opcode)
+{
+	*posted_place(live_self()->host, qp->qp_num) = (struct live_posted){qp->qp_num, opcode};
+}
+
 int live_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	live_busy(live_self());
-	if (!live_fails(FAIL_POST_SEND))
-		return ibv_post_send(qp, wr, bad);
+	if (!live_fails(FAIL_POST_SEND)) {
+		int error = ibv_post_send(qp, wr, bad);
+		if (!error)
+			note_posted(qp, wr->next ? POSTED_UNKNOWN : (uint8_t)wr->opcode);
+		return error;
+	}
 	*bad = wr;
 	return ENOMEM;
 }
@@ -218,6 +234,7 @@ int live_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr
 int live_wr_complete(struct ibv_qp_ex *qp)
 {
 	live_busy(live_self());
+	note_posted(&qp->qp_base, POSTED_UNKNOWN);
 	if (!live_fails(FAIL_POST_SEND))
 		return ibv_wr_complete(qp);
 	ibv_wr_abort(qp);
@@ -230,10 +247,17 @@ int live_wr_complete(struct ibv_qp_ex *qp)
  * drops the packet on its way out): requests are flushed then, and none has failed before. A
  * request that the store should not have made fails first, with an error of its own.
  */
-static void note_status(struct live_host *host, enum ibv_wc_status status)
+static void note_status(struct live_host *host, const struct ibv_wc *wc)
 {
+	const enum ibv_wc_status status = wc->status;
 	if (status == IBV_WC_SUCCESS)
 		return;
+	const struct live_posted *last = posted_place(host, wc->qp_num);
+	const uint8_t posted = last->qp == wc->qp_num ? last->opcode : POSTED_UNKNOWN;
+	unsigned long long none = 0;
+	atomic_compare_exchange_strong(&host->bad, &none,
+				       (unsigned long long)wc->vendor_err << 32 |
+					       (unsigned)posted << 8 | status);
 	if (status == IBV_WC_RETRY_EXC_ERR ||
 	    (status == IBV_WC_WR_FLUSH_ERR && !atomic_load(&host->refused)))
 		atomic_fetch_add(&host->links, 1);
@@ -246,7 +270,7 @@ int live_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 	struct live_task *task = live_self();
 	int found = ibv_poll_cq(cq, n, wc);
 	for (int i = 0; i < found; i++)
-		note_status(task->host, wc[i].status);
+		note_status(task->host, &wc[i]);
 	if (found) {
 		live_busy(task);
 		return found;

@@ -109,6 +109,8 @@ int rnic_destroy_srq(struct ibv_srq *srq);
 const char *rnic_wc_status_str(enum ibv_wc_status status);
 const char *rnic_node_type_str(enum ibv_node_type type);
 const char *rnic_port_state_str(enum ibv_port_state state);
+/* As in enum ibv_wc_status, shortened. */
+const char *rnic_wc_status_name(enum ibv_wc_status status);
 const char *rnic_event_type_str(enum ibv_event_type type);
 /* The context of an event's object; NULL: an event of the port. */
 struct ibv_context *rnic_event_context(const struct ibv_async_event *event);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "core/rnic/rnic.h"
 
 /* A program that cannot go on comes back to lab_run(). */
 struct run {
@@ -66,30 +67,6 @@ const char *lab_error(int error)
 	return name ? name : "an unknown error";
 }
 
-static const char *status_name(enum ibv_wc_status status)
-{
-	static const char *const names[] = {
-		[IBV_WC_SUCCESS] = "SUCCESS",
-		[IBV_WC_LOC_LEN_ERR] = "LOC_LEN_ERR",
-		[IBV_WC_LOC_QP_OP_ERR] = "LOC_QP_OP_ERR",
-		[IBV_WC_LOC_PROT_ERR] = "LOC_PROT_ERR",
-		[IBV_WC_WR_FLUSH_ERR] = "WR_FLUSH_ERR",
-		[IBV_WC_MW_BIND_ERR] = "MW_BIND_ERR",
-		[IBV_WC_BAD_RESP_ERR] = "BAD_RESP_ERR",
-		[IBV_WC_LOC_ACCESS_ERR] = "LOC_ACCESS_ERR",
-		[IBV_WC_REM_INV_REQ_ERR] = "REM_INV_REQ_ERR",
-		[IBV_WC_REM_ACCESS_ERR] = "REM_ACCESS_ERR",
-		[IBV_WC_REM_OP_ERR] = "REM_OP_ERR",
-		[IBV_WC_RETRY_EXC_ERR] = "RETRY_EXC_ERR",
-		[IBV_WC_RNR_RETRY_EXC_ERR] = "RNR_RETRY_EXC_ERR",
-		[IBV_WC_FATAL_ERR] = "FATAL_ERR",
-		[IBV_WC_GENERAL_ERR] = "GENERAL_ERR",
-	};
-	if ((unsigned)status >= sizeof(names) / sizeof(*names) || !names[status])
-		return "an unknown status";
-	return names[status];
-}
-
 static const char *wc_opcode_name(enum ibv_wc_opcode opcode)
 {
 	switch ((int)opcode) {
@@ -143,8 +120,9 @@ static void say_wc(struct end *e, const char *queue, const struct ibv_wc *wc)
 	if (good && wc->opcode & IBV_WC_RECV && wc->wc_flags & IBV_WC_WITH_INV)
 		snprintf(came, sizeof(came), ", a key was invalidated");
 	lab_say(e->lab, "%s: %s %lu %s%s%s%s%s%s", e->name, queue, (unsigned long)wc->wr_id,
-		status_name(wc->status), good ? " " : "", good ? wc_opcode_name(wc->opcode) : "",
-		bytes, came, wc->qp_num == e->qp->qp_num ? "" : ", of another queue pair");
+		rnic_wc_status_name(wc->status), good ? " " : "",
+		good ? wc_opcode_name(wc->opcode) : "", bytes, came,
+		wc->qp_num == e->qp->qp_num ? "" : ", of another queue pair");
 }
 
 /* --- waiting --- */

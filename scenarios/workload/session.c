@@ -121,7 +121,7 @@ int session_open(struct session **out, struct ibv_context *verbs, const char *se
 
 void session_injected(struct session *s, struct session_injected *out)
 {
-	struct session_injected now = {0};
+	struct session_injected now = {.bad = live_bad_completion(s->host)};
 	live_injected(s->host, 0, &now.own);
 	now.gone = live_ask_injected(s->host, &now.server) != 0;
 	now.own.calls -= s->before.own.calls;

@@ -18,6 +18,7 @@ struct session_injected {
 	struct injected own;	/* since the session began */
 	struct injected server; /* since it was started; `dropped`: since the session began */
 	bool gone;		/* the server does not answer: its numbers are not known */
+	struct bad_completion bad;
 };
 
 /* `client`: the number wanted, 0: any. 0 or -errno; *why: a sentence for the user. */

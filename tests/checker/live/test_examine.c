@@ -7,10 +7,12 @@
  * are made.
  */
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "checker/live/crash_bundle.h"
+#include "core/live/injected.h"
 #include "tests/core/live/live_sim.h"
 #include "tests/suite.h"
 
@@ -270,50 +272,74 @@ END_TEST
 static const struct {
 	struct recording_op why;
 	int error;
-	bool broken;
+	const char *told; /* how the text ends; NULL: it is explained */
 } errors[] = {
-	{{.says = 1}, 0, false},
-	{{.says = 1}, -EIO, true},
-	{{.says = 1}, -ETIMEDOUT, true},
-	{{.says = 1, .departed = 1}, -EIO, true}, /* explains declared errors alone */
-	{{.says = 1, .gone = 1}, -EIO, false},
-	{{.says = 1, .calls = 1}, -EIO, false},
-	{{.says = 1, .server_calls = 1}, -EIO, false},
-	{{.says = 1, .links = 1}, -EIO, false},
-	{{.says = 1, .server_links = 1}, -EIO, false},
-	{{.says = 1, .dropped = 1}, -EIO, false},
-	{{.says = 1}, -ECANCELED, false}, /* it was stopped by its own client */
-	{{.says = 1}, -ENOSPC, false},	  /* the pool is full */
-	{{.says = 0}, -EIO, false},
+	{{.says = 1}, 0, NULL},
+	{{.says = 1}, -EIO, "the client was not dropped"},
+	{{.says = 1}, -ETIMEDOUT, "the client was not dropped"},
+	/* It explains declared errors alone. */
+	{{.says = 1, .departed = 1}, -EIO, "the client was not dropped"},
+	{{.says = 1, .gone = 1}, -EIO, NULL},
+	{{.says = 1, .calls = 1}, -EIO, NULL},
+	{{.says = 1, .server_calls = 1}, -EIO, NULL},
+	{{.says = 1, .links = 1}, -EIO, NULL},
+	{{.says = 1, .server_links = 1}, -EIO, NULL},
+	{{.says = 1, .dropped = 1}, -EIO, NULL},
+	{{.says = 1}, -ECANCELED, NULL}, /* it was stopped by its own client */
+	{{.says = 1}, -ENOSPC, NULL},	 /* the pool is full */
+	{{.says = 0}, -EIO, NULL},
+	/* What the NIC said is told. Whatever it was: what explains it stands beside it. */
+	{{.says = SAYS_ALL}, -EIO, "was not dropped; no completion had an error"},
+	{{.says = SAYS_ALL, .status = IBV_WC_REM_ACCESS_ERR, .posted = IBV_WR_RDMA_READ},
+	 -EIO,
+	 "; a completion had status 10, REM_ACCESS_ERR, where a READ was posted last"},
+	{{.says = SAYS_ALL,
+	  .status = IBV_WC_LOC_PROT_ERR,
+	  .posted = POSTED_UNKNOWN,
+	  .vendor = 0x77},
+	 -EIO,
+	 "; a completion had status 4, LOC_PROT_ERR (vendor error 0x77)"},
+	{{.says = SAYS_ALL, .status = 99},
+	 -EIO,
+	 "status 99, an unknown status, where a WRITE was posted last"},
+	{{.says = SAYS_ALL, .status = IBV_WC_REM_ACCESS_ERR, .dropped = 1}, -EIO, NULL},
+	{{.says = SAYS_ALL, .status = IBV_WC_RETRY_EXC_ERR, .links = 1}, -EIO, NULL},
+	/* The server's calls of an older recording. */
+	{{.says = SAYS_INJECTED, .vendor = 1}, -EIO, NULL},
+	{{.says = SAYS_INJECTED}, -EIO, "the client was not dropped"},
 };
 
 START_TEST(errors_are_judged)
 {
-	bool says = errors[_i].why.says;
+	const uint8_t says = errors[_i].why.says;
+	const bool broken = errors[_i].told;
 
 	begin("efactory");
-	struct recording_op *op = live_sim_record(&ls, HISTORY_GET, 2, 3);
-	op->gone = errors[_i].why.gone;
-	op->dropped = errors[_i].why.dropped;
-	op->calls = errors[_i].why.calls;
-	op->server_calls = errors[_i].why.server_calls;
-	op->links = errors[_i].why.links;
-	op->server_links = errors[_i].why.server_links;
-	op->departed = errors[_i].why.departed;
+	struct recording_op *op = live_sim_record(&ls, HISTORY_GET, 2, 3), at = *op;
+	*op = errors[_i].why;
+	op->invoked_ns = at.invoked_ns;
+	op->returned_ns = at.returned_ns;
+	op->key = at.key;
+	op->boot = at.boot;
+	op->client = at.client;
+	op->kind = at.kind;
 	op->error = errors[_i].error;
 	op->found = 1;
 	op->value = second_id;
 	for (unsigned i = 0; i < ls.ops; i++)
 		ls.op[i].says = says;
-	ck_assert_uint_eq(judge(cache, NULL, 0, 0, NULL), errors[_i].broken ? TM_BIT(TM_OK) : 0);
-	ck_assert_int_eq(e.cell[TM_OK].judged, says);
+	ck_assert_uint_eq(judge(cache, NULL, 0, 0, NULL), broken ? TM_BIT(TM_OK) : 0);
+	ck_assert_int_eq(e.cell[TM_OK].judged, says != SAYS_NOTHING);
 	const char *text = e.cell[TM_OK].happened.text;
-	ck_assert_uint_eq(e.cell[TM_OK].happened.keys, errors[_i].broken);
-	ck_assert_int_eq(*text != 0, errors[_i].broken);
-	if (errors[_i].error == -EIO && errors[_i].broken)
+	ck_assert_uint_eq(e.cell[TM_OK].happened.keys, broken);
+	ck_assert_int_eq(*text != 0, broken);
+	if (errors[_i].error == -EIO && broken)
 		ck_assert_msg(!strncmp(text, "user0000000003: GET (client 2, boot 1, ", 38) &&
 				      strstr(text, ") failed with EIO for no reason"),
 			      "%s", text);
+	ck_assert_msg(
+		!broken || !strcmp(text + strlen(text) - strlen(errors[_i].told), errors[_i].told),
+		"%s", text);
 	/* One operation of an older recording: no more. */
 	ls.op[0].says = 0;
 	ck_assert_uint_eq(judge(cache, NULL, 0, 0, NULL), 0);

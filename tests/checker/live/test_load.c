@@ -5,6 +5,7 @@
  * when it is told to.
  */
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
@@ -361,7 +362,8 @@ static void fake_injected(void *session, struct session_injected *out)
 
 	*out = (struct session_injected){.own = {.calls = 70001, .links = 2},
 					 .server = {3, 70004, 5, 6},
-					 .gone = s->client % 2};
+					 .gone = s->client % 2,
+					 .bad = {IBV_WC_REM_OP_ERR, IBV_WR_SEND, 0x12345678}};
 }
 
 static const struct load_sessions sessions = {fake_open,   fake_close, fake_what,
@@ -716,14 +718,17 @@ START_TEST(recorded)
 			ck_assert_uint_eq(op[i].vlen, 100);
 		}
 		/* What was injected stands with what failed. */
-		ck_assert_uint_eq(op[i].says, 1);
+		ck_assert_uint_eq(op[i].says, SAYS_ALL);
 		ck_assert_uint_eq(op[i].gone, op[i].error && op[i].client % 2);
-		ck_assert_uint_eq(op[i].calls, op[i].error ? 70001 : 0);
+		ck_assert_uint_eq(op[i].calls, op[i].error ? UINT16_MAX : 0);
 		ck_assert_uint_eq(op[i].links, op[i].error ? 2 : 0);
 		ck_assert_uint_eq(op[i].server_calls, op[i].error ? 3 : 0);
 		ck_assert_uint_eq(op[i].server_links, op[i].error ? UINT16_MAX : 0);
 		ck_assert_uint_eq(op[i].dropped, op[i].error ? 5 : 0);
 		ck_assert_uint_eq(op[i].departed, op[i].error ? 6 : 0);
+		ck_assert_uint_eq(op[i].status, op[i].error ? IBV_WC_REM_OP_ERR : 0);
+		ck_assert_uint_eq(op[i].posted, op[i].error ? IBV_WR_SEND : 0);
+		ck_assert_uint_eq(op[i].vendor, op[i].error ? 0x12345678 : 0);
 		if (op[i].error == -EIO) {
 			/* A GET has failed. A PUT may have happened. */
 			ck_assert_int_eq(op[i].returned_ns == 0, op[i].kind == HISTORY_PUT);

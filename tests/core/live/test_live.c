@@ -5,6 +5,7 @@
  * compiled to call (core/live/live_calls.h).
  */
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -29,6 +30,8 @@ void *live_calloc(size_t n, size_t size);
 void *live_realloc(void *old, size_t size);
 int live_posix_memalign(void **out, size_t align, size_t size);
 void live_free(void *p);
+int live_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int live_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 
 #define TURNS	200
 #define MS	1000000ull
@@ -397,6 +400,99 @@ START_TEST(connects_over_control)
 }
 END_TEST
 
+/* --- completions with an error --- */
+
+static struct ibv_wc completion;
+
+static int take_request(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	(void)qp;
+	*bad = wr;
+	return wr->wr_id ? ENOMEM : 0;
+}
+
+static int give_completion(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+	(void)cq;
+	ck_assert_int_eq(n, 1);
+	*wc = completion;
+	return 1;
+}
+
+static struct ibv_context nic = {.ops = {.poll_cq = give_completion, .post_send = take_request}};
+
+/* What one completion after another tells of a queue pair; `refused`: it is not posted. */
+static const struct told {
+	uint32_t qp;
+	enum ibv_wr_opcode opcode;
+	bool refused;
+	enum ibv_wc_status status;
+	uint32_t vendor;
+	struct bad_completion expected;
+	unsigned links;
+} told[] = {
+	{7, IBV_WR_SEND, false, IBV_WC_SUCCESS, 1, {0}, 0},
+	{7, IBV_WR_RDMA_READ, false, IBV_WC_SUCCESS, 0, {0}, 0},
+	{8, IBV_WR_RDMA_WRITE, true, IBV_WC_SUCCESS, 0, {0}, 0},
+	/* The first one stays. */
+	{7,
+	 IBV_WR_SEND,
+	 true,
+	 IBV_WC_REM_ACCESS_ERR,
+	 0x80000001,
+	 {IBV_WC_REM_ACCESS_ERR, IBV_WR_RDMA_READ, 0x80000001},
+	 0},
+	{7,
+	 IBV_WR_SEND,
+	 false,
+	 IBV_WC_WR_FLUSH_ERR,
+	 2,
+	 {IBV_WC_REM_ACCESS_ERR, IBV_WR_RDMA_READ, 0x80000001},
+	 0},
+	{7,
+	 IBV_WR_SEND,
+	 false,
+	 IBV_WC_RETRY_EXC_ERR,
+	 2,
+	 {IBV_WC_REM_ACCESS_ERR, IBV_WR_RDMA_READ, 0x80000001},
+	 1},
+};
+
+static int tell(void *arg)
+{
+	const struct told *t = arg;
+	struct ibv_qp qp = {.context = &nic, .qp_num = t->qp};
+	struct ibv_cq cq = {.context = &nic};
+	struct ibv_send_wr wr = {.wr_id = t->refused, .opcode = t->opcode}, *bad;
+	struct ibv_wc wc;
+	live_post_send(&qp, &wr, &bad);
+	completion = (struct ibv_wc){.status = t->status, .qp_num = 7, .vendor_err = t->vendor};
+	return live_poll_cq(&cq, 1, &wc);
+}
+
+START_TEST(bad_completion_is_kept)
+{
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+		struct injected injected;
+		ck_assert_int_eq(live_call(host, tell, (void *)&told[i]), 1);
+		struct bad_completion b = live_bad_completion(host);
+		ck_assert_uint_eq(b.status, told[i].expected.status);
+		ck_assert_uint_eq(b.posted, told[i].expected.posted);
+		ck_assert_uint_eq(b.vendor, told[i].expected.vendor);
+		live_injected(host, 0, &injected);
+		ck_assert_uint_eq(injected.links, told[i].links);
+	}
+	/* Of a queue pair on which nothing was posted. */
+	end();
+	begin();
+	struct told other = {.qp = 8, .status = IBV_WC_RETRY_EXC_ERR};
+	live_call(host, tell, &other);
+	struct bad_completion b = live_bad_completion(host);
+	ck_assert_uint_eq(b.status, IBV_WC_RETRY_EXC_ERR);
+	ck_assert_uint_eq(b.posted, POSTED_UNKNOWN);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("live");
@@ -413,6 +509,7 @@ int main(void)
 	tcase_add_test(rest, memory_comes_back);
 	tcase_add_test(rest, memory_of_a_stopped_task);
 	tcase_add_test(rest, connects_over_control);
+	tcase_add_test(rest, bad_completion_is_kept);
 	suite_add_tcase(suite, tasks);
 	suite_add_tcase(suite, rest);
 	return run_suite(suite);

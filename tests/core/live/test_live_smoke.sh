@@ -82,6 +82,10 @@ ok holds 0 history
 cp history changed
 word 32 '\0373\0377\0377\0377' # -EIO
 ok broken 1 changed
+grep -q 'no completion had an error$' examined || die "it is not told that no completion had an error"
+word 62 '\012' # IBV_WC_REM_ACCESS_ERR
+ok broken 1 changed
+grep -q 'a completion had status 10, REM_ACCESS_ERR, where a WRITE was posted last$' examined || die "the status is not told"
 word 45 '\0001' # the server was gone
 ok holds 0 changed
 word 44 '\0000' # an older recording
