@@ -180,6 +180,10 @@ static const struct tm_variant variants[] = {
 	 "A client takes which logs are being cleaned from its first connection, and never learns "
 	 "of a cleaning that begins before it has the one for notices.",
 	 OK},
+	{"drop_late", "bug=drop_late",
+	 "A client that has not acknowledged the beginning of a cleaning loses its access, and is "
+	 "dropped later.",
+	 OK},
 	{NULL, NULL, NULL, 0},
 };
 

@@ -218,7 +218,8 @@ enum erda_repair {
 	X(ACK_ASIDE, ack_aside)                       \
 	X(CLEAN_EDGE, clean_edge)                     \
 	X(DISPLACED_AGE, displaced_age)               \
-	X(FIRST_WORD, first_word)
+	X(FIRST_WORD, first_word)                     \
+	X(DROP_LATE, drop_late)
 
 enum erda_bug {
 	BUG_NONE,

@@ -36,6 +36,7 @@ erda-NORES | what client 1's DELETE k1 wrote by RDMA at log+0x300..0x30b ; no fl
 erda-domain=wsp-KEEP | the power failed between two steps ; table+0x2c8..0x2cf ; (core/stores/erda/server.c: ; log+0x380..0x393 ; was not written yet ; !lost:
 erda-line_torn=on-DUR | lost: log+0x300..0x313 ; no flush covers it
 erda-ack_aside-transport=iwarp-OK | client 1's PUT k1 failed with EIO ; delay 2us ; The switch bug=ack_aside makes it, which acknowledge_idle() asks for at core/stores/erda/notices.c: ; with bug=none it does not break
+erda-drop_late-OK | client 1's PUT k2 failed with EIO ; delay 200us ; The switch bug=drop_late makes it, which inform() asks for at core/stores/erda/clean.c: ; with bug=none it does not break ; !power failed
 efactory-get_no_flush-MONO | lost: log+0x100..0x107 ; no flush covers it, and none would have come ; early: log+0xd8..0xd9, written after that by server/server for client 2's GET k1 ; Client 2 read c1.put1 while ; !not fenced
 efactory-get_no_flush-FSCK | lost: log+0x100..0x107 ; no flush covers it, and none would have come ; early: log+0xd8..0xd9 ; server/server for client 2's GET k1
 efactory-get_no_fence-MONO | lost: log+0x100..0x107 ; it was flushed but not fenced: flushed by server/server for client 2's GET k1 (core/stores/efactory/verifier.c: ; early: log+0xd8..0xd9 ; !no flush covers ; The switch bug=get_no_fence makes it, which persist_value() asks for at core/stores/efactory/verifier.c: ; with bug=none it does not break
