@@ -86,7 +86,7 @@ start_server() {
 	fi
 	"$root/vm/guest" --snapshot "$snapshots/server-$mode" --net connect:net --nvdimm "media:${media_mb}M" "${shadow[@]}" --program "$program" \
 		--pidfile server.pid --out server.out --console server.console -- \
-		"tidemark serve $store --variant $variant --pm /dev/dax0.0 $cache --listen 10.0.0.1:7471 \
+		"tidemark serve $store ${variant:+--variant $variant} --pm /dev/dax0.0 $cache --listen 10.0.0.1:7471 \
 		--clients $((2 * clients)) --keys $keys --value $value --size $(((media_mb - 4) << 20))" 2>server.err &
 	server=$!
 }
