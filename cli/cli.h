@@ -27,6 +27,7 @@ int diff_main(int argc, char **argv);
 int replay_main(int argc, char **argv);
 int shrink_main(int argc, char **argv);
 int images_main(int argc, char **argv);
+int judge_main(int argc, char **argv);
 int list_main(int argc, char **argv);
 int litmus_main(int argc, char **argv);
 int taxonomy_main(int argc, char **argv);

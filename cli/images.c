@@ -456,6 +456,14 @@ static int write_results(const struct request *r, const struct images_report *re
 	return status;
 }
 
+/* With what the clients' answers alone contradict, which is certain whatever images say. */
+static int fault_status(const struct images_report *report, int status)
+{
+	for (unsigned i = 0; i < report->faults && status != EXIT_BROKEN; i++)
+		status = report->fault[i].unsure ? EXIT_UNSURE : EXIT_BROKEN;
+	return status;
+}
+
 static int all_images(struct request *r, struct images_report *report)
 {
 	struct images_result result;
@@ -481,7 +489,9 @@ static int all_images(struct request *r, struct images_report *report)
 	if (!status)
 		status = write_results(r, report);
 	if (!status)
-		status = result.doubt ? EXIT_UNSURE : result.bad ? EXIT_BROKEN : EXIT_HELD;
+		status = fault_status(report, result.doubt ? EXIT_UNSURE
+					      : result.bad ? EXIT_BROKEN
+							   : EXIT_HELD);
 	images_result_free(&result);
 	return status;
 }
@@ -624,6 +634,9 @@ int images_main(int argc, char **argv)
 		status = check_files(&r, &log);
 	if (!status)
 		status = open_announced(&r, &log);
+	if (!status && r.contracts)
+		report.faults = announced_faults(r.options.checker.announced, &report.said,
+						 &report.fault);
 	if (!status)
 		settle_model(&r, &log);
 	if (!status && r.written && !r.options.part)

@@ -41,6 +41,7 @@ static const struct command {
 	{"record", record_main, "PROGRAM", "run a program and record what happens to its PM"},
 	{"images", images_main, "",
 	 "make the crash images of a log, start a checker on each, say what must not be lost"},
+	{"judge", judge_main, "FILE", "is a history of any program linearizable?"},
 	{"model", NULL, NULL, "questions to the emulated hardware"},
 	{"litmus", litmus_main, "FILE...", "all outcomes of litmus tests; which conditions hold"},
 	{"taxonomy", taxonomy_main, "[METHOD...]",

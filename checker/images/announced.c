@@ -2,11 +2,11 @@
 /* See announced.h. */
 #include "checker/images/announced.h"
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/names.h"
+#include "core/rt/arena.h"
 #include "core/text/text.h"
 
 #define OPS (HISTORY_OPS - HISTORY_KEYS) /* the rest is for what is read after the failure */
@@ -14,222 +14,99 @@
 #define SOMEBODY 1
 #define READER	 2 /* after the power failure */
 
-/* Part of a text. */
-struct words {
-	const char *at;
-	size_t len;
-};
-
-struct operation {
-	uint8_t kind; /* enum history_kind */
-	uint8_t key;
-	struct words value;	   /* of a PUT */
-	size_t call, answer;	   /* of pm_log.call; the answer's is NONE where there is none */
-	int16_t error;		   /* of the answer: -EIO for "error" */
-	bool found;		   /* of a GET: it returned ... */
-	struct words answer_value; /* ... this */
-};
-#define NONE SIZE_MAX
-
 struct announced {
-	const struct pm_log *log;
+	struct announcements said;
 	unsigned want;
-	struct words key[HISTORY_KEYS];
-	unsigned keys;
-	struct operation op[OPS];
-	unsigned ops;
-	uint16_t of[2 * OPS]; /* by pm_log.call: the operation */
+	struct announced_fault *fault; /* of the answers alone */
+	unsigned faults;
 	/* The history up to the event `at`, and what the judge knows of it. */
 	bool prepared;
 	size_t at;
 	struct history h;
 	struct history_mark end;
 	struct judge judge;
-	char *why;
-	size_t why_room;
+	struct model_search search[HISTORY_KEYS]; /* of keys whose values are alike */
+	bool full[HISTORY_KEYS];
 };
 
-/* --- what is announced --- */
-
-__attribute__((format(printf, 3, 4))) static int wrong(const struct announced *a, size_t call,
-						       const char *expected, ...)
+static const struct pm_call *call_of(const struct announced *a, uint32_t op)
 {
-	const struct pm_call *c = &a->log->call[call];
-	va_list ap;
-	int len = snprintf(a->why, a->why_room,
-			   "announcement %zu, %s by client %llu, \"%s\": ", call + 1,
-			   c->returns ? "an answer" : "an operation", (unsigned long long)c->client,
-			   text_show(a->log->source[c->words]).text);
-	va_start(ap, expected);
-	if (len >= 0 && (size_t)len < a->why_room)
-		vsnprintf(a->why + len, a->why_room - (size_t)len, expected, ap);
-	va_end(ap);
-	return -EINVAL;
-}
-
-static bool equal(struct words x, struct words y)
-{
-	return x.len == y.len && !memcmp(x.at, y.at, x.len);
-}
-
-/* Takes the first word off; what follows a single space is left. */
-static struct words take_word(struct words *from)
-{
-	const char *space = memchr(from->at, ' ', from->len);
-	struct words word = {from->at, space ? (size_t)(space - from->at) : from->len};
-	size_t used = word.len + (space != NULL);
-	from->at += used;
-	from->len -= used;
-	return word;
-}
-
-static bool is(struct words w, const char *name)
-{
-	return w.len == strlen(name) && !memcmp(w.at, name, w.len);
-}
-
-static struct words words_of(const struct announced *a, size_t call)
-{
-	const char *text = a->log->source[a->log->call[call].words];
-	return (struct words){text, strlen(text)};
-}
-
-/* -1: no client has named it. */
-static int find_key(const struct announced *a, struct words name)
-{
-	for (unsigned k = 0; k < a->keys; k++)
-		if (equal(a->key[k], name))
-			return (int)k;
-	return -1;
-}
-
-/* The PUT of this key and value. VALUE_FOREIGN: there is none. */
-static int find_put(const struct announced *a, unsigned key, struct words value)
-{
-	for (unsigned i = 0; i < a->ops; i++)
-		if (a->op[i].kind == HISTORY_PUT && a->op[i].key == key &&
-		    equal(a->op[i].value, value))
-			return (int)i;
-	return VALUE_FOREIGN;
-}
-
-static int take_call(struct announced *a, size_t call)
-{
-	static const char expected[] = "expected put KEY VALUE, get KEY or del KEY";
-	struct words rest = words_of(a, call), verb = take_word(&rest), name = take_word(&rest);
-	struct operation op = {.call = call, .answer = NONE, .value = rest};
-	bool put = is(verb, "put");
-	if (!name.len || (!put && !is(verb, "get") && !is(verb, "del")) || put != (rest.len > 0))
-		return wrong(a, call, expected);
-	if (a->ops == OPS)
-		return wrong(a, call, "there are more than %d operations", OPS);
-	int key = find_key(a, name);
-	if (key < 0 && a->keys == HISTORY_KEYS)
-		return wrong(a, call, "there are more than %d keys", HISTORY_KEYS);
-	if (key < 0)
-		a->key[key = (int)a->keys++] = name;
-	if (put && find_put(a, (unsigned)key, rest) >= 0)
-		return wrong(a, call, "expected a value that no other put of this key has");
-	op.kind = put ? HISTORY_PUT : is(verb, "get") ? HISTORY_GET : HISTORY_DEL;
-	op.key = (uint8_t)key;
-	a->of[call] = (uint16_t)a->ops;
-	a->op[a->ops++] = op;
-	return 0;
-}
-
-/* The operation that a client has begun last, if it has no answer yet. */
-static struct operation *find_open(struct announced *a, uint64_t client)
-{
-	for (unsigned i = a->ops; i-- > 0;)
-		if (a->log->call[a->op[i].call].client == client)
-			return a->op[i].answer == NONE ? &a->op[i] : NULL;
-	return NULL;
-}
-
-static int take_answer(struct announced *a, size_t call)
-{
-	struct words rest = words_of(a, call), verb = take_word(&rest);
-	struct operation *op = find_open(a, a->log->call[call].client);
-	if (!op)
-		return wrong(a, call, "this client has no operation that is not answered");
-	bool get = op->kind == HISTORY_GET;
-	op->answer = call;
-	a->of[call] = (uint16_t)(op - a->op);
-	if (is(verb, "error"))
-		op->error = -EIO;
-	else if (get && is(verb, "value"))
-		op->found = true;
-	else if (!(is(verb, "absent") && op->kind != HISTORY_PUT) && !(is(verb, "ok") && !get))
-		return wrong(a, call, "expected %s",
-			     get ? "value VALUE, absent or error WORDS" : "ok or error WORDS");
-	op->answer_value = rest;
-	return 0;
-}
-
-int announced_open(struct announced **out, const struct pm_log *log, unsigned want, char *why,
-		   size_t n)
-{
-	struct announced *a = calloc(1, sizeof(*a));
-	int error = a ? 0 : -ENOMEM;
-	snprintf(why, n, "%s",
-		 a ? "no client announced an operation (tidemark/record.h)" : strerror(ENOMEM));
-	if (a) {
-		a->log = log;
-		a->want = want;
-		a->why = why;
-		a->why_room = n;
-	}
-	for (size_t i = 0; i < log->calls && !error; i++)
-		error = log->call[i].returns ? take_answer(a, i) : take_call(a, i);
-	if (!error && !a->ops)
-		error = -ENODATA;
-	if (error) {
-		free(a);
-		return error;
-	}
-	*out = a;
-	return 0;
-}
-
-void announced_close(struct announced *a)
-{
-	free(a);
+	return &a->said.log->call[a->said.op[op].call];
 }
 
 /* --- up to a power failure --- */
 
-static int32_t answered_value(const struct announced *a, const struct operation *op)
+/* The PUT whose value this is, of what is known, and was announced before `limit`: VALUE_UNKNOWN:
+ * of several; VALUE_FOREIGN: of none. */
+static int32_t put_of(const struct announcements *said, uint32_t value, uint32_t limit)
 {
-	if (op->kind != HISTORY_GET || !op->found)
-		return VALUE_ABSENT;
-	return find_put(a, op->key, op->answer_value);
+	uint32_t op = announcements_writer(said, value ? said->value[value].first : NO_OP, limit);
+	if (op == NO_OP)
+		return VALUE_FOREIGN;
+	bool more = announcements_writer(said, said->op[op].next, limit) != NO_OP;
+	return more ? VALUE_UNKNOWN : (int32_t)op;
 }
 
-/* Had an operation begun, or been answered, before event `at`? */
-static bool has_begun(const struct pm_call *c, size_t at)
+/* Of an operation that is answered there: VALUE_UNKNOWN if it tells nothing. */
+static int32_t answered_value(const struct announcements *said, const struct announcement *op)
 {
-	return c->returns ? c->event < at : c->event <= at;
+	if (op->left_out || op->error || op->kind == REGISTER_CAS)
+		return VALUE_UNKNOWN;
+	if (op->kind != REGISTER_GET || !op->value)
+		return VALUE_ABSENT;
+	return put_of(said, op->value, op->answer);
+}
+
+/* What a history knows of it: a CAS writes, unless it has said that it did not. */
+static enum history_kind kind_of(const struct announcements *said, const struct announcement *op)
+{
+	static const uint8_t kinds[] = {HISTORY_PUT, HISTORY_GET, HISTORY_DEL, HISTORY_PUT};
+	return op->failed && announcements_known(said, op->answer)
+		       ? HISTORY_GET
+		       : (enum history_kind)kinds[op->kind];
 }
 
 /* Operations are invoked in the order in which they are kept: they have the same numbers here as
- * there. */
+ * there. What answers alone contradict is told elsewhere (find_faults()), and not here. */
+static void fill_history(struct announced *a, size_t at)
+{
+	const struct pm_log *log = a->said.log;
+	a->said.until = at;
+	history_reset(&a->h, (unsigned)a->said.keys);
+	for (uint32_t i = 0; i < log->calls; i++) {
+		const struct announcement *op = &a->said.op[a->said.of[i]];
+		enum history_kind kind = kind_of(&a->said, op);
+		if (!announcements_known(&a->said, i))
+			continue;
+		if (!log->call[i].returns) {
+			history_invoke(&a->h, SOMEBODY, kind, op->key);
+			continue;
+		}
+		if (op->left_out && kind != HISTORY_GET) /* a CAS: it may have, or not */
+			continue;
+		int32_t value = answered_value(&a->said, op);
+		bool tells = kind == HISTORY_GET ? value >= VALUE_ABSENT : op->answered;
+		history_return(&a->h, (int)a->said.of[i], tells ? 0 : -EIO, value);
+	}
+}
+
+/* What may be the values of keys by the model. */
+static void follow_models(struct announced *a)
+{
+	for (unsigned k = 0; k < a->said.keys && a->want & TM_BIT(TM_DUR); k++) {
+		unsigned n, lost;
+		if (!a->said.key[k].alike)
+			continue;
+		struct register_op *op = announcements_register(&a->said, k, &n);
+		a->full[k] = register_follow(&a->search[k], op, n, &lost) != REGISTER_FITS;
+		free(op);
+	}
+}
+
 static void make_history(struct announced *a, size_t at)
 {
-	const struct pm_log *log = a->log;
-	history_reset(&a->h, a->keys);
-	for (size_t i = 0; i < log->calls; i++) {
-		const struct pm_call *c = &log->call[i];
-		const struct operation *op = &a->op[a->of[i]];
-		if (!has_begun(c, at))
-			break;
-		if (c->returns) {
-			history_return(&a->h, a->of[i], op->error, answered_value(a, op));
-			if (op->error)
-				history_unexplained(&a->h, a->of[i]);
-		} else {
-			history_invoke(&a->h, SOMEBODY, (enum history_kind)op->kind, op->key);
-		}
-	}
+	fill_history(a, at);
+	follow_models(a);
 	history_crash(&a->h);
 	judge_reset(&a->judge);
 	judge_prepare(&a->judge, &a->h);
@@ -238,24 +115,158 @@ static void make_history(struct announced *a, size_t at)
 	a->prepared = true;
 }
 
-/* --- after it --- */
+/* --- the answers alone --- */
 
-static int read_line(const struct announced *a, struct words line, int32_t *shown)
+static void add_fault(struct announced *a, struct announced_fault fault)
 {
-	struct words rest = line, name = take_word(&rest);
-	if (!name.len || memchr(line.at, 0, line.len))
-		return -EINVAL;
-	int key = find_key(a, name);
-	if (key >= 0)
-		shown[key] = name.len == line.len ? VALUE_ABSENT : find_put(a, (unsigned)key, rest);
+	struct announced_fault *grown = realloc(a->fault, (a->faults + 1) * sizeof(*grown));
+	if (!grown)
+		arena_exhausted();
+	a->fault = grown;
+	a->fault[a->faults++] = fault;
+}
+
+/* One that is told by one operation, or by another one before it; `against` -1: there is none. */
+static void add_single(struct announced *a, enum tm_contract contract, uint32_t op, int against)
+{
+	uint32_t *named = calloc(2, sizeof(*named));
+	unsigned n = 0;
+	if (!named)
+		arena_exhausted();
+	if (against >= 0)
+		named[n++] = (uint32_t)against;
+	named[n++] = op;
+	add_fault(a, (struct announced_fault){.contract = (uint8_t)contract,
+					      .key = a->said.op[op].key,
+					      .lost = op,
+					      .op = named,
+					      .ops = n});
+}
+
+/* RDA, OK: the first operation of each is told. Returns whether the answer tells something. */
+static bool judge_answer(struct announced *a, uint32_t op, unsigned *seen)
+{
+	const struct announcement *o = &a->said.op[op];
+	bool foreign = o->kind == REGISTER_GET && o->answered && o->value &&
+		       put_of(&a->said, o->value, o->answer) == VALUE_FOREIGN;
+	enum tm_contract contract = foreign ? TM_RDA : TM_OK;
+	if ((foreign || o->error) && a->want & TM_BIT(contract) && !(*seen & TM_BIT(contract))) {
+		add_single(a, contract, op, -1);
+		*seen |= TM_BIT(contract);
+	}
+	return !foreign;
+}
+
+/* LIN: what does not fit is told once, and from there on the key's answers do not count. */
+static void judge_key(struct announced *a, unsigned key)
+{
+	const unsigned lin = TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF);
+	struct announced_fault fault;
+	for (bool told = false; !announcements_explained(&a->said, key, &fault); told = true) {
+		uint32_t op = a->said.key[key].first;
+		for (unsigned i = 0; i < a->said.key[key].ops && !fault.unsure; i++) {
+			struct announcement *o = &a->said.op[op];
+			o->left_out |= o->answered && o->kind != REGISTER_PUT &&
+				       o->kind != REGISTER_DEL &&
+				       o->answer >= a->said.op[fault.lost].answer;
+			op = o->sibling;
+		}
+		if (!told && a->want & lin)
+			add_fault(a, fault);
+		else
+			free(fault.op);
+		if (fault.unsure)
+			return;
+	}
+}
+
+/* NORES, of what is not left out. */
+static int find_gone(struct announced *a, int *against)
+{
+	struct verdict v[TM_CONTRACTS] = {{0}};
+	fill_history(a, SIZE_MAX);
+	judge_reset(&a->judge);
+	judge_prepare(&a->judge, &a->h);
+	judge_recovered(&a->judge, &a->h, TM_BIT(TM_NORES), NULL, v);
+	*against = v[TM_NORES].against;
+	return v[TM_NORES].broken ? v[TM_NORES].op : -1;
+}
+
+static void find_faults(struct announced *a)
+{
+	unsigned seen = 0;
+	int gone, against;
+	for (uint32_t op = 0; op < a->said.ops; op++)
+		if (!judge_answer(a, op, &seen))
+			a->said.op[op].left_out = true;
+	gone = a->want & TM_BIT(TM_NORES) ? find_gone(a, &against) : -1;
+	if (gone >= 0)
+		add_single(a, TM_NORES, (uint32_t)gone, against);
+	for (unsigned key = 0; key < a->said.keys; key++)
+		judge_key(a, key);
+	while (gone >= 0 && (gone = find_gone(a, &against)) >= 0)
+		a->said.op[gone].left_out = true;
+}
+
+int announced_open(struct announced **out, const struct pm_log *log, unsigned want, char *why,
+		   size_t n)
+{
+	struct announced *a = calloc(1, sizeof(*a));
+	int error = a ? announcements_read(&a->said, log, OPS, HISTORY_KEYS, why, n) : -ENOMEM;
+	if (!a)
+		snprintf(why, n, "%s", strerror(ENOMEM));
+	if (error) {
+		announced_close(a);
+		return error;
+	}
+	a->want = want;
+	find_faults(a);
+	*out = a;
 	return 0;
 }
 
-static int read_text(const struct announced *a, struct words text, int32_t *shown)
+void announced_close(struct announced *a)
+{
+	if (!a)
+		return;
+	for (unsigned i = 0; i < a->faults; i++)
+		free(a->fault[i].op);
+	for (unsigned k = 0; k < HISTORY_KEYS; k++)
+		model_set_free(&a->search[k].set);
+	free(a->fault);
+	announcements_free(&a->said);
+	free(a);
+}
+
+unsigned announced_faults(const struct announced *a, const struct announcements **said,
+			  const struct announced_fault **fault)
+{
+	*said = &a->said;
+	*fault = a->fault;
+	return a->faults;
+}
+
+/* --- after it --- */
+
+#define NOBODY UINT32_MAX /* a value that nobody announced; 0: absent */
+
+static int read_line(struct announced *a, struct words line, uint32_t *shown)
+{
+	struct words rest = line, name = words_take(&rest);
+	if (!name.len || memchr(line.at, 0, line.len))
+		return -EINVAL;
+	int key = announcements_key(&a->said, name);
+	if (key < 0)
+		return 0;
+	uint32_t value = announcements_value(&a->said, (unsigned)key, rest);
+	shown[key] = name.len == line.len ? 0 : value ? value : NOBODY;
+	return 0;
+}
+
+static int read_text(struct announced *a, struct words text, uint32_t *shown)
 {
 	int error = 0;
-	for (unsigned k = 0; k < a->keys; k++)
-		shown[k] = VALUE_ABSENT;
+	memset(shown, 0, a->said.keys * sizeof(*shown));
 	while (text.len && !error) {
 		const char *newline = memchr(text.at, '\n', text.len);
 		struct words line = {text.at, newline ? (size_t)(newline - text.at) : text.len};
@@ -268,58 +279,107 @@ static int read_text(const struct announced *a, struct words text, int32_t *show
 	return error;
 }
 
-/* A PUT that had not begun when the power failed is no PUT of this history. */
-static int32_t begun(const struct announced *a, int32_t value)
+/* The PUT that had begun when the power failed, as put_of(). */
+static int32_t put_shown(const struct announced *a, uint32_t value)
 {
-	return value >= (int32_t)a->end.ops ? VALUE_FOREIGN : value;
+	if (!value)
+		return VALUE_ABSENT;
+	return value == NOBODY ? VALUE_FOREIGN : put_of(&a->said, value, NO_OP);
+}
+
+/* One of those whose value is there, for words. */
+static int16_t writer_shown(const struct announced *a, uint32_t value)
+{
+	int32_t put = put_shown(a, value);
+	if (put == VALUE_UNKNOWN)
+		put = (int32_t)announcements_writer(&a->said, a->said.value[value].first, NO_OP);
+	return (int16_t)put;
+}
+
+/* DUR by the model: the latest update that was answered, and wrote something else. */
+static int latest_update(const struct announced *a, unsigned key, uint32_t shown)
+{
+	int latest = -1;
+	uint32_t op = a->said.key[key].first;
+	for (unsigned i = 0; i < a->said.key[key].ops; i++, op = a->said.op[op].sibling) {
+		const struct announcement *o = &a->said.op[op];
+		if (o->answered && !o->failed && !o->left_out && o->kind != REGISTER_GET &&
+		    announcements_known(&a->said, o->answer) && o->value != shown)
+			latest = (int)op;
+	}
+	return latest;
+}
+
+static bool model_breaks(struct announced *a, const uint32_t *shown, struct announced_break *broken)
+{
+	for (unsigned k = 0; k < a->said.keys && a->want & TM_BIT(TM_DUR); k++) {
+		int32_t put = put_shown(a, shown[k]);
+		if (!a->said.key[k].alike || a->full[k] || put == VALUE_FOREIGN)
+			continue;
+		int32_t number = shown[k] ? a->said.value[shown[k]].number : REGISTER_ABSENT;
+		if (register_may_be(&a->search[k], number))
+			continue;
+		*broken = (struct announced_break){
+			.contract = TM_DUR,
+			.key = (uint8_t)k,
+			.shown = writer_shown(a, shown[k]),
+			.op = -1,
+			.against = (int16_t)latest_update(a, k, shown[k])};
+		return true;
+	}
+	return false;
 }
 
 int announced_judge(struct announced *a, size_t at, const char *text, size_t len,
 		    struct announced_break *broken)
 {
-	int32_t shown[HISTORY_KEYS];
+	uint32_t shown[HISTORY_KEYS];
 	struct verdict v[TM_CONTRACTS] = {{0}};
 	if (read_text(a, (struct words){text, len}, shown))
 		return -EINVAL;
 	if (!a->prepared || a->at != at)
 		make_history(a, at);
-	for (unsigned k = 0; k < a->keys; k++) {
+	for (unsigned k = 0; k < a->said.keys; k++) {
+		int32_t value = put_shown(a, shown[k]);
+		if (value == VALUE_UNKNOWN)
+			continue;
 		int get = history_invoke(&a->h, READER, HISTORY_GET, k);
-		history_return(&a->h, get, 0, begun(a, shown[k]));
+		history_return(&a->h, get, 0, value);
 	}
 	judge_recovered(&a->judge, &a->h, a->want, NULL, v);
 	unsigned c = 0;
 	while (c < TM_CONTRACTS && !(a->want & TM_BIT(c) && v[c].broken))
 		c++;
-	if (c < TM_CONTRACTS) {
+	bool by_model = c > TM_DUR && model_breaks(a, shown, broken);
+	if (c < TM_CONTRACTS && !by_model) {
 		int op = v[c].op;
 		bool after = op >= (int)a->end.ops;
 		int key = op < 0 ? 0 : a->h.op[op].key;
 		*broken = (struct announced_break){.contract = (uint8_t)c,
 						   .key = (uint8_t)key,
-						   .shown = (int16_t)begun(a, shown[key]),
+						   .shown = writer_shown(a, shown[key]),
 						   .op = (int16_t)(after ? -1 : op),
 						   .against = v[c].against};
 	}
 	history_rewind(&a->h, &a->end);
-	return c < TM_CONTRACTS;
+	return c < TM_CONTRACTS || by_model;
 }
 
 /* --- in words --- */
 
 static const char *text_of(const struct announced *a, size_t call)
 {
-	return a->log->source[a->log->call[call].words];
+	return a->said.log->source[a->said.log->call[call].words];
 }
 
 bool announced_operation(const struct announced *a, size_t at, const struct announced_break *broken,
 			 unsigned n, struct announced_operation *out)
 {
-	const struct pm_call *call = a->log->call;
-	if (n >= a->ops || !has_begun(&call[a->op[n].call], at))
+	const struct pm_call *call = a->said.log->call;
+	if (n >= a->said.ops || !announced_by(call_of(a, n), at))
 		return false;
-	const struct operation *op = &a->op[n];
-	bool answered = op->answer != NONE && has_begun(&call[op->answer], at);
+	const struct announcement *op = &a->said.op[n];
+	bool answered = op->answer != NO_OP && announced_by(&call[op->answer], at);
 	*out = (struct announced_operation){.client = call[op->call].client,
 					    .call = text_of(a, op->call),
 					    .answer = answered ? text_of(a, op->answer) : NULL};
@@ -332,8 +392,8 @@ bool announced_operation(const struct announced *a, size_t at, const struct anno
 void announced_words(const struct announced *a, const struct announced_break *b, char *out,
 		     size_t n)
 {
-	const struct operation *op = b->op >= 0 ? &a->op[b->op] : NULL;
-	struct words key = a->key[b->key];
+	const struct announcement *op = b->op >= 0 ? &a->said.op[b->op] : NULL;
+	struct words key = a->said.key[b->key].name;
 	FILE *to = fmemopen(out, n, "w");
 	if (!to)
 		return;
@@ -341,20 +401,20 @@ void announced_words(const struct announced *a, const struct announced_break *b,
 	if (op)
 		fprintf(to, "%s of client %llu was answered \"%s\"",
 			text_show(text_of(a, op->call)).text,
-			(unsigned long long)a->log->call[op->call].client,
-			op->answer == NONE ? "" : text_show(text_of(a, op->answer)).text);
+			(unsigned long long)call_of(a, (uint32_t)b->op)->client,
+			op->answer == NO_OP ? "" : text_show(text_of(a, op->answer)).text);
 	else if (b->shown == VALUE_ABSENT)
 		fprintf(to, "%.*s is absent", (int)key.len, key.at);
 	else if (b->shown == VALUE_FOREIGN)
 		fprintf(to, "%.*s has a value that nobody had put", (int)key.len, key.at);
 	else
 		fprintf(to, "%.*s has the value of %s", (int)key.len, key.at,
-			text_show(text_of(a, a->op[b->shown].call)).text);
+			text_show(text_of(a, a->said.op[b->shown].call)).text);
 	if (b->against >= 0) {
-		const struct operation *other = &a->op[b->against];
+		const struct announcement *other = &a->said.op[b->against];
 		fprintf(to, "; %s of client %llu had %s", text_show(text_of(a, other->call)).text,
-			(unsigned long long)a->log->call[other->call].client,
-			other->answer == NONE ? "begun" : "been answered");
+			(unsigned long long)call_of(a, (uint32_t)b->against)->client,
+			other->answer == NO_OP ? "begun" : "been answered");
 	}
 	fclose(to);
 }

@@ -5,14 +5,23 @@
  * What clients announced of their operations (core/record/record.h), and what a recovery says is in
  * the store after a power failure: do the contracts hold?
  *
- * An operation is "put KEY VALUE", "get KEY" or "del KEY"; an answer is "ok", "value VALUE",
- * "absent" or "error WORDS". A key is a word. All PUTs of a key have different values, so that a
- * value names its PUT. The load phase is announced, too.
+ * An operation is "put KEY VALUE", "get KEY", "del KEY" or "cas KEY OLD NEW", a compare-and-set; an
+ * answer is "ok", "value VALUE", "absent", "failed", of a cas that found another value or none, or
+ * "error WORDS". A key and OLD are words. The load phase is announced, too. An operation that is
+ * answered with an error, or not at all, may have taken effect at any time after it began, before
+ * the power fails, or never.
+ *
+ * Where a key's values tell its puts apart, the judge knows which one each answer is of. Where they
+ * do not, as values are put twice, or there is a cas, LIN and DUR are judged by the model of a
+ * register (checker/own/register.h), and BUF, MONO and NORES by what is certain.
+ *
+ * What the answers alone contradict, no power failure has done: that is told once
+ * (announced_faults()), and no image is blamed for it.
  *
  * A recovery prints a line "KEY VALUE" for each key that has a value. A key that it does not print
  * is absent; a key that no client named does not matter.
  */
-#include "checker/images/pm_log.h"
+#include "checker/images/announcements.h"
 #include "checker/judge/contracts.h"
 #include "checker/judge/names.h"
 
@@ -35,6 +44,10 @@ struct announced_break {
 int announced_open(struct announced **out, const struct pm_log *log, unsigned want, char *why,
 		   size_t n);
 void announced_close(struct announced *a);
+
+/* What the answers alone break, or could not be told of them: so many. */
+unsigned announced_faults(const struct announced *a, const struct announcements **said,
+			  const struct announced_fault **fault);
 
 /* The power failed before event `at` of the log, and the recovery printed this. 1: *broken is the
  * first contract that does not hold; 0: all do; -EINVAL: what was printed is not as above. */

@@ -80,6 +80,11 @@ static bool grow_sources(struct pm_log *log)
 	return true;
 }
 
+uint32_t pm_log_find_source(const struct pm_log *log, const char *text, size_t len)
+{
+	return *slot_of(log, text, len);
+}
+
 uint32_t pm_log_source(struct pm_log *log, const char *text, size_t len)
 {
 	len = strnlen(text, len);
@@ -312,6 +317,20 @@ int pm_log_add(struct pm_log *log, const struct pm_event *event, const uint8_t *
 		error = add(log, &part, data + at);
 	}
 	return error;
+}
+
+int pm_log_add_call(struct pm_log *log, uint64_t client, bool returns, const char *words,
+		    size_t len, uint32_t line)
+{
+	uint32_t source = pm_log_source(log, words, len);
+	if ((len && !source) || !ARRAY_RESERVE(log->call, log->calls, 1, log->call_room))
+		return -ENOMEM;
+	log->call[log->calls++] = (struct pm_call){.client = client,
+						   .event = log->events,
+						   .words = source,
+						   .line = line,
+						   .returns = returns};
+	return 0;
 }
 
 int pm_log_add_acks(struct pm_log *log, const uint64_t *ns, size_t n)

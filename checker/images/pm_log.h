@@ -65,6 +65,7 @@ struct pm_call {
 	uint64_t client;
 	size_t event;	/* events before it; of an answer: its acknowledgement */
 	uint32_t words; /* of pm_log.source: the operation, or the answer */
+	uint32_t line;	/* of a file that was read, from 1; or 0 */
 	bool returns;
 };
 
@@ -142,11 +143,17 @@ int pm_log_read_files(struct pm_log *log, const char *copy, const char **which);
 /* The number of a source; a NUL ends it. 0 (PM_NO_SOURCE) without memory. */
 uint32_t pm_log_source(struct pm_log *log, const char *text, size_t len);
 
+/* The same of one that is there already; else 0. */
+uint32_t pm_log_find_source(const struct pm_log *log, const char *text, size_t len);
+
 /* A frame's file of source, and the program that it is of. 0 or -ENOMEM. */
 int pm_log_add_place(struct pm_log *log, const char *frame, const char *path, const char *program);
 /* The place of a frame, or NULL. */
 const struct pm_place *pm_log_find_place(const struct pm_log *log, const char *frame, size_t len);
 
+/* A client announced an operation, or its answer; `line` as in struct pm_call. 0 or -ENOMEM. */
+int pm_log_add_call(struct pm_log *log, uint64_t client, bool returns, const char *words,
+		    size_t len, uint32_t line);
 /* Users outside were told of something at these times (ns), which are sorted: acknowledgements are
  * put between the events. 0 or -ENOMEM. */
 int pm_log_add_acks(struct pm_log *log, const uint64_t *ns, size_t n);

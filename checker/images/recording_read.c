@@ -214,22 +214,9 @@ static bool has_range(const struct record *rec)
 /* What a client announced. */
 static int take_call(struct reader *r, const struct record *rec)
 {
-	struct pm_log *log = r->log;
-	if (log->calls == log->call_room) {
-		size_t room = log->call_room * 2 + 64;
-		struct pm_call *grown = realloc(log->call, room * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		log->call = grown;
-		log->call_room = room;
-	}
-	size_t len = strnlen((const char *)rec->payload, rec->len);
-	uint32_t words = pm_log_source(log, (const char *)rec->payload, len);
-	log->call[log->calls++] = (struct pm_call){.client = rec->off,
-						   .event = log->events,
-						   .words = words,
-						   .returns = rec->kind == RECORD_RETURN};
-	return words || !len ? 0 : -ENOMEM;
+	const char *words = (const char *)rec->payload;
+	return pm_log_add_call(r->log, rec->off, rec->kind == RECORD_RETURN, words,
+			       strnlen(words, rec->len), 0);
 }
 
 /* What is not recorded. */

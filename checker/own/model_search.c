@@ -72,23 +72,67 @@ static uint8_t *state_of(const struct model_search *s, unsigned i)
 	return s->set.state + i * s->model->bytes;
 }
 
+/* As model_set_add(), unless another one has done the same but for operations without an answer, of
+ * which it has done fewer. */
+static bool add(struct model_search *s, const uint8_t *state, uint64_t done)
+{
+	for (unsigned i = 0; i < s->set.n && s->facts; i++) {
+		uint64_t other = s->set.config[i].done;
+		if (!(other & ~done) && !(done & ~other & ~s->optional) &&
+		    !memcmp(state_of(s, i), state, s->model->bytes))
+			return true;
+	}
+	return model_set_add(s->model, &s->set, state, done);
+}
+
+/* Is there one before it that could stand for it, and has not taken effect? */
+static bool has_twin(const struct model_search *s, uint64_t rest, unsigned slot)
+{
+	const struct tm_event *e = &s->event[s->open.op[slot]];
+	if (!s->facts || !(s->optional >> slot & 1))
+		return false;
+	for (rest &= s->optional & ((1ull << slot) - 1); rest; rest &= rest - 1)
+		if (s->facts->alike(&s->event[s->open.op[__builtin_ctzll(rest)]], e))
+			return true;
+	return false;
+}
+
+/* Of a configuration: what only looks, and is answered so, is done at once. */
+static void look(struct model_search *s, unsigned i)
+{
+	struct model_config *c = &s->set.config[i];
+	for (uint64_t rest = s->open.used & ~c->done; rest; rest &= rest - 1) {
+		unsigned slot = (unsigned)__builtin_ctzll(rest);
+		const struct tm_event *e = &s->event[s->open.op[slot]];
+		if (!e->answered || !s->facts->looks(e))
+			continue;
+		memcpy(s->scratch, state_of(s, i), s->model->bytes);
+		if (s->model->apply(s->scratch, e))
+			c->done |= 1ull << slot;
+	}
+	c->hash = hash_of(s->model, state_of(s, i), c->done);
+}
+
 /* Let one more open operation take effect, in all ways, until nothing new comes of it. */
 static void close_set(struct model_search *s)
 {
 	const size_t bytes = s->model->bytes;
 	for (unsigned i = 0; i < s->set.n && !s->full; i++) {
-		uint64_t rest = s->open.used & ~s->set.config[i].done;
-		for (; rest; rest &= rest - 1) {
+		if (s->facts)
+			look(s, i);
+		const uint64_t left = s->open.used & ~s->set.config[i].done;
+		for (uint64_t rest = left; rest; rest &= rest - 1) {
 			unsigned slot = (unsigned)__builtin_ctzll(rest);
 			const struct tm_event *e = &s->event[s->open.op[slot]];
+			if (has_twin(s, left, slot))
+				continue;
 			memcpy(s->scratch, state_of(s, i), bytes);
 			if (!s->model->apply(s->scratch, e))
 				continue;
 			/* What changes nothing and is not waited for need not be followed. */
 			if (!e->answered && !memcmp(s->scratch, state_of(s, i), bytes))
 				continue;
-			s->full |= !model_set_add(s->model, &s->set, s->scratch,
-						  s->set.config[i].done | 1ull << slot);
+			s->full |= !add(s, s->scratch, s->set.config[i].done | 1ull << slot);
 		}
 	}
 }
@@ -96,7 +140,7 @@ static void close_set(struct model_search *s)
 void model_begin(struct model_search *s, const struct model_set *start)
 {
 	model_set_copy(s->model, &s->set, start);
-	s->open.used = 0;
+	s->open.used = s->optional = 0;
 	s->full = false;
 }
 
@@ -108,6 +152,8 @@ void model_invoke(struct model_search *s, unsigned op)
 	}
 	unsigned slot = (unsigned)__builtin_ctzll(~s->open.used);
 	s->open.used |= 1ull << slot;
+	if (s->facts && !s->event[op].answered)
+		s->optional |= 1ull << slot;
 	s->open.op[slot] = op;
 	close_set(s);
 }
@@ -124,7 +170,7 @@ static void keep(struct model_search *s, uint64_t having, uint64_t drop)
 			continue;
 		/* It moves towards the beginning, where those before it have made room. */
 		memcpy(s->scratch, state_of(s, i), bytes);
-		model_set_add(s->model, &s->set, s->scratch, done & ~drop);
+		add(s, s->scratch, done & ~drop);
 	}
 }
 
@@ -144,11 +190,19 @@ bool model_return(struct model_search *s, unsigned op)
 	uint64_t bit = model_slot(&s->open, op);
 	keep(s, bit, bit);
 	s->open.used &= ~bit;
+	/* Nobody waits for those that have taken effect in all. */
+	uint64_t all = s->optional;
+	for (unsigned i = 0; i < s->set.n; i++)
+		all &= s->set.config[i].done;
+	if (all)
+		keep(s, 0, all);
+	s->open.used &= ~all;
+	s->optional &= ~all;
 	return s->set.n > 0;
 }
 
 void model_crash(struct model_search *s)
 {
 	keep(s, 0, UINT64_MAX);
-	s->open.used = 0;
+	s->open.used = s->optional = 0;
 }

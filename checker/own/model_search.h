@@ -39,12 +39,23 @@ struct model_slots {
 	unsigned op[MODEL_OPEN]; /* in each that is used */
 };
 
+struct model_facts {
+	/* With this answer it changes no state, and so takes effect as soon as it can. */
+	bool (*looks)(const struct tm_event *event);
+	/* Without an answer, each of the two could stand for the other. */
+	bool (*alike)(const struct tm_event *a, const struct tm_event *b);
+};
+
 struct model_search {
 	const struct tm_model *model;
 	const struct tm_event *event;
 	struct model_set set;
 	struct model_slots open;
-	bool full; /* there were more than there is room for: nothing is sure */
+	/* NULL, or what is known of the model, so that the set may leave out configurations of
+	 * which another one can do all that they can: */
+	const struct model_facts *facts;
+	uint64_t optional; /* with `facts`: slots without an answer */
+	bool full;	   /* there were more than there is room for: nothing is sure */
 	/* The state that the model sees, which may have any type. */
 	_Alignas(max_align_t) uint8_t scratch[TM_MODEL_BYTES];
 };

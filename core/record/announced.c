@@ -4,13 +4,13 @@
  * stores, nothing tells of a line when it is written; but each event takes first the lines that
  * were there before it.
  */
-#include <ctype.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "core/record/announcement.h"
 #include "core/record/record.h"
 #include "core/record/recorder.h"
 
@@ -47,23 +47,13 @@ RECORD_EXPORT void tidemark_recorder_return(unsigned client, const char *answer)
 
 /* --- lines of a file --- */
 
-/* "CLIENT call WORDS" or "CLIENT return WORDS". What is neither is kept as an operation of client
- * 0, so that whoever reads the recording hears of it. */
+/* What is no announcement is kept as an operation of client 0, so that whoever reads the recording
+ * hears of it. */
 static void take_line(const char *line, size_t len, uint32_t source)
 {
-	static const char call[] = " call ", answer[] = " return ";
-	uint64_t client = 0;
-	size_t at = 0;
-	while (at < len && at < 18 && isdigit((unsigned char)line[at]))
-		client = client * 10 + (uint64_t)(line[at++] - '0');
-	const char *rest = line + at;
-	size_t left = len - at;
-	if (at && left >= sizeof(call) - 1 && !memcmp(rest, call, sizeof(call) - 1))
-		add(RECORD_CALL, client, rest + sizeof(call) - 1, left - (sizeof(call) - 1),
-		    source);
-	else if (at && left >= sizeof(answer) - 1 && !memcmp(rest, answer, sizeof(answer) - 1))
-		add(RECORD_RETURN, client, rest + sizeof(answer) - 1, left - (sizeof(answer) - 1),
-		    source);
+	struct announcement_line l;
+	if (announcement_parse(line, len, &l))
+		add(l.returns ? RECORD_RETURN : RECORD_CALL, l.client, l.words, l.len, source);
 	else
 		add(RECORD_CALL, 0, line, len, source);
 }

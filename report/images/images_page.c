@@ -7,6 +7,7 @@
 #include <string.h>
 #include "core/text/text.h"
 #include "report/event_trace.h"
+#include "report/images/history_report.h"
 #include "report/output.h"
 #include "report/page/html.h"
 #include "report/terminal.h"
@@ -195,6 +196,23 @@ static void print_doubt(FILE *out, const struct images_report *r, enum image_dou
 	print_end(&p, from, out, "<p class=\"verdict bad\">", "</p>\n");
 }
 
+/* What no power failure has done. */
+static void print_faults(FILE *out, const struct images_report *r)
+{
+	for (unsigned i = 0; i < r->faults; i++) {
+		char words[FAULT_WORDS];
+		struct printed p;
+		history_fault_words(r->said, &r->fault[i], words, sizeof(words));
+		page_element(out, "<p class=\"verdict bad\">Without any power failure: ", words,
+			     "</p>\n");
+		FILE *from = r->fault[i].ops ? print_begin(&p) : NULL;
+		if (!from)
+			continue;
+		history_print_operations(from, r->said, &r->fault[i], 0);
+		print_end(&p, from, out, "<pre>", "</pre>\n");
+	}
+}
+
 static void print_header(FILE *out, const struct images_report *r)
 {
 	char words[VERDICT_WORDS];
@@ -219,6 +237,7 @@ static void print_header(FILE *out, const struct images_report *r)
 			r->result->bad == 1 ? "is" : "are", r->result->causes,
 			plural(r->result->causes));
 	}
+	print_faults(out, r);
 	if (r->result)
 		print_figures(out, r);
 	fputs("</header>\n", out);

@@ -11,6 +11,7 @@
 #include "core/pmem/crash.h"
 #include "core/pmem/domain.h"
 #include "core/text/text.h"
+#include "report/images/history_report.h"
 #include "report/report.h"
 #include "report/terminal.h"
 
@@ -479,10 +480,25 @@ void images_print_remarks(FILE *out, const struct images_report *r)
 			     : "kill asks what is left if only the process dies");
 }
 
+void images_print_faults(FILE *out, const struct images_report *r)
+{
+	char words[FAULT_WORDS];
+	bool broken = false;
+	for (unsigned i = 0; i < r->faults; i++) {
+		history_fault_words(r->said, &r->fault[i], words, sizeof(words));
+		fprintf(out, "\nwithout any power failure: %s\n", words);
+		history_print_operations(out, r->said, &r->fault[i], 3);
+		broken |= !r->fault[i].unsure;
+	}
+	if (broken)
+		fputs("\nNo image is blamed for that; what these answers say is left out.\n", out);
+}
+
 void images_print(FILE *out, const struct images_report *r)
 {
 	const struct images_result *x = r->result;
 	images_print_log(out, r);
+	images_print_faults(out, r);
 	for (unsigned i = 0; i < x->causes; i++)
 		print_cause(out, r, i + 1, &x->cause[i]);
 	if (x->causes)
@@ -513,6 +529,11 @@ void images_junit(const struct images_report *r, struct junit *j)
 		else
 			junit_add(j, r->name, name, "%s", words);
 		free(text);
+	}
+	for (unsigned i = 0; i < r->faults; i++) {
+		char words[FAULT_WORDS];
+		history_fault_words(r->said, &r->fault[i], words, sizeof(words));
+		junit_add(j, r->name, "answers of clients", "%s", words);
 	}
 	struct doubt_text doubt = doubt_text(r, x->doubt);
 	if (r->left_off)
@@ -609,7 +630,7 @@ int images_json(const struct images_report *r, const char *path)
 		json_array_append_new(causes, json_cause(r, &x->cause[i]));
 	json_t *all = json_pack(
 		"{s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:I, s:s*, "
-		"s:o, "
+		"s:o, s:o, "
 		"s:o}",
 		"log", r->name, "model", r->options->model == PM_KILL ? "kill" : "power", "domain",
 		domain_of(r->options), "ddio", r->options->hw.ddio == DDIO_ON, "hardware", hardware,
@@ -618,7 +639,8 @@ int images_json(const struct images_report *r, const char *path)
 		(json_int_t)x->judged, "bad", (json_int_t)x->bad, "complete", !r->left_off, "ended",
 		r->log->stopped, "unseen", (json_int_t)unseen, "unordered",
 		(json_int_t)images_unordered(r->log, &told), "doubt", x->doubt ? doubt.text : NULL,
-		"not_seen", json_not_seen(r->log), "causes", causes);
+		"not_seen", json_not_seen(r->log), "history",
+		history_json(r->said, r->fault, r->faults), "causes", causes);
 	int error = all ? json_save(all, path) : -ENOMEM;
 	json_decref(all);
 	return error;

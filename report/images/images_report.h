@@ -12,8 +12,12 @@ struct images_report {
 	const struct images_result *result;
 	const struct image_cause *one; /* --image: what became of it; there is no result */
 	const char *left_off;	       /* "at SIGINT": the result is not of all images; or NULL */
-	unsigned contracts;	       /* TM_BIT()s of those that judge */
-	char *const *words;	       /* the command, for replaying; NULL after them */
+	/* What clients announced, and what their answers alone contradict. */
+	const struct announcements *said;
+	const struct announced_fault *fault;
+	unsigned faults;
+	unsigned contracts; /* TM_BIT()s of those that judge */
+	char *const *words; /* the command, for replaying; NULL after them */
 };
 
 /* Of a log that has no end. */
@@ -30,6 +34,8 @@ void images_print_not_seen(FILE *out, const struct pm_log *log, const char *befo
 void images_print_doubt(FILE *out, const struct images_report *r, enum image_doubt doubt);
 /* Stores of several words that were noticed: which of these came first is not known. */
 uint64_t images_unordered(const struct pm_log *log, bool *told);
+/* What the clients' answers alone contradict, with no power failure. */
+void images_print_faults(FILE *out, const struct images_report *r);
 /* What there is in the log. */
 void images_print_log(FILE *out, const struct images_report *r);
 /* "the store of 8 bytes at /tmp/pool+0x40" */

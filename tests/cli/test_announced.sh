@@ -214,6 +214,146 @@ lines lost.rec lost
 run 1 tidemark images -q lost.rec --recover 'sh dump.sh {}' --model power --contracts DUR
 says "DUR: x is absent; 'put x lost' of client 7 had been answered; 2 images" # before its answer it is none
 
+# --- values that do not tell puts apart, compare-and-set ---
+
+# steps OUT STEP...: a step stores its word in the pool; one with a blank is a line of the history.
+steps() {
+	local out=$1
+	shift
+	cat >steps.sh <<-'END'
+		for step; do
+			case $step in
+			*' '*) echo "$step" >>"$TIDEMARK_HISTORY" ;;
+			*) ./store pool "$step" ;;
+			esac
+		done
+	END
+	rm -f pool
+	run 0 tidemark record -q --pm pool --out "$out" -- bash steps.sh "$@"
+}
+# of STATUS TEXT CONTRACTS [OPTION...]: what the images of steps.rec come to.
+of() {
+	local status=$1 text=$2 contracts=$3
+	shift 3
+	run "$status" tidemark images -q steps.rec --recover 'sh dump.sh {}' --model power --contracts "$contracts" "$@"
+	says "$text"
+}
+one=('1 call put x one' one '1 return ok') again=('2 call put x one' one '2 return ok')
+steps steps.rec "${one[@]}" '3 call get x' '3 return value one' "${again[@]}" '3 call get x' '3 return value one'
+of 0 ' 0 are bad' "$all"
+steps steps.rec "${one[@]}" "${again[@]}" '1 call put x lost' lost '1 return ok'
+of 1 "DUR: x has the value of 'put x one'; 'put x lost' of client 1 had been answered" DUR
+of 0 ' 0 are bad' RDA
+steps steps.rec "${one[@]}" '2 call cas x one two' two '2 return ok' '1 call cas x one three' '1 return failed'
+of 0 ' 0 are bad' "$all"
+steps steps.rec "${one[@]}" '2 call cas x one lost' lost '2 return ok' '1 call cas x one three' '1 return failed'
+of 1 "DUR: x has the value of 'put x one'; 'cas x one lost' of client 2 had been answered" "$all"
+# What a cas that failed would have stored, nobody has.
+steps steps.rec "${one[@]}" '2 call cas x two three' '2 return failed' '1 call put y 1' three '1 return ok'
+of 1 'RDA: x has a value that nobody had put' RDA
+# A value that is put only after somebody has read it.
+steps steps.rec '1 call put y 1' '1 return ok' '2 call get x' '2 return value one' "${one[@]}"
+of 1 'without any power failure: RDA is broken on the key x by one answer' RDA
+says "client 2: 'get x' -> 'value one'" ' 0 are bad'
+
+# --- what answers contradict by themselves is not the work of a power failure ---
+
+steps steps.rec "${one[@]}" '1 call put x two' two '1 return ok' '8 call get x' '8 return value one' '9 call put y 1' '9 return error no'
+of 1 'without any power failure: LIN is broken on the key x: no order explains these 3 operations' LIN --json r.json --html r.html --junit r.xml
+says "client 1: 'put x one' -> 'ok'" "client 1: 'put x two' -> 'ok'" "client 8: 'get x' -> 'value one'" \
+	'No image is blamed for that' ' 0 are bad'
+grep -q '"operation": "get x"' r.json && grep -q '"contract": "LIN"' r.json || fail 'not in the JSON file'
+grep -q 'Without any power failure: LIN is broken' r.html || fail 'not on the page'
+grep -q '<failure message="LIN is broken on the key x' r.xml || fail 'not in the JUnit file'
+of 1 'without any power failure: LIN is broken' DUR
+of 1 'without any power failure: OK is broken on the key y by one answer' OK
+says ' 0 are bad'
+of 0 ' 0 are bad' MONO,RDA
+steps steps.rec "${one[@]}" '1 call del x' lost '1 return error no' '1 call put y 1' '1 return error no' '8 call get y' '8 return value 1'
+of 1 'without any power failure: NORES is broken on the key y by the answers of these 2 operations' NORES
+says "client 1: 'put y 1' -> 'error no'" "client 8: 'get y' -> 'value 1'"
+# The rest is judged.
+steps steps.rec "${one[@]}" '1 call put y 1' '1 return ok' '8 call get y' '8 return value 2' '1 call put x lost' lost '1 return ok'
+of 1 "DUR: x has the value of 'put x one'; 'put x lost' of client 1 had been answered" RDA,DUR
+says 'without any power failure: RDA is broken on the key y'
+
+# --- a history by itself ---
+
+# verdict STATUS TEXT LINE...: of a history of these lines.
+verdict() {
+	local status=$1 text=$2
+	shift 2
+	printf '%s\n' "$@" >h.hist
+	run "$status" tidemark judge h.hist --json r.json
+	says "$text"
+}
+put1=('0 call put r 1' '0 return ok') put2=('0 call put r 2' '0 return ok')
+# Equal values: `get` may have read either put, and the one that was never answered.
+verdict 0 'linearizable' '0 call put r 4' '0 return ok' '0 call get r' '0 return value 4' '1 call put r 0a' '2 call get r' \
+	'2 return value 4' '3 call put r 0a' '4 call get r' '4 return value 0a' '4 call get r' '4 return value 0a' '5 call get r' \
+	'5 return value 0a' '6 call get r' '6 return value 0a'
+says 'h.hist: 9 operations on 1 key, 2 of them without an answer or with an error'
+grep -q '"linearizable": true' r.json || fail 'not in the JSON file'
+verdict 0 'linearizable' "${put1[@]}" "${put2[@]}" "${put1[@]}" '2 call get r' '2 return value 1'
+verdict 1 'no order explains these 2 operations' "${put1[@]}" "${put1[@]}" '1 call del q' '1 return ok' '2 call get r' '2 return absent'
+# Compare-and-set.
+verdict 0 'linearizable' "${put1[@]}" '1 call cas r 1 2' '1 return ok' '2 call get r' '2 return value 2'
+verdict 0 'linearizable' "${put1[@]}" '1 call cas r 2 3' '1 return failed' '2 call get r' '2 return value 1'
+verdict 1 'by one answer' '1 call cas r 1 2' '1 return ok'
+verdict 0 'linearizable' '1 call cas r 1 2' '1 return failed'
+verdict 1 'these 2 operations' "${put1[@]}" '1 call cas r 1 2' '1 return failed'
+verdict 1 'these 3 operations' "${put1[@]}" '1 call cas r 1 2' '1 return ok' '2 call cas r 1 3' '2 return ok' "${put2[@]}"
+says "line 3: client 1: 'cas r 1 2' -> 'ok' (line 4)" 'not linearizable'
+verdict 0 'linearizable' "${put1[@]}" '1 call cas r 1 two words' '1 return ok' '2 call get r' '2 return value two words'
+# The fewest operations, of many.
+verdict 1 'no order explains these 3 operations' "${put1[@]}" '5 call get r' '5 return value 1' "${put2[@]}" '6 call put q 1' \
+	'7 call get r' '6 return ok' '7 return value 2' '7 call get r' '7 return value 1' '7 call get r' '7 return value 1'
+grep -q '"key": "r"' r.json && grep -q '"line": 11' r.json || fail 'not in the JSON file'
+# An error, and no answer: it may have happened, even later, or not.
+for end in '1 return error timeout' ''; do
+	for value in 1 2; do
+		verdict 0 'linearizable' "${put1[@]}" '1 call put r 2' ${end:+"$end"} '2 call get r' '2 return value 1' '2 call get r' "2 return value $value"
+	done
+	verdict 1 'not linearizable' "${put1[@]}" '1 call put r 2' ${end:+"$end"} '2 call get r' '2 return value 2' '2 call get r' '2 return value 1'
+done
+verdict 1 'by one answer' "${put1[@]}" '2 call get r' '2 return value 3'
+# Two keys; one is broken.
+verdict 1 'LIN is broken on the key q' "${put1[@]}" '2 call get r' '2 return value 1' '2 call get q' '2 return value 1'
+# Too many at one time: told as that, and a key that is broken all the same.
+{
+	for ((i = 0; i < 80; i++)); do echo "$i call put r $i"; done
+	for ((i = 0; i < 80; i++)); do printf "$((100 + i)) call cas r $i new\n"; done
+	printf '200 call get r\n200 return value new\n'
+} >many.hist
+run 3 tidemark judge many.hist --json r.json
+says 'could not tell LIN of the key r: too many of its operations were under way at one time'
+grep -q '"could_not_tell": true' r.json || fail 'not in the JSON file'
+printf '300 call get q\n300 return value 1\n' | cat many.hist - >more.hist
+run 1 tidemark judge more.hist
+run 3 tidemark judge -q many.hist
+[ ! -s out ] || fail 'it is not quiet'
+# A long one.
+awk 'BEGIN { for (i = 0; i < 20000; i++) { c = i % 4; k = i % 7
+	printf "%d call put k%d %d\n%d call get k%d\n%d return ok\n%d return value %d\n", c, k, i, c + 4, k, c, c + 4, i } }' >long.hist
+run 0 tidemark judge long.hist
+says 'long.hist: 40000 operations on 7 keys' 'linearizable'
+printf '1 call get k3\n1 return value 3\n' | cat long.hist - >longer.hist
+run 1 sh -c 'tidemark judge - <longer.hist'
+says 'no order explains these 3 operations'
+# wrong TEXT LINE...
+wrong() {
+	local text=$1
+	shift
+	printf '%s\n' "$@" >h.hist
+	run 2 tidemark judge h.hist
+	says "$text"
+	one_line
+}
+wrong "h.hist:2: '1 set x'; expected CLIENT call OPERATION or CLIENT return ANSWER" '' '1 set x'
+wrong "h.hist: line 1, an operation by client 1, 'set x': expected put KEY VALUE, get KEY, del KEY or cas KEY OLD NEW" '1 call set x'
+wrong "h.hist: line 3, an answer by client 1, 'ok': this client has no operation" '1 call get x' '1 return absent' '1 return ok'
+wrong 'h.hist: no operation; expected a line such as "1 call put x 5"' ''
+
 # --- what is not as it should be ---
 
 # bad EXPECTED LINE...: the announcements are these lines.
@@ -231,9 +371,10 @@ bad() {
 	one_line
 	says "$expected"
 }
-bad 'expected put KEY VALUE, get KEY or del KEY' '1 call set x 1'
+bad 'expected put KEY VALUE, get KEY, del KEY or cas KEY OLD NEW' '1 call set x 1'
 bad 'announcement 2, an operation by client 0' '1 call get x' 'hello'
-bad 'expected a value that no other put of this key has' '1 call put x 1' '1 return ok' '1 call put x 1'
+bad 'cas KEY OLD NEW' '1 call cas x 1'
+bad 'expected ok, failed or error WORDS' '1 call cas x 1 2' '1 return absent'
 bad 'this client has no operation that is not answered' '1 call put x 1' '2 return ok'
 bad 'this client has no operation that is not answered' '1 call put x 1' '1 return ok' '1 return ok'
 bad 'expected ok or error WORDS' '1 call put x 1' '1 return absent'

@@ -103,7 +103,8 @@ ln -s nowhere dangling
 ln -s loop loop
 wrong_files='zeros text garbage byte empty folder unreadable dangling loop missing missing/file text/file'
 # Cut off, and with bytes in it that do not belong there.
-for file in $trace good.litmus good.table good.log good.baseline; do
+printf '1 call put x 1\n1 return ok\n' >good.hist
+for file in $trace good.litmus good.hist good.table good.log good.baseline; do
 	head -c $(($(stat -c %s $file) / 2 + 1)) $file >"${file#good.}.half"
 	{
 		head -n 2 $file
@@ -135,6 +136,7 @@ declare -A base=(
 	[shrink]=$trace
 	[diff]='good.json good.json'
 	[litmus]='good.litmus'
+	[judge]='good.hist'
 	[record]='--pm nowhere --out nowhere.rec -- true'
 	[images]='--log good.log --recover true'
 	[serve]='erda --pm new.pool'
@@ -283,7 +285,7 @@ for command in mutants claims verbs taxonomy list; do
 done
 bad 'twice' claims P31 P31
 bad 'more' list stores more
-for command in replay shrink litmus ablate images serve put get del cut examine record run cc c++ new-store; do
+for command in replay shrink litmus judge ablate images serve put get del cut examine record run cc c++ new-store; do
 	bad "$command" $command
 done
 bad 'no_such_program' run -- no_such_program
@@ -323,6 +325,7 @@ read_by "$wrong_files trace.half trace.mixed good.log good.ops" replay @
 read_by "$wrong_files trace.half trace.mixed good.log" shrink @
 read_by "$wrong_files trace.half good.litmus" shrink @ -o new.trace
 read_by "$wrong_files $trace good.pool" crashtest erda --ops @
+read_by "$wrong_files hist.mixed $trace good.log" judge @
 read_by "${wrong_files/empty /} litmus.half litmus.mixed $trace" litmus -q --list @
 read_by "$wrong_files log.half log.mixed $trace" images --recover true --log @
 read_by "$wrong_files json.half $trace" diff good.json @
