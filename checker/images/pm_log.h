@@ -47,11 +47,12 @@ struct pm_event {
 	uint32_t line;	  /* of the text that was read, from 1 */
 	uint8_t kind;	  /* enum pm_event_kind */
 	uint8_t file;
-	bool noticed; /* a STORE that is known by its result: its source is where it was noticed */
-	bool part;    /* the rest of the store or landing before it, which crosses a line */
-	bool nt;      /* a STORE by a non-temporal copy, and its FLUSH */
-	bool send;    /* a LAND: data of a SEND */
-	bool word;    /* a LAND: the payload of an RDMA Commit, a COMMIT of it follows */
+	bool noticed;  /* a STORE that is known by its result: its source is where it was noticed */
+	bool together; /* a STORE by a call of libc, which made those of its place at once */
+	bool part;     /* the rest of the store or landing before it, which crosses a line */
+	bool nt;       /* a STORE by a non-temporal copy, and its FLUSH */
+	bool send;     /* a LAND: data of a SEND */
+	bool word;     /* a LAND: the payload of an RDMA Commit, a COMMIT of it follows */
 };
 
 /* Does it write bytes? */

@@ -477,11 +477,12 @@ static bool makes_durable(const struct pm_replay *r, const struct pm_event *e)
 	return false;
 }
 
-/* Of stores that were noticed together, nobody knows the order. */
+/* Of stores that were noticed together, or that one call has made, nobody knows the order. */
 static bool is_of_group(const struct pm_replay *r)
 {
 	const struct pm_event *e = &r->log->event[r->at];
-	return r->at && e->noticed && e[-1].noticed;
+	return r->at && ((e->noticed && e[-1].noticed) ||
+			 (e->together && e[-1].together && e->source == e[-1].source));
 }
 
 bool pm_replay_cut(const struct pm_replay *r)

@@ -36,8 +36,8 @@ bool recording_begins(const char *bytes, size_t len)
 	       !memcmp(bytes, RECORD_NAME, sizeof(RECORD_NAME) - 1);
 }
 
-/* What older formats have cannot be read as this one: format 4 had stores that were noticed of one
- * line each. */
+/* What older formats have cannot be read as this one: format 5 had stores that were told of without
+ * what others had stored to their lines before. */
 static int check_format(const struct reader *r)
 {
 	const char *magic = r->head->magic;
@@ -178,14 +178,15 @@ static int take_source(struct reader *r, const struct record *rec)
 }
 
 static const uint8_t kind_of[] = {
-	[RECORD_STORE] = PM_STORE,    [RECORD_EXACT] = PM_STORE,
-	[RECORD_LAND] = PM_LAND,      [RECORD_FLUSH] = PM_FLUSH,
-	[RECORD_FENCE] = PM_FENCE,    [RECORD_SYNC] = PM_SYNC,
-	[RECORD_COMMIT] = PM_COMMIT,  [RECORD_PUSH] = PM_PUSH,
-	[RECORD_ACK] = PM_ACK,	      [RECORD_MARK] = PM_MARK,
-	[RECORD_RETURN] = PM_ACK,     [RECORD_LAND_SEND] = PM_LAND,
-	[RECORD_LAND_WORD] = PM_LAND, [RECORD_RDMA_FLUSH] = PM_RDMA_FLUSH,
-	[RECORD_STORE_NT] = PM_STORE, [RECORD_FLUSH_NT] = PM_FLUSH,
+	[RECORD_STORE] = PM_STORE,	[RECORD_EXACT] = PM_STORE,
+	[RECORD_LAND] = PM_LAND,	[RECORD_FLUSH] = PM_FLUSH,
+	[RECORD_FENCE] = PM_FENCE,	[RECORD_SYNC] = PM_SYNC,
+	[RECORD_COMMIT] = PM_COMMIT,	[RECORD_PUSH] = PM_PUSH,
+	[RECORD_ACK] = PM_ACK,		[RECORD_MARK] = PM_MARK,
+	[RECORD_RETURN] = PM_ACK,	[RECORD_LAND_SEND] = PM_LAND,
+	[RECORD_LAND_WORD] = PM_LAND,	[RECORD_RDMA_FLUSH] = PM_RDMA_FLUSH,
+	[RECORD_STORE_NT] = PM_STORE,	[RECORD_FLUSH_NT] = PM_FLUSH,
+	[RECORD_CALL_STORE] = PM_STORE,
 };
 
 /* Do bytes that were written follow? */
@@ -195,6 +196,7 @@ static bool writes(const struct record *rec)
 	case RECORD_STORE:
 	case RECORD_STORE_NT:
 	case RECORD_EXACT:
+	case RECORD_CALL_STORE:
 	case RECORD_LAND:
 	case RECORD_LAND_SEND:
 	case RECORD_LAND_WORD:
@@ -246,6 +248,7 @@ static int take_event(struct reader *r, const struct record *rec)
 			     .kind = kind_of[rec->kind],
 			     .file = ranges ? (uint8_t)rec->file : 0,
 			     .noticed = rec->kind == RECORD_STORE || rec->kind == RECORD_STORE_NT,
+			     .together = rec->kind == RECORD_CALL_STORE,
 			     .nt = rec->kind == RECORD_STORE_NT || rec->kind == RECORD_FLUSH_NT,
 			     .send = rec->kind == RECORD_LAND_SEND,
 			     .word = rec->kind == RECORD_LAND_WORD,

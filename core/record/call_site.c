@@ -262,3 +262,63 @@ uint32_t call_site_name(const char *name)
 	}
 	return known_name[i].number;
 }
+
+/* --- objects that tell of their stores --- */
+
+/* An address of an object's dynamic section, which the linker has relocated already on most
+ * machines. */
+static const void *dynamic(const struct link_map *map, ElfW(Sxword) tag, size_t *value)
+{
+	uintptr_t at = 0;
+	*value = 0;
+	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++)
+		if (d->d_tag == tag)
+			at = *value = d->d_un.d_ptr;
+	return (const void *)(at && at < map->l_addr ? at + map->l_addr : at);
+}
+
+/* Does it refer to the hooks, or, where these are linked in, to what they call? */
+static bool refers_to_hooks(const struct link_map *map, ElfW(Sxword) relocations, ElfW(Sxword) size)
+{
+	size_t bytes, unused;
+	const ElfW(Rela) *rela = dynamic(map, relocations, &unused);
+	const ElfW(Sym) *symbol = dynamic(map, DT_SYMTAB, &unused);
+	const char *names = dynamic(map, DT_STRTAB, &unused);
+	dynamic(map, size, &bytes);
+	for (size_t i = 0; rela && i < bytes / sizeof(*rela); i++) {
+		const char *name = names + symbol[ELF64_R_SYM(rela[i].r_info)].st_name;
+		if (!strncmp(name, "__tsan_", 7) || !strcmp(name, "tidemark_record_stored"))
+			return true;
+	}
+	return false;
+}
+
+bool call_site_tells(const void *pc)
+{
+	static struct object {
+		_Atomic uintptr_t first; /* 0: none */
+		uintptr_t len;
+		bool tells;
+	} object[64]; /* that were asked for; under the lock if one is added */
+	const unsigned objects = sizeof(object) / sizeof(object[0]);
+	struct dl_find_object found;
+	unsigned i = 0;
+	while (i < objects && object[i].first && (uintptr_t)pc - object[i].first >= object[i].len)
+		i++;
+	if (i == objects || object[i].first)
+		return i < objects && object[i].tells;
+	if (_dl_find_object((void *)(uintptr_t)pc, &found) || !found.dlfo_link_map ||
+	    !recorder_lock())
+		return false;
+	bool tells = refers_to_hooks(found.dlfo_link_map, DT_JMPREL, DT_PLTRELSZ) ||
+		     refers_to_hooks(found.dlfo_link_map, DT_RELA, DT_RELASZ);
+	while (i < objects && object[i].first)
+		i++;
+	if (i < objects) {
+		object[i].len = (uintptr_t)found.dlfo_map_end - (uintptr_t)found.dlfo_map_start;
+		object[i].tells = tells;
+		object[i].first = (uintptr_t)found.dlfo_map_start;
+	}
+	recorder_unlock();
+	return tells;
+}

@@ -109,6 +109,8 @@ enum record_kind {
 	RECORD_PACKET_IN,  /* it has come */
 	RECORD_SOCKET_OUT, /* somebody is about to write to a TCP socket */
 	RECORD_SOCKET_IN,  /* somebody has read from one */
+	RECORD_CALL_STORE, /* as EXACT, of what a call of libc has changed: of each line one. More
+			    * of one place that follow are of the same call */
 	/* What a program does, and what is not recorded of it. payload: its name */
 	RECORD_UNSEEN_FLUSH, /* the program's text has such instructions. source: of one; off: how
 			      * many there are */

@@ -117,9 +117,10 @@ static unsigned copy_does(unsigned flags)
 /* What was stored in its lines before is no non-temporal store. */
 struct libpmem_copy libpmem_copy_begins(void *to, size_t len, unsigned flags, const void *caller)
 {
-	struct libpmem_copy copy = {to, len, caller, copy_does(flags),
-				    copies_nontemporally(len, flags)};
+	struct libpmem_copy copy = {
+		to, len, caller, copy_does(flags), copies_nontemporally(len, flags), false};
 	uint32_t source;
+	copy.told = !copy.what && !libpmem_depth && recorder_call_begins(to, len, caller);
 	if (copy.nontemporal && !libpmem_depth && recorder_flushes(to, len, caller, &source))
 		recorder_unlock();
 	libpmem_depth++;
@@ -130,6 +131,8 @@ void libpmem_copied(const struct libpmem_copy *c)
 {
 	uint32_t source;
 	libpmem_depth--;
+	if (c->told)
+		recorder_call_ends(c->to, c->len, c->caller);
 	if (libpmem_depth || !c->nontemporal ||
 	    !recorder_copied(c->to, c->len, c->caller, &source)) {
 		libpmem_note(c->what, c->to, c->len, c->caller);

@@ -14,6 +14,7 @@ struct libpmem_copy {
 	const void *caller;
 	unsigned what;
 	bool nontemporal;
+	bool told; /* it neither flushes nor fences, and is a call like others */
 };
 
 /* How deep this thread is within such functions: what they call is a part of them. */

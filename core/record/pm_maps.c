@@ -284,7 +284,7 @@ static bool take_change(const struct scan *s, uint64_t off, const uint8_t *now, 
 		return false;
 	recorder_add(s->kind, s->m->file, off + begin, now + begin, (uint32_t)(end - begin),
 		     s->source);
-	recorder->unordered += end - begin > WORD;
+	recorder->unordered += s->kind != RECORD_CALL_STORE && end - begin > WORD;
 	memcpy(shadow[s->m->file].bytes + off + begin, now + begin, end - begin);
 	return true;
 }

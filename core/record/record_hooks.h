@@ -42,6 +42,9 @@ struct record_window {
 	volatile size_t len;
 };
 extern struct record_window tidemark_record_window __attribute__((weak));
+/* The instruction before `pc` is about to store: what others have stored to these lines comes
+ * before it. */
+void tidemark_record_stores(const void *at, size_t len, const void *pc) __attribute__((weak));
 /* What is there now was stored by the instruction before `pc`. */
 void tidemark_record_stored(const void *at, size_t len, const void *pc) __attribute__((weak));
 /* Before each event of a thread, `settle` is to tell of the store that the thread has made last.

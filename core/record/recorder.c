@@ -381,6 +381,34 @@ RECORD_EXPORT void tidemark_record_stored(const void *at, size_t len, const void
 	recorder_unlock();
 }
 
+RECORD_EXPORT void tidemark_record_stores(const void *at, size_t len, const void *pc)
+{
+	uint32_t source;
+	if (recorder_flushes(at, len, pc, &source))
+		recorder_unlock();
+}
+
+/* What a call stores may be less than it could; what is looked at beforehand has a bound. */
+bool recorder_call_begins(const void *at, size_t len, const void *caller)
+{
+	uint32_t source;
+	len = len < PAGE ? len : PAGE;
+	if ((uintptr_t)at - tidemark_record_window.first >= tidemark_record_window.len ||
+	    !call_site_tells(caller) || !recorder_flushes(at, len, caller, &source))
+		return false;
+	recorder_unlock();
+	return true;
+}
+
+void recorder_call_ends(const void *at, size_t len, const void *caller)
+{
+	uint32_t source;
+	if (!begin_range(at, len, caller, &source, RECORD_CALL_STORE))
+		return;
+	recorder->exact++;
+	recorder_unlock();
+}
+
 /* --- record.h --- */
 
 /* A name is one token of a log. */

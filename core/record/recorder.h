@@ -15,8 +15,8 @@
  *	told.c		what the Valgrind tool tells, if the program runs under it
  *	announced.c	what clients say of their operations
  *	messages.c	what goes from machine to machine; socket_reads.c what reads it
- *	libc_calls.c, name_calls.c, libpmem_calls.c, libpmem2_calls.c	the functions that are
- *			replaced
+ *	libc_calls.c, libc_writes.c, name_calls.c, libpmem_calls.c, libpmem2_calls.c	the
+ *			functions that are replaced
  *	record_hooks.h	what the soft RNIC calls
  */
 #include <limits.h>
@@ -52,6 +52,12 @@ bool recorder_begins(void);
 bool recorder_flushes(const void *at, size_t len, const void *caller, uint32_t *source);
 /* The same of a copy that was made by non-temporal stores. */
 bool recorder_copied(const void *at, size_t len, const void *caller, uint32_t *source);
+/* The program at `caller` is about to call something that stores up to `len` bytes from `at` on. If
+ * its code tells of its stores, what was stored there before is recorded. False: it does not tell,
+ * or that is no PM, and what the call stores is noticed. Without the lock. */
+bool recorder_call_begins(const void *at, size_t len, const void *caller);
+/* It has. */
+void recorder_call_ends(const void *at, size_t len, const void *caller);
 /* The parts of [at, at+len) that are PM, a record without content for each. With the lock. */
 void recorder_add_range(enum record_kind kind, const void *at, size_t len, uint32_t source);
 /* The same of a thread that need not be this one. */
@@ -202,6 +208,8 @@ bool call_site_is_pmdk(uint64_t ip);
 bool call_site_is_pmdk_file(const char *path);
 /* The file that a place is in, or NULL. */
 const char *call_site_file(const void *pc);
+/* Is it in code that tells of its stores? */
+bool call_site_tells(const void *pc);
 /* Of a name that is no place. */
 uint32_t call_site_name(const char *name);
 

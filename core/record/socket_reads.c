@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Functions of libc that read from sockets, in the place of libc's: what came from another machine
- * (messages.c). The real ones are called, as they can be cancelled. */
+ * (messages.c), and what they have stored (as libc_writes.c has it). The real ones are called, as
+ * they can be cancelled. */
 #undef _FORTIFY_SOURCE /* they are defined here, and not to be inlined */
 #include <dlfcn.h>
 #include <sys/socket.h>
@@ -9,15 +10,18 @@
 #include <unistd.h>
 #include "core/record/recorder.h"
 
+#define HERE __builtin_return_address(0)
+
 /* Of the programs that were compiled with _FORTIFY_SOURCE; `room` is checked by the real one. */
 ssize_t __read_chk(int fd, void *bytes, size_t n, size_t room);
 ssize_t __recv_chk(int fd, void *bytes, size_t n, size_t room, int flags);
 ssize_t __recvfrom_chk(int fd, void *bytes, size_t n, size_t room, int flags, struct sockaddr *from,
 		       socklen_t *len);
 
-/* Define `name` so that it calls the real one with `arguments`. That is looked for before main()
- * begins, as a signal handler or a child of fork() must not. */
-#define READS(name, parameters, arguments)                         \
+/* Define `name` so that it calls the real one with `arguments`, which stores up to `most` bytes at
+ * `to`. That is looked for before main() begins, as a signal handler or a child of fork() must not.
+ */
+#define READS(name, parameters, arguments, to, most)               \
 	static ssize_t(*real_##name) parameters;                   \
 	__attribute__((constructor)) static void find_##name(void) \
 	{                                                          \
@@ -27,22 +31,25 @@ ssize_t __recvfrom_chk(int fd, void *bytes, size_t n, size_t room, int flags, st
 	{                                                          \
 		if (!real_##name)                                  \
 			find_##name();                             \
+		bool told_ = recorder_call_begins(to, most, HERE); \
 		ssize_t n_ = real_##name arguments;                \
+		if (told_)                                         \
+			recorder_call_ends(to, most, HERE);        \
 		if (n_ > 0)                                        \
 			message_came(fd);                          \
 		return n_;                                         \
 	}
 
-READS(read, (int fd, void *bytes, size_t n), (fd, bytes, n))
-READS(readv, (int fd, const struct iovec *part, int n), (fd, part, n))
-READS(recv, (int fd, void *bytes, size_t n, int flags), (fd, bytes, n, flags))
+READS(read, (int fd, void *bytes, size_t n), (fd, bytes, n), bytes, n)
+READS(readv, (int fd, const struct iovec *part, int n), (fd, part, n), NULL, 0)
+READS(recv, (int fd, void *bytes, size_t n, int flags), (fd, bytes, n, flags), bytes, n)
 READS(recvfrom, (int fd, void *bytes, size_t n, int flags, struct sockaddr *from, socklen_t *len),
-      (fd, bytes, n, flags, from, len))
-READS(recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags))
-READS(__read_chk, (int fd, void *bytes, size_t n, size_t room), (fd, bytes, n, room))
+      (fd, bytes, n, flags, from, len), bytes, n)
+READS(recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags), NULL, 0)
+READS(__read_chk, (int fd, void *bytes, size_t n, size_t room), (fd, bytes, n, room), bytes, n)
 READS(__recv_chk, (int fd, void *bytes, size_t n, size_t room, int flags),
-      (fd, bytes, n, room, flags))
+      (fd, bytes, n, room, flags), bytes, n)
 READS(__recvfrom_chk,
       (int fd, void *bytes, size_t n, size_t room, int flags, struct sockaddr *from,
        socklen_t *len),
-      (fd, bytes, n, room, flags, from, len))
+      (fd, bytes, n, room, flags, from, len), bytes, n)

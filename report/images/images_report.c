@@ -100,7 +100,7 @@ void images_print_unordered(FILE *out, bool told)
 	fprintf(out,
 		"in which order %s stored to a line of 64 bytes between two events is not known: "
 		"%s",
-		told ? "code that tells of no store, such as memcpy()," : "CPUs",
+		told ? "code that tells of no store" : "CPUs",
 		told ? "tidemark-valgrind tells of each store"
 		     : "a program that tidemark cc or c++ has compiled, or one under "
 		       "tidemark-valgrind, tells of each store");

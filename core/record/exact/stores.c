@@ -20,7 +20,8 @@
 
 static _Thread_local struct {
 	uintptr_t at;
-	size_t len; /* 0: nothing is pending */
+	size_t len;  /* 0: nothing is pending */
+	bool loaded; /* a load came after it */
 	const void *pc;
 } pending;
 
@@ -38,15 +39,26 @@ static inline void settle(void)
 		tell_pending();
 }
 
+/* Where a structure is copied, its store has its hook first, then the load: the store is still to
+ * come. A thread that goes on loading, as it waits for another one, has made it. */
+static inline void load(void)
+{
+	if (__builtin_expect(pending.len != 0, 0) && pending.loaded)
+		tell_pending();
+	pending.loaded = true;
+}
+
 /* Somebody records, and the store is to PM, or near it. */
 static void keep(uintptr_t at, size_t len, const void *pc)
 {
 	static bool known;
+	tidemark_record_stores((const void *)at, len, pc);
 	if (!known)
 		tidemark_record_settles(tell_pending);
 	known = true;
 	pending.at = at;
 	pending.len = len;
+	pending.loaded = false;
 	pending.pc = pc;
 }
 
@@ -66,7 +78,7 @@ static inline void store(const volatile void *at, size_t len, const void *pc)
 	HOOK void __tsan_read##name(void *at)  \
 	{                                      \
 		(void)at;                      \
-		settle();                      \
+		load();                        \
 	}                                      \
 	HOOK void __tsan_write##name(void *);  \
 	HOOK void __tsan_write##name(void *at) \
@@ -78,7 +90,7 @@ static inline void store(const volatile void *at, size_t len, const void *pc)
 	HOOK void __tsan_unaligned_read##len(void *at)  \
 	{                                               \
 		(void)at;                               \
-		settle();                               \
+		load();                                 \
 	}                                               \
 	HOOK void __tsan_unaligned_write##len(void *);  \
 	HOOK void __tsan_unaligned_write##len(void *at) \
@@ -89,7 +101,7 @@ static inline void store(const volatile void *at, size_t len, const void *pc)
 	HOOK void __tsan_volatile_read##len(void *at)   \
 	{                                               \
 		(void)at;                               \
-		settle();                               \
+		load();                                 \
 	}                                               \
 	HOOK void __tsan_volatile_write##len(void *);   \
 	HOOK void __tsan_volatile_write##len(void *at)  \
@@ -113,7 +125,7 @@ HOOK void __tsan_read_range(void *at, size_t len)
 {
 	(void)at;
 	(void)len;
-	settle();
+	load();
 }
 
 HOOK void __tsan_write_range(void *at, size_t len);
