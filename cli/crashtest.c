@@ -26,8 +26,6 @@
 #include "report/shares.h"
 #include "core/text/text.h"
 
-#define LOAD_WORDS 600 /* bytes of what is said about a trace of the load phase */
-
 /* What is done while it runs. */
 struct going {
 	struct report *report;
@@ -105,45 +103,14 @@ static int tell_diverged(const struct campaign *c, unsigned unit, bool ops, uint
 		    c->options.runs, c->options.seed);
 }
 
-/* The load phase fails: a trace of it, for replay to show its events, as words of a message. */
-static void trace_load(const struct campaign *c, unsigned unit, const struct arguments *a,
-		       char words[LOAD_WORDS])
-{
-	const struct deviations none = {0};
-	struct setup s;
-	char *path = NULL;
-	if (a->no_traces) {
-		snprintf(words, LOAD_WORDS,
-			 "; without --no-traces there is a trace that shows its events");
-		return;
-	}
-	int error = campaign_setup(c, unit, &s);
-	if (!error)
-		error = trace_path(&c->config[unit / c->workloads], TM_OK, a->out, "-load", &path);
-	if (!error)
-		error = save_trace(path, &s, &none, TM_OK, c->unit[unit].why);
-	if (error)
-		snprintf(words, LOAD_WORDS, "; %.400s: %s", path ? path : a->out, strerror(-error));
-	else
-		snprintf(words, LOAD_WORDS, "; to see its events: %s replay %s", program, path);
-	setup_free(&s);
-	free(path);
-}
-
 /* A unit did not run. */
-static int tell_unit(const struct campaign *c, unsigned unit, const struct arguments *a)
+static int tell_unit(const struct campaign *c, unsigned unit)
 {
 	const struct campaign_unit *result = &c->unit[unit];
-	char words[LOAD_WORDS] = "";
-	/* -EIO: the store fails where nothing was injected, and so breaks OK. */
-	int status = result->error == -ENOMEM ? EXIT_INTERNAL
-		     : result->error == -EIO  ? EXIT_BROKEN
-					      : EXIT_USAGE;
-	if (result->error == -EIO && !result->loaded)
-		trace_load(c, unit, a, words);
-	return fail(status, "%s (%s) cannot run workload %s: %s%s",
+	return fail(result->error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE,
+		    "%s (%s) cannot run workload %s: %s",
 		    c->config[unit / c->workloads].store->name, c->config[unit / c->workloads].name,
-		    c->workload[unit % c->workloads].name, result->why, words);
+		    c->workload[unit % c->workloads].name, result->why);
 }
 
 /* Did the campaign itself go well? 0, or the status after a message. */
@@ -159,7 +126,7 @@ static int check_campaign(const struct campaign *c, const struct arguments *a, i
 	for (unsigned u = 0; u < units; u++) {
 		const struct campaign_unit *unit = &c->unit[u];
 		if (unit->error)
-			return tell_unit(c, u, a);
+			return tell_unit(c, u);
 		first = unit->diverged && !diverged ? u : first;
 		diverged += unit->diverged;
 	}

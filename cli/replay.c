@@ -65,6 +65,11 @@ static int replay_open(struct explorer *ex, struct trace *t, const char *path,
 		audience = event_log_audience(&events->record, &t->deviations);
 	int error = replay(ex, &t->deviations, t->contract == TM_KEEP, events ? &audience : NULL,
 			   out);
+	if (!error && replay_cannot_run(t->contract, &t->deviations, out))
+		return fail(EXIT_USAGE, "%s: the store cannot run this workload: %s%s", path,
+			    ex->why, trace_anew(t).text);
+	if (!error && events && out->unstarted)
+		memcpy(events->load_why, ex->why, sizeof(events->load_why));
 	/* A store that is mended makes durable what it forgot. */
 	if (!error && out->unused && !out->only_lines_unused)
 		return fail(EXIT_USAGE,
@@ -73,51 +78,22 @@ static int replay_open(struct explorer *ex, struct trace *t, const char *path,
 			    path, out->unused->line, unused_text(t, out, text), trace_anew(t).text);
 	if (!error && events && events->record.full)
 		error = -ENOMEM;
-	if (!error && events)
+	if (!error && events && !out->unstarted)
 		error = cause_find(ex, t, &events->record, out, events->where, &events->cause);
 	if (error)
 		return fail(EXIT_INTERNAL, "%s: %s", path, driver_error(error));
 	return judge(t, out);
 }
 
-/* Is it of a store that does not get through the load phase (crashtest's trace_load())? */
-static bool is_of_load(const struct trace *t)
-{
-	return t->contract == TM_OK && !t->deviations.n;
-}
-
-/* The load phase fails again. It is gone through once more, for its events, unless they are
- * NULL. */
-static int replay_load(struct explorer *ex, struct trace *t, const char *path,
-		       struct event_trace *events)
-{
-	if (!events)
-		return EXIT_BROKEN;
-	struct replay_audience audience = event_log_audience(&events->record, &t->deviations);
-	memcpy(events->load_why, ex->why, sizeof(events->load_why));
-	t->setup.load_tracer = audience.tracer;
-	t->setup.watcher_arg = audience.arg;
-	audience.machine_starts(audience.arg, ex, 0);
-	int error = explore_open(ex, &t->setup, &explore_default);
-	audience.ends(audience.arg);
-	if (!error)
-		explore_close(ex);
-	if (error != -EIO || events->record.full)
-		return fail(EXIT_INTERNAL, "%s: the load phase differs when it is run again", path);
-	return EXIT_BROKEN;
-}
-
 static int replay_once(struct trace *t, const char *path, struct event_trace *events,
 		       struct replay_outcome *out)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
-	int status, error = ex ? explore_open(ex, &t->setup, &explore_default) : -ENOMEM;
-	if (error == -EIO && is_of_load(t)) {
-		status = replay_load(ex, t, path, events);
-	} else if (error) {
+	int status, error = ex ? replay_begin(ex, &t->setup, t->contract, &t->deviations) : -ENOMEM;
+	if (error) {
 		status = fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE,
 			      "%s: the store cannot run this workload: %s%s", path,
-			      error == -EIO ? ex->why : strerror(-error), trace_anew(t).text);
+			      strerror(-error), trace_anew(t).text);
 	} else {
 		status = replay_open(ex, t, path, events, out);
 		explore_close(ex);
@@ -185,7 +161,7 @@ static int write_log(struct trace *t, const char *path, const struct request *o,
 	if (r && ex)
 		error = pm_run_log_open(r, pool, where, &audience);
 	if (!error)
-		error = explore_open(ex, &t->setup, &explore_default);
+		error = replay_begin(ex, &t->setup, t->contract, &t->deviations);
 	open = !error;
 	if (!error)
 		error = replay(ex, &t->deviations, false, &audience, out);

@@ -104,9 +104,8 @@ static struct open_workload *open_workload(const struct fuzz_input *input)
 	int error = fuzz_setup(&base, input, &w->setup);
 	if (!error)
 		error = explore_open(&w->ex, &w->setup, &explore_default);
-	if (error)
-		stop("%s cannot run: %s", base.store->name,
-		     error == -EIO ? w->ex.why : strerror(-error));
+	if (error || w->ex.worlds.unloaded)
+		stop("%s cannot run: %s", base.store->name, error ? strerror(-error) : w->ex.why);
 	w->input = *input;
 	w->open = true;
 	return w;

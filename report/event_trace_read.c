@@ -31,18 +31,21 @@ static int replay_trace(struct explorer *ex, struct event_trace_read *read)
 	bool named = t->contract >= 0 && t->contract < TM_CONTRACTS;
 	if (named)
 		ask_for_blame(&t->setup, t->contract);
-	int error = explore_open(ex, &t->setup, &explore_default);
+	int error = replay_begin(ex, &t->setup, t->contract, &t->deviations);
 	if (error)
 		return error == -ENOMEM ? error : -EPROTO;
 	const struct replay_audience audience = event_log_audience(&st->record, &t->deviations);
 	error = replay(ex, &t->deviations, t->contract == TM_KEEP, &audience, &st->outcome);
 	if (!error && st->record.full)
 		error = -ENOMEM;
-	if (!error && st->outcome.unused)
+	if (!error &&
+	    (st->outcome.unused || replay_cannot_run(t->contract, &t->deviations, &st->outcome)))
 		error = -EPROTO;
+	if (st->outcome.unstarted)
+		memcpy(st->load_why, ex->why, sizeof(st->load_why));
 	if (!error && named)
 		take_blame(read);
-	if (!error)
+	if (!error && !st->outcome.unstarted)
 		error = cause_find(ex, t, &st->record, &st->outcome, st->where, &st->cause);
 	explore_close(ex);
 	return error;

@@ -28,16 +28,35 @@ static bool may_break(const struct campaign_config *cfg, unsigned k)
 	return e && (e->broken || e->open);
 }
 
-/* Was there anything in which the contract could have broken? */
-static bool is_tried(const struct explore_counts *t, unsigned k)
+bool report_is_tried(const struct report *r, unsigned config, unsigned k)
 {
-	return TM_BIT(k) & CONTRACTS_IN_RUN ? t->runs : t->states;
+	unsigned parts;
+	explore_judged(&r->campaign->total[config], k, &parts);
+	return parts & 3;
+}
+
+void report_broken_in(const struct report *r, unsigned config, unsigned k, char *buf, size_t n)
+{
+	static const char *const words[] = {"state",
+					    "run",
+					    "state",
+					    "runs and states",
+					    "start",
+					    "starts and runs",
+					    "starts and states",
+					    "starts, runs and states"};
+	const struct campaign *c = r->campaign;
+	unsigned parts;
+	uint64_t of = explore_judged(&c->total[config], k, &parts);
+	bool one = !(parts & (parts - 1));
+	snprintf(buf, n, "%" PRIu64 " of %" PRIu64 " %s%s", c->cell[config][k].broken_states, of,
+		 words[parts], one ? plural(of) : "");
 }
 
 /* Nothing has broken until now. */
 static bool is_unfinished(const struct report *r, unsigned config, unsigned k)
 {
-	return !report_is_whole(r, config) && is_tried(&r->campaign->total[config], k);
+	return !report_is_whole(r, config) && report_is_tried(r, config, k);
 }
 
 char report_mark(const struct report *r, unsigned config, unsigned k)
@@ -54,7 +73,7 @@ char report_mark(const struct report *r, unsigned config, unsigned k)
 		return cfg->store->promises & TM_BIT(k) ? 'X' : 'x';
 	if (is_unfinished(r, config, k))
 		return '-';
-	if (!report_is_whole(r, config) || may_break(cfg, k) || !is_tried(&c->total[config], k) ||
+	if (!report_is_whole(r, config) || may_break(cfg, k) || !report_is_tried(r, config, k) ||
 	    (c->options.exhaustive && campaign_left_out(c, config)))
 		return '?';
 	return '.';

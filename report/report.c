@@ -64,8 +64,11 @@ static void print_cell(const struct report *r, unsigned config, unsigned k)
 	const struct report_cell *more = &r->cell[config][k];
 	bool promised = cfg->store->promises & TM_BIT(k);
 	uint64_t states = r->campaign->total[config].states;
-	int width = snprintf(NULL, 0, "%" PRIu64, states);
-	bool unsure = !cell->broken && !report_is_whole(r, config);
+	int width = snprintf(NULL, 0, "%" PRIu64, states),
+	    digits = snprintf(NULL, 0, "%" PRIu64, cell->broken_states);
+	char in[80];
+	bool left_off = !report_is_whole(r, config),
+	     unsure = !cell->broken && (left_off || !report_is_tried(r, config, k));
 	printf("  %-5s  %-8s  %s%-6s%s  ", contract_name(k), promised ? "promised" : "-",
 	       paint(unsure	      ? YELLOW
 		     : !cell->broken  ? GREEN
@@ -76,16 +79,16 @@ static void print_cell(const struct report *r, unsigned config, unsigned k)
 			      : "holds",
 	       paint(PLAIN));
 	const char *left_out = campaign_left_out(r->campaign, config);
+	report_broken_in(r, config, k, in, sizeof(in));
 	if (cell->broken)
-		printf("%*" PRIu64 " of %" PRIu64 " state%s", width, cell->broken_states, states,
-		       plural(states));
+		printf("%*s%s", width > digits ? width - digits : 0, "", in);
 	else
 		printf("%*" PRIu64 " state%s", width, states, plural(states));
 	if (!left_out)
 		printf(", exhaustive");
 	else if (!cell->broken)
 		printf(", bounded (%s)", left_out);
-	if (unsure)
+	if (unsure && left_off)
 		printf(", nothing broken in %u of %u workload%s",
 		       campaign_done(r->campaign, config), r->campaign->workloads,
 		       plural(r->campaign->workloads));
@@ -422,18 +425,21 @@ static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
 	const struct campaign_cell *cell = &r->campaign->cell[config][k];
 	const struct report_cell *more = &r->cell[config][k];
 	char takes[REPORT_TAKES];
+	unsigned parts;
+	const uint64_t judged = explore_judged(&r->campaign->total[config], k, &parts);
 	report_takes(cfg, more->one[0].takes, takes, sizeof(takes));
 	return json_pack(
-		"{s:s, s:s, s:s, s:s, s:b, s:s, s:b, s:I, s:I, s:b, s:s, s:b, s:b, s:s, s:s, s:s, "
+		"{s:s, s:s, s:s, s:s, s:b, s:s, s:b, s:I, s:I, s:I, s:b, s:s, s:b, s:b, s:s, s:s, "
+		"s:s, "
 		"s:o}",
 		"store", cfg->store->name, "variant", cfg->variant, "config", cfg->name, "contract",
 		contract_name(k), "promised", !!(cfg->store->promises & TM_BIT(k)), "verdict",
-		cell->broken		     ? "broken"
-		: report_is_whole(r, config) ? "holds"
-					     : "could not tell",
+		cell->broken						      ? "broken"
+		: report_is_whole(r, config) && report_is_tried(r, config, k) ? "holds"
+									      : "could not tell",
 		"complete", report_is_whole(r, config), "states",
 		(json_int_t)r->campaign->total[config].states, "broken_states",
-		(json_int_t)cell->broken_states, "exhaustive",
+		(json_int_t)cell->broken_states, "judged", (json_int_t)judged, "exhaustive",
 		!campaign_left_out(r->campaign, config), "trace",
 		more->one[0].trace ? more->one[0].trace : "", "as_expected", !more->surprise,
 		"accepted", more->accepted, "how", more->one[0].text, "takes", takes, "why",

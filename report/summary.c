@@ -87,9 +87,9 @@ static void print_surprise(const struct report *r, unsigned config, unsigned k)
 	config_name(&c->config[config], name, sizeof(name));
 	printf("\n%s%s %s%s: %s%s%s, ", paint(BOLD), name, contract_name(k), paint(PLAIN),
 	       paint(RED), report_surprise(cell), paint(PLAIN));
+	report_broken_in(r, config, k, text, sizeof(text));
 	if (counts->broken)
-		printf("in %" PRIu64 " of %" PRIu64 " state%s\n", counts->broken_states,
-		       c->total[config].states, plural(c->total[config].states));
+		printf("in %s\n", text);
 	else
 		printf("it holds in %" PRIu64 " state%s\n", c->total[config].states,
 		       plural(c->total[config].states));

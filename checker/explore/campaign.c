@@ -102,6 +102,8 @@ const char *campaign_left_out(const struct campaign *c, unsigned config)
 		const struct campaign_unit *unit = &c->unit[config * c->workloads + w];
 		if (!unit->done)
 			return "it was left off before the end";
+		if (unit->unstarted)
+			return "the store does not start";
 		if (!unit->complete)
 			return "the budget of runs or states was used up";
 		if (unit->counts.points_bounded)
@@ -118,6 +120,13 @@ unsigned campaign_done(const struct campaign *c, unsigned config)
 	for (unsigned w = 0; w < c->workloads; w++)
 		done += c->unit[config * c->workloads + w].done;
 	return done;
+}
+
+/* Is it tried first whether the store has the room that it needs? A seeded bug of Tidemark's own is
+ * the contracts' business, not the store's. */
+static bool fills(const struct campaign *c, const struct setup *s)
+{
+	return !c->options.unfilled && !s->mutant && !s->hw.mutant;
 }
 
 static int one_run(struct explorer *ex, struct schedule *schedule, uint64_t run)
@@ -168,14 +177,16 @@ static int random_runs(const struct campaign *c, unsigned unit, struct explorer 
 	unsigned share = one_in(c, unit);
 	uint64_t run, runs = (c->options.runs + share - 1) / share;
 	int error = open_schedule(c, ex, &schedule);
-	for (run = 0; !error && run < runs && !(ex->stop_at && ex->stopped); run++) {
+	for (run = 0; !error && run < runs && !(ex->stop_at && ex->stopped) && !ex->unstarted;
+	     run++) {
 		/* Schedules are cheap, power failures are not. */
 		ex->limits.no_crash |= !explore_more(ex);
 		ex->run_states = states_until(ex->limits.states, run, runs);
 		ex->few_images = ex->run_states <
 				 ex->counts.states + 2ull * ex->limits.images_per_point;
 		error = one_run(ex, &schedule, run);
-		if (!error && c->options.doublecheck && !same_again(ex, &schedule, run))
+		if (!error && c->options.doublecheck && !ex->unstarted &&
+		    !same_again(ex, &schedule, run))
 			result->diverged++;
 	}
 	result->complete = run == runs && explore_more(ex);
@@ -246,21 +257,11 @@ static void explore_unit(const struct campaign *c, unsigned unit, unsigned stop_
 	limits.states = c->options.states / one_in(c, unit);
 	ex = malloc(sizeof(*ex));
 	result->error = ex ? campaign_setup(c, unit, &s) : -ENOMEM;
+	limits.fill = !result->error && fills(c, &s);
 	if (!result->error)
 		result->error = explore_open(ex, &s, &limits);
-	/* A seeded bug of Tidemark's own is the contracts' business, not the store's. */
-	if (!result->error && !c->options.unfilled && !s.mutant && !s.hw.mutant &&
-	    worlds_fill(&ex->worlds)) {
-		char why[sizeof(ex->why)];
-		worlds_why(&ex->worlds, why);
-		explore_close(ex);
-		snprintf(ex->why, sizeof(ex->why), "%s", why);
-		result->error = -EIO;
-		result->loaded = true;
-	}
 	if (result->error) {
-		snprintf(result->why, sizeof(result->why), "%s",
-			 result->error == -EIO ? ex->why : strerror(-result->error));
+		snprintf(result->why, sizeof(result->why), "%s", strerror(-result->error));
 		if (ex)
 			setup_free(&s);
 		free(ex);
@@ -279,6 +280,10 @@ static void explore_unit(const struct campaign *c, unsigned unit, unsigned stop_
 	if (first && (!result->error || result->error == -ENOTRECOVERABLE))
 		result->error = take_first(ex, result->error, &s, first);
 	result->counts = ex->counts;
+	result->unstarted = ex->unstarted;
+	if (result->unstarted)
+		snprintf(result->why, sizeof(result->why), "%s",
+			 ex->worlds.unloaded ? ex->why : ex->worlds.world[0].result.why);
 	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
 		result->contract[k].found = ex->failure[k].found;
 		result->contract[k].run = ex->failure[k].run;
@@ -612,6 +617,7 @@ static int run_again(const struct campaign *c, const struct campaign_break *whic
 		limits.life_percent = 0;
 		limits.no_crash |= !(which->mode.kinds & FAILURE_MODE_CRASH);
 	}
+	limits.fill = fills(c, &out->setup);
 	int error = ex ? explore_open(ex, &out->setup, &limits) : -ENOMEM;
 	if (error) {
 		free(ex);

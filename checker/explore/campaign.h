@@ -131,7 +131,7 @@ struct campaign_unit {
 			    * enough */
 	uint64_t diverged; /* --doublecheck: runs whose hashes differ */
 	int error;	   /* -errno: the unit could not run */
-	bool loaded;	   /* -EIO: it came as far as the end of the load phase */
+	bool unstarted;	   /* nothing could be run: explorer.unstarted */
 	char why[WORLDS_WHY];
 	bool done;
 };
@@ -154,7 +154,7 @@ extern const struct campaign_options campaign_default;
 /* A systematic search of everything within the bounds, whatever it costs. */
 void campaign_search_all(struct campaign_options *o);
 
-/* 0, or -errno: -ENOMEM, -EIO (a unit could not run: its unit.why), -ECHILD (a process died),
+/* 0, or -errno: -ENOMEM, -ECHILD (a process died),
  * -EINTR (left off by options.bounds: unit.done says what is done). */
 int campaign_run(struct campaign *c);
 /* How many units of a configuration are done. */

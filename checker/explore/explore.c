@@ -138,12 +138,13 @@ static void note_verdicts(struct explorer *ex, unsigned machine, unsigned want,
 	}
 }
 
-static void note_result(struct explorer *ex, unsigned machine)
+/* `v`: what the history says, which comes first. */
+static void note_result(struct explorer *ex, unsigned machine, const struct verdict *v)
 {
 	const struct world_result *r = &ex->worlds.world[machine].result;
 	if (r->live_broken)
 		note_failure(ex, TM_LIVE, machine, NULL, r->why);
-	if (r->ok_broken)
+	if (r->ok_broken && !v[TM_OK].broken)
 		note_failure(ex, TM_OK, machine, NULL, r->ok_why);
 	if (r->fsck_broken)
 		note_failure(ex, TM_FSCK, machine, NULL, r->fsck_why);
@@ -455,7 +456,7 @@ static void explore_image(struct explorer *ex, unsigned machine, enum visit visi
 	if (any_broken(&w->result, v) || ex->image_done) {
 		note_image(ex, machine);
 		note_verdicts(ex, machine, want, v);
-		note_result(ex, machine);
+		note_result(ex, machine, v);
 	} else if (leaf && !ex->outcomes) {
 		leaf->clean_at = ex->images;
 	}
@@ -786,6 +787,15 @@ static void find_verdicts(struct explorer *ex, struct verdict v[TM_CONTRACTS])
 	ex->run_clean = !any_broken(&ex->worlds.world[0].result, v);
 }
 
+/* The store does not start, or has too little room. */
+static void note_failed(struct explorer *ex)
+{
+	ex->counts.starts++;
+	note_failure(ex, TM_OK, 0, NULL, ex->why);
+	if (ex->worlds.failed.live_broken)
+		note_failure(ex, TM_LIVE, 0, NULL, ex->why);
+}
+
 static int wrong(const struct explorer *ex)
 {
 	return ex->wrong.found ? -ENOTRECOVERABLE : 0;
@@ -797,6 +807,12 @@ int explore_run_from(struct explorer *ex, struct mark *from, struct source *sour
 	struct world *w = &ex->worlds.world[0];
 	struct verdict v[TM_CONTRACTS];
 	begin_run(ex, taken);
+	if ((ex->worlds.unloaded || ex->worlds.unfilled) && !ex->counts.runs)
+		note_failed(ex);
+	if (ex->worlds.unloaded) {
+		ex->unstarted = true;
+		return 0;
+	}
 	enum explore_phase before = phase_begin(ex->phases, PHASE_RUN);
 	if (ex->cuts)
 		cuts_begin(ex->cuts, 0, ex->limits.no_crash);
@@ -808,9 +824,13 @@ int explore_run_from(struct explorer *ex, struct mark *from, struct source *sour
 	find_verdicts(ex, v);
 	note_verdicts(ex, 0, CONTRACTS_IN_RUN, v);
 	if (!ex->stopped || w->result.end == SIM_FAULT)
-		note_result(ex, 0);
+		note_result(ex, 0, v);
 	world_end(&ex->worlds, 0);
-	end_run(ex);
+	ex->unstarted = !w->booted;
+	if (ex->unstarted)
+		ex->counts.starts++;
+	else
+		end_run(ex);
 	phase_back(ex->phases, before);
 	return wrong(ex);
 }
@@ -819,7 +839,7 @@ int explore_run_from(struct explorer *ex, struct mark *from, struct source *sour
 
 static bool has_budget(const struct explorer *ex)
 {
-	return !ex->wrong.found && ex->counts.states < ex->limits.states;
+	return !ex->unstarted && !ex->wrong.found && ex->counts.states < ex->limits.states;
 }
 
 uint32_t explore_emptied(const struct explorer *ex)
@@ -893,7 +913,7 @@ static void record_plain(struct explorer *ex)
 /* Is there a record by which a source can be asked before its run is made? */
 static bool has_record(struct explorer *ex, const struct source *source)
 {
-	if (!ex->prefix || !source || source->touched || ex->cuts)
+	if (!ex->prefix || !source || source->touched || ex->cuts || ex->worlds.unloaded)
 		return false;
 	if (ex->record.done && (ex->record.no_crash != ex->limits.no_crash ||
 				ex->record.emptied != explore_emptied(ex))) {
@@ -987,7 +1007,18 @@ void explore_counts_add(struct explore_counts *to, const struct explore_counts *
 	to->points_bounded += from->points_bounded;
 	to->unsure += from->unsure;
 	to->spared += from->spared;
-	_Static_assert(sizeof(*to) == 12 * sizeof(uint64_t), "each count is added");
+	to->starts += from->starts;
+	_Static_assert(sizeof(*to) == 13 * sizeof(uint64_t), "each count is added");
+}
+
+uint64_t explore_judged(const struct explore_counts *counts, unsigned contract, unsigned *parts)
+{
+	const unsigned bit = TM_BIT(contract), by_running = CONTRACTS_BY_RUNNING;
+	const uint64_t n[] = {bit & (CONTRACTS_IN_RUN | by_running) ? counts->runs : 0,
+			      bit & (CONTRACTS_AFTER_CRASH | by_running) ? counts->states : 0,
+			      bit & (TM_BIT(TM_OK) | TM_BIT(TM_LIVE)) ? counts->starts : 0};
+	*parts = (n[0] ? 1 : 0) | (n[1] ? 2 : 0) | (n[2] ? 4 : 0);
+	return n[0] + n[1] + n[2];
 }
 
 static int open_recall(struct explorer *ex)
@@ -1008,12 +1039,12 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 	if (CHECKER_MUTANT(setup, TREE_LINE_LEFT_OUT))
 		ex->limits.tree_mutant = TREE_LINE_LEFT_OUT;
 	int error = worlds_open(&ex->worlds, setup);
-	if (error) {
-		if (error == -EIO)
-			worlds_why(&ex->worlds, ex->why);
-		worlds_close(&ex->worlds);
+	if (!error && limits->fill)
+		error = worlds_fill(&ex->worlds);
+	if (error == -EIO)
+		worlds_why(&ex->worlds, ex->why);
+	else if (error)
 		return error;
-	}
 	ex->judge = calloc(WORLDS, sizeof(*ex->judge));
 	ex->image = calloc(WORLDS, sizeof(*ex->image));
 	ex->visited = visited_new();

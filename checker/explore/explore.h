@@ -31,6 +31,7 @@ struct explore_limits {
 		       * every run from its beginning */
 	size_t tree_bytes; /* what is known takes up to so many */
 	bool share_tree;   /* what is known is kept for the next explorer (recall/shared.h) */
+	bool fill;	   /* it is tried first whether the store has the room that it needs */
 	enum tree_mutant tree_mutant;
 	enum checkpoint_mutant checkpoint_mutant;
 	bool no_crash; /* the power never fails: what breaks while it holds is found sooner */
@@ -50,10 +51,15 @@ struct explore_counts {
 	uint64_t points_bounded; /* not all images were tried */
 	uint64_t unsure;	 /* histories that a search gave up on */
 	uint64_t spared;	 /* systematic search: delays that only reorder independent steps */
+	uint64_t starts; /* that failed: load phases, fillings, what comes before the workload */
 };
 
 /* Add each count. */
 void explore_counts_add(struct explore_counts *to, const struct explore_counts *from);
+/* Of how many places explorer.broken[contract] counts those in which it broke: the runs and the
+ * crash states in which it is judged, and the failed starts. `parts`: as bits 1, 2 and 4, which of
+ * these there are. */
+uint64_t explore_judged(const struct explore_counts *counts, unsigned contract, unsigned *parts);
 
 /* A broken contract and how to get there. */
 struct failure {
@@ -70,14 +76,14 @@ struct explorer {
 	struct worlds worlds;
 	struct explore_limits limits;
 	struct explore_counts counts;
-	char why[WORLDS_WHY]; /* explore_open() failed with -EIO: what the store could not do */
+	char why[WORLDS_WHY]; /* worlds.unloaded or .unfilled: what the store could not do */
 	/* Found: what came of an image is not what the tree of recoveries says, or a run that went
 	 * on from a checkpoint is not what it is from its beginning; the run that is on was given
 	 * up. */
 	struct failure wrong;
 	struct failure failure[TM_CONTRACTS];	  /* the first of each */
 	struct failure_modes modes[TM_CONTRACTS]; /* the first of each mode */
-	uint64_t broken[TM_CONTRACTS];		  /* states in which it was broken */
+	uint64_t broken[TM_CONTRACTS];		  /* as explore_judged() */
 	struct strange strange[TM_CONTRACTS];	  /* of these, without a known cause */
 	struct frequency frequency;		  /* and those with one, by cause */
 	/* How machines live, [machine]; NULL: as the limits say. */
@@ -132,12 +138,16 @@ struct explorer {
 	struct marks *marks;
 	const uint32_t *position;  /* NO_POSITION: it is not to be marked now */
 	struct outcomes *outcomes; /* NULL: not collected */
-	bool living;		   /* the power failure at hand is within a life, or after one */
+	/* The load phase has failed, or the server or a client does not start: in each run alike,
+	 * for until then no source is asked. So there are no more runs. */
+	bool unstarted;
+	bool living; /* the power failure at hand is within a life, or after one */
 	bool stopped;
 };
 
-/* 0 or -errno; -EIO: the load phase failed, see ex->why; nothing is open then. `setup` stays the
- * caller's. */
+/* 0 or -errno; nothing is open then. `setup` stays the caller's. If the store does not get through
+ * the load phase (ex->worlds.unloaded), or has not the room that it needs, the first run breaks OK;
+ * in the former case there are no others. */
 int explore_open(struct explorer *ex, struct setup *setup, const struct explore_limits *limits);
 void explore_close(struct explorer *ex);
 /* Forget what was seen and found; keep the worlds. */

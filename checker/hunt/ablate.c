@@ -140,11 +140,18 @@ static int plain_failures(const struct campaign *c, unsigned workload, char *tex
 {
 	struct setup s;
 	struct worlds ws;
+	char why[WORLDS_WHY];
 	int failed = 0, error = campaign_setup(c, workload, &s);
 	text[0] = '\0';
 	if (!error)
 		error = worlds_open(&ws, &s);
-	if (!error) {
+	if (error == -EIO) {
+		worlds_why(&ws, why);
+		snprintf(text, n, "%s", why);
+		worlds_close(&ws);
+		failed = 1;
+		error = 0;
+	} else if (!error) {
 		world_run(&ws, NULL, NULL, NULL);
 		const struct history *h = ws.history;
 		for (unsigned i = 0; i < h->ops; i++) {

@@ -39,7 +39,8 @@ static void run_workload(const struct claim_case *test, unsigned workload,
 	struct campaign_unit unit = {0};
 	unsigned stop_at = test->kind == CLAIM_COUNT ? 0 : test->contracts;
 	wrong_explore(&c, workload, stop_at, &unit, NULL);
-	result->error = unit.error;
+	/* Of a store that does not start no claim can be judged. */
+	result->error = unit.unstarted ? -EIO : unit.error;
 	memcpy(result->why, unit.why, sizeof(result->why));
 	result->states = unit.counts.states;
 	result->runs = unit.counts.runs;

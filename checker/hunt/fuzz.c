@@ -468,7 +468,7 @@ struct plan {
 
 static struct plan plan_round(const struct fuzz *f)
 {
-	struct plan p = {.runs = f->options.runs - f->counts.runs};
+	struct plan p = {.runs = f->options.runs - f->counts.runs - f->counts.starts};
 	p.seeds = f->seeds - f->seeds_done;
 	if (p.seeds > ITEMS / 2 * ITEM_SEEDS)
 		p.seeds = ITEMS / 2 *
@@ -588,8 +588,9 @@ int fuzz_round(struct fuzz *f)
 
 bool fuzz_more(const struct fuzz *f)
 {
-	return in_time(f) && (f->options.seeds_only ? f->seeds_done < f->seeds
-						    : f->counts.runs < f->options.runs);
+	return in_time(f) &&
+	       (f->options.seeds_only ? f->seeds_done < f->seeds
+				      : f->counts.runs + f->counts.starts < f->options.runs);
 }
 
 void fuzz_stop(struct fuzz *f)

@@ -318,7 +318,7 @@ static int shrink_hit(const struct bench *b, unsigned contract, const struct mut
 	if (error == -ENOTRECOVERABLE)
 		wrong_save(&small, &path, text, out->text, sizeof(out->text));
 	if (!error)
-		error = explore_open(ex, &small, &explore_default);
+		error = replay_begin(ex, &small, (int)contract, &path);
 	if (!error) {
 		error = replay(ex, &path, contract == TM_KEEP, NULL, again);
 		if (error == -ENOTRECOVERABLE)

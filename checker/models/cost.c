@@ -150,7 +150,7 @@ static struct explorer *open_explorer(struct setup *s, const struct tm_store *st
 	limits.no_tree = !tree;
 	setup_init(s, store);
 	if (ex && !workload_named(workload, &s->w, &expected) && !setup_finish(s) &&
-	    !explore_open(ex, s, &limits))
+	    !explore_open(ex, s, &limits) && !ex->worlds.unloaded)
 		return ex;
 	setup_free(s);
 	free(ex);

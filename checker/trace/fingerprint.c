@@ -93,7 +93,7 @@ int fingerprint_find(struct setup *s, const struct deviations *path, unsigned co
 						 .arg = &collector};
 	struct explorer *ex = malloc(sizeof(*ex));
 	struct replay_outcome *outcome = malloc(sizeof(*outcome));
-	int error = ex && outcome ? explore_open(ex, s, &explore_default) : -ENOMEM;
+	int error = ex && outcome ? replay_begin(ex, s, (int)contract, path) : -ENOMEM;
 	unsigned failures = 0;
 
 	memset(out, 0, sizeof(*out));

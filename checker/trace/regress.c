@@ -8,6 +8,10 @@
 
 static int compare(const struct trace *t, const struct replay_outcome *out, char *why, size_t n)
 {
+	if (replay_cannot_run(t->contract, &t->deviations, out)) {
+		snprintf(why, n, "the store cannot run this workload: %s", out->text[TM_OK]);
+		return 1;
+	}
 	if (out->unused && !out->only_lines_unused) {
 		struct deviation_names names = {t->setup.region, t->setup.regions};
 		char text[DEVIATION_TEXT];
@@ -34,11 +38,8 @@ int regress(struct trace *t, char *why, size_t n)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
 	struct replay_outcome *out = malloc(sizeof(*out));
-	int error = ex && out ? explore_open(ex, &t->setup, &explore_default) : -ENOMEM;
-	if (error == -EIO) {
-		snprintf(why, n, "the store cannot run this workload: %s", ex->why);
-		error = 1;
-	} else if (!error) {
+	int error = ex && out ? replay_begin(ex, &t->setup, t->contract, &t->deviations) : -ENOMEM;
+	if (!error) {
 		error = replay(ex, &t->deviations, t->contract == TM_KEEP, NULL, out);
 		if (!error)
 			error = compare(t, out, why, n);

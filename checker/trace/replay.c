@@ -92,7 +92,9 @@ void replay_sources(struct explorer *ex, const struct replay_part part[WORLDS],
 	unsigned m = 0;
 	for (;; m++) {
 		start_audience(ex, audience, m);
-		if (m == 0)
+		if (m == 0 && ex->worlds.unfilled)
+			worlds_fail_again(&ex->worlds);
+		else if (m == 0)
 			world_run(&ex->worlds, part[0].source, NULL, NULL);
 		else
 			world_recover(&ex->worlds, m, part[m].source, NULL, NULL, !part[m].cut);
@@ -103,6 +105,7 @@ void replay_sources(struct explorer *ex, const struct replay_part part[WORLDS],
 		history_crash(ex->worlds.history);
 		verdicts_prepare(ex, m + 1);
 	}
+	out->unstarted = ex->worlds.unloaded || ex->worlds.unfilled;
 	judge_all(ex, m, out);
 	leave_out_known(ex, m, part, out);
 	start_audience(ex, NULL, 0);
@@ -110,6 +113,24 @@ void replay_sources(struct explorer *ex, const struct replay_part part[WORLDS],
 		audience->ends(audience->arg);
 	for (unsigned started = m + 1; started;)
 		world_end(&ex->worlds, --started);
+}
+
+bool replay_fills(int contract, const struct deviations *list)
+{
+	return (contract == TM_OK || contract == TM_LIVE) && !list->n;
+}
+
+int replay_begin(struct explorer *ex, struct setup *s, int contract, const struct deviations *list)
+{
+	struct explore_limits limits = explore_default;
+	limits.fill = replay_fills(contract, list);
+	return explore_open(ex, s, &limits);
+}
+
+bool replay_cannot_run(int contract, const struct deviations *list,
+		       const struct replay_outcome *out)
+{
+	return out->unstarted && (list->n || contract < 0 || !out->verdict[contract].broken);
 }
 
 int replay(struct explorer *ex, const struct deviations *list, bool keep,

@@ -17,7 +17,8 @@ struct replay_outcome {
 	bool only_lines_unused;		/* those that did not are all of lines, which were durable
 					 * when the power failed, or were not touched afterwards */
 	unsigned failures;		/* power failures that happened */
-	uint64_t hash;			/* of all events */
+	bool unstarted; /* the load phase failed, or the filling, and nothing else was run */
+	uint64_t hash;	/* of all events */
 };
 
 /* Receives the events of a replay; see sim_tracer. `machine`: 0 the run, 1.. after each power
@@ -29,6 +30,14 @@ struct replay_audience {
 	void *arg;
 };
 
+/* May it be that the contract breaks when the store is filled (explore_limits.fill)? */
+bool replay_fills(int contract, const struct deviations *list);
+/* explore_open() for replay(), to see again how the contract (-1: none is named) breaks. */
+int replay_begin(struct explorer *ex, struct setup *s, int contract, const struct deviations *list);
+/* After replay(): it said nothing of the list, for the store does not get through the load phase:
+ * the text for OK. */
+bool replay_cannot_run(int contract, const struct deviations *list,
+		       const struct replay_outcome *out);
 /*
  * `list` in the order of a trace: the run's deviations, the power failure, the lines
  * it left, the deviations of recovery, the second power failure, ... `keep`: find out

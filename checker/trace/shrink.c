@@ -36,9 +36,10 @@ struct candidate {
 struct shrinker {
 	const struct setup *base;
 	unsigned contract;
-	bool crash;  /* the failure needs a power failure */
-	bool nested; /* and a second one */
-	bool lives;  /* or operations after a recovery */
+	bool crash;	/* the failure needs a power failure */
+	bool nested;	/* and a second one */
+	bool lives;	/* or operations after a recovery */
+	bool unstarted; /* the store does not start: no operation has a part in it */
 	struct candidate best;
 	uint64_t states;	/* of the next candidate, at most */
 	struct deviations path; /* of the best: everything */
@@ -105,6 +106,7 @@ static bool breaks(struct shrinker *sh, const struct candidate *c)
 	limits.states = sh->states;
 	limits.no_crash = !sh->crash;
 	limits.nested_every = sh->nested && !sh->lives ? 1 : 0;
+	limits.fill = !sh->crash && replay_fills((int)sh->contract, &c->run);
 	limits.share_tree = true; /* candidates differ little */
 	limits.tree_bytes = TREE_BYTES - SHARED_BYTES;
 	if (!ex || sh->error) {
@@ -133,6 +135,7 @@ static bool breaks(struct shrinker *sh, const struct candidate *c)
 				sh->best = better;
 			}
 			sh->states = states_after(ex->counts.states);
+			sh->unstarted = ex->counts.starts;
 			note_path(sh, &ex->failure[contract]);
 		}
 		trace_finish(&ts);
@@ -431,6 +434,23 @@ static bool one_round(struct shrinker *sh)
 	return better;
 }
 
+/* All operations at once, of a store that does not start: each try may cost seconds. */
+static void drop_all(struct shrinker *sh)
+{
+	struct candidate c;
+	if (!copy_best(sh, &c))
+		return;
+	for (; c.w.clients > 1; c.w.clients--) {
+		free(c.w.client[c.w.clients - 1].op);
+		c.w.client[c.w.clients - 1].op = NULL;
+		c.w.client[c.w.clients - 1].ops = 0;
+	}
+	while (c.w.client[0].ops)
+		workload_op_remove(&c.w, 1, c.w.client[0].ops - 1);
+	c.w.keys = c.w.keys ? 1 : 0;
+	attempt(sh, &c);
+}
+
 /* Put lines back to their newest version where the failure does not need the older one. */
 static void fewer_lines(struct shrinker *sh, struct explorer *ex)
 {
@@ -518,7 +538,9 @@ int shrink(struct setup *setup, struct deviations *list, unsigned contract, char
 		return error;
 	if (!attempt(&sh, &first) && !sh.error)
 		return -ENOENT;
-	for (unsigned round = 0; round < 8 && !sh.error && one_round(&sh); round++)
+	if (sh.unstarted && !sh.error)
+		drop_all(&sh);
+	for (unsigned round = 0; round < 8 && !sh.unstarted && !sh.error && one_round(&sh); round++)
 		if (progress)
 			progress(arg, workload_ops(&sh.best.w), sh.path.n);
 	if (sh.nested && !sh.lives && !sh.error) {
@@ -529,8 +551,8 @@ int shrink(struct setup *setup, struct deviations *list, unsigned contract, char
 	}
 	error = sh.error ? sh.error : setup_like(&smallest, setup, &sh.best.w);
 	if (!error) {
-		struct explorer *ex = malloc(sizeof(*ex));
-		if (ex && !explore_open(ex, &smallest, &explore_default)) {
+		struct explorer *ex = sh.path.n ? malloc(sizeof(*ex)) : NULL;
+		if (ex && !replay_begin(ex, &smallest, (int)contract, &sh.path)) {
 			fewer_lines(&sh, ex);
 			explore_close(ex);
 		}

@@ -696,7 +696,7 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	sim_set_boot(w->sim, w->loading ? 0 : machine ? 2 : 1);
 	pmem_begin(w->pm, w->sim, &s->hw);
 	pmem_set_regions(w->pm, s->region, s->regions);
-	if (w->loading)
+	if (w->loading && !w->tracer)
 		sim_set_tracer(w->sim, s->load_tracer, s->watcher_arg);
 	else
 		sim_set_tracer(w->sim, w->tracer, w->tracer_arg);
@@ -982,9 +982,16 @@ static void fill_up(struct world_client *c, unsigned done)
 		workload_value(LIFE_CLIENT, n % LIFE_NTH, n % s->w.keys, buf, s->params.max_vlen);
 		sim_forget_failed_call(w->sim);
 		int error = s->store->put(c->handle, key->name, key->klen, buf, s->params.max_vlen);
-		if (error && (n < room || error != -ENOSPC)) {
+		if (error && n < room) {
 			world_refused(w, "put", error,
 				      "update %u of %u, for which it was made, fails: ", n + 1,
+				      room);
+			return;
+		}
+		if (error && error != -ENOSPC) {
+			world_refused(w, "put", error,
+				      "after the %u updates for which it was made, another one is "
+				      "not refused with ENOSPC: ",
 				      room);
 			return;
 		}
@@ -1245,7 +1252,11 @@ static void conclude(struct world *w, enum sim_end end)
 	w->result.end = end;
 	if (end == SIM_FAULT) {
 		const char *what = sim_fault(w->sim, &pc);
-		trouble_at(w, pc, "%s%s", what, sim_fault_where(w->sim));
+		trouble_at(w, pc, "%s%s%s",
+			   w->filling	? "while it is filled: "
+			   : w->loading ? "in the load phase: "
+					: "",
+			   what, sim_fault_where(w->sim));
 		for (unsigned n = first; n <= last && w->machine; n++)
 			if (w->client[n].world)
 				note_never(&w->client[n]);
@@ -1254,6 +1265,11 @@ static void conclude(struct world *w, enum sim_end end)
 	if ((end != SIM_BUDGET && end != SIM_IDLE) || CHECKER_MUTANT(w->setup, LIVE_NEVER))
 		return;
 	const char *how = sim_repeats(w->sim) ? WORLD_REPEATS : "";
+	if (w->loading) {
+		world_trouble(w, true, "%s does not end%s",
+			      w->filling ? "filling it" : "the load phase", how);
+		return;
+	}
 	for (unsigned n = first; n <= last; n++) {
 		struct world_client *c = &w->client[n];
 		if (c->done || c->dead || (n > first && w->machine && c->op < 0) ||
@@ -1300,6 +1316,10 @@ void world_run(struct worlds *ws, struct source *source, world_observer *observe
 	struct world *w = &ws->world[0];
 	const struct setup *s = w->setup;
 	history_reset(w->history, s->w.keys);
+	if (ws->unloaded) {
+		worlds_fail_again(ws);
+		return;
+	}
 	w->history->ack_visible = !s->hw.ack_early && s->hw.transport == TRANSPORT_IB;
 	for (unsigned v = 0; v < s->values; v++) {
 		ws->op_of_value[v] = -1;
@@ -1353,27 +1373,46 @@ void world_stand(struct worlds *ws, unsigned machine, struct source *source)
 
 void world_end(struct worlds *ws, unsigned machine)
 {
-	pmem_end(ws->world[machine].pm);
+	/* After worlds_fail_again() nothing runs there. */
+	if (machine || !(ws->unloaded || ws->unfilled) || pmem_running(ws->world[0].pm))
+		pmem_end(ws->world[machine].pm);
 }
 
 /* --- opening --- */
 
-/* The load phase, in an empty pool. Did it go well? */
-static bool load(struct worlds *ws)
+/* What is wrong with a store that does not even start is that its operations fail, and if it
+ * crashes or waits for ever, that they do not end. */
+static void note_failed(struct worlds *ws)
+{
+	struct world_result *r = &ws->failed;
+	*r = ws->world[0].result;
+	r->ok_broken = true;
+	r->live_broken = r->end != SIM_DONE;
+	memcpy(r->ok_why, r->why, sizeof(r->ok_why));
+}
+
+/* The load phase, in an empty pool; `fill`: and on. Did it go well? */
+static bool load(struct worlds *ws, bool fill)
 {
 	struct world *w = &ws->world[0];
+	bool well;
+	w->filling = fill;
 	pmem_load(ws->stack, NULL, w->setup->pm_len);
 	w->loading = true;
 	begin(ws, 0, NULL);
 	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
 	run_machine(w);
-	return !w->result.live_broken && w->result.end == SIM_DONE;
+	w->filling = w->loading = false;
+	well = !w->result.live_broken && w->result.end == SIM_DONE;
+	if (!well)
+		note_failed(ws);
+	return well;
 }
 
 /* Where the call stands that failed is looked up here only: it takes long, and few runs end so. */
 void worlds_why(const struct worlds *ws, char why[WORLDS_WHY])
 {
-	const struct world_result *r = &ws->world[0].result;
+	const struct world_result *r = &ws->failed;
 	struct where *where = r->pc ? where_new() : NULL;
 	char line[100] = "";
 	where_print(where, r->pc, line, sizeof(line));
@@ -1385,12 +1424,21 @@ void worlds_why(const struct worlds *ws, char why[WORLDS_WHY])
 int worlds_fill(struct worlds *ws)
 {
 	struct world *w = &ws->world[0];
-	w->filling = true;
-	bool well = load(ws);
-	w->filling = false;
+	ws->unfilled = !load(ws, true);
 	pmem_end(w->pm);
 	pmem_load(ws->stack, w->setup->image, w->setup->pm_len);
-	return well ? 0 : -EIO;
+	return ws->unfilled ? -EIO : 0;
+}
+
+void worlds_fail_again(struct worlds *ws)
+{
+	struct world *w = &ws->world[0];
+	assert(ws->unloaded || ws->unfilled);
+	if (w->tracer) {
+		load(ws, ws->unfilled);
+		pmem_end(w->pm);
+	}
+	w->result = ws->failed;
 }
 
 int worlds_open(struct worlds *ws, struct setup *setup)
@@ -1421,10 +1469,10 @@ int worlds_open(struct worlds *ws, struct setup *setup)
 		if (!ws->world[m].sim || !ws->world[m].gets.byte)
 			goto err;
 	}
-	bool well = load(ws);
+	ws->unloaded = !load(ws, false);
 	pmem_save(ws->world[0].pm, setup->image);
 	pmem_end(ws->world[0].pm);
-	if (!well)
+	if (ws->unloaded)
 		return -EIO;
 	pmem_load(ws->stack, setup->image, setup->pm_len);
 	return 0;

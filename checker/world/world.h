@@ -123,6 +123,10 @@ struct world {
 };
 
 struct worlds {
+	/* The store does not get through the load phase; or it has less room than it was made for,
+	 * or does not answer when that is used up. `failed`: then what that came to. */
+	bool unloaded, unfilled;
+	struct world_result failed;
 	struct pmem_stack *stack;
 	struct history *history;
 	int32_t *op_of_value;
@@ -130,11 +134,16 @@ struct worlds {
 };
 
 /* Worlds for pools of up to setup->pm_len bytes. 0 or -ENOMEM. The load phase is run, its
- * image kept in setup->image. -EIO: the store could not do that; see worlds_why(). */
+ * image kept in setup->image. -EIO: ws->unloaded; see worlds_why(). Nothing else can be run then,
+ * and world_run() comes to what the load phase came to. */
 int worlds_open(struct worlds *ws, struct setup *setup);
 /* Is there room for as many updates as the store was made for (tm_params.updates), and does it
- * answer when there is no more? The worlds are then as they were. 0, or -EIO: see worlds_why(). */
+ * answer when there is no more? The worlds are then as they were. 0, or -EIO: ws->unfilled; see
+ * worlds_why(). */
 int worlds_fill(struct worlds *ws);
+/* In place of world_run(): the load phase, or the filling, that has failed; once more if world 0
+ * has a tracer. */
+void worlds_fail_again(struct worlds *ws);
 /* What the store could not do, in a sentence, and the line of its source where that was seen. */
 #define WORLDS_WHY 300
 void worlds_why(const struct worlds *ws, char why[WORLDS_WHY]);

@@ -49,6 +49,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 	snprintf(sim_of_thread->fault, sizeof(sim_of_thread->fault), "%s",
 		 sig == SIGSEGV	 ? "segmentation fault"
 		 : sig == SIGBUS ? "bus error"
+		 : sig == SIGILL ? "illegal instruction"
 				 : "arithmetic fault");
 }
 
@@ -112,7 +113,7 @@ void sim_catch_faults(void)
 {
 	struct sigaction tick = {.sa_sigaction = on_tick,
 				 .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART};
-	static const int caught[] = {SIGSEGV, SIGBUS, SIGFPE};
+	static const int caught[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 	struct sigaction action = {.sa_sigaction = on_fault,
 				   .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
 	sigemptyset(&action.sa_mask);

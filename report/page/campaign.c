@@ -85,7 +85,7 @@ static void print_mark(FILE *out, const struct report *r, unsigned config, unsig
 {
 	const struct campaign_cell *cell = &r->campaign->cell[config][k];
 	const struct meaning *is = meaning_of(report_mark(r, config, k));
-	char name[REPORT_NAME];
+	char name[REPORT_NAME], in[80];
 	if (!is) {
 		fputs("<td>", out);
 		return;
@@ -99,9 +99,9 @@ static void print_mark(FILE *out, const struct report *r, unsigned config, unsig
 		fputs("<span", out);
 	page_element(out, " title=\"", name, "");
 	fprintf(out, ", %s: %s", contract_name(k), is->text);
+	report_broken_in(r, config, k, in, sizeof(in));
 	if (cell->broken)
-		fprintf(out, ", in %" PRIu64 " state%s", cell->broken_states,
-			plural(cell->broken_states));
+		fprintf(out, ", in %s", in);
 	fprintf(out, "\">%s</%s>", is->sign, linked ? "a" : "span");
 }
 
@@ -220,9 +220,9 @@ static void print_cell(FILE *out, const struct report *r, unsigned config, unsig
 	fprintf(out, " %s", contract_name(k));
 	if (more->surprise)
 		page_element(out, ": <strong>", report_surprise(more), "</strong>");
+	report_broken_in(r, config, k, sentence, sizeof(sentence));
 	if (cell->broken)
-		fprintf(out, ", in %" PRIu64 " of %" PRIu64 " state%s</h3>\n", cell->broken_states,
-			c->total[config].states, plural(c->total[config].states));
+		fprintf(out, ", in %s</h3>\n", sentence);
 	else
 		fprintf(out, ", it holds in %" PRIu64 " state%s</h3>\n", c->total[config].states,
 			plural(c->total[config].states));

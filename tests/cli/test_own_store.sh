@@ -80,17 +80,16 @@ line() { echo "$1.c:$(grep -n -m1 -F -- "$2" "$1.c" | cut -d: -f1)"; }
 # Which of its functions failed, with which error; which call had failed in there, and where it stands.
 variant serves 's/2 \* clients \* bytes, IBV_ACCESS_LOCAL_WRITE/2 * clients * bytes, IBV_ACCESS_REMOTE_WRITE/'
 run 1 tidemark crashtest ./serves.so "${few[@]}"
-says 'serve() returns EINVAL' "ibv_reg_mr: EINVAL ($(line serves 's->mr = ibv_reg_mr'))" 'tidemark replay traces/mine-OK-load.trace'
-one_line
-run 1 tidemark replay traces/mine-OK-load.trace
+says 'serve() returns EINVAL' "ibv_reg_mr: EINVAL ($(line serves 's->mr = ibv_reg_mr'))" 'tidemark replay traces/mine-OK.trace'
+run 1 tidemark replay traces/mine-OK.trace
 says 'the load phase' 'ibv_reg_mr fails: EINVAL' "$(line serves 's->mr = ibv_reg_mr')" 'broken OK'
-run 1 tidemark replay -q traces/mine-OK-load.trace
+run 1 tidemark replay -q traces/mine-OK.trace
 one_line
-run 2 tidemark replay -q --html page.html traces/mine-OK-load.trace
+run 2 tidemark replay -q --html page.html traces/mine-OK.trace
 [ ! -e page.html ] || fail "a page was made of a load phase"
 variant opens 's/IBV_QP_RETRY_CNT |//'
 run 1 tidemark crashtest ./opens.so "${few[@]}" --no-traces
-says 'open() returns EINVAL' 'ibv_modify_qp: EINVAL (opens.c:' 'without --no-traces'
+says 'open() returns EINVAL' 'ibv_modify_qp: EINVAL (opens.c:'
 variant puts 's/c->mr->lkey/c->mr->lkey + 1/'
 run 1 tidemark crashtest ./puts.so "${few[@]}" --no-traces
 says 'put() returns EIO' "ibv_poll_cq: local protection error ($(line puts 'ibv_poll_cq(c->cq'))"
@@ -100,7 +99,7 @@ says 'put() returns EIO' "ibv_post_send: ENOMEM ($(line posts 'ibv_post_send'))"
 # Nothing failed in there: then there is no more to say.
 variant formats 's/^static int format(.*/&\n{\n\t(void)env;\n\treturn -EBADF;\n}\nint unused(const struct tm_env *env);\nint unused(const struct tm_env *env)/'
 run 1 tidemark crashtest ./formats.so "${few[@]}" --no-traces
-says 'format() returns EBADF;'
+says 'format() returns EBADF'
 ! grep -q 'the last call' out || fail "a call is blamed that did not fail"
 # What is waited for was never sent, to a client whose process has died and come again: that one is not dead.
 comes_again() {
@@ -131,10 +130,10 @@ variant twice 's/^\tint rc = rt_listen(.*/\tibv_dereg_mr(s->mr);\n\tibv_dereg_mr
 run 1 tidemark crashtest ./twice.so "${few[@]}" --no-traces
 says "ibv_dereg_mr() with a memory region that was destroyed in the store's code (twice.c:$(grep -n 'ibv_dereg_mr' twice.c | tail -n 1 | cut -d: -f1))"
 # The trace replays until the store starts, and says so then.
-sed -i 's/serves\.so/mine.so/' traces/mine-OK-load.trace
-run 4 tidemark replay -q traces/mine-OK-load.trace
+sed -i 's/serves\.so/mine.so/' traces/mine-OK.trace
+run 4 tidemark replay -q traces/mine-OK.trace
 says fixed
-rm traces/mine-OK-load.trace
+rm traces/mine-OK.trace
 run 2 tidemark new-store ../mine
 one_line
 run 2 tidemark new-store Mine

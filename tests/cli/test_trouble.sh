@@ -51,4 +51,39 @@ run 1 tidemark replay moans.trace
 says 'broken FSCK' 'it takes this to happen: server/server'
 ! grep -q 'again and again' out || fail "what FSCK says is explained by a loop"
 
+# --- stores that do not start, or have too little room: the rest goes on ---
+
+variant good -e 's/a log that/A log that/'
+# trouble NAME SENTENCE CONTRACTS SED...: what is said of it, and what breaks.
+trouble() {
+	local name=$1 sentence=$2 contracts=$3 contract
+	shift 3
+	variant "$name" "$@"
+	run 1 tidemark crashtest ./good.so "./$name.so" --runs 20 --states 200 -q --workload w --workload w1r2-w2r1
+	says "$sentence" "Not everything is as it should be: $name ${contracts// /, $name }" '(0 operations, 0 deviations)'
+	awk '$1 == "good" { good = 1 } $1 == "'"$name"'" { good = 0 } good && $3 == "holds" { n++ } END { exit n != 10 }' out ||
+		fail "$name: the other store is not judged"
+	! grep -q ' broken .* of 0 ' out || fail "$name: a count that makes no sense"
+	for contract in $contracts; do
+		run 1 tidemark replay "traces/$name-$contract.trace"
+		says "broken $contract"
+	done
+	run 1 tidemark replay "traces/$name-${contracts%% *}.trace"
+	says "$sentence"
+	sed "s/$name/good/g" "traces/$name-${contracts%% *}.trace" >mended.trace
+	run 4 tidemark replay -q mended.trace
+}
+put='s/^\treturn call(client, PUT.*/'
+trouble errs "the load phase's PUT k1 fails: put() returns EINVAL" OK -e "${put}\treturn key ? -EINVAL : 0;/"
+trouble alone 'a client cannot connect: open() returns ECONNREFUSED' OK -e 's/^static int open_client(.*/&\n{\n\t(void)env, (void)handle;\n\treturn -ECONNREFUSED;\n}\nint unused(const struct tm_env *env, void **handle);\nint unused(const struct tm_env *env, void **handle)/'
+trouble stuffed 'another one is not refused with ENOSPC: put() returns EIO' OK -e 's/rt_pm_full())$/&\n\t\treturn -EIO;\n\tif (0)/'
+trouble points 'in the load phase: segmentation fault' 'OK LIVE' -e "${put}\treturn *(volatile int *)8;/"
+trouble traps 'in the load phase: illegal instruction' 'OK LIVE' -e "${put}\t__builtin_trap();/"
+trouble leaves 'in the load phase: exit(3)' 'OK LIVE' -e "${put}\texit(3);/"
+trouble aborts 'in the load phase: abort()' 'OK LIVE' -e "${put}\tabort();/"
+trouble locks 'in the load phase: deadlock: ' 'OK LIVE' -e "s/^#include <string.h>/&\n#include <pthread.h>/" \
+	-e "${put}\tstatic pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\tpthread_mutex_lock(\&m);\n\tpthread_mutex_lock(\&m);\n\treturn 0;/"
+trouble sleeps 'the load phase does not end' 'OK LIVE' -e 's/^\t\tif (ibv_poll_cq(s->cq, 1, &wc) < 1) {/\t\tif (s->cq) {/'
+trouble recovers "segmentation fault in the store's code" LIVE -e '/^static int recover/,/^}/s/^\treturn 0;/\treturn *(volatile int *)8;/'
+
 echo "trouble: ok"
