@@ -17,8 +17,10 @@
 #include "core/record/record_hooks.h"
 #include "core/record/recorder.h"
 
-#define OBJECTS 512 /* those beyond are not looked at */
-#define SORTS	16
+#define OBJECTS	  512 /* those beyond are not looked at */
+#define SORTS	  16
+#define FOLLOWING 32 /* of data a few bytes at most look like instructions */
+#define ALIGNED	  16 /* bytes: where assembly's functions begin */
 
 struct sort {
 	const char *name; /* NULL: no more */
@@ -80,6 +82,18 @@ static void take(struct sort sort[SORTS], const char *name, bool fences, uintptr
 	sort[i].times++;
 }
 
+/* Is this no data that looks like an instruction? Others follow it. */
+static bool goes_on(uintptr_t at, uintptr_t stop)
+{
+	for (unsigned i = 0; i < FOLLOWING && at < stop; i++) {
+		size_t bytes = instruction_bytes((const uint8_t *)at, stop - at);
+		if (!bytes)
+			return false;
+		at += bytes;
+	}
+	return true;
+}
+
 /* From one instruction to the next, and anew where a function begins: between functions there may
  * be data. One after RECORD_TOLD_MARK is told of by its program. */
 static void look_at_text(const struct functions *f, uintptr_t at, uintptr_t end, struct sort *sort)
@@ -95,10 +109,13 @@ static void look_at_text(const struct functions *f, uintptr_t at, uintptr_t end,
 		size_t bytes = instruction_bytes(code, stop - at);
 		bool fences;
 		const char *name = bytes ? instruction_flushes(code, bytes, &fences) : NULL;
-		if (name && !marked)
+		if (name && !marked && goes_on(at, stop))
 			take(sort, name, fences, at);
 		marked = bytes == sizeof(mark) && !memcmp(code, mark, sizeof(mark));
-		at = bytes ? at + bytes : f->n ? stop : at + 1;
+		if (bytes)
+			at += bytes;
+		else
+			at = stop - at > ALIGNED ? (at + ALIGNED) / ALIGNED * ALIGNED : stop;
 	}
 }
 

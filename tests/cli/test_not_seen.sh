@@ -151,10 +151,13 @@ says 'in doubt: exit status 1' 'could not tell: what is lost had been flushed'
 
 # A library of the program's own, which it loads when PM is mapped already, and another process of it.
 echo 'void clean_it(const void *p) { __asm__ volatile("clwb %0" : : "m"(*(const char *)p)); }' >clean.c
+# Assembly without unwind information, behind data that looks like CLFLUSH.
+echo '__asm__(".text\n.byte 0x0f,0xae,0x38,0x06\n.balign 16\n.globl own\n.type own,@function\nown: sfence\nret\n");' >>clean.c
 run 0 gcc -g -O1 -shared -fPIC -o clean.so clean.c
 run 0 gcc -g -O1 "-DLIBRARY=\"$here/clean.so\"" $unused -o loads log.c -lpmem
 verdict 3 ./loads pool right
-says 'not recorded: clwb in clean_it (clean.c:1)'
+says 'not recorded: clwb in clean_it (clean.c:1)' 'not recorded: sfence in own (clean.so)'
+! grep -q 'clflush in' out || fail 'data is no instruction'
 run 0 tidemark record -q --pm pool --out rec sh -c './log pool right; ./inline pool right'
 run 3 tidemark images rec --recover './log {} check'
 
