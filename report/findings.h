@@ -5,11 +5,12 @@
  * What needs attention in a campaign, with the line of source that it is about: for code scanning
  * (SARIF 2.1.0) and for the annotations of a workflow. What breaks as expected is no finding.
  */
+#include "checker/cause/cause.h"
 #include "checker/judge/blame.h"
 #include "report/report.h"
 
 #define FINDING_FILE 1024
-#define FINDING_TEXT 1400
+#define FINDING_TEXT (5 * CAUSE_TEXT)
 
 /* One way of breaking one cell; or a cell that holds and was expected to break. */
 struct finding {

@@ -15,11 +15,13 @@
  *    reader read; and whether the value that was expected is still in the pool, unread.
  *  - No power failure: what the reader of the verdict read, and what others wrote to
  *    the same bytes while it was at it, before, and too late for it.
+ *  - Nothing lost, and an operation of the verdict went on after a compare-and-swap or a call of
+ *    its had failed: that.
  *  - An operation that does not end: what it reads again and again, and what it waits for:
  *    what a client that died would have written there, in the same run without its death.
  *
  * Every statement is a fact of the event log or of such a variation. If none of these cases
- * applies, the sentence says only what differs.
+ * applies, the sentence says that no cause could be named, and what differs.
  */
 #include "checker/cause/explain.h"
 #include <ctype.h>
@@ -272,7 +274,7 @@ static void explain_crash(struct explanation *q, struct loss *loss)
 		return;
 	if (n)
 		cause_explain_lost(q, loss, n);
-	else
+	else if (!cause_explain_ignored(q))
 		cause_explain_cut(q);
 }
 
@@ -294,7 +296,7 @@ static int explain(struct explanation *q, const char *why)
 			explain_crash(q, loss);
 		else if (CONTRACTS_BY_RUNNING & TM_BIT(q->contract))
 			cause_explain_stuck(q, why);
-		else
+		else if (!cause_explain_ignored(q))
 			cause_explain_race(q);
 		if (!crash)
 			cause_say_checks(q);

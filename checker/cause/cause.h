@@ -16,13 +16,14 @@
 #define CAUSE_NAME     64
 
 enum cause_kind {
-	CAUSE_NONE,  /* not found, or nothing broke */
-	CAUSE_LOST,  /* the power failure took writes */
-	CAUSE_TAKEN, /* what the power failure had damaged was not refused */
-	CAUSE_LEFT,  /* it was refused, but the version before it was not looked for */
-	CAUSE_CUT,   /* the power failed between two steps */
-	CAUSE_RACE,  /* accesses met */
-	CAUSE_STUCK, /* an operation waits for ever */
+	CAUSE_NONE,    /* not found, or nothing broke */
+	CAUSE_LOST,    /* the power failure took writes */
+	CAUSE_TAKEN,   /* what the power failure had damaged was not refused */
+	CAUSE_LEFT,    /* it was refused, but the version before it was not looked for */
+	CAUSE_CUT,     /* the power failed between two steps */
+	CAUSE_RACE,    /* accesses met */
+	CAUSE_STUCK,   /* an operation waits for ever */
+	CAUSE_IGNORED, /* something that an operation asked for failed */
 };
 
 /* A knob of the store without whose value the contract does not break. */
@@ -39,7 +40,7 @@ struct cause {
 	enum cause_kind kind;
 	char fact[CAUSE_FACTS][CAUSE_TEXT]; /* each a line */
 	unsigned facts;
-	char sentence[3 * CAUSE_TEXT]; /* all in one */
+	char sentence[5 * CAUSE_TEXT]; /* all in one */
 	struct cause_switch made[CAUSE_SWITCHES];
 	unsigned switches;
 	int event[CAUSE_FACTS]; /* in the event log: those that matter */

@@ -174,16 +174,19 @@ void cause_explain_cut(struct explanation *q)
 	unsigned machine;
 	const struct deviation *crash = last_failure(q, &machine);
 	size_t end = q->r->machine_from[machine + 1];
-	q->c->kind = CAUSE_CUT;
 	deviation_print(crash, &names, text, sizeof(text));
 	cause_say(q, (int)end - 1, "the power fails: %s", text);
-	used = cause_print(sentence, room,
-			   "%s%sthe power failed between two steps: ", q->seen_against,
-			   q->seen_against[0] ? ", but " : "");
-	int next = find_next(q, machine, crash->who);
+	int next = find_next(q, machine, crash->who), done = find_done(q, machine);
+	q->c->kind = CAUSE_CUT;
+	if (next < 0 && done < 0) { /* what comes after the power failure explains it, or nothing */
+		cause_explain_race(q);
+		return;
+	}
+	used = cause_print(sentence, room, "%s%sthe power failed%s: ", q->seen_against,
+			   q->seen_against[0] ? ", but " : "",
+			   next >= 0 ? " between two steps" : ", and nothing was lost");
 	const struct logged_event *missing = event_log_at(&q->instead, next);
-	used += say_steps(q, find_done(q, machine), next, q->r->event[end - 1].at, sentence + used,
-			  room - used);
+	used += say_steps(q, done, next, q->r->failed_at[machine], sentence + used, room - used);
 	say_unread(q, kept, sizeof(kept));
 	if (missing)
 		cause_say_missing(q, machine, missing->off, missing->len, checked, sizeof(checked));

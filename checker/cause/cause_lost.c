@@ -1,76 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The power failure took writes back: which ones, what would have kept each of them, and what
- * survived, or was read, ahead of them.
+ * The power failure took writes back: which ones, and what survived, or was read, ahead of them.
  */
 #include "checker/cause/explain.h"
 #include <assert.h>
 #include <string.h>
-
-/* The bytes were flushed, and no fence came after that. */
-static void why_not_fenced(struct explanation *q, struct loss *loss,
-			   const struct logged_event *flush)
-{
-	const struct event_log *instead = &q->instead;
-	size_t end = q->r->machine_from[loss->machine + 1];
-	int fence = EVENT_LOG_NONE;
-	char by[220], line[170] = "";
-	for (size_t i = end; i < instead->machine_from[loss->machine + 1] && fence < 0; i++)
-		if (instead->event[i].kind == TRACED_FENCE &&
-		    !strcmp(event_log_actor(instead, &instead->event[i]),
-			    event_log_actor(q->r, flush)))
-			fence = (int)i;
-	if (fence >= 0)
-		cause_source(q, instead->event[fence].pc, line, sizeof(line));
-	cause_doer(q, q->r, flush, by, sizeof(by));
-	cause_print(loss->why, CAUSE_TEXT,
-		    "it was flushed but not fenced: flushed by %s at %.3f us, %s%s", by,
-		    cause_us(flush->at),
-		    fence < 0 ? "and no fence of that task ever follows"
-			      : "and the next fence of that task had not come yet",
-		    line);
-	cause_say(q, (int)(flush - q->r->event), NULL);
-}
-
-/* No flush of its line came after the write; perhaps one did before. */
-static void why_not_flushed(struct explanation *q, struct loss *loss, uint64_t line)
-{
-	const struct event_log *r = q->r;
-	size_t end = r->machine_from[loss->machine + 1];
-	int before = event_log_next(r, r->machine_from[loss->machine], loss->machine,
-				    1u << TRACED_FLUSH, line, LINE);
-	int later = event_log_next(&q->instead, end, loss->machine, 1u << TRACED_FLUSH, line, LINE);
-	const struct logged_event *e = event_log_at(&q->instead, later);
-	const char *never = before == EVENT_LOG_NONE
-				    ? "no flush covers it"
-				    : "it was written after its line was last flushed";
-	char by[220];
-	if (!e) {
-		cause_print(loss->why, CAUSE_TEXT,
-			    "%s, and none would have come had the power held", never);
-		return;
-	}
-	cause_doer(q, &q->instead, e, by, sizeof(by));
-	cause_print(loss->why, CAUSE_TEXT,
-		    "%s before the power fails: the first one would have come %.1f us later, by %s",
-		    never, cause_us(e->at - r->event[end - 1].at), by);
-}
-
-/* What is known of the flush and the fence that the bytes did not get. */
-static void why_lost(struct explanation *q, struct loss *loss)
-{
-	const struct event_log *r = q->r;
-	uint64_t line = event_log_at(r, loss->event)->off / LINE * LINE;
-	const struct logged_event *flush = NULL;
-	for (size_t i = (size_t)loss->event; i < r->machine_from[loss->machine + 1]; i++)
-		if (r->event[i].kind == TRACED_FLUSH &&
-		    event_log_overlaps(&r->event[i], line, LINE))
-			flush = &r->event[i];
-	if (flush)
-		why_not_fenced(q, loss, flush);
-	else
-		why_not_flushed(q, loss, line);
-}
 
 /* Adjacent bytes of one operation's writes, lost for one reason, are one loss. */
 static bool same_loss(const struct event_log *r, const struct loss *a, const struct loss *b)
@@ -125,7 +59,7 @@ unsigned cause_find_losses(struct explanation *q, struct loss loss[LOSSES])
 			n = add_losses(q->r, l, loss, n);
 	}
 	for (unsigned i = 0; i < n; i++)
-		why_lost(q, &loss[i]);
+		cause_why_lost(q, &loss[i]);
 	return n;
 }
 
@@ -232,11 +166,49 @@ static void list_losses(struct explanation *q, const struct loss *loss, unsigned
 	}
 }
 
-static const char *where_it_was(const struct explanation *q, const struct logged_event *e)
+/* Where they were when the power failed; of several the same, or neither. */
+static const char *where_it_was(const struct explanation *q, const struct loss *loss, unsigned n)
 {
-	return e->kind == TRACED_LAND && q->s->hw.ddio == DDIO_OFF
-		       ? "still on its way from the NIC to PM"
-		       : "still in the cache";
+	unsigned nic = 0;
+	for (unsigned i = 0; i < n; i++)
+		nic += q->r->event[loss[i].event].kind == TRACED_LAND;
+	if (!nic || q->s->hw.ddio == DDIO_ON)
+		return "still in the cache";
+	return nic == n && q->s->hw.ddio == DDIO_OFF ? "still on its way from the NIC to PM"
+						     : "not in PM yet";
+}
+
+/* Had all of it been written when the operation that it contradicts returned? */
+static bool was_lost_then(const struct explanation *q, const struct loss *loss, unsigned n)
+{
+	const struct event_log *r = q->r;
+	size_t until = 0;
+	for (size_t i = r->machine_from[q->against_machine];
+	     i < r->machine_from[q->against_machine + 1]; i++)
+		if (r->event[i].kind == TRACED_RETURN &&
+		    event_log_is_of(&r->event[i], q->against, q->against_machine))
+			until = i;
+	for (unsigned i = 0; i < n; i++)
+		if (loss[i].machine != q->against_machine || (size_t)loss[i].event > until)
+			return false;
+	return true;
+}
+
+/* "no flush covers it"; of several losses, what holds of each. */
+static void list_reasons(struct explanation *q, const struct loss *loss, unsigned n, char *buf,
+			 size_t size)
+{
+	size_t used = cause_print(buf, size, "%s", loss[0].why);
+	char where[80];
+	for (unsigned i = 1; i < n; i++) {
+		unsigned k = 0;
+		while (k < i && strcmp(loss[i].why, loss[k].why) != 0)
+			k++;
+		if (k < i)
+			continue;
+		cause_place(q, loss[i].off, loss[i].len, where, sizeof(where));
+		used += cause_print(buf + used, size - used, "; and of %s: %s", where, loss[i].why);
+	}
 }
 
 /* The fact of what came early, or of what survived of the same operation: its place, what wrote it.
@@ -260,20 +232,20 @@ static void lost_sentence(struct explanation *q, const struct loss *loss, unsign
 {
 	struct cause *c = q->c;
 	const char *was = n > 1 ? "were" : "was", *it = n > 1 ? "them" : "it";
-	const char *still = where_it_was(q, &q->r->event[loss[0].event]);
-	bool before = q->seen_against[0] && q->contract != TM_KEEP &&
-		      q->against_machine <= loss[0].machine;
-	char all[420];
+	const char *still = where_it_was(q, loss, n);
+	bool before = q->seen_against[0] && q->contract != TM_KEEP && was_lost_then(q, loss, n);
+	char all[420], why[2 * CAUSE_TEXT];
 	list_losses(q, loss, n, all, sizeof(all));
+	list_reasons(q, loss, n, why, sizeof(why));
 	if (before)
 		cause_print(c->sentence, sizeof(c->sentence),
 			    "%s while %s %s %s: %s%s; so the power failure took %s back, and %s.",
-			    q->seen_against, all, was, still, loss[0].why, ahead, it, q->seen);
+			    q->seen_against, all, was, still, why, ahead, it, q->seen);
 	else
 		cause_print(c->sentence, sizeof(c->sentence),
 			    "when the power failed, %s %s %s: %s%s; so the failure took %s back: "
 			    "%s%s%s%s.",
-			    all, was, still, loss[0].why, ahead, it, q->seen_against,
+			    all, was, still, why, ahead, it, q->seen_against,
 			    q->contract == TM_KEEP && q->seen_against[0] ? ", and that was durable"
 									 : "",
 			    q->seen_against[0] ? ", but " : "", q->seen);

@@ -49,18 +49,17 @@ static void say_half(struct explanation *q, int before, int read, int after)
 {
 	const struct logged_event *b = event_log_at(q->r, before), *r = event_log_at(q->r, read),
 				  *a = event_log_at(q->r, after);
-	char first[80], late[80], by[120], reader[120], read_at[80];
+	char first[80], late[80], by[220], reader[120], read_at[80];
 	cause_place(q, b->off, b->len, first, sizeof(first));
 	cause_place(q, a->off, a->len, late, sizeof(late));
 	cause_place(q, r->off, r->len, read_at, sizeof(read_at));
-	cause_op(q, a->op, q->machine, by, sizeof(by));
+	cause_doer(q, q->r, a, by, sizeof(by));
 	cause_op(q, q->op, q->machine, reader, sizeof(reader));
 	cause_say(q, read, "%s reads %s at %.3f us", reader, read_at, cause_us(r->at));
-	cause_say(q, before, "the RDMA write of %s is half landed then: %s at %.3f us,", by, first,
-		  cause_us(b->at));
+	cause_say(q, before, "%s is half landed then: %s at %.3f us,", by, first, cause_us(b->at));
 	cause_say(q, after, "but %s only at %.3f us", late, cause_us(a->at));
 	cause_print(q->c->sentence, sizeof(q->c->sentence),
-		    "%s met the RDMA write of %s half landed: %s was there at %.3f us, %s came "
+		    "%s met %s half landed: %s was there at %.3f us, %s came "
 		    "only at %.3f us, and the read of %s at %.3f us lies between; so %s.",
 		    reader, by, first, cause_us(b->at), late, cause_us(a->at), read_at,
 		    cause_us(r->at), q->seen);
@@ -290,8 +289,11 @@ static void explain_accesses(struct explanation *q, size_t from, size_t to)
 				missed = (int)k;
 		}
 	}
-	size_t used = cause_print(q->c->sentence, sizeof(q->c->sentence), "%s%s%s", q->seen_against,
-				  q->seen_against[0] ? ", but " : "", reader);
+	if (saw < 0 && missed < 0)
+		q->c->kind = CAUSE_NONE;
+	size_t used = cause_print(q->c->sentence, sizeof(q->c->sentence), "%s%s%s%s",
+				  q->c->kind == CAUSE_NONE ? "no cause could be named; " : "",
+				  q->seen_against, q->seen_against[0] ? ", but " : "", reader);
 	if (saw >= 0) {
 		cause_place(q, r->event[saw].off, r->event[saw].len, where, sizeof(where));
 		cause_doer(q, r, &r->event[saw], by, sizeof(by));
@@ -311,10 +313,10 @@ static void explain_accesses(struct explanation *q, size_t from, size_t to)
 	}
 	if (used < sizeof(q->c->sentence))
 		cause_print(q->c->sentence + used, sizeof(q->c->sentence) - used,
-			    saw >= 0 || missed >= 0 ? "; so %s."
-						    : " read nothing that another operation wrote; "
-						      "what differs is only "
-						      "that %s.",
+			    saw >= 0 || missed >= 0
+				    ? "; so %s."
+				    : " read nothing in PM that another operation wrote; what "
+				      "differs is only that %s.",
 			    q->seen);
 }
 
@@ -325,7 +327,7 @@ void cause_explain_race(struct explanation *q)
 	if (!span(q->r, q->op, q->machine, &from, &to)) {
 		q->c->kind = CAUSE_NONE;
 		cause_print(q->c->sentence, sizeof(q->c->sentence),
-			    "No access to PM explains it%s%s%s%s.",
+			    "No cause could be named: no access to PM explains it%s%s%s%s.",
 			    q->seen_against[0] || q->seen[0] ? "; what differs is that " : "",
 			    q->seen_against, q->seen_against[0] && q->seen[0] ? ", and " : "",
 			    q->seen);

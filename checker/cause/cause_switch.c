@@ -4,6 +4,7 @@
  * does not break. Where the store asks for it is found by comparing the ways that its code takes
  * with the knob and without it (trail.h), so that nothing has to be known of the knob.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,7 +80,10 @@ static void say_next(struct explanation *q, const struct cause_switch *made, con
 		    at_default, without);
 }
 
-static void say_switch(struct explanation *q, unsigned knob, const struct trail_parting *at)
+/* `same`: without it the run comes to all that goes differently, too. What is told beside no cause
+ * is none itself. */
+static void say_switch(struct explanation *q, unsigned knob, const struct trail_parting *at,
+		       bool same)
 {
 	struct cause *c = q->c;
 	struct cause_switch *made = &c->made[c->switches++];
@@ -97,11 +101,14 @@ static void say_switch(struct explanation *q, unsigned knob, const struct trail_
 	if (made->where[0])
 		cause_print(place, sizeof(place), ", which%s %s() asks for at %s", from,
 			    made->function, made->where);
-	cause_say(q, EVENT_LOG_NONE, "the switch %s makes it%s; with %s it does not break",
-		  made->name, place, at_default);
+	const char *takes = same && c->kind != CAUSE_NONE ? "the switch " : "it takes the switch ",
+		   *makes = same && c->kind != CAUSE_NONE ? " makes it" : "",
+		   *other = same ? "" : " the run goes another way, and";
+	cause_say(q, EVENT_LOG_NONE, "%s%s%s%s; with %s%s it does not break", takes, made->name,
+		  makes, place, at_default, other);
 	cause_print(c->sentence + used, sizeof(c->sentence) - used,
-		    " The switch %s makes it%s; with %s it does not break.", made->name, place,
-		    at_default);
+		    " %c%s%s%s%s; with %s%s it does not break.", toupper((unsigned char)*takes),
+		    takes + 1, made->name, makes, place, at_default, other);
 	say_next(q, made, at_default, at);
 }
 
@@ -109,20 +116,20 @@ static int try_switch(struct explanation *q, unsigned knob)
 {
 	struct trail with, without = {0};
 	const uint8_t value = q->s->params.knob[knob];
-	bool broken, breaks_without = false;
+	bool broken, breaks_without = false, same = false, applies;
 	int error = trail_record(q->s, knob, 0, &q->t->deviations, (unsigned)q->contract, &without,
-				 &breaks_without);
+				 &breaks_without, &same);
 	if (error || breaks_without) {
 		trail_free(&without);
 		/* Else the store needs the switch to run. */
 		return error == -ENOMEM || error == -ENOTRECOVERABLE ? error : 0;
 	}
 	error = trail_record(q->s, knob, value, &q->t->deviations, (unsigned)q->contract, &with,
-			     &broken);
+			     &broken, &applies);
 	if (!error) {
 		struct trail_parting at;
 		trail_find_parting(&with, &without, &at);
-		say_switch(q, knob, &at);
+		say_switch(q, knob, &at, same);
 	}
 	trail_free(&with);
 	trail_free(&without);

@@ -103,6 +103,8 @@ static void log_event(void *arg, const struct sim *sim, const struct actor *who,
 				 .machine = (uint8_t)(r->machines - 1),
 				 .kind = about->kind,
 				 .holds = about->kind == TRACED_CHECK && about->code,
+				 .code = about->code,
+				 .failed = about->failed,
 				 .actor = actor_number(r, who),
 				 .occurrence = about->occurrence,
 				 .op = about->op,
@@ -177,6 +179,8 @@ static void log_lines_in_flight(struct event_log *r, const struct pmem *pm, unsi
 static void machine_starts(void *arg, struct explorer *ex, unsigned machine)
 {
 	struct event_log *r = arg;
+	if (machine)
+		r->failed_at[machine - 1] = sim_now(ex->worlds.world[machine - 1].sim);
 	if (machine)
 		log_lines_in_flight(r, ex->worlds.world[machine - 1].pm, machine - 1);
 	r->machines = machine + 1;

@@ -15,8 +15,10 @@
 struct logged_event {
 	uint64_t at; /* ns of its machine's virtual time */
 	uint8_t machine;
-	uint8_t kind;  /* enum traced_kind */
-	bool holds;    /* TRACED_CHECK */
+	uint8_t kind; /* enum traced_kind */
+	bool holds;   /* TRACED_CHECK */
+	uint8_t code; /* as struct traced has it */
+	bool failed;
 	int16_t actor; /* EVENT_LOG_NONE: none */
 	uint16_t occurrence;
 	struct op_label op;
@@ -67,6 +69,7 @@ struct event_log {
 	unsigned lines, line_room;
 	struct logged_version *version;
 	unsigned versions, version_room;
+	uint64_t failed_at[WORLDS];	 /* ns: when the power of each machine failed */
 	size_t machine_from[WORLDS + 1]; /* first event of each machine; after the last: events */
 	unsigned machines;
 	bool full; /* out of memory: something is missing */

@@ -4,10 +4,12 @@
  * And whether a write was read by the operations of the verdict.
  */
 #include "checker/cause/explain.h"
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/rnic/opcode.h"
 
 size_t cause_print(char *buf, size_t n, const char *fmt, ...)
 {
@@ -88,16 +90,40 @@ void cause_source(const struct explanation *q, uintptr_t pc, char *buf, size_t n
 	cause_print(buf, n, line[0] ? " (%s)" : "%s", line);
 }
 
+const char *cause_request(const struct logged_event *e)
+{
+	static const char *const words[CLASS_COUNT] = {
+		[CLASS_SEND] = "SEND",
+		[CLASS_WRITE] = "RDMA write",
+		[CLASS_READ] = "RDMA READ",
+		[CLASS_FLUSH] = "RDMA FLUSH",
+		[CLASS_COMMIT] = "RDMA Commit",
+		[CLASS_COMMIT_PAYLOAD] = "RDMA Commit",
+		[CLASS_ATOMIC_WRITE] = "ATOMIC WRITE",
+	};
+	assert(e->code < OPERATIONS);
+	if (operations[e->code].class == CLASS_ATOMIC)
+		return operations[e->code].with & WITH_COMPARE ? "compare-and-swap"
+							       : "fetch-and-add";
+	const char *word = words[operations[e->code].class];
+	assert(word);
+	return word;
+}
+
+static bool is_of_nic(const struct logged_event *e)
+{
+	return e->kind == TRACED_LAND || e->kind == TRACED_FETCH || e->kind == TRACED_EFFECT ||
+	       e->kind == TRACED_DRAIN;
+}
+
 void cause_doer(const struct explanation *q, const struct event_log *r,
 		const struct logged_event *e, char *buf, size_t n)
 {
 	char op[80], line[170];
 	cause_op(q, e->op, e->machine, op, sizeof(op));
 	cause_source(q, e->pc, line, sizeof(line));
-	if (e->kind == TRACED_LAND)
-		cause_print(buf, n, "the RDMA write of %s", op);
-	else if (e->kind == TRACED_FETCH)
-		cause_print(buf, n, "the RDMA READ of %s", op);
+	if (is_of_nic(e))
+		cause_print(buf, n, "the %s of %s", cause_request(e), op);
 	else
 		cause_print(buf, n, "%s%s%s%s", event_log_actor(r, e), e->op.kind ? " for " : "",
 			    e->op.kind ? op : "", line);
@@ -110,7 +136,8 @@ void cause_writing(const struct explanation *q, const struct event_log *r,
 	cause_op(q, e->op, e->machine, op, sizeof(op));
 	cause_source(q, e->pc, line, sizeof(line));
 	if (e->kind == TRACED_LAND)
-		cause_print(buf, n, "what %s wrote by RDMA", op);
+		cause_print(buf, n, "what %s wrote by %s", op,
+			    operations[e->code].class == CLASS_WRITE ? "RDMA" : cause_request(e));
 	else
 		cause_print(buf, n, "what %s wrote%s%s%s", event_log_actor(r, e),
 			    e->op.kind ? " for " : "", e->op.kind ? op : "", line);

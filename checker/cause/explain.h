@@ -58,6 +58,8 @@ void cause_op(const struct explanation *q, struct op_label op, unsigned machine,
 	      size_t n);
 /* " (server.c:55)", or "" when the line is not known. */
 void cause_source(const struct explanation *q, uintptr_t pc, char *buf, size_t n);
+/* What the NIC did, such as "RDMA write", "compare-and-swap". */
+const char *cause_request(const struct logged_event *e);
 /* What made the event, and for which operation: "the RDMA write of client 1's PUT k1",
  * "server/verifier (server.c:55)". */
 void cause_doer(const struct explanation *q, const struct event_log *r,
@@ -89,6 +91,8 @@ struct loss {
 	char why[CAUSE_TEXT];
 };
 
+/* Fill loss->why: the flush that it lacked, and the rule that a request of the NIC broke. */
+void cause_why_lost(struct explanation *q, struct loss *loss);
 unsigned cause_find_losses(struct explanation *q, struct loss loss[LOSSES]);
 void cause_explain_lost(struct explanation *q, struct loss *loss, unsigned n);
 /* What survived, or was seen, ahead of the lost bytes, as an event; EVENT_LOG_NONE: nothing. */
@@ -110,6 +114,8 @@ void cause_say_checks(struct explanation *q);
 /* Look for the value that was expected in the pool that the last power failure left. 0 or
  * -ENOMEM. */
 int cause_find_value(struct explanation *q);
+/* False, and nothing is said: no operation of the verdict went on after a failure. */
+bool cause_explain_ignored(struct explanation *q);
 void cause_explain_cut(struct explanation *q);
 void cause_explain_race(struct explanation *q);
 void cause_explain_stuck(struct explanation *q, const char *why);

@@ -115,7 +115,7 @@ static void machine_starts(void *arg, struct explorer *ex, unsigned machine)
 }
 
 static int replay_into(struct explorer *ex, const struct deviations *list, unsigned contract,
-		       struct trail *t, bool *broken)
+		       struct trail *t, bool *broken, bool *applies)
 {
 	const struct replay_audience audience = {
 		.tracer = saw_event, .machine_starts = machine_starts, .arg = t};
@@ -126,19 +126,20 @@ static int replay_into(struct explorer *ex, const struct deviations *list, unsig
 	if (!error && contract == TM_KEEP)
 		error = replay(ex, list, true, NULL, out);
 	*broken = !error && out->verdict[contract].broken;
+	*applies = !error && (!out->unused || out->only_lines_unused);
 	free(out);
 	return error;
 }
 
 int trail_record(const struct setup *base, unsigned knob, uint8_t value,
 		 const struct deviations *list, unsigned contract, struct trail *trail,
-		 bool *broken)
+		 bool *broken, bool *applies)
 {
 	struct setup with = *base, own;
 	struct explorer *ex = malloc(sizeof(*ex));
 	assert(knob < TM_MAX_KNOBS && contract < TM_CONTRACTS);
 	memset(trail, 0, sizeof(*trail));
-	*broken = false;
+	*broken = *applies = false;
 	with.params.knob[knob] = value;
 	int error = setup_like(&own, &with, &base->w);
 	own.dram_watcher = saw_dram;
@@ -148,7 +149,7 @@ int trail_record(const struct setup *base, unsigned knob, uint8_t value,
 		error = ex ? explore_open(ex, &own, &explore_default) : -ENOMEM;
 	settle(trail);
 	if (!error) {
-		error = replay_into(ex, list, contract, trail, broken);
+		error = replay_into(ex, list, contract, trail, broken, applies);
 		explore_close(ex);
 	}
 	setup_free(&own);

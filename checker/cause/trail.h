@@ -28,12 +28,13 @@ struct trail {
 
 /*
  * Record the replay of `list` under a copy of `base`, in which knob `knob` has the value `value`.
- * *broken: does it break the contract? 0, -ENOMEM, or what explore_open() says (-EIO: the store
- * cannot run the workload so). The caller frees the trail in any case.
+ * *broken: does it break the contract? *applies: does the run come to all that is to go
+ * differently? 0, -ENOMEM, or what explore_open() says (-EIO: the store cannot run the workload
+ * so). The caller frees the trail in any case.
  */
 int trail_record(const struct setup *base, unsigned knob, uint8_t value,
 		 const struct deviations *list, unsigned contract, struct trail *trail,
-		 bool *broken);
+		 bool *broken, bool *applies);
 void trail_free(struct trail *trail);
 
 /* enum traced_kind of a step that is neither an access to DRAM nor the start of a machine. */

@@ -158,6 +158,23 @@ struct drain {
 	struct nic_where from;
 };
 
+static void trace_drain(const struct pmem *pm, uint32_t l, const struct nic_where *from,
+			const char *how)
+{
+	const struct traced about = {.kind = TRACED_DRAIN,
+				     .occurrence = from->occurrence,
+				     .op = from->op,
+				     .off = (uint64_t)l * LINE,
+				     .len = LINE,
+				     .code = from->operation,
+				     .id = from->id};
+	char name[64];
+	if (!sim_tracing(pm->sim))
+		return;
+	pmem_place(pm, about.off, name, sizeof(name));
+	sim_trace_event(pm->sim, from->qp, 0, &about, "line %s %s", name, how);
+}
+
 static void drain_line(struct sim *sim, void *arg)
 {
 	struct drain *drain = arg;
@@ -169,11 +186,7 @@ static void drain_line(struct sim *sim, void *arg)
 		return;
 	line_commit(pm, drain->line, drain->upto);
 	assert(pm->line[drain->line].committed >= drain->upto);
-	if (sim_tracing(sim)) {
-		char name[64];
-		pmem_place(pm, (uint64_t)drain->line * LINE, name, sizeof(name));
-		sim_trace(sim, drain->from.qp, 0, "line %s drains to PM", name);
-	}
+	trace_drain(pm, drain->line, &drain->from, "drains to PM");
 }
 
 static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *from)
@@ -232,6 +245,7 @@ static void land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 					     .op = from->op,
 					     .off = off,
 					     .len = len,
+					     .code = from->operation,
 					     .id = from->id};
 		sim_trace_event(pm->sim, from->qp, 0, &about,
 				"message %u packet %u: %zu byte%s at %s, %s", from->message,
@@ -296,14 +310,14 @@ static void make_durable(struct pmem *pm, const struct nic_cover *cover,
 		return;
 	dirties = pm->dirties;
 	/* From the end: a line that is clean now gives its place to the list's last one. */
-	for (uint32_t i = pm->dirties; i--;)
-		line_commit(pm, pm->dirty[i], flushed_upto(pm, pm->dirty[i], cover, from->qp));
+	for (uint32_t i = pm->dirties; i--;) {
+		uint32_t l = pm->dirty[i], upto = flushed_upto(pm, l, cover, from->qp);
+		if (upto == pm->line[l].committed)
+			continue;
+		line_commit(pm, l, upto);
+		trace_drain(pm, l, from, "is drained to PM by this, now durable");
+	}
 	assert(dirties - pm->dirties <= lines);
-	const struct traced about = {.id = from->id};
-	if (sim_tracing(pm->sim))
-		sim_trace_event(pm->sim, from->qp, 0, &about,
-				"message %u packet %u: %u line%s drained to PM, now durable",
-				from->message, from->packet, lines, lines == 1 ? " is" : "s are");
 }
 
 void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,

@@ -20,8 +20,9 @@ struct nic_where {
 	struct op_label op;
 	uint16_t occurrence;
 	uint32_t message, packet;
-	uint64_t id; /* of the message; no other has it */
-	bool send;   /* data of a SEND, in a receive buffer */
+	uint64_t id;	   /* of the message; no other has it */
+	uint8_t operation; /* core/rnic/opcode.h */
+	bool send;	   /* data of a SEND, in a receive buffer */
 };
 
 /* --- the RNIC's side --- */

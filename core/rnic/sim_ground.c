@@ -189,6 +189,7 @@ static struct nic_where where(const struct packet_name *name)
 				  .message = name->message,
 				  .packet = name->index,
 				  .id = name->id,
+				  .operation = name->operation,
 				  .send = name->send};
 }
 

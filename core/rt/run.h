@@ -31,14 +31,18 @@ enum traced_kind {
 	TRACED_LOAD,
 	TRACED_FLUSH,
 	TRACED_FENCE, /* and what the task flushed is durable */
-	TRACED_LAND,  /* the NIC writes to PM, reads it */
+	TRACED_LAND,  /* the NIC writes to PM, reads it. code: for which operation (opcode.h) */
 	TRACED_FETCH,
+	TRACED_EFFECT,	 /* a FLUSH or Commit of these bytes takes effect, or a READ or an atomic of
+			    other memory. code: as above */
+	TRACED_DRAIN,	 /* bytes from the NIC become durable without the CPU. code: as above */
 	TRACED_SURVIVED, /* the first touch of a line that the power failure left undecided */
 	TRACED_POST, /* a task has posted a request. code: enum ibv_wr_opcode; off: is it fenced? */
 	TRACED_TAKEN,	/* a task has taken a completion. code: enum ibv_wc_opcode */
 	TRACED_PACKET,	/* a packet goes on the wire. len: all its bytes there; code: enum opcode */
 	TRACED_CHECK,	/* rt_check(). code: does it hold? */
 	TRACED_REFUSED, /* a call of the store returns an error */
+	TRACED_FAILED,	/* a request has ended with an error. code: enum ibv_wc_status */
 	TRACED_KINDS
 };
 
@@ -49,6 +53,7 @@ struct traced {
 	struct op_label op; /* kind 0: the one that the actor works for */
 	uint64_t off, len;  /* bytes of the pool */
 	uint8_t code;
+	bool failed; /* a compare-and-swap does not write; a FLUSH is for visibility alone */
 	uint64_t id; /* of a message: the same in all that is done for it; 0: of none */
 };
 

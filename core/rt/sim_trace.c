@@ -33,6 +33,8 @@ static void trace(struct sim *sim, const struct actor *who, uintptr_t pc,
 		  const struct traced *about, const char *fmt, va_list ap)
 {
 	char text[512] = "";
+	if (sim->stopping && sim->end == SIM_POWER)
+		return;	   /* the rest of this event does not happen any more */
 	int error = errno; /* a run that is traced is like one that is not */
 	if (!sim->wordless)
 		vsnprintf(text, sizeof(text), fmt, ap);

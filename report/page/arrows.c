@@ -27,7 +27,8 @@ static int add(struct page *p, struct page_arrow a)
 
 static bool is_of(const struct logged_event *e, const struct logged_event *post)
 {
-	return e->message == post->message && e->machine == post->machine && e->kind != TRACED_POST;
+	return e->message == post->message && e->machine == post->machine &&
+	       e->kind != TRACED_POST && e->kind != TRACED_DRAIN && e->kind != TRACED_FAILED;
 }
 
 /* To each place in time where some of it lands: lines that follow each other have one arrow. */

@@ -13,7 +13,8 @@ static const char *const kind_class[TRACED_KINDS] = {
 	[TRACED_STORE] = "st",	  [TRACED_LOAD] = "ld",	  [TRACED_FLUSH] = "fl",
 	[TRACED_FENCE] = "fe",	  [TRACED_LAND] = "st",	  [TRACED_FETCH] = "ld",
 	[TRACED_SURVIVED] = "su", [TRACED_POST] = "po",	  [TRACED_CHECK] = "w",
-	[TRACED_REFUSED] = "re",
+	[TRACED_REFUSED] = "re",  [TRACED_FAILED] = "re", [TRACED_EFFECT] = "fl",
+	[TRACED_DRAIN] = "fe",
 };
 
 static int middle(int column)
@@ -67,9 +68,11 @@ void page_shape(FILE *out, unsigned kind, int x)
 		fprintf(out, "<circle cx=\"%d\" cy=\"%d\" r=\"3.5\"/>", x, y);
 		return;
 	case TRACED_FLUSH:
+	case TRACED_EFFECT:
 		fprintf(out, "<path d=\"M%d %dh9l-4.5 9z\"/>", x - 4, y - 4);
 		return;
 	case TRACED_FENCE:
+	case TRACED_DRAIN:
 		fprintf(out, "<path d=\"M%d %dh3v14h-3z\"/>", x - 1, y - 7);
 		return;
 	case TRACED_CALL:

@@ -36,7 +36,7 @@ void page_place_name(const char *place, size_t len, char *buf, size_t n)
 
 void page_text(const struct page *p, const char *open, const char *text, const char *close)
 {
-	char piece[3 * CAUSE_TEXT], name[200];
+	char piece[5 * CAUSE_TEXT], name[200];
 	size_t from = 0, len;
 	const char *place;
 	fputs(open, p->out);

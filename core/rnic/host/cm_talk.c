@@ -56,6 +56,7 @@ static struct packet_name name_of(struct host *host, struct op_label op)
 				    .message = ++actor->count[COUNT_MESSAGE],
 				    .index = 1,
 				    .round = 1,
+				    .operation = IBV_WR_SEND,
 				    .send = true};
 }
 

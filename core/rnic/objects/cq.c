@@ -247,10 +247,15 @@ void cq_push(struct rnic_net *net, struct rnic_cq *cq, const struct cqe *cqe)
 		ground_touch(&net->ground, TOUCH_DRAM_WRITE, &cq->armed, sizeof(cq->armed));
 	if (cq->armed)
 		notify(net, cq, cqe);
-	if (wc->status != IBV_WC_SUCCESS && ground_traced(&net->ground))
-		ground_trace(&net->ground, &cqe->qp->actor, NULL, "%s completes: %s",
+	if (wc->status != IBV_WC_SUCCESS && ground_traced(&net->ground)) {
+		const struct traced about = {.kind = TRACED_FAILED,
+					     .op = cqe->op,
+					     .code = (uint8_t)wc->status,
+					     .id = cqe->message};
+		ground_trace(&net->ground, &cqe->qp->actor, &about, "%s completes: %s",
 			     cqe->recv ? "receive" : "work request",
 			     rnic_wc_status_str(wc->status));
+	}
 }
 
 void cq_purge(struct rnic_cq *cq, const struct rnic_qp *qp)

@@ -47,6 +47,7 @@
  */
 #include "core/rnic/transport/landing.h"
 #include <assert.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 #include "core/rnic/objects/device.h"
@@ -519,30 +520,81 @@ void land_all(struct rnic_qp *qp, const struct rnic_mr *mr)
 
 enum served { SERVED, HELD, REFUSED };
 
+/* What of PM a request was for; `len` 0: nothing. */
+static struct traced about_effect(const struct packet *pkt, enum traced_kind kind,
+				  const struct rnic_mr *mr, const uint8_t *at, uint64_t len)
+{
+	bool in_pm = len && mr->in_pm;
+	return (struct traced){.kind = (uint8_t)kind,
+			       .occurrence = pkt->name.occurrence,
+			       .op = pkt->name.op,
+			       .off = in_pm ? mr->pm_off + (uint64_t)(at - mr->host) : 0,
+			       .len = in_pm ? len : 0,
+			       .code = pkt->name.operation,
+			       .id = pkt->name.id};
+}
+
+/* What an atomic makes of the word. False: nothing. */
+static bool apply_atomic(const struct packet *request, uint64_t original, uint64_t *value)
+{
+	if (request->opcode == OP_FETCH_ADD) {
+		*value = original + request->swap_add;
+		return true;
+	}
+	assert(request->opcode == OP_COMPARE_SWAP);
+	*value = request->swap_add;
+	return original == request->compare;
+}
+
 static void fetched(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr,
 		    const uint8_t *from, uint32_t len)
 {
 	char place[64];
 	if (!ground_traced(qp_ground(qp)) || !mr->in_pm)
 		return;
-	const struct traced about = {.kind = TRACED_FETCH,
-				     .occurrence = pkt->name.occurrence,
-				     .op = pkt->name.op,
-				     .off = mr->pm_off + (uint64_t)(from - mr->host),
-				     .len = len,
-				     .id = pkt->name.id};
+	const struct traced about = about_effect(pkt, TRACED_FETCH, mr, from, len);
 	qp->hca->memory->place_name(qp->hca->memory_arg, about.off, place, sizeof(place));
 	ground_trace(qp_ground(qp), &qp->actor, &about,
 		     "message %u packet %u: reads %u byte%s at %s", pkt->name.message,
 		     pkt->name.index, len, plural(len), place);
 }
 
-static void trace_effect(struct rnic_qp *qp, const struct packet *pkt, const char *what)
+/* What an atomic found, and what it does. */
+static void trace_atomic(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr,
+			 uint64_t found)
 {
-	const struct traced about = {.id = pkt->name.id};
+	const uint8_t *at = mr_host(mr, pkt->va);
+	char place[64];
+	uint64_t value;
+	if (!ground_traced(qp_ground(qp)))
+		return;
+	struct traced about = about_effect(pkt, mr->in_pm ? TRACED_FETCH : TRACED_EFFECT, mr, at,
+					   sizeof(found));
+	about.failed = !apply_atomic(pkt, found, &value);
+	rnic_key_place(qp->hca->net, pkt->rkey, pkt->va, place, sizeof(place));
+	if (pkt->opcode == OP_FETCH_ADD)
+		ground_trace(qp_ground(qp), &qp->actor, &about,
+			     "message %u packet %u: FETCH_AND_ADD at %s: found %#" PRIx64
+			     ", adds %#" PRIx64,
+			     pkt->name.message, pkt->name.index, place, found, pkt->swap_add);
+	else
+		ground_trace(qp_ground(qp), &qp->actor, &about,
+			     "message %u packet %u: CMP_AND_SWP at %s: expected %#" PRIx64
+			     ", found %#" PRIx64 ": %s %#" PRIx64,
+			     pkt->name.message, pkt->name.index, place, pkt->compare, found,
+			     about.failed ? "it fails, and does not write"
+					  : "it succeeds, and writes",
+			     pkt->swap_add);
+}
+
+static void trace_effect(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr,
+			 const uint8_t *at, uint64_t len)
+{
+	struct traced about = about_effect(pkt, TRACED_EFFECT, mr, at, len);
+	about.failed = pkt->opcode == OP_FLUSH && !(pkt->placement & IBV_FLUSH_PERSISTENT);
 	if (ground_traced(qp_ground(qp)))
-		ground_trace(qp_ground(qp), &qp->actor, &about, "%s, PSN %u: takes effect", what,
-			     pkt->psn);
+		ground_trace(qp_ground(qp), &qp->actor, &about, "%s, PSN %u: takes effect",
+			     opcode_name(pkt->opcode), pkt->psn);
 }
 
 /*
@@ -756,6 +808,8 @@ static enum served serve_read(struct rnic_qp *qp, struct packet *pkt)
 		pkt->reply = NULL;
 		resp_send(qp, reply);
 	} while (pkt->done < pkt->dma_len);
+	if (!mr || !mr->in_pm)
+		trace_effect(qp, pkt, mr, NULL, 0);
 	return SERVED;
 }
 
@@ -776,17 +830,6 @@ static void finish(struct rnic_qp *qp, const struct packet *pkt, uint64_t origin
 	qp->resp.saved[qp->resp.saved_next++ % MAX_RD_ATOMIC] = (struct saved_answer){
 		.psn = pkt->psn, .used = true, .opcode = pkt->opcode, .original = original};
 	resp_send(qp, resp_result(qp, pkt, original));
-}
-
-static bool apply_atomic(const struct packet *request, uint64_t original, uint64_t *value)
-{
-	if (request->opcode == OP_FETCH_ADD) {
-		*value = original + request->swap_add;
-		return true;
-	}
-	assert(request->opcode == OP_COMPARE_SWAP);
-	*value = request->swap_add;
-	return original == request->compare;
 }
 
 /* Is an atomic of another queue pair between its read and its write of the word? */
@@ -832,7 +875,7 @@ static enum served serve_atomic_in_two(struct rnic_qp *qp, struct packet *pkt,
 			return HELD;
 		dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
 		dma_read(qp->hca, mr, host, &resp->atomic_read, sizeof(resp->atomic_read));
-		fetched(qp, pkt, mr, host, sizeof(resp->atomic_read));
+		trace_atomic(qp, pkt, mr, resp->atomic_read);
 		resp->atomic_at = host;
 		ground_touch(qp_ground(qp), TOUCH_DRAM_WRITE, host, 1);
 	}
@@ -864,7 +907,7 @@ static enum served serve_atomic(struct rnic_qp *qp, struct packet *pkt)
 	}
 	dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
 	dma_read(qp->hca, mr, host, &original, sizeof(original));
-	fetched(qp, pkt, mr, host, sizeof(original));
+	trace_atomic(qp, pkt, mr, original);
 	if (apply_atomic(pkt, original, &value))
 		write_word(qp, pkt, mr, value);
 	finish(qp, pkt, original);
@@ -910,16 +953,16 @@ static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
 	if (MUTANT(&qp->hca->net->hw, NIC_ATOMIC_WRITE_POSTED) && overtakes_flush(qp, pkt->next) &&
 	    ground_scheduled(qp_ground(qp)))
 		return HELD;
+	bool whole = pkt->selectivity == IBV_FLUSH_MR;
+	uint8_t *at = whole ? mr->host : mr_host(mr, pkt->va);
+	uint64_t len = whole ? mr->len : pkt->dma_len;
 	if (pkt->placement & IBV_FLUSH_PERSISTENT &&
 	    !MUTANT(&qp->hca->net->hw, NIC_FLUSH_IGNORED)) {
-		bool whole = pkt->selectivity == IBV_FLUSH_MR;
-		uint8_t *at = whole ? mr->host : mr_host(mr, pkt->va);
-		uint64_t len = whole ? mr->len : pkt->dma_len;
 		if (!dma_flush(qp->hca, mr, at, len, qp->hca->net->hw.flush_covers_send,
 			       &pkt->name))
 			return REFUSED;
 	}
-	trace_effect(qp, pkt, "FLUSH");
+	trace_effect(qp, pkt, mr, at, len);
 	finish(qp, pkt, 0);
 	return SERVED;
 }
@@ -958,7 +1001,7 @@ static enum served serve_commit(struct rnic_qp *qp, struct packet *pkt)
 		if (placed != SERVED)
 			return placed;
 	}
-	trace_effect(qp, pkt, opcode_name(pkt->opcode));
+	trace_effect(qp, pkt, mr, mr_host(mr, pkt->va), pkt->dma_len);
 	finish(qp, pkt, 0);
 	if (opcode_is[pkt->opcode] & HAS_IMM) {
 		bool kept = resp_received(qp, pkt);

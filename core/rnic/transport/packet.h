@@ -64,8 +64,9 @@ struct packet_name {
 	uint32_t qp;	  /* at the responder: its queue pair's number */
 	uint32_t request; /* at the responder, of posted data: which of its requests, from 1 */
 	uint64_t id; /* of the message; no other has it. 0: not known here, it came by a wire */
-	bool send;   /* of a SEND */
-	bool answer; /* what a READ or an atomic brings to the requester */
+	uint8_t operation; /* in `operations`; not known of what came by a wire */
+	bool send;	   /* of a SEND */
+	bool answer;	   /* what a READ or an atomic brings to the requester */
 };
 
 #define PACKET_SMALL 64	 /* bytes of payload that need no buffer */

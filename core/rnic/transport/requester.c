@@ -401,6 +401,7 @@ static struct packet *build(struct rnic_qp *qp, struct wqe *wqe, uint32_t n)
 					 .id = wqe->id,
 					 .index = i + 1,
 					 .round = wqe->round,
+					 .operation = wqe->opcode,
 					 .send = is_class(wqe, CLASS_SEND)};
 	return pkt;
 }

@@ -189,6 +189,26 @@ static const char *nak_name(uint8_t syndrome)
 	}
 }
 
+static void trace_nak(struct rnic_qp *qp, const struct packet *answer)
+{
+	static const uint8_t status[] = {
+		[AETH_NAK_INVALID_REQUEST & ~AETH_KIND] = IBV_WC_REM_INV_REQ_ERR,
+		[AETH_NAK_REMOTE_ACCESS & ~AETH_KIND] = IBV_WC_REM_ACCESS_ERR,
+		[AETH_NAK_REMOTE_OPERATION & ~AETH_KIND] = IBV_WC_REM_OP_ERR,
+	};
+	const uint8_t at = answer->syndrome & (uint8_t)~AETH_KIND;
+	struct traced about = {.op = answer->name.op, .occurrence = answer->name.occurrence};
+	if (!ground_traced(qp_ground(qp)))
+		return;
+	/* After the others the request is repeated. */
+	if ((answer->syndrome & AETH_KIND) == AETH_KIND && at < sizeof(status) && status[at]) {
+		about.kind = TRACED_FAILED;
+		about.code = status[at];
+	}
+	ground_trace(qp_ground(qp), &qp->actor, &about, "%s, PSN %u", nak_name(answer->syndrome),
+		     answer->psn);
+}
+
 /* An error that no receive request's completion tells of is an event (IBA vol. 1, 11.6.3.2). */
 static void report_refusal(struct rnic_qp *qp, uint8_t syndrome)
 {
@@ -212,9 +232,7 @@ void resp_send(struct rnic_qp *qp, struct packet *answer)
 			qp->resp.acked_psn = answer->psn;
 	} else {
 		count_nak(qp->hca->net, syndrome, true);
-		if (ground_traced(qp_ground(qp)))
-			ground_trace(qp_ground(qp), &qp->actor, NULL, "%s, PSN %u",
-				     nak_name(syndrome), answer->psn);
+		trace_nak(qp, answer);
 	}
 	link->send(link, qp->hca->host, answer);
 	if (syndrome == AETH_NAK_INVALID_REQUEST || syndrome == AETH_NAK_REMOTE_ACCESS ||
