@@ -103,7 +103,7 @@ static int replay_once(struct trace *t, const char *path, struct event_trace *ev
 }
 
 struct request {
-	bool quiet, brief;
+	bool quiet, brief, all;
 	unsigned repeat;
 	const char *html; /* NULL: no HTML report */
 	const char *log;  /* NULL: no pmemcheck log */
@@ -113,6 +113,8 @@ static const struct option_row rows[] = {
 	{"quiet", NULL, "the verdict only", OPTION_FIELD(struct request, quiet), .letter = 'q'},
 	{"brief", NULL, "without single stores, reads, flushes, fences and posted requests",
 	 OPTION_FIELD(struct request, brief)},
+	{"all", NULL, "every event: what repeats is not told once",
+	 OPTION_FIELD(struct request, all)},
 	{"html", "FILE", "write an HTML report of one trace, too",
 	 OPTION_FIELD(struct request, html)},
 	{"pmemcheck-log", "FILE",
@@ -237,6 +239,7 @@ static int replay_file(const char *path, const struct request *o)
 		events->trace = &t;
 		events->name = path;
 		events->brief = o->brief;
+		events->all = o->all;
 		events->where = o->quiet && !o->html ? NULL : where_new();
 		status = replay_read(&t, path, o, events);
 		where_free(events->where);

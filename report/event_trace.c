@@ -5,11 +5,13 @@
  * survived of each, recovery, what its readers found, the rule that broke, and why.
  */
 #include "report/event_trace.h"
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/text/text.h"
+#include "report/event_fold.h"
 #include "report/terminal.h"
 #include "core/pmem/crash.h"
 
@@ -27,18 +29,25 @@ void event_trace_label(const struct logged_event *e, char *buf, size_t n)
 		op_label_print(e->op, e->occurrence, buf, n);
 }
 
-static bool detail(const struct logged_event *e)
+/* Are there words for it that were asked for? */
+static bool is_told(const void *events, size_t event)
 {
-	return e->kind == TRACED_STORE || e->kind == TRACED_FLUSH || e->kind == TRACED_FENCE ||
-	       e->kind == TRACED_FETCH || e->kind == TRACED_POST;
+	const struct event_trace *st = events;
+	const struct logged_event *e = &st->record.event[event];
+	bool detail = e->kind == TRACED_STORE || e->kind == TRACED_FLUSH ||
+		      e->kind == TRACED_FENCE || e->kind == TRACED_FETCH || e->kind == TRACED_POST;
+	return *event_log_text(&st->record, e) && !(st->brief && detail);
 }
 
-static void print_event(const struct event_trace *st, const struct logged_event *e)
+static void print_item(const struct event_trace *st, const struct event_item *item)
 {
+	const struct logged_event *e = &st->record.event[item->first];
 	const char *text = event_log_text(&st->record, e);
-	char label[40], line[160];
-	if (!*text || (st->brief && detail(e)))
-		return;
+	char label[40], line[160], words[300];
+	if (item->pieces > 1) {
+		event_item_words(st, item, words, sizeof(words));
+		text = words;
+	}
 	event_trace_label(e, label, sizeof(label));
 	where_print(st->where, e->pc, line, sizeof(line));
 	printf("%10.3f us  %-15s %-9s ", (double)e->at / 1000.0, event_log_actor(&st->record, e),
@@ -49,32 +58,69 @@ static void print_event(const struct event_trace *st, const struct logged_event 
 		puts(text);
 }
 
+static void print_events(const struct event_trace *st, unsigned machine)
+{
+	struct event_item *item;
+	char words[120];
+	ptrdiff_t items = event_fold(st, machine, is_told, st, &item);
+	if (items < 0)
+		puts("no memory to tell the events");
+	for (ptrdiff_t k = 0; k < items; k += (ptrdiff_t)item[k].length * item[k].rounds) {
+		for (unsigned i = 0; i < item[k].length; i++)
+			print_item(st, &item[k + i]);
+		if (item[k].rounds == 1)
+			continue;
+		event_rounds_words(&st->record, &item[k], words, sizeof(words));
+		printf("%10s     ... %s\n", "", words);
+	}
+	free(item);
+}
+
 void event_trace_survived(const struct logged_line *l, char *buf, size_t n)
 {
 	pmem_answer_print(l->versions, l->answer, buf, n);
 }
 
-static void print_line(const struct event_trace *st, const struct logged_line *l)
+/* Versions v to w, which one copy has made. */
+static void print_versions(const struct event_trace *st, const struct logged_line *l, unsigned v,
+			   unsigned w)
+{
+	const struct logged_version *version = &st->record.version[l->first_version + v - 1];
+	const struct pmem_version *how = &version->how;
+	char label[40], line[160], upto[24] = "";
+	unsigned len = 0;
+	for (unsigned k = v; k <= w; k++)
+		len += st->record.version[l->first_version + k - 1].how.len;
+	if (w > v)
+		snprintf(upto, sizeof(upto), " to %u", w);
+	op_label_print(how->op, how->occurrence, label, sizeof(label));
+	where_print(st->where, how->pc, line, sizeof(line));
+	printf("  %16s version%s %u%s: %u byte%s %s +0x%02x by %s for %s%s%s\n", "",
+	       w > v ? "s" : "", v, upto, len, plural(len), w > v ? "from" : "at", how->off,
+	       how->nic				  ? "the NIC"
+	       : version->actor != EVENT_LOG_NONE ? st->record.actor[version->actor]
+						  : "?",
+	       label, line[0] ? "  " : "", line);
+}
+
+/* Line l and those after it of which all that is told is the same. */
+static void print_lines(const struct event_trace *st, const struct logged_line *l, unsigned n)
 {
 	const struct setup *s = &st->trace->setup;
-	char name[64], label[40], line[160], answer[PMEM_ANSWER_TEXT];
+	char name[80], answer[PMEM_ANSWER_TEXT];
 	event_trace_survived(l, answer, sizeof(answer));
-	pmem_name(s->region, s->regions, (uint64_t)l->line * LINE, name, sizeof(name));
-	printf("  %-16s survived as %s%s%s%s\n", name, paint(l->answer ? RED : ""), answer,
-	       paint(l->answer ? PLAIN : ""),
+	if (n > 1)
+		pmem_name_range(s->region, s->regions, (uint64_t)l->line * LINE, (uint64_t)n * LINE,
+				name, sizeof(name));
+	else
+		pmem_name(s->region, s->regions, (uint64_t)l->line * LINE, name, sizeof(name));
+	printf("  %-16s %ssurvived as %s%s%s%s\n", name, n > 1 ? "each line " : "",
+	       paint(l->answer ? RED : ""), answer, paint(l->answer ? PLAIN : ""),
 	       l->touched == EVENT_LOG_NONE ? "   (nobody looks at it)" : "");
-	for (unsigned v = 1; v <= l->versions; v++) {
-		const struct logged_version *version = &st->record
-								.version[l->first_version + v - 1];
-		const struct pmem_version *how = &version->how;
-		op_label_print(how->op, how->occurrence, label, sizeof(label));
-		where_print(st->where, how->pc, line, sizeof(line));
-		printf("  %16s version %u: %u byte%s at +0x%02x by %s for %s%s%s\n", "", v,
-		       how->len, plural(how->len), how->off,
-		       how->nic				  ? "the NIC"
-		       : version->actor != EVENT_LOG_NONE ? st->record.actor[version->actor]
-							  : "?",
-		       label, line[0] ? "  " : "", line);
+	for (unsigned v = 1, w; v <= l->versions; v = w + 1) {
+		for (w = v; w < l->versions && event_versions_alike(st, l, v, l, w + 1); w++)
+			;
+		print_versions(st, l, v, w);
 	}
 }
 
@@ -84,13 +130,14 @@ static void print_flight(const struct event_trace *st, unsigned machine)
 	const struct event_log *r = &st->record;
 	unsigned n = 0;
 	section(machine ? "the power fails again, in recovery or after it" : "the power fails");
-	for (unsigned i = 0; i < r->lines; i++) {
+	for (unsigned i = 0, alike; i < r->lines; i += alike) {
+		alike = event_lines_alike(st, i);
 		if (r->line[i].machine != machine)
 			continue;
 		if (!n++)
 			puts("lines in flight (visible, not certainly durable), and their "
 			     "versions:");
-		print_line(st, &r->line[i]);
+		print_lines(st, &r->line[i], alike);
 	}
 	if (!n)
 		puts("nothing was in flight: what was visible is durable");
@@ -103,8 +150,7 @@ static void print_machines(const struct event_trace *st)
 		if (m)
 			print_flight(st, m - 1);
 		section(m ? "recovery, and what is then read" : "the run");
-		for (size_t i = r->machine_from[m]; i < r->machine_from[m + 1]; i++)
-			print_event(st, &r->event[i]);
+		print_events(st, m);
 	}
 }
 
@@ -177,8 +223,7 @@ static void print_cause(const struct cause *c)
 static void print_load(const struct event_trace *st)
 {
 	section("the load phase");
-	for (size_t i = 0; i < st->record.events; i++)
-		print_event(st, &st->record.event[i]);
+	print_events(st, 0);
 	section("verdict");
 	printf("%sthe store does not get through the load phase%s: ", paint(RED), paint(PLAIN));
 	print_wrapped(0, st->load_why);

@@ -20,6 +20,7 @@ struct event_trace {
 	const struct trace *trace;
 	const char *name; /* of the trace */
 	struct where *where;
+	bool all;   /* fold nothing that repeats */
 	bool brief; /* leave out single stores, reads, flushes, fences and posts */
 	struct event_log record;
 	struct replay_outcome outcome;

@@ -39,12 +39,7 @@ void cause_say(struct explanation *q, int event, const char *fmt, ...)
 
 void cause_place(const struct explanation *q, uint64_t off, uint64_t len, char *buf, size_t n)
 {
-	pmem_name(q->s->region, q->s->regions, off, buf, n);
-	size_t used = strlen(buf);
-	const char *plus = strrchr(buf, '+');
-	if (len > 1 && plus && used < n)
-		cause_print(buf + used, n - used, "..0x%llx",
-			    (unsigned long long)(strtoull(plus + 1, NULL, 16) + len - 1));
+	pmem_name_range(q->s->region, q->s->regions, off, len, buf, n);
 }
 
 void cause_op(const struct explanation *q, struct op_label op, unsigned machine, char *buf,

@@ -162,6 +162,9 @@ void pmem_line_version(const struct pmem *pm, uint32_t line, unsigned v, struct 
 /* Names of offsets: "log+0x240". */
 void pmem_set_regions(struct pmem *pm, const struct tm_region *regions, unsigned n);
 void pmem_name(const struct tm_region *regions, unsigned n, uint64_t off, char *buf, size_t len);
+/* "log+0x40..0xff" */
+void pmem_name_range(const struct tm_region *regions, unsigned n, uint64_t off, uint64_t bytes,
+		     char *buf, size_t len);
 /* -EINVAL: no such place. */
 int pmem_unname(const struct tm_region *regions, unsigned n, const char *text, uint64_t *off);
 

@@ -18,6 +18,17 @@ void pmem_name(const struct tm_region *regions, unsigned n, uint64_t off, char *
 	snprintf(buf, len, "pm+0x%llx", (unsigned long long)off);
 }
 
+void pmem_name_range(const struct tm_region *regions, unsigned n, uint64_t off, uint64_t bytes,
+		     char *buf, size_t len)
+{
+	pmem_name(regions, n, off, buf, len);
+	size_t used = strlen(buf);
+	const char *plus = strrchr(buf, '+');
+	if (bytes > 1 && plus && used < len)
+		snprintf(buf + used, len - used, "..0x%llx",
+			 strtoull(plus + 1, NULL, 16) + (unsigned long long)bytes - 1);
+}
+
 int pmem_unname(const struct tm_region *regions, unsigned n, const char *text, uint64_t *off)
 {
 	const char *plus = strchr(text, '+');

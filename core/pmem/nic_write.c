@@ -315,7 +315,7 @@ static void make_durable(struct pmem *pm, const struct nic_cover *cover,
 		if (upto == pm->line[l].committed)
 			continue;
 		line_commit(pm, l, upto);
-		trace_drain(pm, l, from, "is drained to PM by this, now durable");
+		trace_drain(pm, l, from, "is drained to PM, now durable");
 	}
 	assert(dirties - pm->dirties <= lines);
 }

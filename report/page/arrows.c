@@ -42,7 +42,7 @@ static int add_landings(struct page *p, struct page_arrow a, const struct logged
 			continue;
 		a.to_column = p->column[i];
 		a.to = page_lane_of(p, e->actor);
-		if (last < 0 || p->column[i] > last + 1 || page_is_cause(p, (int)i))
+		if (last < 0 || p->column[i] > last + 1 || event_is_cause(p->st, i))
 			error = add(p, a);
 		last = p->column[i];
 	}

@@ -95,7 +95,7 @@ void page_shape(FILE *out, unsigned kind, int x)
 static void print_mark(const struct page *p, size_t i)
 {
 	const struct logged_event *e = &p->r->event[i];
-	const bool cause = page_is_cause(p, (int)i);
+	const bool cause = event_is_cause(p->st, i);
 	const int x = middle(p->column[i]);
 	fprintf(p->out, "<g class=\"m %s%s\" data-e=\"%zu\">", kind_class[e->kind],
 		cause ? " cause" : "", i);
@@ -117,7 +117,7 @@ static void print_marks(const struct page *p, const struct page_lane *l)
 			continue;
 		if (pending >= 0 && p->column[i] != last)
 			print_mark(p, (size_t)pending);
-		if (p->column[i] != last || pending < 0 || !page_is_cause(p, pending))
+		if (p->column[i] != last || pending < 0 || !event_is_cause(p->st, (size_t)pending))
 			pending = (int)i;
 		last = p->column[i];
 	}
@@ -315,6 +315,10 @@ void page_chart(const struct page *p)
 			"<p>The chart shows the end of a long run; %zu earlier events are only in "
 			"the list.</p>\n",
 			p->skipped);
+	if (p->repeated)
+		fprintf(p->out,
+			"<p>%zu events that repeat those before them are only in the list.</p>\n",
+			p->repeated);
 	if (width + PAGE_NAMES > 2200)
 		fputs("<p class=cut>The chart is longer than the paper is wide: its beginning is "
 		      "shown. All events are in the list.</p>\n",

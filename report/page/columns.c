@@ -11,7 +11,7 @@
 static bool shares(const struct page *p, const struct logged_event *a, const struct logged_event *b,
 		   size_t at)
 {
-	if (page_is_cause(p, (int)at) || a->machine != b->machine || a->actor != b->actor ||
+	if (event_is_cause(p->st, at) || a->machine != b->machine || a->actor != b->actor ||
 	    a->kind != b->kind || a->message != b->message)
 		return false;
 	if (!event_log_writes(a))
@@ -22,9 +22,9 @@ static bool shares(const struct page *p, const struct logged_event *a, const str
 static bool is_charted(const struct page *p, size_t event)
 {
 	const struct logged_event *e = &p->r->event[event];
-	if (page_is_cause(p, (int)event))
+	if (event_is_cause(p->st, event))
 		return true;
-	if (e->kind == TRACED_CHECK)
+	if (e->kind == TRACED_CHECK || p->again[event])
 		return false;
 	/* A store that polls would fill the chart with nothing else. */
 	return e->kind != TRACED_LOAD || p->r->loads <= COLUMNS / 4;
@@ -38,7 +38,7 @@ static bool place_takings(struct page *p, unsigned machine, size_t at, size_t *n
 	for (; *next < r->takings && r->taking[*next].before <= at &&
 	       r->taking[*next].machine == machine;
 	     (*next)++)
-		p->taken_at[*next] = (int)++p->columns;
+		p->taken_at[*next] = p->again[r->taking[*next].before] ? -1 : (int)++p->columns;
 	return *next > from;
 }
 

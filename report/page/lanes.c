@@ -30,14 +30,6 @@ static int compare_lanes(const void *a, const void *b)
 	return x->rank != PAGE_TASK && m != n ? (m < n ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-bool page_is_cause(const struct page *p, int event)
-{
-	for (unsigned i = 0; i < p->st->cause.events; i++)
-		if (p->st->cause.event[i] == event)
-			return true;
-	return false;
-}
-
 int page_lane_of(const struct page *p, int actor)
 {
 	for (unsigned i = 0; i < p->lanes && actor >= 0; i++)
@@ -136,13 +128,12 @@ static uint64_t story_of(const struct page *p, uint32_t line)
 static void name_lane(const struct page *p, struct page_lane *l)
 {
 	const struct setup *s = &p->st->trace->setup;
-	pmem_name(s->region, s->regions, (uint64_t)l->line * LINE, l->name, sizeof(l->name));
-	const char *plus = strrchr(l->name, '+');
-	unsigned long long from = plus ? strtoull(plus + 1, NULL, 16) : 0;
-	size_t used = strlen(l->name);
 	if (l->lines > 1)
-		snprintf(l->name + used, sizeof(l->name) - used, "..%#llx",
-			 from + (uint64_t)l->lines * LINE - 1);
+		pmem_name_range(s->region, s->regions, (uint64_t)l->line * LINE,
+				(uint64_t)l->lines * LINE, l->name, sizeof(l->name));
+	else
+		pmem_name(s->region, s->regions, (uint64_t)l->line * LINE, l->name,
+			  sizeof(l->name));
 }
 
 /* The lanes are sorted, those of PM are the last. */

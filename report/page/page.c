@@ -68,7 +68,9 @@ int event_trace_html(FILE *out, const void *events)
 {
 	struct page p = {.out = out, .st = events};
 	p.r = &p.st->record;
-	int error = page_make_lanes(&p);
+	int error = page_fold(&p);
+	if (!error)
+		error = page_make_lanes(&p);
 	if (!error)
 		error = page_make_columns(&p);
 	if (!error)
@@ -79,5 +81,8 @@ int event_trace_html(FILE *out, const void *events)
 	free(p.column);
 	free(p.taken_at);
 	free(p.arrow);
+	free(p.again);
+	for (unsigned m = 0; m < p.r->machines; m++)
+		free(p.item[m]);
 	return error;
 }

@@ -18,6 +18,7 @@
  * page.css and page.js are put into the page as they are. The script filters lanes, selects
  * events by key and click, and folds rows; without it all is there, and unfolded.
  */
+#include "report/event_fold.h"
 #include "report/event_trace.h"
 #include "report/page/html.h"
 
@@ -59,6 +60,10 @@ struct page {
 	unsigned columns;
 	int cut[WORLDS + 1]; /* the column at which machine i's power fails */
 	size_t skipped;
+	struct event_item *item[WORLDS]; /* the list, of each machine */
+	size_t items[WORLDS];
+	bool *again; /* of each event: it repeats others, which the chart shows */
+	size_t repeated;
 	struct page_arrow *arrow;
 	unsigned arrows, arrow_room;
 };
@@ -68,14 +73,14 @@ struct page {
 /* A text of the search for a cause; the places in it are links to page_sources(). */
 void page_text(const struct page *p, const char *open, const char *text, const char *close);
 
-/* --- lanes.c, columns.c, arrows.c: 0 or -ENOMEM --- */
+/* --- tables.c, lanes.c, columns.c, arrows.c: 0 or -ENOMEM --- */
 
+/* What of the list repeats (tables.c). */
+int page_fold(struct page *p);
 int page_make_lanes(struct page *p);
 int page_make_columns(struct page *p);
 int page_make_arrows(struct page *p);
 
-/* Does the event belong to the cause? */
-bool page_is_cause(const struct page *p, int event);
 /* The lane of an actor, or PAGE_NO_LANE. */
 int page_lane_of(const struct page *p, int actor);
 /* Does the event go into the lane? */

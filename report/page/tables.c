@@ -4,6 +4,8 @@
  * one copy or one message did to several lines, or in several stores, is a group: the script shows
  * one row for it, which unfolds.
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include "core/pmem/crash.h"
 #include "core/text/text.h"
@@ -35,47 +37,27 @@ static void print_version(const struct page *p, const struct logged_line *l, uns
 	page_element(p->out, "<td class=src>", line, "</tr>\n");
 }
 
-static int only_write(const struct page *p, const struct logged_line *l)
-{
-	return l->versions == 1 ? p->r->version[l->first_version].event : EVENT_LOG_NONE;
-}
-
-/* Are they written by one message, or by one copy? */
-static bool same_copy(const struct logged_event *a, const struct logged_event *b)
-{
-	if (a->kind != b->kind || a->machine != b->machine || a->actor != b->actor ||
-	    a->occurrence != b->occurrence || !op_label_equal(a->op, b->op))
-		return false;
-	return a->message ? a->message == b->message : a->pc == b->pc;
-}
-
-/* Line i and those behind it that the same copy has written once, and of which the same
- * survived. */
-static unsigned lines_alike(const struct page *p, unsigned i)
-{
-	const struct logged_line *first = &p->r->line[i];
-	unsigned n = 1;
-	for (; i + n < p->r->lines; n++) {
-		const struct logged_line *l = &p->r->line[i + n];
-		int a = only_write(p, first), b = only_write(p, l);
-		if (a == EVENT_LOG_NONE || b == EVENT_LOG_NONE || l->machine != first->machine ||
-		    l->line != first->line + n || l->answer != first->answer ||
-		    !same_copy(&p->r->event[a], &p->r->event[b]))
-			break;
-	}
-	return n;
-}
-
-/* "log+0x40..0xff" */
-static void print_range(const struct page *p, uint64_t off, uint64_t len)
+/* One row for the versions of n lines. */
+static void print_lines_sum(const struct page *p, const struct logged_line *l, unsigned n)
 {
 	const struct setup *s = &p->st->trace->setup;
-	char first[64], last[64];
-	pmem_name(s->region, s->regions, off, first, sizeof(first));
-	pmem_name(s->region, s->regions, off + len - 1, last, sizeof(last));
-	const char *plus = strrchr(last, '+');
-	page_element(p->out, "", first, "..");
-	page_escape(p->out, plus ? plus + 1 : last);
+	char name[80];
+	pmem_name_range(s->region, s->regions, (uint64_t)l->line * LINE, (uint64_t)n * LINE, name,
+			sizeof(name));
+	fprintf(p->out, "<tr class=sum><td>%u", l->machine + 1u);
+	page_element(p->out, "<td>", name, "");
+	fprintf(p->out, "<td class=\"%s\">%s: %u line%s<td>one %s<td><td></tr>\n",
+		l->answer ? "bad" : "good", l->answer ? "lost" : "kept", n, plural(n),
+		p->r->version[l->first_version].how.nic ? "message" : "copy");
+}
+
+/* Has one copy or message made them all? */
+static bool is_one_copy(const struct page *p, const struct logged_line *l)
+{
+	for (unsigned v = 2; v <= l->versions; v++)
+		if (!event_versions_alike(p->st, l, 1, l, v))
+			return false;
+	return true;
 }
 
 void page_lines(const struct page *p)
@@ -88,15 +70,12 @@ void page_lines(const struct page *p)
 	      p->out);
 	for (unsigned i = 0, n; i < p->r->lines; i += n) {
 		const struct logged_line *l = &p->r->line[i];
-		n = lines_alike(p, i);
-		fputs(n > 1 ? "<tbody class=group>\n" : "<tbody>\n", p->out);
-		if (n > 1) {
-			fprintf(p->out, "<tr class=sum><td>%u<td>", l->machine + 1u);
-			print_range(p, (uint64_t)l->line * LINE, (uint64_t)n * LINE);
-			fprintf(p->out, "<td class=\"%s\">%s: %u lines<td>one %s<td><td></tr>\n",
-				l->answer ? "bad" : "good", l->answer ? "lost" : "kept", n,
-				p->r->version[l->first_version].how.nic ? "message" : "copy");
-		}
+		n = event_lines_alike(p->st, i);
+		n = is_one_copy(p, l) ? n : 1;
+		bool group = is_one_copy(p, l) && n * l->versions > 1;
+		fputs(group ? "<tbody class=group>\n" : "<tbody>\n", p->out);
+		if (group)
+			print_lines_sum(p, l, n);
 		for (unsigned k = i; k < i + n; k++)
 			for (unsigned v = 1; v <= p->r->line[k].versions; v++)
 				print_version(p, &p->r->line[k], v);
@@ -110,7 +89,7 @@ void page_lines(const struct page *p)
 /* As in the text of the event trace, and what has no words there but belongs to the cause. */
 static bool is_listed(const struct page *p, size_t i)
 {
-	return *event_log_text(p->r, &p->r->event[i]) || page_is_cause(p, (int)i);
+	return *event_log_text(p->r, &p->r->event[i]) || event_is_cause(p->st, i);
 }
 
 static void print_event(const struct page *p, size_t i)
@@ -120,7 +99,7 @@ static void print_event(const struct page *p, size_t i)
 	event_trace_label(e, label, sizeof(label));
 	where_print(p->st->where, e->pc, line, sizeof(line));
 	fprintf(p->out, "<tr id=e%zu%s><td>%.3f<td>", i,
-		!page_is_cause(p, (int)i)  ? ""
+		!event_is_cause(p->st, i)  ? ""
 		: *event_log_text(p->r, e) ? " class=cause"
 					   : " class=\"cause quiet\"",
 		(double)e->at / 1000.0);
@@ -130,88 +109,98 @@ static void print_event(const struct page *p, size_t i)
 	page_element(p->out, "<td class=src>", line, "</tr>\n");
 }
 
-/* The next event in the list; `end`: there is none. */
-static size_t next_listed(const struct page *p, size_t i, size_t end)
+static bool is_told(const void *page, size_t event)
 {
-	do
-		i++;
-	while (i < end && !is_listed(p, i));
-	return i < end ? i : end;
+	return is_listed(page, event);
 }
 
-/* Event i and those after it that continue its copy, up to where it goes on elsewhere: the first
- * that does not. None of them belongs to the cause. */
-static size_t copy_end(const struct page *p, size_t i, size_t end, unsigned *n)
+int page_fold(struct page *p)
 {
-	const struct logged_event *first = &p->r->event[i], *last = first;
-	*n = 1;
-	if (page_is_cause(p, (int)i) || !first->len ||
-	    (!event_log_writes(first) && first->kind != TRACED_FETCH))
-		return next_listed(p, i, end);
-	for (i = next_listed(p, i, end); i < end; i = next_listed(p, i, end)) {
-		const struct logged_event *e = &p->r->event[i];
-		if (page_is_cause(p, (int)i) || !same_copy(first, e) ||
-		    e->off != last->off + last->len)
-			break;
-		last = e;
-		++*n;
+	p->again = calloc(p->r->events + 1, sizeof(*p->again));
+	if (!p->again)
+		return -ENOMEM;
+	for (unsigned m = 0; m < p->r->machines; m++) {
+		ptrdiff_t n = event_fold(p->st, m, is_told, p, &p->item[m]);
+		if (n < 0)
+			return -ENOMEM;
+		p->items[m] = (size_t)n;
+		for (size_t k = 0; k < p->items[m];) {
+			const struct event_item *item = &p->item[m][k];
+			k += (size_t)item->length * item->rounds;
+			for (size_t i = item[item->length - 1].last + 1;
+			     item->rounds > 1 && i <= p->item[m][k - 1].last; i++)
+				p->again[i] = true;
+			p->repeated += (size_t)item->length * (item->rounds - 1);
+		}
 	}
-	return i;
+	return 0;
 }
 
-/* One row for the n events from `i` to `last`. */
-static void print_sum(const struct page *p, size_t i, size_t last, unsigned n)
+/* One row for all pieces of an item. */
+static void print_sum(const struct page *p, const struct event_item *item)
 {
-	const struct logged_event *e = &p->r->event[i], *l = &p->r->event[last];
-	char label[40], line[160];
+	const struct logged_event *e = &p->r->event[item->first];
+	char label[40], line[160], words[300];
 	event_trace_label(e, label, sizeof(label));
 	where_print(p->st->where, e->pc, line, sizeof(line));
+	event_item_words(p->st, item, words, sizeof(words));
 	fprintf(p->out, "<tr class=sum><td>%.3f<td>", (double)e->at / 1000.0);
 	page_escape(p->out, event_log_actor(p->r, e));
 	page_element(p->out, "<td>", label, "<td>");
-	fprintf(p->out, "%s %llu byte%s at ",
-		e->kind == TRACED_STORE	  ? "stores"
-		: e->kind == TRACED_FETCH ? "reads"
-					  : "lands:",
-		(unsigned long long)(l->off + l->len - e->off), plural(l->off + l->len - e->off));
-	print_range(p, e->off, l->off + l->len - e->off);
-	fprintf(p->out, ", in %u pieces", n);
+	page_escape(p->out, words);
 	page_element(p->out, "<td class=src>", line, "</tr>\n");
+}
+
+static void print_listed(const struct page *p, size_t first, size_t last)
+{
+	for (size_t i = first; i <= last; i++)
+		if (is_listed(p, i))
+			print_event(p, i);
+}
+
+static void print_item(const struct page *p, const struct event_item *item)
+{
+	if (item->pieces == 1) {
+		fputs("<tbody>\n", p->out);
+	} else {
+		fputs("<tbody class=group>\n", p->out);
+		print_sum(p, item);
+	}
+	print_listed(p, item->first, item->last);
+	fputs("</tbody>\n", p->out);
+}
+
+/* The first round, and the others as a group. */
+static void print_rounds(const struct page *p, const struct event_item *item)
+{
+	char words[120];
+	const size_t all = (size_t)item->length * item->rounds;
+	for (unsigned i = 0; i < item->length; i++)
+		print_item(p, &item[i]);
+	if (item->rounds == 1)
+		return;
+	event_rounds_words(p->r, item, words, sizeof(words));
+	fprintf(p->out, "<tbody class=group>\n<tr class=sum><td>%.3f<td><td><td>",
+		(double)p->r->event[item[item->length].first].at / 1000.0);
+	page_element(p->out, "", words, "<td class=src></tr>\n");
+	print_listed(p, item[item->length].first, item[all - 1].last);
+	fputs("</tbody>\n", p->out);
 }
 
 void page_events(const struct page *p)
 {
-	const struct event_log *r = p->r;
 	fputs("<section id=events>\n", p->out);
-	for (unsigned m = 0; m < r->machines; m++) {
-		const size_t end = r->machine_from[m + 1];
+	for (unsigned m = 0; m < p->r->machines; m++) {
 		fprintf(p->out,
 			"<h2>%s</h2>\n<div class=wide><table><thead><tr><th>us<th>who<th>for<th>"
 			"what<th>source</tr></thead>\n",
 			m ? "Recovery, and what is then read" : "The run");
-		size_t i = r->machine_from[m];
-		if (i < end && !is_listed(p, i))
-			i = next_listed(p, i, end);
-		bool alone = false; /* in rows that are no group */
-		while (i < end) {
-			unsigned n;
-			const size_t next = copy_end(p, i, end, &n);
-			size_t last = i;
-			for (unsigned k = 1; k < n; k++)
-				last = next_listed(p, last, end);
-			if (n > 1 || !alone)
-				fprintf(p->out, "%s<tbody%s>\n", alone ? "</tbody>\n" : "",
-					n > 1 ? " class=group" : "");
-			if (n > 1)
-				print_sum(p, i, last, n);
-			for (size_t k = i; k <= last && k < end; k = next_listed(p, k, end))
-				print_event(p, k);
-			if (n > 1)
-				fputs("</tbody>\n", p->out);
-			alone = n == 1;
-			i = next;
+		for (size_t k = 0; k < p->items[m];) {
+			const struct event_item *item = &p->item[m][k];
+			print_rounds(p, item);
+			k += (size_t)item->length * item->rounds;
 		}
-		fprintf(p->out, "%s</table></div>\n", alone ? "</tbody>\n" : "");
+		fputs("</table></div>\n", p->out);
 	}
 	fputs("</section>\n", p->out);
 }

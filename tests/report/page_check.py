@@ -178,8 +178,14 @@ def check_group(group, wrong):
     total, rows = group.children[0], group.children[1:]
     cells = [[c.whole() for c in r.children] for r in group.children]
     if "data-line" in rows[0].attrs:
-        if len({c[0] for c in cells}) > 1 or not re.search(r": %d lines$" % len(rows), cells[0][2]):
-            wrong.append("%s stands for %d lines" % (cells[0], len(rows)))
+        lines = len({r.attrs["data-line"] for r in rows})
+        if len({c[0] for c in cells}) > 1 or not re.search(r": %d lines?$" % lines, cells[0][2]):
+            wrong.append("%s stands for %d lines" % (cells[0], lines))
+        return
+    again = re.match(r"the (\d+ lines|line) above again, (\d+) more times, until [0-9.]+ us$", cells[0][3])
+    if again:
+        if len(rows) < int(again.group(2)):
+            wrong.append("%s stands for %d rows" % (total.whole(), len(rows)))
         return
     size = sum(int(re.search(r"(\d+) bytes", c[3]).group(1)) for c in cells[1:])
     if len({(c[1], c[2], c[4]) for c in cells}) > 1 or " %d bytes " % size not in cells[0][3] or \

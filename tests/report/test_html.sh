@@ -36,7 +36,8 @@ for trace in "$tests"/traces/{efactory-DUR,efactory-LIN,efactory-recover_clears-
 	name=$(basename "$trace" .trace)
 	page=$here/$name.html
 	pages=$((pages + 1))
-	"$tidemark" replay "$trace" --html "$page" >"$here/story"
+	"$tidemark" replay --all "$trace" >"$here/story"
+	"$tidemark" replay "$trace" --html "$page" >"$here/out"
 	"$tidemark" replay -q "$trace" --html "$here/again.html" >"$here/out"
 	cmp -s "$page" "$here/again.html" || wrong "$name: two pages differ"
 	for word in "<title>" "${trace##*/}" 'core/stores/'; do
@@ -95,6 +96,12 @@ done
 # Lines of one message share a lane: a value of 160 bytes.
 grep -qF 'data-lane="log-a+0x180 log-a+0x1c0 log-a+0x200" title="log-a+0x180..0x23f: 3 lines' "$here/efactory-LIN.html" ||
 	wrong "the lines of one message have lanes of their own: $(grep -o 'data-lane="log-a[^"]*"' "$here/efactory-LIN.html" | flat)"
+# Rounds that repeat are one row, and not in the chart.
+"$tidemark" replay -q "$tests/traces/pilaf-unbounded-LIVE.trace" --html "$here/rounds.html" >"$here/out"
+grep -q '^<tr class=sum>.*the 8 lines above again, 264 more times, until' "$here/rounds.html" || wrong "rounds are told one by one"
+marks=$(grep -c '^<g class="m ' "$here/rounds.html")
+[ "$marks" -lt 150 ] || wrong "$marks marks in the chart of a loop"
+python3 "$tests/report/page_check.py" page "$here/rounds.html" >"$here/checked" || wrong "rounds: $(grep WRONG "$here/checked" | flat | cut -c1-300)"
 # The trace in the page is a trace: it breaks in the same way.
 sed -n '/^<pre>tidemark-trace/,/^<\/pre>/p' "$here/efactory-DUR.html" | sed 's/^<pre>//; $d' | plain >"$here/copy.trace"
 "$tidemark" replay -q "$here/copy.trace" >"$here/out" 2>&1

@@ -130,6 +130,19 @@ for trace in $(find "$@" -name '*.trace' | sort); do
 	tail -n 2 "$here/words" | head -n 1 | grep -q '\.$' || wrong "$name: no sentence at the end"
 done
 
+# What repeats is told once, with its source line; --all tells every event.
+folded() { # TRACE MOST WORDS: so many lines at most, among them these words
+	"$tidemark" replay "$top/tests/traces/$1.trace" >"$here/words" 2>&1
+	[ "$(wc -l <"$here/words")" -le "$2" ] || wrong "$1: more than $2 lines"
+	tr -s ' ' <"$here/words" | grep -qF -e "$3" || wrong "$1: does not fold to '$3'"
+}
+top=$(realpath "$(dirname "$0")/../../..")
+folded nessie-visible-DUR 160 'stores 80 bytes at index+0x0..0x4f, each 0000000000000000, in 10 pieces core/stores/nessie/recover.c:'
+folded pilaf-unbounded-LIVE 80 '... the 8 lines above again, 264 more times, until 56192576.251 us'
+"$tidemark" replay --all "$top/tests/traces/pilaf-unbounded-LIVE.trace" >"$here/words" 2>&1
+[ "$(grep -c 'reads 64 bytes at table+0xc0$' "$here/words")" -gt 250 ] && ! grep -q ' again, ' "$here/words" ||
+	wrong 'replay --all leaves something out'
+
 # docs/replay.md shows the program's own words. Source lines move with every edit of a store, so their
 # numbers are not compared.
 doc=$(dirname "$0")/../../../docs/replay.md
