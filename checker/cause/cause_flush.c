@@ -167,11 +167,15 @@ static void why_not_fenced(struct explanation *q, struct loss *loss,
 }
 
 /* What makes it durable first in the run with the power on, by whatever flushes or drains it. NULL:
- * nothing. `again`: an earlier flush has been told of. */
+ * nothing. `again`: an earlier flush has been told of. `drains`: it would come to PM by itself. */
 static void say_first(struct explanation *q, unsigned machine, const struct logged_event *e,
-		      bool again, char *buf, size_t n)
+		      bool again, bool drains, char *buf, size_t n)
 {
 	char by[220];
+	if (!e && drains) {
+		cause_print(buf, n, ", and by itself it had not come to PM yet");
+		return;
+	}
 	if (!e) {
 		cause_print(buf, n, ", and no%s would have come had the power held",
 			    again ? " other" : "ne");
@@ -212,6 +216,7 @@ static void why_not_flushed(struct explanation *q, struct loss *loss, uint64_t l
 			    : found.rule != RULE_NONE ? "no flush of the CPU covers it"
 						      : "no flush covers it");
 	say_first(q, machine, event_log_at(&q->instead, later), before != EVENT_LOG_NONE,
+		  write->kind == TRACED_LAND && domain_nic_flush_reaches(&q->s->hw),
 		  loss->why + used, CAUSE_TEXT - used);
 }
 

@@ -100,7 +100,7 @@ static bool explain_failed(struct explanation *q)
 bool cause_explain_ignored(struct explanation *q)
 {
 	const struct event_log *r = q->r;
-	char op[120], what[300];
+	char op[120], what[300], why[200] = "";
 	int failure = EVENT_LOG_NONE, success = EVENT_LOG_NONE;
 	if (q->contract == TM_OK)
 		return q->op.client && explain_failed(q);
@@ -117,22 +117,27 @@ bool cause_explain_ignored(struct explanation *q)
 	const char *text = event_log_text(r, f);
 	cause_op(q, f->op, f->machine, op, sizeof(op));
 	if (is_atomic(f)) {
-		const char *at = strstr(text, " at "), *end = at ? strstr(at, ": it fails") : NULL;
-		cause_print(what, sizeof(what), "%s%.*s failed at %.3f us", cause_request(f),
-			    end ? (int)(end - at) : 0, end ? at : "", cause_us(f->at));
+		/* "... CMP_AND_SWP at index+0x8: expected 0, found 0x1: it fails, ..." */
+		const char *at = strstr(text, " at "), *met = at ? strstr(at, ": ") : NULL;
+		const char *end = met ? strstr(met + 2, ": ") : NULL;
+		cause_print(what, sizeof(what), "the %s of %s%.*s failed at %.3f us",
+			    cause_request(f), op, end ? (int)(met - at) : 0, end ? at : "",
+			    cause_us(f->at));
+		if (end)
+			cause_print(why, sizeof(why), " (%.*s)", (int)(end - met) - 2, met + 2);
 	} else {
-		cause_print(what, sizeof(what), "request failed at %.3f us (%s: %s)",
-			    cause_us(f->at), event_log_actor(r, f), text);
+		cause_print(what, sizeof(what), "a request of %s failed at %.3f us", op,
+			    cause_us(f->at));
+		cause_print(why, sizeof(why), " (%s: %s)", event_log_actor(r, f), text);
 	}
 	q->c->kind = CAUSE_IGNORED;
-	cause_say(q, failure, "ignored: %s's %s, and it did not try again", op, what);
+	cause_say(q, failure, "ignored: %s%s, and it did not try again", what, why);
 	cause_say(q, success, "it went on, and returned success at %.3f us",
 		  cause_us(r->event[success].at));
-	cause_print(
-		q->c->sentence, sizeof(q->c->sentence),
-		"%s%s%s's %s, and it went on as if that had succeeded: it did not try again, and "
-		"returned success at %.3f us; so %s.",
-		q->seen_against, q->seen_against[0] ? ", but " : "", op, what,
-		cause_us(r->event[success].at), q->seen);
+	cause_print(q->c->sentence, sizeof(q->c->sentence),
+		    "%s%s%s%s, and the operation went on as if that had succeeded: it did not try "
+		    "again, and returned success at %.3f us; so %s.",
+		    q->seen_against, q->seen_against[0] ? ", but " : "", what, why,
+		    cause_us(r->event[success].at), q->seen);
 	return true;
 }
