@@ -267,13 +267,15 @@ static void say_deviations(struct explanation *q)
 	}
 }
 
-static void explain_crash(struct explanation *q, struct loss *loss)
+static void explain_crash(struct explanation *q, struct loss *loss, const char *why)
 {
 	unsigned n = cause_find_losses(q, loss);
 	if (n && cause_explain_damage(q, loss, n))
 		return;
 	if (n)
 		cause_explain_lost(q, loss, n);
+	else if (q->contract == TM_LIVE)
+		cause_explain_stuck(q, why);
 	else if (!cause_explain_ignored(q))
 		cause_explain_cut(q);
 }
@@ -293,7 +295,7 @@ static int explain(struct explanation *q, const char *why)
 		error = try_all_kept(q);
 	if (!error) {
 		if (crash)
-			explain_crash(q, loss);
+			explain_crash(q, loss, why);
 		else if (CONTRACTS_BY_RUNNING & TM_BIT(q->contract))
 			cause_explain_stuck(q, why);
 		else if (!cause_explain_ignored(q))

@@ -92,6 +92,13 @@ static void say_version_before(struct explanation *q, char *buf, size_t n)
 	cause_print(buf, n, "; the version before it is whole at %s", where);
 }
 
+/* What recovery has written must be durable before anybody is served. */
+static bool is_by_recovery(const struct explanation *q, const struct loss *loss)
+{
+	const struct logged_event *e = event_log_at(q->r, loss->event);
+	return e->machine && !e->op.kind && !strcmp(event_log_actor(q->r, e), "server");
+}
+
 /* A reader got what is damaged. */
 static bool explain_taken(struct explanation *q, const struct loss *loss, unsigned n)
 {
@@ -101,7 +108,7 @@ static bool explain_taken(struct explanation *q, const struct loss *loss, unsign
 	for (unsigned i = 0; i < n && !read; i++)
 		if (cause_read_in_the_end(q, &q->r->event[loss[i].event]))
 			read = &loss[i];
-	if (!q->foreign || !read)
+	if (!q->foreign || !read || is_by_recovery(q, read))
 		return false;
 	int check = cause_find_check(q, true, read->machine + 1, read->off, read->len);
 	int last = cause_find_check(q, false, q->machine, read->off, read->len);

@@ -71,11 +71,10 @@ static bool matters(const struct explanation *q, size_t failure)
 	return false;
 }
 
-/* What the last failure was that a client met before its operation returned an error. */
-static bool explain_failed(struct explanation *q)
+/* The last failure that the client met before its operation returned; or EVENT_LOG_NONE. */
+static int find_failure(const struct explanation *q)
 {
 	const struct event_log *r = q->r;
-	char op[120];
 	int failure = EVENT_LOG_NONE;
 	for (size_t i = r->machine_from[q->machine]; i < r->machine_from[q->machine + 1]; i++) {
 		const struct logged_event *e = &r->event[i];
@@ -84,7 +83,15 @@ static bool explain_failed(struct explanation *q)
 		if (e->op.client == q->op.client && is_failure(e) && !is_atomic(e))
 			failure = (int)i;
 	}
+	return failure;
+}
+
+bool cause_explain_failed(struct explanation *q, const char *seen)
+{
+	const struct event_log *r = q->r;
+	int failure = q->op.client ? find_failure(q) : EVENT_LOG_NONE;
 	const struct logged_event *f = event_log_at(r, failure);
+	char op[120];
 	if (!f)
 		return false;
 	q->c->kind = CAUSE_IGNORED;
@@ -93,7 +100,7 @@ static bool explain_failed(struct explanation *q)
 		  cause_us(f->at), event_log_text(r, f));
 	cause_print(q->c->sentence, sizeof(q->c->sentence),
 		    "what %s asked for failed at %.3f us (%s: %s); so %s.", op, cause_us(f->at),
-		    event_log_actor(r, f), event_log_text(r, f), q->seen);
+		    event_log_actor(r, f), event_log_text(r, f), seen);
 	return true;
 }
 
@@ -103,7 +110,7 @@ bool cause_explain_ignored(struct explanation *q)
 	char op[120], what[300], why[200] = "";
 	int failure = EVENT_LOG_NONE, success = EVENT_LOG_NONE;
 	if (q->contract == TM_OK)
-		return q->op.client && explain_failed(q);
+		return cause_explain_failed(q, q->seen);
 	for (size_t i = 0; i < r->events && success < 0; i++) {
 		const struct logged_event *e = &r->event[i];
 		if (!is_failure(e) || !e->op.client || tried_again(r, i) || !matters(q, i))

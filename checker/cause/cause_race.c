@@ -263,6 +263,16 @@ static bool explain_overwritten(struct explanation *q, size_t to)
 	return false;
 }
 
+/* Had the operation that writes this begun before event `to`? Then the write could have come
+ * before. */
+static bool had_begun(const struct event_log *r, const struct logged_event *write, size_t to)
+{
+	bool begun = !write->op.client;
+	for (size_t i = r->machine_from[write->machine]; i < to && !begun; i++)
+		begun = event_log_is_of(&r->event[i], write->op, write->machine);
+	return begun;
+}
+
 /* Nothing of the above: the last foreign write that the reader saw, and the first that it
  * missed. */
 static void explain_accesses(struct explanation *q, size_t from, size_t to)
@@ -285,7 +295,7 @@ static void explain_accesses(struct explanation *q, size_t from, size_t to)
 				saw = (int)k;
 				read_saw = (int)i;
 			}
-			if (k > i && missed < 0)
+			if (k > i && missed < 0 && had_begun(r, e, to))
 				missed = (int)k;
 		}
 	}

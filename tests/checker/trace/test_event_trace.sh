@@ -73,6 +73,10 @@ rdmp_kv-get_newest-RDA | client 2's GET k1 reads objects+0x82..0xbf ; too early:
 remotelog-w2-DUR | the RDMA FLUSH of client 1's PUT k1 at ; does not reach the cache (ddio=on); no flush of the CPU covers it, and none would have come had the power held
 remotelog-read_other_qp-DUR | the RDMA READ of client 1's PUT k1 at ; is of another connection, and covers only what that one writes; no flush of the CPU covers it
 remotelog-read_other_qp-ddio=off-DUR | still on its way from the NIC to PM: the RDMA READ of client 1's PUT k1 at ; is of another connection ; by itself it would have come to PM 0.4 us later
+efactory-empty_absent-KEEP | No cause could be named ; what differs is only that a reader after recovery found nothing ; It takes the switch bug=empty_absent ; !too early
+efactory-receive_assumed-LIVE | What client 1's 1st PUT k1 asked for failed at ; (c1: ibv_post_recv fails: ENOMEM); so client 1's operation does not terminate ; The switch bug=receive_assumed makes it
+pilaf-rooms_forgotten-LIVE | After recovery, an operation does not terminate: the reader's GET reads table+0x180..0x1bf again and again ; !between two steps ; !nothing was lost
+rdmp_kv-undo_unflushed-RDA | what server wrote (core/stores/rdmp_kv/layout.c: ; at log+0xb8..0xbf was still in the cache: it was written after its line was last flushed ; !as may happen ; The switch bug=undo_unflushed makes it
 redo_log-raw-DUR | lost: ring+0x140..0x147, written by the RDMA write of client 1's PUT k1 ; the RDMA READ of client 1's PUT k1 at 2.939 us does not reach the cache (ddio=on) ; no flush of the CPU covers it before the power fails ; by server/applier ; The switch method=raw makes it
 redo_log-raw_small-LIVE | the server itself reads ring+0x120..0x127 again and again ; which the RDMA write of client 3's PUT k1 has not written ; it waits for c3, which is dead ; with ring=large it does not break
 pilaf-no_crc2-KEEP | lost, as may happen: table+0x98..0xa7 ; recovery refused it ; in pair_whole(), did not hold ; the version before it is whole at pairs+0x2..0x9, but recovery did not go back to it ; The switch no_crc2=on makes it
@@ -80,7 +84,7 @@ pilaf-literal-KEEP | lost: pairs+0x8..0x9, written by server/server for client 1
 pilaf-unbounded-LIVE | client 1's GET k1 reads table+0x80..0xbf again and again ; which look() asks for at core/stores/pilaf/client.c: ; with probe_unbounded=off it does not break
 pilaf-undo_late-KEEP | lost: table+0xa0..0xa7, written by server (core/stores/pilaf/recover.c: ; flushed but not fenced ; it takes the second power failure ; The switch delete=key_first makes it ; The switch bug=undo_late makes it, which pilaf_recover() asks for
 rfp-cleared_hybrid-RDA | c1.get1 landing message 3 packet 1 line 1: delay 200us ; No cause could be named ; It takes the switch fresh=clear ; with fresh=number the run goes another way, and it does not break ; !power failed
-rfp-mode_early-LIVE | server/server - before fence 1: delay 8us ; The switch bug=mode_early makes it, which serve_request() asks for
+rfp-mode_early-LIVE | server/server - before fence 1: delay 8us ; No cause could be named; client 1's operation does not terminate ; It takes the switch bug=mode_early, which serve_request() asks for
 octopus-persistent-RDA | lost, as may happen: blocks+0x40..0x47, written by the RDMA write of client 1's PUT k1 ; no check of recovery looked at blocks+0x40..0x47 ; It takes the switch persist=cpu ; with persist=none the run goes another way
 octopus-literal-RDA | client 2's GET k1 read ; blocks+0x80..0x9f as the RDMA write of client 1's PUT k1 had left it ; The switch lock=early makes it, which begin_put() asks for ; with lock=held it does not break ; !power failed
 forca-public_each-RDA | Client 2's 2nd GET k2 read log+0x200..0x21f as the RDMA write of client 1's PUT k1 left it ; The switch cache_valid=on makes it, which usable() asks for ; the switch timeout=1ms makes it ; the switch collect=each makes it ; !power failed
