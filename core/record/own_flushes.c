@@ -88,7 +88,7 @@ static bool goes_on(uintptr_t at, uintptr_t stop)
 	for (unsigned i = 0; i < FOLLOWING && at < stop; i++) {
 		size_t bytes = instruction_bytes((const uint8_t *)at, stop - at);
 		if (!bytes)
-			return false;
+			return stop - at < ALIGNED; /* cut off by what follows */
 		at += bytes;
 	}
 	return true;
