@@ -36,8 +36,9 @@ typedef int rt_accept_fn(void *arg, const void *req, size_t req_len, void *rsp, 
 int rt_listen(rt_accept_fn *fn, void *arg);
 int rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len);
 
-/* The server says that it has closed a client's connections for good, as it does by design with
- * one that keeps it waiting: from now on that client's operations may fail. */
+/* The server says that it closes a client's connections for good, as it does by design with one
+ * that keeps it waiting: from now on that client's operations may fail. It says so before it closes
+ * them, or ends the client's access to memory: the client may notice at once. */
 void rt_client_dropped(uint32_t client);
 
 /*

@@ -264,10 +264,10 @@ static void drop(struct server *s, uint32_t client, uint32_t connects)
 {
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
 	struct peer *peer = &s->peer[client];
-	while (connects == peer->connects && ibv_modify_qp(peer->qp, &a, IBV_QP_STATE))
-		rt_sleep(10000);
 	if (connects == peer->connects)
 		rt_client_dropped(client);
+	while (connects == peer->connects && ibv_modify_qp(peer->qp, &a, IBV_QP_STATE))
+		rt_sleep(10000);
 }
 
 static void handle(struct server *s, uint32_t client)

@@ -255,13 +255,13 @@ static void handle(struct server *s, const struct message *m, struct message *re
 	}
 }
 
-/* The client finds out, and connects again. */
+/* The client finds out, and connects again. It is said first: it may find out at once. */
 static void drop(struct peer *peer, uint32_t client)
 {
+	rt_client_dropped(client);
 	ibv_destroy_qp(peer->qp);
 	peer->qp = NULL;
 	peer->connects++;
-	rt_client_dropped(client);
 }
 
 static void answer(struct server *s, uint32_t client)

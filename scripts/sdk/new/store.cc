@@ -323,12 +323,12 @@ private:
 		}
 	}
 
-	/* The client finds out, and connects again. */
+	/* The client finds out, and connects again. It is said first: it may find out at once. */
 	void drop(peer &p, uint32_t client)
 	{
+		rt_client_dropped(client);
 		p.link.reset();
 		p.connects++;
-		rt_client_dropped(client);
 	}
 
 	message *request_of(uint32_t client) { return buffers.at(2 * client); }
