@@ -285,7 +285,8 @@ static int named_workloads(const struct arguments *a, struct campaign *c)
 			       : add_workload(c, &w);
 	}
 	for (unsigned i = 0; i < c->workloads && !status; i++) {
-		int error = plan_check_workload(c, i, why);
+		/* A list is meant as it is. */
+		int error = plan_check_workload(c, i, i > 0 || !a->ops, why);
 		if (error)
 			status = fail(error == -EINVAL ? EXIT_USAGE : EXIT_INTERNAL, "%s", why);
 	}

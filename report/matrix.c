@@ -266,12 +266,19 @@ void report_matrix_end(struct report_matrix *m)
 {
 	const struct campaign *c = m->report->campaign;
 	unsigned none = 0;
+	char not_run[REPORT_SENTENCE];
 	m->ended = true;
 	report_matrix_rows(m);
 	for (unsigned i = 0; i < c->configs; i++)
 		none += !c->config[i].shape && !campaign_done(c, i);
 	if (none)
 		printf("  %u more row%s not begun\n", none, none == 1 ? " was" : "s were");
+	for (unsigned i = 0; i < c->configs; i++)
+		if ((!i || !same_group(&c->config[i - 1], &c->config[i])) &&
+		    report_not_run(c, i, not_run)) {
+			fputs("  ", stdout);
+			print_wrapped(2, not_run);
+		}
 	if (m->rows)
 		print_legend(m);
 }

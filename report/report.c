@@ -248,6 +248,31 @@ static void print_bounds(const struct explore_counts *t)
 	print_wrapped(2, text);
 }
 
+unsigned report_not_run(const struct campaign *c, unsigned config, char sentence[REPORT_SENTENCE])
+{
+	const struct campaign_config *cfg = &c->config[config];
+	unsigned n[CAMPAIGN_USES] = {0}, not_run, len;
+	char name[REPORT_NAME];
+	for (unsigned w = 0; w < c->workloads; w++)
+		n[campaign_use(c, config * c->workloads + w)]++;
+	not_run = n[CAMPAIGN_MORE_KEYS] + n[CAMPAIGN_ANOTHER];
+	group_name(cfg, name, sizeof(name));
+	len = (unsigned)snprintf(
+		sentence, REPORT_SENTENCE, "%s: %u of %u workload%s not run: ", name, not_run,
+		not_run + n[CAMPAIGN_USED], not_run + n[CAMPAIGN_USED] == 1 ? " was" : "s were");
+	if (n[CAMPAIGN_MORE_KEYS])
+		len += (unsigned)snprintf(sentence + len, REPORT_SENTENCE - len,
+					  "%u need%s more than %u key%s%s", n[CAMPAIGN_MORE_KEYS],
+					  n[CAMPAIGN_MORE_KEYS] == 1 ? "s" : "",
+					  cfg->store->max_keys, plural(cfg->store->max_keys),
+					  n[CAMPAIGN_ANOTHER] ? ", " : "");
+	if (n[CAMPAIGN_ANOTHER])
+		snprintf(sentence + len, REPORT_SENTENCE - len,
+			 "%u %s within the store's limits the same as another one",
+			 n[CAMPAIGN_ANOTHER], n[CAMPAIGN_ANOTHER] == 1 ? "is" : "are");
+	return not_run;
+}
+
 void report_exhaustive(const struct report *r)
 {
 	const struct campaign *c = r->campaign;
@@ -357,6 +382,7 @@ static void print_in_short(const struct report *r, unsigned config)
 static void print_table(const struct report *r, unsigned config)
 {
 	const struct campaign *c = r->campaign;
+	char not_run[REPORT_SENTENCE];
 	printf("\n%s", paint(BOLD));
 	print_config(&c->config[config]);
 	printf("%s\n", paint(PLAIN));
@@ -364,6 +390,10 @@ static void print_table(const struct report *r, unsigned config)
 		if (store_judged(c->config[config].store) & TM_BIT(k))
 			print_cell(r, config, k);
 	print_bounds(&c->total[config]);
+	if (report_not_run(c, config, not_run)) {
+		fputs("  ", stdout);
+		print_wrapped(2, not_run);
+	}
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
 		print_notes(r, config, k);
 }
@@ -424,20 +454,21 @@ static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
 	const struct campaign_config *cfg = &r->campaign->config[config];
 	const struct campaign_cell *cell = &r->campaign->cell[config][k];
 	const struct report_cell *more = &r->cell[config][k];
-	char takes[REPORT_TAKES];
+	char takes[REPORT_TAKES], sentence[REPORT_SENTENCE];
 	unsigned parts;
 	const uint64_t judged = explore_judged(&r->campaign->total[config], k, &parts);
 	report_takes(cfg, more->one[0].takes, takes, sizeof(takes));
 	return json_pack(
-		"{s:s, s:s, s:s, s:s, s:b, s:s, s:b, s:I, s:I, s:I, s:b, s:s, s:b, s:b, s:s, s:s, "
-		"s:s, "
+		"{s:s, s:s, s:s, s:s, s:b, s:s, s:b, s:i, s:I, s:I, s:I, s:b, s:s, s:b, s:b, s:s, "
+		"s:s, s:s, "
 		"s:o}",
 		"store", cfg->store->name, "variant", cfg->variant, "config", cfg->name, "contract",
 		contract_name(k), "promised", !!(cfg->store->promises & TM_BIT(k)), "verdict",
 		cell->broken						      ? "broken"
 		: report_is_whole(r, config) && report_is_tried(r, config, k) ? "holds"
 									      : "could not tell",
-		"complete", report_is_whole(r, config), "states",
+		"complete", report_is_whole(r, config), "workloads_not_run",
+		(int)report_not_run(r->campaign, config, sentence), "states",
 		(json_int_t)r->campaign->total[config].states, "broken_states",
 		(json_int_t)cell->broken_states, "judged", (json_int_t)judged, "exhaustive",
 		!campaign_left_out(r->campaign, config), "trace",

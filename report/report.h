@@ -108,6 +108,8 @@ bool report_cause(const struct report *r, unsigned config, unsigned k,
 		  char sentence[REPORT_SENTENCE]);
 /* "compress_get=literal, grace=none" */
 void report_takes(const struct campaign_config *cfg, uint32_t takes, char *buf, size_t n);
+/* How many workloads of a configuration's store were not run, because of its limits; a sentence. */
+unsigned report_not_run(const struct campaign *c, unsigned config, char sentence[REPORT_SENTENCE]);
 /* What "exhaustive" means here. */
 void report_exhaustive(const struct report *r);
 /* Which traces this campaign has written, and which are older. */

@@ -240,12 +240,53 @@ static int take_first(const struct explorer *ex, int explored, struct setup *s,
 	return error ? error : broken_run_take(first, ex, explored);
 }
 
-/* Not what other workloads show as well, nor what is beyond the store's limits. */
-static bool worth_running(const struct workload *w, const struct tm_store *store)
+/* The workload `at` of a configuration's store, within its limits; in `w`, to be freed in any case.
+ * Is it then another one than before? */
+static bool limited(const struct campaign *c, unsigned config, unsigned at, struct workload *w,
+		    bool *within)
 {
-	char expected[WORKLOAD_EXPECTED];
-	return (!workload_cleans(w) || store->clean) &&
-	       workload_check(w, store, expected) != -EINVAL;
+	const struct workload *from = &c->workload[at];
+	if (workload_copy(w, from))
+		return *within = false; /* campaign_setup() will say why */
+	*within = workload_limit(w, c->config[config].store);
+	return !workload_same(w, from);
+}
+
+/* Is a workload, within the store's limits, one that the campaign has besides? Of those that become
+ * the same, the first is run. */
+static bool is_another(const struct campaign *c, unsigned config, unsigned at,
+		       const struct workload *w)
+{
+	bool another = false;
+	for (unsigned i = 0; i < c->workloads && !another; i++) {
+		struct workload other;
+		bool within, changed;
+		if (i == at)
+			continue;
+		changed = limited(c, config, i, &other, &within);
+		another = within && (i < at || !changed) && workload_same(w, &other);
+		workload_free(&other);
+	}
+	return another;
+}
+
+enum campaign_use campaign_use(const struct campaign *c, unsigned unit)
+{
+	const unsigned config = unit / c->workloads, at = unit % c->workloads;
+	const struct campaign_config *cfg = &c->config[config];
+	const bool sized = cfg->share.sized && at % cfg->share.sized == 0;
+	struct workload w;
+	bool within = true;
+	if ((workload_cleans(&c->workload[at]) && !cfg->store->clean) ||
+	    !workload_fits(&c->workload[at], cfg->store))
+		return CAMPAIGN_USELESS;
+	bool changed = limited(c, config, at, &w, &within);
+	enum campaign_use use = !within ? CAMPAIGN_MORE_KEYS
+				: changed && !sized && is_another(c, config, at, &w)
+					? CAMPAIGN_ANOTHER
+					: CAMPAIGN_USED;
+	workload_free(&w);
+	return use;
 }
 
 static void explore_unit(const struct campaign *c, unsigned unit, unsigned stop_at,
@@ -314,7 +355,7 @@ static void explore_one(const struct campaign *c, unsigned unit, unsigned stop_a
 	if (first)
 		memset(first, 0, sizeof(*first));
 	result->done = true;
-	if (!worth_running(&c->workload[unit % c->workloads], store)) {
+	if (campaign_use(c, unit) != CAMPAIGN_USED) {
 		result->complete = true;
 		if (first)
 			first->contract = TM_CONTRACTS;

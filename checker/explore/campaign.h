@@ -167,6 +167,15 @@ void campaign_free(struct campaign *c);
  * then. */
 void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 		      struct campaign_unit *result, struct broken_run *first);
+/* What becomes of a workload under a configuration. */
+enum campaign_use {
+	CAMPAIGN_USED,
+	CAMPAIGN_USELESS,   /* the store has not got its operations, or cleans nothing */
+	CAMPAIGN_MORE_KEYS, /* it needs more keys than the store takes */
+	CAMPAIGN_ANOTHER,   /* within the store's limits it is the same as another one */
+	CAMPAIGN_USES
+};
+enum campaign_use campaign_use(const struct campaign *c, unsigned unit);
 /* Faults in one run of a unit at most. */
 unsigned campaign_faults(const struct campaign *c, unsigned unit);
 /* Was everything within the bounds looked at in a configuration? NULL: yes; else why not. */

@@ -123,6 +123,7 @@ struct search {
 struct bench {
 	struct setup setup;
 	unsigned share; /* it gets one in so many of a campaign's runs and states */
+	bool within;	/* the store's limits */
 	struct explorer ex;
 	struct schedule schedule;
 };
@@ -203,7 +204,7 @@ static int open_bench(struct bench **out, const struct lane *lane, unsigned work
 		if (share.sized && workload % share.sized == 0)
 			workload_resize(&b->setup.w, lane->store, b->setup.hw.mtu,
 					campaign_sizes_seed(s->options->seed, workload));
-		workload_limit(&b->setup.w, lane->store);
+		b->within = workload_limit(&b->setup.w, lane->store);
 		limits.states = campaign_default.states / b->share;
 		if (lane->no_lives)
 			limits.life_every = 0;
@@ -389,7 +390,7 @@ static uint64_t limit_bench(struct bench *b, const struct search *s, const struc
 {
 	const uint64_t most = campaign_default.runs / b->share,
 		       left = s->options->states - s->out->states;
-	if ((workload_cleans(&b->setup.w) && !lane->store->clean) ||
+	if (!b->within || (workload_cleans(&b->setup.w) && !lane->store->clean) ||
 	    (lane->workload && strcmp(lane->workload, b->setup.w.name)))
 		return 0; /* nothing that other workloads do not show; or not asked for */
 	if (pass->states && pass->states < b->ex.limits.states)

@@ -328,7 +328,20 @@ int plan_smallest_workloads(struct campaign *c, bool faults_given)
 	return error ? -ENOMEM : 0;
 }
 
-int plan_check_workload(const struct campaign *c, unsigned at, char why[PLAN_TEXT])
+static int check_limits(const struct workload *w, const struct tm_store *store, bool limit,
+			char expected[WORKLOAD_EXPECTED])
+{
+	struct workload within;
+	int error = workload_copy(&within, w);
+	if (!error && limit)
+		workload_limit(&within, store);
+	if (!error)
+		error = workload_check(&within, store, expected);
+	workload_free(&within);
+	return error;
+}
+
+int plan_check_workload(const struct campaign *c, unsigned at, bool limit, char why[PLAN_TEXT])
 {
 	const struct workload *w = &c->workload[at];
 	unsigned ops = workload_ops(w) + w->keys + SETUP_READ_OPS(w);
@@ -346,7 +359,7 @@ int plan_check_workload(const struct campaign *c, unsigned at, char why[PLAN_TEX
 	for (unsigned i = 0; i < c->configs && !error; i++) {
 		char expected[WORKLOAD_EXPECTED];
 		struct setup s;
-		error = workload_check(w, c->config[i].store, expected);
+		error = check_limits(w, c->config[i].store, limit, expected);
 		if (error) {
 			snprintf(why, PLAN_TEXT, "workload %s: %s", w->name,
 				 error == -EINVAL ? expected : strerror(-error));

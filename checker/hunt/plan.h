@@ -50,8 +50,8 @@ int plan_builtin_workloads(struct campaign *c);
 int plan_smallest_workloads(struct campaign *c, bool faults_given);
 /* Append a workload, which is then the campaign's. 0, or -ENOMEM with *w still the caller's. */
 int plan_add_workload(struct campaign *c, const struct workload *w);
-/* Can the stores run this workload, and the histories hold it? 0; -EINVAL or -ENOMEM with a
- * message. */
-int plan_check_workload(const struct campaign *c, unsigned at, char why[PLAN_TEXT]);
+/* Can the stores run this workload, as it is or (`limit`) within their limits, and the histories
+ * hold it? 0; -EINVAL or -ENOMEM with a message. */
+int plan_check_workload(const struct campaign *c, unsigned at, bool limit, char why[PLAN_TEXT]);
 
 #endif

@@ -133,13 +133,13 @@ static bool ask(struct world *w, unsigned round, unsigned k)
 			return false;
 		for (unsigned i = 0; i < workload_op_keys(&s->w, op); i++)
 			op->keys[i] = (uint16_t)(i % s->w.keys);
-		op->vlen = workload_op_valued(&s->w, op) ? LIFE_VLEN : 0;
+		op->vlen = workload_op_valued(&s->w, op) ? s->life_vlen : 0;
 	} else if (answer >= LIFE_KEYED) {
 		static const uint8_t kinds[LIFE_VERBS] = {OP_PUT, OP_PUT, OP_GET, OP_DEL};
 		enum life_verb verb = life_verb(answer);
 		op->kind = kinds[verb];
 		op->key = (uint16_t)life_key(answer);
-		op->vlen = verb == LIFE_PUT	   ? LIFE_VLEN
+		op->vlen = verb == LIFE_PUT	   ? s->life_vlen
 			   : verb == LIFE_PUT_LONG ? (uint32_t)s->params.max_vlen
 						   : 0;
 	}

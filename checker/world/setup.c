@@ -206,7 +206,8 @@ int setup_finish(struct setup *s)
 	/* Machines but the first and the last live on after recovery, or prove life with a PUT. */
 	s->params.later = (SETUP_POWER_FAILURES - 1) * LIFE_OPS;
 	s->params.updates = workload_updates(&s->w) + 4 + s->params.later;
-	s->params.max_vlen = longest > LIFE_VLEN ? longest : LIFE_VLEN;
+	s->life_vlen = workload_limit_vlen(s->store, LIFE_VLEN);
+	s->params.max_vlen = longest > s->life_vlen ? longest : s->life_vlen;
 	s->params.rqwrb_pm = s->hw.rqwrb_pm;
 	s->pm_len = s->store->pm_bytes(&s->params);
 	s->pm_len += -s->pm_len % TM_LINE;

@@ -21,7 +21,9 @@
 #define SETUP_READ_OPS(w) (SETUP_POWER_FAILURES * (2 * ((w)->keys + workload_looks(w)) + LIFE_OPS))
 /* That look at a store once, at most. */
 #define SETUP_LOOKS HISTORY_KEYS
-#define LIFE_VLEN   40 /* bytes of the values that are put after recovery */
+#define LIFE_VLEN                                                                      \
+	40 /* bytes of the values that are put after recovery, if the store takes them \
+	    */
 
 /* A PUT's value. */
 struct setup_value {
@@ -58,6 +60,8 @@ struct setup {
 	struct tm_region region[SETUP_REGIONS];
 	unsigned regions;
 	size_t pm_len;
+	uint32_t life_vlen; /* of values that are put after recovery: LIFE_VLEN, within the store's
+			       limits */
 	bool own; /* the workload is one of the store's own operations: so it is read and judged */
 	struct setup_value *value; /* the load phase's first, by key; then by client and nth */
 	unsigned values;

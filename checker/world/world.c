@@ -1037,7 +1037,7 @@ static void prove_by_calls(struct world_client *c)
 	struct tm_answer *answer;
 	c->apart = TM_CALL;
 	for (unsigned i = 0; i < setup_calls(s); i++) {
-		struct workload_op op = trial(s, i, LIFE_VLEN);
+		struct workload_op op = trial(s, i, s->life_vlen);
 		if (!has_keys_for(s, &op))
 			continue;
 		/* After those with which it looked, and those of a life. */
@@ -1067,13 +1067,14 @@ static void prove_life(struct world_client *c, uint8_t *buf)
 		return;
 	}
 	const struct workload_key *key = &s->w.key[0];
-	uint8_t value[LIFE_VLEN];
+	const uint32_t vlen = s->life_vlen;
+	uint8_t few[LIFE_VLEN], *value = vlen > LIFE_VLEN ? sim_alloc(w->sim, vlen) : few;
 	size_t len = 0;
 	actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, OP_PUT, 1});
-	workload_value(LIFE_CLIENT, LIFE_NTH, 0, value, LIFE_VLEN);
+	workload_value(LIFE_CLIENT, LIFE_NTH, 0, value, vlen);
 	c->apart = TM_PUT;
 	sim_forget_failed_call(w->sim);
-	int error = s->store->put(c->handle, key->name, key->klen, value, LIFE_VLEN);
+	int error = s->store->put(c->handle, key->name, key->klen, value, vlen);
 	if (error && error_explained(w, c->number, TM_PUT, error))
 		return;
 	if (error) {
@@ -1084,12 +1085,12 @@ static void prove_life(struct world_client *c, uint8_t *buf)
 	c->apart = TM_GET;
 	error = s->store->get(c->handle, key->name, key->klen, buf, s->params.max_vlen, &len);
 	/* Acknowledged is not visible: look once more when all has landed. */
-	if (error || len != LIFE_VLEN || memcmp(buf, value, len)) {
+	if (error || len != vlen || memcmp(buf, value, len)) {
 		sim_sleep(w->sim, AFTERMATH_NS);
 		error = s->store->get(c->handle, key->name, key->klen, buf, s->params.max_vlen,
 				      &len);
 	}
-	if (error || len != LIFE_VLEN || memcmp(buf, value, len))
+	if (error || len != vlen || memcmp(buf, value, len))
 		world_trouble(w, true, "after recovery, GET %s %s%s", key->name,
 			      error ? "fails with " : "does not return what was just put",
 			      error ? error_name(error).text : "");

@@ -272,6 +272,7 @@ static void print_figures(FILE *out, const struct report *r)
 {
 	const struct campaign *c = r->campaign;
 	uint64_t runs = 0, states = 0;
+	char not_run[REPORT_SENTENCE];
 	for (unsigned i = 0; i < c->configs; i++) {
 		runs += c->total[i].runs;
 		states += c->total[i].states;
@@ -291,6 +292,10 @@ static void print_figures(FILE *out, const struct report *r)
 			"</b> runs and <b>%" PRIu64 "</b> states of a workload</li>\n",
 			c->options.seed, c->options.runs, c->options.states);
 	fprintf(out, "<li>tidemark %s</li>\n</ul>\n", tidemark_version);
+	for (unsigned i = 0; i < c->configs; i++)
+		if ((!i || !same_group(&c->config[i - 1], &c->config[i])) &&
+		    report_not_run(c, i, not_run))
+			fprintf(out, "<p>%s.</p>\n", not_run);
 }
 
 int campaign_index(FILE *out, const void *report)

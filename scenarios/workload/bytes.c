@@ -74,6 +74,7 @@ int workload_from_bytes(struct workload *w, const struct tm_store *store, const 
 {
 	static const uint8_t clients[4] = {1, 2, 3, 2};
 	uint8_t head = n ? bytes[0] : 0;
+	bool second = head & 4 && store->max_keys != 1;
 	int32_t loaded = lengths[head >> 5 & 3];
 	int rc;
 
@@ -81,9 +82,9 @@ int workload_from_bytes(struct workload *w, const struct tm_store *store, const 
 	if (!store->put)
 		loaded = -1;
 	rc = workload_key_add(w, "k1", 2, head & 8 ? -1 : loaded);
-	if (rc >= 0 && head & 4 && head & 128)
+	if (rc >= 0 && second && head & 128)
 		rc = workload_key_add(w, "k2", 2, loaded);
-	if (rc >= 0 && head & 4)
+	if (rc >= 0 && second)
 		rc = workload_key_add(w, head & 128 ? "k3" : "k2", 2, head & 16 ? -1 : loaded);
 	for (size_t i = 1; rc >= 0 && i < n && i < WORKLOAD_BYTES; i++)
 		rc = add_op(w, store, bytes[i], goings ? goings[i - 1] : 0, clients[head & 3]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lengths at edges.
+ * Lengths at edges, and a store's limits.
  *
  * A length is wrong by one, a header is not counted, nothing is taken for something: stores break
  * where a length meets a limit, and hardly ever between limits. So lengths are drawn there:
@@ -29,6 +29,7 @@
 #define LINES	4 /* whose ends are tried */
 #define PACKETS 2
 #define RARE	96 /* one workload in so many has the longest value */
+#define LENGTHS 32 /* different ones that are told apart where a limit is near */
 #define FULL	6  /* in one in so many all lengths are those that fill lines and segments */
 
 enum edge { EDGE_SHORT, EDGE_LINE, EDGE_PACKET, EDGE_NEXT, EDGE_SAME };
@@ -56,6 +57,11 @@ static int32_t limited(const struct tm_store *store, int32_t vlen)
 	if (vlen > longest(store))
 		vlen = longest(store);
 	return vlen < (int32_t)store->min_vlen ? (int32_t)store->min_vlen : vlen;
+}
+
+uint32_t workload_limit_vlen(const struct tm_store *store, uint32_t vlen)
+{
+	return (uint32_t)limited(store, (int32_t)vlen);
 }
 
 /* What lies before the value: nothing, or one of what the store has declared. */
@@ -197,30 +203,158 @@ void workload_resize(struct workload *w, const struct tm_store *store, unsigned 
 		w->key[0].loaded = longest(store);
 }
 
-void workload_limit(struct workload *w, const struct tm_store *store)
+/* --- a store's limits --- */
+
+#define SHAPE_KEYS 3 /* up to so many keys, it matters which are the same; more are drawn */
+
+/* Calls `visit` with each length, and writes back what it returns. */
+static void each_length(struct workload *w, int32_t (*visit)(void *arg, int32_t vlen), void *arg)
 {
 	for (unsigned k = 0; k < w->keys; k++)
 		if (w->key[k].loaded >= 0)
-			w->key[k].loaded = limited(store, w->key[k].loaded);
+			w->key[k].loaded = visit(arg, w->key[k].loaded);
 	for (unsigned c = 0; c < w->clients; c++)
 		for (unsigned i = 0; i < w->client[c].ops; i++) {
 			struct workload_op *op = &w->client[c].op[i];
 
 			if (workload_op_valued(w, op))
-				op->vlen = (uint32_t)limited(store, (int32_t)op->vlen);
+				op->vlen = (uint32_t)visit(arg, (int32_t)op->vlen);
 		}
 }
 
-static bool same_lengths(const struct workload *a, const struct workload *b)
+/* The different lengths of a workload, in order, and what becomes of them. */
+struct lengths {
+	const struct tm_store *store;
+	unsigned n;
+	bool beyond; /* some are not within the limits */
+	int32_t from[LENGTHS], to[LENGTHS];
+};
+
+static int32_t note_length(void *arg, int32_t vlen)
 {
-	for (unsigned k = 0; k < a->keys; k++)
-		if (a->key[k].loaded != b->key[k].loaded)
-			return false;
-	for (unsigned c = 0; c < a->clients; c++)
-		for (unsigned i = 0; i < a->client[c].ops; i++)
-			if (a->client[c].op[i].vlen != b->client[c].op[i].vlen)
-				return false;
+	struct lengths *l = arg;
+	unsigned at = 0;
+
+	l->beyond |= vlen != limited(l->store, vlen);
+	while (at < l->n && l->from[at] < vlen)
+		at++;
+	if ((at < l->n && l->from[at] == vlen) || l->n == LENGTHS)
+		return vlen;
+	memmove(&l->from[at + 1], &l->from[at], (l->n - at) * sizeof(l->from[0]));
+	l->from[at] = vlen;
+	l->n++;
+	return vlen;
+}
+
+static int32_t new_length(void *arg, int32_t vlen)
+{
+	const struct lengths *l = arg;
+
+	for (unsigned i = 0; i < l->n; i++)
+		if (l->from[i] == vlen)
+			return l->to[i];
+	return limited(l->store, vlen);
+}
+
+/* Lengths first..end-1 get values that are evenly spread above `low`, up to `high`. */
+static void spread(struct lengths *l, unsigned first, unsigned end, int32_t low, int32_t high)
+{
+	for (unsigned i = first; i < end; i++) {
+		int32_t vlen = low +
+			       (high - low) * (int32_t)(i - first + 1) / (int32_t)(end - first);
+
+		l->to[i] = limited(l->store, vlen ? vlen : 1);
+	}
+}
+
+/* What fits stays, and so does the order: of two lengths the longer one stays longer, if there is
+ * room for that. */
+static void limit_lengths(struct workload *w, const struct tm_store *store)
+{
+	struct lengths l = {.store = store};
+	const int32_t min = (int32_t)store->min_vlen, max = longest(store);
+	unsigned first = 0, end;
+
+	each_length(w, note_length, &l);
+	if (!l.beyond)
+		return;
+	for (; first < l.n && l.from[first] < min; first++)
+		l.to[first] = min + (int32_t)first;
+	for (end = first; end < l.n && l.from[end] <= max; end++)
+		l.to[end] = l.from[end];
+	if ((!first || end == first || l.from[first] > l.to[first - 1]) &&
+	    max - (end ? l.to[end - 1] : 0) >= (int32_t)(l.n - end)) {
+		spread(&l, end, l.n, end ? l.to[end - 1] : 0, max);
+	} else {
+		/* An empty value stays one, for it is more than a short one. */
+		bool empty = !min && !l.from[0];
+
+		l.to[0] = 0;
+		spread(&l, empty, l.n, min ? min - 1 : 0, max);
+	}
+	each_length(w, new_length, &l);
+}
+
+/* Keys that no operation names go first. Then, of many keys, several become one. False: neither
+ * does. */
+static bool limit_keys(struct workload *w, unsigned most)
+{
+	uint16_t to[WORKLOAD_MAX_KEYS];
+	bool used[WORKLOAD_MAX_KEYS] = {false}, alike = true;
+	unsigned names = 0, kept = 0, spare;
+
+	for (unsigned c = 0; c < w->clients; c++)
+		for (unsigned i = 0; i < w->client[c].ops; i++)
+			for (unsigned n = 0; n < workload_op_keys(w, &w->client[c].op[i]); n++)
+				used[w->client[c].op[i].keys[n]] = true;
+	for (unsigned k = 0; k < w->keys; k++) {
+		names += used[k];
+		alike &= (w->key[k].loaded >= 0) == (w->key[0].loaded >= 0);
+	}
+	if (names > most && (names <= SHAPE_KEYS || !alike || w->calls))
+		return false;
+	spare = names < most ? most - names : 0;
+	for (unsigned k = 0; k < w->keys; k++) {
+		to[k] = (uint16_t)(kept < most ? kept : k % most);
+		if ((!used[k] && !spare) || kept == most)
+			continue;
+		spare -= !used[k];
+		w->key[kept++] = w->key[k];
+	}
+	w->keys = kept;
+	for (unsigned c = 0; c < w->clients; c++)
+		for (unsigned i = 0; i < w->client[c].ops; i++)
+			for (unsigned n = 0; n < workload_op_keys(w, &w->client[c].op[i]); n++)
+				w->client[c].op[i].keys[n] = to[w->client[c].op[i].keys[n]];
 	return true;
+}
+
+bool workload_limit(struct workload *w, const struct tm_store *store)
+{
+	bool within = !store->max_keys || w->keys <= store->max_keys ||
+		      limit_keys(w, store->max_keys);
+
+	limit_lengths(w, store);
+	return within;
+}
+
+bool workload_same(const struct workload *a, const struct workload *b)
+{
+	bool same = a->keys == b->keys && a->clients == b->clients && a->calls == b->calls;
+
+	for (unsigned k = 0; k < a->keys && same; k++)
+		same = a->key[k].loaded == b->key[k].loaded &&
+		       !strcmp(a->key[k].name, b->key[k].name);
+	for (unsigned c = 0; c < a->clients && same; c++)
+		same = a->client[c].ops == b->client[c].ops;
+	for (unsigned c = 0; c < a->clients && same; c++)
+		for (unsigned i = 0; i < a->client[c].ops && same; i++) {
+			const struct workload_op *x = &a->client[c].op[i], *y = &b->client[c].op[i];
+
+			same = x->kind == y->kind && x->call == y->call && x->vlen == y->vlen &&
+			       x->same == y->same && !memcmp(x->keys, y->keys, sizeof(x->keys));
+		}
+	return same;
 }
 
 bool workload_fits(const struct workload *w, const struct tm_store *store)
@@ -264,7 +398,7 @@ int workload_check(const struct workload *w, const struct tm_store *store,
 	if (error)
 		return error;
 	workload_limit(&within, store);
-	if (!same_lengths(&within, w)) {
+	if (!workload_same(&within, w)) {
 		snprintf(expected, WORKLOAD_EXPECTED, "%.40s takes values of %u to %d bytes",
 			 store->name, store->min_vlen, (int)longest(store));
 		error = -EINVAL;

@@ -161,8 +161,17 @@ void workload_resize(struct workload *w, const struct tm_store *store, unsigned 
 #define WORKLOAD_EXPECTED 120
 int workload_check(const struct workload *w, const struct tm_store *store,
 		   char expected[WORKLOAD_EXPECTED]);
-/* Bring the lengths of all values within the store's limits. */
-void workload_limit(struct workload *w, const struct tm_store *store);
+/*
+ * Bring keys and lengths within the store's limits. Who meets whom stays, and so do different keys,
+ * and of two lengths the longer one: keys that no operation names go, lengths that are too long are
+ * spread below the limit. Where many keys are drawn, several become one. False: it needs more keys
+ * than the store takes, and has as many as before.
+ */
+bool workload_limit(struct workload *w, const struct tm_store *store);
+/* The length that is nearest among those that the store takes. */
+uint32_t workload_limit_vlen(const struct tm_store *store, uint32_t vlen);
+/* Do they ask for the same? Their names do not count. */
+bool workload_same(const struct workload *a, const struct workload *b);
 
 /* Has the store all the operations that are asked for? */
 bool workload_fits(const struct workload *w, const struct tm_store *store);

@@ -166,6 +166,32 @@ run 0 make -C minecc
 run 0 tidemark crashtest minecc/minecc.so "${few[@]}" --no-traces
 says 'Everything is as expected'
 
+# --- limits ---
+
+# limits KEYS LENGTH: the store with these, which it insists on.
+limits() {
+	sed -e "s/^\t\.knobs = knobs,/\t.max_keys = $1,\n\t.max_vlen = $2,\n&/" -e "/^static int put(/{n;s/{/&\n\tif (vlen > $2)\n\t\treturn -EMSGSIZE;/}" mine/mine.c >limits.c
+	grep -q EMSGSIZE limits.c && grep -q max_keys limits.c || fail "the skeleton is another one"
+	run 0 tidemark cc -g -o limits.so limits.c
+}
+run 0 tidemark cc -g -o mine/mine.so mine/whole.c
+cp mine/whole.c mine/mine.c
+limits 6 100
+run 0 tidemark crashtest ./limits.so --runs 2 --states 40 -q --no-traces --json limits.json
+says 'mine: 4 of 87 workloads were not run: 4 are within' 'Everything is as expected'
+[ "$(grep -c '"workloads_not_run": 4,' limits.json)" -eq 70 ] || fail "not in each cell but those of lengths"
+run 0 tidemark crashtest ./limits.so --runs 2 --states 40 -q --no-traces --workload ycsb-a --workload w.1500
+limits 2 8
+run 0 tidemark crashtest ./limits.so --runs 2 --states 40 -q --no-traces
+says 'workloads were not run: 3 need more than 2 keys, ' 'Everything is as expected'
+run 2 tidemark crashtest ./limits.so --no-traces --workload new-w1w3w2
+says 'workload new-w1w3w2: mine takes at most 2 keys'
+one_line
+echo '1 put k1 9' >nine.ops
+run 2 tidemark crashtest ./limits.so --no-traces --ops nine.ops
+says 'mine takes values of 0 to 8 bytes'
+one_line
+
 # --- why a seeded bug of an example breaks its promise ---
 
 # The flag is stored before what it announces: it is that store which is named, not only the flush that comes too late.

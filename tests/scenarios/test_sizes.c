@@ -112,6 +112,77 @@ START_TEST(limits_are_kept)
 }
 END_TEST
 
+/* A workload as a trace has it, and what it is within a store's limits; NULL: it cannot be. */
+static const struct {
+	uint32_t min, max, keys;
+	const char *of[3], *becomes[3]; /* keys, client 1, client 2 */
+} scaled[] = {
+	/* What fits stays, what is longer stays longer. */
+	{0, 100, 0, {"k1 160", "put k1 160", ""}, {"k1 100", "put k1 100", ""}},
+	{0, 100, 0, {"k1 160", "put k1 8, put k1 0", ""}, {"k1 100", "put k1 8, put k1 0", ""}},
+	{0,
+	 100,
+	 0,
+	 {"k1 160", "put k1 40, put k1 1500", ""},
+	 {"k1 70", "put k1 40, put k1 100", ""}},
+	{0, 100, 0, {"k1 160", "put k1 1500", ""}, {"k1 50", "put k1 100", ""}},
+	{0,
+	 1000,
+	 0,
+	 {"k1 160", "put k1 40, put k1 1500", ""},
+	 {"k1 160", "put k1 40, put k1 1000", ""}},
+	{0, 8, 0, {"k1 160", "put k1 8, put k1 0", ""}, {"k1 8", "put k1 4, put k1 0", ""}},
+	{9, 200, 0, {"k1 0", "put k1 8, put k1 160", ""}, {"k1 9", "put k1 10, put k1 160", ""}},
+	/* One length, or fewer than there are. */
+	{64, 64, 0, {"k1 160", "put k1 8, put k1 0", ""}, {"k1 64", "put k1 64, put k1 64", ""}},
+	{0, 1, 0, {"k1 160", "put k1 8, put k1 40", ""}, {"k1 1", "put k1 1, put k1 1", ""}},
+	/* Keys that are only there go, different ones stay different. */
+	{0, 0, 2, {"k1 8, k2 8, k3 8, k4 8", "get k4", ""}, {"k1 8, k4 8", "get k4", ""}},
+	{0, 0, 1, {"k1 8, k2 8, k3 8", "put k2 8", "get k2"}, {"k2 8", "put k2 8", "get k2"}},
+	{0,
+	 0,
+	 2,
+	 {"k1 8, k2 8, k3 -", "put k3 8, get k1", ""},
+	 {"k1 8, k3 -", "put k3 8, get k1", ""}},
+	{0, 0, 1, {"k1 8, k2 8", "put k1 8", "put k2 8"}, {NULL}},
+	{0, 0, 2, {"k1 8, k2 8, k3 8", "put k1 8, get k3", "get k2"}, {NULL}},
+	/* Many are drawn. */
+	{0,
+	 0,
+	 3,
+	 {"a 8, b 8, c 8, d 8, e 8", "get a, get b, get c, get d", "get e, get a"},
+	 {"a 8, b 8, c 8", "get a, get b, get c, get a", "get b, get a"}},
+	{0, 0, 3, {"a 8, b 8, c 8, d -", "get a, get b, get c, get d", ""}, {NULL}},
+};
+
+static void parse(struct workload *w, const char *const text[3])
+{
+	const char *expected;
+
+	memset(w, 0, sizeof(*w));
+	ck_assert_int_eq(workload_parse_keys(w, text[0], &expected), 0);
+	for (unsigned c = 1; c <= 2; c++)
+		ck_assert_int_eq(workload_parse_client(w, c, text[c], &expected), 0);
+}
+
+START_TEST(limits_keep_the_shape)
+{
+	const struct tm_store store = {.name = "small",
+				       .min_vlen = scaled[_i].min,
+				       .max_vlen = scaled[_i].max,
+				       .max_keys = scaled[_i].keys};
+	const bool can = scaled[_i].becomes[0];
+	struct workload w, right;
+
+	parse(&w, scaled[_i].of);
+	parse(&right, can ? scaled[_i].becomes : scaled[_i].of);
+	ck_assert(workload_limit(&w, &store) == can);
+	ck_assert(workload_same(&w, &right));
+	workload_free(&w);
+	workload_free(&right);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("sizes");
@@ -120,6 +191,7 @@ int main(void)
 	tcase_add_test(tc, edges_are_drawn);
 	tcase_add_test(tc, the_rest_stays);
 	tcase_add_test(tc, limits_are_kept);
+	tcase_add_loop_test(tc, limits_keep_the_shape, 0, sizeof(scaled) / sizeof(scaled[0]));
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }
