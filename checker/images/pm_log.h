@@ -64,7 +64,7 @@ static inline bool pm_event_writes(const struct pm_event *e)
 /* What a client announced: that it begins an operation, or has its answer. */
 struct pm_call {
 	uint64_t client;
-	size_t event;	/* events before it; of an answer: its acknowledgement */
+	size_t event;	/* events before it may have begun; of an answer: its acknowledgement */
 	uint32_t words; /* of pm_log.source: the operation, or the answer */
 	uint32_t line;	/* of a file that was read, from 1; or 0 */
 	bool returns;
@@ -115,7 +115,7 @@ struct pm_log {
 	size_t places, place_room;
 	struct pm_file file[PM_FILES];
 	unsigned files;
-	struct pm_call *call; /* in their order */
+	struct pm_call *call; /* in their order; an answer may have its event after later calls */
 	size_t calls, call_room;
 	struct pm_unseen *unseen;
 	size_t unseens, unseen_room;

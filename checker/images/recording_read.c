@@ -6,6 +6,7 @@
 #include <string.h>
 #include "checker/images/symbol.h"
 #include "checker/world/where.h"
+#include "core/array.h"
 
 #define SOURCES (1u << 20)
 
@@ -17,8 +18,20 @@ struct reader {
 	uint32_t *source; /* by the recording's number */
 	uint32_t sources;
 	uint64_t room[PM_FILES]; /* bytes that pm_file.before has */
-	uint64_t at;		 /* of the record */
-	unsigned number;	 /* of the record, from 1 */
+	/* By process: events before the lines that it has taken last. */
+	struct lines {
+		uint32_t process;
+		size_t event;
+	} * lines;
+	size_t line_takers, line_room;
+	/* Answers that have no place yet. */
+	struct answer {
+		const struct record *record;
+		size_t call; /* of pm_log.call */
+	} * answer;
+	size_t answers, answer_room;
+	uint64_t at;	 /* of the record */
+	unsigned number; /* of the record, from 1 */
 };
 
 __attribute__((format(printf, 2, 3))) static int wrong(const struct reader *r, const char *fmt, ...)
@@ -213,12 +226,59 @@ static bool has_range(const struct record *rec)
 	       rec->kind == RECORD_COMMIT || (rec->kind == RECORD_RDMA_FLUSH && rec->len);
 }
 
-/* What a client announced. */
+/* --- what clients announce --- */
+
+/* Of this process; a new one begins here. NULL without memory. */
+static struct lines *lines_of(struct reader *r, uint32_t process)
+{
+	for (size_t i = 0; i < r->line_takers; i++)
+		if (r->lines[i].process == process)
+			return &r->lines[i];
+	if (!ARRAY_RESERVE(r->lines, r->line_takers, 1, r->line_room))
+		return NULL;
+	r->lines[r->line_takers] = (struct lines){process, r->log->events};
+	return &r->lines[r->line_takers++];
+}
+
+static int take_lines(struct reader *r, const struct record *rec)
+{
+	struct lines *l = lines_of(r, rec->process);
+	if (l)
+		l->event = r->log->events;
+	return l ? 0 : -ENOMEM;
+}
+
+/* Calls begin in their order, and as early as they can have. */
+static int find_event(struct reader *r, const struct record *rec, size_t *event)
+{
+	const struct pm_log *log = r->log;
+	*event = log->events;
+	if (rec->kind != RECORD_CALL || !rec->message)
+		return 0;
+	const struct lines *l = lines_of(r, rec->process);
+	if (!l)
+		return -ENOMEM;
+	*event = l->event;
+	for (size_t i = log->calls; i--;) {
+		if (log->call[i].returns)
+			continue;
+		*event = *event < log->call[i].event ? log->call[i].event : *event;
+		break;
+	}
+	return 0;
+}
+
 static int take_call(struct reader *r, const struct record *rec)
 {
 	const char *words = (const char *)rec->payload;
-	return pm_log_add_call(r->log, rec->off, rec->kind == RECORD_RETURN, words,
-			       strnlen(words, rec->len), 0);
+	size_t event;
+	int error = find_event(r, rec, &event);
+	if (!error)
+		error = pm_log_add_call(r->log, rec->off, rec->kind == RECORD_RETURN, words,
+					strnlen(words, rec->len), 0);
+	if (!error)
+		r->log->call[r->log->calls - 1].event = event;
+	return error;
 }
 
 /* What is not recorded. */
@@ -258,11 +318,40 @@ static int take_event(struct reader *r, const struct record *rec)
 	     rec->len > log->file[rec->file].len - rec->off))
 		return wrong(r, "the %s of %u bytes at 0x%llx is not within its file",
 			     pm_event_name[e.kind], rec->len, (unsigned long long)rec->off);
-	if (rec->kind == RECORD_RETURN && take_call(r, rec))
-		return -ENOMEM;
 	if (rec->kind == RECORD_MARK)
 		e.source = pm_log_source(log, (const char *)rec->payload, rec->len);
 	return pm_log_add(log, &e, writes(rec) ? rec->payload : NULL);
+}
+
+static int place_answers(struct reader *r)
+{
+	int error = 0;
+	for (size_t i = 0; i < r->answers && !error; i++) {
+		r->log->call[r->answer[i].call].event = r->log->events;
+		error = take_event(r, r->answer[i].record);
+	}
+	r->answers = 0;
+	return error;
+}
+
+/* An answer comes after what was stored before it. A process that does not see all PM cannot have
+ * looked for that: then the answer waits for the next event before which others have looked. */
+static int take_answer(struct reader *r, const struct record *rec)
+{
+	if (!ARRAY_RESERVE(r->answer, r->answers, 1, r->answer_room))
+		return -ENOMEM;
+	r->answer[r->answers++] = (struct answer){rec, r->log->calls};
+	int error = take_call(r, rec);
+	return error || rec->message ? error : place_answers(r);
+}
+
+/* An event that is no answer. Answers may be later than stores, and than a flush, which makes
+ * nothing durable by itself. */
+static int take_other(struct reader *r, const struct record *rec)
+{
+	bool waits = kind_of[rec->kind] == PM_STORE || kind_of[rec->kind] == PM_FLUSH;
+	int error = waits ? 0 : place_answers(r);
+	return error ? error : take_event(r, rec);
 }
 
 static int take_before(struct reader *r, const struct record *rec)
@@ -298,6 +387,10 @@ static int take_record(struct reader *r, const struct record *rec)
 		return take_source(r, rec);
 	case RECORD_CALL:
 		return take_call(r, rec);
+	case RECORD_RETURN:
+		return take_answer(r, rec);
+	case RECORD_LINES:
+		return take_lines(r, rec);
 	case RECORD_UNSEEN_FLUSH:
 	case RECORD_UNSEEN_FENCE:
 	case RECORD_UNSEEN_NAME:
@@ -309,7 +402,7 @@ static int take_record(struct reader *r, const struct record *rec)
 	case RECORD_SOCKET_IN:
 		return 0;
 	default:
-		return take_event(r, rec);
+		return take_other(r, rec);
 	}
 }
 
@@ -354,7 +447,7 @@ static int read_records(struct reader *r, const char *bytes)
 		error = take_record(r, rec);
 		r->at += rec->bytes;
 	}
-	return error;
+	return error ? error : place_answers(r);
 }
 
 int recording_read_pm(struct pm_log *log, const char *bytes, size_t len, struct input_error *error)
@@ -378,5 +471,7 @@ int recording_read_pm(struct pm_log *log, const char *bytes, size_t len, struct 
 	log->stopped = r.head->ended && !log->full;
 	where_free(r.where);
 	free(r.source);
+	free(r.lines);
+	free(r.answer);
 	return failed;
 }

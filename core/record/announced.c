@@ -2,7 +2,9 @@
 /*
  * What clients say of their operations: by functions of record.h, or by lines of a file. As with
  * stores, nothing tells of a line when it is written; but each event takes first the lines that
- * were there before it.
+ * were there before it. What is noticed then may have been stored before any of these lines or
+ * after it: it comes after a call (RECORD_LINES) and before an answer, so that no image denies what
+ * a client knew.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,10 +17,11 @@
 #include "core/record/recorder.h"
 
 static void add(enum record_kind kind, uint64_t client, const char *words, size_t len,
-		uint32_t source)
+		uint32_t source, bool line)
 {
-	recorder_add(kind, 0, client, words, (uint32_t)(len < RECORD_WORDS ? len : RECORD_WORDS),
-		     source);
+	recorder_add_announced(kind, client, words,
+			       (uint32_t)(len < RECORD_WORDS ? len : RECORD_WORDS), source,
+			       kind == RECORD_CALL ? line : !pm_maps_all());
 }
 
 /* In a process without PM of its own as well: clients are such. */
@@ -31,7 +34,7 @@ static void announce(enum record_kind kind, uint64_t client, const char *words, 
 	uint32_t source = call_site_number(&site);
 	if (pm_maps_any())
 		pm_maps_scan(source);
-	add(kind, client, words, strcspn(words, "\n"), source);
+	add(kind, client, words, strcspn(words, "\n"), source, false);
 	recorder_unlock();
 }
 
@@ -53,9 +56,10 @@ static void take_line(const char *line, size_t len, uint32_t source)
 {
 	struct announcement_line l;
 	if (announcement_parse(line, len, &l))
-		add(l.returns ? RECORD_RETURN : RECORD_CALL, l.client, l.words, l.len, source);
+		add(l.returns ? RECORD_RETURN : RECORD_CALL, l.client, l.words, l.len, source,
+		    true);
 	else
-		add(RECORD_CALL, 0, line, len, source);
+		add(RECORD_CALL, 0, line, len, source, true);
 }
 
 /* The whole lines of these bytes; returns how many bytes they are. */
@@ -94,24 +98,37 @@ static int history_file(struct stat *st)
 	return fd;
 }
 
-void announced_take(void)
+static int lines = -1; /* the file, if it has lines that are to be taken */
+
+void announced_begin(void)
 {
-	static char text[1 << 16]; /* under the lock */
+	static off_t looked_at;
 	struct stat st;
 	/* Who opens the file waits until this is set; without such a one, nobody has to be asked.
 	 */
 	if (!recorder->announced)
 		return;
 	int fd = history_file(&st);
-	if (fd < 0 || (uint64_t)st.st_size <= recorder->history)
+	/* Part of a line may have to wait for the rest of it. */
+	if (fd < 0 || (uint64_t)st.st_size <= recorder->history || st.st_size == looked_at)
 		return;
-	/* What was stored until now comes before an answer. */
+	looked_at = st.st_size;
+	recorder_add(RECORD_LINES, 0, 0, NULL, 0, 0);
+	lines = fd;
+}
+
+void announced_take(void)
+{
+	static char text[1 << 16]; /* under the lock */
+	if (lines < 0)
+		return;
 	uint32_t source = call_site_name("a line of " RECORD_HISTORY_VARIABLE);
 	if (pm_maps_any())
 		pm_maps_scan(source);
 	for (size_t taken = 1; taken;) {
-		long n = syscall(SYS_pread64, fd, text, sizeof(text), recorder->history);
+		long n = syscall(SYS_pread64, lines, text, sizeof(text), recorder->history);
 		taken = n > 0 ? take_lines(text, (size_t)n, source) : 0;
 		recorder->history += taken;
 	}
+	lines = -1;
 }

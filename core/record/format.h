@@ -95,9 +95,10 @@ enum record_kind {
 	RECORD_MARK,   /* payload: its name */
 	RECORD_EXACT,  /* a store; source: of the store itself */
 	RECORD_PUSH,   /* a READ or an atomic, after something that its queue pair has landed */
-	RECORD_CALL,   /* a client begins an operation. off: the client; payload: the operation */
-	RECORD_RETURN, /* ... and has its answer, which is an acknowledgement. payload: the answer
-			*/
+	RECORD_CALL,   /* a client begins an operation. off: the client; payload: the operation;
+			* message 1: a line, it may have begun before the process's latest LINES */
+	RECORD_RETURN, /* ... and has its answer, which is an acknowledgement. payload: the answer;
+			* message 1: by a process that does not see all PM */
 	RECORD_LAND_SEND, /* data of a SEND */
 	RECORD_LAND_WORD, /* the payload of an RDMA Commit; a COMMIT of the same bytes follows */
 	RECORD_STORE_NT,  /* as STORE, by a copy of libpmem with non-temporal stores; its FLUSH is
@@ -111,6 +112,8 @@ enum record_kind {
 	RECORD_SOCKET_IN,  /* somebody has read from one */
 	RECORD_CALL_STORE, /* as EXACT, of what a call of libc has changed: of each line one. More
 			    * of one place that follow are of the same call */
+	RECORD_LINES, /* a process begins to take lines of RECORD_HISTORY_VARIABLE, none of which
+		       * was there at any record before */
 	/* What a program does, and what is not recorded of it. payload: its name */
 	RECORD_UNSEEN_FLUSH, /* the program's text has such instructions. source: of one; off: how
 			      * many there are */
@@ -133,7 +136,7 @@ struct record {
 	uint32_t source;
 	uint32_t file;
 	uint32_t process; /* whose; of a landing, into whose memory */
-	uint32_t message; /* a LAND: of pm_event.message */
+	uint32_t message; /* a LAND: of pm_event.message; a CALL, a RETURN: above */
 	uint8_t payload[];
 };
 _Static_assert(sizeof(struct record) == 48, "a fixed layout");

@@ -393,6 +393,15 @@ bool pm_maps_any(void)
 	return mappings > 0;
 }
 
+bool pm_maps_all(void)
+{
+	uint32_t seen = 0;
+	_Static_assert(RECORD_FILES < 32, "a bit for each");
+	for (unsigned i = 0; i < mappings; i++)
+		seen |= 1u << mapping[i].file;
+	return seen == (1u << recorder->files) - 1;
+}
+
 static const struct mapping *mapping_of(const void *at)
 {
 	for (unsigned i = 0; i < mappings; i++)

@@ -101,7 +101,8 @@ void recorder_takes_long(void)
 
 static uint64_t event_ns; /* when; 0: the clock was not asked since the lock was taken */
 
-bool recorder_lock(void)
+/* What the program tells of was done before, and comes before answers that are announced. */
+static bool lock_first(void)
 {
 	static unsigned locks;
 	if (!tried)
@@ -117,9 +118,17 @@ bool recorder_lock(void)
 	event_ns = 0;
 	if (++locks % SAMPLE == 0)
 		measure(SAMPLE);
+	announced_begin();
 	pm_maps_told(told_take());
-	announced_take();
 	return true;
+}
+
+bool recorder_lock(void)
+{
+	bool locked = lock_first();
+	if (locked)
+		announced_take();
+	return locked;
 }
 
 void recorder_unlock(void)
@@ -267,6 +276,12 @@ void recorder_add_unseen(enum record_kind kind, uint64_t off, const char *name, 
 	recorder_add(kind, 0, off, name, (uint32_t)strlen(name), source);
 }
 
+void recorder_add_announced(enum record_kind kind, uint64_t client, const char *words, uint32_t len,
+			    uint32_t source, uint32_t message)
+{
+	add(kind, 0, client, words, len, source, own_thread(), message);
+}
+
 void recorder_add_packet(enum record_kind kind, uint32_t own, uint32_t other, uint32_t qp,
 			 uint64_t packet)
 {
@@ -372,12 +387,13 @@ RECORD_EXPORT void tidemark_record_stored(const void *at, size_t len, const void
 	if (!pm_maps_has(at))
 		return;
 	call_site_find(&site, pc);
-	if (!recorder_lock())
+	if (!lock_first())
 		return;
 	recorder->exact++;
 	call_site_number(&site);
 	pm_maps_parts(at, len, add_store, &site);
 	pm_maps_known(at, len);
+	announced_take();
 	recorder_unlock();
 }
 

@@ -69,6 +69,10 @@ void recorder_noticed(void);
 void recorder_add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
 		  uint32_t len, uint32_t source);
 
+/* A CALL or a RETURN. With the lock. */
+void recorder_add_announced(enum record_kind kind, uint64_t client, const char *words, uint32_t len,
+			    uint32_t source, uint32_t message);
+
 /* A packet of an RNIC: message.h. With the lock. */
 void recorder_add_packet(enum record_kind kind, uint32_t own, uint32_t other, uint32_t qp,
 			 uint64_t packet);
@@ -95,7 +99,10 @@ void told_landing(const void *at, size_t len);
 
 /* --- announced.c --- */
 
-/* Take the lines that clients have written since the last time. With the lock. */
+/* Are there lines that clients have written since the last time? What is recorded next may have
+ * come after their calls. With the lock. */
+void announced_begin(void);
+/* Take them, as late as their answers may be. */
 void announced_take(void);
 
 /* --- messages.c: without the lock; errno stays --- */
@@ -119,6 +126,8 @@ void pm_maps_remove(const uint8_t *at, size_t len);
 void pm_maps_move(const uint8_t *at, size_t len, uint8_t *to, size_t new_len);
 /* Any PM in this process? Without the lock: a first look. */
 bool pm_maps_any(void);
+/* All files that are PM? Then a look sees what any process has stored. With the lock. */
+bool pm_maps_all(void);
 bool pm_maps_has(const void *at);
 /* The path of an open file. */
 bool pm_maps_path(int fd, char path[PATH_MAX]);

@@ -214,6 +214,114 @@ lines lost.rec lost
 run 1 tidemark images -q lost.rec --recover 'sh dump.sh {}' --model power --contracts DUR
 says "DUR: x is absent; 'put x lost' of client 7 had been answered; 2 images" # before its answer it is none
 
+# --- a server and its client, two processes ---
+
+# The server stores "KEY=VALUE" into the slot of KEY, a to d, and answers. With "late" it makes a value durable when the next
+# request comes, with "pipe" it answers without an event of its own. The client announces by lines, or by functions.
+cat >serve.c <<'END'
+#include <fcntl.h>
+#include <libpmem.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <tidemark/record.h>
+#include <unistd.h>
+
+static char (*slot)[64];
+
+static void serve(int in, int out, const char *bug)
+{
+	char request[64], *last = 0;
+	while (read(in, request, 64) == 64) {
+		if (last && !strcmp(bug, "late"))
+			pmem_persist(last, 64);
+		last = slot[request[0] - 'a'];
+		memcpy(last, request + 2, 62);
+		if (!strcmp(bug, "flushes"))
+			pmem_persist(last, 64);
+		if (write(out, "k", 1) != 1)
+			exit(1);
+	}
+	exit(0);
+}
+
+static void say(int lines, int answer, const char *words)
+{
+	char line[100];
+	int n = snprintf(line, 100, "1 %s %s\n", answer ? "return" : "call", words);
+	if (lines ? write(lines, line, (size_t)n) != n : 0)
+		exit(2);
+	if (!lines && answer)
+		tidemark_record_return(1, words);
+	else if (!lines)
+		tidemark_record_call(1, words);
+}
+
+int main(int argc, char **argv)
+{
+	int in[2], out[2], pipes = argc > 4;
+	if (argc == 2) {
+		slot = pmem_map_file(argv[1], 4096, PMEM_FILE_CREATE, 0600, 0, 0);
+		for (int i = 0; slot && i < 4; i++)
+			if (slot[i][0])
+				printf("%c %s\n", 'a' + i, slot[i]);
+		return !slot;
+	}
+	if (pipes ? pipe(in) || pipe(out) : socketpair(AF_UNIX, SOCK_STREAM, 0, in))
+		return 3;
+	if (!pipes)
+		out[0] = in[1], out[1] = in[0];
+	if (!fork()) {
+		close(in[1]);
+		slot = pmem_map_file(argv[1], 4096, PMEM_FILE_CREATE, 0600, 0, 0);
+		serve(in[0], out[1], argv[2]);
+	}
+	close(in[0]);
+	int lines = strcmp(argv[3], "lines") ? 0 : open(getenv("TIDEMARK_HISTORY"), O_WRONLY | O_APPEND);
+	for (int i = 0; i < 6; i++) {
+		char request[64] = "", words[70], answer;
+		snprintf(request, 64, "%c=value %d", "abacab"[i], i);
+		snprintf(words, 70, "put %c %s", request[0], request + 2);
+		say(lines, 0, words);
+		if (write(in[1], request, 64) != 64 || read(out[0], &answer, 1) != 1)
+			return 4;
+		say(lines, 1, "ok");
+	}
+	close(in[1]);
+	int status;
+	return wait(&status) < 0 || status;
+}
+END
+run 0 gcc -g -O1 -Wall -Wextra -Werror -Iinclude -o serve serve.c -lpmem
+cp serve noticed
+run 0 gcc -g -O1 -Wall -Wextra -Werror -Iinclude -fsanitize=thread -fno-builtin -o told serve.c -lpmem
+# served PROGRAM BUG lines|functions [pipe]
+served() {
+	local program=$1
+	shift
+	rm -f pool
+	run 0 tidemark record -q --pm pool --out served.rec -- "./$program" pool "$@"
+}
+# Whatever is known of the order, nothing is lost that was not.
+for program in noticed told; do
+	for how in 'lines' 'functions' 'lines pipe' 'functions pipe'; do
+		# shellcheck disable=SC2086
+		served $program never $how
+		run 0 tidemark images -q served.rec --recover './serve {}' --contracts "$all"
+		says ' 0 are bad'
+		# shellcheck disable=SC2086
+		served $program flushes $how
+		run 0 tidemark images -q served.rec --recover './serve {}' --contracts "$all"
+		says ' 0 are bad'
+		# The client had its answer before the value was durable: it waited for that with its next request.
+		# shellcheck disable=SC2086
+		served $program late $how
+		run 1 tidemark images -q served.rec --recover './serve {}' --contracts DUR
+		says "DUR: a is absent; 'put a value 0' of client 1 had been answered"
+	done
+done
 # --- values that do not tell puts apart, compare-and-set ---
 
 # steps OUT STEP...: a step stores its word in the pool; one with a blank is a line of the history.
