@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 #include "checker/images/recording_read.h"
 #include "core/array.h"
 #include "core/record/format.h"
@@ -458,7 +459,6 @@ static bool waits(const struct merge *m, const struct machine *of)
 
 static void begin_walk(struct merge *m)
 {
-	m->files = 0;
 	for (unsigned i = 0; i < m->machines; i++)
 		m->machine[i].next = m->machine[i].next_need = 0;
 }
@@ -478,12 +478,17 @@ static const struct record *step(struct merge *m, unsigned *machine)
 	return NULL;
 }
 
+/* Files get their numbers by the way. */
 static int check_order(struct merge *m)
 {
 	unsigned machine;
+	const struct record *r;
 	begin_walk(m);
-	while (step(m, &machine))
-		;
+	while ((r = step(m, &machine))) {
+		struct machine *of = &m->machine[machine];
+		if (r->kind == RECORD_FILE && r == of->file[r->file])
+			of->becomes[r->file] = m->files++;
+	}
 	for (unsigned i = 0; i < m->machines; i++) {
 		const struct machine *of = &m->machine[i];
 		if (of->next < of->records)
@@ -572,9 +577,18 @@ static uint32_t file_becomes(const struct machine *of, uint32_t file)
 }
 
 struct output {
-	FILE *out;     /* NULL: it is only to be known how long it becomes */
-	uint64_t used; /* bytes */
+	FILE *out;	   /* NULL: it is only to be known what it becomes */
+	uint64_t used;	   /* bytes */
+	XXH3_state_t *sum; /* of them */
 };
+
+static void put_bytes(struct output *o, const void *bytes, size_t len)
+{
+	if (o->out)
+		fwrite(bytes, 1, len, o->out);
+	else
+		XXH3_64bits_update(o->sum, bytes, len);
+}
 
 static void put(struct output *o, const struct record *head, const void *payload, uint32_t len)
 {
@@ -583,11 +597,9 @@ static void put(struct output *o, const struct record *head, const void *payload
 	memcpy(&r, head, sizeof(r));
 	r.bytes = (uint32_t)(sizeof(r) + (len + 7ull) / 8 * 8);
 	o->used += r.bytes;
-	if (!o->out)
-		return;
-	fwrite(&r, sizeof(r), 1, o->out);
-	fwrite(payload, 1, len, o->out);
-	fwrite(zeros, 1, r.bytes - sizeof(r) - len, o->out);
+	put_bytes(o, &r, sizeof(r));
+	put_bytes(o, payload, len);
+	put_bytes(o, zeros, r.bytes - sizeof(r) - len);
 }
 
 static void put_record(struct merge *m, struct output *o, unsigned machine,
@@ -598,10 +610,8 @@ static void put_record(struct merge *m, struct output *o, unsigned machine,
 	struct record r;
 	char name[RECORD_HEAD];
 	memcpy(&r, was, sizeof(r));
-	if (r.kind == RECORD_UNFINISHED || is_message(was))
+	if (r.kind == RECORD_UNFINISHED || r.kind == RECORD_SUM || is_message(was))
 		return;
-	if (r.kind == RECORD_FILE && was == of->file[r.file])
-		of->becomes[r.file] = m->files++;
 	r.ns = 0;
 	r.file = file_becomes(of, was->file);
 	r.source = was->source ? was->source + of->source_base : 0;
@@ -622,10 +632,15 @@ static void put_record(struct merge *m, struct output *o, unsigned machine,
 }
 
 /* What is said of all of it. */
-static struct record_head make_head(const struct merge *m, uint64_t used)
+static struct record_head make_head(const struct merge *m, const struct output *o)
 {
-	struct record_head head = {
-		.magic = RECORD_MAGIC, .used = used, .room = used, .allocated = used, .ended = 1};
+	struct record_head head = {.magic = RECORD_MAGIC,
+				   .used = o->used,
+				   .room = o->used,
+				   .allocated = o->used,
+				   .summed = RECORD_HEAD,
+				   .sum = XXH3_64bits_digest(o->sum),
+				   .ended = 1};
 	for (unsigned i = 0; i < m->machines; i++) {
 		const struct machine *of = &m->machine[i];
 		const struct record_head *was = of->head;
@@ -646,25 +661,30 @@ static struct record_head make_head(const struct merge *m, uint64_t used)
 	return head;
 }
 
-static uint64_t put_records(struct merge *m, FILE *out)
+static void put_records(struct merge *m, struct output *o)
 {
-	struct output o = {.out = out, .used = RECORD_HEAD};
 	const struct record *r;
 	unsigned machine;
 	begin_walk(m);
 	while ((r = step(m, &machine)))
-		put_record(m, &o, machine, r);
-	return o.used;
+		put_record(m, o, machine, r);
 }
 
 int merge_write(FILE *out, const void *merge)
 {
 	/* The place in the order is its only state, and begins anew. */
 	struct merge *m = (struct merge *)(uintptr_t)merge;
-	struct record_head head = make_head(m, put_records(m, NULL));
+	struct output o = {.used = RECORD_HEAD, .sum = XXH3_createState()};
 	char page[RECORD_HEAD] = "";
+	if (!o.sum)
+		return -ENOMEM;
+	XXH3_64bits_reset(o.sum);
+	put_records(m, &o);
+	const struct record_head head = make_head(m, &o);
+	XXH3_freeState(o.sum);
 	memcpy(page, &head, sizeof(head));
 	fwrite(page, sizeof(page), 1, out);
-	put_records(m, out);
+	o.out = out;
+	put_records(m, &o);
 	return ferror(out) ? -EIO : 0;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 #include "checker/images/symbol.h"
 #include "checker/world/where.h"
 #include "core/array.h"
@@ -396,6 +397,7 @@ static int take_record(struct reader *r, const struct record *rec)
 	case RECORD_UNSEEN_NAME:
 	case RECORD_UNSEEN_OTHER:
 		return take_unseen(r, rec);
+	case RECORD_SUM:
 	case RECORD_PACKET_OUT: /* for recording_merge.h */
 	case RECORD_PACKET_IN:
 	case RECORD_SOCKET_OUT:
@@ -407,6 +409,57 @@ static int take_record(struct reader *r, const struct record *rec)
 }
 
 /* --- all of it --- */
+
+const struct record *recording_at(const char *bytes, uint64_t end, uint64_t at)
+{
+	const struct record *r = (const void *)(bytes + at);
+	bool whole = at <= end && end - at >= sizeof(*r) && r->bytes >= sizeof(*r) &&
+		     r->bytes % 8 == 0 && r->bytes <= end - at;
+	return whole ? r : NULL;
+}
+
+uint64_t recording_sum(const char *bytes, size_t len)
+{
+	return RECORD_CHECKSUM(bytes, len);
+}
+
+static int check_sum(const struct reader *r, const char *bytes, uint64_t from, uint64_t end,
+		     uint64_t expected)
+{
+	uint64_t sum = recording_sum(bytes + from, end - from);
+	if (sum == expected)
+		return 0;
+	return wrong(r,
+		     "bytes %llu to %llu are not as they were recorded: their checksum is %016llx, "
+		     "expected %016llx",
+		     (unsigned long long)from, (unsigned long long)end - 1, (unsigned long long)sum,
+		     (unsigned long long)expected);
+}
+
+/* A process that died may have left one block with two checksums. What nobody has brought to its
+ * end has none of its last one. */
+static int check_sums(const struct reader *r, const char *bytes)
+{
+	const struct record_head *head = r->head;
+	const struct record *rec;
+	uint64_t from = RECORD_HEAD, sum;
+	int error = 0;
+	for (uint64_t at = RECORD_HEAD; !error && (rec = recording_at(bytes, head->used, at));
+	     at += rec->bytes) {
+		if (rec->kind != RECORD_SUM)
+			continue;
+		if (rec->off < RECORD_HEAD || rec->off > from ||
+		    rec->bytes < sizeof(*rec) + sizeof(sum))
+			break;
+		memcpy(&sum, rec->payload, sizeof(sum));
+		error = check_sum(r, bytes, rec->off, at, sum);
+		from = at;
+	}
+	if (error || !head->summed || !head->ended)
+		return error;
+	from = head->summed < from && head->summed >= RECORD_HEAD ? head->summed : from;
+	return check_sum(r, bytes, from, head->used, head->sum);
+}
 
 const struct record_head *recording_head(const char *bytes, size_t len, struct input_error *error)
 {
@@ -421,17 +474,9 @@ const struct record_head *recording_head(const char *bytes, size_t len, struct i
 	else if (head->used < RECORD_HEAD || head->used > len)
 		wrong(&r, "it says that it has %llu bytes, and has %zu",
 		      (unsigned long long)head->used, len);
-	else
+	else if (!check_sums(&r, bytes))
 		return head;
 	return NULL;
-}
-
-const struct record *recording_at(const char *bytes, uint64_t end, uint64_t at)
-{
-	const struct record *r = (const void *)(bytes + at);
-	bool whole = at <= end && end - at >= sizeof(*r) && r->bytes >= sizeof(*r) &&
-		     r->bytes % 8 == 0 && r->bytes <= end - at;
-	return whole ? r : NULL;
 }
 
 static int read_records(struct reader *r, const char *bytes)

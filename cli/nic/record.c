@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "checker/explore/clock.h"
+#include "checker/images/recording_read.h"
 #include "cli/cli.h"
 #include "cli/nic/record_merge.h"
 #include "cli/nic/record_rest.h"
@@ -105,6 +106,7 @@ static int make_recording(struct request *r)
 	*r->head = (struct record_head){.magic = RECORD_MAGIC,
 					.used = RECORD_HEAD,
 					.allocated = RECORD_HEAD,
+					.summed = RECORD_HEAD,
 					.room = r->room};
 	pthread_mutexattr_t attr;
 	pthread_mutexattr_init(&attr);
@@ -355,6 +357,21 @@ static void print_summary(const struct request *r, double seconds)
 			r->out);
 }
 
+/* The checksum of what has none yet. */
+static void sum_rest(struct record_head *h, const char *path)
+{
+	size_t n = h->used - h->summed;
+	char *rest = malloc(n + 1);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (rest && fd >= 0 && pread(fd, rest, n, (off_t)h->summed) == (ssize_t)n)
+		h->sum = recording_sum(rest, n);
+	else
+		h->summed = 0;
+	if (fd >= 0)
+		close(fd);
+	free(rest);
+}
+
 static void finish(struct request *r, int status, double seconds)
 {
 	struct record_head *h = r->head;
@@ -368,6 +385,7 @@ static void finish(struct request *r, int status, double seconds)
 	pthread_mutex_unlock(&h->lock);
 	if (truncate(r->out, (off_t)h->used))
 		fprintf(stderr, "tidemark: %s: %s\n", r->out, strerror(errno));
+	sum_rest(h, r->out);
 	h->full = full;
 	if (!r->quiet)
 		print_summary(r, seconds);

@@ -74,6 +74,8 @@ struct record_head {
 	uint64_t messages; /* from and to other programs: RECORD_PACKET_OUT and so on */
 	/* At the end: bytes of each file that are not as recorded. */
 	uint64_t unseen[RECORD_FILES];
+	uint64_t summed; /* bytes: what comes after them has no checksum yet; 0: none is known */
+	uint64_t sum;	 /* at the end: the checksum of that */
 	uint64_t unseen_kind[4]; /* records of each kind from UNSEEN_FLUSH on */
 	uint64_t unordered; /* STOREs of several words: which of these came first is not known */
 };
@@ -114,6 +116,7 @@ enum record_kind {
 			    * of one place that follow are of the same call */
 	RECORD_LINES, /* a process begins to take lines of RECORD_HISTORY_VARIABLE, none of which
 		       * was there at any record before */
+	RECORD_SUM,   /* payload: RECORD_CHECKSUM() of all from `off` up to here */
 	/* What a program does, and what is not recorded of it. payload: its name */
 	RECORD_UNSEEN_FLUSH, /* the program's text has such instructions. source: of one; off: how
 			      * many there are */
@@ -123,6 +126,10 @@ enum record_kind {
 	RECORD_UNSEEN_OTHER, /* the same of other files that were named as PM */
 	RECORD_KINDS
 };
+
+/* What has become longer than this since the last one gets a checksum. */
+#define RECORD_BLOCK		    (64u << 10)
+#define RECORD_CHECKSUM(bytes, len) XXH3_64bits(bytes, len)
 
 #define RECORD_WORDS 4096 /* bytes of an operation or an answer at most */
 

@@ -11,6 +11,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#define XXH_INLINE_ALL	/* this library is in programs of others, and brings no library of its own \
+			 */
+#include <xxhash.h>
 #include "core/record/record.h"
 #include "core/record/record_hooks.h"
 
@@ -219,7 +222,7 @@ void recorder_noticed(void)
 	event_ns = recorder_now();
 }
 
-static void add(enum record_kind kind, uint32_t file, uint64_t off, const void *payload,
+static void put(enum record_kind kind, uint32_t file, uint64_t off, const void *payload,
 		uint32_t len, uint32_t source, uint32_t thread, uint32_t message)
 {
 	uint64_t need = sizeof(struct record) + (payload ? (len + 7ull) / 8 * 8 : 0);
@@ -246,6 +249,19 @@ static void add(enum record_kind kind, uint32_t file, uint64_t off, const void *
 		memcpy(r->payload, payload, len);
 	atomic_store_explicit(&recorder->used, at + need, memory_order_relaxed);
 	atomic_store_explicit(&r->kind, kind, memory_order_release);
+}
+
+/* What is recorded changes no more, whoever has recorded it: a checksum of the last block. */
+static void add(enum record_kind kind, uint32_t file, uint64_t off, const void *payload,
+		uint32_t len, uint32_t source, uint32_t thread, uint32_t message)
+{
+	uint64_t from = recorder->summed, end = recorder->used;
+	if (end - from >= RECORD_BLOCK) {
+		const uint64_t sum = RECORD_CHECKSUM(bytes + from, end - from);
+		put(RECORD_SUM, 0, from, &sum, sizeof(sum), 0, thread, 0);
+		recorder->summed = end;
+	}
+	put(kind, file, off, payload, len, source, thread, message);
 }
 
 static uint32_t own_thread(void)

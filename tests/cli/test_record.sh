@@ -1304,7 +1304,28 @@ wrong() {
 wrong 'shorter than the head' 100 -
 wrong 'it says that it has' 5000 -
 wrong 'a recording of format 4, and expected format ' - 22 4
+wrong 'pmemcheck' - 0 'XXXX'
+sum='are not as they were recorded: their checksum is '
+wrong "bytes 4096 to $(($(stat -c %s right.rec) - 1)) $sum" - 4100 '\377\377\377\377'
+wrong "$sum" - 4200 '\377'
+# Of a long recording by several processes, the block.
+cp right.rec short.rec
+rm -f pool
+run 0 tidemark record --pm pool --out right.rec -q -- sh -c './log pool 120 & for i in 1 2 3 4 5; do ./log pool 120; done; wait'
+size=$(stat -c %s right.rec)
+[ "$size" -gt 150000 ] || fail 'it has no blocks'
+run 0 tidemark images right.rec --pmemcheck-log text
+for at in 4200 70000 140000 $((size - 20)); do
+	wrong "$sum" - $at '\377\376\375'
+done
+wrong 'bytes 4096 to ' - 4200 '\377'
+! grep -q "to $((size - 1)) " out || fail 'the block is all of it'
+wrong 'it says that it has' 70000 -
+mv short.rec right.rec
+# Of a recording that was never brought to its end, what came last has no checksum.
+printf '#include <stddef.h>\n#include <stdio.h>\n#include "core/record/format.h"\nint main(void) { printf("%%zu", offsetof(struct record_head, ended)); }\n' >ended.c
+compile ended -I"$sources"
+printf '\0\0\0\0' | dd of=right.rec bs=1 seek="$(./ended)" conv=notrunc status=none
 wrong 'not whole' - 4100 '\377\377\377\377'
 wrong 'does not fit into' - 4104 '\0\0\0\0\200'
 wrong 'of kind' - 4096 '\144'
-wrong 'pmemcheck' - 0 'XXXX'
