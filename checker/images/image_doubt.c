@@ -33,6 +33,8 @@ enum image_doubt image_doubt(const struct pm_log *log, const struct images_optio
 		for (unsigned i = 0; i < c->lines; i++)
 			if (was_flushed(log, &c->line[i], c->at))
 				return DOUBT_FENCES;
+	if (c->late)
+		return DOUBT_ORDER;
 	return name && name->event < c->at ? DOUBT_NAMES : DOUBT_NONE;
 }
 

@@ -11,13 +11,18 @@
  *		what was flushed, which an unseen fence may have waited for.
  *	names	Which names and which lengths of files a power failure leaves is not judged; until
  *		the first of them has changed nothing is in doubt.
+ *
+ * So may what was noticed late:
+ *
+ *	order	An image is bad without a store that may have come before, and good with it
+ *		(pm_order.h).
  */
 struct pm_log;
 struct images_options;
 struct images_result;
 struct image_cause;
 
-enum image_doubt { DOUBT_NONE, DOUBT_FLUSHES, DOUBT_FENCES, DOUBT_NAMES };
+enum image_doubt { DOUBT_NONE, DOUBT_FLUSHES, DOUBT_FENCES, DOUBT_NAMES, DOUBT_ORDER };
 
 /* Why an image, or those of a cause, may not tell. */
 enum image_doubt image_doubt(const struct pm_log *log, const struct images_options *o,

@@ -12,6 +12,7 @@
 #include "checker/images/checker_exists.h"
 #include "checker/images/image_choice.h"
 #include "checker/images/judge_seat.h"
+#include "checker/images/pm_order.h"
 
 #define CHUNK	    128 /* images that a process judges before it takes others, at most ... */
 #define CHUNK_TIMED 8	/* ... and if time is short: what is half done then is lost */
@@ -27,6 +28,7 @@ struct walk {
 	uint64_t *whole_hash; /* by dirty line: pm_replay_hash() of all that is in flight on it */
 	unsigned whole_room;
 	const struct pm_sections *sections; /* NULL: none are asked for */
+	struct pm_order order;
 	bool with_files, in_cut;
 	uint64_t cuts, bounded;
 	uint64_t number; /* of the image that stands there */
@@ -55,6 +57,7 @@ static void walk_close(struct walk *w)
 	if (w->with_files)
 		image_files_close(&w->files);
 	image_choice_free(&w->choice);
+	pm_order_close(&w->order);
 	pm_replay_close(&w->replay);
 	visited_free(w->visited);
 	free(w->whole_hash);
@@ -157,6 +160,64 @@ static int judge_here(struct walk *w, struct image_judge *judge, const unsigned 
 {
 	int error = wait_here(w, left);
 	return error ? error : image_judge(judge, &w->files, verdict);
+}
+
+/* --- where the order is not known --- */
+
+#define LATE 4096 /* events that are looked at for stores that may have come before */
+
+static int open_order(struct walk *w)
+{
+	return w->replay.model == PM_POWER ? 0 : pm_order_open(&w->order, w->log);
+}
+
+static void take_early(struct walk *w, size_t end)
+{
+	for (size_t i = w->replay.at; i < end; i++) {
+		const struct pm_event *e = &w->log->event[i];
+		uint64_t line = e->off / PM_LINE;
+		if (e->kind == PM_STORE)
+			image_files_durable(&w->files, e->file, line,
+					    w->replay.durable[e->file] + line * PM_LINE);
+	}
+	w->files.at = 0; /* what is in flight is written anew */
+}
+
+/* Of a bad image: is it good if stores have come before that stand later? *late is the last of
+ * them, and one more; 0: it is bad in any order. `judge` NULL: any order might be good. */
+static int find_late(struct walk *w, struct image_judge *judge, const unsigned *left,
+		     uint32_t *late)
+{
+	const struct image_moment now = moment(&w->replay);
+	const struct pm_event *event = w->log->event;
+	size_t end = w->order.late ? w->order.late[w->replay.at] : 0;
+	*late = judge && end <= w->replay.at + LATE ? 0 : (uint32_t)end;
+	int error = end && !*late ? image_files_set(&w->files, &w->replay, left) : 0;
+	bool early = false;
+	for (size_t i = w->replay.at; i < end && !*late && !error; i++) {
+		const struct pm_event *e = &event[i];
+		struct image_verdict v;
+		if (pm_order_may_precede(&w->order, i, w->replay.at)) {
+			early = true;
+			/* What else is in flight on its line is not told apart. */
+			if (w->replay.slot[e->file][e->off / PM_LINE])
+				*late = (uint32_t)i + 1;
+			image_files_write(&w->files, e->file, e->off, w->log->bytes + e->data,
+					  e->len);
+		}
+		/* What was noticed together came together. */
+		if (!early || *late || (i + 1 < end && event[i + 1].noticed))
+			continue;
+		early = false;
+		error = image_files_wait(&w->files, &now);
+		if (!error)
+			error = image_judge(judge, &w->files, &v);
+		if (!error && v.how == IMAGE_GOOD)
+			*late = (uint32_t)i + 1;
+	}
+	if (judge)
+		take_early(w, end);
+	return error;
 }
 
 static bool left_off(const struct images_options *o)
@@ -296,7 +357,8 @@ static void find_parts(const struct walk *w, const unsigned *left, struct image_
 static bool includes(const struct pm_log *log, const struct image_cause *all,
 		     const struct image_cause *some)
 {
-	if (all->verdict.how != some->verdict.how || all->verdict.number != some->verdict.number)
+	if (all->verdict.how != some->verdict.how || all->verdict.number != some->verdict.number ||
+	    !all->late != !some->late)
 		return false;
 	if (!some->parts) {
 		/* Nothing was lost: the same place in the program. */
@@ -424,11 +486,16 @@ static int find_causes(struct search *s, const struct image_verdict *verdict,
 		error = image_judge_open(&judge, &s->o->checker, why, n);
 	if (!error)
 		image_judge_be_careful(judge);
+	if (!error)
+		error = open_order(&w);
 	while (!error && w.next < end && walk_next(&w)) {
 		struct image_cause c = {.verdict = verdict[w.number]};
 		unsigned known = 0;
 		if (c.verdict.how == IMAGE_GOOD)
 			continue;
+		error = find_late(&w, left_off(s->o) ? NULL : judge, w.choice.left, &c.late);
+		if (error)
+			break;
 		result->bad++;
 		find_parts(&w, w.choice.left, &c);
 		while (known < result->causes && !includes(s->log, &c, &result->cause[known]))
@@ -674,6 +741,10 @@ static int judge_one(struct walk *w, const struct images_options *o, struct imag
 	error = keep_image(w, w->choice.left, out);
 	if (!error)
 		error = judge_here(w, judge, w->choice.left, &out->verdict);
+	if (!error)
+		error = open_order(w);
+	if (!error && out->verdict.how != IMAGE_GOOD)
+		error = find_late(w, judge, w->choice.left, &out->late);
 	out->doubt = image_doubt(w->log, o, out);
 	/* As the power failure left it, not as the checker did. */
 	if (!error && keep)

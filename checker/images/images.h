@@ -63,6 +63,8 @@ struct image_cause {
 	unsigned dirty; /* all that were in flight */
 	unsigned long acked;
 	uint32_t mark;
+	uint32_t late; /* with this event, less one, and others before it that may have come earlier
+			* than they stand, these images are good; 0: there are none */
 	enum image_doubt doubt;
 };
 

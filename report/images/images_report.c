@@ -177,7 +177,9 @@ void images_print_doubt(FILE *out, const struct images_report *r, enum image_dou
 		[DOUBT_FENCES] = "what is lost had been flushed, and the program has instructions "
 				 "that wait for that, and when they ran was not recorded",
 		[DOUBT_NAMES] = "what a power failure leaves of names and lengths of files is not "
-				"judged"};
+				"judged",
+		[DOUBT_ORDER] = "what is bad is good if stores came before that were noticed "
+				"later"};
 	fprintf(out, "could not tell: %s", why[doubt]);
 	if (doubt != DOUBT_NAMES)
 		print_valgrind(out, r);
@@ -367,6 +369,17 @@ static void print_parts(FILE *out, const struct images_report *r, const struct i
 	}
 }
 
+/* Why it is no verdict. */
+static void print_late(FILE *out, const struct images_report *r, const struct image_cause *c)
+{
+	if (!c->late)
+		return;
+	fputs("   it is good with ", out);
+	images_print_event(out, r->log, c->late - 1);
+	fprintf(out, " (event %u), which may have come before:\n", c->late - 1);
+	images_print_source(out, r->log, &r->log->event[c->late - 1], 9);
+}
+
 static void print_cause(FILE *out, const struct images_report *r, unsigned number,
 			const struct image_cause *c)
 {
@@ -377,6 +390,7 @@ static void print_cause(FILE *out, const struct images_report *r, unsigned numbe
 		plural(c->images));
 	print_parts(out, r, c);
 	print_image(out, r, c);
+	print_late(out, r, c);
 	fputs("   once more: ", out);
 	images_print_again(out, r, c);
 	putc('\n', out);
@@ -551,6 +565,7 @@ void images_print_one(FILE *out, const struct images_report *r, const struct ima
 	images_print_log(out, r);
 	print_parts(out, r, c);
 	print_image(out, r, c);
+	print_late(out, r, c);
 	fprintf(out, "%s%s\n", images_doubt_words(c), words);
 	if (c->doubt) {
 		images_print_doubt(out, r, c->doubt);

@@ -489,6 +489,67 @@ record both.rec ./both pool
 says "in which order code that tells of no store $order"
 run 0 tidemark images both.rec --recover true
 says "in which order code that tells of no store $order"
+# Where all that is stored is left, an image that is good with what was noticed later is no verdict; one that is bad in any
+# order is one.
+cat >late.c <<'END'
+#include <libpmem.h>
+#include <string.h>
+
+void fill(long *at);
+
+/* An entry of four words at 64, and at 0 that there is one. With "bug" that is said first. */
+int main(int argc, char **argv)
+{
+	long *pool = pmem_map_file(argv[1], 4096, PMEM_FILE_CREATE, 0600, 0, 0);
+	if (!pool)
+		return 1;
+	if (argc > 2 && !strcmp(argv[2], "check"))
+		return pool[0] && (pool[8] != 7 || pool[9] != 1 || pool[11] != 3);
+	if (argc > 2)
+		pool[0] = 1;
+	pool[8] = 7;
+	fill(pool + 9);
+	if (argc == 2)
+		pool[0] = 1;
+	pool[16] = 1;
+	return 0;
+}
+END
+compile late -lpmem -fsanitize=thread fill.o
+record late.rec ./late pool
+run 3 tidemark images late.rec --recover './late {} check' --json late.json --junit late.xml --html late.html
+says '1. in doubt: exit status 1' 'it is good with the store of 24 bytes' 'which may have come before' \
+	'could not tell: what is bad is good if stores came before that were noticed later'
+grep -q '"in_doubt": true' late.json || fail 'the JSON has no doubt'
+run 3 tidemark images late.rec --recover './late {} check' --knob domain=mhp
+run 3 sh -c "tidemark $(sed -n 's/^   once more: [^ ]* //p' out | head -n 1)"
+says 'it is good with the store'
+record bug.rec ./late pool bug
+run 1 tidemark images bug.rec --recover './late {} check'
+says '1. exit status 1; ' 'the store by main (late.c:16)'
+# A flush looks at its own lines alone, so that stores are noticed in the order of flushes.
+cat >flag.c <<'END'
+#include <libpmem.h>
+
+int main(int argc, char **argv)
+{
+	long *pool = pmem_map_file(argv[1], 4096, PMEM_FILE_CREATE, 0600, 0, 0);
+	if (!pool)
+		return 1;
+	if (argc > 2)
+		return pool[0] && !pool[8];
+	pool[8] = 7;
+	pool[0] = 1;
+	pmem_flush(pool, 8);
+	pmem_persist(pool + 8, 8);
+	return 0;
+}
+END
+compile flag -lpmem
+record flag.rec ./flag pool
+run 3 tidemark images flag.rec --recover './flag {} check' --knob domain=mhp
+says '1. in doubt: exit status 1' 'noticed at main (flag.c:13)'
+run 1 tidemark images flag.rec --recover './flag {} check'
 # Not told of either, and one word has no order that could be unknown.
 sed '/fill/d' both.c >word.c
 compile word -lpmem
