@@ -69,12 +69,13 @@ static int run(struct ablation *a, const char *json, struct leave_off *l)
 	if (!a->places && !a->undone)
 		return fail(EXIT_USAGE, "--place \"%.60s\": %s has no such place",
 			    a->options->place ? a->options->place : "", a->base->store->name);
+	struct conclusion end;
+	ablate_conclude(a, &end);
+	leave_off_conclude(l, &end, a->places, a->places + a->undone, "places are done");
 	ablate_print(a);
-	leave_off_print(l, a->places, a->places + a->undone, "places");
-	int status = json ? saved(json, ablate_json(a, json)) : 0;
-	if (!status)
-		status = a->surprises ? EXIT_BROKEN : EXIT_HELD;
-	return leave_off_status(l, status);
+	int status = json ? saved(json, ablate_json(a, &end, json)) : 0;
+	leave_off_print(l, &end);
+	return status ? status : end.status;
 }
 
 /* All arguments are good: *c has one configuration. */

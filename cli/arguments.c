@@ -74,7 +74,7 @@ int arguments_check_outputs(const struct arguments *a, bool *made)
 	if (!status && a->junit)
 		status = check_output("--junit", a->junit, OUTPUT_JUNIT);
 	if (!status && a->sarif)
-		status = check_output("--sarif", a->sarif, OUTPUT_JSON);
+		status = check_output("--sarif", a->sarif, OUTPUT_SARIF);
 	if (!status && a->write_baseline)
 		status = check_output("--write-baseline", a->write_baseline, OUTPUT_BASELINE);
 	if (!status && a->causes)
@@ -175,6 +175,19 @@ static int check_variant(const struct arguments *a, const char *variant)
 		if (!plan_has_variant(store_find(a->store.name[s]), variant))
 			return unknown_variant(store_find(a->store.name[s]), variant);
 	return 0;
+}
+
+int arguments_usual(const struct arguments *a, unsigned *configs, unsigned *workloads)
+{
+	struct arguments all = *a;
+	struct campaign c = {.options = a->options};
+	all.workload.n = 0;
+	all.ops = NULL;
+	int status = arguments_apply(&all, &c);
+	*configs = c.configs;
+	*workloads = c.workloads;
+	campaign_free(&c);
+	return status;
 }
 
 int arguments_configs(const struct arguments *a, struct campaign *c)

@@ -82,6 +82,8 @@ int arguments_check_outputs(const struct arguments *a, bool *made);
  */
 int arguments_configs(const struct arguments *a, struct campaign *c);
 int arguments_apply(const struct arguments *a, struct campaign *c);
+/* How many there would be if no workload were named. 0, or the status after a message. */
+int arguments_usual(const struct arguments *a, unsigned *configs, unsigned *workloads);
 /* How many processes there are without --jobs: one for each core. */
 unsigned arguments_jobs(void);
 

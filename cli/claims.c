@@ -93,19 +93,6 @@ static int write_traces(const struct request *o, struct claims_report *report)
 
 /* --- the whole --- */
 
-static int worst(const struct claims_run *r)
-{
-	int status = EXIT_HELD;
-	for (unsigned i = 0; i < r->n; i++) {
-		enum claim_verdict v = claim_judge(r->cases[i].test, &r->cases[i].result);
-		if (v == CLAIM_DIFFERS)
-			return EXIT_BROKEN;
-		if (v == CLAIM_UNSURE)
-			status = EXIT_UNSURE;
-	}
-	return status;
-}
-
 static int report(struct request *o, const struct claims_run *r, double started)
 {
 	struct claims_report report = {.run = r, .one = calloc(r->n + 1, sizeof(*report.one))};
@@ -114,14 +101,17 @@ static int report(struct request *o, const struct claims_run *r, double started)
 	/* Even if traces cannot be written, the results have cost too much to be thrown away. */
 	int status = write_traces(o, &report);
 	report.seconds = clock_seconds() - started;
+	struct conclusion end;
+	claims_conclude(&report, &end);
+	leave_off_conclude(&o->leave_off, &end, r->done, r->units, "workloads are done");
 	claims_print(&report);
-	leave_off_print(&o->leave_off, r->done, r->units, "workloads");
-	int other = o->json ? saved(o->json, claims_json(&report, o->json)) : 0;
+	int other = o->json ? saved(o->json, claims_json(&report, &end, o->json)) : 0;
+	leave_off_print(&o->leave_off, &end);
 	status = status ? status : other;
 	for (unsigned i = 0; i < r->n; i++)
 		free(report.one[i].trace);
 	free(report.one);
-	return leave_off_status(&o->leave_off, status ? status : worst(r));
+	return status ? status : end.status;
 }
 
 static int run_claims(struct request *o, const struct claim *const *claim, unsigned claims)

@@ -8,18 +8,8 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include "report/conclusion.h"
 #include "report/terminal.h"
-
-enum {
-	EXIT_HELD,
-	EXIT_BROKEN,
-	EXIT_USAGE,
-	EXIT_UNSURE,
-	EXIT_FIXED,
-	EXIT_INTERNAL = 70,
-	EXIT_SKIPPED = 77,
-	EXIT_SIGNAL = 128 /* and the signal's number */
-};
 
 int crashtest_main(int argc, char **argv);
 int fuzz_main(int argc, char **argv);
@@ -83,6 +73,8 @@ struct trace;
 
 /* "tidemark: " and the message, one line on stderr; returns the status. */
 int fail(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define FAILURE 1024
+extern char failure[FAILURE]; /* the first such message, "": there was none */
 /* A whole number from lo to hi? */
 bool whole_number(const char *text, unsigned long long lo, unsigned long long hi,
 		  unsigned long long *out);
@@ -138,6 +130,7 @@ enum output_sort {
 	OUTPUT_JSON,
 	OUTPUT_JUNIT,
 	OUTPUT_PAGE,
+	OUTPUT_SARIF,
 	OUTPUT_TRACE,
 	OUTPUT_PCAP,
 	OUTPUT_PM_LOG,
@@ -156,6 +149,11 @@ int check_output(const char *what, const char *path, enum output_sort sort);
 int check_folder(const char *what, const char *dir, bool *made);
 /* What became of writing a file, 0 or -errno: 0, or the status after a message. */
 int saved(const char *path, int error);
+/* The work begins: from now on each output says what came of it. */
+void outputs_begin(void);
+/* It has ended: an output that is not written yet, as there is no result, is written with the last
+ * message. Else what an earlier call has left there would stand for this one's. */
+void outputs_end(int status);
 
 /* --- signals.c --- */
 

@@ -156,10 +156,21 @@ static int told(int error, const char *why)
 	return fail(ours ? EXIT_INTERNAL : EXIT_USAGE, "%s", why);
 }
 
+/* The first of the pages, to be freed. */
+static char *index_page(const char *dir)
+{
+	char *path;
+	return asprintf(&path, "%s/index.html", dir) < 0 ? NULL : path;
+}
+
 static int write_pages(const struct report *r, const struct arguments *a)
 {
-	char why[REPORT_WHY];
-	return a->html ? told(report_pages(r, a->html, a->quiet, why), why) : 0;
+	char why[REPORT_WHY], *path = a->html ? index_page(a->html) : NULL;
+	int status = path ? told(report_pages(r, a->html, a->quiet, why), why) : 0;
+	if (path)
+		saved(path, 0);
+	free(path);
+	return status;
 }
 
 /* What needs attention, at its lines of source. Annotations come after the text, in which there are
@@ -187,6 +198,15 @@ static int write_baseline(const struct report *r, const struct arguments *a)
 	return status;
 }
 
+/* What it comes to, by what is known until now. */
+static void conclude_all(struct going *g, int unwritten)
+{
+	struct report *r = g->report;
+	r->unwritten = r->unwritten ? r->unwritten : unwritten;
+	report_conclude(r);
+	r->conclusion.status = leave_off_status(g->leave_off, r->conclusion.status);
+}
+
 /* The campaign is done, or left off. */
 static int report(struct going *g, const struct arguments *a)
 {
@@ -198,16 +218,11 @@ static int report(struct going *g, const struct arguments *a)
 		report_matrix_end(&g->matrix);
 	output_flush();
 	/* Even if traces cannot be written, the matrix has cost too much to be thrown away. */
-	int status = told(report_traces(r, a->quiet, why), why);
-	int other = write_results(r, a);
-	status = status ? status : other;
-	other = write_pages(r, a);
-	status = status ? status : other;
-	other = write_baseline(r, a);
-	status = status ? status : other;
-	other = tell_findings(r, a, &findings);
-	status = status ? status : other;
-	r->unwritten = status;
+	conclude_all(g, told(report_traces(r, a->quiet, why), why));
+	conclude_all(g, write_results(r, a));
+	conclude_all(g, write_pages(r, a));
+	conclude_all(g, write_baseline(r, a));
+	conclude_all(g, tell_findings(r, a, &findings));
 	if (g->tables)
 		report_tables(r);
 	else
@@ -215,9 +230,7 @@ static int report(struct going *g, const struct arguments *a)
 	if (a->annotations)
 		findings_annotate(&findings);
 	findings_free(&findings);
-	if (status)
-		return status;
-	return r->surprises ? EXIT_BROKEN : r->open ? EXIT_UNSURE : EXIT_HELD;
+	return r->conclusion.status;
 }
 
 static int record(const struct campaign *c, const char *path,
@@ -248,6 +261,33 @@ static bool take_coverage(const struct option_row *row, void *into, const char *
 	return true;
 }
 
+/* Of how much less than usual it is. */
+static int say_budget(const struct arguments *a, const struct campaign *c, char *text, size_t size)
+{
+	const struct {
+		uint64_t is, usual;
+		const char *what;
+	} budget[] = {{c->options.runs, campaign_default.runs, "runs of a workload"},
+		      {c->options.states, campaign_default.states, "crash states of a workload"}};
+	unsigned configs = c->configs, workloads = c->workloads, n = 0;
+	if (a->options.exhaustive)
+		return 0;
+	for (unsigned i = 0; i < 2; i++)
+		if (budget[i].is < budget[i].usual)
+			n += (unsigned)snprintf(
+				text + n, size - n, "%s%" PRIu64 " of the usual %" PRIu64 " %s",
+				n ? ", " : "", budget[i].is, budget[i].usual, budget[i].what);
+	int status = a->workload.n || a->ops ? arguments_usual(a, &configs, &workloads) : 0;
+	if (workloads != c->workloads)
+		n += (unsigned)snprintf(text + n, size - n,
+					"%s%u workload%s instead of the usual %u", n ? ", " : "",
+					c->workloads, plural(c->workloads), workloads);
+	if (configs != c->configs)
+		snprintf(text + n, size - n, ", %u configuration%s instead of the usual %u",
+			 c->configs, plural(c->configs), configs);
+	return status;
+}
+
 static int run(struct campaign *c, struct arguments *a)
 {
 	bool all = !a->variant.n && !a->knob.n && !a->workload.n && !a->ops &&
@@ -271,6 +311,8 @@ static int run(struct campaign *c, struct arguments *a)
 				       shard_is_part(&a->shard) ? NULL : a->coverage_dir, &made);
 	if (!status && report_open(&r))
 		status = fail(EXIT_INTERNAL, "out of memory");
+	if (!status)
+		status = say_budget(a, c, r.tried, sizeof(r.tried));
 	if (status)
 		goto out;
 	report_matrix_begin(&g.matrix, &r);
@@ -325,13 +367,12 @@ static int check_json_name(const char *what, const char *name)
 /* The folder of pages, and the first of them. *made: as check_folder(). */
 static int check_pages(const char *dir, bool *made)
 {
-	char *path;
 	int status = check_folder("--html", dir, made);
 	if (status)
 		return status;
-	if (asprintf(&path, "%s/index.html", dir) < 0)
-		return fail(EXIT_INTERNAL, "out of memory");
-	status = check_output("--html", path, OUTPUT_PAGE);
+	char *path = index_page(dir);
+	status = path ? check_output("--html", path, OUTPUT_PAGE)
+		      : fail(EXIT_INTERNAL, "out of memory");
 	free(path);
 	return status;
 }
@@ -511,6 +552,7 @@ int crashtest_main(int argc, char **argv)
 			c.options.progress = progress;
 		status = run(&c, &a);
 	}
+	outputs_end(status);
 	if (made)
 		rmdir(a.out); /* unless there is a trace in it */
 	if (made_html)

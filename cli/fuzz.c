@@ -221,6 +221,7 @@ static int run(const struct arguments *a, const struct campaign *c)
 {
 	struct fuzzing f = {.a = a, .part = shard_is_asked(&a->shard)};
 	f.report.session = &f.session;
+	outputs_begin();
 	f.seconds = a->runs_given && !a->seconds_given ? 0 : a->seconds;
 	int status = shard_begin(&a->shard, &f.results);
 	if (!status && f.results)
@@ -235,12 +236,14 @@ static int run(const struct arguments *a, const struct campaign *c)
 		return end_part(&f);
 	if (!status && f.results)
 		shard_end(&a->shard, f.results->missing ? -EINTR : 0);
-	if (!status)
+	fuzz_conclude(&f.report, f.unaccepted || f.session.rerun_failures, f.stopped);
+	if (!status) {
 		status = save_results(&f);
-	bool failed = f.unaccepted || f.session.rerun_failures;
+		conclusion_print(&f.report.conclusion);
+	}
 	fuzz_report_free(&f.report);
 	fuzz_session_free(&f.session);
-	return status ? status : failed ? EXIT_BROKEN : EXIT_HELD;
+	return status ? status : f.report.conclusion.status;
 }
 
 int fuzz_main(int argc, char **argv)

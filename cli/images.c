@@ -456,11 +456,15 @@ static int write_results(const struct request *r, const struct images_report *re
 	return status;
 }
 
-/* With what the clients' answers alone contradict, which is certain whatever images say. */
-static int fault_status(const struct images_report *report, int status)
+static int tell_images(struct request *r, struct images_report *report)
 {
-	for (unsigned i = 0; i < report->faults && status != EXIT_BROKEN; i++)
-		status = report->fault[i].unsure ? EXIT_UNSURE : EXIT_BROKEN;
+	const struct images_result *x = report->result;
+	images_conclude(report, &report->conclusion);
+	leave_off_conclude(&r->leave_off, &report->conclusion, (unsigned)x->judged,
+			   (unsigned)x->images, "images are judged");
+	images_print(stdout, report);
+	int status = write_results(r, report);
+	leave_off_print(&r->leave_off, &report->conclusion);
 	return status;
 }
 
@@ -485,13 +489,9 @@ static int all_images(struct request *r, struct images_report *report)
 	else
 		status = open_output(r);
 	if (!status)
-		images_print(stdout, report);
+		status = tell_images(r, report);
 	if (!status)
-		status = write_results(r, report);
-	if (!status)
-		status = fault_status(report, result.doubt ? EXIT_UNSURE
-					      : result.bad ? EXIT_BROKEN
-							   : EXIT_HELD);
+		status = report->conclusion.status;
 	images_result_free(&result);
 	return status;
 }
@@ -541,7 +541,12 @@ static int pmreorder_states(struct request *r, struct images_report *report)
 		status = open_output(r);
 	if (!status) {
 		pmreorder_print(report, &result);
-		status = result.doubt ? EXIT_UNSURE : result.bad ? EXIT_BROKEN : EXIT_HELD;
+		pmreorder_conclude(&result, &report->conclusion);
+		if (report->left_off)
+			conclusion_left_off(&report->conclusion, report->left_off,
+					    "no more states are judged");
+		leave_off_print(&r->leave_off, &report->conclusion);
+		status = report->conclusion.status;
 	}
 	pmreorder_result_free(&result);
 	return status;

@@ -11,9 +11,11 @@
 #define MAX_SECONDS (30 * 86400)
 #define WORD_MAX    48 /* longer words are not compared: no name is that long */
 
+char failure[FAILURE];
+
 int fail(int status, const char *fmt, ...)
 {
-	char line[1024];
+	char line[FAILURE];
 	va_list ap;
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
@@ -24,6 +26,8 @@ int fail(int status, const char *fmt, ...)
 			*p = '?';
 	progress_line(NULL);
 	fprintf(stderr, "tidemark: %s\n", line);
+	if (!*failure)
+		memcpy(failure, line, sizeof(failure));
 	return status;
 }
 

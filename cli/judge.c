@@ -81,7 +81,8 @@ static bool judge_keys(const struct announcements *a, struct found *found)
 	return true;
 }
 
-static void print(const struct announcements *a, const char *name, const struct found *found)
+static void print(const struct announcements *a, const char *name, const struct found *found,
+		  const struct conclusion *end)
 {
 	size_t open = 0;
 	char words[FAULT_WORDS];
@@ -97,30 +98,34 @@ static void print(const struct announcements *a, const char *name, const struct 
 		printf("%s%s\n", words, found->fault[i].ops ? ":" : "");
 		history_print_operations(stdout, a, &found->fault[i], 2);
 	}
-	puts(found->n > found->unsure ? "not linearizable"
-	     : found->unsure	      ? "could not tell"
-				      : "linearizable");
+	puts(end->text);
 }
 
 static int judge(const struct request *r, const char *name, const struct announcements *a)
 {
 	struct found found = {0};
+	struct conclusion end;
 	int status = EXIT_HELD;
 	if (!judge_keys(a, &found))
 		status = fail(EXIT_INTERNAL, "out of memory");
+	if (found.n > found.unsure)
+		conclude(&end, EXIT_BROKEN, "not linearizable");
+	else if (found.unsure)
+		conclude(&end, EXIT_UNSURE, "could not tell");
+	else
+		conclude(&end, EXIT_HELD, "linearizable");
 	if (!status && !r->quiet)
-		print(a, name, &found);
+		print(a, name, &found, &end);
 	if (!status && r->json) {
 		json_t *all = json_pack("{s:s, s:b, s:b, s:I, s:I, s:o}", "history", name,
 					"linearizable", !found.n, "could_not_tell",
 					found.n && found.n == found.unsure, "operations",
 					(json_int_t)a->ops, "keys", (json_int_t)a->keys, "faults",
 					history_json(a, found.fault, (unsigned)found.n));
-		status = saved(r->json, all ? json_save(all, r->json) : -ENOMEM);
+		status = saved(r->json, all ? json_save(all, &end, r->json) : -ENOMEM);
 		json_decref(all);
 	}
-	if (!status && found.n)
-		status = found.n > found.unsure ? EXIT_BROKEN : EXIT_UNSURE;
+	status = status ? status : end.status;
 	for (size_t i = 0; i < found.n; i++)
 		free(found.fault[i].op);
 	free(found.fault);

@@ -43,6 +43,7 @@ char *leave_off_command(void)
 void leave_off_begin(struct leave_off *l)
 {
 	l->bounds = (struct driver_bounds){.stop = signals_stop(), .seconds = l->seconds};
+	outputs_begin();
 }
 
 void leave_off_found(struct leave_off *l)
@@ -76,16 +77,23 @@ const char *leave_off_why(const struct leave_off *l)
 				  : "after --time";
 }
 
-void leave_off_print(const struct leave_off *l, unsigned done, unsigned all, const char *what)
+void leave_off_conclude(const struct leave_off *l, struct conclusion *c, unsigned done,
+			unsigned all, const char *what)
 {
-	if (!l->early)
-		return;
-	printf("%sLeft off %s:%s %u of %u %s are done\n", paint(YELLOW), leave_off_why(l),
-	       paint(PLAIN), done, all, what);
-	char *command = leave_off_command();
+	char part[100];
+	snprintf(part, sizeof(part), "%u of %u %s", done, all, what);
+	if (l->early)
+		conclusion_left_off(c, leave_off_why(l), part);
+	c->status = leave_off_status(l, c->status);
+}
+
+void leave_off_print(const struct leave_off *l, const struct conclusion *c)
+{
+	char *command = l->early ? leave_off_command() : NULL;
 	if (command)
 		printf("All of it: %s\n", command);
 	free(command);
+	conclusion_print(c);
 }
 
 int leave_off_status(const struct leave_off *l, int status)

@@ -8,6 +8,7 @@
  */
 #include "checker/explore/driver.h"
 #include "cli/options.h"
+#include "report/conclusion.h"
 
 /* Zeroed, then the options' and leave_off_begin()'s. */
 struct leave_off {
@@ -43,8 +44,11 @@ int leave_off_end(struct leave_off *l, int error);
 const char *leave_off_why(const struct leave_off *l);
 /* The command that does all of it, to be freed; NULL without memory. */
 char *leave_off_command(void);
-/* Print how much was done and the command that does all of it, unless it was not left off. */
-void leave_off_print(const struct leave_off *l, unsigned done, unsigned all, const char *what);
+/* What the results come to, if without leaving off it were *c; "3 of 5 bugs are done". */
+void leave_off_conclude(const struct leave_off *l, struct conclusion *c, unsigned done,
+			unsigned all, const char *what);
+/* The last lines: the command that does all of it, unless it was not left off; the conclusion. */
+void leave_off_print(const struct leave_off *l, const struct conclusion *c);
 /* The exit status, if without leaving off it were `status`. */
 int leave_off_status(const struct leave_off *l, int status);
 

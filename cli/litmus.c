@@ -160,19 +160,11 @@ static int run_tests(struct request *r)
 		     : 0;
 }
 
-static int exit_status(const struct litmus_job *job)
-{
-	if (job->bads)
-		return EXIT_USAGE;
-	if (job->count[VERDICT_FAILS])
-		return EXIT_BROKEN;
-	return job->count[VERDICT_UNSURE] ? EXIT_UNSURE : EXIT_HELD;
-}
-
 /* The files are read: go on. */
 static int run_job(struct request *r)
 {
 	struct litmus_job *job = &r->job;
+	struct conclusion end;
 	if (job->list) {
 		litmus_list(job);
 		return job->bads ? EXIT_USAGE : 0;
@@ -182,16 +174,19 @@ static int run_job(struct request *r)
 	int status = run_tests(r);
 	if (!status) {
 		litmus_summary(job);
-		leave_off_print(&r->leave_off, job->done, job->files, "tests");
+		litmus_conclude(job, &end);
+		leave_off_conclude(&r->leave_off, &end, job->done, job->files, "tests are done");
+		conclusion_junit(&end, &job->junit);
 		if (job->json_path)
-			status = saved(job->json_path, litmus_json(job, job->json_path));
+			status = saved(job->json_path, litmus_json(job, &end, job->json_path));
 		job->junit.seconds = clock_seconds() - started;
 		int other = job->junit_path ? saved(job->junit_path,
 						    junit_save(&job->junit, job->junit_path))
 					    : 0;
 		status = status ? status : other;
+		leave_off_print(&r->leave_off, &end);
 	}
-	return leave_off_status(&r->leave_off, status ? status : exit_status(job));
+	return leave_off_status(&r->leave_off, status ? status : end.status);
 }
 
 int litmus_main(int argc, char **argv)

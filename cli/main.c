@@ -189,6 +189,7 @@ static int run(const struct command *command, int argc, char **argv)
 	if (status)
 		return status;
 	status = command->main(argc, argv);
+	outputs_end(status);
 	print_failed_calls();
 	/* A full disk shows when the last of the output is written. */
 	int error = output_flush();

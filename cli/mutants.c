@@ -103,12 +103,13 @@ static int run(struct mutants_run *r, struct request *request)
 							     : strerror(-r->answer[failed].error));
 	if (error)
 		return fail(EXIT_INTERNAL, "mutants: %s", driver_error(error));
+	struct conclusion end;
+	mutants_conclude(r, &end);
+	leave_off_conclude(l, &end, r->searched, r->mutants, "bugs and controls are done");
+	status = json ? saved(json, mutants_json(r, &end, json)) : 0;
 	mutants_print(r);
-	leave_off_print(l, r->searched, r->mutants, "bugs and controls");
-	status = json ? saved(json, mutants_json(r, json)) : 0;
-	if (!status)
-		status = r->missed || r->dirty || r->unsure ? EXIT_BROKEN : EXIT_HELD;
-	return leave_off_status(l, status);
+	leave_off_print(l, &end);
+	return status ? status : end.status;
 }
 
 int mutants_main(int argc, char **argv)

@@ -98,6 +98,18 @@ static int note_output(const char *what, const char *path)
 	return 0;
 }
 
+/* --- what was promised --- */
+
+#define PROMISES 8
+
+static struct promise {
+	char path[PATH_MAX];
+	enum output_sort sort;
+	bool saved; /* or it could not be */
+} promise[PROMISES];
+static unsigned promises;
+static bool begun;
+
 /* --- what a file holds --- */
 
 static bool begins(const char *head, const char *with)
@@ -156,6 +168,7 @@ static const struct {
 	[OUTPUT_JSON] = {"JSON", is_json, true},
 	[OUTPUT_JUNIT] = {"JUnit results of tidemark", is_junit, true},
 	[OUTPUT_PAGE] = {"a page of tidemark replay", is_page, true},
+	[OUTPUT_SARIF] = {"JSON", is_json, true},
 	[OUTPUT_TRACE] = {"a trace", is_trace, false},
 	[OUTPUT_PCAP] = {"a recording of packets of tidemark run", is_pcap, false},
 	[OUTPUT_PM_LOG] = {"a store log", is_pm_log, false},
@@ -248,7 +261,7 @@ static int check_reader(const char *path, const struct stat *st, enum output_sor
 		       : fail(EXIT_USAGE, "%s: %s", path, strerror(errno));
 }
 
-int check_output(const char *what, const char *path, enum output_sort sort)
+static int can_be_written(const char *what, const char *path, enum output_sort sort)
 {
 	struct stat st;
 	if (!strcmp(path, STANDARD_OUTPUT))
@@ -272,6 +285,16 @@ int check_output(const char *what, const char *path, enum output_sort sort)
 	return status ? status : note_output(what, path);
 }
 
+int check_output(const char *what, const char *path, enum output_sort sort)
+{
+	int status = can_be_written(what, path, sort);
+	if (!status && promises < PROMISES) {
+		promise[promises].sort = sort;
+		snprintf(promise[promises++].path, PATH_MAX, "%s", path);
+	}
+	return status;
+}
+
 int check_folder(const char *what, const char *dir, bool *made)
 {
 	struct stat st;
@@ -293,8 +316,34 @@ int check_folder(const char *what, const char *dir, bool *made)
 
 int saved(const char *path, int error)
 {
+	for (unsigned i = 0; i < promises; i++)
+		promise[i].saved |= !strcmp(promise[i].path, path);
 	if (!error)
 		return 0;
 	return fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s: %s",
 		    strcmp(path, STANDARD_OUTPUT) ? path : "standard output", strerror(-error));
+}
+
+/* --- what is not written --- */
+
+void outputs_begin(void)
+{
+	begun = true;
+}
+
+void outputs_end(int status)
+{
+	static int (*const save[])(const struct conclusion *c, const char *path) = {
+		[OUTPUT_JSON] = conclusion_save_json,
+		[OUTPUT_JUNIT] = conclusion_save_junit,
+		[OUTPUT_PAGE] = conclusion_save_page,
+		[OUTPUT_SARIF] = conclusion_save_sarif,
+	};
+	struct conclusion c;
+	conclude(&c, status, "No results: %s.", *failure ? failure : "the command was left off");
+	for (unsigned i = 0; i < promises && begun; i++) {
+		const struct promise *p = &promise[i];
+		if (!p->saved && p->sort < sizeof(save) / sizeof(save[0]) && save[p->sort])
+			saved(p->path, save[p->sort](&c, p->path));
+	}
 }

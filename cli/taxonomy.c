@@ -189,15 +189,6 @@ static int check_run(const struct taxonomy *t, int error)
 
 /* --- the whole --- */
 
-static int verdict(const struct taxonomy_report *r)
-{
-	unsigned count[TAXONOMY_NOT_COMPARED + 1];
-	taxonomy_count(r, count);
-	if (count[TAXONOMY_DIFFERS] || taxonomy_choices_differ(r))
-		return EXIT_BROKEN;
-	return count[TAXONOMY_UNSURE] ? EXIT_UNSURE : EXIT_HELD;
-}
-
 static int write_files(const struct taxonomy_report *r)
 {
 	const struct taxonomy_request *request = r->request;
@@ -222,15 +213,18 @@ static int report(struct taxonomy_report *r, struct taxonomy *t, const struct le
 	int error = request->options.traces ? taxonomy_write_traces(r, t, why) : 0;
 	bool ours = error == -ENOMEM || error == -ENOTRECOVERABLE;
 	int status = error ? fail(ours ? EXIT_INTERNAL : EXIT_USAGE, "%s", why) : 0;
+	taxonomy_conclude(r, &r->conclusion);
+	leave_off_conclude(l, &r->conclusion, t->cells - r->unmeasured, t->cells, "cells are done");
 	/* Advice is of the cheapest method, which is not known before the end. */
 	if (!request->advise)
 		taxonomy_print(r);
 	else if (!l->early)
 		taxonomy_advise(r);
-	leave_off_print(l, t->cells - r->unmeasured, t->cells, "cells");
 	int other = write_files(r);
+	if (!request->advise || l->early)
+		leave_off_print(l, &r->conclusion);
 	status = status ? status : other;
-	return status ? status : verdict(r);
+	return status ? status : r->conclusion.status;
 }
 
 static unsigned unmeasured(const struct taxonomy *t)

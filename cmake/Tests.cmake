@@ -86,8 +86,8 @@ foreach(source ${test_sources})
 		target_sources(${name} PRIVATE core/provider/cm/mad.c)
 	endif()
 	if(name STREQUAL test_summary)
-		target_sources(${name} PRIVATE report/summary.c report/matrix.c report/report.c report/report_cells.c
-			report/baseline.c report/case.c report/junit.c report/output.c report/terminal.c report/written.c)
+		target_sources(${name} PRIVATE report/summary.c report/matrix.c report/report.c report/report_cells.c report/report_end.c
+			report/baseline.c report/case.c report/conclusion.c report/junit.c report/output.c report/terminal.c report/written.c)
 	endif()
 	if(name STREQUAL test_terminal)
 		target_sources(${name} PRIVATE report/terminal.c)

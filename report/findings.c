@@ -178,9 +178,20 @@ static void put_command(const char *text, bool property)
 	}
 }
 
+/* The conclusion comes first: of many annotations the last ones are not shown. */
+static void annotate_conclusion(const struct conclusion *c)
+{
+	printf("::%s title=tidemark::", c->status == EXIT_HELD	   ? "notice"
+					: c->status == EXIT_UNSURE ? "warning"
+								   : "error");
+	put_command(c->text, false);
+	putchar('\n');
+}
+
 void findings_annotate(const struct findings *f)
 {
 	const struct campaign *c = f->report->campaign;
+	annotate_conclusion(&f->report->conclusion);
 	for (unsigned i = 0; i < f->n; i++) {
 		const struct finding *one = &f->one[i];
 		char title[REPORT_NAME], *text = finding_message(f->report, one);

@@ -8,9 +8,10 @@
 #include <string.h>
 #include "report/output.h"
 
-void junit_add(struct junit *j, const char *suite, const char *name, const char *fmt, ...)
+void junit_add(struct junit *j, enum junit_result result, const char *suite, const char *name,
+	       const char *fmt, ...)
 {
-	struct junit_case test = {.suite = strdup(suite), .name = strdup(name)};
+	struct junit_case test = {.result = result, .suite = strdup(suite), .name = strdup(name)};
 	va_list ap;
 	if (j->tests == j->room) {
 		unsigned room = j->room ? 2 * j->room : 32;
@@ -20,17 +21,17 @@ void junit_add(struct junit *j, const char *suite, const char *name, const char 
 		j->room = grown ? room : j->room;
 	}
 	va_start(ap, fmt);
-	if (fmt && vasprintf(&test.failure, fmt, ap) < 0)
-		test.failure = NULL;
+	if (fmt && vasprintf(&test.text, fmt, ap) < 0)
+		test.text = NULL;
 	va_end(ap);
-	j->no_memory |= !test.suite || !test.name || (fmt && !test.failure);
+	j->no_memory |= !test.suite || !test.name || (fmt && !test.text);
 	if (!j->no_memory) {
 		j->test[j->tests++] = test;
 		return;
 	}
 	free(test.suite);
 	free(test.name);
-	free(test.failure);
+	free(test.text);
 }
 
 void junit_took(struct junit *j, double seconds)
@@ -38,16 +39,6 @@ void junit_took(struct junit *j, double seconds)
 	const unsigned last = j->tests ? j->tests - 1 : 0;
 	for (unsigned i = j->tests; i && !strcmp(j->test[i - 1].suite, j->test[last].suite); i--)
 		j->test[i - 1].took = seconds;
-}
-
-void junit_skip(struct junit *j, const char *suite, const char *name, const char *why)
-{
-	junit_add(j, suite, name, NULL);
-	if (j->no_memory)
-		return;
-	struct junit_case *test = &j->test[j->tests - 1];
-	test->skipped = strdup(why);
-	j->no_memory = !test->skipped;
 }
 
 /* The first `n` bytes of a text. What XML cannot say, and what is not ASCII, becomes a question
@@ -69,24 +60,29 @@ static void write_attribute(FILE *out, const char *name, const char *text, size_
 
 static void write_case(FILE *out, const struct junit_case *t)
 {
+	static const char *const element[JUNIT_RESULTS] = {
+		[JUNIT_FAILED] = "failure", [JUNIT_SKIPPED] = "skipped", [JUNIT_ERROR] = "error"};
+	const char *name = element[t->result];
 	fputs("  <testcase", out);
 	write_attribute(out, "classname", t->suite, strlen(t->suite));
 	write_attribute(out, "name", t->name, strlen(t->name));
-	if (t->skipped) {
-		fputs("><skipped", out);
-		write_attribute(out, "message", t->skipped, strlen(t->skipped));
-		fputs("/></testcase>\n", out);
-		return;
-	}
-	if (!t->failure) {
+	if (t->result == JUNIT_PASSED) {
 		fputs("/>\n", out);
 		return;
 	}
-	fputs("><failure", out);
-	write_attribute(out, "message", t->failure, strcspn(t->failure, "\n"));
+	fprintf(out, "><%s", name);
+	write_attribute(out, "message", t->text, strcspn(t->text, "\n"));
 	fputc('>', out);
-	escape(out, t->failure, strlen(t->failure));
-	fputs("</failure></testcase>\n", out);
+	if (t->result != JUNIT_SKIPPED)
+		escape(out, t->text, strlen(t->text));
+	fprintf(out, "</%s></testcase>\n", name);
+}
+
+static void write_verdict(FILE *out, const char *text)
+{
+	fputs("  <properties><property name=\"verdict\"", out);
+	write_attribute(out, "value", text, strlen(text));
+	fputs("/></properties>\n", out);
 }
 
 /* What was not measured has no time. */
@@ -96,29 +92,26 @@ static void write_time(FILE *out, double seconds)
 		fprintf(out, " time=\"%.3f\"", seconds);
 }
 
-static unsigned failures(const struct junit *j, unsigned from, unsigned to)
+static unsigned count(const struct junit *j, enum junit_result result, unsigned from, unsigned to)
 {
 	unsigned n = 0;
 	for (; from < to; from++)
-		n += j->test[from].failure != NULL;
+		n += j->test[from].result == result;
 	return n;
 }
 
-static unsigned skips(const struct junit *j, unsigned from, unsigned to)
+static void write_counts(FILE *out, const struct junit *j, unsigned from, unsigned to)
 {
-	unsigned n = 0;
-	for (; from < to; from++)
-		n += j->test[from].skipped != NULL;
-	return n;
+	fprintf(out, " tests=\"%u\" failures=\"%u\" errors=\"%u\" skipped=\"%u\"", to - from,
+		count(j, JUNIT_FAILED, from, to), count(j, JUNIT_ERROR, from, to),
+		count(j, JUNIT_SKIPPED, from, to));
 }
 
 static int write_all(FILE *out, const void *arg)
 {
 	const struct junit *j = arg;
-	fprintf(out,
-		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" JUNIT_MARK " tests=\"%u\" "
-		"failures=\"%u\"",
-		j->tests, failures(j, 0, j->tests));
+	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" JUNIT_MARK, out);
+	write_counts(out, j, 0, j->tests);
 	write_time(out, j->seconds);
 	fputs(">\n", out);
 	for (unsigned from = 0, to; from < j->tests; from = to) {
@@ -127,10 +120,11 @@ static int write_all(FILE *out, const void *arg)
 			;
 		fputs(" <testsuite", out);
 		write_attribute(out, "name", suite, strlen(suite));
-		fprintf(out, " tests=\"%u\" failures=\"%u\" errors=\"0\" skipped=\"%u\"", to - from,
-			failures(j, from, to), skips(j, from, to));
+		write_counts(out, j, from, to);
 		write_time(out, j->test[from].took);
 		fputs(">\n", out);
+		if (!from && j->verdict)
+			write_verdict(out, j->verdict);
 		for (unsigned i = from; i < to; i++)
 			write_case(out, &j->test[i]);
 		fputs(" </testsuite>\n", out);
@@ -148,9 +142,9 @@ void junit_free(struct junit *j)
 	for (unsigned i = 0; i < j->tests; i++) {
 		free(j->test[i].suite);
 		free(j->test[i].name);
-		free(j->test[i].failure);
-		free(j->test[i].skipped);
+		free(j->test[i].text);
 	}
 	free(j->test);
+	free(j->verdict);
 	memset(j, 0, sizeof(*j));
 }

@@ -59,6 +59,14 @@ static bool is_unfinished(const struct report *r, unsigned config, unsigned k)
 	return !report_is_whole(r, config) && report_is_tried(r, config, k);
 }
 
+bool report_unsure(const struct report *r, unsigned config, unsigned k)
+{
+	const struct campaign *c = r->campaign;
+	return !c->cell[config][k].broken &&
+	       (!report_is_whole(r, config) || !report_is_tried(r, config, k) ||
+		(c->options.exhaustive && campaign_left_out(c, config)));
+}
+
 char report_mark(const struct report *r, unsigned config, unsigned k)
 {
 	const struct campaign *c = r->campaign;
@@ -73,10 +81,7 @@ char report_mark(const struct report *r, unsigned config, unsigned k)
 		return cfg->store->promises & TM_BIT(k) ? 'X' : 'x';
 	if (is_unfinished(r, config, k))
 		return '-';
-	if (!report_is_whole(r, config) || may_break(cfg, k) || !report_is_tried(r, config, k) ||
-	    (c->options.exhaustive && campaign_left_out(c, config)))
-		return '?';
-	return '.';
+	return report_unsure(r, config, k) || may_break(cfg, k) ? '?' : '.';
 }
 
 static const char *mark_colour(char mark)

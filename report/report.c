@@ -6,7 +6,6 @@
  * be too long to be read, report/summary.c says what matters of it.
  */
 #include "report/report.h"
-#include "report/baseline.h"
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +15,6 @@
 #include <string.h>
 #include "checker/judge/names.h"
 #include "checker/judge/shares.h"
-#include "report/output.h"
 #include "report/terminal.h"
 #include "scenarios/stores.h"
 #include "core/text/text.h"
@@ -67,8 +65,7 @@ static void print_cell(const struct report *r, unsigned config, unsigned k)
 	int width = snprintf(NULL, 0, "%" PRIu64, states),
 	    digits = snprintf(NULL, 0, "%" PRIu64, cell->broken_states);
 	char in[80];
-	bool left_off = !report_is_whole(r, config),
-	     unsure = !cell->broken && (left_off || !report_is_tried(r, config, k));
+	bool left_off = !report_is_whole(r, config), unsure = report_unsure(r, config, k);
 	printf("  %-5s  %-8s  %s%-6s%s  ", contract_name(k), promised ? "promised" : "-",
 	       paint(unsure	      ? YELLOW
 		     : !cell->broken  ? GREEN
@@ -295,69 +292,6 @@ void report_exhaustive(const struct report *r)
 		 "looked at once.");
 	fputs("\nexhaustive: ", stdout);
 	print_wrapped(12, text);
-	if (r->open)
-		printf("%sNot everything within these bounds was looked at.%s\n", paint(YELLOW),
-		       paint(PLAIN));
-}
-
-void report_left_off(const struct report *r)
-{
-	const struct campaign *c = r->campaign;
-	unsigned done = 0;
-	char text[200];
-	for (unsigned i = 0; i < c->configs; i++)
-		done += campaign_done(c, i);
-	if (!r->undone)
-		return;
-	snprintf(text, sizeof(text),
-		 "Left off %s: %u of %u workloads are done, %u of %u configurations are finished",
-		 r->left_off ? r->left_off : "", done, c->configs * c->workloads,
-		 c->configs - r->undone, c->configs);
-	print_wrapped(0, text);
-	if (r->whole_command)
-		printf("All of it: %s\n", r->whole_command);
-}
-
-/* Each cell that is not as expected. */
-static void print_surprises(const struct report *r)
-{
-	const struct campaign *c = r->campaign;
-	printf("%sNot everything is as it should be:%s", paint(RED), paint(PLAIN));
-	for (unsigned i = 0, n = 0; i < c->configs * TM_CONTRACTS; i++) {
-		if (!r->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].surprise)
-			continue;
-		fputs(n++ ? ", " : " ", stdout);
-		print_config(&c->config[i / TM_CONTRACTS]);
-		printf(" %s", contract_name(i % TM_CONTRACTS));
-	}
-	putchar('\n');
-}
-
-void report_end(const struct report *r)
-{
-	const struct campaign *c = r->campaign;
-	uint64_t states = 0;
-	for (unsigned i = 0; i < c->configs; i++)
-		states += c->total[i].states;
-	if (r->out)
-		report_written(r);
-	printf("%" PRIu64 " state%s in %.1f s, %.0f states/s with %u job%s\n", states,
-	       plural(states), c->seconds, (double)states / (c->seconds > 0 ? c->seconds : 1),
-	       c->options.jobs, plural(c->options.jobs));
-	report_left_off(r);
-	if (r->unwritten)
-		printf("%sNot all results could be written.%s\n", paint(RED), paint(PLAIN));
-	if (r->baseline)
-		report_baseline(r, r->baseline);
-	if (r->surprises)
-		print_surprises(r);
-	else if (r->undone)
-		puts(r->undone < r->campaign->configs
-			     ? "What is finished is as expected."
-			     : "Nothing is finished; what was tried is as expected.");
-	/* The sentence does not stand below a text of which a part is missing. */
-	else if (!r->unwritten && !output_flush())
-		printf("%sEverything is as expected.%s\n", paint(GREEN), paint(PLAIN));
 }
 
 /* A column for a shape in which everything is as expected: one line. */
@@ -464,9 +398,9 @@ static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
 		"s:o}",
 		"store", cfg->store->name, "variant", cfg->variant, "config", cfg->name, "contract",
 		contract_name(k), "promised", !!(cfg->store->promises & TM_BIT(k)), "verdict",
-		cell->broken						      ? "broken"
-		: report_is_whole(r, config) && report_is_tried(r, config, k) ? "holds"
-									      : "could not tell",
+		cell->broken		      ? "broken"
+		: report_unsure(r, config, k) ? "could not tell"
+					      : "holds",
 		"complete", report_is_whole(r, config), "workloads_not_run",
 		(int)report_not_run(r->campaign, config, sentence), "states",
 		(json_int_t)r->campaign->total[config].states, "broken_states",
@@ -478,23 +412,12 @@ static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
 		others_json(cfg, more));
 }
 
-static int write_json(FILE *out, const void *all)
-{
-	return json_dumpf(all, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
-}
-
-int json_save(json_t *all, const char *path)
-{
-	if (json_object_set_new(all, "tidemark", json_string(tidemark_version)))
-		return -ENOMEM;
-	return save_file(path, write_json, all);
-}
-
 void report_junit(const struct report *r, struct junit *j)
 {
 	const struct campaign *c = r->campaign;
 	char suite[REPORT_NAME];
 	j->seconds = c->seconds;
+	conclusion_junit(&r->conclusion, j);
 	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++) {
 		unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
 		const struct report_cell *more = &r->cell[config][k];
@@ -502,15 +425,17 @@ void report_junit(const struct report *r, struct junit *j)
 		if (!(store_judged(c->config[config].store) & TM_BIT(k)))
 			continue;
 		config_name(&c->config[config], suite, sizeof(suite));
-		if (!broken && !report_is_whole(r, config))
-			junit_skip(j, suite, contract_name(k), "left off before the end");
+		if (report_unsure(r, config, k))
+			junit_add(j, JUNIT_SKIPPED, suite, contract_name(k), "%s",
+				  report_is_whole(r, config) ? "not everything was looked at"
+							     : "left off before the end");
 		else if (!more->surprise)
-			junit_add(j, suite, contract_name(k), NULL);
+			junit_add(j, JUNIT_PASSED, suite, contract_name(k), NULL);
 		else if (more->one[0].trace)
-			junit_add(j, suite, contract_name(k), "%s\n%s replay %s", more->one[0].text,
-				  program, more->one[0].trace);
+			junit_add(j, JUNIT_FAILED, suite, contract_name(k), "%s\n%s replay %s",
+				  more->one[0].text, program, more->one[0].trace);
 		else
-			junit_add(j, suite, contract_name(k), "%s",
+			junit_add(j, JUNIT_FAILED, suite, contract_name(k), "%s",
 				  broken ? "broken" : "expected to break, and holds");
 	}
 }
@@ -532,7 +457,7 @@ int report_json(const struct report *r, const char *path)
 	if (!all && !error)
 		error = -ENOMEM;
 	if (!error)
-		error = json_save(all, path);
+		error = json_save(all, &r->conclusion, path);
 	json_decref(all);
 	return error;
 }

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include "checker/trace/minimized.h"
 #include "report/case.h"
-#include "report/junit.h"
+#include "report/conclusion.h"
 
 #define REPORT_WHY	600 /* bytes of a message */
 #define REPORT_NAME	(2 * CAMPAIGN_NAME)
@@ -34,9 +34,11 @@ struct report {
 	unsigned undone;      /* configurations of which not all workloads are done */
 	const char *out;      /* where the traces are, NULL: none were asked for */
 	const char *baseline; /* the file of campaign->options.baseline; NULL: none */
-	bool unwritten;	      /* a trace or another file could not be written */
+	int unwritten; /* the status, if a trace or another file could not be written; or 0 */
 	/* Why the campaign was left off, and the command that does all of it; NULL: it was not. */
 	const char *left_off, *whole_command;
+	char tried[200]; /* what is less than usual: "60 of the usual 2000 runs ..."; "": nothing */
+	struct conclusion conclusion;
 };
 
 /* The matrix while it is printed. */
@@ -62,6 +64,8 @@ int report_open(struct report *r);
 bool report_judge(struct report *r, unsigned config);
 /* Judge all, when the campaign has ended. */
 void report_judge_all(struct report *r);
+/* r->conclusion, after that, of what is known of r->unwritten until now. */
+void report_conclude(struct report *r);
 /* All workloads of this configuration are done. */
 bool report_is_whole(const struct report *r, unsigned config);
 /* A shape's column in which everything is as expected: one line, and no traces. After
@@ -85,13 +89,13 @@ void report_matrix_end(struct report_matrix *m);
 void report_summary(const struct report *r);
 /* Files, with results as save_file(). */
 int report_json(const struct report *r, const char *path);
-/* Any results, an object; the program's version is added. */
-int json_save(json_t *all, const char *path);
 /* A test case for each cell. */
 void report_junit(const struct report *r, struct junit *j);
 
 /* --- parts of both texts --- */
 
+/* It is not broken, but not all was tried in which it could have been. */
+bool report_unsure(const struct report *r, unsigned config, unsigned k);
 /* A cell's mark in the matrix, as its legend says; ' ': the store is not judged by the contract. */
 char report_mark(const struct report *r, unsigned config, unsigned k);
 /* The matrix's columns: contracts by which some store is judged, as TM_BIT()s. */
@@ -114,9 +118,7 @@ unsigned report_not_run(const struct campaign *c, unsigned config, char sentence
 void report_exhaustive(const struct report *r);
 /* Which traces this campaign has written, and which are older. */
 void report_written(const struct report *r);
-/* How much of the campaign was done, if that is not all: a line. */
-void report_left_off(const struct report *r);
-/* The last lines: traces, states, and the verdict. */
+/* The last lines: traces, states, and the conclusion. */
 void report_end(const struct report *r);
 
 #endif

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <xxhash.h>
 #include "checker/judge/names.h"
-#include "checker/judge/names.h"
 #include "report/findings.h"
 #include "report/output.h"
 
@@ -104,22 +103,38 @@ static int write_sarif(FILE *out, const void *all)
 	return json_dumpf(all, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
 }
 
+/* The file: its rules and results are taken. */
+static int save_sarif(json_t *rules, json_t *results, const struct conclusion *end,
+		      const char *path)
+{
+	json_t *all = json_pack(
+		"{s:s, s:s, s:[{s:{s:{s:s, s:s, s:o}}, s:s, s:[{s:b, s:i, s:o}], s:o}]}", "$schema",
+		SCHEMA, "version", "2.1.0", "runs", "tool", "driver", "name", "tidemark", "version",
+		tidemark_version, "rules", rules, "columnKind", "utf16CodeUnits", "invocations",
+		"executionSuccessful", end->status == EXIT_HELD || end->status == EXIT_BROKEN,
+		"exitCode", end->status, "exitCodeDescription", json_text(end->text), "results",
+		results);
+	int error = all ? save_file(path, write_sarif, all) : -ENOMEM;
+	json_decref(all);
+	return error;
+}
+
 int findings_sarif(const struct findings *f, const char *path)
 {
-	const struct campaign *c = f->report->campaign;
 	unsigned index[TM_CONTRACTS] = {0};
-	json_t *rules = rules_json(report_judged(c), index), *results = json_array();
+	json_t *rules = rules_json(report_judged(f->report->campaign), index),
+	       *results = json_array();
 	int error = rules && results ? 0 : -ENOMEM;
 	for (unsigned i = 0; i < f->n && !error; i++)
 		error = json_array_append_new(results, result_json(f, i, index)) ? -ENOMEM : 0;
-	json_t *all = json_pack("{s:s, s:s, s:[{s:{s:{s:s, s:s, s:o}}, s:s, s:o}]}", "$schema",
-				SCHEMA, "version", "2.1.0", "runs", "tool", "driver", "name",
-				"tidemark", "version", tidemark_version, "rules", rules,
-				"columnKind", "utf16CodeUnits", "results", results);
-	if (!all && !error)
-		error = -ENOMEM;
 	if (!error)
-		error = save_file(path, write_sarif, all);
-	json_decref(all);
+		return save_sarif(rules, results, &f->report->conclusion, path);
+	json_decref(rules);
+	json_decref(results);
 	return error;
+}
+
+int conclusion_save_sarif(const struct conclusion *c, const char *path)
+{
+	return save_sarif(json_array(), json_array(), c, path);
 }

@@ -109,7 +109,7 @@ static void print_attention(const struct report *r)
 	if (r->surprises)
 		printf("%s%u result%s need%s attention%s\n", paint(RED), r->surprises,
 		       plural(r->surprises), r->surprises == 1 ? "s" : "", paint(PLAIN));
-	else if (r->undone)
+	else if (r->undone || r->open)
 		printf("%sNothing that was found needs attention%s\n", paint(GREEN), paint(PLAIN));
 	else
 		printf("%sNothing needs attention:%s each contract is as expected under each of %u "

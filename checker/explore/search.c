@@ -79,8 +79,9 @@ static void run_list(struct search *s, bool log)
 	s->error = s->error ? s->error : error;
 	ex->marks = NULL;
 	assert(s->source.taken.n <= s->list.n); /* the list is all that deviates */
-	/* Each of them was met before, and nothing that comes before it is different now. */
-	if (s->source.taken.n < s->list.n)
+	/* Each of them was met before, and nothing that comes before it is different now; but a
+	 * run ends early where the budget does. */
+	if (s->source.taken.n < s->list.n || !ex->run_whole)
 		s->complete = false;
 	s->failed |= s->source.failed;
 	for (unsigned c = 0; c < TM_CONTRACTS; c++) {

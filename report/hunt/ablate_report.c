@@ -184,11 +184,6 @@ static void print_sum(const struct ablation *a)
 		if (!ablate_list_place(a, &a->list.row[i]))
 			printf("ablation.txt speaks of %s; there is no such place (any more)\n",
 			       a->list.row[i].place);
-	if (a->surprises)
-		printf("%u place%s not as the store's ablation.txt says.\n", a->surprises,
-		       a->surprises == 1 ? " is" : "s are");
-	else if (!a->undone)
-		puts("Every place that breaks nothing is explained.");
 }
 
 void ablate_print(const struct ablation *a)
@@ -236,7 +231,16 @@ static json_t *place_json(const struct ablation *a, unsigned at)
 		p->row ? p->row->why : "", "surprise", p->surprise);
 }
 
-int ablate_json(const struct ablation *a, const char *path)
+void ablate_conclude(const struct ablation *a, struct conclusion *c)
+{
+	if (a->surprises)
+		conclude(c, EXIT_BROKEN, "%u place%s not as the store's ablation.txt says.",
+			 a->surprises, a->surprises == 1 ? " is" : "s are");
+	else
+		conclude(c, EXIT_HELD, "Every place that breaks nothing is explained.");
+}
+
+int ablate_json(const struct ablation *a, const struct conclusion *c, const char *path)
 {
 	json_t *places = json_array(), *all = json_pack("{s:o}", "places", places);
 	int error = all ? 0 : -ENOMEM;
@@ -244,7 +248,7 @@ int ablate_json(const struct ablation *a, const char *path)
 		if (json_array_append_new(places, place_json(a, i)))
 			error = -ENOMEM;
 	if (!error)
-		error = json_save(all, path);
+		error = json_save(all, c, path);
 	json_decref(all);
 	return error;
 }

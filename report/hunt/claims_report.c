@@ -183,7 +183,24 @@ static json_t *case_json(const struct run_case *c, const struct report_case *one
 			 "trace", one->trace ? one->trace : "");
 }
 
-int claims_json(const struct claims_report *r, const char *path)
+void claims_conclude(const struct claims_report *r, struct conclusion *c)
+{
+	const struct claims_run *run = r->run;
+	unsigned count[3] = {0};
+	for (unsigned i = 0; i < run->n; i++)
+		count[claim_judge(run->cases[i].test, &run->cases[i].result)]++;
+	if (count[CLAIM_DIFFERS])
+		conclude(c, EXIT_BROKEN, "%u of %u cases differ%s from what is expected.",
+			 count[CLAIM_DIFFERS], run->n, count[CLAIM_DIFFERS] == 1 ? "s" : "");
+	else if (count[CLAIM_UNSURE])
+		conclude(c, EXIT_UNSURE,
+			 "%u of %u cases could not be told; the others are as expected.",
+			 count[CLAIM_UNSURE], run->n);
+	else
+		conclude(c, EXIT_HELD, "Every case is as expected.");
+}
+
+int claims_json(const struct claims_report *r, const struct conclusion *c, const char *path)
 {
 	const struct claims_run *run = r->run;
 	json_t *list = json_array();
@@ -209,7 +226,7 @@ int claims_json(const struct claims_report *r, const char *path)
 	if (!all && !error)
 		error = -ENOMEM;
 	if (!error)
-		error = json_save(all, path);
+		error = json_save(all, c, path);
 	json_decref(all);
 	return error;
 }

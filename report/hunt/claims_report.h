@@ -5,6 +5,7 @@
 #include "checker/hunt/claims_run.h"
 #include "checker/hunt/sensitivity.h"
 #include "report/case.h"
+#include "report/conclusion.h"
 
 struct claims_report {
 	const struct claims_run *run;
@@ -14,7 +15,8 @@ struct claims_report {
 
 /* As a table on stdout; as a JSON file: 0 or -errno. */
 void claims_print(const struct claims_report *r);
-int claims_json(const struct claims_report *r, const char *path);
+void claims_conclude(const struct claims_report *r, struct conclusion *c);
+int claims_json(const struct claims_report *r, const struct conclusion *c, const char *path);
 /* What would be tested. */
 void claims_print_list(const struct claim *const *claim, unsigned claims);
 

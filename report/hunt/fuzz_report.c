@@ -104,13 +104,6 @@ static void print_turn(const struct fuzz_turn *t)
 
 /* --- for machines --- */
 
-/* A name; JSON has no other bytes than UTF-8. */
-static json_t *name_json(const char *name)
-{
-	json_t *text = json_string(name);
-	return text ? text : json_string("(a name that is not UTF-8)");
-}
-
 static json_t *known_json(const struct fuzz_known *k)
 {
 	char parts[FUZZ_PARTS];
@@ -118,7 +111,7 @@ static json_t *known_json(const struct fuzz_known *k)
 	return json_pack("{s:s, s:b, s:b, s:s, s:s, s:o}", "contract",
 			 contract_name(k->fingerprint.contract), "new", k->is_new, "accepted",
 			 k->accepted, "how", k->text, "fingerprint", parts, "trace",
-			 name_json(k->trace ? k->trace : ""));
+			 json_text(k->trace ? k->trace : ""));
 }
 
 static int keep_json(struct fuzz_report *r, const struct fuzz_turn *t)
@@ -155,10 +148,11 @@ static void keep_junit(struct fuzz_report *r, const struct fuzz_turn *t)
 			    fuzz_turn_met(t, i))
 				k = &s->known[i];
 		if (!(t->unaccepted & TM_BIT(c)) || !k)
-			junit_add(&r->junit, suite, contract_name(c), NULL);
+			junit_add(&r->junit, JUNIT_PASSED, suite, contract_name(c), NULL);
 		else
-			junit_add(&r->junit, suite, contract_name(c), "%s\n%s replay %s", k->text,
-				  program, k->trace ? k->trace : "(no trace was asked for)");
+			junit_add(&r->junit, JUNIT_FAILED, suite, contract_name(c),
+				  "%s\n%s replay %s", k->text, program,
+				  k->trace ? k->trace : "(no trace was asked for)");
 	}
 }
 
@@ -178,11 +172,23 @@ static json_t *reruns_json(const struct fuzz_session *s)
 		const struct fuzz_rerun *r = &s->rerun[i];
 		json_array_append_new(
 			traces,
-			json_pack("{s:o, s:s, s:b, s:s}", "trace", name_json(r->trace), "contract",
+			json_pack("{s:o, s:s, s:b, s:s}", "trace", json_text(r->trace), "contract",
 				  r->contract < 0 ? "none" : contract_name((unsigned)r->contract),
 				  "as_recorded", !r->why[0], "how", r->why));
 	}
 	return traces;
+}
+
+void fuzz_conclude(struct fuzz_report *r, bool failed, bool interrupted)
+{
+	if (failed)
+		conclude(&r->conclusion, EXIT_BROKEN,
+			 "Something broke unexpectedly, or a trace has another verdict than it "
+			 "records.");
+	else
+		conclude(&r->conclusion, EXIT_HELD, "Nothing broke unexpectedly.");
+	if (interrupted)
+		conclusion_add(&r->conclusion, " It was interrupted.");
 }
 
 int fuzz_report_json(const struct fuzz_report *r, uint64_t seed, bool interrupted, const char *path)
@@ -191,7 +197,7 @@ int fuzz_report_json(const struct fuzz_report *r, uint64_t seed, bool interrupte
 	json_t *all = json_pack("{s:o, s:o, s:I, s:b}", "stores", stores, "regressions",
 				reruns_json(r->session), "seed", (json_int_t)seed, "interrupted",
 				interrupted);
-	int error = all ? json_save(all, path) : -ENOMEM;
+	int error = all ? json_save(all, &r->conclusion, path) : -ENOMEM;
 	json_decref(all);
 	return error;
 }
@@ -200,10 +206,11 @@ int fuzz_report_junit(struct fuzz_report *r, const char *path)
 {
 	for (unsigned i = 0; i < r->session->reruns; i++) {
 		const struct fuzz_rerun *rerun = &r->session->rerun[i];
-		junit_add(&r->junit, "regressions", rerun->trace,
-			  rerun->why[0] ? "%s\n%s replay %s" : NULL, rerun->why, program,
-			  rerun->trace);
+		junit_add(&r->junit, rerun->why[0] ? JUNIT_FAILED : JUNIT_PASSED, "regressions",
+			  rerun->trace, rerun->why[0] ? "%s\n%s replay %s" : NULL, rerun->why,
+			  program, rerun->trace);
 	}
+	conclusion_junit(&r->conclusion, &r->junit);
 	return junit_save(&r->junit, path);
 }
 

@@ -177,7 +177,19 @@ static json_t *mutant_json(const struct mutant *m, const struct mutant_result *r
 			 "complete", done);
 }
 
-int mutants_json(const struct mutants_run *r, const char *path)
+void mutants_conclude(const struct mutants_run *r, struct conclusion *c)
+{
+	if (r->missed || r->dirty || r->unsure)
+		conclude(c, EXIT_BROKEN,
+			 "%u bug%s not found; %u control%s; %u trace%s could not be shrunk, or did "
+			 "not replay.",
+			 r->missed, r->missed == 1 ? " is" : "s are", r->dirty,
+			 r->dirty == 1 ? " breaks" : "s break", r->unsure, plural(r->unsure));
+	else
+		conclude(c, EXIT_HELD, "Every bug is found, and the controls are clean.");
+}
+
+int mutants_json(const struct mutants_run *r, const struct conclusion *c, const char *path)
 {
 	json_t *bugs = json_array(), *all = json_pack("{s:o}", "bugs", bugs);
 	int error = all ? 0 : -ENOMEM;
@@ -186,7 +198,7 @@ int mutants_json(const struct mutants_run *r, const char *path)
 			    bugs, mutant_json(&r->mutant[i], &r->answer[i].result, r->done[i])))
 			error = -ENOMEM;
 	if (!error)
-		error = json_save(all, path);
+		error = json_save(all, c, path);
 	json_decref(all);
 	return error;
 }

@@ -224,18 +224,8 @@ static void print_header(FILE *out, const struct images_report *r)
 			images_doubt_words(r->one));
 		page_element(out, "", words, "</p>\n");
 		print_doubt(out, r, r->one->doubt);
-	} else if (r->result->doubt) {
-		print_doubt(out, r, r->result->doubt);
-	} else if (!r->result->bad) {
-		fprintf(out, "<p class=\"verdict good\">%s</p>\n",
-			r->result->images ? "Every image is good." : "Nothing was checked.");
 	} else {
-		fprintf(out,
-			"<p class=\"verdict bad\">%" PRIu64 " of %" PRIu64 " image%s %s bad, of %u "
-			"cause%s</p>\n",
-			r->result->bad, r->result->images, plural(r->result->images),
-			r->result->bad == 1 ? "is" : "are", r->result->causes,
-			plural(r->result->causes));
+		conclusion_page(out, &r->conclusion);
 	}
 	print_faults(out, r);
 	if (r->result)

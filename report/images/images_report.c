@@ -445,22 +445,41 @@ void images_print_figures(FILE *out, const struct images_report *r)
 		x->causes, plural(x->causes));
 }
 
-void images_print_left_off(FILE *out, const struct images_report *r, const char *done)
+void images_conclude(const struct images_report *r, struct conclusion *c)
 {
-	if (!r->left_off)
-		return;
-	fprintf(out, "Left off %s: %s\nAll of it: ", r->left_off, done);
-	images_print_command(out, r, NULL);
-	putc('\n', out);
+	const struct images_result *x = r->result;
+	unsigned unsure = 0;
+	if (x->doubt && x->bad)
+		conclude(c, EXIT_UNSURE,
+			 "Could not tell: %" PRIu64 " of %" PRIu64 " image%s %s bad, and in doubt.",
+			 x->bad, x->images, plural(x->images), x->bad == 1 ? "is" : "are");
+	else if (x->doubt)
+		conclude(
+			c, EXIT_UNSURE,
+			"Could not tell: every image is good, but not all that happened was seen.");
+	else if (x->bad)
+		conclude(c, EXIT_BROKEN,
+			 "%" PRIu64 " of %" PRIu64 " image%s %s bad, of %u cause%s.", x->bad,
+			 x->images, plural(x->images), x->bad == 1 ? "is" : "are", x->causes,
+			 plural(x->causes));
+	else
+		conclude(c, EXIT_HELD, x->images ? "Every image is good." : "Nothing was checked.");
+	/* With what the clients' answers alone contradict, which is certain whatever images say. */
+	for (unsigned i = 0; i < r->faults; i++)
+		unsure += r->fault[i].unsure;
+	if (r->faults > unsure) {
+		conclusion_add(c,
+			       " Answers of clients are contradictory without any power failure.");
+		c->status = EXIT_BROKEN;
+	} else if (r->faults && c->status != EXIT_BROKEN) {
+		conclusion_add(c, " Whether answers of clients are contradictory is not known.");
+		c->status = EXIT_UNSURE;
+	}
 }
 
 void images_print_remarks(FILE *out, const struct images_report *r)
 {
 	const struct images_result *x = r->result;
-	char done[80];
-	snprintf(done, sizeof(done), "%" PRIu64 " of %" PRIu64 " images are judged", x->judged,
-		 x->images);
-	images_print_left_off(out, r, done);
 	if (x->doubt) {
 		images_print_doubt(out, r, x->doubt);
 		fputc('\n', out);
@@ -537,25 +556,24 @@ void images_junit(const struct images_report *r, struct junit *j)
 			fclose(out);
 		}
 		j->no_memory |= !text;
-		const char *words = text ? text + strspn(text, "\n") : "";
-		if (x->cause[i].doubt)
-			junit_skip(j, r->name, name, words);
-		else
-			junit_add(j, r->name, name, "%s", words);
+		junit_add(j, x->cause[i].doubt ? JUNIT_SKIPPED : JUNIT_FAILED, r->name, name, "%s",
+			  text ? text + strspn(text, "\n") : "");
 		free(text);
 	}
 	for (unsigned i = 0; i < r->faults; i++) {
 		char words[FAULT_WORDS];
 		history_fault_words(r->said, &r->fault[i], words, sizeof(words));
-		junit_add(j, r->name, "answers of clients", "%s", words);
+		junit_add(j, r->fault[i].unsure ? JUNIT_SKIPPED : JUNIT_FAILED, r->name,
+			  "answers of clients", "%s", words);
 	}
 	struct doubt_text doubt = doubt_text(r, x->doubt);
+	conclusion_junit(&r->conclusion, j);
 	if (r->left_off)
-		junit_skip(j, r->name, "other crash images", r->left_off);
+		junit_add(j, JUNIT_SKIPPED, r->name, "other crash images", "%s", r->left_off);
 	else if (x->doubt)
-		junit_skip(j, r->name, "crash images", doubt.text);
+		junit_add(j, JUNIT_SKIPPED, r->name, "crash images", "%s", doubt.text);
 	else if (!x->bad)
-		junit_add(j, r->name, "crash images", NULL);
+		junit_add(j, JUNIT_PASSED, r->name, "crash images", NULL);
 }
 
 void images_print_one(FILE *out, const struct images_report *r, const struct image_cause *c)
@@ -656,7 +674,7 @@ int images_json(const struct images_report *r, const char *path)
 		(json_int_t)images_unordered(r->log, &told), "doubt", x->doubt ? doubt.text : NULL,
 		"not_seen", json_not_seen(r->log), "history",
 		history_json(r->said, r->fault, r->faults), "causes", causes);
-	int error = all ? json_save(all, path) : -ENOMEM;
+	int error = all ? json_save(all, &r->conclusion, path) : -ENOMEM;
 	json_decref(all);
 	return error;
 }

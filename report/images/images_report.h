@@ -3,7 +3,7 @@
 #define TM_REPORT_IMAGES_REPORT_H
 /* What came of the crash images of a log, as text, JSON and JUnit XML. */
 #include "checker/images/images.h"
-#include "report/junit.h"
+#include "report/conclusion.h"
 
 struct images_report {
 	const struct pm_log *log;
@@ -18,6 +18,7 @@ struct images_report {
 	unsigned faults;
 	unsigned contracts; /* TM_BIT()s of those that judge */
 	char *const *words; /* the command, for replaying; NULL after them */
+	struct conclusion conclusion;
 };
 
 /* Of a log that has no end. */
@@ -43,6 +44,8 @@ void images_print_event(FILE *out, const struct pm_log *log, uint32_t event);
 /* Where in the program: its frames, one a line. */
 void images_print_source(FILE *out, const struct pm_log *log, const struct pm_event *e,
 			 unsigned indent);
+/* What the result comes to, if it is of all images. */
+void images_conclude(const struct images_report *r, struct conclusion *c);
 void images_print(FILE *out, const struct images_report *r);
 /* One image, and what became of it. */
 void images_print_one(FILE *out, const struct images_report *r, const struct image_cause *c);
@@ -71,8 +74,6 @@ void images_print_again(FILE *out, const struct images_report *r, const struct i
 const char *images_doubt_words(const struct image_cause *c);
 /* At how many places the power failed, and so on. */
 void images_print_figures(FILE *out, const struct images_report *r);
-/* That it was left off, when only this had been done, and the command for all of it; or nothing. */
-void images_print_left_off(FILE *out, const struct images_report *r, const char *done);
 /* What else is to be said of all images, a line each. */
 void images_print_remarks(FILE *out, const struct images_report *r);
 

@@ -48,7 +48,6 @@ void pmreorder_print(const struct images_report *r, const struct pmreorder_resul
 	       "second\n",
 	       x->barriers, plural(x->barriers), x->checked, x->states, plural(x->states), x->bad,
 	       x->bad == 1 ? "is" : "are", x->seconds > 0 ? (double)x->states / x->seconds : 0.0);
-	images_print_left_off(stdout, r, "no more states are judged");
 	if (x->bounded)
 		printf("at %" PRIu64 " of these barriers there are more states than were tried "
 		       "(--most)\n",
@@ -63,4 +62,15 @@ void pmreorder_print(const struct images_report *r, const struct pmreorder_resul
 		images_print_doubt(stdout, r, x->doubt);
 		putchar('\n');
 	}
+}
+
+void pmreorder_conclude(const struct pmreorder_result *x, struct conclusion *c)
+{
+	if (x->doubt)
+		conclude(c, EXIT_UNSURE, "Could not tell: not all that happened was seen.");
+	else if (x->bad)
+		conclude(c, EXIT_BROKEN, "%" PRIu64 " of %" PRIu64 " state%s %s bad.", x->bad,
+			 x->states, plural(x->states), x->bad == 1 ? "is" : "are");
+	else
+		conclude(c, EXIT_HELD, x->states ? "Every state is good." : "Nothing was checked.");
 }

@@ -7,5 +7,6 @@
 
 /* Of *r, the log and its name are used. */
 void pmreorder_print(const struct images_report *r, const struct pmreorder_result *x);
+void pmreorder_conclude(const struct pmreorder_result *x, struct conclusion *c);
 
 #endif

@@ -186,7 +186,7 @@ int live_bench_json(const struct live_bench *b, const char *path)
 	for (unsigned i = 0; i < b->cells; i++)
 		json_array_append_new(cells, cell_json(b, &b->cell[i]));
 	json_t *all = json_pack("{s:o}", "loads", cells);
-	int error = all ? json_save(all, path) : -ENOMEM;
+	int error = all ? json_save(all, NULL, path) : -ENOMEM;
 	json_decref(all);
 	return error;
 }

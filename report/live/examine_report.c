@@ -132,7 +132,7 @@ int exam_json(const struct crash_bundle *a, const struct exam *e, int status, co
 		(int)e->lines, "lines_survived", (int)e->survived, "subsets", (int)e->images,
 		"not_judged", (int)e->not_judged, "whole", (int)e->torn.whole, "torn",
 		(int)e->torn.torn, "full", e->full, "status", status, "artefact", bundle);
-	int error = all ? json_save(all, path) : -ENOMEM;
+	int error = all ? json_save(all, NULL, path) : -ENOMEM;
 
 	json_decref(all);
 	return error;

@@ -414,7 +414,7 @@ int count_report_json(const struct count_report *k, const char *path)
 	json_t *all = error ? NULL
 			    : json_pack("{s:O, s:O}", "operations", rows, "without_need", wastes);
 	if (!error)
-		error = all ? json_save(all, path) : -ENOMEM;
+		error = all ? json_save(all, NULL, path) : -ENOMEM;
 	json_decref(all);
 	json_decref(rows);
 	json_decref(wastes);

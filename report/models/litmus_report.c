@@ -277,13 +277,6 @@ static void print_configs(const struct litmus_case *run, unsigned runs)
 
 /* --- for machines --- */
 
-/* A text from a file may be no UTF-8, which JSON cannot say. */
-static json_t *text_json(const char *text)
-{
-	json_t *string = json_string(text);
-	return string ? string : json_string("(not UTF-8)");
-}
-
 /* Numbers of JSON have a sign: what is larger is a string. */
 static json_t *number_json(uint64_t n)
 {
@@ -330,7 +323,7 @@ static json_t *conditions_json(const struct litmus_case *run)
 			run->result.condition[c].satisfied, "violated",
 			run->result.condition[c].violated);
 		if (run->witness[c])
-			json_object_set_new(one, "witness", text_json(run->witness[c]));
+			json_object_set_new(one, "witness", json_text(run->witness[c]));
 		json_array_append_new(all, one);
 	}
 	return all;
@@ -344,7 +337,7 @@ static void keep_json(struct litmus_job *job, const struct litmus_case *run)
 	hardware_print(&run->hw, true, hw, sizeof(hw));
 	json_t *one = json_pack(
 		"{s:s, s:o, s:o, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:b}", "name", test->name,
-		"file", text_json(run->file->path), "doc", text_json(test->doc ? test->doc : ""),
+		"file", json_text(run->file->path), "doc", json_text(test->doc ? test->doc : ""),
 		"hardware", hw, "own_hardware", run->own, "stronger_than_x86",
 		litmus_stronger(test, &run->hw), "final", outcomes_json(test, &r->final, false),
 		"crash", outcomes_json(test, &r->crash, true), "conditions", conditions_json(run),
@@ -359,28 +352,47 @@ static void keep_junit(struct litmus_job *job, const struct litmus_case *run)
 	for (unsigned c = 0; c < test->conditions; c++) {
 		enum litmus_verdict v = litmus_judge(run, c);
 		if (v == VERDICT_HOLDS)
-			junit_add(&job->junit, test->name, test->condition[c].text, NULL);
+			junit_add(&job->junit, JUNIT_PASSED, test->name, test->condition[c].text,
+				  NULL);
 		else
-			junit_add(&job->junit, test->name, test->condition[c].text, "%s:%u: %s",
-				  run->file->path, test->condition[c].line, verdicts[v]);
+			junit_add(&job->junit, v == VERDICT_UNSURE ? JUNIT_SKIPPED : JUNIT_FAILED,
+				  test->name, test->condition[c].text, "%s:%u: %s", run->file->path,
+				  test->condition[c].line, verdicts[v]);
 	}
 }
 
-int litmus_json(const struct litmus_job *job, const char *path)
+void litmus_conclude(const struct litmus_job *job, struct conclusion *c)
+{
+	const unsigned *count = job->count,
+		       all = count[VERDICT_HOLDS] + count[VERDICT_FAILS] + count[VERDICT_UNSURE];
+	if (count[VERDICT_FAILS])
+		conclude(c, EXIT_BROKEN, "%u of %u conditions do%s not hold.", count[VERDICT_FAILS],
+			 all, count[VERDICT_FAILS] == 1 ? "es" : "");
+	else if (count[VERDICT_UNSURE])
+		conclude(c, EXIT_UNSURE, "%u of %u conditions could not be told; the others hold.",
+			 count[VERDICT_UNSURE], all);
+	else
+		conclude(c, EXIT_HELD, all ? "Every condition holds." : "There is no condition.");
+	if (job->bads)
+		conclusion_add(c, " %u file%s could not be read.", job->bads, plural(job->bads));
+	c->status = job->bads ? EXIT_USAGE : c->status;
+}
+
+int litmus_json(const struct litmus_job *job, const struct conclusion *c, const char *path)
 {
 	json_t *bad = json_array();
 	for (unsigned i = 0; i < job->bads; i++) {
 		const struct litmus_bad *b = &job->bad[i];
 		json_array_append_new(bad, json_pack("{s:o, s:i, s:i, s:o}", "file",
-						     text_json(b->path), "line", (int)b->error.line,
+						     json_text(b->path), "line", (int)b->error.line,
 						     "column", (int)b->error.column, "message",
-						     text_json(b->error.message)));
+						     json_text(b->error.message)));
 	}
 	json_t *all = json_pack(
 		"{s:O, s:o, s:b, s:i, s:i, s:i}", "tests", job->json, "bad_files", bad, "complete",
 		job->done == job->files, "hold", (int)job->count[VERDICT_HOLDS], "do_not_hold",
 		(int)job->count[VERDICT_FAILS], "could_not_tell", (int)job->count[VERDICT_UNSURE]);
-	int error = job->no_memory || !all ? -ENOMEM : json_save(all, path);
+	int error = job->no_memory || !all ? -ENOMEM : json_save(all, c, path);
 	json_decref(all);
 	return error;
 }
@@ -413,7 +425,7 @@ void litmus_report_bad(struct litmus_job *job)
 	if (!job->junit_path)
 		return;
 	for (unsigned i = 0; i < job->bads; i++)
-		junit_add(&job->junit, job->bad[i].path, "read", "%u:%u: %s",
+		junit_add(&job->junit, JUNIT_ERROR, job->bad[i].path, "read", "%u:%u: %s",
 			  job->bad[i].error.line, job->bad[i].error.column,
 			  job->bad[i].error.message);
 }

@@ -4,7 +4,7 @@
 /* What litmus tests were run, and what is printed and written of them. */
 #include <jansson.h>
 #include "checker/models/litmus_batch.h"
-#include "report/junit.h"
+#include "report/conclusion.h"
 
 #define LITMUS_KNOBS 32
 
@@ -36,8 +36,9 @@ struct litmus_job {
 void litmus_report(struct litmus_job *job, const struct litmus_case *run, unsigned runs);
 void litmus_report_bad(struct litmus_job *job);
 void litmus_summary(const struct litmus_job *job);
+void litmus_conclude(const struct litmus_job *job, struct conclusion *c);
 /* Write what litmus_report() kept. 0 or -errno. */
-int litmus_json(const struct litmus_job *job, const char *path);
+int litmus_json(const struct litmus_job *job, const struct conclusion *c, const char *path);
 void litmus_list(const struct litmus_job *job);
 
 #endif

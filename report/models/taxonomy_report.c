@@ -478,6 +478,27 @@ static json_t *choices_json(const struct taxonomy_report *r)
 	return list;
 }
 
+void taxonomy_conclude(const struct taxonomy_report *r, struct conclusion *c)
+{
+	unsigned count[TAXONOMY_NOT_COMPARED + 1], choices = taxonomy_choices_differ(r);
+	taxonomy_count(r, count);
+	if (count[TAXONOMY_DIFFERS] || choices)
+		conclude(c, EXIT_BROKEN,
+			 "%u cell%s and %u choice%s of the cheapest method differ from %s.",
+			 count[TAXONOMY_DIFFERS], plural(count[TAXONOMY_DIFFERS]), choices,
+			 plural(choices), r->request->table_name);
+	else if (count[TAXONOMY_UNSURE])
+		conclude(c, EXIT_UNSURE,
+			 "%u cell%s not searched to the end; the others are as %s says.",
+			 count[TAXONOMY_UNSURE], count[TAXONOMY_UNSURE] == 1 ? " was" : "s were",
+			 r->request->table_name);
+	else if (count[TAXONOMY_EQUAL])
+		conclude(c, EXIT_HELD, "Every cell that is compared is as %s says.",
+			 r->request->table_name);
+	else
+		conclude(c, EXIT_HELD, "No cell is compared with %s.", r->request->table_name);
+}
+
 int taxonomy_json(const struct taxonomy_report *r, const char *path)
 {
 	json_t *cells = json_array();
@@ -492,7 +513,7 @@ int taxonomy_json(const struct taxonomy_report *r, const char *path)
 	if (!all && !error)
 		error = -ENOMEM;
 	if (!error)
-		error = json_save(all, path);
+		error = json_save(all, &r->conclusion, path);
 	json_decref(all);
 	return error;
 }
@@ -508,20 +529,21 @@ static void add_test(const struct taxonomy_report *r, const struct taxonomy_cell
 	taxonomy_config(r->t, cell->column, cell->transport, config, sizeof(config));
 	snprintf(suite, sizeof(suite), "taxonomy %s", taxonomy_method(cell->method));
 	if (compared == TAXONOMY_DIFFERS)
-		junit_add(j, suite, config, "%s, expected %s\n%s\ntidemark replay %s",
+		junit_add(j, JUNIT_FAILED, suite, config, "%s, expected %s\n%s\ntidemark replay %s",
 			  taxonomy_word(cell->result.verdict), expected,
 			  cell->result.broken[0].text, trace ? trace : "");
 	else if (!cell->result.measured)
-		junit_skip(j, suite, config, "left off before the end");
+		junit_add(j, JUNIT_SKIPPED, suite, config, "left off before the end");
 	else if (compared == TAXONOMY_UNSURE)
-		junit_add(j, suite, config, "could not tell, expected %s", expected);
+		junit_add(j, JUNIT_SKIPPED, suite, config, "could not tell, expected %s", expected);
 	else
-		junit_add(j, suite, config, NULL);
+		junit_add(j, JUNIT_PASSED, suite, config, NULL);
 }
 
 int taxonomy_junit(const struct taxonomy_report *r, const char *path)
 {
 	struct junit j = {.seconds = r->seconds};
+	conclusion_junit(&r->conclusion, &j);
 	/* Cases of a suite, which is a method, stand together. */
 	for (unsigned m = 0; m < taxonomy_methods(); m++)
 		for (unsigned i = 0; i < r->t->cells; i++)

@@ -26,6 +26,7 @@ struct taxonomy_report {
 	char *(*trace)[TAXONOMY_BREAKS]; /* files, by cell; NULL: none */
 	double seconds;
 	unsigned unmeasured; /* cells that were to be measured: it was left off */
+	struct conclusion conclusion;
 };
 
 /* --- taxonomy_report.c --- */
@@ -40,7 +41,8 @@ void taxonomy_count(const struct taxonomy_report *r, unsigned count[TAXONOMY_NOT
 /* Choices that are otherwise than the papers' tables have them. */
 unsigned taxonomy_choices_differ(const struct taxonomy_report *r);
 void taxonomy_print(const struct taxonomy_report *r);
-/* Files: 0 or -errno. */
+void taxonomy_conclude(const struct taxonomy_report *r, struct conclusion *c);
+/* Files, with r->conclusion: 0 or -errno. */
 int taxonomy_json(const struct taxonomy_report *r, const char *path);
 int taxonomy_junit(const struct taxonomy_report *r, const char *path);
 /* "    tidemark replay FILE", or why there is none. */

@@ -308,16 +308,7 @@ int campaign_index(FILE *out, const void *report)
 	fputs(page_css, out);
 	fputs(campaign_css, out);
 	fputs("</style></head>\n<body>\n<main>\n<h1>Crash test</h1>\n", out);
-	if (r->surprises)
-		fprintf(out, "<p class=\"verdict bad\">%u result%s need%s attention</p>\n",
-			r->surprises, plural(r->surprises), r->surprises == 1 ? "s" : "");
-	else
-		fputs("<p class=\"verdict good\">Everything is as expected.</p>\n", out);
-	if (r->open)
-		fprintf(out,
-			"<p class=\"verdict bad\">Not everything was looked at under %u of %u "
-			"configurations.</p>\n",
-			r->open, r->campaign->configs);
+	conclusion_page(out, &r->conclusion);
 	print_figures(out, r);
 	print_cells(out, r, true, "<section id=attention>\n<h2>What needs attention</h2>\n");
 	print_matrix(out, r);

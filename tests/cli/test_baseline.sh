@@ -37,9 +37,10 @@ cmp -s known jobs || wrong 'another baseline with another number of processes'
 run 0 --variant one_flush --baseline known --json got.json --junit got.xml --sarif got.sarif --annotations
 says 'Accepted by known: efactory one_flush'
 says 'accepted by the baseline'
-says 'Everything is as expected.'
+says 'Everything that was tried is as expected'
 says_not 'No longer breaks'
 says_not '::error'
+says '::notice title=tidemark::Everything that was tried is as expected: '
 grep -q '"verdict": "broken"' got.json && grep -q '"accepted": true' got.json && ! grep -q '"as_expected": false' got.json || wrong 'JSON: not broken, accepted and as expected'
 ! grep -q '<failure' got.xml || wrong 'JUnit: failures'
 grep -q '"results": \[\]' got.sarif || wrong 'SARIF: results'
@@ -96,7 +97,7 @@ run 1 --variant one_flush --knob ddio=off --baseline knobs
 sed 's/ one_flush / default /' known >gone
 run 0 --baseline gone --write-baseline again
 [ "$(grep -c '^No longer breaks: remove it from gone: efactory default ' out)" -eq $(($(wc -l <gone) - 1)) ] || wrong 'not each row that is not seen is named'
-says 'Everything is as expected.'
+says 'Everything that was tried is as expected'
 [ "$(cat again)" = 'tidemark-baseline 1' ] || wrong "they are written again: $(cat again)"
 # Of what was not tested nothing can be said, and it is kept.
 run 0 --baseline known --write-baseline again

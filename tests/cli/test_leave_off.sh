@@ -46,7 +46,7 @@ matrix() {
 	run 0 $campaign --out whole --json whole.json
 	cp out whole.out
 	[ ! -s err ] || wrong 'stderr is no terminal, and has something'
-	has 'Everything is as expected.'
+	has 'Everything that was tried is as expected'
 	# Text that is read by one who sees it for the first time: marks, contracts, where to read more.
 	has '!  surprise: see below'
 	has 'docs/contracts.md'
@@ -118,7 +118,33 @@ interrupted() {
 		[ $? -eq 1 ] || wrong "$trace does not replay"
 	done
 	[ -e cut/efactory-LIN.trace ] || wrong 'no trace of what was found'
+	one_word 130 error unsure "$(sed -n 's/^ "verdict": "\(.*\)",$/\1/p' cut.json)"
 	ls cut | grep -v '\.trace$' && wrong 'something else is left'
+}
+
+# one_word STATUS ANNOTATION CLASS SENTENCE: the text, cut.json, cut.xml, and if they are there cut.sarif, the annotation and
+# the page say what it comes to, alike.
+one_word() {
+	python "$@" <<-'END'
+		import json, os, sys, xml.etree.ElementTree as t
+		status, annotation, name, sentence = sys.argv[1:]
+		text = open("out").read()
+		assert sentence in " ".join(text.split()), text
+		results = json.load(open("cut.json"))
+		assert (results["status"], results["verdict"]) == (int(status), sentence), results["verdict"]
+		suite = t.parse("cut.xml").getroot()[0]
+		assert [p.get("value") for p in suite.find("properties")] == [sentence]
+		of_all = [c[0].tag for c in suite.iter("testcase") if c.get("name") == "verdict"]
+		assert of_all == {"0": [], "1": [], "3": ["skipped"]}.get(status, ["error"]), of_all
+		if os.path.exists("cut.sarif"):
+		    end, = json.load(open("cut.sarif"))["runs"][0]["invocations"]
+		    assert (end["exitCode"], end["exitCodeDescription"]) == (int(status), sentence), end
+		    assert end["executionSuccessful"] == (status in "01")
+		    assert f"::{annotation} title=tidemark::{sentence}\n" in text
+		    page = open("pages/index.html").read()
+		    assert f'<p class="verdict {name}">{sentence}</p>' in page and page.count('class="verdict') == 1
+	END
+	rm -rf cut.json cut.xml cut.sarif pages
 }
 
 # The processes that work.
@@ -151,19 +177,39 @@ terminated() {
 }
 
 timed() {
+	builtin=$("$tidemark" list workloads | wc -l)
 	run 2 crashtest --time soon
 	has 'expected whole seconds, such as 90, or 90s, 30m or 8h' err
-	run 3 crashtest erda --workload w-r --runs 100000000 --states 1000000000 --time 1s --no-traces --json cut.json
+	run 3 crashtest erda --workload w-r --runs 100000000 --states 1000000000 --time 1s --out none --json cut.json --junit cut.xml \
+		--sarif cut.sarif --annotations --html pages
 	has 'Left off after --time: 0 of 1 workloads'
+	python cut.xml <<-'END'
+		import sys, xml.etree.ElementTree as t
+		cases = list(t.parse(sys.argv[1]).getroot().iter("testcase"))
+		assert cases and all(case.find("skipped") is not None for case in cases)
+	END
 	has "All of it: $tidemark crashtest erda --workload w-r --runs"
 	sed -n '/^All of it/p' out | grep -q -e --time && wrong 'the command that does all is not that'
 	has '"verdict": "could not tell"' cut.json
 	has_not '"verdict": "holds"' cut.json
+	one_word 3 warning unsure 'Left off after --time: 0 of 1 workloads are done, 0 of 1 configurations are finished; what was done is as expected.'
+	all='--out none --json cut.json --junit cut.xml --sarif cut.sarif --annotations --html pages'
+	run 0 crashtest rdmp_kv --workload w --workload wr --runs 60 $all
+	one_word 0 notice good "Everything that was tried is as expected: 60 of the usual 2000 runs of a workload, 2 workloads instead of the usual $builtin, 1 configuration instead of the usual 15."
+	run 0 crashtest rdmp_kv --workload w --exhaustive --preemptions 0 $all
+	one_word 0 notice good 'Everything within the bounds of --exhaustive is as expected.'
+	run 3 crashtest rdmp_kv --workload w --exhaustive --preemptions 0 --states 3 $all
+	grep -q '"verdict": "holds"' cut.json && grep -q '"states": [^0]' cut.json && wrong 'it was not looked at, and holds'
+	one_word 3 warning unsure 'Not everything within the bounds of --exhaustive was looked at, under 1 of 1 configurations; what was looked at is as expected.'
+	run 1 crashtest efactory --variant get_no_fence --workload w-r --runs 100 --states 800 $all
+	one_word 1 error bad 'Not everything is as it should be: efactory get_no_fence LIN, efactory get_no_fence MONO.'
 	# Each of these takes a single process much more than a second, however fast it is.
-	run 3 mutants --tim=1s --jobs 1
+	run 3 mutants --tim=1s --jobs 1 --json cut.json
 	has 'Left off after --time: '
+	has '"status": 3' cut.json
 	grep '^All of it: ' out | grep -q -e --time && wrong 'the command that does all is not that'
-	run 3 taxonomy --time 1s --no-traces --jobs 1 --preemptions 3
+	run 3 taxonomy --time 1s --no-traces --jobs 1 --preemptions 3 --json cut.json --junit cut.xml
+	one_word 3 '' '' "$(sed -n 's/^ "verdict": "\(.*\)",$/\1/p' cut.json)"
 	has 'Left off after --time: '
 	run 3 claims --time 1s --no-traces --jobs 1
 	has 'Left off after --time: '
@@ -190,7 +236,7 @@ fail_fast() {
 		--no-traces --json spread.json
 	has_not '"complete": true' spread.json
 	run 0 crashtest erda --workload w-r --runs 20 --fail-fast --no-traces
-	has 'Everything is as expected.'
+	has 'Everything that was tried is as expected'
 	run 1 mutants erda --states 10 --fail-fast
 	has 'Left off at the first surprise'
 	sed 's/\bok\b/L/' "$root/scenarios/taxonomy/taxonomy.txt" >table

@@ -36,7 +36,20 @@ tells_of() {
 	grep -q 'whole.trace: what was taken for known' err || wrong "no words: $*"
 }
 
-tells crashtest efactory --workload w1r2-w2r1 "${bug[@]}" --runs 300 -q
+# Files that it would have written do not stay what an earlier campaign has made of them: they say that there are no results.
+no_results() {
+	local file
+	for file; do
+		grep -q 'No results: .*an image has another outcome' "$file" || wrong "$file does not say that there are none"
+		! grep -qE 'as expected|verdict good|"holds"' "$file" || wrong "$file says what it is not"
+	done
+}
+files=(--json r.json --junit r.xml --sarif r.sarif --html pages)
+"$tidemark" crashtest efactory --workload w1r2-w2r1 --runs 3 -q "${files[@]}" >out 2>err || wrong 'a good campaign'
+grep -q 'Everything that was tried' r.json r.xml r.sarif pages/index.html || wrong 'a good campaign does not say so'
+tells crashtest efactory --workload w1r2-w2r1 "${bug[@]}" --runs 300 -q "${files[@]}"
+no_results r.json r.xml r.sarif pages/index.html
+grep -q '"status": 70' r.json && grep -q '"exitCode": 70' r.sarif && grep -q '<error ' r.xml && ! grep -q '<testcase[^>]*/>' r.xml || wrong 'another status, or a case that passes'
 tells crashtest efactory --workload w1r2-w2r1 "${bug[@]}" --runs 300 -q --exhaustive
 # KEEP's bounds come of all images of the run.
 sed -e '/^deviate/d' -e 's/^broken none/broken KEEP/' tree.trace >whole.trace
@@ -49,7 +62,8 @@ tells shrink broken.trace -o small.trace
 tells fuzz efactory "${bug[@]}" --runs 2000 -q --no-traces
 tells fuzz efactory "${bug[@]}" --runs 2000 -q --forever campaign
 tells ablate efactory --workload w1r2-w2r1 "${bug[@]}" -q --no-traces --one-config
-tells taxonomy w1 "${bug[@]}" -q --no-traces
+tells taxonomy w1 "${bug[@]}" -q --no-traces --json t.json --junit t.xml
+no_results t.json t.xml
 tells_of replay -q whole.trace
 mkdir known
 cp whole.trace known

@@ -76,8 +76,12 @@ def check():
     expect(log["version"] == "2.1.0", "the version")
     expect(len(log["runs"]) == 1, "expected one run")
     run = log["runs"][0]
-    only(run, "the run", ["tool"], ["results", "columnKind"])
+    only(run, "the run", ["tool"], ["results", "columnKind", "invocations"])
     expect(run["columnKind"] in ("utf16CodeUnits", "unicodeCodePoints"), "columnKind")
+    for call in run["invocations"]:
+        only(call, "the invocation", ["executionSuccessful"], ["exitCode", "exitCodeDescription"])
+        expect(call["executionSuccessful"] == (call["exitCode"] in (0, 1)), "it was not that successful")
+        text(call["exitCodeDescription"], "what it comes to")
     only(run["tool"], "the tool", ["driver"])
     driver = run["tool"]["driver"]
     only(driver, "the driver", ["name"], ["version", "rules"])

@@ -77,7 +77,8 @@ done
 
 # --- annotations ---
 
-grep '^::' "$here/annotated" >"$here/commands"
+grep -qx '::error title=tidemark::Not everything is as it should be: efactory one_flush .*' "$here/annotated" || wrong 'no annotation says what it comes to'
+grep '^::.* of ' "$here/annotated" >"$here/commands"
 [ "$(wc -l <"$here/commands")" -eq "$(wc -l <"$here/flush")" ] || wrong "$(wc -l <"$here/commands") annotations"
 sed -nE 's/^::error file=([^,:]*),line=([0-9]+),title=([A-Z]+) of [^:,]*::.*%0AWhy: .*%0ATo see it: tidemark replay .*/\3 \1:\2/p' "$here/commands" |
 	diff - <(cut -d ' ' -f 1,3 "$here/flush") >"$here/err" || wrong 'annotations stand elsewhere'

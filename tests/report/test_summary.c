@@ -97,6 +97,7 @@ static void print(struct made *m)
 	stdout = open_memstream(&m->text, &m->len);
 	report_matrix_begin(&matrix, &m->r);
 	report_matrix_end(&matrix);
+	report_conclude(&m->r);
 	report_summary(&m->r);
 	fclose(stdout);
 	stdout = out;
@@ -218,7 +219,7 @@ START_TEST(promise_broken)
 	ck_assert_ptr_null(strstr(m.text, "Everything is as expected"));
 	ck_assert_str_eq(find(&m, "Not everything is as it should be: "),
 			 "Not everything is as it should be: efactory KEEP, efactory (domain=mhp) "
-			 "KEEP, erda (wrap) RDA, rdmp_kv (ddio=off) DUR\n");
+			 "KEEP, erda (wrap) RDA,\nrdmp_kv (ddio=off) DUR.\n");
 	teardown(&m);
 }
 END_TEST
@@ -294,6 +295,7 @@ START_TEST(left_off)
 	ck_assert_ptr_null(strstr(m.text, "rdmp_kv"));
 	ck_assert_int_eq(m.r.surprises, 0); /* what should break need not have, yet */
 	find(&m, "\nLeft off at SIGINT: ");
+	ck_assert_int_eq(m.r.conclusion.status, EXIT_UNSURE);
 	find(&m, "\nAll of it: tidemark crashtest\n");
 	ck_assert_ptr_null(strstr(m.text, "Everything is as expected"));
 	ck_assert_ptr_null(strstr(m.text, "Nothing needs attention"));
@@ -331,12 +333,42 @@ START_TEST(nothing_finished)
 }
 END_TEST
 
+/* Of a small budget it is said how small it was. */
+START_TEST(small_budget)
+{
+	struct made m;
+	setup(&m);
+	snprintf(m.r.tried, sizeof(m.r.tried), "60 of the usual 2000 runs of a workload");
+	print(&m);
+	ck_assert_int_eq(m.r.conclusion.status, EXIT_HELD);
+	find(&m, "\nEverything that was tried is as expected: 60 of the usual 2000 runs of a "
+		 "workload.\n");
+	teardown(&m);
+}
+END_TEST
+
+/* Of many that need attention, as many are named as there is room for. */
+START_TEST(many_surprises)
+{
+	struct made m;
+	setup(&m);
+	for (unsigned i = 0; i < m.c.configs; i++)
+		m.c.cell[i][TM_RDA].broken = m.c.cell[i][TM_FSCK].broken = m.c.cell[i][TM_LIVE]
+										   .broken = true;
+	print(&m);
+	const char *text = m.r.conclusion.text, *more = strstr(text, ", and ");
+	ck_assert_int_eq(m.r.conclusion.status, EXIT_BROKEN);
+	ck_assert(more && !strcmp(strstr(more, " more"), " more."));
+	teardown(&m);
+}
+END_TEST
+
 /* A file could not be written: that is the verdict, not that all is well. */
 START_TEST(unwritten)
 {
 	struct made m;
 	setup(&m);
-	m.r.unwritten = true;
+	m.r.unwritten = EXIT_USAGE;
 	print(&m);
 	ck_assert_ptr_null(strstr(m.text, "Everything is as expected"));
 	find(&m, "\nNot all results could be written.\n");
@@ -405,6 +437,8 @@ int main(void)
 	tcase_add_test(cases, could_not_tell);
 	tcase_add_test(cases, left_off);
 	tcase_add_test(cases, nothing_finished);
+	tcase_add_test(cases, small_budget);
+	tcase_add_test(cases, many_surprises);
 	tcase_add_test(cases, unwritten);
 	tcase_add_test(cases, rows_as_finished);
 	suite_add_tcase(suite, cases);

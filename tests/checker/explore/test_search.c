@@ -517,6 +517,15 @@ START_TEST(incomplete_is_told)
 	b->ex.limits.states = 50;
 	ck_assert_int_eq(search_run(&b->search, &b->ex, &search_default), 0);
 	ck_assert(!b->search.complete);
+	search_close(&b->search);
+	/* Also where the only run ends early. */
+	limits = search_default;
+	limits.preemptions = 0;
+	explore_restart(&b->ex);
+	b->ex.limits.states = 3;
+	ck_assert_int_eq(search_run(&b->search, &b->ex, &limits), 0);
+	ck_assert_uint_eq(b->ex.counts.runs, 1);
+	ck_assert(!b->search.complete);
 	bench_free(b);
 }
 END_TEST
