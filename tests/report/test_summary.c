@@ -261,13 +261,13 @@ START_TEST(could_not_tell)
 	setup(&m);
 	m.r.whole = false;
 	m.c.cell[config(&m, "efactory", "default")][TM_BUF].broken = false;
-	m.c.total[config(&m, "erda", "ddio=off")].states = 0;
+	m.c.total[config(&m, "efactory", "ddio=off")].states = 0;
 	print(&m);
 	find(&m, "\nNothing needs attention: ");
 	ck_assert_int_eq(mark(&m, "efactory", TM_BUF), '?');
-	ck_assert_int_eq(mark_at(&m, "erda", "ddio=off", TM_RDA), '.');
-	ck_assert_int_eq(mark_at(&m, "erda", "ddio=off", TM_FSCK), '?');
-	ck_assert_int_eq(mark(&m, "erda", TM_FSCK), '.');
+	ck_assert_int_eq(mark_at(&m, "efactory", "ddio=off", TM_RDA), '.');
+	ck_assert_int_eq(mark_at(&m, "efactory", "ddio=off", TM_KEEP), '?');
+	ck_assert_int_eq(mark(&m, "efactory", TM_KEEP), '.');
 	teardown(&m);
 }
 END_TEST
