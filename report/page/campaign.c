@@ -25,7 +25,7 @@ static const struct meaning {
 } meanings[] = {
 	{'.', "holds", "&#10003;", "holds: no failure was found"},
 	{'x', "breaks", "&#215;", "broken as the design says: the store does not promise it"},
-	{'X', "breaks", "&#10007;", "broken and promised: a known flaw"},
+	{'X', "breaks flaw", "&#10006;", "broken and promised: a known flaw"},
 	{'a', "breaks", "&#8776;", "broken, and accepted by the baseline"},
 	{'-', "unsure", "-", "nothing broken until now: not finished"},
 	{'?', "unsure", "?", "could not tell"},
@@ -91,7 +91,7 @@ static void print_mark(FILE *out, const struct report *r, unsigned config, unsig
 		return;
 	}
 	config_name(&r->campaign->config[config], name, sizeof(name));
-	fprintf(out, "<td class=%s>", is->class);
+	fprintf(out, "<td class=\"%s\">", is->class);
 	bool linked = has_page(r, config, k);
 	if (linked)
 		put_page_link(out, &r->cell[config][k].one[0], "");
@@ -154,7 +154,7 @@ static void print_matrix(FILE *out, const struct report *r)
 	fputs("<ul class=marks>\n", out);
 	for (size_t i = 0; i < MEANINGS; i++)
 		if (r->baseline || meanings[i].mark != 'a')
-			fprintf(out, "<li><b class=%s>%s</b> %s</li>\n", meanings[i].class,
+			fprintf(out, "<li><b class=\"%s\">%s</b> %s</li>\n", meanings[i].class,
 				meanings[i].sign, meanings[i].text);
 	fputs("</ul>\n<p class=dim>A cell that breaks leads to the page of its smallest "
 	      "trace.</p>\n",

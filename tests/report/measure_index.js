@@ -12,6 +12,14 @@
 		var plain = /, 0\)|transparent/.test(getComputedStyle(td).backgroundColor), attention = td.classList.contains('attention');
 		if (plain == attention) say('a cell ' + (attention ? 'of attention is plain' : 'stands out: ' + td.className));
 	});
+	/* Without colours, in one letter: each mark is another one. Crosses are alike. */
+	var looks = {};
+	document.querySelectorAll('.marks b').forEach(function (b) {
+		var style = getComputedStyle(b), sign = b.textContent.replace(/[\u00d7\u2715-\u2718x]/i, 'cross');
+		var look = [sign, style.borderTopWidth, /, 0\)|transparent/.test(style.backgroundColor)].join();
+		if (looks[look]) say('two marks look alike: ' + b.parentElement.textContent);
+		looks[look] = true;
+	});
 	measureColours(say);
 	var list = document.createElement('pre');
 	list.id = 'measured';
