@@ -104,6 +104,25 @@ unsigned report_judged(const struct campaign *c);
 bool report_is_tried(const struct report *r, unsigned config, unsigned k);
 /* "12 of 345 runs and states": in how many the contract is broken. */
 void report_broken_in(const struct report *r, unsigned config, unsigned k, char *buf, size_t n);
+/* Are the two cells the same surprise under two configurations? */
+bool same_surprise(const struct report *r, unsigned a, unsigned b, unsigned k);
+
+#define REPORT_ROWS 256
+
+/* A contract that breaks, which is a surprise, in most rows of the hardware, and holds in a few. */
+struct holds_on {
+	unsigned home;		/* the configuration with the default hardware */
+	unsigned contracts;	/* TM_BIT()s of those that hold in the same rows */
+	bool first;		/* it is told with this cell */
+	char rows[REPORT_ROWS]; /* where it holds: "ddio=off, domain=mhp" */
+};
+
+/* False: the cell is no part of such a thing. */
+bool report_holds_on(const struct report *r, unsigned config, unsigned k, struct holds_on *out);
+/* "DUR, MONO" */
+void holds_on_contracts(const struct holds_on *h, const char *between, char text[REPORT_ROWS]);
+/* Where it breaks, as a row of expected.txt has it: "ddio=on+domain=dmp". */
+void holds_on_condition(const struct holds_on *h, char text[REPORT_ROWS]);
 /* In capitals, what is not as expected of a cell. */
 const char *report_surprise(const struct report_cell *cell);
 /* For which cause a surprising cell broke, or how often, if that is the surprise: a sentence.

@@ -17,15 +17,25 @@ static void conclude_surprises(struct report *r)
 	const struct campaign *c = r->campaign;
 	struct conclusion *end = &r->conclusion;
 	unsigned left = r->surprises;
-	char name[REPORT_NAME];
+	char name[REPORT_NAME], contracts[REPORT_ROWS];
+	struct holds_on holds;
 	conclude(end, EXIT_BROKEN, "Not everything is as it should be:");
 	for (unsigned i = 0; i < c->configs * TM_CONTRACTS && strlen(end->text) < LISTED; i++) {
-		if (!r->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].surprise)
+		unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
+		if (!r->cell[config][k].surprise)
 			continue;
-		config_name(&c->config[i / TM_CONTRACTS], name, sizeof(name));
-		conclusion_add(end, "%s %s %s", left == r->surprises ? "" : ",", name,
-			       contract_name(i % TM_CONTRACTS));
+		bool folded = report_holds_on(r, config, k, &holds), any = left < r->surprises;
 		left--;
+		if (folded && !holds.first)
+			continue;
+		config_name(&c->config[config], name, sizeof(name));
+		conclusion_add(end, "%s %s ", any ? "," : "", name);
+		if (folded)
+			holds_on_contracts(&holds, ", ", contracts);
+		if (folded)
+			conclusion_add(end, "%s (holds on: %s)", contracts, holds.rows);
+		else
+			conclusion_add(end, "%s", contract_name(k));
 	}
 	conclusion_add(end, left ? ", and %u more." : ".", left);
 }

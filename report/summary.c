@@ -14,16 +14,6 @@
 
 /* --- what needs attention --- */
 
-/* Are the two cells the same surprise under two configurations? */
-static bool same_surprise(const struct report *r, unsigned a, unsigned b, unsigned k)
-{
-	const struct campaign *c = r->campaign;
-	const struct report_cell *x = &r->cell[a][k], *y = &r->cell[b][k];
-	return x->surprise && y->surprise && same_group(&c->config[a], &c->config[b]) &&
-	       c->cell[a][k].broken == c->cell[b][k].broken && x->strange == y->strange &&
-	       x->often == y->often;
-}
-
 static bool is_told(const struct report *r, unsigned config, unsigned k)
 {
 	for (unsigned i = 0; i < config; i++)
@@ -77,16 +67,44 @@ static void print_first_case(const struct report *r, unsigned config, unsigned k
 		       cell->cases - 1, cell->cases == 2 ? "" : "s");
 }
 
+static void print_head(const struct report *r, unsigned config, unsigned k, const char *contracts)
+{
+	char name[REPORT_NAME];
+	config_name(&r->campaign->config[config], name, sizeof(name));
+	printf("\n%s%s %s%s: %s%s%s, ", paint(BOLD), name, contracts, paint(PLAIN), paint(RED),
+	       report_surprise(&r->cell[config][k]), paint(PLAIN));
+}
+
+/* What holds on some hardware alone: a heading, a few lines of each contract, and how to say that
+ * it is meant so. */
+static void print_holds_on(const struct report *r, const struct holds_on *h, unsigned k)
+{
+	char contracts[REPORT_ROWS], condition[REPORT_ROWS], text[100];
+	holds_on_contracts(h, ", ", contracts);
+	print_head(r, h->home, k, contracts);
+	printf("holds on: %s\n", h->rows);
+	for (unsigned other = k; other < TM_CONTRACTS; other++) {
+		if (!(h->contracts & TM_BIT(other)))
+			continue;
+		report_broken_in(r, h->home, other, text, sizeof(text));
+		printf("  %s, in %s\n", contract_name(other), text);
+		print_first_case(r, h->home, other);
+	}
+	holds_on_contracts(h, ",", contracts);
+	holds_on_condition(h, condition);
+	printf("  if it is meant so, expected.txt can say it (docs/one-sided.md):\n"
+	       "  if %s  %s  broken  WHY\n",
+	       condition, contracts);
+}
+
 /* A surprise: a heading, a few lines. */
 static void print_surprise(const struct report *r, unsigned config, unsigned k)
 {
 	const struct campaign *c = r->campaign;
 	const struct report_cell *cell = &r->cell[config][k];
 	const struct campaign_cell *counts = &c->cell[config][k];
-	char name[REPORT_NAME], text[REPORT_SENTENCE];
-	config_name(&c->config[config], name, sizeof(name));
-	printf("\n%s%s %s%s: %s%s%s, ", paint(BOLD), name, contract_name(k), paint(PLAIN),
-	       paint(RED), report_surprise(cell), paint(PLAIN));
+	char text[REPORT_SENTENCE];
+	print_head(r, config, k, contract_name(k));
 	report_broken_in(r, config, k, text, sizeof(text));
 	if (counts->broken)
 		printf("in %s\n", text);
@@ -106,9 +124,19 @@ static void print_surprise(const struct report *r, unsigned config, unsigned k)
 static void print_attention(const struct report *r)
 {
 	const struct campaign *c = r->campaign;
+	struct holds_on holds;
+	unsigned told = 0;
+	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++)
+		if (r->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].surprise)
+			told += !report_holds_on(r, i / TM_CONTRACTS, i % TM_CONTRACTS, &holds) ||
+				holds.first;
 	if (r->surprises)
-		printf("%s%u result%s need%s attention%s\n", paint(RED), r->surprises,
-		       plural(r->surprises), r->surprises == 1 ? "s" : "", paint(PLAIN));
+		printf("%s%u result%s need%s attention%s", paint(RED), told, plural(told),
+		       told == 1 ? "s" : "", paint(PLAIN));
+	if (told < r->surprises)
+		printf(", in %u cells of the matrix", r->surprises);
+	if (r->surprises)
+		putchar('\n');
 	else if (r->undone || r->open)
 		printf("%sNothing that was found needs attention%s\n", paint(GREEN), paint(PLAIN));
 	else
@@ -120,8 +148,12 @@ static void print_attention(const struct report *r)
 		       paint(YELLOW), paint(PLAIN), r->open, c->configs);
 	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++) {
 		unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
-		if (r->cell[config][k].surprise && !is_told(r, config, k))
+		if (!r->cell[config][k].surprise)
+			continue;
+		if (!report_holds_on(r, config, k, &holds) && !is_told(r, config, k))
 			print_surprise(r, config, k);
+		else if (report_holds_on(r, config, k, &holds) && holds.first)
+			print_holds_on(r, &holds, k);
 	}
 }
 

@@ -108,31 +108,85 @@ bool expect_configs_are(const char *store, const char *list)
 	return false;
 }
 
-static int read_row(struct text *t, const char *store, const char *configs, char *rest)
+/* That of a configuration: "VARIANT/ddio=off mtu=256", "tight+ddio=off". */
+static struct hardware hardware_of(const char *config)
+{
+	struct hardware hw = hardware_default;
+	const char *slash = strchr(config, '/'), *expected;
+	char parts[96], *save = NULL;
+	snprintf(parts, sizeof(parts), "%s", slash ? slash + 1 : config);
+	for (char *part = strtok_r(parts, " +", &save); part; part = strtok_r(NULL, " +", &save)) {
+		struct hardware with = hw;
+		if (strchr(part, '=') && !hardware_switch(&with, part, &expected))
+			hw = with;
+	}
+	return hw;
+}
+
+/* Does the hardware have all of one of the list's, "ddio=on+domain=dmp,line_torn=any"? *bad: the
+ * list has other words. */
+static bool is_one_of(const char *list, const struct hardware *hw, bool *bad)
+{
+	bool any = false, all = true;
+	for (size_t len;; list += len + 1) {
+		struct hardware with = *hw;
+		const char *expected;
+		char part[64];
+		len = strcspn(list, "+,");
+		snprintf(part, sizeof(part), "%.*s", (int)len, list);
+		*bad |= len >= sizeof(part) || hardware_switch(&with, part, &expected);
+		all &= !memcmp(&with, hw, sizeof(with));
+		if (list[len] == '+')
+			continue;
+		any |= all;
+		all = true;
+		if (!list[len])
+			return any;
+	}
+}
+
+static int read_contract(struct text *t, const struct expectation *like, const char *name,
+			 const char *reason)
 {
 	const struct expectation *above = rows ? &row[rows - 1] : NULL;
 	struct expectation *e = &row[rows];
 	if (rows == MAX_ROWS)
 		return text_wrong(t, "too many rows");
-	e->store = store;
-	e->configs = configs;
-	e->contract = contract_parse(text_word(&rest));
-	const char *verdict = text_word(&rest);
-	e->open = !strcmp(verdict, "may-break");
-	e->broken = e->open || !strcmp(verdict, "broken");
-	e->why = text_skip_blanks(rest);
-	if (!*e->why && above && above->store == store && above->contract == e->contract)
+	*e = *like;
+	e->contract = contract_parse(name);
+	e->why = reason;
+	if (!*e->why && above && above->store == e->store && above->contract == e->contract)
 		e->why = above->why;
 	rows++;
-	if (!expect_configs_are(store, configs))
-		return text_wrong(t, "%s: no such hardware, shape or variant",
-				  text_show(configs).text);
 	if (e->contract < 0)
 		return text_wrong(t, "the second field is not a contract");
-	if (!e->broken && strcmp(verdict, "holds"))
+	return *e->why ? 0 : text_wrong(t, "no reason is given, and none is above");
+}
+
+static int read_row(struct text *t, const char *store, const char *first, char *rest)
+{
+	struct expectation like = {.store = store, .conditional = !strcmp(first, "if")};
+	bool bad = false;
+	like.configs = like.conditional ? text_word(&rest) : first;
+	char *contracts = text_word(&rest), *save = NULL;
+	const char *verdict = text_word(&rest), *reason = text_skip_blanks(rest);
+	like.open = !strcmp(verdict, "may-break");
+	like.broken = like.open || !strcmp(verdict, "broken");
+	if (like.conditional)
+		is_one_of(like.configs, &hardware_default, &bad);
+	else
+		bad = !expect_configs_are(store, like.configs);
+	if (bad)
+		return text_wrong(t, "%s: no such hardware%s", text_show(like.configs).text,
+				  like.conditional ? "" : ", shape or variant");
+	if (!like.broken && strcmp(verdict, "holds"))
 		return text_wrong(
 			t, "the third field is none of \"holds\", \"broken\", \"may-break\"");
-	return *e->why ? 0 : text_wrong(t, "no reason is given, and none is above");
+	char *name = strtok_r(contracts, ",", &save);
+	int rc = name ? 0 : read_contract(t, &like, contracts, reason);
+	for (; name && !rc; name = strtok_r(NULL, ",", &save))
+		rc = read_contract(t, &like, name, reason);
+	return rc;
 }
 
 static int read_line(struct text *t, const char *store, char *line)
@@ -185,11 +239,22 @@ bool expect_names(const char *store, const char *list, const char *config)
 	}
 }
 
+/* A variant is no hardware. */
+static bool is_met(const struct expectation *e, const char *config)
+{
+	const struct tm_store *store = store_find(e->store);
+	struct hardware hw = hardware_of(config);
+	bool bad;
+	return (!variant_find(store, config) || store_has_column(store, config)) &&
+	       is_one_of(e->configs, &hw, &bad);
+}
+
 static const struct expectation *find(const char *store, const char *config, int contract)
 {
 	for (unsigned i = rows; i-- > 0;)
 		if (row[i].contract == contract && !strcmp(row[i].store, store) &&
-		    expect_names(store, row[i].configs, config))
+		    (row[i].conditional ? is_met(&row[i], config)
+					: expect_names(store, row[i].configs, config)))
 			return &row[i];
 	return NULL;
 }

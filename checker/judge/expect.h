@@ -4,7 +4,8 @@
 /*
  * What a store is expected to do: the file expected.txt of its folder, compiled in.
  *
- *	CONFIG,... CONTRACT holds|broken|may-break [SENTENCE]
+ *	CONFIG,... CONTRACT,... holds|broken|may-break [SENTENCE]
+ *	if HARDWARE,... CONTRACT,... holds|broken|may-break [SENTENCE]
  *	control CONFIG
  *	canary MUTANT VARIANT WORKLOAD|* [NAME=VALUE]
  *
@@ -15,6 +16,10 @@
  * the shapes out again whose names have that part ("PART+PART"). Where several rows name a cell,
  * the last one counts: a rule comes first, its exceptions follow. A row without a sentence has that
  * of the row above.
+ *
+ * if: every configuration whose hardware is one of these, whatever else it has: "name=value", also
+ * of a default, with "+" between what belongs together. Knobs that are named together, shapes, and
+ * variants of which no row says anything are meant, too.
  *
  * may-break: it does break, but too rarely for the campaign's budget to find it each time.
  * control: seeded bugs are compared with the store under this configuration, where it has none.
@@ -29,8 +34,9 @@ struct expectation {
 	const char *store, *configs;
 	int contract;
 	bool broken;
-	bool open;	 /* may-break */
-	const char *why; /* one sentence */
+	bool open;	  /* may-break */
+	bool conditional; /* "if": configs are hardware */
+	const char *why;  /* one sentence */
 };
 
 /* NULL: nothing is said of this cell. The files are read at the first call. */

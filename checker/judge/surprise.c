@@ -11,13 +11,13 @@ static const struct expectation *expected(const struct surprise_cell *cell, cons
 }
 
 /* Where nothing is said of hardware, or a knob, that the default campaign does not have, the store
- * may break with it what it breaks by default. */
+ * may break with it what it breaks by default; unless that is said of the default's hardware. */
 static const struct expectation *expected_there(const struct surprise_cell *cell)
 {
 	const struct expectation *e = expected(cell, cell->config),
 				 *plain = expected(cell, "default");
 	bool named = is_default_config(cell->config) || store_has_column(cell->store, cell->config);
-	return e || named || !plain || !plain->broken ? e : plain;
+	return e || named || !plain || !plain->broken || plain->conditional ? e : plain;
 }
 
 /* A variant breaks what the rows that name it say (one that is a shape: what that column does), but
@@ -43,6 +43,8 @@ bool surprise_in_cell(const struct surprise_cell *cell, const char **why)
 		e = expected_there(cell);
 	else if (store_shape(cell->store, cell->variant) || expected(cell, cell->variant))
 		e = expected_of_variant(cell);
+	else if (expected(cell, cell->config) && expected(cell, cell->config)->conditional)
+		e = expected(cell, cell->config);
 	*why = e ? e->why : NULL;
 	if (cell->strange)
 		return true;

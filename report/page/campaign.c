@@ -214,6 +214,7 @@ static void print_cell(FILE *out, const struct report *r, unsigned config, unsig
 	const struct report_cell *more = &r->cell[config][k];
 	const struct campaign_cell *cell = &c->cell[config][k];
 	char name[REPORT_NAME], sentence[REPORT_SENTENCE];
+	struct holds_on holds;
 	config_name(&c->config[config], name, sizeof(name));
 	fprintf(out, "<article class=%s>\n", more->surprise ? "attention" : "breaks");
 	page_element(out, "<h3>", name, "");
@@ -226,6 +227,8 @@ static void print_cell(FILE *out, const struct report *r, unsigned config, unsig
 	else
 		fprintf(out, ", it holds in %" PRIu64 " state%s</h3>\n", c->total[config].states,
 			plural(c->total[config].states));
+	if (report_holds_on(r, config, k, &holds))
+		page_element(out, "<p>holds on: ", holds.rows, "</p>\n");
 	for (unsigned i = 0; i < more->cases; i++)
 		print_case(out, r, config, &more->one[i]);
 	if (more->left)
@@ -246,11 +249,15 @@ static void print_cell(FILE *out, const struct report *r, unsigned config, unsig
 static void print_cells(FILE *out, const struct report *r, bool surprise, const char *head)
 {
 	const struct campaign *c = r->campaign;
+	struct holds_on holds;
 	bool any = false;
 	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++) {
 		unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
 		const struct report_cell *cell = &r->cell[config][k];
 		if (cell->surprise != surprise || (!surprise && !cell->cases))
+			continue;
+		/* On other hardware it is the same. */
+		if (report_holds_on(r, config, k, &holds) && config != holds.home)
 			continue;
 		if (!any)
 			fputs(head, out);

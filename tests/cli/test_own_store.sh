@@ -218,6 +218,35 @@ line=$(grep -n -A 1 'bug == BUG_FLAG_FIRST' slots.c | tail -n 1 | cut -d- -f1)
 says "With bug=flag_first update() then stores table+0x18..0x1f (slots.c:$line), with bug=none it stores table+0x108..0x10f (slots.c:$((line + 1)))"
 cd ..
 
+# --- a promise for some hardware ---
+
+mkdir onesided
+cp "$sources"/examples/onesided/* onesided
+cd onesided
+run 0 tidemark cc -g -o onesided.so onesided.c
+small=(crashtest ./onesided.so --runs 30 --states 400 -q --no-traces)
+run 0 tidemark "${small[@]}"
+says 'Everything that was tried is as expected'
+# Nothing is said of other hardware: there a promise is a promise, and with DDIO it is not, whatever else there is.
+echo 'if ddio=on+domain=dmp  DUR,BUF,MONO,LIN  broken  so it is' >onesided.expected.txt
+for knob in read_order=any line_torn=prefix; do
+	run 0 tidemark "${small[@]}" --variant no_read --knob $knob
+	run 1 tidemark "${small[@]}" --variant no_read --knob $knob --knob ddio=off
+	says 'onesided no_read (' 'A PROMISE IS BROKEN'
+done
+# Without it: what is one thing is told once, with where it holds.
+mv onesided.expected.txt rows
+run 1 tidemark "${small[@]}"
+says 'A PROMISE IS BROKEN, holds on: ddio=off, domain=mhp, domain=wsp' 'expected.txt can say it (docs/one-sided.md)' '  if ddio=on+domain=dmp  DUR'
+[ "$(grep -c 'A PROMISE IS BROKEN' out)" -le 3 ] || fail "one thing is told more than once"
+for row in 'if ddio=maybe  DUR  broken  why' 'if DUR broken why' 'if ddio=on  DUR,XYZ  broken  why' 'if ddio=on  DUR  broken' 'if ddio=on+  DUR  broken  why'; do
+	echo "$row" >onesided.expected.txt
+	run 70 tidemark "${small[@]}" --workload w
+	one_line
+	says 'onesided.expected.txt:1'
+done
+cd ..
+
 # --- the same for real, on the soft RNIC
 
 run 0 tidemark new-store real --cxx

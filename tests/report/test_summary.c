@@ -333,6 +333,30 @@ START_TEST(nothing_finished)
 }
 END_TEST
 
+/* What breaks wherever there is DDIO is one thing, of all contracts that it is so of. */
+START_TEST(holds_on_some_hardware)
+{
+	static const char *const with[] = {"default", "ack_early=off", "dma_order=any",
+					   "line_torn=prefix", "sizes"};
+	struct made m;
+	setup(&m);
+	for (unsigned i = 0; i < 5; i++)
+		m.c.cell[config(&m, "erda", with[i])][TM_RDA]
+			.broken = m.c.cell[config(&m, "erda", with[i])][TM_FSCK].broken = true;
+	m.c.cell[config(&m, "erda", "default")][TM_LIVE].broken = true;
+	print(&m);
+	find(&m, "\n2 results need attention, in 11 cells of the matrix\n");
+	find(&m, "\nerda RDA, FSCK: NOT AS EXPECTED, holds on: ddio=off, domain=mhp, domain=wsp\n"
+		 "  RDA, in 0 of 951677 runs and states\n");
+	find(&m, "\n  if ddio=on+domain=dmp  RDA,FSCK  broken  WHY\n");
+	find(&m, "\nerda LIVE: NOT AS EXPECTED, in ");
+	ck_assert_str_eq(m.r.conclusion.text,
+			 "Not everything is as it should be: erda RDA, FSCK (holds on: ddio=off, "
+			 "domain=mhp, domain=wsp), erda LIVE.");
+	teardown(&m);
+}
+END_TEST
+
 /* Of a small budget it is said how small it was. */
 START_TEST(small_budget)
 {
@@ -437,6 +461,7 @@ int main(void)
 	tcase_add_test(cases, could_not_tell);
 	tcase_add_test(cases, left_off);
 	tcase_add_test(cases, nothing_finished);
+	tcase_add_test(cases, holds_on_some_hardware);
 	tcase_add_test(cases, small_budget);
 	tcase_add_test(cases, many_surprises);
 	tcase_add_test(cases, unwritten);
