@@ -60,7 +60,7 @@ static const struct {
 	{FULL, 3, 0, NULL},
 	{FULL, -1, -EIO, "for which it was made, fails: put() returns ENOSPC"},
 	{FAILS, 1, -EIO, "put() returns EIO"},
-	{WAITS, 0, -EIO, "does not terminate"},
+	{WAITS, 0, -EIO, "filling it does not end"},
 	{NOT_READ, 0, -EIO, "when it is full, GET k1 fails: get() returns EBADMSG"},
 };
 
