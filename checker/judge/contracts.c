@@ -42,7 +42,7 @@
  *          a GET returned in an earlier epoch. Only observed values count: to see
  *          absence, and later the deleted value, is a matter of NORES and DUR.
  *   KEEP   likewise with the version that was durable and current at the last failure; also
- *          broken by a GET of its key that never returns.
+ *          broken by a GET of its key that never returns, where not-found would break it.
  *   NORES  broken by a GET that returned the value of a PUT, though (a) an operation of
  *          the PUT's cluster returned before an acknowledged DEL was invoked, and that
  *          DEL returned before the GET was invoked; or (b) the PUT had returned with an
@@ -193,7 +193,8 @@ static void judge_error(struct judge *j, const struct history *h, int op, bool d
 	if (!k->absent && !k->lost && !k->unsure)
 		verdict_break(&out[TM_DUR], op, lin_missed(h, op));
 	if (o->returned < 0 && lower_bound && lower_bound[o->key] >= 0 &&
-	    h->op[lower_bound[o->key]].kind == HISTORY_PUT)
+	    h->op[lower_bound[o->key]].kind == HISTORY_PUT &&
+	    order_older(j, h, o->key, VALUE_ABSENT, lower_bound[o->key]))
 		verdict_break(&out[TM_KEEP], op, lower_bound[o->key]);
 }
 

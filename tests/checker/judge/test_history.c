@@ -186,6 +186,8 @@ static const struct row rows[] = {
 	{"acked, a GET never returns after the crash", "x1 # x?1~", DUR},
 	{"acked and durable, a GET never returns", "x1 x1^ # x?1~", DUR | KEEP},
 	{"in flight and durable, a GET never returns", "x1( x1^ # x?1~", KEEP},
+	{"durable, DEL in flight, a GET never returns", "x1 x1^ x-( # x?0~", 0},
+	{"durable, then deleted, a GET never returns", "x1 x1^ x- # x?0~", 0},
 	{"in flight, a GET never returns", "x1( # x?1~", 0},
 	{"never put, a GET never returns", "y1 # x?0~", 0},
 	{"a GET never returns after a further PUT", "x1 # x2 x?2~", DUR},
