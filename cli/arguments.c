@@ -190,6 +190,14 @@ int arguments_usual(const struct arguments *a, unsigned *configs, unsigned *work
 	return status;
 }
 
+int arguments_knobs(const struct arguments *a)
+{
+	int status = 0;
+	for (unsigned i = 0; i < a->knob.n && !status; i++)
+		status = check_knob(a, i);
+	return status;
+}
+
 int arguments_configs(const struct arguments *a, struct campaign *c)
 {
 	const struct plan p = {
@@ -208,8 +216,8 @@ int arguments_configs(const struct arguments *a, struct campaign *c)
 			status = unknown_store(a->store.name[i]);
 	for (unsigned i = 0; i < a->variant.n && !status; i++)
 		status = check_variant(a, a->variant.name[i]);
-	for (unsigned i = 0; i < a->knob.n && !status; i++)
-		status = check_knob(a, i);
+	if (!status)
+		status = arguments_knobs(a);
 	if (status)
 		return status;
 	c->config = calloc(PLAN_CONFIGS, sizeof(*c->config));

@@ -74,6 +74,8 @@ struct arguments {
 
 /* Read the command line; other words name stores. -1: go on; else the exit status. */
 int arguments_read(const struct options *o, struct arguments *a, int argc, char **argv);
+/* Is there each knob, of each store that is named? 0, or the status after a message. */
+int arguments_knobs(const struct arguments *a);
 /* Check the files and folders that will be written. 0, or the status after a message. */
 int arguments_check_outputs(const struct arguments *a, bool *made);
 /*

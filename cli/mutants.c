@@ -9,6 +9,7 @@
 #include "report/hunt/mutants_report.h"
 
 struct request {
+	struct option_names knob, variant;
 	struct mutant_options options;
 	unsigned jobs;
 	const char *json;
@@ -18,6 +19,12 @@ struct request {
 };
 
 static const struct option_row rows[] = {
+	{"variant", "NAME", "of the bugs named, this one of stores; may be repeated",
+	 OPTION_FIELD(struct request, variant)},
+	{"knob", "NAME=VALUE",
+	 "a knob of the store or the hardware (tidemark list knobs), for a bug and for what it is "
+	 "compared with; may be repeated. Bugs of stores that have it",
+	 OPTION_FIELD(struct request, knob)},
 	{"jobs", "N", "processes (one for each core); results but the times do not depend on it",
 	 OPTION_FIELD(struct request, jobs), 1, 256, .use = OPTION_WORKS},
 	{"seed", "N", "of the schedules (=)", OPTION_FIELD(struct request, options.seed), 0,
@@ -39,7 +46,8 @@ static const struct options options = {
 	"Without a NAME: all. A NAME is a bug, or a store, or a part of Tidemark: all of its bugs.",
 	rows,
 	"0 all are found and the controls are clean, 1 not so, 2 usage or bad input, 3 could not "
-	"tell (--time), 70 internal error, " STATUS_LEFT_OFF};
+	"tell (--time; a bug breaks only what breaks without it, too), 70 internal "
+	"error, " STATUS_LEFT_OFF};
 
 static void progress(void *arg, const struct driver_progress *at)
 {
@@ -67,13 +75,28 @@ static int unknown_bug(const char *name)
 		    near.hint);
 }
 
-static int choose(struct mutants_run *r, char **name, unsigned names)
+static int choose(struct mutants_run *r, char **name, unsigned names, const struct request *q)
 {
-	unsigned unknown;
-	int error = mutants_choose(r, name, names, &unknown);
+	const char *unknown;
+	const struct arguments knobs = {.knob = q->knob};
+	int status = arguments_knobs(&knobs);
+	if (status)
+		return status;
+	int error = mutants_choose(r, name, names, q->variant.name, q->variant.n, &unknown);
 	if (error == -ENOENT)
-		return unknown_bug(name[unknown]);
-	return error ? fail(EXIT_INTERNAL, "out of memory") : 0;
+		return unknown_bug(unknown);
+	if (error)
+		return fail(EXIT_INTERNAL, "out of memory");
+	if (!r->mutants && q->knob.n)
+		return fail(EXIT_USAGE,
+			    "--knob %.60s: expected a knob and a value that a store has whose bugs "
+			    "are named, or the hardware (tidemark list knobs)",
+			    q->knob.name[0]);
+	return r->mutants ? 0
+			  : fail(EXIT_USAGE,
+				 "--variant %.40s: expected a bug of those named (tidemark list "
+				 "bugs)",
+				 q->variant.n ? q->variant.name[0] : "");
 }
 
 static int run(struct mutants_run *r, struct request *request)
@@ -127,7 +150,9 @@ int mutants_main(int argc, char **argv)
 	r->options = request.options;
 	r->jobs = request.jobs;
 	r->progress = request.quiet ? NULL : progress;
-	status = choose(r, argv + optind, (unsigned)(argc - optind));
+	r->options.knob = request.knob.name;
+	r->options.knobs = request.knob.n;
+	status = choose(r, argv + optind, (unsigned)(argc - optind), &request);
 	if (!status)
 		status = run(r, &request);
 	free(r);

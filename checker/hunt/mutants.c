@@ -16,6 +16,10 @@
  *	- and the control, under the same workload and the same runs up to this one, at the
  *	  same hardware, does not break it.
  *
+ * A store that says nothing of controls is compared run by run, where a cause is known of what its
+ * expected.txt says that it breaks, for other causes. Where a bug only breaks what the control
+ * breaks, too, nobody can tell whether it shows: that is no miss.
+ *
  * How it is searched. Nothing is known of the bug, so all built-in workloads are tried, in all
  * lanes: the two kinds of hardware that differ most in what holds, and, with their share of a
  * campaign's runs and states, the other columns of the default campaign (plan_column()), lengths
@@ -159,11 +163,16 @@ static bool find_bug(const struct lane *lane)
 	return v && strstr(v->knobs, "bug=");
 }
 
+static const char *lane_hardware(const struct lane *lane)
+{
+	return lane->ack_early ? "default" : "ack_early=off";
+}
+
 /* The causes that are known of what the store of a lane breaks by design. False: none are. */
 static bool lane_known(const struct lane *lane, unsigned contracts, struct known *out)
 {
 	bool any = known_rows(lane->store, variant_base(lane->store, lane->variant),
-			      lane->ack_early ? "default" : "ack_early=off", out);
+			      lane_hardware(lane), out);
 	out->compared = any ? contracts : 0;
 	return any;
 }
@@ -191,6 +200,8 @@ static int open_bench(struct bench **out, const struct lane *lane, unsigned work
 	struct campaign_share share = {.one_in = 1};
 	if (!error && lane->column[0])
 		plan_column(&b->setup, lane->column, &share);
+	for (unsigned i = 0; i < s->options->knobs && !error; i++)
+		error = setup_switch(&b->setup, s->options->knob[i], &expected);
 	if (!error && !without_bug && lane->mutant)
 		error = setup_hardware(&b->setup, "mutant", lane->mutant, &expected);
 	if (!error)
@@ -430,6 +441,7 @@ static bool try_workload(struct search *s, const struct lane *lane, const struct
 		bool anyway = compare && control_breaks(lane, workload, contract,
 							b->ex.failure[contract].run + 1,
 							b->ex.limits.no_crash, s);
+		out->anyway |= anyway && !s->error ? TM_BIT(contract) : 0;
 		if (!anyway && !s->error) {
 			note_hit(s, lane, b, contract);
 			out->seconds = seconds;
@@ -485,7 +497,25 @@ static void search_lanes(struct search *s, const struct lane *lane, unsigned lan
 	}
 }
 
-static unsigned lanes_of_store(const struct mutant *m, struct lane *lane)
+/* Of what a lane looks for, that which the store breaks by design, as its expected.txt says, and
+ * for known causes. */
+static unsigned broken_by_design(const struct lane *lane)
+{
+	const char *base = variant_base(lane->store, lane->variant);
+	char config[CAMPAIGN_NAME];
+	struct known known;
+	unsigned set = 0;
+	snprintf(config, sizeof(config), "%s%s%s", strcmp(base, "default") ? base : "",
+		 strcmp(base, "default") ? "/" : "", lane_hardware(lane));
+	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
+		const struct expectation *e = expect_find(lane->store->name, config, (int)k);
+		set |= e && (e->broken || e->open) ? TM_BIT(k) & lane->want : 0;
+	}
+	return set && lane_known(lane, set, &known) ? set : 0;
+}
+
+/* `knobs`: it is looked for at other hardware than that of the controls. */
+static unsigned lanes_of_store(const struct mutant *m, bool knobs, struct lane *lane)
 {
 	unsigned n = 0;
 	for (int early = 1; early >= 0; early--) {
@@ -499,12 +529,15 @@ static unsigned lanes_of_store(const struct mutant *m, struct lane *lane)
 				   : c	   ? c->variant
 					   : "default",
 			.ack_early = early,
-			.want = m->breaks & (c ? c->keeps : m->store->promises),
+			.want = m->breaks & (c && !knobs ? c->keeps : m->store->promises),
 		};
+		if (!c && !knobs)
+			lane[n - 1].unknown = broken_by_design(&lane[n - 1]);
 	}
 	/* A bug that only adds to what is broken anyway: the causes decide, where some are known;
 	 * else what the control keeps in the same runs. */
-	for (unsigned i = 0, kept = lane[0].want | lane[n - 1].want; i < n && !kept; i++) {
+	for (unsigned i = 0, kept = lane[0].want | lane[n - 1].want; i < n && !kept && !knobs;
+	     i++) {
 		struct known known;
 		if (lane_known(&lane[i], m->breaks, &known))
 			lane[i].want = lane[i].unknown = m->breaks;
@@ -594,7 +627,7 @@ static void search_checker(struct search *s, const struct mutant *m)
 	unsigned lanes = lanes_of_store(&(struct mutant){.store = canary.store,
 							 .variant = canary.variant,
 							 .breaks = canary.variant->breaks},
-					lane);
+					false, lane);
 	for (unsigned i = 0; i < lanes; i++) {
 		lane[i].knob = m->canary->knob;
 		lane[i].workload = m->canary->workload;
@@ -626,7 +659,7 @@ int mutant_search(const struct mutant *m, const struct mutant_options *o, struct
 	clock_gettime(CLOCK_MONOTONIC, &s.start);
 	switch (m->kind) {
 	case MUTANT_STORE:
-		lanes = lanes_of_columns(lane, lanes_of_store(m, lane));
+		lanes = lanes_of_columns(lane, lanes_of_store(m, o->knobs > 0, lane));
 		search_lanes(&s, lane, lanes, PASSES, true);
 		break;
 	case MUTANT_MODEL:
@@ -650,7 +683,9 @@ int mutant_search(const struct mutant *m, const struct mutant_options *o, struct
 		search_checker(&s, m);
 		break;
 	}
-	if (!out->found)
+	if (out->found)
+		out->anyway = 0;
+	else
 		out->seconds = since(&s.start);
 	return s.error;
 }

@@ -32,6 +32,9 @@ struct mutant_options {
 	uint64_t seed;
 	uint64_t states; /* of one mutant at most */
 	bool shrink;
+	/* Of stores and hardware, "NAME=VALUE": so are a bug and what it is put into. */
+	const char *const *knob;
+	unsigned knobs;
 	/* Receives a shrunk failure that breaks the contract again; NULL: nobody. Both are gone
 	 * when it returns. */
 	void (*shrunk)(void *arg, struct setup *setup, const struct deviations *list,
@@ -43,6 +46,8 @@ extern const struct mutant_options mutant_default;
 struct mutant_result {
 	bool found;	   /* a CONTROL's: something broke that must not */
 	unsigned contract; /* TM_CONTRACTS: none, see `text` */
+	/* Not found, but these broke, and so they do without the bug: TM_BIT()s. 0: nothing did. */
+	unsigned anyway;
 	char store[16], variant[32], hardware[64],
 		workload[64];  /* where it was found; workload: or the rule */
 	uint64_t run;	       /* number of the run that breaks it, in its workload */

@@ -10,6 +10,12 @@
 
 /* --- which --- */
 
+struct chosen {
+	char *const *name;
+	const char *const *variant;
+	unsigned names, variants;
+};
+
 static bool is_named(const struct mutant *m, const char *name)
 {
 	return !strcmp(m->name, name) || !strcmp(m->part, name);
@@ -30,48 +36,66 @@ static bool rests_on(const struct mutant *m, const struct mutant *control)
 	}
 }
 
-static bool is_wanted(const struct mutants_run *r, const struct mutant *m, char *const *name,
-		      unsigned names)
+static bool takes_knobs(const struct mutants_run *r, const struct mutant *m)
 {
-	if (!names)
-		return true;
-	if (m->kind == MUTANT_CONTROL) {
-		for (unsigned i = 0; i < r->mutants; i++)
-			if (rests_on(&r->mutant[i], m))
-				return true;
-		return false;
-	}
-	for (unsigned k = 0; k < names; k++)
-		if (is_named(m, name[k]))
-			return true;
-	return false;
+	struct setup s;
+	const char *expected;
+	setup_init(&s, m->store);
+	for (unsigned i = 0; i < r->options.knobs; i++)
+		if (setup_switch(&s, r->options.knob[i], &expected))
+			return false;
+	return true;
 }
 
-static bool is_known(const struct mutant *all, unsigned n, const char *name)
+/* What is compared with the store as it is under those very knobs needs no control. */
+static bool is_wanted(const struct mutants_run *r, const struct mutant *m, const struct chosen *of)
+{
+	const bool stores_alone = r->options.knobs || of->variants;
+	bool named = !of->names;
+	if (m->kind == MUTANT_CONTROL) {
+		named = !of->names && !stores_alone;
+		for (unsigned i = 0; i < r->mutants && !named && !r->options.knobs; i++)
+			named = rests_on(&r->mutant[i], m);
+		return named;
+	}
+	for (unsigned k = 0; k < of->names && !named; k++)
+		named = is_named(m, of->name[k]);
+	bool variant = !of->variants;
+	for (unsigned k = 0; k < of->variants && !variant; k++)
+		variant = !strcmp(m->name, of->variant[k]);
+	return named && variant &&
+	       (!stores_alone || (m->kind == MUTANT_STORE && takes_knobs(r, m)));
+}
+
+static bool is_known(const struct mutant *all, unsigned n, const char *name, bool variant)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (all[i].kind != MUTANT_CONTROL && is_named(&all[i], name))
+		if (variant ? all[i].kind == MUTANT_STORE && !strcmp(all[i].name, name)
+			    : all[i].kind != MUTANT_CONTROL && is_named(&all[i], name))
 			return true;
 	return false;
 }
 
-int mutants_choose(struct mutants_run *r, char *const *name, unsigned names, unsigned *unknown)
+int mutants_choose(struct mutants_run *r, char *const *name, unsigned names,
+		   const char *const *variant, unsigned variants, const char **unknown)
 {
+	const struct chosen of = {name, variant, names, variants};
 	struct mutant *all = calloc(MUTANTS_MAX, sizeof(*all));
-	int error = 0;
 	if (!all)
 		return -ENOMEM;
 	unsigned n = mutants_list(all, MUTANTS_MAX);
 	assert(n <= MUTANTS_MAX);
-	for (*unknown = 0; *unknown < names && !error; ++*unknown)
-		if (!is_known(all, n, name[*unknown]))
-			error = -ENOENT;
-	*unknown -= error != 0;
-	for (unsigned i = 0; i < n && !error; i++)
-		if (is_wanted(r, &all[i], name, names))
+	*unknown = NULL;
+	for (unsigned i = 0; i < names + variants && !*unknown; i++) {
+		const char *word = i < names ? name[i] : variant[i - names];
+		if (!is_known(all, n, word, i >= names))
+			*unknown = word;
+	}
+	for (unsigned i = 0; i < n && !*unknown; i++)
+		if (is_wanted(r, &all[i], &of))
 			r->mutant[r->mutants++] = all[i];
 	free(all);
-	return error;
+	return *unknown ? -ENOENT : 0;
 }
 
 /* --- searching --- */
@@ -105,7 +129,7 @@ static void take(void *arg, unsigned unit, const void *result)
 	struct mutants_run *r = arg;
 	const struct mutant_answer *a = result;
 	bool control = r->mutant[unit].kind == MUTANT_CONTROL;
-	if (r->failed && !a->error && a->result.found == control)
+	if (r->failed && !a->error && a->result.found == control && !a->result.anyway)
 		r->failed(r->failed_arg);
 }
 
@@ -121,7 +145,8 @@ static void add_up(struct mutants_run *r)
 			r->dirty += result->found;
 			continue;
 		}
-		r->missed += !result->found;
+		r->missed += !result->found && !result->anyway;
+		r->untold += result->anyway != 0;
 		r->unsure += result->found && m->kind == MUTANT_STORE && !result->shrunk;
 	}
 }

@@ -26,13 +26,16 @@ struct mutants_run {
 	bool done[MUTANTS_MAX];
 	unsigned searched; /* mutants that are done */
 	unsigned missed;   /* bugs that were not found */
+	unsigned untold;   /* bugs that break only what breaks without them, too */
 	unsigned dirty;	   /* controls that broke */
 	unsigned unsure;   /* bugs of stores whose trace was not shrunk, or did not replay */
 };
 
-/* Choose the mutants of these names, which are those of bugs or of parts; none: all. 0, or -ENOENT
- * with *unknown, the first name that no bug has. */
-int mutants_choose(struct mutants_run *r, char *const *name, unsigned names, unsigned *unknown);
+/* Choose the mutants of these names, which are those of bugs or of parts; none: all. Of these,
+ * `variant`s only, of any of these names, and with r->options.knob those of stores that have the
+ * knobs. 0, or -ENOENT with *unknown, the first name or variant that no bug has. */
+int mutants_choose(struct mutants_run *r, char *const *name, unsigned names,
+		   const char *const *variant, unsigned variants, const char **unknown);
 /* Look for all of them. 0 or -errno; -EINTR: left off, and the results are those of what is done;
  * -EIO: mutant r->mutant[*failed] could not be run. */
 int mutants_search(struct mutants_run *r, unsigned *failed);

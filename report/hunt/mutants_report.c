@@ -11,12 +11,12 @@
 #include "report/report.h"
 #include "core/text/text.h"
 
-static const char *breaks(const struct mutant *m, char *buf, size_t n)
+static const char *contracts(unsigned set, char *buf, size_t n)
 {
 	size_t at = 0;
 	buf[0] = '\0';
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
-		if (m->breaks & TM_BIT(c))
+		if (set & TM_BIT(c))
 			at += (size_t)snprintf(buf + at, n - at, "%s%s", at ? " " : "",
 					       contract_name(c));
 	return buf;
@@ -58,7 +58,12 @@ static void print_row(const struct mutant *m, const struct mutant_result *r)
 		print_checker(m, r);
 		return;
 	}
-	printf("  %-9s %-22s %-14s ", m->part, m->name, breaks(m, set, sizeof(set)));
+	printf("  %-9s %-22s %-14s ", m->part, m->name, contracts(m->breaks, set, sizeof(set)));
+	if (r->anyway) {
+		printf("CANNOT TELL: without the bug %s breaks, too, in the same runs\n",
+		       contracts(r->anyway, set, sizeof(set)));
+		return;
+	}
 	if (!r->found) {
 		printf("NOT FOUND in %" PRIu64 " run%s, %" PRIu64 " state%s, %.1f s\n", r->runs,
 		       plural(r->runs), r->states, plural(r->states), r->seconds);
@@ -92,8 +97,8 @@ static void print_control(const struct mutant *m, const struct mutant_result *r)
 		return;
 	}
 	printf("%s: clean, %" PRIu64 " run%s, %" PRIu64 " state%s, %.1f s\n",
-	       breaks(m, set, sizeof(set)), r->runs, plural(r->runs), r->states, plural(r->states),
-	       r->seconds);
+	       contracts(m->breaks, set, sizeof(set)), r->runs, plural(r->runs), r->states,
+	       plural(r->states), r->seconds);
 }
 
 static int by_seconds(const void *a, const void *b)
@@ -117,7 +122,9 @@ static void print_summary(const struct mutants_run *r)
 			slowest = i;
 		seconds[n++] = result->seconds;
 	}
-	printf("\nfound %u of %u", bugs - r->missed, bugs);
+	printf("\nfound %u of %u", bugs - r->missed - r->untold, bugs);
+	if (r->untold)
+		printf(", cannot tell of %u", r->untold);
 	if (n) {
 		qsort(seconds, n, sizeof(seconds[0]), by_seconds);
 		printf("; to the first failure: median %.3f s, slowest %.1f s (%s %s)",
@@ -164,17 +171,18 @@ void mutants_print(const struct mutants_run *r)
 static json_t *mutant_json(const struct mutant *m, const struct mutant_result *r, bool done)
 {
 	static const char *const kinds[] = {"store", "model", "checker", "control"};
-	char set[64];
-	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:b, "
-			 "s:i, s:i, s:s, s:b}",
-			 "kind", kinds[m->kind], "part", m->part, "name", m->name, "breaks",
-			 breaks(m, set, sizeof(set)), "found", r->found, "contract",
-			 r->contract < TM_CONTRACTS ? contract_name(r->contract) : "", "store",
-			 r->store, "variant", r->variant, "hardware", r->hardware, "workload",
-			 r->workload, "runs", (json_int_t)r->runs, "states", (json_int_t)r->states,
-			 "seconds", r->seconds, "shrunk", r->shrunk, "operations",
-			 (int)r->operations, "deviations", (int)r->deviations, "how", r->text,
-			 "complete", done);
+	char set[64], anyway[64];
+	return json_pack(
+		"{s:s, s:s, s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:b, "
+		"s:i, s:i, s:s, s:b}",
+		"kind", kinds[m->kind], "part", m->part, "name", m->name, "breaks",
+		contracts(m->breaks, set, sizeof(set)), "found", r->found, "breaks_anyway",
+		contracts(r->anyway, anyway, sizeof(anyway)), "contract",
+		r->contract < TM_CONTRACTS ? contract_name(r->contract) : "", "store", r->store,
+		"variant", r->variant, "hardware", r->hardware, "workload", r->workload, "runs",
+		(json_int_t)r->runs, "states", (json_int_t)r->states, "seconds", r->seconds,
+		"shrunk", r->shrunk, "operations", (int)r->operations, "deviations",
+		(int)r->deviations, "how", r->text, "complete", done);
 }
 
 void mutants_conclude(const struct mutants_run *r, struct conclusion *c)
@@ -185,6 +193,12 @@ void mutants_conclude(const struct mutants_run *r, struct conclusion *c)
 			 "not replay.",
 			 r->missed, r->missed == 1 ? " is" : "s are", r->dirty,
 			 r->dirty == 1 ? " breaks" : "s break", r->unsure, plural(r->unsure));
+	else if (r->untold)
+		conclude(c, EXIT_UNSURE,
+			 "Of %u bug%s nobody can tell: it breaks what breaks without it, too. "
+			 "--knob names hardware on which the store keeps the contract; or record "
+			 "for which causes it breaks it (docs/cli.md).",
+			 r->untold, plural(r->untold));
 	else
 		conclude(c, EXIT_HELD, "Every bug is found, and the controls are clean.");
 }

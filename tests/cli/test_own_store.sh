@@ -178,12 +178,12 @@ run 0 tidemark cc -g -o mine/mine.so mine/whole.c
 cp mine/whole.c mine/mine.c
 limits 6 100
 run 0 tidemark crashtest ./limits.so --runs 2 --states 40 -q --no-traces --json limits.json
-says 'mine: 4 of 87 workloads were not run: 4 are within' 'Everything is as expected'
+says 'mine: 4 of 87 workloads were not run: 4 are within' 'Nothing needs attention'
 [ "$(grep -c '"workloads_not_run": 4,' limits.json)" -eq 70 ] || fail "not in each cell but those of lengths"
 run 0 tidemark crashtest ./limits.so --runs 2 --states 40 -q --no-traces --workload ycsb-a --workload w.1500
 limits 2 8
 run 0 tidemark crashtest ./limits.so --runs 2 --states 40 -q --no-traces
-says 'workloads were not run: 3 need more than 2 keys, ' 'Everything is as expected'
+says 'workloads were not run: 3 need more than 2 keys, ' 'Nothing needs attention'
 run 2 tidemark crashtest ./limits.so --no-traces --workload new-w1w3w2
 says 'workload new-w1w3w2: mine takes at most 2 keys'
 one_line
@@ -191,6 +191,28 @@ echo '1 put k1 9' >nine.ops
 run 2 tidemark crashtest ./limits.so --no-traces --ops nine.ops
 says 'mine takes values of 0 to 8 bytes'
 one_line
+
+# --- a seeded bug in a store that breaks the same contract ---
+
+# It flushes nothing. With the bug the flag is not even set, which caches that are durable do not mend.
+sed -e '/== PERSIST_BOTH)$/{N;d}' -e '/pmem_persist(&r->used/d' -e 's/TM_BIT(TM_RDA) | TM_BIT(TM_DUR)}/TM_BIT(TM_DUR)}/' \
+	-e 's/^\tr->used = 1;/\tr->used = s->env.params->knob[KNOB_PERSIST] == PERSIST_BOTH;/' mine/whole.c >weak.c
+run 0 tidemark cc -g -o weak.so weak.c
+run 3 tidemark mutants ./weak.so --states 2000 -q --json weak.json
+says 'CANNOT TELL: without the bug DUR breaks, too' 'found 0 of 1, cannot tell of 1' 'Of 1 bug nobody can tell'
+grep -q '"breaks_anyway": "DUR"' weak.json || fail "not in the results"
+run 0 tidemark mutants ./weak.so --states 2000 -q --knob domain=wsp --variant flag_only
+says 'found 1 of 1'
+run 2 tidemark mutants ./weak.so --variant other
+says 'no seeded bug "other"'
+one_line
+run 2 tidemark mutants ./weak.so --knob domain=deep
+one_line
+# It says what it breaks, and for which causes: the bug's is another one.
+printf '* %s broken nothing is flushed\n' RDA DUR BUF MONO KEEP NORES FSCK >weak.expected.txt
+run 0 tidemark crashtest ./weak.so --runs 100 --states 2000 -q --no-traces --causes weak.causes.txt
+run 0 tidemark mutants ./weak.so --states 20000 -q
+says 'found 1 of 1'
 
 # --- why a seeded bug of an example breaks its promise ---
 
