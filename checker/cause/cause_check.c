@@ -9,8 +9,9 @@
 #include <string.h>
 #include "checker/cause/explain.h"
 
-/* Does the check look at these bytes: were they read by its task, or by an RDMA READ of its
- * operation, after the check before it that had reads of its own? */
+/* May the check be of these bytes: were they read by its task, or by an RDMA READ of its operation,
+ * after the check before it that had reads of its own? What it compares is not known: so it is
+ * told only that one came after the other. */
 static bool looks_at(const struct event_log *r, size_t at, uint64_t off, uint64_t len)
 {
 	const struct logged_event *check = &r->event[at];
@@ -40,7 +41,7 @@ int cause_find_check(const struct explanation *q, bool recovery, unsigned machin
 	for (size_t i = r->events; i-- > r->machine_from[machine];) {
 		const struct logged_event *e = &r->event[i];
 		if (e->kind == TRACED_CHECK &&
-		    (recovery ? !e->op.kind : event_log_is_of(e, q->op, q->machine)) &&
+		    (recovery ? cause_is_recovery(q, e) : event_log_is_of(e, q->op, q->machine)) &&
 		    looks_at(r, i, off, len))
 			return (int)i;
 	}
@@ -92,13 +93,6 @@ static void say_version_before(struct explanation *q, char *buf, size_t n)
 	cause_print(buf, n, "; the version before it is whole at %s", where);
 }
 
-/* What recovery has written must be durable before anybody is served. */
-static bool is_by_recovery(const struct explanation *q, const struct loss *loss)
-{
-	const struct logged_event *e = event_log_at(q->r, loss->event);
-	return e->machine && !e->op.kind && !strcmp(event_log_actor(q->r, e), "server");
-}
-
 /* A reader got what is damaged. */
 static bool explain_taken(struct explanation *q, const struct loss *loss, unsigned n)
 {
@@ -108,7 +102,8 @@ static bool explain_taken(struct explanation *q, const struct loss *loss, unsign
 	for (unsigned i = 0; i < n && !read; i++)
 		if (cause_read_in_the_end(q, &q->r->event[loss[i].event]))
 			read = &loss[i];
-	if (!q->foreign || !read || is_by_recovery(q, read))
+	/* What recovery has written must be durable before anybody is served. */
+	if (!q->foreign || !read || cause_is_recovery(q, &q->r->event[read->event]))
 		return false;
 	int check = cause_find_check(q, true, read->machine + 1, read->off, read->len);
 	int last = cause_find_check(q, false, q->machine, read->off, read->len);
@@ -122,8 +117,8 @@ static bool explain_taken(struct explanation *q, const struct loss *loss, unsign
 	cause_op(q, q->op, q->machine, reader, sizeof(reader));
 	if (taken) {
 		cause_check_place(q, check, place, sizeof(place));
-		cause_say(q, EVENT_LOG_NONE, "taken: recovery looked at %s, and %s, held", where,
-			  place);
+		cause_say(q, EVENT_LOG_NONE, "taken: recovery looked at %s, and then %s, held",
+			  where, place);
 	} else {
 		cause_print(place, sizeof(place), "no check of recovery");
 		cause_say(q, EVENT_LOG_NONE, "taken: %s %s %s", place,
@@ -133,7 +128,7 @@ static bool explain_taken(struct explanation *q, const struct loss *loss, unsign
 				  "%s at %s was cut by the power failure, as may happen, and must "
 				  "not be taken; but %s %s it",
 				  by, where, place,
-				  taken	      ? "held for"
+				  taken	      ? "held after recovery looked at"
 				  : check < 0 ? "looked at"
 					      : "took");
 	if (last >= 0 && q->r->event[last].holds) {
@@ -172,7 +167,8 @@ static bool explain_left(struct explanation *q, const struct loss *loss, unsigne
 	cause_place(q, loss[0].off, loss[0].len, where, sizeof(where));
 	cause_writing(q, q->r, &q->r->event[loss[0].event], by, sizeof(by));
 	cause_check_place(q, check, place, sizeof(place));
-	cause_say(q, EVENT_LOG_NONE, "refused: recovery looked at it, and %s, did not hold", place);
+	cause_say(q, EVENT_LOG_NONE, "refused: recovery looked at it, and then %s, did not hold",
+		  place);
 	say_version_before(q, whole, sizeof(whole));
 	cause_print(
 		c->sentence, sizeof(c->sentence),
@@ -223,9 +219,9 @@ void cause_say_missing(struct explanation *q, unsigned machine, uint64_t off, ui
 	}
 	bool holds = q->r->event[check].holds;
 	cause_check_place(q, check, place, sizeof(place));
-	cause_say(q, EVENT_LOG_NONE, "%s: recovery looked at %s, and %s, %s",
+	cause_say(q, EVENT_LOG_NONE, "%s: recovery looked at %s, and then %s, %s",
 		  holds ? "taken" : "refused", where, place, holds ? "held" : "did not hold");
-	cause_print(buf, n, "; recovery looked at %s, and %s, %s", where, place,
+	cause_print(buf, n, "; recovery looked at %s, and then %s, %s", where, place,
 		    holds ? "held"
 		    : q->expected_at >= 0 && !q->foreign
 			    ? "did not hold, as it must not, but "

@@ -61,7 +61,7 @@ static int find_recovered(const struct explanation *q)
 {
 	const struct event_log *r = q->r;
 	for (size_t i = r->events; i-- > r->machine_from[r->machines - 1];)
-		if (event_log_writes(&r->event[i]) && !r->event[i].op.kind &&
+		if (event_log_writes(&r->event[i]) && cause_is_recovery(q, &r->event[i]) &&
 		    cause_read_in_the_end(q, &r->event[i]))
 			return (int)i;
 	return EVENT_LOG_NONE;
@@ -145,7 +145,7 @@ static size_t say_steps(struct explanation *q, int last, int next, uint64_t fail
 {
 	const struct logged_event *a = event_log_at(q->r, last),
 				  *b = event_log_at(&q->instead, next);
-	char where[80], by[220];
+	char where[80], by[220], later[40];
 	size_t used = 0;
 	if (a) {
 		cause_place(q, a->off, a->len, where, sizeof(where));
@@ -160,8 +160,9 @@ static size_t say_steps(struct explanation *q, int last, int next, uint64_t fail
 		return used;
 	cause_place(q, b->off, b->len, where, sizeof(where));
 	cause_doer(q, &q->instead, b, by, sizeof(by));
-	cause_say(q, EVENT_LOG_NONE, "not any more: %s would have been written %.1f us later by %s",
-		  where, cause_us(b->at - failed_at), by);
+	cause_later(b->at - failed_at, later, sizeof(later));
+	cause_say(q, EVENT_LOG_NONE, "not any more: %s would have been written %s by %s", where,
+		  later, by);
 	return used + cause_print(buf + used, room - used,
 				  ", and %s, which %s writes next, was not written yet", where, by);
 }
@@ -178,17 +179,21 @@ void cause_explain_cut(struct explanation *q)
 	cause_say(q, (int)end - 1, "the power fails: %s", text);
 	int next = find_next(q, machine, crash->who), done = find_done(q, machine);
 	q->c->kind = CAUSE_CUT;
-	if (next < 0 && done < 0) { /* what comes after the power failure explains it, or nothing */
+	/* Did what is contradicted come after the failure? Then the failure is not between them. */
+	bool later = q->against.kind && q->against_machine > machine;
+	/* What comes after the power failure explains it, or nothing. */
+	if ((next < 0 && done < 0) || (later && q->against.kind != OP_GET)) {
 		cause_explain_race(q);
 		return;
 	}
-	used = cause_print(sentence, room, "%s%sthe power failed%s: ", q->seen_against,
-			   q->seen_against[0] ? ", but " : "",
+	used = cause_print(sentence, room, "%s%sthe power failed%s: ", later ? "" : q->seen_against,
+			   q->seen_against[0] && !later ? ", but " : "",
 			   next >= 0 ? " between two steps" : ", and nothing was lost");
 	const struct logged_event *missing = event_log_at(&q->instead, next);
 	used += say_steps(q, done, next, q->r->failed_at[machine], sentence + used, room - used);
 	say_unread(q, kept, sizeof(kept));
 	if (missing)
 		cause_say_missing(q, machine, missing->off, missing->len, checked, sizeof(checked));
-	cause_print(sentence + used, room - used, "%s%s; so %s.", checked, kept, q->seen);
+	cause_print(sentence + used, room - used, "%s%s; so %s%s%s.", checked, kept,
+		    later ? q->seen_against : "", later ? ", and " : "", q->seen);
 }

@@ -110,7 +110,7 @@ static size_t say_request(struct explanation *q, const struct logged_event *writ
 	if (found->log == r)
 		cause_print(when, sizeof(when), " at %.3f us", cause_us(e->at));
 	else
-		cause_print(when, sizeof(when), ", %.1f us after the power failed,",
+		cause_print(when, sizeof(when), ", %.3f us after the power failed,",
 			    cause_us(e->at - r->failed_at[write->machine]));
 	switch (found->rule) {
 	case RULE_CPU:
@@ -181,14 +181,15 @@ static void say_first(struct explanation *q, unsigned machine, const struct logg
 			    again ? " other" : "ne");
 		return;
 	}
-	double us = cause_us(e->at - q->r->failed_at[machine]);
+	char later[40];
+	cause_later(e->at - q->r->failed_at[machine], later, sizeof(later));
 	cause_doer(q, &q->instead, e, by, sizeof(by));
 	if (e->kind == TRACED_DRAIN && !operation_is(e->code, NONPOSTED))
-		cause_print(buf, n, "%s: by itself it would have come to PM %.1f us later",
-			    again ? "" : " before the power fails", us);
+		cause_print(buf, n, "%s: by itself it would have come to PM %s",
+			    again ? "" : " before the power fails", later);
 	else
-		cause_print(buf, n, "%s: the %s one would have come %.1f us later, by %s",
-			    again ? "" : " before the power fails", again ? "next" : "first", us,
+		cause_print(buf, n, "%s: the %s one would have come %s, by %s",
+			    again ? "" : " before the power fails", again ? "next" : "first", later,
 			    by);
 }
 
@@ -207,15 +208,18 @@ static void why_not_flushed(struct explanation *q, struct loss *loss, uint64_t l
 	if (found.rule == RULE_NONE && later == EVENT_LOG_NONE)
 		find_request(q, write, &q->instead, end, q->instead.machine_from[machine + 1], 0,
 			     &found);
+	const struct logged_event *e = event_log_at(&q->instead, later);
 	size_t used = say_request(q, write, &found, loss->why, CAUSE_TEXT);
 	if (found.log == r)
 		cause_say(q, found.event, NULL);
 	used += cause_print(loss->why + used, CAUSE_TEXT - used, "%s",
 			    before != EVENT_LOG_NONE
 				    ? "it was written after its line was last flushed"
-			    : found.rule != RULE_NONE ? "no flush of the CPU covers it"
-						      : "no flush covers it");
-	say_first(q, machine, event_log_at(&q->instead, later), before != EVENT_LOG_NONE,
+			    : found.rule == RULE_NONE ? "no flush covers it"
+			    : e && e->kind == TRACED_DRAIN && operation_is(e->code, NONPOSTED)
+				    ? "no other request covers it"
+				    : "no flush of the CPU covers it");
+	say_first(q, machine, e, before != EVENT_LOG_NONE,
 		  write->kind == TRACED_LAND && domain_nic_flush_reaches(&q->s->hw),
 		  loss->why + used, CAUSE_TEXT - used);
 }

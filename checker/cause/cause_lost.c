@@ -71,8 +71,12 @@ static void say_first_look(struct explanation *q, const struct loss *loss)
 	char by[220], where[80], left[PMEM_ANSWER_TEXT];
 	if (!l || l->touched < 0)
 		return;
-	const struct logged_event *e = &q->r->event[l->touched];
-	cause_op(q, e->op, e->machine, by, sizeof(by));
+	const struct logged_event *e = &q->r->event[l->touched], *look = e;
+	/* An RNIC touches a line on behalf of the request that it is recorded for next. */
+	if (e->actor == EVENT_LOG_NONE && (size_t)l->touched + 1 < q->r->events &&
+	    event_log_overlaps(e + 1, e->off, e->len))
+		look = e + 1;
+	cause_agent(q, look, by, sizeof(by));
 	cause_place(q, e->off, e->len, where, sizeof(where));
 	pmem_answer_print(l->versions, l->answer, left, sizeof(left));
 	cause_say(q, l->touched, "after the failure %s is the first to look at %s, and finds %s",

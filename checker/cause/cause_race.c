@@ -6,7 +6,8 @@
 #include "checker/cause/explain.h"
 #include <string.h>
 
-/* First and last event of an operation; false: there is none. */
+/* First and last event of an operation, up to its return: what others do on its behalf after that
+ * does not make its answer. False: there is none. */
 static bool span(const struct event_log *r, struct op_label op, unsigned machine, size_t *from,
 		 size_t *to)
 {
@@ -18,6 +19,8 @@ static bool span(const struct event_log *r, struct op_label op, unsigned machine
 			*from = i;
 		*to = i;
 		any = true;
+		if (r->event[i].kind == TRACED_RETURN)
+			break;
 	}
 	return any;
 }
@@ -264,10 +267,13 @@ static bool explain_overwritten(struct explanation *q, size_t to)
 }
 
 /* Had the operation that writes this begun before event `to`? Then the write could have come
- * before. */
-static bool had_begun(const struct event_log *r, const struct logged_event *write, size_t to)
+ * before. What a server writes once the readers at the end have come is of theirs. */
+static bool had_begun(const struct explanation *q, const struct logged_event *write, size_t to)
 {
+	const struct event_log *r = q->r;
 	bool begun = !write->op.client;
+	for (size_t i = to; r->event + i < write && begun; i++)
+		begun = r->event[i].op.client <= q->s->w.clients;
 	for (size_t i = r->machine_from[write->machine]; i < to && !begun; i++)
 		begun = event_log_is_of(&r->event[i], write->op, write->machine);
 	return begun;
@@ -295,7 +301,7 @@ static void explain_accesses(struct explanation *q, size_t from, size_t to)
 				saw = (int)k;
 				read_saw = (int)i;
 			}
-			if (k > i && missed < 0 && had_begun(r, e, to))
+			if (k > i && missed < 0 && had_begun(q, e, to))
 				missed = (int)k;
 		}
 	}
@@ -325,8 +331,8 @@ static void explain_accesses(struct explanation *q, size_t from, size_t to)
 		cause_print(q->c->sentence + used, sizeof(q->c->sentence) - used,
 			    saw >= 0 || missed >= 0
 				    ? "; so %s."
-				    : " read nothing in PM that another operation wrote; what "
-				      "differs is only that %s.",
+				    : " is not known to have read in PM what another operation "
+				      "wrote; what differs is only that %s.",
 			    q->seen);
 }
 

@@ -192,7 +192,7 @@ void cause_explain_stuck(struct explanation *q, const char *why)
 			   e ? length_without_repeats(why) : (int)strlen(why), why);
 	if (e) {
 		cause_place(q, e->off, e->len, where, sizeof(where));
-		cause_op(q, e->op, machine, op, sizeof(op));
+		cause_agent(q, e, op, sizeof(op));
 		cause_say(q, polled, "%s reads %s again and again", op, where);
 		used += cause_print(q->c->sentence + used, room - used,
 				    ": %s reads %s again and again", op, where);

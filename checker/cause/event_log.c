@@ -71,7 +71,7 @@ static bool continues(const struct event_log *r, const struct logged_event *e)
 {
 	const struct logged_event *last = &r->event[r->events - 1];
 	return e->kind == TRACED_LOAD && r->events > r->machine_from[e->machine] &&
-	       last->kind == TRACED_LOAD && last->actor == e->actor &&
+	       last->kind == TRACED_LOAD && last->actor == e->actor && last->fsck == e->fsck &&
 	       op_label_equal(last->op, e->op) && last->occurrence == e->occurrence &&
 	       e->off >= last->off && e->off <= last->off + last->len &&
 	       e->off / LINE == last->off / LINE &&
@@ -105,6 +105,8 @@ static void log_event(void *arg, const struct sim *sim, const struct actor *who,
 				 .holds = about->kind == TRACED_CHECK && about->code,
 				 .code = about->code,
 				 .failed = about->failed,
+				 /* A store is seen late, at the next step; the check makes none. */
+				 .fsck = about->kind != TRACED_STORE && sim_repeat_allowed(sim),
 				 .actor = actor_number(r, who),
 				 .occurrence = about->occurrence,
 				 .op = about->op,

@@ -19,6 +19,7 @@ struct logged_event {
 	bool holds;   /* TRACED_CHECK */
 	uint8_t code; /* as struct traced has it */
 	bool failed;
+	bool fsck;     /* by the structural check */
 	int16_t actor; /* EVENT_LOG_NONE: none */
 	uint16_t occurrence;
 	struct op_label op;

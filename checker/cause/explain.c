@@ -55,6 +55,10 @@ void cause_op(const struct explanation *q, struct op_label op, unsigned machine,
 		cause_print(buf, n, machine ? "recovery" : "the server itself");
 		return;
 	}
+	if (op.client > w->clients + 1) { /* one that lives on beside the reader */
+		cause_print(buf, n, "client %u's %s", op.client, word);
+		return;
+	}
 	if (op.client > w->clients) {
 		if (op.kind == OP_GET && op.nth >= 1 && op.nth <= w->keys)
 			key = w->key[op.nth - 1].name;
@@ -76,6 +80,29 @@ void cause_op(const struct explanation *q, struct op_label op, unsigned machine,
 			    key);
 	else
 		cause_print(buf, n, "client %u's %s%s%s", op.client, word, *key ? " " : "", key);
+}
+
+void cause_later(uint64_t ns, char *buf, size_t n)
+{
+	if (ns)
+		cause_print(buf, n, "%.3f us later", cause_us(ns));
+	else
+		cause_print(buf, n, "at the same moment");
+}
+
+bool cause_is_recovery(const struct explanation *q, const struct logged_event *e)
+{
+	const char *actor = event_log_actor(q->r, e);
+	return e->machine && !e->fsck && !e->op.kind && !strncmp(actor, "server", 6) &&
+	       !strchr(actor, '/');
+}
+
+void cause_agent(const struct explanation *q, const struct logged_event *e, char *buf, size_t n)
+{
+	if (e->fsck)
+		cause_print(buf, n, "the structural check");
+	else
+		cause_op(q, e->op, cause_is_recovery(q, e), buf, n);
 }
 
 void cause_source(const struct explanation *q, uintptr_t pc, char *buf, size_t n)

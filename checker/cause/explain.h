@@ -56,6 +56,12 @@ void cause_place(const struct explanation *q, uint64_t off, uint64_t len, char *
 /* "client 1's PUT k1", "the reader's GET k1", "recovery"; `machine`: on which it ran. */
 void cause_op(const struct explanation *q, struct op_label op, unsigned machine, char *buf,
 	      size_t n);
+/* "2.956 us later", or "at the same moment". */
+void cause_later(uint64_t ns, char *buf, size_t n);
+/* Is it a deed of recovery, and not of what checks it, or of the tasks that serve after it? */
+bool cause_is_recovery(const struct explanation *q, const struct logged_event *e);
+/* The operation of the event, "recovery", "the structural check", or "the server itself". */
+void cause_agent(const struct explanation *q, const struct logged_event *e, char *buf, size_t n);
 /* " (server.c:55)", or "" when the line is not known. */
 void cause_source(const struct explanation *q, uintptr_t pc, char *buf, size_t n);
 /* What the NIC did, such as "RDMA write", "compare-and-swap". */

@@ -6,10 +6,10 @@
 #include "checker/world/world.h"
 #include "core/text/error_name.h"
 
-/* When the reader of a machine that has recovered did something. */
+/* When the reader did something: of the first machine, which has not recovered, at its end. */
 static const char *when(const struct history_op *o)
 {
-	static const char *const after[] = {"recovery", "recovery", "the second failure",
+	static const char *const after[] = {"the run", "recovery", "the second failure",
 					    "the third failure"};
 	_Static_assert(sizeof(after) / sizeof(after[0]) == WORLDS, "each machine has a word");
 	return after[o->epoch];

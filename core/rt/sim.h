@@ -146,6 +146,7 @@ void sim_repeat_news(struct sim *sim);
 /* From now on repetition is no livelock, or is again: a structural check may compare all with all.
  * The budget of steps holds all the same. */
 void sim_repeat_allow(struct sim *sim, bool allowed);
+bool sim_repeat_allowed(const struct sim *sim);
 /* A delay that the source has chosen ends then, at the latest. */
 void sim_repeat_pending(struct sim *sim, uint64_t due);
 /* A task or a NIC accesses memory: the bytes that it reads; of a store also those that it is about

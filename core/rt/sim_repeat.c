@@ -57,6 +57,11 @@ void sim_repeat_allow(struct sim *sim, bool allowed)
 	sim_repeat_news(sim);
 }
 
+bool sim_repeat_allowed(const struct sim *sim)
+{
+	return sim->repeat.off;
+}
+
 static void start_watching(struct sim *sim)
 {
 	struct repeat *r = &sim->repeat;
