@@ -129,7 +129,7 @@ wrong 'workload two-consumers: expected a value length' 's/enqueue 1000/enqueue 
 wrong 'expected a .judge, too' -e '/^\t\.judge = judge,/d' -e '/^\t\.model = &model,/d'
 sed 's/^store queue .*/store efactory/; s/^variant .*/variant default/' queue-stack-LIN.trace >other.trace
 run 2 tidemark replay other.trace
-says 'other.trace:5:' 'an operation'
+says 'other.trace:6:' 'an operation'
 sed 's/enqueue 8/enqueue/' queue-stack-LIN.trace >other.trace
 run 2 tidemark replay other.trace
 says 'expected the operation and a LENGTH'

@@ -251,7 +251,7 @@ run 0 tidemark "${small[@]}"
 says 'Everything that was tried is as expected'
 # Nothing is said of other hardware: there a promise is a promise, and with DDIO it is not, whatever else there is.
 echo 'if ddio=on+domain=dmp  DUR,BUF,MONO,LIN  broken  so it is' >onesided.expected.txt
-for knob in read_order=any line_torn=prefix; do
+for knob in read_order=right line_torn=prefix; do
 	run 0 tidemark "${small[@]}" --variant no_read --knob $knob
 	run 1 tidemark "${small[@]}" --variant no_read --knob $knob --knob ddio=off
 	says 'onesided no_read (' 'A PROMISE IS BROKEN'
