@@ -154,6 +154,8 @@ static void begin(struct explanation *q, const struct replay_outcome *out)
 	if (v->op >= 0) {
 		q->machine = h->op[v->op].epoch;
 		sentence_op(q->s, h, v->op, q->seen, sizeof(q->seen));
+	} else {
+		cause_print(q->seen, sizeof(q->seen), "%.150s", out->text[q->contract]);
 	}
 	if (v->against >= 0) {
 		q->against_machine = h->op[v->against].epoch;

@@ -141,6 +141,12 @@ static size_t say_request(struct explanation *q, const struct logged_event *writ
 	}
 }
 
+/* Is it known what would have come had the power held? Only the last failure is left out there. */
+static bool went_on(const struct explanation *q, unsigned machine)
+{
+	return machine + 2 == q->r->machines;
+}
+
 /* The bytes were flushed, and no fence came after that. */
 static void why_not_fenced(struct explanation *q, struct loss *loss,
 			   const struct logged_event *flush)
@@ -160,8 +166,9 @@ static void why_not_fenced(struct explanation *q, struct loss *loss,
 	cause_print(loss->why, CAUSE_TEXT,
 		    "it was flushed but not fenced: flushed by %s at %.3f us, %s%s", by,
 		    cause_us(flush->at),
-		    fence < 0 ? "and no fence of that task ever follows"
-			      : "and the next fence of that task had not come yet",
+		    fence >= 0			? "and the next fence of that task had not come yet"
+		    : went_on(q, loss->machine) ? "and no fence of that task ever follows"
+						: "and no fence of that task had come yet",
 		    line);
 	cause_say(q, (int)(flush - q->r->event), NULL);
 }
@@ -176,11 +183,11 @@ static void say_first(struct explanation *q, unsigned machine, const struct logg
 		cause_print(buf, n, ", and by itself it had not come to PM yet");
 		return;
 	}
-	if (!e) {
+	if (!e && went_on(q, machine))
 		cause_print(buf, n, ", and no%s would have come had the power held",
 			    again ? " other" : "ne");
+	if (!e)
 		return;
-	}
 	char later[40];
 	cause_later(e->at - q->r->failed_at[machine], later, sizeof(later));
 	cause_doer(q, &q->instead, e, by, sizeof(by));

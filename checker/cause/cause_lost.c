@@ -159,8 +159,11 @@ static void list_losses(struct explanation *q, const struct loss *loss, unsigned
 			cause_print(buf + used, size - used, " and %u more", n - i);
 			return;
 		}
-		cause_place(q, loss[i].off, loss[i].len, where, sizeof(where));
 		cause_writing(q, q->r, &q->r->event[loss[i].event], by, sizeof(by));
+		if (i && loss[i].off == loss[i - 1].off && loss[i].len == loss[i - 1].len &&
+		    !strcmp(by, before))
+			continue; /* once more by the same code, in an operation of the same name */
+		cause_place(q, loss[i].off, loss[i].len, where, sizeof(where));
 		if (strcmp(by, before) != 0)
 			used += cause_print(buf + used, size - used, "%s%s at %s",
 					    i ? ", and " : "", by, where);

@@ -220,8 +220,9 @@ static bool explain_unfinished(struct explanation *q, size_t to)
 		return false;
 	cause_op(q, q->op, q->machine, reader, sizeof(reader));
 	cause_print(q->c->sentence, sizeof(q->c->sentence),
-		    "%s%s%s met what %s had written for operations that were not finished; so %s.",
-		    q->seen_against, q->seen_against[0] ? ", but " : "", reader, list, q->seen);
+		    "%s%s%s met what %s had written for %s not finished; so %s.", q->seen_against,
+		    q->seen_against[0] ? ", but " : "", reader, list,
+		    n > 1 ? "operations that were" : "an operation that was", q->seen);
 	return true;
 }
 
@@ -266,6 +267,18 @@ static bool explain_overwritten(struct explanation *q, size_t to)
 	return false;
 }
 
+/* Does the operation of the verdict read of these bytes from event `from` to `to`? */
+static bool reads_in(const struct explanation *q, size_t from, size_t to,
+		     const struct logged_event *of)
+{
+	bool read = false;
+	for (size_t i = from; i <= to && !read; i++)
+		read = event_log_reads(&q->r->event[i]) &&
+		       event_log_is_of(&q->r->event[i], q->op, q->machine) &&
+		       event_log_overlaps(&q->r->event[i], of->off, of->len);
+	return read;
+}
+
 /* Had the operation that writes this begun before event `to`? Then the write could have come
  * before. What a server writes once the readers at the end have come is of theirs. */
 static bool had_begun(const struct explanation *q, const struct logged_event *write, size_t to)
@@ -301,7 +314,7 @@ static void explain_accesses(struct explanation *q, size_t from, size_t to)
 				saw = (int)k;
 				read_saw = (int)i;
 			}
-			if (k > i && missed < 0 && had_begun(q, e, to))
+			if (k > i && missed < 0 && had_begun(q, e, to) && !reads_in(q, k, to, e))
 				missed = (int)k;
 		}
 	}
