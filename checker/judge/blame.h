@@ -15,8 +15,9 @@
  *	CONTRACT SAW AGAINST [PART...]
  *
  * SAW: what the operation that breaks the contract returned: "nothing", "value", "foreign" (bytes
- * that nobody put) or "error"; "-": there is no such operation. AGAINST: the operation that it
- * contradicts: "put", "get", "delete" or "load" (put before the workload began); "-": none.
+ * that nobody put) or "error", also if it never returned; "-": there is no such operation. AGAINST:
+ * the operation that it contradicts: "put", "get", "delete" or "load" (put before the workload
+ * began); "-": none.
  *
  * A part is a write that was lost, "lost:REGION:WRITER:OPERATION:WHOSE"; data that had arrived at
  * the NIC and not landed when the power failed, "late:OPERATION:WHOSE"; or a circumstance. WRITER
