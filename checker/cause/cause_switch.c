@@ -80,8 +80,8 @@ static void say_next(struct explanation *q, const struct cause_switch *made, con
 		    at_default, without);
 }
 
-/* `same`: without it the run comes to all that goes differently, too. What is told beside no cause
- * is none itself. */
+/* `same`: without it the run comes to all that goes differently, too. The switch is no cause: the
+ * contract may break without it in another run. */
 static void say_switch(struct explanation *q, unsigned knob, const struct trail_parting *at,
 		       bool same)
 {
@@ -101,14 +101,13 @@ static void say_switch(struct explanation *q, unsigned knob, const struct trail_
 	if (made->where[0])
 		cause_print(place, sizeof(place), ", which%s %s() asks for at %s", from,
 			    made->function, made->where);
-	const char *takes = same && c->kind != CAUSE_NONE ? "the switch " : "it takes the switch ",
-		   *makes = same && c->kind != CAUSE_NONE ? " makes it" : "",
-		   *other = same ? "" : " the run goes another way, and";
-	cause_say(q, EVENT_LOG_NONE, "%s%s%s%s; with %s%s it does not break", takes, made->name,
-		  makes, place, at_default, other);
+	const char *other = same ? "" : " the run goes another way, and";
+	cause_say(q, EVENT_LOG_NONE,
+		  "it takes the switch %s%s; with %s%s this trace does not break", made->name,
+		  place, at_default, other);
 	cause_print(c->sentence + used, sizeof(c->sentence) - used,
-		    " %c%s%s%s%s; with %s%s it does not break.", toupper((unsigned char)*takes),
-		    takes + 1, made->name, makes, place, at_default, other);
+		    " It takes the switch %s%s; with %s%s this trace does not break.", made->name,
+		    place, at_default, other);
 	say_next(q, made, at_default, at);
 }
 

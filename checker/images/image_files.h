@@ -68,11 +68,11 @@ int image_files_restore(struct image_files *f);
 /* Has nobody else written to them? No image waits. */
 bool image_files_untouched(const struct image_files *f);
 
-/* The image that has been made waits, BOARD_IMAGES at most; more than one only of a log of one
- * file. 0 or -ENOMEM. */
 /* It failed after this marker; NULL: none yet. */
 void image_files_mark(struct image_moment *at, const struct pm_log *log,
 		      const struct pm_event *mark);
+/* The image that has been made waits, BOARD_IMAGES at most; more than one only of a log of one
+ * file. 0 or -ENOMEM. */
 int image_files_wait(struct image_files *f, const struct image_moment *at);
 /* Had they better be judged? */
 bool image_files_full(const struct image_files *f);

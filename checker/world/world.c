@@ -82,8 +82,8 @@ void world_refused(struct world *w, const char *function, int error, const char 
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
 	trouble_at(w, call.pc, "%s%s() returns %s%s%s%s%s", what, function, error_name(error).text,
-		   call.name ? "; the last call that failed there is " : "",
-		   call.name ? call.name : "", call.name ? ": " : "", call.name ? call.how : "");
+		   call.name ? "; what failed there last is " : "", call.name ? call.name : "",
+		   call.name ? ": " : "", call.name ? call.how : "");
 }
 
 /* An operation that is not in the history has failed. */

@@ -240,7 +240,7 @@ static int poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 	int n = rnic_poll_cq(cq, num_entries, wc);
 	for (int i = 0; i < n; i++)
 		if (wc[i].status != IBV_WC_SUCCESS && wc[i].status != IBV_WC_WR_FLUSH_ERR)
-			sim_call_failed(sim_current(), "ibv_poll_cq",
+			sim_call_failed(sim_current(), "a completion of ibv_poll_cq",
 					rnic_wc_status_str(wc[i].status), CALLER_OF_INLINE);
 	return n;
 }
