@@ -134,7 +134,7 @@ endforeach()
 target_compile_definitions(test_tracer PRIVATE "TRACER_VARIANTS=${variants}")
 
 # Stores do not free their memory when their machine dies, and here no simulator does it for them.
-set_property(TEST test_erda APPEND PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
+set_property(TEST test_erda test_cause_requests APPEND PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
 
 tidemark_test(test_stores_lint ${PROJECT_SOURCE_DIR}/tests/core/stores/test_stores_lint.sh
 	$<TARGET_FILE:tidemark_core> ${store_symbols} ${PROJECT_SOURCE_DIR}/core/stores/kept.syms

@@ -411,6 +411,16 @@ static uint64_t limit_bench(struct bench *b, const struct search *s, const struc
 	return pass->runs && pass->runs < most ? pass->runs : most;
 }
 
+/* The store does not start. Where it does not without the bug either, nothing is tried. */
+static void note_unstarted(struct search *s, const struct lane *lane, const struct bench *b,
+			   unsigned workload)
+{
+	for (unsigned k = 0; k < TM_CONTRACTS && !s->error; k++)
+		if (b->ex.failure[k].found && !(s->out->anyway & TM_BIT(k)) &&
+		    control_breaks(lane, workload, k, 1, b->ex.limits.no_crash, s))
+			s->out->anyway |= s->error ? 0 : TM_BIT(k);
+}
+
 /* One workload of a lane. True: that was the last, or the search is over. */
 static bool try_workload(struct search *s, const struct lane *lane, const struct pass *pass,
 			 unsigned workload, bool compare)
@@ -436,6 +446,8 @@ static bool try_workload(struct search *s, const struct lane *lane, const struct
 		contract = explore(s, b, lane->want, runs);
 	out->states += b->ex.counts.states;
 	out->runs += b->ex.counts.runs;
+	if (b->ex.unstarted && compare)
+		note_unstarted(s, lane, b, workload);
 	if (contract < TM_CONTRACTS) {
 		double seconds = since(&s->start);
 		bool anyway = compare && control_breaks(lane, workload, contract,

@@ -266,7 +266,8 @@ static int add_mark(struct pm_log *log, const struct pm_event *event)
 	const char *name = log->source[event->source];
 	size_t len = strlen(name), between = log->markers_n > 0;
 	struct pm_event mark = *event;
-	if (!ARRAY_RESERVE(log->markers, log->markers_n, between + len, log->markers_room))
+	/* One more, so that there is an array for a marker without a name, too. */
+	if (!ARRAY_RESERVE(log->markers, log->markers_n, between + len + 1, log->markers_room))
 		return -ENOMEM;
 	if (between)
 		log->markers[log->markers_n++] = '|';

@@ -76,7 +76,7 @@ static const struct {
 	{300, "rdmp_kv", "threshold=64", "ww-r.mixed", 0, ALL_BUT_OK},
 	{300, "rdmp_kv", "ddio=off", "wdw", 0, ALL_BUT_OK},
 	{4000, "rdmp_kv", "get_prev=off", "w-r", RDA | LIVE, DUR | MONO | KEEP | NORES | FSCK},
-	{300, "rdmp_kv", "get_prev=off recover_vf=off", "w", LIVE, RDA | DUR | KEEP | FSCK},
+	{300, "rdmp_kv", "get_prev=off recover_vf=off", "w", LIVE | DUR, RDA | FSCK},
 	{300, "rdmp_kv", "free=early", "w-w", DUR | KEEP, LIVE},
 	{300, "rdmp_kv", "free=old", "ww-r", RDA, DUR | MONO | KEEP | LIVE | FSCK},
 	/* Redo Logging: the log alone keeps it. Read After Write: memory is not reached with DDIO
