@@ -218,7 +218,7 @@ static void print_bounds(const struct explore_counts *t)
 	snprintf(text, sizeof(text),
 		 "%" PRIu64 " run%s; the power failed at %" PRIu64 " point%s (%" PRIu64
 		 " more %s equal to one of these), "
-		 "%" PRIu64 " state%s of a second failure in recovery, %" PRIu64 " of %" PRIu64
+		 "%" PRIu64 " state%s of a second failure in recovery, %" PRIu64 " from %" PRIu64
 		 " li%s after recovery",
 		 t->runs, plural(t->runs), t->points - t->points_seen,
 		 plural(t->points - t->points_seen), t->points_seen,
