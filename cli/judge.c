@@ -26,13 +26,10 @@ static const struct option_row rows[] = {
 static const struct options options = {
 	"judge", "FILE [OPTION...]",
 	"Judges a history: is there an order of the operations, each between its call and its "
-	"answer, "
-	"that explains all answers? FILE has a line for each call and each answer, in the order in "
-	"which they came, \"1 call put x 5\" and \"1 return ok\"; - is standard input. "
-	"docs/history.md "
-	"has the operations. Each key is judged by itself; of one that no order explains, the "
-	"fewest "
-	"operations are shown that contradict each other.",
+	"answer, that explains all answers? FILE has a line for each call and each answer, in the "
+	"order in which they came, \"1 call put x 5\" and \"1 return ok\"; - is standard input. "
+	"docs/history.md has the operations. Each key is judged by itself; of one that no order "
+	"explains, the fewest operations are shown that contradict each other.",
 	rows,
 	"0 linearizable, 1 not, 2 usage or bad input, 3 could not tell: too many operations of a "
 	"key were under way at one time, 70 internal error"};

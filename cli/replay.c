@@ -78,7 +78,7 @@ static int replay_open(struct explorer *ex, struct trace *t, const char *path,
 			    path, out->unused->line, unused_text(t, out, text), trace_anew(t).text);
 	if (!error && events && events->record.full)
 		error = -ENOMEM;
-	if (!error && events && !out->unstarted)
+	if (!error && events)
 		error = cause_find(ex, t, &events->record, out, events->where, &events->cause);
 	if (error)
 		return fail(EXIT_INTERNAL, "%s: %s", path, driver_error(error));

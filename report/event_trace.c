@@ -248,9 +248,9 @@ void event_trace_print(const struct event_trace *st)
 	print_setup(st);
 	if (st->load_why[0]) {
 		print_load(st);
-		return;
+	} else {
+		print_machines(st);
+		print_verdict(st);
 	}
-	print_machines(st);
-	print_verdict(st);
 	print_cause(&st->cause);
 }

@@ -45,7 +45,7 @@ static int replay_trace(struct explorer *ex, struct event_trace_read *read)
 		memcpy(st->load_why, ex->why, sizeof(st->load_why));
 	if (!error && named)
 		take_blame(read);
-	if (!error && !st->outcome.unstarted)
+	if (!error)
 		error = cause_find(ex, t, &st->record, &st->outcome, st->where, &st->cause);
 	explore_close(ex);
 	return error;

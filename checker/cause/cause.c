@@ -331,6 +331,14 @@ static int explain_outcome(struct explanation *q, const struct replay_outcome *o
 	return error;
 }
 
+/* Nothing but the start of the store was run: there is no history that could be compared. */
+static int explain_start(struct explanation *q)
+{
+	cause_print(q->c->sentence, sizeof(q->c->sentence),
+		    "Nothing went differently: the store does not start.");
+	return cause_add_switches(q);
+}
+
 /* The list up to the first power failure. */
 static int before_failure(const struct deviations *all, struct deviations *list, bool *any)
 {
@@ -405,6 +413,8 @@ int cause_find(struct explorer *ex, const struct trace *t, const struct event_lo
 		return 0;
 	q.keep = q.contract == TM_KEEP;
 	q.expected_at = -1;
+	if (out->unstarted)
+		return explain_start(&q);
 	begin(&q, out); /* the history is still of this replay */
 	int error = explain_without_failure(&q, &done);
 	return error || done ? error : explain_outcome(&q, out);

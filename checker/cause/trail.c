@@ -146,7 +146,7 @@ int trail_record(const struct setup *base, unsigned knob, uint8_t value,
 	own.load_tracer = saw_event;
 	own.watcher_arg = trail;
 	if (!error)
-		error = ex ? explore_open(ex, &own, &explore_default) : -ENOMEM;
+		error = ex ? replay_begin(ex, &own, (int)contract, list) : -ENOMEM;
 	settle(trail);
 	if (!error) {
 		error = replay_into(ex, list, contract, trail, broken, applies);
