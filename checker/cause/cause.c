@@ -140,7 +140,7 @@ static void begin(struct explanation *q, const struct replay_outcome *out)
 			q->hangs = w->end == SIM_BUDGET || w->end == SIM_IDLE;
 		}
 		q->machine = q->r->machines - 1;
-		cause_print(q->seen, sizeof(q->seen), "%.150s", out->text[q->contract]);
+		cause_print(q->seen, sizeof(q->seen), "%s", out->text[q->contract]);
 		return;
 	}
 	q->op = world_op_label(h, v->op);
@@ -151,12 +151,12 @@ static void begin(struct explanation *q, const struct replay_outcome *out)
 		     h->op[v->op].value == VALUE_FOREIGN;
 	if (q->foreign && h->op[v->op].epoch)
 		q->expected = loaded(q->s, h->op[v->op].key);
-	if (v->op >= 0) {
+	if (v->op >= 0)
 		q->machine = h->op[v->op].epoch;
+	if (v->op >= 0 && q->contract != TM_OWN)
 		sentence_op(q->s, h, v->op, q->seen, sizeof(q->seen));
-	} else {
-		cause_print(q->seen, sizeof(q->seen), "%.150s", out->text[q->contract]);
-	}
+	else
+		cause_print(q->seen, sizeof(q->seen), "%s", out->text[q->contract]);
 	if (v->against >= 0) {
 		q->against_machine = h->op[v->against].epoch;
 		sentence_op(q->s, h, v->against, q->seen_against, sizeof(q->seen_against));
@@ -206,11 +206,14 @@ static int try_first_failure(struct explanation *q)
 		error = deviations_add(&list, &all->d[i]);
 	if (!error)
 		error = cause_replay_breaks(q, &list, NULL, &broken);
+	for (unsigned i = n; i < all->n; i++)
+		failures += all->d[i].kind == CHOICE_CRASH;
 	deviations_free(&list);
 	if (!error)
 		cause_say(q, EVENT_LOG_NONE,
-			  broken ? "it breaks without the second power failure, too"
-				 : "it takes the second power failure");
+			  broken	 ? "it breaks without the second power failure, too"
+			  : failures > 2 ? "it takes more than the first power failure"
+					 : "it takes the second power failure");
 	return error;
 }
 

@@ -109,6 +109,8 @@ static size_t say_request(struct explanation *q, const struct logged_event *writ
 	cause_place(q, e->off, e->len, place, sizeof(place));
 	if (found->log == r)
 		cause_print(when, sizeof(when), " at %.3f us", cause_us(e->at));
+	else if (e->at == r->failed_at[write->machine])
+		cause_print(when, sizeof(when), ", at the moment when the power failed,");
 	else
 		cause_print(when, sizeof(when), ", %.3f us after the power failed,",
 			    cause_us(e->at - r->failed_at[write->machine]));

@@ -50,7 +50,8 @@ void cause_op(const struct explanation *q, struct op_label op, unsigned machine,
 						    "leaving", "death",	     "pause"};
 	const struct workload *w = &q->s->w;
 	const char *key = "", *word = op.kind == OP_CALL ? "operation" : words[op.kind];
-	unsigned nth = 0;
+	char nth_of[16] = "";
+	unsigned nth = 0, all = 0;
 	if (!op.kind || !op.client) {
 		cause_print(buf, n, machine ? "recovery" : "the server itself");
 		return;
@@ -65,21 +66,24 @@ void cause_op(const struct explanation *q, struct op_label op, unsigned machine,
 		cause_print(buf, n, "the reader's %s%s%s", word, *key ? " " : "", key);
 		return;
 	}
-	for (unsigned i = 0; i < w->client[op.client - 1].ops; i++) {
-		const struct workload_op *o = &w->client[op.client - 1].op[i];
-		nth += o->kind == op.kind;
-		if (o->kind == op.kind && o->nth == op.nth) {
-			key = workload_op_keys(w, o) ? w->key[o->key].name : "";
-			word = o->kind == OP_CALL ? w->calls[o->call].name : word;
-		}
+	const struct workload_op *ops = w->client[op.client - 1].op, *o = NULL;
+	for (unsigned i = 0; i < w->client[op.client - 1].ops && !o; i++)
+		o = ops[i].kind == op.kind && ops[i].nth == op.nth ? &ops[i] : NULL;
+	for (unsigned i = 0; i < w->client[op.client - 1].ops && o; i++) {
+		bool same = ops[i].kind == o->kind && ops[i].call == o->call &&
+			    (!workload_op_keys(w, o) || ops[i].key == o->key);
+		all += same;
+		nth += same && &ops[i] <= o;
+	}
+	if (o) {
+		key = workload_op_keys(w, o) ? w->key[o->key].name : "";
+		word = o->kind == OP_CALL ? w->calls[o->call].name : word;
 	}
 	static const char *const tails[] = {"th", "st", "nd", "rd"};
-	if (nth > 1)
-		cause_print(buf, n, "client %u's %u%s %s %s", op.client, op.nth,
-			    tails[op.nth % 10 < 4 && op.nth / 10 % 10 != 1 ? op.nth % 10 : 0], word,
-			    key);
-	else
-		cause_print(buf, n, "client %u's %s%s%s", op.client, word, *key ? " " : "", key);
+	if (all > 1)
+		cause_print(nth_of, sizeof(nth_of), "%u%s ", nth,
+			    tails[nth % 10 < 4 && nth / 10 % 10 != 1 ? nth % 10 : 0]);
+	cause_print(buf, n, "client %u's %s%s%s%s", op.client, nth_of, word, *key ? " " : "", key);
 }
 
 void cause_later(uint64_t ns, char *buf, size_t n)

@@ -25,7 +25,7 @@ struct explanation {
 	 */
 	struct op_label op, against;
 	unsigned machine, against_machine;
-	char seen[160], seen_against[160];
+	char seen[220], seen_against[220];
 	struct event_log instead; /* the same run without the last power failure, or the death */
 	/* The value that was expected (foreign: an older one of the key), NULL: none; and where the
 	 * pool held it, unread, after the last power failure, -1: nowhere. */

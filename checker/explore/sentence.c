@@ -114,7 +114,7 @@ void sentence_op(const struct setup *s, const struct history *h, int op, char *b
 void sentence_print(const struct setup *s, const struct history *h, const struct verdict *v,
 		    char *buf, size_t n)
 {
-	char op[140] = "", against[140] = "";
+	char op[220] = "", against[140] = "";
 	if (v->against >= 0)
 		sentence_op(s, h, v->against, against, sizeof(against));
 	if (v->op >= 0)

@@ -1029,6 +1029,12 @@ static void load_main(void *arg)
 	sim_stop(w->sim, SIM_DONE);
 }
 
+/* The readers come when the run is over, too, where nothing has recovered. */
+static const char *proved_when(const struct world *w)
+{
+	return w->machine ? "after recovery" : "after the run";
+}
+
 /* Each operation of the store's own once. */
 static void prove_by_calls(struct world_client *c)
 {
@@ -1050,8 +1056,8 @@ static void prove_by_calls(struct world_client *c)
 		/* What was injected when it looked may have cost it its connection. */
 		if (error_explained(w, c->number, TM_CALL, error))
 			return;
-		world_refused(w, "run", error,
-			      "after recovery, %s fails: ", s->store->calls[i].name);
+		world_refused(w, "run", error, "%s, %s fails: ", proved_when(w),
+			      s->store->calls[i].name);
 		failed(w, c->number, TM_CALL, error);
 		return;
 	}
@@ -1078,7 +1084,8 @@ static void prove_life(struct world_client *c, uint8_t *buf)
 	if (error && error_explained(w, c->number, TM_PUT, error))
 		return;
 	if (error) {
-		world_refused(w, "put", error, "after recovery, a new PUT %s fails: ", key->name);
+		world_refused(w, "put", error, "%s, a new PUT %s fails: ", proved_when(w),
+			      key->name);
 		failed(w, c->number, TM_PUT, error);
 		return;
 	}
@@ -1091,7 +1098,7 @@ static void prove_life(struct world_client *c, uint8_t *buf)
 				      &len);
 	}
 	if (error || len != vlen || memcmp(buf, value, len))
-		world_trouble(w, true, "after recovery, GET %s %s%s", key->name,
+		world_trouble(w, true, "%s, GET %s %s%s", proved_when(w), key->name,
 			      error ? "fails with " : "does not return what was just put",
 			      error ? error_name(error).text : "");
 	if (error && error != -ENOENT)

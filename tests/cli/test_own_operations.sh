@@ -64,10 +64,10 @@ found() {
 	cp "traces/queue-$1-$2.trace" .
 }
 found stack LIN enqueue.enqueue.dequeue
-says 'no order of the operations explains that'
+says 'no order of the operations explains that.' "client 1's dequeue read, at"
 found no_sum DUR enqueue
 found mark_never OWN drain
-says 'were given the same value'
+says 'so the failure took it back: client 2 and client 3 were given the same value.'
 grep -q '^client 1: enqueue' queue-mark_never-OWN.trace || fail 'not a word of the client in the trace'
 ! grep -q '^keys' queue-mark_never-OWN.trace || fail 'keys, though there are none'
 # Some break only if life goes on after recovery; and then the trace names the operation.

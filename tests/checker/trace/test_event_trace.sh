@@ -19,13 +19,13 @@ wrong() {
 
 # TRACE | words ; words ; !words that must not be there
 cat >"$here/table" <<'TABLE'
-efactory-BUF | lost: log+0x180..0x187 ; client 1's 1st PUT k1 ; no flush covers it before the power fails ; 2nd PUT k2
+efactory-BUF | lost: log+0x180..0x187 ; client 1's PUT k1 ; no flush covers it before the power fails ; !2nd PUT k2 ; client 1's PUT k2
 efactory-DUR | lost: log+0x100..0x107 ; no flush covers it before the power fails ; by server/verifier (core/stores/efactory/ ; kept: table+0x20 ; Client 1's PUT k1 was acknowledged while what client 1's PUT k1 wrote by RDMA at log+0x100..0x107 was still in the cache ; so the power failure took it back ; !the switch
 efactory-LIN | Client 1's PUT k1 was acknowledged at ; became visible only at ; log+0x180..0x1bf ; delay 8us ; client 2's 2nd GET k1 came in between ; !power failure
 efactory-ddio=off-DUR | lost: log+0x200..0x21f ; still on its way from the NIC to PM ; no flush covers it ; delay 100ns ; !in the cache
 efactory-recover_copy_cached-KEEP | it does not break if every line is kept ; lost: log+0x180..0x187 ; no flush covers it, and none would have come ; early: log+0x40..0x43 ; (core/stores/efactory/layout.c: ; delay 8us ; server dies ; which persist_accepted() asks for at core/stores/efactory/recover.c: ; with bug=none this trace does not break
 efactory-recover_clears-KEEP | the power failed between two steps ; table+0x20..0x27 ; written by server (core/stores/efactory/recover.c: ; which server (core/stores/efactory/ ; was not written yet ; found nothing at k1 ; !lost:
-erda-BUF | lost: log+0x400..0x413 ; none would have come had the power held ; log+0x440..0x453, written later by the RDMA write of client 1's 2nd PUT k2, survived
+erda-BUF | lost: log+0x400..0x413 ; none would have come had the power held ; log+0x440..0x453, written later by the RDMA write of client 1's PUT k2, survived
 erda-DUR | lost: log+0x300..0x313 ; no flush covers it, and none would have come had the power held ; kept: table+0x
 erda-KEEP-two-writers | lost: log+0x3c0..0x3d3 ; lost: log+0x380..0x393 ; what client 1's PUT k1 wrote ; what client 2's PUT k1 wrote ; kept: table+0x2c8 ; (core/stores/erda/server.c: ; and that was durable, but a reader after recovery found nothing at k1
 erda-LIN-two-dead-writers | unfinished: server/server for client 1's PUT k1 ; unfinished: server/server for client 2's PUT k1 ; table+0x2c8..0x2cf ; operations that were not finished ; before completion 1: delay for ever ; before post 3: delay for ever ; !power failed
@@ -78,6 +78,10 @@ rdmp_kv-get_newest-RDA | client 2's GET k1 reads objects+0x82..0xbf ; too early:
 remotelog-w2-DUR | the RDMA FLUSH of client 1's PUT k1 at ; does not reach the cache (ddio=on); no flush of the CPU covers it, and none would have come had the power held
 remotelog-read_other_qp-DUR | the RDMA READ of client 1's PUT k1 at ; is of another connection, and covers only what that one writes; no flush of the CPU covers it
 remotelog-read_other_qp-ddio=off-DUR | still on its way from the NIC to PM: the RDMA READ of client 1's PUT k1 at ; is of another connection ; by itself it would have come to PM 0.397 us later
+remotelog-repost_early-DUR | the RDMA FLUSH of client 1's 2nd PUT k1, at the moment when the power failed, covers only what its own connection writes ; no flush of the CPU covers it ; !0.000 us
+remotelog-repost_early-LIVE | After the run, GET k1 does not return what was just put ; !After recovery
+remotelog-imm_truncated-LIVE | No cause could be named; client 1's operation does not terminate ; It takes the switch bug=imm_truncated, which whole_number() asks for
+saw_imm-commit_first-NORES | between two steps ; it takes more than the first power failure ; !the second power failure
 efactory-empty_absent-KEEP | No cause could be named ; what differs is only that a reader after recovery found nothing ; It takes the switch bug=empty_absent ; !too early
 efactory-receive_assumed-LIVE | What client 1's 1st PUT k1 asked for failed at ; (c1: ibv_post_recv fails: ENOMEM); so client 1's operation does not terminate ; It takes the switch bug=receive_assumed
 pilaf-rooms_forgotten-LIVE | After recovery, an operation does not terminate: the reader's GET reads table+0x180..0x1bf again and again ; !between two steps ; !nothing was lost
@@ -95,8 +99,8 @@ octopus-literal-RDA | client 2's GET k1 read ; blocks+0x80..0x9f as the RDMA wri
 forca-public_each-RDA | Client 2's 2nd GET k2 read log+0x200..0x21f as the RDMA write of client 1's PUT k1 left it ; It takes the switch cache_valid=on, which usable() asks for ; it takes the switch timeout=1ms ; it takes the switch collect=each ; !power failed
 forca-public-reader-RDA | client 1's GET k1 reads log+0x180..0x1bf ; too early: the RDMA write of client 2's 1st PUT k1 comes only at ; it takes the switch collect=sixth ; with collect=never this trace does not break ; !power failed
 forca-public_each-MONO | Client 2 read c1.put1 while what client 1's PUT k1 wrote by RDMA at log+0x0..0x7 was still in the cache ; so the power failure took it back ; with collect=never this trace does not break
-saw_imm-recycled-RDA | Client 2's GET k1 read log+0x40..0x47 as the RDMA write of client 1's 2nd PUT k2 left it ; It takes the switch reuse=at_once, which reuse() asks for at core/stores/saw_imm/saw_imm.c: ; with reuse=off this trace does not break ; !power failed
-saw_imm-grace-RDA | Client 2's GET k1 read log+0x0..0x7 as the RDMA write of client 1's 2nd PUT k2 left it ; It takes the switch reuse=grace ; !power failed
+saw_imm-recycled-RDA | Client 2's GET k1 read log+0x40..0x47 as the RDMA write of client 1's PUT k2 left it ; It takes the switch reuse=at_once, which reuse() asks for at core/stores/saw_imm/saw_imm.c: ; with reuse=off this trace does not break ; !power failed
+saw_imm-grace-RDA | Client 2's GET k1 read log+0x0..0x7 as the RDMA write of client 1's PUT k2 left it ; It takes the switch reuse=grace ; !power failed
 saw_imm-imm_bytes8-RDA | the reader's GET read ; as server/server for the reader's PUT (core/stores/kv_place.c: ; !between two steps ; life 1: put key 1 ; it takes the switch imm_offset=bytes8, which commit_at() asks for
 octopus-lease-NORES | Client 1's PUT k1 was reported as failed ; so a reader after recovery read c1.put1 ; it takes the switch lease=on, which expire() asks for
 herd-unnumbered-LIN | server/server - before post 1: delay 5ms ; No cause could be named ; It takes the switch numbers=off, which serve_request() asks for ; with numbers=on this trace does not break ; !power failed
@@ -110,8 +114,8 @@ hydradb-unnoted-RDA | Client 2's 3rd GET k1 ; reading message 1 packet 1 line 3:
 nessie-visible-DUR | lost: index+0x50..0x57, written by the compare-and-swap of client 1's 2nd PUT k1 ; data+0x40..0x51, written by the RDMA write of client 1's 3rd PUT k1 ; the first one would have come at the same moment, by the RDMA Commit of client 1's 3rd PUT k1 ; !none would have come ; When the power failed, what client 1's 2nd PUT k1 wrote by compare-and-swap at ; !acknowledged while ; it was written after its line was last flushed ; early: data+0x0..0x3f, written after that by the RDMA write of client 1's 3rd PUT k1 ; process dies ; it takes the switch reads=visible
 nessie-visible-MONO | Client 2 read c1.put1 while what client 1's PUT k1 wrote by compare-and-swap at index+0x50..0x57 was still in the cache ; It takes the switch reads=visible
 nessie-reuse_blind-RDA | foreign bytes at k1 ; with reuse_now=off this trace does not break ; !power failed
-nessie-zero-LIN | Client 2's DELETE k2 was acknowledged, but client 2's GET k2 read index+0x0..0x7 as the compare-and-swap of client 2's 2nd DELETE k2 left it ; It takes the switch delete=zero ; !power failed
-nessie-clock-LIN | overwritten: the RDMA write of client 1's 4th PUT k2 wrote over it ; It takes the switch clock=off, which too_slow() asks for ; !power failed
+nessie-zero-LIN | Client 2's DELETE k2 was acknowledged, but client 2's GET k2 read index+0x0..0x7 as the compare-and-swap of client 2's DELETE k2 left it ; It takes the switch delete=zero ; !power failed
+nessie-clock-LIN | overwritten: the RDMA write of client 1's 2nd PUT k2 wrote over it ; It takes the switch clock=off, which too_slow() asks for ; !power failed
 nessie-literal-LIN | c1.put4 landing message 1 packet 1 line 1: delay 5ms ; It takes the switch flush=none ; with delete=mark this trace does not break ; !power failed
 hydradb-delete_stays-DUR | Client 3's DELETE k1 after recovery was acknowledged, but the reader's GET read items+0x8..0xf as server/server ; so a reader after recovery read load k1 ; !recovery (core ; !but the power failed ; it takes the switch bug=delete_stays
 hydradb-guardian_late-LIN | client 2's 3rd GET k1 read items+0x8..0xf as server/server ; server dies ; !came too early ; !missed: ; it takes the switch bug=guardian_late
