@@ -124,7 +124,11 @@ int replay_begin(struct explorer *ex, struct setup *s, int contract, const struc
 {
 	struct explore_limits limits = explore_default;
 	limits.fill = replay_fills(contract, list);
-	return explore_open(ex, s, &limits);
+	int error = explore_open(ex, s, &limits);
+	/* Filling it fails and breaks another contract: this one breaks in the run. */
+	if (!error && contract == TM_LIVE && !ex->worlds.failed.live_broken)
+		ex->worlds.unfilled = false;
+	return error;
 }
 
 bool replay_cannot_run(int contract, const struct deviations *list,
