@@ -38,13 +38,16 @@ static enum rule find_rule(const struct hardware *hw, const struct logged_event 
 	assert(e->kind == TRACED_EFFECT || e->kind == TRACED_FETCH);
 	if (write->kind == TRACED_STORE)
 		return flush && after && there ? RULE_CPU : RULE_NONE;
+	/* What SENDs leave is covered wherever it is, or not at all. */
+	const bool sent = operations[e->code].class == CLASS_FLUSH &&
+			  operations[write->code].class == CLASS_SEND;
 	if (!flush && (!own || !after))
 		return RULE_NONE;
 	if (!same)
 		return there && (own || after) ? RULE_CONNECTION : RULE_NONE;
 	if (!after)
 		return own && there ? RULE_BEFORE : RULE_NONE;
-	if (flush && !there)
+	if (flush && !there && !sent)
 		return own ? RULE_RANGE : RULE_NONE;
 	if (flush && e->failed)
 		return RULE_VISIBLE;
@@ -52,9 +55,7 @@ static enum rule find_rule(const struct hardware *hw, const struct logged_event 
 		return RULE_NONE;
 	if (!domain_nic_flush_reaches(hw))
 		return RULE_CACHE;
-	return flush && operations[write->code].class == CLASS_SEND && !hw->flush_covers_send
-		       ? RULE_SEND
-		       : RULE_NONE;
+	return sent && !hw->flush_covers_send ? RULE_SEND : RULE_NONE;
 }
 
 /* Is something read of what the write's message has written? A word of it stands for all. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/cause/cause.h"
+#include "core/pmem/hooks.h"
 #include "core/rt/rt.h"
 #include "core/stores/rpc.h"
 #include "core/verbs_compat.h"
@@ -19,13 +20,19 @@
 #define KEY_BYTES 256 /* the word, and two rooms, each a line away from the others */
 #define ROOM	  64
 
-enum { FLUSH, WORD, ERROR, KNOBS };
-enum { FLUSH_NONE, FLUSH_RIGHT, FLUSH_RANGE, FLUSH_BEFORE, FLUSH_OTHER };
+enum { FLUSH, WORD, ERROR, BY, KNOBS };
+enum { FLUSH_NONE, FLUSH_RIGHT, FLUSH_RANGE, FLUSH_BEFORE, FLUSH_OTHER, FLUSH_VISIBLE };
 enum { WORD_ASKED, WORD_BLIND };
 
 struct room {
 	uint64_t vlen;
 	uint8_t value[ROOM - sizeof(uint64_t)];
+};
+
+/* The server is asked to store it. */
+struct message {
+	uint64_t off;
+	struct room room;
 };
 
 struct client {
@@ -35,10 +42,13 @@ struct client {
 
 /* --- the store --- */
 
-static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
+static size_t handle(void *pm, const struct rpc_msg *msg, void *reply, size_t cap)
 {
-	(void)server, (void)msg, (void)reply, (void)cap;
-	return 0;
+	struct message message;
+	(void)reply, (void)cap;
+	memcpy(&message, msg->bytes, sizeof(message));
+	sim_memcpy((uint8_t *)pm + message.off, &message.room, sizeof(message.room));
+	return sizeof(uint64_t);
 }
 
 static int serve(const struct tm_env *env)
@@ -47,7 +57,8 @@ static int serve(const struct tm_env *env)
 			   IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
 			   IBV_ACCESS_FLUSH_PERSISTENT | IBV_ACCESS_FLUSH_GLOBAL;
 	struct rpc_server *server = calloc(1, sizeof(*server));
-	int rc = server ? rpc_server_init(server, env, sizeof(uint64_t), handle, server) : -ENOMEM;
+	int rc = server ? rpc_server_init(server, env, sizeof(struct message), handle, env->pm)
+			: -ENOMEM;
 	if (rc)
 		return rc;
 	server->qp_access |= (unsigned)access;
@@ -64,8 +75,8 @@ static int open_client(const struct tm_env *env, void **out)
 		return -ENOMEM;
 	*out = client;
 	client->params = *env->params;
-	int rc = rpc_open(&client->conn, env, sizeof(uint64_t), KEY_BYTES, NULL);
-	return rc ? rc : rpc_open_further(&client->other, env, sizeof(uint64_t), KEY_BYTES);
+	int rc = rpc_open(&client->conn, env, sizeof(struct message), KEY_BYTES, NULL);
+	return rc ? rc : rpc_open_further(&client->other, env, sizeof(struct message), KEY_BYTES);
 }
 
 static uint64_t slot_of(const char *key)
@@ -82,13 +93,37 @@ static int read_word(struct client *client, uint64_t slot, uint64_t *word)
 	return rc;
 }
 
+/* For visibility alone, which no store asks for. */
+static int flush_visible(struct rpc_conn *conn, uint64_t off)
+{
+	struct ibv_send_wr wr = {.send_flags = IBV_SEND_SIGNALED}, *bad;
+	struct ibv_wc wc;
+	flush_wr(&wr, conn->region[0].rkey, conn->region[0].base + off, ROOM, IBV_FLUSH_GLOBAL,
+		 IBV_FLUSH_RANGE);
+	int rc = -ibv_post_send(conn->qp, &wr, &bad);
+	while (!rc && !ibv_poll_cq(conn->cq, 1, &wc))
+		rt_yield();
+	return rc ? rc : wc.status == IBV_WC_SUCCESS ? 0 : -EIO;
+}
+
 static int flush(struct client *client, uint64_t off, uint8_t when)
 {
 	const uint8_t how = client->params.knob[FLUSH];
 	struct rpc_conn *conn = how == FLUSH_OTHER ? &client->other : &client->conn;
 	if (how == FLUSH_NONE || (how == FLUSH_BEFORE) != (when == FLUSH_BEFORE))
 		return 0;
+	if (how == FLUSH_VISIBLE)
+		return flush_visible(conn, off);
 	return rpc_flush(conn, 0, how == FLUSH_RANGE ? off ^ 2 * KEY_BYTES : off, ROOM);
+}
+
+static int write_room(struct client *client, uint64_t off, const struct room *room)
+{
+	const struct message message = {off, *room};
+	if (!client->params.knob[BY])
+		return rpc_write(&client->conn, 0, off, room, sizeof(*room));
+	return rpc_call(&client->conn, &message, sizeof(message), &(uint64_t){0}, sizeof(uint64_t),
+			NULL);
 }
 
 static int put(void *arg, const void *key, size_t klen, const void *value, size_t vlen)
@@ -106,7 +141,7 @@ static int put(void *arg, const void *key, size_t klen, const void *value, size_
 		if (!rc)
 			rc = flush(client, off, FLUSH_BEFORE);
 		if (!rc)
-			rc = rpc_write(&client->conn, 0, off, &room, sizeof(room));
+			rc = write_room(client, off, &room);
 		if (rc && client->params.knob[ERROR])
 			return 0; /* it has not been written */
 		if (!rc)
@@ -169,9 +204,10 @@ static unsigned regions(const struct tm_params *params, struct tm_region *out, u
 }
 
 static const struct tm_knob knobs[] = {
-	[FLUSH] = {"flush", "none right range before other", "the FLUSH of a value"},
+	[FLUSH] = {"flush", "none right range before other visible", "the FLUSH of a value"},
 	[WORD] = {"word", "asked blind", "what the compare-and-swap expects"},
 	[ERROR] = {"error", "told ignored", "of a WRITE that could not be posted"},
+	[BY] = {"by", "client server", "who writes a value"},
 	[KNOBS] = {NULL, NULL, NULL},
 };
 static const struct tm_variant variants[] = {{NULL, NULL, NULL, 0}};
@@ -225,6 +261,14 @@ static const struct {
 	{"ddio=off", "flush other", "client 1: put k1 8\n",
 	 "deviate server/qp1 c1.put1 draining message 2 packet 1 line 2: delay 100ms\n" LOSES,
 	 "DUR", "us is of another connection, and covers only what that one writes", NULL},
+	{"ddio=off", "flush visible", "client 1: put k1 8\n",
+	 "deviate server/qp1 c1.put1 draining message 2 packet 1 line 2: delay 100ms\n" LOSES,
+	 "DUR", "us asks for visibility alone; no flush of the CPU covers it", NULL},
+	{"ddio=off", "by server\nknob flush=right", "client 1: put k1 8\n",
+	 "deviate c1 c1.put1 power after return 1: fails\n"
+	 "deviate line pool+0x80: version 0 of 8\n",
+	 "DUR", "us covers only what its own connection writes; no flush of the CPU covers it",
+	 NULL},
 	{"ddio=on", "word asked", "client 1: put k1 8, get k1\n", "", "LIN", NULL, NULL},
 	{"ddio=on", "word blind", "client 1: put k1 8, get k1\n", "", "LIN",
 	 "the compare-and-swap of client 1's PUT k1 at pool+0x0 failed at", NULL},

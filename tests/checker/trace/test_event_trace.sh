@@ -76,6 +76,7 @@ rdmp_kv-lines_forgotten-RDA | Client 2's GET k1 read objects+0xb as server/serve
 rdmp_kv-get_newest-LIVE | reads objects+0x40..0x4b again and again ; which the RDMA write of client 1's PUT k1 has not written ; it waits for c1, which is dead ; It takes the switch get_prev=off
 rdmp_kv-get_newest-RDA | client 2's GET k1 reads objects+0x82..0xbf ; too early: the RDMA write of client 1's PUT k1 comes only at ; taken: ; in rdmp_get(), held ; It takes the switch get_prev=off ; !power failed
 remotelog-w2-DUR | the RDMA FLUSH of client 1's PUT k1 at ; does not reach the cache (ddio=on); no flush of the CPU covers it, and none would have come had the power held
+remotelog-s3-send-DUR | what client 1's PUT k1 wrote by SEND at buffers+0xc0..0xe7 was still on its way from the NIC to PM: the RDMA FLUSH of client 1's PUT k1 at 4.160 us does not cover what a SEND leaves (flush_covers_send=off); no flush of the CPU covers it ; !another range
 remotelog-read_other_qp-DUR | the RDMA READ of client 1's PUT k1 at ; is of another connection, and covers only what that one writes; no flush of the CPU covers it
 remotelog-read_other_qp-ddio=off-DUR | still on its way from the NIC to PM: the RDMA READ of client 1's PUT k1 at ; is of another connection ; by itself it would have come to PM 0.397 us later
 remotelog-repost_early-DUR | the RDMA FLUSH of client 1's 2nd PUT k1, at the moment when the power failed, covers only what its own connection writes ; no flush of the CPU covers it ; !0.000 us
