@@ -119,6 +119,8 @@ nessie-zero-LIN | Client 2's DELETE k2 was acknowledged, but client 2's GET k2 r
 nessie-clock-LIN | overwritten: the RDMA write of client 1's 2nd PUT k2 wrote over it ; It takes the switch clock=off, which too_slow() asks for ; !power failed
 nessie-literal-LIN | c1.put4 landing message 1 packet 1 line 1: delay 5ms ; It takes the switch flush=none ; with delete=mark this trace does not break ; !power failed
 hydradb-delete_stays-DUR | Client 3's DELETE k1 after recovery was acknowledged, but the reader's GET read items+0x8..0xf as server/server ; so a reader after recovery read load k1 ; !recovery (core ; !but the power failed ; it takes the switch bug=delete_stays
+rdmp_kv-undo_forgotten-BUF | The power failed between two steps ; so a reader after recovery found nothing at k1, and a reader after recovery read load k2 ; !but the power failed
+redo_log-oldest_first-ack_early=off-MONO | written by server/server for client 3's DELETE (core/stores/redo_log/record.c: ; !reader's DELETE
 hydradb-guardian_late-LIN | client 2's 3rd GET k1 read items+0x8..0xf as server/server ; server dies ; !came too early ; !missed: ; it takes the switch bug=guardian_late
 hydradb-reply_front-RDA | the reader's GET k1 is not known to have read in PM what another operation wrote ; a reader after the run found foreign bytes at k1 ; !after recovery ; !read nothing
 saw_imm-first_line-RDA | lost: log+0xc0..0xc7 ; after the failure the reader's GET k1 is the first to look at log+0xc0..0xff ; !recovery is the first
