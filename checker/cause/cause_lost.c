@@ -6,12 +6,24 @@
 #include <assert.h>
 #include <string.h>
 
-/* Adjacent bytes of one operation's writes, lost for one reason, are one loss. */
-static bool same_loss(const struct event_log *r, const struct loss *a, const struct loss *b)
+static bool same_line(const struct explanation *q, uintptr_t a, uintptr_t b)
 {
-	const struct logged_event *x = &r->event[a->event], *y = &r->event[b->event];
+	char x[170] = "", y[170] = "";
+	if (a != b) {
+		cause_source(q, a, x, sizeof(x));
+		cause_source(q, b, y, sizeof(y));
+	}
+	return !strcmp(x, y);
+}
+
+/* Adjacent bytes of one operation's writes, of one source line, lost for one reason, are one loss.
+ */
+static bool same_loss(const struct explanation *q, const struct loss *a, const struct loss *b)
+{
+	const struct logged_event *x = &q->r->event[a->event], *y = &q->r->event[b->event];
 	return a->machine == b->machine && x->kind == y->kind && op_label_equal(x->op, y->op) &&
-	       x->actor == y->actor && a->off <= b->off + b->len && b->off <= a->off + a->len;
+	       x->actor == y->actor && a->off <= b->off + b->len && b->off <= a->off + a->len &&
+	       same_line(q, x->pc, y->pc);
 }
 
 /* Make loss `a` cover loss `b`, too. */
@@ -25,9 +37,10 @@ static void join_losses(struct loss *a, const struct loss *b)
 }
 
 /* Add the versions of a line that its machine's failure took. Returns how many losses there are. */
-static unsigned add_losses(const struct event_log *r, const struct logged_line *l,
+static unsigned add_losses(const struct explanation *q, const struct logged_line *l,
 			   struct loss loss[LOSSES], unsigned n)
 {
+	const struct event_log *r = q->r;
 	struct pmem_answer a = pmem_answer_split(l->versions, l->answer);
 	for (unsigned v = a.words ? a.over + 1 : a.version + 1; v <= l->versions; v++) {
 		int event = r->version[l->first_version + v - 1].event;
@@ -37,7 +50,7 @@ static unsigned add_losses(const struct event_log *r, const struct logged_line *
 			continue;
 		struct loss one = {
 			.off = e->off, .len = e->len, .event = event, .machine = l->machine};
-		while (i < n && !same_loss(r, &loss[i], &one))
+		while (i < n && !same_loss(q, &loss[i], &one))
 			i++;
 		if (i < n)
 			join_losses(&loss[i], &one);
@@ -56,7 +69,7 @@ unsigned cause_find_losses(struct explanation *q, struct loss loss[LOSSES])
 			continue;
 		const struct logged_line *l = event_log_line(q->r, dev->b - 1, dev->a);
 		if (l)
-			n = add_losses(q->r, l, loss, n);
+			n = add_losses(q, l, loss, n);
 	}
 	for (unsigned i = 0; i < n; i++)
 		cause_why_lost(q, &loss[i]);
@@ -218,19 +231,28 @@ static void list_reasons(struct explanation *q, const struct loss *loss, unsigne
 	}
 }
 
-/* The fact of what came early, or of what survived of the same operation: its place, what wrote it.
- */
-static void say_survivor(struct explanation *q, int event, bool early, char place[80], char by[220])
+/* What came early, or survived of the same operation: its place, what wrote it. It came after, or
+ * before, the loss `of`, which is named unless that holds of all losses. As a fact, and in words
+ * for the sentence. */
+static void say_survivor(struct explanation *q, int event, bool early, const struct loss *loss,
+			 unsigned n, unsigned of, char *ahead, size_t size)
 {
 	const struct logged_event *e = &q->r->event[event];
-	cause_place(q, e->off, e->len, place, 80);
-	cause_doer(q, q->r, e, by, 220);
-	cause_say(q, event,
-		  early ? "early: %s, written after that by %s at %.3f us, %s"
-			: "kept: %s, written before that by %s at %.3f us, %s",
-		  place, by, cause_us(e->at),
-		  event_log_survived(q->r, event) ? "survived"
-						  : "was seen before it was lost, too");
+	char place[80], by[220], that[80] = "that";
+	bool all = true, survived = event_log_survived(q->r, event);
+	for (unsigned i = 0; i < n; i++)
+		all &= (event > loss[i].event) == early;
+	if (!all)
+		cause_place(q, loss[of].off, loss[of].len, that, sizeof(that));
+	cause_place(q, e->off, e->len, place, sizeof(place));
+	cause_doer(q, q->r, e, by, sizeof(by));
+	cause_say(q, event, "%s: %s, written %s %s by %s at %.3f us, %s", early ? "early" : "kept",
+		  place, early ? "after" : "before", that, by, cause_us(e->at),
+		  survived ? "survived" : "was seen before it was lost, too");
+	if (early)
+		cause_print(ahead, size, "; %s, written %s%s by %s, %s", place,
+			    all ? "later" : "after ", all ? "" : that, by,
+			    survived ? "survived" : "was already visible");
 }
 
 /* `ahead`: what came early, as words, or "". */
@@ -241,7 +263,7 @@ static void lost_sentence(struct explanation *q, const struct loss *loss, unsign
 	const char *was = n > 1 ? "were" : "was", *it = n > 1 ? "them" : "it";
 	const char *still = where_it_was(q, loss, n);
 	bool before = q->seen_against[0] && q->contract != TM_KEEP && was_lost_then(q, loss, n);
-	char all[420], why[2 * CAUSE_TEXT];
+	char all[640], why[2 * CAUSE_TEXT];
 	list_losses(q, loss, n, all, sizeof(all));
 	list_reasons(q, loss, n, why, sizeof(why));
 	if (before)
@@ -260,8 +282,9 @@ static void lost_sentence(struct explanation *q, const struct loss *loss, unsign
 
 void cause_explain_lost(struct explanation *q, struct loss *loss, unsigned n)
 {
-	char where[80], by[220], ahead[340] = "";
+	char where[80], by[220], ahead[420] = "";
 	int early = EVENT_LOG_NONE, companion = EVENT_LOG_NONE;
+	unsigned of[2] = {0};
 	assert(n && n <= LOSSES);
 	q->c->kind = CAUSE_LOST;
 	for (unsigned i = 0; i < n; i++) {
@@ -271,15 +294,15 @@ void cause_explain_lost(struct explanation *q, struct loss *loss, unsigned n)
 		cause_say(q, loss[i].event, "lost: %s, written by %s at %.3f us; %s", where, by,
 			  cause_us(e->at), loss[i].why);
 		say_first_look(q, &loss[i]);
+		of[0] = early < 0 ? i : of[0];
+		of[1] = companion < 0 ? i : of[1];
 		if (early < 0)
 			early = cause_find_early(q, &loss[i]);
 		if (companion < 0)
 			companion = find_companion(q, &loss[i]);
 	}
 	if (early >= 0 || companion >= 0)
-		say_survivor(q, early >= 0 ? early : companion, early >= 0, where, by);
-	if (early >= 0)
-		cause_print(ahead, sizeof(ahead), "; %s, written later by %s, %s", where, by,
-			    event_log_survived(q->r, early) ? "survived" : "was already visible");
+		say_survivor(q, early >= 0 ? early : companion, early >= 0, loss, n, of[early < 0],
+			     ahead, sizeof(ahead));
 	lost_sentence(q, loss, n, ahead);
 }
