@@ -12,7 +12,8 @@
  *  - A power failure that lost no line: it came between two steps. The last writing
  *    before it that survived; and the next one that the run without the power failure
  *    makes, among the lines that were read in the end. What recovery then wrote and the
- *    reader read; and whether the value that was expected is still in the pool, unread.
+ *    reader read; and whether the value that was expected is still in the pool, unread. If the
+ *    failure interrupted nothing, and what the store did after it matters, that is told.
  *  - No power failure: what the reader of the verdict read, and what others wrote to
  *    the same bytes while it was at it, before, and too late for it.
  *  - Nothing lost, and an operation of the verdict went on after a compare-and-swap or a call of
@@ -338,7 +339,7 @@ static int explain_outcome(struct explanation *q, const struct replay_outcome *o
 static int explain_start(struct explanation *q)
 {
 	cause_print(q->c->sentence, sizeof(q->c->sentence),
-		    "Nothing went differently: the store does not start.");
+		    "Nothing went differently: the store does not get through the load phase.");
 	return cause_add_switches(q);
 }
 

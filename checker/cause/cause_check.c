@@ -75,8 +75,8 @@ static void say_losses(struct explanation *q, const struct loss *loss, unsigned 
 		const struct logged_event *e = event_log_at(q->r, loss[i].event);
 		cause_place(q, loss[i].off, loss[i].len, where, sizeof(where));
 		cause_doer(q, q->r, e, by, sizeof(by));
-		cause_say(q, loss[i].event, "lost, as may happen: %s, written by %s at %.3f us",
-			  where, by, cause_us(e->at));
+		cause_say(q, loss[i].event, "lost, as may happen: %s, %swritten by %s at %.3f us",
+			  where, loss[i].several ? "last " : "", by, cause_us(e->at));
 	}
 }
 

@@ -167,6 +167,18 @@ static size_t say_steps(struct explanation *q, int last, int next, uint64_t fail
 				  ", and %s, which %s writes next, was not written yet", where, by);
 }
 
+/* Does it matter what the store did after the last failure? */
+static bool is_of_life(const struct explanation *q)
+{
+	bool life = false;
+	for (unsigned i = 0; i < q->t->deviations.n; i++) {
+		const struct deviation *d = &q->t->deviations.d[i];
+		life = d->kind != CHOICE_CRASH &&
+		       (life || (d->kind == CHOICE_LIFE && q->matters[i]));
+	}
+	return life;
+}
+
 void cause_explain_cut(struct explanation *q)
 {
 	const struct deviation_names names = {q->s->region, q->s->regions};
@@ -182,7 +194,7 @@ void cause_explain_cut(struct explanation *q)
 	/* Did what is contradicted come after the failure? Then the failure is not between them. */
 	bool later = q->against.kind && q->against_machine > machine;
 	/* What comes after the power failure explains it, or nothing. */
-	if ((next < 0 && done < 0) || (later && q->against.kind != OP_GET)) {
+	if ((next < 0 && (done < 0 || is_of_life(q))) || (later && q->against.kind != OP_GET)) {
 		cause_explain_race(q);
 		return;
 	}

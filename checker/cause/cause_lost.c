@@ -27,11 +27,12 @@ static bool same_loss(const struct explanation *q, const struct loss *a, const s
 }
 
 /* Make loss `a` cover loss `b`, too. */
-static void join_losses(struct loss *a, const struct loss *b)
+static void join_losses(const struct event_log *r, struct loss *a, const struct loss *b)
 {
 	uint64_t a_end = a->off + a->len, b_end = b->off + b->len;
 	a->off = b->off < a->off ? b->off : a->off;
 	a->len = (b_end > a_end ? b_end : a_end) - a->off;
+	a->several |= r->event[a->event].at != r->event[b->event].at;
 	if (b->event > a->event)
 		a->event = b->event;
 }
@@ -53,7 +54,7 @@ static unsigned add_losses(const struct explanation *q, const struct logged_line
 		while (i < n && !same_loss(q, &loss[i], &one))
 			i++;
 		if (i < n)
-			join_losses(&loss[i], &one);
+			join_losses(r, &loss[i], &one);
 		else if (n < LOSSES)
 			loss[n++] = one;
 	}
@@ -291,8 +292,8 @@ void cause_explain_lost(struct explanation *q, struct loss *loss, unsigned n)
 		const struct logged_event *e = event_log_at(q->r, loss[i].event);
 		cause_place(q, loss[i].off, loss[i].len, where, sizeof(where));
 		cause_doer(q, q->r, e, by, sizeof(by));
-		cause_say(q, loss[i].event, "lost: %s, written by %s at %.3f us; %s", where, by,
-			  cause_us(e->at), loss[i].why);
+		cause_say(q, loss[i].event, "lost: %s, %swritten by %s at %.3f us; %s", where,
+			  loss[i].several ? "last " : "", by, cause_us(e->at), loss[i].why);
 		say_first_look(q, &loss[i]);
 		of[0] = early < 0 ? i : of[0];
 		of[1] = companion < 0 ? i : of[1];

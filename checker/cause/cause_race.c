@@ -233,7 +233,8 @@ static bool explain_overwritten(struct explanation *q, size_t to)
 	char where[80], by[220], over[220];
 	for (size_t i = to; i-- > r->machine_from[q->machine];) {
 		const struct logged_event *e = &r->event[i];
-		if (!event_log_writes(e) || op_label_equal(e->op, q->against))
+		if (!event_log_writes(e) || op_label_equal(e->op, q->against) ||
+		    op_label_equal(e->op, q->op))
 			continue;
 		int before = EVENT_LOG_NONE, read = EVENT_LOG_NONE;
 		for (size_t k = i; k-- > r->machine_from[q->machine] && before < 0;)
@@ -292,14 +293,17 @@ static bool had_begun(const struct explanation *q, const struct logged_event *wr
 	return begun;
 }
 
-/* Nothing of the above: the last foreign write that the reader saw, and the first that it
- * missed. */
-static void explain_accesses(struct explanation *q, size_t from, size_t to)
+struct met {
+	int saw, read_saw, missed; /* EVENT_LOG_NONE: nothing */
+};
+
+/* The last foreign write that the reader saw, and the first that it missed; `hand`, if not NULL:
+ * the first of this one, for the same operation. */
+static void find_met(const struct explanation *q, size_t from, size_t to,
+		     const struct logged_event *hand, struct met *met)
 {
 	const struct event_log *r = q->r;
-	int saw = EVENT_LOG_NONE, missed = EVENT_LOG_NONE, read_saw = EVENT_LOG_NONE;
-	char where[80], by[220], reader[120];
-	cause_op(q, q->op, q->machine, reader, sizeof(reader));
+	*met = (struct met){EVENT_LOG_NONE, EVENT_LOG_NONE, EVENT_LOG_NONE};
 	for (size_t i = from; i <= to; i++) {
 		const struct logged_event *read = &r->event[i];
 		if (!event_log_reads(read) || !event_log_is_of(read, q->op, q->machine))
@@ -310,14 +314,30 @@ static void explain_accesses(struct explanation *q, size_t from, size_t to)
 			if (!event_log_writes(e) || op_label_equal(e->op, q->op) ||
 			    !event_log_overlaps(e, read->off, read->len))
 				continue;
-			if (k < i && (saw < 0 || k >= (size_t)saw)) {
-				saw = (int)k;
-				read_saw = (int)i;
+			if (k < i && (met->saw < 0 || k >= (size_t)met->saw)) {
+				met->saw = (int)k;
+				met->read_saw = (int)i;
 			}
-			if (k > i && missed < 0 && had_begun(q, e, to) && !reads_in(q, k, to, e))
-				missed = (int)k;
+			if (k > i && met->missed < 0 && had_begun(q, e, to) &&
+			    !reads_in(q, k, to, e) &&
+			    (!hand || (e->actor == hand->actor && op_label_equal(e->op, hand->op))))
+				met->missed = (int)k;
 		}
 	}
+}
+
+/* Nothing of the above: what the reader saw, and what it missed. A mix is made by what the same
+ * hand wrote. */
+static void explain_accesses(struct explanation *q, size_t from, size_t to)
+{
+	const struct event_log *r = q->r;
+	struct met met;
+	char where[80], by[220], reader[120];
+	find_met(q, from, to, NULL, &met);
+	if (q->contract == TM_RDA && met.saw >= 0)
+		find_met(q, from, to, &r->event[met.saw], &met);
+	const int saw = met.saw, missed = met.missed, read_saw = met.read_saw;
+	cause_op(q, q->op, q->machine, reader, sizeof(reader));
 	if (saw < 0 && missed < 0)
 		q->c->kind = CAUSE_NONE;
 	size_t used = cause_print(q->c->sentence, sizeof(q->c->sentence), "%s%s%s%s",
@@ -349,17 +369,20 @@ static void explain_accesses(struct explanation *q, size_t from, size_t to)
 			    q->seen);
 }
 
+static void say_unexplained(struct explanation *q, const char *why)
+{
+	q->c->kind = CAUSE_NONE;
+	cause_print(q->c->sentence, sizeof(q->c->sentence), "No cause could be named%s%s%s%s%s.",
+		    why, q->seen_against[0] || q->seen[0] ? "; what differs is that " : "",
+		    q->seen_against, q->seen_against[0] && q->seen[0] ? ", and " : "", q->seen);
+}
+
 void cause_explain_race(struct explanation *q)
 {
 	size_t from = 0, to = 0;
 	q->c->kind = CAUSE_RACE;
 	if (!span(q->r, q->op, q->machine, &from, &to)) {
-		q->c->kind = CAUSE_NONE;
-		cause_print(q->c->sentence, sizeof(q->c->sentence),
-			    "No cause could be named: no access to PM explains it%s%s%s%s.",
-			    q->seen_against[0] || q->seen[0] ? "; what differs is that " : "",
-			    q->seen_against, q->seen_against[0] && q->seen[0] ? ", and " : "",
-			    q->seen);
+		say_unexplained(q, q->op.kind ? ": no access to PM explains it" : "");
 		return;
 	}
 	if (q->contract == TM_RDA && (explain_half(q) || explain_early_read(q, from, to)))
@@ -372,5 +395,9 @@ void cause_explain_race(struct explanation *q)
 		return;
 	if (explain_half(q))
 		return;
-	explain_accesses(q, from, to);
+	/* What is read makes the answer of a GET; a PUT may fail for what is in DRAM. */
+	if (q->contract == TM_OK && q->op.kind != OP_GET)
+		say_unexplained(q, "");
+	else
+		explain_accesses(q, from, to);
 }

@@ -218,7 +218,8 @@ void cause_explain_stuck(struct explanation *q, const char *why)
 	}
 	say_awaited(q, machine, death < all->n ? &all->d[death] : NULL, m != NULL, used);
 	/* That it is stuck says only what broke. */
-	if (strlen(q->c->sentence) == strlen(why) + 1 && strncmp(why, "deadlock: ", 10)) {
+	if (!strncmp(q->c->sentence, why, strlen(why)) &&
+	    strlen(q->c->sentence) == strlen(why) + 1 && strncmp(why, "deadlock: ", 10)) {
 		q->c->kind = CAUSE_NONE;
 		if (!cause_explain_failed(q, why))
 			cause_print(q->c->sentence, room, "no cause could be named; %s.", why);

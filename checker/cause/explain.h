@@ -92,7 +92,8 @@ bool cause_read_in_the_end(const struct explanation *q, const struct logged_even
 
 struct loss {
 	uint64_t off, len;
-	int event; /* its write; the last of several */
+	int event;    /* its write; the last of several */
+	bool several; /* at different times */
 	unsigned machine;
 	char why[CAUSE_TEXT];
 };

@@ -3,7 +3,9 @@
  * See trail.h. Two trails are compared step by step. They part where the code differs, or where
  * something else is done to PM. All that differs in DRAM before comes of the knob: it is the knob,
  * a copy of it, or computed from it. But for addresses, which differ between any two explorers: so
- * only small values count.
+ * only small values count. And whoever reads a length, such as the pool's, that Tidemark has asked
+ * for does not ask for the knob: where the store has not computed it, only values that a knob or a
+ * flag may have count.
  */
 #include "checker/cause/trail.h"
 #include <assert.h>
@@ -15,6 +17,7 @@
 enum { TRAIL_READ, TRAIL_WRITE, TRAIL_MACHINE, TRAIL_EVENT };
 
 #define SMALL (1ull << 32) /* values from here on may be addresses */
+#define KNOB  (1u << 8)	   /* a knob or its flags are a byte; from here on lengths */
 
 static struct trail_step *add_step(struct trail *t, unsigned kind, uintptr_t pc)
 {
@@ -169,14 +172,15 @@ static bool parts(const struct trail_step *x, const struct trail_step *y)
 	       (x->kind > TRAIL_WRITE && x->value != y->value);
 }
 
-/* The last read of something small that differs, before step `end`. -1: none. */
-static ptrdiff_t differing_read(const struct trail *a, const struct trail *b, size_t end)
+/* The last read of something below `limit` that differs, before step `end`. -1: none. */
+static ptrdiff_t differing_read(const struct trail *a, const struct trail *b, size_t end,
+				uint64_t limit)
 {
 	assert(end <= a->n && end <= b->n);
 	while (end--) {
 		const struct trail_step *x = &a->step[end], *y = &b->step[end];
-		if (x->kind == TRAIL_READ && x->value != y->value && x->value < SMALL &&
-		    y->value < SMALL)
+		if (x->kind == TRAIL_READ && x->value != y->value && x->value < limit &&
+		    y->value < limit)
 			return (ptrdiff_t)end;
 	}
 	return -1;
@@ -190,7 +194,7 @@ static uintptr_t find_made(const struct trail *a, const struct trail *b, size_t 
 		;
 	if (k == (size_t)-1 || a->step[k].value == b->step[k].value)
 		return 0;
-	ptrdiff_t from = differing_read(a, b, k);
+	ptrdiff_t from = differing_read(a, b, k, SMALL);
 	if (from < 0 ||
 	    (a->step[from].value == a->step[k].value && b->step[from].value == b->step[k].value))
 		return 0;
@@ -221,14 +225,14 @@ void trail_find_parting(const struct trail *a, const struct trail *b, struct tra
 	assert(a->n <= TRAIL_MAX && b->n <= TRAIL_MAX);
 	while (at < a->n && at < b->n && !parts(&a->step[at], &b->step[at]))
 		at++;
-	ptrdiff_t asked = differing_read(a, b, at);
+	ptrdiff_t asked = differing_read(a, b, at, SMALL);
 	memset(out, 0, sizeof(*out));
 	out->next = next_of_pm(a, at);
 	out->next_without = next_of_pm(b, at);
-	if (asked >= 0) {
-		out->asked = a->step[asked].pc;
+	if (asked >= 0)
 		out->made = find_made(a, b, (size_t)asked);
-	} else if (at < a->n) {
-		out->asked = a->step[at].pc;
-	}
+	if (!out->made)
+		asked = differing_read(a, b, at, KNOB);
+	if (asked >= 0)
+		out->asked = a->step[asked].pc;
 }

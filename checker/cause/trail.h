@@ -41,9 +41,8 @@ void trail_free(struct trail *trail);
 unsigned trail_event(const struct trail_step *step);
 
 struct trail_parting {
-	uintptr_t asked; /* the code that, last before the ways part, reads something that differs;
-			    or if there is no such thing, that does something else. 0: they do not
-			    part */
+	uintptr_t asked; /* the code that, last before the ways part, reads the knob, a copy of it,
+			    or what the store has computed from it. 0: it is not known */
 	/* What is done to PM next with the knob, and without it: stores, flushes and fences. NULL:
 	 * nothing before a machine starts. As long as the trails. */
 	const struct trail_step *next, *next_without;

@@ -25,7 +25,7 @@ typedef void world_observer(void *arg, struct world *world, const struct choice_
 typedef void world_between(void *arg, struct world *world, const struct workload_op *op, int error);
 
 /* How `why` below ends if the run was given up because it repeated itself. */
-#define WORLD_REPEATS ": the same steps repeat, with no chosen delay still to end"
+#define WORLD_REPEATS ": the same steps repeat, with no chosen delay that will end"
 
 /* What became of a run apart from its history. */
 struct world_result {
