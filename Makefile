@@ -34,10 +34,9 @@ help:
 	@echo 'make imagebench  a crash state here, beside an image and a process for each as with pmreorder'
 	@echo 'make logbench    crash images of a store log, here and by the procedure of pmreorder'
 	@echo 'make recordbench what tidemark record costs: programs without and with it'
-	@echo 'make nicbench    measure the soft RNIC, and the stores on it, on this machine'
+	@echo 'make nicbench    measure the soft RNIC on this machine'
 	@echo 'make vm          make a guest for the live world: a kernel package, and programs of this machine'
 	@echo 'make vmtest      cut the power of a server on kernel Soft-RoCE and an NVDIMM, again and again'
-	@echo 'make vmbench     how fast the stores are there, side by side'
 	@echo 'make vmsoak      kill -9 of clients and servers there, for ten minutes a store'
 	@echo 'make vmdiff      small verbs programs on the soft RNIC and on rdma_rxe: where do the two differ?'
 	@echo 'make interop     programs of others, unmodified, on the soft RNIC'
@@ -103,10 +102,7 @@ recordbench: deps
 
 nicbench: deps
 	@$(MAKE) --no-print-directory build TARGET='tidemark bench_nic'
-	@scripts/nicbench $(ARGS)
-
-vmbench: build vm
-	@vm/bench $(ARGS)
+	@build/tidemark run -- build/bench_nic
 
 vmsoak: build vm
 	@vm/soak $(ARGS)
@@ -136,4 +132,4 @@ clean:
 	rm -rf build build-gcc build-clang build-tsan build-afl
 
 .PHONY: all help deps build crashtest crashtest-all claims taxonomy pictures litmus mutants ablate soak fuzz bench list test test-all
-.PHONY: format install uninstall deb clean imagebench logbench recordbench nicbench vm vmtest vmbench vmsoak vmdiff interop
+.PHONY: format install uninstall deb clean imagebench logbench recordbench nicbench vm vmtest vmsoak vmdiff interop

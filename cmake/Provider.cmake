@@ -91,6 +91,6 @@ target_link_options(tidemark_librdmacm PRIVATE ${complete} -Wl,--gc-sections -Wl
 set(nic_shared core/provider/base/config.c core/provider/base/faults.c core/provider/base/fabric_dir.c core/provider/base/stats_page.c)
 target_sources(tidemark_cli PRIVATE ${nic_shared})
 
-# What the soft RNIC costs: a verbs program like any other, for scripts/nicbench.
+# What the soft RNIC costs: a verbs program like any other, for make nicbench.
 add_executable(bench_nic tests/bench/bench_nic.c)
 target_link_libraries(bench_nic PRIVATE tidemark_flags PkgConfig::IBVERBS)

@@ -35,15 +35,6 @@ void latency_add(struct latency *l, uint64_t ns)
 		l->max_ns = ns;
 }
 
-void latency_merge(struct latency *to, const struct latency *from)
-{
-	for (unsigned i = 0; i < LATENCY_BUCKETS; i++)
-		to->count[i] += from->count[i];
-	to->times += from->times;
-	if (from->max_ns > to->max_ns)
-		to->max_ns = from->max_ns;
-}
-
 uint64_t latency_quantile(const struct latency *l, unsigned per_mille)
 {
 	/* The first so many, rounded up: p50 of three is the second. */

@@ -4,7 +4,7 @@
 /*
  * How long operations took: a log-linear histogram. Below 128 ns each value has a bucket of its
  * own; above, each power of two is cut into 64, so that what is read out is at most
- * 1/64 too large. A fixed size, no allocation; histograms of several threads add up.
+ * 1/64 too large. A fixed size, no allocation.
  */
 #include <stdint.h>
 
@@ -19,7 +19,6 @@ struct latency {
 };
 
 void latency_add(struct latency *l, uint64_t ns);
-void latency_merge(struct latency *to, const struct latency *from);
 /* The time that `per_mille` of 1000 operations did not exceed: the upper end of its bucket, never
  * more than the longest; 0 where there were none. */
 uint64_t latency_quantile(const struct latency *l, unsigned per_mille);

@@ -4,7 +4,7 @@
  *
  * Each worker is a thread: opens its session, puts its share of the keys, waits until all
  * have done so, then does operations until it is stopped. The caller's thread is the
- * watchdog: it sees what each worker is at, and since when, in a few atomics.
+ * watchdog: it sees what each worker does, and since when.
  */
 #include "checker/live/load.h"
 #include <assert.h>
@@ -18,6 +18,7 @@
 #include <time.h>
 #include "checker/live/recording.h"
 #include "faultinject/sources.h"
+#include "scenarios/workload/session.h"
 #include "scenarios/workload/zipf.h"
 
 #define SECOND	       1000000000ull /* ns */
@@ -27,8 +28,7 @@
 #define LONGEST_DELAY  SECOND
 #define GRACE	       (3 * SECOND) /* for workers that were stopped */
 #define POPULAR_SEED   1 /* which keys are popular is the same for all programs that load a store */
-#define KEY_NONE       UINT32_MAX
-#define DOING_A_OPEN   LOAD_KINDS
+#define CONNECTING     LOAD_KINDS
 #define PUTS_A_SESSION UINT32_MAX
 
 static const char *const doing_names[] = {"PUT", "GET", "DEL", "connecting"};
@@ -37,37 +37,32 @@ struct worker {
 	struct load *load;
 	unsigned number; /* from 0 */
 	pthread_t thread;
-	bool started;
 	uint64_t quota; /* operations */
 	uint64_t random;
-
-	pthread_mutex_t
-		lock;  /* of `session`, which the watchdog may stop while it is being closed */
-	void *session; /* NULL: none */
 	unsigned client;
 	uint32_t boot, session_number, puts;
 	bool lost; /* there is no session, and there will be none */
-	uint8_t *value, *got;
+	uint8_t value[TM_MAX_VALUE], got[TM_MAX_VALUE];
 
-	/* For the watchdog. */
-	atomic_uint_fast64_t since; /* ns; 0: it is at nothing that could hang */
-	atomic_uint doing, key;
-	atomic_bool ended;
-	atomic_uint_fast64_t done;
-
-	struct load_result result; /* its part */
+	/* Changed with the load's lock held, since the watchdog looks at them. */
+	struct session *session; /* NULL: none */
+	uint64_t since;		 /* ns; 0: it does nothing that could hang */
+	unsigned doing;
+	uint32_t key;
 };
 
 struct load {
 	struct load_options o;
 	struct zipf zipf;
-	struct worker *worker;
+	struct worker worker[TM_MAX_CLIENTS];
+	atomic_bool ending;
 
-	pthread_mutex_t lock;
+	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;
+	unsigned started, ended;
 	unsigned ready; /* workers that have loaded their keys, or given up */
-	bool go;	/* the measured part has begun */
-	atomic_bool ending, full;
+	uint64_t start; /* ns; the measured part has begun; 0: not yet */
+	struct load_result *result;
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -85,6 +80,7 @@ static void sleep_ns(uint64_t ns)
 	nanosleep(&t, NULL);
 }
 
+/* With the lock held. */
 static void __attribute__((format(printf, 2, 3))) report(struct load *l, const char *fmt, ...)
 {
 	char line[512];
@@ -93,21 +89,19 @@ static void __attribute__((format(printf, 2, 3))) report(struct load *l, const c
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	pthread_mutex_lock(&l->lock);
-	l->o.report(l->o.report_arg, line);
-	pthread_mutex_unlock(&l->lock);
+	l->o.report(line);
 }
 
-static void begin_doing(struct worker *w, unsigned doing, uint32_t key)
+static uint64_t begin_doing(struct worker *w, unsigned doing, uint32_t key)
 {
-	atomic_store(&w->doing, doing);
-	atomic_store(&w->key, key);
-	atomic_store(&w->since, clock_ns(CLOCK_MONOTONIC));
-}
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-static uint64_t end_doing(struct worker *w)
-{
-	return clock_ns(CLOCK_MONOTONIC) - atomic_exchange(&w->since, 0);
+	pthread_mutex_lock(&w->load->lock);
+	w->doing = doing;
+	w->key = key;
+	w->since = now;
+	pthread_mutex_unlock(&w->load->lock);
+	return now;
 }
 
 /* --- sessions --- */
@@ -127,40 +121,54 @@ static bool number_session(struct worker *w)
 	return true;
 }
 
+static void change_session(struct worker *w, struct session *session)
+{
+	pthread_mutex_lock(&w->load->lock);
+	w->session = session;
+	w->since = 0;
+	pthread_mutex_unlock(&w->load->lock);
+}
+
 static void close_session(struct worker *w)
 {
-	void *session;
+	struct session *session = w->session;
 
-	pthread_mutex_lock(&w->lock);
-	session = w->session;
-	w->session = NULL;
-	pthread_mutex_unlock(&w->lock);
-	if (session)
-		w->load->o.sessions->close(session);
+	change_session(w, NULL);
+	session_close(session);
 }
 
 /* One try. 0 or -errno. */
 static int open_session(struct worker *w, char *why, size_t n)
 {
 	const struct load_options *o = &w->load->o;
-	void *session = NULL;
+	struct session *session = NULL;
 	int error;
 
-	begin_doing(w, DOING_A_OPEN, KEY_NONE);
-	error = o->sessions->open(o->arg, o->first_client ? o->first_client + w->number : 0,
-				  &session, why, n);
-	end_doing(w);
+	begin_doing(w, CONNECTING, 0);
+	error = session_open(&session, o->verbs, o->server,
+			     o->first_client ? o->first_client + w->number : 0, why, n);
+	change_session(w, error ? NULL : session);
 	if (error)
 		return error;
-	pthread_mutex_lock(&w->lock);
-	w->session = session;
-	pthread_mutex_unlock(&w->lock);
-	w->client = o->sessions->client(session);
-	w->boot = o->sessions->store(session)->boot;
+	w->client = session_client(session);
+	w->boot = session_store(session)->boot;
 	if (number_session(w))
 		return 0;
 	close_session(w);
 	return -ECANCELED;
+}
+
+static void give_up(struct worker *w, const char *how, const char *why)
+{
+	struct load *l = w->load;
+
+	w->lost = true;
+	if (atomic_load(&l->ending))
+		return;
+	pthread_mutex_lock(&l->lock);
+	report(l, "client %u has %s%s", w->number + 1, how, why);
+	l->result->gave_up++;
+	pthread_mutex_unlock(&l->lock);
 }
 
 /* Until there is a session, or no hope of one. */
@@ -169,19 +177,12 @@ static void get_session(struct worker *w)
 	struct load *l = w->load;
 	uint64_t start = clock_ns(CLOCK_MONOTONIC), delay = FIRST_DELAY;
 	char why[256] = "";
+	int error;
 
-	for (;;) {
-		int error = open_session(w, why, sizeof(why));
-		uint64_t now = clock_ns(CLOCK_MONOTONIC);
-
-		if (!error)
-			return;
-		if (!l->o.reconnect || (double)(now - start) > l->o.patience_s * SECOND) {
-			if (!atomic_load(&l->ending))
-				report(l, "client %u has no session: %s", w->number + 1,
-				       why[0] ? why : strerror(-error));
+	while ((error = open_session(w, why, sizeof(why))) != 0) {
+		if (!l->o.reconnect ||
+		    (double)(clock_ns(CLOCK_MONOTONIC) - start) > l->o.patience_s * SECOND)
 			break;
-		}
 		for (uint64_t slept = 0; slept < delay && !atomic_load(&l->ending);
 		     slept += FIRST_DELAY)
 			sleep_ns(FIRST_DELAY);
@@ -189,8 +190,8 @@ static void get_session(struct worker *w)
 			break;
 		delay = 2 * delay < LONGEST_DELAY ? 2 * delay : LONGEST_DELAY;
 	}
-	w->lost = true;
-	w->result.gave_up = !atomic_load(&l->ending);
+	if (error)
+		give_up(w, "no session: ", why[0] ? why : strerror(-error));
 }
 
 /* Does this error end the session? Then it is not known whether an update took effect. */
@@ -205,18 +206,14 @@ static void renew_session(struct worker *w)
 	struct load *l = w->load;
 
 	close_session(w);
-	if (atomic_load(&l->ending)) {
-		w->lost = true;
-		return;
-	}
-	if (!l->o.reconnect) {
-		report(l, "client %u has lost its session", w->number + 1);
-		w->lost = true;
-		w->result.gave_up = 1;
+	if (atomic_load(&l->ending) || !l->o.reconnect) {
+		give_up(w, "lost its session", "");
 		return;
 	}
 	get_session(w);
-	w->result.reconnects += !w->lost;
+	pthread_mutex_lock(&l->lock);
+	l->result->reconnects += !w->lost;
+	pthread_mutex_unlock(&l->lock);
 }
 
 /* --- operations --- */
@@ -253,7 +250,7 @@ static bool record_op(struct worker *w, struct op *op)
 	r->boot = w->boot;
 	r->client = (uint16_t)w->client;
 	r->kind = (uint8_t)op->kind;
-	r->says = w->load->o.sessions->injected ? SAYS_ALL : 0;
+	r->says = SAYS_ALL;
 	if (op->kind == HISTORY_PUT) {
 		r->value = op->put_id;
 		r->vlen = w->load->o.vlen;
@@ -274,9 +271,9 @@ static void record_why(struct worker *w, struct op *op)
 	struct recording_op *r = op->record;
 	struct session_injected i;
 
-	if (!r || !r->says || !op->error || found_nothing(op))
+	if (!r || !op->error || found_nothing(op))
 		return;
-	w->load->o.sessions->injected(w->session, &i);
+	session_injected(w->session, &i);
 	r->gone = i.gone;
 	r->calls = at_most(i.own.calls);
 	r->links = at_most(i.own.links);
@@ -312,40 +309,43 @@ static void perform(struct worker *w, struct op *op)
 {
 	const struct load_options *o = &w->load->o;
 	char key[LIVE_KEY_LEN + 1];
+	uint64_t start;
 
 	live_key(op->key, key);
 	if (op->kind == HISTORY_PUT)
 		live_value(op->put_id, op->key, w->value, o->vlen);
-	begin_doing(w, op->kind, op->key);
+	start = begin_doing(w, op->kind, op->key);
 	if (op->kind == HISTORY_PUT)
-		op->error = o->sessions->put(w->session, key, LIVE_KEY_LEN, w->value, o->vlen);
+		op->error = session_put(w->session, key, LIVE_KEY_LEN, w->value, o->vlen);
 	else if (op->kind == HISTORY_GET)
-		op->error = o->sessions->get(w->session, key, LIVE_KEY_LEN, w->got, TM_MAX_VALUE,
-					     &op->vlen);
+		op->error = session_get(w->session, key, LIVE_KEY_LEN, w->got, TM_MAX_VALUE,
+					&op->vlen);
 	else
-		op->error = o->sessions->del(w->session, key, LIVE_KEY_LEN);
-	op->ns = end_doing(w);
-	if (op->kind == HISTORY_GET && !op->error && (o->verify || o->recording))
+		op->error = session_del(w->session, key, LIVE_KEY_LEN);
+	op->ns = clock_ns(CLOCK_MONOTONIC) - start;
+	if (op->kind == HISTORY_GET && !op->error)
 		op->foreign = op->vlen > TM_MAX_VALUE ||
 			      !live_value_id(op->key, w->got, op->vlen, &op->found);
 }
 
-static void add_error(struct load_result *r, int error, uint64_t times)
+static void add_error(struct load_result *r, int error)
 {
-	for (unsigned i = 0; i < LOAD_ERRORS; i++) {
-		if (r->error[i].times && r->error[i].error != error)
-			continue;
+	unsigned i = 0;
+
+	while (i < LOAD_ERRORS && r->error[i].times && r->error[i].error != error)
+		i++;
+	if (i < LOAD_ERRORS) {
 		r->error[i].error = error;
-		r->error[i].times += times;
-		return;
+		r->error[i].times++;
 	}
 }
 
 static void account(struct worker *w, const struct op *op, bool measured)
 {
-	bool nothing = found_nothing(op);
-	struct load_result *r = &w->result;
+	struct load_result *r = w->load->result;
 
+	pthread_mutex_lock(&w->load->lock);
+	w->since = 0;
 	if (op->foreign) {
 		r->foreign++;
 		report(w->load,
@@ -353,15 +353,15 @@ static void account(struct worker *w, const struct op *op, bool measured)
 		       " returned %zu bytes that no PUT of it wrote",
 		       w->client, op->key, op->vlen);
 	}
-	if (op->error && !nothing) {
+	if (op->error && !found_nothing(op)) {
 		r->failed[op->kind]++;
-		add_error(r, op->error, 1);
+		add_error(r, op->error);
 	} else if (measured) {
 		latency_add(&r->latency[op->kind], op->ns);
-		r->not_found += nothing;
+		r->not_found += found_nothing(op);
 	}
-	if (measured)
-		atomic_fetch_add_explicit(&w->done, 1, memory_order_relaxed);
+	r->ops += measured;
+	pthread_mutex_unlock(&w->load->lock);
 }
 
 /* False: it could not be begun, or the worker has no session any more. */
@@ -380,7 +380,9 @@ static bool operation(struct worker *w, enum history_kind kind, uint32_t key, bo
 		op.put_id = live_put_id(w->client, w->session_number, ++w->puts);
 	}
 	if (!record_op(w, &op)) {
-		atomic_store(&w->load->full, true);
+		pthread_mutex_lock(&w->load->lock);
+		w->load->result->full = true;
+		pthread_mutex_unlock(&w->load->lock);
 		atomic_store(&w->load->ending, true);
 		return false;
 	}
@@ -434,189 +436,96 @@ static void *worker_main(void *arg)
 		load_keys(w);
 	pthread_mutex_lock(&l->lock);
 	l->ready++;
-	pthread_cond_broadcast(&l->changed);
-	while (!l->go && !atomic_load(&l->ending))
+	while (!l->start && !atomic_load(&l->ending))
 		pthread_cond_wait(&l->changed, &l->lock);
 	pthread_mutex_unlock(&l->lock);
 	if (!w->lost)
 		run_operations(w);
 	close_session(w);
-	atomic_store(&w->ended, true);
 	pthread_mutex_lock(&l->lock);
+	l->ended++;
 	pthread_cond_broadcast(&l->changed);
 	pthread_mutex_unlock(&l->lock);
 	return NULL;
 }
 
-/* --- the watchdog --- */
+/* --- the watchdog, with the lock held --- */
 
-static bool all_ended(const struct load *l)
+/* Does a client take too long? Report it, and stop all. */
+static bool client_hangs(struct load *l, uint64_t now)
 {
-	for (unsigned i = 0; i < l->o.clients; i++)
-		if (l->worker[i].started && !atomic_load(&l->worker[i].ended))
-			return false;
-	return true;
+	bool hangs = false;
+
+	for (unsigned i = 0; i < l->started; i++) {
+		const struct worker *w = &l->worker[i];
+		double s = (double)(now - w->since) / SECOND;
+
+		if (!w->since || w->since > now || s < l->o.stall_s)
+			continue;
+		hangs = true;
+		if (w->doing == CONNECTING)
+			report(l, "client %u hangs: connecting for %.0f s", i + 1, s);
+		else
+			report(l, "client %u hangs: %s of key %" PRIu32 " for %.0f s", i + 1,
+			       doing_names[w->doing], w->key, s);
+	}
+	for (unsigned i = 0; hangs && i < l->started; i++)
+		if (l->worker[i].session)
+			session_stop(l->worker[i].session);
+	return hangs;
 }
 
-static void end_load(struct load *l)
+/* Let the measured part begin when all are ready; not if there is none, or a client gave up. */
+static void maybe_start(struct load *l, uint64_t now)
 {
-	pthread_mutex_lock(&l->lock);
-	atomic_store(&l->ending, true);
-	pthread_cond_broadcast(&l->changed);
-	pthread_mutex_unlock(&l->lock);
+	if (l->start || l->ready < l->o.clients)
+		return;
+	if ((!l->o.ops && l->o.seconds <= 0) || l->result->gave_up)
+		atomic_store(&l->ending, true);
+	else
+		l->start = now;
 }
 
-/* Wait for a change, or a moment. */
-static void look_around(struct load *l)
+static void wait_a_moment(struct load *l)
 {
 	uint64_t until = clock_ns(CLOCK_MONOTONIC) + LOOK;
 	struct timespec t = {.tv_sec = (time_t)(until / SECOND), .tv_nsec = (long)(until % SECOND)};
 
-	pthread_mutex_lock(&l->lock);
-	if (!all_ended(l))
+	pthread_cond_broadcast(&l->changed); /* workers that wait for the beginning, or the end */
+	if (l->ended < l->started)
 		pthread_cond_timedwait(&l->changed, &l->lock, &t);
-	pthread_mutex_unlock(&l->lock);
-}
-
-/* Does a client take too long? Report it. */
-static bool client_hangs(struct load *l)
-{
-	bool hangs = false;
-
-	for (unsigned i = 0; i < l->o.clients; i++) {
-		struct worker *w = &l->worker[i];
-		uint64_t since = atomic_load(&w->since), now = clock_ns(CLOCK_MONOTONIC);
-		unsigned doing = atomic_load(&w->doing), key = atomic_load(&w->key);
-
-		if (!since || since > now || (double)(now - since) < l->o.stall_s * SECOND)
-			continue;
-		hangs = true;
-		if (doing == DOING_A_OPEN)
-			report(l, "client %u hangs: connecting for %.0f s", i + 1,
-			       (double)(now - since) / SECOND);
-		else
-			report(l, "client %u hangs: %s of key %u for %.0f s", i + 1,
-			       doing_names[doing], key, (double)(now - since) / SECOND);
-	}
-	return hangs;
-}
-
-static void stop_sessions(struct load *l)
-{
-	for (unsigned i = 0; i < l->o.clients; i++) {
-		struct worker *w = &l->worker[i];
-
-		pthread_mutex_lock(&w->lock);
-		if (w->session)
-			l->o.sessions->stop(w->session);
-		pthread_mutex_unlock(&w->lock);
-	}
-}
-
-static uint64_t ops_done(const struct load *l)
-{
-	uint64_t ops = 0;
-
-	for (unsigned i = 0; i < l->o.clients; i++)
-		ops += atomic_load_explicit(&l->worker[i].done, memory_order_relaxed);
-	return ops;
-}
-
-/* Let the measured part begin when all are ready; not if there is none, or a client gave up. */
-static void maybe_go(struct load *l)
-{
-	bool lost = !l->o.ops && l->o.seconds <= 0;
-
-	pthread_mutex_lock(&l->lock);
-	if (l->ready == l->o.clients && !l->go) {
-		for (unsigned i = 0; i < l->o.clients; i++)
-			lost |= l->worker[i].lost;
-		l->go = !lost;
-		atomic_store(&l->ending, lost || atomic_load(&l->ending));
-		pthread_cond_broadcast(&l->changed);
-	}
-	pthread_mutex_unlock(&l->lock);
 }
 
 /* Until all workers have ended. 0, or -EDEADLK. */
-static int watch(struct load *l, struct load_result *r)
+static int watch(struct load *l)
 {
-	uint64_t start = 0, stopped = 0, end = 0, reported = clock_ns(CLOCK_MONOTONIC);
+	uint64_t stopped = 0, end = 0, shown = clock_ns(CLOCK_MONOTONIC), now = shown;
 
-	while (!all_ended(l)) {
-		look_around(l);
-		maybe_go(l);
-
-		uint64_t now = clock_ns(CLOCK_MONOTONIC);
-
-		if (l->go && !start)
-			start = now;
-		if (start && l->o.seconds > 0 && (double)(now - start) >= l->o.seconds * SECOND)
-			end_load(l);
-		if (l->o.interrupted && atomic_load(l->o.interrupted))
-			end_load(l);
-		if (atomic_load(&l->ending)) {
-			end = end ? end : now;
-			end_load(l); /* a worker wanted it, others may wait for the beginning */
-		}
-		if (l->o.progress && now - reported > SECOND / 4) {
-			reported = now;
-			l->o.progress(l->o.report_arg, start ? (double)(now - start) / SECOND : 0,
-				      ops_done(l));
-		}
-		if (!stopped && client_hangs(l)) {
-			r->hung = true;
-			end_load(l);
-			stop_sessions(l);
+	while (l->ended < l->started) {
+		wait_a_moment(l);
+		now = clock_ns(CLOCK_MONOTONIC);
+		maybe_start(l, now);
+		if ((l->start && l->o.seconds > 0 &&
+		     (double)(now - l->start) >= l->o.seconds * SECOND) ||
+		    (l->o.interrupted && atomic_load(l->o.interrupted)))
+			atomic_store(&l->ending, true);
+		if (!stopped && client_hangs(l, now)) {
+			l->result->hung = true;
+			atomic_store(&l->ending, true);
 			stopped = now;
+		}
+		if (!end && atomic_load(&l->ending))
+			end = now;
+		if (l->o.progress && now - shown > SECOND / 4) {
+			shown = now;
+			l->o.progress(l->start ? (double)(now - l->start) / SECOND : 0,
+				      l->result->ops);
 		}
 		if (stopped && now - stopped > GRACE)
 			return -EDEADLK;
 	}
-	if (!end)
-		end = clock_ns(CLOCK_MONOTONIC);
-	r->seconds = start ? (double)(end - start) / SECOND : 0;
+	l->result->seconds = l->start ? (double)((end ? end : now) - l->start) / SECOND : 0;
 	return 0;
-}
-
-static void collect(const struct load *l, struct load_result *r)
-{
-	for (unsigned i = 0; i < l->o.clients; i++) {
-		const struct load_result *part = &l->worker[i].result;
-
-		for (unsigned k = 0; k < LOAD_KINDS; k++) {
-			latency_merge(&r->latency[k], &part->latency[k]);
-			r->failed[k] += part->failed[k];
-		}
-		for (unsigned e = 0; e < LOAD_ERRORS && part->error[e].times; e++)
-			add_error(r, part->error[e].error, part->error[e].times);
-		r->not_found += part->not_found;
-		r->foreign += part->foreign;
-		r->reconnects += part->reconnects;
-		r->gave_up += part->gave_up;
-	}
-	r->full = atomic_load(&l->full);
-	r->ops = ops_done(l);
-}
-
-int load_run(struct load *l, struct load_result *r)
-{
-	int error = 0;
-
-	*r = (struct load_result){0};
-	for (unsigned i = 0; i < l->o.clients && !error; i++) {
-		error = -pthread_create(&l->worker[i].thread, NULL, worker_main, &l->worker[i]);
-		l->worker[i].started = !error;
-	}
-	if (error) {
-		end_load(l);
-		watch(l, r);
-		return error;
-	}
-	error = watch(l, r);
-	if (!error)
-		collect(l, r);
-	return error;
 }
 
 static void init_worker(struct load *l, unsigned i)
@@ -629,61 +538,51 @@ static void init_worker(struct load *l, unsigned i)
 	w->quota = o->ops / o->clients + (i < o->ops % o->clients);
 	w->random = o->seed * 0xd6e8feb86659fd93u + i;
 	w->random = random_next(&w->random);
-	w->value = malloc(o->vlen);
-	w->got = malloc(TM_MAX_VALUE);
-	pthread_mutex_init(&w->lock, NULL);
 }
 
-int load_new(struct load **out, const struct load_options *o)
+static void init_locks(struct load *l)
 {
-	struct load *l = calloc(1, sizeof(*l));
-	uint64_t popular = POPULAR_SEED;
 	pthread_condattr_t monotonic;
-	bool whole = true;
 
-	assert(o->clients >= 1 && o->clients <= TM_MAX_CLIENTS && o->vlen >= LIVE_MIN_VALUE);
-	assert(o->vlen <= TM_MAX_VALUE && (o->ops || o->seconds > 0 || o->load));
-	if (!l)
-		return -ENOMEM;
-	l->o = *o;
-	l->worker = calloc(o->clients, sizeof(*l->worker));
-	if (!l->worker || zipf_init(&l->zipf, o->keys, &popular)) {
-		free(l->worker);
-		free(l);
-		return -ENOMEM;
-	}
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&l->changed, &monotonic);
 	pthread_condattr_destroy(&monotonic);
-	for (unsigned i = 0; i < o->clients; i++) {
-		init_worker(l, i);
-		whole &= l->worker[i].value && l->worker[i].got;
-	}
-	*out = l;
-	if (whole)
-		return 0;
-	load_free(l);
-	return -ENOMEM;
 }
 
-void load_free(struct load *l)
+int load_run(const struct load_options *o, struct load_result *r)
 {
-	for (unsigned i = 0; l && i < l->o.clients; i++) {
-		struct worker *w = &l->worker[i];
+	struct load *l = calloc(1, sizeof(*l));
+	uint64_t popular = POPULAR_SEED;
+	int error = 0;
 
-		if (w->started)
-			pthread_join(w->thread, NULL);
-		pthread_mutex_destroy(&w->lock);
-		free(w->value);
-		free(w->got);
+	assert(o->clients >= 1 && o->clients <= TM_MAX_CLIENTS && o->vlen >= LIVE_MIN_VALUE);
+	assert(o->vlen <= TM_MAX_VALUE && (o->ops || o->seconds > 0 || o->load));
+	*r = (struct load_result){0};
+	if (!l || zipf_init(&l->zipf, o->keys, &popular)) {
+		free(l);
+		return -ENOMEM;
 	}
-	if (!l)
-		return;
+	l->o = *o;
+	l->result = r;
+	init_locks(l);
+	pthread_mutex_lock(&l->lock);
+	for (unsigned i = 0; i < o->clients && !error; i++) {
+		init_worker(l, i);
+		error = -pthread_create(&l->worker[i].thread, NULL, worker_main, &l->worker[i]);
+		l->started += !error;
+	}
+	atomic_store(&l->ending, error != 0);
+	int hung = watch(l);
+	pthread_mutex_unlock(&l->lock);
+	if (hung)
+		return hung; /* a client uses *l as before */
+	for (unsigned i = 0; i < l->started; i++)
+		pthread_join(l->worker[i].thread, NULL);
 	pthread_cond_destroy(&l->changed);
 	pthread_mutex_destroy(&l->lock);
 	zipf_free(&l->zipf);
-	free(l->worker);
 	free(l);
+	return error;
 }

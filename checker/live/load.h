@@ -2,8 +2,8 @@
 #ifndef TM_CHECKER_LIVE_LOAD_H
 #define TM_CHECKER_LIVE_LOAD_H
 /*
- * A load generator: clients that do YCSB's operations on a live store as fast as they can. Each
- * client is a thread with a session of its own; the caller's thread watches them.
+ * A load on a live server: clients that do YCSB's operations as fast as they can. Each client is a
+ * thread with a session of its own; the caller's thread watches them.
  *
  * The time of each operation goes to a histogram of its kind, and each operation is a record of the
  * recording, if there is one; of one that fails the record says what had been injected until then.
@@ -22,67 +22,45 @@
  */
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include "checker/judge/history.h"
 #include "checker/live/latency.h"
-#include "scenarios/workload/session.h"
 
+struct ibv_context;
 struct recording;
 
 #define LOAD_KINDS  3 /* enum history_kind */
 #define LOAD_ERRORS 16
 
-/* The functions of a session (scenarios/workload/session.h, or a stand-in of a test). 0 or -errno.
- */
-struct load_sessions {
-	int (*open)(void *arg, unsigned client, void **session, char *why, size_t n);
-	void (*close)(void *session);
-	const struct live_store *(*store)(const void *session);
-	unsigned (*client)(const void *session);
-	int (*put)(void *session, const void *key, size_t klen, const void *value, size_t vlen);
-	int (*get)(void *session, const void *key, size_t klen, void *value, size_t cap,
-		   size_t *vlen);
-	int (*del)(void *session, const void *key, size_t klen);
-	void (*stop)(void *session);
-	/* NULL: it is not recorded what was injected. */
-	void (*injected)(void *session, struct session_injected *out);
-};
-
 struct load_options {
-	const struct load_sessions *sessions;
-	void *arg;		 /* of open() */
+	struct ibv_context *verbs;
+	const char *server;
 	unsigned clients;	 /* 1..TM_MAX_CLIENTS */
 	unsigned first_client;	 /* the first client's number, the others follow; 0: any */
 	unsigned read_percent;	 /* GETs */
 	unsigned delete_percent; /* DELETEs among the rest */
 	unsigned keys;		 /* 1..ZIPF_MAX_KEYS */
-	uint32_t vlen;		 /* bytes, LIVE_MIN_VALUE.. */
+	unsigned vlen;		 /* bytes, LIVE_MIN_VALUE..TM_MAX_VALUE */
 	uint64_t seed;
 	uint64_t ops;	   /* of all clients together; 0: until the time is over */
 	double seconds;	   /* 0: until the operations are done */
 	bool load;	   /* first put each key once; not measured */
-	bool verify;	   /* say so when a GET returns what no PUT wrote. Recorded in any case */
 	bool reconnect;	   /* a session that broke is opened again, */
 	double patience_s; /* for so long */
 	double stall_s;
-	struct recording *recording;	/* or NULL */
-	const atomic_bool *interrupted; /* set from outside: end the load now; or NULL */
-	void (*report)(void *arg, const char *line); /* called by one thread at a time */
-	/* Called now and then; may be NULL. */
-	void (*progress)(void *arg, double seconds, uint64_t ops);
-	void *report_arg;
-};
-
-struct load_error {
-	int error; /* -errno */
-	uint64_t times;
+	struct recording *recording;	  /* or NULL */
+	const atomic_bool *interrupted;	  /* set from outside: end the load now; or NULL */
+	void (*report)(const char *line); /* called by one thread at a time */
+	void (*progress)(double seconds, uint64_t ops); /* called now and then; may be NULL */
 };
 
 struct load_result {
 	struct latency
 		latency[LOAD_KINDS]; /* of operations that ended well; not found is well, too */
 	uint64_t failed[LOAD_KINDS];
-	struct load_error error[LOAD_ERRORS]; /* operations that failed; ends with .times = 0 */
+	struct load_error {
+		int error; /* -errno */
+		uint64_t times;
+	} error[LOAD_ERRORS]; /* operations that failed; ends with .times = 0 */
 	uint64_t not_found, foreign, reconnects;
 	unsigned gave_up; /* clients without a session: the server could not be reached, or not
 			     again */
@@ -92,12 +70,8 @@ struct load_result {
 	uint64_t ops;	  /* all of them, failed ones included */
 };
 
-struct load;
-int load_new(struct load **out, const struct load_options *options);
-/* 0, or -EDEADLK: a client does not end when it is stopped; it goes on using *load. Other
- * -errno: nothing was run. */
-int load_run(struct load *load, struct load_result *result);
-/* Waits for the clients; do not call it after -EDEADLK if they are to be left alone. */
-void load_free(struct load *load);
+/* 0, or -EDEADLK: a client does not end when it is stopped, and goes on using the recording.
+ * Other -errno: nothing was run. */
+int load_run(const struct load_options *options, struct load_result *result);
 
 #endif

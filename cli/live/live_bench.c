@@ -1,156 +1,100 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tidemark bench --server: load on live servers, and what came of it. docs/live-bench.md. */
+/* tidemark bench --server: load on a live server, and what came of it. docs/live.md. */
 #include <errno.h>
-#include <getopt.h>
 #include <infiniband/verbs.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "checker/live/recording.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "core/live/live.h"
 #include "core/live/rendezvous.h"
 #include "report/live/bench_report.h"
+#include "scenarios/workload/session.h"
+#include "scenarios/workload/workload.h"
 #include "scenarios/workload/zipf.h"
 
 #define HISTORY_ROOM (1 << 18) /* operations, of 64 bytes each */
 
 struct request {
-	struct live_bench bench;
-	const char *device, *json;
+	struct load_options load; /* .keys, .vlen: 0: as the server has room for */
+	const char *device, *json, *history;
+	unsigned long long room;
 	bool quiet;
+	struct live_store on; /* as the server described itself */
+	struct load_result result;
 };
 
 static atomic_bool interrupted;
 
 /* --- options --- */
 
-/* "a,b", each once. */
-static bool add_workloads(const struct option_row *row, void *into, const char *text)
+static bool take_workload(const struct option_row *row, void *into, const char *text)
 {
-	struct live_bench *b = &((struct request *)into)->bench;
-	(void)row;
-	b->workloads = 0;
-	for (const char *p = text;; p += 2) {
-		if (!*p || !strchr("abcu", *p) || (p[1] && p[1] != ',') ||
-		    memchr(b->workload, *p, b->workloads)) {
-			fail(EXIT_USAGE,
-			     "--workload: \"%.40s\"; expected a, b, c, u, each once, with commas",
-			     text);
-			return false;
-		}
-		b->workload[b->workloads++] = *p;
-		if (!p[1])
+	struct load_options *load = &((struct request *)into)->load;
+	const char *name, *what;
+	struct ycsb y;
+	for (unsigned i = 0; (name = ycsb_default(i, &y, &what)) != NULL; i++)
+		if (!strcmp(name + strlen("ycsb-"), text)) {
+			load->read_percent = y.read_percent;
 			return true;
-	}
-}
-
-static bool add_counts(const struct option_row *row, void *into, const char *text)
-{
-	struct live_bench *b = &((struct request *)into)->bench;
-	(void)row;
-	b->counts = 0;
-	for (const char *p = text;;) {
-		char *end;
-		unsigned long n = *p >= '0' && *p <= '9' ? strtoul(p, &end, 10) : 0;
-		if (n < 1 || n > TM_MAX_CLIENTS || (*end && *end != ',') ||
-		    b->counts == BENCH_COUNTS) {
-			fail(EXIT_USAGE,
-			     "--clients: \"%.40s\"; expected numbers from 1 to %d, with commas",
-			     text, TM_MAX_CLIENTS);
-			return false;
 		}
-		b->count[b->counts++] = (unsigned)n;
-		if (!*end)
-			return true;
-		p = end + 1;
-	}
-}
-
-static bool add_server(const struct option_row *row, void *into, const char *address)
-{
-	struct live_bench *b = &((struct request *)into)->bench;
-	(void)row;
-	if (b->servers == BENCH_SERVERS) {
-		fail(EXIT_USAGE, "--server: more than %d; %.60s is too many", BENCH_SERVERS,
-		     address);
-		return false;
-	}
-	if (!rendezvous_is_address(address)) {
-		fail(EXIT_USAGE, "--server: \"%.80s\"; expected ADDRESS:PORT", address);
-		return false;
-	}
-	b->address[b->servers++] = address;
-	return true;
+	fail(EXIT_USAGE, "--%s: \"%.40s\"; expected one of a, b, c, u", row->name, text);
+	return false;
 }
 
 static bool take_time(const struct option_row *row, void *into, const char *value)
 {
-	struct load_options *load = &((struct request *)into)->bench.load;
+	struct load_options *load = &((struct request *)into)->load;
 	load->ops = 0;
 	return option_time(row, &load->seconds, value);
 }
 
 static bool take_ops(const struct option_row *row, void *into, const char *value)
 {
-	struct load_options *load = &((struct request *)into)->bench.load;
+	struct load_options *load = &((struct request *)into)->load;
 	load->seconds = 0;
 	return option_number(row, &load->ops, value);
-}
-
-static void show_workload(const struct option_row *row, const void *into, char *text, size_t size)
-{
-	(void)row;
-	snprintf(text, size, "%c", ((const struct request *)into)->bench.workload[0]);
-}
-
-static void show_count(const struct option_row *row, const void *into, char *text, size_t size)
-{
-	(void)row;
-	snprintf(text, size, "%u", ((const struct request *)into)->bench.count[0]);
 }
 
 static void show_time(const struct option_row *row, const void *into, char *text, size_t size)
 {
 	(void)row;
-	snprintf(text, size, "%.0fs", ((const struct request *)into)->bench.load.seconds);
+	snprintf(text, size, "%.0fs", ((const struct request *)into)->load.seconds);
 }
 
 #define REQUEST(member) OPTION_FIELD(struct request, member)
 
 static const struct option_row rows[] = {
-	{"server", "A:P", "may be repeated", OPTION_CALL(add_server)},
+	{"server", "A:P", "where tidemark serve listens", REQUEST(load.server)},
 	{"device", "NAME", "the RDMA device (the first)", REQUEST(device)},
-	{"workload", "X", "a, b, c (YCSB) or u (updates only); \"a,b,c\" for several (=)",
-	 OPTION_CALL(add_workloads), .show = show_workload},
-	{"clients", "N", "threads with a session each, 1 to 16; \"1,2,4,8\" for several (=)",
-	 OPTION_CALL(add_counts), .show = show_count},
-	{"first", "N", "client numbers from N on (any that are free)",
-	 REQUEST(bench.load.first_client), 1, TM_MAX_CLIENTS},
-	{"time", "S", "how long each load is measured: 90s, 30m (=)", OPTION_CALL(take_time),
+	{"workload", "X", "YCSB's a (the default), b, c, or u: updates only",
+	 OPTION_CALL(take_workload)},
+	{"clients", "N", "threads with a session each (=)", REQUEST(load.clients), 1,
+	 TM_MAX_CLIENTS},
+	{"first", "N", "client numbers from N on (any that are free)", REQUEST(load.first_client),
+	 1, TM_MAX_CLIENTS},
+	{"time", "S", "how long the load is measured: 90s, 30m (=)", OPTION_CALL(take_time),
 	 .show = show_time},
 	{"ops", "N", "so many operations instead, of all clients together", OPTION_CALL(take_ops),
 	 .lo = 0, .hi = UINT32_MAX},
-	{"keys", "N", "of the keys that the server has room for (all)", REQUEST(bench.keys), 1,
+	{"keys", "N", "of the keys that the server has room for (all)", REQUEST(load.keys), 1,
 	 ZIPF_MAX_KEYS},
 	{"value", "N", "bytes, 16 at least (the longest that the server has room for)",
-	 REQUEST(bench.value), LIVE_MIN_VALUE, TM_MAX_VALUE},
+	 REQUEST(load.vlen), LIVE_MIN_VALUE, TM_MAX_VALUE},
 	{"deletes", "P", "percent of the updates that are DELETEs (=)",
-	 REQUEST(bench.load.delete_percent), 0, 100},
-	{"seed", "N", "of what each client does (=)", REQUEST(bench.load.seed), 0, UINT32_MAX},
-	{"load", NULL, "first put every key; with --ops 0, nothing else", REQUEST(bench.load.load)},
-	{"verify", NULL, "a GET's bytes that no PUT of the key wrote are reported, and counted",
-	 REQUEST(bench.load.verify)},
+	 REQUEST(load.delete_percent), 0, 100},
+	{"seed", "N", "of what each client does (=)", REQUEST(load.seed), 0, UINT32_MAX},
+	{"load", NULL, "first put every key; with --ops 0, nothing else", REQUEST(load.load)},
 	{"history", "FILE",
 	 "record every operation, for tidemark examine; a file or a devdax device",
-	 REQUEST(bench.history)},
+	 REQUEST(history)},
 	{"room", "N", "operations in a new file for that (=); it ends when it is full",
-	 REQUEST(bench.room), 1, UINT32_MAX},
-	{"reconnect", NULL, "a session that broke is opened again,", REQUEST(bench.load.reconnect)},
-	{"patience", "S", "for so long (=)", REQUEST(bench.load.patience_s)},
+	 REQUEST(room), 1, UINT32_MAX},
+	{"reconnect", NULL, "a session that broke is opened again,", REQUEST(load.reconnect)},
+	{"patience", "S", "for so long (=)", REQUEST(load.patience_s)},
 	{"stall", "S", "an operation that takes longer hangs: it is reported, and all ends (=)",
-	 REQUEST(bench.load.stall_s)},
+	 REQUEST(load.stall_s)},
 	{"json", "FILE", "the results for machines", REQUEST(json)},
 	OPTION_QUIET(struct request, quiet),
 	OPTION_END};
@@ -158,31 +102,26 @@ static const struct option_row rows[] = {
 static const struct options options = {
 	"bench", "\n--server ADDRESS:PORT [OPTION...]",
 	"Without options: measures what the simulator costs on this machine; about a minute.\n"
-	"With --server: loads a live store (tidemark serve) and measures it. Several servers, "
-	"workloads or numbers of clients make a table.",
+	"With --server: loads a live store (tidemark serve) and measures it. A GET's bytes that no "
+	"PUT of the key wrote are reported.",
 	rows,
 	"0 done, 1 a GET returned what no PUT wrote, or an operation hangs, 2 usage or bad input, "
-	"3 "
-	"a client lost its server, 70 internal error, 77 there is no RDMA device"};
+	"3 a client lost its server, 70 internal error, 77 there is no RDMA device"};
 
 /* What does not fit together. 0, or the status after a message. */
 static int check_options(const struct request *r)
 {
-	const struct live_bench *b = &r->bench;
-	unsigned most = 0;
-	for (unsigned i = 0; i < b->counts; i++)
-		most = b->count[i] > most ? b->count[i] : most;
-	if (!b->servers)
+	const struct load_options *o = &r->load;
+	if (!o->server)
 		return fail(EXIT_USAGE, "bench: these options need --server ADDRESS:PORT");
-	if (b->history && b->servers * b->workloads * b->counts > 1)
-		return fail(EXIT_USAGE, "bench: --history wants one server, one workload and one "
-					"number of clients");
-	if (b->load.first_client && b->load.first_client + most - 1 > TM_MAX_CLIENTS)
+	if (!rendezvous_is_address(o->server))
+		return fail(EXIT_USAGE, "--server: \"%.80s\"; expected ADDRESS:PORT", o->server);
+	if (o->first_client && o->first_client + o->clients - 1 > TM_MAX_CLIENTS)
 		return fail(EXIT_USAGE, "bench: --first %u with %u clients: numbers end at %d",
-			    b->load.first_client, most, TM_MAX_CLIENTS);
-	if (!b->load.ops && b->load.seconds <= 0 && !b->load.load)
+			    o->first_client, o->clients, TM_MAX_CLIENTS);
+	if (!o->ops && o->seconds <= 0 && !o->load)
 		return fail(EXIT_USAGE, "bench: --ops 0 without --load: nothing would be done");
-	int status = b->history ? check_output("--history", b->history, OUTPUT_IN_PLACE) : 0;
+	int status = r->history ? check_output("--history", r->history, OUTPUT_IN_PLACE) : 0;
 	if (!status && r->json)
 		status = check_output("--json", r->json, OUTPUT_JSON);
 	return status;
@@ -190,21 +129,65 @@ static int check_options(const struct request *r)
 
 /* --- running --- */
 
-static void print_message(void *arg, const char *line)
+/* Ask the server what it serves. 0, or the status after a message. */
+static int ask_server(struct request *r)
 {
-	(void)arg;
+	double patience = r->load.reconnect ? r->load.patience_s : 0;
+	struct session *s = NULL;
+	char why[400] = "";
+	int error = session_open(&s, r->load.verbs, r->load.server, 0, why, sizeof(why));
+	for (double waited = 0; error && waited < patience; waited += 0.1) {
+		usleep(100000);
+		error = session_open(&s, r->load.verbs, r->load.server, 0, why, sizeof(why));
+	}
+	if (error)
+		return fail(EXIT_USAGE, "%s", why[0] ? why : strerror(-error));
+	r->on = *session_store(s);
+	session_close(s);
+	return 0;
+}
+
+/* Does the server have room for what is asked for? 0, or the status after a message. */
+static int fit_server(struct request *r)
+{
+	const struct tm_params *p = &r->on.params;
+	struct load_options *o = &r->load;
+	if (!o->keys)
+		o->keys = p->keys < ZIPF_MAX_KEYS ? p->keys : ZIPF_MAX_KEYS;
+	if (!o->vlen)
+		o->vlen = p->max_vlen;
+	if (p->max_vlen < LIVE_MIN_VALUE || o->vlen > p->max_vlen)
+		return fail(
+			EXIT_USAGE,
+			"--value: %s has room for values of at most %u bytes; expected %d or more",
+			o->server, p->max_vlen, LIVE_MIN_VALUE);
+	if (o->keys > p->keys)
+		return fail(EXIT_USAGE, "--keys: %s has room for %u", o->server, p->keys);
+	if (o->clients > p->clients)
+		return fail(EXIT_USAGE, "--clients: %s has numbers for %u", o->server, p->clients);
+	return 0;
+}
+
+static int open_history(struct request *r)
+{
+	char text[4096];
+	int error = recording_create(&r->load.recording, r->history, r->room);
+	if (error)
+		return fail(EXIT_USAGE, "%s: %s", r->history, strerror(-error));
+	error = live_store_print(&r->on, text, sizeof(text));
+	if (!error)
+		error = recording_set_text(r->load.recording, text);
+	return error ? fail(EXIT_INTERNAL, "%s: %s", r->history, strerror(-error)) : 0;
+}
+
+static void print_message(const char *line)
+{
 	fail(0, "%s", line);
 }
 
-static void show_progress(void *arg, double seconds, uint64_t ops)
+static void show_progress(double seconds, uint64_t ops)
 {
-	const struct live_bench *b = arg;
-	char of[32] = "";
-	if (b->load.seconds > 0)
-		snprintf(of, sizeof(of), " of %.0f", b->load.seconds);
-	progress_line("%s, workload %c, %u clients: %.0f%s s, %" PRIu64 " operations",
-		      b->on->server->what.store->name, b->on->workload, b->on->clients, seconds, of,
-		      ops);
+	progress_line("%.0f s, %" PRIu64 " operations", seconds, ops);
 }
 
 static void interrupt(int sig)
@@ -213,66 +196,45 @@ static void interrupt(int sig)
 	atomic_store(&interrupted, true);
 }
 
-static int cell_status(const struct load_result *r)
+/* 0, or the status after a message. */
+static int run(struct request *r)
 {
-	return r->foreign || r->hung ? EXIT_BROKEN : r->gave_up ? EXIT_UNSURE : EXIT_HELD;
-}
-
-static int run_loads(struct live_bench *b)
-{
-	int status = EXIT_HELD;
+	struct load_result *result = &r->result;
+	int status = ask_server(r);
+	if (!status)
+		status = fit_server(r);
+	if (!status && r->history)
+		status = open_history(r);
+	if (status)
+		return status;
 	signals_catch(interrupt);
-	int error = live_bench_run(b);
+	int error = load_run(&r->load, result);
 	signals_catch(NULL);
 	progress_line(NULL);
 	if (error && error != -EDEADLK)
-		return fail(error == -EINVAL ? EXIT_USAGE : EXIT_INTERNAL, "%s%s",
-			    b->why[0] ? "" : "bench: ", b->why[0] ? b->why : strerror(-error));
-	for (unsigned i = 0; i < b->cells; i++) {
-		int one = cell_status(&b->cell[i].result);
-		status = !status || one == EXIT_BROKEN ? one : status;
+		return fail(EXIT_INTERNAL, "bench: %s", strerror(-error));
+	bench_print(&r->on, &r->load, result);
+	if (r->json)
+		status = saved(r->json, bench_save_json(&r->on, &r->load, result, r->json));
+	/* A client that hangs may still be at work with all that would be given back. */
+	if (result->hung) {
+		fflush(stdout);
+		_exit(EXIT_BROKEN);
 	}
-	return error ? EXIT_BROKEN : status;
-}
-
-static int run(struct request *r)
-{
-	struct live_bench *b = &r->bench;
-	if (live_bench_ask(b))
-		return fail(EXIT_USAGE, "%s", b->why);
-	int status = run_loads(b);
-	if (status == EXIT_INTERNAL || status == EXIT_USAGE)
-		return status;
-	live_bench_predict(b);
-	live_bench_print(b);
-	int failed = r->json ? saved(r->json, live_bench_json(b, r->json)) : 0;
-	return failed ? failed : status;
-}
-
-/* A client that hangs may still be at work with all that would be given back. */
-static void leave_hung(const struct live_bench *b)
-{
-	for (unsigned i = 0; i < b->cells && b->cell; i++)
-		if (b->cell[i].result.hung) {
-			fflush(stdout);
-			_exit(EXIT_BROKEN);
-		}
+	return status ? status : result->foreign ? EXIT_BROKEN : result->gave_up ? EXIT_UNSURE : 0;
 }
 
 int live_bench_main(int argc, char **argv)
 {
-	struct request r = {.bench = {.room = HISTORY_ROOM,
-				      .workload = "a",
-				      .workloads = 1,
-				      .count = {1},
-				      .counts = 1,
-				      .load = {.seed = 1,
-					       .seconds = 5,
-					       .patience_s = 30,
-					       .stall_s = 30,
-					       .interrupted = &interrupted,
-					       .report = print_message}}};
-	struct live_bench *b = &r.bench;
+	struct request r = {.room = HISTORY_ROOM,
+			    .load = {.read_percent = 50,
+				     .clients = 1,
+				     .seed = 1,
+				     .seconds = 5,
+				     .patience_s = 30,
+				     .stall_s = 30,
+				     .interrupted = &interrupted,
+				     .report = print_message}};
 	int status = options_read(&options, &r, argc, argv);
 	if (status < 0)
 		status = options_end(&options, argc, argv);
@@ -281,16 +243,13 @@ int live_bench_main(int argc, char **argv)
 	status = check_options(&r);
 	if (!status)
 		status = soft_rnic_if_asked(r.device);
+	if (!status)
+		status = open_device(r.device, &r.load.verbs);
 	if (status)
 		return status;
-	b->load.report_arg = b;
-	b->load.progress = r.quiet ? NULL : show_progress;
-	status = open_device(r.device, &b->verbs);
-	if (status)
-		return status;
+	r.load.progress = r.quiet ? NULL : show_progress;
 	status = run(&r);
-	leave_hung(b);
-	free(b->cell);
-	ibv_close_device(b->verbs);
+	recording_close(r.load.recording);
+	ibv_close_device(r.load.verbs);
 	return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * bench_nic: what the soft RNIC costs in real time, beside what the machine can do without it. Run
- * it under the soft RNIC: tidemark run -- bench_nic (scripts/nicbench does).
+ * it under the soft RNIC: tidemark run -- bench_nic (make nicbench does).
  *
  * Every row is two processes, made by fork() before either opens the device: an initiator that
  * measures, and a target. The rows without the soft RNIC move the same bytes: a ping-pong over

@@ -449,11 +449,10 @@ bad knobs claims --knobs --list
 bad json claims --list --json new
 bad pm verbs --pm text
 bad server bench --ops 5
-bad history bench --server 127.0.0.1:1 --server 127.0.0.1:2 --history new
 bad first bench --server 127.0.0.1:1 --first 16 --clients 2
 bad nothing bench --server 127.0.0.1:1 --ops 0
 bad workload bench --server 127.0.0.1:1 --workload a,a
-bad clients bench --server 127.0.0.1:1 --clients 1,,2
+bad clients bench --server 127.0.0.1:1 --clients 1,2
 bad address run --address 127.0.0.1 true
 bad devices run --link udp --devices 2 true
 bad layer run --link udp --layer infiniband true

@@ -62,8 +62,8 @@ same runs states seed -- ablate erda --workload w --place rt_check --no-traces
 # --- the docs ---
 
 # Each row of a table that says a default, as COMMAND|DEFAULT|PLACE.
-for page in docs/cli.md docs/count.md docs/live-bench.md docs/nic/guide.md; do
-	awk -v command="$(case $page in */count.md) echo count ;; */live-bench.md) echo bench ;; */guide.md) echo run ;; esac)" '
+for page in docs/cli.md docs/count.md docs/nic/guide.md; do
+	awk -v command="$(case $page in */count.md) echo count ;; */guide.md) echo run ;; esac)" '
 	FILENAME ~ /cli\.md$/ && /^###? / { command = $2; sub(",", "", command) }
 	/^\| *`--/ {
 		text = $0
