@@ -40,7 +40,7 @@ function(fuzz_reader name)
 endfunction()
 fuzz_reader(wire core/provider/link/wire.c core/provider/base/engine.c core/rnic/transport/packet.c core/rnic/opcode.c)
 target_link_libraries(fuzz_wire PRIVATE PkgConfig::ISAL)
-fuzz_reader(mad core/provider/cm/mad.c)
+fuzz_reader(mad core/cm/mad.c)
 set(workload_sources scenarios/workload/workload.c scenarios/workload/ops_file.c core/text/text.c)
 fuzz_reader(trace checker/trace/trace.c checker/trace/trace_write.c faultinject/words.c faultinject/deviation.c
 	${workload_sources})

@@ -1,14 +1,14 @@
 # The soft RNIC as a provider for other people's programs: core/rnic and core/provider in one shared library that shows
 # libibverbs' and librdmacm's functions, to be preloaded (tidemark run).
 file(GLOB nic_sources CONFIGURE_DEPENDS core/provider/nic.c core/provider/base/*.c core/provider/link/*.c core/provider/verbs/*.c
-	core/provider/cm/listeners.c core/provider/cm/mad.c core/provider/cm/qp1.c core/rnic/*.c core/rnic/*/*.c)
+	core/provider/cm/listeners.c core/cm/mad.c core/provider/cm/qp1.c core/rnic/*.c core/rnic/*/*.c)
 list(REMOVE_ITEM nic_sources ${PROJECT_SOURCE_DIR}/core/rnic/transport/link_sim.c
 	${PROJECT_SOURCE_DIR}/core/rnic/sim_ground.c)
 list(FILTER nic_sources EXCLUDE REGEX "/core/rnic/host/")
 list(APPEND nic_sources core/hardware/hardware.c core/hardware/mutant.c core/text/text.c)
-file(GLOB cm_sources CONFIGURE_DEPENDS core/provider/cm/cm*.c)
-list(REMOVE_ITEM nic_sources ${cm_sources} ${PROJECT_SOURCE_DIR}/core/provider/verbs/node.c
-	${PROJECT_SOURCE_DIR}/core/provider/verbs/sysfs.c)
+file(GLOB cm_sources CONFIGURE_DEPENDS core/provider/cm/cm*.c core/cm/*.c)
+list(REMOVE_ITEM cm_sources ${PROJECT_SOURCE_DIR}/core/cm/mad.c)
+list(REMOVE_ITEM nic_sources ${PROJECT_SOURCE_DIR}/core/provider/verbs/node.c ${PROJECT_SOURCE_DIR}/core/provider/verbs/sysfs.c)
 add_library(tidemark_nic OBJECT ${nic_sources})
 set_target_properties(tidemark_nic PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(tidemark_nic PRIVATE tidemark_flags PkgConfig::ISAL)
@@ -21,6 +21,7 @@ set(nic_link ${complete} -Wl,-z,nodelete)
 add_library(tidemark_cm OBJECT ${cm_sources})
 set_target_properties(tidemark_cm PROPERTIES C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
 target_link_libraries(tidemark_cm PRIVATE tidemark_flags)
+target_compile_definitions(tidemark_cm PRIVATE TM_CM_PROVIDER) # librdmacm's names: core/cm/calls.h
 target_include_directories(tidemark_cm SYSTEM PRIVATE ${RDMACM_INCLUDE})
 
 # Only in the library to be preloaded: it comes before libc, so that it can replace functions of it.
@@ -80,7 +81,7 @@ endif()
 # the shared files; the linker drops their functions that only the RNIC uses.
 set(rdmacm_map ${PROJECT_SOURCE_DIR}/cmake/librdmacm.map)
 add_library(tidemark_librdmacm SHARED $<TARGET_OBJECTS:tidemark_cm> core/provider/base/config.c core/provider/base/faults.c core/rnic/opcode.c core/text/text.c core/provider/cm/listeners.c
-	core/provider/cm/mad.c core/provider/base/fabric_dir.c)
+	core/cm/mad.c core/provider/base/fabric_dir.c)
 set_target_properties(tidemark_librdmacm PROPERTIES OUTPUT_NAME rdmacm SOVERSION 1 C_VISIBILITY_PRESET hidden
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${rdmacm_map})
 target_link_libraries(tidemark_librdmacm PRIVATE tidemark_flags tidemark_libibverbs pthread)

@@ -79,11 +79,11 @@ foreach(source ${test_sources})
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL)
 	endif()
 	if(name STREQUAL test_nic_cm) # makes packets, too, as others would
-		target_sources(${name} PRIVATE core/provider/link/wire.c core/provider/cm/mad.c core/provider/base/engine.c core/rnic/transport/packet.c core/rnic/opcode.c)
+		target_sources(${name} PRIVATE core/provider/link/wire.c core/cm/mad.c core/provider/base/engine.c core/rnic/transport/packet.c core/rnic/opcode.c)
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL)
 	endif()
 	if(name STREQUAL test_mad)
-		target_sources(${name} PRIVATE core/provider/cm/mad.c)
+		target_sources(${name} PRIVATE core/cm/mad.c)
 	endif()
 	if(name STREQUAL test_summary)
 		target_sources(${name} PRIVATE report/summary.c report/holds_on.c report/matrix.c report/report.c report/report_cells.c report/report_end.c

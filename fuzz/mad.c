@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A libFuzzer target for the communication manager's messages (core/provider/cm/mad.h): any bytes.
+ * A libFuzzer target for the communication manager's messages (core/cm/mad.h): any bytes.
  * What is taken says the same when it is encoded and taken again.
  *
  *	build-clang/fuzz_mad -max_len=256 build/corpus/mad
  */
 #include <stdlib.h>
 #include <string.h>
-#include "core/provider/cm/mad.h"
+#include "core/cm/mad.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The connection manager's state, its thread, and identifiers. See cm.h.
+ * The state of a process's connection manager, its thread, its device. See cm.h.
  *
  * A child of fork() starts with a fresh state.
  */
@@ -19,56 +19,75 @@
 #include <unistd.h>
 #include "core/provider/base/lock.h"
 
-#define HEARD	64
-#define LOCK_MS 1000 /* at the end */
+#define HEARD	  64
+#define LOCK_MS	  1000 /* at the end */
+#define MOST_ASKS 50
+#define LINGER_NS 20000000000ull
 /* What the thread waits for. A number below these is a slot whose process has ended. */
 enum { WAKE = FABRIC_SLOTS, MESSAGES };
 
 #define FRESH                                                                          \
-	(struct cm)                                                                    \
+	(struct manager)                                                               \
 	{                                                                              \
 		.mutex = PTHREAD_MUTEX_INITIALIZER, .acked = PTHREAD_COND_INITIALIZER, \
 		.epoll = -1, .wake = -1                                                \
 	}
-struct cm cm = FRESH;
+struct manager manager = FRESH;
 
 /* A thread that was cancelled here would keep the lock. */
-void cm_lock(void)
+static void lock_manager(void)
 {
 	int before;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-	pthread_mutex_lock(&cm.mutex);
-	assert(!cm.locked);
-	cm.locked = true;
-	cm.cancel_state = before;
+	pthread_mutex_lock(&manager.mutex);
+	assert(!manager.locked);
+	manager.locked = true;
+	manager.cancel_state = before;
 }
 
-void cm_unlock(void)
+static void unlock_manager(void)
 {
-	int before = cm.cancel_state;
+	int before = manager.cancel_state;
 
-	assert(cm.locked);
-	cm.locked = false;
-	pthread_mutex_unlock(&cm.mutex);
+	assert(manager.locked);
+	manager.locked = false;
+	pthread_mutex_unlock(&manager.mutex);
 	pthread_setcancelstate(before, NULL);
 }
 
-void cm_wait_for_acks(struct cm_id *id)
+static void lock(struct cm *cm)
 {
-	int before = cm.cancel_state;
-
-	assert(cm.locked);
-	while (id->unacked) {
-		cm.locked = false;
-		pthread_cond_wait(&cm.acked, &cm.mutex);
-		assert(!cm.locked);
-		cm.locked = true;
-	}
-	cm.cancel_state = before;
+	(void)cm;
+	lock_manager();
 }
 
-uint64_t cm_now_ms(void)
+static void unlock(struct cm *cm)
+{
+	(void)cm;
+	unlock_manager();
+}
+
+static void wait_for_ack(struct cm_id *id)
+{
+	int before = manager.cancel_state;
+
+	(void)id;
+	assert(manager.locked);
+	manager.locked = false;
+	pthread_cond_wait(&manager.acked, &manager.mutex);
+	assert(!manager.locked);
+	manager.locked = true;
+	manager.cancel_state = before;
+}
+
+static void acked(struct cm_id *id)
+{
+	(void)id;
+	pthread_cond_broadcast(&manager.acked);
+}
+
+uint64_t now_ms(void)
 {
 	struct timespec now;
 
@@ -76,47 +95,23 @@ uint64_t cm_now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-void cm_wake(void)
+static void wake_thread(void)
 {
 	uint64_t one = 1;
 
-	if (cm.wake >= 0 && write(cm.wake, &one, sizeof(one)) < 0)
+	if (manager.wake >= 0 && write(manager.wake, &one, sizeof(one)) < 0)
 		return; /* it is awake */
 }
 
-void cm_set_deadline(struct cm_id *id, uint64_t ms)
+static bool set_alarm(struct cm_id *id, uint64_t ns)
 {
-	id->deadline_ms = ms ? cm_now_ms() + ms : 0;
-	if (ms)
-		cm_wake();
-}
+	uint64_t ms = ns / 1000000;
 
-#define FROM(state) (1u << (state))
-
-void cm_to_state(struct cm_id *id, enum cm_state to)
-{
-	/* The states from which it is reached. Any identifier may be closed. */
-	static const unsigned from[] = {
-		[CM_BOUND] = FROM(CM_IDLE) | FROM(CM_LISTEN), /* listening failed */
-		[CM_ADDR_RESOLVED] = FROM(CM_BOUND),
-		[CM_ROUTE_RESOLVED] = FROM(CM_ADDR_RESOLVED) |
-				      FROM(CM_REQ_SENT), /* sending failed */
-		[CM_LISTEN] = FROM(CM_BOUND),
-		[CM_REQ_SENT] = FROM(CM_ROUTE_RESOLVED),
-		[CM_REQ_RCVD] = FROM(CM_IDLE),
-		[CM_REP_SENT] = FROM(CM_REQ_RCVD),
-		[CM_REP_RCVD] = FROM(CM_REQ_SENT),
-		[CM_ESTABLISHED] = FROM(CM_REP_SENT) | FROM(CM_REP_RCVD),
-		[CM_DREQ_SENT] = FROM(CM_REP_SENT) | FROM(CM_ESTABLISHED),
-		[CM_TIMEWAIT] = FROM(CM_REP_RCVD) | FROM(CM_ESTABLISHED) | FROM(CM_DREQ_SENT),
-		[CM_OVER] = ~0u,
-	};
-
-	assert(cm.locked && *id->prev == id);
-	assert(from[to] & FROM(id->state));
-	/* Without a communication ID no message of the peer finds it. */
-	assert(to < CM_REQ_RCVD || to == CM_OVER || id->number);
-	id->state = to;
+	assert(manager.locked);
+	place_of(id)->deadline_ms = ns ? now_ms() + (ms ? ms : 1) : 0;
+	if (ns)
+		wake_thread();
+	return true;
 }
 
 /* --- the thread --- */
@@ -124,31 +119,35 @@ void cm_to_state(struct cm_id *id, enum cm_state to)
 /* Has the watched process of the slot ended? */
 static bool has_died(unsigned slot)
 {
-	struct pollfd fd = {.fd = cm.watched[slot] - 1, .events = POLLIN};
+	struct pollfd fd = {.fd = manager.watched[slot] - 1, .events = POLLIN};
 
-	return cm.watched[slot] && poll(&fd, 1, 0) == 1;
+	return manager.watched[slot] && poll(&fd, 1, 0) == 1;
 }
 
 static void bury(unsigned slot)
 {
-	assert(slot != cm.mads->slot && cm.watched[slot]);
-	close(cm.watched[slot] - 1);
-	cm.watched[slot] = 0;
-	cm_peer_died(slot);
+	assert(slot != manager.mads->slot && manager.watched[slot]);
+	close(manager.watched[slot] - 1);
+	manager.watched[slot] = 0;
+	for (struct cm_id *id = manager.cm.ids, *next; id; id = next) {
+		next = id->next;
+		if (place_of(id)->slot == slot)
+			cm_peer_ended(id);
+	}
 }
 
-int cm_watch(unsigned slot)
+int watch_slot(unsigned slot)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = slot};
 	int fd;
 
-	assert(cm.locked && slot < FABRIC_SLOTS);
-	if (!slot || slot == cm.mads->slot)
+	assert(manager.locked && slot < FABRIC_SLOTS);
+	if (!slot || slot == manager.mads->slot)
 		return 0;
 	/* The slot may have a new process by now. */
 	if (has_died(slot))
 		bury(slot);
-	if (cm.watched[slot])
+	if (manager.watched[slot])
 		return 0;
 	fd = cm_fabric_watch(slot);
 	if (fd == -ESRCH)
@@ -156,12 +155,12 @@ int cm_watch(unsigned slot)
 	/* A process that cannot be watched is treated as if its last message were lost. */
 	if (fd < 0)
 		return 0;
-	if (epoll_ctl(cm.epoll, EPOLL_CTL_ADD, fd, &event)) {
+	if (epoll_ctl(manager.epoll, EPOLL_CTL_ADD, fd, &event)) {
 		close(fd);
 		return 0;
 	}
-	assert(!cm.watched[slot]); /* else a descriptor would be lost */
-	cm.watched[slot] = fd + 1;
+	assert(!manager.watched[slot]); /* else a descriptor would be lost */
+	manager.watched[slot] = fd + 1;
 	return 0;
 }
 
@@ -171,10 +170,10 @@ static void take_messages(void)
 	union ibv_gid from;
 	uint64_t count;
 
-	if (read(cm.mads->fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+	if (read(manager.mads->fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		return;
-	while (cm.mads->receive(mad, &from))
-		cm_take(mad, &from);
+	while (manager.mads->receive(mad, &from))
+		cm_take(&manager.cm, &from, mad);
 }
 
 static void take_death(unsigned slot)
@@ -188,7 +187,7 @@ static void hear(uint64_t what)
 {
 	uint64_t count;
 
-	if (what == WAKE && read(cm.wake, &count, sizeof(count)) < 0)
+	if (what == WAKE && read(manager.wake, &count, sizeof(count)) < 0)
 		return;
 	if (what == MESSAGES)
 		take_messages();
@@ -199,17 +198,21 @@ static void hear(uint64_t what)
 /* Handle the deadlines that have passed. The time until the next one, ms; -1: there is none. */
 static int mind_time(void)
 {
-	uint64_t now = cm_now_ms(), first = cm_resend_dreqs(now);
+	uint64_t now = now_ms(), first = UINT64_MAX;
 
-	assert(cm.locked);
-	for (struct cm_id *id = cm.ids; id; id = id->next) {
-		if (id->deadline_ms && id->deadline_ms <= now) {
-			id->deadline_ms = 0;
-			cm_timed_out(id);
+	assert(manager.locked);
+	for (struct cm_id *id = manager.cm.ids, *next; id; id = next) {
+		struct place *place = place_of(id);
+
+		next = id->next;
+		if (place->deadline_ms && place->deadline_ms <= now) {
+			place->deadline_ms = 0;
+			cm_timed_out(id); /* perhaps it is gone now */
 		}
-		if (id->deadline_ms && id->deadline_ms < first)
-			first = id->deadline_ms;
 	}
+	for (struct cm_id *id = manager.cm.ids; id; id = id->next)
+		if (place_of(id)->deadline_ms && place_of(id)->deadline_ms < first)
+			first = place_of(id)->deadline_ms;
 	assert(first > now); /* what was due has been done */
 	return first == UINT64_MAX ? -1 : first - now > 1000000 ? 1000000 : (int)(first - now);
 }
@@ -219,13 +222,13 @@ static void *thread_main(void *arg)
 	struct epoll_event heard[HEARD];
 	int epoll = (int)(intptr_t)arg;
 
-	cm_lock();
+	lock_manager();
 	for (;;) {
 		int ms = mind_time(), n;
 
-		cm_unlock();
+		unlock_manager();
 		n = epoll_wait(epoll, heard, HEARD, ms);
-		cm_lock();
+		lock_manager();
 		/* Messages that arrived while the process was stopped, or waited for a CPU, were
 		 * in time. */
 		if (!n)
@@ -244,28 +247,29 @@ static int start_thread(void)
 	pthread_t thread;
 	int error;
 
-	assert(cm.epoll < 0 && cm.wake < 0); /* there is one */
-	cm.epoll = epoll_create1(EPOLL_CLOEXEC);
-	cm.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (cm.epoll < 0 || cm.wake < 0 || epoll_ctl(cm.epoll, EPOLL_CTL_ADD, cm.wake, &wake) ||
-	    epoll_ctl(cm.epoll, EPOLL_CTL_ADD, cm.mads->fd, &messages)) {
+	assert(manager.epoll < 0 && manager.wake < 0); /* there is one */
+	manager.epoll = epoll_create1(EPOLL_CLOEXEC);
+	manager.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (manager.epoll < 0 || manager.wake < 0 ||
+	    epoll_ctl(manager.epoll, EPOLL_CTL_ADD, manager.wake, &wake) ||
+	    epoll_ctl(manager.epoll, EPOLL_CTL_ADD, manager.mads->fd, &messages)) {
 		error = errno;
 	} else {
 		/* The program's own threads handle its signals. */
 		sigfillset(&all);
 		pthread_sigmask(SIG_BLOCK, &all, &old);
-		error = pthread_create(&thread, NULL, thread_main, (void *)(intptr_t)cm.epoll);
+		error = pthread_create(&thread, NULL, thread_main, (void *)(intptr_t)manager.epoll);
 		pthread_sigmask(SIG_SETMASK, &old, NULL);
 	}
 	if (!error) {
 		pthread_detach(thread);
 		return 0;
 	}
-	if (cm.epoll >= 0)
-		close(cm.epoll);
-	if (cm.wake >= 0)
-		close(cm.wake);
-	cm.epoll = cm.wake = -1;
+	if (manager.epoll >= 0)
+		close(manager.epoll);
+	if (manager.wake >= 0)
+		close(manager.wake);
+	manager.epoll = manager.wake = -1;
 	return -error;
 }
 
@@ -276,13 +280,13 @@ static bool lock_for_a_while(void)
 	int before;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-	if (!lock_within(&cm.mutex, LOCK_MS)) {
+	if (!lock_within(&manager.mutex, LOCK_MS)) {
 		pthread_setcancelstate(before, NULL);
 		return false;
 	}
-	assert(!cm.locked);
-	cm.locked = true;
-	cm.cancel_state = before;
+	assert(!manager.locked);
+	manager.locked = true;
+	manager.cancel_state = before;
 	return true;
 }
 
@@ -290,207 +294,231 @@ static bool lock_for_a_while(void)
  * memory and has nothing of its own. */
 static void at_exit(void)
 {
-	if (cm.pid != getpid() || !lock_for_a_while())
+	if (manager.pid != getpid() || !lock_for_a_while())
 		return;
-	for (struct cm_id *id = cm.ids; id; id = id->next)
-		cm_hang_up(id);
-	cm_linger();
+	for (struct cm_id *id = manager.cm.ids; id; id = id->next)
+		cm_part(id);
+	linger_at_exit();
 	cm_fabric_sweep();
 	cm_fabric_leave();
-	cm_unlock();
+	unlock_manager();
 }
 
 static void in_child(void)
 {
-	int cancel_state = cm.cancel_state;
+	int cancel_state = manager.cancel_state;
 
-	for (unsigned slot = 0; slot < sizeof(cm.watched) / sizeof(*cm.watched); slot++)
-		if (cm.watched[slot])
-			close(cm.watched[slot] - 1);
-	if (cm.epoll >= 0) {
-		close(cm.epoll);
-		close(cm.wake);
+	for (unsigned slot = 0; slot < FABRIC_SLOTS; slot++)
+		if (manager.watched[slot])
+			close(manager.watched[slot] - 1);
+	if (manager.epoll >= 0) {
+		close(manager.epoll);
+		close(manager.wake);
 	}
 	cm_fabric_in_child();
-	cm = FRESH;
+	manager = FRESH;
 	pthread_setcancelstate(cancel_state, NULL);
 }
 
-int cm_open_device(void)
+static int open_device(void)
 {
-	static bool once;
-	struct cm_device *device = &cm.device;
-	struct ibv_device **list;
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_device_attr attr;
+	struct cm *cm = &manager.cm;
 	int error = 0;
 
-	assert(cm.locked);
-	if (device->context)
-		return 0;
-	assert(!device->pd && !cm.ids);
-	list = ibv_get_device_list(NULL);
 	errno = ENODEV;
 	if (list && *list)
-		device->context = ibv_open_device(*list);
-	if (!device->context)
+		cm->verbs = ibv_open_device(*list);
+	if (!cm->verbs)
 		error = errno ? errno : ENODEV;
 	if (list)
 		ibv_free_device_list(list);
 	if (error)
 		return -error;
-	device->pd = ibv_alloc_pd(device->context);
-	if (!device->pd || ibv_query_device(device->context, &device->attr) ||
-	    ibv_query_port(device->context, 1, &device->port) ||
-	    ibv_query_gid(device->context, 1, 0, &device->gid)) {
-		if (device->pd)
-			ibv_dealloc_pd(device->pd);
-		ibv_close_device(device->context);
-		*device = (struct cm_device){0};
+	cm->pd = ibv_alloc_pd(cm->verbs);
+	if (!cm->pd || ibv_query_device(cm->verbs, &attr) ||
+	    ibv_query_port(cm->verbs, 1, &manager.port) || ibv_query_gid(cm->verbs, 1, 0, &cm->gid))
 		return -ENODEV;
+	cm->guid = be64toh(attr.node_guid);
+	cm->mtu = (uint8_t)manager.port.active_mtu;
+	cm->limits = (struct cm_limits){attr.max_qp_rd_atom, attr.max_qp_init_rd_atom};
+	cm->most_asks = MOST_ASKS;
+	cm->linger_ns = LINGER_NS;
+	return 0;
+}
+
+static int open_manager(void)
+{
+	static bool once;
+	struct cm *cm = &manager.cm;
+	int rc;
+
+	assert(manager.locked);
+	if (cm->verbs)
+		return 0;
+	assert(!cm->pd && !cm->ids);
+	rc = open_device();
+	if (!rc) {
+		manager.mads = tidemark_mads();
+		manager.pid = getpid();
+		cm_fabric_sweep();
+		rc = manager.mads ? start_thread() : -ENODEV;
 	}
-	cm.mads = tidemark_mads();
-	cm.pid = getpid();
-	cm_fabric_sweep();
-	error = cm.mads ? -start_thread() : ENODEV;
-	if (error) {
-		ibv_dealloc_pd(device->pd);
-		ibv_close_device(device->context);
-		*device = (struct cm_device){0};
-		return -error;
+	if (rc) {
+		if (cm->pd)
+			ibv_dealloc_pd(cm->pd);
+		if (cm->verbs)
+			ibv_close_device(cm->verbs);
+		*cm = (struct cm){0};
+		return rc;
 	}
 	if (!once) {
 		once = true;
 		atexit(at_exit); /* runs before the NIC's, which was registered earlier */
-		pthread_atfork(cm_lock, cm_unlock, in_child);
+		pthread_atfork(lock_manager, unlock_manager, in_child);
 	}
 	return 0;
 }
 
-EXPORT struct ibv_context **rdma_get_devices(int *num)
+static struct cm *here(void)
 {
-	struct ibv_context **list = calloc(2, sizeof(*list));
 	int rc;
 
-	cm_lock();
-	rc = list ? cm_open_device() : -ENOMEM;
-	cm_unlock();
-	if (rc) {
-		free(list);
-		if (num)
-			*num = 0;
-		errno = -rc;
-		return NULL;
-	}
-	list[0] = cm.device.context;
-	if (num)
-		*num = 1;
-	return list;
+	lock_manager();
+	rc = open_manager();
+	unlock_manager();
+	if (!rc)
+		return &manager.cm;
+	errno = -rc;
+	return NULL;
 }
 
-EXPORT void rdma_free_devices(struct ibv_context **list)
+/* --- the rest of the ground --- */
+
+static struct cm_id *new_id(struct cm *cm)
 {
-	free(list);
+	(void)cm;
+	return calloc(1, sizeof(struct place));
 }
 
-/* --- identifiers --- */
-
-void cm_bind_device(struct cm_id *id)
+static void free_id(struct cm_id *id)
 {
-	struct rdma_ib_addr *ib = &id->user.route.addr.addr.ibaddr;
-
-	id->user.verbs = cm.device.context;
-	id->user.pd = cm.device.pd;
-	id->user.port_num = 1;
-	ib->sgid = cm.device.gid;
-	ib->pkey = htobe16(0xffff);
+	free(place_of(id));
 }
 
-struct cm_id *cm_new_id(struct rdma_event_channel *channel, void *context, enum rdma_port_space ps,
-			enum ibv_qp_type type)
+static struct cm_event *new_event(struct cm *cm)
 {
-	struct cm_id *id = calloc(1, sizeof(*id));
-
-	if (!id)
-		return NULL;
-	assert(cm.locked);
-	assert(!cm.ids || cm.ids->prev == &cm.ids);
-	id->user.channel = channel;
-	id->user.context = context;
-	id->user.ps = ps;
-	id->user.qp_type = type;
-	id->prev = &cm.ids;
-	id->next = cm.ids;
-	if (cm.ids)
-		cm.ids->prev = &id->next;
-	cm.ids = id;
-	return id;
+	(void)cm;
+	return calloc(1, sizeof(struct cm_event));
 }
 
-void cm_free_id(struct cm_id *id)
+static void free_event(struct cm *cm, struct cm_event *event)
 {
-	assert(cm.locked && *id->prev == id && (!id->next || id->next->prev == &id->next));
-	assert(!id->unacked && !id->reserved); /* no event, no port is left that refers to it */
-	*id->prev = id->next;
-	if (id->next)
-		id->next->prev = id->prev;
-	free(id->qp_init);
-	free(id->connect_data);
-	free(id);
+	(void)cm;
+	free(event);
 }
 
-void cm_hang_up(struct cm_id *id)
+static bool never_fails(enum fail_point point)
 {
-	if (id->state == CM_LISTEN)
-		cm_fabric_unlisten((uint16_t)id->user.ps, &id->user.route.addr.src_addr,
-				   id->conn.options.v6_only);
-	cm_tell_peer(id);
-	cm_to_state(id, CM_OVER);
-	id->deadline_ms = 0;
-	cm_release_port(id);
+	(void)point;
+	return false;
 }
 
-EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out,
-			  void *context, enum rdma_port_space ps)
+static void load(struct cm_id *id, void *to, const void *from, size_t len)
 {
-	struct rdma_event_channel *own = NULL;
-	struct cm_id *id;
-	int rc;
+	(void)id;
+	memcpy(to, from, len);
+}
 
-	if (!out || ps != RDMA_PS_TCP) /* the other port spaces are for datagrams */
+static int device(struct cm *cm)
+{
+	assert(cm->verbs);
+	return 0;
+}
+
+/* Use the old call where it is sufficient. */
+static struct ibv_qp *create_qp(struct ibv_context *verbs, struct ibv_qp_init_attr_ex *init)
+{
+	struct ibv_qp_init_attr basic = {
+		.qp_context = init->qp_context,
+		.send_cq = init->send_cq,
+		.recv_cq = init->recv_cq,
+		.srq = init->srq,
+		.cap = init->cap,
+		.qp_type = init->qp_type,
+		.sq_sig_all = init->sq_sig_all,
+	};
+	struct ibv_qp *qp;
+
+	if (init->comp_mask != IBV_QP_INIT_ATTR_PD)
+		return ibv_create_qp_ex(verbs, init);
+	qp = ibv_create_qp(init->pd, &basic);
+	init->cap = basic.cap;
+	return qp;
+}
+
+EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
+{
+	if (!attr || id->srq || !id->verbs)
 		return cm_fail(EINVAL);
-	if (!channel) {
-		own = cm_new_channel();
-		if (!own)
-			return cm_fail(ENOMEM);
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
+		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
+		attr->pd = id->pd;
 	}
-	cm_lock();
-	rc = cm_open_device();
-	id = rc ? NULL : cm_new_id(channel ? channel : own, context, ps, IBV_QPT_RC);
-	if (id)
-		id->sync = !channel;
-	cm_unlock();
-	if (!id) {
-		if (own)
-			rdma_destroy_event_channel(own);
-		return cm_fail(rc ? -rc : ENOMEM);
-	}
-	*out = &id->user;
+	if (attr->pd->context != id->verbs)
+		return cm_fail(EINVAL);
+	id->srq = ibv_create_srq_ex(id->verbs, attr);
+	if (!id->srq)
+		return -1;
+	id->pd = attr->pd;
 	return 0;
 }
 
-EXPORT int rdma_destroy_id(struct rdma_cm_id *user)
-{
-	struct cm_id *id = to_cm(user);
-	struct rdma_event_channel *own = id->sync ? user->channel : NULL;
+static const struct cm_ground ground = {
+	.here = here,
+	.lock = lock,
+	.unlock = unlock,
+	.fails = never_fails,
+	.new_id = new_id,
+	.free_id = free_id,
+	.new_event = new_event,
+	.free_event = free_event,
+	.calloc = calloc,
+	.free = free,
+	.load = load,
+	.new_channel = new_channel,
+	.free_channel = free_channel,
+	.get = get_event,
+	.arrived = event_arrived,
+	.left = event_left,
+	.wait_for_ack = wait_for_ack,
+	.acked = acked,
+	.alarm = set_alarm,
+	.timeout = own_timeout,
+	.send = send_message,
+	.choose_number = choose_number,
+	.watch = watch_peer,
+	.device = device,
+	.reserve = reserve_port,
+	.listen = listen_at,
+	.release = release_port,
+	.covers = covers,
+	.source = find_source,
+	.route = find_route,
+	.find = find_name,
+	.create_comp_channel = ibv_create_comp_channel,
+	.destroy_comp_channel = ibv_destroy_comp_channel,
+	.create_cq = ibv_create_cq,
+	.destroy_cq = ibv_destroy_cq,
+	.create_qp = create_qp,
+	.modify_qp = ibv_modify_qp,
+	.destroy_qp = ibv_destroy_qp,
+	.create_srq = ibv_create_srq,
+	.destroy_srq = ibv_destroy_srq,
+};
 
-	if (id->sync && user->event)
-		rdma_ack_cm_event(user->event);
-	cm_lock();
-	cm_hang_up(id);
-	cm_forget_events(id);
-	cm_wait_for_acks(id);
-	cm_free_id(id);
-	cm_unlock();
-	if (own)
-		rdma_destroy_event_channel(own);
-	return 0;
+__attribute__((constructor)) static void stand(void)
+{
+	cm_ground = &ground;
 }

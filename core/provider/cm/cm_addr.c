@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Addresses, ports and routes of the connection manager.
+ * Addresses, ports and routes of a process's connection manager.
  *
  * Every address of this host belongs to the one device: an address selects a listener, not a
  * device. Packets are sent to the peer's GID, which comes with its messages.
@@ -12,24 +12,14 @@
  */
 #include <arpa/inet.h>
 #include <assert.h>
-#include <errno.h>
 #include <netdb.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <unistd.h>
 #include "core/provider/cm/cm.h"
 
 #define PORT_TRIES 1000
 
 /* --- addresses --- */
-
-/* The port is in the same place in both families. */
-static __be16 *port_of(struct sockaddr *addr)
-{
-	return &((struct sockaddr_in *)addr)->sin_port;
-}
 
 /* The address as an IPv6 address. */
 static struct in6_addr widen(const struct sockaddr *addr)
@@ -49,20 +39,14 @@ static bool is_v4(const struct sockaddr *addr)
 	return IN6_IS_ADDR_V4MAPPED(&wide);
 }
 
-bool cm_addr_same(const struct sockaddr *a, const struct sockaddr *b)
-{
-	struct in6_addr wide_a = widen(a), wide_b = widen(b);
-
-	return IN6_ARE_ADDR_EQUAL(&wide_a, &wide_b);
-}
-
-/* Is a request to `dst` for this listener? */
-static bool covers(const struct cm_id *id, const struct sockaddr *dst)
+bool covers(const struct cm_id *id, const struct sockaddr *dst)
 {
 	const struct sockaddr *at = &id->user.route.addr.src_addr;
 
-	if (!sockaddr_is_any(at))
-		return cm_addr_same(at, dst);
+	if (!sockaddr_is_any(at)) {
+		struct in6_addr wide_at = widen(at), wide_dst = widen(dst);
+		return IN6_ARE_ADDR_EQUAL(&wide_at, &wide_dst);
+	}
 	if (at->sa_family == AF_INET)
 		return is_v4(dst);
 	return !id->conn.options.v6_only || !is_v4(dst);
@@ -106,63 +90,44 @@ static bool overlap(struct range a, struct range b)
 	return a.from < b.from + b.len && b.from < a.from + a.len;
 }
 
-/* May both have the port? As with sockets: both have asked for reuse, and neither listens. */
-static bool may_share(const struct cm_id *a, const struct cm_id *b)
-{
-	return a->conn.options.reuse && b->conn.options.reuse && a->state != CM_LISTEN &&
-	       b->state != CM_LISTEN;
-}
-
 static int reserve(struct cm_id *id)
 {
 	struct range range = range_of(id);
 	int rc;
 
-	assert(cm.locked);
+	assert(manager.locked);
 	assert(range.len && range.from + range.len <= cm_port_range(UINT16_MAX) + CM_PORT_RANGE);
-	for (struct cm_id *other = cm.ids; other; other = other->next) {
-		if (other != id && other->reserved && overlap(range_of(other), range) &&
-		    !may_share(id, other))
+	for (struct cm_id *other = manager.cm.ids; other; other = other->next) {
+		if (other != id && other->bound && overlap(range_of(other), range) &&
+		    !cm_may_share(id, other))
 			return -EADDRINUSE;
 	}
 	rc = cm_fabric_reserve(range.from, range.len,
 			       id->conn.options.reuse && id->state != CM_LISTEN);
-	id->reserved = id->reserved || !rc;
+	id->bound = id->bound || !rc;
 	return rc;
 }
 
-int cm_claim_listen(struct cm_id *id)
-{
-	enum cm_state before = id->state;
-	int rc;
-
-	cm_to_state(id, CM_LISTEN);
-	rc = reserve(id);
-	if (rc)
-		cm_to_state(id, before);
-	return rc;
-}
-
-void cm_release_port(struct cm_id *id)
+static void give_back(struct cm_id *id)
 {
 	struct range range = range_of(id);
 
-	assert(cm.locked);
-	if (!id->reserved)
+	assert(manager.locked);
+	if (!id->bound)
 		return;
-	id->reserved = false;
+	id->bound = false;
 	cm_fabric_release(range.from, range.len);
 	/* Releasing the range has also released the locks of other identifiers of this process:
 	 * take them again. */
-	for (struct cm_id *other = cm.ids; other; other = other->next) {
-		if (other->reserved && overlap(range_of(other), range))
+	for (struct cm_id *other = manager.cm.ids; other; other = other->next) {
+		if (other->bound && overlap(range_of(other), range))
 			reserve(other);
 	}
 }
 
 static int reserve_any_port(struct cm_id *id)
 {
-	__be16 *port = port_of(&id->user.route.addr.src_addr);
+	__be16 *port = &id->user.route.addr.src_sin.sin_port;
 	uint32_t random = 0;
 	int rc = -EADDRINUSE;
 
@@ -177,65 +142,33 @@ static int reserve_any_port(struct cm_id *id)
 	return rc == -EADDRINUSE ? -EADDRNOTAVAIL : rc;
 }
 
-struct cm_id *cm_find_listener(uint16_t port_space, const struct sockaddr *dst)
+int reserve_port(struct cm_id *id)
 {
-	for (struct cm_id *id = cm.ids; id; id = id->next) {
-		if (id->state == CM_LISTEN && id->user.ps == port_space &&
-		    sockaddr_port(&id->user.route.addr.src_addr) == sockaddr_port(dst) &&
-		    covers(id, dst))
-			return id;
-	}
-	return NULL;
-}
+	const struct sockaddr *addr = &id->user.route.addr.src_addr;
 
-/* Locked. */
-int cm_bind(struct cm_id *id, const struct sockaddr *addr)
-{
-	struct rdma_addr *at = &id->user.route.addr;
-	int rc;
-
-	if (id->state != CM_IDLE)
-		return -EINVAL;
-	if (!sockaddr_len(addr))
-		return -EAFNOSUPPORT;
 	if (!sockaddr_is_any(addr) && !cm_fabric_is_own(addr))
 		return -EADDRNOTAVAIL;
-	memcpy(&at->src_storage, addr, sockaddr_len(addr));
-	rc = sockaddr_port(addr) ? reserve(id) : reserve_any_port(id);
-	if (rc) {
-		memset(&at->src_storage, 0, sizeof(at->src_storage));
-		return rc;
-	}
-	assert(id->reserved);
-	cm_to_state(id, CM_BOUND);
-	if (!sockaddr_is_any(addr))
-		cm_bind_device(id);
-	return 0;
+	return sockaddr_port(addr) ? reserve(id) : reserve_any_port(id);
 }
 
-EXPORT int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
+int listen_at(struct cm_id *id)
 {
-	int rc;
+	int rc = reserve(id); /* what it shared it has alone now */
 
-	if (!addr)
-		return cm_fail(EINVAL);
-	cm_lock();
-	rc = cm_bind(to_cm(id), addr);
-	cm_unlock();
-	return rc ? cm_fail(-rc) : 0;
+	return rc ? rc
+		  : cm_fabric_listen((uint16_t)id->user.ps, &id->user.route.addr.src_addr,
+				     id->conn.options.v6_only);
 }
 
-EXPORT __be16 rdma_get_src_port(struct rdma_cm_id *id)
+void release_port(struct cm_id *id)
 {
-	return *port_of(&id->route.addr.src_addr);
+	if (id->state == CM_LISTEN)
+		cm_fabric_unlisten((uint16_t)id->user.ps, &id->user.route.addr.src_addr,
+				   id->conn.options.v6_only);
+	give_back(id);
 }
 
-EXPORT __be16 rdma_get_dst_port(struct rdma_cm_id *id)
-{
-	return *port_of(&id->route.addr.dst_addr);
-}
-
-/* --- resolution --- */
+/* --- routes --- */
 
 /* The address of this host from which `dst` is reached; the port is 0. */
 static int source_for(const struct sockaddr *dst, struct sockaddr_storage *src)
@@ -247,29 +180,14 @@ static int source_for(const struct sockaddr *dst, struct sockaddr_storage *src)
 	if (fd < 0)
 		return -errno;
 	memcpy(&to, dst, len);
-	*port_of((struct sockaddr *)&to) = htons(
+	((struct sockaddr_in *)&to)->sin_port = htons(
 		1); /* a datagram socket sends nothing on connect() */
 	if (connect(fd, (struct sockaddr *)&to, len) ||
 	    getsockname(fd, (struct sockaddr *)src, &len))
 		rc = -errno;
 	close(fd);
-	*port_of((struct sockaddr *)src) = 0;
+	((struct sockaddr_in *)src)->sin_port = 0;
 	return rc;
-}
-
-/* A wildcard as the destination means this host. */
-static void settle_destination(struct cm_id *id, const struct sockaddr *dst)
-{
-	struct rdma_addr *at = &id->user.route.addr;
-
-	memset(&at->dst_storage, 0, sizeof(at->dst_storage));
-	memcpy(&at->dst_storage, dst, sockaddr_len(dst));
-	if (!sockaddr_is_any(dst))
-		return;
-	if (dst->sa_family == AF_INET)
-		at->dst_sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	else
-		at->dst_sin6.sin6_addr = in6addr_loopback;
 }
 
 /* If the identifier is bound to a wildcard, the address becomes the one that it uses. The port
@@ -287,201 +205,47 @@ static int settle_source(struct cm_id *id)
 		return rc;
 	if (id->state == CM_IDLE)
 		return cm_bind(id, (struct sockaddr *)&src);
-	*port_of((struct sockaddr *)&src) = *port_of(&at->src_addr);
-	cm_release_port(id);
+	((struct sockaddr_in *)&src)->sin_port = at->src_sin.sin_port;
+	give_back(id);
 	at->src_storage = src;
 	return reserve(id);
 }
 
-static int resolve_addr(struct cm_id *id, const struct sockaddr *src, const struct sockaddr *dst)
-{
-	struct cm_event *event;
-	int rc = 0;
-
-	if (id->state != CM_IDLE && id->state != CM_BOUND)
-		return -EINVAL;
-	if (!dst || !sockaddr_len(dst))
-		return dst ? -EAFNOSUPPORT : -EINVAL;
-	if (src && sockaddr_len(src) && id->state == CM_IDLE)
-		rc = cm_bind(id, src);
-	if (rc)
-		return rc;
-	settle_destination(id, dst);
-	rc = cm_fabric_reaches(&id->user.route.addr.dst_addr) ? settle_source(id) : -EHOSTUNREACH;
-	event = cm_event(id, rc ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED, rc);
-	if (!event)
-		return -ENOMEM;
-	if (!rc) {
-		cm_to_state(id, CM_ADDR_RESOLVED);
-		cm_bind_device(id);
-	}
-	cm_report(event, id);
-	return 0;
-}
-
-/* The result is known at once, so the timeout does not matter. */
-EXPORT int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockaddr *dst,
-			     int timeout_ms)
-{
-	int rc;
-
-	(void)timeout_ms;
-	cm_lock();
-	rc = resolve_addr(to_cm(id), src, dst);
-	cm_unlock();
-	return rc ? cm_fail(-rc) : cm_complete(to_cm(id));
-}
-
-static int resolve_route(struct cm_id *id)
+int find_source(struct cm_id *id)
 {
 	struct rdma_addr *at = &id->user.route.addr;
-	struct cm_event *event;
 
-	if (id->state != CM_ADDR_RESOLVED)
-		return -EINVAL;
-	event = cm_event(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
-	if (!event)
-		return -ENOMEM;
-	cm_fabric_route((uint16_t)id->user.ps, &at->dst_addr, &at->addr.ibaddr.dgid);
-	cm_show_route(&id->user, &id->path, &id->conn.options, (uint8_t)cm.device.port.active_mtu);
-	cm_to_state(id, CM_ROUTE_RESOLVED);
-	cm_report(event, id);
+	/* A wildcard as the destination means this host. */
+	if (sockaddr_is_any(&at->dst_addr) && at->dst_addr.sa_family == AF_INET)
+		at->dst_sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	else if (sockaddr_is_any(&at->dst_addr))
+		at->dst_sin6.sin6_addr = in6addr_loopback;
+	return cm_fabric_reaches(&at->dst_addr) ? -settle_source(id) : EHOSTUNREACH;
+}
+
+int find_route(struct cm_id *id, union ibv_gid *gid, uint8_t *mtu)
+{
+	place_of(id)->found_slot = cm_fabric_route((uint16_t)id->user.ps,
+						   &id->user.route.addr.dst_addr, gid);
+	if (mtu)
+		*mtu = id->cm->mtu;
 	return 0;
 }
 
-EXPORT int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
+int find_name(const char *node, const char *service, const struct rdma_addrinfo *hints,
+	      struct sockaddr_storage *at)
 {
-	int rc;
-
-	(void)timeout_ms;
-	cm_lock();
-	rc = resolve_route(to_cm(id));
-	cm_unlock();
-	return rc ? cm_fail(-rc) : cm_complete(to_cm(id));
-}
-
-/* --- rdma_getaddrinfo --- */
-
-EXPORT void rdma_freeaddrinfo(struct rdma_addrinfo *res)
-{
-	while (res) {
-		struct rdma_addrinfo *next = res->ai_next;
-
-		free(res->ai_src_addr);
-		free(res->ai_dst_addr);
-		free(res->ai_src_canonname);
-		free(res->ai_dst_canonname);
-		free(res->ai_route);
-		free(res->ai_connect);
-		free(res);
-		res = next;
-	}
-}
-
-static int copy_bytes(void **to, const void *from, size_t len)
-{
-	*to = NULL;
-	if (!from || !len)
-		return 0;
-	*to = malloc(len);
-	if (!*to)
-		return EAI_MEMORY;
-	memcpy(*to, from, len);
-	return 0;
-}
-
-/* Only connections in TCP's port space are supported; the rest of the hints is filled in. */
-static int settle_kind(struct rdma_addrinfo *rai)
-{
-	if (!rai->ai_port_space)
-		rai->ai_port_space = RDMA_PS_TCP;
-	if (!rai->ai_qp_type)
-		rai->ai_qp_type = IBV_QPT_RC;
-	if (rai->ai_port_space != RDMA_PS_TCP)
-		return EAI_SERVICE;
-	return rai->ai_qp_type == IBV_QPT_RC || rai->ai_qp_type == IBV_QPT_UC ? 0 : EAI_SOCKTYPE;
-}
-
-static int take_address(struct rdma_addrinfo *rai, const struct addrinfo *ai, bool passive)
-{
-	struct sockaddr **addr = passive ? &rai->ai_src_addr : &rai->ai_dst_addr;
-	char **name = passive ? &rai->ai_src_canonname : &rai->ai_dst_canonname;
-
-	*(passive ? &rai->ai_src_len : &rai->ai_dst_len) = ai->ai_addrlen;
-	rai->ai_family = ai->ai_family;
-	if (ai->ai_canonname) {
-		*name = strdup(ai->ai_canonname);
-		if (!*name)
-			return EAI_MEMORY;
-	}
-	return copy_bytes((void **)addr, ai->ai_addr, ai->ai_addrlen);
-}
-
-/* Find the address by name, which takes precedence, or in the hints. */
-static int find_address(struct rdma_addrinfo *rai, const char *node, const char *service,
-			const struct rdma_addrinfo *hints)
-{
-	bool passive = rai->ai_flags & RAI_PASSIVE;
+	int flags = hints ? hints->ai_flags : 0, rc;
 	struct addrinfo ask = {.ai_socktype = SOCK_STREAM}, *ai;
-	int rc;
 
-	if (node || service) {
-		ask.ai_flags = (passive ? AI_PASSIVE : 0) |
-			       (rai->ai_flags & RAI_NUMERICHOST ? AI_NUMERICHOST : 0);
-		if (rai->ai_flags & RAI_FAMILY)
-			ask.ai_family = hints->ai_family;
-		rc = getaddrinfo(node, service, &ask, &ai);
-		if (rc)
-			return rc;
-		rc = take_address(rai, ai, passive);
-		freeaddrinfo(ai);
+	ask.ai_flags = (flags & RAI_PASSIVE ? AI_PASSIVE : 0) |
+		       (flags & RAI_NUMERICHOST ? AI_NUMERICHOST : 0);
+	if (flags & RAI_FAMILY)
+		ask.ai_family = hints->ai_family;
+	rc = getaddrinfo(node, service, &ask, &ai);
+	if (rc)
 		return rc;
-	}
-	rai->ai_dst_len = passive ? 0 : hints->ai_dst_len;
-	rai->ai_family = hints->ai_family;
-	if (rai->ai_dst_len)
-		rai->ai_family = hints->ai_dst_addr->sa_family;
-	else if (hints->ai_src_len)
-		rai->ai_family = hints->ai_src_addr->sa_family;
-	return copy_bytes((void **)&rai->ai_dst_addr, hints->ai_dst_addr, rai->ai_dst_len);
-}
-
-EXPORT int rdma_getaddrinfo(const char *node, const char *service,
-			    const struct rdma_addrinfo *hints, struct rdma_addrinfo **res)
-{
-	const int known = RAI_PASSIVE | RAI_NUMERICHOST | RAI_NOROUTE | RAI_FAMILY;
-	struct rdma_addrinfo *rai;
-	int rc;
-
-	if (!node && !service && !hints)
-		return EAI_NONAME;
-	if (hints && hints->ai_flags & ~known)
-		return EAI_BADFLAGS;
-	if (!node && !service && !hints->ai_src_len && !hints->ai_dst_len)
-		return EAI_NONAME;
-	rai = calloc(1, sizeof(*rai));
-	if (!rai)
-		return EAI_MEMORY;
-	if (hints) {
-		rai->ai_flags = hints->ai_flags;
-		rai->ai_qp_type = hints->ai_qp_type;
-		rai->ai_port_space = hints->ai_port_space;
-	}
-	rc = settle_kind(rai);
-	if (!rc)
-		rc = find_address(rai, node, service, hints);
-	if (!rc && hints && !rai->ai_src_len && hints->ai_src_len) {
-		rai->ai_src_len = hints->ai_src_len;
-		rc = copy_bytes((void **)&rai->ai_src_addr, hints->ai_src_addr, hints->ai_src_len);
-	}
-	if (!rc && hints && hints->ai_connect_len) {
-		rai->ai_connect_len = hints->ai_connect_len;
-		rc = copy_bytes(&rai->ai_connect, hints->ai_connect, hints->ai_connect_len);
-	}
-	if (rc) {
-		rdma_freeaddrinfo(rai);
-		return rc;
-	}
-	*res = rai;
+	cm_copy_address(at, ai->ai_addr);
+	freeaddrinfo(ai);
 	return 0;
 }

@@ -241,7 +241,7 @@ static void gid_of(uint32_t address, union ibv_gid *gid)
 
 static struct listener_place own_place(void)
 {
-	return (struct listener_place){cm.mads->slot, cm.mads->address};
+	return (struct listener_place){manager.mads->slot, manager.mads->address};
 }
 
 int cm_fabric_listen(uint16_t port_space, const struct sockaddr *addr, bool v6_only)
@@ -269,7 +269,7 @@ unsigned cm_fabric_route(uint16_t port_space, const struct sockaddr *dst, union 
 	uint32_t address;
 
 	here = here && !find_directory() &&
-	       listeners_find(directory, port_space, dst, cm.mads->slot, &place);
+	       listeners_find(directory, port_space, dst, manager.mads->slot, &place);
 	if (!here)
 		place = own_place();
 	if (!here && has_others() && ipv4_of(dst, &address) &&
@@ -284,7 +284,7 @@ unsigned cm_fabric_slot(const union ibv_gid *gid, uint32_t id)
 {
 	union ibv_gid own;
 
-	gid_of(cm.mads->address, &own);
+	gid_of(manager.mads->address, &own);
 	return has_others() && !cm_same_gid(gid, &own) ? 0 : id >> CM_ID_SHIFT;
 }
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "core/provider/cm/sockaddr.h"
+#include "core/cm/sockaddr.h"
 #include "core/provider/base/fabric_dir.h"
 
 #define PATH_BYTES 300

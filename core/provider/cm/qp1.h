@@ -12,7 +12,7 @@
  *
  * The connection manager may be in another library (cm.h), which finds this one by tidemark_mads().
  */
-#include "core/provider/cm/mad.h"
+#include "core/cm/mad.h"
 #include "core/provider/base/nic_link.h"
 
 #define CM_ID_SHIFT 24 /* of a communication ID: above it is the slot, below a random number */

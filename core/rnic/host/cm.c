@@ -1,39 +1,122 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Identifiers, event channels and events of the connection manager. See cm.h.
- *
- * An event belongs to an identifier. Destroying the identifier drops the events that were not
- * retrieved, and waits until the others have been acknowledged. A connection request belongs to the
- * listening identifier.
+ * The ground of a simulated host's connection manager. See cm.h.
  *
  * A task of the server that retrieves an event works from then on for the client's operation that
  * has brought it, as one does that polls a completion of a received message.
  */
 #include "core/rnic/host/cm.h"
 #include <assert.h>
-#include <errno.h>
+#include <netdb.h>
+#include "core/cm/ground.h"
+#include "core/cm/sockaddr.h"
+#include "core/rnic/objects/qp.h"
+#include "core/rnic/transport/link.h"
 #include "core/rt/descriptors.h"
 #include "core/rt/libc.h"
+#include "core/text/text.h"
 
-int host_cm_fail(int error)
+#define TIMEOUT	  16 /* 0.27 s between tries, 4.3 s in all */
+#define LINGER_NS 1000000000ull
+
+/* An identifier as it is here. */
+struct place {
+	struct cm_id id;
+	struct alarm alarm;
+	struct packet_name name; /* of id.sent */
+	struct place *next_free;
+};
+
+static struct host *host_of_cm(const struct cm *cm)
 {
-	errno = error;
-	return -1;
+	return (struct host *)((char *)cm - offsetof(struct host, cm));
 }
 
-struct op_label host_cm_op(const struct host *host)
+static struct sim *sim_of_cm(const struct cm *cm)
 {
-	const struct actor *actor = sim_actor(host_sim(host));
+	return host_sim(host_of_cm(cm));
+}
 
-	return actor ? actor->op : (struct op_label){0};
+static const struct rnic_ground *below(const struct cm *cm)
+{
+	return &host_of_cm(cm)->all->net->ground;
+}
+
+static struct cm *here(void)
+{
+	struct process *process = process_here();
+
+	if (!process)
+		return NULL;
+	process->host->cm.verbs = &process->hca->verbs.context;
+	return &process->host->cm;
+}
+
+static void call(struct cm *cm)
+{
+	host_call(host_of_cm(cm));
+}
+
+/* The operation that is worked for. */
+static struct op_label op_of(const struct cm *cm)
+{
+	const struct actor *actor = sim_actor(sim_of_cm(cm));
+
+	return cm->cause ? *cm->cause : actor ? actor->op : (struct op_label){0};
+}
+
+/* --- memory --- */
+
+static struct cm_id *new_id(struct cm *cm)
+{
+	struct hosts *all = host_of_cm(cm)->all;
+	struct place *place = all->free_place;
+
+	if (place)
+		all->free_place = place->next_free;
+	else
+		place = ground_alloc(below(cm), sizeof(*place));
+	memset(&place->id, 0, sizeof(place->id)); /* a stale event may still refer to its alarm */
+	return &place->id;
+}
+
+static void free_id(struct cm_id *id)
+{
+	struct place *place = (struct place *)id;
+	struct hosts *all = host_of_cm(id->cm)->all;
+
+	place->alarm.at = 0;
+	place->next_free = all->free_place;
+	all->free_place = place;
+}
+
+static struct cm_event *new_event(struct cm *cm)
+{
+	struct hosts *all = host_of_cm(cm)->all;
+	struct cm_event *event = all->free_event;
+
+	if (event)
+		all->free_event = event->next;
+	else
+		event = ground_alloc(below(cm), sizeof(*event));
+	*event = (struct cm_event){.op = op_of(cm)};
+	return event;
+}
+
+static void free_event(struct cm *cm, struct cm_event *event)
+{
+	struct hosts *all = host_of_cm(cm)->all;
+
+	event->next = all->free_event;
+	all->free_event = event;
+}
+
+static void load(struct cm_id *id, void *to, const void *from, size_t len)
+{
+	hca_load(to_hca(id->user.verbs), to, from, len);
 }
 
 /* --- event channels --- */
-
-static struct cm_channel *to_channel(struct rdma_event_channel *channel)
-{
-	return (struct cm_channel *)channel;
-}
 
 static short channel_ready(const void *object, uint64_t *arrivals)
 {
@@ -45,8 +128,7 @@ static short channel_ready(const void *object, uint64_t *arrivals)
 
 static const struct descriptor_kind channel_kind = {.ready = channel_ready};
 
-/* NULL, with errno. */
-static struct rdma_event_channel *new_channel(struct host *host)
+static struct cm_channel *new_channel(struct cm *cm)
 {
 	struct cm_channel *channel;
 	int fd;
@@ -55,380 +137,377 @@ static struct rdma_event_channel *new_channel(struct host *host)
 		errno = ENOMEM;
 		return NULL;
 	}
-	channel = ground_alloc(cm_ground(host), sizeof(*channel));
-	fd = descriptor_open(host_sim(host), host->number, &channel_kind, channel);
+	channel = ground_alloc(below(cm), sizeof(*channel));
+	fd = descriptor_open(sim_of_cm(cm), host_of_cm(cm)->number, &channel_kind, channel);
 	if (fd < 0) {
 		errno = -fd;
 		return NULL;
 	}
-	channel->host = host;
+	channel->cm = cm;
 	channel->user.fd = fd;
 	channel->last = &channel->first;
-	return &channel->user;
+	return channel;
 }
 
-struct rdma_event_channel *sim_rdma_create_event_channel(void)
+static void free_channel(struct cm_channel *channel)
 {
-	const struct process *process = process_here();
-
-	return process ? new_channel(process->host) : NULL;
+	descriptor_free(sim_of_cm(channel->cm), host_of_cm(channel->cm)->number, channel->user.fd);
 }
 
-static void put(struct cm_channel *channel, struct cm_event *event)
+static int get(struct cm_channel *channel, struct cm_event **event)
 {
-	assert(!*channel->last); /* the list ends there */
-	event->next = NULL;
-	event->nth = channel->arrivals++;
-	*channel->last = event;
-	channel->last = &event->next;
-	host_put(channel->host, channel, event->nth);
-}
-
-/* Take out the first event of this owner; NULL: of any owner. */
-static struct cm_event *pull(struct cm_channel *channel, const struct cm_id *owner)
-{
-	struct cm_event **at = &channel->first, *event;
-
-	while (*at && owner && (*at)->owner != owner)
-		at = &(*at)->next;
-	event = *at;
-	if (!event)
-		return NULL;
-	*at = event->next;
-	if (!event->next)
-		channel->last = at;
-	return event;
-}
-
-/* --- events --- */
-
-struct cm_event *host_cm_event(struct cm_id *id, enum rdma_cm_event_type type, int status,
-			       struct op_label op)
-{
-	struct hosts *all = id->host->all;
-	struct cm_event *event = all->free_event;
-
-	if (event)
-		all->free_event = event->next;
-	else
-		event = ground_alloc(&all->net->ground, sizeof(*event));
-	*event = (struct cm_event){.user = {.id = &id->user, .event = type, .status = status},
-				   .op = op};
-	return event;
-}
-
-void host_cm_report(struct cm_event *event, struct cm_id *owner)
-{
-	assert(!event->owner && !owner->kernels); /* reported once, to a program */
-	event->owner = owner;
-	put(to_channel(owner->user.channel), event);
-}
-
-void host_cm_tell(struct cm_id *id, enum rdma_cm_event_type type, int status, struct op_label op)
-{
-	if (!id->kernels)
-		host_cm_report(host_cm_event(id, type, status, op), id);
-}
-
-static void free_event(struct hosts *all, struct cm_event *event)
-{
-	event->next = all->free_event;
-	all->free_event = event;
-}
-
-static void forget(struct cm_event *event)
-{
-	struct cm_id *owner = event->owner;
-
-	/* The program does not know the new identifier. */
-	if (event->user.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
-		struct cm_id *id = to_cm(event->user.id);
-		assert(owner->waiting > 0 && !id->unacked);
-		owner->waiting--;
-		host_cm_forget_events(id);
-		host_cm_close(id, event->op);
-	}
-	free_event(owner->host->all, event);
-}
-
-void host_cm_forget_events(struct cm_id *id)
-{
-	struct cm_event *event;
-
-	while ((event = pull(to_channel(id->user.channel), id)))
-		forget(event);
-}
-
-void sim_rdma_destroy_event_channel(struct rdma_event_channel *user)
-{
-	struct cm_channel *channel = to_channel(user);
-	struct cm_event *event;
-
-	while ((event = pull(channel, NULL)))
-		forget(event);
-	descriptor_free(host_sim(channel->host), channel->host->number, user->fd);
-}
-
-/* Events of new identifiers that ask to be connected move, too: these have no channel of their own
- * yet. */
-static void move_events(struct cm_id *id, struct cm_channel *from, struct cm_channel *to)
-{
-	struct cm_event *event;
-
-	while ((event = pull(from, id))) {
-		if (event->user.event == RDMA_CM_EVENT_CONNECT_REQUEST)
-			move_events(to_cm(event->user.id), from, to);
-		put(to, event);
-	}
-	id->user.channel = &to->user;
-}
-
-static void acknowledge(struct rdma_cm_event *user)
-{
-	struct cm_event *event = (struct cm_event *)user;
-	struct cm_id *owner = event->owner;
-
-	assert(owner->unacked);
-	owner->unacked--;
-	sim_wake(host_sim(owner->host), &owner->unacked);
-	free_event(owner->host->all, event);
-}
-
-static void wait_for_acks(struct cm_id *id)
-{
-	while (id->unacked)
-		host_wait(id->host, &id->unacked);
-}
-
-/* NULL: make the identifier synchronous, with a channel of its own. 0 or -errno. */
-static int migrate(struct cm_id *id, struct rdma_event_channel *channel)
-{
-	struct rdma_event_channel *from = id->user.channel,
-				  *to = channel ? channel : new_channel(id->host);
-	bool was_sync = id->sync;
-
-	if (!to)
-		return -errno;
-	if (was_sync && id->user.event) {
-		acknowledge(id->user.event);
-		id->user.event = NULL;
-	}
-	if (from == to)
-		return 0;
-	move_events(id, to_channel(from), to_channel(to));
-	id->sync = !channel;
-	wait_for_acks(id);
-	if (was_sync)
-		sim_rdma_destroy_event_channel(from);
+	if (!host_await(host_of_cm(channel->cm), &channel_kind, channel, channel, channel->user.fd))
+		return -1;
+	*event = cm_retrieve(channel);
 	return 0;
 }
 
-int sim_rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
+static void arrived(struct cm_channel *channel, struct cm_event *event)
 {
-	int rc = migrate(to_cm(id), channel);
-
-	return rc ? host_cm_fail(-rc) : 0;
+	host_put(host_of_cm(channel->cm), channel, event->nth);
 }
 
-static void label_task(const struct host *host, const struct cm_event *event)
+static void retrieved(struct cm_channel *channel, struct cm_event *event)
 {
+	const struct host *host = host_of_cm(channel->cm);
 	struct actor *actor = sim_actor(host_sim(host));
 
+	host_took(host, channel, event->nth);
 	if (actor && host->number == HOST_SERVER && event->op.client)
 		actor_label(actor, event->op);
 }
 
-/* The next event; the caller knows that there is one. */
-static struct cm_event *retrieve(struct cm_channel *channel)
+static void wait_for_ack(struct cm_id *id)
 {
-	struct cm_event *event = pull(channel, NULL);
-	struct cm_id *owner = event->owner;
-
-	host_took(channel->host, channel, event->nth);
-	owner->unacked++;
-	label_task(channel->host, event);
-	if (event->user.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
-		assert(owner->waiting > 0 && owner != to_cm(event->user.id));
-		owner->waiting--;
-		if (owner->sync)
-			migrate(to_cm(event->user.id), NULL);
-	}
-	host_cm_retrieved(event);
-	return event;
+	host_wait(host_of_cm(id->cm), &id->unacked);
 }
 
-int sim_rdma_get_cm_event(struct rdma_event_channel *user, struct rdma_cm_event **out)
+static void acked(struct cm_id *id)
 {
-	struct cm_channel *channel = to_channel(user);
-
-	if (!user || !out)
-		return host_cm_fail(EINVAL);
-	if (!host_await(channel->host, &channel_kind, channel, channel, user->fd))
-		return -1;
-	*out = &retrieve(channel)->user;
-	return 0;
+	sim_wake(sim_of_cm(id->cm), &id->unacked);
 }
 
-int sim_rdma_ack_cm_event(struct rdma_cm_event *event)
+/* --- messages --- */
+
+static bool has_died(const struct cm *cm)
 {
-	if (!event)
-		return host_cm_fail(EINVAL);
-	acknowledge(event);
-	return 0;
+	return sim_machine_died(sim_of_cm(cm), host_of_cm(cm)->number);
 }
 
-int host_cm_complete(struct cm_id *id)
+/* The name of the next message that this host sends. */
+static struct packet_name next_name(struct cm *cm)
 {
-	int rc;
+	struct host *host = host_of_cm(cm);
+	struct actor *actor = &host->talker;
+	struct op_label op = op_of(cm);
 
-	if (!id->sync)
+	if (!*actor->name)
+		sim_name_actor(host_sim(host), actor, host->number, "cm", 0);
+	if (!op_label_equal(actor->op, op))
+		actor_label(actor, op);
+	return (struct packet_name){.who = actor,
+				    .op = op,
+				    .occurrence = actor->occurrence,
+				    .message = ++actor->count[COUNT_MESSAGE],
+				    .index = 1,
+				    .round = 1,
+				    .operation = IBV_WR_SEND,
+				    .send = true};
+}
+
+static int send_message(struct cm *cm, struct cm_id *id, const union ibv_gid *to,
+			const struct cm_message *message)
+{
+	struct host *host = host_of_cm(cm);
+	struct rnic_net *net = host->all->net;
+	struct packet_name once, *name = id ? &((struct place *)id)->name : &once;
+	struct packet *pkt;
+
+	if (id && id->sends)
+		name->round++;
+	else
+		*name = next_name(cm);
+	if (has_died(cm))
 		return 0;
-	if (id->user.event) {
-		acknowledge(id->user.event);
-		id->user.event = NULL;
-	}
-	if (sim_rdma_get_cm_event(id->user.channel, &id->user.event))
-		return -1;
-	rc = cm_event_error(id->user.event);
-	return rc ? host_cm_fail(-rc) : 0;
+	pkt = packet_get(net, MAD_BYTES);
+	pkt->service = SERVICE_UD;
+	pkt->opcode = OP_SEND_ONLY;
+	pkt->src_qpn = pkt->dest_qpn = QPN_MANAGEMENT;
+	pkt->qkey = MAD_QKEY;
+	pkt->psn = host->psn++ & PSN_MASK;
+	pkt->peer = (uint32_t)net->link->resolve(net->link, to);
+	pkt->name = *name;
+	mad_encode(message, pkt->payload);
+	net->link->send(net->link, host->number, pkt);
+	return 0;
 }
 
-const char *sim_rdma_event_str(enum rdma_cm_event_type event)
+/* A datagram for queue pair 1 has come in. */
+static void take_packet(struct rnic_net *net, struct packet *pkt)
 {
-	return cm_event_str(event);
+	struct cm *cm = &host_of(net, pkt->peer)->cm;
+	const struct op_label op = pkt->name.op;
+	union ibv_gid from;
+
+	assert(pkt->service == SERVICE_UD && pkt->qkey == MAD_QKEY && pkt->len == MAD_BYTES);
+	net->link->gid(net->link, pkt->from, &from);
+	cm->cause = &op;
+	if (!has_died(cm))
+		cm_take(cm, &from, pkt->payload);
+	cm->cause = NULL;
+	packet_put(net, pkt);
 }
 
-/* --- identifiers --- */
-
-struct ibv_context **sim_rdma_get_devices(int *num)
+static uint8_t timeout(void)
 {
-	struct process *process = process_here();
-	struct ibv_context **list = process ? sim_calloc(2, sizeof(*list)) : NULL;
-
-	if (num)
-		*num = list != NULL;
-	if (list)
-		list[0] = &process->hca->verbs.context;
-	else if (process)
-		errno = ENOMEM;
-	return list;
+	return TIMEOUT;
 }
 
-void sim_rdma_free_devices(struct ibv_context **list)
+static void choose_number(struct cm_id *id)
 {
-	sim_free_memory(list);
+	struct host *host = host_of_cm(id->cm);
+
+	id->number = ++host->last_number;
+	/* As different as those of real ones, and the same in every run. */
+	id->conn.local.psn = (id->number * 4096 + host->number) & PSN_MASK;
 }
 
-int host_cm_bind_device(struct cm_id *id)
+static void no_listener(struct cm *cm, const union ibv_gid *from)
 {
-	struct process *process = id->host->process;
-	struct rdma_ib_addr *ib = &id->user.route.addr.addr.ibaddr;
+	struct link *link = host_of_cm(cm)->all->net->link;
+
+	sim_refuse(sim_of_cm(cm), (unsigned)link->resolve(link, from));
+}
+
+/* --- time --- */
+
+static void timed_out(void *arg)
+{
+	const struct op_label none = {0};
+	struct place *place = arg;
+	struct cm *cm = place->id.cm;
+
+	if (!alarm_fired(below(cm), &place->alarm) || has_died(cm))
+		return;
+	cm->cause = place->id.state == CM_TIMEWAIT ? &none : &place->name.op;
+	cm_timed_out(&place->id);
+	cm->cause = NULL;
+}
+
+static bool set_alarm(struct cm_id *id, uint64_t ns)
+{
+	struct place *place = (struct place *)id;
+
+	place->alarm.at = 0;
+	/* Nothing is to come for one that has said all. */
+	if (ground_scheduled(below(id->cm)) ||
+	    (id->kernels && id->state >= CM_TIMEWAIT && has_died(id->cm)))
+		return false;
+	if (ns)
+		alarm_set(below(id->cm), &place->alarm, CHAIN_OTHER, ns, timed_out, place);
+	return true;
+}
+
+static void given_up(struct cm_id *id)
+{
+	struct host *host = host_of_cm(id->cm);
+	struct link *link = host->all->net->link;
+
+	ground_given_up(below(id->cm), host->number, (unsigned)link->resolve(link, &id->peer_gid),
+			id->tries);
+}
+
+/* --- the device, addresses, ports --- */
+
+static int device(struct cm *cm)
+{
+	struct process *process = host_of_cm(cm)->process;
 
 	assert(process);
 	if (!process->pd)
 		process->pd = rnic_alloc_pd(&process->hca->verbs.context);
 	if (!process->pd)
 		return -errno;
-	id->user.verbs = &process->hca->verbs.context;
-	id->user.pd = process->pd;
-	id->user.port_num = 1;
-	ib->sgid = process->hca->gid;
-	ib->pkey = htons(0xffff);
+	cm->verbs = &process->hca->verbs.context;
+	cm->pd = process->pd;
+	cm->gid = process->hca->gid;
 	return 0;
 }
 
-struct cm_id *host_cm_new_id(struct host *host, struct rdma_event_channel *channel, void *context,
-			     enum rdma_port_space ps)
+static bool has_port(const struct cm_id *id, __be16 port)
 {
-	struct cm_id *id = host->all->free_id;
-	struct alarm alarm = {0};
+	return id->bound && id->user.route.addr.src_sin.sin_port == port;
+}
 
-	if (id) {
-		host->all->free_id = id->next;
-		alarm = id->alarm; /* a stale event may still refer to it */
-	} else {
-		id = ground_alloc(cm_ground(host), sizeof(*id));
+static int reserve(struct cm_id *id)
+{
+	__be16 *own = &id->user.route.addr.src_sin.sin_port, asked = *own;
+	struct host *host = host_of_cm(id->cm);
+
+	for (unsigned n = 0; n < CM_PORT_COUNT; n++) {
+		const struct cm_id *other = id->cm->ids;
+
+		if (!asked)
+			*own = htons((uint16_t)(CM_PORT_FIRST + host->last_port++ % CM_PORT_COUNT));
+		while (other && (other == id || !has_port(other, *own) || cm_may_share(id, other)))
+			other = other->next;
+		if (!other)
+			return 0;
+		if (asked)
+			return -EADDRINUSE;
 	}
-	memset(id, 0, sizeof(*id));
-	id->alarm = alarm;
-	id->host = host;
-	id->user.channel = channel;
-	id->user.context = context;
-	id->user.ps = ps;
-	id->user.qp_type = IBV_QPT_RC;
-	/* The last one comes first. */
-	id->prev = &host->ids;
-	id->next = host->ids;
-	if (host->ids)
-		host->ids->prev = &id->next;
-	host->ids = id;
-	return id;
+	return -EADDRNOTAVAIL;
 }
 
-void host_cm_free_id(struct cm_id *id)
+static int listen_at(struct cm_id *id)
 {
-	assert(!id->freed && *id->prev == id && !id->unacked);
-	*id->prev = id->next;
-	if (id->next)
-		id->next->prev = id->prev;
-	sim_free_memory(id->qp_init);
-	sim_free_memory(id->connect_data);
-	id->qp_init = NULL;
-	id->connect_data = NULL;
-	id->alarm.at = 0;
-	id->freed = true;
-	id->next = id->host->all->free_id;
-	id->host->all->free_id = id;
+	for (struct cm_id *other = id->cm->ids; other; other = other->next)
+		if (other != id && other->state == CM_LISTEN &&
+		    has_port(other, id->user.route.addr.src_sin.sin_port))
+			return -EADDRINUSE;
+	return 0;
 }
 
-int sim_rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out, void *context,
-		       enum rdma_port_space ps)
+/* The host's own address, in the destination's family. */
+static int source(struct cm_id *id)
 {
-	struct process *process = process_here();
-	struct rdma_event_channel *own = NULL;
+	struct rdma_addr *at = &id->user.route.addr;
+	struct sockaddr_storage own = {.ss_family = at->dst_storage.ss_family};
+	uint32_t address = RNIC_ADDRESS(host_of_cm(id->cm)->number);
+	union ibv_gid gid;
 
-	if (!process)
-		return -1;
-	if (!out || ps != RDMA_PS_TCP) /* the other port spaces are for datagrams */
-		return host_cm_fail(EINVAL);
-	if (sim_fails(FAIL_MEMORY))
-		return host_cm_fail(ENOMEM);
-	if (!channel) {
-		own = new_channel(process->host);
-		if (!own)
-			return -1;
+	rnic_gid(address, &gid);
+	if (own.ss_family == AF_INET)
+		((struct sockaddr_in *)&own)->sin_addr.s_addr = htonl(address);
+	else
+		memcpy(&((struct sockaddr_in6 *)&own)->sin6_addr, gid.raw, sizeof(gid));
+	if (id->state == CM_IDLE)
+		return cm_bind(id, (struct sockaddr *)&own);
+	if (sockaddr_is_any(&at->src_addr)) {
+		((struct sockaddr_in *)&own)->sin_port = at->src_sin.sin_port;
+		at->src_storage = own;
 	}
-	struct cm_id *id = host_cm_new_id(process->host, channel ? channel : own, context, ps);
-	id->sync = !channel;
-	*out = &id->user;
 	return 0;
 }
 
-int sim_rdma_destroy_id(struct rdma_cm_id *user)
+static int route(struct cm_id *id, union ibv_gid *gid, uint8_t *mtu)
 {
-	struct cm_id *id = to_cm(user);
-	struct rdma_event_channel *own = id->sync ? user->channel : NULL;
+	struct ibv_port_attr port;
+	int error = mtu ? rnic_query_port_ex(id->user.verbs, 1, &port, sizeof(port)) : 0;
 
-	host_call(id->host);
-	if (id->sync && user->event)
-		acknowledge(user->event);
-	user->event = NULL;
-	host_cm_forget_events(id);
-	wait_for_acks(id);
-	host_cm_forget_events(id); /* those that have come meanwhile */
-	host_cm_close(id, host_cm_op(id->host));
-	if (own)
-		sim_rdma_destroy_event_channel(own);
+	if (error)
+		return -error;
+	if (mtu)
+		*mtu = (uint8_t)port.active_mtu;
+	rnic_gid(RNIC_ADDRESS(HOST_SERVER), gid);
 	return 0;
 }
 
-int sim_rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t len)
+/* An IPv4 address by its numbers; any other name is the server's. */
+static uint32_t address_of(const char *node)
 {
-	int rc = -ENOSYS;
+	uint32_t address = 0;
 
-	if (!value)
-		rc = -EINVAL;
-	else if (level == RDMA_OPTION_ID)
-		rc = cm_set_option(&to_cm(id)->conn.options, to_cm(id)->state, name, value, len);
-	return rc ? host_cm_fail(-rc) : 0;
+	for (unsigned i = 0; i < 4; i++, node++) {
+		uint64_t part;
+		node = text_digits(node, 255, &part);
+		if (!node || *node != (i < 3 ? '.' : '\0'))
+			return RNIC_ADDRESS(HOST_SERVER);
+		address = address << 8 | (uint32_t)part;
+	}
+	return address;
+}
+
+static int find(const char *node, const char *service, const struct rdma_addrinfo *hints,
+		struct sockaddr_storage *at)
+{
+	bool passive = hints && hints->ai_flags & RAI_PASSIVE;
+	struct sockaddr_in in = {.sin_family = AF_INET};
+	uint64_t port = 0;
+
+	if (service && !text_number(service, 0, UINT16_MAX, &port))
+		return EAI_SERVICE;
+	in.sin_port = htons((uint16_t)port);
+	in.sin_addr.s_addr = htonl(node	     ? address_of(node)
+				   : passive ? INADDR_ANY
+					     : INADDR_LOOPBACK);
+	cm_copy_address(at, (struct sockaddr *)&in);
+	return 0;
+}
+
+/* --- */
+
+static const struct cm_ground ground = {
+	.here = here,
+	.call = call,
+	.fails = sim_fails,
+	.new_id = new_id,
+	.free_id = free_id,
+	.new_event = new_event,
+	.free_event = free_event,
+	.calloc = sim_calloc,
+	.free = sim_free_memory,
+	.load = load,
+	.new_channel = new_channel,
+	.free_channel = free_channel,
+	.get = get,
+	.arrived = arrived,
+	.retrieved = retrieved,
+	.wait_for_ack = wait_for_ack,
+	.acked = acked,
+	.alarm = set_alarm,
+	.timeout = timeout,
+	.given_up = given_up,
+	.send = send_message,
+	.choose_number = choose_number,
+	.no_listener = no_listener,
+	.device = device,
+	.reserve = reserve,
+	.listen = listen_at,
+	.source = source,
+	.route = route,
+	.find = find,
+	.create_comp_channel = rnic_create_comp_channel,
+	.destroy_comp_channel = rnic_destroy_comp_channel,
+	.create_cq = rnic_create_cq,
+	.destroy_cq = rnic_host_destroy_cq,
+	.create_qp = rnic_create_qp_ex,
+	.modify_qp = rnic_modify_qp,
+	.destroy_qp = rnic_host_destroy_qp,
+	.create_srq = rnic_create_srq,
+	.destroy_srq = rnic_host_destroy_srq,
+};
+
+__attribute__((constructor)) static void stand(void)
+{
+	cm_ground = &ground;
+}
+
+void host_cm_start(struct rnic_net *net)
+{
+	net->management = take_packet;
+}
+
+void host_cm_init(struct host *host)
+{
+	host->cm = (struct cm){.mtu = IBV_MTU_4096,
+			       .limits = {MAX_RD_ATOMIC, MAX_RD_ATOMIC},
+			       .linger_ns = LINGER_NS};
+}
+
+void host_cm_process_ended(struct host *host)
+{
+	const struct op_label none = {0};
+	struct cm *cm = &host->cm;
+	struct cm_id *next;
+
+	cm->cause = &none;
+	for (struct cm_id *id = cm->ids; id; id = next) {
+		next = id->next;
+		if (id->kernels)
+			continue;
+		id->unacked = 0; /* there is no one who could acknowledge it */
+		cm_close(id);
+	}
+	cm->cause = NULL;
 }

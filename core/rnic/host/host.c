@@ -31,6 +31,7 @@ struct host *host_of(struct rnic_net *net, unsigned number)
 		struct host *host = ground_alloc(&net->ground, sizeof(*host));
 		host->all = hosts;
 		host->number = number;
+		host_cm_init(host);
 		hosts->host[number] = host;
 	}
 	return hosts->host[number];

@@ -9,7 +9,7 @@
  *   host.c     hosts and their processes
  *   devices.c  the list of devices; names
  *   events.c   completion channels, asynchronous events
- *   cm.h       the connection manager, which has files of its own
+ *   cm.c       the ground of the connection manager (core/cm)
  *
  * The kernel of a host lives as long as its machine, longer than the process: it closes what the
  * process leaves behind, and answers for it. Nothing of all this exists before the first call that
@@ -17,13 +17,13 @@
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
+#include "core/cm/cm.h"
 #include "core/rnic/objects/device.h"
 #include "core/rt/sim.h"
 
 struct descriptor_kind;
 struct rnic_cq;
-struct cm_id;
-struct cm_event;
+struct place;
 
 /* Something has happened to an object of the RNIC. */
 struct happened {
@@ -54,8 +54,8 @@ struct host {
 	unsigned number;
 	struct process *process; /* NULL: none that has made such a call */
 	/* The connection manager's. */
-	struct actor cm; /* sends its messages; its name is empty until the first one */
-	struct cm_id *ids;
+	struct cm cm;
+	struct actor talker;  /* sends its messages; its name is empty until the first one */
 	uint32_t last_number; /* communication IDs given out */
 	uint16_t last_port;   /* ephemeral ports given out */
 	uint32_t psn;	      /* of queue pair 1 */
@@ -64,7 +64,7 @@ struct host {
 struct hosts {
 	struct rnic_net *net;
 	struct happened *free_happened;
-	struct cm_id *free_id;
+	struct place *free_place; /* identifiers of connection managers */
 	struct cm_event *free_event;
 	struct host *host[SIM_HOSTS];
 };

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "core/rnic/host/host.h"
-#include "core/rnic/host/rdma.h"
+#include "core/cm/calls.h"
 #include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
 #include "core/rnic/objects/mr.h"
@@ -178,34 +178,33 @@ RETURNS_ERROR(ibv_query_gid, rnic_query_gid, context,
 RETURNS_OBJECT(ibv_context, ibv_open_device, rnic_open_device, device, (struct ibv_device * device),
 	       (device))
 
-RETURNS_OBJECT(rdma_event_channel, rdma_create_event_channel, sim_rdma_create_event_channel,
-	       (void *)NULL, (void), ())
-RETURNS_ERROR(rdma_create_id, sim_rdma_create_id, channel,
+RETURNS_OBJECT(rdma_event_channel, rdma_create_event_channel, cm_create_event_channel, (void *)NULL,
+	       (void), ())
+RETURNS_ERROR(rdma_create_id, cm_create_id, channel,
 	      (struct rdma_event_channel * channel, struct rdma_cm_id **id, void *context,
 	       enum rdma_port_space ps),
 	      (channel, id, context, ps))
-RETURNS_ERROR(rdma_bind_addr, sim_rdma_bind_addr, id,
-	      (struct rdma_cm_id * id, struct sockaddr *addr), (id, addr))
-RETURNS_ERROR(rdma_resolve_addr, sim_rdma_resolve_addr, id,
+RETURNS_ERROR(rdma_bind_addr, cm_bind_addr, id, (struct rdma_cm_id * id, struct sockaddr *addr),
+	      (id, addr))
+RETURNS_ERROR(rdma_resolve_addr, cm_resolve_addr, id,
 	      (struct rdma_cm_id * id, struct sockaddr *src, struct sockaddr *dst, int timeout_ms),
 	      (id, src, dst, timeout_ms))
-RETURNS_ERROR(rdma_resolve_route, sim_rdma_resolve_route, id,
-	      (struct rdma_cm_id * id, int timeout_ms), (id, timeout_ms))
-RETURNS_ERROR(rdma_listen, sim_rdma_listen, id, (struct rdma_cm_id * id, int backlog),
-	      (id, backlog))
-RETURNS_ERROR(rdma_connect, sim_rdma_connect, id,
-	      (struct rdma_cm_id * id, struct rdma_conn_param *param), (id, param))
-RETURNS_ERROR(rdma_establish, sim_rdma_establish, id, (struct rdma_cm_id * id), (id))
-RETURNS_ERROR(rdma_accept, sim_rdma_accept, id,
-	      (struct rdma_cm_id * id, struct rdma_conn_param *param), (id, param))
-RETURNS_ERROR(rdma_disconnect, sim_rdma_disconnect, id, (struct rdma_cm_id * id), (id))
-RETURNS_ERROR(rdma_create_qp, sim_rdma_create_qp, id,
+RETURNS_ERROR(rdma_resolve_route, cm_resolve_route, id, (struct rdma_cm_id * id, int timeout_ms),
+	      (id, timeout_ms))
+RETURNS_ERROR(rdma_listen, cm_listen, id, (struct rdma_cm_id * id, int backlog), (id, backlog))
+RETURNS_ERROR(rdma_connect, cm_connect, id, (struct rdma_cm_id * id, struct rdma_conn_param *param),
+	      (id, param))
+RETURNS_ERROR(rdma_establish, cm_establish, id, (struct rdma_cm_id * id), (id))
+RETURNS_ERROR(rdma_accept, cm_accept, id, (struct rdma_cm_id * id, struct rdma_conn_param *param),
+	      (id, param))
+RETURNS_ERROR(rdma_disconnect, cm_disconnect, id, (struct rdma_cm_id * id), (id))
+RETURNS_ERROR(rdma_create_qp, cm_create_qp, id,
 	      (struct rdma_cm_id * id, struct ibv_pd *pd, struct ibv_qp_init_attr *init),
 	      (id, pd, init))
-RETURNS_ERROR(rdma_create_srq, sim_rdma_create_srq, id,
+RETURNS_ERROR(rdma_create_srq, cm_create_srq, id,
 	      (struct rdma_cm_id * id, struct ibv_pd *pd, struct ibv_srq_init_attr *init),
 	      (id, pd, init))
-RETURNS_ERROR(rdma_create_ep, sim_rdma_create_ep, id,
+RETURNS_ERROR(rdma_create_ep, cm_create_ep, id,
 	      (struct rdma_cm_id * *id, struct rdma_addrinfo *res, struct ibv_pd *pd,
 	       struct ibv_qp_init_attr *init),
 	      (id, res, pd, init))
@@ -270,7 +269,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 int call_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *init);
 int call_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *init)
 {
-	int rc = told("rdma_create_qp_ex", sim_rdma_create_qp_ex(id, init), PC);
+	int rc = told("rdma_create_qp_ex", cm_create_qp_ex(id, init), PC);
 	if (!rc)
 		watch_qp(id->qp);
 	return rc;

@@ -6,7 +6,7 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/provider/cm/mad.h"
+#include "core/cm/mad.h"
 #include "tests/suite.h"
 
 /* Parse hexadecimal digits; zeros follow. */

@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "core/provider/base/nic_link.h"
-#include "core/provider/cm/mad.h"
+#include "core/cm/mad.h"
 #include "core/provider/link/wire.h"
 #include "tests/suite.h"
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/rnic/host/host.h"
-#include "core/rnic/host/rdma.h"
+#include "core/cm/calls.h"
 #include "core/rnic/rnic.h"
 #include "core/rt/descriptors.h"
 #include "core/rt/rt.h"
@@ -183,7 +183,7 @@ static struct conn *make_qp(struct rdma_cm_id *id, struct ibv_comp_channel *chan
 	c->cq = rnic_create_cq(id->verbs, 32, c, c->channel, 0);
 	ck_assert_ptr_nonnull(c->cq);
 	init.send_cq = init.recv_cq = c->cq;
-	ck_assert_int_eq(sim_rdma_create_qp(id, NULL, &init), 0);
+	ck_assert_int_eq(cm_create_qp(id, NULL, &init), 0);
 	c->buf = sim_alloc(sim, 2 * MSG);
 	c->mr = rnic_reg_mr(id->pd, c->buf, 2 * MSG, IBV_ACCESS_LOCAL_WRITE);
 	ck_assert_ptr_nonnull(c->mr);
@@ -196,17 +196,16 @@ static struct conn *make_qp(struct rdma_cm_id *id, struct ibv_comp_channel *chan
 static struct rdma_cm_event *next_event(struct rdma_event_channel *channel)
 {
 	struct rdma_cm_event *event;
-	ck_assert_int_eq(sim_rdma_get_cm_event(channel, &event), 0);
+	ck_assert_int_eq(cm_get_cm_event(channel, &event), 0);
 	return event;
 }
 
 static void expect(struct rdma_event_channel *channel, enum rdma_cm_event_type type)
 {
 	struct rdma_cm_event *event = next_event(channel);
-	ck_assert_msg(event->event == type, "%s instead of %s at %llu",
-		      sim_rdma_event_str(event->event), sim_rdma_event_str(type),
-		      (unsigned long long)sim_now(sim));
-	ck_assert_int_eq(sim_rdma_ack_cm_event(event), 0);
+	ck_assert_msg(event->event == type, "%s instead of %s at %llu", cm_event_str(event->event),
+		      cm_event_str(type), (unsigned long long)sim_now(sim));
+	ck_assert_int_eq(cm_ack_cm_event(event), 0);
 }
 
 static struct rdma_cm_id *resolved(struct rdma_event_channel *channel)
@@ -215,10 +214,10 @@ static struct rdma_cm_id *resolved(struct rdma_event_channel *channel)
 				 .sin_port = htons(PORT),
 				 .sin_addr.s_addr = htonl(0x0a000001)};
 	struct rdma_cm_id *id;
-	ck_assert_int_eq(sim_rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
-	ck_assert_int_eq(sim_rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 1000), 0);
+	ck_assert_int_eq(cm_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
+	ck_assert_int_eq(cm_resolve_addr(id, NULL, (struct sockaddr *)&to, 1000), 0);
 	expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED);
-	ck_assert_int_eq(sim_rdma_resolve_route(id, 1000), 0);
+	ck_assert_int_eq(cm_resolve_route(id, 1000), 0);
 	expect(channel, RDMA_CM_EVENT_ROUTE_RESOLVED);
 	return id;
 }
@@ -237,9 +236,9 @@ static struct rdma_cm_id *listening(struct rdma_event_channel *channel)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
 	struct rdma_cm_id *id;
-	ck_assert_int_eq(sim_rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
-	ck_assert_int_eq(sim_rdma_bind_addr(id, (struct sockaddr *)&at), 0);
-	ck_assert_int_eq(sim_rdma_listen(id, 8), 0);
+	ck_assert_int_eq(cm_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
+	ck_assert_int_eq(cm_bind_addr(id, (struct sockaddr *)&at), 0);
+	ck_assert_int_eq(cm_listen(id, 8), 0);
 	return id;
 }
 
@@ -251,18 +250,18 @@ static struct conn *connect_to_server(struct rdma_event_channel *channel, unsign
 		struct rdma_conn_param param = params(hello, sizeof(hello));
 		struct conn *c = make_qp(resolved(channel), NULL);
 		struct rdma_cm_event *event;
-		ck_assert_int_eq(sim_rdma_connect(c->id, &param), 0);
+		ck_assert_int_eq(cm_connect(c->id, &param), 0);
 		event = next_event(channel);
 		if (event->event == RDMA_CM_EVENT_ESTABLISHED) {
 			ck_assert_uint_eq(((const uint8_t *)event->param.conn.private_data)[0],
 					  client + 100);
-			sim_rdma_ack_cm_event(event);
+			cm_ack_cm_event(event);
 			return c;
 		}
 		ck_assert_int_eq(event->event, RDMA_CM_EVENT_REJECTED);
-		sim_rdma_ack_cm_event(event);
-		sim_rdma_destroy_qp(c->id);
-		sim_rdma_destroy_id(c->id);
+		cm_ack_cm_event(event);
+		cm_destroy_qp(c->id);
+		cm_destroy_id(c->id);
 		rt_sleep(MS);
 	}
 	ck_abort_msg("no connection");
@@ -276,7 +275,7 @@ static struct conn *accept_client(struct rdma_cm_event *event, struct ibv_comp_c
 	param.responder_resources = event->param.conn.responder_resources;
 	param.initiator_depth = event->param.conn.initiator_depth;
 	ck_assert_int_eq(ibv_req_notify_cq(c->cq, 0), 0);
-	ck_assert_int_eq(sim_rdma_accept(c->id, &param), 0);
+	ck_assert_int_eq(cm_accept(c->id, &param), 0);
 	return c;
 }
 
@@ -319,7 +318,7 @@ static void on_completion(struct ibv_comp_channel *channel)
 static void on_cm(struct rdma_event_channel *events, struct ibv_comp_channel *channel)
 {
 	struct rdma_cm_event *event;
-	if (sim_rdma_get_cm_event(events, &event)) {
+	if (cm_get_cm_event(events, &event)) {
 		ck_assert_int_eq(errno, EAGAIN);
 		return;
 	}
@@ -327,12 +326,12 @@ static void on_cm(struct rdma_event_channel *events, struct ibv_comp_channel *ch
 	enum rdma_cm_event_type type = event->event;
 	if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
 		accept_client(event, channel);
-	sim_rdma_ack_cm_event(event);
+	cm_ack_cm_event(event);
 	if (type == RDMA_CM_EVENT_DISCONNECTED || type == RDMA_CM_EVENT_REJECTED) {
 		struct conn *c = id->context;
-		sim_rdma_destroy_qp(id);
+		cm_destroy_qp(id);
 		ck_assert_int_eq(rnic_host_destroy_cq(c->cq), 0);
-		sim_rdma_destroy_id(id);
+		cm_destroy_id(id);
 	}
 }
 
@@ -340,7 +339,7 @@ static bool by_epoll;
 
 static void polling_server(void *arg)
 {
-	struct rdma_event_channel *events = sim_rdma_create_event_channel();
+	struct rdma_event_channel *events = cm_create_event_channel();
 	struct ibv_comp_channel *channel = rnic_create_comp_channel(verbs[0]);
 	struct pollfd fds[2] = {{.fd = events->fd, .events = POLLIN},
 				{.fd = channel->fd, .events = POLLIN}};
@@ -389,7 +388,7 @@ static bool prompt; /* each answer comes at once, however long the server has sl
 static void asking_client(void *arg)
 {
 	unsigned client = (unsigned)(uintptr_t)arg;
-	struct rdma_event_channel *events = sim_rdma_create_event_channel();
+	struct rdma_event_channel *events = cm_create_event_channel();
 	label(client, OP_OPEN, 1);
 	struct conn *c = connect_to_server(events, client);
 	for (unsigned i = 1; i <= ROUNDS; i++) {
@@ -406,7 +405,7 @@ static void asking_client(void *arg)
 		ck_assert_uint_eq(c->buf[MSG + 1], i + 1);
 		post_recv(c);
 	}
-	ck_assert_int_eq(sim_rdma_disconnect(c->id), 0);
+	ck_assert_int_eq(cm_disconnect(c->id), 0);
 	expect(events, RDMA_CM_EVENT_DISCONNECTED);
 	client_done();
 }
@@ -457,13 +456,13 @@ static void acceptor(void *arg)
 		struct rdma_cm_event *event = next_event(arg);
 		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 			accept_client(event, event->listen_id->context);
-		sim_rdma_ack_cm_event(event);
+		cm_ack_cm_event(event);
 	}
 }
 
 static void threaded_server(void *arg)
 {
-	struct rdma_event_channel *events = sim_rdma_create_event_channel();
+	struct rdma_event_channel *events = cm_create_event_channel();
 	struct ibv_comp_channel *channel = rnic_create_comp_channel(verbs[0]);
 	(void)arg;
 	listening(events)->context = channel;
@@ -528,7 +527,7 @@ static unsigned rejected, accepted;
 
 static void choosy_server(void *arg)
 {
-	struct rdma_event_channel *events = sim_rdma_create_event_channel();
+	struct rdma_event_channel *events = cm_create_event_channel();
 	struct rdma_cm_id *listener = listening(events);
 	(void)arg;
 	for (;;) {
@@ -543,13 +542,13 @@ static void choosy_server(void *arg)
 			ck_assert_uint_eq(event->param.conn.responder_resources, 5);
 			ck_assert_uint_eq(event->param.conn.initiator_depth, 3);
 			ck_assert_uint_eq(event->param.conn.retry_count, 6);
-			ck_assert_uint_eq(ntohs(sim_rdma_get_src_port(id)), PORT);
+			ck_assert_uint_eq(ntohs(cm_get_src_port(id)), PORT);
 			ck_assert_uint_eq(sim_actor(sim)->op.client, hello[0]);
 			if (hello[0] == 2) {
 				rejected++;
-				ck_assert_int_eq(sim_rdma_reject(id, "no", 3), 0);
-				sim_rdma_ack_cm_event(event);
-				ck_assert_int_eq(sim_rdma_destroy_id(id), 0);
+				ck_assert_int_eq(cm_reject(id, "no", 3), 0);
+				cm_ack_cm_event(event);
+				ck_assert_int_eq(cm_destroy_id(id), 0);
 				continue;
 			}
 			accept_client(event, NULL);
@@ -569,7 +568,7 @@ static void choosy_server(void *arg)
 		default:
 			break;
 		}
-		sim_rdma_ack_cm_event(event);
+		cm_ack_cm_event(event);
 	}
 }
 
@@ -578,14 +577,14 @@ static void polite_client(void *arg)
 	unsigned client = (unsigned)(uintptr_t)arg;
 	uint8_t hello[4] = {(uint8_t)client};
 	struct rdma_conn_param param = params(hello, sizeof(hello));
-	struct rdma_event_channel *events = sim_rdma_create_event_channel();
+	struct rdma_event_channel *events = cm_create_event_channel();
 	struct rdma_cm_event *event;
 	uint64_t before;
 	rt_sleep(MS); /* the server listens */
 	label(client, OP_OPEN, 1);
 	struct conn *c = make_qp(resolved(events), NULL);
 	before = sim_now(sim);
-	ck_assert_int_eq(sim_rdma_connect(c->id, &param), 0);
+	ck_assert_int_eq(cm_connect(c->id, &param), 0);
 	event = next_event(events);
 	ck_assert_uint_gt(sim_now(sim), before + 1200); /* there and back */
 	if (client == 2) {
@@ -605,9 +604,9 @@ static void polite_client(void *arg)
 		ck_assert_uint_eq(attr.max_rd_atomic, 5);
 		rt_sleep(MS); /* the server hears that it is ready */
 	}
-	sim_rdma_ack_cm_event(event);
-	sim_rdma_destroy_qp(c->id);
-	ck_assert_int_eq(sim_rdma_destroy_id(c->id), 0);
+	cm_ack_cm_event(event);
+	cm_destroy_qp(c->id);
+	ck_assert_int_eq(cm_destroy_id(c->id), 0);
 	client_done();
 }
 
@@ -666,11 +665,11 @@ static unsigned lose_all(const struct choice_point *at, unsigned n)
 
 static void unreachable_client(void *arg)
 {
-	struct rdma_event_channel *events = sim_rdma_create_event_channel();
+	struct rdma_event_channel *events = cm_create_event_channel();
 	struct rdma_conn_param param = params(NULL, 0);
 	struct conn *c = make_qp(resolved(events), NULL);
 	(void)arg;
-	ck_assert_int_eq(sim_rdma_connect(c->id, &param), 0);
+	ck_assert_int_eq(cm_connect(c->id, &param), 0);
 	expect(events, RDMA_CM_EVENT_UNREACHABLE);
 	ck_assert(sim_injected(sim, 1) & SIM_INJECTED_LINK);
 	client_done();
@@ -705,7 +704,7 @@ static unsigned disconnects;
 static void staying_client(void *arg)
 {
 	unsigned client = (unsigned)(uintptr_t)arg;
-	struct rdma_event_channel *events = sim_rdma_create_event_channel();
+	struct rdma_event_channel *events = cm_create_event_channel();
 	label(client, OP_OPEN, 1);
 	struct conn *c = connect_to_server(events, client);
 	ck_assert_int_eq(sim_fcntl(events->fd, F_SETFL, O_NONBLOCK), 0);
@@ -715,12 +714,12 @@ static void staying_client(void *arg)
 		label(client, OP_PUT, i);
 		post_send(c, IBV_SEND_SIGNALED);
 		for (;;) {
-			if (!sim_rdma_get_cm_event(events, &event)) {
+			if (!cm_get_cm_event(events, &event)) {
 				ck_assert_int_eq(event->event, RDMA_CM_EVENT_DISCONNECTED);
 				ck_assert_ptr_eq(event->id, c->id);
-				sim_rdma_ack_cm_event(event);
-				sim_rdma_destroy_qp(c->id);
-				sim_rdma_destroy_id(c->id);
+				cm_ack_cm_event(event);
+				cm_destroy_qp(c->id);
+				cm_destroy_id(c->id);
 				ck_assert_int_eq(sim_fcntl(events->fd, F_SETFL, 0), 0);
 				disconnects++;
 				c = connect_to_server(events, client);
@@ -766,7 +765,7 @@ static unsigned kill_client(const struct choice_point *at, unsigned n)
 
 static void hearing_server(void *arg)
 {
-	struct rdma_event_channel *events = sim_rdma_create_event_channel();
+	struct rdma_event_channel *events = cm_create_event_channel();
 	listening(events);
 	(void)arg;
 	for (;;) {
@@ -774,14 +773,14 @@ static void hearing_server(void *arg)
 		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 			accept_client(event, NULL);
 		heard += event->event == RDMA_CM_EVENT_DISCONNECTED;
-		sim_rdma_ack_cm_event(event);
+		cm_ack_cm_event(event);
 	}
 }
 
 static void dying_client(void *arg)
 {
 	unsigned client = (unsigned)(uintptr_t)arg;
-	struct rdma_event_channel *events = sim_rdma_create_event_channel();
+	struct rdma_event_channel *events = cm_create_event_channel();
 	label(client, OP_OPEN, 1);
 	struct conn *c = connect_to_server(events, client);
 	for (unsigned i = 1; i <= 2; i++) {
@@ -813,12 +812,12 @@ static void no_server(void *arg)
 
 static void refused_client(void *arg)
 {
-	struct rdma_event_channel *events = sim_rdma_create_event_channel();
+	struct rdma_event_channel *events = cm_create_event_channel();
 	struct rdma_conn_param param = params(NULL, 0);
 	struct conn *c = make_qp(resolved(events), NULL);
 	struct rdma_cm_event *event;
 	(void)arg;
-	ck_assert_int_eq(sim_rdma_connect(c->id, &param), 0);
+	ck_assert_int_eq(cm_connect(c->id, &param), 0);
 	event = next_event(events);
 	ck_assert_int_eq(event->event, RDMA_CM_EVENT_REJECTED);
 	ck_assert_int_eq(event->status, 8); /* no such service */
@@ -842,15 +841,15 @@ static void endpoint_server(void *arg)
 		.sq_sig_all = 1};
 	struct rdma_cm_id *listener, *id;
 	(void)arg;
-	ck_assert_int_eq(sim_rdma_getaddrinfo(NULL, "7471", &hints, &res), 0);
-	ck_assert_int_eq(sim_rdma_create_ep(&listener, res, NULL, &init), 0);
-	sim_rdma_freeaddrinfo(res);
-	ck_assert_int_eq(sim_rdma_listen(listener, 0), 0);
+	ck_assert_int_eq(cm_getaddrinfo(NULL, "7471", &hints, &res), 0);
+	ck_assert_int_eq(cm_create_ep(&listener, res, NULL, &init), 0);
+	cm_freeaddrinfo(res);
+	ck_assert_int_eq(cm_listen(listener, 0), 0);
 	for (;;) {
-		ck_assert_int_eq(sim_rdma_get_request(listener, &id), 0);
+		ck_assert_int_eq(cm_get_request(listener, &id), 0);
 		ck_assert_ptr_nonnull(id->qp);
 		ck_assert_ptr_nonnull(id->recv_cq_channel);
-		ck_assert_int_eq(sim_rdma_accept(id, NULL), 0);
+		ck_assert_int_eq(cm_accept(id, NULL), 0);
 		accepted++;
 	}
 }
@@ -864,12 +863,12 @@ static void endpoint_client(void *arg)
 	struct rdma_cm_id *id;
 	(void)arg;
 	rt_sleep(MS);
-	ck_assert_int_eq(sim_rdma_getaddrinfo("server", "7471", &hints, &res), 0);
-	ck_assert_int_eq(sim_rdma_create_ep(&id, res, NULL, &init), 0);
-	sim_rdma_freeaddrinfo(res);
-	ck_assert_int_eq(sim_rdma_connect(id, NULL), 0);
-	ck_assert_int_eq(sim_rdma_disconnect(id), 0);
-	sim_rdma_destroy_ep(id);
+	ck_assert_int_eq(cm_getaddrinfo("server", "7471", &hints, &res), 0);
+	ck_assert_int_eq(cm_create_ep(&id, res, NULL, &init), 0);
+	cm_freeaddrinfo(res);
+	ck_assert_int_eq(cm_connect(id, NULL), 0);
+	ck_assert_int_eq(cm_disconnect(id), 0);
+	cm_destroy_ep(id);
 	client_done();
 }
 
@@ -999,28 +998,28 @@ static void takes_first(void *arg)
 	struct rdma_cm_event *event;
 
 	rt_sleep(1000);
-	ck_assert_int_eq(sim_rdma_get_cm_event(arg, &event), 0);
+	ck_assert_int_eq(cm_get_cm_event(arg, &event), 0);
 	ck_assert_int_eq(event->event, RDMA_CM_EVENT_ADDR_RESOLVED);
-	sim_rdma_ack_cm_event(event);
+	cm_ack_cm_event(event);
 }
 
 /* A thread that does not want to wait sees an event, and another thread is quicker. */
 static void late_client(void *arg)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(PORT)};
-	struct rdma_event_channel *events = sim_rdma_create_event_channel();
+	struct rdma_event_channel *events = cm_create_event_channel();
 	struct rdma_cm_event *event;
 	struct rdma_cm_id *id;
 	uint64_t until;
 
 	if ((uintptr_t)arg == 1) {
 		ck_assert_int_eq(sim_fcntl(events->fd, F_SETFL, O_NONBLOCK), 0);
-		ck_assert_int_eq(sim_rdma_create_id(events, &id, NULL, RDMA_PS_TCP), 0);
-		ck_assert_int_eq(sim_rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 1000), 0);
+		ck_assert_int_eq(cm_create_id(events, &id, NULL, RDMA_PS_TCP), 0);
+		ck_assert_int_eq(cm_resolve_addr(id, NULL, (struct sockaddr *)&to, 1000), 0);
 		ck_assert_int_eq(sim_spawn(sim, 1, "second", takes_first, events), 0);
 		hold_first = true;
 		until = sim_now(sim) + choice_delay_ns(DELAY_5MS);
-		ck_assert_int_eq(sim_rdma_get_cm_event(events, &event), -1);
+		ck_assert_int_eq(cm_get_cm_event(events, &event), -1);
 		ck_assert_int_eq(errno, EAGAIN);
 		ck_assert_uint_ge(sim_now(sim), until);
 		ck_assert_uint_lt(sim_now(sim), until + 100); /* it has not slept */
@@ -1041,7 +1040,7 @@ static unsigned solicited_events;
 /* Hears only of what is solicited. */
 static void solicited_server(void *arg)
 {
-	struct rdma_event_channel *events = sim_rdma_create_event_channel();
+	struct rdma_event_channel *events = cm_create_event_channel();
 	struct conn *c = NULL;
 	(void)arg;
 	listening(events);
@@ -1053,12 +1052,11 @@ static void solicited_server(void *arg)
 				post_recv(c);
 			ck_assert_int_eq(ibv_req_notify_cq(c->cq, 1), 0);
 			ck_assert_int_eq(
-				sim_rdma_accept(c->id,
-						&(struct rdma_conn_param){.private_data = "e",
-									  .private_data_len = 1}),
+				cm_accept(c->id, &(struct rdma_conn_param){.private_data = "e",
+									   .private_data_len = 1}),
 				0);
 		}
-		sim_rdma_ack_cm_event(event);
+		cm_ack_cm_event(event);
 	}
 	for (;;) {
 		struct ibv_cq *cq;
@@ -1078,7 +1076,7 @@ static void solicited_server(void *arg)
 static void soliciting_client(void *arg)
 {
 	unsigned client = (unsigned)(uintptr_t)arg;
-	struct rdma_event_channel *events = sim_rdma_create_event_channel();
+	struct rdma_event_channel *events = cm_create_event_channel();
 	if (client == 1) {
 		struct conn *c = connect_to_server(events, client);
 		post_send(c, IBV_SEND_SIGNALED);
@@ -1113,7 +1111,7 @@ static void acknowledging_task(void *arg)
 static void owing_client(void *arg)
 {
 	unsigned client = (unsigned)(uintptr_t)arg;
-	struct rdma_event_channel *events = sim_rdma_create_event_channel();
+	struct rdma_event_channel *events = cm_create_event_channel();
 	if (client == 1) {
 		struct conn *c = connect_to_server(events, client);
 		struct ibv_cq *cq;
@@ -1121,7 +1119,7 @@ static void owing_client(void *arg)
 		ck_assert_int_eq(ibv_req_notify_cq(c->cq, 0), 0);
 		post_send(c, IBV_SEND_SIGNALED);
 		ck_assert_int_eq(rnic_get_cq_event(c->channel, &cq, &context), 0);
-		sim_rdma_destroy_qp(c->id);
+		cm_destroy_qp(c->id);
 		ck_assert_int_eq(rt_spawn("acks", acknowledging_task, cq), 0);
 		ck_assert_int_eq(rnic_host_destroy_cq(cq), 0);
 		ck_assert_uint_eq(acked, 1);
@@ -1143,7 +1141,7 @@ END_TEST
 static void async_client(void *arg)
 {
 	unsigned client = (unsigned)(uintptr_t)arg;
-	struct rdma_event_channel *events = sim_rdma_create_event_channel();
+	struct rdma_event_channel *events = cm_create_event_channel();
 	struct ibv_async_event event;
 	if (client == 1) {
 		struct ibv_cq *cq = rnic_create_cq(verbs[client], 1, NULL, NULL, 0);
@@ -1160,7 +1158,7 @@ static void async_client(void *arg)
 		ck_assert_int_eq(event.event_type, IBV_EVENT_QP_FATAL);
 		ck_assert_ptr_eq(event.element.qp, c->id->qp);
 		rnic_ack_async_event(&event);
-		sim_rdma_destroy_qp(c->id);
+		cm_destroy_qp(c->id);
 	}
 	client_done();
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_PROVIDER_CM_MAD_H
-#define TM_PROVIDER_CM_MAD_H
+#ifndef TM_CM_MAD_H
+#define TM_CM_MAD_H
 /*
  * The communication manager's messages, and their bytes on the wire (IBA vol. 1, 12.6, 12.7):
  * management datagrams of class 7 between queue pairs 1. Annex A11 defines what rdma_cm puts in
  * front of a request's private data: the addresses of the two ends.
  *
- * One table serves encoding and decoding (mad.c). The protocol is in cm_talk.c.
+ * One table serves encoding and decoding (mad.c). The protocol is in talk.c.
  */
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "core/rnic/cm_common.h"
+#include "core/cm/params.h"
 
 #define CM_REJ_INFO 72
 

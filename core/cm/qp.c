@@ -5,21 +5,20 @@
  * Endpoints, which do several steps in one call.
  */
 #include <assert.h>
-#include <errno.h>
-#include <stdlib.h>
-#include "core/rnic/host/cm.h"
-#include "core/rnic/objects/qp.h"
-#include "core/rt/libc.h"
+#include "core/cm/calls.h"
+#include "core/cm/ground.h"
 
-int sim_rdma_init_qp_attr(struct rdma_cm_id *user, struct ibv_qp_attr *attr, int *mask)
+int cm_init_qp_attr(struct rdma_cm_id *user, struct ibv_qp_attr *attr, int *mask)
 {
 	struct cm_id *id = to_cm(user);
 	int rc;
 
 	if (!attr || !mask)
-		return host_cm_fail(EINVAL);
+		return cm_fail(EINVAL);
+	cm_lock(id->cm);
 	rc = cm_qp_attr(user, id->state, &id->conn, attr, mask);
-	return rc ? host_cm_fail(-rc) : 0;
+	cm_unlock(id->cm);
+	return cm_result(rc);
 }
 
 /* --- transitions --- */
@@ -29,10 +28,10 @@ static int to_state(struct cm_id *id, struct ibv_qp *qp, enum ibv_qp_state state
 	struct ibv_qp_attr attr = {.qp_state = state};
 	int mask, rc = cm_qp_attr(&id->user, id->state, &id->conn, &attr, &mask);
 
-	return rc ? rc : -rnic_modify_qp(qp, &attr, mask);
+	return rc ? rc : -cm_ground->modify_qp(qp, &attr, mask);
 }
 
-int host_cm_qp_connect(struct cm_id *id)
+int cm_qp_connect(struct cm_id *id)
 {
 	int rc = 0;
 
@@ -43,12 +42,12 @@ int host_cm_qp_connect(struct cm_id *id)
 	return rc ? rc : to_state(id, id->user.qp, IBV_QPS_RTS);
 }
 
-void host_cm_qp_error(struct cm_id *id)
+void cm_qp_error(struct cm_id *id)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 
 	if (id->user.qp)
-		rnic_modify_qp(id->user.qp, &attr, IBV_QP_STATE);
+		cm_ground->modify_qp(id->user.qp, &attr, IBV_QP_STATE);
 }
 
 /* --- creation --- */
@@ -56,10 +55,10 @@ void host_cm_qp_error(struct cm_id *id)
 static int make_cq(struct rdma_cm_id *id, uint32_t entries, struct ibv_comp_channel **channel,
 		   struct ibv_cq **cq)
 {
-	*channel = rnic_create_comp_channel(id->verbs);
+	*channel = cm_ground->create_comp_channel(id->verbs);
 	if (!*channel)
 		return -errno;
-	*cq = rnic_create_cq(id->verbs, entries ? (int)entries : 1, id, *channel, 0);
+	*cq = cm_ground->create_cq(id->verbs, entries ? (int)entries : 1, id, *channel, 0);
 	return *cq ? 0 : -errno;
 }
 
@@ -68,13 +67,13 @@ static void free_cqs(struct cm_id *id)
 	struct rdma_cm_id *user = &id->user;
 
 	if (id->own_recv_cq && user->recv_cq)
-		rnic_host_destroy_cq(user->recv_cq);
+		cm_ground->destroy_cq(user->recv_cq);
 	if (id->own_recv_cq && user->recv_cq_channel)
-		rnic_destroy_comp_channel(user->recv_cq_channel);
+		cm_ground->destroy_comp_channel(user->recv_cq_channel);
 	if (id->own_send_cq && user->send_cq)
-		rnic_host_destroy_cq(user->send_cq);
+		cm_ground->destroy_cq(user->send_cq);
 	if (id->own_send_cq && user->send_cq_channel)
-		rnic_destroy_comp_channel(user->send_cq_channel);
+		cm_ground->destroy_comp_channel(user->send_cq_channel);
 	user->recv_cq = user->send_cq = NULL;
 	user->recv_cq_channel = user->send_cq_channel = NULL;
 	id->own_recv_cq = id->own_send_cq = false;
@@ -112,11 +111,11 @@ static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 		free_cqs(id);
 		return rc;
 	}
-	qp = rnic_create_qp_ex(id->user.verbs, init);
+	qp = cm_ground->create_qp(id->user.verbs, init);
 	rc = qp ? to_state(id, qp, IBV_QPS_INIT) : -errno;
 	if (rc) {
 		if (qp)
-			rnic_host_destroy_qp(qp);
+			cm_ground->destroy_qp(qp);
 		free_cqs(id);
 		return rc;
 	}
@@ -125,61 +124,63 @@ static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 	return 0;
 }
 
-int sim_rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *init)
+int cm_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *init)
 {
 	int rc;
 
 	if (!init)
-		return host_cm_fail(EINVAL);
+		return cm_fail(EINVAL);
 	rc = create_qp(to_cm(id), init);
-	return rc ? host_cm_fail(-rc) : 0;
+	return cm_result(rc);
 }
 
-int sim_rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+int cm_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
 	struct ibv_qp_init_attr_ex ex;
 	int rc;
 
 	if (!init)
-		return host_cm_fail(EINVAL);
+		return cm_fail(EINVAL);
 	ex = cm_extended(init, pd);
 	rc = create_qp(to_cm(id), &ex);
 	if (rc)
-		return host_cm_fail(-rc);
+		return cm_fail(-rc);
 	cm_show_init(init, &ex);
 	return 0;
 }
 
-void sim_rdma_destroy_qp(struct rdma_cm_id *id)
+void cm_destroy_qp(struct rdma_cm_id *id)
 {
 	struct ibv_qp *qp;
 
+	cm_lock(to_cm(id)->cm);
 	qp = id->qp;
 	id->qp = NULL;
+	cm_unlock(to_cm(id)->cm);
 	if (!qp)
 		return;
-	rnic_host_destroy_qp(qp);
+	cm_ground->destroy_qp(qp);
 	free_cqs(to_cm(id));
 }
 
 /* --- shared receive queues --- */
 
-int sim_rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+int cm_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
 	if (!attr || id->srq || !id->verbs || (pd && pd->context != id->verbs))
-		return host_cm_fail(EINVAL);
+		return cm_fail(EINVAL);
 	pd = pd ? pd : id->pd;
-	id->srq = rnic_create_srq(pd, attr);
+	id->srq = cm_ground->create_srq(pd, attr);
 	if (!id->srq)
 		return -1;
 	id->pd = pd;
 	return 0;
 }
 
-void sim_rdma_destroy_srq(struct rdma_cm_id *id)
+void cm_destroy_srq(struct rdma_cm_id *id)
 {
 	if (id->srq)
-		rnic_host_destroy_srq(id->srq);
+		cm_ground->destroy_srq(id->srq);
 	id->srq = NULL;
 }
 
@@ -190,7 +191,7 @@ static int keep_for_requests(struct cm_id *id, struct ibv_pd *pd,
 {
 	if (!init)
 		return 0;
-	id->qp_init = sim_malloc(sizeof(*init));
+	id->qp_init = cm_ground->calloc(1, sizeof(*init));
 	if (!id->qp_init)
 		return -1;
 	*id->qp_init = *init;
@@ -202,7 +203,7 @@ static int keep_connect_data(struct cm_id *id, const struct rdma_addrinfo *res)
 {
 	if (!res->ai_connect_len)
 		return 0;
-	id->connect_data = sim_malloc(res->ai_connect_len);
+	id->connect_data = cm_ground->calloc(1, res->ai_connect_len);
 	if (!id->connect_data)
 		return -1;
 	memcpy(id->connect_data, res->ai_connect, res->ai_connect_len);
@@ -210,15 +211,15 @@ static int keep_connect_data(struct cm_id *id, const struct rdma_addrinfo *res)
 	return 0;
 }
 
-int sim_rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ibv_pd *pd,
-		       struct ibv_qp_init_attr *init)
+int cm_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ibv_pd *pd,
+		 struct ibv_qp_init_attr *init)
 {
 	struct rdma_cm_id *id;
 	int rc, error;
 
 	if (!out || !res)
-		return host_cm_fail(EINVAL);
-	rc = sim_rdma_create_id(NULL, &id, NULL, (enum rdma_port_space)res->ai_port_space);
+		return cm_fail(EINVAL);
+	rc = cm_create_id(NULL, &id, NULL, (enum rdma_port_space)res->ai_port_space);
 	if (rc)
 		return rc;
 	if (res->ai_qp_type)
@@ -226,66 +227,32 @@ int sim_rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struc
 	if (init)
 		init->qp_type = id->qp_type;
 	if (res->ai_flags & RAI_PASSIVE) {
-		rc = sim_rdma_bind_addr(id, res->ai_src_addr);
+		rc = cm_bind_addr(id, res->ai_src_addr);
 		if (!rc)
 			rc = keep_for_requests(to_cm(id), pd, init);
 	} else {
-		rc = sim_rdma_resolve_addr(id, res->ai_src_addr, res->ai_dst_addr, 2000);
+		rc = cm_resolve_addr(id, res->ai_src_addr, res->ai_dst_addr, 2000);
 		if (!rc)
-			rc = sim_rdma_resolve_route(id, 2000);
+			rc = cm_resolve_route(id, 2000);
 		if (!rc && init)
-			rc = sim_rdma_create_qp(id, pd, init);
+			rc = cm_create_qp(id, pd, init);
 		if (!rc)
 			rc = keep_connect_data(to_cm(id), res);
 	}
 	if (rc) {
 		error = errno;
-		sim_rdma_destroy_ep(id);
-		return host_cm_fail(error);
+		cm_destroy_ep(id);
+		return cm_fail(error);
 	}
 	*out = id;
 	return 0;
 }
 
-void sim_rdma_destroy_ep(struct rdma_cm_id *id)
+void cm_destroy_ep(struct rdma_cm_id *id)
 {
 	if (id->qp)
-		sim_rdma_destroy_qp(id);
+		cm_destroy_qp(id);
 	if (id->srq)
-		sim_rdma_destroy_srq(id);
-	sim_rdma_destroy_id(id);
-}
-
-int sim_rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
-{
-	struct cm_id *listener = to_cm(listen);
-	struct rdma_cm_event *event;
-	int error;
-
-	if (!listener->sync || listener->state != CM_LISTEN)
-		return host_cm_fail(EINVAL);
-	if (listen->event) {
-		sim_rdma_ack_cm_event(listen->event);
-		listen->event = NULL;
-	}
-	if (sim_rdma_get_cm_event(listen->channel, &event))
-		return -1;
-	error = event->status ? abs(event->status) : EINVAL;
-	if (!event->status && event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
-		error = 0;
-		if (listener->qp_init) {
-			struct ibv_qp_init_attr init = *listener->qp_init;
-
-			if (sim_rdma_create_qp(event->id, listener->ep_pd, &init))
-				error = errno;
-		}
-		if (!error) {
-			*out = event->id;
-			event->id->event = event;
-			return 0;
-		}
-		sim_rdma_destroy_id(event->id);
-	}
-	sim_rdma_ack_cm_event(event);
-	return host_cm_fail(error);
+		cm_destroy_srq(id);
+	cm_destroy_id(id);
 }

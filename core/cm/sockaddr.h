@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_PROVIDER_CM_SOCKADDR_H
-#define TM_PROVIDER_CM_SOCKADDR_H
+#ifndef TM_CM_SOCKADDR_H
+#define TM_CM_SOCKADDR_H
 /* Socket addresses of both families. */
 #include <netinet/in.h>
 #include <stdbool.h>

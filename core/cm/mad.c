@@ -4,7 +4,7 @@
  * of struct cm_message. A field of up to 64 bits is a number, a longer one an array of bytes. Bits
  * that are not in the table are sent as zero and ignored on receipt.
  */
-#include "core/provider/cm/mad.h"
+#include "core/cm/mad.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_RNIC_CM_COMMON_H
-#define TM_RNIC_CM_COMMON_H
+#ifndef TM_CM_PARAMS_H
+#define TM_CM_PARAMS_H
 /*
- * What the two connection managers have in common: the simulated hosts' (core/rnic/host/cm.h), and
- * the provider's for real processes (core/provider/cm/cm.h). Their messages, their time and their
- * threads differ. Alike are the states, the limits, what a program may ask for, what comes of that
- * and of the peer's wishes, and the attributes of the queue pair in the end.
+ * What the two ends of a connection agree on: what a program may ask for, what comes of that and of
+ * the peer's wishes, and the attributes of the queue pair in the end; the states of an identifier.
  *
  * Functions that check return 0 or -errno.
  */
@@ -69,11 +67,9 @@ enum cm_state {
 struct cm_params {
 	uint8_t responder_resources, initiator_depth, flow_control, retry_count, rnr_retry_count,
 		srq;
-	uint8_t none[2]; /* no padding: a simulated host sends it as it is */
 	uint32_t qpn;
 	uint32_t psn; /* the first PSN that the receiver of the message is to send */
 };
-_Static_assert(sizeof(struct cm_params) == 16, "a packet has no bytes that are not set");
 
 /* rdma_set_option()'s. */
 struct cm_options {
@@ -169,8 +165,8 @@ static inline int cm_backlog(int asked)
 }
 
 /* An option of level RDMA_OPTION_ID. */
-static inline int cm_set_option(struct cm_options *options, enum cm_state state, int name,
-				const void *value, size_t len)
+static inline int cm_option(struct cm_options *options, enum cm_state state, int name,
+			    const void *value, size_t len)
 {
 	int flag = 0;
 	uint8_t byte = 0;
@@ -405,24 +401,6 @@ static inline int cm_event_error(const struct rdma_cm_event *event)
 	if (event->event == RDMA_CM_EVENT_REJECTED)
 		return -ECONNREFUSED;
 	return event->status < 0 ? event->status : -EHOSTUNREACH;
-}
-
-static inline const char *cm_event_str(enum rdma_cm_event_type event)
-{
-	static const char *const names[] = {
-		"RDMA_CM_EVENT_ADDR_RESOLVED",	 "RDMA_CM_EVENT_ADDR_ERROR",
-		"RDMA_CM_EVENT_ROUTE_RESOLVED",	 "RDMA_CM_EVENT_ROUTE_ERROR",
-		"RDMA_CM_EVENT_CONNECT_REQUEST", "RDMA_CM_EVENT_CONNECT_RESPONSE",
-		"RDMA_CM_EVENT_CONNECT_ERROR",	 "RDMA_CM_EVENT_UNREACHABLE",
-		"RDMA_CM_EVENT_REJECTED",	 "RDMA_CM_EVENT_ESTABLISHED",
-		"RDMA_CM_EVENT_DISCONNECTED",	 "RDMA_CM_EVENT_DEVICE_REMOVAL",
-		"RDMA_CM_EVENT_MULTICAST_JOIN",	 "RDMA_CM_EVENT_MULTICAST_ERROR",
-		"RDMA_CM_EVENT_ADDR_CHANGE",	 "RDMA_CM_EVENT_TIMEWAIT_EXIT",
-	};
-
-	if ((unsigned)event >= sizeof(names) / sizeof(*names))
-		return "UNKNOWN EVENT";
-	return names[event];
 }
 
 #endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The program's side of a connection: identifiers listen, connect, accept, refuse and disconnect.
+ * The protocol for it is in talk.c.
+ */
+#include <assert.h>
+#include "core/cm/calls.h"
+#include "core/cm/ground.h"
+
+static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
+{
+	struct cm_limits limits = id->cm->limits;
+	uint8_t *data = id->sent.private_data;
+	int rc;
+
+	if (id->state != CM_ROUTE_RESOLVED || id->connect_len > CM_REQ_PRIVATE)
+		return -EINVAL;
+	rc = cm_check_param(param, CM_REQ_PRIVATE - id->connect_len, limits);
+	if (rc)
+		return rc;
+	if (cm_ground->fails(FAIL_CONNECT))
+		return -ECONNREFUSED;
+	cm_connect_params(&id->conn.local, &id->user, param, limits);
+	/* The data that came with the service's address goes first. */
+	memset(data, 0, CM_MAX_PRIVATE);
+	if (id->connect_len)
+		memcpy(data, id->connect_data, id->connect_len);
+	if (param && param->private_data_len)
+		cm_ground->load(id, data + id->connect_len, param->private_data,
+				param->private_data_len);
+	id->conn.active = true;
+	id->asks = 0;
+	cm_to_state(id, CM_REQ_SENT);
+	rc = cm_ask(id);
+	if (rc)
+		cm_to_state(id, CM_ROUTE_RESOLVED);
+	return rc;
+}
+
+int cm_connect(struct rdma_cm_id *user, struct rdma_conn_param *param)
+{
+	struct cm_id *id = to_cm(user);
+	int rc;
+
+	cm_call(id->cm);
+	rc = connect_id(id, param);
+	cm_unlock(id->cm);
+	return rc ? cm_fail(-rc) : cm_complete(id);
+}
+
+int cm_establish(struct rdma_cm_id *user)
+{
+	struct cm_id *id = to_cm(user);
+	int rc = -EINVAL;
+
+	cm_call(id->cm);
+	if (!user->qp && id->state == CM_REP_RCVD) {
+		cm_send_ready(id);
+		rc = 0;
+	}
+	cm_unlock(id->cm);
+	return cm_result(rc);
+}
+
+/* The answer has arrived. A queue pair of the identifier is made ready now, by the program's own
+ * task. */
+static void complete_connection(struct cm_event *event, struct cm_id *id)
+{
+	int rc;
+
+	if (!id->user.qp)
+		return;
+	rc = id->state == CM_REP_RCVD ? cm_qp_connect(id) : -ECONNRESET;
+	if (!rc) {
+		cm_send_ready(id);
+		event->user.event = RDMA_CM_EVENT_ESTABLISHED;
+		return;
+	}
+	cm_qp_error(id);
+	if (id->state == CM_REP_RCVD)
+		cm_refuse(id, CM_REJ_CONSUMER, NULL, 0);
+	event->user.event = RDMA_CM_EVENT_CONNECT_ERROR;
+	event->user.status = rc;
+}
+
+void cm_retrieved(struct cm_event *event)
+{
+	struct cm_id *id = to_cm(event->user.id);
+
+	if (event->user.event == RDMA_CM_EVENT_CONNECT_RESPONSE)
+		complete_connection(event, id);
+	else if (event->user.event == RDMA_CM_EVENT_REJECTED)
+		cm_qp_error(id);
+}
+
+/* --- the passive side --- */
+
+static int listen_at(struct cm_id *id, int backlog)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET};
+	int rc = 0;
+
+	if (id->state == CM_IDLE)
+		rc = cm_bind(id, (struct sockaddr *)&any);
+	if (rc || id->state != CM_BOUND)
+		return rc ? rc : -EINVAL;
+	if (cm_ground->fails(FAIL_LISTEN))
+		return -EADDRINUSE;
+	cm_to_state(id, CM_LISTEN);
+	id->backlog = cm_backlog(backlog);
+	rc = cm_ground->listen(id);
+	if (rc)
+		cm_to_state(id, CM_BOUND);
+	return rc;
+}
+
+int cm_listen(struct rdma_cm_id *user, int backlog)
+{
+	struct cm_id *id = to_cm(user);
+	int rc;
+
+	cm_call(id->cm);
+	rc = listen_at(id, backlog);
+	cm_unlock(id->cm);
+	return cm_result(rc);
+}
+
+static int accept_id(struct cm_id *id, const struct rdma_conn_param *param)
+{
+	struct cm_message message;
+	int rc = id->state == CM_REQ_RCVD ? cm_check_param(param, CM_REP_PRIVATE, id->cm->limits)
+					  : -EINVAL;
+
+	if (rc)
+		return rc;
+	if (cm_ground->fails(FAIL_ACCEPT))
+		return -EUSERS;
+	cm_accept_params(&id->conn.local, &id->user, param);
+	rc = cm_qp_connect(id);
+	if (rc) {
+		cm_qp_error(id);
+		return rc;
+	}
+	message = cm_message_of(id, CM_REP);
+	if (param && param->private_data_len)
+		cm_ground->load(id, message.private_data, param->private_data,
+				param->private_data_len);
+	cm_to_state(id, CM_REP_SENT);
+	cm_send_until_answered(id, &message);
+	return 0;
+}
+
+int cm_accept(struct rdma_cm_id *user, struct rdma_conn_param *param)
+{
+	struct cm_id *id = to_cm(user);
+	int rc;
+
+	cm_call(id->cm);
+	rc = accept_id(id, param);
+	cm_unlock(id->cm);
+	return rc ? cm_fail(-rc) : cm_complete(id);
+}
+
+static int reject(struct rdma_cm_id *user, const void *data, uint8_t bytes, uint16_t reason)
+{
+	struct cm_id *id = to_cm(user);
+	int rc = -EINVAL;
+
+	cm_call(id->cm);
+	if ((id->state == CM_REQ_RCVD || id->state == CM_REP_RCVD) && (data || !bytes) &&
+	    bytes <= CM_REJ_PRIVATE) {
+		cm_refuse(id, reason, data, bytes);
+		rc = 0;
+	}
+	cm_unlock(id->cm);
+	return cm_result(rc);
+}
+
+int cm_reject(struct rdma_cm_id *id, const void *data, uint8_t bytes)
+{
+	return reject(id, data, bytes, CM_REJ_CONSUMER);
+}
+
+int cm_reject_ece(struct rdma_cm_id *id, const void *data, uint8_t bytes)
+{
+	return reject(id, data, bytes, CM_REJ_ECE);
+}
+
+/* Data that arrive before the RTU mean the same. */
+int cm_notify(struct rdma_cm_id *user, enum ibv_event_type event)
+{
+	struct cm_id *id = to_cm(user);
+	int rc = -EINVAL;
+
+	cm_call(id->cm);
+	if (event == IBV_EVENT_COMM_EST && id->state == CM_REP_SENT) {
+		cm_established(id);
+		rc = 0;
+	} else if (event == IBV_EVENT_COMM_EST && id->state == CM_ESTABLISHED) {
+		rc = -EISCONN;
+	}
+	cm_unlock(id->cm);
+	return cm_result(rc);
+}
+
+/* --- disconnecting --- */
+
+/* 0: no event will come; 1: DISCONNECTED will; -errno. */
+static int disconnect(struct cm_id *id)
+{
+	switch (id->state) {
+	case CM_ESTABLISHED:
+	case CM_REP_SENT:
+		cm_qp_error(id);
+		cm_send_dreq(id);
+		return 1;
+	case CM_REP_RCVD: /* not established yet */
+		cm_qp_error(id);
+		cm_refuse(id, CM_REJ_CONSUMER, NULL, 0);
+		return 0;
+	case CM_DREQ_SENT:
+	case CM_TIMEWAIT:
+	case CM_OVER:
+		cm_qp_error(id);
+		return to_channel(id->user.channel)->first != NULL;
+	default:
+		return -EINVAL;
+	}
+}
+
+int cm_disconnect(struct rdma_cm_id *user)
+{
+	struct cm_id *id = to_cm(user);
+	int rc;
+
+	cm_call(id->cm);
+	rc = disconnect(id);
+	cm_unlock(id->cm);
+	if (rc < 0)
+		return cm_fail(-rc);
+	return rc ? cm_complete(id) : 0;
+}
