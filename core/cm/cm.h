@@ -60,6 +60,8 @@ struct cm_id {
 	unsigned asks;	/* a request for which there was no listener: how often it was made anew */
 	bool asks_anew; /* ... and will be */
 	bool patient;	/* an MRA has come: the peer's program needs time */
+	bool parts;	/* the program has disconnected before the connection was established */
+	bool parted;	/* the peer has */
 	/* A listening identifier. */
 	int backlog;
 	int waiting; /* connection requests that the program has not retrieved */

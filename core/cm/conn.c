@@ -210,9 +210,12 @@ static int disconnect(struct cm_id *id)
 {
 	switch (id->state) {
 	case CM_ESTABLISHED:
-	case CM_REP_SENT:
 		cm_qp_error(id);
 		cm_send_dreq(id);
+		return 1;
+	case CM_REP_SENT: /* the DREQ is sent when the RTU has come: before, the peer ignores it */
+		cm_qp_error(id);
+		id->parts = true;
 		return 1;
 	case CM_REP_RCVD: /* not established yet */
 		cm_qp_error(id);

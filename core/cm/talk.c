@@ -24,6 +24,10 @@
  * interval and not all of that time. A duplicate is answered again and changes nothing. That holds
  * after the identifier is destroyed, too: it is kept for a while, and a DREQ is always answered.
  *
+ * A connection ends by a DREQ only after it was established. A passive side that disconnects before
+ * it has the RTU sends its DREQ when the RTU has come. An active side that gets a DREQ before it
+ * has sent the RTU is connected first, and then disconnected.
+ *
  * A process that ends leaves its kernel, which closes its identifiers: peers get a DREQ, or a REJ
  * of what was not established yet. A machine that dies says nothing: whoever waits for its answer
  * gives up in the end (UNREACHABLE), and whoever waits for none does not learn of it.
@@ -222,12 +226,16 @@ void cm_established(struct cm_id *id)
 	cm_ground->alarm(id, 0);
 	cm_to_state(id, CM_ESTABLISHED);
 	cm_tell(id, RDMA_CM_EVENT_ESTABLISHED, 0);
+	if (id->parts)
+		cm_send_dreq(id);
 }
 
 void cm_send_ready(struct cm_id *id)
 {
 	send_once(id, CM_RTU);
 	cm_to_state(id, CM_ESTABLISHED);
+	if (id->parted)
+		disconnected(id, 0);
 }
 
 /* Show a REQ or REP to the program. */
@@ -456,10 +464,13 @@ static void take_dreq(struct cm *cm, const union ibv_gid *from, struct cm_id *id
 		return;
 	switch (id->state) {
 	case CM_REP_SENT: /* the peer was connected: the RTU was lost, or is late */
+		id->parts = false;
 		cm_established(id);
 		disconnected(id, 0);
 		break;
 	case CM_REP_RCVD:
+		id->parted = true;
+		break;
 	case CM_ESTABLISHED:
 	case CM_DREQ_SENT: /* both ends disconnect at once */
 		disconnected(id, 0);

@@ -332,6 +332,35 @@ START_TEST(both_part_at_once)
 }
 END_TEST
 
+/* The passive end disconnects before the active one has seen that it is accepted: it is connected
+ * first all the same. The DREQ waits for the RTU; or it does not, since the program said that data
+ * had come. */
+START_TEST(parts_before_connected)
+{
+	struct pair p;
+
+	open_pair(&p, RDMA_PS_TCP);
+	rdma_ack_cm_event(request(&p, NULL));
+	make_qp(p.passive);
+	ck_assert_int_eq(rdma_accept(p.passive, NULL), 0);
+	if (_i) {
+		ck_assert_int_eq(rdma_notify(p.passive, IBV_EVENT_COMM_EST), 0);
+		expect(p.there, RDMA_CM_EVENT_ESTABLISHED, 0);
+	}
+	ck_assert_int_eq(rdma_disconnect(p.passive), 0);
+	ck_assert_int_eq(state_of(p.passive), IBV_QPS_ERR);
+	if (_i)
+		expect(p.there, RDMA_CM_EVENT_DISCONNECTED, 0);
+	expect(p.here, RDMA_CM_EVENT_ESTABLISHED, 0);
+	expect(p.here, RDMA_CM_EVENT_DISCONNECTED, 0);
+	if (!_i) {
+		expect(p.there, RDMA_CM_EVENT_ESTABLISHED, 0);
+		expect(p.there, RDMA_CM_EVENT_DISCONNECTED, 0);
+	}
+	close_pair(&p);
+}
+END_TEST
+
 START_TEST(destroyed_is_disconnected)
 {
 	struct pair p;
@@ -1609,6 +1638,7 @@ int main(void)
 
 	tcase_add_test(tc, connects_and_parts);
 	tcase_add_test(tc, both_part_at_once);
+	tcase_add_loop_test(tc, parts_before_connected, 0, 2);
 	tcase_add_test(tc, destroyed_is_disconnected);
 	tcase_add_test(tc, negotiates);
 	tcase_add_test(tc, rejects);

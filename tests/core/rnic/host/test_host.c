@@ -805,6 +805,51 @@ START_TEST(test_client_dies)
 }
 END_TEST
 
+/* Accepts, and disconnects at once. */
+static void curt_server(void *arg)
+{
+	struct rdma_event_channel *events = cm_create_event_channel();
+	struct rdma_cm_event *event;
+	struct conn *c;
+	(void)arg;
+	listening(events);
+	for (;;) {
+		event = next_event(events);
+		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+			c = accept_client(event, NULL);
+			ck_assert_int_eq(cm_disconnect(c->id), 0);
+		} else if (event->event == RDMA_CM_EVENT_DISCONNECTED) {
+			disconnects++;
+		}
+		cm_ack_cm_event(event);
+	}
+}
+
+static void slow_client(void *arg)
+{
+	struct rdma_event_channel *events = cm_create_event_channel();
+	struct rdma_conn_param param = params("", 1);
+	struct conn *c;
+	(void)arg;
+	rt_sleep(MS); /* the server listens */
+	c = make_qp(resolved(events), NULL);
+	ck_assert_int_eq(cm_connect(c->id, &param), 0);
+	rt_sleep(MS); /* all has come that comes of itself */
+	expect(events, RDMA_CM_EVENT_ESTABLISHED);
+	expect(events, RDMA_CM_EVENT_DISCONNECTED);
+	rt_sleep(MS);
+	client_done();
+}
+
+START_TEST(test_parts_before_connected)
+{
+	setup();
+	disconnects = 0;
+	run_well(curt_server, slow_client);
+	ck_assert_uint_eq(disconnects, CLIENTS);
+}
+END_TEST
+
 static void no_server(void *arg)
 {
 	(void)arg;
@@ -1179,6 +1224,7 @@ int main(void)
 	tcase_add_test(tcase, test_new_process_has_no_descriptors);
 	tcase_add_test(tcase, test_event_for_another_thread);
 	tcase_add_test(tcase, test_accept_and_reject);
+	tcase_add_test(tcase, test_parts_before_connected);
 	tcase_add_test(tcase, test_no_listener);
 	tcase_add_test(tcase, test_endpoints);
 	tcase_add_test(tcase, test_poll_over_both);
