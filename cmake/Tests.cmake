@@ -293,14 +293,19 @@ if(NOT TIDEMARK_SANITIZE) # a search takes the same steps as without, and the pl
 	tidemark_test(test_systems_contracts ${PROJECT_SOURCE_DIR}/tests/docs/test_systems_contracts.sh $<TARGET_FILE:tidemark>
 		${PROJECT_SOURCE_DIR})
 	set_tests_properties(test_systems_contracts PROPERTIES LABELS all COST 500 TIMEOUT 6000)
-	foreach(store ca forca herd hydradb nessie octopus pilaf rdmp_kv redo_log remotelog rfp saw_imm)
-		set(options)
-		if(store STREQUAL octopus) # a dead client's lock keeps others asking: other hardware takes ten minutes
-			set(options --one-config)
+	# A line "# test: OPTION..." of the list says how its store is tested; "# test: no", that it is not.
+	file(GLOB ablations CONFIGURE_DEPENDS core/stores/*/ablation.txt)
+	foreach(list ${ablations})
+		file(STRINGS ${list} options REGEX "^# test: ")
+		string(REGEX REPLACE "^# test: " "" options "${options}")
+		cmake_path(GET list PARENT_PATH folder)
+		cmake_path(GET folder FILENAME store)
+		if(NOT options STREQUAL no)
+			separate_arguments(options)
+			tidemark_turn_test(test_ablate_${store} ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_ablate.sh $<TARGET_FILE:tidemark>
+				${store} ${options})
+			set_tests_properties(test_ablate_${store} PROPERTIES LABELS all COST 90 TIMEOUT 1200)
 		endif()
-		tidemark_turn_test(test_ablate_${store} ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_ablate.sh $<TARGET_FILE:tidemark>
-			${store} ${options})
-		set_tests_properties(test_ablate_${store} PROPERTIES LABELS all COST 90 TIMEOUT 1200)
 	endforeach()
 endif()
 tidemark_test(test_taxonomy_cli ${PROJECT_SOURCE_DIR}/tests/checker/models/test_taxonomy.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})

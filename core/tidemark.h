@@ -30,26 +30,27 @@ struct tm_append_methods;
  * and how it is judged, and what it says. Whatever has to know all contracts is made from these
  * rows. docs/contracts.md has an example of each, checker/judge/contracts.c the definitions.
  */
-#define TM_CONTRACT_ROWS(X)                                                                       \
-	X(RDA, TM_IN_RUN | TM_AFTER_CRASH | TM_ON_MACHINE,                                        \
-	  "a GET returns one PUT's whole value, or not-found; never a mix, never another key's "  \
-	  "bytes")                                                                                \
-	X(LIN, TM_IN_RUN | TM_ON_MACHINE | TM_NAMES_MISSED, "linearizable while nothing crashes") \
-	X(DUR, TM_AFTER_CRASH | TM_ON_MACHINE | TM_IF_LIN | TM_NAMES_MISSED,                      \
-	  "an acknowledged PUT or DELETE survives any later power failure")                       \
-	X(BUF, TM_AFTER_CRASH | TM_IF_LIN,                                                        \
-	  "after a power failure the state is some prefix of the real-time order")                \
-	X(MONO, TM_AFTER_CRASH | TM_ON_MACHINE | TM_NAMES_MISSED,                                 \
-	  "a value read before the power failure is still there, or a newer one")                 \
-	X(KEEP, TM_AFTER_CRASH | TM_ON_MACHINE | TM_NAMES_MISSED,                                 \
-	  "a version that was durable and current is not replaced by an older one")               \
-	X(NORES, TM_IN_RUN | TM_AFTER_CRASH | TM_ON_MACHINE,                                      \
-	  "what was deleted, or reported as failed, does not come back")                          \
-	X(OK, TM_IN_RUN | TM_AFTER_CRASH,                                                         \
-	  "an operation fails only for a reason that was injected")                               \
-	X(LIVE, TM_BY_RUNNING,                                                                    \
-	  "every operation ends, also when the newest version's writer is dead")                  \
-	X(FSCK, TM_BY_RUNNING, "the store's own structural check passes after recovery")          \
+#define TM_CONTRACT_ROWS(X)                                                                      \
+	X(RDA, TM_IN_RUN | TM_AFTER_CRASH | TM_ON_MACHINE | TM_KEYED,                            \
+	  "a GET returns one PUT's whole value, or not-found; never a mix, never another key's " \
+	  "bytes")                                                                               \
+	X(LIN, TM_IN_RUN | TM_ON_MACHINE | TM_NAMES_MISSED | TM_MODELLED,                        \
+	  "linearizable while nothing crashes")                                                  \
+	X(DUR, TM_AFTER_CRASH | TM_ON_MACHINE | TM_IF_LIN | TM_NAMES_MISSED | TM_MODELLED,       \
+	  "an acknowledged PUT or DELETE survives any later power failure")                      \
+	X(BUF, TM_AFTER_CRASH | TM_IF_LIN | TM_MODELLED,                                         \
+	  "after a power failure the state is some prefix of the real-time order")               \
+	X(MONO, TM_AFTER_CRASH | TM_ON_MACHINE | TM_NAMES_MISSED | TM_KEYED,                     \
+	  "a value read before the power failure is still there, or a newer one")                \
+	X(KEEP, TM_AFTER_CRASH | TM_ON_MACHINE | TM_NAMES_MISSED | TM_KEYED,                     \
+	  "a version that was durable and current is not replaced by an older one")              \
+	X(NORES, TM_IN_RUN | TM_AFTER_CRASH | TM_ON_MACHINE | TM_KEYED,                          \
+	  "what was deleted, or reported as failed, does not come back")                         \
+	X(OK, TM_IN_RUN | TM_AFTER_CRASH,                                                        \
+	  "an operation fails only for a reason that was injected")                              \
+	X(LIVE, TM_BY_RUNNING,                                                                   \
+	  "every operation ends, also when the newest version's writer is dead")                 \
+	X(FSCK, TM_BY_RUNNING, "the store's own structural check passes after recovery")         \
 	X(OWN, TM_IN_RUN | TM_AFTER_CRASH, "what the store's own judge asks of a history")
 
 enum tm_judged {
@@ -59,6 +60,8 @@ enum tm_judged {
 	TM_IF_LIN = 8,	      /* only where LIN holds: else it would prove nothing */
 	TM_NAMES_MISSED = 16, /* the verdict names the version that an answer misses */
 	TM_BY_RUNNING = 32,   /* not from a history: it shows while the store runs */
+	TM_KEYED = 64,	      /* of keys and values: not judged of a store's own operations, */
+	TM_MODELLED = 128,    /* and this of them by the store's model alone */
 };
 
 enum tm_contract {

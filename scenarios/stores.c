@@ -98,15 +98,23 @@ __attribute__((constructor)) static void put_in_order(void)
 			stores[n++] = known[i].store;
 }
 
+/* The contracts whose row has the flag. */
+static unsigned contracts_that(enum tm_judged flag)
+{
+#define X(name, judged, what) | ((judged)&flag ? TM_BIT(TM_##name) : 0)
+	return 0 TM_CONTRACT_ROWS(X);
+#undef X
+}
+
 unsigned store_judged_by(const struct tm_store *store, bool own)
 {
 	unsigned judged = TM_BIT(TM_CONTRACTS) - 1;
 	if (!store->judge && !(own && store->model))
 		judged &= ~TM_BIT(TM_OWN);
 	if (own)
-		judged &= ~(TM_BIT(TM_RDA) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP) | TM_BIT(TM_NORES));
+		judged &= ~contracts_that(TM_KEYED);
 	if (own && !store->model)
-		judged &= ~(TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF));
+		judged &= ~contracts_that(TM_MODELLED);
 	return judged;
 }
 

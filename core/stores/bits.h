@@ -5,15 +5,10 @@
  * its variants break, and for tests of them. Only a file with such a table includes it. */
 #include "core/tidemark.h"
 
-#define RDA   TM_BIT(TM_RDA)
-#define LIN   TM_BIT(TM_LIN)
-#define DUR   TM_BIT(TM_DUR)
-#define BUF   TM_BIT(TM_BUF)
-#define MONO  TM_BIT(TM_MONO)
-#define KEEP  TM_BIT(TM_KEEP)
-#define NORES TM_BIT(TM_NORES)
-#define OK    TM_BIT(TM_OK)
-#define LIVE  TM_BIT(TM_LIVE)
-#define FSCK  TM_BIT(TM_FSCK)
+enum contract_bit {
+#define X(name, judged, what) name = TM_BIT(TM_##name),
+	TM_CONTRACT_ROWS(X)
+#undef X
+};
 
 #endif
