@@ -203,6 +203,7 @@ tidemark_test(test_examine_cli ${PROJECT_SOURCE_DIR}/tests/checker/live/test_exa
 	$<TARGET_FILE:test_examine>)
 tidemark_test(test_defaults ${PROJECT_SOURCE_DIR}/tests/docs/test_defaults.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_docs ${PROJECT_SOURCE_DIR}/tests/docs/test_docs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+tidemark_test(test_where ${PROJECT_SOURCE_DIR}/tests/docs/test_where.py ${PROJECT_SOURCE_DIR})
 tidemark_test(test_ci ${PROJECT_SOURCE_DIR}/tests/docs/test_ci.py $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 set_tests_properties(test_ci PROPERTIES LABELS all)
 tidemark_test(test_systems ${PROJECT_SOURCE_DIR}/tests/docs/test_systems.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # What README.md and docs/ name exists: files and folders of the tree, links between pages, commands
-# and options of tidemark, targets of make, enumerators and types, and functions. Where a line names
-# a source file and functions, one of its files has to mention each of them.
+# and options of tidemark, targets of make, enumerators and types, and functions.
 #
 #	test_docs.sh TIDEMARK SOURCES
 set -u
@@ -153,18 +152,5 @@ grep -noE '`[a-z_]+\(\)|`(enum|struct) [a-z_]+|`[A-Z]+_[A-Z_]+`' $own /dev/null 
 while IFS=: read -r page line name; do
 	grep -qx "$name" "$work/identifiers" || wrong "$page:$line: the code has no $name"
 done <"$work/code"
-
-# Side by side, a function and a file belong together: `f()` (`x.c`) and `x.c`, `f()`.
-{
-	grep -noE '`[a-z0-9_]+\(\)`,? \(?`[a-z0-9_/]+\.[ch]`' $own /dev/null
-	grep -noE '`[a-z0-9_/]+\.[ch]`[,:]? \(?`[a-z0-9_]+\(\)`' $own /dev/null
-} >"$work/both"
-[ "$(wc -l <"$work/both")" -gt 10 ] || wrong "the docs say of hardly any function where it is: is the pattern right?"
-while IFS=: read -r page line text; do
-	file=$(echo "$text" | grep -oE '[a-z0-9_/]+\.[ch]')
-	name=$(echo "$text" | grep -oE '[a-z0-9_]+\(' | tr -d '(')
-	[ -e "$file" ] || file=$(find core checker cli faultinject report scenarios -path "*/$file")
-	grep -qw -- "$name" $file /dev/null || wrong "$page:$line: $name() is not in $file"
-done <"$work/both"
 
 exit $failed
