@@ -6,13 +6,10 @@
  * that earlier WRITEs of the connection are visible. A GET READs the log and takes the last record of the key that is whole.
  * Whether what is visible is durable, too, depends on the server's hardware: see docs/one-sided.md.
  */
-#include <errno.h>
-#include <infiniband/verbs.h>
 #include <libpmem.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tidemark/rt.h>
+#include <tidemark/serve.h>
 #include <tidemark/tidemark.h>
 
 enum { KNOB_FLUSH };
@@ -112,164 +109,48 @@ static void fsck(const struct tm_env *env, struct tm_fsck *fsck)
 			fsck->bad(fsck, "record %zu is beyond the tail", i);
 }
 
-/* --- connections --- */
-
-struct greeting {
-	uint32_t client, qpn;
-	union ibv_gid gid;
-	uint64_t at; /* the server's log */
-	uint32_t rkey, pad;
-};
-
-static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_cq *cq)
-{
-	struct ibv_qp_init_attr init = {.send_cq = cq,
-					.recv_cq = cq,
-					.qp_type = IBV_QPT_RC,
-					.cap = {.max_send_wr = 4, .max_send_sge = 1}};
-	return ibv_create_qp(pd, &init);
-}
-
-static int greet(struct greeting *g, struct ibv_qp *qp, uint32_t client, const struct ibv_mr *mr)
-{
-	memset(g, 0, sizeof(*g));
-	g->client = client;
-	g->qpn = qp->qp_num;
-	g->at = (uintptr_t)mr->addr;
-	g->rkey = mr->rkey;
-	return -ibv_query_gid(qp->context, 1, 0, &g->gid);
-}
-
-static int connect_qp(struct ibv_qp *qp, const struct greeting *peer)
-{
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
-				   .port_num = 1,
-				   .qp_access_flags =
-					   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC};
-	int rc = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-	if (rc)
-		return -rc;
-	attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
-				    .path_mtu = IBV_MTU_1024,
-				    .dest_qp_num = peer->qpn,
-				    .max_dest_rd_atomic = 1,
-				    .min_rnr_timer = 1,
-				    .ah_attr = {.is_global = 1,
-						.grh = {.dgid = peer->gid, .hop_limit = 64},
-						.port_num = 1}};
-	rc = ibv_modify_qp(qp, &attr,
-			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-	if (rc)
-		return -rc;
-	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTS, .timeout = 16, .retry_cnt = 6, .rnr_retry = 7, .max_rd_atomic = 1};
-	return -ibv_modify_qp(qp, &attr,
-			      IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				      IBV_QP_MAX_QP_RD_ATOMIC);
-}
-
-/* --- the server --- */
-
-struct server {
-	const struct tm_params *params;
-	struct ibv_pd *pd;
-	struct ibv_cq *cq;
-	struct ibv_mr *mr; /* the pool */
-	struct ibv_qp **qp; /* by client number */
-};
-
-/* A client connects, maybe once more. */
-static int accept_client(void *arg, const void *request, size_t request_len, void *reply, size_t reply_len)
-{
-	struct server *s = arg;
-	const struct greeting *g = request;
-	if (request_len != sizeof(*g) || reply_len < sizeof(*g) || g->client > s->params->clients)
-		return -EINVAL;
-	if (s->qp[g->client])
-		ibv_destroy_qp(s->qp[g->client]);
-	struct ibv_qp *qp = s->qp[g->client] = create_qp(s->pd, s->cq);
-	if (!qp)
-		return -errno;
-	int rc = connect_qp(qp, g);
-	return rc ? rc : greet(reply, qp, g->client, s->mr);
-}
+/* --- the server, which does nothing --- */
 
 static int serve(const struct tm_env *env)
 {
-	struct server *s = calloc(1, sizeof(*s));
-	if (!s || !(s->qp = calloc(env->params->clients + 1, sizeof(*s->qp))))
-		return -ENOMEM;
-	s->params = env->params;
-	if (!(s->pd = ibv_alloc_pd(env->verbs)) || !(s->cq = ibv_create_cq(env->verbs, 16, NULL, NULL, 0)) ||
-	    !(s->mr = ibv_reg_mr(s->pd, env->pm, env->pm_len,
-				 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
-					 IBV_ACCESS_REMOTE_ATOMIC)))
-		return -errno;
-	return rt_listen(accept_client, s);
+	struct serve_server *s = calloc(1, sizeof(*s));
+	int rc = s ? serve_init(s, env, 0, NULL, NULL) : -ENOMEM;
+	if (!rc)
+		rc = serve_region(s, env->pm, env->pm_len,
+				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+					  IBV_ACCESS_REMOTE_ATOMIC);
+	return rc ? rc : serve_start(s);
 }
 
 /* --- a client --- */
 
 struct client {
 	const struct tm_params *params;
-	struct ibv_cq *cq;
-	struct ibv_qp *qp;
+	struct serve_client link;
 	struct ibv_mr *mr;     /* of the two */
 	struct log *log;       /* a copy */
 	struct record *record; /* that is written */
-	struct greeting server;
-	bool broken;
 };
 
 static int open_client(const struct tm_env *env, void **handle)
 {
 	const size_t bytes = pm_bytes(env->params), all = bytes + record_bytes(env->params);
 	struct client *c = calloc(1, sizeof(*c));
-	struct greeting own;
 	if (!c || !(c->log = calloc(1, all)))
 		return -ENOMEM;
 	c->params = env->params;
 	c->record = (struct record *)((uint8_t *)c->log + bytes);
-	struct ibv_pd *pd = ibv_alloc_pd(env->verbs);
-	if (!pd || !(c->cq = ibv_create_cq(env->verbs, 8, NULL, NULL, 0)) ||
-	    !(c->mr = ibv_reg_mr(pd, c->log, all, IBV_ACCESS_LOCAL_WRITE)) || !(c->qp = create_qp(pd, c->cq)))
-		return -errno;
-	int rc = greet(&own, c->qp, env->client, c->mr);
-	if (!rc)
-		rc = rt_connect(&own, sizeof(own), &c->server, sizeof(c->server));
-	if (!rc)
-		rc = connect_qp(c->qp, &c->server);
 	*handle = c;
+	int rc = serve_connect(&c->link, env, 0);
+	if (!rc && !(c->mr = ibv_reg_mr(c->link.pd, c->log, all, IBV_ACCESS_LOCAL_WRITE)))
+		rc = -errno;
 	return rc;
 }
 
 /* A request of `bytes` at an offset of the server's log. The last one of an operation is waited for. */
 static int post(struct client *c, enum ibv_wr_opcode opcode, void *local, uint64_t off, size_t bytes, bool wait)
 {
-	struct ibv_sge sge = {(uintptr_t)local, (uint32_t)bytes, c->mr->lkey};
-	struct ibv_send_wr wr = {.sg_list = &sge,
-				 .num_sge = 1,
-				 .opcode = opcode,
-				 .send_flags = wait ? IBV_SEND_SIGNALED : 0},
-			   *bad;
-	struct ibv_wc wc;
-	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-		wr.wr.atomic.remote_addr = c->server.at + off;
-		wr.wr.atomic.rkey = c->server.rkey;
-		wr.wr.atomic.compare_add = 1;
-	} else {
-		wr.wr.rdma.remote_addr = c->server.at + off;
-		wr.wr.rdma.rkey = c->server.rkey;
-	}
-	c->broken = c->broken || ibv_post_send(c->qp, &wr, &bad);
-	if (c->broken)
-		return -EIO;
-	int n = 0;
-	while (wait && !(n = ibv_poll_cq(c->cq, 1, &wc)))
-		rt_yield();
-	c->broken = n < 0 || (n > 0 && wc.status != IBV_WC_SUCCESS);
-	return c->broken ? -EIO : 0;
+	return serve_rdma(&c->link, opcode, c->mr, local, bytes, off, wait);
 }
 
 static int update(struct client *c, const void *key, size_t klen, const void *value, uint32_t vlen)

@@ -4,22 +4,13 @@
  * what that means is a model, 20 lines; and what the model does not say is a contract of the store's own: no value is
  * given to two clients, whatever fails.
  *
- * The queue is a log in PM: an entry for each value, with a checksum over it, and a mark on those that have been taken. Clients
- * connect by rdma_cm; one task of the server sleeps in poll() until somebody connects or a request has come.
+ * The queue is a log in PM: an entry for each value, with a checksum over it, and a mark on those that have been taken.
  */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <infiniband/verbs.h>
 #include <libpmem.h>
-#include <poll.h>
-#include <rdma/rdma_cma.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tidemark/rt.h>
+#include <tidemark/serve.h>
 #include <tidemark/tidemark.h>
-
-#define PORT 7472
 
 /* Knobs, by their places in the list at the end. */
 enum { KNOB_MARK, KNOB_SUM, KNOB_END };
@@ -138,67 +129,12 @@ static size_t message_bytes(const struct tm_params *p)
 	return sizeof(struct message) + (p->max_vlen > LIST_BYTES ? p->max_vlen : LIST_BYTES);
 }
 
-/* One side of a connection: a queue pair, and a message each way. */
-struct side {
-	struct rdma_cm_id *id;
-	struct ibv_cq *cq;
-	struct ibv_mr *mr;
-	struct message *in, *out;
-	size_t bytes;
-};
-
-static int post_receive(struct side *s)
-{
-	struct ibv_sge sge = {(uintptr_t)s->in, (uint32_t)s->bytes, s->mr->lkey};
-	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
-	return -ibv_post_recv(s->id->qp, &wr, &bad);
-}
-
-static int post_send(struct side *s)
-{
-	struct ibv_sge sge = {(uintptr_t)s->out, (uint32_t)(sizeof(*s->out) + s->out->len), s->mr->lkey};
-	struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED}, *bad;
-	return -ibv_post_send(s->id->qp, &wr, &bad);
-}
-
-/* Takes back what side_open() has made. */
-static void side_close(struct side *s)
-{
-	if (s->id->qp)
-		rdma_destroy_qp(s->id);
-	if (s->cq)
-		ibv_destroy_cq(s->cq);
-	if (s->mr)
-		ibv_dereg_mr(s->mr);
-	free(s->in);
-}
-
-static int side_open(struct side *s, struct rdma_cm_id *id, struct ibv_comp_channel *channel, size_t bytes)
-{
-	*s = (struct side){.id = id, .bytes = bytes};
-	struct ibv_qp_init_attr init = {
-		.qp_type = IBV_QPT_RC, .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}};
-	uint8_t *both = calloc(2, bytes);
-	s->in = (struct message *)both;
-	if (!both || !(s->cq = ibv_create_cq(id->verbs, 16, s, channel, 0)))
-		return -ENOMEM;
-	init.send_cq = init.recv_cq = s->cq;
-	if (rdma_create_qp(id, NULL, &init) || !(s->mr = ibv_reg_mr(id->pd, both, 2 * bytes, IBV_ACCESS_LOCAL_WRITE)))
-		return -errno;
-	s->out = (struct message *)(both + bytes);
-	return post_receive(s);
-}
-
-static const struct rdma_conn_param connection = {
-	.responder_resources = 1, .initiator_depth = 1, .retry_count = 6, .rnr_retry_count = 7};
-
 /* --- the server --- */
 
 struct server {
 	struct tm_env env;
-	struct rdma_event_channel *events;    /* who connects, who leaves */
-	struct ibv_comp_channel *completions; /* whose request has come */
-	size_t entries;			      /* in use */
+	struct serve_server serve;
+	size_t entries; /* in use */
 };
 
 static int enqueue(struct server *s, const struct message *m)
@@ -255,17 +191,6 @@ static void list(const struct server *s, struct message *reply)
 	}
 }
 
-static void handle(struct server *s, const struct message *m, struct message *reply)
-{
-	memset(reply, 0, sizeof(*reply));
-	if (m->op == ENQUEUE)
-		reply->status = enqueue(s, m);
-	else if (m->op == DEQUEUE)
-		dequeue(s, reply);
-	else
-		list(s, reply);
-}
-
 /* A bug of some stores: what was promised becomes durable after the reply. */
 static void mark_later(const struct server *s)
 {
@@ -273,212 +198,86 @@ static void mark_later(const struct server *s)
 		pmem_persist(&entry_at(&s->env, i)->taken, sizeof(uint64_t));
 }
 
-/* Somebody wants to connect. Who cannot be served is refused. */
-static void accept_client(struct server *s, struct rdma_cm_id *id)
+static size_t handle(void *arg, const void *request, void *answer)
 {
-	struct side *side = calloc(1, sizeof(*side));
-	struct rdma_conn_param param = connection;
-	id->context = side;
-	if (side && !side_open(side, id, s->completions, message_bytes(s->env.params)) &&
-	    !ibv_req_notify_cq(side->cq, 0) && !rdma_accept(id, &param))
-		return;
-	rdma_reject(id, NULL, 0);
-	if (side)
-		side_close(side);
-	free(side);
-	rdma_destroy_id(id);
-}
-
-static void on_connection(struct server *s)
-{
-	struct rdma_cm_event *event;
-	while (!rdma_get_cm_event(s->events, &event)) {
-		struct rdma_cm_id *id = event->id;
-		enum rdma_cm_event_type type = event->event;
-		rdma_ack_cm_event(event);
-		if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
-			accept_client(s, id);
-		} else if (type == RDMA_CM_EVENT_DISCONNECTED || type == RDMA_CM_EVENT_CONNECT_ERROR ||
-			   type == RDMA_CM_EVENT_UNREACHABLE || type == RDMA_CM_EVENT_REJECTED) {
-			side_close(id->context);
-			free(id->context);
-			rdma_destroy_id(id);
-		}
-	}
-}
-
-static void on_request(struct server *s)
-{
-	struct ibv_cq *cq;
-	void *context;
-	struct ibv_wc wc;
-	while (!ibv_get_cq_event(s->completions, &cq, &context)) {
-		struct side *side = context;
-		ibv_ack_cq_events(cq, 1);
-		/* Asked for again before the queue is emptied: what comes in between makes another event. */
-		if (ibv_req_notify_cq(cq, 0))
-			rdma_disconnect(side->id);
-		while (ibv_poll_cq(cq, 1, &wc) > 0) {
-			if (wc.status != IBV_WC_SUCCESS || wc.opcode != IBV_WC_RECV)
-				continue;
-			handle(s, side->in, side->out);
-			if (post_receive(side) || post_send(side))
-				rdma_disconnect(side->id); /* the client would wait for ever */
-			mark_later(s);
-		}
-	}
-}
-
-static void server_main(void *arg)
-{
+	const struct message *m = request;
+	struct message *reply = answer;
 	struct server *s = arg;
-	struct pollfd wait[] = {{.fd = s->events->fd, .events = POLLIN}, {.fd = s->completions->fd, .events = POLLIN}};
-	for (;;) {
-		if (poll(wait, 2, -1) < 0)
-			continue;
-		on_connection(s);
-		on_request(s);
-	}
+	mark_later(s);
+	memset(reply, 0, sizeof(*reply));
+	if (m->op == ENQUEUE)
+		reply->status = enqueue(s, m);
+	else if (m->op == DEQUEUE)
+		dequeue(s, reply);
+	else
+		list(s, reply);
+	return sizeof(*reply) + reply->len;
 }
 
 static int serve(const struct tm_env *env)
 {
-	struct sockaddr_in own = {.sin_family = AF_INET, .sin_port = htons(PORT)};
-	struct rdma_cm_id *listener;
 	struct server *s = calloc(1, sizeof(*s));
-	if (!s || !(s->events = rdma_create_event_channel()) || !(s->completions = ibv_create_comp_channel(env->verbs)))
+	if (!s)
 		return -ENOMEM;
 	s->env = *env;
 	s->entries = count_entries(env);
-	fcntl(s->events->fd, F_SETFL, O_NONBLOCK);
-	fcntl(s->completions->fd, F_SETFL, O_NONBLOCK);
-	if (rdma_create_id(s->events, &listener, NULL, RDMA_PS_TCP) || rdma_bind_addr(listener, (struct sockaddr *)&own) ||
-	    rdma_listen(listener, TM_MAX_CLIENTS))
-		return -errno;
-	return rt_spawn("server", server_main, s);
+	int rc = serve_init(&s->serve, env, message_bytes(env->params), handle, s);
+	return rc ? rc : serve_start(&s->serve);
 }
 
 /* --- a client --- */
 
-struct client {
-	struct rdma_event_channel *events;
-	struct side side;
-	bool broken; /* the connection is */
-};
-
-/* The next event must be this one. */
-static int await(struct client *c, enum rdma_cm_event_type type)
-{
-	struct rdma_cm_event *event;
-	if (rdma_get_cm_event(c->events, &event))
-		return -errno;
-	bool is = event->event == type;
-	rdma_ack_cm_event(event);
-	return is ? 0 : -ECONNREFUSED;
-}
-
 static int open_client(const struct tm_env *env, void **handle)
 {
-	struct sockaddr_in server = {
-		.sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr = {htonl(0x0a000001)}}; /* 10.0.0.1; any will do here */
-	struct rdma_conn_param param = connection;
-	struct rdma_cm_id *id;
-	struct client *c = calloc(1, sizeof(*c));
-	if (!c || !(c->events = rdma_create_event_channel()))
-		return -ENOMEM;
-	if (rdma_create_id(c->events, &id, NULL, RDMA_PS_TCP) ||
-	    rdma_resolve_addr(id, NULL, (struct sockaddr *)&server, 1000))
-		return -errno;
-	int rc = await(c, RDMA_CM_EVENT_ADDR_RESOLVED);
-	if (!rc)
-		rc = rdma_resolve_route(id, 1000) ? -errno : await(c, RDMA_CM_EVENT_ROUTE_RESOLVED);
-	if (!rc)
-		rc = side_open(&c->side, id, NULL, message_bytes(env->params));
-	if (!rc)
-		rc = rdma_connect(id, &param) ? -errno : await(c, RDMA_CM_EVENT_ESTABLISHED);
-	if (!rc)
-		fcntl(c->events->fd, F_SETFL, O_NONBLOCK);
+	struct serve_client *c = calloc(1, sizeof(*c));
 	*handle = c;
-	return rc;
+	return c ? serve_connect(c, env, message_bytes(env->params)) : -ENOMEM;
 }
 
-/* The reply has come, or the server has gone. */
-static int wait_for_reply(struct client *c)
+static int ask(struct serve_client *c, uint32_t op, const void *bytes, size_t len)
 {
-	struct rdma_cm_event *event;
-	struct ibv_wc wc;
-	for (;;) {
-		while (ibv_poll_cq(c->side.cq, 1, &wc) > 0) {
-			if (wc.status != IBV_WC_SUCCESS)
-				return -EIO;
-			if (wc.opcode == IBV_WC_RECV)
-				return 0;
-		}
-		if (!rdma_get_cm_event(c->events, &event)) {
-			rdma_ack_cm_event(event);
-			return -ECONNRESET;
-		}
-		rt_yield();
-	}
-}
-
-/* Ask the server. The reply stays where it is until ask_again(). */
-static int ask(struct client *c, uint32_t op, const void *bytes, size_t len)
-{
-	struct message *m = c->side.out;
-	if (c->broken)
-		return -EIO;
+	struct message *m = (struct message *)c->request;
 	memset(m, 0, sizeof(*m));
 	m->op = op;
 	m->len = (uint32_t)len;
 	if (len)
 		memcpy(m->bytes, bytes, len);
-	if (post_send(&c->side) || wait_for_reply(c)) {
-		c->broken = true;
-		return -EIO;
-	}
-	return c->side.in->status;
-}
-
-/* The reply has been looked at: the next one may come. */
-static int ask_again(struct client *c, int rc)
-{
-	if (!c->broken && post_receive(&c->side))
-		c->broken = true;
-	return rc;
+	int rc = serve_call(c, sizeof(*m) + len);
+	return rc ? rc : ((const struct message *)c->reply)->status;
 }
 
 static int run_enqueue(void *client, const struct tm_call *call, struct tm_answer *answer)
 {
 	(void)answer;
-	return ask_again(client, ask(client, ENQUEUE, call->value, call->vlen));
+	return ask(client, ENQUEUE, call->value, call->vlen);
 }
 
 /* The value, after a byte that says that there is one. */
 static int run_dequeue(void *client, const struct tm_call *call, struct tm_answer *answer)
 {
-	struct client *c = client;
+	struct serve_client *c = client;
+	const struct message *m = (const struct message *)c->reply;
 	int rc = ask(c, DEQUEUE, NULL, 0);
-	const struct message *m = c->side.in;
 	(void)call;
 	if (!rc && !m->empty) {
 		answer->bytes[0] = 1;
 		memcpy(answer->bytes + 1, m->bytes, m->len < TM_MAX_ANSWER ? m->len : TM_MAX_ANSWER - 1);
 		answer->len = 1 + (m->len < TM_MAX_ANSWER ? m->len : TM_MAX_ANSWER - 1);
 	}
-	return ask_again(c, rc);
+	return rc;
 }
 
 static int run_list(void *client, const struct tm_call *call, struct tm_answer *answer)
 {
-	struct client *c = client;
+	struct serve_client *c = client;
+	const struct message *m = (const struct message *)c->reply;
 	int rc = ask(c, LIST, NULL, 0);
 	(void)call;
 	if (!rc) {
-		answer->len = c->side.in->len;
-		memcpy(answer->bytes, c->side.in->bytes, answer->len);
+		answer->len = m->len;
+		memcpy(answer->bytes, m->bytes, answer->len);
 	}
-	return ask_again(c, rc);
+	return rc;
 }
 
 /* --- what it means --- */

@@ -6,12 +6,10 @@
  * is written, made durable, and then `current` (in the entry's first slot) is set to n: clients see it from then on. What
  * `current` is after a power failure does not matter: recovery takes the newest slot whose checksum is right.
  */
-#include <errno.h>
-#include <infiniband/verbs.h>
 #include <libpmem.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tidemark/rt.h>
+#include <tidemark/serve.h>
 #include <tidemark/tidemark.h>
 
 enum { KNOB_HASH, KNOB_BUG };
@@ -148,79 +146,13 @@ struct message {
 	uint8_t key[TM_MAX_KEY];
 	uint8_t value[MAX_VALUE];
 };
-struct greeting {
-	uint32_t client, qpn, rkey, base;
-	union ibv_gid gid;
-};
-
-static int to_rtr(struct ibv_qp *qp, const struct greeting *peer)
-{
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_READ};
-	int rc = ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-	if (rc)
-		return -rc;
-	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = peer->qpn,
-				 .max_dest_rd_atomic = 1, .min_rnr_timer = 1};
-	a.ah_attr.is_global = 1;
-	a.ah_attr.grh.dgid = peer->gid;
-	a.ah_attr.grh.hop_limit = 64;
-	a.ah_attr.port_num = 1;
-	return -ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-}
-
-static int to_rts(struct ibv_qp *qp)
-{
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS, .timeout = 16, .retry_cnt = 6, .rnr_retry = 7, .max_rd_atomic = 1};
-	return -ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-			      IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
-}
-
-static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq)
-{
-	struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
-		.cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}};
-	return ibv_create_qp(pd, &init);
-}
-
-static int post_recv(struct ibv_qp *qp, uint64_t id, struct message *m, uint32_t lkey)
-{
-	struct ibv_sge sge = {(uintptr_t)m, sizeof(*m), lkey};
-	struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1}, *bad;
-	return -ibv_post_recv(qp, &wr, &bad);
-}
-
-static int post_send(struct ibv_qp *qp, uint64_t id, struct message *m, uint32_t lkey)
-{
-	struct ibv_sge sge = {(uintptr_t)m, sizeof(*m), lkey};
-	struct ibv_send_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
-				 .send_flags = IBV_SEND_SIGNALED}, *bad;
-	return -ibv_post_send(qp, &wr, &bad);
-}
 
 /* --- the server --- */
 
-struct peer {
-	struct ibv_qp *qp, *old[8]; /* the server's task may be posting to an old one: it destroys them */
-	unsigned olds;
-	uint32_t connects;
-	bool replying, waiting; /* the last reply is under way still; a request waits for that */
-	struct message *request, *reply;
-};
 struct server {
 	struct tm_env env;
-	struct ibv_pd *pd;
-	struct ibv_cq *cq;
-	struct ibv_mr *mr, *table;
-	struct peer *peer;
-	struct message now;
+	struct serve_server serve;
 };
-
-enum { REQUEST, REPLY };
-static uint64_t wr_id(const struct peer *p, uint32_t client, unsigned what)
-{
-	return (uint64_t)p->connects << 32 | client << 1 | what;
-}
 
 static int update(struct server *s, const struct message *m)
 {
@@ -259,212 +191,51 @@ static int update(struct server *s, const struct message *m)
 	return 0;
 }
 
-/* Closes the connection, if it is still this one. */
-static void drop(struct server *s, uint32_t client, uint32_t connects)
+static size_t handle(void *arg, const void *request, void *answer)
 {
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
-	struct peer *peer = &s->peer[client];
-	if (connects == peer->connects)
-		rt_client_dropped(client);
-	while (connects == peer->connects && ibv_modify_qp(peer->qp, &a, IBV_QP_STATE))
-		rt_sleep(10000);
-}
-
-static void handle(struct server *s, uint32_t client)
-{
-	struct peer *peer = &s->peer[client];
-	const uint32_t connects = peer->connects;
-	peer->waiting = false;
-	s->now = *peer->request;
-	int32_t status = update(s, &s->now);
-	if (connects != peer->connects)
-		return;
-	memset(peer->reply, 0, sizeof(*peer->reply));
-	peer->reply->status = status;
-	peer->replying = true;
-	struct ibv_qp *qp = peer->qp;
-	int rc;
-	for (int tries = 0; (rc = post_recv(qp, wr_id(peer, client, REQUEST), peer->request, s->mr->lkey)) && tries < 9; tries++)
-		rt_sleep(1000);
-	if (connects != peer->connects)
-		return;
-	for (int tries = 0; !rc && tries < 10; tries++) {
-		rc = post_send(qp, wr_id(peer, client, REPLY), peer->reply, s->mr->lkey);
-		if (!rc || connects != peer->connects)
-			break;
-		rc = tries < 9 ? 0 : rc;
-		rt_sleep(1000);
-	}
-	if (rc)
-		drop(s, client, connects);
-}
-
-static void server_main(void *arg)
-{
-	struct server *s = arg;
-	struct ibv_wc wc;
-	for (;;) {
-		if (ibv_poll_cq(s->cq, 1, &wc) < 1) {
-			rt_yield();
-			continue;
-		}
-		uint32_t client = (uint32_t)wc.wr_id >> 1;
-		struct peer *peer = &s->peer[client];
-		if (wc.wr_id >> 32 != peer->connects || wc.status != IBV_WC_SUCCESS)
-			continue;
-		if ((wc.wr_id & 1) == REPLY)
-			peer->replying = false;
-		else
-			peer->waiting = true;
-		if (peer->waiting && !peer->replying)
-			handle(s, client);
-		while (peer->olds)
-			ibv_destroy_qp(peer->old[--peer->olds]);
-	}
-}
-
-static int on_connect(void *arg, const void *req, size_t req_len, void *rsp, size_t rsp_len)
-{
-	struct server *s = arg;
-	const struct greeting *g = req;
-	struct greeting *r = rsp;
-	if (req_len != sizeof(*g) || rsp_len < sizeof(*g) || g->client > s->env.params->clients)
-		return -EINVAL;
-	struct peer *peer = &s->peer[g->client];
-	peer->connects++;
-	peer->replying = peer->waiting = false;
-	if (peer->qp && peer->olds == 8)
-		return -EAGAIN;
-	if (peer->qp)
-		peer->old[peer->olds++] = peer->qp;
-	peer->qp = make_qp(s->pd, s->cq);
-	if (!peer->qp)
-		return -errno;
-	int rc = to_rtr(peer->qp, g);
-	if (!rc)
-		rc = post_recv(peer->qp, wr_id(peer, g->client, REQUEST), peer->request, s->mr->lkey);
-	if (!rc)
-		rc = to_rts(peer->qp);
-	if (rc)
-		return rc;
-	memset(r, 0, sizeof(*r));
-	r->client = g->client;
-	r->qpn = peer->qp->qp_num;
-	r->rkey = s->table->rkey;
-	r->base = (uintptr_t)s->env.pm & 4095;
-	return -ibv_query_gid(peer->qp->context, 1, 0, &r->gid);
+	struct message *reply = answer;
+	memset(reply, 0, sizeof(*reply));
+	reply->status = update(arg, request);
+	return sizeof(*reply);
 }
 
 static int serve(const struct tm_env *env)
 {
-	const size_t clients = env->params->clients + 1;
 	struct server *s = calloc(1, sizeof(*s));
-	struct message *m = calloc(2 * clients, sizeof(*m));
-	if (!s || !m || !(s->peer = calloc(clients, sizeof(*s->peer))))
+	if (!s)
 		return -ENOMEM;
 	s->env = *env;
-	for (size_t c = 0; c < clients; c++) {
-		s->peer[c].request = &m[2 * c];
-		s->peer[c].reply = &m[2 * c + 1];
-	}
-	if (!(s->pd = ibv_alloc_pd(env->verbs)) ||
-	    !(s->cq = ibv_create_cq(env->verbs, (int)(8 * clients), NULL, NULL, 0)) ||
-	    !(s->mr = ibv_reg_mr(s->pd, m, 2 * clients * sizeof(*m), IBV_ACCESS_LOCAL_WRITE)) ||
-	    !(s->table = ibv_reg_mr_iova2(s->pd, env->pm, env->pm_len, (uintptr_t)env->pm & 4095,
-					  IBV_ACCESS_REMOTE_READ)))
-		return -errno;
-	int rc = rt_listen(on_connect, s);
-	return rc ? rc : rt_spawn("server", server_main, s);
+	int rc = serve_init(&s->serve, env, sizeof(struct message), handle, s);
+	if (!rc)
+		rc = serve_region(&s->serve, env->pm, env->pm_len, IBV_ACCESS_REMOTE_READ);
+	return rc ? rc : serve_start(&s->serve);
 }
 
 /* --- a client --- */
 
 struct client {
 	const struct tm_params *params;
-	struct ibv_cq *cq;
-	struct ibv_qp *qp;
+	struct serve_client link;
 	struct ibv_mr *mr;
-	uint32_t rkey, base;
-	bool broken, receiving; /* a receive is posted */
-	struct buffers {
-		struct message request, reply;
-		struct entry entry;
-	} *b;
+	struct entry entry; /* a copy */
 };
-
-enum { ID_REPLY = 1, ID_REQUEST = 2, ID_READ = 4, ID_PROBE = 8 };
 
 static int open_client(const struct tm_env *env, void **handle)
 {
 	struct client *c = calloc(1, sizeof(*c));
-	struct greeting own, server;
-	if (!c || !(c->b = calloc(1, sizeof(*c->b))))
+	if (!c)
 		return -ENOMEM;
 	c->params = env->params;
-	struct ibv_pd *pd = ibv_alloc_pd(env->verbs);
-	if (!pd || !(c->cq = ibv_create_cq(env->verbs, 16, NULL, NULL, 0)) ||
-	    !(c->mr = ibv_reg_mr(pd, c->b, sizeof(*c->b), IBV_ACCESS_LOCAL_WRITE)) || !(c->qp = make_qp(pd, c->cq)))
-		return -errno;
-	memset(&own, 0, sizeof(own));
-	own.client = env->client;
-	own.qpn = c->qp->qp_num;
-	int rc = -ibv_query_gid(env->verbs, 1, 0, &own.gid);
-	if (!rc)
-		rc = rt_connect(&own, sizeof(own), &server, sizeof(server));
-	if (!rc)
-		rc = to_rtr(c->qp, &server);
-	if (!rc)
-		rc = to_rts(c->qp);
-	c->rkey = server.rkey;
-	c->base = server.base;
 	*handle = c;
+	int rc = serve_connect(&c->link, env, sizeof(struct message));
+	if (!rc && !(c->mr = ibv_reg_mr(c->link.pd, &c->entry, sizeof(c->entry), IBV_ACCESS_LOCAL_WRITE)))
+		rc = -errno;
 	return rc;
-}
-
-static int post_read(struct client *c, uint64_t id, void *at, uint64_t off, size_t len)
-{
-	struct ibv_sge sge = {(uintptr_t)at, (uint32_t)len, c->mr->lkey};
-	struct ibv_send_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = len ? 1 : 0, .opcode = IBV_WR_RDMA_READ,
-				 .send_flags = IBV_SEND_SIGNALED}, *bad;
-	wr.wr.rdma.remote_addr = c->base + off;
-	wr.wr.rdma.rkey = c->rkey;
-	return -ibv_post_send(c->qp, &wr, &bad);
-}
-
-/* Wait for all of `what`. Now and then ask the NIC, by a READ of nothing, whether the server is there. */
-static int wait_for(struct client *c, unsigned what)
-{
-	uint64_t since = rt_now();
-	bool probing = false;
-	struct ibv_wc wc;
-	while (what) {
-		if (ibv_poll_cq(c->cq, 1, &wc) > 0) {
-			if (wc.status != IBV_WC_SUCCESS)
-				return -EIO;
-			what &= ~(unsigned)wc.wr_id;
-			if (wc.wr_id == ID_PROBE) {
-				probing = false;
-				since = rt_now();
-			}
-			continue;
-		}
-		rt_yield();
-		if (!probing && rt_now() - since > 1000000) {
-			since = rt_now();
-			if (!post_read(c, ID_PROBE, c->b, 0, 0)) {
-				probing = true;
-				what |= ID_PROBE;
-			}
-		}
-	}
-	return 0;
 }
 
 static int call(struct client *c, uint32_t op, const void *key, size_t klen, const void *value, size_t vlen)
 {
-	struct message *m = &c->b->request;
-	if (c->broken)
-		return -EIO;
+	struct message *m = (struct message *)c->link.request;
 	if (klen > TM_MAX_KEY || vlen > MAX_VALUE)
 		return -EINVAL;
 	memset(m, 0, sizeof(*m));
@@ -474,17 +245,8 @@ static int call(struct client *c, uint32_t op, const void *key, size_t klen, con
 	memcpy(m->key, key, klen);
 	if (vlen)
 		memcpy(m->value, value, vlen);
-	if (!c->receiving && post_recv(c->qp, ID_REPLY, &c->b->reply, c->mr->lkey))
-		return -ENOMEM;
-	c->receiving = true;
-	if (post_send(c->qp, ID_REQUEST, m, c->mr->lkey))
-		return -ENOMEM; /* nothing was sent */
-	if (wait_for(c, ID_REPLY | ID_REQUEST)) {
-		c->broken = true;
-		return -EIO;
-	}
-	c->receiving = false;
-	return c->b->reply.status;
+	int rc = serve_call(&c->link, sizeof(*m));
+	return rc ? rc : ((const struct message *)c->link.reply)->status;
 }
 
 static int put(void *client, const void *key, size_t klen, const void *value, size_t vlen)
@@ -503,17 +265,12 @@ static int get(void *client, const void *key, size_t klen, void *value, size_t c
 	const struct tm_params *p = c->params;
 	const size_t n = entries(p);
 	size_t i = home(p, key, klen), tries = 0;
-	if (c->broken)
-		return -EIO;
 	while (tries < n) {
-		if (post_read(c, ID_READ, &c->b->entry, i * sizeof(struct entry), sizeof(struct entry)))
-			return -ENOMEM;
-		if (wait_for(c, ID_READ)) {
-			c->broken = true;
-			return -EIO;
-		}
-		const uint64_t v = c->b->entry.slot[0].current;
-		const struct slot *s = &c->b->entry.slot[v & 1];
+		int rc = serve_rdma(&c->link, IBV_WR_RDMA_READ, c->mr, &c->entry, sizeof(c->entry), i * sizeof(c->entry), true);
+		if (rc)
+			return rc;
+		const uint64_t v = c->entry.slot[0].current;
+		const struct slot *s = &c->entry.slot[v & 1];
 		if (!v)
 			return -ENOENT;
 		if (p->knob[KNOB_BUG] != BUG_NO_CHECK && (s->version != v || !slot_ok(s)))

@@ -33,6 +33,8 @@ says() {
 		grep -qF -- "$text" out || tr -s ' \n' ' ' <out | grep -qF -- "$text" || fail "not a word of: $text"
 	done
 }
+# inlined FILE: a source with <tidemark/serve.h> in it, so that this can be changed, too.
+inlined() { sed -e "/^#include <tidemark.serve.h>/{r $(dirname "$tidemark")/sdk/include/tidemark/serve.h" -e 'd}' "$1"; }
 # For sources that include core/verbs_compat.h: what <infiniband/verbs.h> has already.
 verbs_flags() {
 	if echo '#include <infiniband/verbs.h>' | gcc -E - | grep -q ibv_wr_flush; then

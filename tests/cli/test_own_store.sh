@@ -69,16 +69,17 @@ says '0 traces written to traces' "$broken older trace" 'of an earlier campaign:
 # --- a store that does not start ---
 
 # variant NAME WHAT: the store as the sed script changes it.
+inlined mine.c >served.c
 variant() {
-	sed "$2" mine.c >"$1.c"
-	cmp -s mine.c "$1.c" && fail "$1: the skeleton is another one"
+	sed "$2" served.c >"$1.c"
+	cmp -s served.c "$1.c" && fail "$1: the skeleton is another one"
 	run 0 tidemark cc -g -o "$1.so" "$1.c"
 }
 # line NAME TEXT: where it stands, "NAME.c:LINE".
 line() { echo "$1.c:$(grep -n -m1 -F -- "$2" "$1.c" | cut -d: -f1)"; }
 
 # Which of its functions failed, with which error; which call had failed in there, and where it stands.
-variant serves 's/2 \* clients \* bytes, IBV_ACCESS_LOCAL_WRITE/2 * clients * bytes, IBV_ACCESS_REMOTE_WRITE/'
+variant serves 's/peers \* bytes, IBV_ACCESS_LOCAL_WRITE/peers * bytes, IBV_ACCESS_REMOTE_WRITE/'
 run 1 tidemark crashtest ./serves.so "${few[@]}"
 says 'serve() returns EINVAL' "ibv_reg_mr: EINVAL ($(line serves 's->mr = ibv_reg_mr'))" 'tidemark replay traces/mine-OK.trace'
 run 1 tidemark replay traces/mine-OK.trace
@@ -96,7 +97,7 @@ says 'put() returns EIO' "ibv_poll_cq: local protection error ($(line puts 'ibv_
 # Where it does not start without the seeded bug either, nobody can tell.
 run 3 tidemark mutants ./puts.so --states 2000 -q
 says 'CANNOT TELL: without the bug OK breaks, too'
-variant posts 's/\.max_send_wr = [0-9a-z]*/.max_send_wr = 0/'
+variant posts 's/cap\.max_send_wr = 4/cap.max_send_wr = 0/'
 run 1 tidemark crashtest ./posts.so "${few[@]}" --no-traces
 says 'put() returns EIO' "ibv_post_send: ENOMEM ($(line posts 'ibv_post_send'))"
 # Nothing failed in there: then there is no more to say.
@@ -118,15 +119,15 @@ comes_again() {
 	says 'broken LIVE' 'it takes this to happen: c1 c1.put1 before post 1: process dies'
 	! grep -q 'which is dead' out || fail "the client is not dead"
 }
-variant unsent 's/^static struct ibv_qp \*create_qp(/static uint32_t sends = 4;\n&/; s/\.max_send_wr = 4/.max_send_wr = sends/
-	s/^\tpeer->qp = create_qp(/\tsends = peer->connects > 1 ? 0 : 4;\n&/; s/^\t\t\tdrop(peer, client);/\t\t\t;/'
+variant unsent 's/^static inline struct ibv_qp \*serve_create_qp(/static uint32_t sends = 4;\n&/; s/cap\.max_send_wr = 4/cap.max_send_wr = sends/
+	s/^\tpeer->qp = serve_create_qp(/\tsends = peer->connects > 1 ? 0 : 4;\n&/; s/^\t\t\tserve_drop(peer, client);/\t\t\t;/'
 comes_again unsent
 says "never sent, by server/server for client 1's 2nd PUT k1 ($(line unsent 'return -ibv_post_send'))" 'ibv_post_send fails: ENOMEM'
 # No call fails: the second process gets no answer.
 variant silent 's/^\tif (connects != peer->connects)$/\tif (connects != peer->connects || connects > 1)/'
 comes_again silent
 # An object that is used although it was destroyed: a fault, at its line.
-variant destroys 's/^\treturn call(client, PUT.*/\tibv_destroy_qp(((struct client *)client)->qp);\n&/'
+variant destroys 's/^\treturn call(client, PUT.*/\tibv_destroy_qp(((struct serve_client *)client)->qp);\n&/'
 run 1 tidemark crashtest ./destroys.so "${few[@]}" --no-traces
 says "ibv_post_recv() with a queue pair that was destroyed in the store's code ($(line destroys 'return -ibv_post_recv'))"
 variant twice 's/^\tint rc = rt_listen(.*/\tibv_dereg_mr(s->mr);\n\tibv_dereg_mr(s->mr);\n&/'
@@ -161,9 +162,10 @@ run 0 tidemark crashtest minecc/minecc.so --runs 10 --states 200 --no-traces --d
 run 0 tidemark mutants minecc/minecc.so
 says 'found 1 of 1'
 # The server is a thread, its clients are under a lock, and it works all the same.
-sed -i -e 's/^#include <memory>/&\n#include <mutex>\n#include <thread>/' -e 's/^class server {/static std::mutex lock;\n&/' \
-	-e 's/^\t\tpeer &p = peers.at(client.client);/\t\tstd::lock_guard<std::mutex> guard(lock);\n&/' \
-	-e 's/return rt_spawn("server".*/return std::thread([] { the_server->run(); }).detach(), 0;/' minecc/minecc.cc
+inlined minecc/minecc.cc >served.cc
+sed -e 's/^#include <new>/&\n#include <mutex>\n#include <thread>\nstatic std::mutex lock;/' \
+	-e 's/^\tstruct serve_peer \*peer = &s->peer\[theirs->client\];/\tstd::lock_guard<std::mutex> guard(lock);\n&/' \
+	-e 's/rt_spawn("server".*/(std::thread(serve_main, s).detach(), 0);/' served.cc >minecc/minecc.cc
 grep -q 'std::thread(' minecc/minecc.cc && grep -q 'guard(lock)' minecc/minecc.cc || fail "the skeleton is another one"
 run 0 make -C minecc
 run 0 tidemark crashtest minecc/minecc.so "${few[@]}" --no-traces

@@ -13,7 +13,7 @@ template=$sources/scripts/sdk/new/store.c
 variant() {
 	local name=$1
 	shift
-	sed "s/NAME/$name/g" "$template" >whole.c
+	inlined "$template" | sed "s/NAME/$name/g" >whole.c
 	sed "$@" whole.c >"$name.c"
 	cmp -s whole.c "$name.c" && fail "$name: the skeleton is another one"
 	run 0 tidemark cc -g -o "$name.so" "$name.c"

@@ -4,15 +4,15 @@
  * The server does everything. A client sends a request and waits for the reply. An update becomes a record at the end of a
  * log in persistent memory (PM), and is durable before the reply; a GET looks through the log from its end.
  *
- * Make it yours: what lies in PM, what the server does with a request, what a client does by itself (RDMA READ and WRITE).
+ * Make it yours: what lies in PM, what the server does with a request, what a client does by itself (serve_rdma()). The
+ * connections, and who sends what, are in <tidemark/serve.h>.
  * `tidemark crashtest ./NAME.so` then says whether it keeps the promises at the end of this file.
  */
 #include <errno.h>
-#include <infiniband/verbs.h>
 #include <libpmem.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tidemark/rt.h>
+#include <tidemark/serve.h>
 #include <tidemark/tidemark.h>
 
 /* Knobs, by their places in the list at the end. */
@@ -101,114 +101,13 @@ static size_t message_bytes(const struct tm_params *p)
 	return sizeof(struct message) + p->max_vlen;
 }
 
-/* What client and server tell each other when they connect. */
-struct greeting {
-	uint32_t client, qpn;
-	union ibv_gid gid;
-};
-
-/* --- queue pairs --- */
-
-static int ready_to_receive(struct ibv_qp *qp, const struct greeting *peer)
-{
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
-				   .port_num = 1,
-				   .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE};
-	int rc = ibv_modify_qp(qp, &attr,
-			       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-	if (rc)
-		return -rc;
-	attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
-				    .path_mtu = IBV_MTU_1024,
-				    .dest_qp_num = peer->qpn,
-				    .max_dest_rd_atomic = 1,
-				    .min_rnr_timer = 1};
-	attr.ah_attr.is_global = 1;
-	attr.ah_attr.grh.dgid = peer->gid;
-	attr.ah_attr.grh.hop_limit = 64;
-	attr.ah_attr.port_num = 1;
-	return -ibv_modify_qp(qp, &attr,
-			      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-}
-
-static int ready_to_send(struct ibv_qp *qp)
-{
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
-				   .timeout = 16, /* 0.27 s */
-				   .retry_cnt = 6,
-				   .rnr_retry = 7, /* for ever */
-				   .max_rd_atomic = 1};
-	return -ibv_modify_qp(qp, &attr,
-			      IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-				      IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
-}
-
-static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_cq *cq)
-{
-	struct ibv_qp_init_attr init = {
-		.send_cq = cq,
-		.recv_cq = cq,
-		.qp_type = IBV_QPT_RC,
-		.cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}};
-	return ibv_create_qp(pd, &init);
-}
-
-static int greet(struct greeting *g, struct ibv_qp *qp, uint32_t client)
-{
-	memset(g, 0, sizeof(*g));
-	g->client = client;
-	g->qpn = qp->qp_num;
-	return -ibv_query_gid(qp->context, 1, 0, &g->gid);
-}
-
-static int post_receive(struct ibv_qp *qp, uint64_t id, void *at, size_t bytes, uint32_t lkey)
-{
-	struct ibv_sge sge = {(uintptr_t)at, (uint32_t)bytes, lkey};
-	struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1}, *bad;
-	return -ibv_post_recv(qp, &wr, &bad);
-}
-
-static int post_send(struct ibv_qp *qp, uint64_t id, void *at, size_t bytes, uint32_t lkey)
-{
-	struct ibv_sge sge = {(uintptr_t)at, (uint32_t)bytes, lkey};
-	struct ibv_send_wr wr = {.wr_id = id,
-				 .sg_list = &sge,
-				 .num_sge = 1,
-				 .opcode = IBV_WR_SEND,
-				 .send_flags = IBV_SEND_SIGNALED},
-			   *bad;
-	return -ibv_post_send(qp, &wr, &bad);
-}
-
 /* --- the server --- */
-
-struct peer {
-	struct ibv_qp *qp;     /* NULL: not connected */
-	struct ibv_qp *before; /* of its last connection: the server may be about to post to it */
-	uint32_t connects;     /* how often it has connected: completions of an earlier queue pair are stale */
-	bool sending;	       /* the last reply has not been acknowledged */
-	bool waiting;	       /* a request has come, and can only be answered after that */
-	struct message *request, *reply;
-};
 
 struct server {
 	struct tm_env env;
-	struct ibv_pd *pd;
-	struct ibv_cq *cq;
-	struct ibv_mr *mr; /* of all messages */
-	struct peer *peer; /* by client number */
-	struct message *now, *reply; /* the request that is handled */
-	size_t records;	   /* in use */
+	struct serve_server serve;
+	size_t records; /* in use */
 };
-
-/* Work requests' ids. */
-#define REQUEST 0 /* a receive */
-#define REPLY	1
-static uint64_t request_id(const struct peer *peer, uint32_t client, unsigned what)
-{
-	return (uint64_t)peer->connects << 32 | client << 1 | what;
-}
 
 static const struct record *find(const struct server *s, const struct message *m)
 {
@@ -239,8 +138,11 @@ static int append(struct server *s, const struct message *m, uint32_t vlen)
 	return 0;
 }
 
-static void handle(struct server *s, const struct message *m, struct message *reply)
+static size_t handle(void *arg, const void *request, void *answer)
 {
+	const struct message *m = request;
+	struct message *reply = answer;
+	struct server *s = arg;
 	const struct record *r = find(s, m);
 	memset(reply, 0, sizeof(*reply));
 	if (m->op == PUT) {
@@ -253,189 +155,33 @@ static void handle(struct server *s, const struct message *m, struct message *re
 		reply->vlen = r->vlen;
 		memcpy(reply->value, r->value, r->vlen);
 	}
-}
-
-/* The client finds out, and connects again. It is said first: it may find out at once. */
-static void drop(struct peer *peer, uint32_t client)
-{
-	rt_client_dropped(client);
-	ibv_destroy_qp(peer->qp);
-	peer->qp = NULL;
-	peer->connects++;
-}
-
-static void answer(struct server *s, uint32_t client)
-{
-	const size_t bytes = message_bytes(s->env.params);
-	struct peer *peer = &s->peer[client];
-	struct ibv_qp *qp = peer->qp;
-	const uint32_t connects = peer->connects;
-	/* While it is handled, the client may die, connect again, and send another one. */
-	memcpy(s->now, peer->request, bytes);
-	handle(s, s->now, s->reply);
-	if (connects != peer->connects)
-		return;
-	memcpy(peer->reply, s->reply, bytes);
-	peer->sending = true;
-	/* The next request may come as soon as the client has its reply. */
-	if (post_receive(qp, request_id(peer, client, REQUEST), peer->request, bytes, s->mr->lkey) ||
-	    post_send(qp, request_id(peer, client, REPLY), peer->reply, sizeof(*peer->reply) + s->reply->vlen, s->mr->lkey)) {
-		if (connects == peer->connects)
-			drop(peer, client);
-	}
-}
-
-static void server_main(void *arg)
-{
-	struct server *s = arg;
-	struct ibv_wc wc;
-	for (;;) {
-		if (ibv_poll_cq(s->cq, 1, &wc) < 1) {
-			rt_yield();
-			continue;
-		}
-		uint32_t client = (uint32_t)wc.wr_id >> 1;
-		struct peer *peer = &s->peer[client];
-		if (wc.wr_id >> 32 != peer->connects || wc.status != IBV_WC_SUCCESS)
-			continue;
-		if ((wc.wr_id & 1) == REPLY)
-			peer->sending = false;
-		else
-			peer->waiting = true;
-		if (peer->waiting && !peer->sending) {
-			peer->waiting = false;
-			answer(s, client);
-		}
-	}
-}
-
-/* A client connects, maybe once more. */
-static int accept_client(void *arg, const void *request, size_t request_len, void *reply, size_t reply_len)
-{
-	struct server *s = arg;
-	const struct greeting *g = request;
-	if (request_len != sizeof(*g) || reply_len < sizeof(*g) || g->client > s->env.params->clients)
-		return -EINVAL;
-	struct peer *peer = &s->peer[g->client];
-	if (peer->before)
-		ibv_destroy_qp(peer->before);
-	peer->before = peer->qp;
-	peer->connects++;
-	peer->sending = peer->waiting = false;
-	peer->qp = create_qp(s->pd, s->cq);
-	if (!peer->qp)
-		return -errno;
-	int rc = ready_to_receive(peer->qp, g);
-	if (!rc)
-		rc = post_receive(peer->qp, request_id(peer, g->client, REQUEST), peer->request,
-				  message_bytes(s->env.params), s->mr->lkey);
-	if (!rc)
-		rc = ready_to_send(peer->qp);
-	return rc ? rc : greet(reply, peer->qp, g->client);
+	return sizeof(*reply) + reply->vlen;
 }
 
 static int serve(const struct tm_env *env)
 {
-	const size_t bytes = message_bytes(env->params), clients = env->params->clients + 1;
 	struct server *s = calloc(1, sizeof(*s));
-	uint8_t *messages = calloc(2 * clients, bytes);
-	if (!s || !messages || !(s->peer = calloc(clients, sizeof(*s->peer))) || !(s->now = calloc(1, bytes)) ||
-	    !(s->reply = calloc(1, bytes)))
+	if (!s)
 		return -ENOMEM;
 	s->env = *env;
 	while (record_at(env, s->records)->used)
 		s->records++;
-	for (size_t c = 0; c < clients; c++) {
-		s->peer[c].request = (struct message *)(messages + 2 * c * bytes);
-		s->peer[c].reply = (struct message *)(messages + (2 * c + 1) * bytes);
-	}
-	if (!(s->pd = ibv_alloc_pd(env->verbs)) ||
-	    !(s->cq = ibv_create_cq(env->verbs, (int)(8 * clients), NULL, NULL, 0)) ||
-	    !(s->mr = ibv_reg_mr(s->pd, messages, 2 * clients * bytes, IBV_ACCESS_LOCAL_WRITE)))
-		return -errno;
-	int rc = rt_listen(accept_client, s);
-	return rc ? rc : rt_spawn("server", server_main, s);
+	int rc = serve_init(&s->serve, env, message_bytes(env->params), handle, s);
+	return rc ? rc : serve_start(&s->serve);
 }
 
 /* --- a client --- */
 
-#define SILENCE_NS 1000000 /* without a reply for so long, the client asks its NIC whether the server is there */
-
-struct client {
-	const struct tm_params *params;
-	struct ibv_cq *cq;
-	struct ibv_qp *qp;
-	struct ibv_mr *mr; /* of both messages */
-	struct message *request, *reply;
-	bool broken; /* the connection is */
-};
-
-enum { ID_REPLY, ID_REQUEST, ID_PROBE };
-
 static int open_client(const struct tm_env *env, void **handle)
 {
-	const size_t bytes = message_bytes(env->params);
-	struct client *c = calloc(1, sizeof(*c));
-	uint8_t *messages = calloc(2, bytes);
-	struct greeting own, server;
-	if (!c || !messages)
-		return -ENOMEM;
-	c->params = env->params;
-	c->request = (struct message *)messages;
-	c->reply = (struct message *)(messages + bytes);
-	struct ibv_pd *pd = ibv_alloc_pd(env->verbs);
-	if (!pd || !(c->cq = ibv_create_cq(env->verbs, 8, NULL, NULL, 0)) ||
-	    !(c->mr = ibv_reg_mr(pd, messages, 2 * bytes, IBV_ACCESS_LOCAL_WRITE)) ||
-	    !(c->qp = create_qp(pd, c->cq)))
-		return -errno;
-	int rc = greet(&own, c->qp, env->client);
-	if (!rc)
-		rc = rt_connect(&own, sizeof(own), &server, sizeof(server));
-	if (!rc)
-		rc = ready_to_receive(c->qp, &server);
-	if (!rc)
-		rc = ready_to_send(c->qp);
+	struct serve_client *c = calloc(1, sizeof(*c));
 	*handle = c;
-	return rc;
+	return c ? serve_connect(c, env, message_bytes(env->params)) : -ENOMEM;
 }
 
-/* An RDMA WRITE of no bytes: it fails if nobody is there. */
-static int probe(struct client *c)
+static int call(struct serve_client *c, uint32_t op, const void *key, size_t klen, const void *value, size_t vlen)
 {
-	struct ibv_send_wr wr = {.wr_id = ID_PROBE, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED}, *bad;
-	return -ibv_post_send(c->qp, &wr, &bad);
-}
-
-/* The reply has come, and the request is acknowledged: its buffer and its place in the queue are free. */
-static int wait_for_reply(struct client *c)
-{
-	uint64_t since = rt_now();
-	bool probing = false, sent = false, replied = false;
-	struct ibv_wc wc;
-	while (!sent || !replied) {
-		int n = ibv_poll_cq(c->cq, 1, &wc);
-		if (n > 0 && wc.status != IBV_WC_SUCCESS)
-			return -EIO;
-		sent |= n > 0 && wc.wr_id == ID_REQUEST;
-		replied |= n > 0 && wc.wr_id == ID_REPLY;
-		if (n > 0 && wc.wr_id == ID_PROBE) {
-			probing = false;
-			since = rt_now();
-		}
-		if (n > 0)
-			continue;
-		rt_yield();
-		if (!probing && rt_now() - since > SILENCE_NS)
-			probing = !probe(c);
-	}
-	return 0;
-}
-
-static int call(struct client *c, uint32_t op, const void *key, size_t klen, const void *value, size_t vlen)
-{
-	struct message *m = c->request;
-	if (c->broken)
-		return -EIO;
+	struct message *m = (struct message *)c->request;
 	memset(m, 0, sizeof(*m));
 	m->op = op;
 	m->klen = (uint32_t)klen;
@@ -443,12 +189,8 @@ static int call(struct client *c, uint32_t op, const void *key, size_t klen, con
 	memcpy(m->key, key, klen);
 	if (vlen)
 		memcpy(m->value, value, vlen);
-	if (post_receive(c->qp, ID_REPLY, c->reply, message_bytes(c->params), c->mr->lkey) ||
-	    post_send(c->qp, ID_REQUEST, m, sizeof(*m) + vlen, c->mr->lkey) || wait_for_reply(c)) {
-		c->broken = true;
-		return -EIO;
-	}
-	return c->reply->status;
+	int rc = serve_call(c, sizeof(*m) + vlen);
+	return rc ? rc : ((const struct message *)c->reply)->status;
 }
 
 static int put(void *client, const void *key, size_t klen, const void *value, size_t vlen)
@@ -458,12 +200,13 @@ static int put(void *client, const void *key, size_t klen, const void *value, si
 
 static int get(void *client, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
 {
-	struct client *c = client;
+	struct serve_client *c = client;
+	const struct message *reply = (const struct message *)c->reply;
 	int rc = call(c, GET, key, klen, NULL, 0);
 	if (rc)
 		return rc;
-	*vlen = c->reply->vlen;
-	memcpy(value, c->reply->value, *vlen < cap ? *vlen : cap);
+	*vlen = reply->vlen;
+	memcpy(value, reply->value, *vlen < cap ? *vlen : cap);
 	return 0;
 }
 
