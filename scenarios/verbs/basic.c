@@ -2,10 +2,6 @@
 /* What each request does when all is well, of every size that matters. */
 #include "scenarios/verbs/programs.h"
 
-static const uint32_t sizes[] = {
-	0, 1, 63, 64, 65, LAB_MTU - 1, LAB_MTU, LAB_MTU + 1, 5 * LAB_MTU + 7, 65536};
-#define SIZES (sizeof(sizes) / sizeof(sizes[0]))
-
 #define THERE 1000u /* in the peer's buffer: no page's or line's start */
 
 static void connect_filled(struct lab *lab)
@@ -13,109 +9,6 @@ static void connect_filled(struct lab *lab)
 	lab_connect(lab);
 	lab_fill(lab->a.buf, LAB_BUF, 1);
 	lab_fill(lab->b.buf, LAB_BUF, 2);
-}
-
-static void write_sizes(struct lab *lab)
-{
-	connect_filled(lab);
-	for (unsigned i = 0; i < SIZES; i++) {
-		lab_op(&lab->a, IBV_WR_RDMA_WRITE, i, 3, sizes[i], &lab->b, THERE);
-		lab_sent(&lab->a, 1);
-		lab_bytes(&lab->b, THERE - 8, sizes[i] + 16);
-	}
-	lab_no_more(&lab->b);
-}
-
-static void read_sizes(struct lab *lab)
-{
-	connect_filled(lab);
-	for (unsigned i = 0; i < SIZES; i++) {
-		lab_op(&lab->a, IBV_WR_RDMA_READ, i, THERE, sizes[i], &lab->b, 3);
-		lab_sent(&lab->a, 1);
-		lab_bytes(&lab->a, THERE - 8, sizes[i] + 16);
-	}
-	lab_no_more(&lab->b);
-}
-
-static void send_sizes(struct lab *lab)
-{
-	connect_filled(lab);
-	for (unsigned i = 0; i < SIZES; i++) {
-		lab_recv(&lab->b, 100 + i, THERE, 65536);
-		lab_op(&lab->a, IBV_WR_SEND, i, 3, sizes[i], &lab->b, 0);
-		lab_sent(&lab->a, 1);
-		lab_received(&lab->b, 1);
-		lab_bytes(&lab->b, THERE - 8, sizes[i] + 16);
-	}
-}
-
-static void imm(struct lab *lab, enum ibv_wr_opcode opcode, uint32_t len)
-{
-	struct ibv_send_wr wr = lab_wr(&lab->a, opcode, len, 3, len, &lab->b, THERE);
-	wr.imm_data = htobe32(0x12345678 + len);
-	lab_recv(&lab->b, 100 + len, 4096, 8192);
-	lab_post(&lab->a, &wr);
-	lab_sent(&lab->a, 1);
-	lab_received(&lab->b, 1);
-	lab_bytes(&lab->b, THERE - 8, len + 16);
-	lab_bytes(&lab->b, 4096, len + 8);
-}
-
-static void send_imm(struct lab *lab)
-{
-	connect_filled(lab);
-	imm(lab, IBV_WR_SEND_WITH_IMM, 0);
-	imm(lab, IBV_WR_SEND_WITH_IMM, 10);
-	imm(lab, IBV_WR_SEND_WITH_IMM, LAB_MTU);
-	imm(lab, IBV_WR_SEND_WITH_IMM, 3 * LAB_MTU - 1);
-}
-
-static void write_imm(struct lab *lab)
-{
-	connect_filled(lab);
-	imm(lab, IBV_WR_RDMA_WRITE_WITH_IMM, 0);
-	imm(lab, IBV_WR_RDMA_WRITE_WITH_IMM, 10);
-	imm(lab, IBV_WR_RDMA_WRITE_WITH_IMM, LAB_MTU);
-	imm(lab, IBV_WR_RDMA_WRITE_WITH_IMM, 3 * LAB_MTU - 1);
-}
-
-static void swap(struct lab *lab, uint64_t id, uint64_t compare, uint64_t value)
-{
-	struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_ATOMIC_CMP_AND_SWP, id, 0, 8, &lab->b, 64);
-	wr.wr.atomic.compare_add = compare;
-	wr.wr.atomic.swap = value;
-	lab_post(&lab->a, &wr);
-	lab_sent(&lab->a, 1);
-	lab_say(lab, "a has %lx, b has %lx", lab_word(&lab->a, 0), lab_word(&lab->b, 64));
-}
-
-static void compare_and_swap(struct lab *lab)
-{
-	lab_connect(lab);
-	lab_set_word(&lab->b, 64, 5);
-	swap(lab, 1, 5, 0x1122334455667788);
-	swap(lab, 2, 5, 9);
-	swap(lab, 3, 0x1122334455667788, 0);
-}
-
-static void add(struct lab *lab, uint64_t id, uint64_t value)
-{
-	struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_ATOMIC_FETCH_AND_ADD, id, 0, 8, &lab->b, 64);
-	wr.wr.atomic.compare_add = value;
-	lab_post(&lab->a, &wr);
-	lab_sent(&lab->a, 1);
-	lab_say(lab, "a has %lx, b has %lx", lab_word(&lab->a, 0), lab_word(&lab->b, 64));
-}
-
-static void fetch_and_add(struct lab *lab)
-{
-	lab_connect(lab);
-	lab_set_word(&lab->b, 64, 40);
-	add(lab, 1, 2);
-	add(lab, 2, UINT64_MAX);
-	add(lab, 3, 0);
-	lab_set_word(&lab->b, 64, UINT64_MAX);
-	add(lab, 4, 2);
 }
 
 static void atomic_write(struct lab *lab)
@@ -190,35 +83,6 @@ static void no_data(struct lab *lab)
 	lab_state(&lab->a);
 }
 
-/* The message is what it was when it was posted, and its key does not matter. */
-static void inline_data(struct lab *lab)
-{
-	static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_SEND};
-	static const uint32_t lengths[] = {0, 1, 33, 64};
-	connect_filled(lab);
-	for (unsigned i = 0; i < 8; i++) {
-		uint32_t len = lengths[i % 4];
-		struct ibv_send_wr wr = lab_wr(&lab->a, opcodes[i / 4], i, 256, len, &lab->b,
-					       THERE + 100 * i);
-		wr.send_flags |= IBV_SEND_INLINE;
-		lab->a.sge[0].lkey = 0;
-		lab_fill(lab->a.buf + 256, 64, 10 + i);
-		lab_recv(&lab->b, 100 + i, THERE + 100 * i, 64);
-		lab_post(&lab->a, &wr);
-		memset(lab->a.buf + 256, 0, 64);
-		lab_sent(&lab->a, 1);
-		if (i >= 4)
-			lab_received(&lab->b, 1);
-		lab_bytes(&lab->b, THERE + 100 * i, len + 8);
-		if (i == 3) /* the receive requests of the WRITEs */
-			for (unsigned k = 0; k < 4; k++) {
-				lab_op(&lab->a, IBV_WR_SEND, 50 + k, 0, 1, &lab->b, 0);
-				lab_sent(&lab->a, 1);
-				lab_received(&lab->b, 1);
-			}
-	}
-}
-
 /* The setter for inline data alone says that they are inline: a flag is not needed. */
 static void inline_unflagged(struct lab *lab)
 {
@@ -247,70 +111,6 @@ static void inline_list(struct lab *lab)
 	lab_post(&lab->a, &wr);
 	lab_sent(&lab->a, 1);
 	lab_bytes(&lab->b, THERE, 16);
-}
-
-/* Four requests of which the last asks for a completion. */
-static void unsignaled(struct lab *lab)
-{
-	struct ibv_send_wr wr[4];
-	connect_filled(lab);
-	for (unsigned i = 0; i < 4; i++) {
-		wr[i] = lab_wr(&lab->a, i == 2 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, i, 100 * i,
-			       64, &lab->b, THERE + 100 * i);
-		if (i < 3)
-			wr[i].send_flags = 0;
-		lab_post(&lab->a, &wr[i]);
-	}
-	lab_sent(&lab->a, 1);
-	lab_bytes(&lab->b, THERE, 400);
-	lab_bytes(&lab->a, 200, 64);
-	lab_no_more(&lab->a);
-}
-
-/* A queue pair that signals all, whatever the requests' flags say. */
-static void sig_all(struct lab *lab)
-{
-	lab->opt.sig_all = 1;
-	connect_filled(lab);
-	for (unsigned i = 0; i < 3; i++) {
-		struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_RDMA_WRITE, i, 0, 64, &lab->b,
-					       THERE);
-		wr.send_flags = i == 1 ? IBV_SEND_SIGNALED : 0;
-		lab_post(&lab->a, &wr);
-	}
-	lab_sent(&lab->a, 3);
-	lab_no_more(&lab->a);
-}
-
-/* A list of requests of several kinds, posted at once. */
-static void chain(struct lab *lab)
-{
-	static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_SEND,
-						     IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
-						     IBV_WR_RDMA_WRITE_WITH_IMM};
-	struct ibv_send_wr wr[5];
-	struct ibv_sge sge[5];
-	connect_filled(lab);
-	lab_set_word(&lab->b, 4096, 7);
-	lab_recv(&lab->b, 100, 8192, 4096);
-	lab_recv(&lab->b, 101, 8192, 4096);
-	for (unsigned i = 0; i < 5; i++) {
-		wr[i] = lab_wr(&lab->a, opcodes[i], i, 512 * i, 8, &lab->b, 4096);
-		sge[i] = lab->a.sge[0];
-		wr[i].sg_list = &sge[i];
-		wr[i].next = i < 4 ? &wr[i + 1] : NULL;
-	}
-	wr[0].wr.rdma.remote_addr += 512;
-	wr[2].wr.rdma.remote_addr += 512;
-	wr[3].wr.atomic.compare_add = 3;
-	wr[4].imm_data = htobe32(77);
-	lab_post(&lab->a, wr);
-	lab_sent(&lab->a, 5);
-	lab_received(&lab->b, 2);
-	lab_bytes(&lab->b, 4096, 16);
-	lab_bytes(&lab->b, 4608, 16);
-	lab_bytes(&lab->a, 1024, 16);
-	lab_say(lab, "a has %lx", lab_word(&lab->a, 1536));
 }
 
 /* The third of five requests has more list entries than the queue pair allows. */
@@ -363,30 +163,6 @@ static void batches(struct lab *lab)
 	lab_op(&lab->a, IBV_WR_RDMA_WRITE, 4, 0, 8, &lab->b, THERE);
 	lab_sent(&lab->a, 1);
 	lab_bytes(&lab->b, THERE, 8);
-}
-
-/* A second connection between the same hosts: c and d. */
-static void second(struct lab *lab, struct end *c, struct end *d)
-{
-	lab_end(lab, c, "c", 1);
-	lab_end(lab, d, "d", 0);
-	lab_to_rts(c, d);
-	lab_to_rts(d, c);
-}
-
-static void two_connections(struct lab *lab)
-{
-	struct end c, d;
-	connect_filled(lab);
-	second(lab, &c, &d);
-	lab_recv(&lab->b, 1, 0, 64);
-	lab_recv(&d, 2, 0, 64);
-	lab_op(&c, IBV_WR_SEND, 3, 0, 3, &d, 0);
-	lab_op(&lab->a, IBV_WR_SEND, 4, 0, 5, &lab->b, 0);
-	lab_sent(&c, 1);
-	lab_sent(&lab->a, 1);
-	lab_received(&lab->b, 1);
-	lab_received(&d, 1);
 }
 
 /* Both ends are on one host. */
@@ -485,50 +261,19 @@ static void wc_fields(struct lab *lab)
 		lab_say(lab, "a: src_qp is b's: %s", wc.src_qp == lab->b.qp->qp_num ? "yes" : "no");
 }
 
-/* ibv_poll_cq() with room for several completions, and for none. */
-static void poll_many(struct lab *lab)
-{
-	struct ibv_wc wc[8];
-	connect_filled(lab);
-	for (unsigned i = 0; i < 6; i++)
-		lab_op(&lab->a, IBV_WR_RDMA_WRITE, i, 0, 8, &lab->b, THERE);
-	lab_sleep(lab, LAB_QUIET);
-	lab_say(lab, "room for 0: %d", ibv_poll_cq(lab->a.scq, 0, wc));
-	lab_say(lab, "room for 4: %d", ibv_poll_cq(lab->a.scq, 4, wc));
-	lab_say(lab, "room for 4: %d", ibv_poll_cq(lab->a.scq, 4, wc));
-	lab_say(lab, "room for 4: %d", ibv_poll_cq(lab->a.scq, 4, wc));
-}
-
 const struct verbs_program verbs_basic[] = {
-	BOTH_APIS("write", write_sizes, "WRITEs from nothing to 64 packets"),
-	BOTH_APIS("read", read_sizes, "READs from nothing to 64 packets"),
-	BOTH_APIS("send", send_sizes, "SENDs from nothing to 64 packets"),
-	BOTH_APIS("send-imm", send_imm, "SENDs with immediate data"),
-	BOTH_APIS("write-imm", write_imm,
-		  "WRITEs with immediate data take a receive request, not its memory"),
-	BOTH_APIS("compare-swap", compare_and_swap,
-		  "COMPARE AND SWAP that meets what it compares with, and not"),
-	BOTH_APIS("fetch-add", fetch_and_add, "FETCH AND ADD, also beyond 2^64"),
-	BOTH_APIS("atomic-write", atomic_write, "ATOMIC WRITE of 8 bytes"),
-	BOTH_APIS("lists", lists, "lists of several pieces, at both ends"),
-	BOTH_APIS("no-data", no_data,
-		  "requests without a list, or with an empty piece that has no key"),
-	BOTH_APIS("inline", inline_data,
-		  "inline data are copied when they are posted and need no key"),
-	BOTH_APIS("inline-list", inline_list, "inline data of several pieces"),
+	{"atomic-write", "ATOMIC WRITE of 8 bytes", atomic_write, 0},
+	{"lists/wr", "lists of several pieces, at both ends", lists, BY_WR},
+	{"no-data", "requests without a list, or with an empty piece that has no key", no_data, 0},
+	{"inline-list/wr", "inline data of several pieces", inline_list, BY_WR},
 	{"inline-unflagged/wr", "inline data by their setter, without IBV_SEND_INLINE",
 	 inline_unflagged, BY_WR},
-	BOTH_APIS("unsignaled", unsignaled, "only what asks for a completion has one"),
-	BOTH_APIS("sig-all", sig_all, "a queue pair of which each request has a completion"),
-	BOTH_APIS("chain", chain, "five kinds of requests posted as one list"),
 	{"bad-chain", "a list whose third request is refused", bad_chain, 0},
 	{"batches/wr", "a batch that is aborted, and one with an error", batches, BY_WR},
-	{"two-connections", "two connections between two hosts", two_connections, 0},
 	{"one-host", "two queue pairs of one host", one_host, 0},
 	{"itself", "a queue pair that is connected to itself", itself, 0},
 	{"one-queue", "sends and receives share a completion queue", one_queue, 0},
 	{"wc-fields", "what stands in those fields of a completion that mean nothing for it",
 	 wc_fields, 0},
-	{"poll-many", "several completions at once", poll_many, 0},
 	{0},
 };

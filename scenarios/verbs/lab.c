@@ -236,11 +236,6 @@ uint64_t lab_word(const struct end *e, size_t off)
 	return value;
 }
 
-void lab_set_word(struct end *e, size_t off, uint64_t value)
-{
-	memcpy(e->buf + off, &value, sizeof(value));
-}
-
 uint8_t *lab_memory(struct lab *lab, size_t bytes)
 {
 	void *memory;

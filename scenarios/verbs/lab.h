@@ -28,7 +28,6 @@
 
 #define LAB_HOSTS 2
 #define LAB_BUF	  (256u * 1024) /* bytes: an end's buffer */
-#define LAB_MTU	  1024		/* bytes: of every path, unless opt.mtu says otherwise */
 #define LAB_SGES  8
 
 #define LAB_MS	  1000000ull	  /* ns */
@@ -179,6 +178,5 @@ const char *lab_error(int error);
 /* Bytes that depend on `seed` and their place. */
 void lab_fill(uint8_t *to, size_t len, unsigned seed);
 uint64_t lab_word(const struct end *e, size_t off);
-void lab_set_word(struct end *e, size_t off, uint64_t value);
 
 #endif

@@ -171,27 +171,6 @@ static void full_unsignaled(struct lab *lab)
 	lab_no_more(&lab->a);
 }
 
-/* Every fourth request asks for a completion, and these are polled: there is always room. */
-static void selective(struct lab *lab)
-{
-	unsigned done = 0;
-	struct ibv_wc wc;
-	lab_connect(lab);
-	for (unsigned i = 0; i < 400; i++) {
-		struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_RDMA_WRITE, i, 0, 8, &lab->b,
-					       THERE + 8 * i);
-		wr.send_flags = i % 4 == 3 ? IBV_SEND_SIGNALED : 0;
-		lab_set_word(&lab->a, 0, i + 1);
-		if (lab_post_quietly(&lab->a, &wr))
-			lab_give_up(lab);
-		if (i % 4 == 3)
-			done += lab_take(&lab->a, lab->a.scq, &wc) && wc.status == IBV_WC_SUCCESS &&
-				wc.wr_id == i;
-	}
-	lab_say(lab, "%u completions", done);
-	lab_no_more(&lab->a);
-}
-
 /* More completions than their queue holds. */
 static void overrun(struct lab *lab)
 {
@@ -224,10 +203,9 @@ const struct verbs_program verbs_limits[] = {
 	{"kinds", "types and operations of queue pairs", kinds, 0},
 	{"full-receive-queue", "receive requests until there is no more room", full_receive_queue,
 	 0},
-	BOTH_APIS("full-send-queue", full_send_queue, "send requests until there is no more room"),
+	{"full-send-queue/wr", "send requests until there is no more room", full_send_queue, BY_WR},
 	{"full-unsignaled", "requests without completions: do they give their room back?",
 	 full_unsignaled, 0},
-	BOTH_APIS("selective", selective, "a completion for every fourth request"),
 	{"overrun", "more completions than their queue holds", overrun, 0},
 	{0},
 };

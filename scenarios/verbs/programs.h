@@ -4,8 +4,8 @@
 /* The groups of verbs programs, a file each. */
 #include "scenarios/verbs/lab.h"
 
-extern const struct verbs_program verbs_basic[], verbs_order[], verbs_ready[], verbs_rights[],
-	verbs_states[], verbs_limits[], verbs_place[], verbs_mix[], verbs_later[];
+extern const struct verbs_program verbs_basic[], verbs_ready[], verbs_rights[], verbs_states[],
+	verbs_limits[], verbs_place[], verbs_later[];
 
 /* A program with either API for posting requests. */
 #define BOTH_APIS(name, run, what)           \

@@ -4,48 +4,6 @@
 
 #define THERE 8192u
 
-static void late_receive(struct lab *lab)
-{
-	lab_connect(lab);
-	lab_fill(lab->a.buf, 4096, 1);
-	lab_op(&lab->a, IBV_WR_SEND, 1, 0, 3000, &lab->b, 0);
-	lab_sleep(lab, 2 * LAB_MS);
-	lab_recv(&lab->b, 9, THERE, 4096);
-	lab_sent(&lab->a, 1);
-	lab_received(&lab->b, 1);
-	lab_bytes(&lab->b, THERE, 3000);
-}
-
-/* As late_receive(), for ever. */
-static void very_late_receive(struct lab *lab)
-{
-	lab->opt.rnr_retry = 7;
-	lab->opt.min_rnr_timer = 1; /* 10 us */
-	lab_connect(lab);
-	lab_op(&lab->a, IBV_WR_SEND, 1, 0, 3000, &lab->b, 0);
-	lab_sleep(lab, 50 * LAB_MS);
-	lab_recv(&lab->b, 9, THERE, 4096);
-	lab_sent(&lab->a, 1);
-	lab_received(&lab->b, 1);
-}
-
-/* The receive request of a WRITE with immediate data is missing: how much of the data is there? */
-static void late_imm(struct lab *lab)
-{
-	lab->opt.rnr_retry = 7;
-	lab_connect(lab);
-	lab_fill(lab->a.buf, 4096, 1);
-	lab_op(&lab->a, IBV_WR_RDMA_WRITE_WITH_IMM, 1, 0, 3000, &lab->b, THERE);
-	lab_sleep(lab, 20 * LAB_MS);
-	lab_bytes(&lab->b, THERE, 1024);
-	lab_bytes(&lab->b, THERE + 1024, 1024);
-	lab_bytes(&lab->b, THERE + 2048, 1024);
-	lab_recv(&lab->b, 9, 0, 64);
-	lab_sent(&lab->a, 1);
-	lab_received(&lab->b, 1);
-	lab_bytes(&lab->b, THERE, 3000);
-}
-
 /* What was posted after a SEND waits with it. */
 static void behind(struct lab *lab)
 {
@@ -63,39 +21,6 @@ static void behind(struct lab *lab)
 	lab_sent(&lab->a, 3);
 	lab_bytes(&lab->b, THERE, 16);
 	lab_bytes(&lab->a, 4096, 8);
-}
-
-static void after_failure(struct lab *lab)
-{
-	lab_sent(&lab->a, 2);
-	lab_state(&lab->a);
-	lab_state(&lab->b);
-	lab_received(&lab->a, 1);
-	lab_no_more(&lab->b);
-}
-
-static void never(struct lab *lab, uint8_t rnr_retry)
-{
-	lab->opt.rnr_retry = rnr_retry;
-	lab_connect(lab);
-	lab_recv(&lab->a, 50, 0, 64);
-	lab_op(&lab->a, IBV_WR_SEND, 1, 0, 8, &lab->b, 0);
-	lab_op(&lab->a, IBV_WR_RDMA_WRITE, 2, 0, 8, &lab->b, THERE);
-	after_failure(lab);
-	/* b is as it was. */
-	lab_recv(&lab->b, 9, 0, 64);
-	lab_no_more(&lab->b);
-	lab_state(&lab->b);
-}
-
-static void rnr_0(struct lab *lab)
-{
-	never(lab, 0);
-}
-
-static void rnr_2(struct lab *lab)
-{
-	never(lab, 2);
 }
 
 /* Two requests to a peer that is in `state`, or gone. */
@@ -199,13 +124,7 @@ static void psn_wraps(struct lab *lab)
 }
 
 const struct verbs_program verbs_ready[] = {
-	BOTH_APIS("late-receive", late_receive,
-		  "a SEND waits for a receive request that comes 2 ms later"),
-	{"very-late-receive", "a SEND that tries for ever waits for 50 ms", very_late_receive, 0},
-	{"late-imm", "a WRITE with immediate data whose receive request is late", late_imm, 0},
 	{"behind", "requests after a SEND that waits for its receiver wait, too", behind, 0},
-	{"rnr-0", "a receiver that is not ready, no further tries", rnr_0, 0},
-	{"rnr-2", "a receiver that is never ready, two further tries", rnr_2, 0},
 	{"destroyed", "requests to a queue pair that was destroyed", destroyed, 0},
 	{"reset", "requests to a queue pair that was reset", reset, 0},
 	{"failed", "requests to a queue pair in the error state", failed, 0},

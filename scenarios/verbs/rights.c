@@ -74,27 +74,13 @@ static void ask(struct lab *lab, enum ibv_wr_opcode opcode)
 	refused(lab, &wr);
 }
 
-#define RIGHTS(name, opcode, mr, qp)                                 \
-	static void name(struct lab *lab)                            \
-	{                                                            \
-		connect_with(lab, LAB_ALL & ~(mr), LAB_ALL & ~(qp)); \
-		ask(lab, opcode);                                    \
-	}
-
-RIGHTS(write_mr, IBV_WR_RDMA_WRITE, IBV_ACCESS_REMOTE_WRITE, 0)
-RIGHTS(write_qp, IBV_WR_RDMA_WRITE, 0, IBV_ACCESS_REMOTE_WRITE)
-RIGHTS(read_mr, IBV_WR_RDMA_READ, IBV_ACCESS_REMOTE_READ, 0)
-RIGHTS(read_qp, IBV_WR_RDMA_READ, 0, IBV_ACCESS_REMOTE_READ)
-RIGHTS(swap_mr, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_ACCESS_REMOTE_ATOMIC, 0)
-RIGHTS(swap_qp, IBV_WR_ATOMIC_CMP_AND_SWP, 0, IBV_ACCESS_REMOTE_ATOMIC)
-RIGHTS(add_mr, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_ACCESS_REMOTE_ATOMIC, 0)
-RIGHTS(add_qp, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, IBV_ACCESS_REMOTE_ATOMIC)
 /* What an atomic does not need. */
-RIGHTS(add_only, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
-       IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
-RIGHTS(place_mr, IBV_WR_ATOMIC_WRITE, IBV_ACCESS_REMOTE_WRITE, 0)
-RIGHTS(place_qp, IBV_WR_ATOMIC_WRITE, 0, IBV_ACCESS_REMOTE_WRITE)
-RIGHTS(place_only, IBV_WR_ATOMIC_WRITE, IBV_ACCESS_REMOTE_ATOMIC, IBV_ACCESS_REMOTE_ATOMIC)
+static void add_only(struct lab *lab)
+{
+	const unsigned not_needed = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+	connect_with(lab, LAB_ALL & ~not_needed, LAB_ALL & ~not_needed);
+	ask(lab, IBV_WR_ATOMIC_FETCH_AND_ADD);
+}
 
 static void connect(struct lab *lab)
 {
@@ -117,33 +103,6 @@ static void aim(struct lab *lab, enum ibv_wr_opcode opcode, uint32_t len, int64_
 	lab_bytes(&lab->b, LAB_BUF - 4096, 4096);
 }
 
-static void write_past(struct lab *lab)
-{
-	aim(lab, IBV_WR_RDMA_WRITE, 12, LAB_BUF - 11);
-}
-
-static void write_before(struct lab *lab)
-{
-	aim(lab, IBV_WR_RDMA_WRITE, 12, -1);
-}
-
-/* The end is out of bounds in the last of four packets. */
-static void write_long_past(struct lab *lab)
-{
-	aim(lab, IBV_WR_RDMA_WRITE, 4 * LAB_MTU, LAB_BUF - 4 * LAB_MTU + 1);
-}
-
-static void read_past(struct lab *lab)
-{
-	aim(lab, IBV_WR_RDMA_READ, 4 * LAB_MTU, LAB_BUF - 4 * LAB_MTU + 1);
-	lab_bytes(&lab->a, 0, 4 * LAB_MTU);
-}
-
-static void add_past(struct lab *lab)
-{
-	aim(lab, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, LAB_BUF);
-}
-
 static void add_unaligned(struct lab *lab)
 {
 	aim(lab, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, THERE + 4);
@@ -152,11 +111,6 @@ static void add_unaligned(struct lab *lab)
 static void swap_unaligned(struct lab *lab)
 {
 	aim(lab, IBV_WR_ATOMIC_CMP_AND_SWP, 8, THERE + 1);
-}
-
-static void place_unaligned(struct lab *lab)
-{
-	aim(lab, IBV_WR_ATOMIC_WRITE, 8, THERE + 4);
 }
 
 static void add_short(struct lab *lab)
@@ -181,24 +135,6 @@ static void with_rkey(struct lab *lab, enum ibv_wr_opcode opcode, uint32_t len, 
 	refused(lab, &wr);
 }
 
-static void write_no_key(struct lab *lab)
-{
-	connect(lab);
-	with_rkey(lab, IBV_WR_RDMA_WRITE, 12, NO_KEY);
-}
-
-static void read_no_key(struct lab *lab)
-{
-	connect(lab);
-	with_rkey(lab, IBV_WR_RDMA_READ, 12, NO_KEY);
-}
-
-static void add_no_key(struct lab *lab)
-{
-	connect(lab);
-	with_rkey(lab, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, NO_KEY);
-}
-
 /* Nothing is written, so no key is looked at. */
 static void empty_no_key(struct lab *lab)
 {
@@ -212,40 +148,6 @@ static void empty_no_key(struct lab *lab)
 	lab_post(&lab->a, &wr);
 	lab_sent(&lab->a, 1);
 	lab_state(&lab->a);
-}
-
-static void write_other_pd(struct lab *lab)
-{
-	connect(lab);
-	struct ibv_pd *pd = ibv_alloc_pd(lab->b.ctx);
-	struct ibv_mr *mr = pd ? ibv_reg_mr(pd, lab->b.buf, LAB_BUF, LAB_ALL) : NULL;
-	if (!mr)
-		lab_give_up(lab);
-	with_rkey(lab, IBV_WR_RDMA_WRITE, 12, mr->rkey);
-}
-
-static void write_dead_key(struct lab *lab)
-{
-	connect(lab);
-	struct ibv_mr *mr = ibv_reg_mr(lab->b.pd, lab->b.buf, LAB_BUF, LAB_ALL);
-	if (!mr)
-		lab_give_up(lab);
-	uint32_t rkey = mr->rkey;
-	lab_say(lab, "b: deregister: %s", lab_error(ibv_dereg_mr(mr)));
-	with_rkey(lab, IBV_WR_RDMA_WRITE, 12, rkey);
-}
-
-/* The region that the requests went to is taken away between two of them. */
-static void deregistered(struct lab *lab)
-{
-	connect(lab);
-	lab_op(&lab->a, IBV_WR_RDMA_WRITE, 1, 0, 8, &lab->b, THERE);
-	lab_sent(&lab->a, 1);
-	struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_RDMA_WRITE, 2, 50, 8, &lab->b, THERE);
-	lab_say(lab, "b: deregister: %s", lab_error(ibv_dereg_mr(lab->b.mr)));
-	lab_post(&lab->a, &wr);
-	lab_sent(&lab->a, 1);
-	lab_bytes(&lab->b, THERE, 8);
 }
 
 static void with_lkey(struct lab *lab, enum ibv_wr_opcode opcode, uint32_t lkey)
@@ -267,18 +169,6 @@ static void send_no_lkey(struct lab *lab)
 {
 	connect(lab);
 	with_lkey(lab, IBV_WR_SEND, NO_KEY);
-}
-
-static void read_no_lkey(struct lab *lab)
-{
-	connect(lab);
-	with_lkey(lab, IBV_WR_RDMA_READ, NO_KEY);
-}
-
-static void add_no_lkey(struct lab *lab)
-{
-	connect(lab);
-	with_lkey(lab, IBV_WR_ATOMIC_FETCH_AND_ADD, NO_KEY);
 }
 
 static void write_lkey_other_pd(struct lab *lab)
@@ -393,13 +283,6 @@ static void receive_nothing(struct lab *lab)
 static void no_initiator(struct lab *lab)
 {
 	lab->opt.rd_atomic = 0;
-	connect(lab);
-	ask(lab, IBV_WR_RDMA_READ);
-}
-
-static void no_responder(struct lab *lab)
-{
-	lab->opt.dest_rd_atomic = 0;
 	connect(lab);
 	ask(lab, IBV_WR_RDMA_READ);
 }
@@ -562,45 +445,15 @@ static void zero_based(struct lab *lab)
 }
 
 const struct verbs_program verbs_rights[] = {
-	BOTH_APIS("write-no-right", write_mr, "WRITE to a region without the right"),
-	{"write-no-qp-right", "WRITE through a queue pair without the right", write_qp, 0},
-	{"read-no-right", "READ from a region without the right", read_mr, 0},
-	{"read-no-qp-right", "READ through a queue pair without the right", read_qp, 0},
-	{"swap-no-right", "COMPARE AND SWAP in a region without the right", swap_mr, 0},
-	{"swap-no-qp-right", "COMPARE AND SWAP through a queue pair without the right", swap_qp, 0},
-	{"add-no-right", "FETCH AND ADD in a region without the right", add_mr, 0},
-	{"add-no-qp-right", "FETCH AND ADD through a queue pair without the right", add_qp, 0},
 	{"add-one-right", "FETCH AND ADD where only atomics are allowed", add_only, 0},
-	{"place-no-right/wr", "ATOMIC WRITE to a region without the right to WRITE", place_mr,
-	 BY_WR},
-	{"place-no-qp-right/wr", "ATOMIC WRITE through a queue pair without the right to WRITE",
-	 place_qp, BY_WR},
-	{"place-one-right/wr", "ATOMIC WRITE where WRITEs are allowed, and atomics are not",
-	 place_only, BY_WR},
-	{"write-past", "WRITE a byte past the end", write_past, 0},
-	{"write-before", "WRITE a byte before the beginning", write_before, 0},
-	{"write-long-past", "WRITE of four packets, a byte past the end", write_long_past, 0},
-	{"read-past", "READ of four packets, a byte past the end", read_past, 0},
-	{"add-past", "FETCH AND ADD past the end", add_past, 0},
-	BOTH_APIS("add-unaligned", add_unaligned, "FETCH AND ADD of a word that is not aligned"),
-	BOTH_APIS("swap-unaligned", swap_unaligned,
-		  "COMPARE AND SWAP of a word that is not aligned"),
-	{"place-unaligned/wr", "ATOMIC WRITE of a word that is not aligned", place_unaligned,
-	 BY_WR},
+	{"add-unaligned", "FETCH AND ADD of a word that is not aligned", add_unaligned, 0},
+	{"swap-unaligned", "COMPARE AND SWAP of a word that is not aligned", swap_unaligned, 0},
 	{"add-short", "FETCH AND ADD with room for 4 bytes", add_short, 0},
 	{"add-long", "FETCH AND ADD with room for 16 bytes", add_long, 0},
-	{"write-no-key", "WRITE with a key of no region", write_no_key, 0},
-	{"read-no-key", "READ with a key of no region", read_no_key, 0},
-	{"add-no-key", "FETCH AND ADD with a key of no region", add_no_key, 0},
 	{"empty-no-key", "WRITE and READ of nothing with a key of no region", empty_no_key, 0},
-	{"write-other-domain", "WRITE with a key of another protection domain", write_other_pd, 0},
-	{"write-dead-key", "WRITE with the key of a region that is gone", write_dead_key, 0},
-	{"deregistered", "WRITE before and after the region is deregistered", deregistered, 0},
 	{"write-local-key", "WRITE with the local key of the peer's region", local_key, 0},
 	BOTH_APIS("write-no-lkey", write_no_lkey, "WRITE of data with a key of no region"),
 	{"send-no-lkey", "SEND of data with a key of no region", send_no_lkey, 0},
-	{"read-no-lkey", "READ to a place with a key of no region", read_no_lkey, 0},
-	{"add-no-lkey", "FETCH AND ADD to a place with a key of no region", add_no_lkey, 0},
 	{"write-lkey-other-domain", "WRITE of data of another protection domain",
 	 write_lkey_other_pd, 0},
 	{"write-local-past", "WRITE of data that end a byte past their region", write_local_past,
@@ -620,7 +473,6 @@ const struct verbs_program verbs_rights[] = {
 	{"receive-nothing", "SEND of nothing to a receive request whose key is of no region",
 	 receive_nothing, 0},
 	{"no-initiator", "READ where no READ may be under way", no_initiator, 0},
-	{"no-responder", "READ at a peer that keeps none", no_responder, 0},
 	{"shallow", "six READs of which one may be under way", shallow, 0},
 	{"bad-posts", "requests that ibv_post_send() refuses", bad_posts, 0},
 	{"inline-read", "a READ that is posted as inline", inline_read, 0},

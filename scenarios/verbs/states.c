@@ -88,22 +88,6 @@ static const struct {
 	    {IBV_QP_EN_SQD_ASYNC_NOTIFY, "EN_SQD_ASYNC_NOTIFY"}};
 #define BITS (sizeof(bits) / sizeof(bits[0]))
 
-/* Each step of connecting with one attribute less, or more, than it needs. */
-static void masks(struct lab *lab)
-{
-	lab_make(lab);
-	for (unsigned from = 0; from < 3; from++)
-		for (unsigned i = 0; i < BITS; i++) {
-			int need = needed(from, from + 1);
-			bring_to(lab, states[from].state);
-			int error = modify(&lab->a, &lab->b, states[from + 1].state,
-					   need ^ bits[i].bit);
-			lab_say(lab, "%s to %s %s %s: %s", states[from].name, states[from + 1].name,
-				need & bits[i].bit ? "without" : "with", bits[i].name,
-				lab_error(error));
-		}
-}
-
 /* Attributes that are changed while the state stays. */
 static void changes(struct lab *lab)
 {
@@ -295,23 +279,6 @@ static void query(struct lab *lab)
 
 /* --- posting --- */
 
-/* A WRITE and a receive request in each state. */
-static void posting(struct lab *lab)
-{
-	lab_connect(lab);
-	for (unsigned s = 0; s < STATES; s++) {
-		struct ibv_send_wr *bad, wr;
-		struct ibv_recv_wr receive = {.wr_id = 9}, *bad_receive;
-		bring_to(lab, states[s].state);
-		wr = lab_wr(&lab->a, IBV_WR_RDMA_WRITE, 1, 0, 8, &lab->b, THERE);
-		int sent = ibv_post_send(lab->a.qp, &wr, &bad);
-		int received = ibv_post_recv(lab->a.qp, &receive, &bad_receive);
-		lab_say(lab, "in %s: send %s, receive %s", states[s].name, lab_error(sent),
-			lab_error(received));
-	}
-	lab_sent(&lab->a, 1);
-}
-
 /* A receive request for a queue pair that has been in the error state for a while. */
 static void receive_in_error(struct lab *lab)
 {
@@ -322,19 +289,6 @@ static void receive_in_error(struct lab *lab)
 	lab_received(&lab->a, 1);
 	lab_op(&lab->a, IBV_WR_SEND, 1, 0, 8, &lab->b, 0);
 	lab_sent(&lab->a, 1);
-}
-
-/* The same by the other API. */
-static void posting_wr(struct lab *lab)
-{
-	lab_connect(lab);
-	for (unsigned s = 0; s < STATES; s++) {
-		bring_to(lab, states[s].state);
-		lab->a.qpx = ibv_qp_to_qp_ex(lab->a.qp);
-		lab_say(lab, "in %s:", states[s].name);
-		lab_op(&lab->a, IBV_WR_RDMA_WRITE, 1, 0, 8, &lab->b, THERE);
-	}
-	lab_no_more(&lab->a);
 }
 
 /* What is posted in RTR waits for RTS, or is refused. */
@@ -504,18 +458,14 @@ static void receiver_in_error(struct lab *lab)
 
 const struct verbs_program verbs_states[] = {
 	{"transitions", "from each state to each", transitions, 0},
-	{"masks", "an attribute too few or too many on the way to RTS", masks, 0},
 	{"changes", "attributes that are changed in INIT and in RTS", changes, 0},
 	{"values", "attributes out of their range", values, 0},
 	{"current-state", "modify_qp with the state that the queue pair should be in",
 	 current_state, 0},
 	{"query", "what query_qp says on the way to RTS", query, 0},
-	{"posting", "posting in each state", posting, 0},
-	{"posting/wr", "posting in each state", posting_wr, BY_WR},
 	{"receive-in-error", "a receive request that is posted in ERR", receive_in_error, 0},
 	{"early-post", "a WRITE that is posted in RTR", early_post, 0},
-	BOTH_APIS("flushed", flushed,
-		  "requests that are waiting when the queue pair is moved to ERR"),
+	{"flushed", "requests that are waiting when the queue pair is moved to ERR", flushed, 0},
 	{"reconnected", "a failed connection is reset and connected again", reconnected, 0},
 	{"reset-unpolled", "completions of a queue pair that is reset", reset_unpolled, 0},
 	{"destroy-unpolled", "completions of a queue pair that is destroyed", destroy_unpolled, 0},
