@@ -461,8 +461,10 @@ static const struct option_row rows[] = {
 	 "budget",
 	 ARGUMENT(shares)},
 	{"coverage", "[=DIR]",
-	 "say which lines of the stores ran, and where power was never cut (docs/coverage.md); as "
-	 "files into DIR, too: an lcov file and HTML pages. Implies --no-tree",
+	 "say which lines of the stores ran, and where power was never cut (docs/coverage.md); "
+	 "into "
+	 "DIR, too: a tracefile of lcov, and its pages. For stores of tidemark cc --coverage; "
+	 "implies --no-tree",
 	 OPTION_CALL(take_coverage)},
 	ROW_JSON("the results for machines"),
 	ROW_JUNIT("the results as JUnit XML, a test case for each contract"),

@@ -66,7 +66,9 @@ static int compile(const char *language, int argc, char **argv)
 		       "Compiles and links as %s does, with its options. What it links as a shared "
 		       "object\n"
 		       "(-shared, or -o NAME.so) is a store: tidemark crashtest ./NAME.so "
-		       "(docs/own-store.md)\n\n"
+		       "(docs/own-store.md).\n"
+		       "--coverage compiles it for tidemark crashtest --coverage "
+		       "(docs/coverage.md).\n\n"
 		       "TIDEMARK_CC and TIDEMARK_CXX name other compilers than gcc and g++: clang, "
 		       "clang++.\n\n"
 		       "exit status: the compiler's; 1 a call is unknown, 2 usage or bad input\n",

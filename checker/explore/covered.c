@@ -5,49 +5,47 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "scenarios/stores.h"
 
-static int make_counts(struct covered_store *s)
+static size_t code_bytes(const struct source_lines *l)
 {
-	const struct source_lines *l = &s->lines;
-	if (l->sites > COVERED_SITES || l->branches > COVERED_BRANCHES)
+	return l->block[l->blocks - 1] - l->block[0] + 1;
+}
+
+static int open_store(struct covered_store *s, const struct tm_store *store)
+{
+	s->store = store;
+	/* What is built in was not compiled for coverage. */
+	int error = store_path(store) ? source_lines_find(store, &s->lines) : -ENOEXEC;
+	if (error)
+		return error;
+	if (s->lines.blocks > COVERED_BLOCKS)
 		return -EFBIG;
-	s->memory = calloc(COVERAGE_PHASES * (size_t)l->sites + 2 * (size_t)l->branches + 1,
-			   sizeof(*s->memory));
+	s->count = calloc(s->lines.blocks, sizeof(*s->count));
 	s->place = calloc(COVERED_PLACES, sizeof(*s->place));
-	if (!s->memory || !s->place)
-		return -ENOMEM;
-	uint32_t *at = s->memory;
-	for (unsigned p = 0; p < COVERAGE_PHASES; p++, at += l->sites)
-		s->count.site[p] = at;
-	for (unsigned way = 0; way < 2; way++, at += l->branches)
-		s->count.branch[way] = at;
-	return 0;
+	s->ran = malloc(code_bytes(&s->lines));
+	return s->count && s->place && s->ran ? 0 : -ENOMEM;
 }
 
 int covered_open(struct covered *c, const struct tm_store *const *store, unsigned stores)
 {
+	int error = 0;
 	assert(stores <= COVERED_STORES);
 	memset(c, 0, sizeof(*c));
-	if (!COVERAGE_POSSIBLE)
-		return -ENOSYS;
-	for (unsigned i = 0; i < stores; i++) {
-		struct covered_store *s = &c->store[c->stores++];
-		s->store = store[i];
-		int error = source_lines_find(store[i], &s->lines);
-		if (!error)
-			error = make_counts(s);
-		if (error)
-			return error;
+	while (c->stores < stores && !error) {
+		error = open_store(&c->store[c->stores], store[c->stores]);
+		c->stores++;
 	}
-	return 0;
+	return error;
 }
 
 void covered_close(struct covered *c)
 {
 	for (unsigned i = 0; i < c->stores; i++) {
 		source_lines_free(&c->store[i].lines);
-		free(c->store[i].memory);
+		free(c->store[i].count);
 		free(c->store[i].place);
+		free(c->store[i].ran);
 	}
 	memset(c, 0, sizeof(*c));
 }
@@ -63,40 +61,37 @@ static const struct covered_store *find(const struct covered *c, const struct tm
 
 int covered_begin(const struct covered *c, const struct tm_store *store, struct cuts **cuts)
 {
-	const struct source_lines *lines = &find(c, store)->lines;
-	*cuts = cuts_new(lines);
-	int error = *cuts ? coverage_start(lines) : -ENOMEM;
-	if (error) {
-		cuts_free(*cuts);
-		*cuts = NULL;
-	}
-	return error;
+	const struct covered_store *s = find(c, store);
+	*cuts = cuts_new(&s->lines);
+	if (!*cuts)
+		return -ENOMEM;
+	coverage = (struct coverage){s->ran, s->lines.block[0], code_bytes(&s->lines),
+				     COVERAGE_OUTSIDE};
+	memset(coverage.ran, 0, coverage.bytes);
+	return 0;
 }
 
 /* --- addresses: a program is loaded elsewhere each time --- */
 
 static int64_t offset_of(const struct source_lines *l, uintptr_t pc)
 {
-	return pc && l->sites ? (int64_t)(pc - l->site[0]) : INT64_MIN;
+	return pc ? (int64_t)(pc - l->block[0]) : INT64_MIN;
 }
 
 static uintptr_t address_of(const struct source_lines *l, int64_t off)
 {
-	return off == INT64_MIN || !l->sites ? 0 : l->site[0] + (uintptr_t)off;
+	return off == INT64_MIN ? 0 : l->block[0] + (uintptr_t)off;
 }
 
 int covered_end(const struct covered *c, const struct tm_store *store, struct cuts *cuts,
 		struct covered_unit *out)
 {
 	const struct source_lines *lines = &find(c, store)->lines;
-	struct coverage_sets sets;
 	unsigned n;
 	const struct cut_place *place = cuts_places(cuts, &n);
-	for (unsigned p = 0; p < COVERAGE_PHASES; p++)
-		sets.site[p] = out->site[p];
-	for (unsigned way = 0; way < 2; way++)
-		sets.branch[way] = out->branch[way];
-	coverage_stop(&sets);
+	for (size_t i = 0; i < lines->blocks; i++)
+		out->ran[i] = coverage.ran[lines->block[i] - coverage.begin];
+	coverage = (struct coverage){0};
 	for (unsigned i = 0; i < n && i < COVERED_UNIT_PLACES; i++) {
 		struct covered_place *to = &out->place[out->places++];
 		*to = (struct covered_place){.off = offset_of(lines, place[i].pc),
@@ -127,20 +122,13 @@ static int add_place(struct covered_store *s, const struct covered_place *place)
 	return 0;
 }
 
-static void add_bits(uint32_t *count, const uint8_t *set, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		count[i] += set[i / 8] >> i % 8 & 1;
-}
-
 int covered_add(struct covered *c, const struct tm_store *store, const struct covered_unit *unit)
 {
 	struct covered_store *s = (struct covered_store *)find(c, store);
 	int error = 0;
-	for (unsigned p = 0; p < COVERAGE_PHASES; p++)
-		add_bits(s->count.site[p], unit->site[p], s->lines.sites);
-	for (unsigned way = 0; way < 2; way++)
-		add_bits(s->count.branch[way], unit->branch[way], s->lines.branches);
+	for (size_t i = 0; i < s->lines.blocks; i++)
+		for (unsigned p = 0; p < COVERAGE_PHASES; p++)
+			s->count[i][p] += unit->ran[i] >> p & 1;
 	for (unsigned i = 0; i < unit->places && !error; i++)
 		error = add_place(s, &unit->place[i]);
 	return error;

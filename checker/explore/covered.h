@@ -3,42 +3,36 @@
 #define TM_CHECKER_EXPLORE_COVERED_H
 /*
  * What a campaign has covered of its stores: what of their code ran, by phase
- * (checker/world/coverage.h), and where power was cut (cuts.h). Each unit covers something by
- * itself, which is a part of its result; a campaign's is the sum.
+ * (core/pmem/coverage.h), and where power was cut (cuts.h). Each unit covers something by itself,
+ * which is a part of its result; a campaign's is the sum.
  */
 #include "checker/explore/cuts.h"
-#include "checker/world/coverage.h"
+#include "core/pmem/coverage.h"
 
-#define COVERED_STORES	 64
-#define COVERED_PLACES	 4096 /* of one store */
-#define COVERED_SITES	 16384
-#define COVERED_BRANCHES 4096
+#define COVERED_STORES 64
+#define COVERED_PLACES 4096 /* of one store */
+#define COVERED_BLOCKS 16384
 
 #define COVERED_UNIT_PLACES 256
 
 /* What one unit has covered of its store, without addresses: the same in every process. */
 struct covered_unit {
-	uint8_t site[COVERAGE_PHASES][COVERED_SITES / 8], branch[2][COVERED_BRANCHES / 8];
+	uint8_t ran[COVERED_BLOCKS]; /* as struct coverage has it, of each block */
 	uint32_t places;
 	struct covered_place {
-		int64_t off; /* of the call, from the store's first site; INT64_MIN: not known */
+		int64_t off; /* of the call, from the store's first block; INT64_MIN: not known */
 		uint8_t kind, code; /* as struct cut_place has them */
 		uint64_t fate[CUT_FATES];
 	} place[COVERED_UNIT_PLACES];
 };
 
-/* In how many units it ran. */
-struct covered_counts {
-	uint32_t *site[COVERAGE_PHASES], *branch[2];
-};
-
 struct covered_store {
 	const struct tm_store *store;
 	struct source_lines lines;
-	struct covered_counts count;
+	uint32_t (*count)[COVERAGE_PHASES]; /* of each block: in how many units it ran */
 	struct cut_place *place;
 	unsigned places;
-	uint32_t *memory; /* of the counts */
+	uint8_t *ran; /* of the unit that is on */
 };
 
 struct covered {
@@ -46,12 +40,12 @@ struct covered {
 	unsigned stores;
 };
 
-/* For these stores, each once. 0; -ENOMEM; -ENOSYS: not on this machine; of that store, the last
- * one in *c: -ENOENT: it has no debug information, -EFBIG: it has more code than there is room for.
- * covered_close() in any case. */
+/* For these stores, each once. 0; -ENOMEM; of that store, the last one in *c: -ENOENT: it has no
+ * debug information; -ENOEXEC: it was not compiled for coverage; -EFBIG: it has more code than
+ * there is room for. covered_close() in any case. */
 int covered_open(struct covered *c, const struct tm_store *const *store, unsigned stores);
 void covered_close(struct covered *c);
-/* A unit of this store begins. 0, or -errno as coverage_start(). */
+/* A unit of this store begins. 0 or -ENOMEM. */
 int covered_begin(const struct covered *c, const struct tm_store *store, struct cuts **cuts);
 /* It ends; *out is zeroed. -ENOSPC: it has more places than COVERED_UNIT_PLACES. */
 int covered_end(const struct covered *c, const struct tm_store *store, struct cuts *cuts,

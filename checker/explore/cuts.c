@@ -82,8 +82,7 @@ static _Unwind_Reason_Code look_at_call(struct _Unwind_Context *context, void *a
 {
 	struct calls *calls = arg;
 	uintptr_t pc = _Unwind_GetIP(context) - 1;
-	int function = source_lines_function(calls->lines, pc);
-	if (function >= 0 && calls->lines->function[function].sites)
+	if (source_lines_row(calls->lines, pc))
 		calls->pc = pc;
 	return calls->pc || ++calls->seen == FRAMES ? _URC_END_OF_STACK : _URC_NO_REASON;
 }

@@ -226,7 +226,7 @@ const char *where_path(struct where *w, uintptr_t pc)
 	return line ? dwfl_lineinfo(line, NULL, NULL, NULL, NULL, NULL) : NULL;
 }
 
-static void unit_rows(Dwarf_Die *unit, unsigned number, Dwarf_Addr bias, where_row *row, void *arg)
+static void unit_rows(Dwarf_Die *unit, Dwarf_Addr bias, where_row *row, void *arg)
 {
 	Dwarf_Lines *lines;
 	size_t n;
@@ -241,7 +241,7 @@ static void unit_rows(Dwarf_Die *unit, unsigned number, Dwarf_Addr bias, where_r
 		if (path && !dwarf_linebeginstatement(line, &begins) && begins &&
 		    !dwarf_lineendsequence(line, &ends) && !ends && !dwarf_lineaddr(line, &at) &&
 		    !dwarf_lineno(line, &at_line) && at_line > 0)
-			row(arg, number, at + bias, path, (unsigned)at_line);
+			row(arg, at + bias, path, (unsigned)at_line);
 	}
 }
 
@@ -250,9 +250,8 @@ void where_rows(struct where *w, uintptr_t in, where_row *row, void *arg)
 	Dwfl_Module *module = dwfl_addrmodule(w->dwfl, in);
 	Dwarf_Die *unit = NULL;
 	Dwarf_Addr bias;
-	for (unsigned n = 0; module && (unit = dwfl_module_nextcu(module, unit, &bias)) != NULL;
-	     n++)
-		unit_rows(unit, n, bias, row, arg);
+	while (module && (unit = dwfl_module_nextcu(module, unit, &bias)) != NULL)
+		unit_rows(unit, bias, row, arg);
 }
 
 void where_functions(struct where *w, uintptr_t in, where_symbol *symbol, void *arg)

@@ -30,8 +30,8 @@ const char *where_inlined(struct where *w, uintptr_t pc);
 const char *where_path(struct where *w, uintptr_t pc);
 /* Of the program or object that `in` lies in: each row of its line tables at which a statement
  * begins, or a part of one; and each function that its symbol table names. The texts are good until
- * where_free(). `unit`: the number of the source file that was compiled. */
-typedef void where_row(void *arg, unsigned unit, uintptr_t pc, const char *path, unsigned line);
+ * where_free(). */
+typedef void where_row(void *arg, uintptr_t pc, const char *path, unsigned line);
 typedef void where_symbol(void *arg, const char *name, uintptr_t begin, uintptr_t end);
 void where_rows(struct where *w, uintptr_t in, where_row *row, void *arg);
 void where_functions(struct where *w, uintptr_t in, where_symbol *symbol, void *arg);

@@ -14,10 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/pmem/coverage.h"
 #include "core/rnic/host/store_calls.h"
 #include "core/rnic/rnic.h"
 #include "checker/world/checker_mutant.h"
-#include "checker/world/coverage.h"
 #include "checker/world/explained.h"
 #include "checker/world/where.h"
 #include "checker/world/world_client.h"

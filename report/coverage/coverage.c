@@ -17,62 +17,66 @@ const char *const coverage_phase_names[COVERAGE_PHASES] = {
 
 /* --- lines --- */
 
-/* Of each function: did a part of it run in this phase? To be freed; NULL without memory. */
-static bool *functions_run(const struct covered_store *s, enum coverage_phase phase)
+/* Of each function the phases, as bits, in which a part of it ran. To be freed; NULL without
+ * memory. */
+static uint8_t *functions_run(const struct covered_store *s)
 {
-	bool *ran = calloc(s->lines.functions + 1, sizeof(*ran));
-	for (unsigned i = 0; ran && i < s->lines.sites; i++)
-		ran[s->lines.function_of[i]] |= s->count.site[phase][i] > 0;
+	uint8_t *ran = calloc(s->lines.functions, sizeof(*ran));
+	for (size_t i = 0; ran && i < s->lines.rows; i++)
+		for (unsigned p = 0; p < COVERAGE_PHASES; p++)
+			if (s->count[s->lines.row[i].block][p])
+				ran[s->lines.row[i].function] |= (uint8_t)(1 << p);
 	return ran;
 }
 
-/* Does the function count? What only the checker calls does not, nor what a store does not call of
- * a file that it shares with others. */
-static bool counts(const struct covered_store *s, const struct source_row *row, const bool *machine,
-		   const bool *outside)
+static int by_line(const void *a, const void *b)
 {
-	unsigned function = s->lines.function_of[row->site];
-	return machine[function] || (!outside[function] && !s->lines.file[row->file].shared);
+	const struct covered_line *x = a, *y = b;
+	if (x->file != y->file)
+		return x->file < y->file ? -1 : 1;
+	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-static void add_row(const struct covered_store *s, const struct source_row *row, bool recovery,
-		    struct covered_report *out)
+/* A part of a line, or another copy of it, counts where it ran most. */
+static void merge_lines(struct covered_report *out)
 {
-	struct covered_line *last = out->n ? &out->line[out->n - 1] : NULL;
-	if (!last || last->file != row->file || last->line != row->line) {
-		last = &out->line[out->n++];
-		*last = (struct covered_line){.file = row->file, .line = row->line};
+	unsigned n = 0;
+	if (out->n)
+		qsort(out->line, out->n, sizeof(*out->line), by_line);
+	for (unsigned i = 0; i < out->n; i++) {
+		const struct covered_line *one = &out->line[i];
+		struct covered_line *last = n ? &out->line[n - 1] : NULL;
+		if (!last || by_line(last, one) != 0) {
+			out->line[n++] = *one;
+			continue;
+		}
+		last->in_recovery |= one->in_recovery;
+		for (unsigned p = 0; p < COVERAGE_PHASES; p++)
+			if (last->count[p] < one->count[p])
+				last->count[p] = one->count[p];
 	}
-	for (unsigned p = 0; p < COVERAGE_PHASES; p++)
-		if (last->count[p] < s->count.site[p][row->site])
-			last->count[p] = s->count.site[p][row->site];
-	last->in_recovery |= recovery;
-	last->part |= recovery && !s->count.site[COVERAGE_RECOVERY][row->site];
+	out->n = n;
 }
 
+/* What only the checker calls does not count. */
 static int make_lines(const struct covered_store *s, struct covered_report *out)
 {
-	bool *ran[COVERAGE_PHASES], *machine = calloc(s->lines.functions + 1, sizeof(*machine));
-	int error = machine ? 0 : -ENOMEM;
-	for (unsigned p = 0; p < COVERAGE_PHASES; p++) {
-		ran[p] = functions_run(s, p);
-		error = ran[p] ? error : -ENOMEM;
-	}
-	for (unsigned f = 0; f < s->lines.functions && !error; f++)
-		for (unsigned p = COVERAGE_RUN; p < COVERAGE_PHASES; p++)
-			machine[f] |= ran[p][f];
-	for (unsigned i = 0; i < s->lines.rows && !error; i++) {
+	uint8_t *ran = functions_run(s);
+	if (!ran)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->lines.rows; i++) {
 		const struct source_row *row = &s->lines.row[i];
-		if (counts(s, row, machine, ran[COVERAGE_OUTSIDE]))
-			add_row(s, row, ran[COVERAGE_RECOVERY][s->lines.function_of[row->site]],
-				out);
+		struct covered_line *line = &out->line[out->n];
+		if (ran[row->function] == 1 << COVERAGE_OUTSIDE)
+			continue;
+		*line = (struct covered_line){.file = row->file, .line = row->line};
+		memcpy(line->count, s->count[row->block], sizeof(line->count));
+		line->in_recovery = ran[row->function] >> COVERAGE_RECOVERY & 1;
+		out->n++;
 	}
-	for (unsigned i = 0; i < out->n; i++)
-		out->line[i].part &= out->line[i].count[COVERAGE_RECOVERY] > 0;
-	for (unsigned p = 0; p < COVERAGE_PHASES; p++)
-		free(ran[p]);
-	free(machine);
-	return error;
+	free(ran);
+	merge_lines(out);
+	return 0;
 }
 
 struct covered_line *coverage_line(const struct covered_report *r, unsigned file, unsigned line)
@@ -90,84 +94,12 @@ struct covered_line *coverage_line(const struct covered_report *r, unsigned file
 	return lo < r->n && found->file == file && found->line == line ? found : NULL;
 }
 
-/* --- branches --- */
-
-static int by_code(const void *a, const void *b)
-{
-	const struct covered_branch *x = a, *y = b;
-	if (x->file != y->file)
-		return x->file < y->file ? -1 : 1;
-	if (x->line != y->line)
-		return x->line < y->line ? -1 : 1;
-	int order = strcmp(x->function, y->function);
-	return order ? order : x->at < y->at ? -1 : x->at > y->at;
-}
-
-int coverage_missed_way(const struct covered_branch *branch)
-{
-	return !branch->count[0] == !branch->count[1] ? -1 : branch->count[0] ? 1 : 0;
-}
-
-void coverage_way_name(const struct covered_branch *branch, unsigned way, char *buf, size_t n)
-{
-	if (!branch->to[way])
-		snprintf(buf, n, "never out of this file");
-	else if (branch->to[way] == branch->line)
-		snprintf(buf, n, "never on in the line");
-	else
-		snprintf(buf, n, "never to line %u", branch->to[way]);
-}
-
-static void make_branches(const struct covered_store *s, struct covered_report *out)
-{
-	const struct source_lines *l = &s->lines;
-	unsigned n = 0;
-	for (unsigned i = 0; i < l->branches; i++) {
-		const struct source_branch *b = &l->branch[i];
-		const struct covered_line *line = coverage_line(out, b->file, b->line);
-		if (line && line->in_recovery)
-			out->branch[out->branches++] = (struct covered_branch){
-				.file = b->file,
-				.line = b->line,
-				.to = {b->to[0], b->to[1]},
-				.count = {s->count.branch[0][i], s->count.branch[1][i]},
-				.function = l->function[b->function].name,
-				.at = b->jump.at - l->function[b->function].begin};
-	}
-	if (out->branches)
-		qsort(out->branch, out->branches, sizeof(*out->branch), by_code);
-	for (unsigned i = 0; i < out->branches; i++) {
-		struct covered_branch *last = n ? &out->branch[n - 1] : NULL;
-		if (!last || by_code(last, &out->branch[i]) != 0) {
-			out->branch[n++] = out->branch[i];
-			continue;
-		}
-		for (unsigned way = 0; way < 2; way++)
-			if (last->count[way] < out->branch[i].count[way])
-				last->count[way] = out->branch[i].count[way];
-	}
-	out->branches = n;
-	for (unsigned i = 0; i < n; i++)
-		if (coverage_missed_way(&out->branch[i]) >= 0)
-			coverage_line(out, out->branch[i].file, out->branch[i].line)->part = true;
-}
-
-bool coverage_has_file(const struct covered_report *r, unsigned file)
-{
-	for (unsigned i = 0; i < r->n; i++)
-		if (r->line[i].file == file)
-			return true;
-	return false;
-}
-
-struct covered_figures coverage_figures(const struct covered_report *r, enum coverage_phase phase,
-					int file)
+struct covered_figures coverage_figures(const struct covered_report *r, enum coverage_phase phase)
 {
 	struct covered_figures f = {0};
 	for (unsigned i = 0; i < r->n; i++) {
 		const struct covered_line *line = &r->line[i];
-		if ((file >= 0 && line->file != (unsigned)file) ||
-		    (phase == COVERAGE_RECOVERY && !line->in_recovery))
+		if (phase == COVERAGE_RECOVERY && !line->in_recovery)
 			continue;
 		f.all++;
 		f.ran += line->count[phase] > 0;
@@ -180,13 +112,9 @@ struct covered_figures coverage_figures(const struct covered_report *r, enum cov
 /* The line around an address. */
 static void find_line(const struct source_lines *l, uintptr_t pc, struct covered_cut *cut)
 {
-	int function = source_lines_function(l, pc);
-	cut->file = -1;
-	if (function < 0 || !l->function[function].sites)
-		return;
-	const struct source_row *row = &l->row[source_lines_row(l, (unsigned)function, pc, false)];
-	cut->file = (int)row->file;
-	cut->line = row->line;
+	const struct source_row *row = source_lines_row(l, pc);
+	cut->file = row ? (int)row->file : -1;
+	cut->line = row ? row->line : 0;
 }
 
 static int by_place(const void *a, const void *b)
@@ -295,22 +223,15 @@ int coverage_report(const struct covered_store *store, const struct place_list *
 	memset(out, 0, sizeof(*out));
 	out->store = store->store;
 	out->lines = &store->lines;
-	out->count = &store->count;
+	out->count = store->count;
 	out->line = calloc(store->lines.rows + 1, sizeof(*out->line));
-	out->branch = calloc(store->lines.branches + 1, sizeof(*out->branch));
-	if (!out->line || !out->branch)
-		return -ENOMEM;
-	int error = make_lines(store, out);
-	if (error)
-		return error;
-	make_branches(store, out);
-	return make_cuts(store, places, out);
+	int error = out->line ? make_lines(store, out) : -ENOMEM;
+	return error ? error : make_cuts(store, places, out);
 }
 
 void coverage_report_free(struct covered_report *r)
 {
 	free(r->line);
 	free(r->cut);
-	free(r->branch);
 	memset(r, 0, sizeof(*r));
 }

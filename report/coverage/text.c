@@ -55,47 +55,9 @@ static void print_list(const struct covered_report *r, const char *what, listed 
 	free(text);
 }
 
-/* Branches of recovery that always went the same way, where the lines that ran do not say so. */
-static void print_branches(const struct covered_report *r)
-{
-	char *text = NULL, way[48];
-	size_t size;
-	int file = -1;
-	FILE *out = open_memstream(&text, &size);
-	if (!out)
-		return;
-	fputs("one way only in recovery: ", out);
-	for (unsigned i = 0; i < r->branches; i++) {
-		const struct covered_branch *b = &r->branch[i];
-		int missed = coverage_missed_way(b);
-		const struct covered_line *to = missed < 0
-							? NULL
-							: coverage_line(r, b->file, b->to[missed]);
-		if (missed < 0 || (to && not_recovered(to)))
-			continue;
-		/* "a || b || c" has one such branch for each part. */
-		if (i && b[-1].file == b->file && b[-1].line == b->line &&
-		    coverage_missed_way(&b[-1]) >= 0 &&
-		    b[-1].to[coverage_missed_way(&b[-1])] == b->to[missed])
-			continue;
-		coverage_way_name(b, (unsigned)missed, way, sizeof(way));
-		if ((int)b->file != file)
-			fprintf(out, "%s%s:", file < 0 ? "" : "; ", r->lines->file[b->file].shown);
-		else
-			fputs(", ", out);
-		fprintf(out, "%u (%s)", b->line, way);
-		file = (int)b->file;
-	}
-	if (!fclose(out) && file >= 0) {
-		fputs("  ", stdout);
-		print_wrapped(2, text);
-	}
-	free(text);
-}
-
 static void print_phase(const struct covered_report *r, enum coverage_phase phase)
 {
-	const struct covered_figures f = coverage_figures(r, phase, -1);
+	const struct covered_figures f = coverage_figures(r, phase);
 	printf("  %-12s %5u of %5u lines%s\n", coverage_phase_names[phase], f.ran, f.all,
 	       phase == COVERAGE_RECOVERY ? " of the functions that it calls" : "");
 }
@@ -136,7 +98,6 @@ void coverage_print(const struct covered_report *r)
 		print_kind(r, k);
 	print_list(r, "never ran", never_ran);
 	print_list(r, "never ran in recovery", not_recovered);
-	print_branches(r);
 	for (unsigned i = 0; i < r->cuts; i++)
 		if (!r->cut[i].fate[CUT_DONE])
 			print_cut(r, &r->cut[i]);

@@ -97,6 +97,12 @@ static inline void stream(void *to, const void *from, size_t bytes, const void *
 
 #endif
 
+/* Coverage is of simulated stores. */
+void __sanitizer_cov_trace_pc(void);
+void __sanitizer_cov_trace_pc(void)
+{
+}
+
 /* --- intrinsics (core/libc/include/tm_x86.h) --- */
 
 void sim_clwb(const volatile void *at);

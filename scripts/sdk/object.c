@@ -24,6 +24,14 @@ __attribute__((visibility("default"))) const struct tm_object tidemark_object = 
 };
 
 #ifndef LIVE /* there the system has them */
+/* With --coverage each basic block calls this first. */
+void tidemark_ran(const void *pc);
+void __sanitizer_cov_trace_pc(void);
+void __sanitizer_cov_trace_pc(void)
+{
+	tidemark_ran(__builtin_return_address(0));
+}
+
 void *__dso_handle = &__dso_handle;
 
 int __cxa_atexit(void (*destructor)(void *), void *object, void *dso);

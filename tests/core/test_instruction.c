@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Are instructions as long as the assembler made them, do jumps go where the processor goes, and
- * is it known which of them flush?
- */
+/* Are instructions as long as the assembler made them, and is it known which of them flush? */
 #include "core/instruction.h"
 #include <stdio.h>
 #include <string.h>
@@ -120,74 +117,6 @@ START_TEST(no_instructions)
 }
 END_TEST
 
-/* What the processor says: each condition is put to these flags. Below the stack's end a function
- * may have locals. */
-#define ASK(condition, name)                                                       \
-	case condition:                                                            \
-		__asm__ volatile("lea -128(%%rsp),%%rsp\npush %1\npopfq\nset" name \
-				 " %0\nlea 128(%%rsp),%%rsp"                       \
-				 : "=q"(holds)                                     \
-				 : "r"(flags)                                      \
-				 : "cc");                                          \
-		break;
-
-static bool holds_really(unsigned condition, uint64_t flags)
-{
-	bool holds = false;
-	switch (condition) {
-		ASK(0, "o")
-		ASK(1, "no")
-		ASK(2, "b")
-		ASK(3, "ae")
-		ASK(4, "e")
-		ASK(5, "ne")
-		ASK(6, "be")
-		ASK(7, "a")
-		ASK(8, "s")
-		ASK(9, "ns")
-		ASK(10, "p")
-		ASK(11, "np")
-		ASK(12, "l")
-		ASK(13, "ge")
-		ASK(14, "le")
-		ASK(15, "g")
-	}
-	return holds;
-}
-
-START_TEST(conditions)
-{
-	static const unsigned bit[] = {0, 2, 6, 7, 11};
-	for (unsigned set = 0; set < 32; set++) {
-		uint64_t flags = 0x202;
-		for (unsigned i = 0; i < 5; i++)
-			flags |= (uint64_t)(set >> i & 1) << bit[i];
-		ck_assert_int_eq(conditional_jump_taken((uint8_t)_i, flags),
-				 holds_really((unsigned)_i, flags));
-	}
-}
-END_TEST
-
-START_TEST(jumps)
-{
-	static const uint8_t code[] = {0x74, 0xfe, 0x0f, 0x8f, 0x10, 0,	   0,	 0,   0xeb,
-				       2,    0xff, 0xe0, 0x3e, 0xff, 0xe0, 0xc3, 0x90};
-	const uintptr_t at = (uintptr_t)code;
-	struct conditional_jump jump;
-	ck_assert(instruction_is_conditional_jump(at, 2, &jump));
-	ck_assert(jump.target == at && jump.next == at + 2 && jump.condition == 4);
-	ck_assert(instruction_is_conditional_jump(at + 2, 6, &jump));
-	ck_assert(jump.target == at + 8 + 0x10 && jump.next == at + 8 && jump.condition == 15);
-	ck_assert(!instruction_is_conditional_jump(at + 8, 2, &jump));
-	ck_assert(!instruction_flow(at, 2).ends && instruction_flow(at, 2).target == at);
-	ck_assert(instruction_flow(at + 8, 2).ends &&
-		  instruction_flow(at + 8, 2).target == at + 12);
-	ck_assert(instruction_flow(at + 10, 2).anywhere && instruction_flow(at + 12, 3).anywhere);
-	ck_assert(instruction_flow(at + 15, 1).ends && !instruction_flow(at + 15, 1).anywhere);
-	ck_assert(!instruction_flow(at + 16, 1).ends);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("instruction");
@@ -195,8 +124,6 @@ int main(void)
 	tcase_add_test(tc, lengths);
 	tcase_add_test(tc, flushes);
 	tcase_add_test(tc, no_instructions);
-	tcase_add_loop_test(tc, conditions, 0, 16);
-	tcase_add_test(tc, jumps);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }
