@@ -54,7 +54,7 @@ static void progress(void *arg, const struct driver_progress *at)
 			      plural(at->units), a->place[at->last].place.name);
 }
 
-static int run(struct ablation *a, const char *json, struct leave_off *l)
+static int run(struct ablation *a, struct leave_off *l)
 {
 	char why[WORLDS_WHY];
 	int error = leave_off_end(l, ablate_run(a, why));
@@ -73,7 +73,7 @@ static int run(struct ablation *a, const char *json, struct leave_off *l)
 	ablate_conclude(a, &end);
 	leave_off_conclude(l, &end, a->places, a->places + a->undone, "places are done");
 	ablate_print(a);
-	int status = json ? saved(json, ablate_json(a, &end, json)) : 0;
+	int status = outputs_write(ablate_tree(a), &end);
 	leave_off_print(l, &end);
 	return status ? status : end.status;
 }
@@ -98,7 +98,7 @@ static int ablate(struct arguments *args, const struct campaign *c, bool only_ba
 	a->workload = c->workload;
 	a->workloads = c->workloads;
 	leave_off_begin(&args->leave_off);
-	int status = run(a, args->json, &args->leave_off);
+	int status = run(a, &args->leave_off);
 	ablate_free(a);
 	free(a);
 	return status;

@@ -105,7 +105,7 @@ static int report(struct request *o, const struct claims_run *r, double started)
 	claims_conclude(&report, &end);
 	leave_off_conclude(&o->leave_off, &end, r->done, r->units, "workloads are done");
 	claims_print(&report);
-	int other = o->json ? saved(o->json, claims_json(&report, &end, o->json)) : 0;
+	int other = outputs_write(claims_tree(&report), &end);
 	leave_off_print(&o->leave_off, &end);
 	status = status ? status : other;
 	for (unsigned i = 0; i < r->n; i++)

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include "report/conclusion.h"
+#include "report/tree.h"
 #include "report/terminal.h"
 
 int crashtest_main(int argc, char **argv);
@@ -149,6 +149,9 @@ int check_output(const char *what, const char *path, enum output_sort sort);
 int check_folder(const char *what, const char *dir, bool *made);
 /* What became of writing a file, 0 or -errno: 0, or the status after a message. */
 int saved(const char *path, int error);
+/* Write each output that is a format of results; the tree is taken, NULL: there was no memory for
+ * it. 0, or the status after messages. */
+int outputs_write(json_t *all, const struct conclusion *c);
 /* The work begins: from now on each output says what came of it. */
 void outputs_begin(void);
 /* It has ended: an output that is not written yet, as there is no result, is written with the last

@@ -126,7 +126,7 @@ static int run(struct count_report *r, const struct campaign *c, const struct ar
 		if (status > EXIT_BROKEN)
 			return status;
 	}
-	int status = a->json ? saved(a->json, count_report_json(r, a->json)) : 0;
+	int status = outputs_write(count_tree(r), NULL);
 	return status ? status : worst;
 }
 

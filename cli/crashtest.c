@@ -135,18 +135,6 @@ static int check_campaign(const struct campaign *c, const struct arguments *a, i
 	return diverged ? tell_diverged(c, first, a->ops != NULL, diverged) : 0;
 }
 
-static int write_results(const struct report *r, const struct arguments *a)
-{
-	struct junit j = {0};
-	int status = a->json ? saved(a->json, report_json(r, a->json)) : 0;
-	if (!a->junit)
-		return status;
-	report_junit(r, &j);
-	int other = saved(a->junit, junit_save(&j, a->junit));
-	junit_free(&j);
-	return status ? status : other;
-}
-
 /* Of what the report makes of traces: 0, or the status after a message. */
 static int told(int error, const char *why)
 {
@@ -173,15 +161,19 @@ static int write_pages(const struct report *r, const struct arguments *a)
 	return status;
 }
 
-/* What needs attention, at its lines of source. Annotations come after the text, in which there are
- * errors of the same words. */
-static int tell_findings(const struct report *r, const struct arguments *a, struct findings *f)
+/* The tree of results, with what needs attention at its lines of source if a format has that. */
+static int make_tree(const struct report *r, const struct arguments *a, json_t **all)
 {
+	struct findings findings = {0};
 	char why[REPORT_WHY];
-	if (!a->sarif && !a->annotations)
-		return 0;
-	int status = told(findings_find(r, a->quiet, f, why), why);
-	return status || !a->sarif ? status : saved(a->sarif, findings_sarif(f, a->sarif));
+	int status = 0;
+	*all = report_tree(r);
+	if (a->sarif || a->annotations) {
+		status = told(findings_find(r, a->quiet, &findings, why), why);
+		json_object_set_new(*all, "findings", findings_json(&findings));
+		findings_free(&findings);
+	}
+	return status;
 }
 
 static int write_baseline(const struct report *r, const struct arguments *a)
@@ -211,25 +203,26 @@ static void conclude_all(struct going *g, int unwritten)
 static int report(struct going *g, const struct arguments *a)
 {
 	struct report *r = g->report;
-	struct findings findings = {0};
 	char why[REPORT_WHY];
+	json_t *all;
 	report_judge_all(r);
 	if (!g->tables)
 		report_matrix_end(&g->matrix);
 	output_flush();
 	/* Even if traces cannot be written, the matrix has cost too much to be thrown away. */
 	conclude_all(g, told(report_traces(r, a->quiet, why), why));
-	conclude_all(g, write_results(r, a));
+	conclude_all(g, make_tree(r, a, &all));
+	conclude_all(g, outputs_write(json_incref(all), &r->conclusion));
 	conclude_all(g, write_pages(r, a));
 	conclude_all(g, write_baseline(r, a));
-	conclude_all(g, tell_findings(r, a, &findings));
 	if (g->tables)
 		report_tables(r);
 	else
 		report_summary(r);
-	if (a->annotations)
-		findings_annotate(&findings);
-	findings_free(&findings);
+	/* After the text, in which there are errors of the same words. */
+	if (a->annotations && !tree_end(all, &r->conclusion))
+		tree_write_annotations(stdout, all);
+	json_decref(all);
 	return r->conclusion.status;
 }
 

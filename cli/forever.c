@@ -302,8 +302,7 @@ static int know_traces(struct forever *f)
 static void tell(struct forever *f)
 {
 	for (unsigned i = 0; i < f->turns; i++)
-		if (fuzz_report_turn(&f->report, &f->turn[i]))
-			f->status = no_memory();
+		fuzz_report_turn(&f->report, &f->turn[i]);
 	const json_t *all = f->folder.sums;
 	printf("\n%u session%s, %.0f s, %.0f runs; %u cause%s of unexpected failures in all",
 	       f->number, plural(f->number), sum_of(all, "seconds"), sum_of(all, "runs"),
@@ -328,7 +327,7 @@ static int run(struct forever *f, const struct campaign *c)
 		tell(f);
 	bool failed = count_failures(&f->session) || f->session.rerun_failures;
 	close_turns(f);
-	fuzz_report_free(&f->report);
+	json_decref(f->report.tree);
 	fuzz_session_free(&f->session);
 	return f->status ? f->status : failed ? EXIT_BROKEN : EXIT_HELD;
 }

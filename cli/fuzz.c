@@ -184,8 +184,8 @@ static int fuzz_store(struct fuzzing *f, const struct campaign *c, unsigned stor
 		status = fuzz_shard_load(f->results, store, &t.fuzz);
 	if (!status) {
 		status = run_rounds(f, &t, store, corpus);
-		if (!f->part && fuzz_report_turn(&f->report, &t) && !status)
-			status = no_memory();
+		if (!f->part)
+			fuzz_report_turn(&f->report, &t);
 	}
 	f->unaccepted |= t.unaccepted != 0;
 	free(corpus);
@@ -195,18 +195,6 @@ static int fuzz_store(struct fuzzing *f, const struct campaign *c, unsigned stor
 }
 
 /* --- the whole --- */
-
-static int save_results(struct fuzzing *f)
-{
-	const struct arguments *a = f->a;
-	int status = 0;
-	if (a->json)
-		status = saved(a->json,
-			       fuzz_report_json(&f->report, a->options.seed, f->stopped, a->json));
-	if (!status && a->junit)
-		status = saved(a->junit, fuzz_report_junit(&f->report, a->junit));
-	return status;
-}
 
 /* What this shard has found is kept. */
 static int end_part(struct fuzzing *f)
@@ -237,11 +225,12 @@ static int run(const struct arguments *a, const struct campaign *c)
 	if (!status && f.results)
 		shard_end(&a->shard, f.results->missing ? -EINTR : 0);
 	fuzz_conclude(&f.report, f.unaccepted || f.session.rerun_failures, f.stopped);
+	json_t *all = fuzz_tree(&f.report, a->options.seed, f.stopped);
 	if (!status) {
-		status = save_results(&f);
+		status = outputs_write(json_incref(all), &f.report.conclusion);
 		conclusion_print(&f.report.conclusion);
 	}
-	fuzz_report_free(&f.report);
+	json_decref(all);
 	fuzz_session_free(&f.session);
 	return status ? status : f.report.conclusion.status;
 }

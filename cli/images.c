@@ -444,15 +444,9 @@ static void progress(void *arg, const struct driver_progress *at)
 
 static int write_results(const struct request *r, const struct images_report *report)
 {
-	struct junit j = {0};
-	int status = r->json ? saved(r->json, images_json(report, r->json)) : 0;
+	int status = outputs_write(images_tree(report), &report->conclusion);
 	if (!status && r->html)
 		status = saved(r->html, save_file(r->html, images_html, report));
-	if (status || !r->junit)
-		return status;
-	images_junit(report, &j);
-	status = saved(r->junit, junit_save(&j, r->junit));
-	junit_free(&j);
 	return status;
 }
 

@@ -113,14 +113,13 @@ static int judge(const struct request *r, const char *name, const struct announc
 		conclude(&end, EXIT_HELD, "linearizable");
 	if (!status && !r->quiet)
 		print(a, name, &found, &end);
-	if (!status && r->json) {
+	if (!status) {
 		json_t *all = json_pack("{s:s, s:b, s:b, s:I, s:I, s:o}", "history", name,
 					"linearizable", !found.n, "could_not_tell",
 					found.n && found.n == found.unsure, "operations",
 					(json_int_t)a->ops, "keys", (json_int_t)a->keys, "faults",
 					history_json(a, found.fault, (unsigned)found.n));
-		status = saved(r->json, all ? json_save(all, &end, r->json) : -ENOMEM);
-		json_decref(all);
+		status = outputs_write(all, &end);
 	}
 	status = status ? status : end.status;
 	for (size_t i = 0; i < found.n; i++)

@@ -169,21 +169,15 @@ static int run_job(struct request *r)
 		litmus_list(job);
 		return job->bads ? EXIT_USAGE : 0;
 	}
-	litmus_report_bad(job);
 	const double started = clock_seconds();
 	int status = run_tests(r);
 	if (!status) {
 		litmus_summary(job);
 		litmus_conclude(job, &end);
 		leave_off_conclude(&r->leave_off, &end, job->done, job->files, "tests are done");
-		conclusion_junit(&end, &job->junit);
-		if (job->json_path)
-			status = saved(job->json_path, litmus_json(job, &end, job->json_path));
-		job->junit.seconds = clock_seconds() - started;
-		int other = job->junit_path ? saved(job->junit_path,
-						    junit_save(&job->junit, job->junit_path))
-					    : 0;
-		status = status ? status : other;
+		json_t *all = litmus_tree(job);
+		json_object_set_new(all, "seconds", json_real(clock_seconds() - started));
+		status = outputs_write(all, &end);
 		leave_off_print(&r->leave_off, &end);
 	}
 	return leave_off_status(&r->leave_off, status ? status : end.status);
@@ -191,8 +185,9 @@ static int run_job(struct request *r)
 
 int litmus_main(int argc, char **argv)
 {
-	struct request r = {
-		.job = {.limits = litmus_default, .jobs = arguments_jobs(), .json = json_array()}};
+	struct request r = {.job = {.limits = litmus_default,
+				    .jobs = arguments_jobs(),
+				    .tree = json_pack("{s:[]}", "tests")}};
 	int status = parse(&r, argc, argv);
 	if (status < 0) {
 		status = 0;
@@ -202,7 +197,6 @@ int litmus_main(int argc, char **argv)
 			status = run_job(&r);
 	}
 	litmus_files_free(&r.job);
-	json_decref(r.job.json);
-	junit_free(&r.job.junit);
+	json_decref(r.job.tree);
 	return status;
 }

@@ -101,7 +101,6 @@ static int choose(struct mutants_run *r, char **name, unsigned names, const stru
 
 static int run(struct mutants_run *r, struct request *request)
 {
-	const char *json = request->json;
 	struct leave_off *l = &request->leave_off;
 	struct results *results;
 	unsigned failed;
@@ -129,7 +128,7 @@ static int run(struct mutants_run *r, struct request *request)
 	struct conclusion end;
 	mutants_conclude(r, &end);
 	leave_off_conclude(l, &end, r->searched, r->mutants, "bugs and controls are done");
-	status = json ? saved(json, mutants_json(r, &end, json)) : 0;
+	status = outputs_write(mutants_tree(r), &end);
 	mutants_print(r);
 	leave_off_print(l, &end);
 	return status ? status : end.status;

@@ -19,8 +19,8 @@
 #include "core/provider/base/config.h"
 #include "core/record/format.h"
 #include "report/event_trace.h"
-#include "report/junit.h"
 #include "report/output.h"
+#include "report/tree.h"
 
 #define INPUTS_MAX 64 /* of a call; more are not compared */
 #define FILES_MAX  (INPUTS_MAX + 8)
@@ -163,19 +163,26 @@ static bool is_recording(const char *head)
 static const struct {
 	const char *name;
 	bool (*is)(const char *head);
-	bool standard; /* can go to standard output */
+	bool standard;				   /* can go to standard output */
+	int (*write)(FILE *out, const void *tree); /* a format of results */
 } sorts[] = {
-	[OUTPUT_JSON] = {"JSON", is_json, true},
-	[OUTPUT_JUNIT] = {"JUnit results of tidemark", is_junit, true},
-	[OUTPUT_PAGE] = {"a page of tidemark replay", is_page, true},
-	[OUTPUT_SARIF] = {"JSON", is_json, true},
-	[OUTPUT_TRACE] = {"a trace", is_trace, false},
-	[OUTPUT_PCAP] = {"a recording of packets of tidemark run", is_pcap, false},
-	[OUTPUT_PM_LOG] = {"a store log", is_pm_log, false},
-	[OUTPUT_RECORDING] = {"a recording of PM", is_recording, false},
-	[OUTPUT_BASELINE] = {"a baseline of tidemark crashtest", is_baseline, false},
-	[OUTPUT_ANY] = {"a file", NULL, false},
-	[OUTPUT_IN_PLACE] = {"a file", NULL, false},
+	[OUTPUT_JSON] = {.name = "JSON", .is = is_json, .standard = true, .write = tree_write_json},
+	[OUTPUT_JUNIT] = {.name = "JUnit results of tidemark",
+			  .is = is_junit,
+			  .standard = true,
+			  .write = tree_write_junit},
+	[OUTPUT_PAGE] = {.name = "a page of tidemark replay", .is = is_page, .standard = true},
+	[OUTPUT_SARIF] = {.name = "JSON",
+			  .is = is_json,
+			  .standard = true,
+			  .write = tree_write_sarif},
+	[OUTPUT_TRACE] = {.name = "a trace", .is = is_trace},
+	[OUTPUT_PCAP] = {.name = "a recording of packets of tidemark run", .is = is_pcap},
+	[OUTPUT_PM_LOG] = {.name = "a store log", .is = is_pm_log},
+	[OUTPUT_RECORDING] = {.name = "a recording of PM", .is = is_recording},
+	[OUTPUT_BASELINE] = {.name = "a baseline of tidemark crashtest", .is = is_baseline},
+	[OUTPUT_ANY] = {.name = "a file"},
+	[OUTPUT_IN_PLACE] = {.name = "a file"},
 };
 
 /* The file that is there is of the sort that will replace it, or empty. */
@@ -324,7 +331,22 @@ int saved(const char *path, int error)
 		    strcmp(path, STANDARD_OUTPUT) ? path : "standard output", strerror(-error));
 }
 
-/* --- what is not written --- */
+/* --- results --- */
+
+int outputs_write(json_t *all, const struct conclusion *c)
+{
+	int status = 0, error = all ? tree_end(all, c) : -ENOMEM;
+	for (unsigned i = 0; i < promises; i++) {
+		const struct promise *p = &promise[i];
+		if (p->saved || !sorts[p->sort].write)
+			continue;
+		int one = saved(p->path,
+				error ? error : save_file(p->path, sorts[p->sort].write, all));
+		status = status ? status : one;
+	}
+	json_decref(all);
+	return status;
+}
 
 void outputs_begin(void)
 {
@@ -333,17 +355,11 @@ void outputs_begin(void)
 
 void outputs_end(int status)
 {
-	static int (*const save[])(const struct conclusion *c, const char *path) = {
-		[OUTPUT_JSON] = conclusion_save_json,
-		[OUTPUT_JUNIT] = conclusion_save_junit,
-		[OUTPUT_PAGE] = conclusion_save_page,
-		[OUTPUT_SARIF] = conclusion_save_sarif,
-	};
 	struct conclusion c;
 	conclude(&c, status, "No results: %s.", *failure ? failure : "the command was left off");
-	for (unsigned i = 0; i < promises && begun; i++) {
-		const struct promise *p = &promise[i];
-		if (!p->saved && p->sort < sizeof(save) / sizeof(save[0]) && save[p->sort])
-			saved(p->path, save[p->sort](&c, p->path));
-	}
+	for (unsigned i = 0; i < promises && begun; i++)
+		if (!promise[i].saved && promise[i].sort == OUTPUT_PAGE)
+			saved(promise[i].path, conclusion_save_page(&c, promise[i].path));
+	if (begun)
+		outputs_write(json_pack("{s:b}", "complete", 0), &c);
 }

@@ -192,12 +192,7 @@ static int check_run(const struct taxonomy *t, int error)
 static int write_files(const struct taxonomy_report *r)
 {
 	const struct taxonomy_request *request = r->request;
-	int status = 0, one = 0;
-	if (request->json)
-		status = saved(request->json, taxonomy_json(r, request->json));
-	if (request->junit)
-		one = saved(request->junit, taxonomy_junit(r, request->junit));
-	status = status ? status : one;
+	int status = outputs_write(taxonomy_tree(r), &r->conclusion), one = 0;
 	if (request->pictures && r->unmeasured)
 		puts("no pictures were drawn: not all cells are measured");
 	else if (request->pictures)

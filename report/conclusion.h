@@ -3,12 +3,10 @@
 #define TM_REPORT_CONCLUSION_H
 /*
  * What the results of a command come to: a sentence and the exit status. Each command makes it in
- * one place, from its results. The last line of the text, the first of a page, JSON, JUnit, SARIF
- * and annotations have it from there, and none of them has a sentence of its own.
+ * one place, from its results. The last line of the text, the first of a page and the tree of
+ * results (tree.h) have it from there, and none of them has a sentence of its own.
  */
-#include <jansson.h>
 #include <stdio.h>
-#include "report/junit.h"
 
 enum {
 	EXIT_HELD,
@@ -43,19 +41,7 @@ void conclusion_left_off(struct conclusion *c, const char *why, const char *part
 void conclusion_print(const struct conclusion *c);
 /* A paragraph below the title of a page. */
 void conclusion_page(FILE *out, const struct conclusion *c);
-/* A property of the first suite; and if no other case can tell, a case that is skipped, or an
- * error where there is no result. */
-void conclusion_junit(const struct conclusion *c, struct junit *j);
-/* A text that may be no UTF-8, which JSON cannot say. */
-json_t *json_text(const char *text);
-/* Any results, an object; the conclusion, if there is one, and the program's version are added. As
- * save_file(). */
-int json_save(json_t *all, const struct conclusion *c, const char *path);
-
-/* Files of a command that has no results, with the reason in the place of them. As save_file(). */
-int conclusion_save_json(const struct conclusion *c, const char *path);
-int conclusion_save_junit(const struct conclusion *c, const char *path);
+/* The page of a command that has no results. As save_file(). */
 int conclusion_save_page(const struct conclusion *c, const char *path);
-int conclusion_save_sarif(const struct conclusion *c, const char *path);
 
 #endif

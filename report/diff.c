@@ -12,8 +12,9 @@
 static const char *const names[] = {
 	"id",	     "kind",  "part",  "name",	    "store", "variant", "config",    "contract",
 	"primitive", "place", "where", "operation", "key",   "value",	"condition", "file"};
-/* How long it took, where it was written, and by whom. */
-static const char *const never[] = {"seconds", "jobs", "trace", "version", "file"};
+/* How long it took, where it was written, and by whom; and what is said of the cells, too. */
+static const char *const never[] = {"seconds", "jobs",	    "trace",	"version",
+				    "file",    "contracts", "findings", "test_cases"};
 /* How much was tried. */
 static const char *const figures[] = {"states", "runs", "broken_states", "blocked", "times", "of"};
 

@@ -137,7 +137,8 @@ void findings_free(struct findings *f)
 	memset(f, 0, sizeof(*f));
 }
 
-char *finding_message(const struct report *r, const struct finding *one)
+/* What is broken, how, and why; and the command that shows it. To be freed; NULL without memory. */
+static char *finding_message(const struct report *r, const struct finding *one)
 {
 	const struct report_case *how = case_of(r, one);
 	const struct campaign_config *cfg = &r->campaign->config[one->config];
@@ -164,49 +165,26 @@ char *finding_message(const struct report *r, const struct finding *one)
 	return NULL;
 }
 
-/* --- annotations --- */
-
-/* What would end a command, or a property of it, is escaped as GitHub says. */
-static void put_command(const char *text, bool property)
+static json_t *finding_json(const struct report *r, const struct finding *one)
 {
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-		if (c == '%' || c == '\r' || c == '\n' || (property && (c == ':' || c == ',')))
-			printf("%%%02X", c);
-		else
-			putchar(c);
-	}
+	const struct campaign_config *cfg = &r->campaign->config[one->config];
+	const struct report_case *how = case_of(r, one);
+	char name[REPORT_NAME], *text = finding_message(r, one);
+	config_name(cfg, name, sizeof(name));
+	json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:i, s:o, s:o, s:s}", "store",
+				cfg->store->name, "variant", cfg->variant, "config", cfg->name,
+				"name", name, "contract", contract_name(one->contract), "file",
+				json_text(one->line ? one->file : ""), "line", one->line, "cause",
+				json_text(one->cause), "message", json_text(text ? text : ""),
+				"trace", how && how->trace ? how->trace : "");
+	free(text);
+	return all;
 }
 
-/* The conclusion comes first: of many annotations the last ones are not shown. */
-static void annotate_conclusion(const struct conclusion *c)
+json_t *findings_json(const struct findings *f)
 {
-	printf("::%s title=tidemark::", c->status == EXIT_HELD	   ? "notice"
-					: c->status == EXIT_UNSURE ? "warning"
-								   : "error");
-	put_command(c->text, false);
-	putchar('\n');
-}
-
-void findings_annotate(const struct findings *f)
-{
-	const struct campaign *c = f->report->campaign;
-	annotate_conclusion(&f->report->conclusion);
-	for (unsigned i = 0; i < f->n; i++) {
-		const struct finding *one = &f->one[i];
-		char title[REPORT_NAME], *text = finding_message(f->report, one);
-		config_name(&c->config[one->config], title, sizeof(title));
-		fputs("::error ", stdout);
-		if (one->line) {
-			fputs("file=", stdout);
-			put_command(one->file, true);
-			printf(",line=%d,", one->line);
-		}
-		printf("title=%s of ", contract_name(one->contract));
-		put_command(title, true);
-		fputs("::", stdout);
-		put_command(text ? text : "", false);
-		putchar('\n');
-		free(text);
-	}
+	json_t *all = json_array();
+	for (unsigned i = 0; i < f->n; i++)
+		json_array_append_new(all, finding_json(f->report, &f->one[i]));
+	return all;
 }

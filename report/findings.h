@@ -34,14 +34,7 @@ struct findings {
  * with *why; -EPROTO: a trace does not run as it was written. */
 int findings_find(const struct report *r, bool quiet, struct findings *out, char why[REPORT_WHY]);
 void findings_free(struct findings *f);
-/* SARIF 2.1.0, for code scanning. As save_file(). */
-int findings_sarif(const struct findings *f, const char *path);
-/* On standard output, as commands of a GitHub workflow: an error at each place. */
-void findings_annotate(const struct findings *f);
-
-/* --- parts of both --- */
-
-/* What is broken, how, and why; and the command that shows it. To be freed; NULL without memory. */
-char *finding_message(const struct report *r, const struct finding *one);
+/* For the tree of results. */
+json_t *findings_json(const struct findings *f);
 
 #endif

@@ -412,12 +412,10 @@ static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
 		others_json(cfg, more));
 }
 
-void report_junit(const struct report *r, struct junit *j)
+static void add_cases(json_t *all, const struct report *r)
 {
 	const struct campaign *c = r->campaign;
 	char suite[REPORT_NAME];
-	j->seconds = c->seconds;
-	conclusion_junit(&r->conclusion, j);
 	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++) {
 		unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
 		const struct report_cell *more = &r->cell[config][k];
@@ -426,38 +424,45 @@ void report_junit(const struct report *r, struct junit *j)
 			continue;
 		config_name(&c->config[config], suite, sizeof(suite));
 		if (report_unsure(r, config, k))
-			junit_add(j, JUNIT_SKIPPED, suite, contract_name(k), "%s",
+			tree_case(all, CASE_SKIPPED, suite, contract_name(k), "%s",
 				  report_is_whole(r, config) ? "not everything was looked at"
 							     : "left off before the end");
 		else if (!more->surprise)
-			junit_add(j, JUNIT_PASSED, suite, contract_name(k), NULL);
+			tree_case(all, CASE_PASSED, suite, contract_name(k), NULL);
 		else if (more->one[0].trace)
-			junit_add(j, JUNIT_FAILED, suite, contract_name(k), "%s\n%s replay %s",
+			tree_case(all, CASE_FAILED, suite, contract_name(k), "%s\n%s replay %s",
 				  more->one[0].text, program, more->one[0].trace);
 		else
-			junit_add(j, JUNIT_FAILED, suite, contract_name(k), "%s",
+			tree_case(all, CASE_FAILED, suite, contract_name(k), "%s",
 				  broken ? "broken" : "expected to break, and holds");
 	}
 }
 
-int report_json(const struct report *r, const char *path)
+static json_t *contracts_json(const struct report *r)
+{
+	const unsigned judged = report_judged(r->campaign);
+	json_t *list = json_array();
+	for (unsigned k = 0; k < TM_CONTRACTS; k++)
+		if (judged & TM_BIT(k))
+			json_array_append_new(list,
+					      json_pack("{s:s, s:s}", "name", contract_name(k),
+							"what", contract_what(k)));
+	return list;
+}
+
+json_t *report_tree(const struct report *r)
 {
 	const struct campaign *c = r->campaign;
 	json_t *cells = json_array();
-	int error = cells ? 0 : -ENOMEM;
-	for (unsigned i = 0; i < c->configs * TM_CONTRACTS && !error; i++) {
+	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++) {
 		unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
-		if (store_judged(c->config[config].store) & TM_BIT(k) &&
-		    json_array_append_new(cells, cell_json(r, config, k)))
-			error = -ENOMEM;
+		if (store_judged(c->config[config].store) & TM_BIT(k))
+			json_array_append_new(cells, cell_json(r, config, k));
 	}
-	json_t *all = json_pack("{s:o, s:b, s:f, s:I, s:i}", "cells", cells, "complete", !r->undone,
-				"seconds", c->seconds, "seed", (json_int_t)c->options.seed, "jobs",
-				(int)c->options.jobs);
-	if (!all && !error)
-		error = -ENOMEM;
-	if (!error)
-		error = json_save(all, &r->conclusion, path);
-	json_decref(all);
-	return error;
+	json_t *all = json_pack("{s:o, s:o, s:b, s:f, s:I, s:i}", "cells", cells, "contracts",
+				contracts_json(r), "complete", !r->undone, "seconds", c->seconds,
+				"seed", (json_int_t)c->options.seed, "jobs", (int)c->options.jobs);
+	if (all)
+		add_cases(all, r);
+	return all;
 }

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include "checker/trace/minimized.h"
 #include "report/case.h"
-#include "report/conclusion.h"
+#include "report/tree.h"
 
 #define REPORT_WHY	600 /* bytes of a message */
 #define REPORT_NAME	(2 * CAMPAIGN_NAME)
@@ -87,10 +87,8 @@ void report_matrix_rows(struct report_matrix *m);
 /* All others, and the legend. */
 void report_matrix_end(struct report_matrix *m);
 void report_summary(const struct report *r);
-/* Files, with results as save_file(). */
-int report_json(const struct report *r, const char *path);
-/* A test case for each cell. */
-void report_junit(const struct report *r, struct junit *j);
+/* For outputs_write(), with a case for each cell. NULL without memory. */
+json_t *report_tree(const struct report *r);
 
 /* --- parts of both texts --- */
 

@@ -1,140 +1,180 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Findings as SARIF 2.1.0: a rule for each contract that is judged, a result for each finding. The
- * fingerprint is of what stays the same while the bug does: the store, its variant, the
- * configuration, the contract and what it is blamed on. So an edit that moves a line, another seed
- * or another trace make no new alert of it.
+ * The findings of a tree of results as SARIF 2.1.0: a rule for each contract that is judged, a
+ * result for each finding. The fingerprint is of what stays the same while the bug does: the store,
+ * its variant, the configuration, the contract and what it is blamed on. So an edit that moves a
+ * line, another seed or another trace make no new alert of it.
  */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
-#include "checker/judge/names.h"
 #include "report/findings.h"
 #include "report/output.h"
+#include "report/tree.h"
 
 #define SCHEMA	    "https://json.schemastore.org/sarif-2.1.0.json"
 #define FINGERPRINT "tidemarkCause/v1"
 #define URI	    (3 * FINDING_FILE + 16)
 
-static json_t *rules_json(unsigned judged, unsigned index[TM_CONTRACTS])
+static json_t *rules_json(const json_t *contracts)
 {
-	json_t *rules = json_array();
-	unsigned n = 0;
-	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
-		if (!(judged & TM_BIT(k)))
-			continue;
-		index[k] = n++;
-		json_array_append_new(rules, json_pack("{s:s, s:s, s:{s:s}, s:{s:s}}", "id",
-						       contract_name(k), "name", contract_name(k),
-						       "shortDescription", "text", contract_what(k),
+	json_t *rules = json_array(), *contract;
+	size_t i;
+	json_array_foreach((json_t *)contracts, i, contract)
+	{
+		const char *name = tree_text(contract, "name");
+		json_array_append_new(rules, json_pack("{s:s, s:s, s:{s:s}, s:{s:s}}", "id", name,
+						       "name", name, "shortDescription", "text",
+						       tree_text(contract, "what"),
 						       "defaultConfiguration", "level", "error"));
 	}
 	return rules;
+}
+
+static int rule_of(const json_t *contracts, const char *name)
+{
+	const json_t *contract;
+	size_t i;
+	json_array_foreach((json_t *)contracts, i, contract)
+	{
+		if (!strcmp(tree_text(contract, "name"), name))
+			return (int)i;
+	}
+	return -1;
 }
 
 /* What is no letter of a path is escaped. */
 static void put_uri(const char *file, char uri[URI])
 {
 	size_t n = (size_t)snprintf(uri, URI, "%s", *file == '/' ? "file://" : "");
-	for (; *file; file++) {
+	for (; *file && n + 4 < URI; file++) {
 		unsigned char c = (unsigned char)*file;
 		n += (size_t)snprintf(uri + n, URI - n,
 				      isalnum(c) || strchr("-._~/+=@", c) ? "%c" : "%%%02X", c);
 	}
 }
 
-static json_t *locations_json(const struct finding *one)
+static json_t *locations_json(const json_t *one)
 {
 	char uri[URI];
-	if (!one->line)
+	const char *path = tree_text(one, "file");
+	const json_int_t line = json_integer_value(json_object_get(one, "line"));
+	if (!line)
 		return json_array();
-	put_uri(one->file, uri);
+	put_uri(path, uri);
 	json_t *file = json_pack("{s:s}", "uri", uri);
-	if (*one->file != '/')
+	if (*path != '/')
 		json_object_set_new(file, "uriBaseId", json_string("%SRCROOT%"));
-	return json_pack("[{s:{s:o, s:{s:i}}}]", "physicalLocation", "artifactLocation", file,
-			 "region", "startLine", one->line);
+	return json_pack("[{s:{s:o, s:{s:I}}}]", "physicalLocation", "artifactLocation", file,
+			 "region", "startLine", line);
 }
 
-static uint64_t fingerprint(const struct campaign_config *cfg, const struct finding *one)
+/* What stays the same. */
+static void identity(const json_t *one, char text[FINDING_TEXT])
 {
-	char text[sizeof(cfg->variant) + CAMPAIGN_NAME + BLAME_TEXT + 64];
-	int n = snprintf(text, sizeof(text), "%s\n%s\n%s\n%s", cfg->store->name, cfg->variant,
-			 cfg->name, one->cause);
-	return XXH3_64bits(text, (size_t)n);
+	snprintf(text, FINDING_TEXT, "%s\n%s\n%s\n%s", tree_text(one, "store"),
+		 tree_text(one, "variant"), tree_text(one, "config"), tree_text(one, "cause"));
 }
 
-/* Which one of those of its cell that have the same cause? From 1. */
-static unsigned occurrence(const struct findings *f, unsigned number)
+/* Which one of those of its contract that have the same identity? From 1. */
+static unsigned occurrence(const json_t *findings, const json_t *one)
 {
-	const struct finding *one = &f->one[number];
+	char text[FINDING_TEXT], other[FINDING_TEXT];
+	const json_t *before;
 	unsigned n = 1;
-	for (unsigned i = 0; i < number; i++)
-		n += f->one[i].config == one->config && f->one[i].contract == one->contract &&
-		     !strcmp(f->one[i].cause, one->cause);
+	size_t i;
+	identity(one, text);
+	json_array_foreach((json_t *)findings, i, before)
+	{
+		if (before == one)
+			break;
+		identity(before, other);
+		n += !strcmp(tree_text(before, "contract"), tree_text(one, "contract")) &&
+		     !strcmp(text, other);
+	}
 	return n;
 }
 
-static json_t *result_json(const struct findings *f, unsigned number, const unsigned *index)
+static json_t *result_json(const json_t *tree, const json_t *one)
 {
-	const struct finding *one = &f->one[number];
-	const struct campaign_config *cfg = &f->report->campaign->config[one->config];
-	const struct report_cell *cell = &f->report->cell[one->config][one->contract];
-	const char *trace = one->number < cell->cases ? cell->one[one->number].trace : NULL;
-	char print[40], *text = finding_message(f->report, one);
-	snprintf(print, sizeof(print), "%016" PRIx64 ":%u", fingerprint(cfg, one),
-		 occurrence(f, number));
-	json_t *result = json_pack(
-		"{s:s, s:i, s:s, s:{s:s}, s:o, s:{s:s}, s:{s:s, s:s, s:s, s:s, s:s}}", "ruleId",
-		contract_name(one->contract), "ruleIndex", (int)index[one->contract], "level",
-		"error", "message", "text", text ? text : "", "locations", locations_json(one),
-		"partialFingerprints", FINGERPRINT, print, "properties", "store", cfg->store->name,
-		"variant", cfg->variant, "config", cfg->name, "cause", one->cause, "trace",
-		trace ? trace : "");
-	free(text);
-	return result;
+	const char *contract = tree_text(one, "contract");
+	char print[40], text[FINDING_TEXT];
+	identity(one, text);
+	snprintf(print, sizeof(print), "%016" PRIx64 ":%u", XXH3_64bits(text, strlen(text)),
+		 occurrence(json_object_get(tree, "findings"), one));
+	return json_pack("{s:s, s:i, s:s, s:{s:s}, s:o, s:{s:s}, s:{s:s, s:s, s:s, s:s, s:s}}",
+			 "ruleId", contract, "ruleIndex",
+			 rule_of(json_object_get(tree, "contracts"), contract), "level", "error",
+			 "message", "text", tree_text(one, "message"), "locations",
+			 locations_json(one), "partialFingerprints", FINGERPRINT, print,
+			 "properties", "store", tree_text(one, "store"), "variant",
+			 tree_text(one, "variant"), "config", tree_text(one, "config"), "cause",
+			 tree_text(one, "cause"), "trace", tree_text(one, "trace"));
 }
 
-static int write_sarif(FILE *out, const void *all)
+int tree_write_sarif(FILE *out, const void *tree)
 {
-	return json_dumpf(all, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
-}
-
-/* The file: its rules and results are taken. */
-static int save_sarif(json_t *rules, json_t *results, const struct conclusion *end,
-		      const char *path)
-{
+	const json_int_t status = json_integer_value(json_object_get(tree, "status"));
+	json_t *results = json_array(), *one;
+	size_t i;
+	json_array_foreach(json_object_get(tree, "findings"), i, one)
+	{
+		json_array_append_new(results, result_json(tree, one));
+	}
 	json_t *all = json_pack(
-		"{s:s, s:s, s:[{s:{s:{s:s, s:s, s:o}}, s:s, s:[{s:b, s:i, s:o}], s:o}]}", "$schema",
+		"{s:s, s:s, s:[{s:{s:{s:s, s:s, s:o}}, s:s, s:[{s:b, s:I, s:s}], s:o}]}", "$schema",
 		SCHEMA, "version", "2.1.0", "runs", "tool", "driver", "name", "tidemark", "version",
-		tidemark_version, "rules", rules, "columnKind", "utf16CodeUnits", "invocations",
-		"executionSuccessful", end->status == EXIT_HELD || end->status == EXIT_BROKEN,
-		"exitCode", end->status, "exitCodeDescription", json_text(end->text), "results",
-		results);
-	int error = all ? save_file(path, write_sarif, all) : -ENOMEM;
+		tidemark_version, "rules", rules_json(json_object_get(tree, "contracts")),
+		"columnKind", "utf16CodeUnits", "invocations", "executionSuccessful",
+		status == EXIT_HELD || status == EXIT_BROKEN, "exitCode", status,
+		"exitCodeDescription", tree_text(tree, "verdict"), "results", results);
+	int error = all ? tree_write_json(out, all) : -ENOMEM;
 	json_decref(all);
 	return error;
 }
 
-int findings_sarif(const struct findings *f, const char *path)
+/* --- annotations --- */
+
+/* What would end a command, or a property of it, is escaped as GitHub says. */
+static void put_command(FILE *out, const char *text, bool property)
 {
-	unsigned index[TM_CONTRACTS] = {0};
-	json_t *rules = rules_json(report_judged(f->report->campaign), index),
-	       *results = json_array();
-	int error = rules && results ? 0 : -ENOMEM;
-	for (unsigned i = 0; i < f->n && !error; i++)
-		error = json_array_append_new(results, result_json(f, i, index)) ? -ENOMEM : 0;
-	if (!error)
-		return save_sarif(rules, results, &f->report->conclusion, path);
-	json_decref(rules);
-	json_decref(results);
-	return error;
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+		if (c == '%' || c == '\r' || c == '\n' || (property && (c == ':' || c == ',')))
+			fprintf(out, "%%%02X", c);
+		else
+			putc(c, out);
+	}
 }
 
-int conclusion_save_sarif(const struct conclusion *c, const char *path)
+/* The conclusion comes first: of many annotations the last ones are not shown. */
+int tree_write_annotations(FILE *out, const void *tree)
 {
-	return save_sarif(json_array(), json_array(), c, path);
+	const json_int_t status = json_integer_value(json_object_get(tree, "status"));
+	const json_t *one;
+	size_t i;
+	fprintf(out, "::%s title=tidemark::",
+		status == EXIT_HELD	? "notice"
+		: status == EXIT_UNSURE ? "warning"
+					: "error");
+	put_command(out, tree_text(tree, "verdict"), false);
+	putc('\n', out);
+	json_array_foreach(json_object_get(tree, "findings"), i, one)
+	{
+		const json_int_t line = json_integer_value(json_object_get(one, "line"));
+		fputs("::error ", out);
+		if (line) {
+			fputs("file=", out);
+			put_command(out, tree_text(one, "file"), true);
+			fprintf(out, ",line=%" JSON_INTEGER_FORMAT ",", line);
+		}
+		fprintf(out, "title=%s of ", tree_text(one, "contract"));
+		put_command(out, tree_text(one, "name"), true);
+		fputs("::", out);
+		put_command(out, tree_text(one, "message"), false);
+		putc('\n', out);
+	}
+	return 0;
 }

@@ -146,8 +146,8 @@ static int report(struct request *o, const struct exam *e)
 		bad = saved(o->save_recovered, save_file(o->save_recovered, write_start, e));
 	if (!bad && o->out && (o->known || status != EXIT_HELD))
 		bad = write_bundle(o, e, &bundle);
-	if (!bad && o->json)
-		bad = saved(o->json, exam_json(&o->a, e, status, bundle ? bundle : "", o->json));
+	if (!bad)
+		bad = outputs_write(exam_tree(&o->a, e, status, bundle ? bundle : ""), NULL);
 	if (!bad) {
 		puts(status == EXIT_BROKEN   ? "A promise is broken."
 		     : status == EXIT_UNSURE ? "Could not tell."

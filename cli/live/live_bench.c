@@ -214,8 +214,7 @@ static int run(struct request *r)
 	if (error && error != -EDEADLK)
 		return fail(EXIT_INTERNAL, "bench: %s", strerror(-error));
 	bench_print(&r->on, &r->load, result);
-	if (r->json)
-		status = saved(r->json, bench_save_json(&r->on, &r->load, result, r->json));
+	status = outputs_write(bench_tree(&r->on, &r->load, result), NULL);
 	/* A client that hangs may still be at work with all that would be given back. */
 	if (result->hung) {
 		fflush(stdout);

@@ -240,15 +240,10 @@ void ablate_conclude(const struct ablation *a, struct conclusion *c)
 		conclude(c, EXIT_HELD, "Every place that breaks nothing is explained.");
 }
 
-int ablate_json(const struct ablation *a, const struct conclusion *c, const char *path)
+json_t *ablate_tree(const struct ablation *a)
 {
 	json_t *places = json_array(), *all = json_pack("{s:o}", "places", places);
-	int error = all ? 0 : -ENOMEM;
-	for (unsigned i = 0; i < a->places && !error; i++)
-		if (json_array_append_new(places, place_json(a, i)))
-			error = -ENOMEM;
-	if (!error)
-		error = json_save(all, c, path);
-	json_decref(all);
-	return error;
+	for (unsigned i = 0; i < a->places; i++)
+		json_array_append_new(places, place_json(a, i));
+	return all;
 }

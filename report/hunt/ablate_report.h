@@ -3,11 +3,11 @@
 #define TM_REPORT_HUNT_ABLATE_REPORT_H
 /* What each place of a store is good for: a table, and JSON. */
 #include "checker/hunt/ablate.h"
-#include "report/conclusion.h"
+#include "report/tree.h"
 
 void ablate_print(const struct ablation *a);
-/* 0 or -errno. */
 void ablate_conclude(const struct ablation *a, struct conclusion *c);
-int ablate_json(const struct ablation *a, const struct conclusion *c, const char *path);
+/* For outputs_write(). NULL without memory. */
+json_t *ablate_tree(const struct ablation *a);
 
 #endif

@@ -200,35 +200,24 @@ void claims_conclude(const struct claims_report *r, struct conclusion *c)
 		conclude(c, EXIT_HELD, "Every case is as expected.");
 }
 
-int claims_json(const struct claims_report *r, const struct conclusion *c, const char *path)
+json_t *claims_tree(const struct claims_report *r)
 {
 	const struct claims_run *run = r->run;
 	json_t *list = json_array();
-	unsigned at = 0;
-	int error = list ? 0 : -ENOMEM;
-	for (unsigned i = 0; i < run->claims && !error; i++) {
+	for (unsigned i = 0, at = 0; i < run->claims; i++) {
+		const struct claim *claim = run->claim[i];
 		json_t *cases = json_array();
-		for (unsigned k = 0; k < run->claim[i]->tests; k++, at++)
-			if (json_array_append_new(cases, case_json(&run->cases[at], &r->one[at])))
-				error = -ENOMEM;
-		if (json_array_append_new(
-			    list,
-			    json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "id", run->claim[i]->id,
-				      "source", run->claim[i]->source, "says", run->claim[i]->says,
-				      "note", run->claim[i]->note ? run->claim[i]->note : "",
-				      "open", run->claim[i]->open ? run->claim[i]->open : "",
-				      "cases", cases)))
-			error = -ENOMEM;
+		for (unsigned k = 0; k < claim->tests; k++, at++)
+			json_array_append_new(cases, case_json(&run->cases[at], &r->one[at]));
+		json_array_append_new(list,
+				      json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "id", claim->id,
+						"source", claim->source, "says", claim->says,
+						"note", claim->note ? claim->note : "", "open",
+						claim->open ? claim->open : "", "cases", cases));
 	}
-	json_t *all = json_pack("{s:o, s:b, s:f, s:I, s:i}", "claims", list, "complete",
-				run->done == run->units, "seconds", r->seconds, "seed",
-				(json_int_t)run->budget.seed, "jobs", (int)run->jobs);
-	if (!all && !error)
-		error = -ENOMEM;
-	if (!error)
-		error = json_save(all, c, path);
-	json_decref(all);
-	return error;
+	return json_pack("{s:o, s:b, s:f, s:I, s:i}", "claims", list, "complete",
+			 run->done == run->units, "seconds", r->seconds, "seed",
+			 (json_int_t)run->budget.seed, "jobs", (int)run->jobs);
 }
 
 void claims_print_list(const struct claim *const *claim, unsigned claims)

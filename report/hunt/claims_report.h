@@ -5,7 +5,7 @@
 #include "checker/hunt/claims_run.h"
 #include "checker/hunt/sensitivity.h"
 #include "report/case.h"
-#include "report/conclusion.h"
+#include "report/tree.h"
 
 struct claims_report {
 	const struct claims_run *run;
@@ -13,10 +13,10 @@ struct claims_report {
 	double seconds;
 };
 
-/* As a table on stdout; as a JSON file: 0 or -errno. */
 void claims_print(const struct claims_report *r);
 void claims_conclude(const struct claims_report *r, struct conclusion *c);
-int claims_json(const struct claims_report *r, const struct conclusion *c, const char *path);
+/* For outputs_write(). NULL without memory. */
+json_t *claims_tree(const struct claims_report *r);
 /* What would be tested. */
 void claims_print_list(const struct claim *const *claim, unsigned claims);
 

@@ -114,27 +114,24 @@ static json_t *known_json(const struct fuzz_known *k)
 			 json_text(k->trace ? k->trace : ""));
 }
 
-static int keep_json(struct fuzz_report *r, const struct fuzz_turn *t)
+static void keep_turn(struct fuzz_report *r, const struct fuzz_turn *t)
 {
 	const struct fuzz_session *s = t->session;
 	const struct fuzz *f = &t->fuzz;
 	json_t *failures = json_array();
-	bool bad = !failures;
-	for (unsigned i = 0; i < s->knowns && !bad; i++)
+	for (unsigned i = 0; i < s->knowns; i++)
 		if (fuzz_turn_met(t, i))
-			bad = json_array_append_new(failures, known_json(&s->known[i]));
+			json_array_append_new(failures, known_json(&s->known[i]));
 	json_t *all = json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:I, s:f, s:o}", "store",
 				t->config->store->name, "variant", t->config->variant, "config",
 				t->config->name, "runs", (json_int_t)f->counts.runs, "states",
 				(json_int_t)f->counts.states, "corpus", (int)f->inputs, "features",
 				(json_int_t)f->features, "seconds", clock_seconds() - t->start,
 				"failures", failures);
-	if (!r->stores)
-		r->stores = json_array();
-	return bad || !all || json_array_append_new(r->stores, all) ? -ENOMEM : 0;
+	json_array_append_new(json_object_get(r->tree, "stores"), all);
 }
 
-static void keep_junit(struct fuzz_report *r, const struct fuzz_turn *t)
+static void keep_cases(struct fuzz_report *r, const struct fuzz_turn *t)
 {
 	const struct fuzz_session *s = t->session;
 	char suite[2 * CAMPAIGN_NAME];
@@ -148,21 +145,28 @@ static void keep_junit(struct fuzz_report *r, const struct fuzz_turn *t)
 			    fuzz_turn_met(t, i))
 				k = &s->known[i];
 		if (!(t->unaccepted & TM_BIT(c)) || !k)
-			junit_add(&r->junit, JUNIT_PASSED, suite, contract_name(c), NULL);
+			tree_case(r->tree, CASE_PASSED, suite, contract_name(c), NULL);
 		else
-			junit_add(&r->junit, JUNIT_FAILED, suite, contract_name(c),
-				  "%s\n%s replay %s", k->text, program,
+			tree_case(r->tree, CASE_FAILED, suite, contract_name(c), "%s\n%s replay %s",
+				  k->text, program,
 				  k->trace ? k->trace : "(no trace was asked for)");
 	}
 }
 
-int fuzz_report_turn(struct fuzz_report *r, const struct fuzz_turn *t)
+static json_t *tree_of(struct fuzz_report *r)
+{
+	if (!r->tree)
+		r->tree = json_pack("{s:[]}", "stores");
+	return r->tree;
+}
+
+void fuzz_report_turn(struct fuzz_report *r, const struct fuzz_turn *t)
 {
 	print_turn(t);
-	keep_junit(r, t);
-	junit_took(&r->junit, clock_seconds() - t->start);
-	r->junit.seconds += clock_seconds() - t->start;
-	return keep_json(r, t);
+	tree_of(r);
+	keep_cases(r, t);
+	keep_turn(r, t);
+	r->seconds += clock_seconds() - t->start;
 }
 
 static json_t *reruns_json(const struct fuzz_session *s)
@@ -191,31 +195,19 @@ void fuzz_conclude(struct fuzz_report *r, bool failed, bool interrupted)
 		conclusion_add(&r->conclusion, " It was interrupted.");
 }
 
-int fuzz_report_json(const struct fuzz_report *r, uint64_t seed, bool interrupted, const char *path)
+json_t *fuzz_tree(struct fuzz_report *r, uint64_t seed, bool interrupted)
 {
-	json_t *stores = r->stores ? json_incref(r->stores) : json_array();
-	json_t *all = json_pack("{s:o, s:o, s:I, s:b}", "stores", stores, "regressions",
-				reruns_json(r->session), "seed", (json_int_t)seed, "interrupted",
-				interrupted);
-	int error = all ? json_save(all, &r->conclusion, path) : -ENOMEM;
-	json_decref(all);
-	return error;
-}
-
-int fuzz_report_junit(struct fuzz_report *r, const char *path)
-{
+	json_t *all = tree_of(r);
+	r->tree = NULL;
+	json_object_set_new(all, "regressions", reruns_json(r->session));
+	json_object_set_new(all, "seed", json_integer((json_int_t)seed));
+	json_object_set_new(all, "interrupted", json_boolean(interrupted));
+	json_object_set_new(all, "seconds", json_real(r->seconds));
 	for (unsigned i = 0; i < r->session->reruns; i++) {
 		const struct fuzz_rerun *rerun = &r->session->rerun[i];
-		junit_add(&r->junit, rerun->why[0] ? JUNIT_FAILED : JUNIT_PASSED, "regressions",
+		tree_case(all, rerun->why[0] ? CASE_FAILED : CASE_PASSED, "regressions",
 			  rerun->trace, rerun->why[0] ? "%s\n%s replay %s" : NULL, rerun->why,
 			  program, rerun->trace);
 	}
-	conclusion_junit(&r->conclusion, &r->junit);
-	return junit_save(&r->junit, path);
-}
-
-void fuzz_report_free(struct fuzz_report *r)
-{
-	junit_free(&r->junit);
-	json_decref(r->stores);
+	return all;
 }

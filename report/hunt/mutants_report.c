@@ -203,16 +203,11 @@ void mutants_conclude(const struct mutants_run *r, struct conclusion *c)
 		conclude(c, EXIT_HELD, "Every bug is found, and the controls are clean.");
 }
 
-int mutants_json(const struct mutants_run *r, const struct conclusion *c, const char *path)
+json_t *mutants_tree(const struct mutants_run *r)
 {
 	json_t *bugs = json_array(), *all = json_pack("{s:o}", "bugs", bugs);
-	int error = all ? 0 : -ENOMEM;
-	for (unsigned i = 0; i < r->mutants && !error; i++)
-		if (json_array_append_new(
-			    bugs, mutant_json(&r->mutant[i], &r->answer[i].result, r->done[i])))
-			error = -ENOMEM;
-	if (!error)
-		error = json_save(all, c, path);
-	json_decref(all);
-	return error;
+	for (unsigned i = 0; i < r->mutants; i++)
+		json_array_append_new(bugs,
+				      mutant_json(&r->mutant[i], &r->answer[i].result, r->done[i]));
+	return all;
 }

@@ -543,39 +543,6 @@ void images_print(FILE *out, const struct images_report *r)
 	print_way(out, x->way);
 }
 
-void images_junit(const struct images_report *r, struct junit *j)
-{
-	const struct images_result *x = r->result;
-	for (unsigned i = 0; i < x->causes; i++) {
-		char *text = NULL, name[32];
-		size_t len;
-		FILE *out = open_memstream(&text, &len);
-		snprintf(name, sizeof(name), "cause %u", i + 1);
-		if (out) {
-			print_cause(out, r, i + 1, &x->cause[i]);
-			fclose(out);
-		}
-		j->no_memory |= !text;
-		junit_add(j, x->cause[i].doubt ? JUNIT_SKIPPED : JUNIT_FAILED, r->name, name, "%s",
-			  text ? text + strspn(text, "\n") : "");
-		free(text);
-	}
-	for (unsigned i = 0; i < r->faults; i++) {
-		char words[FAULT_WORDS];
-		history_fault_words(r->said, &r->fault[i], words, sizeof(words));
-		junit_add(j, r->fault[i].unsure ? JUNIT_SKIPPED : JUNIT_FAILED, r->name,
-			  "answers of clients", "%s", words);
-	}
-	struct doubt_text doubt = doubt_text(r, x->doubt);
-	conclusion_junit(&r->conclusion, j);
-	if (r->left_off)
-		junit_add(j, JUNIT_SKIPPED, r->name, "other crash images", "%s", r->left_off);
-	else if (x->doubt)
-		junit_add(j, JUNIT_SKIPPED, r->name, "crash images", "%s", doubt.text);
-	else if (!x->bad)
-		junit_add(j, JUNIT_PASSED, r->name, "crash images", NULL);
-}
-
 void images_print_one(FILE *out, const struct images_report *r, const struct image_cause *c)
 {
 	char words[VERDICT_WORDS];
@@ -648,7 +615,38 @@ static json_t *json_not_seen(const struct pm_log *log)
 	return all;
 }
 
-int images_json(const struct images_report *r, const char *path)
+static void add_cases(json_t *all, const struct images_report *r)
+{
+	const struct images_result *x = r->result;
+	for (unsigned i = 0; i < x->causes; i++) {
+		char *text = NULL, name[32];
+		size_t len;
+		FILE *out = open_memstream(&text, &len);
+		snprintf(name, sizeof(name), "cause %u", i + 1);
+		if (out) {
+			print_cause(out, r, i + 1, &x->cause[i]);
+			fclose(out);
+		}
+		tree_case(all, x->cause[i].doubt ? CASE_SKIPPED : CASE_FAILED, r->name, name, "%s",
+			  text ? text + strspn(text, "\n") : "");
+		free(text);
+	}
+	for (unsigned i = 0; i < r->faults; i++) {
+		char words[FAULT_WORDS];
+		history_fault_words(r->said, &r->fault[i], words, sizeof(words));
+		tree_case(all, r->fault[i].unsure ? CASE_SKIPPED : CASE_FAILED, r->name,
+			  "answers of clients", "%s", words);
+	}
+	struct doubt_text doubt = doubt_text(r, x->doubt);
+	if (r->left_off)
+		tree_case(all, CASE_SKIPPED, r->name, "other crash images", "%s", r->left_off);
+	else if (x->doubt)
+		tree_case(all, CASE_SKIPPED, r->name, "crash images", "%s", doubt.text);
+	else if (!x->bad)
+		tree_case(all, CASE_PASSED, r->name, "crash images", NULL);
+}
+
+json_t *images_tree(const struct images_report *r)
 {
 	const struct images_result *x = r->result;
 	json_t *causes = json_array();
@@ -674,7 +672,7 @@ int images_json(const struct images_report *r, const char *path)
 		(json_int_t)images_unordered(r->log, &told), "doubt", x->doubt ? doubt.text : NULL,
 		"not_seen", json_not_seen(r->log), "history",
 		history_json(r->said, r->fault, r->faults), "causes", causes);
-	int error = all ? json_save(all, &r->conclusion, path) : -ENOMEM;
-	json_decref(all);
-	return error;
+	if (all)
+		add_cases(all, r);
+	return all;
 }

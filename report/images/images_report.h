@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_REPORT_IMAGES_REPORT_H
 #define TM_REPORT_IMAGES_REPORT_H
-/* What came of the crash images of a log, as text, JSON and JUnit XML. */
+/* What came of the crash images of a log, as text and as a tree. */
 #include "checker/images/images.h"
-#include "report/conclusion.h"
+#include "report/tree.h"
 
 struct images_report {
 	const struct pm_log *log;
@@ -49,10 +49,9 @@ void images_conclude(const struct images_report *r, struct conclusion *c);
 void images_print(FILE *out, const struct images_report *r);
 /* One image, and what became of it. */
 void images_print_one(FILE *out, const struct images_report *r, const struct image_cause *c);
-/* A test case for each cause; without any, one that passes. */
-void images_junit(const struct images_report *r, struct junit *j);
-/* The results for machines: 0 or -errno, as save_file(). */
-int images_json(const struct images_report *r, const char *path);
+/* For outputs_write(): with a case for each cause; without any, one that passes. NULL: no memory,
+ * or a name that is not UTF-8. */
+json_t *images_tree(const struct images_report *r);
 /* The same as one HTML page, also of one image; for save_file(). 0 or -errno. */
 int images_html(FILE *out, const void *images_report);
 

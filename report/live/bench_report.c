@@ -65,14 +65,14 @@ static json_t *kind_json(const struct load_result *r, unsigned k)
 			 micros(l, 990), "max_us", (double)l->max_ns * 1e-3);
 }
 
-int bench_save_json(const struct live_store *on, const struct load_options *o,
-		    const struct load_result *r, const char *path)
+json_t *bench_tree(const struct live_store *on, const struct load_options *o,
+		   const struct load_result *r)
 {
 	json_t *errors = json_object();
 	for (unsigned i = 0; i < LOAD_ERRORS && r->error[i].times; i++)
 		json_object_set_new(errors, error_name(r->error[i].error).text,
 				    json_integer((json_int_t)r->error[i].times));
-	json_t *all = json_pack(
+	return json_pack(
 		"{s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:I, s:f, s:I, s:I, s:I, s:i, s:b, s:b, "
 		"s:o, s:o, s:o, s:o}",
 		"server", o->server, "store", on->store->name, "variant", on->variant, "clients",
@@ -82,7 +82,4 @@ int bench_save_json(const struct live_store *on, const struct load_options *o,
 		(json_int_t)r->reconnects, "gave_up", (int)r->gave_up, "hung", (int)r->hung, "full",
 		(int)r->full, "errors", errors, "put", kind_json(r, HISTORY_PUT), "get",
 		kind_json(r, HISTORY_GET), "delete", kind_json(r, HISTORY_DEL));
-	int error = all ? json_save(all, NULL, path) : -ENOMEM;
-	json_decref(all);
-	return error;
 }

@@ -121,10 +121,10 @@ static json_t *cells_json(const struct cut *c, const struct exam *e)
 	return cells;
 }
 
-int exam_json(const struct crash_bundle *a, const struct exam *e, int status, const char *bundle,
-	      const char *path)
+json_t *exam_tree(const struct crash_bundle *a, const struct exam *e, int status,
+		  const char *bundle)
 {
-	json_t *all = json_pack(
+	return json_pack(
 		"{s:o, s:i, s:i, s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:i, s:s}",
 		"cells", cells_json(&a->cut, e), "boot", (int)a->cut.boot, "first_boot",
 		(int)e->first, "seed", (json_int_t)a->options.seed, "keys", (int)e->keys,
@@ -132,8 +132,4 @@ int exam_json(const struct crash_bundle *a, const struct exam *e, int status, co
 		(int)e->lines, "lines_survived", (int)e->survived, "subsets", (int)e->images,
 		"not_judged", (int)e->not_judged, "whole", (int)e->torn.whole, "torn",
 		(int)e->torn.torn, "full", e->full, "status", status, "artefact", bundle);
-	int error = all ? json_save(all, NULL, path) : -ENOMEM;
-
-	json_decref(all);
-	return error;
 }

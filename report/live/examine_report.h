@@ -2,11 +2,13 @@
 #ifndef TM_REPORT_LIVE_EXAMINE_REPORT_H
 #define TM_REPORT_LIVE_EXAMINE_REPORT_H
 /* What a power cut left of a live server, for people and for machines. */
+#include <jansson.h>
 #include "checker/live/crash_bundle.h"
 
 void exam_print(const struct crash_bundle *a, const struct exam *e);
-/* A file, with the exit status and the crash bundle ("": none). 0 or -errno. */
-int exam_json(const struct crash_bundle *a, const struct exam *e, int status, const char *bundle,
-	      const char *path);
+/* For outputs_write(), with the exit status and the crash bundle ("": none). NULL without memory.
+ */
+json_t *exam_tree(const struct crash_bundle *a, const struct exam *e, int status,
+		  const char *bundle);
 
 #endif

@@ -397,26 +397,17 @@ static void add_wastes(json_t *list, const struct count_report *k, const struct 
 	}
 }
 
-int count_report_json(const struct count_report *k, const char *path)
+json_t *count_tree(const struct count_report *k)
 {
-	json_t *rows = json_array();
-	int error = rows ? 0 : -ENOMEM;
+	json_t *rows = json_array(), *wastes = json_array();
 	for (unsigned i = 0; i < k->configs; i++)
-		for (unsigned v = 0; v < k->values; v++)
-			for (unsigned r = 0; r < k->counted[i].count[v].rows && !error; r++)
-				if (json_array_append_new(
-					    rows, row_json(&k->counted[i], &k->counted[i].count[v],
-							   &k->counted[i].count[v].row[r])))
-					error = -ENOMEM;
-	json_t *wastes = json_array();
+		for (unsigned v = 0; v < k->values; v++) {
+			const struct count *c = &k->counted[i].count[v];
+			for (unsigned r = 0; r < c->rows; r++)
+				json_array_append_new(rows,
+						      row_json(&k->counted[i], c, &c->row[r]));
+		}
 	for (unsigned i = 0; i < k->configs; i++)
 		add_wastes(wastes, k, &k->counted[i]);
-	json_t *all = error ? NULL
-			    : json_pack("{s:O, s:O}", "operations", rows, "without_need", wastes);
-	if (!error)
-		error = all ? json_save(all, NULL, path) : -ENOMEM;
-	json_decref(all);
-	json_decref(rows);
-	json_decref(wastes);
-	return error;
+	return json_pack("{s:o, s:o}", "operations", rows, "without_need", wastes);
 }

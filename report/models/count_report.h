@@ -2,6 +2,7 @@
 #ifndef TM_REPORT_MODELS_COUNT_REPORT_H
 #define TM_REPORT_MODELS_COUNT_REPORT_H
 /* What operations cost, as a table and as JSON. */
+#include <jansson.h>
 #include "checker/explore/campaign.h"
 #include "checker/models/count.h"
 #include "checker/models/count_advice.h"
@@ -26,7 +27,7 @@ struct count_report {
 void count_report_advice(const struct counted *one, const struct count_advice *advice);
 /* The table of one configuration. */
 void count_report_print(const struct count_report *r, const struct counted *one);
-/* All of them as a file. 0 or -errno. */
-int count_report_json(const struct count_report *r, const char *path);
+/* For outputs_write(). NULL without memory. */
+json_t *count_tree(const struct count_report *r);
 
 #endif

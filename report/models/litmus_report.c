@@ -343,19 +343,19 @@ static void keep_json(struct litmus_job *job, const struct litmus_case *run)
 		"crash", outcomes_json(test, &r->crash, true), "conditions", conditions_json(run),
 		"runs", number_json(r->runs), "blocked", number_json(r->blocked), "complete",
 		r->complete);
-	job->no_memory |= !one || json_array_append_new(job->json, one);
+	json_array_append_new(json_object_get(job->tree, "tests"), one);
 }
 
-static void keep_junit(struct litmus_job *job, const struct litmus_case *run)
+static void keep_cases(struct litmus_job *job, const struct litmus_case *run)
 {
 	const struct litmus_test *test = run->file->test;
 	for (unsigned c = 0; c < test->conditions; c++) {
 		enum litmus_verdict v = litmus_judge(run, c);
 		if (v == VERDICT_HOLDS)
-			junit_add(&job->junit, JUNIT_PASSED, test->name, test->condition[c].text,
+			tree_case(job->tree, CASE_PASSED, test->name, test->condition[c].text,
 				  NULL);
 		else
-			junit_add(&job->junit, v == VERDICT_UNSURE ? JUNIT_SKIPPED : JUNIT_FAILED,
+			tree_case(job->tree, v == VERDICT_UNSURE ? CASE_SKIPPED : CASE_FAILED,
 				  test->name, test->condition[c].text, "%s:%u: %s", run->file->path,
 				  test->condition[c].line, verdicts[v]);
 	}
@@ -378,7 +378,7 @@ void litmus_conclude(const struct litmus_job *job, struct conclusion *c)
 	c->status = job->bads ? EXIT_USAGE : c->status;
 }
 
-int litmus_json(const struct litmus_job *job, const struct conclusion *c, const char *path)
+json_t *litmus_tree(const struct litmus_job *job)
 {
 	json_t *bad = json_array();
 	for (unsigned i = 0; i < job->bads; i++) {
@@ -387,14 +387,15 @@ int litmus_json(const struct litmus_job *job, const struct conclusion *c, const 
 						     json_text(b->path), "line", (int)b->error.line,
 						     "column", (int)b->error.column, "message",
 						     json_text(b->error.message)));
+		tree_case(job->tree, CASE_ERROR, b->path, "read", "%u:%u: %s", b->error.line,
+			  b->error.column, b->error.message);
 	}
-	json_t *all = json_pack(
-		"{s:O, s:o, s:b, s:i, s:i, s:i}", "tests", job->json, "bad_files", bad, "complete",
-		job->done == job->files, "hold", (int)job->count[VERDICT_HOLDS], "do_not_hold",
-		(int)job->count[VERDICT_FAILS], "could_not_tell", (int)job->count[VERDICT_UNSURE]);
-	int error = job->no_memory || !all ? -ENOMEM : json_save(all, c, path);
-	json_decref(all);
-	return error;
+	json_object_set_new(job->tree, "bad_files", bad);
+	json_object_set_new(job->tree, "complete", json_boolean(job->done == job->files));
+	json_object_set_new(job->tree, "hold", number_json(job->count[VERDICT_HOLDS]));
+	json_object_set_new(job->tree, "do_not_hold", number_json(job->count[VERDICT_FAILS]));
+	json_object_set_new(job->tree, "could_not_tell", number_json(job->count[VERDICT_UNSURE]));
+	return json_incref(job->tree);
 }
 
 /* --- together --- */
@@ -403,14 +404,12 @@ void litmus_report(struct litmus_job *job, const struct litmus_case *run, unsign
 {
 	job->done++;
 	for (unsigned i = 0; i < runs; i++) {
-		if (job->json_path)
-			keep_json(job, &run[i]);
+		keep_json(job, &run[i]);
 		if (!run[i].own)
 			continue;
 		for (unsigned c = 0; c < run->file->test->conditions; c++)
 			job->count[litmus_judge(&run[i], c)]++;
-		if (job->junit_path)
-			keep_junit(job, &run[i]);
+		keep_cases(job, &run[i]);
 	}
 	if (job->configs)
 		print_configs(run, runs);
@@ -418,16 +417,6 @@ void litmus_report(struct litmus_job *job, const struct litmus_case *run, unsign
 		print_brief(job, run, runs);
 	else
 		print_case(job, run, runs);
-}
-
-void litmus_report_bad(struct litmus_job *job)
-{
-	if (!job->junit_path)
-		return;
-	for (unsigned i = 0; i < job->bads; i++)
-		junit_add(&job->junit, JUNIT_ERROR, job->bad[i].path, "read", "%u:%u: %s",
-			  job->bad[i].error.line, job->bad[i].error.column,
-			  job->bad[i].error.message);
 }
 
 void litmus_summary(const struct litmus_job *job)

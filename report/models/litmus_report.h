@@ -2,9 +2,8 @@
 #ifndef TM_REPORT_MODELS_LITMUS_REPORT_H
 #define TM_REPORT_MODELS_LITMUS_REPORT_H
 /* What litmus tests were run, and what is printed and written of them. */
-#include <jansson.h>
 #include "checker/models/litmus_batch.h"
-#include "report/conclusion.h"
+#include "report/tree.h"
 
 #define LITMUS_KNOBS 32
 
@@ -24,21 +23,18 @@ struct litmus_job {
 	bool quiet, witness, configs, list;
 	const char *json_path, *junit_path;
 	/* results */
-	json_t *json;
-	struct junit junit;
+	json_t *tree;
 	unsigned count[VERDICT_UNSURE + 1]; /* conditions */
 	unsigned done;			    /* tests */
-	bool no_memory;			    /* something is missing in json */
 };
 
 /* The runs of one test: one, or one under each of the configurations. Count, print, keep for the
  * files. */
 void litmus_report(struct litmus_job *job, const struct litmus_case *run, unsigned runs);
-void litmus_report_bad(struct litmus_job *job);
 void litmus_summary(const struct litmus_job *job);
 void litmus_conclude(const struct litmus_job *job, struct conclusion *c);
-/* Write what litmus_report() kept. 0 or -errno. */
-int litmus_json(const struct litmus_job *job, const struct conclusion *c, const char *path);
+/* What litmus_report() kept, for outputs_write(). */
+json_t *litmus_tree(const struct litmus_job *job);
 void litmus_list(const struct litmus_job *job);
 
 #endif

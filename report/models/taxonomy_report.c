@@ -11,7 +11,7 @@
 #include <string.h>
 #include "checker/judge/names.h"
 #include "report/terminal.h"
-#include "report/junit.h"
+#include "report/tree.h"
 #include "report/report.h"
 #include "report/models/taxonomy_report.h"
 #include "core/text/text.h"
@@ -499,27 +499,7 @@ void taxonomy_conclude(const struct taxonomy_report *r, struct conclusion *c)
 		conclude(c, EXIT_HELD, "No cell is compared with %s.", r->request->table_name);
 }
 
-int taxonomy_json(const struct taxonomy_report *r, const char *path)
-{
-	json_t *cells = json_array();
-	int error = cells ? 0 : -ENOMEM;
-	for (unsigned i = 0; i < r->t->cells && !error; i++)
-		error = json_array_append_new(cells, cell_json(r, &r->t->cell[i])) ? -ENOMEM : 0;
-	json_t *all = json_pack("{s:o, s:o, s:b, s:s, s:i, s:s, s:f, s:i}", "cells", cells,
-				"choices", choices_json(r), "complete", !r->unmeasured, "workload",
-				r->t->options.workload->name, "preemptions",
-				(int)r->t->options.preemptions, "table", r->request->table_name,
-				"seconds", r->seconds, "jobs", (int)r->t->options.jobs);
-	if (!all && !error)
-		error = -ENOMEM;
-	if (!error)
-		error = json_save(all, &r->conclusion, path);
-	json_decref(all);
-	return error;
-}
-
-static void add_test(const struct taxonomy_report *r, const struct taxonomy_cell *cell,
-		     struct junit *j)
+static void add_test(const struct taxonomy_report *r, const struct taxonomy_cell *cell, json_t *all)
 {
 	char config[TAXONOMY_CONFIG], suite[100];
 	enum taxonomy_compared compared = taxonomy_compare(r, cell);
@@ -529,27 +509,33 @@ static void add_test(const struct taxonomy_report *r, const struct taxonomy_cell
 	taxonomy_config(r->t, cell->column, cell->transport, config, sizeof(config));
 	snprintf(suite, sizeof(suite), "taxonomy %s", taxonomy_method(cell->method));
 	if (compared == TAXONOMY_DIFFERS)
-		junit_add(j, JUNIT_FAILED, suite, config, "%s, expected %s\n%s\ntidemark replay %s",
+		tree_case(all, CASE_FAILED, suite, config,
+			  "%s, expected %s\n%s\ntidemark replay %s",
 			  taxonomy_word(cell->result.verdict), expected,
 			  cell->result.broken[0].text, trace ? trace : "");
 	else if (!cell->result.measured)
-		junit_add(j, JUNIT_SKIPPED, suite, config, "left off before the end");
+		tree_case(all, CASE_SKIPPED, suite, config, "left off before the end");
 	else if (compared == TAXONOMY_UNSURE)
-		junit_add(j, JUNIT_SKIPPED, suite, config, "could not tell, expected %s", expected);
+		tree_case(all, CASE_SKIPPED, suite, config, "could not tell, expected %s",
+			  expected);
 	else
-		junit_add(j, JUNIT_PASSED, suite, config, NULL);
+		tree_case(all, CASE_PASSED, suite, config, NULL);
 }
 
-int taxonomy_junit(const struct taxonomy_report *r, const char *path)
+json_t *taxonomy_tree(const struct taxonomy_report *r)
 {
-	struct junit j = {.seconds = r->seconds};
-	conclusion_junit(&r->conclusion, &j);
+	json_t *cells = json_array();
+	for (unsigned i = 0; i < r->t->cells; i++)
+		json_array_append_new(cells, cell_json(r, &r->t->cell[i]));
+	json_t *all = json_pack("{s:o, s:o, s:b, s:s, s:i, s:s, s:f, s:i}", "cells", cells,
+				"choices", choices_json(r), "complete", !r->unmeasured, "workload",
+				r->t->options.workload->name, "preemptions",
+				(int)r->t->options.preemptions, "table", r->request->table_name,
+				"seconds", r->seconds, "jobs", (int)r->t->options.jobs);
 	/* Cases of a suite, which is a method, stand together. */
 	for (unsigned m = 0; m < taxonomy_methods(); m++)
 		for (unsigned i = 0; i < r->t->cells; i++)
 			if (r->t->cell[i].method == m)
-				add_test(r, &r->t->cell[i], &j);
-	int error = junit_save(&j, path);
-	junit_free(&j);
-	return error;
+				add_test(r, &r->t->cell[i], all);
+	return all;
 }

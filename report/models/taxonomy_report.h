@@ -42,9 +42,8 @@ void taxonomy_count(const struct taxonomy_report *r, unsigned count[TAXONOMY_NOT
 unsigned taxonomy_choices_differ(const struct taxonomy_report *r);
 void taxonomy_print(const struct taxonomy_report *r);
 void taxonomy_conclude(const struct taxonomy_report *r, struct conclusion *c);
-/* Files, with r->conclusion: 0 or -errno. */
-int taxonomy_json(const struct taxonomy_report *r, const char *path);
-int taxonomy_junit(const struct taxonomy_report *r, const char *path);
+/* For outputs_write(). NULL without memory. */
+json_t *taxonomy_tree(const struct taxonomy_report *r);
 /* "    tidemark replay FILE", or why there is none. */
 void taxonomy_print_replay(const struct taxonomy_report *r, const struct taxonomy_cell *cell,
 			   unsigned brk);

@@ -192,6 +192,9 @@ run 1 --jobs 1 --json one.json --witness folder
 mv out one
 run 1 --jobs 7 --json many.json --witness folder
 cmp -s out one || wrong '--jobs changes the output'
+for file in one many; do
+	sed -i '/"seconds"/d' $file.json
+done
 cmp -s one.json many.json || wrong '--jobs changes --json'
 
 # --- how much ---
