@@ -44,8 +44,13 @@ add_custom_command(OUTPUT ${manuals}/man1/tidemark.1
 add_custom_target(manuals ALL DEPENDS ${manuals}/man1/tidemark.1)
 install(DIRECTORY ${manuals}/ DESTINATION share/man)
 
-install(FILES cli/completion/tidemark.bash DESTINATION share/bash-completion/completions RENAME tidemark)
-install(FILES cli/completion/_tidemark DESTINATION share/zsh/site-functions)
+# One completion: zsh has it by bashcompinit.
+install(FILES cli/tidemark-completion.bash DESTINATION share/bash-completion/completions RENAME tidemark)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cli/tidemark-completion.bash)
+file(READ cli/tidemark-completion.bash completion)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/completion/_tidemark @ONLY CONTENT
+	"#compdef tidemark\nautoload -U +X bashcompinit && bashcompinit\n${completion}_bash_complete -o bashdefault -o default -F _tidemark\n")
+install(FILES ${PROJECT_BINARY_DIR}/completion/_tidemark DESTINATION share/zsh/site-functions)
 
 set(tidemark_doc share/doc/tidemark)
 install(FILES README.md LICENSE DESTINATION ${tidemark_doc})

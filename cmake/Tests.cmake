@@ -214,11 +214,11 @@ if(NOT TIDEMARK_SANITIZE) # a program with sanitizers is not installed
 	tidemark_test(test_installed ${PROJECT_SOURCE_DIR}/tests/install/test_installed.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_manuals ${PROJECT_SOURCE_DIR}/tests/install/test_manuals.sh $<TARGET_FILE:tidemark> ${manuals})
 	tidemark_test(test_completion_bash ${PROJECT_SOURCE_DIR}/tests/install/test_completion_bash.sh $<TARGET_FILE:tidemark>
-		${PROJECT_SOURCE_DIR}/cli/completion/tidemark.bash)
+		${PROJECT_SOURCE_DIR}/cli/tidemark-completion.bash)
 	find_program(ZSH zsh)
 	if(ZSH)
 		tidemark_test(test_completion_zsh ${ZSH} -f ${PROJECT_SOURCE_DIR}/tests/install/test_completion_zsh.zsh
-			$<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/cli/completion)
+			$<TARGET_FILE:tidemark> ${PROJECT_BINARY_DIR}/completion)
 		set_tests_properties(test_completion_zsh PROPERTIES LABELS all)
 	endif()
 	set_tests_properties(test_installed test_manuals test_completion_bash PROPERTIES LABELS all)

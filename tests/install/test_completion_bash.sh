@@ -53,7 +53,7 @@ offers '--dropin' run --d
 offers sh run --link shm -- sh
 offers '' run -- sh ''
 offers 'stores variants bugs knobs workloads contracts failures' list ''
-offers write verbs wr
+offers write-no-lkey verbs wr
 offers P1 claims P
 offers 'one_flush' mutants one_
 offers efactory mutants ef

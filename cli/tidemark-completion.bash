@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# bash completion for tidemark. The names come from the program itself: --help has commands and options, `tidemark list`
-# stores, variants, bugs, knobs and workloads.
+# Completion for bash and, by its bashcompinit, for zsh (_tidemark). All names come from the program itself: --help has commands,
+# what they take, and options; `tidemark list` stores, variants, bugs, knobs and workloads.
 
 # _tidemark_list PROGRAM WHAT COLUMN: names of `tidemark list WHAT`. Lines that go on with the one above are indented.
 _tidemark_list()
@@ -34,27 +34,27 @@ _tidemark_argument()
 # _tidemark_words PROGRAM COMMAND: what its words can be, which are no options.
 _tidemark_words()
 {
-	case $2 in
-	crashtest | fuzz | ablate | count | serve) _tidemark_list "$1" stores 1 ;;
-	mutants)
+	case $2:$("$1" --help 2>/dev/null | awk -v command="$2" '$1 == command { print $2; exit }') in
+	*:*STORE*) _tidemark_list "$1" stores 1 ;;
+	*:'[NAME...]')
 		_tidemark_list "$1" bugs 1
 		_tidemark_list "$1" bugs 2
 		;;
-	list) "$1" list --help 2>/dev/null | sed -n '1s/.*\[\(.*\)\].*/\1/p' | tr '|' ' ' ;;
-	claims | verbs) "$1" "$2" --list 2>/dev/null | awk '/^[^ ]/ { print $1 }' ;;
+	*:'[WHAT]') "$1" "$2" --help 2>/dev/null | sed -n '1s/.*\[\(.*\)\].*/\1/p' | tr '|' ' ' ;;
+	*:'[ID...]' | *:'[PROGRAM...]') "$1" "$2" --list 2>/dev/null | awk '/^[^ ]/ { print $1 }' ;;
 	esac
 }
 
 # _tidemark_offer CURRENT WORDS: those that begin so.
 _tidemark_offer()
 {
-	mapfile -t COMPREPLY < <(compgen -W "$2" -- "$1" | sort -u)
+	COMPREPLY=($(compgen -W "$2" -- "$1" | sort -u))
 }
 
 _tidemark()
 {
 	local program=${COMP_WORDS[0]} command=${COMP_WORDS[1]} current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-	local option='' argument i
+	local option='' argument='' knob='' i
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -eq 1 ]; then
 		_tidemark_offer "$current" "$("$program" --help 2>/dev/null | awk '/^  [a-z]/ { print $1 }') --help --version"
@@ -70,39 +70,36 @@ _tidemark()
 			esac
 		done
 	fi
-	# The word that is completed may be an option's argument. bash makes three words of NAME=VALUE.
-	case $previous in
+	# The word that is completed may be an option's argument. bash makes three words of NAME=VALUE, zsh one.
+	case $previous:$current in
+	=:*) option=${COMP_WORDS[COMP_CWORD - 2]} knob=$option i=3 ;;
+	*:=) option=$previous knob=$option current='' i=2 ;;
 	-?*) option=$previous ;;
-	=)
-		if [ "${COMP_WORDS[COMP_CWORD - 3]}" = --knob ]; then
-			_tidemark_offer "$current" "$(_tidemark_values "$program" "${COMP_WORDS[COMP_CWORD - 2]}")"
-			return
-		fi
-		option=${COMP_WORDS[COMP_CWORD - 2]}
-		;;
 	esac
-	if [ "$current" = = ]; then
-		current=''
-		if [ "${COMP_WORDS[COMP_CWORD - 2]}" = --knob ]; then
-			_tidemark_offer '' "$(_tidemark_values "$program" "$previous")"
-			return
-		fi
+	if [ -n "$knob" ] && [ "${COMP_WORDS[COMP_CWORD - i]}" = --knob ]; then
+		_tidemark_offer "$current" "$(_tidemark_values "$program" "$knob")"
+		return
 	fi
-	argument=''
 	[ -z "$option" ] || argument=$(_tidemark_argument "$program" "$command" "$option")
 	case $option:$argument in
 	--variant:*) _tidemark_offer "$current" "default $(_tidemark_list "$program" variants 2) $(_tidemark_list "$program" bugs 2)" ;;
 	--workload:NAME) _tidemark_offer "$current" "$(_tidemark_list "$program" workloads 1)" ;;
 	--knob:*)
 		compopt -o nospace 2>/dev/null
-		_tidemark_offer "$current" "$(_tidemark_list "$program" knobs 2 | sed 's/$/=/')"
+		case $current in
+		*=*)
+			knob=${current%%=*}
+			_tidemark_offer "$current" "$(_tidemark_values "$program" "$knob" | tr ' ' '\n' | sed "s/^/$knob=/")"
+			;;
+		*) _tidemark_offer "$current" "$(_tidemark_list "$program" knobs 2 | sed 's/$/=/')" ;;
+		esac
 		;;
 	*:DIR)
 		compopt -o filenames 2>/dev/null
-		mapfile -t COMPREPLY < <(compgen -d -- "$current")
+		COMPREPLY=($(compgen -d -- "$current"))
 		;;
-	*:*'|'*) _tidemark_offer "$current" "${argument//|/ }" ;;
-	*:FILE | *:OUT | *:MEDIA | *:CACHE) ;; # bash offers files where nothing else is
+	*:*'|'*) _tidemark_offer "$current" "$(echo "$argument" | tr '|' ' ')" ;;
+	*:FILE | *:OUT | *:MEDIA | *:CACHE) ;; # files are offered where nothing else is
 	*:?*) compopt +o default +o bashdefault 2>/dev/null ;;
 	*)
 		case $current in
@@ -112,7 +109,7 @@ _tidemark()
 			;;
 		*)
 			if [ "$command" = run ]; then
-				mapfile -t COMPREPLY < <(compgen -c -- "$current" | sort -u)
+				COMPREPLY=($(compgen -c -- "$current" | sort -u))
 			else
 				_tidemark_offer "$current" "$(_tidemark_words "$program" "$command")"
 			fi
