@@ -399,7 +399,7 @@ static int read_history(const struct request *r, struct pm_log *log)
 	uint64_t n, acks = 0;
 	if (log->events && !log->event[0].ns)
 		return fail(EXIT_USAGE,
-			    "%s: no times are in %s; expected the recording of one machine",
+			    "%s: no times are in %s; expected a recording of tidemark record",
 			    r->history, r->log);
 	int error = recording_open(&recording, r->history, why, sizeof(why));
 	if (error)

@@ -398,10 +398,6 @@ static int take_record(struct reader *r, const struct record *rec)
 	case RECORD_UNSEEN_OTHER:
 		return take_unseen(r, rec);
 	case RECORD_SUM:
-	case RECORD_PACKET_OUT: /* for recording_merge.h */
-	case RECORD_PACKET_IN:
-	case RECORD_SOCKET_OUT:
-	case RECORD_SOCKET_IN:
 		return 0;
 	default:
 		return take_other(r, rec);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * tidemark record: a program on the soft RNIC (tidemark run), and what happens to its persistent
- * memory is written down (core/record). --merge is in record_merge.c.
+ * memory is written down (core/record).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,6 @@
 #include "checker/explore/clock.h"
 #include "checker/images/recording_read.h"
 #include "cli/cli.h"
-#include "cli/nic/record_merge.h"
 #include "cli/nic/record_rest.h"
 #include "cli/nic/record_unseen.h"
 #include "cli/options.h"
@@ -32,7 +31,7 @@
 
 struct request {
 	struct option_names pm;
-	const char *out, *stores, *join, *merge;
+	const char *out, *stores, *join;
 	unsigned long long room;
 	bool quiet;
 	struct record_head *head;
@@ -52,11 +51,6 @@ static const struct option_row rows[] = {
 	 "a recording that another tidemark record is making: this program's part goes there too, "
 	 "until that one ends; instead of all of these",
 	 REQUEST(join)},
-	{"merge", "FILE",
-	 "no program: the recordings of several machines that talked to each other, each made with "
-	 "TIDEMARK_LINK=udp, become one, FILE. The machine that is named first is ahead of others "
-	 "where no message says otherwise",
-	 REQUEST(merge)},
 	{"stores", "auto|exact|noticed",
 	 "exact: each store is recorded where it is made, as the program, or a library of it, was "
 	 "compiled by tidemark cc, or by gcc with -fsanitize=thread; noticed: by what has changed; "
@@ -69,7 +63,7 @@ static const struct option_row rows[] = {
 static const struct options options = {
 	.command = "record",
 	.usage = "--pm PATH --out FILE [--] PROGRAM [ARGUMENT...]\n--join FILE [--] PROGRAM "
-		 "[ARGUMENT...]\n--merge FILE RECORDING RECORDING...",
+		 "[ARGUMENT...]",
 	.about = "Runs a program as it is, on the soft RNIC, and records what happens to its "
 		 "persistent memory: what RNICs land, what is flushed, what CPUs have stored. "
 		 "tidemark images makes crash images of it.",
@@ -326,9 +320,6 @@ static void print_summary(const struct request *r, double seconds)
 			plural(h->kernel_scans));
 	if (h->exact && !h->told)
 		fprintf(stderr, "; %" PRIu64 " that the program told of", h->exact);
-	if (h->messages)
-		fprintf(stderr, "; %" PRIu64 " message%s from and to others", h->messages,
-			plural(h->messages));
 	/* Several threads and processes may have been at it at once. */
 	fprintf(stderr, "; some %.2f s of recording in %.2f s\n", (double)h->busy_ns * 1e-9,
 		seconds);
@@ -350,7 +341,7 @@ static void print_summary(const struct request *r, double seconds)
 		fputc('\n', stderr);
 	}
 	print_not_seen(r);
-	if (!h->files && !h->messages)
+	if (!h->files)
 		fprintf(stderr,
 			"tidemark: %s: nothing is in it: the program mapped no file that "
 			"--pm names\n",
@@ -467,14 +458,6 @@ int record_main(int argc, char **argv)
 	int status = options_read_leading(&options, &r, argc, argv);
 	if (status >= 0)
 		return status;
-	if (r.merge) {
-		if (r.pm.n || r.out || r.join || stores_asked(&r) != RECORD_ASKED_AUTO)
-			return fail(
-				EXIT_USAGE,
-				"record: --merge: expected recordings, and neither --pm, --out, "
-				"--join nor --stores");
-		return record_merge(r.merge, argv + optind, (unsigned)(argc - optind), r.quiet);
-	}
 	if (optind == argc)
 		return fail(EXIT_USAGE, "record: no program given (tidemark record --help)");
 	status = check_request(&r);

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define RECORD_NAME  "tidemark-pm-recording " /* and the format's number */
-#define RECORD_MAGIC RECORD_NAME "6\n"
+#define RECORD_MAGIC RECORD_NAME "7\n"
 #define RECORD_HEAD  4096 /* bytes */
 #define RECORD_FILES 16
 #define RECORD_RNIC  0x80000000u /* in `thread`, besides the number of a queue pair */
@@ -71,7 +71,6 @@ struct record_head {
 	uint32_t asked; /* enum record_asked: --stores */
 	/* RECORD_HISTORY_VARIABLE may have lines: somebody has opened it for writing. */
 	_Atomic uint32_t announced;
-	uint64_t messages; /* from and to other programs: RECORD_PACKET_OUT and so on */
 	/* At the end: bytes of each file that are not as recorded. */
 	uint64_t unseen[RECORD_FILES];
 	uint64_t summed; /* bytes: what comes after them has no checksum yet; 0: none is known */
@@ -107,11 +106,6 @@ enum record_kind {
 			   * FLUSH_NT */
 	RECORD_FLUSH_NT,
 	RECORD_RDMA_FLUSH, /* len 0: of memory that is no PM, which concerns data of SENDs alone */
-	/* What goes from machine to machine, with the link udp; message.h. */
-	RECORD_PACKET_OUT, /* an RNIC is about to send it */
-	RECORD_PACKET_IN,  /* it has come */
-	RECORD_SOCKET_OUT, /* somebody is about to write to a TCP socket */
-	RECORD_SOCKET_IN,  /* somebody has read from one */
 	RECORD_CALL_STORE, /* as EXACT, of what a call of libc has changed: of each line one. More
 			    * of one place that follow are of the same call */
 	RECORD_LINES, /* a process begins to take lines of RECORD_HISTORY_VARIABLE, none of which

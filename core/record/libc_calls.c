@@ -151,7 +151,6 @@ static void tells(int fd, const void *caller)
 	struct stat st;
 	if (pm_maps_any() && !fstat(fd, &st) && S_ISSOCK(st.st_mode))
 		recorder_acknowledges(caller);
-	message_leaves(fd);
 }
 
 RECORD_EXPORT ssize_t write(int fd, const void *bytes, size_t n)

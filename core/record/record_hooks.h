@@ -29,8 +29,6 @@ struct record_hooks {
 	void (*pushed)(uint32_t qp);
 	/* Somebody outside is about to be told something. */
 	void (*acknowledges)(const void *caller);
-	/* A packet is about to leave this machine, or has come: core/record/message.h. */
-	void (*packet)(bool in, uint32_t own, uint32_t other, uint32_t qp, uint64_t packet);
 };
 /* Weak: NULL without the recorder. */
 extern const struct record_hooks tidemark_record_hooks __attribute__((weak));

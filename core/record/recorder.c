@@ -298,12 +298,6 @@ void recorder_add_announced(enum record_kind kind, uint64_t client, const char *
 	add(kind, 0, client, words, len, source, own_thread(), message);
 }
 
-void recorder_add_packet(enum record_kind kind, uint32_t own, uint32_t other, uint32_t qp,
-			 uint64_t packet)
-{
-	add(kind, other, packet, NULL, 0, own, RECORD_RNIC, qp);
-}
-
 /* The lock, and the number of the place. */
 static bool begin_event(const void *caller, uint32_t *source)
 {
@@ -575,5 +569,4 @@ RECORD_EXPORT const struct record_hooks tidemark_record_hooks = {
 	.committed = committed,
 	.pushed = pushed,
 	.acknowledges = recorder_acknowledges,
-	.packet = recorder_packet,
 };

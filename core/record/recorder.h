@@ -72,11 +72,6 @@ void recorder_add(enum record_kind kind, unsigned file, uint64_t off, const void
 /* A CALL or a RETURN. With the lock. */
 void recorder_add_announced(enum record_kind kind, uint64_t client, const char *words, uint32_t len,
 			    uint32_t source, uint32_t message);
-
-/* A packet of an RNIC: message.h. With the lock. */
-void recorder_add_packet(enum record_kind kind, uint32_t own, uint32_t other, uint32_t qp,
-			 uint64_t packet);
-
 /* Something that the program has or does, and that is not recorded: RECORD_UNSEEN_FLUSH and so on.
  */
 void recorder_add_unseen(enum record_kind kind, uint64_t off, const char *name, uint32_t source);
@@ -104,15 +99,6 @@ void told_landing(const void *at, size_t len);
 void announced_begin(void);
 /* Take them, as late as their answers may be. */
 void announced_take(void);
-
-/* --- messages.c: without the lock; errno stays --- */
-
-/* An RNIC is about to send a packet, or one has come: message.h. */
-void recorder_packet(bool in, uint32_t own, uint32_t other, uint32_t qp, uint64_t packet);
-/* Something is about to be written to `fd`; something was read from it. If it is a TCP socket, and
- * the other end may be another machine's, that is recorded. */
-void message_leaves(int fd);
-void message_came(int fd);
 
 /* --- pm_maps.c --- */
 

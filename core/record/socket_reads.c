@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions of libc that read from sockets, in the place of libc's: what came from another machine
- * (messages.c), and what they have stored (as libc_writes.c has it). The real ones are called, as
- * they can be cancelled. */
+/* Functions of libc that read from sockets, in the place of libc's: what they have stored (as
+ * libc_writes.c has it). The real ones are called, as they can be cancelled. */
 #undef _FORTIFY_SOURCE /* they are defined here, and not to be inlined */
 #include <dlfcn.h>
 #include <sys/socket.h>
 #include <sys/types.h>
-#include <sys/uio.h>
 #include <unistd.h>
 #include "core/record/recorder.h"
 
@@ -35,17 +33,13 @@ ssize_t __recvfrom_chk(int fd, void *bytes, size_t n, size_t room, int flags, st
 		ssize_t n_ = real_##name arguments;                \
 		if (told_)                                         \
 			recorder_call_ends(to, most, HERE);        \
-		if (n_ > 0)                                        \
-			message_came(fd);                          \
 		return n_;                                         \
 	}
 
 READS(read, (int fd, void *bytes, size_t n), (fd, bytes, n), bytes, n)
-READS(readv, (int fd, const struct iovec *part, int n), (fd, part, n), NULL, 0)
 READS(recv, (int fd, void *bytes, size_t n, int flags), (fd, bytes, n, flags), bytes, n)
 READS(recvfrom, (int fd, void *bytes, size_t n, int flags, struct sockaddr *from, socklen_t *len),
       (fd, bytes, n, flags, from, len), bytes, n)
-READS(recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags), NULL, 0)
 READS(__read_chk, (int fd, void *bytes, size_t n, size_t room), (fd, bytes, n, room), bytes, n)
 READS(__recv_chk, (int fd, void *bytes, size_t n, size_t room, int flags),
       (fd, bytes, n, room, flags), bytes, n)

@@ -153,7 +153,6 @@ declare -A base=(
 	[crashtest --faults]='--exhaustive'
 	[verbs --pm]='--device none'
 	[record --join]='-- true'
-	[record --merge]='text text'
 	[images --keep]='--log good.log --recover true --image x'
 	[images --checker]='--log good.log --path true'
 	[images --path]='--log good.log'
@@ -292,8 +291,6 @@ bad 'no_such_program' run -- no_such_program
 bad 'text' run -- ./text
 bad 'folder' run -- ./folder
 bad 'no_such_program' record --pm p --out r -- no_such_program
-bad 'text' record --merge new.rec text
-bad '--pm' record --merge new.rec --pm p text text
 bad 'erda' new-store erda
 bad '' new-store a b
 bad '' new-store 'a b'
@@ -329,7 +326,6 @@ read_by "$wrong_files hist.mixed $trace good.log" judge @
 read_by "${wrong_files/empty /} litmus.half litmus.mixed $trace" litmus -q --list @
 read_by "$wrong_files log.half log.mixed $trace" images --recover true --log @
 read_by "$wrong_files json.half $trace" diff good.json @
-read_by "$wrong_files $trace good.log" record --merge new.rec @ @
 read_by "${wrong_files/zeros /}" images --recover true --log good.log --history @
 read_by 'folder unreadable dangling loop missing' images --recover true --log good.log --pool @
 read_by "$wrong_files pool.half $trace" examine --history good.history --pm @

@@ -38,7 +38,6 @@
 #include <unistd.h>
 #include "core/provider/link/gids.h"
 #include "core/provider/link/link_shm.h"
-#include "core/provider/link/recorded_packets.h"
 #include "core/provider/link/wire.h"
 #include "core/rnic/count.h"
 #include "core/rnic/objects/device.h"
@@ -172,8 +171,6 @@ static void send_out(struct link *link, unsigned from, struct packet *pkt)
 	int len = wire_encode(pkt, &ends, buf, sizeof(buf));
 
 	(void)from;
-	if (len > 0)
-		packet_leaves(pkt, &ends, buf, (size_t)len);
 	if (len > 0 && udp->nic.flip) /* link_tap.c */
 		buf[(udp->nic.flip - 1) / 8 % (uint32_t)len] ^= (uint8_t)(1 << (udp->nic.flip - 1) %
 										       8);
@@ -323,7 +320,7 @@ static void wake(struct nic_link *nic)
 		return;
 }
 
-static struct packet *next_packet(struct nic_link *nic, struct rnic_net *net)
+static struct packet *take(struct nic_link *nic, struct rnic_net *net)
 {
 	struct link_udp *udp = (struct link_udp *)nic;
 	struct packet *pkt;
@@ -338,16 +335,6 @@ static struct packet *next_packet(struct nic_link *nic, struct rnic_net *net)
 	atomic_store(&udp->left, udp->got - udp->next);
 	if (udp->next < udp->got && atomic_exchange(&udp->sleeping, false))
 		wake(nic);
-	return pkt;
-}
-
-static struct packet *take(struct nic_link *nic, struct rnic_net *net)
-{
-	struct link_udp *udp = (struct link_udp *)nic;
-	struct packet *pkt = next_packet(nic, net);
-
-	if (pkt)
-		packet_came(pkt, udp->peer[pkt->from], udp->nic.address);
 	return pkt;
 }
 
