@@ -185,7 +185,7 @@ if(NOT TIDEMARK_SANITIZE) # it records a program
 endif()
 tidemark_test(test_sarif ${PROJECT_SOURCE_DIR}/tests/report/test_sarif.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_diff ${PROJECT_SOURCE_DIR}/tests/report/test_diff.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
-set_target_properties(bench_images bench_logs bench_scale PROPERTIES EXCLUDE_FROM_ALL OFF)
+set_target_properties(bench_images bench_logs PROPERTIES EXCLUDE_FROM_ALL OFF)
 # Whether its three ways to boot an image agree.
 tidemark_test(test_bench_images bench_images efactory/recover_next w)
 tidemark_search_test(test_hazards ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_hazards.sh $<TARGET_FILE:tidemark>)
@@ -251,7 +251,6 @@ if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of othe
 	set_property(TEST test_images_server APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER})
 	tidemark_test(test_own_operations ${PROJECT_SOURCE_DIR}/tests/cli/test_own_operations.sh $<TARGET_FILE:tidemark>
 		${PROJECT_SOURCE_DIR})
-	tidemark_test(test_slurm ${PROJECT_SOURCE_DIR}/tests/interop/test_slurm.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	foreach(name run stat pcap_live loss_live nic_death live_nic)
 		tidemark_test(test_${name} ${PROJECT_SOURCE_DIR}/tests/core/provider/test_${name}.sh $<TARGET_FILE:tidemark>)
 	endforeach()
@@ -350,8 +349,6 @@ function(label label)
 	endforeach()
 endfunction()
 label(reduced leave_off bug_causes bugs_1 bugs_2 bugs_3 bugs_4 claims cli dpor count explore fails fuzz lengths litmus_thousands merge nic_device nic_types remotelog search soak taxonomy_all tree)
-# A cluster of two nodes, one of which fails.
-label(all slurm)
 # A browser.
 label(all html_browser)
 # Programs of others.
