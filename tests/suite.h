@@ -18,6 +18,55 @@
 		told = true;                           \
 	})
 
+#define ROWS_OF(table) (sizeof(table) / sizeof(*(table)))
+
+/*
+ * A test that registers itself, as its file is the program; TESTS: n times, _i from 0 on.
+ *
+ *	TEST(what_holds)
+ *	{
+ *		ck_assert(...);
+ *	}
+ *
+ *	int main(void)
+ *	{
+ *		return run_suite(listed_suite("name", setup, NULL));
+ *	}
+ */
+struct listed_test {
+	const TTest *test;
+	int times;
+	struct listed_test *next;
+};
+static struct listed_test *listed_tests, **listed_tail __attribute__((unused)) = &listed_tests;
+
+#define TEST(name) TESTS(name, 1)
+#define TESTS(name, n)                                                              \
+	static void name##_test(int _i);                                            \
+	static const TTest name##_ttest = {#name, name##_test, __FILE__, __LINE__}; \
+	__attribute__((constructor)) static void name##_listed(void)                \
+	{                                                                           \
+		static struct listed_test self = {&name##_ttest, (int)(n), NULL};   \
+		*listed_tail = &self;                                               \
+		listed_tail = &self.next;                                           \
+	}                                                                           \
+	static void name##_test(int _i CK_ATTRIBUTE_UNUSED)
+
+/* All of them, in their order; before and after each setup() and teardown(), if there are. Two
+ * minutes are enough for each. */
+static inline Suite *listed_suite(const char *name, void (*setup)(void), void (*teardown)(void))
+{
+	Suite *suite = suite_create(name);
+	TCase *tcase = tcase_create(name);
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	for (const struct listed_test *t = listed_tests; t; t = t->next)
+		tcase_add_loop_test(tcase, t->test, 0, t->times);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
+
 /* Run the tests of a program, and free them. Its exit status: 1 if one failed. */
 static inline int run_suite(Suite *suite)
 {

@@ -52,7 +52,7 @@ static struct fault_fate judge(uint8_t opcode, uint32_t psn)
 
 /* --- the language --- */
 
-START_TEST(test_good)
+TESTS(test_good, 15)
 {
 	static const struct {
 		const char *text;
@@ -77,9 +77,8 @@ START_TEST(test_good)
 	rules(good[_i].text, 0);
 	ck_assert_uint_eq(faults.rules, good[_i].rules);
 }
-END_TEST
 
-START_TEST(test_bad)
+TESTS(test_bad, 27)
 {
 	static const struct {
 		const char *text, *says;
@@ -116,9 +115,8 @@ START_TEST(test_bad)
 	ck_assert_int_eq(faults_parse(&faults, bad[_i].text, 0, why, sizeof(why)), -EINVAL);
 	ck_assert_msg(strstr(why, bad[_i].says), "%s: %s", bad[_i].text, why);
 }
-END_TEST
 
-START_TEST(test_too_many)
+TEST(test_too_many)
 {
 	char text[10 * FAULT_RULES] = "", why[200];
 	for (unsigned i = 0; i <= FAULT_RULES; i++)
@@ -127,10 +125,9 @@ START_TEST(test_too_many)
 	text[8 * FAULT_RULES] = '\0';
 	ck_assert_int_eq(faults_parse(&faults, text, 0, why, sizeof(why)), 0);
 }
-END_TEST
 
 /* Words in any order, bytes changed: an answer, and a message that fits. */
-START_TEST(test_garbage)
+TEST(test_garbage)
 {
 	static const char *const words[] = {
 		"lose",	 "reorder", "by", "5%", "write", "packet", "3",	 "18446744073709551615",
@@ -150,7 +147,6 @@ START_TEST(test_garbage)
 	}
 	ck_assert_uint_gt(good, 100);
 }
-END_TEST
 
 /* --- which packets --- */
 
@@ -166,7 +162,7 @@ static unsigned lost_of(unsigned packets, uint8_t *pattern)
 	return lost;
 }
 
-START_TEST(test_share)
+TEST(test_share)
 {
 	rules("lose 10%", 1);
 	unsigned lost = lost_of(100000, NULL);
@@ -177,9 +173,8 @@ START_TEST(test_share)
 	rules("lose 100%", 1);
 	ck_assert_uint_eq(lost_of(1000, NULL), 1000);
 }
-END_TEST
 
-START_TEST(test_seed)
+TEST(test_seed)
 {
 	static uint8_t first[1000], again[1000], other[1000];
 	struct packet in = packet(OP_SEND_ONLY, 7);
@@ -196,11 +191,10 @@ START_TEST(test_seed)
 	}
 	ck_assert(!memcmp(first, again, sizeof(first)));
 }
-END_TEST
 
 static const uint8_t write_of_three[] = {OP_WRITE_FIRST, OP_WRITE_MIDDLE, OP_WRITE_LAST};
 
-START_TEST(test_one_packet)
+TEST(test_one_packet)
 {
 	rules("drop write 3 packet 2", 1);
 	for (uint32_t message = 0; message < 6; message++)
@@ -211,9 +205,8 @@ START_TEST(test_one_packet)
 	for (uint32_t psn = 7; psn < 18; psn++)
 		ck_assert(!judge(write_of_three[psn % 3], psn).lost);
 }
-END_TEST
 
-START_TEST(test_retransmissions_too)
+TEST(test_retransmissions_too)
 {
 	rules("drop write 1 packet 2 times 3", 1);
 	for (unsigned round = 0; round < 5; round++)
@@ -221,10 +214,9 @@ START_TEST(test_retransmissions_too)
 			ck_assert_int_eq(judge(write_of_three[i], psn_add(PSN_MASK - 1, i)).lost,
 					 i == 1 && round < 3);
 }
-END_TEST
 
 /* Other kinds do not count; every third packet of SENDs is hit when no message is named. */
-START_TEST(test_kinds)
+TEST(test_kinds)
 {
 	rules("lose send packet 3; lose read 2", 1);
 	ck_assert(!judge(OP_SEND_FIRST, 10).lost);
@@ -238,9 +230,8 @@ START_TEST(test_kinds)
 	ck_assert(!judge(OP_SEND_MIDDLE, 18).lost);
 	ck_assert(judge(OP_SEND_MIDDLE, 19).lost);
 }
-END_TEST
 
-START_TEST(test_queue_pair)
+TEST(test_queue_pair)
 {
 	struct packet one = packet(OP_WRITE_ONLY, 0), two = packet(OP_WRITE_ONLY, 0);
 	two.src_qpn = 0x010011;
@@ -250,9 +241,8 @@ START_TEST(test_queue_pair)
 		ck_assert_int_eq(faults_judge(&faults, FAULT_OUT, &two, PEER, 1).lost, i == 1);
 	}
 }
-END_TEST
 
-START_TEST(test_naks)
+TEST(test_naks)
 {
 	struct packet ack = packet(OP_ACKNOWLEDGE, 5);
 	rules("lose nak; lose ack 2", 1);
@@ -263,9 +253,8 @@ START_TEST(test_naks)
 	ck_assert(faults_judge(&faults, FAULT_OUT, &ack, PEER, 1).lost);
 	ck_assert(!faults_judge(&faults, FAULT_OUT, &ack, PEER, 1).lost);
 }
-END_TEST
 
-START_TEST(test_when)
+TEST(test_when)
 {
 	struct packet pkt = packet(OP_WRITE_ONLY, 0);
 	rules("lose after 3 packets times 2", 1);
@@ -277,9 +266,8 @@ START_TEST(test_when)
 		ck_assert_int_eq(lost, ms >= 10 && ms < 15);
 	}
 }
-END_TEST
 
-START_TEST(test_partition)
+TEST(test_partition)
 {
 	struct packet pkt = packet(OP_WRITE_ONLY, 0);
 	rules("partition peer 10.0.0.2", 1);
@@ -288,9 +276,8 @@ START_TEST(test_partition)
 		ck_assert(!faults_judge(&faults, d, &pkt, 0x0a000003, 1).lost);
 	}
 }
-END_TEST
 
-START_TEST(test_tear_where)
+TEST(test_tear_where)
 {
 	struct packet pkt = packet(OP_WRITE_ONLY, 0);
 	bool differs = false;
@@ -308,7 +295,6 @@ START_TEST(test_tear_where)
 	}
 	ck_assert(differs);
 }
-END_TEST
 
 /* --- the tap --- */
 
@@ -424,7 +410,7 @@ static void expect_sent(unsigned n, const uint32_t *psns)
 		ck_assert_uint_eq(sent[i], psns[i]);
 }
 
-START_TEST(test_tap_passes)
+TEST(test_tap_passes)
 {
 	open_tap("");
 	for (uint32_t psn = 0; psn < 3; psn++)
@@ -438,9 +424,8 @@ START_TEST(test_tap_passes)
 	ck_assert_ptr_null(tap->take(tap, &net));
 	ck_assert_uint_eq(count[COUNT_packets_received], 2);
 }
-END_TEST
 
-START_TEST(test_tap_loses)
+TEST(test_tap_loses)
 {
 	open_tap("lose after 1 packets once");
 	for (uint32_t psn = 0; psn < 4; psn++)
@@ -449,9 +434,8 @@ START_TEST(test_tap_loses)
 	ck_assert_uint_eq(count[COUNT_fault_lost], 1);
 	ck_assert_uint_eq(count[COUNT_packets_sent], 3);
 }
-END_TEST
 
-START_TEST(test_tap_loses_arrivals)
+TEST(test_tap_loses_arrivals)
 {
 	open_tap("in lose after 1 packets once");
 	arrives = 3;
@@ -463,9 +447,8 @@ START_TEST(test_tap_loses_arrivals)
 	packet_put(&net, pkt);
 	ck_assert_uint_eq(count[COUNT_packets_received], 3);
 }
-END_TEST
 
-START_TEST(test_tap_duplicates)
+TEST(test_tap_duplicates)
 {
 	open_tap("duplicate once");
 	send_psn(5);
@@ -474,9 +457,8 @@ START_TEST(test_tap_duplicates)
 	expect_sent(3, (const uint32_t[]){5, 5, 6});
 	ck_assert_uint_eq(count[COUNT_fault_duplicated], 1);
 }
-END_TEST
 
-START_TEST(test_tap_reorders)
+TEST(test_tap_reorders)
 {
 	open_tap("reorder by 2 once");
 	for (uint32_t psn = 0; psn < 4; psn++)
@@ -485,9 +467,8 @@ START_TEST(test_tap_reorders)
 	wait_ms(12); /* and not once more */
 	ck_assert_uint_eq(sents, 4);
 }
-END_TEST
 
-START_TEST(test_tap_reorders_the_last)
+TEST(test_tap_reorders_the_last)
 {
 	open_tap("reorder by 2 once");
 	send_psn(0);
@@ -495,9 +476,8 @@ START_TEST(test_tap_reorders_the_last)
 	wait_ms(15);
 	expect_sent(1, (const uint32_t[]){0});
 }
-END_TEST
 
-START_TEST(test_tap_delays)
+TEST(test_tap_delays)
 {
 	open_tap("delay 200ms once");
 	send_psn(0);
@@ -507,9 +487,8 @@ START_TEST(test_tap_delays)
 	expect_sent(2, (const uint32_t[]){1, 0});
 	ck_assert_uint_eq(count[COUNT_fault_delayed], 1);
 }
-END_TEST
 
-START_TEST(test_tap_delayed_survive)
+TEST(test_tap_delayed_survive)
 {
 	open_tap("delay 20s; reorder by 3");
 	send_psn(0);
@@ -520,10 +499,9 @@ START_TEST(test_tap_delayed_survive)
 	tap = NULL;
 	ck_assert_int_eq(rmdir(directory), 0);
 }
-END_TEST
 
 /* 8 Mbit/s: a millisecond for 1000 bytes. */
-START_TEST(test_tap_limits)
+TEST(test_tap_limits)
 {
 	open_tap("rate 8mbit");
 	for (uint32_t psn = 0; psn < 20; psn++)
@@ -537,9 +515,8 @@ START_TEST(test_tap_limits)
 			  100); /* as a switch would: its queue has an end */
 	sents = 0;
 }
-END_TEST
 
-START_TEST(test_tap_corrupts)
+TEST(test_tap_corrupts)
 {
 	open_tap("corrupt 100%; in corrupt 100%");
 	for (uint32_t psn = 0; psn < 50; psn++)
@@ -554,9 +531,8 @@ START_TEST(test_tap_corrupts)
 				  count[COUNT_bad_length] + count[COUNT_bad_partition],
 			  100);
 }
-END_TEST
 
-START_TEST(test_tap_tears)
+TEST(test_tap_tears)
 {
 	open_tap("tear write at 24");
 	arrives = 1;
@@ -564,7 +540,6 @@ START_TEST(test_tap_tears)
 	ck_assert_uint_eq(pkt->torn, 25);
 	packet_put(&net, pkt);
 }
-END_TEST
 
 /* Rules that another process gives. */
 static void give(const char *text)
@@ -577,7 +552,7 @@ static void give(const char *text)
 	ck_assert_int_eq(status, 0);
 }
 
-START_TEST(test_tap_is_told)
+TEST(test_tap_is_told)
 {
 	open_tap("lose 100%");
 	send_psn(0);
@@ -591,9 +566,8 @@ START_TEST(test_tap_is_told)
 	send_psn(4);
 	expect_sent(3, (const uint32_t[]){1, 3, 4});
 }
-END_TEST
 
-START_TEST(test_files)
+TEST(test_files)
 {
 	struct stat is;
 	char path[128];
@@ -604,43 +578,8 @@ START_TEST(test_files)
 	ck_assert_int_eq(stat(directory, &is), 0);
 	ck_assert_uint_eq(is.st_mode & 0777, 0700);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("faults");
-	TCase *language = tcase_create("language"), *packets = tcase_create("packets"),
-	      *taps = tcase_create("tap");
-	tcase_add_loop_test(language, test_good, 0, 15);
-	tcase_add_loop_test(language, test_bad, 0, 27);
-	tcase_add_test(language, test_too_many);
-	tcase_add_test(language, test_garbage);
-	tcase_add_test(packets, test_share);
-	tcase_add_test(packets, test_seed);
-	tcase_add_test(packets, test_one_packet);
-	tcase_add_test(packets, test_retransmissions_too);
-	tcase_add_test(packets, test_kinds);
-	tcase_add_test(packets, test_queue_pair);
-	tcase_add_test(packets, test_naks);
-	tcase_add_test(packets, test_when);
-	tcase_add_test(packets, test_partition);
-	tcase_add_test(packets, test_tear_where);
-	tcase_add_checked_fixture(taps, NULL, close_tap);
-	tcase_add_test(taps, test_tap_passes);
-	tcase_add_test(taps, test_tap_loses);
-	tcase_add_test(taps, test_tap_loses_arrivals);
-	tcase_add_test(taps, test_tap_duplicates);
-	tcase_add_test(taps, test_tap_reorders);
-	tcase_add_test(taps, test_tap_reorders_the_last);
-	tcase_add_test(taps, test_tap_delays);
-	tcase_add_test(taps, test_tap_delayed_survive);
-	tcase_add_test(taps, test_tap_limits);
-	tcase_add_test(taps, test_tap_corrupts);
-	tcase_add_test(taps, test_tap_tears);
-	tcase_add_test(taps, test_tap_is_told);
-	tcase_add_test(taps, test_files);
-	suite_add_tcase(s, language);
-	suite_add_tcase(s, packets);
-	suite_add_tcase(s, taps);
-	return run_suite(s);
+	return run_suite(listed_suite("faults", NULL, close_tap));
 }

@@ -159,7 +159,7 @@ static bool ended_well(pid_t pid)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-START_TEST(own_addresses)
+TEST(own_addresses)
 {
 	struct nic_link *link = open_link(0);
 	uint32_t from, number;
@@ -201,9 +201,8 @@ START_TEST(own_addresses)
 	link->leave(link);
 	ck_assert_int_ne(access(directory, F_OK), 0);
 }
-END_TEST
 
-START_TEST(forged_messages)
+TEST(forged_messages)
 {
 	struct nic_link *link = open_link(0);
 	int good = stranger(strange(0x101), ROCE_PORT), other_port = stranger(strange(0x102), 0);
@@ -230,10 +229,9 @@ START_TEST(forged_messages)
 	ck_assert_uint_eq(pkt->psn, 7);
 	link->leave(link);
 }
-END_TEST
 
 /* Datagrams of so many senders that the table of addresses is full: known addresses still work. */
-START_TEST(many_senders)
+TEST(many_senders)
 {
 	struct nic_link *link = open_link(0);
 	uint32_t number = known(link, strange(0x101));
@@ -261,9 +259,8 @@ START_TEST(many_senders)
 	ck_assert_uint_ne(known(link, strange(0x9000)), number);
 	link->leave(link);
 }
-END_TEST
 
-START_TEST(address_of_another_kind)
+TEST(address_of_another_kind)
 {
 	struct nic_link *link = open_link(0);
 	union ibv_gid gid;
@@ -283,10 +280,9 @@ START_TEST(address_of_another_kind)
 	ck_assert_int_eq(link_udp_open(&link, directory, 0xc0000201, own_slot), -EADDRNOTAVAIL);
 	ck_assert_int_ne(access(directory, F_OK), 0);
 }
-END_TEST
 
 /* A child that lives on does not keep its parent's address. */
-START_TEST(child)
+TEST(child)
 {
 	struct nic_link *link = open_link(0);
 	uint32_t address = link->address;
@@ -310,7 +306,6 @@ START_TEST(child)
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 }
-END_TEST
 
 /* One of the processes that share an address; it knows the senders' addresses. */
 static void take_own(int tell, int senders)
@@ -338,7 +333,7 @@ static void take_own(int tell, int senders)
 			say(tell, "x", 1);
 }
 
-START_TEST(shared_address)
+TEST(shared_address)
 {
 	enum { SENDERS = 8, PROCESSES = 3 };
 	uint32_t qpn[PROCESSES], expected[PROCESSES] = {0}, sum;
@@ -382,20 +377,8 @@ START_TEST(shared_address)
 	/* Killed, they left their inboxes. */
 	ck_assert_int_eq(fabric_dir_sweep(directory, false), 0);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("link_udp");
-	TCase *tests = tcase_create("link_udp");
-
-	tcase_add_checked_fixture(tests, setup, NULL);
-	tcase_add_test(tests, own_addresses);
-	tcase_add_test(tests, forged_messages);
-	tcase_add_test(tests, many_senders);
-	tcase_add_test(tests, address_of_another_kind);
-	tcase_add_test(tests, child);
-	tcase_add_test(tests, shared_address);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	return run_suite(listed_suite("link_udp", setup, NULL));
 }

@@ -43,26 +43,17 @@ static void check_all(copy_fn *copy)
 				check(copy, offs[a], offs[b], lens[c]);
 }
 
-START_TEST(out)
+TEST(out)
 {
 	check_all(long_copy_out);
 }
-END_TEST
 
-START_TEST(in)
+TEST(in)
 {
 	check_all(long_copy_in);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("long_copy");
-	TCase *tc = tcase_create("long_copy");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, out);
-	tcase_add_test(tc, in);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("long_copy", NULL, NULL));
 }

@@ -31,7 +31,7 @@ static void expect_address(const struct sockaddr_storage *addr, const char *addr
 }
 
 /* rping -c, Linux 6.12, rdma_rxe. */
-START_TEST(known_request)
+TEST(known_request)
 {
 	static const char hex[] =
 		"010702030000000000000004e755c916001000000000000016c955e70000000000000000010648ae"
@@ -81,9 +81,8 @@ START_TEST(known_request)
 	bytes[24 + 91] &= 0x3f;
 	ck_assert_mem_eq(bytes, again, MAD_BYTES);
 }
-END_TEST
 
-START_TEST(known_answer)
+TEST(known_answer)
 {
 	static const char reply[] =
 		"01070203000000000e882a500195a0c8001300000000000003c955e70195a0c80000000000001100"
@@ -104,9 +103,8 @@ START_TEST(known_answer)
 	bytes[24 + 26] = 0; /* the target's delay of acknowledgements */
 	ck_assert_mem_eq(bytes, again, MAD_BYTES);
 }
-END_TEST
 
-START_TEST(refused)
+TEST(refused)
 {
 	struct cm_message m = {.type = CM_RTU, .local_id = 1};
 	uint8_t bytes[MAD_BYTES];
@@ -126,9 +124,8 @@ START_TEST(refused)
 		ck_assert_int_eq(!mad_decode(&m, bytes), type >= CM_REQ && type <= CM_DREP);
 	}
 }
-END_TEST
 
-START_TEST(round_trips)
+TEST(round_trips)
 {
 	static struct cm_message first, second;
 	uint8_t bytes[MAD_BYTES], again[MAD_BYTES];
@@ -153,9 +150,8 @@ START_TEST(round_trips)
 		ck_assert_int_eq(more, 0);
 	}
 }
-END_TEST
 
-START_TEST(addresses)
+TEST(addresses)
 {
 	struct sockaddr_in6 a = {
 		.sin6_family = AF_INET6, .sin6_port = htons(7), .sin6_addr = in6addr_loopback};
@@ -174,18 +170,8 @@ START_TEST(addresses)
 	mad_get_addresses(&m, &src, &dst);
 	ck_assert_int_eq(dst.ss_family, 0);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("mad");
-	TCase *tc = tcase_create("mad");
-
-	tcase_add_test(tc, known_request);
-	tcase_add_test(tc, known_answer);
-	tcase_add_test(tc, refused);
-	tcase_add_test(tc, round_trips);
-	tcase_add_test(tc, addresses);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("mad", NULL, NULL));
 }

@@ -40,7 +40,7 @@ static void setup(void)
 	ck_assert_ptr_nonnull(context);
 }
 
-START_TEST(device)
+TEST(device)
 {
 	struct ibv_device_attr_ex attr;
 	struct ibv_device_attr plain;
@@ -69,7 +69,6 @@ START_TEST(device)
 	ck_assert_uint_eq(plain.device_cap_flags & IBV_DEVICE_XRC, 0);
 	ck_assert_uint_eq(attr.phys_port_cnt_ex, 1);
 }
-END_TEST
 
 /* Its ticks are what it says that they are. */
 START_TEST(device_clock)
@@ -91,7 +90,7 @@ START_TEST(device_clock)
 }
 END_TEST
 
-START_TEST(port)
+TEST(port)
 {
 	struct ibv_port_attr attr, other;
 
@@ -114,9 +113,8 @@ START_TEST(port)
 	ck_assert_int_eq(ibv_query_port(context, 0, (struct _compat_ibv_port_attr *)&other),
 			 EINVAL);
 }
-END_TEST
 
-START_TEST(gids)
+TEST(gids)
 {
 	struct ibv_gid_entry entry, table[8];
 	struct ibv_port_attr attr;
@@ -155,9 +153,8 @@ START_TEST(gids)
 	ck_assert_int_eq(ibv_get_pkey_index(context, 1, htobe16(0xffff)), 0);
 	ck_assert_int_eq(ibv_get_pkey_index(context, 1, htobe16(0x1234)), -1);
 }
-END_TEST
 
-START_TEST(sysfs)
+TEST(sysfs)
 {
 	char buf[64], uuid[64];
 	uint64_t guid = be64toh(ibv_get_device_guid(list[0]));
@@ -184,10 +181,9 @@ START_TEST(sysfs)
 	ck_assert_str_eq(buf, "Linux");
 	ck_assert_str_eq(ibv_get_sysfs_path(), "/sys");
 }
-END_TEST
 
 /* A program that looks for the driver's node finds one. */
-START_TEST(node)
+TEST(node)
 {
 	struct stat st;
 
@@ -203,7 +199,6 @@ START_TEST(node)
 	ck_assert_int_eq(lstat("/proc/self", &st), 0);
 	ck_assert(S_ISLNK(st.st_mode));
 }
-END_TEST
 
 #define SYSFS "/sys/class/infiniband/tide0"
 
@@ -225,7 +220,7 @@ static unsigned entries_of(const char *path, char *last, size_t size)
 }
 
 /* The port's network interface, for programs that look for it. */
-START_TEST(network_interface)
+TEST(network_interface)
 {
 	char name[256], path[600], text[64];
 	struct ibv_gid_entry gid;
@@ -260,10 +255,9 @@ START_TEST(network_interface)
 	ck_assert_uint_gt(entries_of("/", text, sizeof(text)), 3);
 	ck_assert_ptr_null(opendir(SYSFS "/nothing"));
 }
-END_TEST
 
 /* Files of the device's directory, opened as any file. */
-START_TEST(sysfs_files)
+TEST(sysfs_files)
 {
 	char text[64] = "", name[] = "/tmp/tidemark-test-XXXXXX";
 	struct stat st;
@@ -303,9 +297,8 @@ START_TEST(sysfs_files)
 	close(fd);
 	unlink(name);
 }
-END_TEST
 
-START_TEST(names)
+TEST(names)
 {
 	ck_assert_str_eq(ibv_wc_status_str(IBV_WC_RETRY_EXC_ERR),
 			 "transport retry counter exceeded");
@@ -326,7 +319,6 @@ START_TEST(names)
 	ck_assert_int_eq(ibv_rate_to_mbps((enum ibv_rate)99), -1);
 	ck_assert_int_eq((int)mult_to_ibv_rate(-1), IBV_RATE_MAX);
 }
-END_TEST
 
 #define REFUSED(call, error)                    \
 	do {                                    \
@@ -335,7 +327,7 @@ END_TEST
 		ck_assert_int_eq(errno, error); \
 	} while (0)
 
-START_TEST(what_there_is_not)
+TEST(what_there_is_not)
 {
 	struct ibv_pd *pd = ibv_alloc_pd(context);
 	struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
@@ -371,10 +363,9 @@ START_TEST(what_there_is_not)
 	ck_assert_int_eq(ibv_is_fork_initialized(), IBV_FORK_UNNEEDED);
 	REFUSED(ibv_open_device(&(struct ibv_device){0}), ENODEV);
 }
-END_TEST
 
 /* More than was asked for, as cards grant it; both ways of asking say so. */
-START_TEST(inline_data)
+TEST(inline_data)
 {
 	struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
 	struct ibv_qp_init_attr init = {
@@ -405,7 +396,6 @@ START_TEST(inline_data)
 	ck_assert_ptr_null(ibv_create_qp(ex.pd, &init));
 	ck_assert_uint_eq(init.cap.max_inline_data, 0);
 }
-END_TEST
 
 /* What returns an error number leaves it in errno, too. */
 #define BOTH(call, error)                       \
@@ -415,7 +405,7 @@ END_TEST
 		ck_assert_int_eq(errno, error); \
 	} while (0)
 
-START_TEST(error_numbers)
+TEST(error_numbers)
 {
 	struct ibv_pd *pd = ibv_alloc_pd(context);
 	struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
@@ -449,10 +439,9 @@ START_TEST(error_numbers)
 	qp->handle++;
 	BOTH(ibv_destroy_qp(qp), ENOENT);
 }
-END_TEST
 
 /* Contexts do not know each other's objects; each goes by itself, and takes what is left along. */
-START_TEST(opened_often)
+TEST(opened_often)
 {
 	struct ibv_context *many[16];
 	struct ibv_pd *pd = ibv_alloc_pd(context);
@@ -474,7 +463,6 @@ START_TEST(opened_often)
 	ibv_free_device_list(list); /* a context outlives the list */
 	ck_assert_int_eq(ibv_close_device(context), 0);
 }
-END_TEST
 
 /* Files in the fabric's directory, which may not exist. */
 static unsigned files_of_fabric(void)
@@ -534,24 +522,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nic_device");
-	TCase *tc = tcase_create("nic_device");
-
-	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, device);
-	tcase_add_test(tc, port);
-	tcase_add_test(tc, gids);
-	tcase_add_test(tc, sysfs);
-	tcase_add_test(tc, node);
-	tcase_add_test(tc, network_interface);
-	tcase_add_test(tc, sysfs_files);
-	tcase_add_test(tc, names);
-	tcase_add_test(tc, what_there_is_not);
-	tcase_add_test(tc, inline_data);
-	tcase_add_test(tc, error_numbers);
-	tcase_add_test(tc, opened_often);
-	suite_add_tcase(suite, tc);
-	tc = tcase_create("clock");
+	Suite *suite = listed_suite("nic_device", setup, NULL);
+	TCase *tc = tcase_create("clock");
 	tcase_set_tags(tc, "real_time");
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, device_clock);

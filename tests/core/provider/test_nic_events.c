@@ -89,7 +89,7 @@ static struct ibv_wc poll_one(struct ibv_cq *cq)
 }
 
 /* No one can be told: nothing happens. */
-START_TEST(arms_a_queue_without_a_channel)
+TEST(arms_a_queue_without_a_channel)
 {
 	struct ibv_cq *cq = ibv_create_cq(a.context, 4, NULL, NULL, 0);
 	struct ibv_qp_init_attr init = {
@@ -106,7 +106,6 @@ START_TEST(arms_a_queue_without_a_channel)
 	ck_assert_int_eq(ibv_destroy_qp(qp), 0);
 	ck_assert_int_eq(ibv_destroy_cq(cq), 0);
 }
-END_TEST
 
 static void *send_later(void *arg)
 {
@@ -117,7 +116,7 @@ static void *send_later(void *arg)
 
 /* --- completion channels --- */
 
-START_TEST(sleeps_until_a_completion)
+TEST(sleeps_until_a_completion)
 {
 	struct ibv_cq *cq;
 	void *cq_context;
@@ -139,9 +138,8 @@ START_TEST(sleeps_until_a_completion)
 	ck_assert_uint_eq(poll_one(b.rcq).wr_id, 6);
 	ck_assert(!readable(b.channel->fd, 0));
 }
-END_TEST
 
-START_TEST(polls_the_descriptor)
+TEST(polls_the_descriptor)
 {
 	struct ibv_cq *cq;
 	void *cq_context;
@@ -167,7 +165,6 @@ START_TEST(polls_the_descriptor)
 	ck_assert(!readable(b.channel->fd, 0));
 	ibv_ack_cq_events(cq, 3);
 }
-END_TEST
 
 static atomic_int waited;
 
@@ -190,7 +187,7 @@ static void on_signal(int sig)
 
 /* As a read() of a kernel's descriptor: begun again, or not, as the handler was installed;
  * cancelled. */
-START_TEST(interrupted)
+TEST(interrupted)
 {
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 	pthread_t thread;
@@ -226,10 +223,9 @@ START_TEST(interrupted)
 	/* No event is unacknowledged. */
 	poll_one(b.rcq);
 }
-END_TEST
 
 /* Thousands of events that are not read: one edge each as long as there is room. */
-START_TEST(many_events)
+TEST(many_events)
 {
 	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
 	int epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -251,7 +247,6 @@ START_TEST(many_events)
 	ck_assert(!readable(b.channel->fd, 0));
 	ibv_ack_cq_events(cq, 2000);
 }
-END_TEST
 
 static atomic_bool destroyed;
 
@@ -262,7 +257,7 @@ static void *destroy_cq(void *arg)
 	return NULL;
 }
 
-START_TEST(destroy_waits_for_the_acknowledgement)
+TEST(destroy_waits_for_the_acknowledgement)
 {
 	struct ibv_cq *cq;
 	void *cq_context;
@@ -288,11 +283,10 @@ START_TEST(destroy_waits_for_the_acknowledgement)
 	ck_assert(!readable(b.channel->fd, 0)); /* what was not read is gone */
 	ck_assert_int_eq(ibv_destroy_comp_channel(b.channel), 0);
 }
-END_TEST
 
 /* --- asynchronous events --- */
 
-START_TEST(established)
+TEST(established)
 {
 	struct ibv_async_event event;
 
@@ -308,7 +302,6 @@ START_TEST(established)
 	ck_assert_int_eq(ibv_get_async_event(b.context, &event), -1);
 	ck_assert_int_eq(errno, EAGAIN);
 }
-END_TEST
 
 static void *destroy_qp(void *arg)
 {
@@ -317,7 +310,7 @@ static void *destroy_qp(void *arg)
 	return NULL;
 }
 
-START_TEST(access_error)
+TEST(access_error)
 {
 	struct ibv_sge sge = {(uintptr_t)a.buf, 8, a.mr->lkey};
 	struct ibv_send_wr wr = {.sg_list = &sge,
@@ -340,7 +333,6 @@ START_TEST(access_error)
 	ibv_ack_async_event(&event);
 	pthread_join(thread, NULL);
 }
-END_TEST
 
 /* --- iterating polls, ibv_wr_*() --- */
 
@@ -371,7 +363,7 @@ static uint64_t completed_at(uint64_t id)
 	return at;
 }
 
-START_TEST(clock_set_back)
+TEST(clock_set_back)
 {
 	uint64_t first = completed_at(1), second;
 
@@ -380,9 +372,8 @@ START_TEST(clock_set_back)
 	ck_assert_uint_ge(second, first);
 	ck_assert_uint_lt(second - first, 3600 * 1000000000ull);
 }
-END_TEST
 
-START_TEST(wallclock)
+TEST(wallclock)
 {
 	struct ibv_poll_cq_attr attr = {0};
 	struct timespec before, after;
@@ -403,7 +394,6 @@ START_TEST(wallclock)
 	ck_assert_uint_le(at,
 			  (uint64_t)after.tv_sec * 1000000000 + (uint64_t)after.tv_nsec + 1000000);
 }
-END_TEST
 
 #define THREADS 4
 #define EACH	200
@@ -448,7 +438,7 @@ static void *writer(void *arg)
 	return NULL;
 }
 
-START_TEST(many_threads)
+TEST(many_threads)
 {
 	pthread_t thread[THREADS];
 	unsigned last[2];
@@ -466,10 +456,9 @@ START_TEST(many_threads)
 		ck_assert_uint_eq(last[1], EACH - 1);
 	}
 }
-END_TEST
 
 /* Two batches at once on two queue pairs, and a poll in the middle of them. */
-START_TEST(two_batches)
+TEST(two_batches)
 {
 	go(&b, &a, IBV_QPS_RTS);
 	give(&a, 64, 1);
@@ -488,11 +477,10 @@ START_TEST(two_batches)
 		poll_one(b.rcq);
 	}
 }
-END_TEST
 
 /* --- the end --- */
 
-START_TEST(closed_with_all_that_is_left)
+TEST(closed_with_all_that_is_left)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *context;
@@ -507,27 +495,8 @@ START_TEST(closed_with_all_that_is_left)
 	}
 	ibv_free_device_list(list);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nic_events");
-	TCase *tc = tcase_create("nic_events");
-
-	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, sleeps_until_a_completion);
-	tcase_add_test(tc, arms_a_queue_without_a_channel);
-	tcase_add_test(tc, polls_the_descriptor);
-	tcase_add_test(tc, interrupted);
-	tcase_add_test(tc, many_events);
-	tcase_add_test(tc, destroy_waits_for_the_acknowledgement);
-	tcase_add_test(tc, established);
-	tcase_add_test(tc, access_error);
-	tcase_add_test(tc, wallclock);
-	tcase_add_test(tc, clock_set_back);
-	tcase_add_test(tc, many_threads);
-	tcase_add_test(tc, two_batches);
-	tcase_add_test(tc, closed_with_all_that_is_left);
-	suite_add_tcase(suite, tc);
-	return nic_fabric_run(suite);
+	return nic_fabric_run(listed_suite("nic_events", setup, NULL));
 }

@@ -68,7 +68,7 @@ static void expect_said(const char *text)
 	ck_assert_str_eq(got, text);
 }
 
-START_TEST(rkey)
+TEST(rkey)
 {
 	char line[300];
 
@@ -84,9 +84,8 @@ START_TEST(rkey)
 	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
 	expect_said(line);
 }
-END_TEST
 
-START_TEST(lkey_of_send)
+TEST(lkey_of_send)
 {
 	char line[300];
 
@@ -98,9 +97,8 @@ START_TEST(lkey_of_send)
 		 a.qp->qp_num, (void *)a.buf, HINT);
 	expect_said(line);
 }
-END_TEST
 
-START_TEST(lkey_of_read)
+TEST(lkey_of_read)
 {
 	char line[300];
 
@@ -111,9 +109,8 @@ START_TEST(lkey_of_read)
 		 a.qp->qp_num, (void *)a.buf, HINT);
 	expect_said(line);
 }
-END_TEST
 
-START_TEST(lkey_of_receive)
+TEST(lkey_of_receive)
 {
 	char line[300];
 
@@ -127,10 +124,9 @@ START_TEST(lkey_of_receive)
 		 b.qp->qp_num, (void *)b.buf, HINT);
 	expect_said(line);
 }
-END_TEST
 
 /* Keys that would be wrong on any card. */
-START_TEST(other_errors)
+TEST(other_errors)
 {
 	struct ibv_pd *other = ibv_alloc_pd(b.context);
 	struct ibv_mr *foreign = ibv_reg_mr(other, b.buf, BYTES, ACCESS),
@@ -145,7 +141,6 @@ START_TEST(other_errors)
 	}
 	expect_said("");
 }
-END_TEST
 
 START_TEST(equal)
 {
@@ -173,17 +168,8 @@ static void setup_equal(void)
 
 int main(void)
 {
-	Suite *suite = suite_create("nic_keys");
-	TCase *tc = tcase_create("distinct");
-
-	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, rkey);
-	tcase_add_test(tc, lkey_of_send);
-	tcase_add_test(tc, lkey_of_read);
-	tcase_add_test(tc, lkey_of_receive);
-	tcase_add_test(tc, other_errors);
-	suite_add_tcase(suite, tc);
-	tc = tcase_create("equal");
+	Suite *suite = listed_suite("nic_keys", setup, NULL);
+	TCase *tc = tcase_create("equal");
 	tcase_add_checked_fixture(tc, setup_equal, NULL);
 	tcase_add_test(tc, equal);
 	suite_add_tcase(suite, tc);

@@ -71,7 +71,7 @@ static void op(enum ibv_wr_opcode opcode, uint32_t len, uint64_t id, unsigned fl
 
 /* --- ibv_modify_qp, ibv_query_qp --- */
 
-START_TEST(transition)
+TESTS(transition, TRANSITIONS)
 {
 	const struct transition *way = &transitions[_i];
 	const enum ibv_qp_state from = way->to - 1;
@@ -138,7 +138,6 @@ START_TEST(transition)
 	go(&a, &b, IBV_QPS_RTS);
 	to_state(&a, IBV_QPS_RESET, 0);
 }
-END_TEST
 
 static const struct value {
 	int bit;
@@ -172,7 +171,7 @@ static const struct value {
 };
 
 /* A value that there is not: none of the attributes is modified, the state is not either. */
-START_TEST(wrong_value)
+TESTS(wrong_value, COUNT(values))
 {
 	const struct value *value = &values[_i];
 	struct ibv_qp_attr attr, before, now;
@@ -192,11 +191,10 @@ START_TEST(wrong_value)
 	ck_assert_int_eq(ibv_query_qp(a.qp, &now, mask, &init), 0);
 	ck_assert_mem_eq(&now, &before, sizeof(now));
 }
-END_TEST
 
 /* Drained: what is posted waits, what is under way ends, and that is told; what may be changed
  * then. */
-START_TEST(drained)
+TEST(drained)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1}, now;
 	struct ibv_qp_init_attr init;
@@ -224,11 +222,10 @@ START_TEST(drained)
 	to_state(&a, IBV_QPS_RTS, 0);
 	expect(a.scq, 2, IBV_WC_SUCCESS);
 }
-END_TEST
 
 /* --- objects: limits, what they say of themselves, what is in use --- */
 
-START_TEST(limits)
+TEST(limits)
 {
 	struct ibv_device_attr device;
 	struct ibv_qp_init_attr good = init_of(&a, IBV_QPT_RC), init;
@@ -296,10 +293,9 @@ START_TEST(limits)
 	ck_assert_ptr_null(ibv_create_srq(a.pd, &srq));
 	ck_assert_int_eq(errno, EINVAL);
 }
-END_TEST
 
 /* Nothing goes that something else stands on; then all goes, from the top down. */
-START_TEST(in_use)
+TEST(in_use)
 {
 	struct ibv_comp_channel *channel = ibv_create_comp_channel(a.context);
 	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 4, .max_sge = 1}};
@@ -352,11 +348,10 @@ START_TEST(in_use)
 	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
 	ck_assert_int_eq(ibv_dealloc_pd(pd), 0);
 }
-END_TEST
 
 /* A program that has overwritten an object's handle is told that there is no such object, which
  * stays as it was. */
-START_TEST(handles)
+TEST(handles)
 {
 	struct ibv_qp_init_attr init = init_of(&a, IBV_QPT_RC), query;
 	struct ibv_srq_init_attr srq_init = {.attr = {.max_wr = 4, .max_sge = 1}};
@@ -414,10 +409,9 @@ START_TEST(handles)
 	ck_assert_int_eq(ibv_dealloc_pd(a.pd), 0);
 	ck_assert_int_eq(ibv_destroy_cq(a.scq), 0);
 }
-END_TEST
 
 /* Many contexts at a time; numbers of queue pairs that do not run out as long as some are free. */
-START_TEST(much)
+TEST(much)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_qp_init_attr init = init_of(&a, IBV_QPT_RC);
@@ -446,7 +440,6 @@ START_TEST(much)
 	expect(a.scq, 1, IBV_WC_SUCCESS);
 	ibv_free_device_list(list);
 }
-END_TEST
 
 static size_t memory(void)
 {
@@ -460,7 +453,7 @@ static size_t memory(void)
 }
 
 /* Connections, each with queues of its own, that come and go: their memory serves the next ones. */
-START_TEST(come_and_go)
+TEST(come_and_go)
 {
 	struct ibv_cq *const cq[] = {a.scq, a.rcq};
 	size_t before = 0;
@@ -490,7 +483,6 @@ START_TEST(come_and_go)
 	a.scq = cq[0];
 	a.rcq = cq[1];
 }
-END_TEST
 
 /* As many as the device says, and no more; one that goes makes room. */
 #define AS_MANY(max, type, create, destroy)                                                     \
@@ -507,7 +499,7 @@ END_TEST
 		ck_assert_ptr_nonnull(create);                                                  \
 	} while (0)
 
-START_TEST(as_many)
+TEST(as_many)
 {
 	struct ibv_ah_attr path = path_to(&b.gid);
 	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 1, .max_sge = 1}};
@@ -524,11 +516,10 @@ START_TEST(as_many)
 	AS_MANY(device.max_mw, struct ibv_mw, ibv_alloc_mw(b.pd, IBV_MW_TYPE_1), ibv_dealloc_mw);
 	AS_MANY(device.max_mr, struct ibv_mr, ibv_reg_mr(a.pd, a.buf, 4096, 0), ibv_dereg_mr);
 }
-END_TEST
 
 /* What lists may have in them that no byte of a message comes to; messages of nothing look at no
  * key. */
-START_TEST(lists)
+TEST(lists)
 {
 	struct ibv_sge sge = {(uintptr_t)b.buf, BUF + 32, b.mr->lkey},
 		       none = {(uintptr_t)a.buf - 64, 0, 1};
@@ -553,7 +544,6 @@ START_TEST(lists)
 	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
 	expect(a.scq, 2, IBV_WC_SUCCESS);
 }
-END_TEST
 
 static const struct shown {
 	int region, window;
@@ -570,7 +560,7 @@ static const struct shown {
 };
 
 /* What a window of each type may show of a region; its key is what the window's holder has then. */
-START_TEST(bound)
+TESTS(bound, 2 * COUNT(shown))
 {
 	const struct shown *row = &shown[(unsigned)_i % COUNT(shown)];
 	const enum ibv_mw_type type = (unsigned)_i < COUNT(shown) ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2;
@@ -605,10 +595,9 @@ START_TEST(bound)
 	op(IBV_WR_RDMA_READ, 65, 4, SIGNALED);
 	expect(a.scq, 4, IBV_WC_REM_ACCESS_ERR);
 }
-END_TEST
 
 /* Every set of rights; remote writing and atomics want local writing. */
-START_TEST(rights)
+TEST(rights)
 {
 	static const int flags[] = {IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_WRITE,
 				    IBV_ACCESS_REMOTE_READ, IBV_ACCESS_REMOTE_ATOMIC,
@@ -634,7 +623,6 @@ START_TEST(rights)
 	ck_assert(!ibv_reg_mr(a.pd, a.buf, 8, 1 << 15) && errno == EINVAL);
 	ck_assert(!ibv_reg_mr(a.pd, a.buf, SIZE_MAX, 0) && errno == EINVAL);
 }
-END_TEST
 
 /* --- posting --- */
 
@@ -663,7 +651,7 @@ static const struct posted {
 	{IBV_WR_ATOMIC_FETCH_AND_ADD, false, false, IBV_WC_FETCH_ADD, 0, false, false},
 };
 
-START_TEST(opcode_table)
+TESTS(opcode_table, 2 * COUNT(posted))
 {
 	static const uint32_t sizes[] = {8, 0, 1, 1024, 1025, 5000};
 	const struct posted *row = &posted[_i % COUNT(posted)];
@@ -700,9 +688,8 @@ START_TEST(opcode_table)
 			ck_assert_mem_eq(&wc.imm_data, "\1\2\3\4", 4);
 	}
 }
-END_TEST
 
-START_TEST(post_in_states)
+TEST(post_in_states)
 {
 	static const enum ibv_qp_state states[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR};
 	static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UC};
@@ -732,10 +719,9 @@ START_TEST(post_in_states)
 	expect(a.rcq, 2, IBV_WC_WR_FLUSH_ERR);
 	expect(a.scq, 3, IBV_WC_WR_FLUSH_ERR);
 }
-END_TEST
 
 /* A list is carried out up to the first that cannot be. */
-START_TEST(bad_wr)
+TEST(bad_wr)
 {
 	struct ibv_sge sge[SGE + 1] = {{0}}, *none = NULL;
 	struct ibv_send_wr wr[4] = {{0}}, *bad = NULL;
@@ -788,10 +774,9 @@ START_TEST(bad_wr)
 	ck_assert_int_eq(ibv_post_recv(a.qp, &recv[2], &bad_recv), ENOMEM);
 	ck_assert_ptr_eq(bad_recv, &recv[2]);
 }
-END_TEST
 
 /* The send queue: full at its size; one that is signaled gives back those before it. */
-START_TEST(queue_room)
+TEST(queue_room)
 {
 	connect_both(IBV_QPT_RC);
 	for (unsigned round = 0; round < 3; round++) {
@@ -813,7 +798,6 @@ START_TEST(queue_room)
 	for (unsigned i = 0; i < 4; i++)
 		expect(a.scq, i, IBV_WC_SUCCESS);
 }
-END_TEST
 
 /* --- what goes wrong --- */
 
@@ -945,7 +929,7 @@ static void arrange(enum fault fault, struct ibv_send_wr *wr, struct ibv_sge *sg
 
 /* The status, also of an unsignaled request; the requests after it in their order; both ends'
  * states; the event. */
-START_TEST(fails)
+TESTS(fails, COUNT(wrongs))
 {
 	const struct wrong *row = &wrongs[_i];
 	struct ibv_sge sge[2] = {{(uintptr_t)a.buf, 8, a.mr->lkey},
@@ -995,10 +979,9 @@ START_TEST(fails)
 		nothing_in(b.rcq);
 	}
 }
-END_TEST
 
 /* Seven times is for ever: the receiver may take its time. */
-START_TEST(waits_for_receiver)
+TEST(waits_for_receiver)
 {
 	const struct timespec while_ = {.tv_nsec = 100000000};
 
@@ -1010,10 +993,9 @@ START_TEST(waits_for_receiver)
 	expect(a.scq, 1, IBV_WC_SUCCESS);
 	expect(b.rcq, 2, IBV_WC_SUCCESS);
 }
-END_TEST
 
 /* No more READs and atomics under way than both ends have agreed on; the others wait. */
-START_TEST(many_reads)
+TEST(many_reads)
 {
 	struct ibv_qp_attr attr;
 
@@ -1033,10 +1015,9 @@ START_TEST(many_reads)
 	memcpy(&sum, b.buf, sizeof(sum));
 	ck_assert_uint_eq(sum, WR / 2);
 }
-END_TEST
 
 /* The result has 8 bytes. The list may have room for more, and several pieces. */
-START_TEST(result_of_atomic)
+TEST(result_of_atomic)
 {
 	static const uint32_t lengths[][2] = {{8, 0}, {9, 0}, {3, 5}, {4, 8}};
 	const uint64_t before = 0x1122334455667788;
@@ -1068,10 +1049,9 @@ START_TEST(result_of_atomic)
 		ck_assert_mem_eq(a.buf, expected, sizeof(expected));
 	}
 }
-END_TEST
 
 /* A fence: requests after it begin when the READ before it has ended. */
-START_TEST(fenced)
+TEST(fenced)
 {
 	connect_both(IBV_QPT_RC);
 	for (unsigned i = 0; i < 200; i++) {
@@ -1093,11 +1073,10 @@ START_TEST(fenced)
 		ck_assert_mem_eq(b.buf + 64, &word, sizeof(word));
 	}
 }
-END_TEST
 
 /* --- completion queues and events --- */
 
-START_TEST(resized)
+TEST(resized)
 {
 	connect_both(IBV_QPT_RC);
 	for (unsigned i = 0; i < 5; i++)
@@ -1116,9 +1095,8 @@ START_TEST(resized)
 	for (unsigned i = 0; i < 6; i++)
 		expect(a.scq, i, IBV_WC_SUCCESS);
 }
-END_TEST
 
-START_TEST(overrun)
+TEST(overrun)
 {
 	struct ibv_cq *small = ibv_create_cq(a.context, 2, NULL, NULL, 0);
 
@@ -1130,7 +1108,6 @@ START_TEST(overrun)
 	expect_event(&a, IBV_EVENT_QP_FATAL, a.qp);
 	ck_assert_int_eq(state_of(&a), IBV_QPS_ERR);
 }
-END_TEST
 
 static const struct notified {
 	int solicited_only;
@@ -1143,7 +1120,7 @@ static const struct notified {
 };
 
 /* One event for one call; solicited is what the sender has marked so, or what failed. */
-START_TEST(notification)
+TESTS(notification, COUNT(notified))
 {
 	const struct notified *row = &notified[_i];
 	struct ibv_comp_channel *channel = ibv_create_comp_channel(b.context);
@@ -1170,9 +1147,8 @@ START_TEST(notification)
 		ck_assert_int_eq(poll(&fd, 1, 100), 0);
 	}
 }
-END_TEST
 
-START_TEST(shared_queue_events)
+TEST(shared_queue_events)
 {
 	struct ibv_srq_init_attr init = {.attr = {.max_wr = 8, .max_sge = 1}};
 	struct ibv_srq_attr attr = {.srq_limit = 3};
@@ -1196,11 +1172,10 @@ START_TEST(shared_queue_events)
 	to_state(&b, IBV_QPS_ERR, 0);
 	expect_event(&b, IBV_EVENT_QP_LAST_WQE_REACHED, b.qp);
 }
-END_TEST
 
 /* --- datagrams --- */
 
-START_TEST(datagram)
+TEST(datagram)
 {
 	struct ibv_ah_attr path = path_to(&b.gid), back;
 	struct ibv_sge sge = {(uintptr_t)a.buf, 16, a.mr->lkey};
@@ -1283,11 +1258,10 @@ START_TEST(datagram)
 		if (!posted[i].ud)
 			ck_assert_int_eq(try_op(posted[i].opcode, 8, 1, SIGNALED), EINVAL);
 }
-END_TEST
 
 /* --- the port, keys, names --- */
 
-START_TEST(queries)
+TEST(queries)
 {
 	struct ibv_device_attr device;
 	struct ibv_port_attr port;
@@ -1316,10 +1290,9 @@ START_TEST(queries)
 	ck_assert_int_eq(ibv_query_pkey(a.context, 1, port.pkey_tbl_len, &pkey), -1);
 	ck_assert_int_eq(ibv_get_pkey_index(a.context, 1, htobe16(0x1234)), -1);
 }
-END_TEST
 
 /* Names and rates are those of the system's library, for numbers that mean nothing, too. */
-START_TEST(names)
+TEST(names)
 {
 	void *lib = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
 
@@ -1354,43 +1327,8 @@ START_TEST(names)
 	ck_assert_int_eq(mult_to_ibv_rate(2), IBV_RATE_5_GBPS);
 	ck_assert_uint_eq(ibv_inc_rkey(0x123456ff), 0x12345600);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nic_man");
-	TCase *tc = tcase_create("nic_man");
-
-	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, transition, 0, TRANSITIONS);
-	tcase_add_loop_test(tc, wrong_value, 0, COUNT(values));
-	tcase_add_test(tc, drained);
-	tcase_add_test(tc, limits);
-	tcase_add_test(tc, in_use);
-	tcase_add_test(tc, handles);
-	tcase_add_test(tc, much);
-	tcase_add_test(tc, as_many);
-	tcase_add_test(tc, lists);
-	tcase_add_loop_test(tc, bound, 0, 2 * COUNT(shown));
-	tcase_add_test(tc, rights);
-	tcase_add_loop_test(tc, opcode_table, 0, 2 * COUNT(posted));
-	tcase_add_test(tc, post_in_states);
-	tcase_add_test(tc, bad_wr);
-	tcase_add_test(tc, queue_room);
-	tcase_add_loop_test(tc, fails, 0, COUNT(wrongs));
-	tcase_add_test(tc, waits_for_receiver);
-	tcase_add_test(tc, many_reads);
-	tcase_add_test(tc, result_of_atomic);
-	tcase_add_test(tc, fenced);
-	tcase_add_test(tc, come_and_go);
-	tcase_add_test(tc, resized);
-	tcase_add_test(tc, overrun);
-	tcase_add_loop_test(tc, notification, 0, COUNT(notified));
-	tcase_add_test(tc, shared_queue_events);
-	tcase_add_test(tc, datagram);
-	tcase_add_test(tc, queries);
-	tcase_add_test(tc, names);
-	suite_add_tcase(suite, tc);
-	return nic_fabric_run(suite);
+	return nic_fabric_run(listed_suite("nic_man", setup, NULL));
 }

@@ -161,7 +161,7 @@ static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE,		  IBV_WR_RDMA_R
 					     IBV_WR_ATOMIC_WRITE,	  IBV_WR_SEND};
 #define OPCODES (sizeof(opcodes) / sizeof(*opcodes))
 
-START_TEST(remote_memory_gone)
+TESTS(remote_memory_gone, LOSSES *(int)OPCODES)
 {
 	enum loss loss = _i % LOSSES;
 	enum ibv_wr_opcode opcode = opcodes[_i / LOSSES];
@@ -188,9 +188,8 @@ START_TEST(remote_memory_gone)
 	works();
 	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
 }
-END_TEST
 
-START_TEST(local_memory_gone)
+TESTS(local_memory_gone, LOSSES *(int)OPCODES)
 {
 	enum loss loss = _i % LOSSES;
 	enum ibv_wr_opcode opcode = opcodes[_i / LOSSES];
@@ -206,7 +205,6 @@ START_TEST(local_memory_gone)
 	expect(a.scq, 7, loss == READ_ONLY && reads ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR);
 	works();
 }
-END_TEST
 
 /* It goes while it is written to, again and again, by a thread that waits for nothing. */
 static atomic_bool stop;
@@ -222,7 +220,7 @@ static void *unmapper(void *arg)
 	return NULL;
 }
 
-START_TEST(memory_comes_and_goes)
+TEST(memory_comes_and_goes)
 {
 	unsigned failed = 0;
 	pthread_t thread;
@@ -244,7 +242,6 @@ START_TEST(memory_comes_and_goes)
 	ck_assert_uint_gt(failed, 0);
 	works();
 }
-END_TEST
 
 /* --- the program's own faults --- */
 
@@ -289,7 +286,7 @@ static void remote_fault(void)
 	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
 }
 
-START_TEST(handlers)
+TESTS(handlers, 2)
 {
 	struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK},
 			 old;
@@ -317,7 +314,6 @@ START_TEST(handlers)
 	ck_assert_uint_eq(caught, 4);
 	works();
 }
-END_TEST
 
 /* A thread that blocks all signals polls. */
 static void *deaf(void *arg)
@@ -334,7 +330,7 @@ static void *deaf(void *arg)
 	return NULL;
 }
 
-START_TEST(deaf_thread)
+TEST(deaf_thread)
 {
 	pthread_t thread;
 	sigset_t all;
@@ -346,7 +342,6 @@ START_TEST(deaf_thread)
 	pthread_join(thread, NULL);
 	remote_fault();
 }
-END_TEST
 
 /* A fault of the program itself ends it, unless it is handled. */
 START_TEST(own_fault)
@@ -385,7 +380,7 @@ static void try_reg(const char *what, void *at, size_t len, int access, int erro
 		ck_assert_int_eq(ibv_dereg_mr(mr), 0);
 }
 
-START_TEST(registration)
+TEST(registration)
 {
 	setup();
 	uint8_t *at = map(8 * PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -451,7 +446,6 @@ START_TEST(registration)
 	close(mine);
 	close(fd);
 }
-END_TEST
 
 /* --- keys --- */
 
@@ -464,7 +458,7 @@ static int compare(const void *x, const void *y)
 
 #define KEYS 4000
 
-START_TEST(keys)
+TEST(keys)
 {
 	static uint32_t key[2 * KEYS];
 	unsigned near = 0, high = 0;
@@ -498,7 +492,6 @@ START_TEST(keys)
 	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
 	works();
 }
-END_TEST
 
 /* --- one access --- */
 
@@ -514,7 +507,7 @@ static void *adder(void *word)
 }
 
 /* The RNIC's atomics beside the CPU's: nothing is lost. */
-START_TEST(atomics)
+TEST(atomics)
 {
 	pthread_t thread;
 	void *added;
@@ -537,7 +530,6 @@ START_TEST(atomics)
 	pthread_join(thread, &added);
 	ck_assert_uint_eq(*(uint64_t *)(void *)b.buf, ((uint64_t)(uintptr_t)added << 20) + ADDS);
 }
-END_TEST
 
 /* A thread that sees the last word of a WRITE's packet sees all of it. */
 #define ROUNDS 3000
@@ -561,7 +553,7 @@ static void *reader(void *arg)
 	return NULL;
 }
 
-START_TEST(last_word_last)
+TEST(last_word_last)
 {
 	pthread_t thread;
 	void *wrong;
@@ -580,9 +572,8 @@ START_TEST(last_word_last)
 	pthread_join(thread, &wrong);
 	ck_assert_ptr_null(wrong);
 }
-END_TEST
 
-START_TEST(atomic_write)
+TEST(atomic_write)
 {
 	setup();
 	*(uint64_t *)(void *)a.buf = 0x1122334455667788;
@@ -592,12 +583,11 @@ START_TEST(atomic_write)
 	post(IBV_WR_ATOMIC_WRITE, 8, b.mr->rkey, b.buf + 65);
 	expect(a.scq, 7, IBV_WC_REM_INV_REQ_ERR);
 }
-END_TEST
 
 /* --- SEND with invalidate --- */
 
 /* The key is not the sender's to invalidate: both ends learn of it, and no event is needed. */
-START_TEST(wrong_invalidation)
+TEST(wrong_invalidation)
 {
 	struct pollfd event = {.events = POLLIN};
 
@@ -622,11 +612,10 @@ START_TEST(wrong_invalidation)
 	post(IBV_WR_RDMA_WRITE, 64, b.mr->rkey, b.buf);
 	expect(a.scq, 7, IBV_WC_SUCCESS);
 }
-END_TEST
 
 /* --- FLUSH --- */
 
-START_TEST(flush)
+TEST(flush)
 {
 	char path[] = "/tmp/tidemark-test-file-XXXXXX", got[64];
 	int fd = mkstemp(path);
@@ -654,12 +643,11 @@ START_TEST(flush)
 	unlink(path);
 	close(fd);
 }
-END_TEST
 
 /* --- RDMA Commit --- */
 
 /* All three, on memory of a file. */
-START_TEST(commit)
+TEST(commit)
 {
 	char path[] = "/tmp/tidemark-test-file-XXXXXX", got[72];
 	int fd = mkstemp(path);
@@ -700,11 +688,10 @@ START_TEST(commit)
 	unlink(path);
 	close(fd);
 }
-END_TEST
 
 /* --- windows --- */
 
-START_TEST(windows)
+TEST(windows)
 {
 	setup();
 	struct ibv_mw *one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1),
@@ -739,19 +726,13 @@ START_TEST(windows)
 	ck_assert_int_eq(ibv_dealloc_mw(one), 0);
 	works();
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nic_memory");
-	TCase *tc = tcase_create("nic_memory");
+	Suite *suite = listed_suite("nic_memory", NULL, NULL);
+	TCase *tc = tcase_create("signals");
 
 	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, remote_memory_gone, 0, LOSSES * (int)OPCODES);
-	tcase_add_loop_test(tc, local_memory_gone, 0, LOSSES * (int)OPCODES);
-	tcase_add_test(tc, memory_comes_and_goes);
-	tcase_add_loop_test(tc, handlers, 0, 2);
-	tcase_add_test(tc, deaf_thread);
 #if TM_ASAN
 	tcase_add_loop_test_raise_signal(tc, own_fault, SIGSEGV, 1,
 					 2); /* the default is the sanitizer's */
@@ -759,15 +740,6 @@ int main(void)
 	tcase_add_loop_test_raise_signal(tc, own_fault, SIGSEGV, 0, 3);
 #endif
 	tcase_add_test_raise_signal(tc, reset_hand, SIGSEGV);
-	tcase_add_test(tc, registration);
-	tcase_add_test(tc, keys);
-	tcase_add_test(tc, atomics);
-	tcase_add_test(tc, last_word_last);
-	tcase_add_test(tc, atomic_write);
-	tcase_add_test(tc, wrong_invalidation);
-	tcase_add_test(tc, flush);
-	tcase_add_test(tc, commit);
-	tcase_add_test(tc, windows);
 	suite_add_tcase(suite, tc);
 	return nic_fabric_run(suite);
 }

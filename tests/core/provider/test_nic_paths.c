@@ -49,7 +49,7 @@ static const char *file(const char *name, char *buf, size_t size)
 	return buf;
 }
 
-START_TEST(table)
+TEST(table)
 {
 	static const struct {
 		enum ibv_gid_type type;
@@ -103,7 +103,6 @@ START_TEST(table)
 	ck_assert_str_eq(file("ports/1/lid", buf, sizeof(buf)), "0x0");
 	ck_assert_str_eq(file("ports/1/lid/", buf, sizeof(buf)), strerror(ENOENT));
 }
-END_TEST
 
 /* To RTS by this path. */
 static void go_by(struct side *s, const struct side *peer, struct ibv_ah_attr path)
@@ -139,7 +138,7 @@ static void write_by(struct ibv_ah_attr there, struct ibv_ah_attr back)
 	ibv_destroy_qp(b.qp);
 }
 
-START_TEST(connections)
+TEST(connections)
 {
 	union ibv_gid gid;
 
@@ -153,7 +152,6 @@ START_TEST(connections)
 			write_by(path, back);
 		}
 }
-END_TEST
 
 /* A datagram by this path, from a to b; its completion there. */
 static struct ibv_wc datagram_by(struct ibv_ah_attr path)
@@ -179,7 +177,7 @@ static struct ibv_wc datagram_by(struct ibv_ah_attr path)
 	return wc;
 }
 
-START_TEST(datagrams)
+TEST(datagrams)
 {
 	struct ibv_ah_attr path;
 	union ibv_gid gid;
@@ -192,7 +190,6 @@ START_TEST(datagrams)
 		ck_assert_uint_eq(datagram_by(path).wc_flags, IBV_WC_GRH);
 	}
 }
-END_TEST
 
 static void refused(struct ibv_ah_attr path, int error)
 {
@@ -201,7 +198,7 @@ static void refused(struct ibv_ah_attr path, int error)
 	ck_assert_int_eq(errno, error);
 }
 
-START_TEST(no_paths)
+TEST(no_paths)
 {
 	struct ibv_ah_attr path = path_to(&b.gid);
 	union ibv_gid gid;
@@ -216,7 +213,6 @@ START_TEST(no_paths)
 	refused(path_to(&gid), ENETUNREACH);
 	refused((struct ibv_ah_attr){.port_num = 1, .dlid = 1}, EINVAL);
 }
-END_TEST
 
 /* --- InfiniBand --- */
 
@@ -351,16 +347,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nic_paths");
-	TCase *tc = tcase_create("gids");
-
-	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, table);
-	tcase_add_test(tc, connections);
-	tcase_add_test(tc, datagrams);
-	tcase_add_test(tc, no_paths);
-	suite_add_tcase(suite, tc);
-	tc = tcase_create("lids");
+	Suite *suite = listed_suite("nic_paths", setup, NULL);
+	TCase *tc = tcase_create("lids");
 	tcase_add_checked_fixture(tc, setup_infiniband, NULL);
 	tcase_add_test(tc, infiniband_port);
 	tcase_add_test(tc, by_lid);

@@ -27,7 +27,7 @@ static void setup(void)
 	open_side(&a, BUF, IBV_ACCESS_LOCAL_WRITE);
 }
 
-START_TEST(device_memory)
+TEST(device_memory)
 {
 	struct ibv_alloc_dm_attr attr = {.length = 64};
 	struct ibv_dm dm = {.context = a.context};
@@ -39,9 +39,8 @@ START_TEST(device_memory)
 	REFUSED(ibv_reg_dm_mr(a.pd, &dm, 0, 64, IBV_ACCESS_ZERO_BASED), NULL, EOPNOTSUPP);
 	ck_assert_int_eq(ibv_free_dm(&dm), EOPNOTSUPP);
 }
-END_TEST
 
-START_TEST(paging_on_demand)
+TEST(paging_on_demand)
 {
 	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND;
 	struct ibv_sge sge = {(uintptr_t)a.buf, BUF, a.mr->lkey};
@@ -59,9 +58,8 @@ START_TEST(paging_on_demand)
 	ck_assert_int_eq(ibv_advise_mr(a.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1),
 			 EOPNOTSUPP);
 }
-END_TEST
 
-START_TEST(extended_reliable)
+TEST(extended_reliable)
 {
 	struct ibv_xrcd_init_attr domain = {
 		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1};
@@ -75,9 +73,8 @@ START_TEST(extended_reliable)
 	init.qp_type = IBV_QPT_XRC_RECV;
 	REFUSED(ibv_create_qp(a.pd, &init), NULL, EOPNOTSUPP);
 }
-END_TEST
 
-START_TEST(multicast)
+TEST(multicast)
 {
 	const union ibv_gid group = {.raw = {[10] = 0xff, 0xff, 239, 1, 2, 3}};
 	struct ibv_qp_init_attr init = {
@@ -95,7 +92,6 @@ START_TEST(multicast)
 	ck_assert_int_eq(ibv_detach_mcast(qp, &group, 0), EOPNOTSUPP);
 	REFUSED(ibv_create_ah(a.pd, &path), NULL, ENETUNREACH);
 }
-END_TEST
 
 /* --- librdmacm --- */
 
@@ -107,7 +103,7 @@ static struct rdma_cm_id *new_id(void)
 	return id;
 }
 
-START_TEST(groups)
+TEST(groups)
 {
 	struct sockaddr_in group = {.sin_family = AF_INET,
 				    .sin_addr.s_addr = inet_addr("239.1.2.3")};
@@ -125,10 +121,9 @@ START_TEST(groups)
 	REFUSED(rdma_leave_multicast(id, NULL), -1, EINVAL);
 	rdma_destroy_id(id);
 }
-END_TEST
 
 /* Port spaces other than that of reliable connections: lookups of datagrams' queue pairs, XRC. */
-START_TEST(port_spaces)
+TEST(port_spaces)
 {
 	static const enum rdma_port_space spaces[] = {RDMA_PS_UDP, RDMA_PS_IPOIB, RDMA_PS_IB};
 	struct rdma_addrinfo hints = {.ai_flags = RAI_NUMERICHOST}, *res;
@@ -145,9 +140,8 @@ START_TEST(port_spaces)
 	hints.ai_qp_type = IBV_QPT_XRC_SEND;
 	ck_assert_int_eq(rdma_getaddrinfo("127.0.0.1", "1", &hints, &res), EAI_SOCKTYPE);
 }
-END_TEST
 
-START_TEST(types_and_families)
+TEST(types_and_families)
 {
 	static const enum ibv_qp_type types[] = {IBV_QPT_UD, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV};
 	struct sockaddr_in here = {.sin_family = AF_INET,
@@ -165,9 +159,8 @@ START_TEST(types_and_families)
 	}
 	rdma_destroy_id(id);
 }
-END_TEST
 
-START_TEST(rsockets)
+TEST(rsockets)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET};
 	struct pollfd poll = {.fd = 1};
@@ -187,22 +180,8 @@ START_TEST(rsockets)
 	REFUSED(riowrite(1, &byte, 1, 0, 0), (size_t)-1, EBADF);
 	REFUSED(rclose(1), -1, EBADF);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nic_refused");
-	TCase *tc = tcase_create("nic_refused");
-
-	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, device_memory);
-	tcase_add_test(tc, paging_on_demand);
-	tcase_add_test(tc, extended_reliable);
-	tcase_add_test(tc, multicast);
-	tcase_add_test(tc, groups);
-	tcase_add_test(tc, port_spaces);
-	tcase_add_test(tc, types_and_families);
-	tcase_add_test(tc, rsockets);
-	suite_add_tcase(suite, tc);
-	return nic_fabric_run(suite);
+	return nic_fabric_run(listed_suite("nic_refused", setup, NULL));
 }

@@ -46,7 +46,7 @@ static void send_bytes(struct side *s, uint32_t len, struct ibv_ah *ah, uint32_t
 
 /* --- */
 
-START_TEST(datagrams)
+TEST(datagrams)
 {
 	struct ibv_ah_attr path = path_to(&b.gid), back;
 	struct ibv_wc wc;
@@ -82,11 +82,10 @@ START_TEST(datagrams)
 	ck_assert_ptr_null(ibv_create_ah(a.pd, &path));
 	ck_assert_int_eq(errno, ENETUNREACH);
 }
-END_TEST
 
 /* Much more than the link holds, to a receiver that does nothing but poll: nothing is lost on the
  * way. */
-START_TEST(long_message)
+TEST(long_message)
 {
 	connect_both(IBV_QPT_UC);
 	for (size_t i = 0; i < BUF; i += 4)
@@ -100,10 +99,9 @@ START_TEST(long_message)
 		ck_assert_mem_eq(a.buf, b.buf, BUF);
 	}
 }
-END_TEST
 
 /* The memory of a receive request, of a WRITE, is gone when the message comes. */
-START_TEST(gone)
+TESTS(gone, 3)
 {
 	static const enum ibv_qp_type types[] = {IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_UC};
 	struct ibv_ah_attr path = path_to(&b.gid);
@@ -144,7 +142,6 @@ START_TEST(gone)
 	b.buf = buf;
 	b.mr = mr;
 }
-END_TEST
 
 /* --- shared receive queues --- */
 
@@ -156,7 +153,7 @@ static void make_srq(void)
 	ck_assert_ptr_nonnull(b.srq);
 }
 
-START_TEST(shared_queue)
+TEST(shared_queue)
 {
 	struct ibv_srq_attr attr = {.max_wr = 16, .srq_limit = 1};
 	struct ibv_recv_wr wr = {0}, *bad;
@@ -191,7 +188,6 @@ START_TEST(shared_queue)
 	ck_assert_int_eq(ibv_destroy_qp(b.qp), 0);
 	ck_assert_int_eq(ibv_destroy_srq(b.srq), 0);
 }
-END_TEST
 
 static atomic_bool acknowledged;
 
@@ -229,16 +225,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("nic_types");
-	TCase *tc = tcase_create("nic_types");
-
-	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, datagrams);
-	tcase_add_test(tc, long_message);
-	tcase_add_loop_test(tc, gone, 0, 3);
-	tcase_add_test(tc, shared_queue);
-	suite_add_tcase(suite, tc);
-	tc = tcase_create("waits");
+	Suite *suite = listed_suite("nic_types", setup, NULL);
+	TCase *tc = tcase_create("waits");
 	tcase_set_tags(tc, "real_time");
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, destroy_waits);

@@ -44,7 +44,7 @@ static const struct wire_ends loopback = {
 	.src = 0x7f000001, .dst = 0x7f000002, .sport = ROCE_PORT, .dport = ROCE_PORT, .ttl = 64};
 
 /* Sent by a ConnectX card: a UC SEND of 18 bytes. */
-START_TEST(known_send)
+TEST(known_send)
 {
 	static const uint8_t payload[] = "F0\x81\x8b\xe2\x89"
 					 "5\xd9\x0e\x9a\x95PT\x01\xbe\x88^P";
@@ -83,10 +83,9 @@ START_TEST(known_send)
 	ends.dst++;
 	ck_assert_int_eq(wire_decode(net, wire, sizeof(wire), &ends, true, &out), -EBADMSG);
 }
-END_TEST
 
 /* All headers by hand: an atomic request and a FLUSH. */
-START_TEST(known_headers)
+TEST(known_headers)
 {
 	static const uint8_t atomic[] = {
 		0x13, 0xc0, 0xff, 0xff, 0,    0x12, 0x34, 0x56, 0x80, 0xab, 0xcd, 0xef, 1,    2,
@@ -119,10 +118,9 @@ START_TEST(known_headers)
 	ck_assert_int_eq(wire_encode(pkt, &loopback, buf, sizeof(buf)), sizeof(flush) + 4);
 	ck_assert_mem_eq(buf, flush, sizeof(flush));
 }
-END_TEST
 
 /* A vendor's packets have service bits of their own (9.2.1: opcodes from 0xc0 on). */
-START_TEST(known_commit)
+TEST(known_commit)
 {
 	static const uint8_t commit[] = {0xd9, 0x40, 0xff, 0xff, 0, 0, 0,    0x11, 0x80, 0,   0,
 					 1,    1,    2,	   3,	 4, 5, 6,    7,	   8,	 0xa, 0,
@@ -151,7 +149,6 @@ START_TEST(known_commit)
 	buf[0] = 0xc0 | OP_SEND_ONLY;
 	ck_assert_int_eq(wire_decode(net, buf, (size_t)len, &loopback, false, &out), -EPROTO);
 }
-END_TEST
 
 /* Does the service have the opcode, by its table in the specification (9.2.1, table 35)? */
 static bool exists(unsigned service, unsigned opcode)
@@ -235,7 +232,7 @@ static void same(const struct packet *in, const struct packet *out)
 	ck_assert_mem_eq(out->payload, in->payload, in->len);
 }
 
-START_TEST(round_trips)
+TEST(round_trips)
 {
 	static const uint32_t lengths[] = {0, 1, 2, 3, 4, 5, 64, 65, 1023, 4095, 4096};
 	static uint8_t buf[WIRE_PACKET];
@@ -269,9 +266,8 @@ START_TEST(round_trips)
 	}
 	ck_assert_int_eq(seen, (6 + 6 + 4 + 2 + 1) * 11 + 6 + 12 * 11 + 2 * 11 + 2 + 11);
 }
-END_TEST
 
-START_TEST(refused)
+TEST(refused)
 {
 	uint8_t buf[WIRE_PACKET + 8], damaged[WIRE_PACKET + 8];
 	struct packet *in = any_packet(SERVICE_RC, OP_WRITE_ONLY, 5), *out = NULL;
@@ -311,10 +307,9 @@ START_TEST(refused)
 	}
 	ck_assert_int_eq(wire_decode(net, buf, WIRE_PACKET + 4, &loopback, false, &out), -EMSGSIZE);
 }
-END_TEST
 
 /* When the IPv4 identification is unknown, 1 in 65536 of the changes is not found. */
-START_TEST(unknown_identification)
+TEST(unknown_identification)
 {
 	uint8_t buf[WIRE_PACKET];
 	struct wire_ends ends = loopback, known;
@@ -343,11 +338,10 @@ START_TEST(unknown_identification)
 	}
 	ck_assert_int_le(taken, 2);
 }
-END_TEST
 
 /* Bytes changed, cut, doubled; the ICRC mended in half of them. Whatever is taken can be sent
  * again. */
-START_TEST(damaged)
+TEST(damaged)
 {
 	static uint8_t buf[WIRE_PACKET], again[WIRE_PACKET];
 	unsigned taken = 0;
@@ -382,21 +376,8 @@ START_TEST(damaged)
 	}
 	ck_assert_int_gt(taken, 10000);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("wire");
-	TCase *tests = tcase_create("wire");
-
-	tcase_add_checked_fixture(tests, setup, teardown);
-	tcase_add_test(tests, known_send);
-	tcase_add_test(tests, known_headers);
-	tcase_add_test(tests, known_commit);
-	tcase_add_test(tests, round_trips);
-	tcase_add_test(tests, refused);
-	tcase_add_test(tests, unknown_identification);
-	tcase_add_test(tests, damaged);
-	suite_add_tcase(suite, tests);
-	return run_suite(suite);
+	return run_suite(listed_suite("wire", setup, teardown));
 }

@@ -203,7 +203,7 @@ void make_sides(void)
 	make_side(&b, HOST_SERVER);
 }
 
-void task(void *arg)
+static void task(void *arg)
 {
 	(void)arg;
 	make_sides();
@@ -211,7 +211,7 @@ void task(void *arg)
 	sim_stop(sim, SIM_DONE);
 }
 
-void connected(void *arg)
+static void connected(void *arg)
 {
 	(void)arg;
 	make_sides();
@@ -232,6 +232,16 @@ void run(void (*start)(void *), void (*fn)(void))
 	enum sim_end end = sim_run(sim);
 	ck_assert_msg(end == SIM_DONE, "ended with %d: %s", (int)end, sim_fault(sim, NULL));
 	sim_free(sim);
+}
+
+void run_task(void (*fn)(void))
+{
+	run(task, fn);
+}
+
+void run_connected(void (*fn)(void))
+{
+	run(connected, fn);
 }
 
 /* --- doing things --- */

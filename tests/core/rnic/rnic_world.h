@@ -74,15 +74,27 @@ extern struct side a, b;
 
 /* The defaults; before each test. */
 void setup_options(void);
-/* Run fn in a task, with the two sides made: run(task, fn), or also connected, with the source on:
- * run(connected, fn); run_pm(): connected, b's buffer is PM. */
+/* Run fn in a task, with the two sides made: run_task(fn), or also connected, with the source on:
+ * run_connected(fn); run_pm(): connected, b's buffer is PM. */
 void make_sides(void);
 /* The side's process has ended, and a new one makes the same objects over the same buffer. */
 void restart_side(struct side *s, unsigned host);
-void task(void *arg);
-void connected(void *arg);
 void run(void (*start)(void *), void (*fn)(void));
+void run_task(void (*fn)(void));
+void run_connected(void (*fn)(void));
 void run_pm(void (*fn)(void));
+
+/* A test that is a run like these: task, connected or pm. What follows are assignments, of options
+ * mostly, before it. */
+#define RNIC_TEST(how, name, ...) RNIC_TESTS(how, name, 1, __VA_ARGS__)
+#define RNIC_TESTS(how, name, n, ...)   \
+	static void name##_body(void);  \
+	TESTS(name, n)                  \
+	{                               \
+		__VA_ARGS__;            \
+		run_##how(name##_body); \
+	}                               \
+	static void name##_body(void)
 
 uint64_t rnd(uint64_t *state);
 void fill(uint8_t *to, size_t len, uint64_t seed);

@@ -64,7 +64,8 @@ static unsigned never_drain(const struct choice_point *at, unsigned n)
 	return at->kind == CHOICE_DRAIN ? n - 1 : 0;
 }
 
-static void durable_body(void)
+RNIC_TESTS(pm, durability, ROWS_OF(durable), opt.hw = durable[_i].hw, left = durable[_i].dirty,
+	   source.answer = never_drain)
 {
 	fill(a.buf, 512, 13);
 	op(&a, IBV_WR_RDMA_WRITE, 0, 256, &b, 256, 1, 0);
@@ -76,16 +77,8 @@ static void durable_body(void)
 	ck_assert_mem_eq(b.buf + 256, a.buf, 256);
 }
 
-START_TEST(durability)
-{
-	opt.hw = durable[_i].hw;
-	left = durable[_i].dirty;
-	source.answer = never_drain;
-	run_pm(durable_body);
-}
-END_TEST
-
-static void payload_body(void)
+RNIC_TESTS(pm, payload_is_the_last_word, 2, opt.hw.ddio = DDIO_ON, opt.hw.commit_visible = _i,
+	   source.answer = never_drain)
 {
 	fill(a.buf, 512, 14);
 	op(&a, IBV_WR_RDMA_WRITE, 64, 64, &b, 256, 1, 0);
@@ -97,15 +90,6 @@ static void payload_body(void)
 	ck_assert_uint_eq(word(&b, 256 + 128 - 16), 0);
 }
 
-START_TEST(payload_is_the_last_word)
-{
-	opt.hw.ddio = DDIO_ON;
-	opt.hw.commit_visible = _i;
-	source.answer = never_drain;
-	run_pm(payload_body);
-}
-END_TEST
-
 /* One whose first answers get lost is not done again: what was written since stays as it is. */
 static unsigned lose_answers(const struct choice_point *at, unsigned n)
 {
@@ -115,7 +99,7 @@ static unsigned lose_answers(const struct choice_point *at, unsigned n)
 		       : 0;
 }
 
-static void once_body(void)
+RNIC_TEST(pm, not_done_twice, source.answer = lose_answers)
 {
 	set_word(&a, 0, 5);
 	post_commit(WITH_PAYLOAD, 0, 8);
@@ -126,13 +110,6 @@ static void once_body(void)
 	expect_commit(IBV_WC_SUCCESS);
 	ck_assert_uint_eq(word(&b, 0), 6);
 }
-
-START_TEST(not_done_twice)
-{
-	source.answer = lose_answers;
-	run_pm(once_body);
-}
-END_TEST
 
 /* --- the immediate --- */
 
@@ -176,7 +153,7 @@ static void send_and_commit(void)
 }
 
 /* Messages after it are there and not received before it has taken effect. */
-static void in_order_body(void)
+RNIC_TEST(pm, receives_in_order, source.answer = hold_commit)
 {
 	send_and_commit();
 	ck_assert(empty(b.rcq));
@@ -186,16 +163,9 @@ static void in_order_body(void)
 	expect_commit(IBV_WC_SUCCESS);
 }
 
-START_TEST(receives_in_order)
-{
-	source.answer = hold_commit;
-	run_pm(in_order_body);
-}
-END_TEST
-
 /* Its region goes meanwhile: it is refused, and no receive after it completes as if nothing were.
  */
-static void gone_body(void)
+RNIC_TEST(pm, refused_in_the_middle, source.answer = hold_commit)
 {
 	send_and_commit();
 	ck_assert_int_eq(rnic_dereg_mr(b.mr), 0);
@@ -205,15 +175,8 @@ static void gone_body(void)
 	expect_commit(IBV_WC_REM_ACCESS_ERR);
 }
 
-START_TEST(refused_in_the_middle)
-{
-	source.answer = hold_commit;
-	run_pm(gone_body);
-}
-END_TEST
-
 /* A queue pair that is reset forgets them. */
-static void reset_body(void)
+RNIC_TEST(pm, reset_in_the_middle, source.answer = hold_commit)
 {
 	send_and_commit();
 	ck_assert_int_eq(modify(&b, &a, IBV_QPS_RESET, 0), 0);
@@ -221,14 +184,7 @@ static void reset_body(void)
 	ck_assert(empty(b.rcq));
 }
 
-START_TEST(reset_in_the_middle)
-{
-	source.answer = hold_commit;
-	run_pm(reset_body);
-}
-END_TEST
-
-static void not_ready_body(void)
+RNIC_TEST(pm, waits_for_a_receive)
 {
 	post_commit(WITH_IMMEDIATE, 0, 64);
 	rt_sleep(50 * US);
@@ -237,12 +193,6 @@ static void not_ready_body(void)
 	expect_receive(1, IBV_WC_SUCCESS, IBV_WC_RECV_RDMA_WITH_IMM, 0);
 	expect_commit(IBV_WC_SUCCESS);
 }
-
-START_TEST(waits_for_a_receive)
-{
-	run_pm(not_ready_body);
-}
-END_TEST
 
 /* --- what is refused --- */
 
@@ -272,7 +222,7 @@ static const struct refusal {
 };
 static struct refusal refusal;
 
-static void refusal_body(void)
+RNIC_TESTS(pm, refused, ROWS_OF(refusals), refusal = refusals[_i], opt.qp_access = refusal.qp)
 {
 	struct ibv_mr *mr = rnic_reg_mr(b.pd, b.buf, 4096,
 					IBV_ACCESS_LOCAL_WRITE | (int)refusal.region);
@@ -288,15 +238,7 @@ static void refusal_body(void)
 	ck_assert_uint_eq(word(&b, 56), written ? 77 : 0);
 }
 
-START_TEST(refused)
-{
-	refusal = refusals[_i];
-	opt.qp_access = refusal.qp;
-	run_pm(refusal_body);
-}
-END_TEST
-
-static void bad_posts_body(void)
+RNIC_TEST(pm, bad_posts)
 {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = commit(PLAIN, &sge, 0, 64), *bad;
@@ -320,14 +262,8 @@ static void bad_posts_body(void)
 	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
 }
 
-START_TEST(bad_posts)
-{
-	run_pm(bad_posts_body);
-}
-END_TEST
-
 /* The same three by ibv_wr_*(), in one batch. */
-static void extended_body(void)
+RNIC_TEST(pm, extended, opt.send_ops = TM_QP_EX_WITH_COMMIT)
 {
 	uint64_t va = (uintptr_t)b.buf, payload = 78;
 
@@ -351,14 +287,7 @@ static void extended_body(void)
 	ck_assert_int_eq(ibv_wr_complete(a.qpx), EINVAL);
 }
 
-START_TEST(extended)
-{
-	opt.send_ops = TM_QP_EX_WITH_COMMIT;
-	run_pm(extended_body);
-}
-END_TEST
-
-static void device_body(void)
+RNIC_TEST(task, device_says_so)
 {
 	struct ibv_device_attr attr;
 
@@ -366,29 +295,7 @@ static void device_body(void)
 	ck_assert_uint_eq(attr.vendor_id, TM_VENDOR);
 }
 
-START_TEST(device_says_so)
-{
-	run(task, device_body);
-}
-END_TEST
-
 int main(void)
 {
-	Suite *suite = suite_create("commit");
-	TCase *tc = tcase_create("commit");
-
-	tcase_add_checked_fixture(tc, setup_options, NULL);
-	tcase_add_loop_test(tc, durability, 0, sizeof(durable) / sizeof(durable[0]));
-	tcase_add_loop_test(tc, payload_is_the_last_word, 0, 2);
-	tcase_add_test(tc, not_done_twice);
-	tcase_add_test(tc, receives_in_order);
-	tcase_add_test(tc, refused_in_the_middle);
-	tcase_add_test(tc, reset_in_the_middle);
-	tcase_add_test(tc, waits_for_a_receive);
-	tcase_add_loop_test(tc, refused, 0, sizeof(refusals) / sizeof(refusals[0]));
-	tcase_add_test(tc, bad_posts);
-	tcase_add_test(tc, extended);
-	tcase_add_test(tc, device_says_so);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("commit", setup_options, NULL));
 }

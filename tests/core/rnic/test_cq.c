@@ -56,7 +56,7 @@ static void send(unsigned n, unsigned flags)
 
 /* --- arming --- */
 
-static void arming_body(void)
+RNIC_TEST(connected, arming)
 {
 	hook(&b);
 	send(1, SOLICITED);
@@ -75,13 +75,7 @@ static void arming_body(void)
 	ck_assert_uint_eq(completions, 2);
 }
 
-START_TEST(arming)
-{
-	run(connected, arming_body);
-}
-END_TEST
-
-static void solicited_body(void)
+RNIC_TEST(connected, solicited)
 {
 	hook(&b);
 	ck_assert_int_eq(ibv_req_notify_cq(b.rcq, 1), 0);
@@ -101,13 +95,7 @@ static void solicited_body(void)
 	ck_assert_uint_eq(completions, 3);
 }
 
-START_TEST(solicited)
-{
-	run(connected, solicited_body);
-}
-END_TEST
-
-static void moderation_body(void)
+RNIC_TEST(connected, moderation)
 {
 	struct ibv_modify_cq_attr attr = {.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = {3, 0}};
 	hook(&b);
@@ -136,13 +124,7 @@ static void moderation_body(void)
 	ck_assert_int_eq(rnic_modify_cq(b.rcq, &attr), EINVAL);
 }
 
-START_TEST(moderation)
-{
-	run(connected, moderation_body);
-}
-END_TEST
-
-static void channels_body(void)
+RNIC_TEST(task, channels)
 {
 	struct ibv_cq *cq;
 	channel.context = b.ctx;
@@ -159,12 +141,6 @@ static void channels_body(void)
 	ck_assert_int_eq(ibv_req_notify_cq(cq, 0), EINVAL);
 }
 
-START_TEST(channels)
-{
-	run(task, channels_body);
-}
-END_TEST
-
 /* --- asynchronous events --- */
 
 static void expect_event(enum ibv_event_type type, const void *element)
@@ -175,7 +151,7 @@ static void expect_event(enum ibv_event_type type, const void *element)
 	told = 0;
 }
 
-static void established_body(void)
+RNIC_TEST(task, established)
 {
 	hook(&b);
 	connect_side(&a, &b);
@@ -186,13 +162,7 @@ static void established_body(void)
 	expect_event(IBV_EVENT_COMM_EST, b.qp);
 }
 
-START_TEST(established)
-{
-	run(task, established_body);
-}
-END_TEST
-
-static void drained_body(void)
+RNIC_TEST(connected, drained)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
 	const int mask = IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY;
@@ -212,14 +182,8 @@ static void drained_body(void)
 	ck_assert_uint_eq(told, 0);
 }
 
-START_TEST(drained)
-{
-	run(connected, drained_body);
-}
-END_TEST
-
 /* The responder's errors; of one that hits a receive request, its completion tells. */
-static void refused_body(void)
+RNIC_TEST(connected, refused)
 {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 8, &b, 0);
@@ -230,7 +194,7 @@ static void refused_body(void)
 	expect_event(IBV_EVENT_QP_ACCESS_ERR, b.qp);
 }
 
-static void unaligned_body(void)
+RNIC_TEST(connected, unaligned)
 {
 	hook(&b);
 	op(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 8, &b, 4, 1, SIGNALED);
@@ -238,7 +202,7 @@ static void unaligned_body(void)
 	expect_event(IBV_EVENT_QP_REQ_ERR, b.qp);
 }
 
-static void too_long_body(void)
+RNIC_TEST(connected, too_long)
 {
 	hook(&b);
 	recv_post(&b, 0, 4, 1);
@@ -247,17 +211,9 @@ static void too_long_body(void)
 	ck_assert_uint_eq(told, 0);
 }
 
-START_TEST(refused)
-{
-	run(connected, refused_body);
-	run(connected, unaligned_body);
-	run(connected, too_long_body);
-}
-END_TEST
-
 /* --- overruns --- */
 
-static void overrun_body(void)
+RNIC_TEST(connected, overrun, opt.cqe = 4)
 {
 	hook(&a);
 	for (uint64_t i = 0; i < 6; i++)
@@ -272,7 +228,7 @@ static void overrun_body(void)
 }
 
 /* Resized in time, the same six fit. */
-static void resize_body(void)
+RNIC_TEST(connected, resized, opt.cqe = 4)
 {
 	hook(&a);
 	for (uint64_t i = 0; i < 4; i++)
@@ -294,14 +250,6 @@ static void resize_body(void)
 	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, 8, SIGNALED);
 	expect(a.scq, 8, IBV_WC_SUCCESS);
 }
-
-START_TEST(overrun)
-{
-	opt.cqe = 4;
-	run(connected, overrun_body);
-	run(connected, resize_body);
-}
-END_TEST
 
 /* --- iterating --- */
 
@@ -326,7 +274,7 @@ static void make_extended(uint64_t wc_flags, uint32_t flags, uint32_t cqe)
 	connect_side(&b, &a);
 }
 
-static void iterating_body(void)
+RNIC_TEST(task, iterating)
 {
 	const uint64_t all = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
 			     IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
@@ -360,13 +308,7 @@ static void iterating_body(void)
 	expect(ibv_cq_ex_to_cq(cqx), 0, IBV_WC_SUCCESS);
 }
 
-START_TEST(iterating)
-{
-	run(task, iterating_body);
-}
-END_TEST
-
-static void readers_body(void)
+RNIC_TEST(task, readers)
 {
 	struct ibv_cq_init_attr_ex attr = {.cqe = 4, .wc_flags = IBV_WC_EX_WITH_TM_INFO};
 	make_extended(IBV_WC_EX_WITH_IMM, IBV_CREATE_CQ_ATTR_SINGLE_THREADED, 4);
@@ -387,7 +329,7 @@ static void readers_body(void)
 }
 
 /* A parent domain is needed as long as its queue is there; a plain domain is none. */
-static void parents_body(void)
+RNIC_TEST(task, parents)
 {
 	struct ibv_cq_init_attr_ex attr = {.cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD};
 	struct ibv_parent_domain_init_attr of = {.pd = b.pd};
@@ -409,7 +351,7 @@ static void parents_body(void)
 }
 
 /* The oldest go; nobody fails. */
-static void ignored_body(void)
+RNIC_TEST(task, ignored_overrun)
 {
 	hook(&b);
 	make_extended(0, IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN, 2);
@@ -419,14 +361,6 @@ static void ignored_body(void)
 	expect(ibv_cq_ex_to_cq(cqx), 4, IBV_WC_SUCCESS);
 	ck_assert(empty(ibv_cq_ex_to_cq(cqx)));
 }
-
-START_TEST(creation)
-{
-	run(task, readers_body);
-	run(task, parents_body);
-	run(task, ignored_body);
-}
-END_TEST
 
 static bool other_has_one;
 
@@ -440,7 +374,7 @@ static void other_task(void *arg)
 }
 
 /* Another task waits until the batch is over. */
-static void two_tasks_body(void)
+RNIC_TEST(task, two_tasks)
 {
 	make_extended(0, 0, 16);
 	send(3, 0);
@@ -457,15 +391,9 @@ static void two_tasks_body(void)
 	ck_assert(other_has_one);
 }
 
-START_TEST(two_tasks)
-{
-	run(task, two_tasks_body);
-}
-END_TEST
-
 /* --- the clock --- */
 
-static void clock_body(void)
+RNIC_TEST(task, device_clock)
 {
 	struct ibv_values_ex values = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK |
 						    IBV_VALUES_MASK_RESERVED};
@@ -475,29 +403,7 @@ static void clock_body(void)
 	ck_assert_int_eq(values.raw_clock.tv_nsec, (long)sim_now(sim));
 }
 
-START_TEST(device_clock)
-{
-	run(task, clock_body);
-}
-END_TEST
-
 int main(void)
 {
-	Suite *suite = suite_create("cq");
-	TCase *tc = tcase_create("cq");
-	tcase_add_checked_fixture(tc, setup_options, NULL);
-	tcase_add_test(tc, arming);
-	tcase_add_test(tc, solicited);
-	tcase_add_test(tc, moderation);
-	tcase_add_test(tc, channels);
-	tcase_add_test(tc, established);
-	tcase_add_test(tc, drained);
-	tcase_add_test(tc, refused);
-	tcase_add_test(tc, overrun);
-	tcase_add_test(tc, iterating);
-	tcase_add_test(tc, creation);
-	tcase_add_test(tc, two_tasks);
-	tcase_add_test(tc, device_clock);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("cq", setup_options, NULL));
 }

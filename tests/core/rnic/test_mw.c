@@ -107,7 +107,7 @@ static void access_off(enum ibv_wr_opcode opcode, uint32_t rkey, size_t off, uin
 
 /* --- life --- */
 
-static void type_1_body(void)
+RNIC_TEST(connected, type_1)
 {
 	windowed(ALL_ACCESS);
 	struct ibv_mw *mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1);
@@ -167,13 +167,7 @@ static void type_1_body(void)
 	ck_assert_int_eq(errno, EINVAL);
 }
 
-START_TEST(type_1)
-{
-	run(connected, type_1_body);
-}
-END_TEST
-
-static void type_2_body(void)
+RNIC_TEST(connected, type_2)
 {
 	windowed(IBV_ACCESS_LOCAL_WRITE);
 	struct ibv_mw *mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
@@ -214,12 +208,6 @@ static void type_2_body(void)
 	ck_assert_int_eq(ibv_dealloc_mw(mw), 0);
 }
 
-START_TEST(type_2)
-{
-	run(connected, type_2_body);
-}
-END_TEST
-
 /* A long SEND with invalidate: the key dies with its last packet. */
 static void long_send_body(void)
 {
@@ -246,19 +234,18 @@ static void long_send_body(void)
 	ck_assert_mem_eq(b.buf + HERE, a.buf, BYTES);
 }
 
-START_TEST(long_send)
+TESTS(long_send, 2)
 {
 	if (_i) { /* with losses: what is sent again invalidates once */
 		source.state = 7;
 		source.permille[CHOICE_PACKET] = 200;
 	}
-	run(connected, long_send_body);
+	run_connected(long_send_body);
 }
-END_TEST
 
 /* What the peer may not invalidate: the message has come, its receive completes with an error, it
  * is not acknowledged, and that was it. */
-static void wrong_invalidation_body(void)
+RNIC_TESTS(connected, wrong_invalidation, true + 1, opt.hw.ack_early = _i)
 {
 	windowed(ALL_ACCESS);
 	struct ibv_mw *one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1),
@@ -267,7 +254,7 @@ static void wrong_invalidation_body(void)
 	uint32_t rkey = bind_2(two, two->rkey, info(0, 64, RW), OK);
 	const uint32_t keys[] = {region->rkey, region->lkey, one->rkey, ibv_inc_rkey(rkey), 0,
 				 0xffffffff};
-	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+	for (unsigned i = 0; i < ROWS_OF(keys); i++) {
 		struct ibv_sge sge;
 		struct ibv_send_wr wr = wr_make(&a, IBV_WR_SEND_WITH_INV, &sge, 0, 8, &b, 0);
 		wr.invalidate_rkey = keys[i];
@@ -285,13 +272,6 @@ static void wrong_invalidation_body(void)
 	access_off(IBV_WR_RDMA_READ, one->rkey, 0, 8, OK);
 	access_off(IBV_WR_RDMA_READ, rkey, 0, 8, OK);
 }
-
-START_TEST(wrong_invalidation)
-{
-	opt.hw.ack_early = _i;
-	run(connected, wrong_invalidation_body);
-}
-END_TEST
 
 /* --- what may be bound --- */
 
@@ -324,9 +304,9 @@ static const struct binding {
 	 8, false, FAILED},
 };
 
-static void rules_body(void)
+RNIC_TEST(connected, rules)
 {
-	for (unsigned i = 0; i < sizeof(bindings) / sizeof(*bindings); i++) {
+	for (unsigned i = 0; i < ROWS_OF(bindings); i++) {
 		const struct binding *t = &bindings[i];
 		struct ibv_mw *one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1);
 		struct ibv_mw *two = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
@@ -369,14 +349,8 @@ static void rules_body(void)
 	bind_2(mw, mw->rkey, what, FAILED);
 }
 
-START_TEST(rules)
-{
-	run(connected, rules_body);
-}
-END_TEST
-
 /* What is refused when it is posted. */
-static void refused_posts_body(void)
+RNIC_TEST(connected, refused_posts)
 {
 	windowed(ALL_ACCESS);
 	struct ibv_mw *one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1),
@@ -409,14 +383,8 @@ static void refused_posts_body(void)
 	ck_assert(empty(b.scq));
 }
 
-START_TEST(refused_posts)
-{
-	run(connected, refused_posts_body);
-}
-END_TEST
-
 /* Addresses that count from the window's beginning. */
-static void zero_based_body(void)
+RNIC_TEST(connected, zero_based)
 {
 	windowed(ALL_ACCESS);
 	struct ibv_mw *mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
@@ -428,15 +396,9 @@ static void zero_based_body(void)
 	access_off(IBV_WR_RDMA_WRITE, rkey, HERE, 8, NO);
 }
 
-START_TEST(zero_based)
-{
-	run(connected, zero_based_body);
-}
-END_TEST
-
 /* A type 2 window serves the queue pair that bound it, and dies with it; one of type 1 serves all
  * of its domain. */
-static void whose_body(void)
+RNIC_TEST(connected, whose)
 {
 	windowed(ALL_ACCESS);
 	struct ibv_mw *one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1),
@@ -471,14 +433,8 @@ static void whose_body(void)
 	access_off(IBV_WR_RDMA_WRITE, one->rkey, HERE, 8, OK);
 }
 
-START_TEST(whose)
-{
-	run(connected, whose_body);
-}
-END_TEST
-
 /* An unreliable connection has windows, too: what is outside of them is dropped without a word. */
-static void unreliable_body(void)
+RNIC_TEST(connected, unreliable)
 {
 	struct ibv_sge sge;
 	remake_qp(&a, IBV_QPT_UC, NULL);
@@ -513,12 +469,6 @@ static void unreliable_body(void)
 	ck_assert_int_eq(ibv_post_send(b.qp, &bind, &bad), EINVAL);
 }
 
-START_TEST(unreliable)
-{
-	run(connected, unreliable_body);
-}
-END_TEST
-
 /* Requests around a binding keep their order, lossy link or not; the SEND after it may carry the
  * new key. */
 static void order_body(void)
@@ -549,18 +499,17 @@ static void order_body(void)
 	}
 }
 
-START_TEST(order)
+TESTS(order, 2)
 {
 	if (_i) {
 		source.state = 11;
 		source.permille[CHOICE_PACKET] = 100;
 	}
-	run(connected, order_body);
+	run_connected(order_body);
 }
-END_TEST
 
 /* A binding that fails waits for its turn: those before it succeed, those after it are flushed. */
-static void failure_in_turn_body(void)
+RNIC_TEST(connected, failure_in_turn)
 {
 	windowed(ALL_ACCESS);
 	struct ibv_mw *mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
@@ -578,14 +527,10 @@ static void failure_in_turn_body(void)
 	ck_assert_int_eq(b.qp->state, IBV_QPS_ERR);
 }
 
-START_TEST(failure_in_turn)
-{
-	run(connected, failure_in_turn_body);
-}
-END_TEST
-
 /* By ibv_wr_*. */
-static void extended_body(void)
+RNIC_TEST(connected, extended,
+	  opt.send_ops = IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV |
+			 IBV_QP_EX_WITH_SEND_WITH_INV)
 {
 	windowed(ALL_ACCESS);
 	struct ibv_mw *one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1),
@@ -630,16 +575,14 @@ static void extended_body(void)
 	ck_assert(empty(b.scq));
 }
 
-START_TEST(extended)
+static unsigned never_drain(const struct choice_point *at, unsigned n)
 {
-	opt.send_ops = IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV |
-		       IBV_QP_EX_WITH_SEND_WITH_INV;
-	run(connected, extended_body);
+	return at->kind == CHOICE_DRAIN ? n - 1 : 0;
 }
-END_TEST
 
 /* What the window shows of a pool is PM: a FLUSH through it makes it durable. */
-static void pm_window_body(void)
+RNIC_TEST(pm, pm_window, source.answer = never_drain,
+	  opt.hw = (struct hardware){.domain = DOMAIN_DMP, .iio_in_mhp = true, .mtu = 4096})
 {
 	windowed(ALL_ACCESS | PERSISTENT);
 	struct ibv_mw *mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
@@ -659,22 +602,9 @@ static void pm_window_body(void)
 	ck_assert_uint_eq(pmem_dirty(pool), 1);
 }
 
-static unsigned never_drain(const struct choice_point *at, unsigned n)
-{
-	return at->kind == CHOICE_DRAIN ? n - 1 : 0;
-}
-
-START_TEST(pm_window)
-{
-	source.answer = never_drain;
-	opt.hw = (struct hardware){.domain = DOMAIN_DMP, .iio_in_mhp = true, .mtu = 4096};
-	run_pm(pm_window_body);
-}
-END_TEST
-
 /* --- regions --- */
 
-static void rereg_body(void)
+RNIC_TEST(connected, rereg)
 {
 	windowed(ALL_ACCESS);
 	uint32_t rkey = region->rkey, lkey = region->lkey;
@@ -724,7 +654,7 @@ static void rereg_body(void)
 		{IBV_REREG_MR_CHANGE_ACCESS, false, false, 0, IBV_ACCESS_ON_DEMAND,
 		 IBV_REREG_MR_ERR_CMD, EOPNOTSUPP},
 	};
-	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+	for (unsigned i = 0; i < ROWS_OF(wrong); i++) {
 		errno = 0;
 		ck_assert_int_eq(rnic_rereg_mr(region, wrong[i].flags, wrong[i].pd ? b.pd : NULL,
 					       wrong[i].addr ? b.buf : NULL, wrong[i].len,
@@ -739,12 +669,6 @@ static void rereg_body(void)
 	access_off(IBV_WR_RDMA_WRITE, rkey, HERE, 64, OK);
 	ck_assert_int_eq(rnic_dereg_mr(region), 0);
 }
-
-START_TEST(rereg)
-{
-	run(connected, rereg_body);
-}
-END_TEST
 
 static const struct {
 	const char *name;
@@ -762,9 +686,9 @@ static const struct {
 	{"durable DRAM", 64, ALL_ACCESS | PERSISTENT, EINVAL},
 };
 
-static void registrations_body(void)
+RNIC_TEST(connected, registering)
 {
-	for (unsigned i = 0; i < sizeof(registrations) / sizeof(*registrations); i++) {
+	for (unsigned i = 0; i < ROWS_OF(registrations); i++) {
 		errno = 0;
 		struct ibv_mr *mr = rnic_reg_mr(a.pd, a.buf, registrations[i].len,
 						registrations[i].access);
@@ -779,14 +703,8 @@ static void registrations_body(void)
 	ck_assert_int_eq(errno, EINVAL);
 }
 
-START_TEST(registering)
-{
-	run(connected, registrations_body);
-}
-END_TEST
-
 /* Reads as zeros, swallows what is written, and no peer sees it. */
-static void null_region_body(void)
+RNIC_TEST(connected, null_region)
 {
 	struct ibv_mr *null = ibv_alloc_null_mr(a.pd);
 	ck_assert_ptr_nonnull(null);
@@ -819,14 +737,8 @@ static void null_region_body(void)
 	bind_2(mw, mw->rkey, info(0, 64, IBV_ACCESS_REMOTE_READ), FAILED);
 }
 
-START_TEST(null_region)
-{
-	run(connected, null_region_body);
-}
-END_TEST
-
 /* A parent domain is as good as what it was made of. */
-static void parents_body(void)
+RNIC_TEST(connected, parents)
 {
 	struct ibv_td_init_attr td_attr = {0};
 	struct ibv_td *td = ibv_alloc_td(b.ctx, &td_attr);
@@ -865,19 +777,13 @@ static void parents_body(void)
 	ck_assert_int_eq(ibv_dealloc_td(td), EINVAL);
 }
 
-START_TEST(parents)
-{
-	run(connected, parents_body);
-}
-END_TEST
-
 /* --- a hostile peer --- */
 
 /*
  * Keys, lengths, addresses at random and at the edges: nothing outside what was given is read or
  * changed. The rest of b's buffer is guarded by a pattern, in which each word says where it is.
  */
-static void spray_body(void)
+RNIC_TEST(connected, spray)
 {
 	uint64_t state = 99;
 	const uint64_t edges[] = {0,	     1,	  7,	      8,	  BYTES - 1,	 BYTES,
@@ -902,7 +808,7 @@ static void spray_body(void)
 						      IBV_WR_ATOMIC_FETCH_AND_ADD,
 						      IBV_WR_ATOMIC_WRITE};
 		enum ibv_wr_opcode opcode = opcodes[rnd(&state) % 4];
-		uint64_t edge = edges[rnd(&state) % (sizeof(edges) / sizeof(*edges))];
+		uint64_t edge = edges[rnd(&state) % (ROWS_OF(edges))];
 		uint64_t va = (uintptr_t)b.buf + HERE + (rnd(&state) % 2 ? edge : 0 - edge);
 		uint32_t len = (uint32_t)(rnd(&state) % 2 ? edges[rnd(&state) % 8]
 							  : rnd(&state) % 600);
@@ -940,36 +846,7 @@ static void spray_body(void)
 	ck_assert_uint_eq(off, BUF);
 }
 
-START_TEST(spray)
-{
-	run(connected, spray_body);
-}
-END_TEST
-
 int main(void)
 {
-	Suite *suite = suite_create("mw");
-	TCase *tc = tcase_create("mw");
-	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, setup_options, NULL);
-	tcase_add_test(tc, type_1);
-	tcase_add_test(tc, type_2);
-	tcase_add_loop_test(tc, long_send, 0, 2);
-	tcase_add_loop_test(tc, wrong_invalidation, false, true + 1);
-	tcase_add_test(tc, rules);
-	tcase_add_test(tc, refused_posts);
-	tcase_add_test(tc, zero_based);
-	tcase_add_test(tc, whose);
-	tcase_add_test(tc, unreliable);
-	tcase_add_loop_test(tc, order, 0, 2);
-	tcase_add_test(tc, failure_in_turn);
-	tcase_add_test(tc, extended);
-	tcase_add_test(tc, pm_window);
-	tcase_add_test(tc, rereg);
-	tcase_add_test(tc, registering);
-	tcase_add_test(tc, null_region);
-	tcase_add_test(tc, parents);
-	tcase_add_test(tc, spray);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("mw", setup_options, NULL));
 }

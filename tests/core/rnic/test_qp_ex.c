@@ -55,7 +55,7 @@ static struct ibv_wc done(uint64_t id, enum ibv_wc_opcode opcode, uint32_t bytes
 
 /* --- each builder --- */
 
-static void builders_body(void)
+RNIC_TEST(connected, builders)
 {
 	fill(a.buf, 4096, 1);
 	start(1, IBV_SEND_SIGNALED);
@@ -106,12 +106,6 @@ static void builders_body(void)
 	ck_assert_mem_eq(b.buf + 30000, a.buf, 64);
 }
 
-START_TEST(builders)
-{
-	run(connected, builders_body);
-}
-END_TEST
-
 static void atomic_builders_body(void)
 {
 	set_word(&b, 64, 40);
@@ -147,16 +141,15 @@ static void atomic_builders_body(void)
 	done(5, IBV_WC_FLUSH, 0);
 }
 
-START_TEST(atomic_builders)
+TEST(atomic_builders)
 {
 	opt.inline_bytes = 0; /* is for inline data, which an atomic write's are not */
-	run(connected, atomic_builders_body);
+	run_connected(atomic_builders_body);
 }
-END_TEST
 
 /* --- data --- */
 
-static void lists_body(void)
+RNIC_TEST(connected, lists)
 {
 	struct ibv_sge sge[5];
 	uint8_t want[400];
@@ -184,13 +177,7 @@ static void lists_body(void)
 		ck_assert_mem_eq(a.buf + 20000 + 500 * i, want + 100 * i, 100);
 }
 
-START_TEST(lists)
-{
-	run(connected, lists_body);
-}
-END_TEST
-
-static void inline_body(void)
+RNIC_TEST(connected, inline_data)
 {
 	uint8_t data[128], copy[128];
 	fill(data, 128, 3);
@@ -225,14 +212,8 @@ static void inline_body(void)
 	ck_assert_mem_eq(b.buf, a.buf, 64);
 }
 
-START_TEST(inline_data)
-{
-	run(connected, inline_body);
-}
-END_TEST
-
 /* Messages of no bytes, in all the ways there are; they need no key. */
-static void nothing_body(void)
+RNIC_TEST(connected, nothing)
 {
 	for (unsigned how = 0; how < 5; how++)
 		for (unsigned what = 0; what < 3; what++) {
@@ -263,14 +244,8 @@ static void nothing_body(void)
 		}
 }
 
-START_TEST(nothing)
-{
-	run(connected, nothing_body);
-}
-END_TEST
-
 /* Inline data, and an atomic write's, may lie in PM. */
-static void from_pm_body(void)
+RNIC_TEST(pm, from_pm)
 {
 	struct side *me = &b, *peer = &a;
 	fill(b.buf, 128, 5);
@@ -287,15 +262,9 @@ static void from_pm_body(void)
 	ck_assert_mem_eq(a.buf + 128, b.buf + 64, 8);
 }
 
-START_TEST(from_pm)
-{
-	run_pm(from_pm_body);
-}
-END_TEST
-
 /* --- batches --- */
 
-static void batch_body(void)
+RNIC_TESTS(connected, batch, 2, opt.hw.transport = _i ? TRANSPORT_IWARP : TRANSPORT_IB)
 {
 	fill(a.buf, 4096, 6);
 	recv_post(&b, 40000, 64, 50);
@@ -334,14 +303,7 @@ static void batch_body(void)
 	ck_assert(empty(a.scq));
 }
 
-START_TEST(batch)
-{
-	opt.hw.transport = _i ? TRANSPORT_IWARP : TRANSPORT_IB;
-	run(connected, batch_body);
-}
-END_TEST
-
-static void sig_all_body(void)
+RNIC_TEST(connected, sig_all, opt.sig_all = 1)
 {
 	ibv_wr_start(a.qpx);
 	for (uint64_t i = 0; i < 3; i++) {
@@ -354,14 +316,7 @@ static void sig_all_body(void)
 		expect(a.scq, i, IBV_WC_SUCCESS);
 }
 
-START_TEST(sig_all)
-{
-	opt.sig_all = 1;
-	run(connected, sig_all_body);
-}
-END_TEST
-
-static void abort_body(void)
+RNIC_TEST(connected, aborted, opt.send_wr = 4)
 {
 	uint8_t data[100] = {1};
 	uint64_t value = 1;
@@ -395,13 +350,6 @@ static void abort_body(void)
 	ck_assert_mem_eq(b.buf, data, 100);
 }
 
-START_TEST(aborted)
-{
-	opt.send_wr = 4;
-	run(connected, abort_body);
-}
-END_TEST
-
 static void sent(void)
 {
 	ck_assert_int_eq(ibv_wr_complete(a.qpx), 0);
@@ -427,7 +375,7 @@ static void lost(void)
 static void (*const ends[])(void) = {sent, dropped, refused, lost};
 
 /* The RNIC's memory for inline data is free again, however a batch ends. */
-static void buffers_body(void)
+RNIC_TESTS(connected, buffers, ROWS_OF(ends), opt.psn = (uint32_t)_i, opt.inline_bytes = 1024)
 {
 	uint8_t class, *first, *second;
 	unsigned found = 0;
@@ -451,14 +399,6 @@ static void buffers_body(void)
 	ck_assert_uint_eq(found, 2);
 }
 
-START_TEST(buffers)
-{
-	opt.psn = (uint32_t)_i;
-	opt.inline_bytes = 1024;
-	run(connected, buffers_body);
-}
-END_TEST
-
 static void write_word(uint64_t id, uint64_t value, size_t off)
 {
 	a.qpx->wr_id = id;
@@ -466,7 +406,7 @@ static void write_word(uint64_t id, uint64_t value, size_t off)
 	ibv_wr_set_inline_data(a.qpx, &value, 8);
 }
 
-static void full_body(void)
+RNIC_TEST(connected, full, opt.send_wr = 4)
 {
 	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 800, 1, IBV_SEND_SIGNALED);
 	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 808, 2, IBV_SEND_SIGNALED);
@@ -506,15 +446,8 @@ static void full_body(void)
 	expect(a.scq, 50, IBV_WC_SUCCESS);
 }
 
-START_TEST(full)
-{
-	opt.send_wr = 4;
-	run(connected, full_body);
-}
-END_TEST
-
 /* Both ways to post on one queue pair: one order. */
-static void mixed_body(void)
+RNIC_TEST(connected, mixed)
 {
 	uint64_t id = 0, want[8] = {0};
 	struct ibv_wc wc;
@@ -546,12 +479,6 @@ static void mixed_body(void)
 		ck_assert(empty(a.scq));
 	}
 }
-
-START_TEST(mixed)
-{
-	run(connected, mixed_body);
-}
-END_TEST
 
 /* --- the same run, whichever API --- */
 
@@ -603,7 +530,7 @@ static void same_body(void)
 	hashes[api] = sim_hash(sim);
 }
 
-START_TEST(same_run)
+TEST(same_run)
 {
 	for (api = 0; api < 2; api++) {
 		memset(&source, 0, sizeof(source));
@@ -612,11 +539,10 @@ START_TEST(same_run)
 		source.state = 11;
 		source.permille[CHOICE_PACKET] = 100;
 		source.permille[CHOICE_LAND] = 50;
-		run(connected, same_body);
+		run_connected(same_body);
 	}
 	ck_assert_uint_eq(hashes[0], hashes[1]);
 }
-END_TEST
 
 /* --- misuse --- */
 
@@ -770,7 +696,7 @@ static const struct misuse {
 static struct misuse misuse;
 
 /* The misuse comes first, in the middle, or last; either all of the batch is posted, or nothing. */
-static void misuse_body(void)
+RNIC_TESTS(connected, misused, ROWS_OF(misuses), misuse = misuses[_i])
 {
 	fill(a.buf, 256, 8);
 	for (unsigned place = 0; place < 3; place++) {
@@ -802,15 +728,8 @@ static void misuse_body(void)
 	}
 }
 
-START_TEST(misused)
-{
-	misuse = misuses[_i];
-	run(connected, misuse_body);
-}
-END_TEST
-
 /* An atomic's result has 8 bytes: its list may have room for more, but not for less. */
-static void atomic_lists_body(void)
+RNIC_TEST(connected, atomic_lists)
 {
 	set_word(&b, 8, 7);
 	start(1, IBV_SEND_SIGNALED);
@@ -830,13 +749,7 @@ static void atomic_lists_body(void)
 	ck_assert_uint_eq(word(&b, 8), 8);
 }
 
-START_TEST(atomic_lists)
-{
-	run(connected, atomic_lists_body);
-}
-END_TEST
-
-static void first_error_body(void)
+RNIC_TEST(connected, first_error, opt.send_wr = 2)
 {
 	/* Complete without start. */
 	ck_assert_int_eq(ibv_wr_complete(a.qpx), EINVAL);
@@ -861,13 +774,6 @@ static void first_error_body(void)
 	ck_assert_uint_eq(word(&b, 0), 0);
 }
 
-START_TEST(first_error)
-{
-	opt.send_wr = 2;
-	run(connected, first_error_body);
-}
-END_TEST
-
 /* --- states --- */
 
 static int post_in_state(uint64_t id)
@@ -878,7 +784,7 @@ static int post_in_state(uint64_t id)
 	return ibv_wr_complete(a.qpx);
 }
 
-static void states_body(void)
+RNIC_TEST(task, states)
 {
 	ck_assert_int_eq(post_in_state(1), EINVAL);
 	ck_assert_int_eq(modify(&a, &b, IBV_QPS_INIT, MASK_INIT), 0);
@@ -916,12 +822,6 @@ static void states_body(void)
 	ck_assert_int_eq(post_in_state(1), EINVAL);
 }
 
-START_TEST(states)
-{
-	run(task, states_body);
-}
-END_TEST
-
 /* --- two tasks, one queue pair --- */
 
 static unsigned others_post;
@@ -939,7 +839,7 @@ static void other_task(void *arg)
 	ck_assert_int_eq(ibv_wr_complete(a.qpx), 0);
 }
 
-static void two_tasks_body(void)
+RNIC_TESTS(connected, two_tasks, 2, others_post = (unsigned)_i)
 {
 	set_word(&a, 0, 50);
 	start(1, IBV_SEND_SIGNALED);
@@ -956,13 +856,6 @@ static void two_tasks_body(void)
 	rt_sleep(US);
 	ck_assert_uint_eq(word(&b, 0), 50);
 }
-
-START_TEST(two_tasks)
-{
-	others_post = (unsigned)_i;
-	run(connected, two_tasks_body);
-}
-END_TEST
 
 /* --- creation --- */
 
@@ -1007,9 +900,9 @@ static const struct creation {
 	{"raw packets", PD | OPS, 0, 0, EOPNOTSUPP, IBV_QPT_RAW_PACKET, 1},
 };
 
-static void creation_body(void)
+RNIC_TEST(task, creation)
 {
-	for (unsigned i = 0; i < sizeof(creations) / sizeof(*creations); i++) {
+	for (unsigned i = 0; i < ROWS_OF(creations); i++) {
 		const struct creation *c = &creations[i];
 		struct ibv_qp_init_attr_ex init = {
 			.qp_context = (void *)c,
@@ -1054,14 +947,8 @@ static void creation_body(void)
 	ck_assert_int_eq(errno, EINVAL);
 }
 
-START_TEST(creation)
-{
-	run(task, creation_body);
-}
-END_TEST
-
 /* Which functions a queue pair has: those that were asked for. */
-static void available_body(void)
+RNIC_TEST(task, available)
 {
 	for (unsigned bit = 0; bit < 13; bit++) {
 		uint64_t ops = 1ull << bit;
@@ -1095,12 +982,6 @@ static void available_body(void)
 	}
 }
 
-START_TEST(available)
-{
-	run(task, available_body);
-}
-END_TEST
-
 /* A store that calls a function that it did not ask for has a fault of its own, and the run goes on
  * to say so. */
 static void calls_none(void *arg)
@@ -1111,7 +992,7 @@ static void calls_none(void *arg)
 	ibv_wr_rdma_read(a.qpx, 1, 0);
 }
 
-START_TEST(not_asked_for)
+TEST(not_asked_for)
 {
 	opt.send_ops = IBV_QP_EX_WITH_SEND;
 	sim = sim_new();
@@ -1122,9 +1003,8 @@ START_TEST(not_asked_for)
 	ck_assert_str_eq(sim_fault(sim, NULL), "segmentation fault");
 	sim_free(sim);
 }
-END_TEST
 
-static void device_body(void)
+RNIC_TEST(task, device)
 {
 	struct ibv_device_attr_ex attr;
 	struct ibv_device_attr plain;
@@ -1161,12 +1041,6 @@ static void device_body(void)
 	ck_assert_ptr_null(ibv_alloc_dm(a.ctx, NULL));
 	ck_assert_int_eq(errno, EOPNOTSUPP);
 }
-
-START_TEST(device)
-{
-	run(task, device_body);
-}
-END_TEST
 
 /* --- the memory placement extensions --- */
 
@@ -1258,7 +1132,7 @@ static const struct placement {
 	{"atomic write, another domain's", IBV_WR_ATOMIC_WRITE, 0, 0, 0, 8, W, W, ACCESS,
 	 OTHER_DOMAIN},
 };
-#define PLACEMENTS (sizeof(placements) / sizeof(*placements))
+#define PLACEMENTS ROWS_OF(placements)
 static struct placement placement;
 
 static void post_placement(uint32_t rkey, uint64_t va)
@@ -1284,7 +1158,8 @@ static void post_placement(uint32_t rkey, uint64_t va)
 	ck_assert_int_eq(ibv_wr_complete(a.qpx), 0);
 }
 
-static void placement_body(void)
+RNIC_TESTS(pm, placement_case, 2 * PLACEMENTS, placement = placements[_i % PLACEMENTS],
+	   api = _i >= (int)PLACEMENTS, opt.qp_access = placement.qp)
 {
 	struct ibv_pd *pd = placement.key == OTHER_DOMAIN ? rnic_alloc_pd(b.ctx) : b.pd;
 	struct ibv_mr *mr = rnic_reg_mr(pd, b.buf + 4096, 4096, (int)placement.region);
@@ -1308,18 +1183,9 @@ static void placement_body(void)
 	ck_assert_uint_eq(wc.wr_id, 7);
 }
 
-START_TEST(placement_case)
-{
-	placement = placements[_i % PLACEMENTS];
-	api = _i >= (int)PLACEMENTS;
-	opt.qp_access = placement.qp;
-	run_pm(placement_body);
-}
-END_TEST
-
 /* A region that counts from 0, at an address that is no multiple of 8: neither the address that is
  * sent nor the one in memory may be odd. */
-static void zero_based_body(void)
+RNIC_TESTS(connected, zero_based, 4, opt.psn = (uint32_t)_i)
 {
 	struct ibv_mr *mr = rnic_reg_mr(b.pd, b.buf + 4, 64, ALL_ACCESS | IBV_ACCESS_ZERO_BASED);
 	uint64_t va = opt.psn % 2 ? 4 : 0, value = 1;
@@ -1335,15 +1201,8 @@ static void zero_based_body(void)
 	ck_assert_uint_eq(word(&b, 0) | word(&b, 8), 0);
 }
 
-START_TEST(zero_based)
-{
-	opt.psn = (uint32_t)_i;
-	run(connected, zero_based_body);
-}
-END_TEST
-
 /* The right to durability is for PM only. */
-static void registration_body(void)
+RNIC_TEST(pm, registration)
 {
 	ck_assert_ptr_nonnull(rnic_reg_mr(b.pd, b.buf, 64, P));
 	ck_assert_ptr_nonnull(rnic_reg_mr(b.pd, b.buf, 64, G | P));
@@ -1358,12 +1217,6 @@ static void registration_body(void)
 	ck_assert_int_eq(errno, EFAULT);
 }
 
-START_TEST(registration)
-{
-	run_pm(registration_body);
-}
-END_TEST
-
 /* --- order --- */
 
 static const enum ibv_wr_opcode nonposted[] = {IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
@@ -1373,6 +1226,7 @@ static const enum ibv_wr_opcode nonposted[] = {IBV_WR_RDMA_READ, IBV_WR_ATOMIC_C
 static const enum ibv_wr_opcode posted[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
 					    IBV_WR_SEND};
 #define POSTED 3
+#define ORDERS (NONPOSTED * NONPOSTED + NONPOSTED * POSTED * 3)
 
 /* By the extended API. 8 bytes, or a FLUSH of all. */
 static void build(enum ibv_wr_opcode opcode, size_t off)
@@ -1451,7 +1305,7 @@ static void order_body(void)
 /* 25 pairs of what is not posted; what is posted after what is not, with a fence and without; and
  * before
  * it. */
-START_TEST(ordered)
+TESTS(ordered, ORDERS)
 {
 	unsigned i = (unsigned)_i;
 	if (i < NONPOSTED * NONPOSTED) {
@@ -1467,13 +1321,12 @@ START_TEST(ordered)
 		opt.hw.ack_early = false;
 	}
 	source.answer = hold_first;
-	run(connected, order_body);
+	run_connected(order_body);
 }
-END_TEST
-#define ORDERS (NONPOSTED * NONPOSTED + NONPOSTED * POSTED * 3)
 
 /* max_rd_atomic counts all that is not posted: so many are under way. */
-static void initiator_body(void)
+RNIC_TESTS(connected, initiator_depth, 4 * NONPOSTED, opt.rd_atomic = (uint8_t)(1 + _i % 4),
+	   opt.cqe += (unsigned)_i / 4, source.answer = hold_first, requests_sent = 0)
 {
 	start(0, IBV_SEND_SIGNALED);
 	for (unsigned i = 0; i < NONPOSTED; i++)
@@ -1486,18 +1339,9 @@ static void initiator_body(void)
 	ck_assert_uint_eq(requests_sent, NONPOSTED);
 }
 
-START_TEST(initiator_depth)
-{
-	opt.rd_atomic = (uint8_t)(1 + _i % 4);
-	opt.cqe += (unsigned)_i / 4;
-	source.answer = hold_first;
-	requests_sent = 0;
-	run(connected, initiator_body);
-}
-END_TEST
-
 /* max_dest_rd_atomic, too; one more than it allows is an invalid request. */
-static void responder_body(void)
+RNIC_TESTS(connected, responder_resources, NONPOSTED, opt.dest_rd_atomic = 2,
+	   opt.cqe += (unsigned)_i, source.answer = hold_first)
 {
 	start(0, IBV_SEND_SIGNALED);
 	for (unsigned i = 0; i < 3; i++) {
@@ -1509,15 +1353,6 @@ static void responder_body(void)
 	expect(a.scq, 1, IBV_WC_SUCCESS);
 	expect(a.scq, 2, IBV_WC_REM_INV_REQ_ERR);
 }
-
-START_TEST(responder_resources)
-{
-	opt.dest_rd_atomic = 2;
-	opt.cqe += (unsigned)_i;
-	source.answer = hold_first;
-	run(connected, responder_body);
-}
-END_TEST
 
 /* --- once --- */
 
@@ -1566,7 +1401,7 @@ static void late_flush_body(void)
 	ck_assert_uint_eq(pmem_dirty(pool), 1);
 }
 
-START_TEST(late_duplicate)
+TESTS(late_duplicate, 2)
 {
 	opt.timeout = 2; /* 16 us */
 	opt.hw.ddio = DDIO_OFF;
@@ -1575,7 +1410,6 @@ START_TEST(late_duplicate)
 	late_delay = 5;
 	run_pm(_i ? late_flush_body : late_write_body);
 }
-END_TEST
 
 /* The first answer to the second message is lost. */
 static unsigned lose_answer(const struct choice_point *at, unsigned n)
@@ -1589,7 +1423,7 @@ static unsigned lose_answer(const struct choice_point *at, unsigned n)
 
 /* A sequence number comes again after 16 million packets (here it is set back): a duplicate gets
  * its own answer, not that of the request that had its number before. */
-static void again_body(void)
+RNIC_TEST(connected, numbers_again, source.answer = lose_answer)
 {
 	struct rnic_qp *from = (struct rnic_qp *)a.qp, *to = (struct rnic_qp *)b.qp;
 	for (uint64_t i = 0; i < 2; i++) {
@@ -1604,15 +1438,10 @@ static void again_body(void)
 	ck_assert_uint_eq(word(&b, 0), 2);
 }
 
-START_TEST(numbers_again)
-{
-	source.answer = lose_answer;
-	run(connected, again_body);
-}
-END_TEST
-
 /* Whatever the link does: each once, in order. */
-static void lossy_body(void)
+RNIC_TESTS(connected, lossy, 10, source.state = (uint64_t)_i + 1,
+	   source.permille[CHOICE_PACKET] = 100, source.permille[CHOICE_FETCH] = 50,
+	   source.permille[CHOICE_LAND] = 50, opt.timeout = 4, opt.psn = 0xffffe0)
 {
 	for (uint64_t round = 0; round < 40; round++) {
 		set_word(&a, 0, round);
@@ -1636,18 +1465,6 @@ static void lossy_body(void)
 	}
 }
 
-START_TEST(lossy)
-{
-	source.state = (uint64_t)_i + 1;
-	source.permille[CHOICE_PACKET] = 100;
-	source.permille[CHOICE_FETCH] = 50;
-	source.permille[CHOICE_LAND] = 50;
-	opt.timeout = 4;
-	opt.psn = 0xffffe0;
-	run(connected, lossy_body);
-}
-END_TEST
-
 /* --- packets that our requester would not send --- */
 
 static const struct malformed {
@@ -1670,9 +1487,9 @@ static const struct malformed {
 	{"flush with data", OP_FLUSH, 8, 64, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE, false},
 };
 
-static void malformed_body(void)
+RNIC_TEST(connected, malformed_packets)
 {
-	for (unsigned i = 0; i < sizeof(malformed) / sizeof(*malformed); i++) {
+	for (unsigned i = 0; i < ROWS_OF(malformed); i++) {
 		const struct malformed *m = &malformed[i];
 		struct packet *pkt = packet_get(net, m->payload);
 		set_word(&b, 0, 0);
@@ -1699,50 +1516,7 @@ static void malformed_body(void)
 	}
 }
 
-START_TEST(malformed_packets)
-{
-	run(connected, malformed_body);
-}
-END_TEST
-
 int main(void)
 {
-	Suite *suite = suite_create("qp_ex");
-	TCase *tc = tcase_create("qp_ex");
-	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, builders);
-	tcase_add_test(tc, atomic_builders);
-	tcase_add_test(tc, lists);
-	tcase_add_test(tc, inline_data);
-	tcase_add_test(tc, nothing);
-	tcase_add_test(tc, from_pm);
-	tcase_add_loop_test(tc, batch, 0, 2);
-	tcase_add_test(tc, sig_all);
-	tcase_add_test(tc, aborted);
-	tcase_add_loop_test(tc, buffers, 0, sizeof(ends) / sizeof(*ends));
-	tcase_add_test(tc, full);
-	tcase_add_test(tc, mixed);
-	tcase_add_test(tc, same_run);
-	tcase_add_loop_test(tc, misused, 0, sizeof(misuses) / sizeof(*misuses));
-	tcase_add_test(tc, atomic_lists);
-	tcase_add_test(tc, first_error);
-	tcase_add_test(tc, states);
-	tcase_add_loop_test(tc, two_tasks, 0, 2);
-	tcase_add_test(tc, creation);
-	tcase_add_test(tc, available);
-	tcase_add_test(tc, not_asked_for);
-	tcase_add_test(tc, device);
-	tcase_add_loop_test(tc, placement_case, 0, 2 * PLACEMENTS);
-	tcase_add_loop_test(tc, zero_based, 0, 4);
-	tcase_add_test(tc, registration);
-	tcase_add_loop_test(tc, ordered, 0, ORDERS);
-	tcase_add_loop_test(tc, initiator_depth, 0, 4 * NONPOSTED);
-	tcase_add_loop_test(tc, responder_resources, 0, NONPOSTED);
-	tcase_add_loop_test(tc, late_duplicate, 0, 2);
-	tcase_add_test(tc, numbers_again);
-	tcase_add_loop_test(tc, lossy, 0, 10);
-	tcase_add_test(tc, malformed_packets);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("qp_ex", setup, NULL));
 }

@@ -48,7 +48,7 @@ static int required(enum ibv_qp_state from, enum ibv_qp_state to)
 	return -1;
 }
 
-static void transitions_body(void)
+RNIC_TEST(task, transitions)
 {
 	for (unsigned f = 0; f < 6; f++)
 		for (unsigned t = 0; t < 6; t++) {
@@ -77,12 +77,6 @@ static void transitions_body(void)
 			ck_assert_int_eq(attr.qp_state, to);
 		}
 }
-
-START_TEST(transitions)
-{
-	run(task, transitions_body);
-}
-END_TEST
 
 static int rtr_with(void (*change)(struct ibv_qp_attr *))
 {
@@ -134,7 +128,7 @@ static void qpn_25_bits(struct ibv_qp_attr *attr)
 	attr->dest_qp_num = 1 << 24;
 }
 
-static void values_body(void)
+RNIC_TEST(task, values, opt.hw.mtu = 1024)
 {
 	ck_assert_int_eq(rtr_with(no_change), 0);
 	ck_assert_int_eq(rtr_with(no_grh), EINVAL);
@@ -161,13 +155,6 @@ static void values_body(void)
 	ck_assert_int_eq(rnic_modify_qp(a.qp, &attr, MASK_INIT | IBV_QP_STATE), EINVAL);
 }
 
-START_TEST(values)
-{
-	opt.hw.mtu = 1024;
-	run(task, values_body);
-}
-END_TEST
-
 static void device_body(void)
 {
 	struct ibv_port_attr port;
@@ -190,16 +177,15 @@ static void device_body(void)
 	ck_assert_ptr_null(rnic_open(net, 1, NULL));
 }
 
-START_TEST(device)
+TEST(device)
 {
 	opt.hw.mtu = 2048;
-	run(task, device_body);
+	run_task(device_body);
 	opt.hw.atomics_hca = true;
-	run(task, device_body);
+	run_task(device_body);
 }
-END_TEST
 
-static void objects_body(void)
+RNIC_TEST(task, objects)
 {
 	struct ibv_qp_init_attr init = {.send_cq = a.scq, .recv_cq = a.rcq, .qp_type = IBV_QPT_RC};
 	ck_assert_ptr_null(rnic_reg_mr(a.pd, a.buf, 64, IBV_ACCESS_REMOTE_WRITE));
@@ -225,15 +211,9 @@ static void objects_body(void)
 	ck_assert_int_eq(rnic_destroy_cq(a.scq), 0);
 }
 
-START_TEST(objects)
-{
-	run(task, objects_body);
-}
-END_TEST
-
 /* --- each operation --- */
 
-static void send_body(void)
+RNIC_TEST(connected, send)
 {
 	fill(a.buf, 3000, 1);
 	recv_post(&b, 1000, 4000, 55);
@@ -267,13 +247,7 @@ static void send_body(void)
 	}
 }
 
-START_TEST(send)
-{
-	run(connected, send_body);
-}
-END_TEST
-
-static void rdma_body(void)
+RNIC_TEST(connected, rdma)
 {
 	fill(a.buf, 5000, 2);
 	op(&a, IBV_WR_RDMA_WRITE, 0, 5000, &b, 333, 1, IBV_SEND_SIGNALED);
@@ -310,12 +284,6 @@ static void rdma_body(void)
 	expect(a.scq, 7, IBV_WC_SUCCESS);
 }
 
-START_TEST(rdma)
-{
-	run(connected, rdma_body);
-}
-END_TEST
-
 static void atomic(enum ibv_wr_opcode opcode, uint64_t compare_add, uint64_t swap, uint64_t id)
 {
 	struct ibv_sge sge;
@@ -326,7 +294,7 @@ static void atomic(enum ibv_wr_opcode opcode, uint64_t compare_add, uint64_t swa
 	post(&a, &wr);
 }
 
-static void atomics_body(void)
+RNIC_TEST(connected, atomics)
 {
 	set_word(&b, 128, 40);
 	atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 2, 0, 1);
@@ -360,13 +328,7 @@ static void atomics_body(void)
 	ck_assert_uint_eq(word(&b, 136), 0);
 }
 
-START_TEST(atomics)
-{
-	run(connected, atomics_body);
-}
-END_TEST
-
-static void sges_body(void)
+RNIC_TEST(connected, sges)
 {
 	struct ibv_sge out[4], in[3];
 	static const uint32_t out_len[4] = {700, 1, 0, 1999}, in_len[3] = {13, 2000, 1000};
@@ -414,17 +376,11 @@ static void sges_body(void)
 	ck_assert_mem_eq(got, flat, 2700);
 }
 
-START_TEST(sges)
-{
-	run(connected, sges_body);
-}
-END_TEST
-
 static void mtus_body(void)
 {
 	static const uint32_t lens[] = {1,    63,   255,  256,	257,  1023,  1024,
 					1025, 4095, 4096, 4097, 8192, 100001};
-	for (unsigned i = 0; i < sizeof(lens) / sizeof(*lens); i++) {
+	for (unsigned i = 0; i < ROWS_OF(lens); i++) {
 		uint32_t len = lens[i];
 		fill(a.buf, len, len);
 		recv_post(&b, 7, len, i);
@@ -439,18 +395,17 @@ static void mtus_body(void)
 	}
 }
 
-START_TEST(mtus)
+TESTS(mtus, 10)
 {
 	opt.mtu = (enum ibv_mtu)(IBV_MTU_256 + _i % 5);
 	opt.psn = 0xfffff0; /* wraps on the way */
 	opt.hw.ack_early = _i < 5;
-	run(connected, mtus_body);
+	run_connected(mtus_body);
 }
-END_TEST
 
 /* --- posting --- */
 
-static void inline_body(void)
+RNIC_TEST(connected, inline_data)
 {
 	struct ibv_sge sge[2] = {{(uintptr_t)a.buf, 100, 0}, {(uintptr_t)a.buf + 500, 28, 0}};
 	struct ibv_send_wr wr = {.wr_id = 3,
@@ -485,13 +440,7 @@ static void inline_body(void)
 	ck_assert_mem_eq(b.buf, a.buf, 64);
 }
 
-START_TEST(inline_data)
-{
-	run(connected, inline_body);
-}
-END_TEST
-
-static void unsignaled_body(void)
+RNIC_TEST(connected, unsignaled, opt.send_wr = 8, opt.recv_wr = 4)
 {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 8, &b, 0), *bad;
@@ -534,28 +483,13 @@ static void unsignaled_body(void)
 	ck_assert_ptr_eq(rbad, &rwr);
 }
 
-START_TEST(unsignaled)
-{
-	opt.send_wr = 8;
-	opt.recv_wr = 4;
-	run(connected, unsignaled_body);
-}
-END_TEST
-
-static void sig_all_body(void)
+RNIC_TEST(connected, sig_all, opt.sig_all = 1)
 {
 	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, 1, 0);
 	expect(a.scq, 1, IBV_WC_SUCCESS);
 }
 
-START_TEST(sig_all)
-{
-	opt.sig_all = 1;
-	run(connected, sig_all_body);
-}
-END_TEST
-
-static void bad_posts_body(void)
+RNIC_TEST(task, bad_posts)
 {
 	struct ibv_sge sge[8] = {0};
 	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE, sge, 0, 8, &b, 0), *bad;
@@ -590,12 +524,6 @@ static void bad_posts_body(void)
 	}
 }
 
-START_TEST(bad_posts)
-{
-	run(task, bad_posts_body);
-}
-END_TEST
-
 /* --- ordering --- */
 
 /* Hold the n-th line of the first message for 8 us. */
@@ -605,7 +533,7 @@ static unsigned hold_land(const struct choice_point *at, unsigned n)
 	return at->kind == CHOICE_LAND && at->a == 1 && at->c == 2 ? 4 : 0;
 }
 
-static void acked_body(void)
+RNIC_TESTS(connected, acked_is_not_visible, 2, source.answer = hold_land, opt.hw.ack_early = _i)
 {
 	fill(a.buf, 256, 6);
 	op(&a, IBV_WR_RDMA_WRITE, 0, 256, &b, 0, 1, IBV_SEND_SIGNALED);
@@ -634,15 +562,7 @@ static void acked_body(void)
 	ck_assert_uint_eq(b.buf[1000], 1);
 }
 
-START_TEST(acked_is_not_visible)
-{
-	source.answer = hold_land;
-	opt.hw.ack_early = _i;
-	run(connected, acked_body);
-}
-END_TEST
-
-static void recv_after_data_body(void)
+RNIC_TEST(connected, receive_completion_after_earlier_data, source.answer = hold_land)
 {
 	fill(a.buf, 256, 6);
 	recv_post(&b, 5000, 64, 9);
@@ -654,20 +574,13 @@ static void recv_after_data_body(void)
 	ck_assert_mem_eq(b.buf, a.buf, 256);
 }
 
-START_TEST(receive_completion_after_earlier_data)
-{
-	source.answer = hold_land;
-	run(connected, recv_after_data_body);
-}
-END_TEST
-
 static unsigned hold_fetch(const struct choice_point *at, unsigned n)
 {
 	(void)n;
 	return at->kind == CHOICE_FETCH && at->c == 2 ? 4 : 0;
 }
 
-static void fence_body(void)
+RNIC_TESTS(connected, fence, 2, source.answer = hold_fetch, opt.sig_all = _i)
 {
 	memset(b.buf, 1, 128);
 	memset(a.buf, 2, 128);
@@ -683,17 +596,9 @@ static void fence_body(void)
 	ck_assert_mem_eq(b.buf, a.buf, 128);
 }
 
-START_TEST(fence)
-{
-	source.answer = hold_fetch;
-	opt.sig_all = _i;
-	run(connected, fence_body);
-}
-END_TEST
-
 /* A READ of parts of three lines, and a WRITE to all of them that overtakes it after its first
  * line. */
-static void read_order_body(void)
+RNIC_TESTS(connected, read_order, 2, source.answer = hold_fetch, opt.hw.read_right = _i)
 {
 	memset(b.buf, 1, 192);
 	memset(a.buf, 2, 192);
@@ -708,14 +613,6 @@ static void read_order_body(void)
 	ck_assert_uint_eq(a.buf[1150], 0);
 }
 
-START_TEST(read_order)
-{
-	source.answer = hold_fetch;
-	opt.hw.read_right = _i;
-	run(connected, read_order_body);
-}
-END_TEST
-
 /* Hold what is not posted, the n-th message of the connection; also line 2 of the first WRITE. */
 static uint32_t held_message;
 static unsigned hold_message(const struct choice_point *at, unsigned n)
@@ -729,7 +626,7 @@ static unsigned hold_message(const struct choice_point *at, unsigned n)
 static const enum ibv_wr_opcode placements[] = {IBV_WR_FLUSH, IBV_WR_ATOMIC_WRITE};
 
 /* What is not posted waits for all before it; its completion says that these are visible. */
-static void placement_waits_body(void)
+RNIC_TESTS(connected, placement_waits, 2, source.answer = hold_message, opt.cqe += (unsigned)_i)
 {
 	fill(a.buf, 128, 6);
 	op(&a, IBV_WR_RDMA_WRITE, 0, 128, &b, 0, 1, IBV_SEND_SIGNALED);
@@ -746,14 +643,6 @@ static void placement_waits_body(void)
 	ck_assert_uint_eq(word(&b, 512), opt.cqe % 2 ? word(&a, 0) : 0);
 }
 
-START_TEST(placement_waits)
-{
-	source.answer = hold_message;
-	opt.cqe += (unsigned)_i;
-	run(connected, placement_waits_body);
-}
-END_TEST
-
 /* How something that is posted after a FLUSH or an atomic write behaves while that is held. */
 static struct behind {
 	enum ibv_wr_opcode first, second;
@@ -769,7 +658,8 @@ static const struct behind behinds[] = {
 	{IBV_WR_ATOMIC_WRITE, IBV_WR_ATOMIC_WRITE, 0, false},
 };
 
-static void behind_body(void)
+RNIC_TESTS(connected, behind_placement, ROWS_OF(behinds), behind = behinds[_i],
+	   source.answer = hold_message, held_message = 1)
 {
 	set_word(&a, 0, 5);
 	set_word(&a, 8, 6);
@@ -786,22 +676,13 @@ static void behind_body(void)
 	ck_assert_uint_eq(word(&b, 64), 6);
 }
 
-START_TEST(behind_placement)
-{
-	behind = behinds[_i];
-	source.answer = hold_message;
-	held_message = 1;
-	run(connected, behind_body);
-}
-END_TEST
-
 /* Lines land last first. */
 static unsigned backwards(const struct choice_point *at, unsigned n)
 {
 	return at->kind == CHOICE_ORDER ? n - 1 : at->kind == CHOICE_LAND && at->c == 2 ? 4 : 0;
 }
 
-static void any_order_body(void)
+RNIC_TEST(connected, any_order, source.answer = backwards, opt.hw.dma_order = DMA_ANY)
 {
 	fill(a.buf, 256, 8);
 	op(&a, IBV_WR_RDMA_WRITE, 0, 256, &b, 0, 1, IBV_SEND_SIGNALED);
@@ -813,14 +694,6 @@ static void any_order_body(void)
 	rt_sleep(10 * US);
 	ck_assert_mem_eq(b.buf, a.buf, 256);
 }
-
-START_TEST(any_order)
-{
-	source.answer = backwards;
-	opt.hw.dma_order = DMA_ANY;
-	run(connected, any_order_body);
-}
-END_TEST
 
 static unsigned reads_held;
 
@@ -870,7 +743,7 @@ static void reads_body(void)
 }
 
 /* dma_order=relaxed: what two READs find. */
-START_TEST(reads_in_any_order)
+TESTS(reads_in_any_order, 6)
 {
 	static const enum ibv_wr_opcode between[] = {IBV_WR_SEND, IBV_WR_RDMA_WRITE,
 						     IBV_WR_ATOMIC_FETCH_AND_ADD};
@@ -879,11 +752,17 @@ START_TEST(reads_in_any_order)
 	opt.hw.dma_order = _i % 2 ? DMA_RELAXED : DMA_LEFT;
 	opt.hw.read_right = false;
 	between_reads = between[_i / 2];
-	run(connected, reads_body);
+	run_connected(reads_body);
 }
-END_TEST
 
-static void iwarp_body(void)
+static unsigned lose_second(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	return at->kind == CHOICE_PACKET && at->a == 1 && at->b == 2 && at->c == 1 ? PACKET_LOSE
+										   : 0;
+}
+
+RNIC_TEST(connected, iwarp, opt.hw.transport = TRANSPORT_IWARP, source.answer = lose_second)
 {
 	fill(a.buf, 3000, 9);
 	uint8_t copy[3000];
@@ -900,21 +779,6 @@ static void iwarp_body(void)
 	expect(a.scq, 3, IBV_WC_SUCCESS);
 	ck_assert_mem_eq(a.buf + 5000, copy, 3000);
 }
-
-static unsigned lose_second(const struct choice_point *at, unsigned n)
-{
-	(void)n;
-	return at->kind == CHOICE_PACKET && at->a == 1 && at->b == 2 && at->c == 1 ? PACKET_LOSE
-										   : 0;
-}
-
-START_TEST(iwarp)
-{
-	opt.hw.transport = TRANSPORT_IWARP;
-	source.answer = lose_second;
-	run(connected, iwarp_body);
-}
-END_TEST
 
 /* --- errors --- */
 
@@ -1078,7 +942,7 @@ static void fault_body(void)
 	expect_failure(fault.status, fault.responder_fails);
 }
 
-START_TEST(fault_case)
+TESTS(fault_case, ROWS_OF(faults))
 {
 	fault = faults[_i];
 	opt.hw.ack_early = true;
@@ -1087,12 +951,11 @@ START_TEST(fault_case)
 	if (fault.how == NO_DEST_RD)
 		opt.dest_rd_atomic = 0;
 	opt.qp_access = fault.qp_access;
-	run(connected, fault_body);
+	run_connected(fault_body);
 }
-END_TEST
 
 /* Requests before the failing one complete, also when it fails locally. */
-static void in_order_body(void)
+RNIC_TEST(connected, errors_in_order)
 {
 	struct ibv_sge sge;
 	op(&a, IBV_WR_RDMA_WRITE, 0, 5000, &b, 0, 1, IBV_SEND_SIGNALED);
@@ -1105,13 +968,7 @@ static void in_order_body(void)
 	expect_failure(IBV_WC_LOC_PROT_ERR, false);
 }
 
-START_TEST(errors_in_order)
-{
-	run(connected, in_order_body);
-}
-END_TEST
-
-static void dereg_body(void)
+RNIC_TESTS(connected, dereg, 2, source.answer = hold_land, opt.hw.rkey_reuse = _i)
 {
 	struct ibv_mr *mr = rnic_reg_mr(b.pd, b.buf + 8192, 4096, ALL_ACCESS);
 	struct ibv_sge sge;
@@ -1133,14 +990,6 @@ static void dereg_body(void)
 	rt_sleep(20 * US);
 	ck_assert_int_eq(b.buf[8192] == a.buf[0], opt.hw.rkey_reuse);
 }
-
-START_TEST(dereg)
-{
-	source.answer = hold_land;
-	opt.hw.rkey_reuse = _i;
-	run(connected, dereg_body);
-}
-END_TEST
 
 static void rnr_body(void)
 {
@@ -1166,15 +1015,14 @@ static void rnr_body(void)
 	ck_assert_uint_lt(rt_now() - start, MS);
 }
 
-START_TEST(rnr)
+TEST(rnr)
 {
 	opt.retry_cnt =
 		0; /* waiting for a receiver is no retry, nor is what follows it out of sequence */
-	run(connected, rnr_body);
+	run_connected(rnr_body);
 }
-END_TEST
 
-static void rnr_exhausted_body(void)
+RNIC_TEST(connected, rnr_exhausted, opt.rnr_retry = 3)
 {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = wr_make(&a, IBV_WR_SEND, &sge, 0, 8, &b, 0);
@@ -1185,14 +1033,7 @@ static void rnr_exhausted_body(void)
 	ck_assert_uint_lt(rt_now() - start, 4 * 10 * US + 20 * US);
 }
 
-START_TEST(rnr_exhausted)
-{
-	opt.rnr_retry = 3;
-	run(connected, rnr_exhausted_body);
-}
-END_TEST
-
-static void retry_exhausted_body(void)
+RNIC_TEST(connected, retry_exhausted, opt.retry_cnt = 3)
 {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 8, &b, 0);
@@ -1204,14 +1045,7 @@ static void retry_exhausted_body(void)
 	ck_assert_uint_lt(rt_now() - start, 5 * timeout);
 }
 
-START_TEST(retry_exhausted)
-{
-	opt.retry_cnt = 3;
-	run(connected, retry_exhausted_body);
-}
-END_TEST
-
-static void overrun_body(void)
+RNIC_TEST(connected, overrun, opt.cqe = 4)
 {
 	for (uint64_t i = 0; i < 6; i++)
 		op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, i, IBV_SEND_SIGNALED);
@@ -1222,14 +1056,7 @@ static void overrun_body(void)
 	ck_assert_int_eq(a.qp->state, IBV_QPS_ERR);
 }
 
-START_TEST(overrun)
-{
-	opt.cqe = 4;
-	run(connected, overrun_body);
-}
-END_TEST
-
-static void drain_body(void)
+RNIC_TEST(connected, drain)
 {
 	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, 1, IBV_SEND_SIGNALED);
 	rt_sleep(US / 2);
@@ -1242,12 +1069,6 @@ static void drain_body(void)
 	expect(a.scq, 2, IBV_WC_SUCCESS);
 }
 
-START_TEST(drain)
-{
-	run(connected, drain_body);
-}
-END_TEST
-
 /* --- a bad link --- */
 
 /* Lose the atomic's answer, twice. */
@@ -1259,7 +1080,7 @@ static unsigned lose_answers(const struct choice_point *at, unsigned n)
 	return at->kind == CHOICE_PACKET && !strcmp(at->who->name, "c1/qp1") ? PACKET_DUPLICATE : 0;
 }
 
-static void atomic_once_body(void)
+RNIC_TEST(connected, atomic_once, source.answer = lose_answers)
 {
 	atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 1);
 	expect(a.scq, 1, IBV_WC_SUCCESS);
@@ -1273,13 +1094,6 @@ static void atomic_once_body(void)
 	ck_assert_uint_eq(word(&b, 128), 21);
 }
 
-START_TEST(atomic_once)
-{
-	source.answer = lose_answers;
-	run(connected, atomic_once_body);
-}
-END_TEST
-
 /* The same; requests come once each, so that the repeated one comes late. */
 static unsigned lose_answers_only(const struct choice_point *at, unsigned n)
 {
@@ -1288,7 +1102,7 @@ static unsigned lose_answers_only(const struct choice_point *at, unsigned n)
 
 /* While its answer gets lost and its request comes again, an atomic write is not done a second
  * time. */
-static void atomic_write_once_body(void)
+RNIC_TEST(connected, atomic_write_once, source.answer = lose_answers_only)
 {
 	set_word(&a, 64, 1);
 	op(&a, IBV_WR_ATOMIC_WRITE, 64, 8, &b, 128, 1, IBV_SEND_SIGNALED);
@@ -1303,13 +1117,6 @@ static void atomic_write_once_body(void)
 		expect(a.scq, i, IBV_WC_SUCCESS);
 	}
 }
-
-START_TEST(atomic_write_once)
-{
-	source.answer = lose_answers_only;
-	run(connected, atomic_write_once_body);
-}
-END_TEST
 
 #define SOAK_OPS 400
 #define SLOT	 6144
@@ -1431,7 +1238,7 @@ static void soak_body(void)
 	ck_assert_uint_gt(source.asked[CHOICE_PACKET], SOAK_OPS);
 }
 
-START_TEST(soak)
+TESTS(soak, 30)
 {
 	source.state = (uint64_t)_i * 1000 + 1;
 	source.permille[CHOICE_PACKET] = 20 + (unsigned)_i % 4 * 40;
@@ -1444,13 +1251,12 @@ START_TEST(soak)
 	opt.mtu = (enum ibv_mtu)(IBV_MTU_256 + _i % 5);
 	opt.psn = 0xffff00;
 	opt.timeout = 6;
-	run(connected, soak_body);
+	run_connected(soak_body);
 }
-END_TEST
 
 /* --- persistent memory --- */
 
-static void pm_body(void)
+RNIC_TEST(pm, persistent_memory)
 {
 	fill(a.buf, 5000, 12);
 	/* Unaligned, several packets: 5000 bytes from 100 on touch lines 1 to 79. */
@@ -1483,12 +1289,6 @@ static void pm_body(void)
 	ck_assert_int_eq(errno, EFAULT);
 }
 
-START_TEST(persistent_memory)
-{
-	run_pm(pm_body);
-}
-END_TEST
-
 /* --- doorbells after stores --- */
 
 static unsigned hold_first_store(const struct choice_point *at, unsigned n)
@@ -1511,7 +1311,7 @@ static uint64_t word_of_a(size_t off)
 
 /* A doorbell waits for the store before it; one that was rung before says nothing of requests
  * after it. */
-static void doorbell_body(void)
+RNIC_TEST(pm, doorbell, opt.hw.store_buffer = 4, source.answer = hold_first_store)
 {
 	op(&b, IBV_WR_RDMA_WRITE, 64, 64, &a, 0, 1, IBV_SEND_SIGNALED);
 	store_word(0, 11);
@@ -1531,16 +1331,8 @@ static void doorbell_body(void)
 	ck_assert_uint_eq(word_of_a(264), 11);
 }
 
-START_TEST(doorbell)
-{
-	opt.hw.store_buffer = 4;
-	source.answer = hold_first_store;
-	run_pm(doorbell_body);
-}
-END_TEST
-
 /* The queue pair fails, and is used again, while the doorbell is on its way. */
-static void late_doorbell_body(void)
+RNIC_TEST(pm, late_doorbell, opt.hw.store_buffer = 4, source.answer = hold_first_store)
 {
 	store_word(0, 11);
 	op(&b, IBV_WR_RDMA_WRITE, 0, 8, &a, 256, 2, IBV_SEND_SIGNALED);
@@ -1558,14 +1350,6 @@ static void late_doorbell_body(void)
 	ck_assert_uint_eq(word_of_a(512), 11);
 	ck_assert_uint_eq(word_of_a(256), 0);
 }
-
-START_TEST(late_doorbell)
-{
-	opt.hw.store_buffer = 4;
-	source.answer = hold_first_store;
-	run_pm(late_doorbell_body);
-}
-END_TEST
 
 /* What a FLUSH, or what is used in its place, makes durable: nothing drains by itself here. */
 static struct durability {
@@ -1628,7 +1412,13 @@ static unsigned never_drain(const struct choice_point *at, unsigned n)
 	return at->kind == CHOICE_DRAIN ? n - 1 : 0;
 }
 
-static void durability_body(void)
+static unsigned lose_answers_never_drain(const struct choice_point *at, unsigned n)
+{
+	return at->kind == CHOICE_DRAIN ? n - 1 : lose_answers_only(at, n);
+}
+
+RNIC_TESTS(pm, flush_durability, ROWS_OF(durabilities), durability = durabilities[_i],
+	   opt.hw = durability.hw, source.answer = never_drain)
 {
 	struct ibv_sge sge;
 	fill(a.buf, 512, 13);
@@ -1656,7 +1446,7 @@ static void durability_body(void)
 }
 
 /* A FLUSH whose answers get lost is not done again: it does not cover what came after it. */
-static void flush_once_body(void)
+RNIC_TEST(pm, flush_once, opt.hw.ddio = DDIO_OFF, source.answer = lose_answers_never_drain)
 {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = wr_make(&a, IBV_WR_FLUSH, &sge, 0, 8, &b, 0);
@@ -1675,12 +1465,7 @@ static void flush_once_body(void)
 	ck_assert_uint_eq(pmem_dirty_line(pool, 0), 8);
 }
 
-static unsigned lose_answers_never_drain(const struct choice_point *at, unsigned n)
-{
-	return at->kind == CHOICE_DRAIN ? n - 1 : lose_answers_only(at, n);
-}
-
-static void flush_rights_body(void)
+RNIC_TESTS(pm, flush_rights, 2, opt.qp_access = ALL_ACCESS | (_i ? PERSISTENT : 0))
 {
 	/* Persistence is a right of its own, and of PM only. */
 	struct ibv_mr *mr = rnic_reg_mr(b.pd, b.buf, 4096, ALL_ACCESS);
@@ -1699,7 +1484,7 @@ static void flush_rights_body(void)
 }
 
 /* A region that goes while a FLUSH of it waits. */
-static void flush_dereg_body(void)
+RNIC_TEST(connected, flush_dereg, source.answer = hold_message, held_message = 1)
 {
 	struct ibv_mr *mr = rnic_reg_mr(b.pd, b.buf + 4096, 4096, ALL_ACCESS);
 	struct ibv_sge sge;
@@ -1711,38 +1496,6 @@ static void flush_dereg_body(void)
 	ck_assert_int_eq(rnic_dereg_mr(mr), 0);
 	expect_failure(IBV_WC_REM_ACCESS_ERR, true);
 }
-
-START_TEST(flush_durability)
-{
-	durability = durabilities[_i];
-	opt.hw = durability.hw;
-	source.answer = never_drain;
-	run_pm(durability_body);
-}
-END_TEST
-
-START_TEST(flush_once)
-{
-	opt.hw.ddio = DDIO_OFF;
-	source.answer = lose_answers_never_drain;
-	run_pm(flush_once_body);
-}
-END_TEST
-
-START_TEST(flush_rights)
-{
-	opt.qp_access = ALL_ACCESS | (_i ? PERSISTENT : 0);
-	run_pm(flush_rights_body);
-}
-END_TEST
-
-START_TEST(flush_dereg)
-{
-	source.answer = hold_message;
-	held_message = 1;
-	run(connected, flush_dereg_body);
-}
-END_TEST
 
 /* --- the story --- */
 
@@ -1768,7 +1521,7 @@ static unsigned story_answer(const struct choice_point *at, unsigned n)
 	return at->kind == CHOICE_LAND && at->c == 2 ? 3 : 0;
 }
 
-static void story_body(void)
+RNIC_TEST(connected, the_story, source.answer = story_answer)
 {
 	sim_set_tracer(sim, tracer, NULL);
 	op(&a, IBV_WR_RDMA_WRITE, 0, 128, &b, 64, 1, IBV_SEND_SIGNALED);
@@ -1785,13 +1538,6 @@ static void story_body(void)
 				"c1/qp1: work request completes: remote access error\n"
 				"server/qp1: WRITE packet, PSN 100, line 2: goes on\n");
 }
-
-START_TEST(the_story)
-{
-	source.answer = story_answer;
-	run(connected, story_body);
-}
-END_TEST
 
 /* --- names and sameness --- */
 
@@ -1826,14 +1572,13 @@ static unsigned check_names(const struct choice_point *at, unsigned n)
 	return 0;
 }
 
-START_TEST(names)
+TEST(names)
 {
 	source.answer = check_names;
-	run(connected, label_body);
+	run_connected(label_body);
 	ck_assert_uint_eq(source.asked[CHOICE_PACKET], 4);
 	ck_assert_uint_eq(source.asked[CHOICE_LAND], 2);
 }
-END_TEST
 
 /* A traced store is read late, but before the task posts, and under the label that it had. */
 static bool stored;
@@ -1873,7 +1618,7 @@ static void takes_messages(void *arg)
 	sim_stop(sim, SIM_DONE);
 }
 
-static void sends_messages(void)
+RNIC_TEST(connected, a_server_takes_one_message_at_a_time)
 {
 	struct op_label put = {.client = 1, .kind = OP_PUT};
 	sim_set_tracer(sim, tracer, NULL);
@@ -1890,12 +1635,6 @@ static void sends_messages(void)
 	rt_sleep(1000 * US);
 }
 
-START_TEST(a_server_takes_one_message_at_a_time)
-{
-	run(connected, sends_messages);
-}
-END_TEST
-
 static void hash_body(void)
 {
 	soak_body();
@@ -1905,67 +1644,17 @@ static void hash_body(void)
 	ck_assert_uint_eq(first_hash, hash);
 }
 
-START_TEST(same_run_same_hash)
+TEST(same_run_same_hash)
 {
 	for (int i = 0; i < 2; i++) {
 		source.state = 5;
 		source.permille[CHOICE_PACKET] = 50;
 		opt.timeout = 6;
-		run(connected, hash_body);
+		run_connected(hash_body);
 	}
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("rnic");
-	TCase *tc = tcase_create("rnic");
-	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, setup_options, NULL);
-	tcase_add_test(tc, transitions);
-	tcase_add_test(tc, values);
-	tcase_add_test(tc, device);
-	tcase_add_test(tc, objects);
-	tcase_add_test(tc, send);
-	tcase_add_test(tc, rdma);
-	tcase_add_test(tc, atomics);
-	tcase_add_test(tc, sges);
-	tcase_add_loop_test(tc, mtus, 0, 10);
-	tcase_add_test(tc, inline_data);
-	tcase_add_test(tc, unsignaled);
-	tcase_add_test(tc, sig_all);
-	tcase_add_test(tc, bad_posts);
-	tcase_add_loop_test(tc, acked_is_not_visible, 0, 2);
-	tcase_add_test(tc, receive_completion_after_earlier_data);
-	tcase_add_loop_test(tc, fence, 0, 2);
-	tcase_add_loop_test(tc, read_order, 0, 2);
-	tcase_add_loop_test(tc, placement_waits, 0, 2);
-	tcase_add_loop_test(tc, behind_placement, 0, sizeof(behinds) / sizeof(*behinds));
-	tcase_add_test(tc, any_order);
-	tcase_add_loop_test(tc, reads_in_any_order, 0, 6);
-	tcase_add_test(tc, iwarp);
-	tcase_add_loop_test(tc, fault_case, 0, sizeof(faults) / sizeof(*faults));
-	tcase_add_test(tc, errors_in_order);
-	tcase_add_loop_test(tc, dereg, 0, 2);
-	tcase_add_test(tc, rnr);
-	tcase_add_test(tc, rnr_exhausted);
-	tcase_add_test(tc, retry_exhausted);
-	tcase_add_test(tc, overrun);
-	tcase_add_test(tc, drain);
-	tcase_add_test(tc, atomic_once);
-	tcase_add_test(tc, atomic_write_once);
-	tcase_add_loop_test(tc, soak, 0, 30);
-	tcase_add_test(tc, persistent_memory);
-	tcase_add_test(tc, doorbell);
-	tcase_add_test(tc, late_doorbell);
-	tcase_add_loop_test(tc, flush_durability, 0, sizeof(durabilities) / sizeof(*durabilities));
-	tcase_add_test(tc, flush_once);
-	tcase_add_loop_test(tc, flush_rights, 0, 2);
-	tcase_add_test(tc, flush_dereg);
-	tcase_add_test(tc, the_story);
-	tcase_add_test(tc, names);
-	tcase_add_test(tc, a_server_takes_one_message_at_a_time);
-	tcase_add_test(tc, same_run_same_hash);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("rnic", setup_options, NULL));
 }

@@ -39,7 +39,7 @@ static void put_gate(uint32_t burst)
 	net->link->burst = burst;
 }
 
-static void parts_body(void)
+RNIC_TEST(connected, parts)
 {
 	static const uint32_t ends[] = {8, 16, 20,
 					21}; /* 20 packets are 8, 8, 4; and the one after */
@@ -58,13 +58,7 @@ static void parts_body(void)
 		ck_assert_uint_eq(gate.ends[i], opt.psn + ends[i]);
 }
 
-START_TEST(parts)
-{
-	run(connected, parts_body);
-}
-END_TEST
-
-static void whole_body(void)
+RNIC_TEST(connected, whole)
 {
 	put_gate(0);
 	op(&a, IBV_WR_RDMA_READ, 0, 200000, &b, 0, 1, IBV_SEND_SIGNALED);
@@ -72,12 +66,6 @@ static void whole_body(void)
 	ck_assert_uint_eq(gate.end_count, 1);
 	ck_assert_uint_eq(gate.largest, 200000);
 }
-
-START_TEST(whole)
-{
-	run(connected, whole_body);
-}
-END_TEST
 
 static void lossy_body(void)
 {
@@ -109,7 +97,7 @@ static void lossy_body(void)
 	ck_assert_uint_le(gate.largest, BURST * 1024);
 }
 
-START_TEST(lossy)
+TESTS(lossy, 24)
 {
 	source.state = (uint64_t)_i * 77 + 1;
 	source.permille[CHOICE_PACKET] = 30 + (unsigned)_i % 3 * 60;
@@ -117,11 +105,10 @@ START_TEST(lossy)
 	opt.psn = 0xfffff0;
 	opt.timeout = 6;
 	opt.rd_atomic = opt.dest_rd_atomic = 1 + _i % 4;
-	run(connected, lossy_body);
+	run_connected(lossy_body);
 }
-END_TEST
 
-static void stranger_body(void)
+RNIC_TEST(connected, stranger)
 {
 	struct packet *pkt;
 
@@ -143,23 +130,7 @@ static void stranger_body(void)
 	}
 }
 
-START_TEST(stranger)
-{
-	run(connected, stranger_body);
-}
-END_TEST
-
 int main(void)
 {
-	Suite *suite = suite_create("rnic_burst");
-	TCase *tc = tcase_create("rnic_burst");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, setup_options, NULL);
-	tcase_add_test(tc, parts);
-	tcase_add_test(tc, whole);
-	tcase_add_loop_test(tc, lossy, 0, 24);
-	tcase_add_test(tc, stranger);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("rnic_burst", setup_options, NULL));
 }

@@ -47,19 +47,19 @@ static void write_to(uint32_t rkey, uint64_t va, uint32_t len, enum ibv_wc_statu
 	expect(a.scq, 7, status);
 }
 
-static void fine_body(void)
+RNIC_TEST(connected, fine)
 {
 	write_to(b.mr->rkey, (uintptr_t)b.buf, 5000, IBV_WC_SUCCESS);
 	expect_counts(0, NULL);
 }
 
-static void key_body(void)
+RNIC_TEST(connected, key)
 {
 	write_to(b.mr->rkey ^ 0x700, (uintptr_t)b.buf, 64, IBV_WC_REM_ACCESS_ERR);
 	EXPECT(COUNT_bad_key, COUNT_nak_access_sent, COUNT_nak_access_received);
 }
 
-static void domain_body(void)
+RNIC_TEST(connected, domain)
 {
 	struct ibv_pd *other = rnic_alloc_pd(b.ctx);
 	struct ibv_mr *mr = rnic_reg_mr(other, b.buf, BUF, ALL_ACCESS);
@@ -67,27 +67,21 @@ static void domain_body(void)
 	EXPECT(COUNT_wrong_pd, COUNT_nak_access_sent, COUNT_nak_access_received);
 }
 
-static void bounds_body(void)
+RNIC_TEST(connected, bounds)
 {
 	write_to(b.mr->rkey, (uintptr_t)b.buf + BUF - 63, 64, IBV_WC_REM_ACCESS_ERR);
 	EXPECT(COUNT_out_of_bounds, COUNT_nak_access_sent, COUNT_nak_access_received);
 }
 
-static void access_body(void)
+RNIC_TEST(connected, access)
 {
 	struct ibv_mr *mr = rnic_reg_mr(b.pd, b.buf, BUF, IBV_ACCESS_REMOTE_READ);
 	write_to(mr->rkey, (uintptr_t)b.buf, 64, IBV_WC_REM_ACCESS_ERR);
 	EXPECT(COUNT_no_access, COUNT_nak_access_sent, COUNT_nak_access_received);
 }
 
-static void right_body(void)
-{
-	write_to(b.mr->rkey, (uintptr_t)b.buf, 64, IBV_WC_REM_INV_REQ_ERR);
-	EXPECT(COUNT_bad_request, COUNT_nak_invalid_sent, COUNT_nak_invalid_received);
-}
-
 /* The first packet is answered twice with "not ready", then there is a receive request. */
-static void receive_body(void)
+RNIC_TEST(connected, receive)
 {
 	begin();
 	op(&a, IBV_WR_SEND, 0, 64, &b, 0, 1, IBV_SEND_SIGNALED);
@@ -99,7 +93,7 @@ static void receive_body(void)
 	       COUNT_nak_rnr_received, COUNT_nak_rnr_received);
 }
 
-static void state_body(void)
+RNIC_TEST(connected, state)
 {
 	ck_assert_int_eq(modify(&b, &a, IBV_QPS_ERR, 0), 0);
 	begin();
@@ -118,7 +112,19 @@ static unsigned lose_first(const struct choice_point *at, unsigned n)
 	return at->kind == CHOICE_PACKET && source.asked[CHOICE_PACKET] == 1 ? 1 /* lost */ : 0;
 }
 
-static void gap_body(void)
+static unsigned lose_second(const struct choice_point *at, unsigned n)
+{
+	(void)n;
+	return at->kind == CHOICE_PACKET && source.asked[CHOICE_PACKET] == 2 ? 1 : 0;
+}
+
+RNIC_TEST(connected, right, opt.qp_access = IBV_ACCESS_REMOTE_READ)
+{
+	write_to(b.mr->rkey, (uintptr_t)b.buf, 64, IBV_WC_REM_INV_REQ_ERR);
+	EXPECT(COUNT_bad_request, COUNT_nak_invalid_sent, COUNT_nak_invalid_received);
+}
+
+RNIC_TEST(connected, gap, source.answer = lose_first)
 {
 	begin();
 	op(&a, IBV_WR_RDMA_WRITE, 0, 3 * 1024, &b, 0, 1, IBV_SEND_SIGNALED);
@@ -127,14 +133,8 @@ static void gap_body(void)
 	       COUNT_retry);
 }
 
-static unsigned lose_second(const struct choice_point *at, unsigned n)
-{
-	(void)n;
-	return at->kind == CHOICE_PACKET && source.asked[CHOICE_PACKET] == 2 ? 1 : 0;
-}
-
 /* The acknowledgement is lost. */
-static void duplicate_body(void)
+RNIC_TEST(connected, duplicate, source.answer = lose_second)
 {
 	begin();
 	op(&a, IBV_WR_RDMA_WRITE, 0, 64, &b, 0, 1, IBV_SEND_SIGNALED);
@@ -142,7 +142,7 @@ static void duplicate_body(void)
 	EXPECT(COUNT_duplicate, COUNT_timeout, COUNT_retry);
 }
 
-static void overrun_body(void)
+RNIC_TEST(connected, overrun, opt.cqe = 2)
 {
 	begin();
 	for (unsigned i = 0; i < 3; i++)
@@ -151,65 +151,7 @@ static void overrun_body(void)
 	ck_assert_uint_ge(count[COUNT_cq_overrun], 1);
 }
 
-#define COUNTED(name)                        \
-	START_TEST(test_##name)              \
-	{                                    \
-		run(connected, name##_body); \
-	}                                    \
-	END_TEST
-
-COUNTED(fine)
-COUNTED(key)
-COUNTED(domain)
-COUNTED(bounds)
-COUNTED(access)
-COUNTED(receive)
-COUNTED(state)
-
-START_TEST(test_right)
-{
-	opt.qp_access = IBV_ACCESS_REMOTE_READ;
-	run(connected, right_body);
-}
-END_TEST
-
-START_TEST(test_gap)
-{
-	source.answer = lose_first;
-	run(connected, gap_body);
-}
-END_TEST
-
-START_TEST(test_duplicate)
-{
-	source.answer = lose_second;
-	run(connected, duplicate_body);
-}
-END_TEST
-
-START_TEST(test_overrun)
-{
-	opt.cqe = 2;
-	run(connected, overrun_body);
-}
-END_TEST
-
 int main(void)
 {
-	Suite *s = suite_create("rnic_count");
-	TCase *tc = tcase_create("counts");
-	tcase_add_checked_fixture(tc, setup_options, NULL);
-	tcase_add_test(tc, test_fine);
-	tcase_add_test(tc, test_key);
-	tcase_add_test(tc, test_domain);
-	tcase_add_test(tc, test_bounds);
-	tcase_add_test(tc, test_access);
-	tcase_add_test(tc, test_right);
-	tcase_add_test(tc, test_receive);
-	tcase_add_test(tc, test_state);
-	tcase_add_test(tc, test_gap);
-	tcase_add_test(tc, test_duplicate);
-	tcase_add_test(tc, test_overrun);
-	suite_add_tcase(s, tc);
-	return run_suite(s);
+	return run_suite(listed_suite("rnic_count", setup_options, NULL));
 }

@@ -98,7 +98,7 @@ static bool last_three(const struct packet *pkt)
 	return is_first(pkt) && is_data(pkt) && psn_diff(pkt->psn, opt.psn) >= PACKETS - 3;
 }
 
-static void one_body(void)
+RNIC_TEST(connected, one)
 {
 	put_gate(fifth);
 	transfer(IBV_WR_RDMA_WRITE);
@@ -107,13 +107,7 @@ static void one_body(void)
 	ck_assert_uint_eq(count[COUNT_probe] + count[COUNT_timeout], 0);
 }
 
-START_TEST(one)
-{
-	run(connected, one_body);
-}
-END_TEST
-
-static void many_body(void)
+RNIC_TEST(connected, many)
 {
 	put_gate(every_tenth);
 	transfer(IBV_WR_RDMA_WRITE);
@@ -121,13 +115,7 @@ static void many_body(void)
 	ck_assert_uint_eq(count[COUNT_probe] + count[COUNT_timeout], 0);
 }
 
-START_TEST(many)
-{
-	run(connected, many_body);
-}
-END_TEST
-
-static void read_body(void)
+RNIC_TEST(connected, read_gaps)
 {
 	put_gate(every_tenth);
 	transfer(IBV_WR_RDMA_READ);
@@ -137,14 +125,8 @@ static void read_body(void)
 	ck_assert_uint_eq(count[COUNT_probe] + count[COUNT_timeout], 0);
 }
 
-START_TEST(read_gaps)
-{
-	run(connected, read_body);
-}
-END_TEST
-
 /* Packets that change places: nobody says a word. */
-static void order_body(void)
+RNIC_TEST(connected, order)
 {
 	put_gate(NULL);
 	gate.holds = every_tenth;
@@ -156,14 +138,8 @@ static void order_body(void)
 	ck_assert_uint_eq(count[COUNT_probe] + count[COUNT_timeout] + count[COUNT_retry], 0);
 }
 
-START_TEST(order)
-{
-	run(connected, order_body);
-}
-END_TEST
-
 /* The end of what was sent is lost: noticed long before the timeout, and no retry. */
-static void end_body(void)
+RNIC_TEST(connected, end, opt.timeout = 14, opt.retry_cnt = 0)
 {
 	uint64_t start = sim_now(sim);
 
@@ -176,14 +152,6 @@ static void end_body(void)
 	ck_assert_uint_lt(sim_now(sim) - start, 3 * MS);
 	ck_assert_uint_eq(count[COUNT_retry], 0);
 }
-
-START_TEST(end)
-{
-	opt.timeout = 14;
-	opt.retry_cnt = 0;
-	run(connected, end_body);
-}
-END_TEST
 
 static bool all_requests(const struct packet *pkt)
 {
@@ -217,13 +185,12 @@ static void silence_body(void)
 	limit_body(1000 * MS / 3);
 }
 
-START_TEST(limit)
+TESTS(limit, 2)
 {
 	opt.timeout = 14;
 	opt.retry_cnt = 2;
-	run(connected, _i ? silence_body : timeout_body);
+	run_connected(_i ? silence_body : timeout_body);
 }
-END_TEST
 
 /* A peer that drops what comes after a gap, as the specification has it. */
 static bool fifth_and_behind(const struct packet *pkt)
@@ -232,7 +199,7 @@ static bool fifth_and_behind(const struct packet *pkt)
 	       psn_diff(pkt->psn, opt.psn) != PACKETS - 1;
 }
 
-static void forgetful_body(void)
+RNIC_TEST(connected, forgetful)
 {
 	put_gate(fifth_and_behind);
 	transfer(IBV_WR_RDMA_WRITE);
@@ -242,15 +209,9 @@ static void forgetful_body(void)
 	ck_assert_uint_lt(gate.acks, 60);
 }
 
-START_TEST(forgetful)
-{
-	run(connected, forgetful_body);
-}
-END_TEST
-
 /* What came after a message that found no receiver is not kept: it comes again, and is refused
  * once. */
-static void not_ready_body(void)
+RNIC_TEST(connected, not_ready, opt.rnr_retry = 1)
 {
 	put_gate(NULL);
 	for (unsigned i = 0; i < 4; i++)
@@ -265,13 +226,6 @@ static void not_ready_body(void)
 	ck_assert_uint_eq(gate.naks, 4);
 	ck_assert_uint_eq(count[COUNT_kept], 0);
 }
-
-START_TEST(not_ready)
-{
-	opt.rnr_retry = 1;
-	run(connected, not_ready_body);
-}
-END_TEST
 
 /* The link was a good one, until the middle of a transfer, or until it waits for the answer to its
  * end. */
@@ -302,13 +256,12 @@ static void becomes_body(void)
 		expect(a.scq, 2, IBV_WC_SUCCESS);
 }
 
-START_TEST(becomes)
+TESTS(becomes, 2)
 {
 	opt.timeout = 0; /* for ever */
 	waits = _i;
-	run(connected, becomes_body);
+	run_connected(becomes_body);
 }
-END_TEST
 
 /* --- last words --- */
 
@@ -319,7 +272,7 @@ static bool answers_to_a(const struct packet *pkt)
 	return deaf && pkt->opcode == OP_ACKNOWLEDGE;
 }
 
-static void acknowledged_body(void)
+RNIC_TESTS(connected, acknowledged, 2, opt.timeout = 14, opt.retry_cnt = 1, opt.sig_all = _i)
 {
 	deaf = true;
 	put_gate(answers_to_a);
@@ -338,16 +291,7 @@ static void acknowledged_body(void)
 	expect(a.scq, 2, IBV_WC_RETRY_EXC_ERR);
 }
 
-START_TEST(acknowledged)
-{
-	opt.timeout = 14;
-	opt.retry_cnt = 1;
-	opt.sig_all = _i;
-	run(connected, acknowledged_body);
-}
-END_TEST
-
-static void refused_body(void)
+RNIC_TESTS(connected, refused, 2, opt.sig_all = _i)
 {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 64, &b, 0);
@@ -365,15 +309,8 @@ static void refused_body(void)
 	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
 }
 
-START_TEST(refused)
-{
-	opt.sig_all = _i;
-	run(connected, refused_body);
-}
-END_TEST
-
 /* An answer may overtake an acknowledgement: queues have room for that, and say so. */
-static void room_body(void)
+RNIC_TEST(connected, room)
 {
 	struct ibv_qp_init_attr init = {.send_cq = a.scq, .recv_cq = a.rcq, .cap = {1, 1, 1, 1, 0}};
 	struct ibv_qp_init_attr none = init;
@@ -390,12 +327,6 @@ static void room_body(void)
 	ck_assert_ptr_nonnull(rnic_create_qp(a.pd, &none));
 	ck_assert_uint_eq(none.cap.max_send_wr, 0);
 }
-
-START_TEST(room)
-{
-	run(connected, room_body);
-}
-END_TEST
 
 /* --- everything --- */
 
@@ -439,7 +370,7 @@ static void random_body(void)
 	ck_assert_uint_eq(count[COUNT_retry_exceeded], 0);
 }
 
-START_TEST(random_order)
+TESTS(random_order, 48)
 {
 	source.state = (uint64_t)_i * 77 + 1;
 	source.permille[CHOICE_PACKET] = 30 + (unsigned)_i % 4 * 60;
@@ -449,30 +380,10 @@ START_TEST(random_order)
 	opt.psn = 0xfffff0;
 	opt.timeout = 14;
 	opt.rd_atomic = opt.dest_rd_atomic = 1 + _i % 4;
-	run(connected, random_body);
+	run_connected(random_body);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("rnic_lossy");
-	TCase *tc = tcase_create("rnic_lossy");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, setup_options, NULL);
-	tcase_add_test(tc, one);
-	tcase_add_test(tc, many);
-	tcase_add_test(tc, read_gaps);
-	tcase_add_test(tc, order);
-	tcase_add_test(tc, end);
-	tcase_add_loop_test(tc, limit, 0, 2);
-	tcase_add_test(tc, forgetful);
-	tcase_add_test(tc, room);
-	tcase_add_test(tc, not_ready);
-	tcase_add_loop_test(tc, becomes, 0, 2);
-	tcase_add_loop_test(tc, acknowledged, 0, 2);
-	tcase_add_loop_test(tc, refused, 0, 2);
-	tcase_add_loop_test(tc, random_order, 0, 48);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("rnic_lossy", setup_options, NULL));
 }

@@ -50,18 +50,17 @@ static bool lands(bool reuse, uint32_t psn)
 	packets = 0;
 	new_psn = psn;
 	source.answer = first_is_late;
-	run(connected, late_body);
+	run_connected(late_body);
 	ck_assert(!landed || landed == LATE);
 	return landed;
 }
 
-START_TEST(late_packet)
+TEST(late_packet)
 {
 	ck_assert(!lands(false, 100));
 	ck_assert(lands(true, 100));
 	ck_assert(!lands(true, 5000)); /* out of sequence */
 }
-END_TEST
 
 /* --- a client's NIC when the client is gone --- */
 
@@ -98,12 +97,12 @@ static unsigned arrives(unsigned what, bool lost)
 	how = what;
 	first_are_lost = lost;
 	source.answer = maybe_lost;
-	run(connected, gone_body);
+	run_connected(gone_body);
 	return arrived;
 }
 
 /* A process's NIC sends what was posted, and repeats nothing later; a machine's stops at once. */
-START_TEST(who_is_gone)
+TEST(who_is_gone)
 {
 	ck_assert_uint_eq(arrives(STAYS, false), LONG);
 	ck_assert_uint_eq(arrives(STAYS, true), LONG);
@@ -111,15 +110,8 @@ START_TEST(who_is_gone)
 	ck_assert_uint_eq(arrives(PROCESS_ENDS, true), 0);
 	ck_assert_uint_lt(arrives(MACHINE_ENDS, false), LONG);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("rnic_restart");
-	TCase *tc = tcase_create("restart");
-
-	tcase_add_test(tc, late_packet);
-	tcase_add_test(tc, who_is_gone);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("rnic_restart", NULL, NULL));
 }

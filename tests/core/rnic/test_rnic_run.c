@@ -73,7 +73,7 @@ static void put_gate(uint32_t offload_bytes, bool cuts)
 	net->link->offload_bytes = offload_bytes;
 }
 
-static void shape_body(void)
+RNIC_TEST(connected, shape)
 {
 	static const struct {
 		uint32_t psn, len;
@@ -96,7 +96,7 @@ static void shape_body(void)
 	ck_assert_mem_eq(b.buf + 7, a.buf, 20000);
 	ck_assert_mem_eq(b.buf + 30000, a.buf, 1024);
 	ck_assert_mem_eq(b.buf + 60000, a.buf + 5, 1025);
-	ck_assert_uint_eq(gate.count, sizeof(expected) / sizeof(*expected));
+	ck_assert_uint_eq(gate.count, ROWS_OF(expected));
 	for (unsigned i = 0; i < gate.count; i++) {
 		ck_assert_uint_eq(gate.seen[i].psn, opt.psn + expected[i].psn);
 		ck_assert_uint_eq(gate.seen[i].len, expected[i].len);
@@ -105,14 +105,8 @@ static void shape_body(void)
 	}
 }
 
-START_TEST(shape)
-{
-	run(connected, shape_body);
-}
-END_TEST
-
 /* 128 packets are under way, and not more. */
-static void window_body(void)
+RNIC_TEST(connected, window)
 {
 	put_gate(RUN, false);
 	gate.parts = 1; /* nothing is answered */
@@ -124,15 +118,9 @@ static void window_body(void)
 	ck_assert_uint_eq(gate.seen[0].psn + gate.seen[0].more, opt.psn + 127);
 }
 
-START_TEST(window)
-{
-	run(connected, window_body);
-}
-END_TEST
-
 /* Runs that do not end where others do: acknowledgements are asked for nonetheless, in every
  * window. */
-static void long_body(void)
+RNIC_TEST(connected, long_message, opt.mtu = IBV_MTU_512, opt.retry_cnt = 0)
 {
 	put_gate(RUN, false);
 	op(&a, IBV_WR_RDMA_WRITE, 0, 1, &b, 0, 1, 0);
@@ -140,17 +128,9 @@ static void long_body(void)
 	expect(a.scq, 2, IBV_WC_SUCCESS);
 }
 
-START_TEST(long_message)
-{
-	opt.mtu = IBV_MTU_512;
-	opt.retry_cnt = 0;
-	run(connected, long_body);
-}
-END_TEST
-
 /* The peer has a part of a run: what is sent again must not begin with what it has and end with
  * what it has not. */
-static void resent_body(void)
+RNIC_TEST(connected, resent, opt.timeout = 6, opt.retry_cnt = 1)
 {
 	put_gate(RUN, false);
 	gate.parts = 2;
@@ -163,16 +143,8 @@ static void resent_body(void)
 	ck_assert_uint_eq(gate.count, 25);
 }
 
-START_TEST(resent)
-{
-	opt.timeout = 6;
-	opt.retry_cnt = 1;
-	run(connected, resent_body);
-}
-END_TEST
-
 /* A link with room for one packet has no runs. */
-static void none_body(void)
+RNIC_TEST(connected, none)
 {
 	put_gate(MTU, false);
 	op(&a, IBV_WR_RDMA_WRITE, 0, 200000, &b, 0, 1, IBV_SEND_SIGNALED);
@@ -180,13 +152,8 @@ static void none_body(void)
 	ck_assert_uint_eq(gate.runs, 0);
 }
 
-START_TEST(none)
-{
-	run(connected, none_body);
-}
-END_TEST
-
-static void lossy_body(void)
+RNIC_TESTS(connected, lossy, 24, source.state = (uint64_t)_i * 77 + 1,
+	   source.permille[CHOICE_PACKET] = _i % 4 * 40, opt.psn = 0xfffff0, opt.timeout = 6)
 {
 	uint64_t state = source.state;
 
@@ -211,16 +178,6 @@ static void lossy_body(void)
 	ck_assert_uint_gt(gate.cut, ROUNDS / 2);
 }
 
-START_TEST(lossy)
-{
-	source.state = (uint64_t)_i * 77 + 1;
-	source.permille[CHOICE_PACKET] = _i % 4 * 40;
-	opt.psn = 0xfffff0;
-	opt.timeout = 6;
-	run(connected, lossy_body);
-}
-END_TEST
-
 /* {bytes, packets after the first, opcode} of a WRITE of 3000 bytes that no peer like this one
  * sends. */
 static const struct {
@@ -233,7 +190,7 @@ static const struct {
 
 static unsigned which;
 
-static void wrong_body(void)
+RNIC_TESTS(connected, refused, ROWS_OF(wrong), which = (unsigned)_i)
 {
 	struct packet *pkt = packet_get(net, wrong[which].len);
 
@@ -254,27 +211,7 @@ static void wrong_body(void)
 	ck_assert_int_eq(b.qp->state, IBV_QPS_ERR);
 }
 
-START_TEST(refused)
-{
-	which = (unsigned)_i;
-	run(connected, wrong_body);
-}
-END_TEST
-
 int main(void)
 {
-	Suite *suite = suite_create("rnic_run");
-	TCase *tc = tcase_create("rnic_run");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, setup_options, NULL);
-	tcase_add_test(tc, shape);
-	tcase_add_test(tc, window);
-	tcase_add_test(tc, long_message);
-	tcase_add_test(tc, resent);
-	tcase_add_test(tc, none);
-	tcase_add_loop_test(tc, lossy, 0, 24);
-	tcase_add_loop_test(tc, refused, 0, sizeof(wrong) / sizeof(*wrong));
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("rnic_run", setup_options, NULL));
 }

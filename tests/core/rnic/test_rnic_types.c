@@ -73,9 +73,9 @@ static int try_with(const struct transition_case *c, int mask)
 	return error;
 }
 
-static void transitions_body(void)
+RNIC_TEST(task, transitions)
 {
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (unsigned i = 0; i < ROWS_OF(cases); i++) {
 		const struct transition_case *c = &cases[i];
 		remake_qp(&a, c->type, NULL);
 		if (c->required < 0) {
@@ -96,13 +96,7 @@ static void transitions_body(void)
 	}
 }
 
-START_TEST(transitions)
-{
-	run(task, transitions_body);
-}
-END_TEST
-
-static void truths_body(void)
+RNIC_TEST(task, truths)
 {
 	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
@@ -123,25 +117,12 @@ static void truths_body(void)
 	ck_assert_int_gt(device.max_ah, 0);
 }
 
-START_TEST(truths)
-{
-	run(task, truths_body);
-}
-END_TEST
-
-static void iwarp_body(void)
+RNIC_TEST(task, iwarp, opt.hw.transport = TRANSPORT_IWARP)
 {
 	struct ibv_qp_init_attr init = {.send_cq = a.scq, .recv_cq = a.rcq, .qp_type = IBV_QPT_UD};
 	ck_assert_ptr_null(rnic_create_qp(a.pd, &init));
 	ck_assert_int_eq(errno, EOPNOTSUPP);
 }
-
-START_TEST(iwarp)
-{
-	opt.hw.transport = TRANSPORT_IWARP;
-	run(task, iwarp_body);
-}
-END_TEST
 
 /* --- unreliable connection --- */
 
@@ -152,12 +133,19 @@ static int try_post(enum ibv_wr_opcode opcode, uint32_t len)
 	return ibv_post_send(a.qp, &wr, &bad);
 }
 
-static void connection_body(void)
+static unsigned deliver(const struct choice_point *at, unsigned n)
+{
+	(void)at;
+	(void)n;
+	return 0;
+}
+
+RNIC_TEST(task, connection, source.answer = deliver)
 {
 	static const uint32_t lengths[] = {0, 1, 1024, 1025, 10000};
 	remake_both(IBV_QPT_UC);
 	fill(a.buf, 10000, 5);
-	for (unsigned i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+	for (unsigned i = 0; i < ROWS_OF(lengths); i++) {
 		uint32_t len = lengths[i];
 		memset(b.buf, 0, 50000);
 		recv_post(&b, 0, len + 1, 1);
@@ -191,20 +179,6 @@ static void connection_body(void)
 	ck_assert_uint_eq(source.asked[CHOICE_PACKET],
 			  3 * (1 + 1 + 1 + 2 + 10)); /* no acknowledgements */
 }
-
-static unsigned deliver(const struct choice_point *at, unsigned n)
-{
-	(void)at;
-	(void)n;
-	return 0;
-}
-
-START_TEST(connection)
-{
-	source.answer = deliver;
-	run(task, connection_body);
-}
-END_TEST
 
 static struct {
 	uint32_t message, index;
@@ -245,7 +219,7 @@ static void gap_body(void)
 	ck_assert_int_eq(a.qp->state, IBV_QPS_RTS);
 }
 
-START_TEST(gap)
+TESTS(gap, 6)
 {
 	static const unsigned answers[] = {PACKET_LOSE, PACKET_DELAY + 4};
 	hit.message = 2;
@@ -253,12 +227,11 @@ START_TEST(gap)
 	hit.answer = answers[_i / 3];
 	opt.psn = 0xfffffd;
 	source.answer = hit_one;
-	run(task, gap_body);
+	run_task(gap_body);
 }
-END_TEST
 
 /* The receiver says nothing of what it refuses. */
-static void refusals_body(void)
+RNIC_TEST(task, refusals)
 {
 	remake_both(IBV_QPT_UC);
 	/* No receive request. */
@@ -293,13 +266,7 @@ static void refusals_body(void)
 	ck_assert(empty(b.rcq));
 }
 
-START_TEST(refusals)
-{
-	run(task, refusals_body);
-}
-END_TEST
-
-static void send_error_body(void)
+RNIC_TEST(task, send_error)
 {
 	struct ibv_sge sge;
 	remake_both(IBV_QPT_UC);
@@ -328,14 +295,8 @@ static void send_error_body(void)
 	ck_assert_uint_eq(word(&b, 64), 1234);
 }
 
-START_TEST(send_error)
-{
-	run(task, send_error_body);
-}
-END_TEST
-
 /* A receive request whose key is wrong is the receiver's own fault. */
-static void receive_error_body(void)
+RNIC_TEST(task, receive_error)
 {
 	remake_both(IBV_QPT_UC);
 	struct ibv_sge sge = {(uintptr_t)b.buf, 64, b.mr->lkey ^ 0x100};
@@ -349,15 +310,9 @@ static void receive_error_body(void)
 	ck_assert_int_eq(b.qp->state, IBV_QPS_ERR);
 }
 
-START_TEST(receive_error)
-{
-	run(task, receive_error_body);
-}
-END_TEST
-
 /* What the man pages of libibverbs allow on an unreliable connection besides: what needs no
  * packet. */
-static void window_body(void)
+RNIC_TEST(task, window)
 {
 	remake_both(IBV_QPT_UC);
 	struct ibv_mr *mr = rnic_reg_mr(b.pd, b.buf, BUF, ALL_ACCESS | IBV_ACCESS_MW_BIND);
@@ -393,12 +348,6 @@ static void window_body(void)
 	}
 	ck_assert_int_eq(try_post(IBV_WR_SEND_WITH_INV, 8), EINVAL); /* there is no such packet */
 }
-
-START_TEST(window)
-{
-	run(task, window_body);
-}
-END_TEST
 
 /* --- datagrams --- */
 
@@ -443,14 +392,14 @@ static void check_grh(const uint8_t *grh, uint32_t len)
 	ck_assert_uint_eq((sum & 0xffff) + (sum >> 16), 0xffff);
 }
 
-static void datagrams_body(void)
+RNIC_TEST(task, datagrams)
 {
 	static const uint32_t lengths[] = {0, 1, 64, 4096};
 	remake_both(IBV_QPT_UD);
 	struct ibv_ah *ah = address_of(&a, &b);
 	ck_assert_ptr_nonnull(ah);
 	fill(a.buf, 4096, 9);
-	for (unsigned i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+	for (unsigned i = 0; i < ROWS_OF(lengths); i++) {
 		uint32_t len = lengths[i];
 		memset(b.buf, 0xee, 8192);
 		recv_post(&b, 0, GRH_BYTES + len, 1);
@@ -484,13 +433,7 @@ static void datagrams_body(void)
 	}
 }
 
-START_TEST(datagrams)
-{
-	run(task, datagrams_body);
-}
-END_TEST
-
-static void keys_body(void)
+RNIC_TEST(task, keys)
 {
 	struct ibv_sge sge;
 	remake_both(IBV_QPT_UD);
@@ -521,13 +464,7 @@ static void keys_body(void)
 	ck_assert(empty(b.rcq));
 }
 
-START_TEST(keys)
-{
-	run(task, keys_body);
-}
-END_TEST
-
-static void datagram_errors_body(void)
+RNIC_TEST(task, datagram_errors)
 {
 	struct ibv_sge sge;
 	remake_both(IBV_QPT_UD);
@@ -579,13 +516,7 @@ static void datagram_errors_body(void)
 	ck_assert_int_eq(b.qp->state, IBV_QPS_RTS);
 }
 
-START_TEST(datagram_errors)
-{
-	run(task, datagram_errors_body);
-}
-END_TEST
-
-static void handles_body(void)
+RNIC_TEST(task, handles)
 {
 	unsigned objects = rnic_objects(a.ctx);
 	struct ibv_ah_attr attr = attr_for(&b).ah_attr, bad = attr;
@@ -635,13 +566,7 @@ static void handles_body(void)
 	ck_assert_int_eq(attr.is_global, 0);
 }
 
-START_TEST(handles)
-{
-	run(task, handles_body);
-}
-END_TEST
-
-static void extended_body(void)
+RNIC_TEST(task, extended, opt.send_ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 {
 	static const struct {
 		const char *name;
@@ -678,16 +603,9 @@ static void extended_body(void)
 	ck_assert_int_eq(ibv_wr_complete(a.qpx), EINVAL);
 }
 
-START_TEST(extended)
-{
-	opt.send_ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
-	run(task, extended_body);
-}
-END_TEST
-
 /* --- strangers --- */
 
-static void stranger_body(void)
+RNIC_TEST(task, stranger, opt.retry_cnt = 1)
 {
 	/* From an unreliable connection to a reliable one of the expected number. */
 	remake_qp(&a, IBV_QPT_UC, NULL);
@@ -709,13 +627,6 @@ static void stranger_body(void)
 	ck_assert(empty(b.rcq));
 	ck_assert_int_eq(b.qp->state, IBV_QPS_RTS);
 }
-
-START_TEST(stranger)
-{
-	opt.retry_cnt = 1;
-	run(task, stranger_body);
-}
-END_TEST
 
 /* Packets that our own requester would never send: none does any harm. */
 static void malformed_body(void)
@@ -774,13 +685,12 @@ static void malformed_ud_body(void)
 	malformed_body();
 }
 
-START_TEST(malformed)
+TESTS(malformed, 20)
 {
 	source.permille[0] = (unsigned)_i;
 	source.answer = deliver;
-	run(task, _i % 2 ? malformed_ud_body : malformed_uc_body);
+	run_task(_i % 2 ? malformed_ud_body : malformed_uc_body);
 }
-END_TEST
 
 /* --- a link without room --- */
 
@@ -798,7 +708,7 @@ static bool has_room(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64
 	return other_end.room;
 }
 
-START_TEST(patience)
+TEST(patience)
 {
 	struct link link = {.ready = has_room};
 	struct link_patience p = {0};
@@ -820,7 +730,6 @@ START_TEST(patience)
 	other_end.room = false;
 	ck_assert(!link_ready(&link, 1, 2, end + 3 * LINK_PATIENCE_NS, &p));
 }
-END_TEST
 
 static bool busy(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken)
 {
@@ -839,7 +748,7 @@ static unsigned lose_first(const struct choice_point *at, unsigned n)
 
 /* A reliable connection's lost packet that cannot be sent again for long, as others fill the link,
  * costs one retry. */
-static void busy_body(void)
+RNIC_TEST(connected, busy_link, source.answer = lose_first, opt.retry_cnt = 2)
 {
 	net->link->ready = busy;
 	recv_post(&b, 0, 64, 1);
@@ -848,14 +757,6 @@ static void busy_body(void)
 	expect(b.rcq, 1, IBV_WC_SUCCESS);
 	ck_assert_uint_gt(rt_now(), 20 * MS);
 }
-
-START_TEST(busy_link)
-{
-	source.answer = lose_first;
-	opt.retry_cnt = 2;
-	run(connected, busy_body);
-}
-END_TEST
 
 /* --- memory that is gone --- */
 
@@ -908,7 +809,7 @@ static void note_event(struct rnic_hca *hca, enum ibv_event_type type, void *ele
 
 /* Found out after the message was let in: the receiver's error, and none of its sender's
  * business. */
-static void gone_body(void)
+RNIC_TESTS(task, gone, 3, source.permille[0] = (unsigned)_i)
 {
 	static const enum ibv_qp_type types[] = {IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_UC};
 	unsigned i = source.permille[0];
@@ -931,13 +832,6 @@ static void gone_body(void)
 	ck_assert_int_eq(a.qp->state, IBV_QPS_RTS);
 	ck_assert_uint_eq(packets, 1);
 }
-
-START_TEST(gone)
-{
-	source.permille[0] = (unsigned)_i;
-	run(task, gone_body);
-}
-END_TEST
 
 /* --- much of it, over a bad link --- */
 
@@ -1005,42 +899,17 @@ static void bad_ud_body(void)
 	bad_link_body(true);
 }
 
-START_TEST(bad_link)
+TESTS(bad_link, 24)
 {
 	source.state = (uint64_t)_i + 1;
 	source.permille[CHOICE_PACKET] = 60;
 	source.permille[CHOICE_LAND] = _i % 2 ? 5 : 0;
 	opt.psn = 0xfffff0;
 	opt.hw.ack_early = _i % 3 != 0;
-	run(task, _i % 4 < 2 ? bad_uc_body : bad_ud_body);
+	run_task(_i % 4 < 2 ? bad_uc_body : bad_ud_body);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("rnic_types");
-	TCase *tc = tcase_create("rnic_types");
-	tcase_add_checked_fixture(tc, setup_options, NULL);
-	tcase_add_test(tc, transitions);
-	tcase_add_test(tc, truths);
-	tcase_add_test(tc, iwarp);
-	tcase_add_test(tc, connection);
-	tcase_add_loop_test(tc, gap, 0, 6);
-	tcase_add_test(tc, refusals);
-	tcase_add_test(tc, send_error);
-	tcase_add_test(tc, receive_error);
-	tcase_add_test(tc, window);
-	tcase_add_test(tc, datagrams);
-	tcase_add_test(tc, keys);
-	tcase_add_test(tc, datagram_errors);
-	tcase_add_test(tc, handles);
-	tcase_add_test(tc, extended);
-	tcase_add_test(tc, stranger);
-	tcase_add_loop_test(tc, malformed, 0, 20);
-	tcase_add_test(tc, patience);
-	tcase_add_test(tc, busy_link);
-	tcase_add_loop_test(tc, gone, 0, 3);
-	tcase_add_loop_test(tc, bad_link, 0, 24);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("rnic_types", setup_options, NULL));
 }

@@ -74,7 +74,7 @@ static struct ibv_wc sent_and_received(struct side *from, struct side *to, uint6
 
 /* --- the object --- */
 
-static void object_body(void)
+RNIC_TEST(task, object)
 {
 	struct ibv_srq_attr attr;
 	unsigned objects = rnic_objects(b.ctx);
@@ -145,13 +145,7 @@ static void object_body(void)
 		  device.max_srq_sge == MAX_SGE);
 }
 
-START_TEST(object)
-{
-	run(task, object_body);
-}
-END_TEST
-
-static void domain_body(void)
+RNIC_TEST(task, domain)
 {
 	struct ibv_pd *pd = rnic_alloc_pd(b.ctx);
 	struct ibv_srq_init_attr init = {.attr = {.max_wr = 1}};
@@ -164,15 +158,9 @@ static void domain_body(void)
 	ck_assert_int_eq(errno, EINVAL);
 }
 
-START_TEST(domain)
-{
-	run(task, domain_body);
-}
-END_TEST
-
 /* --- taking from it --- */
 
-static void sharing_body(void)
+RNIC_TEST(task, sharing)
 {
 	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
@@ -205,13 +193,7 @@ static void sharing_body(void)
 	ck_assert_mem_eq(a.buf + 8192, b.buf + 20000, 5000);
 }
 
-START_TEST(sharing)
-{
-	run(task, sharing_body);
-}
-END_TEST
-
-static void room_body(void)
+RNIC_TEST(task, room)
 {
 	struct ibv_srq_attr attr = {.max_wr = 2};
 	share(IBV_QPT_RC, 3);
@@ -246,13 +228,7 @@ static void room_body(void)
 	ck_assert(empty(b.rcq));
 }
 
-START_TEST(room)
-{
-	run(task, room_body);
-}
-END_TEST
-
-static void not_ready_body(void)
+RNIC_TEST(task, not_ready)
 {
 	share(IBV_QPT_RC, 8);
 	send_word(&a, &b, 1);
@@ -275,29 +251,16 @@ static void not_ready_body(void)
 	expect(b.rcq, 11, IBV_WC_SUCCESS);
 }
 
-START_TEST(not_ready)
-{
-	run(task, not_ready_body);
-}
-END_TEST
-
-static void exhausted_body(void)
+RNIC_TEST(task, exhausted, opt.rnr_retry = 1)
 {
 	share(IBV_QPT_RC, 8);
 	send_word(&a, &b, 1);
 	expect(a.scq, 1, IBV_WC_RNR_RETRY_EXC_ERR);
 }
 
-START_TEST(exhausted)
-{
-	opt.rnr_retry = 1;
-	run(task, exhausted_body);
-}
-END_TEST
-
 /* --- events --- */
 
-static void limit_body(void)
+RNIC_TEST(task, limit)
 {
 	struct ibv_srq_attr attr = {.srq_limit = 3};
 	share(IBV_QPT_RC, 8);
@@ -320,15 +283,9 @@ static void limit_body(void)
 	ck_assert_uint_eq(event_count, 2);
 }
 
-START_TEST(limit)
-{
-	run(task, limit_body);
-}
-END_TEST
-
 /* A queue pair that fails flushes what it has taken, says that it takes no more, and leaves the
  * rest. */
-static void last_body(void)
+RNIC_TEST(task, last)
 {
 	share(IBV_QPT_RC, 8);
 	for (unsigned i = 0; i < 3; i++)
@@ -359,15 +316,9 @@ static void last_body(void)
 	ck_assert_uint_eq(sent_and_received(&a, &b, 3).wr_id, 2);
 }
 
-START_TEST(last)
-{
-	run(task, last_body);
-}
-END_TEST
-
 /* --- domains, datagrams --- */
 
-static void foreign_domain_body(void)
+RNIC_TEST(task, foreign_domain)
 {
 	struct ibv_pd *own = b.pd, *other = rnic_alloc_pd(b.ctx);
 	struct ibv_mr *mr = b.mr;
@@ -392,13 +343,7 @@ static void foreign_domain_body(void)
 	b.mr = theirs;
 }
 
-START_TEST(foreign_domain)
-{
-	run(task, foreign_domain_body);
-}
-END_TEST
-
-static void datagram_body(void)
+RNIC_TEST(task, datagram)
 {
 	share(IBV_QPT_UD, 8);
 	struct ibv_ah_attr attr = attr_for(&b).ah_attr;
@@ -425,12 +370,6 @@ static void datagram_body(void)
 	ck_assert_uint_eq(noted(IBV_EVENT_QP_LAST_WQE_REACHED, b2.qp), 1);
 }
 
-START_TEST(datagram)
-{
-	run(task, datagram_body);
-}
-END_TEST
-
 /* --- much at once --- */
 
 #define SLOT  4096u
@@ -439,7 +378,9 @@ END_TEST
 
 /* Two connections over a bad link send as fast as they can: each message arrives once and whole, in
  * its connection's order, and the shared queue's entries all come back. */
-static void soak_body(void)
+RNIC_TESTS(task, soak, 12, source.state = (uint64_t)_i + 1, source.permille[CHOICE_PACKET] = 30,
+	   source.permille[CHOICE_LAND] = _i % 2 ? 3 : 0, opt.timeout = 6,
+	   opt.hw.ack_early = _i % 3 != 0)
 {
 	uint64_t state = source.state;
 	struct side *from[2] = {&a, &a2}, *to[2] = {&b, &b2};
@@ -485,33 +426,7 @@ static void soak_body(void)
 	ck_assert_uint_eq(((struct rnic_srq *)srq)->taken, 0);
 }
 
-START_TEST(soak)
-{
-	source.state = (uint64_t)_i + 1;
-	source.permille[CHOICE_PACKET] = 30;
-	source.permille[CHOICE_LAND] = _i % 2 ? 3 : 0;
-	opt.timeout = 6;
-	opt.hw.ack_early = _i % 3 != 0;
-	run(task, soak_body);
-}
-END_TEST
-
 int main(void)
 {
-	Suite *suite = suite_create("srq");
-	TCase *tc = tcase_create("srq");
-	tcase_add_checked_fixture(tc, setup_options, NULL);
-	tcase_add_test(tc, object);
-	tcase_add_test(tc, domain);
-	tcase_add_test(tc, sharing);
-	tcase_add_test(tc, room);
-	tcase_add_test(tc, not_ready);
-	tcase_add_test(tc, exhausted);
-	tcase_add_test(tc, limit);
-	tcase_add_test(tc, last);
-	tcase_add_test(tc, foreign_domain);
-	tcase_add_test(tc, datagram);
-	tcase_add_loop_test(tc, soak, 0, 12);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("srq", setup_options, NULL));
 }

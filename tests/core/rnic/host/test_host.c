@@ -418,7 +418,7 @@ static void disturb(uint64_t seed)
 	source.permille[CHOICE_PACKET] = 60;
 }
 
-START_TEST(test_poll_over_both)
+TEST(test_poll_over_both)
 {
 	looks_again = true;
 	for (int i = 0; i < 2; i++) {
@@ -433,7 +433,6 @@ START_TEST(test_poll_over_both)
 		}
 	}
 }
-END_TEST
 
 /* --- several tasks at one channel --- */
 
@@ -472,7 +471,7 @@ static void threaded_server(void *arg)
 	acceptor(events);
 }
 
-START_TEST(test_several_tasks)
+TEST(test_several_tasks)
 {
 	setup();
 	run_well(threaded_server, asking_client);
@@ -482,11 +481,10 @@ START_TEST(test_several_tasks)
 		run_well(threaded_server, asking_client);
 	}
 }
-END_TEST
 
 /* A server that arms its queue after it has looked, and does not look again, sleeps through what
  * came in between: some schedule shows it. */
-START_TEST(test_lost_wakeup)
+TEST(test_lost_wakeup)
 {
 	unsigned hung = 0;
 	looks_again = by_epoll = false;
@@ -497,9 +495,8 @@ START_TEST(test_lost_wakeup)
 	ck_assert_uint_gt(hung, 0);
 	ck_assert_uint_lt(hung, 100);
 }
-END_TEST
 
-START_TEST(test_same_seed_same_hash)
+TEST(test_same_seed_same_hash)
 {
 	uint64_t one, again, plain, other = 0;
 	looks_again = true;
@@ -519,7 +516,6 @@ START_TEST(test_same_seed_same_hash)
 	run(polling_server, asking_client, &again);
 	ck_assert_uint_eq(again, plain);
 }
-END_TEST
 
 /* --- accept, reject, parameters --- */
 
@@ -610,7 +606,7 @@ static void polite_client(void *arg)
 	client_done();
 }
 
-START_TEST(test_accept_and_reject)
+TEST(test_accept_and_reject)
 {
 	rejected = accepted = 0;
 	setup();
@@ -618,7 +614,6 @@ START_TEST(test_accept_and_reject)
 	ck_assert_uint_eq(rejected, 1);
 	ck_assert_uint_eq(accepted, 1);
 }
-END_TEST
 
 /* --- what becomes of messages --- */
 
@@ -634,7 +629,7 @@ static unsigned hit_one(const struct choice_point *at, unsigned n)
 }
 
 /* Each message once lost, duplicated, late: nothing changes but the time. */
-START_TEST(test_each_message)
+TEST(test_each_message)
 {
 	static const unsigned answers[] = {PACKET_LOSE, PACKET_DUPLICATE, PACKET_DELAY + 6,
 					   PACKET_DELAY + 7};
@@ -655,7 +650,6 @@ START_TEST(test_each_message)
 			ck_assert_uint_le(accepted, 1);
 		}
 }
-END_TEST
 
 static unsigned lose_all(const struct choice_point *at, unsigned n)
 {
@@ -675,14 +669,13 @@ static void unreachable_client(void *arg)
 	client_done();
 }
 
-START_TEST(test_unreachable)
+TEST(test_unreachable)
 {
 	setup();
 	source.answer = lose_all;
 	run_well(choosy_server, unreachable_client);
 	ck_assert_uint_lt(sim_now(sim), 10000 * MS);
 }
-END_TEST
 
 /* --- deaths --- */
 
@@ -737,7 +730,7 @@ static void staying_client(void *arg)
 	client_done();
 }
 
-START_TEST(test_server_dies)
+TEST(test_server_dies)
 {
 	looks_again = true;
 	by_epoll = false;
@@ -750,7 +743,6 @@ START_TEST(test_server_dies)
 		ck_assert_uint_eq(disconnects, CLIENTS);
 	}
 }
-END_TEST
 
 static unsigned how_client_dies, heard;
 
@@ -793,7 +785,7 @@ static void dying_client(void *arg)
 }
 
 /* The kernel of a process that dies says so; a machine that dies says nothing. */
-START_TEST(test_client_dies)
+TEST(test_client_dies)
 {
 	for (how_client_dies = DEATH_PROCESS; how_client_dies <= DEATH_MACHINE; how_client_dies++) {
 		setup();
@@ -803,7 +795,6 @@ START_TEST(test_client_dies)
 		ck_assert_uint_eq(heard, how_client_dies == DEATH_PROCESS);
 	}
 }
-END_TEST
 
 /* Accepts, and disconnects at once. */
 static void curt_server(void *arg)
@@ -841,14 +832,13 @@ static void slow_client(void *arg)
 	client_done();
 }
 
-START_TEST(test_parts_before_connected)
+TEST(test_parts_before_connected)
 {
 	setup();
 	disconnects = 0;
 	run_well(curt_server, slow_client);
 	ck_assert_uint_eq(disconnects, CLIENTS);
 }
-END_TEST
 
 static void no_server(void *arg)
 {
@@ -869,12 +859,11 @@ static void refused_client(void *arg)
 	client_done();
 }
 
-START_TEST(test_no_listener)
+TEST(test_no_listener)
 {
 	setup();
 	run_well(no_server, refused_client);
 }
-END_TEST
 
 /* --- synchronous identifiers, endpoints --- */
 
@@ -917,14 +906,13 @@ static void endpoint_client(void *arg)
 	client_done();
 }
 
-START_TEST(test_endpoints)
+TEST(test_endpoints)
 {
 	setup();
 	accepted = 0;
 	run_well(endpoint_server, endpoint_client);
 	ck_assert_uint_eq(accepted, CLIENTS);
 }
-END_TEST
 
 /* --- devices, descriptors, events of both kinds --- */
 
@@ -983,13 +971,12 @@ static void descriptor_client(void *arg)
 	client_done();
 }
 
-START_TEST(test_devices_and_descriptors)
+TEST(test_devices_and_descriptors)
 {
 	setup();
 	run_well(no_server, device_client);
 	run_well(no_server, descriptor_client);
 }
-END_TEST
 
 static unsigned kill_first_server(const struct choice_point *at, unsigned n)
 {
@@ -1016,14 +1003,13 @@ static void no_client(void *arg)
 	(void)arg;
 }
 
-START_TEST(test_new_process_has_no_descriptors)
+TEST(test_new_process_has_no_descriptors)
 {
 	setup();
 	source.answer = kill_first_server;
 	run_well(epoll_server, no_client);
 	ck_assert_uint_eq(lives, 1);
 }
-END_TEST
 
 /* --- two threads, one event --- */
 
@@ -1072,13 +1058,12 @@ static void late_client(void *arg)
 	client_done();
 }
 
-START_TEST(test_event_for_another_thread)
+TEST(test_event_for_another_thread)
 {
 	setup();
 	source.answer = delay_first;
 	run_well(no_server, late_client);
 }
-END_TEST
 
 static unsigned solicited_events;
 
@@ -1135,13 +1120,12 @@ static void soliciting_client(void *arg)
 	client_done();
 }
 
-START_TEST(test_solicited)
+TEST(test_solicited)
 {
 	setup();
 	solicited_events = 0;
 	run_well(solicited_server, soliciting_client);
 }
-END_TEST
 
 static unsigned acked;
 
@@ -1172,7 +1156,7 @@ static void owing_client(void *arg)
 	client_done();
 }
 
-START_TEST(test_unacknowledged)
+TEST(test_unacknowledged)
 {
 	setup();
 	acked = 0;
@@ -1180,7 +1164,6 @@ START_TEST(test_unacknowledged)
 	by_epoll = false;
 	run_well(polling_server, owing_client);
 }
-END_TEST
 
 /* A receive queue that is limited tells so, asynchronously. */
 static void async_client(void *arg)
@@ -1208,36 +1191,13 @@ static void async_client(void *arg)
 	client_done();
 }
 
-START_TEST(test_async)
+TEST(test_async)
 {
 	setup();
 	run_well(no_server, async_client);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("host");
-	TCase *tcase = tcase_create("host");
-
-	tcase_add_test(tcase, test_devices_and_descriptors);
-	tcase_add_test(tcase, test_new_process_has_no_descriptors);
-	tcase_add_test(tcase, test_event_for_another_thread);
-	tcase_add_test(tcase, test_accept_and_reject);
-	tcase_add_test(tcase, test_parts_before_connected);
-	tcase_add_test(tcase, test_no_listener);
-	tcase_add_test(tcase, test_endpoints);
-	tcase_add_test(tcase, test_poll_over_both);
-	tcase_add_test(tcase, test_several_tasks);
-	tcase_add_test(tcase, test_lost_wakeup);
-	tcase_add_test(tcase, test_same_seed_same_hash);
-	tcase_add_test(tcase, test_each_message);
-	tcase_add_test(tcase, test_unreachable);
-	tcase_add_test(tcase, test_server_dies);
-	tcase_add_test(tcase, test_client_dies);
-	tcase_add_test(tcase, test_solicited);
-	tcase_add_test(tcase, test_unacknowledged);
-	tcase_add_test(tcase, test_async);
-	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return run_suite(listed_suite("host", NULL, NULL));
 }
