@@ -15,7 +15,7 @@ foreach(header core/tidemark.h core/calls.h core/object.h core/rt/rt.h core/rdma
 	cmake_path(GET header FILENAME name)
 	file(READ ${header} text)
 	string(REGEX REPLACE "#include \"core/([a-z]+/)?([a-z_]+\\.h)\"" "#include <tidemark/\\2>" text "${text}")
-	if(TIDEMARK_VERBS_FLUSH) # here the build says so, there nobody would
+	if(TIDEMARK_VERBS_FLUSH) # here the build says so, there it would not be known
 		string(REPLACE "#define TM_VERBS_COMPAT_H\n" "#define TM_VERBS_COMPAT_H\n#define TM_VERBS_FLUSH 1\n" text "${text}")
 	endif()
 	file(CONFIGURE OUTPUT ${sdk}/include/tidemark/${name} CONTENT "${text}" @ONLY)

@@ -240,8 +240,7 @@ struct tm_store {
 	int (*clean)(void *client);
 	/* Operations of the store's own; ends with .name = NULL. NULL: it has none. */
 	const struct tm_call_type *calls;
-	/* Workloads of them besides those that Tidemark makes; ends with .name = NULL. NULL: none.
-	 */
+	/* Their workloads besides those that Tidemark makes; ends with .name = NULL. NULL: none. */
 	const struct tm_workload *workloads;
 	/* What they mean, put, get and del included; NULL: only `judge` knows. */
 	const struct tm_model *model;

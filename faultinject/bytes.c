@@ -81,7 +81,7 @@ static void add_taken(struct byte_source *b, const struct choice_point *at, unsi
 static unsigned life_byte_answer(struct byte_source *b, const struct choice_point *at, unsigned n)
 {
 	unsigned answer = 0;
-	assert(b->machine && n > 1); /* nobody lives on before the power failed */
+	assert(b->machine && n > 1); /* no machine lives on before the power failed */
 	if (b->extended && b->machine <= LIFE_MACHINES && b->asked < LIFE_QUESTIONS)
 		answer = b->lives[(b->machine - 1) * LIFE_QUESTIONS + b->asked];
 	b->asked++;

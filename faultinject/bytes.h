@@ -26,7 +26,7 @@
  *
  * What a record can mean: a task's step before a store, a load, a flush, a fence, a
  * post, a completion (a lock counts as a fence); a packet; a landing, its order, the reading, the
- *draining of a line; the cache; the power, which fails (bit 4 of `what`: that of the machine that
+ * draining of a line; the cache; the power, which fails (bit 4 of `what`: that of the machine that
  * recovers); one line of those that the power failure left undecided; all lines from
  * there on; a call, which fails.
  */

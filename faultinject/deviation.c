@@ -164,8 +164,7 @@ void deviation_print(const struct deviation *d, const struct deviation_names *na
 		print_line(d, names, buf, n);
 		return;
 	}
-	/* A point without an actor has no occurrence; an actor without an operation has the first.
-	 */
+	/* A point without an actor has no occurrence; an actor without an operation: the first. */
 	if (!d->op.kind && d->occurrence != !!d->who[0])
 		snprintf(label, sizeof(label), "-#%u", d->occurrence);
 	else

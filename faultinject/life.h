@@ -22,7 +22,7 @@ enum life_verb {
 #define LIFE_KEYED 2u
 #define LIFE_CALLS 0x1000u
 
-/* How many answers there are. `calls`: operations of the store's own. */
+/* Number of answers. `calls`: operations of the store's own. */
 static inline unsigned life_answers(unsigned keys, unsigned calls)
 {
 	return calls ? LIFE_CALLS + calls : LIFE_KEYED + keys * LIFE_VERBS;
@@ -38,7 +38,7 @@ static inline unsigned life_answer(enum life_verb verb, unsigned key)
 	return LIFE_KEYED + key * LIFE_VERBS + verb;
 }
 
-/* Of a keyed answer. */
+/* What a keyed answer does. */
 static inline enum life_verb life_verb(unsigned answer)
 {
 	return (answer - LIFE_KEYED) % LIFE_VERBS;

@@ -14,7 +14,7 @@ uint64_t random_next(uint64_t *state)
 	return z ^ z >> 31;
 }
 
-/* How many points until the next that deviates: about geometric with the given mean. */
+/* Number of points until the next that deviates: about geometric with the given mean. */
 static uint32_t gap(const struct random_source *r, unsigned kind, uint64_t *state)
 {
 	uint32_t mean = r->mean[kind];

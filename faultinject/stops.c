@@ -58,7 +58,7 @@ static bool is_at(const struct stop_point *point, const struct choice_point *at)
 	return point->a == at->a && point->b == at->b && point->key == choice_key(at);
 }
 
-/* How the run that is recorded is stopped at this step; 0: it is not. */
+/* The answer that stops the recorded run at this step; 0: it is not stopped. */
 static unsigned first_answer(struct stops *stops, const struct choice_point *at)
 {
 	assert(stops->firsts <= STOPS_FIRST);
@@ -158,7 +158,7 @@ void stops_recorded(struct stops *stops)
 		for (unsigned i = 0; i < stops->group[from[g]].n; i++) {
 			const struct stop_point *list = stops->group[from[g]].point;
 			const struct stop_point point = list[i];
-			/* Of the stores with which a task fills a line the first stands for all. */
+			/* The first of the stores with which a task fills a line stands for all. */
 			if (meets(stops, &point) &&
 			    !(i && point.a == STEP_STORE && follows(&point, &list[i - 1])))
 				add(stops, STOPS_MEET, point);
@@ -306,8 +306,8 @@ static void take_turn(const struct stops *stops, const struct turn turn[8], uint
 
 void stops_choose(const struct stops *stops, uint64_t nth, struct random_source *r)
 {
-	/* Of eight runs three stop a task where it meets another, two the server at what it does,
-	 * one at a load, two a client. */
+	/* In 3 of 8 runs stop a task where it meets another, in 2 the server but not at a load, in
+	 * 1 at a load, in 2 a client. */
 	static const struct turn turn[8] = {
 		{STOPS_SERVER, 0, DELAY_QUIESCENCE}, {STOPS_CLIENT, 0, DELAY_QUIESCENCE},
 		{STOPS_MEET, 0, DELAY_QUIESCENCE},   {STOPS_SERVER_LOADS, 0, DELAY_QUIESCENCE},
@@ -389,7 +389,7 @@ void stops_again(const struct stops *stops, uint64_t nth, struct random_source *
 
 void stops_kill(const struct stops *stops, uint64_t nth, struct random_source *r)
 {
-	/* Of eight runs six kill the server's process, two of these at a client's step, while the
+	/* In 6 of 8 runs kill the server's process, in 2 of these at a client's step, while the
 	 * server may wait. */
 	static const struct turn turn[8] = {
 		{STOPS_SERVER, 0, DEATH_SERVER}, {STOPS_CLIENT, 0, DEATH_PROCESS},

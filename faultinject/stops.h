@@ -51,13 +51,13 @@ struct stop_point {
 
 #define STOPS_FIRST 3 /* an operation is held, a task stops, the next operation is held */
 
-/* Who touched a line of PM. */
+/* Which tasks touched a line of PM. */
 struct stop_line {
 	uint32_t line; /* + 1; 0: not used */
 	bool shared, written;
 	uint64_t who;
 };
-#define STOP_LINES 1024 /* a power of two; what lies in further lines is nobody's meeting place */
+#define STOP_LINES 1024 /* a power of two; in further lines no two tasks meet */
 
 /* The steps of one run, in their order. */
 struct stops {
@@ -70,8 +70,7 @@ struct stops {
 	struct stop_line line[STOP_LINES];
 	unsigned lines;
 	bool failed; /* out of memory */
-	/* A recorded run that is stopped itself: how. What comes before the stop is not recorded.
-	 */
+	/* A recorded run that is stopped itself: how. What comes before is not recorded. */
 	struct {
 		struct stop_point at;
 		unsigned k;

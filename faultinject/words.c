@@ -15,17 +15,15 @@
 #include "faultinject/life.h"
 
 struct kind_words {
-	/* How the point is written. Each "%u" is the next of a, b and c; or with `word`, "%s" is
-	 * the a-th word, and then come b and c. `print` and `parse`: where a pattern does not do.
-	 */
+	/* The words of the point. Each "%u" is the next of a, b and c; or with `word`, "%s" is the
+	 * a-th word, and then come b and c. `print` and `parse`: where a pattern does not do. */
 	const char *pattern;
 	const char *(*word)(uint32_t a); /* NULL: there is none */
 	void (*print)(const struct deviation *d, char *buf, size_t n);
 	int (*parse)(struct deviation *d, const char *text);
-	/* How the answers are written: the first ones by name, those after them by number from 1 to
+	/* The words of the answers: the first ones by name, those after them by number from 1 to
 	 * `most`; and delays, where the kind has them. `effect`, if not "is late", as
-	 * deviation_effect() says.
-	 */
+	 * deviation_effect() says. */
 	struct {
 		const char *word, *effect;
 	} answer[2];
@@ -228,7 +226,7 @@ static int parse_fetch(struct deviation *d, const char *text)
 	return parse_request(fetch_pattern, 256, d, text);
 }
 
-/* Of lines that land, and of READs. */
+/* Lines that land, and READs. */
 static const char landed_pattern[] = "order message %u packet %u landed %u";
 static const char fetched_pattern[] = "order message %u packet %u fetched %u";
 
@@ -383,7 +381,7 @@ static int parse_life(const char *text)
 
 /* --- answers --- */
 
-/* How many of the kind's answers have names. */
+/* Number of the kind's answers that have names. */
 static unsigned named(const struct kind_words *kind)
 {
 	return !!kind->answer[0].word + !!kind->answer[1].word;

@@ -10,9 +10,8 @@
 #include <string.h>
 #include "scenarios/litmus_lex.h"
 
-#define DEPTH                                                                              \
-	64 /* of parentheses and negations; more would be a file made to exhaust the stack \
-	    * \ */
+/* Of parentheses and negations: a file with more is made to exhaust the stack. */
+#define DEPTH 64
 
 /* --- places --- */
 

@@ -46,10 +46,10 @@ bool store_is_path(const char *word);
  * about stores. NULL: `why` is one line. */
 #define STORES_LOADED 8 /* at most, with names of their own */
 const struct tm_store *store_load(const char *path, char why[STORE_OBJECT_WHY]);
-/* The same as it is for real hardware, from "NAME.live.so" beside "NAME.so"; either may be named.
- */
+/* The same as it is for real hardware, from "NAME.live.so" beside "NAME.so"; either name will
+ * do. */
 const struct tm_store *store_load_live(const char *path, char why[STORE_OBJECT_WHY]);
-/* Of a store that was loaded: its static data, and its path as it was given. Else NULL. And a hash
+/* The static data of a store that was loaded, and its path as it was given; else NULL. And a hash
  * of its code and data, else 0. */
 struct statics *store_statics(const struct tm_store *store);
 const char *store_path(const struct tm_store *store);

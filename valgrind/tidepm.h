@@ -98,8 +98,7 @@ void mapping_remove(Addr base, SizeT len);
 void mapping_move(Addr old, SizeT old_len, Addr new, SizeT new_len);
 /* Write those that there are to a log that begins. */
 void mappings_log(void);
-/* The next part of [*at, end) that is PM; *at becomes what follows it. 0 bytes: there is no more.
- */
+/* The next part of [*at, end) that is PM; *at becomes what follows it. 0 bytes: none is left. */
 SizeT mapping_next(Addr *at, Addr end, Addr *part);
 /* Calls what for each mapping of the file that fd is open on; fd -1: for all. */
 void mappings_of(Int fd, void (*what)(Addr base, SizeT size));
@@ -123,7 +122,7 @@ extern Bool locked_fences; /* a locked instruction waits for flushes; --locked-f
 VG_REGPARM(2) void event_store(Addr a, UWord size);
 /* A non-temporal one. */
 VG_REGPARM(2) void event_store_past_cache(Addr a, UWord size);
-/* Of a repeated string instruction. */
+/* A repeated string instruction. */
 VG_REGPARM(2) void event_store_string(Addr a, UWord size);
 VG_REGPARM(1) void event_flush(Addr a);
 VG_REGPARM(0) void event_fence(void);

@@ -94,7 +94,7 @@ start_server() {
 # used N: has record number N of the recording been used?
 used() { od -An -tu8 -j $((first_record + record * $1)) -N 8 recording 2>/dev/null | grep -q '[1-9]'; }
 
-# How many operations have been recorded, in $recorded; at least $1.
+# Number of operations that have been recorded, in $recorded; at least $1.
 count_operations() {
 	local low=$1 high=$(($1 + 1)) middle
 	recorded=0

@@ -121,7 +121,7 @@ static const struct setup_value *value_of(const struct explanation *q, const str
 	return NULL;
 }
 
-/* Of a GET that has read what is no value: what the load phase put there, or NULL. */
+/* What the load phase put at this key, or NULL: for a GET whose bytes are no value. */
 static const struct setup_value *loaded(const struct setup *s, unsigned key)
 {
 	for (unsigned v = 0; v < s->values; v++)

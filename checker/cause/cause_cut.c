@@ -21,8 +21,7 @@ static bool read_again(const struct explanation *q, uint64_t off, uint64_t len)
 	return again;
 }
 
-/* Were these bytes in flight when the power failed? Then a line that was not read has no content.
- */
+/* Were these bytes in flight when the power failed? Then an unread line has no content. */
 static bool in_flight(const struct event_log *r, uint64_t off, uint64_t len)
 {
 	for (unsigned i = 0; i < r->lines; i++)

@@ -153,8 +153,8 @@ static void say_awaited(struct explanation *q, unsigned machine, const struct de
 	cause_print(q->c->sentence + used, room - used, ".");
 }
 
-/* How much of `why` the sentence begins with: that the reads are the same ones is left out where it
- * is said next which they are. */
+/* Length of the part of `why` that the sentence begins with: its end, that the reads are the same
+ * ones, is left out where the next words say which they are. */
 static int length_without_repeats(const char *why)
 {
 	const size_t len = strlen(why), end = strlen(WORLD_REPEATS);
@@ -188,7 +188,7 @@ void cause_explain_stuck(struct explanation *q, const char *why)
 			death = i;
 	if (death < all->n)
 		missing = find_missing(q, machine, from, to, death, &polled);
-	/* In a deadlock nobody reads on and on: the sentence says who waits for whom. */
+	/* In a deadlock no task reads on and on: the sentence says which waits for which. */
 	if (missing < 0 && strncmp(why, "deadlock: ", 10))
 		polled = find_polled(q, machine, from, to, NULL);
 	const struct logged_event *e = event_log_at(r, polled),

@@ -123,8 +123,7 @@ void cause_say_checks(struct explanation *q);
 int cause_find_value(struct explanation *q);
 /* False, and nothing is said: no operation of the verdict went on after a failure. */
 bool cause_explain_ignored(struct explanation *q);
-/* Likewise: the client met no failure that its operation could not but fail of. `seen`: what broke.
- */
+/* Likewise: the client met no failure that must make its operation fail. `seen`: what broke. */
 bool cause_explain_failed(struct explanation *q, const char *seen);
 void cause_explain_cut(struct explanation *q);
 void cause_explain_race(struct explanation *q);

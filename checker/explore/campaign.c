@@ -154,8 +154,8 @@ static unsigned one_in(const struct campaign *c, unsigned unit)
 						       c->workload[unit % c->workloads].name);
 }
 
-/* How many states may have been tried when the nth run is over. The first runs have the most that
- * is new; but without a share for the others two keys would leave them nothing. */
+/* Number of states that may have been tried when the nth run is over. The first runs find most that
+ * is new, but the others need a share too: with two keys nothing would be left for them. */
 static uint64_t states_until(uint64_t states, uint64_t run, uint64_t runs)
 {
 	uint64_t first = states / FIRST_STATES;
@@ -454,7 +454,7 @@ uint64_t campaign_accepted(const struct campaign *c, unsigned config)
 	return rows;
 }
 
-/* How the cells stand to the baseline. */
+/* Compare the cells with the baseline. */
 static void compare_baseline(struct campaign *c, unsigned config, const struct known *known)
 {
 	const uint64_t rows = campaign_accepted(c, config);
@@ -629,8 +629,8 @@ struct campaign_break campaign_often(const struct campaign *c, unsigned config, 
 				       cell->often_row};
 }
 
-/* How a break is looked for again: in its run alone, with all images of a point or with few; or as
- * it was found, with all runs before it. */
+/* Ways to find a break again: in its run alone, with all images of a point or with few; or as it
+ * was found, after all runs before it. */
 enum again { AGAIN_ALL_IMAGES, AGAIN_FEW_IMAGES, AGAIN_WHOLE_UNIT };
 
 static int look_again(const struct campaign *c, const struct campaign_break *which, enum again how,

@@ -26,7 +26,7 @@ struct campaign_share {
 			    * expected to break; 0: all of it */
 };
 
-/* How one row group of the matrix is configured. */
+/* The configuration of one row group of the matrix. */
 struct campaign_config {
 	const struct tm_store *store;
 	char variant[48];
@@ -73,7 +73,8 @@ struct campaign_cell {
 	unsigned unit;		  /* the first unit in which it broke */
 	struct failure_mode mode; /* and the first run */
 	uint64_t broken_states;
-	/* Of these, without a known cause (checker/judge/known.h), and the runs that have them. */
+	/* Broken states without a known cause (checker/judge/known.h), and the runs that have
+	 * them. */
 	uint64_t strange_states, strange_runs;
 	bool strange;	       /* enough of them: STRANGE_RUNS, or any */
 	unsigned strange_unit; /* the first unit in which it so broke, */
@@ -157,7 +158,7 @@ void campaign_search_all(struct campaign_options *o);
 /* 0, or -errno: -ENOMEM, -ECHILD (a process died),
  * -EINTR (left off by options.bounds: unit.done says what is done). */
 int campaign_run(struct campaign *c);
-/* How many units of a configuration are done. */
+/* Number of units of a configuration that are done. */
 unsigned campaign_done(const struct campaign *c, unsigned config);
 /* Everything: configurations, workloads, results. */
 void campaign_free(struct campaign *c);
@@ -202,8 +203,7 @@ uint64_t campaign_accepted(const struct campaign *c, unsigned config);
  * in any case. */
 int campaign_again(const struct campaign *c, const struct campaign_break *which,
 		   struct broken_run *out);
-/* How the explorer broke run->contract: the deviations and the text, as campaign_again().
- * `explored`: 0 or -errno of that. */
+/* Take how the explorer broke run->contract, as campaign_again(). `explored`: 0 or -errno of it. */
 int broken_run_take(struct broken_run *run, const struct explorer *ex, int explored);
 void broken_run_free(struct broken_run *run);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_CHECKER_EXPLORE_CLOCK_H
 #define TM_CHECKER_EXPLORE_CLOCK_H
-/* How long work takes, for progress and budgets of time. Nothing that is compared or hashed may
- * depend on it. */
+/* Measures how long work takes, for progress and budgets of time. Nothing that is compared or
+ * hashed may depend on it. */
 #include <time.h>
 
 static inline double clock_seconds(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How cuts are counted: the events of a run (core/rt/run.h) say what happens, the explorer says at
- * which points it cut the power. A point stands right before the event that it is about.
+ * Counts cuts: the events of a run (core/rt/run.h) say what happens, the explorer says at which
+ * points it cut the power. A point is right before the event that it is about.
  */
 #include "checker/explore/cuts.h"
 #include <assert.h>

@@ -5,7 +5,7 @@
  * At which flush, fence and landing of a store was power cut?
  *
  * Each flush, fence and landing that happens is looked at from when it could make a difference
- *until it no longer does:
+ * until it no longer does:
  *
  *	a fence	  right before it, while what was flushed can still be lost
  *	a flush	  until its CPU's next fence, while the flushed lines can still be lost

@@ -97,7 +97,7 @@ static void ignore_signals(void)
 	signal(SIGHUP, SIG_IGN);
 }
 
-/* Of this process, and of those that it has started and that have ended. */
+/* CPU time of this process and of those that it started and that have ended. */
 static uint64_t cpu_us(void)
 {
 	static const int whose[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
@@ -112,7 +112,7 @@ static uint64_t cpu_us(void)
 
 static void (*end_process)(void); /* driver.end */
 
-/* It ends of the signal, as if nobody had caught it. */
+/* It ends of the signal, as if that were not caught. */
 static void told_to_end(int sig)
 {
 	end_process();
@@ -416,7 +416,7 @@ void driver_end(void)
 		if (running[j] <= 0)
 			continue;
 		kill(running[j], ENDS);
-		kill(running[j], SIGCONT); /* somebody may have stopped it */
+		kill(running[j], SIGCONT); /* it may have been stopped */
 	}
 	for (unsigned j = 0; j < runs; j++)
 		if (running[j] > 0)

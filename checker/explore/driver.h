@@ -14,7 +14,7 @@
 
 #define DRIVER_RESULT_MAX 60000 /* bytes */
 
-/* How far it is, once a result has come. */
+/* Progress, as of the last result. */
 struct driver_progress {
 	unsigned done, units;
 	unsigned last;	 /* the unit of this result */
@@ -56,7 +56,7 @@ struct driver {
 	/* In one of the processes: it ends now, in the midst of its work if all of it is left off.
 	 * Then it is a signal's handler that calls this. */
 	void (*end)(void);
-	/* How many crash states went into a result. */
+	/* Number of crash states that went into a result. */
 	uint64_t (*states)(const void *result);
 	/* See results_begin(). */
 	bool (*same)(const void *a, const void *b);

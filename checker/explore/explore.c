@@ -548,8 +548,7 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,
 	assert(mark.epoch == machine); /* one power failure for each machine that is gone */
 	image_reset(is);
 	uint64_t serial = ++ex->recall.points;
-	/* The images that are sampled depend on the point alone, not on what was explored before.
-	 */
+	/* The images that are sampled depend on the point alone, not on earlier ones. */
 	is->random = key;
 	while (more && !ex->stopped) {
 		ex->images = serial;
@@ -578,7 +577,7 @@ static void explore_images(struct explorer *ex, unsigned machine, uint64_t key,
 	}
 }
 
-/* A seeded bug: nobody looks at such places. */
+/* A seeded bug: such places are not looked at. */
 static bool is_left_out(const struct explorer *ex, const struct choice_point *at)
 {
 	return (CHECKER_MUTANT(ex->setup, CRASH_NO_FENCE) && at->a == CRASH_BEFORE_FENCE) ||

@@ -56,9 +56,9 @@ struct explore_counts {
 
 /* Add each count. */
 void explore_counts_add(struct explore_counts *to, const struct explore_counts *from);
-/* Of how many places explorer.broken[contract] counts those in which it broke: the runs and the
- * crash states in which it is judged, and the failed starts. `parts`: as bits 1, 2 and 4, which of
- * these there are. */
+/* Number of places of which explorer.broken[contract] counts those that broke it: the runs and the
+ * crash states in which it is judged, and the failed starts. `parts`: which of these there are, as
+ * bits 1, 2 and 4. */
 uint64_t explore_judged(const struct explore_counts *counts, unsigned contract, unsigned *parts);
 
 /* A broken contract and how to get there. */
@@ -86,7 +86,7 @@ struct explorer {
 	uint64_t broken[TM_CONTRACTS];		  /* as explore_judged() */
 	struct strange strange[TM_CONTRACTS];	  /* of these, without a known cause */
 	struct frequency frequency;		  /* and those with one, by cause */
-	/* How machines live, [machine]; NULL: as the limits say. */
+	/* Plans of how machines live, [machine]; NULL: as the limits say. */
 	const struct life_plan *plan;
 	/* When there have been so many states the rest of a run has no power failures; 0: no such
 	 * bound. */
@@ -163,7 +163,7 @@ int explore_run(struct explorer *ex, struct source *source, const struct deviati
  * beginning. While ex->marks is set, the run is marked itself. */
 int explore_run_from(struct explorer *ex, struct mark *from, struct source *source,
 		     const struct deviations *taken) __attribute__((warn_unused_result));
-/* How often it was forgotten which points were met. Marks that were made before are of no use. */
+/* How often the set of points that were met was emptied. Marks made before that are of no use. */
 uint32_t explore_emptied(const struct explorer *ex);
 /* KEEP's durable lower bound before anything was done: what the load phase put. */
 void explore_lower_bound(struct explorer *ex);

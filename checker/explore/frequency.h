@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_CHECKER_EXPLORE_FREQUENCY_H
 #define TM_CHECKER_EXPLORE_FREQUENCY_H
-/* How many runs show each known cause (checker/judge/known.h). What is made of it:
- * checker/judge/shares.h. */
+/* Counts the runs that show each known cause (checker/judge/known.h). checker/judge/shares.h says
+ * what is made of it. */
 #include "checker/judge/known.h"
 
 struct frequency {

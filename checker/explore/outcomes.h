@@ -21,7 +21,7 @@ void outcomes_clear(struct outcomes *o);
  */
 void outcomes_add(struct outcomes *o, const struct history *h, unsigned failures,
 		  const bool *after_return, uint64_t point);
-/* How many there are, and a hash over all of them. */
+/* Their number, and a hash over all of them. */
 uint64_t outcomes_count(const struct outcomes *o);
 uint64_t outcomes_hash(const struct outcomes *o);
 

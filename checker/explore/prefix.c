@@ -216,7 +216,7 @@ static void begin_step(struct prefix *p)
 	memcpy(p->rest.skip, p->way[p->taken].skip, sizeof(p->rest.skip));
 }
 
-/* The questions of a step are over, or all of them, and somebody kept this source to give it back
+/* The questions of a step are over, or all of them, and a caller kept this source to give it back
  * later, as the world does while a new server is looked at. */
 static unsigned rest_answer(struct source *source, const struct choice_point *at, unsigned n)
 {

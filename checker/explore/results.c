@@ -390,7 +390,7 @@ int results_take(struct results *r, unsigned unit, void *result)
 	return unpack(r, &r->record[r->of_unit[unit] - 1], result);
 }
 
-/* Of one unit there are two: of a shard that was run twice. */
+/* There are two results of one unit, whose shard was run twice. */
 static int compare_results(struct results *r, const struct results_record *one,
 			   const struct results_record *other,
 			   bool (*same)(const void *a, const void *b))

@@ -8,8 +8,8 @@
  * the driver takes the results as if it had just found them.
  *
  * A file is one line of JSON, which says whose results they are, and records: struct record of
- * results.c, then the result's bytes as zstd packs them. Results are structs as they lie in
- * memory: only the very program that wrote them reads them, and the campaign names it.
+ * results.c, then the result's bytes as zstd packs them. Results are raw structs: only the build
+ * that wrote them can read them, and the first line names it.
  */
 #include <jansson.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@
 #define RESULTS_WHY    600
 #define RESULTS_SHARDS 1000000
 
-/* Of one file. */
+/* One file of results. */
 struct results_file {
 	const char *path;
 	json_t *about; /* its first line; NULL: the file is empty, its shard had not begun */
@@ -63,7 +63,7 @@ int results_open_shard(struct results *r, const char *path, json_t *campaign, js
 		       unsigned shard, unsigned shards);
 void results_close(struct results *r);
 
-/* --- for the driver, and for whoever goes without --- */
+/* --- for the driver, and for callers that go without --- */
 
 /*
  * There are so many units, with results of so many bytes. `place`, which is r's from now on: where
@@ -93,7 +93,7 @@ int results_add(struct results *r, const void *result);
 /* There will be no more of this shard: nothing is missing. */
 int results_end(struct results *r);
 
-/* Of so many shards this one has units that no file has. */
+/* Has this one of so many shards units that no file has? */
 bool results_lacks(const struct results *r, unsigned shard, unsigned shards);
 bool results_merges(const struct results *r);
 

@@ -5,7 +5,7 @@
  * The random runs of a campaign, by number. A run depends on the seed, its number and the
  * plain run alone, so that any of them can be repeated by itself.
  *
- * Run 0 is the plain one. Of the others, most draw all their deviations at random; the rest stop a
+ * Run 0 is the plain one. Most of the others draw all their deviations at random; the rest stop a
  * task at a step of the plain run, or let the server's process or a client die there
  * (faultinject/stops.h), with fewer random deviations. Some stop one at such a step, and again at a
  * step of the run that this makes, which is recorded when it is wanted.

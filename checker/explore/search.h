@@ -21,7 +21,7 @@ extern const struct search_limits search_default;
 struct search_level {
 	struct run_log log;
 	struct footprint others; /* touched by others during the delay that is tried now */
-	/* Of the level's run, after its last deviation; positions are points of the log. */
+	/* Marks of the level's run, after its last deviation; positions are points of the log. */
 	struct marks marks;
 	struct mark *from; /* where that run itself went on; NULL: it was made whole */
 	unsigned taken;	   /* deviations before `from` */

@@ -24,7 +24,7 @@ struct stretch {
 	struct question *question;
 	uint8_t *kind; /* of each question */
 	uint32_t questions, room, kind_room;
-	bool ended; /* the run's end comes after the last question; else nobody knows what does */
+	bool ended; /* the run's end comes after the last question; else what does is not known */
 	bool known; /* and what the run came to */
 	struct known_run run;
 };

@@ -135,7 +135,7 @@ static int by_key(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* How many operations of the plain run fail; text: the first. Or -errno. */
+/* Number of operations of the plain run that fail, the first of them in `text`; or -errno. */
 static int plain_failures(const struct campaign *c, unsigned workload, char *text, size_t n)
 {
 	struct setup s;
@@ -381,7 +381,7 @@ static int find_break(const struct campaign *c, unsigned workload, unsigned cont
 	if (!error && run->contract < TM_CONTRACTS) {
 		bool anyway = true;
 		error = broken_run_shrink(run, run->contract, &whole);
-		/* What cannot be found a second time is nobody's fault. */
+		/* What cannot be found a second time is not blamed on the change. */
 		if (!error && !whole)
 			error = breaks_anyway(run, &anyway);
 		*blamed = !error && !anyway;

@@ -39,7 +39,7 @@ static void run_workload(const struct claim_case *test, unsigned workload,
 	struct campaign_unit unit = {0};
 	unsigned stop_at = test->kind == CLAIM_COUNT ? 0 : test->contracts;
 	wrong_explore(&c, workload, stop_at, &unit, NULL);
-	/* Of a store that does not start no claim can be judged. */
+	/* No claim can be judged on a store that does not start. */
 	result->error = unit.unstarted ? -EIO : unit.error;
 	memcpy(result->why, unit.why, sizeof(result->why));
 	result->states = unit.counts.states;

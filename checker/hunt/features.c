@@ -30,7 +30,7 @@ static void found(struct features *f, enum sort sort, const void *bytes, size_t 
 	f->found(f->arg, XXH3_64bits_withSeed(bytes, len, sort + 1));
 }
 
-/* How many updates of the key were begun after the one that wrote this value, up to position
+/* Number of updates of the key that began after the one that wrote this value, up to position
  * `at`. */
 static uint8_t age(const struct history *h, const struct history_op *get, int32_t at)
 {

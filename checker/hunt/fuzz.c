@@ -94,7 +94,7 @@ static const uint8_t *goings(const struct fuzz_input *input)
 	return is_long(input) ? input->bytes + FUZZ_SHORT_MAX : NULL;
 }
 
-/* How many records there are; of the longer form, up to the last that is not empty. */
+/* Number of records; in the longer form, up to the last that is not empty. */
 static unsigned count_records(const struct fuzz_input *input)
 {
 	size_t n = is_long(input) ? FUZZ_SHORT_MAX : input->n;
@@ -183,7 +183,7 @@ static void draw_record(uint64_t *random, uint8_t record[RECORD_BYTES])
 {
 	uint8_t whose = draw(random, 2) ? 0 : (uint8_t)draw(random, 4);
 	record[0] = record_what(draw_class(random)) | (uint8_t)(whose << 4);
-	/* Of the short form the bit says nothing. */
+	/* In the short form the bit has no meaning. */
 	if (!draw(random, 16))
 		record[0] |= RECORD_DIES;
 	record[1] = draw_gap(random);

@@ -18,15 +18,15 @@
  *
  * A store that says nothing of controls is compared run by run, where a cause is known of what its
  * expected.txt says that it breaks, for other causes. Where a bug only breaks what the control
- * breaks, too, nobody can tell whether it shows: that is no miss.
+ * breaks, too, it cannot be told whether it shows: that is no miss.
  *
- * How it is searched. Nothing is known of the bug, so all built-in workloads are tried, in all
- * lanes: the two kinds of hardware that differ most in what holds, and, with their share of a
- * campaign's runs and states, the other columns of the default campaign (plan_column()), lengths
- * and shapes. To exhaust one lane after the other would find late what a few runs of a late one
- * show. So the search goes over them in passes, with more in each (passes[], below), and within a
- * pass each workload is tried in all lanes before the next one. The first failure that counts ends
- * the search.
+ * The search: nothing is known of the bug, so all built-in workloads are tried, in all lanes: the
+ * two kinds of hardware that differ most in what holds, and, with their share of a campaign's runs
+ * and states, the other columns of the default campaign (plan_column()), lengths and shapes. To
+ * exhaust one lane after the other would find late what a few runs of a late one show. So the
+ * search goes over them in passes, with more in each (passes[], below), and within a pass each
+ * workload is tried in all lanes before the next one. The first failure that counts ends the
+ * search.
  *
  * What a run breaks while the power holds (RDA, LIN, LIVE, OK) is looked for by passes of runs
  * without power failures, probes, which come before passes as long with them, and cost little. Such
@@ -75,7 +75,7 @@ struct lane {
 	const char *knob;	    /* of the hardware, besides, "name=value"; NULL: none */
 	const char *workload;	    /* the only one that is tried; NULL: all */
 	char column[CAMPAIGN_NAME]; /* of the default campaign (plan_column()); "": none */
-	bool no_lives;		    /* nobody uses a store that has recovered */
+	bool no_lives;		    /* a store that has recovered is not used */
 	unsigned want;		    /* contracts */
 	unsigned unknown;	    /* of these, the ones that count for unknown causes only */
 	unsigned first; /* of these, the ones that an earlier lane looks for, too: left to it at
@@ -385,7 +385,7 @@ static bool used_up(const struct search *s)
 	return s->error || s->out->states >= s->options->states;
 }
 
-/* How many runs of each workload were probed in earlier passes? They are not probed again. */
+/* Number of runs of each workload that earlier passes probed: they are not probed again. */
 static uint64_t probed(const struct lane *lane, const struct pass *pass)
 {
 	uint64_t runs = 0;
@@ -509,8 +509,8 @@ static void search_lanes(struct search *s, const struct lane *lane, unsigned lan
 	}
 }
 
-/* Of what a lane looks for, that which the store breaks by design, as its expected.txt says, and
- * for known causes. */
+/* Contracts that the lane looks for although the store breaks them by design, as its expected.txt
+ * says, for known causes. */
 static unsigned broken_by_design(const struct lane *lane)
 {
 	const char *base = variant_base(lane->store, lane->variant);

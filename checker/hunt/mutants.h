@@ -32,11 +32,11 @@ struct mutant_options {
 	uint64_t seed;
 	uint64_t states; /* of one mutant at most */
 	bool shrink;
-	/* Of stores and hardware, "NAME=VALUE": so are a bug and what it is put into. */
+	/* Knobs of stores and hardware, "NAME=VALUE", for bugs and controls alike. */
 	const char *const *knob;
 	unsigned knobs;
-	/* Receives a shrunk failure that breaks the contract again; NULL: nobody. Both are gone
-	 * when it returns. */
+	/* Receives a shrunk failure that breaks the contract again; may be NULL. Both are gone when
+	 * it returns. */
 	void (*shrunk)(void *arg, struct setup *setup, const struct deviations *list,
 		       unsigned contract);
 	void *arg;

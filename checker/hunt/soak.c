@@ -27,11 +27,8 @@
 
 #define RUNS   40 /* of a round */
 #define STATES 4000
-#define BYTES                                                                              \
-	(2ull << 30) /* of all these states' pools: recovery and fsck look at most of each \
-		      */
-/* A process that has grown by more than this since the first fifth of its time, and by half, leaks.
- */
+#define BYTES  (2ull << 30) /* of these states' pools: recovery and fsck look at most of each */
+/* A process leaks if it grows by more than this, and by half, after a fifth of its time. */
 #define GROWTH_KIB (32 * 1024)
 
 static unsigned draw(uint64_t *state, unsigned n)

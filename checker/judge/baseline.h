@@ -2,8 +2,8 @@
 #ifndef TM_CHECKER_JUDGE_BASELINE_H
 #define TM_CHECKER_JUDGE_BASELINE_H
 /*
- * Breaks that need attention and that somebody accepts for now: the file of crashtest --baseline.
- * Its first line is BASELINE_MAGIC; each other one is
+ * Breaks that need attention and that a user accepts for now: the file of crashtest --baseline. Its
+ * first line is BASELINE_MAGIC; each other one is
  *
  *	STORE VARIANT CONFIG CONTRACT SAW AGAINST [PART...]
  *

@@ -15,9 +15,9 @@
  *	CONTRACT SAW AGAINST [PART...]
  *
  * SAW: what the operation that breaks the contract returned: "nothing", "value", "foreign" (bytes
- * that nobody put) or "error", also if it never returned; "-": there is no such operation. AGAINST:
- * the operation that it contradicts: "put", "get", "delete" or "load" (put before the workload
- * began); "-": none.
+ * that no PUT wrote) or "error", also if it never returned; "-": there is no such operation.
+ * AGAINST: the operation that it contradicts: "put", "get", "delete" or "load" (put before the
+ * workload began); "-": none.
  *
  * A part is a write that was lost, "lost:REGION:WRITER:OPERATION:WHOSE"; data that had arrived at
  * the NIC and not landed when the power failed, "late:OPERATION:WHOSE"; or a circumstance. WRITER
@@ -36,7 +36,7 @@
  *
  * and of one while the power holds: "up", the kinds of what went differently, as a trace names them
  * (step, packet, land, ...), "server" and "background" for a step of the server, "death" and
- *"clean".
+ * "clean".
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -76,10 +76,10 @@ struct blame {
 
 /* A part of a lost write. `region`: its name. */
 uint32_t blame_loss(const char *region, enum blame_writer writer, enum op_kind op, bool own);
-/* Of data that had not landed. */
+/* A part for data that had not landed. */
 uint32_t blame_late(enum op_kind op, bool own);
 void blame_add(struct blame *b, uint32_t part);
-/* Has it a part of a write? Of one for the operation that is missing? */
+/* Has it a part of a write? And of a write for the operation that is missing? */
 bool blame_writes(const struct blame *b);
 bool blame_own(const struct blame *b);
 /* Make a row of it that explains other failures of its sort, too. What was lost for the operation

@@ -48,8 +48,8 @@
  *          DEL returned before the GET was invoked; or (b) the PUT had returned with an
  *          error before the GET was invoked.
  *   OK     broken by an operation that returned with an error which nothing explains that was
- *          injected (history_op.unexplained). Whoever records the history knows that. Connecting,
- *          a cleaning and what proves life are in no history: the world judges these
+ *          injected (history_op.unexplained). The recorder of the history knows that. Connecting, a
+ *          cleaning and what proves life are in no history: the world judges these
  *          (world_result.ok_broken).
  *
  * Must precede. In a linearization a cluster stands in one piece. So cluster A comes

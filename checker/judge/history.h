@@ -26,9 +26,8 @@
 /* What a GET returned, or what an operation wrote. */
 #define VALUE_ABSENT  (-1) /* not found; nothing was ever put, or it was deleted */
 #define VALUE_FOREIGN (-2) /* bytes that are no single PUT's value of this key */
-#define VALUE_UNKNOWN                                                                              \
-	(-3) /* the operation has not returned, or with an error, or bytes that several PUTs write \
-	      * \ */
+/* The operation has not returned, or with an error, or bytes that several PUTs write. */
+#define VALUE_UNKNOWN (-3)
 
 enum history_kind {
 	HISTORY_PUT,

@@ -49,8 +49,7 @@ struct known {
 /* What is known of the store, or of its variant, under a configuration. */
 void known_find(const struct tm_store *store, const char *variant, const char *config,
 		struct known *out);
-/* The rows alone: nothing is compared. Has the store the file, and is it about the configuration?
- */
+/* The rows alone: nothing is compared. Has the store the file, about this configuration? */
 bool known_rows(const struct tm_store *store, const char *variant, const char *config,
 		struct known *out);
 /* For recording: no row, and compared are all breaks that are no surprise. */

@@ -10,8 +10,8 @@
 
 #define SHARES_STORES 32
 
-/* Of the counts that seeds 1 to 5 gave, none is above the limit that the other four seeds give; the
- * nearest comes to nine tenths of it. */
+/* No count that seeds 1 to 5 gave is above the limit that the other four seeds give; the nearest
+ * comes to nine tenths of it. */
 #define FAR_DIVISOR 2  /* far above is a half more, */
 #define FAR_FEW	    20 /* and so many more */
 

@@ -2,9 +2,9 @@
 #ifndef TM_CHECKER_JUDGE_SHARES_H
 #define TM_CHECKER_JUDGE_SHARES_H
 /*
- * How often a store breaks what it is expected to break: the file shares.txt of its folder,
- * compiled in. A bug whose breaks have a known cause hides behind the design, but it makes them
- * more frequent. `scripts/shares` writes the file.
+ * The file shares.txt of a store's folder, compiled in, says how often the store breaks what it is
+ * expected to break. A bug whose breaks have a known cause cannot be told from the design, but it
+ * makes them more frequent. `scripts/shares` writes the file.
  *
  *	column CONFIG
  *	...
@@ -47,7 +47,7 @@ void shares_free(struct shares *s);
 #define SHARES_NAME 180 /* bytes of a column's name */
 void shares_column_name(const struct tm_store *store, const char *variant, const char *config,
 			char name[SHARES_NAME]);
-/* How many runs a row of the store is recorded to explain. False: nothing is recorded of it. */
+/* *runs: those that a row of the store is recorded to explain. False: nothing is recorded of it. */
 bool shares_recorded(const struct tm_store *store, const char *variant, const char *config,
 		     unsigned row, uint32_t *runs);
 /* More than this are far more than what is recorded. */

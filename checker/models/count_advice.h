@@ -20,7 +20,7 @@ struct count_advice {
 	struct count_method two; /* of two, the first one before the second one */
 };
 
-/* Of the setup's hardware; the methods are measured, in `jobs` processes. 0 or -errno. */
+/* Advice for the setup's hardware; the methods are measured, in `jobs` processes. 0 or -errno. */
 int count_advise(const struct setup *s, unsigned jobs, struct count_advice *out);
 
 #endif

@@ -37,8 +37,7 @@ struct dpor {
 	uint64_t max_runs;
 	/* The simulation touched something. The callee says with dpor_touch() what it was. */
 	void (*touched)(void *arg, enum touch what, uint64_t where, uint64_t len);
-	/* After each new event that had a DPOR_GROW, SHRINK or LEARN; and before the first event.
-	 */
+	/* Before the first event, and after each new one that had a DPOR_GROW, SHRINK or LEARN. */
 	void (*after)(void *arg);
 	/* An event of this process begins. May be NULL. */
 	void (*begins)(void *arg, uint64_t process);
@@ -95,7 +94,7 @@ void dpor_end_event(struct dpor *o);
 void dpor_save(struct dpor *o);
 /* After dpor_search(): repeat the run that dpor_save() remembered, as far as it had come. */
 void dpor_rerun(struct dpor *o, void (*run)(void *arg));
-/* How long a run is to read: its events, and how often another process goes on. */
+/* How much there is to read in a run: its events, and each time that another process goes on. */
 unsigned dpor_length(const struct dpor *o);
 /* The event that is on did this: for `touched`, and for what the simulation does not see. */
 void dpor_touch(struct dpor *o, enum dpor_touch_kind kind, uint64_t where, uint64_t len);

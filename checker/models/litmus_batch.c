@@ -160,7 +160,7 @@ static int write_result(const struct units *u, unsigned unit, const struct litmu
 	return 0;
 }
 
-/* How many runs a test has. */
+/* Number of runs of a test. */
 static unsigned runs_of(const struct units *u, unsigned test)
 {
 	bool own;

@@ -229,7 +229,7 @@ static void keep_words(struct taxonomy_break *broken, const char *text)
 	snprintf(broken->text, sizeof(broken->text), "%.*s", (int)sizeof(broken->text) - 1, text);
 }
 
-/* Of such a break. */
+/* Free the run of a break; save it first if the tree of recoveries was wrong about it. */
 static int done_with(struct measuring *m, struct broken_run *run, int error)
 {
 	if (error == -ENOTRECOVERABLE)

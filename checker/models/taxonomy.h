@@ -65,7 +65,7 @@ struct taxonomy {
 	unsigned todos;
 };
 
-/* How many methods the store offers, and their names as the knob has them. */
+/* Number of methods that the store offers, and their names as the knob has them. */
 unsigned taxonomy_methods(void);
 const char *taxonomy_method(unsigned method);
 int taxonomy_find_method(const char *name); /* -ENOENT */

@@ -97,7 +97,7 @@ static bool has_twin(const struct model_search *s, uint64_t rest, unsigned slot)
 	return false;
 }
 
-/* Of a configuration: what only looks, and is answered so, is done at once. */
+/* Operations of this configuration that only look, and whose answers fit, are done at once. */
 static void look(struct model_search *s, unsigned i)
 {
 	struct model_config *c = &s->set.config[i];
@@ -190,7 +190,7 @@ bool model_return(struct model_search *s, unsigned op)
 	uint64_t bit = model_slot(&s->open, op);
 	keep(s, bit, bit);
 	s->open.used &= ~bit;
-	/* Nobody waits for those that have taken effect in all. */
+	/* Operations that have taken effect in all of them need not be waited for. */
 	uint64_t all = s->optional;
 	for (unsigned i = 0; i < s->set.n; i++)
 		all &= s->set.config[i].done;

@@ -8,8 +8,8 @@
  *        afterwards; what was open has taken effect before the failure, or never.
  *   BUF  after the first power failure the state is the one that such an order of what came before
  *        has at some place.
- *   OK   no operation failed for a reason that nobody injected.
- *   OWN  the store's judge finds nothing. It is broken, too, if the judge or the model crashes.
+ *   OK no operation failed for a reason that was not injected. OWN the store's judge finds nothing.
+ *   It is broken, too, if the judge or the model crashes.
  *
  * The verdict names the operation whose answer fits no order.
  */

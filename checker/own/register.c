@@ -182,7 +182,7 @@ static bool make_history(const struct register_op *op, unsigned n, struct histor
 			if (o->kind == REGISTER_PUT)
 				put[o->value] = at + 1;
 		} else if (o->kind == REGISTER_GET && o->value >= 0) {
-			simple = put[o->value]; /* else nobody had put that */
+			simple = put[o->value]; /* else no PUT had written that */
 			history_return(h, (int)moment[i].op, 0, put[o->value] - 1);
 		} else {
 			history_return(h, (int)moment[i].op, 0, VALUE_ABSENT);

@@ -40,8 +40,8 @@ bool register_may_be(struct model_search *s, int32_t value);
 
 /* Does an order of all these operations explain the answers? *lost as above. */
 enum register_result register_judge(const struct register_op *op, unsigned n, unsigned *lost);
-/* Of operations that no order explains, leave those of which none can be left out: they alone are
- * such. How many; they stay in their order. */
+/* Reduce operations that no order explains to a smallest part that no order explains either.
+ * Returns their number; they stay in their order. */
 unsigned register_shrink(struct register_op *op, unsigned n);
 
 #endif

@@ -164,8 +164,8 @@ struct tree_leaf *recall_learn(struct recall *r, struct image_source *is, uint64
 
 /* --- the power fails on the way --- */
 
-/* Of a place where the power could have failed: events of the history, whether a life is on, and
- * how many of its operations were asked for. */
+/* A place where the power could have failed, as a number: events of the history, whether a life is
+ * on, and how many of its operations were asked for. */
 #define MARK_EVENTS 0xffffu
 #define MARK_LIVES  0x10000u
 #define MARK_LIVED  17

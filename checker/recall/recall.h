@@ -32,7 +32,7 @@ struct recall {
 	struct recall_path path[WORLDS];
 	uint64_t recalled, learnt, differed; /* images */
 	uint64_t points;		     /* the images of so many points were begun */
-	/* Of images in which the power fails on the way, or that live on, a tree of their own: they
+	/* A tree of its own for images in which the power fails on the way, or that live on: they
 	 * are not proved to live, and their leaves have a course (core/pmem/course.h). */
 	struct tree *cuts;
 	struct tree_path cut_path;
@@ -70,8 +70,7 @@ void recall_note_failure(struct recall *r, const struct image_source *is,
 struct tree_leaf *recall_learn_cut(struct recall *r, struct image_source *is, uint64_t events);
 /* In any case. */
 void recall_end_cut(struct recall *r, struct image_source *is);
-/* After image_start() and world_stand(): the machine is led along the course that is known of it.
- */
+/* After image_start() and world_stand(): the machine is led along its known course. */
 void recall_lead(struct recall *r, const struct tree_leaf *leaf, struct world *w);
 /* To the next place where the power could have failed, with its history; NULL: to its end, and what
  * is known of that has happened to the world. Good until the next call. */

@@ -54,7 +54,7 @@ static struct tree_leaf *walk(struct rest *rest)
 	note_place(rest, 0);
 	while (node && (lines = tree_lines(rest->tree, node, &line)) > 0) {
 		uint64_t content = PMEM_AS_LOADED;
-		/* Of several lines that are not as loaded not all are touched, perhaps. */
+		/* Where several lines are not as loaded, perhaps only some of them are touched. */
 		if (lines > 1 && !pmem_as_loaded(pm, line, lines))
 			return NULL;
 		for (uint32_t l = 0; l < lines; l++) {

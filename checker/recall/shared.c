@@ -8,8 +8,8 @@
 
 #define KEPT 512
 
-/* Trees that nobody uses now: like the images of core/pmem/pmem.c, only a cost that is saved. What
- * was given back last is last. */
+/* Trees that are not in use: like the images of core/pmem/pmem.c, only a cost that is saved. The
+ * tree that was given back last is last. */
 static _Thread_local struct idle {
 	struct kept {
 		uint64_t key;

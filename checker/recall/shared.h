@@ -10,8 +10,7 @@
  */
 #include "checker/recall/recall.h"
 
-/* A name of all that; 0: whoever explores this wants to see the runs themselves. After
- * worlds_open(). */
+/* A name of all that; 0: the explorer has to see the runs themselves. After worlds_open(). */
 uint64_t shared_key(const struct setup *s, size_t bytes, enum tree_mutant mutant);
 /* The trees with this name that were given back; false: there are none. */
 bool shared_take(uint64_t key, struct recall *r);

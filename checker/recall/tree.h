@@ -57,10 +57,8 @@ struct tree_counts {
 	uint64_t forgotten;	       /* times that it had no room left */
 };
 
-#define TREE_NONE 0 /* no node */
-#define TREE_MARKS                                                                     \
-	0xf0000000u /* lines from here on are in no pool, and stand for something else \
-		     */
+#define TREE_NONE  0		      /* no node */
+#define TREE_MARKS 0xf0000000u	      /* lines from here on are in no pool, and are marks */
 #define TREE_BYTES ((size_t)64 << 20) /* that a tree takes, if nothing else is said */
 
 /* A tree that takes up to so many bytes. NULL: out of memory. */

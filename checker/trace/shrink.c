@@ -62,7 +62,7 @@ static void copy_deviations(struct deviations *to, const struct deviations *from
 	deviations_append(to, from);
 }
 
-/* How many states the next candidate may take, after one that broke within `taken`. */
+/* Number of states that the next candidate may take, after one that broke within `taken`. */
 static uint64_t states_after(uint64_t taken)
 {
 	uint64_t states = taken * TIMES_BEST;
@@ -291,7 +291,7 @@ static unsigned *life_at(struct life_plan *life, unsigned i)
 	return &life[i / LIFE_OPS].answer[i % LIFE_OPS / LIFE_CLIENTS][i % LIFE_CLIENTS];
 }
 
-/* Rounds in which nobody does anything would end the life. */
+/* Rounds without an operation would end the life. */
 static void close_rounds(struct life_plan *life)
 {
 	unsigned round = 0;

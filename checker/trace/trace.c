@@ -103,7 +103,7 @@ static int read_store(struct trace_reader *r, char *rest)
 	return 0;
 }
 
-/* Of a store that the program has itself, the program's version would have to be compared. */
+/* The build of a store that is part of the program is not compared: it has none of its own. */
 static int read_build(struct trace_reader *r, char *rest)
 {
 	const struct tm_store *store = r->t->setup.store;

@@ -2,8 +2,8 @@
 #ifndef TM_CHECKER_TRACE_WRONG_H
 #define TM_CHECKER_TRACE_WRONG_H
 /*
- * What was taken for known by an explorer was something else (explore_run(): -ENOTRECOVERABLE): no
- * result is worth anything, and the program ends, with a trace for whoever mends this.
+ * What an explorer took for known was something else (explore_run(): -ENOTRECOVERABLE): no result
+ * is worth anything, and the program ends, with a trace that helps to mend this.
  */
 #include "checker/explore/campaign.h"
 

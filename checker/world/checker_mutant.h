@@ -36,7 +36,7 @@
 	  "Shrinking is content with a break of any contract.")                                  \
 	X(TASKS_NEVER_HELD, "tasks_never_held", "sources", "Clients and servers never stall.")
 
-/* The explorer notices these itself, whoever uses it: explore_run() returns -ENOTRECOVERABLE. More
+/* The explorer notices these itself, in every command: explore_run() returns -ENOTRECOVERABLE. More
  * of them are in checker/recall/tree.h and checker/world/checkpoint.h, for tests of the explorer.
  */
 #define NOTICED_MUTANTS(X)                                      \

@@ -41,7 +41,7 @@ void life_begin(struct world *w)
 
 /* --- values --- */
 
-/* Of the next PUT. */
+/* Slot of the next PUT. */
 static unsigned slot_of(const struct world *w)
 {
 	return w->machine * LIFE_OPS + w->life.puts;
@@ -147,7 +147,7 @@ static bool ask(struct world *w, unsigned round, unsigned k)
 	return true;
 }
 
-/* Nobody disturbs a recovered store: if an update fails, the store does not work any more. */
+/* Nothing disturbs a recovered store: if an update fails, the store does not work any more. */
 static void do_op(struct world_client *c, unsigned k, uint8_t *buf)
 {
 	struct world *w = c->world;

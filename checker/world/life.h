@@ -32,7 +32,7 @@ struct life_put {
 	uint8_t *bytes; /* of the machine's memory */
 };
 
-/* Of one machine. */
+/* The life of one machine. */
 struct life {
 	struct actor who[LIFE_CLIENTS]; /* the reader and the second client, as choice points name
 					   them */
@@ -69,7 +69,7 @@ const uint8_t *life_value(struct world *w, const struct workload_op *op);
 /* Which PUT of the lives so far wrote these bytes of the key: an operation of the history, or
  * VALUE_FOREIGN. */
 int32_t life_value_read(const struct world *w, unsigned key, const uint8_t *bytes, size_t len);
-/* Of a point of CHOICE_LIFE: whose it is, 0 or 1. */
+/* Which client a point of CHOICE_LIFE asks about, 0 or 1. */
 unsigned life_client(const struct world *w, const struct choice_point *at);
 /* An answer to CHOICE_LIFE, drawn. */
 unsigned life_draw(const struct setup *s, const struct choice_point *at, unsigned client,

@@ -8,7 +8,7 @@
  * functions by chance is out of the question. In a store that was loaded from a shared object, a
  * call of the program is indirect: the bytes 0xff 0x15 with the distance to a word that holds the
  * target's address. The symbol table says where functions begin and end, the line table in which
- * file and line a call stands. Of the program, what does not stand below core/stores is no store's;
+ * file and line a call stands. In the program, what does not stand below core/stores is no store's;
  * of a shared object, what stands below /usr.
  *
  * A function that calls rt_waits() waits on behalf of its callers: the calls of such a function
@@ -237,7 +237,7 @@ static int by_place(const void *a, const void *b)
 	return x->call < y->call ? -1 : x->call > y->call;
 }
 
-/* How many calls of the same name stand in the same function, up to this one. */
+/* Number of this call among those of the same name in the same function, from 1. */
 static unsigned ordinal(const struct finder *f, unsigned at)
 {
 	const struct found *one = &f->found[at];

@@ -21,9 +21,7 @@
 #define SETUP_READ_OPS(w) (SETUP_POWER_FAILURES * (2 * ((w)->keys + workload_looks(w)) + LIFE_OPS))
 /* That look at a store once, at most. */
 #define SETUP_LOOKS HISTORY_KEYS
-#define LIFE_VLEN                                                                      \
-	40 /* bytes of the values that are put after recovery, if the store takes them \
-	    */
+#define LIFE_VLEN   40 /* bytes of values that are put after recovery, if the store takes them */
 
 /* A PUT's value. */
 struct setup_value {
@@ -47,12 +45,12 @@ struct setup {
 	struct places_without without;
 	char without_name[PLACES_WITHOUT][PLACE_TEXT];
 	struct places_reached *reached;
-	/* The known causes of breaks that are expected; none are compared unless somebody says so.
-	 * And TM_BIT()s, of the contracts that are compared: only a break with an unknown cause
-	 * counts as one. */
+	/* The known causes of breaks that are expected; none are compared unless they are set. And
+	 * TM_BIT()s, of the contracts that are compared: only a break with an unknown cause counts
+	 * as one. */
 	struct known known;
 	unsigned unknown_only;
-	/* Receive the store's accesses to DRAM, and the events of the load phase; NULL: nobody. */
+	/* Receive the store's accesses to DRAM, and the events of the load phase; may be NULL. */
 	pmem_dram_watcher *dram_watcher;
 	sim_tracer *load_tracer;
 	void *watcher_arg;
@@ -103,8 +101,8 @@ static inline bool setup_puts(const struct setup *s)
 {
 	return s->store->put && s->w.keys;
 }
-/* Of the store's own operations: how many kinds there are, and how many look at a store. 0: they
- * are not what is tested. */
+/* The store's own operations: number of kinds, and of those that look at a store. 0: they are not
+ * what is tested. */
 unsigned setup_calls(const struct setup *s);
 unsigned setup_looks(const struct setup *s);
 /* An operation with which a store is looked at once all keys have been read; `i` below

@@ -126,7 +126,7 @@ uintptr_t where_in_file(struct where *w, const char *path, uint64_t offset)
 	return module && dwfl_module_getelf(module, &bias) ? offset + bias : 0;
 }
 
-/* Of no one's program: <infiniband/verbs.h> has functions. */
+/* Is it a header of the system? <infiniband/verbs.h> has functions, which are no program's own. */
 static bool is_of_system(const char *file)
 {
 	return !strncmp(file, "/usr/", 5);

@@ -9,10 +9,10 @@
 struct where;
 /* NULL: there is no debug information; where_print() then prints "". */
 struct where *where_new(void);
-/* Of files that where_in_file() names. NULL without memory. */
+/* For addresses in files, which where_in_file() gives. NULL: out of memory. */
 struct where *where_new_files(void);
 void where_free(struct where *w);
-/* "server.c:123" or "". Of code inlined from a header of the system: where it is called. */
+/* "server.c:123" or "". For code inlined from a header of the system: where it is called. */
 void where_print(struct where *w, uintptr_t pc, char *buf, size_t n);
 /* The same as a file's path, as the compiler was told it, good until where_free(), and the number
  * of the line. NULL: not known. */
@@ -28,7 +28,7 @@ const char *where_function(struct where *w, uintptr_t pc);
 const char *where_inlined(struct where *w, uintptr_t pc);
 /* The whole path of its source file; NULL: not known. Good until where_free(). */
 const char *where_path(struct where *w, uintptr_t pc);
-/* Of the program or object that `in` lies in: each row of its line tables at which a statement
+/* In the program or object that `in` lies in: each row of its line tables at which a statement
  * begins, or a part of one; and each function that its symbol table names. The texts are good until
  * where_free(). */
 typedef void where_row(void *arg, uintptr_t pc, const char *path, unsigned line);

@@ -475,8 +475,8 @@ static void go_away(struct world_client *c, bool dies)
 		sim_inject(w->sim, c->number, SIM_INJECTED_DEATH);
 		sim_end_others(w->sim);
 	}
-	/* Who leaves waits for what its NIC still has to send; of who dies the kernel closes all.
-	 */
+	/* A client that leaves waits until its NIC has sent everything; for one that dies the
+	 * kernel closes all objects. */
 	sim_sleep(w->sim, CLOSE_NS);
 	/* If a packet was held up, it may be too late for what that was to do. */
 	if (sim_disturbed(w->sim))
@@ -601,7 +601,7 @@ void client_open(struct world_client *c)
 		int error = w->setup->store->open(c->env, &c->handle);
 		if (!error)
 			return;
-		/* Who asks a server that does not listen yet may hear of that when it does. */
+		/* A client that asks before a server listens may be told so only when it does. */
 		bool lost = connection_is_lost(w, c->number) ||
 			    (down && sim_take_refused(w->sim, c->number));
 		if (!lost && (!w->booted || w->machine || tries == OPEN_TRIES ||
@@ -621,8 +621,8 @@ void client_open(struct world_client *c)
 
 static void start_clients(struct world *w);
 
-/* How long recovery took is no part of what comes after it: else nearly each repair would have a
- * future of its own (checker/recall/rest.h). */
+/* The time that recovery took must not matter to what comes after it: else nearly each repair would
+ * have a future of its own (checker/recall/rest.h). */
 static void wait_for_tick(struct sim *sim)
 {
 	sim_sleep(sim, TICK_NS - sim_now(sim) % TICK_NS);
@@ -673,7 +673,7 @@ static void boot(void *arg)
 	start_clients(w);
 }
 
-/* Who reads after the others has as much time as they had. */
+/* Clients that read after the others have as much time as these had. */
 static void give_up(struct sim *sim, void *arg)
 {
 	const struct world *w = arg;
@@ -1310,7 +1310,7 @@ static void run_machine(struct world *w)
 	conclude(w, end);
 }
 
-/* Who takes part in world 0's run from outside. */
+/* Let a source of choices and an observer take part in world 0's run. */
 static void follow_run(struct world *w, struct source *source, world_observer *observer, void *arg)
 {
 	w->source = source;

@@ -168,7 +168,7 @@ void world_begins(struct world *w, const struct world_get *get);
 void world_returns(struct world *w, int op, const struct world_get *get, const uint8_t *bytes);
 /* The value that an operation takes, by its name: detail->value.len bytes. */
 void world_value(const struct history_detail *detail, uint8_t *out);
-/* How many keys are read, each by a GET. */
+/* Number of keys that are read, each by a GET. */
 unsigned world_keys_read(const struct world *w);
 
 /* The label of an operation of the history; of the load phase, or -1: none. */

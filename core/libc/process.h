@@ -16,7 +16,7 @@ struct process {
 	const char *pool_error;
 };
 
-/* Of the current task's host. */
+/* The process of the current task's host. */
 struct process *process(void);
 
 #endif

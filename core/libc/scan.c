@@ -100,7 +100,7 @@ static int convert(struct scanning *s, const struct one *one)
 	return found;
 }
 
-/* How many values were stored; EOF: none, as the input has ended. */
+/* Number of values that were stored; EOF: none, as the input has ended. */
 static int scan_all(struct scanning *s)
 {
 	int values = 0;

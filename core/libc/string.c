@@ -180,7 +180,7 @@ char *sim_strndup(const char *s, size_t max)
 
 /* --- searching --- */
 
-/* Of the first `max` bytes; a string's end ends the search, too, if `string`. */
+/* Find a byte among the first `max`; with `string` the string's end ends the search, too. */
 static void *find(const void *s, int byte, size_t max, bool string, uintptr_t pc)
 {
 	struct reader r = {.pc = pc};
@@ -292,7 +292,7 @@ void *sim_memmem(const void *hay, size_t room, const void *needle, size_t len)
 	return find_bytes(hay, room, false, needle, len, false, PC);
 }
 
-/* How many characters come before the first one that is, or is not, in the set. */
+/* Number of characters before the first one that is, or is not, in the set. */
 static size_t span(const char *s, const char *set, bool in, uintptr_t pc)
 {
 	struct reader r = {.pc = pc};

@@ -2,8 +2,8 @@
 #ifndef TM_LIBC_TRACED_H
 #define TM_LIBC_TRACED_H
 /*
- * How the functions of core/libc read and write a store's memory: the persistence model sees each
- * access, at the place in the store where the function was called.
+ * The functions of core/libc read and write a store's memory by these: the persistence model sees
+ * each access, at the place in the store where the function was called.
  */
 #include <stdint.h>
 #include <string.h>

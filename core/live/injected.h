@@ -11,7 +11,7 @@
 
 struct injected {
 	uint32_t calls;	   /* that libfiu has let fail, in the whole process */
-	uint32_t links;	   /* connections that the NIC gave up: nobody answered its retries */
+	uint32_t links;	   /* connections that the NIC gave up: its retries were not answered */
 	uint32_t dropped;  /* of a server: how often it has closed this client's connections */
 	uint32_t departed; /* of a server: clients that have gone away */
 };

@@ -56,7 +56,7 @@ static void take(struct live_task *task)
 	struct live_host *host = task->host;
 	pthread_mutex_lock(&host->lock);
 	assert(host->holder != task);
-	assert(host->holder || !host->first); /* nobody waits for a baton that lies there */
+	assert(host->holder || !host->first); /* no task waits for a baton that lies there */
 	if (!host->holder) {
 		host->holder = task;
 	} else {

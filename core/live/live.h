@@ -42,7 +42,7 @@ int live_call(struct live_host *host, int (*fn)(void *arg), void *arg);
 void live_injected(struct live_host *host, unsigned client, struct injected *out);
 /* What the NIC told the host. */
 struct bad_completion live_bad_completion(struct live_host *host);
-/* Of a client's host: ask the server for the same. 0 or -errno: nobody answers there. Not while the
+/* For a client's host: ask the server for the same. 0 or -errno: it does not answer. Not while the
  * host is in live_call(). */
 int live_ask_injected(struct live_host *host, struct injected *out);
 /* From any thread, also from a signal's: each task ends when it next yields, sleeps, or

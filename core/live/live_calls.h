@@ -65,7 +65,7 @@ int live_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 /* Nothing is taken away from a live store. */
 #define rt_check(holds)	 (holds)
 #define rt_waits(caller) ((void)(caller), true)
-/* Nobody judges its errors. */
+/* Its errors are not judged. */
 #define rt_client_dropped live_rt_client_dropped
 
 #define malloc	       live_malloc

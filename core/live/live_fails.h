@@ -5,7 +5,7 @@
 #include "core/rt/fails.h"
 
 bool live_fails(enum fail_point point);
-/* How often it has answered yes in this process. */
+/* Number of times that it has answered yes in this process. */
 unsigned live_failed(enum fail_point point);
 
 #endif

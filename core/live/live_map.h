@@ -11,8 +11,8 @@
 #include "core/live/live_pm.h"
 #include "core/rt/why.h"
 
-/* How headers begin. A cache image's says whether its lines that differ from the media's were in
- * flight. */
+/* First words of headers. A cache image's header says whether its lines that differ from the
+ * media's were in flight. */
 #define PM_POOL_TEXT	"tidemark-pool "
 #define PM_CACHE_TEXT	"tidemark-cache "
 #define PM_CACHE_EMPTY	PM_CACHE_TEXT "1\nstate empty\n"

@@ -242,7 +242,7 @@ int live_wr_complete(struct ibv_qp_ex *qp)
 }
 
 /*
- * Has the NIC given up a connection? It says so of the request that nobody answered. A packet that
+ * Has the NIC given up a connection? It says so of the request that was not answered. A packet that
  * it cannot even send puts the QP into the error state at once (rdma_rxe does that if netfilter
  * drops the packet on its way out): requests are flushed then, and none has failed before. A
  * request that the store should not have made fails first, with an error of its own.

@@ -19,7 +19,7 @@
 #define RENDEZVOUS_TEXT 4096 /* bytes of the description, its NUL included */
 #define RENDEZVOUS_MSG	1024 /* bytes of a connect request or its reply */
 
-/* Is it "ADDRESS:PORT", or "[::1]:7471"? Nobody is asked. */
+/* Is it "ADDRESS:PORT", or "[::1]:7471"? No name is looked up. */
 bool rendezvous_is_address(const char *address);
 
 struct rendezvous;
@@ -30,7 +30,7 @@ int rendezvous_connect(struct rendezvous **out, const char *address, unsigned *c
 /* Ask the server to accept a queue pair. 0 or -errno, the server's own included. */
 int rendezvous_ask(struct rendezvous *c, const void *req, size_t req_len, void *rsp,
 		   size_t rsp_len);
-/* Ask it what was injected at its end. 0 or -errno: nobody answers. */
+/* Ask it what was injected at its end. 0 or -errno: there is no answer. */
 int rendezvous_ask_injected(struct rendezvous *c, struct injected *out);
 /* From any thread, also from a signal's: what is being asked fails, and all that will be asked. */
 void rendezvous_break(struct rendezvous *c);

@@ -30,9 +30,9 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw);
 /* The machine is gone; images are as they were at pmem_begin(). */
 void pmem_end(struct pmem *pm);
 bool pmem_running(const struct pmem *pm);
-/* Of machine 0, at a moment at which none of its tasks runs and no other machine does: all that it
- * has changed, and what is on its way. And, in place of pmem_begin() for the same simulation, the
- * machine as it was then. */
+/* Keep all that machine 0 has changed, and what is on its way, at a moment at which neither its
+ * tasks nor other machines run. pmem_resume(), in place of pmem_begin() for the same simulation,
+ * gives back the machine as it was then. */
 struct snapshot;
 void pmem_snapshot(struct pmem *pm, struct snapshot *s);
 void pmem_resume(struct pmem *pm, struct snapshot *s);
@@ -58,8 +58,8 @@ struct pmem_touch {
 	uint32_t line, lines;
 };
 #define PMEM_AS_LOADED 0
-/* Of a machine that boots after a failure: what it has touched since pmem_begin(), in the order of
- * each line's first touch. */
+/* What a machine that boots after a failure has touched since pmem_begin(), in the order of each
+ * line's first touch. */
 struct pmem_touched {
 	const struct pmem_touch *touch;
 	unsigned n, lines;
@@ -100,9 +100,9 @@ bool pmem_is_late(const struct pmem *pm, unsigned i, struct op_label *op);
 unsigned pmem_dirty(const struct pmem *pm);
 uint32_t pmem_dirty_line(const struct pmem *pm, unsigned i);
 /*
- * How many answers CHOICE_LINE has for a line (1: nothing to decide). Answer k: the newest version
- * but k. With line_torn=prefix further answers cut each version at each word, over each older one;
- * with line_torn=any the rest of them have each other choice of words.
+ * Number of answers that CHOICE_LINE has for a line (1: nothing to decide). Answer k: the newest
+ * version but k. With line_torn=prefix further answers cut each version at each word, over each
+ * older one; with line_torn=any the rest of them have each other choice of words.
  */
 unsigned pmem_line_answers(const struct pmem *pm, uint32_t line);
 /* The same from the number of versions. */

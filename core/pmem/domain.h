@@ -24,9 +24,9 @@ static inline bool domain_keeps_nic_buffers(const struct hardware *hw)
 
 /*
  * Does a flush of the NIC reach what has landed? With ddio=any each line goes to the cache or past
- * it, and no choice is asked for which: where caches are lost, a line in the cache, which the cache
- * may write back at any time, leaves all that one on its way to PM leaves, and no flush of the NIC;
- * where caches survive, it is the other way round.
+ * it, and no choice is asked for which: where caches are lost, assume the line is in the cache:
+ * every outcome of a line on its way to PM is possible for it too, and a NIC flush does not reach
+ * it. Where caches survive, it is the other way round.
  */
 static inline bool domain_nic_flush_reaches(const struct hardware *hw)
 {

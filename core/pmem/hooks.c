@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How the stores and loads of store code are seen without annotation.
+ * Sees the stores and loads of store code without annotation.
  *
  * Store sources for the sim world are compiled with -fsanitize=thread and linked
  * with these functions instead of the sanitizer's runtime. gcc and clang call them
@@ -64,8 +64,7 @@ static inline struct pmem *pool(const void *addr, uint64_t *off, size_t len, boo
 	return NULL;
 }
 
-/* Is neither of two accesses to PM, and nothing to be looked at for them? Then they are made now.
- */
+/* Is neither of two accesses to PM, and nothing to be looked at for them? Then make them now. */
 static inline bool both_dram(const void *to, const void *from, bool write)
 {
 	struct pmem_window *window = sim_memory;
@@ -240,58 +239,57 @@ static void settle_now(void)
 		return done;                                                                      \
 	}
 
-#define ATOMICS(bits, T)                                                                          \
-	T __tsan_atomic##bits##_load(const volatile T *addr, int order);                          \
-	T __tsan_atomic##bits##_load(const volatile T *addr, int order)                           \
-	{                                                                                         \
-		(void)order;                                                                      \
-		load((const void *)addr, sizeof(T), PC);                                          \
-		return *addr;                                                                     \
-	}                                                                                         \
-	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order);                   \
-	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order)                    \
-	{                                                                                         \
-		if (order == __ATOMIC_SEQ_CST && sim_does(PC)) {                                  \
-			locked(PC);                                                               \
-			locked_store((void *)addr, sizeof(T), PC);                                \
-		} else {                                                                          \
-			store((void *)addr, sizeof(T), PC);                                       \
-		}                                                                                 \
-		*addr = value;                                                                    \
-		settle_now();                                                                     \
-	}                                                                                         \
-	static T compare_exchange##bits(volatile T *addr, T expected, T value, uintptr_t pc)      \
-	{                                                                                         \
-		locked(pc);                                                                       \
-		load((const void *)addr, sizeof(T), pc);                                          \
-		T old = *addr;                                                                    \
-		if (old != expected)                                                              \
-			return old;                                                               \
-		/* The step before the store may let others run: an atomic operation looks again. \
-		 */                                                                               \
-		locked_store((void *)addr, sizeof(T), pc);                                        \
-		old = *addr;                                                                      \
-		if (old == expected)                                                              \
-			*addr = value;                                                            \
-		settle_now();                                                                     \
-		return old;                                                                       \
-	}                                                                                         \
-	T __tsan_atomic##bits##_compare_exchange_val(volatile T *addr, T expected, T value,       \
-						     int success, int failure);                   \
-	T __tsan_atomic##bits##_compare_exchange_val(volatile T *addr, T expected, T value,       \
-						     int success, int failure)                    \
-	{                                                                                         \
-		(void)success, (void)failure;                                                     \
-		return compare_exchange##bits(addr, expected, value, PC);                         \
-	}                                                                                         \
-	EXCHANGE(bits, T, strong)                                                                 \
-	EXCHANGE(bits, T, weak)                                                                   \
-	FETCH(bits, T, exchange, value)                                                           \
-	FETCH(bits, T, fetch_add, old + value)                                                    \
-	FETCH(bits, T, fetch_sub, old - value)                                                    \
-	FETCH(bits, T, fetch_and, old &value)                                                     \
-	FETCH(bits, T, fetch_or, old | value)                                                     \
-	FETCH(bits, T, fetch_xor, old ^ value)                                                    \
+#define ATOMICS(bits, T)                                                                     \
+	T __tsan_atomic##bits##_load(const volatile T *addr, int order);                     \
+	T __tsan_atomic##bits##_load(const volatile T *addr, int order)                      \
+	{                                                                                    \
+		(void)order;                                                                 \
+		load((const void *)addr, sizeof(T), PC);                                     \
+		return *addr;                                                                \
+	}                                                                                    \
+	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order);              \
+	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order)               \
+	{                                                                                    \
+		if (order == __ATOMIC_SEQ_CST && sim_does(PC)) {                             \
+			locked(PC);                                                          \
+			locked_store((void *)addr, sizeof(T), PC);                           \
+		} else {                                                                     \
+			store((void *)addr, sizeof(T), PC);                                  \
+		}                                                                            \
+		*addr = value;                                                               \
+		settle_now();                                                                \
+	}                                                                                    \
+	static T compare_exchange##bits(volatile T *addr, T expected, T value, uintptr_t pc) \
+	{                                                                                    \
+		locked(pc);                                                                  \
+		load((const void *)addr, sizeof(T), pc);                                     \
+		T old = *addr;                                                               \
+		if (old != expected)                                                         \
+			return old;                                                          \
+		/* Other tasks may run at the step before the store: look again. */          \
+		locked_store((void *)addr, sizeof(T), pc);                                   \
+		old = *addr;                                                                 \
+		if (old == expected)                                                         \
+			*addr = value;                                                       \
+		settle_now();                                                                \
+		return old;                                                                  \
+	}                                                                                    \
+	T __tsan_atomic##bits##_compare_exchange_val(volatile T *addr, T expected, T value,  \
+						     int success, int failure);              \
+	T __tsan_atomic##bits##_compare_exchange_val(volatile T *addr, T expected, T value,  \
+						     int success, int failure)               \
+	{                                                                                    \
+		(void)success, (void)failure;                                                \
+		return compare_exchange##bits(addr, expected, value, PC);                    \
+	}                                                                                    \
+	EXCHANGE(bits, T, strong)                                                            \
+	EXCHANGE(bits, T, weak)                                                              \
+	FETCH(bits, T, exchange, value)                                                      \
+	FETCH(bits, T, fetch_add, old + value)                                               \
+	FETCH(bits, T, fetch_sub, old - value)                                               \
+	FETCH(bits, T, fetch_and, old &value)                                                \
+	FETCH(bits, T, fetch_or, old | value)                                                \
+	FETCH(bits, T, fetch_xor, old ^ value)                                               \
 	FETCH(bits, T, fetch_nand, ~(old & value))
 
 ATOMICS(8, uint8_t)

@@ -116,7 +116,7 @@ static __attribute__((noinline)) void decide_word(struct pmem *pm, uint32_t word
 {
 	const uint64_t again = pm->again[word] & lines, changed = pm->stack->changed[word];
 	while (lines) {
-		/* Lines that nobody has written, and most are such, are taken together. */
+		/* Lines that have not been written, and most are such, are taken together. */
 		uint32_t l = (uint32_t)__builtin_ctzll(lines), n = 1;
 		uint64_t like = changed >> l & 1 ? 0 : ~changed & lines;
 		bool noted = again >> l & 1;

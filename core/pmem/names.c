@@ -62,7 +62,7 @@ int pmem_unname(const struct tm_region *regions, unsigned n, const char *text, u
 #define SUBSETS 254		 /* choices of some words of 8 */
 #define OTHERS	(SUBSETS - CUTS) /* that are not the first ones */
 
-/* Of so many versions, each has each older one under it. */
+/* Pairs of a version and an older content of its line, which may be that before all versions. */
 static unsigned pairs(unsigned versions)
 {
 	return versions * (versions + 1) / 2;
@@ -74,7 +74,7 @@ static bool is_cut(unsigned words)
 	return !(words & (words + 1));
 }
 
-/* Of the choices that are no cuts, the n-th; and back. */
+/* The n-th choice of words that is no cut; and its number. */
 static uint8_t nth_other(unsigned n)
 {
 	unsigned words = 2;

@@ -276,7 +276,7 @@ void pmem_nic_commit_word(struct pmem *pm, uint64_t off, uint64_t word,
 	land(pm, off, &word, sizeof(word), from, true);
 }
 
-/* How many of the line's versions since boot the flush covers: up to the newest that it names. */
+/* Number of the line's versions since boot that the flush covers, up to the newest it names. */
 static uint32_t flushed_upto(const struct pmem *pm, uint32_t l, const struct nic_cover *cover,
 			     const struct actor *qp)
 {

@@ -45,8 +45,7 @@ void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,
 		    const struct nic_where *from);
 /* The same wherever they are, in the caches too (an RDMA Commit). */
 void pmem_nic_commit(struct pmem *pm, uint64_t off, size_t len, const struct nic_where *from);
-/* An aligned word becomes visible and durable at one moment, and what its line held before with it.
- */
+/* An aligned word becomes visible and durable at one moment, with the line's older content. */
 void pmem_nic_commit_word(struct pmem *pm, uint64_t off, uint64_t word,
 			  const struct nic_where *from);
 /* The NIC reads (RDMA READ, gather of a send). Sees what the CPU sees. */
@@ -88,8 +87,7 @@ size_t pmem_nth_word(const struct pmem *pm, uint64_t off, size_t len, size_t i, 
 /* A store to DRAM, while there is something in a store buffer (the window's `buffered`). */
 void pmem_cpu_dram_store(struct pmem *pm, const void *addr);
 
-/* --- the same for callers without compiler hooks, and instructions that libpmem does not name ---
- */
+/* --- the same without compiler hooks, and instructions that libpmem does not name --- */
 
 /* A load: what this CPU sees. */
 void pmem_cpu_read(struct pmem *pm, uint64_t off, void *data, size_t len);
@@ -124,7 +122,7 @@ void pmem_watch(struct pmem *pm);
 void pmem_accesses_spent(struct pmem *pm, const void *addr, size_t len, bool write, uintptr_t pc);
 /* Receives each access to DRAM before it is made; pc: where it stands in the store. */
 typedef void pmem_dram_watcher(void *arg, const void *addr, size_t len, bool write, uintptr_t pc);
-/* From now on until pmem_end(). NULL: nobody. */
+/* From now on until pmem_end(). NULL: no longer. */
 void pmem_watch_dram(struct pmem *pm, pmem_dram_watcher *watcher, void *arg);
 
 /* For the event trace: a place of the pool in words, "log+0x240". */

@@ -6,7 +6,7 @@
  * The kernel is not asked for that each time: it writes an entry into memory of this process when
  * the thread creates another one, in whichever way, or has the kernel create one as io_uring does
  * (perf_event_open(2) with attr.task). The entry is there before the new thread runs. Processes are
- * created with such an entry, too; after the first of them nobody counts as alone any more.
+ * created with such an entry, too; after the first of them no thread counts as alone any more.
  */
 #include <linux/perf_event.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@
 
 #define PAGE 4096
 
-static const struct perf_event_mmap_page *entries; /* NULL: nobody says so */
+static const struct perf_event_mmap_page *entries; /* NULL: the kernel does not tell */
 static uint64_t before;				   /* bytes of entries */
 
 static uint64_t bytes_of_entries(void)
@@ -51,7 +51,7 @@ void alone_begin(void)
 	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return;
-	/* As it can only be read, the kernel never waits for somebody to have read an entry. */
+	/* As it can only be read, the kernel never waits until an entry was read. */
 	long at = syscall(SYS_mmap, NULL, 2 * PAGE, PROT_READ, MAP_SHARED, fd, 0);
 	syscall(SYS_close, fd);
 	if (at == -1)

@@ -50,8 +50,8 @@ RECORD_EXPORT void tidemark_recorder_return(unsigned client, const char *answer)
 
 /* --- lines of a file --- */
 
-/* What is no announcement is kept as an operation of client 0, so that whoever reads the recording
- * hears of it. */
+/* What is no announcement is kept as an operation of client 0, so that readers of the recording
+ * hear of it. */
 static void take_line(const char *line, size_t len, uint32_t source)
 {
 	struct announcement_line l;
@@ -104,8 +104,8 @@ void announced_begin(void)
 {
 	static off_t looked_at;
 	struct stat st;
-	/* Who opens the file waits until this is set; without such a one, nobody has to be asked.
-	 */
+	/* A process that opens the file sets this first: until then the kernel need not be
+	 * asked. */
 	if (!recorder->announced)
 		return;
 	int fd = history_file(&st);

@@ -21,9 +21,9 @@
 #define PMDK   UINT32_MAX /* in the place of a number: it is in a library of PMDK */
 
 /*
- * How a place in a library of PMDK was reached. Unwinding the stack takes as long as all else that
- * an event needs, and most events are reached as an earlier one was: the same caller with the same
- * stack pointer, and the same return addresses where they were.
+ * The calls that led to a place in a library of PMDK. Unwinding the stack takes as long as all else
+ * that an event needs, and most events are reached as an earlier one was: the same caller with the
+ * same stack pointer, and the same return addresses where they were.
  */
 struct chain {
 	const void *caller, *frame;

@@ -74,8 +74,8 @@ RECORD_EXPORT void bzero(void *to, size_t n)
 
 /* --- printf() and its like --- */
 
-/* How many bytes were written, if so many characters were printed and there was room for so many
- * bytes. */
+/* Number of bytes that are written when so many characters are printed and there is room for so
+ * many bytes. */
 static size_t printed(int characters, size_t room)
 {
 	size_t bytes = characters < 0 ? 1 : (size_t)characters + 1;

@@ -17,7 +17,7 @@ struct libpmem_copy {
 	bool told; /* it neither flushes nor fences, and is a call like others */
 };
 
-/* How deep this thread is within such functions: what they call is a part of them. */
+/* Depth of this thread within such functions: what they call is a part of them. */
 extern _Thread_local unsigned libpmem_depth;
 /* Write down what a call at `caller` does to a range; 0: nothing. */
 void libpmem_note(unsigned what, const void *at, size_t len, const void *caller);

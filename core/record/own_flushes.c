@@ -2,7 +2,7 @@
 /*
  * Flushes, fences and non-temporal stores that are instructions of the program, and no calls of
  * libpmem: the recorder does not see them while they run. It says that there are such, with a place
- * and the number of each sort, so that nobody takes what it did not see for what did not happen.
+ * and the number of each sort: what it did not see is not what did not happen.
  *
  * What counts is the text that this process has mapped: the program, and each library that is not
  * the system's (its folder is none of /lib and /usr/lib, nor that of libc), not PMDK's, whose calls

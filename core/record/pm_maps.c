@@ -2,11 +2,11 @@
 /*
  * Where PM is mapped in this process, and what its CPUs have stored there.
  *
- * Of each file there is a shadow, a file that all processes of the recording map: what the
- * recording knows of it. What differs from the shadow was stored since somebody looked last. That
- * is looked for before each event that makes something durable, is seen outside, or lands by an
- * RNIC; so it is known between which events something was stored, but not in which order: what has
- * changed in a line of 64 bytes between two events is one store.
+ * Each file has a shadow, a file that all processes of the recording map: what the recording knows
+ * of it. What differs from the shadow was stored since the last comparison. They are compared
+ * before each event that makes something durable, is seen outside, or lands by an RNIC; so it is
+ * known between which events something was stored, but not in which order: what has changed in a
+ * line of 64 bytes between two events is one store.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -112,8 +112,7 @@ int pm_maps_file(int fd)
 	return recorder && !fstat(fd, &st) ? find_file(&st) : -1;
 }
 
-/* Is a file that is recorded in this folder? Their paths are not known here, but their names are.
- */
+/* Is a recorded file in this folder? Their paths are not known here, but their names are. */
 static bool may_have_files(const char *folder)
 {
 	const char *at = names_of_pm();
@@ -328,7 +327,7 @@ static bool compare(void *arg, uint8_t *at, size_t len)
 	return changed;
 }
 
-/* How much of a mapping is in the file: beyond that an access is an error. */
+/* Length of a mapping that is in the file: an access beyond that is an error. */
 static size_t accessible(const struct mapping *m)
 {
 	uint64_t size = shadow[m->file].size, kept = recorder->file[m->file].kept;
@@ -478,7 +477,7 @@ void pm_maps_add(int fd, uint8_t *at, size_t len, uint64_t offset)
 				 .offset = offset,
 				 .file = (unsigned)file,
 				 .constant = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY});
-	/* What somebody did to the file in a way that is not seen here. */
+	/* What was done to the file in a way that is not seen here. */
 	struct scan s = {m, call_site_name("write(), or a process that is not recorded"),
 			 RECORD_STORE};
 	size = accessible(m);
@@ -599,7 +598,7 @@ static void before_fork(void)
 	recorder_unlock();
 }
 
-/* A child of fork() has its parent's mappings, and nobody watches them. */
+/* A child of fork() has its parent's mappings, and they are not watched. */
 static void in_child(void)
 {
 	recorder_forked();

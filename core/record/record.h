@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-/* Of libtidemark-record.so. */
+/* Functions of libtidemark-record.so. */
 extern void tidemark_recorder_mark(const char *name) __attribute__((weak));
 extern void tidemark_recorder_ack(void) __attribute__((weak));
 extern void tidemark_recorder_call(unsigned client, const char *operation) __attribute__((weak));

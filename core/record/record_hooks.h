@@ -27,7 +27,7 @@ struct record_hooks {
 	/* A READ of this queue pair, or the like, pushes what it has landed out of the buffers
 	 * between RNIC and memory. */
 	void (*pushed)(uint32_t qp);
-	/* Somebody outside is about to be told something. */
+	/* A promise is about to leave the program. */
 	void (*acknowledges)(const void *caller);
 };
 /* Weak: NULL without the recorder. */

@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#define XXH_INLINE_ALL	/* this library is in programs of others, and brings no library of its own \
-			 */
+/* This library is loaded into users' programs, and brings no other library along. */
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 #include "core/record/record.h"
 #include "core/record/record_hooks.h"
@@ -64,7 +64,7 @@ static void open_recording(void)
 /* Which thread holds the lock: what it calls is not recorded once more. */
 static _Thread_local bool inside;
 
-/* Of the program's objects that tell of their stores. */
+/* Functions of the program's objects that tell of their stores. */
 #define SETTLERS 16
 static _Atomic(void (*)(void)) settler[SETTLERS];
 
@@ -251,7 +251,7 @@ static void put(enum record_kind kind, uint32_t file, uint64_t off, const void *
 	atomic_store_explicit(&r->kind, kind, memory_order_release);
 }
 
-/* What is recorded changes no more, whoever has recorded it: a checksum of the last block. */
+/* What is recorded changes no more, whichever process recorded it: a checksum of the last block. */
 static void add(enum record_kind kind, uint32_t file, uint64_t off, const void *payload,
 		uint32_t len, uint32_t source, uint32_t thread, uint32_t message)
 {
@@ -539,7 +539,7 @@ static void committed(const void *at, size_t len, uint32_t qp)
 	recorder_unlock();
 }
 
-/* Of many READs in a row the first says it all. */
+/* The first of many READs in a row says it all. */
 static void pushed(uint32_t qp)
 {
 	uint32_t *by = &lander[qp % LANDERS];

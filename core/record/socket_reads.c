@@ -10,7 +10,7 @@
 
 #define HERE __builtin_return_address(0)
 
-/* Of the programs that were compiled with _FORTIFY_SOURCE; `room` is checked by the real one. */
+/* Programs that were compiled with _FORTIFY_SOURCE call these; the real one checks `room`. */
 ssize_t __read_chk(int fd, void *bytes, size_t n, size_t room);
 ssize_t __recv_chk(int fd, void *bytes, size_t n, size_t room, int flags);
 ssize_t __recvfrom_chk(int fd, void *bytes, size_t n, size_t room, int flags, struct sockaddr *from,

@@ -10,7 +10,7 @@
 
 #define TAKEN 256 /* at a time */
 
-/* How many were put there; -1: there is no tool, or not of this process. */
+/* Number of events that the tool put there; -1: there is no tool, or it has another process. */
 static long ask_tool(struct told *to, uint64_t room)
 {
 	long answer = -1;

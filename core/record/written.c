@@ -142,8 +142,7 @@ static bool find_pages(struct written *w, uint8_t *at, size_t len)
 	return w->pages < WRITTEN_PAGES;
 }
 
-/* Protect what was written, and only then look at it: nothing that is stored meanwhile is missed.
- */
+/* Protect what was written, then look at it: nothing that is stored meanwhile is missed. */
 static void look_at_all(uint8_t *at, size_t len, written_fn *fn, void *arg)
 {
 	static struct scanned found[RANGES]; /* under the lock */

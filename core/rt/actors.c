@@ -9,7 +9,7 @@
 #define ACTORS (UINT8_MAX + 1)
 
 struct actors {
-	struct actor *actor[ACTORS]; /* [0]: nobody */
+	struct actor *actor[ACTORS]; /* [0]: no actor */
 	unsigned n;
 };
 

@@ -82,7 +82,7 @@ void *arena_alloc(struct arena *arena, size_t bytes)
 	return memset(memory, 0, bytes);
 }
 
-/* Of a chunk up to `now`. */
+/* Bytes in use of a chunk that is not after `now`. */
 static size_t used_of(const struct arena *arena, const struct arena_chunk *chunk)
 {
 	return chunk == arena->now ? arena->used : chunk->bytes;

@@ -64,7 +64,7 @@ void actor_init(struct actor *actor, const char *name)
 	actor->name_hash = 0x9e3779b97f4a7c15u;
 	for (const char *c = actor->name; *c; c++)
 		actor->name_hash = mix64(actor->name_hash ^ (unsigned char)*c);
-	/* Nobody's work yet, for the first time: the label "none" again is its second. */
+	/* No operation's work yet, for the first time: the label "none" again is its second. */
 	actor->occurrence = actor->seen[0].occurrence = 1;
 }
 

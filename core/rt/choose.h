@@ -93,7 +93,7 @@ struct choice_traits {
 	uint32_t mean[4];
 	uint64_t salt;
 	uint8_t usual;
-	/* How often the fuzzer draws a record of this kind; all steps together weigh 10. */
+	/* Weight of this kind among the fuzzer's records; all steps together weigh 10. */
 	uint8_t fuzzed;
 };
 extern const struct choice_traits choice_traits[CHOICE_KINDS];
@@ -138,7 +138,7 @@ enum crash_place {
 	CRASH_PLACES
 };
 
-/* How long the k-th delay is, nanoseconds; k from 1 to DELAYS. The longest stands for a task that
+/* Length of the k-th delay, nanoseconds; k from 1 to DELAYS. The longest stands for a task that
  * never runs again. */
 #define DELAYS	      9
 #define DELAY_FOREVER DELAYS
@@ -159,7 +159,7 @@ uint64_t choice_delay_ns(unsigned k);
  * counted among the n answers. A process that dies leaves its NIC to the kernel, which closes the
  * queue pairs and regions a little later; of a machine that dies, the NIC is gone at once.
  *
- *	SERVER	the server's process, whoever's step it is. Its memory and its caches live, clients
+ *	SERVER the server's process, at any task's step. Its memory and its caches live, clients
  *		stay, and a new process recovers the pool and serves it. No more than SERVER_LIVES
  *	PROCESS	the task's own process, a client's
  *	MACHINE	the task's own machine, a client's

@@ -29,13 +29,13 @@ struct descriptor_kind {
 /* A descriptor of the host's process, or -EMFILE. */
 int descriptor_open(struct sim *sim, unsigned host, const struct descriptor_kind *kind,
 		    void *object);
-/* Give the number back. Whoever polls it does not hear of it any more. */
+/* Give the number back. Tasks that poll it do not hear of it any more. */
 void descriptor_free(struct sim *sim, unsigned host, int fd);
 /* O_NONBLOCK. */
 bool descriptor_waits(struct sim *sim, unsigned host, int fd);
 /* Something of the host has become ready: those that poll look again. */
 void descriptors_wake(struct sim *sim, unsigned host);
-/* Of a new process (sim_new_process()): none is open. */
+/* For a new process (sim_new_process()): none is open. */
 void descriptors_forget(struct sim *sim, unsigned host);
 
 /* libc's, of the current task's host. */

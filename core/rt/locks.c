@@ -2,7 +2,7 @@
 /*
  * Mutexes, spin locks, read-write locks, pthread_once(). See threads.h.
  *
- * A lock that becomes free wakes those that wait for it; it belongs to nobody until one of them, or
+ * A lock that becomes free wakes those that wait for it; it has no owner until one of them, or
  * another thread, has taken it at a step of its own.
  */
 #include <errno.h>
@@ -313,7 +313,7 @@ int sim_pthread_spin_unlock(pthread_spinlock_t *lock)
 	return 0;
 }
 
-/* --- read-write locks: as glibc's, readers come in while others read, whoever waits --- */
+/* --- read-write locks: as glibc's, readers enter while others read, past waiting writers --- */
 
 static struct rwlock *of_rwlock(pthread_rwlock_t *lock)
 {

@@ -135,8 +135,7 @@ unsigned sim_host(const struct sim *sim); /* of the current task */
  * the task may be delayed. Outside a task: nothing. A poll is a step only when it
  * found something: how often a task polls in vain is no part of its program. */
 void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns);
-/* The current task is about to begin an operation: it may be delayed, if the source asks for that.
- */
+/* The current task is about to begin an operation: the source may delay it. */
 void sim_begin(struct sim *sim);
 /* Use up one unit of step budget without a step (an access to DRAM). */
 void sim_spend_step(struct sim *sim);
@@ -198,8 +197,7 @@ bool sim_power_fails(struct sim *sim, const struct choice_point *at);
 /* The same for the current task's next `place`. */
 bool sim_power_fails_here(struct sim *sim, enum crash_place place);
 
-/* The last call of store code on the current task that returned an error, since that was forgotten.
- */
+/* The last call of store code on the current task that returned an error, if not forgotten. */
 struct sim_failed_call {
 	const char *name; /* "ibv_reg_mr"; NULL: none */
 	const char *how;  /* "EINVAL", or the words of a completion's status */
@@ -270,7 +268,7 @@ void sim_new_process(struct sim *sim, unsigned host);
 bool sim_machine_died(const struct sim *sim, unsigned host);
 /* The other tasks of the current one's host, a client, never run again: their process has ended. */
 void sim_end_others(struct sim *sim);
-/* How many of the server's processes came before this one. */
+/* Number of the server's processes that came before this one. */
 unsigned sim_server_life(const struct sim *sim);
 
 /* What the runs do without, and where it is noted which places were reached. Either may be NULL, as

@@ -62,7 +62,7 @@ bool sim_power_fails_here(struct sim *sim, enum crash_place place)
 {
 	struct actor *actor = sim_actor(sim);
 	struct choice_point at = {.kind = CHOICE_CRASH, .a = place};
-	assert(place < CRASH_PLACES && place != CRASH_AT_END); /* that one is nobody's */
+	assert(place < CRASH_PLACES && place != CRASH_AT_END); /* that one is no task's */
 	if (!sim->source && !sim->observer)
 		return false;
 	if (actor) {

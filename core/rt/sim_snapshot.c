@@ -8,7 +8,7 @@
 #include "core/rt/asan.h"
 #include "core/rt/sim_state.h"
 
-/* Of struct sim, as it stands. */
+/* The part of struct sim that is kept as it is. */
 #define KEPT offsetof(struct sim, source)
 
 void sim_set_at_rest(struct sim *sim, void (*at_rest)(void *), void *arg)

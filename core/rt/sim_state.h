@@ -237,7 +237,7 @@ void sim_give_signal_stack(void);
 
 /* --- sim_tasks.c --- */
 
-/* How many processes of the host came before the one that is there. */
+/* Number of the host's processes that came before the one that is there. */
 static inline unsigned sim_process_life(const struct sim *sim, unsigned host)
 {
 	return host == HOST_SERVER ? sim->server_life : host < SIM_HOSTS ? sim->connects[host] : 0;

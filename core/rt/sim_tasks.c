@@ -328,8 +328,7 @@ static void run_due(struct sim *sim)
 		sim_power_fails_here(sim, CRASH_ANYWHERE);
 }
 
-/* The server's tasks never run again. False: there is no server to die, or it has died too often.
- */
+/* The server's tasks never run again. False: there is no server, or it has died too often. */
 static bool kill_server(struct sim *sim)
 {
 	if (sim->server_down || !sim->death || sim->server_life + 1 >= SERVER_LIVES)

@@ -2,10 +2,10 @@
 /*
  * The threads of a simulation: records, steps, waiting. See sim_threads.h.
  *
- * A thread that has to wait says so in its record and sleeps without an event of its own; whoever
- * makes free what it waits for wakes it. Nothing comes between the two, so that no wake-up is lost.
- * Once woken it takes another step, at which it may be delayed, and looks again: what it was woken
- * for may be gone.
+ * A thread that has to wait says so in its record and sleeps without an event of its own; the
+ * thread that makes free what it waits for wakes it. Nothing comes between the two, so that no
+ * wake-up is lost. Once woken it takes another step, at which it may be delayed, and looks again:
+ * what it was woken for may be gone.
  *
  * Threads that wait for each other in a circle are found when the last of them begins to wait. A
  * wait with a deadline closes no circle.
@@ -270,7 +270,7 @@ static _Noreturn void say_circle(struct sim *sim, struct thread *const *circle, 
 	char text[sizeof(sim->fault)];
 	unsigned first = 0;
 	size_t len = (size_t)snprintf(text, sizeof(text), "deadlock: ");
-	/* Whoever closes it, a circle is told in the same words. */
+	/* A circle is told in the same words, whichever thread closes it. */
 	for (unsigned i = 1; i < n; i++)
 		if (strcmp(thread_actor(circle[i]), thread_actor(circle[first])) < 0)
 			first = i;
@@ -286,8 +286,7 @@ static _Noreturn void say_circle(struct sim *sim, struct thread *const *circle, 
 	sync_fault(sim, pc, "%s", text);
 }
 
-/* Is there a way from the last of these n threads, each of which waits for the next, to the first?
- */
+/* Is there a way from the last of these n threads, each waiting for the next, to the first? */
 static void follow(struct sim *sim, struct thread **circle, unsigned n, uintptr_t pc)
 {
 	struct thread *last = circle[n - 1];
@@ -368,7 +367,7 @@ static void wake(struct sim *sim, struct thread *thread)
 	sim_make_ready(sim, thread->task);
 }
 
-/* Of those that wait for it, the one that began first. */
+/* The first to wait among the threads that wait for it. */
 static struct thread *first_waiting(struct sim *sim, struct sync what)
 {
 	struct thread *first = NULL;
@@ -462,7 +461,7 @@ void sim_threads_ended(struct sim *sim, unsigned host)
 		*link = thread->next;
 		thread->next = dead;
 		dead = thread;
-		/* Who goes on is the first thread of a new process. */
+		/* The task that goes on is the first thread of a new process. */
 		if (thread->task)
 			thread->task->thread = NULL;
 	}

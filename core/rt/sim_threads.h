@@ -110,7 +110,7 @@ _Static_assert(sizeof(struct mutex) <= sizeof(pthread_mutex_t), "fits into glibc
 _Static_assert(offsetof(struct mutex, kind) == offsetof(pthread_mutex_t, __data.__kind),
 	       "static initialisers write there");
 
-/* Of a pthread_spinlock_t. */
+/* The state of a pthread_spinlock_t. */
 #define SPIN_OWNER(lock)  ((uint32_t)(lock)&0xffff)
 #define SPIN_NUMBER(lock) ((uint32_t)(lock) >> 16)
 #define SERIAL_MAX	  0xffff
@@ -130,7 +130,7 @@ struct threads *threads_of(struct sim *sim);
 struct thread *thread_self(struct sim *sim);
 struct thread *thread_find(struct sim *sim, pthread_t serial); /* NULL: there is none */
 struct thread *thread_new(struct sim *sim);
-/* Nobody can ask for it any more. */
+/* It cannot be asked for any more. */
 void thread_forget(struct sim *sim, struct thread *thread);
 const char *thread_actor(const struct thread *thread);
 
@@ -164,13 +164,13 @@ void sync_gives_way(struct sim *sim, const struct thread *thread, struct sync wh
 void sync_waited(struct thread *thread);
 void sync_hold(struct sim *sim, struct thread *thread, struct sync what);
 void sync_release(struct thread *thread, struct sync what);
-/* How often the thread holds it. */
+/* Number of times that the thread holds it. */
 uint32_t sync_holds(const struct sim *sim, const struct thread *thread, struct sync what);
-/* How often all threads hold it. A lock may say more: what a thread held that died is free. */
+/* How often all threads hold it. A lock may say more: what a dead thread held is free. */
 uint32_t sync_held(const struct sim *sim, struct sync what);
 /* The thread of this serial has died, and not by its own end. */
 bool sync_is_gone(struct sim *sim, uint32_t serial);
-/* The thread ends with what it holds: whoever waits for that waits for ever. */
+/* The thread ends with what it holds: threads that wait for that wait for ever. */
 void sync_leave(struct sim *sim, struct thread *thread, uintptr_t pc);
 /* What an attribute "shared between processes" may be: 0, or EINVAL. No two processes share memory
  * here. */

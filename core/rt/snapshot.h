@@ -3,7 +3,7 @@
 #define TM_RT_SNAPSHOT_H
 /*
  * The state of a simulation at one moment, as bytes: each part of it is put after the one before,
- * and taken back in the same order. So whoever has a part says once what it is, and the same
+ * and taken back in the same order. So the owner of a part says once what it is, and the same
  * function keeps it and brings it back. Pointers are kept as they are, because all parts stay where
  * they are in the process; so a snapshot is of use to the simulation that it was made of, and to no
  * other.

@@ -19,7 +19,7 @@ struct statics {
 	uint8_t *live;	      /* in the loaded object */
 	const uint8_t *fresh; /* what stood there when it was loaded */
 	size_t len;
-	uint8_t *owner; /* the copy whose bytes are live; NULL: nobody's */
+	uint8_t *owner; /* the copy whose bytes are live; NULL: none */
 
 	/* Thread-local data: what each task begins with, and how many bytes it has; the rest is
 	 * zero. */
@@ -34,7 +34,7 @@ struct statics {
 /* For a reset world, before its tasks run: its hosts have such data. NULL, as after a reset: none.
  * `statics` is shared by all simulations of the thread. */
 void sim_set_statics(struct sim *sim, struct statics *statics);
-/* Of a new process (sim_new_process()). */
+/* For a new process (sim_new_process()). */
 void sim_fresh_statics(struct sim *sim, unsigned host);
 /* On the process's first task: its constructors run. */
 void sim_construct(struct sim *sim);

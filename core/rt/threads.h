@@ -13,10 +13,10 @@
  *
  * What is there: threads, joining, detaching, their attributes (only the detach state has an
  * effect: a stack has FIBER_STACK_BYTES whatever is asked for) and names; mutexes (normal,
- *adaptive, recursive, error-checking); condition variables; read-write locks; barriers; spin locks,
- *which sleep; pthread_once(); thread-specific data; unnamed semaphores; <threads.h>. Initialisers
- *that are static work. Deadlines are the simulation's time, by CLOCK_REALTIME and CLOCK_MONOTONIC
- *alike.
+ * adaptive, recursive, error-checking); condition variables; read-write locks; barriers; spin
+ * locks, which sleep; pthread_once(); thread-specific data; unnamed semaphores; <threads.h>. Static
+ * initialisers work. Deadlines are the simulation's time, by CLOCK_REALTIME and CLOCK_MONOTONIC
+ * alike.
  *
  * What is not there, and so does not link: pthread_cancel() and cleanup handlers, robust mutexes,
  * priorities and their protocols, signals to threads, named semaphores, futexes. No wake-up is
@@ -33,7 +33,7 @@
  *	- the unlocking of a lock that the thread does not hold, where the type does not ask for an
  *	  error, and pthread_cond_wait() without the mutex.
  *
- * A thread that waits for a condition variable, a semaphore or a barrier that nobody will ever
+ * A thread that waits for a condition variable, a semaphore or a barrier that no thread will ever
  * signal is no circle: an operation that depends on it does not terminate.
  *
  * At most SIM_TASKS tasks and threads of a simulation live at a time: else EAGAIN. When a process

@@ -2,7 +2,7 @@
 #ifndef TM_STORES_KV_PLACE_H
 #define TM_STORES_KV_PLACE_H
 /*
- * How a server places values in a pool of kv_pool.h and persists them before it answers: the value,
+ * A server places values in a pool of kv_pool.h and persists them before it answers: the value,
  * then the entry that names it (EF 3). A new entry is used when all else of it is durable; one that
  * is there already changes by one store of 8 bytes. Which room is reserved is known in DRAM only:
  * after a power failure the log goes on after the last value that an entry names. A store may give

@@ -28,8 +28,7 @@ size_t kv_handle(kv_handler *handler, void *arg, const struct rpc_msg *msg, void
 		 size_t cap);
 /* Take connections, and start to serve. */
 int kv_server_listen(struct rpc_server *rpc);
-/* The same, and before that export the log as the next region, with the rights of the queue pairs.
- */
+/* The same, after exporting the log as the next region, with the rights of the queue pairs. */
 int kv_server_start(struct rpc_server *rpc, void *log, size_t len);
 
 /* --- the client --- */

@@ -58,7 +58,7 @@ uint64_t kv_checked_ctl(const uint8_t key[TM_MAX_KEY], unsigned klen);
 /* Is this such an entry, with all of its key? */
 bool kv_entry_whole(const struct kv_entry *entry);
 /* Give an entry up. It is unused before its key goes: else a power failure in between could leave
- * the rest of a key, which nobody has, in use. Not flushed. */
+ * the rest of a key, which is no key, in use. Not flushed. */
 void kv_entry_clear(struct kv_entry *entry);
 /* A client READs the key's entry out of an exported table. 0, -ENOENT, or -errno. */
 int kv_table_read(struct rpc_conn *conn, unsigned region, const struct kv_table *table,

@@ -54,7 +54,7 @@ struct rpc_conn {
 	bool assumes;	    /* a seeded bug: it counts as posted although the call failed */
 	bool sent, arrived; /* completions that were not waited for yet: of a request, of a
 			       message */
-	unsigned unawaited; /* requests posted earlier, for whose completions nobody waited */
+	unsigned unawaited; /* requests posted earlier, whose completions were not waited for */
 	size_t in_len;	    /* bytes of the message that arrived */
 	struct rpc_region region[RPC_REGIONS];
 	unsigned regions;

@@ -25,7 +25,7 @@
 
 #define POLL_BATCH 4
 #define REFUSALS   16 /* in a row, of one client */
-/* Of a work request's id, with the number of the connection instead of a slot. */
+/* Bits of a work request's id, which has the number of the connection instead of a slot. */
 #define NOTICE	   (1ull << 31)
 #define WRITTEN	   (1ull << 30) /* rpc_server_write() */
 #define GENERATION 32		/* from this bit on */

@@ -64,7 +64,7 @@ struct verbs_program {
 	unsigned how; /* enum verbs_how */
 };
 
-/* How ends are made. lab_new() sets what most programs want. */
+/* Options of ends. lab_new() sets what most programs want. */
 struct lab_options {
 	bool by_wr;
 	uint32_t send_wr, recv_wr, send_sge, recv_sge, inline_bytes;

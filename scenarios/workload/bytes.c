@@ -22,7 +22,7 @@
  *	bits 0-2	1: it leaves, and comes back for the operation (or, before its first one,
  *			comes late); 2: likewise, for its process dies; 3: it pauses; else nothing
  *
- * Of a store with operations of its own, bits 0-2 say one of these from 4 on, from 1 on if it has
+ * For a store with operations of its own, bits 0-2 say one of these from 4 on, from 1 on if it has
  * no others.
  *
  * Bytes that are missing are 0. A program without operations is one PUT.

@@ -207,7 +207,7 @@ int workload_key_add(struct workload *w, const char *name, size_t len, int32_t l
 	return (int)w->keys++;
 }
 
-/* How many of the client's first `n` operations are of this kind. */
+/* Number of the client's first `n` operations that are of this kind. */
 static unsigned count_kind(const struct workload *w, unsigned client, unsigned n, unsigned kind)
 {
 	unsigned count = 0;
@@ -450,7 +450,7 @@ static bool is_word(const struct word *word, const char *text)
 	return word->len == strlen(text) && !memcmp(word->text, text, word->len);
 }
 
-/* How an operation of the store's own is written. */
+/* The form of an operation of the store's own. */
 static const char *expected_call(const struct tm_call_type *t)
 {
 	static const char *const forms[2][TM_CALL_KEYS + 1] = {

@@ -44,7 +44,7 @@ struct workload_op {
 
 struct workload {
 	char name[64];
-	/* Of the store that it is for, if that has operations of its own; the store's. */
+	/* The store's list of its own operations, if it has such; it stays the store's. */
 	const struct tm_call_type *calls;
 	struct workload_key *key;
 	unsigned keys;
@@ -60,7 +60,7 @@ static inline bool workload_op_keyed(enum op_kind kind)
 {
 	return kind == OP_PUT || kind == OP_GET || kind == OP_DEL;
 }
-/* Of a store's list of its own operations, or NULL: how many kinds there are. */
+/* Number of kinds in a store's list of its own operations, which may be NULL. */
 static inline unsigned workload_call_types(const struct tm_call_type *calls)
 {
 	unsigned n = 0;
@@ -68,7 +68,7 @@ static inline unsigned workload_call_types(const struct tm_call_type *calls)
 		n++;
 	return n;
 }
-/* How many keys it has. */
+/* Number of keys that it has. */
 static inline unsigned workload_op_keys(const struct workload *w, const struct workload_op *op)
 {
 	return op->kind == OP_CALL ? w->calls[op->call].keys : workload_op_keyed(op->kind);
@@ -90,7 +90,8 @@ unsigned workload_max_vlen(const struct workload *w);
 bool workload_cleans(const struct workload *w);
 /* Does any client do what only this store can? */
 bool workload_has_calls(const struct workload *w);
-/* How many operations look at a store that has recovered (tm_call_type.looks), besides GETs. */
+/* Number of operations that look at a store that has recovered (tm_call_type.looks), besides
+ * GETs. */
 unsigned workload_looks(const struct workload *w);
 /*
  * Add (or find) a key; its index, or -errno (-EINVAL name or loaded, -ENOSPC, -ENOMEM).
@@ -194,8 +195,8 @@ int ycsb_make(const struct ycsb *y, struct workload *w);
 
 /*
  * From bytes (bytes.c): any `n` bytes are a workload of 1 to 3 clients on 1 or 2 keys;
- * those after the first WORKLOAD_BYTES say nothing. `goings`: GOING_BYTES more, who comes and goes
- * before each operation; NULL: nobody does. It does what the store can. Fills an empty *w. 0 or
+ * those after the first WORKLOAD_BYTES say nothing. `goings`: GOING_BYTES more, the comings and
+ * goings before each operation; or NULL. It does what the store can. Fills an empty *w. 0 or
  * -ENOMEM.
  */
 #define WORKLOAD_BYTES 9

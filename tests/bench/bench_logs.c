@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * bench_logs log POOL BARRIERS STORES	a store log: so many barriers of so many stores, each of a
- *line of its own, in a pool of 64 KiB
- * bench_logs run LOG prog COMMAND	what pmreorder does with such a log, as a C program that
- *does no bench_logs run LOG lib FILE SYMBOL	more: ReorderFull. Prints states, bad ones, seconds.
+ *					line of its own, in a pool of 64 KiB
+ * bench_logs run LOG prog COMMAND	what pmreorder does with such a log (ReorderFull), and no
+ * bench_logs run LOG lib FILE SYMBOL	more. Prints states, bad ones, seconds.
  *
  * For scripts/imagelogbench. The procedure: collect stores up to a fence; for each permutation of
  * each selection of them write the stores to the pool's own file, with msync() after each, start

@@ -596,8 +596,7 @@ static uint64_t fnv(uint64_t hash, uint64_t x)
 	return (hash ^ x) * 1099511628211u;
 }
 
-/* A seed stands in reports: it means the same for ever, however many kinds come after CHOICE_FAIL.
- */
+/* Reports name seeds: one means the same for ever, even with more kinds after CHOICE_FAIL. */
 START_TEST(seeds_are_fixed)
 {
 	static struct random_source random;
@@ -613,8 +612,7 @@ START_TEST(seeds_are_fixed)
 }
 END_TEST
 
-/* So do the bytes of a corpus: which kind a record is about, and whose. 0x8f is a call that fails.
- */
+/* So do the bytes of a corpus: a record's kind, and whose it is. 0x8f is a failing call. */
 START_TEST(bytes_are_fixed)
 {
 	static struct byte_source bytes;

@@ -102,8 +102,7 @@ static int serve(const char *path, const char *port)
 	return 0;
 }
 
-/* Without FLUSH of its own librpma reads what was written: the cards of its time knew no other way.
- */
+/* Without FLUSH, librpma itself reads what was written: old cards had no other way. */
 static void flush(struct rpma_conn *conn, struct rpma_mr_remote *to, size_t off, size_t len)
 {
 	struct rpma_cq *cq;

@@ -276,7 +276,7 @@ static int read_rule(struct rule_reader *r, struct fault_rule *rule)
 	for (; *next(r); any = true)
 		if (read_condition(r, rule))
 			return -EINVAL;
-	/* Whoever forgets which ones would look for the fault elsewhere. */
+	/* A user who forgets which ones would look for the fault elsewhere. */
 	if (!any && (rule->action == FAULT_LOSE || rule->action == FAULT_CORRUPT))
 		return text_wrong(
 			&r->text,

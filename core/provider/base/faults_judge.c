@@ -6,11 +6,10 @@
 #include <string.h>
 
 #define BACKLOG_NS 200000000 /* longer backlogs at a rate limit are dropped */
-#define FAR_REQUEST                                                                           \
-	4096 /* sequence numbers: a packet further back is not a retransmission, but of a new \
-		connection */
-#define FAR_ANSWER (1 << 19)
-#define LEAST_MTU  4096 /* the MTU with the fewest packets for a READ's answer */
+/* In sequence numbers: a packet further back is not a retransmission, but of a new connection. */
+#define FAR_REQUEST 4096
+#define FAR_ANSWER  (1 << 19)
+#define LEAST_MTU   4096 /* the MTU with the fewest packets for a READ's answer */
 
 /* --- which flow, which message --- */
 

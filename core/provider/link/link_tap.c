@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A link's filter: faults by rule, counters and the capture of packets, both ways. See link_tap.h.
- */
+/* A link's filter: faults by rule, counters, captured packets, both ways. See link_tap.h. */
 #include "core/provider/link/link_tap.h"
 
 #include <assert.h>

@@ -57,7 +57,7 @@ unsigned nic_devices(void)
 	struct nic_config config;
 	char line[300];
 
-	/* If the settings are wrong, whoever opens the device is told. */
+	/* If the settings are wrong, a program that opens the device is told. */
 	return nic_config_read(&config, line, sizeof(line)) ? 1 : config.devices;
 }
 

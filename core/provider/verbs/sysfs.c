@@ -63,7 +63,7 @@ static bool our_interface(char name[IF_NAMESIZE])
 	return nic_get() && if_indextoname(nic_interface(), name);
 }
 
-/* Of device/net/NAME and what is in it: NAME and the rest of the path; NULL: it is not that. */
+/* NAME and the rest of a path device/net/NAME or below it; NULL: it is another path. */
 static const char *interface_in(const char *rest)
 {
 	char name[IF_NAMESIZE];

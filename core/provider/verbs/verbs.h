@@ -7,8 +7,7 @@
 #include "core/provider/nic.h"
 #include "core/rnic/objects/mr.h"
 
-/* Where a kernel driver would have a device's node, and its directory: the device's number follows.
- */
+/* A kernel driver's device node, and its directory: the device's number follows. */
 #define NIC_NODE_NAME "uverbs"
 #define NIC_NODE      "/dev/infiniband/" NIC_NODE_NAME
 #define NIC_NAME      "tide"

@@ -124,8 +124,8 @@ static void end_poll(struct ibv_cq_ex *cq)
 	nic_unlock(nic);
 }
 
-/* How far the system's clock is ahead of the device's, CLOCK_MONOTONIC. It is taken once: the
- * system's may be set back, and a completion never comes before an earlier one. */
+/* By how much the system's clock is ahead of the device's, CLOCK_MONOTONIC. It is measured once:
+ * the system's may be set back, and a completion never comes before an earlier one. */
 static int64_t wall_ahead;
 
 static void compare_clocks(void)

@@ -48,7 +48,7 @@ static inline void load(void)
 	pending.loaded = true;
 }
 
-/* Somebody records, and the store is to PM, or near it. */
+/* A recording is on, and the store is to PM, or near it. */
 static void keep(uintptr_t at, size_t len, const void *pc)
 {
 	static bool known;
@@ -65,7 +65,7 @@ static void keep(uintptr_t at, size_t len, const void *pc)
 static inline void store(const volatile void *at, size_t len, const void *pc)
 {
 	settle();
-	if (!&tidemark_record_window || /* nobody records */
+	if (!&tidemark_record_window || /* no recording is on */
 	    (uintptr_t)at - tidemark_record_window.first >= tidemark_record_window.len)
 		return;
 	keep((uintptr_t)at, len, pc);

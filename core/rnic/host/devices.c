@@ -51,7 +51,7 @@ struct ibv_context *rnic_open_device(struct ibv_device *device)
 	return context;
 }
 
-/* The context stays the store's, whoever else has opened the device. */
+/* The context stays the store's, even if others have opened the device. */
 int rnic_close_device(struct ibv_context *context)
 {
 	(void)context;

@@ -7,9 +7,9 @@
  * Calls by which a program only asks whether there is something yet, such as ibv_get_cq_event(),
  * are not among them: that there is nothing is no failure.
  *
- * Whoever uses an object that has been destroyed uses memory that was given back. The RNIC's own
- * functions may answer with an error; a library of the real world need not, so it ends the run as
- * the fault of the store that it is.
+ * Code that uses a destroyed object uses memory that was given back. The RNIC's own functions may
+ * answer with an error; a library of the real world need not, so it ends the run as the fault of
+ * the store that it is.
  */
 #include "core/rnic/host/store_calls.h"
 #include <errno.h>
@@ -30,10 +30,10 @@
 #include "core/rt/sim.h"
 
 /*
- * Who called the inline function of <infiniband/verbs.h> that calls ours through a table. Store
- * code is compiled with frame pointers, and nothing of it is inlined: a frame begins with where the
- * caller's is, and the address to return to comes next. `frame`: of our function. A store of a test
- * may have no such frames.
+ * The caller of the inline function of <infiniband/verbs.h> that calls ours through a table. Store
+ * code is compiled with frame pointers, and nothing of it is inlined: a frame begins with the
+ * address of the caller's frame, and the return address comes next. `frame`: that of our function.
+ * A store of a test may have no such frames.
  */
 #define CALLER_OF_INLINE caller_of_inline(__builtin_frame_address(0))
 static uintptr_t caller_of_inline(void *const *frame)
@@ -60,8 +60,8 @@ static void *made(const char *name, void *object, uintptr_t pc)
 	return object;
 }
 
-/* Of a process that has ended the kernel has destroyed all, and what it still does is of no
- * account: a client may be within the server's own function that takes connections. */
+/* The kernel has destroyed all objects of a process that has ended, and calls that its code still
+ * makes are ignored: a client may be within the server's own function that takes connections. */
 static bool lives(struct ibv_context *context)
 {
 	const struct rnic_hca *hca = to_hca(context);

@@ -57,7 +57,7 @@ struct rnic_net {
 	unsigned gids;	 /* that may be sources of a path; the link resolves more than one each */
 	uint16_t lid, lids; /* the first one of the ports of the net, whose link layer is
 			       InfiniBand, and how many; 0: Ethernet */
-	/* A key was taken for the region's other one (mixed_keys.h). NULL: nobody is told. */
+	/* A key was taken for the region's other one (mixed_keys.h). May be NULL. */
 	void (*mixed_up)(const struct key_mixup *mixup);
 	/* The part of the packet that was to land has landed (packet.torn). Does not return. */
 	void (*torn)(const struct packet *pkt);
@@ -65,7 +65,7 @@ struct rnic_net {
 	struct rnic_hca *hca[]; /* by host; NULL: it has opened no RNIC */
 };
 
-/* How the program is told of completions and events. NULL: it is not told, and polls. */
+/* Tell the program of completions and events. NULL: it is not told, and polls. */
 struct rnic_hooks {
 	void (*completion)(struct rnic_cq *cq); /* what the queue was armed for is there */
 	/* `element`: the queue pair, completion queue, shared receive queue; NULL: the port. */

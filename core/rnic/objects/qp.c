@@ -36,7 +36,7 @@
 #include "core/rnic/transport/time_wait.h"
 #include "core/verbs_compat.h"
 
-/* How a region is paged says nothing of a queue pair, and does no harm. */
+/* IBV_ACCESS_ON_DEMAND is about a region's pages: here it means nothing, and does no harm. */
 #define QP_ACCESS                                                                           \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |        \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT | \

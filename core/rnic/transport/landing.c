@@ -5,27 +5,25 @@
  *
  * Two queues a queue pair, for the two ordering classes of RDMA:
  *
- *   land     SEND and WRITE packets. They become visible in order, line by line
- *            (64 bytes of the destination), LAND_NS after they came in. Each line
- *            is a choice: now, or it and everything after it in this queue is delayed
- *            for a while. With dma_order=any the line that lands next is chosen among those of all
- *            packets of the message that are in the queue, with dma_order=relaxed among
- *            those of all packets in it (PCI Express, relaxed ordering: posted writes pass posted
- *            writes); what is not posted still waits for all of them, as read requests pass no
- *            posted write. The receive completion of a message is
- *            made when its last packet has landed, hence when all earlier
- *            posted data have.
- *   answers  READs, atomics, FLUSHes, ATOMIC WRITEs and COMMITs, executed in order, and not
- *            before the posted packets that came in before them have landed. A READ
- *            fetches line by line, with read_unit=word word by word (with
- *            read_order=right those of a response packet from its end), and each line is a choice:
- * now, or the rest of the READ is delayed. The others are one such choice each. Posted packets
- * after them do not wait: they overtake, and a READ's later lines see them. Acknowledgements line
- * up here after what is unanswered. With dma_order=relaxed the line that is fetched next is chosen
- * among the next ones of the READ that is first in the queue and of those behind it (PCI Express:
- * read requests pass read requests), up to the first request that is no READ, or that waits for
- * posted data. Responses leave in order all the same: those of a READ that is ahead of its turn are
- * kept.
+ *   land     SEND and WRITE packets. They become visible in order, line by line (64 bytes of the
+ *            destination), LAND_NS after they came in. Each line is a choice: now, or it and
+ *            everything after it in this queue is delayed for a while. With dma_order=any the line
+ *            that lands next is chosen among those of all packets of the message that are in the
+ *            queue, with dma_order=relaxed among those of all packets in it (PCI Express, relaxed
+ *            ordering: posted writes pass posted writes); what is not posted still waits for all of
+ *            them, as read requests pass no posted write. The receive completion of a message is
+ *            made when its last packet has landed, hence when all earlier posted data have.
+ *   answers  READs, atomics, FLUSHes, ATOMIC WRITEs and COMMITs, executed in order, and not before
+ *            the posted packets that came in before them have landed. A READ fetches line by line,
+ *            with read_unit=word word by word (with read_order=right those of a response packet
+ *            from its end), and each line is a choice: now, or the rest of the READ is delayed. The
+ *            others are one such choice each. Posted packets after them do not wait: they overtake,
+ *            and a READ's later lines see them. Acknowledgements line up here after what is
+ *            unanswered. With dma_order=relaxed the line that is fetched next is chosen among the
+ *            next ones of the first READ in the queue and of the READs after it (PCI Express: read
+ *            requests pass read requests), up to the first request that is no READ, or that waits
+ *            for posted data. Responses leave in order all the same: those of a READ that is ahead
+ *            of its turn are kept.
  *
  * A FLUSH for persistence has the persistence model drain what this queue pair wrote
  * to the FLUSH's range. So has a READ or an atomic with all that it wrote: on the way
@@ -273,7 +271,7 @@ static bool may_pass_reads(const struct rnic_qp *qp)
 	return qp->hca->net->hw.dma_order == DMA_RELAXED;
 }
 
-/* How many lines could land next. */
+/* Number of lines that could land next. */
 static unsigned count_ready(struct rnic_qp *qp, struct packet *head)
 {
 	unsigned ready = 0;
@@ -1021,8 +1019,7 @@ static enum served serve(struct rnic_qp *qp, struct packet *pkt)
 	return by_class[packet_rows[pkt->opcode].class](qp, pkt);
 }
 
-/* Memory that a waiting request was let in for is gone: it is refused, and those after it with it.
- */
+/* The memory that a waiting request was let in for is gone: refuse it, and those after it. */
 static void refuse_head(struct rnic_qp *qp)
 {
 	struct packet *pkt = queue_pop(&qp->resp.answers);

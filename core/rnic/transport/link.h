@@ -38,7 +38,7 @@ struct link {
 	/* Packets get lost or change places now and then: both ends do more to get over it, see
 	 * loss_recovery.c. Once there are queue pairs rnic_becomes_lossy() sets it. */
 	bool lossy;
-	/* How many packets the other end has room for, if it is like this one; 0: any number. */
+	/* Number of packets that the other end has room for, if it is like this one; 0: any. */
 	uint32_t burst;
 	/* A packet may stand for several (packet.h, segmentation offload), of so many bytes at
 	 * most. 0: every packet is one of the wire. May change at any ready(). */

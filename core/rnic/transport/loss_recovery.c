@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a requester recovers on a link that loses packets and changes their order (link.h, lossy).
- * The specification offers one NAK for each gap, everything sent again from there, and otherwise
- * the retry timer. That is enough for a wire that loses one packet in millions, and takes hours
- * under 5 % of loss. The means below need nothing of the peer that the specification does not
- * promise.
+ * Recovery of a requester on a link that loses packets and changes their order (link.h, lossy). The
+ * specification offers one NAK for each gap, everything sent again from there, and otherwise the
+ * retry timer. That is enough for a wire that loses one packet in millions, and takes hours under 5
+ * % of loss. The means below need nothing of the peer that the specification does not promise.
  *
  * Both ends keep a few packets that came ahead of their turn (reorder_buffer.c): the responder
  * keeps requests, the requester keeps answers that come after a missing result. For a gap there is
- * one NAK; or, of a READ, what is missing and no more is asked for again.
+ * one NAK; of a READ only what is missing is asked for again.
  *
  * A requester that learns of a gap, at PSN una, begins to recover. It does not know whether its
  * peer has kept what came after the gap. It sends one packet again. An answer that goes beyond it

@@ -76,14 +76,14 @@ static bool active(const struct rnic_qp *qp)
 	return qp->ibv.state == IBV_QPS_RTS || qp->ibv.state == IBV_QPS_SQD;
 }
 
-/* How many packets may be under way at most. */
+/* Number of packets that may be under way at most. */
 static uint32_t window(const struct rnic_qp *qp)
 {
 	uint32_t burst = qp->hca->net->link->burst;
 	return burst && burst < WINDOW ? burst : WINDOW;
 }
 
-/* How many packets may be under way now. */
+/* Number of packets that may be under way now. */
 static uint32_t limit(const struct rnic_qp *qp)
 {
 	uint32_t most = window(qp);

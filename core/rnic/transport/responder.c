@@ -65,7 +65,7 @@ void resp_reset(struct rnic_qp *qp)
 
 /* --- receive requests --- */
 
-/* How a datagram came. */
+/* Say in the completion which way a datagram came. */
 static void take_route(const struct rnic_qp *qp, struct ibv_wc *wc)
 {
 	wc->slid = qp->hca->net->lid;

@@ -97,7 +97,7 @@ static void take_datagram(struct rnic_qp *qp, struct packet *pkt)
 void unreliable_take(struct rnic_qp *qp, struct packet *pkt)
 {
 	pkt->ack_req = false; /* means nothing here */
-	/* Nobody drops the second copy: its lines land, too, and have names of their own. */
+	/* The second copy is not dropped: its lines land, too, and have names of their own. */
 	if (pkt->name.copy)
 		pkt->name.index += INDEX_COPY;
 	if (!resp_active(qp))

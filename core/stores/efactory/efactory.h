@@ -278,8 +278,7 @@ static inline const struct ef_knobs *ef_knobs(const struct tm_params *params)
 	return (const struct ef_knobs *)params->knob;
 }
 
-/* Is this seeded bug switched on? No function: who reads a switch is to be seen where it is asked.
- */
+/* Is this seeded bug switched on? A macro: the code that asks is the one that reads the switch. */
 #define ef_bug(params, which) (ef_knobs(params)->bug == (which))
 
 /* The sizes that server and client both derive from the parameters. */

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* How a place is called: as the trace calls its line. */
+/* The name of a place: as the trace calls its line. */
 #define PLACE	    "log-%c+%#llx"
 #define ARGS(place) ef_log_of(place) ? 'b' : 'a', (unsigned long long)ef_off_of(place)
 

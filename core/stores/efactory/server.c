@@ -100,8 +100,7 @@ static void publish_new(const struct ef_server *server, struct ef_entry *entry,
 
 	if (!late_key)
 		memcpy(entry->key, req->key, sizeof(entry->key));
-	/* A power failure may have left an entry that does not count yet, of the other log's time.
-	 */
+	/* A power failure may have left an entry of the other log's time that does not count. */
 	if (entry->off[!log] && !ef_bug(params, EF_BUG_STALE_OFFSET))
 		entry->off[!log] = 0;
 	entry->off[log] = ef_off_of(place);

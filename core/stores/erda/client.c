@@ -20,7 +20,7 @@
 #define FIRST_WAIT_NS 1000
 #define FIRST_GUESS   1024 /* bytes: how much of an object to read before any has been seen */
 
-/* How a look at the store ended; negative: -errno. */
+/* What came of a look at the store; negative: -errno. */
 enum outcome {
 	FOUND,
 	DELETED, /* the newest version is a delete object */

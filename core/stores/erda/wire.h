@@ -26,7 +26,7 @@ enum erda_export {
 	EXPORT_LOG    /* PM, clients read and write: erda_export_log() */
 };
 
-/* How a log stands, as clients learn it when they connect (struct rpc_server: word): two bits a
+/* The state of a log, as clients learn it when they connect (struct rpc_server: word): two bits a
  * head. */
 static inline uint32_t erda_word(unsigned head, bool cleaning, unsigned region)
 {

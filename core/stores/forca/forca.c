@@ -31,7 +31,7 @@
  * - A writer that was slower than the timeout may still WRITE there; unless, late=dropped, it was
  *   disconnected before its version was invalid.
  * - A reader that was told of it may still READ there; unless, readers=timed, that was not long
- *ago; and, readers=lease, a client that took longer asks again.
+ *   ago; and, readers=lease, a client that took longer asks again.
  *
  * Metas are not used again.
  */
@@ -315,8 +315,8 @@ static void unlink_version(struct server *server, uint64_t newer, uint64_t at)
 	kv_rooms_mark(&server->rooms, meta[at].line, kv_lines(meta[at].vlen), false);
 }
 
-/* Of the key's versions, whose newest has just begun, the invalid ones go, and those behind a
- * whole one. */
+/* The newest of the key's versions has just begun. Unlink the invalid ones, and those that are
+ * older than a whole one. */
 static void collect(struct server *server, const struct kv_entry *entry)
 {
 	const struct meta *meta = server->pool.meta;

@@ -155,7 +155,7 @@ int herd_open(const struct tm_env *env, void **out)
 
 /* ------------------------------------------------------------------ replies */
 
-/* How many datagrams the reply is. */
+/* Number of datagrams that the reply takes. */
 static unsigned parts_of(const struct client *client)
 {
 	uint32_t vlen = client->reply.vlen;

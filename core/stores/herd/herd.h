@@ -23,8 +23,8 @@
  *	0x3f8       u64 word: bit 0 "there is one"; bits 32..63 the request's number
  *
  * (knob poll_front, as the public code has it: the head, then the value, from 0x000 on.) The server
- *takes the request out of its slot by storing zero to the word. A number says whether it has
- *executed the request before: of a client's requests it remembers the last one, and its reply.
+ * takes the request out of its slot by storing zero to the word. A number says whether it has
+ * executed the request before: it remembers each client's last request, and its reply.
  *
  * A reply is as many datagrams as its value needs:
  *
@@ -35,7 +35,7 @@
  *	0x10 ... the part
  *
  * The pool is that of kv_pool.h, and after it an undo log for backend=tx (tx.c). The server
- *executes one request after the other and persists what it changes before it replies (kv_place.h).
+ * executes one request at a time and persists what it changes before it replies (kv_place.h).
  *
  *	link.c		queue pairs of both kinds, and what is said when a client connects
  *	client.c	what clients do
@@ -78,8 +78,7 @@ enum {
 	BUG_UNDO_ASSUMED
 };
 
-/* Is this seeded bug switched on? No function: who reads a switch is to be seen where it is asked.
- */
+/* Is this seeded bug switched on? A macro: the code that asks is the one that reads the switch. */
 #define has_bug(params, which) ((params)->knob[BUG] == (which))
 
 /* --- requests --- */

@@ -11,7 +11,7 @@
 
 #define IMM_RECVS  2 /* of a client */
 #define POLL_BATCH 4
-/* Of a work request's id. */
+/* Bits of a work request's id. */
 #define RECEIVE	   (1ull << 31)
 #define GENERATION 32 /* from this bit on; below it the client's index */
 

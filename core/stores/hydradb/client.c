@@ -129,7 +129,7 @@ static void forget(struct client *client, const void *key, size_t klen)
 		place_of(client, padded)->pointer.bytes = 0;
 }
 
-/* How far the client's clock is behind when it looks whether a lease has ended. */
+/* By how much the client's clock is late when it looks whether a lease has ended. */
 static uint64_t skew_ns(const struct tm_params *params)
 {
 	static const uint64_t ns[] = {0, HYDRADB_NEAR_NS, HYDRADB_FAR_NS};

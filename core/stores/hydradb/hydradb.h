@@ -25,9 +25,9 @@
  *			  Reply: struct hydradb_reply, then a GET's value
  *		end  u32 mark	the same, on the next multiple of 4
  *
- * A message is one WRITE. Whoever polls takes it when both marks are there, and zeroes it then:
- * the next one has its end elsewhere. Slots of requests are the connections' (kv_slots.h); replies
- * go to the client's own memory.
+ * A message is one WRITE. The polling side takes it when both marks are there, then zeroes it: the
+ * next one has its end elsewhere. Slots of requests are the connections' (kv_slots.h); replies go
+ * to the client's own memory.
  *
  * Clocks of two machines differ. So what travels is how long a lease lasts. The client counts from
  * when it sent its request, which is before the server did.
@@ -44,7 +44,7 @@
 /* The exported regions. */
 #define HYDRADB_ITEMS	 0 /* read only */
 #define HYDRADB_REQUESTS 1 /* write only */
-#define HYDRADB_REPLIES	 2 /* nobody's: what the server WRITEs from */
+#define HYDRADB_REPLIES	 2 /* no connection's: what the server WRITEs from */
 
 #define HYDRADB_LEASE_NS 8000000ull /* 8 ms */
 #define HYDRADB_LONGEST	 4	    /* a renewal lasts so many times as long, at most */
@@ -80,8 +80,7 @@ enum {
 	BUG_LEASES_KEPT
 };
 
-/* Is this seeded bug switched on? No function: who reads a switch is to be seen where it is asked.
- */
+/* Is this seeded bug switched on? A macro: the code that asks is the one that reads the switch. */
 #define has_bug(params, which) ((params)->knob[BUG] == (which))
 
 /* --- item.c: items --- */
@@ -128,10 +127,10 @@ struct hydradb_reply {
 
 _Static_assert(HYDRADB_BODY + sizeof(struct kv_req) == TM_LINE, "a PUT's value begins on a line");
 
-/* Of the longest ones: whole lines. */
+/* Lengths of the longest ones, in whole lines. */
 size_t hydradb_request_bytes(const struct tm_params *params);
 size_t hydradb_reply_bytes(const struct tm_params *params);
-/* Of a message with such a body. */
+/* Length of a message with such a body. */
 size_t hydradb_message_bytes(uint32_t len);
 /* Put marks round a body; `number`: of the client's requests. */
 void hydradb_mark(uint8_t *message, uint32_t len, uint32_t number, const struct tm_params *params);

@@ -25,7 +25,7 @@ static void drop_unfit(const struct kv_pool *pool)
 	}
 }
 
-/* Whoever had a lease has lost its connection, and the clock that it was counted by has begun
+/* Clients with a lease have lost their connections, and the clock that it was counted by has begun
  * anew. Need not be durable, as the next recovery does it, too. */
 static void end_leases(const struct kv_pool *pool)
 {

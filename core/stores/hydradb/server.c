@@ -42,7 +42,7 @@ static void mark(struct server *server, uint64_t where, bool used)
 	kv_rooms_mark(&server->rooms, kv_where_line(where), kv_lines(kv_where_vlen(where)), used);
 }
 
-/* Nobody is told of the item any more; but who was, may READ it until its lease ends. */
+/* No client is told of the item any more; one that was, may READ it until its lease ends. */
 static void evict_later(struct server *server, uint64_t where)
 {
 	uint64_t since = item_at(server, where)->lease_end;
@@ -57,8 +57,8 @@ static void evict_later(struct server *server, uint64_t where)
 			 since + HYDRADB_DELAY_NS);
 }
 
-/* The item is no longer the key's: whoever READs it sees that. Not flushed, as after a power
- * failure nobody has a pointer to it. */
+/* The item is no longer the key's: clients that READ it see that. Not flushed, as after a power
+ * failure no client has a pointer to it. */
 static void kill_item(const struct server *server, uint64_t where)
 {
 	uint64_t *guardian = hydradb_guardian(item_at(server, where), kv_where_vlen(where));
@@ -145,7 +145,7 @@ static int handle_del(struct server *server, const struct kv_req *req)
 
 /* ------------------------------------------------------------------- GET */
 
-/* Of a client that has READ the item so often since it got the pointer: the more, the longer. */
+/* The lease of a client that has READ the item so often since it got the pointer. */
 static uint64_t lease_ns(uint32_t accesses)
 {
 	return HYDRADB_LEASE_NS * (accesses < HYDRADB_LONGEST ? accesses + 1 : HYDRADB_LONGEST);

@@ -162,7 +162,7 @@ struct found {
 	uint64_t word[NESSIE_CANDIDATES];
 	unsigned words;			  /* so many were READ */
 	unsigned hit;			  /* the key's slot; NONE */
-	unsigned unowned;		  /* the first slot that is nobody's; NONE */
+	unsigned unowned;		  /* the first slot without an owner; NONE */
 	const struct nessie_entry *entry; /* of the hit, until the next request */
 };
 
@@ -173,8 +173,8 @@ static bool too_slow(const struct tm_params *params, uint64_t since)
 	       rt_now() - since > NESSIE_GRACE_NS;
 }
 
-/* Of the hit? -ENOENT: it is another key's entry. -EAGAIN: it may have been written to meanwhile.
- * `since`: when the word had not been read yet. */
+/* Read the entry that the word names. -ENOENT: it is another key's. -EAGAIN: it may have been
+ * written to meanwhile. `since`: when the word had not been read yet. */
 static int read_entry(struct nessie_client *client, uint64_t word, uint64_t since,
 		      const uint8_t *key, size_t klen, struct found *found)
 {
@@ -202,7 +202,7 @@ static int read_entry(struct nessie_client *client, uint64_t word, uint64_t sinc
 	return -ENOENT;
 }
 
-/* Is the slot nobody's? */
+/* Has the slot no owner? */
 static bool unowned(const struct nessie_client *client, uint64_t word)
 {
 	return !nessie_owned(word) ||
@@ -304,7 +304,7 @@ static int try_put(struct nessie_client *client, const uint8_t *key, size_t klen
 	at = found.hit != NONE ? found.hit : found.unowned;
 	if (at == NONE)
 		return -ENOSPC;
-	/* Who looks for the key ends at a slot that is nobody's: those before it stay others'. */
+	/* A search ends at a slot without an owner: the slots before it must keep theirs. */
 	if (!has_bug(&client->params, BUG_PASSED_TRUSTED))
 		rc = settle_words(client, &found, at);
 	if (rc)

@@ -21,9 +21,9 @@
  *		0x10 ...     key, value
  *
  * A key has two candidate slots, and for the rare case that both are other keys' the two that
- * follow the second one. It takes the first that is nobody's, and the slot is the key's for ever,
+ * follow the second one. It takes the first without an owner, and the slot is the key's for ever,
  * also when the key is deleted (delete=mark): so no two clients can put a key in two slots, and a
- * search ends at a slot that is nobody's.
+ * search ends at a slot without an owner.
  *
  * A client writes to entries of its own share only. It finds out by itself which of them no word
  * names any more, and lets GRACE pass before it writes to such an entry; a GET that has taken as
@@ -85,8 +85,7 @@ enum {
 	BUG_OTHER_AGAIN
 };
 
-/* Is this seeded bug switched on? No function: who reads a switch is to be seen where it is asked.
- */
+/* Is this seeded bug switched on? A macro: the code that asks is the one that reads the switch. */
 #define has_bug(params, which) ((params)->knob[BUG] == (which))
 
 /* Is anything flushed? */
@@ -171,8 +170,8 @@ struct nessie_client {
 /* space.c: which entries of the share no word names. Others' words that this depends on are durable
  * then. */
 int nessie_sweep(struct nessie_client *client);
-/* Take an entry of the share; *entry: its number, of all shares' entries. -ENOSPC: all are in use.
- */
+/* Take an entry of the share; *entry: its number among all shares' entries. -ENOSPC: none is
+ * free. */
 int nessie_take(struct nessie_client *client, uint64_t *entry);
 /* No word names it any more, durably. Another client's is left to that. */
 void nessie_give(struct nessie_client *client, uint64_t entry);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client's share of the data. Nobody tells a client that an entry of its share is free again: if
+ * A client's share of the data. A client is not told that an entry of its share is free again: if
  * its own compare-and-swap has replaced the word, it knows, and else it READs the whole index when
- * it has no free entry left. Nobody but itself has words name entries of the share, so what no word
+ * it has no free entry left. No other client makes words name entries of the share, so what no word
  * names stays free.
  *
  * With reuse_now=on an entry is written to as soon as it is free, the last one first.

@@ -22,7 +22,7 @@ int octopus_open(const struct tm_env *env, void **out)
 	return kv_client_open((struct kv_client *)client, env, env->params->max_vlen, out);
 }
 
-/* Again and again while somebody has the file. */
+/* Again and again while another client has the file. */
 static int call(struct client *client, const struct kv_req *req, struct kv_rsp *rsp)
 {
 	uint64_t nap = KV_NAP_NS;

@@ -52,8 +52,7 @@ enum {
 	BUG_DATA_ASSUMED
 };
 
-/* Is this seeded bug switched on? No function: who reads a switch is to be seen where it is asked.
- */
+/* Is this seeded bug switched on? A macro: the code that asks is the one that reads the switch. */
 #define has_bug(params, which) ((params)->knob[BUG] == (which))
 
 /* Does a PUT end with a request? Else the server knows only that it has begun. */
@@ -68,8 +67,7 @@ static inline uint8_t *octopus_data(const struct kv_pool *pool, uint64_t where)
 	return pool->log + kv_where_line(where) * TM_LINE;
 }
 
-/* --- lock.c: the word at file->lock. The first two: false, and nothing done, if another has it.
- */
+/* --- lock.c: the word at file->lock. The first two: false, and nothing done, if it is taken. */
 
 bool octopus_lock_write(uint64_t *lock, uint32_t client, unsigned connection);
 bool octopus_lock_read(uint64_t *lock);

@@ -3,7 +3,7 @@
 #include <libpmem.h>
 #include "core/stores/octopus/octopus.h"
 
-/* Whoever had a lock is gone. A lock lies in a file's line, and comes to PM with it. */
+/* Clients that had locks are gone. A lock lies in a file's line, and comes to PM with it. */
 static void free_locks(struct kv_pool *pool)
 {
 	for (uint64_t i = 0; i < pool->table.slots; i++)
@@ -22,7 +22,7 @@ static void persist_data(const struct kv_pool *pool)
 	}
 }
 
-/* Of data that were being replaced nothing is left but the mix that is there. */
+/* Data that were being replaced are left as the mix that is there. */
 int octopus_recover(const struct tm_env *env)
 {
 	struct kv_pool pool = kv_pool_at(env->params, env->pm);

@@ -61,8 +61,8 @@ static int allocate(struct server *server, uint64_t *line)
 
 /* ----------------------------------------------------------------- locks */
 
-/* The client that has it is done, or does something else. It may have written; nobody will say so,
- * but others will read it. */
+/* The client that has it is done, or does something else. It may have written; no message will say
+ * so, but others will read it. */
 static void release(struct server *server, struct hold *hold)
 {
 	struct kv_entry *file = hold->file;
@@ -106,7 +106,7 @@ static bool lock(struct server *server, struct kv_entry *file, const struct rpc_
 	return octopus_lock_write(&file->lock, msg->client, msg->index);
 }
 
-/* -EAGAIN: somebody has it. */
+/* -EAGAIN: another client has it. */
 static int take(struct server *server, struct kv_entry *file, const struct rpc_msg *msg,
 		bool writes)
 {

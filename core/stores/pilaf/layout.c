@@ -21,7 +21,7 @@ static size_t table_bytes(const struct tm_params *params)
 	return table_at(params).slots * sizeof(struct pilaf_entry);
 }
 
-/* Of as many pairs as there are updates, with spare room. */
+/* Lines for as many pairs as there are updates, with spare room. */
 static uint64_t lines(const struct tm_params *params)
 {
 	uint32_t longest = TM_MAX_KEY + params->max_vlen;

@@ -83,8 +83,7 @@ enum {
 	BUG_FIRST_FREE
 };
 
-/* Is this seeded bug switched on? No function: who reads a switch is to be seen where it is asked.
- */
+/* Is this seeded bug switched on? A macro: the code that asks is the one that reads the switch. */
 #define has_bug(params, which) ((params)->knob[BUG] == (which))
 
 /* ---------------------------------------------------------------- layout */
@@ -117,7 +116,7 @@ struct pilaf_pool pilaf_pool_at(const struct tm_params *params, uint8_t *pm);
 /* The number of the key's entry `probe`. */
 uint64_t pilaf_slot(const struct pilaf_pool *pool, const uint8_t key[TM_MAX_KEY], uint64_t probe);
 
-/* Of a used entry: does its pair lie among the pairs, with a key and a value that can be? */
+/* Does a used entry's pair lie among the pairs, with a key and a value that can be? */
 bool pilaf_in_pool(const struct pilaf_pool *pool, const struct pilaf_entry *entry,
 		   uint32_t max_vlen);
 uint64_t pilaf_crc1(const void *pair, const struct pilaf_entry *entry);

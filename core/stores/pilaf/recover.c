@@ -83,7 +83,7 @@ static bool same_key(const struct pilaf_pool *pool, const struct pilaf_entry *a,
 	return a->klen == b->klen && !memcmp(pool->pairs + a->addr, pool->pairs + b->addr, a->klen);
 }
 
-/* Of two used entries whose pairs are whole. */
+/* Check two used entries whose pairs are whole. */
 static void check_two(const struct pilaf_pool *pool, uint64_t i, uint64_t k, struct tm_fsck *fsck)
 {
 	if (overlap(&pool->entry[i], &pool->entry[k]))

@@ -102,8 +102,7 @@ enum {
 	BUG_COPIES_FORGOTTEN
 };
 
-/* Is this seeded bug switched on? No function: who reads a switch is to be seen where it is asked.
- */
+/* Is this seeded bug switched on? A macro: the code that asks is the one that reads the switch. */
 #define has_bug(params, which) ((params)->knob[BUG] == (which))
 
 /* ---------------------------------------------------------------- layout */
@@ -218,7 +217,7 @@ _Static_assert(sizeof(struct rdmp_rsp) == 24, "a fixed layout without padding");
 bool rdmp_commits(const struct tm_params *params);
 /* Does a value of this length travel in the request? */
 bool rdmp_is_small(const struct tm_params *params, size_t vlen);
-/* Of the longest request. */
+/* Length of the longest request. */
 size_t rdmp_message_bytes(const struct tm_params *params);
 
 /* tm_store's functions of these names. */

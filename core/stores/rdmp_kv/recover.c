@@ -5,7 +5,7 @@
 #include "core/rt/rt.h"
 #include "core/stores/rdmp_kv/rdmp_kv.h"
 
-/* A PUT that did not come to its PF was not acknowledged, and nobody has read it. */
+/* A PUT that did not come to its PF was not acknowledged, and no client has read it. */
 static void undo(struct rdmp_record *record, const struct tm_params *params)
 {
 	if (has_bug(params, BUG_UNDO_FORGOTTEN))
@@ -30,7 +30,7 @@ static void recover_key(const struct rdmp_pool *pool, const struct rdmp_index *i
 		if (rt_check(flags[0] == 1) && !older) {
 			if (!has_bug(params, BUG_PF_ASSUMED))
 				pmem_persist(flags, 1);
-			/* VF need not be durable, but without it nobody could read the object. */
+			/* VF need not be durable, but without it the object could not be read. */
 			if (!params->knob[RECOVER_VF])
 				flags[1] = 1;
 			return;

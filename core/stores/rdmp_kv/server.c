@@ -124,7 +124,7 @@ static int begin_put(struct server *server, const struct kv_req *req, uint32_t *
 	return 0;
 }
 
-/* Nobody is told of the key's older objects from now on; but who was may still read them. */
+/* No client is told of the key's older objects from now on; those that were may still read them. */
 static void free_older(struct server *server, uint32_t number)
 {
 	uint32_t *older = &server->index.older[number];
@@ -227,7 +227,7 @@ static int handle_get(struct server *server, const struct kv_req *req, struct rd
 		if (record->kind == RDMP_DEL)
 			return -ENOENT;
 		if (server->params.knob[GET_PREV] || rdmp_flags(&server->pool, record)[flag]) {
-			/* With CC-ADP nobody else tells the server that they are set. */
+			/* With CC-ADP no message tells the server that they are set. */
 			if (rdmp_flags(&server->pool, record)[1])
 				complete_copy(server, record, true);
 			rsp->off = record->off;
@@ -288,8 +288,7 @@ static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_
 	return sizeof(*rsp);
 }
 
-/* After recovery there is nothing of a key but what is current: the lines of all others are free.
- */
+/* After recovery a key has nothing but what is current: the lines of all others are free. */
 static void mark_current(struct server *server)
 {
 	for (uint64_t i = 0; i < server->index.places; i++) {

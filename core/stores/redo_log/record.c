@@ -70,7 +70,7 @@ struct redo_record *redo_record(const struct redo_pool *pool, uint64_t seq)
 
 /* --------------------------------------------------------------- records */
 
-/* Of the record and the value right behind it, whose own CRC stands in for the record's. */
+/* CRC of the record and the value after it; the value's own CRC stands in for the record's. */
 static uint32_t crc_of(const struct redo_record *record)
 {
 	struct redo_record copy = *record;

@@ -126,7 +126,7 @@ static void keep(struct rl_client *client, const struct rl_record *record,
 	memcpy(&client->msg->record, record, rl_record_bytes(record));
 }
 
-/* How many records from this one on lie side by side and can be read at once. */
+/* Number of records from this one on that lie side by side and can be read at once. */
 static uint64_t side_by_side(const struct rl_client *client, uint64_t seq, uint64_t end)
 {
 	uint64_t slots = rl_slots(&client->params), n = end - seq + 1,

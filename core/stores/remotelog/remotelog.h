@@ -247,8 +247,7 @@ int rl_del(void *client, const void *key, size_t klen);
 struct rpc_conn *rl_messages(struct rl_client *client);
 /* What the client's queue pair must be able to do by ibv_wr_*(): IBV_QP_EX_WITH_*. */
 uint64_t rl_send_ops(const struct tm_params *params);
-/* The length of the connection's buffer: room for the data of GETs, then for what a client posts.
- */
+/* Length of the connection's buffer: room for data of GETs, then for what a client posts. */
 size_t rl_buffer_bytes(const struct rl_client *client);
 /* Sleep, at first (*ns is 0) for a microsecond, then longer each time. False: no longer than the
  * last
@@ -258,7 +257,7 @@ bool rl_nap(uint64_t *ns);
 int rl_lock(struct rl_client *client);
 /* Wait until the log has room for that record. -ENOSPC: it never will. */
 int rl_room(struct rl_client *client);
-/* How far the log has been collected. */
+/* Read how far the log has been collected. */
 int rl_read_head(struct rl_client *client, uint64_t *head);
 /* Let the next one append. Does not wait. */
 int rl_unlock(struct rl_client *client);

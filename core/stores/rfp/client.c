@@ -24,7 +24,7 @@ static void drop(struct client *client)
 	free(client);
 }
 
-/* Of the first READ. */
+/* Length of the first READ. */
 static size_t fetch_bytes(const struct tm_params *params)
 {
 	size_t all = rfp_answer_bytes(params), first = params->knob[FETCH] ? 256 : TM_LINE;

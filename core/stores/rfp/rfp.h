@@ -24,7 +24,7 @@
  *	0x08 ... payload. Request: struct kv_req, then a PUT's value
  *			  Answer: i32 status, u32 zero, then a GET's value
  *
- * The header is one word. It lands, or is stored, after the payload. So whoever sees it sees all.
+ * The header is one word. It lands, or is stored, after the payload. So code that sees it sees all.
  *
  * Fetching costs the server no request of its own. But while it takes long the client fetches in
  * vain: after RFP_FETCHES of them it changes the mode in its request buffer, and the server WRITEs
@@ -72,8 +72,7 @@ enum {
 	BUG_DELETE_UNFLUSHED
 };
 
-/* Is this seeded bug switched on? No function: who reads a switch is to be seen where it is asked.
- */
+/* Is this seeded bug switched on? A macro: the code that asks is the one that reads the switch. */
 #define has_bug(params, which) ((params)->knob[BUG] == (which))
 
 enum rfp_mode { RFP_FETCH, RFP_WRITE };

@@ -74,8 +74,7 @@ struct saw_client {
 	size_t msg_bytes;
 };
 
-/* Is this seeded bug switched on? No function: who reads a switch is to be seen where it is asked.
- */
+/* Is this seeded bug switched on? A macro: the code that asks is the one that reads the switch. */
 #define has_bug(params, which) ((params)->knob[BUG] == (which))
 
 /* Does a GET ask the server? */
@@ -84,7 +83,7 @@ static bool gets_by_request(const struct tm_params *params)
 	return params->knob[METHOD] == METHOD_RPC || params->knob[GET];
 }
 
-/* Of the longest message: a request or a reply, and a value where one may be in it. */
+/* Length of the longest message: a request or a reply, and a value where one may be in it. */
 static size_t message_bytes(const struct tm_params *params)
 {
 	return sizeof(struct kv_req) + (gets_by_request(params) ? params->max_vlen : 0);
@@ -209,8 +208,7 @@ static int serve(const struct tm_env *env)
 	if (rc)
 		return rc;
 	server->reserved = calloc(server->rpc.max_peers, sizeof(*server->reserved));
-	/* A reader that a former process's entry has sent to a room is there no longer than that.
-	 */
+	/* A reader that a former process's entry sent to a room is there no longer than that. */
 	if (env->params->knob[REUSE] == REUSE_LEASE)
 		rt_sleep(KV_LEASE_NS);
 	return server->reserved ? kv_pool_serve(&server->rpc, &server->place.pool) : -ENOMEM;

@@ -47,8 +47,7 @@ static int recover(const struct tm_env *env)
 
 	erda_geo(&geo, env->params);
 	done = entries_done(&geo, env->pm, phase, erda_state_region(head->state));
-	/* The power may fail again in this recovery, and another one runs before this one goes on.
-	 */
+	/* The power may fail again in this recovery; then another one runs before it goes on. */
 	if (depth && phase < PHASE && done <= KEYS)
 		met[phase][done]++;
 	depth++;

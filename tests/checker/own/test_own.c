@@ -220,8 +220,7 @@ static void same(struct bench *b, uint64_t seed, unsigned machine)
 	own_judge_recovered(b->own, machine, b->h, want, own);
 	for (unsigned i = 0; i < 3; i++) {
 		unsigned c = contract[i];
-		/* BUF is about the first power failure alone; neither counts where LIN is broken.
-		 */
+		/* BUF is about the first power failure alone; neither counts if LIN is broken. */
 		if (!(want & TM_BIT(c)) || (c == TM_BUF && machine > 1) ||
 		    (c != TM_LIN && plain[TM_LIN].broken))
 			continue;

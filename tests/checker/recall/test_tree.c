@@ -21,10 +21,8 @@
 
 #define COUNT(a)   ((int)(sizeof(a) / sizeof((a)[0])))
 #define RUNS	   40
-#define SMALL_TREE 3000 /* bytes: less than a case takes */
-#define FEW_RUNS                                                                         \
-	(1 << 20) /* likewise: of this room, few of the runs that were made find a place \
-		   */
+#define SMALL_TREE 3000	     /* bytes: less than a case takes */
+#define FEW_RUNS   (1 << 20) /* likewise: few of the runs that were made find room in this */
 
 struct bench {
 	struct setup setup;

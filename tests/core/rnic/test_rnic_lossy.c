@@ -159,8 +159,7 @@ static bool all_requests(const struct packet *pkt)
 }
 
 /* Probes go out, and the limit is what it was: timeout times (retry_cnt + 1). */
-/* Tries are as far apart as the timeout says, or as the link's silence divided among them is long.
- */
+/* Tries are as far apart as the timeout says, or as an equal share of the link's silence. */
 static void limit_body(uint64_t between)
 {
 	uint64_t start = sim_now(sim);

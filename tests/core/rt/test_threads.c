@@ -1740,8 +1740,7 @@ static uint64_t search_all(void (*program)(void), bool whole)
 
 START_TEST(all_orders)
 {
-	/* (1, 2) and (2, 1) with the multiplication after the first or the second: 5, 7, 10, 17 ...
-	 */
+	/* (1, 2) and (2, 1), multiplied after the first or the second: 5, 7, 10, 17 ... */
 	uint64_t few = search_all(three_tasks, false);
 	ck_assert_uint_eq(outcomes, 4);
 	ck_assert_uint_eq(few, 25 * 25 + 35 * 35 + 17 * 17 + 31 * 31);
