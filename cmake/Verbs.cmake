@@ -1,6 +1,6 @@
 # The verbs programs (scenarios/verbs/): compiled once, linked twice. One object has the soft RNIC for its
-# verbs, by the renaming that stores have; the other calls the system's libibverbs. Of each only its table is to
-# be seen from outside.
+# verbs, by the renaming that stores have; the other calls the system's libibverbs. Only the table of each is visible
+# from outside.
 file(GLOB verbs_sources CONFIGURE_DEPENDS scenarios/verbs/*.c)
 add_library(verbs_raw OBJECT ${verbs_sources})
 target_link_libraries(verbs_raw PRIVATE tidemark_flags)

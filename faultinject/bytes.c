@@ -59,7 +59,7 @@ static unsigned pick(const struct choice_point *at, uint8_t byte, unsigned n)
 	return 1 + byte % (n - 1);
 }
 
-/* What dies at a step. Of a server's task n is smaller: there it is the server. */
+/* What dies at a step. For a server's task n is smaller: there it is the server. */
 static unsigned pick_death(const struct choice_point *at, uint8_t byte, unsigned n)
 {
 	static const uint8_t who[] = {DEATH_SERVER, DEATH_PROCESS, DEATH_MACHINE, DELAY_FOREVER};

@@ -10,7 +10,7 @@
 #include <string.h>
 #include "scenarios/litmus_lex.h"
 
-/* Of parentheses and negations: a file with more is made to exhaust the stack. */
+/* Depth of parentheses and negations: a file with more is made to exhaust the stack. */
 #define DEPTH 64
 
 /* --- places --- */

@@ -71,7 +71,7 @@ static void bounds(void)
 		high = mappings[i].end > high ? mappings[i].end : high;
 	}
 	pm_low = mapping_count ? low - PM_SLACK : 0;
-	/* A flush of the last line may name a byte behind the end. */
+	/* A flush of the last line may name a byte beyond the end. */
 	pm_span = mapping_count ? VG_ROUNDUP(high, LINE) - pm_low : 0;
 }
 

@@ -101,8 +101,8 @@ static Bool in_libc(Addr ip)
 	return known[at].is;
 }
 
-/* As deep as asked for. Of libc's innermost frames it has only the one that the program called: of
- * a newer libc, a read() is three. */
+/* As deep as asked for. Of libc's innermost frames it has only the one that the program called: in
+ * a newer libc a read() is three. */
 static UInt get_stack(ThreadId tid, Addr *ips)
 {
 	Addr all[PLACES_DEPTH_MAX + LIBC_FRAMES];

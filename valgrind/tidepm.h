@@ -131,8 +131,8 @@ VG_REGPARM(0) void event_locked(void);
 void event_kernel_store(ThreadId tid, Addr a, SizeT size);
 void event_sync(Addr a, SizeT size);
 /* The recorder in the program (core/record/told.c) wants what there was since the last time: at
- * most `room` of it. How many. Locked instructions are no fences from then on, as the recorder's
- * own would be some. */
+ * most `room` of it. Returns their number. Locked instructions are no fences from then on, as the
+ * recorder's own would be some. */
 UWord events_take(struct told *to, UWord room);
 /* What was kept back is in the log and in the lines. */
 void events_settle(void);

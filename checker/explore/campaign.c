@@ -252,8 +252,8 @@ static bool limited(const struct campaign *c, unsigned config, unsigned at, stru
 	return !workload_same(w, from);
 }
 
-/* Is a workload, within the store's limits, one that the campaign has besides? Of those that become
- * the same, the first is run. */
+/* Is a workload, within the store's limits, one that the campaign has besides? The first of those
+ * that become the same is run. */
 static bool is_another(const struct campaign *c, unsigned config, unsigned at,
 		       const struct workload *w)
 {

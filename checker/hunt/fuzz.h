@@ -5,10 +5,10 @@
  * Fuzzing of one store in one configuration. An input is a string of bytes: the first
  * WORKLOAD_BYTES are the workload (scenarios/workload/bytes.c), the rest are records that say
  * what goes differently (faultinject/bytes.h). One of more than FUZZ_SHORT_MAX bytes is of the
- * longer form: all its records, then GOING_BYTES, who comes and goes in the workload, then
+ * longer form: all its records, then GOING_BYTES, which clients come and go in the workload, then
  * LIFE_BYTES, what clients do with a store that has recovered. A short input means what it meant
- * before there was the longer form. Of each run all power failures and all
- * that can be left by them are explored. fuzz.c opens with how inputs are made.
+ * before there was the longer form. All power failures of each run, and all that they can leave,
+ * are explored. fuzz.c opens with how inputs are made.
  *
  *	fuzz_open(&f, &base, &options);
  *	fuzz_seed(&f, ...);			from an earlier session

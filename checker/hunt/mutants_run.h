@@ -31,9 +31,9 @@ struct mutants_run {
 	unsigned unsure;   /* bugs of stores whose trace was not shrunk, or did not replay */
 };
 
-/* Choose the mutants of these names, which are those of bugs or of parts; none: all. Of these,
- * `variant`s only, of any of these names, and with r->options.knob those of stores that have the
- * knobs. 0, or -ENOENT with *unknown, the first name or variant that no bug has. */
+/* Choose the mutants of these names, which are those of bugs or of parts; none: all. Of these only
+ * `variant`s with any of the given names, and with r->options.knob only those of stores that have
+ * the knobs. 0, or -ENOENT with *unknown, the first name or variant that no bug has. */
 int mutants_choose(struct mutants_run *r, char *const *name, unsigned names,
 		   const char *const *variant, unsigned variants, const char **unknown);
 /* Look for all of them. 0 or -errno; -EINTR: left off, and the results are those of what is done;

@@ -16,8 +16,8 @@
  * Causes are compared where the default campaign runs, and under what a row names: other hardware
  * may break what it likes. So may variants that are no bugs and that no row names;
  * "VARIANT/CONFIG,... compared" names one for which the rows about all are enough. A few runs with
- * an unknown cause are no surprise (STRANGE_RUNS, checker/explore/strange.h). How many runs have
- * each known cause is compared as well (checker/judge/shares.h).
+ * an unknown cause are no surprise (STRANGE_RUNS, checker/explore/strange.h). The number of runs
+ * with each known cause is compared as well (checker/judge/shares.h).
  */
 #include "checker/judge/blame.h"
 

@@ -109,7 +109,7 @@ void taxonomy_acts(const struct taxonomy *t, const struct taxonomy_cell *cell, s
 /*
  * The cheapest sound method of a kind, by what was measured. `primitive` TAXONOMY_PRIMITIVES: of
  * all that cards have. *cheaper: the dearest of those that would be cheaper, but are not sound;
- * NULL in it: there is none. Of methods that cost the same, the first. NULL: none is sound.
+ * NULL in it: there is none. The first of those that cost the same. NULL: none is sound.
  */
 const struct taxonomy_cell *taxonomy_cheapest(const struct taxonomy *t, bool compound,
 					      enum taxonomy_primitive primitive, unsigned column,

@@ -215,8 +215,8 @@ enum register_result register_judge(const struct register_op *op, unsigned n, un
 /* --- the shortest telling --- */
 
 /* Leave out those that are `gone`, but for updates that something left may have found: without
- * any other one an order explains what is left as it did before. How many are left in `out`; 0: an
- * order explains them, or none is gone. */
+ * any other one an order explains what is left as it did before. Returns the number left in `out`;
+ * 0: an order explains them, or none is gone. */
 static unsigned leave_out(const struct register_op *op, unsigned n, bool *gone,
 			  struct register_op *out)
 {

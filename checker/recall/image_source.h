@@ -37,8 +37,8 @@ struct image_source {
 	uint64_t life; /* random state of this life */
 	struct deviation lived[LIFE_OPS];
 	unsigned lives; /* of them */
-	/* Where a life was walked through: whether the power fails at each place of it. How many
-	 * were drawn, and of these have been asked for. */
+	/* Where a life was walked through: whether the power fails at each place of it. The number
+	 * drawn, and that of those asked for. */
 	unsigned draws, drawn;
 	uint64_t draw[MAX_DRAWS / 64];
 	unsigned used, depth; /* decisions made in this run; of them, prescribed by the search */

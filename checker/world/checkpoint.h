@@ -18,7 +18,7 @@ enum checkpoint_mutant {
 	CHECKPOINT_NO_CLIENTS,	   /* clients are where they were in the last run */
 	CHECKPOINT_NO_POINTS,	   /* the points before it are not counted */
 	CHECKPOINT_NO_LOWER_BOUND, /* it is forgotten which versions were durable */
-	CHECKPOINT_LATE,	   /* a run goes on from the one behind its first deviation */
+	CHECKPOINT_LATE,	   /* a run goes on from the one after its first deviation */
 	CHECKPOINT_MISCOUNTED,	   /* the deviation comes a question too early */
 	CHECKPOINT_OTHER_BRANCH,   /* a run goes on from one of the plain run that comes after what
 				    * they have in common */

@@ -135,7 +135,7 @@ static void find_targets(struct finder *f)
 
 /* --- their calls --- */
 
-/* Is a call at this place? How many bytes it has, or 0. */
+/* Is a call at this place? Its number of bytes, or 0. */
 static unsigned call_at(const struct finder *f, const struct function *in, uintptr_t at,
 			uintptr_t *callee)
 {

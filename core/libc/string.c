@@ -78,7 +78,7 @@ int sim_bcmp(const void *a, const void *b, size_t len)
 /* --- copying --- */
 
 /* At most `max` bytes, with the NUL if it is one of them; line by line. Returns where it ended: at
- * the NUL, or behind the last byte. */
+ * the NUL, or after the last byte. */
 static char *copy_string(char *to, const char *from, size_t max, uintptr_t pc)
 {
 	struct reader r = {.pc = pc};

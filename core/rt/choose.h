@@ -27,7 +27,7 @@
  *	ORDER	which line lands next (dma_order): the first of those that could; the (k + 1)th. a:
  *		message, b: packet that is the first of its queue, c: how often this was asked of
  *		it. Or, ORDER_FETCHED in c: which READ fetches its next line, of the first one in
- *		the queue and those behind it
+ *		the queue and those after it
  *	FETCH	the responder's next line of an RDMA READ, or an atomic, FLUSH, ATOMIC WRITE: now;
  *		delayed. a: message, b: packet, c: line
  *	DRAIN	DDIO off, a visible line on its way to PM: soon; delayed. a: message, b: packet, c: line

@@ -87,7 +87,7 @@ void descriptor_free(struct sim *sim, unsigned host, int fd)
 		d->kind = NULL;
 }
 
-/* What is behind the descriptor, if it is of this kind; else NULL. */
+/* The descriptor's object, if it is of this kind; else NULL. */
 static void *descriptor_object(struct sim *sim, unsigned host, int fd,
 			       const struct descriptor_kind *kind)
 {

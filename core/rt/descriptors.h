@@ -3,7 +3,7 @@
 #define TM_RT_DESCRIPTORS_H
 /*
  * Descriptors of the processes of a simulation, each host's by itself: small numbers from 3 on, the
- * lowest one that is free, as POSIX has it. What is behind one says when it is ready; poll(2),
+ * lowest one that is free, as POSIX has it. The object of one says when it is ready; poll(2),
  * ppoll(2), epoll(7), fcntl(2) and close(2) of store code (core/stores/sim.syms) work on any of
  * them.
  */

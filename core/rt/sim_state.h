@@ -261,7 +261,7 @@ void sim_forget_statics(struct sim *sim);
 
 /* --- sim_repeat.c --- */
 
-/* repeat.look_at has come. How long the current task is to be held up, ns; 0: not. */
+/* repeat.look_at has come. For how many ns to hold up the current task; 0: not. */
 uint64_t sim_repeat_pause(struct sim *sim);
 
 /* --- on each step and choice --- */

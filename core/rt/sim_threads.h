@@ -11,9 +11,9 @@
  *	c11_threads.c	<threads.h>
  *
  * A thread is a task with a record. A task that store code did not make by pthread_create() gets
- * its record when it first calls something of threads.h. Records lie in the arena. Who holds what
- * and who waits for what stands in the records; the objects of glibc's types only say what state
- * they are in, without pointers.
+ * its record when it first calls something of threads.h. Records lie in the arena. The records say
+ * which thread holds what and which waits for what; the objects of glibc's types only say what
+ * state they are in, without pointers.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -23,7 +23,7 @@ int kv_key_pad(uint8_t out[TM_MAX_KEY], const void *key, size_t klen);
 /* 64 well-mixed bits of a padded key; the same on every host. */
 uint64_t kv_hash(const uint8_t key[TM_MAX_KEY]);
 
-/* CRC-32, reflected 0xEDB88320, initial value and final XOR all ones (IEEE 802.3). Of nothing:
+/* CRC-32, reflected 0xEDB88320, initial value and final XOR all ones (IEEE 802.3). No bytes have
  * 0. */
 uint32_t kv_crc(const void *bytes, size_t len);
 
@@ -56,8 +56,8 @@ int kv_put_init(struct kv_req *req, const void *key, size_t klen, size_t vlen, u
 /* Send it and wait for the reply. The reply's status, -EPROTO, or what rpc_call() says. */
 int kv_call(struct rpc_conn *conn, const struct kv_req *req, struct kv_rsp *rsp);
 
-/* The same for a PUT whose value, of req->vlen bytes, travels behind the request; `msg` has room
- * for both. */
+/* The same for a PUT whose value, of req->vlen bytes, travels after the request; `msg` has room for
+ * both. */
 int kv_call_value(struct rpc_conn *conn, uint8_t *msg, const struct kv_req *req, const void *value,
 		  struct kv_rsp *rsp);
 

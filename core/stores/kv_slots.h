@@ -58,7 +58,7 @@ void kv_slots_serve(struct rpc_server *rpc, const struct kv_slot_calls *calls, v
 
 /* --- the client --- */
 
-/* A request, its value behind it, at `req`. -EINVAL: no such key; -EMSGSIZE. */
+/* A request, its value after it, at `req`. -EINVAL: no such key; -EMSGSIZE. */
 int kv_req_fill(struct kv_req *req, enum kv_op op, const void *key, size_t klen, const void *value,
 		size_t vlen, uint32_t max_vlen);
 /* rpc_read() that is not given up because it was refused: the request is sent, and may have its

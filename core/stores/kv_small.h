@@ -19,7 +19,7 @@ unsigned kv_regions(const struct tm_region *all, unsigned n, struct tm_region *o
 
 /* --- the server --- */
 
-/* Is the message a request, with a key? `values`: a PUT's value travels behind it. */
+/* Is the message a request, with a key? `values`: a PUT's value travels after it. */
 bool kv_is_request(const struct rpc_msg *msg, bool values);
 /* Answers a request. Returns the reply's status; may fill the rest of it. */
 typedef int kv_handler(void *arg, const struct kv_req *req, struct kv_rsp *rsp);

@@ -240,7 +240,7 @@ int rpc_server_export_at(struct rpc_server *server, unsigned region, void *addr,
 void rpc_server_unexport(struct rpc_server *server, unsigned region);
 /* Take connections from now on. */
 int rpc_server_listen(struct rpc_server *server);
-/* Handle what has arrived. How many completions there were; 0: nothing, the caller may yield. */
+/* Handle what has arrived. Returns the number of completions; 0: nothing, the caller may yield. */
 unsigned rpc_server_poll(struct rpc_server *server);
 /* Send a notice on connection `index`, which is one for notices. -EBUSY: the last one is still on
  * its way; -EIO: the connection has failed or was dropped; or is dropped now, with the client's

@@ -2,7 +2,7 @@
 /*
  * Reading scenarios/taxonomy/taxonomy.txt, which the assembler puts into the program, and looking
  * things up in it. A line is a word that says what it is, names, a colon, and a word for each
- * column; names point into a copy of the text. Of all rows that are in force the last has its way.
+ * column; names point into a copy of the text. The last of all rows that are in force decides.
  */
 #include "scenarios/taxonomy/taxonomy.h"
 #include "scenarios/workload/words.h"

@@ -17,9 +17,8 @@
  *
  * A value has 160 bytes unless the name says otherwise: two 64-byte lines and a
  * part of a third, so that it can be torn between lines and shares its last line
- * with what follows it. Of the others, 8 bytes are the failure-atomic unit, 40 fit
- * into a line together with a header, and 1500 take two packets at the default MTU
- * of 1024.
+ * with what follows it. Among the other lengths, 8 bytes are the failure-atomic unit, 40 fit into a
+ * line together with a header, and 1500 take two packets at the default MTU of 1024.
  */
 #include <assert.h>
 #include <errno.h>

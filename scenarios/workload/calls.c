@@ -5,9 +5,9 @@
  * As with put, get and del (builtin.c), what breaks a store is how few operations follow and meet
  * each other. So all ways in which up to four of them do so are tried, where a pattern says which
  * are the same: "ab-a" is a client that does a and then b, and one that does a. A pattern is filled
- * with each choice of operations for its letters; of a store that has put, get and del these are
- * among them. Names say what happens: "enqueue.dequeue-enqueue". Of two keys the second client has
- * the other one first: so locks are taken in both orders.
+ * with each choice of operations for its letters; for a store that has put, get and del these are
+ * among them. Names say what happens: "enqueue.dequeue-enqueue". With two keys the second client
+ * begins with the other one: so locks are taken in both orders.
  *
  * With many operations there are too many ways to fill the larger patterns: of each pattern there
  * are at most FILLS, drawn evenly from all of them.

@@ -154,8 +154,8 @@ int workload_for_store(const struct tm_store *store, unsigned i, struct workload
  * Lengths at edges (sizes.c). Gives the keys and values of a workload other lengths, drawn
  * from `seed`: 0, 1, a word's edges, each side of where lines and packets of `mtu` bytes end with
  * what the store puts before a value, sometimes the longest there may be; and often a key's next
- * value is a little shorter, or longer, than its last. All are within the store's limits. Who does
- * what on which key stays.
+ * value is a little shorter, or longer, than its last. All are within the store's limits. Which
+ * client does what on which key stays.
  */
 void workload_resize(struct workload *w, const struct tm_store *store, unsigned mtu, uint64_t seed);
 /* May the store be asked for this? 0; -EINVAL: `expected` says what it can hold; -ENOMEM. */
@@ -163,10 +163,10 @@ void workload_resize(struct workload *w, const struct tm_store *store, unsigned 
 int workload_check(const struct workload *w, const struct tm_store *store,
 		   char expected[WORKLOAD_EXPECTED]);
 /*
- * Bring keys and lengths within the store's limits. Who meets whom stays, and so do different keys,
- * and of two lengths the longer one: keys that no operation names go, lengths that are too long are
- * spread below the limit. Where many keys are drawn, several become one. False: it needs more keys
- * than the store takes, and has as many as before.
+ * Bring keys and lengths within the store's limits. The clients that meet stay the same, and so do
+ * different keys, and of two lengths the longer one: keys that no operation names go, lengths that
+ * are too long are spread below the limit. Where many keys are drawn, several become one. False: it
+ * needs more keys than the store takes, and has as many as before.
  */
 bool workload_limit(struct workload *w, const struct tm_store *store);
 /* The length that is nearest among those that the store takes. */

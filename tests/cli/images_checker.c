@@ -3,7 +3,7 @@
  * Checkers of crash images, for test_images_server.sh: images_checker WAY [ARGUMENT] IMAGE. The
  * pool has a number at FLAG, and in the line that belongs to it data that is never smaller: else
  * the image is bad (status 1). Each then puts the pool right and leaves a mark, as a recovery does;
- * whoever sees another one's mark ends with status 9. They differ in how they do it.
+ * one that sees another one's mark ends with status 9. They differ in how they do it.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -183,7 +183,7 @@ static int child_writes(const char *path)
 	return pool[MARK] == 0x7777 ? WEXITSTATUS(status) : 32;
 }
 
-/* By a mapping that nobody in front of libc sees. */
+/* By a mapping that no library in front of libc sees. */
 static int unseen(const char *path)
 {
 	int fd = open(path, O_RDWR);

@@ -143,7 +143,7 @@ says "DUR: a has the value of 'put a one'; 'del a' of client 1 had been answered
 again=$(sed -n 's/^   once more: [^ ]* //p' out)
 run 1 sh -c "tidemark $again"
 says "'del a' of client 1 had been answered"
-# Of the contracts that are not asked for nothing is said.
+# Contracts that are not asked for are not mentioned.
 all=NORES judge 1 del.rec
 says 'NORES: '
 all=RDA judge 0 del.rec
@@ -356,10 +356,10 @@ steps steps.rec "${one[@]}" '2 call cas x one two' two '2 return ok' '1 call cas
 of 0 ' 0 are bad' "$all"
 steps steps.rec "${one[@]}" '2 call cas x one lost' lost '2 return ok' '1 call cas x one three' '1 return failed'
 of 1 "DUR: x has the value of 'put x one'; 'cas x one lost' of client 2 had been answered" "$all"
-# What a cas that failed would have stored, nobody has.
+# No key has what a cas that failed would have stored.
 steps steps.rec "${one[@]}" '2 call cas x two three' '2 return failed' '1 call put y 1' three '1 return ok'
 of 1 'RDA: x has a value that nobody had put' RDA
-# A value that is put only after somebody has read it.
+# A value that is put only after it has been read.
 steps steps.rec '1 call put y 1' '1 return ok' '2 call get x' '2 return value one' "${one[@]}"
 of 1 'without any power failure: RDA is broken on the key x by one answer' RDA
 says "client 2: 'get x' -> 'value one'" ' 0 are bad'

@@ -99,7 +99,7 @@ run 0 --baseline gone --write-baseline again
 [ "$(grep -c '^No longer breaks: remove it from gone: efactory default ' out)" -eq $(($(wc -l <gone) - 1)) ] || wrong 'not each row that is not seen is named'
 says 'Everything that was tried is as expected'
 [ "$(cat again)" = 'tidemark-baseline 1' ] || wrong "they are written again: $(cat again)"
-# Of what was not tested nothing can be said, and it is kept.
+# What was not tested is not judged, and is kept.
 run 0 --baseline known --write-baseline again
 says_not 'No longer breaks'
 cmp -s known again || wrong 'rows of another variant are not kept'

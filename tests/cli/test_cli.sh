@@ -171,7 +171,7 @@ outputs() {
 		bad 2 'fifo: a FIFO that nobody reads; expected' $small $option fifo
 	done
 	[ -s out ] && wrong 'the work was done before the file was checked'
-	# Somebody reads it, and sees all of it.
+	# Once it has a reader, that sees all of it.
 	checks=$((checks + 1))
 	exec 9<>fifo # it has a reader before it is checked, however late the other one is
 	timeout 60 cat fifo >read.json 9>&- &
@@ -548,7 +548,7 @@ long_campaign() {
 	done
 }
 
-# gone PID...: no such process, or one that nobody has waited for.
+# gone PID...: no such process, or one that has not been waited for.
 gone() {
 	for p; do
 		tries=0

@@ -149,7 +149,7 @@ says 'by set_data (app.c:10)'
 if command -v python3 >/dev/null; then
 	python3 -m json.tool first.json >out || fail 'no JSON'
 	says '"verdict": "exit status 1"' '"source": "set_data (app.c:10);main (app.c:39)"' '"bad": 1' '"ended": true'
-	# Flag and data are two causes for whoever wants both.
+	# Flag and data are two causes for a user who wants both.
 	cat >both.sh <<-'END'
 		byte() { od -An -tx1 -j"$2" -N1 "$1" | tr -d ' '; }
 		[ "$(byte "$1" 0)" = 01 ] && [ "$(byte "$1" 64)" = 2a ]
@@ -171,7 +171,7 @@ if command -v python3 >/dev/null; then
 	END
 fi
 
-# A line that nobody has flushed yet may be evicted.
+# A line that has not been flushed yet may be evicted.
 run 1 images -l early.log -p ./checker
 says '1 is bad, of 1 cause' 'by set_data (app.c:10)'
 
@@ -326,7 +326,7 @@ log plain.log "$data" STORE\;0x10000080\;1\;1 STORE\;0x100000c0\;1\;1 STORE\;0x1
 	STORE\;0x10000180\;1\;1 STORE\;0x100001c0\;1\;1 "$flush_data" FENCE STOP
 rm -rf calls alive tmp
 mkdir tmp
-mkfifo alive # nobody reads it: the checker does not come to its end
+mkfifo alive # it has no reader: the checker does not come to its end
 run 3 env TMPDIR="$here/tmp" AFTER=40 tidemark images -l plain.log --time 1s -p './checker stall' --time=1s --timeout 1000s --json time.json \
 	--junit time.xml
 says 'Left off after --time: ' 'of 128 images are judged' "All of it: tidemark images -l plain.log -p './checker stall' --timeout 1000s"
@@ -391,7 +391,7 @@ truncate -s 4096 first second
 printf 'START|REGISTER_FILE;%s/first;0x10000000;0x1000;0|REGISTER_FILE;%s/second;0x10001000;0x1000;0|%s|STOP' "$here" "$here" \
 	'STORE;0x10000ff8;1;8|STORE;0x10001000;1;8|FLUSH;0xffffff8;0x3000|FENCE' >two.log
 run 0 images -l two.log -p true
-says '2 stores, 2 flushes' 'at 2 places: 4 different images' # none but one is left behind the fence
+says '2 stores, 2 flushes' 'at 2 places: 4 different images' # only one is left after the fence
 run 0 bash -c 'tidemark images -l two.log -p true --image 5: | grep "nothing was in flight"'
 # It changes the pool itself, and takes what is in it for what was there before.
 run 0 images -l good.log --pool zero -p ./checker
@@ -400,9 +400,9 @@ printf '\1' | dd of=pool conv=notrunc status=none
 run 1 images -l good.log -p ./checker
 run 0 images -l good.log --pool before -p ./checker
 truncate -s 0 pool && truncate -s 4096 pool
-# Of eight stores of a barrier it makes 109,601 permutations; there are 256 images (above).
+# pmreorder makes 109,601 permutations of eight stores before a barrier; there are 256 images (above).
 
-# What a log names may be anything: only a file is opened, and nobody waits.
+# What a log names may be anything: only a file is opened, without waiting.
 mkfifo pipe
 for what in pipe /dev/zero; do
 	printf 'START|REGISTER_FILE;%s;0x10000000;0x1000;0|STOP' "$(realpath $what)" >what.log

@@ -141,7 +141,7 @@ run 0 gcc -g -O1 -DNONTEMPORAL $unused -o past log.c -lpmem
 verdict 3 ./past pool right
 says 'not recorded: movnti in persist (log.c:22)'
 
-# Who only fences by itself: the images are those of fewer fences. What is not lost by any of them is not lost.
+# A program with fences of its own: the images are those of fewer fences. What none of them loses is not lost.
 run 0 gcc -g -O1 -DFENCES $unused -o fences log.c -lpmem
 verdict 0 ./fences pool right
 says 'not recorded: mfence in '

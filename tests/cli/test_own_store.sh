@@ -94,7 +94,7 @@ says 'open() returns EINVAL' 'ibv_modify_qp: EINVAL (opens.c:'
 variant puts 's/c->mr->lkey/c->mr->lkey + 1/'
 run 1 tidemark crashtest ./puts.so "${few[@]}" --no-traces
 says 'put() returns EIO' "ibv_poll_cq: local protection error ($(line puts 'ibv_poll_cq(c->cq'))"
-# Where it does not start without the seeded bug either, nobody can tell.
+# Where it does not start without the seeded bug either, it cannot be told.
 run 3 tidemark mutants ./puts.so --states 2000 -q
 says 'CANNOT TELL: without the bug OK breaks, too'
 variant posts 's/cap\.max_send_wr = 4/cap.max_send_wr = 0/'

@@ -95,7 +95,7 @@ log seven.log "${seven[@]}" FLUSH\;0x10000100\;0x40 FENCE STOP
 run 0 tidemark images --engine pmreorder -l seven.log -c lib -p ./checker.so -n check -r ReorderFull
 says ': 13700 states as pmreorder makes them, of which 0 are bad'
 
-# A store that nobody has flushed waits for the next barrier; in none of the states it is there before.
+# A store that has not been flushed waits for the next barrier; in none of the states it is there before.
 states 0 '2 barriers, 2 of them checked: 4 states' early.log -r ReorderFull
 run 1 tidemark images -l early.log -p ./checker
 says 'by set_data (app.c:10)'

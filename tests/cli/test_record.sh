@@ -340,7 +340,7 @@ FLUSH;0x00000;0x80
 FENCE
 END
 expect <exact.expected
-# Nobody needs to say so; and who does not want it does.
+# The option is not needed, and it can be switched off.
 record auto.rec ./exact pool
 says '; 9 that the program told of'
 exactly auto.rec exact.c
@@ -432,7 +432,7 @@ for flags in '-fno-builtin' '-O0 -fno-builtin'; do
 	! grep -qF "$order" out || fail "$flags: each store was told, and its order is said to be unknown"
 done
 stored '-O2 -D_FORTIFY_SOURCE=2' ' 37 38 18 40 41 42 43 ' # the compiler makes others itself
-# What a call stores of a line comes at once, as if the process could not die within it: nobody knows the order in there.
+# What a call stores of a line comes at once, as if the process could not die within it: its order is unknown.
 cat >within.c <<'END'
 #include <stdio.h>
 #include <string.h>
@@ -1097,7 +1097,7 @@ one_line
 
 # --- a daemon ---
 
-# Its parent ends with status 7; it stores when somebody has opened `go`.
+# Its parent ends with status 7; it stores when `go` has been opened.
 cat >daemon.c <<'END'
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -1280,7 +1280,7 @@ rm -f pool
 run 0 tidemark record --pm pool --out past.rec -- ./past pool write
 says 'pool: 1 byte is not as recorded: something wrote to it that is not seen (write(), '
 rm -f pool
-# A process that is not recorded, and a program that writes where nobody looks any more.
+# A process that is not recorded, and a program that writes where no recording looks any more.
 run 0 tidemark record --pm pool --out past.rec -- sh -c './past pool none && unset LD_PRELOAD && printf xyz | dd of=pool bs=1 seek=8000 conv=notrunc status=none'
 says 'pool: 3 bytes are not as recorded'
 run 0 tidemark images past.rec --recover true --json past.json --html past.html
@@ -1311,7 +1311,7 @@ END
 	! grep -qx none.rec out || fail 'a recording that found no room is left'
 fi
 
-# A recording names programs: what is none is not opened, and nobody waits for it.
+# A recording names programs: what is none is not opened, and not waited for.
 mv log log.kept
 mkfifo log
 run 0 timeout 60 tidemark images right.rec "${checker[@]}" --html waits.html
@@ -1369,7 +1369,7 @@ wrong 'pmemcheck' - 0 'XXXX'
 sum='are not as they were recorded: their checksum is '
 wrong "bytes 4096 to $(($(stat -c %s right.rec) - 1)) $sum" - 4100 '\377\377\377\377'
 wrong "$sum" - 4200 '\377'
-# Of a long recording by several processes, the block.
+# In a long recording by several processes the block is named.
 cp right.rec short.rec
 rm -f pool
 run 0 tidemark record --pm pool --out right.rec -q -- sh -c './log pool 120 & for i in 1 2 3 4 5; do ./log pool 120; done; wait'
@@ -1383,7 +1383,7 @@ wrong 'bytes 4096 to ' - 4200 '\377'
 ! grep -q "to $((size - 1)) " out || fail 'the block is all of it'
 wrong 'it says that it has' 70000 -
 mv short.rec right.rec
-# Of a recording that was never brought to its end, what came last has no checksum.
+# In a recording that was never brought to its end, what came last has no checksum.
 printf '#include <stddef.h>\n#include <stdio.h>\n#include "core/record/format.h"\nint main(void) { printf("%%zu", offsetof(struct record_head, ended)); }\n' >ended.c
 compile ended -I"$sources"
 printf '\0\0\0\0' | dd of=right.rec bs=1 seek="$(./ended)" conv=notrunc status=none

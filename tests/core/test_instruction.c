@@ -84,7 +84,7 @@ START_TEST(lengths)
 		ck_assert_msg(instruction_bytes(code, 16) == bytes,
 			      "instruction %zu, %02x %02x %02x: %zu bytes, not %zu", i, code[0],
 			      code[1], code[2], instruction_bytes(code, 16), bytes);
-		/* Of what cannot be read whole nothing is said. */
+		/* An instruction that cannot be read whole is not known. */
 		for (size_t left = 0; left < bytes; left++)
 			ck_assert_uint_eq(instruction_bytes(code, left), 0);
 	}

@@ -140,7 +140,7 @@ START_TEST(steps)
 }
 END_TEST
 
-/* Only a client's process or machine can be dead; the server's process is, whoever's step it is. */
+/* Only a client's process or machine can be dead; the server's process is, at any task's step. */
 START_TEST(dead_clients)
 {
 	struct actor actor;

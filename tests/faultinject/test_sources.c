@@ -317,8 +317,8 @@ START_TEST(runs_stop_where_tasks_meet)
 }
 END_TEST
 
-/* Of eight runs six kill the server's process, four of them at a step of its own; one a client's
- * process, one a client's machine. */
+/* In 6 of 8 runs the server's process is killed, in 4 of them at a step of its own; in one a
+ * client's process, in one a client's machine. */
 START_TEST(runs_kill_at_a_step)
 {
 	struct random_source random = {0};
@@ -461,7 +461,7 @@ START_TEST(unused_is_told)
 	struct trace_source trace;
 	add_step(&list, "c1", 2, 1, 5);	 /* exists */
 	add_step(&list, "c1", 99, 1, 5); /* no such put */
-	add_step(&list, "c9", 1, 1, 5);	 /* nobody's */
+	add_step(&list, "c9", 1, 1, 5);	 /* no task's */
 	ck_assert_int_eq(trace_start(&trace, &list), 0);
 	ck_assert_ptr_eq(trace_unused(&trace), &list.d[0]); /* nothing has run */
 	run(&trace.source, 4, 3);

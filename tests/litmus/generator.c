@@ -14,7 +14,7 @@
  *	  one counts: the one whose digits come first. Values are no digits: each store writes
  *	  another one, its place in the program.
  *	- A program whose outcomes say nothing that a smaller one does not say: one that polls for a
- *	  completion or a message that nobody sends, or that begins with a fence.
+ *	  completion or a message that is never sent, or that begins with a fence.
  *
  * Nothing but this file's tables decides what a number means, so the same number is the same
  * program until they change.
@@ -443,7 +443,7 @@ static bool writes(const struct statement *s)
 	case OP_COMMITIMM:
 	case OP_POLL:
 	case OP_RECV:
-	case OP_GET: /* of what somebody has written */
+	case OP_GET: /* of what has been written */
 		return false;
 	default:
 		return true;

@@ -4,7 +4,7 @@
 /*
  * A small litmus program as plain data: what the generator makes, what the slow model runs, and
  * what is printed as text for `tidemark litmus`. It shares nothing with the reader of litmus files,
- * so that the model knows the program from nobody but the generator.
+ * so that the model knows the program from the generator alone.
  */
 #include <stdbool.h>
 #include <stdint.h>

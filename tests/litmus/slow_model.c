@@ -135,7 +135,7 @@ struct state {
 	struct end end[ENDS];
 };
 
-/* How a state was reached. */
+/* Ways to reach a state. */
 enum step_kind {
 	STEP_STATEMENT,
 	STEP_LEAVE,

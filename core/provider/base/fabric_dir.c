@@ -189,7 +189,7 @@ static const char *listing_next(struct listing *list)
 	return entry->d_name;
 }
 
-/* Remove the files of dead processes. How many files belong to living ones; with `waits`, 1
+/* Remove the files of dead processes. Returns the number of files of living ones; with `waits`, 1
  * after the first such process has ended. */
 static int scan(const char *directory, bool waits)
 {

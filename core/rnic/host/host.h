@@ -12,7 +12,7 @@
  *   cm.c       the ground of the connection manager (core/cm)
  *
  * The kernel of a host lives as long as its machine, longer than the process: it closes what the
- * process leaves behind, and answers for it. Nothing of all this exists before the first call that
+ * process leaves open, and answers for it. Nothing of all this exists before the first call that
  * needs it.
  */
 #include <infiniband/verbs.h>

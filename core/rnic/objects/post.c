@@ -164,8 +164,8 @@ int post_address(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_ah *ibv, 
 	return 0;
 }
 
-/* Events of one message are known by it. Of what names the message: the numbers of a queue pair
- * begin again with each label. */
+/* Events of one message are known by it. It is made of what names the message: the numbers of a
+ * queue pair begin again with each label. */
 static uint64_t message_id(const struct rnic_qp *qp, const struct wqe *wqe)
 {
 	struct run_state mixed = {.hash = qp->actor.name_hash};

@@ -750,7 +750,7 @@ static void reply_filled(struct rnic_qp *qp, struct packet *pkt, uint32_t start)
 	*last = reply;
 }
 
-/* dma_order=relaxed: serve the READ at the head of the queue, or those behind it first. */
+/* dma_order=relaxed: serve the READ at the head of the queue, or those after it first. */
 static enum served serve_reads(struct rnic_qp *qp, struct packet *head)
 {
 	struct responder *resp = &qp->resp;

@@ -5,8 +5,8 @@
  *	1. BEGIN: the new log is registered. Clients are told where it is, and that they
  *	   read through the server from now on; each acknowledges when it is in no
  *	   operation that began before. Durable: that this cleaning goes on.
- *	2. COMPRESS: PUTs still go to the old log. Of each key the newest usable version
- *	   below the old log's end, as it was, is copied.
+ *	2. COMPRESS: PUTs still go to the old log. Each key's newest usable version below the old
+ *	   log's end, as it was, is copied.
  *	3. MERGE: PUTs go to the new log. What came to the old one in stage 2 is copied,
  *	   and so are versions that were in flight then, once they have arrived or timed out.
  *	4. Each entry's mark is flipped; then links into the old log are cut, and the

@@ -25,8 +25,8 @@
  * bit of the entry; here it is a tombstone, as in eFactory.
  *
  * The papers do not speak of old versions, which stay here by default. The public code's collector
- * (knob collect) runs at a PUT. It unlinks the key's invalid versions, and those behind the newest
- * whole one, and gives their room in the log to others, whose memory region is the same:
+ * (knob collect) runs at a PUT. It unlinks the key's invalid versions, and those older than the
+ * newest whole one, and gives their room in the log to others, whose memory region is the same:
  *
  * - A writer that was slower than the timeout may still WRITE there; unless, late=dropped, it was
  *   disconnected before its version was invalid.
@@ -351,7 +351,7 @@ static void collect_sometimes(struct server *server, const struct kv_entry *entr
 
 /* ---------------------------------------------------------------- server */
 
-/* Room for a value: behind the others, or where one was. */
+/* Room for a value: after the others, or where one was. */
 static int find_room(struct server *server, uint32_t vlen, uint64_t *line)
 {
 	uint64_t need = kv_lines(vlen);

@@ -56,7 +56,7 @@ static uint8_t *slot_of(const struct server *server, unsigned index)
 	return server->slots + (size_t)index * HERD_SLOT;
 }
 
-/* A client's are one behind the other, each as long as the largest. */
+/* A client's lie one after the other, each as long as the largest. */
 static uint8_t *datagram_of(const struct server *server, unsigned index, unsigned part)
 {
 	return server->out + ((size_t)index * HERD_PARTS + part) * HERD_LARGEST;

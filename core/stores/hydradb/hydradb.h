@@ -4,7 +4,7 @@
 /*
  * HydraDB on one server (SV 3.1): clients WRITE requests into the server's memory, which polls it
  * and WRITEs its replies. A GET's reply has a pointer to the item, and a lease: until it ends the
- * client READs the item by itself. An update puts a new item in a new place, so a word behind each
+ * client READs the item by itself. An update puts a new item in a new place, so a word after each
  * item, its guardian, says whether it is still the key's.
  *
  *	+-------------------------------+-----------------------------------+

@@ -52,7 +52,7 @@ static int end(struct client *client, struct kv_req *req, enum kv_op op)
 }
 
 /* In place. What the server is told next it is told when the data have arrived: the connection
- * keeps the order. A READ behind the WRITE brings them out of the NIC. */
+ * keeps the order. A READ after the WRITE brings them out of the NIC. */
 static int write_data(struct client *client, uint64_t off, const void *value, size_t vlen)
 {
 	struct rpc_conn *conn = &client->kv.conn;

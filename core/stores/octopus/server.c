@@ -31,8 +31,8 @@ static void persist(const struct server *server, const void *from, size_t len)
 		pmem_persist(from, len);
 }
 
-/* The data, which a client has written. With a READ behind the WRITE the client does what there
- * is to do. */
+/* The data, which a client has written. With a READ after the WRITE the client does what there is
+ * to do. */
 static void persist_data(const struct server *server, uint64_t where)
 {
 	if (server->params.knob[PERSIST] == PERSIST_CPU &&

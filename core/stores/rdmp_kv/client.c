@@ -50,7 +50,7 @@ static int status_of(int rc, size_t len, const struct rdmp_rsp *rsp)
 	return len == sizeof(*rsp) ? rsp->status : -EPROTO;
 }
 
-/* Send a request, with `vlen` bytes of a value behind it, and wait for the reply. */
+/* Send a request, with `vlen` bytes of a value after it, and wait for the reply. */
 static int call(struct client *client, const struct kv_req *req, const void *value, size_t vlen,
 		struct rdmp_rsp *rsp)
 {

@@ -91,7 +91,7 @@ uint64_t redo_slot_bytes(const struct tm_params *params);
 /* Where in the ring a record is. */
 uint64_t redo_off(const struct redo_pool *pool, uint64_t seq);
 struct redo_record *redo_record(const struct redo_pool *pool, uint64_t seq);
-/* Make `to` a record of what a request asks for; the value is copied behind it. */
+/* Make `to` a record of what a request asks for; the value is copied after it. */
 void redo_fill(struct redo_record *to, const struct kv_req *req, uint64_t seq, const void *value);
 /* Is this record there, all of it? */
 bool redo_is_whole(const struct redo_pool *pool, uint64_t seq, const struct tm_params *params);

@@ -232,7 +232,7 @@ struct rpc_conn *rl_messages(struct rl_client *client)
 	return rl_knobs(&client->params)->qps == RL_QPS_ONE ? &client->conn : &client->other;
 }
 
-/* What a message is about has been posted. Nothing orders the message behind it if that went to
+/* What a message is about has been posted. Nothing orders the message after it if that went to
  * another queue pair; and to wait for its completion says no more than that the NIC has it. */
 static int post_before_message(struct rl_client *client)
 {

@@ -149,8 +149,8 @@ struct rl_msg {
 };
 #define RL_MSG_HEAD offsetof(struct rl_msg, record)
 
-/* An immediate: 2 x the record's number, plus 1 if it is about the tail. Of the number it has the
- * last 31 bits; the server knows the others, as the log is much shorter. */
+/* An immediate: 2 x the record's number, plus 1 if it is about the tail. It has the number's last
+ * 31 bits; the server knows the others, as the log is much shorter. */
 #define RL_IMM_NUMBERS (1ull << 31)
 static inline uint32_t rl_imm(uint64_t seq, bool tail)
 {
@@ -215,8 +215,8 @@ uint64_t rl_entry_off(const struct tm_params *params, unsigned entry);
 struct rl_record *rl_entry(const struct tm_params *params, uint8_t *pm,
 			   const uint8_t key[TM_MAX_KEY]);
 /* Take the log's first record, whose number the caller has compared, into the table and move the
- * head over it, all of it durable; then say so in words->head, unless it is NULL. Of a damaged
- * record only the head learns. 0; -ENOSPC: more keys than the store was made for. */
+ * head over it, all of it durable; then say so in words->head, unless it is NULL. If the record is
+ * damaged, only the head is moved. 0; -ENOSPC: more keys than the store was made for. */
 int rl_collect(const struct tm_params *params, uint8_t *pm, struct rl_words *words);
 
 int rl_format(const struct tm_env *env);

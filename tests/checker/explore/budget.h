@@ -51,7 +51,7 @@ static inline void add_in_turn(TCase *tc, const TTest *test, int first, int end)
 			tcase_add_loop_test(tc, test, i, i + 1);
 }
 
-/* How many rounds to do where the plain build does `plain`. */
+/* Number of rounds to do where the plain build does `plain`. */
 static inline unsigned rounds(unsigned plain)
 {
 	return TM_ASAN || is_quick() ? plain / 3 : plain;

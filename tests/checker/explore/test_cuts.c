@@ -120,7 +120,7 @@ static void task(void *arg)
 	sim_stop(w->sim, SIM_DONE);
 }
 
-/* How often each fate came of it; and places are known by their addresses. */
+/* Check how often each fate came of it; and that places are known by their addresses. */
 static void check_fates(enum cut_kind kind, const char *expected)
 {
 	static const char letter[] = "DKBAN";

@@ -69,7 +69,7 @@ static struct driver driver_of(unsigned jobs)
 			       .done = done};
 }
 
-/* How many have come; each of them is right, and nothing is left of the others. */
+/* Number of results that have come; each of them is right, and nothing is left of the others. */
 static unsigned check_results(const struct driver *d)
 {
 	unsigned n = 0;

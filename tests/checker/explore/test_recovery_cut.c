@@ -20,7 +20,7 @@
 static const struct tm_store *real;
 static unsigned depth, met[PHASE][KEYS + 1];
 
-/* How many entries of the first log are as recovery leaves them. */
+/* Number of entries of the first log that are as recovery leaves them. */
 static unsigned entries_done(const struct erda_geo *geo, const void *pm, enum erda_clean phase,
 			     unsigned from)
 {

@@ -59,7 +59,7 @@ static bool same(const void *a, const void *b)
 	return x->value == y->value && !memcmp(x->text, y->text, sizeof(x->text));
 }
 
-/* Of what this machine is to blame for. */
+/* Noise of results that this machine is to blame for. */
 #define BLAMED 1000
 
 static bool failed(const void *result)

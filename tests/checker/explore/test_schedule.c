@@ -50,7 +50,7 @@ static const struct deviations *run(struct bench *b, uint64_t n)
 	return &b->schedule.random.taken;
 }
 
-/* A step of a task of the server that works for nobody's operation. */
+/* A step of a task of the server that works for no operation. */
 static bool in_background(const struct deviation *d)
 {
 	return d->kind == CHOICE_STEP && !strncmp(d->who, "server", 6) && d->op.kind == OP_NONE;
@@ -122,7 +122,7 @@ START_TEST(handlers_stop_twice)
 }
 END_TEST
 
-/* Nobody can be held meanwhile: there is one client. */
+/* No task can be held meanwhile: there is one client. */
 START_TEST(nothing_to_stop_twice)
 {
 	struct bench *b = bench("ca", "w", 1);

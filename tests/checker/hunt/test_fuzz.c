@@ -30,8 +30,8 @@ static void make_base(struct setup *s, const char *store, const char *variant)
 
 /* One run of an input whose bytes decide the power failures, too. */
 struct outcome {
-	bool unproven; /* the next power failure was to cut recovery, but did not come: nobody
-			  proved life */
+	bool unproven; /* the next power failure was to cut recovery, but did not come: life is not
+proved */
 	struct deviations taken;
 	struct replay_outcome replay;
 };
@@ -190,7 +190,7 @@ START_TEST(bytes_of_a_workload)
 		workload_words(table[i].bytes, table[i].n, NULL, text, sizeof(text));
 		ck_assert_str_eq(text, table[i].words);
 	}
-	/* Who comes and goes. Beside what is no operation it says nothing. */
+	/* Clients come and go. Beside what is no operation a byte says nothing. */
 	const uint8_t ops[] = {1, 1, 0, 8 + 2, 8 + 1, 3}, going[GOING_BYTES] = {1, 2, 2, 3, 8, 0};
 	workload_words(ops, sizeof(ops), going, text, sizeof(text));
 	ck_assert_str_eq(text,
@@ -290,7 +290,7 @@ START_TEST(bytes_of_the_longer_form)
 		{{POST | C2 | DIES, 0, 3}, 3, nobody, "c2 c2.get1 before post 1: delay for ever"},
 		{{POST | C2 | DIES, 0, 4}, 3, nobody, "c2 c2.get1 before post 1: server dies"},
 		{{POST | C2 | DIES, 0, 1}, 3, NULL, "c2 c2.get1 before post 1: delay 500ns"},
-		/* Of a server's task it is the server. */
+		/* At a step of a server's task the server dies. */
 		{{RECORD_STEP + STEP_STORE, 0, 1, 0, 0, 0},
 		 6,
 		 nobody,

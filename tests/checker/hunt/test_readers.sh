@@ -25,7 +25,7 @@ for reader in trace ops log recording; do
 	fi
 done
 format=$sources/core/record/format.h
-# So that the seeds are not all refused for a reason that nobody looks for.
+# So that the seeds are not all refused for a reason that the test does not look for.
 "$build/tidemark" crashtest erda --ops "$sources/fuzz/seeds/ops.1" --runs 1 --states 1 --no-traces >"$here/out" 2>&1
 [ $? -le 1 ] || { echo "FAILED: ops.1 is no good list: $(cat "$here/out")" >&2; failures=$((failures + 1)); }
 "$build/tidemark" images --log "$sources/fuzz/seeds/log.1" --pool zero --pmemcheck-log "$here/log.out" >"$here/out" 2>&1

@@ -2,7 +2,7 @@
 /*
  * The crash images of a log, against a model that is written in another way: it keeps no state, but
  * says of each change, by looking at all that happened before a moment, whether it must be durable
- * then. Of small random logs it makes every image of every moment; the walk along the cuts has to
+ * then. It makes every image of every moment of small random logs; the walk along the cuts has to
  * come to the same ones, with the same acknowledgements and markers. So with knobs of the hardware:
  * lines that are cut, and landings that come late or in any order.
  */
@@ -19,7 +19,7 @@
 
 static const uint64_t file_size[FILES] = {128, 100};
 
-/* Who fails, and on what hardware. */
+/* The hardware that fails. */
 struct machine {
 	enum pm_model model;
 	const char *knob[3]; /* "dma_order=any" */
@@ -328,7 +328,7 @@ static void put_line(const struct pm_log *log, struct found *f, unsigned file, u
 	}
 }
 
-/* Of each line, how many changes are left, and how many must be. */
+/* For each line, the number of changes that are left, and of those that must be. */
 struct choice {
 	unsigned n[FILES][2], least[FILES][2];
 };

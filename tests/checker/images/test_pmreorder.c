@@ -91,7 +91,7 @@ START_TEST(at_random)
 		free(a);
 		free(b);
 		free(c);
-		/* Of long lists, the first 1,000 of each length. */
+		/* Three selections of a long list. */
 		ck_assert_int_eq(pm_sequence_begin(&s, PM_PARTIAL, 300, seed), 0);
 		for (unsigned n = 0; n < 3; n++) {
 			ck_assert(pm_sequence_next(&s));

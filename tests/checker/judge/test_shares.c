@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How often known causes occur: the table's text and its mistakes, what is far above it, which
+ * Frequencies of known causes: the table's text and its mistakes, what is far above it, which
  * column a variant is compared with, and that the tables that ship here have all rows and columns
  * of the default campaign.
  */

@@ -100,7 +100,7 @@ cmp -s out found || failed "the offset that is found is another one than the one
 
 # --- a promise that is broken ---
 
-# The last record: a GET of key 11 by client 4. Now it found bytes that nobody put.
+# The last record: a GET of key 11 by client 4. Now it found bytes that no PUT wrote.
 last=$((4096 + 64 * 52))
 cp efactory/history changed
 word $((last + 43)) '\0002' changed

@@ -161,11 +161,11 @@ START_TEST(where_a_key_stood)
 	ck_assert_uint_eq(broken(2, 2, value(12), absent), older);
 	add(2, 2, HISTORY_GET, 11, 10, 20);
 	ck_assert_uint_eq(broken(2, 2, value(12), value(12)) & TM_BIT(TM_LIN), TM_BIT(TM_LIN));
-	/* 12 was lost. Nobody deleted it. */
+	/* 12 was lost. No DEL had deleted it. */
 	ops = 2;
 	ck_assert_uint_eq(broken(2, 2, absent, absent), 0);
 	ck_assert_uint_eq(broken(2, 2, absent, value(12)), TM_BIT(TM_DUR));
-	/* Now somebody has. */
+	/* Now one has. */
 	add(1, 1, HISTORY_DEL, 0, 50, 60);
 	ck_assert_uint_eq(broken(2, 2, absent, value(12)), TM_BIT(TM_DUR) | TM_BIT(TM_NORES));
 	/* In a later boot, whose clock began anew. */
@@ -173,7 +173,7 @@ START_TEST(where_a_key_stood)
 	op[2].invoked_ns = 1;
 	op[2].returned_ns = 2;
 	ck_assert_uint_eq(broken(3, 3, absent, value(12)), TM_BIT(TM_DUR) | TM_BIT(TM_NORES));
-	/* Nobody knows where it stood: it decides at the first look. */
+	/* Its place in the order is not known: it decides at the first look. */
 	ck_assert_uint_eq(broken(2, 2, unknown, value(12)), 0);
 	ck_assert_uint_eq(broken(2, 2, unknown, absent), 0);
 	/* Without the recordings of boot 1. */

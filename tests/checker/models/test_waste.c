@@ -18,7 +18,7 @@ static void start(enum domain domain, enum ddio ddio)
 	actor_init(&two, "server/2");
 }
 
-/* Of operation 0, by `who`, from place 100 + kind. */
+/* An event of operation 0, by `who`, from place 100 + kind. */
 static void event(const struct actor *who, uint8_t kind, uint64_t off, uint64_t len)
 {
 	const struct traced about = {.kind = kind, .off = off, .len = len};

@@ -106,7 +106,7 @@ static struct bench *explored(const struct tried *t, const struct explore_limits
 	return b;
 }
 
-/* Of eFactory. */
+/* What was tried of eFactory. */
 static const struct tried *tried_with(const char *workload, const char *knob)
 {
 	const struct tried *t = tried;

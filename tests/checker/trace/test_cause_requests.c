@@ -147,7 +147,7 @@ static int put(void *arg, const void *key, size_t klen, const void *value, size_
 		if (!rc)
 			rc = flush(client, off, FLUSH_RIGHT);
 		if (client->params.knob[WORD] == WORD_BLIND)
-			word = 0; /* as if nobody had put anything */
+			word = 0; /* as if nothing had been put */
 		if (!rc)
 			rc = rpc_cas(&client->other, 0, slot, word, next, &found);
 		if (rc || found == word || client->params.knob[WORD] == WORD_BLIND)

@@ -133,7 +133,7 @@ START_TEST(what_is_compared)
 	/* What is expected differs by configuration, and so does what is compared. */
 	known_find(store, "default", "ack_early=off", &known);
 	ck_assert(!(known.compared & TM_BIT(TM_LIN)));
-	/* Hardware of which nobody has said anything. */
+	/* Hardware of which nothing has been said. */
 	known_find(store, "default", "mtu=256", &known);
 	ck_assert_uint_eq(known.compared, 0);
 	/* A variant that needs no rows of its own, and one that has some. What it promises is a

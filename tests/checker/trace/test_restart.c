@@ -153,7 +153,7 @@ END_TEST
 
 /* --- after a server's death --- */
 
-/* How the run ends; *live: LIVE does not break. */
+/* The end of the run; *live: LIVE does not break. */
 static int end_of(const char *text, bool *live)
 {
 	static struct explorer ex;
@@ -189,7 +189,7 @@ START_TEST(proof_of_life_waits)
 END_TEST
 
 /* What a dead server's CPU has stored is in memory before the next process looks at it: here the
- * lock of an entry, which nobody would free that comes later. */
+ * lock of an entry, which no later process would free. */
 START_TEST(store_buffers_are_empty)
 {
 	bool live;

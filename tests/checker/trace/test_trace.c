@@ -640,7 +640,7 @@ static void make_folder(void)
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 }
 
-/* How many names there are in the folder; takes all of them away. */
+/* Number of names in the folder; removes all of them. */
 static unsigned empty_folder(void)
 {
 	DIR *dir = opendir(folder);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The tree of recoveries is wrong, by a mutant of it: whoever explores returns -ENOTRECOVERABLE,
- * and gives the run with which it was wrong, or says where its trace is. What the commands make of
- * that is in tests/cli/test_wrong_tree.sh.
+ * The tree of recoveries is wrong, by a mutant of it: each function that explores returns
+ * -ENOTRECOVERABLE, and gives the run with which it was wrong, or says where its trace is. What the
+ * commands make of that is in tests/cli/test_wrong_tree.sh.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 #define TREE_BUG "mutant=tree_line_left_out"
 #define RUNS	 200
 
-/* Of a bug that breaks DUR; the campaign runs every image. */
+/* A campaign with a bug that breaks DUR; it runs every image. */
 static struct campaign broken_campaign(void)
 {
 	struct campaign c = {.configs = 1, .workloads = 1, .options = campaign_default};
@@ -53,7 +53,7 @@ static struct campaign_break first_break(const struct campaign *c)
 	return (struct campaign_break){cell->unit, TM_DUR, cell->mode, BREAK_ANY, 0};
 }
 
-/* Of the tree, which knows images of power failures only. */
+/* Check a run with which the tree was wrong, which knows images of power failures only. */
 static void check_run(const struct setup *s, const struct deviations *path, const char *text)
 {
 	unsigned crashes = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who dies: the server's process at each step of a run, after which a new one serves what is in
- * memory and caches; and clients, whose NICs go on or stop, and of whom some come back. Bugs that
- * only such a death shows are found with it, and not without.
+ * Deaths: of the server's process at each step of a run, after which a new one serves what is in
+ * memory and caches; and of clients, whose NICs go on or stop, and some of which come back. Bugs
+ * that only such a death shows are found with it, and not without.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -25,7 +25,7 @@ static int put_fails_when_full(void *client, const void *key, size_t klen, const
 	return ++updates > room ? -EIO : real->put(client, key, klen, value, vlen);
 }
 
-/* A lock that nobody gives back. */
+/* A lock that is never released. */
 static int put_waits_when_full(void *client, const void *key, size_t klen, const void *value,
 			       size_t vlen)
 {

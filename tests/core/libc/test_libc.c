@@ -77,7 +77,7 @@ static unsigned next_number(unsigned below)
 	return (unsigned)(state >> 33) % below;
 }
 
-/* Of few letters, so that much is alike. */
+/* Text of few letters, so that much is alike. */
 static void random_text(char text[ROOM])
 {
 	unsigned len = next_number(12);

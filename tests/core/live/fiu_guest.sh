@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # tests/core/live/fiu_guest.sh PROGRAM: in a guest of vm/guest, each failure point of the live world fails, by fiu-run and
 # fiu-ctrl: in a server that starts, in clients that come, and in both under load. Nothing may crash, hang, or leak
-# (where PROGRAM looks for leaks), no GET may return what nobody put, and when the calls work again the store does.
+# (where PROGRAM looks for leaks), no GET may return what was not put, and when the calls work again the store does.
 set -u
 tidemark=$1
 at=10.0.0.1:7471
@@ -108,7 +108,7 @@ done
 ctrl "enable name=connect/accept"
 cannot_get connect/accept ''
 ctrl "disable name=connect/accept"
-# Of few operations none may be hit by chance.
+# With few operations none may be hit by chance.
 ctrl "enable name=pm/full,onetime"
 load "a load on a server that finds no room once" '' 0 --workload u --ops 64
 ctrl "disable name=pm/full"

@@ -96,8 +96,8 @@ mistakes() {
 	says 2 "expected ADDRESS:PORT" tidemark get --server nowhere k
 }
 
-# Who waits for its standard input is connected meanwhile. Of two with one number the later is refused; which that is,
-# is for the kernel to say.
+# A client that waits for its standard input is connected meanwhile. Of two with one number the later is refused; the
+# kernel decides which that is.
 with_clients() {
 	local one two client status=0
 	start "boot 4" efactory --pm /dev/dax0.0

@@ -382,7 +382,7 @@ START_TEST(connects_over_control)
 	struct live_host *client;
 	ck_assert_int_eq(live_accept(host, "abcd", 4, rsp, 8), -ECONNREFUSED);
 	ck_assert_int_eq(live_call(host, connects, rsp),
-			 -ECONNREFUSED); /* a server connects to nobody */
+			 -ECONNREFUSED); /* a server does not connect */
 	ck_assert_int_eq(live_call(host, listens, &accepted), 0);
 	ck_assert_int_eq(live_call(host, listens, &accepted), -EADDRINUSE);
 	ck_assert_int_eq(rendezvous_listen(&server, &setup), 0);
@@ -392,7 +392,7 @@ START_TEST(connects_over_control)
 	ck_assert_int_eq(live_call(client, connects, rsp), 0);
 	ck_assert_str_eq(rsp, "abcdabcd");
 	ck_assert_int_eq(live_call(client, connects, rsp), -EUSERS);
-	/* The server's host ends: nobody is accepted. */
+	/* The server's host ends: no client is accepted. */
 	live_host_stop(host);
 	ck_assert_int_eq(live_call(client, connects, rsp), -ECANCELED);
 	live_host_free(client);
@@ -482,7 +482,7 @@ START_TEST(bad_completion_is_kept)
 		live_injected(host, 0, &injected);
 		ck_assert_uint_eq(injected.links, told[i].links);
 	}
-	/* Of a queue pair on which nothing was posted. */
+	/* A completion of a queue pair on which nothing was posted. */
 	end();
 	begin();
 	struct told other = {.qp = 8, .status = IBV_WC_RETRY_EXC_ERR};

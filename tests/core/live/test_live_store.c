@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The text that says what a live server serves: what is printed can be read, a text cut off
- * anywhere is refused, and what is wrong is named with its line. And live clients' values: of a
- * value that is torn at any word, cut, or another key's, nobody says that a PUT wrote it.
+ * anywhere is refused, and what is wrong is named with its line. And live clients' values: one that
+ * is torn at any word, cut, or another key's counts as written by no PUT.
  */
 #include <errno.h>
 #include <stdio.h>

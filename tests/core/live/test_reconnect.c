@@ -390,9 +390,9 @@ START_TEST(a_cleaning_goes_on)
 END_TEST
 
 /*
- * Erda: somebody has a log cleaned twice, acknowledges the first BEGIN and is gone when END comes,
- * so the second BEGIN cannot be sent to it. Who connects while the server waits for that is told
- * late, and has its time, too.
+ * Erda: a client has a log cleaned twice, acknowledges the first BEGIN and is gone when END comes,
+ * so the second BEGIN cannot be sent to it. A client that connects while the server waits for that
+ * is told late, and has its time, too.
  */
 static void want_cleaning(struct rpc_conn *conn)
 {

@@ -75,9 +75,7 @@ static void begin(void)
 	begin_with(LONG_MS);
 }
 
-/* Whoever says nothing is dropped soon. So is who would have said something, and was held up: it
- * comes
- * again. */
+/* A client that says nothing is dropped soon. So is one that was only held up: it comes again. */
 static void begin_impatient(void)
 {
 	begin_with(SHORT_MS);

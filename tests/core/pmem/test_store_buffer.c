@@ -424,7 +424,7 @@ static const struct {
 	{"x=1 x=2 x", "", "2 200"},
 	{"x=1 w=2 x|w x", "", "1|00 100,1|01 100,1|21 100"},
 	{"x=1 x y|y=2 x=2", "", "10| 120,10| 220,12| 120,12| 220,22| 220"},
-	/* Stores of two CPUs to two locations: somebody's second one is last (2+2W). */
+	/* Stores of two CPUs to two locations: the second one of a CPU is last (2+2W). */
 	{"x=1 y=2|y=1 x=2", "", "| 120,| 210,| 220"},
 	/* All see the stores of others in one order (IRIW), also through a third CPU (WRC). */
 	{"x=1|y=1|x y|y x", "",
@@ -567,7 +567,7 @@ static const struct {
 	{"x=1 sf y=1", "", "1", "000110", ""},
 	{"x=1 mf y=1", "", "1", "110110", ""},
 	{"x=1 xc:z=1", "", "1", "101101", "0"},
-	/* No room: the oldest leaves, and those after it that nobody holds. */
+	/* No room: the oldest leaves, and those after it that are not held. */
 	{"x=1 y=1", "store_buffer=1", "1", "110110", ""},
 	{"x=1 y=1", "store_buffer=2", "1", "000110", ""},
 	{"x=1 y=1 z=1", "store_buffer=2", "1", "111111", ""},

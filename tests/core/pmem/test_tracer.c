@@ -8,8 +8,8 @@
  * Every byte of the pool that is not as it was must be in a version that the model holds;
  * every line that a read needs must have been asked for (CHOICE_LINE).
  *
- * Then with store buffers, some of whose stores are held: the code loads and leaves behind what it
- * does without, and what others see meanwhile is what the model knows to be visible.
+ * Then with store buffers, some of whose stores are held: the code loads and leaves in memory what
+ * it does without, and what others see meanwhile is what the model knows to be visible.
  */
 #include <stdio.h>
 #include <string.h>

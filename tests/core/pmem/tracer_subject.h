@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SLOT_BYTES 512 /* whole lines, so a step's lines are nobody else's */
+#define SLOT_BYTES 512 /* whole lines, so a step has its lines alone */
 
 struct tracer_step {
 	const char *name;

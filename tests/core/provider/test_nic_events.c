@@ -400,7 +400,7 @@ TEST(wallclock)
 
 static atomic_uint taken;
 static atomic_bool wrong;
-static uint64_t latest_ns; /* of the wall clock; whoever iterates over the queue has it */
+static uint64_t latest_ns; /* of the wall clock; the thread that iterates over the queue has it */
 
 /* Each thread posts batches of two WRITEs to the one queue pair, and polls for completions of
  * any thread. The system's clock goes to and fro; that of completions does not. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * RDMA Commit (core/rdma_commit.h): what it makes durable, its three kinds, and what is refused.
- * How it is ordered: scenarios/litmus/rc_*.litmus, and tests/litmus.
+ * Its order is tested by scenarios/litmus/rc_*.litmus, and tests/litmus.
  */
 #include "core/rdma_commit.h"
 #include "tests/core/rnic/rnic_world.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Queue pairs of types UC and UD, address handles: what each type may do, what a lost or refused
- * message leaves behind, what a datagram brings along.
+ * message leaves, what a datagram brings along.
  */
 #include "core/rnic/objects/ah.h"
 #include "core/rnic/objects/mr.h"
@@ -245,7 +245,7 @@ RNIC_TEST(task, refusals)
 	expect(a.scq, 2, IBV_WC_SUCCESS);
 	expect(a.scq, 3, IBV_WC_SUCCESS);
 	ck_assert_uint_eq(wait_for(b.rcq).byte_len, 2500);
-	/* A WRITE with a key that is nobody's, one out of bounds. */
+	/* A WRITE with a key that does not exist, one out of bounds. */
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, 0, 2000, &b, 5000);
 	memset(b.buf, 0, BUF);
@@ -456,7 +456,7 @@ RNIC_TEST(task, keys)
 	rt_sleep(MS);
 	ck_assert(empty(b.rcq));
 	wr.wr.ud.remote_qkey = 5;
-	wr.wr.ud.remote_qpn ^= 1; /* nobody's */
+	wr.wr.ud.remote_qpn ^= 1; /* no queue pair's */
 	post(&a, &wr);
 	wr.wr.ud.remote_qpn ^= 1;
 	post(&a, &wr);
@@ -470,7 +470,7 @@ RNIC_TEST(task, datagram_errors)
 	remake_both(IBV_QPT_UD);
 	struct ibv_ah *ah = address_of(&a, &b);
 	struct ibv_send_wr wr = datagram(&a, &sge, 0, 8, &b, ah), *bad;
-	/* Nobody is ready. */
+	/* The receiver is not ready. */
 	post(&a, &wr);
 	expect(a.scq, 7, IBV_WC_SUCCESS);
 	rt_sleep(MS);
@@ -616,7 +616,7 @@ RNIC_TEST(task, stranger, opt.retry_cnt = 1)
 	expect(a.scq, 1, IBV_WC_SUCCESS);
 	rt_sleep(MS);
 	ck_assert(empty(b.rcq));
-	/* A reliable connection finds nobody at a datagram's. */
+	/* A reliable connection does not find a peer in a datagram's queue pair. */
 	remake_qp(&a, IBV_QPT_RC, NULL);
 	remake_qp(&b, IBV_QPT_UD, NULL);
 	ready_side(&a, &b);

@@ -68,7 +68,7 @@ static struct {
 	unsigned point, nth, calls;
 	bool armed, for_ever;
 	unsigned fired[FAIL_POINT_COUNT], recovery_calls;
-	/* How it went. */
+	/* What came of it. */
 	bool formats, only_recovers;
 	int boot_rc;
 	unsigned boots;
@@ -624,7 +624,7 @@ START_TEST(systematic_search)
 }
 END_TEST
 
-/* A point at which nothing fails in any case is one that nobody asks about. */
+/* A point at which nothing fails in any case is one that is not asked about. */
 START_TEST(every_point)
 {
 	unsigned fired[FAIL_POINT_COUNT] = {0};

@@ -190,7 +190,7 @@ static void event_outside(struct sim *s, void *arg)
 	event_note(s, arg);
 	ck_assert_ptr_null(sim_actor(s));
 	ck_assert_int_eq(sim_task(s), -1);
-	sim_step(s, STEP_STORE, 1000); /* of nobody: nothing */
+	sim_step(s, STEP_STORE, 1000); /* of no operation: nothing */
 	sim_yield(s);
 	sim_idle_on(s, arg);
 }
@@ -1232,7 +1232,7 @@ static uint64_t name_of(struct state state)
 	return state.hash;
 }
 
-/* Of memory that is free it does not matter what was there. */
+/* What free memory held before does not matter. */
 START_TEST(state_has_a_name)
 {
 	uint64_t plain = name_of((struct state){0}), freed = name_of((struct state){.freed = true});
@@ -1270,7 +1270,7 @@ START_TEST(labels_and_visits)
 	ck_assert_uint_eq(actor.occurrence, 1);
 	actor_label(&actor, other);
 	ck_assert_uint_eq(actor.occurrence, 2);
-	/* It worked for nobody at first: points of that time and of this one differ. */
+	/* It worked for no operation at first: points of that time and of this one differ. */
 	actor_label(&actor, (struct op_label){0});
 	ck_assert_uint_eq(actor.occurrence, 2);
 	actor_init(&actor, "a name that is far too long for an actor");

@@ -1014,7 +1014,7 @@ static void conds(void *arg)
 	(void)arg;
 	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	sim_pthread_cond_init(&cond, NULL);
-	sim_pthread_cond_signal(&cond); /* nobody waits: it is forgotten */
+	sim_pthread_cond_signal(&cond); /* no thread waits: it is forgotten */
 	start(waits_turn, "a");
 	start(waits_turn, "b");
 	start(waits_turn, "c");
@@ -1564,7 +1564,7 @@ static void has_its_own(void *arg)
 	pthread_t other = start(locks_once, &mutex);
 	rt_sleep(100);
 	pthread_mutex_t of_client = mutex;
-	rt_sleep(5000); /* the server unlocks its own: that wakes nobody here */
+	rt_sleep(5000); /* the server unlocks its own: that wakes no thread here */
 	mutex = of_client;
 	inside = 0;
 	rt_sleep(5000);

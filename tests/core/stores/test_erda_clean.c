@@ -136,7 +136,7 @@ static bool object_of(const char *key, unsigned region, struct erda_object *obje
 			      key, strlen(key), object) == OBJECT_GOOD;
 }
 
-/* How many objects are in a region, in whatever state the entries are. */
+/* Number of objects in a region, whatever state the entries are in. */
 static unsigned objects_in(unsigned region)
 {
 	const uint8_t *log = r.pm + erda_region_off(&r.geo, 0, region);

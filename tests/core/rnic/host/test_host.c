@@ -1136,7 +1136,7 @@ static void acknowledging_task(void *arg)
 	rnic_ack_cq_events(arg, 1);
 }
 
-/* Who destroys a queue waits for the acknowledgement of its events. */
+/* A client that destroys a queue waits for the acknowledgement of its events. */
 static void owing_client(void *arg)
 {
 	unsigned client = (unsigned)(uintptr_t)arg;
