@@ -144,7 +144,7 @@ static const struct tm_variant variants[] = {
 	 OK},
 	{"insert_too_far", "bug=insert_too_far crowd=on",
 	 "An insertion stops displacing one slot early: the entry is outside of its neighbourhood, "
-	 "where nobody looks.",
+	 "where no GET looks.",
 	 LIN | FSCK},
 	{"segment_exact", "bug=segment_exact log=tight",
 	 "An object that ends exactly where its segment does counts as too long for it.",

@@ -609,9 +609,10 @@ static const struct tm_knob knobs[] = {
 	[QP] = {"qp", "one separate",
 		"whether values travel on the connection of the requests, or on a further one, as "
 		"in the public code"},
-	[COLLECT] = {"collect", "never each sixth",
-		     "when a key's versions that nobody needs give their room away: never; at each "
-		     "update of the key; or at every sixth, as in the public code"},
+	[COLLECT] =
+		{"collect", "never each sixth",
+		 "when a key's versions that are not needed give their room away: never; at each "
+		 "update of the key; or at every sixth, as in the public code"},
 	[LATE] = {"late", "believed dropped",
 		  "a writer that is slower than the timeout is believed to be dead, as in the "
 		  "public code; or disconnected before its version is invalid"},
@@ -632,7 +633,7 @@ static const struct tm_variant variants[] = {
 	{"public_each", "cache_valid=on timeout=1ms qp=separate collect=each",
 	 "likewise, and it collects at each update", 0},
 	{"collected", "cache_valid=on timeout=1ms collect=each late=dropped readers=lease",
-	 "versions are collected when nobody can reach their room any more", 0},
+	 "versions are collected when no client can reach their room any more", 0},
 	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",
 	 0},
 	{"short_timeout", "timeout=1ms",

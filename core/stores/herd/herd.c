@@ -12,7 +12,7 @@ static const struct tm_knob knobs[] = {
 	[CHECK] = {"check", "crc word",
 		   "how the server knows that a request is whole: by its CRC; by its word"},
 	[NUMBERS] = {"numbers", "on off one",
-		     "off: nobody looks at numbers, a repeated request is a "
+		     "off: numbers are not looked at, a repeated request is a "
 		     "new one; one: those of each connection begin at 1"},
 	[BACKEND] = {"backend", "place tx",
 		     "how the pool is changed: by a word when the value is durable; in a "

@@ -21,7 +21,7 @@ static const struct tm_knob knobs[] = {
 		   "what says that a message has landed: a mark at both ends; these, and they are "
 		   "its CRC"},
 	[SKEW] = {"skew", "none near far",
-		  "how far a client's clock is behind: near, less than the eviction delay; far, "
+		  "by how much a client's clock is late: near, less than the eviction delay; far, "
 		  "more"},
 	[PERSIST] = {"persist", "on off", "does the server flush anything?"},
 	[BUG] = {"bug",

@@ -69,7 +69,7 @@ static void check_item(const struct kv_pool *pool, uint64_t i, struct tm_fsck *f
 	if (!hydradb_live(*hydradb_guardian(item, kv_where_vlen(entry->where))))
 		fsck->bad(fsck, "table[%llu]: its item is outdated", slot);
 	if (item->lease_end)
-		fsck->bad(fsck, "table[%llu]: its item is leased, and nobody has a lease", slot);
+		fsck->bad(fsck, "table[%llu]: its item is leased, and no client has a lease", slot);
 }
 
 void hydradb_fsck(const struct tm_env *env, struct tm_fsck *fsck)

@@ -6,7 +6,7 @@
 static const struct tm_knob knobs[] = {
 	[CROWD] = KV_CROWD_KNOB,
 	[PERSIST] = {"persist", "none read cpu",
-		     "what makes a PUT durable: nothing; a READ behind the WRITE, and the server "
+		     "what makes a PUT durable: nothing; a READ after the WRITE, and the server "
 		     "flushes the file's size; or the server flushes both (Persistent Put)"},
 	[LOCK] = {"lock", "held early",
 		  "when a file is unlocked: when the client says that it is done; or before the "
@@ -28,11 +28,11 @@ static const struct tm_knob knobs[] = {
 static const struct tm_variant variants[] = {
 	{"persistent", "persist=cpu", "Persistent Put: the server flushes what it is told of", 0},
 	{"read_behind", "persist=read",
-	 "the client READs behind its WRITE, which the public code has as a comment", 0},
+	 "the client READs after its WRITE, which the public code has as a comment", 0},
 	{"literal", "lock=early",
 	 "the public code: a file is unlocked before its data are written or read", 0},
 	{"literal_persistent", "lock=early persist=cpu", "likewise, with Persistent Put", 0},
-	{"lease", "persist=cpu lease=on", "Persistent Put, and nobody has a lock for ever", 0},
+	{"lease", "persist=cpu lease=on", "Persistent Put, and no client has a lock for ever", 0},
 	{"free", "free=at_once", "a deleted file's block is free", 0},
 	{"free_persistent", "free=at_once persist=cpu", "likewise, with Persistent Put", 0},
 	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",

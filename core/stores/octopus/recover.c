@@ -44,7 +44,7 @@ void octopus_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 
 	for (uint64_t i = 0; i < pool.table.slots; i++)
 		if (pool.table.entry[i].lock)
-			fsck->bad(fsck, "table[%llu]: locked, and nobody is at it",
+			fsck->bad(fsck, "table[%llu]: locked, and no client is at it",
 				  (unsigned long long)i);
 	kv_pool_fsck(env, fsck);
 }

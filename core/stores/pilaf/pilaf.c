@@ -10,7 +10,7 @@ static const struct tm_knob knobs[] = {
 	[FLUSH] = {"flush", "ordered none",
 		   "none, as in the paper, whose store is in DRAM; ordered: pair, undo slot and "
 		   "entry are persisted one after the other"},
-	[NO_CRC2] = {"no_crc2", "off on", "nobody looks at the checksum of an entry"},
+	[NO_CRC2] = {"no_crc2", "off on", "the checksum of an entry is not looked at"},
 	[PROBE_UNBOUNDED] = {"probe_unbounded", "off on",
 			     "a GET goes on to the next entry until it finds its key"},
 	[VERIFY_OBJ_KEY] = {"verify_obj_key", "on off", "does a GET compare the key in the pair?"},
@@ -68,7 +68,7 @@ static const struct tm_variant variants[] = {
 	 LIVE | FSCK},
 	{"crc1_unchecked", "bug=crc1_unchecked", "a GET does not check the pair", RDA},
 	{"first_free", "bug=first_free crowd=on",
-	 "a PUT takes the first entry that is not used, whatever is behind it",
+	 "a PUT takes the first entry that is not used, whatever comes after it",
 	 LIN | DUR | NORES | FSCK},
 	{NULL, NULL, NULL, 0},
 };

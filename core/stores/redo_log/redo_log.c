@@ -7,7 +7,7 @@ static const struct tm_knob knobs[] = {
 	[CROWD] = KV_CROWD_KNOB,
 	[METHOD] = {"method", "redo raw",
 		    "how a record gets into the log: with the request; or by a WRITE, and a READ "
-		    "behind it"},
+		    "after it"},
 	[RING] = {"ring", "large small",
 		  "room for as many records as there are updates, or for three"},
 	[REPLAY] =

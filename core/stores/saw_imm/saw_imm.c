@@ -378,7 +378,7 @@ static const struct tm_variant variants[] = {
 	 "the immediate counts bytes, and the pool is larger than it can say", 0},
 	{"recycled", "reuse=at_once", "a replaced value's room is another one's at once", 0},
 	{"leased", "reuse=lease",
-	 "a replaced value's room is another one's when nobody can READ it any more", 0},
+	 "a replaced value's room is another one's when no client can READ it any more", 0},
 	{"entry_first", "bug=entry_first",
 	 "the entry names the value, durably, before the value is durable", RDA},
 	{"value_unflushed", "bug=value_unflushed", "only the entry is flushed", RDA | DUR},
