@@ -60,7 +60,8 @@ crashtest-all: build
 	@build/tidemark crashtest --all $(ARGS)
 
 pictures: build
-	@build/tidemark taxonomy --workload w.40 --no-traces --pictures build/pictures
+	@build/tidemark taxonomy --workload w.40 --no-traces --json build/taxonomy.json
+	@scripts/pictures build/taxonomy.json build/pictures
 
 litmus: build
 	@build/tidemark litmus scenarios/litmus $(ARGS)

@@ -89,8 +89,6 @@ static const struct option_row rows[] = {
 	{"json", "FILE", "the results for machines", ASKED(request.json), .use = OPTION_SHOWS},
 	{"junit", "FILE", "the results as JUnit XML, a test case for each cell",
 	 ASKED(request.junit), .use = OPTION_SHOWS},
-	{"pictures", "DIR", "draw the matrix, the methods and the way of the data, as SVG",
-	 ASKED(request.pictures), .use = OPTION_SHOWS},
 	OPTION_QUIET(struct asked, request.quiet),
 	ROWS_SHARD(struct asked, shard),
 	OPTION_END};
@@ -131,19 +129,14 @@ static int parse(struct asked *a, int argc, char **argv)
 	for (; optind < argc; optind++)
 		if (r->advise ? !add_knob(a, argv[optind]) : !add_method(a, argv[optind]))
 			return EXIT_USAGE;
-	if (r->advise && (r->json || r->junit || r->pictures))
-		return fail(EXIT_USAGE,
-			    "taxonomy: --advise goes without --json, --junit and --pictures");
+	if (r->advise && (r->json || r->junit))
+		return fail(EXIT_USAGE, "taxonomy: --advise goes without --json and --junit");
 	if (r->advise && shard_is_asked(&a->shard))
 		return fail(EXIT_USAGE, "taxonomy: --advise goes without --shard and --results");
 	r->options.traces = !a->no_traces;
 	r->all = !r->methods;
 	if (r->all)
 		r->methods = UINT64_MAX;
-	if (r->pictures && (!r->all || r->options.knobs.knobs || a->table))
-		return fail(EXIT_USAGE, "taxonomy: --pictures are of all methods at the default "
-					"switches; expected no "
-					"METHOD, --knob or --table");
 	return -1;
 }
 
@@ -189,17 +182,6 @@ static int check_run(const struct taxonomy *t, int error)
 
 /* --- the whole --- */
 
-static int write_files(const struct taxonomy_report *r)
-{
-	const struct taxonomy_request *request = r->request;
-	int status = outputs_write(taxonomy_tree(r), &r->conclusion), one = 0;
-	if (request->pictures && r->unmeasured)
-		puts("no pictures were drawn: not all cells are measured");
-	else if (request->pictures)
-		one = saved(request->pictures, taxonomy_pictures(r, request->pictures));
-	return status ? status : one;
-}
-
 static int report(struct taxonomy_report *r, struct taxonomy *t, const struct leave_off *l)
 {
 	const struct taxonomy_request *request = r->request;
@@ -215,7 +197,7 @@ static int report(struct taxonomy_report *r, struct taxonomy *t, const struct le
 		taxonomy_print(r);
 	else if (!l->early)
 		taxonomy_advise(r);
-	int other = write_files(r);
+	int other = request->advise ? 0 : outputs_write(taxonomy_tree(r), &r->conclusion);
 	if (!request->advise || l->early)
 		leave_off_print(l, &r->conclusion);
 	status = status ? status : other;
@@ -334,15 +316,13 @@ static int open_all(struct asked *a, struct taxonomy *t, struct workload *w)
 	return error ? fail(EXIT_INTERNAL, "out of memory") : 0;
 }
 
-static int check_outputs(const struct taxonomy_request *r, bool *made, bool *drawn)
+static int check_outputs(const struct taxonomy_request *r, bool *made)
 {
 	int status = r->json ? check_output("--json", r->json, OUTPUT_JSON) : 0;
 	if (!status && r->junit)
 		status = check_output("--junit", r->junit, OUTPUT_JUNIT);
 	if (!status && r->options.traces)
 		status = check_folder("--out", r->out, made);
-	if (!status && r->pictures)
-		status = check_folder("--pictures", r->pictures, drawn);
 	return status;
 }
 
@@ -356,7 +336,7 @@ int taxonomy_main(int argc, char **argv)
 	struct taxonomy_table table = {0};
 	struct workload w = {0};
 	struct taxonomy t = {0};
-	bool made = false, drawn = false;
+	bool made = false;
 	if (!method_store())
 		return fail(EXIT_USAGE, "taxonomy: no store offers methods of appending");
 	int status = parse(&a, argc, argv);
@@ -372,13 +352,11 @@ int taxonomy_main(int argc, char **argv)
 	if (!status)
 		status = open_all(&a, &t, &w);
 	if (!status && !shard_is_part(&a.shard))
-		status = check_outputs(&a.request, &made, &drawn);
+		status = check_outputs(&a.request, &made);
 	if (!status)
 		status = run(&a, &t, &table);
 	if (made)
 		rmdir(a.request.out); /* unless there is a trace in it */
-	if (drawn)
-		rmdir(a.request.pictures);
 	taxonomy_close(&t);
 	taxonomy_free(&table);
 	workload_free(&w);

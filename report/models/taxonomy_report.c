@@ -527,8 +527,9 @@ json_t *taxonomy_tree(const struct taxonomy_report *r)
 	json_t *cells = json_array();
 	for (unsigned i = 0; i < r->t->cells; i++)
 		json_array_append_new(cells, cell_json(r, &r->t->cell[i]));
-	json_t *all = json_pack("{s:o, s:o, s:b, s:s, s:i, s:s, s:f, s:i}", "cells", cells,
-				"choices", choices_json(r), "complete", !r->unmeasured, "workload",
+	json_t *all = json_pack("{s:o, s:o, s:o, s:b, s:s, s:i, s:s, s:f, s:i}", "cells", cells,
+				"choices", choices_json(r), "methods", taxonomy_methods_json(r),
+				"complete", !r->unmeasured, "workload",
 				r->t->options.workload->name, "preemptions",
 				(int)r->t->options.preemptions, "table", r->request->table_name,
 				"seconds", r->seconds, "jobs", (int)r->t->options.jobs);

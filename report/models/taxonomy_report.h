@@ -12,7 +12,7 @@ struct taxonomy_request {
 	uint64_t methods; /* 1 << method */
 	bool all;	  /* every method: the papers' tables can be compared */
 	bool advise, quiet;
-	const char *out, *json, *junit, *pictures;
+	const char *out, *json, *junit;
 	const char *table_name; /* "scenarios/taxonomy/taxonomy.txt", or the file of --table */
 };
 
@@ -58,9 +58,9 @@ int taxonomy_write_traces(struct taxonomy_report *r, struct taxonomy *t, char wh
 
 void taxonomy_advise(const struct taxonomy_report *r);
 
-/* --- taxonomy_pictures.c --- */
+/* --- taxonomy_methods.c --- */
 
-/* Write them all into the folder. 0 or -errno. */
-int taxonomy_pictures(const struct taxonomy_report *r, const char *dir);
+/* All methods at the default knobs; else none. */
+json_t *taxonomy_methods_json(const struct taxonomy_report *r);
 
 #endif

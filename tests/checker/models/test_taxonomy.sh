@@ -192,7 +192,6 @@ bad "short.txt:1: 1 words after the colon; expected 12" --table short.txt
 bad "cannot be written" --json nowhere/a.json
 bad "the folder cannot be made" --out nowhere/traces
 bad "--advise goes without" --advise --json a.json
-bad "--pictures are of all methods" w1 --pictures p
 run 0 --help
 says "usage: tidemark taxonomy"
 
