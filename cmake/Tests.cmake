@@ -149,7 +149,7 @@ tidemark_test(test_walls ${PROJECT_SOURCE_DIR}/tests/test_walls.sh ${PROJECT_SOU
 set_property(TEST test_walls APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER} NM=${CMAKE_NM})
 # A process keeps the soft RNIC's objects until it ends; a child that a test forks cannot free them.
 foreach(live test_link_udp test_nic_cm test_nic_device test_nic_events test_nic_keys
-	test_nic_man test_nic_memory test_nic_paths test_nic_refused test_nic_types)
+	test_nic_objects test_nic_memory test_nic_paths test_nic_refused test_nic_types)
 	# The soft RNIC handles memory faults itself, so the sanitizer must not.
 	set_property(TEST ${live} APPEND PROPERTY
 		ENVIRONMENT ASAN_OPTIONS=detect_leaks=0:handle_segv=0:handle_sigbus=0:use_sigaltstack=0)
@@ -358,7 +358,7 @@ label(all images_server own_store pmreorder_cli record_list record_log record_pm
 # A whole campaign, twice; one after the other; 20,000 schedules.
 label(all often own_operations hazards)
 # Real time: a retransmission, a timeout, a process that is given a moment.
-label(all faults forever leave_off_timed link_udp live load nic_cm nic_events nic_man rendezvous)
+label(all faults forever leave_off_timed link_udp live load nic_cm nic_events nic_objects rendezvous)
 if(TIDEMARK_SANITIZE) # they take the same steps without, and long with
 	label(all baseline baselines claims crashtest_html diff libfuzzer newer_verbs sarif taxonomy_all taxonomy_cli)
 endif()
@@ -380,7 +380,7 @@ add_dependencies(quick_programs tidemark manuals fuzz_afl fuzz_readers bench_ima
 # The longest ones first, so that none of them is left alone at the end. In seconds, roughly.
 foreach(cost taxonomy_all:60 bug_causes:60 images_server:20 bugs_1:5 bugs_2:5 bugs_3:5 bugs_4:5 fuzz:40 cli:40 own_store:30 bad_inputs:20 leave_off:15 claims:5 remotelog:10 explore:20
 		html:8 html_browser:60 hazards:14 taxonomy_cli:12 search:14 fails:15 nic_cm:35 nic_cm_programs:16 nic_death:60 pcap_live:12 record_store:40 pmreorder_cli:13
-		litmus_thousands:30 live_nic:11 load:9 verbs:9 nic_man:8 dpor:6 merge:12 baselines:6 rendezvous:6 newer_verbs:5 tidepm:12)
+		litmus_thousands:30 live_nic:11 load:9 verbs:9 nic_objects:8 dpor:6 merge:12 baselines:6 rendezvous:6 newer_verbs:5 tidepm:12)
 	string(REPLACE ":" ";" cost ${cost})
 	list(GET cost 0 name)
 	list(GET cost 1 seconds)

@@ -52,6 +52,7 @@ TEST(datagrams)
 	struct ibv_wc wc;
 
 	connect_both(IBV_QPT_UD);
+	path.grh.traffic_class = 0x48;
 	struct ibv_ah *ah = ibv_create_ah(a.pd, &path);
 	ck_assert_ptr_nonnull(ah);
 	ck_assert_int_eq(ibv_dealloc_pd(a.pd), EBUSY);
@@ -66,6 +67,11 @@ TEST(datagrams)
 	ck_assert_mem_eq(b.buf + GRH, "to b", 4);
 	ck_assert_int_eq(ibv_init_ah_from_wc(b.context, 1, &wc, (struct ibv_grh *)b.buf, &back), 0);
 	ck_assert_mem_eq(&back.grh.dgid, &a.gid, sizeof(a.gid));
+	/* An IPv4 header, over UDP, with its type of service; no service level for the way back. */
+	ck_assert_uint_eq(wc.sl, 10);
+	ck_assert_uint_eq(back.sl, 0);
+	ck_assert_uint_eq(b.buf[GRH / 2 + 1], 0x48);
+	ck_assert_uint_eq(back.grh.traffic_class, 0x48);
 	/* And back, by what came along. */
 	struct ibv_ah *reply = ibv_create_ah_from_wc(b.pd, &wc, (struct ibv_grh *)b.buf, 1);
 	ck_assert_ptr_nonnull(reply);

@@ -171,11 +171,36 @@ int modify(struct side *s, const struct side *peer, enum ibv_qp_state to, int ma
 	return rnic_modify_qp(s->qp, &attr, mask | IBV_QP_STATE);
 }
 
+/* What the step to this state needs. */
+static int mask_of(const struct side *s, enum ibv_qp_state to)
+{
+	const bool ud = s->qp->qp_type == IBV_QPT_UD, rc = s->qp->qp_type == IBV_QPT_RC;
+
+	if (to == IBV_QPS_INIT)
+		return ud ? MASK_INIT_UD : MASK_INIT;
+	if (to == IBV_QPS_RTR)
+		return ud ? 0 : rc ? MASK_RTR : MASK_RTR_UC;
+	return rc ? MASK_RTS : IBV_QP_SQ_PSN;
+}
+
+static void go(struct side *s, const struct side *peer, enum ibv_qp_state until)
+{
+	for (enum ibv_qp_state to = IBV_QPS_INIT; to <= IBV_QPS_RTS && to <= until; to++)
+		ck_assert_int_eq(modify(s, peer, to, mask_of(s, to)), 0);
+}
+
 void connect_side(struct side *s, const struct side *peer)
 {
-	ck_assert_int_eq(modify(s, peer, IBV_QPS_INIT, MASK_INIT), 0);
-	ck_assert_int_eq(modify(s, peer, IBV_QPS_RTR, MASK_RTR), 0);
-	ck_assert_int_eq(modify(s, peer, IBV_QPS_RTS, MASK_RTS), 0);
+	go(s, peer, IBV_QPS_RTS);
+}
+
+void bring_to(struct side *s, const struct side *peer, enum ibv_qp_state to)
+{
+	ck_assert_int_eq(modify(s, peer, IBV_QPS_RESET, 0), 0);
+	go(s, peer, to);
+	if (to > IBV_QPS_RTS)
+		ck_assert_int_eq(modify(s, peer, to, 0), 0);
+	ck_assert_int_eq(s->qp->state, to);
 }
 
 void remake_qp(struct side *s, enum ibv_qp_type type, struct ibv_srq *srq)
@@ -183,18 +208,6 @@ void remake_qp(struct side *s, enum ibv_qp_type type, struct ibv_srq *srq)
 	ck_assert_int_eq(rnic_destroy_qp(s->qp), 0);
 	s->qp = make_qp(s, type, srq);
 	s->qpx = rnic_qp_to_qp_ex(s->qp);
-}
-
-void ready_side(struct side *s, const struct side *peer)
-{
-	if (s->qp->qp_type == IBV_QPT_RC) {
-		connect_side(s, peer);
-		return;
-	}
-	bool ud = s->qp->qp_type == IBV_QPT_UD;
-	ck_assert_int_eq(modify(s, peer, IBV_QPS_INIT, ud ? MASK_INIT_UD : MASK_INIT), 0);
-	ck_assert_int_eq(modify(s, peer, IBV_QPS_RTR, ud ? 0 : MASK_RTR_UC), 0);
-	ck_assert_int_eq(modify(s, peer, IBV_QPS_RTS, IBV_QP_SQ_PSN), 0);
 }
 
 void make_sides(void)

@@ -103,14 +103,15 @@ void set_word(struct side *s, size_t off, uint64_t value);
 
 struct ibv_qp_attr attr_for(const struct side *peer);
 int modify(struct side *s, const struct side *peer, enum ibv_qp_state to, int mask);
+/* A fresh queue pair of whatever type to RTS; any to this state. A datagram's has the Q_Key QKEY.
+ */
+#define QKEY 0x11223344u
 void connect_side(struct side *s, const struct side *peer);
+void bring_to(struct side *s, const struct side *peer, enum ibv_qp_state to);
 
 /* The side's queue pair is replaced by one of this type; srq NULL: with a receive queue of its
  * own. */
 void remake_qp(struct side *s, enum ibv_qp_type type, struct ibv_srq *srq);
-/* A fresh queue pair of whatever type to RTS. A datagram's has the Q_Key QKEY. */
-#define QKEY 0x11223344u
-void ready_side(struct side *s, const struct side *peer);
 
 /* A signaled request of s, its data at `off` of its buffer, for `remote` in the peer's. */
 struct ibv_send_wr wr_make(const struct side *s, enum ibv_wr_opcode opcode, struct ibv_sge *sge,

@@ -257,7 +257,7 @@ RNIC_TEST(pm, bad_posts)
 	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EOPNOTSUPP);
 	remake_qp(&a, IBV_QPT_UC, NULL);
 	remake_qp(&b, IBV_QPT_UC, NULL);
-	ready_side(&a, &b);
+	connect_side(&a, &b);
 	wr = commit(PLAIN, &sge, 0, 64);
 	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
 }

@@ -204,6 +204,13 @@ RNIC_TEST(connected, type_2)
 	ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
 	ck_assert_int_eq(wc.opcode, IBV_WC_SEND);
 	access_off(IBV_WR_RDMA_READ, rkey, HERE, 8, NO);
+	/* Of the key that is asked for only the last byte is the asker's. */
+	struct ibv_send_wr odd = bind_wr(mw, 0x12345677, info(HERE, BYTES, RW));
+	post(&b, &odd);
+	expect(b.scq, 30, OK);
+	ck_assert_uint_eq(mw->rkey, (rkey & ~0xffu) | 0x77);
+	access_off(IBV_WR_RDMA_READ, mw->rkey, HERE, 8, OK);
+	invalidate(&b, mw->rkey, OK);
 	ck_assert_int_eq(rnic_dereg_mr(region), 0);
 	ck_assert_int_eq(ibv_dealloc_mw(mw), 0);
 }
@@ -439,8 +446,8 @@ RNIC_TEST(connected, unreliable)
 	struct ibv_sge sge;
 	remake_qp(&a, IBV_QPT_UC, NULL);
 	remake_qp(&b, IBV_QPT_UC, NULL);
-	ready_side(&a, &b);
-	ready_side(&b, &a);
+	connect_side(&a, &b);
+	connect_side(&b, &a);
 	windowed(ALL_ACCESS);
 	struct ibv_mw *mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
 	uint32_t rkey = bind_2(mw, mw->rkey, info(HERE, BYTES, RW), OK);
@@ -464,7 +471,7 @@ RNIC_TEST(connected, unreliable)
 	ck_assert_mem_ne(b.buf + HERE, a.buf, BYTES);
 	/* Datagrams have none of this. */
 	remake_qp(&b, IBV_QPT_UD, NULL);
-	ready_side(&b, &a);
+	connect_side(&b, &a);
 	struct ibv_send_wr *bad, bind = bind_wr(mw, mw->rkey, info(HERE, BYTES, RW));
 	ck_assert_int_eq(ibv_post_send(b.qp, &bind, &bad), EINVAL);
 }
@@ -694,6 +701,8 @@ RNIC_TEST(connected, registering)
 						registrations[i].access);
 		ck_assert_msg(!mr == !!registrations[i].error && errno == registrations[i].error,
 			      "%s: %d", registrations[i].name, errno);
+		ck_assert(!mr || (mr->addr == a.buf && mr->length == registrations[i].len &&
+				  mr->pd == a.pd && mr->context == a.ctx));
 	}
 	/* Addresses of its own have the page's offset. */
 	ck_assert_ptr_nonnull(

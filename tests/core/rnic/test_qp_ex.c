@@ -1294,6 +1294,7 @@ static void order_body(void)
 	build(order.second, 64);
 	ck_assert_int_eq(ibv_wr_complete(a.qpx), 0);
 	rt_sleep(10 * US);
+	ck_assert(empty(a.scq)); /* completions keep their order */
 	ck_assert_msg(second_acts == order.overtakes, "%d, then %d", (int)order.first,
 		      (int)order.second);
 	expect(a.scq, 1, IBV_WC_SUCCESS);

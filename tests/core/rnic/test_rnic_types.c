@@ -14,107 +14,184 @@ static void remake_both(enum ibv_qp_type type)
 {
 	remake_qp(&a, type, NULL);
 	remake_qp(&b, type, NULL);
-	ready_side(&a, &b);
-	ready_side(&b, &a);
+	connect_side(&a, &b);
+	connect_side(&b, &a);
 	sim_source(sim, source.answer || source.state ? &source.source : NULL);
 }
 
 /* --- the state machine --- */
 
-/* From the tables of IBA vol. 1, 11.2.5.2, without what they have in common: the state itself. */
-static const struct transition_case {
+/* What a step needs and allows, from the tables of IBA vol. 1, 11.2.5.2. To Reset and Error each
+ * state leads, with nothing said besides; there is no other step. */
+#define CUR   IBV_QP_CUR_STATE
+#define QKEY_ IBV_QP_QKEY
+#define FLAGS IBV_QP_ACCESS_FLAGS
+#define PKEY  IBV_QP_PKEY_INDEX
+#define RNR   IBV_QP_MIN_RNR_TIMER
+#define PSN   IBV_QP_SQ_PSN
+#define TOLD  IBV_QP_EN_SQD_ASYNC_NOTIFY
+static const struct step {
 	enum ibv_qp_type type;
 	enum ibv_qp_state from, to;
 	int required, optional;
-} cases[] = {
+} steps[] = {
+	{IBV_QPT_RC, IBV_QPS_RESET, IBV_QPS_INIT, MASK_INIT, 0},
+	{IBV_QPT_RC, IBV_QPS_INIT, IBV_QPS_INIT, 0, MASK_INIT},
+	{IBV_QPT_RC, IBV_QPS_INIT, IBV_QPS_RTR, MASK_RTR, FLAGS | PKEY},
+	{IBV_QPT_RC, IBV_QPS_RTR, IBV_QPS_RTS, MASK_RTS, CUR | FLAGS | RNR},
+	{IBV_QPT_RC, IBV_QPS_RTS, IBV_QPS_RTS, 0, CUR | FLAGS | RNR},
+	{IBV_QPT_RC, IBV_QPS_RTS, IBV_QPS_SQD, 0, TOLD},
+	{IBV_QPT_RC, IBV_QPS_SQD, IBV_QPS_SQD, 0,
+	 (MASK_RTS & ~PSN) | MASK_INIT | IBV_QP_AV | IBV_QP_MAX_DEST_RD_ATOMIC | RNR},
+	{IBV_QPT_RC, IBV_QPS_SQD, IBV_QPS_RTS, 0, CUR | FLAGS | RNR},
 	{IBV_QPT_UC, IBV_QPS_RESET, IBV_QPS_INIT, MASK_INIT, 0},
 	{IBV_QPT_UC, IBV_QPS_INIT, IBV_QPS_INIT, 0, MASK_INIT},
-	{IBV_QPT_UC, IBV_QPS_INIT, IBV_QPS_RTR, MASK_RTR_UC,
-	 IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
-	{IBV_QPT_UC, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN,
-	 IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
-	{IBV_QPT_UC, IBV_QPS_RTS, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
-	{IBV_QPT_UC, IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
-	{IBV_QPT_UC, IBV_QPS_SQD, IBV_QPS_SQD, 0,
-	 IBV_QP_AV | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
-	{IBV_QPT_UC, IBV_QPS_SQD, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
+	{IBV_QPT_UC, IBV_QPS_INIT, IBV_QPS_RTR, MASK_RTR_UC, FLAGS | PKEY},
+	{IBV_QPT_UC, IBV_QPS_RTR, IBV_QPS_RTS, PSN, CUR | FLAGS},
+	{IBV_QPT_UC, IBV_QPS_RTS, IBV_QPS_RTS, 0, CUR | FLAGS},
+	{IBV_QPT_UC, IBV_QPS_RTS, IBV_QPS_SQD, 0, TOLD},
+	{IBV_QPT_UC, IBV_QPS_SQD, IBV_QPS_SQD, 0, IBV_QP_AV | FLAGS | PKEY},
+	{IBV_QPT_UC, IBV_QPS_SQD, IBV_QPS_RTS, 0, CUR | FLAGS},
 	{IBV_QPT_UD, IBV_QPS_RESET, IBV_QPS_INIT, MASK_INIT_UD, 0},
 	{IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_INIT, 0, MASK_INIT_UD},
-	{IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_RTR, 0, IBV_QP_QKEY | IBV_QP_PKEY_INDEX},
-	{IBV_QPT_UD, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY},
-	{IBV_QPT_UD, IBV_QPS_RTS, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
-	{IBV_QPT_UD, IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
-	{IBV_QPT_UD, IBV_QPS_SQD, IBV_QPS_SQD, 0, IBV_QP_QKEY | IBV_QP_PKEY_INDEX},
-	{IBV_QPT_UD, IBV_QPS_SQD, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
-	{IBV_QPT_UC, IBV_QPS_INIT, IBV_QPS_RTS, -1, 0},
-	{IBV_QPT_UD, IBV_QPS_RESET, IBV_QPS_RTR, -1, 0},
-	{IBV_QPT_UD, IBV_QPS_RTR, IBV_QPS_SQD, -1, 0},
+	{IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_RTR, 0, QKEY_ | PKEY},
+	{IBV_QPT_UD, IBV_QPS_RTR, IBV_QPS_RTS, PSN, CUR | QKEY_},
+	{IBV_QPT_UD, IBV_QPS_RTS, IBV_QPS_RTS, 0, CUR | QKEY_},
+	{IBV_QPT_UD, IBV_QPS_RTS, IBV_QPS_SQD, 0, TOLD},
+	{IBV_QPT_UD, IBV_QPS_SQD, IBV_QPS_SQD, 0, QKEY_ | PKEY},
+	{IBV_QPT_UD, IBV_QPS_SQD, IBV_QPS_RTS, 0, CUR | QKEY_},
 };
 
-static void bring_to(enum ibv_qp_state to)
+/* What was said is what a query says. */
+static void taken(const struct ibv_qp_attr *said, int mask)
 {
-	static const enum ibv_qp_state way[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR,
-						IBV_QPS_RTS, IBV_QPS_SQD};
-	bool ud = a.qp->qp_type == IBV_QPT_UD;
-	const int mask[] = {0, ud ? MASK_INIT_UD : MASK_INIT, ud ? 0 : MASK_RTR_UC, IBV_QP_SQ_PSN,
-			    0};
-	for (unsigned i = 0; a.qp->state != to || i == 0; i++)
-		ck_assert_int_eq(modify(&a, &b, way[i], mask[i]), 0);
+	struct ibv_qp_attr now;
+	struct ibv_qp_init_attr init;
+
+	ck_assert_int_eq(rnic_query_qp(a.qp, &now, mask, &init), 0);
+	ck_assert(init.send_cq == a.scq && init.recv_cq == a.rcq && !init.srq);
+	ck_assert(init.qp_type == a.qp->qp_type && now.qp_state == a.qp->state);
+	ck_assert(now.cap.max_send_wr == opt.send_wr && now.cap.max_inline_data >= 128);
+#define SAME(bit, field) ck_assert(!(mask & (bit)) || now.field == said->field)
+	SAME(IBV_QP_PKEY_INDEX, pkey_index);
+	SAME(IBV_QP_PORT, port_num);
+	SAME(IBV_QP_QKEY, qkey);
+	SAME(IBV_QP_ACCESS_FLAGS, qp_access_flags);
+	SAME(IBV_QP_PATH_MTU, path_mtu);
+	SAME(IBV_QP_DEST_QPN, dest_qp_num);
+	SAME(IBV_QP_RQ_PSN, rq_psn);
+	SAME(IBV_QP_SQ_PSN, sq_psn);
+	SAME(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
+	SAME(IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
+	SAME(IBV_QP_MIN_RNR_TIMER, min_rnr_timer);
+	SAME(IBV_QP_TIMEOUT, timeout);
+	SAME(IBV_QP_RETRY_CNT, retry_cnt);
+	SAME(IBV_QP_RNR_RETRY, rnr_retry);
+	if (mask & IBV_QP_AV)
+		ck_assert_mem_eq(&now.ah_attr, &said->ah_attr, sizeof(said->ah_attr));
 }
 
-static int try_with(const struct transition_case *c, int mask)
+static void try_step(enum ibv_qp_state from, enum ibv_qp_state to, int mask, bool allowed)
 {
 	struct ibv_qp_attr attr = attr_for(&b);
-	bring_to(c->from);
-	attr.qp_state = c->to;
-	attr.cur_qp_state = c->from;
-	int error = rnic_modify_qp(a.qp, &attr, mask | IBV_QP_STATE);
-	ck_assert_int_eq(a.qp->state, error ? c->from : c->to);
-	return error;
+
+	bring_to(&a, &b, from);
+	attr.qp_state = to;
+	attr.cur_qp_state = from;
+	ck_assert_msg(rnic_modify_qp(a.qp, &attr, mask | IBV_QP_STATE) == (allowed ? 0 : EINVAL),
+		      "type %d, %d to %d with %#x", (int)a.qp->qp_type, from, to, (unsigned)mask);
+	ck_assert_int_eq(a.qp->state, allowed ? to : from);
+	if (allowed && to != IBV_QPS_RESET)
+		taken(&attr, mask);
 }
 
-RNIC_TEST(task, transitions)
+/* With the least; with one bit that is not in it, or without one that is. */
+static void try_pair(enum ibv_qp_state from, enum ibv_qp_state to)
 {
-	for (unsigned i = 0; i < ROWS_OF(cases); i++) {
-		const struct transition_case *c = &cases[i];
-		remake_qp(&a, c->type, NULL);
-		if (c->required < 0) {
-			ck_assert_int_eq(try_with(c, 0), EINVAL);
-			ck_assert_int_eq(try_with(c, MASK_INIT), EINVAL);
-			ck_assert_int_eq(try_with(c, IBV_QP_SQ_PSN), EINVAL);
-			continue;
+	struct step step = {0};
+	bool known = to == IBV_QPS_RESET || to == IBV_QPS_ERR;
+
+	for (unsigned i = 0; i < ROWS_OF(steps) && !known; i++)
+		if (steps[i].type == a.qp->qp_type && steps[i].from == from && steps[i].to == to) {
+			step = steps[i];
+			known = true;
 		}
-		ck_assert_int_eq(try_with(c, c->required), 0);
-		ck_assert_int_eq(try_with(c, c->required | c->optional), 0);
-		for (int bit = IBV_QP_CUR_STATE; bit <= IBV_QP_DEST_QPN; bit <<= 1) {
-			if (bit & (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE))
-				continue; /* there is one path */
-			int mask = c->required & bit ? c->required & ~bit : c->required | bit;
-			ck_assert_msg(try_with(c, mask) == (c->optional & bit ? 0 : EINVAL),
-				      "%u: bit %x", i, bit);
-		}
+	try_step(from, to, step.required, known);
+	if (known)
+		try_step(from, to, step.required | step.optional, true);
+	else
+		for (unsigned i = 0; i < ROWS_OF(steps); i++)
+			try_step(from, to, steps[i].required, false);
+	for (int bit = CUR; bit <= IBV_QP_RATE_LIMIT; bit <<= 1)
+		try_step(from, to, step.required ^ bit, known && step.optional & bit);
+}
+
+RNIC_TEST(task, transitions, opt.min_rnr_timer = 7)
+{
+	static const enum ibv_qp_state states[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR,
+						   IBV_QPS_RTS,	  IBV_QPS_SQD,	IBV_QPS_ERR};
+	static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD};
+
+	for (unsigned i = 0; i < ROWS_OF(types); i++) {
+		remake_qp(&a, types[i], NULL);
+		for (unsigned from = 0; from < ROWS_OF(states); from++)
+			for (unsigned to = 0; to < ROWS_OF(states); to++)
+				try_pair(states[from], states[to]);
 	}
 }
 
-RNIC_TEST(task, truths)
+/* A value that there is not: no attribute is changed, and the state is not either. */
+static const struct value {
+	int bit;
+	enum ibv_qp_state from; /* the step to the next state is tried */
+	size_t field, size;
+	uint32_t wrong;
+	int error;
+} values[] = {
+#define VALUE(bit, from, field, wrong, error)                                      \
+	{                                                                          \
+		IBV_QP_##bit, IBV_QPS_##from, offsetof(struct ibv_qp_attr, field), \
+			sizeof(((struct ibv_qp_attr *)0)->field), wrong, error     \
+	}
+	VALUE(PKEY_INDEX, RESET, pkey_index, 1, EINVAL),
+	VALUE(PORT, RESET, port_num, 0, EINVAL),
+	VALUE(PORT, RESET, port_num, 2, EINVAL),
+	VALUE(ACCESS_FLAGS, RESET, qp_access_flags, 1u << 30, EINVAL),
+	VALUE(PATH_MTU, INIT, path_mtu, 0, EINVAL),
+	VALUE(PATH_MTU, INIT, path_mtu, IBV_MTU_2048, EINVAL), /* the port has less */
+	VALUE(DEST_QPN, INIT, dest_qp_num, 1u << 24, EINVAL),
+	VALUE(MAX_DEST_RD_ATOMIC, INIT, max_dest_rd_atomic, 17, EINVAL),
+	VALUE(MIN_RNR_TIMER, INIT, min_rnr_timer, 32, EINVAL),
+	VALUE(AV, INIT, ah_attr.is_global, 0, EINVAL),
+	VALUE(AV, INIT, ah_attr.port_num, 2, EINVAL),
+	VALUE(AV, INIT, ah_attr.grh.sgid_index, 1, EINVAL),
+	VALUE(AV, INIT, ah_attr.grh.dgid, 0, EINVAL),
+	VALUE(AV, INIT, ah_attr.grh.dgid.raw[0], 0xfe, ENETUNREACH),
+	VALUE(MAX_QP_RD_ATOMIC, RTR, max_rd_atomic, 17, EINVAL),
+	VALUE(TIMEOUT, RTR, timeout, 32, EINVAL),
+	VALUE(RETRY_CNT, RTR, retry_cnt, 8, EINVAL),
+	VALUE(RNR_RETRY, RTR, rnr_retry, 8, EINVAL),
+	VALUE(CUR_STATE, RTR, cur_qp_state, IBV_QPS_INIT, EINVAL),
+};
+
+RNIC_TEST(task, wrong_values, opt.hw.mtu = 1024)
 {
-	struct ibv_qp_attr attr;
-	struct ibv_qp_init_attr init;
-	remake_both(IBV_QPT_UD);
-	ck_assert_int_eq(rnic_query_qp(a.qp, &attr, IBV_QP_QKEY, &init), 0);
-	ck_assert_int_eq(init.qp_type, IBV_QPT_UD);
-	ck_assert_uint_eq(attr.qkey, QKEY);
-	ck_assert_uint_eq(attr.sq_psn, opt.psn);
-	ck_assert_uint_eq(attr.cap.max_send_wr, opt.send_wr);
-	remake_both(IBV_QPT_UC);
-	ck_assert_int_eq(rnic_query_qp(a.qp, &attr, IBV_QP_AV, &init), 0);
-	ck_assert_int_eq(init.qp_type, IBV_QPT_UC);
-	ck_assert_uint_eq(attr.dest_qp_num, b.qp->qp_num);
-	ck_assert_int_eq(attr.path_mtu, opt.mtu);
-	ck_assert_mem_eq(&attr.ah_attr.grh.dgid, &b.gid, 16);
-	struct ibv_device_attr device;
-	ck_assert_int_eq(rnic_query_device(a.ctx, &device), 0);
-	ck_assert_int_gt(device.max_ah, 0);
+	static const int masks[] = {MASK_INIT, MASK_RTR, MASK_RTS};
+
+	for (unsigned i = 0; i < ROWS_OF(values); i++) {
+		const struct value *v = &values[i];
+		const uint32_t wrong[4] = {v->wrong};
+		const int mask = masks[v->from] | v->bit | IBV_QP_STATE;
+		struct ibv_qp_attr attr = attr_for(&b), before, now;
+
+		attr.qp_state = v->from + 1;
+		bring_to(&a, &b, v->from);
+		memcpy((char *)&attr + v->field, wrong, v->size);
+		ck_assert_int_eq(rnic_query_qp(a.qp, &before, mask, NULL), 0);
+		ck_assert_msg(rnic_modify_qp(a.qp, &attr, mask) == v->error, "row %u", i);
+		ck_assert_int_eq(rnic_query_qp(a.qp, &now, mask, NULL), 0);
+		ck_assert_mem_eq(&now, &before, sizeof(now));
+	}
 }
 
 RNIC_TEST(task, iwarp, opt.hw.transport = TRANSPORT_IWARP)
@@ -149,13 +226,13 @@ RNIC_TEST(task, connection, source.answer = deliver)
 		uint32_t len = lengths[i];
 		memset(b.buf, 0, 50000);
 		recv_post(&b, 0, len + 1, 1);
-		op(&a, IBV_WR_SEND, 0, len, &b, 0, 2, SENT);
+		op(&a, i % 2 ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND, 0, len, &b, 0, 2, SENT);
 		expect(a.scq, 2, IBV_WC_SUCCESS);
 		struct ibv_wc wc = wait_for(b.rcq);
 		ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
 		ck_assert_uint_eq(wc.byte_len, len);
 		ck_assert_uint_eq(wc.src_qp, a.qp->qp_num);
-		ck_assert_uint_eq(wc.wc_flags, 0);
+		ck_assert_uint_eq(wc.wc_flags, i % 2 ? IBV_WC_WITH_IMM : 0);
 		ck_assert_mem_eq(a.buf, b.buf, len);
 		recv_post(&b, 0, 0, 3);
 		struct ibv_sge sge;
@@ -175,6 +252,7 @@ RNIC_TEST(task, connection, source.answer = deliver)
 	}
 	ck_assert_int_eq(try_post(IBV_WR_RDMA_READ, 8), EINVAL);
 	ck_assert_int_eq(try_post(IBV_WR_ATOMIC_FETCH_AND_ADD, 8), EINVAL);
+	ck_assert_int_eq(try_post(IBV_WR_ATOMIC_CMP_AND_SWP, 8), EINVAL);
 	ck_assert_int_eq(try_post(IBV_WR_FLUSH, 8), EINVAL);
 	ck_assert_uint_eq(source.asked[CHOICE_PACKET],
 			  3 * (1 + 1 + 1 + 2 + 10)); /* no acknowledgements */
@@ -479,11 +557,9 @@ RNIC_TEST(task, datagram_errors)
 	wr.wr.ud.ah = NULL;
 	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
 	wr.wr.ud.ah = ah;
-	wr = datagram(&a, &sge, 0, 8, &b, ah);
-	wr.opcode = IBV_WR_RDMA_WRITE;
-	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
-	wr.opcode = IBV_WR_RDMA_READ;
-	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+	for (wr.opcode = IBV_WR_RDMA_WRITE; wr.opcode <= IBV_WR_ATOMIC_FETCH_AND_ADD; wr.opcode++)
+		if (wr.opcode != IBV_WR_SEND && wr.opcode != IBV_WR_SEND_WITH_IMM)
+			ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
 	/* Found by the RNIC: longer than a packet, another domain's address. */
 	wr = datagram(&a, &sge, 0, 4097, &b, ah);
 	post(&a, &wr);
@@ -609,8 +685,8 @@ RNIC_TEST(task, stranger, opt.retry_cnt = 1)
 {
 	/* From an unreliable connection to a reliable one of the expected number. */
 	remake_qp(&a, IBV_QPT_UC, NULL);
-	ready_side(&a, &b);
-	ready_side(&b, &a);
+	connect_side(&a, &b);
+	connect_side(&b, &a);
 	recv_post(&b, 0, 64, 1);
 	op(&a, IBV_WR_SEND, 0, 8, &b, 0, 1, SENT);
 	expect(a.scq, 1, IBV_WC_SUCCESS);
@@ -619,8 +695,8 @@ RNIC_TEST(task, stranger, opt.retry_cnt = 1)
 	/* A reliable connection does not find a peer in a datagram's queue pair. */
 	remake_qp(&a, IBV_QPT_RC, NULL);
 	remake_qp(&b, IBV_QPT_UD, NULL);
-	ready_side(&a, &b);
-	ready_side(&b, &a);
+	connect_side(&a, &b);
+	connect_side(&b, &a);
 	recv_post(&b, 0, 64, 2);
 	op(&a, IBV_WR_SEND, 0, 8, &b, 0, 2, SENT);
 	expect(a.scq, 2, IBV_WC_RETRY_EXC_ERR);

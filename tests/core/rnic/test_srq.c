@@ -37,10 +37,10 @@ static void share(enum ibv_qp_type type, uint32_t max_wr)
 	init.srq = srq;
 	b2.qp = rnic_create_qp(b.pd, &init);
 	ck_assert(a2.qp && b2.qp);
-	ready_side(&a, &b);
-	ready_side(&b, &a);
-	ready_side(&a2, &b2);
-	ready_side(&b2, &a2);
+	connect_side(&a, &b);
+	connect_side(&b, &a);
+	connect_side(&a2, &b2);
+	connect_side(&b2, &a2);
 	sim_source(sim, source.answer || source.state ? &source.source : NULL);
 }
 
@@ -125,7 +125,17 @@ RNIC_TEST(task, object)
 	ex.srq_type = IBV_SRQT_BASIC;
 	ck_assert_ptr_null(ibv_create_srq_ex(b.ctx, &ex));
 	ck_assert_int_eq(errno, EINVAL);
-	/* users */
+	/* users: not an unreliable connection; what its receive queue would hold is not looked at
+	 */
+	struct ibv_qp_init_attr user = {.send_cq = b.scq,
+					.recv_cq = b.rcq,
+					.srq = srq,
+					.cap = {1, UINT32_MAX, 1, UINT32_MAX, 0},
+					.qp_type = IBV_QPT_UC};
+	ck_assert_ptr_null(rnic_create_qp(b.pd, &user));
+	ck_assert_int_eq(errno, EINVAL);
+	user.qp_type = IBV_QPT_UD;
+	ck_assert_int_eq(rnic_destroy_qp(rnic_create_qp(b.pd, &user)), 0);
 	remake_qp(&b, IBV_QPT_RC, srq);
 	ck_assert_int_eq(rnic_destroy_srq(srq), EBUSY);
 	remake_qp(&b, IBV_QPT_RC, NULL);
@@ -311,8 +321,8 @@ RNIC_TEST(task, last)
 	/* And again after a reset: the one that is left serves. */
 	ck_assert_int_eq(modify(&b, &a, IBV_QPS_RESET, 0), 0);
 	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RESET, 0), 0);
-	ready_side(&a, &b);
-	ready_side(&b, &a);
+	connect_side(&a, &b);
+	connect_side(&b, &a);
 	ck_assert_uint_eq(sent_and_received(&a, &b, 3).wr_id, 2);
 }
 
@@ -329,8 +339,8 @@ RNIC_TEST(task, foreign_domain)
 	b.pd = own;
 	remake_qp(&b, IBV_QPT_RC, srq);
 	remake_qp(&a, IBV_QPT_RC, NULL);
-	ready_side(&a, &b);
-	ready_side(&b, &a);
+	connect_side(&a, &b);
+	connect_side(&b, &a);
 	give(0, 64, 1); /* its keys are the shared queue's domain's ... */
 	sent_and_received(&a, &b, 5);
 	b.mr = mr; /* ... a WRITE's those of the queue pair's */
