@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "core/array.h"
 #include "cli/cli.h"
 #include "cli/litmus_files.h"
 
@@ -18,16 +19,10 @@ static int no_memory(void)
 	return fail(EXIT_INTERNAL, "out of memory");
 }
 
-/* Room for one more element; NULL without memory. */
-static void *grow(void *array, unsigned n, size_t size)
-{
-	return n & (n - 1) ? array : realloc(array, (n ? 2 * n : 1) * size);
-}
-
 /* Keep, and say, why a file is not run. */
 static int bad_file(struct litmus_job *job, const char *path, const struct input_error *error)
 {
-	struct litmus_bad *grown = grow(job->bad, job->bads, sizeof(*grown));
+	struct litmus_bad *grown = array_room_for_one(job->bad, job->bads, sizeof(*grown));
 	job->bad = grown ? grown : job->bad;
 	char *copy = strdup(path);
 	if (!grown || !copy) {
@@ -49,7 +44,7 @@ static int unreadable(struct litmus_job *job, const char *path, const char *why)
 static int parse(struct litmus_job *job, const char *path, const char *text, size_t len)
 {
 	struct input_error error;
-	struct litmus_file *grown = grow(job->file, job->files, sizeof(*grown));
+	struct litmus_file *grown = array_room_for_one(job->file, job->files, sizeof(*grown));
 	job->file = grown ? grown : job->file;
 	struct litmus_file file = {strdup(path), malloc(sizeof(*file.test))};
 	int rc = grown && file.path && file.test ? litmus_parse(file.test, text, len, &error)

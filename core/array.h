@@ -25,8 +25,22 @@ static inline bool array_reserve(void **array, size_t n, size_t more, size_t *ro
 	return true;
 }
 
-/* The same of an array by its name. */
-#define ARRAY_RESERVE(array, n, more, room) \
-	array_reserve((void **)&(array), n, more, &(room), sizeof(*(array)))
+/* The same of an array by its name; `room` is a variable of any whole type. */
+#define ARRAY_RESERVE(array, n, more, room)                                              \
+	({                                                                               \
+		void *array_ = (array);                                                  \
+		size_t room_ = (room);                                                   \
+		bool there_ = array_reserve(&array_, n, more, &room_, sizeof(*(array))); \
+		(array) = array_;                                                        \
+		(room) = (__typeof__(room))room_;                                        \
+		there_;                                                                  \
+	})
+
+/* Room for one more after the n elements of an array whose room nobody keeps: it is the next power
+ * of two. The array; NULL: memory is out, and all is as it was. */
+static inline void *array_room_for_one(void *array, size_t n, size_t each)
+{
+	return n & (n - 1) ? array : realloc(array, (n ? 2 * n : 1) * each);
+}
 
 #endif

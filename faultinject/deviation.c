@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 #include "faultinject/words.h"
 
 static const char *const op_words[OP_KINDS] = {"none",	"put",	 "get", "del",	 "open",
@@ -221,14 +222,8 @@ int deviation_parse(struct deviation *d, const struct deviation_names *names, co
 int deviations_add(struct deviations *list, const struct deviation *d)
 {
 	assert(d->kind < CHOICE_KINDS);
-	if (list->n == list->room) {
-		unsigned room = list->room ? 2 * list->room : 16;
-		struct deviation *grown = realloc(list->d, room * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		list->d = grown;
-		list->room = room;
-	}
+	if (!ARRAY_RESERVE(list->d, list->n, 1, list->room))
+		return -ENOMEM;
 	assert(list->n < list->room);
 	list->d[list->n++] = *d;
 	return 0;

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 #include "core/hardware/hardware.h"
 
 /* A task that polls memory loads without end; more than this is not worth its memory. */
@@ -22,24 +23,16 @@ static enum stop_group group_of(const struct choice_point *at, unsigned n)
 
 static struct stop_point *add(struct stops *stops, enum stop_group group, struct stop_point made)
 {
-	unsigned room = stops->group[group].room;
-	struct stop_point *point = stops->group[group].point;
-	assert(stops->group[group].n <= room);
-	if (stops->group[group].n == MOST)
+	struct stop_points *to = &stops->group[group];
+	assert(to->n <= to->room);
+	if (to->n == MOST)
 		return NULL;
-	if (stops->group[group].n == room) {
-		room = room ? 2 * room : 256;
-		point = realloc(point, room * sizeof(*point));
-		if (!point) {
-			stops->failed = true;
-			return NULL;
-		}
-		stops->group[group].point = point;
-		stops->group[group].room = room;
+	if (!ARRAY_RESERVE(to->point, to->n, 1, to->room)) {
+		stops->failed = true;
+		return NULL;
 	}
-	point += stops->group[group].n++;
-	*point = made;
-	return point;
+	to->point[to->n] = made;
+	return &to->point[to->n++];
 }
 
 static struct stop_point point_of(const struct choice_point *at, unsigned n, uint32_t line)

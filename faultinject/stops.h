@@ -62,7 +62,7 @@ struct stop_line {
 /* The steps of one run, in their order. */
 struct stops {
 	struct source source; /* records them */
-	struct {
+	struct stop_points {
 		struct stop_point *point;
 		unsigned n, room;
 	} group[STOP_GROUPS];

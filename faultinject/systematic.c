@@ -23,6 +23,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 #include "core/rt/sim.h"
 
 #define DRAM_SPACE (1ull << 63)
@@ -116,20 +117,7 @@ bool footprint_depends(const struct footprint *f, const struct log_touch *t)
 
 /* --- the log --- */
 
-static void *more(struct systematic_source *s, void *array, unsigned n, unsigned *room, size_t each)
-{
-	assert(n <= *room);
-	if (n < *room)
-		return array;
-	unsigned wanted = *room ? 2 * *room : 256;
-	void *grown = realloc(array, wanted * each);
-	if (!grown) {
-		s->failed = true;
-		return array;
-	}
-	*room = wanted;
-	return grown;
-}
+#define ROOM_FOR_ONE(s, array, n, room) ((s)->failed |= !ARRAY_RESERVE(array, n, 1, room))
 
 void run_log_free(struct run_log *log)
 {
@@ -152,7 +140,7 @@ static void note(struct systematic_source *s, const struct log_touch *t)
 	struct run_log *log = s->log;
 	if (!log || s->taken.n < s->list->n)
 		return;
-	log->touch = more(s, log->touch, log->touches, &log->touch_room, sizeof(*log->touch));
+	ROOM_FOR_ONE(s, log->touch, log->touches, log->touch_room);
 	assert(s->failed || log->touches < log->touch_room);
 	if (!s->failed)
 		log->touch[log->touches++] = *t;
@@ -183,7 +171,7 @@ static void log_point(struct systematic_source *s, const struct choice_point *at
 {
 	struct run_log *log = s->log;
 	assert(s->taken.n == s->list->n); /* what comes before the last deviation is not logged */
-	log->point = more(s, log->point, log->points, &log->point_room, sizeof(*log->point));
+	ROOM_FOR_ONE(s, log->point, log->points, log->point_room);
 	if (s->failed)
 		return;
 	assert(log->points < log->point_room);

@@ -15,9 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/hardware/hardware.h"
 #include "scenarios/litmus_lex.h"
 
-#define LINE	   64
 #define WORD	   sizeof(uint64_t)
 #define LINE_WORDS (LINE / WORD)
 

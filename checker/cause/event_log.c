@@ -4,31 +4,11 @@
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 
-/* Room for one more, or false and r->full. */
-static bool room_for(struct event_log *r, void *array, size_t n, size_t *room, size_t each)
-{
-	void **at = array;
-	if (n < *room)
-		return true;
-	size_t more = *room ? 2 * *room : 64;
-	void *grown = realloc(*at, more * each);
-	if (!grown) {
-		r->full = true;
-		return false;
-	}
-	*at = grown;
-	*room = more;
-	return true;
-}
-
-static bool room_for_few(struct event_log *r, void *array, unsigned n, unsigned *room, size_t each)
-{
-	size_t wide = *room;
-	bool there = room_for(r, array, n, &wide, each);
-	*room = (unsigned)wide;
-	return there;
-}
+/* Room for more, or false and r->full. */
+#define ROOM_FOR(r, array, n, more, room) \
+	(ARRAY_RESERVE(array, n, more, room) || !((r)->full = true))
 
 static int16_t actor_number(struct event_log *r, const struct actor *who)
 {
@@ -37,8 +17,7 @@ static int16_t actor_number(struct event_log *r, const struct actor *who)
 	for (unsigned i = 0; i < r->actors; i++)
 		if (!strcmp(r->actor[i], who->name))
 			return (int16_t)i;
-	if (r->actors == INT16_MAX ||
-	    !room_for_few(r, &r->actor, r->actors, &r->actor_room, ACTOR_NAME))
+	if (r->actors == INT16_MAX || !ROOM_FOR(r, r->actor, r->actors, 1, r->actor_room))
 		return EVENT_LOG_NONE;
 	memcpy(r->actor[r->actors], who->name, ACTOR_NAME);
 	return (int16_t)r->actors++;
@@ -48,17 +27,9 @@ static int16_t actor_number(struct event_log *r, const struct actor *who)
 static size_t add_words(struct event_log *r, const char *text)
 {
 	size_t len = strlen(text) + 1, at = r->words_used ? r->words_used : 1;
-	while (r->words_room < at + len) {
-		size_t room = r->words_room ? 2 * r->words_room : 4096;
-		char *more = realloc(r->words, room);
-		if (!more) {
-			r->full = true;
-			return 0;
-		}
-		r->words = more;
-		r->words[0] = '\0';
-		r->words_room = room;
-	}
+	if (!ROOM_FOR(r, r->words, at, len, r->words_room))
+		return 0;
+	r->words[0] = '\0';
 	if (len == 1)
 		return 0;
 	memcpy(r->words + at, text, len);
@@ -81,7 +52,7 @@ static bool continues(const struct event_log *r, const struct logged_event *e)
 static void log_taking(struct event_log *r, const struct sim *sim, const struct actor *who,
 		       const struct traced *about)
 {
-	if (!about->id || !room_for(r, &r->taking, r->takings, &r->taking_room, sizeof(*r->taking)))
+	if (!about->id || !ROOM_FOR(r, r->taking, r->takings, 1, r->taking_room))
 		return;
 	r->taking[r->takings++] = (struct logged_taking){.at = sim_now(sim),
 							 .machine = (uint8_t)(r->machines - 1),
@@ -126,7 +97,7 @@ static void log_event(void *arg, const struct sim *sim, const struct actor *who,
 	}
 	if (event_log_reads(&e) && r->loads++ >= EVENT_LOG_LOADS)
 		return;
-	if (!room_for(r, &r->event, r->events, &r->event_room, sizeof(e)))
+	if (!ROOM_FOR(r, r->event, r->events, 1, r->event_room))
 		return;
 	e.text = add_words(r, text);
 	if (e.kind == TRACED_SURVIVED)
@@ -161,7 +132,7 @@ static void log_lines_in_flight(struct event_log *r, const struct pmem *pm, unsi
 			if (dev->kind == CHOICE_LINE && dev->a == l.line && dev->b == machine + 1)
 				l.answer = dev->answer;
 		}
-		if (!room_for_few(r, &r->line, r->lines, &r->line_room, sizeof(l)))
+		if (!ROOM_FOR(r, r->line, r->lines, 1, r->line_room))
 			return;
 		for (unsigned v = 1; v <= l.versions; v++) {
 			struct logged_version version = {
@@ -169,8 +140,7 @@ static void log_lines_in_flight(struct event_log *r, const struct pmem *pm, unsi
 			pmem_line_version(pm, l.line, v, &version.how);
 			version.actor = actor_number(r, version.how.who);
 			version.how.who = NULL;
-			if (!room_for_few(r, &r->version, r->versions, &r->version_room,
-					  sizeof(version)))
+			if (!ROOM_FOR(r, r->version, r->versions, 1, r->version_room))
 				return;
 			r->version[r->versions++] = version;
 		}

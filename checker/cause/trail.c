@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 #include "checker/explore/explore.h"
 
 enum { TRAIL_READ, TRAIL_WRITE, TRAIL_MACHINE, TRAIL_EVENT };
@@ -21,14 +22,7 @@ enum { TRAIL_READ, TRAIL_WRITE, TRAIL_MACHINE, TRAIL_EVENT };
 
 static struct trail_step *add_step(struct trail *t, unsigned kind, uintptr_t pc)
 {
-	if (t->n == t->room && !t->full) {
-		size_t room = t->room ? 2 * t->room : 4096;
-		struct trail_step *more = room > TRAIL_MAX ? NULL
-							   : realloc(t->step, room * sizeof(*more));
-		t->full = !more;
-		t->step = more ? more : t->step;
-		t->room = more ? room : t->room;
-	}
+	t->full |= t->n == TRAIL_MAX || !ARRAY_RESERVE(t->step, t->n, 1, t->room);
 	if (t->full)
 		return NULL;
 	t->step[t->n] = (struct trail_step){.pc = pc, .kind = (uint8_t)kind};

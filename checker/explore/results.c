@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 #include <zstd.h>
+#include "core/array.h"
 
 #define FORMAT	   1
 #define BEGINS	   "{\"tidemark results\":"
@@ -113,14 +114,8 @@ static int compare(struct results *r, const struct results_file *f)
 
 static int add_record(struct results *r, const struct record *head, const char *bytes)
 {
-	if (r->records == r->room) {
-		unsigned room = r->room ? 2 * r->room : 256;
-		void *grown = realloc(r->record, room * sizeof(*r->record));
-		if (!grown)
-			return -ENOMEM;
-		r->record = grown;
-		r->room = room;
-	}
+	if (!ARRAY_RESERVE(r->record, r->records, 1, r->room))
+		return -ENOMEM;
 	struct results_record *to = &r->record[r->records];
 	*to = (struct results_record){.unit = head->unit,
 				      .packed = head->packed,

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 #include "checker/judge/names.h"
 #include "scenarios/stores.h"
-#include "scenarios/workload/words.h"
 
 #define PASS_RUNS  1000 /* budgets, where a case names none */
 #define COUNT_RUNS 500
@@ -48,7 +48,7 @@ static int read_workload(struct reader *r, char *rest)
 	for (unsigned i = 0; i < c->workloads; i++)
 		if (!strcmp(c->workload[i].name, name))
 			return text_wrong(&r->text, "workload %.40s twice", name);
-	struct workload *grown = room_for_one(c->workload, c->workloads, sizeof(*grown));
+	struct workload *grown = array_room_for_one(c->workload, c->workloads, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	c->workload = grown;
@@ -180,8 +180,8 @@ static int read_workloads(struct reader *r, char *rest, struct claim_case *test)
 	for (char *name; *(name = text_word(&rest));) {
 		const char *expected = NULL;
 		const struct workload *own = NULL;
-		struct workload *grown = room_for_one(test->workload, test->workloads,
-						      sizeof(*grown));
+		struct workload *grown = array_room_for_one(test->workload, test->workloads,
+							    sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		test->workload = grown;
@@ -226,7 +226,7 @@ static int read_test(struct reader *r, struct claim_case *test, char *rest)
 
 static int read_case(struct reader *r, struct claim *claim, char *rest)
 {
-	struct claim_case *grown = room_for_one(claim->test, claim->tests, sizeof(*grown));
+	struct claim_case *grown = array_room_for_one(claim->test, claim->tests, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	claim->test = grown;
@@ -290,7 +290,7 @@ static int read_knob(struct reader *r, char *rest)
 {
 	static const char *const kinds[] = {"breaks", "cures", "inert"};
 	struct claims *c = r->c;
-	struct claim_knob *grown = room_for_one(c->knob, c->knobs, sizeof(*grown));
+	struct claim_knob *grown = array_room_for_one(c->knob, c->knobs, sizeof(*grown));
 	const char *kind = text_word(&rest);
 	unsigned i = 0;
 	if (!grown)
@@ -321,7 +321,7 @@ static int read_claim(struct reader *r, char *rest)
 		r->claim = &c->claim[found - c->claim];
 		return 0;
 	}
-	struct claim *grown = room_for_one(c->claim, c->claims, sizeof(*grown));
+	struct claim *grown = array_room_for_one(c->claim, c->claims, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	c->claim = grown;
@@ -396,7 +396,8 @@ static int read_line(struct reader *r, char *line)
 static int read_file(struct reader *r, const char *file, const char *text)
 {
 	struct claims *c = r->c;
-	char *copy = strdup(text), *line, **grown = room_for_one(c->text, c->texts, sizeof(*grown));
+	char *copy = strdup(text), *line,
+	     **grown = array_room_for_one(c->text, c->texts, sizeof(*grown));
 	int error = copy && grown ? 0 : -ENOMEM;
 	if (grown)
 		c->text = grown;

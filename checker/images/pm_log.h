@@ -11,8 +11,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "core/hardware/hardware.h"
 
-#define PM_LINE	     64 /* bytes that reach the media together */
+#define PM_LINE	     LINE
 #define PM_FILES     16
 #define PM_FILE_MAX  (1ull << 40) /* bytes */
 #define PM_NO_SOURCE 0		  /* a source that is not known */

@@ -31,6 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 #include "checker/world/world.h"
 #include "core/text/error_name.h"
 #include "core/verbs_compat.h"
@@ -174,15 +175,9 @@ static bool is_caller(const struct actor *who)
 
 static void note_write(struct counter *c, uint64_t off, uint64_t len)
 {
-	if (c->writes == c->write_room) {
-		unsigned room = c->write_room ? 2 * c->write_room : 256;
-		struct write *grown = realloc(c->write, room * sizeof(*grown));
-		if (!grown) {
-			c->full = true;
-			return;
-		}
-		c->write = grown;
-		c->write_room = room;
+	if (!ARRAY_RESERVE(c->write, c->writes, 1, c->write_room)) {
+		c->full = true;
+		return;
 	}
 	c->write[c->writes++] = (struct write){off, len};
 }
@@ -309,15 +304,9 @@ static void take_field(struct tm_fields *fields, const char *name, uint64_t off,
 		       uint64_t paper)
 {
 	struct counter *c = (struct counter *)((char *)fields - offsetof(struct counter, fields));
-	if (c->field_count == c->field_room) {
-		unsigned room = c->field_room ? 2 * c->field_room : 256;
-		struct field *grown = realloc(c->field, room * sizeof(*grown));
-		if (!grown) {
-			c->full = true;
-			return;
-		}
-		c->field = grown;
-		c->field_room = room;
+	if (!ARRAY_RESERVE(c->field, c->field_count, 1, c->field_room)) {
+		c->full = true;
+		return;
 	}
 	assert(off <= c->world->setup->pm_len && len <= c->world->setup->pm_len - off);
 	c->field[c->field_count] = (struct field){len, paper, field_name(c->out, name)};

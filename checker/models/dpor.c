@@ -35,6 +35,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 
 #define SET_WORDS  (DPOR_EVENTS / 64)
 #define MAX_CHOICE 16 /* choices of one event */
@@ -108,19 +109,7 @@ static void set_join(struct set *set, const struct set *other)
 		set->word[w] |= other->word[w];
 }
 
-static void *grow(struct dpor *o, void *array, unsigned n, unsigned *room, size_t each)
-{
-	if (n < *room)
-		return array;
-	unsigned wanted = *room ? 2 * *room : 256;
-	void *grown = realloc(array, wanted * each);
-	if (!grown) {
-		o->failed = true;
-		return array;
-	}
-	*room = wanted;
-	return grown;
-}
+#define ROOM_FOR_ONE(o, array, n, room) ((o)->failed |= !ARRAY_RESERVE(array, n, 1, room))
 
 /* --- dependence --- */
 
@@ -171,7 +160,7 @@ void dpor_touch(struct dpor *o, enum dpor_touch_kind kind, uint64_t where, uint6
 {
 	if (!o->in_event || is_replayed(o))
 		return;
-	o->touch = grow(o, o->touch, o->touches, &o->touch_room, sizeof(*o->touch));
+	ROOM_FOR_ONE(o, o->touch, o->touches, o->touch_room);
 	if (!o->failed)
 		o->touch[o->touches++] = (struct dpor_touch){.where = where,
 							     .len = (uint32_t)len,
@@ -198,7 +187,7 @@ static void enables(struct scheduler *scheduler, uint64_t process)
 	struct dpor *o = of_scheduler(scheduler);
 	if (o->in_event ? is_replayed(o) : o->tried > 1) /* else: before the program begins */
 		return;
-	o->enabled = grow(o, o->enabled, o->enableds, &o->enabled_room, sizeof(*o->enabled));
+	ROOM_FOR_ONE(o, o->enabled, o->enableds, o->enabled_room);
 	if (o->failed)
 		return;
 	o->enabled[o->enableds].proc = (uint8_t)number_of(o, process);
@@ -210,7 +199,7 @@ static void gives(struct scheduler *scheduler, uint64_t thing)
 	struct dpor *o = of_scheduler(scheduler);
 	if (!o->in_event || is_replayed(o))
 		return;
-	o->gift = grow(o, o->gift, o->gifts, &o->gift_room, sizeof(*o->gift));
+	ROOM_FOR_ONE(o, o->gift, o->gifts, o->gift_room);
 	if (o->failed)
 		return;
 	o->gift[o->gifts].thing = thing;
@@ -465,8 +454,7 @@ static unsigned pick(struct scheduler *scheduler, const uint64_t *process, unsig
 static void save_footprint(struct dpor *o, struct dpor_state *s, const struct dpor_event *e)
 {
 	for (unsigned t = 0; t < e->touches; t++) {
-		o->sleep_touch = grow(o, o->sleep_touch, o->sleep_touches, &o->sleep_touch_room,
-				      sizeof(*o->sleep_touch));
+		ROOM_FOR_ONE(o, o->sleep_touch, o->sleep_touches, o->sleep_touch_room);
 		if (o->failed)
 			return;
 		o->sleep_touch[o->sleep_touches++] = o->touch[e->touch + t];

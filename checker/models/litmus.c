@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 
 const struct litmus_limits litmus_default = {.runs = 20000000};
 
@@ -68,15 +69,9 @@ static void add_outcome(struct litmus_search *p, struct litmus_outcomes *to, con
 		else
 			high = mid;
 	}
-	if (to->n == to->room) {
-		unsigned room = to->room ? 2 * to->room : 16;
-		struct litmus_outcome *grown = realloc(to->outcome, room * sizeof(*grown));
-		if (!grown) {
-			p->failed = true;
-			return;
-		}
-		to->outcome = grown;
-		to->room = room;
+	if (!ARRAY_RESERVE(to->outcome, to->n, 1, to->room)) {
+		p->failed = true;
+		return;
 	}
 	memmove(&to->outcome[low + 1], &to->outcome[low], (to->n - low) * sizeof(to->outcome[0]));
 	memcpy(to->outcome[low].value, value, sizeof(to->outcome[low].value));
@@ -123,15 +118,9 @@ static void add_left(struct litmus_search *p, unsigned i, const uint64_t *value)
 			p->left[k].ways++;
 			return;
 		}
-	if (p->lefts == p->left_room) {
-		unsigned room = p->left_room ? 2 * p->left_room : 64;
-		struct litmus_left *grown = realloc(p->left, room * sizeof(*grown));
-		if (!grown) {
-			p->failed = true;
-			return;
-		}
-		p->left = grown;
-		p->left_room = room;
+	if (!ARRAY_RESERVE(p->left, p->lefts, 1, p->left_room)) {
+		p->failed = true;
+		return;
 	}
 	memcpy(p->left[p->lefts].value, value, sizeof(p->left[0].value));
 	p->left[p->lefts++].ways = 1;

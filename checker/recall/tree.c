@@ -300,12 +300,8 @@ static uint32_t new_node(struct tree *t, uint64_t content, uint32_t line, uint32
 
 void tree_path_add(struct tree_path *path, uint32_t node)
 {
-	if (path->n == path->room) {
-		path->room = path->room ? 2 * path->room : 64;
-		path->node = realloc(path->node, path->room * sizeof(*path->node));
-		if (!path->node)
-			arena_exhausted();
-	}
+	if (path->n == path->room)
+		path->node = array_grow(path->node, &path->room, sizeof(*path->node));
 	path->node[path->n++] = node;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 #include "core/live/live_map.h"
 
 int pm_image_open(struct pm_image *image, const char *path, uint64_t offset, bool writable,
@@ -55,15 +56,10 @@ int cut_lines(const uint8_t *media, const uint8_t *cache, size_t len, uint32_t *
 	for (size_t off = 0; off < len; off += TM_LINE) {
 		if (!memcmp(media + off, cache + off, TM_LINE))
 			continue;
-		if (*n == room) {
-			uint32_t *more = realloc(*lines,
-						 (room = room ? 2 * room : 64) * sizeof(*more));
-			if (!more) {
-				free(*lines);
-				*lines = NULL;
-				return -ENOMEM;
-			}
-			*lines = more;
+		if (!ARRAY_RESERVE(*lines, *n, 1, room)) {
+			free(*lines);
+			*lines = NULL;
+			return -ENOMEM;
 		}
 		assert(*n < room && (!*n || (*lines)[*n - 1] < off / TM_LINE));
 		(*lines)[(*n)++] = (uint32_t)(off / TM_LINE);

@@ -5,10 +5,10 @@
  * column; names point into a copy of the text. The last of all rows that are in force decides.
  */
 #include "scenarios/taxonomy/taxonomy.h"
-#include "scenarios/workload/words.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 
 __asm__(".section .rodata\n"
 	".global tm_taxonomy_text\n"
@@ -92,7 +92,7 @@ static int read_row(struct taxonomy_reader *r, char *rest)
 {
 	struct taxonomy_table *t = r->t;
 	char *words[TAXONOMY_COLUMNS];
-	struct taxonomy_row *grown = room_for_one(t->row, t->rows, sizeof(*grown));
+	struct taxonomy_row *grown = array_room_for_one(t->row, t->rows, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	t->row = grown;
@@ -119,7 +119,7 @@ static int read_choice(struct taxonomy_reader *r, char *rest)
 {
 	struct taxonomy_table *t = r->t;
 	char *words[TAXONOMY_COLUMNS];
-	struct taxonomy_choice *grown = room_for_one(t->choice, t->choices, sizeof(*grown));
+	struct taxonomy_choice *grown = array_room_for_one(t->choice, t->choices, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	t->choice = grown;
@@ -148,7 +148,7 @@ static int read_silent(struct taxonomy_reader *r, char *rest)
 {
 	struct taxonomy_table *t = r->t;
 	const char *knob = text_word(&rest);
-	const char **grown = room_for_one(t->silent, t->silents, sizeof(*grown));
+	const char **grown = array_room_for_one(t->silent, t->silents, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	t->silent = grown;
@@ -162,7 +162,7 @@ static int read_silent(struct taxonomy_reader *r, char *rest)
 static int read_like(struct taxonomy_reader *r, char *rest)
 {
 	struct taxonomy_table *t = r->t;
-	struct taxonomy_like *grown = room_for_one(t->like, t->likes, sizeof(*grown));
+	struct taxonomy_like *grown = array_room_for_one(t->like, t->likes, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	t->like = grown;

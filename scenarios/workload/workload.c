@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 #include "scenarios/workload/workload.h"
 
 void workload_free(struct workload *w)
@@ -141,21 +142,6 @@ unsigned workload_max_vlen(const struct workload *w)
 	return max;
 }
 
-/* Make room for one more after `length` elements. A full array's length is a power of two (or
- * 0). */
-static int grow(void **array, unsigned length, size_t size)
-{
-	void *more;
-
-	if (length && (length & (length - 1)))
-		return 0;
-	more = realloc(*array, (length ? 2 * (size_t)length : 1) * size);
-	if (!more)
-		return -ENOMEM;
-	*array = more;
-	return 0;
-}
-
 static bool key_char(unsigned char c)
 {
 	return c > ' ' && c < 0x7f && c != ',' && c != '#';
@@ -183,7 +169,7 @@ int workload_key_add(struct workload *w, const char *name, size_t len, int32_t l
 {
 	struct workload_key *key;
 	void *array = w->key;
-	int found, rc;
+	int found;
 
 	if (!key_name_ok(name, len) || loaded < -1 || loaded > TM_MAX_VALUE)
 		return -EINVAL;
@@ -195,9 +181,9 @@ int workload_key_add(struct workload *w, const char *name, size_t len, int32_t l
 	}
 	if (w->keys >= WORKLOAD_MAX_KEYS)
 		return -ENOSPC;
-	rc = grow(&array, w->keys, sizeof(*w->key));
-	if (rc)
-		return rc;
+	array = array_room_for_one(w->key, w->keys, sizeof(*w->key));
+	if (!array)
+		return -ENOMEM;
 	w->key = array;
 	key = &w->key[w->keys];
 	memset(key, 0, sizeof(*key));
@@ -236,7 +222,6 @@ int workload_op_append(struct workload *w, unsigned client, const struct workloa
 {
 	unsigned ops;
 	void *array;
-	int rc;
 
 	if (client < 1 || client > TM_MAX_CLIENTS || op->vlen > TM_MAX_VALUE)
 		return -EINVAL;
@@ -248,10 +233,9 @@ int workload_op_append(struct workload *w, unsigned client, const struct workloa
 	if (workload_ops(w) >= WORKLOAD_MAX_OPS)
 		return -ENOSPC;
 	ops = w->client[client - 1].ops;
-	array = w->client[client - 1].op;
-	rc = grow(&array, ops, sizeof(*op));
-	if (rc)
-		return rc;
+	array = array_room_for_one(w->client[client - 1].op, ops, sizeof(*op));
+	if (!array)
+		return -ENOMEM;
 	w->client[client - 1].op = array;
 	w->client[client - 1].op[ops] = *op;
 	w->client[client - 1].op[ops].nth = (uint16_t)(count_kind(w, client, ops, op->kind) + 1);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "core/array.h"
 
 #define CHUNK	 (1u << 18) /* bytes */
 #define LARGE	 (1u << 14) /* from here on an allocation of its own */
@@ -100,15 +101,8 @@ static void push_timer(struct engine *engine, struct due due)
 	size_t i = engine->timers;
 
 	assert(engine->timers <= engine->timer_room);
-	if (i == engine->timer_room) {
-		size_t room = engine->timer_room ? 2 * engine->timer_room : 64;
-		struct due *heap = reallocarray(engine->timer, room, sizeof(*heap));
-
-		if (!heap)
-			out_of_memory();
-		engine->timer = heap;
-		engine->timer_room = room;
-	}
+	if (!ARRAY_RESERVE(engine->timer, i, 1, engine->timer_room))
+		out_of_memory();
 	engine->timers++;
 	for (; i && earlier(&due, &engine->timer[(i - 1) / 2]); i = (i - 1) / 2)
 		engine->timer[i] = engine->timer[(i - 1) / 2];

@@ -14,11 +14,11 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include "core/hardware/hardware.h"
 
 #if defined(__x86_64__)
 #include <emmintrin.h>
 
-#define LINE	  64
 #define TRY_EVERY 64
 
 /* Cycles that 4 KiB take, each way, a running mean: plain, past the caches. 0: not known yet. */
