@@ -2,15 +2,16 @@
 #ifndef TM_CM_CALLS_H
 #define TM_CM_CALLS_H
 /*
- * librdmacm's functions. Store code of a simulation gets them by core/stores/sim.syms; in the
- * provider's libraries their symbols are librdmacm's.
+ * librdmacm's functions. Their symbols are librdmacm's in the provider's libraries; in a simulation
+ * those that store code is linked with (core/stores/sim.syms), also that which was compiled long
+ * ago.
  */
 #include <rdma/rdma_cma.h>
 
 #ifdef TM_CM_PROVIDER
 #define CALL(name) __asm__("rdma_" #name) __attribute__((visibility("default")))
 #else
-#define CALL(name)
+#define CALL(name) __asm__("sim_rdma_" #name)
 #endif
 
 struct rdma_event_channel *cm_create_event_channel(void) CALL(create_event_channel);
