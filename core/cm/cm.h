@@ -45,8 +45,11 @@ struct cm_event {
 struct cm_id {
 	struct rdma_cm_id user;
 	struct cm *cm;
+	/* What a message finds it by lies together: there may be thousands. */
 	struct cm_id *next, **prev;
 	enum cm_state state;
+	uint32_t number, peer_number; /* the communication IDs of both ends; 0: none yet */
+	union ibv_gid peer_gid;
 	bool sync;	  /* synchronous: the channel is its own, and calls wait for their event */
 	bool kernels;	  /* the program does not know it any more */
 	bool lingers;	  /* ... and all has been said */
@@ -66,8 +69,6 @@ struct cm_id {
 	int backlog;
 	int waiting; /* connection requests that the program has not retrieved */
 	/* The connection. */
-	uint32_t number, peer_number; /* the communication IDs of both ends; 0: none yet */
-	union ibv_gid peer_gid;
 	uint64_t tid;
 	struct cm_conn conn;
 	struct ibv_ece ece, peer_ece;

@@ -69,17 +69,6 @@ int cm_bind_device(struct cm_id *id)
 	return 0;
 }
 
-static void free_oldest(struct cm *cm)
-{
-	struct cm_id *oldest = NULL;
-
-	for (struct cm_id *id = cm->ids; id; id = id->next)
-		if (id->lingers)
-			oldest = id;
-	assert(oldest); /* it has been counted */
-	cm_free_id(oldest);
-}
-
 struct cm_id *cm_new_id(struct cm *cm, struct rdma_event_channel *channel, void *context,
 			enum rdma_port_space ps)
 {
@@ -87,8 +76,6 @@ struct cm_id *cm_new_id(struct cm *cm, struct rdma_event_channel *channel, void 
 
 	if (!id)
 		return NULL;
-	if (cm->lingering > CM_MOST_LINGERING)
-		free_oldest(cm);
 	assert(!cm->ids || cm->ids->prev == &cm->ids);
 	id->cm = cm;
 	id->user.channel = channel;
@@ -146,6 +133,17 @@ int cm_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out, vo
 	return id ? 0 : cm_fail(ENOMEM);
 }
 
+static void forget_oldest(struct cm *cm)
+{
+	struct cm_id *oldest = NULL;
+
+	for (struct cm_id *id = cm->ids; id; id = id->next)
+		if (id->lingers)
+			oldest = id;
+	assert(oldest); /* it has been counted */
+	cm_free_id(oldest);
+}
+
 int cm_destroy_id(struct rdma_cm_id *user)
 {
 	struct cm_id *id = to_cm(user);
@@ -160,6 +158,8 @@ int cm_destroy_id(struct rdma_cm_id *user)
 	cm_wait_for_acks(id);
 	cm_forget_events(id); /* those that have come meanwhile */
 	cm_close(id);
+	while (cm->lingering > CM_MOST_LINGERING)
+		forget_oldest(cm);
 	if (own)
 		cm_free_channel(own);
 	cm_unlock(cm);

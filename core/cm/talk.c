@@ -252,7 +252,7 @@ static struct cm_id *find_asked(const struct cm *cm, const union ibv_gid *from,
 				uint32_t peer_number)
 {
 	for (struct cm_id *id = cm->ids; id; id = id->next)
-		if (!id->conn.active && id->peer_number == peer_number && peer_number &&
+		if (id->peer_number == peer_number && peer_number && !id->conn.active &&
 		    cm_same_gid(&id->peer_gid, from))
 			return id;
 	return NULL;

@@ -109,7 +109,7 @@ static bool set_alarm(struct cm_id *id, uint64_t ns)
 
 	assert(manager.locked);
 	place_of(id)->deadline_ms = ns ? now_ms() + (ms ? ms : 1) : 0;
-	if (ns)
+	if (ns && place_of(id)->deadline_ms < manager.next_ms)
 		wake_thread();
 	return true;
 }
@@ -195,26 +195,38 @@ static void hear(uint64_t what)
 		take_death((unsigned)what);
 }
 
-/* Handle the deadlines that have passed. The time until the next one, ms; -1: there is none. */
-static int mind_time(void)
+/* Handle the deadlines that have passed. When the next one is, ms; UINT64_MAX: there is none. */
+static uint64_t mind_time(uint64_t now)
 {
-	uint64_t now = now_ms(), first = UINT64_MAX;
+	uint64_t first = UINT64_MAX;
 
-	assert(manager.locked);
 	for (struct cm_id *id = manager.cm.ids, *next; id; id = next) {
 		struct place *place = place_of(id);
+		uint64_t deadline = place->deadline_ms;
 
 		next = id->next;
-		if (place->deadline_ms && place->deadline_ms <= now) {
+		if (deadline && deadline <= now) {
 			place->deadline_ms = 0;
 			cm_timed_out(id); /* perhaps it is gone now */
+			first = now;	  /* perhaps it has another one */
+		} else if (deadline && deadline < first) {
+			first = deadline;
 		}
 	}
-	for (struct cm_id *id = manager.cm.ids; id; id = id->next)
-		if (place_of(id)->deadline_ms && place_of(id)->deadline_ms < first)
-			first = place_of(id)->deadline_ms;
-	assert(first > now); /* what was due has been done */
-	return first == UINT64_MAX ? -1 : first - now > 1000000 ? 1000000 : (int)(first - now);
+	return first;
+}
+
+/* The time until the next deadline, ms; -1: there is none. */
+static int time_to_wait(void)
+{
+	uint64_t now = now_ms(), wait;
+
+	assert(manager.locked);
+	do {
+		manager.next_ms = mind_time(now);
+	} while (manager.next_ms <= now);
+	wait = manager.next_ms - now;
+	return manager.next_ms == UINT64_MAX ? -1 : wait > 1000000 ? 1000000 : (int)wait;
 }
 
 static void *thread_main(void *arg)
@@ -224,7 +236,7 @@ static void *thread_main(void *arg)
 
 	lock_manager();
 	for (;;) {
-		int ms = mind_time(), n;
+		int ms = time_to_wait(), n;
 
 		unlock_manager();
 		n = epoll_wait(epoll, heard, HEARD, ms);

@@ -50,6 +50,7 @@ struct manager {
 	int watched[FABRIC_SLOTS]; /* by slot: 0, or 1 + a descriptor that is readable once the
 			     slot's process has ended */
 	int epoll, wake;	   /* -1: the thread has not been started */
+	uint64_t next_ms;	   /* when the thread wakes by itself */
 };
 extern struct manager manager;
 

@@ -16,8 +16,8 @@
 #include "core/provider/base/export.h"
 #include "core/provider/nic.h"
 
-#define ROOM  256 /* messages */
-#define PULLS 16  /* batches of packets to look through for one datagram */
+#define ROOM  4096 /* messages */
+#define PULLS 16   /* batches of packets to look through for one datagram */
 
 static struct qp1 {
 	struct nic_mads mads;
