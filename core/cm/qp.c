@@ -186,28 +186,15 @@ void cm_destroy_srq(struct rdma_cm_id *id)
 
 /* --- endpoints --- */
 
-static int keep_for_requests(struct cm_id *id, struct ibv_pd *pd,
-			     const struct ibv_qp_init_attr *init)
+/* Keep a copy of it. */
+static int keep(void **to, const void *from, size_t len)
 {
-	if (!init)
+	if (!from || !len)
 		return 0;
-	id->qp_init = cm_ground->calloc(1, sizeof(*init));
-	if (!id->qp_init)
+	*to = cm_ground->calloc(1, len);
+	if (!*to)
 		return -1;
-	*id->qp_init = *init;
-	id->ep_pd = pd;
-	return 0;
-}
-
-static int keep_connect_data(struct cm_id *id, const struct rdma_addrinfo *res)
-{
-	if (!res->ai_connect_len)
-		return 0;
-	id->connect_data = cm_ground->calloc(1, res->ai_connect_len);
-	if (!id->connect_data)
-		return -1;
-	memcpy(id->connect_data, res->ai_connect, res->ai_connect_len);
-	id->connect_len = res->ai_connect_len;
+	memcpy(*to, from, len);
 	return 0;
 }
 
@@ -228,16 +215,18 @@ int cm_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ibv_
 		init->qp_type = id->qp_type;
 	if (res->ai_flags & RAI_PASSIVE) {
 		rc = cm_bind_addr(id, res->ai_src_addr);
+		to_cm(id)->ep_pd = pd;
 		if (!rc)
-			rc = keep_for_requests(to_cm(id), pd, init);
+			rc = keep((void **)&to_cm(id)->qp_init, init, sizeof(*init));
 	} else {
 		rc = cm_resolve_addr(id, res->ai_src_addr, res->ai_dst_addr, 2000);
 		if (!rc)
 			rc = cm_resolve_route(id, 2000);
 		if (!rc && init)
 			rc = cm_create_qp(id, pd, init);
+		to_cm(id)->connect_len = res->ai_connect ? res->ai_connect_len : 0;
 		if (!rc)
-			rc = keep_connect_data(to_cm(id), res);
+			rc = keep(&to_cm(id)->connect_data, res->ai_connect, res->ai_connect_len);
 	}
 	if (rc) {
 		error = errno;

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ground of a simulated host's connection manager. See cm.h.
+ * The ground of a simulated host's connection manager (core/cm). One host listens, the server, and
+ * every address is the server's: where it listens only the port counts. Messages are packets of the
+ * simulated link: they take time, and are lost, delayed and duplicated as others are. Their sender
+ * is the host's actor "cm": "c1/cm message 1 packet 1 try 1".
+ *
+ * Where a scheduler stands in the clock's place, nothing is lost: no message is sent again, and
+ * TIME_WAIT has no end.
  *
  * A task of the server that retrieves an event works from then on for the client's operation that
  * has brought it, as one does that polls a completion of a received message.
  */
-#include "core/rnic/host/cm.h"
 #include <assert.h>
 #include <netdb.h>
 #include "core/cm/ground.h"
 #include "core/cm/sockaddr.h"
+#include "core/rnic/host/host.h"
 #include "core/rnic/objects/qp.h"
 #include "core/rnic/transport/link.h"
 #include "core/rt/descriptors.h"

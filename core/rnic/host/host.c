@@ -3,7 +3,6 @@
 #include "core/rnic/host/host.h"
 #include <assert.h>
 #include <errno.h>
-#include "core/rnic/host/cm.h"
 #include "core/rnic/host/events.h"
 #include "core/rnic/sim_ground.h"
 

@@ -96,6 +96,13 @@ void host_took(const struct host *host, const void *list, uint64_t nth);
 /* Something was put into a list: who waits for `key`, or polls, looks. */
 void host_put(const struct host *host, const void *list, uint64_t nth);
 
+/* --- cm.c --- */
+
+/* The net carries the connection managers' messages from now on. */
+void host_cm_start(struct rnic_net *net);
+void host_cm_init(struct host *host);
+void host_cm_process_ended(struct host *host);
+
 /* --- libibverbs' functions --- */
 
 struct ibv_device **rnic_get_device_list(int *num);
