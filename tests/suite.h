@@ -35,21 +35,25 @@
  */
 struct listed_test {
 	const TTest *test;
-	int times;
+	int (*times)(void);
 	struct listed_test *next;
 };
 static struct listed_test *listed_tests, **listed_tail __attribute__((unused)) = &listed_tests;
 
 #define TEST(name) TESTS(name, 1)
-#define TESTS(name, n)                                                              \
-	static void name##_test(int _i);                                            \
-	static const TTest name##_ttest = {#name, name##_test, __FILE__, __LINE__}; \
-	__attribute__((constructor)) static void name##_listed(void)                \
-	{                                                                           \
-		static struct listed_test self = {&name##_ttest, (int)(n), NULL};   \
-		*listed_tail = &self;                                               \
-		listed_tail = &self.next;                                           \
-	}                                                                           \
+#define TESTS(name, n)                                                                \
+	static void name##_test(int _i);                                              \
+	static const TTest name##_ttest = {#name, name##_test, __FILE__, __LINE__};   \
+	static int name##_times(void)                                                 \
+	{                                                                             \
+		return (int)(n);                                                      \
+	}                                                                             \
+	__attribute__((constructor)) static void name##_listed(void)                  \
+	{                                                                             \
+		static struct listed_test self = {&name##_ttest, name##_times, NULL}; \
+		*listed_tail = &self;                                                 \
+		listed_tail = &self.next;                                             \
+	}                                                                             \
 	static void name##_test(int _i CK_ATTRIBUTE_UNUSED)
 
 /* All of them, in their order; before and after each setup() and teardown(), if there are. Two
@@ -62,7 +66,7 @@ static inline Suite *listed_suite(const char *name, void (*setup)(void), void (*
 	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	for (const struct listed_test *t = listed_tests; t; t = t->next)
-		tcase_add_loop_test(tcase, t->test, 0, t->times);
+		tcase_add_loop_test(tcase, t->test, 0, t->times());
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -103,7 +103,7 @@ static void sweep(enum choice_kind kind, int64_t a, bool b, bool c, unsigned ans
 
 /* The table of kinds: each has words for a point and for each kind of answer, and a class of
  * records of its own. (The words of a line are tried below.) */
-START_TEST(each_kind)
+TEST(each_kind)
 {
 	static const uint8_t record[] = {
 #define X(name, class, ...) class,
@@ -131,17 +131,15 @@ START_TEST(each_kind)
 			round_trip(&at, 7, 8, 0);
 	}
 }
-END_TEST
 
-START_TEST(steps)
+TEST(steps)
 {
 	for (unsigned step = 0; step < STEP_KINDS; step++)
 		sweep(CHOICE_STEP, step, true, false, DELAYS);
 }
-END_TEST
 
 /* Only a client's process or machine can be dead; the server's process is, at any task's step. */
-START_TEST(dead_clients)
+TEST(dead_clients)
 {
 	struct actor actor;
 	struct choice_point at = {
@@ -156,49 +154,42 @@ START_TEST(dead_clients)
 	actor_init(&actor, "server2/verifier");
 	round_trip(&at, DEATH_SERVER, DELAYS, 0);
 }
-END_TEST
 
-START_TEST(packets)
+TEST(packets)
 {
 	sweep(CHOICE_PACKET, -1, true, true, PACKET_DELAY + DELAYS - 1);
 }
-END_TEST
 
-START_TEST(lines_of_packets)
+TEST(lines_of_packets)
 {
 	sweep(CHOICE_LAND, -1, true, true, DELAYS);
 	sweep(CHOICE_ORDER, -1, true, true, 12);
 	sweep(CHOICE_FETCH, -1, true, true, DELAYS);
 	sweep(CHOICE_DRAIN, -1, true, true, DELAYS);
 }
-END_TEST
 
-START_TEST(caches)
+TEST(caches)
 {
 	sweep(CHOICE_EVICT, 0, false, false, 100);
 }
-END_TEST
 
-START_TEST(store_buffers)
+TEST(store_buffers)
 {
 	sweep(CHOICE_BUFFER, -1, false, false, DELAYS);
 }
-END_TEST
 
-START_TEST(calls)
+TEST(calls)
 {
 	for (unsigned point = 0; point < FAIL_POINT_COUNT; point++)
 		sweep(CHOICE_FAIL, point, true, false, 2);
 }
-END_TEST
 
-START_TEST(lives)
+TEST(lives)
 {
 	sweep(CHOICE_LIFE, -1, false, false, 40);
 }
-END_TEST
 
-START_TEST(power)
+TEST(power)
 {
 	for (unsigned place = 0; place < CRASH_PLACES; place++)
 		if (place == CRASH_AT_END)
@@ -208,9 +199,8 @@ START_TEST(power)
 			sweep(CHOICE_CRASH, place, true,
 			      place == CRASH_BEFORE_LAND || place == CRASH_BEFORE_DRAIN, 2);
 }
-END_TEST
 
-START_TEST(lines_of_memory)
+TEST(lines_of_memory)
 {
 	for (uint32_t versions = 1; versions < 9; versions++)
 		for (uint32_t line = 0; line <= 0x2000 / LINE; line += 1 + 9 * versions)
@@ -227,7 +217,6 @@ START_TEST(lines_of_memory)
 			}
 	round_trip(&(struct choice_point){.kind = CHOICE_LINE, .a = UINT32_MAX, .b = 1}, 1, 2, 1);
 }
-END_TEST
 
 /* --- the words --- */
 
@@ -279,7 +268,7 @@ static const char *const good[] = {
 	"line pm+0x1140: version 0 of 1",
 };
 
-START_TEST(good_words)
+TESTS(good_words, COUNT(good))
 {
 	struct deviation d;
 	char words[DEVIATION_TEXT];
@@ -290,7 +279,6 @@ START_TEST(good_words)
 	deviation_print(&d, &names, words, sizeof(words));
 	ck_assert_str_eq(words, good[_i]);
 }
-END_TEST
 
 /* Words of older versions are read, and printed as they are said now. */
 static const struct {
@@ -304,7 +292,7 @@ static const struct {
 	 "c1/qp1 c1.put1 message 2 packet 1 try 1: delay and switch"},
 };
 
-START_TEST(older_words)
+TESTS(older_words, COUNT(older))
 {
 	struct deviation d;
 	char words[DEVIATION_TEXT];
@@ -315,10 +303,9 @@ START_TEST(older_words)
 	deviation_print(&d, &names, words, sizeof(words));
 	ck_assert_str_eq(words, older[_i].now);
 }
-END_TEST
 
 /* A prefix of good words, or good words with a byte too many, means nothing. */
-START_TEST(damaged_words)
+TESTS(damaged_words, COUNT(good))
 {
 	struct deviation d;
 	const char *expected;
@@ -340,7 +327,6 @@ START_TEST(damaged_words)
 	strcat(strcpy(words, good[_i]), " ");
 	ck_assert_int_eq(deviation_parse(&d, &names, words, &expected), -EINVAL);
 }
-END_TEST
 
 static const struct {
 	const char *words, *expected;
@@ -422,7 +408,7 @@ static const struct {
 	{"line log+0x0: the newest", "version K of N"},
 };
 
-START_TEST(bad_words)
+TESTS(bad_words, COUNT(bad))
 {
 	struct deviation d;
 	const char *expected = "";
@@ -432,9 +418,8 @@ START_TEST(bad_words)
 	ck_assert_msg(strstr(expected, bad[_i].expected) != NULL, "%s: expected %s", bad[_i].words,
 		      expected);
 }
-END_TEST
 
-START_TEST(long_words)
+TEST(long_words)
 {
 	struct deviation d;
 	const char *expected = "";
@@ -447,11 +432,10 @@ START_TEST(long_words)
 	ck_assert_int_eq(deviation_parse(&d, &names, words, &expected), -EINVAL);
 	free(words);
 }
-END_TEST
 
 /* --- lists --- */
 
-START_TEST(lists)
+TEST(lists)
 {
 	struct deviations list = {0};
 
@@ -466,30 +450,8 @@ START_TEST(lists)
 	ck_assert_uint_eq(list.n, 0);
 	ck_assert_ptr_null(list.d);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("deviation");
-	TCase *tc = tcase_create("deviation");
-
-	tcase_add_test(tc, each_kind);
-	tcase_add_test(tc, steps);
-	tcase_add_test(tc, dead_clients);
-	tcase_add_test(tc, packets);
-	tcase_add_test(tc, lines_of_packets);
-	tcase_add_test(tc, caches);
-	tcase_add_test(tc, store_buffers);
-	tcase_add_test(tc, calls);
-	tcase_add_test(tc, lives);
-	tcase_add_test(tc, power);
-	tcase_add_test(tc, lines_of_memory);
-	tcase_add_loop_test(tc, good_words, 0, COUNT(good));
-	tcase_add_loop_test(tc, older_words, 0, COUNT(older));
-	tcase_add_loop_test(tc, damaged_words, 0, COUNT(good));
-	tcase_add_loop_test(tc, bad_words, 0, COUNT(bad));
-	tcase_add_test(tc, long_words);
-	tcase_add_test(tc, lists);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("deviation", NULL, NULL));
 }

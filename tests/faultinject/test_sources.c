@@ -117,7 +117,7 @@ static void assert_same_deviations(const struct deviations *a, const struct devi
 
 /* --- random --- */
 
-START_TEST(random_is_its_seed)
+TEST(random_is_its_seed)
 {
 	struct random_source one = {0}, two = {0};
 	unsigned different = 0, most = 0, of_kind[CHOICE_KINDS] = {0};
@@ -149,9 +149,8 @@ START_TEST(random_is_its_seed)
 	deviations_free(&one.taken);
 	deviations_free(&two.taken);
 }
-END_TEST
 
-START_TEST(random_gives_every_answer)
+TEST(random_gives_every_answer)
 {
 	struct random_source random = {0};
 	const unsigned n = DELAYS + 1;
@@ -168,9 +167,8 @@ START_TEST(random_gives_every_answer)
 	ck_assert_uint_eq(seen[0], 0);
 	deviations_free(&random.taken);
 }
-END_TEST
 
-START_TEST(random_next_is_splitmix64)
+TEST(random_next_is_splitmix64)
 {
 	/* Published values for seed 1234567 (Vigna, splitmix64.c). */
 	uint64_t state = 1234567;
@@ -178,7 +176,6 @@ START_TEST(random_next_is_splitmix64)
 	ck_assert_uint_eq(random_next(&state), 3203168211198807973u);
 	ck_assert_uint_eq(random_next(&state), 9817491932198370423u);
 }
-END_TEST
 
 /* --- stops --- */
 
@@ -204,7 +201,7 @@ static bool stops_at(const struct stops *stops, uint64_t nth, struct random_sour
 }
 
 /* Each step of the plain run has its turn, within a few times as many runs as there are steps. */
-START_TEST(every_step_is_stopped_at)
+TEST(every_step_is_stopped_at)
 {
 	struct random_source random = {0};
 	struct stops stops;
@@ -226,7 +223,6 @@ START_TEST(every_step_is_stopped_at)
 	stops_free(&stops);
 	deviations_free(&random.taken);
 }
-END_TEST
 
 /* A recorded run of a server's task and a client, step by step: both touch line 0, and each has a
  * line of its own. */
@@ -279,7 +275,7 @@ static bool is_meeting(unsigned step)
 
 /* Three of eight runs stop a task where it meets another, each such step in its turn; and what was
  * held before stops at such a step as well. */
-START_TEST(runs_stop_where_tasks_meet)
+TEST(runs_stop_where_tasks_meet)
 {
 	struct random_source random = {0};
 	unsigned first[RECORDED] = {0}, again = 0;
@@ -315,11 +311,10 @@ START_TEST(runs_stop_where_tasks_meet)
 	stops_free(&stops);
 	deviations_free(&random.taken);
 }
-END_TEST
 
 /* In 6 of 8 runs the server's process is killed, in 4 of them at a step of its own; in one a
  * client's process, in one a client's machine. */
-START_TEST(runs_kill_at_a_step)
+TEST(runs_kill_at_a_step)
 {
 	struct random_source random = {0};
 	unsigned server = 0, elsewhere = 0, process = 0, machine = 0;
@@ -347,11 +342,10 @@ START_TEST(runs_kill_at_a_step)
 	stops_free(&stops);
 	deviations_free(&random.taken);
 }
-END_TEST
 
 /* In most runs that kill a client's process the server stops where it works for what that was
  * doing, so that the client may be back before the server has done it. */
-START_TEST(runs_stop_the_server_for_the_dead)
+TEST(runs_stop_the_server_for_the_dead)
 {
 	struct random_source random = {0};
 	unsigned at_work = 0;
@@ -379,11 +373,10 @@ START_TEST(runs_stop_the_server_for_the_dead)
 	stops_free(&stops);
 	deviations_free(&random.taken);
 }
-END_TEST
 
 /* --- trace --- */
 
-START_TEST(trace_replays_random)
+TEST(trace_replays_random)
 {
 	struct random_source random = {0};
 	unsigned deviations = 0;
@@ -401,9 +394,8 @@ START_TEST(trace_replays_random)
 	ck_assert_uint_gt(deviations, 1000);
 	deviations_free(&random.taken);
 }
-END_TEST
 
-START_TEST(trace_replays_in_any_order)
+TEST(trace_replays_in_any_order)
 {
 	/* A deviation is its point's name, not its place in the list. */
 	struct random_source random = {0};
@@ -428,7 +420,6 @@ START_TEST(trace_replays_in_any_order)
 	}
 	deviations_free(&random.taken);
 }
-END_TEST
 
 static void add_step(struct deviations *list, const char *who, unsigned put, unsigned store,
 		     unsigned answer)
@@ -444,7 +435,7 @@ static void add_step(struct deviations *list, const char *who, unsigned put, uns
 	ck_assert_int_eq(deviations_add(list, &d), 0);
 }
 
-START_TEST(empty_trace_is_plain)
+TEST(empty_trace_is_plain)
 {
 	struct deviations none = {0};
 	struct trace_source trace;
@@ -453,9 +444,8 @@ START_TEST(empty_trace_is_plain)
 	ck_assert_ptr_null(trace_unused(&trace));
 	trace_finish(&trace);
 }
-END_TEST
 
-START_TEST(unused_is_told)
+TEST(unused_is_told)
 {
 	struct deviations list = {0};
 	struct trace_source trace;
@@ -473,9 +463,8 @@ START_TEST(unused_is_told)
 	trace_finish(&trace);
 	deviations_free(&list);
 }
-END_TEST
 
-START_TEST(answer_out_of_range_is_left_out)
+TEST(answer_out_of_range_is_left_out)
 {
 	struct deviations list = {0}, rest = {0};
 	struct trace_source trace;
@@ -493,7 +482,6 @@ START_TEST(answer_out_of_range_is_left_out)
 	deviations_free(&list);
 	deviations_free(&rest);
 }
-END_TEST
 
 static unsigned ask(struct trace_source *trace, unsigned n)
 {
@@ -501,7 +489,7 @@ static unsigned ask(struct trace_source *trace, unsigned n)
 	return trace->source.answer(&trace->source, &at, n);
 }
 
-START_TEST(line_of_other_versions_is_left_out)
+TEST(line_of_other_versions_is_left_out)
 {
 	/* "version 1 of 3": with two versions, or four, it is another line's story. */
 	const struct deviation d = {.kind = CHOICE_LINE, .a = 3, .b = 1, .c = 3, .answer = 2};
@@ -526,9 +514,8 @@ START_TEST(line_of_other_versions_is_left_out)
 	trace_finish(&trace);
 	deviations_free(&list);
 }
-END_TEST
 
-START_TEST(same_point_twice)
+TEST(same_point_twice)
 {
 	/* If two deviations have one name, the first is the point's first time. */
 	struct deviations list = {0};
@@ -544,9 +531,8 @@ START_TEST(same_point_twice)
 	trace_finish(&trace);
 	deviations_free(&list);
 }
-END_TEST
 
-START_TEST(other_kinds_are_not_asked)
+TEST(other_kinds_are_not_asked)
 {
 	struct deviations list = {0};
 	struct trace_source trace;
@@ -557,10 +543,9 @@ START_TEST(other_kinds_are_not_asked)
 	trace_finish(&trace);
 	deviations_free(&list);
 }
-END_TEST
 
 /* What was recorded, written as text and read again, replays the same run. */
-START_TEST(text_replays_random)
+TEST(text_replays_random)
 {
 	const struct tm_region region = {.name = "all", .off = 0, .len = 4096};
 	const struct deviation_names names = {&region, 1};
@@ -587,7 +572,6 @@ START_TEST(text_replays_random)
 	}
 	deviations_free(&random.taken);
 }
-END_TEST
 
 /* --- what was written down keeps its meaning --- */
 
@@ -597,7 +581,7 @@ static uint64_t fnv(uint64_t hash, uint64_t x)
 }
 
 /* Reports name seeds: one means the same for ever, even with more kinds after CHOICE_FAIL. */
-START_TEST(seeds_are_fixed)
+TEST(seeds_are_fixed)
 {
 	static struct random_source random;
 	uint64_t hash = 14695981039346656037u;
@@ -610,10 +594,9 @@ START_TEST(seeds_are_fixed)
 	deviations_free(&random.taken);
 	ck_assert_uint_eq(hash, 0xa0483bd20d6efd6e);
 }
-END_TEST
 
 /* So do the bytes of a corpus: a record's kind, and whose it is. 0x8f is a failing call. */
-START_TEST(bytes_are_fixed)
+TEST(bytes_are_fixed)
 {
 	static struct byte_source bytes;
 	uint64_t hash = 14695981039346656037u;
@@ -627,11 +610,10 @@ START_TEST(bytes_are_fixed)
 	deviations_free(&bytes.taken);
 	ck_assert_uint_eq(hash, 0xf0230f77a24a7073);
 }
-END_TEST
 
 /* A record that is made for a class is read as that class, and every kind that the fuzzer is to
  * draw has one. */
-START_TEST(records_have_their_class)
+TEST(records_have_their_class)
 {
 	static const uint8_t class_of[] = {
 #define X(name, record, ...) record,
@@ -650,34 +632,8 @@ START_TEST(records_have_their_class)
 	}
 	deviations_free(&bytes.taken);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("sources");
-	TCase *tc = tcase_create("sources");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_set_timeout(tc, 120);
-	tcase_add_test(tc, random_is_its_seed);
-	tcase_add_test(tc, random_gives_every_answer);
-	tcase_add_test(tc, random_next_is_splitmix64);
-	tcase_add_test(tc, every_step_is_stopped_at);
-	tcase_add_test(tc, runs_stop_where_tasks_meet);
-	tcase_add_test(tc, runs_kill_at_a_step);
-	tcase_add_test(tc, runs_stop_the_server_for_the_dead);
-	tcase_add_test(tc, trace_replays_random);
-	tcase_add_test(tc, trace_replays_in_any_order);
-	tcase_add_test(tc, text_replays_random);
-	tcase_add_test(tc, empty_trace_is_plain);
-	tcase_add_test(tc, unused_is_told);
-	tcase_add_test(tc, answer_out_of_range_is_left_out);
-	tcase_add_test(tc, line_of_other_versions_is_left_out);
-	tcase_add_test(tc, same_point_twice);
-	tcase_add_test(tc, other_kinds_are_not_asked);
-	tcase_add_test(tc, seeds_are_fixed);
-	tcase_add_test(tc, bytes_are_fixed);
-	tcase_add_test(tc, records_have_their_class);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("sources", setup, teardown));
 }

@@ -159,7 +159,7 @@ static void check_size(const struct made *m, size_t columns)
 	ck_assert_msg(lines <= SCREEN, "%u lines:\n%s", lines, m->text);
 }
 
-START_TEST(all_as_expected)
+TEST(all_as_expected)
 {
 	struct made m;
 	setup(&m);
@@ -190,9 +190,8 @@ START_TEST(all_as_expected)
 	check_size(&m, COLUMNS);
 	teardown(&m);
 }
-END_TEST
 
-START_TEST(promise_broken)
+TEST(promise_broken)
 {
 	struct made m;
 	setup(&m);
@@ -222,9 +221,8 @@ START_TEST(promise_broken)
 			 "KEEP, erda (wrap) RDA,\nrdmp_kv (ddio=off) DUR.\n");
 	teardown(&m);
 }
-END_TEST
 
-START_TEST(known_breaks_that_differ)
+TEST(known_breaks_that_differ)
 {
 	struct made m;
 	unsigned first;
@@ -252,10 +250,9 @@ START_TEST(known_breaks_that_differ)
 	ck_assert_int_eq(mark_at(&m, "erda", "ddio=off", TM_NORES), 'x');
 	teardown(&m);
 }
-END_TEST
 
 /* What was not seen to break, where it may; and what nothing was tried of. */
-START_TEST(could_not_tell)
+TEST(could_not_tell)
 {
 	struct made m;
 	setup(&m);
@@ -270,10 +267,9 @@ START_TEST(could_not_tell)
 	ck_assert_int_eq(mark(&m, "efactory", TM_KEEP), '.');
 	teardown(&m);
 }
-END_TEST
 
 /* What was left off: what is not finished is not known unless it broke; nothing else is. */
-START_TEST(left_off)
+TEST(left_off)
 {
 	struct made m;
 	setup(&m);
@@ -301,11 +297,10 @@ START_TEST(left_off)
 	ck_assert_ptr_null(strstr(m.text, "Nothing needs attention"));
 	teardown(&m);
 }
-END_TEST
 
 /* Something of all was tried, and nothing is finished: hardware that is alike is still one row, and
  * all of it is a screen. */
-START_TEST(nothing_finished)
+TEST(nothing_finished)
 {
 	struct made m;
 	setup(&m);
@@ -331,10 +326,9 @@ START_TEST(nothing_finished)
 	check_size(&m, WIDE);
 	teardown(&m);
 }
-END_TEST
 
 /* What breaks wherever there is DDIO is one thing, of all contracts that it is so of. */
-START_TEST(holds_on_some_hardware)
+TEST(holds_on_some_hardware)
 {
 	static const char *const with[] = {"default", "ack_early=off", "dma_order=any",
 					   "line_torn=prefix", "sizes"};
@@ -355,10 +349,9 @@ START_TEST(holds_on_some_hardware)
 			 "domain=mhp, domain=wsp), erda LIVE.");
 	teardown(&m);
 }
-END_TEST
 
 /* Of a small budget it is said how small it was. */
-START_TEST(small_budget)
+TEST(small_budget)
 {
 	struct made m;
 	setup(&m);
@@ -369,10 +362,9 @@ START_TEST(small_budget)
 		 "workload.\n");
 	teardown(&m);
 }
-END_TEST
 
 /* Of many that need attention, as many are named as there is room for. */
-START_TEST(many_surprises)
+TEST(many_surprises)
 {
 	struct made m;
 	setup(&m);
@@ -385,10 +377,9 @@ START_TEST(many_surprises)
 	ck_assert(more && !strcmp(strstr(more, " more"), " more."));
 	teardown(&m);
 }
-END_TEST
 
 /* A file could not be written: that is the verdict, not that all is well. */
-START_TEST(unwritten)
+TEST(unwritten)
 {
 	struct made m;
 	setup(&m);
@@ -398,7 +389,6 @@ START_TEST(unwritten)
 	find(&m, "\nNot all results could be written.\n");
 	teardown(&m);
 }
-END_TEST
 
 /* The text so far, and what came since. */
 static size_t rows_now(struct made *m, struct report_matrix *matrix, size_t before)
@@ -411,7 +401,7 @@ static size_t rows_now(struct made *m, struct report_matrix *matrix, size_t befo
 
 /* Rows appear as soon as they are finished, in the order of the configurations; and the text is
  * that of a campaign that is printed at its end. */
-START_TEST(rows_as_finished)
+TEST(rows_as_finished)
 {
 	struct made whole, m;
 	struct report_matrix matrix;
@@ -449,23 +439,8 @@ START_TEST(rows_as_finished)
 	teardown(&m);
 	teardown(&whole);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("summary");
-	TCase *cases = tcase_create("summary");
-	tcase_add_test(cases, all_as_expected);
-	tcase_add_test(cases, promise_broken);
-	tcase_add_test(cases, known_breaks_that_differ);
-	tcase_add_test(cases, could_not_tell);
-	tcase_add_test(cases, left_off);
-	tcase_add_test(cases, nothing_finished);
-	tcase_add_test(cases, holds_on_some_hardware);
-	tcase_add_test(cases, small_budget);
-	tcase_add_test(cases, many_surprises);
-	tcase_add_test(cases, unwritten);
-	tcase_add_test(cases, rows_as_finished);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	return run_suite(listed_suite("summary", NULL, NULL));
 }

@@ -32,7 +32,7 @@ static void shown(FILE *file, time_t at, const char *expected)
 	ck_assert_str_eq(text, expected);
 }
 
-START_TEST(line_each_half_minute)
+TEST(line_each_half_minute)
 {
 	FILE *file = tmpfile(), *err = stderr;
 	int saved = dup(STDERR_FILENO);
@@ -51,9 +51,8 @@ START_TEST(line_each_half_minute)
 	fclose(file);
 	ck_assert_ptr_eq(err, stderr);
 }
-END_TEST
 
-START_TEST(full_output)
+TEST(full_output)
 {
 	FILE *out = stdout;
 	ck_assert_int_eq(output_flush(), 0);
@@ -66,14 +65,8 @@ START_TEST(full_output)
 	}
 	stdout = out;
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("terminal");
-	TCase *cases = tcase_create("terminal");
-	tcase_add_test(cases, line_each_half_minute);
-	tcase_add_test(cases, full_output);
-	suite_add_tcase(suite, cases);
-	return run_suite(suite);
+	return run_suite(listed_suite("terminal", NULL, NULL));
 }

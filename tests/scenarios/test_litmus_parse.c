@@ -77,7 +77,7 @@ static const char everything[] = "(* a comment over\n"
 
 /* --- what a file says --- */
 
-START_TEST(header)
+TEST(header)
 {
 	parse_good(everything);
 	ck_assert_str_eq(test.name, "All+of-it.1");
@@ -92,9 +92,8 @@ START_TEST(header)
 	ck_assert_ptr_null(test.doc);
 	ck_assert_uint_eq(test.pool_bytes, 64);
 }
-END_TEST
 
-START_TEST(locations)
+TEST(locations)
 {
 	static const struct {
 		const char *name, *host;
@@ -126,10 +125,9 @@ START_TEST(locations)
 	ck_assert_str_eq(test.host[test.qp[0].host[0]], "A");
 	ck_assert_str_eq(test.host[test.qp[0].host[1]], "B");
 }
-END_TEST
 
 /* A location of more than a line goes on in the next; the one after it stands in its last line. */
-START_TEST(after)
+TEST(after)
 {
 	parse_good("litmus t { a[9]@A; b@A; c[7]@A = 1 after a; d@A after b } P0@A ; exists true");
 	ck_assert_uint_eq(test.location[1].off, 128);
@@ -140,7 +138,6 @@ START_TEST(after)
 	parse_good("litmus t { a@A; b@A after a; c@A after a } P0@A ; exists true");
 	ck_assert_uint_eq(test.location[2].off, 16);
 }
-END_TEST
 
 /* A statement as text: operands that do not matter are left out. */
 static void tell_range(const struct litmus_range *range, char *buf)
@@ -207,7 +204,7 @@ static const char *tell(const struct litmus_statement *s)
 	return buf;
 }
 
-START_TEST(statements)
+TEST(statements)
 {
 	static const char *const want[2][LITMUS_STATEMENTS] = {
 		{"store z[0,1] 1",
@@ -272,9 +269,8 @@ START_TEST(statements)
 	ck_assert_str_eq(test.thread[1].statement[0].text, "x = 0xffffffffffffffff");
 	ck_assert_uint_eq(test.thread[1].statement[0].column, 32);
 }
-END_TEST
 
-START_TEST(conditions)
+TEST(conditions)
 {
 	static const char *const places[] = {"y", "P0:r1", "crash:x3[5]", "P1:r0",
 					     "x", "a[3]",  "crash:x"};
@@ -296,7 +292,6 @@ START_TEST(conditions)
 	ck_assert_str_eq(test.condition[2].text, "forall crash:x = 0");
 	ck_assert_uint_eq(test.condition[1].line, 44);
 }
-END_TEST
 
 /* --- what conditions mean --- */
 
@@ -326,7 +321,7 @@ static const struct {
 	{"x=2", 0},
 };
 
-START_TEST(formula)
+TESTS(formula, COUNT(formulas))
 {
 	char text[300];
 	snprintf(text, sizeof(text),
@@ -343,10 +338,9 @@ START_TEST(formula)
 		ck_assert(litmus_holds(&test, &test.condition[2], value));
 	}
 }
-END_TEST
 
 /* Registers that no condition names together with what is left do not tell crash outcomes apart. */
-START_TEST(places)
+TEST(places)
 {
 	static const struct {
 		const char *conditions, *final, *crash; /* a letter a place: does it belong? */
@@ -372,7 +366,6 @@ START_TEST(places)
 		}
 	}
 }
-END_TEST
 
 /* --- errors --- */
 
@@ -536,7 +529,7 @@ static const struct {
 	{PROGRAM "observe x, exists true", 3, 12, "'exists'; expected a location"},
 };
 
-START_TEST(wrong)
+TESTS(wrong, COUNT(errors))
 {
 	int rc = parse(errors[_i].text);
 	ck_assert_msg(rc == -EINVAL, "accepted: %s", errors[_i].text);
@@ -546,7 +539,6 @@ START_TEST(wrong)
 		      error.column, error.message, errors[_i].line, errors[_i].column,
 		      errors[_i].message);
 }
-END_TEST
 
 /* --- limits: as much as is allowed is read, one more is an error --- */
 
@@ -589,7 +581,7 @@ static const struct {
 	{T "exists x=1", " /\\ P0:r0 = #", "", 127, "more than 256 atoms and operators"},
 };
 
-START_TEST(limit)
+TESTS(limit, COUNT(limits))
 {
 	unsigned n = limits[_i].limit;
 	int rc = parse_many(limits[_i].before, limits[_i].each, n, limits[_i].after);
@@ -600,10 +592,9 @@ START_TEST(limit)
 	ck_assert_int_eq(rc, -EINVAL);
 	ck_assert_msg(strstr(error.message, limits[_i].message), "%s", error.message);
 }
-END_TEST
 
 /* Threads; and parentheses, of which a million would exhaust the stack. */
-START_TEST(nested)
+TEST(nested)
 {
 	parse_good("litmus t { } P0@A|P1@A|P2@A|P3@A|P4@A|P5@A|P6@A|P7@A ; exists P7:r0=0");
 	ck_assert_int_eq(
@@ -617,10 +608,9 @@ START_TEST(nested)
 	ck_assert_int_eq(parse_many(T "exists true", "-> true", 1000000, ""), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(error.message, "more than 256 atoms and operators"));
 }
-END_TEST
 
 /* Long texts are cut, not run over. */
-START_TEST(cut)
+TEST(cut)
 {
 	ck_assert_int_eq(parse_many(T "x = 1", "          ", 50, "| ; exists x=1"), 0);
 	ck_assert_str_eq(test.thread[0].statement[0].text, "x = 1");
@@ -630,7 +620,6 @@ START_TEST(cut)
 	ck_assert_int_eq(parse_many(T "exists x=1", " /\\ x=1", 100, ""), 0);
 	ck_assert_uint_eq(strlen(test.condition[0].text), sizeof(test.condition[0].text) - 1);
 }
-END_TEST
 
 /* --- garbage --- */
 
@@ -708,7 +697,7 @@ static size_t mutate(char *text, size_t len, size_t room, uint64_t *seed)
 	return len;
 }
 
-START_TEST(garbage)
+TEST(garbage)
 {
 	static const char small[] = PROGRAM "y = 1 | r1 = x ; put q x <- y | clwb x ; exists "
 					    "(P1:r1=1 /\\ ~x=1) forall crash:x=0";
@@ -736,7 +725,6 @@ START_TEST(garbage)
 	}
 	ck_assert_uint_gt(good, 100); /* it is not all nonsense */
 }
-END_TEST
 
 static void free_test(void)
 {
@@ -745,21 +733,5 @@ static void free_test(void)
 
 int main(void)
 {
-	Suite *suite = suite_create("litmus_parse");
-	TCase *tc = tcase_create("all");
-	tcase_add_checked_fixture(tc, NULL, free_test);
-	tcase_add_test(tc, header);
-	tcase_add_test(tc, locations);
-	tcase_add_test(tc, after);
-	tcase_add_test(tc, statements);
-	tcase_add_test(tc, conditions);
-	tcase_add_loop_test(tc, formula, 0, COUNT(formulas));
-	tcase_add_test(tc, places);
-	tcase_add_loop_test(tc, wrong, 0, COUNT(errors));
-	tcase_add_loop_test(tc, limit, 0, COUNT(limits));
-	tcase_add_test(tc, nested);
-	tcase_add_test(tc, cut);
-	tcase_add_test(tc, garbage);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("litmus_parse", NULL, free_test));
 }

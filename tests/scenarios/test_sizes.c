@@ -24,7 +24,7 @@ static void make(struct workload *w)
 	ck_assert_int_eq(workload_parse_client(w, 2, "put k2 160, clean", &expected), 0);
 }
 
-START_TEST(edges_are_drawn)
+TEST(edges_are_drawn)
 {
 	static bool alone[2000], summed[2000];
 	unsigned shorter = 0, longer = 0, same = 0, largest = 0, full = 0;
@@ -57,9 +57,8 @@ START_TEST(edges_are_drawn)
 	ck_assert(shorter > SEEDS / 4 && longer > SEEDS / 8 && same > SEEDS / 20 && largest > 0);
 	ck_assert(full > SEEDS / 12 && full < SEEDS / 4);
 }
-END_TEST
 
-START_TEST(the_rest_stays)
+TEST(the_rest_stays)
 {
 	for (unsigned seed = 0; seed < SEEDS; seed++) {
 		struct workload w, again;
@@ -81,9 +80,8 @@ START_TEST(the_rest_stays)
 		workload_free(&again);
 	}
 }
-END_TEST
 
-START_TEST(limits_are_kept)
+TEST(limits_are_kept)
 {
 	char expected[WORKLOAD_EXPECTED];
 	struct workload w;
@@ -110,7 +108,6 @@ START_TEST(limits_are_kept)
 	ck_assert_str_eq(expected, "limited takes at most 2 keys");
 	workload_free(&w);
 }
-END_TEST
 
 /* A workload as a trace has it, and what it is within a store's limits; NULL: it cannot be. */
 static const struct {
@@ -165,7 +162,7 @@ static void parse(struct workload *w, const char *const text[3])
 		ck_assert_int_eq(workload_parse_client(w, c, text[c], &expected), 0);
 }
 
-START_TEST(limits_keep_the_shape)
+TESTS(limits_keep_the_shape, sizeof(scaled) / sizeof(scaled[0]))
 {
 	const struct tm_store store = {.name = "small",
 				       .min_vlen = scaled[_i].min,
@@ -181,17 +178,8 @@ START_TEST(limits_keep_the_shape)
 	workload_free(&w);
 	workload_free(&right);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("sizes");
-	TCase *tc = tcase_create("sizes");
-
-	tcase_add_test(tc, edges_are_drawn);
-	tcase_add_test(tc, the_rest_stays);
-	tcase_add_test(tc, limits_are_kept);
-	tcase_add_loop_test(tc, limits_keep_the_shape, 0, sizeof(scaled) / sizeof(scaled[0]));
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("sizes", NULL, NULL));
 }

@@ -141,7 +141,7 @@ static void check_fates(enum cut_kind kind, const char *expected)
 	}
 }
 
-START_TEST(fates)
+TESTS(fates, (int)(sizeof(table) / sizeof(table[0])))
 {
 	static const struct source_lines lines;
 	struct world *w = &worlds.world[0];
@@ -176,13 +176,8 @@ START_TEST(fates)
 	sim_free(w->sim);
 	pmem_stack_free(stack);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("cuts");
-	TCase *tc = tcase_create("cuts");
-	tcase_add_loop_test(tc, fates, 0, (int)(sizeof(table) / sizeof(table[0])));
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("cuts", NULL, NULL));
 }

@@ -81,7 +81,7 @@ static unsigned check_results(const struct driver *d)
 	return n;
 }
 
-START_TEST(every_unit_once)
+TEST(every_unit_once)
 {
 	for (unsigned jobs = 1; jobs <= 3; jobs++) {
 		struct driver d = driver_of(jobs);
@@ -91,10 +91,9 @@ START_TEST(every_unit_once)
 		ck_assert_uint_eq(check_results(&d), UNITS);
 	}
 }
-END_TEST
 
 /* Ranks weigh more than costs. */
-START_TEST(by_rank)
+TEST(by_rank)
 {
 	struct driver d = driver_of(1);
 	unsigned taken = 0;
@@ -106,9 +105,8 @@ START_TEST(by_rank)
 	ck_assert_int_eq(driver_run(&d), 0);
 	ck_assert_uint_eq(check_results(&d), UNITS);
 }
-END_TEST
 
-START_TEST(stopped)
+TEST(stopped)
 {
 	struct driver_bounds bounds = {.stop = &stop};
 	struct driver d = driver_of(2);
@@ -121,9 +119,8 @@ START_TEST(stopped)
 	ck_assert_int_eq(driver_run(&d), -EINTR);
 	ck_assert_uint_eq(check_results(&d), ENDLESS);
 }
-END_TEST
 
-START_TEST(out_of_time)
+TEST(out_of_time)
 {
 	struct driver_bounds bounds = {.stop = &stop, .seconds = 0.2};
 	struct driver d = driver_of(2);
@@ -132,7 +129,6 @@ START_TEST(out_of_time)
 	ck_assert_int_eq(driver_run(&d), -EINTR);
 	ck_assert_uint_le(check_results(&d), ENDLESS);
 }
-END_TEST
 
 /* A process that ends in the middle of its work is no reason to wait, nor taken for a stop. */
 static void dies(void *arg, unsigned unit, void *result)
@@ -142,7 +138,7 @@ static void dies(void *arg, unsigned unit, void *result)
 	quick(arg, unit, result);
 }
 
-START_TEST(process_died)
+TEST(process_died)
 {
 	struct driver_bounds bounds = {.stop = &stop};
 	struct driver d = driver_of(1);
@@ -151,19 +147,8 @@ START_TEST(process_died)
 	ck_assert_int_eq(driver_run(&d), -ECHILD);
 	ck_assert_uint_eq(check_results(&d), ENDLESS);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("driver");
-	TCase *tc = tcase_create("driver");
-
-	tcase_add_test(tc, every_unit_once);
-	tcase_add_test(tc, by_rank);
-	tcase_add_test(tc, stopped);
-	tcase_add_test(tc, out_of_time);
-	tcase_add_test(tc, process_died);
-	tcase_set_timeout(tc, 60);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("driver", NULL, NULL));
 }

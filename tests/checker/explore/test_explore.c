@@ -235,14 +235,13 @@ static void lazy_is_eager_for(const char *store, const struct little *l)
 	bench_free(b);
 }
 
-START_TEST(lazy_is_eager)
+TESTS(lazy_is_eager, (int)(sizeof(lazy) / sizeof(lazy[0])))
 {
 	if (!in_share(_i))
 		return;
 	for (unsigned s = 0; stores[s]; s++)
 		lazy_is_eager_for(stores[s]->name, &lazy[_i]);
 }
-END_TEST
 
 /* --- reduced points and anywhere --- */
 
@@ -318,14 +317,13 @@ static void reduced_is_anywhere_for(const char *store, const char *variant, cons
 	bench_free(b);
 }
 
-START_TEST(reduced_is_anywhere)
+TESTS(reduced_is_anywhere, (int)(sizeof(anywhere) / sizeof(anywhere[0])))
 {
 	if (!in_share(_i))
 		return;
 	for (unsigned s = 0; stores[s]; s++)
 		reduced_is_anywhere_for(stores[s]->name, "default", &anywhere[_i], ANYWHERE_RUNS);
 }
-END_TEST
 
 /* Stores with a bug best show a difference between what failures leave at different places. */
 static const struct little anywhere_bugs[] = {
@@ -336,7 +334,7 @@ static const struct little anywhere_bugs[] = {
 	{"wr ddio=off", "k1 40", {"put k1 40, get k1"}},
 };
 
-START_TEST(reduced_is_anywhere_with_bugs)
+TESTS(reduced_is_anywhere_with_bugs, (int)(sizeof(anywhere_bugs) / sizeof(anywhere_bugs[0])))
 {
 	if (!in_share(_i))
 		return;
@@ -344,7 +342,6 @@ START_TEST(reduced_is_anywhere_with_bugs)
 		for (const struct tm_variant *v = stores[s]->variants; v->name; v++)
 			reduced_is_anywhere_for(stores[s]->name, v->name, &anywhere_bugs[_i], 5);
 }
-END_TEST
 
 /* --- the same again --- */
 
@@ -366,7 +363,7 @@ static const char *const same[] = {"w-r", "ww-w", "w1r2-w2r1", "new-w-wr", "wd-r
 /* A run, the run again, and the run by the list of its deviations. A plain run hashes packets where
  * a trace, which could name each line, hashes lines: it is compared by what the clients saw and by
  * its time. */
-START_TEST(run_is_deterministic)
+TESTS(run_is_deterministic, (int)(sizeof(same) / sizeof(same[0])))
 {
 	for (unsigned s = 0; stores[s]; s++) {
 		struct bench *b = bench_named(stores[s]->name, "default", same[_i],
@@ -393,7 +390,6 @@ START_TEST(run_is_deterministic)
 		bench_free(b);
 	}
 }
-END_TEST
 
 static void same_results(const struct explorer *a, const struct explorer *b)
 {
@@ -415,7 +411,7 @@ static void same_results(const struct explorer *a, const struct explorer *b)
 }
 
 /* Two explorers, turn by turn, and each of them alone. */
-START_TEST(explorers_do_not_meet)
+TEST(explorers_do_not_meet)
 {
 	struct bench *together[2], *alone[2];
 
@@ -437,7 +433,6 @@ START_TEST(explorers_do_not_meet)
 		bench_free(alone[i]);
 	}
 }
-END_TEST
 
 static void images_are_restored(const struct bench *b)
 {
@@ -449,7 +444,7 @@ static void images_are_restored(const struct bench *b)
 }
 
 /* A run leaves nothing for the next one. */
-START_TEST(images_come_back)
+TESTS(images_come_back, (int)(sizeof(same) / sizeof(same[0])))
 {
 	for (unsigned s = 0; stores[s]; s++) {
 		struct bench *a = bench_named(stores[s]->name, "default", same[_i],
@@ -471,7 +466,6 @@ START_TEST(images_come_back)
 		bench_free(b);
 	}
 }
-END_TEST
 
 /* --- campaigns --- */
 
@@ -497,7 +491,7 @@ static void open_campaign(struct campaign *c, const char *const *workload, unsig
 	c->options.runs = runs;
 }
 
-START_TEST(some_workloads_get_all_runs)
+TEST(some_workloads_get_all_runs)
 {
 	static const char *const workload[] = {"w", "w-r"};
 	static const unsigned runs[] = {2, 40};
@@ -512,7 +506,6 @@ START_TEST(some_workloads_get_all_runs)
 	}
 	campaign_free(&c);
 }
-END_TEST
 
 static bool any_begins(const char *prefix)
 {
@@ -525,7 +518,7 @@ static bool any_begins(const char *prefix)
 	return found;
 }
 
-START_TEST(shapes_have_their_workloads)
+TEST(shapes_have_their_workloads)
 {
 	for (unsigned i = 0; stores[i]; i++)
 		for (const struct tm_shape *s = stores[i]->shapes; s && s->name; s++)
@@ -533,10 +526,9 @@ START_TEST(shapes_have_their_workloads)
 				      "%s, shape %s: no workload begins with \"%s\"",
 				      stores[i]->name, s->name, s->often);
 }
-END_TEST
 
 /* A GET of bytes that two PUTs write is not asked which it saw; of others it is. */
-START_TEST(shared_bytes_say_nothing)
+TEST(shared_bytes_say_nothing)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
 	struct deviations none = {0};
@@ -575,9 +567,8 @@ START_TEST(shared_bytes_say_nothing)
 	setup_free(&s);
 	free(ex);
 }
-END_TEST
 
-START_TEST(jobs_change_nothing)
+TEST(jobs_change_nothing)
 {
 	static const char *const workload[] = {"wr", "w-w", "dr", "w1w2"};
 	struct campaign one, three;
@@ -613,7 +604,6 @@ START_TEST(jobs_change_nothing)
 	campaign_free(&one);
 	campaign_free(&three);
 }
-END_TEST
 
 /* --- every change was seen --- */
 
@@ -686,7 +676,7 @@ static const char *const seen_variants[][2] = {
 static const char *const seen_workloads[] = {"ww-w",	 "wd-w",     "w1w2-r2r1",
 					     "new-w-wr", "w-w.1500", "move-w3-r2r2"};
 
-START_TEST(every_change_is_seen)
+TESTS(every_change_is_seen, (int)(sizeof(seen_variants) / sizeof(seen_variants[0])))
 {
 	struct breaker breaker = {0};
 	unsigned machines[WORLDS + 1] = {0};
@@ -706,7 +696,6 @@ START_TEST(every_change_is_seen)
 	for (unsigned m = 1; m <= WORLDS; m++)
 		ck_assert_uint_gt(machines[m], 50);
 }
-END_TEST
 
 /* --- replay --- */
 
@@ -776,7 +765,7 @@ static void replay_failure(const struct campaign *c, unsigned config, unsigned c
 	free(again);
 }
 
-START_TEST(failures_replay)
+TEST(failures_replay)
 {
 	static const char *const workload[] = {"w", "wr", "ww", "dr", "w-w", "w-r", "w1w2", "wd-r"};
 	/* By design and by the default hardware: core/stores/NAME/expected.txt. That has all
@@ -803,7 +792,6 @@ START_TEST(failures_replay)
 	}
 	campaign_free(&c);
 }
-END_TEST
 
 /* --- samples --- */
 
@@ -832,7 +820,7 @@ static void see_image(void *arg, const struct explorer *ex, unsigned machine)
 
 /* Where there are too many images, the sample is the same whether recovery is cut or not: else a
  * break that a campaign has seen in a sample would not be found again. */
-START_TEST(samples_are_of_the_point)
+TEST(samples_are_of_the_point)
 {
 	struct explore_limits limits = explore_default;
 	struct seen_images seen[2] = {0};
@@ -855,7 +843,6 @@ START_TEST(samples_are_of_the_point)
 	ck_assert_uint_eq(seen[0].images, seen[1].images);
 	ck_assert_uint_eq(seen[0].sum, seen[1].sum);
 }
-END_TEST
 
 /* --- shrinking --- */
 
@@ -870,7 +857,7 @@ static const struct {
 	{"efactory", "w1w2", TM_DUR, 1, 1},
 };
 
-START_TEST(failures_shrink)
+TESTS(failures_shrink, (int)(sizeof(shrinks) / sizeof(shrinks[0])))
 {
 	unsigned contract = shrinks[_i].contract;
 	struct bench *b = bench_named(shrinks[_i].store, "default", shrinks[_i].workload,
@@ -902,7 +889,6 @@ START_TEST(failures_shrink)
 	free(out);
 	bench_free(b);
 }
-END_TEST
 
 /* --- what is known of these stores --- */
 
@@ -945,7 +931,7 @@ static struct bench *bench_half(const char *variant, unsigned i)
 	return b;
 }
 
-START_TEST(half_landed_is_not_read)
+TESTS(half_landed_is_not_read, (int)(sizeof(halves) / sizeof(halves[0])))
 {
 	struct bench *blind = bench_half("crc_unchecked", (unsigned)_i),
 		     *b = bench_half("default", (unsigned)_i);
@@ -982,7 +968,6 @@ START_TEST(half_landed_is_not_read)
 	bench_free(blind);
 	bench_free(b);
 }
-END_TEST
 
 /*
  * A bug that only recovery has: no run breaks anything before the power fails, and
@@ -1000,7 +985,7 @@ static const struct {
 	{"erda", "recover_no_crc", TM_BIT(TM_FSCK)},
 };
 
-START_TEST(recovery_bug_is_found)
+TESTS(recovery_bug_is_found, (int)(sizeof(late) / sizeof(late[0])))
 {
 	struct bench *b = bench_named(late[_i].store, late[_i].variant, "w-w", &explore_default);
 	struct bench *control = bench_named(late[_i].store, "default", "w-w", &explore_default);
@@ -1024,7 +1009,6 @@ START_TEST(recovery_bug_is_found)
 	bench_free(b);
 	bench_free(control);
 }
-END_TEST
 
 /* --- structural checks --- */
 
@@ -1064,40 +1048,13 @@ static unsigned broken_with_check(void (*fsck)(const struct tm_env *, struct tm_
 	return broken;
 }
 
-START_TEST(checks_take_their_time)
+TEST(checks_take_their_time)
 {
 	ck_assert(!(broken_with_check(check_slowly) & TM_BIT(TM_LIVE)));
 	ck_assert(broken_with_check(check_for_ever) & TM_BIT(TM_LIVE));
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("explore");
-	TCase *tc = tcase_create("explore");
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, lazy_is_eager, 0, (int)(sizeof(lazy) / sizeof(lazy[0])));
-	tcase_add_loop_test(tc, reduced_is_anywhere, 0,
-			    (int)(sizeof(anywhere) / sizeof(anywhere[0])));
-	tcase_add_loop_test(tc, reduced_is_anywhere_with_bugs, 0,
-			    (int)(sizeof(anywhere_bugs) / sizeof(anywhere_bugs[0])));
-	tcase_add_loop_test(tc, run_is_deterministic, 0, (int)(sizeof(same) / sizeof(same[0])));
-	tcase_add_test(tc, explorers_do_not_meet);
-	tcase_add_loop_test(tc, images_come_back, 0, (int)(sizeof(same) / sizeof(same[0])));
-	tcase_add_test(tc, some_workloads_get_all_runs);
-	tcase_add_test(tc, shapes_have_their_workloads);
-	tcase_add_test(tc, shared_bytes_say_nothing);
-	tcase_add_test(tc, jobs_change_nothing);
-	tcase_add_loop_test(tc, every_change_is_seen, 0,
-			    (int)(sizeof(seen_variants) / sizeof(seen_variants[0])));
-	tcase_add_test(tc, failures_replay);
-	tcase_add_test(tc, samples_are_of_the_point);
-	tcase_add_test(tc, checks_take_their_time);
-	tcase_add_loop_test(tc, failures_shrink, 0, (int)(sizeof(shrinks) / sizeof(shrinks[0])));
-	tcase_add_loop_test(tc, half_landed_is_not_read, 0,
-			    (int)(sizeof(halves) / sizeof(halves[0])));
-	tcase_add_loop_test(tc, recovery_bug_is_found, 0, (int)(sizeof(late) / sizeof(late[0])));
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("explore", NULL, NULL));
 }

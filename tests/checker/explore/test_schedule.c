@@ -66,7 +66,7 @@ static bool is_plain(const struct stops *plain, const struct deviation *d)
 	return false;
 }
 
-START_TEST(second_stop_is_of_the_stopped_run)
+TEST(second_stop_is_of_the_stopped_run)
 {
 	struct bench *b = bench("efactory", "ww-cpcw", 1);
 	unsigned twice = 0, beyond = 0;
@@ -85,10 +85,9 @@ START_TEST(second_stop_is_of_the_stopped_run)
 	ck_assert_uint_gt(beyond, 0);
 	bench_free(b);
 }
-END_TEST
 
 /* A run depends on its number and the seed alone, not on the runs before it. */
-START_TEST(any_order)
+TEST(any_order)
 {
 	struct bench *b[2] = {bench("efactory", "ww-cpcw", 7), bench("efactory", "ww-cpcw", 7)};
 	uint64_t history[100];
@@ -105,10 +104,9 @@ START_TEST(any_order)
 	bench_free(b[0]);
 	bench_free(b[1]);
 }
-END_TEST
 
 /* Where the server does nothing of its own, its handling of requests is stopped. */
-START_TEST(handlers_stop_twice)
+TEST(handlers_stop_twice)
 {
 	struct bench *b = bench("ca", "w-w", 1);
 	unsigned stopped = 0;
@@ -120,10 +118,9 @@ START_TEST(handlers_stop_twice)
 	ck_assert_uint_gt(stopped, 0);
 	bench_free(b);
 }
-END_TEST
 
 /* No task can be held meanwhile: there is one client. */
-START_TEST(nothing_to_stop_twice)
+TEST(nothing_to_stop_twice)
 {
 	struct bench *b = bench("ca", "w", 1);
 
@@ -133,18 +130,8 @@ START_TEST(nothing_to_stop_twice)
 	}
 	bench_free(b);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("schedule");
-	TCase *tc = tcase_create("schedule");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, second_stop_is_of_the_stopped_run);
-	tcase_add_test(tc, any_order);
-	tcase_add_test(tc, handlers_stop_twice);
-	tcase_add_test(tc, nothing_to_stop_twice);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("schedule", NULL, NULL));
 }

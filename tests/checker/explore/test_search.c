@@ -338,7 +338,7 @@ static const struct compared compared[] = {
 	{"erda", "w-r", "domain=wsp", 2, 0, 0},
 };
 
-START_TEST(reduced_is_unreduced)
+TESTS(reduced_is_unreduced, (int)(sizeof(compared) / sizeof(compared[0])))
 {
 	const struct compared *c = &compared[_i];
 
@@ -364,7 +364,6 @@ START_TEST(reduced_is_unreduced)
 	bench_free(reduced);
 	bench_free(whole);
 }
-END_TEST
 
 /* --- reductions that are too greedy --- */
 
@@ -422,7 +421,7 @@ static const struct {
 	{but_power, "no power failure", {"erda", "w", "", 1, 0, 0}},
 };
 
-START_TEST(greed_is_caught)
+TESTS(greed_is_caught, (int)(sizeof(greedy) / sizeof(greedy[0])))
 {
 	const struct compared *c = &greedy[_i].c;
 
@@ -436,7 +435,6 @@ START_TEST(greed_is_caught)
 	bench_free(reduced);
 	bench_free(whole);
 }
-END_TEST
 
 /* --- what must be found --- */
 
@@ -454,7 +452,7 @@ static const struct {
 };
 
 /* Its trace, shrunk, breaks the same contract again. */
-START_TEST(found_and_replayed)
+TESTS(found_and_replayed, (int)(sizeof(found) / sizeof(found[0])))
 {
 	struct bench *b = bench_new(found[_i].store, found[_i].workload, found[_i].knobs);
 	unsigned contract = found[_i].contract;
@@ -485,10 +483,9 @@ START_TEST(found_and_replayed)
 	free(ex);
 	bench_free(b);
 }
-END_TEST
 
 /* Without faults nothing of this is lost; one is enough for a client that dies. */
-START_TEST(more_bounds_find_more)
+TEST(more_bounds_find_more)
 {
 	uint64_t outcomes = 0;
 
@@ -500,10 +497,9 @@ START_TEST(more_bounds_find_more)
 		bench_free(b);
 	}
 }
-END_TEST
 
 /* A bound on runs or states leaves something out, and that is said. */
-START_TEST(incomplete_is_told)
+TEST(incomplete_is_told)
 {
 	struct search_limits limits = search_default;
 	struct bench *b = bench_new("erda", "w-r", "");
@@ -528,10 +524,9 @@ START_TEST(incomplete_is_told)
 	ck_assert(!b->search.complete);
 	bench_free(b);
 }
-END_TEST
 
 /* A call that fails is a fault, and delays nothing. */
-START_TEST(calls_that_fail)
+TEST(calls_that_fail)
 {
 	struct bench *b = bench_new("remotelog", "w", "calls=fail");
 	struct search_limits limits = search_default;
@@ -549,10 +544,9 @@ START_TEST(calls_that_fail)
 	ck_assert_uint_gt(b->ex.counts.runs, runs);
 	bench_free(b);
 }
-END_TEST
 
 /* Both delays that no clock ends, in words and back. */
-START_TEST(words)
+TEST(words)
 {
 	static const char *const lines[] = {
 		"c2 c2.get1 before begin 1: delay until quiescence",
@@ -575,22 +569,8 @@ START_TEST(words)
 		ck_assert(choice_allows(d.kind, 1, d.answer));
 	}
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("search");
-	TCase *tc = tcase_create("search");
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, reduced_is_unreduced, 0,
-			    (int)(sizeof(compared) / sizeof(compared[0])));
-	tcase_add_loop_test(tc, greed_is_caught, 0, (int)(sizeof(greedy) / sizeof(greedy[0])));
-	tcase_add_loop_test(tc, found_and_replayed, 0, (int)(sizeof(found) / sizeof(found[0])));
-	tcase_add_test(tc, more_bounds_find_more);
-	tcase_add_test(tc, incomplete_is_told);
-	tcase_add_test(tc, words);
-	tcase_add_test(tc, calls_that_fail);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("search", NULL, NULL));
 }

@@ -18,7 +18,7 @@ static void note(struct stretches *t, struct stretch *s, uint64_t mark)
 }
 
 /* Branches at random. A stretch's questions tell whose they are. */
-START_TEST(within_its_room)
+TEST(within_its_room)
 {
 	static struct stretches t;
 	uint64_t random = 1;
@@ -58,10 +58,9 @@ START_TEST(within_its_room)
 	stretches_free(&t);
 	ck_assert_uint_eq(t.bytes, 0);
 }
-END_TEST
 
 /* The branch that was used last stays. */
-START_TEST(oldest_goes)
+TEST(oldest_goes)
 {
 	static struct stretches t;
 
@@ -76,16 +75,8 @@ START_TEST(oldest_goes)
 	ck_assert_ptr_nonnull(stretches_find(&t, &t.root, STRETCHES, 1));
 	stretches_free(&t);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("stretch");
-	TCase *tc = tcase_create("stretch");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, within_its_room);
-	tcase_add_test(tc, oldest_goes);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("stretch", NULL, NULL));
 }

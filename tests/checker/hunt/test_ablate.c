@@ -23,7 +23,7 @@ static void forget(void)
 	places_free(&places);
 }
 
-START_TEST(places_are_found)
+TEST(places_are_found)
 {
 	static const struct {
 		const char *name;
@@ -51,7 +51,6 @@ START_TEST(places_are_found)
 	/* What only waits for its own caller is no place of its own. */
 	ck_assert_ptr_null(places_named(&places, "rpc_client.c:conn_reply:conn_wait"));
 }
-END_TEST
 
 /* A line of the source has the call that the place's name speaks of. */
 static void check_line(const struct place *p)
@@ -70,7 +69,7 @@ static void check_line(const struct place *p)
 	ck_assert_msg(strstr(line, call) != NULL, "%s: %s is not in: %s", p->where, call, line);
 }
 
-START_TEST(names_are_places)
+TEST(names_are_places)
 {
 	ck_assert_uint_gt(places.n, 100);
 	for (unsigned i = 0; i < places.n; i++) {
@@ -87,7 +86,6 @@ START_TEST(names_are_places)
 		check_line(p);
 	}
 }
-END_TEST
 
 /* --- without one --- */
 
@@ -126,7 +124,7 @@ static void run(struct ablation *a, struct campaign *c, const struct ablate_opti
 	ck_assert_int_eq(ablate_run(a, why), 0);
 }
 
-START_TEST(needed_and_not)
+TEST(needed_and_not)
 {
 	const struct ablate_options o = {
 		.seed = 1, .runs = 20, .states = 500, .jobs = 2, .only_base = true};
@@ -153,10 +151,9 @@ START_TEST(needed_and_not)
 	ablate_free(&a);
 	campaign_free(&c);
 }
-END_TEST
 
 /* What so few runs do not show, the campaign that the store's list names does. */
-START_TEST(rare)
+TEST(rare)
 {
 	const struct ablate_options o = {
 		.seed = 1, .runs = 4, .states = 100, .jobs = 2, .only_base = true};
@@ -177,10 +174,9 @@ START_TEST(rare)
 	ablate_free(&a);
 	campaign_free(&c);
 }
-END_TEST
 
 /* A trace of a run without a place: written, read, and as broken as before. */
-START_TEST(trace_replays)
+TEST(trace_replays)
 {
 	const char *expected, *path = "test_ablate.trace";
 	struct replay_outcome *out = calloc(1, sizeof(*out));
@@ -225,11 +221,10 @@ START_TEST(trace_replays)
 	free(ex);
 	free(out);
 }
-END_TEST
 
 /* --- the list --- */
 
-START_TEST(list_is_read)
+TEST(list_is_read)
 {
 	struct ablate_list list;
 	struct input_error error;
@@ -257,9 +252,8 @@ START_TEST(list_is_read)
 	ck_assert_ptr_null(ablate_list_find(&list, "x.c:f:pmem_drain"));
 	ablate_list_free(&list);
 }
-END_TEST
 
-START_TEST(list_mistakes)
+TEST(list_mistakes)
 {
 	static const struct {
 		const char *text, *message;
@@ -281,22 +275,8 @@ START_TEST(list_mistakes)
 		ablate_list_free(&list);
 	}
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("ablate");
-	TCase *test = tcase_create("ablate");
-
-	tcase_set_timeout(test, 60);
-	tcase_add_checked_fixture(test, find, forget);
-	tcase_add_test(test, places_are_found);
-	tcase_add_test(test, names_are_places);
-	tcase_add_test(test, needed_and_not);
-	tcase_add_test(test, rare);
-	tcase_add_test(test, trace_replays);
-	tcase_add_test(test, list_is_read);
-	tcase_add_test(test, list_mistakes);
-	suite_add_tcase(suite, test);
-	return run_suite(suite);
+	return run_suite(listed_suite("ablate", find, forget));
 }

@@ -104,7 +104,7 @@ static void check_trace(const struct setup *s, struct explorer *ex, const struct
 	free(text);
 }
 
-START_TEST(any_bytes_are_a_run)
+TESTS(any_bytes_are_a_run, 2)
 {
 	static const char *const names[] = {"efactory", "erda"};
 	struct explorer *ex = malloc(sizeof(*ex));
@@ -143,7 +143,6 @@ START_TEST(any_bytes_are_a_run)
 		      "%u failures, %u twice, %u deviations", failures, twice, deviations);
 	free(ex);
 }
-END_TEST
 
 static void workload_words(const uint8_t *bytes, size_t n, const uint8_t *goings, char *text,
 			   size_t room)
@@ -162,7 +161,7 @@ static void workload_words(const uint8_t *bytes, size_t n, const uint8_t *goings
 	workload_free(&w);
 }
 
-START_TEST(bytes_of_a_workload)
+TEST(bytes_of_a_workload)
 {
 	static const struct {
 		uint8_t bytes[WORKLOAD_BYTES];
@@ -196,7 +195,6 @@ START_TEST(bytes_of_a_workload)
 	ck_assert_str_eq(text,
 			 "k1 160 | leave, put k1 160, del k1 | die, get k1, pause, put k1 160");
 }
-END_TEST
 
 /* What the records of `put k1 160` and `get k1` by two clients take, word by word. */
 static void taken_words(const uint8_t *records, size_t n, const uint8_t *lives, char *text,
@@ -230,7 +228,7 @@ static void taken_words(const uint8_t *records, size_t n, const uint8_t *lives, 
 	free(ex);
 }
 
-START_TEST(bytes_of_deviations)
+TEST(bytes_of_deviations)
 {
 	enum { POST = RECORD_STEP + STEP_POST, C1 = 16, C2 = 32 };
 	static const struct {
@@ -269,10 +267,9 @@ START_TEST(bytes_of_deviations)
 		    sizeof(text));
 	ck_assert_ptr_nonnull(strstr(text, "version 0 of "));
 }
-END_TEST
 
 /* What only the longer form can say; and that the same records say something else without it. */
-START_TEST(bytes_of_the_longer_form)
+TEST(bytes_of_the_longer_form)
 {
 	enum { POST = RECORD_STEP + STEP_POST, C1 = 16, C2 = 32, DIES = RECORD_DIES };
 	static const uint8_t nobody[LIFE_BYTES];
@@ -317,7 +314,6 @@ START_TEST(bytes_of_the_longer_form)
 			      "%u: \"%s\" instead of \"%s\"", i, text, table[i].words);
 	}
 }
-END_TEST
 
 /* --- features --- */
 
@@ -354,7 +350,7 @@ static struct collected features_of(unsigned a, unsigned b, unsigned k, bool lat
 	return c;
 }
 
-START_TEST(features_know_no_names)
+TEST(features_know_no_names)
 {
 	struct collected one = features_of(1, 2, 0, false, false),
 			 other = features_of(3, 1, 1, false, false);
@@ -369,7 +365,6 @@ START_TEST(features_know_no_names)
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_mem_ne(one.feature, different[i].feature, sizeof(one.feature));
 }
-END_TEST
 
 /* --- the loop --- */
 
@@ -408,7 +403,7 @@ static const struct bug {
 };
 #define BUGS (sizeof(bugs) / sizeof(bugs[0]))
 
-START_TEST(a_seeded_bug_is_found)
+TESTS(a_seeded_bug_is_found, BUGS)
 {
 	const struct bug *bug = &bugs[_i];
 	struct fuzz f;
@@ -428,9 +423,8 @@ START_TEST(a_seeded_bug_is_found)
 	ck_assert(bug->contracts & TM_BIT(f.found[0].contract));
 	fuzz_close(&f);
 }
-END_TEST
 
-START_TEST(without_a_bug_nothing_is_found)
+TESTS(without_a_bug_nothing_is_found, 3)
 {
 	static const char *const names[][2] = {
 		{"efactory", "default"}, {"erda", "default"}, {"efactory", "ack_early=off"}};
@@ -457,9 +451,8 @@ START_TEST(without_a_bug_nothing_is_found)
 	ck_assert_uint_gt(f.inputs, rounds(50));
 	fuzz_close(&f);
 }
-END_TEST
 
-START_TEST(processes_change_nothing)
+TEST(processes_change_nothing)
 {
 	struct setup base;
 	struct fuzz one, three;
@@ -487,11 +480,10 @@ START_TEST(processes_change_nothing)
 	fuzz_close(&three);
 	fuzz_close(&one);
 }
-END_TEST
 
 /* --- fingerprints --- */
 
-START_TEST(one_bug_has_one_fingerprint)
+TEST(one_bug_has_one_fingerprint)
 {
 	struct fingerprint known = {.parts = 0};
 	struct setup base;
@@ -517,9 +509,8 @@ START_TEST(one_bug_has_one_fingerprint)
 		fuzz_close(&f);
 	}
 }
-END_TEST
 
-START_TEST(fingerprints_are_compared)
+TEST(fingerprints_are_compared)
 {
 	const struct fingerprint base = {
 		"efactory", "default", TM_MONO, false, false, {"a put is late", "lost: log"}, 2};
@@ -545,26 +536,8 @@ START_TEST(fingerprints_are_compared)
 	strcpy(other.store, "erda");
 	ck_assert(!fingerprint_contains(&other, &base));
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("fuzz");
-	TCase *inputs = tcase_create("inputs"), *loop = tcase_create("loop");
-
-	tcase_set_timeout(inputs, 60);
-	tcase_set_timeout(loop, 60);
-	tcase_add_loop_test(inputs, any_bytes_are_a_run, 0, 2);
-	tcase_add_test(inputs, bytes_of_a_workload);
-	tcase_add_test(inputs, bytes_of_deviations);
-	tcase_add_test(inputs, bytes_of_the_longer_form);
-	tcase_add_test(inputs, features_know_no_names);
-	tcase_add_test(inputs, fingerprints_are_compared);
-	tcase_add_loop_test(loop, a_seeded_bug_is_found, 0, BUGS);
-	tcase_add_loop_test(loop, without_a_bug_nothing_is_found, 0, 3);
-	tcase_add_test(loop, processes_change_nothing);
-	tcase_add_test(loop, one_bug_has_one_fingerprint);
-	suite_add_tcase(suite, inputs);
-	suite_add_tcase(suite, loop);
-	return run_suite(suite);
+	return run_suite(listed_suite("fuzz", NULL, NULL));
 }

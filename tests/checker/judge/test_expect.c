@@ -14,7 +14,7 @@ static const struct expectation *find(const char *store, const char *config, int
 	return e;
 }
 
-START_TEST(rules_and_exceptions)
+TEST(rules_and_exceptions)
 {
 	const struct expectation *rule = find("efactory", "default", TM_LIN),
 				 *rare = find("efactory", "ddio=off", TM_LIN);
@@ -32,9 +32,8 @@ START_TEST(rules_and_exceptions)
 	ck_assert(find("erda", "default", TM_LIN)->broken);
 	ck_assert(!find("erda", "sure/default", TM_LIN)->broken);
 }
-END_TEST
 
-START_TEST(switches_that_break)
+TEST(switches_that_break)
 {
 	ck_assert(expect_holds("efactory", TM_RDA));
 	ck_assert(!expect_holds("efactory", TM_LIN));
@@ -44,7 +43,6 @@ START_TEST(switches_that_break)
 	/* It breaks what the store breaks anyway. */
 	ck_assert(!expect_switch_breaks("efactory", "domain=mhp"));
 }
-END_TEST
 
 static bool surprises(const char *store, const char *variant, const char *config, int contract)
 {
@@ -59,7 +57,7 @@ static bool surprises(const char *store, const char *variant, const char *config
 
 /* A variant that is a shape breaks by design what its column breaks; others keep all promises but
  * what a row that names them says. */
-START_TEST(variants_that_are_shapes)
+TEST(variants_that_are_shapes)
 {
 	ck_assert(!surprises("saw_imm", "crowded", "default", TM_DUR));
 	ck_assert(!surprises("saw_imm", "crowded", "ddio=off", TM_DUR));
@@ -90,9 +88,8 @@ START_TEST(variants_that_are_shapes)
 	ck_assert(surprises("efactory", "literal", "default", TM_LIN));
 	ck_assert(surprises("efactory", "get_no_crc", "default", TM_LIN));
 }
-END_TEST
 
-START_TEST(lists_of_configurations)
+TEST(lists_of_configurations)
 {
 	static const struct {
 		const char *list, *config;
@@ -125,7 +122,6 @@ START_TEST(lists_of_configurations)
 	ck_assert(expect_configs_are("erda", "shapes,live"));
 	ck_assert(!expect_configs_are("erda", "shapes,crc_unchecked"));
 }
-END_TEST
 
 static const struct tm_variant *variant_of(const char *store, const char *name)
 {
@@ -135,7 +131,7 @@ static const struct tm_variant *variant_of(const char *store, const char *name)
 	return NULL;
 }
 
-START_TEST(controls_and_canaries)
+TEST(controls_and_canaries)
 {
 	unsigned n;
 	const struct expect_control *control = expect_controls(&n);
@@ -155,9 +151,8 @@ START_TEST(controls_and_canaries)
 	ck_assert_str_eq(c->knob, "ddio=off");
 	ck_assert_uint_ne(variant_of(c->store, c->variant)->breaks, 0);
 }
-END_TEST
 
-START_TEST(order_of_stores)
+TEST(order_of_stores)
 {
 	unsigned n = 0;
 	for (; stores[n]; n++) {
@@ -171,19 +166,8 @@ START_TEST(order_of_stores)
 	ck_assert_uint_gt(n, stores_by_default);
 	ck_assert_ptr_null(store_find("nonesuch"));
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("expect");
-	TCase *tc = tcase_create("expect");
-
-	tcase_add_test(tc, rules_and_exceptions);
-	tcase_add_test(tc, switches_that_break);
-	tcase_add_test(tc, lists_of_configurations);
-	tcase_add_test(tc, variants_that_are_shapes);
-	tcase_add_test(tc, controls_and_canaries);
-	tcase_add_test(tc, order_of_stores);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("expect", NULL, NULL));
 }

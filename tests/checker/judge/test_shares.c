@@ -25,7 +25,7 @@ static int read_text(struct shares *s, const char *words, struct input_error *er
 	return rc;
 }
 
-START_TEST(table_is_read)
+TEST(table_is_read)
 {
 	struct input_error error;
 	struct shares s;
@@ -45,9 +45,8 @@ START_TEST(table_is_read)
 	ck_assert_ptr_null(shares_line(&s, "* LIVE - -"));
 	shares_free(&s);
 }
-END_TEST
 
-START_TEST(mistakes_are_told)
+TEST(mistakes_are_told)
 {
 	static const struct {
 		const char *text, *wrong;
@@ -76,17 +75,15 @@ START_TEST(mistakes_are_told)
 		shares_free(&s);
 	}
 }
-END_TEST
 
 /* A half more, and 20 more: neither a few runs nor what chance does to many are told. */
-START_TEST(what_is_far_above)
+TEST(what_is_far_above)
 {
 	ck_assert_uint_eq(shares_limit(0), 20);
 	ck_assert_uint_eq(shares_limit(100), 170);
 	ck_assert_uint_eq(shares_limit(10000), 15020);
 	ck_assert_uint_eq(shares_limit(UINT32_MAX), 6442450942 + 20);
 }
-END_TEST
 
 static const char *column_of(const char *store, const char *variant)
 {
@@ -95,7 +92,7 @@ static const char *column_of(const char *store, const char *variant)
 	return name;
 }
 
-START_TEST(bugs_are_compared_with_what_they_are_put_into)
+TEST(bugs_are_compared_with_what_they_are_put_into)
 {
 	uint32_t runs;
 	ck_assert_str_eq(column_of("ca", "default"), "ack_early=off");
@@ -109,7 +106,6 @@ START_TEST(bugs_are_compared_with_what_they_are_put_into)
 	ck_assert(!shares_recorded(store_find("ca"), "crowded", "default", first, &runs));
 	ck_assert(!shares_recorded(store_find("ca"), "default", "mtu=256", first, &runs));
 }
-END_TEST
 
 static void check_column(const struct tm_store *store, const char *config)
 {
@@ -124,7 +120,7 @@ static void check_column(const struct tm_store *store, const char *config)
 }
 
 /* After a change of causes.txt the numbers are recorded anew. */
-START_TEST(what_ships_is_complete)
+TEST(what_ships_is_complete)
 {
 	ck_assert_msg(!shares_mistake(), "%s", shares_mistake());
 	for (unsigned s = 0; stores[s]; s++) {
@@ -136,17 +132,8 @@ START_TEST(what_ships_is_complete)
 			check_column(stores[s], shape->name);
 	}
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("shares");
-	TCase *tc = tcase_create("shares");
-	tcase_add_test(tc, table_is_read);
-	tcase_add_test(tc, mistakes_are_told);
-	tcase_add_test(tc, what_is_far_above);
-	tcase_add_test(tc, bugs_are_compared_with_what_they_are_put_into);
-	tcase_add_test(tc, what_ships_is_complete);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("shares", NULL, NULL));
 }

@@ -24,7 +24,7 @@
 
 /* --- the histogram --- */
 
-START_TEST(quantiles)
+TEST(quantiles)
 {
 	struct latency *l = calloc(1, sizeof(*l));
 
@@ -44,9 +44,8 @@ START_TEST(quantiles)
 	ck_assert_uint_eq(latency_quantile(l, 1000), 100000);
 	free(l);
 }
-END_TEST
 
-START_TEST(longest)
+TEST(longest)
 {
 	struct latency *l = calloc(1, sizeof(*l));
 
@@ -56,12 +55,11 @@ START_TEST(longest)
 	ck_assert_uint_eq(latency_quantile(l, 1000), UINT64_MAX);
 	free(l);
 }
-END_TEST
 
 /* --- which key --- */
 
 /* Each rank's share of a large table against the definition, as libm computes it. */
-START_TEST(zipf_shares)
+TESTS(zipf_shares, 6)
 {
 	static const unsigned sizes[] = {1, 2, 1024, 5000, 100000, ZIPF_MAX_KEYS};
 	const unsigned keys = sizes[_i];
@@ -81,7 +79,6 @@ START_TEST(zipf_shares)
 	}
 	zipf_free(&z);
 }
-END_TEST
 
 /* --- a store that stands in --- */
 
@@ -335,7 +332,7 @@ static uint64_t succeeded(void)
 
 /* --- loads --- */
 
-START_TEST(plain)
+TEST(plain)
 {
 	struct load_options o = options();
 
@@ -357,10 +354,9 @@ START_TEST(plain)
 	assert_unique();
 	free(fake.id);
 }
-END_TEST
 
 /* One client's operations depend on the seed alone. */
-START_TEST(same_seed)
+TEST(same_seed)
 {
 	struct load_options o = options();
 	uint64_t puts[3];
@@ -381,11 +377,10 @@ START_TEST(same_seed)
 	ck_assert_uint_eq(puts[0], puts[1]);
 	ck_assert_uint_ne(puts[0], puts[2]);
 }
-END_TEST
 
 /* The program starts again and again at once, with the same client numbers, and its sessions
  * break. */
-START_TEST(unique_ids)
+TEST(unique_ids)
 {
 	struct load_options o = options();
 
@@ -401,7 +396,6 @@ START_TEST(unique_ids)
 	assert_unique();
 	free(fake.id);
 }
-END_TEST
 
 /* What the store does to 1000 operations of 4 clients, after a PUT of each of the 64 keys. */
 static const struct {
@@ -436,7 +430,7 @@ static const struct {
 	 .line = " hangs: "},
 };
 
-START_TEST(misbehaves)
+TESTS(misbehaves, COUNT(cases))
 {
 	struct load_options o = options();
 	uint64_t failed = 0;
@@ -467,10 +461,9 @@ START_TEST(misbehaves)
 			  cases[_i].reconnect && cases[_i].break_every ? failed : 0);
 	free(fake.id);
 }
-END_TEST
 
 /* A client that does not even end when it is stopped does not take the watchdog with it. */
-START_TEST(hangs_for_ever)
+TEST(hangs_for_ever)
 {
 	struct load_options o = options();
 
@@ -481,9 +474,8 @@ START_TEST(hangs_for_ever)
 	ck_assert_int_eq(load_run(&o, &result), -EDEADLK);
 	ck_assert(result.hung);
 }
-END_TEST
 
-START_TEST(for_a_time)
+TEST(for_a_time)
 {
 	struct load_options o = options();
 
@@ -508,9 +500,8 @@ START_TEST(for_a_time)
 	ck_assert_uint_eq(result.gave_up, 0);
 	free(fake.id);
 }
-END_TEST
 
-START_TEST(load_alone)
+TEST(load_alone)
 {
 	struct load_options o = options();
 
@@ -524,7 +515,6 @@ START_TEST(load_alone)
 		ck_assert(fake.key[k].there);
 	free(fake.id);
 }
-END_TEST
 
 /* --- what is recorded --- */
 
@@ -544,7 +534,7 @@ static const struct recording_op *record(struct load_options *o, uint64_t room,
 	return recording_ops(*in, n);
 }
 
-START_TEST(recorded)
+TEST(recorded)
 {
 	struct load_options o = options();
 	unsigned kinds[LOAD_KINDS] = {0}, unknown = 0, refused = 0, foreign = 0;
@@ -606,9 +596,8 @@ START_TEST(recorded)
 	recording_close(in);
 	free(fake.id);
 }
-END_TEST
 
-START_TEST(recording_full)
+TEST(recording_full)
 {
 	struct load_options o = options();
 	struct recording *in;
@@ -623,26 +612,8 @@ START_TEST(recording_full)
 	recording_close(in);
 	free(fake.id);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("load");
-	TCase *tc = tcase_create("load");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, quantiles);
-	tcase_add_test(tc, longest);
-	tcase_add_loop_test(tc, zipf_shares, 0, 6);
-	tcase_add_test(tc, plain);
-	tcase_add_test(tc, same_seed);
-	tcase_add_test(tc, unique_ids);
-	tcase_add_loop_test(tc, misbehaves, 0, COUNT(cases));
-	tcase_add_test(tc, hangs_for_ever);
-	tcase_add_test(tc, for_a_time);
-	tcase_add_test(tc, load_alone);
-	tcase_add_test(tc, recorded);
-	tcase_add_test(tc, recording_full);
-	suite_add_tcase(s, tc);
-	return run_suite(s);
+	return run_suite(listed_suite("load", NULL, NULL));
 }

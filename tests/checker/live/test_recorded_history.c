@@ -86,7 +86,7 @@ static unsigned broken(uint32_t first, uint32_t last, struct key_state start,
 static const struct key_state absent = {KEY_ABSENT, 0}, unknown = {KEY_UNKNOWN, 0},
 			      foreign = {KEY_FOREIGN, 0};
 
-START_TEST(one_boot)
+TEST(one_boot)
 {
 	ck_assert_uint_eq(broken(1, 1, absent, absent), 0);
 	add(1, 1, HISTORY_PUT, 11, 10, 20);
@@ -101,9 +101,8 @@ START_TEST(one_boot)
 	add(1, 1, HISTORY_GET, 11, 50, 60);
 	ck_assert_uint_eq(broken(1, 1, absent, absent) & TM_BIT(TM_LIN), TM_BIT(TM_LIN));
 }
-END_TEST
 
-START_TEST(the_same_time_is_concurrent)
+TEST(the_same_time_is_concurrent)
 {
 	add(1, 1, HISTORY_PUT, 11, 10, 20);
 	add(1, 2, HISTORY_PUT, 12, 20, 30);
@@ -111,9 +110,8 @@ START_TEST(the_same_time_is_concurrent)
 	op[1].invoked_ns = 21;
 	ck_assert_uint_eq(broken(1, 1, absent, value(11)), TM_BIT(TM_DUR));
 }
-END_TEST
 
-START_TEST(what_ended_with_its_connection_may_have_happened)
+TEST(what_ended_with_its_connection_may_have_happened)
 {
 	static const int errors[] = {-EIO, -ECANCELED, -ETIMEDOUT};
 
@@ -133,9 +131,8 @@ START_TEST(what_ended_with_its_connection_may_have_happened)
 	ck_assert_uint_eq(broken(1, 1, absent, value(11)), 0);
 	ck_assert_uint_eq(broken(1, 1, absent, value(12)), TM_BIT(TM_NORES));
 }
-END_TEST
 
-START_TEST(several_boots)
+TEST(several_boots)
 {
 	/* The second machine's clock began anew. */
 	add(1, 1, HISTORY_PUT, 11, 1000, 2000);
@@ -147,9 +144,8 @@ START_TEST(several_boots)
 	add(2, 1, HISTORY_GET, 0, 1, 5);
 	ck_assert_uint_eq(broken(1, 2, absent, value(12)), TM_BIT(TM_DUR));
 }
-END_TEST
 
-START_TEST(where_a_key_stood)
+TEST(where_a_key_stood)
 {
 	const unsigned older = TM_BIT(TM_DUR) | TM_BIT(TM_KEEP);
 
@@ -181,9 +177,8 @@ START_TEST(where_a_key_stood)
 	ck_assert_uint_eq(broken(2, 2, value(12), value(11)), older);
 	ck_assert_uint_eq(broken(2, 2, absent, value(11)), TM_BIT(TM_DUR));
 }
-END_TEST
 
-START_TEST(what_cannot_be_judged_is_told)
+TEST(what_cannot_be_judged_is_told)
 {
 	add(1, 1, HISTORY_PUT, 11, 10, 20);
 	broken(1, 1, absent, value(99));
@@ -198,7 +193,6 @@ START_TEST(what_cannot_be_judged_is_told)
 	broken(1, HISTORY_CRASHES, absent, absent);
 	ck_assert_int_eq(past->trouble, RECORDED_LONG);
 }
-END_TEST
 
 /* --- a register that is right --- */
 
@@ -262,7 +256,7 @@ static const struct {
 	{9000, 40, 20, true}, {9000, 2, 96, true},  {OPS_MAX - 10, 30, 5, true},
 };
 
-START_TEST(a_good_register_is_never_broken)
+TESTS(a_good_register_is_never_broken, sizeof(registers) / sizeof(registers[0]))
 {
 	for (unsigned round = 0; round < 3; round++) {
 		uint64_t before = 0, last;
@@ -288,10 +282,9 @@ START_TEST(a_good_register_is_never_broken)
 		ck_assert(set & TM_BIT(TM_DUR) || unsure);
 	}
 }
-END_TEST
 
 /* The DELETE that was invoked last is not the one that came last. */
-START_TEST(deletes_at_one_time_are_kept)
+TEST(deletes_at_one_time_are_kept)
 {
 	uint64_t id = UINT64_C(1) << 56;
 
@@ -305,9 +298,8 @@ START_TEST(deletes_at_one_time_are_kept)
 	op[4999].returned_ns = 60025;
 	ck_assert_uint_eq(broken(1, 1, absent, absent), TM_BIT(TM_DUR));
 }
-END_TEST
 
-START_TEST(a_good_register_over_boots)
+TESTS(a_good_register_over_boots, sizeof(registers) / sizeof(registers[0]))
 {
 	uint64_t before = 0, now = 0, was = 0;
 
@@ -320,25 +312,8 @@ START_TEST(a_good_register_over_boots)
 	ck_assert_uint_eq(broken(1, 5, absent, value(now)), 0);
 	ck_assert_uint_eq(broken(5, 5, value(was), value(now)), 0);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("past");
-	TCase *t = tcase_create("past");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, one_boot);
-	tcase_add_test(t, the_same_time_is_concurrent);
-	tcase_add_test(t, what_ended_with_its_connection_may_have_happened);
-	tcase_add_test(t, several_boots);
-	tcase_add_test(t, where_a_key_stood);
-	tcase_add_test(t, what_cannot_be_judged_is_told);
-	tcase_add_loop_test(t, a_good_register_is_never_broken, 0,
-			    sizeof(registers) / sizeof(registers[0]));
-	tcase_add_test(t, deletes_at_one_time_are_kept);
-	tcase_add_loop_test(t, a_good_register_over_boots, 0,
-			    sizeof(registers) / sizeof(registers[0]));
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	return run_suite(listed_suite("past", setup, teardown));
 }

@@ -65,7 +65,7 @@ static int reopen(char *why)
 	return error;
 }
 
-START_TEST(is_read_as_it_was_written)
+TEST(is_read_as_it_was_written)
 {
 	const struct recording_op *op;
 	struct recording *r = make(10, 2), *in;
@@ -89,9 +89,8 @@ START_TEST(is_read_as_it_was_written)
 	recording_close(in);
 	recording_close(r);
 }
-END_TEST
 
-START_TEST(a_gap_is_no_end)
+TEST(a_gap_is_no_end)
 {
 	struct recording *r = make(10, 1), *in;
 	uint64_t n;
@@ -105,7 +104,6 @@ START_TEST(a_gap_is_no_end)
 	ck_assert_uint_eq(n, 3);
 	recording_close(in);
 }
-END_TEST
 
 static void *many(void *arg)
 {
@@ -114,7 +112,7 @@ static void *many(void *arg)
 	return NULL;
 }
 
-START_TEST(threads_share_it)
+TEST(threads_share_it)
 {
 	struct recording *r = make(THREADS * ROOM, 0);
 	pthread_t thread[THREADS];
@@ -138,10 +136,9 @@ START_TEST(threads_share_it)
 		ck_assert_uint_eq(seen[i], THREADS);
 	recording_close(r);
 }
-END_TEST
 
 /* After an NVDIMM's first 2 MiB. */
-START_TEST(the_file_behind_a_device_is_read)
+TEST(the_file_behind_a_device_is_read)
 {
 	static uint8_t bytes[HEADER + 10 * RECORDING_OP];
 	struct recording *r = make(10, 5);
@@ -160,9 +157,8 @@ START_TEST(the_file_behind_a_device_is_read)
 	ck_assert_uint_eq(n, 5);
 	recording_close(r);
 }
-END_TEST
 
-START_TEST(a_file_is_cut_anywhere)
+TEST(a_file_is_cut_anywhere)
 {
 	const size_t len = HEADER + 10 * RECORDING_OP;
 	char why[200], expected[64];
@@ -183,7 +179,6 @@ START_TEST(a_file_is_cut_anywhere)
 	unlink(path);
 	ck_assert_int_eq(reopen(why), -ENOENT);
 }
-END_TEST
 
 static const struct {
 	size_t at; /* in the third record; after HEADER: in the first page */
@@ -204,7 +199,7 @@ static const struct {
 	{HEADER + 26, "9999999\n", "record 11: the file ends"},
 };
 
-START_TEST(garbage_is_told)
+TESTS(garbage_is_told, sizeof(garbage) / sizeof(garbage[0]))
 {
 	char why[200] = "";
 	int fd;
@@ -225,10 +220,9 @@ START_TEST(garbage_is_told)
 	ck_assert_msg(!strncmp(why, garbage[_i].why, strlen(garbage[_i].why)), "%s, not %s", why,
 		      garbage[_i].why);
 }
-END_TEST
 
 /* Any bytes: never more than a message. */
-START_TEST(noise_is_survived)
+TEST(noise_is_survived)
 {
 	static uint8_t bytes[HEADER + 10 * RECORDING_OP];
 	uint32_t state = 1;
@@ -247,21 +241,8 @@ START_TEST(noise_is_survived)
 		reopen(why);
 	}
 }
-END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("recording");
-	TCase *t = tcase_create("recording");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, is_read_as_it_was_written);
-	tcase_add_test(t, a_gap_is_no_end);
-	tcase_add_test(t, threads_share_it);
-	tcase_add_test(t, the_file_behind_a_device_is_read);
-	tcase_add_test(t, a_file_is_cut_anywhere);
-	tcase_add_loop_test(t, garbage_is_told, 0, sizeof(garbage) / sizeof(garbage[0]));
-	tcase_add_test(t, noise_is_survived);
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	return run_suite(listed_suite("recording", setup, teardown));
 }

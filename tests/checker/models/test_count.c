@@ -74,7 +74,7 @@ static void expect_paper(enum count_kind kind, double paper)
 			      paper);
 }
 
-START_TEST(erda_paper)
+TESTS(erda_paper, N(erda_ways))
 {
 	static const uint32_t keys[] = {1, 8, 19, 32}, values[] = {16, 64, 256, 1024, 4096};
 	const char *switches = erda_ways[_i].switches;
@@ -98,11 +98,10 @@ START_TEST(erda_paper)
 				  8);
 	}
 }
-END_TEST
 
 /* Segments of two objects: each second update writes to the head array that one is opened, which
  * the paper does not count, and which is not hidden. */
-START_TEST(erda_segments)
+TEST(erda_segments)
 {
 	unsigned opened = 0;
 	count_store(store_find("erda"), "seg=small", 8, 16);
@@ -114,7 +113,6 @@ START_TEST(erda_segments)
 	ck_assert_uint_ge(opened, 2);
 	ck_assert_uint_lt(r->times, r->of);
 }
-END_TEST
 
 /* --- a store that writes twice --- */
 
@@ -147,7 +145,7 @@ static int put_object_twice(void *client, const void *key, size_t klen, const vo
 	ck_abort_msg("the key has no entry");
 }
 
-START_TEST(written_twice)
+TEST(written_twice)
 {
 	struct tm_store twice = erda_store;
 	twice.put = put_object_twice;
@@ -164,7 +162,6 @@ START_TEST(written_twice)
 	ck_assert(row(COUNT_UPDATE)->op.paper == 9 + 72 + 4);
 	ck_assert_uint_eq(part(COUNT_UPDATE, COUNT_FOREGROUND)->cpu_bytes, 16);
 }
-END_TEST
 
 /* --- round trips and requests --- */
 
@@ -274,7 +271,7 @@ static void print_requests(const struct count_figures *f, char *buf, size_t n)
 			 operations[f->request[i].code].name);
 }
 
-START_TEST(round_trips)
+TESTS(round_trips, N(costs))
 {
 	const struct cost *cost = &costs[_i];
 	char requests[200];
@@ -290,13 +287,12 @@ START_TEST(round_trips)
 	ck_assert_uint_eq(later->round_trips, 0);
 	ck_assert_uint_eq(f->handled + later->handled, cost->handled);
 }
-END_TEST
 
 /* --- foreground and background --- */
 
 /* eFactory's verifier makes the value durable and flags it, after the PUT; by a GET that comes
  * first it is the server who does it, and who is waited for. */
-START_TEST(background)
+TEST(background)
 {
 	count_store(store_find("efactory"), "", 8, 256);
 	const struct count_figures *now = part(COUNT_UPDATE, COUNT_FOREGROUND);
@@ -332,12 +328,11 @@ START_TEST(background)
 		ck_assert_uint_eq(part(COUNT_UPDATE, p)->fences, 0);
 	}
 }
-END_TEST
 
 /* --- the wire --- */
 
 /* Ethernet, IPv4, UDP, BTH and ICRC are 58 bytes; RETH 16, ImmDt 4, AETH 4; payload in words. */
-START_TEST(wire)
+TEST(wire)
 {
 	const uint64_t ack = 58 + 4, read = 58 + 16, entry = sizeof(struct erda_entry);
 	count_store(store_find("erda"), "", 8, 61);
@@ -357,11 +352,10 @@ START_TEST(wire)
 	ck_assert_uint_eq(part(COUNT_UPDATE, COUNT_FOREGROUND)->packets, 6);
 	ck_assert_uint_eq(part(COUNT_UPDATE, COUNT_FOREGROUND)->wire_bytes, small - 2 * 58);
 }
-END_TEST
 
 /* --- what is written where --- */
 
-START_TEST(lines_and_changes)
+TEST(lines_and_changes)
 {
 	count_store(store_find("ca"), "", 8, 128);
 	const struct count_op *op = &row(COUNT_UPDATE)->op;
@@ -381,7 +375,6 @@ START_TEST(lines_and_changes)
 	}
 	ck_assert(sum == 136);
 }
-END_TEST
 
 static void same_but_fences(const struct count_figures *plain, struct count_figures other)
 {
@@ -392,7 +385,7 @@ static void same_but_fences(const struct count_figures *plain, struct count_figu
 
 /* CPUs with store buffers: the same in another order; what is flushed and not fenced, a locked
  * instruction fences. */
-START_TEST(store_buffers)
+TEST(store_buffers)
 {
 	static struct count plain;
 	static const char *const names[] = {"efactory", "erda", "forca"};
@@ -406,9 +399,8 @@ START_TEST(store_buffers)
 				same_but_fences(&plain.row[r].op.part[p], count.row[r].op.part[p]);
 	}
 }
-END_TEST
 
-START_TEST(same_again)
+TEST(same_again)
 {
 	static struct count first;
 	count_store(store_find("efactory"), "", 8, 64);
@@ -417,7 +409,6 @@ START_TEST(same_again)
 	count_store(store_find("efactory"), "", 8, 64);
 	ck_assert_mem_eq(&first, &count, sizeof(count));
 }
-END_TEST
 
 /* --- what goes wrong --- */
 
@@ -443,7 +434,7 @@ static int format_fails(const struct tm_env *env)
 	return -EINVAL;
 }
 
-START_TEST(trouble)
+TEST(trouble)
 {
 	struct tm_store bad = erda_store;
 	struct setup s;
@@ -463,22 +454,8 @@ START_TEST(trouble)
 	ck_assert_int_eq(count_run(&s, 8, 16, &count), -EIO);
 	ck_assert_ptr_nonnull(strstr(count.why, "format() returns EINVAL"));
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("count");
-	TCase *tc = tcase_create("count");
-	tcase_add_loop_test(tc, erda_paper, 0, N(erda_ways));
-	tcase_add_test(tc, erda_segments);
-	tcase_add_test(tc, written_twice);
-	tcase_add_loop_test(tc, round_trips, 0, N(costs));
-	tcase_add_test(tc, background);
-	tcase_add_test(tc, wire);
-	tcase_add_test(tc, lines_and_changes);
-	tcase_add_test(tc, store_buffers);
-	tcase_add_test(tc, same_again);
-	tcase_add_test(tc, trouble);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("count", NULL, NULL));
 }

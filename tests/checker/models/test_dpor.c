@@ -69,7 +69,7 @@ static int is_litmus(const struct dirent *entry)
 	return strstr(entry->d_name, ".litmus") != NULL;
 }
 
-START_TEST(suite)
+TEST(suite)
 {
 	unsigned compared = 0, files = 0;
 	struct dirent **entry;
@@ -89,7 +89,6 @@ START_TEST(suite)
 	printf("%u of %u litmus tests compared\n", compared, files);
 	ck_assert_uint_gt(compared, files / 2);
 }
-END_TEST
 
 /* Dependences that few files of the suite have. */
 static const char *const little[] = {
@@ -104,19 +103,12 @@ static const char *const little[] = {
 	"put q x <- 1 | put p y <- 1 ; exists (crash:x=1 /\\ crash:y=0)",
 };
 
-START_TEST(little_ones)
+TESTS(little_ones, (int)(sizeof(little) / sizeof(little[0])))
 {
 	ck_assert(compare(little[_i], little[_i], strlen(little[_i])));
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite_ = suite_create("dpor");
-	TCase *tc = tcase_create("dpor");
-
-	tcase_add_test(tc, suite);
-	tcase_add_loop_test(tc, little_ones, 0, (int)(sizeof(little) / sizeof(little[0])));
-	suite_add_tcase(suite_, tc);
-	return run_suite(suite_);
+	return run_suite(listed_suite("dpor", NULL, NULL));
 }

@@ -55,7 +55,7 @@ static const struct {
 	{"row w1 ib : " TWELVE "\nlike w1 w2\n", "w1 has rows of its own", 2},
 };
 
-START_TEST(bad_table)
+TESTS(bad_table, COUNT(bad))
 {
 	struct taxonomy_table t;
 	struct input_error where;
@@ -63,10 +63,9 @@ START_TEST(bad_table)
 	ck_assert_msg(strstr(where.message, bad[_i].says) != NULL, "%s", where.message);
 	ck_assert_uint_eq(where.line, bad[_i].line);
 }
-END_TEST
 
 /* The one that is compiled in has all methods, of both transports. */
-START_TEST(compiled_in)
+TEST(compiled_in)
 {
 	const struct taxonomy_knobs none = {NULL, 0};
 	struct taxonomy_table t;
@@ -84,10 +83,9 @@ START_TEST(compiled_in)
 		ck_assert_msg(taxonomy_find_method(t.row[i].method) >= 0, "%s", t.row[i].method);
 	taxonomy_free(&t);
 }
-END_TEST
 
 /* Switches add up; some silence it. */
-START_TEST(switches)
+TEST(switches)
 {
 	const char *const knob[] = {"iio_in_mhp=off", "flush_covers_send=off", "mtu=256",
 				    "crc=off"};
@@ -120,9 +118,8 @@ START_TEST(switches)
 	ck_assert_ptr_null(taxonomy_gives(&t, true, TAXONOMY_WRITE, mhp_off, TRANSPORT_IB, &four));
 	taxonomy_free(&t);
 }
-END_TEST
 
-START_TEST(columns)
+TEST(columns)
 {
 	struct hardware hw = hardware_default;
 	for (unsigned c = 0; c < TAXONOMY_COLUMNS; c++) {
@@ -134,12 +131,11 @@ START_TEST(columns)
 	ck_assert(hw.domain == DOMAIN_MHP && hw.ddio == DDIO_OFF && hw.rqwrb_pm &&
 		  hw.transport == TRANSPORT_IB);
 }
-END_TEST
 
 /* --- the cheapest --- */
 
 /* Were each cell as the table says, would the cheapest be the methods that the papers give? */
-START_TEST(cheapest_is_the_papers)
+TESTS(cheapest_is_the_papers, 6)
 {
 	static const char *const sets[][2] = {{"mtu=1024"},
 					      {"iio_in_mhp=off"},
@@ -187,9 +183,8 @@ START_TEST(cheapest_is_the_papers)
 	taxonomy_free(&table);
 	workload_free(&w);
 }
-END_TEST
 
-START_TEST(order_of_costs)
+TEST(order_of_costs)
 {
 	const struct method_cost cost[] = {{0, 9, 9, 9, 9}, {1, 0, 9, 9, 9}, {1, 1, 0, 9, 9},
 					   {1, 1, 1, 0, 9}, {1, 1, 1, 1, 0}, {1, 1, 1, 1, 1},
@@ -199,7 +194,6 @@ START_TEST(order_of_costs)
 			ck_assert_int_eq(method_cost_compare(&cost[i], &cost[k]),
 					 i < k ? -1 : i > k);
 }
-END_TEST
 
 /* --- the acts --- */
 
@@ -231,7 +225,7 @@ static void count_posts(void *arg, const struct sim *sim, const struct actor *wh
 }
 
 /* A plain run posts just as many messages and bytes as the acts say. */
-START_TEST(posts)
+TESTS(posts, (int)taxonomy_methods())
 {
 	struct taxonomy_options options = {0};
 	struct posted posted = {0};
@@ -264,7 +258,6 @@ START_TEST(posts)
 	free(ex);
 	free(out);
 }
-END_TEST
 
 /* Acts of a few methods, in full. */
 static const struct {
@@ -314,7 +307,7 @@ static const struct {
 	 {1, 4, 0, 2, 0}},
 };
 
-START_TEST(course)
+TESTS(course, COUNT(courses))
 {
 	struct hardware hw = hardware_default;
 	struct tm_params params = {0};
@@ -334,20 +327,8 @@ START_TEST(course)
 	cost.bytes = 0;
 	ck_assert_int_eq(method_cost_compare(&cost, &courses[_i].cost), 0);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("taxonomy");
-	TCase *tc = tcase_create("taxonomy");
-	tcase_add_loop_test(tc, bad_table, 0, COUNT(bad));
-	tcase_add_test(tc, compiled_in);
-	tcase_add_test(tc, switches);
-	tcase_add_test(tc, columns);
-	tcase_add_loop_test(tc, cheapest_is_the_papers, 0, 6);
-	tcase_add_test(tc, order_of_costs);
-	tcase_add_loop_test(tc, posts, 0, (int)taxonomy_methods());
-	tcase_add_loop_test(tc, course, 0, COUNT(courses));
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("taxonomy", NULL, NULL));
 }

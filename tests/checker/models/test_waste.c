@@ -44,7 +44,7 @@ static void finish(void)
 	waste_close(&w);
 }
 
-START_TEST(what_is_needed)
+TEST(what_is_needed)
 {
 	start(DOMAIN_DMP, DDIO_ON);
 	event(&one, TRACED_STORE, 60, 8); /* two lines */
@@ -61,9 +61,8 @@ START_TEST(what_is_needed)
 	ck_assert_uint_eq(w.rows, 0);
 	finish();
 }
-END_TEST
 
-START_TEST(flushed_in_vain)
+TEST(flushed_in_vain)
 {
 	start(DOMAIN_DMP, DDIO_ON);
 	event(&one, TRACED_FLUSH, 0, 128); /* never written */
@@ -80,9 +79,8 @@ START_TEST(flushed_in_vain)
 	expect(WASTE_FENCE, 0, 0);
 	finish();
 }
-END_TEST
 
-START_TEST(fences_in_vain)
+TEST(fences_in_vain)
 {
 	start(DOMAIN_DMP, DDIO_ON);
 	event(&one, TRACED_FENCE, 0, 0);
@@ -96,9 +94,8 @@ START_TEST(fences_in_vain)
 	expect(WASTE_FENCE, 3, 0);
 	finish();
 }
-END_TEST
 
-START_TEST(hardware)
+TEST(hardware)
 {
 	start(DOMAIN_MHP, DDIO_ON); /* caches survive */
 	event(&one, TRACED_STORE, 0, 8);
@@ -114,17 +111,8 @@ START_TEST(hardware)
 	expect(WASTE_CLEAN, 1, 1);
 	finish();
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("waste");
-	TCase *tc = tcase_create("waste");
-
-	tcase_add_test(tc, what_is_needed);
-	tcase_add_test(tc, flushed_in_vain);
-	tcase_add_test(tc, fences_in_vain);
-	tcase_add_test(tc, hardware);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("waste", NULL, NULL));
 }

@@ -15,7 +15,7 @@
 #define LAND   (1u << CHOICE_LAND)
 #define PACKET (1u << CHOICE_PACKET)
 
-START_TEST(ways_do_not_include_each_other)
+TEST(ways_do_not_include_each_other)
 {
 	struct failure_modes modes = {0};
 	failure_modes_add(&modes, CLIENT | LAND, 3);
@@ -35,9 +35,8 @@ START_TEST(ways_do_not_include_each_other)
 	ck_assert_uint_eq(modes.n,
 			  2); /* and what needs nothing includes all but who found nothing */
 }
-END_TEST
 
-START_TEST(of_too_many_ways_the_plainest_stay)
+TEST(of_too_many_ways_the_plainest_stay)
 {
 	struct failure_modes modes = {0};
 	const unsigned rare = CLIENT | LAND | PACKET;
@@ -55,7 +54,6 @@ START_TEST(of_too_many_ways_the_plainest_stay)
 		found |= modes.mode[i].run == 200;
 	ck_assert(found);
 }
-END_TEST
 
 static struct campaign literal_campaign(const char *variant, const char *const *workload,
 					unsigned n)
@@ -77,7 +75,7 @@ static struct campaign literal_campaign(const char *variant, const char *const *
 	return c;
 }
 
-START_TEST(runs_go_on_when_states_are_used_up)
+TEST(runs_go_on_when_states_are_used_up)
 {
 	static const char *const workload[] = {"wr-c"};
 	struct campaign c = literal_campaign("default", workload, 1);
@@ -108,7 +106,6 @@ START_TEST(runs_go_on_when_states_are_used_up)
 			  few.counts.states - few.counts.nested_states);
 	campaign_free(&c);
 }
-END_TEST
 
 static bool takes(const struct minimized_failure *one, const char *knob)
 {
@@ -118,7 +115,7 @@ static bool takes(const struct minimized_failure *one, const char *knob)
 	return false;
 }
 
-START_TEST(each_cause_has_a_case)
+TEST(each_cause_has_a_case)
 {
 	static const char *const workload[] = {"w-r", "wr-c"};
 	static const char *const knob[] = {"timeout", "copy_inflight", "compress_get"};
@@ -147,10 +144,9 @@ START_TEST(each_cause_has_a_case)
 	free(failures);
 	campaign_free(&c);
 }
-END_TEST
 
 /* The break is in a life of a point that its run alone meets elsewhere first. */
-START_TEST(a_break_is_found_again)
+TEST(a_break_is_found_again)
 {
 	static const char *const workload[] = {"w"};
 	struct campaign c = literal_campaign("entry_unfenced", workload, 1);
@@ -167,19 +163,8 @@ START_TEST(a_break_is_found_again)
 	free(failures);
 	campaign_free(&c);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("minimized");
-	TCase *tc = tcase_create("minimized");
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_test(tc, ways_do_not_include_each_other);
-	tcase_add_test(tc, of_too_many_ways_the_plainest_stay);
-	tcase_add_test(tc, runs_go_on_when_states_are_used_up);
-	tcase_add_test(tc, each_cause_has_a_case);
-	tcase_add_test(tc, a_break_is_found_again);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("minimized", NULL, NULL));
 }

@@ -111,7 +111,7 @@ static unsigned after(int i, const char *reuse, enum who who, bool *lin)
 	return outcome(text, 1, lin);
 }
 
-START_TEST(old_write_in_a_new_life)
+TESTS(old_write_in_a_new_life, sizeof(lives) / sizeof(lives[0]))
 {
 	bool lin;
 
@@ -122,7 +122,6 @@ START_TEST(old_write_in_a_new_life)
 	/* The server has not begun anew: the client's queue pair there is another one. */
 	ck_assert_uint_eq(after(_i, "on", CLIENT, &lin), 2);
 }
-END_TEST
 
 /* --- a client that is gone --- */
 
@@ -143,13 +142,12 @@ static unsigned left_behind(const char *how)
 
 /* A process's NIC goes on for a while, and repeats what the server asks it for; a machine's does
  * not, and a part of the value is there. */
-START_TEST(process_or_machine)
+TEST(process_or_machine)
 {
 	ck_assert_uint_eq(left_behind("delay for ever"), 1);
 	ck_assert_uint_eq(left_behind("process dies"), 1);
 	ck_assert_uint_eq(left_behind("machine dies"), 0);
 }
-END_TEST
 
 /* --- after a server's death --- */
 
@@ -173,7 +171,7 @@ static int end_of(const char *text, bool *live)
 
 /* What proves life at the end waits for the lock of a client that is dead, as the store has
  * declared of its operations. It is not in the history. */
-START_TEST(proof_of_life_waits)
+TEST(proof_of_life_waits)
 {
 	bool live;
 
@@ -186,11 +184,10 @@ START_TEST(proof_of_life_waits)
 			 SIM_BUDGET);
 	ck_assert(live);
 }
-END_TEST
 
 /* What a dead server's CPU has stored is in memory before the next process looks at it: here the
  * lock of an entry, which no later process would free. */
-START_TEST(store_buffers_are_empty)
+TEST(store_buffers_are_empty)
 {
 	bool live;
 
@@ -203,18 +200,8 @@ START_TEST(store_buffers_are_empty)
 			 SIM_DONE);
 	ck_assert(live);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("restart");
-	TCase *t = tcase_create("restart");
-
-	tcase_set_timeout(t, 0);
-	tcase_add_loop_test(t, old_write_in_a_new_life, 0, sizeof(lives) / sizeof(lives[0]));
-	tcase_add_test(t, process_or_machine);
-	tcase_add_test(t, proof_of_life_waits);
-	tcase_add_test(t, store_buffers_are_empty);
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	return run_suite(listed_suite("restart", NULL, NULL));
 }

@@ -97,7 +97,7 @@ static const struct {
 
 /* At each step of the server's and every seventh of the clients': nothing that was acknowledged is
  * lost, and no operation hangs or fails for another reason. */
-START_TEST(server_dies_anywhere)
+TESTS(server_dies_anywhere, COUNT(sound))
 {
 	struct bench *b = bench(sound[_i].store, "default", sound[_i].workload, true);
 	const struct stops *stops = &b->schedule.stops;
@@ -115,11 +115,10 @@ START_TEST(server_dies_anywhere)
 	assert_kept(b);
 	bench_free(b);
 }
-END_TEST
 
 /* What is acknowledged and not flushed survives the process that served it, wherever that dies; a
  * power failure takes it. */
-START_TEST(caches_live)
+TEST(caches_live)
 {
 	struct bench *b = bench("erda", "default", "w", true);
 	const struct stops *stops = &b->schedule.stops;
@@ -135,7 +134,6 @@ START_TEST(caches_live)
 	ck_assert_uint_gt(b->ex.broken[TM_DUR], 0);
 	bench_free(b);
 }
-END_TEST
 
 static const struct {
 	const char *store, *workload;
@@ -148,7 +146,7 @@ static const struct {
 };
 
 /* Wherever a client's process dies, a new one does what it had not begun, and only that. */
-START_TEST(client_comes_back)
+TESTS(client_comes_back, COUNT(comes_back))
 {
 	struct bench *b = bench(comes_back[_i].store, "default", comes_back[_i].workload, true);
 	const struct stops *stops = &b->schedule.stops;
@@ -180,7 +178,6 @@ START_TEST(client_comes_back)
 	assert_kept(b);
 	bench_free(b);
 }
-END_TEST
 
 /* --- bugs --- */
 
@@ -211,24 +208,14 @@ static bool found(const char *variant, int i, bool deaths)
 	return broken;
 }
 
-START_TEST(bug_needs_a_death)
+TESTS(bug_needs_a_death, COUNT(bugs))
 {
 	ck_assert(found(bugs[_i].variant, _i, true));
 	ck_assert(!found(bugs[_i].variant, _i, false));
 	ck_assert(!found("default", _i, true));
 }
-END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("death");
-	TCase *t = tcase_create("death");
-
-	tcase_set_timeout(t, 0);
-	tcase_add_loop_test(t, server_dies_anywhere, 0, COUNT(sound));
-	tcase_add_test(t, caches_live);
-	tcase_add_loop_test(t, client_comes_back, 0, COUNT(comes_back));
-	tcase_add_loop_test(t, bug_needs_a_death, 0, COUNT(bugs));
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	return run_suite(listed_suite("death", NULL, NULL));
 }

@@ -109,15 +109,14 @@ static void check_row(int i, const struct tm_store *of)
 	free(setup);
 }
 
-START_TEST(what_explains)
+TESTS(what_explains, (int)(sizeof(table) / sizeof(table[0])))
 {
 	check_row(_i, &store);
 	check_row(_i, &silent);
 }
-END_TEST
 
 /* On a machine that has recovered, and while loading, no connection is lost. */
-START_TEST(only_while_it_runs)
+TEST(only_while_it_runs)
 {
 	static struct setup setup = {.store = &silent};
 	struct world w = {.setup = &setup, .machine = 1, .sim = sim_new()};
@@ -133,15 +132,8 @@ START_TEST(only_while_it_runs)
 	ck_assert(connection_is_lost(&w, 1));
 	sim_free(w.sim);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("explained");
-	TCase *tc = tcase_create("explained");
-
-	tcase_add_loop_test(tc, what_explains, 0, (int)(sizeof(table) / sizeof(table[0])));
-	tcase_add_test(tc, only_while_it_runs);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("explained", NULL, NULL));
 }

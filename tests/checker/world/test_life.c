@@ -122,7 +122,7 @@ static void image_done(void *arg, const struct explorer *ex, unsigned machine)
 	seen->cut |= strlen(text) < strlen(whole_life);
 }
 
-START_TEST(life_goes_on)
+TESTS(life_goes_on, 3)
 {
 	static const char *const store[] = {"efactory", "forca", "remotelog"};
 	struct life_plan plan[WORLDS] = {0};
@@ -146,7 +146,6 @@ START_TEST(life_goes_on)
 	ck_assert_uint_gt(b->ex.counts.life_states, b->ex.counts.states * 9 / 10);
 	bench_free(b);
 }
-END_TEST
 
 /* Three lives, two power failures between them. */
 static void count_machines(void *arg, const struct explorer *ex, unsigned machine)
@@ -156,7 +155,7 @@ static void count_machines(void *arg, const struct explorer *ex, unsigned machin
 	seen->cut |= machine == 3 && lived(&ex->path[1]) && lived(&ex->path[2]);
 }
 
-START_TEST(lives_are_drawn)
+TEST(lives_are_drawn)
 {
 	struct bench *b[2];
 	struct seen seen[2] = {0};
@@ -176,7 +175,6 @@ START_TEST(lives_are_drawn)
 	bench_free(b[0]);
 	bench_free(b[1]);
 }
-END_TEST
 
 /* --- bugs that need one --- */
 
@@ -207,7 +205,7 @@ static void replays(struct setup *s, const struct deviations *path, unsigned con
 	free(out);
 }
 
-START_TEST(bug_is_found)
+TESTS(bug_is_found, COUNT(bugs))
 {
 	struct bench *b = bench(bugs[_i].store, bugs[_i].variant, bugs[_i].workload, "none");
 	unsigned contract = (unsigned)__builtin_ctz(bugs[_i].breaks);
@@ -230,10 +228,9 @@ START_TEST(bug_is_found)
 	setup_free(&small);
 	bench_free(b);
 }
-END_TEST
 
 /* Without lives it is not, nor without the bug. */
-START_TEST(bug_needs_a_life)
+TESTS(bug_needs_a_life, COUNT(bugs))
 {
 	for (unsigned i = 0; i < 2; i++) {
 		struct bench *b = bench(bugs[_i].store, i ? "default" : bugs[_i].variant,
@@ -244,7 +241,6 @@ START_TEST(bug_needs_a_life)
 		bench_free(b);
 	}
 }
-END_TEST
 
 /* --- the structural check at the end of a life --- */
 
@@ -330,24 +326,13 @@ static bool counting_is_caught(bool at_rest)
 	return caught;
 }
 
-START_TEST(checked_at_the_end)
+TEST(checked_at_the_end)
 {
 	ck_assert(counting_is_caught(true));
 	ck_assert(!counting_is_caught(false));
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("life");
-	TCase *tc = tcase_create("life");
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, life_goes_on, 0, 3);
-	tcase_add_test(tc, lives_are_drawn);
-	tcase_add_loop_test(tc, bug_is_found, 0, COUNT(bugs));
-	tcase_add_loop_test(tc, bug_needs_a_life, 0, COUNT(bugs));
-	tcase_add_test(tc, checked_at_the_end);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("life", NULL, NULL));
 }

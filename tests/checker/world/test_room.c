@@ -64,7 +64,7 @@ static const struct {
 	{NOT_READ, 0, -EIO, "when it is full, GET k1 fails: get() returns EBADMSG"},
 };
 
-START_TEST(is_filled)
+TESTS(is_filled, (int)(sizeof(table) / sizeof(table[0])))
 {
 	struct tm_store store;
 	struct setup setup;
@@ -98,14 +98,8 @@ START_TEST(is_filled)
 	worlds_close(&worlds);
 	setup_free(&setup);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("room");
-	TCase *tc = tcase_create("room");
-
-	tcase_add_loop_test(tc, is_filled, 0, (int)(sizeof(table) / sizeof(table[0])));
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("room", NULL, NULL));
 }

@@ -40,7 +40,7 @@ static void assert_same(const struct hardware *a, const struct hardware *b)
 #undef X
 }
 
-START_TEST(default_is_first_value)
+TEST(default_is_first_value)
 {
 	struct hardware hw = hardware_default;
 	const char *expected = NULL;
@@ -64,19 +64,17 @@ START_TEST(default_is_first_value)
 	ck_assert_ptr_null(hardware_knob(i + 100)->name);
 	assert_same(&hw, &hardware_default);
 }
-END_TEST
 
-START_TEST(default_prints_nothing_when_short)
+TEST(default_prints_nothing_when_short)
 {
 	char buf[8] = "before";
 
 	ck_assert_int_eq(hardware_print(&hardware_default, false, buf, sizeof(buf)), 0);
 	ck_assert_str_eq(buf, "");
 }
-END_TEST
 
 /* Every value of every knob, alone: in the right field, and there and back. */
-START_TEST(each_value_round_trip)
+TEST(each_value_round_trip)
 {
 	for (unsigned i = 0; hardware_knob(i)->name; i++) {
 		char values[2000], *save = NULL;
@@ -104,10 +102,9 @@ START_TEST(each_value_round_trip)
 		ck_assert_uint_ge(n, 2);
 	}
 }
-END_TEST
 
 /* Older traces and scripts say own_bug, and line_torn=on. */
-START_TEST(older_name)
+TEST(older_name)
 {
 	struct hardware hw = hardware_default;
 	const char *expected = NULL;
@@ -124,9 +121,8 @@ START_TEST(older_name)
 	ck_assert_uint_eq(hw.line_torn, TORN_PREFIX);
 	ck_assert_int_eq(hardware_switch(&hw, "line_torn=yes", &expected), -EINVAL);
 }
-END_TEST
 
-START_TEST(right_field)
+TEST(right_field)
 {
 	struct hardware hw = hardware_default;
 	const struct hardware want = {
@@ -157,7 +153,6 @@ START_TEST(right_field)
 	set_all(&hw, "calls=good");
 	assert_same(&hw, &hardware_default);
 }
-END_TEST
 
 static const struct {
 	const char *name, *value, *expected;
@@ -170,7 +165,7 @@ static const struct {
 	{"ddio ", "on", "domain ddio"},
 };
 
-START_TEST(refuse)
+TESTS(refuse, (int)(sizeof(refused) / sizeof(refused[0])))
 {
 	struct hardware hw = hardware_default;
 	const char *expected = NULL;
@@ -180,10 +175,9 @@ START_TEST(refuse)
 	ck_assert_ptr_nonnull(strstr(expected, refused[_i].expected));
 	assert_same(&hw, &hardware_default);
 }
-END_TEST
 
 /* An unknown name is answered with all names. */
-START_TEST(all_names_expected)
+TEST(all_names_expected)
 {
 	struct hardware hw = hardware_default;
 	const char *expected = NULL;
@@ -192,9 +186,8 @@ START_TEST(all_names_expected)
 	for (unsigned i = 0; hardware_knob(i)->name; i++)
 		ck_assert_ptr_nonnull(strstr(expected, hardware_knob(i)->name));
 }
-END_TEST
 
-START_TEST(short_buffers)
+TEST(short_buffers)
 {
 	int full = hardware_print(&hardware_default, true, NULL, 0);
 
@@ -208,21 +201,8 @@ START_TEST(short_buffers)
 		free(buf);
 	}
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("hardware");
-	TCase *tc = tcase_create("hardware");
-
-	tcase_add_test(tc, default_is_first_value);
-	tcase_add_test(tc, default_prints_nothing_when_short);
-	tcase_add_test(tc, each_value_round_trip);
-	tcase_add_test(tc, right_field);
-	tcase_add_test(tc, older_name);
-	tcase_add_loop_test(tc, refuse, 0, (int)(sizeof(refused) / sizeof(refused[0])));
-	tcase_add_test(tc, all_names_expected);
-	tcase_add_test(tc, short_buffers);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("hardware", NULL, NULL));
 }

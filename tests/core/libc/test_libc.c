@@ -151,11 +151,10 @@ static void strings_task(void *arg)
 	}
 }
 
-START_TEST(strings_are_as_libc_has_them)
+TEST(strings_are_as_libc_has_them)
 {
 	run(strings_task, NULL);
 }
-END_TEST
 
 static void words_task(void *arg)
 {
@@ -181,11 +180,10 @@ static void words_task(void *arg)
 	}
 }
 
-START_TEST(words_are_as_libc_has_them)
+TEST(words_are_as_libc_has_them)
 {
 	run(words_task, NULL);
 }
-END_TEST
 
 /* --- numbers, formats --- */
 
@@ -224,11 +222,10 @@ static void numbers_task(void *arg)
 	}
 }
 
-START_TEST(numbers_are_as_libc_has_them)
+TEST(numbers_are_as_libc_has_them)
 {
 	run(numbers_task, NULL);
 }
-END_TEST
 
 /* Any format, with the same arguments, of two functions. */
 #pragma GCC diagnostic push
@@ -284,11 +281,10 @@ static void print_task(void *arg)
 }
 #pragma GCC diagnostic pop
 
-START_TEST(texts_are_printed_as_libc_does)
+TEST(texts_are_printed_as_libc_does)
 {
 	run(print_task, NULL);
 }
-END_TEST
 
 struct scanned {
 	int n, values[3];
@@ -335,11 +331,10 @@ static void scan_task(void *arg)
 	}
 }
 
-START_TEST(texts_are_scanned_as_libc_does)
+TEST(texts_are_scanned_as_libc_does)
 {
 	run(scan_task, NULL);
 }
-END_TEST
 
 /* --- sorting --- */
 
@@ -375,11 +370,10 @@ static void sort_task(void *arg)
 	}
 }
 
-START_TEST(sorting_keeps_the_order_of_equals)
+TEST(sorting_keeps_the_order_of_equals)
 {
 	run(sort_task, NULL);
 }
-END_TEST
 
 /* --- errno --- */
 
@@ -439,7 +433,7 @@ static void careless_tracer(void *arg, const struct sim *s, const struct actor *
 	errno = EPERM;
 }
 
-START_TEST(errno_is_a_tasks_own)
+TEST(errno_is_a_tasks_own)
 {
 	int numbers[] = {EIO, ENOSPC};
 	errno = EDOM;
@@ -450,7 +444,6 @@ START_TEST(errno_is_a_tasks_own)
 	sim_set_tracer(sim, careless_tracer, NULL);
 	run(step_task, NULL);
 }
-END_TEST
 
 /* --- what is printed --- */
 
@@ -478,7 +471,7 @@ static void saying_task(void *arg)
 	ck_assert_int_eq(errno, ENOENT);
 }
 
-START_TEST(what_is_printed_is_in_the_trace)
+TEST(what_is_printed_is_in_the_trace)
 {
 	run(saying_task, NULL);
 	uint64_t silent = sim_now(sim);
@@ -496,7 +489,6 @@ START_TEST(what_is_printed_is_in_the_trace)
 	ck_assert_str_eq(printed,
 			 "one/two 2/of in memory/a?b/xyz/open: No such file or directory/");
 }
-END_TEST
 
 /* --- the end of a process --- */
 
@@ -517,7 +509,7 @@ static void wide_task(void *arg)
 	sim_printf("%ls", L"wide");
 }
 
-START_TEST(a_process_ends_with_a_reason)
+TEST(a_process_ends_with_a_reason)
 {
 	ck_assert_int_eq(run_on(HOST_SERVER, exit_task, NULL), SIM_FAULT);
 	ck_assert_str_eq(sim_fault(sim, NULL), "exit(3)");
@@ -528,7 +520,6 @@ START_TEST(a_process_ends_with_a_reason)
 	ck_assert_int_eq(run_on(HOST_SERVER, wide_task, NULL), SIM_FAULT);
 	ck_assert_str_eq(sim_fault(sim, NULL), "printf: wide characters are not simulated");
 }
-END_TEST
 
 /* --- time and chance --- */
 
@@ -556,7 +547,7 @@ static struct drawn draw(unsigned boot, unsigned host)
 	return d;
 }
 
-START_TEST(time_and_chance_are_the_same_in_each_run)
+TEST(time_and_chance_are_the_same_in_each_run)
 {
 	struct drawn first = draw(0, 0), same = draw(0, 0), later = draw(1, 0), client = draw(0, 1);
 	ck_assert_mem_eq(&first, &same, sizeof(first));
@@ -566,7 +557,6 @@ START_TEST(time_and_chance_are_the_same_in_each_run)
 	ck_assert_int_eq(first.rand, 1804289383); /* glibc's first without a seed */
 	ck_assert_int_eq(client.rand, first.rand);
 }
-END_TEST
 
 /* --- memory --- */
 
@@ -588,14 +578,13 @@ static void map_task(void *arg)
 	ck_assert_int_eq(errno, EEXIST);
 }
 
-START_TEST(the_server_maps_its_pool)
+TEST(the_server_maps_its_pool)
 {
 	static int client;
 	again(1);
 	run(map_task, NULL);
 	ck_assert_msg(run_on(1, map_task, &client) == SIM_IDLE, "%s", sim_fault(sim, NULL));
 }
-END_TEST
 
 static void memory_task(void *arg)
 {
@@ -615,29 +604,12 @@ static void memory_task(void *arg)
 		MAP_FAILED);
 }
 
-START_TEST(memory_is_given_or_not)
+TEST(memory_is_given_or_not)
 {
 	run(memory_task, NULL);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("libc");
-	TCase *all = tcase_create("libc");
-	tcase_add_checked_fixture(all, setup, teardown);
-	tcase_add_test(all, strings_are_as_libc_has_them);
-	tcase_add_test(all, words_are_as_libc_has_them);
-	tcase_add_test(all, numbers_are_as_libc_has_them);
-	tcase_add_test(all, texts_are_printed_as_libc_does);
-	tcase_add_test(all, texts_are_scanned_as_libc_does);
-	tcase_add_test(all, sorting_keeps_the_order_of_equals);
-	tcase_add_test(all, errno_is_a_tasks_own);
-	tcase_add_test(all, what_is_printed_is_in_the_trace);
-	tcase_add_test(all, a_process_ends_with_a_reason);
-	tcase_add_test(all, time_and_chance_are_the_same_in_each_run);
-	tcase_add_test(all, the_server_maps_its_pool);
-	tcase_add_test(all, memory_is_given_or_not);
-	suite_add_tcase(suite, all);
-	return run_suite(suite);
+	return run_suite(listed_suite("libc", setup, teardown));
 }

@@ -65,14 +65,13 @@ static int seven(void *arg)
 	return -7;
 }
 
-START_TEST(call_returns)
+TEST(call_returns)
 {
 	int calls = 0;
 	ck_assert_int_eq(live_call(host, seven, &calls), -7);
 	ck_assert_int_eq(live_call(host, seven, &calls), -7);
 	ck_assert_int_eq(calls, 2);
 }
-END_TEST
 
 /* Tasks that each count, without any protection but that they take turns. */
 struct counting {
@@ -110,12 +109,11 @@ static int start_counting(void *arg)
 	return 0;
 }
 
-START_TEST(tasks_take_turns)
+TEST(tasks_take_turns)
 {
 	ck_assert_int_eq(live_call(host, start_counting, NULL), 0);
 	ck_assert_uint_eq(counting.count, 3ul * TURNS * 100);
 }
-END_TEST
 
 /* The task that has waited longest is next: one that lets go comes after all that wait, in the
  * order in which they came. */
@@ -147,7 +145,7 @@ static int lets_go_once(void *arg)
 	return 0;
 }
 
-START_TEST(baton_is_fair)
+TEST(baton_is_fair)
 {
 	bool in_order = false;
 	/* On a busy machine a task may start late. */
@@ -155,7 +153,6 @@ START_TEST(baton_is_fair)
 		ck_assert_int_eq(live_call(host, lets_go_once, &in_order), 0);
 	ck_assert(in_order);
 }
-END_TEST
 
 /* --- time --- */
 
@@ -170,11 +167,10 @@ static int sleeps(void *arg)
 	return 0;
 }
 
-START_TEST(sleep_takes_its_time)
+TEST(sleep_takes_its_time)
 {
 	ck_assert_int_eq(live_call(host, sleeps, NULL), 0);
 }
-END_TEST
 
 static uint64_t own_cpu_ns(void)
 {
@@ -196,7 +192,7 @@ static int yields(void *arg)
 	return 0;
 }
 
-START_TEST(idle_task_sleeps)
+TEST(idle_task_sleeps)
 {
 	bool looks = false;
 	/* On a busy machine it may have no CPU for most of the time. */
@@ -204,7 +200,6 @@ START_TEST(idle_task_sleeps)
 		ck_assert_int_eq(live_call(host, yields, &looks), 0);
 	ck_assert(looks);
 }
-END_TEST
 
 /* --- the end --- */
 
@@ -246,7 +241,7 @@ static int spawns_and_yields(void *arg)
 
 static int (*const endless[])(void *arg) = {yields_for_ever, sleeps_for_ever, spawns_and_yields};
 
-START_TEST(stopped_host_is_left)
+TESTS(stopped_host_is_left, sizeof(endless) / sizeof(endless[0]))
 {
 	pthread_t thread;
 	uint64_t before = clock_ms();
@@ -259,7 +254,6 @@ START_TEST(stopped_host_is_left)
 	ck_assert_int_eq(live_call(host, seven, &calls), -ECANCELED);
 	ck_assert_int_eq(calls, 0);
 }
-END_TEST
 
 static int spawns(void *arg)
 {
@@ -268,7 +262,7 @@ static int spawns(void *arg)
 }
 
 /* live_host_free() alone ends tasks that sleep. */
-START_TEST(free_ends_tasks)
+TEST(free_ends_tasks)
 {
 	ck_assert_int_eq(live_call(host, spawns, NULL), 0);
 	uint64_t before = clock_ms();
@@ -276,7 +270,6 @@ START_TEST(free_ends_tasks)
 	ck_assert_uint_lt(clock_ms() - before, LONG_MS);
 	begin(); /* for end() */
 }
-END_TEST
 
 /* --- memory --- */
 
@@ -313,11 +306,10 @@ static int allocates(void *arg)
 	return 0;
 }
 
-START_TEST(memory_comes_back)
+TEST(memory_comes_back)
 {
 	ck_assert_int_eq(live_call(host, allocates, NULL), 0);
 }
-END_TEST
 
 /* A task that is left in the middle has its memory in no variable any more. */
 static int allocates_for_ever(void *arg)
@@ -330,14 +322,13 @@ static int allocates_for_ever(void *arg)
 	return 0;
 }
 
-START_TEST(memory_of_a_stopped_task)
+TEST(memory_of_a_stopped_task)
 {
 	pthread_t thread;
 	ck_assert_int_eq(pthread_create(&thread, NULL, stop_soon, host), 0);
 	ck_assert_int_eq(live_call(host, allocates_for_ever, NULL), -ECANCELED);
 	pthread_join(thread, NULL);
 }
-END_TEST
 
 /* --- connecting --- */
 
@@ -368,7 +359,7 @@ static int connects(void *arg)
 	return live_rt_connect("abcd", 4, arg, 8);
 }
 
-START_TEST(connects_over_control)
+TEST(connects_over_control)
 {
 	char address[32], text[RENDEZVOUS_TEXT], rsp[9] = "";
 	unsigned accepted = 0, number = 0;
@@ -398,7 +389,6 @@ START_TEST(connects_over_control)
 	live_host_free(client);
 	rendezvous_stop(server);
 }
-END_TEST
 
 /* --- completions with an error --- */
 
@@ -470,7 +460,7 @@ static int tell(void *arg)
 	return live_poll_cq(&cq, 1, &wc);
 }
 
-START_TEST(bad_completion_is_kept)
+TEST(bad_completion_is_kept)
 {
 	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
 		struct injected injected;
@@ -491,26 +481,8 @@ START_TEST(bad_completion_is_kept)
 	ck_assert_uint_eq(b.status, IBV_WC_RETRY_EXC_ERR);
 	ck_assert_uint_eq(b.posted, POSTED_UNKNOWN);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("live");
-	TCase *tasks = tcase_create("tasks"), *rest = tcase_create("rest");
-	tcase_add_checked_fixture(tasks, begin, end);
-	tcase_add_test(tasks, call_returns);
-	tcase_add_test(tasks, tasks_take_turns);
-	tcase_add_test(tasks, baton_is_fair);
-	tcase_add_test(tasks, sleep_takes_its_time);
-	tcase_add_test(tasks, idle_task_sleeps);
-	tcase_add_loop_test(tasks, stopped_host_is_left, 0, sizeof(endless) / sizeof(endless[0]));
-	tcase_add_test(tasks, free_ends_tasks);
-	tcase_add_checked_fixture(rest, begin, end);
-	tcase_add_test(rest, memory_comes_back);
-	tcase_add_test(rest, memory_of_a_stopped_task);
-	tcase_add_test(rest, connects_over_control);
-	tcase_add_test(rest, bad_completion_is_kept);
-	suite_add_tcase(suite, tasks);
-	suite_add_tcase(suite, rest);
-	return run_suite(suite);
+	return run_suite(listed_suite("live", begin, end));
 }

@@ -40,7 +40,7 @@ static void assert_printed(const struct live_store *s, const char *text)
 	ck_assert_str_eq(buf, text);
 }
 
-START_TEST(sample_is_read)
+TEST(sample_is_read)
 {
 	struct live_store s;
 	unsigned line;
@@ -57,10 +57,9 @@ START_TEST(sample_is_read)
 	ck_assert(s.running);
 	assert_printed(&s, sample);
 }
-END_TEST
 
 /* Each value of each knob of each store, and each variant's name. */
-START_TEST(round_trip)
+TEST(round_trip)
 {
 	unsigned line;
 	const char *expected = "";
@@ -93,9 +92,8 @@ START_TEST(round_trip)
 		}
 	}
 }
-END_TEST
 
-START_TEST(cut_text_is_refused)
+TEST(cut_text_is_refused)
 {
 	struct live_store s;
 	unsigned line;
@@ -107,9 +105,8 @@ START_TEST(cut_text_is_refused)
 		ck_assert_int_eq(parse(&s, text, &line, &expected), -EINVAL);
 	}
 }
-END_TEST
 
-START_TEST(no_room)
+TEST(no_room)
 {
 	struct live_store s;
 	unsigned line;
@@ -120,7 +117,6 @@ START_TEST(no_room)
 		ck_assert_int_eq(live_store_print(&s, text, n), -ENOSPC);
 	ck_assert_int_eq(live_store_print(&s, text, sizeof(sample)), 0);
 }
-END_TEST
 
 static const struct {
 	const char *from, *to; /* in the sample */
@@ -151,7 +147,7 @@ static const struct {
 	{"state running\n", "state running\nmore 1\n", 12, "nothing"},
 };
 
-START_TEST(wrong_line_is_named)
+TESTS(wrong_line_is_named, sizeof(wrong) / sizeof(wrong[0]))
 {
 	struct live_store s;
 	unsigned line = 0;
@@ -164,9 +160,8 @@ START_TEST(wrong_line_is_named)
 	ck_assert_msg(strstr(expected, wrong[_i].expected), "%s", expected);
 	ck_assert_uint_eq(line, wrong[_i].line);
 }
-END_TEST
 
-START_TEST(keys)
+TEST(keys)
 {
 	char key[LIVE_KEY_LEN + 1];
 	live_key(7, key);
@@ -174,9 +169,8 @@ START_TEST(keys)
 	live_key(UINT32_MAX, key);
 	ck_assert_str_eq(key, "user4294967295");
 }
-END_TEST
 
-START_TEST(values_are_known_again)
+TEST(values_are_known_again)
 {
 	static const size_t lengths[] = {16, 17, 23, 24, 100, 256, 4096, 65536};
 	static uint8_t bytes[65536];
@@ -198,10 +192,9 @@ START_TEST(values_are_known_again)
 	ck_assert(!live_value_id(0, bytes, 256, &found));
 	ck_assert(!live_value_id(0, bytes, 15, &found));
 }
-END_TEST
 
 /* The words up to any are one PUT's, the rest another's. */
-START_TEST(torn_value_is_nobodys)
+TEST(torn_value_is_nobodys)
 {
 	uint8_t old[128], new[128], torn[128];
 	uint64_t found;
@@ -213,10 +206,9 @@ START_TEST(torn_value_is_nobodys)
 		ck_assert(!live_value_id(5, torn, sizeof(torn), &found));
 	}
 }
-END_TEST
 
 /* A value's bytes stand in recordings and on media: they never change. */
-START_TEST(value_is_fixed)
+TEST(value_is_fixed)
 {
 	static const uint8_t expected[24] = {
 		1,    0,    0,	  0,	2,    0,    0,	  3,	0x36, 0x8b, 0x89, 0xee,
@@ -226,22 +218,8 @@ START_TEST(value_is_fixed)
 	live_value(live_put_id(3, 2, 1), 4, bytes, sizeof(bytes));
 	ck_assert_mem_eq(bytes, expected, sizeof(bytes));
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("live_store");
-	TCase *text = tcase_create("text"), *values = tcase_create("values");
-	tcase_add_test(text, sample_is_read);
-	tcase_add_test(text, round_trip);
-	tcase_add_test(text, cut_text_is_refused);
-	tcase_add_test(text, no_room);
-	tcase_add_loop_test(text, wrong_line_is_named, 0, sizeof(wrong) / sizeof(wrong[0]));
-	tcase_add_test(values, keys);
-	tcase_add_test(values, values_are_known_again);
-	tcase_add_test(values, torn_value_is_nobodys);
-	tcase_add_test(values, value_is_fixed);
-	suite_add_tcase(suite, text);
-	suite_add_tcase(suite, values);
-	return run_suite(suite);
+	return run_suite(listed_suite("live_store", NULL, NULL));
 }

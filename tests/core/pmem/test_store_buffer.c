@@ -446,12 +446,11 @@ static const struct {
 	 "110 110"},
 };
 
-START_TEST(outcomes_are_those_of_tso)
+TESTS(outcomes_are_those_of_tso, sizeof(litmus) / sizeof(litmus[0]))
 {
 	explore(litmus[_i].program, litmus[_i].config);
 	assert_finals(litmus[_i].finals);
 }
-END_TEST
 
 /* --- power failures --- */
 
@@ -497,14 +496,13 @@ static void each(const char *texts, bool some)
 			      some ? "no" : "a", text);
 }
 
-START_TEST(power_failures)
+TESTS(power_failures, sizeof(crashes) / sizeof(crashes[0]))
 {
 	t.cuts = true;
 	explore(crashes[_i].program, crashes[_i].config);
 	each(crashes[_i].some, true);
 	each(crashes[_i].none, false);
 }
-END_TEST
 
 /* --- in time --- */
 
@@ -592,7 +590,7 @@ static const struct {
 	{"re:x=1 x re:x=2 x", "", "1", "000200", "12"},
 };
 
-START_TEST(held_in_time)
+TESTS(held_in_time, sizeof(timed) / sizeof(timed[0]))
 {
 	struct timed_source source = {.source.answer = timed_answer, .stores = timed[_i].held};
 	ck_assert_int_eq(run_timed(timed[_i].program, timed[_i].config, &source), SIM_IDLE);
@@ -600,10 +598,9 @@ START_TEST(held_in_time)
 	ck_assert_str_eq(t.loaded[0], timed[_i].loaded);
 	pmem_end(t.pm);
 }
-END_TEST
 
 /* If nothing is held, a run does not know about buffers. */
-START_TEST(plain_runs_are_the_same)
+TEST(plain_runs_are_the_same)
 {
 	static const char program[] =
 		"x=1 w=2 x wb:x y=1 sf sc:z=3 z add:z mf re:x=4 post dram x xc:y=5";
@@ -623,7 +620,6 @@ START_TEST(plain_runs_are_the_same)
 		pmem_end(t.pm);
 	}
 }
-END_TEST
 
 static const struct {
 	const char *program, *config;
@@ -642,7 +638,7 @@ static const struct {
 
 /* The power fails before an entry makes something durable: neither it nor what is after it
  * happens. */
-START_TEST(power_fails_at_an_entry)
+TESTS(power_fails_at_an_entry, sizeof(cut) / sizeof(cut[0]))
 {
 	struct timed_source source = {
 		.source.answer = timed_answer, .stores = "1", .entry = cut[_i].entry};
@@ -658,18 +654,8 @@ START_TEST(power_fails_at_an_entry)
 	ck_assert_str_eq(left, cut[_i].left);
 	pmem_end(t.pm);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store_buffer");
-	TCase *tc = tcase_create("tso");
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, outcomes_are_those_of_tso, 0, sizeof(litmus) / sizeof(litmus[0]));
-	tcase_add_loop_test(tc, power_failures, 0, sizeof(crashes) / sizeof(crashes[0]));
-	tcase_add_loop_test(tc, held_in_time, 0, sizeof(timed) / sizeof(timed[0]));
-	tcase_add_test(tc, plain_runs_are_the_same);
-	tcase_add_loop_test(tc, power_fails_at_an_entry, 0, sizeof(cut) / sizeof(cut[0]));
-	suite_add_tcase(s, tc);
-	return run_suite(s);
+	return run_suite(listed_suite("store_buffer", setup, teardown));
 }

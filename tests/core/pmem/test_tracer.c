@@ -129,7 +129,7 @@ static unsigned compare(unsigned slot, unsigned *seen)
 	return changed;
 }
 
-START_TEST(variant_is_seen)
+TESTS(variant_is_seen, (int)(sizeof(variants) / sizeof(variants[0])))
 {
 	const struct variant *v = &variants[_i];
 	unsigned changed = 0, seen = 0, dirty = 0, asked = 0, bad = 0;
@@ -179,9 +179,8 @@ START_TEST(variant_is_seen)
 	ck_assert_uint_eq(changed, seen);
 	ck_assert_uint_ge(changed, v->subject->least);
 }
-END_TEST
 
-START_TEST(what_is_durable_is_known)
+TESTS(what_is_durable_is_known, (int)(sizeof(variants) / sizeof(variants[0])))
 {
 	const struct variant *v = &variants[_i];
 	unsigned bad = 0;
@@ -200,7 +199,6 @@ START_TEST(what_is_durable_is_known)
 	}
 	ck_assert_uint_eq(bad, 0);
 }
-END_TEST
 
 /* --- store buffers --- */
 
@@ -266,7 +264,7 @@ static uint64_t write_and_read(const struct tracer_step *step, unsigned entries,
 	return w.kept;
 }
 
-START_TEST(store_buffers_change_nothing_for_their_cpu)
+TESTS(store_buffers_change_nothing_for_their_cpu, (int)(sizeof(variants) / sizeof(variants[0])))
 {
 	const struct variant *v = &variants[_i];
 	uint8_t plain[SLOT_BYTES], left[SLOT_BYTES];
@@ -284,7 +282,6 @@ START_TEST(store_buffers_change_nothing_for_their_cpu)
 	}
 	ck_assert_uint_gt(buffered.behind, 0);
 }
-END_TEST
 
 /* The test itself would notice: this file is not compiled as stores are. */
 static void write_behind_the_tracer(uint8_t *slot)
@@ -293,7 +290,7 @@ static void write_behind_the_tracer(uint8_t *slot)
 		((volatile uint8_t *)slot)[i] ^= 0xff;
 }
 
-START_TEST(unseen_bytes_are_noticed)
+TEST(unseen_bytes_are_noticed)
 {
 	static const struct tracer_step step = {"behind the tracer", write_behind_the_tracer, NULL};
 	unsigned seen;
@@ -305,20 +302,8 @@ START_TEST(unseen_bytes_are_noticed)
 	ck_assert(!pmem_all_seen(w.pm[0], &off));
 	ck_assert_uint_eq(off, 3 * SLOT_BYTES);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("tracer");
-	TCase *all = tcase_create("tracer");
-
-	tcase_add_checked_fixture(all, setup, teardown);
-	tcase_add_loop_test(all, variant_is_seen, 0, (int)(sizeof(variants) / sizeof(variants[0])));
-	tcase_add_loop_test(all, store_buffers_change_nothing_for_their_cpu, 0,
-			    (int)(sizeof(variants) / sizeof(variants[0])));
-	tcase_add_loop_test(all, what_is_durable_is_known, 0,
-			    (int)(sizeof(variants) / sizeof(variants[0])));
-	tcase_add_test(all, unseen_bytes_are_noticed);
-	suite_add_tcase(suite, all);
-	return run_suite(suite);
+	return run_suite(listed_suite("tracer", setup, teardown));
 }

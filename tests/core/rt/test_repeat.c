@@ -105,7 +105,7 @@ static void two_of_them(void *arg)
 	poll_and_yield(NULL);
 }
 
-START_TEST(livelocks)
+TESTS(livelocks, 5)
 {
 	static void (*const loops[])(void *) = {spin, poll_and_yield, yield_only, go_round,
 						two_of_them};
@@ -116,7 +116,6 @@ START_TEST(livelocks)
 	ck_assert_uint_gt(steps, 1000);
 	ck_assert_uint_lt(steps, SOON);
 }
-END_TEST
 
 /* --- loops that end --- */
 
@@ -128,12 +127,11 @@ static void count(void *arg)
 	over();
 }
 
-START_TEST(counts)
+TEST(counts)
 {
 	ck_assert_int_eq(run(count), SIM_DONE);
 	ck_assert_uint_eq(ended_at, 3000 * 5);
 }
-END_TEST
 
 /* A check that compares all with all, and one that never ends. */
 static void compares(void *arg)
@@ -162,7 +160,7 @@ static void compares_and_spins(void *arg)
 	spin(NULL);
 }
 
-START_TEST(allowed)
+TEST(allowed)
 {
 	ck_assert_int_eq(run(compares), SIM_DONE);
 	ck_assert_uint_eq(ended_at, BUDGET / 2 * 5);
@@ -173,7 +171,6 @@ START_TEST(allowed)
 	ck_assert_int_eq(run(compares_and_spins), SIM_BUDGET);
 	ck_assert_uint_lt(steps, SOON);
 }
-END_TEST
 
 static void wait_for_a_time(void *arg)
 {
@@ -183,14 +180,13 @@ static void wait_for_a_time(void *arg)
 	over();
 }
 
-START_TEST(waits_for_a_time)
+TEST(waits_for_a_time)
 {
 	ck_assert_int_eq(run(wait_for_a_time), SIM_DONE);
 	ck_assert_uint_ge(ended_at, 5000000000u);
 	ck_assert_uint_lt(ended_at, 2 * 5000000000u);
 	ck_assert_uint_lt(steps, SOON);
 }
-END_TEST
 
 static void wait_for_the_delayed(void *arg)
 {
@@ -202,13 +198,12 @@ static void wait_for_the_delayed(void *arg)
 }
 
 /* It is held up late, and never beyond the end of the delay. */
-START_TEST(waits_for_the_delayed)
+TEST(waits_for_the_delayed)
 {
 	ck_assert_int_eq(run(wait_for_the_delayed), SIM_DONE);
 	ck_assert_uint_lt(ended_at, choice_delay_ns(7) + 1000);
 	ck_assert_uint_gt(steps, 50000);
 }
-END_TEST
 
 /* A delay of so many steps that the budget would be used up before it ends. */
 static void wait_for_100_ms(void *arg)
@@ -233,7 +228,7 @@ static void wait_for_a_task(void *arg)
 	over();
 }
 
-START_TEST(waits_for_a_long_delay)
+TESTS(waits_for_a_long_delay, 2)
 {
 	static void (*const loops[])(void *) = {wait_for_100_ms, wait_for_a_task};
 
@@ -243,7 +238,6 @@ START_TEST(waits_for_a_long_delay)
 	ck_assert_uint_lt(ended_at, choice_delay_ns(8) + 1000);
 	ck_assert(!sim_repeats(sim));
 }
-END_TEST
 
 /* Once it has ended, and still nothing is new, time passes faster as ever. */
 static void wait_in_vain(void *arg)
@@ -253,14 +247,13 @@ static void wait_in_vain(void *arg)
 	spin(NULL);
 }
 
-START_TEST(waits_in_vain)
+TEST(waits_in_vain)
 {
 	ck_assert_int_eq(run(wait_in_vain), SIM_BUDGET);
 	ck_assert_uint_eq(sim_now(sim), GIVE_UP_NS);
 	ck_assert(sim_repeats(sim));
 	ck_assert_uint_lt(steps, 5 * SOON);
 }
-END_TEST
 
 static void wait_for_an_event(void *arg)
 {
@@ -271,13 +264,12 @@ static void wait_for_an_event(void *arg)
 	over();
 }
 
-START_TEST(waits_for_an_event)
+TEST(waits_for_an_event)
 {
 	ck_assert_int_eq(run(wait_for_an_event), SIM_DONE);
 	ck_assert_uint_ge(ended_at, 3000000000ull);
 	ck_assert_uint_lt(ended_at, 2 * 3000000000ull);
 }
-END_TEST
 
 static void always_new(void *arg)
 {
@@ -289,12 +281,11 @@ static void always_new(void *arg)
 	over();
 }
 
-START_TEST(reads_something_new)
+TEST(reads_something_new)
 {
 	ck_assert_int_eq(run(always_new), SIM_DONE);
 	ck_assert_uint_eq(ended_at, 100000 * 5);
 }
-END_TEST
 
 /* Operations begin: each may take as many steps as the first. */
 static void many_operations(void *arg)
@@ -308,12 +299,11 @@ static void many_operations(void *arg)
 	over();
 }
 
-START_TEST(operations_are_news)
+TEST(operations_are_news)
 {
 	ck_assert_int_eq(run(many_operations), SIM_DONE);
 	ck_assert_uint_eq(ended_at, 20 * 3000 * 5);
 }
-END_TEST
 
 /* What was seen before an operation began is new to it: a place after each 3000 reads. */
 static void places_of_before(void *arg)
@@ -327,30 +317,13 @@ static void places_of_before(void *arg)
 	over();
 }
 
-START_TEST(forgets_what_was_seen)
+TEST(forgets_what_was_seen)
 {
 	ck_assert_int_eq(run(places_of_before), SIM_DONE);
 	ck_assert_uint_eq(ended_at, 33000 * 5);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("repeat");
-	TCase *t = tcase_create("repeat");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, livelocks, 0, 5);
-	tcase_add_test(t, counts);
-	tcase_add_test(t, allowed);
-	tcase_add_test(t, waits_for_a_time);
-	tcase_add_test(t, waits_for_the_delayed);
-	tcase_add_loop_test(t, waits_for_a_long_delay, 0, 2);
-	tcase_add_test(t, waits_in_vain);
-	tcase_add_test(t, waits_for_an_event);
-	tcase_add_test(t, reads_something_new);
-	tcase_add_test(t, operations_are_news);
-	tcase_add_test(t, forgets_what_was_seen);
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	return run_suite(listed_suite("repeat", setup, teardown));
 }

@@ -175,14 +175,13 @@ static void joins(void *arg)
 	ck_assert_int_eq(sim_pthread_detach(a), ESRCH);
 }
 
-START_TEST(join)
+TEST(join)
 {
 	run(joins);
 	ck_assert_str_eq(notes, "server/thread1 server/thread2 ");
 	run(joins); /* a reset takes all of it away */
 	ck_assert_str_eq(notes, "server/thread1 server/thread2 ");
 }
-END_TEST
 
 static void *exits(void *arg)
 {
@@ -225,12 +224,11 @@ static void detaches(void *arg)
 	sim_pthread_exit(NULL); /* this task only */
 }
 
-START_TEST(detach_and_exit)
+TEST(detach_and_exit)
 {
 	run(detaches);
 	ck_assert_str_eq(notes, "first slow slow ");
 }
-END_TEST
 
 static void *says_name(void *arg)
 {
@@ -264,14 +262,13 @@ static void named(void *arg)
 	sim_sched_yield();
 }
 
-START_TEST(names)
+TEST(names)
 {
 	run(named);
 	ck_assert_str_eq(notes, "server/log_cleaner=log cleaner server/log_cleaner2=log cleaner "
 				"server/thread3=server/thread3 server/thread5=thread5 "
 				"server/thread6=server/thread6 ");
 }
-END_TEST
 
 static void many_threads(void *arg)
 {
@@ -291,13 +288,12 @@ static void many_threads(void *arg)
 	ck_assert_str_eq(sim_actor(sim)->name, "server");
 }
 
-START_TEST(as_many_as_tasks)
+TEST(as_many_as_tasks)
 {
 	run(many_threads);
 	ck_assert_ptr_nonnull(strstr(notes, "server/thread63 "));
 	ck_assert_ptr_nonnull(strstr(notes, " end "));
 }
-END_TEST
 
 static sem_t sem, back;
 
@@ -339,12 +335,11 @@ static void leaves_event(void *arg)
 }
 
 /* A wake-up of the thread that had the place before comes too late. */
-START_TEST(wakeup_of_another)
+TEST(wakeup_of_another)
 {
 	run(leaves_event);
 	ck_assert_str_eq(notes, "all ");
 }
-END_TEST
 
 static unsigned fails_answer(struct source *source, const struct choice_point *at, unsigned n)
 {
@@ -361,13 +356,12 @@ static void cannot_start(void *arg)
 	note("told");
 }
 
-START_TEST(create_can_fail)
+TEST(create_can_fail)
 {
 	struct source source = {.answer = fails_answer};
 	ck_assert_int_eq(run_with(cannot_start, &source), SIM_IDLE);
 	ck_assert_str_eq(notes, "told ");
 }
-END_TEST
 
 /* --- data of threads --- */
 
@@ -427,13 +421,12 @@ static void data(void *arg)
 	ck_assert_ptr_null(sim_pthread_getspecific(more[39]));
 }
 
-START_TEST(keys)
+TEST(keys)
 {
 	run(data);
 	ck_assert_str_eq(notes, "object 2 object 1 a again object 2 object 1 b "
 				"object 2 object 1 task ");
 }
-END_TEST
 
 /* --- mutexes --- */
 
@@ -502,7 +495,7 @@ static void count_races(void)
 	raced += most_inside > 1;
 }
 
-START_TEST(exclusion)
+TEST(exclusion)
 {
 	struct outcomes all = jumpy_runs(three_lock, one_inside);
 	ck_assert_uint_eq(all.idle, SEEDS);
@@ -513,7 +506,6 @@ START_TEST(exclusion)
 	jumpy_runs(three_without, count_races);
 	ck_assert_uint_gt(raced, SEEDS / 2);
 }
-END_TEST
 
 static void *other_thread(void *arg)
 {
@@ -577,12 +569,11 @@ static void kinds(void *arg)
 	note("all");
 }
 
-START_TEST(mutex_kinds)
+TEST(mutex_kinds)
 {
 	run(kinds);
 	ck_assert_str_eq(notes, "all ");
 }
-END_TEST
 
 static void *locks_for_ever(void *arg)
 {
@@ -616,13 +607,12 @@ static void one_holds_on(void *arg)
 	note("all");
 }
 
-START_TEST(nobody_is_kept_out)
+TEST(nobody_is_kept_out)
 {
 	run(one_holds_on);
 	ck_assert_str_eq(notes, "all ");
 	ck_assert_uint_lt(total, 4); /* before the watch for livelocks holds it up */
 }
-END_TEST
 
 static void *unlocks(void *arg)
 {
@@ -646,12 +636,11 @@ static void of_nobody(void *arg)
 	unlocks(&mutex);
 }
 
-START_TEST(wrong_unlock)
+TEST(wrong_unlock)
 {
 	ends_with(of_another, "server/thread1 unlocks mutex #1, which server holds");
 	ends_with(of_nobody, "server unlocks mutex #2, which nobody holds");
 }
-END_TEST
 
 /* --- deadlocks --- */
 
@@ -696,7 +685,7 @@ static void in_order(void *arg)
 	two_locks(false);
 }
 
-START_TEST(two_mutexes)
+TEST(two_mutexes)
 {
 	/* Without a delay nothing happens; random delays find it, and never where there is an
 	 * order. */
@@ -712,7 +701,6 @@ START_TEST(two_mutexes)
 	all = jumpy_runs(in_order, NULL);
 	ck_assert_uint_eq(all.idle, SEEDS);
 }
-END_TEST
 
 static void locks_itself(void *arg)
 {
@@ -868,7 +856,7 @@ static void once_in_once(void *arg)
 	calls_itself();
 }
 
-START_TEST(other_deadlocks)
+TEST(other_deadlocks)
 {
 	ends_with(locks_itself, "deadlock: server holds mutex #1 and waits for it");
 	ends_with(after_its_end,
@@ -892,7 +880,6 @@ START_TEST(other_deadlocks)
 		  "server/thread1 holds spin lock #1 and waits for mutex #1");
 	ends_with(once_in_once, "deadlock: server holds once #1 and waits for it");
 }
-END_TEST
 
 /* --- condition variables --- */
 
@@ -947,12 +934,11 @@ static void all_taken(void)
 	ck_assert_uint_eq(most_inside, 1);
 }
 
-START_TEST(no_wakeup_is_lost)
+TEST(no_wakeup_is_lost)
 {
 	ck_assert_uint_eq(jumpy_runs(queues, all_taken).idle, SEEDS);
 	ck_assert_uint_eq(many_runs(queues, all_taken).idle, SEEDS);
 }
-END_TEST
 
 /* A waiter that looks before it holds the mutex does lose one. */
 static void *looks_first(void *arg)
@@ -986,7 +972,7 @@ static void count_lost(void)
 	lost += !*notes;
 }
 
-START_TEST(a_wakeup_is_lost)
+TEST(a_wakeup_is_lost)
 {
 	run(loses);
 	ck_assert_str_eq(notes, "all ");
@@ -994,7 +980,6 @@ START_TEST(a_wakeup_is_lost)
 	jumpy_runs(loses, count_lost);
 	ck_assert_uint_gt(lost, 0);
 }
-END_TEST
 
 static void *waits_turn(void *arg)
 {
@@ -1053,14 +1038,13 @@ static void without_mutex(void *arg)
 	sim_pthread_cond_wait(&cond, &mutex);
 }
 
-START_TEST(condition_variables)
+TEST(condition_variables)
 {
 	run(conds);
 	ck_assert_str_eq(notes, "a | b c ");
 	ends_with(without_mutex,
 		  "server waits for condition variable #1 and does not hold the mutex");
 }
-END_TEST
 
 /* --- barriers, read-write locks, spin locks, once, semaphores --- */
 
@@ -1105,13 +1089,12 @@ static void met(void)
 	ck_assert_uint_eq(serial, 3);
 }
 
-START_TEST(barriers)
+TEST(barriers)
 {
 	run(at_barrier);
 	met();
 	ck_assert_uint_eq(jumpy_runs(at_barrier, met).idle, SEEDS);
 }
-END_TEST
 
 static unsigned readers, writers, most_readers;
 static bool mixed;
@@ -1190,7 +1173,7 @@ static void rwlocks(void *arg)
 	sim_pthread_rwlock_unlock(&l);
 }
 
-START_TEST(readers_and_writers)
+TEST(readers_and_writers)
 {
 	mixed = false;
 	most_readers = 0;
@@ -1199,7 +1182,6 @@ START_TEST(readers_and_writers)
 	ck_assert_uint_eq(many_runs(reads_and_writes, apart).idle, SEEDS);
 	ends_with(rwlocks, "server unlocks read-write lock #2, which it does not hold");
 }
-END_TEST
 
 static void *spins(void *arg)
 {
@@ -1229,11 +1211,10 @@ static void three_spin(void *arg)
 	ck_assert_int_eq(sim_pthread_spin_destroy(&spin), 0);
 }
 
-START_TEST(spin_locks)
+TEST(spin_locks)
 {
 	ck_assert_uint_eq(jumpy_runs(three_spin, one_inside).idle, SEEDS);
 }
-END_TEST
 
 static unsigned initialised;
 
@@ -1265,13 +1246,12 @@ static void three_need_it(void *arg)
 	note("all");
 }
 
-START_TEST(only_once)
+TEST(only_once)
 {
 	run(three_need_it);
 	ck_assert_uint_eq(jumpy_runs(three_need_it, NULL).idle, SEEDS);
 	ck_assert_str_eq(notes, "all ");
 }
-END_TEST
 
 static void *answers(void *arg)
 {
@@ -1322,13 +1302,12 @@ static void asked_and_answered(void)
 	ck_assert_str_eq(notes, "ask 0 ask 1 ask 2 all ");
 }
 
-START_TEST(semaphore)
+TEST(semaphore)
 {
 	run(semaphores);
 	asked_and_answered();
 	ck_assert_uint_eq(many_runs(semaphores, asked_and_answered).idle, SEEDS);
 }
-END_TEST
 
 /* --- <threads.h> --- */
 
@@ -1396,12 +1375,11 @@ static void c11(void *arg)
 	sim_mtx_destroy(&mtx);
 }
 
-START_TEST(c11_threads)
+TEST(c11_threads)
 {
 	run(c11);
 	ck_assert_str_eq(notes, "a b ");
 }
-END_TEST
 
 /* --- processes --- */
 
@@ -1429,7 +1407,7 @@ static void client(void *arg)
 	sim_pthread_mutex_lock(&second);
 }
 
-START_TEST(new_process)
+TEST(new_process)
 {
 	sim_reset(sim, NULL);
 	notes[0] = '\0';
@@ -1438,7 +1416,6 @@ START_TEST(new_process)
 	ck_assert_str_eq(notes, "c1 c1/thread1.2 ");
 	ck_assert_str_eq(sim_fault(sim, NULL), "deadlock: c1 holds mutex #1 and waits for it");
 }
-END_TEST
 
 /* The server's function runs on a client's task when it connects. */
 static int accepts(void *arg, const void *req, size_t req_len, void *rsp, size_t rsp_len)
@@ -1475,7 +1452,7 @@ static unsigned dies_answer(struct source *source, const struct choice_point *at
 										  : 0;
 }
 
-START_TEST(client_dies_in_accept)
+TEST(client_dies_in_accept)
 {
 	struct source source = {.answer = dies_answer};
 	sim_reset(sim, &source);
@@ -1485,7 +1462,6 @@ START_TEST(client_dies_in_accept)
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 	ck_assert_str_eq(notes, "goes on ");
 }
-END_TEST
 
 /* The server dies while its function waits on a client's task. */
 static void listens_and_holds(void *arg)
@@ -1518,7 +1494,7 @@ static void bury_server(void *arg, unsigned host, unsigned how)
 	(void)arg, (void)host, (void)how;
 }
 
-START_TEST(server_dies_in_accept)
+TEST(server_dies_in_accept)
 {
 	struct source source = {.answer = server_dies_answer};
 	sim_reset(sim, &source);
@@ -1530,7 +1506,6 @@ START_TEST(server_dies_in_accept)
 	ck_assert_msg(end == SIM_IDLE, "ended with %d: %s", (int)end, sim_fault(sim, NULL));
 	ck_assert_str_eq(notes, "goes on -111 ");
 }
-END_TEST
 
 /* What the server's function makes is the server's, and so is what it locks: two processes may have
  * their static data at one address. */
@@ -1574,7 +1549,7 @@ static void has_its_own(void *arg)
 	ck_assert_uint_eq(inside, 1);
 }
 
-START_TEST(hosts_are_apart)
+TEST(hosts_are_apart)
 {
 	sim_reset(sim, NULL);
 	notes[0] = '\0';
@@ -1585,7 +1560,6 @@ START_TEST(hosts_are_apart)
 	ck_assert_msg(end == SIM_IDLE, "ended with %d: %s", (int)end, sim_fault(sim, NULL));
 	ck_assert_str_eq(notes, "server/thread1 c1/thread1 server ");
 }
-END_TEST
 
 /* --- steps --- */
 
@@ -1623,7 +1597,7 @@ static void some_steps(void *arg)
 	sim_sem_post(&sem);
 }
 
-START_TEST(each_is_a_step)
+TEST(each_is_a_step)
 {
 	struct source source = {.answer = count_answer};
 	lock_steps = locked_calls = 0;
@@ -1634,7 +1608,6 @@ START_TEST(each_is_a_step)
 	in_pm = true;
 	ends_with(some_steps, "a mutex in persistent memory, which would survive its process");
 }
-END_TEST
 
 /* --- all orders, with a scheduler in the clock's place --- */
 
@@ -1738,7 +1711,7 @@ static uint64_t search_all(void (*program)(void), bool whole)
 	return sum;
 }
 
-START_TEST(all_orders)
+TEST(all_orders)
 {
 	/* (1, 2) and (2, 1), multiplied after the first or the second: 5, 7, 10, 17 ... */
 	uint64_t few = search_all(three_tasks, false);
@@ -1749,7 +1722,6 @@ START_TEST(all_orders)
 	ck_assert_uint_eq(few, 1000 * 1000 + 2 * 2);
 	ck_assert_uint_eq(search_all(two_crossing, true), few);
 }
-END_TEST
 
 static uint64_t hash_of(void (*main)(void *), uint64_t seed)
 {
@@ -1760,7 +1732,7 @@ static uint64_t hash_of(void (*main)(void *), uint64_t seed)
 	return sim_hash(sim);
 }
 
-START_TEST(determinism)
+TEST(determinism)
 {
 	static void (*const program[])(void *) = {three_lock, crossing, queues, reads_and_writes,
 						  at_barrier, data,	c11};
@@ -1778,42 +1750,8 @@ START_TEST(determinism)
 		}
 	ck_assert_uint_gt(different, 300);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("threads");
-	TCase *tc = tcase_create("threads");
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, join);
-	tcase_add_test(tc, detach_and_exit);
-	tcase_add_test(tc, names);
-	tcase_add_test(tc, as_many_as_tasks);
-	tcase_add_test(tc, wakeup_of_another);
-	tcase_add_test(tc, create_can_fail);
-	tcase_add_test(tc, keys);
-	tcase_add_test(tc, exclusion);
-	tcase_add_test(tc, mutex_kinds);
-	tcase_add_test(tc, nobody_is_kept_out);
-	tcase_add_test(tc, wrong_unlock);
-	tcase_add_test(tc, two_mutexes);
-	tcase_add_test(tc, other_deadlocks);
-	tcase_add_test(tc, no_wakeup_is_lost);
-	tcase_add_test(tc, a_wakeup_is_lost);
-	tcase_add_test(tc, condition_variables);
-	tcase_add_test(tc, barriers);
-	tcase_add_test(tc, readers_and_writers);
-	tcase_add_test(tc, spin_locks);
-	tcase_add_test(tc, only_once);
-	tcase_add_test(tc, semaphore);
-	tcase_add_test(tc, c11_threads);
-	tcase_add_test(tc, new_process);
-	tcase_add_test(tc, client_dies_in_accept);
-	tcase_add_test(tc, server_dies_in_accept);
-	tcase_add_test(tc, hosts_are_apart);
-	tcase_add_test(tc, each_is_a_step);
-	tcase_add_test(tc, all_orders);
-	tcase_add_test(tc, determinism);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("threads", setup, teardown));
 }

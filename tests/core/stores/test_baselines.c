@@ -158,7 +158,7 @@ static void set_up(struct setup *s, const char *store, const char *knobs, const 
 	ck_assert_int_eq(setup_finish(s), 0);
 }
 
-START_TEST(contracts)
+TESTS(contracts, COUNT(table))
 {
 	struct setup s;
 	struct explorer ex;
@@ -184,7 +184,6 @@ START_TEST(contracts)
 	explore_close(&ex);
 	setup_free(&s);
 }
-END_TEST
 
 /* --- the structural checks --- */
 
@@ -234,7 +233,7 @@ static const struct {
 	{"forca", "meta", 0x14, 0x00, "CRC does not agree"},
 };
 
-START_TEST(structure)
+TESTS(structure, COUNT(damage))
 {
 	struct setup s;
 	struct explorer ex;
@@ -263,14 +262,8 @@ START_TEST(structure)
 	explore_close(&ex);
 	setup_free(&s);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("baselines");
-	TCase *t = tcase_create("baselines");
-	tcase_add_loop_test(t, contracts, 0, COUNT(table));
-	tcase_add_loop_test(t, structure, 0, COUNT(damage));
-	suite_add_tcase(suite, t);
-	return run_suite(suite);
+	return run_suite(listed_suite("baselines", NULL, NULL));
 }

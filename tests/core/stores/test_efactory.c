@@ -269,14 +269,13 @@ static void reclaims(unsigned client)
 	ck_assert_int_eq(get(handle, 3, 9), 6);
 }
 
-START_TEST(versions_move_and_space_is_given_back)
+TEST(versions_move_and_space_is_given_back)
 {
 	prepare(3, 20);
 	set_knob("timeout", 1);
 	w.script[1] = reclaims;
 	run();
 }
-END_TEST
 
 static void in_flight(unsigned client)
 {
@@ -308,13 +307,12 @@ static void in_flight(unsigned client)
 	ck_assert_int_eq(get(handle, 1, 9), 2);
 }
 
-START_TEST(a_version_in_flight_is_waited_for)
+TEST(a_version_in_flight_is_waited_for)
 {
 	prepare(1, 20);
 	w.script[1] = in_flight;
 	run();
 }
-END_TEST
 
 static void cleans_often(unsigned client)
 {
@@ -341,14 +339,13 @@ static void reads_and_writes(unsigned client)
 }
 
 /* Notices come while an operation is on and while none is. */
-START_TEST(cleanings_in_a_row_beside_a_busy_client)
+TEST(cleanings_in_a_row_beside_a_busy_client)
 {
 	prepare(2, 200);
 	w.script[1] = cleans_often;
 	w.script[2] = reads_and_writes;
 	run();
 }
-END_TEST
 
 static void fills(unsigned client)
 {
@@ -366,14 +363,13 @@ static void fills(unsigned client)
 	ck_assert_uint_ge(cleanings, 60 / 5);
 }
 
-START_TEST(a_tight_log_is_cleaned_when_it_must_be)
+TEST(a_tight_log_is_cleaned_when_it_must_be)
 {
 	prepare(2, 100);
 	set_knob("room", 1);
 	w.script[1] = fills;
 	run();
 }
-END_TEST
 
 /* A client that gets the notice and does not answer. */
 static void drops(unsigned client)
@@ -404,14 +400,13 @@ static void drops(unsigned client)
 	ck_assert_int_eq(get(handle, 1, 9), 2);
 }
 
-START_TEST(who_does_not_acknowledge_is_dropped)
+TEST(who_does_not_acknowledge_is_dropped)
 {
 	prepare(1, 20);
 	set_knob("timeout", 1);
 	w.script[1] = drops;
 	run();
 }
-END_TEST
 
 /* A client that cannot get the notice: its connection for notices is in the error state. */
 static void cannot_be_told(unsigned client)
@@ -431,13 +426,12 @@ static void cannot_be_told(unsigned client)
 	ck_assert_int_eq(get(handle, 1, 9), 1);
 }
 
-START_TEST(who_cannot_be_told_is_dropped_at_once)
+TEST(who_cannot_be_told_is_dropped_at_once)
 {
 	prepare(1, 20);
 	w.script[1] = cannot_be_told;
 	run();
 }
-END_TEST
 
 /* A client that is slow to answer, by the connection for its operations; and the notices that it
  * gets. */
@@ -478,13 +472,12 @@ static void waits(unsigned client)
 	ck_assert_int_eq(get(handle, 1, 9), 1);
 }
 
-START_TEST(acknowledgements_are_waited_for)
+TEST(acknowledgements_are_waited_for)
 {
 	prepare(1, 20);
 	w.script[1] = waits;
 	run();
 }
-END_TEST
 
 /* --- rpc.h --- */
 
@@ -573,7 +566,7 @@ static void rpc_boot(void *arg)
 	sim_spawn(w.sim, 1, NULL, client_main, (void *)(uintptr_t)1);
 }
 
-START_TEST(notices_regions_and_dropping)
+TEST(notices_regions_and_dropping)
 {
 	prepare(1, 1);
 	memset(&r, 0, sizeof(r));
@@ -591,21 +584,8 @@ START_TEST(notices_regions_and_dropping)
 	ck_assert_int_eq(sim_run(w.sim), SIM_DONE);
 	sim_free(w.sim);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("efactory");
-	TCase *tc = tcase_create("cleaning");
-
-	tcase_add_test(tc, versions_move_and_space_is_given_back);
-	tcase_add_test(tc, a_version_in_flight_is_waited_for);
-	tcase_add_test(tc, cleanings_in_a_row_beside_a_busy_client);
-	tcase_add_test(tc, a_tight_log_is_cleaned_when_it_must_be);
-	tcase_add_test(tc, who_does_not_acknowledge_is_dropped);
-	tcase_add_test(tc, who_cannot_be_told_is_dropped_at_once);
-	tcase_add_test(tc, acknowledgements_are_waited_for);
-	tcase_add_test(tc, notices_regions_and_dropping);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("efactory", NULL, NULL));
 }

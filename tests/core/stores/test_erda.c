@@ -495,7 +495,7 @@ static uint8_t *object_of(uint32_t off)
 
 /* --- bits --- */
 
-START_TEST(region_bits)
+TEST(region_bits)
 {
 	uint64_t m = ERDA_EMPTY;
 
@@ -521,7 +521,6 @@ START_TEST(region_bits)
 	m = erda_revert(erda_put_off(erda_put_off(ERDA_EMPTY, 0), 8));
 	ck_assert(m == 0 && m != ERDA_EMPTY);
 }
-END_TEST
 
 /* --- hopscotch --- */
 
@@ -539,7 +538,7 @@ static void check_table(const struct erda_index *index, unsigned keys)
 	}
 }
 
-START_TEST(hopscotch_fills_up)
+TEST(hopscotch_fills_up)
 {
 	uint64_t moves = 0;
 	struct erda_geo geo;
@@ -573,9 +572,8 @@ START_TEST(hopscotch_fills_up)
 	ck_assert_uint_gt(moves, 10);
 	ck_assert_uint_eq(moves % 2, 0);
 }
-END_TEST
 
-START_TEST(third_key_displaces_second)
+TEST(third_key_displaces_second)
 {
 	uint64_t *k2;
 
@@ -598,7 +596,6 @@ START_TEST(third_key_displaces_second)
 		ck_assert_str_eq(get(0, key), key);
 	ck_assert_uint_eq(fsck_of(w.pm), 0);
 }
-END_TEST
 
 /* --- operations --- */
 
@@ -608,7 +605,7 @@ static const char *const readings[] = {
 	"crowd=on",	     "confirm=on",   "scan_all=on",	"repair=unconditional",
 };
 
-START_TEST(operations)
+TESTS(operations, ROWS_OF(readings))
 {
 	static char big[1100];
 
@@ -646,9 +643,8 @@ START_TEST(operations)
 	ck_assert_int_eq(put(0, "k3", "third"), 0);
 	ck_assert_str_eq(get(1, "k3"), "third");
 }
-END_TEST
 
-START_TEST(room_for_all_updates)
+TESTS(room_for_all_updates, 2)
 {
 	static char big[201];
 
@@ -670,9 +666,8 @@ START_TEST(room_for_all_updates)
 	}
 	ck_abort_msg("the log never ends");
 }
-END_TEST
 
-START_TEST(torn_newest_reads_previous)
+TEST(torn_newest_reads_previous)
 {
 	world("repair=cond+recheck+age", 2, 20, 300);
 	put_part(0, "k1", LONG_A, 70);
@@ -692,9 +687,8 @@ START_TEST(torn_newest_reads_previous)
 	ck_assert_int_eq(put(1, "k1", LONG_C), 0);
 	ck_assert_str_eq(get(0, "k1"), LONG_C);
 }
-END_TEST
 
-START_TEST(repair_rolls_back_a_slow_put)
+TESTS(repair_rolls_back_a_slow_put, 5)
 {
 	static const struct {
 		const char *knob;
@@ -715,9 +709,8 @@ START_TEST(repair_rolls_back_a_slow_put)
 	memset(object_of(off) + 12, 'b', strlen(LONG_B)); /* the rest */
 	ck_assert_str_eq(get(1, "k1"), row[_i].lost ? LONG_A : LONG_B);
 }
-END_TEST
 
-START_TEST(torn_length_is_bounded)
+TESTS(torn_length_is_bounded, 9)
 {
 	static const uint32_t lengths[] = {0, 1, 141, 299, 300, 301, 4096, 0x7fffffff, 0xffffffff};
 
@@ -732,7 +725,6 @@ START_TEST(torn_length_is_bounded)
 	ck_assert_uint_eq(fsck_of(w.pm), 0);
 	ck_assert_str_eq(get(1, "k1"), LONG_A);
 }
-END_TEST
 
 static uint32_t arrives_at;
 
@@ -743,7 +735,7 @@ static void arrive(void)
 				  "k1", 2, LONG_C, strlen(LONG_C));
 }
 
-START_TEST(both_torn_ends)
+TESTS(both_torn_ends, 3)
 {
 	static const char *const knob[] = {"give_up=not_found", "give_up=error",
 					   "bug=retry_unbounded"};
@@ -760,11 +752,10 @@ START_TEST(both_torn_ends)
 	if (_i < 2)
 		ck_assert_uint_lt(w.sleeps, 20);
 }
-END_TEST
 
 /* --- recovery --- */
 
-START_TEST(recovery_takes_the_intact_one)
+TEST(recovery_takes_the_intact_one)
 {
 	world("seg=small", 3, 30, 300);
 	ck_assert_int_eq(put(0, "k1", LONG_A), 0);
@@ -787,9 +778,8 @@ START_TEST(recovery_takes_the_intact_one)
 	ck_assert_str_eq(get(0, "k1"), LONG_C);
 	ck_assert_uint_eq(fsck_of(w.pm), 0);
 }
-END_TEST
 
-START_TEST(earlier_segments_are_left_alone)
+TESTS(earlier_segments_are_left_alone, 2)
 {
 	uint64_t before;
 
@@ -806,9 +796,8 @@ START_TEST(earlier_segments_are_left_alone)
 	/* Everything is old after a restart: the reader's report has mended it. */
 	ck_assert_uint_eq(erda_newoff(*region_of("k1")), erda_oldoff(*region_of("k1")));
 }
-END_TEST
 
-START_TEST(recovery_never_reuses_live_space)
+TEST(recovery_never_reuses_live_space)
 {
 	world("seg=small", 3, 60, 300);
 	ck_assert_int_eq(put(0, "k1", LONG_A), 0);
@@ -823,11 +812,10 @@ START_TEST(recovery_never_reuses_live_space)
 		ck_assert_str_eq(get(0, "k1"), LONG_A);
 	}
 }
-END_TEST
 
 /* The object of a PUT survived, its entry's change did not: no reader meets the object where a
  * later PUT goes. */
-START_TEST(lost_put_stays_away)
+TESTS(lost_put_stays_away, 2)
 {
 	uint64_t before;
 
@@ -842,9 +830,8 @@ START_TEST(lost_put_stays_away)
 	put_part(0, "k1", LONG_C, 0);
 	ck_assert_str_eq(get(1, "k1"), LONG_A);
 }
-END_TEST
 
-START_TEST(duplicate_keeps_the_larger_offset)
+TESTS(duplicate_keeps_the_larger_offset, 2)
 {
 	struct erda_entry *entry;
 
@@ -864,9 +851,8 @@ START_TEST(duplicate_keeps_the_larger_offset)
 	ck_assert_uint_eq(entry[_i ? 1 : 0].region, ERDA_EMPTY);
 	ck_assert_str_eq(get(0, "k2"), LONG_B);
 }
-END_TEST
 
-START_TEST(garbage_does_no_harm)
+TEST(garbage_does_no_harm)
 {
 	for (unsigned round = 0; round < 300; round++) {
 		struct erda_geo geo;
@@ -899,7 +885,6 @@ START_TEST(garbage_does_no_harm)
 		get(0, "k1");
 	}
 }
-END_TEST
 
 /* --- crashes at every step, and the seeded bugs that recovery or its check must show --- */
 
@@ -915,16 +900,15 @@ static void busy(void)
 	w.power_fails = false;
 }
 
-START_TEST(every_image_is_sound)
+TESTS(every_image_is_sound, ROWS_OF(readings))
 {
 	world(readings[_i], 3, 30, 300);
 	busy();
 	ck_assert_uint_gt(w.images, 100);
 	ck_assert_msg(w.bad_images == 0, "%u of %u: %s", w.bad_images, w.images, w.complaint);
 }
-END_TEST
 
-START_TEST(image_shows_the_bug)
+TESTS(image_shows_the_bug, 5)
 {
 	static const char *const knob[] = {
 		"create=unordered verify_obj_key=off crowd=on",
@@ -938,9 +922,8 @@ START_TEST(image_shows_the_bug)
 	busy();
 	ck_assert_uint_gt(w.bad_images, 0);
 }
-END_TEST
 
-START_TEST(reader_sees_the_bug)
+TESTS(reader_sees_the_bug, 3)
 {
 	static const struct {
 		const char *knob;
@@ -957,9 +940,8 @@ START_TEST(reader_sees_the_bug)
 		put_part(1, "k1", LONG_B, 70);
 	ck_assert_str_eq(get(0, "k1"), row[_i].expected);
 }
-END_TEST
 
-START_TEST(reader_sees_a_mix)
+TESTS(reader_sees_a_mix, 2)
 {
 	static const char *const knob[] = {"bug=crc_unchecked", "bug=crc_no_value"};
 	const char *value;
@@ -972,16 +954,14 @@ START_TEST(reader_sees_a_mix)
 	ck_assert_str_ne(value, LONG_B);
 	ck_assert_str_ne(value, "-");
 }
-END_TEST
 
-START_TEST(previous_of_a_new_key_is_foreign)
+TESTS(previous_of_a_new_key_is_foreign, 2)
 {
 	world(_i ? "old_zero=on" : "old_zero=on verify_obj_key=off", 3, 30, 300);
 	ck_assert_int_eq(put(0, "k1", LONG_A), 0);
 	put_part(1, "k2", LONG_B, 70);
 	ck_assert_str_eq(get(0, "k2"), _i ? "-" : LONG_A);
 }
-END_TEST
 
 static unsigned missed;
 
@@ -991,7 +971,7 @@ static void look_for_k2(void)
 }
 
 /* A reader at each of a displacement's fences. */
-START_TEST(displaced_key_is_always_found)
+TESTS(displaced_key_is_always_found, 2)
 {
 	world(_i ? "crowd=on bug=displace_early" : "crowd=on", 3, 30, 300);
 	ck_assert_int_eq(put(0, "k1", LONG_A), 0);
@@ -1001,18 +981,16 @@ START_TEST(displaced_key_is_always_found)
 	ck_assert_int_eq(put(0, "k3", LONG_A), 0);
 	ck_assert((missed > 0) == (_i == 1));
 }
-END_TEST
 
-START_TEST(deleted_reads_as_empty)
+TEST(deleted_reads_as_empty)
 {
 	world("bug=tag_ignored", 3, 30, 300);
 	ck_assert_int_eq(put(0, "k1", LONG_A), 0);
 	ck_assert_int_eq(erda_del(client[0], "k1", 2), 0);
 	ck_assert_str_eq(get(0, "k1"), "");
 }
-END_TEST
 
-START_TEST(narrow_offsets_wrap)
+TESTS(narrow_offsets_wrap, 2)
 {
 	world(_i ? "byte_offsets=on offset_bits=9" : "offset_bits=9", 3, 10, 300);
 	ck_assert_int_eq(put(0, "k1", LONG_A), 0);
@@ -1021,9 +999,8 @@ START_TEST(narrow_offsets_wrap)
 	ck_assert_int_eq(put(0, "k1", LONG_C), 0);
 	ck_assert_int_eq(strcmp(get(0, "k1"), LONG_C) == 0, _i == 0);
 }
-END_TEST
 
-START_TEST(description_is_complete)
+TEST(description_is_complete)
 {
 	struct tm_region region[8];
 	unsigned knobs = 0, n;
@@ -1047,40 +1024,8 @@ START_TEST(description_is_complete)
 	ck_assert_uint_eq(end, w.server.pm_len);
 	ck_assert_uint_eq(erda_store.regions(&w.params, region, 2), 2);
 }
-END_TEST
-
-#define ROWS(a) (int)(sizeof(a) / sizeof((a)[0]))
 
 int main(void)
 {
-	Suite *suite = suite_create("erda");
-	TCase *tc = tcase_create("erda");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, region_bits);
-	tcase_add_test(tc, hopscotch_fills_up);
-	tcase_add_test(tc, third_key_displaces_second);
-	tcase_add_loop_test(tc, operations, 0, ROWS(readings));
-	tcase_add_loop_test(tc, room_for_all_updates, 0, 2);
-	tcase_add_test(tc, torn_newest_reads_previous);
-	tcase_add_loop_test(tc, repair_rolls_back_a_slow_put, 0, 5);
-	tcase_add_loop_test(tc, torn_length_is_bounded, 0, 9);
-	tcase_add_loop_test(tc, both_torn_ends, 0, 3);
-	tcase_add_test(tc, recovery_takes_the_intact_one);
-	tcase_add_loop_test(tc, earlier_segments_are_left_alone, 0, 2);
-	tcase_add_test(tc, recovery_never_reuses_live_space);
-	tcase_add_loop_test(tc, lost_put_stays_away, 0, 2);
-	tcase_add_loop_test(tc, duplicate_keeps_the_larger_offset, 0, 2);
-	tcase_add_test(tc, garbage_does_no_harm);
-	tcase_add_loop_test(tc, every_image_is_sound, 0, ROWS(readings));
-	tcase_add_loop_test(tc, image_shows_the_bug, 0, 5);
-	tcase_add_loop_test(tc, reader_sees_the_bug, 0, 3);
-	tcase_add_loop_test(tc, reader_sees_a_mix, 0, 2);
-	tcase_add_loop_test(tc, previous_of_a_new_key_is_foreign, 0, 2);
-	tcase_add_loop_test(tc, displaced_key_is_always_found, 0, 2);
-	tcase_add_test(tc, deleted_reads_as_empty);
-	tcase_add_loop_test(tc, narrow_offsets_wrap, 0, 2);
-	tcase_add_test(tc, description_is_complete);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("erda", NULL, NULL));
 }

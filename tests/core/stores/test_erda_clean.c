@@ -150,7 +150,7 @@ static unsigned objects_in(unsigned region)
 	return n;
 }
 
-START_TEST(versions_move)
+TEST(versions_move)
 {
 	struct erda_object object;
 
@@ -169,9 +169,8 @@ START_TEST(versions_move)
 	check_structure();
 	end();
 }
-END_TEST
 
-START_TEST(deleted_keys_go)
+TESTS(deleted_keys_go, 2)
 {
 	run("keys k1 160, k2 160\nclient 1: put k1 160, del k1, clean, get k1, get k1, put k1 96, "
 	    "get k1%s\n",
@@ -184,10 +183,9 @@ START_TEST(deleted_keys_go)
 	check_structure();
 	end();
 }
-END_TEST
 
 /* Far more PUTs than a region has room for. */
-START_TEST(space_is_used_again)
+TEST(space_is_used_again)
 {
 	char puts[2000] = "";
 
@@ -204,10 +202,9 @@ START_TEST(space_is_used_again)
 	check_structure();
 	end();
 }
-END_TEST
 
 /* The region of two cleanings ago holds what is alive, and nothing else. */
-START_TEST(region_is_wiped)
+TESTS(region_is_wiped, 2)
 {
 	run("knob wipe=%s\nkeys k1 160\nclient 1: put k1 160, put k1 160, put k1 160, clean, "
 	    "clean, get k1\n",
@@ -221,10 +218,9 @@ START_TEST(region_is_wiped)
 	check_structure();
 	end();
 }
-END_TEST
 
 /* Sixteen objects at most, of which fourteen are alive: cleaning makes room for one at a time. */
-START_TEST(full_is_said)
+TEST(full_is_said)
 {
 	const struct history_op *last = NULL;
 	unsigned failed = 0;
@@ -247,10 +243,9 @@ START_TEST(full_is_said)
 	check_structure();
 	end();
 }
-END_TEST
 
 /* A client that sleeps in an operation does not acknowledge, and is dropped or waited for. */
-START_TEST(silent_client)
+TESTS(silent_client, 6)
 {
 	static const struct {
 		const char *knob, *hold;
@@ -276,10 +271,9 @@ START_TEST(silent_client)
 	ck_assert_int_eq(op(2, 2)->value, op(2, 1)->value);
 	end();
 }
-END_TEST
 
 /* Between the server's reply and its WRITE: the cleaning waits, and moves what has arrived then. */
-START_TEST(put_is_waited_for)
+TESTS(put_is_waited_for, 2)
 {
 	struct erda_object object;
 	bool applies = run(
@@ -295,11 +289,10 @@ START_TEST(put_is_waited_for)
 	check_structure();
 	end();
 }
-END_TEST
 
 /* The client is gone before its WRITE: the version before is moved, also if that is two PUTs
  * ago. */
-START_TEST(dead_put_is_left_out)
+TESTS(dead_put_is_left_out, 2)
 {
 	run("keys k1 160\nclient 1: put k1 96\nclient 2: %sget k1\nclient 3: clean, clean, get k1\n"
 	    "deviate c1 c1.put1 before post 3: delay for ever\n%s",
@@ -314,10 +307,9 @@ START_TEST(dead_put_is_left_out)
 	check_structure();
 	end();
 }
-END_TEST
 
 /* Updates that come while the cleaner stands still, at each of its stores and fences. */
-START_TEST(updates_in_each_phase)
+TESTS(updates_in_each_phase, 3)
 {
 	static const char *const steps[] = {"store", "fence", "load"};
 	unsigned at = 1;
@@ -338,23 +330,8 @@ START_TEST(updates_in_each_phase)
 	end();
 	ck_assert_uint_gt(at, 10);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("erda_clean");
-	TCase *tc = tcase_create("erda_clean");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, versions_move);
-	tcase_add_loop_test(tc, deleted_keys_go, 0, 2);
-	tcase_add_test(tc, space_is_used_again);
-	tcase_add_loop_test(tc, region_is_wiped, 0, 2);
-	tcase_add_test(tc, full_is_said);
-	tcase_add_loop_test(tc, silent_client, 0, 6);
-	tcase_add_loop_test(tc, put_is_waited_for, 0, 2);
-	tcase_add_loop_test(tc, dead_put_is_left_out, 0, 2);
-	tcase_add_loop_test(tc, updates_in_each_phase, 0, 3);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("erda_clean", NULL, NULL));
 }

@@ -28,7 +28,7 @@ static const char *lines_of(const char *input, size_t len)
 	return out;
 }
 
-START_TEST(lines)
+TEST(lines)
 {
 	ck_assert_str_eq(lines_of("", 0), "");
 	ck_assert_str_eq(lines_of("\n", 1), "1:0:|");
@@ -37,9 +37,8 @@ START_TEST(lines)
 	ck_assert_str_eq(lines_of("a\0b\nc\n", 6), "1:3:a|2:1:c|");
 	ck_assert_uint_eq(error.line, 0);
 }
-END_TEST
 
-START_TEST(long_line)
+TEST(long_line)
 {
 	char bytes[] = "1234\n1234\r\n12345\n", *line;
 	struct text t;
@@ -52,7 +51,6 @@ START_TEST(long_line)
 	ck_assert_uint_eq(error.line, 3);
 	ck_assert_str_eq(error.message, "a line of more than 4 bytes");
 }
-END_TEST
 
 static const struct {
 	const char *line;
@@ -69,7 +67,7 @@ static const struct {
 	{"a\rb", 3, -1, "byte 0x0d at column 2; expected printable ASCII"},
 };
 
-START_TEST(bytes)
+TESTS(bytes, COUNT(byte_cases))
 {
 	struct text t = {.error = &error, .line = 7, .len = byte_cases[_i].len};
 	const char *line = byte_cases[_i].line;
@@ -81,10 +79,9 @@ START_TEST(bytes)
 	ck_assert_str_eq(error.message, byte_cases[_i].message ? byte_cases[_i].message : "");
 	ck_assert_uint_eq(error.line, byte_cases[_i].message ? 7 : 0);
 }
-END_TEST
 
 /* A message that is too long ends in "...". */
-START_TEST(long_message)
+TEST(long_message)
 {
 	struct text t = {.error = &error, .line = 3};
 	ck_assert_int_eq(text_wrong(&t, "%0300d", 1), -EINVAL);
@@ -92,9 +89,8 @@ START_TEST(long_message)
 	ck_assert_str_eq(error.message + sizeof(error.message) - 6, "00...");
 	ck_assert_uint_eq(error.line, 3);
 }
-END_TEST
 
-START_TEST(words_and_parts)
+TEST(words_and_parts)
 {
 	char line[] = "  put\tk1 96", parts[] = " k1 8 : put k1 :: ", pair[] = "a=b=c",
 	     *rest = line;
@@ -117,7 +113,6 @@ START_TEST(words_and_parts)
 	ck_assert_str_eq(pair, "a");
 	ck_assert_ptr_null(text_value(pair));
 }
-END_TEST
 
 static const struct {
 	const char *text;
@@ -142,7 +137,7 @@ static const struct {
 	{"0x1", 0, 9, false, 0},
 };
 
-START_TEST(number)
+TESTS(number, COUNT(numbers))
 {
 	uint64_t value = 0;
 	bool good = text_number(numbers[_i].text, numbers[_i].min, numbers[_i].max, &value);
@@ -150,9 +145,8 @@ START_TEST(number)
 	if (good)
 		ck_assert_uint_eq(value, numbers[_i].value);
 }
-END_TEST
 
-START_TEST(shown)
+TEST(shown)
 {
 	char long_text[TEXT_SHOWN + 2];
 	memset(long_text, 'x', sizeof(long_text));
@@ -162,9 +156,8 @@ START_TEST(shown)
 	ck_assert_uint_eq(strlen(text_show(long_text).text), TEXT_SHOWN + 5);
 	ck_assert_str_eq(text_show(long_text).text + TEXT_SHOWN - 1, "xx...'");
 }
-END_TEST
 
-START_TEST(fields)
+TEST(fields)
 {
 	char bytes[] = "store erda\nknob a=b\nclients 8\nkeys 9x\nboot 3";
 	struct text t;
@@ -184,9 +177,8 @@ START_TEST(fields)
 	ck_assert_ptr_null(text_field(&t, "boot", "boot and a number"));
 	ck_assert_uint_eq(error.line, 5);
 }
-END_TEST
 
-START_TEST(lists)
+TEST(lists)
 {
 	static const char list[] = "off on auto";
 	size_t len;
@@ -199,10 +191,9 @@ START_TEST(lists)
 	ck_assert_uint_eq(len, 2);
 	ck_assert_ptr_null(word_list_at(list, 3, &len));
 }
-END_TEST
 
 /* A file is read up to one byte more than is wanted, however it comes. */
-START_TEST(files)
+TEST(files)
 {
 	static const size_t sizes[] = {0, 1, 4095, 4096, 4097, 9999, 10000, 10001, 20000};
 	for (int i = 0; i < COUNT(sizes); i++) {
@@ -231,9 +222,8 @@ START_TEST(files)
 	ck_assert_str_eq(error.message, "reading failed: Is a directory");
 	fclose(folder);
 }
-END_TEST
 
-START_TEST(errors)
+TEST(errors)
 {
 	ck_assert_str_eq(error_name(-EMSGSIZE).text, "EMSGSIZE");
 	ck_assert_str_eq(error_name(-EAGAIN).text, "EAGAIN");
@@ -241,23 +231,8 @@ START_TEST(errors)
 	ck_assert_str_eq(error_name(EMSGSIZE).text, "90, which is no -errno");
 	ck_assert_str_eq(error_name(INT32_MIN).text, "-2147483648, which is no -errno");
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("text");
-	TCase *tc = tcase_create("text");
-	tcase_add_test(tc, lines);
-	tcase_add_test(tc, long_line);
-	tcase_add_loop_test(tc, bytes, 0, COUNT(byte_cases));
-	tcase_add_test(tc, long_message);
-	tcase_add_test(tc, words_and_parts);
-	tcase_add_loop_test(tc, number, 0, COUNT(numbers));
-	tcase_add_test(tc, shown);
-	tcase_add_test(tc, fields);
-	tcase_add_test(tc, lists);
-	tcase_add_test(tc, files);
-	tcase_add_test(tc, errors);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("text", NULL, NULL));
 }
