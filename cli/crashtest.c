@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -144,21 +144,10 @@ static int told(int error, const char *why)
 	return fail(ours ? EXIT_INTERNAL : EXIT_USAGE, "%s", why);
 }
 
-/* The first of the pages, to be freed. */
-static char *index_page(const char *dir)
-{
-	char *path;
-	return asprintf(&path, "%s/index.html", dir) < 0 ? NULL : path;
-}
-
 static int write_pages(const struct report *r, const struct arguments *a)
 {
-	char why[REPORT_WHY], *path = a->html ? index_page(a->html) : NULL;
-	int status = path ? told(report_pages(r, a->html, a->quiet, why), why) : 0;
-	if (path)
-		saved(path, 0);
-	free(path);
-	return status;
+	char why[REPORT_WHY];
+	return a->html ? told(report_pages(r, a->html, a->quiet, why), why) : 0;
 }
 
 /* The tree of results, with what needs attention at its lines of source if a format has that. */
@@ -211,9 +200,9 @@ static int report(struct going *g, const struct arguments *a)
 	output_flush();
 	/* Even if traces cannot be written, the matrix has cost too much to be thrown away. */
 	conclude_all(g, told(report_traces(r, a->quiet, why), why));
+	conclude_all(g, write_pages(r, a));
 	conclude_all(g, make_tree(r, a, &all));
 	conclude_all(g, outputs_write(json_incref(all), &r->conclusion));
-	conclude_all(g, write_pages(r, a));
 	conclude_all(g, write_baseline(r, a));
 	if (g->tables)
 		report_tables(r);
@@ -360,14 +349,10 @@ static int check_json_name(const char *what, const char *name)
 /* The folder of pages, and the first of them. *made: as check_folder(). */
 static int check_pages(const char *dir, bool *made)
 {
+	char path[PATH_MAX];
 	int status = check_folder("--html", dir, made);
-	if (status)
-		return status;
-	char *path = index_page(dir);
-	status = path ? check_output("--html", path, OUTPUT_PAGE)
-		      : fail(EXIT_INTERNAL, "out of memory");
-	free(path);
-	return status;
+	snprintf(path, sizeof(path), "%s/index.html", dir);
+	return status ? status : check_output("--html", path, OUTPUT_PAGE);
 }
 
 static int read_baseline(const char *path, struct baseline *out)

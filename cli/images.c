@@ -442,14 +442,6 @@ static void progress(void *arg, const struct driver_progress *at)
 	progress_line("%.0f %% of the images judged", 100.0 * at->done / at->units);
 }
 
-static int write_results(const struct request *r, const struct images_report *report)
-{
-	int status = outputs_write(images_tree(report), &report->conclusion);
-	if (!status && r->html)
-		status = saved(r->html, save_file(r->html, images_html, report));
-	return status;
-}
-
 static int tell_images(struct request *r, struct images_report *report)
 {
 	const struct images_result *x = report->result;
@@ -457,7 +449,7 @@ static int tell_images(struct request *r, struct images_report *report)
 	leave_off_conclude(&r->leave_off, &report->conclusion, (unsigned)x->judged,
 			   (unsigned)x->images, "images are judged");
 	images_print(stdout, report);
-	int status = write_results(r, report);
+	int status = outputs_write(images_tree(report), &report->conclusion);
 	leave_off_print(&r->leave_off, &report->conclusion);
 	return status;
 }
@@ -506,7 +498,7 @@ static int one_image(struct request *r, struct images_report *report)
 		images_print_one(stdout, report, &c);
 		report->one = &c;
 		if (r->html)
-			status = saved(r->html, save_file(r->html, images_html, report));
+			status = outputs_write(images_tree(report), NULL);
 	}
 	if (!status)
 		status = c.doubt		       ? EXIT_UNSURE

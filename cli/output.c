@@ -18,7 +18,6 @@
 #include "cli/cli.h"
 #include "core/provider/base/config.h"
 #include "core/record/format.h"
-#include "report/event_trace.h"
 #include "report/output.h"
 #include "report/tree.h"
 
@@ -131,7 +130,7 @@ static bool is_junit(const char *head)
 
 static bool is_page(const char *head)
 {
-	return begins(head, EVENT_PAGE_HEAD);
+	return begins(head, PAGE_MARK);
 }
 
 static bool is_trace(const char *head)
@@ -171,7 +170,10 @@ static const struct {
 			  .is = is_junit,
 			  .standard = true,
 			  .write = tree_write_junit},
-	[OUTPUT_PAGE] = {.name = "a page of tidemark replay", .is = is_page, .standard = true},
+	[OUTPUT_PAGE] = {.name = "a page of tidemark",
+			 .is = is_page,
+			 .standard = true,
+			 .write = tree_write_page},
 	[OUTPUT_SARIF] = {.name = "JSON",
 			  .is = is_json,
 			  .standard = true,
@@ -357,9 +359,6 @@ void outputs_end(int status)
 {
 	struct conclusion c;
 	conclude(&c, status, "No results: %s.", *failure ? failure : "the command was left off");
-	for (unsigned i = 0; i < promises && begun; i++)
-		if (!promise[i].saved && promise[i].sort == OUTPUT_PAGE)
-			saved(promise[i].path, conclusion_save_page(&c, promise[i].path));
 	if (begun)
 		outputs_write(json_pack("{s:b}", "complete", 0), &c);
 }

@@ -105,8 +105,8 @@ static int replay_once(struct trace *t, const char *path, struct event_trace *ev
 struct request {
 	bool quiet, brief, all;
 	unsigned repeat;
-	const char *html; /* NULL: no HTML report */
-	const char *log;  /* NULL: no pmemcheck log */
+	const char *html, *json; /* NULL: no such file */
+	const char *log;	 /* NULL: no pmemcheck log */
 };
 
 static const struct option_row rows[] = {
@@ -117,6 +117,8 @@ static const struct option_row rows[] = {
 	 OPTION_FIELD(struct request, all)},
 	{"html", "FILE", "write an HTML report of one trace, too",
 	 OPTION_FIELD(struct request, html)},
+	{"json", "FILE", "the event trace of one trace for machines",
+	 OPTION_FIELD(struct request, json)},
 	{"pmemcheck-log", "FILE",
 	 "write what happened to PM in one trace as pmemcheck does, and what was in it before as "
 	 "FILE.pool",
@@ -186,7 +188,7 @@ static int replay_read(struct trace *t, const char *path, const struct request *
 		       struct event_trace *events)
 {
 	struct replay_outcome *again = calloc(1, sizeof(*again));
-	bool traced = !o->quiet || o->html;
+	const bool files = o->html || o->json, traced = !o->quiet || files;
 	int status = again ? replay_once(t, path, traced ? events : NULL, &events->outcome)
 			   : fail(EXIT_INTERNAL, "out of memory");
 	bool good = status != EXIT_USAGE && status != EXIT_INTERNAL;
@@ -200,15 +202,14 @@ static int replay_read(struct trace *t, const char *path, const struct request *
 			good = false;
 		}
 	}
-	if (good && o->html && events->load_why[0]) {
-		status = fail(EXIT_USAGE, "%s: the load phase is traced without --html", path);
+	if (good && files && events->load_why[0]) {
+		status = fail(EXIT_USAGE, "%s: the load phase is traced without --html and --json",
+			      path);
 		good = false;
-	} else if (good && o->html) {
-		int error = save_file(o->html, event_trace_html, events);
-		if (error) {
-			status = fail(EXIT_USAGE, "%s: %s", o->html, strerror(-error));
-			good = false;
-		}
+	} else if (good && files) {
+		int failed = outputs_write(event_trace_tree(events), NULL);
+		status = failed ? failed : status;
+		good = !failed;
 	}
 	if (good && o->log) {
 		int failed = write_log(t, path, o, again);
@@ -224,9 +225,9 @@ static int replay_read(struct trace *t, const char *path, const struct request *
 static int replay_file(const char *path, const struct request *o)
 {
 	struct trace t;
-	if (crash_bundle_begins(path) && (o->html || o->repeat > 1))
-		return fail(EXIT_USAGE, "%s: a power cut is traced without --html and --repeat",
-			    path);
+	if (crash_bundle_begins(path) && (o->html || o->json || o->repeat > 1))
+		return fail(EXIT_USAGE,
+			    "%s: a power cut is traced without --html, --json and --repeat", path);
 	if (crash_bundle_begins(path))
 		return replay_bundle(path, o->quiet);
 	int status = read_trace(path, &t);
@@ -240,7 +241,7 @@ static int replay_file(const char *path, const struct request *o)
 		events->name = path;
 		events->brief = o->brief;
 		events->all = o->all;
-		events->where = o->quiet && !o->html ? NULL : where_new();
+		events->where = o->quiet && !o->html && !o->json ? NULL : where_new();
 		status = replay_read(&t, path, o, events);
 		where_free(events->where);
 		event_log_free(&events->record);
@@ -275,9 +276,9 @@ static int parse(struct request *o, int argc, char **argv)
 		return status;
 	if (optind == argc)
 		return fail(EXIT_USAGE, "replay: no trace named (tidemark replay --help)");
-	if (o->html && argc - optind > 1)
-		return fail(EXIT_USAGE, "replay: --html takes one trace, here are %d",
-			    argc - optind);
+	if ((o->html || o->json) && argc - optind > 1)
+		return fail(EXIT_USAGE, "replay: %s takes one trace, here are %d",
+			    o->html ? "--html" : "--json", argc - optind);
 	if (o->log && argc - optind > 1)
 		return fail(EXIT_USAGE, "replay: --pmemcheck-log takes one trace, here are %d",
 			    argc - optind);
@@ -285,7 +286,9 @@ static int parse(struct request *o, int argc, char **argv)
 		note_input(argv[i]);
 	if (o->log && check_log(o->log))
 		return EXIT_USAGE;
-	return o->html && check_output("--html", o->html, OUTPUT_PAGE) ? EXIT_USAGE : -1;
+	if (o->html && check_output("--html", o->html, OUTPUT_PAGE))
+		return EXIT_USAGE;
+	return o->json && check_output("--json", o->json, OUTPUT_JSON) ? EXIT_USAGE : -1;
 }
 
 int replay_main(int argc, char **argv)

@@ -39,9 +39,5 @@ void conclusion_left_off(struct conclusion *c, const char *why, const char *part
 
 /* The last line of the text. */
 void conclusion_print(const struct conclusion *c);
-/* A paragraph below the title of a page. */
-void conclusion_page(FILE *out, const struct conclusion *c);
-/* The page of a command that has no results. As save_file(). */
-int conclusion_save_page(const struct conclusion *c, const char *path);
 
 #endif

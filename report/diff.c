@@ -14,7 +14,8 @@ static const char *const names[] = {
 	"primitive", "place", "where", "operation", "key",   "value",	"condition", "file"};
 /* How long it took, where it was written, and by whom; and what is said of the cells, too. */
 static const char *const never[] = {"seconds", "jobs",	    "trace",	"version",
-				    "file",    "contracts", "findings", "test_cases"};
+				    "file",    "contracts", "findings", "test_cases",
+				    "configs", "bounds",    "shown"};
 /* How much was tried. */
 static const char *const figures[] = {"states", "runs", "broken_states", "blocked", "times", "of"};
 

@@ -2,19 +2,15 @@
 #ifndef TM_REPORT_EVENT_TRACE_H
 #define TM_REPORT_EVENT_TRACE_H
 /*
- * The event trace of a replay: as text on standard output (event_trace.c), and as an HTML page
- * (report/page). Both read one event log.
+ * The event trace of a replay: as text on standard output (event_trace.c), and as a tree
+ * of results, of which a page is made (report/page). Both read one event log.
  */
+#include <jansson.h>
 #include "checker/cause/cause.h"
 #include "checker/cause/event_log.h"
 #include "checker/trace/replay.h"
 #include "checker/trace/trace.h"
 #include "checker/world/where.h"
-
-/* How the HTML page begins. */
-#define EVENT_PAGE_HEAD                                             \
-	"<!doctype html>\n<html lang=en><head><meta charset=utf-8>" \
-	"<meta name=generator content=tidemark>"
 
 struct event_trace {
 	const struct trace *trace;
@@ -31,8 +27,8 @@ struct event_trace {
 
 /* The run is over and its cause is found: print it all. */
 void event_trace_print(const struct event_trace *st);
-/* The same as one HTML page; for save_file(). 0 or -errno. */
-int event_trace_html(FILE *out, const void *events);
+/* The same as a tree of results (report/page/trace_tree.c); NULL without memory. */
+json_t *event_trace_tree(const struct event_trace *st);
 
 #define EVENT_TRACE_KNOBS (TM_MAX_KNOBS * 96) /* bytes */
 /* "bug=get_no_crc grace=none": the knobs that the variant alone does not explain. */

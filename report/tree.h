@@ -41,10 +41,16 @@ int tree_end(json_t *all, const struct conclusion *c);
 
 /* --- formats, for save_file() --- */
 
-/* Such a file's beginning has this. */
+/* Such files' beginnings have these. */
 #define JUNIT_MARK "<testsuites name=\"tidemark\""
 
+#define PAGE_MARK                                                   \
+	"<!doctype html>\n<html lang=en><head><meta charset=utf-8>" \
+	"<meta name=generator content=tidemark>"
+
 int tree_write_json(FILE *out, const void *tree);
+/* One page that needs nothing else (report/page). */
+int tree_write_page(FILE *out, const void *tree);
 /* JUnit XML, for continuous integration: test cases, and a case for a verdict that none of them
  * shows. */
 int tree_write_junit(FILE *out, const void *tree);

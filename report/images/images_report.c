@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See images_report.h. */
 #include "report/images/images_report.h"
+#include "report/images/images_shown.h"
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -648,6 +649,10 @@ static void add_cases(json_t *all, const struct images_report *r)
 
 json_t *images_tree(const struct images_report *r)
 {
+	if (r->one)
+		return json_pack("{s:s, s:b, s:o}", "log", r->name, "good",
+				 r->one->verdict.how == IMAGE_GOOD && !r->one->doubt, "shown",
+				 images_shown(r));
 	const struct images_result *x = r->result;
 	json_t *causes = json_array();
 	char hardware[200];
@@ -662,7 +667,7 @@ json_t *images_tree(const struct images_report *r)
 	json_t *all = json_pack(
 		"{s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:I, s:s*, "
 		"s:o, s:o, "
-		"s:o}",
+		"s:o, s:o}",
 		"log", r->name, "model", r->options->model == PM_KILL ? "kill" : "power", "domain",
 		domain_of(r->options), "ddio", r->options->hw.ddio == DDIO_ON, "hardware", hardware,
 		"events", (json_int_t)r->log->events, "cuts", (json_int_t)x->cuts, "bounded",
@@ -671,7 +676,8 @@ json_t *images_tree(const struct images_report *r)
 		r->log->stopped, "unseen", (json_int_t)unseen, "unordered",
 		(json_int_t)images_unordered(r->log, &told), "doubt", x->doubt ? doubt.text : NULL,
 		"not_seen", json_not_seen(r->log), "history",
-		history_json(r->said, r->fault, r->faults), "causes", causes);
+		history_json(r->said, r->fault, r->faults), "causes", causes, "shown",
+		images_shown(r));
 	if (all)
 		add_cases(all, r);
 	return all;

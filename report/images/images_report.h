@@ -52,8 +52,6 @@ void images_print_one(FILE *out, const struct images_report *r, const struct ima
 /* For outputs_write(): with a case for each cause; without any, one that passes. NULL: no memory,
  * or a name that is not UTF-8. */
 json_t *images_tree(const struct images_report *r);
-/* The same as one HTML page, also of one image; for save_file(). 0 or -errno. */
-int images_html(FILE *out, const void *images_report);
 
 /* --- what the text and the page share --- */
 

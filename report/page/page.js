@@ -1,115 +1,102 @@
-(function () {
-	'use strict';
-	var doc = document, svg = doc.querySelector('svg'), filter = doc.getElementById('filter');
-	var now = doc.getElementById('now'), scroll = doc.querySelector('.scroll');
-	function all(what) { return Array.prototype.slice.call(doc.querySelectorAll(what)); }
-	var names = all('.name'), rows = all('svg .row'), paths = all('.arrow'), boxes = all('[data-group]');
-	var showArrows = doc.getElementById('arrows'), selected = null;
-	doc.documentElement.classList.add('js');
-	doc.querySelector('.controls').hidden = false;
+/*
+ * The page of any tree of results (report/tree.h), which stands in the page as JSON. What all views
+ * share: elements, texts in which places lead to their lines of source, tables. A view says which
+ * field a tree has that it can show; of another tree, fields and lists are shown as they are.
+ */
+const results = JSON.parse(document.getElementById('results').textContent);
+const views = []; /* {of: a field, title(results), show(results): elements, after()} */
 
-	/* --- the event that is selected: in the chart and in the list --- */
+function make(e, attributes, children) {
+	for (const [name, value] of Object.entries(attributes || {}))
+		if (value !== null && value !== undefined && value !== false) e.setAttribute(name, value === true ? '' : value);
+	e.append(...children.flat(Infinity).filter(c => c || c === 0));
+	return e;
+}
+/* An element; children are elements, texts and lists of them. Texts are never read as HTML. */
+function h(tag, attributes, ...children) { return make(document.createElement(tag), attributes, children); }
+function s(tag, attributes, ...children) {
+	return make(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
+}
+function plural(n, word) { return n + ' ' + word + (n === 1 ? '' : 's'); }
+function us(ns) { return (ns / 1000).toFixed(3); }
 
-	function rowOf(mark) { return doc.getElementById('e' + mark.dataset.e); }
-	function select(mark, follow) {
-		all('.sel, tr.hit').forEach(function (x) { x.classList.remove('sel', 'hit'); });
-		selected = mark;
-		now.textContent = mark ? mark.querySelector('title').textContent : '';
-		if (!mark) return;
-		all('.m[data-e="' + mark.dataset.e + '"], .arrow[data-post="' + mark.dataset.e + '"]')
-			.forEach(function (x) { x.classList.add('sel'); });
-		var row = rowOf(mark);
-		if (row) row.classList.add('hit');
-		if (row && row.parentNode.classList.contains('group')) row.parentNode.classList.add('open');
-		if (row && follow) row.scrollIntoView({block: 'center'});
-		var at = mark.getBoundingClientRect(), box = scroll.getBoundingClientRect();
-		if (at.left < box.left + 20 || at.right > box.right - 20)
-			scroll.scrollLeft += at.left - box.left - box.width / 2;
-	}
-	/* The marks that are seen, in the order of their events; an event in several lanes once. */
-	function seen(what) {
-		var last = null;
-		return all('svg .row:not([hidden]) ' + what).map(function (m) { return {at: +m.dataset.e, mark: m}; })
-			.sort(function (a, b) { return a.at - b.at; })
-			.filter(function (x) { var other = x.at !== last; last = x.at; return other; });
-	}
-	function step(what, by) {
-		var list = seen(what), at = selected ? +selected.dataset.e : by > 0 ? -1 : Infinity;
-		var next = list.filter(function (x) { return by > 0 ? x.at > at : x.at < at; });
-		if (next.length) select(next[by > 0 ? 0 : next.length - 1].mark);
-		else if (what !== '.m' && list.length) select(list[0].mark); /* round again */
-	}
+/* --- tables --- */
 
-	/* --- which lanes are shown --- */
+function row(cells, attributes) { return h('tr', attributes, cells.map(c => c instanceof HTMLTableCellElement ? c : h('td', {}, c))); }
+function table(heads, bodies, attributes) {
+	return h('div', {class: 'wide'}, h('table', attributes, h('thead', {}, h('tr', {}, heads.map(name => h('th', {}, name)))), bodies));
+}
+/* Names and what they are: lists of two. */
+function facts(rows) { return h('table', {class: 'facts'}, rows.map(r => h('tr', {}, h('th', {}, r[0]), h('td', {}, r[1])))); }
+function contractList(contracts) {
+	return h('dl', {class: 'contracts'}, contracts.map(c => [h('dt', {}, c.name), h('dd', {}, c.what)]));
+}
 
-	function words() { return filter.value.toLowerCase().split(/\s+/).filter(Boolean); }
-	function has(text, list) {
-		return !list.length || list.some(function (w) { return text.toLowerCase().indexOf(w) >= 0; });
-	}
-	function layOut() {
-		var list = words(), y = HEAD, place = [], off = {}, hidden = {};
-		boxes.forEach(function (b) { off[b.dataset.group] = !b.checked; });
-		names.forEach(function (n, k) {
-			var group = n.className.split(' ')[1];
-			var hide = off[group] || !has(n.dataset.lane + ' ' + n.textContent, list);
-			n.hidden = hide;
-			rows[k].toggleAttribute('hidden', hide);
-			rows[k].setAttribute('transform', 'translate(0,' + y + ')');
-			place[k] = hide ? -1 : y + LANE / 2;
-			if (hide && group !== 'pm') hidden[n.textContent] = true;
-			if (!hide) y += LANE;
-		});
-		paths.forEach(function (p) {
-			var d = p.dataset, y1 = place[d.from], y2 = place[d.to], bend = (d.x2 - d.x1) / 2;
-			p.style.display = showArrows.checked && y1 >= 0 && y2 >= 0 ? '' : 'none';
-			p.setAttribute('d', 'M' + d.x1 + ' ' + y1 + 'C' + (+d.x1 + bend) + ' ' + y1 + ' ' +
-				(d.x2 - bend) + ' ' + y2 + ' ' + d.x2 + ' ' + y2);
-		});
-		svg.setAttribute('height', y + 8);
-		all('.crash path').forEach(function (p) {
-			p.setAttribute('d', p.getAttribute('d').replace(/V.*/, 'V' + (y + 8)));
-		});
-		/* The list: of whom there is a lane; or what names one of the words. */
-		all('#events tr[id]').forEach(function (r) {
-			r.hidden = hidden[r.cells[1].textContent] && !(list.length && has(r.cells[3].textContent, list));
-		});
-		all('#events .sum').forEach(function (r) { r.hidden = r.nextElementSibling.hidden; });
-		if (selected && selected.closest('[hidden]')) select(null);
-	}
-	function everything() {
-		filter.value = '';
-		boxes.concat(showArrows).forEach(function (b) { b.checked = true; });
-		select(null);
-		layOut();
-	}
+/* --- source --- */
 
-	/* --- what is done with the page --- */
+const PLACE = /[\w.\/+=-]+\.(?:c|h|cc|hh|cpp|hpp|cxx):\d+/g;
+const shownPlaces = new Set();
 
-	all('.m').forEach(function (m) { m.addEventListener('click', function () { select(m, true); }); });
-	all('.sum').forEach(function (r) {
-		r.addEventListener('click', function () { r.parentNode.classList.toggle('open'); });
-	});
-	filter.addEventListener('input', layOut);
-	boxes.concat(showArrows).forEach(function (b) { b.addEventListener('change', layOut); });
-	var keys = {
-		ArrowRight: function () { step('.m', 1); },
-		ArrowLeft: function () { step('.m', -1); },
-		c: function () { step('.m.cause', 1); },
-		C: function () { step('.m.cause', -1); },
-		Enter: function () { if (selected) select(selected, true); },
-		'/': function () { filter.focus(); filter.select(); },
-		a: function () { showArrows.checked = !showArrows.checked; layOut(); },
-		Escape: everything
-	};
-	doc.addEventListener('keydown', function (e) {
-		if (e.ctrlKey || e.altKey || e.metaKey || !keys[e.key]) return;
-		if (e.target === filter && e.key !== 'Escape') {
-			if (e.key === 'Enter') filter.blur();
-			return;
-		}
-		if (e.key === 'Enter' && e.target.closest && e.target.closest('a, input, summary')) return;
-		e.preventDefault();
-		if (e.key === 'Escape') filter.blur();
-		keys[e.key]();
-	});
-})();
+function placeId(prefix, place) { return prefix + place.replace(/[^A-Za-z0-9._]/g, '-'); }
+/* A text; places of which lines are shown on the page are links. */
+function linked(prefix, text) {
+	const parts = [];
+	let from = 0;
+	for (const m of text.matchAll(PLACE)) {
+		if (!shownPlaces.has(placeId(prefix, m[0]))) continue;
+		parts.push(text.slice(from, m.index), h('a', {href: '#' + placeId(prefix, m[0])}, m[0]));
+		from = m.index + m[0].length;
+	}
+	return [parts, text.slice(from)];
+}
+function expanded(text) {
+	let out = '';
+	for (const c of text) out += c === '\t' ? ' '.repeat(8 - out.length % 8) : c;
+	return out;
+}
+/* Before anything is shown that may lead to them. */
+function notePlaces(prefix, sources) {
+	for (const file of sources)
+		for (const line of file.places) shownPlaces.add(placeId(prefix, file.file + ':' + line));
+}
+function sourceOf(prefix, file) {
+	const left = new Map(file.places.map(line => [line, placeId(prefix, file.file + ':' + line)]));
+	const shown = [];
+	let last = 0;
+	for (const [number, text] of file.lines || []) {
+		const line = [h('i', {}, String(number).padStart(5)), '  ' + expanded(text)];
+		if (last && last + 1 < number) shown.push(h('i', {}, '    \u22ef'), '\n');
+		shown.push(left.has(number) ? h('span', {class: 'named', id: left.get(number)}, line) : line, '\n');
+		left.delete(number);
+		last = number;
+	}
+	return [h('h3', {}, file.file), [...left.values()].map(id => h('span', {id})),
+		file.why ? h('p', {class: 'dim'}, file.why) : h('pre', {class: 'source'}, shown)];
+}
+
+/* --- any tree --- */
+
+function verdict(tree) {
+	const kind = ['good', 'bad'][tree.status] || 'unsure';
+	return tree.verdict && h('p', {class: 'verdict ' + kind}, tree.verdict);
+}
+function isList(value) { return Array.isArray(value) && value.length && typeof value[0] === 'object' && !Array.isArray(value[0]); }
+function asText(value) { return typeof value === 'string' ? value : JSON.stringify(value); }
+/* Each list of objects is a table, with a column for each of their fields. */
+function anyTree(tree) {
+	const fields = Object.entries(tree).filter(([name]) => !['status', 'verdict', 'test_cases'].includes(name));
+	return [facts(fields.filter(f => !isList(f[1])).map(f => [f[0], asText(f[1])])),
+		fields.filter(f => isList(f[1])).map(([name, list]) => {
+			const columns = [...new Set(list.flatMap(Object.keys))];
+			return h('section', {id: name}, h('h2', {}, name), table(columns, h('tbody', {}, list.map(one =>
+				row(columns.map(c => c in one ? asText(one[c]) : '')))), {class: 'any'}));
+		})];
+}
+
+function show() {
+	const view = views.find(v => v.of in results);
+	document.title = view ? view.title(results) : results.verdict || 'Tidemark';
+	document.querySelector('main').append(...[view ? view.show(results) :
+		[h('h1', {}, results.complete === false ? 'No results' : 'Results'), verdict(results), anyTree(results)]].flat(Infinity).filter(Boolean));
+	if (view && view.after) view.after();
+}

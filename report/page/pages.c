@@ -10,6 +10,8 @@
 #include "report/page/campaign.h"
 #include "report/terminal.h"
 
+#define PAGE_FILE (REPORT_NAME + 64) /* bytes of a page's name, without its folder */
+
 struct pages {
 	const char *dir;
 	const char **trace;
@@ -24,7 +26,8 @@ struct made {
 	char why[REPORT_WHY];
 };
 
-void campaign_page_file(const char *trace, char file[PAGE_FILE])
+/* "efactory-DUR.html", for "traces/efactory-DUR.trace". */
+static void page_file(const char *trace, char file[PAGE_FILE])
 {
 	static const char tail[] = ".trace";
 	const char *slash = strrchr(trace, '/'), *name = slash ? slash + 1 : trace;
@@ -38,12 +41,16 @@ static int write_page(const char *trace, const char *dir)
 {
 	struct event_trace_read *read = NULL;
 	char file[PAGE_FILE], *path = NULL;
-	campaign_page_file(trace, file);
+	page_file(trace, file);
 	int error = asprintf(&path, "%s/%s", dir, file) < 0 ? -ENOMEM : 0;
 	if (!error)
 		error = event_trace_read(trace, &read);
+	json_t *all = error ? NULL : event_trace_tree(&read->events);
 	if (!error)
-		error = save_file(path, event_trace_html, &read->events);
+		error = tree_end(all, NULL);
+	if (!error)
+		error = save_file(path, tree_write_page, all);
+	json_decref(all);
 	event_trace_read_free(read);
 	free(path);
 	return error;
@@ -106,18 +113,10 @@ static int write_pages(const struct report *r, struct pages *all)
 int report_pages(const struct report *r, const char *dir, bool quiet, char why[REPORT_WHY])
 {
 	struct pages all = {.dir = dir, .quiet = quiet, .why = why};
-	char *path = NULL;
 	snprintf(why, REPORT_WHY, "out of memory");
 	all.trace = calloc((size_t)r->campaign->configs * TM_CONTRACTS * MINIMIZED_MAX,
 			   sizeof(*all.trace));
-	int error = !all.trace || asprintf(&path, "%s/index.html", dir) < 0 ? -ENOMEM : 0;
-	if (!error)
-		error = write_pages(r, &all);
-	if (!error) {
-		error = save_file(path, campaign_index, r);
-		snprintf(why, REPORT_WHY, "%s: %s", path, strerror(-error));
-	}
+	int error = all.trace ? write_pages(r, &all) : -ENOMEM;
 	free(all.trace);
-	free(path);
 	return error;
 }

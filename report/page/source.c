@@ -6,12 +6,12 @@
  * program was built, is left out with a word.
  */
 #include "report/page/source.h"
-#include <errno.h>
+#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "report/page/page.h"
+#include "report/event_fold.h"
 
 #define PLACES 64
 
@@ -22,6 +22,41 @@ struct spots {
 	unsigned n;
 };
 
+/* --- places in texts --- */
+
+static bool is_of_name(unsigned char c)
+{
+	return isalnum(c) || strchr("_./+-=", c);
+}
+
+static bool ends_in_source(const char *name, size_t len)
+{
+	static const char *const tails[] = {".c", ".h", ".cc", ".hh", ".cpp", ".hpp", ".cxx"};
+	for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
+		size_t tail = strlen(tails[i]);
+		if (len > tail && !strncmp(name + len - tail, tails[i], tail))
+			return true;
+	}
+	return false;
+}
+
+/* The first "core/stores/erda/server.c:29" in a text, and its length. NULL: there is none. */
+static const char *next_place(const char *text, size_t *len)
+{
+	for (const char *colon = text; (colon = strchr(colon, ':')); colon++) {
+		const char *from = colon, *to = colon + 1;
+		while (from > text && is_of_name((unsigned char)from[-1]))
+			from--;
+		while (isdigit((unsigned char)*to))
+			to++;
+		if (to == colon + 1 || !ends_in_source(from, (size_t)(colon - from)))
+			continue;
+		*len = (size_t)(to - from);
+		return from;
+	}
+	return NULL;
+}
+
 /* --- places --- */
 
 static void add_place(struct spots *all, const char *place, size_t len, const char *path)
@@ -30,7 +65,6 @@ static void add_place(struct spots *all, const char *place, size_t len, const ch
 	const char *colon = memrchr(place, ':', len);
 	snprintf(p.file, sizeof(p.file), "%.*s", (int)(colon - place), place);
 	p.line = atoi(colon + 1);
-	page_place_name(place, len, p.id, sizeof(p.id));
 	for (unsigned i = 0; i < all->n; i++) {
 		struct source_place *other = &all->place[i];
 		if (strcmp(other->file, p.file) != 0)
@@ -47,7 +81,7 @@ static void add_place(struct spots *all, const char *place, size_t len, const ch
 static void add_places_of(struct spots *all, const char *text)
 {
 	size_t len;
-	for (const char *at = text; (at = source_next_place(at, &len)); at += len)
+	for (const char *at = text; (at = next_place(at, &len)); at += len)
 		add_place(all, at, len, NULL);
 }
 
@@ -59,15 +93,15 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* What debug information says of the files: any event of theirs will do. */
-static void find_paths(const struct page *p, struct spots *all)
+static void find_paths(const struct event_trace *st, struct spots *all)
 {
 	char name[SOURCE_FILE];
-	for (size_t i = 0; i < p->r->events; i++) {
+	for (size_t i = 0; i < st->record.events; i++) {
 		int number;
-		const char *path = where_source(p->st->where, p->r->event[i].pc, &number);
+		const char *path = where_source(st->where, st->record.event[i].pc, &number);
 		if (!path)
 			continue;
-		where_print(p->st->where, p->r->event[i].pc, name, sizeof(name));
+		where_print(st->where, st->record.event[i].pc, name, sizeof(name));
 		*strrchr(name, ':') = '\0';
 		for (unsigned k = 0; k < all->n; k++)
 			if (!all->place[k].path && !strcmp(all->place[k].file, name))
@@ -75,22 +109,22 @@ static void find_paths(const struct page *p, struct spots *all)
 	}
 }
 
-static void gather(const struct page *p, struct spots *all)
+static void gather(const struct event_trace *st, struct spots *all)
 {
-	const struct cause *c = &p->st->cause;
+	const struct cause *c = &st->cause;
 	char name[SOURCE_FILE];
 	add_places_of(all, c->sentence);
 	for (unsigned i = 0; i < c->facts; i++)
 		add_places_of(all, c->fact[i]);
 	for (unsigned i = 0; i < c->events; i++) {
 		int number;
-		uintptr_t pc = p->r->event[c->event[i]].pc;
-		const char *path = where_source(p->st->where, pc, &number);
-		where_print(p->st->where, pc, name, sizeof(name));
+		uintptr_t pc = st->record.event[c->event[i]].pc;
+		const char *path = where_source(st->where, pc, &number);
+		where_print(st->where, pc, name, sizeof(name));
 		if (path)
 			add_place(all, name, strlen(name), path);
 	}
-	find_paths(p, all);
+	find_paths(st, all);
 	qsort(all->place, all->n, sizeof(all->place[0]), compare_places);
 }
 
@@ -122,24 +156,21 @@ static time_t built_at(void)
 	return stat("/proc/self/exe", &program) ? 0 : program.st_mtime;
 }
 
-int page_sources(const struct page *p)
+json_t *trace_sources(const struct event_trace *st)
 {
 	const time_t built = built_at();
 	char path[PATH_MAX];
+	json_t *sources = json_array();
 	struct spots *all = calloc(1, sizeof(*all));
-	if (!all)
-		return -ENOMEM;
-	gather(p, all);
-	if (all->n)
-		fputs("<section id=source>\n<h2>The source around the cause</h2>\n", p->out);
-	for (unsigned i = 0, n; i < all->n; i += n) {
+	if (all)
+		gather(st, all);
+	for (unsigned i = 0, n; all && i < all->n; i += n) {
 		const struct source_place *at = &all->place[i];
 		for (n = 1; i + n < all->n && !strcmp(at[n].file, at->file);)
 			n++;
-		source_print(p->out, at, n, find_file(all, at, path) ? path : NULL, built);
+		json_array_append_new(
+			sources, source_json(at, n, find_file(all, at, path) ? path : NULL, built));
 	}
-	if (all->n)
-		fputs("</section>\n", p->out);
 	free(all);
-	return 0;
+	return sources;
 }

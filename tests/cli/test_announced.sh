@@ -371,7 +371,7 @@ of 1 'without any power failure: LIN is broken on the key x: no order explains t
 says "client 1: 'put x one' -> 'ok'" "client 1: 'put x two' -> 'ok'" "client 8: 'get x' -> 'value one'" \
 	'No image is blamed for that' ' 0 are bad'
 grep -q '"operation": "get x"' r.json && grep -q '"contract": "LIN"' r.json || fail 'not in the JSON file'
-grep -q 'Without any power failure: LIN is broken' r.html || fail 'not on the page'
+grep -q '"words":"LIN is broken' r.html || fail 'not on the page'
 grep -q '<failure message="LIN is broken on the key x' r.xml || fail 'not in the JUnit file'
 of 1 'without any power failure: LIN is broken' DUR
 of 1 'without any power failure: OK is broken on the key y by one answer' OK

@@ -78,7 +78,7 @@ for function in Checker::whole 'Checker::whole(char const*)' _ZN7Checker5wholeEP
 	says "noticed at $name" 'of 1 cause'
 done
 grep -qF "\"source\": \"$name" images.json || fail 'images.json does not name the function'
-grep -qF 'pool::Log::append&lt;int&gt;' images.html || fail 'images.html does not name the function'
+grep -qF 'pool::Log::append\u003cint>' images.html || fail 'images.html does not name the function'
 for file in out images.json images.html; do
 	! grep -q '_ZN4pool' $file || fail "$file has the symbol"
 done

@@ -95,7 +95,7 @@ interrupted() {
 		import json, sys
 		whole, cut = (json.load(open(name)) for name in sys.argv[1:])
 		assert whole["complete"] and not cut["complete"]
-		shrunk = "trace", "how", "takes", "others"
+		shrunk = "trace", "how", "takes", "others", "shown"
 		finished = 0
 		for a, b in zip(whole["cells"], cut["cells"], strict=True):
 		    if not b["complete"]:
@@ -118,16 +118,16 @@ interrupted() {
 		[ $? -eq 1 ] || wrong "$trace does not replay"
 	done
 	[ -e cut/efactory-LIN.trace ] || wrong 'no trace of what was found'
-	one_word 130 error unsure "$(sed -n 's/^ "verdict": "\(.*\)",$/\1/p' cut.json)"
+	one_word 130 error "$(sed -n 's/^ "verdict": "\(.*\)",$/\1/p' cut.json)"
 	ls cut | grep -v '\.trace$' && wrong 'something else is left'
 }
 
-# one_word STATUS ANNOTATION CLASS SENTENCE: the text, cut.json, cut.xml, and if they are there cut.sarif, the annotation and
+# one_word STATUS ANNOTATION SENTENCE: the text, cut.json, cut.xml, and if they are there cut.sarif, the annotation and
 # the page say what it comes to, alike.
 one_word() {
 	python "$@" <<-'END'
 		import json, os, sys, xml.etree.ElementTree as t
-		status, annotation, name, sentence = sys.argv[1:]
+		status, annotation, sentence = sys.argv[1:]
 		text = open("out").read()
 		assert sentence in " ".join(text.split()), text
 		results = json.load(open("cut.json"))
@@ -141,8 +141,8 @@ one_word() {
 		    assert (end["exitCode"], end["exitCodeDescription"]) == (int(status), sentence), end
 		    assert end["executionSuccessful"] == (status in "01")
 		    assert f"::{annotation} title=tidemark::{sentence}\n" in text
-		    page = open("pages/index.html").read()
-		    assert f'<p class="verdict {name}">{sentence}</p>' in page and page.count('class="verdict') == 1
+		    page = json.loads(open("pages/index.html").read().split("id=results>")[1].split("</script>")[0])
+		    assert (page["status"], page["verdict"]) == (int(status), sentence), page["verdict"]
 	END
 	rm -rf cut.json cut.xml cut.sarif pages
 }
@@ -192,24 +192,24 @@ timed() {
 	sed -n '/^All of it/p' out | grep -q -e --time && wrong 'the command that does all is not that'
 	has '"verdict": "could not tell"' cut.json
 	has_not '"verdict": "holds"' cut.json
-	one_word 3 warning unsure 'Left off after --time: 0 of 1 workloads are done, 0 of 1 configurations are finished; what was done is as expected.'
+	one_word 3 warning 'Left off after --time: 0 of 1 workloads are done, 0 of 1 configurations are finished; what was done is as expected.'
 	all='--out none --json cut.json --junit cut.xml --sarif cut.sarif --annotations --html pages'
 	run 0 crashtest rdmp_kv --workload w --workload wr --runs 60 $all
-	one_word 0 notice good "Everything that was tried is as expected: 60 of the usual 2000 runs of a workload, 2 workloads instead of the usual $builtin, 1 configuration instead of the usual 15."
+	one_word 0 notice "Everything that was tried is as expected: 60 of the usual 2000 runs of a workload, 2 workloads instead of the usual $builtin, 1 configuration instead of the usual 15."
 	run 0 crashtest rdmp_kv --workload w --exhaustive --preemptions 0 $all
-	one_word 0 notice good 'Everything within the bounds of --exhaustive is as expected.'
+	one_word 0 notice 'Everything within the bounds of --exhaustive is as expected.'
 	run 3 crashtest rdmp_kv --workload w --exhaustive --preemptions 0 --states 3 $all
 	grep -q '"verdict": "holds"' cut.json && grep -q '"states": [^0]' cut.json && wrong 'it was not looked at, and holds'
-	one_word 3 warning unsure 'Not everything within the bounds of --exhaustive was looked at, under 1 of 1 configurations; what was looked at is as expected.'
+	one_word 3 warning 'Not everything within the bounds of --exhaustive was looked at, under 1 of 1 configurations; what was looked at is as expected.'
 	run 1 crashtest efactory --variant get_no_fence --workload w-r --runs 100 --states 800 $all
-	one_word 1 error bad 'Not everything is as it should be: efactory get_no_fence LIN, efactory get_no_fence MONO.'
+	one_word 1 error 'Not everything is as it should be: efactory get_no_fence LIN, efactory get_no_fence MONO.'
 	# Each of these takes a single process much more than a second, however fast it is.
 	run 3 mutants --tim=1s --jobs 1 --json cut.json
 	has 'Left off after --time: '
 	has '"status": 3' cut.json
 	grep '^All of it: ' out | grep -q -e --time && wrong 'the command that does all is not that'
 	run 3 taxonomy --time 1s --no-traces --jobs 1 --preemptions 3 --json cut.json --junit cut.xml
-	one_word 3 '' '' "$(sed -n 's/^ "verdict": "\(.*\)",$/\1/p' cut.json)"
+	one_word 3 '' "$(sed -n 's/^ "verdict": "\(.*\)",$/\1/p' cut.json)"
 	has 'Left off after --time: '
 	run 3 claims --time 1s --no-traces --jobs 1
 	has 'Left off after --time: '

@@ -118,7 +118,7 @@ for how in right wrong; do
 	grep -q '"doubt": "could not tell' json || fail 'JSON does not say so'
 	! grep -q '"in_doubt": false' json || fail 'a cause without a doubt in JSON'
 	grep -q '<skipped' junit && ! grep -q '<failure' junit || fail 'JUnit does not say so'
-	grep -q '<p class="verdict unsure">Could not tell' html || fail 'the page does not say so'
+	grep -q '"verdict":"Could not tell' html || fail 'the page does not say so'
 	# Whether only the process dies, that has nothing to do with flushes.
 	run 0 tidemark images rec --recover './inline {} check' --model kill
 	run 0 tidemark images rec --recover './inline {} check' --knob domain=mhp

@@ -875,7 +875,7 @@ says 'of 1 cause' '+0x0: version 1 of 1 cut after word 1 is left'
 again=$(sed -n 's/^   once more: [^ ]* //p' out)
 run 1 sh -c "tidemark $again --html slot.html"
 says 'cut after word 1 is left'
-grep -q '0 of 1: version 1 of 1 cut after word 1' slot.html || fail 'the page does not say how the line was cut'
+grep -q '"how":"version 1 of 1 cut after word 1"' slot.html || fail 'the page does not say how the line was cut'
 grep -q 'domain=dmp ddio=on line_torn=prefix' slot.html || fail 'the page does not name the knob'
 slot last prefix 0
 slot last any 1

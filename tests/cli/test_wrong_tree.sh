@@ -40,8 +40,9 @@ tells_of() {
 no_results() {
 	local file
 	for file; do
-		grep -q 'No results: .*an image has another outcome' "$file" || wrong "$file does not say that there are none"
-		! grep -qE 'as expected|verdict good|"holds"' "$file" || wrong "$file says what it is not"
+		sed '/^<style>/,/id=results>/d; /^<script>/,$d' "$file" >results # of a page: without what shows them
+		grep -q 'No results: .*an image has another outcome' results || wrong "$file does not say that there are none"
+		! grep -qE 'as expected|"holds"' results || wrong "$file says what it is not"
 	done
 }
 files=(--json r.json --junit r.xml --sarif r.sarif --html pages)

@@ -5,10 +5,11 @@
 #
 # The page of a replay: what it says is compared with what the event trace says (what was run, what
 # went differently, verdict, cause, events, lines in flight, lines of source), and its structure is
-# checked (page_check.py). What a browser makes of it: test_html_browser.sh.
+# checked (page_check.py), as a browser shows it. How it is laid out: test_html_browser.sh.
 tidemark=$1 tests=$2
 here=$(mktemp -d) || exit 70
 trap 'rm -rf "$here"' EXIT
+. "$tests/report/browser.sh"
 failures=0 pages=0 places=0
 
 wrong() {
@@ -40,9 +41,10 @@ for trace in "$tests"/traces/{efactory-DUR,efactory-LIN,efactory-recover_clears-
 	"$tidemark" replay "$trace" --html "$page" >"$here/out"
 	"$tidemark" replay -q "$trace" --html "$here/again.html" >"$here/out"
 	cmp -s "$page" "$here/again.html" || wrong "$name: two pages differ"
-	for word in "<title>" "${trace##*/}" 'core/stores/'; do
-		grep -qF -e "$word" "$page" || wrong "$name: no '$word' in the page"
-	done
+	shown "$page" >"$here/$name.shown"
+	page=$here/$name.shown
+	grep -q "<title>.*${trace##*/}" "$here/dom" || wrong "$name: the title does not name the trace"
+	grep -qF 'core/stores/' "$page" || wrong "$name: no place"
 	grep -v '^\(<span class=named[^>]*>\)\?<i>' "$page" | sed 's/href="#//g; s/url(#tip[a-z-]*)//g' |
 		grep -qE '(src|href)=|url\(|@import|https?:' && wrong "$name: the page refers to something outside"
 	# What was run, and what went differently.
@@ -65,7 +67,7 @@ for trace in "$tests"/traces/{efactory-DUR,efactory-LIN,efactory-recover_clears-
 	same "events"
 	# Each line in flight, what survived of it, and its versions.
 	sed -n 's/^  \([a-z-]*+0x[0-9a-f]*\) *survived as \(version.*\)/\1 \2/p' "$here/story" | sed 's/ *(nobody.*//' | sort -u >"$here/told"
-	sed -n 's|^<tr data-line="[^"]*"><td>[0-9]*<td>\([^<]*\)<td class="[a-z]*">[a-z]*: \([^<]*\)<td>.*|\1 \2|p' "$page" | plain | sort -u >"$here/shown"
+	sed -n 's|^<tr data-line="[^"]*"><td>[0-9]*<td>\([^<]*\)<td class=[a-z]*>[a-z]*: \([^<]*\)<td>.*|\1 \2|p' "$page" | plain | sort -u >"$here/shown"
 	[ ! -s "$here/told" ] || { same "lines in flight"; grep -q '<th>line<th>survived as<th>' "$page" || wrong "$name: no column 'survived as'"; }
 	[ "$(grep -c '^ *version [0-9]*: ' "$here/story")" -eq "$(grep -c '^<tr data-line' "$page")" ] || wrong "$name: not as many versions as in the story"
 	# Lines of source are those of the files, as far as a place's own line goes.
@@ -94,16 +96,17 @@ for arrow in 'arrives c1>server/server' 'arrives server/server>c1' 'lands c1>ser
 	grep -qxF "arrow $arrow" "$here/arrows" || wrong "no arrow $arrow: $(grep c1 "$here/arrows" | flat)"
 done
 # Lines of one message share a lane: a value of 160 bytes.
-grep -qF 'data-lane="log-a+0x180 log-a+0x1c0 log-a+0x200" title="log-a+0x180..0x23f: 3 lines' "$here/efactory-LIN.html" ||
-	wrong "the lines of one message have lanes of their own: $(grep -o 'data-lane="log-a[^"]*"' "$here/efactory-LIN.html" | flat)"
+grep -qF 'data-lane="log-a+0x180 log-a+0x1c0 log-a+0x200" title="log-a+0x180..0x23f: 3 lines' "$here/efactory-LIN.shown" ||
+	wrong "the lines of one message have lanes of their own: $(grep -o 'data-lane="log-a[^"]*"' "$here/efactory-LIN.shown" | flat)"
 # Rounds that repeat are one row, and not in the chart.
 "$tidemark" replay -q "$tests/traces/pilaf-unbounded-LIVE.trace" --html "$here/rounds.html" >"$here/out"
-grep -q '^<tr class=sum>.*the 8 lines above again, 264 more times, until' "$here/rounds.html" || wrong "rounds are told one by one"
-marks=$(grep -c '^<g class="m ' "$here/rounds.html")
+shown "$here/rounds.html" >"$here/rounds.shown"
+grep -q '^<tr class=sum>.*the 8 lines above again, 264 more times, until' "$here/rounds.shown" || wrong "rounds are told one by one"
+marks=$(grep -c '^<g class="m ' "$here/rounds.shown")
 [ "$marks" -lt 150 ] || wrong "$marks marks in the chart of a loop"
-python3 "$tests/report/page_check.py" page "$here/rounds.html" >"$here/checked" || wrong "rounds: $(grep WRONG "$here/checked" | flat | cut -c1-300)"
+python3 "$tests/report/page_check.py" page "$here/rounds.shown" >"$here/checked" || wrong "rounds: $(grep WRONG "$here/checked" | flat | cut -c1-300)"
 # The trace in the page is a trace: it breaks in the same way.
-sed -n '/^<pre>tidemark-trace/,/^<\/pre>/p' "$here/efactory-DUR.html" | sed 's/^<pre>//; $d' | plain >"$here/copy.trace"
+sed -n '/^<pre>tidemark-trace/,/^<\/pre>/p' "$here/efactory-DUR.shown" | sed 's/^<pre>//; $d' | plain >"$here/copy.trace"
 "$tidemark" replay -q "$here/copy.trace" >"$here/out" 2>&1
 [ $? -eq 1 ] && grep -q 'broken DUR$' "$here/out" || wrong "the trace in the page: $(cat "$here/out")"
 # Names and values are text, whatever is in them.
@@ -111,7 +114,7 @@ sed 's/\bk1\b/<b>\&"k/g' "$tests/traces/efactory-DUR.trace" >"$here/odd.trace"
 "$tidemark" replay -q "$here/odd.trace" --html "$here/odd.html" >"$here/out" 2>&1
 if [ -e "$here/odd.html" ]; then
 	grep -qF '<b>&"k' "$here/odd.html" && wrong "a key's name is not escaped"
-	grep -qF '&lt;b&gt;&amp;&quot;k' "$here/odd.html" || wrong "a key's name is missing"
+	shown "$here/odd.html" | grep -qF '&lt;b&gt;&amp;"k' || wrong "a key's name is missing"
 else
 	wrong "no page of a trace with an odd key: $(cat "$here/out")"
 fi

@@ -16,30 +16,12 @@ wrong() {
 	echo "FAILED: $*" >&2
 }
 
-browser=
-for name in chromium chromium-browser google-chrome google-chrome-stable; do
-	# Where chromium is a snap, there is a program of the name that only says so.
-	if timeout 60 "$name" --version >"$here/version" 2>/dev/null && grep -qiE 'chrom(e|ium) [0-9]' "$here/version"; then
-		browser=$name
-		break
-	fi
-done
-[ -n "$browser" ] || { echo "no browser: chromium is not installed" >&2; exit 77; }
-
-# browse OPTION... FILE: of one page, without anything of the user's.
-browse() {
-	timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$here/profile" \
-		--virtual-time-budget=5000 --enable-logging=stderr "$@" >"$here/dom" 2>"$here/err"
-}
-
-echo '<p id=here>' >"$here/try.html"
-browse --dump-dom "file://$here/try.html"
-grep -q 'id="here"' "$here/dom" || { echo "$browser does not run here: $(tail -n 1 "$here/err")" >&2; exit 77; }
+. "$tests/report/browser.sh"
 
 # measure NAME PAGE SCRIPT UNIT
 measure() {
 	{
-		sed 's|<head>|<head><script>window.pageErrors=[];window.onerror=function(m){pageErrors.push(m)}</script>|' "$2"
+		sed '0,/<head>/s|<head>|<head><script>window.pageErrors=[];window.onerror=function(m){pageErrors.push(m)}</script>|' "$2"
 		echo '<script>'
 		cat "$tests"/report/{colours,layout}.js "$tests/report/$3"
 		echo '</script>'
@@ -49,7 +31,7 @@ measure() {
 		looks=$((looks + 1))
 		grep -q "<pre id=\"measured\">measured [1-9][0-9]* $4; well</pre>" "$here/dom" ||
 			wrong "$1, ${look%,*} wide: $(grep -o '<pre id="measured">.*' "$here/dom" | cut -c1-400)"
-		grep -q 'CONSOLE' "$here/err" && wrong "$1: $(grep CONSOLE "$here/err" | head -n 2 | cut -c1-300)"
+		grep -q 'CONSOLE' "$here/messages" && wrong "$1: $(grep CONSOLE "$here/messages" | head -n 2 | cut -c1-300)"
 	done
 	browse --no-pdf-header-footer --print-to-pdf="$here/page.pdf" "file://$2"
 	head -c 5 "$here/page.pdf" 2>/dev/null | grep -q '%PDF-' || wrong "$1: it is not printed"
@@ -79,5 +61,5 @@ END
 "$tidemark" images -q "$here/store.log" --pool zero --most 40 --recover "sh $here/check.sh {}" --html "$here/images.html" >"$here/out" 2>&1
 [ $? -eq 1 ] || wrong "images: $(tail -n 1 "$here/out")"
 measure images "$here/images.html" measure_images.js marks
-echo "$looks looks with $(cat "$here/version"), $failures failures"
+echo "$looks looks with $browser, $failures failures"
 [ $failures -eq 0 ]

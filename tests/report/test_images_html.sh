@@ -8,6 +8,8 @@
 # the files; names are text. What a browser makes of it: test_html_browser.sh.
 # shellcheck source=tests/cli/own.sh
 . "$(dirname "$0")/../cli/own.sh"
+# shellcheck source=tests/report/browser.sh
+. "$sources/tests/report/browser.sh"
 
 # A flag at 0 says that there is data at 64.
 cat >check.sh <<'END'
@@ -31,10 +33,11 @@ log() {
 	(IFS='|'; echo "$head|$*") >"$name"
 }
 # Text of the page, as it is read, without its tags.
-plain() { sed "s/<[^>]*>//g; s/&#39;/'/g; s/&lt;/</g; s/&gt;/>/g; s/&quot;/\"/g; s/&amp;/\&/g" page.html; }
+plain() { sed "s/<[^>]*>//g; s/&#39;/'/g; s/&lt;/</g; s/&gt;/>/g; s/&quot;/\"/g; s/&amp;/\&/g" page.shown; }
 # shows TEXT...: the page, in a line of its own or within one.
 shows() {
 	local text
+	shown page.html >page.shown
 	plain >out
 	for text; do
 		grep -qF -- "$text" out || fail "the page does not say: $text"
@@ -48,8 +51,9 @@ page() {
 	run "$status" tidemark images -q "$name" --recover 'sh check.sh {}' --json all.json --html page.html --jobs 1 "$@"
 	run "$status" tidemark images -q "$name" --recover 'sh check.sh {}' --jobs 3 --html=again.html "$@"
 	cmp page.html again.html >out || fail "$name: another page with other jobs"
-	sed 's/href="#//g; s/url(#tip)//g' page.html | grep -E '(src|href)=|url\(|@import|https?:' >out && fail "$name: the page refers to something outside"
-	run 0 python3 "$sources/tests/report/page_check.py" images page.html all.json
+	shown page.html >page.shown
+	sed 's/href="#//g; s/url(#tip)//g' page.shown | grep -E '(src|href)=|url\(|@import|https?:' >out && fail "$name: the page refers to something outside"
+	run 0 python3 "$sources/tests/report/page_check.py" images page.shown all.json
 }
 
 # --- what the run did about what was lost ---
@@ -63,15 +67,15 @@ shows '1 of 4 images is bad, of 1 cause' '2 stores, 2 flushes, 1 fence' 'sh chec
 # The source around them, as it is.
 shows '    5          line 5 <&> of app.c;' '    2          line 2 <&> of app.c;' '   11          line 11 <&> of app.c;' \
 	'this file is not on this machine'
-[ "$(grep -c '^<span class=named' page.html)" -eq 2 ] || fail 'not the lines that are named'
+[ "$(grep -c '^<span class=named' page.shown)" -eq 2 ] || fail 'not the lines that are named'
 grep -qF '<b>&"pool' page.html && fail 'the name of the pool is not escaped'
 # The command that is shown makes that image, and nothing else.
-again=$(sed -n 's/.*<p class=again><code>\(.*\)<\/code>.*/\1/p' page.html | sed "s/&#39;/'/g")
+again=$(sed -n 's/.*<p class=again><code>\(.*\)<\/code>.*/\1/p' page.shown | sed 's/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g')
 run 1 sh -c "$again"
 says 'none of its 1 change in flight is left'
 case $again in *json* | *html* | *jobs*) fail "the command writes files: $again" ;; esac
 # Arrows: to the flush, and, when the power has failed, on to the fence.
-[ "$(grep -c 'class="arrow"' page.html)" -eq 1 ] && [ "$(grep -c 'class="arrow taken"' page.html)" -eq 1 ] || fail 'other arrows than two'
+[ "$(grep -c 'class=arrow ' page.shown)" -eq 1 ] && [ "$(grep -c 'class="arrow taken"' page.shown)" -eq 1 ] || fail 'other arrows than two'
 
 log late.log "$data" "$flag" "$flush_flag" FENCE "$flush_data" FENCE STOP
 page 1 late.log
@@ -108,7 +112,7 @@ shows 'This image: good' 'set_flag (app.c:9)'
 touch -d '2999-01-01' app.c
 page 1 bad.log
 shows 'this file is newer than the program'
-grep -qF 'line 5' page.html && fail 'lines of a newer file are shown'
+grep -qF 'line 5' page.shown && fail 'lines of a newer file are shown'
 
 # --- a recorded program, of which the source is somewhere else ---
 
@@ -142,14 +146,15 @@ run 0 gcc -g -O1 -Wall -Wextra -Werror -Iinclude -o put "$here/src/put.c" -lpmem
 touch -d '2001-01-01' src/put.c
 run 0 tidemark record -q --pm pool --out put.rec -- ./put pool
 run 1 tidemark images -q put.rec --recover './put {} dump' --contracts DUR,MONO --json all.json --html page.html
-run 0 python3 "$sources/tests/report/page_check.py" images page.html all.json
+shown page.html >page.shown
+run 0 python3 "$sources/tests/report/page_check.py" images page.shown all.json
 early=$(sed -n '/tidemark_record_return(1/=' src/put.c)
 shows 'an acknowledged PUT or DELETE survives' 'DUR: x is absent' "main (put.c:$((early + 1)))" \
 	"   $((early + 1))          pmem_persist(pool, 64);" 'client 1 is answered: ok' \
 	'It was flushed, by event 2; the power failed before the fence, event 3, that waits for this.'
 # Of the operations the one that is missing stands out; the second has not begun.
-grep -qF '<tr class=cause><td>1<td>put x &lt;one&gt;<td>ok</tr>' page.html || fail 'the operation that is contradicted does not stand out'
-sed '/id=c2/,$d' page.html | grep -qF '<td>put x two<td>' && fail 'an operation that had not begun is shown'
+grep -qF '<tr class=cause><td>1<td>put x &lt;one&gt;<td>ok</tr>' page.shown || fail 'the operation that is contradicted does not stand out'
+sed '/id=c2/,$d' page.shown | grep -qF '<td>put x two<td>' && fail 'an operation that had not begun is shown'
 
 # --- what does not go ---
 

@@ -115,7 +115,7 @@ says '^  RDA   broken$'
 says "^$artefact: broken RDA\$"
 run 1 replay -q $artefact
 [ "$(wc -l <out)" -eq 1 ] || failed "replay -q says more than the verdict"
-bad 'without --html and --repeat' replay --repeat 2 $artefact
+bad 'without --html, --json and --repeat' replay --repeat 2 $artefact
 # It claims that a contract breaks which holds: fixed.
 sed 's/^broken RDA happened$/broken DUR happened/' $artefact >fixed.cut
 run 4 replay -q fixed.cut

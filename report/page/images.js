@@ -1,0 +1,148 @@
+/* The crash images of a recording: what was recorded and who judges, then a section for each cause. Its chart has a lane for
+ * each thread and each queue pair, and one for each line of PM of which something was lost; arrows lead from what was lost to
+ * the flush and the fence that made it durable in the run, where the power did not fail. */
+const IMAGE_COLUMN = 24, IMAGE_LANES = 32, IMAGE_LINES = 8, BYTE = 4, BYTES_HEIGHT = 14;
+const IMAGE_CLASSES = {store: 'st', flush: 'fl', fence: 'fe', fetch: 'ld', 'return': 'su', survived: 'w'};
+
+function hex(line) { return '+0x' + (line * LINE).toString(16); }
+/* "put (store.c:12);main (main.c:3)", with links. */
+function frames(c, source) {
+	return (source || '').split(';').filter(Boolean).map((frame, i) => {
+		const m = /^(.*\()([^(]+:\d+)\)$/.exec(frame), id = m && placeId(c.id + '-s-', m[2]);
+		return [i ? ', of ' : '', m && shownPlaces.has(id) ? [m[1], h('a', {href: '#' + id}, m[2]), ')'] : frame];
+	});
+}
+function eventLink(c, n) {
+	return c.events.some(e => e.event === n) ? h('a', {href: `#${c.id}-e${n}`}, 'event ' + n) : 'event ' + n;
+}
+
+/* --- what was lost --- */
+
+function fateOf(t, c, l) {
+	const never = l.flush === undefined, late = !never && l.flush >= c.at;
+	const flush = !never && [late ? 'In the run it was flushed after that, by ' : 'It was flushed, by ', eventLink(c, l.flush)];
+	if (l.durable === undefined)
+		return [flush, never ? 'Nothing ever flushes it.' : t.threads ? ', and no fence of that thread ever follows.' : ', and no fence ever follows.'];
+	return [flush, (never ? 'It was durable only with the ' : late ? ', and it was durable with the ' : '; the power failed before the ') +
+		l.durable_with + ', ', eventLink(c, l.durable), never || late ? '.' : ', that waits for this.'];
+}
+function lostList(t, c) {
+	if (!c.lost.length)
+		return !t.one && h('p', {}, 'Nothing that was in flight is lost: it is the moment that matters.');
+	return [h('h3', {}, 'What was lost'), h('ul', {class: 'facts'}, c.lost.map(l => h('li', {class: 'fact'}, h('b', {class: 'bad'}, 'lost'),
+		': ' + l.what + ', ', eventLink(c, l.event), l.line > 0 && `, line ${l.line} of the log`,
+		l.more_lines > 0 && `, and what is left out of ${l.more_lines} more line${l.more_lines === 1 ? '' : 's'}`,
+		l.source && [h('br'), l.noticed ? 'noticed at ' : 'by ', frames(c, l.source)], h('br'), fateOf(t, c, l))))];
+}
+/* The 64 bytes of a line; what is lost is drawn over what is left. */
+function bytesOf(l) {
+	const width = LINE * BYTE;
+	return s('svg', {class: 'bytes', width, height: BYTES_HEIGHT, role: 'img', 'aria-label': 'bytes of the line'},
+		s('rect', {class: 'rest', width, height: BYTES_HEIGHT}), l.changes.map(v => s('rect', {class: v.kept ? 'kept' : 'lost', x: v.at * BYTE,
+			width: v.bytes * BYTE, height: BYTES_HEIGHT}, s('title', {}, `${v.what}, event ${v.event}`))));
+}
+function flight(c) {
+	const mark = kept => h('b', {class: kept ? 'good' : 'bad'}, kept ? '\u2713' : '\u00d7');
+	return c.lines.length > 0 && [h('h3', {}, 'The lines in flight'),
+		table(['line of PM', ['its 64 bytes: ', h('span', {class: 'good'}, 'left'), ', ', h('span', {class: 'bad'}, 'lost')], 'left',
+			'its changes, in their order'], h('tbody', {}, c.lines.map(l => row([l.name + hex(l.line), bytesOf(l),
+			h('td', {class: l.whole ? 'good' : 'bad'}, `${l.left} of ${l.versions}${l.how && ': ' + l.how}`),
+			[l.changes.map((v, i) => [i ? ', ' : '', mark(v.kept), ' ', eventLink(c, v.event)]),
+				l.versions > l.changes.length && `, and ${l.versions - l.changes.length} more`]]))), {class: 'flight'}),
+		c.more && h('p', {class: 'dim'}, c.more)];
+}
+
+/* --- the chart --- */
+
+/* Events that are left out have a column together. */
+function imageColumns(c) {
+	let columns = 0, cut = -1, last = -1;
+	for (const e of c.events) {
+		e.gap = e.event - last - 1;
+		columns += e.gap > 0;
+		if (cut < 0 && e.event >= c.at) cut = columns++;
+		e.column = columns++;
+		last = e.event;
+	}
+	c.cut = cut < 0 ? columns++ : cut;
+	return columns;
+}
+function imageArrow(c, threads, from, to, what) {
+	const a = c.events.find(e => e.event === from), b = c.events.find(e => e.event === to);
+	const k = a && threads.indexOf(a.whose), l = b && threads.indexOf(b.whose);
+	if (!a || !b || k < 0 || l < 0) return null;
+	const mid = e => e.column * IMAGE_COLUMN + IMAGE_COLUMN / 2, x1 = mid(a), x2 = mid(b), bend = Math.trunc((x2 - x1) / 3), rise = k === l ? 16 : 0;
+	return s('path', {class: 'arrow' + (to >= c.at ? ' taken' : ''), 'marker-end': 'url(#tip)',
+		d: `M${x1} ${middleOf(k)}C${x1 + bend} ${middleOf(k) - rise} ${x2 - bend} ${middleOf(l) - rise} ${x2} ${middleOf(l)}`}, s('title', {}, what));
+}
+function imageChart(t, c) {
+	const threads = [...new Set(c.events.map(e => e.whose))].slice(0, IMAGE_LANES), lines = c.lines.slice(0, IMAGE_LINES).filter(l => !l.whole);
+	const columns = imageColumns(c), mid = column => column * IMAGE_COLUMN + IMAGE_COLUMN / 2, cut = mid(c.cut);
+	const width = Math.max(columns * IMAGE_COLUMN, cut + 140) /* words are beside the line */, height = HEAD + (threads.length + lines.length) * LANE + 8;
+	const markOf = e => mark(IMAGE_CLASSES[e.mark], e.mark, mid(e.column), e.lost, `event ${e.event}, ${e.whose}: ${e.what}`);
+	const names = threads.map(name => h('div', {class: 'name ' + c.events.find(e => e.whose === name).rank}, name)).concat(lines.map(l =>
+		h('div', {class: 'name pm', title: l.name + hex(l.line)}, l.name.replace(/^.*\//, '') + hex(l.line))));
+	return [chart(names, width, height, 'events by thread',
+		threads.map((name, k) => lane(k, width, {}, c.events.filter(e => e.whose === name).map(markOf))),
+		lines.map((l, k) => lane(threads.length + k, width, {}, c.events.filter(e => e.file === l.file && e.first_line <= l.line &&
+			l.line <= e.last_line).map(markOf), fate('lost', cut, 'the line is not whole'))),
+		c.lost.map(l => [l.flush !== undefined && imageArrow(c, threads, l.event, l.flush, 'its flush'), l.durable !== undefined &&
+			imageArrow(c, threads, l.flush === undefined ? l.event : l.flush, l.durable, 'with which it was durable in the run')]),
+		c.events.filter(e => e.gap > 0).map(e => s('g', {}, s('text', {class: 'phase', y: 28,
+			x: (e.column - 1 - (c.cut === e.column - 1)) * IMAGE_COLUMN + 6}, '\u22ef'), s('title', {}, e.gap + ' more'))),
+		failure(cut, 14, height, t.kill ? 'the process dies' : 'power fails'), s('text', {class: 'phase', x: cut + 6, y: 28}, 'the run goes on')),
+	c.id === 'c1' && legend([['st', '\u25a0', 'a store, or a landing'], ['fl', '\u25bc', 'a flush'], ['fl', '\u275a', 'a fence, msync or RDMA FLUSH'],
+		['ld', '\u25cf', 'a READ after landings'], ['su', '\u25c0', 'an acknowledgement'], ['w', '\u25c6', 'a marker'], ['ring', '\u25ef', 'is lost'],
+		['line', '\u2192', 'to its flush, and to what made it durable; dashed: after the failure, in the run']])];
+}
+
+/* --- the lists --- */
+
+function imageEvents(t, c) {
+	const rows = [], failed = row(['', '', t.kill ? 'the process dies' : 'the power fails', ''], {class: 'failure'});
+	for (const e of c.events) {
+		if (e.event >= c.at && !failed.shown) failed.shown = rows.push(failed);
+		if (e.gap > 0) rows.push(row([h('td', {class: 'dim'}, '\u22ef'), '', h('td', {class: 'dim'}, e.gap + ' more'), '']));
+		rows.push(row([String(e.event), e.whose, h('td', {}, e.what, e.lost && [' ', h('b', {class: 'bad'}, 'lost')]),
+			h('td', {class: 'src'}, e.source && e.noticed && 'noticed at ', frames(c, e.source))], {id: `${c.id}-e${e.event}`, 'class': e.lost && 'cause'}));
+	}
+	if (!failed.shown) rows.push(failed);
+	return h('details', {open: true}, h('summary', {}, 'The events around it'),
+		table(['event', 'whose', 'what', 'place in the program'], h('tbody', {}, rows), {class: 'events'}));
+}
+function operations(c) {
+	return c.operations.length > 0 && h('details', {open: true}, h('summary', {}, 'What clients had announced'),
+		table(['client', 'operation', 'answer'], h('tbody', {}, c.operations.map(o =>
+			row([String(o.client), o.call, o.answer], {'class': o.named && 'cause'})))),
+		c.operations_before > 0 && h('p', {class: 'dim'}, `and ${c.operations_before} before`));
+}
+
+/* --- all together --- */
+
+function imageSection(t, c, images) {
+	return h('section', {class: 'cause', id: c.id}, !t.one && h('h2', {}, `${c.id.slice(1)}. ${c.verdict}; ${plural(images, 'image')}`),
+		h('p', {class: 'why'}, (t.one ? 'This image: ' : 'The smallest of these images: ') + c.moment), lostList(t, c), flight(c),
+		h('h3', {}, 'What happened'), imageChart(t, c), imageEvents(t, c), operations(c),
+		c.sources.length > 0 && [h('h3', {}, 'The source'), c.sources.map(file => sourceOf(c.id + '-s-', file))],
+		!t.one && [h('h3', {}, 'Once more'), h('p', {class: 'again'}, h('code', {}, c.again))]);
+}
+function showImages(r) {
+	const t = r.shown, one = t.one = !r.causes;
+	t.causes.forEach((c, i) => { c.id = 'c' + (i + 1); notePlaces(c.id + '-s-', c.sources); });
+	const figure = (n, word) => [n, plural(n, word).slice(String(n).length + 1)];
+	return [h('header', {}, h('h1', {}, 'Crash images of ' + r.log),
+		one ? h('p', {class: 'verdict ' + (r.good ? 'good' : 'bad')}, 'This image: ' + t.causes[0].verdict) : verdict(r),
+		one && t.remarks.map(text => h('p', {class: 'verdict bad'}, text)),
+		t.faults.map(f => [h('p', {class: 'verdict bad'}, 'Without any power failure: ' + f.words), f.operations && h('pre', {}, f.operations)]),
+		!one && [h('ul', {class: 'figures'}, [[r.cuts, (r.cuts === 1 ? 'place' : 'places') + ` where the ${t.kill ? 'process died' : 'power failed'}`],
+			figure(r.images, 'different image'), [r.bad, 'bad'], figure(r.causes.length, 'cause')].map(([n, what]) => h('li', {}, h('b', {}, n), ' ' + what)),
+		h('li', {}, 'at most ', h('b', {}, t.most), ' images of a place')), t.remarks.map(text => h('p', {class: 'remark'}, text))]),
+	h('section', {class: 'run'}, h('h2', {}, 'What was recorded, and who judges'), facts(t.recorded.concat([['version', 'tidemark ' + r.tidemark]])),
+		t.contracts.length > 0 && contractList(t.contracts)),
+	s('svg', {class: 'tips', width: 0, height: 0, 'aria-hidden': 'true'}, tips()),
+	!one && t.causes.length > 0 && h('section', {id: 'causes'}, h('h2', {}, 'The causes'), h('ol', {}, t.causes.map((c, i) => h('li', {},
+		h('a', {href: '#' + c.id}, c.verdict), '; ' + plural(r.causes[i].images, 'image'), c.lost.length > 0 && '; lost: ' + c.lost[0].what,
+		c.lost.length > 1 && `, and ${c.lost.length - 1} more`)))),
+	t.causes.map((c, i) => imageSection(t, c, one || r.causes[i].images))];
+}
+views.push({of: 'log', title: r => 'Crash images of ' + r.log, show: showImages});
