@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 #include "checker/judge/baseline.h"
 #include "checker/judge/names.h"
 #include "report/output.h"
@@ -87,13 +88,8 @@ static int add_row(struct rows *rows, const struct row *new)
 		    !blame_includes(&rows->row[i].blame, &new->blame))
 			rows->row[left++] = rows->row[i];
 	rows->n = left;
-	if (left == rows->room) {
-		struct row *more = realloc(rows->row, (rows->room * 2 + 16) * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		rows->row = more;
-		rows->room = rows->room * 2 + 16;
-	}
+	if (!ARRAY_RESERVE(rows->row, left, 1, rows->room))
+		return -ENOMEM;
 	rows->row[rows->n++] = *new;
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 #include "checker/judge/known.h"
 #include "report/output.h"
 
@@ -50,13 +51,8 @@ static int add_row(struct cause_rows *rows, const struct cause_row *new)
 			rows->row[left++] = *old;
 	}
 	rows->n = left;
-	if (left == rows->room) {
-		struct cause_row *more = realloc(rows->row, (rows->room * 2 + 16) * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		rows->row = more;
-		rows->room = rows->room * 2 + 16;
-	}
+	if (!ARRAY_RESERVE(rows->row, left, 1, rows->room))
+		return -ENOMEM;
 	rows->row[rows->n++] = *new;
 	return 0;
 }

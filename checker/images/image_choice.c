@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 #include "core/pmem/crash.h"
 #include "faultinject/sources.h"
 
@@ -56,14 +57,8 @@ static bool add_source(struct image_choice *c, uint32_t source)
 	for (unsigned i = 0; i < c->sources; i++)
 		if (c->source[i] == source)
 			return true;
-	if (c->sources == c->source_room) {
-		unsigned room = c->source_room ? c->source_room * 2 : 16;
-		uint32_t *grown = realloc(c->source, room * sizeof(*grown));
-		if (!grown)
-			return false;
-		c->source = grown;
-		c->source_room = room;
-	}
+	if (!ARRAY_RESERVE(c->source, c->sources, 1, c->source_room))
+		return false;
 	c->source[c->sources++] = source;
 	return true;
 }

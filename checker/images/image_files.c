@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "core/array.h"
 
 #define PAGE 4096
 
@@ -150,15 +151,9 @@ void image_files_close(struct image_files *f)
 /* A write for an image that does not wait yet. */
 static void keep_write(struct image_files *f, uint64_t at, const uint8_t *bytes, size_t len)
 {
-	if (f->writes == f->write_room) {
-		size_t room = f->write_room ? 2 * f->write_room : BOARD_WRITES;
-		struct board_write *grown = realloc(f->write, room * sizeof(*grown));
-		if (!grown) {
-			f->error = -ENOMEM;
-			return;
-		}
-		f->write = grown;
-		f->write_room = room;
+	if (!ARRAY_RESERVE(f->write, f->writes, 1, f->write_room)) {
+		f->error = -ENOMEM;
+		return;
 	}
 	struct board_write *w = &f->write[f->writes++];
 	w->at = at;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
+#include "core/array.h"
 #include "checker/judge/history.h"
 #include "core/rt/snapshot.h"
 
@@ -103,15 +104,8 @@ int history_invoke_detailed(struct history *h, unsigned client, enum history_kin
 int history_answer(struct history *h, int op, const void *bytes, size_t len)
 {
 	assert(op >= 0 && (unsigned)op < h->ops && h->detail);
-	if (h->answers + len > h->answers_room) {
-		uint32_t room = 2 * h->answers_room + (uint32_t)len + 4096;
-		uint8_t *more = realloc(h->answer, room);
-
-		if (!more)
-			return -ENOMEM;
-		h->answer = more;
-		h->answers_room = room;
-	}
+	if (!ARRAY_RESERVE(h->answer, h->answers, len, h->answers_room))
+		return -ENOMEM;
 	if (len)
 		memcpy(h->answer + h->answers, bytes, len);
 	h->detail[op].answered = true;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 #include "scenarios/stores.h"
 
 #define SHARES_STORES 32
@@ -41,13 +42,8 @@ static int read_column(struct shares *s, struct text *t, char *rest)
 
 static int add_line(struct shares *s)
 {
-	if (s->lines == s->room) {
-		struct shares_line *more = realloc(s->line, (s->room * 2 + 64) * sizeof(*s->line));
-		if (!more)
-			return -ENOMEM;
-		s->line = more;
-		s->room = s->room * 2 + 64;
-	}
+	if (!ARRAY_RESERVE(s->line, s->lines, 1, s->room))
+		return -ENOMEM;
 	memset(&s->line[s->lines++], 0, sizeof(s->line[0]));
 	return 0;
 }
