@@ -58,7 +58,7 @@ struct tm_call_type {
 	const char *what; /* one line */
 	unsigned keys;	  /* how many it takes, at most TM_CALL_KEYS */
 	bool value;	  /* it takes a value */
-	/* Whoever reads a store that has recovered calls it (one that takes a key: with each),
+	/* The reader of a store that has recovered calls it (one that takes a key: with each),
 	 * after a GET of each key, if the store has GETs. What these answer is what Tidemark knows
 	 * of the recovered state. They may change the store, if its model says so. */
 	bool looks;
@@ -72,7 +72,7 @@ struct tm_event {
 	enum tm_operation operation;	 /* TM_PUT, TM_GET, TM_DEL or TM_CALL */
 	const struct tm_call_type *type; /* of TM_CALL; else NULL */
 	struct tm_call call;
-	/* 1..: a client of the workload; 0: the load phase; above tm_history.clients: whoever reads
+	/* 1..: a client of the workload; 0: the load phase; above tm_history.clients: the reader of
 	 * a store that has recovered. */
 	unsigned client;
 	unsigned life; /* power failures that came before */

@@ -114,7 +114,7 @@ static size_t rest_bytes(char kind, const uint8_t *code, size_t left, const stru
 	}
 }
 
-/* Of the maps that opcodes of two or three bytes are in: 1 is 0x0f, 2 0x0f38, 3 0x0f3a. */
+/* In the maps of opcodes of two or three bytes: 1 is 0x0f, 2 0x0f38, 3 0x0f3a. */
 static char kind_in_map(unsigned map, uint8_t opcode)
 {
 	return map == 1 ? two_bytes[opcode] : map == 2 ? 'm' : map == 3 ? 'B' : '-';

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_INSTRUCTION_H
 #define TM_INSTRUCTION_H
-/* How long an x86-64 instruction is, and whether it flushes. */
+/* Length of an x86-64 instruction, and whether it flushes. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -76,7 +76,7 @@ static inline void tm_commit_payload_wr(struct ibv_send_wr *wr, uint32_t rkey, u
 	wr->opcode = TM_WR_COMMIT_WITH_PAYLOAD;
 }
 
-/* What ibv_qp_to_qp_ex() returns, of such a queue pair. */
+/* What ibv_qp_to_qp_ex() returns for such a queue pair. */
 struct tm_qp_ex_with_commit {
 	struct ibv_qp_ex_with_flush older;
 	void (*wr_commit)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len);

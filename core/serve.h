@@ -345,7 +345,7 @@ static inline int serve_connect(struct serve_client *c, const struct tm_env *env
 	return rc ? rc : serve_ready_to_send(c->qp);
 }
 
-/* Until all of `what` is done. An RDMA WRITE of no bytes fails if nobody is there. */
+/* Until all of `what` is done. An RDMA WRITE of no bytes fails if the server is gone. */
 static inline int serve_wait(struct serve_client *c, unsigned what)
 {
 	uint64_t since = rt_now();

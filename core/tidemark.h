@@ -134,8 +134,8 @@ struct tm_error {
 	const char *why;     /* one sentence */
 };
 
-/* Who does what: "enqueue 8, dequeue" is a client's program. A key is named when it is first used,
- * and `keys` says what the load phase puts: "k1 40, k2 -" (docs/own-operations.md). */
+/* What each client does: "enqueue 8, dequeue" is a client's program. A key is named when it is
+ * first used, and `keys` says what the load phase puts: "k1 40, k2 -" (docs/own-operations.md). */
 struct tm_workload {
 	const char *name;      /* as Tidemark's own: letters, digits, '-' and '.' */
 	const char *keys;      /* NULL: none is loaded */
@@ -149,7 +149,7 @@ struct tm_region {
 	uint64_t off, len; /* bytes from the pool's start */
 };
 
-/* How large a store has to be, and how its knobs are set. */
+/* The size that a store must have, and the values of its knobs. */
 struct tm_params {
 	unsigned clients;  /* connections over the store's life, recovery's readers included */
 	unsigned keys;	   /* distinct keys */

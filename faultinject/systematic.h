@@ -70,7 +70,7 @@ void systematic_start(struct systematic_source *s, const struct deviations *list
  * then is in the windows already. */
 void systematic_go_on(struct systematic_source *s, unsigned taken);
 
-/* Does it matter whether touch `t` of a log, of what is delayed, comes before or after all of f? */
+/* Does it matter whether touch `t` of a log of what is delayed comes before or after all of f? */
 bool footprint_depends(const struct footprint *f, const struct log_touch *t);
 void footprint_add(struct footprint *f, const struct log_touch *t);
 

@@ -326,7 +326,7 @@ static bool can_stop(const struct deviation *d)
 	return choice_traits[d->kind].forever && d->who[0] == 'c';
 }
 
-/* The server can die at a step of anybody's. */
+/* The server can die at a step of any task. */
 static bool can_be(const struct deviation *d, unsigned k)
 {
 	if (k == DEATH_SERVER)

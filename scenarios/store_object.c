@@ -159,7 +159,7 @@ static bool init_statics(struct store_object *o, void *handle, const struct tm_o
 	return true;
 }
 
-/* The table of sections, which is a file's last part: of what is loaded, names, places and bytes.
+/* Hash the names, places and bytes of what is loaded, by the table of sections, a file's last part.
  * False: it is no such file, or has been cut off, at which the dynamic linker does not look. */
 static bool hash_sections(const uint8_t *bytes, size_t len, uint64_t *build)
 {

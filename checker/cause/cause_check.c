@@ -102,7 +102,7 @@ static bool explain_taken(struct explanation *q, const struct loss *loss, unsign
 	for (unsigned i = 0; i < n && !read; i++)
 		if (cause_read_in_the_end(q, &q->r->event[loss[i].event]))
 			read = &loss[i];
-	/* What recovery has written must be durable before anybody is served. */
+	/* What recovery has written must be durable before clients are served. */
 	if (!q->foreign || !read || cause_is_recovery(q, &q->r->event[read->event]))
 		return false;
 	int check = cause_find_check(q, true, read->machine + 1, read->off, read->len);

@@ -187,7 +187,7 @@ static void list_losses(struct explanation *q, const struct loss *loss, unsigned
 	}
 }
 
-/* Where they were when the power failed; of several the same, or neither. */
+/* Where they were when the power failed; for several the same place, or neither. */
 static const char *where_it_was(const struct explanation *q, const struct loss *loss, unsigned n)
 {
 	unsigned nic = 0;
@@ -215,7 +215,7 @@ static bool was_lost_then(const struct explanation *q, const struct loss *loss, 
 	return true;
 }
 
-/* "no flush covers it"; of several losses, what holds of each. */
+/* "no flush covers it"; for several losses, what holds for each. */
 static void list_reasons(struct explanation *q, const struct loss *loss, unsigned n, char *buf,
 			 size_t size)
 {

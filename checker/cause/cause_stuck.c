@@ -38,7 +38,7 @@ static void find_polling(const struct explanation *q, unsigned machine, size_t *
 		*from = *to - STUCK_EVENTS;
 }
 
-/* The place that is read most; of those that `missing`, if not NULL, would have written. */
+/* The place that is read most, among those that `missing`, if not NULL, would have written. */
 static int find_polled(const struct explanation *q, unsigned machine, size_t from, size_t to,
 		       const struct logged_event *missing)
 {

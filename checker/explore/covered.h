@@ -40,9 +40,9 @@ struct covered {
 	unsigned stores;
 };
 
-/* For these stores, each once. 0; -ENOMEM; of that store, the last one in *c: -ENOENT: it has no
- * debug information; -ENOEXEC: it was not compiled for coverage; -EFBIG: it has more code than
- * there is room for. covered_close() in any case. */
+/* For these stores, each once. 0; -ENOMEM; about the last store in *c: -ENOENT: it has no debug
+ * information; -ENOEXEC: it was not compiled for coverage; -EFBIG: it has more code than there is
+ * room for. covered_close() in any case. */
 int covered_open(struct covered *c, const struct tm_store *const *store, unsigned stores);
 void covered_close(struct covered *c);
 /* A unit of this store begins. 0 or -ENOMEM. */

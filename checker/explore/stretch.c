@@ -3,8 +3,8 @@
  * See stretch.h.
  *
  * A stretch is found by a hash of all that leads to it, so that nothing refers to one that was
- * dropped. It is used no later than its parent; so the one that was used first, of those without
- * children, is the one whose branch was of no use for the longest time.
+ * dropped. It is used no later than its parent; so among those without children, the one used least
+ * recently has the branch that was unused for the longest time.
  */
 #include "checker/explore/stretch.h"
 #include <assert.h>

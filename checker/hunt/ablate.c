@@ -5,8 +5,8 @@
  * First a clean campaign: every workload, under the hardware that was asked for and under other
  * hardware. It says which contracts hold, and notes which places each workload reaches. Then each
  * place has a campaign of its own, without it: the workloads that reach it, the same runs as in the
- * clean campaign. It ends with the first failure that counts: of any contract that the same
- * workload kept in the clean campaign, which makes four times the runs, so that what the store
+ * clean campaign. It ends with the first failure that counts: one that breaks a contract which the
+ * same workload kept in the clean campaign, which makes four times the runs, so that what the store
  * breaks by design is not blamed on the place. A few runs of each workload come first, for most
  * places that matter show soon.
  *

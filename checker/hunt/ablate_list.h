@@ -10,10 +10,10 @@
  *
  * PLACE is as in checker/world/places.h. elsewhere: other hardware needs it. redundant: nothing
  * that is modelled needs it. rare: the store needs it, and so few runs do not show that, but as
- * many as the default campaign makes, of this workload, break this contract; CONFIGURATION is
- * "default", or variants and hardware as "name=value" with '+' between them. blind: the store
- * needs it, and Tidemark does not see that. unreached: no workload gets there. Lines that begin
- * with '#' and blank ones are skipped. A row without a sentence has that of the row above.
+ * many runs of this workload as the default campaign makes break this contract; CONFIGURATION is
+ * "default", or variants and hardware as "name=value" with '+' between them. blind: the store needs
+ * it, and Tidemark does not see that. unreached: no workload gets there. Lines that begin with '#'
+ * and blank ones are skipped. A row without a sentence has that of the row above.
  */
 #include <stdbool.h>
 #include "checker/world/places.h"

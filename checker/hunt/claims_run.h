@@ -32,7 +32,7 @@ struct claims_run {
 	struct run_case *cases;
 	unsigned n;
 	uint64_t states;
-	unsigned done;	/* of `units`; of a case of which not all are done, result.part is true */
+	unsigned done;	/* of `units`; while a case has others, its result.part is true */
 	unsigned units; /* of work */
 	char why[WORLDS_WHY]; /* after -ENOTRECOVERABLE */
 	/* private */

@@ -36,8 +36,8 @@ enum history_kind {
 	HISTORY_CALL /* of the store's own: contracts of keys and values know nothing of it */
 };
 
-/* What an operation was asked for and what it answered: of each operation, where histories are
- * judged that have operations of the store's own. */
+/* What an operation was asked for and what it answered; kept where histories are judged that have
+ * operations of the store's own. */
 struct history_detail {
 	uint8_t call; /* HISTORY_CALL: which */
 	uint16_t key[TM_CALL_KEYS];

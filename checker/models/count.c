@@ -111,7 +111,7 @@ static void add(struct counter *c, struct workload *w, enum op_kind op, unsigned
 	add_step(c, w, op, key, vlen, kind, hurry);
 }
 
-/* Key number i, of `klen` bytes, all of them different: with a number at the end, if it fits. */
+/* Key number i, of `klen` bytes; all differ, by a number at the end, if it fits. */
 static void key_name(unsigned i, uint32_t klen, char name[TM_MAX_KEY])
 {
 	static const char digits[] = "123456789abcdefghijklmnopqrstuvwxyz";

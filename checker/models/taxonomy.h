@@ -71,8 +71,8 @@ const char *taxonomy_method(unsigned method);
 int taxonomy_find_method(const char *name); /* -ENOENT */
 
 /*
- * Name the whole hardware, for advice about one: of those that decide what is sound, the knobs that
- * `knob` does not name, at their defaults. Returns how many it then names, at most `room`.
+ * Name the whole hardware, for advice about one: add the knobs that decide what is sound and that
+ * `knob` does not name, at their defaults. Returns their new number, at most `room`.
  */
 unsigned taxonomy_name_hardware(const char **knob, unsigned knobs, unsigned room);
 
@@ -86,7 +86,7 @@ int taxonomy_open(struct taxonomy *t, const struct taxonomy_options *options, ui
 /* Measure all cells. 0 or -errno; -EINTR: left off, and cell.result.measured says which are; a cell
  * that could not be run says so itself. */
 int taxonomy_run(struct taxonomy *t);
-/* Measure as many as it takes to know the cheapest sound methods on one kind of hardware: of each
+/* Measure as many as it takes to know the cheapest sound methods on one kind of hardware: for each
  * kind and primitive, the cheapest first, until one is sound. Likewise. */
 int taxonomy_run_cheapest(struct taxonomy *t, unsigned column, unsigned transport);
 void taxonomy_close(struct taxonomy *t);

@@ -42,7 +42,7 @@ struct waste {
 /* 0 or -ENOMEM. */
 int waste_open(struct waste *w, const struct setup *s);
 void waste_close(struct waste *w);
-/* An event; `kind`: a bit, of the operation that is on, or 0: nothing is noted of it. */
+/* An event; `kind`: a bit for the operation that is on, or 0: nothing is noted of it. */
 void waste_event(struct waste *w, const struct actor *who, uintptr_t pc, const struct traced *about,
 		 uint32_t kind);
 

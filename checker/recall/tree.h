@@ -19,9 +19,9 @@
 enum tree_mutant {
 	TREE_MUTANT_NONE,
 	TREE_LINE_LEFT_OUT, /* every second line's content is no part of what is known */
-	TREE_SHORT_HASH,    /* of each content four bits are known */
+	TREE_SHORT_HASH,    /* only four bits of each content are known */
 	TREE_NEAREST,	    /* a content that is not known counts as one that is */
-	TREE_FIRST_LOADED,  /* of several lines as loaded only the first one is looked at */
+	TREE_FIRST_LOADED,  /* only the first of several lines as loaded is looked at */
 	TREE_WRONG_LEAF,    /* when branches are forgotten, leaves are mixed up */
 	TREE_NEWEST,	    /* lines survive as their newest version, whatever is decided */
 	TREE_NO_READ,	    /* it is forgotten what had been touched when all keys were read */

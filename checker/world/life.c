@@ -9,7 +9,7 @@
 #include "faultinject/life.h"
 #include "faultinject/sources.h"
 
-/* Values of lives: of no workload's client, which has no PUTs of such numbers. */
+/* Values of lives: no workload's client has PUTs of such numbers. */
 #define LIFE_CLIENT   TM_MAX_CLIENTS
 #define LIFE_LAST_NTH (UINT16_MAX - 1)
 

@@ -93,7 +93,7 @@ static void take_row(void *arg, uintptr_t pc, const char *path, unsigned line)
 
 /* --- their order --- */
 
-/* Of two names of one function the first counts. */
+/* The first of two names of one function counts. */
 static int by_begin(const void *a, const void *b)
 {
 	const struct source_function *x = a, *y = b;

@@ -937,7 +937,7 @@ static bool has_keys_for(const struct setup *s, const struct workload_op *op)
 	return s->w.keys || !workload_op_keys(&s->w, op);
 }
 
-/* As many operations of the store's own, of those that take a value, as it was made for. */
+/* As many operations of the store's own that take a value as it was made for. */
 static void fill_with_calls(struct world_client *c)
 {
 	const struct setup *s = c->world->setup;
@@ -1150,7 +1150,7 @@ static bool clients_answer(const struct world *w)
 }
 
 /* Cleans the log until two more cleanings are sure to have begun. The second one begins when
- * those before it have ended; and what a cleaning has left behind may show in the next. */
+ * those before it have ended; and what a cleaning has left may show in the next. */
 static void clean_on(struct world_client *c)
 {
 	struct world *w = c->world;

@@ -28,7 +28,7 @@ struct live_pm {
 	char text[POOL_TEXT];
 	void (*lost)(int error);
 	uint64_t generation;	 /* of this opening */
-	pthread_mutex_t copying; /* of two copies of one line, the newer is to come last */
+	pthread_mutex_t copying; /* so that the newer of two copies of one line comes last */
 };
 
 /* The pool that the calls below have to look after; NULL: none. Set and cleared while no store

@@ -198,8 +198,8 @@ int live_query_gid(struct ibv_context *context, uint8_t port, int index, union i
 
 /* --- work --- */
 
-/* A queue pair's number finds its place at once, as posting is to cost nothing; of two queue pairs
- * with one place only the one that posted last is known. */
+/* A queue pair's number finds its place at once, as posting is to cost nothing; where two queue
+ * pairs have one place only the last one to post is known. */
 static struct live_posted *posted_place(struct live_host *host, uint32_t qp)
 {
 	return &host->posted[qp % LIVE_POSTED];

@@ -228,7 +228,7 @@ static unsigned least_cut(unsigned one, unsigned other)
 }
 
 /*
- * Has no smaller answer the content of this one? Smaller are the newer versions; of a cut line all
+ * Has no smaller answer the content of this one? Smaller are the newer versions; for a cut line all
  * versions, the cuts of earlier pairs, and fewer words of its own; and if other words than the
  * first ones arrived, all cuts, then earlier pairs with any choice, and a smaller one of its own.
  */

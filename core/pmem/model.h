@@ -239,8 +239,8 @@ void course_add_version(struct pmem *pm, uint32_t line, uint8_t off, const void 
 
 /* --- nt_store.c --- */
 
-/* What the CPU has in its write-combining buffers leaves: of these lines, or, len 0, all. False:
- * the power failed. */
+/* What the CPU has in its write-combining buffers leaves: for these lines, or, len 0, for all.
+ * False: the power failed. */
 bool nt_leave(struct pmem *pm, unsigned cpu, uint64_t off, size_t len);
 
 /* --- on each access --- */

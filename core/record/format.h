@@ -31,14 +31,14 @@
 
 #define RECORD_COMPARE_VARIABLE "TIDEMARK_RECORD_COMPARE" /* set: do not ask the kernel */
 
-/* How stores of CPUs became known. */
+/* How the recording learned of stores of CPUs. */
 enum record_stores {
 	RECORD_STORES_NONE,    /* they did not */
 	RECORD_STORES_WRITTEN, /* the kernel says which pages were written; these are compared */
 	RECORD_STORES_COMPARED /* all of PM is compared */
 };
 
-/* How they are to become known. */
+/* How it is asked to learn of them. */
 enum record_asked { RECORD_ASKED_AUTO, RECORD_ASKED_EXACT, RECORD_ASKED_NOTICED, RECORD_ASKED };
 
 /* Shared by the processes of one recording, and of no use in a file that was moved elsewhere. */
@@ -69,7 +69,7 @@ struct record_head {
 	 */
 	char pm[RECORD_PM_LIST], shadow[128];
 	uint32_t asked; /* enum record_asked: --stores */
-	/* RECORD_HISTORY_VARIABLE may have lines: somebody has opened it for writing. */
+	/* RECORD_HISTORY_VARIABLE may have lines: a process has opened it for writing. */
 	_Atomic uint32_t announced;
 	/* At the end: bytes of each file that are not as recorded. */
 	uint64_t unseen[RECORD_FILES];

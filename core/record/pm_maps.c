@@ -222,7 +222,7 @@ static int take_memory(const uint8_t *at, size_t len)
 	return (int)file;
 }
 
-/* The file's number, a new one if it is new, with a shadow of `size` bytes; *was: of these so many
+/* The file's number, a new one if it is new, with a shadow of `size` bytes; *was: so many of these
  * were known before. -1: there is no room. */
 static int take_file(int fd, const char *path, const struct stat *st, uint64_t size, uint64_t *was)
 {

@@ -76,7 +76,7 @@ void recorder_add_announced(enum record_kind kind, uint64_t client, const char *
  */
 void recorder_add_unseen(enum record_kind kind, uint64_t off, const char *name, uint32_t source);
 
-/* Somebody outside is about to be told something, by a call at `caller`. Without the lock. */
+/* A promise is about to leave the program, by a call at `caller`. Without the lock. */
 void recorder_acknowledges(const void *caller);
 
 /* --- told.c: a program under the Valgrind tool --- */
@@ -145,7 +145,7 @@ bool pm_maps_differs(unsigned file, uint64_t off, const uint8_t *at, size_t len)
 
 /* --- written.c --- */
 
-/* Of a range that is watched: the pages that are known to be written and are not protected. */
+/* The pages of a watched range that are known to be written and are not protected. */
 #define WRITTEN_PAGES 64
 struct written {
 	long faults;	/* of the process, before the last look */
@@ -197,7 +197,7 @@ struct call_site {
 void call_site_find(struct call_site *site, const void *caller);
 /* With the lock. */
 uint32_t call_site_number(struct call_site *site);
-/* Of calls, the innermost first, up to an address that is 0. With the lock. */
+/* The number of a chain of calls, innermost first, up to an address of 0. With the lock. */
 uint32_t call_site_of(const uint64_t *ip, unsigned n);
 bool call_site_is_pmdk(uint64_t ip);
 bool call_site_is_pmdk_file(const char *path);
@@ -205,7 +205,7 @@ bool call_site_is_pmdk_file(const char *path);
 const char *call_site_file(const void *pc);
 /* Is it in code that tells of its stores? */
 bool call_site_tells(const void *pc);
-/* Of a name that is no place. */
+/* The number of a name that is no place. */
 uint32_t call_site_name(const char *name);
 
 /* --- own_flushes.c: without the lock --- */

@@ -84,7 +84,7 @@ int rnic_resize_cq(struct ibv_cq *cq, int cqe);
 int rnic_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 int rnic_destroy_cq(struct ibv_cq *cq);
 struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
-/* In the context's table, for ibv_create_qp_ex(); of what it may ask for, see qp.c. */
+/* In the context's table, for ibv_create_qp_ex(); qp.c says what it may ask for. */
 struct ibv_qp *rnic_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 /* NULL: not created with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS. */
 struct ibv_qp_ex *rnic_qp_to_qp_ex(struct ibv_qp *qp);

@@ -255,10 +255,10 @@ enum touch {
 };
 
 /*
- * A scheduler decides what comes next where no clock does (sim_set_scheduler()): of all that
- * could happen, any may be first. What belongs to one chain (in partial-order reduction: a
- * process) happens in the order in which it was asked for: the steps of a task, the packets
- * that go one way, the lines that a queue pair lands.
+ * A scheduler decides what comes next where no clock does (sim_set_scheduler()): anything that
+ * could happen may be first. What belongs to one chain (in partial-order reduction: a process)
+ * happens in the order in which it was asked for: the steps of a task, the packets that go one way,
+ * the lines that a queue pair lands.
  */
 enum chain_kind {
 	CHAIN_OTHER,

@@ -67,7 +67,7 @@ const void *kv_place_get(const struct kv_place *place, const uint8_t key[TM_MAX_
 			 uint32_t *vlen);
 /* Durable when it returns. */
 void kv_place_del(struct kv_place *place, const uint8_t key[TM_MAX_KEY]);
-/* A request of any of the three; `bytes`: of a PUT. Its status. What a GET has found is *value,
+/* Execute any of the three requests; `bytes`: a PUT's. Its status. What a GET has found is *value,
  * *vlen bytes in the pool. */
 int kv_place_execute(struct kv_place *place, const struct kv_req *req, const void *bytes,
 		     const void **value, uint32_t *vlen);

@@ -56,8 +56,8 @@ int rpc_error(int rc);
 int rpc_qp_init(struct ibv_qp *qp, unsigned access);
 /* What this end says of itself. */
 int rpc_hello(struct rpc_greeting *hello, struct ibv_qp *qp, uint32_t client, enum rpc_kind kind);
-/* Ready to receive, with the largest path MTU that both ports take; `rnr_timer`: RPC_RNR_*, of this
- * end. */
+/* Ready to receive, with the largest path MTU that both ports take; `rnr_timer`: this end's,
+ * RPC_RNR_*. */
 int rpc_qp_rtr(struct ibv_qp *qp, const struct rpc_greeting *own, const struct rpc_greeting *peer,
 	       uint8_t rnr_timer);
 int rpc_qp_rts(struct ibv_qp *qp, uint32_t psn);

@@ -7,7 +7,7 @@ struct error_name {
 	char text[40];
 };
 
-/* -errno: "EMSGSIZE"; "0"; of any other number "-4096, which is no -errno". */
+/* -errno: "EMSGSIZE"; "0"; any other number: "-4096, which is no -errno". */
 struct error_name error_name(int error);
 
 #endif

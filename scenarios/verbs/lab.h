@@ -173,7 +173,7 @@ void lab_bytes(struct end *e, size_t off, size_t len);
 void lab_settle(struct lab *lab);
 void lab_sleep(struct lab *lab, uint64_t ns);
 void lab_say(struct lab *lab, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* "0", "EINVAL": what a call returned; lab_errno(): of one that returns NULL or a value below 0. */
+/* The name of what a call returned, "0", "EINVAL"; lab_errno(): for NULL or a value below 0. */
 const char *lab_error(int error);
 /* Bytes that depend on `seed` and their place. */
 void lab_fill(uint8_t *to, size_t len, unsigned seed);

@@ -9,8 +9,8 @@
  * among them. Names say what happens: "enqueue.dequeue-enqueue". With two keys the second client
  * begins with the other one: so locks are taken in both orders.
  *
- * With many operations there are too many ways to fill the larger patterns: of each pattern there
- * are at most FILLS, drawn evenly from all of them.
+ * With many operations there are too many ways to fill the larger patterns: each pattern is filled
+ * in at most FILLS ways, drawn evenly from all of them.
  */
 #include <assert.h>
 #include <errno.h>

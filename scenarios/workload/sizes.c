@@ -267,8 +267,8 @@ static void spread(struct lengths *l, unsigned first, unsigned end, int32_t low,
 	}
 }
 
-/* What fits stays, and so does the order: of two lengths the longer one stays longer, if there is
- * room for that. */
+/* What fits stays, and so does the order: the longer of two lengths stays longer, if there is room
+ * for that. */
 static void limit_lengths(struct workload *w, const struct tm_store *store)
 {
 	struct lengths l = {.store = store};
@@ -295,7 +295,7 @@ static void limit_lengths(struct workload *w, const struct tm_store *store)
 	each_length(w, new_length, &l);
 }
 
-/* Keys that no operation names go first. Then, of many keys, several become one. False: neither
+/* Keys that no operation names go first. Then several of many keys become one. False: neither
  * does. */
 static bool limit_keys(struct workload *w, unsigned most)
 {

@@ -7,8 +7,8 @@
  * measures, and a target. The rows without the soft RNIC move the same bytes: a ping-pong over
  * shared memory that both ends poll, memcpy, a ping-pong over UDP on the loopback, libfabric's
  * fi_pingpong over its own shared memory. Latency is that of one operation with its
- * acknowledgement, each measured by itself. Bandwidth is of messages of 64 KiB with WINDOW of them
- * under way, or, of a ping-pong over UDP, of one. memcpy moves them between the memory that the
+ * acknowledgement, each measured by itself. Bandwidth is measured with messages of 64 KiB, WINDOW
+ * of them under way, or one for a ping-pong over UDP. memcpy moves them between the memory that the
  * WRITEs are from and to, on one core; "in and out" are two cores, one of which copies into a ring
  * between them, the other out of it. "One copy" is what a NIC could do that fetches from the other
  * process's memory itself: the target calls process_vm_readv() for each message.

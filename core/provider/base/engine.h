@@ -23,7 +23,7 @@ struct engine *engine_new(void);
 const struct rnic_ground *engine_ground(const struct engine *engine);
 /* Read the system's clock, unless that was done a moment ago. */
 void engine_tick(struct engine *engine);
-/* ns, of the last tick or of what has been run since. */
+/* The time of the last tick or of what has been run since, ns. */
 uint64_t engine_now(const struct engine *engine);
 /* Call fn(arg) after delay_ns. */
 void engine_later(struct engine *engine, uint64_t delay_ns, rnic_event_fn *fn, void *arg);

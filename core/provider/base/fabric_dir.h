@@ -25,7 +25,7 @@
 int fabric_dir_make(const char *directory);
 /* Open a file of the directory; `make`: create it if it is absent. The descriptor or -errno. */
 int fabric_dir_open(const char *directory, const char *name, bool make);
-/* Make a file for this process, of so many zero bytes, and lock it; a dead process's file of that
+/* Make a file of so many zero bytes for this process, and lock it; a dead process's file of that
  * name is replaced. The descriptor, which has to stay open; -EAGAIN: a living process has the name;
  * -errno. */
 int fabric_dir_claim(const char *directory, const char *name, size_t bytes);

@@ -101,7 +101,7 @@ static inline uint64_t faults_mix(uint64_t x)
 /* 0, or -EINVAL and in `why` the wrong word and what was expected. Times count from the first
  * packet on. */
 int faults_parse(struct faults *faults, const char *text, uint64_t seed, char *why, size_t size);
-/* peer: the other end's IPv4 address, or its slot in the fabric. now: ns, of any monotonic
+/* peer: the other end's IPv4 address, or its slot in the fabric. now: ns, by any monotonic
  * clock. */
 struct fault_fate faults_judge(struct faults *faults, enum fault_direction direction,
 			       const struct packet *pkt, uint32_t peer, uint64_t now);

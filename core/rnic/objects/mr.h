@@ -8,7 +8,7 @@ enum mr_kind { MR_REGION, MR_NULL, MR_WINDOW_1, MR_WINDOW_2 };
 
 /* A region, or a window on one. */
 struct rnic_mr {
-	struct ibv_mr ibv; /* a window has an rkey, of what it is bound as, and no lkey */
+	struct ibv_mr ibv; /* a window has the rkey that it is bound with, and no lkey */
 	struct ibv_mw mw;  /* what the user of a window holds */
 	uint64_t iova;	   /* what addresses in work requests count from */
 	uint8_t *host;	   /* where that is in this process */

@@ -1102,7 +1102,7 @@ void answer_push(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct packet_queue *answers = &qp->resp.answers;
 	const struct rnic_ground *ground = qp_ground(qp);
-	/* Acknowledgements are cumulative: of several in a row the last one says it all. */
+	/* Acknowledgements are cumulative: the last of several in a row says it all. */
 	if (answers->head && !ground_scheduled(ground) && pkt->opcode == OP_ACKNOWLEDGE &&
 	    pkt->syndrome == AETH_ACK && answers->tail->opcode == OP_ACKNOWLEDGE &&
 	    answers->tail->syndrome == AETH_ACK) {

@@ -150,8 +150,8 @@ struct packet *packet_segment(struct rnic_net *net, const struct packet *all, ui
 struct packet *packet_copy_after(struct rnic_net *net, const struct packet *pkt, uint32_t room);
 
 #define HEADER_BYTES 58 /* of every packet: Ethernet, IPv4, UDP, BTH, ICRC */
-/* Bytes of the Ethernet frame, without its preamble and check sequence, of all packets that it
- * stands for. */
+/* Bytes of the Ethernet frames, without preamble and check sequence, of all packets it stands
+ * for. */
 uint32_t packet_wire_bytes(const struct packet *pkt);
 
 /* Buffers of at least len bytes (len at most 2^30); `class` goes back to buffer_put. */

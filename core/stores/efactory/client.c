@@ -229,8 +229,8 @@ static bool right_object(const struct ef_client *client, const struct ef_object 
 			memcmp(object->key, req->key, sizeof(req->key)) == 0);
 }
 
-/* READ the object at `place`, of which vlen bytes are expected; at most up to the end of the
- * log. */
+/* READ the object at `place`, whose value is expected to have vlen bytes; at most up to the end of
+ * the log. */
 static int read_object(struct ef_client *client, uint64_t place, size_t vlen,
 		       const struct ef_object **object, size_t *got)
 {

@@ -170,7 +170,7 @@ unsigned herd_regions(const struct tm_params *params, struct tm_region *out, uns
 int herd_recover(const struct tm_env *env);
 void herd_fsck(const struct tm_env *env, struct tm_fsck *fsck);
 
-/* The undo log, two lines: of which entry, 1 + its number, or 0; and what that held. */
+/* The undo log, two lines: 1 + the number of an entry, or 0; and what that held. */
 struct herd_undo {
 	uint64_t entry;
 	uint64_t zero[7];

@@ -96,7 +96,7 @@ uint32_t hydradb_item_bytes(uint32_t klen, uint32_t vlen);
 uint64_t *hydradb_guardian(void *item, uint32_t bytes);
 bool hydradb_live(uint64_t guardian);
 uint64_t hydradb_version(uint64_t guardian);
-/* Is it an item of this key, of so many bytes? It may be any bytes. */
+/* Is it an item of this key, with so many bytes? It may be any bytes. */
 bool hydradb_fits(const struct hydradb_item *item, uint32_t bytes, const uint8_t key[TM_MAX_KEY]);
 
 /* The pool is one of kv_pool.h whose values are items: these parameters with items' lengths. */

@@ -134,7 +134,7 @@ unsigned nessie_regions(const struct tm_params *params, struct tm_region *out, u
 struct nessie_pool nessie_pool_at(const struct tm_params *params, uint8_t *pm);
 struct nessie_place nessie_place_of(const struct nessie_pool *pool, const uint8_t key[TM_MAX_KEY]);
 
-/* The word that names entry number `entry`, of all shares' entries. */
+/* The word that names entry number `entry` among all shares' entries. */
 uint64_t nessie_word(const struct nessie_pool *pool, const struct nessie_place *place,
 		     uint64_t entry);
 /* Has some key this slot? */

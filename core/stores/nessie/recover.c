@@ -35,8 +35,8 @@ static bool word_right(const struct nessie_pool *pool, uint64_t slot, uint32_t m
 }
 
 /* Entries need no recovery: which are free a client finds out when it comes. Where the server's
- * process has died and the power held, words need not be durable; they become so before anybody
- * READs them. */
+ * process has died and the power held, words need not be durable; they become so before clients
+ * READ them. */
 int nessie_recover(const struct tm_env *env)
 {
 	struct nessie_pool pool = nessie_pool_at(env->params, env->pm);

@@ -174,7 +174,7 @@ struct rdmp_index {
 	uint32_t records;     /* in the log */
 };
 
-/* 0 or -ENOMEM: of what the log holds now. */
+/* An index of what the log holds now. 0 or -ENOMEM. */
 int rdmp_index_build(struct rdmp_index *index, struct rdmp_pool *pool);
 void rdmp_index_free(struct rdmp_index *index, struct rdmp_pool *pool);
 /* The key's place, or the free one in which it belongs; NULL: there are too many keys. */

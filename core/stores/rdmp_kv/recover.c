@@ -40,7 +40,7 @@ static void recover_key(const struct rdmp_pool *pool, const struct rdmp_index *i
 }
 
 /* Where the server's process has died and the power held, what it had written and not made durable
- * is there: it becomes durable before anybody is told of it. */
+ * is there: it becomes durable before any client is told of it. */
 int rdmp_recover(const struct tm_env *env)
 {
 	struct rdmp_pool pool = rdmp_pool_at(env->params, env->pm);

@@ -81,7 +81,7 @@ static void told(const struct rl_server *server, uint64_t seq, bool tail)
 		persist_record(server, seq);
 }
 
-/* Before anybody sees it; the records before it are durable already, as appends come in turn. */
+/* Before it is visible to any client; earlier records are durable already: appends take turns. */
 static void make_durable(const struct rl_server *server, const struct rl_record *record)
 {
 	if (rl_knobs(&server->params)->get != RL_GET_DURABLE)

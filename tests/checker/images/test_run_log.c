@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The log of a run in the simulation (run_log.h): of each trace in tests/traces, when the power has
- * failed, the log's own replay has the same content in the working image, the same lines in flight,
- * and as many versions of each.
+ * The log of a run in the simulation (run_log.h): for each trace in tests/traces, when the power
+ * has failed, the log's own replay has the same content in the working image, the same lines in
+ * flight, and as many versions of each.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -370,7 +370,7 @@ START_TEST(begins_as_the_model_says)
 }
 END_TEST
 
-/* More that is open than anybody can follow: nothing is claimed. */
+/* More operations are open than can be followed: nothing is claimed. */
 START_TEST(too_many_are_open)
 {
 	struct bench b;

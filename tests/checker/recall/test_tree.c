@@ -170,7 +170,7 @@ static void explore_all(struct bench *b, uint64_t runs, bool inputs)
 		explore_inputs(b, (unsigned)runs);
 }
 
-/* Does the tree with these limits say other things than plain runs, of one of the cases? */
+/* Does the tree with these limits contradict plain runs of one of the cases? */
 static bool is_noticed(const struct explore_limits *limits, uint64_t runs, uint64_t run_states)
 {
 	struct explore_limits plain = *limits;

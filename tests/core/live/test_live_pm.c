@@ -46,7 +46,7 @@ static void remove_dir(void)
 	ck_assert_int_eq(rmdir(dir), 0);
 }
 
-/* The media's bytes of the pool as anybody else sees them. */
+/* The media's bytes of the pool as other programs see them. */
 static uint8_t media_byte(size_t off)
 {
 	uint8_t byte;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Clients that connect again: a server lives for ever with as many connections as it has
- * clients. What a former self has left behind, on its way, in the completion queue, in the hands of
- * the server, never comes to the new one; and no other client notices. Each test runs scripts of
+ * clients. What a former self has left, on its way, in the completion queue, in the hands of the
+ * server, never comes to the new one; and no other client notices. Each test runs scripts of
  * clients against a server in a simulation, rpc.h alone or a store.
  */
 #include <errno.h>
@@ -271,7 +271,7 @@ static void begins_anew(unsigned client)
 	ck_assert_int_eq(rpc_read(&further, 0, 0, 8, &data), 0);
 	ask(&again, "new", 1);
 	ck_assert_uint_eq(w.rpc.peers, 3);
-	/* Room for two connections of each client, whoever has them. */
+	/* Room for two connections of each client, whichever clients have them. */
 	struct tm_env stranger = w.env[client];
 	stranger.client = 77;
 	ck_assert_int_eq(rpc_open(&conn, &stranger, MSG, 64, NULL), 0);

@@ -60,7 +60,7 @@ RNIC_TEST(connected, arming)
 {
 	hook(&b);
 	send(1, SOLICITED);
-	ck_assert_uint_eq(completions, 0); /* nobody has armed it */
+	ck_assert_uint_eq(completions, 0); /* it is not armed */
 	ck_assert_int_eq(ibv_req_notify_cq(b.rcq, 0), 0);
 	rt_sleep(100 * US);
 	ck_assert_uint_eq(completions, 0); /* what is there is no news */
@@ -129,7 +129,7 @@ RNIC_TEST(task, channels)
 	struct ibv_cq *cq;
 	channel.context = b.ctx;
 	ck_assert_ptr_null(rnic_create_cq(b.ctx, 4, NULL, &channel, 0));
-	ck_assert_int_eq(errno, EOPNOTSUPP); /* nobody would be told */
+	ck_assert_int_eq(errno, EOPNOTSUPP); /* no program would be told */
 	hook(&b);
 	ck_assert_ptr_null(rnic_create_cq(a.ctx, 4, NULL, &channel, 0));
 	cq = rnic_create_cq(b.ctx, 4, NULL, &channel, 0);
@@ -182,7 +182,7 @@ RNIC_TEST(connected, drained)
 	ck_assert_uint_eq(told, 0);
 }
 
-/* The responder's errors; of one that hits a receive request, its completion tells. */
+/* The responder's errors; the completion tells of one that hits a receive request. */
 RNIC_TEST(connected, refused)
 {
 	struct ibv_sge sge;
@@ -350,7 +350,7 @@ RNIC_TEST(task, parents)
 	ck_assert_int_eq(rnic_dealloc_pd(parent), 0);
 }
 
-/* The oldest go; nobody fails. */
+/* The oldest go; nothing fails. */
 RNIC_TEST(task, ignored_overrun)
 {
 	hook(&b);

@@ -125,7 +125,7 @@ RNIC_TEST(connected, read_gaps)
 	ck_assert_uint_eq(count[COUNT_probe] + count[COUNT_timeout], 0);
 }
 
-/* Packets that change places: nobody says a word. */
+/* Packets that change places: neither end complains. */
 RNIC_TEST(connected, order)
 {
 	put_gate(NULL);
@@ -285,7 +285,7 @@ RNIC_TESTS(connected, acknowledged, 2, opt.timeout = 14, opt.retry_cnt = 1, opt.
 		ck_assert_int_eq(rnic_destroy_qp(b.qp), 0);
 	deaf = false;
 	expect(a.scq, 1, IBV_WC_SUCCESS);
-	/* Of what came later nothing is said. */
+	/* What came later is not acknowledged. */
 	op(&a, IBV_WR_SEND, 0, 64, &b, 0, 2, IBV_SEND_SIGNALED);
 	expect(a.scq, 2, IBV_WC_RETRY_EXC_ERR);
 }
