@@ -167,7 +167,7 @@ static inline uint64_t serve_id(const struct serve_peer *peer, uint32_t client, 
 	return (uint64_t)peer->connects << 32 | client << 1 | what;
 }
 
-/* The client finds out, and connects again. It is said first: it may find out at once. */
+/* The client finds out, and connects again. Say so first: it may find out at once. */
 static inline void serve_drop(struct serve_peer *peer, uint32_t client)
 {
 	rt_client_dropped(client);

@@ -246,7 +246,7 @@ struct tm_store {
 	const struct tm_model *model;
 	/* The contract OWN: say what is broken, if anything is. NULL: it has none. */
 	void (*judge)(const struct tm_history *history, struct tm_judgement *judgement);
-	/* Name the fields of the pool as it stands, read only: `tidemark count` then gives what was
+	/* Name the fields of the pool as it is, read only: `tidemark count` then gives what was
 	 * written in the sizes of the paper, too (docs/count.md). NULL: the paper has no such
 	 * figures. */
 	void (*fields)(const struct tm_env *env, struct tm_fields *fields);

@@ -251,7 +251,7 @@ static void hold(const struct stop_point *point, struct random_source *r)
 	random_stop(r, point->key, point->a, point->b, DELAY_QUIESCENCE);
 }
 
-/* Where others stand then matters as much: mostly another client is held before, or two. */
+/* Where others are then matters as much: mostly another client is held before, or two. */
 static const struct stop_point *hold_others(const struct stops *stops,
 					    const struct stop_point *stop, uint64_t draw,
 					    struct random_source *r)

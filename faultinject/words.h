@@ -17,11 +17,11 @@ void words_print_answer(const struct deviation *d, char *buf, size_t n);
 int words_parse_answer(const struct deviation *d, const char *text, const char **expected);
 
 /*
- * Where `text` matches the pattern: what stands after it, or NULL. Each "%u" of the pattern is a
+ * Where `text` matches the pattern: what comes after it, or NULL. Each "%u" of the pattern is a
  * number as printf writes it, without signs and leading zeros, and goes to the next of `out`.
  */
 const char *words_match(const char *text, const char *pattern, uint32_t *out);
-/* The same, and nothing stands after it. */
+/* The same, and nothing comes after it. */
 bool words_are(const char *text, const char *pattern, uint32_t *out);
 
 #endif

@@ -4,7 +4,7 @@
  * an outcome.
  *
  * A formula is kept in prefix order. It is read in infix order: when an operator comes, its term
- * is put before those of its left operand, which stand at the end.
+ * is put before those of its left operand, which are at the end.
  */
 #include <stdio.h>
 #include <string.h>

@@ -5,10 +5,10 @@
  * litmus_condition.c.
  *
  * A function for each rule of the grammar. Names are looked up at once, so that an error
- * points at the name, and what stands in the test is always in range.
+ * points at the name, and what is in the test is always in range.
  *
- * Locations lie in one pool, each at the start of a line, in the order of the file. One that
- * stands `after` another gets the first words that are free in its line.
+ * Locations lie in one pool, each at the start of a line, in the order of the file. One that is
+ * `after` another gets the first words that are free in its line.
  */
 #include <assert.h>
 #include <errno.h>

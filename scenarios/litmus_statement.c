@@ -279,7 +279,7 @@ static void read_recv(struct litmus_reader *r, struct litmus_statement *s)
 
 enum form_place {
 	ALONE = 1, /* begins a statement */
-	ASSIGN = 2 /* stands after REG = */
+	ASSIGN = 2 /* comes after REG = */
 };
 
 static const struct form {
@@ -423,7 +423,7 @@ static void expect_request(struct litmus_reader *r)
 	litmus_expected(r, text);
 }
 
-/* A prefix that stands twice is a mistake. */
+/* A prefix that comes twice is a mistake. */
 static void read_prefixes(struct litmus_reader *r, struct litmus_statement *s)
 {
 	for (bool *flag = &s->fenced; flag;) {

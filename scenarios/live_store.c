@@ -2,8 +2,8 @@
 /*
  * What a live server serves, as text, and the values of live clients. See live_store.h.
  *
- * The text is strict: its lines stand in the order shown there, each of them once (but for
- * the knobs), and nothing follows. A header that a failure has damaged is found out.
+ * The text is strict: its lines are in the order shown there, each of them once (but for the
+ * knobs), and nothing follows. A header that a failure has damaged is found out.
  */
 #include "scenarios/live_store.h"
 #include <assert.h>

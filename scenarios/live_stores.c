@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The stores as compiled for the live world. Linked with them into one object of which only what
- * stands here shows (cmake/Live.cmake). */
+/* The stores as compiled for the live world. Linked with them into one object of which only what is
+ * here is visible (cmake/Live.cmake). */
 #include "scenarios/live_store.h"
 #include <string.h>
 #include "stores_built.h"

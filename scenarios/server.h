@@ -4,9 +4,9 @@
 /*
  * A live server: a store on this machine's RDMA device and PM. session.h is its clients' side.
  *
- * What a pool holds stands in its header, durable before the pool changes: with boot number 0 while
- * it is being formatted, then with the number of this start and the state "running"
- * before recovery begins, and "stopped" when all of the pool has been written back at the end.
+ * What a pool holds is in its header, durable before the pool changes: with boot number 0 while it
+ * is being formatted, then with the number of this start and the state "running" before recovery
+ * begins, and "stopped" when all of the pool has been written back at the end.
  */
 #include "core/live/live_pm.h"
 #include "scenarios/pool_plan.h"

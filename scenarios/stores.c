@@ -201,7 +201,7 @@ static char *read_text(const char *path)
 	return text;
 }
 
-/* The files that stand beside it: "mine.expected.txt" beside "mine.so". False: out of memory. */
+/* The files beside it: "mine.expected.txt" beside "mine.so". False: out of memory. */
 static bool read_files(struct known *b)
 {
 	const char *path = b->object->path;

@@ -163,7 +163,7 @@ struct operand {
 	UInt len;	   /* of the instruction, bytes */
 };
 
-/* What stands at `ip`. *operand is set for INSN_FLUSH. */
+/* The instruction at `ip`. *operand is set for INSN_FLUSH. */
 enum insn insn_at(Addr ip, struct operand *operand);
 
 /* --- instrument.c --- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a power failure damages, recovery and GETs must notice. Which of them looked at the damaged
- * bytes, what the comparison said (rt_check()), and where it stands; and the faults that follow: a
+ * bytes, what the comparison said (rt_check()), and where it is; and the faults that follow: a
  * damaged object that was taken, and one that was refused without going back to the version before
  * it. In neither is a flush to blame: no client had been told that the lost bytes are durable.
  */

@@ -485,7 +485,7 @@ static void merge_unit(struct campaign *c, unsigned unit, const struct known *kn
 	}
 }
 
-/* What its units say so far. They come in any order and are merged in one, so it is done anew. */
+/* What its units say so far. They come in any order and are merged in one, so it is done again. */
 static void merge(struct campaign *c, unsigned config)
 {
 	struct known known = {0};

@@ -48,8 +48,8 @@ struct campaign_options {
 	bool all_causes;  /* no cause is known: what states are blamed on is collected of all */
 	bool shares;	  /* it has the budget and the workloads for which shares are recorded
 			   * (checker/judge/shares.h): compare */
-	bool spread;	  /* begin one workload of each configuration, then another, so that what is
-			   * left off has tried something of all; else one after the other */
+	bool spread;	  /* begin one workload of each configuration, then another, so that an
+			   * early end leaves something tried of all; else one after the other */
 	bool no_deaths;	  /* of random runs: the server's process and clients' are not killed */
 	bool unfilled;	  /* it is not tried first whether stores have the room that they need */
 	bool doublecheck; /* each run twice, event hashes compared */
@@ -156,7 +156,7 @@ extern const struct campaign_options campaign_default;
 void campaign_search_all(struct campaign_options *o);
 
 /* 0, or -errno: -ENOMEM, -ECHILD (a process died),
- * -EINTR (left off by options.bounds: unit.done says what is done). */
+ * -EINTR (ended early by options.bounds: unit.done says what is done). */
 int campaign_run(struct campaign *c);
 /* Number of units of a configuration that are done. */
 unsigned campaign_done(const struct campaign *c, unsigned config);

@@ -87,7 +87,7 @@ static _Unwind_Reason_Code look_at_call(struct _Unwind_Context *context, void *a
 	return calls->pc || ++calls->seen == FRAMES ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-/* The innermost call that stands in the store's own code. */
+/* The innermost call that is in the store's own code. */
 static uintptr_t calling_line(const struct source_lines *lines)
 {
 	struct calls calls = {.lines = lines};

@@ -25,7 +25,7 @@ struct head {
 	uint64_t cpu_us; /* that it took */
 };
 #define MESSAGE_BYTES (sizeof(struct head) + DRIVER_RESULT_MAX)
-#define ENDS	      SIGUSR1 /* leave off; SIGKILL would leave half a file */
+#define ENDS	      SIGUSR1 /* stop; SIGKILL would leave half a file */
 #define GLANCE_MS     100     /* how often the bounds are looked at while no result comes */
 
 /* In the processes' shared memory. */
@@ -181,7 +181,7 @@ static bool leaves_off(const struct driver *d)
 		     (b->seconds > 0 && clock_seconds() - d->started >= b->seconds));
 }
 
-/* Until there is something to read. -EINTR: it leaves off. */
+/* Until there is something to read. -EINTR: it stops early. */
 static int await_message(const struct driver *d, int in)
 {
 	struct pollfd fd = {.fd = in, .events = POLLIN};
@@ -231,7 +231,7 @@ static int receive(struct driver *d, int in)
 	return 1;
 }
 
-/* Results as they come. -ECHILD when the pipe closes too early, -EINTR when it leaves off. */
+/* Results as they come. -ECHILD when the pipe closes too early, -EINTR when it stops early. */
 static int collect(struct driver *d, int in)
 {
 	while (d->at.done < d->at.units) {

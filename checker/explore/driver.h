@@ -24,7 +24,7 @@ struct driver_progress {
 
 struct results;
 
-/* Which units there are to do: when to leave off before all are done, and what is known. */
+/* Which units there are to do: when to stop before all are done, and what is known. */
 struct driver_bounds {
 	const volatile sig_atomic_t *stop; /* not NULL: as soon as it is not 0. A signal's handler
 					    * sets it; the processes ignore such signals */
@@ -53,7 +53,7 @@ struct driver {
 	uint64_t (*rank)(const void *arg, unsigned unit);
 	/* In one of the processes: may it take another unit? NULL: until all are taken. */
 	bool (*more)(void *arg);
-	/* In one of the processes: it ends now, in the midst of its work if all of it is left off.
+	/* In one of the processes: it ends now, in the midst of its work if the driver stops early.
 	 * Then it is a signal's handler that calls this. */
 	void (*end)(void);
 	/* Number of crash states that went into a result. */
@@ -70,9 +70,9 @@ struct driver {
 	double started;
 };
 
-/* 0, or -errno: -ENOMEM, -ECHILD (a process died), -EINTR (left off; the results that had come are
- * whole; or those that are merged are not all), what results_begin() and results_keep() returned,
- * or why no process could be started. */
+/* 0, or -errno: -ENOMEM, -ECHILD (a process died), -EINTR (stopped early; the results that had come
+ * are whole; or those that are merged are not all), what results_begin() and results_keep()
+ * returned, or why no process could be started. */
 int driver_run(struct driver *d);
 /* The calling process ends now, in the midst of driver_run(): its processes end, and are waited
  * for. A signal's handler may do this. */

@@ -10,7 +10,7 @@
 #define NO_POSITION UINT32_MAX
 struct mark {
 	struct snapshot at; /* a checkpoint of world 0 */
-	uint32_t position;  /* in the run that it is of: what that is is said by who marks */
+	uint32_t position;  /* in its run, as the code that marks counts */
 	uint64_t points;    /* where the power could have failed before */
 	int32_t lower_bound[HISTORY_KEYS];
 };

@@ -23,9 +23,8 @@
  * Never left out are: a post, taking a completion, and the beginning of an operation;
  * packets; drains; orders; and faults, which delay nothing.
  *
- * What depends on what stands in faultinject/systematic.c. The reduction looks at
- * order, not at nanoseconds: store code that reads the clock may see other times in
- * the two runs.
+ * faultinject/systematic.c decides what depends on what. The reduction looks at order, not at
+ * nanoseconds: store code that reads the clock may see other times in the two runs.
  */
 #include "checker/explore/search.h"
 #include <assert.h>

@@ -606,7 +606,7 @@ static int look_at_rare(struct ablation *a, char why[WORLDS_WHY])
 	return error;
 }
 
-/* It was left off: only what is done is a place. */
+/* It was stopped early: only what is done is a place. */
 static void drop_undone(struct ablation *a)
 {
 	unsigned kept = 0;

@@ -64,7 +64,7 @@ struct ablation {
 	struct ablate_list list;
 	unsigned vanished;  /* rows of the list for which there is no place */
 	unsigned surprises; /* places, and such rows */
-	unsigned undone;    /* places that are not among them, as it was left off */
+	unsigned undone;    /* places that are not among them, as it was stopped early */
 	double started;
 	bool looking_at_all; /* progress: it is the clean campaign that runs */
 };
@@ -72,7 +72,7 @@ struct ablation {
 /*
  * Take away each place of the base's store. 0 or -errno: -EIO (the store cannot run a workload,
  * `why` says so), -ENOENT (no debug information), -EILSEQ (a mistake in the list), or as
- * driver_run(); -EINTR: left off, and there are only the places that are done. ablate_free() in any
+ * driver_run(); -EINTR: stopped early, with only the places that are done. ablate_free() in any
  * case.
  */
 int ablate_run(struct ablation *a, char why[WORLDS_WHY]);

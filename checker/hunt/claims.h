@@ -24,7 +24,7 @@ enum claim_kind { CLAIM_PASS, CLAIM_FAIL, CLAIM_COUNT };
 
 struct claim_case {
 	enum claim_kind kind;
-	const char *file; /* where it stands */
+	const char *file; /* where it is */
 	unsigned line;
 	unsigned contracts;	      /* TM_BIT()s */
 	unsigned runs;		      /* of each workload */

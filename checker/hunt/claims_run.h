@@ -39,9 +39,9 @@ struct claims_run {
 	struct claim_unit *unit;
 };
 
-/* 0 or -errno, as driver_run(); -EINTR: left off, and the results are those of what is done. A case
- * that could not be run says so itself; -ENOTRECOVERABLE: explore_run(). claims_run_free() in any
- * case. */
+/* 0 or -errno, as driver_run(); -EINTR: stopped early; the results are those of what is done. A
+ * case that could not be run says so itself; -ENOTRECOVERABLE: explore_run(). claims_run_free() in
+ * any case. */
 int claims_run(struct claims_run *r);
 void claims_run_free(struct claims_run *r);
 

@@ -36,8 +36,8 @@ struct mutants_run {
  * the knobs. 0, or -ENOENT with *unknown, the first name or variant that no bug has. */
 int mutants_choose(struct mutants_run *r, char *const *name, unsigned names,
 		   const char *const *variant, unsigned variants, const char **unknown);
-/* Look for all of them. 0 or -errno; -EINTR: left off, and the results are those of what is done;
- * -EIO: mutant r->mutant[*failed] could not be run. */
+/* Look for all of them. 0 or -errno; -EINTR: stopped early, with the results of what is done; -EIO:
+ * mutant r->mutant[*failed] could not be run. */
 int mutants_search(struct mutants_run *r, unsigned *failed);
 
 #endif

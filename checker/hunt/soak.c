@@ -44,7 +44,7 @@ static void draw_word(uint64_t *state, const char *words, char *out, size_t n)
 	snprintf(out, n, "%.*s", (int)len, word);
 }
 
-/* Half of the knobs stand at their defaults. */
+/* Half of the knobs have their defaults. */
 static void draw_hardware(uint64_t *state, struct setup *s)
 {
 	for (unsigned i = 0; hardware_knob(i)->name; i++) {

@@ -43,8 +43,8 @@ struct soak_totals {
 };
 /* Add a round; `part` of all the soaking is done, from 0 to 1. */
 void soak_add(struct soak_totals *t, const struct soak_result *r, double part);
-/* Does a process leak memory? Caches fill in the first rounds: of fewer than SOAK_FEW_ROUNDS
- * nothing is said, and it does not. */
+/* Does a process leak memory? Caches fill in the first rounds: fewer than SOAK_FEW_ROUNDS are not
+ * judged, and it does not. */
 #define SOAK_FEW_ROUNDS 100
 bool soak_grows(const struct soak_totals *t);
 

@@ -82,7 +82,7 @@ static int read_lines(struct reading *r)
 	return rc;
 }
 
-/* Rows of one configuration stand together, those of `blame` likewise. */
+/* Rows of one configuration are together, those of `blame` likewise. */
 static int sort(struct baseline *b)
 {
 	struct blame *blame = calloc(b->n + 1, sizeof(*blame));

@@ -17,8 +17,8 @@
  *   - an optional update (contracts.c) that no GET of the epoch can have read is left
  *     out; it may come last, so it is possible at the epoch's end (`loose`);
  *   - an acknowledged update that no GET of the epoch reads is `quiet`: with the next
- *     write in a configuration it is marked as done, meaning that it stood right before
- *     that write or is still to come; when it returns, both are followed;
+ *     write in a configuration it is marked as done, meaning that it was right before that write or
+ *     is still to come; when it returns, both are followed;
  *   - open optional DELs are alike: only the first one is tried;
  *   - a configuration is left out if another one can do all that it can: the value is
  *     the same, and the other has more GETs or quiet updates done, or fewer optional ones.

@@ -52,18 +52,16 @@
  *          cleaning and what proves life are in no history: the world judges these
  *          (world_result.ok_broken).
  *
- * Must precede. In a linearization a cluster stands in one piece. So cluster A comes
- * before B in every one if an operation of A returned before one of B was invoked, and
- * by transitivity. One kind of evidence is left out where acknowledged is not visible
- * (history.ack_visible is false): that update A was acknowledged before a GET of B was
- * invoked. Such a GET may just not see A yet; that breaks LIN, and MONO and KEEP judge
- * what a power failure adds. Looked at are all epochs before the GET's. Where A must
- * precede B and B must precede A, the history is not linearizable, and neither is
- * claimed. The closure is taken for keys with at most 64 updates; beyond, the direct
- * relation stands alone. It is sound, not complete: an order forced in another way is
- * missed.
- * An answer "absent" is the initial absence, which precedes everything, or some DEL:
- * it is older than x only if each of its candidates is.
+ * Must precede. In a linearization a cluster is contiguous. So cluster A comes before B in every
+ * one if an operation of A returned before one of B was invoked, and by transitivity. One kind of
+ * evidence is left out where acknowledged is not visible (history.ack_visible is false): that
+ * update A was acknowledged before a GET of B was invoked. Such a GET may just not see A yet; that
+ * breaks LIN, and MONO and KEEP judge what a power failure adds. Looked at are all epochs before
+ * the GET's. Where A must precede B and B must precede A, the history is not linearizable, and
+ * neither is claimed. The closure is taken for keys with at most 64 updates; beyond, the direct
+ * relation stands alone. It is sound, not complete: an order forced in another way is missed. An
+ * answer "absent" is the initial absence, which precedes everything, or some DEL: it is older than
+ * x only if each of its candidates is.
  *
  * verdict.op and .against, the pair that proves it: RDA the GET and the foreign PUT;
  * LIN and DUR the first GET that fits no order, and the latest operation that it

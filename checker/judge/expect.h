@@ -39,7 +39,7 @@ struct expectation {
 	const char *why;  /* one sentence */
 };
 
-/* NULL: nothing is said of this cell. The files are read at the first call. */
+/* NULL: the files do not mention this cell. The files are read at the first call. */
 const struct expectation *expect_find(const char *store, const char *config, int contract);
 /* TM_BIT()s of the contracts whose breaking is news under a configuration of a store or of one of
  * its variants: what the store breaks by design, or does not promise, its variants may break,

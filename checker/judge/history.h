@@ -9,9 +9,9 @@
  * the PUT's own index in the history, so a GET's answer names the PUT it read.
  *
  * Every invocation, return and power failure takes one position of one clock.
- * Operations stand in the order of their invocations. An operation that has not
- * returned when the power fails never returns: it took effect before the failure
- * or never. "Not found" is an answer (error 0, VALUE_ABSENT), not an error.
+ * Operations are in the order of their invocations. An operation that has not returned when the
+ * power fails never returns: it took effect before the failure or never. "Not found" is an answer
+ * (error 0, VALUE_ABSENT), not an error.
  */
 #include <stdbool.h>
 #include <stddef.h>

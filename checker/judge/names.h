@@ -4,7 +4,7 @@
 /* What the rows of TM_CONTRACT_ROWS say: the contracts' names, and which are judged when. */
 #include "core/tidemark.h"
 
-/* "RDA", as it stands in tables, on the command line and in traces. `contract` is below
+/* "RDA", as it is in tables, on the command line and in traces. `contract` is below
  * TM_CONTRACTS. */
 const char *contract_name(enum tm_contract contract);
 /* What it says, one sentence. */

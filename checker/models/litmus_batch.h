@@ -43,7 +43,7 @@ struct litmus_batch {
 	const char *failed;		    /* after an error: the path of the test, or NULL */
 };
 
-/* 0 or -errno; -EINTR: left off, after done() of all tests that are; -ECHILD: a process died;
+/* 0 or -errno; -EINTR: stopped early, after done() of all tests that are; -ECHILD: a process died;
  * b->failed is the first test without a result. */
 int litmus_batch_run(struct litmus_batch *b);
 

@@ -248,7 +248,7 @@ static int keep_how(struct measuring *m, struct taxonomy_break *broken)
 	return done_with(m, &run, error);
 }
 
-/* Print the trace, and replace what is known of the break by what stands in it. */
+/* Print the trace, and replace what is known of the break by what is in it. */
 static int print_trace(struct measuring *m, struct taxonomy_break *broken, FILE *out)
 {
 	struct broken_run run;

@@ -83,8 +83,8 @@ unsigned taxonomy_name_hardware(const char **knob, unsigned knobs, unsigned room
  */
 int taxonomy_open(struct taxonomy *t, const struct taxonomy_options *options, uint64_t methods,
 		  unsigned *bad, const char **expected);
-/* Measure all cells. 0 or -errno; -EINTR: left off, and cell.result.measured says which are; a cell
- * that could not be run says so itself. */
+/* Measure all cells. 0 or -errno; -EINTR: stopped early; cell.result.measured says which are; a
+ * cell that could not be run says so itself. */
 int taxonomy_run(struct taxonomy *t);
 /* Measure as many as it takes to know the cheapest sound methods on one kind of hardware: for each
  * kind and primitive, the cheapest first, until one is sound. Likewise. */
@@ -93,7 +93,7 @@ void taxonomy_close(struct taxonomy *t);
 
 /* A cell's hardware and switches, without a workload. */
 void taxonomy_setup(const struct taxonomy *t, const struct taxonomy_cell *cell, struct setup *s);
-/* Print a break's trace, found and shrunk anew. 0 or -errno. */
+/* Find and shrink a break again, and print its trace. 0 or -errno. */
 int taxonomy_trace(const struct taxonomy *t, const struct taxonomy_cell *cell,
 		   struct taxonomy_break *broken, FILE *out);
 

@@ -64,8 +64,8 @@ unsigned image_decide(struct image_source *is, uint32_t line, unsigned answers);
 bool image_draws_failure(struct image_source *is, bool led);
 /* What a known way depends on besides lines: how the image is visited, ... */
 uint64_t image_ways(const struct image_source *is);
-/* ... and what is drawn or planned on the way, which stands among the lines that are touched as
- * lines from TREE_MARKS on. It comes next; as a line's content. */
+/* ... and what is drawn or planned on the way, which is among the lines that are touched as lines
+ * from TREE_MARKS on. It comes next; as a line's content. */
 uint64_t image_mark(struct image_source *is, uint32_t line);
 /* The next combination in depth-first order; false: that was the last. */
 bool image_next(struct image_source *is);

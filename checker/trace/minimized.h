@@ -33,7 +33,7 @@ struct minimized {
 int minimized_first(const struct campaign *c, unsigned config, unsigned contract,
 		    struct minimized *out);
 /* Likewise the first run that broke it for an unknown cause, or else for the one that is too
- * frequent; it still does so for such a one. */
+ * frequent; it still does so. */
 int minimized_strange(const struct campaign *c, unsigned config, unsigned contract,
 		      struct minimized *out);
 /* Minimize one run for each failure mode of each workload, those of few kinds of deviations and

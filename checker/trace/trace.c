@@ -470,7 +470,7 @@ static const struct keyword {
 	{"broken", read_broken, STAGE_END, true},
 };
 
-/* Where a line may stand. */
+/* Where a line may be. */
 static int check_place(struct trace_reader *r, const struct keyword *k)
 {
 	unsigned *first = &r->keyword_line[k - keywords];

@@ -20,7 +20,7 @@
 
 struct trace {
 	struct setup setup;	      /* finished: setup_finish() was called */
-	struct deviations deviations; /* .line of each is where it stands in the file */
+	struct deviations deviations; /* .line of each is its line in the file */
 	bool anew;		      /* the store's object is not the one that is recorded */
 	int contract;		      /* enum tm_contract that broke; -1: none ("broken none") */
 	char verdict[TRACE_VERDICT_SIZE]; /* what was seen; "" if nothing was said */

@@ -3,9 +3,9 @@
 #define TM_CHECKER_WORLD_CHECKER_MUTANT_H
 /*
  * Mutants of the checker: each makes it lenient, so that it misses bugs that it should find. They
- * are switched by the same knob `mutant` as those of the machine (core/hardware/mutant.h), and
- * stand in struct setup. Each is a line or two where its name stands in the code:
- * CHECKER_MUTANT(setup, FSCK_NEVER).
+ * are switched by the same knob `mutant` as those of the machine (core/hardware/mutant.h), and are
+ * in struct setup. Each is a line or two where its name is in the code: CHECKER_MUTANT(setup,
+ * FSCK_NEVER).
  */
 #include "core/hardware/mutant.h"
 

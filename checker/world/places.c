@@ -8,8 +8,8 @@
  * functions by chance is out of the question. In a store that was loaded from a shared object, a
  * call of the program is indirect: the bytes 0xff 0x15 with the distance to a word that holds the
  * target's address. The symbol table says where functions begin and end, the line table in which
- * file and line a call stands. In the program, what does not stand below core/stores is no store's;
- * of a shared object, what stands below /usr.
+ * file and line a call is. In the program, what is not below core/stores is no store's; of a shared
+ * object, what stands below /usr.
  *
  * A function that calls rt_waits() waits on behalf of its callers: the calls of such a function
  * are places, too.
@@ -169,7 +169,7 @@ static unsigned next_call(const struct finder *f, const struct function *in, uin
 	return 0;
 }
 
-/* Where the call stands, if that is in store code. */
+/* Where the call is, if that is in store code. */
 static bool in_store(const struct finder *f, struct found *one)
 {
 	Dwfl_Line *l = dwfl_module_getsrc(one->in->module, one->call);

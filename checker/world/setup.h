@@ -84,7 +84,7 @@ int setup_hardware_print(const struct setup *s, bool all, char *buf, size_t n);
 int setup_variant(struct setup *s, const char *name);
 /* From now on do without this place, too. -E2BIG: PLACES_WITHOUT already. */
 int setup_without(struct setup *s, const struct place *place);
-/* What the knob stands at. */
+/* The knob's value. */
 void setup_knob_value(const struct setup *s, unsigned knob, char *buf, size_t n);
 /* Sizes, values and regions, once the workload is in s->w. 0, -ENOMEM, -EFBIG (the pool would be
  * too large). */

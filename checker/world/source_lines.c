@@ -130,8 +130,8 @@ static uintptr_t find_hook(const struct source_lines *l)
 	return 0;
 }
 
-/* Code is not optimised, so a block is what stands between two calls of the hook. What stands
- * before the first one, such as a function's beginning, belongs to that. */
+/* Code is not optimised, so a block is what is between two calls of the hook. What stands before
+ * the first one, such as a function's beginning, belongs to that. */
 static bool find_blocks(struct source_lines *l, struct source_function *f, uintptr_t hook,
 			struct source_row *row, const struct source_row *end)
 {

@@ -54,7 +54,7 @@ static int find_debuginfo(Dwfl_Module *module, void **found, const char *name, D
 }
 
 /* Does it refer to debug information (as dwz moves it to a file of its own) that was not found?
- * When that is wanted, elfutils would open whatever path stands there. */
+ * When that is wanted, elfutils would open whatever path is there. */
 static bool lacks_another(Dwfl_Module *module)
 {
 	Dwarf_Addr bias;

@@ -1417,7 +1417,7 @@ static bool load(struct worlds *ws, bool fill)
 	return well;
 }
 
-/* Where the call stands that failed is looked up here only: it takes long, and few runs end so. */
+/* The place of the call that failed is looked up here only: it takes long, and few runs end so. */
 void worlds_why(const struct worlds *ws, char why[WORLDS_WHY])
 {
 	const struct world_result *r = &ws->failed;

@@ -85,7 +85,7 @@ static void set_number(struct hardware *hw, const struct field *field, uint16_t 
 	assert(get_number(hw, field) == number);
 }
 
-/* What the field's i-th value stands for. */
+/* What the field's i-th value means. */
 static uint16_t value_number(const struct field *field, unsigned i)
 {
 	if (field->numbers == 1) /* KNOB_PLACES */
@@ -131,7 +131,7 @@ int hardware_switch(struct hardware *hw, const char *text, const char **expected
 	return hardware_set(hw, name, text[len] ? text + len + 1 : "", expected);
 }
 
-/* The word for what the field stands at. */
+/* The word for the field's value. */
 static void value_word(const struct field *field, unsigned number, char *buf, size_t n)
 {
 	const char *word;

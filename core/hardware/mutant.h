@@ -4,7 +4,7 @@
 /*
  * Mutants of the emulated machine: bugs of its memory and its NIC, seeded to see whether they are
  * noticed (`tidemark mutants`). At most one is on, by the knob `mutant`; none is by default. Each
- * is a line or two where its name stands in the code: MUTANT(hw, NIC_ACK_UNACCEPTED).
+ * is a line or two where its name is in the code: MUTANT(hw, NIC_ACK_UNACCEPTED).
  *
  * The checker has mutants of its own, by the same knob (checker/world/checker_mutant.h).
  */

@@ -85,7 +85,7 @@ static int give_back(enum live_kind kind, void *object)
 	return error;
 }
 
-/* New objects stand in front of older ones; a kind is gone before what it holds. */
+/* New objects are before older ones; a kind is gone before what it holds. */
 void live_objects_free(struct live_host *host)
 {
 	for (int kind = LIVE_QP; kind >= LIVE_PD; kind--) {

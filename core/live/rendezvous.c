@@ -94,7 +94,7 @@ static bool head_read(const struct frame *f, enum frame_type type, size_t most, 
 
 /* --- sockets --- */
 
-/* "ADDRESS:PORT"; an address with colons stands in brackets. Its parts; false: it is none. */
+/* "ADDRESS:PORT"; an address with colons is in brackets. Its parts; false: it is none. */
 static bool split(const char *address, const char **host, size_t *len, const char **port)
 {
 	const char *colon = strrchr(address, ':');

@@ -5,8 +5,8 @@
  * The way by which live clients and servers meet: TCP, beside the RDMA network. A
  * client says which number it would like (0: any that is free); the server answers
  * with the number it gets and with a text that describes what is served. From then on
- * the client can ask to connect queue pairs (rt_connect). The number is the client's as
- * long as the TCP connection stands.
+ * the client can ask to connect queue pairs (rt_connect). The number is the client's as long as the
+ * TCP connection lasts.
  *
  * All that comes in is checked: a peer that talks nonsense is dropped.
  */

@@ -3,7 +3,7 @@
 #define TM_PMEM_ACCESS_H
 /*
  * Accesses that a library function makes for store code (core/libc/), as the store's own code would
- * make them. `pc`: where in the store the call stands; traces name that line.
+ * make them. `pc`: where in the store the call is; traces name that line.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,7 +5,7 @@
  * Store sources for the sim world are compiled with -fsanitize=thread and linked
  * with these functions instead of the sanitizer's runtime. gcc and clang call them
  * before each plain access with the address, and instead of each atomic one. The
- * return address is where in the store's source the access stands.
+ * return address is where in the store's source the access is.
  *
  * Library functions are not compiled so: memcpy and the like, the CRC and libpmem
  * are replaced by functions here that touch the range first. A library call on PM

@@ -9,9 +9,9 @@
  * order, before or after other stores of the CPU: x86 orders non-temporal stores with nothing but
  *	- the CPU's earlier ones, stores and loads of the same line: the buffer leaves first;
  *	- its fences, locked instructions and doorbells: all of them leave first;
- *	- its sfence before them, and its stores to the line that are still in the store buffer: the
- * CPU waits for these. When a buffer leaves is said by the scheduler, where there is one, else by
- * CHOICE_BUFFER: at once, or late. A power failure loses what is in a buffer.
+ *	- its sfence before them, and its stores to the line in the store buffer: the CPU waits.
+ * The scheduler, where there is one, decides when a buffer leaves; else CHOICE_BUFFER does: at
+ * once, or late. A power failure loses what is in a buffer.
  */
 #include "core/pmem/model.h"
 

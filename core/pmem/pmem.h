@@ -120,7 +120,7 @@ static inline size_t pmem_length(const struct pmem *pm)
 void pmem_watch(struct pmem *pm);
 /* The window's accesses_left have reached 0, with this access to DRAM. */
 void pmem_accesses_spent(struct pmem *pm, const void *addr, size_t len, bool write, uintptr_t pc);
-/* Receives each access to DRAM before it is made; pc: where it stands in the store. */
+/* Receives each access to DRAM before it is made; pc: its place in the store. */
 typedef void pmem_dram_watcher(void *arg, const void *addr, size_t len, bool write, uintptr_t pc);
 /* From now on until pmem_end(). NULL: no longer. */
 void pmem_watch_dram(struct pmem *pm, pmem_dram_watcher *watcher, void *arg);

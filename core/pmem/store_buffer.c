@@ -9,7 +9,7 @@
  * clflushopt, which take effect as soon as nothing before them in the queue keeps them: a later
  * write-back makes no other outcome possible.
  *
- * When the oldest entry leaves is said by
+ * The moment at which the oldest entry leaves is chosen by
  *	- the scheduler, where there is one: each entry is an event of the CPU's chain;
  *	- else by a choice: most stores never wait at all, one that is delayed delays
  *	  those after it, too.

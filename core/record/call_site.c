@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where in the program a call stands: as "PATH+0xOFFSET", which `tidemark images` turns into
+ * The place of a call in the program: as "PATH+0xOFFSET", which `tidemark images` turns into
  * function and line. Each place is found once.
  */
 #include <dlfcn.h>

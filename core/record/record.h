@@ -30,7 +30,7 @@ extern void tidemark_recorder_ack(void) __attribute__((weak));
 extern void tidemark_recorder_call(unsigned client, const char *operation) __attribute__((weak));
 extern void tidemark_recorder_return(unsigned client, const char *answer) __attribute__((weak));
 
-/* Macros, so that the place is the line that they stand in. */
+/* Macros, so that the place is the line that they are in. */
 #define tidemark_record_mark(name) (tidemark_recorder_mark ? tidemark_recorder_mark(name) : (void)0)
 #define tidemark_record_ack()	   (tidemark_recorder_ack ? tidemark_recorder_ack() : (void)0)
 #define tidemark_record_call(client, operation) \

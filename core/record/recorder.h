@@ -10,7 +10,7 @@
  *	pm_maps.c	where PM is mapped, and what the CPUs have stored there
  *	written.c	which pages were written, as the kernel says
  *	alone.c		whether a thread is the only one
- *	call_site.c	where in the program a call stands
+ *	call_site.c	where in the program a call is
  *	own_flushes.c	which flushes of the program are not seen
  *	told.c		what the Valgrind tool tells, if the program runs under it
  *	announced.c	what clients say of their operations
@@ -170,7 +170,7 @@ void written_look(struct written *w, uint8_t *at, size_t len, long faults, writt
 void written_changed(struct written *w, const uint8_t *at);
 /* The range is another one now. */
 void written_reset(struct written *w);
-/* A child of fork() starts anew. */
+/* A child of fork() starts afresh. */
 void written_forget(void);
 
 /* --- alone.c --- */

@@ -9,7 +9,7 @@
 
 void count_nak(struct rnic_net *net, uint8_t syndrome, bool sent)
 {
-	/* As the counters stand in the list. */
+	/* In the order of the list of counters. */
 	unsigned kind = (syndrome & AETH_KIND) == AETH_RNR_NAK ? 4 : syndrome - AETH_NAK_SEQUENCE;
 
 	if (net->count && kind <= 4)

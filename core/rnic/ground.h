@@ -6,8 +6,8 @@
  * own objects, the events that it asks for, the tasks that call it, and an explorer where there is
  * one. A host's memory, PM included, is the second such interface: struct rnic_memory.
  *
- * There are two implementations. A simulation stands on core/rt and core/pmem (sim_ground.c):
- * virtual time, fibers, and an explorer that makes every choice. The provider stands on the
+ * There are two implementations. A simulation is built on core/rt and core/pmem (sim_ground.c):
+ * virtual time, fibers, and an explorer that makes every choice. The provider is built on the
  * system's clock and allocator (core/provider/base/engine.c), and has no explorer. Nothing else in
  * core/rnic, links aside, depends on which of the two it is.
  */

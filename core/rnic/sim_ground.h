@@ -6,7 +6,7 @@
 #include "core/rt/sim.h"
 
 struct rnic_ground sim_ground(struct sim *sim);
-/* The simulation that a ground made by sim_ground() stands on. */
+/* The simulation of a ground made by sim_ground(). */
 struct sim *sim_of_ground(const struct rnic_ground *ground);
 
 #endif

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In a function that store code calls: where the call stands. */
+/* In a function that store code calls: where the call is. */
 #define PC ((uintptr_t)__builtin_return_address(0) - 1)
 
 #define PLACES_MAX     1024

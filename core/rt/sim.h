@@ -275,7 +275,7 @@ unsigned sim_server_life(const struct sim *sim);
  * after a reset; else it stays the caller's. */
 void sim_set_places(struct sim *sim, const struct places_without *without,
 		    struct places_reached *reached);
-/* Does the store do what stands at this place? Notes that it was reached. */
+/* Does the store do what is at this place? Notes that it was reached. */
 bool sim_does(uintptr_t key);
 
 /* What the compiler hooks look for while this simulation runs (the PM pool); NULL after a reset. */

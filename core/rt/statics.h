@@ -17,7 +17,7 @@ struct sim;
 
 struct statics {
 	uint8_t *live;	      /* in the loaded object */
-	const uint8_t *fresh; /* what stood there when it was loaded */
+	const uint8_t *fresh; /* what was there when it was loaded */
 	size_t len;
 	uint8_t *owner; /* the copy whose bytes are live; NULL: none */
 

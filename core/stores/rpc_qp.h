@@ -27,7 +27,7 @@ struct rpc_greeting {
 	uint8_t kind; /* enum rpc_kind */
 	uint8_t mtu;  /* enum ibv_mtu: of the port */
 	uint8_t gid_index;
-	uint8_t first; /* the client begins anew: what else it had is closed */
+	uint8_t first; /* the client begins again: what else it had is closed */
 	uint8_t gid[16];
 	struct rpc_region own; /* a client's: the memory to which the server WRITEs */
 };

@@ -5,10 +5,10 @@
  * Line-oriented text, and one way to say what is wrong with it. Traces, tables, lists of
  * operations, pools' headers and rules of faults are read with it.
  *
- * The input is in memory, may be written to, and has a NUL after its last byte. A line is cut
- * off where it stands, words are cut off from a line. The reader of a format takes lines and
- * words; at the first that is wrong it returns text_wrong(), which keeps the line's number and
- * a sentence: what was found, and what was expected.
+ * The input is in memory, may be written to, and has a NUL after its last byte. A line is cut off
+ * where it is, words are cut off from a line. The reader of a format takes lines and words; at the
+ * first that is wrong it returns text_wrong(), which keeps the line's number and a sentence: what
+ * was found, and what was expected.
  */
 #include <stdarg.h>
 #include <stdbool.h>
@@ -70,7 +70,7 @@ char *text_head(const char *bytes);
 
 /* --- parts of a line --- */
 
-/* What stands after the blanks (spaces and tabs) here. */
+/* What comes after the blanks (spaces and tabs) here. */
 char *text_skip_blanks(const char *at);
 /* The next word, up to a blank; "" at the end. *rest moves past it. */
 char *text_word(char **rest);

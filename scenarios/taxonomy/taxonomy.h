@@ -50,7 +50,7 @@ struct taxonomy_table {
 	unsigned rows;
 	struct taxonomy_choice *choice;
 	unsigned choices;
-	const char **silent; /* switches of which nothing is said */
+	const char **silent; /* switches that are not mentioned */
 	unsigned silents;
 	struct taxonomy_like {
 		const char *method, *other;

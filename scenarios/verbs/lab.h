@@ -7,8 +7,8 @@
  * libibverbs (verbs_live.c).
  *
  * All programs are compiled once. Their object is linked twice: with ibv_* renamed to the soft
- * RNIC's functions, and as it is. What is different in the two worlds stands in `struct lab_world`:
- * the clock, and how to wait.
+ * RNIC's functions, and as it is. What is different in the two worlds is in `struct lab_world`: the
+ * clock, and how to wait.
  *
  * A program plays all hosts itself: end `a` is a client's, end `b` the server's, both with a
  * domain, completion queues, a buffer that is a region, and a queue pair. It sets lab->opt, calls

@@ -9,11 +9,11 @@
  *
  * Names say what happens. One letter an operation (w: PUT, r: GET, d: DELETE, c: clean the log, l:
  * leave, x: die, p: pause), in
- * program order; a number after it is the key, where there are several; '-' stands
- * between clients; "new-": the keys do not exist yet, so the first PUT creates
- * them; "move-": two keys exist and a third is created, which in a crowded hash table
- * moves an entry; ".N": values of N bytes. So "w1r2-w2r1" is client 1: PUT k1, GET k2, and
- * client 2: PUT k2, GET k1. No name needs quoting in a shell.
+ * program order; a number after it is the key, where there are several; '-' is between clients;
+ * "new-": the keys do not exist yet, so the first PUT creates them; "move-": two keys exist and a
+ * third is created, which in a crowded hash table moves an entry; ".N": values of N bytes. So
+ * "w1r2-w2r1" is client 1: PUT k1, GET k2, and client 2: PUT k2, GET k1. No name needs quoting in a
+ * shell.
  *
  * A value has 160 bytes unless the name says otherwise: two 64-byte lines and a
  * part of a third, so that it can be torn between lines and shares its last line

@@ -4,7 +4,7 @@
  *
  * The input comes from other people's programs, so nothing about it is believed:
  * file and lines have limits, every byte is looked at, and reading stops at the first
- * error, which says what stood there and what should have.
+ * error, which says what was there and what should have been.
  */
 #include <assert.h>
 #include <errno.h>

@@ -29,7 +29,7 @@ struct client {
 	uint8_t *object, *msg; /* of a PUT: the object, or the request with the value */
 };
 
-/* Connect for notices, learn how things stand, start the task. In an operation (busy). */
+/* Connect for notices, learn the state of the logs, start the task. In an operation (busy). */
 int notices_open(struct client *c, const struct tm_env *env);
 /* An operation begins; sleeps between two attempts; ends. In the latter two it holds no address. */
 void notices_busy(struct client *c);

@@ -228,7 +228,7 @@ enum erda_bug {
 #undef X
 };
 
-/* Where everything is and how the switches stand: a function of tm_params alone. */
+/* Where everything is and how the switches are set: a function of tm_params alone. */
 struct erda_geo {
 	struct erda_knobs knob;
 	uint8_t bug; /* enum erda_bug */

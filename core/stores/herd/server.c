@@ -64,7 +64,7 @@ static uint8_t *datagram_of(const struct server *server, unsigned index, unsigne
 
 /* ------------------------------------------------------------- executing */
 
-/* What the server does without. */
+/* Steps of persisting that the server leaves out. */
 static unsigned lacks(const struct tm_params *params)
 {
 	unsigned lacks = params->knob[PERSIST] ? KV_LACKS_PERSIST : 0;
@@ -307,7 +307,7 @@ static int find_peer(struct server *server, uint32_t client, unsigned *index)
 	return server->peer[*index].busy ? -EAGAIN : 0;
 }
 
-/* Its numbers begin anew, and what is in its slot is not its own. */
+/* Its numbers begin again, and what is in its slot is not its own. */
 static void forget_client(struct server *server, unsigned index, const struct herd_hello *hello)
 {
 	struct peer *peer = &server->peer[index];

@@ -157,7 +157,7 @@ static bool is_usable(const struct client *client, const struct cached *cached,
 	return has_bug(&client->params, BUG_KEY_ASSUMED) || !memcmp(cached->key, key, TM_MAX_KEY);
 }
 
-/* Most of the lease is over: have it begin anew. If that fails the value is there all the same. */
+/* Most of the lease is over: have it begin again. If that fails the value is there all the same. */
 static void renew(struct client *client, struct cached *cached, const void *key, size_t klen)
 {
 	const struct hydradb_pointer *pointer = &cached->pointer;

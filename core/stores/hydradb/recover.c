@@ -25,8 +25,8 @@ static void drop_unfit(const struct kv_pool *pool)
 	}
 }
 
-/* Clients with a lease have lost their connections, and the clock that it was counted by has begun
- * anew. Need not be durable, as the next recovery does it, too. */
+/* Clients with a lease have lost their connections, and the clock that it was counted by has
+ * started again. Need not be durable, as the next recovery does it, too. */
 static void end_leases(const struct kv_pool *pool)
 {
 	for (uint64_t i = 0; i < pool->table.slots; i++) {

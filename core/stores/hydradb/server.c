@@ -309,7 +309,7 @@ static void empty_slot(void *arg, unsigned index)
 	server->owed[index] = 0;
 }
 
-/* What the server does without. */
+/* Steps of persisting that the server leaves out. */
 static unsigned lacks(const struct tm_params *params)
 {
 	unsigned lacks = params->knob[PERSIST] == PERSIST_OFF ? KV_LACKS_PERSIST : 0;

@@ -50,7 +50,7 @@ static void header_store(uint8_t *buffer, const struct rfp_header *h)
 
 /* ------------------------------------------------------------- executing */
 
-/* What the server does without. */
+/* Steps of persisting that the server leaves out. */
 static unsigned lacks(const struct tm_params *params)
 {
 	unsigned lacks = params->knob[PERSIST] ? KV_LACKS_PERSIST : 0;

@@ -26,7 +26,7 @@
  *
  * The room of a value that was replaced or deleted is given away where the knob `reuse` says so,
  * of which EF 3 does not speak. A reader by READ may have an old entry in hand then: with
- * reuse=lease it looks at its clock when it has READ the value, and begins anew if its GET took
+ * reuse=lease it looks at its clock when it has READ the value, and begins again if its GET took
  * longer than the server waits before it gives the room away.
  */
 #include <errno.h>
@@ -91,7 +91,7 @@ static size_t message_bytes(const struct tm_params *params)
 
 /* ---------------------------------------------------------------- server */
 
-/* What the server does without. */
+/* Steps of persisting that the server leaves out. */
 static unsigned lacks(const struct tm_params *params)
 {
 	static const uint8_t by_bug[] = {
