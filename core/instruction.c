@@ -122,7 +122,7 @@ static char kind_in_map(unsigned map, uint8_t opcode)
 
 struct opcode {
 	struct prefixes p;
-	unsigned map; /* as of kind_in_map(); 0: it is of one byte */
+	unsigned map; /* as in kind_in_map(); 0: an opcode of one byte */
 	uint8_t byte;
 	size_t end; /* of the opcode: what follows begins there */
 };

@@ -200,7 +200,7 @@ static const struct stop_point *to_hold(const struct stops *stops, enum stop_gro
 /* `about`: whom or what the question is about. */
 typedef bool point_is(const struct stop_point *point, const void *about);
 
-/* One of the steps that are such; NULL: there is none. */
+/* One of the steps for which `is` holds; NULL: there is none. */
 static const struct stop_point *one_that(point_is *is, const void *about, const struct stops *stops,
 					 enum stop_group group, uint64_t draw)
 {

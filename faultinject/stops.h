@@ -37,7 +37,7 @@ enum stop_group {
 	STOPS_SERVER_LOADS, /* it loads */
 	STOPS_CLIENT,	    /* a client's task does any of these */
 	STOPS_BEGIN,	    /* a client's operation begins */
-	STOPS_MEET,	    /* of the others but loads, those at which a task meets another */
+	STOPS_MEET,	    /* other steps but loads, at which a task meets another */
 	STOP_GROUPS
 };
 

@@ -86,7 +86,7 @@ bool litmus_condition_word(const struct token *t);
 /* Take a name of a location: its number. */
 uint8_t litmus_location(struct litmus_reader *r);
 bool litmus_is_location(const struct litmus_reader *r);
-/* It is none, and none of `others`, text before "a location". */
+/* Fail: this is no location, nor one of `others`, text that goes before "a location". */
 void litmus_no_location(struct litmus_reader *r, const char *others);
 
 #endif

@@ -21,7 +21,7 @@ struct line {
 	struct line *next;
 	UWord address;
 	struct store *stores;
-	Bool flushed; /* one of its stores is: it is in the list */
+	Bool flushed; /* one of its stores is flushed: it is in the list */
 };
 
 static VgHashTable *lines;

@@ -26,7 +26,7 @@ struct logged_event {
 	uint64_t off, len;
 	uintptr_t pc;
 	size_t text;	  /* in event_log.words; "" there: nothing to say */
-	uint64_t message; /* of what is done for one: the same in all its events; 0: none
+	uint64_t message; /* its number, the same in all its events; 0: none
 			   */
 };
 
@@ -76,7 +76,7 @@ struct event_log {
 	bool full; /* out of memory: something is missing */
 };
 
-/* An audience that fills `r`, which is empty (zeros). `list` is what is replayed. */
+/* An audience that fills `r`, which is empty (zeros). `list` is replayed. */
 struct replay_audience event_log_audience(struct event_log *r, const struct deviations *list);
 void event_log_free(struct event_log *r);
 

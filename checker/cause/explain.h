@@ -58,7 +58,7 @@ void cause_op(const struct explanation *q, struct op_label op, unsigned machine,
 	      size_t n);
 /* "2.956 us later", or "at the same moment". */
 void cause_later(uint64_t ns, char *buf, size_t n);
-/* Is it a deed of recovery, and not of what checks it, or of the tasks that serve after it? */
+/* Did recovery itself do it, and not what checks it, or the tasks that serve after it? */
 bool cause_is_recovery(const struct explanation *q, const struct logged_event *e);
 /* The operation of the event, "recovery", "the structural check", or "the server itself". */
 void cause_agent(const struct explanation *q, const struct logged_event *e, char *buf, size_t n);

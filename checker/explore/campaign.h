@@ -21,7 +21,7 @@
 struct campaign_share {
 	unsigned one_in;   /* one in so many; at least 1 */
 	const char *often; /* a workload whose name begins so gets all of them; NULL: none does */
-	unsigned sized;	   /* of its workloads one in so many gets lengths at edges; 0: none */
+	unsigned sized;	   /* one in so many of its workloads gets lengths at edges; 0: none */
 	unsigned part;	   /* one in so many of these: too few for all that is expected to break; 0:
 			    * all of them */
 };

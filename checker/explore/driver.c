@@ -258,7 +258,7 @@ static void end_processes(struct driver *d, int in, const pid_t *child, unsigned
 		;
 }
 
-/* Those that are not waited for yet, for driver_end(). */
+/* Processes that are not waited for yet, for driver_end(). */
 static pid_t *volatile running;
 static volatile unsigned runs;
 

@@ -47,7 +47,7 @@
 #include "checker/judge/names.h"
 
 #define SAMPLES 32 /* images of a point beyond the bound */
-/* With these, of those that were measured, most states show the seeded bugs that need a life. */
+/* Of the values measured, these have most states show the seeded bugs that need a life. */
 #define FEW_IMAGES	8    /* images of a power failure within a life, or where few are wanted */
 #define PREFIX_SHARE	32   /* of the room for what is known, one part is for runs */
 #define RECORD_AFTER	8    /* runs, until it pays to record the plain one */
@@ -228,7 +228,7 @@ static void run_image(struct explorer *ex, unsigned machine, bool prove)
 	world_recover(&ex->worlds, machine, &is->source, prove ? NULL : explore_point, ex, prove);
 }
 
-/* An image that is only read is run, and what comes of it is learnt. */
+/* Run an image that is only read, and learn its outcome. */
 static struct tree_leaf *learn_image(struct explorer *ex, unsigned machine,
 				     const struct history_mark *mark, bool whole)
 {
@@ -267,8 +267,8 @@ static void note_wrong(struct explorer *ex, unsigned machine)
 		deviations_append(&f->deviations, &ex->path[m]);
 }
 
-/* Is it known of an image that is only read what comes of it? Else it is run. True: nothing is
- * broken, as was seen at this point before. */
+/* Is the outcome of an image that is only read known? Else it is run. True: nothing is broken, as
+ * was seen at this point before. */
 static bool read_image(struct explorer *ex, unsigned machine, const struct history_mark *mark)
 {
 	struct image_source *is = &ex->image[machine];
@@ -341,7 +341,7 @@ static bool lead_image(struct explorer *ex, unsigned machine, const struct tree_
 	return !at;
 }
 
-/* The image is run, and what comes of it is learnt if nothing stops it. */
+/* Run the image, and learn its outcome if nothing stops it. */
 static struct tree_leaf *learn_way(struct explorer *ex, unsigned machine, bool prove)
 {
 	struct image_source *is = &ex->image[machine];
@@ -866,7 +866,7 @@ static uint64_t run_hash(const struct explorer *ex)
 	return XXH3_64bits(parts, sizeof(parts));
 }
 
-/* The run that is over, with so many deviations, is noted for those that repeat it. */
+/* Note the run that is over, with so many deviations, for runs that repeat it. */
 static void note_made(struct explorer *ex, unsigned taken)
 {
 	const enum checkpoint_mutant mutant = ex->limits.checkpoint_mutant;
@@ -931,8 +931,7 @@ static void check_point(void *arg, struct world *world, const struct choice_poin
 		meet_again(ex, world);
 }
 
-/* What was left out of the run, or all of it, is made once more, from its beginning. Is it the
- * same? */
+/* Make the run once more, from its beginning, with what was left out of it. Is it the same? */
 static void check_run(struct explorer *ex, uint64_t hash)
 {
 	struct trace_source whole;

@@ -27,9 +27,9 @@ struct explore_limits {
 	unsigned life_every;	   /* the machine lives on in one of so many images; 0: never */
 	unsigned life_percent;	   /* and only while that makes no more of the states; 0: always */
 	uint64_t states;	   /* stop after so many */
-	bool no_tree; /* every image is run, also one of which it is known what comes of it, and
-		       * every run from its beginning */
-	size_t tree_bytes; /* what is known takes up to so many */
+	bool no_tree; /* every image is run, even if its outcome is known, and every run from its
+		       * beginning */
+	size_t tree_bytes; /* the most that known outcomes may take */
 	bool share_tree;   /* what is known is kept for the next explorer (recall/shared.h) */
 	bool fill;	   /* it is tried first whether the store has the room that it needs */
 	enum tree_mutant tree_mutant;

@@ -17,7 +17,7 @@ void marks_free(struct marks *m)
 	*m = (struct marks){0};
 }
 
-/* Every other one goes; its memory is of use again. */
+/* Drop every other one; its memory can be used again. */
 static void thin_out(struct marks *m)
 {
 	for (unsigned i = 1; 2 * i < MARKS; i++) {

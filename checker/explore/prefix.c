@@ -36,7 +36,7 @@ struct prefix {
 	struct step way[WAY];
 	unsigned steps, taken;
 	struct stretch *at;   /* where the run is when it is over, if it is noted or known */
-	struct stretch *note; /* what is asked is noted there; NULL: it is not */
+	struct stretch *note; /* questions are noted there; NULL: they are not */
 	/* The last stretch that the run noted, and the one where it left the tree, which had so
 	 * many questions. */
 	struct stretch *tip, *base;

@@ -196,7 +196,7 @@ static int read_text(struct results *r, struct results_file *f, const char *text
 	return error ? error : read_records(r, f, text, len, used);
 }
 
-/* The file is one of r's, whatever comes of it. */
+/* The file counts among r's even if it cannot be read. */
 static int read_file(struct results *r, const char *path, int fd, size_t *used)
 {
 	struct results_file f = {.path = path}, *grown;
@@ -424,7 +424,7 @@ static int find_units(struct results *r, bool (*same)(const void *a, const void 
 	return error;
 }
 
-/* Is the campaign that the files have results of the one that is run? */
+/* Do the files have results of the campaign that is run? */
 static int compare_units(struct results *r)
 {
 	json_int_t units, bytes;

@@ -60,7 +60,7 @@ struct stretch *stretches_add(struct stretches *t, struct stretch *s, uint32_t q
 			      unsigned answer);
 /* It has no children. */
 void stretches_drop(struct stretches *t, struct stretch *s);
-/* It and those before it are of use now. */
+/* This one and those before it have just been used. */
 void stretches_use(struct stretches *t, struct stretch *s);
 void stretch_note(struct stretches *t, struct stretch *s, const struct choice_point *at,
 		  unsigned n);

@@ -228,7 +228,7 @@ static const struct ablate_clean *clean_of(const struct ablation *a, unsigned la
 	return &a->clean[lane * a->workloads + workload];
 }
 
-/* What is left of the time; of no limit, none. */
+/* The time that is left; without a limit, no bound. */
 static struct driver_bounds bounds_now(const struct ablation *a)
 {
 	struct driver_bounds b = {0};

@@ -79,7 +79,7 @@ int ablate_run(struct ablation *a, char why[WORLDS_WHY]);
 void ablate_free(struct ablation *a);
 /* Does the workload reach the place, under this kind of hardware? */
 bool ablate_reaches(const struct ablation *a, unsigned lane, unsigned workload, unsigned place);
-/* The place of which a row of the list speaks; NULL: there is none. */
+/* The place that a row of the list is about; NULL: there is none. */
 const struct ablated *ablate_list_place(const struct ablation *a, const struct ablate_row *row);
 
 #endif

@@ -32,8 +32,8 @@ struct claims_run {
 	struct run_case *cases;
 	unsigned n;
 	uint64_t states;
-	unsigned done;	/* of `units`; while a case has others, its result.part is true */
-	unsigned units; /* of work */
+	unsigned done;	      /* of `units`; while a case has others, its result.part is true */
+	unsigned units;	      /* of work */
 	char why[WORLDS_WHY]; /* after -ENOTRECOVERABLE */
 	/* private */
 	struct claim_unit *unit;

@@ -526,7 +526,7 @@ static unsigned broken_by_design(const struct lane *lane)
 	return set && lane_known(lane, set, &known) ? set : 0;
 }
 
-/* `knobs`: it is looked for at other hardware than that of the controls. */
+/* `knobs`: the search uses other hardware than that of the controls. */
 static unsigned lanes_of_store(const struct mutant *m, bool knobs, struct lane *lane)
 {
 	unsigned n = 0;

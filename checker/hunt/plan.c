@@ -13,7 +13,7 @@
 #define OTHER_SHARE 6  /* the other configurations get one in so many of the runs and states */
 #define SHAPE_SHARE 20 /* likewise, those for shapes */
 #define SIZES_SHARE 8  /* likewise, that for lengths */
-#define OTHERS_PART 3  /* of all that, a store that is not tested by default gets one in so many */
+#define OTHERS_PART 3  /* a store that is not tested by default gets one in so many of all that */
 
 /* --- what there is --- */
 

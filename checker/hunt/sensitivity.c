@@ -21,8 +21,8 @@
 #define PLAIN_TIMES  3	  /* times that: without any knob */
 #define PLAIN_STATES 1500 /* of a workload and base, at most */
 
-/* Differences of an inert value that are looked at for longer, at most: as many where it breaks a
- * contract as where it cures one. */
+/* So many differences of an inert value are examined longer, at most, where it breaks a contract,
+ * and as many where it cures one. */
 #define CANDIDATES 8
 #define OFTEN	   4 /* states that break, in LONGER times as many runs: no chance */
 

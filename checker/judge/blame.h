@@ -82,8 +82,8 @@ void blame_add(struct blame *b, uint32_t part);
 /* Has it a part of a write? And of a write for the operation that is missing? */
 bool blame_writes(const struct blame *b);
 bool blame_own(const struct blame *b);
-/* Make a row of it that explains other failures of its sort, too. What was lost for the operation
- * that is missing counts; else that only writes for others were, or none, or that the power held.
+/* Make a row of it that explains other failures of its sort, too. What the missing operation lost
+ * counts; else that only others' writes were lost, or none, or that the power held.
  */
 void blame_coarsen(struct blame *b);
 /* Is `all` the failure `some`, perhaps with something added? */

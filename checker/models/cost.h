@@ -16,7 +16,7 @@ struct state_cost {
 	double seconds;		      /* in all */
 	double no_tree;		      /* likewise, with every image run */
 	uint64_t recalled, learnt;    /* images that were only read: known, run */
-	uint64_t rests;		      /* of those that were run, until they had recovered only */
+	uint64_t rests;		      /* of those run, the ones run only until they had recovered */
 	uint64_t led, cuts;	      /* images in which the power failed again: known, run */
 	struct tree_counts tree;      /* all trees together */
 	struct explore_phases phases; /* of the same runs once more, under the clock */

@@ -196,7 +196,7 @@ static void taken(struct counter *c, struct count_figures *f, const struct actor
 		f->handled += (code & IBV_WC_RECV) != 0;
 		return;
 	}
-	/* What comes back while it waits for one thing is one round trip. */
+	/* All that comes back while the caller waits for one thing is one round trip. */
 	if (is_caller(who) && c->posted && came_back(c, code)) {
 		c->posted = c->unanswered = false;
 		f->round_trips++;

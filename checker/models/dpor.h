@@ -90,7 +90,7 @@ void dpor_close(struct dpor *o);
  */
 void dpor_search(struct dpor *o, void (*run)(void *arg));
 void dpor_end_event(struct dpor *o);
-/* Remember this run as it is so far, instead of the one that was remembered. */
+/* Remember this run so far, in place of the one remembered before. */
 void dpor_save(struct dpor *o);
 /* After dpor_search(): repeat the run that dpor_save() remembered, as far as it had come. */
 void dpor_rerun(struct dpor *o, void (*run)(void *arg));

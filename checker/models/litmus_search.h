@@ -75,7 +75,7 @@ struct litmus_search {
 
 /* Do what the statement says. False: the thread waits for ever. */
 bool litmus_execute(struct running_thread *me, const struct litmus_statement *s);
-/* Is it skipped, as its guard is not true? */
+/* Is the statement skipped, because its guard is false? */
 bool litmus_is_skipped(const struct running_thread *me, const struct litmus_statement *s);
 uint64_t litmus_evaluate(const struct running_thread *me, const struct litmus_expr *expr);
 /* The range's place in the pool. */

@@ -100,7 +100,7 @@ int taxonomy_trace(const struct taxonomy *t, const struct taxonomy_cell *cell,
 /* The cell of a method; NULL: it was not asked for. */
 const struct taxonomy_cell *taxonomy_at(const struct taxonomy *t, unsigned method, unsigned column,
 					unsigned transport);
-/* What its method costs there, and what it is. */
+/* The cell's method and its cost there. */
 struct method_cost taxonomy_cost(const struct taxonomy *t, const struct taxonomy_cell *cell);
 const struct append_method *taxonomy_append(const struct taxonomy *t,
 					    const struct taxonomy_cell *cell);

@@ -8,7 +8,7 @@
  */
 #include "checker/world/world.h"
 
-#define WASTE_ROWS  64 /* of a run; what others cost is not told */
+#define WASTE_ROWS  64 /* of a run; the cost of further ones is not reported */
 #define WASTE_TASKS 64
 
 enum waste_sort {

@@ -51,8 +51,8 @@ struct model_search {
 	const struct tm_event *event;
 	struct model_set set;
 	struct model_slots open;
-	/* NULL, or what is known of the model, so that the set may leave out configurations of
-	 * which another one can do all that they can: */
+	/* NULL, or facts about the model, by which the set may leave out a configuration if another
+	 * one can do all that it can: */
 	const struct model_facts *facts;
 	uint64_t optional; /* with `facts`: slots without an answer */
 	bool full;	   /* there were more than there is room for: nothing is sure */

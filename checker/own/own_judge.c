@@ -423,7 +423,7 @@ void own_judge_prepare(struct own_judge *j, unsigned machine, const struct histo
 	j->h = h;
 	j->machine = machine;
 	show_history(j, h);
-	/* Why it fails is told when it is judged. */
+	/* The judgement says why it fails. */
 	if (!run(j, prepare_main))
 		c->unsure = true;
 }

@@ -49,7 +49,7 @@ struct image_source {
 	bool strayed;	     /* other lines were touched than the search prescribes */
 	bool sampling;	     /* images are drawn; else depth first */
 	uint64_t random;     /* state of that */
-	/* The last member, for image_reset() leaves it as it is. */
+	/* The last member, because image_reset() does not clear it. */
 	struct decision decision[MAX_DECISIONS];
 };
 

@@ -103,7 +103,7 @@ struct tree_leaf *tree_leaf(struct tree *t, uint32_t node)
 	return t->leaf[t->node[node].child];
 }
 
-/* What is known of a content of these lines. */
+/* The key under which a content of these lines is known. */
 static uint64_t key_of(const struct tree *t, uint32_t line, uint64_t content)
 {
 	if (t->mutant == TREE_LIFE_ANY && line >= TREE_MARKS && line != UNDER)

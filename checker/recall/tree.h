@@ -26,11 +26,11 @@ enum tree_mutant {
 	TREE_NEWEST,	    /* lines survive as their newest version, whatever is decided */
 	TREE_NO_READ,	    /* it is forgotten what had been touched when all keys were read */
 	TREE_DRAWN_TWICE,   /* what a walk has drawn is drawn again by the run */
-	TREE_CLEAN_EVER,    /* an outcome that is right at one point is so at all */
-	TREE_NO_RESULT,	    /* LIVE, OK and FSCK are not told again */
+	TREE_CLEAN_EVER,    /* an outcome that is right at one point counts as right at all */
+	TREE_NO_RESULT,	    /* LIVE, OK and FSCK are not reported again */
 	TREE_NO_STEPS,	    /* nor how many steps recovery took */
-	TREE_REST_STALE,    /* what is on lines after recovery is no part of what is known */
-	TREE_CUT_NOT_THERE, /* not at all places of a recovery does the power fail */
+	TREE_REST_STALE,    /* the lines' content after recovery is not part of what is known */
+	TREE_CUT_NOT_THERE, /* the power fails at some places of a recovery only */
 	TREE_CUT_NO_FLIGHT, /* what recovery has stored is not in flight there */
 	TREE_CUT_REDECIDED, /* what the first failure left is decided anew there */
 	TREE_CUT_UNREAD,    /* what has been read until then is not in the history */

@@ -8,8 +8,8 @@
 #include "checker/world/world.h"
 #include "core/rt/snapshot.h"
 
-/* Seeded bugs of checkpoints and of what is made of them, for tests: each takes a run for what it
- * is not. */
+/* Seeded bugs of checkpoints and of what is made of them, for tests: each takes one run for
+ * another. */
 enum checkpoint_mutant {
 	CHECKPOINT_MUTANT_NONE,
 	CHECKPOINT_NO_MEMORY,	   /* persistent memory is as at boot */

@@ -45,7 +45,7 @@ struct life {
 	unsigned puts;
 };
 
-/* A life that is asked for, in place of one that is drawn. */
+/* A life that is prescribed, not drawn. */
 struct life_plan {
 	unsigned answer[LIFE_ROUNDS][LIFE_CLIENTS];
 	enum life_cut {

@@ -29,7 +29,7 @@ int setup_knob(struct setup *s, const char *name, const char *value, const char 
 	return error == -ENOENT ? setup_hardware(s, name, value, expected) : error;
 }
 
-/* One mutant is on at a time, whichever it is of. */
+/* At most one mutant is on at a time, of whatever part. */
 static int set_mutant(struct setup *s, const char *name, const char **expected)
 {
 	unsigned m = CHECKER_MUTANT_NONE + 1;

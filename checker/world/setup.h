@@ -60,7 +60,7 @@ struct setup {
 	size_t pm_len;
 	uint32_t life_vlen; /* of values that are put after recovery: LIFE_VLEN, within the store's
 			       limits */
-	bool own; /* the workload is one of the store's own operations: so it is read and judged */
+	bool own; /* the workload has the store's own operations, and is read and judged by them */
 	struct setup_value *value; /* the load phase's first, by key; then by client and nth */
 	unsigned values;
 	int *first_value;			      /* by key */

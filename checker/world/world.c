@@ -406,7 +406,7 @@ static int run_call(struct world_client *c, const struct workload_op *op, struct
 	return (*answer)->len > TM_MAX_ANSWER ? -EOVERFLOW : error;
 }
 
-/* `looks`: it is one of those with which a store is looked at. */
+/* `looks`: the operation is one that looks at the recovered store. */
 static int do_call(struct world_client *c, const struct workload_op *op, bool looks)
 {
 	struct world *w = c->world;
@@ -1046,7 +1046,7 @@ static void prove_by_calls(struct world_client *c)
 		struct workload_op op = trial(s, i, s->life_vlen);
 		if (!has_keys_for(s, &op))
 			continue;
-		/* After those with which it looked, and those of a life. */
+		/* Numbers after those of looks and of a life. */
 		op.nth = (uint16_t)(2 * setup_looks(s) + LIFE_OPS + i + 1);
 		actor_label(sim_actor(w->sim),
 			    (struct op_label){(uint8_t)c->number, OP_CALL, op.nth});

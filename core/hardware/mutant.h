@@ -106,7 +106,7 @@ enum hardware_mutant {
 		HARDWARE_MUTANTS
 };
 
-/* What a mutant is a bug of, and so how it is found. */
+/* The kind of bug, and so how it is found. */
 enum mutant_effect {
 	MUTANT_OF_MODEL,   /* by stores that are right, and by the rules of the hardware */
 	MUTANT_OF_CHECKER, /* by a store's bug that is missed */

@@ -38,7 +38,7 @@ static void merge_sort(const struct sorting *s, char *base, size_t n)
 		--*(first ? &na : &nb);
 	}
 	take(to, a, na * bytes, s->pc);
-	/* What is left of b is where it belongs. */
+	/* The rest of b is already in its place. */
 	put(base, s->merged, (n - nb) * bytes, s->pc);
 }
 

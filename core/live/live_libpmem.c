@@ -25,7 +25,7 @@ static const struct {
 	{"pmem_memset_persist", offsetof(struct libpmem, memset_persist)},
 };
 
-/* As if it had been linked: who comes before it, such as a recorder, takes its place. */
+/* As if it had been linked: a library before it, such as a recorder, takes its place. */
 static void load(void)
 {
 	loaded = dlopen("libpmem.so.1", RTLD_NOW | RTLD_GLOBAL) != NULL;

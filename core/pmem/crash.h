@@ -114,7 +114,7 @@ void pmem_line_content(const struct pmem *pm, uint32_t line, unsigned answer, ui
 unsigned pmem_line_next(const struct pmem *pm, uint32_t line, unsigned answer);
 /* Versions (stores) in flight on a line. */
 unsigned pmem_line_versions(const struct pmem *pm, uint32_t line);
-/* Versions that are durable for sure: so many of those since boot. */
+/* Number of versions since boot that are certainly durable. */
 unsigned pmem_line_durable(const struct pmem *pm, uint32_t line);
 /* "version 1 of 3", "version 2 of 3 cut after word 5", "version 2 of 3 only in words 1,4", "...
  * over version 1": what an answer means; and back: -1 if it means nothing. */

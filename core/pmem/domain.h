@@ -47,7 +47,7 @@ static inline bool domain_nic_commits(const struct hardware *hw)
 	return !cached && !domain_keeps_visible(hw, true);
 }
 
-/* What such a request covers of what its queue pair has landed. */
+/* The part of what its queue pair has landed that such a request covers. */
 struct nic_cover {
 	uint64_t off, len; /* what was landed there other than by a SEND; a READ: everything */
 	bool sends;	   /* and all that SENDs left in receive buffers, wherever these are */

@@ -217,8 +217,8 @@ static struct pmem_content *line_history(const struct pmem *pm, uint32_t l)
 	return stack->history;
 }
 
-/* The least number of first words that are as in `one` while all others are as in `other`, which
- * say where two contents have the same words as a third one; 0: there is none. */
+/* The least number of first words as in `one` with all others as in `other`, bits that say where
+ * two contents equal a third one; 0: there is none. */
 static unsigned least_cut(unsigned one, unsigned other)
 {
 	for (unsigned cut = 1; cut < WORDS && one >> (cut - 1) & 1; cut++)

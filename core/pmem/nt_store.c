@@ -67,7 +67,7 @@ static void fire(struct sim *sim, void *arg)
 		i++;
 	if (i == pm->nts)
 		return; /* it had to leave before */
-	/* Those before it on its line go with it. */
+	/* Earlier ones on its line leave with it. */
 	const struct buffered late = pm->nt[i].late;
 	nt_leave(pm, late.cpu, late.off, late.len);
 }

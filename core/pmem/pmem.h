@@ -82,7 +82,7 @@ void pmem_cpu_empty(struct pmem *pm, uintptr_t pc);
 void pmem_process_ended(struct pmem *pm);
 /* Is a copy of more than a word made word by word (hardware.copy_order)? */
 bool pmem_copies_words(const struct pmem *pm, size_t len);
-/* The i-th of its words: *at of its bytes it begins, and its length. */
+/* The i-th of its words: the word's length, and *at, its offset in the bytes. */
 size_t pmem_nth_word(const struct pmem *pm, uint64_t off, size_t len, size_t i, size_t *at);
 /* A store to DRAM, while there is something in a store buffer (the window's `buffered`). */
 void pmem_cpu_dram_store(struct pmem *pm, const void *addr);

@@ -39,8 +39,8 @@ static void take_lines(struct pmem *pm, uint32_t lines, struct snapshot *s)
 	}
 }
 
-/* What changes within a run, but for the lines. There is room for all of each array: there were so
- * many before. */
+/* Exchange what changes within a run, but for the lines. Each array has room, as it held as many
+ * before. */
 static void exchange(struct pmem *pm, struct snapshot *s)
 {
 	SNAPSHOT_EXCHANGE(s, pm->window);

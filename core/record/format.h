@@ -24,7 +24,7 @@
 /* The settings, in the environment of the program. */
 #define RECORD_VARIABLE	       "TIDEMARK_RECORDING" /* the recording's path */
 #define RECORD_PM_VARIABLE     "TIDEMARK_RECORD_PM" /* paths of files or folders, ':' between */
-#define RECORD_PM_REGISTERED   "mr" /* one of them: what is registered for remote writing */
+#define RECORD_PM_REGISTERED   "mr" /* one of them: memory that is registered for remote writing */
 #define RECORD_SHADOW_VARIABLE "TIDEMARK_RECORD_SHADOW" /* a folder for what is known of PM */
 
 #define RECORD_HISTORY_VARIABLE "TIDEMARK_HISTORY" /* a file to which clients add lines */

@@ -202,7 +202,7 @@ static void read_before(int fd, unsigned file, uint64_t from)
 	}
 }
 
-/* The number of a file that is none. -1: there is no room. */
+/* The number of memory without a file. -1: there is no room. */
 static int take_memory(const uint8_t *at, size_t len)
 {
 	static uint32_t regions;
@@ -497,7 +497,7 @@ static bool takes_memory(void)
 
 void pm_maps_add_memory(uint8_t *at, size_t len)
 {
-	/* Whole lines of it; what shares them is recorded, too. */
+	/* Whole lines of it; other data in them are recorded, too. */
 	uint8_t *begin = at - (uintptr_t)at % LINE;
 	size_t size = (len + (size_t)(at - begin) + LINE - 1) / LINE * LINE;
 	if (mappings == MAPPINGS || !len || pm_maps_has(at) || !takes_memory())

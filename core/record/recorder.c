@@ -374,7 +374,7 @@ void recorder_add_range(enum record_kind kind, const void *at, size_t len, uint3
 	pm_maps_parts(at, len, add_part, &r);
 }
 
-/* --- what a program calls that tells of its stores --- */
+/* --- calls of programs that tell of their stores --- */
 
 RECORD_EXPORT struct record_window tidemark_record_window;
 

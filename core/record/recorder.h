@@ -128,14 +128,14 @@ int pm_maps_file(int fd);
 /* Write down what the CPUs have stored since the last time; `source`: the event before which it was
  * noticed. */
 void pm_maps_scan(uint32_t source);
-/* Are all stores told of, so that none have to be looked for? */
+/* Is the recorder told of all stores, so that none have to be found by comparing? */
 void pm_maps_told(bool told);
 /* The same of the lines of a range alone. `kind`: of the stores. */
 void pm_maps_look(const void *at, size_t len, uint32_t source, enum record_kind kind);
 /* The bytes of a range that are PM: calls `fn` for each part. */
 typedef void pm_part_fn(void *arg, unsigned file, uint64_t off, const uint8_t *at, size_t len);
 void pm_maps_parts(const void *at, size_t len, pm_part_fn *fn, void *arg);
-/* What is there now is known, and no store of a CPU. */
+/* The current content is known, and was not stored by a CPU. */
 void pm_maps_known(const void *at, size_t len);
 
 /* These bytes are known now. */
@@ -166,7 +166,7 @@ long written_faults(void);
  * `faults`: written_faults(), asked just before. */
 void written_look(struct written *w, uint8_t *at, size_t len, long faults, written_fn *fn,
 		  void *arg);
-/* What has changed at `at` was noticed without that. */
+/* A change at `at` was noticed in another way. */
 void written_changed(struct written *w, const uint8_t *at);
 /* The range is another one now. */
 void written_reset(struct written *w);

@@ -71,7 +71,7 @@ struct rnic_ground {
 		      const struct rnic_event *event);
 	/* Which task, or thread, calls: the same pointer for the same one. */
 	const void *(*caller)(void *world);
-	/* Let other tasks go on: the caller waits for one of them. */
+	/* Let other tasks run: the caller waits for one of them. */
 	void (*yield)(void *world);
 	const struct rnic_explorer *explorer; /* NULL: run->plain, and no one watches */
 };

@@ -280,9 +280,9 @@ static inline enum chain_kind chain_kind(uint64_t chain)
 	return (enum chain_kind)(chain & 15);
 }
 struct scheduler {
-	/* Is it known which one goes on, without looking at all that could? *chain is. */
+	/* Is it known which chain goes on, without listing all that could? Then it is *chain. */
 	bool (*knows)(struct scheduler *scheduler, uint64_t *chain);
-	/* Which of these n goes on; each could. All different. */
+	/* Which of these n, all different, goes on; each could. */
 	unsigned (*pick)(struct scheduler *scheduler, const uint64_t *chain, unsigned n);
 	/* What goes on now makes it possible that something of `chain` happens. */
 	void (*enables)(struct scheduler *scheduler, uint64_t chain);

@@ -33,7 +33,7 @@ static void take_mutex(struct sim *sim, struct thread *thread, struct mutex *m, 
 	sync_trace(sim, pc, "locks", what);
 }
 
-/* Is it another's? What a thread held that died is free. */
+/* Does another thread own it? What a dead thread held is free. */
 static bool is_held(struct sim *sim, struct mutex *m)
 {
 	if (m->owner && sync_is_gone(sim, m->owner))
@@ -41,7 +41,7 @@ static bool is_held(struct sim *sim, struct mutex *m)
 	return m->owner;
 }
 
-/* Wait for it, as far as that is needed, and take it. */
+/* Wait for it if necessary, and take it. */
 static int get_mutex(struct sim *sim, struct thread *thread, struct mutex *m, uint32_t times,
 		     uint64_t deadline, uintptr_t pc)
 {

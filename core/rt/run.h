@@ -54,7 +54,7 @@ struct traced {
 	uint64_t off, len;  /* bytes of the pool */
 	uint8_t code;
 	bool failed; /* a compare-and-swap does not write; a FLUSH is for visibility alone */
-	uint64_t id; /* of a message: the same in all that is done for it; 0: of none */
+	uint64_t id; /* of a message: the same in all its events; 0: no message */
 };
 
 #endif

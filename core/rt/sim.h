@@ -52,8 +52,8 @@ enum sim_end sim_run(struct sim *sim);
 void sim_stop(struct sim *sim, enum sim_end end);
 /* From a task: the same, and the task never returns. */
 _Noreturn void sim_abandon(struct sim *sim, enum sim_end end);
-/* Which boot of its machine is it? The clock of the second one is later, and its random numbers are
- * others. 0 after a reset. */
+/* The number of the machine's boot. The second one's clock is later, and its random numbers differ.
+ * 0 after a reset. */
 void sim_set_boot(struct sim *sim, unsigned boot);
 /* Steps (hooked accesses, events) until SIM_BUDGET. Set at reset to a large number. */
 void sim_set_step_budget(struct sim *sim, uint64_t steps);
@@ -214,8 +214,8 @@ void sim_forget_failed_call(struct sim *sim);
 bool sim_on_stack(const struct sim *sim, const void *addr);
 /* The source is told of an access to memory, if it asked for that. */
 void sim_touch(struct sim *sim, enum touch what, uint64_t where, uint64_t len);
-/* May it, or a scheduler, ask for that? A source that does not any more will not again; where there
- * is none, it is one that is asked no choices for a while. */
+/* May the source, or a scheduler, ask for touches? A source that stops asking never asks again;
+ * without a source no choices are asked for a while. */
 bool sim_wants_touches(const struct sim *sim);
 
 /* Mix into the event hash: equal for equal runs, see --doublecheck. */

@@ -30,7 +30,7 @@ void sim_turn(struct sim *sim)
 	sim_leave(sim);
 }
 
-/* A thing that is the nth of several, as one number. */
+/* One number for the nth of several things. */
 static uint64_t thing_number(const void *thing, uint64_t nth)
 {
 	return (uintptr_t)thing ^ nth * 0x9e3779b97f4a7c15u;

@@ -108,7 +108,7 @@ int sim_new_task(struct sim *sim, unsigned host, const char *what, unsigned numb
 	task->failed = (struct sim_failed_call){0};
 	task->used = task->asleep = true;
 	task->dead = task->of_store = task->again = task->timed = false;
-	/* What the one before it slept, which ended, is no sleep of its own. */
+	/* A sleep of the earlier task in this place, which ended, must not wake this one. */
 	task->sleep = again ? task->sleep + 1 : 0;
 	task->idles = 0;
 	task->tls = NULL;

@@ -170,7 +170,7 @@ uint32_t sync_holds(const struct sim *sim, const struct thread *thread, struct s
 uint32_t sync_held(const struct sim *sim, struct sync what);
 /* The thread of this serial has died, and not by its own end. */
 bool sync_is_gone(struct sim *sim, uint32_t serial);
-/* The thread ends with what it holds: threads that wait for that wait for ever. */
+/* The thread ends and keeps its locks: threads that wait for them wait for ever. */
 void sync_leave(struct sim *sim, struct thread *thread, uintptr_t pc);
 /* What an attribute "shared between processes" may be: 0, or EINVAL. No two processes share memory
  * here. */

@@ -35,7 +35,7 @@ static void trace(struct sim *sim, const struct actor *who, uintptr_t pc,
 	char text[512] = "";
 	if (sim->stopping && sim->end == SIM_POWER)
 		return;	   /* the rest of this event does not happen any more */
-	int error = errno; /* a run that is traced is like one that is not */
+	int error = errno; /* tracing must not change the run */
 	if (!sim->wordless)
 		vsnprintf(text, sizeof(text), fmt, ap);
 	sim->tracer(sim->tracer_arg, sim, who, pc, about, text);

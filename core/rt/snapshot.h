@@ -16,7 +16,7 @@ struct snapshot {
 	uint8_t *bytes;
 	size_t n, room;
 	size_t taken;
-	bool takes; /* what is exchanged is taken from the snapshot; else it is put there */
+	bool takes; /* the exchange takes from the snapshot; else it puts there */
 };
 
 /* Begin to put; what it held is forgotten, its memory is kept. */

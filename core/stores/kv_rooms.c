@@ -53,7 +53,7 @@ void kv_rooms_mark(struct kv_rooms *rooms, uint64_t first, uint64_t lines, bool 
 		rooms->all_used = first;
 }
 
-/* Where there is no memory for that, they stay in use. */
+/* If there is no memory for that, they stay in use. */
 void kv_rooms_free_at(struct kv_rooms *rooms, uint64_t first, uint64_t lines, uint64_t until)
 {
 	if (rooms->leases == rooms->leases_max) {

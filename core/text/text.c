@@ -221,7 +221,7 @@ char *text_field_if(struct text *t, const char *name)
 	size_t len = strlen(name);
 	char *line;
 
-	/* Looked at before it is taken, for a line that is taken is cut off. */
+	/* Check it before it is taken: a line that is taken is cut off. */
 	if (!newline || memchr(t->at, '\0', (size_t)(newline - t->at)) ||
 	    strncmp(t->at, name, len) != 0 || t->at[len] != ' ')
 		return NULL;

@@ -82,7 +82,7 @@ const char *taxonomy_gives(const struct taxonomy_table *t, bool compound,
 
 /* "ok", "L", "O", "LO", ... */
 const char *taxonomy_word(unsigned verdict);
-/* The column's hardware, all else as it is; and back. */
+/* Set the column's hardware, leave all else as it is; and back. */
 void taxonomy_hardware(struct hardware *hw, unsigned column, unsigned transport);
 unsigned taxonomy_column(const struct hardware *hw);
 

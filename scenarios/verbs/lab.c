@@ -416,7 +416,7 @@ static void build_wr(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr)
 	}
 }
 
-/* One piece by the setter for one, as programs do. */
+/* One piece goes by the setter for one, as programs do it. */
 static void set_data(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr)
 {
 	struct ibv_data_buf buf[LAB_SGES];

@@ -24,7 +24,7 @@
 /* `address`: IPv4, host byte order. */
 void gid_of_index(uint32_t address, unsigned index, union ibv_gid *gid);
 bool gid_is_v2(unsigned index);
-/* The address that a GID of either form is of; false: it is of no IPv4 address. */
+/* The IPv4 address in a GID of either form; false: it has none. */
 bool gid_to_address(const union ibv_gid *gid, uint32_t *address);
 /* The first two bytes of the MAC address of every port. */
 extern const uint8_t gid_mac_prefix[2];

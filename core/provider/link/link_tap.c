@@ -30,7 +30,7 @@ struct link_tap {
 	bool shm;
 	char page_path[PATH_MAX];
 	struct late *late;	  /* delayed packets, the newest first */
-	struct late *held[2];	  /* of these, by direction, the ones that others have to pass */
+	struct late *held[2];	  /* by direction, those that other packets have to pass */
 	struct packet *segmented; /* segmentation offload: a packet that arrived for several;
 				     segments_taken of them are delivered */
 	uint32_t segments_taken;

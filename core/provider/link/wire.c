@@ -190,7 +190,7 @@ static unsigned wire_service(uint8_t opcode, uint8_t service)
 	return opcode_serves(opcode, SERVICE_VENDOR) ? SERVICE_VENDOR : service;
 }
 
-/* The service that the packet is of; SERVICE_VENDOR: of none. */
+/* The packet's service; SERVICE_VENDOR: none. */
 static uint8_t service_of_wire(uint8_t opcode, unsigned bits)
 {
 	uint8_t service = bits == SERVICE_VENDOR ? SERVICE_RC : (uint8_t)bits;

@@ -91,7 +91,7 @@ const char *sysfs_stand_in(const char *path, char room[SYSFS_PATH])
 	if (interface && snprintf(room, SYSFS_PATH, INTERFACES "/%s", interface) < SYSFS_PATH)
 		return room;
 	if (nic_say_file(device, rest, text, sizeof(text)) >= 0)
-		path = "/proc/version"; /* which everybody may read, as it is with sysfs */
+		path = "/proc/version"; /* which all may read, as in sysfs */
 	errno = error;
 	return path;
 }

@@ -77,7 +77,7 @@ static inline void nic_grant(struct ibv_qp_cap *cap)
 }
 
 #define GIDS 8 /* entries of a port's table; the last ones are empty */
-/* Entry `index` of it, which is one that is filled; and its type, enum ibv_gid_type. */
+/* Entry `index` of it, which must be filled; and its type, enum ibv_gid_type. */
 void nic_gid(unsigned device, uint32_t index, union ibv_gid *gid);
 uint32_t nic_gid_type(const struct rnic_net *net, uint32_t index);
 

@@ -48,7 +48,7 @@ struct process {
 	struct ibv_pd *pd;     /* of librdmacm; NULL: not needed yet */
 };
 
-/* What of a host lives as long as the machine. */
+/* The part of a host that lives as long as the machine. */
 struct host {
 	struct hosts *all;
 	unsigned number;

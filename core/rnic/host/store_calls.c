@@ -232,7 +232,7 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
 	return error ? told("ibv_post_srq_recv", error, CALLER_OF_INLINE) : 0;
 }
 
-/* A request that has failed is one of the calls that did. What is flushed after it is not. */
+/* A request that has failed counts as a failed call. Those flushed after it do not. */
 static int poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 {
 	CHECK_GONE("ibv_poll_cq", cq, CALLER_OF_INLINE);

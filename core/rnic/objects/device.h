@@ -124,7 +124,7 @@ static inline bool hca_adds_up(const struct rnic_hca *hca)
 
 /* The GID of an IPv4 address, in host byte order: ::ffff:a.b.c.d (RoCEv2). */
 void rnic_gid(uint32_t address, union ibv_gid *gid);
-/* The one entry of the device's table of GIDs, as much of it as there is room for. */
+/* The one entry of the device's table of GIDs, cut to the room for it. */
 static inline void hca_gid_entry(const struct rnic_hca *hca, uint32_t interface,
 				 struct ibv_gid_entry *entry, size_t size)
 {

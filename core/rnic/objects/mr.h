@@ -36,8 +36,8 @@ struct rnic_mr *mr_remote(const struct rnic_qp *qp, uint32_t rkey, int access, u
 			  uint64_t len);
 /* The same, whatever its bounds are. */
 struct rnic_mr *mr_remote_whole(const struct rnic_qp *qp, uint32_t rkey, int access);
-/* The region of which this is the other key, the lkey if one for `remote` accesses is needed, and
- * which would allow the access by the right one; NULL: there is none. */
+/* The region whose other key this is (the lkey where a `remote` access needs the rkey), if it would
+ * allow the access by the right one; NULL: there is none. */
 struct rnic_mr *mr_mixed_up(struct rnic_hca *hca, const struct ibv_pd *pd, uint32_t key, int access,
 			    uint64_t va, uint64_t len, bool remote);
 /* The region with this lkey, whatever domain it is in; NULL: there is none. */

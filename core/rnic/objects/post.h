@@ -29,7 +29,7 @@ uint8_t *post_inline(struct rnic_qp *qp, struct wqe *wqe);
 /* Copy a piece of them; the CPU does this, so it needs no key. The next piece goes where this one
  * ends. */
 uint8_t *post_copy(struct rnic_qp *qp, uint8_t *to, const void *from, size_t len);
-/* Is what the request asks for possible at all? */
+/* Can what the request asks for be done at all? */
 int post_check(const struct rnic_qp *qp, const struct wqe *wqe);
 /* Where a datagram goes. */
 int post_address(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_ah *ah, uint32_t qpn,

@@ -47,7 +47,7 @@
 
 struct transition {
 	enum ibv_qp_state from, to;
-	/* By service: what only one kind of queue pair knows. */
+	/* By service: what only one type of queue pair has. */
 	struct {
 		int required, optional;
 	} rc, uc, ud;

@@ -81,7 +81,7 @@ static unsigned ask(struct rnic_qp *qp, const struct packet *pkt, enum choice_ki
 		.b = pkt->name.index,
 		.c = c,
 	};
-	/* A READ that is asked for again is another one. */
+	/* A READ that is asked for again has other choice points. */
 	if (kind == CHOICE_FETCH)
 		at.c |= (pkt->name.round - 1) << 24 | (uint32_t)pkt->name.copy << 23;
 	else if (kind == CHOICE_ORDER && pkt->opcode == OP_READ_REQUEST)
@@ -722,7 +722,7 @@ static struct packet *pick_read(struct rnic_qp *qp, struct packet *head)
 	return resp->next_read;
 }
 
-/* Its responses that were complete before it was its turn. */
+/* Send its responses that were complete before its turn. */
 static void send_kept(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct packet *reply;

@@ -76,7 +76,7 @@ static inline bool link_ready(struct link *link, uint32_t peer, uint32_t dest_qp
 void rnic_deliver(struct rnic_net *net, unsigned host, struct packet *pkt);
 /* The net's link has been as good as lossless, and is lossy from now on. */
 void rnic_becomes_lossy(struct rnic_net *net);
-/* A packet has come in for a queue pair, NULL: for none that there is; takes it. */
+/* A packet has come in for a queue pair (NULL: it does not exist). Takes the packet. */
 void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt);
 
 #endif

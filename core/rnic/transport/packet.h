@@ -62,8 +62,8 @@ struct packet_name {
 	uint16_t occurrence, copy;
 	uint32_t message, index, round;
 	uint32_t qp;	  /* at the responder: its queue pair's number */
-	uint32_t request; /* at the responder, of posted data: which of its requests, from 1 */
-	uint64_t id; /* of the message; no other has it. 0: not known here, it came by a wire */
+	uint32_t request; /* at the responder, for posted data: the number of the request, from 1 */
+	uint64_t id;	  /* of the message, unique. 0: not known here, it came by a wire */
 	uint8_t operation; /* in `operations`; not known of what came by a wire */
 	bool send;	   /* of a SEND */
 	bool answer;	   /* what a READ or an atomic brings to the requester */

@@ -246,7 +246,7 @@ static enum ibv_wc_status check_local(struct rnic_qp *qp, const struct wqe *wqe)
 		return IBV_WC_LOC_QP_OP_ERR;
 	if (is_class(wqe, CLASS_ATOMIC) && wqe->bytes < ATOMIC_BYTES)
 		return IBV_WC_LOC_LEN_ERR;
-	/* Where results go is looked at when they are there. */
+	/* The destination of results is checked when they come. */
 	if (carries_data(wqe) && !wqe->copy &&
 	    !sge_allowed(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, 0, wqe->bytes, 0)) {
 		mixed_lkey(qp, qp->ibv.pd, wqe->sge, wqe->sges, 0, operations[wqe->opcode].name);

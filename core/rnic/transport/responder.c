@@ -522,7 +522,7 @@ static void accept_posted(struct rnic_qp *qp, struct packet *pkt)
 	land_push(qp, pkt);
 }
 
-/* The peer is there: something of it was let in. */
+/* The peer is alive: a packet of it was accepted. */
 static void establish(struct rnic_qp *qp)
 {
 	if (qp->ibv.state == IBV_QPS_RTR && !qp->resp.established) {
@@ -725,7 +725,7 @@ static void take_before_reordered(struct rnic_qp *qp, struct packet *pkt)
 	take(qp, pkt);
 }
 
-/* All that is kept and has its turn now. */
+/* Take all that was kept and has its turn now. */
 static void take_reordered(struct rnic_qp *qp)
 {
 	struct responder *resp = &qp->resp;

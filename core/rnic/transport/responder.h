@@ -79,8 +79,8 @@ struct packet *resp_result(struct rnic_qp *qp, const struct packet *request, uin
 /* The receive request `seq` is over; pkt: the last packet of its message, NULL: none. */
 void resp_complete(struct rnic_qp *qp, uint32_t seq, enum ibv_wc_status status,
 		   const struct packet *pkt);
-/* The same of a message that is there, now or when those before it are over. True: later, its
- * packet is kept for that. */
+/* The same for a message that has arrived, now or when those before it are over. True: later; its
+ * packet is kept until then. */
 bool resp_received(struct rnic_qp *qp, struct packet *pkt);
 void resp_flush(struct rnic_qp *qp);
 /* Does the queue pair's state let requests in? */

@@ -21,7 +21,7 @@ struct final_answer {
 void time_wait_repeat(struct rnic_qp *qp, const struct packet *request);
 /* The queue pair is going to be destroyed; for some time its final answer is kept. */
 void time_wait_enter(struct rnic_qp *qp);
-/* A packet for no queue pair that there is: the final answer of the one that there was. */
+/* A packet for a queue pair that no longer exists gets its final answer. */
 void time_wait_answer(struct rnic_net *net, const struct packet *request);
 
 #endif

@@ -9,7 +9,7 @@
 #include "core/rt/rt.h"
 #include "core/stores/erda/layout.h"
 
-/* Recoveries that skip a segment each, for which there is room. */
+/* There is room for as many recoveries, which skip a segment each. */
 #define SPARE_SEGMENTS	      8
 #define SPARE_BIG_SEGMENTS    3
 #define BIG_SEGMENT	      (64u << 10) /* bytes */

@@ -30,7 +30,7 @@ static void take_back(struct boot *b, unsigned head, unsigned from)
 {
 	uint64_t *reserved_end = &erda_heads(b->pm)[head].reserved_end;
 
-	/* It may already be that of the region that is given up. */
+	/* It may be the end of the region that is given up. */
 	*reserved_end = 0;
 	pmem_persist(reserved_end, sizeof(*reserved_end));
 	for (uint32_t i = 0; i < b->lives; i++) {

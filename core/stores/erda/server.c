@@ -340,7 +340,7 @@ static size_t answer(struct server *server, const struct rpc_msg *msg, struct er
 		rsp->status = handle_clean(server);
 		return sizeof(*rsp);
 	case ERDA_OP_ACK:
-		/* Any other is of a cleaning that has not waited for it. */
+		/* Any other answer is of a cleaning that has not waited for it. */
 		if (msg->client < server->slots && req.bad == server->begins)
 			server->acked[msg->client] = req.bad;
 		return 0;

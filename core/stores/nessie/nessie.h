@@ -94,7 +94,7 @@ static inline bool nessie_flushes(const struct tm_params *params)
 	return params->knob[FLUSH] == FLUSH_BOTH;
 }
 
-/* Does a reader see to it that what it returns is durable? */
+/* Do readers make durable what they return? */
 static inline bool nessie_reads_durable(const struct tm_params *params)
 {
 	return nessie_flushes(params) && params->knob[READS] == READS_DURABLE;

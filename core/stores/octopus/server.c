@@ -9,7 +9,7 @@
 
 #define LEASE_NS 10000000ull /* 10 ms */
 
-/* What a connection's client is at: it has at most one file. */
+/* What the connection's client is doing: it has at most one file. */
 struct hold {
 	struct kv_entry *file; /* NULL: none */
 	bool writes;

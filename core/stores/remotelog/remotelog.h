@@ -122,7 +122,7 @@ enum rl_region { RL_POOL, RL_WORDS }; /* exported */
 /* In the server's DRAM. */
 struct rl_words {
 	uint64_t lock;
-	uint64_t head; /* as it is in PM, but never ahead of what is durable there */
+	uint64_t head; /* the head in PM, but never ahead of what is durable there */
 };
 
 enum rl_kind { RL_VALUE = 1, RL_TOMBSTONE };

@@ -83,7 +83,7 @@ static bool is_answer(struct client *client, uint64_t word)
 
 /* ---------------------------------------------------------------- asking */
 
-/* What is there of the answer before is not the next one. A number says so itself. */
+/* What is left of the last answer must not be taken for the next. With numbers it cannot be. */
 static int forget_answer(struct client *client)
 {
 	uint8_t knob = client->params.knob[FRESH];
