@@ -100,7 +100,7 @@ struct tm_history {
 /* What operations mean, one after the other. */
 struct tm_model {
 	size_t bytes; /* of a state, at most TM_MODEL_BYTES; equal states have equal bytes */
-	/* The state of an empty store. `state` is zeroed. NULL: that is it. */
+	/* The state of an empty store, into zeroed `state`. NULL: zeros are that. */
 	void (*init)(void *state, const struct tm_params *params);
 	/*
 	 * The operation takes effect: change the state. False: in this state it cannot have given

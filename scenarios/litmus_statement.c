@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The reader of litmus tests: statements. A table says for each word that begins one which
- * operation it is and which function reads what follows it.
+ * The reader of litmus tests: statements. A table has, for each word that may begin one, the
+ * operation and the function that reads the rest.
  */
 #include <stdio.h>
 #include <string.h>

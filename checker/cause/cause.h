@@ -32,7 +32,7 @@ struct cause_switch {
 	/* Where the store asks for it and does something else because of the answer, such as
 	 * "core/stores/erda/client.c:291", and the function around that. "": not found. */
 	char where[2 * CAUSE_NAME], function[CAUSE_NAME];
-	/* Where it computed from the knob what it asks for there; "": it asks for the knob. */
+	/* Where it computed, from the knob, what it tests there; "": it tests the knob. */
 	char made[2 * CAUSE_NAME], made_in[CAUSE_NAME];
 };
 

@@ -143,7 +143,7 @@ static bool explain_taken(struct explanation *q, const struct loss *loss, unsign
 	return true;
 }
 
-/* Recovery refused what is damaged, and the version that was expected is there, unread. */
+/* Recovery refused the damaged version, and did not read the expected one, which is there. */
 static bool explain_left(struct explanation *q, const struct loss *loss, unsigned n)
 {
 	struct cause *c = q->c;

@@ -58,7 +58,7 @@ static enum rule find_rule(const struct hardware *hw, const struct logged_event 
 	return sent && !hw->flush_covers_send ? RULE_SEND : RULE_NONE;
 }
 
-/* Is something read of what the write's message has written? A word of it stands for all. */
+/* Does `read` touch anything that the write's message has written? */
 static bool reads_message(const struct event_log *r, const struct logged_event *read,
 			  const struct logged_event *write)
 {

@@ -173,7 +173,7 @@ enum campaign_use {
 	CAMPAIGN_USED,
 	CAMPAIGN_USELESS,   /* the store has not got its operations, or cleans nothing */
 	CAMPAIGN_MORE_KEYS, /* it needs more keys than the store takes */
-	CAMPAIGN_ANOTHER,   /* within the store's limits it is the same as another one */
+	CAMPAIGN_ANOTHER,   /* cut to the store's limits it equals another one */
 	CAMPAIGN_USES
 };
 enum campaign_use campaign_use(const struct campaign *c, unsigned unit);

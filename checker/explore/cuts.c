@@ -130,7 +130,7 @@ static bool in_flight(const struct pmem *pm, uint64_t off, uint64_t len)
 	return false;
 }
 
-/* What came of the point right before this event; without one it is as `other` says. */
+/* The fate of the point right before this event; without a point, as `other` says. */
 static enum cut_fate take_point(struct watched *w, const struct actor *who, enum cut_fate other)
 {
 	bool own = w->pointed && w->who == who;

@@ -380,7 +380,7 @@ static void further_image(struct explorer *ex, unsigned machine, const struct hi
 	is->depth = is->visit == VISIT_LIFE || is->used < depth ? depth : is->used;
 	is->used = is->depth;
 	if (leaf && !canary) {
-		/* Where exactly a run stops is not known: so it is run that far. */
+		/* The exact place where a run stops is not known: run until there. */
 		ex->led[machine].stop_after = ex->led[machine].places;
 		run_image(ex, machine, prove);
 		ex->led[machine].stop_after = 0;
@@ -909,7 +909,7 @@ static void record_plain(struct explorer *ex)
 	ex->marks = NULL;
 }
 
-/* Is there a record by which a source can be asked before its run is made? */
+/* Is there a record by which to ask a source before its run is made? */
 static bool has_record(struct explorer *ex, const struct source *source)
 {
 	if (!ex->prefix || !source || source->touched || ex->cuts || ex->worlds.unloaded)

@@ -134,7 +134,7 @@ struct explorer {
 	bool run_clean;	     /* and the one that was last broke nothing but images */
 	uint64_t run_points; /* of the run that is on, of machine 0, until now */
 	uint64_t run_events; /* of the run that was last made */
-	/* Where the run that is on is marked, if it is, and how far it is. */
+	/* Marks of the run that is on, if it is marked, and how far it is. */
 	struct marks *marks;
 	const uint32_t *position;  /* NO_POSITION: it is not to be marked now */
 	struct outcomes *outcomes; /* NULL: not collected */

@@ -35,7 +35,7 @@ struct prefix {
 	struct source *inner; /* the source of the run; NULL: of the plain one */
 	struct step way[WAY];
 	unsigned steps, taken;
-	struct stretch *at;   /* where the run is when it is over, if it is noted or known */
+	struct stretch *at;   /* where the run ends, if it is noted or known */
 	struct stretch *note; /* questions are noted there; NULL: they are not */
 	/* The last stretch that the run noted, and the one where it left the tree, which had so
 	 * many questions. */
@@ -118,8 +118,8 @@ static void see_end(struct prefix *p, unsigned taken)
 		stretches_see(&p->tree, last->along, last->question, last->answer);
 }
 
-/* What a run has noted is of no use if it did not look at all of its points: one that is led along
- * would come there with deviations that are still to come. */
+/* What a run has noted is useless if it did not look at all of its points: a run that is led along
+ * could get there with deviations still to come. */
 static void forget_noted(struct prefix *p)
 {
 	while (p->tip != p->base) {

@@ -93,7 +93,7 @@ static int read_about(struct results *r, struct results_file *f, const char *lin
 	return 0;
 }
 
-/* Are they results of what the first file has results of? */
+/* Are they results of the same campaign as the first file's? */
 static int compare(struct results *r, const struct results_file *f)
 {
 	static const char *const keys[] = {"campaign", "units", "bytes"};

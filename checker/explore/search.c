@@ -126,8 +126,8 @@ static bool is_own(const struct log_point *p, const struct run_log *log, unsigne
 	return t == p->touches || (t == p->touches + 1 && log->touch[t].what == TOUCH_POWER);
 }
 
-/* Is a delay at p the same as one at `next`, during which others touched `others`? Then add what
- * they do in between. */
+/* Does a delay at p have the effect of one at `next`, during which others touched `others`? Then
+ * add what they do in between. */
 static bool only_reorders(struct search *s, const struct run_log *log, const struct log_point *p,
 			  const struct log_point *next, struct footprint *others)
 {

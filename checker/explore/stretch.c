@@ -184,7 +184,7 @@ void stretches_use(struct stretches *t, struct stretch *s)
 		s->used = ++t->now;
 }
 
-/* One that is not there any more and still has memory. */
+/* A dropped one that still has memory. */
 static struct stretch *free_with_memory(const struct stretches *t)
 {
 	struct stretch *s = t->free;

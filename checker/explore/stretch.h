@@ -13,7 +13,7 @@ struct question {
 	unsigned n;
 };
 
-#define STRETCH_BEGIN CHOICE_KINDS /* in place of its kind: it is asked before an operation */
+#define STRETCH_BEGIN CHOICE_KINDS /* in place of its kind: it comes before an operation */
 
 struct stretch {
 	uint64_t name; /* of the deviations that lead to it */

@@ -493,7 +493,7 @@ static void drop_places(struct ablation *a)
 	a->places = kept;
 }
 
-/* A part of what is not needed as a whole is no news. */
+/* Where the whole is not needed, a part of it need not be reported. */
 static void drop_parts(struct ablation *a)
 {
 	unsigned kept = 0;

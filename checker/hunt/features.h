@@ -22,7 +22,7 @@ struct features {
 void features_history(struct features *f, const struct history *h);
 /* A machine that booted after a power failure and was read back. */
 void features_image(struct features *f, const struct explorer *ex, unsigned machine);
-/* The run is over: what is to be said of its last power failure. */
+/* The run is over: report the features of its last power failure. */
 void features_end(struct features *f);
 
 #endif

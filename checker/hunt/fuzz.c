@@ -313,7 +313,7 @@ static uint64_t sort_of(const struct setup *s, unsigned contract, const struct d
 	uint64_t kinds = 0, lines = 0;
 	for (unsigned i = 0; i < path->n; i++) {
 		const struct deviation *d = &path->d[i];
-		/* The last kind of steps shares a number, and the others have those that they
+		/* The last kind of steps shares a number; the others keep the numbers that they
 		 * always had. */
 		unsigned step = CHOICE_KINDS + d->op.kind * STEP_LOCK + d->a;
 		if (d->kind == CHOICE_LINE)
@@ -363,7 +363,7 @@ static bool run_input(struct fuzz_item *item, const struct fuzz_input *input)
 		return false;
 	}
 	if (ex->repeated != repeated)
-		return true; /* it has no features that it had not the first time */
+		return true; /* it must not have features that it did not have the first time */
 	features_history(&features, ex->worlds.history);
 	features_end(&features);
 	note_breaks(item, input);

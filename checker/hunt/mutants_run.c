@@ -47,7 +47,7 @@ static bool takes_knobs(const struct mutants_run *r, const struct mutant *m)
 	return true;
 }
 
-/* What is compared with the store as it is under those very knobs needs no control. */
+/* A mutant that is compared with the plain store under the same knobs needs no control. */
 static bool is_wanted(const struct mutants_run *r, const struct mutant *m, const struct chosen *of)
 {
 	const bool stores_alone = r->options.knobs || of->variants;

@@ -163,7 +163,7 @@ static bool knob_of_others(const struct tm_store *store, const char *text)
 	return false;
 }
 
-/* Named; or nothing was named, and it has all that is asked for. */
+/* It was named; or none was, and it has all that is asked for. */
 static bool wanted(const struct plan *p, unsigned number, const char *variant)
 {
 	const struct tm_store *store = stores[number];

@@ -131,7 +131,7 @@ bool known_as_default(const struct tm_store *store, const char *variant)
 	return (v && v->breaks) || !strcmp(variant, "default");
 }
 
-/* Is it meant by rows about all? Variants that are no bugs have causes of their own. */
+/* Do rows about all variants include it? Variants that are no bugs have causes of their own. */
 static bool has_star(const struct tm_store *store, const char *variant, const char *config)
 {
 	return known_as_default(store, variant) && expect_names(store->name, "*", config);

@@ -36,7 +36,7 @@ struct known {
 	unsigned compared; /* TM_BIT()s: of these contracts, breaks are compared with them */
 	struct known_set row;
 	unsigned first; /* of the store's rows */
-	/* For looking at what one row explains (known_only()): all else counts as explained. */
+	/* To see what one row explains (known_only()): all else counts as explained. */
 	bool inverted;
 	/* Causes that a baseline accepts beside those (checker/judge/baseline.h): the caller's. */
 	const struct blame *accepted;

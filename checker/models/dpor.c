@@ -292,7 +292,7 @@ static void reverse(struct dpor *o, unsigned i, unsigned j)
 	assert(!(s->backtrack & ~s->can));
 }
 
-/* Event j is over: find out which events happened before it, and which of them it races with. */
+/* Event j is over: find the events that happened before it, and those that it races with. */
 static void close_event(struct dpor *o, unsigned j)
 {
 	struct dpor_event *e = &o->event[j];

@@ -269,7 +269,7 @@ static void finish_others(struct units *u)
 			finish_test(u, test);
 }
 
-/* Which test it was that a process died of is not known, but it has no result. */
+/* It is not known which test killed a process, but it has no result. */
 static void name_unfinished(const struct units *u)
 {
 	unsigned unit = 0;

@@ -17,7 +17,7 @@
 
 /* --- threads --- */
 
-/* Is there a completion for this thread? Another one may take it: who is first matters. */
+/* Is there a completion for this thread? Another one may take it: their order matters. */
 static bool is_empty_for(struct sim *sim, const struct ibv_cq *ibv)
 {
 	const struct rnic_cq *cq = (const struct rnic_cq *)ibv;
@@ -25,7 +25,7 @@ static bool is_empty_for(struct sim *sim, const struct ibv_cq *ibv)
 	return cq->head == cq->tail;
 }
 
-/* Until this statement's turn. One that waits for a completion gets it when there is one. */
+/* Wait for this statement's turn. One that waits for a completion gets it when there is one. */
 static void wait_turn(struct running_thread *me, const struct litmus_statement *s, bool first)
 {
 	struct sim *sim = me->search->sim;

@@ -444,7 +444,7 @@ static bool is_sound(const struct taxonomy_cell *cell)
 	return r->measured && !r->verdict && !r->error && r->complete;
 }
 
-/* The cheapest that was not measured yet; NULL: there is none, or one that is sound was. */
+/* The cheapest one not measured yet; NULL: there is none, or a sound one was measured. */
 static const struct taxonomy_cell *next_to_try(const struct taxonomy *t, bool compound,
 					       enum taxonomy_primitive primitive, unsigned column,
 					       unsigned transport)

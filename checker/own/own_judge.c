@@ -215,7 +215,7 @@ static int goes_to(struct own_judge *j, const struct history *h, int at, unsigne
 			      done);
 }
 
-/* Does one more operation that is open take this configuration to one that is known to last? */
+/* Does one more open operation lead from this configuration to one that is known to last? */
 static bool leads_on(struct own_judge *j, const struct moment *now, unsigned i, const bool *lasts)
 {
 	const struct tm_model *model = j->search.model;

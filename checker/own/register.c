@@ -160,7 +160,7 @@ bool register_may_be(struct model_search *s, int32_t value)
 
 /* --- the fast path --- */
 
-/* The history of a key whose values tell its PUTs apart. False: it is no such. */
+/* The history of a key whose values tell its PUTs apart. False: they do not. */
 static bool make_history(const struct register_op *op, unsigned n, struct history *h)
 {
 	int32_t most = 0;

@@ -23,7 +23,7 @@ struct register_op {
 	bool failed;	/* of an answered CAS: the value was not the old one */
 	int32_t value;	/* PUT and CAS: the new one; GET: the answer; DEL: absent */
 	int32_t old;	/* CAS */
-	uint32_t begun; /* moments, of which each begin and each answer has one of its own */
+	uint32_t begun; /* moments: each begin and each answer has one of its own */
 	uint32_t ended; /* if it is answered */
 	uint32_t name;	/* the caller's */
 };

@@ -50,7 +50,7 @@ void recall_count(const struct recall *r, struct tree_counts *out);
 /* After image_start(): what is known to come of the image; its decisions are made. NULL: it is to
  * be run, with the decisions that have been made by now. */
 struct tree_leaf *recall_walk(struct recall *r, struct image_source *is);
-/* What is known to come of it happens to the world. */
+/* Apply the known outcome to the world. */
 void recall_again(const struct recall *r, const struct tree_leaf *leaf, struct world *w);
 /* Before an image is run that is to be learnt; `whole`: to its end, whatever is known. */
 void recall_begin(struct recall *r, struct image_source *is, bool whole);

@@ -356,8 +356,8 @@ static uint32_t reach(struct tree *t, uint32_t from, uint64_t content, uint32_t 
 	return node;
 }
 
-/* Where the lines lead that were touched; TREE_NONE: others are touched there. *edge: with which
- * content of the last of them. */
+/* The node that the touched lines lead to; TREE_NONE: others are touched there. *edge: the content
+ * of the last of them. */
 static uint32_t add_path(struct tree *t, const struct pmem_touched *touched, struct tree_path *path,
 			 uint64_t *edge)
 {

@@ -18,13 +18,13 @@
 /* Mutants of the tree, for its tests: each takes an image for one that it is not. */
 enum tree_mutant {
 	TREE_MUTANT_NONE,
-	TREE_LINE_LEFT_OUT, /* every second line's content is no part of what is known */
+	TREE_LINE_LEFT_OUT, /* every second line's content is ignored */
 	TREE_SHORT_HASH,    /* only four bits of each content are known */
 	TREE_NEAREST,	    /* a content that is not known counts as one that is */
 	TREE_FIRST_LOADED,  /* only the first of several lines as loaded is looked at */
 	TREE_WRONG_LEAF,    /* when branches are forgotten, leaves are mixed up */
 	TREE_NEWEST,	    /* lines survive as their newest version, whatever is decided */
-	TREE_NO_READ,	    /* it is forgotten what had been touched when all keys were read */
+	TREE_NO_READ,	    /* what had been touched when all keys were read is forgotten */
 	TREE_DRAWN_TWICE,   /* what a walk has drawn is drawn again by the run */
 	TREE_CLEAN_EVER,    /* an outcome that is right at one point counts as right at all */
 	TREE_NO_RESULT,	    /* LIVE, OK and FSCK are not reported again */

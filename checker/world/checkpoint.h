@@ -26,7 +26,7 @@ enum checkpoint_mutant {
 	PREFIX_NO_QUESTION,	   /* or as one that gave it to another question */
 	PREFIX_STALE,	  /* or as one that was noted in place of it, when there was no room */
 	PREFIX_WRONG_RUN, /* a run that was not made before counts as the plain one */
-	PREFIX_CUT_SHORT, /* a run counts as made that did not look at all of its points */
+	PREFIX_CUT_SHORT, /* a run that did not look at all of its points counts as made */
 	PREFIX_BROKEN,	  /* or one that broke something, and breaks it again */
 	CHECKPOINT_MUTANTS
 };

@@ -305,7 +305,7 @@ static int32_t value_read(const struct world *w, unsigned key, const uint8_t *by
 	return value == VALUE_FOREIGN ? life_value_read(w, key, bytes, len) : value;
 }
 
-/* What a GET says: its error for the history, and whose value it is. */
+/* A GET's answer: its error for the history, and whose value it returned. */
 static int get_says(const struct world *w, unsigned key, const struct world_get *get,
 		    const uint8_t *bytes, int32_t *value)
 {
@@ -962,8 +962,8 @@ static void fill_with_calls(struct world_client *c)
 	}
 }
 
-/* As many updates as the store was made for, all as long as values can be: it has room for them.
- * Then more, until there is no room: that must not be the end of other operations. */
+/* As many updates as the store was made for, with values of the greatest length: it has room for
+ * them. Then more, until there is no room: other operations must still work then. */
 static void fill_up(struct world_client *c, unsigned done)
 {
 	struct world *w = c->world;

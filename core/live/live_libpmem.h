@@ -19,7 +19,7 @@ struct libpmem {
 	__typeof__(&pmem_memcpy_nodrain) memcpy_nodrain;
 	__typeof__(&pmem_memset_persist) memset_persist;
 };
-/* NULL: it, or a function of it, is not there. Its functions may be called by several threads. */
+/* NULL: the library, or a function of it, does not exist. Several threads may call it. */
 const struct libpmem *libpmem(void);
 
 #endif

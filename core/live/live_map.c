@@ -79,7 +79,7 @@ static int no_libpmem(const char *path, char *why, size_t n)
 	return why_not(why, n, -ENOENT, "%s: libpmem.so.1 cannot be loaded", path);
 }
 
-/* Map it with at least `bytes`; st->st_size is what it has now. */
+/* Map it with at least `bytes`; st->st_size: its present size. */
 static int map(struct pm_map *m, const char *path, const struct stat *st, bool device, size_t bytes,
 	       char *why, size_t n)
 {

@@ -562,8 +562,7 @@ static int bind_socket(const struct addrinfo *a, int *out)
 	return 0;
 }
 
-/* A socket that listens at one of the addresses that the name has, or why at the last there is
- * none. */
+/* A socket that listens at one of the name's addresses, or -errno: why not at the last one. */
 static int listen_at(const char *address, int *out)
 {
 	struct addrinfo *all;

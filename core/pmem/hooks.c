@@ -325,7 +325,7 @@ static void *copy(void *to, const void *from, int byte, size_t len, uintptr_t pc
 		pmem_cpu_copy(pm, off, from, byte, inside, pc);
 		if (inside < len)
 			*((volatile uint8_t *)to +
-			  inside) = 0; /* past the pool's end: faults there, as it would for real */
+			  inside) = 0; /* past the pool's end: it faults there, as on hardware */
 	} else if (from && words && (pm = pool(from, &off, len, false, pc)) != NULL) {
 		size_t inside = clip(pm, off, len);
 		copy_out(pm, to, off, from, inside);

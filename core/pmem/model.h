@@ -202,7 +202,7 @@ void cpu_note_flush(struct pmem *pm, unsigned cpu, uint64_t off, size_t len,
 /* Data of an operation has arrived; some of it has landed. */
 void nic_note_late(struct pmem *pm, struct op_label op, size_t len);
 void nic_note_landed(struct pmem *pm, struct op_label op, size_t len);
-/* Data of one line is in the NIC's buffers, which survive. `from`: NULL, it is not known. */
+/* Data of one line is in the NIC's buffers, which survive. `from`: NULL if not known. */
 void nic_keep_arrival(struct pmem *pm, uint64_t off, const void *data, size_t len,
 		      const struct nic_where *from);
 /* The i-th of them has landed. */

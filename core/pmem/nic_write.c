@@ -293,7 +293,7 @@ static uint32_t flushed_upto(const struct pmem *pm, uint32_t l, const struct nic
 	return upto;
 }
 
-/* What the queue pair wrote there is durable, and what its lines held before. */
+/* Make durable what the queue pair wrote there, with its lines' older content. */
 static void make_durable(struct pmem *pm, const struct nic_cover *cover,
 			 const struct nic_where *from)
 {

@@ -155,7 +155,7 @@ static bool leave(struct cpu_buffer *cpu)
 	assert(*b->entries >= cpu->next - cpu->first); /* all buffers' together */
 	store_buffers_show(b, 0);
 	struct buffered entry = *entry_at(cpu, cpu->first);
-	if (entry.kind == BUFFERED_STORE) /* from now on it is memory that a load looks at */
+	if (entry.kind == BUFFERED_STORE) /* from now on a load looks at memory itself */
 		sim_touch(b->sim, TOUCH_DRAM_WRITE, (uintptr_t)entry_at(cpu, cpu->first), 1);
 	sim_takes(b->sim, cpu, cpu->first++);
 	--*b->entries;

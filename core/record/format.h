@@ -111,7 +111,7 @@ enum record_kind {
 	RECORD_LINES, /* a process begins to take lines of RECORD_HISTORY_VARIABLE, none of which
 		       * was there at any record before */
 	RECORD_SUM,   /* payload: RECORD_CHECKSUM() of all from `off` up to here */
-	/* What a program does, and what is not recorded of it. payload: its name */
+	/* What a program does and the recording leaves out. payload: its name */
 	RECORD_UNSEEN_FLUSH, /* the program's text has such instructions. source: of one; off: how
 			      * many there are */
 	RECORD_UNSEEN_FENCE, /* the same of sfence and mfence */

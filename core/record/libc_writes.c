@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Functions of libc that write to memory, in the place of libc's. Where code calls one that tells
- * of each of its stores, the call is told of, too, so that its stores are between the others. In
- * which order it makes them is not said: what it has changed of a line is one store.
+ * of each of its stores, the call is told of, too, so that its stores are between the others. Their
+ * order within the call is not known: all that it has changed in a line is one store.
  */
 #undef _FORTIFY_SOURCE /* they are defined here, and not to be inlined */
 #include <dlfcn.h>

@@ -288,8 +288,7 @@ static bool take_change(const struct scan *s, uint64_t off, const uint8_t *now, 
 	return true;
 }
 
-/* What has changed of each line is one store; such that follow each other without a gap share a
- * record. */
+/* All changes in one line are one store; stores to adjacent bytes share a record. */
 static bool take_changes(const struct scan *s, uint64_t off, const uint8_t *now, size_t len)
 {
 	const uint8_t *known = shadow[s->m->file].bytes + off;

@@ -11,7 +11,7 @@
 enum record_landing { LANDED_WRITE, LANDED_SEND, LANDED_READ, LANDED_WORD };
 
 struct record_hooks {
-	/* Memory was registered, so that others may write to it; it is no more. */
+	/* Memory was registered, so that others may write to it; and deregistered. */
 	void (*registered)(const void *at, size_t len);
 	void (*deregistered)(const void *at, size_t len);
 	/* An RNIC is about to write to [at, at+len), ... */

@@ -175,7 +175,7 @@ void written_forget(void);
 
 /* --- alone.c --- */
 
-/* From now on it is known of this thread whether it is the only one of the process. */
+/* From now on the kernel tells whether this thread is the only one of the process. */
 void alone_begin(void);
 /* False: it is not, or that is not known. */
 bool alone(void);

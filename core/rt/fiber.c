@@ -133,7 +133,7 @@ void fiber_switch(struct fiber *self, struct fiber *to)
 	to->from = self;
 	asan_leave(self, to, 0);
 	struct transfer back = jump_fcontext(to->context, to);
-	assert(back.data == self); /* the stack that goes on is the one that was meant */
+	assert(back.data == self); /* the stack that goes on is the intended one */
 	self->from->context = back.from;
 	asan_enter(self);
 }

@@ -121,7 +121,7 @@ static uint64_t next_pause(struct repeat *r)
 	return pause;
 }
 
-/* From here on nothing is new, as far as is known. */
+/* As far as is known, nothing new has happened since here. */
 static void start_again(struct repeat *r, uint64_t budget)
 {
 	r->pending = false;

@@ -31,7 +31,7 @@ struct statics {
 	unsigned begins;
 };
 
-/* For a reset world, before its tasks run: its hosts have such data. NULL, as after a reset: none.
+/* For a reset world, before its tasks run: its hosts have this data. NULL, as after a reset: none.
  * `statics` is shared by all simulations of the thread. */
 void sim_set_statics(struct sim *sim, struct statics *statics);
 /* For a new process (sim_new_process()). */

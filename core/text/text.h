@@ -97,7 +97,7 @@ struct text_shown text_show_part(const char *text, size_t len);
 
 /* Take the next line if it is "name value" with its newline: the value. NULL: it is not. */
 char *text_field_if(struct text *t, const char *name);
-/* The same, but it is wrong if it is not: "expected ...". */
+/* The same, but anything else is an error: "expected ...". */
 char *text_field(struct text *t, const char *name, const char *expected);
 /* The value is a number from min to max. 0 or -EINVAL. */
 int text_field_number(struct text *t, const char *name, uint64_t min, uint64_t max,

@@ -38,7 +38,7 @@ struct sizes {
 	const struct tm_store *store;
 	unsigned mtu;
 	uint64_t state;
-	/* By key, and of operations that have none: the length before; -1: there was none. */
+	/* The last length, by key, and for operations without one; -1: there was none. */
 	int32_t last[WORKLOAD_MAX_KEYS + 1];
 };
 
@@ -286,7 +286,7 @@ static void limit_lengths(struct workload *w, const struct tm_store *store)
 	    max - (end ? l.to[end - 1] : 0) >= (int32_t)(l.n - end)) {
 		spread(&l, end, l.n, end ? l.to[end - 1] : 0, max);
 	} else {
-		/* An empty value stays one, for it is more than a short one. */
+		/* An empty value stays empty: that is a case of its own, not only a short one. */
 		bool empty = !min && !l.from[0];
 
 		l.to[0] = 0;

@@ -362,7 +362,7 @@ static void hand_over(struct link *link, unsigned from, struct packet *pkt)
 	packet_put(pkt->net, pkt);
 }
 
-/* All processes of the host have the same addresses, one for each device; there are no others. */
+/* All processes of the host have the same addresses, one for each device, and no others. */
 static int resolve(struct link *link, const union ibv_gid *gid)
 {
 	uint32_t address;

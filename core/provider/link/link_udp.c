@@ -201,7 +201,7 @@ static void ring(const struct link_udp *udp, unsigned slot)
 	syscall(SYS_sendto, udp->bell, "", 1, MSG_DONTWAIT, &name, len);
 }
 
-/* Forward a packet to the process of the fabric that it is for. */
+/* Forward a packet to the process of the fabric whose packet it is. */
 static void pass_on(struct link_udp *udp, struct packet *pkt, uint32_t src, unsigned slot)
 {
 	pkt->from = src; /* the address: that process has another table */

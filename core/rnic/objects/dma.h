@@ -19,7 +19,7 @@ bool dma_commit_word(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at
 		     const struct packet_name *name);
 void dma_arrive(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from,
 		uint32_t len, const struct packet_name *name);
-/* What an atomic makes of the word that it finds; false: nothing is written. */
+/* The word that an atomic writes in place of the one that it finds; false: none. */
 typedef bool dma_atomic_fn(const struct packet *request, uint64_t original, uint64_t *value);
 /* Atomic against the program's CPUs, too: only where the memory has compare_swap(). */
 bool dma_atomic(struct rnic_hca *hca, uint8_t *at, const struct packet *request,

@@ -42,7 +42,7 @@ struct rnic_mr *mr_mixed_up(struct rnic_hca *hca, const struct ibv_pd *pd, uint3
 			    uint64_t va, uint64_t len, bool remote);
 /* The region with this lkey, whatever domain it is in; NULL: there is none. */
 struct rnic_mr *mr_of_lkey(struct rnic_hca *hca, uint32_t lkey);
-/* A window with this rkey; NULL: there is none that is bound. */
+/* The bound window with this rkey; NULL: there is none. */
 struct rnic_mr *mr_of_window(struct rnic_hca *hca, uint32_t rkey);
 /* A slot for a new region or window, named; NULL: all are in use. */
 struct rnic_mr *mr_slot(struct rnic_hca *hca);

@@ -138,8 +138,7 @@ static enum ibv_wc_status bind(struct rnic_qp *qp, const struct wqe *wqe)
 	struct rnic_mr *window = hca->mr[wqe->bind.window], *region = NULL;
 	bool is_2 = window->kind == MR_WINDOW_2;
 	int access = wqe->bind.access;
-	/* The lower bits are the user's; what is above them in what he asks for is not looked
-	 * at. */
+	/* The lower bits are the user's; higher bits of the argument are ignored. */
 	uint32_t rkey = window->index << 8 | (wqe->rkey & 0xff);
 	if (!window->used || !same_pd(window->ibv.pd, qp->ibv.pd))
 		return IBV_WC_MW_BIND_ERR;

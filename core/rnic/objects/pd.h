@@ -13,7 +13,7 @@ struct rnic_pd {
 	struct ibv_td *td;
 	bool dead;
 };
-/* A parent domain is as good as the domain that it was made of. */
+/* A parent domain may be used wherever its own domain may. */
 static inline bool same_pd(const struct ibv_pd *a, const struct ibv_pd *b)
 {
 	const struct rnic_pd *x = (const struct rnic_pd *)a, *y = (const struct rnic_pd *)b;

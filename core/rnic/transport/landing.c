@@ -733,7 +733,7 @@ static void send_kept(struct rnic_qp *qp, struct packet *pkt)
 	}
 }
 
-/* The response that is being filled is complete, or is not. */
+/* Is the response that is being filled complete? */
 static void reply_filled(struct rnic_qp *qp, struct packet *pkt, uint32_t start)
 {
 	struct packet *reply = pkt->reply, **last = &pkt->kept;
@@ -965,7 +965,7 @@ static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
 	return SERVED;
 }
 
-/* Its payload, and as the second step of two, if it is two, durable. */
+/* The payload becomes visible and durable, in two steps with commit_word=visible. */
 static enum served place_payload(struct rnic_qp *qp, struct packet *pkt, const struct rnic_mr *mr)
 {
 	uint8_t *host = mr_host(mr, resp_word(pkt));

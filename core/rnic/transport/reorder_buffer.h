@@ -20,7 +20,7 @@ struct reorder_buffer {
  * ahead, or there already, is dropped. */
 void reorder_push(struct rnic_qp *qp, struct reorder_buffer *reorder, uint32_t expected,
 		  struct packet *pkt);
-/* The first packet that is kept, from `expected` on; what is before that is dropped. NULL: none. */
+/* The first packet kept, from `expected` on; earlier ones are dropped. NULL: none. */
 struct packet *reorder_first(struct rnic_qp *qp, struct reorder_buffer *reorder, uint32_t expected);
 /* Take out the first one. */
 struct packet *reorder_pop(struct reorder_buffer *reorder);

@@ -422,7 +422,7 @@ static bool has_room(struct rnic_qp *qp, const struct wqe *wqe)
 	return false;
 }
 
-/* The packet was handed over, and that is all that its sender will know. */
+/* The packet was handed over: its sender will not learn more. */
 static void sent(struct rnic_qp *qp, struct wqe *wqe, uint32_t psn)
 {
 	struct requester *req = &qp->req;

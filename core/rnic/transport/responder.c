@@ -684,7 +684,7 @@ static void turn_down(struct rnic_qp *qp, const struct packet *pkt, uint8_t synd
 {
 	struct responder *resp = &qp->resp;
 	if ((syndrome & AETH_KIND) == AETH_RNR_NAK) {
-		/* What follows it is out of sequence, and known to be: the peer will send all of it
+		/* Later packets are out of sequence, as is known: the peer will send all of them
 		 * again. */
 		resp->nak_sent = resp->not_ready = true;
 		reorder_drop(qp, &resp->reorder);

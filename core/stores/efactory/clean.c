@@ -176,7 +176,7 @@ static void move_versions(struct ef_server *server, struct ef_now *now)
 	set_stage(server, now->stage, now->from);
 	ef_compress(server, now);
 
-	/* PUTs find no room until it is known how much of it is theirs. */
+	/* PUTs find no room until their part of it is known. */
 	__atomic_store_n(&server->reserve, server->pool.log_len, __ATOMIC_RELEASE);
 	now->stage = EF_MERGE;
 	set_stage(server, now->stage, now->from);

@@ -296,7 +296,7 @@ static int read_object(struct client *c, unsigned number, uint32_t off, const vo
 	return state == OBJECT_LONGER ? OBJECT_BAD : state;
 }
 
-/* "The newest version at `bad` is damaged." The client does not wait for what comes of it. */
+/* "The newest version at `bad` is damaged." The client does not wait for the repair. */
 static int send_repair(struct client *c, const void *key, size_t klen, uint32_t bad)
 {
 	struct erda_req req;

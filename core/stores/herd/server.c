@@ -307,7 +307,7 @@ static int find_peer(struct server *server, uint32_t client, unsigned *index)
 	return server->peer[*index].busy ? -EAGAIN : 0;
 }
 
-/* Its numbers begin again, and what is in its slot is not its own. */
+/* Its numbers begin again, and its slot holds a request of its former self. */
 static void forget_client(struct server *server, unsigned index, const struct herd_hello *hello)
 {
 	struct peer *peer = &server->peer[index];

@@ -300,7 +300,7 @@ static void poll_task(void *arg)
 
 /* -------------------------------------------------------------- starting */
 
-/* What a client's former self has left there is no request of this one. */
+/* What a client's former self has left in the slot is not a request of this one. */
 static void empty_slot(void *arg, unsigned index)
 {
 	struct server *server = arg;
@@ -325,7 +325,7 @@ static unsigned lacks(const struct tm_params *params)
 	return lacks;
 }
 
-/* Which room is free is known in DRAM only: what no entry names is. */
+/* Only DRAM knows which room is free: all that no entry names. */
 static void mark_items(struct server *server)
 {
 	const struct kv_table *table = &server->place.pool.table;

@@ -136,7 +136,7 @@ static int write_word(struct nessie_client *client, uint64_t slot, uint64_t word
 	return rc ? rc : insist(client, slot);
 }
 
-/* Replace a word for good. -EAGAIN: it is another one by now, and stays. */
+/* Replace a word for good. -EAGAIN: it has changed meanwhile, and stays. */
 static int replace(struct nessie_client *client, uint64_t slot, uint64_t from, uint64_t to)
 {
 	uint64_t pending = nessie_reads_durable(&client->params) ? NESSIE_PENDING : 0;

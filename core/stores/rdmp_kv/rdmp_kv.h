@@ -161,7 +161,7 @@ void rdmp_record_set(struct rdmp_record *record, enum rdmp_kind kind);
 /* Is there a record, all of it? */
 bool rdmp_record_whole(const struct rdmp_pool *pool, uint32_t number);
 
-/* What DRAM knows of the log. Numbers of records begin at 1; 0: none. */
+/* An index of the log in DRAM. Numbers of records begin at 1; 0: none. */
 struct rdmp_key {
 	uint8_t key[TM_MAX_KEY];
 	uint32_t newest; /* record that is not undone; 0: the place is free */

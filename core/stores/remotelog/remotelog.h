@@ -186,7 +186,7 @@ static inline size_t rl_record_bytes(const struct rl_record *record)
 }
 
 uint32_t rl_crc(const struct rl_record *record);
-/* Is this, as far as one can see, a whole record? */
+/* Is this a whole record, by all that can be checked? */
 bool rl_whole(const struct tm_params *params, const struct rl_record *record);
 /* ... and the one with this number? */
 bool rl_intact(const struct tm_params *params, const struct rl_record *record, uint64_t seq);

@@ -96,7 +96,7 @@ static int forget_answer(struct client *client)
 		       : 0;
 }
 
-/* In one WRITE, or `first` bytes of it in one of their own. */
+/* In one WRITE, or in two, the first one of `first` bytes. */
 static int send_in_front(struct client *client, uint32_t size, size_t first)
 {
 	uint64_t at = request_at(client);

@@ -288,7 +288,7 @@ static const struct {
 	{{.says = 1}, -ECANCELED, NULL}, /* it was stopped by its own client */
 	{{.says = 1}, -ENOSPC, NULL},	 /* the pool is full */
 	{{.says = 0}, -EIO, NULL},
-	/* What the NIC said is told. Whatever it was: what explains it stands beside it. */
+	/* What the NIC said is reported, together with what explains it. */
 	{{.says = SAYS_ALL}, -EIO, "was not dropped; no completion had an error"},
 	{{.says = SAYS_ALL, .status = IBV_WC_REM_ACCESS_ERR, .posted = IBV_WR_RDMA_READ},
 	 -EIO,

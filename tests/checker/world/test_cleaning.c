@@ -26,7 +26,7 @@ static int clean_is_busy(void *client)
 	return -EALREADY;
 }
 
-/* A store that does not wait for a reply may return what it takes for one. */
+/* A store that does not wait for a reply may return other bytes in its place. */
 static int clean_is_wrong(void *client)
 {
 	(void)client;

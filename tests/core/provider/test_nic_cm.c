@@ -589,7 +589,7 @@ START_TEST(listener_is_killed)
 	ck_assert(!comes(channel, 100)); /* it thinks about it */
 	end_child(&child);
 	expect(channel, RDMA_CM_EVENT_REJECTED, 28);
-	/* What it has left is in the way of no other process. */
+	/* What it has left does not hinder other processes. */
 	ck_assert_int_eq(rdma_bind_addr(other, at("0.0.0.0", port)), 0);
 	ck_assert_int_eq(rdma_listen(other, 1), 0);
 	rdma_destroy_id(id);
@@ -1559,7 +1559,7 @@ START_TEST(refused)
 }
 END_TEST
 
-/* Many at a time, each of which comes to its end. */
+/* Many at a time; each of them ends. */
 START_TEST(many)
 {
 	enum { COUNT = 60 };
