@@ -56,14 +56,14 @@ static struct listed_test *listed_tests, **listed_tail __attribute__((unused)) =
 	}                                                                             \
 	static void name##_test(int _i CK_ATTRIBUTE_UNUSED)
 
-/* All of them, in their order; before and after each setup() and teardown(), if there are. Two
+/* All of them, in their order; before and after each setup() and teardown(), if there are. Ten
  * minutes are enough for each. */
 static inline Suite *listed_suite(const char *name, void (*setup)(void), void (*teardown)(void))
 {
 	Suite *suite = suite_create(name);
 	TCase *tcase = tcase_create(name);
 
-	tcase_set_timeout(tcase, 120);
+	tcase_set_timeout(tcase, 600);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	for (const struct listed_test *t = listed_tests; t; t = t->next)
 		tcase_add_loop_test(tcase, t->test, 0, t->times());

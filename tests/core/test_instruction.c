@@ -74,7 +74,7 @@ __asm__(".pushsection .data.rel.begins,\"aw\"\n.balign 8\nbegins:\n.popsection\n
 
 extern const uintptr_t begins[], ends[];
 
-START_TEST(lengths)
+TEST(lengths)
 {
 	const size_t n = (size_t)(ends - begins);
 	ck_assert_uint_gt(n, 120);
@@ -89,9 +89,8 @@ START_TEST(lengths)
 			ck_assert_uint_eq(instruction_bytes(code, left), 0);
 	}
 }
-END_TEST
 
-START_TEST(flushes)
+TEST(flushes)
 {
 	char names[400] = "";
 	for (size_t i = 0; i + 1 < (size_t)(ends - begins); i++) {
@@ -106,26 +105,18 @@ START_TEST(flushes)
 				"movntps movntps movntdq maskmovdqu movdir64b movdiri clwb "
 				"clflushopt ");
 }
-END_TEST
 
-START_TEST(no_instructions)
+TEST(no_instructions)
 {
 	static const uint8_t none[][2] = {{0x06, 0}, {0x60, 0}, {0x82, 0},
 					  {0x9a, 0}, {0xd5, 0}, {0xea, 0}};
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		ck_assert_uint_eq(instruction_bytes(none[i], 2), 0);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("instruction");
-	TCase *tc = tcase_create("instruction");
-	tcase_add_test(tc, lengths);
-	tcase_add_test(tc, flushes);
-	tcase_add_test(tc, no_instructions);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("instruction", NULL, NULL));
 }
 
 #else

@@ -77,7 +77,7 @@ static void explore(struct setup *setup)
 	explore_close(&ex);
 }
 
-START_TEST(each_phase_is_cut)
+TEST(each_phase_is_cut)
 {
 	struct tm_store store;
 	struct setup setup;
@@ -105,15 +105,8 @@ START_TEST(each_phase_is_cut)
 	ck_assert(all);
 	setup_free(&setup);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("recovery_cut");
-	TCase *tc = tcase_create("recovery_cut");
-
-	tcase_set_timeout(tc, 300);
-	tcase_add_test(tc, each_phase_is_cut);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("recovery_cut", NULL, NULL));
 }

@@ -118,7 +118,7 @@ static void remove_all(unsigned shards)
 		unlink(path[i]);
 }
 
-START_TEST(any_number_any_order)
+TESTS(any_number_any_order, 2)
 {
 	for (unsigned shards = 1; shards <= SHARDS; shards++) {
 		unsigned all = 0;
@@ -153,9 +153,8 @@ START_TEST(any_number_any_order)
 		remove_all(shards);
 	}
 }
-END_TEST
 
-START_TEST(goes_on)
+TEST(goes_on)
 {
 	ck_assert_int_eq(run_shard(1, 2, true), 0);
 	ck_assert_int_eq(truncate(path[1], 900), 0);
@@ -170,10 +169,9 @@ START_TEST(goes_on)
 	ck_assert_uint_lt(before, UNITS / 2);
 	remove_all(2);
 }
-END_TEST
 
 /* Two results of one unit: those that differ in what differs each time are the same. */
-START_TEST(twice)
+TESTS(twice, 2)
 {
 	struct results r;
 	ck_assert_int_eq(run_shard(0, 1, false), 0);
@@ -193,10 +191,9 @@ START_TEST(twice)
 	unlink("other");
 	remove_all(1);
 }
-END_TEST
 
 /* A unit is in the file of a shard that it is none of. */
-START_TEST(of_another_shard)
+TEST(of_another_shard)
 {
 	struct results r;
 	ck_assert_int_eq(run_shard(0, 3, true), 0);
@@ -207,10 +204,9 @@ START_TEST(of_another_shard)
 	results_close(&r);
 	remove_all(1);
 }
-END_TEST
 
 /* What this machine is to blame for is done again the next time. */
-START_TEST(not_kept)
+TEST(not_kept)
 {
 	noise = BLAMED;
 	ck_assert_int_eq(run_shard(0, 1, false), 0);
@@ -222,9 +218,8 @@ START_TEST(not_kept)
 		ck_assert_uint_eq(results[u].noise, results[u].value % 2 ? 0 : BLAMED);
 	remove_all(1);
 }
-END_TEST
 
-START_TEST(full)
+TEST(full)
 {
 	const struct rlimit limit = {600, RLIM_INFINITY}, none = {RLIM_INFINITY, RLIM_INFINITY};
 	signal(SIGXFSZ, SIG_IGN);
@@ -237,25 +232,14 @@ START_TEST(full)
 	ck_assert_uint_eq(done, UNITS);
 	remove_all(1);
 }
-END_TEST
 
 int main(void)
 {
 	char dir[] = "/tmp/test_results.XXXXXX";
-	Suite *suite = suite_create("results");
-	TCase *tc = tcase_create("results");
 
 	if (!mkdtemp(dir) || chdir(dir))
 		return EXIT_FAILURE;
-	tcase_add_loop_test(tc, any_number_any_order, 0, 2);
-	tcase_add_test(tc, goes_on);
-	tcase_add_loop_test(tc, twice, 0, 2);
-	tcase_add_test(tc, of_another_shard);
-	tcase_add_test(tc, not_kept);
-	tcase_add_test(tc, full);
-	tcase_set_timeout(tc, 60);
-	suite_add_tcase(suite, tc);
-	int failed = run_suite(suite);
+	int failed = run_suite(listed_suite("results", NULL, NULL));
 	rmdir(dir);
 	return failed;
 }

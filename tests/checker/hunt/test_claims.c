@@ -49,7 +49,7 @@ static void run_case(const struct claim_case *test, const struct claim_budget *b
 
 /* --- the file that is compiled in --- */
 
-START_TEST(compiled_in)
+TEST(compiled_in)
 {
 	static const char *const ids[] = {
 		"P1",	 "P2",	  "P3",	   "P4",    "P5",    "P6",    "P7",    "P28",	"P29",
@@ -70,11 +70,10 @@ START_TEST(compiled_in)
 	ck_assert_str_ne(p1->test[0].file, p1->test[1].file);
 	claims_free(&c);
 }
-END_TEST
 
 /* --- reading --- */
 
-START_TEST(reads)
+TEST(reads)
 {
 	struct claims c;
 	read_good(&c, "# a comment\n\n"
@@ -131,7 +130,6 @@ START_TEST(reads)
 	ck_assert_str_eq(inert->why, "nothing depends on it");
 	claims_free(&c);
 }
-END_TEST
 
 #define HEAD "claim A\nsource s\nsays y\n"
 
@@ -190,7 +188,7 @@ static const struct {
 	{"knob inert erda repair=cond\n", 1, "expected a sentence at the end"},
 };
 
-START_TEST(bad_text)
+TESTS(bad_text, ROWS_OF(bad_texts))
 {
 	struct claims c;
 	struct claims_error where;
@@ -202,11 +200,10 @@ START_TEST(bad_text)
 		      bad_texts[_i].text);
 	ck_assert_ptr_null(c.text); /* nothing to free */
 }
-END_TEST
 
 /* --- verdicts --- */
 
-START_TEST(judges)
+TEST(judges)
 {
 	struct claim_case pass = {.kind = CLAIM_PASS}, fail = {.kind = CLAIM_FAIL},
 			  count = {.kind = CLAIM_COUNT};
@@ -224,9 +221,8 @@ START_TEST(judges)
 	ck_assert_int_eq(claim_judge(&count, &broke), CLAIM_AS_EXPECTED);
 	ck_assert_int_eq(claim_judge(&count, &error), CLAIM_UNSURE);
 }
-END_TEST
 
-START_TEST(adds)
+TEST(adds)
 {
 	struct claim_result sum = {0};
 	const struct claim_result late = {
@@ -243,7 +239,6 @@ START_TEST(adds)
 	ck_assert_uint_eq(sum.run, 9);
 	ck_assert_uint_eq(sum.states, 16);
 }
-END_TEST
 
 /* Expectations, right and wrong, and what running them says. */
 static const struct {
@@ -269,7 +264,7 @@ static const struct {
 	{"fail FSCK efactory bug=key_unflushed domain=wsp : w : 20", CLAIM_DIFFERS},
 };
 
-START_TEST(runs_cases)
+TESTS(runs_cases, ROWS_OF(runs))
 {
 	struct claims c;
 	struct claim_result sum;
@@ -279,10 +274,9 @@ START_TEST(runs_cases)
 		      runs[_i].test);
 	claims_free(&c);
 }
-END_TEST
 
 /* A budget that ends before the runs do leaves open what was not seen. */
-START_TEST(small_budget)
+TEST(small_budget)
 {
 	const struct claim_budget small = {.seed = 1, .states = 3};
 	struct claims c;
@@ -293,9 +287,8 @@ START_TEST(small_budget)
 	ck_assert_int_eq(claim_judge(&c.claim[0].test[0], &sum), CLAIM_UNSURE);
 	claims_free(&c);
 }
-END_TEST
 
-START_TEST(counts)
+TEST(counts)
 {
 	struct claims c;
 	struct claim_result sum;
@@ -311,9 +304,8 @@ START_TEST(counts)
 	ck_assert_uint_gt(sum.states, 0);
 	claims_free(&c);
 }
-END_TEST
 
-START_TEST(smallest)
+TEST(smallest)
 {
 	struct claims c;
 	struct claim_result sum;
@@ -333,7 +325,6 @@ START_TEST(smallest)
 	claims_free(&c);
 	free(out);
 }
-END_TEST
 
 /* --- switches --- */
 
@@ -357,7 +348,7 @@ static const struct {
 	{"inert efactory meta_one_flush=on it does nothing", false},
 };
 
-START_TEST(runs_lines)
+TEST(runs_lines)
 {
 	char text[2048] = "claim X\nsource s\nsays y\nopen z\n";
 	struct claims c;
@@ -385,10 +376,9 @@ START_TEST(runs_lines)
 	sensitivity_free(&f);
 	claims_free(&c);
 }
-END_TEST
 
 /* The file speaks of each value of each switch. */
-START_TEST(all_values)
+TEST(all_values)
 {
 	const struct tm_store *store;
 	unsigned values = 0;
@@ -404,27 +394,8 @@ START_TEST(all_values)
 	ck_assert_uint_gt(values, 50);
 	claims_free(&c);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("claims");
-	TCase *reading = tcase_create("reading"), *running = tcase_create("running"),
-	      *switches = tcase_create("switches");
-	tcase_add_test(reading, compiled_in);
-	tcase_add_test(reading, reads);
-	tcase_add_loop_test(reading, bad_text, 0, COUNT(bad_texts));
-	tcase_add_test(running, judges);
-	tcase_add_test(running, adds);
-	tcase_add_loop_test(running, runs_cases, 0, COUNT(runs));
-	tcase_add_test(running, small_budget);
-	tcase_add_test(running, counts);
-	tcase_add_test(running, smallest);
-	suite_add_tcase(suite, reading);
-	tcase_add_test(reading, all_values);
-	tcase_set_timeout(switches, 300);
-	tcase_add_test(switches, runs_lines);
-	suite_add_tcase(suite, running);
-	suite_add_tcase(suite, switches);
-	return run_suite(suite);
+	return run_suite(listed_suite("claims", NULL, NULL));
 }

@@ -12,7 +12,7 @@
 
 static const struct soak_options plain = {.seed = 7};
 
-START_TEST(rounds_differ)
+TEST(rounds_differ)
 {
 	unsigned hardware = 0, ycsb = 0, erda = 0, lin = 0, from_right = 0;
 
@@ -48,9 +48,8 @@ START_TEST(rounds_differ)
 	ck_assert_uint_gt(lin, ROUNDS / 40);
 	ck_assert_uint_gt(from_right, ROUNDS / 20);
 }
-END_TEST
 
-START_TEST(round_is_deterministic)
+TEST(round_is_deterministic)
 {
 	for (uint64_t round = 3; round < 3 + rounds(3); round++) {
 		struct soak_result r[2];
@@ -68,10 +67,9 @@ START_TEST(round_is_deterministic)
 		ck_assert_mem_eq(&r[0], &r[1], sizeof(r[0]));
 	}
 }
-END_TEST
 
 /* With a bug of the memory something breaks soon, and its smallest case replays. */
-START_TEST(break_is_found)
+TEST(break_is_found)
 {
 	const struct soak_options o = {.seed = 1, .knob = {"mutant=pm_fence_one"}, .knobs = 1};
 	struct replay_outcome *again = malloc(sizeof(*again));
@@ -97,9 +95,8 @@ START_TEST(break_is_found)
 	free(ex);
 	free(again);
 }
-END_TEST
 
-START_TEST(growth_takes_rounds)
+TEST(growth_takes_rounds)
 {
 	struct soak_totals t = {.rounds = SOAK_FEW_ROUNDS, .early_kib = 20000, .late_kib = 90000};
 	ck_assert(soak_grows(&t));
@@ -109,18 +106,8 @@ START_TEST(growth_takes_rounds)
 	t.rounds--; /* caches may still fill */
 	ck_assert(!soak_grows(&t));
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("soak");
-	TCase *tc = tcase_create("soak");
-
-	tcase_set_timeout(tc, 600);
-	tcase_add_test(tc, rounds_differ);
-	tcase_add_test(tc, round_is_deterministic);
-	tcase_add_test(tc, break_is_found);
-	tcase_add_test(tc, growth_takes_rounds);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("soak", NULL, NULL));
 }

@@ -297,7 +297,7 @@ static void bits_name(unsigned bits, char *text, size_t len)
 			snprintf(text + strlen(text), len - strlen(text), " %s", contract_name(c));
 }
 
-START_TEST(tiny_histories)
+TESTS(tiny_histories, sizeof(rows) / sizeof(rows[0]))
 {
 	const struct row *row = &rows[_i];
 	int32_t lower_bound[3];
@@ -324,10 +324,9 @@ START_TEST(tiny_histories)
 			ck_assert(out[c].op == -1 && out[c].against == -1);
 	}
 }
-END_TEST
 
 /* The pairs with which a failure is explained: the texts of the two operations. */
-START_TEST(pairs)
+TEST(pairs)
 {
 	static const struct {
 		struct row row;
@@ -364,9 +363,8 @@ START_TEST(pairs)
 			      told[i].row.name, out[told[i].contract].against);
 	}
 }
-END_TEST
 
-START_TEST(others_are_left_untouched)
+TEST(others_are_left_untouched)
 {
 	const struct row row = {"", "x1 x2 x?2 # x?1", 0};
 	struct verdict out[TM_CONTRACTS];
@@ -381,7 +379,6 @@ START_TEST(others_are_left_untouched)
 		if (c != TM_DUR)
 			ck_assert_int_eq(out[c].op, 0x5555);
 }
-END_TEST
 
 /*
  * The definitions, literally.
@@ -733,7 +730,7 @@ static void same_verdict(const struct history *h, const struct verdict *a, const
 	}
 }
 
-START_TEST(random_histories)
+TESTS(random_histories, 4)
 {
 	unsigned seen[TM_LIVE][2] = {{0}};
 	static struct judge j;
@@ -786,9 +783,8 @@ START_TEST(random_histories)
 			      "%s: holds %u, broken %u: a weak test", contract_name(c), seen[c][0],
 			      seen[c][1]);
 }
-END_TEST
 
-START_TEST(hash_and_rewind)
+TEST(hash_and_rewind)
 {
 	struct history h = {0}, g = {0};
 	struct history_mark mark, later;
@@ -825,7 +821,6 @@ START_TEST(hash_and_rewind)
 		ck_assert_int_ge(history_invoke(&h, 1, HISTORY_GET, 1), 0);
 	ck_assert_int_eq(history_invoke(&h, 1, HISTORY_GET, 1), -ENOSPC);
 }
-END_TEST
 
 /*
  * Long histories: each operation takes effect at one random moment of its time.
@@ -868,7 +863,7 @@ static void long_history(struct history *h, unsigned keys, unsigned clients, uns
 	history_crash(h);
 }
 
-START_TEST(long_histories)
+TESTS(long_histories, 6)
 {
 	static const struct {
 		unsigned keys, clients, ops;
@@ -920,10 +915,9 @@ START_TEST(long_histories)
 	ck_assert_uint_ge(mono, h.keys / 2);
 	ck_assert_uint_ge(buf, h.keys / 2);
 }
-END_TEST
 
 /* More open operations than the search has room for: it says so, and does not guess. */
-START_TEST(out_of_room)
+TEST(out_of_room)
 {
 	struct verdict out[TM_CONTRACTS];
 	static struct history h;
@@ -942,10 +936,9 @@ START_TEST(out_of_room)
 	ck_assert(out[TM_LIN].unsure && out[TM_DUR].unsure && out[TM_BUF].unsure);
 	ck_assert(!out[TM_MONO].unsure);
 }
-END_TEST
 
 /* Beyond 64 updates of a key: no closure, but no false alarm either. */
-START_TEST(many_updates)
+TEST(many_updates)
 {
 	struct verdict out[TM_CONTRACTS];
 	static struct history h;
@@ -968,10 +961,9 @@ START_TEST(many_updates)
 		ck_assert(out[TM_DUR].broken);
 	}
 }
-END_TEST
 
 /* Which contracts the explorer judges when. */
-START_TEST(judged_when)
+TEST(judged_when)
 {
 	ck_assert_uint_eq(CONTRACTS_IN_RUN, RDA | LIN | NORES | OK | TM_BIT(TM_OWN));
 	ck_assert_uint_eq(CONTRACTS_AFTER_CRASH,
@@ -986,24 +978,8 @@ START_TEST(judged_when)
 	}
 	ck_assert_int_lt(contract_parse("RD"), 0);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("history");
-	TCase *table = tcase_create("table"), *random = tcase_create("random");
-
-	tcase_add_loop_test(table, tiny_histories, 0, sizeof(rows) / sizeof(rows[0]));
-	tcase_add_test(table, judged_when);
-	tcase_add_test(table, pairs);
-	tcase_add_test(table, others_are_left_untouched);
-	tcase_add_test(table, hash_and_rewind);
-	tcase_add_test(table, out_of_room);
-	tcase_add_test(table, many_updates);
-	tcase_add_loop_test(random, random_histories, 0, 4);
-	tcase_add_loop_test(random, long_histories, 0, 6);
-	tcase_set_timeout(random, 120);
-	suite_add_tcase(suite, table);
-	suite_add_tcase(suite, random);
-	return run_suite(suite);
+	return run_suite(listed_suite("history", NULL, NULL));
 }

@@ -231,7 +231,7 @@ static void same(struct bench *b, uint64_t seed, unsigned machine)
 	}
 }
 
-START_TEST(as_of_any_keys_and_values)
+TEST(as_of_any_keys_and_values)
 {
 	const uint64_t histories = rounds(2000);
 	memset(counted, 0, sizeof(counted));
@@ -260,7 +260,6 @@ START_TEST(as_of_any_keys_and_values)
 			      counted[2] > histories / 60,
 		      "broken: %u %u %u", counted[0], counted[1], counted[2]);
 }
-END_TEST
 
 /* --- a counter --- */
 
@@ -311,7 +310,7 @@ static struct verdict judge(struct bench *b, unsigned machine, enum tm_contract 
 }
 
 /* What a reader sees after a power failure that caught one of three additions in flight. */
-START_TEST(a_counter)
+TEST(a_counter)
 {
 	static const struct {
 		uint64_t n;
@@ -353,9 +352,8 @@ START_TEST(a_counter)
 	ck_assert_int_eq(judge(&b, 2, TM_DUR).op, late);
 	close_bench(&b);
 }
-END_TEST
 
-START_TEST(begins_as_the_model_says)
+TEST(begins_as_the_model_says)
 {
 	struct bench b;
 	open_bench(&b, &from_keys, NULL);
@@ -368,10 +366,9 @@ START_TEST(begins_as_the_model_says)
 	ck_assert_int_eq(judge(&b, 0, TM_LIN).op, op);
 	close_bench(&b);
 }
-END_TEST
 
 /* More operations are open than can be followed: nothing is claimed. */
-START_TEST(too_many_are_open)
+TEST(too_many_are_open)
 {
 	struct bench b;
 	open_bench(&b, &counter, NULL);
@@ -382,7 +379,6 @@ START_TEST(too_many_are_open)
 	ck_assert(v.unsure && !v.broken);
 	close_bench(&b);
 }
-END_TEST
 
 /* --- a judge --- */
 
@@ -401,7 +397,7 @@ static void sees(const struct tm_history *h, struct tm_judgement *judgement)
 	judgement->broken(judgement, 0, "and this does not count");
 }
 
-START_TEST(a_judge_sees_all)
+TEST(a_judge_sees_all)
 {
 	struct bench b;
 	open_bench(&b, NULL, sees);
@@ -415,9 +411,8 @@ START_TEST(a_judge_sees_all)
 	ck_assert_str_eq(own_judge_why(b.own), "42 was read");
 	close_bench(&b);
 }
-END_TEST
 
-START_TEST(failures_of_operations)
+TEST(failures_of_operations)
 {
 	struct bench b;
 	open_bench(&b, &counter, NULL);
@@ -429,20 +424,8 @@ START_TEST(failures_of_operations)
 	ck_assert_int_eq(judge(&b, 0, TM_OK).op, op);
 	close_bench(&b);
 }
-END_TEST
 
-int main(int argc, char **argv)
+int main(void)
 {
-	Suite *s = suite_create("own");
-	TCase *t = tcase_create("own");
-	(void)argc, (void)argv;
-	tcase_add_test(t, as_of_any_keys_and_values);
-	tcase_add_test(t, a_counter);
-	tcase_add_test(t, begins_as_the_model_says);
-	tcase_add_test(t, too_many_are_open);
-	tcase_add_test(t, a_judge_sees_all);
-	tcase_add_test(t, failures_of_operations);
-	tcase_set_timeout(t, 60);
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	return run_suite(listed_suite("own", NULL, NULL));
 }

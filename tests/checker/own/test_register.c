@@ -4,11 +4,11 @@
  * compare-and-set, answers that never came. And what is left of those that no order explains is
  * none either, though each of its operations could not go.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "checker/own/register.h"
+#include "tests/suite.h"
 
 #define OPS_MAX 8
 
@@ -105,7 +105,7 @@ static void try_history(const struct register_op *op, unsigned n)
 	}
 }
 
-START_TEST(every_order)
+TESTS(every_order, 2)
 {
 	struct register_op op[OPS_MAX];
 	for (unsigned seed = 0; seed < 1500; seed++) {
@@ -113,10 +113,9 @@ START_TEST(every_order)
 		try_history(op, draw_history(op, 2 + draw(OPS_MAX - 2), _i == 1));
 	}
 }
-END_TEST
 
 /* The values that may be there if the power fails: as if a GET of each came then. */
-START_TEST(after_a_failure)
+TEST(after_a_failure)
 {
 	struct register_op op[OPS_MAX + 1];
 	for (unsigned seed = 0; seed < 1500; seed++) {
@@ -147,19 +146,8 @@ START_TEST(after_a_failure)
 		model_set_free(&s.set);
 	}
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("register");
-	TCase *tests = tcase_create("register");
-	suite_add_tcase(suite, tests);
-	tcase_set_timeout(tests, 600);
-	tcase_add_loop_test(tests, every_order, 0, 2);
-	tcase_add_test(tests, after_a_failure);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+	return run_suite(listed_suite("register", NULL, NULL));
 }

@@ -298,7 +298,7 @@ static void read_row(int i, struct trace *t)
 	fclose(in);
 }
 
-START_TEST(request_is_told)
+TESTS(request_is_told, sizeof(table) / sizeof(table[0]))
 {
 	struct explorer *ex = malloc(sizeof(*ex));
 	struct replay_outcome *out = calloc(1, sizeof(*out));
@@ -327,13 +327,8 @@ START_TEST(request_is_told)
 	free(out);
 	free(ex);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("cause requests");
-	TCase *tc = tcase_create("cause requests");
-	tcase_add_loop_test(tc, request_is_told, 0, sizeof(table) / sizeof(table[0]));
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("cause requests", NULL, NULL));
 }

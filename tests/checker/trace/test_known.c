@@ -23,7 +23,7 @@ static struct blame blame_of(const char *words)
 	return b;
 }
 
-START_TEST(words_come_back)
+TEST(words_come_back)
 {
 	static const struct tm_region region[] = {{"table", 0, 64}, {"log", 64, 64}};
 	static const char *const rows[] = {
@@ -45,9 +45,8 @@ START_TEST(words_come_back)
 		ck_assert_mem_eq(&b, &c, sizeof(b));
 	}
 }
-END_TEST
 
-START_TEST(mistakes_are_told)
+TEST(mistakes_are_told)
 {
 	static const struct {
 		const char *words, *wrong;
@@ -72,9 +71,8 @@ START_TEST(mistakes_are_told)
 		ck_assert_msg(wrong && strstr(wrong, bad[i].wrong), "%s: %s", bad[i].words, wrong);
 	}
 }
-END_TEST
 
-START_TEST(more_of_the_same_is_the_same)
+TEST(more_of_the_same_is_the_same)
 {
 	struct blame lost = blame_of("DUR value put lost:log:nic:put:own"),
 		     more = blame_of("DUR value put open again lost:log:nic:put:own "
@@ -99,9 +97,8 @@ START_TEST(more_of_the_same_is_the_same)
 	ck_assert_mem_eq(&open, &kept, sizeof(kept));
 	ck_assert(!blame_includes(&lost, &kept));
 }
-END_TEST
 
-START_TEST(too_many_parts_are_not_judged)
+TEST(too_many_parts_are_not_judged)
 {
 	static const char *const regions[] = {"a", "b", "c", "d", "e", "f", "g"};
 	struct known known;
@@ -114,9 +111,8 @@ START_TEST(too_many_parts_are_not_judged)
 	known_nothing(store_find("efactory"), "default", "default", &known);
 	ck_assert(known_explains(&known, &b, NULL));
 }
-END_TEST
 
-START_TEST(what_is_compared)
+TEST(what_is_compared)
 {
 	const struct tm_store *store = store_find("efactory");
 	struct known known;
@@ -154,10 +150,9 @@ START_TEST(what_is_compared)
 	known_find(store_find("erda"), "live", "mtu=256", &known);
 	ck_assert_uint_eq(known.compared, 0);
 }
-END_TEST
 
 /* What a variant breaks by design, or does not promise, hides no other cause either. */
-START_TEST(each_variant_is_compared)
+TEST(each_variant_is_compared)
 {
 	unsigned variants = 0;
 	for (unsigned i = 0; stores[i]; i++)
@@ -172,7 +167,6 @@ START_TEST(each_variant_is_compared)
 		}
 	ck_assert_uint_gt(variants, 30);
 }
-END_TEST
 
 /* The default variant, but with its knob `bug` set. */
 static struct campaign campaign_with(const char *store, const char *bug,
@@ -231,7 +225,7 @@ static void check_minimized(const struct campaign *c, unsigned contract)
 	free(failures);
 }
 
-START_TEST(hidden_bugs_are_surprises)
+TESTS(hidden_bugs_are_surprises, HIDDEN)
 {
 	const unsigned k = hidden[_i].contract;
 	struct campaign bug = campaign_with(hidden[_i].store, hidden[_i].bug, hidden[_i].workload);
@@ -247,10 +241,9 @@ START_TEST(hidden_bugs_are_surprises)
 	campaign_free(&none);
 	campaign_free(&bug);
 }
-END_TEST
 
 /* A bug whose breaks have a cause that the design has as well, but in more runs. */
-START_TEST(frequent_breaks_are_surprises)
+TEST(frequent_breaks_are_surprises)
 {
 	static const char *const workload[] = {"w-d-r", "d-wr", "d-w", NULL};
 	static const char row[] = "* DUR value delete others";
@@ -287,10 +280,9 @@ START_TEST(frequent_breaks_are_surprises)
 	campaign_free(&bug);
 	campaign_free(&none);
 }
-END_TEST
 
 /* Nor does it matter whether what comes of an image is known. */
-START_TEST(processes_change_nothing)
+TEST(processes_change_nothing)
 {
 	static const char *const workload[] = {"w", "w-r", "d-rr", NULL};
 	struct campaign c[3];
@@ -314,23 +306,8 @@ START_TEST(processes_change_nothing)
 	for (unsigned i = 0; i < 3; i++)
 		campaign_free(&c[i]);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("known");
-	TCase *tc = tcase_create("known");
-
-	tcase_set_timeout(tc, 300);
-	tcase_add_test(tc, words_come_back);
-	tcase_add_test(tc, mistakes_are_told);
-	tcase_add_test(tc, more_of_the_same_is_the_same);
-	tcase_add_test(tc, too_many_parts_are_not_judged);
-	tcase_add_test(tc, what_is_compared);
-	tcase_add_test(tc, each_variant_is_compared);
-	tcase_add_loop_test(tc, hidden_bugs_are_surprises, 0, HIDDEN);
-	tcase_add_test(tc, frequent_breaks_are_surprises);
-	tcase_add_test(tc, processes_change_nothing);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("known", NULL, NULL));
 }

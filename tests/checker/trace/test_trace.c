@@ -141,7 +141,7 @@ static const struct {
 	 "broken RDA: 100% mixed, \"quotes\" and 'more'\n"},
 };
 
-START_TEST(round_trip)
+TESTS(round_trip, ROWS_OF(full))
 {
 	char *text = full_trace(full[_i].store, full[_i].variant, full[_i].knob, full[_i].verdict);
 	struct trace t;
@@ -160,10 +160,9 @@ START_TEST(round_trip)
 	free(text);
 	trace_free(&t);
 }
-END_TEST
 
 /* Every variant of every store. */
-START_TEST(variants)
+TESTS(variants, ROWS_OF(stores))
 {
 	for (const struct tm_variant *v = stores[_i]->variants; v->name; v++) {
 		char *text = full_trace(stores[_i]->name, v->name, "", BROKEN);
@@ -171,10 +170,9 @@ START_TEST(variants)
 		free(text);
 	}
 }
-END_TEST
 
 /* Every value of every knob, of store and hardware. */
-START_TEST(knobs)
+TESTS(knobs, ROWS_OF(stores))
 {
 	struct setup s;
 	struct deviations none = {0};
@@ -216,9 +214,8 @@ START_TEST(knobs)
 			}
 		}
 }
-END_TEST
 
-START_TEST(contracts)
+TEST(contracts)
 {
 	for (int c = 0; c < TM_CONTRACTS; c++) {
 		char text[512];
@@ -232,13 +229,12 @@ START_TEST(contracts)
 	ck_assert_int_eq(contract_parse("mono"), -EINVAL);
 	ck_assert_int_eq(contract_parse("MONOX"), -EINVAL);
 }
-END_TEST
 
 /* --- by hand --- */
 
 static const char plain[] = HEAD "variant default\n" CONFIG BODY POWER BROKEN;
 
-START_TEST(edited)
+TEST(edited)
 {
 	/* Comments, blanks, CRLF, and all that has a default left out. */
 	assert_prints(
@@ -256,10 +252,9 @@ START_TEST(edited)
 	/* A knob set back to what it is anyway. */
 	assert_prints(HEAD "knob seg=large\n" BODY POWER BROKEN, plain);
 }
-END_TEST
 
 /* A verdict is one line of printable text, whatever it was. */
-START_TEST(verdicts)
+TEST(verdicts)
 {
 	static const struct {
 		const char *verdict, *line;
@@ -296,10 +291,9 @@ START_TEST(verdicts)
 	free(text);
 	trace_free(&t);
 }
-END_TEST
 
 /* The longest workload that a run can have. */
-START_TEST(large)
+TEST(large)
 {
 	char *text = NULL;
 	size_t len;
@@ -314,7 +308,6 @@ START_TEST(large)
 	assert_prints(text, text);
 	free(text);
 }
-END_TEST
 
 /* --- bad traces --- */
 
@@ -474,7 +467,7 @@ static const struct {
 	{"\xef\xbb\xbf" HEAD, 1, "not a trace"},
 };
 
-START_TEST(bad_traces)
+TESTS(bad_traces, ROWS_OF(bad))
 {
 	struct trace t;
 	struct input_error err;
@@ -487,9 +480,8 @@ START_TEST(bad_traces)
 	ck_assert_ptr_null(t.setup.store);
 	ck_assert_uint_eq(t.deviations.n, 0);
 }
-END_TEST
 
-START_TEST(nul_bytes)
+TEST(nul_bytes)
 {
 	static const char inside[] = HEAD "client 1: get k\0"
 					  "1\n",
@@ -503,10 +495,9 @@ START_TEST(nul_bytes)
 	ck_assert_int_eq(read_bytes(first, sizeof(first) - 1, &t, &err), -EINVAL);
 	ck_assert_uint_eq(err.line, 1);
 }
-END_TEST
 
 /* Long lines, and long files of short lines, up to what is allowed and beyond. */
-START_TEST(long_lines)
+TEST(long_lines)
 {
 	size_t limit = TRACE_LINE_MAX, room = 4u << 20, tail = strlen(BODY BROKEN),
 	       head = strlen(HEAD);
@@ -541,7 +532,6 @@ START_TEST(long_lines)
 	}
 	free(text);
 }
-END_TEST
 
 static void assert_too_large(const char *line, int times, unsigned at, const char *message)
 {
@@ -562,16 +552,15 @@ static void assert_too_large(const char *line, int times, unsigned at, const cha
 	free(text);
 }
 
-START_TEST(too_large)
+TEST(too_large)
 {
 	assert_too_large(", get k1", HISTORY_OPS, 3,
 			 "expected at most 4096 operations of all clients together");
 	assert_too_large(", get k1", HISTORY_OPS - 1, 3,
 			 "4120 operations, those of loading and of reading back included");
 }
-END_TEST
 
-START_TEST(too_many_deviations)
+TEST(too_many_deviations)
 {
 	char *text = NULL;
 	size_t len;
@@ -589,10 +578,9 @@ START_TEST(too_many_deviations)
 	ck_assert_str_eq(err.message, "more than 4096 deviations");
 	free(text);
 }
-END_TEST
 
 /* Each beginning of a trace is an error, and nothing worse. */
-START_TEST(every_prefix)
+TEST(every_prefix)
 {
 	char *text = full_trace("erda", "two_stores", "knob repair=cond\n", BROKEN);
 	struct trace t;
@@ -603,10 +591,9 @@ START_TEST(every_prefix)
 			ck_abort_msg("the first %zu bytes", len);
 	free(text);
 }
-END_TEST
 
 /* Each byte in turn is another one: an error, or a trace that can be written. */
-START_TEST(every_byte)
+TEST(every_byte)
 {
 	static const char other[] = "0 \n:9#\xff";
 	char *text = full_trace("efactory", "get_no_crc", "", BROKEN);
@@ -628,7 +615,6 @@ START_TEST(every_byte)
 	}
 	free(text);
 }
-END_TEST
 
 /* --- files --- */
 
@@ -678,7 +664,7 @@ static void in_folder(const char *name, char path[128])
 	snprintf(path, 128, "%s/%s", folder, name);
 }
 
-START_TEST(saves)
+TEST(saves)
 {
 	char path[128];
 	struct trace t;
@@ -695,9 +681,8 @@ START_TEST(saves)
 	}
 	ck_assert_uint_eq(empty_folder(), 1);
 }
-END_TEST
 
-START_TEST(saves_beside_leftovers)
+TEST(saves_beside_leftovers)
 {
 	char path[128], left[160];
 
@@ -708,10 +693,9 @@ START_TEST(saves_beside_leftovers)
 	ck_assert_int_eq(access(left, F_OK), 0); /* not ours */
 	ck_assert_uint_eq(empty_folder(), 2);
 }
-END_TEST
 
 /* A full disk, as a file size limit makes one: the old trace stays, nothing else does. */
-START_TEST(disk_full)
+TEST(disk_full)
 {
 	char path[128];
 	struct trace t;
@@ -734,10 +718,9 @@ START_TEST(disk_full)
 	trace_free(&t);
 	ck_assert_uint_eq(empty_folder(), 1);
 }
-END_TEST
 
 /* Written to a device that is always full: the error comes with the flush. */
-START_TEST(device_full)
+TEST(device_full)
 {
 	struct trace t;
 	FILE *out = fopen("/dev/full", "w");
@@ -752,9 +735,8 @@ START_TEST(device_full)
 	ck_assert_int_eq(save("/dev/full"), -EEXIST); /* not replaced */
 	ck_assert_int_eq(access("/dev/full", F_OK), 0);
 }
-END_TEST
 
-START_TEST(unwritable)
+TEST(unwritable)
 {
 	char path[128];
 
@@ -770,9 +752,8 @@ START_TEST(unwritable)
 	ck_assert_int_eq(chmod(folder, 0700), 0);
 	ck_assert_uint_eq(empty_folder(), 0);
 }
-END_TEST
 
-START_TEST(unreadable)
+TEST(unreadable)
 {
 	char path[128];
 	struct trace t;
@@ -792,48 +773,8 @@ START_TEST(unreadable)
 	ck_assert_int_eq(trace_read(path, &t, find_store, &err), -EACCES);
 	ck_assert_str_eq(err.message, "cannot be opened: Permission denied");
 }
-END_TEST
-
-static TCase *texts(void)
-{
-	TCase *tc = tcase_create("texts");
-
-	tcase_add_loop_test(tc, round_trip, 0, COUNT(full));
-	tcase_add_loop_test(tc, variants, 0, COUNT(stores));
-	tcase_add_loop_test(tc, knobs, 0, COUNT(stores));
-	tcase_add_test(tc, contracts);
-	tcase_add_test(tc, edited);
-	tcase_add_test(tc, verdicts);
-	tcase_add_test(tc, large);
-	tcase_add_loop_test(tc, bad_traces, 0, COUNT(bad));
-	tcase_add_test(tc, nul_bytes);
-	tcase_add_test(tc, long_lines);
-	tcase_add_test(tc, too_large);
-	tcase_add_test(tc, too_many_deviations);
-	tcase_add_test(tc, every_prefix);
-	tcase_add_test(tc, every_byte);
-	return tc;
-}
-
-static TCase *files(void)
-{
-	TCase *tc = tcase_create("files");
-
-	tcase_add_checked_fixture(tc, make_folder, remove_folder);
-	tcase_add_test(tc, saves);
-	tcase_add_test(tc, saves_beside_leftovers);
-	tcase_add_test(tc, disk_full);
-	tcase_add_test(tc, device_full);
-	tcase_add_test(tc, unwritable);
-	tcase_add_test(tc, unreadable);
-	return tc;
-}
 
 int main(void)
 {
-	Suite *suite = suite_create("trace");
-
-	suite_add_tcase(suite, texts());
-	suite_add_tcase(suite, files());
-	return run_suite(suite);
+	return run_suite(listed_suite("trace", make_folder, remove_folder));
 }

@@ -78,7 +78,7 @@ static void check_told(const char *why)
 	ck_assert_int_eq(unlink(WRONG_TRACE), 0);
 }
 
-START_TEST(unit)
+TEST(unit)
 {
 	struct campaign c = broken_campaign();
 	struct campaign_unit u = {0};
@@ -94,9 +94,8 @@ START_TEST(unit)
 	check_told(u.why);
 	campaign_free(&c);
 }
-END_TEST
 
-START_TEST(again)
+TEST(again)
 {
 	struct campaign c = broken_campaign();
 	struct campaign_break which = first_break(&c);
@@ -110,9 +109,8 @@ START_TEST(again)
 	check_broken(&run);
 	campaign_free(&c);
 }
-END_TEST
 
-START_TEST(shrinker)
+TEST(shrinker)
 {
 	struct campaign c = broken_campaign();
 	const struct campaign_break which = first_break(&c);
@@ -130,9 +128,8 @@ START_TEST(shrinker)
 	check_broken(&run);
 	campaign_free(&c);
 }
-END_TEST
 
-START_TEST(minimizer)
+TEST(minimizer)
 {
 	struct campaign c = broken_campaign();
 	struct minimized *found = calloc(1, sizeof(*found));
@@ -147,10 +144,9 @@ START_TEST(minimizer)
 	free(found);
 	campaign_free(&c);
 }
-END_TEST
 
 /* A replay looks at all images of the run for KEEP. Few are enough in some workload. */
-START_TEST(replayed)
+TEST(replayed)
 {
 	const struct deviations none = {0};
 	struct replay_outcome *out = malloc(sizeof(*out));
@@ -175,9 +171,8 @@ START_TEST(replayed)
 	free(ex);
 	free(out);
 }
-END_TEST
 
-START_TEST(fuzzer)
+TEST(fuzzer)
 {
 	const struct fuzz_options o = {.seed = 1, .runs = 4000, .jobs = 1};
 	const char *expected;
@@ -194,9 +189,8 @@ START_TEST(fuzzer)
 	check_told(f.why);
 	fuzz_close(&f);
 }
-END_TEST
 
-START_TEST(soaking)
+TEST(soaking)
 {
 	const struct soak_options o = {.seed = 1, .knob = {TREE_BUG}, .knobs = 1};
 	unsigned wrong = 0;
@@ -215,10 +209,9 @@ START_TEST(soaking)
 	}
 	ck_assert_uint_gt(wrong, 0);
 }
-END_TEST
 
 /* A canary of a store may name a knob: so the mutant can be on in a search for seeded bugs. */
-START_TEST(seeded_bugs)
+TEST(seeded_bugs)
 {
 	const struct expect_canary with = {
 		.store = "efactory", .variant = "one_flush", .workload = NULL, .knob = TREE_BUG};
@@ -232,14 +225,13 @@ START_TEST(seeded_bugs)
 	ck_assert_int_eq(mutant_search(&m, &o, &r), -ENOTRECOVERABLE);
 	check_told(r.text);
 }
-END_TEST
 
 static const char claims_text[] = "claim X\n"
 				  "source nobody\n"
 				  "says nothing is torn\n"
 				  "case pass RDA efactory " TREE_BUG " : w1r2-w2r1\n";
 
-START_TEST(claimed)
+TEST(claimed)
 {
 	struct claims claims;
 	struct claims_error where = {0};
@@ -253,28 +245,14 @@ START_TEST(claimed)
 	claims_run_free(&r);
 	claims_free(&claims);
 }
-END_TEST
 
 int main(void)
 {
 	char dir[] = "/tmp/tidemark-wrong-XXXXXX";
-	Suite *suite = suite_create("wrong");
-	TCase *tc = tcase_create("wrong");
 
 	if (!mkdtemp(dir) || chdir(dir))
-		return 1;
-	tcase_set_timeout(tc, 300);
-	tcase_add_test(tc, unit);
-	tcase_add_test(tc, again);
-	tcase_add_test(tc, shrinker);
-	tcase_add_test(tc, minimizer);
-	tcase_add_test(tc, replayed);
-	tcase_add_test(tc, fuzzer);
-	tcase_add_test(tc, soaking);
-	tcase_add_test(tc, seeded_bugs);
-	tcase_add_test(tc, claimed);
-	suite_add_tcase(suite, tc);
-	int status = run_suite(suite);
+		return EXIT_FAILURE;
+	int failed = run_suite(listed_suite("wrong", NULL, NULL));
 	rmdir(dir);
-	return status;
+	return failed;
 }

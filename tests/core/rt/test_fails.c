@@ -467,7 +467,7 @@ static void each_call(void)
 	}
 }
 
-START_TEST(from_an_empty_pool)
+TESTS(from_an_empty_pool, CASES)
 {
 	if (!in_share(_i))
 		return;
@@ -475,10 +475,9 @@ START_TEST(from_an_empty_pool)
 	each_call();
 	close_case();
 }
-END_TEST
 
 /* Until the boot does not fail: then it has no further call. */
-START_TEST(boots_from_what_is_there)
+TESTS(boots_from_what_is_there, CASES)
 {
 	static struct history history;
 	uint8_t *image;
@@ -500,7 +499,6 @@ START_TEST(boots_from_what_is_there)
 	free(image);
 	close_case();
 }
-END_TEST
 
 /* --- who answers --- */
 
@@ -534,7 +532,7 @@ static uint64_t call(struct source *source, bool may_fail)
 }
 
 /* What a seed draws is told, written, read, and happens again. */
-START_TEST(seeds_and_traces)
+TEST(seeds_and_traces)
 {
 	static const struct deviation_names names;
 	struct random_source random = {0};
@@ -572,9 +570,8 @@ START_TEST(seeds_and_traces)
 	deviations_free(&random.taken);
 	sim_free(calls.sim);
 }
-END_TEST
 
-START_TEST(bytes_that_fail_calls)
+TEST(bytes_that_fail_calls)
 {
 	/* The class of clients' deaths with its bit 7: the third call there is. */
 	static const uint8_t third[] = {0x80 | RECORD_POST, 2, 77}, none[] = {RECORD_POST, 2, 77};
@@ -590,10 +587,9 @@ START_TEST(bytes_that_fail_calls)
 	deviations_free(&bytes.taken);
 	sim_free(calls.sim);
 }
-END_TEST
 
 /* With calls=fail one call fails in each further run. */
-START_TEST(systematic_search)
+TEST(systematic_search)
 {
 	const struct search_limits limits = {
 		.faults = 1, .runs = 5000, .depends = search_default.depends};
@@ -622,10 +618,9 @@ START_TEST(systematic_search)
 	 * posts its receive. */
 	ck_assert_uint_eq(runs[1] - runs[0], 6);
 }
-END_TEST
 
 /* A point at which nothing fails in any case is one that is not asked about. */
-START_TEST(every_point)
+TEST(every_point)
 {
 	unsigned fired[FAIL_POINT_COUNT] = {0};
 
@@ -641,20 +636,8 @@ START_TEST(every_point)
 		ck_assert_msg(fired[point], "%s never fails", fail_points[point].name);
 	}
 }
-END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("fails");
-	TCase *tc = tcase_create("all");
-
-	tcase_set_timeout(tc, 200);
-	tcase_add_loop_test(tc, from_an_empty_pool, 0, CASES);
-	tcase_add_loop_test(tc, boots_from_what_is_there, 0, CASES);
-	tcase_add_test(tc, every_point);
-	tcase_add_test(tc, seeds_and_traces);
-	tcase_add_test(tc, bytes_that_fail_calls);
-	tcase_add_test(tc, systematic_search);
-	suite_add_tcase(s, tc);
-	return run_suite(s);
+	return run_suite(listed_suite("fails", NULL, NULL));
 }
