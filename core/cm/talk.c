@@ -415,22 +415,15 @@ static bool asks_again(struct cm_id *id, const struct cm_message *message)
 
 static void take_refusal(struct cm_id *id, const struct cm_message *message)
 {
-	switch (id->state) {
-	case CM_REQ_SENT:
-		if (asks_again(id, message))
-			return;
-		break;
-	case CM_REQ_RCVD:
-	case CM_REP_SENT:
-	case CM_REP_RCVD:
-		break;
-	case CM_ESTABLISHED: /* only at this end: the RTU was lost, and the peer has given up */
-		if (!id->conn.active || !message->local_id || message->reason == CM_REJ_NUMBER)
-			return; /* a late message from before */
-		break;
-	default:
+	if (id->state < CM_REQ_SENT || id->state > CM_ESTABLISHED)
 		return;
-	}
+	/* Only this end is connected: the RTU was lost, and the peer has given up. Other messages
+	 * are late ones from before. */
+	if (id->state == CM_ESTABLISHED &&
+	    (!id->conn.active || !message->local_id || message->reason == CM_REJ_NUMBER))
+		return;
+	if (id->state == CM_REQ_SENT && asks_again(id, message))
+		return;
 	fail(id, RDMA_CM_EVENT_REJECTED, message->reason, message->private_data);
 }
 
@@ -662,20 +655,9 @@ void cm_timed_out(struct cm_id *id)
 
 void cm_peer_ended(struct cm_id *id)
 {
-	switch (id->state) {
-	case CM_REQ_SENT:
-	case CM_REP_SENT:
-	case CM_REP_RCVD:
-		fail(id, RDMA_CM_EVENT_REJECTED, CM_REJ_CONSUMER, NULL);
-		break;
-	case CM_REQ_RCVD:
-		fail(id, RDMA_CM_EVENT_REJECTED, CM_REJ_TIMEOUT, NULL);
-		break;
-	case CM_ESTABLISHED:
-	case CM_DREQ_SENT:
+	if (id->state == CM_ESTABLISHED || id->state == CM_DREQ_SENT)
 		disconnected(id, 0);
-		break;
-	default:
-		break;
-	}
+	else if (id->state >= CM_REQ_SENT && id->state <= CM_REP_RCVD)
+		fail(id, RDMA_CM_EVENT_REJECTED,
+		     id->state == CM_REQ_RCVD ? CM_REJ_TIMEOUT : CM_REJ_CONSUMER, NULL);
 }

@@ -11,6 +11,7 @@
  * A task of the server that retrieves an event works from then on for the client's operation that
  * has brought it, as one does that polls a completion of a received message.
  */
+#include <arpa/inet.h>
 #include <assert.h>
 #include <netdb.h>
 #include "core/cm/ground.h"
@@ -410,20 +411,6 @@ static int route(struct cm_id *id, union ibv_gid *gid, uint8_t *mtu)
 }
 
 /* An IPv4 address by its numbers; any other name is the server's. */
-static uint32_t address_of(const char *node)
-{
-	uint32_t address = 0;
-
-	for (unsigned i = 0; i < 4; i++, node++) {
-		uint64_t part;
-		node = text_digits(node, 255, &part);
-		if (!node || *node != (i < 3 ? '.' : '\0'))
-			return RNIC_ADDRESS(HOST_SERVER);
-		address = address << 8 | (uint32_t)part;
-	}
-	return address;
-}
-
 static int find(const char *node, const char *service, const struct rdma_addrinfo *hints,
 		struct sockaddr_storage *at)
 {
@@ -434,9 +421,10 @@ static int find(const char *node, const char *service, const struct rdma_addrinf
 	if (service && !text_number(service, 0, UINT16_MAX, &port))
 		return EAI_SERVICE;
 	in.sin_port = htons((uint16_t)port);
-	in.sin_addr.s_addr = htonl(node	     ? address_of(node)
-				   : passive ? INADDR_ANY
-					     : INADDR_LOOPBACK);
+	if (!node)
+		in.sin_addr.s_addr = htonl(passive ? INADDR_ANY : INADDR_LOOPBACK);
+	else if (inet_pton(AF_INET, node, &in.sin_addr) != 1)
+		in.sin_addr.s_addr = htonl(RNIC_ADDRESS(HOST_SERVER));
 	cm_copy_address(at, (struct sockaddr *)&in);
 	return 0;
 }
