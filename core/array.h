@@ -36,7 +36,7 @@ static inline bool array_reserve(void **array, size_t n, size_t more, size_t *ro
 		there_;                                                                  \
 	})
 
-/* Room for one more after the n elements of an array whose room nobody keeps: it is the next power
+/* Room for one more after the n elements of an array whose room is not kept: it is the next power
  * of two. The array; NULL: memory is out, and all is as it was. */
 static inline void *array_room_for_one(void *array, size_t n, size_t each)
 {

@@ -14,7 +14,7 @@
  * request then. Completions name the connection that they are of, and those of an earlier one are
  * stale; a queue pair is destroyed at the connection after the next.
  *
- * All is in this header, so that it is compiled like the store: copy it, and change what you like.
+ * All code is in this header, so that it is compiled like the store: copy it, change what you like.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>

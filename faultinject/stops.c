@@ -243,7 +243,7 @@ static bool is_for(const struct stop_point *point, const void *op)
 struct turn {
 	enum stop_group group;
 	unsigned before; /* turns of this group before it, of eight */
-	unsigned k;	 /* DELAY_QUIESCENCE, or who dies */
+	unsigned k;	 /* DELAY_QUIESCENCE, or what dies */
 };
 
 static void hold(const struct stop_point *point, struct random_source *r)

@@ -80,7 +80,7 @@ static bool same_place(const struct litmus_place *a, const struct litmus_place *
 	       a->location == b->location && a->word == b->word;
 }
 
-/* Read a place and see to it that it is observed: its number. */
+/* Read a place, have it observed, and return its number. */
 static uint8_t read_observed(struct litmus_reader *r)
 {
 	struct litmus_test *test = r->test;

@@ -27,8 +27,7 @@
  *	DEEP_SYNC	msync() with MS_SYNC, fsync(), fdatasync(), sync(), syncfs().
  *
  * The log names no threads. Valgrind runs one at a time, and the log has their events in the order
- * in which they ran. That a fence waits for the flushes of its own thread only cannot be said in
- *it.
+ * in which they ran. It cannot express that a fence waits only for its own thread's flushes.
  *
  * What write() and its like store in the file, beside the mapping, is not logged. A child process
  * that is forked has a log of its own, as its addresses mean other memory but for PM; if the log's

@@ -84,7 +84,7 @@ Bool lines_locked(void);
 void lines_sync(Addr a, SizeT size);
 /* The range is mapped elsewhere. */
 void lines_move(Addr from, SizeT size, Addr to);
-/* The range is unmapped: what is not durable in it is not made so any more. */
+/* The range is unmapped: what is not durable in it can no longer become so. */
 void lines_end(Addr a, SizeT size);
 void lines_end_all(void);
 

@@ -217,7 +217,7 @@ void cause_explain_stuck(struct explanation *q, const char *why)
 				    by);
 	}
 	say_awaited(q, machine, death < all->n ? &all->d[death] : NULL, m != NULL, used);
-	/* That it is stuck says only what broke. */
+	/* A verdict that it is stuck says only what broke. */
 	if (!strncmp(q->c->sentence, why, strlen(why)) &&
 	    strlen(q->c->sentence) == strlen(why) + 1 && strncmp(why, "deadlock: ", 10)) {
 		q->c->kind = CAUSE_NONE;

@@ -3,9 +3,9 @@
  * See trail.h. Two trails are compared step by step. They part where the code differs, or where
  * something else is done to PM. All that differs in DRAM before comes of the knob: it is the knob,
  * a copy of it, or computed from it. But for addresses, which differ between any two explorers: so
- * only small values count. And whoever reads a length, such as the pool's, that Tidemark has asked
- * for does not ask for the knob: where the store has not computed it, only values that a knob or a
- * flag may have count.
+ * only small values count. And code that reads a length, such as the pool's, that Tidemark has
+ * asked for does not ask for the knob: where the store has not computed it, only values that a knob
+ * or a flag may have count.
  */
 #include "checker/cause/trail.h"
 #include <assert.h>

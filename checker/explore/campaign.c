@@ -585,7 +585,7 @@ void campaign_free(struct campaign *c)
 	free(c->total);
 }
 
-/* That one of the unit's random runs. */
+/* This one of the unit's random runs. */
 static int drawn_run(const struct campaign *c, uint64_t run, struct explorer *ex)
 {
 	struct schedule schedule;

@@ -198,7 +198,7 @@ uint64_t campaign_shown(const struct campaign *c, unsigned config, unsigned row,
 /* Rows of the baseline's for the configuration that states so far have shown, from its first one
  * on. */
 uint64_t campaign_accepted(const struct campaign *c, unsigned config);
-/* That run again, until the contract breaks in that way. 0 or -errno; -ENOENT: it does not;
+/* Repeat that run, until the contract breaks in that way. 0 or -errno; -ENOENT: it does not;
  * -ENOTRECOVERABLE: *out is the run of which the tree of recoveries was wrong. *out is to be freed
  * in any case. */
 int campaign_again(const struct campaign *c, const struct campaign_break *which,

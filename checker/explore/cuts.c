@@ -103,7 +103,7 @@ static void note_post(struct watched *w, const struct traced *about)
 		.id = about->id, .pc = calling_line(w->cuts->lines), .code = about->code};
 }
 
-/* Whose data land; NULL: not known. */
+/* The post of the data that land; NULL: not known. */
 static const struct posted *find_post(const struct watched *w, const struct traced *about)
 {
 	for (unsigned i = w->posts; i--;)

@@ -54,7 +54,7 @@ struct driver {
 	/* In one of the processes: may it take another unit? NULL: until all are taken. */
 	bool (*more)(void *arg);
 	/* In one of the processes: it ends now, in the midst of its work if the driver stops early.
-	 * Then it is a signal's handler that calls this. */
+	 * Then a signal's handler calls this. */
 	void (*end)(void);
 	/* Number of crash states that went into a result. */
 	uint64_t (*states)(const void *result);

@@ -14,9 +14,9 @@
  *
  * In some images the observer also stands at the power failures of world 1, and
  * world 2 boots in the same way: recovery cut short, and what a reader saw after the
- * first failure must hold after the second. Such an image is the first of those whose recoveries
- * took as many steps, and of the others one in so many. A long recovery has so many points that
- * they would use up a budget within a few runs (struct explore_limits, nested_half).
+ * first failure must hold after the second. Such an image is the first whose recovery took that
+ * number of steps, or one in so many of the others. A long recovery has so many points that they
+ * would use up a budget within a few runs (struct explore_limits, nested_half).
  *
  * In some images the store lives on when it has been read (life.h), with operations that are drawn
  * for the point and the image. Whatever else is left of the lines in flight is drawn, too. At some

@@ -56,7 +56,7 @@ void results_open(struct results *r);
 int results_read(struct results *r, const char *path);
 /*
  * To be written: a shard of a campaign; what its file has already is known. `campaign`: what
- * decides the results, `shown`: what who merges them wants to know; both stay the caller's. 0, or
+ * decides the results, `shown`: what a merge of them has to know; both stay the caller's. 0, or
  * -errno with r->why.
  */
 int results_open_shard(struct results *r, const char *path, json_t *campaign, json_t *shown,

@@ -11,13 +11,13 @@
  * The reduction. Say a task goes through points s and s' (s' its next), and a is what it
  * does between them. Delayed until quiescence at s, the others do W and then comes a;
  * delayed at s', a comes first. If a is independent of all of W, these are two orders of the same
- * things, and one run will do. So a task's points are gone through from the last to the
- * first. The runs of s' collect W: not of one run, but all that others did during the
- * delay in any run below it, so that what is said of the two runs is true of all that go
- * on from them with the same further deviations, as many as they may be. When a is
- * independent of W, s is not tried, and W, with what others did between s and s' in the
- * run itself, is also what they would do if the task were delayed at s. A delay that lets
- * others go counts what these do into W, since they do it while it lasts.
+ * things, and one run is enough. So a task's points are gone through from the last to the first.
+ * The runs of s' collect W: not of one run, but all that others did during the delay in any run
+ * below it, so that what is said of the two runs is true of all that go on from them with the same
+ * further deviations, as many as they may be. When a is independent of W, s is not tried, and W,
+ * with what others did between s and s' in the run itself, is also what they would do if the task
+ * were delayed at s. A delay that lets others go counts what these do into W, since they do it
+ * while it lasts.
  *
  * The same goes for the lines of one packet on their way into memory, and of one READ.
  * Never left out are: a post, taking a completion, and the beginning of an operation;

@@ -2,7 +2,7 @@
 /*
  * Features of a run, of four sorts:
  *
- *	history	   who was called and who returned what, in which order: each stretch of
+ *	history which calls began and what they returned, in which order: each stretch of
  *		   WINDOW events of one key. Clients are numbered as they appear in it, and a
  *		   value is named by its age: how many updates were begun after its own
  *	recovery   which way recovery went: the number of its stores, flushes, fences and

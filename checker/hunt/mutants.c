@@ -251,8 +251,8 @@ static void close_bench(struct bench *b)
 	free(b);
 }
 
-/* Up to `runs` runs and their power failures, until one of the contracts in `want` breaks. That
- * one, or TM_CONTRACTS; also if s->error is set. */
+/* Up to `runs` runs and their power failures, until one of the contracts in `want` breaks. Returns
+ * that contract, or TM_CONTRACTS; also if s->error is set. */
 static unsigned explore(struct search *s, struct bench *b, unsigned want, uint64_t runs)
 {
 	const struct failure *wrong = &b->ex.wrong;

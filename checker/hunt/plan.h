@@ -2,15 +2,15 @@
 #ifndef TM_CHECKER_HUNT_PLAN_H
 #define TM_CHECKER_HUNT_PLAN_H
 /*
- * What a campaign tests: the default campaign, or what of it was asked for.
+ * What a campaign tests: the default campaign, or the part of it that was asked for.
  *
  * The default campaign runs the stores that are tested by default, each under seven kinds of
  * hardware, with every built-in workload; the plain hardware gets the whole budget, the others a
  * share of it. Smaller shares go to a configuration "sizes", in which all lengths are at edges
  * (workload_resize()), and to each store's shapes (tm_store.shapes), with such lengths in every
- * second workload. Shapes of all other stores are looked at, too, with a third of that; so are
- * these stores where all are asked for. Whatever is named narrows it: a store, or those that have
- * the named variants and knobs; with knobs or workloads named, the plain hardware only.
+ * second workload. Shapes of all other stores are tested, too, with a third of that; so are these
+ * stores where all are asked for. Whatever is named narrows it: a store, or those that have the
+ * named variants and knobs; with knobs or workloads named, the plain hardware only.
  */
 #include "checker/explore/campaign.h"
 

@@ -4,7 +4,7 @@
 /*
  * Does a knob matter? A knob that changes no verdict is one that no test would miss. The `knob`
  * lines of the files of claims say of each value but the first of each knob what it changes, and
- * where; here that is tested.
+ * where; this is tested here.
  *
  * A line that says breaks or cures names a store, its other knobs, and workloads. The side on
  * which something must break is explored until it does; the other side must then hold, in the same

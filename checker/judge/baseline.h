@@ -9,8 +9,8 @@
  *
  * CONFIG is a configuration's name with commas instead of blanks. The rest is as in
  * checker/judge/blame.h. A row accepts a break under its configuration that shows the same and has
- * at least its parts. What a store is expected to break is the business of its expectations, not of
- * a baseline. Blank lines are skipped.
+ * at least its parts. Breaks that a store is expected to have belong to its expectations, not to a
+ * baseline. Blank lines are skipped.
  */
 #include "checker/judge/known.h"
 #include "core/text/text.h"

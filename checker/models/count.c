@@ -22,8 +22,8 @@
  *
  * Bytes in the paper's layout: at quiescence the store names the fields of its pool
  * (tm_store.fields). Each byte that was written counts, each time, for its share of its field:
- * `paper` bytes for a whole field. What lies in no field goes by the name of its region, and counts
- * as it is.
+ * `paper` bytes for a whole field. Bytes in no field have the name of their region, and count as
+ * they are.
  */
 #include "checker/models/count.h"
 #include <assert.h>

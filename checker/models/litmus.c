@@ -2,10 +2,10 @@
 /*
  * Running litmus tests.
  *
- * All locations of all hosts lie in one pool of the persistence model, those of DRAM, too: what of
- * it survives is not asked about. Each thread is a task and each statement one of its events; queue
- * pairs connect the hosts' RNICs. Everything is the soft RNIC and the persistence model that stores
- * run on; dpor.c finds the runs that differ.
+ * All locations of all hosts lie in one pool of the persistence model, also those in DRAM: no
+ * condition asks what of them survives. Each thread is a task and each statement one of its events;
+ * queue pairs connect the hosts' RNICs. Everything is the soft RNIC and the persistence model that
+ * stores run on; dpor.c finds the runs that differ.
  *
  * What is looked at: at a run's end, when all threads have ended and nothing is under way,
  * registers and memory (a final outcome). And, if a condition asks what is left by a power failure,

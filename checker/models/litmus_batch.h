@@ -36,7 +36,7 @@ struct litmus_batch {
 	/* A test is done: its runs. Of LITMUS_CONFIGS, or one; and where the hardware is stronger
 	 * than x86 (litmus_stronger()) a second one, with x86's own non-temporal stores. */
 	void (*done)(void *arg, const struct litmus_case *run, unsigned runs);
-	/* So many tests are done; NULL: not wanted. */
+	/* Called when so many tests are done; may be NULL. */
 	void (*progress)(void *arg, unsigned tests);
 	void *arg;
 	const struct driver_bounds *bounds; /* NULL: none */

@@ -72,8 +72,8 @@ static uint8_t *state_of(const struct model_search *s, unsigned i)
 	return s->set.state + i * s->model->bytes;
 }
 
-/* As model_set_add(), unless another one has done the same but for operations without an answer, of
- * which it has done fewer. */
+/* As model_set_add(), unless another one has done the same but fewer operations without an
+ * answer. */
 static bool add(struct model_search *s, const uint8_t *state, uint64_t done)
 {
 	for (unsigned i = 0; i < s->set.n && s->facts; i++) {

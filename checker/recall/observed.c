@@ -61,7 +61,7 @@ static const char *why_of(const struct observed *o)
 	return (const char *)(events_of(o) + o->history);
 }
 
-/* That operations returned. */
+/* Note that operations returned. */
 static const uint8_t *bytes_of(const struct observed *o)
 {
 	return (const uint8_t *)why_of(o) + o->why + o->ok_why + o->fsck_why;

@@ -23,7 +23,7 @@ void rest_close(struct rest *rest)
 	free(rest->place);
 }
 
-/* So many lines have been touched since recovery. */
+/* Note that so many lines have been touched since recovery. */
 static void note_place(struct rest *rest, uint32_t lines)
 {
 	const struct image_source *is = rest->is;

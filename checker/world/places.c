@@ -4,12 +4,11 @@
  *
  * A place is a call of one of a few functions. The store's code is in memory, compiled without
  * optimisation, and a call on x86-64 is the byte 0xe8 with the distance to its target. So the code
- * of all functions is searched for such bytes; that other bytes should point to just these
- * functions by chance is out of the question. In a store that was loaded from a shared object, a
- * call of the program is indirect: the bytes 0xff 0x15 with the distance to a word that holds the
- * target's address. The symbol table says where functions begin and end, the line table in which
- * file and line a call is. In the program, what is not below core/stores is no store's; of a shared
- * object, what stands below /usr.
+ * of all functions is searched for such bytes; other bytes hardly point to just these functions by
+ * chance. In a store that was loaded from a shared object, a call of the program is indirect: the
+ * bytes 0xff 0x15 with the distance to a word that holds the target's address. The symbol table
+ * says where functions begin and end, the line table in which file and line a call is. In the
+ * program, what is not below core/stores is no store's; of a shared object, what stands below /usr.
  *
  * A function that calls rt_waits() waits on behalf of its callers: the calls of such a function
  * are places, too.

@@ -256,8 +256,8 @@ static void returned(struct world_client *c, int error, int32_t value)
 	c->op = -1;
 	sim_repeat_news(w->sim);
 	c->lost = error && error != -ENOTUNIQ && connection_is_lost(w, c->number);
-	/* Whose server has died does not know what became of its operation: in the history it never
-	 * returns. */
+	/* A client whose server has died does not know what became of its operation: in the history
+	 * it never returns. */
 	if (!c->lost)
 		history_return(w->history, op, error, value);
 	if (error && error != -ENOTUNIQ &&
@@ -748,7 +748,7 @@ static void at_end(struct sim *sim, void *arg)
 	struct choice_point at = {.kind = CHOICE_CRASH, .a = CRASH_AT_END};
 	struct world *w = arg;
 	assert(w->ended == w->setup->w.clients && !w->machine);
-	/* Nothing happens any more: then who was held until now goes on. */
+	/* Nothing happens any more: then clients that were held go on. */
 	if (sim_let_go(sim)) {
 		sim_at(sim, AFTERMATH_NS, at_end, arg);
 		return;
@@ -773,7 +773,7 @@ static void one_ended(struct world *w)
 		sim_at(w->sim, AFTERMATH_NS, at_end, w);
 }
 
-/* --- who dies --- */
+/* --- deaths --- */
 
 static void restart_main(void *arg)
 {
@@ -919,8 +919,8 @@ static void client_main(void *arg)
 
 /* --- load phase and readers --- */
 
-/* The n-th operation of the store's own of those who try what it can: one kind after the other, on
- * the first keys, with a value of that length. */
+/* The n-th operation of the store's own of clients that try what it can: one kind after the other,
+ * on the first keys, with a value of that length. */
 static struct workload_op trial(const struct setup *s, unsigned n, uint32_t vlen)
 {
 	struct workload_op op = {
@@ -1167,8 +1167,8 @@ static void clean_on(struct world_client *c)
 			world_trouble(w, true, "a cleaning does not end");
 			return;
 		}
-		/* Without this, who waits for the cleaning would count as a livelock, for which
-		 * time passes faster: the cleaner would not get its time. */
+		/* Without this, clients that wait for the cleaning would count as a livelock, for
+		 * which time passes faster: the cleaner would not get its time. */
 		sim_repeat_news(w->sim);
 		sim_sleep(w->sim, nap);
 		nap = nap < LOOK_MAX_NS ? 2 * nap : nap;
@@ -1186,8 +1186,8 @@ static void reread_main(void *arg)
 	/* Where the server's process lives the power holds: it fails earlier in such runs. */
 	if (!sim_server_life(w->sim))
 		sim_set_observer(w->sim, NULL, NULL);
-	/* A cleaning may have lost what no client has read since. That it is gone shows whatever
-	 * else happens now. */
+	/* A cleaning may have lost what no client has read since. The loss shows whatever else
+	 * happens now. */
 	if (!someone_died(w))
 		sim_source(w->sim, NULL);
 	/* What was acknowledged and is held up has landed by then. */

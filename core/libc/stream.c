@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Standard output and standard error, which are the only streams. What is printed goes nowhere,
- * thousands of runs a second, but in a replay each line is an event of the trace. What is read for
- * it is read in any case: a run is the same with and without a trace.
+ * thousands of runs a second, but in a replay each line is an event of the trace. Its arguments are
+ * read in any case: a run is the same with and without a trace.
  */
 #include <ctype.h>
 #include <errno.h>

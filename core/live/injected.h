@@ -16,8 +16,8 @@ struct injected {
 	uint32_t departed; /* of a server: clients that have gone away */
 };
 
-/* The first completion with an error that a host has got. Such a completion does not say what it
- * is of. */
+/* The first completion with an error that a host has got. It does not say which operation
+ * failed. */
 struct bad_completion {
 	uint8_t status; /* enum ibv_wc_status; 0: there was none */
 	uint8_t posted; /* enum ibv_wr_opcode: the last request on its queue pair; POSTED_UNKNOWN */

@@ -8,8 +8,8 @@
  * program: lines are touched, and decided, stored to and made durable, and at each of those places
  * another machine can boot from what is left, as if the program had run.
  *
- * A course is bytes: it can be kept, moved and compared. Actors are numbers in it; the table of
- * their names is the caller's, for all courses.
+ * A course is bytes: it can be kept, moved and compared. It has actors as numbers; the caller keeps
+ * one table of their names for all courses.
  */
 #include "core/pmem/crash.h"
 #include "core/rt/actors.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What clients say of their operations: by functions of record.h, or by lines of a file. As with
- * stores, nothing tells of a line when it is written; but each event takes first the lines that
- * were there before it. What is noticed then may have been stored before any of these lines or
- * after it: it comes after a call (RECORD_LINES) and before an answer, so that no image denies what
- * a client knew.
+ * Operations that clients announce, by functions of record.h or by lines of a file. As with stores,
+ * nothing tells of a line when it is written; but each event takes first the lines that were there
+ * before it. What is noticed then may have been stored before any of these lines or after it: it
+ * comes after a call (RECORD_LINES) and before an answer, so that no image denies what a client
+ * knew.
  */
 #include <fcntl.h>
 #include <stdlib.h>

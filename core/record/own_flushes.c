@@ -95,7 +95,7 @@ static bool goes_on(uintptr_t at, uintptr_t stop)
 }
 
 /* From one instruction to the next, and anew where a function begins: between functions there may
- * be data. One after RECORD_TOLD_MARK is told of by its program. */
+ * be data. The program itself tells of one after RECORD_TOLD_MARK. */
 static void look_at_text(const struct functions *f, uintptr_t at, uintptr_t end, struct sort *sort)
 {
 	static const uint8_t mark[] = {RECORD_TOLD_MARK};

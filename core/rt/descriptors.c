@@ -3,8 +3,8 @@
  * See descriptors.h.
  *
  * A task that polls waits for its host's table: whatever becomes ready on the host wakes it, and it
- * looks again. A poll that finds something is a step, as one of a completion queue is; one that
- * finds nothing is none. Signals do not exist: the masks of ppoll() and epoll_pwait() do nothing.
+ * looks again. A poll that finds something is a step, as with a completion queue; one that finds
+ * nothing is not. Signals do not exist: the masks of ppoll() and epoll_pwait() do nothing.
  *
  * An epoll instance has a list of what it watches, in the order in which that was added, which is
  * the order of its answers. EPOLLET and EPOLLONESHOT are as in Linux; EPOLLEXCLUSIVE and

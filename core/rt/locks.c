@@ -222,7 +222,7 @@ int sim_pthread_mutex_destroy(pthread_mutex_t *mutex)
 	return 0;
 }
 
-/* --- spin locks: who spins sleeps until the lock is free --- */
+/* --- spin locks: a thread sleeps until the lock is free --- */
 
 static struct sync named_spin(struct sim *sim, pthread_spinlock_t *lock)
 {

@@ -7,7 +7,7 @@
  *
  * A place is the call's address. The functions that such calls end in (core/pmem/hooks.c, and
  * rt_check() and rt_waits() of rt.h) ask sim_does(), which also notes that the place was reached.
- * Which places there are, and what they are called, is not known here (checker/world/places.h).
+ * checker/world/places.h knows which places there are, and their names.
  */
 #include <stdbool.h>
 #include <stddef.h>

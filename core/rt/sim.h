@@ -143,7 +143,7 @@ void sim_spend_step(struct sim *sim);
 /* An operation begins, or returns. */
 void sim_repeat_news(struct sim *sim);
 /* From now on repetition is no livelock, or is again: a structural check may compare all with all.
- * The budget of steps holds all the same. */
+ * The budget of steps still holds. */
 void sim_repeat_allow(struct sim *sim, bool allowed);
 bool sim_repeat_allowed(const struct sim *sim);
 /* A delay that the source has chosen ends then, at the latest. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A simulation at one moment at which no task runs, and how it goes on from there once more. All
+ * Keeps a simulation at a moment at which no task runs, and lets it go on from there again. All
  * that a run has is in its struct sim, its queue of events, its arena, and the stacks of its tasks,
  * which are kept from where each left off. The stacks and the arena's chunks belong to the
  * simulation for as long as it lives, so that they are where they were.

@@ -168,7 +168,7 @@ struct thread *sync_new(struct sim *sim, void *at, size_t len, const char *type,
 	return thread_self(sim);
 }
 
-/* --- who holds what --- */
+/* --- locks that threads hold --- */
 
 static struct hold *find_hold(const struct thread *thread, struct sync what)
 {

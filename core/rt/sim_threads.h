@@ -65,7 +65,7 @@ struct thread {
 	bool begun, ended, detached, joined;
 	void *(*fn)(void *);
 	void *arg, *result;
-	/* What it waits for. `turn` is the order in which those who wait are served: a thread that
+	/* What it waits for. `turn` is the order in which waiting threads are served: a thread that
 	 * was woken and comes too late waits on with the turn that it had. */
 	struct sync waits;
 	bool timed;

@@ -330,7 +330,7 @@ int sim_pthread_detach(pthread_t serial)
 	return 0;
 }
 
-/* --- who it is --- */
+/* --- identity --- */
 
 pthread_t sim_pthread_self(void)
 {

@@ -3,9 +3,9 @@
  * The built-in workloads: the small matrix, and after it YCSB.
  *
  * The matrix holds the smallest workloads that can show each known way in which a
- * store breaks: small enough to be explored exhaustively, and each different from
- * the others in who meets whom. When the power fails, who stalls and which packet
- * is late are choices of the explorer, not part of a workload.
+ * store breaks: small enough to be explored exhaustively, and each different from the others in
+ * which operations meet. When the power fails, which client stalls and which packet is late are
+ * choices of the explorer, not part of a workload.
  *
  * Names say what happens. One letter an operation (w: PUT, r: GET, d: DELETE, c: clean the log, l:
  * leave, x: die, p: pause), in

@@ -2,8 +2,8 @@
 #ifndef TM_SCENARIOS_WORKLOAD_WORKLOAD_H
 #define TM_SCENARIOS_WORKLOAD_WORKLOAD_H
 /*
- * A workload: who does which operation on which key with which value length, in
- * each client's program order, after a load phase.
+ * A workload: which client does which operation on which key with which value length, in each
+ * client's program order, after a load phase.
  *
  * Where workloads come from: by name (builtin.c, ycsb.c), from a recorded list
  * (ops_file.c), from a trace (the textual form below), from bytes (bytes.c), or built

@@ -159,7 +159,7 @@ uint64_t sim_tsc(void)
 uint64_t sim_random_word(void);
 uint64_t sim_random_word(void)
 {
-	static uint64_t state = 88172645463325252u; /* xorshift64: who wants secrets asks the system */
+	static uint64_t state = 88172645463325252u; /* xorshift64: not for secrets */
 	state ^= state << 13;
 	state ^= state >> 7;
 	return state ^= state << 17;

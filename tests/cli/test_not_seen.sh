@@ -195,7 +195,7 @@ int main(int argc, char **argv)
 	}
 	if (chdir(argv[1]))
 		return 2;
-	/* Before it is mapped, nobody has lost anything. */
+	/* Before it is mapped, nothing is lost. */
 	f = fopen("data", "w");
 	fputs("x", f);
 	fclose(f);

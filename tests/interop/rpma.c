@@ -2,8 +2,8 @@
 /*
  * A pair of programs on librpma: "rpma server MODE PORT" and "rpma client MODE ADDRESS PORT". The
  * server offers memory and says where it is in its private data, the client works on it, or both
- * exchange messages; who receives something looks whether it is what was sent. 0: all as it should
- * be. A server that has said "ready" listens.
+ * exchange messages; the receiver checks that it got what was sent. 0: all as it should be. A
+ * server that has said "ready" listens.
  */
 #include <arpa/inet.h>
 #include <librpma.h>

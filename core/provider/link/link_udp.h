@@ -10,9 +10,8 @@
  * port 4791 are accepted: on such an address that port belongs to a process of the fabric.
  *
  * With an address, all processes of the user that have this address share it and its port 4791. The
- * kernel gives each packet to one of them (SO_REUSEPORT), and to none that has died. A packet for a
- * queue pair of another process of the fabric is forwarded to that process's inbox in shared
- * memory.
+ * kernel gives each packet to one of them that is alive (SO_REUSEPORT). A packet for a queue pair
+ * of another process of the fabric is forwarded to that process's inbox in shared memory.
  */
 #include "core/provider/base/nic_link.h"
 

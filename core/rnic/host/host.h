@@ -93,7 +93,7 @@ bool host_await(const struct host *host, const struct descriptor_kind *kind, con
 void host_call(const struct host *host);
 /* It has taken the nth of all the things that `list` has received. */
 void host_took(const struct host *host, const void *list, uint64_t nth);
-/* Something was put into a list: who waits for `key`, or polls, looks. */
+/* Something was put into a list: tasks that wait for `key`, or poll, look. */
 void host_put(const struct host *host, const void *list, uint64_t nth);
 
 /* --- cm.c --- */

@@ -10,8 +10,8 @@
  * queue, too.
  *
  * A queue has the readers that were asked for by wc_flags, and those that each has; the others are
- * NULL. There is no VLAN, no flow steering and no tag matching, so what tells of them cannot be
- * asked for. The timestamp counts nanoseconds of the device's clock.
+ * NULL. There is no VLAN, no flow steering and no tag matching, so fields about them cannot be
+ * requested. The timestamp counts nanoseconds of the device's clock.
  */
 #include <assert.h>
 #include <errno.h>

@@ -2,11 +2,10 @@
 /*
  * The queue pair as an object: creation, the state machine, destruction.
  *
- * Which attributes a transition needs and which it allows is the table of IBA
- * vol. 1, 11.2.5.2, below as data. A transition that
- * is not in the table, misses a required attribute, or brings one that it does not
- * allow is EINVAL and changes nothing; every value is checked before the first is
- * taken over.
+ * The attributes that a transition needs and allows are the table of IBA vol. 1, 11.2.5.2, below as
+ * data. A transition that is not in the table, misses a required attribute, or brings one that it
+ * does not allow is EINVAL and changes nothing; every value is checked before the first is taken
+ * over.
  *
  * The link layer is Ethernet: without a global route (is_global and a dgid) there
  * is no way to the peer, so INIT->RTR refuses an address vector that has none (ah.c); where

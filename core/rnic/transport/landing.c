@@ -342,8 +342,8 @@ static bool land_any_order(struct rnic_qp *qp, struct packet *head)
 	return true;
 }
 
-/* The message has come and the receive request has told of the key that was not the peer's to
- * invalidate. The peer learns of it, too: such a message is never acknowledged, also not early. */
+/* The message has come, and the receive completion told of a key that the peer may not invalidate.
+ * The peer is told, too: such a message is never acknowledged, not even early. */
 static void refuse_invalidation(struct rnic_qp *qp, const struct packet *pkt)
 {
 	qp->resp.told = true;

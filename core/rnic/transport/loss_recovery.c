@@ -11,7 +11,7 @@
  *
  * A requester that learns of a gap, at PSN una, begins to recover. It does not know whether its
  * peer has kept what came after the gap. It sends one packet again. An answer that goes beyond it
- * says where the next gap is, of which one packet is sent again, and so on. An answer to just this
+ * says where the next gap is; one packet of that is sent again, and so on. An answer to just this
  * packet allows one packet more at a time, which doubles the burst with each round trip: the peer
  * keeps nothing, and everything is sent again after all. The recovery is over when all that was
  * sent before it is acknowledged. Meanwhile results (READ, atomics, FLUSH, ATOMIC WRITE) are asked

@@ -7,8 +7,8 @@
  *
  * Unreliable connection. A packet sequence number that is not the expected one means that packets
  * are missing. The message that they belonged to is given up; what comes up to the next message's
- * first packet is dropped; with that one, whatever its number, all is well again. A receive request
- * that a lost message had begun to fill serves the next message. So it goes with a request that is
+ * first packet is dropped; that one is taken, whatever its number. A receive request that a lost
+ * message had begun to fill serves the next message. The same happens with a request that is
  * refused (rights, keys, lengths; class D of 9.9.3).
  *
  * Unreliable datagram. One packet a message, SEND only. It needs the queue pair's Q_Key and is

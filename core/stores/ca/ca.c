@@ -6,7 +6,7 @@
  * PUT: the client asks for space; the server allocates it, points the key's entry to it, before
  * there is any data, and replies; the client WRITEs the value and is done. GET: READ the
  * entry, READ the value, return it unverified. Nothing is ever flushed but what recovery
- * mends. So it promises next to nothing: it shows what the other stores' checks are for.
+ * mends. So it promises almost nothing: it shows what the other stores' checks are for.
  *
  * Recovery drops entries that cannot be right, moves those that a lost neighbour has made
  * unreachable, and appends after the last value that an entry names.

@@ -278,9 +278,9 @@ static void set_word(struct cleaning *c, bool cleaning)
 }
 
 /*
- * Those who have not acknowledged, before their access ends: a client whose request is refused may
- * ask at once whether it was dropped, and on a slow machine the answer comes before the next line
- * here.
+ * Clients that have not acknowledged, before their access ends: a client whose request is refused
+ * may ask at once whether it was dropped, and on a slow machine the answer comes before the next
+ * line here.
  */
 static void drop_silent(struct cleaning *c)
 {

@@ -103,7 +103,7 @@ static bool is_connected(struct client *client)
 	return !rt_connect(&client->hello, sizeof(client->hello), &welcome, sizeof(welcome));
 }
 
-/* So many that no reply finds none. A call that fails is made up for later. */
+/* Post so many that no reply finds none. A call that fails is made up for later. */
 static void post_receives(struct client *client)
 {
 	for (unsigned i = 0; i < HERD_RECVS; i++)

@@ -48,7 +48,7 @@ static void drop(const struct pilaf_pool *pool, const struct tm_params *params)
 
 /* Where the server's process has died and the power held, what is there need not be durable:
  * entries become so before any client is told of them, and before the undo slot, which is for them,
- * is cleared. That is before others are cleared: else a power failure which tears one of these
+ * is cleared. The slot is cleared before others are: else a power failure which tears one of these
  * brings back what the slot has of it from an update that was complete. */
 int pilaf_recover(const struct tm_env *env)
 {

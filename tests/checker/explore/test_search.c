@@ -26,7 +26,7 @@
 
 /*
  * A store of one word, Y, whose PUT sets two tasks of the server to work and waits for
- * both; its GET returns Y. What Y is in the end depends on who of the two was held.
+ * both; its GET returns Y. What Y is in the end depends on which of the two was held.
  */
 enum program {
 	LOAD_FIRST, /* a: Y = X      b: X = v           the order of a load and a store */

@@ -290,8 +290,8 @@ TESTS(round_trips, N(costs))
 
 /* --- foreground and background --- */
 
-/* eFactory's verifier makes the value durable and flags it, after the PUT; by a GET that comes
- * first it is the server who does it, and who is waited for. */
+/* eFactory's verifier makes the value durable and flags it, after the PUT; for a GET that comes
+ * first the server does it, and is waited for. */
 TEST(background)
 {
 	count_store(store_find("efactory"), "", 8, 256);

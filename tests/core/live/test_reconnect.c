@@ -348,8 +348,8 @@ START_TEST(stores_go_on)
 END_TEST
 
 /*
- * Told that a log is cleaned, and gone before it acknowledged: the server does not wait for
- * the one who came back, nor drop it.
+ * Told that a log is cleaned, and gone before it acknowledged: the server does not wait for the one
+ * that came back, nor drop it.
  */
 static void comes_back(unsigned client)
 {

@@ -401,7 +401,7 @@ static void assert_finals(const char *texts)
 static const struct {
 	const char *program, *config, *finals;
 } litmus[] = {
-	/* Store buffering, its remedies, and what is none. */
+	/* Store buffering, its remedies, and what does not help. */
 	{"x=1 y|y=1 x", "", "0|0 110,0|1 110,1|0 110,1|1 110"},
 	{"x=1 y|y=1 x", "store_buffer=0", "0|1 110,1|0 110,1|1 110"},
 	{"x=1 mf y|y=1 mf x", "", "0|1 110,1|0 110,1|1 110"},

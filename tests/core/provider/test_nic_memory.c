@@ -40,7 +40,7 @@ static uint8_t *map(size_t len, int flags, int fd)
 
 static void connect_sides(void)
 {
-	/* What is left of the last connection is none of this one's. */
+	/* What is left of the last connection does not concern this one. */
 	const uint32_t psn = (a.attr.sq_psn + 100000) & 0xffffff;
 
 	a.attr.rq_psn = a.attr.sq_psn = b.attr.rq_psn = b.attr.sq_psn = psn;

@@ -48,7 +48,7 @@ static void op(enum ibv_wr_opcode opcode, uint64_t id)
 	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
 }
 
-/* A program that has overwritten an object's handle is told that there is no such object, which
+/* A program that has overwritten an object's handle is told that it does not exist; the object
  * stays as it was. */
 TEST(handles)
 {

@@ -204,7 +204,7 @@ RNIC_TEST(connected, type_2)
 	ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
 	ck_assert_int_eq(wc.opcode, IBV_WC_SEND);
 	access_off(IBV_WR_RDMA_READ, rkey, HERE, 8, NO);
-	/* Of the key that is asked for only the last byte is the asker's. */
+	/* Only the last byte of the key is the one that was asked for. */
 	struct ibv_send_wr odd = bind_wr(mw, 0x12345677, info(HERE, BYTES, RW));
 	post(&b, &odd);
 	expect(b.scq, 30, OK);

@@ -500,7 +500,7 @@ TESTS(boots_from_what_is_there, CASES)
 	close_case();
 }
 
-/* --- who answers --- */
+/* --- answers --- */
 
 #define CALLS 40
 

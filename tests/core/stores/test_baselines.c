@@ -122,7 +122,7 @@ static const struct {
 	{300, "hydradb", "whole=crc dma_order=any", "w-r.1500", 0, ALL_BUT_OK},
 	{300, "hydradb", "crowd=on pointers=none", "new-w1w2", 0, ALL_BUT_OK},
 	{300, "hydradb", "persist=off", "w", DUR, LIVE},
-	/* Nessie: clients flush, and who READs what is marked flushes it; as the paper has it,
+	/* Nessie: clients flush, and one that READs a marked word flushes it; as the paper has it,
 	   nothing stays (claims P83 to P85, H-NE1 to H-NE7). */
 	{300, "nessie", "", "ww-r", 0, ALL_BUT_OK},
 	{300, "nessie", "", "new-w-w", 0, ALL_BUT_OK},
