@@ -573,46 +573,6 @@ TEST(last_word_last)
 	ck_assert_ptr_null(wrong);
 }
 
-TEST(atomic_write)
-{
-	setup();
-	*(uint64_t *)(void *)a.buf = 0x1122334455667788;
-	post(IBV_WR_ATOMIC_WRITE, 8, b.mr->rkey, b.buf + 64);
-	expect(a.scq, 7, IBV_WC_SUCCESS);
-	ck_assert_mem_eq(b.buf + 64, a.buf, 8);
-	post(IBV_WR_ATOMIC_WRITE, 8, b.mr->rkey, b.buf + 65);
-	expect(a.scq, 7, IBV_WC_REM_INV_REQ_ERR);
-}
-
-/* --- SEND with invalidate --- */
-
-/* The key is not the sender's to invalidate: both ends learn of it, and no event is needed. */
-TEST(wrong_invalidation)
-{
-	struct pollfd event = {.events = POLLIN};
-
-	setup();
-	event.fd = b.context->async_fd;
-	struct ibv_sge sge = {(uintptr_t)a.buf, 64, a.mr->lkey};
-	struct ibv_send_wr wr = {.wr_id = 7,
-				 .sg_list = &sge,
-				 .num_sge = 1,
-				 .opcode = IBV_WR_SEND_WITH_INV,
-				 .send_flags = IBV_SEND_SIGNALED,
-				 .invalidate_rkey = b.mr->rkey},
-			   *bad;
-	recv_post(b.mr, b.buf, 64);
-	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
-	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
-	expect(b.rcq, 9, IBV_WC_REM_INV_REQ_ERR);
-	ck_assert_int_eq(a.qp->state, IBV_QPS_ERR);
-	ck_assert_int_eq(b.qp->state, IBV_QPS_ERR);
-	ck_assert_int_eq(poll(&event, 1, 0), 0);
-	connect_sides();
-	post(IBV_WR_RDMA_WRITE, 64, b.mr->rkey, b.buf);
-	expect(a.scq, 7, IBV_WC_SUCCESS);
-}
-
 /* --- FLUSH --- */
 
 TEST(flush)

@@ -225,6 +225,9 @@ RNIC_TEST(connected, overrun, opt.cqe = 4)
 	ck_assert_int_eq(events[1].type, IBV_EVENT_QP_FATAL);
 	ck_assert_ptr_eq(events[1].element, a.qp);
 	ck_assert_int_eq(a.qp->state, IBV_QPS_ERR);
+	for (uint64_t i = 0; i < 4; i++)
+		expect(a.scq, i, IBV_WC_SUCCESS);
+	ck_assert(empty(a.scq));
 }
 
 /* Resized in time, the same six fit. */

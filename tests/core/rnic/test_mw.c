@@ -261,6 +261,7 @@ RNIC_TESTS(connected, wrong_invalidation, true + 1, opt.hw.ack_early = _i)
 	uint32_t rkey = bind_2(two, two->rkey, info(0, 64, RW), OK);
 	const uint32_t keys[] = {region->rkey, region->lkey, one->rkey, ibv_inc_rkey(rkey), 0,
 				 0xffffffff};
+	note_events();
 	for (unsigned i = 0; i < ROWS_OF(keys); i++) {
 		struct ibv_sge sge;
 		struct ibv_send_wr wr = wr_make(&a, IBV_WR_SEND_WITH_INV, &sge, 0, 8, &b, 0);
@@ -271,6 +272,7 @@ RNIC_TESTS(connected, wrong_invalidation, true + 1, opt.hw.ack_early = _i)
 		ck_assert_int_eq(b.qp->state, IBV_QPS_ERR);
 		expect(a.scq, wr.wr_id, IBV_WC_REM_ACCESS_ERR);
 		ck_assert_int_eq(a.qp->state, IBV_QPS_ERR);
+		ck_assert_uint_eq(event_count, 0);
 		reconnect();
 		invalidate(&b, keys[i], FAILED);
 		reconnect();

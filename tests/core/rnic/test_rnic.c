@@ -226,51 +226,54 @@ RNIC_TEST(connected, result_of_atomic)
 	}
 }
 
+/* Pieces of these lengths, so far apart, of a side's buffer from `off` on. */
+static struct pieces {
+	unsigned n;
+	uint32_t len[4];
+	size_t apart;
+} from_4 = {4, {700, 1, 0, 1999}, 3001}, to_3 = {3, {13, 2000, 687}, 5003};
+
+static void list_of(const struct side *s, const struct pieces *p, size_t off, struct ibv_sge *sge)
+{
+	for (unsigned i = 0; i < p->n; i++, off += p->apart)
+		sge[i] = (struct ibv_sge){(uintptr_t)s->buf + off, p->len[i], s->mr->lkey};
+}
+
+/* Their bytes, one after the other. */
+static void flatten(const struct ibv_sge *sge, unsigned n, uint8_t *to)
+{
+	for (unsigned i = 0; i < n; to += sge[i++].length)
+		memcpy(to, (const void *)(uintptr_t)sge[i].addr, sge[i].length);
+}
+
+/* SEND gathers, and is scattered; so is what READ brings. */
 RNIC_TEST(connected, sges)
 {
 	struct ibv_sge out[4], in[3];
-	static const uint32_t out_len[4] = {700, 1, 0, 1999}, in_len[3] = {13, 2000, 1000};
-	size_t off = 0;
-	fill(a.buf, 10000, 3);
-	for (int i = 0; i < 4; i++, off += 3001)
-		out[i] = (struct ibv_sge){(uintptr_t)a.buf + off, out_len[i], a.mr->lkey};
-	off = 0;
-	for (int i = 0; i < 3; i++, off += 5003)
-		in[i] = (struct ibv_sge){(uintptr_t)b.buf + off, in_len[i], b.mr->lkey};
 	uint8_t flat[2700], got[2700];
-	memcpy(flat, a.buf, 700);
-	memcpy(flat + 700, a.buf + 3001, 1);
-	memcpy(flat + 701, a.buf + 9003, 1999);
 	struct ibv_recv_wr rwr = {.sg_list = in, .num_sge = 3}, *rbad;
-	struct ibv_send_wr wr = {.sg_list = out,
-				 .num_sge = 4,
-				 .opcode = IBV_WR_SEND,
-				 .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_send_wr wr = wr_make(&a, IBV_WR_SEND, out, 0, 0, &b, 100000);
+	fill(a.buf, 10000, 3);
+	list_of(&a, &from_4, 0, out);
+	list_of(&b, &to_3, 0, in);
+	in[2].length = 1000; /* more than comes */
+	wr.num_sge = 4;
 	ck_assert_int_eq(ibv_post_recv(b.qp, &rwr, &rbad), 0);
 	post(&a, &wr);
 	ck_assert_uint_eq(wait_for(b.rcq).byte_len, 2700);
-	expect(a.scq, 0, IBV_WC_SUCCESS);
-	memcpy(got, b.buf, 13);
-	memcpy(got + 13, b.buf + 5003, 2000);
-	memcpy(got + 2013, b.buf + 10006, 687);
-	ck_assert_mem_eq(got, flat, 2700);
-	/* READ scatters. */
-	for (int i = 0; i < 3; i++)
-		in[i] = (struct ibv_sge){(uintptr_t)a.buf + 50000 + 5003 * (size_t)i, in_len[i],
-					 a.mr->lkey};
-	memcpy(b.buf + 100000, flat, 2700);
-	wr = (struct ibv_send_wr){.sg_list = in,
-				  .num_sge = 3,
-				  .opcode = IBV_WR_RDMA_READ,
-				  .send_flags = IBV_SEND_SIGNALED};
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	flatten(out, 4, flat);
 	in[2].length = 687;
-	wr.wr.rdma.remote_addr = (uintptr_t)b.buf + 100000;
-	wr.wr.rdma.rkey = b.mr->rkey;
+	flatten(in, 3, got);
+	ck_assert_mem_eq(got, flat, 2700);
+	list_of(&a, &to_3, 50000, in);
+	memcpy(b.buf + 100000, flat, 2700);
+	wr.opcode = IBV_WR_RDMA_READ;
+	wr.sg_list = in;
+	wr.num_sge = 3;
 	post(&a, &wr);
-	expect(a.scq, 0, IBV_WC_SUCCESS);
-	memcpy(got, a.buf + 50000, 13);
-	memcpy(got + 13, a.buf + 55003, 2000);
-	memcpy(got + 2013, a.buf + 60006, 687);
+	expect(a.scq, 7, IBV_WC_SUCCESS);
+	flatten(in, 3, got);
 	ck_assert_mem_eq(got, flat, 2700);
 }
 
@@ -914,17 +917,6 @@ RNIC_TEST(connected, retry_exhausted, opt.retry_cnt = 3)
 	ck_assert_uint_lt(rt_now() - start, 5 * timeout);
 }
 
-RNIC_TEST(connected, overrun, opt.cqe = 4)
-{
-	for (uint64_t i = 0; i < 6; i++)
-		op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, i, IBV_SEND_SIGNALED);
-	rt_sleep(100 * US);
-	for (uint64_t i = 0; i < 4; i++)
-		expect(a.scq, i, IBV_WC_SUCCESS);
-	ck_assert(empty(a.scq));
-	ck_assert_int_eq(a.qp->state, IBV_QPS_ERR);
-}
-
 RNIC_TEST(connected, drain)
 {
 	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, 1, IBV_SEND_SIGNALED);
@@ -1234,52 +1226,38 @@ static struct durability {
 	uint32_t off, len;
 	unsigned dirty; /* of lines 4, 5 and 16, a WRITE each, and line 32, a receive buffer */
 } durability;
-#define DMP  .domain = DOMAIN_DMP, .mtu = 4096, .iio_in_mhp = true
-#define MHP  .domain = DOMAIN_MHP, .mtu = 4096
-#define OFF  .flush_covers_send = true
-#define BOTH (IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT)
+#define DMP	.domain = DOMAIN_DMP, .mtu = 4096, .iio_in_mhp = true
+#define MHP	.domain = DOMAIN_MHP, .mtu = 4096
+#define WSP	.domain = DOMAIN_WSP, .mtu = 4096
+#define OFF	.flush_covers_send = true
+#define VISIBLE IBV_FLUSH_GLOBAL
+#define DURABLE IBV_FLUSH_PERSISTENT
+#define RANGE	IBV_FLUSH_RANGE
+#define MR	IBV_FLUSH_MR
+#define BOTH	(IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT)
+/* clang-format off */
 static const struct durability durabilities[] = {
-	{"range", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_RANGE, 256, 128, 1},
-	{"a byte of a line", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_RANGE, 383, 1, 2},
-	{"a byte beside it", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_RANGE, 384, 1, 3},
-	{"nothing", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_RANGE, 300, 0, 3},
-	{"range without sends", {DMP}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_RANGE, 256, 128, 2},
-	{"send in the range", {DMP}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_RANGE, 256, 2048, 1},
-	{"region", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_MR, 0, 0, 0},
-	{"region, whatever the range", {DMP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_MR, BUF, 77, 0},
-	{"persistence alone",
-	 {DMP, OFF},
-	 IBV_WR_FLUSH,
-	 IBV_FLUSH_PERSISTENT,
-	 IBV_FLUSH_MR,
-	 0,
-	 0,
-	 0},
-	{"visibility alone", {DMP, OFF}, IBV_WR_FLUSH, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 0, 0, 4},
-	{"ddio", {DMP, .ddio = DDIO_ON, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_MR, 0, 0, 4},
-	{"buffers outside of mhp", {MHP, OFF}, IBV_WR_FLUSH, BOTH, IBV_FLUSH_MR, 0, 0, 0},
-	{"buffers outside, no flush",
-	 {MHP, OFF},
-	 IBV_WR_FLUSH,
-	 IBV_FLUSH_GLOBAL,
-	 IBV_FLUSH_MR,
-	 0,
-	 0,
-	 4},
-	{"mhp", {MHP, .iio_in_mhp = true}, IBV_WR_FLUSH, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 0, 0, 0},
-	{"wsp",
-	 {.domain = DOMAIN_WSP, .mtu = 4096},
-	 IBV_WR_FLUSH,
-	 IBV_FLUSH_GLOBAL,
-	 IBV_FLUSH_MR,
-	 0,
-	 0,
-	 0},
-	{"read", {DMP}, IBV_WR_RDMA_READ, 0, 0, 8192, 8, 0},
-	{"read of nothing", {DMP}, IBV_WR_RDMA_READ, 0, 0, 8192, 0, 4},
-	{"read, ddio", {DMP, .ddio = DDIO_ON}, IBV_WR_RDMA_READ, 0, 0, 8192, 8, 4},
-	{"atomic write", {DMP}, IBV_WR_ATOMIC_WRITE, 0, 0, 256, 8, 4},
+	{"range", {DMP, OFF}, FLUSH, BOTH, RANGE, 256, 128, 1},
+	{"a byte of a line", {DMP, OFF}, FLUSH, BOTH, RANGE, 383, 1, 2},
+	{"a byte beside it", {DMP, OFF}, FLUSH, BOTH, RANGE, 384, 1, 3},
+	{"nothing", {DMP, OFF}, FLUSH, BOTH, RANGE, 300, 0, 3},
+	{"range without sends", {DMP}, FLUSH, BOTH, RANGE, 256, 128, 2},
+	{"send in the range", {DMP}, FLUSH, BOTH, RANGE, 256, 2048, 1},
+	{"region", {DMP, OFF}, FLUSH, BOTH, MR, 0, 0, 0},
+	{"region, whatever the range", {DMP, OFF}, FLUSH, BOTH, MR, BUF, 77, 0},
+	{"persistence alone", {DMP, OFF}, FLUSH, DURABLE, MR, 0, 0, 0},
+	{"visibility alone", {DMP, OFF}, FLUSH, VISIBLE, MR, 0, 0, 4},
+	{"ddio", {DMP, .ddio = DDIO_ON, OFF}, FLUSH, BOTH, MR, 0, 0, 4},
+	{"buffers outside of mhp", {MHP, OFF}, FLUSH, BOTH, MR, 0, 0, 0},
+	{"buffers outside, no flush", {MHP, OFF}, FLUSH, VISIBLE, MR, 0, 0, 4},
+	{"mhp", {MHP, .iio_in_mhp = true}, FLUSH, VISIBLE, MR, 0, 0, 0},
+	{"wsp", {WSP}, FLUSH, VISIBLE, MR, 0, 0, 0},
+	{"read", {DMP}, READ, 0, 0, 8192, 8, 0},
+	{"read of nothing", {DMP}, READ, 0, 0, 8192, 0, 4},
+	{"read, ddio", {DMP, .ddio = DDIO_ON}, READ, 0, 0, 8192, 8, 4},
+	{"atomic write", {DMP}, ATOMIC_W, 0, 0, 256, 8, 4},
 };
+/* clang-format on */
 
 static unsigned never_drain(const struct choice_point *at, unsigned n)
 {
