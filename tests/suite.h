@@ -3,6 +3,7 @@
 #define TM_TESTS_SUITE_H
 /* For each file of tests, in the place of <check.h>. */
 #include <check.h>
+#include <errno.h>
 #include <stdbool.h>
 
 /*
@@ -17,6 +18,14 @@
 			(_mark_point)((file), (line)); \
 		told = true;                           \
 	})
+
+/* A call that makes an object makes none, and says why. */
+#define NOT_MADE(call, error)                   \
+	do {                                    \
+		errno = 0;                      \
+		ck_assert_ptr_null(call);       \
+		ck_assert_int_eq(errno, error); \
+	} while (0)
 
 #define ROWS_OF(table) (sizeof(table) / sizeof(*(table)))
 

@@ -323,6 +323,21 @@ void expect(struct ibv_cq *cq, uint64_t id, enum ibv_wc_status status)
 		      rnic_wc_status_str(status));
 }
 
+void post_done(struct side *s, struct ibv_send_wr *wr, enum ibv_wc_status status)
+{
+	post(s, wr);
+	expect(s->scq, wr->wr_id, status);
+}
+
+void op_done(struct side *s, enum ibv_wr_opcode opcode, size_t off, uint32_t len,
+	     const struct side *peer, size_t remote)
+{
+	const uint64_t id = 1234;
+
+	op(s, opcode, off, len, peer, remote, id, IBV_SEND_SIGNALED);
+	expect(s->scq, id, IBV_WC_SUCCESS);
+}
+
 bool empty(struct ibv_cq *cq)
 {
 	struct ibv_wc wc;

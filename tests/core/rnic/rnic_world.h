@@ -119,6 +119,10 @@ struct ibv_send_wr wr_make(const struct side *s, enum ibv_wr_opcode opcode, stru
 void post(struct side *s, struct ibv_send_wr *wr);
 void op(struct side *s, enum ibv_wr_opcode opcode, size_t off, uint32_t len,
 	const struct side *peer, size_t remote, uint64_t id, unsigned flags);
+/* The same two, and the completion: of this status; success. */
+void post_done(struct side *s, struct ibv_send_wr *wr, enum ibv_wc_status status);
+void op_done(struct side *s, enum ibv_wr_opcode opcode, size_t off, uint32_t len,
+	     const struct side *peer, size_t remote);
 void recv_post(struct side *s, size_t off, uint32_t len, uint64_t id);
 struct ibv_wc wait_for(struct ibv_cq *cq);
 void expect(struct ibv_cq *cq, uint64_t id, enum ibv_wc_status status);

@@ -65,8 +65,7 @@ static void transfer(enum ibv_wr_opcode opcode)
 
 	fill(a.buf, len, 1);
 	fill(b.buf, len, 2);
-	op(&a, opcode, 0, len, &b, 0, 1, IBV_SEND_SIGNALED);
-	expect(a.scq, 1, IBV_WC_SUCCESS);
+	op_done(&a, opcode, 0, len, &b, 0);
 	rt_sleep(10 * US);
 	ck_assert_mem_eq(a.buf, b.buf, len);
 }
@@ -363,8 +362,7 @@ static void random_body(void)
 		ck_assert_mem_eq(a.buf + 50000, a.buf, len);
 		ck_assert_mem_eq(a.buf + 100000, a.buf, len / 2);
 	}
-	op(&a, IBV_WR_RDMA_READ, 240000, 8, &b, 0, 5, IBV_SEND_SIGNALED);
-	expect(a.scq, 5, IBV_WC_SUCCESS);
+	op_done(&a, IBV_WR_RDMA_READ, 240000, 8, &b, 0);
 	ck_assert_uint_eq(word(&a, 240000), ROUNDS);
 	ck_assert_uint_eq(count[COUNT_retry_exceeded], 0);
 }

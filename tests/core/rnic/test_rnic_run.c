@@ -90,8 +90,7 @@ RNIC_TEST(connected, shape)
 	recv_post(&b, 60000, 2000, 9);
 	op(&a, IBV_WR_RDMA_WRITE, 0, 20000, &b, 7, 1, 0);
 	op(&a, IBV_WR_RDMA_WRITE, 0, 1024, &b, 30000, 2, 0);
-	op(&a, IBV_WR_SEND, 5, 1025, &b, 0, 3, IBV_SEND_SIGNALED);
-	expect(a.scq, 3, IBV_WC_SUCCESS);
+	op_done(&a, IBV_WR_SEND, 5, 1025, &b, 0);
 	ck_assert_uint_eq(wait_for(b.rcq).byte_len, 1025);
 	ck_assert_mem_eq(b.buf + 7, a.buf, 20000);
 	ck_assert_mem_eq(b.buf + 30000, a.buf, 1024);
@@ -124,8 +123,7 @@ RNIC_TEST(connected, long_message, opt.mtu = IBV_MTU_512, opt.retry_cnt = 0)
 {
 	put_gate(RUN, false);
 	op(&a, IBV_WR_RDMA_WRITE, 0, 1, &b, 0, 1, 0);
-	op(&a, IBV_WR_RDMA_WRITE, 0, 200000, &b, 0, 2, IBV_SEND_SIGNALED);
-	expect(a.scq, 2, IBV_WC_SUCCESS);
+	op_done(&a, IBV_WR_RDMA_WRITE, 0, 200000, &b, 0);
 }
 
 /* The peer has a part of a run: what is sent again must not begin with what it has and end with
@@ -136,8 +134,7 @@ RNIC_TEST(connected, resent, opt.timeout = 6, opt.retry_cnt = 1)
 	gate.parts = 2;
 	gate.until = sim_now(sim) + 100 * US;
 	fill(a.buf, 20000, 3);
-	op(&a, IBV_WR_RDMA_WRITE, 0, 20000, &b, 7, 1, IBV_SEND_SIGNALED);
-	expect(a.scq, 1, IBV_WC_SUCCESS);
+	op_done(&a, IBV_WR_RDMA_WRITE, 0, 20000, &b, 7);
 	ck_assert_mem_eq(b.buf + 7, a.buf, 20000);
 	ck_assert_uint_eq(gate.runs, 5);
 	ck_assert_uint_eq(gate.count, 25);
@@ -147,8 +144,7 @@ RNIC_TEST(connected, resent, opt.timeout = 6, opt.retry_cnt = 1)
 RNIC_TEST(connected, none)
 {
 	put_gate(MTU, false);
-	op(&a, IBV_WR_RDMA_WRITE, 0, 200000, &b, 0, 1, IBV_SEND_SIGNALED);
-	expect(a.scq, 1, IBV_WC_SUCCESS);
+	op_done(&a, IBV_WR_RDMA_WRITE, 0, 200000, &b, 0);
 	ck_assert_uint_eq(gate.runs, 0);
 }
 
@@ -168,8 +164,7 @@ RNIC_TESTS(connected, lossy, 24, source.state = (uint64_t)_i * 77 + 1,
 		recv_post(&b, 200000, sent, 9);
 		op(&a, IBV_WR_RDMA_WRITE, 0, len, &b, off, 1, 0);
 		op(&a, IBV_WR_SEND, 200000, sent, &b, 0, 2, 0);
-		op(&a, IBV_WR_RDMA_READ, 50000, len, &b, off, 3, IBV_SEND_SIGNALED);
-		expect(a.scq, 3, IBV_WC_SUCCESS);
+		op_done(&a, IBV_WR_RDMA_READ, 50000, len, &b, off);
 		ck_assert_uint_eq(wait_for(b.rcq).byte_len, sent);
 		ck_assert_mem_eq(a.buf + 50000, a.buf, len);
 		ck_assert_mem_eq(b.buf + 200000, a.buf + 200000, sent);
