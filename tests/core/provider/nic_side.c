@@ -128,6 +128,43 @@ void to_state(struct side *s, enum ibv_qp_state to, int error)
 	ck_assert_int_eq(ibv_modify_qp(s->qp, &attr, IBV_QP_STATE), error);
 }
 
+struct ibv_send_wr wr_of(const struct side *s, enum ibv_wr_opcode opcode, struct ibv_sge *sge,
+			 uint32_t len, uint64_t id)
+{
+	const struct side *peer = s == &a ? &b : &a;
+	struct ibv_send_wr wr = {.wr_id = id,
+				 .sg_list = sge,
+				 .num_sge = 1,
+				 .opcode = opcode,
+				 .send_flags = IBV_SEND_SIGNALED};
+
+	*sge = (struct ibv_sge){(uintptr_t)s->buf, len, s->mr->lkey};
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
+		wr.wr.atomic.remote_addr = (uintptr_t)peer->buf;
+		wr.wr.atomic.rkey = peer->mr->rkey;
+		wr.wr.atomic.compare_add = 1;
+	} else {
+		wr.wr.rdma.remote_addr = (uintptr_t)peer->buf;
+		wr.wr.rdma.rkey = peer->mr->rkey;
+	}
+	return wr;
+}
+
+void post_wr(struct side *s, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+
+	ck_assert_int_eq(ibv_post_send(s->qp, wr, &bad), 0);
+}
+
+void post_op(struct side *s, enum ibv_wr_opcode opcode, uint32_t len, uint64_t id)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_of(s, opcode, &sge, len, id);
+
+	post_wr(s, &wr);
+}
+
 int try_recv(struct side *s, uint32_t len, uint64_t id)
 {
 	struct ibv_sge sge = {(uintptr_t)s->buf, len, s->mr->lkey};

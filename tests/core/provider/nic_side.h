@@ -56,6 +56,13 @@ void connect_both(enum ibv_qp_type type);
 enum ibv_qp_state state_of(const struct side *s);
 void to_state(struct side *s, enum ibv_qp_state to, int error);
 
+/* A signaled request, from a to b or back: its data are the first of the own buffer, its place the
+ * beginning of the peer's. */
+struct ibv_send_wr wr_of(const struct side *s, enum ibv_wr_opcode opcode, struct ibv_sge *sge,
+			 uint32_t len, uint64_t id);
+void post_wr(struct side *s, struct ibv_send_wr *wr);
+void post_op(struct side *s, enum ibv_wr_opcode opcode, uint32_t len, uint64_t id);
+
 /* A receive request for the beginning of the buffer, to the shared receive queue if there is
  * one. */
 int try_recv(struct side *s, uint32_t len, uint64_t id);

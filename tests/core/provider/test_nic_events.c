@@ -63,14 +63,11 @@ static void setup(void)
 
 static void send_post(struct side *s, unsigned flags)
 {
-	struct ibv_sge sge = {(uintptr_t)s->buf, 8, s->mr->lkey};
-	struct ibv_send_wr wr = {.sg_list = &sge,
-				 .num_sge = 1,
-				 .opcode = IBV_WR_SEND,
-				 .send_flags = flags},
-			   *bad;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_of(s, IBV_WR_SEND, &sge, 8, 0);
 
-	ck_assert_int_eq(ibv_post_send(s->qp, &wr, &bad), 0);
+	wr.send_flags = flags;
+	post_wr(s, &wr);
 }
 
 static bool readable(int fd, int ms)
@@ -312,17 +309,13 @@ static void *destroy_qp(void *arg)
 
 TEST(access_error)
 {
-	struct ibv_sge sge = {(uintptr_t)a.buf, 8, a.mr->lkey};
-	struct ibv_send_wr wr = {.sg_list = &sge,
-				 .num_sge = 1,
-				 .opcode = IBV_WR_RDMA_WRITE,
-				 .send_flags = SIGNALED,
-				 .wr.rdma = {(uintptr_t)b.buf, b.mr->rkey ^ 1}},
-			   *bad;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_of(&a, IBV_WR_RDMA_WRITE, &sge, 8, 0);
 	struct ibv_async_event event;
 	pthread_t thread;
 
-	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	wr.wr.rdma.rkey ^= 1;
+	post_wr(&a, &wr);
 	expect(a.scq, 0, IBV_WC_REM_ACCESS_ERR);
 	event = next_event(&b);
 	ck_assert_int_eq(event.event_type, IBV_EVENT_QP_ACCESS_ERR);

@@ -37,16 +37,12 @@ static void connect_again(void)
 
 static void post(enum ibv_wr_opcode opcode, uint32_t lkey, uint32_t rkey)
 {
-	struct ibv_sge sge = {(uintptr_t)a.buf, 64, lkey};
-	struct ibv_send_wr wr = {.wr_id = 7,
-				 .sg_list = &sge,
-				 .num_sge = 1,
-				 .opcode = opcode,
-				 .send_flags = IBV_SEND_SIGNALED,
-				 .wr.rdma = {(uintptr_t)b.buf, rkey}},
-			   *bad;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_of(&a, opcode, &sge, 64, 7);
 
-	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	sge.lkey = lkey;
+	wr.wr.rdma.rkey = rkey;
+	post_wr(&a, &wr);
 }
 
 static void recv_by(uint32_t lkey)

@@ -69,18 +69,14 @@ static void setup(void)
 static void post_at(enum ibv_wr_opcode opcode, struct ibv_mr *mr, void *at, uint32_t len,
 		    uint32_t rkey, const void *va)
 {
-	struct ibv_sge sge = {(uintptr_t)at, len, mr->lkey};
-	struct ibv_send_wr wr = {.wr_id = 7,
-				 .sg_list = &sge,
-				 .num_sge = 1,
-				 .opcode = opcode,
-				 .send_flags = IBV_SEND_SIGNALED},
-			   *bad;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_of(&a, opcode, &sge, len, 7);
 
+	sge.addr = (uintptr_t)at;
+	sge.lkey = mr->lkey;
 	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
 		wr.wr.atomic.remote_addr = (uintptr_t)va;
 		wr.wr.atomic.rkey = rkey;
-		wr.wr.atomic.compare_add = 1;
 	} else if (opcode == IBV_WR_FLUSH) {
 		wr.num_sge = 0;
 		flush_wr(&wr, rkey, (uintptr_t)va, len, IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT,
@@ -89,7 +85,7 @@ static void post_at(enum ibv_wr_opcode opcode, struct ibv_mr *mr, void *at, uint
 		wr.wr.rdma.remote_addr = (uintptr_t)va;
 		wr.wr.rdma.rkey = rkey;
 	}
-	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	post_wr(&a, &wr);
 }
 
 static void post(enum ibv_wr_opcode opcode, uint32_t len, uint32_t rkey, const void *va)
@@ -575,16 +571,27 @@ TEST(last_word_last)
 
 /* --- FLUSH --- */
 
+/* b's region that is a file, which is deleted with the test's end. */
+static char path[] = "/tmp/tidemark-test-file-XXXXXX";
+
+static struct ibv_mr *file_region(int *fd)
+{
+	setup();
+	*fd = mkstemp(path);
+	ck_assert_int_eq(ftruncate(*fd, 4 * PAGE), 0);
+	struct ibv_mr *mr = ibv_reg_mr(b.pd, map(4 * PAGE, MAP_SHARED, *fd), 4 * PAGE,
+				       RW | PERSISTENT);
+	ck_assert_ptr_nonnull(mr);
+	return mr;
+}
+
 TEST(flush)
 {
-	char path[] = "/tmp/tidemark-test-file-XXXXXX", got[64];
-	int fd = mkstemp(path);
+	char got[64];
+	int fd;
+	struct ibv_mr *mr = file_region(&fd);
+	uint8_t *file = mr->addr;
 
-	setup();
-	ck_assert_int_eq(ftruncate(fd, 4 * PAGE), 0);
-	uint8_t *file = map(4 * PAGE, MAP_SHARED, fd);
-	struct ibv_mr *mr = ibv_reg_mr(b.pd, file, 4 * PAGE, RW | PERSISTENT);
-	ck_assert_ptr_nonnull(mr);
 	memset(a.buf, 0x42, 64);
 	post(IBV_WR_RDMA_WRITE, 64, mr->rkey, file + PAGE - 32);
 	expect(a.scq, 7, IBV_WC_SUCCESS);
@@ -609,24 +616,21 @@ TEST(flush)
 /* All three, on memory of a file. */
 TEST(commit)
 {
-	char path[] = "/tmp/tidemark-test-file-XXXXXX", got[72];
-	int fd = mkstemp(path);
+	char got[72];
+	int fd;
+	struct ibv_mr *mr = file_region(&fd);
+	uint8_t *file = mr->addr;
 
-	setup();
 	ck_assert_int_eq(tm_commit_supported(a.context), 0);
-	ck_assert_int_eq(ftruncate(fd, 4 * PAGE), 0);
-	uint8_t *file = map(4 * PAGE, MAP_SHARED, fd);
-	struct ibv_mr *mr = ibv_reg_mr(b.pd, file, 4 * PAGE, RW | PERSISTENT);
-	ck_assert_ptr_nonnull(mr);
 	memset(a.buf, 0x42, 64);
 	memset(a.buf + 64, 0x43, 8);
 	recv_post(b.mr, b.buf, 64);
 	post(IBV_WR_RDMA_WRITE, 64, mr->rkey, file + PAGE - 64);
 	expect(a.scq, 7, IBV_WC_SUCCESS);
 	struct ibv_sge sge = {(uintptr_t)a.buf + 64, 8, a.mr->lkey};
-	struct ibv_send_wr wr = {.wr_id = 7, .send_flags = IBV_SEND_SIGNALED}, *bad;
+	struct ibv_send_wr wr = {.wr_id = 7, .send_flags = IBV_SEND_SIGNALED};
 	tm_commit_imm_wr(&wr, mr->rkey, (uintptr_t)file + PAGE - 64, 64, htobe32(5));
-	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	post_wr(&a, &wr);
 	struct ibv_wc wc = wait_for(b.rcq);
 	ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
 	ck_assert_int_eq(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
@@ -635,14 +639,14 @@ TEST(commit)
 	wr.sg_list = &sge;
 	wr.num_sge = 1;
 	tm_commit_payload_wr(&wr, mr->rkey, (uintptr_t)file + PAGE - 64, 72);
-	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	post_wr(&a, &wr);
 	expect(a.scq, 7, IBV_WC_SUCCESS);
 	ck_assert_int_eq(pread(fd, got, 72, PAGE - 64), 72);
 	ck_assert_mem_eq(got, a.buf, 72);
 	/* No right to it. */
 	wr.num_sge = 0;
 	tm_commit_wr(&wr, b.mr->rkey, (uintptr_t)b.buf, 64);
-	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	post_wr(&a, &wr);
 	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
 	works();
 	unlink(path);

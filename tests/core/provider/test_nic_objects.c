@@ -34,20 +34,6 @@ static void setup(void)
 	open_one(&b);
 }
 
-static void op(enum ibv_wr_opcode opcode, uint64_t id)
-{
-	struct ibv_sge sge = {(uintptr_t)a.buf, 8, a.mr->lkey};
-	struct ibv_send_wr wr = {.wr_id = id,
-				 .sg_list = &sge,
-				 .num_sge = 1,
-				 .opcode = opcode,
-				 .send_flags = IBV_SEND_SIGNALED,
-				 .wr.rdma = {(uintptr_t)b.buf, b.mr->rkey}},
-			   *bad;
-
-	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
-}
-
 /* A program that has overwritten an object's handle is told that it does not exist; the object
  * stays as it was. */
 TEST(handles)
@@ -135,7 +121,7 @@ TEST(much)
 	make_qp(&b, IBV_QPT_RC);
 	go(&a, &b, IBV_QPS_RTS);
 	go(&b, &a, IBV_QPS_RTS);
-	op(IBV_WR_RDMA_WRITE, 1);
+	post_op(&a, IBV_WR_RDMA_WRITE, 8, 1);
 	expect(a.scq, 1, IBV_WC_SUCCESS);
 	ibv_free_device_list(list);
 }
@@ -166,7 +152,7 @@ TEST(come_and_go)
 		for (unsigned k = 0; k < WR; k++) {
 			give(&a, 64, k);
 			give(&b, 64, k);
-			op(IBV_WR_SEND, k);
+			post_op(&a, IBV_WR_SEND, 8, k);
 		}
 		for (unsigned k = 0; k < WR; k++) {
 			expect(a.scq, k, IBV_WC_SUCCESS);
@@ -223,7 +209,7 @@ TEST(overrun)
 	a.scq = small;
 	connect_both(IBV_QPT_RC);
 	for (unsigned i = 0; i < (unsigned)small->cqe + 2; i++)
-		op(IBV_WR_RDMA_WRITE, i);
+		post_op(&a, IBV_WR_RDMA_WRITE, 8, i);
 	expect_event(&a, IBV_EVENT_CQ_ERR, small);
 	expect_event(&a, IBV_EVENT_QP_FATAL, a.qp);
 	ck_assert_int_eq(state_of(&a), IBV_QPS_ERR);

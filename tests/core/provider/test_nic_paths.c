@@ -119,20 +119,11 @@ static void go_by(struct side *s, const struct side *peer, struct ibv_ah_attr pa
 
 static void write_by(struct ibv_ah_attr there, struct ibv_ah_attr back)
 {
-	struct ibv_sge sge = {(uintptr_t)a.buf, 64, a.mr->lkey};
-	struct ibv_send_wr wr = {.wr_id = 7,
-				 .sg_list = &sge,
-				 .num_sge = 1,
-				 .opcode = IBV_WR_RDMA_WRITE,
-				 .send_flags = IBV_SEND_SIGNALED,
-				 .wr.rdma = {(uintptr_t)b.buf, b.mr->rkey}},
-			   *bad;
-
 	make_qp(&a, IBV_QPT_RC);
 	make_qp(&b, IBV_QPT_RC);
 	go_by(&a, &b, there);
 	go_by(&b, &a, back);
-	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	post_op(&a, IBV_WR_RDMA_WRITE, 64, 7);
 	expect(a.scq, 7, IBV_WC_SUCCESS);
 	ibv_destroy_qp(a.qp);
 	ibv_destroy_qp(b.qp);
@@ -156,19 +147,16 @@ TEST(connections)
 /* A datagram by this path, from a to b; its completion there. */
 static struct ibv_wc datagram_by(struct ibv_ah_attr path)
 {
-	struct ibv_sge sge = {(uintptr_t)a.buf, 8, a.mr->lkey};
-	struct ibv_send_wr wr = {.wr_id = 7,
-				 .sg_list = &sge,
-				 .num_sge = 1,
-				 .opcode = IBV_WR_SEND,
-				 .send_flags = IBV_SEND_SIGNALED,
-				 .wr.ud = {ibv_create_ah(a.pd, &path), b.qp->qp_num, QKEY}},
-			   *bad;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_of(&a, IBV_WR_SEND, &sge, 8, 7);
 	struct ibv_wc wc;
 
+	wr.wr.ud.ah = ibv_create_ah(a.pd, &path);
+	wr.wr.ud.remote_qpn = b.qp->qp_num;
+	wr.wr.ud.remote_qkey = QKEY;
 	ck_assert_ptr_nonnull(wr.wr.ud.ah);
 	give(&b, GRH + 8, 9);
-	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	post_wr(&a, &wr);
 	expect(a.scq, 7, IBV_WC_SUCCESS);
 	wc = wait_for(b.rcq);
 	ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);

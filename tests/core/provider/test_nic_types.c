@@ -28,20 +28,15 @@ static void setup(void)
 
 static void send_bytes(struct side *s, uint32_t len, struct ibv_ah *ah, uint32_t qpn)
 {
-	struct ibv_sge sge = {(uintptr_t)s->buf, len, s->mr->lkey};
-	struct ibv_send_wr wr = {.wr_id = 1,
-				 .sg_list = &sge,
-				 .num_sge = 1,
-				 .opcode = IBV_WR_SEND,
-				 .send_flags = IBV_SEND_SIGNALED},
-			   *bad;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_of(s, IBV_WR_SEND, &sge, len, 1);
 
 	if (ah) {
 		wr.wr.ud.ah = ah;
 		wr.wr.ud.remote_qpn = qpn;
 		wr.wr.ud.remote_qkey = QKEY;
 	}
-	ck_assert_int_eq(ibv_post_send(s->qp, &wr, &bad), 0);
+	post_wr(s, &wr);
 }
 
 /* --- */
@@ -124,19 +119,10 @@ TESTS(gone, 3)
 	if (_i < 2)
 		give(&b, 1000, 1);
 	ck_assert_int_eq(munmap(page, 4096), 0);
-	if (_i < 2) {
+	if (_i < 2)
 		send_bytes(&a, 100, ah, b.qp->qp_num);
-	} else {
-		struct ibv_sge sge = {(uintptr_t)a.buf, 8, a.mr->lkey};
-		struct ibv_send_wr wr = {.wr_id = 1,
-					 .sg_list = &sge,
-					 .num_sge = 1,
-					 .opcode = IBV_WR_RDMA_WRITE,
-					 .send_flags = IBV_SEND_SIGNALED,
-					 .wr.rdma = {(uintptr_t)page, b.mr->rkey}},
-				   *bad;
-		ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
-	}
+	else
+		post_op(&a, IBV_WR_RDMA_WRITE, 8, 1);
 	expect(a.scq, 1, IBV_WC_SUCCESS);
 	if (_i < 2)
 		expect(b.rcq, 1, IBV_WC_LOC_PROT_ERR);
