@@ -99,7 +99,7 @@ static void round_trip(const struct workload *w)
 
 /* --- the data structure --- */
 
-START_TEST(add_and_count)
+TEST(add_and_count)
 {
 	struct workload w = {0};
 
@@ -128,9 +128,8 @@ START_TEST(add_and_count)
 	workload_free(&w);
 	ck_assert_uint_eq(w.keys + w.clients, 0);
 }
-END_TEST
 
-START_TEST(add_refuses)
+TEST(add_refuses)
 {
 	struct workload w = {0};
 
@@ -155,9 +154,8 @@ START_TEST(add_refuses)
 	ck_assert_uint_eq(w.clients, 0);
 	workload_free(&w);
 }
-END_TEST
 
-START_TEST(limits)
+TEST(limits)
 {
 	struct workload w = {0};
 	char name[16];
@@ -176,10 +174,9 @@ START_TEST(limits)
 	round_trip(&w);
 	workload_free(&w);
 }
-END_TEST
 
 /* A copy has memory and room of its own, at every length: ASan sees to that. */
-START_TEST(copies)
+TEST(copies)
 {
 	struct workload w = {0}, copy;
 
@@ -197,9 +194,8 @@ START_TEST(copies)
 	}
 	workload_free(&w);
 }
-END_TEST
 
-START_TEST(remove_renumbers)
+TEST(remove_renumbers)
 {
 	struct workload w = {0};
 	const char *expected;
@@ -221,7 +217,6 @@ START_TEST(remove_renumbers)
 	ck_assert_uint_eq(w.clients, 1);
 	workload_free(&w);
 }
-END_TEST
 
 /* --- values --- */
 
@@ -233,7 +228,7 @@ static int compare_words(const void *a, const void *b)
 }
 
 /* 17 * 12 * 16 values of 24 words, none shared; and no byte is zero. */
-START_TEST(values_unique)
+TEST(values_unique)
 {
 	enum { NTH = 12, KEYS = 16, WORDS = 24 };
 	size_t n = 0, max = (size_t)(TM_MAX_CLIENTS + 1) * NTH * KEYS * WORDS;
@@ -254,10 +249,9 @@ START_TEST(values_unique)
 		ck_assert(word[i] != word[i - 1]);
 	free(word);
 }
-END_TEST
 
 /* Identities over the whole range of numbers, in steps. */
-START_TEST(identities_unique)
+TEST(identities_unique)
 {
 	enum { STEPS = 64 };
 	size_t n = 0;
@@ -274,10 +268,9 @@ START_TEST(identities_unique)
 		ck_assert(id[i] != id[i - 1]);
 	free(id);
 }
-END_TEST
 
 /* Equal for one key and number, and different from all others: the load phase's, another key's. */
-START_TEST(values_shared)
+TEST(values_shared)
 {
 	uint8_t value[WORKLOAD_MAX_SAME + 1][16], other[16];
 
@@ -294,9 +287,8 @@ START_TEST(values_shared)
 			ck_assert(memcmp(value[same], other, 16));
 	}
 }
-END_TEST
 
-START_TEST(values_pure)
+TEST(values_pure)
 {
 	/* Fixed for ever: traces and images are compared across builds. */
 	static const uint8_t first[8] = {0x9d, 0x15, 0xd0, 0xe9, 0x6f, 0x7b, 0x2c, 0x0a};
@@ -312,11 +304,10 @@ START_TEST(values_pure)
 		free(value);
 	}
 }
-END_TEST
 
 /* --- the textual form --- */
 
-START_TEST(parse_blanks)
+TEST(parse_blanks)
 {
 	struct workload w = {0};
 	const char *expected = NULL;
@@ -335,7 +326,6 @@ START_TEST(parse_blanks)
 	round_trip(&w);
 	workload_free(&w);
 }
-END_TEST
 
 static const struct {
 	unsigned client; /* 0: a keys' line */
@@ -371,7 +361,7 @@ static const struct {
 	{0, "k\x01 8", "1 to 32 printable"},
 };
 
-START_TEST(parse_refuses)
+TESTS(parse_refuses, COUNT(bad_text))
 {
 	struct workload w = {0};
 	const char *expected = NULL;
@@ -387,11 +377,10 @@ START_TEST(parse_refuses)
 		      bad_text[_i].text, expected);
 	workload_free(&w);
 }
-END_TEST
 
 /* --- built-in --- */
 
-START_TEST(builtins)
+TEST(builtins)
 {
 	struct workload w, other, named = {0};
 	const char *expected = NULL;
@@ -424,7 +413,6 @@ START_TEST(builtins)
 	ck_assert_int_eq(workload_builtin(i, &w), -ENOENT);
 	ck_assert_ptr_null(workload_what(i));
 }
-END_TEST
 
 /* What the workload does, as its name would say it. To be freed. */
 static char *name_of(const struct workload *w)
@@ -462,7 +450,7 @@ static char *name_of(const struct workload *w)
 	return text;
 }
 
-START_TEST(names_say_what_happens)
+TEST(names_say_what_happens)
 {
 	struct workload w;
 
@@ -474,7 +462,6 @@ START_TEST(names_say_what_happens)
 		free(name);
 	}
 }
-END_TEST
 
 static const struct {
 	const char *name;
@@ -509,7 +496,7 @@ static const struct {
 	{"ycsb-a:keys=2,keys=2", -EINVAL, "at most once"},
 };
 
-START_TEST(named_refuses)
+TESTS(named_refuses, COUNT(bad_name))
 {
 	struct workload w = {0};
 	const char *expected = NULL;
@@ -519,11 +506,10 @@ START_TEST(named_refuses)
 		      bad_name[_i].name, expected);
 	ck_assert_uint_eq(w.keys + w.clients, 0);
 }
-END_TEST
 
 /* --- YCSB --- */
 
-START_TEST(ycsb_sizes)
+TEST(ycsb_sizes)
 {
 	static const char full[] =
 		"ycsb-a:clients=16,keys=1024,ops=4096,vlen=65536,seed=4294967295";
@@ -554,7 +540,6 @@ START_TEST(ycsb_sizes)
 	ck_assert_uint_eq(workload_ops(&w), 1);
 	workload_free(&w);
 }
-END_TEST
 
 static const struct {
 	const char *name;
@@ -562,7 +547,7 @@ static const struct {
 } mix[] = {{"ycsb-a", 0.50}, {"ycsb-b", 0.95}, {"ycsb-c", 1}, {"ycsb-u", 0}};
 
 /* 5 seeds of 4096 draws: three standard deviations are 0.0105 at most. */
-START_TEST(ycsb_proportions)
+TESTS(ycsb_proportions, COUNT(mix))
 {
 	unsigned reads = 0, all = 0;
 
@@ -584,7 +569,6 @@ START_TEST(ycsb_proportions)
 	else
 		ck_assert_double_eq_tol((double)reads / all, mix[_i].reads, 0.0105);
 }
-END_TEST
 
 static int compare_down(const void *a, const void *b)
 {
@@ -599,7 +583,7 @@ static int compare_down(const void *a, const void *b)
  * sorted first, which shifts neighbouring tail ranks by less than their noise:
  * within 1.3 % (three standard deviations) for rank 1, within 6 % for ranks 2 to 8.
  */
-START_TEST(ycsb_zipf)
+TEST(ycsb_zipf)
 {
 	enum { KEYS = 64, SEEDS = 50, OPS = 4096 };
 	double sum[KEYS] = {0}, zeta = 0;
@@ -629,10 +613,9 @@ START_TEST(ycsb_zipf)
 			      "rank %u: %f, expected %f", i, share, want);
 	}
 }
-END_TEST
 
 /* The popular keys are not simply the first ones, and another seed has others. */
-START_TEST(ycsb_scrambled)
+TEST(ycsb_scrambled)
 {
 	unsigned first = 0;
 
@@ -654,10 +637,9 @@ START_TEST(ycsb_scrambled)
 	ck_assert_uint_ge(first, 1);
 	ck_assert_uint_le(first, 15);
 }
-END_TEST
 
 /* The same on every compiler, optimisation and machine. */
-START_TEST(ycsb_fixed)
+TEST(ycsb_fixed)
 {
 	static const char want[] = "w919 r190 w665 w260 r39 w430 w12 r277 w730 r831 w300 r345";
 	struct workload w;
@@ -673,7 +655,6 @@ START_TEST(ycsb_fixed)
 	ck_assert_str_eq(got, want);
 	workload_free(&w);
 }
-END_TEST
 
 /* --- operation lists --- */
 
@@ -695,7 +676,7 @@ static int read_text(const char *text, struct workload *w, struct input_error *e
 	return read_bytes(text, strlen(text), w, err);
 }
 
-START_TEST(ops_good)
+TEST(ops_good)
 {
 	static const char text[] = "# recorded\r\n"
 				   "\r\n"
@@ -722,7 +703,6 @@ START_TEST(ops_good)
 	round_trip(&w);
 	workload_free(&w);
 }
-END_TEST
 
 #define KEY33 "123456789012345678901234567890123"
 
@@ -779,7 +759,7 @@ static const struct {
 	{"load ,, 8\n1 get k1\n", 1, "the key is missing"},
 };
 
-START_TEST(ops_bad)
+TESTS(ops_bad, COUNT(bad_ops))
 {
 	struct workload w = {0};
 	struct input_error err;
@@ -791,9 +771,8 @@ START_TEST(ops_bad)
 	for (const char *p = err.message; *p; p++)
 		ck_assert(isprint((unsigned char)*p));
 }
-END_TEST
 
-START_TEST(ops_nul)
+TEST(ops_nul)
 {
 	static const char text[] = "1 get k1\n1 get k\0\n";
 	struct workload w = {0};
@@ -803,10 +782,9 @@ START_TEST(ops_nul)
 	ck_assert_uint_eq(err.line, 2);
 	ck_assert_ptr_nonnull(strstr(err.message, "NUL"));
 }
-END_TEST
 
 /* A line may have 4096 bytes, and not one more; a megabyte of digits is no trouble. */
-START_TEST(ops_long_lines)
+TEST(ops_long_lines)
 {
 	static const size_t size[] = {4096, 4097, 1 << 20};
 	char *text = malloc((1 << 20) + 2);
@@ -830,10 +808,9 @@ START_TEST(ops_long_lines)
 		}
 	free(text);
 }
-END_TEST
 
 /* Long fields are shortened in messages. */
-START_TEST(ops_long_fields)
+TEST(ops_long_fields)
 {
 	char text[3000];
 
@@ -850,9 +827,8 @@ START_TEST(ops_long_fields)
 		ck_assert_uint_lt(strlen(err.message), sizeof(err.message) - 1);
 	}
 }
-END_TEST
 
-START_TEST(ops_too_many)
+TEST(ops_too_many)
 {
 	struct workload w = {0};
 	struct input_error err;
@@ -874,9 +850,8 @@ START_TEST(ops_too_many)
 	ck_assert_str_eq(err.message, "more than 64 keys; split the list");
 	fclose(f);
 }
-END_TEST
 
-START_TEST(ops_unreadable)
+TEST(ops_unreadable)
 {
 	struct workload w = {0};
 	struct input_error err;
@@ -887,61 +862,8 @@ START_TEST(ops_unreadable)
 	ck_assert_ptr_nonnull(strstr(err.message, "reading failed: "));
 	fclose(f);
 }
-END_TEST
-
-static TCase *structure(void)
-{
-	TCase *tc = tcase_create("structure");
-
-	tcase_add_test(tc, add_and_count);
-	tcase_add_test(tc, add_refuses);
-	tcase_add_test(tc, limits);
-	tcase_add_test(tc, copies);
-	tcase_add_test(tc, remove_renumbers);
-	tcase_add_test(tc, values_unique);
-	tcase_add_test(tc, identities_unique);
-	tcase_add_test(tc, values_shared);
-	tcase_add_test(tc, values_pure);
-	tcase_add_test(tc, parse_blanks);
-	tcase_add_loop_test(tc, parse_refuses, 0, COUNT(bad_text));
-	return tc;
-}
-
-static TCase *named(void)
-{
-	TCase *tc = tcase_create("named");
-
-	tcase_add_test(tc, builtins);
-	tcase_add_test(tc, names_say_what_happens);
-	tcase_add_loop_test(tc, named_refuses, 0, COUNT(bad_name));
-	tcase_add_test(tc, ycsb_sizes);
-	tcase_add_loop_test(tc, ycsb_proportions, 0, COUNT(mix));
-	tcase_add_test(tc, ycsb_zipf);
-	tcase_add_test(tc, ycsb_scrambled);
-	tcase_add_test(tc, ycsb_fixed);
-	return tc;
-}
-
-static TCase *ops_files(void)
-{
-	TCase *tc = tcase_create("ops files");
-
-	tcase_add_test(tc, ops_good);
-	tcase_add_loop_test(tc, ops_bad, 0, COUNT(bad_ops));
-	tcase_add_test(tc, ops_nul);
-	tcase_add_test(tc, ops_long_lines);
-	tcase_add_test(tc, ops_long_fields);
-	tcase_add_test(tc, ops_too_many);
-	tcase_add_test(tc, ops_unreadable);
-	return tc;
-}
 
 int main(void)
 {
-	Suite *suite = suite_create("workload");
-
-	suite_add_tcase(suite, structure());
-	suite_add_tcase(suite, named());
-	suite_add_tcase(suite, ops_files());
-	return run_suite(suite);
+	return run_suite(listed_suite("workload", NULL, NULL));
 }

@@ -82,7 +82,7 @@ static const struct {
 	{WRONG, true, "client 1's cleaning failed with EPROTO for no reason that was injected"},
 };
 
-START_TEST(in_a_workload)
+TESTS(in_a_workload, ROWS_OF(table))
 {
 	struct bench *b = bench(table[_i].how, "wc");
 	const struct failure *f = &b->ex.failure[TM_OK];
@@ -103,10 +103,9 @@ START_TEST(in_a_workload)
 	}
 	bench_free(b);
 }
-END_TEST
 
 /* After a recovery an error breaks LIVE, too. */
-START_TEST(in_a_life)
+TESTS(in_a_life, ROWS_OF(table))
 {
 	struct bench *b = bench(table[_i].how, "w");
 	struct life_plan plan[WORLDS] = {0};
@@ -123,16 +122,8 @@ START_TEST(in_a_life)
 		ck_assert_ptr_nonnull(strstr(b->ex.failure[TM_OK].text, "a reader's cleaning"));
 	bench_free(b);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("cleaning");
-	TCase *tc = tcase_create("cleaning");
-	int rows = (int)(sizeof(table) / sizeof(table[0]));
-
-	tcase_add_loop_test(tc, in_a_workload, 0, rows);
-	tcase_add_loop_test(tc, in_a_life, 0, rows);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("cleaning", NULL, NULL));
 }

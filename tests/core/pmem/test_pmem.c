@@ -508,7 +508,7 @@ static const struct row {
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-START_TEST(allowed_images)
+TESTS(allowed_images, (int)ROWS)
 {
 	const struct row *row = &rows[_i];
 	const struct hardware hw = hardware(row->config);
@@ -529,7 +529,6 @@ START_TEST(allowed_images)
 	set_free(&set);
 	pmem_end(machine[0]);
 }
-END_TEST
 
 /* --- the power fails again in recovery --- */
 
@@ -562,7 +561,7 @@ static const struct recovery {
 };
 #define RECOVERIES (sizeof(recoveries) / sizeof(recoveries[0]))
 
-START_TEST(crash_in_recovery)
+TESTS(crash_in_recovery, (int)RECOVERIES)
 {
 	const struct recovery *row = &recoveries[_i];
 	const struct hardware hw = hardware(row->config);
@@ -596,7 +595,6 @@ START_TEST(crash_in_recovery)
 	ck_assert_mem_eq(pmem_base(machine[1]), before, POOL);
 	pmem_end(machine[0]);
 }
-END_TEST
 
 /* --- random programs --- */
 
@@ -661,7 +659,7 @@ static unsigned snapshot(const struct pmem *pm, uint8_t *out)
 	return (unsigned)(out - start);
 }
 
-START_TEST(end_undoes_everything)
+TEST(end_undoes_everything)
 {
 	static uint8_t before[MACHINES][65536], after[65536];
 	uint64_t state = 42;
@@ -696,10 +694,9 @@ START_TEST(end_undoes_everything)
 		}
 	}
 }
-END_TEST
 
 /* A later machine leaves the machine before it as it was, lines in flight too. */
-START_TEST(recovery_leaves_no_trace)
+TEST(recovery_leaves_no_trace)
 {
 	static uint8_t before[16384], after[16384];
 	uint64_t state = 43;
@@ -724,7 +721,6 @@ START_TEST(recovery_leaves_no_trace)
 		pmem_end(machine[0]);
 	}
 }
-END_TEST
 
 /* --- the name of what is possible --- */
 
@@ -739,7 +735,7 @@ static uint64_t hash_after(const char *config, const char *text)
 	return hash;
 }
 
-START_TEST(equal_images_equal_hash)
+TEST(equal_images_equal_hash)
 {
 	static const char *const same[][2] = {
 		{"", "s:a0=1 s:a0=0 p:a0"},
@@ -764,11 +760,10 @@ START_TEST(equal_images_equal_hash)
 	ck_assert_uint_eq(hash_after("ddio=off", "n:a0=1 w"), hash_after("", "s:a0=1 p:a0"));
 	ck_assert_uint_eq(hash_after("domain=wsp", "r:a0=1"), hash_after("", "s:a0=1 p:a0"));
 }
-END_TEST
 
 #define PROGRAMS 700
 
-START_TEST(different_images_different_hash)
+TEST(different_images_different_hash)
 {
 	static struct set set[PROGRAMS];
 	static uint64_t hash[PROGRAMS];
@@ -794,9 +789,8 @@ START_TEST(different_images_different_hash)
 	for (unsigned p = 0; p < PROGRAMS; p++)
 		set_free(&set[p]);
 }
-END_TEST
 
-START_TEST(hash_of_a_recovery)
+TEST(hash_of_a_recovery)
 {
 	/* Undecided, decided one way and the other: three states of machine 1. */
 	struct hardware hw = hardware("");
@@ -816,7 +810,6 @@ START_TEST(hash_of_a_recovery)
 	ck_assert_uint_eq(hash[2], hash[3]);
 	pmem_end(machine[0]);
 }
-END_TEST
 
 /* --- lazy equals eager --- */
 
@@ -889,7 +882,7 @@ static unsigned lazy(const struct hardware *hw, uint64_t seed, struct set *set)
 }
 
 /* One line, each answer compared with all contents before it. */
-START_TEST(next_is_first_of_its_content)
+TEST(next_is_first_of_its_content)
 {
 	static uint8_t content[8192][LINE];
 	static const char *const torn[] = {"line_torn=off", "line_torn=prefix", "line_torn=any"};
@@ -921,9 +914,8 @@ START_TEST(next_is_first_of_its_content)
 		pmem_end(machine[0]);
 	}
 }
-END_TEST
 
-START_TEST(lazy_equals_eager)
+TEST(lazy_equals_eager)
 {
 	uint64_t state = 45;
 	unsigned lazy_runs = 0, eager_runs = 0;
@@ -957,7 +949,6 @@ START_TEST(lazy_equals_eager)
 	}
 	ck_assert_uint_lt(lazy_runs, eager_runs);
 }
-END_TEST
 
 /* --- accesses --- */
 
@@ -981,7 +972,7 @@ static void wide_stores(void *arg)
 	memset(pm + 3 * LINE + 4, 1, 20);
 }
 
-START_TEST(only_words_are_atomic)
+TEST(only_words_are_atomic)
 {
 	struct walk walk;
 	struct pmem_version v;
@@ -999,7 +990,6 @@ START_TEST(only_words_are_atomic)
 	ck_assert_str_eq(v.who->name, "server");
 	pmem_end(machine[0]);
 }
-END_TEST
 
 /* --- copies word by word --- */
 
@@ -1052,7 +1042,7 @@ static void look_at_three(void *arg)
 	memcpy(seen_words, pm, sizeof(seen_words));
 }
 
-START_TEST(copy_word_by_word)
+TESTS(copy_word_by_word, ROWS_OF(word_copies))
 {
 	const struct word_copy *copy = &word_copies[_i];
 	const struct hardware hw = hardware(copy->config);
@@ -1066,7 +1056,6 @@ START_TEST(copy_word_by_word)
 	ck_assert_uint_eq(pmem_line_versions(machine[0], 0), 3);
 	pmem_end(machine[0]);
 }
-END_TEST
 
 static void copies(void *arg)
 {
@@ -1093,7 +1082,7 @@ static void copies(void *arg)
 	sim_pmem_drain();
 }
 
-START_TEST(copies_copy)
+TEST(copies_copy)
 {
 	/* As libc does it, overlapping ranges included. */
 	struct walk walk;
@@ -1104,7 +1093,6 @@ START_TEST(copies_copy)
 	ck_assert_uint_gt(pmem_line_versions(machine[0], 3), 0);
 	pmem_end(machine[0]);
 }
-END_TEST
 
 /* Each copy is a place: what it flushes, and its fence, can be taken away; the bytes are there. */
 static void three_copies(void *arg)
@@ -1146,7 +1134,7 @@ static void check_copies(const char *config, uintptr_t without, const char *dura
 	pmem_end(machine[0]);
 }
 
-START_TEST(copies_are_places)
+TESTS(copies_are_places, 2)
 {
 	enum { BYTES = 2048 }; /* three_copies() is not longer, with the sanitizers either */
 	static const char *const without[COPY_PLACES] = {
@@ -1172,7 +1160,6 @@ START_TEST(copies_are_places)
 	}
 	ck_assert_uint_eq(n, COPY_PLACES);
 }
-END_TEST
 
 static void unseen_store(void *arg)
 {
@@ -1183,7 +1170,7 @@ static void unseen_store(void *arg)
 	pm[77] = 1;
 }
 
-START_TEST(unseen_stores_are_found)
+TEST(unseen_stores_are_found)
 {
 	struct walk walk;
 	uint64_t off = 0;
@@ -1194,7 +1181,6 @@ START_TEST(unseen_stores_are_found)
 	ck_assert(pmem_all_seen(machine[0], &off));
 	pmem_end(machine[0]);
 }
-END_TEST
 
 static void endless_reading(void *arg)
 {
@@ -1204,7 +1190,7 @@ static void endless_reading(void *arg)
 		__tsan_read8(&dram);
 }
 
-START_TEST(endless_reading_ends)
+TEST(endless_reading_ends)
 {
 	sim_reset(sims[0], NULL);
 	pmem_begin(machine[0], sims[0], &hardware_default);
@@ -1212,7 +1198,6 @@ START_TEST(endless_reading_ends)
 	ck_assert_int_eq(sim_run(sims[0]), SIM_BUDGET);
 	pmem_end(machine[0]);
 }
-END_TEST
 
 #define MANY_LINES 8000
 
@@ -1223,7 +1208,7 @@ static void long_wipe(void *arg)
 
 /* Neither does it change a byte nor read one: it is no livelock all the same, and no time is passed
  * for it (core/rt/sim_repeat.c). */
-START_TEST(long_wipe_is_no_livelock)
+TESTS(long_wipe_is_no_livelock, 3)
 {
 	static const char *const kind[] = {"", "nt_stores=buffered", "copy_order=forward"};
 	struct pmem_stack *large = pmem_stack_new(1, MANY_LINES * LINE);
@@ -1240,11 +1225,10 @@ START_TEST(long_wipe_is_no_livelock)
 	pmem_end(pm);
 	pmem_stack_free(large);
 }
-END_TEST
 
 /* --- words --- */
 
-START_TEST(answers_as_words)
+TEST(answers_as_words)
 {
 	for (unsigned versions = 1; versions < 5; versions++) {
 		for (unsigned k = 0; k < pmem_answers(versions, TORN_ANY); k++) {
@@ -1285,9 +1269,8 @@ START_TEST(answers_as_words)
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		ck_assert_msg(pmem_answer_parse(wrong[i]) == -1, "\"%s\"", wrong[i]);
 }
-END_TEST
 
-START_TEST(places_as_words)
+TEST(places_as_words)
 {
 	const struct tm_region regions[] = {{.name = "head", .off = 0, .len = 64},
 					    {.name = "log", .off = 128, .len = 64}};
@@ -1309,9 +1292,8 @@ START_TEST(places_as_words)
 			      wrong[i]);
 	}
 }
-END_TEST
 
-START_TEST(save_and_owns)
+TEST(save_and_owns)
 {
 	uint8_t image[POOL];
 	struct walk walk;
@@ -1330,44 +1312,8 @@ START_TEST(save_and_owns)
 	ck_assert(!pmem_owns(machine[0], base - 1, 1, &off));
 	ck_assert(!pmem_owns(machine[0], base, SIZE_MAX, &off));
 }
-END_TEST
-
-static TCase *add(Suite *suite, const char *name)
-{
-	TCase *tc = tcase_create(name);
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_set_timeout(tc, 120);
-	suite_add_tcase(suite, tc);
-	return tc;
-}
 
 int main(void)
 {
-	Suite *suite = suite_create("pmem");
-	TCase *tc = add(suite, "tables");
-
-	tcase_add_loop_test(tc, allowed_images, 0, (int)ROWS);
-	tcase_add_loop_test(tc, crash_in_recovery, 0, (int)RECOVERIES);
-	tc = add(suite, "random programs");
-	tcase_add_test(tc, end_undoes_everything);
-	tcase_add_test(tc, recovery_leaves_no_trace);
-	tcase_add_loop_test(tc, copy_word_by_word, 0,
-			    (int)(sizeof(word_copies) / sizeof(word_copies[0])));
-	tcase_add_test(tc, next_is_first_of_its_content);
-	tcase_add_test(tc, lazy_equals_eager);
-	tc = add(suite, "hashes");
-	tcase_add_test(tc, equal_images_equal_hash);
-	tcase_add_test(tc, different_images_different_hash);
-	tcase_add_test(tc, hash_of_a_recovery);
-	tc = add(suite, "accesses and words");
-	tcase_add_test(tc, only_words_are_atomic);
-	tcase_add_test(tc, copies_copy);
-	tcase_add_loop_test(tc, copies_are_places, 0, 2);
-	tcase_add_test(tc, unseen_stores_are_found);
-	tcase_add_test(tc, endless_reading_ends);
-	tcase_add_loop_test(tc, long_wipe_is_no_livelock, 0, 3);
-	tcase_add_test(tc, answers_as_words);
-	tcase_add_test(tc, places_as_words);
-	tcase_add_test(tc, save_and_owns);
-	return run_suite(suite);
+	return run_suite(listed_suite("pmem", setup, teardown));
 }

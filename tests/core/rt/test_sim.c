@@ -95,7 +95,7 @@ static unsigned plan_answer(struct source *source, const struct choice_point *at
 
 /* --- events --- */
 
-START_TEST(events_in_order)
+TEST(events_in_order)
 {
 	sim_at(sim, 30, event_note, "a");
 	sim_at(sim, 10, event_note, "b");
@@ -106,7 +106,6 @@ START_TEST(events_in_order)
 	ck_assert_str_eq(notes, "e@0 b@10 d@10 c@20 a@30 ");
 	ck_assert_uint_eq(sim_events(sim), 5);
 }
-END_TEST
 
 static void event_again(struct sim *s, void *arg)
 {
@@ -114,7 +113,7 @@ static void event_again(struct sim *s, void *arg)
 	sim_at(s, 0, event_note, "child");
 }
 
-START_TEST(event_schedules_for_now)
+TEST(event_schedules_for_now)
 {
 	/* What an event schedules for this very moment runs after all that was there before. */
 	sim_at(sim, 5, event_again, "a");
@@ -122,7 +121,6 @@ START_TEST(event_schedules_for_now)
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 	ck_assert_str_eq(notes, "a@5 b@5 child@5 ");
 }
-END_TEST
 
 struct tie {
 	uint64_t due;
@@ -149,7 +147,7 @@ static void check_tie(struct sim *s, void *arg)
 	}
 }
 
-START_TEST(many_events_in_order)
+TEST(many_events_in_order)
 {
 	tie_state = 7;
 	for (unsigned i = 1; i <= 3000; i++) {
@@ -161,7 +159,6 @@ START_TEST(many_events_in_order)
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 	ck_assert_uint_gt(ties, 5000);
 }
-END_TEST
 
 /* --- tasks and time --- */
 
@@ -176,14 +173,13 @@ static void sleeps(void *arg)
 	ck_assert_uint_eq(rt_now(), sim_now(sim));
 }
 
-START_TEST(sleeping)
+TEST(sleeping)
 {
 	spawn("", sleeps, "a");
 	spawn("", sleeps, "b");
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 	ck_assert_str_eq(notes, "a1@0 b1@0 a2@100 b2@150 b3@160 a3@200 ");
 }
-END_TEST
 
 static void event_outside(struct sim *s, void *arg)
 {
@@ -212,7 +208,7 @@ static void stepper(void *arg)
 	note("end");
 }
 
-START_TEST(steps_run_due_events_only)
+TEST(steps_run_due_events_only)
 {
 	/* Events run inside a step; another task does not, without a deviation. */
 	spawn("s", stepper, NULL);
@@ -220,7 +216,6 @@ START_TEST(steps_run_due_events_only)
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 	ck_assert_str_eq(notes, "before@9 event@11 after@11 end@2011 other@2011 ");
 }
-END_TEST
 
 static void yields(void *arg)
 {
@@ -230,14 +225,13 @@ static void yields(void *arg)
 	}
 }
 
-START_TEST(yielding)
+TEST(yielding)
 {
 	spawn("", yields, "a");
 	spawn("", yields, "b");
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 	ck_assert_str_eq(notes, "a@0 b@0 a@200 b@200 a@400 b@400 ");
 }
-END_TEST
 
 static int key, other_key;
 
@@ -272,14 +266,13 @@ static void waiter(void *arg)
 	note("short");
 }
 
-START_TEST(idle_and_wake)
+TEST(idle_and_wake)
 {
 	spawn("", waiter, NULL);
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 	ck_assert_str_eq(notes,
 			 "woken@50 slept@20050 poll@30050 poll@50050 poll@90050 short@100051 ");
 }
-END_TEST
 
 static void sleeper(void *arg)
 {
@@ -300,15 +293,14 @@ static void sleeper(void *arg)
 	note("either");
 }
 
-START_TEST(wake_when_not_waiting)
+TEST(wake_when_not_waiting)
 {
 	spawn("", sleeper, NULL);
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 	ck_assert_str_eq(notes, "slept@500 soon@700 either@707 ");
 }
-END_TEST
 
-START_TEST(spawn_limit)
+TEST(spawn_limit)
 {
 	for (unsigned round = 0; round < 3; round++) {
 		unsigned n = 0;
@@ -324,7 +316,6 @@ START_TEST(spawn_limit)
 		ck_assert_uint_eq(sim_now(sim), 0);
 	}
 }
-END_TEST
 
 static void names(void *arg)
 {
@@ -338,7 +329,7 @@ static void spawns(void *arg)
 	ck_assert_int_eq(rt_spawn("child", names, NULL), 0);
 }
 
-START_TEST(spawn_names)
+TEST(spawn_names)
 {
 	ck_assert_int_eq(sim_spawn(sim, HOST_SERVER, NULL, spawns, NULL), 0);
 	ck_assert_int_eq(sim_spawn(sim, 3, "", spawns, NULL), 0);
@@ -346,7 +337,6 @@ START_TEST(spawn_names)
 	ck_assert_str_eq(notes,
 			 "server host 0@0 c3 host 3@0 server/child host 0@0 c3/child host 3@0 ");
 }
-END_TEST
 
 static int accept_sum(void *arg, const void *req, size_t req_len, void *rsp, size_t rsp_len)
 {
@@ -370,7 +360,7 @@ static void connects(void *arg)
 	note("done");
 }
 
-START_TEST(connecting)
+TEST(connecting)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		spawn("", connects, NULL);
@@ -379,7 +369,6 @@ START_TEST(connecting)
 	}
 	ck_assert_str_eq(notes, "done@0 done@0 ");
 }
-END_TEST
 
 /* --- ends --- */
 
@@ -400,7 +389,7 @@ static void stopped_in_step(void *arg)
 	note("slept");
 }
 
-START_TEST(stop_in_step_and_continue)
+TEST(stop_in_step_and_continue)
 {
 	spawn("", stopped_in_step, NULL);
 	spawn("", task_note, "other");
@@ -409,7 +398,6 @@ START_TEST(stop_in_step_and_continue)
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 	ck_assert_str_eq(notes, "stop@20 after stop@20 goes on@20 other@20 slept@25 ");
 }
-END_TEST
 
 static void stops(void *arg)
 {
@@ -422,7 +410,7 @@ static void stops(void *arg)
 	sim_stop(sim, SIM_DONE); /* the first counts */
 }
 
-START_TEST(stop_by_task_and_continue)
+TEST(stop_by_task_and_continue)
 {
 	spawn("", stops, NULL);
 	spawn("", task_note, "other");
@@ -432,7 +420,6 @@ START_TEST(stop_by_task_and_continue)
 	ck_assert_str_eq(notes, "own code@0 other@0 yielded@200 ");
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 }
-END_TEST
 
 static void abandons(void *arg)
 {
@@ -441,7 +428,7 @@ static void abandons(void *arg)
 	sim_abandon(sim, SIM_DONE);
 }
 
-START_TEST(abandon)
+TEST(abandon)
 {
 	spawn("", abandons, NULL);
 	spawn("", task_note, "other");
@@ -449,7 +436,6 @@ START_TEST(abandon)
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 	ck_assert_str_eq(notes, "a@0 other@0 ");
 }
-END_TEST
 
 static void endless_steps(void *arg)
 {
@@ -482,7 +468,7 @@ static void endless_events(void *arg)
 	sim_at(sim, 0, endless_event, arg);
 }
 
-START_TEST(step_budget)
+TEST(step_budget)
 {
 	static void (*const endless[])(void *) = {endless_steps, endless_yields, endless_burning,
 						  endless_events};
@@ -497,7 +483,6 @@ START_TEST(step_budget)
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 	ck_assert_str_eq(notes, "y@0 y@200 y@400 ");
 }
-END_TEST
 
 /* --- faults --- */
 
@@ -538,7 +523,7 @@ static const char *const fault_text[] = {"segmentation fault", "abort()",
 					 "assertion failed at store.c:12: x == 1",
 					 "arithmetic fault"};
 
-START_TEST(faults_end_the_run)
+TEST(faults_end_the_run)
 {
 	for (int i = 0; i < 12; i++) {
 		int kind = i % 4;
@@ -561,7 +546,6 @@ START_TEST(faults_end_the_run)
 		sim_reset(sim, NULL);
 	}
 }
-END_TEST
 
 /* --- holds --- */
 
@@ -573,7 +557,7 @@ static void two_steps(void *arg)
 	note("%s2", (const char *)arg);
 }
 
-START_TEST(hold_a_step)
+TEST(hold_a_step)
 {
 	struct plan plan = {.source.answer = plan_answer,
 			    .kind = CHOICE_STEP,
@@ -596,7 +580,6 @@ START_TEST(hold_a_step)
 		ck_assert_uint_gt(choice_delay_ns(k), choice_delay_ns(k - 1));
 	}
 }
-END_TEST
 
 static void death(void *arg, unsigned host, unsigned how)
 {
@@ -605,7 +588,7 @@ static void death(void *arg, unsigned host, unsigned how)
 	note("death of %u", host);
 }
 
-START_TEST(hold_for_ever)
+TEST(hold_for_ever)
 {
 	struct plan plan = {.source.answer = plan_answer,
 			    .kind = CHOICE_STEP,
@@ -620,11 +603,10 @@ START_TEST(hold_for_ever)
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 	ck_assert_str_eq(notes, "a1@2 death of 2@4 b@4 b@204 b@404 ");
 }
-END_TEST
 
 /* A dead host's other tasks stop too: those that sleep and those that were ready. Other hosts go
  * on. */
-START_TEST(death_of_all_tasks)
+TEST(death_of_all_tasks)
 {
 	struct plan plan = {.source.answer = plan_answer,
 			    .kind = CHOICE_STEP,
@@ -640,7 +622,6 @@ START_TEST(death_of_all_tasks)
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 	ck_assert_str_eq(notes, "z@0 a1@2 b@4 b@204 b@404 ");
 }
-END_TEST
 
 /* The server does not die in the middle of a run: its power fails. */
 static unsigned step_answers[2];
@@ -652,7 +633,7 @@ static unsigned count_answers(struct source *source, const struct choice_point *
 	return 0;
 }
 
-START_TEST(server_is_not_held_for_ever)
+TEST(server_is_not_held_for_ever)
 {
 	struct source source = {.answer = count_answers};
 	sim_reset(sim, &source);
@@ -662,9 +643,8 @@ START_TEST(server_is_not_held_for_ever)
 	ck_assert_uint_eq(step_answers[1], DELAY_FOREVER);
 	ck_assert_uint_eq(step_answers[0], DELAY_FOREVER + 1);
 }
-END_TEST
 
-START_TEST(skipped_points)
+TEST(skipped_points)
 {
 	struct plan plan = {.source.answer = plan_answer, .source.skip[CHOICE_STEP] = 3};
 	sim_reset(sim, &plan.source);
@@ -677,7 +657,6 @@ START_TEST(skipped_points)
 	ck_assert(sim_plain(sim));
 	ck_assert_ptr_null(sim_get_source(sim));
 }
-END_TEST
 
 /* --- the power fails --- */
 
@@ -713,7 +692,7 @@ static void fences(void *arg)
 	ck_assert(!sim_power_fails_here(sim, CRASH_BEFORE_FENCE));
 }
 
-START_TEST(power_fails_in_a_task)
+TEST(power_fails_in_a_task)
 {
 	struct plan plan = {.source.answer = plan_answer,
 			    .kind = CHOICE_CRASH,
@@ -739,7 +718,6 @@ START_TEST(power_fails_in_a_task)
 	ck_assert_str_eq(notes, "observed 1.1@0 fence@0 observed 1.2@0 fence@0 observed 1.3@0 "
 				"fence@0 observed 1.1@0 ");
 }
-END_TEST
 
 static void lands(struct sim *s, void *arg)
 {
@@ -762,7 +740,7 @@ static void step_once(void *arg)
 	note("never");
 }
 
-START_TEST(power_fails_in_an_event)
+TEST(power_fails_in_an_event)
 {
 	static unsigned first = 1, second = 2;
 	struct plan plan = {.source.answer = plan_answer,
@@ -782,7 +760,6 @@ START_TEST(power_fails_in_an_event)
 		ck_assert_str_eq(notes, "lands@100 fails@100 ");
 	}
 }
-END_TEST
 
 /* --- simulations inside and beside others --- */
 
@@ -834,7 +811,7 @@ static void outer_task(void *arg)
 	ck_assert_int_eq(sim_task(sim), 0);
 }
 
-START_TEST(nested)
+TEST(nested)
 {
 	for (int fault = 0; fault < 2; fault++) {
 		struct inner inner = {.sim = sim_new(),
@@ -859,7 +836,6 @@ START_TEST(nested)
 		sim_free(inner.sim);
 	}
 }
-END_TEST
 
 static void observe_with_inner(void *arg, const struct choice_point *at)
 {
@@ -874,7 +850,7 @@ static void one_fence(void *arg)
 	note("outer");
 }
 
-START_TEST(nested_in_observer)
+TEST(nested_in_observer)
 {
 	struct inner inner = {.sim = sim_new(), .end = SIM_IDLE, .memory = notes};
 	sim_set_memory(sim, sim);
@@ -884,7 +860,6 @@ START_TEST(nested_in_observer)
 	ck_assert_str_eq(notes, "inner@10 inner@10 inner@10 outer@0 ");
 	sim_free(inner.sim);
 }
-END_TEST
 
 /* A small program whose order depends on the source: three tasks, a shared word, packets. */
 struct soup {
@@ -946,7 +921,7 @@ static unsigned distinct(uint64_t *hash, unsigned n)
 	return different;
 }
 
-START_TEST(equal_runs_equal_hash)
+TEST(equal_runs_equal_hash)
 {
 	static uint64_t hash[SEEDS];
 	static uint64_t taken[SEEDS];
@@ -968,9 +943,8 @@ START_TEST(equal_runs_equal_hash)
 	sim_free(second);
 	deviations_free(&random.taken);
 }
-END_TEST
 
-START_TEST(mixing)
+TEST(mixing)
 {
 	uint64_t empty = sim_hash(sim);
 	sim_mix(sim, 1, 2);
@@ -986,7 +960,6 @@ START_TEST(mixing)
 	sim_mix_bytes(sim, "ab\0", 3);
 	ck_assert_uint_ne(sim_hash(sim), bytes);
 }
-END_TEST
 
 static void bad_task(void *arg)
 {
@@ -1012,7 +985,7 @@ static void *soup_thread(void *arg)
 	return NULL;
 }
 
-START_TEST(side_by_side)
+TEST(side_by_side)
 {
 	pthread_t thread[2];
 	uint64_t hash[3] = {0, 0, 0};
@@ -1024,11 +997,10 @@ START_TEST(side_by_side)
 	ck_assert_uint_eq(hash[0], hash[2]);
 	ck_assert_uint_eq(hash[1], hash[2]);
 }
-END_TEST
 
 /* --- memory --- */
 
-START_TEST(arena_is_used_again)
+TEST(arena_is_used_again)
 {
 	struct arena arena;
 	void *first[4];
@@ -1049,7 +1021,6 @@ START_TEST(arena_is_used_again)
 	arena_free(&arena);
 	ck_assert_ptr_null(arena.first);
 }
-END_TEST
 
 static void uses_memory(void *arg)
 {
@@ -1062,7 +1033,7 @@ static void uses_memory(void *arg)
 	sim_abandon(sim, SIM_DONE);
 }
 
-START_TEST(no_growth)
+TEST(no_growth)
 {
 	size_t before = 0;
 	for (unsigned i = 0; i < 3000; i++) {
@@ -1077,7 +1048,6 @@ START_TEST(no_growth)
 			ck_assert_uint_eq(info.uordblks + info.hblkhd, before);
 	}
 }
-END_TEST
 
 static void zero_then_fill(unsigned char *memory, size_t bytes)
 {
@@ -1128,13 +1098,12 @@ static void allocates(void *arg)
 	note("done");
 }
 
-START_TEST(libc_memory)
+TEST(libc_memory)
 {
 	spawn("", allocates, NULL);
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 	ck_assert_str_eq(notes, "done@0 ");
 }
-END_TEST
 
 static void allocates_too_much(void *arg)
 {
@@ -1178,7 +1147,7 @@ static void allocates_apart(void *arg)
 		ck_assert(all_bytes(block[i], i, i % 2 ? 200 : 100));
 }
 
-START_TEST(reset_forgets_freed_memory)
+TEST(reset_forgets_freed_memory)
 {
 	for (unsigned i = 0; i < 3; i++) {
 		sim_reset(sim, NULL);
@@ -1189,15 +1158,13 @@ START_TEST(reset_forgets_freed_memory)
 		ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 	}
 }
-END_TEST
 
-START_TEST(libc_memory_too_much)
+TEST(libc_memory_too_much)
 {
 	spawn("", allocates_too_much, NULL);
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 	ck_assert_str_eq(notes, "done@0 ");
 }
-END_TEST
 
 /* --- a name of the state --- */
 
@@ -1233,7 +1200,7 @@ static uint64_t name_of(struct state state)
 }
 
 /* What free memory held before does not matter. */
-START_TEST(state_has_a_name)
+TEST(state_has_a_name)
 {
 	uint64_t plain = name_of((struct state){0}), freed = name_of((struct state){.freed = true});
 	ck_assert_uint_ne(plain, 0);
@@ -1245,11 +1212,10 @@ START_TEST(state_has_a_name)
 	ck_assert_uint_ne(name_of((struct state){.event = true}), plain);
 	ck_assert_uint_eq(name_of((struct state){.task = true}), 0);
 }
-END_TEST
 
 /* --- names --- */
 
-START_TEST(labels_and_visits)
+TEST(labels_and_visits)
 {
 	const struct op_label put1 = {1, OP_PUT, 1}, put2 = {1, OP_PUT, 2}, other = {2, OP_GET, 1};
 	struct actor actor;
@@ -1276,9 +1242,8 @@ START_TEST(labels_and_visits)
 	actor_init(&actor, "a name that is far too long for an actor");
 	ck_assert_str_eq(actor.name, "a name that is far too ");
 }
-END_TEST
 
-START_TEST(keys_of_choice_points)
+TEST(keys_of_choice_points)
 {
 	struct actor one, two;
 	uint64_t keys[64];
@@ -1319,7 +1284,6 @@ START_TEST(keys_of_choice_points)
 	at.who = &again;
 	ck_assert_uint_eq(choice_key(&at), choice_key(&base));
 }
-END_TEST
 
 /* --- the story --- */
 
@@ -1331,7 +1295,7 @@ static void tracer(void *arg, const struct sim *s, const struct actor *who, uint
 	snprintf(arg, 100, "%s %u %s", who->name, (unsigned)pc, text);
 }
 
-START_TEST(telling)
+TEST(telling)
 {
 	char told[100] = "";
 	struct actor actor;
@@ -1345,75 +1309,8 @@ START_TEST(telling)
 	sim_reset(sim, NULL);
 	ck_assert(!sim_tracing(sim));
 }
-END_TEST
-
-static TCase *add(Suite *suite, const char *name)
-{
-	TCase *tc = tcase_create(name);
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_set_timeout(tc, 120);
-	suite_add_tcase(suite, tc);
-	return tc;
-}
-
-static void add_running(Suite *suite)
-{
-	TCase *tc = add(suite, "running");
-	tcase_add_test(tc, events_in_order);
-	tcase_add_test(tc, event_schedules_for_now);
-	tcase_add_test(tc, many_events_in_order);
-	tcase_add_test(tc, sleeping);
-	tcase_add_test(tc, steps_run_due_events_only);
-	tcase_add_test(tc, yielding);
-	tcase_add_test(tc, idle_and_wake);
-	tcase_add_test(tc, wake_when_not_waiting);
-	tcase_add_test(tc, spawn_limit);
-	tcase_add_test(tc, spawn_names);
-	tcase_add_test(tc, connecting);
-	tcase_add_test(tc, hold_a_step);
-	tcase_add_test(tc, hold_for_ever);
-	tcase_add_test(tc, server_is_not_held_for_ever);
-	tcase_add_test(tc, skipped_points);
-}
-
-static void add_ending(Suite *suite)
-{
-	TCase *tc = add(suite, "ending");
-	tcase_add_test(tc, stop_in_step_and_continue);
-	tcase_add_test(tc, stop_by_task_and_continue);
-	tcase_add_test(tc, abandon);
-	tcase_add_test(tc, step_budget);
-	tcase_add_test(tc, faults_end_the_run);
-	tcase_add_test(tc, power_fails_in_a_task);
-	tcase_add_test(tc, power_fails_in_an_event);
-}
-
-static void add_rest(Suite *suite)
-{
-	TCase *tc = add(suite, "worlds, memory, names");
-	tcase_add_test(tc, nested);
-	tcase_add_test(tc, nested_in_observer);
-	tcase_add_test(tc, equal_runs_equal_hash);
-	tcase_add_test(tc, mixing);
-	tcase_add_test(tc, side_by_side);
-	tcase_add_test(tc, arena_is_used_again);
-	tcase_add_test(tc, no_growth);
-	tcase_add_test(tc, libc_memory);
-	tcase_add_test(tc, libc_memory_too_much);
-	tcase_add_test(tc, state_has_a_name);
-	tcase_add_test(tc, reset_forgets_freed_memory);
-	tcase_add_test(tc, death_of_all_tasks);
-	tcase_add_test(tc, labels_and_visits);
-	tcase_add_test(tc, keys_of_choice_points);
-	tcase_add_test(tc, telling);
-}
 
 int main(void)
 {
-	Suite *suite = suite_create("sim");
-
-	add_running(suite);
-	add_ending(suite);
-	add_rest(suite);
-	return run_suite(suite);
+	return run_suite(listed_suite("sim", setup, teardown));
 }

@@ -147,7 +147,7 @@ static const struct claim {
 	{"... not by one that copies it, with two stores", "cs1", "tail=16", "w", FSCK, FSCK},
 };
 
-START_TEST(claim)
+TESTS(claim, ROWS_OF(claims))
 {
 	const struct claim *c = &claims[_i];
 	char text[100], *save = NULL;
@@ -159,7 +159,6 @@ START_TEST(claim)
 		judge(method, c->knobs, c->workload, c->looked_at, c->want,
 		      campaign_default.states);
 }
-END_TEST
 
 /* --- a ring --- */
 
@@ -184,7 +183,7 @@ static const struct claim ring_claims[] = {
 	 DUR},
 };
 
-START_TEST(ring)
+TESTS(ring, ROWS_OF(ring_claims))
 {
 	const struct claim *c = &ring_claims[_i];
 	char text[100], *save = NULL;
@@ -196,7 +195,6 @@ START_TEST(ring)
 		judge(method, c->knobs, c->workload, c->looked_at, c->want,
 		      c->want ? campaign_default.states : RING_STATES);
 }
-END_TEST
 
 /* --- every method --- */
 
@@ -215,24 +213,22 @@ static const struct method {
 	{"cwc", 0},	     {"cwcp", FSCK},
 };
 
-START_TEST(method_in_dmp)
+TESTS(method_in_dmp, ROWS_OF(methods))
 {
 	if (!in_share(_i))
 		return;
 	judge(methods[_i].name, "", "w", DUR | FSCK | RDA, methods[_i].dmp,
 	      campaign_default.states);
 }
-END_TEST
 
 /* All are sound where all that the NIC has received survives. */
-START_TEST(method_in_wsp)
+TESTS(method_in_wsp, ROWS_OF(methods))
 {
 	if (!in_share(_i))
 		return;
 	judge(methods[_i].name, "domain=wsp rqwrb=pm", "wdw", DUR | FSCK | RDA, 0,
 	      campaign_default.states);
 }
-END_TEST
 
 /* An append ends before the server has applied it. */
 static bool is_late(const char *method)
@@ -242,7 +238,7 @@ static bool is_late(const char *method)
 }
 
 /* Two writers at a time, records of several packets: no append gets lost or mixed up. */
-START_TEST(method_works)
+TESTS(method_works, ROWS_OF(methods))
 {
 	bool late = is_late(methods[_i].name);
 
@@ -251,10 +247,9 @@ START_TEST(method_works)
 	judge(methods[_i].name, "domain=wsp rqwrb=pm ack_early=off get=server", "w1-w2r2",
 	      RDA | FSCK | (late ? 0 : LIN), 0, FEW_STATES);
 }
-END_TEST
 
 /* Many laps of a ring, readers beside writers: what is looked for in log and table is found. */
-START_TEST(method_in_ring)
+TESTS(method_in_ring, ROWS_OF(methods))
 {
 	const char *const workloads[] = {"w-rr", "ycsb-a:clients=2,keys=4,ops=40,vlen=100"};
 	const char *const knobs[] = {"slots=2", "slots=4", "slots=4 get=server"};
@@ -272,21 +267,8 @@ START_TEST(method_in_ring)
 			      0, FEW_STATES);
 		}
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("remotelog");
-	TCase *tc = tcase_create("remotelog");
-	int all = sizeof(methods) / sizeof(*methods);
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, claim, 0, sizeof(claims) / sizeof(*claims));
-	tcase_add_loop_test(tc, ring, 0, sizeof(ring_claims) / sizeof(*ring_claims));
-	tcase_add_loop_test(tc, method_in_dmp, 0, all);
-	tcase_add_loop_test(tc, method_in_wsp, 0, all);
-	tcase_add_loop_test(tc, method_works, 0, all);
-	tcase_add_loop_test(tc, method_in_ring, 0, all);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("remotelog", NULL, NULL));
 }
