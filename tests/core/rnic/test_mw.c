@@ -214,7 +214,9 @@ RNIC_TEST(connected, type_2)
 }
 
 /* A long SEND with invalidate: the key dies with its last packet. */
-static void long_send_body(void)
+/* Also with losses: what is sent again invalidates once. */
+RNIC_TESTS(connected, long_send, 2, source.state = _i ? 7 : 0,
+	   source.permille[CHOICE_PACKET] = _i ? 200 : 0)
 {
 	windowed(ALL_ACCESS);
 	struct ibv_mw *mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
@@ -236,15 +238,6 @@ static void long_send_body(void)
 	expect(b.rcq, 55, OK);
 	ck_assert_mem_eq(b.buf + 16384, a.buf, 5000);
 	ck_assert_mem_eq(b.buf + HERE, a.buf, BYTES);
-}
-
-TESTS(long_send, 2)
-{
-	if (_i) { /* with losses: what is sent again invalidates once */
-		source.state = 7;
-		source.permille[CHOICE_PACKET] = 200;
-	}
-	run_connected(long_send_body);
 }
 
 /* What the peer may not invalidate: the message has come, its receive completes with an error, it
@@ -474,7 +467,8 @@ RNIC_TEST(connected, unreliable)
 
 /* Requests around a binding keep their order, lossy link or not; the SEND after it may carry the
  * new key. */
-static void order_body(void)
+RNIC_TESTS(connected, order, 2, source.state = _i ? 11 : 0,
+	   source.permille[CHOICE_PACKET] = _i ? 100 : 0)
 {
 	windowed(ALL_ACCESS);
 	struct ibv_mw *mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
@@ -500,15 +494,6 @@ static void order_body(void)
 		expect(b.scq, 3, OK);
 		invalidate(&b, rkey, OK);
 	}
-}
-
-TESTS(order, 2)
-{
-	if (_i) {
-		source.state = 11;
-		source.permille[CHOICE_PACKET] = 100;
-	}
-	run_connected(order_body);
 }
 
 /* A binding that fails waits for its turn: those before it succeed, those after it are flushed. */

@@ -269,7 +269,8 @@ RNIC_TEST(connected, sges)
 	ck_assert_mem_eq(got, flat, 2700);
 }
 
-static void mtus_body(void)
+RNIC_TESTS(connected, mtus, 10, opt.mtu = (enum ibv_mtu)(IBV_MTU_256 + _i % 5),
+	   opt.psn = 0xfffff0 /* wraps on the way */, opt.hw.ack_early = _i < 5)
 {
 	static const uint32_t lens[] = {1,    63,   255,  256,	257,  1023,  1024,
 					1025, 4095, 4096, 4097, 8192, 100001};
@@ -285,14 +286,6 @@ static void mtus_body(void)
 		op_done(&a, IBV_WR_RDMA_READ, 130001, len, &b, 130003);
 		ck_assert_mem_eq(a.buf + 130001, a.buf, len);
 	}
-}
-
-TESTS(mtus, 10)
-{
-	opt.mtu = (enum ibv_mtu)(IBV_MTU_256 + _i % 5);
-	opt.psn = 0xfffff0; /* wraps on the way */
-	opt.hw.ack_early = _i < 5;
-	run_connected(mtus_body);
 }
 
 /* --- posting --- */
@@ -846,7 +839,8 @@ RNIC_TESTS(connected, dereg, 2, source.answer = hold_land, opt.hw.rkey_reuse = _
 	ck_assert_int_eq(b.buf[8192] == a.buf[0], opt.hw.rkey_reuse);
 }
 
-static void rnr_body(void)
+/* Waiting for a receiver is no retry, nor is what follows it out of sequence. */
+RNIC_TEST(connected, rnr, opt.retry_cnt = 0)
 {
 	uint64_t start = rt_now();
 	op(&a, IBV_WR_SEND, 0, 8, &b, 0, 1, IBV_SEND_SIGNALED);
@@ -868,13 +862,6 @@ static void rnr_body(void)
 	expect(b.rcq, 23, IBV_WC_SUCCESS);
 	ck_assert_uint_eq(b.buf[999], 77);
 	ck_assert_uint_lt(rt_now() - start, MS);
-}
-
-TEST(rnr)
-{
-	opt.retry_cnt =
-		0; /* waiting for a receiver is no retry, nor is what follows it out of sequence */
-	run_connected(rnr_body);
 }
 
 RNIC_TEST(connected, rnr_exhausted, opt.rnr_retry = 3)

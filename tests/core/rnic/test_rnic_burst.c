@@ -66,7 +66,10 @@ RNIC_TEST(connected, whole)
 	ck_assert_uint_eq(gate.largest, 200000);
 }
 
-static void lossy_body(void)
+RNIC_TESTS(connected, lossy, 24, source.state = (uint64_t)_i * 77 + 1,
+	   source.permille[CHOICE_PACKET] = 30 + (unsigned)_i % 3 * 60,
+	   source.permille[CHOICE_FETCH] = _i % 2 ? 20 : 0 /* a responder that takes its time */,
+	   opt.psn = 0xfffff0, opt.timeout = 6, opt.rd_atomic = opt.dest_rd_atomic = 1 + _i % 4)
 {
 	uint64_t state = source.state;
 	struct ibv_send_wr add;
@@ -92,17 +95,6 @@ static void lossy_body(void)
 	op_done(&a, IBV_WR_RDMA_READ, 240000, 8, &b, 0);
 	ck_assert_uint_eq(word(&a, 240000), ROUNDS);
 	ck_assert_uint_le(gate.largest, BURST * 1024);
-}
-
-TESTS(lossy, 24)
-{
-	source.state = (uint64_t)_i * 77 + 1;
-	source.permille[CHOICE_PACKET] = 30 + (unsigned)_i % 3 * 60;
-	source.permille[CHOICE_FETCH] = _i % 2 ? 20 : 0; /* a responder that takes its time */
-	opt.psn = 0xfffff0;
-	opt.timeout = 6;
-	opt.rd_atomic = opt.dest_rd_atomic = 1 + _i % 4;
-	run_connected(lossy_body);
 }
 
 RNIC_TEST(connected, stranger)

@@ -236,7 +236,7 @@ static bool middle_and_end(const struct packet *pkt)
 	       (at >= 2 * PACKETS - 3 || (!waits && at == PACKETS));
 }
 
-static void becomes_body(void)
+RNIC_TESTS(connected, becomes, 2, opt.timeout = 0 /* for ever */, waits = _i)
 {
 	put_gate(middle_and_end);
 	net->link->lossy = false;
@@ -252,13 +252,6 @@ static void becomes_body(void)
 		ck_assert_uint_gt(count[COUNT_probe], 0);
 	else
 		expect(a.scq, 2, IBV_WC_SUCCESS);
-}
-
-TESTS(becomes, 2)
-{
-	opt.timeout = 0; /* for ever */
-	waits = _i;
-	run_connected(becomes_body);
 }
 
 /* --- last words --- */
