@@ -173,10 +173,7 @@ static void post_send(struct conn *c, unsigned flags)
 static struct conn *make_qp(struct rdma_cm_id *id, struct ibv_comp_channel *channel)
 {
 	struct conn *c = sim_alloc(sim, sizeof(*c));
-	struct ibv_qp_init_attr init = {
-		.cap = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1},
-		.qp_type = IBV_QPT_RC,
-		.sq_sig_all = 0};
+	struct ibv_qp_init_attr init = {.cap = {8, 8, 1, 1, 0}, .qp_type = IBV_QPT_RC};
 	c->id = id;
 	c->channel = channel ? channel : rnic_create_comp_channel(id->verbs);
 	ck_assert_ptr_nonnull(c->channel);
@@ -473,7 +470,6 @@ static void threaded_server(void *arg)
 
 TEST(test_several_tasks)
 {
-	setup();
 	run_well(threaded_server, asking_client);
 	for (uint64_t seed = 1; seed <= 100; seed++) {
 		disturb(seed);
@@ -609,7 +605,6 @@ static void polite_client(void *arg)
 TEST(test_accept_and_reject)
 {
 	rejected = accepted = 0;
-	setup();
 	run_well(choosy_server, polite_client);
 	ck_assert_uint_eq(rejected, 1);
 	ck_assert_uint_eq(accepted, 1);
@@ -634,7 +629,6 @@ TEST(test_each_message)
 	static const unsigned answers[] = {PACKET_LOSE, PACKET_DUPLICATE, PACKET_DELAY + 6,
 					   PACKET_DELAY + 7};
 	unsigned messages;
-	setup();
 	source.answer = hit_one;
 	hit = UINT32_MAX;
 	seen = 0;
@@ -671,7 +665,6 @@ static void unreachable_client(void *arg)
 
 TEST(test_unreachable)
 {
-	setup();
 	source.answer = lose_all;
 	run_well(choosy_server, unreachable_client);
 	ck_assert_uint_lt(sim_now(sim), 10000 * MS);
@@ -834,7 +827,6 @@ static void slow_client(void *arg)
 
 TEST(test_parts_before_connected)
 {
-	setup();
 	disconnects = 0;
 	run_well(curt_server, slow_client);
 	ck_assert_uint_eq(disconnects, CLIENTS);
@@ -861,7 +853,6 @@ static void refused_client(void *arg)
 
 TEST(test_no_listener)
 {
-	setup();
 	run_well(no_server, refused_client);
 }
 
@@ -870,9 +861,7 @@ TEST(test_no_listener)
 static void endpoint_server(void *arg)
 {
 	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE, .ai_port_space = RDMA_PS_TCP}, *res;
-	struct ibv_qp_init_attr init = {
-		.cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1},
-		.sq_sig_all = 1};
+	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 0}, .sq_sig_all = 1};
 	struct rdma_cm_id *listener, *id;
 	(void)arg;
 	ck_assert_int_eq(cm_getaddrinfo(NULL, "7471", &hints, &res), 0);
@@ -891,9 +880,7 @@ static void endpoint_server(void *arg)
 static void endpoint_client(void *arg)
 {
 	struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP}, *res;
-	struct ibv_qp_init_attr init = {
-		.cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1},
-		.sq_sig_all = 1};
+	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 0}, .sq_sig_all = 1};
 	struct rdma_cm_id *id;
 	(void)arg;
 	rt_sleep(MS);
@@ -908,7 +895,6 @@ static void endpoint_client(void *arg)
 
 TEST(test_endpoints)
 {
-	setup();
 	accepted = 0;
 	run_well(endpoint_server, endpoint_client);
 	ck_assert_uint_eq(accepted, CLIENTS);
@@ -973,7 +959,6 @@ static void descriptor_client(void *arg)
 
 TEST(test_devices_and_descriptors)
 {
-	setup();
 	run_well(no_server, device_client);
 	run_well(no_server, descriptor_client);
 }
@@ -1005,7 +990,6 @@ static void no_client(void *arg)
 
 TEST(test_new_process_has_no_descriptors)
 {
-	setup();
 	source.answer = kill_first_server;
 	run_well(epoll_server, no_client);
 	ck_assert_uint_eq(lives, 1);
@@ -1060,71 +1044,8 @@ static void late_client(void *arg)
 
 TEST(test_event_for_another_thread)
 {
-	setup();
 	source.answer = delay_first;
 	run_well(no_server, late_client);
-}
-
-static unsigned solicited_events;
-
-/* Hears only of what is solicited. */
-static void solicited_server(void *arg)
-{
-	struct rdma_event_channel *events = cm_create_event_channel();
-	struct conn *c = NULL;
-	(void)arg;
-	listening(events);
-	while (!c) {
-		struct rdma_cm_event *event = next_event(events);
-		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
-			c = make_qp(event->id, NULL);
-			for (int i = 0; i < 4; i++)
-				post_recv(c);
-			ck_assert_int_eq(ibv_req_notify_cq(c->cq, 1), 0);
-			ck_assert_int_eq(
-				cm_accept(c->id, &(struct rdma_conn_param){.private_data = "e",
-									   .private_data_len = 1}),
-				0);
-		}
-		cm_ack_cm_event(event);
-	}
-	for (;;) {
-		struct ibv_cq *cq;
-		void *context;
-		struct ibv_wc wc[8];
-		ck_assert_int_eq(rnic_get_cq_event(c->channel, &cq, &context), 0);
-		ck_assert_ptr_eq(context, c);
-		rnic_ack_cq_events(cq, 1);
-		solicited_events++;
-		/* The one that is solicited, and the two before it. */
-		ck_assert_int_eq(ibv_poll_cq(cq, 1, wc), 1);
-		ck_assert_int_eq(ibv_poll_cq(cq, 1, wc), 1);
-		ck_assert_int_eq(ibv_poll_cq(cq, 1, wc), 1);
-	}
-}
-
-static void soliciting_client(void *arg)
-{
-	unsigned client = (unsigned)(uintptr_t)arg;
-	struct rdma_event_channel *events = cm_create_event_channel();
-	if (client == 1) {
-		struct conn *c = connect_to_server(events, client);
-		post_send(c, IBV_SEND_SIGNALED);
-		post_send(c, IBV_SEND_SIGNALED);
-		rt_sleep(MS);
-		ck_assert_uint_eq(solicited_events, 0);
-		post_send(c, IBV_SEND_SIGNALED | IBV_SEND_SOLICITED);
-		rt_sleep(MS);
-		ck_assert_uint_eq(solicited_events, 1);
-	}
-	client_done();
-}
-
-TEST(test_solicited)
-{
-	setup();
-	solicited_events = 0;
-	run_well(solicited_server, soliciting_client);
 }
 
 static unsigned acked;
@@ -1158,7 +1079,6 @@ static void owing_client(void *arg)
 
 TEST(test_unacknowledged)
 {
-	setup();
 	acked = 0;
 	looks_again = true;
 	by_epoll = false;
@@ -1193,11 +1113,10 @@ static void async_client(void *arg)
 
 TEST(test_async)
 {
-	setup();
 	run_well(no_server, async_client);
 }
 
 int main(void)
 {
-	return run_suite(listed_suite("host", NULL, NULL));
+	return run_suite(listed_suite("host", setup, NULL));
 }
