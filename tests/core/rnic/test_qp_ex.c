@@ -868,38 +868,40 @@ RNIC_TEST(task, creation)
 }
 
 /* Which functions a queue pair has: those that were asked for. */
-RNIC_TEST(task, available)
-{
-	for (unsigned bit = 0; bit < 13; bit++) {
-		uint64_t ops = 1ull << bit;
-		if (!(ops & ALL_OPS))
-			continue;
-		struct ibv_qp_init_attr_ex init = {.send_cq = a.scq,
-						   .recv_cq = a.rcq,
-						   .qp_type = IBV_QPT_RC,
-						   .comp_mask = PD | OPS,
-						   .pd = a.pd,
-						   .send_ops_flags = ops};
-		struct ibv_qp_ex *ex = rnic_qp_to_qp_ex(ibv_create_qp_ex(a.ctx, &init));
-		ck_assert_int_eq(!!ex->wr_rdma_write, ops == IBV_QP_EX_WITH_RDMA_WRITE);
-		ck_assert_int_eq(!!ex->wr_rdma_write_imm,
-				 ops == IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM);
-		ck_assert_int_eq(!!ex->wr_send, ops == IBV_QP_EX_WITH_SEND);
-		ck_assert_int_eq(!!ex->wr_send_imm, ops == IBV_QP_EX_WITH_SEND_WITH_IMM);
-		ck_assert_int_eq(!!ex->wr_rdma_read, ops == IBV_QP_EX_WITH_RDMA_READ);
-		ck_assert_int_eq(!!ex->wr_atomic_cmp_swp, ops == IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP);
-		ck_assert_int_eq(!!ex->wr_atomic_fetch_add,
-				 ops == IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD);
-		ck_assert_int_eq(!!ex->wr_atomic_write, ops == IBV_QP_EX_WITH_ATOMIC_WRITE);
-		ck_assert_int_eq(!!((struct ibv_qp_ex_with_flush *)ex)->wr_flush,
-				 ops == IBV_QP_EX_WITH_FLUSH);
-		ck_assert(!ex->wr_bind_mw && !ex->wr_local_inv && !ex->wr_send_inv &&
-			  !ex->wr_send_tso);
-		ck_assert(!ex->wr_set_ud_addr && !ex->wr_set_xrc_srqn);
-		ck_assert(ex->wr_start && ex->wr_complete && ex->wr_abort && ex->wr_set_sge);
-		ck_assert(ex->wr_set_sge_list && ex->wr_set_inline_data &&
-			  ex->wr_set_inline_data_list);
+static const struct function {
+	uint64_t op;
+	size_t at; /* in struct ibv_qp_ex_with_flush, which begins with the queue pair */
+} functions[] = {
+#define FUNCTION(op, name)                                            \
+	{                                                             \
+		IBV_QP_EX_WITH_##op, offsetof(struct ibv_qp_ex, name) \
 	}
+	FUNCTION(RDMA_WRITE, wr_rdma_write),
+	FUNCTION(RDMA_WRITE_WITH_IMM, wr_rdma_write_imm),
+	FUNCTION(SEND, wr_send),
+	FUNCTION(SEND_WITH_IMM, wr_send_imm),
+	FUNCTION(RDMA_READ, wr_rdma_read),
+	FUNCTION(ATOMIC_CMP_AND_SWP, wr_atomic_cmp_swp),
+	FUNCTION(ATOMIC_FETCH_AND_ADD, wr_atomic_fetch_add),
+	FUNCTION(ATOMIC_WRITE, wr_atomic_write),
+	FUNCTION(BIND_MW, wr_bind_mw),
+	FUNCTION(LOCAL_INV, wr_local_inv),
+	FUNCTION(SEND_WITH_INV, wr_send_inv),
+	{IBV_QP_EX_WITH_FLUSH, offsetof(struct ibv_qp_ex_with_flush, wr_flush)},
+};
+
+RNIC_TESTS(task, available, ROWS_OF(functions), opt.send_ops = functions[_i].op)
+{
+	for (unsigned i = 0; i < ROWS_OF(functions); i++) {
+		void (*function)(void);
+
+		memcpy(&function, (const char *)a.qpx + functions[i].at, sizeof(function));
+		ck_assert_int_eq(!!function, functions[i].op == opt.send_ops);
+	}
+	ck_assert(!a.qpx->wr_send_tso && !a.qpx->wr_set_ud_addr && !a.qpx->wr_set_xrc_srqn);
+	ck_assert(a.qpx->wr_start && a.qpx->wr_complete && a.qpx->wr_abort && a.qpx->wr_set_sge);
+	ck_assert(a.qpx->wr_set_sge_list && a.qpx->wr_set_inline_data &&
+		  a.qpx->wr_set_inline_data_list);
 }
 
 /* A store that calls a function that it did not ask for has a fault of its own, and the run goes on

@@ -474,22 +474,6 @@ static unsigned hold_fetch(const struct choice_point *at, unsigned n)
 	return at->kind == CHOICE_FETCH && at->c == 2 ? 4 : 0;
 }
 
-RNIC_TESTS(connected, fence, 2, source.answer = hold_fetch, opt.sig_all = _i)
-{
-	memset(b.buf, 1, 128);
-	memset(a.buf, 2, 128);
-	/* Without a fence the WRITE overtakes the READ's second line; with it, not. */
-	op(&a, IBV_WR_RDMA_READ, 1000, 128, &b, 0, 1, IBV_SEND_SIGNALED);
-	op(&a, IBV_WR_RDMA_WRITE, 0, 128, &b, 0, 2,
-	   IBV_SEND_SIGNALED | (opt.sig_all ? IBV_SEND_FENCE : 0));
-	expect(a.scq, 1, IBV_WC_SUCCESS);
-	expect(a.scq, 2, IBV_WC_SUCCESS);
-	ck_assert_uint_eq(a.buf[1000], 1);
-	ck_assert_uint_eq(a.buf[1064], opt.sig_all ? 1 : 2);
-	rt_sleep(US);
-	ck_assert_mem_eq(b.buf, a.buf, 128);
-}
-
 /* A READ of parts of three lines, and a WRITE to all of them that overtakes it after its first
  * line. */
 RNIC_TESTS(connected, read_order, 2, source.answer = hold_fetch, opt.hw.read_right = _i)
