@@ -84,6 +84,14 @@ void run_task(void (*fn)(void));
 void run_connected(void (*fn)(void));
 void run_pm(void (*fn)(void));
 
+/* What source.answer may be: at a point `at` where this holds, this answer; elsewhere the first. */
+#define ANSWER(name, when, answer)                                      \
+	static unsigned name(const struct choice_point *at, unsigned n) \
+	{                                                               \
+		(void)n;                                                \
+		return (when) ? (answer) : 0;                           \
+	}
+
 /* A test that is a run like these: task, connected or pm. What follows are assignments, of options
  * mostly, before it. */
 #define RNIC_TEST(how, name, ...) RNIC_TESTS(how, name, 1, __VA_ARGS__)

@@ -59,10 +59,7 @@ static const struct {
 };
 static unsigned left;
 
-static unsigned never_drain(const struct choice_point *at, unsigned n)
-{
-	return at->kind == CHOICE_DRAIN ? n - 1 : 0;
-}
+ANSWER(never_drain, at->kind == CHOICE_DRAIN, n - 1)
 
 RNIC_TESTS(pm, durability, ROWS_OF(durable), opt.hw = durable[_i].hw, left = durable[_i].dirty,
 	   source.answer = never_drain)
@@ -91,13 +88,8 @@ RNIC_TESTS(pm, payload_is_the_last_word, 2, opt.hw.ddio = DDIO_ON, opt.hw.commit
 }
 
 /* One whose first answers get lost is not done again: what was written since stays as it is. */
-static unsigned lose_answers(const struct choice_point *at, unsigned n)
-{
-	(void)n;
-	return at->kind == CHOICE_PACKET && !strcmp(at->who->name, "server/qp1") && at->c <= 2
-		       ? PACKET_LOSE
-		       : 0;
-}
+ANSWER(lose_answers,
+       at->kind == CHOICE_PACKET && !strcmp(at->who->name, "server/qp1") && at->c <= 2, PACKET_LOSE)
 
 RNIC_TEST(pm, not_done_twice, source.answer = lose_answers)
 {
@@ -114,11 +106,7 @@ RNIC_TEST(pm, not_done_twice, source.answer = lose_answers)
 /* --- the immediate --- */
 
 /* What is not posted waits; what is posted does not. */
-static unsigned hold_commit(const struct choice_point *at, unsigned n)
-{
-	(void)n;
-	return at->kind == CHOICE_FETCH ? 4 : 0;
-}
+ANSWER(hold_commit, at->kind == CHOICE_FETCH, 4)
 
 static void expect_receive(uint64_t id, enum ibv_wc_status status, enum ibv_wc_opcode opcode,
 			   uint32_t bytes)

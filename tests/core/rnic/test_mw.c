@@ -562,10 +562,7 @@ RNIC_TEST(connected, extended,
 	ck_assert(empty(b.scq));
 }
 
-static unsigned never_drain(const struct choice_point *at, unsigned n)
-{
-	return at->kind == CHOICE_DRAIN ? n - 1 : 0;
-}
+ANSWER(never_drain, at->kind == CHOICE_DRAIN, n - 1)
 
 /* What the window shows of a pool is PM: a FLUSH through it makes it durable. */
 RNIC_TEST(pm, pm_window, source.answer = never_drain,

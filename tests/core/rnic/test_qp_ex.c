@@ -1294,14 +1294,10 @@ TESTS(late_duplicate, 2)
 }
 
 /* The first answer to the second message is lost. */
-static unsigned lose_answer(const struct choice_point *at, unsigned n)
-{
-	(void)n;
-	return at->kind == CHOICE_PACKET && !strcmp(at->who->name, "server/qp1") && at->a == 2 &&
-			       at->c == 1
-		       ? PACKET_LOSE
-		       : 0;
-}
+ANSWER(lose_answer,
+       at->kind == CHOICE_PACKET && !strcmp(at->who->name, "server/qp1") && at->a == 2 &&
+	       at->c == 1,
+       PACKET_LOSE)
 
 /* A sequence number comes again after 16 million packets (here it is set back): a duplicate gets
  * its own answer, not that of the request that had its number before. */

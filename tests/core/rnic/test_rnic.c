@@ -424,11 +424,7 @@ RNIC_TEST(task, bad_posts)
 /* --- ordering --- */
 
 /* Hold the n-th line of the first message for 8 us. */
-static unsigned hold_land(const struct choice_point *at, unsigned n)
-{
-	(void)n;
-	return at->kind == CHOICE_LAND && at->a == 1 && at->c == 2 ? 4 : 0;
-}
+ANSWER(hold_land, at->kind == CHOICE_LAND && at->a == 1 && at->c == 2, 4)
 
 RNIC_TESTS(connected, acked_is_not_visible, 2, source.answer = hold_land, opt.hw.ack_early = _i)
 {
@@ -468,11 +464,7 @@ RNIC_TEST(connected, receive_completion_after_earlier_data, source.answer = hold
 	ck_assert_mem_eq(b.buf, a.buf, 256);
 }
 
-static unsigned hold_fetch(const struct choice_point *at, unsigned n)
-{
-	(void)n;
-	return at->kind == CHOICE_FETCH && at->c == 2 ? 4 : 0;
-}
+ANSWER(hold_fetch, at->kind == CHOICE_FETCH && at->c == 2, 4)
 
 /* A READ of parts of three lines, and a WRITE to all of them that overtakes it after its first
  * line. */
@@ -599,12 +591,8 @@ TESTS(reads_in_any_order, 6)
 	run_connected(reads_body);
 }
 
-static unsigned lose_second(const struct choice_point *at, unsigned n)
-{
-	(void)n;
-	return at->kind == CHOICE_PACKET && at->a == 1 && at->b == 2 && at->c == 1 ? PACKET_LOSE
-										   : 0;
-}
+ANSWER(lose_second, at->kind == CHOICE_PACKET && at->a == 1 && at->b == 2 && at->c == 1,
+       PACKET_LOSE)
 
 RNIC_TEST(connected, iwarp, opt.hw.transport = TRANSPORT_IWARP, source.answer = lose_second)
 {
@@ -914,10 +902,7 @@ RNIC_TEST(connected, atomic_once, source.answer = lose_answers)
 }
 
 /* The same; requests come once each, so that the repeated one comes late. */
-static unsigned lose_answers_only(const struct choice_point *at, unsigned n)
-{
-	return !strcmp(at->who->name, "server/qp1") ? lose_answers(at, n) : 0;
-}
+ANSWER(lose_answers_only, !strcmp(at->who->name, "server/qp1"), lose_answers(at, n))
 
 /* While its answer gets lost and its request comes again, an atomic write is not done a second
  * time. */
@@ -1106,11 +1091,7 @@ RNIC_TEST(pm, persistent_memory)
 
 /* --- doorbells after stores --- */
 
-static unsigned hold_first_store(const struct choice_point *at, unsigned n)
-{
-	(void)n;
-	return at->kind == CHOICE_BUFFER && at->a == 1 ? DELAY_5MS : 0;
-}
+ANSWER(hold_first_store, at->kind == CHOICE_BUFFER && at->a == 1, DELAY_5MS)
 
 static void store_word(size_t off, uint64_t value)
 {
@@ -1207,10 +1188,7 @@ static const struct durability durabilities[] = {
 };
 /* clang-format on */
 
-static unsigned never_drain(const struct choice_point *at, unsigned n)
-{
-	return at->kind == CHOICE_DRAIN ? n - 1 : 0;
-}
+ANSWER(never_drain, at->kind == CHOICE_DRAIN, n - 1)
 
 static unsigned lose_answers_never_drain(const struct choice_point *at, unsigned n)
 {

@@ -105,17 +105,9 @@ RNIC_TEST(connected, state)
 }
 
 /* The first packet is lost, the others follow; the second time none is. */
-static unsigned lose_first(const struct choice_point *at, unsigned n)
-{
-	(void)n;
-	return at->kind == CHOICE_PACKET && source.asked[CHOICE_PACKET] == 1 ? 1 /* lost */ : 0;
-}
+ANSWER(lose_first, at->kind == CHOICE_PACKET && source.asked[CHOICE_PACKET] == 1, 1 /* lost */)
 
-static unsigned lose_second(const struct choice_point *at, unsigned n)
-{
-	(void)n;
-	return at->kind == CHOICE_PACKET && source.asked[CHOICE_PACKET] == 2 ? 1 : 0;
-}
+ANSWER(lose_second, at->kind == CHOICE_PACKET && source.asked[CHOICE_PACKET] == 2, 1)
 
 RNIC_TEST(connected, right, opt.qp_access = IBV_ACCESS_REMOTE_READ)
 {

@@ -70,12 +70,8 @@ static enum { STAYS, PROCESS_ENDS, MACHINE_ENDS } how;
 static bool first_are_lost;
 static unsigned arrived; /* bytes */
 
-static unsigned maybe_lost(const struct choice_point *at, unsigned n)
-{
-	(void)n;
-	return at->kind == CHOICE_PACKET && packets++ < LONG / 1024 && first_are_lost ? PACKET_LOSE
-										      : 0;
-}
+ANSWER(maybe_lost, at->kind == CHOICE_PACKET && packets++ < LONG / 1024 && first_are_lost,
+       PACKET_LOSE)
 
 static void gone_body(void)
 {

@@ -260,12 +260,7 @@ static struct {
 	unsigned answer;
 } hit;
 
-static unsigned hit_one(const struct choice_point *at, unsigned n)
-{
-	(void)n;
-	return at->kind == CHOICE_PACKET && at->a == hit.message && at->b == hit.index ? hit.answer
-										       : 0;
-}
+ANSWER(hit_one, at->kind == CHOICE_PACKET && at->a == hit.message && at->b == hit.index, hit.answer)
 
 /* The second of four messages of three packets loses a packet: the others arrive, the second
  * one's receive request serves the third. */
@@ -798,11 +793,7 @@ static bool busy(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *
 	return rt_now() < US || rt_now() > 20 * MS;
 }
 
-static unsigned lose_first(const struct choice_point *at, unsigned n)
-{
-	(void)n;
-	return at->kind == CHOICE_PACKET && at->b == 1 && at->c == 1 ? PACKET_LOSE : 0;
-}
+ANSWER(lose_first, at->kind == CHOICE_PACKET && at->b == 1 && at->c == 1, PACKET_LOSE)
 
 /* A reliable connection's lost packet that cannot be sent again for long, as others fill the link,
  * costs one retry. */
