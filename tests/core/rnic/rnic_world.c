@@ -305,6 +305,67 @@ void recv_post(struct side *s, size_t off, uint32_t len, uint64_t id)
 	ck_assert_int_eq(ibv_post_recv(s->qp, &wr, &bad), 0);
 }
 
+void random_traffic(unsigned rounds, bool late)
+{
+	uint64_t state = source.state;
+	struct ibv_send_wr add;
+	struct ibv_sge sge;
+
+	set_word(&b, 0, 0);
+	for (unsigned i = 0; i < rounds; i++) {
+		uint32_t len = (uint32_t)(rnd(&state) % 40000),
+			 off = (uint32_t)(8 + rnd(&state) % 40000);
+		bool ready = !late || i % 2;
+
+		fill(a.buf, len, i);
+		if (ready)
+			recv_post(&b, 180000, 40000, i);
+		op(&a, IBV_WR_RDMA_WRITE, 0, len, &b, off, 1, 0);
+		op(&a, IBV_WR_RDMA_READ, 50000, len, &b, off, 2, 0);
+		op(&a, IBV_WR_SEND, 0, len / 3, &b, 0, 3, 0);
+		add = wr_make(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 240000, 8, &b, 0);
+		add.wr.atomic.compare_add = 1;
+		add.send_flags = 0;
+		post(&a, &add);
+		op(&a, IBV_WR_RDMA_READ, 100000, len / 2, &b, off, 4, IBV_SEND_SIGNALED);
+		if (!ready) {
+			rt_sleep(20 * US);
+			recv_post(&b, 180000, 40000, i);
+		}
+		expect(b.rcq, i, IBV_WC_SUCCESS);
+		ck_assert_mem_eq(b.buf + 180000, a.buf, len / 3);
+		expect(a.scq, 4, IBV_WC_SUCCESS);
+		ck_assert_mem_eq(a.buf + 50000, a.buf, len);
+		ck_assert_mem_eq(a.buf + 100000, a.buf, len / 2);
+	}
+	op_done(&a, IBV_WR_RDMA_READ, 240000, 8, &b, 0);
+	ck_assert_uint_eq(word(&a, 240000), rounds);
+}
+
+struct packet *packet_to_b(uint8_t opcode, uint32_t len, int byte)
+{
+	struct packet *pkt = packet_get(net, len);
+
+	memset(pkt->payload, byte, len);
+	pkt->from = 1; /* a's host */
+	pkt->src_qpn = a.qp->qp_num;
+	pkt->dest_qpn = b.qp->qp_num;
+	pkt->psn = opt.psn;
+	pkt->opcode = opcode;
+	pkt->ack_req = true;
+	pkt->va = (uintptr_t)b.buf;
+	pkt->rkey = b.mr->rkey;
+	pkt->dma_len = len;
+	pkt->name.who = sim_actor(sim);
+	return pkt;
+}
+
+void deliver_to_b(struct packet *pkt)
+{
+	rnic_deliver(net, HOST_SERVER, pkt);
+	rt_sleep(10 * US);
+}
+
 struct ibv_wc wait_for(struct ibv_cq *cq)
 {
 	struct ibv_wc wc;

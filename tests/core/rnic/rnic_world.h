@@ -132,6 +132,13 @@ void post_done(struct side *s, struct ibv_send_wr *wr, enum ibv_wc_status status
 void op_done(struct side *s, enum ibv_wr_opcode opcode, size_t off, uint32_t len,
 	     const struct side *peer, size_t remote);
 void recv_post(struct side *s, size_t off, uint32_t len, uint64_t id);
+/* Rounds of WRITEs, SENDs, READs and atomics of random sizes, and the right bytes of each. The
+ * receiver may be late each second time. */
+void random_traffic(unsigned rounds, bool late);
+
+/* A packet of a's, as it would come to b's queue pair next, for the beginning of b's buffer. */
+struct packet *packet_to_b(uint8_t opcode, uint32_t len, int byte);
+void deliver_to_b(struct packet *pkt);
 struct ibv_wc wait_for(struct ibv_cq *cq);
 void expect(struct ibv_cq *cq, uint64_t id, enum ibv_wc_status status);
 bool empty(struct ibv_cq *cq);

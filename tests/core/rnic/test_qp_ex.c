@@ -1342,23 +1342,12 @@ RNIC_TEST(connected, malformed_packets)
 {
 	for (unsigned i = 0; i < ROWS_OF(malformed); i++) {
 		const struct malformed *m = &malformed[i];
-		struct packet *pkt = packet_get(net, m->payload);
+		struct packet *pkt = packet_to_b(m->opcode, m->payload, 1);
 		set_word(&b, 0, 0);
-		memset(pkt->payload, 1, m->payload);
-		pkt->from = 1; /* a's host */
-		pkt->src_qpn = a.qp->qp_num;
-		pkt->dest_qpn = b.qp->qp_num;
-		pkt->psn = opt.psn;
-		pkt->opcode = m->opcode;
-		pkt->ack_req = true;
-		pkt->va = at(&b, 0);
-		pkt->rkey = b.mr->rkey;
 		pkt->dma_len = m->dma_len;
 		pkt->placement = m->placement;
 		pkt->selectivity = m->selectivity;
-		pkt->name.who = sim_actor(sim);
-		rnic_deliver(net, HOST_SERVER, pkt);
-		rt_sleep(10 * US);
+		deliver_to_b(pkt);
 		ck_assert_msg(b.qp->state == (m->allowed ? IBV_QPS_RTS : IBV_QPS_ERR), "%s",
 			      m->name);
 		ck_assert_uint_eq(word(&b, 0), m->allowed && m->payload ? 0x0101010101010101 : 0);

@@ -71,50 +71,19 @@ RNIC_TESTS(connected, lossy, 24, source.state = (uint64_t)_i * 77 + 1,
 	   source.permille[CHOICE_FETCH] = _i % 2 ? 20 : 0 /* a responder that takes its time */,
 	   opt.psn = 0xfffff0, opt.timeout = 6, opt.rd_atomic = opt.dest_rd_atomic = 1 + _i % 4)
 {
-	uint64_t state = source.state;
-	struct ibv_send_wr add;
-	struct ibv_sge sge;
-
 	put_gate(BURST);
-	set_word(&b, 0, 0);
-	for (unsigned i = 0; i < ROUNDS; i++) {
-		uint32_t len = (uint32_t)(rnd(&state) % 40000),
-			 off = (uint32_t)(8 + rnd(&state) % 40000);
-
-		fill(a.buf, len, i);
-		op(&a, IBV_WR_RDMA_WRITE, 0, len, &b, off, 1, 0);
-		op(&a, IBV_WR_RDMA_READ, 50000, len, &b, off, 2, 0);
-		add = wr_make(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 240000, 8, &b, 0);
-		add.wr.atomic.compare_add = 1;
-		add.send_flags = 0;
-		post(&a, &add);
-		op_done(&a, IBV_WR_RDMA_READ, 100000, len / 2, &b, off);
-		ck_assert_mem_eq(a.buf + 50000, a.buf, len);
-		ck_assert_mem_eq(a.buf + 100000, a.buf, len / 2);
-	}
-	op_done(&a, IBV_WR_RDMA_READ, 240000, 8, &b, 0);
-	ck_assert_uint_eq(word(&a, 240000), ROUNDS);
+	random_traffic(ROUNDS, false);
 	ck_assert_uint_le(gate.largest, BURST * 1024);
 }
 
 RNIC_TEST(connected, stranger)
 {
-	struct packet *pkt;
-
 	set_word(&b, 0, 1);
 	for (uint32_t from = 0; from < 3; from++) {
-		pkt = packet_get(net, 8);
-		memset(pkt->payload, 0x40 + (int)from, 8);
+		struct packet *pkt = packet_to_b(OP_WRITE_ONLY, 8, 0x40 + (int)from);
+
 		pkt->from = from; /* a is on host 1 */
-		pkt->dest_qpn = b.qp->qp_num;
-		pkt->psn = opt.psn;
-		pkt->opcode = OP_WRITE_ONLY;
-		pkt->va = (uintptr_t)b.buf;
-		pkt->rkey = b.mr->rkey;
-		pkt->dma_len = 8;
-		pkt->name.who = sim_actor(sim);
-		rnic_deliver(net, HOST_SERVER, pkt);
-		rt_sleep(10 * US);
+		deliver_to_b(pkt);
 		ck_assert_uint_eq(word(&b, 0), from ? 0x4141414141414141u : 1);
 	}
 }

@@ -323,40 +323,9 @@ RNIC_TEST(connected, room)
 
 static void random_body(void)
 {
-	uint64_t state = source.state;
-	struct ibv_send_wr add;
-	struct ibv_sge sge;
-
 	put_gate(NULL);
 	net->link->burst = source.permille[CHOICE_LAND] ? 0 : 16;
-	set_word(&b, 0, 0);
-	for (unsigned i = 0; i < ROUNDS; i++) {
-		uint32_t len = (uint32_t)(rnd(&state) % 40000),
-			 off = (uint32_t)(8 + rnd(&state) % 40000);
-
-		fill(a.buf, len, i);
-		if (i % 2)
-			recv_post(&b, 180000, 40000, i);
-		op(&a, IBV_WR_RDMA_WRITE, 0, len, &b, off, 1, 0);
-		op(&a, IBV_WR_RDMA_READ, 50000, len, &b, off, 2, 0);
-		op(&a, IBV_WR_SEND, 0, len / 3, &b, 0, 3, 0);
-		add = wr_make(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 240000, 8, &b, 0);
-		add.wr.atomic.compare_add = 1;
-		add.send_flags = 0;
-		post(&a, &add);
-		op(&a, IBV_WR_RDMA_READ, 100000, len / 2, &b, off, 4, IBV_SEND_SIGNALED);
-		if (i % 2 == 0) { /* which was not ready */
-			rt_sleep(20 * US);
-			recv_post(&b, 180000, 40000, i);
-		}
-		expect(b.rcq, i, IBV_WC_SUCCESS);
-		ck_assert_mem_eq(b.buf + 180000, a.buf, len / 3);
-		expect(a.scq, 4, IBV_WC_SUCCESS);
-		ck_assert_mem_eq(a.buf + 50000, a.buf, len);
-		ck_assert_mem_eq(a.buf + 100000, a.buf, len / 2);
-	}
-	op_done(&a, IBV_WR_RDMA_READ, 240000, 8, &b, 0);
-	ck_assert_uint_eq(word(&a, 240000), ROUNDS);
+	random_traffic(ROUNDS, true);
 	ck_assert_uint_eq(count[COUNT_retry_exceeded], 0);
 }
 

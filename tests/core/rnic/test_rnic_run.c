@@ -151,24 +151,8 @@ RNIC_TEST(connected, none)
 RNIC_TESTS(connected, lossy, 24, source.state = (uint64_t)_i * 77 + 1,
 	   source.permille[CHOICE_PACKET] = _i % 4 * 40, opt.psn = 0xfffff0, opt.timeout = 6)
 {
-	uint64_t state = source.state;
-
 	put_gate(RUN, true);
-	for (unsigned i = 0; i < ROUNDS; i++) {
-		uint32_t len = (uint32_t)(rnd(&state) % 40000),
-			 off = (uint32_t)(8 + rnd(&state) % 40000);
-		uint32_t sent = (uint32_t)(rnd(&state) % 9000);
-
-		fill(a.buf, len, i);
-		fill(a.buf + 200000, sent, i + 1);
-		recv_post(&b, 200000, sent, 9);
-		op(&a, IBV_WR_RDMA_WRITE, 0, len, &b, off, 1, 0);
-		op(&a, IBV_WR_SEND, 200000, sent, &b, 0, 2, 0);
-		op_done(&a, IBV_WR_RDMA_READ, 50000, len, &b, off);
-		ck_assert_uint_eq(wait_for(b.rcq).byte_len, sent);
-		ck_assert_mem_eq(a.buf + 50000, a.buf, len);
-		ck_assert_mem_eq(b.buf + 200000, a.buf + 200000, sent);
-	}
+	random_traffic(ROUNDS, false);
 	ck_assert_uint_gt(gate.runs, ROUNDS);
 	ck_assert_uint_gt(gate.cut, ROUNDS / 2);
 }
@@ -187,21 +171,12 @@ static unsigned which;
 
 RNIC_TESTS(connected, refused, ROWS_OF(wrong), which = (unsigned)_i)
 {
-	struct packet *pkt = packet_get(net, wrong[which].len);
+	struct packet *pkt = packet_to_b(wrong[which].opcode, wrong[which].len, 0x40);
 
 	memset(b.buf, 0x11, 3000);
-	memset(pkt->payload, 0x40, wrong[which].len);
-	pkt->from = 1; /* a is on host 1 */
-	pkt->dest_qpn = b.qp->qp_num;
-	pkt->psn = opt.psn;
-	pkt->opcode = wrong[which].opcode;
 	pkt->more = wrong[which].more;
-	pkt->va = (uintptr_t)b.buf;
-	pkt->rkey = b.mr->rkey;
 	pkt->dma_len = 3000;
-	pkt->name.who = sim_actor(sim);
-	rnic_deliver(net, HOST_SERVER, pkt);
-	rt_sleep(10 * US);
+	deliver_to_b(pkt);
 	ck_assert_uint_eq(b.buf[0], 0x11);
 	ck_assert_int_eq(b.qp->state, IBV_QPS_ERR);
 }
