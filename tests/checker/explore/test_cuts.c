@@ -68,7 +68,6 @@ static void point(void *arg, const struct choice_point *at)
 
 static void no_observer(void *arg, struct world *w, const struct choice_point *at)
 {
-	(void)arg, (void)w, (void)at;
 }
 
 static void step(struct world *w, char letter)

@@ -21,7 +21,6 @@ static unsigned result_of(unsigned unit)
 
 static void quick(void *arg, unsigned unit, void *result)
 {
-	(void)arg;
 	*(unsigned *)result = result_of(unit);
 }
 
@@ -35,14 +34,12 @@ static void endless(void *arg, unsigned unit, void *result)
 /* As a cost: the first unit first. As a rank: the last one. */
 static uint64_t falls(const void *arg, unsigned unit)
 {
-	(void)arg;
 	return UNITS - unit;
 }
 
 static void take_backwards(void *arg, unsigned unit, const void *result)
 {
 	unsigned *taken = arg;
-	(void)result;
 	ck_assert_uint_eq(unit, UNITS - 1 - *taken);
 	++*taken;
 }
@@ -51,7 +48,6 @@ static void take_backwards(void *arg, unsigned unit, const void *result)
 static void stop_after_all(void *arg, unsigned unit, const void *result)
 {
 	unsigned *taken = arg;
-	(void)unit, (void)result;
 	if (++*taken < ENDLESS)
 		return;
 	stop = 1;

@@ -1015,8 +1015,6 @@ TESTS(recovery_bug_is_found, (int)(sizeof(late) / sizeof(late[0])))
 /* A check that looks at the same thing 10,000 times is no livelock. */
 static void check_slowly(const struct tm_env *env, struct tm_fsck *fsck)
 {
-	(void)env;
-	(void)fsck;
 	for (unsigned i = 0; i < 10000; i++)
 		rt_yield();
 }

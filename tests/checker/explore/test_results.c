@@ -25,7 +25,6 @@ static char path[SHARDS][32];
 static void work(void *arg, unsigned unit, void *result)
 {
 	struct answer *a = result;
-	(void)arg;
 	a->value = unit * 7 + 1;
 	a->noise = noise;
 	memset(a->text, (int)unit, sizeof(a->text));
@@ -33,7 +32,6 @@ static void work(void *arg, unsigned unit, void *result)
 
 static void take(void *arg, unsigned unit, const void *result)
 {
-	(void)arg;
 	results[unit] = *(const struct answer *)result;
 	order_broken += done++ && unit < last;
 	last = unit;
@@ -41,7 +39,6 @@ static void take(void *arg, unsigned unit, const void *result)
 
 static uint64_t cost(const void *arg, unsigned unit)
 {
-	(void)arg;
 	return unit % 3;
 }
 
@@ -49,7 +46,6 @@ static bool ranked;
 
 static uint64_t rank(const void *arg, unsigned unit)
 {
-	(void)arg;
 	return UNITS - unit;
 }
 

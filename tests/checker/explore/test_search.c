@@ -113,27 +113,22 @@ static void task_b(void *arg)
 
 static size_t word_bytes(const struct tm_params *params)
 {
-	(void)params;
 	return 192;
 }
 
 static unsigned word_regions(const struct tm_params *params, struct tm_region *out, unsigned max)
 {
-	(void)params;
-	(void)max;
 	out[0] = (struct tm_region){.name = "words", .off = 0, .len = 192};
 	return 1;
 }
 
 static int word_nothing(const struct tm_env *env)
 {
-	(void)env;
 	return 0;
 }
 
 static int word_accept(void *arg, const void *req, size_t req_len, void *rsp, size_t rsp_len)
 {
-	(void)req, (void)req_len;
 	memcpy(rsp, &arg, rsp_len);
 	return 0;
 }
@@ -152,8 +147,6 @@ static int word_serve(const struct tm_env *env)
 
 static void word_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 {
-	(void)env;
-	(void)fsck;
 }
 
 static int word_open(const struct tm_env *env, void **client)
@@ -170,7 +163,6 @@ static int word_put(void *client, const void *key, size_t klen, const void *valu
 	const struct word_client *c = client;
 	struct word_server *s = c->server;
 
-	(void)key, (void)klen, (void)vlen;
 	memcpy(s->value, value, WORD);
 	if (c->number != 1) {
 		/* The load phase, and the proof of life: Y is the value. */
@@ -190,7 +182,6 @@ static int word_get(void *client, const void *key, size_t klen, void *value, siz
 {
 	const struct word_client *c = client;
 
-	(void)key, (void)klen, (void)cap;
 	sim_memcpy(value, c->server->pm + Y, WORD);
 	*vlen = WORD;
 	return 0;
@@ -198,7 +189,6 @@ static int word_get(void *client, const void *key, size_t klen, void *value, siz
 
 static int word_del(void *client, const void *key, size_t klen)
 {
-	(void)client, (void)key, (void)klen;
 	return -ENOSYS;
 }
 
@@ -369,8 +359,6 @@ TESTS(reduced_is_unreduced, (int)(sizeof(compared) / sizeof(compared[0])))
 
 static bool never(const struct footprint *others, const struct log_touch *touch)
 {
-	(void)others;
-	(void)touch;
 	return false;
 }
 

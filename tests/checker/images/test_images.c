@@ -786,7 +786,6 @@ int main(int argc, char **argv)
 {
 	Suite *s = suite_create("images");
 	TCase *t = tcase_create("images");
-	(void)argc, (void)argv;
 	tcase_add_loop_test(t, cuts_lose_no_image, 0, BATCHES);
 	tcase_add_loop_test(t, a_few_images_are_possible_ones, 0, BATCHES);
 	tcase_add_test(t, cuts_of_a_line);

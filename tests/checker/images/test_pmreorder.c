@@ -199,7 +199,6 @@ int main(int argc, char **argv)
 {
 	Suite *s = suite_create("pmreorder");
 	TCase *t = tcase_create("pmreorder");
-	(void)argc, (void)argv;
 	tcase_add_test(t, all_engines);
 	tcase_add_test(t, how_many);
 	tcase_add_test(t, at_random);

@@ -430,7 +430,6 @@ static int get_foreign(void *client, const void *key, size_t klen, void *value, 
 
 static int format_fails(const struct tm_env *env)
 {
-	(void)env;
 	return -EINVAL;
 }
 

@@ -210,9 +210,6 @@ static void count_posts(void *arg, const struct sim *sim, const struct actor *wh
 	struct posted *posted = arg;
 	const char *post = strstr(text, ": post "), *comma = post ? strstr(post, ", ") : NULL;
 	unsigned bytes = 0;
-	(void)sim;
-	(void)pc;
-	(void)about;
 	if (!who || who->op.kind != OP_PUT || who->op.client != 1)
 		return;
 	if (!comma || strstr(text, "RECV") || strstr(text, "CMP_AND_SWP") ||

@@ -53,7 +53,6 @@ static const struct tm_model table = {.bytes = sizeof(struct table), .apply = ta
 
 static int no_run(void *client, const struct tm_call *call, struct tm_answer *answer)
 {
-	(void)client, (void)call, (void)answer;
 	return 0;
 }
 

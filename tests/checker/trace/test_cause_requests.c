@@ -45,7 +45,6 @@ struct client {
 static size_t handle(void *pm, const struct rpc_msg *msg, void *reply, size_t cap)
 {
 	struct message message;
-	(void)reply, (void)cap;
 	memcpy(&message, msg->bytes, sizeof(message));
 	sim_memcpy((uint8_t *)pm + message.off, &message.room, sizeof(message.room));
 	return sizeof(uint64_t);
@@ -131,7 +130,6 @@ static int put(void *arg, const void *key, size_t klen, const void *value, size_
 	struct client *client = arg;
 	struct room room = {.vlen = vlen};
 	uint64_t slot = slot_of(key), word, found;
-	(void)klen;
 	if (vlen > sizeof(room.value))
 		return -EMSGSIZE;
 	memcpy(room.value, value, vlen);
@@ -161,7 +159,6 @@ static int get(void *arg, const void *key, size_t klen, void *value, size_t cap,
 	struct room room;
 	const void *data;
 	uint64_t word = 0;
-	(void)klen;
 	int rc = read_word(client, slot_of(key), &word);
 	if (!rc && word)
 		rc = rpc_read(&client->conn, 0, slot_of(key) + word * ROOM, sizeof(room), &data);
@@ -175,24 +172,20 @@ static int get(void *arg, const void *key, size_t klen, void *value, size_t cap,
 
 static int del(void *client, const void *key, size_t klen)
 {
-	(void)client, (void)key, (void)klen;
 	return -ENOSYS;
 }
 
 static int nothing(const struct tm_env *env)
 {
-	(void)env;
 	return 0;
 }
 
 static void check(const struct tm_env *env, struct tm_fsck *fsck)
 {
-	(void)env, (void)fsck;
 }
 
 static size_t bytes(const struct tm_params *params)
 {
-	(void)params;
 	return KEYS * KEY_BYTES;
 }
 

@@ -53,9 +53,6 @@ static const struct {
 
 static unsigned delayed(struct source *source, const struct choice_point *at, unsigned n)
 {
-	(void)source;
-	(void)at;
-	(void)n;
 	return 1;
 }
 

@@ -110,7 +110,6 @@ static void strings_task(void *arg)
 {
 	/* In the pool, by words, and not. */
 	char dram[2][ROOM], *pool = (char *)pmem_base(pmem_machine(stack, 0));
-	(void)arg;
 	for (unsigned i = 0; i < TEXTS; i++) {
 		char *a = i & 1 ? dram[0] : pool + next_number(20);
 		char *b = i & 2 ? dram[1] : pool + 64 + next_number(20);
@@ -159,7 +158,6 @@ TEST(strings_are_as_libc_has_them)
 static void words_task(void *arg)
 {
 	static const char *const sets[] = {" ", ", ", ",", ""};
-	(void)arg;
 	for (unsigned s = 0; s < 4; s++) {
 		char mine[] = " a b,, c ,", theirs[] = " a b,, c ,", *save[2], *word[2];
 		word[0] = sim_strtok_r(mine, sets[s], &save[0]);
@@ -199,7 +197,6 @@ static void numbers_task(void *arg)
 					    "nan(12)", "-0x1p-3",
 					    "1_000",   "99999999999999999999999",
 					    "1e999"};
-	(void)arg;
 	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		const char *s = texts[i];
 		char *end[2];
@@ -259,7 +256,6 @@ static void print_task(void *arg)
 	static const char *const real[] = {"%f", "%.0f", "%10.3f|", "%-10.1e|", "%g",	"%#g",
 					   "%G", "%a",	 "%+.2f",   "%012.4f",	"%.20f"};
 	static const char *const word[] = {"%s", "%10s|", "%-10s|", "%.2s", "%10.1s|", "%.0s"};
-	(void)arg;
 	for (unsigned i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
 		for (int n = 0; n < 6; n++)
 			SAME_PRINT(whole[i], (int[]){0, 1, -1, 300, INT32_MAX, INT32_MIN}[n]);
@@ -312,7 +308,6 @@ static void scan_task(void *arg)
 		"",	   " ",	     "1",     "1 2",	 "1 2 3",    "x",	   "1 x",
 		"  12,34", "12 ,34", "a b c", "abc=def", "abc =def", "0x1f 7",	   "-5 -6 7",
 		"1.5 2",   "%5 6",   "12345", "a\nb",	 "]x",	     "99999999999"};
-	(void)arg;
 	for (unsigned i = 0; i < sizeof(inputs) / sizeof(inputs[0]); i++) {
 		const char *in = inputs[i];
 		SAME_SCAN(in, "%d", &to->values[0]);
@@ -350,7 +345,6 @@ static int by_key(const void *a, const void *b)
 static void sort_task(void *arg)
 {
 	struct pair p[100];
-	(void)arg;
 	for (int n = 0; n <= 100; n++) {
 		for (int i = 0; i < n; i++)
 			p[i] = (struct pair){(int)next_number(30), i};
@@ -390,26 +384,22 @@ static void one_task(void *arg)
 
 static void careless_event(struct sim *s, void *arg)
 {
-	(void)s, (void)arg;
 	errno = EPERM;
 }
 
 static unsigned careless_answer(struct source *source, const struct choice_point *at, unsigned n)
 {
-	(void)source, (void)at, (void)n;
 	errno = EPERM;
 	return 0;
 }
 
 static void careless_observer(void *arg, const struct choice_point *at)
 {
-	(void)arg, (void)at;
 	errno = EPERM;
 }
 
 static void step_task(void *arg)
 {
-	(void)arg;
 	errno = ENOENT;
 	sim_at(sim, 5, careless_event, NULL);
 	sim_step(sim, STEP_STORE, 10);
@@ -429,7 +419,6 @@ static void step_task(void *arg)
 static void careless_tracer(void *arg, const struct sim *s, const struct actor *who, uintptr_t pc,
 			    const struct traced *about, const char *text)
 {
-	(void)arg, (void)s, (void)who, (void)pc, (void)about, (void)text;
 	errno = EPERM;
 }
 
@@ -452,14 +441,12 @@ static char said[400];
 static void listening_tracer(void *arg, const struct sim *s, const struct actor *who, uintptr_t pc,
 			     const struct traced *about, const char *text)
 {
-	(void)arg, (void)s, (void)who, (void)pc, (void)about;
 	strcat(strcat(said, text), "\n");
 }
 
 static void saying_task(void *arg)
 {
 	char *pool = (char *)pmem_base(pmem_machine(stack, 0));
-	(void)arg;
 	sim_strcpy(pool, "in memory");
 	sim_printf("one\ntwo %d\n", 2);
 	sim_fprintf(sim_stderr, "of %s\n", pool);
@@ -494,7 +481,6 @@ TEST(what_is_printed_is_in_the_trace)
 
 static void exit_task(void *arg)
 {
-	(void)arg;
 	sim_exit(3);
 }
 
@@ -505,7 +491,6 @@ static void stream_task(void *arg)
 
 static void wide_task(void *arg)
 {
-	(void)arg;
 	sim_printf("%ls", L"wide");
 }
 
@@ -589,7 +574,6 @@ TEST(the_server_maps_its_pool)
 static void memory_task(void *arg)
 {
 	void *memory = sim_malloc(100);
-	(void)arg;
 	ck_assert_uint_ge(sim_malloc_usable_size(memory), 100);
 	memory = sim_reallocarray(memory, 50, 8);
 	ck_assert_uint_ge(sim_malloc_usable_size(memory), 400);

@@ -100,7 +100,6 @@ static void count(void *arg)
 
 static int start_counting(void *arg)
 {
-	(void)arg;
 	memset(&counting, 0, sizeof(counting));
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_int_eq(live_rt_spawn("counter", count, &counting), 0);
@@ -158,7 +157,6 @@ TEST(baton_is_fair)
 
 static int sleeps(void *arg)
 {
-	(void)arg;
 	uint64_t before = live_rt_now();
 	live_rt_sleep(20 * MS);
 	uint64_t after = live_rt_now();
@@ -212,7 +210,6 @@ static void *stop_soon(void *arg)
 
 static int yields_for_ever(void *arg)
 {
-	(void)arg;
 	for (;;)
 		live_rt_yield();
 	return 0;
@@ -220,7 +217,6 @@ static int yields_for_ever(void *arg)
 
 static int sleeps_for_ever(void *arg)
 {
-	(void)arg;
 	for (;;)
 		live_rt_sleep(3600 * 1000 * MS);
 	return 0;
@@ -257,7 +253,6 @@ TESTS(stopped_host_is_left, sizeof(endless) / sizeof(endless[0]))
 
 static int spawns(void *arg)
 {
-	(void)arg;
 	return live_rt_spawn("for ever", spawned_for_ever, NULL);
 }
 
@@ -278,7 +273,6 @@ static int allocates(void *arg)
 {
 	uint8_t *a = live_malloc(100), *b = live_calloc(10, 10), *c;
 	void *d = NULL;
-	(void)arg;
 	ck_assert_ptr_nonnull(a);
 	ck_assert_ptr_nonnull(b);
 	ck_assert_uint_eq((uintptr_t)a % 16, 0);
@@ -314,7 +308,6 @@ TEST(memory_comes_back)
 /* A task that is left in the middle has its memory in no variable any more. */
 static int allocates_for_ever(void *arg)
 {
-	(void)arg;
 	for (;;) {
 		ck_assert_ptr_nonnull(live_malloc(1000));
 		live_rt_yield();
@@ -350,7 +343,6 @@ static int listens(void *arg)
 static int accept_of(void *arg, unsigned client, const void *req, size_t req_len, void *rsp,
 		     size_t rsp_len)
 {
-	(void)client;
 	return live_accept(arg, req, req_len, rsp, rsp_len);
 }
 
@@ -396,14 +388,12 @@ static struct ibv_wc completion;
 
 static int take_request(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	(void)qp;
 	*bad = wr;
 	return wr->wr_id ? ENOMEM : 0;
 }
 
 static int give_completion(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
-	(void)cq;
 	ck_assert_int_eq(n, 1);
 	*wc = completion;
 	return 1;

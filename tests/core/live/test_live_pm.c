@@ -194,7 +194,6 @@ static void *flush_only(void *addr)
 
 static void *drain_only(void *unused)
 {
-	(void)unused;
 	live_pmem_drain();
 	return NULL;
 }

@@ -52,7 +52,6 @@ static void client_main(void *arg)
 /* The reply is the message. One that begins with "slow" takes its time. */
 static size_t echo(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
 {
-	(void)arg;
 	ck_assert_uint_le(msg->len, cap);
 	w.handled++;
 	memcpy(w.last, msg->bytes, msg->len);
@@ -64,7 +63,6 @@ static size_t echo(void *arg, const struct rpc_msg *msg, void *reply, size_t cap
 
 static void server_task(void *arg)
 {
-	(void)arg;
 	for (;;) {
 		if (w.paused)
 			sim_sleep(w.sim, US);
@@ -77,7 +75,6 @@ static void boot(void *arg)
 {
 	static uint8_t region[64];
 
-	(void)arg;
 	if (w.store) {
 		ck_assert_int_eq(w.store->format(&w.env[0]), 0);
 		ck_assert_int_eq(w.store->serve(&w.env[0]), 0);

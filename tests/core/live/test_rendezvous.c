@@ -46,7 +46,6 @@ static int echo(void *arg, unsigned client, const void *req, size_t req_len, voi
 
 static void injected(void *arg, unsigned client, struct injected *out)
 {
-	(void)arg;
 	*out = (struct injected){.calls = 1000000, .links = 2, .dropped = client};
 }
 

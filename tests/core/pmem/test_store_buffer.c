@@ -104,7 +104,6 @@ static uint64_t place(char name)
 
 static void ring(void *arg)
 {
-	(void)arg;
 	for (const char *name = "xyz"; *name; name++) {
 		uint64_t value, shown = pmem_base(t.pm)[place(*name)];
 		pmem_nic_read(t.pm, place(*name), &value, 8);
@@ -125,7 +124,6 @@ static void land_7(struct sim *sim, void *arg)
 {
 	const struct nic_where from = {.message = 1};
 	uint64_t value = 7;
-	(void)sim, (void)arg;
 	pmem_nic_land(t.pm, place('x'), &value, 8, &from);
 }
 
@@ -269,14 +267,11 @@ static void add_final(void)
 
 static bool knows(struct scheduler *scheduler, uint64_t *chain)
 {
-	(void)scheduler;
-	(void)chain;
 	return false;
 }
 
 static unsigned pick(struct scheduler *scheduler, const uint64_t *chain, unsigned n)
 {
-	(void)scheduler, (void)chain;
 	add_crashes();
 	ck_assert(t.at < PICKS);
 	if (t.at == t.depth) {
@@ -289,17 +284,14 @@ static unsigned pick(struct scheduler *scheduler, const uint64_t *chain, unsigne
 
 static void enables(struct scheduler *scheduler, uint64_t chain)
 {
-	(void)scheduler, (void)chain;
 }
 
 static void touched(struct scheduler *scheduler, enum touch what, uint64_t where, uint64_t len)
 {
-	(void)scheduler, (void)what, (void)where, (void)len;
 }
 
 static void gives(struct scheduler *scheduler, uint64_t thing)
 {
-	(void)scheduler;
 	ck_assert(t.things < THINGS);
 	t.given[t.things++] = thing;
 }
@@ -307,7 +299,6 @@ static void gives(struct scheduler *scheduler, uint64_t thing)
 static void takes(struct scheduler *scheduler, uint64_t thing)
 {
 	unsigned i = 0;
-	(void)scheduler;
 	while (i < t.things && t.given[i] != thing)
 		i++;
 	ck_assert(i < t.things); /* what is taken was given before */
@@ -528,7 +519,6 @@ static unsigned timed_answer(struct source *source, const struct choice_point *a
 
 static void look(struct sim *sim, void *arg)
 {
-	(void)sim;
 	ring(arg);
 }
 

@@ -44,7 +44,6 @@ struct listener {
 static unsigned listen(struct source *source, const struct choice_point *at, unsigned n)
 {
 	struct listener *me = (struct listener *)source;
-	(void)n;
 	if (at->kind == CHOICE_LINE)
 		me->asked[at->a] = true;
 	return 0;
@@ -89,13 +88,11 @@ static void teardown(void)
 
 static void write_task(void *arg)
 {
-	(void)arg;
 	w.step->write(w.slot);
 }
 
 static void read_task(void *arg)
 {
-	(void)arg;
 	w.kept += w.step->read(w.slot);
 }
 
@@ -222,14 +219,12 @@ static struct {
 static unsigned hold_some(struct source *source, const struct choice_point *at, unsigned n)
 {
 	struct holder *me = (struct holder *)source;
-	(void)n;
 	return at->kind == CHOICE_BUFFER && ++me->stores % 3 == 0 ? 1 + me->stores / 3 % 2 : 0;
 }
 
 static void glance(struct sim *sim, void *arg)
 {
 	uint64_t off;
-	(void)arg;
 	ck_assert_msg(pmem_all_seen(w.pm[0], &off), "%s: byte %lu is seen too early", w.step->name,
 		      (unsigned long)off);
 	buffered.behind += buffered.ended && memcmp(w.slot, buffered.after, SLOT_BYTES) != 0;

@@ -78,8 +78,6 @@ static struct {
 
 static unsigned answer(struct source *source, const struct choice_point *at, unsigned n)
 {
-	(void)source;
-	(void)n;
 	if (at->kind != CHOICE_FAIL || !r.armed || at->a != r.point)
 		return 0;
 	r.calls++;
@@ -213,7 +211,6 @@ static void client_main(void *arg)
 /* The calls work. Does the store? */
 static void fresh_main(void *arg)
 {
-	(void)arg;
 	void *handle = connect(FRESH);
 
 	if (!handle)
@@ -243,7 +240,6 @@ static void fresh_main(void *arg)
 
 static void give_up(struct sim *sim, void *arg)
 {
-	(void)arg;
 	sim_stop(sim, SIM_BUDGET);
 }
 
@@ -251,7 +247,6 @@ static void boot(void *arg)
 {
 	const struct tm_store *store = r.setup.store;
 
-	(void)arg;
 	r.boot_rc = r.formats ? store->format(&r.env[0]) : store->recover(&r.env[0]);
 	r.recovery_calls = r.calls;
 	if (r.only_recovers) {
@@ -373,7 +368,6 @@ static void run(const uint8_t *image, const struct history *before)
 
 static void stop_now(struct sim *sim, void *arg)
 {
-	(void)arg;
 	sim_stop(sim, SIM_DONE);
 }
 
@@ -511,7 +505,6 @@ static struct {
 
 static void call_often(void *arg)
 {
-	(void)arg;
 	for (unsigned i = 0; i < CALLS; i++) {
 		if (i % 5 == 0)
 			actor_label(sim_actor(calls.sim),

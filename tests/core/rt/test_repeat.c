@@ -30,7 +30,6 @@ static void teardown(void)
 
 static void give_up(struct sim *s, void *arg)
 {
-	(void)arg;
 	sim_stop(s, SIM_BUDGET);
 }
 
@@ -62,8 +61,6 @@ static enum sim_end run(void (*task)(void *))
 
 static void set_word(struct sim *s, void *arg)
 {
-	(void)s;
-	(void)arg;
 	word = 1;
 }
 
@@ -71,21 +68,18 @@ static void set_word(struct sim *s, void *arg)
 
 static void spin(void *arg)
 {
-	(void)arg;
 	while (!read_at(0))
 		;
 }
 
 static void poll_and_yield(void *arg)
 {
-	(void)arg;
 	while (!read_at(0) && !read_at(8))
 		rt_yield();
 }
 
 static void yield_only(void *arg)
 {
-	(void)arg;
 	for (;; steps++)
 		rt_yield();
 }
@@ -93,7 +87,6 @@ static void yield_only(void *arg)
 /* A cycle in a list of 100 places. */
 static void go_round(void *arg)
 {
-	(void)arg;
 	for (uint64_t i = 0;; i++)
 		read_at(i % 100);
 }
@@ -121,7 +114,6 @@ TESTS(livelocks, 5)
 
 static void count(void *arg)
 {
-	(void)arg;
 	for (unsigned i = 0; i < 3000; i++)
 		read_at(0);
 	over();
@@ -136,7 +128,6 @@ TEST(counts)
 /* A check that compares all with all, and one that never ends. */
 static void compares(void *arg)
 {
-	(void)arg;
 	sim_repeat_allow(sim, true);
 	for (unsigned i = 0; i < BUDGET / 2; i++)
 		read_at(i % 100);
@@ -146,7 +137,6 @@ static void compares(void *arg)
 
 static void compares_for_ever(void *arg)
 {
-	(void)arg;
 	sim_repeat_allow(sim, true);
 	for (;;)
 		read_at(0);
@@ -154,7 +144,6 @@ static void compares_for_ever(void *arg)
 
 static void compares_and_spins(void *arg)
 {
-	(void)arg;
 	sim_repeat_allow(sim, true);
 	sim_repeat_allow(sim, false);
 	spin(NULL);
@@ -174,7 +163,6 @@ TEST(allowed)
 
 static void wait_for_a_time(void *arg)
 {
-	(void)arg;
 	while (rt_now() < 5000000000u)
 		read_at(0);
 	over();
@@ -190,7 +178,6 @@ TEST(waits_for_a_time)
 
 static void wait_for_the_delayed(void *arg)
 {
-	(void)arg;
 	sim_delay(sim, 0, 7, 0, set_word, NULL); /* 5 ms */
 	while (!read_at(0))
 		;
@@ -208,7 +195,6 @@ TEST(waits_for_the_delayed)
 /* A delay of so many steps that the budget would be used up before it ends. */
 static void wait_for_100_ms(void *arg)
 {
-	(void)arg;
 	sim_delay(sim, 0, 8, 0, set_word, NULL);
 	while (!read_at(0))
 		;
@@ -242,7 +228,6 @@ TESTS(waits_for_a_long_delay, 2)
 /* Once it has ended, and still nothing is new, time passes faster as ever. */
 static void wait_in_vain(void *arg)
 {
-	(void)arg;
 	sim_repeat_pending(sim, choice_delay_ns(8));
 	spin(NULL);
 }
@@ -257,7 +242,6 @@ TEST(waits_in_vain)
 
 static void wait_for_an_event(void *arg)
 {
-	(void)arg;
 	sim_at(sim, 3000000000ull, set_word, NULL);
 	while (!read_at(0))
 		rt_yield();
@@ -273,7 +257,6 @@ TEST(waits_for_an_event)
 
 static void always_new(void *arg)
 {
-	(void)arg;
 	for (uint64_t i = 0; i < 100000; i++) {
 		word = i;
 		read_at(0);
@@ -290,7 +273,6 @@ TEST(reads_something_new)
 /* Operations begin: each may take as many steps as the first. */
 static void many_operations(void *arg)
 {
-	(void)arg;
 	for (unsigned op = 0; op < 20; op++) {
 		sim_repeat_news(sim);
 		for (unsigned i = 0; i < 3000; i++)
@@ -308,7 +290,6 @@ TEST(operations_are_news)
 /* What was seen before an operation began is new to it: a place after each 3000 reads. */
 static void places_of_before(void *arg)
 {
-	(void)arg;
 	for (unsigned i = 0; i < 3000; i++)
 		read_at(8 * (i % 10));
 	sim_repeat_news(sim);

@@ -42,25 +42,56 @@ static void teardown(void)
 	sim_free(sim);
 }
 
-/* The first task of the server, as the world starts it. */
-static enum sim_end run_with(void (*main)(void *), struct source *source)
+static pthread_mutex_t mutex, second;
+static pthread_cond_t cond;
+static pthread_rwlock_t rwlock;
+static pthread_spinlock_t spin;
+static pthread_once_t once;
+static sem_t sem, back;
+static unsigned inside, most_inside, total; /* work() */
+static unsigned queue, taken, initialised, readers, writers;
+static bool mixed;	      /* a reader beside a writer */
+static unsigned most_readers; /* of all runs */
+
+static void dies(void *arg, unsigned host, unsigned how)
+{
+}
+
+static void reset(struct source *source)
 {
 	notes[0] = '\0';
+	mutex = second = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	cond = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	rwlock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+	once = PTHREAD_ONCE_INIT;
+	inside = most_inside = total = queue = taken = initialised = 0;
+	readers = writers = 0;
+	mixed = false;
 	sim_reset(sim, source);
-	ck_assert_int_eq(sim_spawn(sim, HOST_SERVER, NULL, main, NULL), 0);
+	sim_set_death(sim, dies, NULL);
+}
+
+typedef void program(void);
+
+static void main_task(void *arg)
+{
+	(*(program *const *)arg)();
+}
+
+/* The first task of the server, as the world starts it, and a client's. */
+static enum sim_end run_hosts(program *server, program *client, struct source *source)
+{
+	reset(source);
+	if (server)
+		ck_assert_int_eq(sim_spawn(sim, HOST_SERVER, NULL, main_task, &server), 0);
+	if (client)
+		ck_assert_int_eq(sim_spawn(sim, 1, NULL, main_task, &client), 0);
 	return sim_run(sim);
 }
 
-static void run(void (*main)(void *))
+static enum sim_end run_with(program *main, struct source *source)
 {
-	enum sim_end end = run_with(main, NULL);
-	ck_assert_msg(end == SIM_IDLE, "ended with %d: %s", (int)end, sim_fault(sim, NULL));
-}
-
-static void ends_with(void (*main)(void *), const char *fault)
-{
-	ck_assert_int_eq(run_with(main, NULL), SIM_FAULT);
-	ck_assert_str_eq(sim_fault(sim, NULL), fault);
+	return run_hosts(main, NULL, source);
 }
 
 static pthread_t start(void *(*fn)(void *), void *arg)
@@ -75,6 +106,21 @@ static void *end_of(pthread_t thread)
 	void *result;
 	ck_assert_int_eq(sim_pthread_join(thread, &result), 0);
 	return result;
+}
+
+struct thread {
+	void *(*fn)(void *);
+	void *arg;
+};
+
+/* Start them all, and wait for their ends. */
+static void together(unsigned n, const struct thread *thread)
+{
+	pthread_t handle[SIM_TASKS];
+	for (unsigned i = 0; i < n; i++)
+		handle[i] = start(thread[i].fn, thread[i].arg);
+	for (unsigned i = 0; i < n; i++)
+		end_of(handle[i]);
 }
 
 /* As a store does it. */
@@ -92,34 +138,6 @@ static struct timespec in_ns(clockid_t clock, uint64_t ns)
 
 #define SEEDS 400
 
-struct outcomes {
-	unsigned idle, fault, other;
-	char fault_text[200];
-};
-
-static struct outcomes many_runs(void (*main)(void *), void (*check)(void))
-{
-	static struct random_source source;
-	struct outcomes all = {0};
-	memset(&source, 0, sizeof(source));
-	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		random_start(&source, seed, 24);
-		/* Every second step is asked about: these programs have few of them. */
-		source.source.skip[CHOICE_STEP] = seed % 7;
-		enum sim_end end = run_with(main, &source.source);
-		all.idle += end == SIM_IDLE;
-		all.fault += end == SIM_FAULT;
-		all.other += end != SIM_IDLE && end != SIM_FAULT;
-		if (end == SIM_FAULT)
-			snprintf(all.fault_text, sizeof(all.fault_text), "%s",
-				 sim_fault(sim, NULL));
-		if (check && end == SIM_IDLE)
-			check();
-	}
-	deviations_free(&source.taken);
-	return all;
-}
-
 /* Half of the steps are followed by a delay, of random length. */
 struct jumpy {
 	struct source source;
@@ -129,28 +147,26 @@ struct jumpy {
 static unsigned jumpy_answer(struct source *source, const struct choice_point *at, unsigned n)
 {
 	struct jumpy *jumpy = (struct jumpy *)source;
-	(void)n;
 	if (at->kind != CHOICE_STEP || random_next(&jumpy->state) % 2)
 		return 0;
 	return 1 + (unsigned)(random_next(&jumpy->state) % 4);
 }
 
-static struct outcomes jumpy_runs(void (*main)(void *), void (*check)(void))
+/* None for seed 0; for the next SEEDS, few, as campaigns have them: every second step or so is
+ * asked about, as these programs have few of them. Then many. */
+static struct source *delays(uint64_t seed)
 {
-	struct outcomes all = {0};
-	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		struct jumpy jumpy = {{.answer = jumpy_answer}, seed};
-		enum sim_end end = run_with(main, &jumpy.source);
-		all.idle += end == SIM_IDLE;
-		all.fault += end == SIM_FAULT;
-		all.other += end != SIM_IDLE && end != SIM_FAULT;
-		if (end == SIM_FAULT)
-			snprintf(all.fault_text, sizeof(all.fault_text), "%s",
-				 sim_fault(sim, NULL));
-		if (check && end == SIM_IDLE)
-			check();
+	static struct random_source few;
+	static struct jumpy many;
+	if (!seed)
+		return NULL;
+	if (seed > SEEDS) {
+		many = (struct jumpy){{.answer = jumpy_answer}, seed - SEEDS};
+		return &many.source;
 	}
-	return all;
+	random_start(&few, seed, 24);
+	few.source.skip[CHOICE_STEP] = seed % 7;
+	return &few.source;
 }
 
 /* --- threads --- */
@@ -161,10 +177,9 @@ static void *twice(void *arg)
 	return (void *)(2 * (uintptr_t)arg);
 }
 
-static void joins(void *arg)
+static void joins(void)
 {
 	pthread_t a = start(twice, (void *)4), b = start(twice, (void *)5);
-	(void)arg;
 	ck_assert(!sim_pthread_equal(a, b));
 	ck_assert(!sim_pthread_equal(a, sim_pthread_self()));
 	ck_assert_int_eq(sim_pthread_tryjoin_np(a, NULL), EBUSY);
@@ -173,14 +188,6 @@ static void joins(void *arg)
 	ck_assert_int_eq(sim_pthread_join(a, NULL), ESRCH);
 	ck_assert_int_eq(sim_pthread_join(sim_pthread_self(), NULL), EDEADLK);
 	ck_assert_int_eq(sim_pthread_detach(a), ESRCH);
-}
-
-TEST(join)
-{
-	run(joins);
-	ck_assert_str_eq(notes, "server/thread1 server/thread2 ");
-	run(joins); /* a reset takes all of it away */
-	ck_assert_str_eq(notes, "server/thread1 server/thread2 ");
 }
 
 static void *exits(void *arg)
@@ -195,14 +202,13 @@ static void *slow(void *arg)
 	return arg;
 }
 
-static void detaches(void *arg)
+static void detaches(void)
 {
 	pthread_attr_t attr;
 	pthread_t thread, early = start(exits, &thread);
 	struct timespec soon = in_ns(CLOCK_REALTIME, 10);
 	int state;
 	size_t bytes;
-	(void)arg;
 	ck_assert_ptr_eq(end_of(early), &thread);
 	ck_assert_int_eq(sim_pthread_attr_init(&attr), 0);
 	ck_assert_int_eq(sim_pthread_attr_setdetachstate(&attr, 77), EINVAL);
@@ -224,16 +230,9 @@ static void detaches(void *arg)
 	sim_pthread_exit(NULL); /* this task only */
 }
 
-TEST(detach_and_exit)
-{
-	run(detaches);
-	ck_assert_str_eq(notes, "first slow slow ");
-}
-
 static void *says_name(void *arg)
 {
 	char name[16];
-	(void)arg;
 	ck_assert_int_eq(sim_pthread_getname_np(sim_pthread_self(), name, 15), ERANGE);
 	ck_assert_int_eq(sim_pthread_getname_np(sim_pthread_self(), name, 16), 0);
 	note("%s=%s", sim_actor(sim)->name, name);
@@ -243,11 +242,10 @@ static void *says_name(void *arg)
 	return NULL;
 }
 
-static void named(void *arg)
+static void named(void)
 {
 	pthread_t thread[4];
 	cpu_set_t cpus;
-	(void)arg;
 	CPU_ZERO(&cpus);
 	for (unsigned i = 0; i < 4; i++)
 		thread[i] = start(says_name, NULL);
@@ -262,19 +260,10 @@ static void named(void *arg)
 	sim_sched_yield();
 }
 
-TEST(names)
-{
-	run(named);
-	ck_assert_str_eq(notes, "server/log_cleaner=log cleaner server/log_cleaner2=log cleaner "
-				"server/thread3=server/thread3 server/thread5=thread5 "
-				"server/thread6=server/thread6 ");
-}
-
-static void many_threads(void *arg)
+static void many_threads(void)
 {
 	pthread_t thread[SIM_TASKS];
 	unsigned n = 0;
-	(void)arg;
 	while (sim_pthread_create(&thread[n], NULL, twice, (void *)1) == 0)
 		n++;
 	ck_assert_uint_eq(n, SIM_TASKS - 1);
@@ -284,23 +273,14 @@ static void many_threads(void *arg)
 	for (unsigned i = 0; i < 5 * SIM_TASKS; i++)
 		end_of(start(exits, NULL));
 	rt_sleep(2000000000);
-	note("end");
+	ck_assert_ptr_nonnull(strstr(notes, "server/thread63 "));
+	notes[0] = '\0';
 	ck_assert_str_eq(sim_actor(sim)->name, "server");
 }
-
-TEST(as_many_as_tasks)
-{
-	run(many_threads);
-	ck_assert_ptr_nonnull(strstr(notes, "server/thread63 "));
-	ck_assert_ptr_nonnull(strstr(notes, " end "));
-}
-
-static sem_t sem, back;
 
 static void *is_woken_early(void *arg)
 {
 	struct timespec late = in_ns(CLOCK_REALTIME, 500000);
-	(void)arg;
 	ck_assert_int_eq(sim_sem_timedwait(&sem, &late), 0);
 	return NULL;
 }
@@ -308,17 +288,15 @@ static void *is_woken_early(void *arg)
 static void *sleeps_long(void *arg)
 {
 	uint64_t now = sim_now(sim);
-	(void)arg;
 	rt_sleep(1000000);
 	ck_assert_uint_ge(sim_now(sim), now + 1000000);
 	return NULL;
 }
 
-static void leaves_event(void *arg)
+static void leaves_event(void)
 {
 	pthread_t thread[SIM_TASKS];
 	unsigned n = 0;
-	(void)arg;
 	sim_sem_init(&sem, 0, 0);
 	while (sim_pthread_create(&thread[n], NULL, is_woken_early, NULL) == 0)
 		n++;
@@ -334,23 +312,14 @@ static void leaves_event(void *arg)
 	note("all");
 }
 
-/* A wake-up of the thread that had the place before comes too late. */
-TEST(wakeup_of_another)
-{
-	run(leaves_event);
-	ck_assert_str_eq(notes, "all ");
-}
-
 static unsigned fails_answer(struct source *source, const struct choice_point *at, unsigned n)
 {
-	(void)source;
 	return n > 1 && at->kind == CHOICE_FAIL && at->a == FAIL_SPAWN;
 }
 
-static void cannot_start(void *arg)
+static void cannot_start(void)
 {
 	pthread_t thread;
-	(void)arg;
 	sim_let_calls_fail(sim, true);
 	ck_assert_int_eq(sim_pthread_create(&thread, NULL, twice, NULL), EAGAIN);
 	note("told");
@@ -396,10 +365,9 @@ static void spawned(void *arg)
 	has_data(arg);
 }
 
-static void data(void *arg)
+static void data(void)
 {
 	pthread_key_t more[40];
-	(void)arg;
 	ck_assert_int_eq(sim_pthread_key_create(&other_key, forget), 0);
 	ck_assert_int_eq(sim_pthread_key_create(&key, forget), 0);
 	ck_assert_int_eq(sim_pthread_setspecific(key, "mine"), 0);
@@ -421,18 +389,7 @@ static void data(void *arg)
 	ck_assert_ptr_null(sim_pthread_getspecific(more[39]));
 }
 
-TEST(keys)
-{
-	run(data);
-	ck_assert_str_eq(notes, "object 2 object 1 a again object 2 object 1 b "
-				"object 2 object 1 task ");
-}
-
 /* --- mutexes --- */
-
-static pthread_mutex_t mutex, second;
-static pthread_cond_t cond;
-static unsigned inside, most_inside, total;
 
 /* Something is done that takes several steps. */
 static void work(void)
@@ -456,55 +413,24 @@ static void *locks(void *arg)
 	return NULL;
 }
 
-static void three_lock(void *arg)
-{
-	pthread_t thread[3];
-	(void)arg;
-	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	inside = most_inside = total = 0;
-	for (unsigned i = 0; i < 3; i++)
-		thread[i] = start(locks, &mutex);
-	for (unsigned i = 0; i < 3; i++)
-		end_of(thread[i]);
-}
-
-static void one_inside(void)
+static void one_was_inside(void)
 {
 	ck_assert_uint_eq(most_inside, 1);
 	ck_assert_uint_eq(total, 9);
+	note("all");
 }
 
-static void three_without(void *arg)
+static void three_lock(void)
 {
-	pthread_t thread[3];
+	together(3, (struct thread[]){{locks, &mutex}, {locks, &mutex}, {locks, &mutex}});
+	one_was_inside();
+}
+
+static void three_without(void)
+{
 	static pthread_mutex_t own[3];
-	(void)arg;
-	inside = most_inside = total = 0;
-	for (unsigned i = 0; i < 3; i++) {
-		own[i] = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-		thread[i] = start(locks, &own[i]);
-	}
-	for (unsigned i = 0; i < 3; i++)
-		end_of(thread[i]);
-}
-
-static unsigned raced;
-
-static void count_races(void)
-{
-	raced += most_inside > 1;
-}
-
-TEST(exclusion)
-{
-	struct outcomes all = jumpy_runs(three_lock, one_inside);
-	ck_assert_uint_eq(all.idle, SEEDS);
-	all = many_runs(three_lock, one_inside);
-	ck_assert_uint_eq(all.idle, SEEDS);
-	/* Delays do bring them together where nothing keeps them apart. */
-	raced = 0;
-	jumpy_runs(three_without, count_races);
-	ck_assert_uint_gt(raced, SEEDS / 2);
+	memset(own, 0, sizeof(own)); /* PTHREAD_MUTEX_INITIALIZER */
+	together(3, (struct thread[]){{locks, &own[0]}, {locks, &own[1]}, {locks, &own[2]}});
 }
 
 static void *other_thread(void *arg)
@@ -524,14 +450,13 @@ static void *other_thread(void *arg)
 	return NULL;
 }
 
-static void kinds(void *arg)
+static void kinds(void)
 {
 	static const int kind[] = {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE,
 				   PTHREAD_MUTEX_ERRORCHECK, PTHREAD_MUTEX_ADAPTIVE_NP};
 	pthread_mutexattr_t attr;
 	pthread_mutex_t m, fixed = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 	int got;
-	(void)arg;
 	for (unsigned k = 0; k < 4; k++) {
 		ck_assert_int_eq(sim_pthread_mutexattr_init(&attr), 0);
 		ck_assert_int_eq(sim_pthread_mutexattr_settype(&attr, 9), EINVAL);
@@ -569,12 +494,6 @@ static void kinds(void *arg)
 	note("all");
 }
 
-TEST(mutex_kinds)
-{
-	run(kinds);
-	ck_assert_str_eq(notes, "all ");
-}
-
 static void *locks_for_ever(void *arg)
 {
 	for (total = 0; !inside; total++) {
@@ -593,24 +512,14 @@ static void *locks_once(void *arg)
 	return NULL;
 }
 
-static void one_holds_on(void *arg)
+static void one_holds_on(void)
 {
-	(void)arg;
-	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	inside = 0;
 	sim_pthread_mutex_lock(&mutex);
 	pthread_t a = start(locks_for_ever, &mutex), b = start(locks_once, &mutex);
 	rt_sleep(100);
 	sim_pthread_mutex_unlock(&mutex);
 	end_of(a);
 	end_of(b);
-	note("all");
-}
-
-TEST(nobody_is_kept_out)
-{
-	run(one_holds_on);
-	ck_assert_str_eq(notes, "all ");
 	ck_assert_uint_lt(total, 4); /* before the watch for livelocks holds it up */
 }
 
@@ -620,26 +529,17 @@ static void *unlocks(void *arg)
 	return NULL;
 }
 
-static void of_another(void *arg)
+static void of_another(void)
 {
-	(void)arg;
-	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	sim_pthread_mutex_lock(&mutex);
 	end_of(start(unlocks, &mutex));
 }
 
-static void of_nobody(void *arg)
+static void of_nobody(void)
 {
-	(void)arg;
 	sim_pthread_mutex_init(&second, NULL);
 	sim_pthread_mutex_init(&mutex, NULL);
 	unlocks(&mutex);
-}
-
-TEST(wrong_unlock)
-{
-	ends_with(of_another, "server/thread1 unlocks mutex #1, which server holds");
-	ends_with(of_nobody, "server unlocks mutex #2, which nobody holds");
 }
 
 /* --- deadlocks --- */
@@ -654,58 +554,24 @@ static void *locks_both(void *arg)
 	return NULL;
 }
 
-static void two_locks(bool turned)
+static void crossing(void)
 {
-	mutex = second = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	pthread_t a = start(locks_both, NULL), b = start(locks_both, turned ? &mutex : NULL);
-	sim_pthread_setname_np(a, "a");
-	sim_pthread_setname_np(b, "b");
-	end_of(a);
-	end_of(b);
-}
-
-static void crossing(void *arg)
-{
-	(void)arg;
 	sim_pthread_mutex_init(&mutex, NULL);
 	sim_pthread_mutex_init(&second, NULL);
-	pthread_mutex_t numbered = mutex, other = second;
 	pthread_t a = start(locks_both, NULL), b = start(locks_both, &mutex);
-	mutex = numbered;
-	second = other;
 	sim_pthread_setname_np(a, "a");
 	sim_pthread_setname_np(b, "b");
 	end_of(a);
 	end_of(b);
 }
 
-static void in_order(void *arg)
+static void in_order(void)
 {
-	(void)arg;
-	two_locks(false);
+	together(2, (struct thread[]){{locks_both, NULL}, {locks_both, NULL}});
 }
 
-TEST(two_mutexes)
+static void locks_itself(void)
 {
-	/* Without a delay nothing happens; random delays find it, and never where there is an
-	 * order. */
-	run(crossing);
-	struct outcomes all = many_runs(crossing, NULL);
-	ck_assert_uint_gt(all.fault, SEEDS / 50);
-	ck_assert_uint_eq(all.fault + all.idle, SEEDS);
-	ck_assert_str_eq(all.fault_text,
-			 "deadlock: server/a holds mutex #1 and waits for mutex #2; "
-			 "server/b holds mutex #2 and waits for mutex #1");
-	all = many_runs(in_order, NULL);
-	ck_assert_uint_eq(all.idle, SEEDS);
-	all = jumpy_runs(in_order, NULL);
-	ck_assert_uint_eq(all.idle, SEEDS);
-}
-
-static void locks_itself(void *arg)
-{
-	(void)arg;
-	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	sim_pthread_mutex_lock(&mutex);
 	sim_pthread_mutex_lock(&mutex);
 }
@@ -716,18 +582,14 @@ static void *keeps(void *arg)
 	return NULL;
 }
 
-static void after_its_end(void *arg)
+static void after_its_end(void)
 {
-	(void)arg;
-	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	end_of(start(keeps, &mutex));
 	sim_pthread_mutex_lock(&mutex);
 }
 
-static void at_its_end(void *arg)
+static void at_its_end(void)
 {
-	(void)arg;
-	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	start(keeps, &mutex);
 	sim_pthread_yield();
 	struct timespec soon = in_ns(CLOCK_REALTIME, 100);
@@ -745,10 +607,8 @@ static void *keeps_long(void *arg)
 	return NULL;
 }
 
-static void while_it_lives(void *arg)
+static void while_it_lives(void)
 {
-	(void)arg;
-	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	start(keeps_long, &mutex);
 	sim_pthread_yield();
 	sim_pthread_mutex_lock(&mutex);
@@ -771,42 +631,32 @@ static void *joins_for_a_while(void *arg)
 	return arg;
 }
 
-static void join_each_other(void *arg)
+static void join_each_other(void)
 {
-	start(joins_for_a_while, arg);
+	start(joins_for_a_while, NULL);
 }
 
-static void waits_for_waiter(void *arg)
+static void waits_for_waiter(void)
 {
-	(void)arg;
-	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	sim_pthread_mutex_lock(&mutex);
 	end_of(start(keeps, &mutex));
 }
 
-static pthread_rwlock_t rwlock;
-static pthread_spinlock_t spin;
-
 static void *reads_then_writes(void *arg)
 {
-	(void)arg;
 	sim_pthread_rwlock_rdlock(&rwlock);
 	sim_pthread_yield();
 	sim_pthread_rwlock_wrlock(&rwlock);
 	return NULL;
 }
 
-static void upgrade(void *arg)
+static void upgrade(void)
 {
-	(void)arg;
-	rwlock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
 	reads_then_writes(NULL);
 }
 
-static void two_upgrades(void *arg)
+static void two_upgrades(void)
 {
-	(void)arg;
-	rwlock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
 	pthread_t a = start(reads_then_writes, NULL);
 	start(reads_then_writes, NULL);
 	end_of(a);
@@ -822,18 +672,14 @@ static void *holds_spin(void *arg)
 
 static void *holds_write(void *arg)
 {
-	(void)arg;
 	sim_pthread_rwlock_wrlock(&rwlock);
 	sim_pthread_yield();
 	sim_pthread_spin_lock(&spin);
 	return NULL;
 }
 
-static void three_kinds(void *arg)
+static void three_kinds(void)
 {
-	(void)arg;
-	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	rwlock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
 	sim_pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE);
 	sim_pthread_mutex_lock(&mutex);
 	start(holds_spin, &mutex);
@@ -842,52 +688,20 @@ static void three_kinds(void *arg)
 	sim_pthread_rwlock_rdlock(&rwlock);
 }
 
-static pthread_once_t once;
-
 static void calls_itself(void)
 {
 	sim_pthread_once(&once, calls_itself);
 }
 
-static void once_in_once(void *arg)
+static void once_in_once(void)
 {
-	(void)arg;
-	once = PTHREAD_ONCE_INIT;
 	calls_itself();
-}
-
-TEST(other_deadlocks)
-{
-	ends_with(locks_itself, "deadlock: server holds mutex #1 and waits for it");
-	ends_with(after_its_end,
-		  "deadlock: server waits for mutex #1, which server/thread1 held when it ended");
-	ends_with(at_its_end,
-		  "deadlock: server waits for mutex #1, which server/thread1 held when it ended");
-	ck_assert_str_eq(notes, "timed ");
-	run(join_each_other);
-	ck_assert_str_eq(notes, "timed joined ");
-	ends_with(while_it_lives,
-		  "deadlock: server waits for mutex #1, which server/thread1 held when it ended");
-	ends_with(waits_for_waiter,
-		  "deadlock: server holds mutex #1 and waits for the end of server/thread1; "
-		  "server/thread1 waits for mutex #1");
-	ends_with(upgrade, "deadlock: server holds read-write lock #1 and waits for it");
-	ends_with(two_upgrades,
-		  "deadlock: server/thread1 holds read-write lock #1 and waits for it");
-	ends_with(three_kinds,
-		  "deadlock: server holds mutex #1 and waits for read-write lock #1; "
-		  "server/thread2 holds read-write lock #1 and waits for spin lock #1; "
-		  "server/thread1 holds spin lock #1 and waits for mutex #1");
-	ends_with(once_in_once, "deadlock: server holds once #1 and waits for it");
 }
 
 /* --- condition variables --- */
 
-static unsigned queue, taken;
-
 static void *produces(void *arg)
 {
-	(void)arg;
 	for (unsigned i = 0; i < 4; i++) {
 		sim_pthread_mutex_lock(&mutex);
 		queue++;
@@ -899,7 +713,6 @@ static void *produces(void *arg)
 
 static void *consumes(void *arg)
 {
-	(void)arg;
 	for (unsigned i = 0; i < 2; i++) {
 		sim_pthread_mutex_lock(&mutex);
 		while (!queue)
@@ -912,38 +725,17 @@ static void *consumes(void *arg)
 	return NULL;
 }
 
-static void queues(void *arg)
+static void queues(void)
 {
-	pthread_t thread[3];
-	(void)arg;
-	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	cond = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-	queue = taken = inside = most_inside = total = 0;
-	thread[0] = start(consumes, NULL);
-	thread[1] = start(consumes, NULL);
-	thread[2] = start(produces, NULL);
-	for (unsigned i = 0; i < 3; i++)
-		end_of(thread[i]);
-	note("all");
-}
-
-static void all_taken(void)
-{
-	ck_assert_str_eq(notes, "all ");
+	together(3, (struct thread[]){{consumes, NULL}, {consumes, NULL}, {produces, NULL}});
 	ck_assert_uint_eq(taken, 4);
 	ck_assert_uint_eq(most_inside, 1);
-}
-
-TEST(no_wakeup_is_lost)
-{
-	ck_assert_uint_eq(jumpy_runs(queues, all_taken).idle, SEEDS);
-	ck_assert_uint_eq(many_runs(queues, all_taken).idle, SEEDS);
+	note("all");
 }
 
 /* A waiter that looks before it holds the mutex does lose one. */
 static void *looks_first(void *arg)
 {
-	(void)arg;
 	if (queue)
 		return NULL;
 	sim_step(sim, STEP_LOAD, 5);
@@ -953,32 +745,12 @@ static void *looks_first(void *arg)
 	return NULL;
 }
 
-static void loses(void *arg)
+static void loses(void)
 {
-	(void)arg;
-	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	cond = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-	queue = 0;
 	pthread_t a = start(looks_first, NULL), b = start(produces, NULL);
 	end_of(b);
 	end_of(a);
 	note("all");
-}
-
-static unsigned lost;
-
-static void count_lost(void)
-{
-	lost += !*notes;
-}
-
-TEST(a_wakeup_is_lost)
-{
-	run(loses);
-	ck_assert_str_eq(notes, "all ");
-	lost = 0;
-	jumpy_runs(loses, count_lost);
-	ck_assert_uint_gt(lost, 0);
 }
 
 static void *waits_turn(void *arg)
@@ -990,14 +762,12 @@ static void *waits_turn(void *arg)
 	return NULL;
 }
 
-static void conds(void *arg)
+static void conds(void)
 {
 	pthread_condattr_t attr;
 	pthread_cond_t timed;
 	clockid_t clock;
 	struct timespec soon;
-	(void)arg;
-	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	sim_pthread_cond_init(&cond, NULL);
 	sim_pthread_cond_signal(&cond); /* no thread waits: it is forgotten */
 	start(waits_turn, "a");
@@ -1030,20 +800,9 @@ static void conds(void *arg)
 	sim_pthread_mutex_unlock(&mutex);
 }
 
-static void without_mutex(void *arg)
+static void without_mutex(void)
 {
-	(void)arg;
-	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	cond = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	sim_pthread_cond_wait(&cond, &mutex);
-}
-
-TEST(condition_variables)
-{
-	run(conds);
-	ck_assert_str_eq(notes, "a | b c ");
-	ends_with(without_mutex,
-		  "server waits for condition variable #1 and does not hold the mutex");
 }
 
 /* --- barriers, read-write locks, spin locks, once, semaphores --- */
@@ -1065,43 +824,23 @@ static void *meets(void *arg)
 	return NULL;
 }
 
-static void at_barrier(void *arg)
+static void at_barrier(void)
 {
-	pthread_t thread[3];
-	(void)arg;
 	memset(arrived, 0, sizeof(arrived));
 	serial = 0;
 	memset(&barrier, 0, sizeof(barrier));
 	ck_assert_int_eq(sim_pthread_barrier_wait(&barrier), EINVAL);
 	ck_assert_int_eq(sim_pthread_barrier_init(&barrier, NULL, 0), EINVAL);
 	ck_assert_int_eq(sim_pthread_barrier_init(&barrier, NULL, 3), 0);
-	for (unsigned i = 0; i < 3; i++)
-		thread[i] = start(meets, &arrived[i]);
-	for (unsigned i = 0; i < 3; i++)
-		end_of(thread[i]);
+	together(3, (struct thread[]){
+			    {meets, &arrived[0]}, {meets, &arrived[1]}, {meets, &arrived[2]}});
 	ck_assert_int_eq(sim_pthread_barrier_destroy(&barrier), 0);
+	ck_assert_uint_eq(serial, 3);
 	note("all");
 }
 
-static void met(void)
-{
-	ck_assert_str_eq(notes, "all ");
-	ck_assert_uint_eq(serial, 3);
-}
-
-TEST(barriers)
-{
-	run(at_barrier);
-	met();
-	ck_assert_uint_eq(jumpy_runs(at_barrier, met).idle, SEEDS);
-}
-
-static unsigned readers, writers, most_readers;
-static bool mixed;
-
 static void *reads(void *arg)
 {
-	(void)arg;
 	for (unsigned i = 0; i < 2; i++) {
 		sim_pthread_rwlock_rdlock(&rwlock);
 		readers++;
@@ -1117,7 +856,6 @@ static void *reads(void *arg)
 
 static void *writes(void *arg)
 {
-	(void)arg;
 	for (unsigned i = 0; i < 2; i++) {
 		sim_pthread_rwlock_wrlock(&rwlock);
 		writers++;
@@ -1130,30 +868,18 @@ static void *writes(void *arg)
 	return NULL;
 }
 
-static void reads_and_writes(void *arg)
+static void reads_and_writes(void)
 {
-	pthread_t thread[4];
-	(void)arg;
-	rwlock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
-	readers = writers = 0;
-	for (unsigned i = 0; i < 4; i++)
-		thread[i] = start(i < 2 ? reads : writes, NULL);
-	for (unsigned i = 0; i < 4; i++)
-		end_of(thread[i]);
+	together(4,
+		 (struct thread[]){{reads, NULL}, {reads, NULL}, {writes, NULL}, {writes, NULL}});
+	ck_assert(!mixed);
 	note("all");
 }
 
-static void apart(void)
-{
-	ck_assert_str_eq(notes, "all ");
-	ck_assert(!mixed);
-}
-
-static void rwlocks(void *arg)
+static void rwlocks(void)
 {
 	struct timespec soon = in_ns(CLOCK_REALTIME, 500);
 	pthread_rwlock_t l;
-	(void)arg;
 	ck_assert_int_eq(sim_pthread_rwlock_init(&l, NULL), 0);
 	ck_assert_int_eq(sim_pthread_rwlock_rdlock(&l), 0);
 	ck_assert_int_eq(sim_pthread_rwlock_tryrdlock(&l), 0);
@@ -1173,19 +899,8 @@ static void rwlocks(void *arg)
 	sim_pthread_rwlock_unlock(&l);
 }
 
-TEST(readers_and_writers)
-{
-	mixed = false;
-	most_readers = 0;
-	ck_assert_uint_eq(jumpy_runs(reads_and_writes, apart).idle, SEEDS);
-	ck_assert_uint_eq(most_readers, 2);
-	ck_assert_uint_eq(many_runs(reads_and_writes, apart).idle, SEEDS);
-	ends_with(rwlocks, "server unlocks read-write lock #2, which it does not hold");
-}
-
 static void *spins(void *arg)
 {
-	(void)arg;
 	for (unsigned i = 0; i < 3; i++) {
 		sim_pthread_spin_lock(&spin);
 		work();
@@ -1194,29 +909,17 @@ static void *spins(void *arg)
 	return NULL;
 }
 
-static void three_spin(void *arg)
+static void three_spin(void)
 {
-	pthread_t thread[3];
-	(void)arg;
-	inside = most_inside = total = 0;
 	ck_assert_int_eq(sim_pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE), 0);
-	for (unsigned i = 0; i < 3; i++)
-		thread[i] = start(spins, NULL);
-	for (unsigned i = 0; i < 3; i++)
-		end_of(thread[i]);
+	together(3, (struct thread[]){{spins, NULL}, {spins, NULL}, {spins, NULL}});
+	one_was_inside();
 	ck_assert_int_eq(sim_pthread_spin_trylock(&spin), 0);
 	ck_assert_int_eq(sim_pthread_spin_trylock(&spin), EBUSY);
 	ck_assert_int_eq(sim_pthread_spin_destroy(&spin), EBUSY);
 	ck_assert_int_eq(sim_pthread_spin_unlock(&spin), 0);
 	ck_assert_int_eq(sim_pthread_spin_destroy(&spin), 0);
 }
-
-TEST(spin_locks)
-{
-	ck_assert_uint_eq(jumpy_runs(three_spin, one_inside).idle, SEEDS);
-}
-
-static unsigned initialised;
 
 static void initialise(void)
 {
@@ -1227,35 +930,19 @@ static void initialise(void)
 
 static void *needs_it(void *arg)
 {
-	(void)arg;
 	ck_assert_int_eq(sim_pthread_once(&once, initialise), 0);
 	ck_assert_uint_eq(initialised, 1);
 	return NULL;
 }
 
-static void three_need_it(void *arg)
+static void three_need_it(void)
 {
-	pthread_t thread[3];
-	(void)arg;
-	once = PTHREAD_ONCE_INIT;
-	initialised = 0;
-	for (unsigned i = 0; i < 3; i++)
-		thread[i] = start(needs_it, NULL);
-	for (unsigned i = 0; i < 3; i++)
-		end_of(thread[i]);
+	together(3, (struct thread[]){{needs_it, NULL}, {needs_it, NULL}, {needs_it, NULL}});
 	note("all");
-}
-
-TEST(only_once)
-{
-	run(three_need_it);
-	ck_assert_uint_eq(jumpy_runs(three_need_it, NULL).idle, SEEDS);
-	ck_assert_str_eq(notes, "all ");
 }
 
 static void *answers(void *arg)
 {
-	(void)arg;
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert_int_eq(sim_sem_wait(&sem), 0);
 		note("%u", i);
@@ -1264,11 +951,10 @@ static void *answers(void *arg)
 	return NULL;
 }
 
-static void semaphores(void *arg)
+static void semaphores(void)
 {
 	struct timespec soon;
 	int value;
-	(void)arg;
 	errno = 0;
 	ck_assert_int_eq(sim_sem_init(&sem, 0, (unsigned)SEM_VALUE_MAX + 1), -1);
 	ck_assert_int_eq(errno, EINVAL);
@@ -1297,18 +983,6 @@ static void semaphores(void *arg)
 	note("all");
 }
 
-static void asked_and_answered(void)
-{
-	ck_assert_str_eq(notes, "ask 0 ask 1 ask 2 all ");
-}
-
-TEST(semaphore)
-{
-	run(semaphores);
-	asked_and_answered();
-	ck_assert_uint_eq(many_runs(semaphores, asked_and_answered).idle, SEEDS);
-}
-
 /* --- <threads.h> --- */
 
 static mtx_t mtx;
@@ -1335,13 +1009,11 @@ static int c11_thread(void *arg)
 	return 7;
 }
 
-static void c11(void *arg)
+static void c11(void)
 {
 	thrd_t a, b;
 	int result;
 	struct timespec soon = in_ns(CLOCK_REALTIME, 500), a_while = {0, 300};
-	(void)arg;
-	queue = initialised = 0;
 	memset(&flag, 0, sizeof(flag));
 	ck_assert_int_eq(sim_mtx_init(&mtx, 77), thrd_error);
 	ck_assert_int_eq(sim_mtx_init(&mtx, mtx_recursive | mtx_timed), thrd_success);
@@ -1375,10 +1047,104 @@ static void c11(void *arg)
 	sim_mtx_destroy(&mtx);
 }
 
-TEST(c11_threads)
+/* --- each alone, and under delays --- */
+
+static const struct {
+	program *main;
+	const char *notes, *fault; /* NULL: it ends as it should */
+} alone[] = {
+	/* Threads, their names, data and ends. */
+	{joins, "server/thread1 server/thread2 ", NULL},
+	{detaches, "first slow slow ", NULL},
+	{named,
+	 "server/log_cleaner=log cleaner server/log_cleaner2=log cleaner "
+	 "server/thread3=server/thread3 server/thread5=thread5 server/thread6=server/thread6 ",
+	 NULL},
+	{many_threads, "", NULL},
+	{leaves_event, "all ", NULL},
+	{data, "object 2 object 1 a again object 2 object 1 b object 2 object 1 task ", NULL},
+	{c11, "a b ", NULL},
+	/* Mutexes. */
+	{kinds, "all ", NULL},
+	{one_holds_on, "", NULL},
+	{of_another, "", "server/thread1 unlocks mutex #1, which server holds"},
+	{of_nobody, "", "server unlocks mutex #2, which nobody holds"},
+	/* Deadlocks, and what is none. */
+	{crossing, "", NULL},
+	{join_each_other, "timed joined ", NULL},
+	{locks_itself, "", "deadlock: server holds mutex #1 and waits for it"},
+	{after_its_end, "",
+	 "deadlock: server waits for mutex #1, which server/thread1 held when it ended"},
+	{at_its_end, "timed ",
+	 "deadlock: server waits for mutex #1, which server/thread1 held when it ended"},
+	{while_it_lives, "",
+	 "deadlock: server waits for mutex #1, which server/thread1 held when it ended"},
+	{waits_for_waiter, "",
+	 "deadlock: server holds mutex #1 and waits for the end of server/thread1; "
+	 "server/thread1 waits for mutex #1"},
+	{upgrade, "", "deadlock: server holds read-write lock #1 and waits for it"},
+	{two_upgrades, "", "deadlock: server/thread1 holds read-write lock #1 and waits for it"},
+	{three_kinds, "",
+	 "deadlock: server holds mutex #1 and waits for read-write lock #1; "
+	 "server/thread2 holds read-write lock #1 and waits for spin lock #1; "
+	 "server/thread1 holds spin lock #1 and waits for mutex #1"},
+	{once_in_once, "", "deadlock: server holds once #1 and waits for it"},
+	/* The others. */
+	{loses, "all ", NULL},
+	{conds, "a | b c ", NULL},
+	{without_mutex, "", "server waits for condition variable #1 and does not hold the mutex"},
+	{rwlocks, "", "server unlocks read-write lock #2, which it does not hold"},
+};
+
+/* Twice: a reset takes all of it away. */
+TESTS(without_delays, ROWS_OF(alone))
 {
-	run(c11);
-	ck_assert_str_eq(notes, "a b ");
+	for (unsigned i = 0; i < 2; i++) {
+		enum sim_end end = run_with(alone[_i].main, NULL);
+		ck_assert_str_eq(sim_fault(sim, NULL), alone[_i].fault ? alone[_i].fault : "");
+		ck_assert_int_eq(end, alone[_i].fault ? SIM_FAULT : SIM_IDLE);
+		ck_assert_str_eq(notes, alone[_i].notes);
+	}
+}
+
+static const struct {
+	program *main;
+	const char *notes;
+} delayed[] = {
+	{three_lock, "all "},	 {three_spin, "all "},
+	{in_order, ""},		 {queues, "all "},
+	{at_barrier, "all "},	 {reads_and_writes, "all "},
+	{three_need_it, "all "}, {semaphores, "ask 0 ask 1 ask 2 all "},
+};
+
+TESTS(whatever_the_delays, ROWS_OF(delayed))
+{
+	for (uint64_t seed = 0; seed <= 2 * SEEDS; seed++) {
+		enum sim_end end = run_with(delayed[_i].main, delays(seed));
+		ck_assert_msg(end == SIM_IDLE, "ended with %d: %s", (int)end, sim_fault(sim, NULL));
+		ck_assert_str_eq(notes, delayed[_i].notes);
+	}
+}
+
+/* Where nothing keeps threads apart, delays do bring them together. */
+TEST(delays_do_harm)
+{
+	unsigned raced = 0, lost = 0, deadlocks = 0;
+	for (uint64_t seed = SEEDS + 1; seed <= 2 * SEEDS; seed++) {
+		run_with(three_without, delays(seed));
+		raced += most_inside > 1;
+		run_with(reads_and_writes, delays(seed));
+		lost += run_with(loses, delays(seed)) == SIM_IDLE && !*notes;
+	}
+	ck_assert_uint_gt(raced, SEEDS / 2);
+	ck_assert_uint_eq(most_readers, 2);
+	ck_assert_uint_gt(lost, 0);
+	for (uint64_t seed = 1; seed <= SEEDS; seed++)
+		deadlocks += run_with(crossing, delays(seed)) == SIM_FAULT &&
+			     !strcmp(sim_fault(sim, NULL),
+				     "deadlock: server/a holds mutex #1 and waits for mutex #2; "
+				     "server/b holds mutex #2 and waits for mutex #1");
+	ck_assert_uint_gt(deadlocks, SEEDS / 50);
 }
 
 /* --- processes --- */
@@ -1391,17 +1157,14 @@ static void *holds_on(void *arg)
 	return NULL;
 }
 
-static void client(void *arg)
+static void client(void)
 {
-	(void)arg;
-	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	start(holds_on, &mutex);
 	rt_sleep(1000);
 	note("%s", sim_actor(sim)->name);
 	sim_end_others(sim);
 	sim_connects_again(sim, 1);
 	/* A new process, with new memory. */
-	second = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	end_of(start(twice, NULL));
 	sim_pthread_mutex_lock(&second);
 	sim_pthread_mutex_lock(&second);
@@ -1409,10 +1172,7 @@ static void client(void *arg)
 
 TEST(new_process)
 {
-	sim_reset(sim, NULL);
-	notes[0] = '\0';
-	ck_assert_int_eq(sim_spawn(sim, 1, NULL, client, NULL), 0);
-	ck_assert_int_eq(sim_run(sim), SIM_FAULT);
+	ck_assert_int_eq(run_hosts(NULL, client, NULL), SIM_FAULT);
 	ck_assert_str_eq(notes, "c1 c1/thread1.2 ");
 	ck_assert_str_eq(sim_fault(sim, NULL), "deadlock: c1 holds mutex #1 and waits for it");
 }
@@ -1420,26 +1180,22 @@ TEST(new_process)
 /* The server's function runs on a client's task when it connects. */
 static int accepts(void *arg, const void *req, size_t req_len, void *rsp, size_t rsp_len)
 {
-	(void)req, (void)req_len, (void)rsp, (void)rsp_len;
 	sim_pthread_mutex_lock(arg);
 	sim_step(sim, STEP_POST, 5);
 	sim_pthread_mutex_unlock(arg);
 	return 0;
 }
 
-static void server_with_lock(void *arg)
+static void server_with_lock(void)
 {
-	(void)arg;
-	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	ck_assert_int_eq(rt_listen(accepts, &mutex), 0);
 	rt_sleep(5000);
 	sim_pthread_mutex_lock(&mutex);
 	note("goes on");
 }
 
-static void connects(void *arg)
+static void connects(void)
 {
-	(void)arg;
 	rt_sleep(1000);
 	rt_connect(NULL, 0, NULL, 0);
 	note("connected");
@@ -1447,7 +1203,6 @@ static void connects(void *arg)
 
 static unsigned dies_answer(struct source *source, const struct choice_point *at, unsigned n)
 {
-	(void)source;
 	return n > DELAY_FOREVER && at->kind == CHOICE_STEP && at->a == STEP_POST ? DELAY_FOREVER
 										  : 0;
 }
@@ -1455,26 +1210,21 @@ static unsigned dies_answer(struct source *source, const struct choice_point *at
 TEST(client_dies_in_accept)
 {
 	struct source source = {.answer = dies_answer};
-	sim_reset(sim, &source);
-	notes[0] = '\0';
-	ck_assert_int_eq(sim_spawn(sim, HOST_SERVER, NULL, server_with_lock, NULL), 0);
-	ck_assert_int_eq(sim_spawn(sim, 1, NULL, connects, NULL), 0);
-	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
+	ck_assert_int_eq(run_hosts(server_with_lock, connects, &source), SIM_IDLE);
 	ck_assert_str_eq(notes, "goes on ");
 }
 
 /* The server dies while its function waits on a client's task. */
-static void listens_and_holds(void *arg)
+static void listens_and_holds(void)
 {
-	server_with_lock(arg);
+	server_with_lock();
 	rt_sleep(3000);
 	sim_step(sim, STEP_POST, 5);
 	note("never");
 }
 
-static void is_refused(void *arg)
+static void is_refused(void)
 {
-	(void)arg;
 	rt_sleep(6000);
 	note("%d", rt_connect(NULL, 0, NULL, 0));
 	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -1483,27 +1233,15 @@ static void is_refused(void *arg)
 
 static unsigned server_dies_answer(struct source *source, const struct choice_point *at, unsigned n)
 {
-	(void)source, (void)n;
 	return at->kind == CHOICE_STEP && at->a == STEP_POST && at->who->name[0] == 's'
 		       ? DEATH_SERVER
 		       : 0;
 }
 
-static void bury_server(void *arg, unsigned host, unsigned how)
-{
-	(void)arg, (void)host, (void)how;
-}
-
 TEST(server_dies_in_accept)
 {
 	struct source source = {.answer = server_dies_answer};
-	sim_reset(sim, &source);
-	sim_set_death(sim, bury_server, NULL);
-	notes[0] = '\0';
-	ck_assert_int_eq(sim_spawn(sim, HOST_SERVER, NULL, listens_and_holds, NULL), 0);
-	ck_assert_int_eq(sim_spawn(sim, 1, NULL, is_refused, NULL), 0);
-	enum sim_end end = sim_run(sim);
-	ck_assert_msg(end == SIM_IDLE, "ended with %d: %s", (int)end, sim_fault(sim, NULL));
+	ck_assert_int_eq(run_hosts(listens_and_holds, is_refused, &source), SIM_IDLE);
 	ck_assert_str_eq(notes, "goes on -111 ");
 }
 
@@ -1511,14 +1249,12 @@ TEST(server_dies_in_accept)
  * their static data at one address. */
 static int makes_thread(void *arg, const void *req, size_t req_len, void *rsp, size_t rsp_len)
 {
-	(void)req, (void)req_len, (void)rsp, (void)rsp_len;
 	start(twice, arg);
 	return 0;
 }
 
-static void listens(void *arg)
+static void listens(void)
 {
-	(void)arg;
 	ck_assert_int_eq(rt_listen(makes_thread, NULL), 0);
 	sim_pthread_mutex_lock(&mutex);
 	pthread_mutex_t of_server = mutex;
@@ -1528,9 +1264,8 @@ static void listens(void *arg)
 	sim_pthread_mutex_unlock(&mutex);
 }
 
-static void has_its_own(void *arg)
+static void has_its_own(void)
 {
-	(void)arg;
 	rt_sleep(1000);
 	rt_connect(NULL, 0, NULL, 0);
 	start(twice, NULL);
@@ -1551,13 +1286,7 @@ static void has_its_own(void *arg)
 
 TEST(hosts_are_apart)
 {
-	sim_reset(sim, NULL);
-	notes[0] = '\0';
-	mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	ck_assert_int_eq(sim_spawn(sim, HOST_SERVER, NULL, listens, NULL), 0);
-	ck_assert_int_eq(sim_spawn(sim, 1, NULL, has_its_own, NULL), 0);
-	enum sim_end end = sim_run(sim);
-	ck_assert_msg(end == SIM_IDLE, "ended with %d: %s", (int)end, sim_fault(sim, NULL));
+	ck_assert_int_eq(run_hosts(listens, has_its_own, NULL), SIM_IDLE);
 	ck_assert_str_eq(notes, "server/thread1 c1/thread1 server ");
 }
 
@@ -1567,7 +1296,6 @@ static unsigned lock_steps;
 
 static unsigned count_answer(struct source *source, const struct choice_point *at, unsigned n)
 {
-	(void)source, (void)n;
 	if (at->kind == CHOICE_STEP && at->a == STEP_LOCK)
 		ck_assert_uint_eq(at->b, ++lock_steps);
 	return 0;
@@ -1579,16 +1307,13 @@ static unsigned locked_calls;
 static bool is_locked(void *arg, const void *at, uintptr_t pc)
 {
 	ck_assert_ptr_eq(arg, &locked_calls);
-	(void)pc;
 	locked_calls++;
 	return !in_pm || at != &mutex;
 }
 
-static void some_steps(void *arg)
+static void some_steps(void)
 {
-	(void)arg;
 	sim_set_locked(sim, is_locked, &locked_calls);
-	memset(&mutex, 0, sizeof(mutex));
 	sim_pthread_mutex_lock(&mutex);
 	sim_pthread_mutex_trylock(&mutex);
 	sim_pthread_mutex_unlock(&mutex);
@@ -1606,7 +1331,9 @@ TEST(each_is_a_step)
 	ck_assert_uint_eq(lock_steps, 7); /* the last is the thread's end */
 	ck_assert_uint_eq(locked_calls, 7);
 	in_pm = true;
-	ends_with(some_steps, "a mutex in persistent memory, which would survive its process");
+	ck_assert_int_eq(run_with(some_steps, NULL), SIM_FAULT);
+	ck_assert_str_eq(sim_fault(sim, NULL),
+			 "a mutex in persistent memory, which would survive its process");
 }
 
 /* --- all orders, with a scheduler in the clock's place --- */
@@ -1626,7 +1353,6 @@ static void adds(void *arg)
 
 static void multiplies(void *arg)
 {
-	(void)arg;
 	sim_pthread_mutex_lock(&mutex);
 	while (!value)
 		sim_pthread_cond_wait(&cond, &mutex);
@@ -1659,21 +1385,16 @@ static void two_crossing(void)
 
 static void no_touch(void *arg, enum touch what, uint64_t where, uint64_t len)
 {
-	(void)arg, (void)what, (void)where, (void)len;
 }
 
 static void nothing(void *arg)
 {
-	(void)arg;
 }
 
 static void run_searched(void *arg)
 {
 	unsigned i = 0;
-	(void)arg;
-	sim_reset(sim, &search.source);
-	mutex = second = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	cond = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	reset(&search.source);
 	value = 0;
 	sim_set_scheduler(sim, &search.scheduler);
 	searched();
@@ -1723,10 +1444,9 @@ TEST(all_orders)
 	ck_assert_uint_eq(search_all(two_crossing, true), few);
 }
 
-static uint64_t hash_of(void (*main)(void *), uint64_t seed)
+static uint64_t hash_of(program *main, uint64_t seed)
 {
-	struct jumpy jumpy = {{.answer = jumpy_answer}, seed};
-	run_with(main, &jumpy.source);
+	run_with(main, delays(SEEDS + seed));
 	sim_mix_bytes(sim, notes, strlen(notes));
 	sim_mix(sim, sim_now(sim), total);
 	return sim_hash(sim);
@@ -1734,17 +1454,17 @@ static uint64_t hash_of(void (*main)(void *), uint64_t seed)
 
 TEST(determinism)
 {
-	static void (*const program[])(void *) = {three_lock, crossing, queues, reads_and_writes,
-						  at_barrier, data,	c11};
+	static program *const programs[] = {three_lock, crossing, queues, reads_and_writes,
+					    at_barrier, data,	  c11};
 	unsigned different = 0;
-	for (unsigned p = 0; p < sizeof(program) / sizeof(program[0]); p++)
+	for (unsigned p = 0; p < ROWS_OF(programs); p++)
 		for (uint64_t seed = 1; seed <= 50; seed++) {
-			uint64_t hash = hash_of(program[p], seed);
+			uint64_t hash = hash_of(programs[p], seed);
 			struct sim *old = sim;
-			ck_assert_uint_eq(hash_of(program[p], seed), hash);
+			ck_assert_uint_eq(hash_of(programs[p], seed), hash);
 			sim = sim_new(); /* other addresses */
-			ck_assert_uint_eq(hash_of(program[p], seed), hash);
-			different += hash_of(program[p], seed + 1) != hash;
+			ck_assert_uint_eq(hash_of(programs[p], seed), hash);
+			different += hash_of(programs[p], seed + 1) != hash;
 			sim_free(sim);
 			sim = old;
 		}

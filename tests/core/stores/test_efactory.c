@@ -67,7 +67,6 @@ static void client_main(void *arg)
 
 static void boot(void *arg)
 {
-	(void)arg;
 	ck_assert_int_eq(efactory_store.format(&w.env[0]), 0);
 	ck_assert_int_eq(efactory_store.serve(&w.env[0]), 0);
 	for (unsigned c = 1; c <= CLIENTS; c++) {
@@ -82,7 +81,6 @@ static void fsck_bad(struct tm_fsck *fsck, const char *fmt, ...)
 	char text[200];
 	va_list ap;
 
-	(void)fsck;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
@@ -93,7 +91,6 @@ static void check_pool(void *arg)
 {
 	struct tm_fsck fsck = {fsck_bad};
 
-	(void)arg;
 	ck_assert_int_eq(efactory_store.recover(&w.env[0]), 0);
 	efactory_store.fsck(&w.env[0], &fsck);
 	sim_stop(w.sim, SIM_DONE);
@@ -269,14 +266,6 @@ static void reclaims(unsigned client)
 	ck_assert_int_eq(get(handle, 3, 9), 6);
 }
 
-TEST(versions_move_and_space_is_given_back)
-{
-	prepare(3, 20);
-	set_knob("timeout", 1);
-	w.script[1] = reclaims;
-	run();
-}
-
 static void in_flight(unsigned client)
 {
 	void *handle = open_client(client);
@@ -307,13 +296,6 @@ static void in_flight(unsigned client)
 	ck_assert_int_eq(get(handle, 1, 9), 2);
 }
 
-TEST(a_version_in_flight_is_waited_for)
-{
-	prepare(1, 20);
-	w.script[1] = in_flight;
-	run();
-}
-
 static void cleans_often(unsigned client)
 {
 	void *handle = open_client(client);
@@ -338,15 +320,6 @@ static void reads_and_writes(unsigned client)
 	}
 }
 
-/* Notices come while an operation is on and while none is. */
-TEST(cleanings_in_a_row_beside_a_busy_client)
-{
-	prepare(2, 200);
-	w.script[1] = cleans_often;
-	w.script[2] = reads_and_writes;
-	run();
-}
-
 static void fills(unsigned client)
 {
 	void *handle = open_client(client);
@@ -361,14 +334,6 @@ static void fills(unsigned client)
 	}
 	/* Three versions fit besides the two keys'. */
 	ck_assert_uint_ge(cleanings, 60 / 5);
-}
-
-TEST(a_tight_log_is_cleaned_when_it_must_be)
-{
-	prepare(2, 100);
-	set_knob("room", 1);
-	w.script[1] = fills;
-	run();
 }
 
 /* A client that gets the notice and does not answer. */
@@ -400,14 +365,6 @@ static void drops(unsigned client)
 	ck_assert_int_eq(get(handle, 1, 9), 2);
 }
 
-TEST(who_does_not_acknowledge_is_dropped)
-{
-	prepare(1, 20);
-	set_knob("timeout", 1);
-	w.script[1] = drops;
-	run();
-}
-
 /* A client that cannot get the notice: its connection for notices is in the error state. */
 static void cannot_be_told(unsigned client)
 {
@@ -424,13 +381,6 @@ static void cannot_be_told(unsigned client)
 	clean_and_wait(handle);
 	ck_assert_int_eq(read_table(&idle), -EIO);
 	ck_assert_int_eq(get(handle, 1, 9), 1);
-}
-
-TEST(who_cannot_be_told_is_dropped_at_once)
-{
-	prepare(1, 20);
-	w.script[1] = cannot_be_told;
-	run();
 }
 
 /* A client that is slow to answer, by the connection for its operations; and the notices that it
@@ -472,10 +422,34 @@ static void waits(unsigned client)
 	ck_assert_int_eq(get(handle, 1, 9), 1);
 }
 
-TEST(acknowledgements_are_waited_for)
+static const struct {
+	unsigned keys, updates;
+	const char *knob;  /* at 1, not 0; or NULL */
+	script *script[2]; /* of clients 1 and 2 */
+} cleanings[] = {
+	/* Versions move, and space is given back. */
+	{3, 20, "timeout", {reclaims}},
+	/* A version in flight is waited for. */
+	{1, 20, NULL, {in_flight}},
+	/* Cleanings in a row beside a busy client: notices come while an operation is on and while
+	 * none is. */
+	{2, 200, NULL, {cleans_often, reads_and_writes}},
+	/* A tight log is cleaned when it must be. */
+	{2, 100, "room", {fills}},
+	/* Acknowledgements are waited for; a client that sends none, or cannot be told, is dropped.
+	 */
+	{1, 20, NULL, {waits}},
+	{1, 20, "timeout", {drops}},
+	{1, 20, NULL, {cannot_be_told}},
+};
+
+TESTS(cleaning_goes_on, ROWS_OF(cleanings))
 {
-	prepare(1, 20);
-	w.script[1] = waits;
+	prepare(cleanings[_i].keys, cleanings[_i].updates);
+	if (cleanings[_i].knob)
+		set_knob(cleanings[_i].knob, 1);
+	w.script[1] = cleanings[_i].script[0];
+	w.script[2] = cleanings[_i].script[1];
 	run();
 }
 
@@ -489,7 +463,6 @@ static struct {
 
 static size_t echo(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
 {
-	(void)arg;
 	if (msg->notices) {
 		r.told++;
 		return 0;
@@ -554,7 +527,6 @@ static void rpc_script(unsigned client)
 
 static void rpc_boot(void *arg)
 {
-	(void)arg;
 	memset(r.region[1], 0x5a, sizeof(r.region[1]));
 	ck_assert_int_eq(rpc_server_init(&r.rpc, &w.env[0], 16, echo, NULL), 0);
 	r.rpc.word = 7;

@@ -73,7 +73,6 @@ static void complain(struct tm_fsck *fsck, const char *fmt, ...)
 {
 	va_list ap;
 
-	(void)fsck;
 	va_start(ap, fmt);
 	vsnprintf(r.complaint, sizeof(r.complaint), fmt, ap);
 	va_end(ap);
