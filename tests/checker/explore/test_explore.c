@@ -23,6 +23,7 @@
 #include "core/rt/rt.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/checker/setups.h"
 #include "tests/suite.h"
 
 #define CLIENTS 3
@@ -40,15 +41,6 @@ struct bench {
 	struct random_source random;
 	char name[160];
 };
-
-static void start_setup(struct setup *s, const char *store, const char *variant)
-{
-	const struct tm_store *found = store_find(store);
-
-	ck_assert_ptr_nonnull(found);
-	setup_init(s, found);
-	ck_assert_int_eq(setup_variant(s, variant), 0);
-}
 
 static void open_bench(struct bench *b, const struct explore_limits *limits)
 {
@@ -82,7 +74,7 @@ static struct bench *bench_little(const char *store, const char *variant, const 
 	const char *expected = NULL;
 
 	ck_assert_ptr_nonnull(b);
-	start_setup(&b->setup, store, variant);
+	make_setup(&b->setup, store_find(store), variant, "");
 	little_knob(&b->setup, l);
 	ck_assert_int_eq(workload_parse_keys(&b->setup.w, l->keys, &expected), 0);
 	for (unsigned c = 0; c < CLIENTS && l->client[c]; c++)
@@ -97,12 +89,10 @@ static struct bench *bench_named(const char *store, const char *variant, const c
 				 const struct explore_limits *limits)
 {
 	struct bench *b = calloc(1, sizeof(*b));
-	const char *expected = NULL;
 
 	ck_assert_ptr_nonnull(b);
-	start_setup(&b->setup, store, variant);
-	ck_assert_msg(!workload_named(workload, &b->setup.w, &expected), "%s: %s", workload,
-		      expected);
+	make_setup(&b->setup, store_find(store), variant, "");
+	make_workload(&b->setup.w, workload);
 	open_bench(b, limits);
 	return b;
 }
@@ -472,8 +462,6 @@ TESTS(images_come_back, (int)(sizeof(same) / sizeof(same[0])))
 static void open_campaign(struct campaign *c, const char *const *workload, unsigned workloads,
 			  unsigned runs)
 {
-	const char *expected;
-
 	memset(c, 0, sizeof(*c));
 	c->configs = stores_by_default;
 	c->workloads = workloads;
@@ -483,10 +471,10 @@ static void open_campaign(struct campaign *c, const char *const *workload, unsig
 	for (unsigned i = 0; i < c->configs; i++) {
 		c->config[i].store = stores[i];
 		c->config[i].share.one_in = 1;
-		start_setup(&c->config[i].setup, stores[i]->name, "default");
+		make_setup(&c->config[i].setup, stores[i], "default", "");
 	}
 	for (unsigned i = 0; i < workloads; i++)
-		ck_assert_int_eq(workload_named(workload[i], &c->workload[i], &expected), 0);
+		make_workload(&c->workload[i], workload[i]);
 	c->options = campaign_default;
 	c->options.runs = runs;
 }
@@ -534,9 +522,8 @@ TEST(shared_bytes_say_nothing)
 	struct deviations none = {0};
 	struct setup s;
 	const char *expected;
-	setup_init(&s, store_find("efactory"));
+	make_setup(&s, store_find("efactory"), NULL, "ack_early=off");
 	ck_assert_ptr_nonnull(ex);
-	ck_assert_int_eq(setup_knob(&s, "ack_early", "off", &expected), 0);
 	ck_assert_int_eq(workload_parse_keys(&s.w, "k1 40", &expected), 0);
 	ck_assert_int_eq(
 		workload_parse_client(&s.w, 1,
@@ -916,17 +903,15 @@ static const struct history_op *op_of(const struct bench *b, unsigned client)
  */
 static const struct {
 	const char *workload, *ack_early;
-} halves[] = {{"w-r", "on"}, {"w-r", "off"}, {"w-r.1500", "on"}};
+} halves[] = {{"w-r", "ack_early=on"}, {"w-r", "ack_early=off"}, {"w-r.1500", "ack_early=on"}};
 
 static struct bench *bench_half(const char *variant, unsigned i)
 {
 	struct bench *b = calloc(1, sizeof(*b));
-	const char *expected;
 
 	ck_assert_ptr_nonnull(b);
-	start_setup(&b->setup, "erda", variant);
-	ck_assert_int_eq(setup_knob(&b->setup, "ack_early", halves[i].ack_early, &expected), 0);
-	ck_assert_int_eq(workload_named(halves[i].workload, &b->setup.w, &expected), 0);
+	make_setup(&b->setup, store_find("erda"), variant, halves[i].ack_early);
+	make_workload(&b->setup.w, halves[i].workload);
 	open_bench(b, &explore_default);
 	return b;
 }
@@ -956,7 +941,7 @@ TESTS(half_landed_is_not_read, (int)(sizeof(halves) / sizeof(halves[0])))
 		}
 		world_end(&b->ex.worlds, 0);
 	}
-	printf("erda %s ack_early=%s: half an object met in %u runs, the loaded value returned in "
+	printf("erda %s %s: half an object met in %u runs, the loaded value returned in "
 	       "%u, in %u "
 	       "of them "
 	       "before the writer returned\n",
@@ -1030,12 +1015,11 @@ static unsigned broken_with_check(void (*fsck)(const struct tm_env *, struct tm_
 	struct bench b = {0};
 	struct tm_store store = *store_find("ca");
 	struct explore_limits limits = explore_default;
-	const char *expected;
 
 	store.fsck = fsck;
 	limits.states = 20;
-	setup_init(&b.setup, &store);
-	ck_assert_int_eq(workload_named("w", &b.setup.w, &expected), 0);
+	make_setup(&b.setup, &store, NULL, "");
+	make_workload(&b.setup.w, "w");
 	open_bench(&b, &limits);
 	explore_runs(&b, 0, 1);
 	ck_assert_uint_gt(b.ex.counts.states, 0);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "checker/explore/schedule.h"
 #include "scenarios/stores.h"
+#include "tests/checker/setups.h"
 #include "tests/suite.h"
 
 #define RUNS	    1200
@@ -21,12 +22,9 @@ struct bench {
 static struct bench *bench(const char *store, const char *workload, uint64_t seed)
 {
 	struct bench *b = calloc(1, sizeof(*b));
-	const char *expected;
 
 	ck_assert_ptr_nonnull(b);
-	setup_init(&b->setup, store_find(store));
-	ck_assert_int_eq(workload_named(workload, &b->setup.w, &expected), 0);
-	ck_assert_int_eq(setup_finish(&b->setup), 0);
+	make_whole_setup(&b->setup, store_find(store), NULL, "", workload);
 	ck_assert_int_eq(worlds_open(&b->worlds, &b->setup), 0);
 	/* One more deviation is drawn, at most. */
 	ck_assert_int_eq(schedule_open(&b->schedule, &b->worlds, seed, 1), 0);

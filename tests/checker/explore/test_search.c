@@ -20,6 +20,7 @@
 #include "core/rt/sim.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/checker/setups.h"
 #include "tests/suite.h"
 
 /* --- small programs --- */
@@ -228,22 +229,12 @@ static struct bench *bench_new(const char *store, const char *workload, const ch
 {
 	struct explore_limits limits = explore_default;
 	struct bench *b = calloc(1, sizeof(*b));
-	const char *expected = NULL;
-	char copy[128], *save = NULL;
 
 	ck_assert_ptr_nonnull(b);
 	limits.images_per_point = ALL_IMAGES;
 	limits.nested_every = limits.life_every = 0;
-	setup_init(&b->setup, strcmp(store, "word") ? store_find(store) : &word_store);
-	snprintf(copy, sizeof(copy), "%s", knobs);
-	for (char *k = strtok_r(copy, " ", &save); k; k = strtok_r(NULL, " ", &save)) {
-		char *value = strchr(k, '=');
-		*value++ = '\0';
-		ck_assert_msg(!setup_knob(&b->setup, k, value, &expected), "%s: %s", k, expected);
-	}
-	ck_assert_msg(!workload_named(workload, &b->setup.w, &expected), "%s: %s", workload,
-		      expected);
-	ck_assert_int_eq(setup_finish(&b->setup), 0);
+	make_whole_setup(&b->setup, strcmp(store, "word") ? store_find(store) : &word_store, NULL,
+			 knobs, workload);
 	snprintf(b->name, sizeof(b->name), "%s %s %s", store, workload, knobs);
 	ck_assert_msg(!explore_open(&b->ex, &b->setup, &limits), "%s: %s", b->name, b->ex.why);
 	ck_assert_int_eq(explore_collect_outcomes(&b->ex, false), 0);

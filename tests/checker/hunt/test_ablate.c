@@ -9,6 +9,7 @@
 #include "checker/trace/shrink.h"
 #include "checker/trace/trace.h"
 #include "scenarios/stores.h"
+#include "tests/checker/setups.h"
 #include "tests/suite.h"
 
 static struct place_list places;
@@ -102,21 +103,11 @@ static const struct ablated *named(const struct ablation *a, const char *name)
 static void run(struct ablation *a, struct campaign *c, const struct ablate_options *o,
 		const char *store, const char *workload)
 {
-	const char *expected;
-	struct workload w;
+	const char *const workloads[] = {workload, NULL};
 	char why[WORLDS_WHY];
 
 	memset(a, 0, sizeof(*a));
-	memset(c, 0, sizeof(*c));
-	c->config = calloc(1, sizeof(*c->config));
-	c->configs = 1;
-	c->config->store = store_find(store);
-	c->config->share.one_in = 1;
-	setup_init(&c->config->setup, c->config->store);
-	snprintf(c->config->variant, sizeof(c->config->variant), "default");
-	snprintf(c->config->name, sizeof(c->config->name), "default");
-	ck_assert_int_eq(workload_named(workload, &w, &expected), 0);
-	ck_assert_int_eq(plan_add_workload(c, &w), 0);
+	*c = make_campaign(store, "default", "", workloads);
 	a->options = o;
 	a->base = c->config;
 	a->workload = c->workload;

@@ -18,13 +18,8 @@
 #include "faultinject/life.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/checker/setups.h"
 #include "tests/suite.h"
-
-static void make_base(struct setup *s, const char *store, const char *variant)
-{
-	setup_init(s, store_find(store));
-	ck_assert_int_eq(setup_variant(s, variant), 0);
-}
 
 /* --- inputs --- */
 
@@ -117,7 +112,7 @@ TESTS(any_bytes_are_a_run, 2)
 		struct setup base, s;
 		const char *expected;
 
-		make_base(&base, names[_i], "default");
+		make_setup(&base, store_find(names[_i]), "default", "");
 		if (i % 3 == 2)
 			ck_assert_int_eq(setup_knob(&base, "line_torn", "prefix", &expected), 0);
 		if (i % 4 == 3)
@@ -211,7 +206,7 @@ static void taken_words(const uint8_t *records, size_t n, const uint8_t *lives, 
 		input.n = FUZZ_INPUT_MAX;
 		memcpy(input.bytes + FUZZ_SHORT_MAX + GOING_BYTES, lives, LIFE_BYTES);
 	}
-	make_base(&base, "erda", "default");
+	make_setup(&base, store_find("erda"), "default", "");
 	ck_assert_int_eq(fuzz_setup(&base, &input, &s), 0);
 	ck_assert_int_eq(explore_open(ex, &s, &explore_default), 0);
 	run_bytes(ex, &input, &o);
@@ -412,7 +407,7 @@ TESTS(a_seeded_bug_is_found, BUGS)
 
 	if (!in_share(_i))
 		return;
-	make_base(&base, bug->store, bug->variant);
+	make_setup(&base, store_find(bug->store), bug->variant, "");
 	if (bug->knob)
 		ck_assert_int_eq(setup_knob(&base, bug->knob, "off", &expected), 0);
 	open_fuzz(&f, &base, 1, bug->runs, 2, bug->contracts);
@@ -434,7 +429,7 @@ TESTS(without_a_bug_nothing_is_found, 3)
 
 	if (!in_share(_i))
 		return;
-	make_base(&base, name, "default");
+	make_setup(&base, store_find(name), "default", "");
 	if (strcmp(config, "default"))
 		ck_assert_int_eq(setup_knob(&base, "ack_early", "off", &expected), 0);
 	unsigned wanted = expect_watched(base.store, config);
@@ -457,7 +452,7 @@ TEST(processes_change_nothing)
 	struct setup base;
 	struct fuzz one, three;
 
-	make_base(&base, "efactory", "get_no_flush");
+	make_setup(&base, store_find("efactory"), "get_no_flush", "");
 	open_fuzz(&one, &base, 5, rounds(800), 1, TM_BIT(TM_MONO));
 	open_fuzz(&three, &base, 5, rounds(800), 3, TM_BIT(TM_MONO));
 	for (struct fuzz *f = &one; f; f = f == &one ? &three : NULL)
@@ -488,7 +483,7 @@ TEST(one_bug_has_one_fingerprint)
 	struct fingerprint known = {.parts = 0};
 	struct setup base;
 
-	make_base(&base, "efactory", "get_no_flush");
+	make_setup(&base, store_find("efactory"), "get_no_flush", "");
 	for (unsigned seed = 1; seed <= (TM_ASAN ? 2 : 3); seed++) {
 		struct broken_run run;
 		struct fuzz f;

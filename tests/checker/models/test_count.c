@@ -15,27 +15,18 @@
 #include "core/stores/erda/erda.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/checker/setups.h"
 #include "tests/suite.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 
 static struct count count;
 
-static void prepare(struct setup *s, const struct tm_store *store, const char *switches)
-{
-	char text[256], *save = NULL;
-	const char *expected = NULL;
-	setup_init(s, store);
-	snprintf(text, sizeof(text), "%s", switches);
-	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
-		ck_assert_msg(!setup_switch(s, word, &expected), "%s: %s", word, expected);
-}
-
 static void count_store(const struct tm_store *store, const char *switches, uint32_t klen,
 			uint32_t vlen)
 {
 	struct setup s;
-	prepare(&s, store, switches);
+	make_setup(&s, store, NULL, switches);
 	int error = count_run(&s, klen, vlen, &count);
 	ck_assert_msg(!error, "%s %s: error %d: %s", store->name, switches, error, count.why);
 	ck_assert_uint_eq(count.vlen, vlen);
@@ -438,18 +429,18 @@ TEST(trouble)
 	struct tm_store bad = erda_store;
 	struct setup s;
 	bad.put = put_fails;
-	prepare(&s, &bad, "");
+	make_setup(&s, &bad, NULL, "");
 	ck_assert_int_eq(count_run(&s, 8, 16, &count), -EPROTO);
 	ck_assert_str_eq(count.why, "create of k0000012 fails with ENOSPC");
 	ck_assert_uint_gt(count.rows, 0);
 	bad = erda_store;
 	bad.get = get_foreign;
-	prepare(&s, &bad, "");
+	make_setup(&s, &bad, NULL, "");
 	ck_assert_int_eq(count_run(&s, 8, 16, &count), -EPROTO);
 	ck_assert_ptr_nonnull(strstr(count.why, "bytes that no PUT wrote"));
 	bad = erda_store;
 	bad.format = format_fails;
-	prepare(&s, &bad, "");
+	make_setup(&s, &bad, NULL, "");
 	ck_assert_int_eq(count_run(&s, 8, 16, &count), -EIO);
 	ck_assert_ptr_nonnull(strstr(count.why, "format() returns EINVAL"));
 }

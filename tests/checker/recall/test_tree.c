@@ -17,6 +17,7 @@
 #include "faultinject/bytes.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/checker/setups.h"
 #include "tests/suite.h"
 
 #define COUNT(a)   ((int)(sizeof(a) / sizeof((a)[0])))
@@ -63,14 +64,9 @@ static const struct tried tried[] = {
 static struct bench *bench(const struct tried *t, const struct explore_limits *limits)
 {
 	struct bench *b = calloc(1, sizeof(*b));
-	const char *expected = NULL;
 
 	ck_assert_ptr_nonnull(b);
-	setup_init(&b->setup, store_find(t->store));
-	ck_assert_int_eq(setup_variant(&b->setup, t->variant), 0);
-	ck_assert_int_eq(setup_switch(&b->setup, t->knob, &expected), 0);
-	ck_assert_int_eq(workload_named(t->workload, &b->setup.w, &expected), 0);
-	ck_assert_int_eq(setup_finish(&b->setup), 0);
+	make_whole_setup(&b->setup, store_find(t->store), t->variant, t->knob, t->workload);
 	ck_assert_int_eq(explore_open(&b->ex, &b->setup, limits), 0);
 	return b;
 }

@@ -11,6 +11,7 @@
 #include "checker/trace/minimized.h"
 #include "checker/trace/replay.h"
 #include "scenarios/stores.h"
+#include "tests/checker/setups.h"
 #include "tests/suite.h"
 
 static struct blame blame_of(const char *words)
@@ -172,21 +173,9 @@ TEST(each_variant_is_compared)
 static struct campaign campaign_with(const char *store, const char *bug,
 				     const char *const *workload)
 {
-	struct campaign c = {.configs = 1, .options = campaign_default};
-	const char *expected;
-	c.config = calloc(1, sizeof(*c.config));
-	c.workload = calloc(4, sizeof(*c.workload));
-	ck_assert(c.config && c.workload);
-	c.config->store = store_find(store);
-	c.config->share.one_in = 1;
-	snprintf(c.config->variant, sizeof(c.config->variant), "default");
-	snprintf(c.config->name, sizeof(c.config->name), "default");
-	setup_init(&c.config->setup, c.config->store);
-	ck_assert_int_eq(setup_knob(&c.config->setup, "bug", bug, &expected), 0);
-	for (; workload[c.workloads]; c.workloads++)
-		ck_assert_int_eq(
-			workload_named(workload[c.workloads], &c.workload[c.workloads], &expected),
-			0);
+	char switches[64];
+	snprintf(switches, sizeof(switches), "bug=%s", bug);
+	struct campaign c = make_campaign(store, "default", switches, workload);
 	c.options.runs = 600;
 	c.options.states = 9000;
 	return c;

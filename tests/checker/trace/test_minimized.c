@@ -9,6 +9,7 @@
 #include <string.h>
 #include "checker/trace/minimized.h"
 #include "scenarios/stores.h"
+#include "tests/checker/setups.h"
 #include "tests/suite.h"
 
 #define CLIENT (1u << CHOICE_STEP)
@@ -55,30 +56,10 @@ TEST(of_too_many_ways_the_plainest_stay)
 	ck_assert(found);
 }
 
-static struct campaign literal_campaign(const char *variant, const char *const *workload,
-					unsigned n)
-{
-	struct campaign c = {.configs = 1, .workloads = n, .options = campaign_default};
-	const char *expected;
-	c.config = calloc(1, sizeof(*c.config));
-	c.workload = calloc(n, sizeof(*c.workload));
-	ck_assert(c.config && c.workload);
-	c.config->store = store_find("efactory");
-	c.config->share.one_in = 1;
-	snprintf(c.config->variant, sizeof(c.config->variant), "%s", variant);
-	snprintf(c.config->name, sizeof(c.config->name), "default");
-	setup_init(&c.config->setup, c.config->store);
-	ck_assert_int_eq(setup_variant(&c.config->setup, variant), 0);
-	ck_assert_int_eq(setup_knob(&c.config->setup, "ack_early", "off", &expected), 0);
-	for (unsigned i = 0; i < n; i++)
-		ck_assert_int_eq(workload_named(workload[i], &c.workload[i], &expected), 0);
-	return c;
-}
-
 TEST(runs_go_on_when_states_are_used_up)
 {
-	static const char *const workload[] = {"wr-c"};
-	struct campaign c = literal_campaign("default", workload, 1);
+	static const char *const workload[] = {"wr-c", NULL};
+	struct campaign c = make_campaign("efactory", "default", "ack_early=off", workload);
 	struct campaign_unit few = {0}, all = {0};
 	c.options.limits.life_every = 0;
 	c.options.runs = 120;
@@ -117,9 +98,9 @@ static bool takes(const struct minimized_failure *one, const char *knob)
 
 TEST(each_cause_has_a_case)
 {
-	static const char *const workload[] = {"w-r", "wr-c"};
+	static const char *const workload[] = {"w-r", "wr-c", NULL};
 	static const char *const knob[] = {"timeout", "copy_inflight", "compress_get"};
-	struct campaign c = literal_campaign("literal", workload, 2);
+	struct campaign c = make_campaign("efactory", "literal", "ack_early=off", workload);
 	struct minimized *failures = malloc(sizeof(*failures));
 	c.options.states = 2000;
 	ck_assert_ptr_nonnull(failures);
@@ -148,8 +129,8 @@ TEST(each_cause_has_a_case)
 /* The break is in a life of a point that its run alone meets elsewhere first. */
 TEST(a_break_is_found_again)
 {
-	static const char *const workload[] = {"w"};
-	struct campaign c = literal_campaign("entry_unfenced", workload, 1);
+	static const char *const workload[] = {"w", NULL};
+	struct campaign c = make_campaign("efactory", "entry_unfenced", "ack_early=off", workload);
 	struct minimized *failures = malloc(sizeof(*failures));
 	const char *expected;
 	ck_assert_ptr_nonnull(failures);

@@ -17,6 +17,7 @@
 #include "checker/trace/shrink.h"
 #include "checker/trace/wrong.h"
 #include "scenarios/stores.h"
+#include "tests/checker/setups.h"
 #include "tests/suite.h"
 
 #define TREE_BUG "mutant=tree_line_left_out"
@@ -25,20 +26,9 @@
 /* A campaign with a bug that breaks DUR; it runs every image. */
 static struct campaign broken_campaign(void)
 {
-	struct campaign c = {.configs = 1, .workloads = 1, .options = campaign_default};
-	const char *expected;
+	static const char *const workload[] = {"w1r2-w2r1", NULL};
+	struct campaign c = make_campaign("efactory", "one_flush", TREE_BUG, workload);
 
-	c.config = calloc(1, sizeof(*c.config));
-	c.workload = calloc(1, sizeof(*c.workload));
-	ck_assert(c.config && c.workload);
-	c.config->store = store_find("efactory");
-	c.config->share.one_in = 1;
-	snprintf(c.config->variant, sizeof(c.config->variant), "one_flush");
-	snprintf(c.config->name, sizeof(c.config->name), "default");
-	setup_init(&c.config->setup, c.config->store);
-	ck_assert_int_eq(setup_variant(&c.config->setup, "one_flush"), 0);
-	ck_assert_int_eq(setup_switch(&c.config->setup, TREE_BUG, &expected), 0);
-	ck_assert_int_eq(workload_named("w1r2-w2r1", c.workload, &expected), 0);
 	c.options.runs = RUNS;
 	c.options.limits.no_tree = true;
 	ck_assert_int_eq(campaign_run(&c), 0);
@@ -155,10 +145,8 @@ TEST(replayed)
 
 	ck_assert(out && ex);
 	for (unsigned i = 0; !error && !last; i++) {
-		const char *expected;
 		struct setup s;
-		setup_init(&s, store_find("efactory"));
-		ck_assert_int_eq(setup_switch(&s, TREE_BUG, &expected), 0);
+		make_setup(&s, store_find("efactory"), NULL, TREE_BUG);
 		last = workload_for_store(s.store, i, &s.w);
 		ck_assert_int_eq(setup_finish(&s), 0);
 		ck_assert_int_eq(explore_open(ex, &s, &explore_default), 0);
@@ -175,13 +163,11 @@ TEST(replayed)
 TEST(fuzzer)
 {
 	const struct fuzz_options o = {.seed = 1, .runs = 4000, .jobs = 1};
-	const char *expected;
 	struct setup base;
 	struct fuzz f;
 	int error = 0;
 
-	setup_init(&base, store_find("efactory"));
-	ck_assert_int_eq(setup_switch(&base, TREE_BUG, &expected), 0);
+	make_setup(&base, store_find("efactory"), NULL, TREE_BUG);
 	ck_assert_int_eq(fuzz_open(&f, &base, &o), 0);
 	while (!error && fuzz_more(&f))
 		error = fuzz_round(&f);

@@ -12,6 +12,7 @@
 #include "checker/trace/replay.h"
 #include "faultinject/life.h"
 #include "scenarios/stores.h"
+#include "tests/checker/setups.h"
 #include "tests/suite.h"
 
 static int clean_fails(void *client)
@@ -48,15 +49,12 @@ static struct bench *bench(enum how how, const char *workload)
 		[FAILS] = clean_fails, [BUSY] = clean_is_busy, [WRONG] = clean_is_wrong};
 	struct bench *b = calloc(1, sizeof(*b));
 	struct explore_limits limits = campaign_default.limits;
-	const char *expected = NULL;
 
 	ck_assert_ptr_nonnull(b);
 	b->store = *store_find("efactory");
 	if (how != AS_IT_IS)
 		b->store.clean = how == NO_CLEANING ? NULL : cleans[how];
-	setup_init(&b->setup, &b->store);
-	ck_assert_int_eq(workload_named(workload, &b->setup.w, &expected), 0);
-	ck_assert_int_eq(setup_finish(&b->setup), 0);
+	make_whole_setup(&b->setup, &b->store, NULL, "", workload);
 	limits.states = 400;
 	ck_assert_int_eq(explore_open(&b->ex, &b->setup, &limits), 0);
 	return b;

@@ -10,6 +10,7 @@
 #include "checker/explore/schedule.h"
 #include "core/rt/sim.h"
 #include "scenarios/stores.h"
+#include "tests/checker/setups.h"
 #include "tests/suite.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
@@ -25,16 +26,11 @@ static struct bench *bench(const char *store, const char *variant, const char *w
 {
 	struct bench *b = calloc(1, sizeof(*b));
 	struct explore_limits limits = campaign_default.limits;
-	const char *expected = NULL;
 
 	ck_assert_ptr_nonnull(b);
 	limits.no_crash = no_crash;
 	limits.states = UINT64_MAX;
-	setup_init(&b->setup, store_find(store));
-	ck_assert_int_eq(setup_variant(&b->setup, variant), 0);
-	ck_assert_int_eq(setup_knob(&b->setup, "ack_early", "off", &expected), 0);
-	ck_assert_int_eq(workload_named(workload, &b->setup.w, &expected), 0);
-	ck_assert_int_eq(setup_finish(&b->setup), 0);
+	make_whole_setup(&b->setup, store_find(store), variant, "ack_early=off", workload);
 	ck_assert_int_eq(explore_open(&b->ex, &b->setup, &limits), 0);
 	ck_assert_int_eq(schedule_open(&b->schedule, &b->ex.worlds, 1, 1), 0);
 	return b;

@@ -11,6 +11,7 @@
 #include "checker/trace/shrink.h"
 #include "faultinject/life.h"
 #include "scenarios/stores.h"
+#include "tests/checker/setups.h"
 #include "tests/suite.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
@@ -26,14 +27,11 @@ static struct bench *bench(const char *store, const char *variant, const char *w
 {
 	struct bench *b = calloc(1, sizeof(*b));
 	struct explore_limits limits = campaign_default.limits;
-	const char *expected = NULL;
+	char switches[64];
 
 	ck_assert_ptr_nonnull(b);
-	setup_init(&b->setup, store_find(store));
-	ck_assert_int_eq(setup_variant(&b->setup, variant), 0);
-	ck_assert_int_eq(setup_knob(&b->setup, "mutant", mutant, &expected), 0);
-	ck_assert_int_eq(workload_named(workload, &b->setup.w, &expected), 0);
-	ck_assert_int_eq(setup_finish(&b->setup), 0);
+	snprintf(switches, sizeof(switches), "mutant=%s", mutant);
+	make_whole_setup(&b->setup, store_find(store), variant, switches, workload);
 	ck_assert_int_eq(explore_open(&b->ex, &b->setup, &limits), 0);
 	return b;
 }
@@ -293,7 +291,6 @@ static bool counting_is_caught(bool at_rest)
 {
 	struct life_plan plan[WORLDS] = {0};
 	struct explore_limits limits = campaign_default.limits;
-	const char *expected = NULL;
 	struct setup setup;
 	struct explorer ex;
 
@@ -306,9 +303,7 @@ static bool counting_is_caught(bool at_rest)
 	counting.store.put = counting_put;
 	counting.store.fsck = counting_fsck;
 	counting.store.fsck_at_rest = at_rest;
-	setup_init(&setup, &counting.store);
-	ck_assert_int_eq(workload_named("w", &setup.w, &expected), 0);
-	ck_assert_int_eq(setup_finish(&setup), 0);
+	make_whole_setup(&setup, &counting.store, NULL, "", "w");
 	ck_assert_int_eq(explore_open(&ex, &setup, &limits), 0);
 	plan[1].answer[0][0] = plan[1].answer[0][1] = life_answer(LIFE_PUT, 0);
 	ex.plan = plan;

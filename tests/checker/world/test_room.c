@@ -8,6 +8,7 @@
 #include "checker/world/world.h"
 #include "core/rt/rt.h"
 #include "scenarios/stores.h"
+#include "tests/checker/setups.h"
 #include "tests/suite.h"
 
 static const struct tm_store *real;
@@ -69,7 +70,6 @@ TESTS(is_filled, (int)(sizeof(table) / sizeof(table[0])))
 	struct tm_store store;
 	struct setup setup;
 	struct worlds worlds;
-	const char *expected;
 
 	real = store_find("ca");
 	store = *real;
@@ -77,9 +77,7 @@ TESTS(is_filled, (int)(sizeof(table) / sizeof(table[0])))
 		store.put = full_put[table[_i].how];
 	if (table[_i].how == NOT_READ)
 		store.get = get_when_full;
-	setup_init(&setup, &store);
-	ck_assert_int_eq(workload_named("ww", &setup.w, &expected), 0);
-	ck_assert_int_eq(setup_finish(&setup), 0);
+	make_whole_setup(&setup, &store, NULL, "", "ww");
 	updates = 0;
 	room = setup.params.updates + (unsigned)table[_i].more;
 	ck_assert_int_eq(worlds_open(&worlds, &setup), 0);

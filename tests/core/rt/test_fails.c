@@ -21,6 +21,7 @@
 #include "faultinject/bytes.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/checker/setups.h"
 #include "tests/suite.h"
 
 #define CLIENTS	 2
@@ -414,15 +415,11 @@ static void make_interesting_image(uint8_t *image, struct history *history)
 static void open_case(int i)
 {
 	static char name[128];
-	const char *expected;
 
 	memset(&r, 0, sizeof(r));
 	snprintf(name, sizeof(name), "%s/%s %s", cases[i].store, cases[i].variant, cases[i].knobs);
 	r.name = name;
-	setup_init(&r.setup, store_find(cases[i].store));
-	ck_assert_int_eq(setup_variant(&r.setup, cases[i].variant), 0);
-	if (*cases[i].knobs)
-		ck_assert_int_eq(setup_switch(&r.setup, cases[i].knobs, &expected), 0);
+	make_setup(&r.setup, store_find(cases[i].store), cases[i].variant, cases[i].knobs);
 	r.setup.hw.ack_early = false;
 	r.setup.params.clients = 40;
 	r.setup.params.keys = KEYS;
@@ -592,13 +589,9 @@ TEST(systematic_search)
 		struct setup setup;
 		static struct explorer explorer;
 		static struct search search;
-		const char *expected;
 
-		setup_init(&setup, store_find("ca"));
-		ck_assert_int_eq(
-			setup_switch(&setup, fail ? "calls=fail" : "calls=good", &expected), 0);
-		ck_assert_int_eq(workload_named("w", &setup.w, &expected), 0);
-		ck_assert_int_eq(setup_finish(&setup), 0);
+		make_whole_setup(&setup, store_find("ca"), NULL, fail ? "calls=fail" : "calls=good",
+				 "w");
 		ck_assert_int_eq(explore_open(&explorer, &setup, &explore_default), 0);
 		ck_assert_int_eq(search_run(&search, &explorer, &limits), 0);
 		ck_assert(search.complete);

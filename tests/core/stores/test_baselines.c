@@ -12,6 +12,7 @@
 #include "checker/judge/names.h"
 #include "core/stores/bits.h"
 #include "scenarios/stores.h"
+#include "tests/checker/setups.h"
 #include "tests/suite.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -143,27 +144,13 @@ static const struct {
 	{300, "octopus", "free=at_once", "w1r2-w2r1", DUR | FSCK, LIN},
 };
 
-static void set_up(struct setup *s, const char *store, const char *knobs, const char *workload)
-{
-	char list[128], *save = NULL;
-	const char *expected;
-	setup_init(s, store_find(store));
-	snprintf(list, sizeof(list), "%s", knobs);
-	for (char *word = strtok_r(list, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-		char *equals = strchr(word, '=');
-		*equals = '\0';
-		ck_assert_int_eq(setup_knob(s, word, equals + 1, &expected), 0);
-	}
-	ck_assert_int_eq(workload_named(workload, &s->w, &expected), 0);
-	ck_assert_int_eq(setup_finish(s), 0);
-}
-
 TESTS(contracts, COUNT(table))
 {
 	struct setup s;
 	struct explorer ex;
 	struct random_source random = {0};
-	set_up(&s, table[_i].store, table[_i].knobs, table[_i].workload);
+	make_whole_setup(&s, store_find(table[_i].store), NULL, table[_i].knobs,
+			 table[_i].workload);
 	ck_assert_int_eq(explore_open(&ex, &s, &campaign_default.limits), 0);
 	for (uint64_t run = 0; run < table[_i].runs; run++) {
 		random.taken.n = 0;
@@ -238,7 +225,7 @@ TESTS(structure, COUNT(damage))
 	struct setup s;
 	struct explorer ex;
 	struct listener l = {.fsck.bad = hear};
-	set_up(&s, damage[_i].store, "", "w");
+	make_whole_setup(&s, store_find(damage[_i].store), NULL, "", "w");
 	ck_assert_int_eq(explore_open(&ex, &s, &campaign_default.limits), 0); /* loads s.image */
 	struct tm_env env = {.params = &s.params, .pm = s.image, .pm_len = s.pm_len};
 	s.store->fsck(&env, &l.fsck);

@@ -16,26 +16,13 @@
 #include "core/stores/bits.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/checker/setups.h"
 #include "tests/suite.h"
 
 #define RUNS_HOLDS  100
 #define RUNS_BREAKS 4000
 #define FEW_STATES  500	 /* where the power is not what matters */
 #define RING_STATES 5000 /* of a ring that holds: it has many more */
-
-static void set_knobs(struct setup *s, const char *knobs)
-{
-	char text[200], *save = NULL;
-	const char *expected;
-
-	snprintf(text, sizeof(text), "%s", knobs);
-	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-		char *value = strchr(word, '=');
-
-		*value++ = '\0';
-		ck_assert_msg(!setup_knob(s, word, value, &expected), "%s=%s", word, value);
-	}
-}
 
 /* The contracts that break, a bit each. The search goes on until all of `want` have; `holds`: some
  * must
@@ -48,13 +35,10 @@ static unsigned broken(const char *method, const char *knobs, const char *worklo
 	struct random_source random = {0};
 	struct setup s;
 	unsigned found = 0;
-	const char *expected;
+	char switches[256];
 
-	setup_init(&s, store_find("remotelog"));
-	ck_assert_int_eq(setup_knob(&s, "method", method, &expected), 0);
-	set_knobs(&s, knobs);
-	ck_assert_int_eq(workload_named(workload, &s.w, &expected), 0);
-	ck_assert_int_eq(setup_finish(&s), 0);
+	snprintf(switches, sizeof(switches), "method=%s %s", method, knobs);
+	make_whole_setup(&s, store_find("remotelog"), NULL, switches, workload);
 	limits.states = states;
 	/* The papers speak of a server that fails once. Its later lives are test_life's. */
 	limits.life_every = 0;

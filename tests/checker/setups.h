@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_TESTS_CHECKER_SETUPS_H
+#define TM_TESTS_CHECKER_SETUPS_H
+/* Setups and campaigns of tests. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/explore/campaign.h"
+#include "checker/world/setup.h"
+#include "scenarios/stores.h"
+#include "tests/suite.h"
+
+/* A store's variant (NULL: as the store is), and switches ("domain=mhp bug=none"; "": none). */
+static inline void make_setup(struct setup *s, const struct tm_store *store, const char *variant,
+			      const char *switches)
+{
+	char text[256], *save = NULL;
+	const char *expected = NULL;
+
+	ck_assert_ptr_nonnull(store);
+	setup_init(s, store);
+	if (variant)
+		ck_assert_int_eq(setup_variant(s, variant), 0);
+	snprintf(text, sizeof(text), "%s", switches);
+	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		ck_assert_msg(!setup_switch(s, word, &expected), "%s: %s", word, expected);
+}
+
+static inline void make_workload(struct workload *w, const char *name)
+{
+	const char *expected = NULL;
+
+	ck_assert_msg(!workload_named(name, w, &expected), "%s: %s", name, expected);
+}
+
+/* Of a workload that is built in, complete. */
+static inline void make_whole_setup(struct setup *s, const struct tm_store *store,
+				    const char *variant, const char *switches, const char *workload)
+{
+	make_setup(s, store, variant, switches);
+	make_workload(&s->w, workload);
+	ck_assert_int_eq(setup_finish(s), 0);
+}
+
+/* A campaign of one store under some workloads; NULL ends them. To be freed. */
+static inline struct campaign make_campaign(const char *store, const char *variant,
+					    const char *switches, const char *const *workload)
+{
+	struct campaign c = {.configs = 1, .options = campaign_default};
+
+	while (workload[c.workloads])
+		c.workloads++;
+	c.config = calloc(1, sizeof(*c.config));
+	c.workload = calloc(c.workloads, sizeof(*c.workload));
+	ck_assert(c.config && c.workload);
+	make_setup(&c.config->setup, store_find(store), variant, switches);
+	c.config->store = c.config->setup.store;
+	c.config->share.one_in = 1;
+	snprintf(c.config->variant, sizeof(c.config->variant), "%s", variant);
+	snprintf(c.config->name, sizeof(c.config->name), "default");
+	for (unsigned i = 0; i < c.workloads; i++)
+		make_workload(&c.workload[i], workload[i]);
+	return c;
+}
+
+#endif
