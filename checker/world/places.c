@@ -15,13 +15,13 @@
  */
 #include "checker/world/places.h"
 #include <assert.h>
-#include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <xxhash.h>
+#include "checker/world/where.h"
+#include "core/array.h"
 #include "scenarios/stores.h"
 
 #define STORES	       "core/stores/"
@@ -66,7 +66,7 @@ static const struct target known[] = {
 
 struct function {
 	const char *name;
-	Dwfl_Module *module;
+	bool loaded; /* it is not the program's */
 	uintptr_t begin, end;
 };
 
@@ -81,10 +81,10 @@ struct found {
 };
 
 struct finder {
-	Dwfl *dwfl;
-	Dwfl_Module *program;
+	struct where *where;
 	struct function *function;
-	unsigned functions;
+	unsigned functions, room;
+	bool loaded, failed; /* what is read now; without memory */
 	struct target target[TARGETS_MAX];
 	unsigned targets;
 	uintptr_t waits;
@@ -94,27 +94,13 @@ struct finder {
 
 /* --- the functions of the program and of what it has loaded --- */
 
-static int read_symbols(struct finder *f, Dwfl_Module *module)
+static void take_function(void *arg, const char *name, uintptr_t begin, uintptr_t end)
 {
-	int symbols = module ? dwfl_module_getsymtab(module) : -1;
-	if (symbols <= 0)
-		return -ENOENT;
-	struct function *more = reallocarray(f->function, f->functions + (unsigned)symbols,
-					     sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	f->function = more;
-	for (int i = 0; i < symbols; i++) {
-		GElf_Sym symbol;
-		GElf_Addr at;
-		const char *name = dwfl_module_getsym_info(module, i, &symbol, &at, NULL, NULL,
-							   NULL);
-		if (name && GELF_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_size &&
-		    symbol.st_shndx != SHN_UNDEF)
-			f->function[f->functions++] = (struct function){name, module, at,
-									at + symbol.st_size};
-	}
-	return 0;
+	struct finder *f = arg;
+	if (ARRAY_RESERVE(f->function, f->functions, 1, f->room))
+		f->function[f->functions++] = (struct function){name, f->loaded, begin, end};
+	else
+		f->failed = true;
 }
 
 static void find_targets(struct finder *f)
@@ -145,12 +131,12 @@ static unsigned call_at(const struct finder *f, const struct function *in, uintp
 		*callee = at + CALL_BYTES + (uintptr_t)(intptr_t)distance;
 		return CALL_BYTES;
 	}
-	if (in->module == f->program || at + INDIRECT_BYTES > in->end ||
+	if (!in->loaded || at + INDIRECT_BYTES > in->end ||
 	    memcmp(code, INDIRECT, strlen(INDIRECT)) != 0)
 		return 0;
 	memcpy(&distance, code + strlen(INDIRECT), sizeof(distance));
 	const uintptr_t word = at + INDIRECT_BYTES + (uintptr_t)(intptr_t)distance;
-	if (word % sizeof(*callee) || dwfl_addrmodule(f->dwfl, word) != in->module)
+	if (word % sizeof(*callee) || !where_together(f->where, word, at))
 		return 0;
 	memcpy(callee, (const void *)word, sizeof(*callee));
 	return INDIRECT_BYTES;
@@ -171,8 +157,7 @@ static unsigned next_call(const struct finder *f, const struct function *in, uin
 /* Where the call is, if that is in store code. */
 static bool in_store(const struct finder *f, struct found *one)
 {
-	Dwfl_Line *l = dwfl_module_getsrc(one->in->module, one->call);
-	const char *path = l ? dwfl_lineinfo(l, NULL, &one->line, NULL, NULL, NULL) : NULL;
+	const char *path = where_path(f->where, one->call, &one->line);
 	if (!path)
 		return false;
 	const char *below = strstr(path, STORES), *slash = strrchr(path, '/');
@@ -182,7 +167,7 @@ static bool in_store(const struct finder *f, struct found *one)
 		return true;
 	}
 	one->file = one->shown = slash ? slash + 1 : path;
-	return one->in->module != f->program && strncmp(path, SYSTEM, strlen(SYSTEM)) != 0;
+	return one->in->loaded && strncmp(path, SYSTEM, strlen(SYSTEM)) != 0;
 }
 
 static void add_waiter(struct finder *f, const struct function *function)
@@ -295,17 +280,14 @@ static int make_list(struct finder *f, struct place_list *list)
 
 static int find(struct finder *f, struct place_list *list)
 {
-	f->program = dwfl_addrmodule(f->dwfl, (uintptr_t)places_find);
-	int error = read_symbols(f, f->program);
-	if (error)
-		return error;
+	where_functions(f->where, (uintptr_t)places_find, take_function, f);
 	find_targets(f);
-	for (unsigned i = 0; stores[i] && !error; i++)
+	f->loaded = true;
+	for (unsigned i = 0; stores[i]; i++)
 		if (store_path(stores[i]))
-			error = read_symbols(
-				f, dwfl_addrmodule(f->dwfl, (uintptr_t)stores[i]->pm_bytes));
-	if (error)
-		return error;
+			where_functions(f->where, (uintptr_t)stores[i]->pm_bytes, take_function, f);
+	if (f->failed)
+		return -ENOMEM;
 	find_waiters(f);
 	for (unsigned i = 0; i < f->functions; i++)
 		find_calls(f, &f->function[i]);
@@ -314,24 +296,14 @@ static int find(struct finder *f, struct place_list *list)
 
 int places_find(struct place_list *list)
 {
-	char *debuginfo_path = NULL;
-	const Dwfl_Callbacks callbacks = {.find_elf = dwfl_linux_proc_find_elf,
-					  .find_debuginfo = dwfl_standard_find_debuginfo,
-					  .debuginfo_path = &debuginfo_path};
 	struct finder *f = calloc(1, sizeof(*f));
-	int error = f ? 0 : -ENOMEM;
 	memset(list, 0, sizeof(*list));
-	if (!error) {
-		f->dwfl = dwfl_begin(&callbacks);
-		error = !f->dwfl || dwfl_linux_proc_report(f->dwfl, getpid()) ||
-					dwfl_report_end(f->dwfl, NULL, NULL)
-				? -ENOENT
-				: find(f, list);
-	}
-	if (f && f->dwfl)
-		dwfl_end(f->dwfl);
-	if (f)
-		free(f->function);
+	if (!f)
+		return -ENOMEM;
+	f->where = where_new();
+	int error = f->where ? find(f, list) : -ENOENT;
+	where_free(f->where);
+	free(f->function);
 	free(f);
 	return error;
 }

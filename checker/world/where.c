@@ -205,7 +205,7 @@ const char *where_inlined(struct where *w, uintptr_t pc)
 {
 	Dwarf_Addr bias;
 	Dwarf_Die *scopes = NULL, *unit = w && pc ? dwfl_addrdie(w->dwfl, pc, &bias) : NULL;
-	const char *file = unit ? where_path(w, pc) : NULL, *name = NULL;
+	const char *file = unit ? where_path(w, pc, NULL) : NULL, *name = NULL;
 	int n = file ? dwarf_getscopes(unit, pc - bias, &scopes) : 0, call;
 	for (int i = 0; i < n && !name; i++) {
 		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
@@ -220,10 +220,15 @@ const char *where_inlined(struct where *w, uintptr_t pc)
 	return name;
 }
 
-const char *where_path(struct where *w, uintptr_t pc)
+const char *where_path(struct where *w, uintptr_t pc, int *number)
 {
 	Dwfl_Line *line = dwfl_getsrc(w->dwfl, pc);
-	return line ? dwfl_lineinfo(line, NULL, NULL, NULL, NULL, NULL) : NULL;
+	return line ? dwfl_lineinfo(line, NULL, number, NULL, NULL, NULL) : NULL;
+}
+
+bool where_together(struct where *w, uintptr_t a, uintptr_t b)
+{
+	return dwfl_addrmodule(w->dwfl, a) == dwfl_addrmodule(w->dwfl, b);
 }
 
 static void unit_rows(Dwarf_Die *unit, Dwarf_Addr bias, where_row *row, void *arg)

@@ -3,6 +3,7 @@
 #define TM_CHECKER_WORLD_WHERE_H
 /* Code addresses as source lines, from debug information: those of this process, or places in
  * program files. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,8 +27,11 @@ const char *where_function(struct where *w, uintptr_t pc);
  * not, or that is not known. As where_function() a symbol, if it is one of C++ or Rust. Good until
  * where_free(). */
 const char *where_inlined(struct where *w, uintptr_t pc);
-/* The whole path of its source file; NULL: not known. Good until where_free(). */
-const char *where_path(struct where *w, uintptr_t pc);
+/* The whole path of its source file, and the line unless `number` is NULL. NULL: not known. Good
+ * until where_free(). */
+const char *where_path(struct where *w, uintptr_t pc, int *number);
+/* Are both in the program, or in one object? */
+bool where_together(struct where *w, uintptr_t a, uintptr_t b);
 /* In the program or object that `in` lies in: each row of its line tables at which a statement
  * begins, or a part of one; and each function that its symbol table names. The texts are good until
  * where_free(). */
