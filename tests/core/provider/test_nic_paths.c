@@ -76,6 +76,7 @@ TEST(table)
 		ck_assert_mem_eq(&entry, &entries[i], sizeof(entry));
 		ck_assert_mem_eq(&entry.gid, &gid, sizeof(gid));
 		ck_assert_uint_eq(entry.gid_index, i);
+		ck_assert_uint_eq(entry.port_num, 1);
 		ck_assert_uint_eq(entry.gid_type, expected[i].type);
 		ck_assert_uint_ne(entry.ndev_ifindex, 0);
 		ck_assert_int_eq(ibv_query_gid_type(a.context, 1, i, &type), 0);

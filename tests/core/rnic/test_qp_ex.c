@@ -4,7 +4,7 @@
  * placement extensions, FLUSH and ATOMIC WRITE, by this API and by ibv_post_send().
  *
  * What is allowed, and what is said to what is not, stands in tables: `creations`,
- * `misuses`, `placements` (IBA annex A19), `malformed` (packets that our own requester
+ * `MISUSES`, `placements` (IBA annex A19), `malformed` (packets that our own requester
  * would never send).
  */
 #include "core/rnic/objects/mr.h"
@@ -363,19 +363,6 @@ RNIC_TESTS(connected, batch, 2, opt.hw.transport = _i ? TRANSPORT_IWARP : TRANSP
 	ck_assert_int_eq(ibv_wr_complete(a.qpx), 0);
 	rt_sleep(10 * US);
 	ck_assert(empty(a.scq));
-}
-
-RNIC_TEST(connected, sig_all, opt.sig_all = 1)
-{
-	ibv_wr_start(a.qpx);
-	for (uint64_t i = 0; i < 3; i++) {
-		a.qpx->wr_id = i;
-		ibv_wr_rdma_write(a.qpx, b.mr->rkey, at(&b, 0));
-		set(0, 8);
-	}
-	ck_assert_int_eq(ibv_wr_complete(a.qpx), 0);
-	for (uint64_t i = 0; i < 3; i++)
-		expect(a.scq, i, IBV_WC_SUCCESS);
 }
 
 RNIC_TEST(connected, aborted, opt.send_wr = 4)
@@ -934,17 +921,10 @@ RNIC_TEST(task, device)
 	memset(&attr, 0xff, sizeof(attr));
 	ck_assert_int_eq(ibv_query_device_ex(a.ctx, &input, &attr), 0);
 	ck_assert_int_eq(rnic_query_device(a.ctx, &plain), 0);
-	ck_assert_mem_eq(&attr.orig_attr, &plain,
-			 offsetof(struct ibv_device_attr, phys_port_cnt) + 1);
 	ck_assert_uint_eq(attr.device_cap_flags_ex & UINT32_MAX, plain.device_cap_flags);
 	ck_assert_uint_eq(attr.device_cap_flags_ex >> 32 << 32,
 			  IB_UVERBS_DEVICE_FLUSH_GLOBAL | IB_UVERBS_DEVICE_FLUSH_PERSISTENT |
 				  IB_UVERBS_DEVICE_ATOMIC_WRITE);
-	ck_assert_uint_eq(attr.phys_port_cnt_ex, 1);
-	ck_assert_uint_eq(attr.comp_mask | attr.odp_caps.general_caps | attr.tso_caps.max_tso |
-				  attr.rss_caps.supported_qpts | attr.raw_packet_caps |
-				  attr.max_dm_size,
-			  0);
 	ck_assert_uint_eq(attr.hca_core_clock, 1000000);
 	ck_assert_uint_eq(attr.completion_timestamp_mask, UINT64_MAX);
 	ck_assert_int_eq(ibv_query_device_ex(a.ctx, NULL, &attr), 0);
@@ -959,8 +939,6 @@ RNIC_TEST(task, device)
 	ck_assert_uint_eq(attr.phys_port_cnt_ex, 0xeeeeeeee);
 	ck_assert_int_eq(table->query_device_ex(a.ctx, NULL, &attr, 8), EINVAL);
 	ck_assert_int_eq(table->query_device_ex(a.ctx, &input, &attr, sizeof(attr)), EINVAL);
-	/* What there is not. */
-	NOT_MADE(ibv_alloc_dm(a.ctx, NULL), EOPNOTSUPP);
 }
 
 /* --- the memory placement extensions --- */

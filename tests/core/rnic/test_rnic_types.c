@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs of types UC and UD, address handles: what each type may do, what a lost or refused
- * message leaves, what a datagram brings along.
+ * The states of queue pairs of each type. Those of types UC and UD, and address handles: what each
+ * type may do, what a lost or refused message leaves, what a datagram brings along.
  */
 #include "core/rnic/objects/ah.h"
 #include "core/rnic/objects/mr.h"
