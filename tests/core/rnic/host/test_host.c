@@ -789,49 +789,6 @@ TEST(test_client_dies)
 	}
 }
 
-/* Accepts, and disconnects at once. */
-static void curt_server(void *arg)
-{
-	struct rdma_event_channel *events = cm_create_event_channel();
-	struct rdma_cm_event *event;
-	struct conn *c;
-	(void)arg;
-	listening(events);
-	for (;;) {
-		event = next_event(events);
-		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
-			c = accept_client(event, NULL);
-			ck_assert_int_eq(cm_disconnect(c->id), 0);
-		} else if (event->event == RDMA_CM_EVENT_DISCONNECTED) {
-			disconnects++;
-		}
-		cm_ack_cm_event(event);
-	}
-}
-
-static void slow_client(void *arg)
-{
-	struct rdma_event_channel *events = cm_create_event_channel();
-	struct rdma_conn_param param = params("", 1);
-	struct conn *c;
-	(void)arg;
-	rt_sleep(MS); /* the server listens */
-	c = make_qp(resolved(events), NULL);
-	ck_assert_int_eq(cm_connect(c->id, &param), 0);
-	rt_sleep(MS); /* all has come that comes of itself */
-	expect(events, RDMA_CM_EVENT_ESTABLISHED);
-	expect(events, RDMA_CM_EVENT_DISCONNECTED);
-	rt_sleep(MS);
-	client_done();
-}
-
-TEST(test_parts_before_connected)
-{
-	disconnects = 0;
-	run_well(curt_server, slow_client);
-	ck_assert_uint_eq(disconnects, CLIENTS);
-}
-
 static void no_server(void *arg)
 {
 	(void)arg;
@@ -854,50 +811,6 @@ static void refused_client(void *arg)
 TEST(test_no_listener)
 {
 	run_well(no_server, refused_client);
-}
-
-/* --- synchronous identifiers, endpoints --- */
-
-static void endpoint_server(void *arg)
-{
-	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE, .ai_port_space = RDMA_PS_TCP}, *res;
-	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 0}, .sq_sig_all = 1};
-	struct rdma_cm_id *listener, *id;
-	(void)arg;
-	ck_assert_int_eq(cm_getaddrinfo(NULL, "7471", &hints, &res), 0);
-	ck_assert_int_eq(cm_create_ep(&listener, res, NULL, &init), 0);
-	cm_freeaddrinfo(res);
-	ck_assert_int_eq(cm_listen(listener, 0), 0);
-	for (;;) {
-		ck_assert_int_eq(cm_get_request(listener, &id), 0);
-		ck_assert_ptr_nonnull(id->qp);
-		ck_assert_ptr_nonnull(id->recv_cq_channel);
-		ck_assert_int_eq(cm_accept(id, NULL), 0);
-		accepted++;
-	}
-}
-
-static void endpoint_client(void *arg)
-{
-	struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP}, *res;
-	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 0}, .sq_sig_all = 1};
-	struct rdma_cm_id *id;
-	(void)arg;
-	rt_sleep(MS);
-	ck_assert_int_eq(cm_getaddrinfo("server", "7471", &hints, &res), 0);
-	ck_assert_int_eq(cm_create_ep(&id, res, NULL, &init), 0);
-	cm_freeaddrinfo(res);
-	ck_assert_int_eq(cm_connect(id, NULL), 0);
-	ck_assert_int_eq(cm_disconnect(id), 0);
-	cm_destroy_ep(id);
-	client_done();
-}
-
-TEST(test_endpoints)
-{
-	accepted = 0;
-	run_well(endpoint_server, endpoint_client);
-	ck_assert_uint_eq(accepted, CLIENTS);
 }
 
 /* --- devices, descriptors, events of both kinds --- */
