@@ -194,6 +194,19 @@ void connect_side(struct side *s, const struct side *peer)
 	go(s, peer, IBV_QPS_RTS);
 }
 
+void connect_both(void)
+{
+	connect_side(&a, &b);
+	connect_side(&b, &a);
+}
+
+void reconnect(void)
+{
+	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RESET, 0), 0);
+	ck_assert_int_eq(modify(&b, &a, IBV_QPS_RESET, 0), 0);
+	connect_both();
+}
+
 void bring_to(struct side *s, const struct side *peer, enum ibv_qp_state to)
 {
 	ck_assert_int_eq(modify(s, peer, IBV_QPS_RESET, 0), 0);
@@ -228,8 +241,7 @@ static void connected(void *arg)
 {
 	(void)arg;
 	make_sides();
-	connect_side(&a, &b);
-	connect_side(&b, &a);
+	connect_both();
 	sim_source(sim, source.answer || source.state ? &source.source : NULL);
 	body();
 	sim_stop(sim, SIM_DONE);

@@ -115,6 +115,8 @@ int modify(struct side *s, const struct side *peer, enum ibv_qp_state to, int ma
  */
 #define QKEY 0x11223344u
 void connect_side(struct side *s, const struct side *peer);
+void connect_both(void);
+void reconnect(void); /* from whatever state */
 void bring_to(struct side *s, const struct side *peer, enum ibv_qp_state to);
 
 /* The side's queue pair is replaced by one of this type; srq NULL: with a receive queue of its

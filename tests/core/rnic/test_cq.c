@@ -271,8 +271,7 @@ static void make_extended(uint64_t wc_flags, uint32_t flags, uint32_t cqe)
 	ck_assert_int_eq(rnic_destroy_qp(b.qp), 0);
 	b.qp = rnic_create_qp(b.pd, &init);
 	ck_assert_ptr_nonnull(b.qp);
-	connect_side(&a, &b);
-	connect_side(&b, &a);
+	connect_both();
 }
 
 RNIC_TEST(task, iterating)

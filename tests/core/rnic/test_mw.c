@@ -65,14 +65,6 @@ static void invalidate(struct side *s, uint32_t rkey, enum ibv_wc_status status)
 		ck_assert_int_eq(wc.opcode, IBV_WC_LOCAL_INV);
 }
 
-static void reconnect(void)
-{
-	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RESET, 0), 0);
-	ck_assert_int_eq(modify(&b, &a, IBV_QPS_RESET, 0), 0);
-	connect_side(&a, &b);
-	connect_side(&b, &a);
-}
-
 /* a accesses b's memory at `va` with this key; a refusal ends the connection, which is made
  * anew. */
 static void access_at(enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t va, uint32_t len,
@@ -413,8 +405,7 @@ RNIC_TEST(connected, whose)
 	init.send_cq = b.scq;
 	init.recv_cq = b.rcq;
 	b.qp = rnic_create_qp(b.pd, &init);
-	connect_side(&a, &b);
-	connect_side(&b, &a);
+	connect_both();
 	access_off(IBV_WR_RDMA_WRITE, one->rkey, HERE, 8, OK);
 	access_off(IBV_WR_RDMA_WRITE, rkey, HERE, 8, NO);
 	invalidate(&b, rkey, FAILED);
@@ -438,8 +429,7 @@ RNIC_TEST(connected, unreliable)
 	struct ibv_sge sge;
 	remake_qp(&a, IBV_QPT_UC, NULL);
 	remake_qp(&b, IBV_QPT_UC, NULL);
-	connect_side(&a, &b);
-	connect_side(&b, &a);
+	connect_both();
 	windowed(ALL_ACCESS);
 	struct ibv_mw *mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
 	uint32_t rkey = bind_2(mw, mw->rkey, info(HERE, BYTES, RW), OK);

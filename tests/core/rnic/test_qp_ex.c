@@ -539,10 +539,7 @@ static void post_send_inside(void)
 }
 static void reset_inside(void)
 {
-	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RESET, 0), 0);
-	ck_assert_int_eq(modify(&b, &a, IBV_QPS_RESET, 0), 0);
-	connect_side(&a, &b);
-	connect_side(&b, &a);
+	reconnect();
 }
 
 static void write_8(void)

@@ -630,9 +630,7 @@ static void expect_failure(enum ibv_wc_status status, bool responder_fails)
 	expect(a.rcq, 104, IBV_WC_WR_FLUSH_ERR);
 	/* And after a reset all is well again. */
 	opt.qp_access = ALL_ACCESS;
-	bring_to(&a, &b, IBV_QPS_RTS);
-	ck_assert_int_eq(modify(&b, &a, IBV_QPS_RESET, 0), 0);
-	connect_side(&b, &a);
+	reconnect();
 	ck_assert(empty(b.rcq));
 	op_done(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0);
 }
@@ -1134,10 +1132,7 @@ RNIC_TEST(pm, late_doorbell, opt.hw.store_buffer = 4, source.answer = hold_first
 	op(&b, IBV_WR_RDMA_WRITE, 0, 8, &a, 256, 2, IBV_SEND_SIGNALED);
 	ck_assert_int_eq(modify(&b, &a, IBV_QPS_ERR, 0), 0);
 	expect(b.scq, 2, IBV_WC_WR_FLUSH_ERR);
-	ck_assert_int_eq(modify(&b, &a, IBV_QPS_RESET, 0), 0);
-	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RESET, 0), 0);
-	connect_side(&a, &b);
-	connect_side(&b, &a);
+	reconnect();
 	rt_sleep(6 * MS);
 	ck_assert(empty(b.scq));
 	ck_assert_uint_eq(word_of_a(256), 0);

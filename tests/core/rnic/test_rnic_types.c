@@ -14,8 +14,7 @@ static void remake_both(enum ibv_qp_type type)
 {
 	remake_qp(&a, type, NULL);
 	remake_qp(&b, type, NULL);
-	connect_side(&a, &b);
-	connect_side(&b, &a);
+	connect_both();
 	sim_source(sim, source.answer || source.state ? &source.source : NULL);
 }
 
@@ -663,8 +662,7 @@ RNIC_TEST(task, stranger, opt.retry_cnt = 1)
 {
 	/* From an unreliable connection to a reliable one of the expected number. */
 	remake_qp(&a, IBV_QPT_UC, NULL);
-	connect_side(&a, &b);
-	connect_side(&b, &a);
+	connect_both();
 	recv_post(&b, 0, 64, 1);
 	op_done(&a, IBV_WR_SEND, 0, 8, &b, 0);
 	rt_sleep(MS);
@@ -672,8 +670,7 @@ RNIC_TEST(task, stranger, opt.retry_cnt = 1)
 	/* A reliable connection does not find a peer in a datagram's queue pair. */
 	remake_qp(&a, IBV_QPT_RC, NULL);
 	remake_qp(&b, IBV_QPT_UD, NULL);
-	connect_side(&a, &b);
-	connect_side(&b, &a);
+	connect_both();
 	recv_post(&b, 0, 64, 2);
 	op(&a, IBV_WR_SEND, 0, 8, &b, 0, 2, SENT);
 	expect(a.scq, 2, IBV_WC_RETRY_EXC_ERR);

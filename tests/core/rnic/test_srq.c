@@ -37,8 +37,7 @@ static void share(enum ibv_qp_type type, uint32_t max_wr)
 	init.srq = srq;
 	b2.qp = rnic_create_qp(b.pd, &init);
 	ck_assert(a2.qp && b2.qp);
-	connect_side(&a, &b);
-	connect_side(&b, &a);
+	connect_both();
 	connect_side(&a2, &b2);
 	connect_side(&b2, &a2);
 	sim_source(sim, source.answer || source.state ? &source.source : NULL);
@@ -311,10 +310,7 @@ RNIC_TEST(task, last)
 	ck_assert_uint_eq(event_count, 2);
 	ck_assert(empty(b.rcq));
 	/* And again after a reset: the one that is left serves. */
-	ck_assert_int_eq(modify(&b, &a, IBV_QPS_RESET, 0), 0);
-	ck_assert_int_eq(modify(&a, &b, IBV_QPS_RESET, 0), 0);
-	connect_side(&a, &b);
-	connect_side(&b, &a);
+	reconnect();
 	ck_assert_uint_eq(sent_and_received(&a, &b, 3).wr_id, 2);
 }
 
@@ -331,8 +327,7 @@ RNIC_TEST(task, foreign_domain)
 	b.pd = own;
 	remake_qp(&b, IBV_QPT_RC, srq);
 	remake_qp(&a, IBV_QPT_RC, NULL);
-	connect_side(&a, &b);
-	connect_side(&b, &a);
+	connect_both();
 	give(0, 64, 1); /* its keys are the shared queue's domain's ... */
 	sent_and_received(&a, &b, 5);
 	b.mr = mr; /* ... a WRITE's those of the queue pair's */
