@@ -668,7 +668,7 @@ TESTS(every_change_is_seen, (int)(sizeof(seen_variants) / sizeof(seen_variants[0
 	struct breaker breaker = {0};
 	unsigned machines[WORLDS + 1] = {0};
 
-	for (unsigned i = 0; i < sizeof(seen_workloads) / sizeof(seen_workloads[0]); i++) {
+	for (unsigned i = 0; i < ROWS_OF(seen_workloads); i++) {
 		struct bench *b = bench_named(seen_variants[_i][0], seen_variants[_i][1],
 					      seen_workloads[i], &explore_default);
 		for (uint64_t run = 0; run < 400; run++) {
@@ -763,8 +763,8 @@ TEST(failures_replay)
 					 0};
 	struct campaign c;
 
-	open_campaign(&c, workload, sizeof(workload) / sizeof(workload[0]), 200);
-	ck_assert_uint_eq(c.configs, sizeof(known) / sizeof(known[0]));
+	open_campaign(&c, workload, ROWS_OF(workload), 200);
+	ck_assert_uint_eq(c.configs, ROWS_OF(known));
 	ck_assert_int_eq(campaign_run(&c), 0);
 	for (unsigned i = 0; i < c.configs; i++) {
 		unsigned broken = 0;
@@ -875,124 +875,6 @@ TESTS(failures_shrink, (int)(sizeof(shrinks) / sizeof(shrinks[0])))
 	deviations_free(&path);
 	free(out);
 	bench_free(b);
-}
-
-/* --- what is known of these stores --- */
-
-static void judge_run(const struct bench *b, struct verdict v[TM_CONTRACTS])
-{
-	memset(v, 0, TM_CONTRACTS * sizeof(v[0]));
-	contracts_judge(b->ex.worlds.history, TM_BIT(TM_RDA), NULL, v);
-}
-
-/* In the run that just ended: the operation of this client, who has one. */
-static const struct history_op *op_of(const struct bench *b, unsigned client)
-{
-	const struct history *h = b->ex.worlds.history;
-
-	for (unsigned i = 0; i < h->ops; i++)
-		if (h->op[i].client == client)
-			return &h->op[i];
-	return NULL;
-}
-
-/*
- * A reader meets half an object that is still landing. That it does, a client shows
- * that does not look at the CRC: it returns the mixture. In the same run, one that
- * does look returns the loaded value, and the writer has not returned yet.
- */
-static const struct {
-	const char *workload, *ack_early;
-} halves[] = {{"w-r", "ack_early=on"}, {"w-r", "ack_early=off"}, {"w-r.1500", "ack_early=on"}};
-
-static struct bench *bench_half(const char *variant, unsigned i)
-{
-	struct bench *b = calloc(1, sizeof(*b));
-
-	ck_assert_ptr_nonnull(b);
-	make_setup(&b->setup, store_find("erda"), variant, halves[i].ack_early);
-	make_workload(&b->setup.w, halves[i].workload);
-	open_bench(b, &explore_default);
-	return b;
-}
-
-TESTS(half_landed_is_not_read, (int)(sizeof(halves) / sizeof(halves[0])))
-{
-	struct bench *blind = bench_half("crc_unchecked", (unsigned)_i),
-		     *b = bench_half("default", (unsigned)_i);
-	struct verdict v[TM_CONTRACTS];
-	unsigned met = 0, loaded = 0, first = 0;
-
-	for (uint64_t run = 1; run < 3000; run++) {
-		world_run(&blind->ex.worlds, source_of(blind, run), NULL, NULL);
-		judge_run(blind, v);
-		world_end(&blind->ex.worlds, 0);
-		world_run(&b->ex.worlds, source_of(b, run), NULL, NULL);
-		bool mixture = v[TM_RDA].broken;
-		judge_run(b, v);
-		ck_assert_msg(!v[TM_RDA].broken, "%s, run %lu", b->name, run);
-		if (mixture) {
-			const struct history_op *put = op_of(b, 1), *get = op_of(b, 2);
-			ck_assert(put && get);
-			bool is_loaded = get->returned >= 0 && !get->error && get->value == 0;
-			met++;
-			loaded += is_loaded;
-			first += is_loaded && (put->returned < 0 || get->returned < put->returned);
-		}
-		world_end(&b->ex.worlds, 0);
-	}
-	printf("erda %s %s: half an object met in %u runs, the loaded value returned in "
-	       "%u, in %u "
-	       "of them "
-	       "before the writer returned\n",
-	       halves[_i].workload, halves[_i].ack_early, met, loaded, first);
-	fflush(stdout);
-	ck_assert_uint_gt(met, 0);
-	ck_assert_uint_gt(loaded, 0);
-	ck_assert(first > 0 || _i == 0);
-	bench_free(blind);
-	bench_free(b);
-}
-
-/*
- * A bug that only recovery has: no run breaks anything before the power fails, and
- * each failure names a power failure. Recovery is cut, too, and what is left of it
- * recovered.
- */
-static const struct {
-	const char *store, *variant;
-	unsigned breaks;
-} late[] = {
-	{"efactory", "recover_next", TM_BIT(TM_FSCK)},
-	{"efactory", "recover_no_crc", TM_BIT(TM_RDA) | TM_BIT(TM_FSCK)},
-	{"efactory", "recover_head_only", TM_BIT(TM_KEEP)},
-	{"erda", "tail_low", TM_BIT(TM_FSCK)},
-	{"erda", "recover_no_crc", TM_BIT(TM_FSCK)},
-};
-
-TESTS(recovery_bug_is_found, (int)(sizeof(late) / sizeof(late[0])))
-{
-	struct bench *b = bench_named(late[_i].store, late[_i].variant, "w-w", &explore_default);
-	struct bench *control = bench_named(late[_i].store, "default", "w-w", &explore_default);
-	unsigned found = 0;
-
-	explore_runs(b, 0, 30);
-	explore_runs(control, 0, 30);
-	ck_assert_uint_gt(b->ex.counts.nested_points, 0);
-	ck_assert_uint_gt(b->ex.counts.nested_states, 0);
-	ck_assert_uint_lt(b->ex.counts.nested_states, b->ex.counts.states);
-	ck_assert_uint_gt(control->ex.counts.nested_states, 0);
-	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
-		if (!(late[_i].breaks & TM_BIT(c)) || !b->ex.failure[c].found)
-			continue;
-		found |= TM_BIT(c);
-		ck_assert(!control->ex.failure[c].found);
-		ck_assert_uint_ge(crashes(&b->ex.failure[c].deviations), 1);
-		replay_without_crash(&b->setup, &b->ex.failure[c].deviations, c);
-	}
-	ck_assert_msg(found, "%s: found %s", b->name, set_text(broken_set(&b->ex)));
-	bench_free(b);
-	bench_free(control);
 }
 
 /* --- structural checks --- */

@@ -54,14 +54,34 @@ static void read_good(const char *text, struct trace *t)
 }
 
 /* To be freed. */
-static char *print(const struct trace *t)
+static char *written(const struct setup *s, const struct deviations *d, enum tm_contract contract,
+		     const char *verdict)
 {
 	char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
-	ck_assert_int_eq(trace_write(out, &t->setup, &t->deviations, t->contract, t->verdict), 0);
+	ck_assert_int_eq(trace_write(out, s, d, contract, verdict), 0);
 	fclose(out);
 	return text;
+}
+
+static char *print(const struct trace *t)
+{
+	return written(&t->setup, &t->deviations, t->contract, t->verdict);
+}
+
+/* A text that is not a trace. */
+static void refused(const char *text, size_t len, unsigned line, const char *message)
+{
+	struct trace t;
+	struct input_error err;
+	ck_assert_int_eq(read_bytes(text, len, &t, &err), -EINVAL);
+	ck_assert_msg(err.line == line && strstr(err.message, message), "%s\nline %u: %s",
+		      len < 4096 ? text : "a long text", err.line, err.message);
+	for (const char *p = err.message; *p; p++)
+		ck_assert(isprint((unsigned char)*p));
+	ck_assert_ptr_null(t.setup.store);
+	ck_assert_uint_eq(t.deviations.n, 0);
 }
 
 static void assert_prints(const char *text, const char *want)
@@ -189,8 +209,8 @@ TESTS(knobs, ROWS_OF(stores))
 					values = stores[_i]->knobs[k].values;
 				}
 			while (name && *values) {
-				char value[64], *text = NULL;
-				size_t n = strcspn(values, " "), len;
+				char value[64];
+				size_t n = strcspn(values, " ");
 				snprintf(value, sizeof(value), "%.*s", (int)n, values);
 				values += n + (values[n] != '\0');
 				setup_init(&s, stores[_i]);
@@ -198,9 +218,7 @@ TESTS(knobs, ROWS_OF(stores))
 				ck_assert_int_eq(
 					workload_parse_client(&s.w, 1, "put k1 40", &expected), 0);
 				ck_assert_int_eq(setup_finish(&s), 0);
-				FILE *out = open_memstream(&text, &len);
-				ck_assert_int_eq(trace_write(out, &s, &none, TM_DUR, "lost"), 0);
-				fclose(out);
+				char *text = written(&s, &none, TM_DUR, "lost");
 				struct trace t;
 				read_good(text, &t);
 				ck_assert_mem_eq(t.setup.params.knob, s.params.knob,
@@ -269,22 +287,13 @@ TEST(verdicts)
 
 	read_good(plain, &t);
 	for (int i = 0; i < COUNT(cases); i++) {
-		char *text = NULL;
-		size_t len;
-		FILE *out = open_memstream(&text, &len);
-		ck_assert_int_eq(
-			trace_write(out, &t.setup, &t.deviations, TM_DUR, cases[i].verdict), 0);
-		fclose(out);
+		char *text = written(&t.setup, &t.deviations, TM_DUR, cases[i].verdict);
 		ck_assert_str_eq(strstr(text, "broken"), cases[i].line);
 		free(text);
 	}
 	memset(longer, 'x', sizeof(longer));
 	longer[sizeof(longer) - 1] = '\0';
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-	ck_assert_int_eq(trace_write(out, &t.setup, &t.deviations, TM_DUR, longer), 0);
-	fclose(out);
+	char *text = written(&t.setup, &t.deviations, TM_DUR, longer);
 	trace_free(&t);
 	read_good(text, &t);
 	ck_assert_uint_eq(strlen(t.verdict), TRACE_VERDICT_SIZE - 1);
@@ -469,16 +478,7 @@ static const struct {
 
 TESTS(bad_traces, ROWS_OF(bad))
 {
-	struct trace t;
-	struct input_error err;
-
-	ck_assert_int_eq(read_bytes(bad[_i].text, strlen(bad[_i].text), &t, &err), -EINVAL);
-	ck_assert_msg(err.line == bad[_i].line && strstr(err.message, bad[_i].message),
-		      "%s\nline %u: %s", bad[_i].text, err.line, err.message);
-	for (const char *p = err.message; *p; p++)
-		ck_assert(isprint((unsigned char)*p));
-	ck_assert_ptr_null(t.setup.store);
-	ck_assert_uint_eq(t.deviations.n, 0);
+	refused(bad[_i].text, strlen(bad[_i].text), bad[_i].line, bad[_i].message);
 }
 
 TEST(nul_bytes)
@@ -486,14 +486,22 @@ TEST(nul_bytes)
 	static const char inside[] = HEAD "client 1: get k\0"
 					  "1\n",
 			  first[] = "tidemark-trace 1\0\n";
+
+	refused(inside, sizeof(inside) - 1, 3, "a NUL byte at column 16; expected text");
+	refused(first, sizeof(first) - 1, 1, "");
+}
+
+/* `len` bytes are a trace up to a limit, and refused beyond. */
+static void up_to(const char *text, size_t len, bool good, unsigned line, const char *message)
+{
 	struct trace t;
 	struct input_error err;
-
-	ck_assert_int_eq(read_bytes(inside, sizeof(inside) - 1, &t, &err), -EINVAL);
-	ck_assert_uint_eq(err.line, 3);
-	ck_assert_ptr_nonnull(strstr(err.message, "a NUL byte at column 16; expected text"));
-	ck_assert_int_eq(read_bytes(first, sizeof(first) - 1, &t, &err), -EINVAL);
-	ck_assert_uint_eq(err.line, 1);
+	if (!good) {
+		refused(text, len, line, message);
+		return;
+	}
+	ck_assert_int_eq(read_bytes(text, len, &t, &err), 0);
+	trace_free(&t);
 }
 
 /* Long lines, and long files of short lines, up to what is allowed and beyond. */
@@ -503,79 +511,51 @@ TEST(long_lines)
 	       head = strlen(HEAD);
 	static const size_t more[] = {0, 1, 1000000 - TRACE_LINE_MAX, (3u << 20) - TRACE_LINE_MAX};
 	char *text = malloc(room);
-	struct trace t;
-	struct input_error err;
 
 	for (int i = 0; i < COUNT(more); i++) {
 		memset(text, '#', room);
 		memcpy(text, HEAD, head);
 		text[head + limit + more[i]] = '\n';
 		memcpy(text + head + limit + more[i] + 1, BODY BROKEN, tail);
-		int rc = read_bytes(text, head + limit + more[i] + 1 + tail, &t, &err);
-		ck_assert_int_eq(rc, more[i] ? -EINVAL : 0);
-		if (!rc)
-			trace_free(&t);
-		else
-			ck_assert_str_eq(err.message, "a line of more than 262144 bytes");
-		ck_assert_uint_eq(err.line, rc ? 3 : 0);
+		up_to(text, head + limit + more[i] + 1 + tail, !more[i], 3,
+		      "a line of more than 262144 bytes");
 	}
 	for (size_t len = TRACE_FILE_MAX; len <= TRACE_FILE_MAX + 1; len++) {
 		memset(text, '\n', room);
 		memcpy(text, HEAD BODY BROKEN, head + tail);
-		int rc = read_bytes(text, len, &t, &err);
-		ck_assert_int_eq(rc, len > TRACE_FILE_MAX ? -EINVAL : 0);
-		if (!rc)
-			trace_free(&t);
-		else
-			ck_assert_str_eq(err.message, "more than 1048576 bytes; expected a trace");
-		ck_assert_uint_eq(err.line, 0);
+		up_to(text, len, len == TRACE_FILE_MAX, 0,
+		      "more than 1048576 bytes; expected a trace");
 	}
 	free(text);
 }
 
-static void assert_too_large(const char *line, int times, unsigned at, const char *message)
+/* Between this beginning and this end a line is repeated: too often. */
+static const struct {
+	const char *begins, *repeated, *ends;
+	int times;
+	unsigned line;
+	const char *message;
+} too_large[] = {
+	{"tidemark-trace 1\nstore efactory\nclient 1: get k1", ", get k1", "\nbroken none\n",
+	 HISTORY_OPS, 3, "expected at most 4096 operations of all clients together"},
+	{"tidemark-trace 1\nstore efactory\nclient 1: get k1", ", get k1", "\nbroken none\n",
+	 HISTORY_OPS - 1, 3, "4120 operations, those of loading and of reading back included"},
+	{HEAD BODY, "deviate c1 c1.put1 before store %d: delay 2us\n", BROKEN, TRACE_DEVIATIONS + 1,
+	 6 + TRACE_DEVIATIONS, "more than 4096 deviations"},
+};
+
+TESTS(too_many_of_something, ROWS_OF(too_large))
 {
 	char *text = NULL;
 	size_t len;
-	struct trace t;
-	struct input_error err;
 	FILE *out = open_memstream(&text, &len);
 
-	fputs("tidemark-trace 1\nstore efactory\nclient 1: get k1", out);
-	for (int i = 0; i < times; i++)
-		fputs(line, out);
-	fputs("\nbroken none\n", out);
+	fputs(too_large[_i].begins, out);
+	for (int i = 0; i < too_large[_i].times; i++)
+		fprintf(out, too_large[_i].repeated, i);
+	fputs(too_large[_i].ends, out);
 	fclose(out);
-	ck_assert_int_eq(read_bytes(text, len, &t, &err), -EINVAL);
-	ck_assert_msg(err.line == at && strstr(err.message, message), "line %u: %s", err.line,
-		      err.message);
-	free(text);
-}
-
-TEST(too_large)
-{
-	assert_too_large(", get k1", HISTORY_OPS, 3,
-			 "expected at most 4096 operations of all clients together");
-	assert_too_large(", get k1", HISTORY_OPS - 1, 3,
-			 "4120 operations, those of loading and of reading back included");
-}
-
-TEST(too_many_deviations)
-{
-	char *text = NULL;
-	size_t len;
-	struct trace t;
-	struct input_error err;
-	FILE *out = open_memstream(&text, &len);
-
-	fputs(HEAD BODY, out);
-	for (int i = 0; i <= TRACE_DEVIATIONS; i++)
-		fprintf(out, "deviate c1 c1.put1 before store %d: delay 2us\n", i);
-	fputs(BROKEN, out);
-	fclose(out);
-	ck_assert_int_eq(read_bytes(text, len, &t, &err), -EINVAL);
-	ck_assert_uint_eq(err.line, 6 + TRACE_DEVIATIONS);
-	ck_assert_str_eq(err.message, "more than 4096 deviations");
+	refused(text, len, too_large[_i].line, too_large[_i].message);
 	free(text);
 }
 

@@ -17,20 +17,17 @@
 
 static int clean_fails(void *client)
 {
-	(void)client;
 	return -EIO;
 }
 
 static int clean_is_busy(void *client)
 {
-	(void)client;
 	return -EALREADY;
 }
 
 /* A store that does not wait for a reply may return other bytes in its place. */
 static int clean_is_wrong(void *client)
 {
-	(void)client;
 	return 5;
 }
 

@@ -506,9 +506,8 @@ static const struct row {
 	{"torn, mhp", "line_torn=prefix domain=mhp", "s:a1=1 s:a0=1", "a0 a1", "11"},
 	{"torn, no ddio, drained", "line_torn=prefix ddio=off", "n:a0=72 w", "a0 a1", "77"},
 };
-#define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-TESTS(allowed_images, (int)ROWS)
+TESTS(allowed_images, ROWS_OF(rows))
 {
 	const struct row *row = &rows[_i];
 	const struct hardware hw = hardware(row->config);
@@ -559,9 +558,8 @@ static const struct recovery {
 	{"any words, decided", "line_torn=any", "n:a0=73", 9, "t:a0", "a0 a1 a2", "070", 0},
 	{"a line that was durable", "", "s:a0=1 p:a0", 0, "s:a0=2", "a0", "1 2", 1},
 };
-#define RECOVERIES (sizeof(recoveries) / sizeof(recoveries[0]))
 
-TESTS(crash_in_recovery, (int)RECOVERIES)
+TESTS(crash_in_recovery, ROWS_OF(recoveries))
 {
 	const struct recovery *row = &recoveries[_i];
 	const struct hardware hw = hardware(row->config);
@@ -644,7 +642,7 @@ static struct hardware random_hardware(uint64_t *state)
 					      "ddio=off",   "line_torn=prefix",
 					      "domain=mhp", "domain=mhp ddio=off iio_in_mhp=off",
 					      "domain=wsp"};
-	return hardware(configs[pick(state, sizeof(configs) / sizeof(configs[0]))]);
+	return hardware(configs[pick(state, ROWS_OF(configs))]);
 }
 
 /* All bytes that a machine can ever see: its image, what is durable, what is in flight. */
@@ -659,15 +657,15 @@ static unsigned snapshot(const struct pmem *pm, uint8_t *out)
 	return (unsigned)(out - start);
 }
 
+/* Nor does a machine leave anything with those before it, whose lines are in flight. */
 TEST(end_undoes_everything)
 {
-	static uint8_t before[MACHINES][65536], after[65536];
-	uint64_t state = 42;
+	static uint8_t before[MACHINES][MACHINES][16384], after[16384];
+	uint64_t state = 42, hash[MACHINES];
 	uint8_t image[POOL];
 	for (unsigned round = 0; round < 400; round++) {
 		char text[300];
 		struct walk walk;
-		unsigned size[MACHINES];
 		struct hardware hw = random_hardware(&state);
 		for (unsigned i = 0; i < POOL; i++)
 			image[i] = (uint8_t)(random_next(&state) % 5);
@@ -675,50 +673,25 @@ TEST(end_undoes_everything)
 		for (unsigned i = 0; i < MACHINES; i++)
 			ck_assert_mem_eq(pmem_base(machine[i]), image, POOL);
 		for (unsigned i = 0; i < MACHINES; i++) {
-			for (unsigned m = i; m < MACHINES; m++)
-				size[m] = snapshot(machine[m], before[m] + (size_t)i * 16384);
+			for (unsigned m = 0; m < MACHINES; m++)
+				snapshot(machine[m], before[i][m]);
 			walk_start(&walk);
 			walk.line = (int)pick(&state, 3);
 			random_script(&state, text, sizeof(text), 12, LINES);
 			run_script(i, &hw, text, &walk);
+			hash[i] = pmem_images_hash(machine[i]);
 			uint64_t off;
 			ck_assert_msg(pmem_all_seen(machine[i], &off), "%s", text);
 		}
 		for (unsigned i = MACHINES; i--;) {
 			pmem_end(machine[i]);
-			for (unsigned m = i; m < MACHINES; m++) {
-				size[m] = snapshot(machine[m], after);
-				ck_assert_uint_eq(pmem_dirty(machine[m]), 0);
-				ck_assert_mem_eq(after, before[m] + (size_t)i * 16384, size[m]);
+			for (unsigned m = 0; m < MACHINES; m++) {
+				unsigned size = snapshot(machine[m], after);
+				ck_assert_mem_eq(after, before[i][m], size);
+				ck_assert(m < i || !pmem_dirty(machine[m]));
+				ck_assert(m >= i || pmem_images_hash(machine[m]) == hash[m]);
 			}
 		}
-	}
-}
-
-/* A later machine leaves the machine before it as it was, lines in flight too. */
-TEST(recovery_leaves_no_trace)
-{
-	static uint8_t before[16384], after[16384];
-	uint64_t state = 43;
-	for (unsigned round = 0; round < 400; round++) {
-		char text[300];
-		struct walk walk;
-		struct hardware hw = random_hardware(&state);
-		walk_start(&walk);
-		random_script(&state, text, sizeof(text), 12, LINES);
-		run_script(0, &hw, text, &walk);
-		unsigned size = snapshot(machine[0], before);
-		uint64_t hash = pmem_images_hash(machine[0]);
-		for (unsigned again = 0; again < 3; again++) {
-			walk.line = (int)pick(&state, 3);
-			random_script(&state, text, sizeof(text), 12, LINES);
-			run_script(1, &hw, text, &walk);
-			pmem_end(machine[1]);
-			ck_assert_uint_eq(snapshot(machine[0], after), size);
-			ck_assert_mem_eq(after, before, size);
-			ck_assert_uint_eq(pmem_images_hash(machine[0]), hash);
-		}
-		pmem_end(machine[0]);
 	}
 }
 
@@ -753,7 +726,7 @@ TEST(equal_images_equal_hash)
 		{"s:a0=1 2s:b0=2 f:a 2f:b d 2d", "s:b0=2 p:b0 s:a0=1 p:a0"},
 		{"s:a0=1 s:b0=1 s:c0=1 E", "m:c0=11 s:b0=1 s:a0=1 p:a0 p:b0 p:c0"},
 	};
-	for (unsigned i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+	for (unsigned i = 0; i < ROWS_OF(same); i++)
 		ck_assert_msg(hash_after("", same[i][0]) == hash_after("", same[i][1]),
 			      "\"%s\" and \"%s\"", same[i][0], same[i][1]);
 	ck_assert_uint_eq(hash_after("domain=mhp", "s:a0=1"), hash_after("", "s:a0=1 p:a0"));
@@ -952,13 +925,12 @@ TEST(lazy_equals_eager)
 
 /* --- accesses --- */
 
-static void run_on_machine0(void (*fn)(void *), struct walk *walk)
+static void run_on_machine0(void (*fn)(void *), enum sim_end end)
 {
-	walk_start(walk);
-	sim_reset(sims[0], &walk->source);
+	sim_reset(sims[0], NULL);
 	pmem_begin(machine[0], sims[0], &hardware_default);
 	ck_assert_int_eq(sim_spawn(sims[0], HOST_SERVER, "", fn, pmem_base(machine[0])), 0);
-	ck_assert_int_eq(sim_run(sims[0]), SIM_IDLE);
+	ck_assert_int_eq(sim_run(sims[0]), end);
 }
 
 static void wide_stores(void *arg)
@@ -974,9 +946,8 @@ static void wide_stores(void *arg)
 
 TEST(only_words_are_atomic)
 {
-	struct walk walk;
 	struct pmem_version v;
-	run_on_machine0(wide_stores, &walk);
+	run_on_machine0(wide_stores, SIM_IDLE);
 	ck_assert_uint_eq(pmem_line_versions(machine[0], 0), 1);
 	ck_assert_uint_eq(pmem_line_versions(machine[0], 1), 1);
 	ck_assert_uint_eq(pmem_line_versions(machine[0], 2), 2);
@@ -996,8 +967,6 @@ TEST(only_words_are_atomic)
 /* A copy's second word is late; meanwhile another task looks. */
 static unsigned second_word_late(struct source *source, const struct choice_point *at, unsigned n)
 {
-	(void)source;
-	(void)n;
 	return at->kind == CHOICE_STEP && at->a == STEP_STORE && at->b == 2
 		       ? choice_delay_answer(CHOICE_STEP, 7)
 		       : 0;
@@ -1036,7 +1005,6 @@ static void copy_three(void *arg)
 static void look_at_three(void *arg)
 {
 	uint64_t *pm = (uint64_t *)(void *)pmem_base(machine[0]);
-	(void)arg;
 	sim_sleep(sims[0], 1000000);
 	__tsan_read_range(pm, sizeof(seen_words));
 	memcpy(seen_words, pm, sizeof(seen_words));
@@ -1085,8 +1053,7 @@ static void copies(void *arg)
 TEST(copies_copy)
 {
 	/* As libc does it, overlapping ranges included. */
-	struct walk walk;
-	run_on_machine0(copies, &walk);
+	run_on_machine0(copies, SIM_IDLE);
 	ck_assert_uint_eq(pmem_line_versions(machine[0], 0), 0);
 	ck_assert_uint_eq(pmem_line_versions(machine[0], 1), 0);
 	ck_assert_uint_eq(pmem_line_versions(machine[0], 2), 0);
@@ -1172,9 +1139,8 @@ static void unseen_store(void *arg)
 
 TEST(unseen_stores_are_found)
 {
-	struct walk walk;
 	uint64_t off = 0;
-	run_on_machine0(unseen_store, &walk);
+	run_on_machine0(unseen_store, SIM_IDLE);
 	ck_assert(!pmem_all_seen(machine[0], &off));
 	ck_assert_uint_eq(off, 77);
 	pmem_base(machine[0])[77] = 0;
@@ -1185,17 +1151,13 @@ TEST(unseen_stores_are_found)
 static void endless_reading(void *arg)
 {
 	uint64_t dram = 0;
-	(void)arg;
 	for (;;)
 		__tsan_read8(&dram);
 }
 
 TEST(endless_reading_ends)
 {
-	sim_reset(sims[0], NULL);
-	pmem_begin(machine[0], sims[0], &hardware_default);
-	ck_assert_int_eq(sim_spawn(sims[0], HOST_SERVER, "", endless_reading, NULL), 0);
-	ck_assert_int_eq(sim_run(sims[0]), SIM_BUDGET);
+	run_on_machine0(endless_reading, SIM_BUDGET);
 	pmem_end(machine[0]);
 }
 
@@ -1266,7 +1228,7 @@ TEST(answers_as_words)
 					    "version 1 of 2 only in words 1,3,",
 					    "version 0 of 2 only in words 1,3",
 					    "version 1 of 2 only in words 1,3 over version 1"};
-	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+	for (unsigned i = 0; i < ROWS_OF(wrong); i++)
 		ck_assert_msg(pmem_answer_parse(wrong[i]) == -1, "\"%s\"", wrong[i]);
 }
 
@@ -1286,7 +1248,7 @@ TEST(places_as_words)
 	ck_assert_str_eq(text, "log+0x2");
 	static const char *const wrong[] = {"",		"log",	  "log+2", "log+0x",
 					    "log+0x40", "lo+0x1", "+0x1",  "log+0x1 "};
-	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	for (unsigned i = 0; i < ROWS_OF(wrong); i++) {
 		uint64_t off;
 		ck_assert_msg(pmem_unname(regions, 2, wrong[i], &off) == -EINVAL, "\"%s\"",
 			      wrong[i]);

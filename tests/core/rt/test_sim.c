@@ -47,7 +47,6 @@ static void teardown(void)
 
 static void event_note(struct sim *s, void *arg)
 {
-	(void)s;
 	note("%s", (const char *)arg);
 }
 
@@ -59,6 +58,18 @@ static void task_note(void *arg)
 static void spawn(const char *name, void (*fn)(void *), void *arg)
 {
 	ck_assert_int_eq(sim_spawn(sim, HOST_SERVER, name, fn, arg), 0);
+}
+
+static void begin(struct source *source)
+{
+	notes[0] = '\0';
+	sim_reset(sim, source);
+}
+
+static void ends(enum sim_end end, const char *expected)
+{
+	ck_assert_int_eq(sim_run(sim), end);
+	ck_assert_str_eq(notes, expected);
 }
 
 static bool all_bytes(const void *memory, int byte, size_t len)
@@ -93,6 +104,17 @@ static unsigned plan_answer(struct source *source, const struct choice_point *at
 	return plan->answer;
 }
 
+/* One point, of this task or anybody (NULL), is answered so. */
+static struct plan plan_at(uint8_t kind, uint32_t a, uint32_t b, const char *who, unsigned answer)
+{
+	return (struct plan){.source.answer = plan_answer,
+			     .kind = kind,
+			     .a = a,
+			     .b = b,
+			     .who = who,
+			     .answer = answer};
+}
+
 /* --- events --- */
 
 TEST(events_in_order)
@@ -102,8 +124,7 @@ TEST(events_in_order)
 	sim_at(sim, 20, event_note, "c");
 	sim_at(sim, 10, event_note, "d");
 	sim_at(sim, 0, event_note, "e");
-	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(notes, "e@0 b@10 d@10 c@20 a@30 ");
+	ends(SIM_IDLE, "e@0 b@10 d@10 c@20 a@30 ");
 	ck_assert_uint_eq(sim_events(sim), 5);
 }
 
@@ -118,8 +139,7 @@ TEST(event_schedules_for_now)
 	/* What an event schedules for this very moment runs after all that was there before. */
 	sim_at(sim, 5, event_again, "a");
 	sim_at(sim, 5, event_note, "b");
-	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(notes, "a@5 b@5 child@5 ");
+	ends(SIM_IDLE, "a@5 b@5 child@5 ");
 }
 
 struct tie {
@@ -173,14 +193,6 @@ static void sleeps(void *arg)
 	ck_assert_uint_eq(rt_now(), sim_now(sim));
 }
 
-TEST(sleeping)
-{
-	spawn("", sleeps, "a");
-	spawn("", sleeps, "b");
-	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(notes, "a1@0 b1@0 a2@100 b2@150 b3@160 a3@200 ");
-}
-
 static void event_outside(struct sim *s, void *arg)
 {
 	event_note(s, arg);
@@ -193,7 +205,6 @@ static void event_outside(struct sim *s, void *arg)
 
 static void stepper(void *arg)
 {
-	(void)arg;
 	sim_at(sim, 10, event_outside, "event");
 	sim_step(sim, STEP_STORE, 9);
 	note("before");
@@ -208,29 +219,12 @@ static void stepper(void *arg)
 	note("end");
 }
 
-TEST(steps_run_due_events_only)
-{
-	/* Events run inside a step; another task does not, without a deviation. */
-	spawn("s", stepper, NULL);
-	spawn("", task_note, "other");
-	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(notes, "before@9 event@11 after@11 end@2011 other@2011 ");
-}
-
 static void yields(void *arg)
 {
 	for (unsigned i = 0; i < 3; i++) {
 		note("%s", (const char *)arg);
 		rt_yield();
 	}
-}
-
-TEST(yielding)
-{
-	spawn("", yields, "a");
-	spawn("", yields, "b");
-	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(notes, "a@0 b@0 a@200 b@200 a@400 b@400 ");
 }
 
 static int key, other_key;
@@ -249,7 +243,6 @@ static void wait_for_key(void)
 
 static void waiter(void *arg)
 {
-	(void)arg;
 	sim_at(sim, 50, wake, &key);
 	sim_at(sim, 20, wake, &other_key);
 	wait_for_key();
@@ -266,17 +259,8 @@ static void waiter(void *arg)
 	note("short");
 }
 
-TEST(idle_and_wake)
-{
-	spawn("", waiter, NULL);
-	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(notes,
-			 "woken@50 slept@20050 poll@30050 poll@50050 poll@90050 short@100051 ");
-}
-
 static void sleeper(void *arg)
 {
-	(void)arg;
 	sim_idle_on(sim, &key);
 	sim_at(sim, 10, wake, &key);
 	rt_sleep(500); /* a completion does not end a sleep */
@@ -293,13 +277,6 @@ static void sleeper(void *arg)
 	note("either");
 }
 
-TEST(wake_when_not_waiting)
-{
-	spawn("", sleeper, NULL);
-	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(notes, "slept@500 soon@700 either@707 ");
-}
-
 TEST(spawn_limit)
 {
 	for (unsigned round = 0; round < 3; round++) {
@@ -311,15 +288,13 @@ TEST(spawn_limit)
 		ck_assert_uint_eq(n, SIM_TASKS);
 		ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 		ck_assert_uint_eq(strlen(notes), 3 * SIM_TASKS);
-		notes[0] = '\0';
-		sim_reset(sim, NULL);
+		begin(NULL);
 		ck_assert_uint_eq(sim_now(sim), 0);
 	}
 }
 
 static void names(void *arg)
 {
-	(void)arg;
 	note("%s host %u", sim_actor(sim)->name, sim_host(sim));
 }
 
@@ -333,9 +308,7 @@ TEST(spawn_names)
 {
 	ck_assert_int_eq(sim_spawn(sim, HOST_SERVER, NULL, spawns, NULL), 0);
 	ck_assert_int_eq(sim_spawn(sim, 3, "", spawns, NULL), 0);
-	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(notes,
-			 "server host 0@0 c3 host 3@0 server/child host 0@0 c3/child host 3@0 ");
+	ends(SIM_IDLE, "server host 0@0 c3 host 3@0 server/child host 0@0 c3/child host 3@0 ");
 }
 
 static int accept_sum(void *arg, const void *req, size_t req_len, void *rsp, size_t rsp_len)
@@ -349,7 +322,6 @@ static int accept_sum(void *arg, const void *req, size_t req_len, void *rsp, siz
 static void connects(void *arg)
 {
 	int req = 4, rsp = 0, add = 5;
-	(void)arg;
 	ck_assert_int_eq(rt_connect(&req, sizeof(req), &rsp, sizeof(rsp)), -ECONNREFUSED);
 	ck_assert_int_eq(rt_listen(accept_sum, &add), 0);
 	ck_assert_int_eq(rt_listen(accept_sum, &add), -EADDRINUSE);
@@ -380,7 +352,6 @@ static void stop_event(struct sim *s, void *arg)
 
 static void stopped_in_step(void *arg)
 {
-	(void)arg;
 	sim_at(sim, 10, stop_event, "stop");
 	sim_at(sim, 10, event_note, "after stop");
 	sim_step(sim, STEP_STORE, 20);
@@ -393,15 +364,12 @@ TEST(stop_in_step_and_continue)
 {
 	spawn("", stopped_in_step, NULL);
 	spawn("", task_note, "other");
-	ck_assert_int_eq(sim_run(sim), SIM_DONE);
-	ck_assert_str_eq(notes, "stop@20 ");
-	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(notes, "stop@20 after stop@20 goes on@20 other@20 slept@25 ");
+	ends(SIM_DONE, "stop@20 ");
+	ends(SIM_IDLE, "stop@20 after stop@20 goes on@20 other@20 slept@25 ");
 }
 
 static void stops(void *arg)
 {
-	(void)arg;
 	sim_stop(sim, SIM_DONE);
 	note("own code");
 	rt_yield();
@@ -414,16 +382,13 @@ TEST(stop_by_task_and_continue)
 {
 	spawn("", stops, NULL);
 	spawn("", task_note, "other");
-	ck_assert_int_eq(sim_run(sim), SIM_DONE);
-	ck_assert_str_eq(notes, "own code@0 ");
-	ck_assert_int_eq(sim_run(sim), SIM_POWER);
-	ck_assert_str_eq(notes, "own code@0 other@0 yielded@200 ");
+	ends(SIM_DONE, "own code@0 ");
+	ends(SIM_POWER, "own code@0 other@0 yielded@200 ");
 	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 }
 
 static void abandons(void *arg)
 {
-	(void)arg;
 	note("a");
 	sim_abandon(sim, SIM_DONE);
 }
@@ -433,27 +398,23 @@ TEST(abandon)
 	spawn("", abandons, NULL);
 	spawn("", task_note, "other");
 	ck_assert_int_eq(sim_run(sim), SIM_DONE);
-	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(notes, "a@0 other@0 ");
+	ends(SIM_IDLE, "a@0 other@0 ");
 }
 
 static void endless_steps(void *arg)
 {
-	(void)arg;
 	for (;;)
 		sim_step(sim, STEP_LOAD, 0);
 }
 
 static void endless_yields(void *arg)
 {
-	(void)arg;
 	for (;;)
 		rt_yield();
 }
 
 static void endless_burning(void *arg)
 {
-	(void)arg;
 	for (;;)
 		sim_spend_step(sim);
 }
@@ -480,8 +441,7 @@ TEST(step_budget)
 	}
 	sim_reset(sim, NULL);
 	spawn("", yields, "y");
-	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(notes, "y@0 y@200 y@400 ");
+	ends(SIM_IDLE, "y@0 y@200 y@400 ");
 }
 
 /* --- faults --- */
@@ -532,8 +492,7 @@ TEST(faults_end_the_run)
 		spawn("", task_note, "first");
 		spawn("", crashes, &kind);
 		spawn("", task_note, "never");
-		ck_assert_int_eq(sim_run(sim), SIM_FAULT);
-		ck_assert_str_eq(notes, "first@0 crash@0 ");
+		ends(SIM_FAULT, "first@0 crash@0 ");
 		ck_assert_str_eq(sim_fault(sim, &pc), fault_text[kind]);
 		ck_assert_uint_ne(pc, 0);
 		ck_assert_ptr_null(sim_current());
@@ -541,8 +500,7 @@ TEST(faults_end_the_run)
 		ck_assert_str_eq(sim_fault(sim, NULL), "");
 		notes[0] = '\0';
 		spawn("", yields, "y");
-		ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-		ck_assert_str_eq(notes, "y@0 y@200 y@400 ");
+		ends(SIM_IDLE, "y@0 y@200 y@400 ");
 		sim_reset(sim, NULL);
 	}
 }
@@ -559,17 +517,11 @@ static void two_steps(void *arg)
 
 TEST(hold_a_step)
 {
-	struct plan plan = {.source.answer = plan_answer,
-			    .kind = CHOICE_STEP,
-			    .a = STEP_STORE,
-			    .b = 2,
-			    .who = "server/a"};
+	struct plan plan;
 	for (unsigned k = 1; k < DELAY_FOREVER; k++) {
 		char expected[100];
-		plan.answer = k;
-		plan.asked = 0;
-		notes[0] = '\0';
-		sim_reset(sim, &plan.source);
+		plan = plan_at(CHOICE_STEP, STEP_STORE, 2, "server/a", k);
+		begin(&plan.source);
 		spawn("a", two_steps, "a");
 		spawn("b", two_steps, "b");
 		ck_assert_int_eq(sim_run(sim), SIM_IDLE);
@@ -583,44 +535,31 @@ TEST(hold_a_step)
 
 static void death(void *arg, unsigned host, unsigned how)
 {
-	(void)arg;
 	ck_assert_uint_eq(how, DELAY_FOREVER);
 	note("death of %u", host);
 }
 
 TEST(hold_for_ever)
 {
-	struct plan plan = {.source.answer = plan_answer,
-			    .kind = CHOICE_STEP,
-			    .a = STEP_STORE,
-			    .b = 2,
-			    .who = "c2/a",
-			    .answer = DELAY_FOREVER};
+	struct plan plan = plan_at(CHOICE_STEP, STEP_STORE, 2, "c2/a", DELAY_FOREVER);
 	sim_reset(sim, &plan.source);
 	sim_set_death(sim, death, NULL);
 	ck_assert_int_eq(sim_spawn(sim, 2, "a", two_steps, "a"), 0);
 	spawn("b", yields, "b");
-	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(notes, "a1@2 death of 2@4 b@4 b@204 b@404 ");
+	ends(SIM_IDLE, "a1@2 death of 2@4 b@4 b@204 b@404 ");
 }
 
 /* A dead host's other tasks stop too: those that sleep and those that were ready. Other hosts go
  * on. */
 TEST(death_of_all_tasks)
 {
-	struct plan plan = {.source.answer = plan_answer,
-			    .kind = CHOICE_STEP,
-			    .a = STEP_STORE,
-			    .b = 2,
-			    .who = "c2/a",
-			    .answer = DELAY_FOREVER};
+	struct plan plan = plan_at(CHOICE_STEP, STEP_STORE, 2, "c2/a", DELAY_FOREVER);
 	sim_reset(sim, &plan.source);
 	ck_assert_int_eq(sim_spawn(sim, 2, "sleeper", yields, "z"), 0);
 	ck_assert_int_eq(sim_spawn(sim, 2, "a", two_steps, "a"), 0);
 	ck_assert_int_eq(sim_spawn(sim, 2, "ready", yields, "r"), 0);
 	ck_assert_int_eq(sim_spawn(sim, 1, "b", yields, "b"), 0);
-	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(notes, "z@0 a1@2 b@4 b@204 b@404 ");
+	ends(SIM_IDLE, "z@0 a1@2 b@4 b@204 b@404 ");
 }
 
 /* The server does not die in the middle of a run: its power fails. */
@@ -628,7 +567,6 @@ static unsigned step_answers[2];
 
 static unsigned count_answers(struct source *source, const struct choice_point *at, unsigned n)
 {
-	(void)source;
 	step_answers[!strcmp(at->who->name, "server")] = n;
 	return 0;
 }
@@ -665,13 +603,11 @@ static unsigned observed, committed;
 
 static void count_commit(void *arg)
 {
-	(void)arg;
 	committed++;
 }
 
 static void observe(void *arg, const struct choice_point *at)
 {
-	(void)arg;
 	ck_assert_uint_eq(at->kind, CHOICE_CRASH);
 	ck_assert_ptr_eq(at->who, self);
 	ck_assert_uint_gt(committed, 0);
@@ -681,7 +617,6 @@ static void observe(void *arg, const struct choice_point *at)
 
 static void fences(void *arg)
 {
-	(void)arg;
 	self = sim_actor(sim);
 	for (unsigned i = 0; i < 3; i++) {
 		if (sim_power_fails_here(sim, CRASH_BEFORE_FENCE))
@@ -694,29 +629,21 @@ static void fences(void *arg)
 
 TEST(power_fails_in_a_task)
 {
-	struct plan plan = {.source.answer = plan_answer,
-			    .kind = CHOICE_CRASH,
-			    .a = CRASH_BEFORE_FENCE,
-			    .b = 2,
-			    .answer = 1};
+	struct plan plan = plan_at(CHOICE_CRASH, CRASH_BEFORE_FENCE, 2, NULL, 1);
 	for (unsigned i = 0; i < 2; i++) {
-		sim_reset(sim, &plan.source);
-		notes[0] = '\0';
+		begin(&plan.source);
 		sim_set_observer(sim, observe, NULL);
 		sim_set_commit(sim, count_commit, NULL);
 		spawn("", fences, NULL);
 		spawn("", task_note, "never");
-		ck_assert_int_eq(sim_run(sim), SIM_POWER);
-		ck_assert_str_eq(notes, "observed 1.1@0 fence@0 ");
+		ends(SIM_POWER, "observed 1.1@0 fence@0 ");
 	}
-	sim_reset(sim, NULL);
-	notes[0] = '\0';
+	begin(NULL);
 	sim_set_observer(sim, observe, NULL);
 	sim_set_commit(sim, count_commit, NULL);
 	spawn("", fences, NULL);
-	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(notes, "observed 1.1@0 fence@0 observed 1.2@0 fence@0 observed 1.3@0 "
-				"fence@0 observed 1.1@0 ");
+	ends(SIM_IDLE, "observed 1.1@0 fence@0 observed 1.2@0 fence@0 observed 1.3@0 "
+		       "fence@0 observed 1.1@0 ");
 }
 
 static void lands(struct sim *s, void *arg)
@@ -735,7 +662,6 @@ static void lands(struct sim *s, void *arg)
 
 static void step_once(void *arg)
 {
-	(void)arg;
 	sim_step(sim, STEP_STORE, 100);
 	note("never");
 }
@@ -743,21 +669,15 @@ static void step_once(void *arg)
 TEST(power_fails_in_an_event)
 {
 	static unsigned first = 1, second = 2;
-	struct plan plan = {.source.answer = plan_answer,
-			    .kind = CHOICE_CRASH,
-			    .a = CRASH_BEFORE_LAND,
-			    .b = 2,
-			    .answer = 1};
+	struct plan plan = plan_at(CHOICE_CRASH, CRASH_BEFORE_LAND, 2, NULL, 1);
 	for (int with_task = 0; with_task < 2; with_task++) {
-		notes[0] = '\0';
-		sim_reset(sim, &plan.source);
+		begin(&plan.source);
 		sim_at(sim, 100, lands, &first);
 		sim_at(sim, 100, lands, &second);
 		sim_at(sim, 100, event_note, "never");
 		if (with_task)
 			spawn("", step_once, NULL);
-		ck_assert_int_eq(sim_run(sim), SIM_POWER);
-		ck_assert_str_eq(notes, "lands@100 fails@100 ");
+		ends(SIM_POWER, "lands@100 fails@100 ");
 	}
 }
 
@@ -820,8 +740,7 @@ TEST(nested)
 				      .memory = notes};
 		/* Once on the outermost stack, so that its scheduler has been elsewhere. */
 		ck_assert_int_eq(sim_run(inner.sim), SIM_IDLE);
-		notes[0] = '\0';
-		sim_reset(sim, NULL);
+		begin(NULL);
 		sim_set_memory(sim, sim);
 		spawn("", outer_task, &inner);
 		sim_at(sim, 20, run_inner, &inner); /* and on the scheduler's */
@@ -839,13 +758,11 @@ TEST(nested)
 
 static void observe_with_inner(void *arg, const struct choice_point *at)
 {
-	(void)at;
 	run_inner(sim, arg);
 }
 
 static void one_fence(void *arg)
 {
-	(void)arg;
 	ck_assert(!sim_power_fails_here(sim, CRASH_BEFORE_FENCE));
 	note("outer");
 }
@@ -856,8 +773,7 @@ TEST(nested_in_observer)
 	sim_set_memory(sim, sim);
 	sim_set_observer(sim, observe_with_inner, &inner);
 	spawn("", one_fence, NULL);
-	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(notes, "inner@10 inner@10 inner@10 outer@0 ");
+	ends(SIM_IDLE, "inner@10 inner@10 inner@10 outer@0 ");
 	sim_free(inner.sim);
 }
 
@@ -963,7 +879,6 @@ TEST(mixing)
 
 static void bad_task(void *arg)
 {
-	(void)arg;
 	bad_write();
 }
 
@@ -1059,7 +974,6 @@ static void zero_then_fill(unsigned char *memory, size_t bytes)
 
 static void allocates(void *arg)
 {
-	(void)arg;
 	unsigned char *a = sim_malloc(100), *b = sim_malloc(100);
 	zero_then_fill(a, 100);
 	zero_then_fill(b, 100);
@@ -1098,21 +1012,13 @@ static void allocates(void *arg)
 	note("done");
 }
 
-TEST(libc_memory)
-{
-	spawn("", allocates, NULL);
-	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(notes, "done@0 ");
-}
-
 static void allocates_too_much(void *arg)
 {
 	/* What recovery takes from a torn image as a length. */
 	static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 8, SIZE_MAX / 2, (size_t)1 << 62,
 				       (size_t)1 << 40};
 	void *aligned;
-	(void)arg;
-	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (unsigned i = 0; i < ROWS_OF(sizes); i++) {
 		void *small = sim_malloc(8);
 		ck_assert_ptr_null(sim_malloc(sizes[i]));
 		ck_assert_ptr_null(sim_calloc(sizes[i], 1));
@@ -1126,7 +1032,6 @@ static void allocates_too_much(void *arg)
 
 static void frees_and_leaves(void *arg)
 {
-	(void)arg;
 	for (unsigned i = 0; i < 20; i++)
 		sim_free_memory(sim_malloc(100));
 	char *a = sim_malloc(200), *b = sim_malloc(200);
@@ -1137,7 +1042,6 @@ static void frees_and_leaves(void *arg)
 static void allocates_apart(void *arg)
 {
 	char *block[10];
-	(void)arg;
 	for (int i = 0; i < 10; i++) {
 		block[i] = sim_malloc(i % 2 ? 200 : 100);
 		memset(block[i], i, i % 2 ? 200 : 100);
@@ -1159,11 +1063,31 @@ TEST(reset_forgets_freed_memory)
 	}
 }
 
-TEST(libc_memory_too_much)
+/* --- what tasks do, one or two, to the end --- */
+
+static const struct {
+	void (*first)(void *);
+	const char *arg;
+	void (*second)(void *);
+	const char *second_arg, *notes;
+} together[] = {
+	{sleeps, "a", sleeps, "b", "a1@0 b1@0 a2@100 b2@150 b3@160 a3@200 "},
+	/* Events run inside a step; another task does not, without a deviation. */
+	{stepper, "", task_note, "other", "before@9 event@11 after@11 end@2011 other@2011 "},
+	{yields, "a", yields, "b", "a@0 b@0 a@200 b@200 a@400 b@400 "},
+	{waiter, "", NULL, NULL,
+	 "woken@50 slept@20050 poll@30050 poll@50050 poll@90050 short@100051 "},
+	{sleeper, "", NULL, NULL, "slept@500 soon@700 either@707 "},
+	{allocates, "", NULL, NULL, "done@0 "},
+	{allocates_too_much, "", NULL, NULL, "done@0 "},
+};
+
+TESTS(tasks, ROWS_OF(together))
 {
-	spawn("", allocates_too_much, NULL);
-	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
-	ck_assert_str_eq(notes, "done@0 ");
+	spawn("s", together[_i].first, (void *)together[_i].arg);
+	if (together[_i].second)
+		spawn("", together[_i].second, (void *)together[_i].second_arg);
+	ends(SIM_IDLE, together[_i].notes);
 }
 
 /* --- a name of the state --- */
@@ -1290,8 +1214,6 @@ TEST(keys_of_choice_points)
 static void tracer(void *arg, const struct sim *s, const struct actor *who, uintptr_t pc,
 		   const struct traced *about, const char *text)
 {
-	(void)about;
-	(void)s;
 	snprintf(arg, 100, "%s %u %s", who->name, (unsigned)pc, text);
 }
 
