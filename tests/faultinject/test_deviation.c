@@ -9,11 +9,9 @@
 #include "faultinject/deviation.h"
 #include "tests/suite.h"
 
-#define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
-
 static const struct tm_region region[] = {
 	{"table", 0, 0x100}, {"log", 0x100, 0x1000}, {"log2", 0x1100, 0x40}};
-static const struct deviation_names names = {region, COUNT(region)};
+static const struct deviation_names names = {region, ROWS_OF(region)};
 
 static bool same(const struct deviation *a, const struct deviation *b)
 {
@@ -80,8 +78,8 @@ static const uint32_t numbers[] = {0,
  */
 static void sweep(enum choice_kind kind, int64_t a, bool b, bool c, unsigned answers)
 {
-	unsigned whose = (unsigned)COUNT(who) + 1, all = whose * (unsigned)COUNT(labels),
-		 n = (unsigned)COUNT(numbers);
+	unsigned whose = (unsigned)ROWS_OF(who) + 1, all = whose * (unsigned)ROWS_OF(labels),
+		 n = (unsigned)ROWS_OF(numbers);
 
 	for (unsigned i = 0; i < all * n; i++) {
 		struct actor actor;
@@ -268,7 +266,7 @@ static const char *const good[] = {
 	"line pm+0x1140: version 0 of 1",
 };
 
-TESTS(good_words, COUNT(good))
+TESTS(good_words, ROWS_OF(good))
 {
 	struct deviation d;
 	char words[DEVIATION_TEXT];
@@ -292,7 +290,7 @@ static const struct {
 	 "c1/qp1 c1.put1 message 2 packet 1 try 1: delay and switch"},
 };
 
-TESTS(older_words, COUNT(older))
+TESTS(older_words, ROWS_OF(older))
 {
 	struct deviation d;
 	char words[DEVIATION_TEXT];
@@ -305,7 +303,7 @@ TESTS(older_words, COUNT(older))
 }
 
 /* A prefix of good words, or good words with a byte too many, means nothing. */
-TESTS(damaged_words, COUNT(good))
+TESTS(damaged_words, ROWS_OF(good))
 {
 	struct deviation d;
 	const char *expected;
@@ -408,7 +406,7 @@ static const struct {
 	{"line log+0x0: the newest", "version K of N"},
 };
 
-TESTS(bad_words, COUNT(bad))
+TESTS(bad_words, ROWS_OF(bad))
 {
 	struct deviation d;
 	const char *expected = "";

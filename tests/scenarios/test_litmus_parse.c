@@ -11,8 +11,6 @@
 #include "scenarios/litmus.h"
 #include "tests/suite.h"
 
-#define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
-
 static struct litmus_test test;
 static struct input_error error;
 
@@ -107,8 +105,8 @@ TEST(locations)
 		{"z", "A", 1, 320, false, 0, 0},
 	};
 	parse_good(everything);
-	ck_assert_uint_eq(test.locations, COUNT(want));
-	for (int i = 0; i < COUNT(want); i++) {
+	ck_assert_uint_eq(test.locations, ROWS_OF(want));
+	for (unsigned i = 0; i < ROWS_OF(want); i++) {
 		const struct litmus_location *l = &test.location[i];
 		ck_assert_str_eq(l->name, want[i].name);
 		ck_assert_str_eq(test.host[l->host], want[i].host);
@@ -276,8 +274,8 @@ TEST(conditions)
 					     "x", "a[3]",  "crash:x"};
 	char buf[64];
 	parse_good(everything);
-	ck_assert_uint_eq(test.observeds, COUNT(places));
-	for (int i = 0; i < COUNT(places); i++) {
+	ck_assert_uint_eq(test.observeds, ROWS_OF(places));
+	for (unsigned i = 0; i < ROWS_OF(places); i++) {
 		ck_assert_int_eq(litmus_place_print(&test, &test.observed[i], buf, sizeof(buf)),
 				 (int)strlen(places[i]));
 		ck_assert_str_eq(buf, places[i]);
@@ -321,7 +319,7 @@ static const struct {
 	{"x=2", 0},
 };
 
-TESTS(formula, COUNT(formulas))
+TESTS(formula, ROWS_OF(formulas))
 {
 	char text[300];
 	snprintf(text, sizeof(text),
@@ -353,7 +351,7 @@ TEST(places)
 	};
 	char text[300];
 	bool belongs[LITMUS_OBSERVED];
-	for (int i = 0; i < COUNT(cases); i++) {
+	for (unsigned i = 0; i < ROWS_OF(cases); i++) {
 		snprintf(text, sizeof(text), "litmus t { x@A } P0@A ; %s", cases[i].conditions);
 		parse_good(text);
 		ck_assert_uint_eq(test.observeds, strlen(cases[i].final));
@@ -529,7 +527,7 @@ static const struct {
 	{PROGRAM "observe x, exists true", 3, 12, "'exists'; expected a location"},
 };
 
-TESTS(wrong, COUNT(errors))
+TESTS(wrong, ROWS_OF(errors))
 {
 	int rc = parse(errors[_i].text);
 	ck_assert_msg(rc == -EINVAL, "accepted: %s", errors[_i].text);
@@ -581,7 +579,7 @@ static const struct {
 	{T "exists x=1", " /\\ P0:r0 = #", "", 127, "more than 256 atoms and operators"},
 };
 
-TESTS(limit, COUNT(limits))
+TESTS(limit, ROWS_OF(limits))
 {
 	unsigned n = limits[_i].limit;
 	int rc = parse_many(limits[_i].before, limits[_i].each, n, limits[_i].after);

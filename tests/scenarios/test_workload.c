@@ -14,8 +14,6 @@
 #include "scenarios/workload/workload.h"
 #include "tests/suite.h"
 
-#define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
-
 /* --- helpers --- */
 
 /* The text that a print function writes. To be freed. */
@@ -361,7 +359,7 @@ static const struct {
 	{0, "k\x01 8", "1 to 32 printable"},
 };
 
-TESTS(parse_refuses, COUNT(bad_text))
+TESTS(parse_refuses, ROWS_OF(bad_text))
 {
 	struct workload w = {0};
 	const char *expected = NULL;
@@ -496,7 +494,7 @@ static const struct {
 	{"ycsb-a:keys=2,keys=2", -EINVAL, "at most once"},
 };
 
-TESTS(named_refuses, COUNT(bad_name))
+TESTS(named_refuses, ROWS_OF(bad_name))
 {
 	struct workload w = {0};
 	const char *expected = NULL;
@@ -547,7 +545,7 @@ static const struct {
 } mix[] = {{"ycsb-a", 0.50}, {"ycsb-b", 0.95}, {"ycsb-c", 1}, {"ycsb-u", 0}};
 
 /* 5 seeds of 4096 draws: three standard deviations are 0.0105 at most. */
-TESTS(ycsb_proportions, COUNT(mix))
+TESTS(ycsb_proportions, ROWS_OF(mix))
 {
 	unsigned reads = 0, all = 0;
 
@@ -759,7 +757,7 @@ static const struct {
 	{"load ,, 8\n1 get k1\n", 1, "the key is missing"},
 };
 
-TESTS(ops_bad, COUNT(bad_ops))
+TESTS(ops_bad, ROWS_OF(bad_ops))
 {
 	struct workload w = {0};
 	struct input_error err;
@@ -789,7 +787,7 @@ TEST(ops_long_lines)
 	static const size_t size[] = {4096, 4097, 1 << 20};
 	char *text = malloc((1 << 20) + 2);
 
-	for (int i = 0; i < COUNT(size); i++)
+	for (unsigned i = 0; i < ROWS_OF(size); i++)
 		for (int comment = 0; comment < 2; comment++) {
 			struct workload w = {0};
 			struct input_error err;

@@ -14,8 +14,6 @@
 #include "tests/checker/explore/budget.h"
 #include "tests/suite.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
 static const struct claim_budget budget = {.seed = 1, .states = UINT64_MAX};
 
 static void read_good(struct claims *c, const char *text)
@@ -61,7 +59,7 @@ TEST(compiled_in)
 	};
 	struct claims c;
 	read_good(&c, NULL);
-	for (unsigned i = 0; i < COUNT(ids); i++)
+	for (unsigned i = 0; i < ROWS_OF(ids); i++)
 		ck_assert_msg(claim_find(&c, ids[i]) != NULL, "%s is missing", ids[i]);
 	/* A claim about several stores has its cases from their own files. */
 	const struct claim *p1 = claim_find(&c, "P1");
@@ -352,8 +350,8 @@ TEST(runs_lines)
 {
 	char text[2048] = "claim X\nsource s\nsays y\nopen z\n";
 	struct claims c;
-	unsigned line[COUNT(flips)], lines = 0;
-	for (unsigned i = 0; i < COUNT(flips); i++) {
+	unsigned line[ROWS_OF(flips)], lines = 0;
+	for (unsigned i = 0; i < ROWS_OF(flips); i++) {
 		if (!in_share((int)i))
 			continue;
 		/* Two campaigns each; `make test-all` has the time. */

@@ -20,8 +20,6 @@
 #include "scenarios/workload/zipf.h"
 #include "tests/suite.h"
 
-#define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
-
 /* --- the histogram --- */
 
 TEST(quantiles)
@@ -34,7 +32,7 @@ TEST(quantiles)
 	ck_assert_uint_eq(l->times, 100000);
 	ck_assert_uint_eq(l->max_ns, 100000);
 	static const unsigned asked[] = {1, 10, 500, 900, 990, 999, 1000};
-	for (int i = 0; i < COUNT(asked); i++) {
+	for (unsigned i = 0; i < ROWS_OF(asked); i++) {
 		uint64_t exact = asked[i] * 100, got = latency_quantile(l, asked[i]);
 
 		ck_assert_uint_ge(got, exact);
@@ -428,7 +426,7 @@ static const struct {
 	 .line = " hangs: "},
 };
 
-TESTS(misbehaves, COUNT(cases))
+TESTS(misbehaves, ROWS_OF(cases))
 {
 	struct load_options o = options();
 	uint64_t failed = 0;

@@ -12,8 +12,6 @@
 #include "scenarios/stores.h"
 #include "tests/suite.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
 static void read_good(struct taxonomy_table *t, const char *text)
 {
 	struct input_error where;
@@ -55,7 +53,7 @@ static const struct {
 	{"row w1 ib : " TWELVE "\nlike w1 w2\n", "w1 has rows of its own", 2},
 };
 
-TESTS(bad_table, COUNT(bad))
+TESTS(bad_table, ROWS_OF(bad))
 {
 	struct taxonomy_table t;
 	struct input_error where;
@@ -189,8 +187,8 @@ TEST(order_of_costs)
 	const struct method_cost cost[] = {{0, 9, 9, 9, 9}, {1, 0, 9, 9, 9}, {1, 1, 0, 9, 9},
 					   {1, 1, 1, 0, 9}, {1, 1, 1, 1, 0}, {1, 1, 1, 1, 1},
 					   {2, 0, 0, 0, 0}};
-	for (unsigned i = 0; i < COUNT(cost); i++)
-		for (unsigned k = 0; k < COUNT(cost); k++)
+	for (unsigned i = 0; i < ROWS_OF(cost); i++)
+		for (unsigned k = 0; k < ROWS_OF(cost); k++)
 			ck_assert_int_eq(method_cost_compare(&cost[i], &cost[k]),
 					 i < k ? -1 : i > k);
 }
@@ -304,7 +302,7 @@ static const struct {
 	 {1, 4, 0, 2, 0}},
 };
 
-TESTS(course, COUNT(courses))
+TESTS(course, ROWS_OF(courses))
 {
 	struct hardware hw = hardware_default;
 	struct tm_params params = {0};

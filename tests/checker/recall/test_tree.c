@@ -20,7 +20,6 @@
 #include "tests/checker/setups.h"
 #include "tests/suite.h"
 
-#define COUNT(a)   ((int)(sizeof(a) / sizeof((a)[0])))
 #define RUNS	   40
 #define SMALL_TREE 3000	     /* bytes: less than a case takes */
 #define FEW_RUNS   (1 << 20) /* likewise: few of the runs that were made find room in this */
@@ -109,7 +108,7 @@ static const struct tried *tried_with(const char *workload, const char *knob)
 
 	while (strcmp(t->store, "efactory") || strcmp(t->workload, workload) ||
 	       strcmp(t->knob, knob))
-		ck_assert(++t < tried + COUNT(tried));
+		ck_assert(++t < tried + ROWS_OF(tried));
 	return t;
 }
 
@@ -172,7 +171,7 @@ static bool is_noticed(const struct explore_limits *limits, uint64_t runs, uint6
 	struct explore_limits plain = *limits;
 
 	plain.no_tree = true;
-	for (int i = 0; i < COUNT(tried); i++) {
+	for (unsigned i = 0; i < ROWS_OF(tried); i++) {
 		struct bench *without = bench(&tried[i], &plain), *with = bench(&tried[i], limits);
 		without->run_states = with->run_states = run_states;
 		bool inputs = limits->checkpoint_mutant == PREFIX_BROKEN;
@@ -319,7 +318,7 @@ START_TEST(repeated_runs)
 	plain.no_tree = true;
 	if (run_states)
 		limits.tree_bytes = FEW_RUNS;
-	for (int i = 0; i < COUNT(tried); i++) {
+	for (unsigned i = 0; i < ROWS_OF(tried); i++) {
 		if (!in_turn((uint64_t)i))
 			continue;
 		struct bench *without = bench(&tried[i], &plain), *with = bench(&tried[i], &limits);
@@ -479,8 +478,8 @@ int main(void)
 	TCase *tc = tcase_create("tree");
 
 	tcase_set_timeout(tc, 300);
-	add_in_turn(tc, same_with_tree, 0, COUNT(tried));
-	add_in_turn(tc, small_tree, 0, COUNT(tried));
+	add_in_turn(tc, same_with_tree, 0, ROWS_OF(tried));
+	add_in_turn(tc, small_tree, 0, ROWS_OF(tried));
 	add_in_turn(tc, mutant_is_noticed, TREE_MUTANT_NONE + 1, TREE_MUTANTS);
 	tcase_add_test(tc, shared_tree);
 	tcase_add_test(tc, canary_names_the_image);
@@ -489,9 +488,9 @@ int main(void)
 	tcase_add_test(tc, canary_names_the_run);
 	tcase_add_test(tc, canary_names_the_repetition);
 	tcase_add_loop_test(tc, repeated_runs, 0, 2);
-	tcase_add_loop_test(tc, repeated_inputs, 0, COUNT(tried));
+	tcase_add_loop_test(tc, repeated_inputs, 0, ROWS_OF(tried));
 	tcase_add_test(tc, budget_ends_a_run);
-	for (int i = 0; i < COUNT(searched); i++)
+	for (unsigned i = 0; i < ROWS_OF(searched); i++)
 		if (in_share(i))
 			tcase_add_loop_test(tc, search_with_marks, i, i + 1);
 	suite_add_tcase(suite, tc);

@@ -20,15 +20,13 @@
 #include "core/stores/erda/erda.h"
 #include "tests/suite.h"
 
-#define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
-
 /* --- helpers --- */
 
 static const struct tm_store *const stores[] = {&efactory_store, &erda_store};
 
 static const struct tm_store *find_store(const char *name)
 {
-	for (int i = 0; i < COUNT(stores); i++)
+	for (unsigned i = 0; i < ROWS_OF(stores); i++)
 		if (!strcmp(stores[i]->name, name))
 			return stores[i];
 	return NULL;
@@ -142,7 +140,7 @@ static char *full_trace(const char *store, const char *variant, const char *knob
 	FILE *out = open_memstream(&text, &len);
 	fprintf(out, "tidemark-trace 1\nstore %s\nvariant %s\n" CONFIG "%s" BODY, store, variant,
 		knob);
-	for (int i = 0; i < COUNT(deviations); i++)
+	for (unsigned i = 0; i < ROWS_OF(deviations); i++)
 		fprintf(out, "deviate %s\n", deviations[i]);
 	fprintf(out, "%s", verdict);
 	fclose(out);
@@ -172,7 +170,7 @@ TESTS(round_trip, ROWS_OF(full))
 	ck_assert_uint_eq(t.setup.w.clients, 2);
 	ck_assert_int_eq(t.setup.w.key[0].loaded, 160);
 	ck_assert_ptr_nonnull(t.setup.image);
-	ck_assert_uint_eq(t.deviations.n, COUNT(deviations));
+	ck_assert_uint_eq(t.deviations.n, ROWS_OF(deviations));
 	ck_assert_uint_eq(t.deviations.d[1].line, t.deviations.d[0].line + 1);
 	char *again = print(&t);
 	ck_assert_str_eq(again, text);
@@ -286,7 +284,7 @@ TEST(verdicts)
 	char longer[2 * TRACE_VERDICT_SIZE];
 
 	read_good(plain, &t);
-	for (int i = 0; i < COUNT(cases); i++) {
+	for (unsigned i = 0; i < ROWS_OF(cases); i++) {
 		char *text = written(&t.setup, &t.deviations, TM_DUR, cases[i].verdict);
 		ck_assert_str_eq(strstr(text, "broken"), cases[i].line);
 		free(text);
@@ -512,7 +510,7 @@ TEST(long_lines)
 	static const size_t more[] = {0, 1, 1000000 - TRACE_LINE_MAX, (3u << 20) - TRACE_LINE_MAX};
 	char *text = malloc(room);
 
-	for (int i = 0; i < COUNT(more); i++) {
+	for (unsigned i = 0; i < ROWS_OF(more); i++) {
 		memset(text, '#', room);
 		memcpy(text, HEAD, head);
 		text[head + limit + more[i]] = '\n';

@@ -13,8 +13,6 @@
 #include "tests/checker/setups.h"
 #include "tests/suite.h"
 
-#define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
-
 struct bench {
 	struct setup setup;
 	struct explorer ex;
@@ -93,7 +91,7 @@ static const struct {
 
 /* At each step of the server's and every seventh of the clients': nothing that was acknowledged is
  * lost, and no operation hangs or fails for another reason. */
-TESTS(server_dies_anywhere, COUNT(sound))
+TESTS(server_dies_anywhere, ROWS_OF(sound))
 {
 	struct bench *b = bench(sound[_i].store, "default", sound[_i].workload, true);
 	const struct stops *stops = &b->schedule.stops;
@@ -142,7 +140,7 @@ static const struct {
 };
 
 /* Wherever a client's process dies, a new one does what it had not begun, and only that. */
-TESTS(client_comes_back, COUNT(comes_back))
+TESTS(client_comes_back, ROWS_OF(comes_back))
 {
 	struct bench *b = bench(comes_back[_i].store, "default", comes_back[_i].workload, true);
 	const struct stops *stops = &b->schedule.stops;
@@ -204,7 +202,7 @@ static bool found(const char *variant, int i, bool deaths)
 	return broken;
 }
 
-TESTS(bug_needs_a_death, COUNT(bugs))
+TESTS(bug_needs_a_death, ROWS_OF(bugs))
 {
 	ck_assert(found(bugs[_i].variant, _i, true));
 	ck_assert(!found(bugs[_i].variant, _i, false));

@@ -14,8 +14,6 @@
 #include "tests/checker/setups.h"
 #include "tests/suite.h"
 
-#define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
-
 struct bench {
 	struct setup setup;
 	struct explorer ex;
@@ -203,7 +201,7 @@ static void replays(struct setup *s, const struct deviations *path, unsigned con
 	free(out);
 }
 
-TESTS(bug_is_found, COUNT(bugs))
+TESTS(bug_is_found, ROWS_OF(bugs))
 {
 	struct bench *b = bench(bugs[_i].store, bugs[_i].variant, bugs[_i].workload, "none");
 	unsigned contract = (unsigned)__builtin_ctz(bugs[_i].breaks);
@@ -228,7 +226,7 @@ TESTS(bug_is_found, COUNT(bugs))
 }
 
 /* Without lives it is not, nor without the bug. */
-TESTS(bug_needs_a_life, COUNT(bugs))
+TESTS(bug_needs_a_life, ROWS_OF(bugs))
 {
 	for (unsigned i = 0; i < 2; i++) {
 		struct bench *b = bench(bugs[_i].store, i ? "default" : bugs[_i].variant,

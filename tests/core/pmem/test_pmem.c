@@ -28,29 +28,13 @@
 #include "core/pmem/crash.h"
 #include "core/pmem/hooks.h"
 #include "faultinject/sources.h"
+#include "tests/core/pmem/hooks_and_hardware.h"
 #include "tests/suite.h"
 
 #define LINES	 4
 #define POOL	 (LINES * LINE)
 #define MACHINES 3
 #define SETS_MAX 4096
-
-/* As the compilers call them: core/pmem/hooks.c. With a sanitizer on, gcc knows them by other
- * types. */
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wbuiltin-declaration-mismatch"
-#endif
-void __tsan_read8(void *addr);
-void __tsan_write8(void *addr);
-void __tsan_write16(void *addr);
-void __tsan_unaligned_write8(void *addr);
-void __tsan_write_range(void *addr, size_t len);
-void __tsan_read_range(void *addr, size_t len);
-uint64_t __tsan_atomic64_load(const volatile uint64_t *addr, int order);
-void __tsan_atomic64_store(volatile uint64_t *addr, uint64_t value, int order);
-uint64_t __tsan_atomic64_fetch_add(volatile uint64_t *addr, uint64_t value, int order);
-int __tsan_atomic64_compare_exchange_strong(volatile uint64_t *addr, uint64_t *expected,
-					    uint64_t value, int success, int failure);
 
 static struct pmem_stack *stack;
 static struct pmem *machine[MACHINES];
@@ -72,20 +56,6 @@ static void teardown(void)
 	for (unsigned i = 0; i < MACHINES; i++)
 		sim_free(sims[i]);
 	pmem_stack_free(stack);
-}
-
-static struct hardware hardware(const char *config)
-{
-	struct hardware hw = hardware_default;
-	char copy[100], *save = NULL;
-	const char *expected = "";
-	snprintf(copy, sizeof(copy), "%s", config);
-	for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-		char *value = strchr(word, '=');
-		*value++ = '\0';
-		ck_assert_msg(!hardware_set(&hw, word, value, &expected), "%s=%s", word, value);
-	}
-	return hw;
 }
 
 /* --- the source: walks every combination of a machine's CHOICE_LINE answers --- */

@@ -28,19 +28,8 @@
 #include <string.h>
 #include "core/pmem/crash.h"
 #include "core/pmem/hooks.h"
+#include "tests/core/pmem/hooks_and_hardware.h"
 #include "tests/suite.h"
-
-/* As the compilers call them: core/pmem/hooks.c. With a sanitizer on, gcc knows them by other
- * types. */
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wbuiltin-declaration-mismatch"
-#endif
-void __tsan_read8(void *addr);
-void __tsan_write8(void *addr);
-void __tsan_write_range(void *addr, size_t len);
-void __tsan_atomic_thread_fence(int order);
-void __tsan_atomic64_store(volatile uint64_t *addr, uint64_t value, int order);
-uint64_t __tsan_atomic64_fetch_add(volatile uint64_t *addr, uint64_t value, int order);
 
 #define POOL	  (4 * LINE)
 #define THREADS	  4
@@ -339,23 +328,18 @@ static void run_once(const struct hardware *hw)
 	pmem_end(t.pm);
 }
 
-/* The default but for four entries, and for what the text says. */
-static struct hardware hardware(const char *config)
+/* A store buffer of four entries, if the text says nothing else. */
+static struct hardware with_buffer(const char *config)
 {
-	struct hardware hw = hardware_default;
-	char copy[200], *save = NULL;
-	const char *expected;
-	hw.store_buffer = 4;
-	snprintf(copy, sizeof(copy), "%s", config);
-	for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
-		ck_assert_msg(!hardware_switch(&hw, word, &expected), "%s", word);
-	return hw;
+	char text[200];
+	snprintf(text, sizeof(text), "store_buffer=4 %s", config);
+	return hardware(text);
 }
 
 /* Every interleaving of the program's instructions and of what leaves the buffers. */
 static void explore(const char *program, const char *config)
 {
-	const struct hardware hw = hardware(config);
+	const struct hardware hw = with_buffer(config);
 	char copy[200], *save = NULL;
 	t.threads = t.final.n = t.crash.n = t.depth = 0;
 	snprintf(copy, sizeof(copy), "%s", program);
@@ -525,7 +509,7 @@ static void look(struct sim *sim, void *arg)
 /* One thread; what the NIC sees after 1 ms and after 10 is noted. */
 static enum sim_end run_timed(const char *program, const char *config, struct timed_source *source)
 {
-	const struct hardware hw = hardware(config);
+	const struct hardware hw = with_buffer(config);
 	snprintf(t.program[0], sizeof(t.program[0]), "%s", program);
 	t.threads = 1;
 	memset(t.loaded, 0, sizeof(t.loaded));

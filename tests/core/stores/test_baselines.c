@@ -15,8 +15,6 @@
 #include "tests/checker/setups.h"
 #include "tests/suite.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
 #define ALL_BUT_OK (RDA | LIN | DUR | BUF | MONO | KEEP | NORES | LIVE | FSCK)
 /* Octopus's Persistent Put: what is replaced is torn, and a dead client keeps its lock. */
 #define PERSISTENT (LIN | DUR | BUF | MONO | KEEP | NORES | FSCK)
@@ -144,7 +142,7 @@ static const struct {
 	{300, "octopus", "free=at_once", "w1r2-w2r1", DUR | FSCK, LIN},
 };
 
-TESTS(contracts, COUNT(table))
+TESTS(contracts, ROWS_OF(table))
 {
 	struct setup s;
 	struct explorer ex;
@@ -220,7 +218,7 @@ static const struct {
 	{"forca", "meta", 0x14, 0x00, "CRC does not agree"},
 };
 
-TESTS(structure, COUNT(damage))
+TESTS(structure, ROWS_OF(damage))
 {
 	struct setup s;
 	struct explorer ex;
