@@ -31,7 +31,7 @@ static const struct option_row rows[] = {
 	{.help = "what is written"},
 	ROW_OUT,
 	ROW_NO_TRACES,
-	ROW_JSON("the results for machines"),
+	ROWS_RESULTS,
 	OPTION_QUIET(struct arguments, quiet),
 	OPTION_END};
 

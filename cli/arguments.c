@@ -70,11 +70,7 @@ int arguments_check_outputs(const struct arguments *a, bool *made)
 	bool made_corpus;
 	note_input(a->ops);
 	note_input(a->baseline);
-	int status = a->json ? check_output("--json", a->json, OUTPUT_JSON) : 0;
-	if (!status && a->junit)
-		status = check_output("--junit", a->junit, OUTPUT_JUNIT);
-	if (!status && a->sarif)
-		status = check_output("--sarif", a->sarif, OUTPUT_SARIF);
+	int status = shard_is_part(&a->shard) ? 0 : results_check();
 	if (!status && a->write_baseline)
 		status = check_output("--write-baseline", a->write_baseline, OUTPUT_BASELINE);
 	if (!status && a->causes)

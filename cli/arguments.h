@@ -12,9 +12,8 @@
 
 struct arguments {
 	struct option_names store, variant, workload, knob;
-	const char *ops, *out, *json, *junit, *html, *causes, *shares, *corpus, *regress, *place,
-		*forever;
-	const char *sarif, *baseline, *write_baseline;
+	const char *ops, *out, *html, *causes, *shares, *corpus, *regress, *place, *forever;
+	const char *baseline, *write_baseline;
 	double seconds;	 /* --time */
 	bool one_config; /* see struct plan */
 	bool all_stores;
@@ -62,14 +61,6 @@ struct arguments {
 #define ROW_NO_TRACES                                                                     \
 	{                                                                                 \
 		"no-traces", NULL, "write none", ARGUMENT(no_traces), .use = OPTION_SHOWS \
-	}
-#define ROW_JSON(text)                                                    \
-	{                                                                 \
-		"json", "FILE", text, ARGUMENT(json), .use = OPTION_SHOWS \
-	}
-#define ROW_JUNIT(text)                                                     \
-	{                                                                   \
-		"junit", "FILE", text, ARGUMENT(junit), .use = OPTION_SHOWS \
 	}
 
 /* Read the command line; other words name stores. -1: go on; else the exit status. */

@@ -17,7 +17,7 @@
 struct request {
 	struct claim_budget budget;
 	unsigned jobs;
-	const char *out, *json;
+	const char *out;
 	struct shard_request shard;
 	bool quiet, no_traces, list, knobs;
 	struct leave_off leave_off;
@@ -207,7 +207,7 @@ static const struct option_row rows[] = {
 	{"out", "DIR", "where traces go (=); it is made if it does not exist", REQUEST(out),
 	 .use = OPTION_SHOWS},
 	{"no-traces", NULL, "write none", REQUEST(no_traces), .use = OPTION_SHOWS},
-	{"json", "FILE", "the results for machines", REQUEST(json), .use = OPTION_SHOWS},
+	ROWS_RESULTS,
 	OPTION_QUIET(struct request, quiet),
 	ROWS_SHARD(struct request, shard),
 	OPTION_END};
@@ -227,7 +227,7 @@ static int parse(struct request *o, int argc, char **argv)
 	int status = options_read(&options, o, argc, argv);
 	if (status >= 0)
 		return status;
-	if ((o->knobs || o->list) && (o->json || (o->knobs && (o->list || optind < argc))))
+	if ((o->knobs || o->list) && (results_asked() || (o->knobs && (o->list || optind < argc))))
 		return fail(EXIT_USAGE,
 			    "claims: expected one of --list, --knobs and --json; --knobs goes with "
 			    "no ID");
@@ -257,8 +257,8 @@ int claims_main(int argc, char **argv)
 	const struct claim **claim = calloc(all.claims, sizeof(*claim));
 	status = claim ? choose_claims(&all, argv + optind, argc - optind, claim, &claims)
 		       : fail(EXIT_INTERNAL, "out of memory");
-	if (!status && o.json && !shard_is_part(&o.shard))
-		status = check_output("--json", o.json, OUTPUT_JSON);
+	if (!status && !shard_is_part(&o.shard))
+		status = results_check();
 	if (!status && !o.no_traces && !o.list && !o.knobs && !shard_is_part(&o.shard))
 		status = check_folder("--out", o.out, &made);
 	if (!status && o.list)

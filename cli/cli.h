@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include "cli/options.h"
 #include "report/tree.h"
 #include "report/terminal.h"
 
@@ -149,6 +150,22 @@ int check_output(const char *what, const char *path, enum output_sort sort);
 int check_folder(const char *what, const char *dir, bool *made);
 /* What became of writing a file, 0 or -errno: 0, or the status after a message. */
 int saved(const char *path, int error);
+/* A row of a command's options: its results in this format. All of them: a new format is one more
+ * row here. */
+#define ROW_RESULT(format, text)                                                    \
+	{                                                                           \
+		format, "FILE", text, OPTION_CALL(take_result), .use = OPTION_SHOWS \
+	}
+#define ROWS_RESULTS                                                                           \
+	ROW_RESULT("json", "the results for machines"),                                        \
+		ROW_RESULT("junit", "the results as JUnit XML, a test case for each verdict"), \
+		ROW_RESULT("html", "the results as one page")
+option_parser take_result;
+/* The file that was asked for; NULL: none was. */
+const char *result_asked(enum output_sort sort);
+bool results_asked(void); /* any of them */
+/* check_output() of each that was asked for. 0, or the status after a message. */
+int results_check(void);
 /* Write each output that is a format of results; the tree is taken, NULL: there was no memory for
  * it. 0, or the status after messages. */
 int outputs_write(json_t *all, const struct conclusion *c);

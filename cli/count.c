@@ -51,7 +51,7 @@ static const struct option_row rows[] = {
 	{"fields", NULL,
 	 "also PM bytes by field, or by region if the store does not name its fields",
 	 ARGUMENT(fields)},
-	ROW_JSON("the figures for machines"),
+	ROWS_RESULTS,
 	OPTION_QUIET(struct arguments, quiet),
 	OPTION_END};
 
@@ -167,8 +167,8 @@ int count_main(int argc, char **argv)
 		.where = where_new(),
 	};
 	a.options.jobs = arguments_jobs();
-	if (!status && a.json)
-		status = check_output("--json", a.json, OUTPUT_JSON);
+	if (!status)
+		status = results_check();
 	if (!status)
 		status = run(&r, &c, &a);
 	for (unsigned i = 0; r.counted && i < r.configs; i++)

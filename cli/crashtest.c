@@ -157,7 +157,7 @@ static int make_tree(const struct report *r, const struct arguments *a, json_t *
 	char why[REPORT_WHY];
 	int status = 0;
 	*all = report_tree(r);
-	if (a->sarif || a->annotations) {
+	if (result_asked(OUTPUT_SARIF) || a->annotations) {
 		status = told(findings_find(r, a->quiet, &findings, why), why);
 		json_object_set_new(*all, "findings", findings_json(&findings));
 		findings_free(&findings);
@@ -444,12 +444,10 @@ static const struct option_row rows[] = {
 	 "DIR, too: a tracefile of lcov, and its pages. For stores of tidemark cc --coverage; "
 	 "implies --no-tree",
 	 OPTION_CALL(take_coverage)},
-	ROW_JSON("the results for machines"),
-	ROW_JUNIT("the results as JUnit XML, a test case for each contract"),
-	{"sarif", "FILE",
-	 "what needs attention as SARIF 2.1.0, each at its line of source, for code scanning "
-	 "(docs/ci.md)",
-	 ARGUMENT(sarif), .use = OPTION_SHOWS},
+	ROW_RESULT("json", "the results for machines"),
+	ROW_RESULT("junit", "the results as JUnit XML, a test case for each contract"),
+	ROW_RESULT("sarif", "what needs attention as SARIF 2.1.0, each at its line of source, for "
+			    "code scanning (docs/ci.md)"),
 	{"annotations", NULL,
 	 "the same as annotations of a GitHub workflow, printed after all else",
 	 ARGUMENT(annotations), .use = OPTION_SHOWS},
@@ -504,10 +502,10 @@ int crashtest_main(int argc, char **argv)
 	if (a.html && a.no_traces)
 		return fail(EXIT_USAGE,
 			    "--html writes a page of each trace; expected no --no-traces");
-	if ((a.sarif || a.annotations) && a.no_traces)
+	if ((result_asked(OUTPUT_SARIF) || a.annotations) && a.no_traces)
 		return fail(EXIT_USAGE,
 			    "%s: a line of source is found with a trace; expected no --no-traces",
-			    a.sarif ? "--sarif" : "--annotations");
+			    a.annotations ? "--annotations" : "--sarif");
 	if ((a.baseline || a.write_baseline) && (a.options.exhaustive || a.causes || a.shares))
 		return fail(EXIT_USAGE,
 			    "%s needs random schedules; expected no --exhaustive, --causes or "
@@ -525,7 +523,7 @@ int crashtest_main(int argc, char **argv)
 		status = arguments_check_outputs(&a, &made);
 	if (!status && a.html && !shard_is_part(&a.shard))
 		status = check_pages(a.html, &made_html);
-	if (!status && a.json && !a.no_traces)
+	if (!status && result_asked(OUTPUT_JSON) && !a.no_traces)
 		status = check_json_name("--out", a.out);
 	if (!status) {
 		if (!a.quiet)

@@ -338,10 +338,10 @@ int forever_main(struct arguments *a)
 	struct campaign c = {0};
 	if (expect_mistake())
 		return fail(EXIT_INTERNAL, "%s", expect_mistake());
-	if (a->corpus || a->no_traces || a->json || a->junit || strcmp(a->out, FUZZ_OUT) != 0)
+	if (a->corpus || a->no_traces || results_asked() || strcmp(a->out, FUZZ_OUT) != 0)
 		return fail(EXIT_USAGE,
 			    "--forever %s: all goes there; expected no --corpus, --out, "
-			    "--no-traces, --json and --junit",
+			    "--no-traces, --json, --junit and --html",
 			    a->forever);
 	int status = forever_open(&f.folder, a->forever);
 	if (!status)

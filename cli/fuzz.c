@@ -57,8 +57,7 @@ static const struct option_row rows[] = {
 	 ARGUMENT(corpus), .use = OPTION_SHOWS},
 	ROW_OUT,
 	ROW_NO_TRACES,
-	ROW_JSON("the results for machines"),
-	ROW_JUNIT("the results as JUnit XML"),
+	ROWS_RESULTS,
 	OPTION_QUIET(struct arguments, quiet),
 	ROWS_SHARD(struct arguments, shard),
 	OPTION_END};
@@ -255,10 +254,7 @@ int fuzz_main(int argc, char **argv)
 		return fail(EXIT_INTERNAL, "%s", expect_mistake());
 	if (shard_is_asked(&a.shard) && !shard_is_part(&a.shard))
 		return fail(EXIT_USAGE, "fuzz: --results needs --shard");
-	if (shard_is_part(&a.shard)) { /* who merges writes them */
-		a.no_traces = true;
-		a.json = a.junit = NULL;
-	}
+	a.no_traces |= shard_is_part(&a.shard); /* what merges the parts writes them */
 	status = arguments_configs(&a, &c);
 	if (!status)
 		status = arguments_check_outputs(&a, &made);

@@ -19,7 +19,7 @@
 #include "report/output.h"
 
 struct request {
-	const char *log, *pool, *model, *image, *keep, *json, *junit, *html;
+	const char *log, *pool, *model, *image, *keep;
 	const char *history, *written; /* --pmemcheck-log */
 	const char *contracts;
 	struct option_names knob;
@@ -115,13 +115,7 @@ static const struct option_row rows[] = {
 	{.help = "and"},
 	ROW_TIME(struct request, leave_off),
 	OPTION_JOBS(struct request, options.jobs),
-	{"json", "FILE", "the results for machines", REQUEST(json), .use = OPTION_SHOWS},
-	{"junit", "FILE", "the results as JUnit XML, a test case for each cause", REQUEST(junit),
-	 .use = OPTION_SHOWS},
-	{"html", "FILE",
-	 "a page that explains each cause: what was lost, where in the program, and what happened "
-	 "around it; also of --image",
-	 REQUEST(html), .use = OPTION_SHOWS},
+	ROWS_RESULTS,
 	OPTION_QUIET(struct request, quiet),
 	ROWS_SHARD(struct request, shard),
 	OPTION_END};
@@ -297,14 +291,14 @@ static int check_request(struct request *r, char **word)
 		return fail(EXIT_USAGE, "images: expected a recording, or --log FILE");
 	if (r->keep && !r->image)
 		return fail(EXIT_USAGE, "images: --keep goes with --image");
-	if (r->image && (r->json || r->junit))
+	if (r->image && (result_asked(OUTPUT_JSON) || result_asked(OUTPUT_JUNIT)))
 		return fail(EXIT_USAGE, "images: %s does not go with --image",
-			    r->json ? "--json" : "--junit");
+			    result_asked(OUTPUT_JSON) ? "--json" : "--junit");
 	if (r->leave_off.seconds > 0 && (r->image || r->engine.pmreorder))
 		return fail(EXIT_USAGE, "images: --time does not go with %s",
 			    r->image ? "--image" : "--engine pmreorder");
-	if (r->engine.pmreorder && (r->image || r->json || r->junit || r->html ||
-				    r->options.model != PM_POWER || r->knob.n))
+	if (r->engine.pmreorder &&
+	    (r->image || results_asked() || r->options.model != PM_POWER || r->knob.n))
 		return fail(EXIT_USAGE,
 			    "images: --engine pmreorder: --image, --json, --junit, --html, "
 			    "--model kill and --knob do not go with it");
@@ -323,11 +317,7 @@ static int check_request(struct request *r, char **word)
 	note_input(r->history);
 	if (r->output && check_output("--output", r->output, OUTPUT_ANY))
 		return EXIT_USAGE;
-	if (r->json && check_output("--json", r->json, OUTPUT_JSON))
-		return EXIT_USAGE;
-	if (r->junit && check_output("--junit", r->junit, OUTPUT_JUNIT))
-		return EXIT_USAGE;
-	if (r->html && check_output("--html", r->html, OUTPUT_PAGE))
+	if (results_check())
 		return EXIT_USAGE;
 	return r->written && check_output("--pmemcheck-log", r->written, OUTPUT_PM_LOG) ? EXIT_USAGE
 											: 0;
@@ -449,7 +439,8 @@ static int tell_images(struct request *r, struct images_report *report)
 	leave_off_conclude(&r->leave_off, &report->conclusion, (unsigned)x->judged,
 			   (unsigned)x->images, "images are judged");
 	images_print(stdout, report);
-	int status = outputs_write(images_tree(report), &report->conclusion);
+	/* A tree has the scenes of all causes, for which the log is run through again. */
+	int status = results_asked() ? outputs_write(images_tree(report), &report->conclusion) : 0;
 	leave_off_print(&r->leave_off, &report->conclusion);
 	return status;
 }
@@ -497,7 +488,7 @@ static int one_image(struct request *r, struct images_report *report)
 	if (!status) {
 		images_print_one(stdout, report, &c);
 		report->one = &c;
-		if (r->html)
+		if (results_asked())
 			status = outputs_write(images_tree(report), NULL);
 	}
 	if (!status)

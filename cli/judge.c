@@ -13,15 +13,13 @@
 #include "report/report.h"
 
 struct request {
-	const char *json;
 	bool quiet;
 };
 
-static const struct option_row rows[] = {
-	{"json", "FILE", "the results for machines", OPTION_FIELD(struct request, json)},
-	{"quiet", NULL, "print nothing: the exit status says it",
-	 OPTION_FIELD(struct request, quiet), .letter = 'q'},
-	OPTION_END};
+static const struct option_row rows[] = {ROWS_RESULTS,
+					 {"quiet", NULL, "print nothing: the exit status says it",
+					  OPTION_FIELD(struct request, quiet), .letter = 'q'},
+					 OPTION_END};
 
 static const struct options options = {
 	"judge", "FILE [OPTION...]",
@@ -141,7 +139,7 @@ int judge_main(int argc, char **argv)
 		return fail(EXIT_USAGE, "judge: expected a FILE, or - (tidemark judge --help)");
 	const char *name = argv[optind];
 	note_input(name);
-	if (r.json && check_output("--json", r.json, OUTPUT_JSON))
+	if (results_check())
 		return EXIT_USAGE;
 	if (pm_log_open(&log))
 		return fail(EXIT_INTERNAL, "out of memory");

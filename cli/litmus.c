@@ -76,9 +76,7 @@ static const struct option_row rows[] = {
 	 JOB(limits.whole)},
 	{"jobs", "N", "processes (one for each core); the output does not depend on it", JOB(jobs),
 	 1, 256},
-	{"json", "FILE", "the results for machines", JOB(json_path)},
-	{"junit", "FILE", "the results as JUnit XML, a test case for each condition",
-	 JOB(junit_path)},
+	ROWS_RESULTS,
 	ROW_TIME(struct request, leave_off),
 	ROW_FAIL_FAST(struct request, leave_off,
 		      "leave off at the first test of which a condition does not hold"),
@@ -105,8 +103,7 @@ static int parse(struct request *r, int argc, char **argv)
 		return fail(EXIT_USAGE, "--configs prints verdicts only; expected no --witness");
 	for (int i = optind; i < argc; i++)
 		note_input(argv[i]);
-	if ((job->json_path && check_output("--json", job->json_path, OUTPUT_JSON)) ||
-	    (job->junit_path && check_output("--junit", job->junit_path, OUTPUT_JUNIT)))
+	if (results_check())
 		return EXIT_USAGE;
 	if (optind == argc)
 		return fail(EXIT_USAGE,

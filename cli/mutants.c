@@ -12,7 +12,6 @@ struct request {
 	struct option_names knob, variant;
 	struct mutant_options options;
 	unsigned jobs;
-	const char *json;
 	struct shard_request shard;
 	bool quiet;
 	struct leave_off leave_off;
@@ -31,8 +30,7 @@ static const struct option_row rows[] = {
 	 UINT32_MAX},
 	{"states", "N", "crash states of the search for one bug at most (=)",
 	 OPTION_FIELD(struct request, options.states), 1, UINT64_MAX / 2},
-	{"json", "FILE", "the results for machines", OPTION_FIELD(struct request, json),
-	 .use = OPTION_SHOWS},
+	ROWS_RESULTS,
 	ROW_TIME(struct request, leave_off),
 	ROW_FAIL_FAST(struct request, leave_off,
 		      "leave off at the first bug that is not found, or control that breaks"),
@@ -140,8 +138,7 @@ int mutants_main(int argc, char **argv)
 	int status = options_read(&options, &request, argc, argv);
 	if (status >= 0)
 		return status;
-	if (request.json && !shard_is_part(&request.shard) &&
-	    check_output("--json", request.json, OUTPUT_JSON))
+	if (!shard_is_part(&request.shard) && results_check())
 		return EXIT_USAGE;
 	struct mutants_run *r = calloc(1, sizeof(*r));
 	if (!r)

@@ -162,19 +162,28 @@ static bool is_recording(const char *head)
 static const struct {
 	const char *name;
 	bool (*is)(const char *head);
-	bool standard;				   /* can go to standard output */
-	int (*write)(FILE *out, const void *tree); /* a format of results */
+	bool standard; /* can go to standard output */
+	/* A format of results, and the option that asks for it. */
+	int (*write)(FILE *out, const void *tree);
+	const char *option;
 } sorts[] = {
-	[OUTPUT_JSON] = {.name = "JSON", .is = is_json, .standard = true, .write = tree_write_json},
+	[OUTPUT_JSON] = {.name = "JSON",
+			 .option = "--json",
+			 .is = is_json,
+			 .standard = true,
+			 .write = tree_write_json},
 	[OUTPUT_JUNIT] = {.name = "JUnit results of tidemark",
+			  .option = "--junit",
 			  .is = is_junit,
 			  .standard = true,
 			  .write = tree_write_junit},
 	[OUTPUT_PAGE] = {.name = "a page of tidemark",
+			 .option = "--html",
 			 .is = is_page,
 			 .standard = true,
 			 .write = tree_write_page},
 	[OUTPUT_SARIF] = {.name = "JSON",
+			  .option = "--sarif",
 			  .is = is_json,
 			  .standard = true,
 			  .write = tree_write_sarif},
@@ -334,6 +343,41 @@ int saved(const char *path, int error)
 }
 
 /* --- results --- */
+
+#define SORTS (sizeof(sorts) / sizeof(sorts[0]))
+
+static const char *asked[SORTS];
+
+bool take_result(const struct option_row *row, void *into, const char *path)
+{
+	(void)into;
+	for (unsigned i = 0; i < SORTS; i++)
+		if (sorts[i].option && !strcmp(sorts[i].option + 2, row->name))
+			asked[i] = path;
+	return true;
+}
+
+const char *result_asked(enum output_sort sort)
+{
+	return asked[sort];
+}
+
+bool results_asked(void)
+{
+	for (unsigned i = 0; i < SORTS; i++)
+		if (asked[i])
+			return true;
+	return false;
+}
+
+int results_check(void)
+{
+	int status = 0;
+	for (unsigned i = 0; i < SORTS && !status; i++)
+		if (asked[i])
+			status = check_output(sorts[i].option, asked[i], (enum output_sort)i);
+	return status;
+}
 
 int outputs_write(json_t *all, const struct conclusion *c)
 {

@@ -105,8 +105,7 @@ static int replay_once(struct trace *t, const char *path, struct event_trace *ev
 struct request {
 	bool quiet, brief, all;
 	unsigned repeat;
-	const char *html, *json; /* NULL: no such file */
-	const char *log;	 /* NULL: no pmemcheck log */
+	const char *log; /* NULL: no pmemcheck log */
 };
 
 static const struct option_row rows[] = {
@@ -115,10 +114,8 @@ static const struct option_row rows[] = {
 	 OPTION_FIELD(struct request, brief)},
 	{"all", NULL, "every event: what repeats is not told once",
 	 OPTION_FIELD(struct request, all)},
-	{"html", "FILE", "write an HTML report of one trace, too",
-	 OPTION_FIELD(struct request, html)},
-	{"json", "FILE", "the event trace of one trace for machines",
-	 OPTION_FIELD(struct request, json)},
+	ROW_RESULT("html", "one trace as a page, too"),
+	ROW_RESULT("json", "the event trace of one trace for machines"),
 	{"pmemcheck-log", "FILE",
 	 "write what happened to PM in one trace as pmemcheck does, and what was in it before as "
 	 "FILE.pool",
@@ -188,7 +185,7 @@ static int replay_read(struct trace *t, const char *path, const struct request *
 		       struct event_trace *events)
 {
 	struct replay_outcome *again = calloc(1, sizeof(*again));
-	const bool files = o->html || o->json, traced = !o->quiet || files;
+	const bool files = results_asked(), traced = !o->quiet || files;
 	int status = again ? replay_once(t, path, traced ? events : NULL, &events->outcome)
 			   : fail(EXIT_INTERNAL, "out of memory");
 	bool good = status != EXIT_USAGE && status != EXIT_INTERNAL;
@@ -225,7 +222,7 @@ static int replay_read(struct trace *t, const char *path, const struct request *
 static int replay_file(const char *path, const struct request *o)
 {
 	struct trace t;
-	if (crash_bundle_begins(path) && (o->html || o->json || o->repeat > 1))
+	if (crash_bundle_begins(path) && (results_asked() || o->repeat > 1))
 		return fail(EXIT_USAGE,
 			    "%s: a power cut is traced without --html, --json and --repeat", path);
 	if (crash_bundle_begins(path))
@@ -241,7 +238,7 @@ static int replay_file(const char *path, const struct request *o)
 		events->name = path;
 		events->brief = o->brief;
 		events->all = o->all;
-		events->where = o->quiet && !o->html && !o->json ? NULL : where_new();
+		events->where = o->quiet && !results_asked() ? NULL : where_new();
 		status = replay_read(&t, path, o, events);
 		where_free(events->where);
 		event_log_free(&events->record);
@@ -276,9 +273,9 @@ static int parse(struct request *o, int argc, char **argv)
 		return status;
 	if (optind == argc)
 		return fail(EXIT_USAGE, "replay: no trace named (tidemark replay --help)");
-	if ((o->html || o->json) && argc - optind > 1)
+	if (results_asked() && argc - optind > 1)
 		return fail(EXIT_USAGE, "replay: %s takes one trace, here are %d",
-			    o->html ? "--html" : "--json", argc - optind);
+			    result_asked(OUTPUT_PAGE) ? "--html" : "--json", argc - optind);
 	if (o->log && argc - optind > 1)
 		return fail(EXIT_USAGE, "replay: --pmemcheck-log takes one trace, here are %d",
 			    argc - optind);
@@ -286,9 +283,7 @@ static int parse(struct request *o, int argc, char **argv)
 		note_input(argv[i]);
 	if (o->log && check_log(o->log))
 		return EXIT_USAGE;
-	if (o->html && check_output("--html", o->html, OUTPUT_PAGE))
-		return EXIT_USAGE;
-	return o->json && check_output("--json", o->json, OUTPUT_JSON) ? EXIT_USAGE : -1;
+	return results_check() ? EXIT_USAGE : -1;
 }
 
 int replay_main(int argc, char **argv)

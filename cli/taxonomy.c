@@ -86,9 +86,7 @@ static const struct option_row rows[] = {
 	{"out", "DIR", "where traces go (=); it is made if it does not exist", ASKED(request.out),
 	 .use = OPTION_SHOWS},
 	{"no-traces", NULL, "write none", ASKED(no_traces)},
-	{"json", "FILE", "the results for machines", ASKED(request.json), .use = OPTION_SHOWS},
-	{"junit", "FILE", "the results as JUnit XML, a test case for each cell",
-	 ASKED(request.junit), .use = OPTION_SHOWS},
+	ROWS_RESULTS,
 	OPTION_QUIET(struct asked, request.quiet),
 	ROWS_SHARD(struct asked, shard),
 	OPTION_END};
@@ -129,8 +127,9 @@ static int parse(struct asked *a, int argc, char **argv)
 	for (; optind < argc; optind++)
 		if (r->advise ? !add_knob(a, argv[optind]) : !add_method(a, argv[optind]))
 			return EXIT_USAGE;
-	if (r->advise && (r->json || r->junit))
-		return fail(EXIT_USAGE, "taxonomy: --advise goes without --json and --junit");
+	if (r->advise && results_asked())
+		return fail(EXIT_USAGE,
+			    "taxonomy: --advise goes without --json, --junit and --html");
 	if (r->advise && shard_is_asked(&a->shard))
 		return fail(EXIT_USAGE, "taxonomy: --advise goes without --shard and --results");
 	r->options.traces = !a->no_traces;
@@ -318,9 +317,7 @@ static int open_all(struct asked *a, struct taxonomy *t, struct workload *w)
 
 static int check_outputs(const struct taxonomy_request *r, bool *made)
 {
-	int status = r->json ? check_output("--json", r->json, OUTPUT_JSON) : 0;
-	if (!status && r->junit)
-		status = check_output("--junit", r->junit, OUTPUT_JUNIT);
+	int status = results_check();
 	if (!status && r->options.traces)
 		status = check_folder("--out", r->out, made);
 	return status;

@@ -2,8 +2,21 @@
 /* The cases of a tree of results as JUnit XML. */
 #include <errno.h>
 #include <string.h>
-#include "report/output.h"
 #include "report/tree.h"
+
+static void put_escaped(FILE *out, unsigned char c)
+{
+	if (c == '&')
+		fputs("&amp;", out);
+	else if (c == '<')
+		fputs("&lt;", out);
+	else if (c == '>')
+		fputs("&gt;", out);
+	else if (c == '"')
+		fputs("&quot;", out);
+	else
+		fputc(c, out);
+}
 
 /* The first `n` bytes of a text. What XML cannot say, and what is not ASCII, becomes a question
  * mark. */
@@ -79,15 +92,20 @@ static void write_suite(FILE *out, const json_t *cases, size_t from, size_t to, 
 	fputs(" </testsuite>\n", out);
 }
 
-/* With the verdict, where the other cases pass or one of them fails, and neither is what it says.
+/* With the verdict, where there are no others, or these do not say what it says.
  */
 static json_t *cases_of(const json_t *tree, const char *verdict)
 {
 	const json_int_t status = json_integer_value(json_object_get(tree, "status"));
 	json_t *all = json_object(), *cases = json_array();
-	if (status != EXIT_HELD && status != EXIT_BROKEN)
-		tree_case(all, status == EXIT_UNSURE ? CASE_SKIPPED : CASE_ERROR, "tidemark",
-			  "verdict", "%s", verdict);
+	const bool alone = *verdict && !json_object_get(tree, "test_cases");
+	if (alone || (status != EXIT_HELD && status != EXIT_BROKEN))
+		tree_case(all,
+			  status == EXIT_HELD	  ? CASE_PASSED
+			  : status == EXIT_BROKEN ? CASE_FAILED
+			  : status == EXIT_UNSURE ? CASE_SKIPPED
+						  : CASE_ERROR,
+			  "tidemark", "verdict", "%s", verdict);
 	json_array_extend(cases, json_object_get(all, "test_cases"));
 	json_array_extend(cases, json_object_get(tree, "test_cases"));
 	json_decref(all);

@@ -124,17 +124,3 @@ int save_trace(const char *path, const struct setup *s, const struct deviations 
 	hold_signals(SIG_UNBLOCK);
 	return error;
 }
-
-void put_escaped(FILE *out, unsigned char c)
-{
-	if (c == '&')
-		fputs("&amp;", out);
-	else if (c == '<')
-		fputs("&lt;", out);
-	else if (c == '>')
-		fputs("&gt;", out);
-	else if (c == '"')
-		fputs("&quot;", out);
-	else
-		fputc(c, out);
-}

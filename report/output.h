@@ -21,7 +21,5 @@ int save_file(const char *path, int (*write)(FILE *out, const void *arg), const 
 /* trace_save(), likewise. */
 int save_trace(const char *path, const struct setup *s, const struct deviations *d, int contract,
 	       const char *text);
-/* Print a character of text; what XML and HTML give a meaning is escaped. */
-void put_escaped(FILE *out, unsigned char c);
 
 #endif

@@ -18,7 +18,7 @@
 #define HISTORIES 4096
 
 struct request {
-	const char *media, *cache, *recovered, *out, *json, *save_recovered;
+	const char *media, *cache, *recovered, *out, *save_recovered;
 	const char **history;
 	unsigned histories;
 	unsigned long long offset, boot;
@@ -91,7 +91,7 @@ static const struct option_row rows[] = {
 	{"out", "DIR", "write a broken promise as one file that tidemark replay examines",
 	 REQUEST(out)},
 	{"known", NULL, "with --out, also a break that is known of the store", REQUEST(known)},
-	{"json", "FILE", "the results, for machines", REQUEST(json)},
+	ROWS_RESULTS,
 	{"quiet", NULL, "the verdict only", REQUEST(quiet), .letter = 'q'},
 	OPTION_END};
 
@@ -218,7 +218,7 @@ int examine_main(int argc, char **argv)
 	status = parse(o, argc, argv);
 	if (status < 0) {
 		note_inputs(o);
-		status = o->json ? check_output("--json", o->json, OUTPUT_JSON) : 0;
+		status = results_check();
 		if (!status && o->save_recovered)
 			status = check_output("--save-recovered", o->save_recovered, OUTPUT_ANY);
 		if (!status && o->out)

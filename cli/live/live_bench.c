@@ -18,7 +18,7 @@
 
 struct request {
 	struct load_options load; /* .keys, .vlen: 0: as the server has room for */
-	const char *device, *json, *history;
+	const char *device, *history;
 	unsigned long long room;
 	bool quiet;
 	struct live_store on; /* as the server described itself */
@@ -95,7 +95,7 @@ static const struct option_row rows[] = {
 	{"patience", "S", "for so long (=)", REQUEST(load.patience_s)},
 	{"stall", "S", "an operation that takes longer hangs: it is reported, and all ends (=)",
 	 REQUEST(load.stall_s)},
-	{"json", "FILE", "the results for machines", REQUEST(json)},
+	ROWS_RESULTS,
 	OPTION_QUIET(struct request, quiet),
 	OPTION_END};
 
@@ -122,9 +122,7 @@ static int check_options(const struct request *r)
 	if (!o->ops && o->seconds <= 0 && !o->load)
 		return fail(EXIT_USAGE, "bench: --ops 0 without --load: nothing would be done");
 	int status = r->history ? check_output("--history", r->history, OUTPUT_IN_PLACE) : 0;
-	if (!status && r->json)
-		status = check_output("--json", r->json, OUTPUT_JSON);
-	return status;
+	return status ? status : results_check();
 }
 
 /* --- running --- */

@@ -21,7 +21,6 @@ struct litmus_job {
 	unsigned knobs, jobs;
 	struct litmus_limits limits;
 	bool quiet, witness, configs, list;
-	const char *json_path, *junit_path;
 	/* results */
 	json_t *tree;
 	unsigned count[VERDICT_UNSURE + 1]; /* conditions */

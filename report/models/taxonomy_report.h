@@ -12,7 +12,7 @@ struct taxonomy_request {
 	uint64_t methods; /* 1 << method */
 	bool all;	  /* every method: the papers' tables can be compared */
 	bool advise, quiet;
-	const char *out, *json, *junit;
+	const char *out;
 	const char *table_name; /* "scenarios/taxonomy/taxonomy.txt", or the file of --table */
 };
 

@@ -20,11 +20,14 @@ EMBED(page_chart, "chart.js");
 EMBED(page_trace, "trace.js");
 EMBED(page_campaign, "campaign.js");
 EMBED(page_images, "images.js");
+EMBED(page_taxonomy, "taxonomy.js");
 
 static const struct {
 	const char *name, *text;
-} parts[] = {{"page.css", page_css},   {"page.js", page_js},	       {"chart.js", page_chart},
-	     {"trace.js", page_trace}, {"campaign.js", page_campaign}, {"images.js", page_images}};
+} parts[] = {{"page.css", page_css},	     {"page.js", page_js},
+	     {"chart.js", page_chart},	     {"trace.js", page_trace},
+	     {"campaign.js", page_campaign}, {"images.js", page_images},
+	     {"taxonomy.js", page_taxonomy}};
 
 /* Nothing in a string can end the element that the tree is in. */
 static int write_piece(const char *piece, size_t len, void *out)

@@ -81,13 +81,18 @@ function verdict(tree) {
 	return tree.verdict && h('p', {class: 'verdict ' + kind}, tree.verdict);
 }
 function isList(value) { return Array.isArray(value) && value.length && typeof value[0] === 'object' && !Array.isArray(value[0]); }
-function asText(value) { return typeof value === 'string' ? value : JSON.stringify(value); }
+function asText(value) {
+	if (Array.isArray(value)) return value.map(asText).join('\n');
+	if (value && typeof value === 'object')
+		return Object.entries(value).filter(([, v]) => v !== '').map(([name, v]) => name + ' ' + asText(v)).join(', ');
+	return String(value);
+}
 /* Each list of objects is a table, with a column for each of their fields. */
 function anyTree(tree) {
 	const fields = Object.entries(tree).filter(([name]) => !['status', 'verdict', 'test_cases'].includes(name));
 	return [facts(fields.filter(f => !isList(f[1])).map(f => [f[0], asText(f[1])])),
 		fields.filter(f => isList(f[1])).map(([name, list]) => {
-			const columns = [...new Set(list.flatMap(Object.keys))];
+			const columns = [...new Set(list.flatMap(one => Object.keys(one).filter(c => asText(one[c]) !== '')))];
 			return h('section', {id: name}, h('h2', {}, name), table(columns, h('tbody', {}, list.map(one =>
 				row(columns.map(c => c in one ? asText(one[c]) : '')))), {class: 'any'}));
 		})];

@@ -230,7 +230,7 @@ campaign() {
 	grep -q "$(printf '\033')" out && wrong 'colours in a file'
 	[ "$(grep -c '"contract"' results.json)" -eq "$contracts" ] || wrong 'results.json has not a cell for each contract'
 	for field in store variant config promised verdict states exhaustive trace; do
-		[ "$(grep -c "^   \"$field\":" results.json)" -eq "$contracts" ] || wrong "results.json: $field"
+		[ "$(sed -n '/^ "cells"/,/^ \]/p' results.json | grep -c "^   \"$field\":")" -eq "$contracts" ] || wrong "results.json: $field"
 	done
 	has '"trace": "new/efactory-DUR.trace"' results.json
 	cp new/efactory-DUR.trace good.trace
