@@ -45,4 +45,6 @@ function chart(names, width, height, label, ...content) {
 			s('svg', {width, height, role: 'img', 'aria-label': label}, content)));
 }
 /* [class, sign, meaning] */
-function legend(rows) { return h('ul', {class: 'legend'}, rows.map(r => h('li', {}, h('b', {class: 'k ' + r[0]}, r[1]), ' ' + r[2]))); }
+function legend(rows) {
+	return h('ul', {class: 'legend'}, rows.map(r => h('li', {}, h('b', {class: 'k ' + r[0]}, r[1]), ' ' + r[2])));
+}

@@ -18,13 +18,23 @@ function s(tag, attributes, ...children) {
 	return make(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
 }
 function plural(n, word) { return n + ' ' + word + (n === 1 ? '' : 's'); }
+/* A part of the page with a heading. */
+function section(id, title, ...content) { return h('section', {id}, h('h2', {}, title), content); }
+/* Figures, each a number and what it counts; counted(): in the plural unless it is one. */
+function figures(list) {
+	return h('ul', {class: 'figures'}, list.map(([n, what]) => h('li', {}, h('b', {}, n), ' ' + what)));
+}
+function counted(n, word) { return [n, n === 1 ? word : word + 's']; }
 function us(ns) { return (ns / 1000).toFixed(3); }
 
 /* --- tables --- */
 
-function row(cells, attributes) { return h('tr', attributes, cells.map(c => c instanceof HTMLTableCellElement ? c : h('td', {}, c))); }
+function row(cells, attributes) {
+	return h('tr', attributes, cells.map(c => c instanceof HTMLTableCellElement ? c : h('td', {}, c)));
+}
 function table(heads, bodies, attributes) {
-	return h('div', {class: 'wide'}, h('table', attributes, h('thead', {}, h('tr', {}, heads.map(name => h('th', {}, name)))), bodies));
+	const head = h('thead', {}, h('tr', {}, heads.map(c => c instanceof HTMLTableCellElement ? c : h('th', {}, c))));
+	return h('div', {class: 'wide'}, h('table', attributes, head, bodies));
 }
 /* Names and what they are: lists of two. */
 function facts(rows) { return h('table', {class: 'facts'}, rows.map(r => h('tr', {}, h('th', {}, r[0]), h('td', {}, r[1])))); }
@@ -101,7 +111,7 @@ function anyTree(tree) {
 function show() {
 	const view = views.find(v => v.of in results);
 	document.title = view ? view.title(results) : results.verdict || 'Tidemark';
-	document.querySelector('main').append(...[view ? view.show(results) :
-		[h('h1', {}, results.complete === false ? 'No results' : 'Results'), verdict(results), anyTree(results)]].flat(Infinity).filter(Boolean));
+	const title = h('h1', {}, results.complete === false ? 'No results' : 'Results');
+	make(document.querySelector('main'), {}, [view ? view.show(results) : [title, verdict(results), anyTree(results)]]);
 	if (view && view.after) view.after();
 }

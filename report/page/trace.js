@@ -7,7 +7,8 @@
  * around the places that the cause names, the lines in flight and every event. Lanes can be filtered, events selected by key
  * and click, and rows folded.
  */
-const LINE = 64, COLUMN = 16, COLUMNS = 1200 /* of more, the chart shows the last */, MACHINE = 12 /* columns of a machine at least */,
+const LINE = 64, COLUMN = 16, COLUMNS = 1200 /* of more, the chart shows the last */,
+	MACHINE = 12 /* columns of a machine at least */,
 	PM_LINES = 256 /* of a run that writes more, the last are only in the list */;
 const KINDS = {words: 'w', call: 'call', 'return': 'ret', store: 'st', load: 'ld', flush: 'fl', fence: 'fe', land: 'st', fetch: 'ld',
 	survived: 'su', post: 'po', check: 'w', refused: 're', failed: 're', effect: 'fl', drain: 'fe'};
@@ -15,7 +16,9 @@ const RANKS = ['client', 'task', 'nic', 'pm'];
 
 function writes(e) { return e.kind === 'store' || e.kind === 'land'; }
 function overlaps(e, off, bytes) { return e.bytes && off < e.off + e.bytes && e.off < off + bytes; }
-function wordsOf(e) { return `${us(e.at_ns)} us ${e.who || ''}${e['for'] ? ' for ' + e['for'] : ''}: ${e.what}${e.source ? ', ' + e.source : ''}`; }
+function wordsOf(e) {
+	return `${us(e.at_ns)} us ${e.who || ''}${e['for'] ? ' for ' + e['for'] : ''}: ${e.what}${e.source ? ', ' + e.source : ''}`;
+}
 
 /* --- lanes --- */
 
@@ -196,7 +199,8 @@ function controls() {
 			h('label', {}, h('input', {type: 'checkbox', 'data-group': group, checked: true}), ' ' + what)),
 		h('label', {}, h('input', {type: 'checkbox', id: 'arrows', checked: true}), ' arrows'), keys());
 }
-const traceLegend = [['call', '\u25b6', 'an operation is called'], ['call', '\u25c0', 'it returns'], ['po', '\u279c', 'a request is posted'],
+const traceLegend = [['call', '\u25b6', 'an operation is called'], ['call', '\u25c0', 'it returns'],
+	['po', '\u279c', 'a request is posted'],
 	['st', '\u25a0', 'PM is written'], ['ld', '\u25cf', 'PM is read'], ['fl', '\u25bc', 'a flush'], ['fl', '\u275a', 'a fence'],
 	['w', '\u25a0', 'anything else'], ['tk', '\u25cb', 'a completion is taken'],
 	['line', '\u2192', 'request: to where it lands, and to who takes it'], ['rep', '\u2192', 'the same of what the server sends'],
@@ -208,7 +212,7 @@ function traceChart(t) {
 	const names = t.lanes.map(l => h('div', {class: 'name ' + l.rank, 'data-lane': l.names.join(' '),
 		title: l.name + (l.lines > 1 ? `: ${l.lines} lines of one copy or message` : '')}, l.name));
 	const repeated = t.list.flat().reduce((n, item) => n + item.repeats, 0);
-	return h('section', {id: 'chart'}, h('h2', {}, 'What happened'), controls(),
+	return section('chart', 'What happened', controls(),
 		chart(names, width, height, 'events by lane and time', tips(),
 			t.lanes.map((l, k) => lane(k, width, {'class': 'row' + (l.rank === 'pm' ? ' pmrow' : '')}, marksOf(t, l),
 				l.rank === 'pm' ? fatesOf(t, l) : takingsOf(t, l))),
@@ -235,7 +239,7 @@ function lineRows(l) {
 		h('td', {class: 'src'}, v.source)], {'data-line': l.name}));
 }
 function flightTable(t) {
-	return t.lines.length > 0 && h('section', {id: 'lines'}, h('h2', {}, 'Lines of PM in flight when the power failed'),
+	return t.lines.length > 0 && section('lines', 'Lines of PM in flight when the power failed',
 		table(['failure', 'line', 'survived as', 'written by', 'bytes', 'source'], t.lines.map(g => {
 			const lost = g.lines[0].fate !== 'kept';
 			return group(g.by && row([String(g.lines[0].machine + 1), g.name, h('td', {class: lost ? 'bad' : 'good'},
@@ -280,8 +284,9 @@ function showTrace(t) {
 	notePlaces('s-', t.sources);
 	makeLanes(t);
 	makeColumns(t);
-	return [traceTop(t), traceChart(t), t.sources.length > 0 && h('section', {id: 'source'}, h('h2', {}, 'The source around the cause'),
-		t.sources.map(file => sourceOf('s-', file))), flightTable(t), eventTables(t),
+	return [traceTop(t), traceChart(t),
+		t.sources.length > 0 && section('source', 'The source around the cause', t.sources.map(file => sourceOf('s-', file))),
+		flightTable(t), eventTables(t),
 	h('details', {id: 'trace'}, h('summary', {}, 'The trace: save these lines as a file, and tidemark replay runs it again'),
 		h('pre', {}, t.trace))];
 }
@@ -388,5 +393,7 @@ function followTrace() {
 		keys[e.key]();
 	});
 }
-views.push({of: 'replayed', title: t => `${t.store}${t.variant !== 'default' ? ' ' + t.variant : ''} breaks ${t.contract || 'no contract'} (${t.replayed})`,
-	show: showTrace, after: followTrace});
+function traceTitle(t) {
+	return `${t.store}${t.variant !== 'default' ? ' ' + t.variant : ''} breaks ${t.contract || 'no contract'} (${t.replayed})`;
+}
+views.push({of: 'replayed', title: traceTitle, show: showTrace, after: followTrace});
