@@ -22,14 +22,12 @@ static int no_memory(void)
 /* Keep, and say, why a file is not run. */
 static int bad_file(struct litmus_job *job, const char *path, const struct input_error *error)
 {
-	struct litmus_bad *grown = array_room_for_one(job->bad, job->bads, sizeof(*grown));
-	job->bad = grown ? grown : job->bad;
 	char *copy = strdup(path);
-	if (!grown || !copy) {
+	if (!copy || !ARRAY_ROOM_FOR_ONE(job->bad, job->bads)) {
 		free(copy);
 		return no_memory();
 	}
-	grown[job->bads++] = (struct litmus_bad){copy, *error};
+	job->bad[job->bads++] = (struct litmus_bad){copy, *error};
 	fail(EXIT_USAGE, "%s%s: %s", path, input_place(error).text, error->message);
 	return 0;
 }
@@ -44,11 +42,10 @@ static int unreadable(struct litmus_job *job, const char *path, const char *why)
 static int parse(struct litmus_job *job, const char *path, const char *text, size_t len)
 {
 	struct input_error error;
-	struct litmus_file *grown = array_room_for_one(job->file, job->files, sizeof(*grown));
-	job->file = grown ? grown : job->file;
+	bool room = ARRAY_ROOM_FOR_ONE(job->file, job->files);
 	struct litmus_file file = {strdup(path), malloc(sizeof(*file.test))};
-	int rc = grown && file.path && file.test ? litmus_parse(file.test, text, len, &error)
-						 : -ENOMEM;
+	int rc = room && file.path && file.test ? litmus_parse(file.test, text, len, &error)
+						: -ENOMEM;
 	if (!rc) {
 		job->file[job->files++] = file;
 		return 0;

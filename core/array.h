@@ -36,11 +36,17 @@ static inline bool array_reserve(void **array, size_t n, size_t more, size_t *ro
 		there_;                                                                  \
 	})
 
-/* Room for one more after the n elements of an array whose room is not kept: it is the next power
- * of two. The array; NULL: memory is out, and all is as it was. */
-static inline void *array_room_for_one(void *array, size_t n, size_t each)
-{
-	return n & (n - 1) ? array : realloc(array, (n ? 2 * n : 1) * each);
-}
+/* Room for one more after the n elements of an array whose room is kept nowhere: it is the next
+ * power of two. False: memory is out, and all is as it was. */
+#define ARRAY_ROOM_FOR_ONE(array, n)                                                    \
+	({                                                                              \
+		const size_t n_ = (n);                                                  \
+		void *array_ = (array);                                                 \
+		if (!(n_ & (n_ - 1)))                                                   \
+			array_ = realloc(array_, (n_ ? 2 * n_ : 1) * sizeof(*(array))); \
+		if (array_)                                                             \
+			(array) = array_;                                               \
+		array_ != NULL;                                                         \
+	})
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 #include "checker/judge/names.h"
 #include "scenarios/stores.h"
 
@@ -34,11 +35,9 @@ static int read_campaign(struct text *t, struct ablate_row *row, char **rest)
 
 static int read_row(struct text *t, struct ablate_list *list, const char *place, char *rest)
 {
-	struct ablate_row *grown = realloc(list->row, (list->n + 1) * sizeof(*grown)), *row;
-	if (!grown)
+	if (!ARRAY_ROOM_FOR_ONE(list->row, list->n))
 		return -ENOMEM;
-	list->row = grown;
-	row = &list->row[list->n];
+	struct ablate_row *row = &list->row[list->n];
 	int verdict = word_list_find(ablate_verdicts, text_word(&rest));
 	if (verdict < 0)
 		return text_wrong(t, "the second field is none of: %s", ablate_verdicts);

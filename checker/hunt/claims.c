@@ -48,10 +48,8 @@ static int read_workload(struct reader *r, char *rest)
 	for (unsigned i = 0; i < c->workloads; i++)
 		if (!strcmp(c->workload[i].name, name))
 			return text_wrong(&r->text, "workload %.40s twice", name);
-	struct workload *grown = array_room_for_one(c->workload, c->workloads, sizeof(*grown));
-	if (!grown)
+	if (!ARRAY_ROOM_FOR_ONE(c->workload, c->workloads))
 		return -ENOMEM;
-	c->workload = grown;
 	struct workload *w = &c->workload[c->workloads++];
 	memset(w, 0, sizeof(*w));
 	if (strlen(name) >= sizeof(w->name))
@@ -180,11 +178,8 @@ static int read_workloads(struct reader *r, char *rest, struct claim_case *test)
 	for (char *name; *(name = text_word(&rest));) {
 		const char *expected = NULL;
 		const struct workload *own = NULL;
-		struct workload *grown = array_room_for_one(test->workload, test->workloads,
-							    sizeof(*grown));
-		if (!grown)
+		if (!ARRAY_ROOM_FOR_ONE(test->workload, test->workloads))
 			return -ENOMEM;
-		test->workload = grown;
 		struct workload *w = &test->workload[test->workloads];
 		for (unsigned i = 0; i < r->c->workloads; i++)
 			if (!strcmp(r->c->workload[i].name, name))
@@ -226,10 +221,8 @@ static int read_test(struct reader *r, struct claim_case *test, char *rest)
 
 static int read_case(struct reader *r, struct claim *claim, char *rest)
 {
-	struct claim_case *grown = array_room_for_one(claim->test, claim->tests, sizeof(*grown));
-	if (!grown)
+	if (!ARRAY_ROOM_FOR_ONE(claim->test, claim->tests))
 		return -ENOMEM;
-	claim->test = grown;
 	struct claim_case *test = &claim->test[claim->tests++];
 	memset(test, 0, sizeof(*test));
 	test->file = r->file;
@@ -290,12 +283,10 @@ static int read_knob(struct reader *r, char *rest)
 {
 	static const char *const kinds[] = {"breaks", "cures", "inert"};
 	struct claims *c = r->c;
-	struct claim_knob *grown = array_room_for_one(c->knob, c->knobs, sizeof(*grown));
 	const char *kind = text_word(&rest);
 	unsigned i = 0;
-	if (!grown)
+	if (!ARRAY_ROOM_FOR_ONE(c->knob, c->knobs))
 		return -ENOMEM;
-	c->knob = grown;
 	while (i < 3 && strcmp(kind, kinds[i]))
 		i++;
 	if (i == 3)
@@ -321,10 +312,8 @@ static int read_claim(struct reader *r, char *rest)
 		r->claim = &c->claim[found - c->claim];
 		return 0;
 	}
-	struct claim *grown = array_room_for_one(c->claim, c->claims, sizeof(*grown));
-	if (!grown)
+	if (!ARRAY_ROOM_FOR_ONE(c->claim, c->claims))
 		return -ENOMEM;
-	c->claim = grown;
 	r->claim = &c->claim[c->claims++];
 	*r->claim = (struct claim){.id = id, .file = r->file, .line = r->text.line};
 	return 0;
@@ -396,11 +385,8 @@ static int read_line(struct reader *r, char *line)
 static int read_file(struct reader *r, const char *file, const char *text)
 {
 	struct claims *c = r->c;
-	char *copy = strdup(text), *line,
-	     **grown = array_room_for_one(c->text, c->texts, sizeof(*grown));
-	int error = copy && grown ? 0 : -ENOMEM;
-	if (grown)
-		c->text = grown;
+	char *copy = strdup(text), *line;
+	int error = copy && ARRAY_ROOM_FOR_ONE(c->text, c->texts) ? 0 : -ENOMEM;
 	if (error) {
 		free(copy);
 		return error;

@@ -92,10 +92,8 @@ static int read_row(struct taxonomy_reader *r, char *rest)
 {
 	struct taxonomy_table *t = r->t;
 	char *words[TAXONOMY_COLUMNS];
-	struct taxonomy_row *grown = array_room_for_one(t->row, t->rows, sizeof(*grown));
-	if (!grown)
+	if (!ARRAY_ROOM_FOR_ONE(t->row, t->rows))
 		return -ENOMEM;
-	t->row = grown;
 	struct taxonomy_row *row = &t->row[t->rows];
 	*row = (struct taxonomy_row){
 		.method = text_word(&rest), .with = r->with, .line = r->text.line};
@@ -119,10 +117,8 @@ static int read_choice(struct taxonomy_reader *r, char *rest)
 {
 	struct taxonomy_table *t = r->t;
 	char *words[TAXONOMY_COLUMNS];
-	struct taxonomy_choice *grown = array_room_for_one(t->choice, t->choices, sizeof(*grown));
-	if (!grown)
+	if (!ARRAY_ROOM_FOR_ONE(t->choice, t->choices))
 		return -ENOMEM;
-	t->choice = grown;
 	struct taxonomy_choice *choice = &t->choice[t->choices];
 	*choice = (struct taxonomy_choice){.with = r->with};
 	const char *kind = text_word(&rest), *primitive = text_word(&rest);
@@ -148,10 +144,8 @@ static int read_silent(struct taxonomy_reader *r, char *rest)
 {
 	struct taxonomy_table *t = r->t;
 	const char *knob = text_word(&rest);
-	const char **grown = array_room_for_one(t->silent, t->silents, sizeof(*grown));
-	if (!grown)
+	if (!ARRAY_ROOM_FOR_ONE(t->silent, t->silents))
 		return -ENOMEM;
-	t->silent = grown;
 	if (!strchr(knob, '=') || *text_word(&rest))
 		return text_wrong(&r->text, "expected \"silent NAME=VALUE\"");
 	t->silent[t->silents++] = knob;
@@ -162,10 +156,8 @@ static int read_silent(struct taxonomy_reader *r, char *rest)
 static int read_like(struct taxonomy_reader *r, char *rest)
 {
 	struct taxonomy_table *t = r->t;
-	struct taxonomy_like *grown = array_room_for_one(t->like, t->likes, sizeof(*grown));
-	if (!grown)
+	if (!ARRAY_ROOM_FOR_ONE(t->like, t->likes))
 		return -ENOMEM;
-	t->like = grown;
 	struct taxonomy_like *like = &t->like[t->likes++];
 	like->method = text_word(&rest);
 	like->other = text_word(&rest);

@@ -168,7 +168,6 @@ int workload_key_find(const struct workload *w, const char *name, size_t len)
 int workload_key_add(struct workload *w, const char *name, size_t len, int32_t loaded)
 {
 	struct workload_key *key;
-	void *array = w->key;
 	int found;
 
 	if (!key_name_ok(name, len) || loaded < -1 || loaded > TM_MAX_VALUE)
@@ -181,10 +180,8 @@ int workload_key_add(struct workload *w, const char *name, size_t len, int32_t l
 	}
 	if (w->keys >= WORKLOAD_MAX_KEYS)
 		return -ENOSPC;
-	array = array_room_for_one(w->key, w->keys, sizeof(*w->key));
-	if (!array)
+	if (!ARRAY_ROOM_FOR_ONE(w->key, w->keys))
 		return -ENOMEM;
-	w->key = array;
 	key = &w->key[w->keys];
 	memset(key, 0, sizeof(*key));
 	memcpy(key->name, name, len);
@@ -221,7 +218,6 @@ int workload_op_add(struct workload *w, unsigned client, enum op_kind kind, unsi
 int workload_op_append(struct workload *w, unsigned client, const struct workload_op *op)
 {
 	unsigned ops;
-	void *array;
 
 	if (client < 1 || client > TM_MAX_CLIENTS || op->vlen > TM_MAX_VALUE)
 		return -EINVAL;
@@ -233,10 +229,8 @@ int workload_op_append(struct workload *w, unsigned client, const struct workloa
 	if (workload_ops(w) >= WORKLOAD_MAX_OPS)
 		return -ENOSPC;
 	ops = w->client[client - 1].ops;
-	array = array_room_for_one(w->client[client - 1].op, ops, sizeof(*op));
-	if (!array)
+	if (!ARRAY_ROOM_FOR_ONE(w->client[client - 1].op, ops))
 		return -ENOMEM;
-	w->client[client - 1].op = array;
 	w->client[client - 1].op[ops] = *op;
 	w->client[client - 1].op[ops].nth = (uint16_t)(count_kind(w, client, ops, op->kind) + 1);
 	w->client[client - 1].ops = ops + 1;
