@@ -274,7 +274,7 @@ static bool is_right(const struct mutant *m, struct told *told, char *text, size
 	return right && bug && c->switches;
 }
 
-START_TEST(cause_is_the_bug)
+TESTS(cause_is_the_bug, mutants)
 {
 	const struct mutant *m = &mutant[_i];
 	struct mutant_options o = mutant_default;
@@ -299,13 +299,10 @@ START_TEST(cause_is_the_bug)
 	ck_assert_msg(right, "%s %s, %s: %s; %s", m->part, m->name, contract_name(r.contract), text,
 		      told.cause.sentence);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {
 	const char *wanted = getenv("BUG_CAUSES");
-	Suite *suite = suite_create("bug causes");
-	TCase *tc = tcase_create("bug causes");
 
 	if (argc == 2)
 		top = argv[1];
@@ -313,8 +310,5 @@ int main(int argc, char **argv)
 	mutants = mutants_list(mutant, MUTANTS_MAX);
 	if (mutants > MUTANTS_MAX)
 		return EXIT_FAILURE;
-	tcase_set_timeout(tc, 300);
-	tcase_add_loop_test(tc, cause_is_the_bug, 0, (int)mutants);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("bug causes", NULL, NULL));
 }

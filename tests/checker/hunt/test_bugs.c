@@ -24,7 +24,7 @@ static struct mutant mutant[MUTANTS_MAX];
 static unsigned mutants;
 static int part = 1, parts = 1;
 
-START_TEST(is_found)
+TESTS(is_found, mutants)
 {
 	const struct mutant *m = &mutant[_i];
 	struct mutant_options o = mutant_default;
@@ -57,10 +57,9 @@ START_TEST(is_found)
 		      "%s %s: the shrunk trace does not break %s", m->part, m->name,
 		      contract_name(r.contract));
 }
-END_TEST
 
 /* The same search again: the same runs and states, whatever the clock says. */
-START_TEST(search_is_deterministic)
+TESTS(search_is_deterministic, part == 1)
 {
 	for (unsigned i = 0; i < mutants; i += 23) {
 		if (!in_share((int)i))
@@ -76,10 +75,9 @@ START_TEST(search_is_deterministic)
 		ck_assert_mem_eq(&r[0], &r[1], sizeof(r[0]));
 	}
 }
-END_TEST
 
 /* Few states are not enough: a search that ends without a find says so. */
-START_TEST(budget_counts)
+TESTS(budget_counts, part == 1)
 {
 	struct mutant_options o = mutant_default;
 	struct mutant_result r;
@@ -93,13 +91,9 @@ START_TEST(budget_counts)
 	ck_assert(!r.found);
 	ck_assert_uint_ge(r.states, 100);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {
-	Suite *suite = suite_create("bugs");
-	TCase *tc = tcase_create("bugs");
-
 	if (argc == 3) {
 		part = atoi(argv[1]);
 		parts = atoi(argv[2]);
@@ -109,12 +103,5 @@ int main(int argc, char **argv)
 	mutants = mutants_list(mutant, MUTANTS_MAX);
 	if (mutants > MUTANTS_MAX)
 		return EXIT_FAILURE;
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, is_found, 0, (int)mutants);
-	if (part == 1) {
-		tcase_add_test(tc, search_is_deterministic);
-		tcase_add_test(tc, budget_counts);
-	}
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("bugs", NULL, NULL));
 }

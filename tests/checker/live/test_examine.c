@@ -108,7 +108,7 @@ static const char *const all_stores[] = {"efactory",  "erda",	 "rdmp_kv",  "forc
 					 "remotelog", "saw_imm", "redo_log", "pilaf", "rfp",
 					 "octopus",   "herd",	 "hydradb",  "nessie"};
 
-START_TEST(a_whole_pool_keeps_everything)
+TESTS(a_whole_pool_keeps_everything, ROWS_OF(all_stores))
 {
 	begin(all_stores[_i]);
 	ck_assert_uint_eq(judge(cache, NULL, 0, 8, NULL), 0);
@@ -122,10 +122,9 @@ START_TEST(a_whole_pool_keeps_everything)
 	ck_assert_int_eq(e.shown[KEYS - 1].at.state, KEY_ABSENT);
 	end();
 }
-END_TEST
 
 /* It acknowledges and shows what is in the cache only. */
-START_TEST(erda_loses_what_was_in_flight)
+TEST(erda_loses_what_was_in_flight)
 {
 	begin("erda");
 	ck_assert_uint_eq(judge(media, cache, 1, 8, NULL), 0);
@@ -146,9 +145,8 @@ START_TEST(erda_loses_what_was_in_flight)
 	ck_assert_uint_eq(e.images, 10);
 	end();
 }
-END_TEST
 
-START_TEST(efactory_keeps_what_it_promises)
+TEST(efactory_keeps_what_it_promises)
 {
 	begin("efactory");
 	for (uint64_t seed = 0; seed < 10; seed++) {
@@ -158,13 +156,12 @@ START_TEST(efactory_keeps_what_it_promises)
 	}
 	end();
 }
-END_TEST
 
 /* Bugs that flush too little: something that they break by it has happened, or could have. */
 static const char *const bugs[] = {"header_unflushed", "entry_unflushed",  "key_unflushed",
 				   "get_no_flush",     "get_flush_header", "bg_no_flush"};
 
-START_TEST(a_missing_flush_is_found)
+TESTS(a_missing_flush_is_found, ROWS_OF(bugs))
 {
 	begin_variant("efactory", bugs[_i]);
 	unsigned set = judge(media, cache, 5, 40, NULL) | possible();
@@ -172,7 +169,6 @@ START_TEST(a_missing_flush_is_found)
 		      e.lines, set);
 	end();
 }
-END_TEST
 
 /* --- each contract, broken by what the recording says --- */
 
@@ -248,7 +244,7 @@ static const struct {
 	{later_boot, 0, NULL},
 };
 
-START_TEST(one_change_breaks_one_contract)
+TESTS(one_change_breaks_one_contract, ROWS_OF(changes))
 {
 	const char *text = NULL;
 
@@ -265,7 +261,6 @@ START_TEST(one_change_breaks_one_contract)
 	ck_assert_msg(!text || strstr(text, changes[_i].says), "%s", text);
 	end();
 }
-END_TEST
 
 /* --- OK, by what the recording says of an operation that failed --- */
 
@@ -309,7 +304,7 @@ static const struct {
 	{{.says = SAYS_INJECTED}, -EIO, "the client was not dropped"},
 };
 
-START_TEST(errors_are_judged)
+TESTS(errors_are_judged, ROWS_OF(errors))
 {
 	const uint8_t says = errors[_i].why.says;
 	const bool broken = errors[_i].told;
@@ -346,10 +341,9 @@ START_TEST(errors_are_judged)
 	ck_assert(!e.cell[TM_OK].judged);
 	end();
 }
-END_TEST
 
 /* Boot 2 began with a newer value than it ended with. */
-START_TEST(keep_counts_from_the_start)
+TEST(keep_counts_from_the_start)
 {
 	struct cut_start start = {3, {KEY_VALUE, 0}};
 
@@ -368,7 +362,6 @@ START_TEST(keep_counts_from_the_start)
 	ck_assert_uint_eq(judge(cache, NULL, 0, 0, &start), 0);
 	end();
 }
-END_TEST
 
 /* --- KEEP's durable lower bound from the subsets --- */
 
@@ -388,7 +381,7 @@ static void put_twice(struct live_sim *s)
 /* CA's entry points to the second value on the media. In the cache it points to the first one's
  * place again, which has the second value there. With the entry's line alone, the first value is
  * back. */
-START_TEST(keep_knows_what_was_durable)
+TEST(keep_knows_what_was_durable)
 {
 	uint8_t *held, value[VLEN];
 	size_t entry = SIZE_MAX, at = 0;
@@ -429,7 +422,6 @@ START_TEST(keep_knows_what_was_durable)
 	exam_free(&e);
 	live_sim_close(&ls);
 }
-END_TEST
 
 /* --- what does not come up; what is torn --- */
 
@@ -454,7 +446,7 @@ static const struct {
 	{"", ""},
 };
 
-START_TEST(a_pool_of_noise_is_told)
+TESTS(a_pool_of_noise_is_told, ROWS_OF(all_stores))
 {
 	begin(all_stores[_i]);
 	memset(media, 0xa5, ls.len);
@@ -466,9 +458,8 @@ START_TEST(a_pool_of_noise_is_told)
 	ck_assert_int_eq(*fsck != 0, *noise[_i].fsck != 0);
 	end();
 }
-END_TEST
 
-START_TEST(torn_values_are_found)
+TEST(torn_values_are_found)
 {
 	uint8_t value[VLEN];
 	size_t at = 0;
@@ -488,10 +479,9 @@ START_TEST(torn_values_are_found)
 	ck_assert_ptr_nonnull(strstr(e.torn.text, "and then other bytes"));
 	end();
 }
-END_TEST
 
 /* CA returns what is there: a new beginning and an old end. */
-START_TEST(a_torn_value_is_read)
+TEST(a_torn_value_is_read)
 {
 	uint8_t value[VLEN];
 	size_t at = 0;
@@ -508,11 +498,10 @@ START_TEST(a_torn_value_is_read)
 				     "recovery shows bytes that no PUT of it wrote"));
 	end();
 }
-END_TEST
 
 /* --- what is no examination --- */
 
-START_TEST(bad_input_is_refused)
+TEST(bad_input_is_refused)
 {
 	const struct exam_options options = {0};
 	struct cut c;
@@ -534,7 +523,6 @@ START_TEST(bad_input_is_refused)
 		e.why_not, "user0000000004: PUT 1.1.5, whose value was read, is in no recording"));
 	end();
 }
-END_TEST
 
 static int parse_start(const char *text, char *why, size_t n)
 {
@@ -564,7 +552,7 @@ static const struct {
 	 "F:5: expected nothing more"},
 };
 
-START_TEST(where_keys_stood_is_read)
+TESTS(where_keys_stood_is_read, ROWS_OF(starts))
 {
 	char why[300] = "";
 	int error = parse_start(starts[_i].text, why, sizeof(why));
@@ -573,9 +561,8 @@ START_TEST(where_keys_stood_is_read)
 	ck_assert_msg(!starts[_i].why || !strncmp(why, starts[_i].why, strlen(starts[_i].why)),
 		      "%s", why);
 }
-END_TEST
 
-START_TEST(where_keys_stand_is_written)
+TEST(where_keys_stand_is_written)
 {
 	char *text = NULL, why[300];
 	size_t len;
@@ -595,7 +582,6 @@ START_TEST(where_keys_stand_is_written)
 	free(text);
 	end();
 }
-END_TEST
 
 /* --- for the shell --- */
 
@@ -649,25 +635,5 @@ int main(int argc, char **argv)
 {
 	if (argc >= 4 && !strcmp(argv[1], "--write"))
 		return write_files(argc, argv);
-	const int n = sizeof(all_stores) / sizeof(all_stores[0]);
-	Suite *s = suite_create("examine");
-	TCase *t = tcase_create("examine");
-
-	tcase_add_loop_test(t, a_whole_pool_keeps_everything, 0, n);
-	tcase_add_test(t, erda_loses_what_was_in_flight);
-	tcase_add_test(t, efactory_keeps_what_it_promises);
-	tcase_add_loop_test(t, a_missing_flush_is_found, 0, sizeof(bugs) / sizeof(bugs[0]));
-	tcase_add_loop_test(t, one_change_breaks_one_contract, 0,
-			    sizeof(changes) / sizeof(changes[0]));
-	tcase_add_loop_test(t, errors_are_judged, 0, sizeof(errors) / sizeof(errors[0]));
-	tcase_add_test(t, keep_counts_from_the_start);
-	tcase_add_test(t, keep_knows_what_was_durable);
-	tcase_add_loop_test(t, a_pool_of_noise_is_told, 0, n);
-	tcase_add_test(t, torn_values_are_found);
-	tcase_add_test(t, a_torn_value_is_read);
-	tcase_add_test(t, bad_input_is_refused);
-	tcase_add_loop_test(t, where_keys_stood_is_read, 0, sizeof(starts) / sizeof(starts[0]));
-	tcase_add_test(t, where_keys_stand_is_written);
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	return run_suite(listed_suite("examine", NULL, NULL));
 }

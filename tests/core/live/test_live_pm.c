@@ -84,7 +84,7 @@ static int refused(const struct live_pm_setup *setup)
 	return error;
 }
 
-START_TEST(plain_file)
+TEST(plain_file)
 {
 	struct live_pm *pm = open_pm(POOL, false, NULL);
 	uint8_t *pool = live_pm_pool(pm);
@@ -118,9 +118,8 @@ START_TEST(plain_file)
 	ck_assert_mem_eq(live_pm_pool(pm) + 100, "hello", 5);
 	live_pm_close(pm);
 }
-END_TEST
 
-START_TEST(file_grows_and_never_shrinks)
+TEST(file_grows_and_never_shrinks)
 {
 	struct live_pm *pm = open_pm(POOL, false, NULL);
 	memset(live_pm_pool(pm), 5, POOL);
@@ -138,7 +137,6 @@ START_TEST(file_grows_and_never_shrinks)
 	ck_assert_uint_eq(live_pm_pool_bytes(pm), 2 * POOL);
 	live_pm_close(pm);
 }
-END_TEST
 
 static const char *caches(int i)
 {
@@ -146,7 +144,7 @@ static const char *caches(int i)
 }
 
 /* Nothing reaches the media but what was flushed and drained, whole lines of it. */
-START_TEST(shadow_keeps_back)
+TESTS(shadow_keeps_back, 2)
 {
 	struct live_pm *pm = open_pm(POOL, true, caches(_i));
 	uint8_t *pool = live_pm_pool(pm);
@@ -184,7 +182,6 @@ START_TEST(shadow_keeps_back)
 	live_pm_close(pm);
 	ck_assert_uint_eq(media_byte(0), 2);
 }
-END_TEST
 
 static void *flush_only(void *addr)
 {
@@ -206,7 +203,7 @@ static void in_thread(void *(*fn)(void *), void *arg)
 }
 
 /* A fence waits for the flushes of its own CPU. */
-START_TEST(drain_is_of_its_thread)
+TEST(drain_is_of_its_thread)
 {
 	struct live_pm *pm = open_pm(POOL, true, NULL);
 	uint8_t *pool = live_pm_pool(pm);
@@ -221,10 +218,9 @@ START_TEST(drain_is_of_its_thread)
 	ck_assert_uint_eq(media_byte(0), 1);
 	live_pm_close(pm);
 }
-END_TEST
 
 /* More flushes than a thread can remember; and none is left over for the next pool. */
-START_TEST(many_flushes)
+TEST(many_flushes)
 {
 	struct live_pm *pm = open_pm(POOL, true, NULL);
 	uint8_t *pool = live_pm_pool(pm);
@@ -244,9 +240,8 @@ START_TEST(many_flushes)
 	ck_assert_uint_eq(media_byte(64), 0);
 	live_pm_close(pm);
 }
-END_TEST
 
-START_TEST(one_tracked_pool)
+TEST(one_tracked_pool)
 {
 	struct live_pm *pm = open_pm(POOL, true, NULL);
 	char other[96];
@@ -256,10 +251,9 @@ START_TEST(one_tracked_pool)
 	unlink(other);
 	live_pm_close(pm);
 }
-END_TEST
 
 /* Whatever word the power fails at, there is the old text or the new one. */
-START_TEST(header_is_never_torn)
+TESTS(header_is_never_torn, 4)
 {
 	static const char old[] = "tidemark-pool 1\nold\n",
 			  new[] = "tidemark-pool 1\nnew and longer\n";
@@ -293,9 +287,8 @@ START_TEST(header_is_never_torn)
 		live_pm_close(pm);
 	}
 }
-END_TEST
 
-START_TEST(cut_lines_and_subsets)
+TEST(cut_lines_and_subsets)
 {
 	static uint8_t media[64 * 1000], cache[sizeof(media)];
 	uint32_t *lines;
@@ -327,7 +320,6 @@ START_TEST(cut_lines_and_subsets)
 	ck_assert_uint_gt(same, 4500);
 	ck_assert_uint_lt(same, 5500);
 }
-END_TEST
 
 static void open_images(struct pm_image *media, struct pm_image *cache)
 {
@@ -337,7 +329,7 @@ static void open_images(struct pm_image *media, struct pm_image *cache)
 
 /* After the cut a line of the media has all of the cache's line, or none of it; and there is one
  * cut only. */
-START_TEST(cut_of_files)
+TEST(cut_of_files)
 {
 	struct pm_image media, cache;
 	size_t in_flight, survived, found = 0;
@@ -373,11 +365,10 @@ START_TEST(cut_of_files)
 	pm_image_close(&media);
 	pm_image_close(&cache);
 }
-END_TEST
 
 /* Killed while the cache image is being filled: what it still has of its former life is not in
  * flight. */
-START_TEST(half_filled_cache)
+TEST(half_filled_cache)
 {
 	struct live_pm *pm = open_pm(POOL, true, cache_path);
 	struct pm_image media, cache;
@@ -397,10 +388,9 @@ START_TEST(half_filled_cache)
 	pm_image_close(&media);
 	pm_image_close(&cache);
 }
-END_TEST
 
 /* A pool in an NVDIMM's backing file. */
-START_TEST(image_with_offset)
+TEST(image_with_offset)
 {
 	struct live_pm *pm = open_pm(POOL, false, NULL);
 	struct pm_image image;
@@ -423,7 +413,6 @@ START_TEST(image_with_offset)
 	ck_assert_int_eq(pm_image_open(&image, cache_path, 1ull << 40, false, why, sizeof(why)),
 			 -EINVAL);
 }
-END_TEST
 
 static int lost_to;
 
@@ -433,7 +422,7 @@ static void lost(int error)
 }
 
 /* Writing back fails: the store never gets to say that it is done. */
-START_TEST(drain_that_fails)
+TESTS(drain_that_fails, 2)
 {
 	struct live_pm_setup setup = {
 		.path = media_path, .pool_bytes = POOL, .shadow = _i, .lost = lost};
@@ -451,9 +440,8 @@ START_TEST(drain_that_fails)
 	ck_assert(WIFEXITED(lost_to));
 	ck_assert_int_eq(WEXITSTATUS(lost_to), 42);
 }
-END_TEST
 
-START_TEST(failing_calls)
+TESTS(failing_calls, 3)
 {
 	static const struct {
 		enum fail_point point;
@@ -474,9 +462,8 @@ START_TEST(failing_calls)
 	failing[FAIL_PM_SYNC] = false;
 	live_pm_close(pm);
 }
-END_TEST
 
-START_TEST(bad_files)
+TEST(bad_files)
 {
 	struct live_pm_setup setup = {.path = media_path};
 	struct live_pm *pm;
@@ -520,7 +507,6 @@ START_TEST(bad_files)
 	ck_assert_int_eq(refused(&setup), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(why, "no cache image"));
 }
-END_TEST
 
 /* For test_cut.sh: a pool and its cache image as a killed server leaves them, 1023 lines in
  * flight. */
@@ -543,28 +529,5 @@ int main(int argc, char **argv)
 {
 	if (argc == 3)
 		return leave_behind(argv[1], argv[2]);
-	Suite *suite = suite_create("live_pm");
-	TCase *pool = tcase_create("pool"), *cut = tcase_create("cut"),
-	      *wrong = tcase_create("wrong");
-	tcase_add_checked_fixture(pool, make_dir, remove_dir);
-	tcase_add_checked_fixture(cut, make_dir, remove_dir);
-	tcase_add_checked_fixture(wrong, make_dir, remove_dir);
-	tcase_add_test(pool, plain_file);
-	tcase_add_test(pool, file_grows_and_never_shrinks);
-	tcase_add_loop_test(pool, shadow_keeps_back, 0, 2);
-	tcase_add_test(pool, drain_is_of_its_thread);
-	tcase_add_test(pool, many_flushes);
-	tcase_add_test(pool, one_tracked_pool);
-	tcase_add_loop_test(pool, header_is_never_torn, 0, 4);
-	tcase_add_test(cut, cut_lines_and_subsets);
-	tcase_add_test(cut, cut_of_files);
-	tcase_add_test(cut, half_filled_cache);
-	tcase_add_test(cut, image_with_offset);
-	tcase_add_loop_test(wrong, drain_that_fails, 0, 2);
-	tcase_add_loop_test(wrong, failing_calls, 0, 3);
-	tcase_add_test(wrong, bad_files);
-	suite_add_tcase(suite, pool);
-	suite_add_tcase(suite, cut);
-	suite_add_tcase(suite, wrong);
-	return run_suite(suite);
+	return run_suite(listed_suite("live_pm", make_dir, remove_dir));
 }

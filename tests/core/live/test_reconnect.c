@@ -191,13 +191,12 @@ static void steady(unsigned client)
 		ask(&conn, "steady", i);
 }
 
-START_TEST(a_hundred_times)
+TEST(a_hundred_times)
 {
 	prepare(NULL);
 	run(restless, steady);
 	ck_assert_uint_le(w.rpc.peers, 2 * CLIENTS);
 }
-END_TEST
 
 /* A message lies in the completion queue, unseen, while its client begins anew. */
 static void unseen(unsigned client)
@@ -217,14 +216,13 @@ static void unseen(unsigned client)
 }
 
 /* Also with a card that leaves the completions of a destroyed queue pair in their queue. */
-START_TEST(what_was_in_the_queue)
+TESTS(what_was_in_the_queue, 2)
 {
 	prepare(NULL);
 	if (_i)
 		w.hw.mutant = MUTANT_NIC_LAND_AFTER_DESTROY;
 	run(unseen, NULL);
 }
-END_TEST
 
 /* A message is being handled while its client begins anew: the client has to wait, and gets no
  * reply to
@@ -242,12 +240,11 @@ static void in_hand(unsigned client)
 	ck_assert_uint_eq(w.handled, 2);
 }
 
-START_TEST(what_is_being_handled)
+TEST(what_is_being_handled)
 {
 	prepare(NULL);
 	run(in_hand, NULL);
 }
-END_TEST
 
 /* A client that begins anew is still one client; all its connections are closed, the other clients'
  * are not. */
@@ -276,12 +273,11 @@ static void begins_anew(unsigned client)
 	ck_assert_int_eq(rpc_open(&conn, &stranger, MSG, 64, NULL), -EUSERS);
 }
 
-START_TEST(all_connections_of_a_client)
+TEST(all_connections_of_a_client)
 {
 	prepare(NULL);
 	run(begins_anew, NULL);
 }
-END_TEST
 
 /* --- stores --- */
 
@@ -337,12 +333,11 @@ static void patient(unsigned client)
 	}
 }
 
-START_TEST(stores_go_on)
+TESTS(stores_go_on, 2)
 {
 	prepare(stores[_i]);
 	run(forgetful, patient);
 }
-END_TEST
 
 /*
  * Told that a log is cleaned, and gone before it acknowledged: the server does not wait for the one
@@ -379,12 +374,11 @@ static void cleans(unsigned client)
 	ck_assert_uint_eq(get(handle, "ours"), 7);
 }
 
-START_TEST(a_cleaning_goes_on)
+TESTS(a_cleaning_goes_on, 2)
 {
 	prepare(stores[_i]);
 	run(comes_back, cleans);
 }
-END_TEST
 
 /*
  * Erda: a client has a log cleaned twice, acknowledges the first BEGIN and is gone when END comes,
@@ -434,27 +428,15 @@ static void comes_late(unsigned client)
 	ck_assert_uint_eq(get(handle, "mine"), 1);
 }
 
-START_TEST(who_comes_late_has_time)
+TESTS(who_comes_late_has_time, 40)
 {
 	prepare(store_find("erda"));
-	w.late_ns = (uint64_t)_i * 500;
+	/* when the server has lost its patience with the dead one */
+	w.late_ns = 50000 + (uint64_t)_i * 500;
 	run(dies_before_the_end, comes_late);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("reconnect");
-	TCase *rpc = tcase_create("rpc"), *store = tcase_create("stores");
-	tcase_add_test(rpc, a_hundred_times);
-	tcase_add_loop_test(rpc, what_was_in_the_queue, 0, 2);
-	tcase_add_test(rpc, what_is_being_handled);
-	tcase_add_test(rpc, all_connections_of_a_client);
-	tcase_add_loop_test(store, stores_go_on, 0, 2); /* eFactory, Erda */
-	tcase_add_loop_test(store, a_cleaning_goes_on, 0, 2);
-	/* x 500 ns: when the server has lost its patience with the dead one */
-	tcase_add_loop_test(store, who_comes_late_has_time, 100, 140);
-	suite_add_tcase(suite, rpc);
-	suite_add_tcase(suite, store);
-	return run_suite(suite);
+	return run_suite(listed_suite("reconnect", NULL, NULL));
 }

@@ -74,15 +74,16 @@ static void begin(void)
 	begin_with(LONG_MS);
 }
 
-/* A client that says nothing is dropped soon. So is one that was only held up: it comes again. */
-static void begin_impatient(void)
-{
-	begin_with(SHORT_MS);
-}
-
 static void end(void)
 {
 	rendezvous_stop(server);
+}
+
+/* A client that says nothing is dropped soon. So is one that was only held up: it comes again. */
+static void be_impatient(void)
+{
+	end();
+	begin_with(SHORT_MS);
 }
 
 static struct rendezvous *join(unsigned wanted, unsigned expected)
@@ -131,7 +132,7 @@ static void assert_answers(struct rendezvous *c)
 
 /* --- what it is for --- */
 
-START_TEST(numbers)
+TEST(numbers)
 {
 	struct rendezvous *two = join(2, 2), *one = join(0, 1), *three = join(0, 3);
 	ck_assert_int_eq(refused(2), -EBUSY);
@@ -144,9 +145,8 @@ START_TEST(numbers)
 	rendezvous_close(two);
 	rendezvous_close(three);
 }
-END_TEST
 
-START_TEST(two_want_the_same)
+TEST(two_want_the_same)
 {
 	struct rendezvous *first = join(2, 2);
 	ck_assert_int_eq(refused(2), -EBUSY);
@@ -154,9 +154,8 @@ START_TEST(two_want_the_same)
 	rendezvous_close(first);
 	rendezvous_close(join_soon(2, 2));
 }
-END_TEST
 
-START_TEST(answers)
+TEST(answers)
 {
 	struct rendezvous *c = join(0, 1);
 	char req[RENDEZVOUS_MSG], rsp[RENDEZVOUS_MSG], big[RENDEZVOUS_MSG + 1] = {0};
@@ -174,9 +173,8 @@ START_TEST(answers)
 	ck_assert_uint_eq(asked, 4);
 	rendezvous_close(c);
 }
-END_TEST
 
-START_TEST(what_was_injected)
+TEST(what_was_injected)
 {
 	struct rendezvous *one = join(1, 1), *two = join(2, 2);
 	struct injected i;
@@ -192,9 +190,8 @@ START_TEST(what_was_injected)
 	ck_assert_int_lt(rendezvous_ask_injected(two, &i), 0);
 	rendezvous_close(two);
 }
-END_TEST
 
-START_TEST(broken)
+TEST(broken)
 {
 	struct rendezvous *c = join(0, 1);
 	char rsp[4];
@@ -203,7 +200,6 @@ START_TEST(broken)
 	rendezvous_close(c);
 	rendezvous_close(join_soon(1, 1));
 }
-END_TEST
 
 static const char *const bad_addresses[] = {"",
 					    "127.0.0.1",
@@ -216,7 +212,7 @@ static const char *const bad_addresses[] = {"",
 					    "127.0.0.1:-1",
 					    "127.0.0.1:000007471"};
 
-START_TEST(address_is_refused)
+TESTS(address_is_refused, ROWS_OF(bad_addresses))
 {
 	const struct rendezvous_server_setup setup = {
 		.address = bad_addresses[_i], .text = "", .clients = 1};
@@ -227,9 +223,8 @@ START_TEST(address_is_refused)
 	ck_assert_int_eq(rendezvous_connect(&c, bad_addresses[_i], &number, got), -EINVAL);
 	ck_assert_int_eq(rendezvous_listen(&s, &setup), -EINVAL);
 }
-END_TEST
 
-START_TEST(nobody_listens)
+TEST(nobody_listens)
 {
 	char there[32];
 	snprintf(there, sizeof(there), "%s", address);
@@ -237,15 +232,13 @@ START_TEST(nobody_listens)
 	ck_assert_int_eq(refused(0), -ECONNREFUSED);
 	begin(); /* for end() */
 }
-END_TEST
 
-START_TEST(address_in_use)
+TEST(address_in_use)
 {
 	const struct rendezvous_server_setup setup = {.address = address, .text = "", .clients = 1};
 	struct rendezvous_server *s;
 	ck_assert_int_eq(rendezvous_listen(&s, &setup), -EADDRINUSE);
 }
-END_TEST
 
 /* --- peers of the server --- */
 
@@ -303,8 +296,9 @@ static int greet(void)
 	}
 }
 
-START_TEST(silent_peers_are_dropped)
+TEST(silent_peers_are_dropped)
 {
+	be_impatient();
 	struct rendezvous *c = join_soon(0, 1);
 	uint8_t bytes[HEAD + 3] = {0};
 	int half_asked = greet(), silent = dial(), half = dial();
@@ -320,9 +314,8 @@ START_TEST(silent_peers_are_dropped)
 	rendezvous_close(c);
 	rendezvous_close(join_soon(2, 2));
 }
-END_TEST
 
-START_TEST(a_byte_at_a_time)
+TEST(a_byte_at_a_time)
 {
 	uint8_t ask[HEAD + 4], answer[HEAD + 4];
 	int fd = greet();
@@ -337,7 +330,6 @@ START_TEST(a_byte_at_a_time)
 	}
 	close(fd);
 }
-END_TEST
 
 /* Heads that no client of ours sends: {type, value, len}, before or after a hello. */
 static const struct {
@@ -359,7 +351,7 @@ static const struct {
 	{true, 3, 0x80000000, 0},
 };
 
-START_TEST(wrong_frame_is_dropped)
+TESTS(wrong_frame_is_dropped, ROWS_OF(wrong))
 {
 	uint8_t head[HEAD];
 	int fd = wrong[_i].greeted ? greet() : dial();
@@ -369,7 +361,6 @@ START_TEST(wrong_frame_is_dropped)
 	ck_assert_uint_eq(asked, 0);
 	rendezvous_close(join_soon(1, 1));
 }
-END_TEST
 
 static uint64_t mix(uint64_t *state)
 {
@@ -391,7 +382,7 @@ static size_t nonsense(uint64_t *seed, uint32_t type, uint32_t value, uint8_t *o
 	return mix(seed) % 3 ? n : mix(seed) % room;
 }
 
-START_TEST(nonsense_of_clients)
+TEST(nonsense_of_clients)
 {
 	struct rendezvous *c = join(CLIENTS, CLIENTS);
 	uint64_t seed = 1;
@@ -418,12 +409,12 @@ START_TEST(nonsense_of_clients)
 	rendezvous_close(join_soon(2, 2));
 	rendezvous_close(c);
 }
-END_TEST
 
 /* More strangers than the server keeps: some are turned away, and clients come in as soon as the
  * others have gone. */
-START_TEST(crowd_of_strangers)
+TEST(crowd_of_strangers)
 {
+	be_impatient();
 	struct rendezvous *c = join_soon(0, 1);
 	int fd[64];
 	for (unsigned i = 0; i < 64; i++)
@@ -434,11 +425,11 @@ START_TEST(crowd_of_strangers)
 	rendezvous_close(join_soon(2, 2));
 	rendezvous_close(c);
 }
-END_TEST
 
 /* A client that never reads what it asks for: the socket's buffers run full, and it is dropped. */
-START_TEST(client_that_does_not_read)
+TEST(client_that_does_not_read)
 {
+	be_impatient();
 	uint8_t ask[HEAD];
 	int fd = greet(), small = 4096;
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
@@ -450,7 +441,6 @@ START_TEST(client_that_does_not_read)
 	close(fd);
 	rendezvous_close(join_soon(1, 1));
 }
-END_TEST
 
 /* --- servers that are none --- */
 
@@ -514,7 +504,7 @@ static int connect_to(const struct impostor *im, struct rendezvous **c)
 	return error;
 }
 
-START_TEST(nonsense_of_a_server)
+TEST(nonsense_of_a_server)
 {
 	uint64_t seed = 7;
 	uint8_t bytes[600];
@@ -532,9 +522,8 @@ START_TEST(nonsense_of_a_server)
 		impostor_end(&im);
 	}
 }
-END_TEST
 
-START_TEST(server_goes_away)
+TEST(server_goes_away)
 {
 	struct rendezvous *c = join(0, 1);
 	char rsp[4];
@@ -547,9 +536,8 @@ START_TEST(server_goes_away)
 	rendezvous_close(c);
 	begin(); /* for end() */
 }
-END_TEST
 
-START_TEST(server_says_nothing)
+TEST(server_says_nothing)
 {
 	struct impostor im;
 	struct rendezvous *c;
@@ -557,10 +545,9 @@ START_TEST(server_says_nothing)
 	ck_assert_int_eq(connect_to(&im, &c), -ETIMEDOUT);
 	impostor_end(&im);
 }
-END_TEST
 
 /* Another thread breaks off what would take long. */
-START_TEST(question_is_broken_off)
+TEST(question_is_broken_off)
 {
 	struct impostor im;
 	struct rendezvous *c;
@@ -574,40 +561,8 @@ START_TEST(question_is_broken_off)
 	rendezvous_close(c);
 	impostor_end(&im);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("control");
-	TCase *plain = tcase_create("plain"), *server_case = tcase_create("server"),
-	      *impatient_case = tcase_create("impatient"), *client_case = tcase_create("client");
-	tcase_add_checked_fixture(plain, begin, end);
-	tcase_add_test(plain, numbers);
-	tcase_add_test(plain, two_want_the_same);
-	tcase_add_test(plain, answers);
-	tcase_add_test(plain, what_was_injected);
-	tcase_add_test(plain, broken);
-	tcase_add_test(plain, nobody_listens);
-	tcase_add_test(plain, address_in_use);
-	tcase_add_loop_test(plain, address_is_refused, 0,
-			    sizeof(bad_addresses) / sizeof(bad_addresses[0]));
-	tcase_add_checked_fixture(server_case, begin, end);
-	tcase_add_test(server_case, a_byte_at_a_time);
-	tcase_add_loop_test(server_case, wrong_frame_is_dropped, 0,
-			    sizeof(wrong) / sizeof(wrong[0]));
-	tcase_add_test(server_case, nonsense_of_clients);
-	tcase_add_checked_fixture(impatient_case, begin_impatient, end);
-	tcase_add_test(impatient_case, silent_peers_are_dropped);
-	tcase_add_test(impatient_case, crowd_of_strangers);
-	tcase_add_test(impatient_case, client_that_does_not_read);
-	tcase_add_checked_fixture(client_case, begin, end);
-	tcase_add_test(client_case, nonsense_of_a_server);
-	tcase_add_test(client_case, server_goes_away);
-	tcase_add_test(client_case, server_says_nothing);
-	tcase_add_test(client_case, question_is_broken_off);
-	suite_add_tcase(suite, plain);
-	suite_add_tcase(suite, server_case);
-	suite_add_tcase(suite, impatient_case);
-	suite_add_tcase(suite, client_case);
-	return run_suite(suite);
+	return run_suite(listed_suite("control", begin, end));
 }
