@@ -15,7 +15,7 @@
 #include "cli/cli.h"
 #include "cli/images_engine.h"
 #include "cli/leave_off.h"
-#include "report/images/pmreorder_report.h"
+#include "report/images/images_report.h"
 #include "report/output.h"
 
 struct request {
@@ -94,15 +94,11 @@ static const struct option_row rows[] = {
 	{"image", "IMAGE", "this one alone, as it is named where one is bad", REQUEST(image)},
 	{"keep", "DIR", "with --image: leave its files in this new folder", REQUEST(keep)},
 	{.help = "as pmreorder has it"},
-	{"engine", "tidemark|pmreorder",
-	 "which images: those above, or the states that pmreorder makes, permutations of flushed "
-	 "stores, one after another (=)",
-	 REQUEST(engine.engine)},
 	{"default-engine", "ENGINE",
 	 "of what is in no section: NoReorderNoCheck is not checked (this is the default of "
 	 "pmreorder, and with -x), NoReorderDoCheck only with all that was stored; ReorderFull, "
-	 "ReorderAccumulative, ReorderReverseAccumulative and ReorderPartial are different for "
-	 "pmreorder alone",
+	 "ReorderAccumulative, ReorderReverseAccumulative and ReorderPartial all mean: with each "
+	 "image",
 	 REQUEST(engine.usual), .letter = 'r'},
 	{"extended-macros", "MARKER=ENGINE,...",
 	 "the same of sections, MARKER.BEGIN to MARKER.END; or a JSON file, {\"MARKER\": "
@@ -266,9 +262,9 @@ static int choose_contracts(struct request *r)
 		r->want |= TM_BIT(contract);
 		at = at[len] ? at + len + 1 : NULL;
 	}
-	if (r->contracts && (r->history || r->engine.pmreorder || !r->options.checker.recover))
+	if (r->contracts && (r->history || !r->options.checker.recover))
 		return fail(EXIT_USAGE, "images: --contracts goes with --recover CMD, and not "
-					"with --history or --engine pmreorder");
+					"with --history");
 	return 0;
 }
 
@@ -294,20 +290,13 @@ static int check_request(struct request *r, char **word)
 	if (r->image && (result_asked(OUTPUT_JSON) || result_asked(OUTPUT_JUNIT)))
 		return fail(EXIT_USAGE, "images: %s does not go with --image",
 			    result_asked(OUTPUT_JSON) ? "--json" : "--junit");
-	if (r->leave_off.seconds > 0 && (r->image || r->engine.pmreorder))
-		return fail(EXIT_USAGE, "images: --time does not go with %s",
-			    r->image ? "--image" : "--engine pmreorder");
-	if (r->engine.pmreorder &&
-	    (r->image || results_asked() || r->options.model != PM_POWER || r->knob.n))
-		return fail(EXIT_USAGE,
-			    "images: --engine pmreorder: --image, --json, --junit, --html, "
-			    "--model kill and --knob do not go with it");
+	if (r->leave_off.seconds > 0 && r->image)
+		return fail(EXIT_USAGE, "images: --time does not go with --image");
 	if (shard_is_asked(&r->shard) &&
-	    (r->image || r->engine.pmreorder || !strcmp(r->log, "-") ||
+	    (r->image || !strcmp(r->log, "-") ||
 	     (!r->options.checker.recover && !r->options.checker.library)))
-		return fail(EXIT_USAGE,
-			    "images: --shard and --results need a log in a file, and a "
-			    "checker; --image and --engine pmreorder do not go with them");
+		return fail(EXIT_USAGE, "images: --shard and --results need a log in a file, and a "
+					"checker; --image does not go with them");
 	r->options.checker.show = r->show;
 	r->options.part = shard_is_part(&r->shard);
 	if (r->options.part)
@@ -412,7 +401,7 @@ static int read_history(const struct request *r, struct pm_log *log)
 static void settle_model(struct request *r, const struct pm_log *log)
 {
 	bool flushes = log->has_flush || pm_log_unseen(log, PM_UNSEEN_FLUSH);
-	if (!r->model && !flushes && !r->knob.n && !r->engine.pmreorder && !r->engine.given)
+	if (!r->model && !flushes && !r->knob.n && !r->engine.given)
 		r->options.model = PM_KILL;
 }
 
@@ -499,36 +488,6 @@ static int one_image(struct request *r, struct images_report *report)
 	return status;
 }
 
-static int pmreorder_states(struct request *r, struct images_report *report)
-{
-	const struct pmreorder_options o = {.checker = r->options.checker,
-					    .sections = r->options.sections,
-					    .most = r->most_given ? r->options.most : UINT64_MAX,
-					    .progress = r->options.progress};
-	struct pmreorder_result result;
-	char why[300];
-	int error = pmreorder_run(report->log, &o, &result, why, sizeof(why)), status;
-	progress_line(NULL);
-	error = leave_off_end(&r->leave_off, error);
-	report->left_off = leave_off_why(&r->leave_off);
-	if (error)
-		status = fail(error == -ENOENT || error == -EINVAL ? EXIT_USAGE : EXIT_INTERNAL,
-			      "images: %s", why);
-	else
-		status = open_output(r);
-	if (!status) {
-		pmreorder_print(report, &result);
-		pmreorder_conclude(&result, &report->conclusion);
-		if (report->left_off)
-			conclusion_left_off(&report->conclusion, report->left_off,
-					    "no more states are judged");
-		leave_off_print(&r->leave_off, &report->conclusion);
-		status = report->conclusion.status;
-	}
-	pmreorder_result_free(&result);
-	return status;
-}
-
 /* Are there the files that the commands name? */
 static int check_files(const struct request *r, const struct pm_log *log)
 {
@@ -566,30 +525,27 @@ static int make_images(struct request *r, struct images_report *report)
 		return status;
 	r->options.bounds = &r->leave_off.bounds;
 	r->options.checker.stop = r->leave_off.bounds.stop;
-	if (r->engine.pmreorder || r->engine.given) {
+	if (r->engine.given) {
 		int error = pm_sections_open(&sections, report->log, &r->engine.markers, why,
 					     sizeof(why));
 		if (error == -EINVAL)
-			return fail(EXIT_USAGE,
-				    "%s: %s; tidemark images without -x, -r and --engine pmreorder "
-				    "takes this log as it is",
-				    report->name, why);
+			return fail(
+				EXIT_USAGE,
+				"%s: %s; tidemark images without -x and -r takes this log as it "
+				"is",
+				report->name, why);
 		if (error)
 			return fail(EXIT_INTERNAL, "out of memory");
 		r->options.sections = &sections;
 	}
-	if (r->engine.pmreorder)
-		status = pmreorder_states(r, report);
-	else
-		status = r->image ? one_image(r, report) : all_images(r, report);
+	status = r->image ? one_image(r, report) : all_images(r, report);
 	pm_sections_close(&sections);
 	return leave_off_status(&r->leave_off, status);
 }
 
 int images_main(int argc, char **argv)
 {
-	struct request r = {.engine = {.engine = "tidemark"},
-			    .options = {.most = 256, .jobs = arguments_jobs()}};
+	struct request r = {.options = {.most = 256, .jobs = arguments_jobs()}};
 	struct pm_log log;
 	r.options.checker.patience = 10;
 	int status = options_read(&options, &r, argc, argv);

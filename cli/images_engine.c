@@ -84,10 +84,6 @@ int images_engine_choose(struct images_engine *e)
 	static const char *const levels[] = {"debug", "info", "warning", "error", "critical"};
 	unsigned i = 0, n = sizeof(levels) / sizeof(levels[0]);
 	int status = 0;
-	e->pmreorder = !strcmp(e->engine, "pmreorder");
-	if (!e->pmreorder && strcmp(e->engine, "tidemark") != 0)
-		return fail(EXIT_USAGE, "images: --engine %.40s: expected tidemark or pmreorder",
-			    e->engine);
 	while (e->level && i < n && strcmp(e->level, levels[i]) != 0)
 		i++;
 	if (i == n)

@@ -6,11 +6,9 @@
 #include "cli/options.h"
 
 struct images_engine {
-	const char *engine;	    /* --engine */
 	const char *usual, *config; /* pmreorder's -r and -x */
 	const char *level;	    /* -e */
 	/* what that means */
-	bool pmreorder;
 	bool given; /* -r or -x: sections count */
 	struct pm_markers markers;
 };

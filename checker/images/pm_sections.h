@@ -10,12 +10,13 @@
 #include "checker/images/pm_log.h"
 
 enum pm_engine {
-	PM_NO_CHECK,	 /* NoReorderNoCheck: nothing is checked */
-	PM_DO_CHECK,	 /* NoReorderDoCheck: all stores, in their order */
-	PM_FULL,	 /* ReorderFull: each permutation of each selection */
-	PM_ACCUMULATIVE, /* ReorderAccumulative: the first k stores, for each k */
-	PM_REVERSE,	 /* ReorderReverseAccumulative: the last k, the last one first */
-	PM_PARTIAL,	 /* ReorderPartial: three selections at random */
+	PM_NO_CHECK, /* NoReorderNoCheck: the power does not fail */
+	PM_DO_CHECK, /* NoReorderDoCheck: it does, and all that was stored is left */
+	PM_FULL,     /* ReorderFull: all images. Of the following, too, of which pmreorder makes
+		      * some of its states */
+	PM_ACCUMULATIVE,
+	PM_REVERSE,
+	PM_PARTIAL,
 	PM_ENGINES
 };
 /* As pmreorder names them. */

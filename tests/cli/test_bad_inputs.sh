@@ -157,8 +157,8 @@ declare -A base=(
 	[images --checker]='--log good.log --path true'
 	[images --path]='--log good.log'
 	[images --name]='--log good.log --path text.so --checker lib'
-	[images --default-engine]='--log good.log --recover true --engine pmreorder'
-	[images --extended-macros]='--log good.log --recover true --engine pmreorder'
+	[images --default-engine]='--log good.log --recover true'
+	[images --extended-macros]='--log good.log --recover true'
 )
 # What a message may name instead.
 declare -A also=([images --name]='text.so' [taxonomy --knob]='knob')
@@ -455,8 +455,6 @@ bad layer run --link udp --layer infiniband true
 bad keep images --log good.log --recover true --keep new
 bad json images --log good.log --recover true --image x --json new
 bad time images --log good.log --recover true --image x --time 1s
-bad time images --log good.log --recover true --engine pmreorder --time 1s
-bad engine images --log good.log --recover true --engine pmreorder --model kill
 bad recover images --log good.log
 bad -c images --log good.log --recover true -c prog
 bad -n images --log good.log -c lib -p text.so

@@ -281,8 +281,6 @@ done
 alive 130 INT env AFTER=0 tidemark images -l bad.log -p './checker stall' --image 4: --keep left
 grep -q 'left off at SIGINT' err || fail 'an image that is not judged'
 [ ! -e left ] || fail 'an image that is not judged is kept'
-alive 130 INT env AFTER=3 tidemark images -l bad.log -p './checker stall' --engine pmreorder -r ReorderFull
-says 'Left off at SIGINT: ' 'All of it: '
 # becomes PATTERN: the state of the worker.
 becomes() {
 	local n

@@ -123,8 +123,6 @@ for how in right wrong; do
 	run 0 tidemark images rec --recover './inline {} check' --model kill
 	run 0 tidemark images rec --recover './inline {} check' --knob domain=mhp
 done
-run 3 tidemark images rec --recover './inline {} check' --engine pmreorder
-says 'could not tell'
 # The one that is named can tell.
 if [ -x "$(dirname "$tidemark")/tidemark-valgrind" ]; then
 	ln -s "$(dirname "$tidemark")/tidemark-valgrind" bin

@@ -220,8 +220,6 @@ printf 'FLUSH;0x00000;0x2000\nFENCE\n' >>lines.expected
 expect <lines.expected
 run 0 tidemark images lines.rec --recover 'test 1 -eq 1 #' --most 5000
 says '11 stores' ': 2048 different images'
-run 0 tidemark images lines.rec --recover 'test 1 -eq 1 #' --engine pmreorder -r ReorderAccumulative
-says ': 12 states as pmreorder makes them'
 
 # What another thread has stored comes before a fence as well, though this one has had no page fault since its last fence; and
 # a thread that libc knows nothing of.

@@ -168,7 +168,6 @@ refused() {
 refused 'expected the name of a file' --html ''
 refused 'a folder' --html include
 refused 'cannot be written' --html none/page.html
-refused '--html, --model kill and --knob do not go with it' --engine pmreorder --html page.html
 if [ -w /dev/full ]; then
 	refused '/dev/full' -o report --html /dev/full
 fi

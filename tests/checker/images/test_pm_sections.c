@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The sections of a log, and pmreorder's engines for them. */
+#include <stdio.h>
+#include <string.h>
+#include "checker/images/pm_sections.h"
+#include "tests/suite.h"
+
+/* A log of these markers, and a fence after each; the engine at each fence, as a digit. */
+static int engines(const char *const *marker, char *out, char *why, size_t n)
+{
+	static const struct pm_markers m = {PM_FULL, {{"A", PM_NO_CHECK}, {"B", PM_PARTIAL}}, 2};
+	struct pm_log log;
+	struct pm_sections s;
+	ck_assert_int_eq(pm_log_open(&log), 0);
+	for (; *marker; marker++) {
+		struct pm_event e = {.kind = PM_MARK, .line = 7};
+		e.source = pm_log_source(&log, *marker, strlen(*marker));
+		ck_assert_int_eq(pm_log_add(&log, &e, NULL), 0);
+		e = (struct pm_event){.kind = PM_FENCE};
+		ck_assert_int_eq(pm_log_add(&log, &e, NULL), 0);
+	}
+	int error = pm_sections_open(&s, &log, &m, why, n);
+	if (!error) {
+		for (size_t i = 1; i < log.events; i += 2)
+			*out++ = (char)('0' + s.engine[i]);
+		*out = 0;
+		pm_sections_close(&s);
+	}
+	pm_log_close(&log);
+	return error;
+}
+
+START_TEST(sections_of_a_log)
+{
+	static const struct {
+		const char *marker[8], *engines, *why;
+	} row[] = {
+		{{NULL}, "", NULL},
+		{{"A.BEGIN", "A.END"}, "02", NULL},
+		{{"A.BEGIN", "B.BEGIN", "B.END", "A.END"}, "0502", NULL},
+		/* A section without an engine has that of the section around it. */
+		{{"C.BEGIN", "A.BEGIN", "C.BEGIN", "C.END", "A.END"}, "20002", NULL},
+		/* The name ends at the first dot. */
+		{{"A.x.BEGIN", "A.x.END"}, "02", NULL},
+		{{"B.BEGIN"}, "5", NULL},
+		{{"A.END"}, "", "line 7 of the log: A.END: no section is open"},
+		{{"A.BEGIN", "B.BEGIN", "A.END"},
+		 "",
+		 "line 7 of the log: A.END: sections cross; expected B.END"},
+		{{"AB.BEGIN", "A.END"},
+		 "",
+		 "line 7 of the log: A.END: sections cross; expected AB.END"},
+	};
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		char out[16] = "", why[200] = "";
+		int error = engines(row[i].marker, out, why, sizeof(why));
+		ck_assert_int_eq(error != 0, row[i].why != NULL);
+		ck_assert_str_eq(out, row[i].engines);
+		ck_assert_str_eq(why, row[i].why ? row[i].why : "");
+	}
+}
+END_TEST
+
+START_TEST(names)
+{
+	for (int i = 0; i < PM_ENGINES; i++)
+		ck_assert_int_eq(pm_engine_find(pm_engine_name[i]), i);
+	ck_assert_int_eq(pm_engine_find("reorderfull"), -1);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+	Suite *s = suite_create("pm_sections");
+	TCase *t = tcase_create("pm_sections");
+	(void)argc, (void)argv;
+	tcase_add_test(t, sections_of_a_log);
+	tcase_add_test(t, names);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
