@@ -29,8 +29,9 @@ static void print_place(FILE *out, const struct pm_log *log, size_t event)
 }
 
 /* Where in the program: the frames, one below the other. */
-void images_print_source(FILE *out, const struct pm_log *log, const struct pm_event *e,
-			 unsigned indent)
+/* Where in the program: its frames, one a line. */
+static void images_print_source(FILE *out, const struct pm_log *log, const struct pm_event *e,
+				unsigned indent)
 {
 	const char *at = log->source[e->source];
 	const char *how = e->noticed ? "noticed at" : "by";
@@ -207,7 +208,7 @@ const char *images_why_no_end(const struct pm_log *log)
 			 : "the program was stopped before its own";
 }
 
-void images_print_log(FILE *out, const struct images_report *r)
+static void images_print_log(FILE *out, const struct images_report *r)
 {
 	const struct pm_log *log = r->log;
 	fprintf(out, "%s: ", r->name);

@@ -37,13 +37,8 @@ void images_print_doubt(FILE *out, const struct images_report *r, enum image_dou
 uint64_t images_unordered(const struct pm_log *log, bool *told);
 /* What the clients' answers alone contradict, with no power failure. */
 void images_print_faults(FILE *out, const struct images_report *r);
-/* What there is in the log. */
-void images_print_log(FILE *out, const struct images_report *r);
 /* "the store of 8 bytes at /tmp/pool+0x40" */
 void images_print_event(FILE *out, const struct pm_log *log, uint32_t event);
-/* Where in the program: its frames, one a line. */
-void images_print_source(FILE *out, const struct pm_log *log, const struct pm_event *e,
-			 unsigned indent);
 /* What the result comes to, if it is of all images. */
 void images_conclude(const struct images_report *r, struct conclusion *c);
 void images_print(FILE *out, const struct images_report *r);
