@@ -7,6 +7,7 @@
 #include <string.h>
 #include "checker/explore/campaign.h"
 #include "checker/world/setup.h"
+#include "faultinject/sources.h"
 #include "scenarios/stores.h"
 #include "tests/suite.h"
 
@@ -40,6 +41,37 @@ static inline void make_whole_setup(struct setup *s, const struct tm_store *stor
 	make_setup(s, store, variant, switches);
 	make_workload(&s->w, workload);
 	ck_assert_int_eq(setup_finish(s), 0);
+}
+
+/* An explorer, and a source of its runs. */
+struct bench {
+	struct setup setup;
+	struct explorer ex;
+	struct random_source random;
+	uint64_t run_states; /* of each run, as a campaign shares them out; 0: all that it has */
+	char name[160];	     /* the store, its variant and the workload */
+};
+
+/* Of a setup, which the bench takes. */
+static inline struct bench *make_bench(const struct setup *setup,
+				       const struct explore_limits *limits)
+{
+	struct bench *b = calloc(1, sizeof(*b));
+
+	ck_assert_ptr_nonnull(b);
+	b->setup = *setup;
+	snprintf(b->name, sizeof(b->name), "%s %s %s", b->setup.store->name, b->setup.variant,
+		 b->setup.w.name);
+	ck_assert_msg(!explore_open(&b->ex, &b->setup, limits), "%s: %s", b->name, b->ex.why);
+	return b;
+}
+
+static inline void bench_free(struct bench *b)
+{
+	explore_close(&b->ex);
+	setup_free(&b->setup);
+	deviations_free(&b->random.taken);
+	free(b);
 }
 
 /* A campaign of one store under some workloads; NULL ends them. To be freed. */

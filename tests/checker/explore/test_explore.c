@@ -34,21 +34,11 @@ struct little {
 	const char *name, *keys, *client[CLIENTS];
 };
 
-/* One store under one workload. */
-struct bench {
-	struct setup setup;
-	struct explorer ex;
-	struct random_source random;
-	char name[160];
-};
-
-static void open_bench(struct bench *b, const struct explore_limits *limits)
+static struct bench *limited_bench(struct setup *s, const struct explore_limits *limits)
 {
-	snprintf(b->name, sizeof(b->name), "%s %s %s", b->setup.store->name, b->setup.variant,
-		 b->setup.w.name);
-	workload_limit(&b->setup.w, b->setup.store);
-	ck_assert_int_eq(setup_finish(&b->setup), 0);
-	ck_assert_msg(!explore_open(&b->ex, &b->setup, limits), "%s: %s", b->name, b->ex.why);
+	workload_limit(&s->w, s->store);
+	ck_assert_int_eq(setup_finish(s), 0);
+	return make_bench(s, limits);
 }
 
 static bool is_nested(const struct little *l)
@@ -70,39 +60,26 @@ static void little_knob(struct setup *s, const struct little *l)
 static struct bench *bench_little(const char *store, const char *variant, const struct little *l,
 				  const struct explore_limits *limits)
 {
-	struct bench *b = calloc(1, sizeof(*b));
+	struct setup s;
 	const char *expected = NULL;
 
-	ck_assert_ptr_nonnull(b);
-	make_setup(&b->setup, store_find(store), variant, "");
-	little_knob(&b->setup, l);
-	ck_assert_int_eq(workload_parse_keys(&b->setup.w, l->keys, &expected), 0);
+	make_setup(&s, store_find(store), variant, "");
+	little_knob(&s, l);
+	ck_assert_int_eq(workload_parse_keys(&s.w, l->keys, &expected), 0);
 	for (unsigned c = 0; c < CLIENTS && l->client[c]; c++)
-		ck_assert_int_eq(workload_parse_client(&b->setup.w, c + 1, l->client[c], &expected),
-				 0);
-	snprintf(b->setup.w.name, sizeof(b->setup.w.name), "%s", l->name);
-	open_bench(b, limits);
-	return b;
+		ck_assert_int_eq(workload_parse_client(&s.w, c + 1, l->client[c], &expected), 0);
+	snprintf(s.w.name, sizeof(s.w.name), "%s", l->name);
+	return limited_bench(&s, limits);
 }
 
 static struct bench *bench_named(const char *store, const char *variant, const char *workload,
 				 const struct explore_limits *limits)
 {
-	struct bench *b = calloc(1, sizeof(*b));
+	struct setup s;
 
-	ck_assert_ptr_nonnull(b);
-	make_setup(&b->setup, store_find(store), variant, "");
-	make_workload(&b->setup.w, workload);
-	open_bench(b, limits);
-	return b;
-}
-
-static void bench_free(struct bench *b)
-{
-	explore_close(&b->ex);
-	setup_free(&b->setup);
-	deviations_free(&b->random.taken);
-	free(b);
+	make_setup(&s, store_find(store), variant, "");
+	make_workload(&s.w, workload);
+	return limited_bench(&s, limits);
 }
 
 /* The source of run `run`, as a campaign has it: run 0 is the plain one. */
@@ -894,21 +871,19 @@ static void check_for_ever(const struct tm_env *env, struct tm_fsck *fsck)
 
 static unsigned broken_with_check(void (*fsck)(const struct tm_env *, struct tm_fsck *))
 {
-	struct bench b = {0};
+	struct setup s;
 	struct tm_store store = *store_find("ca");
 	struct explore_limits limits = explore_default;
 
 	store.fsck = fsck;
 	limits.states = 20;
-	make_setup(&b.setup, &store, NULL, "");
-	make_workload(&b.setup.w, "w");
-	open_bench(&b, &limits);
-	explore_runs(&b, 0, 1);
-	ck_assert_uint_gt(b.ex.counts.states, 0);
-	unsigned broken = broken_set(&b.ex);
-	explore_close(&b.ex);
-	setup_free(&b.setup);
-	deviations_free(&b.random.taken);
+	make_setup(&s, &store, NULL, "");
+	make_workload(&s.w, "w");
+	struct bench *b = limited_bench(&s, &limits);
+	explore_runs(b, 0, 1);
+	ck_assert_uint_gt(b->ex.counts.states, 0);
+	unsigned broken = broken_set(&b->ex);
+	bench_free(b);
 	return broken;
 }
 

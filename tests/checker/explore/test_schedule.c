@@ -13,15 +13,15 @@
 #define RUNS	    1200
 #define AGAIN_EVERY 4 /* as checker/explore/schedule.c: runs of this residue stop twice */
 
-struct bench {
+struct scheduled {
 	struct setup setup;
 	struct worlds worlds;
 	struct schedule schedule;
 };
 
-static struct bench *bench(const char *store, const char *workload, uint64_t seed)
+static struct scheduled *bench(const char *store, const char *workload, uint64_t seed)
 {
-	struct bench *b = calloc(1, sizeof(*b));
+	struct scheduled *b = calloc(1, sizeof(*b));
 
 	ck_assert_ptr_nonnull(b);
 	make_whole_setup(&b->setup, store_find(store), NULL, "", workload);
@@ -31,7 +31,7 @@ static struct bench *bench(const char *store, const char *workload, uint64_t see
 	return b;
 }
 
-static void bench_free(struct bench *b)
+static void free_bench(struct scheduled *b)
 {
 	schedule_close(&b->schedule);
 	worlds_close(&b->worlds);
@@ -39,7 +39,7 @@ static void bench_free(struct bench *b)
 	free(b);
 }
 
-static const struct deviations *run(struct bench *b, uint64_t n)
+static const struct deviations *run(struct scheduled *b, uint64_t n)
 {
 	struct source *source = schedule_run(&b->schedule, n);
 
@@ -66,7 +66,7 @@ static bool is_plain(const struct stops *plain, const struct deviation *d)
 
 TEST(second_stop_is_of_the_stopped_run)
 {
-	struct bench *b = bench("efactory", "ww-cpcw", 1);
+	struct scheduled *b = bench("efactory", "ww-cpcw", 1);
 	unsigned twice = 0, beyond = 0;
 
 	for (uint64_t n = 1; n < RUNS; n += AGAIN_EVERY) {
@@ -81,13 +81,13 @@ TEST(second_stop_is_of_the_stopped_run)
 	}
 	ck_assert_uint_gt(twice, RUNS / AGAIN_EVERY / 4);
 	ck_assert_uint_gt(beyond, 0);
-	bench_free(b);
+	free_bench(b);
 }
 
 /* A run depends on its number and the seed alone, not on the runs before it. */
 TEST(any_order)
 {
-	struct bench *b[2] = {bench("efactory", "ww-cpcw", 7), bench("efactory", "ww-cpcw", 7)};
+	struct scheduled *b[2] = {bench("efactory", "ww-cpcw", 7), bench("efactory", "ww-cpcw", 7)};
 	uint64_t history[100];
 	unsigned deviations[100];
 
@@ -99,14 +99,14 @@ TEST(any_order)
 		ck_assert_uint_eq(run(b[1], n)->n, deviations[n]);
 		ck_assert_uint_eq(b[1]->worlds.history->hash, history[n]);
 	}
-	bench_free(b[0]);
-	bench_free(b[1]);
+	free_bench(b[0]);
+	free_bench(b[1]);
 }
 
 /* Where the server does nothing of its own, its handling of requests is stopped. */
 TEST(handlers_stop_twice)
 {
-	struct bench *b = bench("ca", "w-w", 1);
+	struct scheduled *b = bench("ca", "w-w", 1);
 	unsigned stopped = 0;
 
 	for (uint64_t n = 1; n < 100; n += AGAIN_EVERY) {
@@ -114,19 +114,19 @@ TEST(handlers_stop_twice)
 		stopped += b->schedule.can_stop_again;
 	}
 	ck_assert_uint_gt(stopped, 0);
-	bench_free(b);
+	free_bench(b);
 }
 
 /* No task can be held meanwhile: there is one client. */
 TEST(nothing_to_stop_twice)
 {
-	struct bench *b = bench("ca", "w", 1);
+	struct scheduled *b = bench("ca", "w", 1);
 
 	for (uint64_t n = 1; n < 100; n += AGAIN_EVERY) {
 		run(b, n);
 		ck_assert(!b->schedule.can_stop_again);
 	}
-	bench_free(b);
+	free_bench(b);
 }
 
 int main(void)

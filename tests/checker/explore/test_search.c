@@ -217,7 +217,7 @@ static const struct tm_store word_store = {
 
 typedef bool depends(const struct footprint *others, const struct log_touch *touch);
 
-struct bench {
+struct searched {
 	struct setup setup;
 	struct explorer ex;
 	struct search search;
@@ -225,10 +225,10 @@ struct bench {
 };
 
 /* A store ("word": the program that is on) under a workload, and knobs. */
-static struct bench *bench_new(const char *store, const char *workload, const char *knobs)
+static struct searched *bench_new(const char *store, const char *workload, const char *knobs)
 {
 	struct explore_limits limits = explore_default;
-	struct bench *b = calloc(1, sizeof(*b));
+	struct searched *b = calloc(1, sizeof(*b));
 
 	ck_assert_ptr_nonnull(b);
 	limits.images_per_point = ALL_IMAGES;
@@ -242,7 +242,7 @@ static struct bench *bench_new(const char *store, const char *workload, const ch
 }
 
 /* d NULL: nothing is left out. */
-static void bench_search(struct bench *b, unsigned preemptions, unsigned faults, depends *d)
+static void bench_search(struct searched *b, unsigned preemptions, unsigned faults, depends *d)
 {
 	struct search_limits limits = search_default;
 
@@ -255,7 +255,7 @@ static void bench_search(struct bench *b, unsigned preemptions, unsigned faults,
 	ck_assert_uint_eq(b->ex.counts.points_bounded, 0);
 }
 
-static void bench_free(struct bench *b)
+static void free_bench(struct searched *b)
 {
 	search_close(&b->search);
 	explore_close(&b->ex);
@@ -263,13 +263,13 @@ static void bench_free(struct bench *b)
 	free(b);
 }
 
-static uint64_t points(const struct bench *b)
+static uint64_t points(const struct searched *b)
 {
 	return b->ex.counts.points - b->ex.counts.points_seen;
 }
 
 /* The runs of one are among those of the other: what is equal in number is equal. */
-static bool same(const struct bench *a, const struct bench *b)
+static bool same(const struct searched *a, const struct searched *b)
 {
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		if (a->ex.failure[c].found != b->ex.failure[c].found)
@@ -326,8 +326,8 @@ TESTS(reduced_is_unreduced, (int)(sizeof(compared) / sizeof(compared[0])))
 	if (!in_share(_i))
 		return;
 	program = c->program;
-	struct bench *reduced = bench_new(c->store, c->workload, c->knobs);
-	struct bench *whole = bench_new(c->store, c->workload, c->knobs);
+	struct searched *reduced = bench_new(c->store, c->workload, c->knobs);
+	struct searched *whole = bench_new(c->store, c->workload, c->knobs);
 	bench_search(reduced, c->preemptions, c->faults, footprint_depends);
 	bench_search(whole, c->preemptions, c->faults, NULL);
 	printf("%-28s bounds %u+%u: %lu runs for %lu, %lu states, %lu outcomes\n", reduced->name,
@@ -342,8 +342,8 @@ TESTS(reduced_is_unreduced, (int)(sizeof(compared) / sizeof(compared[0])))
 		      reduced->name, outcomes_count(whole->ex.outcomes), points(whole),
 		      whole->ex.counts.states, outcomes_count(reduced->ex.outcomes),
 		      points(reduced), reduced->ex.counts.states);
-	bench_free(reduced);
-	bench_free(whole);
+	free_bench(reduced);
+	free_bench(whole);
 }
 
 /* --- reductions that are too greedy --- */
@@ -405,14 +405,14 @@ TESTS(greed_is_caught, (int)(sizeof(greedy) / sizeof(greedy[0])))
 	const struct compared *c = &greedy[_i].c;
 
 	program = c->program;
-	struct bench *reduced = bench_new(c->store, c->workload, c->knobs);
-	struct bench *whole = bench_new(c->store, c->workload, c->knobs);
+	struct searched *reduced = bench_new(c->store, c->workload, c->knobs);
+	struct searched *whole = bench_new(c->store, c->workload, c->knobs);
 	bench_search(reduced, c->preemptions, c->faults, greedy[_i].depends);
 	bench_search(whole, c->preemptions, c->faults, NULL);
 	ck_assert_msg(!same(reduced, whole), "%s: %s depends on the order, and that is not noticed",
 		      reduced->name, greedy[_i].what);
-	bench_free(reduced);
-	bench_free(whole);
+	free_bench(reduced);
+	free_bench(whole);
 }
 
 /* --- what must be found --- */
@@ -433,7 +433,7 @@ static const struct {
 /* Its trace, shrunk, breaks the same contract again. */
 TESTS(found_and_replayed, (int)(sizeof(found) / sizeof(found[0])))
 {
-	struct bench *b = bench_new(found[_i].store, found[_i].workload, found[_i].knobs);
+	struct searched *b = bench_new(found[_i].store, found[_i].workload, found[_i].knobs);
 	unsigned contract = found[_i].contract;
 	struct replay_outcome *out = calloc(1, sizeof(*out));
 	struct deviations path = {0};
@@ -460,7 +460,7 @@ TESTS(found_and_replayed, (int)(sizeof(found) / sizeof(found[0])))
 	deviations_free(&path);
 	free(out);
 	free(ex);
-	bench_free(b);
+	free_bench(b);
 }
 
 /* Without faults nothing of this is lost; one is enough for a client that dies. */
@@ -469,11 +469,11 @@ TEST(more_bounds_find_more)
 	uint64_t outcomes = 0;
 
 	for (unsigned k = 0; k < 3; k++) {
-		struct bench *b = bench_new("erda", "w-wr", "");
+		struct searched *b = bench_new("erda", "w-wr", "");
 		bench_search(b, k, 0, footprint_depends);
 		ck_assert_uint_gt(outcomes_count(b->ex.outcomes), outcomes);
 		outcomes = outcomes_count(b->ex.outcomes);
-		bench_free(b);
+		free_bench(b);
 	}
 }
 
@@ -481,7 +481,7 @@ TEST(more_bounds_find_more)
 TEST(incomplete_is_told)
 {
 	struct search_limits limits = search_default;
-	struct bench *b = bench_new("erda", "w-r", "");
+	struct searched *b = bench_new("erda", "w-r", "");
 
 	limits.runs = 100;
 	ck_assert_int_eq(search_run(&b->search, &b->ex, &limits), 0);
@@ -501,13 +501,13 @@ TEST(incomplete_is_told)
 	ck_assert_int_eq(search_run(&b->search, &b->ex, &limits), 0);
 	ck_assert_uint_eq(b->ex.counts.runs, 1);
 	ck_assert(!b->search.complete);
-	bench_free(b);
+	free_bench(b);
 }
 
 /* A call that fails is a fault, and delays nothing. */
 TEST(calls_that_fail)
 {
-	struct bench *b = bench_new("remotelog", "w", "calls=fail");
+	struct searched *b = bench_new("remotelog", "w", "calls=fail");
 	struct search_limits limits = search_default;
 	uint64_t runs;
 
@@ -521,7 +521,7 @@ TEST(calls_that_fail)
 	ck_assert_int_eq(search_run(&b->search, &b->ex, &limits), 0);
 	ck_assert(b->search.complete);
 	ck_assert_uint_gt(b->ex.counts.runs, runs);
-	bench_free(b);
+	free_bench(b);
 }
 
 /* Both delays that no clock ends, in words and back. */

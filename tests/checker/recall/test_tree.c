@@ -24,12 +24,6 @@
 #define SMALL_TREE 3000	     /* bytes: less than a case takes */
 #define FEW_RUNS   (1 << 20) /* likewise: few of the runs that were made find room in this */
 
-struct bench {
-	struct setup setup;
-	struct explorer ex;
-	uint64_t run_states; /* of each run, as a campaign shares them out; 0: all that it has */
-};
-
 struct tried {
 	const char *store, *variant, *workload, *knob;
 };
@@ -62,19 +56,10 @@ static const struct tried tried[] = {
 
 static struct bench *bench(const struct tried *t, const struct explore_limits *limits)
 {
-	struct bench *b = calloc(1, sizeof(*b));
+	struct setup setup;
 
-	ck_assert_ptr_nonnull(b);
-	make_whole_setup(&b->setup, store_find(t->store), t->variant, t->knob, t->workload);
-	ck_assert_int_eq(explore_open(&b->ex, &b->setup, limits), 0);
-	return b;
-}
-
-static void bench_free(struct bench *b)
-{
-	explore_close(&b->ex);
-	setup_free(&b->setup);
-	free(b);
+	make_whole_setup(&setup, store_find(t->store), t->variant, t->knob, t->workload);
+	return make_bench(&setup, limits);
 }
 
 static void explore_runs(struct bench *b, uint64_t runs)

@@ -33,36 +33,20 @@ static int clean_is_wrong(void *client)
 
 enum how { AS_IT_IS, FAILS, BUSY, WRONG, NO_CLEANING };
 
-struct bench {
-	struct tm_store store;
-	struct setup setup;
-	struct explorer ex;
-	struct random_source random;
-};
-
 static struct bench *bench(enum how how, const char *workload)
 {
 	static int (*const cleans[])(void *) = {
 		[FAILS] = clean_fails, [BUSY] = clean_is_busy, [WRONG] = clean_is_wrong};
-	struct bench *b = calloc(1, sizeof(*b));
+	static struct tm_store store; /* each test has a process of its own */
 	struct explore_limits limits = campaign_default.limits;
+	struct setup setup;
 
-	ck_assert_ptr_nonnull(b);
-	b->store = *store_find("efactory");
+	store = *store_find("efactory");
 	if (how != AS_IT_IS)
-		b->store.clean = how == NO_CLEANING ? NULL : cleans[how];
-	make_whole_setup(&b->setup, &b->store, NULL, "", workload);
+		store.clean = how == NO_CLEANING ? NULL : cleans[how];
+	make_whole_setup(&setup, &store, NULL, "", workload);
 	limits.states = 400;
-	ck_assert_int_eq(explore_open(&b->ex, &b->setup, &limits), 0);
-	return b;
-}
-
-static void bench_free(struct bench *b)
-{
-	deviations_free(&b->random.taken);
-	explore_close(&b->ex);
-	setup_free(&b->setup);
-	free(b);
+	return make_bench(&setup, &limits);
 }
 
 static const struct {

@@ -13,16 +13,16 @@
 #include "tests/checker/setups.h"
 #include "tests/suite.h"
 
-struct bench {
+struct scheduled {
 	struct setup setup;
 	struct explorer ex;
 	struct schedule schedule;
 };
 
-static struct bench *bench(const char *store, const char *variant, const char *workload,
-			   bool no_crash)
+static struct scheduled *bench(const char *store, const char *variant, const char *workload,
+			       bool no_crash)
 {
-	struct bench *b = calloc(1, sizeof(*b));
+	struct scheduled *b = calloc(1, sizeof(*b));
 	struct explore_limits limits = campaign_default.limits;
 
 	ck_assert_ptr_nonnull(b);
@@ -34,7 +34,7 @@ static struct bench *bench(const char *store, const char *variant, const char *w
 	return b;
 }
 
-static void bench_free(struct bench *b)
+static void free_bench(struct scheduled *b)
 {
 	schedule_close(&b->schedule);
 	explore_close(&b->ex);
@@ -42,13 +42,13 @@ static void bench_free(struct bench *b)
 	free(b);
 }
 
-static const struct world *world(const struct bench *b)
+static const struct world *world(const struct scheduled *b)
 {
 	return &b->ex.worlds.world[0];
 }
 
 /* The run in which `k` happens at this step, and nothing else. */
-static void die_at(struct bench *b, const struct stop_point *p, unsigned k)
+static void die_at(struct scheduled *b, const struct stop_point *p, unsigned k)
 {
 	struct random_source *r = &b->schedule.random;
 
@@ -60,7 +60,7 @@ static void die_at(struct bench *b, const struct stop_point *p, unsigned k)
 }
 
 /* A reader that has no other part in the workload has got every key at the end. */
-static void assert_reread(const struct bench *b)
+static void assert_reread(const struct scheduled *b)
 {
 	const struct history *h = b->ex.worlds.history;
 	unsigned keys = b->setup.w.keys, reader = b->setup.w.clients + 1;
@@ -74,7 +74,7 @@ static void assert_reread(const struct bench *b)
 	}
 }
 
-static void assert_kept(const struct bench *b)
+static void assert_kept(const struct scheduled *b)
 {
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		if (b->setup.store->promises & TM_BIT(c))
@@ -93,7 +93,7 @@ static const struct {
  * lost, and no operation hangs or fails for another reason. */
 TESTS(server_dies_anywhere, ROWS_OF(sound))
 {
-	struct bench *b = bench(sound[_i].store, "default", sound[_i].workload, true);
+	struct scheduled *b = bench(sound[_i].store, "default", sound[_i].workload, true);
 	const struct stops *stops = &b->schedule.stops;
 	unsigned deaths = 0;
 
@@ -107,14 +107,14 @@ TESTS(server_dies_anywhere, ROWS_OF(sound))
 		}
 	ck_assert_uint_ge(deaths, 4);
 	assert_kept(b);
-	bench_free(b);
+	free_bench(b);
 }
 
 /* What is acknowledged and not flushed survives the process that served it, wherever that dies; a
  * power failure takes it. */
 TEST(caches_live)
 {
-	struct bench *b = bench("erda", "default", "w", true);
+	struct scheduled *b = bench("erda", "default", "w", true);
 	const struct stops *stops = &b->schedule.stops;
 	unsigned n = stops->group[STOPS_SERVER].n;
 
@@ -122,11 +122,11 @@ TEST(caches_live)
 		die_at(b, &stops->group[STOPS_SERVER].point[i], DEATH_SERVER);
 	ck_assert_uint_gt(n, 0);
 	ck_assert_uint_eq(b->ex.broken[TM_DUR], 0);
-	bench_free(b);
+	free_bench(b);
 	b = bench("erda", "default", "w", false);
 	ck_assert_int_eq(explore_run(&b->ex, NULL, &b->schedule.random.taken), 0);
 	ck_assert_uint_gt(b->ex.broken[TM_DUR], 0);
-	bench_free(b);
+	free_bench(b);
 }
 
 static const struct {
@@ -142,7 +142,7 @@ static const struct {
 /* Wherever a client's process dies, a new one does what it had not begun, and only that. */
 TESTS(client_comes_back, ROWS_OF(comes_back))
 {
-	struct bench *b = bench(comes_back[_i].store, "default", comes_back[_i].workload, true);
+	struct scheduled *b = bench(comes_back[_i].store, "default", comes_back[_i].workload, true);
 	const struct stops *stops = &b->schedule.stops;
 	const struct history *h = b->ex.worlds.history;
 	unsigned back = 0;
@@ -170,7 +170,7 @@ TESTS(client_comes_back, ROWS_OF(comes_back))
 	}
 	ck_assert_uint_ge(back, 2);
 	assert_kept(b);
-	bench_free(b);
+	free_bench(b);
 }
 
 /* --- bugs --- */
@@ -185,7 +185,7 @@ static const struct {
 
 static bool found(const char *variant, int i, bool deaths)
 {
-	struct bench *b = bench(bugs[i].store, variant, bugs[i].workload, false);
+	struct scheduled *b = bench(bugs[i].store, variant, bugs[i].workload, false);
 	uint64_t broken;
 
 	b->ex.stop_at = bugs[i].breaks;
@@ -198,7 +198,7 @@ static bool found(const char *variant, int i, bool deaths)
 		ck_assert_int_eq(explore_run(&b->ex, &r->source, &r->taken), 0);
 	}
 	broken = b->ex.broken[__builtin_ctz(bugs[i].breaks)];
-	bench_free(b);
+	free_bench(b);
 	return broken;
 }
 

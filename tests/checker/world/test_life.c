@@ -14,32 +14,13 @@
 #include "tests/checker/setups.h"
 #include "tests/suite.h"
 
-struct bench {
-	struct setup setup;
-	struct explorer ex;
-	struct random_source random;
-};
-
 static struct bench *bench(const char *store, const char *variant, const char *workload,
-			   const char *mutant)
+			   const char *switches)
 {
-	struct bench *b = calloc(1, sizeof(*b));
-	struct explore_limits limits = campaign_default.limits;
-	char switches[64];
+	struct setup setup;
 
-	ck_assert_ptr_nonnull(b);
-	snprintf(switches, sizeof(switches), "mutant=%s", mutant);
-	make_whole_setup(&b->setup, store_find(store), variant, switches, workload);
-	ck_assert_int_eq(explore_open(&b->ex, &b->setup, &limits), 0);
-	return b;
-}
-
-static void bench_free(struct bench *b)
-{
-	deviations_free(&b->random.taken);
-	explore_close(&b->ex);
-	setup_free(&b->setup);
-	free(b);
+	make_whole_setup(&setup, store_find(store), variant, switches, workload);
+	return make_bench(&setup, &campaign_default.limits);
 }
 
 /* Up to `runs` runs, until one of the contracts in `stop_at` breaks. */
@@ -122,7 +103,7 @@ TESTS(life_goes_on, 3)
 {
 	static const char *const store[] = {"efactory", "forca", "remotelog"};
 	struct life_plan plan[WORLDS] = {0};
-	struct bench *b = bench(store[_i], "default", "w1w2", "none");
+	struct bench *b = bench(store[_i], "default", "w1w2", "");
 	struct seen seen = {.setup = &b->setup};
 
 	ck_assert_uint_eq(b->setup.w.clients, 1);
@@ -157,7 +138,7 @@ TEST(lives_are_drawn)
 	struct seen seen[2] = {0};
 
 	for (unsigned i = 0; i < 2; i++) {
-		b[i] = bench("efactory", "default", "w1w2-r2r1", "none");
+		b[i] = bench("efactory", "default", "w1w2-r2r1", "");
 		b[i]->ex.image_done = count_machines;
 		b[i]->ex.image_done_arg = &seen[i];
 		b[i]->ex.limits.states = 4000;
@@ -203,7 +184,7 @@ static void replays(struct setup *s, const struct deviations *path, unsigned con
 
 TESTS(bug_is_found, ROWS_OF(bugs))
 {
-	struct bench *b = bench(bugs[_i].store, bugs[_i].variant, bugs[_i].workload, "none");
+	struct bench *b = bench(bugs[_i].store, bugs[_i].variant, bugs[_i].workload, "");
 	unsigned contract = (unsigned)__builtin_ctz(bugs[_i].breaks);
 	const struct failure *f = &b->ex.failure[contract];
 	struct deviations path = {0};
@@ -230,7 +211,7 @@ TESTS(bug_needs_a_life, ROWS_OF(bugs))
 {
 	for (unsigned i = 0; i < 2; i++) {
 		struct bench *b = bench(bugs[_i].store, i ? "default" : bugs[_i].variant,
-					bugs[_i].workload, i ? "none" : "life_never");
+					bugs[_i].workload, i ? "" : "mutant=life_never");
 		explore_runs(b, bugs[_i].runs, 0);
 		ck_assert_uint_eq(b->ex.broken[__builtin_ctz(bugs[_i].breaks)], 0);
 		ck_assert((b->ex.counts.lives > 0) == (i > 0));
