@@ -28,7 +28,6 @@ static void print_place(FILE *out, const struct pm_log *log, size_t event)
 		fprintf(out, ", line %u of the log", log->event[event].line);
 }
 
-/* Where in the program: the frames, one below the other. */
 /* Where in the program: its frames, one a line. */
 static void images_print_source(FILE *out, const struct pm_log *log, const struct pm_event *e,
 				unsigned indent)
