@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/explore/campaign.h"
+#include "checker/trace/replay.h"
 #include "checker/world/setup.h"
 #include "faultinject/sources.h"
 #include "scenarios/stores.h"
@@ -93,6 +94,20 @@ static inline struct campaign make_campaign(const char *store, const char *varia
 	for (unsigned i = 0; i < c.workloads; i++)
 		make_workload(&c.workload[i], workload[i]);
 	return c;
+}
+
+/* What comes of it when a run is replayed that has broken this contract. Valid until the next. */
+static inline const struct replay_outcome *replayed(struct setup *s, const struct deviations *list,
+						    unsigned contract)
+{
+	static struct replay_outcome out;
+	struct explorer *ex = malloc(sizeof(*ex));
+
+	ck_assert(ex && !explore_open(ex, s, &explore_default));
+	ck_assert_int_eq(replay(ex, list, contract == TM_KEEP, NULL, &out), 0);
+	explore_close(ex);
+	free(ex);
+	return &out;
 }
 
 #endif

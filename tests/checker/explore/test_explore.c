@@ -672,41 +672,25 @@ static unsigned crashes(const struct deviations *list)
 	return n;
 }
 
-static bool replay_breaks(struct setup *s, const struct deviations *list, unsigned contract,
-			  struct replay_outcome *out)
-{
-	struct explorer *ex = malloc(sizeof(*ex));
-
-	ck_assert(ex && !explore_open(ex, s, &explore_default));
-	ck_assert_int_eq(replay(ex, list, contract == TM_KEEP, NULL, out), 0);
-	explore_close(ex);
-	free(ex);
-	return out->verdict[contract].broken;
-}
-
 static void replay_without_crash(struct setup *s, const struct deviations *list, unsigned contract)
 {
 	struct deviations rest = {0};
-	struct replay_outcome *out = malloc(sizeof(*out));
 
-	ck_assert_ptr_nonnull(out);
 	for (unsigned i = 0; i < list->n; i++)
 		if (list->d[i].kind != CHOICE_CRASH)
 			deviations_add(&rest, &list->d[i]);
-	ck_assert(!replay_breaks(s, &rest, contract, out));
+	const struct replay_outcome *out = replayed(s, &rest, contract);
+	ck_assert(!out->verdict[contract].broken);
 	ck_assert_uint_eq(out->failures, 0);
 	deviations_free(&rest);
-	free(out);
 }
 
 static void replay_failure(const struct campaign *c, unsigned config, unsigned contract)
 {
 	const struct campaign_cell *cell = &c->cell[config][contract];
-	struct replay_outcome *out = malloc(sizeof(*out)), *again = malloc(sizeof(*again));
 	const struct campaign_break which = {cell->unit, contract, cell->mode, BREAK_ANY, 0};
 	struct broken_run run;
 
-	ck_assert(out && again);
 	ck_assert_int_eq(campaign_again(c, &which, &run), 0);
 	struct setup s = run.setup;
 	struct deviations path = run.path;
@@ -714,19 +698,20 @@ static void replay_failure(const struct campaign *c, unsigned config, unsigned c
 	const char *name = contract_name(contract);
 	printf("%-9s%-6s%-10s run %lu, %u deviations: %s\n", s.store->name, name, s.w.name,
 	       cell->mode.run, path.n, text);
-	ck_assert_msg(replay_breaks(&s, &path, contract, out), "%s %s", s.store->name, name);
+	const struct replay_outcome *out = replayed(&s, &path, contract);
+	ck_assert_msg(out->verdict[contract].broken, "%s %s", s.store->name, name);
 	ck_assert_ptr_null(out->unused);
 	ck_assert_uint_eq(out->failures, crashes(&path));
 	ck_assert_str_eq(out->text[contract], text);
-	ck_assert(replay_breaks(&s, &path, contract, again) && again->hash == out->hash);
+	const uint64_t hash = out->hash;
+	out = replayed(&s, &path, contract);
+	ck_assert(out->verdict[contract].broken && out->hash == hash);
 	if (contract == TM_LIN)
 		ck_assert_uint_eq(out->failures, 0);
 	else if (contract != TM_NORES) /* which can break before the power fails */
 		replay_without_crash(&s, &path, contract);
 	deviations_free(&path);
 	setup_free(&s);
-	free(out);
-	free(again);
 }
 
 TEST(failures_replay)
@@ -826,7 +811,6 @@ TESTS(failures_shrink, (int)(sizeof(shrinks) / sizeof(shrinks[0])))
 	unsigned contract = shrinks[_i].contract;
 	struct bench *b = bench_named(shrinks[_i].store, "default", shrinks[_i].workload,
 				      &explore_default);
-	struct replay_outcome *out = malloc(sizeof(*out));
 	struct deviations path = {0};
 	char text[300];
 
@@ -841,7 +825,8 @@ TESTS(failures_shrink, (int)(sizeof(shrinks) / sizeof(shrinks[0])))
 	printf("%s %s: %u clients, %u operations, %u deviations: %s\n", b->name,
 	       contract_name(contract), b->setup.w.clients, workload_ops(&b->setup.w), path.n,
 	       text);
-	ck_assert(out && replay_breaks(&b->setup, &path, contract, out));
+	const struct replay_outcome *out = replayed(&b->setup, &path, contract);
+	ck_assert(out->verdict[contract].broken);
 	ck_assert_ptr_null(out->unused);
 	ck_assert_uint_eq(out->failures, 1);
 	ck_assert_str_eq(out->text[contract], text);
@@ -850,7 +835,6 @@ TESTS(failures_shrink, (int)(sizeof(shrinks) / sizeof(shrinks[0])))
 	ck_assert_uint_le(workload_ops(&b->setup.w), shrinks[_i].ops);
 	replay_without_crash(&b->setup, &path, contract);
 	deviations_free(&path);
-	free(out);
 	bench_free(b);
 }
 

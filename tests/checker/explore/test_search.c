@@ -435,9 +435,7 @@ TESTS(found_and_replayed, (int)(sizeof(found) / sizeof(found[0])))
 {
 	struct searched *b = bench_new(found[_i].store, found[_i].workload, found[_i].knobs);
 	unsigned contract = found[_i].contract;
-	struct replay_outcome *out = calloc(1, sizeof(*out));
 	struct deviations path = {0};
-	struct explorer *ex = calloc(1, sizeof(*ex));
 	char text[300];
 
 	bench_search(b, found[_i].preemptions, 0, footprint_depends);
@@ -450,16 +448,12 @@ TESTS(found_and_replayed, (int)(sizeof(found) / sizeof(found[0])))
 			ck_assert_int_eq(
 				shrink(&b->setup, &path, contract, text, sizeof(text), NULL, NULL),
 				0);
-		ck_assert_int_eq(explore_open(ex, &b->setup, &explore_default), 0);
-		ck_assert_int_eq(replay(ex, &path, contract == TM_KEEP, NULL, out), 0);
+		const struct replay_outcome *out = replayed(&b->setup, &path, contract);
 		ck_assert_msg(out->verdict[contract].broken && !out->unused,
 			      "%s: %s is not broken again%s", b->name, contract_name(contract),
 			      shrunk ? ", shrunk" : "");
-		explore_close(ex);
 	}
 	deviations_free(&path);
-	free(out);
-	free(ex);
 	free_bench(b);
 }
 

@@ -12,6 +12,7 @@
 #include "checker/judge/names.h"
 #include "checker/trace/replay.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/checker/setups.h"
 #include "tests/suite.h"
 
 static const struct claim_budget budget = {.seed = 1, .states = UINT64_MAX};
@@ -308,20 +309,14 @@ TEST(smallest)
 	struct claims c;
 	struct claim_result sum;
 	struct broken_run run;
-	struct explorer ex;
-	struct replay_outcome *out = calloc(1, sizeof(*out));
 	read_case(&c, "fail KEEP erda : w www : 50");
 	run_case(&c.claim[0].test[0], &budget, &sum);
 	ck_assert_int_eq(claim_smallest(&c.claim[0].test[0], &sum, &budget, true, &run), 0);
 	ck_assert_uint_eq(workload_ops(&run.setup.w), 2);
 	ck_assert_ptr_nonnull(strstr(run.text, "k1"));
-	ck_assert_int_eq(explore_open(&ex, &run.setup, &explore_default), 0);
-	ck_assert_int_eq(replay(&ex, &run.path, true, NULL, out), 0);
-	ck_assert(out->verdict[TM_KEEP].broken);
-	explore_close(&ex);
+	ck_assert(replayed(&run.setup, &run.path, TM_KEEP)->verdict[TM_KEEP].broken);
 	broken_run_free(&run);
 	claims_free(&c);
-	free(out);
 }
 
 /* --- switches --- */

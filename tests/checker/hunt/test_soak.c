@@ -6,6 +6,7 @@
 #include "checker/trace/replay.h"
 #include "checker/hunt/soak.h"
 #include "tests/checker/explore/budget.h"
+#include "tests/checker/setups.h"
 #include "tests/suite.h"
 
 #define ROUNDS 300
@@ -72,28 +73,21 @@ TEST(round_is_deterministic)
 TEST(break_is_found)
 {
 	const struct soak_options o = {.seed = 1, .knob = {"mutant=pm_fence_one"}, .knobs = 1};
-	struct replay_outcome *again = malloc(sizeof(*again));
-	struct explorer *ex = malloc(sizeof(*ex));
 	struct deviations path = {0};
 	struct soak_result r = {.contract = TM_CONTRACTS};
 	struct setup s;
 
-	ck_assert(again && ex);
 	for (uint64_t round = 0; round < ROUNDS && r.contract == TM_CONTRACTS; round++) {
 		if (round)
 			setup_free(&s);
 		ck_assert_int_eq(soak_round(&o, round, &s, &path, &r), 0);
 	}
 	ck_assert_uint_lt(r.contract, TM_CONTRACTS);
-	ck_assert_int_eq(explore_open(ex, &s, &explore_default), 0);
-	ck_assert_int_eq(replay(ex, &path, r.contract == TM_KEEP, NULL, again), 0);
+	const struct replay_outcome *again = replayed(&s, &path, r.contract);
 	ck_assert_ptr_null(again->unused);
 	ck_assert(again->verdict[r.contract].broken);
-	explore_close(ex);
 	deviations_free(&path);
 	setup_free(&s);
-	free(ex);
-	free(again);
 }
 
 TEST(growth_takes_rounds)

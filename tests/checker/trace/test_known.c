@@ -195,22 +195,16 @@ static const struct {
 static void check_minimized(const struct campaign *c, unsigned contract)
 {
 	struct minimized *failures = malloc(sizeof(*failures));
-	struct explorer *ex = malloc(sizeof(*ex));
-	struct replay_outcome *out = malloc(sizeof(*out));
-	ck_assert(failures && ex && out);
+	ck_assert_ptr_nonnull(failures);
 	ck_assert_int_eq(minimized_strange(c, 0, contract, failures), 0);
 	ck_assert_uint_eq(failures->n, 1);
 	struct minimized_failure *one = &failures->found[0];
 	ck_assert(!one->whole);
 	ck_assert_uint_eq(one->setup.unknown_only, TM_BIT(contract));
-	ck_assert_int_eq(explore_open(ex, &one->setup, &explore_default), 0);
-	ck_assert_int_eq(replay(ex, &one->path, contract == TM_KEEP, NULL, out), 0);
+	const struct replay_outcome *out = replayed(&one->setup, &one->path, contract);
 	ck_assert(out->verdict[contract].broken);
 	ck_assert_ptr_null(out->unused);
-	explore_close(ex);
 	minimized_free(failures);
-	free(out);
-	free(ex);
 	free(failures);
 }
 
@@ -254,18 +248,10 @@ TEST(frequent_breaks_are_surprises)
 	/* The run that is kept shows it, and so does its replay. */
 	const struct campaign_break which = campaign_often(&bug, 0, TM_DUR);
 	struct broken_run run;
-	struct explorer *ex = malloc(sizeof(*ex));
-	struct replay_outcome *out = malloc(sizeof(*out));
-	ck_assert(ex && out);
 	ck_assert_int_eq(campaign_again(&bug, &which, &run), 0);
 	ck_assert(run.setup.known.inverted);
-	ck_assert_int_eq(explore_open(ex, &run.setup, &explore_default), 0);
-	ck_assert_int_eq(replay(ex, &run.path, false, NULL, out), 0);
-	ck_assert(out->verdict[TM_DUR].broken);
-	explore_close(ex);
+	ck_assert(replayed(&run.setup, &run.path, TM_DUR)->verdict[TM_DUR].broken);
 	broken_run_free(&run);
-	free(out);
-	free(ex);
 	campaign_free(&bug);
 	campaign_free(&none);
 }
