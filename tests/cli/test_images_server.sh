@@ -52,6 +52,7 @@ judged() {
 	run "$status" alone/tidemark images -q --log "${log:-store.log}" --pool zero --json alone.json "$@"
 	run "$status" tidemark images -q --log "${log:-store.log}" --pool zero --json each.json --no-server "$@"
 	run "$status" tidemark images -q --log "${log:-store.log}" --pool zero --json served.json "$@"
+	sed -i 's|alone/tidemark images|tidemark images|g; s/ --no-server//g' alone.json each.json # in commands that they name
 	cmp -s alone.json served.json || fail "$name: the server changes results: $(diff alone.json served.json)"
 	cmp -s alone.json each.json || fail "$name: the library changes results: $(diff alone.json each.json)"
 }
