@@ -43,14 +43,6 @@ static inline bool in_share(int i)
 	return in_turn((uint64_t)i);
 }
 
-/* tcase_add_loop_test() of those cases that have their turn. */
-static inline void add_in_turn(TCase *tc, const TTest *test, int first, int end)
-{
-	for (int i = first; i < end; i++)
-		if (in_turn((uint64_t)i))
-			tcase_add_loop_test(tc, test, i, i + 1);
-}
-
 /* Number of rounds to do where the plain build does `plain`. */
 static inline unsigned rounds(unsigned plain)
 {

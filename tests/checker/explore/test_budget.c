@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include "tests/checker/explore/budget.h"
 #include "tests/suite.h"
 
@@ -21,9 +20,9 @@ static void set_share(unsigned k, unsigned n)
 	ck_assert_int_eq(setenv("TIDEMARK_SHARE", text, 1), 0);
 }
 
-START_TEST(shares_are_the_list)
+TESTS(shares_are_the_list, SHARES)
 {
-	unsigned n = (unsigned)_i, turns[CASES] = {0}, shares[CASES] = {0};
+	unsigned n = (unsigned)_i + 1, turns[CASES] = {0}, shares[CASES] = {0};
 
 	for (unsigned k = 0; k < n; k++) {
 		set_share(k, n);
@@ -39,11 +38,10 @@ START_TEST(shares_are_the_list)
 		ck_assert_uint_eq(shares[i], in_share(i)); /* as without shares */
 	}
 }
-END_TEST
 
-START_TEST(scripts_agree)
+TESTS(scripts_agree, SHARES)
 {
-	unsigned n = (unsigned)_i, number;
+	unsigned n = (unsigned)_i + 1, number;
 	bool done[CASES];
 	char command[64];
 
@@ -69,63 +67,8 @@ START_TEST(scripts_agree)
 		}
 	}
 }
-END_TEST
-
-/* Cases FIRST to CASES - 1 that Check runs, by number. */
-#define FIRST 1
-static bool ran[CASES];
-
-START_TEST(note)
-{
-	ran[_i] = true;
-}
-END_TEST
-
-/* The process of its own is for Check, which has one runner at a time. */
-static bool runs_in_turn(void)
-{
-	Suite *suite = suite_create("turns");
-	TCase *tc = tcase_create("turns");
-	SRunner *runner;
-	bool same = true;
-
-	add_in_turn(tc, note, FIRST, CASES);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_set_fork_status(runner, CK_NOFORK);
-	srunner_run_all(runner, CK_SILENT);
-	for (unsigned i = 0; i < CASES; i++)
-		same = same && ran[i] == (i >= FIRST && in_turn(i));
-	srunner_free(runner);
-	return same;
-}
-
-START_TEST(check_agrees)
-{
-	unsigned n = (unsigned)_i;
-
-	for (unsigned k = 0; k < n; k++) {
-		int status = 0;
-
-		set_share(k, n);
-		pid_t child = fork();
-		ck_assert_int_ge(child, 0);
-		if (!child)
-			_exit(runs_in_turn() ? 0 : 1);
-		ck_assert_int_eq(waitpid(child, &status, 0), child);
-		ck_assert_int_eq(status, 0);
-	}
-}
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("budget");
-	TCase *tc = tcase_create("shares");
-
-	tcase_add_loop_test(tc, shares_are_the_list, 1, SHARES + 1);
-	tcase_add_loop_test(tc, scripts_agree, 1, SHARES + 1);
-	tcase_add_loop_test(tc, check_agrees, 1, SHARES + 1);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("budget", NULL, NULL));
 }

@@ -174,8 +174,10 @@ static bool is_noticed(const struct explore_limits *limits, uint64_t runs, uint6
 	return false;
 }
 
-START_TEST(same_with_tree)
+TESTS(same_with_tree, ROWS_OF(tried))
 {
+	if (!in_turn((uint64_t)_i))
+		return;
 	struct explore_limits plain = campaign_default.limits, limits = plain;
 
 	plain.no_tree = true;
@@ -194,11 +196,12 @@ START_TEST(same_with_tree)
 	bench_free(with);
 	bench_free(without);
 }
-END_TEST
 
 /* With little room it forgets, and is right all the same. */
-START_TEST(small_tree)
+TESTS(small_tree, ROWS_OF(tried))
 {
+	if (!in_turn((uint64_t)_i))
+		return;
 	struct explore_limits plain = campaign_default.limits, limits = plain;
 	struct tree_counts counts;
 
@@ -214,10 +217,11 @@ START_TEST(small_tree)
 	bench_free(with);
 	bench_free(without);
 }
-END_TEST
 
-START_TEST(mutant_is_noticed)
+TESTS(mutant_is_noticed, TREE_MUTANTS)
 {
+	if (_i <= TREE_MUTANT_NONE || !in_turn((uint64_t)_i))
+		return;
 	struct explore_limits limits = campaign_default.limits;
 
 	limits.tree_mutant = (enum tree_mutant)_i;
@@ -230,10 +234,11 @@ START_TEST(mutant_is_noticed)
 	}
 	ck_assert(is_noticed(&limits, _i == TREE_LIFE_MACHINE ? 2 : RUNS, 0));
 }
-END_TEST
 
-START_TEST(checkpoint_mutant_is_noticed)
+TESTS(checkpoint_mutant_is_noticed, CHECKPOINT_MUTANTS)
 {
+	if (_i <= CHECKPOINT_MUTANT_NONE || !in_turn((uint64_t)_i))
+		return;
 	struct explore_limits limits = campaign_default.limits;
 
 	if (TM_ASAN) /* there are no checkpoints */
@@ -256,10 +261,9 @@ START_TEST(checkpoint_mutant_is_noticed)
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_ne(status, 0);
 }
-END_TEST
 
 /* The canary alone notices what the runs of a search without a tree could not tell. */
-START_TEST(canary_names_the_run)
+TEST(canary_names_the_run)
 {
 	struct explore_limits limits = campaign_default.limits;
 
@@ -272,10 +276,9 @@ START_TEST(canary_names_the_run)
 	ck_assert_ptr_nonnull(strstr(b->ex.wrong.text, "checkpoint"));
 	bench_free(b);
 }
-END_TEST
 
 /* The same for a run that is only taken for one that was made before. */
-START_TEST(canary_names_the_repetition)
+TEST(canary_names_the_repetition)
 {
 	struct explore_limits limits = campaign_default.limits;
 
@@ -289,11 +292,10 @@ START_TEST(canary_names_the_repetition)
 	ck_assert_ptr_nonnull(strstr(b->ex.wrong.text, "taken for another"));
 	bench_free(b);
 }
-END_TEST
 
 /* As in a campaign, where each run has a share of the states: what is left out in one may be done
  * in a later one that is the same. And with room for few of the runs that were made. */
-START_TEST(repeated_runs)
+TESTS(repeated_runs, 2)
 {
 	struct explore_limits plain = campaign_default.limits, limits = plain;
 	const uint64_t run_states = _i % 2 ? 20 : 0;
@@ -318,9 +320,8 @@ START_TEST(repeated_runs)
 		bench_free(without);
 	}
 }
-END_TEST
 
-START_TEST(repeated_inputs)
+TESTS(repeated_inputs, ROWS_OF(tried))
 {
 	struct explore_limits plain = campaign_default.limits, limits = plain;
 
@@ -336,7 +337,6 @@ START_TEST(repeated_inputs)
 	bench_free(with);
 	bench_free(without);
 }
-END_TEST
 
 /* The first run that goes on from a checkpoint, and so is looked at by the canary, uses up the
  * budget: it ends early, and the whole run does not. */
@@ -360,7 +360,7 @@ static bool ends_early(uint64_t seed)
 	return early;
 }
 
-START_TEST(budget_ends_a_run)
+TEST(budget_ends_a_run)
 {
 	unsigned early = 0;
 
@@ -368,7 +368,6 @@ START_TEST(budget_ends_a_run)
 		early += ends_early(seed);
 	ck_assert(early || TM_ASAN);
 }
-END_TEST
 
 static bool search_all(struct bench *b, struct search *search)
 {
@@ -389,8 +388,10 @@ static const struct tried searched[] = {
 };
 
 /* A systematic search goes on from marks of the runs that it branches off. */
-START_TEST(search_with_marks)
+TESTS(search_with_marks, ROWS_OF(searched))
 {
+	if (!in_share(_i))
+		return;
 	struct explore_limits limits = campaign_default.limits, plain = limits;
 	struct search *search = malloc(sizeof(*search));
 	bool complete;
@@ -410,11 +411,10 @@ START_TEST(search_with_marks)
 	bench_free(without);
 	free(search);
 }
-END_TEST
 
 /* The second of two explorers with equal parameters finds what the first one has learnt, and says
  * what it says without a tree. With other hardware it finds nothing. */
-START_TEST(shared_tree)
+TEST(shared_tree)
 {
 	const struct tried *first = tried_with("w-r", "ddio=on"),
 			   *equal = tried_with("w-rr", "ddio=on"),
@@ -436,10 +436,9 @@ START_TEST(shared_tree)
 	bench_free(with);
 	bench_free(without);
 }
-END_TEST
 
 /* The run that the canary gave up is there to be looked at. */
-START_TEST(canary_names_the_image)
+TEST(canary_names_the_image)
 {
 	struct explore_limits limits = campaign_default.limits;
 
@@ -455,29 +454,8 @@ START_TEST(canary_names_the_image)
 	ck_assert_uint_ge(crashes, 1);
 	bench_free(b);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("tree");
-	TCase *tc = tcase_create("tree");
-
-	tcase_set_timeout(tc, 300);
-	add_in_turn(tc, same_with_tree, 0, ROWS_OF(tried));
-	add_in_turn(tc, small_tree, 0, ROWS_OF(tried));
-	add_in_turn(tc, mutant_is_noticed, TREE_MUTANT_NONE + 1, TREE_MUTANTS);
-	tcase_add_test(tc, shared_tree);
-	tcase_add_test(tc, canary_names_the_image);
-	add_in_turn(tc, checkpoint_mutant_is_noticed, CHECKPOINT_MUTANT_NONE + 1,
-		    CHECKPOINT_MUTANTS);
-	tcase_add_test(tc, canary_names_the_run);
-	tcase_add_test(tc, canary_names_the_repetition);
-	tcase_add_loop_test(tc, repeated_runs, 0, 2);
-	tcase_add_loop_test(tc, repeated_inputs, 0, ROWS_OF(tried));
-	tcase_add_test(tc, budget_ends_a_run);
-	for (unsigned i = 0; i < ROWS_OF(searched); i++)
-		if (in_share(i))
-			tcase_add_loop_test(tc, search_with_marks, i, i + 1);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("tree", NULL, NULL));
 }

@@ -43,8 +43,19 @@ static void run(const struct campaign *c, unsigned unit)
 	free(u);
 }
 
-START_TEST(every_store_runs_what_is_drawn)
+static int all_stores(void)
 {
+	int n = 0;
+
+	while (stores[n])
+		n++;
+	return n;
+}
+
+TESTS(every_store_runs_what_is_drawn, all_stores())
+{
+	if (!in_turn((uint64_t)_i))
+		return;
 	struct campaign c;
 
 	make(&c, stores[_i], false);
@@ -57,7 +68,6 @@ START_TEST(every_store_runs_what_is_drawn)
 	}
 	campaign_free(&c);
 }
-END_TEST
 
 #define MEETING	 12
 #define FILLED	 64
@@ -69,7 +79,7 @@ static uint64_t slot(const uint8_t key[TM_MAX_KEY])
 	return kv_hash(key) * 0x9e3779b97f4a7c15 >> 32 & LOW_BITS;
 }
 
-START_TEST(keys_that_meet_have_room)
+TESTS(keys_that_meet_have_room, all_stores())
 {
 	struct workload w = {.name = "meeting"};
 	struct campaign c;
@@ -95,19 +105,8 @@ START_TEST(keys_that_meet_have_room)
 	run(&c, 0);
 	campaign_free(&c);
 }
-END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("lengths");
-	TCase *tc = tcase_create("lengths");
-	int all = 0;
-
-	while (stores[all])
-		all++;
-	tcase_set_timeout(tc, 300);
-	add_in_turn(tc, every_store_runs_what_is_drawn, 0, all);
-	tcase_add_loop_test(tc, keys_that_meet_have_room, 0, all);
-	suite_add_tcase(suite, tc);
-	return run_suite(suite);
+	return run_suite(listed_suite("lengths", NULL, NULL));
 }
