@@ -31,7 +31,8 @@
  * there on; a call, which fails.
  */
 #include "core/pmem/crash.h"
-#include "faultinject/sources.h"
+#include "core/rt/source.h"
+#include "faultinject/deviation.h"
 
 #define RECORD_BYTES   3
 #define MAX_RECORDS    40 /* further ones say nothing */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "core/array.h"
 #include "core/hardware/hardware.h"
+#include "faultinject/random_source.h"
 
 /* A task that polls memory loads without end; more than this is not worth its memory. */
 #define MOST 65536

@@ -30,7 +30,7 @@
  * that stop it once are recorded in their turn, from there on, with the next operation held
  * as well: and others stop it again, at what it does then, and let that operation in.
  */
-#include "faultinject/sources.h"
+#include "faultinject/random_source.h"
 
 enum stop_group {
 	STOPS_SERVER,	    /* a task of the server stores, flushes, fences, posts or polls */

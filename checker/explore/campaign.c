@@ -15,6 +15,8 @@
 #include "checker/explore/schedule.h"
 #include "checker/explore/search.h"
 #include "checker/judge/shares.h"
+#include "faultinject/random_source.h"
+#include "faultinject/trace_source.h"
 
 #define FIRST_STATES 4		/* one in so many states is not kept for later runs */
 #define ALL_IMAGES   (1u << 20) /* of a point: more are not tried, and the search says so */

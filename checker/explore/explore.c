@@ -45,6 +45,7 @@
 #include "checker/explore/verdicts.h"
 #include "checker/world/checker_mutant.h"
 #include "checker/judge/names.h"
+#include "faultinject/trace_source.h"
 
 #define SAMPLES 32 /* images of a point beyond the bound */
 /* Of the values measured, these have most states show the seeded bugs that need a life. */

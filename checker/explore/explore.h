@@ -17,7 +17,7 @@
 #include "checker/explore/prefix.h"
 #include "checker/explore/strange.h"
 #include "checker/world/world.h"
-#include "faultinject/sources.h"
+#include "core/rt/source.h"
 
 struct explore_limits {
 	unsigned images_per_point; /* beyond, images are sampled and the point counts as bounded */

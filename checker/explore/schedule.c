@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See schedule.h. */
 #include "checker/explore/schedule.h"
+#include "faultinject/random_source.h"
 #include <errno.h>
 #include <string.h>
 

@@ -12,6 +12,7 @@
  */
 #include "checker/world/world.h"
 #include "faultinject/stops.h"
+#include "faultinject/random_source.h"
 
 struct schedule {
 	uint64_t seed;

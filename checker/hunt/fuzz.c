@@ -31,6 +31,7 @@
 #include "checker/trace/shrink.h"
 #include "checker/trace/wrong.h"
 #include "core/array.h"
+#include "faultinject/random_source.h"
 
 #define ITEMS	      32 /* in a round */
 #define ITEM_RUNS     64 /* of one workload */

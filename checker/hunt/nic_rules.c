@@ -17,6 +17,7 @@
 #include "core/pmem/crash.h"
 #include "core/rnic/rnic.h"
 #include "core/rt/sim.h"
+#include "faultinject/random_source.h"
 
 #define BUF	   8192 /* bytes of each host's memory */
 #define POOL	   256	/* bytes of PM */

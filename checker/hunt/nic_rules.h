@@ -6,7 +6,7 @@
  * programs on verbs, between two hosts, under random schedules and faults. Stores that check a CRC
  * do not notice every broken rule; these do.
  */
-#include "faultinject/sources.h"
+#include "faultinject/deviation.h"
 #include "core/hardware/hardware.h"
 
 struct nic_rules_result {

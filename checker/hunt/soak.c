@@ -24,6 +24,7 @@
 #include "checker/trace/shrink.h"
 #include "core/text/text.h"
 #include "scenarios/stores.h"
+#include "faultinject/random_source.h"
 
 #define RUNS   40 /* of a round */
 #define STATES 4000

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "core/array.h"
 #include "core/pmem/crash.h"
-#include "faultinject/sources.h"
+#include "faultinject/random_source.h"
 
 /* With more versions a line is only cut at random: there are too many pairs of them. */
 #define CUT_VERSIONS 32

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 #include "checker/live/recording.h"
-#include "faultinject/sources.h"
+#include "faultinject/random_source.h"
 #include "scenarios/workload/session.h"
 #include "scenarios/workload/zipf.h"
 

@@ -7,6 +7,7 @@
 #include "checker/explore/clock.h"
 #include "core/rnic/rnic.h"
 #include "scenarios/stores.h"
+#include "faultinject/random_source.h"
 
 /* --- RDMA WRITE, post to completion --- */
 

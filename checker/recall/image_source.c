@@ -6,6 +6,7 @@
 #include <string.h>
 #include "checker/recall/observed.h"
 #include "checker/recall/tree.h"
+#include "faultinject/random_source.h"
 
 #define LIFE_CUTS 4 /* the power fails at one of so many places of a life */
 /* Lines that stand for what is drawn or planned. */

@@ -8,7 +8,8 @@
  */
 #include "checker/world/world.h"
 #include "faultinject/life.h"
-#include "faultinject/sources.h"
+#include "core/rt/source.h"
+#include "faultinject/deviation.h"
 
 #define MAX_DECISIONS 512
 #define MAX_DRAWS     1024

@@ -7,6 +7,7 @@
 #include "checker/explore/blame_find.h"
 #include "checker/explore/verdicts.h"
 #include "checker/judge/names.h"
+#include "faultinject/trace_source.h"
 
 /* On which machine a deviation happens; *machine: the one that runs when its turn comes. */
 static unsigned machine_of(const struct deviation *d, unsigned *machine)

@@ -20,6 +20,7 @@
 #include <string.h>
 #include "checker/world/checker_mutant.h"
 #include "faultinject/life.h"
+#include "faultinject/trace_source.h"
 
 /* States of one candidate at most; and at most so many times those that the best one took, though
  * not fewer than FEW_STATES: most of the time goes by in candidates that do not break. */

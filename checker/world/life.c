@@ -7,7 +7,7 @@
 #include <string.h>
 #include "checker/world/world_client.h"
 #include "faultinject/life.h"
-#include "faultinject/sources.h"
+#include "faultinject/random_source.h"
 
 /* Values of lives: no workload's client has PUTs of such numbers. */
 #define LIFE_CLIENT   TM_MAX_CLIENTS

@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include "core/rt/run.h"
+#include "core/rt/scheduler.h"
 
 typedef void rnic_event_fn(void *arg);
 /* What is to be called when an event comes. fn NULL: nothing any more. */

@@ -19,7 +19,7 @@
  * system per run once the arena has grown to its size.
  */
 #include <stdarg.h>
-#include "core/rt/choose.h"
+#include "core/rt/source.h"
 #include "core/rt/places.h"
 #include "core/rt/rt.h"
 #include "core/rt/run.h"

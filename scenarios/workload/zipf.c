@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include "faultinject/sources.h"
+#include "faultinject/random_source.h"
 
 /* Fixed point. A key's number has 20 bits, so what a root is taken of has at most 72. */
 #define ONE_BITS 26

@@ -27,6 +27,7 @@
 #include "checker/explore/clock.h"
 #include "checker/explore/explore.h"
 #include "scenarios/stores.h"
+#include "faultinject/random_source.h"
 
 #define RUNS	      20  /* of the workload, whose points are recorded */
 #define POINT_IMAGES  16  /* images of a point at most */

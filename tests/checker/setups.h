@@ -8,7 +8,7 @@
 #include "checker/explore/campaign.h"
 #include "checker/trace/replay.h"
 #include "checker/world/setup.h"
-#include "faultinject/sources.h"
+#include "faultinject/random_source.h"
 #include "scenarios/stores.h"
 #include "tests/suite.h"
 

@@ -9,7 +9,8 @@
 #include "core/pmem/crash.h"
 #include "core/pmem/hooks.h"
 #include "faultinject/bytes.h"
-#include "faultinject/sources.h"
+#include "faultinject/random_source.h"
+#include "faultinject/trace_source.h"
 #include "faultinject/stops.h"
 #include "tests/suite.h"
 

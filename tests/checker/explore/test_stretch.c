@@ -2,7 +2,7 @@
 /* The tree of schedules: what is found is what was noted under that name; it keeps to its room, and
  * drops what was of no use for the longest time. */
 #include "checker/explore/stretch.h"
-#include "faultinject/sources.h"
+#include "faultinject/random_source.h"
 #include "tests/suite.h"
 
 #define ROOM  (64 << 10)

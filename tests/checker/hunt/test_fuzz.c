@@ -20,6 +20,7 @@
 #include "tests/checker/explore/budget.h"
 #include "tests/checker/setups.h"
 #include "tests/suite.h"
+#include "faultinject/random_source.h"
 
 /* --- inputs --- */
 

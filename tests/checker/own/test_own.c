@@ -11,7 +11,7 @@
 #include <string.h>
 #include "checker/judge/contracts.h"
 #include "checker/own/own_judge.h"
-#include "faultinject/sources.h"
+#include "faultinject/random_source.h"
 #include "tests/checker/explore/budget.h"
 #include "tests/suite.h"
 

@@ -19,6 +19,7 @@
 #include "tests/checker/explore/budget.h"
 #include "tests/checker/setups.h"
 #include "tests/suite.h"
+#include "faultinject/random_source.h"
 
 #define RUNS	   40
 #define SMALL_TREE 3000	     /* bytes: less than a case takes */

@@ -14,6 +14,7 @@
 #include "scenarios/stores.h"
 #include "tests/checker/setups.h"
 #include "tests/suite.h"
+#include "faultinject/random_source.h"
 
 static int clean_fails(void *client)
 {

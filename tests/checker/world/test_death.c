@@ -12,6 +12,7 @@
 #include "scenarios/stores.h"
 #include "tests/checker/setups.h"
 #include "tests/suite.h"
+#include "faultinject/random_source.h"
 
 struct scheduled {
 	struct setup setup;

@@ -13,6 +13,7 @@
 #include "scenarios/stores.h"
 #include "tests/checker/setups.h"
 #include "tests/suite.h"
+#include "faultinject/random_source.h"
 
 static struct bench *bench(const char *store, const char *variant, const char *workload,
 			   const char *switches)

@@ -27,7 +27,7 @@
 #include <string.h>
 #include "core/pmem/crash.h"
 #include "core/pmem/hooks.h"
-#include "faultinject/sources.h"
+#include "faultinject/random_source.h"
 #include "tests/core/pmem/hooks_and_hardware.h"
 #include "tests/suite.h"
 

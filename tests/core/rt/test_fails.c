@@ -23,6 +23,8 @@
 #include "tests/checker/explore/budget.h"
 #include "tests/checker/setups.h"
 #include "tests/suite.h"
+#include "faultinject/random_source.h"
+#include "faultinject/trace_source.h"
 
 #define CLIENTS	 2
 #define FRESH	 (CLIENTS + 1) /* the client that comes when the calls work again */

@@ -15,7 +15,7 @@
 #include "core/rt/libc.h"
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"
-#include "faultinject/sources.h"
+#include "faultinject/random_source.h"
 #include "tests/suite.h"
 
 static struct sim *sim;

@@ -13,7 +13,7 @@
 #include "core/rt/threads.h"
 #include "checker/models/dpor.h"
 #include "core/libc/time.h"
-#include "faultinject/sources.h"
+#include "faultinject/random_source.h"
 #include "tests/suite.h"
 
 static struct sim *sim;

@@ -14,6 +14,7 @@
 #include "scenarios/stores.h"
 #include "tests/checker/setups.h"
 #include "tests/suite.h"
+#include "faultinject/random_source.h"
 
 #define ALL_BUT_OK (RDA | LIN | DUR | BUF | MONO | KEEP | NORES | LIVE | FSCK)
 /* Octopus's Persistent Put: what is replaced is torn, and a dead client keeps its lock. */

@@ -14,7 +14,7 @@
 #include "checker/world/world.h"
 #include "core/stores/erda/erda.h"
 #include "core/stores/erda/layout.h"
-#include "faultinject/sources.h"
+#include "faultinject/trace_source.h"
 #include "scenarios/stores.h"
 #include "tests/suite.h"
 

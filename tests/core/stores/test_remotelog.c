@@ -18,6 +18,7 @@
 #include "tests/checker/explore/budget.h"
 #include "tests/checker/setups.h"
 #include "tests/suite.h"
+#include "faultinject/random_source.h"
 
 #define RUNS_HOLDS  100
 #define RUNS_BREAKS 4000
