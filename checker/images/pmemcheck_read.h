@@ -16,7 +16,7 @@
  *	STOP
  *
  * What precedes the last START is not part of it. Valgrind's "==PID== " at the beginning of a line
- *is passed over. A frame may contain '|', as in "operator|": a token that is none of these goes on
+ * is passed over. A frame may contain '|', as in "operator|": a token that is none of these goes on
  * with the frame before it.
  */
 #include "checker/images/pm_log.h"
