@@ -5,6 +5,7 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,6 +234,9 @@ bool where_together(struct where *w, uintptr_t a, uintptr_t b)
 
 static void unit_rows(Dwarf_Die *unit, Dwarf_Addr bias, where_row *row, void *arg)
 {
+	Dwarf_Attribute attribute;
+	const char *folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+	char whole[PATH_MAX];
 	Dwarf_Lines *lines;
 	size_t n;
 	if (dwarf_getsrclines(unit, &lines, &n))
@@ -245,8 +249,13 @@ static void unit_rows(Dwarf_Die *unit, Dwarf_Addr bias, where_row *row, void *ar
 		const char *path = dwarf_linesrc(line, NULL, NULL);
 		if (path && !dwarf_linebeginstatement(line, &begins) && begins &&
 		    !dwarf_lineendsequence(line, &ends) && !ends && !dwarf_lineaddr(line, &at) &&
-		    !dwarf_lineno(line, &at_line) && at_line > 0)
+		    !dwarf_lineno(line, &at_line) && at_line > 0) {
+			if (path[0] != '/' && folder &&
+			    (size_t)snprintf(whole, sizeof(whole), "%s/%s", folder, path) <
+				    sizeof(whole))
+				path = whole;
 			row(arg, at + bias, path, (unsigned)at_line);
+		}
 	}
 }
 

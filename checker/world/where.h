@@ -33,8 +33,8 @@ const char *where_path(struct where *w, uintptr_t pc, int *number);
 /* Are both in the program, or in one object? */
 bool where_together(struct where *w, uintptr_t a, uintptr_t b);
 /* In the program or object that `in` lies in: each row of its line tables at which a statement
- * begins, or a part of one; and each function that its symbol table names. The texts are good until
- * where_free(). */
+ * begins, or a part of one, with the whole path of its file, which is good for the call only; and
+ * each function that its symbol table names, good until where_free(). */
 typedef void where_row(void *arg, uintptr_t pc, const char *path, unsigned line);
 typedef void where_symbol(void *arg, const char *name, uintptr_t begin, uintptr_t end);
 void where_rows(struct where *w, uintptr_t in, where_row *row, void *arg);
