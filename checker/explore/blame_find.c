@@ -118,6 +118,11 @@ static void add_open(const struct history *h, int key, struct blame *out)
 		blame_add(out, BLAME_OPEN2);
 }
 
+static int blamed(const struct verdict *v)
+{
+	return v->blamed ? v->blamed - 1 : v->against;
+}
+
 static void add_verdict(const struct history *h, const struct verdict *v, struct blame *out)
 {
 	static const uint8_t against[] = {[HISTORY_PUT] = AGAINST_PUT,
@@ -132,9 +137,9 @@ static void add_verdict(const struct history *h, const struct verdict *v, struct
 			   : o->value >= 0	      ? SAW_VALUE
 						      : SAW_FOREIGN;
 	}
-	if (v->against >= 0)
-		out->against = h->op[v->against].client ? against[h->op[v->against].kind]
-							: AGAINST_LOAD;
+	if (blamed(v) >= 0)
+		out->against = h->op[blamed(v)].client ? against[h->op[blamed(v)].kind]
+						       : AGAINST_LOAD;
 }
 
 static struct own find_own(const struct broken_state *s)
@@ -145,9 +150,9 @@ static struct own find_own(const struct broken_state *s)
 	if (!v || v->op < 0)
 		return own;
 	own.key = h->op[v->op].key;
-	if (CONTRACTS_NAMING_MISSED & TM_BIT(s->contract) && v->against >= 0) {
-		const struct history_op *o = &h->op[v->against];
-		own.only = o->kind == HISTORY_GET ? o->value : v->against;
+	if (CONTRACTS_NAMING_MISSED & TM_BIT(s->contract) && blamed(v) >= 0) {
+		const struct history_op *o = &h->op[blamed(v)];
+		own.only = o->kind == HISTORY_GET ? o->value : blamed(v);
 	}
 	return own;
 }

@@ -34,6 +34,7 @@ static inline void verdict_break(struct verdict *v, int op, int against)
 	v->broken = true;
 	v->op = op;
 	v->against = against;
+	v->blamed = 0;
 }
 
 /* contract_search.c: the search for linearizations of one key in one epoch. */
@@ -48,7 +49,15 @@ enum search_result search_times(struct judge *j, const struct history *h, unsign
 /* contract_lin.c: LIN and DUR. */
 void lin_judge(struct judge *j, const struct history *h, unsigned key, bool learn,
 	       struct verdict *out);
-int lin_missed(const struct history *h, int get);
+/* What a GET should have known of: verdict.against and .blamed. */
+struct judge_missed lin_missed(const struct history *h, int get);
+static inline void lin_break(struct verdict *v, int get, struct judge_missed missed)
+{
+	if (v->broken && v->op <= get)
+		return;
+	verdict_break(v, get, missed.op);
+	v->blamed = missed.blamed;
+}
 
 /* contract_buf.c. get[key]: the GET that names its recovered value, or -1. */
 void buf_judge(struct judge *j, const struct history *h, const int16_t *get, struct verdict *out);

@@ -77,7 +77,7 @@ void buf_judge(struct judge *j, const struct history *h, const int16_t *get, str
 			continue;
 		}
 		if (!meet(times, times, words))
-			verdict_break(out, get[key], lin_missed(h, get[key]));
+			lin_break(out, get[key], lin_missed(h, get[key]));
 		else if (!meet(common, times, words))
 			verdict_break(out, get[key], apart(j, h, get, key, times, words));
 		for (unsigned i = 0; i < words; i++)

@@ -36,7 +36,7 @@ void lin_judge(struct judge *j, const struct history *h, unsigned key, bool lear
 {
 	struct judge_key *k = &j->key[key];
 	enum search_result result;
-	int get, missed;
+	int get;
 
 	assert(key < h->keys);
 	if (k->lost || k->unsure)
@@ -52,18 +52,18 @@ void lin_judge(struct judge *j, const struct history *h, unsigned key, bool lear
 		return;
 	get = first_misfit(j, h, key);
 	assert(h->op[get].key == key && h->op[get].kind == HISTORY_GET);
-	missed = lin_missed(h, get);
-	verdict_break(&out[TM_DUR], get, missed);
+	lin_break(&out[TM_DUR], get, lin_missed(h, get));
 	if (j->epoch == 0)
-		verdict_break(&out[TM_LIN], get, missed);
+		lin_break(&out[TM_LIN], get, lin_missed(h, get));
 }
 
 /* What the GET should have known of: the latest acknowledged update, or else GET, of
- * another value that was invoked after the returned one had taken effect. */
-int lin_missed(const struct history *h, int get)
+ * another value that was invoked after the returned one had taken effect; if it found nothing, or
+ * failed, after the last DELETE, or `ever`. */
+static int missed(const struct history *h, int get, bool ever)
 {
 	const struct history_op *g = &h->op[get];
-	int32_t since = g->value < 0 ? -1 : NEVER; /* it found nothing, or failed */
+	int32_t since = g->value < 0 ? -1 : NEVER;
 	int update = -1, read = -1, other = -1;
 
 	assert(get >= 0 && (unsigned)get < h->ops && g->kind == HISTORY_GET);
@@ -72,7 +72,9 @@ int lin_missed(const struct history *h, int get)
 		bool counts = o->key == g->key &&
 			      (acknowledged(o, g->invoked) || get_counts(h, o, g->invoked));
 
-		if (counts && o->value == g->value && o->returned < since)
+		if (counts && o->value == g->value &&
+		    (g->value < 0 ? !ever && o->kind == HISTORY_DEL && o->returned > since
+				  : o->returned < since))
 			since = o->returned;
 	}
 	for (unsigned i = 0; i < h->ops && h->op[i].invoked < g->invoked; i++) {
@@ -86,4 +88,12 @@ int lin_missed(const struct history *h, int get)
 			*(o->invoked > since ? &read : &other) = i;
 	}
 	return update >= 0 ? update : read >= 0 ? read : other;
+}
+
+struct judge_missed lin_missed(const struct history *h, int get)
+{
+	struct judge_missed m = {.op = (int16_t)missed(h, get, false)};
+	if (h->op[get].value < 0)
+		m.blamed = (int16_t)(missed(h, get, true) + 1);
+	return m;
 }

@@ -64,10 +64,10 @@ void order_learn(struct judge *j, const struct history *h, unsigned from)
 		assert(f->first_return <= f->first_read && f->last_read_invoke < h->clock);
 	}
 	for (unsigned i = 0; i < to; i++)
-		j->fact[i].mono = j->fact[i].missed = NOT_KNOWN;
+		j->fact[i].mono = j->fact[i].missed.op = NOT_KNOWN;
 	for (unsigned key = 0; key < h->keys; key++) {
 		j->key[key].closed = false;
-		j->key[key].mono_absent = j->key[key].missed_absent = NOT_KNOWN;
+		j->key[key].mono_absent = j->key[key].missed_absent.op = NOT_KNOWN;
 	}
 }
 

@@ -93,7 +93,7 @@ static void forget(struct judge *j, const struct history *h)
 					       .last_update = -1,
 					       .last_del = -1,
 					       .mono_absent = NOT_KNOWN,
-					       .missed_absent = NOT_KNOWN,
+					       .missed_absent.op = NOT_KNOWN,
 					       .generation = 1,
 					       .absent = true};
 	for (unsigned i = 0; i < h->ops; i++)
@@ -189,7 +189,7 @@ static void judge_error(struct judge *j, const struct history *h, int op, bool d
 	if (o->kind != HISTORY_GET || !j->epoch || dels)
 		return;
 	if (!k->absent && !k->lost && !k->unsure)
-		verdict_break(&out[TM_DUR], op, lin_missed(h, op));
+		lin_break(&out[TM_DUR], op, lin_missed(h, op));
 	if (o->returned < 0 && lower_bound && lower_bound[o->key] >= 0 &&
 	    h->op[lower_bound[o->key]].kind == HISTORY_PUT &&
 	    order_older(j, h, o->key, VALUE_ABSENT, lower_bound[o->key]))
@@ -297,12 +297,13 @@ void judge_prepare(struct judge *j, const struct history *h)
 	j->ready = true;
 }
 
-static int missed(struct judge *j, const struct history *h, int get)
+static struct judge_missed missed(struct judge *j, const struct history *h, int get)
 {
 	const struct history_op *o = &h->op[get];
-	int16_t *memory = o->value >= 0 ? &j->fact[o->value].missed : &j->key[o->key].missed_absent;
+	struct judge_missed *memory = o->value >= 0 ? &j->fact[o->value].missed
+						    : &j->key[o->key].missed_absent;
 
-	if (*memory == NOT_KNOWN)
+	if (memory->op == NOT_KNOWN)
 		*memory = lin_missed(h, get);
 	return *memory;
 }
@@ -336,7 +337,7 @@ static void judge_reads(struct judge *j, const struct history *h, unsigned want,
 			out[TM_DUR].unsure |= k->unsure;
 			fits &= possible && !k->unsure;
 			if (!possible && !k->lost && !k->unsure)
-				verdict_break(&out[TM_DUR], i, missed(j, h, i));
+				lin_break(&out[TM_DUR], i, missed(j, h, i));
 		} else if (o->value != h->op[first[o->key]].value && !k->lost && !k->unsure) {
 			verdict_break(&out[TM_DUR], i, first[o->key]);
 		}

@@ -18,6 +18,11 @@
  */
 #include "checker/judge/history.h"
 
+/* What a GET misses, as in struct verdict: .against, .blamed. */
+struct judge_missed {
+	int16_t op, blamed;
+};
+
 /* What is known of one PUT or DEL. Private to contract*.c, like all below. */
 struct judge_fact {
 	int32_t first_return;	  /* of its cluster, in closed epochs; INT32_MAX: none */
@@ -31,8 +36,8 @@ struct judge_fact {
 	int16_t observer;  /* the last GET of its cluster in closed epochs, or -1 */
 	int16_t mono;	   /* memory of the answer: which GET forbids this value; -1: none; -2: not
 			    * known */
-	int16_t missed;	   /* likewise: what a GET of this value misses */
-	uint8_t number;	   /* among the key's updates, if those are at most 64 */
+	struct judge_missed missed; /* likewise: what a GET of this value misses */
+	uint8_t number;		    /* among the key's updates, if those are at most 64 */
 	uint8_t possible; /* == generation of the key: may be the value at the last power failure */
 };
 
@@ -42,7 +47,8 @@ struct judge_key {
 	int16_t first_update, last_update; /* of closed epochs; links in judge_fact.next */
 	uint16_t updates, dels;
 	int16_t last_del; /* the acknowledged DEL with the latest invocation, or -1 */
-	int16_t mono_absent, missed_absent;
+	int16_t mono_absent;
+	struct judge_missed missed_absent;
 	uint8_t generation;
 	bool absent;	 /* absence is possible at the last power failure */
 	bool some_value; /* some PUT's value is */

@@ -136,6 +136,9 @@ struct verdict {
 	bool unsure;	 /* the search ran out of room for some key, which was left out */
 	int16_t op;	 /* the observation that breaks it (a GET; OK: what failed), or -1 */
 	int16_t against; /* the operation it contradicts, or -1 */
+	/* If not 0, the operation + 1 that causes name in its place (checker/judge/blame.h): where
+	 * nothing was found, they count what a DELETE had ended. */
+	int16_t blamed;
 };
 
 /* What a CALL answered, in words: "8 bytes 01 02 ...". */

@@ -343,6 +343,7 @@ TEST(pairs)
 		{{"stale", "x1 x2 x?2 x?1 x?1", 0}, TM_LIN, 3, 1},
 		{{"seen in flight only", "x1 x2( x?2 # x?1", 0}, TM_DUR, 3, 2},
 		{{"seen in flight only, third version", "x9 x1 x2( x?2 # x?1", 0}, TM_DUR, 4, 3},
+		{{"seen in flight after a DEL", "x1 x- x2( x?2 # x?0", 0}, TM_DUR, 4, 3},
 		{{"foreign", "x1 y1 y?x1", 0}, TM_RDA, 2, 0},
 		{{"changed its mind", "x1 x2( # x?1 x?2", 0}, TM_DUR, 3, 2},
 		{{"fails", "x1 x2 x3% x?2%", 0}, TM_OK, 2, -1},
