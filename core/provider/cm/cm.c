@@ -449,27 +449,6 @@ static int device(struct cm *cm)
 	return 0;
 }
 
-/* Use the old call where it is sufficient. */
-static struct ibv_qp *create_qp(struct ibv_context *verbs, struct ibv_qp_init_attr_ex *init)
-{
-	struct ibv_qp_init_attr basic = {
-		.qp_context = init->qp_context,
-		.send_cq = init->send_cq,
-		.recv_cq = init->recv_cq,
-		.srq = init->srq,
-		.cap = init->cap,
-		.qp_type = init->qp_type,
-		.sq_sig_all = init->sq_sig_all,
-	};
-	struct ibv_qp *qp;
-
-	if (init->comp_mask != IBV_QP_INIT_ATTR_PD)
-		return ibv_create_qp_ex(verbs, init);
-	qp = ibv_create_qp(init->pd, &basic);
-	init->cap = basic.cap;
-	return qp;
-}
-
 EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
 	if (!attr || id->srq || !id->verbs)
@@ -523,7 +502,7 @@ static const struct cm_ground ground = {
 	.destroy_comp_channel = ibv_destroy_comp_channel,
 	.create_cq = ibv_create_cq,
 	.destroy_cq = ibv_destroy_cq,
-	.create_qp = create_qp,
+	.create_qp = ibv_create_qp_ex,
 	.modify_qp = ibv_modify_qp,
 	.destroy_qp = ibv_destroy_qp,
 	.create_srq = ibv_create_srq,
