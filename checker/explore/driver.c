@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,8 +20,6 @@
 /* What a message begins with; the result follows. */
 struct head {
 	unsigned unit;
-	uint32_t unused;
-	uint64_t cpu_us; /* that it took */
 };
 #define MESSAGE_BYTES (sizeof(struct head) + DRIVER_RESULT_MAX)
 #define ENDS	      SIGUSR1 /* stop; SIGKILL would leave half a file */
@@ -97,19 +94,6 @@ static void ignore_signals(void)
 	signal(SIGHUP, SIG_IGN);
 }
 
-/* CPU time of this process and of those that it started and that have ended. */
-static uint64_t cpu_us(void)
-{
-	static const int whose[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
-	struct rusage used;
-	uint64_t us = 0;
-	for (unsigned i = 0; i < sizeof(whose) / sizeof(whose[0]); i++)
-		if (!getrusage(whose[i], &used))
-			us += (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
-			      (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
-	return us;
-}
-
 static void (*end_process)(void); /* driver.end */
 
 /* It ends of the signal, as if that were not caught. */
@@ -140,10 +124,9 @@ static _Noreturn void worker(const struct driver *d, const struct queue *q, int 
 		assert(unit < d->units);
 		if (results_of(d) && !results_wants(results_of(d), unit))
 			continue;
-		struct head head = {.unit = unit, .cpu_us = cpu_us()};
+		struct head head = {.unit = unit};
 		memset(result, 0, d->result_bytes);
 		d->work(d->arg, unit, result);
-		head.cpu_us = cpu_us() - head.cpu_us;
 		memcpy(message, &head, sizeof(head));
 		memcpy(message + sizeof(head), result, d->result_bytes);
 		if (!write_message(q->shared, out, message, len))
@@ -224,7 +207,7 @@ static int receive(struct driver *d, int in)
 	memcpy(&head, message, sizeof(head));
 	memcpy(result, message + sizeof(head), d->result_bytes);
 	bool kept = results_of(d) && !(d->failed && d->failed(result));
-	int error = kept ? results_keep(results_of(d), head.unit, head.cpu_us, result) : 0;
+	int error = kept ? results_keep(results_of(d), head.unit, result) : 0;
 	if (error)
 		return error;
 	take(d, head.unit, result);

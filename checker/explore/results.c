@@ -15,7 +15,7 @@
 #include <zstd.h>
 #include "core/array.h"
 
-#define FORMAT	   1
+#define FORMAT	   2
 #define BEGINS	   "{\"tidemark results\":"
 #define LEVEL	   3
 #define HEAD_MAX   ((size_t)1 << 20) /* bytes of the first line */
@@ -27,12 +27,10 @@
 struct record {
 	uint32_t unit, packed; /* bytes that follow */
 	uint64_t hash;	       /* of all else of this, and of these */
-	uint64_t cpu_us;       /* that the unit took */
 };
 
 struct results_record {
 	uint32_t unit, packed, file;
-	uint64_t cpu_us;
 	char *bytes;
 };
 
@@ -120,7 +118,6 @@ static int add_record(struct results *r, const struct record *head, const char *
 	*to = (struct results_record){.unit = head->unit,
 				      .packed = head->packed,
 				      .file = r->files,
-				      .cpu_us = head->cpu_us,
 				      .bytes = malloc(head->packed)};
 	if (!to->bytes)
 		return -ENOMEM;
@@ -325,9 +322,9 @@ int results_open_shard(struct results *r, const char *path, json_t *campaign, js
 	return error;
 }
 
-static int write_record(struct results *r, unsigned unit, uint64_t cpu_us, const void *result)
+static int write_record(struct results *r, unsigned unit, const void *result)
 {
-	struct record head = {.unit = unit, .cpu_us = cpu_us};
+	struct record head = {.unit = unit};
 	size_t packed = ZSTD_compress(r->packed + sizeof(head), ZSTD_compressBound(r->bytes),
 				      result, r->bytes, LEVEL);
 	assert(!results_merges(r));
@@ -339,9 +336,9 @@ static int write_record(struct results *r, unsigned unit, uint64_t cpu_us, const
 	return write_all(r, r->packed, sizeof(head) + packed);
 }
 
-int results_keep(struct results *r, unsigned unit, uint64_t cpu_us, const void *result)
+int results_keep(struct results *r, unsigned unit, const void *result)
 {
-	int error = write_record(r, unit, cpu_us, result);
+	int error = write_record(r, unit, result);
 	r->missing -= !error;
 	return error;
 }
@@ -356,12 +353,6 @@ static unsigned shard_of(const struct results *r, unsigned unit, unsigned shards
 bool results_knows(const struct results *r, unsigned unit)
 {
 	return r->of_unit[unit];
-}
-
-uint64_t results_cpu_us(const struct results *r, unsigned unit)
-{
-	assert(results_knows(r, unit));
-	return r->record[r->of_unit[unit] - 1].cpu_us;
 }
 
 bool results_wants(const struct results *r, unsigned unit)
@@ -499,13 +490,13 @@ int results_at(struct results *r, unsigned i, void *result)
 
 int results_add(struct results *r, const void *result)
 {
-	return write_record(r, r->added++, 0, result);
+	return write_record(r, r->added++, result);
 }
 
 int results_end(struct results *r)
 {
 	char *nothing = calloc(1, r->bytes);
-	int error = nothing ? write_record(r, END, 0, nothing) : -ENOMEM;
+	int error = nothing ? write_record(r, END, nothing) : -ENOMEM;
 	free(nothing);
 	r->missing = error != 0;
 	return error;

@@ -78,9 +78,7 @@ bool results_knows(const struct results *r, unsigned unit);
 /* The known result. 0, or -errno with r->why. */
 int results_take(struct results *r, unsigned unit, void *result);
 /* One more. 0, or -errno with r->why. */
-int results_keep(struct results *r, unsigned unit, uint64_t cpu_us, const void *result);
-/* The CPU time that a known unit took, in microseconds. */
-uint64_t results_cpu_us(const struct results *r, unsigned unit);
+int results_keep(struct results *r, unsigned unit, const void *result);
 
 /* --- without a driver: as many results as turn out --- */
 
