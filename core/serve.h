@@ -7,8 +7,7 @@
  * task takes a request at a time. Clients may also READ and WRITE a region of the server.
  *
  *	server:  serve_init(), if clients are to reach a region: serve_region(), then serve_start()
- *	client:  serve_connect(), then for each request: fill c->request, serve_call(), look at
- *c->reply
+ *	client:  serve_connect(), then each time: fill c->request, serve_call(), read c->reply
  *
  * A client whose process dies connects again, and the server may be about to answer its last
  * request then. Completions name the connection that they are of, and those of an earlier one are

@@ -32,7 +32,7 @@
  * What write() and its like store in the file, beside the mapping, is not logged. A child process
  * that is forked has a log of its own, as its addresses mean other memory but for PM; if the log's
  * name does not tell the two apart (%p), it has none. It tells the recorder, if there is one, as
- *its parent does. A program that the process becomes by execve() is not under Valgrind (see
+ * its parent does. A program that the process becomes by execve() is not under Valgrind (see
  * --trace-children).
  *
  * At the end, on Valgrind's own output: stores that were never made durable, stores overwritten

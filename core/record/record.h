@@ -11,8 +11,9 @@
  *
  *	tidemark_record_call(client, "put KEY VALUE");
  *	tidemark_record_return(client, "ok");
- *						what clients do, for tidemark images --contracts:
- *put, get or del, and ok, value VALUE, absent or error WORDS
+ *						what clients do, for tidemark images --contracts
+ *
+ * A call is put, get or del; a return is ok, value VALUE, absent or error WORDS.
  *
  * A client is a number; it has one operation at a time. In any language the last two are lines
  * that are added to the file that the environment's TIDEMARK_HISTORY names: "CLIENT call put KEY

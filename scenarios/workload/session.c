@@ -50,12 +50,6 @@ static int op_del(void *arg)
 	return o->session->store.store->del(o->session->client, o->key, o->klen);
 }
 
-static int op_clean(void *arg)
-{
-	const struct operation *o = arg;
-	return o->session->store.store->clean(o->session->client);
-}
-
 /* What keeps a client out, in words. */
 static void explain(int error, const char *server, unsigned client, char *why, size_t n)
 {
@@ -166,12 +160,6 @@ int session_del(struct session *s, const void *key, size_t klen)
 {
 	struct operation o = {.session = s, .key = key, .klen = klen};
 	return live_call(s->host, op_del, &o);
-}
-
-int session_clean(struct session *s)
-{
-	struct operation o = {.session = s};
-	return s->store.store->clean ? live_call(s->host, op_clean, &o) : -ENOTSUP;
 }
 
 void session_stop(struct session *s)

@@ -34,7 +34,6 @@ int session_put(struct session *s, const void *key, size_t klen, const void *val
 int session_get(struct session *s, const void *key, size_t klen, void *value, size_t cap,
 		size_t *vlen);
 int session_del(struct session *s, const void *key, size_t klen);
-int session_clean(struct session *s);
 /* Until now; between two operations. Asks the server, if there is one. */
 void session_injected(struct session *s, struct session_injected *out);
 /* From any thread: the operation that is on ends with -ECANCELED. */
