@@ -30,9 +30,9 @@
 STORES(X)
 #undef X
 
-/* The files of a store's folder. */
-enum { EXPECTED, CLAIMS, ABLATION, CAUSES, SHARES, FILES };
-static const char *const file_name[FILES] = {"expected", "claims", "ablation", "causes", "shares"};
+/* The files of a store's folder, by enum store_text. */
+static const char *const file_name[STORE_TEXTS] = {"expected", "claims", "ablation", "causes",
+						   "shares"};
 
 #define X(...) +1
 enum { BUILT = 0 STORES(X) };
@@ -41,7 +41,7 @@ enum { BUILT = 0 STORES(X) };
 /* Those that the program was built with, then those that it has loaded. */
 static struct known {
 	const struct tm_store *store;
-	struct store_file file[FILES];
+	struct store_file file[STORE_TEXTS];
 	struct store_object *object; /* NULL: the program was built with it */
 } known[BUILT + STORES_LOADED] = {
 #define X(name, e, c, a, k, s)                                        \
@@ -140,29 +140,9 @@ static struct known *known_of(const struct tm_store *store)
 	return NULL;
 }
 
-struct store_file store_expected(unsigned number)
+struct store_file store_file(const struct tm_store *store, enum store_text text)
 {
-	return known_of(stores[number])->file[EXPECTED];
-}
-
-struct store_file store_claims(unsigned number)
-{
-	return known_of(stores[number])->file[CLAIMS];
-}
-
-struct store_file store_ablation(unsigned number)
-{
-	return known_of(stores[number])->file[ABLATION];
-}
-
-struct store_file store_causes(unsigned number)
-{
-	return known_of(stores[number])->file[CAUSES];
-}
-
-struct store_file store_shares(unsigned number)
-{
-	return known_of(stores[number])->file[SHARES];
+	return known_of(store)->file[text];
 }
 
 /* --- stores in shared objects --- */
@@ -205,7 +185,7 @@ static char *read_text(const char *path)
 static bool read_files(struct known *b)
 {
 	const char *path = b->object->path;
-	for (unsigned i = 0; i < FILES; i++) {
+	for (unsigned i = 0; i < STORE_TEXTS; i++) {
 		char *name;
 		if (asprintf(&name, "%.*s.%s.txt",
 			     (int)(strlen(path) - strlen(STORE_OBJECT_SUFFIX)), path,

@@ -61,11 +61,9 @@ struct store_file {
 	const char *text; /* "": there is no such file */
 };
 
-/* `number`: of `stores`. */
-struct store_file store_expected(unsigned number); /* expected.txt */
-struct store_file store_claims(unsigned number);   /* claims.txt */
-struct store_file store_ablation(unsigned number); /* ablation.txt */
-struct store_file store_causes(unsigned number);   /* causes.txt */
-struct store_file store_shares(unsigned number);   /* shares.txt */
+/* expected.txt, claims.txt, ... */
+enum store_text { STORE_EXPECTED, STORE_CLAIMS, STORE_ABLATION, STORE_CAUSES, STORE_SHARES };
+#define STORE_TEXTS (STORE_SHARES + 1)
+struct store_file store_file(const struct tm_store *store, enum store_text text);
 
 #endif

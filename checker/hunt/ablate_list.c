@@ -33,8 +33,10 @@ static int read_campaign(struct text *t, struct ablate_row *row, char **rest)
 	return 0;
 }
 
-static int read_row(struct text *t, struct ablate_list *list, const char *place, char *rest)
+static int read_row(struct text *t, char *rest, void *arg)
 {
+	struct ablate_list *list = arg;
+	const char *place = text_word(&rest);
 	if (!ARRAY_ROOM_FOR_ONE(list->row, list->n))
 		return -ENOMEM;
 	struct ablate_row *row = &list->row[list->n];
@@ -59,36 +61,22 @@ static int read_row(struct text *t, struct ablate_list *list, const char *place,
 	return 0;
 }
 
-static struct store_file file_of(const struct tm_store *store)
-{
-	unsigned i = 0;
-	while (stores[i] != store)
-		i++;
-	return store_ablation(i);
-}
-
 int ablate_list_parse(struct ablate_list *list, const char *text, struct input_error *error)
 {
 	struct text t;
-	char *line;
-	int rc = 0;
 	memset(list, 0, sizeof(*list));
 	memset(error, 0, sizeof(*error));
 	list->text = strdup(text);
 	if (!list->text)
 		return -ENOMEM;
 	text_start(&t, list->text, strlen(list->text), error);
-	while (!rc && (rc = text_line(&t, &line)) > 0) {
-		const char *place = text_word(&line);
-		rc = *place && *place != '#' ? read_row(&t, list, place, line) : 0;
-	}
-	return rc;
+	return text_rows(&t, read_row, list);
 }
 
 int ablate_list_read(struct ablate_list *list, const struct tm_store *store, char *mistake,
 		     size_t n)
 {
-	struct store_file file = file_of(store);
+	struct store_file file = store_file(store, STORE_ABLATION);
 	struct input_error error;
 	int rc = ablate_list_parse(list, file.text, &error);
 	if (rc != -EINVAL)

@@ -348,8 +348,9 @@ static int read_sentence(struct reader *r, const char *what, const char **to, ch
 	return 0;
 }
 
-static int read_line(struct reader *r, char *line)
+static int read_line(struct text *t, char *line, void *reader)
 {
+	struct reader *r = reader;
 	struct claim *claim = r->claim;
 	const char *what = text_word(&line);
 	if (!strcmp(what, "workload"))
@@ -371,21 +372,20 @@ static int read_line(struct reader *r, char *line)
 		if (strcmp(what, sentence[i].what))
 			continue;
 		return claim ? read_sentence(r, what, sentence[i].to, line)
-			     : text_wrong(&r->text, "%s: expected a claim above it", what);
+			     : text_wrong(t, "%s: expected a claim above it", what);
 	}
 	if (!strcmp(what, "case"))
 		return claim ? read_case(r, claim, line)
-			     : text_wrong(&r->text, "case: expected a claim above it");
+			     : text_wrong(t, "case: expected a claim above it");
 	return text_wrong(
-		&r->text,
-		"\"%.40s\": expected claim, source, says, case, note, open, workload or knob",
+		t, "\"%.40s\": expected claim, source, says, case, note, open, workload or knob",
 		what);
 }
 
 static int read_file(struct reader *r, const char *file, const char *text)
 {
 	struct claims *c = r->c;
-	char *copy = strdup(text), *line;
+	char *copy = strdup(text);
 	int error = copy && ARRAY_ROOM_FOR_ONE(c->text, c->texts) ? 0 : -ENOMEM;
 	if (error) {
 		free(copy);
@@ -395,16 +395,14 @@ static int read_file(struct reader *r, const char *file, const char *text)
 	r->file = file;
 	r->claim = NULL;
 	text_start(&r->text, copy, strlen(copy), r->text.error);
-	while (!error && (error = text_line(&r->text, &line)) > 0)
-		error = *text_skip_blanks(line) && *line != '#' ? read_line(r, line) : 0;
-	return error;
+	return text_rows(&r->text, read_line, r);
 }
 
 static int read_files(struct reader *r)
 {
 	int error = read_file(r, "core/stores/claims.txt", tm_claims_text);
 	for (unsigned i = 0; stores[i] && !error; i++) {
-		struct store_file file = store_claims(i);
+		struct store_file file = store_file(stores[i], STORE_CLAIMS);
 		error = read_file(r, file.path, file.text);
 	}
 	return error;

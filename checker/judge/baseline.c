@@ -4,30 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 
 #define FILE_MAX (1u << 20)
 
 /* --- reading --- */
-
-struct reading {
-	struct baseline *out;
-	struct text text;
-	unsigned room;
-};
-
-static int make_room(struct reading *r)
-{
-	struct baseline *b = r->out;
-	if (b->n < r->room)
-		return 0;
-	unsigned room = r->room ? 2 * r->room : 16;
-	struct baseline_row *row = realloc(b->row, room * sizeof(*row));
-	b->row = row ? row : b->row;
-	struct blame *blame = row ? realloc(b->blame, room * sizeof(*blame)) : NULL;
-	b->blame = blame ? blame : b->blame;
-	r->room = blame ? room : r->room;
-	return blame ? 0 : -ENOMEM;
-}
 
 static bool same_config(const struct baseline_row *row, const char *store, const char *variant,
 			const char *config)
@@ -36,18 +17,16 @@ static bool same_config(const struct baseline_row *row, const char *store, const
 	       !strcmp(row->config, config);
 }
 
-static int take_row(struct reading *r, char *line)
+static int read_row(struct text *t, char *line, void *baseline)
 {
-	struct baseline *b = r->out;
-	struct text *t = &r->text;
-	int error = make_room(r);
-	if (error)
-		return error;
-	char *words = text_tidy(line);
+	struct baseline *b = baseline;
+	char *words = ARRAY_ROOM_FOR_ONE(b->row, b->n) && ARRAY_ROOM_FOR_ONE(b->blame, b->n)
+			      ? text_tidy(line)
+			      : NULL;
 	if (!words)
 		return -ENOMEM;
 	struct baseline_row *row = &b->row[b->n];
-	*row = (struct baseline_row){.store = text_word(&line), .words = words};
+	*row = (struct baseline_row){.store = text_word(&line), .words = words, .read = b->n};
 	row->variant = text_word(&line);
 	row->config = text_word(&line);
 	b->n++;
@@ -65,70 +44,49 @@ static int take_row(struct reading *r, char *line)
 				     : 0;
 }
 
-static int read_lines(struct reading *r)
+static int read_rows(struct baseline *b, struct text *t)
 {
-	struct text *t = &r->text;
 	char *line;
 	int rc = text_line(t, &line);
 	if (rc <= 0 || strcmp(line, BASELINE_MAGIC) != 0)
 		return rc < 0 ? rc : text_wrong(t, "expected \"%s\"", BASELINE_MAGIC);
-	while ((rc = text_line(t, &line)) > 0) {
-		if (text_check_bytes(t, line, NULL))
-			return -EINVAL;
-		rc = *text_skip_blanks(line) ? take_row(r, line) : 0;
-		if (rc)
-			return rc;
-	}
-	return rc;
+	t->ascii = true;
+	return text_rows(t, read_row, b);
+}
+
+static int by_words(const void *a, const void *b)
+{
+	const struct baseline_row *x = a, *y = b;
+	return strcmp(x->words, y->words);
 }
 
 /* Rows of one configuration are together, those of `blame` likewise. */
 static int sort(struct baseline *b)
 {
 	struct blame *blame = calloc(b->n + 1, sizeof(*blame));
-	struct baseline_row *row = calloc(b->n + 1, sizeof(*row));
-	unsigned n = 0;
-	if (!blame || !row) {
-		free(blame);
-		free(row);
+	if (!blame)
 		return -ENOMEM;
-	}
-	for (unsigned i = 0; i < b->n; i++) {
-		unsigned at = n++;
-		while (at && strcmp(row[at - 1].words, b->row[i].words) > 0) {
-			row[at] = row[at - 1];
-			blame[at] = blame[at - 1];
-			at--;
-		}
-		row[at] = b->row[i];
-		blame[at] = b->blame[i];
-	}
-	free(b->row);
+	if (b->n)
+		qsort(b->row, b->n, sizeof(b->row[0]), by_words);
+	for (unsigned i = 0; i < b->n; i++)
+		blame[i] = b->blame[b->row[i].read];
 	free(b->blame);
-	b->row = row;
 	b->blame = blame;
 	return 0;
 }
 
 int baseline_read(const char *path, struct baseline *out, struct input_error *error)
 {
-	struct reading r = {.out = out};
-	FILE *in = fopen(path, "r");
+	struct text t;
 	size_t len;
-	int rc = 0;
+	int rc;
 	memset(out, 0, sizeof(*out));
-	memset(error, 0, sizeof(*error));
-	if (!in)
-		return -errno;
-	out->bytes = text_read(in, FILE_MAX, &len, error, &rc);
-	fclose(in);
+	out->bytes = text_read_path(path, FILE_MAX, &len, error, &rc);
 	if (!out->bytes)
 		return rc;
-	text_start(&r.text, out->bytes, len, error);
-	if (len > FILE_MAX)
-		rc = text_wrong(&r.text, "expected at most %u bytes", FILE_MAX);
-	if (!rc)
-		rc = read_lines(&r);
+	text_start(&t, out->bytes, len, error);
+	rc = len > FILE_MAX ? text_wrong(&t, "expected at most %u bytes", FILE_MAX)
+			    : read_rows(out, &t);
 	return rc ? rc : sort(out);
 }
 

@@ -10,7 +10,7 @@
  * CONFIG is a configuration's name with commas instead of blanks. The rest is as in
  * checker/judge/blame.h. A row accepts a break under its configuration that shows the same and has
  * at least its parts. Breaks that a store is expected to have belong to its expectations, not to a
- * baseline. Blank lines are skipped.
+ * baseline. Blank lines and those that begin with '#' are skipped.
  */
 #include "checker/judge/known.h"
 #include "core/text/text.h"
@@ -19,7 +19,8 @@
 
 struct baseline_row {
 	const char *store, *variant, *config;
-	char *words; /* the whole line, one blank between words */
+	char *words;   /* the whole line, one blank between words */
+	unsigned read; /* as which row, from 0 */
 };
 
 struct baseline {

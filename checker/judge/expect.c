@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Reading what stores expect of themselves. The table is constant once it has been read; reading
- * it twice gives the same, so threads need no lock but the first call's.
- */
+/* What stores expect of themselves. */
 #include "checker/judge/expect.h"
 #include <assert.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/names.h"
+#include "checker/judge/rows.h"
 #include "core/hardware/hardware.h"
-#include "core/text/text.h"
-#include "scenarios/stores.h"
 
 #define MAX_ROWS     512
 #define MAX_CANARIES 64
@@ -21,8 +16,10 @@ static struct expectation row[MAX_ROWS];
 static struct expect_control control[EXPECT_CONTROLS];
 static struct expect_canary canary[MAX_CANARIES];
 static unsigned rows, controls, canaries;
-static char mistake[300];
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static int read_line(struct text *t, char *line, void *arg);
+static void find_kept(void);
+static struct row_table table = {.text = STORE_EXPECTED, .row = read_line, .read = find_kept};
 
 /* --- reading --- */
 
@@ -189,38 +186,14 @@ static int read_row(struct text *t, const char *store, const char *first, char *
 	return rc;
 }
 
-static int read_line(struct text *t, const char *store, char *line)
+static int read_line(struct text *t, char *line, void *arg)
 {
-	const char *first = text_word(&line);
-	if (!*first || *first == '#')
-		return 0;
+	const char *store = ((const struct tm_store *)arg)->name, *first = text_word(&line);
 	if (!strcmp(first, "control"))
 		return read_control(t, store, line);
 	if (!strcmp(first, "canary"))
 		return read_canary(t, store, line);
 	return read_row(t, store, first, line);
-}
-
-/* False: there is a mistake. */
-static bool read_store(unsigned number)
-{
-	const char *store = stores[number]->name;
-	struct store_file file = store_expected(number);
-	char *bytes, *line;
-	struct input_error error;
-	struct text t;
-	int rc = 0;
-	if (!*file.text)
-		return true;
-	bytes = strdup(file.text); /* stays: the rows point into it */
-	assert(bytes);
-	text_start(&t, bytes, strlen(bytes), &error);
-	while (!rc && (rc = text_line(&t, &line)) > 0)
-		rc = read_line(&t, store, line);
-	if (rc)
-		snprintf(mistake, sizeof(mistake), "%s%s: %s", file.path, input_place(&error).text,
-			 error.message);
-	return !rc;
 }
 
 bool expect_names(const char *store, const char *list, const char *config)
@@ -270,12 +243,9 @@ static bool keeps(const struct tm_store *store, const struct expect_control *con
 	return e ? !e->broken || e->open : store->promises & TM_BIT(c);
 }
 
-static void read_table(void)
+static void find_kept(void)
 {
-	unsigned i = 0;
-	while (stores[i] && read_store(i))
-		i++;
-	for (i = 0; i < controls; i++)
+	for (unsigned i = 0; i < controls; i++)
 		for (int c = 0; c < TM_CONTRACTS; c++)
 			if (keeps(store_find(control[i].store), &control[i], c))
 				control[i].keeps |= TM_BIT(c);
@@ -285,13 +255,12 @@ static void read_table(void)
 
 const char *expect_mistake(void)
 {
-	pthread_once(&once, read_table);
-	return mistake[0] ? mistake : NULL;
+	return rows_read(&table);
 }
 
 const struct expectation *expect_find(const char *store, const char *config, int contract)
 {
-	pthread_once(&once, read_table);
+	rows_read(&table);
 	return find(store, config, contract);
 }
 
@@ -330,14 +299,14 @@ bool expect_switch_breaks(const char *store, const char *knob)
 
 const struct expect_control *expect_controls(unsigned *n)
 {
-	pthread_once(&once, read_table);
+	rows_read(&table);
 	*n = controls;
 	return control;
 }
 
 const struct expect_canary *expect_canary(const char *mutant)
 {
-	pthread_once(&once, read_table);
+	rows_read(&table);
 	for (unsigned i = 0; i < canaries; i++)
 		if (!strcmp(canary[i].mutant, mutant))
 			return &canary[i];

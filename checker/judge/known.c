@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading the known causes of the stores' breaks. As expect.c, the table is constant once it has
- * been read. */
+/* The known causes of the stores' breaks. */
 #include "checker/judge/known.h"
 #include <assert.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/expect.h"
+#include "checker/judge/rows.h"
 #include "checker/judge/surprise.h"
-#include "core/text/text.h"
-#include "scenarios/stores.h"
 
 static struct known_row {
 	const struct tm_store *store;
@@ -19,8 +16,9 @@ static struct known_row {
 	struct blame blame;
 } row[KNOWN_ROWS];
 static unsigned rows;
-static char mistake[300];
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static int read_row(struct text *t, char *line, void *arg);
+static struct row_table table = {.text = STORE_CAUSES, .row = read_row};
 
 static unsigned count_rows(const struct tm_store *store, unsigned *first)
 {
@@ -32,16 +30,13 @@ static unsigned count_rows(const struct tm_store *store, unsigned *first)
 	return n;
 }
 
-static int read_row(struct text *t, const struct tm_store *store, char *line)
+static int read_row(struct text *t, char *line, void *arg)
 {
+	const struct tm_store *store = arg;
 	unsigned first;
-	char *words = text_tidy(line); /* stays, unless there is no row */
+	char *words = text_tidy(line); /* stays */
 	assert(words);
 	const char *configs = text_word(&line);
-	if (!*configs || *configs == '#') {
-		free(words);
-		return 0;
-	}
 	if (rows == KNOWN_ROWS || count_rows(store, &first) == KNOWN_STORE_ROWS)
 		return text_wrong(t, "too many rows");
 	if (strlen(words) >= KNOWN_WORDS)
@@ -58,36 +53,9 @@ static int read_row(struct text *t, const struct tm_store *store, char *line)
 	return 0;
 }
 
-static bool read_store(unsigned number)
-{
-	struct store_file file = store_causes(number);
-	struct input_error error;
-	struct text t;
-	char *bytes, *line;
-	int rc = 0;
-	if (!*file.text)
-		return true;
-	bytes = strdup(file.text); /* stays: the rows point into it */
-	assert(bytes);
-	text_start(&t, bytes, strlen(bytes), &error);
-	while (!rc && (rc = text_line(&t, &line)) > 0)
-		rc = read_row(&t, stores[number], line);
-	if (rc)
-		snprintf(mistake, sizeof(mistake), "%s%s: %s", file.path, input_place(&error).text,
-			 error.message);
-	return !rc;
-}
-
-static void read_all(void)
-{
-	for (unsigned i = 0; stores[i] && read_store(i);)
-		i++;
-}
-
 const char *known_mistake(void)
 {
-	pthread_once(&once, read_all);
-	return mistake[0] ? mistake : NULL;
+	return rows_read(&table);
 }
 
 /* Contracts whose breaking is no surprise in itself. */
@@ -141,7 +109,7 @@ bool known_rows(const struct tm_store *store, const char *variant, const char *c
 		struct known *out)
 {
 	bool any = false, named = has_star(store, variant, config);
-	pthread_once(&once, read_all);
+	rows_read(&table);
 	memset(out, 0, sizeof(*out));
 	count_rows(store, &out->first);
 	for (unsigned i = 0; i < rows; i++) {
@@ -215,7 +183,7 @@ bool known_explains(const struct known *k, const struct blame *b, struct known_s
 
 unsigned known_store_rows(const struct tm_store *store, unsigned *first)
 {
-	pthread_once(&once, read_all);
+	rows_read(&table);
 	return count_rows(store, first);
 }
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See shares.h. As the tables of expect.c and known.c, these are constant once they are read. */
+/* See shares.h. */
 #include "checker/judge/shares.h"
 #include <assert.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "checker/judge/rows.h"
 #include "core/array.h"
-#include "scenarios/stores.h"
 
 #define SHARES_STORES 32
 
@@ -16,9 +15,7 @@
 #define FAR_DIVISOR 2  /* far above is a half more, */
 #define FAR_FEW	    20 /* and so many more */
 
-static struct shares table[SHARES_STORES]; /* by number of the store */
-static char mistake[300];
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct shares of_store[SHARES_STORES]; /* by number of the store */
 
 uint64_t shares_limit(uint32_t recorded)
 {
@@ -71,24 +68,18 @@ static int read_line(struct shares *s, struct text *t, char *rest)
 	return *text_skip_blanks(rest) ? text_wrong(t, "more numbers than columns") : 0;
 }
 
+static int read_row(struct text *t, char *rest, void *shares)
+{
+	bool column = !strncmp(rest, "column ", strlen("column "));
+	if (column)
+		text_word(&rest);
+	return column ? read_column(shares, t, rest) : read_line(shares, t, rest);
+}
+
 int shares_read(struct shares *s, struct text *t)
 {
-	char *line;
-	int rc;
-	while ((rc = text_line(t, &line)) > 0) {
-		if (text_check_bytes(t, line, strchr(line, '#')))
-			return -EINVAL;
-		char *rest = text_skip_blanks(line);
-		if (!*rest || *rest == '#')
-			continue;
-		bool column = !strncmp(rest, "column ", strlen("column "));
-		if (column)
-			text_word(&rest);
-		rc = column ? read_column(s, t, rest) : read_line(s, t, rest);
-		if (rc)
-			return rc;
-	}
-	return rc;
+	t->ascii = true;
+	return text_rows(t, read_row, s);
 }
 
 int shares_column(const struct shares *s, const char *name)
@@ -115,34 +106,25 @@ void shares_free(struct shares *s)
 
 /* --- what is compiled in --- */
 
-static bool read_store(unsigned number)
+static struct shares *shares_of(const struct tm_store *store)
 {
-	struct store_file file = store_shares(number);
-	struct input_error error = {0};
-	struct text t;
+	unsigned number = 0;
+	while (stores[number] != store)
+		number++;
 	assert(number < SHARES_STORES);
-	char *bytes = strdup(file.text);
-	assert(bytes);
-	text_start(&t, bytes, strlen(bytes), &error);
-	int rc = shares_read(&table[number], &t);
-	assert(rc != -ENOMEM);
-	if (rc)
-		snprintf(mistake, sizeof(mistake), "%s%s: %s", file.path, input_place(&error).text,
-			 error.message);
-	free(bytes);
-	return !rc;
+	return &of_store[number];
 }
 
-static void read_all(void)
+static int read_recorded(struct text *t, char *line, void *store)
 {
-	for (unsigned i = 0; stores[i] && read_store(i);)
-		i++;
+	return read_row(t, line, shares_of(store));
 }
+
+static struct row_table table = {.text = STORE_SHARES, .row = read_recorded, .ascii = true};
 
 const char *shares_mistake(void)
 {
-	pthread_once(&once, read_all);
-	return mistake[0] ? mistake : NULL;
+	return rows_read(&table);
 }
 
 void shares_column_name(const struct tm_store *store, const char *variant, const char *config,
@@ -157,13 +139,11 @@ bool shares_recorded(const struct tm_store *store, const char *variant, const ch
 		     unsigned row, uint32_t *runs)
 {
 	char name[SHARES_NAME];
-	unsigned number = 0;
-	pthread_once(&once, read_all);
-	while (stores[number] != store)
-		number++;
+	rows_read(&table);
+	const struct shares *s = shares_of(store);
 	shares_column_name(store, variant, config, name);
-	int column = shares_column(&table[number], name);
-	const struct shares_line *line = shares_line(&table[number], known_words(row));
+	int column = shares_column(s, name);
+	const struct shares_line *line = shares_line(s, known_words(row));
 	if (column < 0 || !line)
 		return false;
 	*runs = line->runs[column];

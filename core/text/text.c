@@ -88,6 +88,22 @@ int text_wrong(struct text *t, const char *fmt, ...)
 	return -EINVAL;
 }
 
+int text_rows(struct text *t, text_row *row, void *arg)
+{
+	char *line;
+	int rc;
+
+	while ((rc = text_line(t, &line)) > 0) {
+		if (t->ascii && text_check_bytes(t, line, strchr(line, '#')))
+			return -EINVAL;
+		line = text_skip_blanks(line);
+		rc = *line && *line != '#' ? row(t, line, arg) : 0;
+		if (rc)
+			return rc;
+	}
+	return rc;
+}
+
 char *text_read(FILE *in, size_t max, size_t *len, struct input_error *error, int *rc)
 {
 	size_t room = 0, n = 1;
@@ -120,6 +136,18 @@ char *text_read(FILE *in, size_t max, size_t *len, struct input_error *error, in
 err:
 	free(bytes);
 	return NULL;
+}
+
+char *text_read_path(const char *path, size_t max, size_t *len, struct input_error *error, int *rc)
+{
+	FILE *in = fopen(path, "re");
+
+	*error = (struct input_error){0};
+	*rc = in ? 0 : -errno;
+	char *bytes = in ? text_read(in, max, len, error, rc) : NULL;
+	if (in)
+		fclose(in);
+	return bytes;
 }
 
 /* --- parts of a line --- */

@@ -46,6 +46,7 @@ struct text {
 	size_t len;	/* its bytes; there may be NULs among them */
 	bool ended;	/* a newline ends it */
 	size_t max;	/* bytes that a line may have; 0: any number */
+	bool ascii;	/* text_rows() checks the bytes: text_check_bytes() with comments */
 };
 
 /* Start at the first line of `len` bytes. */
@@ -60,10 +61,20 @@ int text_check_bytes(struct text *t, const char *line, const char *comment);
 int text_wrong(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
+ * A table has a row on each line; blank lines, and those that begin with '#', are skipped. Each
+ * row, without blanks before it, goes to row(), until that returns something else than 0. Returns
+ * that, or what text_line() and text_check_bytes() found.
+ */
+typedef int text_row(struct text *t, char *line, void *arg);
+int text_rows(struct text *t, text_row *row, void *arg);
+
+/*
  * All of a file, at most max + 1 bytes (so that the caller sees that there are more than max), to
  * be freed. NULL: *rc is -ENOMEM or what reading said, and *error says so, too.
  */
 char *text_read(FILE *in, size_t max, size_t *len, struct input_error *error, int *rc);
+/* The same by its name. What cannot be opened is told by *rc alone. */
+char *text_read_path(const char *path, size_t max, size_t *len, struct input_error *error, int *rc);
 
 /* The comments ('#') and blank lines that a text begins with, to be freed; NULL without memory. */
 char *text_head(const char *bytes);

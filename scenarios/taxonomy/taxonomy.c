@@ -169,11 +169,10 @@ static int read_like(struct taxonomy_reader *r, char *rest)
 		       : text_wrong(&r->text, "expected \"like METHOD METHOD\"");
 }
 
-static int read_line(struct taxonomy_reader *r, char *line)
+static int read_line(struct text *t, char *line, void *reader)
 {
+	struct taxonomy_reader *r = reader;
 	const char *what = text_word(&line);
-	if (!*what || *what == '#')
-		return 0;
 	if (!strcmp(what, "row"))
 		return read_row(r, line);
 	if (!strcmp(what, "choice"))
@@ -183,27 +182,23 @@ static int read_line(struct taxonomy_reader *r, char *line)
 	if (!strcmp(what, "like"))
 		return read_like(r, line);
 	if (strcmp(what, "with"))
-		return text_wrong(&r->text, "\"%.20s\": expected row, choice, like, with or silent",
-				  what);
+		return text_wrong(t, "\"%.20s\": expected row, choice, like, with or silent", what);
 	r->with = text_word(&line);
 	return strchr(r->with, '=') && !*text_word(&line)
 		       ? 0
-		       : text_wrong(&r->text, "expected \"with NAME=VALUE\"");
+		       : text_wrong(t, "expected \"with NAME=VALUE\"");
 }
 
 int taxonomy_read(struct taxonomy_table *t, const char *text, struct input_error *where)
 {
 	struct taxonomy_reader r = {.t = t, .with = ""};
-	char *line;
-	int error = 0;
 	memset(t, 0, sizeof(*t));
 	memset(where, 0, sizeof(*where));
 	t->text = strdup(text ? text : tm_taxonomy_text);
 	if (!t->text)
 		return -ENOMEM;
 	text_start(&r.text, t->text, strlen(t->text), where);
-	while (!error && (error = text_line(&r.text, &line)) > 0)
-		error = read_line(&r, line);
+	int error = text_rows(&r.text, read_line, &r);
 	if (!error && !t->rows) {
 		r.text.line = 0; /* the table as a whole */
 		error = text_wrong(&r.text, "no row; expected at least one");

@@ -160,7 +160,8 @@ TEST(order_of_stores)
 		if (n && n != stores_by_default)
 			ck_assert_str_lt(stores[n - 1]->name, stores[n]->name);
 		ck_assert_ptr_eq(store_find(stores[n]->name), stores[n]);
-		ck_assert(strstr(store_expected(n).path, stores[n]->name) != NULL);
+		ck_assert(strstr(store_file(stores[n], STORE_EXPECTED).path, stores[n]->name) !=
+			  NULL);
 	}
 	ck_assert_uint_gt(stores_by_default, 0);
 	ck_assert_uint_gt(n, stores_by_default);
