@@ -4,14 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/array.h"
 #include "checker/judge/baseline.h"
 #include "checker/judge/names.h"
-#include "report/output.h"
+#include "report/blame_rows.h"
 #include "report/terminal.h"
-
-#define ROW_KEY	  (REPORT_NAME + 64)
-#define ROW_WORDS (ROW_KEY + BLAME_TEXT)
 
 /* --- what it accepts --- */
 
@@ -64,54 +60,17 @@ void report_baseline(const struct report *r, const char *path)
 
 /* --- the one that accepts all --- */
 
-struct row {
-	char key[ROW_KEY]; /* store, variant, configuration */
-	struct blame blame;
-	char words[ROW_WORDS]; /* the whole row */
-};
-
-struct rows {
-	struct row *row;
-	unsigned n, room;
-};
-
-/* Add it, unless it is a row with something added; rows that are it with something added go. */
-static int add_row(struct rows *rows, const struct row *new)
-{
-	unsigned left = 0;
-	for (unsigned i = 0; i < rows->n; i++)
-		if (!strcmp(rows->row[i].key, new->key) &&
-		    blame_includes(&new->blame, &rows->row[i].blame))
-			return 0;
-	for (unsigned i = 0; i < rows->n; i++)
-		if (strcmp(rows->row[i].key, new->key) != 0 ||
-		    !blame_includes(&rows->row[i].blame, &new->blame))
-			rows->row[left++] = rows->row[i];
-	rows->n = left;
-	if (!ARRAY_RESERVE(rows->row, left, 1, rows->room))
-		return -ENOMEM;
-	rows->row[rows->n++] = *new;
-	return 0;
-}
-
-static int add_strange(struct rows *rows, const struct report *r, unsigned unit, unsigned k)
+static int add_strange(struct blame_rows *rows, const struct report *r, unsigned unit, unsigned k)
 {
 	const struct campaign *c = r->campaign;
 	const struct campaign_config *cfg = &c->config[unit / c->workloads];
-	const struct strange *strange = &c->unit[unit].contract[k].strange;
-	char config[CAMPAIGN_NAME], words[BLAME_TEXT];
+	char config[CAMPAIGN_NAME], key[sizeof(((struct blame_row *)0)->key)];
 	struct setup s;
 	int error = campaign_setup(c, unit, &s);
 	baseline_config(cfg->name, config, sizeof(config));
-	for (unsigned i = 0; i < strange->n && !error; i++) {
-		struct row row = {.blame = strange->one[i].blame};
-		blame_coarsen(&row.blame);
-		blame_print(&row.blame, s.region, s.regions, words, sizeof(words));
-		snprintf(row.key, sizeof(row.key), "%s %s %s", cfg->store->name, cfg->variant,
-			 config);
-		snprintf(row.words, sizeof(row.words), "%s %s", row.key, words);
-		error = add_row(rows, &row);
-	}
+	snprintf(key, sizeof(key), "%s %s %s", cfg->store->name, cfg->variant, config);
+	if (!error)
+		error = blame_rows_add_strange(rows, key, &s, &c->unit[unit].contract[k].strange);
 	setup_free(&s);
 	return error;
 }
@@ -129,43 +88,28 @@ static bool was_gone(const struct report *r, unsigned number)
 	return false;
 }
 
-static int add_old(struct rows *rows, const struct report *r)
+static int add_old(struct blame_rows *rows, const struct report *r)
 {
 	const struct baseline *b = r->campaign->options.baseline;
 	int error = 0;
 	for (unsigned i = 0; b && i < b->n && !error; i++) {
 		const struct baseline_row *old = &b->row[i];
-		struct row row = {.blame = b->blame[i]};
+		struct blame_row row = {.blame = b->blame[i]};
 		if (was_gone(r, i))
 			continue;
-		snprintf(row.key, sizeof(row.key), "%s %s %s", old->store, old->variant,
-			 old->config);
-		snprintf(row.words, sizeof(row.words), "%s", old->words);
-		error = add_row(rows, &row);
+		int len = snprintf(row.key, sizeof(row.key), "%s %s %s", old->store, old->variant,
+				   old->config);
+		snprintf(row.words, sizeof(row.words), "%s", old->words + len + 1);
+		error = blame_rows_add(rows, &row);
 	}
 	return error;
-}
-
-static int by_words(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-	return strcmp(x->words, y->words);
-}
-
-static int write_rows(FILE *out, const void *arg)
-{
-	const struct rows *rows = arg;
-	int failed = fputs(BASELINE_MAGIC "\n", out) == EOF;
-	for (unsigned i = 0; i < rows->n; i++)
-		failed |= fprintf(out, "%s\n", rows->row[i].words) < 0;
-	return failed ? -EIO : 0;
 }
 
 int report_baseline_save(const struct report *r, const char *path, bool *more)
 {
 	const struct campaign *c = r->campaign;
-	struct rows rows = {0};
-	int error = add_old(&rows, r);
+	struct blame_rows rows = {.head = strdup(BASELINE_MAGIC "\n")};
+	int error = rows.head ? add_old(&rows, r) : -ENOMEM;
 	*more = false;
 	for (unsigned u = 0; u < c->configs * c->workloads; u++)
 		for (unsigned k = 0; k < TM_CONTRACTS && !error; k++) {
@@ -176,10 +120,8 @@ int report_baseline_save(const struct report *r, const char *path, bool *more)
 			*more |= strange->more;
 			error = add_strange(&rows, r, u, k);
 		}
-	if (!error && rows.n)
-		qsort(rows.row, rows.n, sizeof(rows.row[0]), by_words);
 	if (!error)
-		error = save_file(path, write_rows, &rows);
-	free(rows.row);
+		error = blame_rows_save(&rows, path, false);
+	blame_rows_free(&rows);
 	return error;
 }

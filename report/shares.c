@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/shares.h"
+#include "report/blame_rows.h"
 #include "report/output.h"
 
-#define FILE_MAX  (1u << 20)
 #define ROW_WIDTH 52 /* of most rows */
 
 struct shares_file {
@@ -17,25 +17,6 @@ struct shares_file {
 	struct shares *new;
 	char *head; /* the file up to its first line */
 };
-
-static int read_file(struct shares_file *f, const char *path, struct input_error *error)
-{
-	FILE *in = fopen(path, "r");
-	struct text t;
-	size_t len;
-	int rc = 0;
-	if (!in)
-		return errno == ENOENT ? 0 : -errno;
-	char *bytes = text_read(in, FILE_MAX, &len, error, &rc);
-	fclose(in);
-	if (!bytes)
-		return rc;
-	f->head = text_head(bytes);
-	text_start(&t, bytes, len, error);
-	rc = f->head ? shares_read(&f->old, &t) : -ENOMEM;
-	free(bytes);
-	return rc;
-}
 
 /* The columns that there were, and those of the campaign. */
 static int add_columns(struct shares *s, const struct campaign *c)
@@ -110,8 +91,7 @@ static int write_lines(FILE *out, const void *arg)
 int shares_check(const char *path, struct input_error *error)
 {
 	struct shares_file f = {0};
-	memset(error, 0, sizeof(*error));
-	int rc = read_file(&f, path, error);
+	int rc = recorded_read(path, &f.head, shares_row, &f.old, error);
 	shares_free(&f.old);
 	free(f.head);
 	return rc;
@@ -123,7 +103,8 @@ int shares_record(const struct campaign *c, const char *path, struct input_error
 	memset(error, 0, sizeof(*error));
 	if (f.new)
 		f.new->line = calloc(KNOWN_STORE_ROWS, sizeof(*f.new->line));
-	int rc = f.new &&f.new->line ? read_file(&f, path, error) : -ENOMEM;
+	int rc = f.new &&f.new->line ? recorded_read(path, &f.head, shares_row, &f.old, error)
+				     : -ENOMEM;
 	if (!rc) {
 		memcpy(f.new->column, f.old.column, sizeof(f.new->column));
 		f.new->columns = f.old.columns;

@@ -68,18 +68,12 @@ static int read_line(struct shares *s, struct text *t, char *rest)
 	return *text_skip_blanks(rest) ? text_wrong(t, "more numbers than columns") : 0;
 }
 
-static int read_row(struct text *t, char *rest, void *shares)
+int shares_row(struct text *t, char *rest, void *shares)
 {
 	bool column = !strncmp(rest, "column ", strlen("column "));
 	if (column)
 		text_word(&rest);
 	return column ? read_column(shares, t, rest) : read_line(shares, t, rest);
-}
-
-int shares_read(struct shares *s, struct text *t)
-{
-	t->ascii = true;
-	return text_rows(t, read_row, s);
 }
 
 int shares_column(const struct shares *s, const char *name)
@@ -117,7 +111,7 @@ static struct shares *shares_of(const struct tm_store *store)
 
 static int read_recorded(struct text *t, char *line, void *store)
 {
-	return read_row(t, line, shares_of(store));
+	return shares_row(t, line, shares_of(store));
 }
 
 static struct row_table table = {.text = STORE_SHARES, .row = read_recorded, .ascii = true};

@@ -36,9 +36,8 @@ struct shares {
 	} * line;
 };
 
-/* Add what the text says to an empty table. 0; -EINVAL, and the text's error says what is wrong;
- * -ENOMEM. */
-int shares_read(struct shares *s, struct text *t);
+/* Add what a row says to the table. */
+text_row shares_row;
 /* Its column of that name, or -1; the line of a row, or NULL. */
 int shares_column(const struct shares *s, const char *name);
 struct shares_line *shares_line(const struct shares *s, const char *row);

@@ -20,7 +20,8 @@ static int read_text(struct shares *s, const char *words, struct input_error *er
 	memset(s, 0, sizeof(*s));
 	memset(error, 0, sizeof(*error));
 	text_start(&t, bytes, strlen(bytes), error);
-	int rc = shares_read(s, &t);
+	t.ascii = true;
+	int rc = text_rows(&t, shares_row, s);
 	free(bytes);
 	return rc;
 }
