@@ -56,14 +56,14 @@ static void progress(void *arg, const struct driver_progress *at)
 
 static int run(struct ablation *a, struct leave_off *l)
 {
-	char why[WORLDS_WHY];
-	int error = leave_off_end(l, ablate_run(a, why));
-	progress_line(NULL);
+	leave_off_begin(l, NULL);
+	int error = ablate_run(a);
+	leave_off_end(l, NULL, &error);
 	if (error == -ENOENT)
 		return fail(EXIT_INTERNAL,
 			    "this program has no debug information to find the places with");
-	if (why[0])
-		return fail(error == -EIO ? EXIT_USAGE : EXIT_INTERNAL, "%s", why);
+	if (a->why[0])
+		return fail(error == -EIO ? EXIT_USAGE : EXIT_INTERNAL, "%s", a->why);
 	if (error)
 		return fail(EXIT_INTERNAL, "%s", driver_error(error));
 	if (!a->places && !a->undone)
@@ -73,9 +73,7 @@ static int run(struct ablation *a, struct leave_off *l)
 	ablate_conclude(a, &end);
 	leave_off_conclude(l, &end, a->places, a->places + a->undone, "places are done");
 	ablate_print(a);
-	int status = outputs_write(ablate_tree(a), &end);
-	leave_off_print(l, &end);
-	return status ? status : end.status;
+	return leave_off_tell(l, &end, ablate_tree(a), 0);
 }
 
 /* All arguments are good: *c has one configuration. */
@@ -97,7 +95,6 @@ static int ablate(struct arguments *args, const struct campaign *c, bool only_ba
 	a->base = &c->config[0];
 	a->workload = c->workload;
 	a->workloads = c->workloads;
-	leave_off_begin(&args->leave_off);
 	int status = run(a, &args->leave_off);
 	ablate_free(a);
 	free(a);

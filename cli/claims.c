@@ -45,7 +45,7 @@ static int write_trace(const struct request *o, const struct run_case *c, struct
 	char why[WORLDS_WHY];
 	struct broken_run run;
 	int status = 0;
-	/* Whoever interrupts it does not want to wait. */
+	/* After SIGINT what is finished is printed, and nothing is made smaller. */
 	bool small = !signals_stopped();
 	int error = claim_smallest(c->test, &c->result, &o->budget, small, &run);
 	one->whole = error || !small;
@@ -105,13 +105,11 @@ static int report(struct request *o, const struct claims_run *r, double started)
 	claims_conclude(&report, &end);
 	leave_off_conclude(&o->leave_off, &end, r->done, r->units, "workloads are done");
 	claims_print(&report);
-	int other = outputs_write(claims_tree(&report), &end);
-	leave_off_print(&o->leave_off, &end);
-	status = status ? status : other;
+	status = leave_off_tell(&o->leave_off, &end, claims_tree(&report), status);
 	for (unsigned i = 0; i < r->n; i++)
 		free(report.one[i].trace);
 	free(report.one);
-	return status ? status : end.status;
+	return status;
 }
 
 static int run_claims(struct request *o, const struct claim *const *claim, unsigned claims)
@@ -126,16 +124,11 @@ static int run_claims(struct request *o, const struct claim *const *claim, unsig
 			       .differs_arg = &o->leave_off,
 			       .bounds = &o->leave_off.bounds};
 	double started = clock_seconds();
-	struct results *results;
-	int status = shard_begin(&o->shard, &results);
+	int status = leave_off_begin(&o->leave_off, &o->shard);
 	if (status)
 		return status;
-	leave_off_begin(&o->leave_off);
-	o->leave_off.bounds.results = results;
 	int error = claims_run(&r);
-	progress_line(NULL);
-	status = shard_end(&o->shard, error);
-	error = leave_off_end(&o->leave_off, error);
+	status = leave_off_end(&o->leave_off, &o->shard, &error);
 	if (status < 0)
 		status = error ? fail(EXIT_INTERNAL, "%s", r.why[0] ? r.why : driver_error(error))
 			       : report(o, &r, started);

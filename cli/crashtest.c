@@ -284,10 +284,9 @@ static int run(struct campaign *c, struct arguments *a)
 			  .tables = a->verbose || c->configs <= REPORT_TABLES ||
 				    shard_is_part(&a->shard)};
 	struct covered covered = {0};
-	struct results *results = NULL;
 	bool made = false;
 	char *command = NULL;
-	int status = shard_begin(&a->shard, &results);
+	int status = leave_off_begin(&a->leave_off, &a->shard);
 	if (!status && a->coverage)
 		status = coverage_open(c, &covered,
 				       shard_is_part(&a->shard) ? NULL : a->coverage_dir, &made);
@@ -298,8 +297,6 @@ static int run(struct campaign *c, struct arguments *a)
 	if (status)
 		goto out;
 	report_matrix_begin(&g.matrix, &r);
-	leave_off_begin(&a->leave_off);
-	a->leave_off.bounds.results = results;
 	c->options.bounds = &a->leave_off.bounds;
 	/* Else rows of the matrix are finished, and printed, one after the other. */
 	c->options.spread = a->leave_off.seconds > 0 || a->leave_off.fail_fast;
@@ -307,13 +304,9 @@ static int run(struct campaign *c, struct arguments *a)
 	c->options.taken_arg = &g;
 	int error = campaign_run(c);
 	c->options.covered = NULL; /* what is run again to be shown does not count */
-	progress_line(NULL);
-	status = shard_end(&a->shard, error);
-	if (status >= 0) {
-		status = leave_off_status(&a->leave_off, status);
+	status = leave_off_end(&a->leave_off, &a->shard, &error);
+	if (status >= 0)
 		goto out;
-	}
-	error = leave_off_end(&a->leave_off, error);
 	r.left_off = leave_off_why(&a->leave_off);
 	command = leave_off_command();
 	r.whole_command = command;

@@ -439,14 +439,12 @@ static int all_images(struct request *r, struct images_report *report)
 	struct images_result result;
 	char why[300];
 	int error = images_search(report->log, &r->options, &result, why, sizeof(why));
-	progress_line(NULL);
 	report->result = &result;
-	int status = shard_end(&r->shard, error);
+	int status = leave_off_end(&r->leave_off, &r->shard, &error);
 	if (status >= 0 || shard_is_missing()) {
 		images_result_free(&result);
 		return status >= 0 ? status : EXIT_UNSURE;
 	}
-	error = leave_off_end(&r->leave_off, error);
 	report->left_off = leave_off_why(&r->leave_off);
 	status = 0;
 	if (error)
@@ -467,7 +465,7 @@ static int one_image(struct request *r, struct images_report *report)
 	struct image_cause c;
 	char why[300];
 	int error = images_one(report->log, &r->options, r->image, r->keep, &c, why, sizeof(why));
-	error = leave_off_end(&r->leave_off, error);
+	leave_off_end(&r->leave_off, NULL, &error);
 	if (leave_off_why(&r->leave_off)) {
 		free(c.line);
 		return fail(EXIT_HELD, "images: left off %s: the image is not judged",
@@ -519,8 +517,7 @@ static int make_images(struct request *r, struct images_report *report)
 	struct pm_sections sections = {0};
 	char why[300];
 	signals_drop(images_drop);
-	leave_off_begin(&r->leave_off);
-	int status = shard_begin(&r->shard, &r->leave_off.bounds.results);
+	int status = leave_off_begin(&r->leave_off, &r->shard);
 	if (status)
 		return status;
 	r->options.bounds = &r->leave_off.bounds;

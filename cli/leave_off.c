@@ -40,10 +40,13 @@ char *leave_off_command(void)
 	return NULL;
 }
 
-void leave_off_begin(struct leave_off *l)
+int leave_off_begin(struct leave_off *l, const struct shard_request *shard)
 {
 	l->bounds = (struct driver_bounds){.stop = signals_stop(), .seconds = l->seconds};
-	outputs_begin();
+	int status = shard ? shard_begin(shard, &l->bounds.results) : 0;
+	if (!status)
+		outputs_begin();
+	return status;
 }
 
 void leave_off_found(struct leave_off *l)
@@ -54,14 +57,19 @@ void leave_off_found(struct leave_off *l)
 	signals_set_stop(true);
 }
 
-int leave_off_end(struct leave_off *l, int error)
+int leave_off_end(struct leave_off *l, const struct shard_request *shard, int *error)
 {
 	assert(l->bounds.stop);
+	progress_line(NULL);
+	int status = shard ? shard_end(shard, *error) : -1;
+	if (status >= 0)
+		return leave_off_status(l, status);
 	/* What follows, such as shrinking a trace, is not to be left off. */
 	if (l->found)
 		signals_set_stop(false);
-	l->early = error == -EINTR;
-	return l->early ? 0 : error;
+	l->early = *error == -EINTR;
+	*error = l->early ? 0 : *error;
+	return -1;
 }
 
 const char *leave_off_why(const struct leave_off *l)
@@ -94,6 +102,14 @@ void leave_off_print(const struct leave_off *l, const struct conclusion *c)
 		printf("All of it: %s\n", command);
 	free(command);
 	conclusion_print(c);
+}
+
+int leave_off_tell(const struct leave_off *l, const struct conclusion *c, json_t *tree, int status)
+{
+	int other = outputs_write(tree, c);
+	leave_off_print(l, c);
+	status = status ? status : other;
+	return status ? status : c->status;
 }
 
 int leave_off_status(const struct leave_off *l, int status)

@@ -7,8 +7,9 @@
  * reported, and the exit status says that it is not all.
  */
 #include "checker/explore/driver.h"
-#include "cli/options.h"
+#include "cli/shard.h"
 #include "report/conclusion.h"
+#include "report/tree.h"
 
 /* Zeroed, then the options' and leave_off_begin()'s. */
 struct leave_off {
@@ -34,12 +35,14 @@ struct leave_off {
 /* For the end of `status` in a command's struct options. */
 #define STATUS_LEFT_OFF "130 interrupted (128 and the signal's number)"
 
-/* From now on signals set a flag; l->bounds is what driver_run() needs. */
-void leave_off_begin(struct leave_off *l);
+/* Before the campaign: from now on signals set a flag; l->bounds is what driver_run() needs.
+ * `shard` NULL: the command has none. 0, or the status after a message. */
+int leave_off_begin(struct leave_off *l, const struct shard_request *shard);
 /* A result that needs attention has come: leave off if --fail-fast was given. */
 void leave_off_found(struct leave_off *l);
-/* The work has ended, with driver_run()'s result. 0, or what went wrong besides leaving off. */
-int leave_off_end(struct leave_off *l, int error);
+/* After it, with driver_run()'s result; *error is what went wrong besides leaving off. -1: report
+ * it; else the status, after a line or a message. */
+int leave_off_end(struct leave_off *l, const struct shard_request *shard, int *error);
 /* "at SIGINT", "after --time", ...; NULL: it was not left off. */
 const char *leave_off_why(const struct leave_off *l);
 /* The command that does all of it, to be freed; NULL without memory. */
@@ -49,6 +52,9 @@ void leave_off_conclude(const struct leave_off *l, struct conclusion *c, unsigne
 			unsigned all, const char *what);
 /* The last lines: the command that does all of it, unless it was not left off; the conclusion. */
 void leave_off_print(const struct leave_off *l, const struct conclusion *c);
+/* Then, with all printed and concluded: write the results, print those lines. The exit status,
+ * which was `status` until now. */
+int leave_off_tell(const struct leave_off *l, const struct conclusion *c, json_t *tree, int status);
 /* The exit status, if without leaving off it were `status`. */
 int leave_off_status(const struct leave_off *l, int status);
 

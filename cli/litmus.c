@@ -145,9 +145,9 @@ static int run_tests(struct request *r)
 				     .progress = job->quiet ? NULL : show_progress,
 				     .arg = r,
 				     .bounds = &r->leave_off.bounds};
-	leave_off_begin(&r->leave_off);
-	int error = leave_off_end(&r->leave_off, litmus_batch_run(&batch));
-	progress_line(NULL);
+	leave_off_begin(&r->leave_off, NULL);
+	int error = litmus_batch_run(&batch);
+	leave_off_end(&r->leave_off, NULL, &error);
 	if (error == -ECHILD)
 		return fail(EXIT_INTERNAL,
 			    "litmus: a worker process died; the first test without a result is %s",
@@ -174,10 +174,9 @@ static int run_job(struct request *r)
 		leave_off_conclude(&r->leave_off, &end, job->done, job->files, "tests are done");
 		json_t *all = litmus_tree(job);
 		json_object_set_new(all, "seconds", json_real(clock_seconds() - started));
-		status = outputs_write(all, &end);
-		leave_off_print(&r->leave_off, &end);
+		status = leave_off_tell(&r->leave_off, &end, all, 0);
 	}
-	return leave_off_status(&r->leave_off, status ? status : end.status);
+	return leave_off_status(&r->leave_off, status);
 }
 
 int litmus_main(int argc, char **argv)

@@ -100,22 +100,17 @@ static int choose(struct mutants_run *r, char **name, unsigned names, const stru
 static int run(struct mutants_run *r, struct request *request)
 {
 	struct leave_off *l = &request->leave_off;
-	struct results *results;
 	unsigned failed;
-	int status = shard_begin(&request->shard, &results);
+	int status = leave_off_begin(l, &request->shard);
 	if (status)
 		return status;
-	leave_off_begin(l);
-	l->bounds.results = results;
 	r->bounds = &l->bounds;
 	r->failed = failed_one;
 	r->failed_arg = l;
 	int error = mutants_search(r, &failed);
-	progress_line(NULL);
-	status = shard_end(&request->shard, error);
+	status = leave_off_end(l, &request->shard, &error);
 	if (status >= 0)
-		return leave_off_status(l, status);
-	error = leave_off_end(l, error);
+		return status;
 	if (error == -EIO)
 		return fail(EXIT_INTERNAL, "mutants: %s %s: %s", r->mutant[failed].part,
 			    r->mutant[failed].name,
@@ -126,10 +121,8 @@ static int run(struct mutants_run *r, struct request *request)
 	struct conclusion end;
 	mutants_conclude(r, &end);
 	leave_off_conclude(l, &end, r->searched, r->mutants, "bugs and controls are done");
-	status = outputs_write(mutants_tree(r), &end);
 	mutants_print(r);
-	leave_off_print(l, &end);
-	return status ? status : end.status;
+	return leave_off_tell(l, &end, mutants_tree(r), 0);
 }
 
 int mutants_main(int argc, char **argv)

@@ -196,10 +196,10 @@ static int report(struct taxonomy_report *r, struct taxonomy *t, const struct le
 		taxonomy_print(r);
 	else if (!l->early)
 		taxonomy_advise(r);
-	int other = request->advise ? 0 : outputs_write(taxonomy_tree(r), &r->conclusion);
-	if (!request->advise || l->early)
+	if (!request->advise)
+		return leave_off_tell(l, &r->conclusion, taxonomy_tree(r), status);
+	if (l->early)
 		leave_off_print(l, &r->conclusion);
-	status = status ? status : other;
 	return status ? status : r->conclusion.status;
 }
 
@@ -216,27 +216,22 @@ static int run(struct asked *a, struct taxonomy *t, const struct taxonomy_table 
 	const struct taxonomy_request *request = &a->request;
 	struct leave_off *l = &a->leave_off;
 	double started = clock_seconds();
-	struct results *results;
-	int status = shard_begin(&a->shard, &results);
+	int status = leave_off_begin(l, &a->shard);
 	if (status)
 		return status;
 	struct taxonomy_report r = {.request = request, .t = t, .table = table};
 	struct going g = {&r, l};
 	if (!request->quiet)
 		t->options.progress = progress;
-	leave_off_begin(l);
-	l->bounds.results = results;
 	t->options.bounds = &l->bounds;
 	t->options.taken = taken;
 	t->options.taken_arg = &g;
 	int error = request->advise
 			    ? taxonomy_run_cheapest(t, t->cell[0].column, t->cell[0].transport)
 			    : taxonomy_run(t);
-	progress_line(NULL);
-	status = shard_end(&a->shard, error);
+	status = leave_off_end(l, &a->shard, &error);
 	if (status >= 0)
-		return leave_off_status(l, status);
-	error = leave_off_end(l, error);
+		return status;
 	r.unmeasured = l->early ? unmeasured(t) : 0;
 	status = check_run(t, error);
 	if (status)

@@ -259,7 +259,7 @@ static int run_driver(struct ablation *a, unsigned units, size_t bytes,
 }
 
 /* The clean campaign. */
-static int look_at_all(struct ablation *a, char why[WORLDS_WHY])
+static int look_at_all(struct ablation *a)
 {
 	unsigned units = a->lanes * a->workloads;
 	_Static_assert(sizeof(struct ablate_clean) <= DRIVER_RESULT_MAX, "a result is one message");
@@ -276,7 +276,7 @@ static int look_at_all(struct ablation *a, char why[WORLDS_WHY])
 	for (unsigned u = 0; u < units && !error; u++) {
 		error = a->clean[u].error;
 		if (error)
-			snprintf(why, WORLDS_WHY, "workload %s: %.220s",
+			snprintf(a->why, sizeof(a->why), "workload %s: %.220s",
 				 a->workload[u % a->workloads].name, a->clean[u].why);
 	}
 	return error;
@@ -503,28 +503,6 @@ static void drop_parts(struct ablation *a)
 	a->places = kept;
 }
 
-static int take_away(struct ablation *a, char why[WORLDS_WHY])
-{
-	struct ablate_result *result = calloc(a->places + 1, sizeof(*result));
-	_Static_assert(sizeof(*result) <= DRIVER_RESULT_MAX, "a result is one message");
-	if (!result)
-		return -ENOMEM;
-	bool done[PLACES_MAX] = {false};
-	assert(a->places <= PLACES_MAX);
-	int error = run_driver(a, a->places, sizeof(*result), work, result, done);
-	for (unsigned i = 0; i < a->places && (!error || error == -EINTR); i++) {
-		a->place[i].done = done[i];
-		a->place[i].result = result[i];
-		if (!result[i].error)
-			continue;
-		error = result[i].error;
-		snprintf(why, WORLDS_WHY, "without %.80s: %.200s", a->place[i].place.name,
-			 result[i].why);
-	}
-	free(result);
-	return error;
-}
-
 /* --- the campaigns that the list names --- */
 
 static int configure(struct setup *s, const char *config)
@@ -586,20 +564,24 @@ static void rare_unit(void *arg, unsigned unit, void *result)
 	free(attempt);
 }
 
-static int look_at_rare(struct ablation *a, char why[WORLDS_WHY])
+/* Work on each place. */
+static int run_places(struct ablation *a, void (*work_on)(void *, unsigned, void *), bool rare)
 {
 	struct ablate_result *result = calloc(a->places + 1, sizeof(*result));
+	_Static_assert(sizeof(*result) <= DRIVER_RESULT_MAX, "a result is one message");
 	bool done[PLACES_MAX] = {false};
 	if (!result)
 		return -ENOMEM;
-	int error = run_driver(a, a->places, sizeof(*result), rare_unit, result, done);
+	assert(a->places <= PLACES_MAX);
+	int error = run_driver(a, a->places, sizeof(*result), work_on, result, done);
 	for (unsigned i = 0; i < a->places && (!error || error == -EINTR); i++) {
-		a->place[i].done = done[i];
-		a->place[i].rare = result[i];
+		struct ablated *p = &a->place[i];
+		p->done = done[i];
+		*(rare ? &p->rare : &p->result) = result[i];
 		if (!result[i].error)
 			continue;
 		error = result[i].error;
-		snprintf(why, WORLDS_WHY, "without %.80s: %.200s", a->place[i].place.name,
+		snprintf(a->why, sizeof(a->why), "without %.80s: %.200s", p->place.name,
 			 result[i].why);
 	}
 	free(result);
@@ -650,21 +632,20 @@ static void compare(struct ablation *a)
 
 /* --- all --- */
 
-int ablate_run(struct ablation *a, char why[WORLDS_WHY])
+int ablate_run(struct ablation *a)
 {
-	why[0] = '\0';
 	a->started = clock_seconds();
-	int error = ablate_list_read(&a->list, a->base->store, why, WORLDS_WHY);
+	int error = ablate_list_read(&a->list, a->base->store, a->why, sizeof(a->why));
 	if (!error)
 		error = add_lanes(a);
 	if (!error)
 		error = add_places(a);
 	if (!error && a->places) /* a name that no place has is told at once */
-		error = look_at_all(a, why);
+		error = look_at_all(a);
 	if (error || !a->places)
 		return error;
 	drop_places(a);
-	error = take_away(a, why);
+	error = run_places(a, work, false);
 	if (error && error != -EINTR)
 		return error;
 	drop_parts(a);
@@ -674,7 +655,7 @@ int ablate_run(struct ablation *a, char why[WORLDS_WHY])
 		p->done &= !error || !p->row || p->row->verdict != ABLATE_RARE;
 	}
 	if (!error)
-		error = look_at_rare(a, why);
+		error = run_places(a, rare_unit, true);
 	if (error && error != -EINTR)
 		return error;
 	drop_undone(a);

@@ -62,20 +62,21 @@ struct ablation {
 	unsigned places;
 	struct ablate_clean *clean; /* by lane and workload */
 	struct ablate_list list;
-	unsigned vanished;  /* rows of the list for which there is no place */
-	unsigned surprises; /* places, and such rows */
-	unsigned undone;    /* places that are not among them, as it was stopped early */
+	unsigned vanished;    /* rows of the list for which there is no place */
+	unsigned surprises;   /* places, and such rows */
+	unsigned undone;      /* places that are not among them, as it was stopped early */
+	char why[WORLDS_WHY]; /* after an error, or "" */
 	double started;
 	bool looking_at_all; /* progress: it is the clean campaign that runs */
 };
 
 /*
  * Take away each place of the base's store. 0 or -errno: -EIO (the store cannot run a workload,
- * `why` says so), -ENOENT (no debug information), -EILSEQ (a mistake in the list), or as
+ * a->why says so), -ENOENT (no debug information), -EILSEQ (a mistake in the list), or as
  * driver_run(); -EINTR: stopped early, with only the places that are done. ablate_free() in any
  * case.
  */
-int ablate_run(struct ablation *a, char why[WORLDS_WHY]);
+int ablate_run(struct ablation *a);
 void ablate_free(struct ablation *a);
 /* Does the workload reach the place, under this kind of hardware? */
 bool ablate_reaches(const struct ablation *a, unsigned lane, unsigned workload, unsigned place);

@@ -104,7 +104,6 @@ static void run(struct ablation *a, struct campaign *c, const struct ablate_opti
 		const char *store, const char *workload)
 {
 	const char *const workloads[] = {workload, NULL};
-	char why[WORLDS_WHY];
 
 	memset(a, 0, sizeof(*a));
 	*c = make_campaign(store, "default", "", workloads);
@@ -112,7 +111,7 @@ static void run(struct ablation *a, struct campaign *c, const struct ablate_opti
 	a->base = c->config;
 	a->workload = c->workload;
 	a->workloads = 1;
-	ck_assert_int_eq(ablate_run(a, why), 0);
+	ck_assert_int_eq(ablate_run(a), 0);
 }
 
 TEST(needed_and_not)
