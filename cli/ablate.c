@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "report/hunt/ablate_report.h"
@@ -105,7 +104,6 @@ int ablate_main(int argc, char **argv)
 {
 	struct arguments args = {.out = "traces", .options = campaign_default};
 	struct campaign c = {0};
-	bool made = false;
 	args.options.runs = ablate_default.runs;
 	args.options.states = ablate_default.states;
 	args.options.jobs = arguments_jobs();
@@ -119,11 +117,9 @@ int ablate_main(int argc, char **argv)
 	args.one_config = true; /* the others are found by ablate_run() */
 	status = arguments_apply(&args, &c);
 	if (!status)
-		status = arguments_check_outputs(&args, &made);
+		status = arguments_check_outputs(&args);
 	if (!status)
 		status = ablate(&args, &c, only_base);
-	if (made)
-		rmdir(args.out); /* unless there is a trace in it */
 	campaign_free(&c);
 	return status;
 }

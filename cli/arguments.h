@@ -68,7 +68,7 @@ int arguments_read(const struct options *o, struct arguments *a, int argc, char 
 /* Is there each knob, of each store that is named? 0, or the status after a message. */
 int arguments_knobs(const struct arguments *a);
 /* Check the files and folders that will be written. 0, or the status after a message. */
-int arguments_check_outputs(const struct arguments *a, bool *made);
+int arguments_check_outputs(const struct arguments *a);
 /*
  * Configurations alone, or with the workloads; the rest of *c is zero. 0, or the status after a
  * message; campaign_free() in any case.

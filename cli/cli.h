@@ -146,8 +146,9 @@ void note_input(const char *path);
  * "-" is standard output for JSON, JUnit and pages: all else that is printed then goes to standard
  * error. 0, or the status after a message. */
 int check_output(const char *what, const char *path, enum output_sort sort);
-/* The same of a folder for files. *made: it did not exist, and was made. */
-int check_folder(const char *what, const char *dir, bool *made);
+/* The same of a folder for files, which is made if it does not exist; unless it `stays`, it goes at
+ * outputs_end() if nothing has been written there, and `dir` is used until then. */
+int check_folder(const char *what, const char *dir, bool stays);
 /* What became of writing a file, 0 or -errno: 0, or the status after a message. */
 int saved(const char *path, int error);
 /* A row of a command's options: its results in this format. All of them: a new format is one more

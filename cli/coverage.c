@@ -13,7 +13,7 @@
 #include "report/output.h"
 #include "scenarios/stores.h"
 
-int coverage_open(struct campaign *c, struct covered *covered, const char *dir, bool *made)
+int coverage_open(struct campaign *c, struct covered *covered, const char *dir)
 {
 	const struct tm_store *store[COVERED_STORES] = {0};
 	unsigned n = 0;
@@ -27,7 +27,7 @@ int coverage_open(struct campaign *c, struct covered *covered, const char *dir, 
 		if (s == n)
 			store[n++] = c->config[i].store;
 	}
-	int status = dir ? check_folder("--coverage", dir, made) : 0;
+	int status = dir ? check_folder("--coverage", dir, false) : 0;
 	if (status)
 		return status;
 	int error = covered_open(covered, store, n);

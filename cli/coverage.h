@@ -4,9 +4,9 @@
 /* crashtest --coverage. */
 #include "checker/explore/campaign.h"
 
-/* The campaign is to cover its stores; `dir`, unless it is NULL, is to be there, *made: it was not.
- * 0, or the status after a message; covered_close() in any case. */
-int coverage_open(struct campaign *c, struct covered *covered, const char *dir, bool *made);
+/* The campaign is to cover its stores; `dir`, unless it is NULL, is to be there. 0, or the status
+ * after a message; covered_close() in any case. */
+int coverage_open(struct campaign *c, struct covered *covered, const char *dir);
 /* It has: print that, and write files to `dir` unless it is NULL. `status`, or another one after a
  * message. */
 int coverage_tell(const struct covered *covered, const char *dir, int status);

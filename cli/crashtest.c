@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "checker/judge/baseline.h"
 #include "checker/judge/expect.h"
 #include "checker/judge/known.h"
@@ -284,12 +283,11 @@ static int run(struct campaign *c, struct arguments *a)
 			  .tables = a->verbose || c->configs <= REPORT_TABLES ||
 				    shard_is_part(&a->shard)};
 	struct covered covered = {0};
-	bool made = false;
 	char *command = NULL;
 	int status = leave_off_begin(&a->leave_off, &a->shard);
 	if (!status && a->coverage)
 		status = coverage_open(c, &covered,
-				       shard_is_part(&a->shard) ? NULL : a->coverage_dir, &made);
+				       shard_is_part(&a->shard) ? NULL : a->coverage_dir);
 	if (!status && report_open(&r))
 		status = fail(EXIT_INTERNAL, "out of memory");
 	if (!status)
@@ -322,8 +320,6 @@ static int run(struct campaign *c, struct arguments *a)
 	status = leave_off_status(&a->leave_off, status);
 out:
 	covered_close(&covered);
-	if (made)
-		rmdir(a->coverage_dir); /* unless there is something in it */
 	report_close(&r);
 	free(command);
 	return status;
@@ -339,11 +335,11 @@ static int check_json_name(const char *what, const char *name)
 			   "%s: a name that is not UTF-8 cannot be written to a JSON file", what);
 }
 
-/* The folder of pages, and the first of them. *made: as check_folder(). */
-static int check_pages(const char *dir, bool *made)
+/* The folder of pages, and the first of them. */
+static int check_pages(const char *dir)
 {
 	char path[PATH_MAX];
-	int status = check_folder("--html", dir, made);
+	int status = check_folder("--html", dir, false);
 	snprintf(path, sizeof(path), "%s/index.html", dir);
 	return status ? status : check_output("--html", path, OUTPUT_PAGE);
 }
@@ -472,7 +468,6 @@ int crashtest_main(int argc, char **argv)
 	struct arguments a = {.out = "traces", .options = campaign_default};
 	struct campaign c = {0};
 	struct baseline baseline = {0};
-	bool made = false, made_html = false;
 	a.options.jobs = arguments_jobs();
 	int status = arguments_read(&options, &a, argc, argv);
 	if (status >= 0)
@@ -513,9 +508,9 @@ int crashtest_main(int argc, char **argv)
 	if (!status)
 		status = arguments_apply(&a, &c);
 	if (!status && !shard_is_part(&a.shard))
-		status = arguments_check_outputs(&a, &made);
+		status = arguments_check_outputs(&a);
 	if (!status && a.html && !shard_is_part(&a.shard))
-		status = check_pages(a.html, &made_html);
+		status = check_pages(a.html);
 	if (!status && result_asked(OUTPUT_JSON) && !a.no_traces)
 		status = check_json_name("--out", a.out);
 	if (!status) {
@@ -523,11 +518,6 @@ int crashtest_main(int argc, char **argv)
 			c.options.progress = progress;
 		status = run(&c, &a);
 	}
-	outputs_end(status);
-	if (made)
-		rmdir(a.out); /* unless there is a trace in it */
-	if (made_html)
-		rmdir(a.html); /* unless there is a page in it */
 	campaign_free(&c);
 	baseline_free(&baseline);
 	return status;

@@ -71,8 +71,7 @@ int forever_set_aside(struct forever_folder *f, const char *path, const char *wh
 {
 	const char *inside = path + strlen(f->path) + 1;
 	char *to;
-	bool made;
-	int status = check_folder("--forever", f->aside, &made);
+	int status = check_folder("--forever", f->aside, true);
 	if (!status)
 		status = path_in(&to, f->aside, inside);
 	if (status)
@@ -335,10 +334,9 @@ static int check_input(struct forever_folder *f, const char *path, void *arg)
 int forever_tidy_corpus(struct forever_folder *f, const char *store)
 {
 	char *dir;
-	bool made;
 	int status = path_in(&dir, f->corpus, store);
 	if (!status)
-		status = check_folder("--forever", dir, &made);
+		status = check_folder("--forever", dir, true);
 	if (!status)
 		status = each_file(f, dir, check_input, NULL);
 	free(dir);
@@ -447,9 +445,8 @@ static int leave(struct forever_folder *f, const char *path, void *arg)
 
 int forever_open(struct forever_folder *f, const char *path)
 {
-	bool made;
 	*f = (struct forever_folder){.path = path, .lock = -1};
-	int status = check_folder("--forever", path, &made);
+	int status = check_folder("--forever", path, true);
 	if (!status)
 		status = lock(f);
 	if (!status)
@@ -461,9 +458,9 @@ int forever_open(struct forever_folder *f, const char *path)
 	if (!status)
 		status = path_in(&f->sums_path, path, "sums.json");
 	if (!status)
-		status = check_folder("--forever", f->corpus, &made);
+		status = check_folder("--forever", f->corpus, true);
 	if (!status)
-		status = check_folder("--forever", f->failures, &made);
+		status = check_folder("--forever", f->failures, true);
 	if (!status)
 		status = each_file(f, path, leave, NULL);
 	return status ? status : read_sums(f);

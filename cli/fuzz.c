@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "checker/explore/clock.h"
 #include "checker/judge/expect.h"
 #include "checker/explore/visited.h"
@@ -241,7 +240,6 @@ int fuzz_main(int argc, char **argv)
 			      .options = campaign_default,
 			      .one_config = true};
 	struct campaign c = {0};
-	bool made = false;
 	a.options.jobs = arguments_jobs();
 	int status = arguments_read(&options, &a, argc, argv);
 	if (status >= 0)
@@ -257,11 +255,9 @@ int fuzz_main(int argc, char **argv)
 	a.no_traces |= shard_is_part(&a.shard); /* what merges the parts writes them */
 	status = arguments_configs(&a, &c);
 	if (!status)
-		status = arguments_check_outputs(&a, &made);
+		status = arguments_check_outputs(&a);
 	if (!status)
 		status = run(&a, &c);
-	if (made)
-		rmdir(a.out); /* unless there is a trace in it */
 	campaign_free(&c);
 	return status;
 }

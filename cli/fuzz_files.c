@@ -191,7 +191,6 @@ int fuzz_save_corpus(const char *dir, struct fuzz_turn *t, unsigned *saved_input
 
 int fuzz_open_corpus(const struct arguments *a, struct fuzz_turn *t, char **dir)
 {
-	bool made;
 	*dir = NULL;
 	if (!a->corpus)
 		return 0;
@@ -199,7 +198,7 @@ int fuzz_open_corpus(const struct arguments *a, struct fuzz_turn *t, char **dir)
 		*dir = NULL;
 		return no_memory();
 	}
-	int status = check_folder("--corpus", *dir, &made);
+	int status = check_folder("--corpus", *dir, true);
 	return status ? status : each_file(*dir, is_plain, load_input, t);
 }
 

@@ -4,6 +4,7 @@
  * is there now? An output may replace a file of its own sort; it is never one of the command's
  * inputs, and two outputs are never one file.
  */
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -108,6 +109,10 @@ static struct promise {
 } promise[PROMISES];
 static unsigned promises;
 static bool begun;
+
+/* Folders that were made. */
+static const char *made[PROMISES];
+static unsigned mades;
 
 /* --- what a file holds --- */
 
@@ -313,17 +318,22 @@ int check_output(const char *what, const char *path, enum output_sort sort)
 	return status;
 }
 
-int check_folder(const char *what, const char *dir, bool *made)
+int check_folder(const char *what, const char *dir, bool stays)
 {
 	struct stat st;
+	bool is_new;
 	if (!*dir)
 		return fail(EXIT_USAGE, "%s: expected the name of a folder, not an empty one",
 			    what);
 	if (strlen(dir) > PATH_MAX - 512)
 		return fail(EXIT_USAGE, "%s: a name of more than %d bytes", what, PATH_MAX - 512);
-	*made = !mkdir(dir, 0777);
-	if (!*made && errno != EEXIST)
+	is_new = !mkdir(dir, 0777);
+	if (!is_new && errno != EEXIST)
 		return fail(EXIT_USAGE, "%s: the folder cannot be made: %s", dir, strerror(errno));
+	if (is_new && !stays) {
+		assert(mades < PROMISES);
+		made[mades++] = dir;
+	}
 	if (stat(dir, &st) || !S_ISDIR(st.st_mode))
 		return fail(EXIT_USAGE, "%s: not a folder; %s wants one", dir, what);
 	if (access(dir, W_OK | X_OK))
@@ -405,4 +415,6 @@ void outputs_end(int status)
 	conclude(&c, status, "No results: %s.", *failure ? failure : "the command was left off");
 	if (begun)
 		outputs_write(json_pack("{s:b}", "complete", 0), &c);
+	while (mades)
+		rmdir(made[--mades]); /* unless there is something in it */
 }

@@ -4,7 +4,6 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 #include "checker/explore/driver.h"
 #include "checker/judge/names.h"
 #include "checker/explore/clock.h"
@@ -254,11 +253,6 @@ int soak_main(int argc, char **argv)
 	int status = parse(&k, argc, argv);
 	if (status >= 0)
 		return status;
-	bool made = false;
-	status = shard_is_part(&k.shard) ? 0 : check_folder("--out", k.out, &made);
-	if (!status)
-		status = run(&k);
-	if (made)
-		rmdir(k.out); /* unless there is a trace in it */
-	return status;
+	status = shard_is_part(&k.shard) ? 0 : check_folder("--out", k.out, false);
+	return status ? status : run(&k);
 }

@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "checker/explore/clock.h"
 #include "checker/judge/names.h"
 #include "cli/arguments.h"
@@ -310,14 +309,6 @@ static int open_all(struct asked *a, struct taxonomy *t, struct workload *w)
 	return error ? fail(EXIT_INTERNAL, "out of memory") : 0;
 }
 
-static int check_outputs(const struct taxonomy_request *r, bool *made)
-{
-	int status = results_check();
-	if (!status && r->options.traces)
-		status = check_folder("--out", r->out, made);
-	return status;
-}
-
 int taxonomy_main(int argc, char **argv)
 {
 	struct asked a = {.request = {.out = "traces",
@@ -328,7 +319,6 @@ int taxonomy_main(int argc, char **argv)
 	struct taxonomy_table table = {0};
 	struct workload w = {0};
 	struct taxonomy t = {0};
-	bool made = false;
 	if (!method_store())
 		return fail(EXIT_USAGE, "taxonomy: no store offers methods of appending");
 	int status = parse(&a, argc, argv);
@@ -344,11 +334,11 @@ int taxonomy_main(int argc, char **argv)
 	if (!status)
 		status = open_all(&a, &t, &w);
 	if (!status && !shard_is_part(&a.shard))
-		status = check_outputs(&a.request, &made);
+		status = results_check();
+	if (!status && !shard_is_part(&a.shard) && !a.no_traces)
+		status = check_folder("--out", a.request.out, false);
 	if (!status)
 		status = run(&a, &t, &table);
-	if (made)
-		rmdir(a.request.out); /* unless there is a trace in it */
 	taxonomy_close(&t);
 	taxonomy_free(&table);
 	workload_free(&w);

@@ -7,7 +7,6 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "checker/judge/names.h"
 #include "cli/bundle.h"
 #include "cli/cli.h"
@@ -206,7 +205,6 @@ int examine_main(int argc, char **argv)
 {
 	struct request *o = calloc(1, sizeof(*o));
 	struct exam e = {0};
-	bool made = false;
 	int status;
 
 	if (!o || !(o->history = calloc(HISTORIES, sizeof(o->history[0])))) {
@@ -222,13 +220,11 @@ int examine_main(int argc, char **argv)
 		if (!status && o->save_recovered)
 			status = check_output("--save-recovered", o->save_recovered, OUTPUT_ANY);
 		if (!status && o->out)
-			status = check_folder("--out", o->out, &made);
+			status = check_folder("--out", o->out, false);
 		if (!status)
 			status = read_cut(o);
 		if (!status)
 			status = judge(o, &e);
-		if (made)
-			rmdir(o->out); /* unless there is something in it */
 	}
 	exam_free(&e);
 	cut_free(&o->a.cut);
