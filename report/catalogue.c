@@ -11,14 +11,6 @@
 #include "scenarios/stores.h"
 #include "scenarios/workload/workload.h"
 
-static void contract_list(unsigned set)
-{
-	for (unsigned c = 0; c < TM_CONTRACTS; c++)
-		if (set & TM_BIT(c))
-			printf(" %s", contract_name(c));
-	putchar('\n');
-}
-
 /* If a shared object was named, only what it has is shown. */
 static bool is_shown(const struct tm_store *store)
 {
@@ -30,28 +22,29 @@ static bool is_shown(const struct tm_store *store)
 
 static void list_stores(void)
 {
+	char set[CONTRACT_LIST];
 	for (unsigned i = 0; stores[i]; i++) {
 		if (!is_shown(stores[i]))
 			continue;
-		printf("%-10s %s\n%10s promises:", stores[i]->name, stores[i]->what, "");
-		contract_list(stores[i]->promises);
+		contract_list(stores[i]->promises, " ", set, sizeof(set));
+		printf("%-10s %s\n%10s promises:%s%s\n", stores[i]->name, stores[i]->what, "",
+		       *set ? " " : "", set);
 	}
 }
 
 static void list_variants(bool bugs)
 {
+	char set[CONTRACT_LIST];
 	for (unsigned i = 0; stores[i]; i++) {
 		for (const struct tm_variant *v = stores[i]->variants; v->name; v++) {
 			if (!v->breaks == bugs || !is_shown(stores[i]))
 				continue;
 			printf("%-10s %-20s %s\n", stores[i]->name, v->name, v->what);
 			printf("%31s knobs: %s", "", v->knobs);
-			if (bugs) {
-				printf("; breaks at least one of:");
-				contract_list(v->breaks);
-			} else {
-				putchar('\n');
-			}
+			if (bugs)
+				printf("; breaks at least one of: %s",
+				       contract_list(v->breaks, " ", set, sizeof(set)));
+			putchar('\n');
 		}
 	}
 }

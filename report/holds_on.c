@@ -74,16 +74,6 @@ bool report_holds_on(const struct report *r, unsigned config, unsigned k, struct
 	return true;
 }
 
-void holds_on_contracts(const struct holds_on *h, const char *between, char text[REPORT_ROWS])
-{
-	size_t len = 0;
-	*text = '\0';
-	for (unsigned k = 0; k < TM_CONTRACTS; k++)
-		if (h->contracts & TM_BIT(k))
-			len += (size_t)snprintf(text + len, REPORT_ROWS - len, "%s%s",
-						len ? between : "", contract_name(k));
-}
-
 void holds_on_condition(const struct holds_on *h, char text[REPORT_ROWS])
 {
 	char all[256], rows[REPORT_ROWS], *save = NULL;

@@ -117,8 +117,6 @@ struct holds_on {
 
 /* False: the cell is no part of such a thing. */
 bool report_holds_on(const struct report *r, unsigned config, unsigned k, struct holds_on *out);
-/* "DUR, MONO" */
-void holds_on_contracts(const struct holds_on *h, const char *between, char text[REPORT_ROWS]);
 /* Where it breaks, as a row of expected.txt has it: "ddio=on+domain=dmp". */
 void holds_on_condition(const struct holds_on *h, char text[REPORT_ROWS]);
 /* In capitals, what is not as expected of a cell. */

@@ -31,9 +31,10 @@ static void conclude_surprises(struct report *r)
 		config_name(&c->config[config], name, sizeof(name));
 		conclusion_add(end, "%s %s ", any ? "," : "", name);
 		if (folded)
-			holds_on_contracts(&holds, ", ", contracts);
-		if (folded)
-			conclusion_add(end, "%s (holds on: %s)", contracts, holds.rows);
+			conclusion_add(
+				end, "%s (holds on: %s)",
+				contract_list(holds.contracts, ", ", contracts, sizeof(contracts)),
+				holds.rows);
 		else
 			conclusion_add(end, "%s", contract_name(k));
 	}

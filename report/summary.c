@@ -80,7 +80,7 @@ static void print_head(const struct report *r, unsigned config, unsigned k, cons
 static void print_holds_on(const struct report *r, const struct holds_on *h, unsigned k)
 {
 	char contracts[REPORT_ROWS], condition[REPORT_ROWS], text[100];
-	holds_on_contracts(h, ", ", contracts);
+	contract_list(h->contracts, ", ", contracts, sizeof(contracts));
 	print_head(r, h->home, k, contracts);
 	printf("holds on: %s\n", h->rows);
 	for (unsigned other = k; other < TM_CONTRACTS; other++) {
@@ -90,7 +90,7 @@ static void print_holds_on(const struct report *r, const struct holds_on *h, uns
 		printf("  %s, in %s\n", contract_name(other), text);
 		print_first_case(r, h->home, other);
 	}
-	holds_on_contracts(h, ",", contracts);
+	contract_list(h->contracts, ",", contracts, sizeof(contracts));
 	holds_on_condition(h, condition);
 	printf("  if it is meant so, expected.txt can say it (docs/one-sided.md):\n"
 	       "  if %s  %s  broken  WHY\n",

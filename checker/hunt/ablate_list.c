@@ -21,12 +21,9 @@ const char *ablate_verdict_name(enum ablate_verdict v)
 static int read_campaign(struct text *t, struct ablate_row *row, char **rest)
 {
 	const char *config = text_word(rest), *workload = text_word(rest);
-	const char *contract = text_word(rest);
-	row->contract = 0;
-	while (row->contract < TM_CONTRACTS && strcmp(contract_name(row->contract), contract))
-		row->contract++;
-	if (row->contract == TM_CONTRACTS || strlen(config) >= ABLATE_WORD ||
-	    strlen(workload) >= ABLATE_WORD)
+	int contract = contract_parse(text_word(rest));
+	row->contract = (unsigned)contract;
+	if (contract < 0 || strlen(config) >= ABLATE_WORD || strlen(workload) >= ABLATE_WORD)
 		return text_wrong(t, "rare: expected a configuration, a workload and a contract");
 	snprintf(row->config, sizeof(row->config), "%s", config);
 	snprintf(row->workload, sizeof(row->workload), "%s", workload);

@@ -43,8 +43,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "checker/explore/campaign.h"
+#include "checker/explore/clock.h"
 #include "checker/explore/schedule.h"
 #include "checker/explore/verdicts.h"
 #include "checker/hunt/nic_rules.h"
@@ -118,7 +118,7 @@ static const struct pass passes[] = {
 struct search {
 	const struct mutant_options *options;
 	struct mutant_result *out;
-	struct timespec start;
+	double start;
 	unsigned pass; /* where it ended */
 	int error;
 };
@@ -316,48 +316,36 @@ static bool control_breaks(const struct lane *lane, unsigned workload, unsigned 
 static int shrink_hit(const struct bench *b, unsigned contract, const struct mutant_options *o,
 		      struct mutant_result *out)
 {
-	struct deviations path = {0};
+	struct broken_run run = {.contract = contract};
 	struct replay_outcome *again = malloc(sizeof(*again));
 	struct explorer *ex = malloc(sizeof(*ex));
-	struct setup small;
-	char text[300];
-	int error = again && ex ? setup_like(&small, &b->setup, &b->setup.w) : -ENOMEM;
-	if (error)
-		goto out;
-	error = deviations_append(&path, &b->ex.failure[contract].deviations);
+	int error = again && ex ? setup_like(&run.setup, &b->setup, &b->setup.w) : -ENOMEM;
+	bool whole = false;
 	if (!error)
-		error = shrink(&small, &path, contract, text, sizeof(text), NULL, NULL);
+		error = broken_run_take(&run, &b->ex, 0);
+	if (!error)
+		error = broken_run_shrink(&run, contract, &whole);
 	if (error == -ENOTRECOVERABLE)
-		wrong_save(&small, &path, text, out->text, sizeof(out->text));
-	if (!error)
-		error = replay_begin(ex, &small, (int)contract, &path);
-	if (!error) {
-		error = replay(ex, &path, contract == TM_KEEP, NULL, again);
+		wrong_save(&run.setup, &run.path, run.text, out->text, sizeof(out->text));
+	if (!error && !whole)
+		error = replay_begin(ex, &run.setup, (int)contract, &run.path);
+	if (!error && !whole) {
+		error = replay(ex, &run.path, contract == TM_KEEP, NULL, again);
 		if (error == -ENOTRECOVERABLE)
-			wrong_save(&small, &ex->wrong.deviations, ex->wrong.text, out->text,
+			wrong_save(&run.setup, &ex->wrong.deviations, ex->wrong.text, out->text,
 				   sizeof(out->text));
 		out->shrunk = !error && !again->unused && again->verdict[contract].broken;
-		out->operations = workload_ops(&small.w);
-		out->deviations = path.n;
+		out->operations = workload_ops(&run.setup.w);
+		out->deviations = run.path.n;
 		explore_close(ex);
 	}
 	if (!error && out->shrunk && o->shrunk)
-		o->shrunk(o->arg, &small, &path, contract);
-	setup_free(&small);
-out:
-	if (error == -ENOENT || error == -EIO)
-		error = 0; /* it could not be shrunk: out->shrunk says so */
-	deviations_free(&path);
+		o->shrunk(o->arg, &run.setup, &run.path, contract);
+	broken_run_free(&run);
 	free(again);
 	free(ex);
-	return error;
-}
-
-static double since(const struct timespec *start)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)(t.tv_sec - start->tv_sec) + (double)(t.tv_nsec - start->tv_nsec) * 1e-9;
+	/* It could not be shrunk: out->shrunk says so. */
+	return error == -ENOENT || error == -EIO ? 0 : error;
 }
 
 static void note_hit(struct search *s, const struct lane *lane, const struct bench *b,
@@ -449,7 +437,7 @@ static bool try_workload(struct search *s, const struct lane *lane, const struct
 	if (b->ex.unstarted && compare)
 		note_unstarted(s, lane, b, workload);
 	if (contract < TM_CONTRACTS) {
-		double seconds = since(&s->start);
+		double seconds = clock_seconds() - s->start;
 		bool anyway = compare && control_breaks(lane, workload, contract,
 							b->ex.failure[contract].run + 1,
 							b->ex.limits.no_crash, s);
@@ -619,7 +607,7 @@ static void search_rules(struct search *s, const char *mutant)
 		snprintf(out->text, sizeof(out->text), "%s", r.text);
 		deviations_free(&r.deviations);
 	}
-	out->seconds = since(&s->start);
+	out->seconds = clock_seconds() - s->start;
 }
 
 /* The search that finds the canary, once more with the mutant. Found: the canary is missed. */
@@ -663,12 +651,11 @@ static void search_checker(struct search *s, const struct mutant *m)
 
 int mutant_search(const struct mutant *m, const struct mutant_options *o, struct mutant_result *out)
 {
-	struct search s = {.options = o, .out = out};
+	struct search s = {.options = o, .out = out, .start = clock_seconds()};
 	struct lane lane[LANES];
 	unsigned lanes;
 	memset(out, 0, sizeof(*out));
 	out->contract = TM_CONTRACTS;
-	clock_gettime(CLOCK_MONOTONIC, &s.start);
 	switch (m->kind) {
 	case MUTANT_STORE:
 		lanes = lanes_of_columns(lane, lanes_of_store(m, o->knobs > 0, lane));
@@ -698,7 +685,7 @@ int mutant_search(const struct mutant *m, const struct mutant_options *o, struct
 	if (out->found)
 		out->anyway = 0;
 	else
-		out->seconds = since(&s.start);
+		out->seconds = clock_seconds() - s.start;
 	return s.error;
 }
 

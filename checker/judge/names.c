@@ -3,6 +3,7 @@
 #include "checker/judge/names.h"
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -41,4 +42,15 @@ const char *contract_names(void)
 #define X(name, judged, what) " " #name
 	return &TM_CONTRACT_ROWS(X)[1];
 #undef X
+}
+
+const char *contract_list(unsigned set, const char *between, char *buf, size_t n)
+{
+	size_t at = 0;
+	buf[0] = '\0';
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		if (set & TM_BIT(c))
+			at += (size_t)snprintf(buf + at, at < n ? n - at : 0, "%s%s",
+					       at ? between : "", contract_name(c));
+	return buf;
 }

@@ -2,6 +2,7 @@
 #ifndef TM_CHECKER_JUDGE_NAMES_H
 #define TM_CHECKER_JUDGE_NAMES_H
 /* What the rows of TM_CONTRACT_ROWS say: the contracts' names, and which are judged when. */
+#include <stddef.h>
 #include "core/tidemark.h"
 
 /* "RDA", as it is in tables, on the command line and in traces. `contract` is below
@@ -13,6 +14,10 @@ const char *contract_what(enum tm_contract contract);
 int contract_parse(const char *name);
 /* "RDA LIN DUR ...": all of them, in the order of enum tm_contract. */
 const char *contract_names(void);
+
+#define CONTRACT_LIST 80 /* bytes of all of them, with ", " between */
+/* Those of a set of TM_BIT()s, "DUR, LIN", with this between them, in `buf`, which is returned. */
+const char *contract_list(unsigned set, const char *between, char *buf, size_t n);
 
 /* TM_BIT()s of the contracts whose row has one of these. Constants: judging a crash state takes a
  * microsecond. */

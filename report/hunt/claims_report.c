@@ -16,21 +16,11 @@
 
 #define INDENT 8
 
-static void contracts_text(unsigned set, char *buf, size_t n)
-{
-	size_t at = 0;
-	buf[0] = '\0';
-	for (unsigned k = 0; k < TM_CONTRACTS; k++)
-		if (set & TM_BIT(k))
-			at += (size_t)snprintf(buf + at, at < n ? n - at : 0, "%s%s",
-					       at ? ", " : "", contract_name(k));
-}
-
 static void expected_text(const struct claim_case *test, char *buf, size_t n)
 {
-	char contracts[80];
+	char contracts[CONTRACT_LIST];
 	bool several = test->contracts & (test->contracts - 1);
-	contracts_text(test->contracts, contracts, sizeof(contracts));
+	contract_list(test->contracts, ", ", contracts, sizeof(contracts));
 	snprintf(buf, n, "%s %s", contracts,
 		 test->kind == CLAIM_PASS   ? (several ? "hold" : "holds")
 		 : test->kind == CLAIM_FAIL ? (several ? "break: at least one" : "breaks")
@@ -42,8 +32,8 @@ static void measured_text(const struct run_case *c, const struct report_case *on
 {
 	const struct claim_case *test = c->test;
 	const struct claim_result *m = &c->result;
-	char contracts[80];
-	contracts_text(test->contracts, contracts, sizeof(contracts));
+	char contracts[CONTRACT_LIST];
+	contract_list(test->contracts, ", ", contracts, sizeof(contracts));
 	if (m->error)
 		snprintf(buf, n, "cannot be run: %s", m->why);
 	else if (test->kind == CLAIM_COUNT)

@@ -11,17 +11,6 @@
 #include "report/report.h"
 #include "core/text/text.h"
 
-static const char *contracts(unsigned set, char *buf, size_t n)
-{
-	size_t at = 0;
-	buf[0] = '\0';
-	for (unsigned c = 0; c < TM_CONTRACTS; c++)
-		if (set & TM_BIT(c))
-			at += (size_t)snprintf(buf + at, n - at, "%s%s", at ? " " : "",
-					       contract_name(c));
-	return buf;
-}
-
 /* "KEEP in efactory w, ack_early=off" */
 static void print_where(const struct mutant *m, const struct mutant_result *r)
 {
@@ -58,10 +47,11 @@ static void print_row(const struct mutant *m, const struct mutant_result *r)
 		print_checker(m, r);
 		return;
 	}
-	printf("  %-9s %-22s %-14s ", m->part, m->name, contracts(m->breaks, set, sizeof(set)));
+	printf("  %-9s %-22s %-14s ", m->part, m->name,
+	       contract_list(m->breaks, " ", set, sizeof(set)));
 	if (r->anyway) {
 		printf("CANNOT TELL: without the bug %s breaks, too, in the same runs\n",
-		       contracts(r->anyway, set, sizeof(set)));
+		       contract_list(r->anyway, " ", set, sizeof(set)));
 		return;
 	}
 	if (!r->found) {
@@ -97,7 +87,7 @@ static void print_control(const struct mutant *m, const struct mutant_result *r)
 		return;
 	}
 	printf("%s: clean, %" PRIu64 " run%s, %" PRIu64 " state%s, %.1f s\n",
-	       contracts(m->breaks, set, sizeof(set)), r->runs, plural(r->runs), r->states,
+	       contract_list(m->breaks, " ", set, sizeof(set)), r->runs, plural(r->runs), r->states,
 	       plural(r->states), r->seconds);
 }
 
@@ -176,8 +166,8 @@ static json_t *mutant_json(const struct mutant *m, const struct mutant_result *r
 		"{s:s, s:s, s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:b, "
 		"s:i, s:i, s:s, s:b}",
 		"kind", kinds[m->kind], "part", m->part, "name", m->name, "breaks",
-		contracts(m->breaks, set, sizeof(set)), "found", r->found, "breaks_anyway",
-		contracts(r->anyway, anyway, sizeof(anyway)), "contract",
+		contract_list(m->breaks, " ", set, sizeof(set)), "found", r->found, "breaks_anyway",
+		contract_list(r->anyway, " ", anyway, sizeof(anyway)), "contract",
 		r->contract < TM_CONTRACTS ? contract_name(r->contract) : "", "store", r->store,
 		"variant", r->variant, "hardware", r->hardware, "workload", r->workload, "runs",
 		(json_int_t)r->runs, "states", (json_int_t)r->states, "seconds", r->seconds,
