@@ -42,17 +42,6 @@ static const struct options options = {
 	"0 every place that breaks nothing is explained in the store's ablation.txt, 1 not so, 2 "
 	"usage or bad input, 3 could not tell (--time), 70 internal error, " STATUS_LEFT_OFF};
 
-static void progress(void *arg, const struct driver_progress *at)
-{
-	const struct ablation *a = arg;
-	if (a->looking_at_all)
-		progress_line("the store as it is: %u of %u workload%s", at->done, at->units,
-			      plural(at->units));
-	else
-		progress_line("%u of %u place%s; the last was %s", at->done, at->units,
-			      plural(at->units), a->place[at->last].place.name);
-}
-
 static int run(struct ablation *a, struct leave_off *l)
 {
 	leave_off_begin(l, NULL);
@@ -85,7 +74,7 @@ static int ablate(struct arguments *args, const struct campaign *c, bool only_ba
 					 .only_base = only_base,
 					 .place = args->place,
 					 .out = args->no_traces ? NULL : args->out,
-					 .progress = args->quiet ? NULL : progress,
+					 .progress = args->quiet ? NULL : show_units,
 					 .bounds = &args->leave_off.bounds};
 	struct ablation *a = calloc(1, sizeof(*a));
 	if (!a)

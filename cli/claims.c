@@ -22,19 +22,6 @@ struct request {
 	struct leave_off leave_off;
 };
 
-static void differs(void *arg)
-{
-	leave_off_found(arg);
-}
-
-static void progress(void *arg, const struct driver_progress *at)
-{
-	const struct claims_run *r = arg;
-	progress_line("%u of %u workload%s of %u case%s, %" PRIu64 " states, %.0f states/s",
-		      at->done, at->units, plural(at->units), r->n, plural(r->n), at->states,
-		      (double)at->states / (at->seconds > 0 ? at->seconds : 1));
-}
-
 /* --- traces --- */
 
 /* 0, or the status after a message. */
@@ -117,9 +104,8 @@ static int run_claims(struct request *o, const struct claim *const *claim, unsig
 			       .claims = claims,
 			       .budget = o->budget,
 			       .jobs = o->jobs,
-			       .progress = o->quiet ? NULL : progress,
-			       .progress_arg = &r,
-			       .differs = differs,
+			       .progress = o->quiet ? NULL : show_units,
+			       .differs = leave_off_found,
 			       .differs_arg = &o->leave_off,
 			       .bounds = &o->leave_off.bounds};
 	double started = clock_seconds();
@@ -135,20 +121,13 @@ static int run_claims(struct request *o, const struct claim *const *claim, unsig
 	return status;
 }
 
-static void knobs_progress(void *arg, const struct driver_progress *at)
-{
-	(void)arg;
-	progress_line("%u of %u knob%s, %.0f s", at->done, at->units, plural(at->units),
-		      at->seconds);
-}
-
 /* What each value of each knob changes, and whether it is so. */
 static int run_knobs(const struct request *o, const struct claims *all)
 {
 	struct sensitivity f = {.claims = all,
 				.jobs = o->jobs,
 				.seed = o->budget.seed,
-				.progress = o->quiet ? NULL : knobs_progress};
+				.progress = o->quiet ? NULL : show_units};
 	int error = sensitivity_run(&f), status;
 	progress_line(NULL);
 	if (error)

@@ -34,15 +34,6 @@ struct going {
 	bool failed; /* a unit did not run as it should: that is all that is going to be told */
 };
 
-static void progress(void *arg, const struct driver_progress *at)
-{
-	(void)arg;
-	progress_line("%u of %u workload%s, %" PRIu64 " states, %.0f states/s, about %.0f s left",
-		      at->done, at->units, plural(at->units), at->states,
-		      (double)at->states / (at->seconds > 0 ? at->seconds : 1),
-		      at->seconds / at->done * (at->units - at->done));
-}
-
 static void taken(void *arg, unsigned unit)
 {
 	struct going *g = arg;
@@ -515,7 +506,7 @@ int crashtest_main(int argc, char **argv)
 		status = check_json_name("--out", a.out);
 	if (!status) {
 		if (!a.quiet)
-			c.options.progress = progress;
+			c.options.progress = show_units;
 		status = run(&c, &a);
 	}
 	campaign_free(&c);

@@ -3,6 +3,7 @@
 #include "cli/leave_off.h"
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +50,19 @@ int leave_off_begin(struct leave_off *l, const struct shard_request *shard)
 	return status;
 }
 
-void leave_off_found(struct leave_off *l)
+void show_units(void *what, const struct driver_progress *at)
 {
+	char states[80] = "";
+	if (at->states)
+		snprintf(states, sizeof(states), ", %" PRIu64 " states, %.0f states/s", at->states,
+			 (double)at->states / (at->seconds > 0 ? at->seconds : 1));
+	progress_line("%u of %u %s%s, about %.0f s left", at->done, at->units, (const char *)what,
+		      states, at->seconds / at->done * (at->units - at->done));
+}
+
+void leave_off_found(void *leave_off)
+{
+	struct leave_off *l = leave_off;
 	if (!l->fail_fast)
 		return;
 	l->found = true;

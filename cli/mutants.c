@@ -47,19 +47,6 @@ static const struct options options = {
 	"tell (--time; a bug breaks only what breaks without it, too), 70 internal "
 	"error, " STATUS_LEFT_OFF};
 
-static void progress(void *arg, const struct driver_progress *at)
-{
-	const struct mutants_run *r = arg;
-	const struct mutant *last = &r->mutant[at->last];
-	progress_line("%u of %u bugs and controls; the last was %s %s", at->done, at->units,
-		      last->part, last->name);
-}
-
-static void failed_one(void *arg)
-{
-	leave_off_found(arg);
-}
-
 static int unknown_bug(const char *name)
 {
 	struct mutant *all = calloc(MUTANTS_MAX, sizeof(*all));
@@ -105,7 +92,7 @@ static int run(struct mutants_run *r, struct request *request)
 	if (status)
 		return status;
 	r->bounds = &l->bounds;
-	r->failed = failed_one;
+	r->failed = leave_off_found;
 	r->failed_arg = l;
 	int error = mutants_search(r, &failed);
 	status = leave_off_end(l, &request->shard, &error);
@@ -138,7 +125,7 @@ int mutants_main(int argc, char **argv)
 		return fail(EXIT_INTERNAL, "out of memory");
 	r->options = request.options;
 	r->jobs = request.jobs;
-	r->progress = request.quiet ? NULL : progress;
+	r->progress = request.quiet ? NULL : show_units;
 	r->options.knob = request.knob.name;
 	r->options.knobs = request.knob.n;
 	status = choose(r, argv + optind, (unsigned)(argc - optind), &request);

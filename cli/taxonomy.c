@@ -140,14 +140,6 @@ static int parse(struct asked *a, int argc, char **argv)
 
 /* --- running --- */
 
-static void progress(void *arg, const struct driver_progress *at)
-{
-	(void)arg;
-	progress_line("%u of %u cell%s, %" PRIu64 " states, about %.0f s left", at->done, at->units,
-		      plural(at->units), at->states,
-		      at->seconds / at->done * (at->units - at->done));
-}
-
 struct going {
 	const struct taxonomy_report *report;
 	struct leave_off *leave_off;
@@ -221,7 +213,7 @@ static int run(struct asked *a, struct taxonomy *t, const struct taxonomy_table 
 	struct taxonomy_report r = {.request = request, .t = t, .table = table};
 	struct going g = {&r, l};
 	if (!request->quiet)
-		t->options.progress = progress;
+		t->options.progress = show_units;
 	t->options.bounds = &l->bounds;
 	t->options.taken = taken;
 	t->options.taken_arg = &g;

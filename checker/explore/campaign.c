@@ -559,6 +559,7 @@ int campaign_run(struct campaign *c)
 				.states = states_of,
 				.failed = lacked_memory,
 				.progress = c->options.progress,
+				.progress_arg = "workloads",
 				.arg = c};
 	_Static_assert(sizeof(struct covering_unit) <= DRIVER_RESULT_MAX,
 		       "a result is one message");

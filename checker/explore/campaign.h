@@ -59,8 +59,8 @@ struct campaign_options {
 	struct explore_limits limits;
 	struct covered *covered; /* NULL: coverage is not wanted. Else limits.no_tree, too */
 	const struct driver_bounds
-		*bounds; /* NULL: none; units that are not done are left zeroed */
-	void (*progress)(void *arg, const struct driver_progress *at); /* NULL: not wanted */
+		*bounds;	/* NULL: none; units that are not done are left zeroed */
+	driver_shows *progress; /* NULL: not wanted */
 	/* NULL, or: this unit has come; cells and totals of its configuration say what its units
 	 * say so far. In the order in which they come. */
 	void (*taken)(void *taken_arg, unsigned unit);

@@ -22,6 +22,8 @@ struct driver_progress {
 	double seconds;	 /* since it began */
 };
 
+typedef void driver_shows(void *arg, const struct driver_progress *at);
+
 struct results;
 
 /* Which units there are to do: when to stop before all are done, and what is known. */
@@ -62,8 +64,8 @@ struct driver {
 	bool (*same)(const void *a, const void *b);
 	/* Is it not the unit, but this machine that is to blame for the result? It is not kept. */
 	bool (*failed)(const void *result);
-	/* After take(). */
-	void (*progress)(void *arg, const struct driver_progress *at);
+	/* After take(). progress_arg: what the units are, "cells", for what shows it. */
+	driver_shows *progress;
 	void *arg, *progress_arg;
 	/* the driver's */
 	struct driver_progress at;

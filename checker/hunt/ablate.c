@@ -254,7 +254,8 @@ static int run_driver(struct ablation *a, unsigned units, size_t bytes,
 				.done = done,
 				.progress = a->options->progress,
 				.arg = a,
-				.progress_arg = a};
+				.progress_arg = done ? "places"
+						     : "workloads of the store as it is"};
 	return driver_run(&driver);
 }
 
@@ -266,9 +267,7 @@ static int look_at_all(struct ablation *a)
 	a->clean = calloc(units + 1, sizeof(*a->clean));
 	if (!a->clean)
 		return -ENOMEM;
-	a->looking_at_all = true;
 	int error = run_driver(a, units, sizeof(*a->clean), clean_unit, a->clean, NULL);
-	a->looking_at_all = false;
 	if (error == -EINTR) {
 		a->undone = a->places;
 		a->places = 0;

@@ -16,11 +16,11 @@ struct ablate_options {
 	uint64_t seed, runs, states; /* of each workload, as of a campaign; other hardware gets a
 				      * share of it */
 	unsigned jobs;
-	bool only_base;	   /* look at no other hardware */
-	const char *place; /* only places with this in their names; NULL: all */
-	const char *out;   /* where traces go; NULL: none are written */
-	void (*progress)(void *arg, const struct driver_progress *at); /* arg: struct ablation */
-	const struct driver_bounds *bounds;			       /* NULL: none */
+	bool only_base;			    /* look at no other hardware */
+	const char *place;		    /* only places with this in their names; NULL: all */
+	const char *out;		    /* where traces go; NULL: none are written */
+	driver_shows *progress;		    /* NULL: not wanted */
+	const struct driver_bounds *bounds; /* NULL: none */
 };
 extern const struct ablate_options ablate_default;
 
@@ -67,7 +67,6 @@ struct ablation {
 	unsigned undone;      /* places that are not among them, as it was stopped early */
 	char why[WORLDS_WHY]; /* after an error, or "" */
 	double started;
-	bool looking_at_all; /* progress: it is the clean campaign that runs */
 };
 
 /*

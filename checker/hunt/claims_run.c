@@ -87,7 +87,7 @@ int claims_run(struct claims_run *r)
 				.failed = lacked_memory,
 				.progress = r->progress,
 				.arg = r,
-				.progress_arg = r->progress_arg};
+				.progress_arg = "workloads"};
 	_Static_assert(sizeof(struct claim_result) <= DRIVER_RESULT_MAX, "a result is one message");
 	int error = make_cases(r);
 	struct claim_result *result = error ? NULL : calloc(r->units + 1, sizeof(*result));

@@ -22,9 +22,8 @@ struct claims_run {
 	unsigned claims;
 	struct claim_budget budget;
 	unsigned jobs;
-	const struct driver_bounds *bounds;			       /* NULL: none */
-	void (*progress)(void *arg, const struct driver_progress *at); /* NULL: not wanted */
-	void *progress_arg;
+	const struct driver_bounds *bounds; /* NULL: none */
+	driver_shows *progress;		    /* NULL: not wanted */
 	/* NULL, or: a unit has come of which the case differs from what is expected. */
 	void (*differs)(void *differs_arg);
 	void *differs_arg;

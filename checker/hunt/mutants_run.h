@@ -9,8 +9,7 @@
 struct mutants_run {
 	struct mutant_options options;
 	unsigned jobs;
-	/* Called with `arg` while this run goes on; NULL: no progress is wanted. */
-	void (*progress)(void *arg, const struct driver_progress *at);
+	driver_shows *progress; /* NULL: not wanted */
 	/* NULL, or: a bug was not found, or a control breaks. */
 	void (*failed)(void *failed_arg);
 	void *failed_arg;

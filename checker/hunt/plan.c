@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 #include "core/text/text.h"
 #include "scenarios/stores.h"
 
@@ -243,10 +244,8 @@ static const struct {
 
 int plan_add_workload(struct campaign *c, const struct workload *w)
 {
-	struct workload *grown = realloc(c->workload, (c->workloads + 1) * sizeof(*grown));
-	if (!grown)
+	if (!ARRAY_ROOM_FOR_ONE(c->workload, c->workloads))
 		return -ENOMEM;
-	c->workload = grown;
 	c->workload[c->workloads++] = *w;
 	return 0;
 }

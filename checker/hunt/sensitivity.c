@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/explore/driver.h"
+#include "checker/hunt/plan.h"
 #include "checker/trace/wrong.h"
 #include "core/text/text.h"
 #include "scenarios/stores.h"
@@ -137,11 +138,9 @@ static int make_config(struct campaign_config *cfg, const struct tm_store *store
 
 static int add_workload(struct campaign *c, const struct workload *w)
 {
-	struct workload *grown = realloc(c->workload, (c->workloads + 1) * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	c->workload = grown;
-	return workload_copy(&c->workload[c->workloads++], w);
+	struct workload copy;
+	int error = workload_copy(&copy, w);
+	return error ? error : plan_add_workload(c, &copy);
 }
 
 /* The stores without any knob. */
@@ -333,6 +332,7 @@ int sensitivity_run(struct sensitivity *f)
 				.work = work,
 				.cost = cost,
 				.progress = f->progress,
+				.progress_arg = "knobs",
 				.arg = f};
 	_Static_assert(sizeof(struct knob_result) <= DRIVER_RESULT_MAX, "a result is one message");
 	bool inert = false;

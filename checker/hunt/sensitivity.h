@@ -41,8 +41,8 @@ struct sensitivity {
 	const struct claims *claims;
 	unsigned jobs;
 	uint64_t seed;
-	void (*progress)(void *arg, const struct driver_progress *at); /* NULL: not wanted */
-	struct knob_result *result;				       /* by knob line */
+	driver_shows *progress;		/* NULL: not wanted */
+	struct knob_result *result;	/* by knob line */
 	char why[SENSITIVITY_WHY + 80]; /* after an error: why, or "" */
 	struct campaign campaign;	/* private: the stores without any knob set */
 };

@@ -380,6 +380,7 @@ static int run_todo(struct taxonomy *t)
 				.states = states_of,
 				.failed = lacked_memory,
 				.progress = t->options.progress,
+				.progress_arg = "cells",
 				.arg = t};
 	_Static_assert(sizeof(struct taxonomy_result) <= DRIVER_RESULT_MAX,
 		       "a result is one message");

@@ -20,9 +20,9 @@ struct taxonomy_options {
 	struct taxonomy_knobs knobs;
 	const struct workload *workload;
 	unsigned preemptions, jobs;
-	uint64_t states; /* of each cell at most */
-	bool traces;	 /* shrink what breaks, and keep the trace */
-	void (*progress)(void *arg, const struct driver_progress *at); /* NULL: not wanted */
+	uint64_t states;	/* of each cell at most */
+	bool traces;		/* shrink what breaks, and keep the trace */
+	driver_shows *progress; /* NULL: not wanted */
 	/* NULL, or: this cell is measured. */
 	void (*taken)(void *taken_arg, const struct taxonomy_cell *cell);
 	void *taken_arg;
