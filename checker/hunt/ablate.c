@@ -24,6 +24,7 @@
  */
 #include "checker/explore/clock.h"
 #include "checker/hunt/ablate.h"
+#include "checker/hunt/plan.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -504,19 +505,6 @@ static void drop_parts(struct ablation *a)
 
 /* --- the campaigns that the list names --- */
 
-static int configure(struct setup *s, const char *config)
-{
-	char parts[ABLATE_WORD], *save = NULL;
-	const char *expected;
-	int error = 0;
-	snprintf(parts, sizeof(parts), "%s", strcmp(config, "default") ? config : "");
-	for (char *part = strtok_r(parts, "+", &save); part && !error;
-	     part = strtok_r(NULL, "+", &save))
-		error = strchr(part, '=') ? setup_switch(s, part, &expected)
-					  : setup_variant(s, part);
-	return error;
-}
-
 static int explore_rare(const struct ablation *a, const struct ablated *p, struct attempt *attempt,
 			struct ablate_result *r)
 {
@@ -524,7 +512,7 @@ static int explore_rare(const struct ablation *a, const struct ablated *p, struc
 	struct workload w;
 	const char *expected;
 	bool blamed = false;
-	int error = configure(&config.setup, p->row->config);
+	int error = plan_set_parts(&config.setup, p->row->config);
 	if (!error)
 		error = workload_named(p->row->workload, &w, &expected);
 	if (error) {
@@ -532,12 +520,11 @@ static int explore_rare(const struct ablation *a, const struct ablated *p, struc
 			 "configuration or workload", p->row->config, p->row->workload);
 		return error;
 	}
-	struct campaign c = {.config = &config,
-			     .configs = 1,
-			     .workload = &w,
-			     .workloads = 1,
-			     .options = campaign_default};
-	c.options.seed = a->options->seed;
+	struct campaign c = campaign_of(a, &config);
+	c.workload = &w;
+	c.workloads = 1;
+	c.options.runs = campaign_default.runs;
+	c.options.states = campaign_default.states;
 	config.share.one_in = 1;
 	error = setup_without(&config.setup, &p->place);
 	if (!error)

@@ -93,25 +93,28 @@ static int add_config(struct campaign *c, const struct plan *p, const struct tm_
 	return error;
 }
 
-/* Set one part of a shape: a variant's knobs, or hardware. */
-static void set_shape_part(struct setup *s, const char *part)
+int plan_set_parts(struct setup *s, const char *config)
 {
+	char parts[CAMPAIGN_NAME], *save = NULL;
 	const char *expected;
-	char variant[sizeof(s->variant)];
-	memcpy(variant, s->variant, sizeof(variant));
-	int error = strchr(part, '=') ? setup_switch(s, part, &expected) : setup_variant(s, part);
-	assert(!error); /* the store's own list */
-	(void)error;
-	snprintf(s->variant, sizeof(s->variant), "%s", variant);
+	int error = 0;
+	snprintf(parts, sizeof(parts), "%s", strcmp(config, "default") ? config : "");
+	for (char *part = strtok_r(parts, "+", &save); part && !error;
+	     part = strtok_r(NULL, "+", &save))
+		error = strchr(part, '=') ? setup_switch(s, part, &expected)
+					  : setup_variant(s, part);
+	return error;
 }
 
 void plan_column(struct setup *s, const char *column, struct campaign_share *share)
 {
 	const struct tm_shape *shape = store_shape(s->store, column);
-	char parts[CAMPAIGN_NAME], *save = NULL;
-	snprintf(parts, sizeof(parts), "%s", shape ? column : "");
-	for (char *part = strtok_r(parts, "+", &save); part; part = strtok_r(NULL, "+", &save))
-		set_shape_part(s, part);
+	char variant[sizeof(s->variant)]; /* stays */
+	memcpy(variant, s->variant, sizeof(variant));
+	int error = shape ? plan_set_parts(s, column) : 0;
+	assert(!error); /* the store's own list */
+	(void)error;
+	memcpy(s->variant, variant, sizeof(variant));
 	if (shape)
 		*share = (struct campaign_share){.one_in = shape->share ? shape->share
 									: SHAPE_SHARE,

@@ -40,6 +40,9 @@ bool plan_has_knob(const struct tm_store *store, const char *text);
  * knob does not have, too many configurations, or none.
  */
 int plan_configs(struct campaign *c, const struct plan *p, char why[PLAN_TEXT]);
+/* Set all parts of "PART+PART": knobs, "name=value", and variants; of "default" none. 0, or that of
+ * setup_switch() and setup_variant(). */
+int plan_set_parts(struct setup *s, const char *config);
 /* Make a column of the default campaign of a setup: "sizes", or one of the store's shapes. *share:
  * what it gets. */
 void plan_column(struct setup *s, const char *column, struct campaign_share *share);
