@@ -58,11 +58,7 @@ static int check_rows(const char *what, const char *path,
 {
 	struct input_error error;
 	int status = check_output(what, path, OUTPUT_ANY);
-	int rc = status ? 0 : check(path, &error);
-	if (rc == -EINVAL)
-		return fail(EXIT_USAGE, "%s%s: %s", path, input_place(&error).text, error.message);
-	return rc ? fail(rc == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s: %s", path, strerror(-rc))
-		  : status;
+	return status ? status : input_status(path, check(path, &error), &error);
 }
 
 int arguments_check_outputs(const struct arguments *a)
@@ -233,12 +229,7 @@ static int read_ops(struct workload *w, const char *path)
 	int error = workload_read_ops(in, w, &where);
 	if (!standard)
 		fclose(in);
-	else
-		path = "standard input";
-	if (!error)
-		return 0;
-	int status = error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE;
-	return fail(status, "%s%s: %s", path, input_place(&where).text, where.message);
+	return input_status(path, error, &where);
 }
 
 static int unknown_workload(const char *name, int error, const char *expected)

@@ -70,6 +70,14 @@ int environment_preload(const char *library);
 
 /* --- input.c --- */
 
+struct input_error;
+
+/* text_read_path(); "-": standard input. */
+char *input_read(const char *path, size_t max, size_t *len, struct input_error *where, int *error);
+/* What reading an input came to, 0 or -errno; where->message may be "". 0, or the status after
+ * a message. */
+int input_status(const char *path, int error, const struct input_error *where);
+
 struct trace;
 
 /* "tidemark: " and the message, one line on stderr; returns the status. */

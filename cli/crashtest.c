@@ -210,10 +210,7 @@ static int record(const struct campaign *c, const char *path,
 			      struct input_error *error))
 {
 	struct input_error error;
-	int rc = save(c, path, &error);
-	if (rc == -EINVAL)
-		return fail(EXIT_USAGE, "%s%s: %s", path, input_place(&error).text, error.message);
-	return rc ? fail(EXIT_USAGE, "%s: %s", path, strerror(-rc)) : 0;
+	return input_status(path, save(c, path, &error), &error);
 }
 
 /* All workloads, with the default budget: nothing else can be compared with what is recorded. */
@@ -338,11 +335,7 @@ static int check_pages(const char *dir)
 static int read_baseline(const char *path, struct baseline *out)
 {
 	struct input_error error;
-	int rc = baseline_read(path, out, &error);
-	if (!rc)
-		return 0;
-	return fail(rc == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s%s: %s", path,
-		    input_place(&error).text, error.message[0] ? error.message : strerror(-rc));
+	return input_status(path, baseline_read(path, out, &error), &error);
 }
 
 static bool take_ops(const struct option_row *row, void *into, const char *path)

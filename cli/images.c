@@ -329,14 +329,9 @@ static int read_log(const struct request *r, struct pm_log *log)
 	struct input_error where = {0};
 	bool standard = !strcmp(r->log, "-");
 	const char *name = standard ? "standard input" : r->log, *which;
-	FILE *in = standard ? stdin : fopen(r->log, "r");
-	int error = in ? 0 : -errno;
 	size_t len;
-	if (error)
-		return fail(EXIT_USAGE, "%s: %s", name, strerror(-error));
-	char *bytes = text_read(in, PMEMCHECK_LOG_MAX, &len, &where, &error);
-	if (in != stdin)
-		fclose(in);
+	int error;
+	char *bytes = input_read(r->log, PMEMCHECK_LOG_MAX, &len, &where, &error);
 	if (bytes && len > PMEMCHECK_LOG_MAX)
 		error = -EFBIG;
 	else if (bytes && recording_begins(bytes, len))
@@ -345,9 +340,7 @@ static int read_log(const struct request *r, struct pm_log *log)
 		error = pmemcheck_read(log, bytes, len, &where);
 	free(bytes);
 	if (error)
-		return fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s%s: %s", name,
-			    input_place(&where).text,
-			    where.message[0] ? where.message : strerror(-error));
+		return input_status(r->log, error, &where);
 	if (r->options.hw.nt_buffered && !log->knows_nt)
 		return fail(EXIT_USAGE,
 			    "%s: --knob nt_stores=buffered: Valgrind's tools tell which bytes are "

@@ -69,19 +69,28 @@ bool time_option(const char *name, const char *text, double *seconds)
 	return false;
 }
 
+char *input_read(const char *path, size_t max, size_t *len, struct input_error *where, int *error)
+{
+	*error = 0;
+	return strcmp(path, "-") ? text_read_path(path, max, len, where, error)
+				 : text_read(stdin, max, len, where, error);
+}
+
+int input_status(const char *path, int error, const struct input_error *where)
+{
+	if (!error)
+		return 0;
+	return fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s%s: %s",
+		    strcmp(path, "-") ? path : "standard input", input_place(where).text,
+		    where->message[0] ? where->message : strerror(-error));
+}
+
 int read_trace(const char *path, struct trace *t)
 {
 	struct input_error where = {0};
-	bool standard = !strcmp(path, "-");
-	int error = standard ? trace_read_file(stdin, t, store_find, &where)
-			     : trace_read(path, t, store_find, &where);
-	if (!error)
-		return 0;
-	if (standard)
-		path = "standard input";
-	int status = error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE;
-	return fail(status, "%s%s: %s", path, input_place(&where).text,
-		    where.message[0] ? where.message : strerror(-error));
+	int error = strcmp(path, "-") ? trace_read(path, t, store_find, &where)
+				      : trace_read_file(stdin, t, store_find, &where);
+	return input_status(path, error, &where);
 }
 
 /* Letters to insert, remove or change until a is b. */

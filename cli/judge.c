@@ -36,25 +36,15 @@ static const struct options options = {
 static int read_file(const char *path, struct pm_log *log)
 {
 	struct input_error where = {0};
-	bool standard = !strcmp(path, "-");
-	const char *name = standard ? "standard input" : path;
-	FILE *in = standard ? stdin : fopen(path, "re");
-	int error = in ? 0 : -errno;
 	size_t len;
-	if (error)
-		return fail(EXIT_USAGE, "%s: %s", name, strerror(-error));
-	char *bytes = text_read(in, HISTORY_FILE_MAX, &len, &where, &error);
-	if (in != stdin)
-		fclose(in);
+	int error;
+	char *bytes = input_read(path, HISTORY_FILE_MAX, &len, &where, &error);
 	if (bytes && len > HISTORY_FILE_MAX)
 		error = -EFBIG;
 	else if (bytes)
 		error = history_read(log, bytes, len, &where);
 	free(bytes);
-	if (!error)
-		return 0;
-	return fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s%s: %s", name,
-		    input_place(&where).text, where.message[0] ? where.message : strerror(-error));
+	return input_status(path, error, &where);
 }
 
 /* What no order explains, key by key. */

@@ -247,15 +247,11 @@ static int read_table(const char *path, struct taxonomy_table *table)
 	struct input_error where;
 	char *text = NULL;
 	if (path) {
-		FILE *in = fopen(path, "re");
-		if (!in)
-			return fail(EXIT_USAGE, "%s: cannot be opened: %s", path, strerror(errno));
 		size_t len;
-		int rc = 0;
-		text = text_read(in, TABLE_MAX, &len, &where, &rc);
-		fclose(in);
+		int rc;
+		text = text_read_path(path, TABLE_MAX, &len, &where, &rc);
 		if (!text)
-			return fail(EXIT_USAGE, "%s: %s", path, where.message);
+			return input_status(path, rc, &where);
 		if (len > TABLE_MAX || memchr(text, '\0', len)) {
 			free(text);
 			return fail(EXIT_USAGE, "%s: expected a text of at most %zu bytes", path,

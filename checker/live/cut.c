@@ -223,22 +223,18 @@ int cut_parse_start(struct cut *c, const char *name, char *text, char *why, size
 
 int cut_read_start(struct cut *c, const char *path, char *why, size_t n)
 {
-	FILE *in = fopen(path, "re");
 	struct input_error wrong;
 	size_t len;
-	char *text;
-	int error = 0;
+	int error;
+	char *text = text_read_path(path, START_MAX, &len, &wrong, &error);
 
-	if (!in)
-		return why_not(why, n, -errno, "%s: %s", path, strerror(errno));
-	text = text_read(in, START_MAX, &len, &wrong, &error);
 	if (!text)
-		why_not(why, n, error, "%s: %s", path, wrong.message);
+		why_not(why, n, error, "%s: %s", path,
+			wrong.message[0] ? wrong.message : strerror(-error));
 	else if (len > START_MAX || memchr(text, 0, len))
 		error = why_not(why, n, -EINVAL, "%s: not a text of where keys stand", path);
 	else
 		error = cut_parse_start(c, path, text, why, n);
-	fclose(in);
 	free(text);
 	return error;
 }
