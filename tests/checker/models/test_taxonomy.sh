@@ -186,7 +186,7 @@ bad "wants a value" --knob
 bad "--preemptions" --preemptions 9
 bad 'workload "wx"' --workload wx
 bad "at most 8 operations" --workload ycsb-a
-bad "cannot be opened" --table nowhere.txt
+bad "nowhere.txt: No such file" --table nowhere.txt
 printf 'row w1 ib : ok\n' >short.txt
 bad "short.txt:1: 1 words after the colon; expected 12" --table short.txt
 bad "cannot be written" --json nowhere/a.json
