@@ -515,18 +515,6 @@ static void take(void *arg, unsigned unit, const void *result)
 		c->options.taken(c->options.taken_arg, unit);
 }
 
-static uint64_t states_of(const void *result)
-{
-	const struct campaign_unit *unit = result;
-	return unit->counts.states;
-}
-
-static bool lacked_memory(const void *result)
-{
-	const struct campaign_unit *unit = result;
-	return unit->error == -ENOMEM;
-}
-
 /* The bits of a workload's number turned round. In that order the first few workloads are from all
  * parts of the list, which has those that are alike next to each other, and the shortest is first.
  */
@@ -556,8 +544,8 @@ int campaign_run(struct campaign *c)
 				.work = work,
 				.take = take,
 				.rank = c->options.spread ? rank : NULL,
-				.states = states_of,
-				.failed = lacked_memory,
+				.states_at = DRIVER_FIELD(struct campaign_unit, counts.states),
+				.error_at = DRIVER_FIELD(struct campaign_unit, error),
 				.progress = c->options.progress,
 				.progress_arg = "workloads",
 				.arg = c};

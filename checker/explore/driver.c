@@ -149,7 +149,8 @@ static void take(struct driver *d, unsigned unit, const void *result)
 		d->done[unit] = true;
 	d->at.done++;
 	d->at.last = unit;
-	d->at.states += d->states ? d->states(result) : 0;
+	if (d->states_at)
+		d->at.states += *(const uint64_t *)((const char *)result + d->states_at - 1);
 	d->at.seconds = clock_seconds() - d->started;
 	if (d->take)
 		d->take(d->arg, unit, result);
@@ -206,7 +207,9 @@ static int receive(struct driver *d, int in)
 		return got;
 	memcpy(&head, message, sizeof(head));
 	memcpy(result, message + sizeof(head), d->result_bytes);
-	bool kept = results_of(d) && !(d->failed && d->failed(result));
+	bool failed = (d->failed && d->failed(result)) ||
+		      (d->error_at && *(const int *)(result + d->error_at - 1) == -ENOMEM);
+	bool kept = results_of(d) && !failed;
 	int error = kept ? results_keep(results_of(d), head.unit, result) : 0;
 	if (error)
 		return error;

@@ -18,7 +18,7 @@
 struct driver_progress {
 	unsigned done, units;
 	unsigned last;	 /* the unit of this result */
-	uint64_t states; /* as states() said of all results */
+	uint64_t states; /* of all results */
 	double seconds;	 /* since it began */
 };
 
@@ -35,6 +35,8 @@ struct driver_bounds {
 	 * is taken, in the order of the units, before anything is done. */
 	struct results *results;
 };
+
+#define DRIVER_FIELD(type, member) (offsetof(type, member) + 1)
 
 struct driver {
 	unsigned units, jobs;
@@ -58,11 +60,14 @@ struct driver {
 	/* In one of the processes: it ends now, in the midst of its work if the driver stops early.
 	 * Then a signal's handler calls this. */
 	void (*end)(void);
-	/* Number of crash states that went into a result. */
-	uint64_t (*states)(const void *result);
+	/* DRIVER_FIELD()s of a result, or 0. A uint64_t: crash states that went into it. */
+	size_t states_at;
+	/* An int: with -ENOMEM it is not the unit, but this machine that is to blame for the
+	 * result, and that is not kept. */
+	size_t error_at;
 	/* See results_begin(). */
 	bool (*same)(const void *a, const void *b);
-	/* Is it not the unit, but this machine that is to blame for the result? It is not kept. */
+	/* The same of any result for which this is true. */
 	bool (*failed)(const void *result);
 	/* After take(). progress_arg: what the units are, "cells", for what shows it. */
 	driver_shows *progress;

@@ -63,18 +63,6 @@ static void take(void *arg, unsigned unit, const void *result)
 		r->differs(r->differs_arg);
 }
 
-static uint64_t states_of(const void *result)
-{
-	const struct claim_result *one = result;
-	return one->states;
-}
-
-static bool lacked_memory(const void *result)
-{
-	const struct claim_result *one = result;
-	return one->error == -ENOMEM;
-}
-
 int claims_run(struct claims_run *r)
 {
 	struct driver driver = {.jobs = r->jobs,
@@ -83,8 +71,8 @@ int claims_run(struct claims_run *r)
 				.work = work,
 				.take = take,
 				.cost = cost,
-				.states = states_of,
-				.failed = lacked_memory,
+				.states_at = DRIVER_FIELD(struct claim_result, states),
+				.error_at = DRIVER_FIELD(struct claim_result, error),
 				.progress = r->progress,
 				.arg = r,
 				.progress_arg = "workloads"};

@@ -118,12 +118,6 @@ static bool same(const void *a, const void *b)
 	return !memcmp(&x, &y, sizeof(x));
 }
 
-static bool lacked_memory(const void *result)
-{
-	const struct mutant_answer *a = result;
-	return a->error == -ENOMEM;
-}
-
 static void take(void *arg, unsigned unit, const void *result)
 {
 	struct mutants_run *r = arg;
@@ -161,7 +155,7 @@ int mutants_search(struct mutants_run *r, unsigned *failed)
 				.take = take,
 				.results = r->answer,
 				.same = same,
-				.failed = lacked_memory,
+				.error_at = DRIVER_FIELD(struct mutant_answer, error),
 				.done = r->done,
 				.progress = r->progress,
 				.arg = r,

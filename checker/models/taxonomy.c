@@ -357,18 +357,6 @@ static void take(void *arg, unsigned unit, const void *result)
 		t->options.taken(t->options.taken_arg, &t->cell[t->todo[unit]]);
 }
 
-static uint64_t states_of(const void *result)
-{
-	const struct taxonomy_result *r = result;
-	return r->states;
-}
-
-static bool lacked_memory(const void *result)
-{
-	const struct taxonomy_result *r = result;
-	return r->error == -ENOMEM;
-}
-
 static int run_todo(struct taxonomy *t)
 {
 	struct driver driver = {.units = t->todos,
@@ -377,8 +365,8 @@ static int run_todo(struct taxonomy *t)
 				.result_bytes = sizeof(struct taxonomy_result),
 				.work = work,
 				.take = take,
-				.states = states_of,
-				.failed = lacked_memory,
+				.states_at = DRIVER_FIELD(struct taxonomy_result, states),
+				.error_at = DRIVER_FIELD(struct taxonomy_result, error),
 				.progress = t->options.progress,
 				.progress_arg = "cells",
 				.arg = t};
