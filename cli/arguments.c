@@ -134,6 +134,34 @@ static int unknown_knob(const char *name)
 	return fail(EXIT_USAGE, "no knob \"%.40s\"%s (tidemark list knobs)", name, n.hint);
 }
 
+int hardware_knob_add(const char **list, unsigned *n, unsigned max, const char *text)
+{
+	struct hardware scratch = hardware_default;
+	size_t len = strcspn(text, "=");
+	const char *expected = NULL;
+	struct nearest near;
+	char name[64];
+	snprintf(name, sizeof(name), "%.*s", (int)len, text);
+	nearest_init(&near, name);
+	for (unsigned k = 0; hardware_knob(k)->name; k++)
+		nearest_try(&near, hardware_knob(k)->name);
+	if (!text[len] || !len)
+		return fail(EXIT_USAGE, "--knob: \"%.60s\"; expected NAME=VALUE", text);
+	if (hardware_find(name) < 0)
+		return fail(EXIT_USAGE,
+			    "the hardware has no knob \"%.40s\"%s (tidemark list knobs)", name,
+			    near.hint);
+	if (hardware_switch(&scratch, text, &expected))
+		return fail(EXIT_USAGE, "knob \"%.60s\": expected one of: %s", text, expected);
+	for (unsigned i = 0; i < *n; i++)
+		if (!strncmp(list[i], text, len + 1))
+			return fail(EXIT_USAGE, "--knob: %s twice; expected once", name);
+	if (*n == max)
+		return fail(EXIT_USAGE, "more than %u knobs", max);
+	list[(*n)++] = text;
+	return 0;
+}
+
 static int check_knob(const struct arguments *a, unsigned at)
 {
 	const char *text = a->knob.name[at];

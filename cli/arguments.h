@@ -67,6 +67,9 @@ struct arguments {
 int arguments_read(const struct options *o, struct arguments *a, int argc, char **argv);
 /* Is there each knob, of each store that is named? 0, or the status after a message. */
 int arguments_knobs(const struct arguments *a);
+/* Add "NAME=VALUE" to a list of knobs of the hardware, of `max` at most. 0, or the status after a
+ * message. */
+int hardware_knob_add(const char **list, unsigned *n, unsigned max, const char *text);
 /* Check the files and folders that will be written. 0, or the status after a message. */
 int arguments_check_outputs(const struct arguments *a);
 /*

@@ -12,34 +12,6 @@
 
 /* --- the command line --- */
 
-/* NAME=VALUE of the hardware: 0, or the status after a message. */
-static int check_knob(const struct litmus_job *job, const char *text)
-{
-	struct hardware scratch = hardware_default;
-	size_t len = strcspn(text, "=");
-	const char *expected = NULL;
-	struct nearest n;
-	char name[64];
-	snprintf(name, sizeof(name), "%.*s", (int)len, text);
-	nearest_init(&n, name);
-	for (unsigned k = 0; hardware_knob(k)->name; k++)
-		nearest_try(&n, hardware_knob(k)->name);
-	if (!text[len] || !len)
-		return fail(EXIT_USAGE, "--knob: \"%.60s\"; expected NAME=VALUE", text);
-	if (hardware_find(name) < 0)
-		return fail(EXIT_USAGE,
-			    "the hardware has no knob \"%.40s\"%s (tidemark list knobs)", name,
-			    n.hint);
-	if (hardware_switch(&scratch, text, &expected))
-		return fail(EXIT_USAGE, "knob \"%.60s\": expected one of: %s", text, expected);
-	for (unsigned i = 0; i < job->knobs; i++)
-		if (!strncmp(job->knob[i], text, len + 1))
-			return fail(EXIT_USAGE, "--knob: %s twice; expected once", name);
-	if (job->knobs == LITMUS_KNOBS)
-		return fail(EXIT_USAGE, "more than %d knobs", LITMUS_KNOBS);
-	return 0;
-}
-
 /* What was asked for, and when to leave off. */
 struct request {
 	struct litmus_job job;
@@ -50,10 +22,7 @@ static bool take_knob(const struct option_row *row, void *into, const char *text
 {
 	struct litmus_job *job = &((struct request *)into)->job;
 	(void)row;
-	if (check_knob(job, text))
-		return false;
-	job->knob[job->knobs++] = text;
-	return true;
+	return !hardware_knob_add(job->knob, &job->knobs, LITMUS_KNOBS, text);
 }
 
 #define JOB(member) OPTION_FIELD(struct request, job.member)

@@ -46,19 +46,8 @@ struct request {
 static bool take_knob(const struct option_row *row, void *into, const char *text)
 {
 	struct request *k = into;
-	struct hardware scratch = hardware_default;
-	const char *expected;
 	(void)row;
-	if (hardware_switch(&scratch, text, &expected)) {
-		fail(EXIT_USAGE, "soak: --knob \"%.40s\"; expected one of: %s", text, expected);
-		return false;
-	}
-	if (k->options.knobs == SOAK_KNOBS) {
-		fail(EXIT_USAGE, "soak: more than %d knobs", SOAK_KNOBS);
-		return false;
-	}
-	k->options.knob[k->options.knobs++] = text;
-	return true;
+	return !hardware_knob_add(k->options.knob, &k->options.knobs, SOAK_KNOBS, text);
 }
 
 #define REQUEST(member) OPTION_FIELD(struct request, member)
