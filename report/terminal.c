@@ -161,3 +161,18 @@ void print_replay(const char *trace)
 	fputs(" replay ", stdout);
 	print_word(trace);
 }
+
+void print_indented(unsigned indent, const char *text)
+{
+	printf("%*s", (int)indent, "");
+	print_wrapped(indent, text);
+}
+
+void print_replay_line(unsigned indent, const char *trace)
+{
+	if (!trace || !*trace)
+		return;
+	printf("%*s", (int)indent, "");
+	print_replay(trace);
+	putchar('\n');
+}

@@ -31,12 +31,6 @@ static void print_place(const struct ablated *p)
 	printf("  %-36s %s in %.*s\n", p->place.where, call, (int)(call - function - 1), function);
 }
 
-static void print_indented(const char *text)
-{
-	printf("%*s", INDENT, "");
-	print_wrapped(INDENT, text);
-}
-
 /* "KEEP breaks in workload wc: how (3 operations, 2 deviations)" */
 static void print_break(const struct ablation *a, const struct ablated *p)
 {
@@ -45,18 +39,14 @@ static void print_break(const struct ablation *a, const struct ablated *p)
 	if (r->contract == TM_CONTRACTS) {
 		snprintf(text, sizeof(text), "workload %s: %s", a->workload[r->workload].name,
 			 r->text);
-		print_indented(text);
+		print_indented(INDENT, text);
 		return;
 	}
 	snprintf(text, sizeof(text), "%s, workload %s: %s (%u operation%s, %u deviation%s)",
 		 contract_name(r->contract), a->workload[r->workload].name, r->text, r->operations,
 		 plural(r->operations), r->deviations, plural(r->deviations));
-	print_indented(text);
-	if (!r->trace[0])
-		return;
-	printf("%*s", INDENT, "");
-	print_replay(r->trace);
-	putchar('\n');
+	print_indented(INDENT, text);
+	print_replay_line(INDENT, r->trace);
 }
 
 static unsigned reaching(const struct ablation *a, unsigned at, unsigned lane)
@@ -77,7 +67,7 @@ static void print_elsewhere(const struct ablation *a, const struct ablated *p)
 			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s %s",
 					       at > strlen("needed with") ? "," : "",
 					       a->lane[lane].name);
-	print_indented(text);
+	print_indented(INDENT, text);
 	print_break(a, p);
 }
 
@@ -98,12 +88,8 @@ static void print_rare(const struct ablated *p)
 			 " run%s and %" PRIu64 " state%s",
 			 row->config, row->workload, r->runs, plural(r->runs), r->states,
 			 plural(r->states));
-	print_indented(text);
-	if (!r->trace[0])
-		return;
-	printf("%*s", INDENT, "");
-	print_replay(r->trace);
-	putchar('\n');
+	print_indented(INDENT, text);
+	print_replay_line(INDENT, r->trace);
 }
 
 static void print_row(const struct ablated *p)
@@ -118,7 +104,7 @@ static void print_row(const struct ablated *p)
 		printf("%*s%sno longer so%s: the store's ablation.txt says of %s\n", INDENT, "",
 		       paint(RED), paint(PLAIN), p->place.name);
 	snprintf(text, sizeof(text), "%s: %s", ablate_verdict_name(p->row->verdict), p->row->why);
-	print_indented(text);
+	print_indented(INDENT, text);
 }
 
 static void print_needed(const struct ablation *a)

@@ -93,8 +93,7 @@ static void print_remarks(const struct claim *claim)
 			continue;
 		char line[2048];
 		snprintf(line, sizeof(line), "%s%s", lead[i], text[i]);
-		printf("%*s", INDENT, "");
-		print_wrapped(INDENT, line);
+		print_indented(INDENT, line);
 	}
 }
 
@@ -104,8 +103,7 @@ static void print_case(const struct run_case *c, const struct report_case *one)
 	const char *colour = v == CLAIM_AS_EXPECTED ? GREEN : RED;
 	char text[2048];
 	case_text(c->test, text, sizeof(text));
-	printf("%*s", INDENT, "");
-	print_wrapped(INDENT, text);
+	print_indented(INDENT, text);
 	expected_text(c->test, text, sizeof(text));
 	print_field("expected", text);
 	measured_text(c, one, text, sizeof(text));
@@ -218,8 +216,7 @@ void claims_print_list(const struct claim *const *claim, unsigned claims)
 			const struct claim_case *test = &claim[i]->test[k];
 			char text[2048], expected[128];
 			case_text(test, text, sizeof(text));
-			printf("%*s", INDENT, "");
-			print_wrapped(INDENT, text);
+			print_indented(INDENT, text);
 			expected_text(test, expected, sizeof(expected));
 			snprintf(text, sizeof(text), "%s; %u run%s of each workload", expected,
 				 test->runs, plural(test->runs));

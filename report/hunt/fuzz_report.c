@@ -27,9 +27,7 @@ void fuzz_report_reruns(const struct fuzz_session *s, const char *dir)
 			continue;
 		printf("  %s: ", s->rerun[i].trace);
 		print_wrapped(4, s->rerun[i].why);
-		fputs("    ", stdout);
-		print_replay(s->rerun[i].trace);
-		putchar('\n');
+		print_replay_line(4, s->rerun[i].trace);
 	}
 }
 
@@ -48,10 +46,8 @@ static void print_known(const struct fuzz_known *k)
 	printf("  %-5s  %s: ", k->is_new ? "new" : "known", contract_name(k->fingerprint.contract));
 	print_wrapped(9, k->text);
 	fuzz_report_parts(&k->fingerprint, parts, sizeof(parts));
-	if (parts[0]) {
-		printf("%9s", "");
-		print_wrapped(9, parts);
-	}
+	if (parts[0])
+		print_indented(9, parts);
 	if (!k->trace)
 		return;
 	printf("%9s", "");
