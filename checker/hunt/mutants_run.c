@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/explore/driver.h"
+#include "checker/hunt/plan.h"
 #include "checker/judge/expect.h"
 
 /* --- which --- */
@@ -38,11 +39,8 @@ static bool rests_on(const struct mutant *m, const struct mutant *control)
 
 static bool takes_knobs(const struct mutants_run *r, const struct mutant *m)
 {
-	struct setup s;
-	const char *expected;
-	setup_init(&s, m->store);
 	for (unsigned i = 0; i < r->options.knobs; i++)
-		if (setup_switch(&s, r->options.knob[i], &expected))
+		if (!plan_takes_knob(m->store, r->options.knob[i]))
 			return false;
 	return true;
 }

@@ -147,7 +147,7 @@ static int add_columns(struct campaign *c, const struct tm_store *store, char wh
 	return error;
 }
 
-static bool takes_knob(const struct tm_store *store, const char *text)
+bool plan_takes_knob(const struct tm_store *store, const char *text)
 {
 	struct setup s;
 	const char *expected;
@@ -161,8 +161,8 @@ static bool knob_of_others(const struct tm_store *store, const char *text)
 {
 	if (!plan_has_knob(store, text))
 		return true;
-	for (unsigned i = 0; !takes_knob(store, text) && stores[i]; i++)
-		if (takes_knob(stores[i], text))
+	for (unsigned i = 0; !plan_takes_knob(store, text) && stores[i]; i++)
+		if (plan_takes_knob(stores[i], text))
 			return true;
 	return false;
 }

@@ -35,6 +35,8 @@ struct plan {
 bool plan_has_variant(const struct tm_store *store, const char *name);
 /* "name=value" names a knob of this store (NULL: of any), or of the hardware. */
 bool plan_has_knob(const struct tm_store *store, const char *text);
+/* And a value that it has there. */
+bool plan_takes_knob(const struct tm_store *store, const char *text);
 /*
  * Fill c->config, which has room for PLAN_CONFIGS. 0, or -EINVAL with a message: a value that its
  * knob does not have, too many configurations, or none.
