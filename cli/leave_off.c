@@ -9,6 +9,7 @@
 #include <string.h>
 #include "cli/cli.h"
 #include "cli/shard.h"
+#include "core/text/text.h"
 
 /* Is it this option, or an abbreviation of it, of at least `least` letters? With its value or not.
  */
@@ -56,8 +57,8 @@ void show_units(void *what, const struct driver_progress *at)
 	if (at->states)
 		snprintf(states, sizeof(states), ", %" PRIu64 " states, %.0f states/s", at->states,
 			 (double)at->states / (at->seconds > 0 ? at->seconds : 1));
-	progress_line("%u of %u %s%s, about %.0f s left", at->done, at->units, (const char *)what,
-		      states, at->seconds / at->done * (at->units - at->done));
+	progress_line("%u of %u %s%s%s, about %.0f s left", at->done, at->units, (const char *)what,
+		      plural(at->units), states, at->seconds / at->done * (at->units - at->done));
 }
 
 void leave_off_found(void *leave_off)

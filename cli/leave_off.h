@@ -40,7 +40,8 @@ struct leave_off {
 int leave_off_begin(struct leave_off *l, const struct shard_request *shard);
 /* A result that needs attention has come: leave off if --fail-fast was given. */
 void leave_off_found(void *leave_off);
-/* Progress of a driver: units, what they are, states if it counts them, the time that is left. */
+/* Progress of a driver: units, what one of them is, states if it counts them, the time that is
+ * left. */
 driver_shows show_units;
 /* After it, with driver_run()'s result; *error is what went wrong besides leaving off. -1: report
  * it; else the status, after a line or a message. */

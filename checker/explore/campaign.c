@@ -547,7 +547,7 @@ int campaign_run(struct campaign *c)
 				.states_at = DRIVER_FIELD(struct campaign_unit, counts.states),
 				.error_at = DRIVER_FIELD(struct campaign_unit, error),
 				.progress = c->options.progress,
-				.progress_arg = "workloads",
+				.progress_arg = "workload",
 				.arg = c};
 	_Static_assert(sizeof(struct covering_unit) <= DRIVER_RESULT_MAX,
 		       "a result is one message");

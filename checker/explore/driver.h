@@ -69,7 +69,7 @@ struct driver {
 	bool (*same)(const void *a, const void *b);
 	/* The same of any result for which this is true. */
 	bool (*failed)(const void *result);
-	/* After take(). progress_arg: what the units are, "cells", for what shows it. */
+	/* After take(). progress_arg: what a unit is, "cell", for what shows it. */
 	driver_shows *progress;
 	void *arg, *progress_arg;
 	/* the driver's */

@@ -255,8 +255,7 @@ static int run_driver(struct ablation *a, unsigned units, size_t bytes,
 				.done = done,
 				.progress = a->options->progress,
 				.arg = a,
-				.progress_arg = done ? "places"
-						     : "workloads of the store as it is"};
+				.progress_arg = done ? "place" : "workload"};
 	return driver_run(&driver);
 }
 

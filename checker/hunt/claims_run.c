@@ -75,7 +75,7 @@ int claims_run(struct claims_run *r)
 				.error_at = DRIVER_FIELD(struct claim_result, error),
 				.progress = r->progress,
 				.arg = r,
-				.progress_arg = "workloads"};
+				.progress_arg = "workload"};
 	_Static_assert(sizeof(struct claim_result) <= DRIVER_RESULT_MAX, "a result is one message");
 	int error = make_cases(r);
 	struct claim_result *result = error ? NULL : calloc(r->units + 1, sizeof(*result));

@@ -157,7 +157,7 @@ int mutants_search(struct mutants_run *r, unsigned *failed)
 				.done = r->done,
 				.progress = r->progress,
 				.arg = r,
-				.progress_arg = "bugs and controls"};
+				.progress_arg = "mutant"};
 	int error = driver_run(&driver);
 	bool good = !error || error == -EINTR;
 	for (*failed = 0; good && *failed < r->mutants; ++*failed)

@@ -332,7 +332,7 @@ int sensitivity_run(struct sensitivity *f)
 				.work = work,
 				.cost = cost,
 				.progress = f->progress,
-				.progress_arg = "knobs",
+				.progress_arg = "knob",
 				.arg = f};
 	_Static_assert(sizeof(struct knob_result) <= DRIVER_RESULT_MAX, "a result is one message");
 	bool inert = false;

@@ -368,7 +368,7 @@ static int run_todo(struct taxonomy *t)
 				.states_at = DRIVER_FIELD(struct taxonomy_result, states),
 				.error_at = DRIVER_FIELD(struct taxonomy_result, error),
 				.progress = t->options.progress,
-				.progress_arg = "cells",
+				.progress_arg = "cell",
 				.arg = t};
 	_Static_assert(sizeof(struct taxonomy_result) <= DRIVER_RESULT_MAX,
 		       "a result is one message");
