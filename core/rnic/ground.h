@@ -16,6 +16,8 @@
 #include "core/rt/run.h"
 #include "core/rt/scheduler.h"
 
+struct sim;
+
 typedef void rnic_event_fn(void *arg);
 /* What is to be called when an event comes. fn NULL: nothing any more. */
 struct rnic_event {
@@ -24,40 +26,40 @@ struct rnic_event {
 };
 
 /*
- * What decides about and watches a run of the RNIC: how the choices are answered
+ * What decides about and watches a run of the RNIC in a simulation: how the choices are answered
  * (core/rt/choose.h), what a task's steps cost, and what has happened, for traces, the event hash
  * and partial-order reduction.
  */
 struct rnic_explorer {
-	unsigned (*choose)(void *world, const struct choice_point *at, unsigned n);
+	unsigned (*choose)(struct sim *sim, const struct choice_point *at, unsigned n);
 	/* A choice was answered with "delayed, k": when it ends, at the latest. A delay that the
 	 * clock does not end calls the event when it is over. */
-	uint64_t (*delay)(void *world, unsigned k, const struct rnic_event *event);
+	uint64_t (*delay)(struct sim *sim, unsigned k, const struct rnic_event *event);
 	/* Is the task's call at this point to fail? */
-	bool (*fails)(void *world, enum fail_point point);
+	bool (*fails)(enum fail_point point);
 	/* A packet to `peer` was sent `tries` times in vain: the connection is given up. */
-	void (*given_up)(void *world, unsigned host, unsigned peer, unsigned tries);
+	void (*given_up)(struct sim *sim, unsigned host, unsigned peer, unsigned tries);
 	/* The task that runs; NULL: an event does. `serves`: it is one of the server's. */
-	struct actor *(*task)(void *world);
-	bool (*serves)(void *world);
+	struct actor *(*task)(struct sim *sim);
+	bool (*serves)(struct sim *sim);
 	/* A step of the task. Its last store comes before what it does next. */
-	void (*step)(void *world, enum step_kind kind, unsigned cost_ns);
-	void (*commit_pending)(void *world);
+	void (*step)(struct sim *sim, enum step_kind kind, unsigned cost_ns);
+	void (*commit_pending)(struct sim *sim);
 	/* The task has found the thing empty, and may sleep until it is woken for it. */
-	void (*idle)(void *world, const void *key);
-	void (*wake)(void *world, const void *key);
+	void (*idle)(struct sim *sim, const void *key);
+	void (*wake)(struct sim *sim, const void *key);
 	/* Names of actors, and the operation that one works for. */
-	void (*name)(void *world, struct actor *actor, unsigned host, const char *what,
+	void (*name)(struct sim *sim, struct actor *actor, unsigned host, const char *what,
 		     unsigned number);
 	void (*label)(struct actor *actor, struct op_label op);
 	/* For struct scheduler: the RNIC's own state is touched, a thing handed over, taken. */
-	void (*touch)(void *world, enum touch what, const void *at, size_t len);
-	void (*gives)(void *world, const void *thing, uint64_t nth);
-	void (*takes)(void *world, const void *thing, uint64_t nth);
+	void (*touch)(struct sim *sim, enum touch what, const void *at, size_t len);
+	void (*gives)(struct sim *sim, const void *thing, uint64_t nth);
+	void (*takes)(struct sim *sim, const void *thing, uint64_t nth);
 	/* Into the event hash. */
-	void (*mix_bytes)(void *world, const void *bytes, size_t len);
+	void (*mix_bytes)(struct sim *sim, const void *bytes, size_t len);
 	/* Into the event trace. */
-	void (*trace)(void *world, const struct actor *who, const struct traced *about,
+	void (*trace)(struct sim *sim, const struct actor *who, const struct traced *about,
 		      const char *text);
 };
 
@@ -115,7 +117,7 @@ static inline unsigned ground_choose(const struct rnic_ground *ground,
 }
 static inline bool ground_fails(const struct rnic_ground *ground, enum fail_point point)
 {
-	return ground->run->calls_fail && ground->explorer->fails(ground->world, point);
+	return ground->run->calls_fail && ground->explorer->fails(point);
 }
 static inline void ground_given_up(const struct rnic_ground *ground, unsigned host, unsigned peer,
 				   unsigned tries)

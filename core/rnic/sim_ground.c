@@ -49,51 +49,20 @@ static void yield(void *sim)
 	sim_yield(sim);
 }
 
-static struct actor *task(void *sim)
-{
-	return sim_actor(sim);
-}
-
-static bool serves(void *sim)
+static bool serves(struct sim *sim)
 {
 	return sim_actor(sim) && sim_host(sim) == HOST_SERVER;
 }
 
-static void step(void *sim, enum step_kind kind, unsigned cost_ns)
-{
-	sim_step(sim, kind, cost_ns);
-}
-
-static void commit_pending(void *sim)
-{
-	sim_commit_pending(sim);
-}
-
-static void idle(void *sim, const void *key)
+static void idle(struct sim *sim, const void *key)
 {
 	sim_spend_step(sim);
 	sim_idle_on(sim, key);
 }
 
-static void wake(void *sim, const void *key)
-{
-	sim_wake(sim, key);
-}
-
-static void name_actor(void *sim, struct actor *actor, unsigned host, const char *what,
-		       unsigned number)
-{
-	sim_name_actor(sim, actor, host, what, number);
-}
-
 /* --- choices --- */
 
-static unsigned choose(void *sim, const struct choice_point *at, unsigned n)
-{
-	return sim_choose(sim, at, n);
-}
-
-static uint64_t delay(void *sim, unsigned k, const struct rnic_event *event)
+static uint64_t delay(struct sim *sim, unsigned k, const struct rnic_event *event)
 {
 	if (k < DELAY_QUIESCENCE) {
 		sim_repeat_pending(sim, sim_now(sim) + choice_delay_ns(k));
@@ -102,61 +71,31 @@ static uint64_t delay(void *sim, unsigned k, const struct rnic_event *event)
 	return sim_delay(sim, CHAIN_OTHER, k, 0, call, (void *)event);
 }
 
-static bool fails(void *sim, enum fail_point point)
-{
-	(void)sim; /* the one that runs */
-	return sim_fails(point);
-}
-
-static void given_up(void *sim, unsigned host, unsigned peer, unsigned tries)
-{
-	sim_link_given_up(sim, host, peer, tries);
-}
-
 /* --- what is watched --- */
 
-static void touch(void *sim, enum touch what, const void *at, size_t len)
-{
-	sim_touch_state(sim, what, at, len);
-}
-
-static void gives(void *sim, const void *thing, uint64_t nth)
-{
-	sim_gives(sim, thing, nth);
-}
-
-static void takes(void *sim, const void *thing, uint64_t nth)
-{
-	sim_takes(sim, thing, nth);
-}
-
-static void mix_bytes(void *sim, const void *bytes, size_t len)
-{
-	sim_mix_bytes(sim, bytes, len);
-}
-
-static void trace(void *sim, const struct actor *who, const struct traced *about, const char *text)
+static void trace(struct sim *sim, const struct actor *who, const struct traced *about,
+		  const char *text)
 {
 	sim_trace_event(sim, who, 0, about, "%s", text);
 }
 
 static const struct rnic_explorer explorer = {
-	.choose = choose,
+	.choose = sim_choose,
 	.delay = delay,
-	.fails = fails,
-	.given_up = given_up,
-	.task = task,
+	.fails = sim_fails,
+	.given_up = sim_link_given_up,
+	.task = sim_actor,
 	.serves = serves,
-	.step = step,
-	.commit_pending = commit_pending,
+	.step = sim_step,
+	.commit_pending = sim_commit_pending,
 	.idle = idle,
-	.wake = wake,
-	.name = name_actor,
+	.wake = sim_wake,
+	.name = sim_name_actor,
 	.label = actor_label,
-	.touch = touch,
-	.gives = gives,
-	.takes = takes,
-	.mix_bytes = mix_bytes,
+	.touch = sim_touch_state,
+	.gives = sim_gives,
+	.takes = sim_takes,
+	.mix_bytes = sim_mix_bytes,
 	.trace = trace,
 };
 

@@ -61,11 +61,6 @@ int sim_thrd_join(thrd_t thread, int *result)
 	return c11_error(error);
 }
 
-int sim_thrd_detach(thrd_t thread)
-{
-	return c11_error(sim_pthread_detach(thread));
-}
-
 thrd_t sim_thrd_current(void)
 {
 	return sim_pthread_self();
@@ -113,73 +108,14 @@ void sim_mtx_destroy(mtx_t *mutex)
 	sim_pthread_mutex_destroy(of_mtx(mutex));
 }
 
-int sim_mtx_lock(mtx_t *mutex)
-{
-	return c11_error(mutex_lock(of_mtx(mutex), NEVER, PC));
-}
-
-int sim_mtx_trylock(mtx_t *mutex)
-{
-	return c11_error(mutex_trylock(of_mtx(mutex), PC));
-}
-
-int sim_mtx_timedlock(mtx_t *mutex, const struct timespec *at)
-{
-	uint64_t deadline;
-	int error = sync_deadline(CLOCK_REALTIME, at, &deadline);
-	return c11_error(error ? error : mutex_lock(of_mtx(mutex), deadline, PC));
-}
-
-int sim_mtx_unlock(mtx_t *mutex)
-{
-	return c11_error(mutex_unlock(of_mtx(mutex), PC));
-}
-
-int sim_cnd_init(cnd_t *cond)
-{
-	return c11_error(sim_pthread_cond_init(of_cnd(cond), NULL));
-}
-
 void sim_cnd_destroy(cnd_t *cond)
 {
 	sim_pthread_cond_destroy(of_cnd(cond));
 }
 
-int sim_cnd_wait(cnd_t *cond, mtx_t *mutex)
-{
-	return c11_error(cond_wait(of_cnd(cond), of_mtx(mutex), NEVER, PC));
-}
-
-int sim_cnd_timedwait(cnd_t *cond, mtx_t *mutex, const struct timespec *at)
-{
-	uint64_t deadline;
-	int error = sync_deadline(CLOCK_REALTIME, at, &deadline);
-	return c11_error(error ? error : cond_wait(of_cnd(cond), of_mtx(mutex), deadline, PC));
-}
-
-int sim_cnd_signal(cnd_t *cond)
-{
-	return c11_error(sim_pthread_cond_signal(of_cnd(cond)));
-}
-
-int sim_cnd_broadcast(cnd_t *cond)
-{
-	return c11_error(sim_pthread_cond_broadcast(of_cnd(cond)));
-}
-
-int sim_tss_create(tss_t *key, tss_dtor_t destructor)
-{
-	return c11_error(sim_pthread_key_create(key, destructor));
-}
-
 void sim_tss_delete(tss_t key)
 {
 	sim_pthread_key_delete(key);
-}
-
-int sim_tss_set(tss_t key, void *value)
-{
-	return c11_error(sim_pthread_setspecific(key, value));
 }
 
 void *sim_tss_get(tss_t key)
@@ -191,3 +127,26 @@ void sim_call_once(once_flag *once, void (*fn)(void))
 {
 	sim_pthread_once((pthread_once_t *)once, fn);
 }
+
+/* --- those that only have errors of their own --- */
+
+#define C11(name, params, call)         \
+	int sim_##name params           \
+	{                               \
+		return c11_error(call); \
+	}
+
+C11(thrd_detach, (thrd_t thread), sim_pthread_detach(thread))
+C11(mtx_lock, (mtx_t * mutex), mutex_lock(of_mtx(mutex), NEVER, PC))
+C11(mtx_trylock, (mtx_t * mutex), mutex_trylock(of_mtx(mutex), PC))
+C11(mtx_timedlock, (mtx_t * mutex, const struct timespec *at),
+    UNTIL(CLOCK_REALTIME, at, mutex_lock(of_mtx(mutex), deadline, PC)))
+C11(mtx_unlock, (mtx_t * mutex), mutex_unlock(of_mtx(mutex), PC))
+C11(cnd_init, (cnd_t * cond), sim_pthread_cond_init(of_cnd(cond), NULL))
+C11(cnd_wait, (cnd_t * cond, mtx_t *mutex), cond_wait(of_cnd(cond), of_mtx(mutex), NEVER, PC))
+C11(cnd_timedwait, (cnd_t * cond, mtx_t *mutex, const struct timespec *at),
+    UNTIL(CLOCK_REALTIME, at, cond_wait(of_cnd(cond), of_mtx(mutex), deadline, PC)))
+C11(cnd_signal, (cnd_t * cond), sim_pthread_cond_signal(of_cnd(cond)))
+C11(cnd_broadcast, (cnd_t * cond), sim_pthread_cond_broadcast(of_cnd(cond)))
+C11(tss_create, (tss_t * key, tss_dtor_t destructor), sim_pthread_key_create(key, destructor))
+C11(tss_set, (tss_t key, void *value), sim_pthread_setspecific(key, value))

@@ -54,17 +54,13 @@ int sim_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 int sim_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 			       const struct timespec *at)
 {
-	uint64_t deadline;
-	int error = sync_deadline(of_cond(cond)->clock, at, &deadline);
-	return error ? error : cond_wait(cond, mutex, deadline, PC);
+	return UNTIL(of_cond(cond)->clock, at, cond_wait(cond, mutex, deadline, PC));
 }
 
 int sim_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
 			       const struct timespec *at)
 {
-	uint64_t deadline;
-	int error = sync_deadline(clock, at, &deadline);
-	return error ? error : cond_wait(cond, mutex, deadline, PC);
+	return UNTIL(clock, at, cond_wait(cond, mutex, deadline, PC));
 }
 
 int sim_pthread_cond_signal(pthread_cond_t *cond)
@@ -88,17 +84,7 @@ int sim_pthread_cond_broadcast(pthread_cond_t *cond)
 }
 
 /* A condattr holds the clock. */
-int sim_pthread_condattr_init(pthread_condattr_t *attr)
-{
-	memset(attr, 0, sizeof(*attr));
-	return 0;
-}
-
-int sim_pthread_condattr_destroy(pthread_condattr_t *attr)
-{
-	memset(attr, 0, sizeof(*attr));
-	return 0;
-}
+ATTRIBUTES(condattr)
 
 int sim_pthread_condattr_setclock(pthread_condattr_t *attr, clockid_t clock)
 {
@@ -112,12 +98,6 @@ int sim_pthread_condattr_getclock(const pthread_condattr_t *attr, clockid_t *clo
 {
 	memcpy(clock, attr, sizeof(*clock));
 	return 0;
-}
-
-int sim_pthread_condattr_setpshared(pthread_condattr_t *attr, int shared)
-{
-	(void)attr;
-	return sync_shared(shared);
 }
 
 int sim_pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr)
@@ -194,23 +174,7 @@ int sim_pthread_barrier_wait(pthread_barrier_t *barrier)
 	return PTHREAD_BARRIER_SERIAL_THREAD;
 }
 
-int sim_pthread_barrierattr_init(pthread_barrierattr_t *attr)
-{
-	memset(attr, 0, sizeof(*attr));
-	return 0;
-}
-
-int sim_pthread_barrierattr_destroy(pthread_barrierattr_t *attr)
-{
-	memset(attr, 0, sizeof(*attr));
-	return 0;
-}
-
-int sim_pthread_barrierattr_setpshared(pthread_barrierattr_t *attr, int shared)
-{
-	(void)attr;
-	return sync_shared(shared);
-}
+ATTRIBUTES(barrierattr)
 
 /* --- semaphores --- */
 

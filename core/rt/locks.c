@@ -110,16 +110,12 @@ int sim_pthread_mutex_trylock(pthread_mutex_t *mutex)
 
 int sim_pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *at)
 {
-	uint64_t deadline;
-	int error = sync_deadline(clock, at, &deadline);
-	return error ? error : mutex_lock(mutex, deadline, PC);
+	return UNTIL(clock, at, mutex_lock(mutex, deadline, PC));
 }
 
 int sim_pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *at)
 {
-	uint64_t deadline;
-	int error = sync_deadline(CLOCK_REALTIME, at, &deadline);
-	return error ? error : mutex_lock(mutex, deadline, PC);
+	return UNTIL(CLOCK_REALTIME, at, mutex_lock(mutex, deadline, PC));
 }
 
 int mutex_unlock(pthread_mutex_t *mutex, uintptr_t pc)
@@ -167,17 +163,7 @@ void mutex_lock_again(struct sim *sim, pthread_mutex_t *mutex, uint32_t times, u
 }
 
 /* A mutexattr holds the kind. */
-int sim_pthread_mutexattr_init(pthread_mutexattr_t *attr)
-{
-	memset(attr, 0, sizeof(*attr));
-	return 0;
-}
-
-int sim_pthread_mutexattr_destroy(pthread_mutexattr_t *attr)
-{
-	memset(attr, 0, sizeof(*attr));
-	return 0;
-}
+ATTRIBUTES(mutexattr)
 
 int sim_pthread_mutexattr_settype(pthread_mutexattr_t *attr, int kind)
 {
@@ -191,12 +177,6 @@ int sim_pthread_mutexattr_gettype(const pthread_mutexattr_t *attr, int *kind)
 {
 	memcpy(kind, attr, sizeof(*kind));
 	return 0;
-}
-
-int sim_pthread_mutexattr_setpshared(pthread_mutexattr_t *attr, int shared)
-{
-	(void)attr;
-	return sync_shared(shared);
 }
 
 int sim_pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr)
@@ -407,32 +387,24 @@ int sim_pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
 
 int sim_pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *at)
 {
-	uint64_t deadline;
-	int error = sync_deadline(CLOCK_REALTIME, at, &deadline);
-	return error ? error : lock_rwlock(lock, false, deadline, PC);
+	return UNTIL(CLOCK_REALTIME, at, lock_rwlock(lock, false, deadline, PC));
 }
 
 int sim_pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *at)
 {
-	uint64_t deadline;
-	int error = sync_deadline(CLOCK_REALTIME, at, &deadline);
-	return error ? error : lock_rwlock(lock, true, deadline, PC);
+	return UNTIL(CLOCK_REALTIME, at, lock_rwlock(lock, true, deadline, PC));
 }
 
 int sim_pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock,
 				   const struct timespec *at)
 {
-	uint64_t deadline;
-	int error = sync_deadline(clock, at, &deadline);
-	return error ? error : lock_rwlock(lock, false, deadline, PC);
+	return UNTIL(clock, at, lock_rwlock(lock, false, deadline, PC));
 }
 
 int sim_pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock,
 				   const struct timespec *at)
 {
-	uint64_t deadline;
-	int error = sync_deadline(clock, at, &deadline);
-	return error ? error : lock_rwlock(lock, true, deadline, PC);
+	return UNTIL(clock, at, lock_rwlock(lock, true, deadline, PC));
 }
 
 int sim_pthread_rwlock_unlock(pthread_rwlock_t *lock)
@@ -477,23 +449,7 @@ int sim_pthread_rwlock_destroy(pthread_rwlock_t *lock)
 	return 0;
 }
 
-int sim_pthread_rwlockattr_init(pthread_rwlockattr_t *attr)
-{
-	memset(attr, 0, sizeof(*attr));
-	return 0;
-}
-
-int sim_pthread_rwlockattr_destroy(pthread_rwlockattr_t *attr)
-{
-	memset(attr, 0, sizeof(*attr));
-	return 0;
-}
-
-int sim_pthread_rwlockattr_setpshared(pthread_rwlockattr_t *attr, int shared)
-{
-	(void)attr;
-	return sync_shared(shared);
-}
+ATTRIBUTES(rwlockattr)
 
 /* --- pthread_once(): 0, then ONCE_RUNS with the thread that runs it, then ONCE_DONE --- */
 

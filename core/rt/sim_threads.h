@@ -178,6 +178,22 @@ static inline int sync_shared(int shared)
 {
 	return shared == PTHREAD_PROCESS_PRIVATE || shared == PTHREAD_PROCESS_SHARED ? 0 : EINVAL;
 }
+/* What all types of attributes have: sim_pthread_mutexattr_init() and so on. */
+#define ATTRIBUTES(type)                                                          \
+	int sim_pthread_##type##_init(pthread_##type##_t *attr)                   \
+	{                                                                         \
+		memset(attr, 0, sizeof(*attr));                                   \
+		return 0;                                                         \
+	}                                                                         \
+	int sim_pthread_##type##_destroy(pthread_##type##_t *attr)                \
+	{                                                                         \
+		return sim_pthread_##type##_init(attr);                           \
+	}                                                                         \
+	int sim_pthread_##type##_setpshared(pthread_##type##_t *attr, int shared) \
+	{                                                                         \
+		(void)attr;                                                       \
+		return sync_shared(shared);                                       \
+	}
 /* "mutex #1" */
 #define SYNC_NAME 40
 const char *sync_name(struct sync what, char name[SYNC_NAME]);
@@ -187,6 +203,13 @@ _Noreturn void sync_fault(struct sim *sim, uintptr_t pc, const char *fmt, ...)
 
 /* When an absolute time comes, ns of the simulation. 0 or EINVAL. */
 int sync_deadline(clockid_t clock, const struct timespec *at, uint64_t *deadline);
+/* An error number: EINVAL, or that of `call`, which has `deadline`. */
+#define UNTIL(clock, at, call)                                    \
+	({                                                        \
+		uint64_t deadline;                                \
+		int error_ = sync_deadline(clock, at, &deadline); \
+		error_ ? error_ : (call);                         \
+	})
 
 /* --- locks.c --- */
 

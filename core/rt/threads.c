@@ -304,16 +304,12 @@ int sim_pthread_tryjoin_np(pthread_t thread, void **result)
 int sim_pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock,
 			     const struct timespec *at)
 {
-	uint64_t deadline;
-	int error = sync_deadline(clock, at, &deadline);
-	return error ? error : thread_join(thread, result, deadline ? deadline : 1, PC);
+	return UNTIL(clock, at, thread_join(thread, result, deadline ? deadline : 1, PC));
 }
 
 int sim_pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *at)
 {
-	uint64_t deadline;
-	int error = sync_deadline(CLOCK_REALTIME, at, &deadline);
-	return error ? error : thread_join(thread, result, deadline ? deadline : 1, PC);
+	return UNTIL(CLOCK_REALTIME, at, thread_join(thread, result, deadline ? deadline : 1, PC));
 }
 
 int sim_pthread_detach(pthread_t serial)
