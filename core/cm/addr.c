@@ -64,14 +64,7 @@ int cm_bind(struct cm_id *id, const struct sockaddr *addr)
 
 int cm_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 {
-	int rc;
-
-	if (!addr)
-		return cm_fail(EINVAL);
-	cm_lock(to_cm(id)->cm);
-	rc = cm_bind(to_cm(id), addr);
-	cm_unlock(to_cm(id)->cm);
-	return cm_result(rc);
+	return addr ? cm_result(CM_LOCKED(to_cm(id), cm_bind(to_cm(id), addr))) : cm_fail(EINVAL);
 }
 
 __be16 cm_get_src_port(struct rdma_cm_id *id)
@@ -115,13 +108,9 @@ int cm_resolve_addr(struct rdma_cm_id *user, struct sockaddr *src, struct sockad
 		    int timeout_ms)
 {
 	struct cm_id *id = to_cm(user);
-	int rc;
 
 	(void)timeout_ms;
-	cm_lock(id->cm);
-	rc = resolve_addr(id, src, dst);
-	cm_unlock(id->cm);
-	return rc ? cm_fail(-rc) : cm_complete(id);
+	return cm_complete(id, CM_LOCKED(id, resolve_addr(id, src, dst)));
 }
 
 static int resolve_route(struct cm_id *id)
@@ -141,13 +130,9 @@ static int resolve_route(struct cm_id *id)
 int cm_resolve_route(struct rdma_cm_id *user, int timeout_ms)
 {
 	struct cm_id *id = to_cm(user);
-	int rc;
 
 	(void)timeout_ms;
-	cm_lock(id->cm);
-	rc = resolve_route(id);
-	cm_unlock(id->cm);
-	return rc ? cm_fail(-rc) : cm_complete(id);
+	return cm_complete(id, CM_LOCKED(id, resolve_route(id)));
 }
 
 /* --- rdma_getaddrinfo --- */
@@ -165,15 +150,14 @@ void cm_freeaddrinfo(struct rdma_addrinfo *res)
 	}
 }
 
-static int copy_bytes(void **to, const void *from, size_t len)
+bool cm_keep(void **to, const void *from, size_t len)
 {
 	if (!from || !len)
-		return 0;
+		return true;
 	*to = cm_ground->calloc(1, len);
-	if (!*to)
-		return EAI_MEMORY;
-	memcpy(*to, from, len);
-	return 0;
+	if (*to)
+		memcpy(*to, from, len);
+	return *to;
 }
 
 static int copy_sockaddr(struct sockaddr **to, socklen_t *len, const struct sockaddr *from)
@@ -184,7 +168,7 @@ static int copy_sockaddr(struct sockaddr **to, socklen_t *len, const struct sock
 	if (!clean.ss_family)
 		return EAI_FAMILY;
 	*len = sockaddr_len(from);
-	return copy_bytes((void **)to, &clean, *len);
+	return cm_keep((void **)to, &clean, *len) ? 0 : EAI_MEMORY;
 }
 
 /* The address by name, which takes precedence, or in the hints. */
@@ -250,7 +234,8 @@ int cm_getaddrinfo(const char *node, const char *service, const struct rdma_addr
 		rc = copy_sockaddr(&rai->ai_src_addr, &rai->ai_src_len, hints->ai_src_addr);
 	if (!rc && hints && hints->ai_connect_len) {
 		rai->ai_connect_len = hints->ai_connect_len;
-		rc = copy_bytes(&rai->ai_connect, hints->ai_connect, hints->ai_connect_len);
+		if (!cm_keep(&rai->ai_connect, hints->ai_connect, hints->ai_connect_len))
+			rc = EAI_MEMORY;
 	}
 	if (rc) {
 		cm_freeaddrinfo(rai);

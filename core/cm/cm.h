@@ -150,9 +150,9 @@ void cm_acknowledge(struct rdma_cm_event *event);
 void cm_free_channel(struct rdma_event_channel *channel);
 /* The next event, for the program; NULL: none. */
 struct cm_event *cm_retrieve(struct cm_channel *channel);
-/* If the identifier is synchronous: wait for the event of the operation that was begun. Not
- * locked. -1, with errno. */
-int cm_complete(struct cm_id *id);
+/* The result of an operation, which was begun if rc, 0 or -errno, is 0. If the identifier is
+ * synchronous: wait for its event. Not locked. -1, with errno. */
+int cm_complete(struct cm_id *id, int rc);
 
 /* --- addr.c --- */
 
@@ -160,6 +160,8 @@ int cm_complete(struct cm_id *id);
  */
 void cm_copy_address(struct sockaddr_storage *to, const struct sockaddr *from);
 int cm_bind(struct cm_id *id, const struct sockaddr *addr);
+/* A copy of these bytes, if there are any. False: out of memory. */
+bool cm_keep(void **to, const void *from, size_t len);
 /* May both have the port? */
 bool cm_may_share(const struct cm_id *a, const struct cm_id *b);
 /* The identifier that listens for a request to this address; NULL: none. */

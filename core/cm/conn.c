@@ -40,26 +40,21 @@ static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 int cm_connect(struct rdma_cm_id *user, struct rdma_conn_param *param)
 {
 	struct cm_id *id = to_cm(user);
-	int rc;
 
-	cm_call(id->cm);
-	rc = connect_id(id, param);
-	cm_unlock(id->cm);
-	return rc ? cm_fail(-rc) : cm_complete(id);
+	return cm_complete(id, CM_CALLED(id, connect_id(id, param)));
+}
+
+static int establish(struct cm_id *id)
+{
+	if (id->user.qp || id->state != CM_REP_RCVD)
+		return -EINVAL;
+	cm_send_ready(id);
+	return 0;
 }
 
 int cm_establish(struct rdma_cm_id *user)
 {
-	struct cm_id *id = to_cm(user);
-	int rc = -EINVAL;
-
-	cm_call(id->cm);
-	if (!user->qp && id->state == CM_REP_RCVD) {
-		cm_send_ready(id);
-		rc = 0;
-	}
-	cm_unlock(id->cm);
-	return cm_result(rc);
+	return cm_result(CM_CALLED(to_cm(user), establish(to_cm(user))));
 }
 
 /* The answer has arrived. A queue pair of the identifier is made ready now, by the program's own
@@ -116,13 +111,7 @@ static int listen_at(struct cm_id *id, int backlog)
 
 int cm_listen(struct rdma_cm_id *user, int backlog)
 {
-	struct cm_id *id = to_cm(user);
-	int rc;
-
-	cm_call(id->cm);
-	rc = listen_at(id, backlog);
-	cm_unlock(id->cm);
-	return cm_result(rc);
+	return cm_result(CM_CALLED(to_cm(user), listen_at(to_cm(user), backlog)));
 }
 
 static int accept_id(struct cm_id *id, const struct rdma_conn_param *param)
@@ -153,54 +142,42 @@ static int accept_id(struct cm_id *id, const struct rdma_conn_param *param)
 int cm_accept(struct rdma_cm_id *user, struct rdma_conn_param *param)
 {
 	struct cm_id *id = to_cm(user);
-	int rc;
 
-	cm_call(id->cm);
-	rc = accept_id(id, param);
-	cm_unlock(id->cm);
-	return rc ? cm_fail(-rc) : cm_complete(id);
+	return cm_complete(id, CM_CALLED(id, accept_id(id, param)));
 }
 
-static int reject(struct rdma_cm_id *user, const void *data, uint8_t bytes, uint16_t reason)
+static int reject(struct cm_id *id, const void *data, uint8_t bytes, uint16_t reason)
 {
-	struct cm_id *id = to_cm(user);
-	int rc = -EINVAL;
-
-	cm_call(id->cm);
-	if ((id->state == CM_REQ_RCVD || id->state == CM_REP_RCVD) && (data || !bytes) &&
-	    bytes <= CM_REJ_PRIVATE) {
-		cm_refuse(id, reason, data, bytes);
-		rc = 0;
-	}
-	cm_unlock(id->cm);
-	return cm_result(rc);
+	if ((id->state != CM_REQ_RCVD && id->state != CM_REP_RCVD) || (!data && bytes) ||
+	    bytes > CM_REJ_PRIVATE)
+		return -EINVAL;
+	cm_refuse(id, reason, data, bytes);
+	return 0;
 }
 
 int cm_reject(struct rdma_cm_id *id, const void *data, uint8_t bytes)
 {
-	return reject(id, data, bytes, CM_REJ_CONSUMER);
+	return cm_result(CM_CALLED(to_cm(id), reject(to_cm(id), data, bytes, CM_REJ_CONSUMER)));
 }
 
 int cm_reject_ece(struct rdma_cm_id *id, const void *data, uint8_t bytes)
 {
-	return reject(id, data, bytes, CM_REJ_ECE);
+	return cm_result(CM_CALLED(to_cm(id), reject(to_cm(id), data, bytes, CM_REJ_ECE)));
 }
 
 /* Data that arrive before the RTU mean the same. */
+static int notify(struct cm_id *id, enum ibv_event_type event)
+{
+	if (event != IBV_EVENT_COMM_EST || id->state != CM_REP_SENT)
+		return event == IBV_EVENT_COMM_EST && id->state == CM_ESTABLISHED ? -EISCONN
+										  : -EINVAL;
+	cm_established(id);
+	return 0;
+}
+
 int cm_notify(struct rdma_cm_id *user, enum ibv_event_type event)
 {
-	struct cm_id *id = to_cm(user);
-	int rc = -EINVAL;
-
-	cm_call(id->cm);
-	if (event == IBV_EVENT_COMM_EST && id->state == CM_REP_SENT) {
-		cm_established(id);
-		rc = 0;
-	} else if (event == IBV_EVENT_COMM_EST && id->state == CM_ESTABLISHED) {
-		rc = -EISCONN;
-	}
-	cm_unlock(id->cm);
-	return cm_result(rc);
+	return cm_result(CM_CALLED(to_cm(user), notify(to_cm(user), event)));
 }
 
 /* --- disconnecting --- */
@@ -233,13 +210,7 @@ static int disconnect(struct cm_id *id)
 
 int cm_disconnect(struct rdma_cm_id *user)
 {
-	struct cm_id *id = to_cm(user);
-	int rc;
+	int rc = CM_CALLED(to_cm(user), disconnect(to_cm(user)));
 
-	cm_call(id->cm);
-	rc = disconnect(id);
-	cm_unlock(id->cm);
-	if (rc < 0)
-		return cm_fail(-rc);
-	return rc ? cm_complete(id) : 0;
+	return rc > 0 ? cm_complete(to_cm(user), 0) : cm_result(rc);
 }

@@ -179,12 +179,7 @@ static int migrate(struct cm_id *id, struct cm_channel *channel)
 
 int cm_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
 {
-	int rc;
-
-	cm_lock(to_cm(id)->cm);
-	rc = migrate(to_cm(id), to_channel(channel));
-	cm_unlock(to_cm(id)->cm);
-	return cm_result(rc);
+	return cm_result(CM_LOCKED(to_cm(id), migrate(to_cm(id), to_channel(channel))));
 }
 
 struct cm_event *cm_retrieve(struct cm_channel *channel)
@@ -240,10 +235,10 @@ static void acknowledge_last(struct rdma_cm_id *id)
 	id->event = NULL;
 }
 
-int cm_complete(struct cm_id *id)
+int cm_complete(struct cm_id *id, int rc)
 {
-	if (!id->sync)
-		return 0;
+	if (rc || !id->sync)
+		return cm_result(rc);
 	acknowledge_last(&id->user);
 	if (cm_get_cm_event(id->user.channel, &id->user.event))
 		return -1;

@@ -123,5 +123,23 @@ static inline void cm_call(struct cm *cm)
 		cm_ground->call(cm);
 	cm_lock(cm);
 }
+/* What a call about this identifier gives, which is made under the lock. */
+#define CM_LOCKED(id, call)                \
+	({                                 \
+		struct cm *cm_ = (id)->cm; \
+		cm_lock(cm_);              \
+		int rc_ = (call);          \
+		cm_unlock(cm_);            \
+		rc_;                       \
+	})
+/* The same of one that acts on the kernel. */
+#define CM_CALLED(id, act)                 \
+	({                                 \
+		struct cm *cm_ = (id)->cm; \
+		cm_call(cm_);              \
+		int rc_ = (act);           \
+		cm_unlock(cm_);            \
+		rc_;                       \
+	})
 
 #endif

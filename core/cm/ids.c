@@ -170,17 +170,12 @@ int cm_destroy_id(struct rdma_cm_id *user)
 int cm_set_option(struct rdma_cm_id *user, int level, int name, void *value, size_t len)
 {
 	struct cm_id *id = to_cm(user);
-	int rc = -ENOSYS;
 
-	if (!value)
+	if (!value || (level == RDMA_OPTION_IB && name == RDMA_OPTION_IB_PATH))
 		return cm_fail(EINVAL);
-	cm_lock(id->cm);
-	if (level == RDMA_OPTION_ID)
-		rc = cm_option(&id->conn.options, id->state, name, value, len);
-	else if (level == RDMA_OPTION_IB && name == RDMA_OPTION_IB_PATH)
-		rc = -EINVAL;
-	cm_unlock(id->cm);
-	return cm_result(rc);
+	if (level != RDMA_OPTION_ID)
+		return cm_fail(ENOSYS);
+	return cm_result(CM_LOCKED(id, cm_option(&id->conn.options, id->state, name, value, len)));
 }
 
 /* --- extended connection establishment --- */

@@ -265,31 +265,6 @@ static inline uint8_t cm_ack_timeout(const struct cm_conn *conn)
 
 /* --- queue pairs --- */
 
-static inline struct ibv_qp_init_attr_ex cm_extended(const struct ibv_qp_init_attr *init,
-						     struct ibv_pd *pd)
-{
-	return (struct ibv_qp_init_attr_ex){
-		.qp_context = init->qp_context,
-		.send_cq = init->send_cq,
-		.recv_cq = init->recv_cq,
-		.srq = init->srq,
-		.cap = init->cap,
-		.qp_type = init->qp_type,
-		.sq_sig_all = init->sq_sig_all,
-		.comp_mask = IBV_QP_INIT_ATTR_PD,
-		.pd = pd,
-	};
-}
-
-/* Show the program what its queue pair was made with. */
-static inline void cm_show_init(struct ibv_qp_init_attr *init, const struct ibv_qp_init_attr_ex *ex)
-{
-	init->send_cq = ex->send_cq;
-	init->recv_cq = ex->recv_cq;
-	init->srq = ex->srq;
-	init->cap = ex->cap;
-}
-
 /* Fill in what the identifier has and the program leaves out. */
 static inline int cm_settle_init(const struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *init)
 {

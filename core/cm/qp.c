@@ -11,14 +11,10 @@
 int cm_init_qp_attr(struct rdma_cm_id *user, struct ibv_qp_attr *attr, int *mask)
 {
 	struct cm_id *id = to_cm(user);
-	int rc;
 
 	if (!attr || !mask)
 		return cm_fail(EINVAL);
-	cm_lock(id->cm);
-	rc = cm_qp_attr(user, id->state, &id->conn, attr, mask);
-	cm_unlock(id->cm);
-	return cm_result(rc);
+	return cm_result(CM_LOCKED(id, cm_qp_attr(user, id->state, &id->conn, attr, mask)));
 }
 
 /* --- transitions --- */
@@ -126,27 +122,21 @@ static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 
 int cm_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *init)
 {
-	int rc;
-
-	if (!init)
-		return cm_fail(EINVAL);
-	rc = create_qp(to_cm(id), init);
-	return cm_result(rc);
+	return init ? cm_result(create_qp(to_cm(id), init)) : cm_fail(EINVAL);
 }
 
 int cm_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
-	struct ibv_qp_init_attr_ex ex;
+	struct ibv_qp_init_attr_ex ex = {.comp_mask = IBV_QP_INIT_ATTR_PD, .pd = pd};
 	int rc;
 
 	if (!init)
 		return cm_fail(EINVAL);
-	ex = cm_extended(init, pd);
+	memcpy(&ex, init, sizeof(*init)); /* with which it begins */
 	rc = create_qp(to_cm(id), &ex);
-	if (rc)
-		return cm_fail(-rc);
-	cm_show_init(init, &ex);
-	return 0;
+	if (!rc)
+		memcpy(init, &ex, sizeof(*init));
+	return cm_result(rc);
 }
 
 void cm_destroy_qp(struct rdma_cm_id *id)
@@ -186,18 +176,6 @@ void cm_destroy_srq(struct rdma_cm_id *id)
 
 /* --- endpoints --- */
 
-/* Keep a copy of it. */
-static int keep(void **to, const void *from, size_t len)
-{
-	if (!from || !len)
-		return 0;
-	*to = cm_ground->calloc(1, len);
-	if (!*to)
-		return -1;
-	memcpy(*to, from, len);
-	return 0;
-}
-
 int cm_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ibv_pd *pd,
 		 struct ibv_qp_init_attr *init)
 {
@@ -216,8 +194,8 @@ int cm_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ibv_
 	if (res->ai_flags & RAI_PASSIVE) {
 		rc = cm_bind_addr(id, res->ai_src_addr);
 		to_cm(id)->ep_pd = pd;
-		if (!rc)
-			rc = keep((void **)&to_cm(id)->qp_init, init, sizeof(*init));
+		if (!rc && !cm_keep((void **)&to_cm(id)->qp_init, init, sizeof(*init)))
+			rc = -1;
 	} else {
 		rc = cm_resolve_addr(id, res->ai_src_addr, res->ai_dst_addr, 2000);
 		if (!rc)
@@ -225,8 +203,8 @@ int cm_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ibv_
 		if (!rc && init)
 			rc = cm_create_qp(id, pd, init);
 		to_cm(id)->connect_len = res->ai_connect ? res->ai_connect_len : 0;
-		if (!rc)
-			rc = keep(&to_cm(id)->connect_data, res->ai_connect, res->ai_connect_len);
+		if (!rc && !cm_keep(&to_cm(id)->connect_data, res->ai_connect, res->ai_connect_len))
+			rc = -1;
 	}
 	if (rc) {
 		error = errno;

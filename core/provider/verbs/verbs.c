@@ -4,10 +4,13 @@
  * to programs. Each takes the NIC's lock and calls core/rnic. The functions of the device, of
  * completion queues, of events and so on are in files of their own.
  */
+#include <errno.h>
+#include <string.h>
 #include "core/provider/base/recorded_memory.h"
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
 #include "core/rnic/objects/post.h"
+#include "core/rnic/objects/qp.h"
 
 /* --- work requests --- */
 
@@ -22,19 +25,10 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 	return CALL(rnic_post_recv(qp, wr, bad));
 }
 
-void nic_data_calls(struct ibv_context *context)
+static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-	context->ops.post_send = post_send;
-	context->ops.post_recv = post_recv;
-	verbs_enable_srq(context);
-	verbs_enable_memory(context);
-}
-
-/* --- queue pairs --- */
-
-EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
-{
-	int error = nic_check_queues(pd, attr->send_cq, attr->recv_cq, attr->srq);
+	int error = nic_check_queues(attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL,
+				     attr->send_cq, attr->recv_cq, attr->srq);
 	const struct ibv_qp_cap asked = attr->cap;
 	struct ibv_qp *qp;
 
@@ -43,9 +37,31 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 		return NULL;
 	}
 	nic_grant(&attr->cap);
-	qp = NAMED(LOCKED(struct ibv_qp *, rnic_create_qp(pd, attr)));
+	qp = NAMED(LOCKED(struct ibv_qp *, nic_lock_wr(rnic_create_qp_ex(context, attr))));
 	if (!qp)
 		attr->cap = asked;
+	return qp;
+}
+
+void nic_data_calls(struct ibv_context *context)
+{
+	context->ops.post_send = post_send;
+	context->ops.post_recv = post_recv;
+	to_hca(context)->verbs.create_qp_ex = create_qp_ex;
+	verbs_enable_srq(context);
+	verbs_enable_memory(context);
+}
+
+/* --- queue pairs --- */
+
+EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex = {.comp_mask = IBV_QP_INIT_ATTR_PD, .pd = pd};
+	struct ibv_qp *qp;
+
+	memcpy(&ex, attr, sizeof(*attr)); /* with which it begins */
+	qp = create_qp_ex(pd->context, &ex);
+	attr->cap = ex.cap;
 	return qp;
 }
 

@@ -227,24 +227,6 @@ EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_a
 
 /* --- opened --- */
 
-static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
-{
-	int error = nic_check_queues(attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL,
-				     attr->send_cq, attr->recv_cq, attr->srq);
-	const struct ibv_qp_cap asked = attr->cap;
-	struct ibv_qp *qp;
-
-	if (error) {
-		errno = error;
-		return NULL;
-	}
-	nic_grant(&attr->cap);
-	qp = NAMED(LOCKED(struct ibv_qp *, nic_lock_wr(rnic_create_qp_ex(context, attr))));
-	if (!qp)
-		attr->cap = asked;
-	return qp;
-}
-
 static struct nic_context *new_context(void)
 {
 	struct nic_context *own = calloc(1, sizeof(*own));
@@ -284,7 +266,6 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 	hca->verbs.query_rt_values = query_rt_values;
 	hca->verbs.create_cq_ex = nic_create_cq_ex;
 	hca->verbs.modify_cq = nic_modify_cq;
-	hca->verbs.create_qp_ex = create_qp_ex;
 	context->device = nic_device(device);
 	context->async_fd = own->async.fd;
 	/* In place of a kernel's file. Programs duplicate it; importing the device by it is

@@ -14,22 +14,46 @@
 /* core/rnic's functions: every queue pair gets the same ones. Under the lock. */
 static union {
 	struct ibv_qp_ex ex;
-	struct ibv_qp_ex_with_flush flush;
-	struct tm_qp_ex_with_commit commit;
+	struct ibv_qp_ex_with_flush ex_flush;
+	struct tm_qp_ex_with_commit ex_commit;
 } bare;
 
-#define UNDER_LOCK(call)                     \
-	do {                                 \
+/* Each function of a queue pair that returns nothing: X(member, also of `bare`, name,
+ * parameters, arguments). */
+/* clang-format off */
+#define BUILDER(name, operation, params, args) X(ex, name, params, args)
+#define FUNCTIONS \
+	WR_BUILDERS(BUILDER) \
+	X(ex, wr_start, (struct ibv_qp_ex *qp), (qp)) \
+	X(ex, wr_abort, (struct ibv_qp_ex *qp), (qp)) \
+	X(ex, wr_set_ud_addr, (struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey), \
+	  (qp, ah, qpn, qkey)) \
+	X(ex, wr_set_inline_data, (struct ibv_qp_ex *qp, void *addr, size_t len), (qp, addr, len)) \
+	X(ex, wr_set_inline_data_list, (struct ibv_qp_ex *qp, size_t n, const struct ibv_data_buf *list), \
+	  (qp, n, list)) \
+	X(ex, wr_set_sge, (struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr, uint32_t len), \
+	  (qp, lkey, addr, len)) \
+	X(ex, wr_set_sge_list, (struct ibv_qp_ex *qp, size_t n, const struct ibv_sge *list), (qp, n, list)) \
+	X(ex_flush, wr_flush, (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t len, uint8_t type, \
+	  uint8_t level), (qp, rkey, addr, len, type, level)) \
+	X(ex_commit, wr_commit, (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t len), \
+	  (qp, rkey, addr, len)) \
+	X(ex_commit, wr_commit_imm, (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t len, \
+	  __be32 imm), (qp, rkey, addr, len, imm)) \
+	X(ex_commit, wr_commit_payload, (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t len, \
+	  const void *payload), (qp, rkey, addr, len, payload))
+/* clang-format on */
+
+#define X(of, name, params, args)            \
+	static void name params              \
+	{                                    \
 		struct nic *nic = nic_get(); \
 		nic_lock(nic);               \
-		call;                        \
+		bare.of.name args;           \
 		nic_unlock(nic);             \
-	} while (0)
-
-static void wr_start(struct ibv_qp_ex *qp)
-{
-	UNDER_LOCK(bare.ex.wr_start(qp));
-}
+	}
+FUNCTIONS
+#undef X
 
 static int wr_complete(struct ibv_qp_ex *qp)
 {
@@ -37,108 +61,26 @@ static int wr_complete(struct ibv_qp_ex *qp)
 	return CALL(bare.ex.wr_complete(qp));
 }
 
-static void wr_abort(struct ibv_qp_ex *qp)
-{
-	UNDER_LOCK(bare.ex.wr_abort(qp));
-}
-
-#define X(builder, operation, params, args)       \
-	static void builder params                \
-	{                                         \
-		UNDER_LOCK(bare.ex.builder args); \
-	}
-WR_BUILDERS(X)
-#undef X
-
-static void wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t len, uint8_t type,
-		     uint8_t level)
-{
-	UNDER_LOCK(bare.flush.wr_flush(qp, rkey, addr, len, type, level));
-}
-
-static void wr_commit(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t len)
-{
-	UNDER_LOCK(bare.commit.wr_commit(qp, rkey, addr, len));
-}
-
-static void wr_commit_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t len,
-			  __be32 imm)
-{
-	UNDER_LOCK(bare.commit.wr_commit_imm(qp, rkey, addr, len, imm));
-}
-
-static void wr_commit_payload(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t len,
-			      const void *payload)
-{
-	UNDER_LOCK(bare.commit.wr_commit_payload(qp, rkey, addr, len, payload));
-}
-
-static void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
-{
-	UNDER_LOCK(bare.ex.wr_set_ud_addr(qp, ah, qpn, qkey));
-}
-
-static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t len)
-{
-	UNDER_LOCK(bare.ex.wr_set_inline_data(qp, addr, len));
-}
-
-static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t n, const struct ibv_data_buf *list)
-{
-	UNDER_LOCK(bare.ex.wr_set_inline_data_list(qp, n, list));
-}
-
-static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr, uint32_t len)
-{
-	UNDER_LOCK(bare.ex.wr_set_sge(qp, lkey, addr, len));
-}
-
-static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t n, const struct ibv_sge *list)
-{
-	UNDER_LOCK(bare.ex.wr_set_sge_list(qp, n, list));
-}
-
 /* One that took the lock twice would wait for itself; and `bare` serves all queue pairs. */
-#define LOCK_OP(op)                                                     \
-	do {                                                            \
-		assert(ex->op != op);                                   \
-		assert(!ex->op || !bare.ex.op || bare.ex.op == ex->op); \
-		if (ex->op) {                                           \
-			bare.ex.op = ex->op;                            \
-			ex->op = op;                                    \
-		}                                                       \
+#define LOCK(has, bare_one, one)                                      \
+	do {                                                          \
+		assert((has) != (one));                               \
+		assert(!(has) || !(bare_one) || (bare_one) == (has)); \
+		if (has) {                                            \
+			(bare_one) = (has);                           \
+			(has) = (one);                                \
+		}                                                     \
 	} while (0)
 
 struct ibv_qp *nic_lock_wr(struct ibv_qp *ibv)
 {
 	struct rnic_qp *qp = (struct rnic_qp *)ibv;
-	struct ibv_qp_ex *ex;
 
 	if (!qp || !qp->extended)
 		return ibv;
-	ex = &qp->ex;
-	LOCK_OP(wr_start);
-	LOCK_OP(wr_complete);
-	LOCK_OP(wr_abort);
-#define X(builder, operation, params, args) LOCK_OP(builder);
-	WR_BUILDERS(X)
+	LOCK(qp->ex.wr_complete, bare.ex.wr_complete, wr_complete);
+#define X(of, name, params, args) LOCK(qp->of.name, bare.of.name, name);
+	FUNCTIONS
 #undef X
-	LOCK_OP(wr_set_ud_addr);
-	LOCK_OP(wr_set_inline_data);
-	LOCK_OP(wr_set_inline_data_list);
-	LOCK_OP(wr_set_sge);
-	LOCK_OP(wr_set_sge_list);
-	if (qp->ex_flush.wr_flush) {
-		bare.flush.wr_flush = qp->ex_flush.wr_flush;
-		qp->ex_flush.wr_flush = wr_flush;
-	}
-	if (qp->ex_commit.wr_commit) {
-		bare.commit.wr_commit = qp->ex_commit.wr_commit;
-		bare.commit.wr_commit_imm = qp->ex_commit.wr_commit_imm;
-		bare.commit.wr_commit_payload = qp->ex_commit.wr_commit_payload;
-		qp->ex_commit.wr_commit = wr_commit;
-		qp->ex_commit.wr_commit_imm = wr_commit_imm;
-		qp->ex_commit.wr_commit_payload = wr_commit_payload;
-	}
 	return ibv;
 }

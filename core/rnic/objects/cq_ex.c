@@ -30,11 +30,6 @@ static struct cq_batch *batch_of(struct ibv_cq_ex *ex)
 	return ((struct rnic_cq *)ex)->batch;
 }
 
-static const struct ibv_wc *wc_of(struct ibv_cq_ex *ex)
-{
-	return &batch_of(ex)->current.wc;
-}
-
 static int take(struct rnic_cq *cq)
 {
 	const struct cqe *cqe = cq_take(cq, &cq->batch->named);
@@ -81,55 +76,26 @@ void cq_ex_end(struct ibv_cq_ex *ex)
 	batch_of(ex)->open = false;
 }
 
-static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
-{
-	return wc_of(ex)->opcode;
-}
+/* X(member of struct ibv_wc, its type, the flag that asks for it; 0: each queue has it) */
+#define READERS(X)                                     \
+	X(opcode, enum ibv_wc_opcode, 0)               \
+	X(vendor_err, uint32_t, 0)                     \
+	X(wc_flags, unsigned, 0)                       \
+	X(byte_len, uint32_t, IBV_WC_EX_WITH_BYTE_LEN) \
+	X(imm_data, __be32, IBV_WC_EX_WITH_IMM)        \
+	X(qp_num, uint32_t, IBV_WC_EX_WITH_QP_NUM)     \
+	X(src_qp, uint32_t, IBV_WC_EX_WITH_SRC_QP)     \
+	X(slid, uint32_t, IBV_WC_EX_WITH_SLID)         \
+	X(sl, uint8_t, IBV_WC_EX_WITH_SL)              \
+	X(dlid_path_bits, uint8_t, IBV_WC_EX_WITH_DLID_PATH_BITS)
 
-static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
-{
-	return wc_of(ex)->vendor_err;
-}
-
-static unsigned read_wc_flags(struct ibv_cq_ex *ex)
-{
-	return wc_of(ex)->wc_flags;
-}
-
-static uint32_t read_byte_len(struct ibv_cq_ex *ex)
-{
-	return wc_of(ex)->byte_len;
-}
-
-static __be32 read_imm_data(struct ibv_cq_ex *ex)
-{
-	return wc_of(ex)->imm_data;
-}
-
-static uint32_t read_qp_num(struct ibv_cq_ex *ex)
-{
-	return wc_of(ex)->qp_num;
-}
-
-static uint32_t read_src_qp(struct ibv_cq_ex *ex)
-{
-	return wc_of(ex)->src_qp;
-}
-
-static uint32_t read_slid(struct ibv_cq_ex *ex)
-{
-	return wc_of(ex)->slid;
-}
-
-static uint8_t read_sl(struct ibv_cq_ex *ex)
-{
-	return wc_of(ex)->sl;
-}
-
-static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
-{
-	return wc_of(ex)->dlid_path_bits;
-}
+#define X(member, type, flag)                           \
+	static type read_##member(struct ibv_cq_ex *ex) \
+	{                                               \
+		return batch_of(ex)->current.wc.member; \
+	}
+READERS(X)
+#undef X
 
 static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 {
@@ -141,23 +107,11 @@ static void set_readers(struct ibv_cq_ex *ex, uint64_t asked)
 	ex->start_poll = cq_ex_start;
 	ex->next_poll = cq_ex_next;
 	ex->end_poll = cq_ex_end;
-	ex->read_opcode = read_opcode;
-	ex->read_vendor_err = read_vendor_err;
-	ex->read_wc_flags = read_wc_flags;
-	if (asked & IBV_WC_EX_WITH_BYTE_LEN)
-		ex->read_byte_len = read_byte_len;
-	if (asked & IBV_WC_EX_WITH_IMM)
-		ex->read_imm_data = read_imm_data;
-	if (asked & IBV_WC_EX_WITH_QP_NUM)
-		ex->read_qp_num = read_qp_num;
-	if (asked & IBV_WC_EX_WITH_SRC_QP)
-		ex->read_src_qp = read_src_qp;
-	if (asked & IBV_WC_EX_WITH_SLID)
-		ex->read_slid = read_slid;
-	if (asked & IBV_WC_EX_WITH_SL)
-		ex->read_sl = read_sl;
-	if (asked & IBV_WC_EX_WITH_DLID_PATH_BITS)
-		ex->read_dlid_path_bits = read_dlid_path_bits;
+#define X(member, type, flag)           \
+	if ((asked & (flag)) == (flag)) \
+		ex->read_##member = read_##member;
+	READERS(X)
+#undef X
 	if (asked & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
 		ex->read_completion_ts = read_completion_ts;
 	if (asked & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)

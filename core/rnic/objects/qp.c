@@ -283,15 +283,6 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 struct ibv_qp *rnic_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init)
 {
 	uint32_t mask = init->comp_mask;
-	struct ibv_qp_init_attr basic = {
-		.qp_context = init->qp_context,
-		.send_cq = init->send_cq,
-		.recv_cq = init->recv_cq,
-		.srq = init->srq,
-		.cap = init->cap,
-		.qp_type = init->qp_type,
-		.sq_sig_all = init->sq_sig_all,
-	};
 	if (mask & ~(uint32_t)QP_ATTRS ||
 	    (mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && init->create_flags) ||
 	    (mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
@@ -303,8 +294,8 @@ struct ibv_qp *rnic_create_qp_ex(struct ibv_context *context, struct ibv_qp_init
 		errno = EINVAL;
 		return NULL;
 	}
-	struct ibv_qp *qp = rnic_create_qp(init->pd, &basic);
-	init->cap = basic.cap;
+	/* It begins as the other structure. */
+	struct ibv_qp *qp = rnic_create_qp(init->pd, (struct ibv_qp_init_attr *)init);
 	if (qp && mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		wr_enable((struct rnic_qp *)qp, init->send_ops_flags);
 	return qp;
