@@ -127,12 +127,13 @@ int cm_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *init)
 
 int cm_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
-	struct ibv_qp_init_attr_ex ex = {.comp_mask = IBV_QP_INIT_ATTR_PD, .pd = pd};
+	struct ibv_qp_init_attr_ex ex = {.pd = pd};
 	int rc;
 
 	if (!init)
 		return cm_fail(EINVAL);
-	memcpy(&ex, init, sizeof(*init)); /* with which it begins */
+	memcpy(&ex, init, sizeof(*init)); /* with which it begins, and the mask is in its padding */
+	ex.comp_mask = IBV_QP_INIT_ATTR_PD;
 	rc = create_qp(to_cm(id), &ex);
 	if (!rc)
 		memcpy(init, &ex, sizeof(*init));

@@ -12,7 +12,7 @@
  *	WHY	client: what was injected at your end? Value 0, no data
  *	BECAUSE	server: 0 and the numbers of struct injected
  *
- * One thread serves all clients. A client says HELLO soon after connecting, and the
+ * Each client has a thread of the server's. A client says HELLO soon after connecting, and the
  * rest of a frame soon after its beginning; otherwise it may be silent for as long as it likes.
  * It has one request at a time, so what is sent to it fits the socket's buffer; a client that lets
  * the buffer run full is dropped. Keepalives find hosts that are gone, so that their numbers
@@ -22,7 +22,6 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -33,7 +32,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -148,8 +146,12 @@ static void set_option(int fd, int level, int option, int value)
 	setsockopt(fd, level, option, &value, sizeof(value));
 }
 
-static void watch_over(int fd)
+/* It waits no longer than so for the other end. */
+static void watch_over(int fd, unsigned patience_ms)
 {
+	const struct timeval most = {patience_ms / 1000, patience_ms % 1000 * 1000};
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
 	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, GONE_S / 2);
@@ -158,20 +160,19 @@ static void watch_over(int fd)
 	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, GONE_S * 1000);
 }
 
-/* Until the socket is ready. 0, -ETIMEDOUT or -errno. */
-static int wait_until(int fd, short events, uint64_t deadline_ms)
+static int receive(int fd, void *bytes, size_t len, uint64_t deadline_ms)
 {
-	for (;;) {
-		uint64_t now = now_ms();
-		struct pollfd p = {.fd = fd, .events = events};
-		int n = poll(&p, 1, now < deadline_ms ? (int)(deadline_ms - now) : 0);
-		if (n > 0)
-			return 0;
+	for (char *at = bytes, *end = at + len; at < end;) {
+		ssize_t n = recv(fd, at, (size_t)(end - at), MSG_WAITALL);
 		if (n == 0)
+			return -ECONNRESET;
+		if (n < 0 && errno != EINTR)
+			return errno == EAGAIN ? -ETIMEDOUT : -errno;
+		at += n > 0 ? n : 0;
+		if (at < end && now_ms() >= deadline_ms)
 			return -ETIMEDOUT;
-		if (errno != EINTR)
-			return -errno;
 	}
+	return 0;
 }
 
 /* --- the client's end --- */
@@ -181,86 +182,39 @@ struct rendezvous {
 	atomic_bool broken;
 };
 
-static int send_all(struct rendezvous *c, const void *bytes, size_t len, uint64_t deadline_ms)
-{
-	for (const char *at = bytes; len;) {
-		ssize_t n = send(c->fd, at, len, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n >= 0) {
-			at += n;
-			len -= (size_t)n;
-			continue;
-		}
-		int error = errno == EAGAIN  ? wait_until(c->fd, POLLOUT, deadline_ms)
-			    : errno == EINTR ? 0
-					     : -errno;
-		if (error)
-			return error;
-	}
-	return 0;
-}
-
-static int receive_all(struct rendezvous *c, void *bytes, size_t len, uint64_t deadline_ms)
-{
-	for (char *at = bytes; len;) {
-		ssize_t n = recv(c->fd, at, len, MSG_DONTWAIT);
-		if (n == 0)
-			return -ECONNRESET;
-		if (n > 0) {
-			at += n;
-			len -= (size_t)n;
-			continue;
-		}
-		int error = errno == EAGAIN  ? wait_until(c->fd, POLLIN, deadline_ms)
-			    : errno == EINTR ? 0
-					     : -errno;
-		if (error)
-			return error;
-	}
-	return 0;
-}
-
 /* Send a frame, get the other: its value, or -errno. *f is both; *len: of the data that came. */
 static int exchange(struct rendezvous *c, struct frame *f, size_t bytes, enum frame_type type,
 		    size_t most, size_t *len, unsigned ms)
 {
 	uint64_t deadline = now_ms() + ms;
 	struct head head;
-	int error = send_all(c, f, bytes, deadline);
+	int error = send(c->fd, f, bytes, MSG_NOSIGNAL) == (ssize_t)bytes ? 0 : -errno;
 	if (!error)
-		error = receive_all(c, f, sizeof(f->head), deadline);
+		error = receive(c->fd, f, sizeof(f->head), deadline);
 	if (error)
 		return error;
 	if (!head_read(f, type, most, &head) || head.value < -MAX_ERRNO ||
 	    (head.value < 0 && head.len))
 		return -EPROTO;
 	*len = head.len;
-	error = receive_all(c, f->data, head.len, deadline);
+	error = receive(c->fd, f->data, head.len, deadline);
 	return error ? error : head.value;
 }
 
 static int open_socket(const struct addrinfo *a, int *out)
 {
-	int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
-			a->ai_protocol),
-	    error = 0;
-	socklen_t len = sizeof(error);
+	int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol), rc;
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, a->ai_addr, a->ai_addrlen)) {
-		error = errno;
-		if (error == EINPROGRESS) {
-			error = -wait_until(fd, POLLOUT, now_ms() + PATIENCE_MS);
-			if (!error && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len))
-				error = errno;
-		}
-	}
-	if (error) {
+	watch_over(fd, PATIENCE_MS);
+	do
+		rc = connect(fd, a->ai_addr, a->ai_addrlen) ? -errno : 0;
+	while (rc == -EINTR);
+	if (rc)
 		close(fd);
-		return -error;
-	}
-	watch_over(fd);
-	*out = fd;
-	return 0;
+	else
+		*out = fd;
+	return rc == -EINPROGRESS ? -ETIMEDOUT : rc;
 }
 
 /* Say hello. The number given, or -errno. */
@@ -313,6 +267,7 @@ int rendezvous_ask(struct rendezvous *c, const void *req, size_t req_len, void *
 		return -EMSGSIZE;
 	if (atomic_load(&c->broken))
 		return -ENOTCONN;
+	watch_over(c->fd, ANSWER_MS);
 	size_t bytes = frame_make(&f, ASK, (int32_t)rsp_len, req, req_len);
 	int rc = exchange(c, &f, bytes, ANSWER, RENDEZVOUS_MSG, &len, ANSWER_MS);
 	if (rc > 0 || (rc == 0 && len != rsp_len))
@@ -320,8 +275,8 @@ int rendezvous_ask(struct rendezvous *c, const void *req, size_t req_len, void *
 	if (rc == 0)
 		memcpy(rsp, f.data, len);
 	else if (rc == -EPROTO || rc == -ETIMEDOUT || rc == -ECONNRESET || rc == -EPIPE)
-		rendezvous_break(
-			c); /* an answer that comes late would be taken for the next one's */
+		/* An answer that comes late would be taken for the next one's. */
+		rendezvous_break(c);
 	return rc;
 }
 
@@ -362,31 +317,32 @@ void rendezvous_close(struct rendezvous *c)
 /* --- the server's end --- */
 
 struct peer {
+	struct rendezvous_server *server;
+	struct peer *next;
 	int fd;
-	unsigned number;      /* 0: has not said hello */
-	uint64_t deadline_ms; /* 0: none */
-	size_t got;	      /* bytes of `in` */
-	struct frame in;
+	unsigned number; /* 0: has not said hello */
 };
 
 struct rendezvous_server {
 	struct rendezvous_server_setup setup;
 	char text[RENDEZVOUS_TEXT];
-	int listener, stop_fd;
+	int listener;
 	pthread_t thread;
 	uint16_t port;
-	struct peer **peer;
-	struct pollfd *polled; /* stop, listener, peers */
-	unsigned peers, max_peers;
+	pthread_mutex_t lock; /* of what follows, and of the setup's functions */
+	pthread_cond_t gone;
+	struct peer *first;
+	unsigned peers;
 	uint32_t departed; /* clients that had a number, and are gone */
+	bool stops;
 };
 
-static struct peer *holder(const struct rendezvous_server *s, unsigned number)
+static const struct peer *holder(const struct rendezvous_server *s, unsigned number)
 {
-	for (unsigned i = 0; i < s->peers; i++)
-		if (s->peer[i]->number == number)
-			return s->peer[i];
-	return NULL;
+	const struct peer *p = s->first;
+	while (p && p->number != number)
+		p = p->next;
+	return p;
 }
 
 static int choose_number(const struct rendezvous_server *s, int32_t wanted)
@@ -420,11 +376,11 @@ static bool tell_injected(struct rendezvous_server *s, const struct peer *p)
 	return reply(p, &out, frame_make(&out, BECAUSE, 0, word, sizeof(word)));
 }
 
-/* A whole frame is in p->in. False: drop the peer. */
-static bool serve_frame(struct rendezvous_server *s, struct peer *p, const struct head *head)
+/* A whole frame has come; the lock is held. False: drop the peer. */
+static bool serve_frame(struct rendezvous_server *s, struct peer *p, const struct head *head,
+			const struct frame *in)
 {
 	struct frame out;
-	assert(!p->got && !p->deadline_ms); /* the next frame begins anew */
 	if (!p->number) {
 		int number = choose_number(s, head->value);
 		assert(number <= 0 || !holder(s, (unsigned)number));
@@ -439,117 +395,99 @@ static bool serve_frame(struct rendezvous_server *s, struct peer *p, const struc
 	assert(head->value >= 0 && head->value <= RENDEZVOUS_MSG); /* check_head() */
 	char rsp[RENDEZVOUS_MSG] = {0};
 	size_t rsp_len = (size_t)head->value;
-	int rc = s->setup.accept(s->setup.arg, p->number, p->in.data, head->len, rsp, rsp_len);
+	int rc = s->setup.accept(s->setup.arg, p->number, in->data, head->len, rsp, rsp_len);
 	if (rc > 0 || rc < -MAX_ERRNO)
 		rc = -EPROTO;
 	return reply(p, &out, frame_make(&out, ANSWER, rc, rsp, rc ? 0 : rsp_len));
 }
 
-/* Is this a beginning that we can go on with? *need: bytes of the whole frame. */
-static bool check_head(const struct peer *p, struct head *head, size_t *need)
+/* Is this a beginning that we can go on with? */
+static bool check_head(const struct peer *p, const struct frame *in, struct head *head)
 {
-	bool greeting = !p->number, why = !greeting && ntohl(p->in.head.type) == WHY;
+	bool greeting = !p->number, why = !greeting && ntohl(in->head.type) == WHY;
 	enum frame_type type = greeting ? HELLO : why ? WHY : ASK;
-	if (!head_read(&p->in, type, type == ASK ? RENDEZVOUS_MSG : 0, head))
+	if (!head_read(in, type, type == ASK ? RENDEZVOUS_MSG : 0, head))
 		return false;
-	*need = sizeof(*head) + head->len;
 	return greeting || (head->value >= 0 && head->value <= RENDEZVOUS_MSG);
 }
 
-/* Something has come. False: drop the peer. */
-static bool serve_peer(struct rendezvous_server *s, struct peer *p)
+/* False: drop the peer. */
+static bool serve_next(struct rendezvous_server *s, struct peer *p)
 {
+	struct pollfd wait = {.fd = p->fd, .events = POLLIN};
+	struct frame in;
 	struct head head;
-	size_t need = sizeof(head);
-	if (p->got >= need && !check_head(p, &head, &need))
+	while (p->number && poll(&wait, 1, -1) < 0)
+		;
+	uint64_t deadline = now_ms() + s->setup.patience_ms;
+	if (receive(p->fd, &in, sizeof(in.head), deadline) || !check_head(p, &in, &head) ||
+	    receive(p->fd, in.data, head.len, deadline))
 		return false;
-	assert(p->got < need && need <= sizeof(p->in));
-	ssize_t n = recv(p->fd, (char *)&p->in + p->got, need - p->got, MSG_DONTWAIT);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return true;
-	if (n <= 0)
-		return false;
-	p->got += (size_t)n;
-	if (p->number && !p->deadline_ms)
-		p->deadline_ms = now_ms() + s->setup.patience_ms;
-	if (p->got < sizeof(head))
-		return true;
-	if (!check_head(p, &head, &need))
-		return false;
-	if (p->got < need)
-		return true;
-	p->got = 0;
-	p->deadline_ms = 0;
-	return serve_frame(s, p, &head);
+	pthread_mutex_lock(&s->lock);
+	bool stays = !s->stops && serve_frame(s, p, &head, &in);
+	pthread_mutex_unlock(&s->lock);
+	return stays;
 }
 
-static void drop(struct rendezvous_server *s, unsigned i)
+static void *peer_main(void *arg)
 {
-	assert(i < s->peers && s->peers <= s->max_peers);
-	s->departed += s->peer[i]->number > 0;
-	close(s->peer[i]->fd);
-	free(s->peer[i]);
-	s->peer[i] = s->peer[--s->peers];
+	struct peer *p = arg, **at;
+	struct rendezvous_server *s = p->server;
+	while (serve_next(s, p))
+		;
+	pthread_mutex_lock(&s->lock);
+	for (at = &s->first; *at != p; at = &(*at)->next)
+		;
+	*at = p->next;
+	s->peers--;
+	s->departed += p->number > 0;
+	close(p->fd);
+	free(p);
+	pthread_cond_signal(&s->gone);
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
 }
 
-static void accept_newcomer(struct rendezvous_server *s)
+/* The lock is held. False: there is no room for another one. */
+static bool add_peer(struct rendezvous_server *s, int fd)
 {
-	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct peer *p = fd >= 0 && s->peers < s->max_peers ? calloc(1, sizeof(*p)) : NULL;
-	if (!p) {
-		if (fd >= 0)
-			close(fd);
-		else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-			poll(NULL, 0, 10); /* it stays in the backlog; no busy loop */
-		return;
+	struct peer *p = s->peers < s->setup.clients + NEWCOMERS && !s->stops ? malloc(sizeof(*p))
+									      : NULL;
+	pthread_t thread;
+	if (!p)
+		return false;
+	*p = (struct peer){.server = s, .next = s->first, .fd = fd};
+	watch_over(fd, s->setup.patience_ms);
+	if (pthread_create(&thread, NULL, peer_main, p)) {
+		free(p);
+		return false;
 	}
-	watch_over(fd);
-	p->fd = fd;
-	p->deadline_ms = now_ms() + s->setup.patience_ms;
-	assert(s->peers < s->max_peers && !p->number);
-	s->peer[s->peers++] = p;
-}
-
-/* Fill in what to poll; returns for how long: until the first deadline; -1: for ever. */
-static int prepare(struct rendezvous_server *s)
-{
-	uint64_t first = UINT64_MAX, now = now_ms();
-	s->polled[0] = (struct pollfd){.fd = s->stop_fd, .events = POLLIN};
-	s->polled[1] = (struct pollfd){.fd = s->listener, .events = POLLIN};
-	for (unsigned i = 0; i < s->peers; i++) {
-		const struct peer *p = s->peer[i];
-		s->polled[2 + i] = (struct pollfd){.fd = p->fd, .events = POLLIN};
-		if (p->deadline_ms && p->deadline_ms < first)
-			first = p->deadline_ms;
-	}
-	return first == UINT64_MAX ? -1 : first > now ? (int)(first - now) : 0;
+	pthread_detach(thread);
+	s->first = p;
+	s->peers++;
+	return true;
 }
 
 static void *server_main(void *arg)
 {
 	struct rendezvous_server *s = arg;
-	for (;;) {
-		int timeout = prepare(s);
-		if (poll(s->polled, 2 + s->peers, timeout) < 0)
-			continue; /* EINTR, ENOMEM */
-		if (s->polled[0].revents)
-			return NULL;
-		/* Backwards, as the last one takes the place of one that is dropped. */
-		for (unsigned i = s->peers; i-- > 0;) {
-			struct peer *p = s->peer[i];
-			if (s->polled[2 + i].revents ? !serve_peer(s, p)
-						     : p->deadline_ms && now_ms() >= p->deadline_ms)
-				drop(s, i);
-		}
-		if (s->polled[1].revents)
-			accept_newcomer(s);
+	for (bool stops = false; !stops;) {
+		int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+		if (fd < 0 &&
+		    (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
+			poll(NULL, 0, 10); /* it stays in the backlog; no busy loop */
+		pthread_mutex_lock(&s->lock);
+		if (fd >= 0 && !add_peer(s, fd))
+			close(fd);
+		stops = s->stops;
+		pthread_mutex_unlock(&s->lock);
 	}
+	return NULL;
 }
 
 static int bind_socket(const struct addrinfo *a, int *out)
 {
-	int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
-			a->ai_protocol);
+	int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
 	if (fd < 0)
 		return -errno;
 	set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
@@ -586,14 +524,10 @@ int rendezvous_check(const char *address)
 
 static void server_free(struct rendezvous_server *s)
 {
-	while (s->peers)
-		drop(s, 0);
 	if (s->listener >= 0)
 		close(s->listener);
-	if (s->stop_fd >= 0)
-		close(s->stop_fd);
-	free(s->peer);
-	free(s->polled);
+	pthread_mutex_destroy(&s->lock);
+	pthread_cond_destroy(&s->gone);
 	free(s);
 }
 
@@ -627,16 +561,10 @@ int rendezvous_listen(struct rendezvous_server **out, const struct rendezvous_se
 	if (!s->setup.patience_ms)
 		s->setup.patience_ms = PATIENCE_MS;
 	strcpy(s->text, setup->text);
-	s->max_peers = setup->clients + NEWCOMERS;
 	s->listener = -1;
-	s->stop_fd = eventfd(0, EFD_CLOEXEC);
-	int rc = s->stop_fd < 0 ? -errno : 0;
-	s->peer = calloc(s->max_peers, sizeof(struct peer *));
-	s->polled = calloc(2 + s->max_peers, sizeof(*s->polled));
-	if (!s->peer || !s->polled)
-		rc = -ENOMEM;
-	if (!rc)
-		rc = server_begin(s);
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->gone, NULL);
+	int rc = server_begin(s);
 	if (rc) {
 		server_free(s);
 		return rc;
@@ -652,11 +580,16 @@ uint16_t rendezvous_port(const struct rendezvous_server *s)
 
 void rendezvous_stop(struct rendezvous_server *s)
 {
-	const uint64_t one = 1;
 	if (!s)
 		return;
-	ssize_t n = write(s->stop_fd, &one, sizeof(one));
-	assert(n == sizeof(one));
+	pthread_mutex_lock(&s->lock);
+	s->stops = true;
+	shutdown(s->listener, SHUT_RDWR); /* accept() returns */
+	for (const struct peer *p = s->first; p; p = p->next)
+		shutdown(p->fd, SHUT_RDWR);
+	while (s->peers)
+		pthread_cond_wait(&s->gone, &s->lock);
+	pthread_mutex_unlock(&s->lock);
 	pthread_join(s->thread, NULL);
 	server_free(s);
 }

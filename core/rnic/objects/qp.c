@@ -282,6 +282,7 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 
 struct ibv_qp *rnic_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init)
 {
+	struct ibv_qp_init_attr basic;
 	uint32_t mask = init->comp_mask;
 	if (mask & ~(uint32_t)QP_ATTRS ||
 	    (mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && init->create_flags) ||
@@ -294,8 +295,9 @@ struct ibv_qp *rnic_create_qp_ex(struct ibv_context *context, struct ibv_qp_init
 		errno = EINVAL;
 		return NULL;
 	}
-	/* It begins as the other structure. */
-	struct ibv_qp *qp = rnic_create_qp(init->pd, (struct ibv_qp_init_attr *)init);
+	memcpy(&basic, init, sizeof(basic)); /* with which it begins */
+	struct ibv_qp *qp = rnic_create_qp(init->pd, &basic);
+	init->cap = basic.cap;
 	if (qp && mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		wr_enable((struct rnic_qp *)qp, init->send_ops_flags);
 	return qp;

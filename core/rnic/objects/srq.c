@@ -68,6 +68,7 @@ struct ibv_srq *rnic_create_srq_ex(struct ibv_context *context, struct ibv_srq_i
 	const uint32_t basic = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE;
 	enum ibv_srq_type type = init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? init->srq_type
 									  : IBV_SRQT_BASIC;
+	struct ibv_srq_init_attr common = {.srq_context = init->srq_context, .attr = init->attr};
 	int error = 0;
 	if (init->comp_mask & ~basic || type != IBV_SRQT_BASIC)
 		error = EOPNOTSUPP;
@@ -78,8 +79,7 @@ struct ibv_srq *rnic_create_srq_ex(struct ibv_context *context, struct ibv_srq_i
 		errno = error;
 		return NULL;
 	}
-	/* It begins as the other structure. */
-	return rnic_create_srq(init->pd, (struct ibv_srq_init_attr *)init);
+	return rnic_create_srq(init->pd, &common);
 }
 
 int rnic_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
