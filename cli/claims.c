@@ -5,11 +5,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/explore/clock.h"
 #include "checker/judge/names.h"
 #include "checker/trace/wrong.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
+#include "core/clock.h"
 #include "report/hunt/claims_report.h"
 #include "core/text/text.h"
 

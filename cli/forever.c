@@ -17,12 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
-#include "checker/explore/clock.h"
 #include "checker/judge/expect.h"
 #include "checker/judge/names.h"
 #include "cli/cli.h"
 #include "cli/forever_folder.h"
 #include "cli/fuzz_files.h"
+#include "core/clock.h"
 #include "report/hunt/fuzz_report.h"
 #include "report/output.h"
 #include "core/text/text.h"

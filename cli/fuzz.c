@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/explore/clock.h"
 #include "checker/judge/expect.h"
 #include "checker/explore/visited.h"
 #include "checker/judge/names.h"
@@ -15,6 +14,7 @@
 #include "cli/forever.h"
 #include "cli/fuzz_files.h"
 #include "cli/fuzz_shard.h"
+#include "core/clock.h"
 #include "report/hunt/fuzz_report.h"
 #include "report/output.h"
 #include "core/text/text.h"

@@ -4,10 +4,10 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/explore/clock.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "cli/litmus_files.h"
+#include "core/clock.h"
 #include "core/text/text.h"
 
 /* --- the command line --- */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-#include "checker/explore/clock.h"
 #include "cli/cli.h"
+#include "core/clock.h"
 
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 static pid_t parent;

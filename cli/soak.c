@@ -6,10 +6,10 @@
 #include <string.h>
 #include "checker/explore/driver.h"
 #include "checker/judge/names.h"
-#include "checker/explore/clock.h"
 #include "checker/trace/wrong.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
+#include "core/clock.h"
 #include "report/output.h"
 #include "report/hunt/soak_report.h"
 

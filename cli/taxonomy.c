@@ -10,10 +10,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/explore/clock.h"
 #include "checker/judge/names.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
+#include "core/clock.h"
 #include "scenarios/stores.h"
 #include "core/text/text.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See terminal.h. */
+#include "core/clock.h"
 #include "report/terminal.h"
 #include <errno.h>
 #include <signal.h>
@@ -8,7 +9,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include "checker/explore/clock.h"
 
 #define COLUMNS		100 /* of text at most */
 #define COLUMNS_MIN	60

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+#include "core/clock.h"
 #include "core/live/live_flush.h"
 #include "scenarios/verbs.h"
 
@@ -24,10 +25,8 @@ static void live_rest(void *arg)
 
 static uint64_t live_clock(void *arg)
 {
-	struct timespec now;
 	(void)arg;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return clock_ns();
 }
 
 static void live_line(void *arg, const char *text)

@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/explore/clock.h"
 #include "checker/explore/driver.h"
 #include "checker/explore/schedule.h"
 #include "checker/explore/search.h"
 #include "checker/judge/shares.h"
+#include "core/clock.h"
 #include "faultinject/random_source.h"
 #include "faultinject/trace_source.h"
 

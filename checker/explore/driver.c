@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <xxhash.h>
-#include "checker/explore/clock.h"
 #include "checker/explore/results.h"
+#include "core/clock.h"
 
 /* What a message begins with; the result follows. */
 struct head {

@@ -4,7 +4,7 @@
 /* What an explorer spends its time with, for the benchmark. One thing goes on within another: a
  * moment counts for the innermost. */
 #include <stdint.h>
-#include "checker/explore/clock.h"
+#include "core/clock.h"
 
 enum explore_phase {
 	PHASE_RUN,   /* a workload runs */

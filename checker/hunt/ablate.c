@@ -22,7 +22,6 @@
  *
  * The load phase is not part of it (checker/world/world.c): the power does not fail there.
  */
-#include "checker/explore/clock.h"
 #include "checker/hunt/ablate.h"
 #include "checker/hunt/plan.h"
 #include <assert.h>
@@ -33,6 +32,7 @@
 #include "checker/trace/shrink.h"
 #include "checker/trace/wrong.h"
 #include "checker/trace/trace.h"
+#include "core/clock.h"
 #include "core/text/error_name.h"
 #include "scenarios/stores.h"
 

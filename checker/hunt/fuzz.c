@@ -24,13 +24,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "checker/explore/clock.h"
 #include "checker/hunt/features.h"
 #include "checker/explore/driver.h"
 #include "checker/explore/visited.h"
 #include "checker/trace/shrink.h"
 #include "checker/trace/wrong.h"
 #include "core/array.h"
+#include "core/clock.h"
 #include "faultinject/random_source.h"
 
 #define ITEMS	      32 /* in a round */

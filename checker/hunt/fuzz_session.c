@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "checker/explore/clock.h"
 #include "checker/judge/names.h"
 #include "checker/trace/regress.h"
 #include "checker/trace/wrong.h"
 #include "core/array.h"
+#include "core/clock.h"
 
 #define CASES 16 /* shrunk at most, of one contract */
 

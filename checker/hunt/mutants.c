@@ -44,7 +44,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/explore/campaign.h"
-#include "checker/explore/clock.h"
 #include "checker/explore/schedule.h"
 #include "checker/explore/verdicts.h"
 #include "checker/hunt/nic_rules.h"
@@ -53,6 +52,7 @@
 #include "checker/judge/names.h"
 #include "checker/trace/shrink.h"
 #include "checker/trace/wrong.h"
+#include "core/clock.h"
 #include "scenarios/stores.h"
 
 const struct mutant_options mutant_default = {.seed = 1, .states = 1000000, .shrink = true};

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "checker/explore/clock.h"
 #include "checker/explore/visited.h"
 #include "checker/images/checker_exists.h"
 #include "checker/images/image_choice.h"
 #include "checker/images/judge_seat.h"
 #include "checker/images/pm_order.h"
+#include "core/clock.h"
 
 #define CHUNK	    128 /* images that a process judges before it takes others, at most ... */
 #define CHUNK_TIMED 8	/* ... and if time is short: what is half done then is lost */

@@ -12,9 +12,9 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include "checker/explore/clock.h"
 #include "checker/explore/driver.h"
 #include "checker/images/calls.h"
+#include "core/clock.h"
 
 #define ENDED	   0x80000000u /* in board->answered: some child has ended */
 #define SLICE	   0.5	       /* seconds, after which the process is looked at in any case */

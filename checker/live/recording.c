@@ -26,6 +26,7 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
+#include "core/clock.h"
 #include "core/live/live_fails.h"
 #include "core/rt/why.h"
 
@@ -164,23 +165,15 @@ struct recording_op *recording_next(struct recording *r)
 	return i < r->room ? &r->op[i] : NULL;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 void recording_invoke(struct recording_op *op)
 {
-	__atomic_store_n(&op->invoked_ns, now_ns(), __ATOMIC_RELEASE);
+	__atomic_store_n(&op->invoked_ns, clock_ns(), __ATOMIC_RELEASE);
 }
 
 void recording_return(struct recording_op *op, int error)
 {
 	op->error = error;
-	__atomic_store_n(&op->returned_ns, now_ns(), __ATOMIC_RELEASE);
+	__atomic_store_n(&op->returned_ns, clock_ns(), __ATOMIC_RELEASE);
 }
 
 /* --- to read --- */

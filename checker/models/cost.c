@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/explore/clock.h"
+#include "core/clock.h"
 #include "core/rnic/rnic.h"
 #include "scenarios/stores.h"
 #include "faultinject/random_source.h"

@@ -14,12 +14,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "checker/explore/clock.h"
 #include "checker/images/recording_read.h"
 #include "cli/cli.h"
 #include "cli/nic/record_rest.h"
 #include "cli/nic/record_unseen.h"
 #include "cli/options.h"
+#include "core/clock.h"
 #include "core/provider/base/config.h"
 #include "core/record/format.h"
 #include "core/text/text.h"

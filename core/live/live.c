@@ -13,12 +13,12 @@
  * A task of a stopped host leaves by longjmp() from where it waits to where it began: store
  * code has loops without an end.
  */
+#include "core/clock.h"
 #include "core/live/live_host.h"
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -26,6 +26,7 @@
 #include <unistd.h>
 #include "core/live/rendezvous.h"
 #include "core/live/live_fails.h"
+#include "core/own_thread.h"
 
 #define SPINS	    4	     /* yields that find nothing before the task sleeps */
 #define NAP_MIN_NS  20000    /* of a task that found nothing */
@@ -40,13 +41,6 @@ struct live_task *live_self(void)
 {
 	assert(self);
 	return self;
-}
-
-static uint64_t clock_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
 
 /* --- the baton --- */
@@ -226,19 +220,14 @@ static void *task_main(void *arg)
 	return NULL;
 }
 
-/* Signals are for the threads that began the program. */
 static int start_thread(struct live_task *task)
 {
-	sigset_t all, old;
 	pthread_attr_t attr;
 	int error = pthread_attr_init(&attr);
 	if (error)
 		return error;
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(&task->thread, &attr, task_main, task);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	error = own_thread(&task->thread, &attr, task_main, task);
 	pthread_attr_destroy(&attr);
 	return error;
 }

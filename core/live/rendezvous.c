@@ -18,7 +18,9 @@
  * the buffer run full is dropped. Keepalives find hosts that are gone, so that their numbers
  * come free.
  */
+#include "core/clock.h"
 #include "core/live/rendezvous.h"
+#include "core/own_thread.h"
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
@@ -27,13 +29,11 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #define HOST_BYTES  256
@@ -63,13 +63,6 @@ struct frame {
 	struct head head;
 	char data[DATA_MAX];
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 static size_t frame_make(struct frame *f, enum frame_type type, int32_t value, const void *data,
 			 size_t len)
@@ -169,7 +162,7 @@ static int receive(int fd, void *bytes, size_t len, uint64_t deadline_ms)
 		if (n < 0 && errno != EINTR)
 			return errno == EAGAIN ? -ETIMEDOUT : -errno;
 		at += n > 0 ? n : 0;
-		if (at < end && now_ms() >= deadline_ms)
+		if (at < end && clock_ms() >= deadline_ms)
 			return -ETIMEDOUT;
 	}
 	return 0;
@@ -186,7 +179,7 @@ struct rendezvous {
 static int exchange(struct rendezvous *c, struct frame *f, size_t bytes, enum frame_type type,
 		    size_t most, size_t *len, unsigned ms)
 {
-	uint64_t deadline = now_ms() + ms;
+	uint64_t deadline = clock_ms() + ms;
 	struct head head;
 	int error = send(c->fd, f, bytes, MSG_NOSIGNAL) == (ssize_t)bytes ? 0 : -errno;
 	if (!error)
@@ -419,7 +412,7 @@ static bool serve_next(struct rendezvous_server *s, struct peer *p)
 	struct head head;
 	while (p->number && poll(&wait, 1, -1) < 0)
 		;
-	uint64_t deadline = now_ms() + s->setup.patience_ms;
+	uint64_t deadline = clock_ms() + s->setup.patience_ms;
 	if (receive(p->fd, &in, sizeof(in.head), deadline) || !check_head(p, &in, &head) ||
 	    receive(p->fd, in.data, head.len, deadline))
 		return false;
@@ -535,7 +528,6 @@ static int server_begin(struct rendezvous_server *s)
 {
 	struct sockaddr_storage bound;
 	socklen_t len = sizeof(bound);
-	sigset_t all, old;
 	int rc = listen_at(s->setup.address, &s->listener);
 	if (rc)
 		return rc;
@@ -543,11 +535,7 @@ static int server_begin(struct rendezvous_server *s)
 		return -errno;
 	s->port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
 						    : ((struct sockaddr_in *)&bound)->sin_port);
-	sigfillset(&all); /* signals are for the threads that began the program */
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = -pthread_create(&s->thread, NULL, server_main, s);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return rc;
+	return -own_thread(&s->thread, NULL, server_main, s);
 }
 
 int rendezvous_listen(struct rendezvous_server **out, const struct rendezvous_server_setup *setup)

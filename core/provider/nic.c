@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The NIC of a process: its thread, its lock, its fabric, and how it begins and ends. See nic.h. */
+#include "core/own_thread.h"
 #include "core/provider/nic.h"
 
 #include <arpa/inet.h>
@@ -8,7 +9,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,16 +258,11 @@ static void yield(void)
 
 static int start_thread(struct whole *w)
 {
-	sigset_t all, old;
 	pthread_t thread;
 	int error;
 
 	pthread_mutex_init(&w->mutex, NULL);
-	/* The program's own threads handle its signals. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &old);
-	error = pthread_create(&thread, NULL, thread_main, w);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	error = own_thread(&thread, NULL, thread_main, w);
 	if (!error)
 		pthread_detach(thread);
 	return -error;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The recording: see format.h. */
+#include "core/clock.h"
 #include "core/record/recorder.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -93,7 +94,7 @@ static unsigned measured_for;  /* so many of its kind */
 
 static void measure(unsigned n)
 {
-	measured_from = recorder_now();
+	measured_from = clock_ns();
 	measured_for = n;
 }
 
@@ -137,17 +138,10 @@ bool recorder_lock(void)
 void recorder_unlock(void)
 {
 	if (measured_from)
-		recorder->busy_ns += (recorder_now() - measured_from) * measured_for;
+		recorder->busy_ns += (clock_ns() - measured_from) * measured_for;
 	measured_from = 0;
 	pthread_mutex_unlock(&recorder->lock);
 	inside = false;
-}
-
-uint64_t recorder_now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* Take room from the disk, up to `end`. */
@@ -219,7 +213,7 @@ static bool is_timed(enum record_kind kind)
 
 void recorder_noticed(void)
 {
-	event_ns = recorder_now();
+	event_ns = clock_ns();
 }
 
 static void put(enum record_kind kind, uint32_t file, uint64_t off, const void *payload,

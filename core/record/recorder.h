@@ -36,8 +36,6 @@ void recorder_unlock(void);
 void recorder_takes_long(void);
 /* In a child of fork(). */
 void recorder_forked(void);
-/* CLOCK_MONOTONIC, ns. */
-uint64_t recorder_now(void);
 /* The program at `caller` is about to do something that is an event: what its CPUs have stored
  * until now is recorded, and *source is its place. True: with the lock. False: nothing is recorded.
  */

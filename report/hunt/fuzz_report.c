@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See fuzz_report.h. */
+#include "core/clock.h"
 #include "report/hunt/fuzz_report.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include "checker/explore/clock.h"
 #include "checker/judge/names.h"
 #include "report/report.h"
 #include "report/terminal.h"

@@ -24,8 +24,8 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "checker/explore/clock.h"
 #include "checker/explore/explore.h"
+#include "core/clock.h"
 #include "scenarios/stores.h"
 #include "faultinject/random_source.h"
 

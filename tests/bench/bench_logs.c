@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+#include "core/clock.h"
 
 #define POOL	   65536
 #define BASE	   0x10000000ul
@@ -146,13 +147,6 @@ static void replay(struct run *r, char *log)
 	}
 }
 
-static double seconds(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static char *read_all(const char *path)
 {
 	FILE *in = fopen(path, "r");
@@ -179,9 +173,9 @@ static int run(int argc, char **argv)
 	if (!r.command && !r.check)
 		return usage();
 	char *log = read_all(argv[2]);
-	double began = seconds();
+	double began = clock_seconds();
 	replay(&r, log);
-	printf("%lu %lu %.6f\n", r.states, r.bad, seconds() - began);
+	printf("%lu %lu %.6f\n", r.states, r.bad, clock_seconds() - began);
 	free(log);
 	return 0;
 }

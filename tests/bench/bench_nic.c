@@ -32,6 +32,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "core/clock.h"
 
 #define SMALL	   64u
 #define LARGE	   65536u
@@ -65,26 +66,19 @@ struct row {
 
 enum target { POLLS, SLEEPS };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
 /* --- rows without the soft RNIC --- */
 
 static void ping(struct row *row)
 {
 	uint8_t mine[SMALL] = {1};
 	for (uint32_t i = 1; i <= ROUNDS + WARM; i++) {
-		uint64_t start = now_ns();
+		uint64_t start = clock_ns();
 		memcpy(row->ball[0], mine, SMALL);
 		atomic_store_explicit(&row->ping, i, memory_order_release);
 		while (atomic_load_explicit(&row->pong, memory_order_acquire) != i)
 			;
 		memcpy(mine, row->ball[1], SMALL);
-		row->ns[i % ROUNDS] = now_ns() - start;
+		row->ns[i % ROUNDS] = clock_ns() - start;
 	}
 }
 
@@ -92,13 +86,13 @@ static void shared_initiator(struct row *row, int fd)
 {
 	(void)fd;
 	ping(row);
-	uint64_t start = now_ns();
+	uint64_t start = clock_ns();
 	for (uint32_t i = 0; i < TRANSFERS; i++) {
 		size_t at = (size_t)(i % WINDOW) * LARGE;
 		memcpy(row->large[1] + at, row->large[0] + at, LARGE);
 		__asm__ volatile("" : : "r"(row->large) : "memory");
 	}
-	row->transfers_ns = now_ns() - start;
+	row->transfers_ns = clock_ns() - start;
 }
 
 static void shared_target(struct row *row, int fd)
@@ -120,7 +114,7 @@ static void ring_initiator(struct row *row, int fd)
 	const uint64_t pieces = (uint64_t)TRANSFERS * (LARGE / PIECE);
 	(void)fd;
 	ping(row);
-	uint64_t start = now_ns();
+	uint64_t start = clock_ns();
 	for (uint64_t i = 0; i < pieces; i++) {
 		while (i - atomic_load_explicit(&row->taken, memory_order_acquire) >= PIECES)
 			;
@@ -130,7 +124,7 @@ static void ring_initiator(struct row *row, int fd)
 	}
 	while (atomic_load_explicit(&row->taken, memory_order_acquire) != pieces)
 		;
-	row->transfers_ns = now_ns() - start;
+	row->transfers_ns = clock_ns() - start;
 }
 
 static void ring_target(struct row *row, int fd)
@@ -151,7 +145,7 @@ static void fetch_initiator(struct row *row, int fd)
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
 	atomic_store_explicit(&row->initiator, getpid(), memory_order_release);
 	ping(row);
-	uint64_t start = now_ns();
+	uint64_t start = clock_ns();
 	for (uint32_t i = 0; i < TRANSFERS && !row->failed; i++) {
 		while (i - atomic_load_explicit(&row->taken, memory_order_acquire) >= WINDOW)
 			;
@@ -159,7 +153,7 @@ static void fetch_initiator(struct row *row, int fd)
 	}
 	while (atomic_load_explicit(&row->taken, memory_order_acquire) != TRANSFERS)
 		;
-	row->transfers_ns = now_ns() - start;
+	row->transfers_ns = clock_ns() - start;
 }
 
 /* What it may not read counts as fetched: the row has failed. */
@@ -192,12 +186,12 @@ static void udp_initiator(struct row *row, int fd)
 {
 	uint8_t buf[DATAGRAM] = {0};
 	for (uint32_t i = 1; i <= ROUNDS + WARM; i++) {
-		uint64_t start = now_ns();
+		uint64_t start = clock_ns();
 		if (send(fd, buf, SMALL, 0) < 0 || poll_recv(row, fd, buf, sizeof(buf)) < 0)
 			return;
-		row->ns[i % ROUNDS] = now_ns() - start;
+		row->ns[i % ROUNDS] = clock_ns() - start;
 	}
-	uint64_t start = now_ns();
+	uint64_t start = clock_ns();
 	for (uint32_t i = 0; i < TRANSFERS / 8; i++) {
 		for (uint32_t n = 0; n < LARGE / DATAGRAM; n++)
 			if (send(fd, row->large[0] + n * DATAGRAM, DATAGRAM, 0) < 0)
@@ -205,7 +199,7 @@ static void udp_initiator(struct row *row, int fd)
 		if (poll_recv(row, fd, buf, sizeof(buf)) < 0)
 			return;
 	}
-	row->transfers_ns = (now_ns() - start) * 8;
+	row->transfers_ns = (clock_ns() - start) * 8;
 }
 
 static void udp_target(struct row *row, int fd)
@@ -359,13 +353,13 @@ static void write_initiator(struct row *row, int fd)
 	uint32_t posted = 0, done = 0;
 	row->failed = meet(&e, fd, row->large[0], sizeof(row->large[0]), &peer);
 	for (uint32_t i = 1; i <= ROUNDS + WARM && !row->failed; i++) {
-		uint64_t start = now_ns();
+		uint64_t start = clock_ns();
 		row->failed = post(&e, &peer, row->large[0], 0, SMALL);
 		if (!row->failed)
 			row->failed = complete(&e);
-		row->ns[i % ROUNDS] = now_ns() - start;
+		row->ns[i % ROUNDS] = clock_ns() - start;
 	}
-	uint64_t start = now_ns();
+	uint64_t start = clock_ns();
 	while (done < TRANSFERS && !row->failed) {
 		while (posted < TRANSFERS && posted - done < WINDOW && !row->failed) {
 			size_t at = (size_t)(posted++ % WINDOW) * LARGE;
@@ -375,7 +369,7 @@ static void write_initiator(struct row *row, int fd)
 			row->failed = complete(&e);
 		done++;
 	}
-	row->transfers_ns = now_ns() - start;
+	row->transfers_ns = clock_ns() - start;
 }
 
 static void write_target(struct row *row, int fd, enum target how)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See engine.h. Timers are a heap by time, then by number; what is due at once is a queue. */
+#include "core/clock.h"
 #include "core/provider/base/engine.h"
 
 #include <assert.h>
@@ -8,11 +9,10 @@
 #include <time.h>
 #include "core/array.h"
 
-#define CHUNK	 (1u << 18) /* bytes */
-#define LARGE	 (1u << 14) /* from here on an allocation of its own */
-#define ALIGNED	 64
-#define NS_PER_S 1000000000ull
-#define HASTE	 4000 /* cycles: a microsecond or two */
+#define CHUNK	(1u << 18) /* bytes */
+#define LARGE	(1u << 14) /* from here on an allocation of its own */
+#define ALIGNED 64
+#define HASTE	4000 /* cycles: a microsecond or two */
 
 struct due {
 	uint64_t at, number;
@@ -59,13 +59,11 @@ static bool hasty(struct engine *engine)
 
 void engine_tick(struct engine *engine)
 {
-	struct timespec t;
 	uint64_t now;
 
 	if (hasty(engine))
 		return;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	now = (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+	now = clock_ns();
 	/* What was due soon has been run ahead of its time. */
 	if (now > engine->run.now)
 		engine->run.now = now;

@@ -4,12 +4,13 @@
  *
  * A child of fork() starts with a fresh state.
  */
+#include "core/clock.h"
+#include "core/own_thread.h"
 #include "core/provider/cm/cm.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,14 +88,6 @@ static void acked(struct cm_id *id)
 	pthread_cond_broadcast(&manager.acked);
 }
 
-uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static void wake_thread(void)
 {
 	uint64_t one = 1;
@@ -108,7 +101,7 @@ static bool set_alarm(struct cm_id *id, uint64_t ns)
 	uint64_t ms = ns / 1000000;
 
 	assert(manager.locked);
-	place_of(id)->deadline_ms = ns ? now_ms() + (ms ? ms : 1) : 0;
+	place_of(id)->deadline_ms = ns ? clock_ms() + (ms ? ms : 1) : 0;
 	if (ns && place_of(id)->deadline_ms < manager.next_ms)
 		wake_thread();
 	return true;
@@ -219,7 +212,7 @@ static uint64_t mind_time(uint64_t now)
 /* The time until the next deadline, ms; -1: there is none. */
 static int time_to_wait(void)
 {
-	uint64_t now = now_ms(), wait;
+	uint64_t now = clock_ms(), wait;
 
 	assert(manager.locked);
 	do {
@@ -255,7 +248,6 @@ static int start_thread(void)
 {
 	struct epoll_event wake = {.events = EPOLLIN, .data.u64 = WAKE};
 	struct epoll_event messages = {.events = EPOLLIN, .data.u64 = MESSAGES};
-	sigset_t all, old;
 	pthread_t thread;
 	int error;
 
@@ -267,11 +259,7 @@ static int start_thread(void)
 	    epoll_ctl(manager.epoll, EPOLL_CTL_ADD, manager.mads->fd, &messages)) {
 		error = errno;
 	} else {
-		/* The program's own threads handle its signals. */
-		sigfillset(&all);
-		pthread_sigmask(SIG_BLOCK, &all, &old);
-		error = pthread_create(&thread, NULL, thread_main, (void *)(intptr_t)manager.epoll);
-		pthread_sigmask(SIG_SETMASK, &old, NULL);
+		error = own_thread(&thread, NULL, thread_main, (void *)(intptr_t)manager.epoll);
 	}
 	if (!error) {
 		pthread_detach(thread);

@@ -61,7 +61,6 @@ static inline struct place *place_of(struct cm_id *id)
 
 /* All that follows is called under the lock. */
 
-uint64_t now_ms(void);
 /* Watch the process in this slot, to learn when it ends. -ESRCH: it has ended. If an earlier
  * process of the slot is still watched and has ended, its connections are closed now. */
 int watch_slot(unsigned slot);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 #include <unistd.h>
+#include "core/clock.h"
 #include "core/provider/cm/cm.h"
 
 #define TIMEOUT	     18 /* 1.07 s between tries, 17.2 s in all */
@@ -28,7 +29,7 @@ static uint32_t random_word(void)
 	uint32_t word = 0;
 
 	if (getrandom(&word, sizeof(word), 0) < 0)
-		word = (uint32_t)now_ms() * 2654435761u;
+		word = (uint32_t)clock_ms() * 2654435761u;
 	return word;
 }
 

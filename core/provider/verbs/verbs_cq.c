@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <time.h>
+#include "core/clock.h"
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
 
@@ -130,12 +131,10 @@ static int64_t wall_ahead;
 
 static void compare_clocks(void)
 {
-	struct timespec wall, mono;
+	struct timespec wall;
 
 	clock_gettime(CLOCK_REALTIME, &wall);
-	clock_gettime(CLOCK_MONOTONIC, &mono);
-	wall_ahead = (int64_t)(wall.tv_sec - mono.tv_sec) * 1000000000 +
-		     (wall.tv_nsec - mono.tv_nsec);
+	wall_ahead = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec - (int64_t)clock_ns();
 }
 
 static uint64_t read_wallclock(struct ibv_cq_ex *cq)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include "core/clock.h"
 #include "core/live/rendezvous.h"
 #include "core/live/live.h"
 #include "tests/suite.h"
@@ -48,13 +49,6 @@ static void begin(void)
 static void end(void)
 {
 	live_host_free(host);
-}
-
-static uint64_t clock_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
 /* --- calls and turns --- */

@@ -35,6 +35,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "core/clock.h"
 
 #define BYTES	 65536u
 #define DEPTH	 16u
@@ -72,14 +73,6 @@ static _Noreturn void die(const char *fmt, ...)
 	fprintf(stderr, "\n");
 	va_end(args);
 	exit(1);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
 /* splitmix64 */
@@ -453,12 +446,12 @@ static void sleep_us(uint64_t us)
 /* A process that does not end may only wait for the other one of its round. */
 static int end_of(pid_t pid, const char *who, pid_t other, enum how how)
 {
-	uint64_t start_ns = now_ns();
+	uint64_t start_ns = clock_ns();
 	int status;
 	pid_t got;
 
 	while (!(got = waitpid(pid, &status, WNOHANG))) {
-		if (now_ns() - start_ns > HANG_S * NS_PER_S) {
+		if (clock_ns() - start_ns > HANG_S * NS_PER_S) {
 			bool other_lives = !waitpid(other, NULL, WNOHANG);
 
 			kill(pid, SIGABRT);
@@ -530,7 +523,7 @@ int main(int argc, char **argv)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	signal(SIGPIPE, SIG_IGN);
-	random_state = seed ? strtoull(seed, NULL, 10) : now_ns();
+	random_state = seed ? strtoull(seed, NULL, 10) : clock_ns();
 	for (enum how how = 0; how < HOWS; how++) {
 		if (argc > 2 && strcmp(argv[2], names[how]) != 0)
 			continue;

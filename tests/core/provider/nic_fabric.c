@@ -22,11 +22,3 @@ int nic_fabric_run(Suite *suite)
 	snprintf(command, sizeof(command), "rm -rf %s", net);
 	return system(command) || failed;
 }
-
-uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}

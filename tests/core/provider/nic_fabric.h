@@ -9,7 +9,4 @@
  * fabric. */
 int nic_fabric_run(Suite *suite);
 
-/* The monotonic clock. */
-uint64_t now_ns(void);
-
 #endif
