@@ -196,13 +196,11 @@ static int read_text(struct results *r, struct results_file *f, const char *text
 /* The file counts among r's even if it cannot be read. */
 static int read_file(struct results *r, const char *path, int fd, size_t *used)
 {
-	struct results_file f = {.path = path}, *grown;
+	struct results_file f = {.path = path};
 	char *text = NULL;
 	size_t len = 0;
-	grown = realloc(r->file, (r->files + 1) * sizeof(*grown));
-	if (!grown)
+	if (!ARRAY_ROOM_FOR_ONE(r->file, r->files))
 		return failed(r, path, -ENOMEM);
-	r->file = grown;
 	int error = read_all(fd, &text, &len);
 	if (error == -EISDIR)
 		wrong(r, error, "%s: a folder; expected a file of results (--results)", path);

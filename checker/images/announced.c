@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/names.h"
+#include "core/array.h"
 #include "core/rt/arena.h"
 #include "core/text/text.h"
 
@@ -119,10 +120,8 @@ static void make_history(struct announced *a, size_t at)
 
 static void add_fault(struct announced *a, struct announced_fault fault)
 {
-	struct announced_fault *grown = realloc(a->fault, (a->faults + 1) * sizeof(*grown));
-	if (!grown)
+	if (!ARRAY_ROOM_FOR_ONE(a->fault, a->faults))
 		arena_exhausted();
-	a->fault = grown;
 	a->fault[a->faults++] = fault;
 }
 

@@ -12,6 +12,7 @@
 #include "checker/images/image_choice.h"
 #include "checker/images/judge_seat.h"
 #include "checker/images/pm_order.h"
+#include "core/array.h"
 #include "core/clock.h"
 
 #define CHUNK	    128 /* images that a process judges before it takes others, at most ... */
@@ -67,13 +68,8 @@ static void walk_close(struct walk *w)
 static int begin_cut(struct walk *w)
 {
 	const struct pm_replay *r = &w->replay;
-	if (r->dirties > w->whole_room) {
-		uint64_t *grown = realloc(w->whole_hash, 2 * r->dirties * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		w->whole_hash = grown;
-		w->whole_room = 2 * r->dirties;
-	}
+	if (!ARRAY_RESERVE(w->whole_hash, 0, r->dirties, w->whole_room))
+		return -ENOMEM;
 	for (unsigned i = 0; i < r->dirties; i++)
 		w->whole_hash[i] = pm_replay_hash(r, &r->dirty[i], r->dirty[i].versions);
 	return image_choice_begin(&w->choice);

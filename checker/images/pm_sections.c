@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See pm_sections.h. */
 #include "checker/images/pm_sections.h"
+#include "core/array.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,14 +48,8 @@ static enum pm_engine engine_of(const struct pm_markers *m, const char *marker,
 
 static int enter(struct open_sections *o, const char *marker, enum pm_engine engine)
 {
-	if (o->n == o->room) {
-		unsigned room = o->room ? o->room * 2 : 16;
-		struct open_section *grown = realloc(o->section, room * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		o->section = grown;
-		o->room = room;
-	}
+	if (!ARRAY_RESERVE(o->section, o->n, 1, o->room))
+		return -ENOMEM;
 	o->section[o->n++] = (struct open_section){marker, strlen(marker) - 6, engine};
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/images/image_scene.h"
+#include "core/array.h"
 #include "core/pmem/crash.h"
 #include "core/record/format.h"
 #include "core/text/text.h"
@@ -269,14 +270,8 @@ static bool find_threads(struct threads *t, const struct pm_log *log)
 		last = thread;
 		if (find_thread(t, thread) < t->n)
 			continue;
-		if (t->n == t->room) {
-			unsigned room = t->room * 2 + 16;
-			uint32_t *grown = realloc(t->id, room * sizeof(*grown));
-			if (!grown)
-				return false;
-			t->id = grown;
-			t->room = room;
-		}
+		if (!ARRAY_RESERVE(t->id, t->n, 1, t->room))
+			return false;
 		t->id[t->n++] = thread;
 	}
 	return true;
