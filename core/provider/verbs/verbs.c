@@ -95,7 +95,7 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 
 	if (error)
 		return error;
-	nic_settle_events(qp->context, qp);
+	events_settle(qp->context, qp);
 	nic_lock(nic_get());
 	qp_give_back((struct rnic_qp *)qp);
 	nic_unlock(nic_get());

@@ -17,21 +17,11 @@ static struct rnic_cq *to_cq(struct ibv_cq_ex *ex)
 	return (struct rnic_cq *)ex;
 }
 
-static void make_waitable(struct ibv_cq *cq)
-{
-	pthread_mutex_init(&cq->mutex, NULL);
-	pthread_cond_init(&cq->cond, NULL);
-}
-
 EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 				    struct ibv_comp_channel *channel, int comp_vector)
 {
-	struct ibv_cq *cq = LOCKED(struct ibv_cq *,
-				   rnic_create_cq(context, cqe, cq_context, channel, comp_vector));
-
-	if (cq)
-		make_waitable(NAMED(cq));
-	return cq;
+	return NAMED(LOCKED(struct ibv_cq *,
+			    rnic_create_cq(context, cqe, cq_context, channel, comp_vector)));
 }
 
 EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
@@ -50,8 +40,8 @@ EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 
 	if (error)
 		return error;
-	nic_settle_completions(cq);
-	nic_settle_events(cq->context, cq);
+	events_settle_completions(cq);
+	events_settle(cq->context, cq);
 	nic_lock(nic_get());
 	cq_give_back((struct rnic_cq *)cq);
 	nic_unlock(nic_get());
@@ -149,7 +139,7 @@ struct ibv_cq_ex *nic_create_cq_ex(struct ibv_context *context, struct ibv_cq_in
 
 	if (!cq)
 		return NULL;
-	make_waitable(NAMED(ibv_cq_ex_to_cq(cq)));
+	NAMED(ibv_cq_ex_to_cq(cq));
 	cq->start_poll = start_poll;
 	cq->next_poll = next_poll;
 	cq->end_poll = end_poll;

@@ -227,22 +227,7 @@ EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_a
 
 /* --- opened --- */
 
-static struct nic_context *new_context(void)
-{
-	struct nic_context *own = calloc(1, sizeof(*own));
-
-	if (!own)
-		return NULL;
-	if (events_init(&own->async)) {
-		free(own);
-		return NULL;
-	}
-	pthread_mutex_init(&own->mutex, NULL);
-	pthread_cond_init(&own->acknowledged, NULL);
-	return own;
-}
-
-static struct ibv_context *open_context(struct nic *nic, struct nic_context *own, unsigned device)
+static struct ibv_context *open_context(struct nic *nic, struct async_events *own, unsigned device)
 {
 	struct ibv_context *context;
 	struct rnic_hca *hca;
@@ -260,14 +245,14 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 	hca = to_hca(context);
 	rnic_gid(nic_address(device), &hca->gid);
 	hca->hooks = (struct rnic_hooks){
-		.completion = nic_completion, .event = nic_event, .arg = own};
+		.completion = events_completion, .event = events_async, .arg = own};
 	hca->verbs.query_port = query_port;
 	hca->verbs.query_device_ex = query_device_ex;
 	hca->verbs.query_rt_values = query_rt_values;
 	hca->verbs.create_cq_ex = nic_create_cq_ex;
 	hca->verbs.modify_cq = nic_modify_cq;
 	context->device = nic_device(device);
-	context->async_fd = own->async.fd;
+	context->async_fd = own->events.fd;
 	/* In place of a kernel's file. Programs duplicate it; importing the device by it is
 	 * refused. */
 	context->cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -282,7 +267,7 @@ static struct ibv_context *open_context(struct nic *nic, struct nic_context *own
 
 EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
-	struct nic_context *own;
+	struct async_events *own;
 	struct ibv_context *context;
 	unsigned number = nic_device_number(device);
 
@@ -292,12 +277,14 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	}
 	if (!nic_get())
 		return NULL;
-	own = new_context();
-	if (!own)
+	own = calloc(1, sizeof(*own));
+	if (!own || !nic_open_events(&own->events)) {
+		free(own);
 		return NULL;
+	}
 	context = LOCKED(struct ibv_context *, open_context(nic_, own, number));
 	if (!context) {
-		close(own->async.fd);
+		nic_close_events(&own->events);
 		free(own);
 	}
 	return context;
@@ -310,7 +297,7 @@ static int close_context(struct ibv_context *context)
 	if (hca->net->hca[hca->host] != hca)
 		return EINVAL;
 	rnic_close(context);
-	events_free(&to_nic_context(context)->async);
+	nic_close_events(&((struct async_events *)hca->hooks.arg)->events);
 	close(context->cmd_fd);
 	context->async_fd = context->cmd_fd = -1;
 	return 0;

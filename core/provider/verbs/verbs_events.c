@@ -1,38 +1,152 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libibverbs' completion channels and asynchronous events. The transport reports an event under the
- * NIC's lock (struct rnic_hooks); the program reads it from a queue (events.h). Before an object
- * can be destroyed, the events that name it and were read have to be acknowledged. Completion
- * events are counted in the completion queue, as in libibverbs; asynchronous events are kept in a
- * list until then.
+ * libibverbs' completion channels and asynchronous events (core/rnic/events.h), and their ground.
+ *
+ * The program holds one end of a pair of sockets, which it may poll or make non-blocking. That end
+ * is readable while there is an event. Each event adds a byte, so that an edge-triggered epoll
+ * reports each one; the bytes are removed when the last event is taken. It is a socket because
+ * looking at a byte without taking it (MSG_PEEK) waits as read() on a kernel's descriptor does: it
+ * is restarted after a signal handler that was installed with SA_RESTART, and it is a cancellation
+ * point.
  */
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
 
-/* --- completion channels --- */
+/* Taken before the NIC's lock is released, and after it is, so that no acknowledgement is missed.
+ */
+static pthread_mutex_t acks = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t acked = PTHREAD_COND_INITIALIZER;
 
-struct channel {
-	struct ibv_comp_channel ibv; /* first: what the program holds */
-	struct events events;
+static struct async_events *async_of(struct ibv_context *context, bool needed)
+{
+	(void)needed;
+	return to_hca(context)->hooks.arg;
+}
+
+static struct happened *alloc_event(struct events *events)
+{
+	(void)events;
+	return calloc(1, sizeof(struct happened));
+}
+
+static void free_event(struct events *events, struct happened *happened)
+{
+	(void)events;
+	free(happened);
+}
+
+static void event_arrived(struct events *events, const struct happened *happened)
+{
+	(void)happened;
+	assert(events->ours >= 0);
+	/* A full socket is readable, too. */
+	send(events->ours, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void event_left(struct events *events)
+{
+	char bytes[512];
+
+	while (!events->first &&
+	       recv(events->fd, bytes, sizeof(bytes), MSG_DONTWAIT) == sizeof(bytes))
+		;
+}
+
+static int wait_for_event(struct events *events)
+{
+	struct nic *nic = nic_get();
+	ssize_t got;
+	char byte;
+
+	nic_lock(nic);
+	if (!events->first)
+		nic_hand_over(nic);
+	nic_unlock(nic);
+	got = recv(events->fd, &byte, 1, MSG_PEEK);
+	return got > 0 ? 0 : got ? errno : EBADF;
+}
+
+static void lock(void)
+{
+	nic_lock(nic_get());
+}
+
+static void unlock(void)
+{
+	nic_unlock(nic_get());
+}
+
+static void wait_for_ack(struct events *events, const void *key)
+{
+	(void)events;
+	(void)key;
+	pthread_mutex_lock(&acks);
+	unlock();
+	pthread_cond_wait(&acked, &acks);
+	pthread_mutex_unlock(&acks);
+	lock();
+}
+
+static void event_acked(struct events *events, const void *key)
+{
+	(void)events;
+	(void)key;
+	pthread_mutex_lock(&acks);
+	pthread_cond_broadcast(&acked);
+	pthread_mutex_unlock(&acks);
+}
+
+static const struct events_ground ground = {
+	.async = async_of,
+	.alloc = alloc_event,
+	.free = free_event,
+	.arrived = event_arrived,
+	.left = event_left,
+	.wait = wait_for_event,
+	.lock = lock,
+	.unlock = unlock,
+	.wait_for_ack = wait_for_ack,
+	.acked = event_acked,
 };
 
-void nic_completion(struct rnic_cq *cq)
+__attribute__((constructor)) static void stand(void)
 {
-	if (cq->ibv.channel) /* else no one can be told */
-		events_put(&((struct channel *)cq->ibv.channel)->events, 0, cq);
+	events_ground = &ground;
+}
+
+bool nic_open_events(struct events *events)
+{
+	int pair[2];
+
+	events_init(events, NULL);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return false;
+	events->fd = pair[0];
+	events->ours = pair[1];
+	return true;
+}
+
+void nic_close_events(struct events *events)
+{
+	events_drop(events, NULL);
+	assert(events->fd >= 0 && events->ours >= 0); /* else another file is closed */
+	close(events->ours); /* wakes a thread that waits at the other end */
+	close(events->fd);
+	events->fd = events->ours = -1;
 }
 
 EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
-	struct channel *channel = calloc(1, sizeof(*channel));
-	int rc = channel ? events_init(&channel->events) : -ENOMEM;
+	struct event_channel *channel = calloc(1, sizeof(*channel));
 
-	if (rc) {
+	if (!channel || !nic_open_events(&channel->events)) {
 		free(channel);
-		errno = -rc;
 		return NULL;
 	}
 	channel->ibv.context = context;
@@ -42,12 +156,10 @@ EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *cont
 
 static int free_channel(struct ibv_comp_channel *ibv)
 {
-	struct channel *channel = (struct channel *)ibv;
-
 	if (ibv->refcnt)
 		return EBUSY;
-	events_free(&channel->events);
-	free(channel);
+	nic_close_events(&((struct event_channel *)ibv)->events);
+	free(ibv);
 	return 0;
 }
 
@@ -56,156 +168,22 @@ EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	return CALL(free_channel(channel));
 }
 
-/* Wait for the next event. `read` is called under the lock when the program gets it. NULL:
- * -errno in *rc. */
-static struct event *next_event(struct events *events,
-				void (*read)(struct events *, struct event *), int *rc)
-{
-	struct nic *nic = nic_get();
-	struct event *event;
-
-	for (;;) {
-		nic_lock(nic);
-		event = events_take(events);
-		if (event)
-			read(events, event);
-		else
-			nic_hand_over(nic);
-		nic_unlock(nic);
-		if (event)
-			return event;
-		*rc = events_wait(events);
-		if (*rc)
-			return NULL;
-	}
-}
-
-static void completion_read(struct events *events, struct event *event)
-{
-	(void)events;
-	((struct rnic_cq *)event->element)->reported++;
-}
-
 EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
-	int rc = 0;
-	struct event *event = next_event(&((struct channel *)channel)->events, completion_read,
-					 &rc);
-
-	if (!event) {
-		errno = -rc;
-		return -1;
-	}
-	*cq = event->element;
-	*cq_context = (*cq)->cq_context;
-	free(event);
-	return 0;
+	return rnic_get_cq_event(channel, cq, cq_context);
 }
 
 EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int n)
 {
-	pthread_mutex_lock(&cq->mutex);
-	cq->comp_events_completed += n;
-	pthread_cond_broadcast(&cq->cond);
-	pthread_mutex_unlock(&cq->mutex);
+	rnic_ack_cq_events(cq, n);
 }
 
-void nic_settle_completions(struct ibv_cq *cq)
+EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
-	struct nic *nic = nic_get();
-	uint32_t reported;
-
-	if (!cq->channel)
-		return;
-	nic_lock(nic);
-	events_drop(&((struct channel *)cq->channel)->events, cq);
-	reported = ((struct rnic_cq *)cq)->reported;
-	nic_unlock(nic);
-	pthread_mutex_lock(&cq->mutex);
-	while ((int32_t)(reported - cq->comp_events_completed) > 0)
-		pthread_cond_wait(&cq->cond, &cq->mutex);
-	pthread_mutex_unlock(&cq->mutex);
-}
-
-/* --- asynchronous events --- */
-
-void nic_event(struct rnic_hca *hca, enum ibv_event_type type, void *element)
-{
-	events_put(&((struct nic_context *)hca->hooks.arg)->async, type, element);
-}
-
-static void async_read(struct events *events, struct event *event)
-{
-	struct nic_context *context = (struct nic_context *)events;
-	struct event *read = event->element ? calloc(1, sizeof(*read)) : NULL;
-
-	if (!read)
-		return; /* no destruction will wait for it */
-	*read = *event;
-	pthread_mutex_lock(&context->mutex);
-	read->next = context->read;
-	context->read = read;
-	pthread_mutex_unlock(&context->mutex);
-}
-
-EXPORT int ibv_get_async_event(struct ibv_context *ibv, struct ibv_async_event *out)
-{
-	int rc = 0;
-	struct event *event = next_event(&to_nic_context(ibv)->async, async_read, &rc);
-
-	if (!event) {
-		errno = -rc;
-		return -1;
-	}
-	out->event_type = event->type;
-	if (event->element)
-		out->element.qp = event->element; /* cq and srq share its place */
-	else
-		out->element.port_num = 1;
-	free(event);
-	return 0;
+	return rnic_get_async_event(context, event);
 }
 
 EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 {
-	struct ibv_context *ibv = rnic_event_context(event);
-	struct nic_context *context;
-
-	if (!ibv)
-		return;
-	context = to_nic_context(ibv);
-	pthread_mutex_lock(&context->mutex);
-	for (struct event **at = &context->read; *at; at = &(*at)->next) {
-		struct event *read = *at;
-
-		if (read->element != event->element.qp || read->type != event->event_type)
-			continue;
-		*at = read->next;
-		free(read);
-		break;
-	}
-	pthread_cond_broadcast(&context->acknowledged);
-	pthread_mutex_unlock(&context->mutex);
-}
-
-static bool unacknowledged(const struct nic_context *context, const void *element)
-{
-	for (const struct event *event = context->read; event; event = event->next)
-		if (event->element == element)
-			return true;
-	return false;
-}
-
-void nic_settle_events(struct ibv_context *ibv, void *element)
-{
-	struct nic_context *context = to_nic_context(ibv);
-	struct nic *nic = nic_get();
-
-	nic_lock(nic);
-	events_drop(&context->async, element);
-	nic_unlock(nic);
-	pthread_mutex_lock(&context->mutex);
-	while (unacknowledged(context, element))
-		pthread_cond_wait(&context->acknowledged, &context->mutex);
-	pthread_mutex_unlock(&context->mutex);
+	rnic_ack_async_event(event);
 }

@@ -56,6 +56,6 @@ EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
 	int error = CALL_OF(srq, rnic_destroy_srq(srq));
 
 	if (!error)
-		nic_settle_events(srq->context, srq);
+		events_settle(srq->context, srq);
 	return error;
 }

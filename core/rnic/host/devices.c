@@ -6,7 +6,6 @@
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
-#include "core/rnic/host/events.h"
 #include "core/rnic/host/host.h"
 #include "core/rt/libc.h"
 
@@ -41,13 +40,11 @@ void rnic_free_device_list(struct ibv_device **list)
 struct ibv_context *rnic_open_device(struct ibv_device *device)
 {
 	struct ibv_context *context = &hca_of(device)->verbs.context;
-	int fd = events_open_async(process_of(context));
+	struct process *process = process_of(context);
 
-	if (fd < 0) {
-		errno = -fd;
+	if (!host_open_async(process))
 		return NULL;
-	}
-	context->async_fd = fd;
+	context->async_fd = process->async.events.fd;
 	return context;
 }
 

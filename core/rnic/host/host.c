@@ -3,7 +3,6 @@
 #include "core/rnic/host/host.h"
 #include <assert.h>
 #include <errno.h>
-#include "core/rnic/host/events.h"
 #include "core/rnic/sim_ground.h"
 
 struct sim *host_sim(const struct host *host)
@@ -55,7 +54,7 @@ struct process *process_of(struct ibv_context *context)
 		struct process *process = ground_alloc(&hca->net->ground, sizeof(*process));
 		process->host = host;
 		process->hca = hca;
-		process->async_fd = -1;
+		events_init(&process->async.events, host);
 		hca->hooks = (struct rnic_hooks){.completion = events_completion,
 						 .event = events_async,
 						 .ended = ended,

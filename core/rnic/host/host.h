@@ -8,7 +8,7 @@
  *
  *   host.c     hosts and their processes
  *   devices.c  the list of devices; names
- *   events.c   completion channels, asynchronous events
+ *   events.c   waiting; the ground of completion channels and asynchronous events
  *   cm.c       the ground of the connection manager (core/cm)
  *
  * The kernel of a host lives as long as its machine, longer than the process: it closes what the
@@ -18,34 +18,19 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include "core/cm/cm.h"
+#include "core/rnic/events.h"
 #include "core/rnic/objects/device.h"
 #include "core/rt/sim.h"
 
 struct descriptor_kind;
-struct rnic_cq;
 struct place;
-
-/* Something has happened to an object of the RNIC. */
-struct happened {
-	struct happened *next;
-	void *element; /* NULL: the port */
-	uint64_t nth;  /* of its list */
-	int type;      /* enum ibv_event_type; of a completion queue's: 0 */
-};
-
-struct happened_list {
-	struct happened *first, **last; /* last NULL: the list is empty and was never used */
-	uint64_t arrivals;		/* so far */
-};
 
 /* A process of a host, from its first call on. */
 struct process {
 	struct host *host;
 	struct rnic_hca *hca;
-	struct happened_list async;
-	struct happened *read; /* asynchronous events that it will acknowledge */
-	int async_fd;	       /* -1: it has not opened the device */
-	struct ibv_pd *pd;     /* of librdmacm; NULL: not needed yet */
+	struct async_events async; /* without a descriptor: it has not opened the device */
+	struct ibv_pd *pd;	   /* of librdmacm; NULL: not needed yet */
 };
 
 /* The part of a host that lives as long as the machine. */
@@ -96,6 +81,9 @@ void host_took(const struct host *host, const void *list, uint64_t nth);
 /* Something was put into a list: tasks that wait for `key`, or poll, look. */
 void host_put(const struct host *host, const void *list, uint64_t nth);
 
+/* A descriptor for the process's asynchronous events. False: errno. */
+bool host_open_async(struct process *process);
+
 /* --- cm.c --- */
 
 /* The net carries the connection managers' messages from now on. */
@@ -118,10 +106,6 @@ ssize_t rnic_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 
 struct ibv_comp_channel *rnic_create_comp_channel(struct ibv_context *context);
 int rnic_destroy_comp_channel(struct ibv_comp_channel *channel);
-int rnic_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context);
-void rnic_ack_cq_events(struct ibv_cq *cq, unsigned int n);
-int rnic_get_async_event(struct ibv_context *context, struct ibv_async_event *event);
-void rnic_ack_async_event(struct ibv_async_event *event);
 /* The RNIC's own functions, which then wait until the object's events are acknowledged. */
 int rnic_host_destroy_cq(struct ibv_cq *cq);
 int rnic_host_destroy_qp(struct ibv_qp *qp);
