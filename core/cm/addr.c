@@ -64,7 +64,8 @@ int cm_bind(struct cm_id *id, const struct sockaddr *addr)
 
 int cm_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 {
-	return addr ? cm_result(CM_LOCKED(to_cm(id), cm_bind(to_cm(id), addr))) : cm_fail(EINVAL);
+	return addr ? cm_result(CM_LOCKED(to_cm(id), cm_bind(to_cm(id), addr)))
+		    : errno_minus(EINVAL);
 }
 
 __be16 cm_get_src_port(struct rdma_cm_id *id)

@@ -21,6 +21,7 @@
  * duplicates (TIME_WAIT).
  */
 #include "core/cm/mad.h"
+#include "core/fail.h"
 #include "core/rt/choose.h"
 
 #define CM_MOST_LINGERING 64
@@ -110,16 +111,10 @@ static inline bool cm_same_gid(const union ibv_gid *a, const union ibv_gid *b)
 {
 	return !memcmp(a, b, sizeof(*a));
 }
-/* -1, with errno: how librdmacm's functions fail. */
-static inline int cm_fail(int error)
-{
-	errno = error;
-	return -1;
-}
-/* 0 or -errno, the same way. */
+/* 0 or -errno, as librdmacm says it. */
 static inline int cm_result(int rc)
 {
-	return rc ? cm_fail(-rc) : 0;
+	return rc ? errno_minus(-rc) : 0;
 }
 
 /* All that follows is called under the lock, unless it says otherwise. */

@@ -19,7 +19,7 @@ struct rdma_event_channel *cm_create_event_channel(void)
 	return channel ? &channel->user : NULL;
 }
 
-static void put(struct cm_channel *channel, struct cm_event *event)
+static void put_event(struct cm_channel *channel, struct cm_event *event)
 {
 	assert(!*channel->last); /* the list ends there */
 	event->next = NULL;
@@ -64,7 +64,7 @@ void cm_report(struct cm_event *event, struct cm_id *owner)
 {
 	assert(!event->owner && !owner->kernels); /* reported once, to a program */
 	event->owner = owner;
-	put(to_channel(owner->user.channel), event);
+	put_event(to_channel(owner->user.channel), event);
 }
 
 bool cm_tell(struct cm_id *id, enum rdma_cm_event_type type, int status)
@@ -132,7 +132,7 @@ static void move_events(struct cm_id *id, struct cm_channel *from, struct cm_cha
 	while ((event = pull(from, id))) {
 		if (event->user.event == RDMA_CM_EVENT_CONNECT_REQUEST)
 			move_events(to_cm(event->user.id), from, to);
-		put(to, event);
+		put_event(to, event);
 	}
 	id->user.channel = &to->user;
 }
@@ -208,7 +208,7 @@ int cm_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **o
 	struct cm_event *event;
 
 	if (!channel || !out)
-		return cm_fail(EINVAL);
+		return errno_minus(EINVAL);
 	if (cm_ground->get(to_channel(channel), &event))
 		return -1;
 	*out = &event->user;
@@ -220,7 +220,7 @@ int cm_ack_cm_event(struct rdma_cm_event *event)
 	struct cm *cm;
 
 	if (!event)
-		return cm_fail(EINVAL);
+		return errno_minus(EINVAL);
 	cm = ((struct cm_event *)event)->owner->cm;
 	cm_lock(cm);
 	cm_acknowledge(event);
@@ -263,7 +263,7 @@ int cm_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
 	int error;
 
 	if (!listener->sync || listener->state != CM_LISTEN)
-		return cm_fail(EINVAL);
+		return errno_minus(EINVAL);
 	acknowledge_last(listen);
 	if (cm_get_cm_event(listen->channel, &event))
 		return -1;
@@ -278,7 +278,7 @@ int cm_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
 		cm_destroy_id(event->id);
 	}
 	cm_ack_cm_event(event);
-	return cm_fail(error);
+	return errno_minus(error);
 }
 
 const char *cm_event_str(enum rdma_cm_event_type event)

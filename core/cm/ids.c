@@ -113,9 +113,9 @@ int cm_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out, vo
 	if (!cm)
 		return -1;
 	if (!out || ps != RDMA_PS_TCP) /* the other port spaces are for datagrams */
-		return cm_fail(EINVAL);
+		return errno_minus(EINVAL);
 	if (cm_ground->fails(FAIL_MEMORY))
-		return cm_fail(ENOMEM);
+		return errno_minus(ENOMEM);
 	if (!channel) {
 		own = cm_ground->new_channel(cm);
 		if (!own)
@@ -130,7 +130,7 @@ int cm_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out, vo
 		cm_free_channel(&own->user);
 	}
 	cm_unlock(cm);
-	return id ? 0 : cm_fail(ENOMEM);
+	return id ? 0 : errno_minus(ENOMEM);
 }
 
 static void forget_oldest(struct cm *cm)
@@ -172,9 +172,9 @@ int cm_set_option(struct rdma_cm_id *user, int level, int name, void *value, siz
 	struct cm_id *id = to_cm(user);
 
 	if (!value || (level == RDMA_OPTION_IB && name == RDMA_OPTION_IB_PATH))
-		return cm_fail(EINVAL);
+		return errno_minus(EINVAL);
 	if (level != RDMA_OPTION_ID)
-		return cm_fail(ENOSYS);
+		return errno_minus(ENOSYS);
 	return cm_result(CM_LOCKED(id, cm_option(&id->conn.options, id->state, name, value, len)));
 }
 
@@ -183,7 +183,7 @@ int cm_set_option(struct rdma_cm_id *user, int level, int name, void *value, siz
 int cm_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
 	if (!id || id->qp || !ece || !ece->vendor_id || ece->comp_mask)
-		return cm_fail(EINVAL);
+		return errno_minus(EINVAL);
 	cm_lock(to_cm(id)->cm);
 	to_cm(id)->ece = *ece;
 	cm_unlock(to_cm(id)->cm);
@@ -193,7 +193,7 @@ int cm_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 int cm_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
 	if (!id || id->qp || !ece)
-		return cm_fail(EINVAL);
+		return errno_minus(EINVAL);
 	cm_lock(to_cm(id)->cm);
 	*ece = to_cm(id)->peer_ece;
 	cm_unlock(to_cm(id)->cm);

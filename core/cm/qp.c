@@ -13,7 +13,7 @@ int cm_init_qp_attr(struct rdma_cm_id *user, struct ibv_qp_attr *attr, int *mask
 	struct cm_id *id = to_cm(user);
 
 	if (!attr || !mask)
-		return cm_fail(EINVAL);
+		return errno_minus(EINVAL);
 	return cm_result(CM_LOCKED(id, cm_qp_attr(user, id->state, &id->conn, attr, mask)));
 }
 
@@ -122,7 +122,7 @@ static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 
 int cm_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *init)
 {
-	return init ? cm_result(create_qp(to_cm(id), init)) : cm_fail(EINVAL);
+	return init ? cm_result(create_qp(to_cm(id), init)) : errno_minus(EINVAL);
 }
 
 int cm_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
@@ -131,7 +131,7 @@ int cm_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_at
 	int rc;
 
 	if (!init)
-		return cm_fail(EINVAL);
+		return errno_minus(EINVAL);
 	memcpy(&ex, init, sizeof(*init)); /* with which it begins, and the mask is in its padding */
 	ex.comp_mask = IBV_QP_INIT_ATTR_PD;
 	rc = create_qp(to_cm(id), &ex);
@@ -159,7 +159,7 @@ void cm_destroy_qp(struct rdma_cm_id *id)
 int cm_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
 	if (!attr || id->srq || !id->verbs || (pd && pd->context != id->verbs))
-		return cm_fail(EINVAL);
+		return errno_minus(EINVAL);
 	pd = pd ? pd : id->pd;
 	id->srq = cm_ground->create_srq(pd, attr);
 	if (!id->srq)
@@ -184,7 +184,7 @@ int cm_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ibv_
 	int rc, error;
 
 	if (!out || !res)
-		return cm_fail(EINVAL);
+		return errno_minus(EINVAL);
 	rc = cm_create_id(NULL, &id, NULL, (enum rdma_port_space)res->ai_port_space);
 	if (rc)
 		return rc;
@@ -210,7 +210,7 @@ int cm_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ibv_
 	if (rc) {
 		error = errno;
 		cm_destroy_ep(id);
-		return cm_fail(error);
+		return errno_minus(error);
 	}
 	*out = id;
 	return 0;

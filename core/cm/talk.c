@@ -557,7 +557,7 @@ static struct cm_id *find_id(const struct cm *cm, const union ibv_gid *from,
 }
 
 /* A message about an identifier. Those that do not fit the state are ignored. */
-static void take(struct cm_id *id, const struct cm_message *message)
+static void take_message(struct cm_id *id, const struct cm_message *message)
 {
 	switch (message->type) {
 	case CM_MRA:
@@ -609,7 +609,7 @@ void cm_take(struct cm *cm, const union ibv_gid *from, const uint8_t mad[MAD_BYT
 	else if (message.type == CM_REP && (!id || id->state == CM_OVER))
 		refuse_answer(cm, from, id, &message);
 	else if (id)
-		take(id, &message);
+		take_message(id, &message);
 }
 
 /* The message was sent, and not answered in time. */

@@ -4,6 +4,7 @@
 #include <libpmem.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include "core/fail.h"
 #include "core/libc/process.h"
 #include "core/libc/stdlib.h"
 #include "core/libc/traced.h"
@@ -17,10 +18,8 @@
 void *sim_reallocarray(void *memory, size_t n, size_t bytes)
 {
 	size_t total;
-	if (__builtin_mul_overflow(n, bytes, &total)) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (__builtin_mul_overflow(n, bytes, &total))
+		return errno_null(ENOMEM);
 	return sim_realloc(memory, total);
 }
 
@@ -39,28 +38,19 @@ size_t sim_malloc_usable_size(void *memory)
 	return sim_usable_size(memory);
 }
 
-static void *map(size_t bytes, int flags, int fd)
+void *sim_mmap(void *at, size_t bytes, int rights, int flags, int fd, off_t off)
 {
+	(void)at, (void)rights, (void)fd, (void)off;
 	if (!(flags & MAP_ANONYMOUS) || !bytes || flags & MAP_FIXED) {
 		errno = flags & MAP_ANONYMOUS ? EINVAL : EBADF;
-		(void)fd;
 		return MAP_FAILED;
 	}
 	void *memory = sim_aligned_alloc(PAGE, bytes);
 	return memory ? memory : MAP_FAILED;
 }
 
-void *sim_mmap(void *at, size_t bytes, int rights, int flags, int fd, off_t off)
-{
-	(void)at, (void)rights, (void)off;
-	return map(bytes, flags, fd);
-}
-
 void *sim_mmap64(void *at, size_t bytes, int rights, int flags, int fd, off_t off)
-{
-	(void)at, (void)rights, (void)off;
-	return map(bytes, flags, fd);
-}
+	__attribute__((alias("sim_mmap")));
 
 /* As aligned blocks, mappings are not given back. */
 int sim_munmap(void *memory, size_t bytes)
@@ -75,11 +65,7 @@ int sim_mlock(const void *memory, size_t bytes)
 	return 0;
 }
 
-int sim_munlock(const void *memory, size_t bytes)
-{
-	(void)memory, (void)bytes;
-	return 0;
-}
+int sim_munlock(const void *memory, size_t bytes) __attribute__((alias("sim_mlock")));
 
 /* --- the pool --- */
 

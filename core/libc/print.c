@@ -261,29 +261,7 @@ int sim_vasprintf(char **to, const char *fmt, va_list ap)
 	return print_new(to, fmt, ap, PC);
 }
 
-int sim_snprintf(char *to, size_t room, const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	int len = print_into(to, room, fmt, ap, PC);
-	va_end(ap);
-	return len;
-}
-
-int sim_sprintf(char *to, const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	int len = print_into(to, SIZE_MAX, fmt, ap, PC);
-	va_end(ap);
-	return len;
-}
-
-int sim_asprintf(char **to, const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	int len = print_new(to, fmt, ap, PC);
-	va_end(ap);
-	return len;
-}
+VARIADIC(sim_snprintf, (char *to, size_t room, const char *fmt, ...),
+	 print_into(to, room, fmt, ap, PC))
+VARIADIC(sim_sprintf, (char *to, const char *fmt, ...), print_into(to, SIZE_MAX, fmt, ap, PC))
+VARIADIC(sim_asprintf, (char **to, const char *fmt, ...), print_new(to, fmt, ap, PC))

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
+#include "core/fail.h"
 #include "core/hardware/hardware.h"
 #include "core/libc/stdlib.h"
 #include "core/libc/traced.h"
@@ -30,32 +31,17 @@ struct process *process(void)
 	return *mine;
 }
 
-static _Noreturn void end(const char *how, int status, uintptr_t pc)
-{
-	char text[40];
-	snprintf(text, sizeof(text), "%s(%d)", how, status);
-	sim_fault_at(pc, text);
-}
-
-void sim_exit(int status)
-{
-	end("exit", status, PC);
-}
-
-void sim_exit_now(int status)
-{
-	end("_exit", status, PC);
-}
-
-void sim_exit_quickly(int status)
-{
-	end("quick_exit", status, PC);
-}
-
-void sim_exit_at_once(int status)
-{
-	end("_Exit", status, PC);
-}
+#define ENDS(name, how)                                              \
+	void name(int status)                                        \
+	{                                                            \
+		char text[40];                                       \
+		snprintf(text, sizeof(text), "%s(%d)", how, status); \
+		sim_fault_at(PC, text);                              \
+	}
+ENDS(sim_exit, "exit")
+ENDS(sim_exit_now, "_exit")
+ENDS(sim_exit_quickly, "quick_exit")
+ENDS(sim_exit_at_once, "_Exit")
 
 /* A host's process ends by a failure alone, and then no handler runs. */
 int sim_atexit(void (*fn)(void))
@@ -70,11 +56,7 @@ char *sim_getenv(const char *name)
 	return NULL;
 }
 
-char *sim_secure_getenv(const char *name)
-{
-	(void)name;
-	return NULL;
-}
+char *sim_secure_getenv(const char *name) __attribute__((alias("sim_getenv")));
 
 int sim_getpid(void)
 {
@@ -120,10 +102,7 @@ int sim_get_nprocs(void)
 	return CPUS;
 }
 
-int sim_get_nprocs_conf(void)
-{
-	return CPUS;
-}
+int sim_get_nprocs_conf(void) __attribute__((alias("sim_get_nprocs")));
 
 int sim_gethostname(char *to, size_t room)
 {
@@ -131,10 +110,8 @@ int sim_gethostname(char *to, size_t room)
 	unsigned host = sim_host(sim_current());
 	size_t len = 1 + (size_t)(host == HOST_SERVER ? snprintf(name, sizeof(name), "server")
 						      : snprintf(name, sizeof(name), "c%u", host));
-	if (len > room) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
+	if (len > room)
+		return errno_minus(ENAMETOOLONG);
 	put(to, name, len, PC);
 	return 0;
 }

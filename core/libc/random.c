@@ -23,10 +23,7 @@ long sim_random(void)
 	return sim_rand();
 }
 
-void sim_srandom(unsigned seed)
-{
-	sim_srand(seed);
-}
+void sim_srandom(unsigned seed) __attribute__((alias("sim_srand")));
 
 int sim_rand_r(unsigned *seed)
 {

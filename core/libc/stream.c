@@ -62,24 +62,8 @@ int sim_vprintf(const char *fmt, va_list ap)
 	return print(sim_stdout, fmt, ap, PC);
 }
 
-int sim_fprintf(FILE *stream, const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	int len = print(stream, fmt, ap, PC);
-	va_end(ap);
-	return len;
-}
-
-int sim_printf(const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	int len = print(sim_stdout, fmt, ap, PC);
-	va_end(ap);
-	return len;
-}
-
+VARIADIC(sim_fprintf, (FILE * stream, const char *fmt, ...), print(stream, fmt, ap, PC))
+VARIADIC(sim_printf, (const char *fmt, ...), print(sim_stdout, fmt, ap, PC))
 static int say_string(FILE *stream, const char *s, const char *after, uintptr_t pc)
 {
 	struct text t;
@@ -118,10 +102,7 @@ int sim_putc(int c, FILE *stream)
 	return say_one(stream, c, PC);
 }
 
-int sim_fputc(int c, FILE *stream)
-{
-	return say_one(stream, c, PC);
-}
+int sim_fputc(int c, FILE *stream) __attribute__((alias("sim_putc")));
 
 size_t sim_fwrite(const void *from, size_t bytes, size_t n, FILE *stream)
 {

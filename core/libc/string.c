@@ -151,10 +151,7 @@ void sim_bzero(void *to, size_t len)
 	access_copy(to, NULL, 0, len, PC);
 }
 
-void sim_explicit_bzero(void *to, size_t len)
-{
-	access_copy(to, NULL, 0, len, PC);
-}
+void sim_explicit_bzero(void *to, size_t len) __attribute__((alias("sim_bzero")));
 
 static char *duplicate(const char *s, size_t max, uintptr_t pc)
 {
@@ -209,10 +206,7 @@ char *sim_strchr(const char *s, int byte)
 	return find(s, byte, SIZE_MAX, true, PC);
 }
 
-char *sim_index(const char *s, int byte)
-{
-	return find(s, byte, SIZE_MAX, true, PC);
-}
+char *sim_index(const char *s, int byte) __attribute__((alias("sim_strchr")));
 
 char *sim_strchrnul(const char *s, int byte)
 {
@@ -232,9 +226,9 @@ void *sim_memrchr(const void *s, int byte, size_t len)
 	return NULL;
 }
 
-static char *find_last(const char *s, int byte, uintptr_t pc)
+char *sim_strrchr(const char *s, int byte)
 {
-	struct reader r = {.pc = pc};
+	struct reader r = {.pc = PC};
 	const char *last = NULL;
 	for (unsigned char c = 1; c; s++) {
 		c = get(&r, s);
@@ -244,15 +238,7 @@ static char *find_last(const char *s, int byte, uintptr_t pc)
 	return (char *)last;
 }
 
-char *sim_strrchr(const char *s, int byte)
-{
-	return find_last(s, byte, PC);
-}
-
-char *sim_rindex(const char *s, int byte)
-{
-	return find_last(s, byte, PC);
-}
+char *sim_rindex(const char *s, int byte) __attribute__((alias("sim_strrchr")));
 
 /* `len` bytes of the needle; the haystack has `room`, or ends with a NUL. */
 static void *find_bytes(const char *hay, size_t room, bool string, const char *needle, size_t len,

@@ -6,6 +6,7 @@
 #include "core/libc/time.h"
 #include <errno.h>
 #include <stdbool.h>
+#include "core/fail.h"
 #include "core/libc/traced.h"
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"
@@ -37,10 +38,8 @@ static int read_clock(clockid_t id, struct timespec *to, uintptr_t pc)
 {
 	uint64_t now = rt_now();
 	struct timespec own = {(time_t)(now / SECOND), (long)(now % SECOND)};
-	if (id < 0 || id > CLOCK_TAI) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (id < 0 || id > CLOCK_TAI)
+		return errno_minus(EINVAL);
 	if (is_time_of_day(id))
 		own = time_of_day();
 	put(to, &own, sizeof(own), pc);
@@ -55,10 +54,8 @@ int sim_clock_gettime(clockid_t id, struct timespec *to)
 int sim_clock_getres(clockid_t id, struct timespec *to)
 {
 	const struct timespec own = {0, 1};
-	if (id < 0 || id > CLOCK_TAI) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (id < 0 || id > CLOCK_TAI)
+		return errno_minus(EINVAL);
 	if (to)
 		put(to, &own, sizeof(own), PC);
 	return 0;
@@ -103,10 +100,8 @@ int sim_nanosleep(const struct timespec *how_long, struct timespec *left)
 	uint64_t ns;
 	(void)left; /* no signal ends a sleep */
 	take(&own, how_long, sizeof(own), PC);
-	if (!duration(&own, &ns)) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!duration(&own, &ns))
+		return errno_minus(EINVAL);
 	rt_sleep(ns);
 	return 0;
 }

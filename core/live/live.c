@@ -45,7 +45,7 @@ struct live_task *live_self(void)
 
 /* --- the baton --- */
 
-static void take(struct live_task *task)
+static void take_baton(struct live_task *task)
 {
 	struct live_host *host = task->host;
 	pthread_mutex_lock(&host->lock);
@@ -104,7 +104,7 @@ static bool wait_for(struct live_task *task, struct pollfd *fds, unsigned n, uin
 	fds[0] = (struct pollfd){.fd = task->host->stop_fd, .events = POLLIN};
 	let_go(task);
 	int ready = ppoll(fds, n, &t, NULL);
-	take(task);
+	take_baton(task);
 	leave_if_stopped(task);
 	return ready != 0;
 }
@@ -165,7 +165,7 @@ void live_rt_yield(void)
 		task->idle++;
 		let_go(task);
 		sched_yield();
-		take(task);
+		take_baton(task);
 		leave_if_stopped(task);
 	} else if (all_armed(task)) {
 		wait_for_work(task);
@@ -193,12 +193,12 @@ uint64_t live_rt_now(void)
 /* --- tasks --- */
 
 /* Run `fn` as a task that may be left at any yield. */
-static int run(struct live_task *task, int (*fn)(void *arg), void *arg)
+static int run_task(struct live_task *task, int (*fn)(void *arg), void *arg)
 {
 	volatile int rc = -ECANCELED;
 	assert(!self);
 	self = task;
-	take(task);
+	take_baton(task);
 	if (!atomic_load(&task->host->stopping) && !setjmp(task->leave))
 		rc = fn(arg);
 	assert(self == task); /* also after it left from where it waited */
@@ -216,7 +216,7 @@ static int spawned(void *arg)
 
 static void *task_main(void *arg)
 {
-	run(arg, spawned, arg);
+	run_task(arg, spawned, arg);
 	return NULL;
 }
 
@@ -264,7 +264,7 @@ int live_call(struct live_host *host, int (*fn)(void *arg), void *arg)
 {
 	struct live_task task = {.host = host};
 	pthread_cond_init(&task.turn, NULL);
-	int rc = run(&task, fn, arg);
+	int rc = run_task(&task, fn, arg);
 	pthread_cond_destroy(&task.turn);
 	return rc;
 }
@@ -288,7 +288,7 @@ int live_rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len)
 		return -ECONNREFUSED;
 	let_go(task);
 	int rc = rendezvous_ask(task->host->server, req, req_len, rsp, rsp_len);
-	take(task);
+	take_baton(task);
 	leave_if_stopped(task);
 	return rc;
 }
@@ -347,7 +347,7 @@ static int ask_task(void *arg)
 	struct live_task *task = live_self();
 	let_go(task);
 	int rc = rendezvous_ask_injected(task->host->server, arg);
-	take(task);
+	take_baton(task);
 	return rc;
 }
 

@@ -86,7 +86,7 @@ static bool head_read(const struct frame *f, enum frame_type type, size_t most, 
 /* --- sockets --- */
 
 /* "ADDRESS:PORT"; an address with colons is in brackets. Its parts; false: it is none. */
-static bool split(const char *address, const char **host, size_t *len, const char **port)
+static bool split_address(const char *address, const char **host, size_t *len, const char **port)
 {
 	const char *colon = strrchr(address, ':');
 	*len = colon ? (size_t)(colon - address) : 0;
@@ -109,7 +109,7 @@ bool rendezvous_is_address(const char *address)
 {
 	const char *host, *port;
 	size_t len;
-	return split(address, &host, &len, &port);
+	return split_address(address, &host, &len, &port);
 }
 
 /* Addresses to be freed, or -errno. */
@@ -120,7 +120,7 @@ static int resolve(const char *address, bool passive, struct addrinfo **out)
 	const char *at, *port;
 	char host[HOST_BYTES];
 	size_t len;
-	if (!split(address, &at, &len, &port))
+	if (!split_address(address, &at, &len, &port))
 		return -EINVAL;
 	memcpy(host, at, len);
 	host[len] = '\0';

@@ -2,6 +2,7 @@
 /* Condition variables, barriers, semaphores. See threads.h. */
 #include <errno.h>
 #include <limits.h>
+#include "core/fail.h"
 #include "core/rt/sim_threads.h"
 #include "core/rt/threads.h"
 
@@ -184,12 +185,6 @@ struct semaphore {
 };
 _Static_assert(sizeof(struct semaphore) <= sizeof(sem_t), "fits into glibc's");
 
-static int error_is(int error)
-{
-	errno = error;
-	return -1;
-}
-
 static struct sync named_semaphore(struct sim *sim, struct semaphore *s)
 {
 	return sync_named(sim, s, &s->number, SYNC_SEMAPHORE);
@@ -206,7 +201,7 @@ int sim_sem_init(sem_t *sem, int shared, unsigned value)
 	struct semaphore *s = (struct semaphore *)sem;
 	(void)shared;
 	if (value > SEM_VALUE_MAX)
-		return error_is(EINVAL);
+		return errno_minus(EINVAL);
 	sync_new(sim, sem, sizeof(*sem), "semaphore", PC);
 	s->value = value;
 	named_semaphore(sim, s);
@@ -231,7 +226,7 @@ static int wait_semaphore(sem_t *sem, uint64_t deadline, uintptr_t pc)
 	while (!s->value) {
 		if (!sync_wait(sim, thread, named_semaphore(sim, s), deadline, pc) && !s->value) {
 			sync_waited(thread);
-			return error_is(ETIMEDOUT);
+			return errno_minus(ETIMEDOUT);
 		}
 		step_semaphore(sim, s, pc);
 	}
@@ -250,14 +245,14 @@ int sim_sem_timedwait(sem_t *sem, const struct timespec *at)
 {
 	uint64_t deadline;
 	int error = sync_deadline(CLOCK_REALTIME, at, &deadline);
-	return error ? error_is(error) : wait_semaphore(sem, deadline, PC);
+	return error ? errno_minus(error) : wait_semaphore(sem, deadline, PC);
 }
 
 int sim_sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *at)
 {
 	uint64_t deadline;
 	int error = sync_deadline(clock, at, &deadline);
-	return error ? error_is(error) : wait_semaphore(sem, deadline, PC);
+	return error ? errno_minus(error) : wait_semaphore(sem, deadline, PC);
 }
 
 int sim_sem_trywait(sem_t *sem)
@@ -266,7 +261,7 @@ int sim_sem_trywait(sem_t *sem)
 	struct semaphore *s = (struct semaphore *)sem;
 	step_semaphore(sim, s, PC);
 	if (!s->value)
-		return error_is(EAGAIN);
+		return errno_minus(EAGAIN);
 	s->value--;
 	sync_trace(sim, PC, "takes one of", named_semaphore(sim, s));
 	return 0;
@@ -278,7 +273,7 @@ int sim_sem_post(sem_t *sem)
 	struct semaphore *s = (struct semaphore *)sem;
 	step_semaphore(sim, s, PC);
 	if (s->value == SEM_VALUE_MAX)
-		return error_is(EOVERFLOW);
+		return errno_minus(EOVERFLOW);
 	s->value++;
 	sync_trace(sim, PC, "posts", named_semaphore(sim, s));
 	sync_wake(sim, named_semaphore(sim, s));

@@ -13,6 +13,7 @@
 #include "core/rt/descriptors.h"
 #include <errno.h>
 #include <fcntl.h>
+#include "core/fail.h"
 #include "core/rt/sim_state.h"
 
 #define FIRST	 3 /* after standard input, output and error */
@@ -191,10 +192,8 @@ int sim_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, cons
 
 	(void)mask;
 	if (timeout &&
-	    (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= (long)NS_S)) {
-		errno = EINVAL;
-		return -1;
-	}
+	    (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= (long)NS_S))
+		return errno_minus(EINVAL);
 	if (timeout && (uint64_t)timeout->tv_sec < FOR_EVER / 4 / NS_S)
 		until = sim_of_thread->run.now + (uint64_t)timeout->tv_sec * NS_S +
 			(uint64_t)timeout->tv_nsec;
@@ -208,10 +207,8 @@ static int control(int fd, int command, int value)
 	struct sim *sim = sim_of_thread;
 	struct descriptor *d = find(sim, sim_host(sim), fd);
 
-	if (!d) {
-		errno = EBADF;
-		return -1;
-	}
+	if (!d)
+		return errno_minus(EBADF);
 	switch (command) {
 	case F_GETFL:
 		return O_RDWR | (d->nonblocking ? O_NONBLOCK : 0);
@@ -247,10 +244,8 @@ int sim_close(int fd)
 	struct descriptor *d = find(sim, sim_host(sim), fd);
 	int error = d && d->kind->close ? d->kind->close(d->object) : EBADF;
 
-	if (error) {
-		errno = error;
-		return -1;
-	}
+	if (error)
+		return errno_minus(error);
 	d->kind = NULL;
 	return 0;
 }
@@ -327,10 +322,8 @@ int sim_epoll_create1(int flags)
 	struct epoll *epoll;
 	int fd;
 
-	if (flags & ~EPOLL_CLOEXEC) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (flags & ~EPOLL_CLOEXEC)
+		return errno_minus(EINVAL);
 	epoll = sim_alloc(sim, sizeof(*epoll));
 	epoll->sim = sim;
 	epoll->host = sim_host(sim);
@@ -343,10 +336,8 @@ int sim_epoll_create1(int flags)
 
 int sim_epoll_create(int size)
 {
-	if (size <= 0) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (size <= 0)
+		return errno_minus(EINVAL);
 	return sim_epoll_create1(0);
 }
 
@@ -412,10 +403,8 @@ int sim_epoll_ctl(int epfd, int operation, int fd, struct epoll_event *event)
 		error = EFAULT;
 	else
 		error = change_watch(epoll, operation, fd, d->life, event);
-	if (error) {
-		errno = error;
-		return -1;
-	}
+	if (error)
+		return errno_minus(error);
 	/* It may be ready. */
 	descriptors_wake(sim, sim_host(sim));
 	return 0;
@@ -427,7 +416,7 @@ static int look_at_epoll(void *arg)
 	return epoll_ready(arg, &arrivals) != 0;
 }
 
-static int take(struct epoll *epoll, struct epoll_event *events, int most)
+static int take_reports(struct epoll *epoll, struct epoll_event *events, int most)
 {
 	int n = 0;
 
@@ -449,13 +438,11 @@ int sim_epoll_wait(int epfd, struct epoll_event *events, int most, int timeout_m
 
 	if (!epoll)
 		return -1;
-	if (most <= 0) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (most <= 0)
+		return errno_minus(EINVAL);
 	if (!wait_until(after_ms(timeout_ms), look_at_epoll, epoll))
 		return 0;
-	return take(epoll, events, most);
+	return take_reports(epoll, events, most);
 }
 
 int sim_epoll_pwait(int epfd, struct epoll_event *events, int most, int timeout_ms,

@@ -440,13 +440,13 @@ static int device(struct cm *cm)
 EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
 	if (!attr || id->srq || !id->verbs)
-		return cm_fail(EINVAL);
+		return errno_minus(EINVAL);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
 		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
 		attr->pd = id->pd;
 	}
 	if (attr->pd->context != id->verbs)
-		return cm_fail(EINVAL);
+		return errno_minus(EINVAL);
 	id->srq = ibv_create_srq_ex(id->verbs, attr);
 	if (!id->srq)
 		return -1;

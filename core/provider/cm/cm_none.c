@@ -11,19 +11,19 @@ EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_
 				  void *context)
 {
 	(void)context;
-	return cm_fail(id && attr ? EOPNOTSUPP : EINVAL);
+	return errno_minus(id && attr ? EOPNOTSUPP : EINVAL);
 }
 
 EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
 {
 	(void)context;
-	return cm_fail(id && addr ? EOPNOTSUPP : EINVAL);
+	return errno_minus(id && addr ? EOPNOTSUPP : EINVAL);
 }
 
 /* The identifier cannot be a member of any group. */
 EXPORT int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
 {
-	return cm_fail(id && addr ? EADDRNOTAVAIL : EINVAL);
+	return errno_minus(id && addr ? EADDRNOTAVAIL : EINVAL);
 }
 
 int rsocket(int domain, int type, int protocol);
@@ -32,16 +32,16 @@ EXPORT int rsocket(int domain, int type, int protocol)
 	(void)domain;
 	(void)type;
 	(void)protocol;
-	return cm_fail(ENOTSUP);
+	return errno_minus(ENOTSUP);
 }
 
 /* No descriptor is an rsocket. -1 is the error result of each function, whether it returns an
  * int, a size or an offset. */
-#define NO_RSOCKET(name)               \
-	long name(void);               \
-	EXPORT long name(void)         \
-	{                              \
-		return cm_fail(EBADF); \
+#define NO_RSOCKET(name)                   \
+	long name(void);                   \
+	EXPORT long name(void)             \
+	{                                  \
+		return errno_minus(EBADF); \
 	}
 
 NO_RSOCKET(raccept)

@@ -62,7 +62,7 @@ static void tell(void)
 		return; /* it knows */
 }
 
-static void take(struct rnic_net *net, struct packet *pkt)
+static void take_datagram(struct rnic_net *net, struct packet *pkt)
 {
 	assert(qp1.nic && qp1.nic->net == net);
 	assert(qp1.last - qp1.first <= ROOM);
@@ -157,7 +157,7 @@ static int open_qp1(struct nic *nic, const char *directory)
 	assert(qp1.mads.slot && qp1.mads.slot < FABRIC_SLOTS);
 	strcpy(qp1.directory, directory);
 	qp1.first = qp1.last = 0;
-	nic->net->management = take;
+	nic->net->management = take_datagram;
 	return 0;
 }
 

@@ -295,7 +295,7 @@ static bool is_atomic(const struct packet *pkt)
 	return pkt->opcode < OP_CODES && opcode_is[pkt->opcode] & IS_ATOMIC;
 }
 
-static void put(struct link_shm *shm, struct channel *channel, const struct packet *pkt)
+static void write_record(struct link_shm *shm, struct channel *channel, const struct packet *pkt)
 {
 	uint32_t skip;
 	struct record *r = room_for(shm, channel, pkt->len, &skip);
@@ -358,7 +358,7 @@ static void hand_over(struct link *link, unsigned from, struct packet *pkt)
 
 	(void)from;
 	if (channel)
-		put(shm, channel, pkt);
+		write_record(shm, channel, pkt);
 	packet_put(pkt->net, pkt);
 }
 
@@ -494,7 +494,7 @@ static struct packet *unpack(struct link_shm *shm, unsigned from, const struct r
 
 /* The next packet of a sender. A ring can only be trusted as far as its sender: one with an
  * invalid record is not read any more. */
-static struct packet *take(struct link_shm *shm, unsigned from, struct rnic_net *net)
+static struct packet *take_record(struct link_shm *shm, unsigned from, struct rnic_net *net)
 {
 	_Atomic uint64_t *head = &shm->arrivals[from].head;
 	struct ring *ring = &shm->own->ring[from];
@@ -570,7 +570,7 @@ static struct packet *take_next(struct nic_link *nic, struct rnic_net *net)
 	assert(shm->in_a_row <= IN_A_ROW);
 	if (shm->in_a_row && next_record(shm, shm->last)) {
 		shm->in_a_row--;
-		return take(shm, shm->last, net);
+		return take_record(shm, shm->last, net);
 	}
 	/* A new sender may have sent nothing yet: then go on to the others. */
 	for (unsigned n = 0; n < FABRIC_SLOTS && !pkt; n++) {
@@ -579,7 +579,7 @@ static struct packet *take_next(struct nic_link *nic, struct rnic_net *net)
 			return NULL;
 		shm->last = from;
 		shm->in_a_row = IN_A_ROW;
-		pkt = take(shm, from, net);
+		pkt = take_record(shm, from, net);
 	}
 	shm->nic.sender = shm->last;
 	return pkt;

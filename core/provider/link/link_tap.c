@@ -392,7 +392,7 @@ static struct packet *take_one(struct link_tap *tap, struct rnic_net *net)
 	return next_segment(tap, net);
 }
 
-static struct packet *take(struct nic_link *nic, struct rnic_net *net)
+static struct packet *take_packet(struct nic_link *nic, struct rnic_net *net)
 {
 	struct link_tap *tap = of_nic(nic);
 	struct packet *pkt;
@@ -531,7 +531,7 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct engine *
 		.by_slot = inner->by_slot,
 		.qpn_first = inner->qpn_first,
 		.qpn_limit = inner->qpn_limit,
-		.take = take,
+		.take = take_packet,
 		.sleep = sleep_until_mail,
 		.wake = wake,
 		.leave = leave,

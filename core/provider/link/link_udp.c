@@ -320,7 +320,7 @@ static void wake(struct nic_link *nic)
 		return;
 }
 
-static struct packet *take(struct nic_link *nic, struct rnic_net *net)
+static struct packet *take_datagram(struct nic_link *nic, struct rnic_net *net)
 {
 	struct link_udp *udp = (struct link_udp *)nic;
 	struct packet *pkt;
@@ -510,7 +510,7 @@ int link_udp_open(struct nic_link **out, const char *directory, uint32_t address
 			 .lossy = true},
 		.qpn_first = udp->shm->qpn_first,
 		.qpn_limit = udp->shm->qpn_limit,
-		.take = take,
+		.take = take_datagram,
 		.sleep = sleep_until_mail,
 		.wake = wake,
 		.leave = leave,

@@ -25,6 +25,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "core/fail.h"
 #include "core/provider/verbs/verbs.h"
 
 #define NET	   "/device/net"
@@ -106,10 +107,8 @@ static int open_text(unsigned device, const char *rest, int flags)
 
 	if (len < 0)
 		return -1;
-	if ((flags & O_ACCMODE) != O_RDONLY) {
-		errno = EACCES;
-		return -1;
-	}
+	if ((flags & O_ACCMODE) != O_RDONLY)
+		return errno_minus(EACCES);
 	text[len++] = '\n';
 	fd = memfd_create("sysfs", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
 	if (fd < 0)

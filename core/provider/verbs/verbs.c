@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include "core/fail.h"
 #include "core/provider/base/recorded_memory.h"
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
@@ -32,10 +33,8 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 	const struct ibv_qp_cap asked = attr->cap;
 	struct ibv_qp *qp;
 
-	if (error) {
-		errno = error;
-		return NULL;
-	}
+	if (error)
+		return errno_null(error);
 	nic_grant(&attr->cap);
 	qp = NAMED(LOCKED(struct ibv_qp *, nic_lock_wr(rnic_create_qp_ex(context, attr))));
 	if (!qp)

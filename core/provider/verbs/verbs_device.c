@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "core/fail.h"
 #include "core/provider/base/recorded_memory.h"
 #include "core/provider/link/gids.h"
 #include "core/provider/verbs/context.h"
@@ -120,10 +121,8 @@ EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, u
 {
 	int error = check_gid(to_hca(context)->net, port, (uint32_t)index);
 
-	if (error == EINVAL) {
-		errno = error;
-		return -1;
-	}
+	if (error == EINVAL)
+		return errno_minus(error);
 	if (error)
 		memset(gid, 0, sizeof(*gid));
 	else
@@ -136,10 +135,8 @@ EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigne
 	const struct rnic_net *net = to_hca(context)->net;
 	int error = check_gid(net, port, index);
 
-	if (error == EINVAL) {
-		errno = error;
-		return -1;
-	}
+	if (error == EINVAL)
+		return errno_minus(error);
 	*type = !error && nic_gid_type(net, index) == IBV_GID_TYPE_ROCE_V2 ? GID_ROCE_V2 : 0;
 	return 0;
 }
@@ -235,10 +232,8 @@ static struct ibv_context *open_context(struct nic *nic, struct async_events *ow
 
 	while (host < nic->net->hosts && nic->net->hca[host])
 		host++;
-	if (host == nic->net->hosts) {
-		errno = EMFILE;
-		return NULL;
-	}
+	if (host == nic->net->hosts)
+		return errno_null(EMFILE);
 	context = rnic_open_on(nic->net, host, process_memory(), NULL);
 	if (!context)
 		return NULL;
@@ -271,10 +266,8 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	struct ibv_context *context;
 	unsigned number = nic_device_number(device);
 
-	if (number >= nic_devices()) {
-		errno = ENODEV;
-		return NULL;
-	}
+	if (number >= nic_devices())
+		return errno_null(ENODEV);
 	if (!nic_get())
 		return NULL;
 	own = calloc(1, sizeof(*own));

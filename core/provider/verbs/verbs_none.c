@@ -13,41 +13,36 @@
  */
 #include <errno.h>
 #include <string.h>
+#include "core/fail.h"
 #include "core/provider/verbs/verbs.h"
 
 /* --- other processes' objects, memory of devices --- */
 
-static void *none(void)
-{
-	errno = EOPNOTSUPP;
-	return NULL;
-}
-
 EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
 	(void)cmd_fd;
-	return none();
+	return errno_null(EOPNOTSUPP);
 }
 
 EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 {
 	(void)context;
 	(void)handle;
-	return none();
+	return errno_null(EOPNOTSUPP);
 }
 
 EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
 	(void)pd;
 	(void)handle;
-	return none();
+	return errno_null(EOPNOTSUPP);
 }
 
 EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 {
 	(void)context;
 	(void)handle;
-	return none();
+	return errno_null(EOPNOTSUPP);
 }
 
 EXPORT void ibv_unimport_pd(struct ibv_pd *pd)
@@ -74,7 +69,7 @@ EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size
 	(void)iova;
 	(void)fd;
 	(void)access;
-	return none();
+	return errno_null(EOPNOTSUPP);
 }
 
 /* --- multicast --- */
@@ -240,11 +235,11 @@ SILENT(verbs_set_ops)
 SILENT(verbs_uninit_context)
 
 /* Devices of drivers cannot be opened. */
-#define OBJECT(name)            \
-	void *name(void);       \
-	EXPORT void *name(void) \
-	{                       \
-		return none();  \
+#define OBJECT(name)                           \
+	void *name(void);                      \
+	EXPORT void *name(void)                \
+	{                                      \
+		return errno_null(EOPNOTSUPP); \
 	}
 
 OBJECT(_verbs_init_and_alloc_context)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* libibverbs' functions of shared receive queues. */
 #include "core/provider/verbs/context.h"
+#include "core/fail.h"
 #include "core/provider/verbs/verbs.h"
 #include "core/rnic/objects/srq.h"
 
@@ -15,10 +16,8 @@ static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq
 			    ? nic_check_queues(attr->pd, NULL, NULL, NULL)
 			    : 0;
 
-	if (error) {
-		errno = error;
-		return NULL;
-	}
+	if (error)
+		return errno_null(error);
 	return NAMED(LOCKED(struct ibv_srq *, rnic_create_srq_ex(context, attr)));
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,24 +22,15 @@ EXPORT const char *ibv_get_sysfs_path(void)
 	return path ? path : "/sys";
 }
 
-static int say(char *buf, size_t size, const char *text)
+__attribute__((format(printf, 3, 4))) static int say(char *buf, size_t size, const char *fmt, ...)
 {
-	size_t len = strlen(text);
+	va_list ap;
+	int len;
 
-	if (len >= size)
-		return -1;
-	memcpy(buf, text, len + 1);
-	return (int)len;
-}
-
-static int say_guid(unsigned device, char *buf, size_t size)
-{
-	uint64_t g = nic_guid(device);
-	char text[20];
-
-	snprintf(text, sizeof(text), "%04x:%04x:%04x:%04x", (unsigned)(g >> 48) & 0xffff,
-		 (unsigned)(g >> 32) & 0xffff, (unsigned)(g >> 16) & 0xffff, (unsigned)g & 0xffff);
-	return say(buf, size, text);
+	va_start(ap, fmt);
+	len = vsnprintf(buf, size, fmt, ap);
+	va_end(ap);
+	return (size_t)len < size ? len : -1;
 }
 
 static int say_gid(unsigned device, uint32_t index, char *buf, size_t size)
@@ -52,91 +44,53 @@ static int say_gid(unsigned device, uint32_t index, char *buf, size_t size)
 	for (size_t i = 0; i < sizeof(gid.raw); i += 2)
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%02x%02x", i ? ":" : "",
 				       gid.raw[i], gid.raw[i + 1]);
-	return say(buf, size, text);
+	return say(buf, size, "%s", text);
 }
 
-static int say_gid_type(unsigned device, uint32_t index, char *buf, size_t size)
-{
-	const struct rnic_net *net = nic_get()->net;
-
-	(void)device;
-	if (index < net->gids)
-		return say(buf, size,
-			   nic_gid_type(net, index) == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2"
-									    : "IB/RoCE v1");
-	errno = EINVAL; /* as of a kernel: the entry is empty */
-	return -1;
-}
-
-static int say_gid_interface(unsigned device, uint32_t index, char *buf, size_t size)
+/* Those of an entry of the table of GIDs. */
+static int say_attribute(const char *file, uint32_t index, char *buf, size_t size)
 {
 	const struct rnic_net *net = nic_get()->net;
 	char name[IF_NAMESIZE];
 
-	(void)device;
-	if (index < net->gids && !net->lid && if_indextoname(nic_interface(), name))
-		return say(buf, size, name);
-	errno = EINVAL;
+	if (index < net->gids && !strcmp(file, "gid_attrs/types/"))
+		return say(buf, size, "%s",
+			   nic_gid_type(net, index) == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2"
+									    : "IB/RoCE v1");
+	if (index < net->gids && !net->lid && !strcmp(file, "gid_attrs/ndevs/") &&
+	    if_indextoname(nic_interface(), name))
+		return say(buf, size, "%s", name);
+	errno = EINVAL; /* as of a kernel: the entry is empty */
 	return -1;
-}
-
-static int say_lid_of(unsigned device, char *buf, size_t size)
-{
-	const uint16_t lid = nic_get()->net->lid;
-	char text[8];
-
-	snprintf(text, sizeof(text), "0x%x", (lid ? lid + device : 0) & 0xffff);
-	return say(buf, size, text);
-}
-
-static int say_lid(unsigned device, uint32_t unused, char *buf, size_t size)
-{
-	(void)unused;
-	return say_lid_of(device, buf, size);
-}
-
-static int say_sm_lid(unsigned device, uint32_t unused, char *buf, size_t size)
-{
-	(void)device;
-	(void)unused;
-	return say_lid_of(0, buf, size);
-}
-
-static int say_layer(unsigned device, uint32_t unused, char *buf, size_t size)
-{
-	(void)device;
-	(void)unused;
-	return say(buf, size, nic_get()->net->lid ? "InfiniBand" : "Ethernet");
 }
 
 /* The contents of a file of the port, some of which are numbered by the table of GIDs. 0: there is
  * none of this name. */
 static int say_port_file(unsigned device, const char *file, char *buf, size_t size)
 {
-	static const struct {
-		const char *file;
-		int (*say)(unsigned device, uint32_t index, char *buf, size_t size);
-		bool numbered;
-	} files[] = {
-		{"gids/", say_gid, true},
-		{"gid_attrs/types/", say_gid_type, true},
-		{"gid_attrs/ndevs/", say_gid_interface, true},
-		{"lid", say_lid, false},
-		{"sm_lid", say_sm_lid, false},
-		{"link_layer", say_layer, false},
-	};
+	static const char *const numbered[] = {"gids/", "gid_attrs/types/", "gid_attrs/ndevs/"};
+	bool is_lid = !strcmp(file, "lid"), is_layer = !strcmp(file, "link_layer");
+	unsigned lid;
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-		size_t len = strlen(files[i].file);
-		const char *rest = file + len;
+	for (size_t i = 0; i < sizeof(numbered) / sizeof(*numbered); i++) {
+		const char *rest = file + strlen(numbered[i]);
 
-		if (strncmp(file, files[i].file, len) != 0)
+		if (strncmp(file, numbered[i], strlen(numbered[i])) != 0 || *rest < '0' ||
+		    *rest >= '0' + GIDS || rest[1])
 			continue;
-		if (files[i].numbered ? *rest < '0' || *rest >= '0' + GIDS || rest[1] : *rest)
-			continue;
-		return nic_get() ? files[i].say(device, (uint32_t)(*rest - '0'), buf, size) : -1;
+		if (!nic_get())
+			return -1;
+		return i ? say_attribute(numbered[i], (uint32_t)(*rest - '0'), buf, size)
+			 : say_gid(device, (uint32_t)(*rest - '0'), buf, size);
 	}
-	return 0;
+	if (!is_lid && !is_layer && strcmp(file, "sm_lid") != 0)
+		return 0;
+	if (!nic_get())
+		return -1;
+	lid = nic_get()->net->lid;
+	if (is_layer)
+		return say(buf, size, "%s", lid ? "InfiniBand" : "Ethernet");
+	return say(buf, size, "0x%x", lid && is_lid ? (lid + device) & 0xffff : lid);
 }
 
 int nic_say_file(unsigned device, const char *file, char *buf, size_t size)
@@ -161,11 +115,15 @@ int nic_say_file(unsigned device, const char *file, char *buf, size_t size)
 		file++;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		if (!strcmp(file, texts[i].file))
-			return say(buf, size, texts[i].text);
-	if (!strcmp(file, "node_guid") || !strcmp(file, "sys_image_guid"))
-		return say_guid(device, buf, size);
+			return say(buf, size, "%s", texts[i].text);
+	if (!strcmp(file, "node_guid") || !strcmp(file, "sys_image_guid")) {
+		uint64_t guid = nic_guid(device);
+		return say(buf, size, "%04x:%04x:%04x:%04x", (unsigned)(guid >> 48) & 0xffff,
+			   (unsigned)(guid >> 32) & 0xffff, (unsigned)(guid >> 16) & 0xffff,
+			   (unsigned)guid & 0xffff);
+	}
 	if (!strcmp(file, "ibdev"))
-		return say(buf, size, nic_device(device)->name);
+		return say(buf, size, "%s", nic_device(device)->name);
 	if (!strncmp(file, PORT, strlen(PORT)))
 		len = say_port_file(device, file + strlen(PORT), buf, size);
 	if (!len) {

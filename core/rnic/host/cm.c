@@ -16,6 +16,7 @@
 #include <netdb.h>
 #include "core/cm/ground.h"
 #include "core/cm/sockaddr.h"
+#include "core/fail.h"
 #include "core/rnic/host/host.h"
 #include "core/rnic/objects/qp.h"
 #include "core/rnic/transport/link.h"
@@ -140,16 +141,12 @@ static struct cm_channel *new_channel(struct cm *cm)
 	struct cm_channel *channel;
 	int fd;
 
-	if (sim_fails(FAIL_MEMORY)) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (sim_fails(FAIL_MEMORY))
+		return errno_null(ENOMEM);
 	channel = ground_alloc(below(cm), sizeof(*channel));
 	fd = descriptor_open(sim_of_cm(cm), host_of_cm(cm)->number, &channel_kind, channel);
-	if (fd < 0) {
-		errno = -fd;
-		return NULL;
-	}
+	if (fd < 0)
+		return errno_null(-fd);
 	channel->cm = cm;
 	channel->user.fd = fd;
 	channel->last = &channel->first;

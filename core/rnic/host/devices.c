@@ -6,6 +6,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
+#include "core/fail.h"
 #include "core/rnic/host/host.h"
 #include "core/rt/libc.h"
 
@@ -23,10 +24,8 @@ struct ibv_device **rnic_get_device_list(int *num)
 
 	if (num)
 		*num = list && process;
-	if (!list) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (!list)
+		return errno_null(ENOMEM);
 	if (process)
 		list[0] = &process->hca->device;
 	return list;

@@ -4,6 +4,7 @@
 #include "core/rnic/events.h"
 #include <assert.h>
 #include <errno.h>
+#include "core/fail.h"
 #include "core/rnic/host/host.h"
 #include "core/rt/descriptors.h"
 
@@ -173,10 +174,8 @@ struct ibv_comp_channel *rnic_create_comp_channel(struct ibv_context *context)
 	struct host *host = process_of(context)->host;
 	struct event_channel *channel;
 
-	if (sim_fails(FAIL_MEMORY)) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (sim_fails(FAIL_MEMORY))
+		return errno_null(ENOMEM);
 	channel = ground_alloc(&host->all->net->ground, sizeof(*channel));
 	events_init(&channel->events, host);
 	if (!open_events(&channel->events))

@@ -68,32 +68,17 @@ static bool lives(struct ibv_context *context)
 	return hca->net->hca[hca->host] == hca;
 }
 
-static const char *pd_gone(const struct ibv_pd *pd)
-{
-	return ((const struct rnic_pd *)pd)->dead && lives(pd->context) ? "protection domain"
-									: NULL;
-}
-
-static const char *mr_gone(const struct ibv_mr *mr)
-{
-	return !((const struct rnic_mr *)mr)->used && lives(mr->context) ? "memory region" : NULL;
-}
-
-static const char *cq_gone(const struct ibv_cq *cq)
-{
-	return ((const struct rnic_cq *)cq)->dead && lives(cq->context) ? "completion queue" : NULL;
-}
-
-static const char *qp_gone(const struct ibv_qp *qp)
-{
-	return ((const struct rnic_qp *)qp)->dead && lives(qp->context) ? "queue pair" : NULL;
-}
-
-static const char *srq_gone(const struct ibv_srq *srq)
-{
-	return ((const struct rnic_srq *)srq)->dead && lives(srq->context) ? "shared receive queue"
-									   : NULL;
-}
+#define GONE_OF(type, is_gone, words)                                     \
+	static const char *type##_gone(const struct ibv_##type *ibv)      \
+	{                                                                 \
+		const struct rnic_##type *own = (const void *)ibv;        \
+		return (is_gone) && lives(ibv->context) ? (words) : NULL; \
+	}
+GONE_OF(pd, own->dead, "protection domain")
+GONE_OF(mr, !own->used, "memory region")
+GONE_OF(cq, own->dead, "completion queue")
+GONE_OF(qp, own->dead, "queue pair")
+GONE_OF(srq, own->dead, "shared receive queue")
 
 static const char *not_gone(const void *object)
 {

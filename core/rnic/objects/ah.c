@@ -20,6 +20,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include "core/fail.h"
 #include "core/rnic/objects/device.h"
 #include "core/rnic/objects/pd.h"
 #include "core/rnic/transport/link.h"
@@ -67,10 +68,8 @@ struct ibv_ah *rnic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	int error = allowed ? rnic_path(hca, attr, &peer) : EINVAL;
 	if (!error && hca->ahs == MAX_OBJECTS)
 		error = ENOMEM;
-	if (error) {
-		errno = error;
-		return NULL;
-	}
+	if (error)
+		return errno_null(error);
 	struct rnic_ah *ah = hca->free_ah;
 	assert(!ah || !ah->live);
 	if (ah)
@@ -201,10 +200,8 @@ int rnic_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct i
 	attr->is_global = 1;
 	read_grh((const uint8_t *)grh, &to, &attr->grh);
 	/* Datagrams are for the GID number 0, whichever one the sender has named. */
-	if (port_num != 1 || memcmp(&to, &to_hca(context)->gid, sizeof(to))) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (port_num != 1 || memcmp(&to, &to_hca(context)->gid, sizeof(to)))
+		return errno_minus(EINVAL);
 	return 0;
 }
 

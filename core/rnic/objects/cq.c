@@ -27,6 +27,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include "core/fail.h"
 #include "core/rnic/count.h"
 #include "core/rnic/objects/device.h"
 #include "core/rnic/objects/qp.h"
@@ -60,19 +61,12 @@ struct ibv_cq *rnic_create_cq(struct ibv_context *context, int cqe, void *cq_con
 			      struct ibv_comp_channel *channel, int comp_vector)
 {
 	struct rnic_hca *hca = to_hca(context);
-	if (cqe < 1 || cqe > MAX_CQE || comp_vector < 0 ||
-	    comp_vector >= context->num_comp_vectors) {
-		errno = EINVAL;
-		return NULL;
-	}
-	if (channel && (channel->context != context || !hca->hooks.completion)) {
-		errno = channel->context != context ? EINVAL : EOPNOTSUPP;
-		return NULL;
-	}
-	if (hca->cqs == MAX_OBJECTS || ground_fails(&hca->net->ground, FAIL_CREATE_CQ)) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (cqe < 1 || cqe > MAX_CQE || comp_vector < 0 || comp_vector >= context->num_comp_vectors)
+		return errno_null(EINVAL);
+	if (channel && (channel->context != context || !hca->hooks.completion))
+		return errno_null(channel->context != context ? EINVAL : EOPNOTSUPP);
+	if (hca->cqs == MAX_OBJECTS || ground_fails(&hca->net->ground, FAIL_CREATE_CQ))
+		return errno_null(ENOMEM);
 	struct rnic_cq *cq = get_cq(hca->net);
 	cq->ibv.context = context;
 	cq->ibv.cq_context = cq_context;

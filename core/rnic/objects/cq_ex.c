@@ -15,6 +15,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include "core/fail.h"
 #include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
 #include "core/rnic/objects/pd.h"
@@ -30,7 +31,7 @@ static struct cq_batch *batch_of(struct ibv_cq_ex *ex)
 	return ((struct rnic_cq *)ex)->batch;
 }
 
-static int take(struct rnic_cq *cq)
+static int take_entry(struct rnic_cq *cq)
 {
 	const struct cqe *cqe = cq_take(cq, &cq->batch->named);
 	if (!cqe)
@@ -58,7 +59,7 @@ int cq_ex_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 		return ENOENT;
 	batch->named = false;
 	/* The step may have let another task come first. */
-	if (batch->open || take(cq))
+	if (batch->open || take_entry(cq))
 		return ENOENT;
 	assert(!batch->open); /* taking an entry lets no other task come first */
 	batch->open = true;
@@ -68,7 +69,7 @@ int cq_ex_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 
 int cq_ex_next(struct ibv_cq_ex *ex)
 {
-	return take((struct rnic_cq *)ex);
+	return take_entry((struct rnic_cq *)ex);
 }
 
 void cq_ex_end(struct ibv_cq_ex *ex)
@@ -133,15 +134,11 @@ struct ibv_cq_ex *rnic_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 	struct rnic_cq *cq;
 	uint8_t class;
 	if (attr->comp_mask & ~(uint32_t)(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD) ||
-	    attr->wc_flags & ~(uint64_t)WC_FLAGS || flags & ~(uint32_t)CQ_FLAGS) {
-		errno = EOPNOTSUPP;
-		return NULL;
-	}
+	    attr->wc_flags & ~(uint64_t)WC_FLAGS || flags & ~(uint32_t)CQ_FLAGS)
+		return errno_null(EOPNOTSUPP);
 	if (attr->cqe > MAX_CQE || attr->comp_vector > INT32_MAX ||
-	    (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && !is_parent(parent, context))) {
-		errno = EINVAL;
-		return NULL;
-	}
+	    (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && !is_parent(parent, context)))
+		return errno_null(EINVAL);
 	cq = (struct rnic_cq *)rnic_create_cq(context, (int)attr->cqe, attr->cq_context,
 					      attr->channel, (int)attr->comp_vector);
 	if (!cq)

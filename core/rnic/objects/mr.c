@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "core/fail.h"
 #include "core/rnic/objects/device.h"
 #include "core/rnic/objects/pd.h"
 #include "core/rnic/objects/qp.h"
@@ -306,10 +307,8 @@ struct ibv_mr *rnic_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, u
 		mr = mr_slot(hca);
 		error = mr ? 0 : ENOMEM;
 	}
-	if (error) {
-		errno = error;
-		return NULL;
-	}
+	if (error)
+		return errno_null(error);
 	take_place(mr, &place);
 	begin(mr, pd, MR_REGION);
 	return &mr->ibv;
@@ -325,10 +324,8 @@ struct ibv_mr *rnic_alloc_null_mr(struct ibv_pd *pd)
 	const struct place everything = {.len = UINT64_MAX, .access = IBV_ACCESS_LOCAL_WRITE};
 	struct rnic_hca *hca = to_hca(pd->context);
 	struct rnic_mr *mr = ground_fails(&hca->net->ground, FAIL_REG_MR) ? NULL : mr_slot(hca);
-	if (!mr) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (!mr)
+		return errno_null(ENOMEM);
 	take_place(mr, &everything);
 	begin(mr, pd, MR_NULL);
 	return &mr->ibv;

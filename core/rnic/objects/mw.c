@@ -26,6 +26,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
+#include "core/fail.h"
 #include "core/rnic/objects/device.h"
 #include "core/rnic/objects/mr.h"
 #include "core/rnic/objects/pd.h"
@@ -49,17 +50,13 @@ static struct rnic_mr *to_window(struct ibv_mw *mw)
 struct ibv_mw *rnic_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
 	struct rnic_mr *window;
-	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) {
-		errno = EINVAL;
-		return NULL;
-	}
+	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
+		return errno_null(EINVAL);
 	window = ground_fails(&to_hca(pd->context)->net->ground, FAIL_REG_MR)
 			 ? NULL
 			 : mr_slot(to_hca(pd->context));
-	if (!window) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (!window)
+		return errno_null(ENOMEM);
 	assert(!window->live && !window->region); /* it has a key, and shows nothing yet */
 	window->kind = type == IBV_MW_TYPE_1 ? MR_WINDOW_1 : MR_WINDOW_2;
 	window->ibv.context = pd->context;

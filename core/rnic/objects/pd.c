@@ -11,6 +11,7 @@
 #include "core/rnic/objects/pd.h"
 #include <assert.h>
 #include <errno.h>
+#include "core/fail.h"
 #include "core/rnic/objects/device.h"
 
 struct rnic_td {
@@ -22,10 +23,8 @@ struct rnic_td {
 struct ibv_pd *rnic_alloc_pd(struct ibv_context *context)
 {
 	if (to_hca(context)->pds == MAX_OBJECTS ||
-	    ground_fails(&to_hca(context)->net->ground, FAIL_ALLOC_PD)) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	    ground_fails(&to_hca(context)->net->ground, FAIL_ALLOC_PD))
+		return errno_null(ENOMEM);
 	struct rnic_pd *pd = ground_alloc(&to_hca(context)->net->ground, sizeof(*pd));
 	pd->ibv.context = context;
 	to_hca(context)->objects++;
@@ -59,10 +58,8 @@ int rnic_dealloc_pd(struct ibv_pd *ibv)
 
 struct ibv_td *rnic_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
-	if (attr->comp_mask) {
-		errno = EINVAL;
-		return NULL;
-	}
+	if (attr->comp_mask)
+		return errno_null(EINVAL);
 	struct rnic_td *td = ground_alloc(&to_hca(context)->net->ground, sizeof(*td));
 	td->ibv.context = context;
 	to_hca(context)->objects++;
@@ -91,10 +88,8 @@ struct ibv_pd *rnic_alloc_parent_domain(struct ibv_context *context,
 			       IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
 	if (!base || base->dead || base->base || base->ibv.context != context ||
 	    attr->comp_mask & ~known ||
-	    (attr->td && (attr->td->context != context || ((struct rnic_td *)attr->td)->dead))) {
-		errno = EINVAL;
-		return NULL;
-	}
+	    (attr->td && (attr->td->context != context || ((struct rnic_td *)attr->td)->dead)))
+		return errno_null(EINVAL);
 	pd = (struct rnic_pd *)rnic_alloc_pd(context);
 	if (!pd)
 		return NULL;

@@ -19,6 +19,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include "core/fail.h"
 #include "core/rnic/objects/ah.h"
 #include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
@@ -236,21 +237,15 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	struct rnic_cq *send_cq = (struct rnic_cq *)init->send_cq,
 		       *recv_cq = (struct rnic_cq *)init->recv_cq;
 	int error = check_type(hca, init);
-	if (error) {
-		errno = error;
-		return NULL;
-	}
+	if (error)
+		return errno_null(error);
 	if (!cq_allowed(send_cq, pd->context) || !cq_allowed(recv_cq, pd->context) ||
-	    !caps_allowed(init) || (srq && (srq->dead || srq->hca != hca))) {
-		errno = EINVAL;
-		return NULL;
-	}
+	    !caps_allowed(init) || (srq && (srq->dead || srq->hca != hca)))
+		return errno_null(EINVAL);
 	struct rnic_qp *qp = get_qp(hca->net);
 	if (ground_fails(&hca->net->ground, FAIL_CREATE_QP) ||
-	    (!number_of_before(hca, qp) && !qp_number(hca->net, qp))) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	    (!number_of_before(hca, qp) && !qp_number(hca->net, qp)))
+		return errno_null(ENOMEM);
 	ground_name(&hca->net->ground, &qp->actor, hca->host, "qp", ++hca->qps);
 	qp->hca = hca;
 	qp->ibv.context = pd->context;
@@ -287,14 +282,10 @@ struct ibv_qp *rnic_create_qp_ex(struct ibv_context *context, struct ibv_qp_init
 	if (mask & ~(uint32_t)QP_ATTRS ||
 	    (mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && init->create_flags) ||
 	    (mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
-	     init->send_ops_flags & ~wr_supported(init->qp_type))) {
-		errno = EOPNOTSUPP;
-		return NULL;
-	}
-	if (!(mask & IBV_QP_INIT_ATTR_PD) || !init->pd || init->pd->context != context) {
-		errno = EINVAL;
-		return NULL;
-	}
+	     init->send_ops_flags & ~wr_supported(init->qp_type)))
+		return errno_null(EOPNOTSUPP);
+	if (!(mask & IBV_QP_INIT_ATTR_PD) || !init->pd || init->pd->context != context)
+		return errno_null(EINVAL);
 	memcpy(&basic, init, sizeof(basic)); /* with which it begins */
 	struct ibv_qp *qp = rnic_create_qp(init->pd, &basic);
 	init->cap = basic.cap;

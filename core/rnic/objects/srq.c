@@ -20,6 +20,7 @@
 #include "core/rnic/objects/srq.h"
 #include <assert.h>
 #include <errno.h>
+#include "core/fail.h"
 #include "core/rnic/objects/device.h"
 #include "core/rnic/objects/pd.h"
 #include "core/rnic/objects/post.h"
@@ -40,14 +41,10 @@ struct ibv_srq *rnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *ini
 {
 	struct rnic_hca *hca = to_hca(pd->context);
 	if (((struct rnic_pd *)pd)->dead || !init->attr.max_wr || init->attr.max_wr > MAX_WR ||
-	    init->attr.max_sge > MAX_SGE) {
-		errno = EINVAL;
-		return NULL;
-	}
-	if (hca->shared == MAX_OBJECTS) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	    init->attr.max_sge > MAX_SGE)
+		return errno_null(EINVAL);
+	if (hca->shared == MAX_OBJECTS)
+		return errno_null(ENOMEM);
 	struct rnic_srq *srq = ground_alloc(&hca->net->ground, sizeof(*srq));
 	srq->hca = hca;
 	srq->ibv.context = pd->context;
@@ -75,10 +72,8 @@ struct ibv_srq *rnic_create_srq_ex(struct ibv_context *context, struct ibv_srq_i
 	else if (!(init->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !init->pd ||
 		 init->pd->context != context)
 		error = EINVAL;
-	if (error) {
-		errno = error;
-		return NULL;
-	}
+	if (error)
+		return errno_null(error);
 	return rnic_create_srq(init->pd, &common);
 }
 

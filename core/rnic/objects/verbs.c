@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include "core/fail.h"
 #include "core/rnic/count.h"
 #include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/device.h"
@@ -213,10 +214,8 @@ struct ibv_context *rnic_open_on(struct rnic_net *net, unsigned host,
 				 const struct rnic_memory *memory, void *memory_arg)
 {
 	struct rnic_hca *hca;
-	if (host >= net->hosts || net->hca[host]) {
-		errno = host >= net->hosts ? ENODEV : EBUSY;
-		return NULL;
-	}
+	if (host >= net->hosts || net->hca[host])
+		return errno_null(host >= net->hosts ? ENODEV : EBUSY);
 	hca = ground_alloc(&net->ground, sizeof(*hca));
 	hca->net = net;
 	hca->host = host;
@@ -300,10 +299,8 @@ unsigned rnic_objects(struct ibv_context *context)
 int rnic_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
 {
 	(void)context;
-	if (port != 1 || index != 0) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (port != 1 || index != 0)
+		return errno_minus(EINVAL);
 	*pkey = htobe16(PKEY);
 	return 0;
 }
@@ -319,11 +316,8 @@ int rnic_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 
 int rnic_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
 {
-	if (port_num != 1 || index != 0 ||
-	    ground_fails(&to_hca(context)->net->ground, FAIL_QUERY)) {
-		errno = port_num != 1 || index != 0 ? EINVAL : EIO;
-		return -1;
-	}
+	if (port_num != 1 || index != 0 || ground_fails(&to_hca(context)->net->ground, FAIL_QUERY))
+		return errno_minus(port_num != 1 || index != 0 ? EINVAL : EIO);
 	*gid = to_hca(context)->gid;
 	return 0;
 }
@@ -360,7 +354,7 @@ void rnic_becomes_lossy(struct rnic_net *net)
 			req_becomes_lossy(net->qp[i]);
 }
 
-static void take(struct rnic_qp *qp, struct packet *pkt)
+static void take_packet(struct rnic_qp *qp, struct packet *pkt)
 {
 	/* Links between processes carry no names. */
 	pkt->name.qp = qp->ibv.qp_num;
@@ -388,7 +382,7 @@ void rnic_take(struct rnic_net *net, struct rnic_qp *qp, struct packet *pkt)
 		 !opcode_is[pkt->opcode] || is_foreign(qp, pkt))
 		refuse(net, qp, pkt);
 	else
-		take(qp, pkt);
+		take_packet(qp, pkt);
 }
 
 const char *rnic_wc_status_str(enum ibv_wc_status status)

@@ -697,7 +697,7 @@ static void turn_down(struct rnic_qp *qp, const struct packet *pkt, uint8_t synd
 }
 
 /* The packet's turn has come. */
-static void take(struct rnic_qp *qp, struct packet *pkt)
+static void take_request(struct rnic_qp *qp, struct packet *pkt)
 {
 	struct responder *resp = &qp->resp;
 	struct rnic_net *net = qp->hca->net;
@@ -722,7 +722,7 @@ static void take_before_reordered(struct rnic_qp *qp, struct packet *pkt)
 		next->ack_req |= pkt->ack_req;
 		pkt->ack_req = false;
 	}
-	take(qp, pkt);
+	take_request(qp, pkt);
 }
 
 /* Take all that was kept and has its turn now. */
@@ -765,7 +765,7 @@ void resp_request(struct rnic_qp *qp, struct packet *pkt)
 		return;
 	}
 	if (!resp->reorder.head) {
-		take(qp, pkt);
+		take_request(qp, pkt);
 		return;
 	}
 	take_before_reordered(qp, pkt);
