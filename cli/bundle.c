@@ -6,6 +6,7 @@
 #include "checker/judge/names.h"
 #include "cli/cli.h"
 #include "report/live/examine_report.h"
+#include "report/text.h"
 
 int exam_run(const struct crash_bundle *a, struct exam *e)
 {
@@ -62,8 +63,10 @@ int replay_bundle(const char *path, bool quiet)
 			      a ? why : "out of memory");
 	} else {
 		status = exam_run(a, &e);
-		if (!status && !quiet)
-			exam_print(a, &e);
+		json_t *all = status || quiet ? NULL : exam_tree(a, &e);
+		if (all)
+			text_print(all, "examine");
+		json_decref(all);
 		if (!status)
 			status = replay_verdict(a, &e, path);
 	}

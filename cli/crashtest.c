@@ -195,9 +195,9 @@ static int report(struct going *g, const struct arguments *a)
 	conclude_all(g, outputs_write(json_incref(all), &r->conclusion));
 	conclude_all(g, write_baseline(r, a));
 	if (g->tables)
-		report_tables(r);
+		report_tables(r, all);
 	else
-		report_summary(r);
+		report_summary(r, all);
 	/* After the text, in which there are errors of the same words. */
 	if (a->annotations && !tree_end(all, &r->conclusion))
 		tree_write_annotations(stdout, all);

@@ -9,6 +9,7 @@
 #include "cli/litmus_files.h"
 #include "core/clock.h"
 #include "core/text/text.h"
+#include "report/text.h"
 
 /* --- the command line --- */
 
@@ -138,10 +139,10 @@ static int run_job(struct request *r)
 	const double started = clock_seconds();
 	int status = run_tests(r);
 	if (!status) {
-		litmus_summary(job);
+		json_t *all = litmus_tree(job);
+		text_print(all, "litmus_summary");
 		litmus_conclude(job, &end);
 		leave_off_conclude(&r->leave_off, &end, job->done, job->files, "tests are done");
-		json_t *all = litmus_tree(job);
 		json_object_set_new(all, "seconds", json_real(clock_seconds() - started));
 		status = leave_off_tell(&r->leave_off, &end, all, 0);
 	}

@@ -14,6 +14,7 @@
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "core/clock.h"
+#include "report/text.h"
 #include "scenarios/stores.h"
 #include "core/text/text.h"
 
@@ -183,14 +184,17 @@ static int report(struct taxonomy_report *r, struct taxonomy *t, const struct le
 	taxonomy_conclude(r, &r->conclusion);
 	leave_off_conclude(l, &r->conclusion, t->cells - r->unmeasured, t->cells, "cells are done");
 	/* Advice is of the cheapest method, which is not known before the end. */
-	if (!request->advise)
-		taxonomy_print(r);
-	else if (!l->early)
-		taxonomy_advise(r);
-	if (!request->advise)
-		return leave_off_tell(l, &r->conclusion, taxonomy_tree(r), status);
-	if (l->early)
+	if (!request->advise) {
+		json_t *all = taxonomy_tree(r);
+		text_print(all, "taxonomy");
+		return leave_off_tell(l, &r->conclusion, all, status);
+	}
+	json_t *advice = taxonomy_advice(r);
+	if (!l->early)
+		text_print(advice, "taxonomy_advise");
+	else
 		leave_off_print(l, &r->conclusion);
+	json_decref(advice);
 	return status ? status : r->conclusion.status;
 }
 

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * A table for each store and configuration, a line for each contract; below it, what
- * is to be said of single cells: how they break, why that was expected, the command
- * that replays it. What is true of all tables is said once, at the end. Where that would
- * be too long to be read, report/summary.c says what matters of it.
- */
+/* Names and sentences of a campaign, and its text as a table for each configuration. */
 #include "report/report.h"
 #include <assert.h>
 #include <errno.h>
@@ -15,7 +10,7 @@
 #include <string.h>
 #include "checker/judge/names.h"
 #include "checker/judge/shares.h"
-#include "report/terminal.h"
+#include "report/text.h"
 #include "scenarios/stores.h"
 #include "core/text/text.h"
 
@@ -39,13 +34,6 @@ void config_name(const struct campaign_config *cfg, char *buf, size_t n)
 		snprintf(buf + len, n - len, " (%s)", cfg->name);
 }
 
-static void print_config(const struct campaign_config *cfg)
-{
-	char name[REPORT_NAME];
-	config_name(cfg, name, sizeof(name));
-	fputs(name, stdout);
-}
-
 const char *report_surprise(const struct report_cell *cell)
 {
 	assert(cell->surprise);
@@ -53,49 +41,6 @@ const char *report_surprise(const struct report_cell *cell)
 	       : cell->often ? "BROKEN FAR MORE OFTEN"
 	       : cell->why   ? "NOT AS EXPECTED"
 			     : "A PROMISE IS BROKEN";
-}
-
-static void print_cell(const struct report *r, unsigned config, unsigned k)
-{
-	const struct campaign_config *cfg = &r->campaign->config[config];
-	const struct campaign_cell *cell = &r->campaign->cell[config][k];
-	const struct report_cell *more = &r->cell[config][k];
-	bool promised = cfg->store->promises & TM_BIT(k);
-	uint64_t states = r->campaign->total[config].states;
-	int width = snprintf(NULL, 0, "%" PRIu64, states),
-	    digits = snprintf(NULL, 0, "%" PRIu64, cell->broken_states);
-	char in[80];
-	bool left_off = !report_is_whole(r, config), unsure = report_unsure(r, config, k);
-	printf("  %-5s  %-8s  %s%-6s%s  ", contract_name(k), promised ? "promised" : "-",
-	       paint(unsure	      ? YELLOW
-		     : !cell->broken  ? GREEN
-		     : more->surprise ? RED
-				      : YELLOW),
-	       unsure	      ? "unsure"
-	       : cell->broken ? "broken"
-			      : "holds",
-	       paint(PLAIN));
-	const char *left_out = campaign_left_out(r->campaign, config);
-	report_broken_in(r, config, k, in, sizeof(in));
-	if (cell->broken)
-		printf("%*s%s", width > digits ? width - digits : 0, "", in);
-	else
-		printf("%*" PRIu64 " state%s", width, states, plural(states));
-	if (!left_out)
-		printf(", exhaustive");
-	else if (!cell->broken)
-		printf(", bounded (%s)", left_out);
-	if (unsure && left_off)
-		printf(", nothing broken in %u of %u workload%s",
-		       campaign_done(r->campaign, config), r->campaign->workloads,
-		       plural(r->campaign->workloads));
-	if (more->surprise)
-		printf(", %s%s%s", paint(RED), report_surprise(more), paint(PLAIN));
-	else if (more->accepted)
-		printf(", accepted by the baseline");
-	else if (more->why && cell->broken)
-		printf(", as its design says");
-	putchar('\n');
 }
 
 void report_takes(const struct campaign_config *cfg, uint32_t takes, char *buf, size_t n)
@@ -167,84 +112,6 @@ bool report_cause(const struct report *r, unsigned config, unsigned k,
 	return cell->strange || cell->often;
 }
 
-/* What is to be said of a cell below the table. */
-static void print_notes(const struct report *r, unsigned config, unsigned k)
-{
-	const struct report_cell *more = &r->cell[config][k];
-	bool broken = r->campaign->cell[config][k].broken;
-	const char *name = contract_name(k);
-	char takes[REPORT_TAKES], sentence[REPORT_SENTENCE];
-	for (unsigned i = 0; i < more->cases; i++) {
-		printf("  %-5s  ", name);
-		print_wrapped(9, more->one[i].text);
-		name = "";
-		if (more->one[i].takes) {
-			report_takes(&r->campaign->config[config], more->one[i].takes, takes,
-				     sizeof(takes));
-			snprintf(sentence, sizeof(sentence), "it takes %s", takes);
-			printf("  %5s  ", "");
-			print_wrapped(9, sentence);
-		}
-		if (!more->one[i].trace)
-			continue;
-		printf("  %5s  ", "");
-		report_case_replay(&more->one[i]);
-	}
-	if (more->left)
-		printf("  %5s  %u more way%s of breaking it %s not looked at\n", "", more->left,
-		       plural(more->left), more->left == 1 ? "was" : "were");
-	if (report_cause(r, config, k, sentence)) {
-		printf("  %5s  ", "");
-		print_wrapped(9, sentence);
-	}
-	if (more->why && (broken || more->surprise)) {
-		const char *lead = more->surprise && !more->strange && !more->often
-					   ? "expected otherwise: "
-					   : "expected: ";
-		snprintf(sentence, sizeof(sentence), "%s%s", lead, more->why);
-		printf("  %-5s  ", name);
-		print_wrapped(9, sentence);
-	}
-	if (broken && !r->out) {
-		printf("  %5s  ", "");
-		puts("no trace was written: without --no-traces there is one for tidemark replay");
-	}
-}
-
-/* How far the exploration went. */
-static void print_bounds(const struct explore_counts *t)
-{
-	char text[600];
-	snprintf(text, sizeof(text),
-		 "%" PRIu64 " run%s; the power failed at %" PRIu64 " point%s (%" PRIu64
-		 " more %s equal to one of these), "
-		 "%" PRIu64 " state%s of a second failure in recovery, %" PRIu64 " from %" PRIu64
-		 " li%s after recovery",
-		 t->runs, plural(t->runs), t->points - t->points_seen,
-		 plural(t->points - t->points_seen), t->points_seen,
-		 t->points_seen == 1 ? "was" : "were", t->nested_states,
-		 t->nested_states == 1 ? " is" : "s are", t->life_states, t->lives,
-		 t->lives == 1 ? "fe" : "ves");
-	if (t->points_bounded)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text),
-			 "; at %" PRIu64 " point%s the images are a sample", t->points_bounded,
-			 plural(t->points_bounded));
-	if (t->spared)
-		snprintf(
-			text + strlen(text), sizeof(text) - strlen(text),
-			"; %" PRIu64
-			" delays, and all that would follow them, were left out, because they only "
-			"reorder independent steps",
-			t->spared);
-	if (t->unsure)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text),
-			 "; %" PRIu64
-			 " histories were too concurrent for the search and are not judged",
-			 t->unsure);
-	fputs("  ", stdout);
-	print_wrapped(2, text);
-}
-
 unsigned report_not_run(const struct campaign *c, unsigned config, char sentence[REPORT_SENTENCE])
 {
 	const struct campaign_config *cfg = &c->config[config];
@@ -270,98 +137,54 @@ unsigned report_not_run(const struct campaign *c, unsigned config, char sentence
 	return not_run;
 }
 
-void report_exhaustive(const struct report *r)
+json_t *report_cell_of(const struct report *r, const json_t *tree, unsigned config, unsigned k)
 {
 	const struct campaign *c = r->campaign;
-	char text[800];
-	int n = snprintf(text, sizeof(text),
-			 "all runs with at most %u preemption%s (docs/search.md), one power "
-			 "failure in each, at "
-			 "each place and with all images that can be left, of the workloads",
-			 c->options.preemptions, plural(c->options.preemptions));
-	for (unsigned w = 0; w < c->workloads && n < (int)sizeof(text) - 200; w++) {
-		unsigned faults = campaign_faults(c, w);
-		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s %s", w ? "," : "",
-			      c->workload[w].name);
-		if (faults)
-			n += snprintf(text + n, sizeof(text) - (size_t)n,
-				      " (with at most %u fault%s)", faults, plural(faults));
-	}
-	snprintf(text + n, sizeof(text) - (size_t)n,
-		 ". States that are equal, and runs that only reorder independent steps, are "
-		 "looked at once.");
-	fputs("\nexhaustive: ", stdout);
-	print_wrapped(12, text);
+	int at = __builtin_popcount(store_judged(c->config[config].store) & (TM_BIT(k) - 1));
+	for (unsigned i = 0; i < config; i++)
+		at += __builtin_popcount(store_judged(c->config[i].store));
+	return json_array_get(json_object_get(tree, "cells"), (size_t)at);
 }
 
-/* A column for a shape in which everything is as expected: one line. */
-static void print_in_short(const struct report *r, unsigned config)
+/* A configuration with its cells. */
+static json_t *table_json(const struct report *r, const json_t *tree, unsigned config)
 {
 	const struct campaign *c = r->campaign;
-	fputs("  ", stdout);
-	print_config(&c->config[config]);
-	printf(": %" PRIu64 " run%s, %" PRIu64 " state%s;", c->total[config].runs,
-	       plural(c->total[config].runs), c->total[config].states,
-	       plural(c->total[config].states));
-	for (unsigned broken = 0; broken < 2; broken++)
-		for (unsigned k = 0, n = 0; k < TM_CONTRACTS; k++) {
-			bool promised = c->config[config].store->promises & TM_BIT(k);
-			if (c->cell[config][k].broken != broken || (!broken && !promised))
-				continue;
-			printf("%s %s", n++ ? "" : broken ? "; broken" : " hold", contract_name(k));
-		}
-	putchar('\n');
-}
-
-static void print_table(const struct report *r, unsigned config)
-{
-	const struct campaign *c = r->campaign;
+	json_t *cells = json_array(), *hold = json_array(), *broken = json_array();
 	char not_run[REPORT_SENTENCE];
-	printf("\n%s", paint(BOLD));
-	print_config(&c->config[config]);
-	printf("%s\n", paint(PLAIN));
-	for (unsigned k = 0; k < TM_CONTRACTS; k++)
-		if (store_judged(c->config[config].store) & TM_BIT(k))
-			print_cell(r, config, k);
-	print_bounds(&c->total[config]);
-	if (report_not_run(c, config, not_run)) {
-		fputs("  ", stdout);
-		print_wrapped(2, not_run);
+	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
+		bool breaks = c->cell[config][k].broken;
+		if (!(store_judged(c->config[config].store) & TM_BIT(k)))
+			continue;
+		json_array_append(cells, report_cell_of(r, tree, config, k));
+		if (breaks || c->config[config].store->promises & TM_BIT(k))
+			json_array_append_new(breaks ? broken : hold,
+					      json_string(contract_name(k)));
 	}
-	for (unsigned k = 0; k < TM_CONTRACTS; k++)
-		print_notes(r, config, k);
+	if (!report_not_run(c, config, not_run))
+		*not_run = '\0';
+	return json_pack("{s:O, s:o, s:o, s:o, s:b, s:i, s:s}", "config",
+			 json_array_get(json_object_get(tree, "configs"), config), "cells", cells,
+			 "hold", hold, "broken", broken, "traces_asked", r->out != NULL,
+			 "workloads", (int)c->workloads, "all_not_run", not_run);
 }
 
-void report_tables(const struct report *r)
+void report_tables(const struct report *r, const json_t *tree)
 {
 	const struct campaign *c = r->campaign;
 	bool shapes = false; /* were printed last */
-	char hw[256];
-	hardware_print(&hardware_default, true, hw, sizeof(hw));
-	fputs("hardware, where a table does not say otherwise: ", stdout);
-	print_wrapped(48, hw);
+	text_print(tree, "crashtest_tables");
 	for (unsigned i = 0; i < c->configs; i++) {
 		bool in_short = report_in_short(r, i);
 		if (in_short ? !report_is_whole(r, i) : !campaign_done(c, i))
 			continue;
 		if (in_short && !shapes)
-			printf("\n%sshapes%s, as expected: which promises hold, what breaks\n",
-			       paint(BOLD), paint(PLAIN));
+			text_print(tree, "crashtest_shapes");
 		shapes = in_short;
-		if (in_short)
-			print_in_short(r, i);
-		else
-			print_table(r, i);
+		json_t *table = table_json(r, tree, i);
+		text_print(table, in_short ? "crashtest_short" : "crashtest_table");
+		json_decref(table);
 	}
-	if (c->options.exhaustive) {
-		report_exhaustive(r);
-	} else {
-		fputs("\nbounded: ", stdout);
-		print_wrapped(
-			9,
-			"schedules and faults are seeded random runs, not all there are. Where the "
-			"power fails, all images "
-			"that can be left are tried, unless a table says that they are a sample.");
-	}
+	text_print(tree, "crashtest_bounds");
 	report_end(r);
 }

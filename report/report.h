@@ -79,14 +79,14 @@ void report_close(struct report *r);
 int report_traces(struct report *r, bool quiet, char why[REPORT_WHY]);
 /* For people: a table for each configuration, and all that is to be said of its cells; or what
  * matters of that, on about one screen: the matrix, of which rows can be printed while the campaign
- * runs, and what is below it. */
-void report_tables(const struct report *r);
+ * runs, and what is below it. `tree`: report_tree(). */
+void report_tables(const struct report *r, const json_t *tree);
 void report_matrix_begin(struct report_matrix *m, struct report *r);
 /* Rows that are finished, and judged. */
 void report_matrix_rows(struct report_matrix *m);
 /* All others, and the legend. */
 void report_matrix_end(struct report_matrix *m);
-void report_summary(const struct report *r);
+void report_summary(const struct report *r, const json_t *tree);
 /* For outputs_write(), with a case for each cell. NULL without memory. */
 json_t *report_tree(const struct report *r);
 
@@ -129,8 +129,8 @@ bool report_cause(const struct report *r, unsigned config, unsigned k,
 void report_takes(const struct campaign_config *cfg, uint32_t takes, char *buf, size_t n);
 /* How many workloads of a configuration's store were not run, because of its limits; a sentence. */
 unsigned report_not_run(const struct campaign *c, unsigned config, char sentence[REPORT_SENTENCE]);
-/* What "exhaustive" means here. */
-void report_exhaustive(const struct report *r);
+/* A cell in report_tree(). */
+json_t *report_cell_of(const struct report *r, const json_t *tree, unsigned config, unsigned k);
 /* Which traces this campaign has written, and which are older. */
 void report_written(const struct report *r);
 /* The last lines: traces, states, and the conclusion. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A campaign as a tree of results: its cells, and what a page says of them. */
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include "checker/judge/names.h"
 #include "report/report.h"
 #include "report/terminal.h"
@@ -38,13 +40,19 @@ static json_t *shown_json(const struct report *r, unsigned config, unsigned k)
 {
 	const struct report_cell *more = &r->cell[config][k];
 	const bool expects = more->surprise && !more->strange && !more->often;
-	const char mark[2] = {report_mark(r, config, k)};
+	const char mark[2] = {report_mark(r, config, k)},
+		   *left_out = campaign_left_out(r->campaign, config);
 	char sentence[REPORT_SENTENCE];
 	struct holds_on holds;
-	json_t *shown = json_pack("{s:s}", "mark", mark), *cases;
+	json_t *shown = json_pack("{s:s, s:s}", "mark", mark, "left_out", left_out ? left_out : ""),
+	       *cases;
 	report_broken_in(r, config, k, sentence, sizeof(sentence));
-	if (r->campaign->cell[config][k].broken)
+	if (r->campaign->cell[config][k].broken) {
+		const int pad = snprintf(NULL, 0, "%" PRIu64, r->campaign->total[config].states) -
+				(int)strcspn(sentence, " ");
 		add_words(shown, "broken_in", "", sentence);
+		json_object_set_new(shown, "pad", json_sprintf("%*s", pad > 0 ? pad : 0, ""));
+	}
 	if (!more->surprise && !more->cases)
 		return shown;
 	if (more->surprise)
@@ -154,17 +162,25 @@ static json_t *configs_json(const struct report *r)
 	json_t *list = json_array();
 	for (unsigned i = 0; i < c->configs; i++) {
 		const struct campaign_config *cfg = &c->config[i];
+		const struct explore_counts *t = &c->total[i];
 		char name[REPORT_NAME], not_run[REPORT_SENTENCE];
 		config_name(cfg, name, sizeof(name));
 		if ((i && same_group(&c->config[i - 1], cfg)) || !report_not_run(c, i, not_run))
 			*not_run = '\0';
-		json_array_append_new(list,
-				      json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:s}", "store",
-						cfg->store->name, "variant", cfg->variant, "config",
-						cfg->name, "name", name, "runs",
-						(json_int_t)c->total[i].runs, "states",
-						(json_int_t)c->total[i].states, "in_short",
-						report_in_short(r, i), "not_run", not_run));
+		json_array_append_new(
+			list,
+			json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:s, s:i, s:I, s:I, s:I, "
+				  "s:I, s:I, s:I, s:I, s:I}",
+				  "store", cfg->store->name, "variant", cfg->variant, "config",
+				  cfg->name, "name", name, "runs", (json_int_t)t->runs, "states",
+				  (json_int_t)t->states, "in_short", report_in_short(r, i),
+				  "not_run", not_run, "done", (int)campaign_done(c, i), "points",
+				  (json_int_t)(t->points - t->points_seen), "points_seen",
+				  (json_int_t)t->points_seen, "nested_states",
+				  (json_int_t)t->nested_states, "life_states",
+				  (json_int_t)t->life_states, "lives", (json_int_t)t->lives,
+				  "points_bounded", (json_int_t)t->points_bounded, "spared",
+				  (json_int_t)t->spared, "unsure", (json_int_t)t->unsure));
 	}
 	return list;
 }
@@ -172,8 +188,16 @@ static json_t *configs_json(const struct report *r)
 static json_t *bounds_json(const struct report *r)
 {
 	const struct campaign *c = r->campaign;
-	return json_pack("{s:i, s:i, s:I, s:I, s:b, s:i, s:b}", "workloads", (int)c->workloads,
-			 "traces", (int)r->traces, "runs", (json_int_t)c->options.runs, "states",
+	json_t *workloads = json_array();
+	char hw[256];
+	hardware_print(&hardware_default, true, hw, sizeof(hw));
+	for (unsigned w = 0; w < c->workloads && c->options.exhaustive; w++)
+		json_array_append_new(workloads,
+				      json_pack("{s:s, s:i}", "name", c->workload[w].name, "faults",
+						(int)campaign_faults(c, w)));
+	return json_pack("{s:s, s:o, s:i, s:i, s:I, s:I, s:b, s:i, s:b}", "hardware", hw, "of",
+			 workloads, "workloads", (int)c->workloads, "traces", (int)r->traces,
+			 "runs", (json_int_t)c->options.runs, "states",
 			 (json_int_t)c->options.states, "all_runs", c->options.exhaustive,
 			 "preemptions", (int)c->options.preemptions, "baseline",
 			 r->baseline != NULL);

@@ -9,8 +9,7 @@
 #include "checker/hunt/plan.h"
 #include "checker/judge/names.h"
 #include "report/report.h"
-#include "report/terminal.h"
-#include "core/text/text.h"
+#include "report/text.h"
 
 /* --- what needs attention --- */
 
@@ -22,150 +21,82 @@ static bool is_told(const struct report *r, unsigned config, unsigned k)
 	return false;
 }
 
-static void print_line(const char *text)
-{
-	fputs("  ", stdout);
-	print_wrapped(2, text);
-}
-
-/* Under which other configurations it is so. */
-static void print_also(const struct report *r, unsigned config, unsigned k)
+/* What a text tells of a surprise: where it is, and the first way of breaking it. */
+static json_t *surprise_json(const struct report *r, const json_t *tree, unsigned config,
+			     unsigned k)
 {
 	const struct campaign *c = r->campaign;
-	char text[PLAN_CONFIGS * 64] = "";
-	for (unsigned i = config + 1; i < c->configs; i++) {
-		size_t len = strlen(text);
-		if (same_surprise(r, config, i, k))
-			snprintf(text + len, sizeof(text) - len, "%s %s", len ? "," : "also under",
-				 c->config[i].name);
-	}
-	if (*text)
-		print_line(text);
-}
-
-/* The first way of breaking it, and where the traces of others are. */
-static void print_first_case(const struct report *r, unsigned config, unsigned k)
-{
-	const struct report_cell *cell = &r->cell[config][k];
-	const struct report_case *one = &cell->one[0];
-	char takes[REPORT_TAKES], text[REPORT_TAKES + 16];
-	if (!cell->cases)
-		return;
-	print_line(one->text);
-	if (one->takes) {
-		report_takes(&r->campaign->config[config], one->takes, takes, sizeof(takes));
-		snprintf(text, sizeof(text), "it takes %s", takes);
-		print_line(text);
-	}
-	if (one->trace) {
-		fputs("  ", stdout);
-		report_case_replay(one);
-	}
-	if (cell->cases > 1)
-		printf("  %u more way%s of breaking it: the same name with a number before "
-		       ".trace\n",
-		       cell->cases - 1, cell->cases == 2 ? "" : "s");
-}
-
-static void print_head(const struct report *r, unsigned config, unsigned k, const char *contracts)
-{
+	json_t *cell = report_cell_of(r, tree, config, k), *also = json_array();
+	const json_t *cases = json_object_get(json_object_get(cell, "shown"), "cases");
 	char name[REPORT_NAME];
-	config_name(&r->campaign->config[config], name, sizeof(name));
-	printf("\n%s%s %s%s: %s%s%s, ", paint(BOLD), name, contracts, paint(PLAIN), paint(RED),
-	       report_surprise(&r->cell[config][k]), paint(PLAIN));
+	config_name(&c->config[config], name, sizeof(name));
+	for (unsigned i = config + 1; i < c->configs; i++)
+		if (same_surprise(r, config, i, k))
+			json_array_append_new(also, json_string(c->config[i].name));
+	return json_pack("{s:s, s:s, s:O, s:o, s:O*, s:i}", "name", name, "contracts",
+			 contract_name(k), "cell", cell, "also", also, "first",
+			 json_array_get(cases, 0), "more",
+			 r->cell[config][k].cases ? (int)r->cell[config][k].cases - 1 : 0);
 }
 
-/* What holds on some hardware alone: a heading, a few lines of each contract, and how to say that
- * it is meant so. */
-static void print_holds_on(const struct report *r, const struct holds_on *h, unsigned k)
+/* What holds on some hardware alone: each of its contracts, and how to say that it is meant so. */
+static json_t *holds_on_json(const struct report *r, const json_t *tree, const struct holds_on *h,
+			     unsigned k)
 {
-	char contracts[REPORT_ROWS], condition[REPORT_ROWS], text[100];
-	contract_list(h->contracts, ", ", contracts, sizeof(contracts));
-	print_head(r, h->home, k, contracts);
-	printf("holds on: %s\n", h->rows);
-	for (unsigned other = k; other < TM_CONTRACTS; other++) {
-		if (!(h->contracts & TM_BIT(other)))
-			continue;
-		report_broken_in(r, h->home, other, text, sizeof(text));
-		printf("  %s, in %s\n", contract_name(other), text);
-		print_first_case(r, h->home, other);
-	}
-	contract_list(h->contracts, ",", contracts, sizeof(contracts));
+	char contracts[CONTRACT_LIST], row[CONTRACT_LIST], condition[REPORT_ROWS];
+	json_t *one = surprise_json(r, tree, h->home, k), *of = json_array();
+	for (unsigned other = k; other < TM_CONTRACTS; other++)
+		if (h->contracts & TM_BIT(other))
+			json_array_append_new(of, surprise_json(r, tree, h->home, other));
 	holds_on_condition(h, condition);
-	printf("  if it is meant so, expected.txt can say it (docs/one-sided.md):\n"
-	       "  if %s  %s  broken  WHY\n",
-	       condition, contracts);
+	json_object_set_new(
+		one, "contracts",
+		json_string(contract_list(h->contracts, ", ", contracts, sizeof(contracts))));
+	json_object_set_new(one, "holds",
+			    json_pack("{s:s, s:s, s:s, s:o}", "rows", h->rows, "row",
+				      contract_list(h->contracts, ",", row, sizeof(row)),
+				      "condition", condition, "of", of));
+	return one;
 }
 
-/* A surprise: a heading, a few lines. */
-static void print_surprise(const struct report *r, unsigned config, unsigned k)
+static json_t *attention_json(const struct report *r, const json_t *tree)
 {
-	const struct campaign *c = r->campaign;
-	const struct report_cell *cell = &r->cell[config][k];
-	const struct campaign_cell *counts = &c->cell[config][k];
-	char text[REPORT_SENTENCE];
-	print_head(r, config, k, contract_name(k));
-	report_broken_in(r, config, k, text, sizeof(text));
-	if (counts->broken)
-		printf("in %s\n", text);
-	else
-		printf("it holds in %" PRIu64 " state%s\n", c->total[config].states,
-		       plural(c->total[config].states));
-	print_first_case(r, config, k);
-	if (report_cause(r, config, k, text)) {
-		print_line(text);
-	} else if (cell->why) {
-		snprintf(text, sizeof(text), "expected otherwise: %s", cell->why);
-		print_line(text);
-	}
-	print_also(r, config, k);
-}
-
-static void print_attention(const struct report *r)
-{
-	const struct campaign *c = r->campaign;
+	json_t *all = json_array();
 	struct holds_on holds;
-	unsigned told = 0;
-	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++)
-		if (r->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].surprise)
-			told += !report_holds_on(r, i / TM_CONTRACTS, i % TM_CONTRACTS, &holds) ||
-				holds.first;
-	if (r->surprises)
-		printf("%s%u result%s need%s attention%s", paint(RED), told, plural(told),
-		       told == 1 ? "s" : "", paint(PLAIN));
-	if (told < r->surprises)
-		printf(", in %u cells of the matrix", r->surprises);
-	if (r->surprises)
-		putchar('\n');
-	else if (r->undone || r->open)
-		printf("%sNothing that was found needs attention%s\n", paint(GREEN), paint(PLAIN));
-	else
-		printf("%sNothing needs attention:%s each contract is as expected under each of %u "
-		       "configurations\n",
-		       paint(GREEN), paint(PLAIN), c->configs);
-	if (r->open)
-		printf("%sNot everything was looked at%s under %u of %u configurations\n",
-		       paint(YELLOW), paint(PLAIN), r->open, c->configs);
-	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++) {
+	for (unsigned i = 0; i < r->campaign->configs * TM_CONTRACTS; i++) {
 		unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
 		if (!r->cell[config][k].surprise)
 			continue;
-		if (!report_holds_on(r, config, k, &holds) && !is_told(r, config, k))
-			print_surprise(r, config, k);
-		else if (report_holds_on(r, config, k, &holds) && holds.first)
-			print_holds_on(r, &holds, k);
+		if (!report_holds_on(r, config, k, &holds)) {
+			if (!is_told(r, config, k))
+				json_array_append_new(all, surprise_json(r, tree, config, k));
+		} else if (holds.first) {
+			json_array_append_new(all, holds_on_json(r, tree, &holds, k));
+		}
 	}
+	return all;
+}
+
+/* How many of the surprises are told of; others are the same under other hardware. */
+static unsigned count_told(const struct report *r)
+{
+	struct holds_on holds;
+	unsigned told = 0;
+	for (unsigned i = 0; i < r->campaign->configs * TM_CONTRACTS; i++)
+		if (r->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].surprise)
+			told += !report_holds_on(r, i / TM_CONTRACTS, i % TM_CONTRACTS, &holds) ||
+				holds.first;
+	return told;
 }
 
 /* --- how to see more --- */
 
-/* The shapes in which all is as expected. */
-static void print_shapes(const struct report *r)
+/* The shapes in which all is as expected; NULL: there are no shapes. */
+static json_t *shapes_json(const struct report *r)
 {
 	const struct campaign *c = r->campaign;
-	unsigned shapes = 0, whole = 0, begun = 0;
+	int shapes = 0, whole = 0, begun = 0;
 	uint64_t states = 0;
-	char text[300], more[60] = "";
 	for (unsigned i = 0; i < c->configs; i++) {
 		shapes += c->config[i].shape;
 		if (!report_in_short(r, i))
@@ -175,15 +106,9 @@ static void print_shapes(const struct report *r)
 		begun += !done && campaign_done(c, i);
 		states += c->total[i].states;
 	}
-	if (!shapes)
-		return;
-	if (begun)
-		snprintf(more, sizeof(more), ", %u more until now", begun);
-	snprintf(text, sizeof(text),
-		 "%u of %u shapes (full logs, other lengths, other variants and hardware) are as "
-		 "expected%s, %" PRIu64 " states; -v lists them",
-		 whole, shapes, more, states);
-	print_line(text);
+	return shapes ? json_pack("{s:i, s:i, s:i, s:I}", "shapes", shapes, "whole", whole, "begun",
+				  begun, "states", (json_int_t)states)
+		      : NULL;
 }
 
 static unsigned size_of(const struct report_case *one)
@@ -192,7 +117,7 @@ static unsigned size_of(const struct report_case *one)
 }
 
 /* What breaks as expected, with the smallest trace; of promises first. */
-static void print_example(const struct report *r)
+static json_t *example_json(const struct report *r)
 {
 	const struct campaign *c = r->campaign;
 	const struct report_case *best = NULL;
@@ -210,34 +135,26 @@ static void print_example(const struct report *r)
 		best_promised = promised;
 		at = i;
 	}
-	if (!best)
-		return;
-	printf("How %s breaks %s, step by step; likewise for each trace:\n  ",
-	       c->config[at / TM_CONTRACTS].store->name, contract_name(at % TM_CONTRACTS));
-	print_replay(best->trace);
-	putchar('\n');
+	return best ? json_pack("{s:s, s:s, s:s}", "store",
+				c->config[at / TM_CONTRACTS].store->name, "contract",
+				contract_name(at % TM_CONTRACTS), "trace", best->trace)
+		    : NULL;
 }
 
-void report_summary(const struct report *r)
+void report_summary(const struct report *r, const json_t *tree)
 {
 	const struct campaign *c = r->campaign;
 	uint64_t unsure = 0;
-	print_shapes(r);
-	putchar('\n');
-	print_attention(r);
-	putchar('\n');
 	for (unsigned i = 0; i < c->configs; i++)
 		unsure += c->total[i].unsure;
-	if (c->options.exhaustive)
-		report_exhaustive(r);
-	if (unsure)
-		printf("%" PRIu64 " histories were too concurrent for the search and are not "
-		       "judged\n",
-		       unsure);
-	if (!r->out)
-		puts("no traces were written: without --no-traces there are some for tidemark "
-		     "replay");
-	else if (!r->surprises)
-		print_example(r);
+	json_t *all = json_pack(
+		"{s:o*, s:o, s:i, s:i, s:b, s:i, s:i, s:i, s:O, s:I, s:b, s:o*}", "shapes",
+		shapes_json(r), "attention", attention_json(r, tree), "told", (int)count_told(r),
+		"surprises", (int)r->surprises, "folded", count_told(r) < r->surprises, "undone",
+		(int)r->undone, "open", (int)r->open, "configs", (int)c->configs, "bounds",
+		json_object_get(tree, "bounds"), "unsure", (json_int_t)unsure, "traces_asked",
+		r->out != NULL, "example", r->surprises ? NULL : example_json(r));
+	text_print(all, "crashtest_summary");
+	json_decref(all);
 	report_end(r);
 }

@@ -13,6 +13,7 @@
 #include "cli/options.h"
 #include "report/live/examine_report.h"
 #include "report/output.h"
+#include "report/text.h"
 
 #define HISTORIES 4096
 
@@ -138,15 +139,18 @@ static int report(struct request *o, const struct exam *e)
 {
 	int status = exam_status(&o->a.cut, e), bad = 0;
 	char *bundle = NULL;
+	json_t *all = exam_tree(&o->a, e);
 
 	if (!o->quiet)
-		exam_print(&o->a, e);
+		text_print(all, "examine");
 	if (o->save_recovered)
 		bad = saved(o->save_recovered, save_file(o->save_recovered, write_start, e));
 	if (!bad && o->out && (o->known || status != EXIT_HELD))
 		bad = write_bundle(o, e, &bundle);
+	json_object_set_new(all, "status", json_integer(status));
+	json_object_set_new(all, "artefact", json_string(bundle ? bundle : ""));
 	if (!bad)
-		bad = outputs_write(exam_tree(&o->a, e, status, bundle ? bundle : ""), NULL);
+		bad = outputs_write(json_incref(all), NULL);
 	if (!bad) {
 		puts(status == EXIT_BROKEN   ? "A promise is broken."
 		     : status == EXIT_UNSURE ? "Could not tell."
@@ -155,6 +159,7 @@ static int report(struct request *o, const struct exam *e)
 		if (bundle)
 			printf("To see it again: %s replay %s\n", program, bundle);
 	}
+	json_decref(all);
 	free(bundle);
 	return bad ? bad : status;
 }

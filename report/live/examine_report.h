@@ -5,10 +5,8 @@
 #include <jansson.h>
 #include "checker/live/crash_bundle.h"
 
-void exam_print(const struct crash_bundle *a, const struct exam *e);
-/* For outputs_write(), with the exit status and the crash bundle ("": none). NULL without memory.
- */
-json_t *exam_tree(const struct crash_bundle *a, const struct exam *e, int status,
-		  const char *bundle);
+/* For outputs_write(), without the exit status and the crash bundle; and for text_print(), as
+ * "examine". NULL without memory. */
+json_t *exam_tree(const struct crash_bundle *a, const struct exam *e);
 
 #endif

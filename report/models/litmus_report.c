@@ -14,6 +14,7 @@
 #include "core/text/text.h"
 #include "report/models/litmus_report.h"
 #include "report/report.h"
+#include "report/text.h"
 
 #define MOST_ROWS   64 /* of a table */
 #define PLACE_NAME  (LITMUS_NAME + 16)
@@ -113,64 +114,31 @@ static void hardware_text(const struct hardware *hw, char *buf, size_t n)
 			 hw->store_buffer);
 }
 
-/* The command that shows why a condition fails. */
-static void print_command(const struct litmus_job *job, const struct litmus_case *run, bool witness)
+/* The command that shows why a condition fails; to be freed, NULL without memory. */
+static char *command_text(const struct litmus_job *job, const struct litmus_case *run, bool witness)
 {
-	fputs(witness ? "  " : "  no run satisfies it: ", stdout);
-	print_word(program);
-	printf(" litmus%s%s", witness ? " --witness" : "", job->limits.whole ? " --whole" : "");
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	if (!out)
+		return NULL;
+	write_word(out, program);
+	fprintf(out, " litmus%s%s", witness ? " --witness" : "",
+		job->limits.whole ? " --whole" : "");
 	for (unsigned k = 0; k < job->knobs; k++) {
-		printf(" --knob ");
-		print_word(job->knob[k]);
+		fputs(" --knob ", out);
+		write_word(out, job->knob[k]);
 	}
 	if (job->limits.runs != litmus_default.runs)
-		printf(" --runs %" PRIu64, job->limits.runs);
-	putchar(' ');
-	print_word(run->file->path);
-	putchar('\n');
-}
-
-static void print_witness(const char *lines)
-{
-	while (*lines) {
-		size_t len = strcspn(lines, "\n");
-		printf("    %.*s\n", (int)len, lines);
-		lines += len + (lines[len] == '\n');
-	}
-}
-
-static void print_witnesses(const struct litmus_case *run)
-{
-	const struct litmus_test *test = run->file->test;
-	for (unsigned c = 0; c < test->conditions; c++) {
-		if (!run->witness[c])
-			continue;
-		fputs("  a run that decides ", stdout);
-		print_wrapped(21, test->condition[c].text);
-		print_witness(run->witness[c]);
-	}
-}
-
-static void print_conditions(const struct litmus_case *run)
-{
-	const struct litmus_test *test = run->file->test;
-	for (unsigned c = 0; c < test->conditions; c++) {
-		printf("  %-15s", verdicts[litmus_judge(run, c)]);
-		print_wrapped(17, test->condition[c].text);
-	}
-}
-
-static void print_runs(const struct litmus_result *r)
-{
-	printf("  %" PRIu64 " run%s, %s", r->runs, plural(r->runs),
-	       r->complete ? "all there are" : "not all there are: the limit was met");
-	if (r->blocked)
-		printf("; %" PRIu64 " of them blocked", r->blocked);
-	putchar('\n');
+		fprintf(out, " --runs %" PRIu64, job->limits.runs);
+	fputc(' ', out);
+	write_word(out, run->file->path);
+	fclose(out);
+	return text;
 }
 
 /* For a condition that fails: the command that shows it, or that no run does. */
-static void print_why(const struct litmus_job *job, const struct litmus_case *run)
+static void add_command(const struct litmus_job *job, const struct litmus_case *run, json_t *one)
 {
 	bool failed = false, shown = false;
 	for (unsigned c = 0; c < run->file->test->conditions; c++) {
@@ -178,51 +146,12 @@ static void print_why(const struct litmus_job *job, const struct litmus_case *ru
 		failed |= fails;
 		shown |= fails && litmus_decided(run, c);
 	}
-	if (failed && !(shown && job->witness))
-		print_command(job, run, shown);
-}
-
-/* The same test with x86's own non-temporal stores: which verdicts differ. */
-static void print_x86(const struct litmus_case *run, const struct litmus_case *x86)
-{
-	const struct litmus_test *test = run->file->test;
-	bool differs = false;
-	fputs("  this hardware is stronger than x86, where a store may be seen before a "
-	      "non-temporal one that it follows;\n  with x86's own (--knob nt_stores=buffered)",
-	      stdout);
-	for (unsigned c = 0; c < test->conditions; c++) {
-		enum litmus_verdict there = litmus_judge(x86, c);
-		if (there == litmus_judge(run, c))
-			continue;
-		printf("%s  %-15s", differs ? "" : ":\n", verdicts[there]);
-		print_wrapped(17, test->condition[c].text);
-		differs = true;
-	}
-	if (!differs)
-		puts(" the verdicts are the same");
-}
-
-static void print_case(const struct litmus_job *job, const struct litmus_case *run, unsigned runs)
-{
-	const struct litmus_test *test = run->file->test;
-	char hw[512];
-	printf("%s\n", test->name);
-	if (test->doc) {
-		fputs("  ", stdout);
-		print_wrapped(2, test->doc);
-	}
-	hardware_text(&run->hw, hw, sizeof(hw));
-	if (*hw)
-		printf("  hardware: %s\n", hw);
-	print_table(test, &run->result.final, false);
-	print_table(test, &run->result.crash, true);
-	print_runs(&run->result);
-	print_conditions(run);
-	print_witnesses(run);
-	print_why(job, run);
-	if (runs > 1)
-		print_x86(&run[0], &run[1]);
-	putchar('\n');
+	if (!failed || (shown && job->witness))
+		return;
+	char *text = command_text(job, run, shown);
+	json_object_set_new(one, "command", json_text(text ? text : ""));
+	json_object_set_new(one, "no_run", json_boolean(!shown));
+	free(text);
 }
 
 /* The verdict of a test: the worst of its conditions. */
@@ -237,14 +166,19 @@ static enum litmus_verdict worst(const struct litmus_case *run)
 	return all;
 }
 
-static void print_brief(const struct litmus_job *job, const struct litmus_case *run, unsigned runs)
+/* The same test with x86's own non-temporal stores: which verdicts differ. */
+static json_t *x86_json(const struct litmus_case *run, const struct litmus_case *x86)
 {
-	printf("%-40s %s\n", run->file->test->name, verdicts[worst(run)]);
-	if (runs > 1 && worst(&run[1]) != worst(run))
-		printf("  with x86's own non-temporal stores (--knob nt_stores=buffered): %s\n",
-		       verdicts[worst(&run[1])]);
-	print_witnesses(run);
-	print_why(job, run);
+	json_t *conditions = json_array();
+	for (unsigned c = 0; c < run->file->test->conditions; c++)
+		if (litmus_judge(x86, c) != litmus_judge(run, c))
+			json_array_append_new(conditions,
+					      json_pack("{s:s, s:s}", "condition",
+							run->file->test->condition[c].text,
+							"verdict", verdicts[litmus_judge(x86, c)]));
+	return json_pack("{s:s, s:o}", "verdict",
+			 worst(x86) == worst(run) ? "" : verdicts[worst(x86)], "conditions",
+			 conditions);
 }
 
 /* --configs: a row for each condition, a column for each hardware. */
@@ -329,21 +263,23 @@ static json_t *conditions_json(const struct litmus_case *run)
 	return all;
 }
 
-static void keep_json(struct litmus_job *job, const struct litmus_case *run)
+static json_t *keep_json(struct litmus_job *job, const struct litmus_case *run)
 {
 	const struct litmus_test *test = run->file->test;
 	const struct litmus_result *r = &run->result;
 	char hw[512];
 	hardware_print(&run->hw, true, hw, sizeof(hw));
 	json_t *one = json_pack(
-		"{s:s, s:o, s:o, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:b}", "name", test->name,
-		"file", json_text(run->file->path), "doc", json_text(test->doc ? test->doc : ""),
-		"hardware", hw, "own_hardware", run->own, "stronger_than_x86",
-		litmus_stronger(test, &run->hw), "final", outcomes_json(test, &r->final, false),
-		"crash", outcomes_json(test, &r->crash, true), "conditions", conditions_json(run),
-		"runs", number_json(r->runs), "blocked", number_json(r->blocked), "complete",
-		r->complete);
+		"{s:s, s:o, s:o, s:s, s:b, s:b, s:o, s:o, s:o, s:s, s:o, s:o, s:b}", "name",
+		test->name, "file", json_text(run->file->path), "doc",
+		json_text(test->doc ? test->doc : ""), "hardware", hw, "own_hardware", run->own,
+		"stronger_than_x86", litmus_stronger(test, &run->hw), "final",
+		outcomes_json(test, &r->final, false), "crash",
+		outcomes_json(test, &r->crash, true), "conditions", conditions_json(run), "verdict",
+		verdicts[worst(run)], "runs", number_json(r->runs), "blocked",
+		number_json(r->blocked), "complete", r->complete);
 	json_array_append_new(json_object_get(job->tree, "tests"), one);
+	return one;
 }
 
 static void keep_cases(struct litmus_job *job, const struct litmus_case *run)
@@ -391,6 +327,9 @@ json_t *litmus_tree(const struct litmus_job *job)
 			  b->error.column, b->error.message);
 	}
 	json_object_set_new(job->tree, "bad_files", bad);
+	json_object_set_new(job->tree, "bad", number_json(job->bads));
+	json_object_set_new(job->tree, "done", number_json(job->done));
+	json_object_set_new(job->tree, "configs", json_boolean(job->configs));
 	json_object_set_new(job->tree, "complete", json_boolean(job->done == job->files));
 	json_object_set_new(job->tree, "hold", number_json(job->count[VERDICT_HOLDS]));
 	json_object_set_new(job->tree, "do_not_hold", number_json(job->count[VERDICT_FAILS]));
@@ -402,37 +341,35 @@ json_t *litmus_tree(const struct litmus_job *job)
 
 void litmus_report(struct litmus_job *job, const struct litmus_case *run, unsigned runs)
 {
+	json_t *first = NULL;
+	char knobs[512];
 	job->done++;
 	for (unsigned i = 0; i < runs; i++) {
-		keep_json(job, &run[i]);
+		json_t *one = keep_json(job, &run[i]);
+		first = first ? first : one;
 		if (!run[i].own)
 			continue;
 		for (unsigned c = 0; c < run->file->test->conditions; c++)
 			job->count[litmus_judge(&run[i], c)]++;
 		keep_cases(job, &run[i]);
 	}
-	if (job->configs)
+	if (job->configs) {
 		print_configs(run, runs);
-	else if (job->quiet)
-		print_brief(job, run, runs);
-	else
-		print_case(job, run, runs);
-}
-
-void litmus_summary(const struct litmus_job *job)
-{
-	const unsigned *count = job->count;
-	printf("%u test%s, %u condition%s hold%s, %u do%s not", job->done, plural(job->done),
-	       count[VERDICT_HOLDS], plural(count[VERDICT_HOLDS]),
-	       count[VERDICT_HOLDS] == 1 ? "s" : "", count[VERDICT_FAILS],
-	       count[VERDICT_FAILS] == 1 ? "es" : "");
-	if (count[VERDICT_UNSURE])
-		printf(", %u could not be told", count[VERDICT_UNSURE]);
-	if (job->configs)
-		fputs(" (on the tests' own hardware, *)", stdout);
-	if (job->bads)
-		printf("; %u file%s could not be read", job->bads, plural(job->bads));
-	putchar('\n');
+		return;
+	}
+	hardware_text(&run->hw, knobs, sizeof(knobs));
+	json_object_set_new(first, "knobs", json_string(knobs));
+	add_command(job, run, first);
+	if (runs > 1)
+		json_object_set_new(first, "x86", x86_json(&run[0], &run[1]));
+	if (job->quiet) {
+		text_print(first, "litmus_brief");
+		return;
+	}
+	text_print(first, "litmus");
+	print_table(run->file->test, &run->result.final, false);
+	print_table(run->file->test, &run->result.crash, true);
+	text_print(first, "litmus_rest");
 }
 
 void litmus_list(const struct litmus_job *job)

@@ -30,9 +30,8 @@ struct litmus_job {
 /* The runs of one test: one, or one under each of the configurations. Count, print, keep for the
  * files. */
 void litmus_report(struct litmus_job *job, const struct litmus_case *run, unsigned runs);
-void litmus_summary(const struct litmus_job *job);
 void litmus_conclude(const struct litmus_job *job, struct conclusion *c);
-/* What litmus_report() kept, for outputs_write(). */
+/* What litmus_report() kept, for outputs_write(); and for text_print(), as "litmus_summary". */
 json_t *litmus_tree(const struct litmus_job *job);
 void litmus_list(const struct litmus_job *job);
 

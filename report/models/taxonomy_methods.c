@@ -23,17 +23,30 @@ static unsigned column_of(const struct taxonomy_report *r, unsigned method)
 	return first;
 }
 
-static json_t *acts_json(const struct acts *acts)
+/* Who does an act that the program can see; "": it happens by itself. */
+static const char *actor(const struct act *act)
+{
+	static const char *const by[] = {
+		[ACT_POST] = "requester",	[ACT_COMPLETE] = "requester waits",
+		[ACT_RESULT] = "its NIC waits", [ACT_RECEIVE] = "responder's CPU",
+		[ACT_COPY] = "responder's CPU", [ACT_FLUSH] = "responder's CPU",
+		[ACT_REPLY] = "responder's CPU"};
+	return (size_t)act->kind < sizeof(by) / sizeof(by[0]) && by[act->kind] ? by[act->kind] : "";
+}
+
+json_t *taxonomy_acts_json(const struct acts *acts)
 {
 	static const char *const kinds[] = {"post",    "result", "complete", "land", "drain",
 					    "receive", "copy",	 "flush",    "reply"};
 	json_t *all = json_array();
-	for (unsigned i = 0; i < acts->n; i++) {
+	for (unsigned i = 0, step = 0; i < acts->n; i++) {
 		const struct act *act = &acts->act[i];
-		json_array_append_new(all, json_pack("{s:s, s:i, s:i, s:b, s:s}", "kind",
-						     kinds[act->kind], "from", (int)act->from, "to",
-						     (int)act->to, "later", act->later, "text",
-						     act->text));
+		step += *actor(act) != '\0';
+		json_array_append_new(
+			all, json_pack("{s:s, s:i, s:i, s:b, s:s, s:s, s:i, s:b}", "kind",
+				       kinds[act->kind], "from", (int)act->from, "to", (int)act->to,
+				       "later", act->later, "text", act->text, "actor", actor(act),
+				       "step", (int)step, "durable", i == acts->done));
 	}
 	return all;
 }
@@ -73,8 +86,8 @@ static json_t *method_json(const struct taxonomy_report *r, unsigned method)
 		words_json(r, method, TRANSPORT_IB), "iwarp",
 		words_json(r, method, TRANSPORT_IWARP), "title", words, "at", "domain",
 		domains[hw.domain - DOMAIN_DMP], "ddio", hw.ddio == DDIO_ON ? "on" : "off", "rqwrb",
-		hw.rqwrb_pm ? "pm" : "dram", "parts", parts, "acts", acts_json(&acts), "done",
-		(int)acts.done, "round_trips", (int)cost.round_trips, "cpu_waited",
+		hw.rqwrb_pm ? "pm" : "dram", "parts", parts, "acts", taxonomy_acts_json(&acts),
+		"done", (int)acts.done, "round_trips", (int)cost.round_trips, "cpu_waited",
 		(int)cost.cpu_waited, "cpu_later", (int)cost.cpu_later, "messages",
 		(int)cost.messages);
 }

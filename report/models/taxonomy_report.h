@@ -40,13 +40,10 @@ void taxonomy_config(const struct taxonomy *t, unsigned column, unsigned transpo
 void taxonomy_count(const struct taxonomy_report *r, unsigned count[TAXONOMY_NOT_COMPARED + 1]);
 /* Choices that are otherwise than the papers' tables have them. */
 unsigned taxonomy_choices_differ(const struct taxonomy_report *r);
-void taxonomy_print(const struct taxonomy_report *r);
 void taxonomy_conclude(const struct taxonomy_report *r, struct conclusion *c);
-/* For outputs_write(). NULL without memory. */
+/* For outputs_write(), and for text_print(), as "taxonomy". NULL without memory. */
 json_t *taxonomy_tree(const struct taxonomy_report *r);
-/* "    tidemark replay FILE", or why there is none. */
-void taxonomy_print_replay(const struct taxonomy_report *r, const struct taxonomy_cell *cell,
-			   unsigned brk);
+json_t *taxonomy_breaks_json(const struct taxonomy_report *r, const struct taxonomy_cell *cell);
 
 /* --- taxonomy_traces.c --- */
 
@@ -56,10 +53,12 @@ int taxonomy_write_traces(struct taxonomy_report *r, struct taxonomy *t, char wh
 
 /* --- taxonomy_advise.c --- */
 
-void taxonomy_advise(const struct taxonomy_report *r);
+/* For text_print(), as "taxonomy_advise". */
+json_t *taxonomy_advice(const struct taxonomy_report *r);
 
 /* --- taxonomy_methods.c --- */
 
+json_t *taxonomy_acts_json(const struct acts *acts);
 /* All methods at the default knobs; else none. */
 json_t *taxonomy_methods_json(const struct taxonomy_report *r);
 

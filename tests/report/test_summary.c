@@ -98,7 +98,9 @@ static void print(struct made *m)
 	report_matrix_begin(&matrix, &m->r);
 	report_matrix_end(&matrix);
 	report_conclude(&m->r);
-	report_summary(&m->r);
+	json_t *tree = report_tree(&m->r);
+	report_summary(&m->r, tree);
+	json_decref(tree);
 	fclose(stdout);
 	stdout = out;
 }
