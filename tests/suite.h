@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_TESTS_SUITE_H
 #define TM_TESTS_SUITE_H
-/* For each file of tests, in the place of <check.h>. */
+/* For each file of tests, in the place of <check.h>, with the headers that most of them need. */
 #include <check.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /*
  * Where a test was last is printed when it crashes. Check tells its parent of each assertion that
@@ -40,10 +45,7 @@
  *		ck_assert(...);
  *	}
  *
- *	int main(void)
- *	{
- *		return run_suite(listed_suite("name", setup, NULL));
- *	}
+ *	RUN_TESTS(setup, NULL)
  */
 struct listed_test {
 	const TTest *test;
@@ -70,8 +72,9 @@ static struct listed_test *listed_tests, **listed_tail __attribute__((unused)) =
 
 /* All of them, in their order; before and after each setup() and teardown(), if there are. Ten
  * minutes are enough for each. */
-static inline Suite *listed_suite(const char *name, void (*setup)(void), void (*teardown)(void))
+static inline Suite *listed_suite(void (*setup)(void), void (*teardown)(void))
 {
+	const char *name = strrchr(listed_tests->test->file, '/') + 1;
 	Suite *suite = suite_create(name);
 	TCase *tcase = tcase_create(name);
 
@@ -93,5 +96,11 @@ static inline int run_suite(Suite *suite)
 	srunner_free(runner);
 	return failed != 0;
 }
+
+#define RUN_TESTS(setup, teardown)                               \
+	int main(void)                                           \
+	{                                                        \
+		return run_suite(listed_suite(setup, teardown)); \
+	}
 
 #endif

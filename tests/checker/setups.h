@@ -2,9 +2,6 @@
 #ifndef TM_TESTS_CHECKER_SETUPS_H
 #define TM_TESTS_CHECKER_SETUPS_H
 /* Setups and campaigns of tests. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/explore/campaign.h"
 #include "checker/trace/replay.h"
 #include "checker/world/setup.h"

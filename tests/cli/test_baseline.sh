@@ -6,24 +6,8 @@
 # A baseline accepts what needs attention, by its causes: the same cell with another cause, another variant and another
 # contract still fail; what is not seen any more is named, and does not fail.
 tidemark=$(realpath "$1")
-here=$(mktemp -d) || exit 70
-trap 'rm -rf "$here"' EXIT
-cd "$here" || exit 70
-failures=0
-
-wrong() {
-	failures=$((failures + 1))
-	echo "FAILED: $*" >&2
-	tail -n 15 out err | cut -c 1-300 | sed 's/^/	/' >&2
-}
-run() {
-	local expected=$1
-	shift
-	called=$*
-	"$tidemark" crashtest efactory --workload w-r --runs 60 --states 800 -q "$@" >out 2>err
-	local status=$?
-	[ $status -eq "$expected" ] || wrong "exit status $status instead of $expected: $*"
-}
+prefix="$tidemark crashtest efactory --workload w-r --runs 60 --states 800 -q"
+. "$(dirname "$0")/../shell.sh"
 says() { tr '\n' ' ' <out | tr -s ' ' | grep -qF -e "$1" || wrong "no '$1': $called"; }
 says_not() { ! tr '\n' ' ' <out | tr -s ' ' | grep -qF -e "$1" || wrong "'$1': $called"; }
 
@@ -110,12 +94,6 @@ says_not 'No longer breaks'
 
 # --- files ---
 
-bad() {
-	local words=$1
-	shift
-	run 2 "$@"
-	[ "$(wc -l <err)" -eq 1 ] && grep -qF -e "$words" err || wrong "not '$words': $(head -n 2 err)"
-}
 { cat known; echo 'efactory one_flush default MONO'; } >short
 bad "short:$(wc -l <short): " --baseline short
 sed '2s/MONO\|RDA\|KEEP\|DUR/XYZ/' known >contract
@@ -130,4 +108,4 @@ bad 'expected no --exhaustive' --baseline known --exhaustive
 bad 'No such file' --baseline missing
 cmp -s known jobs || wrong 'a file was changed'
 
-[ $failures -eq 0 ] && echo 'breaks are accepted by their causes' || exit 1
+ended

@@ -10,28 +10,8 @@ tidemark=$1 few=${2:-$TIDEMARK_QUICK} quick=$TIDEMARK_QUICK
 few=${few:+--states 3000}
 [ -x "$tidemark" ] || { echo "usage: test_cli.sh PROGRAM" >&2; exit 2; }
 tests=$(cd "$(dirname "$0")/.." && pwd) || exit 70
-here=$(mktemp -d) || exit 70
-trap 'rm -rf "$here"' EXIT
-cd "$here" || exit 70
-failures=0 checks=0
+. "$(dirname "$0")/../shell.sh"
 unset NO_COLOR
-
-wrong() {
-	failures=$((failures + 1))
-	echo "FAILED: $*" >&2
-	sed 's/^/	stderr: /' err >&2
-}
-
-# run STATUS COMMAND...: output in out and err.
-run() {
-	expected=$1
-	shift
-	called="$*"
-	checks=$((checks + 1))
-	"$@" >out 2>err </dev/null
-	status=$?
-	[ $status -eq "$expected" ] || wrong "exit status $status instead of $expected: $called"
-}
 
 # bad STATUS FRAGMENT ARGUMENT...: one line on stderr with this fragment.
 bad() {
@@ -61,7 +41,6 @@ bad_trace() {
 	bad 2 "$1" replay edited.trace
 }
 
-has() { grep -qF -e "$1" "${2:-out}" || wrong "no '$1' in ${2:-out}: $called"; }
 no_file() { [ ! -e "$1" ] || wrong "$1 exists: $called"; }
 
 # A cell for each contract.
@@ -72,14 +51,11 @@ contracts=$("$tidemark" list contracts | grep -v '^OWN ' | grep -cE '^[A-Z]+ ')
 small='crashtest efactory --workload w --runs 20 --jobs 2'
 
 commands() {
-	bad 2 'no command given'
 	bad 2 'did you mean "crashtest"?' crashtst
 	bad 2 'no command "nonsense"' nonsense
 	bad 2 'no command "two?lines"' 'two
 lines'
 	bad 2 'did you mean "stores"?' list store
-	bad 2 '"more" was not expected' list stores more
-	bad 2 '"more" was not expected' bench more
 	for command in '' crashtest fuzz replay shrink list mutants soak bench; do
 		run 0 "$tidemark" $command --help
 		has usage:
@@ -90,82 +66,31 @@ names() {
 	bad 2 'no store "efactry", did you mean "efactory"?' crashtest efactry
 	bad 2 'there are: efactory' crashtest nothinglikeit
 	bad 2 'no store has a variant "one_flsh", did you mean "one_flush"?' crashtest --variant one_flsh
-	bad 2 'erda has no variant "one_flush"' crashtest erda --variant one_flush
 	bad 2 'did you mean "ddio"?' crashtest --knob dio=on
-	bad 2 'expected NAME=VALUE' crashtest --knob ddio
-	bad 2 'expected NAME=VALUE' crashtest --knob =on
-	bad 2 'expected one of: on off' crashtest --knob ddio=maybe
-	bad 2 'expected one of: ib, as the store needs unreliable connections' crashtest herd --knob transport=iwarp
 	bad 2 'expected one of: ib, as the store needs unreliable connections' count herd --knob transport=iwarp
-	bad 2 'ddio twice' crashtest --knob ddio=on --knob ddio=off
-	bad 2 'erda has no knob "bg_blocks"' crashtest erda --knob bg_blocks=on
 	bad 2 'no store has all these' crashtest --knob bg_blocks=on --knob scan_all=on
-	bad 2 'no workload "nothing"' crashtest --workload nothing
 	bad 2 'did you mean "w-w-r"?' crashtest --workload w-w-rx
-	bad 2 'expected clients=1 to clients=16' crashtest --workload ycsb-a:clients=99
-	bad 2 'expected clients=' crashtest --workload ycsb-a:sizes=9
-	bad 2 'expected no parameters' crashtest --workload w-r:clients=2
 	bad 2 'expected at most' crashtest --workload ycsb-a:keys=64,ops=4096
 	no_file traces
 }
 
 options() {
-	bad 2 'unknown option "--bogus"' crashtest --bogus
 	bad 2 'did you mean "--states"?' crashtest --sttes 5
+	bad 2 'fuzz: unknown option "--tme", did you mean "--time"?' fuzz --tme 5
 	bad 2 'unknown option "-z"' crashtest -zq
 	bad 2 'takes no value' crashtest --doublecheck=5
-	for option in variant knob workload ops runs states seed jobs out json; do
-		bad 2 "--$option wants a value" crashtest --$option
-	done
-	for option in runs states jobs; do
-		bad 2 'is not a whole number from 1 to' crashtest --$option 0
-	done
-	bad 2 'is not a whole number' crashtest --runs -1
-	bad 2 'is not a whole number' crashtest --runs 1x
-	bad 2 'is not a whole number' crashtest --runs 99999999999999999999999
-	bad 2 'from 0 to 4294967295' crashtest --seed 4294967296
-	bad 2 'from 1 to 256' crashtest --jobs 257
-	bad 2 'expected --exhaustive, too' crashtest --preemptions 1
-	bad 2 'from 0 to 4' crashtest --exhaustive --faults 5
-	bad 2 'at most 4 together' crashtest --exhaustive --faults 3 --preemptions 2
-	bad 2 'expected no --exhaustive' crashtest --exhaustive --doublecheck
-	bad 2 '--repeat wants a value: N' replay --repeat
-	bad 2 'is not a whole number' replay --repeat 0 x
-	bad 2 'did you mean "--brief"?' replay --breif x
-	bad 2 'no trace named' replay
-	bad 2 'no trace named' shrink
 	bad 2 '-o wants a value: OUT' shrink x -o
-	bad 2 'a second file' shrink x y
-	bad 2 'unknown option' shrink --bogus
 }
 
 lists() {
 	mkdir folder
-	bad 2 'missing: cannot be opened' crashtest --ops missing
-	bad 2 'folder: reading failed' crashtest --ops folder
-	bad 2 'expected the name of a file' crashtest --ops ''
-	bad 2 'twice' crashtest --ops a --ops b
-	bad_ops 'no operations; expected' ''
 	bad_ops ':2: operation' '1 put k1 8\n1 puts k1 8\n'
-	bad_ops ':1: client' 'worker put k1 8\n'
-	bad_ops ':3: the length is missing' '# comment\r\n1 get k1\r\n1 put k1\r\n'
-	bad_ops ':1: a NUL byte' '1 p\0ut k1 8\n'
 	bad_ops ':1: a line of more than' "%01000000d\\n"
-	bad_ops ':2: extra field' '1 get k1\n1 get k1 9\n'
 	run 0 sh -c "printf 'load k1 16\r\n1 get k1\r\n2 get k1\r\n' | '$tidemark' crashtest efactory --ops - --workload ycsb-c --runs 5 --no-traces"
 	has 'Everything that was tried is as expected'
 }
 
 outputs() {
-	: >file
-	bad 2 'not a folder' $small --out file
-	bad 2 'cannot be made' $small --out file/traces
-	bad 2 'cannot be made' $small --out missing/traces
-	bad 2 'not an empty one' $small --out ''
-	bad 2 'cannot be written' $small --json missing/results.json
-	bad 2 'cannot be written' $small --json file/results.json
-	bad 2 'a folder; expected' $small --json .
-	bad 2 'not an empty one' $small --json ''
 	mkfifo fifo
 	for option in --json --junit --sarif; do
 		bad 2 'fifo: a FIFO that nobody reads; expected' $small $option fifo
@@ -352,37 +277,6 @@ junit() {
 	has 'it takes bug=born_durable'
 	xml bad.xml 'int(r.get("failures")) == len(r.findall(".//failure")) > 0'
 	xml bad.xml '"replay" in r.find(".//failure").text and "a<&\">b" in r.find(".//failure").text'
-	bad 2 'cannot be written' $small --junit missing/results.xml
-	bad 2 'not an empty one' $small --junit ''
-	if [ -c /dev/full ]; then
-		bad 2 'No space left' $small -q --no-traces --junit /dev/full
-	fi
-}
-
-bad_fuzz() {
-	bad 2 'no store "efactry", did you mean "efactory"?' fuzz efactry
-	bad 2 'erda has no variant "no_pre"' fuzz erda --variant no_pre
-	bad 2 'expected one of: on off' fuzz --knob ddio=maybe
-	bad 2 'unknown option "--workload"' fuzz --workload w
-	bad 2 'fuzz: unknown option "--tme", did you mean "--time"?' fuzz --tme 5
-	for option in variant knob regress time runs seed jobs corpus out json junit; do
-		bad 2 "fuzz: --$option wants a value" fuzz --$option
-	done
-	for time in '' 0 0s 5x -5 s 1.5h 99999999h; do
-		bad 2 'expected whole seconds, such as 90, or 90s, 30m or 8h' fuzz --time "$time"
-	done
-	bad 2 'is not a whole number from 1 to' fuzz --runs 0
-	bad 2 'missing: No such file' fuzz --regress missing
-	: >file
-	bad 2 'not a folder' fuzz --out file
-	bad 2 'not a folder' fuzz --corpus file
-	bad 2 'cannot be made' fuzz --corpus missing/corpus
-	bad 2 'not an empty one' fuzz --corpus ''
-	bad 2 'cannot be written' fuzz --json missing/results.json
-	mkdir broken-traces
-	printf 'rubbish\n' >broken-traces/a.trace
-	bad 2 'broken-traces/a.trace:1: not a trace' fuzz --regress broken-traces
-	no_file traces
 }
 
 fuzzes() {
@@ -501,37 +395,9 @@ replays() {
 }
 
 bad_traces() {
-	mkdir -p folder
-	bad 2 'missing: cannot be opened' replay missing
-	bad 2 'folder: reading failed' replay folder
-	bad 2 'missing: cannot be opened' shrink missing
-	bad 2 'cannot be written' shrink good.trace -o missing/file
-	bad 2 'a folder; expected' shrink good.trace -o folder
-	: >empty.trace
-	bad 2 'an empty file' replay empty.trace
-	printf 'rubbish\n' >rubbish.trace
-	bad 2 'rubbish.trace:1: not a trace' replay rubbish.trace
-	printf '%01000000d\n' 1 >wide.trace
-	bad 2 'wide.trace:1: a line of more than' replay wide.trace
-	lines=$(wc -l <good.trace)
-	n=1
-	while [ $n -lt "$lines" ]; do
-		head -n $n good.trace >cut.trace
-		bad 2 "cut.trace:$n: truncated" replay cut.trace
-		n=$((n + 1))
-	done
-	bad_trace 'edited.trace:1: ' '1s/1$/2/'
-	bad_trace "edited.trace:2: store 'nobody'" 's/^store .*/store nobody/'
-	bad_trace "edited.trace:3: variant 'nothing'" 's/^variant .*/variant nothing/'
-	bad_trace 'edited.trace:4: config' 's/ddio=on/ddio=maybe/'
-	bad_trace 'contract' 's/^broken DUR/broken DURA/'
 	bad_trace 'this deviation does not apply' 's/return 1/return 9/'
 	bad_trace "$(grep -n 'return 1' good.trace | cut -d: -f1): this deviation does not apply" 's/return 1/return 9/'
 	bad_trace 'is no operation of this trace' 's/c1.put1/c1.put7/'
-	tr 8 '\000' <good.trace >nul.trace
-	bad 2 'NUL byte' replay nul.trace
-	printf 'tidemark-trace 1\0\n' >nul.trace
-	bad 2 'nul.trace:1: a NUL byte at column 17' replay nul.trace
 }
 
 # children PID: of that process.
@@ -580,10 +446,6 @@ signals() {
 
 bugs() {
 	bad 2 'did you mean "no_flip"?' mutants no_flp
-	bad 2 'no seeded bug "default"' mutants default
-	bad 2 'unknown option "--bogus"' mutants --bogus
-	bad 2 '--jobs wants a value' mutants --jobs
-	bad 2 'is not a whole number from 1 to' mutants --states 0
 	bad 2 'did you mean "nic_bounds"?' mutants nic_bound
 	run 0 "$tidemark" mutants tail_low crash_no_drain $few --json bugs.json
 	has 'found 2 of 2'
@@ -604,11 +466,6 @@ bugs() {
 
 soaks() {
 	bad 2 'expected whole seconds, such as 90, or 90s, 30m or 8h' soak --time soon
-	bad 2 'expected whole seconds, such as 90, or 90s, 30m or 8h' soak --time 5d
-	bad 2 'is not a whole number' soak --rounds 0
-	bad 2 'expected one of' soak --knob ddio=maybe
-	bad 2 '"more" was not expected' soak more
-	bad 2 'cannot be made' soak --rounds 1 --out missing/traces
 	run 0 "$tidemark" soak --rounds 3 --jobs 2 --out soaked
 	has 'Nothing broke that should hold.'
 	has 'too few rounds to say whether it grows'
@@ -625,13 +482,6 @@ soaks() {
 
 claims() {
 	bad 2 'no claim "P322", did you mean "P32"?' claims P322
-	bad 2 'claim P32 twice' claims P32 P32
-	bad 2 'unknown option' claims --bogus
-	bad 2 'wants a value' claims --jobs
-	bad 2 'is not a whole number from 1 to 256' claims --jobs 0
-	bad 2 'expected one of' claims --list --knobs
-	bad 2 'expected the name of a file' claims P32 --json ''
-	bad 2 'the folder cannot be made' claims P32 --out no/such
 	run 0 "$tidemark" claims --list
 	grep -q '^P32 ' out || wrong 'claims --list does not name P32'
 	run 0 "$tidemark" claims P31 -q --out claimed --json claims.json
@@ -641,16 +491,6 @@ claims() {
 	run 0 "$tidemark" claims P31 -q --jobs 1 --out claimed-one
 	cmp -s claimed/claims-P31-2-KEEP.trace claimed-one/claims-P31-2-KEEP.trace || wrong 'claims: jobs matter'
 	run 3 "$tidemark" claims P31 -q --no-traces --states 1
-}
-
-live_load() {
-	bad 2 'these options need --server' bench --seed 1
-	bad 2 'expected one of a, b, c, u' bench --server h:1 --workload a,b
-	bad 2 'is not a whole number from 1 to 16' bench --server h:1 --clients 17
-	bad 2 'is not a whole number from 16 to 65536' bench --server h:1 --value 15
-	bad 2 'numbers end at 16' bench --server h:1 --first 10 --clients 8
-	bad 2 'nothing would be done' bench --server h:1 --ops 0
-	bad 2 'expected the name of a file' bench --server h:1 --json ''
 }
 
 terminal() {
@@ -666,9 +506,8 @@ terminal() {
 
 slow=
 [ -n "$quick" ] || slow='fuzz_ends signals'
-for test in commands names options lists outputs many_keys campaign standard_output summary exhaustive junit bad_fuzz fuzzes fuzz_finds replays bad_traces claims bugs soaks live_load terminal $slow; do
+for test in commands names options lists outputs many_keys campaign standard_output summary exhaustive junit fuzzes fuzz_finds replays bad_traces claims bugs soaks terminal $slow; do
 	: >err
 	$test
 done
-echo "$checks calls, $failures failures"
-[ $failures -eq 0 ]
+ended

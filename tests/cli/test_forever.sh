@@ -6,27 +6,10 @@
 # tidemark fuzz --forever: its folder can be stopped, copied, merged and gone on with, whatever happened to it.
 tidemark=$1
 [ -x "$tidemark" ] || { echo "usage: test_forever.sh PROGRAM" >&2; exit 2; }
-here=$(mktemp -d) || exit 70
 running=
+prefix="$tidemark fuzz --jobs 2 --forever"
+. "$(dirname "$0")/../shell.sh"
 trap '[ -z "$running" ] || kill -9 $running; rm -rf "$here"' EXIT
-cd "$here" || exit 70
-failures=0 checks=0
-
-wrong() {
-	failures=$((failures + 1))
-	echo "FAILED: $*" >&2
-	sed 's/^/	stderr: /' err >&2
-}
-
-# forever STATUS DIR WORD...: a session.
-forever() {
-	expected=$1 called="--forever $*"
-	shift
-	checks=$((checks + 1))
-	"$tidemark" fuzz --jobs 2 --forever "$@" >out 2>err </dev/null
-	status=$?
-	[ $status -eq "$expected" ] || wrong "exit status $status instead of $expected: $called"
-}
 
 # One line, with these words.
 says() {
@@ -75,7 +58,7 @@ stop TERM 0
 in_order a
 names a >before
 runs=$(sum a runs)
-forever 0 a --runs 40
+run 0 a --runs 40
 in_order a
 names a >after
 [ -z "$(comm -23 before after)" ] || wrong 'an input is gone'
@@ -89,7 +72,7 @@ start a
 stop KILL 137
 echo half >a/corpus/efactory/0123.tmp.99
 names a | grep -v tmp >before
-forever 0 a --runs 40
+run 0 a --runs 40
 in_order a
 names a >after
 [ -z "$(comm -23 before after)" ] || wrong 'an input is gone after SIGKILL'
@@ -103,17 +86,17 @@ cp -r a elsewhere/b
 same "$(session elsewhere/b)" 5 'the session of a copy'
 
 # The same seed and runs give the same folder; another seed another one.
-forever 1 c efactory --variant get_no_flush --runs 700
+run 1 c efactory --variant get_no_flush --runs 700
 "$tidemark" fuzz --jobs 1 --forever d efactory --variant get_no_flush --runs 700 >out 2>err
 names c >c.names
 names d | cmp -s - c.names || wrong 'two folders of one seed differ'
-forever 0 e efactory --variant get_no_flush --runs 150 --seed 7
+run 0 e efactory --variant get_no_flush --runs 150 --seed 7
 names e | cmp -s - c.names && wrong 'two folders of two seeds do not differ'
 grep -q '"seed": 7' e/campaign.json || wrong 'the seed is not kept'
 # A session does not draw what another one has drawn.
 sed -i 's/"session": 1/"session": 2/' d/sums.json
-forever 1 c --runs 600
-forever 1 d --runs 600
+run 1 c --runs 600
+run 1 d --runs 600
 [ "$(inputs c)" -gt "$(wc -l <c.names)" ] || wrong 'a second session adds nothing'
 names c >c.names
 names d | cmp -s - c.names && wrong 'the second session and the third do the same'
@@ -130,7 +113,7 @@ cp -rn e/corpus e/failures c
 cp "$(find c/failures -name '*.trace' | head -n 1)" c/failures/again.trace
 ls c/failures >traces
 { cat c.names && names e; } | sort -u | grep corpus >both
-forever 1 c --runs 40
+run 1 c --runs 40
 in_order c
 names c | grep corpus >after
 [ -z "$(comm -23 both after)" ] || wrong 'an input was lost by merging'
@@ -140,11 +123,11 @@ while read -r trace; do
 done <traces
 
 # Words that the folder contradicts.
-forever 2 a erda
+run 2 a erda
 says 1 'another campaign'
-forever 2 a --seed 3
+run 2 a --seed 3
 says 1 'another campaign'
-forever 2 a --corpus x
+run 2 a --corpus x
 says 1 'expected no --corpus'
 
 # Garbage.
@@ -157,23 +140,23 @@ echo 'tidemark-trace 99' >g/failures/other.trace
 sed 's/^broken .*/broken KEEP: it was mended/' "$(find c/failures -name '*.trace' | head -n 1)" >g/failures/mended.trace
 sed 's/"runs": [0-9]*/"runs": 1e300/' a/sums.json >g/sums.json
 : >g/unknown
-forever 0 g --runs 40
+run 0 g --runs 40
 says 7 'set-aside/failures-mended.trace'
 same "$(find g/set-aside -mindepth 1 | wc -l)" 7 'what was set aside'
 in_order g
-forever 0 g --runs 40
+run 0 g --runs 40
 same "$(wc -l <err)" 0 'lines on stderr afterwards'
 echo '{"format": 1,' >g/campaign.json
-forever 2 g
+run 2 g
 says 1 'g/campaign.json:2:'
 echo '{"format": 1, "seed": 1, "began": 1, "stores": ["gone", "efactory"], "variants": [], "knobs": []}' >g/campaign.json
-forever 0 g --runs 40
+run 0 g --runs 40
 says 1 'gone is left out'
 echo '{"format": 1, "seed": 1, "began": 1, "stores": ["gone"], "variants": [], "knobs": []}' >g/campaign.json
-forever 2 g
+run 2 g
 says 1 'none of its stores is here'
 : >file
-forever 2 file
+run 2 file
 says 1 'not a folder'
 
 # A full disk: one line, and the folder goes on.
@@ -186,7 +169,7 @@ checks=$((checks + 1))
 } 2>&1 3>status | cat >err # whose pipe has no limit
 [ "$(cat status)" -eq 2 ] || wrong 'the exit status of a full disk'
 says 1 'File too large'
-forever 0 f --runs 40
+run 0 f --runs 40
 in_order f
 
-[ $failures -eq 0 ] || { echo "$failures failures in $checks checks" >&2; exit 1; }
+ended

@@ -7,31 +7,9 @@
 # is finished is printed, and traces and files are written; and nothing says that all is as expected.
 tidemark=$1 root=$2
 [ -x "$tidemark" ] && [ -f "$root/docs/contracts.md" ] || { echo "usage: test_leave_off.sh PROGRAM ROOT" >&2; exit 2; }
-here=$(mktemp -d) || exit 70
-trap 'rm -rf "$here"' EXIT
-cd "$here" || exit 70
-failures=0
+prefix=$tidemark
+. "$(dirname "$0")/../shell.sh"
 unset NO_COLOR
-
-wrong() {
-	failures=$((failures + 1))
-	echo "FAILED: $*" >&2
-	tail -n 30 out | cut -c 1-300 | sed 's/^/	stdout: /' >&2
-	sed 's/^/	stderr: /' err >&2
-}
-
-# run STATUS ARGUMENT...: output in out and err.
-run() {
-	expected=$1
-	shift
-	called="$*"
-	"$tidemark" "$@" >out 2>err </dev/null
-	status=$?
-	[ $status -eq "$expected" ] || wrong "exit status $status instead of $expected: $called"
-}
-
-has() { grep -qF -e "$1" "${2:-out}" || wrong "no '$1' in ${2:-out}: $called"; }
-has_not() { ! grep -qF -e "$1" "${2:-out}" || wrong "'$1' in ${2:-out}: $called"; }
 
 # python FILE...: the program on standard input ends well with these.
 python() {
@@ -308,9 +286,8 @@ signals() {
 	terminated ablate erda --no-traces
 }
 
-: >err
 shift 2
 for part in ${*:-matrix interrupted signals timed fail_fast full terminal}; do
 	$part
 done
-[ $failures -eq 0 ]
+ended

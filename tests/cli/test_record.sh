@@ -1183,19 +1183,6 @@ wait $!
 
 # --- what cannot be ---
 
-run 2 tidemark record --out x.rec -- true
-one_line
-run 2 tidemark record --pm pool -- true
-one_line
-run 2 tidemark record --pm pool --out x.rec
-one_line
-run 2 tidemark record --pm pool --out nowhere/x.rec -- true
-one_line
-run 2 tidemark record --pm pool --out . -- true
-one_line
-run 2 tidemark record --pm pool --out x.rec -q -- ./nothing
-says './nothing'
-one_line
 run 0 tidemark record --pm pool --out x.rec -- true
 says 'the program mapped no file that --pm names'
 # knob WORDS KNOB: is refused with these.

@@ -6,22 +6,12 @@
 # The tree of recoveries is wrong, by its mutant: each command that searches, shrinks or replays says so, writes the
 # trace of the run with which it was, and ends with status 70.
 tidemark=$(realpath "$1")
-here=$(mktemp -d) || exit 70
-trap 'rm -rf "$here"' EXIT
-cd "$here" || exit 70
-failures=0
+. "$(dirname "$0")/../shell.sh"
 bug=(--knob mutant=tree_line_left_out)
 
-wrong() {
-	failures=$((failures + 1))
-	echo "FAILED: $*" >&2
-	tail -n 15 out err | cut -c 1-300 | sed 's/^/	/' >&2
-}
 ends() {
 	rm -f tree.trace
-	"$tidemark" "$@" >out 2>err </dev/null
-	local status=$?
-	[ $status -eq 70 ] || wrong "exit status $status: $*"
+	run 70 "$tidemark" "$@"
 	[ "$(grep -c 'tidemark: ' err)" -eq 1 ] || wrong "not one message: $*"
 }
 # With a trace, which is one of a good run.
@@ -69,4 +59,4 @@ tells_of replay -q whole.trace
 mkdir known
 cp whole.trace known
 tells_of fuzz efactory --regress known --runs 10 -q --no-traces
-exit $((failures != 0))
+ended

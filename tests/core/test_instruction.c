@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Are instructions as long as the assembler made them, and is it known which of them flush? */
 #include "core/instruction.h"
-#include <stdio.h>
-#include <string.h>
 #include "tests/suite.h"
 
 #if defined(__x86_64__)
@@ -114,10 +112,7 @@ TEST(no_instructions)
 		ck_assert_uint_eq(instruction_bytes(none[i], 2), 0);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("instruction", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)
 
 #else
 

@@ -3,9 +3,6 @@
  * Deviations: every kind of choice point there and back through words, with its
  * name unchanged; the words themselves; and what is not accepted.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "faultinject/deviation.h"
 #include "tests/suite.h"
 
@@ -449,7 +446,4 @@ TEST(lists)
 	ck_assert_ptr_null(list.d);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("deviation", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

@@ -4,8 +4,6 @@
  * again; a trace tells which of its deviations were not asked for, and leaves out
  * those whose answer does not exist any more.
  */
-#include <stdio.h>
-#include <string.h>
 #include "core/pmem/crash.h"
 #include "core/pmem/hooks.h"
 #include "faultinject/bytes.h"
@@ -634,7 +632,4 @@ TEST(records_have_their_class)
 	deviations_free(&bytes.taken);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("sources", setup, teardown));
-}
+RUN_TESTS(setup, teardown)

@@ -12,8 +12,6 @@
  */
 #include <assert.h>
 #include <getopt.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/models/litmus.h"
 #include "tests/checker/explore/budget.h"
 #include "tests/litmus/generator.h"
@@ -32,7 +30,6 @@ struct comparison {
 	bool verbose, quiet;
 	struct litmus_limits limits;
 	bool enumerated; /* the program is none of the generator's */
-	bool shared;	 /* of the programs only this run's share */
 	uint64_t compared, differ, too_large, outcomes, states, runs;
 };
 
@@ -272,8 +269,7 @@ static void compare_sample(struct comparison *c, uint64_t programs, uint64_t see
 		uint64_t number = generator_draw(c->generator, &seed, statements);
 		if (!generator_program(c->generator, number, &p))
 			abort();
-		if (!c->shared || in_turn(i))
-			compare_program(c, number, &p);
+		compare_program(c, number, &p);
 	}
 }
 
@@ -282,7 +278,7 @@ static void compare_all(struct comparison *c, unsigned statements, uint64_t most
 	struct program p;
 	uint64_t numbers = generator_numbers(c->generator, statements);
 	for (uint64_t number = 0; number < numbers && c->differ < most; number++)
-		if ((!c->shared || in_turn(number)) && generator_program(c->generator, number, &p))
+		if (generator_program(c->generator, number, &p))
 			compare_program(c, number, &p);
 }
 
@@ -381,8 +377,6 @@ static unsigned missed_mutants(const struct comparison *with, uint64_t programs,
 	unsigned missed = 0;
 	for (unsigned i = 0; i < sizeof(mutants) / sizeof(mutants[0]); i++) {
 		char knobs[64];
-		if (!in_turn(i))
-			continue;
 		struct comparison c = {
 			.generator = with->generator, .model = with->model, .quiet = true};
 		c.limits = with->limits;
@@ -489,7 +483,6 @@ static bool compare_one(struct comparison *c, uint64_t number)
 static unsigned run_tests(struct comparison *c)
 {
 	unsigned missed = 0;
-	c->shared = true;
 	compare_all(c, is_quick() || TM_ASAN ? 1 : 2, 5);
 	compare_requests(c, 5);
 	compare_sample(c, is_quick() || TM_ASAN ? 1000 : SAMPLE, 1, STATEMENTS, 5);

@@ -6,16 +6,8 @@
 # The pages of a campaign: the index is well-formed, its matrix is that of the text, each cell that breaks leads to a page,
 # and the pages are those of tidemark replay --html. They are looked at as a browser shows them; how they are laid out: test_html_browser.sh.
 tidemark=$(realpath "$1") tests=$(realpath "$2")
-here=$(mktemp -d) || exit 70
-trap 'rm -rf "$here"' EXIT
-cd "$here" || exit 70
+. "$(dirname "$0")/../shell.sh"
 . "$tests/report/browser.sh"
-failures=0
-
-wrong() {
-	failures=$((failures + 1))
-	echo "FAILED: $*" >&2
-}
 
 # refused STATUS WORDS OPTION...: crashtest says so in one line, and leaves nothing.
 refused() {

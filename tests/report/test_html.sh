@@ -7,15 +7,10 @@
 # went differently, verdict, cause, events, lines in flight, lines of source), and its structure is
 # checked (page_check.py), as a browser shows it. How it is laid out: test_html_browser.sh.
 tidemark=$1 tests=$2
-here=$(mktemp -d) || exit 70
-trap 'rm -rf "$here"' EXIT
+. "$(dirname "$0")/../shell.sh"
+cd "$tests/.." || exit 70
 . "$tests/report/browser.sh"
-failures=0 pages=0 places=0
-
-wrong() {
-	failures=$((failures + 1))
-	echo "FAILED: $*" >&2
-}
+pages=0 places=0
 
 # Text of the page, as it is read.
 plain() {

@@ -7,15 +7,8 @@
 # measures how it is laid out, presses its keys, uses its filter, and writes what is wrong into the document, which is then
 # dumped. Wide and narrow, light and dark; and printed. Skipped where there is no browser (Debian: chromium).
 tidemark=$1 tests=$2
-here=$(mktemp -d) || exit 70
-trap 'rm -rf "$here"' EXIT
-failures=0 looks=0
-
-wrong() {
-	failures=$((failures + 1))
-	echo "FAILED: $*" >&2
-}
-
+. "$(dirname "$0")/../shell.sh"
+looks=0
 . "$tests/report/browser.sh"
 
 # measure NAME PAGE SCRIPT UNIT

@@ -4,8 +4,6 @@
  * rows appear in their order, whatever is finished first; below it stands what needs attention; and
  * all of it is about a screen.
  */
-#include <stdlib.h>
-#include <string.h>
 #include "checker/hunt/plan.h"
 #include "checker/judge/expect.h"
 #include "checker/judge/names.h"
@@ -442,7 +440,4 @@ TEST(rows_as_finished)
 	teardown(&whole);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("summary", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

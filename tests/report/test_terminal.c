@@ -3,10 +3,7 @@
  * Progress where standard error is no terminal: a line each half minute, by a clock that the test
  * has; and what was not written to a full standard output is known afterwards.
  */
-#include <errno.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 #include "report/terminal.h"
 #include "tests/suite.h"
 
@@ -15,7 +12,6 @@ static time_t now = 1000;
 /* The library's, for report/terminal.c. */
 int clock_gettime(clockid_t clock, struct timespec *t)
 {
-	(void)clock;
 	*t = (struct timespec){.tv_sec = now};
 	return 0;
 }
@@ -66,7 +62,4 @@ TEST(full_output)
 	stdout = out;
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("terminal", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

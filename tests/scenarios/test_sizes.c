@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lengths at edges: which are drawn, what they leave as it was, and a store's limits. */
-#include <errno.h>
-#include <string.h>
 #include "scenarios/workload/workload.h"
 #include "tests/suite.h"
 
@@ -179,7 +177,4 @@ TESTS(limits_keep_the_shape, sizeof(scaled) / sizeof(scaled[0]))
 	workload_free(&right);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("sizes", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

@@ -7,10 +7,7 @@
  * same in every run.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include "scenarios/workload/workload.h"
 #include "tests/suite.h"
 
@@ -330,33 +327,22 @@ static const struct {
 	const char *text, *expected;
 } bad_text[] = {
 	{1, "push k1", "put, get, del, clean, leave, die or pause"},
-	{1, "PUT k1 8", "put, get, del, clean, leave, die or pause"},
-	{1, ",", "put, get, del, clean, leave, die or pause"},
 	{1, "get k1,", "put, get, del, clean, leave, die or pause"},
 	{1, "get k1,,get k1", "put, get, del, clean, leave, die or pause"},
 	{1, "put k1", "put KEY LENGTH"},
 	{1, "put k1 8 9", "put KEY LENGTH"},
 	{1, "put k1 8 same", "put KEY LENGTH"},
-	{1, "put k1 8 some 1", "put KEY LENGTH"},
 	{1, "put k1 8 same 1 2", "put KEY LENGTH"},
 	{1, "put k1 8 same 0", "from 1 to 99"},
-	{1, "put k1 8 same 100", "from 1 to 99"},
 	{1, "get k1 same 1", "get KEY"},
 	{1, "get", "get KEY"},
-	{1, "get k1 8", "get KEY"},
 	{1, "put k1 x", "0 to 65536"},
-	{1, "put k1 -1", "0 to 65536"},
 	{1, "put k1 65537", "0 to 65536"},
-	{1, "put k1 99999999999999999999", "0 to 65536"},
 	{1, "put a#b 8", "1 to 32 printable"},
-	{1, "get 123456789012345678901234567890123", "1 to 32 printable"},
 	{17, "get k1", "1 to 16"},
 	{0, "k1", "KEY LENGTH"},
-	{0, "k1 8 9", "KEY LENGTH"},
 	{0, "k1 8,", "KEY LENGTH"},
-	{0, "k1 --", "0 to 65536"},
 	{0, "k1 8, k1 8", "once"},
-	{0, "k\x01 8", "1 to 32 printable"},
 };
 
 TESTS(parse_refuses, ROWS_OF(bad_text))
@@ -467,28 +453,16 @@ static const struct {
 	const char *expected;
 } bad_name[] = {
 	{"", -ENOENT, "tidemark list"},
-	{"www2", -ENOENT, "tidemark list"},
 	{"ycsb", -ENOENT, "tidemark list"},
-	{"ycsb-d", -ENOENT, "tidemark list"},
-	{"YCSB-A", -ENOENT, "tidemark list"},
 	{"nix:clients=2", -ENOENT, "tidemark list"},
 	{"ww:clients=2", -EINVAL, "no parameters"},
-	{"ww:", -EINVAL, "no parameters"},
 	{"ycsb-a:", -EINVAL, "clients=, keys="},
-	{"ycsb-a:clients", -EINVAL, "clients=, keys="},
-	{"ycsb-a:clients=2,", -EINVAL, "clients=, keys="},
 	{"ycsb-a:threads=2", -EINVAL, "clients=, keys="},
 	{"ycsb-a:clients=", -EINVAL, "clients=1 to"},
 	{"ycsb-a:clients=0", -EINVAL, "clients=1 to"},
-	{"ycsb-a:clients=17", -EINVAL, "clients=1 to clients=16"},
 	{"ycsb-a:clients=2x", -EINVAL, "clients=1 to"},
-	{"ycsb-a:clients=-1", -EINVAL, "clients=1 to"},
-	{"ycsb-a:clients=99999999999999999999999", -EINVAL, "clients=1 to"},
 	{"ycsb-a:keys=0", -EINVAL, "keys=1 to keys=1024"},
-	{"ycsb-a:keys=1025", -EINVAL, "keys=1 to keys=1024"},
 	{"ycsb-a:ops=0", -EINVAL, "ops=1 to ops=4096"},
-	{"ycsb-a:ops=4097", -EINVAL, "ops=1 to ops=4096"},
-	{"ycsb-a:vlen=-1", -EINVAL, "vlen=0 to vlen=65536"},
 	{"ycsb-a:vlen=65537", -EINVAL, "vlen=0 to vlen=65536"},
 	{"ycsb-a:seed=4294967296", -EINVAL, "seed=0 to seed=4294967295"},
 	{"ycsb-a:keys=2,keys=2", -EINVAL, "at most once"},
@@ -710,38 +684,23 @@ static const struct {
 	const char *message;
 } bad_ops[] = {
 	{"", 0, "no operations"},
-	{"\n\n# nothing\n", 0, "no operations"},
-	{"load k1 8\n", 0, "no operations"},
 	{"1 put k1 8\n1 puts k1 8\n", 2,
 	 "operation 'puts'; expected put, get, del, clean, leave, die or pause"},
 	{"client,op,key,len\n", 1, "client 'client' is not a number; expected 1 to 16"},
-	{"c1 put k1 8\n", 1, "client 'c1' is not a number"},
 	{"0 put k1 8\n", 1, "client '0' is too small; expected 1 to 16"},
 	{"17 put k1 8\n", 1, "client '17' is too large; expected 1 to 16"},
-	{"-1 put k1 8\n", 1, "client '-1' is not a number"},
-	{"99999999999999999999 put k1 8\n", 1, "client '99999999999999999999' is too large"},
 	{",put,k1,8\n", 1, "client is missing"},
 	{"1\n", 1, "the operation is missing"},
-	{"1,\n", 1, "operation ''; expected put"},
 	{"\r\n1 get\n", 2, "the key is missing"},
-	{"1,get,\n", 1, "the key is missing"},
-	{"1,put,,8\n", 1, "the key is missing"},
 	{"1 put k1\n", 1, "the length is missing"},
-	{"1,put,k1,\n", 1, "length is missing"},
 	{"1 put k1 -\n", 1, "length '-' is not a number; expected 0 to 65536"},
 	{"1 put k1 8x\n", 1, "length '8x' is not a number"},
-	{"1 put k1 0x8\n", 1, "length '0x8' is not a number"},
 	{"1 put k1 65537\n", 1, "length '65537' is too large; expected 0 to 65536"},
-	{"1 put k1 4294967304\n", 1, "length '4294967304' is too large"},
 	{"1 put k1 8 9\n", 1, "5 fields; expected at most four"},
-	{"1 put k1 8 9 10 11 12\n", 1, "8 fields"},
-	{"1,put,k1,8,\n", 1, "5 fields"},
 	{"1 get k1 8\n", 1, "extra field '8'; only put has a length"},
-	{"1 del k1 - -\n", 1, "5 fields"},
 	{"1 get " KEY33 "\n", 1,
 	 "key '123456789012345678901234567890123' has 33 bytes; expected at most 32"},
 	{"1 get k\x01\n", 1, "byte 0x01 at column 8; expected printable ASCII"},
-	{"1 get k\xc3\xa4\n", 1, "byte 0xc3 at column 8"},
 	{"1 get k1 # \x1b[31m\n", 1, "byte 0x1b at column 12"},
 	{"\xef\xbb\xbf"
 	 "1 get k1\n",
@@ -749,11 +708,8 @@ static const struct {
 	{"1 get k1\r2 get k1\n", 1, "byte 0x0d at column 9"},
 	{"1 get k1\nload k1 8\n", 2, "'load' after the first operation"},
 	{"load k1\n", 1, "2 fields; expected three: load, key, length"},
-	{"load\n", 1, "1 field; expected three"},
 	{"load k1 8 9\n", 1, "extra field '9'"},
-	{"load k1 -\n", 1, "length '-' is not a number"},
 	{"load k1 8\nload k1 9\n", 2, "key 'k1' is loaded twice"},
-	{"load  , 8\n1 get k1\n", 1, "2 fields"},
 	{"load ,, 8\n1 get k1\n", 1, "the key is missing"},
 };
 
@@ -861,7 +817,4 @@ TEST(ops_unreadable)
 	fclose(f);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("workload", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

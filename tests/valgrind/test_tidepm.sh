@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# test_tidepm.sh TIDEMARK SOURCES [recordings]: the log that the Valgrind tool beside TIDEMARK writes of small programs has what
-# they did to PM, no more and no less, with its places; `tidemark images` tells right ones from wrong ones by it. With
-# `recordings`, under tidemark record, too.
+# test_tidepm.sh TIDEMARK SOURCES: the log that the Valgrind tool beside TIDEMARK writes of small programs has what
+# they did to PM, no more and no less, with its places; `tidemark images` tells right ones from wrong ones by it;
+# under tidemark record, too.
 tool=$(dirname "$(realpath "$1")")/tidemark-valgrind
 [ -x "$tool" ] || {
 	echo "there is no tidemark-valgrind: the package valgrind was not installed when this was built" >&2
@@ -363,8 +363,6 @@ if gcc -gdwarf-4 -O1 pmem.c -o pmem -lpmem 2>/dev/null; then
 	whole
 	judged 0
 fi
-
-[ "${3-}" = recordings ] || exit 0
 
 # --- in a recording: what instructions of the program do, and what RNICs land, in one order
 

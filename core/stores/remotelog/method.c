@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The methods of RP, tables 2 and 3 and the variants in its text; and three with RDMA Commit. Which
- * of them is sound depends on the hardware: claims.txt and tests/core/stores/test_remotelog.c say
+ * of them is sound depends on the hardware: claims.txt and scenarios/taxonomy/taxonomy.txt say
  * where.
  */
 #include "core/stores/remotelog/remotelog.h"

@@ -10,7 +10,6 @@
  *	c  flushes it by clflush	o  from here on no point is looked at
  *	u  the machine is booting still
  */
-#include <string.h>
 #include "checker/explore/cuts.h"
 #include "tests/suite.h"
 
@@ -176,7 +175,4 @@ TESTS(fates, (int)(sizeof(table) / sizeof(table[0])))
 	pmem_stack_free(stack);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("cuts", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

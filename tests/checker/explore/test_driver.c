@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The driver: all units once, whatever the number of processes; what is left when it leaves off. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "checker/explore/driver.h"
 #include "tests/suite.h"
 
@@ -144,7 +140,4 @@ TEST(process_died)
 	ck_assert_uint_eq(check_results(&d), ENDLESS);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("driver", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

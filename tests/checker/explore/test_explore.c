@@ -11,10 +11,6 @@
  * Then what must be found, and what must not. Runs are seeded, so each of these tests
  * does the same thing each time.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/explore/campaign.h"
 #include "checker/explore/visited.h"
 #include "checker/judge/expect.h"
@@ -24,7 +20,6 @@
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
 #include "tests/checker/setups.h"
-#include "tests/suite.h"
 #include "faultinject/random_source.h"
 #include "faultinject/trace_source.h"
 
@@ -879,7 +874,4 @@ TEST(checks_take_their_time)
 	ck_assert(broken_with_check(check_for_ever) & TM_BIT(TM_LIVE));
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("explore", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

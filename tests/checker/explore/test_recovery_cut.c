@@ -5,8 +5,6 @@
  * came: which phase the log's head says, and how many of two keys' entries are done. Each of these
  * must have been met in the first runs of a default campaign.
  */
-#include <stdio.h>
-#include <string.h>
 #include "checker/explore/campaign.h"
 #include "checker/explore/schedule.h"
 #include "core/stores/erda/layout.h"
@@ -106,7 +104,4 @@ TEST(each_phase_is_cut)
 	setup_free(&setup);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("recovery_cut", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

@@ -3,12 +3,9 @@
  * Runs that stop a task twice: a run that is stopped is recorded, and the second stop is at a step
  * of the work as it is then, which the plain run does not have.
  */
-#include <stdlib.h>
-#include <string.h>
 #include "checker/explore/schedule.h"
 #include "scenarios/stores.h"
 #include "tests/checker/setups.h"
-#include "tests/suite.h"
 
 #define RUNS	    1200
 #define AGAIN_EVERY 4 /* as checker/explore/schedule.c: runs of this residue stop twice */
@@ -129,7 +126,4 @@ TEST(nothing_to_stop_twice)
 	free_bench(b);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("schedule", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

@@ -7,10 +7,6 @@
  * Then what the search must find within its bounds, that what it found replays, and
  * that it says so when it has not looked at everything.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/explore/campaign.h"
 #include "checker/judge/names.h"
 #include "checker/trace/replay.h"
@@ -21,7 +17,6 @@
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
 #include "tests/checker/setups.h"
-#include "tests/suite.h"
 
 /* --- small programs --- */
 
@@ -543,7 +538,4 @@ TEST(words)
 	}
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("search", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

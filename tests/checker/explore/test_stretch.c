@@ -76,7 +76,4 @@ TEST(oldest_goes)
 	stretches_free(&t);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("stretch", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

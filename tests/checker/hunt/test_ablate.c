@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The places of the stores' code: they are found, and named so that a name means one; without a
  * place that is needed something breaks, without another nothing; the list of those. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/hunt/ablate.h"
 #include "checker/hunt/plan.h"
 #include "checker/trace/shrink.h"
 #include "checker/trace/trace.h"
 #include "scenarios/stores.h"
 #include "tests/checker/setups.h"
-#include "tests/suite.h"
 
 static struct place_list places;
 
@@ -260,7 +256,4 @@ TEST(list_mistakes)
 	}
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("ablate", find, forget));
-}
+RUN_TESTS(find, forget)

@@ -10,14 +10,10 @@
  */
 #include <dirent.h>
 #include <regex.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/hunt/mutants.h"
 #include "checker/judge/names.h"
 #include "checker/cause/cause.h"
 #include "tests/checker/explore/budget.h"
-#include "tests/suite.h"
 
 #define PATTERN 400
 #define LINES	4000 /* of a source */
@@ -310,5 +306,5 @@ int main(int argc, char **argv)
 	mutants = mutants_list(mutant, MUTANTS_MAX);
 	if (mutants > MUTANTS_MAX)
 		return EXIT_FAILURE;
-	return run_suite(listed_suite("bug causes", NULL, NULL));
+	return run_suite(listed_suite(NULL, NULL));
 }

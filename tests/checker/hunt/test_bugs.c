@@ -5,13 +5,9 @@
  *
  * test_bugs [PART PARTS]: one part of so many, as they take long.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/hunt/mutants.h"
 #include "checker/judge/names.h"
 #include "tests/checker/explore/budget.h"
-#include "tests/suite.h"
 
 #define SHRUNK	       16    /* one in so many is also shrunk, which takes longer than to find it */
 #define CONTROL_STATES 10000 /* of one control; `tidemark mutants` gives it more */
@@ -103,5 +99,5 @@ int main(int argc, char **argv)
 	mutants = mutants_list(mutant, MUTANTS_MAX);
 	if (mutants > MUTANTS_MAX)
 		return EXIT_FAILURE;
-	return run_suite(listed_suite("bugs", NULL, NULL));
+	return run_suite(listed_suite(NULL, NULL));
 }

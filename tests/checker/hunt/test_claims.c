@@ -4,16 +4,11 @@
  * the words of each error; the verdicts, also of expectations that are wrong, which must be
  * noticed; and that what breaks can be made small and breaks again.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/hunt/sensitivity.h"
 #include "checker/judge/names.h"
 #include "checker/trace/replay.h"
 #include "tests/checker/explore/budget.h"
 #include "tests/checker/setups.h"
-#include "tests/suite.h"
 
 static const struct claim_budget budget = {.seed = 1, .states = UINT64_MAX};
 
@@ -388,7 +383,4 @@ TEST(all_values)
 	claims_free(&c);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("claims", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

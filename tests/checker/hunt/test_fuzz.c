@@ -5,9 +5,6 @@
  * not depend on the number of processes; and one bug has one fingerprint, whichever way it
  * was found.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/trace/fingerprint.h"
 #include "checker/judge/expect.h"
 #include "checker/hunt/features.h"
@@ -19,7 +16,6 @@
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
 #include "tests/checker/setups.h"
-#include "tests/suite.h"
 #include "faultinject/random_source.h"
 
 /* --- inputs --- */
@@ -533,7 +529,4 @@ TEST(fingerprints_are_compared)
 	ck_assert(!fingerprint_contains(&other, &base));
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("fuzz", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

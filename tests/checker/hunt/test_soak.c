@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Soaking: a round depends on its number alone; what counts; a break is found, shrunk and
  * replays. */
-#include <stdlib.h>
-#include <string.h>
 #include "checker/trace/replay.h"
 #include "checker/hunt/soak.h"
 #include "tests/checker/explore/budget.h"
 #include "tests/checker/setups.h"
-#include "tests/suite.h"
 
 #define ROUNDS 300
 
@@ -101,7 +98,4 @@ TEST(growth_takes_rounds)
 	ck_assert(!soak_grows(&t));
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("soak", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

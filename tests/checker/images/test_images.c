@@ -6,8 +6,6 @@
  * come to the same ones, with the same acknowledgements and markers. So with knobs of the hardware:
  * lines that are cut, and landings that come late or in any order.
  */
-#include <stdlib.h>
-#include <string.h>
 #include "checker/images/image_choice.h"
 #include "core/rt/asan.h"
 #include "tests/suite.h"

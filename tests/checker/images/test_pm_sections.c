@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The sections of a log, and pmreorder's engines for them. */
-#include <stdio.h>
-#include <string.h>
 #include "checker/images/pm_sections.h"
 #include "tests/suite.h"
 
@@ -73,7 +71,6 @@ int main(int argc, char **argv)
 {
 	Suite *s = suite_create("pm_sections");
 	TCase *t = tcase_create("pm_sections");
-	(void)argc, (void)argv;
 	tcase_add_test(t, sections_of_a_log);
 	tcase_add_test(t, names);
 	suite_add_tcase(s, t);

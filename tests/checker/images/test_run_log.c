@@ -5,10 +5,6 @@
  * flight, and as many versions of each.
  */
 #include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/images/run_log.h"
 #include "checker/trace/trace.h"
 #include "scenarios/stores.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Symbols as names (symbol.h). */
-#include <stdio.h>
-#include <string.h>
 #include "checker/images/symbol.h"
 #include "tests/suite.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What stores expect of themselves: the rules of the files, read from those that ship here. */
-#include <string.h>
 #include "checker/judge/expect.h"
 #include "checker/judge/names.h"
 #include "checker/judge/surprise.h"
@@ -168,7 +167,4 @@ TEST(order_of_stores)
 	ck_assert_ptr_null(store_find("nonesuch"));
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("expect", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

@@ -22,10 +22,6 @@
  *
  * 3. Long histories of a register that works, and one that loses something.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/judge/contracts.h"
 #include "checker/judge/names.h"
 #include "core/stores/bits.h"
@@ -980,7 +976,4 @@ TEST(judged_when)
 	ck_assert_int_lt(contract_parse("RD"), 0);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("history", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

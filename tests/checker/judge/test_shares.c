@@ -4,10 +4,6 @@
  * column a variant is compared with, and that the tables that ship here have all rows and columns
  * of the default campaign.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/judge/shares.h"
 #include "scenarios/stores.h"
 #include "tests/suite.h"
@@ -134,7 +130,4 @@ TEST(what_ships_is_complete)
 	}
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("shares", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

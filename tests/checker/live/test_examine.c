@@ -6,11 +6,7 @@
  * With arguments, --write DIR STORE [KEYS OPERATIONS], files for tests/checker/live/test_examine.sh
  * are made.
  */
-#include <errno.h>
 #include <infiniband/verbs.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/live/crash_bundle.h"
 #include "core/live/injected.h"
 #include "tests/core/live/live_sim.h"
@@ -635,5 +631,5 @@ int main(int argc, char **argv)
 {
 	if (argc >= 4 && !strcmp(argv[1], "--write"))
 		return write_files(argc, argv);
-	return run_suite(listed_suite("examine", NULL, NULL));
+	return run_suite(listed_suite(NULL, NULL));
 }

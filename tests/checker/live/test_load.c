@@ -4,15 +4,10 @@
  * A store in memory stands in for live sessions (scenarios/workload/session.h); it breaks, refuses,
  * hangs and lies when it is told to.
  */
-#include <errno.h>
 #include <infiniband/verbs.h>
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "checker/live/latency.h"
 #include "checker/live/load.h"
 #include "checker/live/recording.h"
@@ -609,7 +604,4 @@ TEST(recording_full)
 	free(fake.id);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("load", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

@@ -3,9 +3,6 @@
  * From recordings of one key to its history: the order in time, what came before, what is
  * left out; and that leaving out never makes a break of a history that has none.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/live/recorded_history.h"
 #include "tests/suite.h"
 
@@ -313,7 +310,4 @@ TESTS(a_good_register_over_boots, sizeof(registers) / sizeof(registers[0]))
 	ck_assert_uint_eq(broken(5, 5, value(was), value(now)), 0);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("past", setup, teardown));
-}
+RUN_TESTS(setup, teardown)

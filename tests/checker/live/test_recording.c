@@ -3,14 +3,9 @@
  * Recordings: what is written is read, by many threads and at both places of a file; and
  * a reader says what is wrong with anything else.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "checker/live/recording.h"
 #include "tests/suite.h"
 
@@ -242,7 +237,4 @@ TEST(noise_is_survived)
 	}
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("recording", setup, teardown));
-}
+RUN_TESTS(setup, teardown)

@@ -4,10 +4,6 @@
  * store that writes twice does not reach; round trips and requests as the protocols have them; what
  * belongs to the foreground and what to the background; bytes on the wire.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/models/count.h"
 #include "core/pmem/pmem.h"
 #include "core/verbs_compat.h"
@@ -16,7 +12,6 @@
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
 #include "tests/checker/setups.h"
-#include "tests/suite.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -445,7 +440,4 @@ TEST(trouble)
 	ck_assert_ptr_nonnull(strstr(count.why, "format() returns EINVAL"));
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("count", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

@@ -5,12 +5,8 @@
  * independent ones, some outcome is missing here.
  */
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/models/litmus.h"
 #include "tests/checker/explore/budget.h"
-#include "tests/suite.h"
 
 #define WHOLE_RUNS 6000 /* more than that are too many here */
 
@@ -108,7 +104,4 @@ TESTS(little_ones, (int)(sizeof(little) / sizeof(little[0])))
 	ck_assert(compare(little[_i], little[_i], strlen(little[_i])));
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("dpor", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

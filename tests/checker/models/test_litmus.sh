@@ -8,42 +8,11 @@
 # tests in the manual say of themselves what is true.
 tidemark=$1 manual=$2
 [ -x "$tidemark" ] && [ -r "$manual" ] || { echo "usage: test_litmus.sh PROGRAM MANUAL" >&2; exit 2; }
-here=$(mktemp -d) || exit 70
-trap 'rm -rf "$here"' EXIT
-cd "$here" || exit 70
-failures=0 checks=0
+prefix="$tidemark litmus"
+. "$(dirname "$0")/../../shell.sh"
 
-wrong() {
-	failures=$((failures + 1))
-	echo "FAILED: $*" >&2
-	sed '30q; s/^/	stdout: /' out >&2
-	sed 's/^/	stderr: /' err >&2
-}
-
-# run STATUS ARGUMENT...: tidemark litmus; output in out and err.
-run() {
-	expected=$1
-	shift
-	called="$*"
-	checks=$((checks + 1))
-	"$tidemark" litmus "$@" >out 2>err </dev/null
-	status=$?
-	[ $status -eq "$expected" ] || wrong "exit status $status instead of $expected: $called"
-}
-
-# says LINE: a whole line of the output. lacks TEXT. complains TEXT: one line on stderr.
-says() {
-	grep -qxF -e "$1" out || wrong "no line '$1': $called"
-}
-
-lacks() {
-	! grep -qF -e "$1" out || wrong "'$1' is printed: $called"
-}
-
-complains() {
-	[ "$(wc -l <err)" -eq 1 ] || wrong "not one line on stderr: $called"
-	grep -qF -e "$1" err || wrong "no '$1' on stderr: $called"
-}
+# line LINE: a whole one of the output
+line() { grep -qxF -e "$1" out || wrong "no line '$1': $called"; }
 
 # --- tests to run ---
 
@@ -93,21 +62,21 @@ END
 # --- one test ---
 
 run 0 mp.litmus
-says 'MP'
-says '  Message passing.'
-says '  holds          never (P1:r0=5 /\ P1:r1=0)'
-says '  holds          exists (P1:r0=5 /\ P1:r1=1)'
-says '1 test, 2 conditions hold, 0 do not'
+line 'MP'
+line '  Message passing.'
+line '  holds          never (P1:r0=5 /\ P1:r1=0)'
+line '  holds          exists (P1:r0=5 /\ P1:r1=1)'
+line '1 test, 2 conditions hold, 0 do not'
 grep -q '^       runs  P1:r0  P1:r1$' out || wrong 'no table'
 [ "$(grep -cE '^ +[0-9]+ +[05] +[01]$' out)" -eq 3 ] || wrong 'not the three outcomes of MP'
 grep -q 'runs, all there are$' out || wrong 'not complete'
-lacks hardware
-lacks blocked
+has_not hardware
+has_not blocked
 
 run 1 order.litmus
-says '  does not hold  forall (x=7)'
-says '1 test, 0 conditions hold, 1 does not'
-says '       runs  y  x'
+line '  does not hold  forall (x=7)'
+line '1 test, 0 conditions hold, 1 does not'
+line '       runs  y  x'
 grep -qE '^! +[0-9]+  7  1$' out || wrong 'the outcome that breaks it is not marked'
 grep -qE '^  +[0-9]+  1  7$' out || wrong 'an outcome that does not break it is marked'
 # The command that is printed shows a run.
@@ -120,15 +89,15 @@ says_witness=$(sed -n '/a run that decides forall (x=7)/,$p' shown | grep -c 'x 
 grep -q 'a run that' out && wrong 'a run is shown unasked'
 
 run 1 nobody.litmus
-says '  does not hold  exists (P0:r0=4)'
-says "  no run satisfies it: $tidemark litmus nobody.litmus"
-lacks '!'
+line '  does not hold  exists (P0:r0=4)'
+line "  no run satisfies it: $tidemark litmus nobody.litmus"
+has_not '!'
 run 0 waits.litmus
 grep -qE '[0-9]+ of them blocked$' out || wrong 'nobody waits'
-says '  holds          forall (P1:r0=2)'
+line '  holds          forall (P1:r0=2)'
 run 0 --witness mp.litmus
-says '  a run that decides exists (P1:r0=5 /\ P1:r1=1)'
-lacks 'decides never'
+line '  a run that decides exists (P1:r0=5 /\ P1:r1=1)'
+has_not 'decides never'
 
 # A name for the shell.
 mkdir "it's"
@@ -169,12 +138,12 @@ grep -qx "tidemark: folder/aa.litmus:4:1: 'z'; expected nt, copy, .*, a request 
 grep -qxF "tidemark: folder/c.litmus:2:6: the end of the file; expected ;" err || wrong 'no error in c'
 grep -qxF "tidemark: nothing: No such file or directory" err || wrong 'no error of a file that is not there'
 [ "$(wc -l <err)" -eq 3 ] || wrong 'not three lines of errors'
-says '3 tests, 2 conditions hold, 2 do not; 3 files could not be read'
+line '3 tests, 2 conditions hold, 2 do not; 3 files could not be read'
 rm folder/aa.litmus folder/c.litmus
 
 checks=$((checks + 2))
 "$tidemark" litmus - <mp.litmus >out 2>err || wrong 'standard input'
-says '1 test, 2 conditions hold, 0 do not'
+line '1 test, 2 conditions hold, 0 do not'
 "$tidemark" litmus - </dev/null >out 2>err
 [ $? -eq 2 ] || wrong 'empty standard input'
 complains 'tidemark: -:1:1: the end of the file; expected litmus'
@@ -201,25 +170,25 @@ cmp -s one.json many.json || wrong '--jobs changes --json'
 
 run 3 --runs 1 mp.litmus
 grep -q 'not all there are' out || wrong 'the limit is not told'
-says '  could not tell never (P1:r0=5 /\ P1:r1=0)'
+line '  could not tell never (P1:r0=5 /\ P1:r1=0)'
 run 0 --runs 100000 --whole mp.litmus
 run 3 --runs 1 nobody.litmus
-lacks 'no run'
+has_not 'no run'
 
 # --- hardware ---
 
 run 0 --knob domain=wsp --knob ddio=off mp.litmus
 grep -q '^  hardware: domain=wsp ddio=off' out || wrong 'no hardware'
 run 1 lost.litmus
-says '  hardware: store_buffer=0'
+line '  hardware: store_buffer=0'
 run 0 --knob domain=mhp lost.litmus
 run 1 --configs lost.litmus mp.litmus
-says '  dmp, ddio  dmp        mhp, ddio  mhp        wsp, ddio  wsp'
-says '  - *        -          holds      holds      holds      holds      forall (P0:r0=1 -> crash:x=1)'
-says '  holds *    holds      holds      holds      holds      holds      never (P1:r0=5 /\ P1:r1=0)'
-says "2 tests, 2 conditions hold, 1 does not (on the tests' own hardware, *)"
+line '  dmp, ddio  dmp        mhp, ddio  mhp        wsp, ddio  wsp'
+line '  - *        -          holds      holds      holds      holds      forall (P0:r0=1 -> crash:x=1)'
+line '  holds *    holds      holds      holds      holds      holds      never (P1:r0=5 /\ P1:r1=0)'
+line "2 tests, 2 conditions hold, 1 does not (on the tests' own hardware, *)"
 run 0 --configs --knob domain=wsp --knob ddio=off lost.litmus
-says '  -          -          holds      holds      holds      holds *    forall (P0:r0=1 -> crash:x=1)'
+line '  -          -          holds      holds      holds      holds *    forall (P0:r0=1 -> crash:x=1)'
 
 # Non-temporal stores are kept in order, as x86 does not keep them: that is told, with what x86 makes of it.
 cat >flag.litmus <<'END'
@@ -236,7 +205,7 @@ sed 's/ f = 1    | r1 = d ;/ sfence   | r1 = d ;\n f = 1    |        ;/; s/^exis
 # x86: what is below that line, without the verdict of all
 x86() { sed '1,/stronger than x86/d; $d' out; }
 run 1 --json r.json flag.litmus
-says '  does not hold  exists (P1:r0=1 /\ P1:r1=0)'
+line '  does not hold  exists (P1:r0=1 /\ P1:r1=0)'
 [ "$(x86)" = "  with x86's own (--knob nt_stores=buffered):
   holds          exists (P1:r0=1 /\ P1:r1=0)
 
@@ -244,16 +213,16 @@ says '  does not hold  exists (P1:r0=1 /\ P1:r1=0)'
 [ "$(grep -c '"stronger_than_x86": true' r.json)$(grep -c 'nt_stores=buffered' r.json)" = 11 ] || wrong 'not once in the JSON file'
 [ "$(grep -c '"own_hardware": false' r.json)" -eq 1 ] || wrong 'no second run in the JSON file'
 run 1 -q flag.litmus mp.litmus
-says "  with x86's own non-temporal stores (--knob nt_stores=buffered): holds"
+line "  with x86's own non-temporal stores (--knob nt_stores=buffered): holds"
 run 1 --configs flag.litmus
 grep -q '^  stronger than x86' out || wrong '--configs does not say so'
 run 0 fenced.litmus
-says '  holds          never (P1:r0=1 /\ P1:r1=0)'
-says "  with x86's own (--knob nt_stores=buffered) the verdicts are the same"
+line '  holds          never (P1:r0=1 /\ P1:r1=0)'
+line "  with x86's own (--knob nt_stores=buffered) the verdicts are the same"
 run 0 --knob nt_stores=buffered --json r.json flag.litmus
-lacks 'stronger than'
+has_not 'stronger than'
 run 0 mp.litmus
-lacks 'stronger than'
+has_not 'stronger than'
 
 # --- for machines ---
 
@@ -274,12 +243,12 @@ run 0 --json r.json large.litmus
 grep -qF '"P1:r0": "18364758544493064720"' r.json || wrong 'no large number in the JSON file'
 grep -qE '  0xfedcba9876543210  +0$' out || wrong 'no large number in the table'
 run 0 --list mp.litmus waits.litmus
-says 'MP                           Message passing.'
-lacks 'holds'
+line 'MP                           Message passing.'
+has_not 'holds'
 
 run 2 --json r.json bad.litmus
 grep -qF '"tests": [],' r.json || wrong 'no empty list of tests'
-says '0 tests, 0 conditions hold, 0 do not; 1 file could not be read'
+line '0 tests, 0 conditions hold, 0 do not; 1 file could not be read'
 
 # --- the manual ---
 
@@ -290,26 +259,9 @@ awk '/^    litmus / { file = "manual/" $2 ".litmus" }
 [ "$(ls manual | wc -l)" -eq 7 ] || wrong 'not seven tests in the manual'
 run 0 manual
 
-# --- usage ---
+# --- usage: besides what test_bad_inputs.sh tries ---
 
-run 2
-complains 'litmus: expected a FILE, a folder or -'
-run 2 --knob domian=dmp mp.litmus
-complains 'the hardware has no knob "domian", did you mean "domain"?'
-run 2 --knob domain=dnp mp.litmus
-complains 'knob "domain=dnp": expected one of: dmp mhp wsp'
-run 2 --knob domain mp.litmus
-complains 'expected NAME=VALUE'
-run 2 --knob ddio=on --knob ddio=off mp.litmus
-complains 'ddio twice'
-run 2 --configs --witness mp.litmus
-complains 'expected no --witness'
-run 2 --json . mp.litmus
-complains 'a folder; expected the name of a file'
-run 2 --runs 0 mp.litmus
-complains '--runs'
-run 2 --jbos 2 mp.litmus
-complains 'unknown option'
+bad 'the hardware has no knob "domian", did you mean "domain"?' --knob domian=dmp mp.litmus
+bad 'expected no --witness' --configs --witness mp.litmus
 
-echo "$checks commands, $failures failures"
-[ $failures -eq 0 ]
+ended

@@ -4,9 +4,6 @@
  * but the last part, which counts what RemoteLog really posts and compares it with the acts that
  * were worked out from its steps.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/trace/replay.h"
 #include "checker/models/taxonomy.h"
 #include "scenarios/stores.h"
@@ -323,7 +320,4 @@ TESTS(course, ROWS_OF(courses))
 	ck_assert_int_eq(method_cost_compare(&cost, &courses[_i].cost), 0);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("taxonomy", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

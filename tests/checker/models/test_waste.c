@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Flushes and fences that nothing needs, by the events of a run. */
-#include <string.h>
 #include "checker/models/waste.h"
 #include "tests/suite.h"
 
@@ -112,7 +111,4 @@ TEST(hardware)
 	finish();
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("waste", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

@@ -5,15 +5,10 @@
  * any keys and values. LIN, DUR and BUF must be the same. Then histories of a counter, by hand; and
  * models and judges that crash, or never end.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/judge/contracts.h"
 #include "checker/own/own_judge.h"
 #include "faultinject/random_source.h"
 #include "tests/checker/explore/budget.h"
-#include "tests/suite.h"
 
 #define KEYS 2
 #define VLEN 8
@@ -424,7 +419,4 @@ TEST(failures_of_operations)
 	close_bench(&b);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("own", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

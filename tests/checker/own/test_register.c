@@ -4,9 +4,6 @@
  * compare-and-set, answers that never came. And what is left of those that no order explains is
  * none either, though each of its operations could not go.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/own/register.h"
 #include "tests/suite.h"
 
@@ -147,7 +144,4 @@ TEST(after_a_failure)
 	}
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("register", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

@@ -5,11 +5,7 @@
  * of their mutants is noticed, by that comparison or by the canary; the tree keeps to its room, and
  * is kept for the next explorer.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include "checker/explore/campaign.h"
 #include "checker/explore/schedule.h"
 #include "checker/explore/search.h"
@@ -18,7 +14,6 @@
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
 #include "tests/checker/setups.h"
-#include "tests/suite.h"
 #include "faultinject/random_source.h"
 
 #define RUNS	   40
@@ -177,8 +172,6 @@ static bool is_noticed(const struct explore_limits *limits, uint64_t runs, uint6
 
 TESTS(same_with_tree, ROWS_OF(tried))
 {
-	if (!in_turn((uint64_t)_i))
-		return;
 	struct explore_limits plain = campaign_default.limits, limits = plain;
 
 	plain.no_tree = true;
@@ -201,8 +194,6 @@ TESTS(same_with_tree, ROWS_OF(tried))
 /* With little room it forgets, and is right all the same. */
 TESTS(small_tree, ROWS_OF(tried))
 {
-	if (!in_turn((uint64_t)_i))
-		return;
 	struct explore_limits plain = campaign_default.limits, limits = plain;
 	struct tree_counts counts;
 
@@ -221,7 +212,7 @@ TESTS(small_tree, ROWS_OF(tried))
 
 TESTS(mutant_is_noticed, TREE_MUTANTS)
 {
-	if (_i <= TREE_MUTANT_NONE || !in_turn((uint64_t)_i))
+	if (_i <= TREE_MUTANT_NONE)
 		return;
 	struct explore_limits limits = campaign_default.limits;
 
@@ -238,7 +229,7 @@ TESTS(mutant_is_noticed, TREE_MUTANTS)
 
 TESTS(checkpoint_mutant_is_noticed, CHECKPOINT_MUTANTS)
 {
-	if (_i <= CHECKPOINT_MUTANT_NONE || !in_turn((uint64_t)_i))
+	if (_i <= CHECKPOINT_MUTANT_NONE)
 		return;
 	struct explore_limits limits = campaign_default.limits;
 
@@ -307,8 +298,6 @@ TESTS(repeated_runs, 2)
 	if (run_states)
 		limits.tree_bytes = FEW_RUNS;
 	for (unsigned i = 0; i < ROWS_OF(tried); i++) {
-		if (!in_turn((uint64_t)i))
-			continue;
 		struct bench *without = bench(&tried[i], &plain), *with = bench(&tried[i], &limits);
 		without->run_states = with->run_states = run_states;
 		explore_runs(without, 3 * rounds(RUNS));
@@ -456,7 +445,4 @@ TEST(canary_names_the_image)
 	bench_free(b);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("tree", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

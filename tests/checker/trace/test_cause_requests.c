@@ -5,10 +5,6 @@
  * of a few lines, whose clients do everything: a key has a word that says which of its two rooms
  * holds its value.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/cause/cause.h"
 #include "core/pmem/hooks.h"
 #include "core/rt/rt.h"
@@ -321,7 +317,4 @@ TESTS(request_is_told, sizeof(table) / sizeof(table[0]))
 	free(ex);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("cause requests", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

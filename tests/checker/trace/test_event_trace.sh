@@ -7,15 +7,8 @@
 # "== why". The traces of tests/causes are of seeded bugs. Each trace must be in the table.
 tidemark=$(realpath "$1")
 shift
-here=$(mktemp -d) || exit 70
-trap 'rm -rf "$here"' EXIT
-failures=0 traces=0
-
-wrong() {
-	failures=$((failures + 1))
-	echo "FAILED: $*" >&2
-	sed 's/^/	/' "$here/words" >&2
-}
+. "$(dirname "$0")/../../shell.sh"
+traces=0
 
 # TRACE | words ; words ; !words that must not be there
 cat >"$here/table" <<'TABLE'

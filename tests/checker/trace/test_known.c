@@ -3,16 +3,12 @@
  * The known causes of expected breaks: words and sets; and that a bug whose only symptom is a break
  * that is expected anyway is a surprise, with a trace, in the store's default variant.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/judge/known.h"
 #include "checker/judge/shares.h"
 #include "checker/trace/minimized.h"
 #include "checker/trace/replay.h"
 #include "scenarios/stores.h"
 #include "tests/checker/setups.h"
-#include "tests/suite.h"
 
 static struct blame blame_of(const char *words)
 {
@@ -282,7 +278,4 @@ TEST(processes_change_nothing)
 		campaign_free(&c[i]);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("known", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

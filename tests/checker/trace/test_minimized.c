@@ -4,13 +4,9 @@
  * end the runs and is not used up by recovery alone, and that the minimized failures of a campaign
  * are small and differ.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/trace/minimized.h"
 #include "scenarios/stores.h"
 #include "tests/checker/setups.h"
-#include "tests/suite.h"
 
 #define CLIENT (1u << CHOICE_STEP)
 #define LAND   (1u << CHOICE_LAND)
@@ -145,7 +141,4 @@ TEST(a_break_is_found_again)
 	campaign_free(&c);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("minimized", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

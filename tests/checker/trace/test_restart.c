@@ -5,9 +5,6 @@
  * what a client's NIC still does when the client's process, or its machine, is gone. Each case is a
  * trace; what it comes to is what a GET at its end returns.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/trace/replay.h"
 #include "checker/trace/trace.h"
 #include "scenarios/stores.h"
@@ -201,7 +198,4 @@ TEST(store_buffers_are_empty)
 	ck_assert(live);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("restart", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

@@ -6,14 +6,10 @@
  */
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "checker/judge/history.h"
 #include "checker/trace/trace.h"
 #include "core/stores/efactory/efactory.h"
@@ -330,18 +326,13 @@ static const struct {
 	/* the version */
 	{"", 0, "an empty file; expected \"tidemark-trace 1\""},
 	{"\n", 1, "not a trace: the first line is ''; expected \"tidemark-trace 1\""},
-	{"# comment\ntidemark-trace 1\n", 1, "not a trace"},
 	{"store erda\n", 1, "not a trace: the first line is 'store erda'"},
 	{"\x7f"
 	 "ELF\x02\x01\n",
 	 1, "not a trace: the first line is '?ELF"},
-	{"tidemark-trace\n", 1, "not a trace"},
 	{"tidemark-trace 2\nstore erda\n", 1, "'tidemark-trace 2': this program reads version 1"},
-	{"tidemark-trace 10\n", 1, "this program reads version 1"},
-	{"tidemark-trace one\n", 1, "this program reads version 1"},
 	/* the end */
 	{"tidemark-trace 1", 1, "truncated: no \"broken\" line at the end"},
-	{"tidemark-trace 1\n", 1, "truncated: no \"broken\" line"},
 	{HEAD BODY, 5, "truncated: no \"broken\" line"},
 	{HEAD BODY POWER "broken MONO: client 2 re", 7, "truncated: the last line has no end"},
 	{HEAD BODY POWER BROKEN "# to be continued", 8, "truncated: the last line has no end"},
@@ -353,31 +344,18 @@ static const struct {
 	 "shows"},
 	{HEAD "without erda/client.c:entry_is:rt_check\nwithout erda/client.c:entry_is:rt_check\n",
 	 4, "twice; the first is on line 3"},
-	{HEAD "without\n", 3, "nothing after 'without'"},
 	/* words and their order */
 	{HEAD "stores erda\n", 3, "'stores'; expected store, build, variant, config"},
-	{HEAD "Keys k1 8\n", 3, "'Keys'; expected store"},
 	{HEAD "0123456789012345678901234567890123456789x y\n", 3,
 	 "'0123456789012345678901234567890123456789...'"},
 	{"tidemark-trace 1\nvariant default\n", 2,
 	 "'variant' before 'store'; expected \"store NAME\" first"},
-	{"tidemark-trace 1\n" BROKEN, 2, "'broken' before 'store'"},
 	{HEAD "store erda\n", 3, "a second 'store' line; the first is line 2"},
-	{HEAD "variant default\nvariant default\n", 4, "a second 'variant' line"},
 	{HEAD "build 12\n", 3, "build '12'; expected 16 digits of a hexadecimal number"},
-	{HEAD "build 0x00000000000012\n", 3, "build '0x00000000000012'; expected 16 digits"},
 	{HEAD "variant default\nbuild 0123456789abcdef\n", 4,
 	 "'build' after 'variant'; expected before it"},
-	{HEAD CONFIG CONFIG, 4, "a second 'config' line"},
-	{HEAD BODY "keys k3 -\n", 6, "a second 'keys' line; the first is line 3"},
 	{HEAD "knob seg=small\nvariant default\n", 4, "'variant' after 'knob'; expected before it"},
-	{HEAD BODY "knob seg=small\n", 6, "'knob' after 'client'"},
-	{HEAD "client 1: get k1\nkeys k1 -\n", 4, "'keys' after 'client'"},
-	{HEAD BODY POWER "client 3: get k1\n", 7, "'client' after 'deviate'"},
 	{HEAD "variant\n", 3, "nothing after 'variant'"},
-	{"tidemark-trace 1\nstore\n", 2, "nothing after 'store'"},
-	{HEAD BODY "deviate \t\n", 6, "nothing after 'deviate'"},
-	{HEAD BODY "broken\n", 6, "nothing after 'broken'"},
 	/* names */
 	{"tidemark-trace 1\nstore edra\n", 2, "store 'edra'; expected one of those"},
 	{"tidemark-trace 1\nstore erda efactory\n", 2, "'efactory' after the store"},
@@ -387,20 +365,14 @@ static const struct {
 	 "variant '0123456789012345678901234567890123456789...'"},
 	{HEAD "config domain\n", 3, "'domain'; expected NAME=VALUE"},
 	{HEAD "config dommain=dmp\n", 3, "config 'dommain'; expected one of: domain ddio"},
-	{HEAD "config repair=cond\n", 3, "config 'repair'; expected one of: domain ddio"},
 	{HEAD "config domain=adr\n", 3, "config domain='adr'; expected one of: dmp mhp wsp"},
 	{HEAD "config mtu=1024 mtu=512\n", 3, "config mtu twice"},
-	{HEAD "config mtu=\n", 3, "config mtu=''; expected one of: 1024 256"},
-	{HEAD "config =1024\n", 3, "config ''; expected one of"},
 	{HEAD "knob repairs=cond\n", 3, "knob 'repairs'; expected one of erda's"},
-	{HEAD "knob mtu=1024\n", 3, "knob 'mtu'; expected one of erda's"},
 	{HEAD "knob repair=never\n", 3,
 	 "knob repair='never'; expected one of: cond+recheck+age cond+recheck"},
 	{HEAD "knob bug=ladybird\n", 3, "knob bug='ladybird'; expected one of: none crc_unchecked"},
 	{HEAD "knob seg=small\nknob seg=large\n", 4, "knob seg twice; the first is on line 3"},
 	{HEAD BODY "broken\tMONOS: x\n", 6, "contract 'MONOS'; expected one of: RDA LIN "},
-	{HEAD BODY "broken mono: x\n", 6, "contract 'mono'"},
-	{HEAD BODY "broken : x\n", 6, "contract ''"},
 	{HEAD BODY "broken MONO x\n", 6, "'x' after MONO; expected \": \" and a sentence"},
 	/* the workload */
 	{HEAD "keys k1\n", 3, "keys 'k1'; expected KEY LENGTH, or KEY -"},
@@ -410,21 +382,15 @@ static const struct {
 	{HEAD "client\n", 3, "nothing after 'client'"},
 	{HEAD "client 1 put k1 8\n", 3,
 	 "client '1 put k1 8'; expected \"client N: OPERATIONS\", N from 1 to 16"},
-	{HEAD "client one: put k1 8\n", 3, "client 'one: put k1 8'"},
 	{HEAD "client 0: put k1 8\n", 3, "N from 1 to 16"},
-	{HEAD "client 17: put k1 8\n", 3, "N from 1 to 16"},
-	{HEAD "client -1: put k1 8\n", 3, "N from 1 to 16"},
 	{HEAD "client 4294967297: put k1 8\n", 3, "N from 1 to 16"},
-	{HEAD "client 99999999999999999999999: put k1 8\n", 3, "N from 1 to 16"},
 	{HEAD "client 1: get k1\nclient 1: get k2\n", 4, "client 1 twice; the first is on line 3"},
 	{HEAD "client 1: cas k1 8\n", 3,
 	 "client 1: 'cas k1 8'; expected an operation: put, get, del, clean, leave, die or pause"},
 	{HEAD "client 1: put k1\n", 3, "expected put KEY LENGTH"},
-	{HEAD "client 1: put k1 65537\n", 3, "a value length from 0 to 65536"},
 	{HEAD "client 1: get k1,\n", 3, "expected an operation"},
 	{HEAD BROKEN, 3,
 	 "broken without a client; expected a line such as \"client 1: put k1 96\""},
-	{HEAD "keys k1 8\n" POWER, 4, "deviate without a client"},
 	{HEAD "client 1:\nbroken none\n", 3, "a workload without keys"},
 	{HEAD
 	 "keys " KEYS8("a") "," KEYS8("b") "," KEYS8("c") "," KEYS8("d") "," KEYS8("e") "," KEYS8(
@@ -435,13 +401,9 @@ static const struct {
 	 "'c2 c2.get1 cache'; expected \"WHO OPERATION POINT: ANSWER\""},
 	{DEV("c2 c2.gets1 cache: write back all"), 7, "expected an operation such as"},
 	{DEV("c2 c2.get1 caches: write back all"), 7, "expected a point such as"},
-	{DEV("c2 c2.get1 cache: write"), 7, "expected \"write back all\""},
 	{DEV("c2 c2.get1 cache: write back all # really"), 7, "expected \"write back all\""},
 	{DEV("line log+0x7: version 0 of 2"), 7, "expected the name of a line"},
-	{DEV("line lag+0x0: version 0 of 2"), 7, "expected the name of a line"},
 	{DEV("line log+0x40000000: version 0 of 2"), 7, "expected the name of a line"},
-	{DEV("line pm+0x40000000: version 0 of 2"), 7,
-	 "line 0x40000000 is outside of the pool; expected less than"},
 	{NO_POWER("line log+0x0: version 0 of 2"), 6,
 	 "a line of power failure 1; expected after that power failure"},
 	{DEV("line log+0x0 at crash 2: version 0 of 2"), 7, "a line of power failure 2"},
@@ -451,25 +413,17 @@ static const struct {
 		  "line 1"),
 	 7, "deviates twice at one point; the first is on line 6"},
 	{DEV("c1 c1.put3 cache: write back all"), 7, "c1.put3 is no operation of this trace"},
-	{DEV("c1 c1.del1 cache: write back all"), 7, "c1.del1 is no operation"},
 	{DEV("c1 c1.open65 cache: write back all"), 7, "c1.open65 is no operation"},
 	{DEV("server c5.get1 before store 1: delay 2us"), 7, "c5.get1 is no operation"},
-	{DEV("server c3.get8 before store 1: delay 2us"), 7, "c3.get8 is no operation"},
-	{DEV("server c3.put4 before store 1: delay 2us"), 7, "c3.put4 is no operation"},
 	{DEV("c5 c1.put1 before store 1: delay 2us"), 7,
 	 "'c5' is not in this trace; expected \"c1\" to \"c4\""},
-	{DEV("c0 c1.put1 before store 1: delay 2us"), 7, "'c0' is not in this trace"},
-	{DEV("c1x c1.put1 before store 1: delay 2us"), 7, "'c1x' is not in this trace"},
-	{DEV("c1/ c1.put1 before store 1: delay 2us"), 7, "'c1/' is not in this trace"},
 	{DEV("servers c1.put1 before store 1: delay 2us"), 7, "'servers' is not in this trace"},
-	{DEV("nic c1.put1 before store 1: delay 2us"), 7, "'nic' is not in this trace"},
 	{DEV("server - power before fence 1: fails\ndeviate server - power before fence 1: fails\n"
 	     "deviate server - power before fence 1: fails"),
 	 9, "a power failure more than 3"},
 	/* bytes */
 	{HEAD "# \x1b[31m\n", 3, "byte 0x1b at column 3; expected printable ASCII"},
 	{HEAD "client 1: get k\xc3\xa4\n", 3, "byte 0xc3 at column 16; expected printable ASCII"},
-	{HEAD "client 1: get k1 # \xc3\xa4\n", 3, "byte 0xc3 at column 20"},
 	{HEAD "client 1: get k1\rclient 2: get k1\n", 3, "byte 0x0d at column 17"},
 	{"\xef\xbb\xbf" HEAD, 1, "not a trace"},
 };
@@ -752,7 +706,4 @@ TEST(unreadable)
 	ck_assert_str_eq(err.message, "cannot be opened: Permission denied");
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("trace", make_folder, remove_folder));
-}
+RUN_TESTS(make_folder, remove_folder)

@@ -4,10 +4,6 @@
  * -ENOTRECOVERABLE, and gives the run with which it was wrong, or says where its trace is. What the
  * commands make of that is in tests/cli/test_wrong_tree.sh.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "checker/hunt/claims_run.h"
 #include "checker/hunt/fuzz_session.h"
 #include "checker/hunt/mutants.h"
@@ -18,7 +14,6 @@
 #include "checker/trace/wrong.h"
 #include "scenarios/stores.h"
 #include "tests/checker/setups.h"
-#include "tests/suite.h"
 
 #define TREE_BUG "mutant=tree_line_left_out"
 #define RUNS	 200
@@ -238,7 +233,7 @@ int main(void)
 
 	if (!mkdtemp(dir) || chdir(dir))
 		return EXIT_FAILURE;
-	int failed = run_suite(listed_suite("wrong", NULL, NULL));
+	int failed = run_suite(listed_suite(NULL, NULL));
 	rmdir(dir);
 	return failed;
 }

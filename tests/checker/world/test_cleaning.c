@@ -5,15 +5,11 @@
  * that fails as the store declares does not; which injected faults explain an error is in
  * test_explained.c.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/explore/campaign.h"
 #include "checker/trace/replay.h"
 #include "faultinject/life.h"
 #include "scenarios/stores.h"
 #include "tests/checker/setups.h"
-#include "tests/suite.h"
 #include "faultinject/random_source.h"
 
 static int clean_fails(void *client)
@@ -103,7 +99,4 @@ TESTS(in_a_life, ROWS_OF(table))
 	bench_free(b);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("cleaning", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

@@ -4,14 +4,11 @@
  * memory and caches; and of clients, whose NICs go on or stop, and some of which come back. Bugs
  * that only such a death shows are found with it, and not without.
  */
-#include <stdlib.h>
-#include <string.h>
 #include "checker/explore/campaign.h"
 #include "checker/explore/schedule.h"
 #include "core/rt/sim.h"
 #include "scenarios/stores.h"
 #include "tests/checker/setups.h"
-#include "tests/suite.h"
 #include "faultinject/random_source.h"
 
 struct scheduled {
@@ -210,7 +207,4 @@ TESTS(bug_needs_a_death, ROWS_OF(bugs))
 	ck_assert(!found("default", _i, true));
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("death", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

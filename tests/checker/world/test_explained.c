@@ -3,8 +3,6 @@
  * Contract OK: which injected fault explains which failure. A table: what has happened, whose
  * operation failed with what, and whether that is excused.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include "checker/world/explained.h"
 #include "core/rt/sim.h"
 #include "tests/suite.h"
@@ -130,7 +128,4 @@ TEST(only_while_it_runs)
 	sim_free(w.sim);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("explained", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

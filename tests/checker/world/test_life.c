@@ -3,16 +3,12 @@
  * Life after recovery: what clients do then is in the history, the power fails within it, and bugs
  * of recovery are found that no first read shows.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/explore/campaign.h"
 #include "checker/trace/replay.h"
 #include "checker/trace/shrink.h"
 #include "faultinject/life.h"
 #include "scenarios/stores.h"
 #include "tests/checker/setups.h"
-#include "tests/suite.h"
 #include "faultinject/random_source.h"
 
 static struct bench *bench(const char *store, const char *variant, const char *workload,
@@ -301,7 +297,4 @@ TEST(checked_at_the_end)
 	ck_assert(!counting_is_caught(false));
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("life", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

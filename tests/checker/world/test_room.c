@@ -3,13 +3,10 @@
  * A store has room for as many updates as it was made for, and answers when it is full
  * (worlds_fill()); and nothing of that is left when the workload runs.
  */
-#include <errno.h>
-#include <string.h>
 #include "checker/world/world.h"
 #include "core/rt/rt.h"
 #include "scenarios/stores.h"
 #include "tests/checker/setups.h"
-#include "tests/suite.h"
 
 static const struct tm_store *real;
 static unsigned updates, room;
@@ -97,7 +94,4 @@ TESTS(is_filled, (int)(sizeof(table) / sizeof(table[0])))
 	setup_free(&setup);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("room", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

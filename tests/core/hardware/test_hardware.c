@@ -4,10 +4,6 @@
  * can be set, the default is the first value of each knob, and what is wrong is
  * refused with the values that would be right.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "core/hardware/hardware.h"
 #include "tests/suite.h"
 
@@ -202,7 +198,4 @@ TEST(short_buffers)
 	}
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("hardware", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

@@ -4,12 +4,7 @@
  * side. And what is their own: errno of a task, time and chance of a machine, what is printed, the
  * end of a process. (That their accesses are seen: test_tracer.)
  */
-#include <errno.h>
 #include <libpmem.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include "core/libc/stdio.h"
 #include "core/libc/stdlib.h"
@@ -593,7 +588,4 @@ TEST(memory_is_given_or_not)
 	run(memory_task, NULL);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("libc", setup, teardown));
-}
+RUN_TESTS(setup, teardown)

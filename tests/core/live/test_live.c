@@ -4,14 +4,9 @@
  * have none, memory that comes back, connecting. The functions are those that store code is
  * compiled to call (core/live/live_calls.h).
  */
-#include <errno.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include "core/clock.h"
 #include "core/live/rendezvous.h"
@@ -466,7 +461,4 @@ TEST(bad_completion_is_kept)
 	ck_assert_uint_eq(b.posted, POSTED_UNKNOWN);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("live", begin, end));
-}
+RUN_TESTS(begin, end)

@@ -4,15 +4,10 @@
  * and without; headers that are cut off; what a power failure leaves of lines in
  * flight; and what a user is told when a file is no good.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include "core/live/live_pm.h"
 #include "core/live/live_fails.h"
 #include "tests/suite.h"
@@ -529,5 +524,5 @@ int main(int argc, char **argv)
 {
 	if (argc == 3)
 		return leave_behind(argv[1], argv[2]);
-	return run_suite(listed_suite("live_pm", make_dir, remove_dir));
+	return run_suite(listed_suite(make_dir, remove_dir));
 }

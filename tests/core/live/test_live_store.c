@@ -4,9 +4,6 @@
  * anywhere is refused, and what is wrong is named with its line. And live clients' values: one that
  * is torn at any word, cut, or another key's counts as written by no PUT.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include "scenarios/knobs.h"
 #include "scenarios/live_store.h"
 #include "scenarios/stores.h"
@@ -219,7 +216,4 @@ TEST(value_is_fixed)
 	ck_assert_mem_eq(bytes, expected, sizeof(bytes));
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("live_store", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

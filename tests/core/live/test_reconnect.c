@@ -5,9 +5,6 @@
  * server, never comes to the new one; and no other client notices. Each test runs scripts of
  * clients against a server in a simulation, rpc.h alone or a store.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include "core/pmem/crash.h"
 #include "core/hardware/mutant.h"
 #include "core/rnic/rnic.h"
@@ -436,7 +433,4 @@ TESTS(who_comes_late_has_time, 40)
 	run(dies_before_the_end, comes_late);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("reconnect", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

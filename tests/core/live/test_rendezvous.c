@@ -5,15 +5,9 @@
  * each of them the server still serves, and all numbers are free again.
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 #include "core/live/rendezvous.h"
 #include "tests/suite.h"
 
@@ -562,7 +556,4 @@ TEST(question_is_broken_off)
 	impostor_end(&im);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("control", begin, end));
-}
+RUN_TESTS(begin, end)

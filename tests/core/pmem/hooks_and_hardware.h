@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_TESTS_CORE_PMEM_HOOKS_AND_HARDWARE_H
 #define TM_TESTS_CORE_PMEM_HOOKS_AND_HARDWARE_H
-#include <stdio.h>
-#include <string.h>
 #include "core/hardware/hardware.h"
 #include "tests/suite.h"
 

@@ -20,16 +20,11 @@
  *	e:a	the cache writes the line back; E: every dirty line
  *	w	1 us passes
  */
-#include <errno.h>
 #include <libpmem.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "core/pmem/crash.h"
 #include "core/pmem/hooks.h"
 #include "faultinject/random_source.h"
 #include "tests/core/pmem/hooks_and_hardware.h"
-#include "tests/suite.h"
 
 #define LINES	 4
 #define POOL	 (LINES * LINE)
@@ -1245,7 +1240,4 @@ TEST(save_and_owns)
 	ck_assert(!pmem_owns(machine[0], base, SIZE_MAX, &off));
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("pmem", setup, teardown));
-}
+RUN_TESTS(setup, teardown)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Store buffers. With a scheduler: every interleaving of small programs of x86 instructions, and
- * exactly the outcomes that x86-TSO allows, with and without power failures. In time: holds of
- * single stores, and that a plain run does not know about buffers.
+ * Store buffers in time: holds of single stores, what compilers make of stores, and that a plain
+ *run does not know about buffers. Which outcomes they allow, with and without power failures, the
+ *litmus tests tso_* and px86_* say (test_litmus_suite).
  *
- * A program is threads separated by |, a thread instructions separated by blanks, of
- * locations x, y, z, each on its own line, and w, on the line of x:
+ * A program is instructions separated by blanks, of locations x, y, z, each on its own line, and w,
+ * on the line of x:
  *
  *	x=1	store			xc:x=1	exchange (locked)
  *	x	load			mf sf	mfence, sfence
@@ -19,45 +19,19 @@
  *	sc:x=1	atomic, sequential	re:x=1	atomic, releasing
  *	fence	atomic_thread_fence	big	a structure of four words at y, each 5
  *	move	*x = *y, y being 0; as y is loaded, a NIC writes 7 to x
- *
- * An outcome is what the threads loaded, x y z at the end, and what the NIC noted: "0|0 110". After
- * a power failure: what they had loaded, and what x y z hold then: "0|! 100".
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "core/pmem/crash.h"
 #include "core/pmem/hooks.h"
 #include "tests/core/pmem/hooks_and_hardware.h"
-#include "tests/suite.h"
 
 #define POOL	  (4 * LINE)
-#define THREADS	  4
-#define PICKS	  64
-#define OUTCOMES  512
-#define TEXT	  48
-#define THINGS	  256
 #define MAX_NOTES 16
-
-struct outcomes {
-	char text[OUTCOMES][TEXT];
-	unsigned n;
-};
 
 static struct {
 	struct sim *sim;
 	struct pmem_stack *stack;
 	struct pmem *pm;
-	char program[THREADS][96];
-	unsigned threads;
-	char loaded[THREADS][MAX_NOTES], noted[MAX_NOTES];
-	struct outcomes final, crash;
-	bool cuts; /* power failures are looked at */
-	/* the walk through all picks */
-	struct scheduler scheduler;
-	unsigned pick[PICKS], of[PICKS], depth, at;
-	uint64_t given[THINGS];
-	unsigned things;
+	char program[96], loaded[MAX_NOTES], noted[MAX_NOTES];
 } t;
 
 static void setup(void)
@@ -155,7 +129,7 @@ static bool execute_hook(const char *op)
 	return true;
 }
 
-static void execute(const char *op, char *loaded)
+static void execute(const char *op)
 {
 	uint64_t value = 0, old;
 	if (execute_hook(op))
@@ -175,157 +149,24 @@ static void execute(const char *op, char *loaded)
 		pmem_cpu_mfence(t.pm, 0);
 		pmem_cpu_read(t.pm, place(op[3]), &old, 8);
 		pmem_cpu_locked_write(t.pm, place(op[3]), &value, 8, 0);
-		note(loaded, old);
+		note(t.loaded, old);
 	} else if (op[1] == '=') {
 		value = (uint64_t)(op[2] - '0');
 		pmem_cpu_copy(t.pm, place(op[0]), &value, 0, 8, 0);
 	} else {
 		ck_assert(strlen(op) == 1);
 		pmem_cpu_read(t.pm, place(op[0]), &value, 8);
-		note(loaded, value);
+		note(t.loaded, value);
 	}
 }
 
 static void thread(void *arg)
 {
-	unsigned me = (unsigned)(uintptr_t)arg;
-	char copy[sizeof(t.program[0])], *save = NULL;
-	strcpy(copy, t.program[me]);
-	for (char *op = strtok_r(copy, " ", &save); op;) {
-		execute(op, t.loaded[me]);
-		op = strtok_r(NULL, " ", &save);
-		if (op && sim_picks(t.sim))
-			sim_turn(t.sim);
-	}
-}
+	char copy[sizeof(t.program)], *save = NULL;
 
-/* --- outcomes --- */
-
-static void add(struct outcomes *set, const char *text)
-{
-	for (unsigned i = 0; i < set->n; i++)
-		if (!strcmp(set->text[i], text))
-			return;
-	ck_assert_uint_lt(set->n, OUTCOMES);
-	snprintf(set->text[set->n++], TEXT, "%s", text);
-}
-
-static void print_loaded(char *text)
-{
-	*text = '\0';
-	for (unsigned i = 0; i < t.threads; i++)
-		sprintf(text + strlen(text), "%s%s", i ? "|" : "", t.loaded[i]);
-}
-
-/* What the power could leave now, if it fails: each line on its own. */
-static void add_crashes(void)
-{
-	unsigned answers[3];
-	uint64_t off;
-	ck_assert(pmem_all_seen(t.pm, &off));
-	for (unsigned l = 0; t.cuts && l < 3; l++)
-		answers[l] = pmem_line_answers(t.pm, l);
-	for (unsigned k = 0; t.cuts && k < answers[0] * answers[1] * answers[2]; k++) {
-		unsigned of[3] = {k % answers[0], k / answers[0] % answers[1],
-				  k / answers[0] / answers[1]};
-		char text[TEXT];
-		print_loaded(text);
-		strcat(text, "! ");
-		for (unsigned l = 0; l < 3; l++) {
-			uint8_t line[LINE];
-			pmem_line_content(t.pm, l, of[l], line);
-			sprintf(text + strlen(text), "%c", '0' + line[0]);
-		}
-		add(&t.crash, text);
-	}
-}
-
-static void add_final(void)
-{
-	char text[TEXT];
-	print_loaded(text);
-	strcat(text, " ");
-	for (const char *name = "xyz"; *name; name++)
-		sprintf(text + strlen(text), "%c", '0' + pmem_base(t.pm)[place(*name)]);
-	if (*t.noted)
-		sprintf(text + strlen(text), " %s", t.noted);
-	add(&t.final, text);
-}
-
-/* --- all interleavings --- */
-
-static bool knows(struct scheduler *scheduler, uint64_t *chain)
-{
-	return false;
-}
-
-static unsigned pick(struct scheduler *scheduler, const uint64_t *chain, unsigned n)
-{
-	add_crashes();
-	ck_assert(t.at < PICKS);
-	if (t.at == t.depth) {
-		t.pick[t.depth] = 0;
-		t.of[t.depth++] = n;
-	}
-	ck_assert(t.of[t.at] == n);
-	return t.pick[t.at++];
-}
-
-static void enables(struct scheduler *scheduler, uint64_t chain)
-{
-}
-
-static void touched(struct scheduler *scheduler, enum touch what, uint64_t where, uint64_t len)
-{
-}
-
-static void gives(struct scheduler *scheduler, uint64_t thing)
-{
-	ck_assert(t.things < THINGS);
-	t.given[t.things++] = thing;
-}
-
-static void takes(struct scheduler *scheduler, uint64_t thing)
-{
-	unsigned i = 0;
-	while (i < t.things && t.given[i] != thing)
-		i++;
-	ck_assert(i < t.things); /* what is taken was given before */
-}
-
-static bool next_walk(void)
-{
-	while (t.depth && t.pick[t.depth - 1] + 1 == t.of[t.depth - 1])
-		t.depth--;
-	if (!t.depth)
-		return false;
-	t.pick[t.depth - 1]++;
-	return true;
-}
-
-static void run_once(const struct hardware *hw)
-{
-	static const char *const names[THREADS] = {"p0", "p1", "p2", "p3"};
-	memset(t.loaded, 0, sizeof(t.loaded));
-	memset(t.noted, 0, sizeof(t.noted));
-	t.at = t.things = 0;
-	sim_reset(t.sim, NULL);
-	pmem_begin(t.pm, t.sim, hw);
-	t.scheduler = (struct scheduler){.knows = knows,
-					 .pick = pick,
-					 .enables = enables,
-					 .touched = touched,
-					 .gives = gives,
-					 .takes = takes};
-	sim_set_scheduler(t.sim, &t.scheduler);
-	pmem_watch(t.pm);
-	for (unsigned i = 0; i < t.threads; i++)
-		sim_spawn(t.sim, HOST_SERVER, names[i], thread, (void *)(uintptr_t)i);
-	ck_assert_int_eq(sim_run(t.sim), SIM_IDLE);
-	ck_assert_uint_eq(t.at, t.depth);
-	add_crashes();
-	add_final();
-	pmem_end(t.pm);
+	strcpy(copy, t.program);
+	for (char *op = strtok_r(copy, " ", &save); op; op = strtok_r(NULL, " ", &save))
+		execute(op);
 }
 
 /* A store buffer of four entries, if the text says nothing else. */
@@ -334,149 +175,6 @@ static struct hardware with_buffer(const char *config)
 	char text[200];
 	snprintf(text, sizeof(text), "store_buffer=4 %s", config);
 	return hardware(text);
-}
-
-/* Every interleaving of the program's instructions and of what leaves the buffers. */
-static void explore(const char *program, const char *config)
-{
-	const struct hardware hw = with_buffer(config);
-	char copy[200], *save = NULL;
-	t.threads = t.final.n = t.crash.n = t.depth = 0;
-	snprintf(copy, sizeof(copy), "%s", program);
-	for (char *part = strtok_r(copy, "|", &save); part; part = strtok_r(NULL, "|", &save))
-		snprintf(t.program[t.threads++], sizeof(t.program[0]), "%s", part);
-	do
-		run_once(&hw);
-	while (next_walk());
-}
-
-static bool has(const struct outcomes *set, const char *text)
-{
-	for (unsigned i = 0; i < set->n; i++)
-		if (!strcmp(set->text[i], text))
-			return true;
-	return false;
-}
-
-/* The outcomes are just these, separated by commas. */
-static void assert_finals(const char *texts)
-{
-	char copy[400], *save = NULL;
-	unsigned n = 0;
-	snprintf(copy, sizeof(copy), "%s", texts);
-	for (char *text = strtok_r(copy, ",", &save); text; text = strtok_r(NULL, ",", &save), n++)
-		ck_assert_msg(has(&t.final, text), "no run ends with \"%s\"", text);
-	for (unsigned i = 0; i < t.final.n && t.final.n != n; i++)
-		printf("\"%s\" ", t.final.text[i]);
-	ck_assert_uint_eq(t.final.n, n);
-}
-
-/* --- x86-TSO --- */
-
-static const struct {
-	const char *program, *config, *finals;
-} litmus[] = {
-	/* Store buffering, its remedies, and what does not help. */
-	{"x=1 y|y=1 x", "", "0|0 110,0|1 110,1|0 110,1|1 110"},
-	{"x=1 y|y=1 x", "store_buffer=0", "0|1 110,1|0 110,1|1 110"},
-	{"x=1 mf y|y=1 mf x", "", "0|1 110,1|0 110,1|1 110"},
-	{"x=1 mf y|y=1 x", "", "0|0 110,0|1 110,1|0 110,1|1 110"},
-	{"xc:x=1 y|xc:y=1 x", "", "00|01 110,01|00 110,01|01 110"},
-	{"x=1 sf y|y=1 x", "", "0|0 110,0|1 110,1|0 110,1|1 110"},
-	{"x=1 cl:x y|y=1 x", "", "0|0 110,0|1 110,1|0 110,1|1 110"},
-	/* A locked instruction elsewhere empties the buffer, too. */
-	{"x=1 xc:z=1 y|y=1 mf x", "", "00|1 111,01|0 111,01|1 111"},
-	/* Message passing: stores leave in order, whatever is between them. */
-	{"x=1 y=1|y x", "", "|00 110,|01 110,|11 110"},
-	{"x=1 wb:x y=1|y x", "", "|00 110,|01 110,|11 110"},
-	/* Load buffering: loads do not run after stores. */
-	{"x y=1|y x=1", "", "0|0 110,0|1 110,1|0 110"},
-	/* Coherence of one location. */
-	{"x=1 x=2|x x", "", "|00 200,|01 200,|02 200,|11 200,|12 200,|22 200"},
-	/* Forwarding: one's own store is seen at once, the newest first, and before others see
-	 * it. */
-	{"x=1 x y|y=2 y x", "", "10|20 120,12|20 120,10|21 120,12|21 120"},
-	{"x=1 x=2 x", "", "2 200"},
-	{"x=1 w=2 x|w x", "", "1|00 100,1|01 100,1|21 100"},
-	{"x=1 x y|y=2 x=2", "", "10| 120,10| 220,12| 120,12| 220,22| 220"},
-	/* Stores of two CPUs to two locations: the second one of a CPU is last (2+2W). */
-	{"x=1 y=2|y=1 x=2", "", "| 120,| 210,| 220"},
-	/* All see the stores of others in one order (IRIW), also through a third CPU (WRC). */
-	{"x=1|y=1|x y|y x", "",
-	 "||00|00 110,||00|01 110,||00|10 110,||00|11 110,||01|00 110,||01|01 110,||01|10 "
-	 "110,||01|11 110,"
-	 "||10|00 110,||10|01 110,||10|11 110,||11|00 110,||11|01 110,||11|10 110,||11|11 110"},
-	{"x=1|x y=1|y x", "",
-	 "|0|00 110,|0|01 110,|0|10 110,|0|11 110,|1|00 110,|1|01 110,|1|11 110"},
-	/* Locked instructions are atomic. */
-	{"xc:x=1|xc:x=2", "", "0|1 200,2|0 100"},
-	/* The size: with one entry, the first store has left when the second one is in. */
-	{"x=1 y=1 z|z=1 mf x", "store_buffer=2", "0|0 111,0|1 111,1|0 111,1|1 111"},
-	{"x=1 y=1 z|z=1 mf x", "store_buffer=1", "0|1 111,1|0 111,1|1 111"},
-	/* A doorbell is after the stores before it, and before those after it. */
-	{"x=1 post y=1", "", " 110 100"},
-	{"post x=1", "", " 100 000"},
-	{"x=1 post y|y=1 x", "",
-	 "0|0 110 100,0|0 110 110,0|1 110 100,0|1 110 110,1|0 110 100,1|0 110 110,1|1 110 100,1|1 "
-	 "110 110"},
-};
-
-TESTS(outcomes_are_those_of_tso, sizeof(litmus) / sizeof(litmus[0]))
-{
-	explore(litmus[_i].program, litmus[_i].config);
-	assert_finals(litmus[_i].finals);
-}
-
-/* --- power failures --- */
-
-static const struct {
-	const char *program, *config;
-	const char *some, *none; /* outcomes of which there are, separated by commas; and are not */
-} crashes[] = {
-	/* What waits in a buffer is lost, in every domain, though its CPU has seen it. */
-	{"x=1 x", "", "! 000,! 100,1! 000,1! 100", ""},
-	{"x=1 x", "domain=mhp", "1! 000,1! 100", ""},
-	{"x=1 x", "domain=wsp", "1! 000,1! 100", ""},
-	{"x=1 x", "domain=mhp store_buffer=0", "1! 100", "1! 000"},
-	/* Where visible is durable, stores survive in order. */
-	{"x=1 y=1", "domain=mhp", "! 000,! 100,! 110", "! 010"},
-	{"x=1 y=1", "", "! 000,! 100,! 110,! 010", ""},
-	/* A write-back without a fence promises nothing; with one, it holds from when the fence
-	   leaves. */
-	{"x=1 wb:x y=1", "", "! 010", ""},
-	{"x=1 wb:x sf y=1", "", "! 000,! 100,! 110", "! 010"},
-	{"x=1 sf wb:x y=1", "", "! 010", ""},
-	{"x=1 wb:x x=2 sf y=1", "", "! 100,! 200,! 110,! 210", "! 010"},
-	{"x=1 wb:x sf z", "", "0! 000,0! 100", ""},
-	/* mfence and locked instructions are fences, and the CPU goes on when it holds. */
-	{"x=1 wb:x mf z", "", "! 000,0! 100", "0! 000"},
-	{"x=1 wb:x xc:y=1 z", "", "00! 100,00! 110", "00! 000,00! 010"},
-	/* clflush needs none. */
-	{"x=1 cl:x y=1", "", "! 000,! 100,! 110", "! 010"},
-	{"cl:x x=1 y=1", "", "! 010", ""},
-	{"x=1 cl:x z", "", "0! 000,0! 100", ""},
-	{"w=1 x=2 cl:w y=1", "", "! 000,! 200,! 210", "! 010"},
-	/* A fence covers what its own CPU wrote back. */
-	{"x=1 wb:x|sf y=1", "", "|! 010", ""},
-	/* A flush covers what others have made visible. */
-	{"x=1|x cl:x y=1", "", "|1! 110", "|1! 010"},
-};
-
-static void each(const char *texts, bool some)
-{
-	char copy[200], *save = NULL;
-	snprintf(copy, sizeof(copy), "%s", texts);
-	for (char *text = strtok_r(copy, ",", &save); text; text = strtok_r(NULL, ",", &save))
-		ck_assert_msg(has(&t.crash, text) == some, "%s failure leaves \"%s\"",
-			      some ? "no" : "a", text);
-}
-
-TESTS(power_failures, sizeof(crashes) / sizeof(crashes[0]))
-{
-	t.cuts = true;
-	explore(crashes[_i].program, crashes[_i].config);
-	each(crashes[_i].some, true);
-	each(crashes[_i].none, false);
 }
 
 /* --- in time --- */
@@ -510,8 +208,7 @@ static void look(struct sim *sim, void *arg)
 static enum sim_end run_timed(const char *program, const char *config, struct timed_source *source)
 {
 	const struct hardware hw = with_buffer(config);
-	snprintf(t.program[0], sizeof(t.program[0]), "%s", program);
-	t.threads = 1;
+	snprintf(t.program, sizeof(t.program), "%s", program);
 	memset(t.loaded, 0, sizeof(t.loaded));
 	memset(t.noted, 0, sizeof(t.noted));
 	sim_reset(t.sim, source ? &source->source : NULL);
@@ -569,7 +266,7 @@ TESTS(held_in_time, sizeof(timed) / sizeof(timed[0]))
 	struct timed_source source = {.source.answer = timed_answer, .stores = timed[_i].held};
 	ck_assert_int_eq(run_timed(timed[_i].program, timed[_i].config, &source), SIM_IDLE);
 	ck_assert_str_eq(t.noted, timed[_i].noted);
-	ck_assert_str_eq(t.loaded[0], timed[_i].loaded);
+	ck_assert_str_eq(t.loaded, timed[_i].loaded);
 	pmem_end(t.pm);
 }
 
@@ -629,7 +326,4 @@ TESTS(power_fails_at_an_entry, sizeof(cut) / sizeof(cut[0]))
 	pmem_end(t.pm);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("store_buffer", setup, teardown));
-}
+RUN_TESTS(setup, teardown)

@@ -11,8 +11,6 @@
  * Then with store buffers, some of whose stores are held: the code loads and leaves in memory what
  * it does without, and what others see meanwhile is what the model knows to be visible.
  */
-#include <stdio.h>
-#include <string.h>
 #include "core/pmem/crash.h"
 #include "core/rt/sim.h"
 #include "tests/core/pmem/tracer_subject.h"
@@ -298,7 +296,4 @@ TEST(unseen_bytes_are_noticed)
 	ck_assert_uint_eq(off, 3 * SLOT_BYTES);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("tracer", setup, teardown));
-}
+RUN_TESTS(setup, teardown)

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See nic_fabric.h. */
 #include "tests/core/provider/nic_fabric.h"
-#include "tests/suite.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 int nic_fabric_run(Suite *suite)

@@ -3,7 +3,6 @@
 #define TM_TESTS_NIC_FABRIC_H
 /* Live tests of the soft RNIC: each run has a fabric of its own. */
 #include "tests/suite.h"
-#include <stdint.h>
 
 /* Run the suite and free it. The result of main(): 0, all pass; 1; 70, there is no place for a
  * fabric. */

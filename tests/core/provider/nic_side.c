@@ -3,9 +3,6 @@
 #include "tests/core/provider/nic_side.h"
 
 #include <poll.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define LIMIT_S 20

@@ -8,7 +8,6 @@
  */
 #include "tests/suite.h"
 #include <infiniband/verbs.h>
-#include <stdint.h>
 
 #define QKEY   0x1234u /* a datagram's */
 #define GRH    40u     /* bytes before it */

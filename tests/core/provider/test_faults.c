@@ -3,14 +3,9 @@
  * Faults of live links: the language, which packets a rule hits, and what the tap in front of a
  * link makes of it. The link below it only writes down what it is given.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 #include "core/provider/base/engine.h"
 #include "core/provider/base/faults.h"
 #include "core/provider/link/link_shm.h"
@@ -309,8 +304,6 @@ static unsigned arrives;	  /* packets that it hands up */
 
 static void below_send(struct link *link, unsigned from, struct packet *pkt)
 {
-	(void)link;
-	(void)from;
 	ck_assert_uint_lt(sents, 512);
 	/* What waited has its own copy of the payload. */
 	ck_assert_uint_eq(pkt->payload[0], (uint8_t)pkt->psn);
@@ -331,19 +324,15 @@ static struct packet *make_packet(uint8_t opcode, uint32_t psn)
 
 static struct packet *below_take(struct nic_link *nic, struct rnic_net *to)
 {
-	(void)nic;
-	(void)to;
 	return arrives ? make_packet(OP_WRITE_ONLY, arrives--) : NULL;
 }
 
 static void below_leave(struct nic_link *nic)
 {
-	(void)nic;
 }
 
 static void below_gid(struct link *link, uint32_t number, union ibv_gid *gid)
 {
-	(void)link;
 	rnic_gid(number, gid);
 }
 
@@ -565,7 +554,4 @@ TEST(test_files)
 	ck_assert_uint_eq(is.st_mode & 0777, 0700);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("faults", NULL, close_tap));
-}
+RUN_TESTS(NULL, close_tap)

@@ -4,16 +4,11 @@
  * are refused, and a process that shares an address may die.
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include "core/provider/base/engine.h"
 #include "core/provider/link/link_udp.h"
 #include "core/provider/base/fabric_dir.h"
@@ -49,8 +44,6 @@ static uint32_t strange(uint32_t n)
 /* All packets to queue pair 1 are for this process. */
 static unsigned own_slot(const struct packet *pkt, const char *fabric, unsigned own)
 {
-	(void)pkt;
-	(void)fabric;
 	return own;
 }
 
@@ -378,7 +371,4 @@ TEST(shared_address)
 	ck_assert_int_eq(fabric_dir_sweep(directory, false), 0);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("link_udp", setup, NULL));
-}
+RUN_TESTS(setup, NULL)

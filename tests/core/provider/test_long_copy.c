@@ -3,7 +3,6 @@
  * core/provider/base/long_copy.c: whatever the alignment and the length, and whichever way is
  * taken, all bytes arrive and none around them changes. Both ways are taken within 64 copies.
  */
-#include <string.h>
 #include "core/provider/base/long_copy.h"
 #include "tests/suite.h"
 
@@ -53,7 +52,4 @@ TEST(in)
 	check_all(long_copy_in);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("long_copy", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

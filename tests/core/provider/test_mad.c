@@ -4,8 +4,6 @@
  * refused, and that each message says the same after a round trip, whatever its bytes.
  */
 #include <arpa/inet.h>
-#include <stdlib.h>
-#include <string.h>
 #include "core/cm/mad.h"
 #include "tests/suite.h"
 
@@ -171,7 +169,4 @@ TEST(addresses)
 	ck_assert_int_eq(dst.ss_family, 0);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("mad", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

@@ -6,19 +6,13 @@
  */
 #include <dirent.h>
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <net/if.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include "core/clock.h"
 #include "tests/core/provider/nic_fabric.h"
 
@@ -531,7 +525,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = listed_suite("nic_device", setup, NULL);
+	Suite *suite = listed_suite(setup, NULL);
 	TCase *tc = tcase_create("clock");
 	tcase_set_tags(tc, "real_time");
 	tcase_add_checked_fixture(tc, setup, NULL);

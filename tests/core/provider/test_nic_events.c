@@ -5,19 +5,15 @@
  * for; iterating polls and ibv_wr_*() from several threads. Two queue pairs of one process, each on
  * a device that it has opened.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 #include "tests/core/provider/nic_fabric.h"
 #include "tests/core/provider/nic_side.h"
 
@@ -170,7 +166,6 @@ static void *wait_for_event(void *arg)
 	struct ibv_cq *cq;
 	void *cq_context;
 
-	(void)arg;
 	atomic_store(&waited, ibv_get_cq_event(b.channel, &cq, &cq_context) ? errno : -1);
 	if (atomic_load(&waited) < 0)
 		ibv_ack_cq_events(cq, 1);
@@ -179,7 +174,6 @@ static void *wait_for_event(void *arg)
 
 static void on_signal(int sig)
 {
-	(void)sig;
 }
 
 /* As a read() of a kernel's descriptor: begun again, or not, as the handler was installed;
@@ -491,5 +485,5 @@ TEST(closed_with_all_that_is_left)
 
 int main(void)
 {
-	return nic_fabric_run(listed_suite("nic_events", setup, NULL));
+	return nic_fabric_run(listed_suite(setup, NULL));
 }

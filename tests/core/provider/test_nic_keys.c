@@ -5,10 +5,6 @@
  */
 #include <fcntl.h>
 #include <infiniband/verbs.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "tests/core/provider/nic_fabric.h"
 #include "tests/core/provider/nic_side.h"
 
@@ -164,7 +160,7 @@ static void setup_equal(void)
 
 int main(void)
 {
-	Suite *suite = listed_suite("nic_keys", setup, NULL);
+	Suite *suite = listed_suite(setup, NULL);
 	TCase *tc = tcase_create("equal");
 	tcase_add_checked_fixture(tc, setup_equal, NULL);
 	tcase_add_test(tc, equal);

@@ -5,18 +5,13 @@
  * CPU's, FLUSH of a file, windows. Two queue pairs of one process, each on a device that it has
  * opened: a accesses b's memory.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 #include "core/rdma_commit.h"
 #include "core/verbs_compat.h"
 #include "core/rt/asan.h"
@@ -250,8 +245,6 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 {
 	uint8_t here;
 
-	(void)sig;
-	(void)context;
 	caught++;
 	on_alternate = &here >= alternate && &here < alternate + sizeof(alternate);
 	ck_assert_ptr_eq(info->si_addr, (void *)8);
@@ -260,7 +253,6 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 
 static void plain_handler(int sig)
 {
-	(void)sig;
 	caught++;
 	siglongjmp(back, 1);
 }
@@ -316,7 +308,6 @@ static void *deaf(void *arg)
 {
 	sigset_t all;
 
-	(void)arg;
 	sigfillset(&all);
 	remote_fault();
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
@@ -693,7 +684,7 @@ TEST(windows)
 
 int main(void)
 {
-	Suite *suite = listed_suite("nic_memory", NULL, NULL);
+	Suite *suite = listed_suite(NULL, NULL);
 	TCase *tc = tcase_create("signals");
 
 	tcase_set_timeout(tc, 120);

@@ -4,12 +4,7 @@
  * be at a time, what becomes of the numbers and the memory of those that are gone. What each call
  * accepts and does is stated by the simulated RNIC's tests, tests/core/rnic/.
  */
-#include <errno.h>
 #include <infiniband/verbs.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 #include "core/rt/asan.h"
 #include "tests/core/provider/nic_fabric.h"
 #include "tests/core/provider/nic_side.h"
@@ -217,5 +212,5 @@ TEST(overrun)
 
 int main(void)
 {
-	return nic_fabric_run(listed_suite("nic_objects", setup, NULL));
+	return nic_fabric_run(listed_suite(setup, NULL));
 }

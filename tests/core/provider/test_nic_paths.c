@@ -4,14 +4,8 @@
  * InfiniBand (TIDEMARK_LAYER), LIDs without a GRH; several devices (TIDEMARK_DEVICES).
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <infiniband/verbs.h>
 #include <net/if.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "tests/core/provider/nic_fabric.h"
 #include "tests/core/provider/nic_side.h"
 
@@ -336,7 +330,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = listed_suite("nic_paths", setup, NULL);
+	Suite *suite = listed_suite(setup, NULL);
 	TCase *tc = tcase_create("lids");
 	tcase_add_checked_fixture(tc, setup_infiniband, NULL);
 	tcase_add_test(tc, infiniband_port);

@@ -4,12 +4,10 @@
  * error that rdma-core documents for a device without it, and no attribute promises it.
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <infiniband/verbs.h>
 #include <netdb.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rsocket.h>
-#include <string.h>
 #include "tests/core/provider/nic_fabric.h"
 #include "tests/core/provider/nic_side.h"
 
@@ -183,5 +181,5 @@ TEST(rsockets)
 
 int main(void)
 {
-	return nic_fabric_run(listed_suite("nic_refused", setup, NULL));
+	return nic_fabric_run(listed_suite(setup, NULL));
 }

@@ -4,12 +4,9 @@
  * meets them: through libibverbs' functions, with asynchronous events, two devices that one process
  * has opened.
  */
-#include <errno.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -216,7 +213,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = listed_suite("nic_types", setup, NULL);
+	Suite *suite = listed_suite(setup, NULL);
 	TCase *tc = tcase_create("waits");
 	tcase_set_tags(tc, "real_time");
 	tcase_add_checked_fixture(tc, setup, NULL);

@@ -4,9 +4,6 @@
  * refused, and a random run of damaged ones, each in a buffer of exactly its length, so that
  * AddressSanitizer sees a byte too far.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "core/provider/link/wire.h"
 #include "core/rnic/objects/device.h"
 #include "core/rnic/transport/packet.h"
@@ -377,7 +374,4 @@ TEST(damaged)
 	ck_assert_int_gt(taken, 10000);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("wire", setup, teardown));
-}
+RUN_TESTS(setup, teardown)

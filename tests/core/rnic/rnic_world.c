@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See rnic_world.h. */
 #include "tests/core/rnic/rnic_world.h"
-#include <stdlib.h>
 #include "core/rnic/objects/mr.h"
 #include "core/rnic/objects/qp.h"
 
@@ -11,9 +10,6 @@
 int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 		   struct _compat_ibv_port_attr *attr)
 {
-	(void)context;
-	(void)port_num;
-	(void)attr;
 	abort();
 }
 #pragma pop_macro("ibv_query_port")
@@ -27,8 +23,6 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 /* The fallback of the inline ibv_query_device_ex(): never needed. */
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
-	(void)context;
-	(void)attr;
 	abort();
 }
 
@@ -231,7 +225,6 @@ void make_sides(void)
 
 static void task(void *arg)
 {
-	(void)arg;
 	make_sides();
 	body();
 	sim_stop(sim, SIM_DONE);
@@ -239,7 +232,6 @@ static void task(void *arg)
 
 static void connected(void *arg)
 {
-	(void)arg;
 	make_sides();
 	connect_both();
 	sim_source(sim, source.answer || source.state ? &source.source : NULL);

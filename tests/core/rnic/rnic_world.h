@@ -8,8 +8,6 @@
  * the landing misbehave.
  */
 #include "tests/suite.h"
-#include <errno.h>
-#include <string.h>
 #include "core/pmem/crash.h"
 #include "core/verbs_compat.h"
 #include "core/rnic/rnic.h"

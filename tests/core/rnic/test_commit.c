@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RDMA Commit (core/rdma_commit.h): what it makes durable, its three kinds, and what is refused.
- * Its order is tested by scenarios/litmus/rc_*.litmus, and tests/litmus.
+ * RDMA Commit (core/rdma_commit.h): its three kinds, and what is refused. What it makes durable,
+ * and in which order, scenarios/litmus/rc_*.litmus say, the taxonomy (wc, cwc) and tests/litmus.
  */
 #include "core/rdma_commit.h"
 #include "tests/core/rnic/rnic_world.h"
@@ -44,35 +44,7 @@ static void expect_commit(enum ibv_wc_status status)
 		ck_assert_int_eq(wc.opcode, TM_WC_COMMIT);
 }
 
-/* --- what it makes durable --- */
-
-static const struct {
-	struct hardware hw;
-	unsigned dirty; /* lines of six that were written */
-} durable[] = {
-	{{.domain = DOMAIN_DMP, .mtu = 4096, .ddio = DDIO_ON}, 2},
-	{{.domain = DOMAIN_DMP, .mtu = 4096, .ddio = DDIO_OFF}, 2},
-	{{.domain = DOMAIN_DMP, .mtu = 4096, .ddio = DDIO_ANY}, 2},
-	{{.domain = DOMAIN_MHP, .mtu = 4096, .ddio = DDIO_OFF}, 2}, /* buffers outside of it */
-	{{.domain = DOMAIN_MHP, .mtu = 4096, .ddio = DDIO_ON}, 0},
-	{{.domain = DOMAIN_WSP, .mtu = 4096, .ddio = DDIO_ON}, 0},
-};
-static unsigned left;
-
 ANSWER(never_drain, at->kind == CHOICE_DRAIN, n - 1)
-
-RNIC_TESTS(pm, durability, ROWS_OF(durable), opt.hw = durable[_i].hw, left = durable[_i].dirty,
-	   source.answer = never_drain)
-{
-	fill(a.buf, 512, 13);
-	op(&a, IBV_WR_RDMA_WRITE, 0, 256, &b, 256, 1, 0);
-	op(&a, IBV_WR_RDMA_WRITE, 0, 128, &b, 1024, 2, 0); /* not in the range */
-	post_commit(PLAIN, 256, 256);
-	expect_commit(IBV_WC_SUCCESS);
-	rt_sleep(10 * US);
-	ck_assert_uint_eq(pmem_dirty(pool), left);
-	ck_assert_mem_eq(b.buf + 256, a.buf, 256);
-}
 
 RNIC_TESTS(pm, payload_is_the_last_word, 2, opt.hw.ddio = DDIO_ON, opt.hw.commit_visible = _i,
 	   source.answer = never_drain)
@@ -283,7 +255,4 @@ RNIC_TEST(task, device_says_so)
 	ck_assert_uint_eq(attr.vendor_id, TM_VENDOR);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("commit", setup_options, NULL));
-}
+RUN_TESTS(setup_options, NULL)

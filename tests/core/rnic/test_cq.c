@@ -362,7 +362,6 @@ static bool other_has_one;
 
 static void other_task(void *arg)
 {
-	(void)arg;
 	ck_assert_int_eq(ibv_start_poll(cqx, NULL), 0);
 	ck_assert_uint_eq(cqx->wr_id, 2);
 	other_has_one = true;
@@ -399,7 +398,4 @@ RNIC_TEST(task, device_clock)
 	ck_assert_int_eq(values.raw_clock.tv_nsec, (long)sim_now(sim));
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("cq", setup_options, NULL));
-}
+RUN_TESTS(setup_options, NULL)

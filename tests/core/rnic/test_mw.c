@@ -818,7 +818,4 @@ RNIC_TEST(connected, spray)
 	ck_assert_uint_eq(off, BUF);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("mw", setup_options, NULL));
-}
+RUN_TESTS(setup_options, NULL)

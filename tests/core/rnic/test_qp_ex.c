@@ -733,7 +733,6 @@ static unsigned others_post;
 /* Waits at its post until the batch of the first is over. */
 static void other_task(void *arg)
 {
-	(void)arg;
 	if (others_post == 0) {
 		op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, 50, IBV_SEND_SIGNALED);
 		return;
@@ -892,7 +891,6 @@ RNIC_TESTS(task, available, ROWS_OF(functions), opt.send_ops = functions[_i].op)
  * to say so. */
 static void calls_none(void *arg)
 {
-	(void)arg;
 	make_sides();
 	ibv_wr_start(a.qpx);
 	ibv_wr_rdma_read(a.qpx, 1, 0);
@@ -1098,87 +1096,26 @@ RNIC_TEST(pm, registration)
 	NOT_MADE(rnic_reg_mr(b.pd, b.buf + BUF - 32, 64, P), EFAULT);
 }
 
-/* --- order --- */
+/* --- how many at a time --- */
 
 static const enum ibv_wr_opcode nonposted[] = {IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
 					       IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_FLUSH,
 					       IBV_WR_ATOMIC_WRITE};
 #define NONPOSTED 5
-static const enum ibv_wr_opcode posted[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
-					    IBV_WR_SEND};
-#define POSTED 3
-#define ORDERS (NONPOSTED * NONPOSTED + NONPOSTED * POSTED * 3)
-
 /* 8 bytes. */
 static void build_8(enum ibv_wr_opcode opcode, size_t remote)
 {
 	build(opcode, 8 * remote + 512, 8, remote);
 }
 
-/* What the first message does is held; did the second take effect? Requests that the client
- * sent. */
-static bool second_acts;
+/* What the first message does is held. Requests that the client sent. */
 static unsigned requests_sent;
 
 static unsigned hold_first(const struct choice_point *at, unsigned n)
 {
-	(void)n;
 	if (at->kind == CHOICE_PACKET && !strcmp(at->who->name, "c1/qp1"))
 		requests_sent++;
-	if (at->kind != CHOICE_LAND && at->kind != CHOICE_FETCH)
-		return 0;
-	if (at->a == 2)
-		second_acts = true;
-	return at->a == 1 ? 6 : 0;
-}
-
-static struct order {
-	enum ibv_wr_opcode first, second;
-	unsigned flags;
-	bool overtakes;
-} order;
-
-static void order_body(void)
-{
-	recv_post(&b, 8192, 64, 50);
-	recv_post(&b, 8192, 64, 51);
-	second_acts = false;
-	start(1, IBV_SEND_SIGNALED);
-	build_8(order.first, 0);
-	a.qpx->wr_id = 2;
-	a.qpx->wr_flags |= order.flags;
-	build_8(order.second, 64);
-	ck_assert_int_eq(ibv_wr_complete(a.qpx), 0);
-	rt_sleep(10 * US);
-	ck_assert(empty(a.scq)); /* completions keep their order */
-	ck_assert_msg(second_acts == order.overtakes, "%d, then %d", (int)order.first,
-		      (int)order.second);
-	expect(a.scq, 1, IBV_WC_SUCCESS);
-	expect(a.scq, 2, IBV_WC_SUCCESS);
-	rt_sleep(US);
-	ck_assert(second_acts);
-}
-
-/* 25 pairs of what is not posted; what is posted after what is not, with a fence and without; and
- * before
- * it. */
-TESTS(ordered, ORDERS)
-{
-	unsigned i = (unsigned)_i;
-	if (i < NONPOSTED * NONPOSTED) {
-		order = (struct order){nonposted[i / NONPOSTED], nonposted[i % NONPOSTED], 0,
-				       false};
-	} else if ((i -= NONPOSTED * NONPOSTED) < NONPOSTED * POSTED * 2) {
-		bool fence = i % 2;
-		order = (struct order){nonposted[i / 2 % NONPOSTED], posted[i / 2 / NONPOSTED],
-				       fence ? IBV_SEND_FENCE : 0, !fence};
-	} else {
-		i -= NONPOSTED * POSTED * 2;
-		order = (struct order){posted[i / NONPOSTED], nonposted[i % NONPOSTED], 0, false};
-		opt.hw.ack_early = false;
-	}
-	source.answer = hold_first;
-	run_connected(order_body);
+	return (at->kind == CHOICE_LAND || at->kind == CHOICE_FETCH) && at->a == 1 ? 6 : 0;
 }
 
 /* max_rd_atomic counts all that is not posted: so many are under way. */
@@ -1331,7 +1268,4 @@ RNIC_TEST(connected, malformed_packets)
 	}
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("qp_ex", setup, NULL));
-}
+RUN_TESTS(setup, NULL)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The soft RNIC: objects, operations, ordering, errors, loss; FLUSH and PM.
+ * The soft RNIC: objects, operations, errors, loss; FLUSH and PM.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include "core/rnic/objects/device.h"
 #include "tests/core/rnic/rnic_world.h"
 
@@ -421,194 +419,18 @@ RNIC_TEST(task, bad_posts)
 	}
 }
 
-/* --- ordering --- */
+/* --- what is held; in which order things become visible, the litmus tests rdma_* say --- */
 
 /* Hold the n-th line of the first message for 8 us. */
 ANSWER(hold_land, at->kind == CHOICE_LAND && at->a == 1 && at->c == 2, 4)
-
-RNIC_TESTS(connected, acked_is_not_visible, 2, source.answer = hold_land, opt.hw.ack_early = _i)
-{
-	fill(a.buf, 256, 6);
-	op(&a, IBV_WR_RDMA_WRITE, 0, 256, &b, 0, 1, IBV_SEND_SIGNALED);
-	uint64_t start = rt_now();
-	expect(a.scq, 1, IBV_WC_SUCCESS);
-	bool visible = !memcmp(b.buf, a.buf, 256);
-	if (!opt.hw.ack_early) {
-		ck_assert(visible);
-		ck_assert_uint_gt(rt_now() - start, 8 * US);
-		return;
-	}
-	/* Acked, the first line is there, the others are not. */
-	ck_assert(!visible);
-	ck_assert_mem_eq(b.buf, a.buf, 64);
-	ck_assert_mem_ne(b.buf + 64, a.buf + 64, 64);
-	/* A later WRITE waits after it, a READ sees both, a receive completion comes after
-	 * both. */
-	a.buf[1000] = 1;
-	op_done(&a, IBV_WR_RDMA_WRITE, 1000, 1, &b, 1000);
-	rt_sleep(US);
-	ck_assert_uint_eq(b.buf[1000], 0);
-	op_done(&a, IBV_WR_RDMA_READ, 2000, 256, &b, 0);
-	ck_assert_mem_eq(a.buf + 2000, a.buf, 256);
-	ck_assert_uint_eq(b.buf[1000], 1);
-}
-
-RNIC_TEST(connected, receive_completion_after_earlier_data, source.answer = hold_land)
-{
-	fill(a.buf, 256, 6);
-	recv_post(&b, 5000, 64, 9);
-	op(&a, IBV_WR_RDMA_WRITE, 0, 256, &b, 0, 1, 0);
-	op_done(&a, IBV_WR_SEND, 0, 8, &b, 0);
-	ck_assert_mem_ne(b.buf, a.buf, 256);
-	expect(b.rcq, 9, IBV_WC_SUCCESS);
-	ck_assert_mem_eq(b.buf, a.buf, 256);
-}
-
-ANSWER(hold_fetch, at->kind == CHOICE_FETCH && at->c == 2, 4)
-
-/* A READ of parts of three lines, and a WRITE to all of them that overtakes it after its first
- * line. */
-RNIC_TESTS(connected, read_order, 2, source.answer = hold_fetch, opt.hw.read_right = _i)
-{
-	memset(b.buf, 1, 192);
-	memset(a.buf, 2, 192);
-	op(&a, IBV_WR_RDMA_READ, 1000, 150, &b, 10, 1, IBV_SEND_SIGNALED);
-	op(&a, IBV_WR_RDMA_WRITE, 0, 192, &b, 0, 2, IBV_SEND_SIGNALED);
-	expect(a.scq, 1, IBV_WC_SUCCESS);
-	expect(a.scq, 2, IBV_WC_SUCCESS);
-	for (unsigned i = 0; i < 150; i++) {
-		bool first = opt.hw.read_right ? i >= 128 - 10 : i < 64 - 10;
-		ck_assert_msg(a.buf[1000 + i] == (first ? 1 : 2), "byte %u", i);
-	}
-	ck_assert_uint_eq(a.buf[1150], 0);
-}
 
 /* Hold what is not posted, the n-th message of the connection; also line 2 of the first WRITE. */
 static uint32_t held_message;
 static unsigned hold_message(const struct choice_point *at, unsigned n)
 {
-	(void)n;
 	if (at->kind == CHOICE_LAND)
 		return at->a == 1 && at->c == 2 ? 4 : 0;
 	return at->kind == CHOICE_FETCH && at->a == held_message ? 6 : 0;
-}
-
-static const enum ibv_wr_opcode placements[] = {IBV_WR_FLUSH, IBV_WR_ATOMIC_WRITE};
-
-/* What is not posted waits for all before it; its completion says that these are visible. */
-RNIC_TESTS(connected, placement_waits, 2, source.answer = hold_message, opt.cqe += (unsigned)_i)
-{
-	fill(a.buf, 128, 6);
-	op(&a, IBV_WR_RDMA_WRITE, 0, 128, &b, 0, 1, IBV_SEND_SIGNALED);
-	op(&a, placements[opt.cqe % 2], 0, 8, &b, 512, 2, IBV_SEND_SIGNALED);
-	expect(a.scq, 1, IBV_WC_SUCCESS);
-	rt_sleep(US);
-	ck_assert_mem_ne(b.buf, a.buf, 128);
-	ck_assert_uint_eq(word(&b, 512), 0);
-	struct ibv_wc wc = wait_for(a.scq);
-	ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
-	ck_assert_int_eq(wc.opcode, opt.cqe % 2 ? IBV_WC_ATOMIC_WRITE : IBV_WC_FLUSH);
-	ck_assert_uint_eq(wc.byte_len, opt.cqe % 2 ? 8 : 0);
-	ck_assert_mem_eq(b.buf, a.buf, 128);
-	ck_assert_uint_eq(word(&b, 512), opt.cqe % 2 ? word(&a, 0) : 0);
-}
-
-/* Lines land last first. */
-static unsigned backwards(const struct choice_point *at, unsigned n)
-{
-	return at->kind == CHOICE_ORDER ? n - 1 : at->kind == CHOICE_LAND && at->c == 2 ? 4 : 0;
-}
-
-RNIC_TEST(connected, any_order, source.answer = backwards, opt.hw.dma_order = DMA_ANY)
-{
-	fill(a.buf, 256, 8);
-	op_done(&a, IBV_WR_RDMA_WRITE, 0, 256, &b, 0);
-	/* Lines 4 and 3 have landed, 2 is held, 1 comes after it. */
-	ck_assert_mem_eq(b.buf + 128, a.buf + 128, 128);
-	ck_assert_mem_ne(b.buf, a.buf, 64);
-	ck_assert_mem_ne(b.buf + 64, a.buf + 64, 64);
-	rt_sleep(10 * US);
-	ck_assert_mem_eq(b.buf, a.buf, 256);
-}
-
-static unsigned reads_held;
-
-/* The first of two READs is held until the second one is there, which then comes first, all of it.
- * The first one's second line is held again. */
-static unsigned reads_backwards(const struct choice_point *at, unsigned n)
-{
-	static const unsigned hold[] = {4, DELAY_5MS};
-	if (at->kind == CHOICE_ORDER) {
-		ck_assert_uint_eq(at->c & ORDER_FETCHED, ORDER_FETCHED);
-		return n - 1;
-	}
-	if (at->kind != CHOICE_FETCH || at->a != 1 || at->c != reads_held + 1)
-		return 0;
-	return reads_held < 2 ? hold[reads_held++] : 0;
-}
-
-static enum ibv_wr_opcode between_reads; /* IBV_WR_SEND: nothing */
-
-static void reads_body(void)
-{
-	bool passes = opt.hw.dma_order == DMA_RELAXED &&
-		      between_reads != IBV_WR_ATOMIC_FETCH_AND_ADD;
-	memset(b.buf, 1, 4096);
-	memset(a.buf + 8192, 9, 64);
-	op(&a, IBV_WR_RDMA_READ, 0, 128, &b, 0, 1, IBV_SEND_SIGNALED);
-	if (between_reads == IBV_WR_ATOMIC_FETCH_AND_ADD)
-		atomic(between_reads, 1, 0, 2);
-	else if (between_reads == IBV_WR_RDMA_WRITE)
-		op(&a, IBV_WR_RDMA_WRITE, 8192, 64, &b, 2048, 2, IBV_SEND_SIGNALED);
-	op(&a, IBV_WR_RDMA_READ, 1000, 3000, &b, 256, 3, IBV_SEND_SIGNALED);
-	sim_sleep(sim, 100 * US);
-	ck_assert(empty(a.scq)); /* the responses of the second one wait for those of the first */
-	memset(b.buf, 2, 4096);
-	expect(a.scq, 1, IBV_WC_SUCCESS);
-	if (between_reads != IBV_WR_SEND)
-		expect(a.scq, 2, IBV_WC_SUCCESS);
-	expect(a.scq, 3, IBV_WC_SUCCESS);
-	ck_assert_uint_eq(a.buf[0], 1);
-	ck_assert_uint_eq(a.buf[64], 2);
-	for (unsigned i = 0; i < 3000; i++) {
-		/* It has found the WRITE before it. */
-		bool written = passes && between_reads == IBV_WR_RDMA_WRITE && i >= 2048 - 256 &&
-			       i < 2048 - 192;
-		ck_assert_msg(a.buf[1000 + i] == (written ? 9 : passes ? 1 : 2), "byte %u", i);
-	}
-}
-
-/* dma_order=relaxed: what two READs find. */
-TESTS(reads_in_any_order, 6)
-{
-	static const enum ibv_wr_opcode between[] = {IBV_WR_SEND, IBV_WR_RDMA_WRITE,
-						     IBV_WR_ATOMIC_FETCH_AND_ADD};
-	source.answer = reads_backwards;
-	reads_held = 0;
-	opt.hw.dma_order = _i % 2 ? DMA_RELAXED : DMA_LEFT;
-	opt.hw.read_right = false;
-	between_reads = between[_i / 2];
-	run_connected(reads_body);
-}
-
-ANSWER(lose_second, at->kind == CHOICE_PACKET && at->a == 1 && at->b == 2 && at->c == 1,
-       PACKET_LOSE)
-
-RNIC_TEST(connected, iwarp, opt.hw.transport = TRANSPORT_IWARP, source.answer = lose_second)
-{
-	fill(a.buf, 3000, 9);
-	uint8_t copy[3000];
-	memcpy(copy, a.buf, 3000);
-	op_done(&a, IBV_WR_RDMA_WRITE, 0, 3000, &b, 0);
-	ck_assert_mem_ne(b.buf, copy, 64); /* stage 0 */
-	memset(a.buf, 0, 3000);		   /* ours again, though the link loses the first try */
-	op(&a, IBV_WR_RDMA_READ, 5000, 3000, &b, 0, 2, IBV_SEND_SIGNALED);
-	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 4000, 3, IBV_SEND_SIGNALED);
-	rt_sleep(US);
-	ck_assert(empty(a.scq)); /* not before the READ */
-	expect(a.scq, 2, IBV_WC_SUCCESS);
-	expect(a.scq, 3, IBV_WC_SUCCESS);
-	ck_assert_mem_eq(a.buf + 5000, copy, 3000);
 }
 
 /* --- errors --- */
@@ -879,7 +701,6 @@ RNIC_TEST(connected, drain)
 /* Lose the atomic's answer, twice. */
 static unsigned lose_answers(const struct choice_point *at, unsigned n)
 {
-	(void)n;
 	if (at->kind == CHOICE_PACKET && !strcmp(at->who->name, "server/qp1") && at->c <= 2)
 		return PACKET_LOSE;
 	return at->kind == CHOICE_PACKET && !strcmp(at->who->name, "c1/qp1") ? PACKET_DUPLICATE : 0;
@@ -915,7 +736,8 @@ RNIC_TEST(connected, atomic_write_once, source.answer = lose_answers_only)
 	expect(a.scq, 1, IBV_WC_SUCCESS);
 	ck_assert_uint_eq(word(&b, 128), 2);
 	for (uint64_t i = 0; i < 20; i++) {
-		op(&a, placements[i % 2], 64, 8, &b, 128, i, IBV_SEND_SIGNALED);
+		op(&a, i % 2 ? IBV_WR_ATOMIC_WRITE : IBV_WR_FLUSH, 64, 8, &b, 128, i,
+		   IBV_SEND_SIGNALED);
 		expect(a.scq, i, IBV_WC_SUCCESS);
 	}
 }
@@ -1259,18 +1081,13 @@ static char story[4096];
 static void tracer(void *arg, const struct sim *world, const struct actor *who, uintptr_t pc,
 		   const struct traced *about, const char *text)
 {
-	(void)about;
 	size_t at = strlen(story);
-	(void)arg;
-	(void)world;
-	(void)pc;
 	if (*text)
 		snprintf(story + at, sizeof(story) - at, "%s: %s\n", who->name, text);
 }
 
 static unsigned story_answer(const struct choice_point *at, unsigned n)
 {
-	(void)n;
 	if (at->kind == CHOICE_PACKET && at->a == 1 && at->b == 1 && at->c == 1)
 		return PACKET_LOSE;
 	return at->kind == CHOICE_LAND && at->c == 2 ? 3 : 0;
@@ -1310,7 +1127,6 @@ static void label_body(void)
 static unsigned check_names(const struct choice_point *at, unsigned n)
 {
 	static int requests;
-	(void)n;
 	if (at->kind == CHOICE_PACKET && !strcmp(at->who->name, "c1/qp1")) {
 		ck_assert_uint_eq(at->op.client, 1);
 		ck_assert_uint_eq(at->op.kind, OP_PUT);
@@ -1339,7 +1155,6 @@ static struct op_label stored_for;
 
 static void commit_pending(void *arg)
 {
-	(void)arg;
 	if (!stored)
 		return;
 	stored = false;
@@ -1363,7 +1178,6 @@ static void expect_poll(unsigned nth, unsigned occurrence)
 /* Two messages are there; each is taken alone, and gives the work that follows its name. */
 static void takes_messages(void *arg)
 {
-	(void)arg;
 	rt_sleep(100 * US);
 	expect_poll(1, 1);
 	expect_poll(2, 1);
@@ -1407,7 +1221,4 @@ TEST(same_run_same_hash)
 	}
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("rnic", setup_options, NULL));
-}
+RUN_TESTS(setup_options, NULL)

@@ -88,7 +88,4 @@ RNIC_TEST(connected, stranger)
 	}
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("rnic_burst", setup_options, NULL));
-}
+RUN_TESTS(setup_options, NULL)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the soft RNIC counts: for each refusal, retransmission and NAK the counter that `tidemark
  * stat` shows. a asks, b refuses; both count together. */
-#include <stdlib.h>
 #include "core/rnic/count.h"
 #include "core/rnic/objects/mr.h"
 #include "tests/core/rnic/rnic_world.h"
@@ -140,7 +139,4 @@ RNIC_TEST(connected, overrun, opt.cqe = 2)
 	ck_assert_uint_ge(count[COUNT_cq_overrun], 1);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("rnic_count", setup_options, NULL));
-}
+RUN_TESTS(setup_options, NULL)

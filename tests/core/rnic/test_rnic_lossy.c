@@ -342,7 +342,4 @@ TESTS(random_order, 48)
 	run_connected(random_body);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("rnic_lossy", setup_options, NULL));
-}
+RUN_TESTS(setup_options, NULL)

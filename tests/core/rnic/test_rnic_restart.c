@@ -5,7 +5,6 @@
  * restart_reuse, and what the program chooses). And what a NIC still sends when its process or its
  * machine has ended.
  */
-#include <stdlib.h>
 #include "tests/core/rnic/rnic_world.h"
 
 #define LATE 0x1a7e1a7e1a7e1a7eull
@@ -17,7 +16,6 @@ static uint64_t landed;
 /* The first packet comes late, and those that repeat it never. */
 static unsigned first_is_late(const struct choice_point *at, unsigned n)
 {
-	(void)n;
 	if (at->kind != CHOICE_PACKET)
 		return 0;
 	return packets++ ? PACKET_LOSE : PACKET_DELAY + DELAY_5MS - 1;
@@ -107,7 +105,4 @@ TEST(who_is_gone)
 	ck_assert_uint_lt(arrives(MACHINE_ENDS, false), LONG);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("rnic_restart", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

@@ -181,7 +181,4 @@ RNIC_TESTS(connected, refused, ROWS_OF(wrong), which = (unsigned)_i)
 	ck_assert_int_eq(b.qp->state, IBV_QPS_ERR);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("rnic_run", setup_options, NULL));
-}
+RUN_TESTS(setup_options, NULL)

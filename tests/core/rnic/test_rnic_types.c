@@ -210,8 +210,6 @@ static int try_post(enum ibv_wr_opcode opcode, uint32_t len)
 
 static unsigned deliver(const struct choice_point *at, unsigned n)
 {
-	(void)at;
-	(void)n;
 	return 0;
 }
 
@@ -751,9 +749,6 @@ static struct {
 
 static bool has_room(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken)
 {
-	(void)link;
-	(void)peer;
-	(void)dest_qpn;
 	*taken = other_end.taken;
 	return other_end.room;
 }
@@ -783,9 +778,6 @@ TEST(patience)
 
 static bool busy(struct link *link, uint32_t peer, uint32_t dest_qpn, uint64_t *taken)
 {
-	(void)link;
-	(void)peer;
-	(void)dest_qpn;
 	*taken = rt_now();
 	return rt_now() < US || rt_now() > 20 * MS;
 }
@@ -808,12 +800,6 @@ RNIC_TEST(connected, busy_link, source.answer = lose_first, opt.retry_cnt = 2)
 static bool no_write(void *memory, const struct rnic_mr *mr, uint8_t *to, const void *from,
 		     uint32_t len, const struct packet_name *name)
 {
-	(void)memory;
-	(void)mr;
-	(void)name;
-	(void)to;
-	(void)from;
-	(void)len;
 	return false;
 }
 
@@ -825,11 +811,6 @@ static uint32_t no_random(void)
 static int no_check(void *memory, const void *addr, uint64_t len, unsigned access,
 		    struct pm_place *place)
 {
-	(void)memory;
-	(void)place;
-	(void)addr;
-	(void)len;
-	(void)access;
 	return 0;
 }
 
@@ -848,7 +829,6 @@ static enum ibv_event_type last_event;
 
 static void note_event(struct rnic_hca *hca, enum ibv_event_type type, void *element)
 {
-	(void)hca;
 	last_event = element == b.qp ? type : 0;
 }
 
@@ -954,7 +934,4 @@ TESTS(bad_link, 24)
 	run_task(_i % 4 < 2 ? bad_uc_body : bad_ud_body);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("rnic_types", setup_options, NULL));
-}
+RUN_TESTS(setup_options, NULL)

@@ -421,7 +421,4 @@ RNIC_TESTS(task, soak, 12, source.state = (uint64_t)_i + 1, source.permille[CHOI
 	ck_assert_uint_eq(((struct rnic_srq *)srq)->taken, 0);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("srq", setup_options, NULL));
-}
+RUN_TESTS(setup_options, NULL)

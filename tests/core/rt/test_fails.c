@@ -9,10 +9,6 @@
  * boots when the calls work again. Clients that are left with a broken connection open another
  * one; when the calls work again, a new client finds a store that works.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/judge/contracts.h"
 #include "checker/explore/search.h"
 #include "checker/world/setup.h"
@@ -22,7 +18,6 @@
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
 #include "tests/checker/setups.h"
-#include "tests/suite.h"
 #include "faultinject/random_source.h"
 #include "faultinject/trace_source.h"
 
@@ -625,7 +620,4 @@ TEST(every_point)
 	}
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("fails", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

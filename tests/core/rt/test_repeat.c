@@ -4,7 +4,6 @@
  * time: a loop that counts, one that waits for a time, for a delayed event or for another task, and
  * one that reads something new in each round.
  */
-#include <stdint.h>
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"
 #include "tests/suite.h"
@@ -304,7 +303,4 @@ TEST(forgets_what_was_seen)
 	ck_assert_uint_eq(ended_at, 33000 * 5);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("repeat", setup, teardown));
-}
+RUN_TESTS(setup, teardown)

@@ -4,13 +4,9 @@
  * and that a world can be used again after any end. Tasks write what they do into a
  * note, and the whole note is compared.
  */
-#include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "core/rt/arena.h"
 #include "core/rt/libc.h"
 #include "core/rt/rt.h"
@@ -1232,7 +1228,4 @@ TEST(telling)
 	ck_assert(!sim_tracing(sim));
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("sim", setup, teardown));
-}
+RUN_TESTS(setup, teardown)

@@ -3,11 +3,8 @@
  * Threads of store code: each function, what excludes what under delays at steps, and deadlocks
  * that are told by name.
  */
-#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"
 #include "core/rt/threads.h"
@@ -1471,7 +1468,4 @@ TEST(determinism)
 	ck_assert_uint_gt(different, 300);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("threads", setup, teardown));
-}
+RUN_TESTS(setup, teardown)

@@ -5,9 +5,6 @@
  * do not acknowledge; and the parts of rpc.h that it needs. Each test runs a server and some
  * scripted clients in a simulation, and looks at the pool itself.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include "core/pmem/crash.h"
 #include "core/rnic/rnic.h"
 #include "core/rt/rt.h"
@@ -557,7 +554,4 @@ TEST(notices_regions_and_dropping)
 	sim_free(w.sim);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("efactory", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

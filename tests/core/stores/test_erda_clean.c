@@ -6,10 +6,7 @@
  * Each test is a run in the sim world, written as a trace: the workload, and which task is delayed
  * where. When it has ended the test looks at the pool, and at what clients got.
  */
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include "checker/trace/trace.h"
 #include "checker/world/world.h"
 #include "core/stores/erda/erda.h"
@@ -319,7 +316,4 @@ TESTS(updates_in_each_phase, 3)
 	ck_assert_uint_gt(at, 10);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("erda_clean", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

@@ -3,14 +3,10 @@
  * Stores take the keys that they may be given: each store runs each built-in workload with lengths
  * that are drawn from several seeds, and one of whose keys many want the same place.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "checker/hunt/plan.h"
 #include "core/stores/kv.h"
 #include "scenarios/stores.h"
 #include "tests/checker/explore/budget.h"
-#include "tests/suite.h"
 
 #define FIRST_SEED 5 /* draws ten keys of 31 bytes each for one workload */
 #define SEEDS	   12
@@ -54,8 +50,6 @@ static int all_stores(void)
 
 TESTS(every_store_runs_what_is_drawn, all_stores())
 {
-	if (!in_turn((uint64_t)_i))
-		return;
 	struct campaign c;
 
 	make(&c, stores[_i], false);
@@ -106,7 +100,4 @@ TESTS(keys_that_meet_have_room, all_stores())
 	campaign_free(&c);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("lengths", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The reader of line-oriented text: lines, words, numbers, fields, lists, and what it says. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "core/text/error_name.h"
 #include "core/text/text.h"
 #include "tests/suite.h"
@@ -232,7 +229,4 @@ TEST(errors)
 	ck_assert_str_eq(error_name(INT32_MIN).text, "-2147483648, which is no -errno");
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("text", NULL, NULL));
-}
+RUN_TESTS(NULL, NULL)

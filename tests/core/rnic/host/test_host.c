@@ -6,10 +6,7 @@
  * loses, delays and duplicates packets.
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include "core/rnic/host/host.h"
 #include "core/cm/calls.h"
 #include "core/rnic/rnic.h"
@@ -28,7 +25,6 @@
 #undef ibv_query_port
 int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
-	(void)context, (void)port, (void)attr;
 	abort();
 }
 
@@ -58,7 +54,6 @@ static uint64_t rnd(uint64_t *state)
 
 static unsigned answer(struct source *me, const struct choice_point *at, unsigned n)
 {
-	(void)me;
 	source.asked[at->kind]++;
 	if (source.answer)
 		return source.answer(at, n);
@@ -83,7 +78,6 @@ static void client_done(void)
 
 static void restart(struct sim *s, void *arg)
 {
-	(void)arg;
 	rnic_close(verbs[0]);
 	sim_server_again(s);
 	verbs[0] = rnic_open_again(verbs[0], NULL);
@@ -93,7 +87,6 @@ static void restart(struct sim *s, void *arg)
 
 static void dies(void *arg, unsigned host, unsigned how)
 {
-	(void)arg;
 	if (how == DEATH_SERVER) {
 		sim_at(sim, 20000, restart, NULL);
 		return;
@@ -341,7 +334,6 @@ static void polling_server(void *arg)
 	struct pollfd fds[2] = {{.fd = events->fd, .events = POLLIN},
 				{.fd = channel->fd, .events = POLLIN}};
 	int epoll = sim_epoll_create1(0);
-	(void)arg;
 	ck_assert_int_eq(sim_fcntl(events->fd, F_SETFL, O_NONBLOCK), 0);
 	ck_assert_int_eq(sim_fcntl(channel->fd, F_SETFL, O_NONBLOCK), 0);
 	for (int i = 0; i < 2; i++) {
@@ -460,7 +452,6 @@ static void threaded_server(void *arg)
 {
 	struct rdma_event_channel *events = cm_create_event_channel();
 	struct ibv_comp_channel *channel = rnic_create_comp_channel(verbs[0]);
-	(void)arg;
 	listening(events)->context = channel;
 	ck_assert_int_eq(rt_spawn("a", worker, channel), 0);
 	ck_assert_int_eq(rt_spawn("b", worker, channel), 0);
@@ -521,7 +512,6 @@ static void choosy_server(void *arg)
 {
 	struct rdma_event_channel *events = cm_create_event_channel();
 	struct rdma_cm_id *listener = listening(events);
-	(void)arg;
 	for (;;) {
 		struct rdma_cm_event *event = next_event(events);
 		struct rdma_cm_id *id = event->id;
@@ -617,7 +607,6 @@ static unsigned hit_answer, seen;
 
 static unsigned hit_one(const struct choice_point *at, unsigned n)
 {
-	(void)n;
 	if (at->kind != CHOICE_PACKET || !strstr(at->who->name, "/cm"))
 		return 0;
 	return seen++ == hit ? hit_answer : 0;
@@ -647,7 +636,6 @@ TEST(test_each_message)
 
 static unsigned lose_all(const struct choice_point *at, unsigned n)
 {
-	(void)n;
 	return at->kind == CHOICE_PACKET ? PACKET_LOSE : 0;
 }
 
@@ -656,7 +644,6 @@ static void unreachable_client(void *arg)
 	struct rdma_event_channel *events = cm_create_event_channel();
 	struct rdma_conn_param param = params(NULL, 0);
 	struct conn *c = make_qp(resolved(events), NULL);
-	(void)arg;
 	ck_assert_int_eq(cm_connect(c->id, &param), 0);
 	expect(events, RDMA_CM_EVENT_UNREACHABLE);
 	ck_assert(sim_injected(sim, 1) & SIM_INJECTED_LINK);
@@ -677,7 +664,6 @@ static unsigned kill_at;
 /* The server dies at the first client's n-th post. */
 static unsigned kill_server(const struct choice_point *at, unsigned n)
 {
-	(void)n;
 	if (at->kind == CHOICE_STEP && at->a == STEP_POST && !strcmp(at->who->name, "c1") &&
 	    at->op.kind == OP_PUT && at->op.nth == kill_at && at->b == 1)
 		return choice_delay_answer(CHOICE_STEP, DEATH_SERVER);
@@ -741,7 +727,6 @@ static unsigned how_client_dies, heard;
 
 static unsigned kill_client(const struct choice_point *at, unsigned n)
 {
-	(void)n;
 	if (at->kind == CHOICE_STEP && !strcmp(at->who->name, "c1") && at->op.kind == OP_PUT &&
 	    at->op.nth == 2 && at->a == STEP_POST && at->b == 1)
 		return choice_delay_answer(CHOICE_STEP, how_client_dies);
@@ -752,7 +737,6 @@ static void hearing_server(void *arg)
 {
 	struct rdma_event_channel *events = cm_create_event_channel();
 	listening(events);
-	(void)arg;
 	for (;;) {
 		struct rdma_cm_event *event = next_event(events);
 		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
@@ -791,7 +775,6 @@ TEST(test_client_dies)
 
 static void no_server(void *arg)
 {
-	(void)arg;
 }
 
 static void refused_client(void *arg)
@@ -800,7 +783,6 @@ static void refused_client(void *arg)
 	struct rdma_conn_param param = params(NULL, 0);
 	struct conn *c = make_qp(resolved(events), NULL);
 	struct rdma_cm_event *event;
-	(void)arg;
 	ck_assert_int_eq(cm_connect(c->id, &param), 0);
 	event = next_event(events);
 	ck_assert_int_eq(event->event, RDMA_CM_EVENT_REJECTED);
@@ -878,7 +860,6 @@ TEST(test_devices_and_descriptors)
 
 static unsigned kill_first_server(const struct choice_point *at, unsigned n)
 {
-	(void)n;
 	return at->kind == CHOICE_STEP && at->a == STEP_POST && *at->who->name == 's' && !lives
 		       ? choice_delay_answer(CHOICE_STEP, DEATH_SERVER)
 		       : 0;
@@ -887,7 +868,6 @@ static unsigned kill_first_server(const struct choice_point *at, unsigned n)
 /* Its process calls nothing of its RNIC's. */
 static void epoll_server(void *arg)
 {
-	(void)arg;
 	ck_assert_int_eq(sim_epoll_create1(0), 3);
 	ck_assert_int_eq(sim_epoll_create1(0), 4);
 	sim_step(sim, STEP_POST, 5);
@@ -898,7 +878,6 @@ static void epoll_server(void *arg)
 
 static void no_client(void *arg)
 {
-	(void)arg;
 }
 
 TEST(test_new_process_has_no_descriptors)
@@ -914,7 +893,6 @@ static bool hold_first;
 
 static unsigned delay_first(const struct choice_point *at, unsigned n)
 {
-	(void)n;
 	if (at->kind != CHOICE_STEP || at->a != STEP_POLL || !hold_first)
 		return 0;
 	hold_first = false;
@@ -1005,10 +983,8 @@ static void async_client(void *arg)
 	struct rdma_event_channel *events = cm_create_event_channel();
 	struct ibv_async_event event;
 	if (client == 1) {
-		struct ibv_cq *cq = rnic_create_cq(verbs[client], 1, NULL, NULL, 0);
 		struct conn *c = make_qp(resolved(events), NULL);
 		struct pollfd fd = {.events = POLLIN};
-		(void)cq;
 		rnic_open_device(verbs[client]->device);
 		fd.fd = verbs[client]->async_fd;
 		ck_assert_int_eq(sim_poll(&fd, 1, 1), 0);
@@ -1029,7 +1005,4 @@ TEST(test_async)
 	run_well(no_server, async_client);
 }
 
-int main(void)
-{
-	return run_suite(listed_suite("host", setup, NULL));
-}
+RUN_TESTS(setup, NULL)
