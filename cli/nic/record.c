@@ -148,7 +148,6 @@ static int lease;
 
 static void give_back(int sig)
 {
-	(void)sig;
 	leased->announced = 1;
 	fcntl(lease, F_SETLEASE, F_UNLCK);
 }

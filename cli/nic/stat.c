@@ -135,9 +135,6 @@ static const struct options stat_options = {
 static int print_page(const struct choice *choice, const char *name, const struct stats_page *page,
 		      void *arg)
 {
-	(void)choice;
-	(void)name;
-	(void)arg;
 	printf("%s, process %u\n", page->program, page->pid);
 	for (unsigned i = 0; i < RNIC_COUNT; i++)
 		if (page->count[i])
@@ -150,8 +147,6 @@ static int add_page(const struct choice *choice, const char *name, const struct 
 {
 	json_t *counts = json_object(), *process;
 
-	(void)choice;
-	(void)name;
 	for (unsigned i = 0; i < RNIC_COUNT; i++)
 		json_object_set_new(counts, names[i], json_integer((json_int_t)page->count[i]));
 	process = json_pack("{s:s%, s:i, s:s, s:o}", "program", page->program,
@@ -225,9 +220,6 @@ static int print_rules(const struct choice *choice, const char *name, const stru
 {
 	const char *at = page->faults;
 
-	(void)choice;
-	(void)name;
-	(void)arg;
 	printf("%s, process %u, seed %llu\n", page->program, page->pid,
 	       (unsigned long long)page->seed);
 	for (unsigned i = 0; i < FAULT_RULES && *at; at += *at != '\0') {

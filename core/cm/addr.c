@@ -110,7 +110,6 @@ int cm_resolve_addr(struct rdma_cm_id *user, struct sockaddr *src, struct sockad
 {
 	struct cm_id *id = to_cm(user);
 
-	(void)timeout_ms;
 	return cm_complete(id, CM_LOCKED(id, resolve_addr(id, src, dst)));
 }
 
@@ -132,7 +131,6 @@ int cm_resolve_route(struct rdma_cm_id *user, int timeout_ms)
 {
 	struct cm_id *id = to_cm(user);
 
-	(void)timeout_ms;
 	return cm_complete(id, CM_LOCKED(id, resolve_route(id)));
 }
 

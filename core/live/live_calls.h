@@ -34,17 +34,14 @@ int live_posix_memalign(void **out, size_t align, size_t size);
 void live_free(void *p);
 
 /* live_verbs.c */
+int live_destroy(void *object); /* of any kind */
 struct ibv_pd *live_alloc_pd(struct ibv_context *context);
-int live_dealloc_pd(struct ibv_pd *pd);
 struct ibv_mr *live_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access);
-int live_dereg_mr(struct ibv_mr *mr);
 struct ibv_cq *live_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 			      struct ibv_comp_channel *channel, int vector);
-int live_destroy_cq(struct ibv_cq *cq);
 struct ibv_qp *live_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *live_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 int live_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
-int live_destroy_qp(struct ibv_qp *qp);
 int live_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
 int live_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr);
 int live_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid);
@@ -77,15 +74,15 @@ int live_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 #undef ibv_reg_mr
 #undef ibv_query_port
 #define ibv_alloc_pd	 live_alloc_pd
-#define ibv_dealloc_pd	 live_dealloc_pd
+#define ibv_dealloc_pd	 live_destroy
 #define ibv_reg_mr	 live_reg_mr
-#define ibv_dereg_mr	 live_dereg_mr
+#define ibv_dereg_mr	 live_destroy
 #define ibv_create_cq	 live_create_cq
-#define ibv_destroy_cq	 live_destroy_cq
+#define ibv_destroy_cq	 live_destroy
 #define ibv_create_qp	 live_create_qp
 #define ibv_create_qp_ex live_create_qp_ex
 #define ibv_modify_qp	 live_modify_qp
-#define ibv_destroy_qp	 live_destroy_qp
+#define ibv_destroy_qp	 live_destroy
 #define ibv_query_device live_query_device
 #define ibv_query_port	 live_query_port
 #define ibv_query_gid	 live_query_gid

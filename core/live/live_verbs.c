@@ -14,17 +14,17 @@
 
 /* --- the books --- */
 
-static struct live_object **find(struct live_host *host, enum live_kind kind, const void *object)
+static struct live_object **find(struct live_host *host, const void *object)
 {
 	struct live_object **at = &host->objects;
-	while (*at && ((*at)->kind != kind || (*at)->object != object))
+	while (*at && (*at)->object != object)
 		at = &(*at)->next;
 	return at;
 }
 
 struct live_object *live_cq(struct live_host *host, const struct ibv_cq *cq)
 {
-	return *find(host, LIVE_CQ, cq);
+	return *find(host, cq);
 }
 
 /* An entry, made before the object, so that there is nothing to undo. NULL: this call fails. */
@@ -47,8 +47,8 @@ static void *book(struct live_object *o, void *object)
 		errno = error;
 		return NULL;
 	}
-	assert(!o->object && !o->next);	       /* a new entry */
-	assert(!*find(host, o->kind, object)); /* what was given back is not in the books */
+	assert(!o->object && !o->next); /* a new entry */
+	assert(!*find(host, object));	/* what was given back is not in the books */
 	o->object = object;
 	o->next = host->objects;
 	host->objects = o;
@@ -73,9 +73,9 @@ static int destroy(struct live_object *o)
 	return error;
 }
 
-static int give_back(enum live_kind kind, void *object)
+int live_destroy(void *object)
 {
-	struct live_object **at = find(live_self()->host, kind, object), *o = *at;
+	struct live_object **at = find(live_self()->host, object), *o = *at;
 	assert(o);
 	int error = destroy(o);
 	if (!error) {
@@ -113,20 +113,10 @@ struct ibv_pd *live_alloc_pd(struct ibv_context *context)
 	return o ? book(o, ibv_alloc_pd(context)) : NULL;
 }
 
-int live_dealloc_pd(struct ibv_pd *pd)
-{
-	return give_back(LIVE_PD, pd);
-}
-
 struct ibv_mr *live_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
 {
 	struct live_object *o = entry(FAIL_REG_MR, LIVE_MR);
 	return o ? book(o, ibv_reg_mr(pd, addr, len, (unsigned)access)) : NULL;
-}
-
-int live_dereg_mr(struct ibv_mr *mr)
-{
-	return give_back(LIVE_MR, mr);
 }
 
 struct ibv_cq *live_create_cq(struct ibv_context *context, int cqe, void *cq_context,
@@ -149,11 +139,6 @@ struct ibv_cq *live_create_cq(struct ibv_context *context, int cqe, void *cq_con
 	return cq;
 }
 
-int live_destroy_cq(struct ibv_cq *cq)
-{
-	return give_back(LIVE_CQ, cq);
-}
-
 struct ibv_qp *live_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	struct live_object *o = entry(FAIL_CREATE_QP, LIVE_QP);
@@ -169,11 +154,6 @@ struct ibv_qp *live_create_qp_ex(struct ibv_context *context, struct ibv_qp_init
 int live_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	return live_fails(FAIL_MODIFY_QP) ? ENOMEM : ibv_modify_qp(qp, attr, mask);
-}
-
-int live_destroy_qp(struct ibv_qp *qp)
-{
-	return give_back(LIVE_QP, qp);
 }
 
 /* --- questions --- */

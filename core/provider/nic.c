@@ -339,42 +339,31 @@ static void linger(struct nic *nic)
 /* The link of a NIC that is closed: later calls of the program do nothing, and do not hang. */
 static int no_route(struct link *link, const union ibv_gid *gid)
 {
-	(void)link;
-	(void)gid;
 	return -ENETUNREACH;
 }
 
 static void no_gid(struct link *link, uint32_t number, union ibv_gid *gid)
 {
-	(void)link;
-	(void)number;
 	memset(gid, 0, sizeof(*gid));
 }
 
 static void lose(struct link *link, unsigned from, struct packet *pkt)
 {
-	(void)link;
-	(void)from;
 	packet_put(pkt->net, pkt);
 }
 
 static struct packet *take_nothing(struct nic_link *nic, struct rnic_net *net)
 {
-	(void)nic;
-	(void)net;
 	return NULL;
 }
 
 static void sleep_for_ever(struct nic_link *nic, uint64_t ns)
 {
-	(void)nic;
-	(void)ns;
 	pause();
 }
 
 static void nothing(struct nic_link *nic)
 {
-	(void)nic;
 }
 
 static struct nic_link nowhere = {

@@ -21,7 +21,6 @@
 static void call(struct sim *sim, void *arg)
 {
 	const struct rnic_event *event = arg;
-	(void)sim;
 	if (event->fn)
 		event->fn(event->arg);
 }
@@ -141,17 +140,12 @@ static uint64_t pm_offset(const struct rnic_mr *mr, const uint8_t *at, uint64_t 
 static int check_dram(void *memory, const void *at, uint64_t len, unsigned access,
 		      struct pm_place *place)
 {
-	(void)memory;
-	(void)at;
-	(void)len;
-	(void)place;
 	return access & IBV_ACCESS_FLUSH_PERSISTENT ? EINVAL : 0;
 }
 
 static bool read_dram(void *memory, const struct rnic_mr *mr, void *to, const uint8_t *from,
 		      uint32_t len)
 {
-	(void)memory;
 	sim_touch(sim_of_ground(mr_ground(mr)), TOUCH_DRAM_READ, (uintptr_t)from, len);
 	sim_saw(sim_of_ground(mr_ground(mr)), TOUCH_DRAM_READ, (uintptr_t)from, from, len);
 	memcpy(to, from, len);
@@ -161,8 +155,6 @@ static bool read_dram(void *memory, const struct rnic_mr *mr, void *to, const ui
 static bool write_dram(void *memory, const struct rnic_mr *mr, uint8_t *to, const void *from,
 		       uint32_t len, const struct packet_name *name)
 {
-	(void)memory;
-	(void)name;
 	sim_touch(sim_of_ground(mr_ground(mr)), TOUCH_DRAM_WRITE, (uintptr_t)to, len);
 	sim_saw(sim_of_ground(mr_ground(mr)), TOUCH_DRAM_WRITE, (uintptr_t)to, from, len);
 	memcpy(to, from, len);

@@ -137,7 +137,6 @@ int sim_pthread_barrier_init(pthread_barrier_t *barrier, const pthread_barrierat
 {
 	struct sim *sim = sim_of_thread;
 	struct barrier *b = (struct barrier *)barrier;
-	(void)attr;
 	if (!count || count > INT_MAX)
 		return EINVAL;
 	sync_new(sim, barrier, sizeof(*barrier), "barrier", PC);
@@ -199,7 +198,6 @@ int sim_sem_init(sem_t *sem, int shared, unsigned value)
 {
 	struct sim *sim = sim_of_thread;
 	struct semaphore *s = (struct semaphore *)sem;
-	(void)shared;
 	if (value > SEM_VALUE_MAX)
 		return errno_minus(EINVAL);
 	sync_new(sim, sem, sizeof(*sem), "semaphore", PC);

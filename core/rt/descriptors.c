@@ -190,7 +190,6 @@ int sim_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, cons
 {
 	uint64_t until = FOR_EVER;
 
-	(void)mask;
 	if (timeout &&
 	    (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= (long)NS_S))
 		return errno_minus(EINVAL);
@@ -300,7 +299,6 @@ static short epoll_ready(const void *object, uint64_t *arrivals)
 
 static int epoll_close(void *object)
 {
-	(void)object;
 	return 0;
 }
 
@@ -448,6 +446,5 @@ int sim_epoll_wait(int epfd, struct epoll_event *events, int most, int timeout_m
 int sim_epoll_pwait(int epfd, struct epoll_event *events, int most, int timeout_ms,
 		    const sigset_t *mask)
 {
-	(void)mask;
 	return sim_epoll_wait(epfd, events, most, timeout_ms);
 }

@@ -43,7 +43,6 @@ static void asan_leave(struct fiber *self, struct fiber *to, int for_good)
 }
 static void asan_enter(struct fiber *self)
 {
-	(void)self;
 }
 #endif
 
@@ -84,7 +83,6 @@ static void forget_frames(const struct fiber *fiber)
 #if TM_ASAN
 	__asan_unpoison_memory_region(fiber->stack, fiber->stack_bytes);
 #else
-	(void)fiber;
 #endif
 }
 

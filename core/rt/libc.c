@@ -165,7 +165,6 @@ void sim_abort(void)
 void sim_assert_fail(const char *what, const char *file, unsigned line, const char *function)
 {
 	char text[96];
-	(void)function;
 	const char *slash = strrchr(file, '/');
 	snprintf(text, sizeof(text), "assertion failed at %s:%u: %s", slash ? slash + 1 : file,
 		 line, what);

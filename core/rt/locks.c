@@ -433,7 +433,6 @@ int sim_pthread_rwlock_init(pthread_rwlock_t *lock, const pthread_rwlockattr_t *
 {
 	struct sim *sim = sim_of_thread;
 	struct rwlock *l = of_rwlock(lock);
-	(void)attr;
 	sync_new(sim, lock, sizeof(*lock), "read-write lock", PC);
 	named_rwlock(sim, l);
 	return 0;

@@ -39,7 +39,6 @@ static void land(ucontext_t *uc)
 
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
-	(void)info;
 	if (!sim_of_thread || !sim_of_thread->running) {
 		/* Our own fault: let it kill the process as it would have. */
 		signal(sig, SIG_DFL);

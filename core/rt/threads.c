@@ -198,7 +198,6 @@ int sim_cxa_thread_atexit(void (*destructor)(void *), void *object, void *dso)
 	struct sim *sim = sim_of_thread;
 	struct thread *thread = thread_self(sim);
 	struct at_exit *at_exit = sim_alloc(sim, sizeof(*at_exit));
-	(void)dso;
 	*at_exit = (struct at_exit){thread->at_exit, destructor, object};
 	thread->at_exit = at_exit;
 	return 0;

@@ -52,7 +52,6 @@ static bool hasty(struct engine *engine)
 		return true;
 	engine->cycles = cycles;
 #else
-	(void)engine;
 #endif
 	return false;
 }
@@ -225,7 +224,6 @@ static void later(void *world, uint64_t chain, uint64_t delay_ns, const struct r
 
 static const void *caller(void *world)
 {
-	(void)world;
 	return &thread;
 }
 

@@ -360,7 +360,6 @@ static bool compare_swap(uint64_t *at, uint64_t compare, uint64_t swap, uint64_t
 			 const struct packet_name *name)
 {
 	struct guard here;
-	(void)name;
 
 	if (guard_begin(&here, at, sizeof(*at)))
 		return false;
@@ -449,7 +448,6 @@ static int check(void *memory, const void *addr, uint64_t len, unsigned access,
 	struct mapped area = {(uintptr_t)addr, (uintptr_t)addr + len,
 			      MAP_READABLE | MAP_WRITABLE | MAP_DURABLE};
 
-	(void)memory;
 	(void)place; /* there is no model of PM: persistent memory is memory */
 	fault_safe_guard();
 	if (look(&area))
@@ -516,17 +514,12 @@ static uint32_t random_bits(void)
 static bool read_mapped(void *memory, const struct rnic_mr *mr, void *to, const uint8_t *from,
 			uint32_t len)
 {
-	(void)memory;
-	(void)mr;
 	return copy_from(to, from, len);
 }
 
 static bool write_mapped(void *memory, const struct rnic_mr *mr, uint8_t *to, const void *from,
 			 uint32_t len, const struct packet_name *name)
 {
-	(void)memory;
-	(void)mr;
-	(void)name;
 	return copy_to(to, from, len);
 }
 
@@ -534,9 +527,6 @@ static bool write_mapped(void *memory, const struct rnic_mr *mr, uint8_t *to, co
 static bool flush_mapped(void *memory, const struct rnic_mr *mr, const uint8_t *at, uint64_t len,
 			 bool sends, const struct packet_name *name)
 {
-	(void)memory;
-	(void)sends;
-	(void)name;
 	return !mr || persist(at, len);
 }
 

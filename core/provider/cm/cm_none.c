@@ -10,13 +10,11 @@
 EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr,
 				  void *context)
 {
-	(void)context;
 	return errno_minus(id && attr ? EOPNOTSUPP : EINVAL);
 }
 
 EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
 {
-	(void)context;
 	return errno_minus(id && addr ? EOPNOTSUPP : EINVAL);
 }
 
@@ -29,9 +27,6 @@ EXPORT int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
 int rsocket(int domain, int type, int protocol);
 EXPORT int rsocket(int domain, int type, int protocol)
 {
-	(void)domain;
-	(void)type;
-	(void)protocol;
 	return errno_minus(ENOTSUP);
 }
 

@@ -38,8 +38,6 @@ int send_message(struct cm *cm, struct cm_id *id, const union ibv_gid *to,
 {
 	uint8_t mad[MAD_BYTES];
 
-	(void)cm;
-	(void)id;
 	assert(manager.locked);
 	mad_encode(message, mad);
 	return manager.mads->send(to, mad);

@@ -356,7 +356,6 @@ static void hand_over(struct link *link, unsigned from, struct packet *pkt)
 	struct channel *channel = pkt->dest_qpn == QPN_MANAGEMENT ? channel_to_slot(shm, pkt->peer)
 								  : channel_to(shm, pkt->dest_qpn);
 
-	(void)from;
 	if (channel)
 		write_record(shm, channel, pkt);
 	packet_put(pkt->net, pkt);
@@ -375,7 +374,6 @@ static int resolve(struct link *link, const union ibv_gid *gid)
 
 static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
 {
-	(void)number;
 	rnic_gid(((struct link_shm *)link)->nic.address, gid);
 }
 

@@ -344,7 +344,6 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 {
 	struct link_tap *tap = to_tap(link);
 
-	(void)from;
 	if (!pkt->more) /* with segmentation offload it was built for the current rules */
 		refresh(tap);
 	if (tap->faults.rules) {

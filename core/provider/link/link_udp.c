@@ -170,7 +170,6 @@ static void send_out(struct link *link, unsigned from, struct packet *pkt)
 	uint8_t buf[WIRE_PACKET];
 	int len = wire_encode(pkt, &ends, buf, sizeof(buf));
 
-	(void)from;
 	if (len > 0 && udp->nic.flip) /* link_tap.c */
 		buf[(udp->nic.flip - 1) / 8 % (uint32_t)len] ^= (uint8_t)(1 << (udp->nic.flip - 1) %
 										       8);

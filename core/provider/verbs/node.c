@@ -88,12 +88,10 @@ EXPORT int statx(int dir, const char *restrict path, int flags, unsigned mask,
 /* The names under which programs call them that were built before glibc 2.33. */
 EXPORT int __xstat(int version, const char *path, struct stat *st)
 {
-	(void)version;
 	return stat(path, st);
 }
 
 EXPORT int __xstat64(int version, const char *path, struct stat64 *st)
 {
-	(void)version;
 	return stat64(path, st);
 }

@@ -211,7 +211,6 @@ EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_a
 {
 	uint32_t address;
 
-	(void)context;
 	if (!gid_to_address(&attr->grh.dgid, &address))
 		return nic_error(ENETUNREACH);
 	address = htobe32(address);

@@ -20,55 +20,39 @@
 
 EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
-	(void)cmd_fd;
 	return errno_null(EOPNOTSUPP);
 }
 
 EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 {
-	(void)context;
-	(void)handle;
 	return errno_null(EOPNOTSUPP);
 }
 
 EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
-	(void)pd;
-	(void)handle;
 	return errno_null(EOPNOTSUPP);
 }
 
 EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 {
-	(void)context;
-	(void)handle;
 	return errno_null(EOPNOTSUPP);
 }
 
 EXPORT void ibv_unimport_pd(struct ibv_pd *pd)
 {
-	(void)pd;
 }
 
 EXPORT void ibv_unimport_mr(struct ibv_mr *mr)
 {
-	(void)mr;
 }
 
 EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
 {
-	(void)dm;
 }
 
 EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
 					uint64_t iova, int fd, int access)
 {
-	(void)pd;
-	(void)offset;
-	(void)length;
-	(void)iova;
-	(void)fd;
-	(void)access;
 	return errno_null(EOPNOTSUPP);
 }
 
@@ -76,17 +60,11 @@ EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size
 
 EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
-	(void)qp;
-	(void)gid;
-	(void)lid;
 	return nic_error(EOPNOTSUPP);
 }
 
 EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
-	(void)qp;
-	(void)gid;
-	(void)lid;
 	return nic_error(EOPNOTSUPP);
 }
 
@@ -94,14 +72,11 @@ EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_
 
 EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-	(void)qp;
-	(void)ece;
 	return nic_error(EOPNOTSUPP);
 }
 
 EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-	(void)qp;
 	memset(ece, 0, sizeof(*ece));
 	return nic_error(EOPNOTSUPP);
 }
@@ -109,9 +84,6 @@ EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 /* The lines of a packet are written in no guaranteed order. */
 EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {
-	(void)qp;
-	(void)op;
-	(void)flags;
 	return 0;
 }
 
@@ -132,15 +104,11 @@ int ibv_dofork_range(void *base, size_t size);
 
 EXPORT int ibv_dontfork_range(void *base, size_t size)
 {
-	(void)base;
-	(void)size;
 	return 0;
 }
 
 EXPORT int ibv_dofork_range(void *base, size_t size)
 {
-	(void)base;
-	(void)size;
 	return 0;
 }
 
@@ -251,6 +219,5 @@ EXPORT bool verbs_allow_disassociate_destroy;
 unsigned __ioctl_final_num_attrs(unsigned number, const void *link);
 EXPORT unsigned __ioctl_final_num_attrs(unsigned number, const void *link)
 {
-	(void)link;
 	return number;
 }

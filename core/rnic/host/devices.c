@@ -50,7 +50,6 @@ struct ibv_context *rnic_open_device(struct ibv_device *device)
 /* The context stays the store's, even if others have opened the device. */
 int rnic_close_device(struct ibv_context *context)
 {
-	(void)context;
 	return 0;
 }
 
@@ -63,7 +62,6 @@ __be64 rnic_get_device_guid(struct ibv_device *device)
 
 int rnic_get_device_index(struct ibv_device *device)
 {
-	(void)device;
 	return 0;
 }
 

@@ -82,7 +82,6 @@ GONE_OF(srq, own->dead, "shared receive queue")
 
 static const char *not_gone(const void *object)
 {
-	(void)object;
 	return NULL;
 }
 

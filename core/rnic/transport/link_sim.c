@@ -33,14 +33,12 @@ struct link_sim {
 static void arrive(struct sim *sim, void *arg)
 {
 	struct packet *pkt = arg;
-	(void)sim;
 	rnic_deliver(pkt->net, pkt->peer, pkt);
 }
 
 static int resolve(struct link *link, const union ibv_gid *gid)
 {
 	union ibv_gid ours;
-	(void)link;
 	rnic_gid(RNIC_ADDRESS(0), &ours);
 	if (memcmp(ours.raw, gid->raw, 14) || (gid->raw[14] << 8 | gid->raw[15]) == 0)
 		return -ENETUNREACH;
@@ -50,7 +48,6 @@ static int resolve(struct link *link, const union ibv_gid *gid)
 
 static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
 {
-	(void)link;
 	rnic_gid(RNIC_ADDRESS(number), gid);
 }
 
