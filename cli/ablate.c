@@ -42,7 +42,7 @@ static const struct options options = {
 	"0 every place that breaks nothing is explained in the store's ablation.txt, 1 not so, 2 "
 	"usage or bad input, 3 could not tell (--time), 70 internal error, " STATUS_LEFT_OFF};
 
-static int run(struct ablation *a, struct leave_off *l)
+static int run_ablation(struct ablation *a, struct leave_off *l)
 {
 	leave_off_begin(l, NULL);
 	int error = ablate_run(a);
@@ -83,7 +83,7 @@ static int ablate(struct arguments *args, const struct campaign *c, bool only_ba
 	a->base = &c->config[0];
 	a->workload = c->workload;
 	a->workloads = c->workloads;
-	int status = run(a, &args->leave_off);
+	int status = run_ablation(a, &args->leave_off);
 	ablate_free(a);
 	free(a);
 	return status;

@@ -105,7 +105,7 @@ static int advise(const struct counted *one, unsigned jobs)
 	return 0;
 }
 
-static int run(struct count_report *r, const struct campaign *c, const struct arguments *a)
+static int run_count(struct count_report *r, const struct campaign *c, const struct arguments *a)
 {
 	int worst = 0;
 	r->configs = c->configs;
@@ -170,7 +170,7 @@ int count_main(int argc, char **argv)
 	if (!status)
 		status = results_check();
 	if (!status)
-		status = run(&r, &c, &a);
+		status = run_count(&r, &c, &a);
 	for (unsigned i = 0; r.counted && i < r.configs; i++)
 		free(r.counted[i].count);
 	free(r.counted);

@@ -257,7 +257,7 @@ static int say_budget(const struct arguments *a, const struct campaign *c, char 
 	return status;
 }
 
-static int run(struct campaign *c, struct arguments *a)
+static int run_campaign(struct campaign *c, struct arguments *a)
 {
 	bool all = !a->variant.n && !a->knob.n && !a->workload.n && !a->ops &&
 		   !a->options.exhaustive;
@@ -500,7 +500,7 @@ int crashtest_main(int argc, char **argv)
 	if (!status) {
 		if (!a.quiet)
 			c.options.progress = show_units;
-		status = run(&c, &a);
+		status = run_campaign(&c, &a);
 	}
 	campaign_free(&c);
 	baseline_free(&baseline);

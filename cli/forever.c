@@ -310,7 +310,7 @@ static void tell(struct forever *f)
 	printf(count_failures(&f->session) ? ": %s\n" : "\n", f->folder.failures);
 }
 
-static int run(struct forever *f, const struct campaign *c)
+static int run_forever(struct forever *f, const struct campaign *c)
 {
 	f->start = clock_seconds();
 	f->report.session = &f->session;
@@ -351,7 +351,7 @@ int forever_main(struct arguments *a)
 	a->corpus = f.folder.corpus;
 	a->out = f.folder.failures;
 	if (!status)
-		status = run(&f, &c);
+		status = run_forever(&f, &c);
 	campaign_free(&c);
 	forever_close(&f.folder);
 	return status;

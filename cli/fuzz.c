@@ -203,7 +203,7 @@ static int end_part(struct fuzzing *f)
 	return shard_end(&f->a->shard, error);
 }
 
-static int run(const struct arguments *a, const struct campaign *c)
+static int run_fuzz(const struct arguments *a, const struct campaign *c)
 {
 	struct fuzzing f = {.a = a, .part = shard_is_asked(&a->shard)};
 	f.report.session = &f.session;
@@ -257,7 +257,7 @@ int fuzz_main(int argc, char **argv)
 	if (!status)
 		status = arguments_check_outputs(&a);
 	if (!status)
-		status = run(&a, &c);
+		status = run_fuzz(&a, &c);
 	campaign_free(&c);
 	return status;
 }

@@ -183,7 +183,7 @@ static int load_stores(const struct command *command, int *argc, char **argv)
 	return 0;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int start_command(const struct command *command, int argc, char **argv)
 {
 	int status = load_stores(command, &argc, argv);
 	if (status)
@@ -202,7 +202,7 @@ int run_command(int argc, char **argv)
 {
 	for (unsigned i = 0; i < COMMANDS; i++)
 		if (commands[i].main && !strcmp(argv[0], commands[i].name))
-			return run(&commands[i], argc, argv);
+			return start_command(&commands[i], argc, argv);
 	return unknown(argv[0]);
 }
 
@@ -219,8 +219,8 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return fail(EXIT_USAGE, "no command given (tidemark --help)");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help") || !strcmp(argv[1], "-h"))
-		return run(&help, argc - 1, argv + 1);
+		return start_command(&help, argc - 1, argv + 1);
 	if (!strcmp(argv[1], "--version"))
-		return run(&version, argc - 1, argv + 1);
+		return start_command(&version, argc - 1, argv + 1);
 	return run_command(argc - 1, argv + 1);
 }

@@ -184,7 +184,7 @@ static int read_files(struct results *r, char **path)
 	return first_begun(r) ? 0 : fail(EXIT_UNSURE, "%s: no results yet", r->file[0].path);
 }
 
-static int run(struct results *r, char **more)
+static int run_merge(struct results *r, char **more)
 {
 	const struct results_file *f = first_begun(r);
 	const json_t *called = json_object_get(f->shown, "called");
@@ -222,7 +222,7 @@ int merge_main(int argc, char **argv)
 	results_open(&r);
 	status = read_files(&r, argv);
 	if (!status)
-		status = run(&r, argv + r.files);
+		status = run_merge(&r, argv + r.files);
 	results_close(&r);
 	return status;
 }

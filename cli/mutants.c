@@ -84,7 +84,7 @@ static int choose(struct mutants_run *r, char **name, unsigned names, const stru
 				 q->variant.n ? q->variant.name[0] : "");
 }
 
-static int run(struct mutants_run *r, struct request *request)
+static int run_search(struct mutants_run *r, struct request *request)
 {
 	struct leave_off *l = &request->leave_off;
 	unsigned failed;
@@ -130,7 +130,7 @@ int mutants_main(int argc, char **argv)
 	r->options.knobs = request.knob.n;
 	status = choose(r, argv + optind, (unsigned)(argc - optind), &request);
 	if (!status)
-		status = run(r, &request);
+		status = run_search(r, &request);
 	free(r);
 	return status;
 }

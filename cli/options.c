@@ -287,7 +287,7 @@ static int refuse(const struct options *o, const struct option *list, int option
 		    word, n.hint, o->command);
 }
 
-static bool take(const struct option_row *row, void *into, const char *value)
+static bool take_option(const struct option_row *row, void *into, const char *value)
 {
 	char *fields = into;
 	if (!row->parse(row, fields + row->field, value))
@@ -350,7 +350,7 @@ static int read_all(const struct options *o, void *into, int argc, char **argv, 
 	}
 	optind = 0; /* from the beginning */
 	while ((option = getopt_long(argc, argv, letters + !leading, list, NULL)) != -1) {
-		if (!take(find_row(o, option), into, optarg))
+		if (!take_option(find_row(o, option), into, optarg))
 			return EXIT_USAGE;
 		if (!given_add(find_row(o, option), optarg))
 			return fail(EXIT_INTERNAL, "out of memory");

@@ -176,7 +176,7 @@ static void tell_broken(struct request *k, uint64_t round, const struct soak_res
 		soak_print_broken(&k->options, round, r, name);
 }
 
-static void take(void *arg, unsigned unit, const void *result)
+static void take_unit(void *arg, unsigned unit, const void *result)
 {
 	struct request *k = arg;
 	const struct answer *a = result;
@@ -199,7 +199,7 @@ static void take(void *arg, unsigned unit, const void *result)
 }
 
 /* 0, or the status after a message. */
-static int run(struct request *k)
+static int run_soak(struct request *k)
 {
 	/* It has no end of its own: an interruption is one as good as that of the time. */
 	struct driver_bounds bounds = {.stop = signals_stop()};
@@ -208,7 +208,7 @@ static int run(struct request *k)
 				.bounds = &bounds,
 				.result_bytes = sizeof(struct answer),
 				.work = work,
-				.take = take,
+				.take = take_unit,
 				.more = more,
 				.same = same,
 				.failed = failed,
@@ -243,5 +243,5 @@ int soak_main(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	status = shard_is_part(&k.shard) ? 0 : check_folder("--out", k.out, false);
-	return status ? status : run(&k);
+	return status ? status : run_soak(&k);
 }

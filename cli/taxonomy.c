@@ -206,7 +206,7 @@ static unsigned unmeasured(const struct taxonomy *t)
 	return n;
 }
 
-static int run(struct asked *a, struct taxonomy *t, const struct taxonomy_table *table)
+static int run_taxonomy(struct asked *a, struct taxonomy *t, const struct taxonomy_table *table)
 {
 	const struct taxonomy_request *request = &a->request;
 	struct leave_off *l = &a->leave_off;
@@ -330,7 +330,7 @@ int taxonomy_main(int argc, char **argv)
 	if (!status && !shard_is_part(&a.shard) && !a.no_traces)
 		status = check_folder("--out", a.request.out, false);
 	if (!status)
-		status = run(&a, &t, &table);
+		status = run_taxonomy(&a, &t, &table);
 	taxonomy_close(&t);
 	taxonomy_free(&table);
 	workload_free(&w);

@@ -502,7 +502,7 @@ static void merge(struct campaign *c, unsigned config)
 		compare_shares(c, config);
 }
 
-static void take(void *arg, unsigned unit, const void *result)
+static void take_result(void *arg, unsigned unit, const void *result)
 {
 	struct campaign *c = arg;
 	const struct covering_unit *both = result;
@@ -542,7 +542,7 @@ int campaign_run(struct campaign *c)
 				.result_bytes = c->options.covered ? sizeof(struct covering_unit)
 								   : sizeof(struct campaign_unit),
 				.work = work,
-				.take = take,
+				.take = take_result,
 				.rank = c->options.spread ? rank : NULL,
 				.states_at = DRIVER_FIELD(struct campaign_unit, counts.states),
 				.error_at = DRIVER_FIELD(struct campaign_unit, error),

@@ -139,7 +139,7 @@ static _Noreturn void worker(const struct driver *d, const struct queue *q, int 
 
 /* --- in the calling process --- */
 
-static void take(struct driver *d, unsigned unit, const void *result)
+static void take_result(struct driver *d, unsigned unit, const void *result)
 {
 	assert(unit < d->units);
 	assert(d->at.done < d->at.units); /* each unit has one result */
@@ -213,7 +213,7 @@ static int receive(struct driver *d, int in)
 	int error = kept ? results_keep(results_of(d), head.unit, result) : 0;
 	if (error)
 		return error;
-	take(d, head.unit, result);
+	take_result(d, head.unit, result);
 	return 1;
 }
 
@@ -359,7 +359,7 @@ static int take_known(struct driver *d)
 			continue;
 		error = results_take(r, u, result);
 		if (!error)
-			take(d, u, result);
+			take_result(d, u, result);
 	}
 	if (!error && results_merges(r) && r->missing)
 		error = -EINTR;

@@ -56,7 +56,7 @@ static void work(void *arg, unsigned unit, void *result)
 	claim_run(r->cases[u->at].test, u->workload, &r->budget, result);
 }
 
-static void take(void *arg, unsigned unit, const void *result)
+static void take_result(void *arg, unsigned unit, const void *result)
 {
 	const struct claims_run *r = arg;
 	if (r->differs && claim_judge(r->cases[r->unit[unit].at].test, result) == CLAIM_DIFFERS)
@@ -69,7 +69,7 @@ int claims_run(struct claims_run *r)
 				.bounds = r->bounds,
 				.result_bytes = sizeof(struct claim_result),
 				.work = work,
-				.take = take,
+				.take = take_result,
 				.cost = cost,
 				.states_at = DRIVER_FIELD(struct claim_result, states),
 				.error_at = DRIVER_FIELD(struct claim_result, error),

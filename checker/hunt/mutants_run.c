@@ -116,7 +116,7 @@ static bool same(const void *a, const void *b)
 	return !memcmp(&x, &y, sizeof(x));
 }
 
-static void take(void *arg, unsigned unit, const void *result)
+static void take_result(void *arg, unsigned unit, const void *result)
 {
 	struct mutants_run *r = arg;
 	const struct mutant_answer *a = result;
@@ -150,7 +150,7 @@ int mutants_search(struct mutants_run *r, unsigned *failed)
 				.result_bytes = sizeof(struct mutant_answer),
 				.bounds = r->bounds,
 				.work = work,
-				.take = take,
+				.take = take_result,
 				.results = r->answer,
 				.same = same,
 				.error_at = DRIVER_FIELD(struct mutant_answer, error),

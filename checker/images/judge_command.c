@@ -33,7 +33,7 @@ static bool is_program(const char *name)
 }
 
 /* Take one character, or a path, at *from into *to. False: a shell has to. */
-static bool take(const char **from, char **to, const char *path, char *quote)
+static bool take_word(const char **from, char **to, const char *path, char *quote)
 {
 	char c = **from;
 	if (path && !strncmp(*from, "{}", 2)) {
@@ -74,7 +74,7 @@ char **command_words(const char *command, const char *path)
 		}
 		words[n] = to;
 		while (*from && (quote || (*from != ' ' && *from != '\t')))
-			if (!take(&from, &to, path, &quote))
+			if (!take_word(&from, &to, path, &quote))
 				goto shell;
 		*to++ = 0;
 		/* NAME=VALUE is for a shell. */

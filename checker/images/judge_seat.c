@@ -240,7 +240,7 @@ enum seat_outcome seat_wait(struct image_seat *s, const struct image_checker *c,
 /* --- the process --- */
 
 /* A variable in a list that has room for it, in place of one of the same name. */
-static void put(char **list, char *variable)
+static void put_variable(char **list, char *variable)
 {
 	size_t name = (size_t)(strchr(variable, '=') - variable) + 1;
 	while (*list && strncmp(*list, variable, name) != 0)
@@ -283,7 +283,7 @@ static char **make_environment(const struct image_seat *s, const struct image_ch
 	memcpy(list, environ, n * sizeof(*list));
 	for (unsigned i = 0; i < VARIABLES; i++)
 		if (own[i])
-			put(list, own[i]);
+			put_variable(list, own[i]);
 	return list;
 }
 

@@ -464,7 +464,7 @@ static void typical(struct count_row *row)
 	}
 }
 
-static int run(struct counter *c, struct setup *s)
+static int run_setup(struct counter *c, struct setup *s)
 {
 	struct worlds ws;
 	int error = worlds_open(&ws, s);
@@ -526,7 +526,7 @@ int count_run(const struct setup *base, uint32_t klen, uint32_t vlen, struct cou
 		c->owner = calloc(s.pm_len, sizeof(*c->owner));
 		error = c->before && c->owner ? waste_open(&c->waste, &s) : -ENOMEM;
 		if (!error)
-			error = run(c, &s);
+			error = run_setup(c, &s);
 	}
 	if (c) {
 		waste_close(&c->waste);

@@ -250,7 +250,7 @@ static bool test_is_done(const struct units *u, unsigned test)
 	return true;
 }
 
-static void take(void *arg, unsigned unit, const void *result)
+static void take_result(void *arg, unsigned unit, const void *result)
 {
 	struct units *u = arg;
 	u->answer[unit] = *(const struct answer *)result;
@@ -288,7 +288,7 @@ int litmus_batch_run(struct litmus_batch *b)
 				.bounds = b->bounds,
 				.result_bytes = sizeof(struct answer),
 				.work = work,
-				.take = take,
+				.take = take_result,
 				.arg = &u};
 	_Static_assert(sizeof(struct answer) <= DRIVER_RESULT_MAX, "a result is one message");
 	u.answer = calloc(driver.units ? driver.units : 1, sizeof(*u.answer));

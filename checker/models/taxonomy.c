@@ -345,7 +345,7 @@ static void work(void *arg, unsigned unit, void *result)
 	measure(t, &t->cell[t->todo[unit]], result);
 }
 
-static void take(void *arg, unsigned unit, const void *result)
+static void take_result(void *arg, unsigned unit, const void *result)
 {
 	struct taxonomy *t = arg;
 	struct taxonomy_result *to = &t->cell[t->todo[unit]].result;
@@ -364,7 +364,7 @@ static int run_todo(struct taxonomy *t)
 				.bounds = t->options.bounds,
 				.result_bytes = sizeof(struct taxonomy_result),
 				.work = work,
-				.take = take,
+				.take = take_result,
 				.states_at = DRIVER_FIELD(struct taxonomy_result, states),
 				.error_at = DRIVER_FIELD(struct taxonomy_result, error),
 				.progress = t->options.progress,

@@ -391,7 +391,7 @@ static void judge_main(void *arg)
 }
 
 /* False: the store's code crashed, or did not end. */
-static bool run(struct own_judge *j, void (*fn)(void *))
+static bool run_in_sim(struct own_judge *j, void (*fn)(void *))
 {
 	uintptr_t pc;
 	sim_reset(j->sim, NULL);
@@ -424,7 +424,7 @@ void own_judge_prepare(struct own_judge *j, unsigned machine, const struct histo
 	j->machine = machine;
 	show_history(j, h);
 	/* The judgement says why it fails. */
-	if (!run(j, prepare_main))
+	if (!run_in_sim(j, prepare_main))
 		c->unsure = true;
 }
 
@@ -444,6 +444,6 @@ void own_judge_recovered(struct own_judge *j, unsigned machine, const struct his
 	show_history(j, h);
 	if (want & TM_BIT(TM_OWN))
 		out[TM_OWN] = (struct verdict){.op = -1, .against = -1};
-	if (!run(j, judge_main))
+	if (!run_in_sim(j, judge_main))
 		out[TM_OWN] = (struct verdict){.broken = true, .op = -1, .against = -1};
 }

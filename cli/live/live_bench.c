@@ -195,7 +195,7 @@ static void interrupt(int sig)
 }
 
 /* 0, or the status after a message. */
-static int run(struct request *r)
+static int run_bench(struct request *r)
 {
 	struct load_result *result = &r->result;
 	int status = ask_server(r);
@@ -245,7 +245,7 @@ int live_bench_main(int argc, char **argv)
 	if (status)
 		return status;
 	r.load.progress = r.quiet ? NULL : show_progress;
-	status = run(&r);
+	status = run_bench(&r);
 	recording_close(r.load.recording);
 	ibv_close_device(r.load.verbs);
 	return status;

@@ -39,7 +39,7 @@ static int outcome(const char *what, const char *key, int error)
 	return error ? fail(EXIT_BROKEN, "%s %.40s: %s", what, key, strerror(-error)) : 0;
 }
 
-static int put(struct session *s, char **word)
+static int put_value(struct session *s, char **word)
 {
 	static char buffer[TM_MAX_VALUE + 1];
 	const char *value = word[1];
@@ -75,8 +75,8 @@ static int del(struct session *s, char **word)
 	return outcome("del", word[0], session_del(s, word[0], strlen(word[0])));
 }
 
-static int run(const struct options *o, int argc, char **argv, const char *expected, int words,
-	       operation *fn)
+static int run_operation(const struct options *o, int argc, char **argv, const char *expected,
+			 int words, operation *fn)
 {
 	const char *name = o->command;
 	struct request r = {0};
@@ -118,7 +118,7 @@ int put_main(int argc, char **argv)
 	static const struct options options = {
 		"put", "--server ADDRESS:PORT [OPTION...] KEY VALUE",
 		ABOUT " VALUE may be -: standard input is the value.", rows, STATUS};
-	return run(&options, argc, argv, "KEY VALUE", 2, put);
+	return run_operation(&options, argc, argv, "KEY VALUE", 2, put_value);
 }
 
 int get_main(int argc, char **argv)
@@ -127,12 +127,12 @@ int get_main(int argc, char **argv)
 		"get", "--server ADDRESS:PORT [OPTION...] KEY",
 		ABOUT " The value is written as it is, with a newline if it goes to a terminal.",
 		rows, STATUS};
-	return run(&options, argc, argv, "KEY", 1, get);
+	return run_operation(&options, argc, argv, "KEY", 1, get);
 }
 
 int del_main(int argc, char **argv)
 {
 	static const struct options options = {"del", "--server ADDRESS:PORT [OPTION...] KEY",
 					       ABOUT, rows, STATUS};
-	return run(&options, argc, argv, "KEY", 1, del);
+	return run_operation(&options, argc, argv, "KEY", 1, del);
 }

@@ -207,7 +207,7 @@ static int check(struct server *s, const struct request *r, const char *name)
 	return error ? fail(EXIT_USAGE, "--listen: %.80s: %s", r->listen, strerror(-error)) : 0;
 }
 
-static int run(struct server *s, const struct request *r)
+static int run_server(struct server *s, const struct request *r)
 {
 	bool there = !access(r->path, F_OK);
 	int status = open_device(r->device, &s->verbs);
@@ -258,7 +258,7 @@ int serve_main(int argc, char **argv)
 		status = soft_rnic_if_asked(r.device);
 	if (!status) {
 		signals_catch(on_signal);
-		status = run(&s, &r);
+		status = run_server(&s, &r);
 		signals_catch(NULL);
 	}
 	close(stop_fd);

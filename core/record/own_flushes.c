@@ -70,7 +70,7 @@ static uintptr_t end_of_last(const struct functions *f)
 
 /* --- a stretch of text --- */
 
-static void take(struct sort sort[SORTS], const char *name, bool fences, uintptr_t at)
+static void take_sort(struct sort sort[SORTS], const char *name, bool fences, uintptr_t at)
 {
 	unsigned i = 0;
 	while (i < SORTS && sort[i].name && sort[i].name != name)
@@ -110,7 +110,7 @@ static void look_at_text(const struct functions *f, uintptr_t at, uintptr_t end,
 		bool fences;
 		const char *name = bytes ? instruction_flushes(code, bytes, &fences) : NULL;
 		if (name && !marked && goes_on(at, stop))
-			take(sort, name, fences, at);
+			take_sort(sort, name, fences, at);
 		marked = bytes == sizeof(mark) && !memcmp(code, mark, sizeof(mark));
 		if (bytes)
 			at += bytes;

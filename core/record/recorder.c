@@ -216,8 +216,8 @@ void recorder_noticed(void)
 	event_ns = clock_ns();
 }
 
-static void put(enum record_kind kind, uint32_t file, uint64_t off, const void *payload,
-		uint32_t len, uint32_t source, uint32_t thread, uint32_t message)
+static void put_record(enum record_kind kind, uint32_t file, uint64_t off, const void *payload,
+		       uint32_t len, uint32_t source, uint32_t thread, uint32_t message)
 {
 	uint64_t need = sizeof(struct record) + (payload ? (len + 7ull) / 8 * 8 : 0);
 	uint64_t at = recorder->used;
@@ -252,10 +252,10 @@ static void add(enum record_kind kind, uint32_t file, uint64_t off, const void *
 	uint64_t from = recorder->summed, end = recorder->used;
 	if (end - from >= RECORD_BLOCK) {
 		const uint64_t sum = RECORD_CHECKSUM(bytes + from, end - from);
-		put(RECORD_SUM, 0, from, &sum, sizeof(sum), 0, thread, 0);
+		put_record(RECORD_SUM, 0, from, &sum, sizeof(sum), 0, thread, 0);
 		recorder->summed = end;
 	}
-	put(kind, file, off, payload, len, source, thread, message);
+	put_record(kind, file, off, payload, len, source, thread, message);
 }
 
 static uint32_t own_thread(void)

@@ -57,7 +57,7 @@ static void add_flush(void *arg, unsigned file, uint64_t off, const uint8_t *at,
 	recorder_add_of(e->told->thread, RECORD_FLUSH, file, off, NULL, (uint32_t)len, e->source);
 }
 
-static void take(const struct told *t)
+static void take_told(const struct told *t)
 {
 	struct told_event e = {.told = t};
 	if (t->kind == TOLD_STORE && t->at - landing_at < landing_len)
@@ -87,7 +87,7 @@ bool told_take(void)
 	do {
 		n = ask_tool(told, TAKEN);
 		for (long i = 0; i < n; i++)
-			take(&told[i]);
+			take_told(&told[i]);
 	} while (n == TAKEN);
 	by_tool = n >= 0;
 	if (by_tool)

@@ -87,7 +87,7 @@ static int handle_request(void *server, const struct kv_req *req, struct kv_rsp 
 	return req->op == KV_DEL ? handle_del(server, req) : -EPROTO;
 }
 
-static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
+static size_t handle_message(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
 {
 	return kv_handle(handle_request, server, msg, reply, cap);
 }
@@ -119,7 +119,7 @@ static int serve(const struct tm_env *env)
 	*pool = kv_pool_at(&server->params, env->pm);
 	server->tail = env->params->knob[BUG] == BUG_TAIL_SHORT ? last_value(pool)
 								: kv_pool_tail(pool);
-	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle, server);
+	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle_message, server);
 	if (!rc)
 		rc = kv_pool_serve(&server->rpc, pool);
 	return rc;
@@ -138,7 +138,7 @@ static int open_client(const struct tm_env *env, void **out)
 			      max_vlen > TM_LINE ? max_vlen : TM_LINE, out);
 }
 
-static int put(void *client, const void *key, size_t klen, const void *value, size_t vlen)
+static int put_value(void *client, const void *key, size_t klen, const void *value, size_t vlen)
 {
 	return kv_client_put(client, KV_POOL_LOG, key, klen, value, vlen, 0);
 }
@@ -196,7 +196,7 @@ const struct tm_store ca_store = {
 	.serve = serve,
 	.fsck = kv_pool_fsck,
 	.open = open_client,
-	.put = put,
+	.put = put_value,
 	.get = get,
 	.del = kv_client_del,
 };

@@ -159,7 +159,7 @@ static int call_for_room(struct ef_client *client, const struct kv_req *req, str
 	return rc;
 }
 
-static int put(struct ef_client *client, const struct kv_req *req, const void *value)
+static int put_value(struct ef_client *client, const struct kv_req *req, const void *value)
 {
 	struct kv_rsp rsp;
 	int rc = call_for_room(client, req, &rsp);
@@ -183,7 +183,7 @@ int ef_put(void *arg, const void *key, size_t klen, const void *value, size_t vl
 	req.vlen = (uint32_t)vlen;
 	req.crc = kv_crc(value, vlen);
 	op_begin(client);
-	rc = put(client, &req, value);
+	rc = put_value(client, &req, value);
 	op_end(client);
 	return rc;
 }

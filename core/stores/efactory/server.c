@@ -340,7 +340,7 @@ static int handle_request(struct ef_server *server, const struct kv_req *req, st
 	}
 }
 
-static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
+static size_t handle_message(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
 {
 	struct ef_server *server = arg;
 	const struct kv_req *req = msg->bytes;
@@ -416,7 +416,7 @@ static int prepare(struct ef_server *server, const struct tm_env *env)
 	if (!server->pending)
 		return -ENOMEM;
 	find_tail(server);
-	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle, server);
+	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle_message, server);
 	server->rpc.pays_once = ef_bug(&server->params, EF_BUG_REPLY_TRIED_ONCE);
 	if (rc)
 		return rc;

@@ -59,7 +59,7 @@ static int acknowledge_idle(struct client *c)
 	return rc;
 }
 
-static void take(struct client *c, const struct erda_notice *notice)
+static void take_notice(struct client *c, const struct erda_notice *notice)
 {
 	struct known_log *log;
 
@@ -86,7 +86,7 @@ static void notices_task(void *arg)
 	while (!rpc_wait(&c->notices, &notice, sizeof(notice), &len)) {
 		if (len != sizeof(notice))
 			return;
-		take(c, &notice);
+		take_notice(c, &notice);
 		while (acknowledge_idle(c)) {
 			if (c->notices.failed || c->conn.failed)
 				return;

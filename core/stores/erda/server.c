@@ -350,7 +350,7 @@ static size_t answer(struct server *server, const struct rpc_msg *msg, struct er
 	}
 }
 
-static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
+static size_t handle_message(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
 {
 	struct server *server = arg;
 	size_t len;
@@ -463,7 +463,7 @@ int erda_serve(const struct tm_env *env)
 	server->index.moves = &server->moves;
 	if (!server->slot || !server->acked || !server->object || !server->index.since)
 		return -ENOMEM;
-	rc = rpc_server_init(&server->rpc, env, erda_msg_bytes(geo), handle, server);
+	rc = rpc_server_init(&server->rpc, env, erda_msg_bytes(geo), handle_message, server);
 	server->rpc.leaks = geo->bug == BUG_PLACE_LEAKED;
 	for (unsigned h = 0; h < geo->heads; h++)
 		start_log(server, h);

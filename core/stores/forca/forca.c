@@ -451,7 +451,7 @@ static int handle_request(void *server, const struct kv_req *req, struct kv_rsp 
 	}
 }
 
-static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
+static size_t handle_message(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
 {
 	struct server *server = arg;
 
@@ -532,7 +532,7 @@ static int serve(const struct tm_env *env)
 		return -ENOMEM;
 	server->params = *env->params;
 	map_pool(&server->pool, &server->params, env->pm);
-	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle, server);
+	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle_message, server);
 	server->rpc.connected = forget_put;
 	server->rpc.takes_busy = server->params.knob[BUG] == BUG_PLACE_TAKEN;
 	if (!rc)
@@ -571,7 +571,7 @@ static int open_client(const struct tm_env *env, void **out)
 	return rc;
 }
 
-static int put(void *client, const void *key, size_t klen, const void *value, size_t vlen)
+static int put_value(void *client, const void *key, size_t klen, const void *value, size_t vlen)
 {
 	return kv_client_put(client, FORCA_LOG, key, klen, value, vlen, kv_crc(value, vlen));
 }
@@ -683,7 +683,7 @@ const struct tm_store forca_store = {
 	.serve = serve,
 	.fsck = fsck,
 	.open = open_client,
-	.put = put,
+	.put = put_value,
 	.get = get,
 	.del = kv_client_del,
 };

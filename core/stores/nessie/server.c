@@ -11,7 +11,7 @@ struct server {
 };
 
 /* No client sends anything. */
-static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
+static size_t handle_message(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
 {
 	(void)server;
 	(void)msg;
@@ -33,7 +33,7 @@ int nessie_serve(const struct tm_env *env)
 	pool = &server->pool;
 	*pool = nessie_pool_at(env->params, env->pm);
 	index = (uint8_t *)pool->index;
-	rc = rpc_server_init(&server->rpc, env, sizeof(uint64_t), handle, server);
+	rc = rpc_server_init(&server->rpc, env, sizeof(uint64_t), handle_message, server);
 	if (rc)
 		return rc;
 	if (nessie_flushes(env->params))

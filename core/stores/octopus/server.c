@@ -107,8 +107,8 @@ static bool lock(struct server *server, struct kv_entry *file, const struct rpc_
 }
 
 /* -EAGAIN: another client has it. */
-static int take(struct server *server, struct kv_entry *file, const struct rpc_msg *msg,
-		bool writes)
+static int take_lock(struct server *server, struct kv_entry *file, const struct rpc_msg *msg,
+		     bool writes)
 {
 	if (lock(server, file, msg, writes))
 		return 0;
@@ -151,7 +151,7 @@ static int begin_put(struct server *server, const struct rpc_msg *msg, struct ho
 		return -ENOSPC;
 	if (!found)
 		create(server, file, req);
-	rc = take(server, file, msg, true);
+	rc = take_lock(server, file, msg, true);
 	if (rc)
 		return rc;
 	line = kv_where_line(file->where);
@@ -203,7 +203,7 @@ static int begin_get(struct server *server, const struct rpc_msg *msg, struct ho
 		return -ENOENT;
 	if (server->params.knob[LOCK] == LOCK_HELD &&
 	    !has_bug(&server->params, BUG_READ_UNLOCKED)) {
-		rc = take(server, file, msg, false);
+		rc = take_lock(server, file, msg, false);
 		if (rc)
 			return rc;
 		*hold = (struct hold){file, false, 0, rt_now()};
@@ -225,7 +225,7 @@ static int handle_del(struct server *server, const struct rpc_msg *msg, const st
 
 	if (!found)
 		return 0;
-	rc = take(server, file, msg, true);
+	rc = take_lock(server, file, msg, true);
 	if (rc)
 		return rc;
 	if (file->where & 1) {
@@ -264,7 +264,7 @@ static int handle_request(struct server *server, const struct rpc_msg *msg, stru
 	}
 }
 
-static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
+static size_t handle_message(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
 {
 	const struct kv_req *req = msg->bytes;
 	struct kv_rsp *rsp = reply;
@@ -296,7 +296,7 @@ int octopus_serve(const struct tm_env *env)
 		return -ENOMEM;
 	server->params = *env->params;
 	server->pool = kv_pool_at(&server->params, env->pm);
-	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle, server);
+	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle_message, server);
 	if (rc)
 		return rc;
 	server->used = calloc(env->params->updates, sizeof(*server->used));

@@ -227,7 +227,7 @@ static int handle_request(struct server *server, const struct rpc_msg *msg)
 	return req->op == KV_DEL ? handle_del(server, req) : -EPROTO;
 }
 
-static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
+static size_t handle_message(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
 {
 	struct kv_rsp *rsp = reply;
 
@@ -264,7 +264,7 @@ int pilaf_serve(const struct tm_env *env)
 		return rc;
 	mark_pairs(server);
 	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req) + env->params->max_vlen,
-			     handle, server);
+			     handle_message, server);
 	if (!rc) /* PILAF_TABLE */
 		rc = rpc_server_export(&server->rpc, pool->entry,
 				       pool->table.slots * sizeof(*pool->entry), access);

@@ -278,7 +278,7 @@ static int handle_request(struct server *server, const struct rpc_msg *msg, stru
 	}
 }
 
-static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
+static size_t handle_message(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
 {
 	struct rdmp_rsp *rsp = reply;
 
@@ -329,8 +329,8 @@ int rdmp_serve(const struct tm_env *env)
 	server->pool = rdmp_pool_at(&server->params, env->pm);
 	rc = rdmp_index_build(&server->index, &server->pool);
 	if (!rc)
-		rc = rpc_server_init(&server->rpc, env, rdmp_message_bytes(env->params), handle,
-				     server);
+		rc = rpc_server_init(&server->rpc, env, rdmp_message_bytes(env->params),
+				     handle_message, server);
 	if (rc)
 		return rc;
 	if (rdmp_commits(&server->params))

@@ -128,7 +128,7 @@ static int handle_request(struct server *server, const struct rpc_msg *msg, stru
 	}
 }
 
-static size_t handle(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
+static size_t handle_message(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
 {
 	struct redo_rsp *rsp = reply;
 
@@ -171,7 +171,8 @@ int redo_serve(const struct tm_env *env)
 	server->params = *env->params;
 	server->pool = redo_pool_at(&server->params, env->pm);
 	server->appended = server->applied = *server->pool.applied;
-	rc = rpc_server_init(&server->rpc, env, redo_message_bytes(env->params), handle, server);
+	rc = rpc_server_init(&server->rpc, env, redo_message_bytes(env->params), handle_message,
+			     server);
 	if (!rc) /* REDO_RING */
 		rc = kv_server_start(&server->rpc, server->pool.ring,
 				     server->pool.slots * server->pool.slot_bytes);

@@ -56,8 +56,8 @@ struct rl_record *rl_entry(const struct tm_params *params, uint8_t *pm,
 }
 
 /* The record is in its key's entry, whatever happens from now on. */
-static int take(const struct tm_params *params, uint8_t *pm, struct rl_record **entry,
-		const struct rl_record *record)
+static int take_record(const struct tm_params *params, uint8_t *pm, struct rl_record **entry,
+		       const struct rl_record *record)
 {
 	size_t bytes = rl_record_bytes(record);
 
@@ -86,7 +86,7 @@ int rl_collect(const struct tm_params *params, uint8_t *pm, struct rl_words *wor
 			if (rl_method(params)->compound && rl_knobs(params)->bug != RL_HEAD_FIRST)
 				rl_persist_tail(params, pm);
 		}
-		if (take(params, pm, &entry, record))
+		if (take_record(params, pm, &entry, record))
 			return -ENOSPC;
 	}
 	*head = seq;

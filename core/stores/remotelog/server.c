@@ -134,7 +134,7 @@ static uint64_t whole_number(const struct rl_server *server, uint32_t imm)
 	return ahead < RL_IMM_NUMBERS / 2 ? head + ahead : head + ahead - RL_IMM_NUMBERS;
 }
 
-static size_t handle(void *arg, const struct rpc_msg *in, void *out, size_t cap)
+static size_t handle_message(void *arg, const struct rpc_msg *in, void *out, size_t cap)
 {
 	struct rl_server *server = arg;
 	const struct append_method *method = rl_method(&server->params);
@@ -203,8 +203,8 @@ int rl_serve(const struct tm_env *env)
 		return -ENOMEM;
 	server->words->lock = 2 * (rl_end(&server->params, server->pm) + 1);
 	server->words->head = rl_head(&server->params, server->pm);
-	rc = rpc_server_init_in(&server->rpc, env, rl_msg_bytes(env->params), handle, server,
-				env->params->rqwrb_pm ? env->pm + end : NULL);
+	rc = rpc_server_init_in(&server->rpc, env, rl_msg_bytes(env->params), handle_message,
+				server, env->params->rqwrb_pm ? env->pm + end : NULL);
 	server->rpc.qp_access |= IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL |
 				 IBV_ACCESS_FLUSH_PERSISTENT;
 	if (!rc) /* RL_POOL */

@@ -169,7 +169,7 @@ static int handle_request(struct saw_server *server, const struct rpc_msg *msg,
 	}
 }
 
-static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
+static size_t handle_message(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
 {
 	struct saw_server *server = arg;
 	unsigned who = has_bug(&server->params, BUG_ONE_RESERVED) ? 0 : msg->index;
@@ -204,7 +204,8 @@ static int serve(const struct tm_env *env)
 		server->place.tail = 0;
 	rc = kv_place_reuse(&server->place, reuse(env->params));
 	if (!rc)
-		rc = rpc_server_init(&server->rpc, env, message_bytes(env->params), handle, server);
+		rc = rpc_server_init(&server->rpc, env, message_bytes(env->params), handle_message,
+				     server);
 	if (rc)
 		return rc;
 	server->reserved = calloc(server->rpc.max_peers, sizeof(*server->reserved));
@@ -289,7 +290,7 @@ static int put_by_imm(struct saw_client *client, const struct kv_req *req, uint6
 	return len == sizeof(rsp) ? rsp.status : -EPROTO;
 }
 
-static int put(void *arg, const void *key, size_t klen, const void *value, size_t vlen)
+static int put_value(void *arg, const void *key, size_t klen, const void *value, size_t vlen)
 {
 	struct saw_client *client = arg;
 	struct kv_req req;
@@ -428,7 +429,7 @@ const struct tm_store saw_imm_store = {
 	.serve = serve,
 	.fsck = kv_pool_fsck,
 	.open = open_client,
-	.put = put,
+	.put = put_value,
 	.get = get,
 	.del = kv_client_del,
 };
