@@ -9,11 +9,10 @@ int environment_prepend(const char *variable, const char *first)
 {
 	const char *old = getenv(variable);
 	char *value;
-	int rc;
 
 	if (asprintf(&value, "%s%s%s", first, old && *old ? ":" : "", old ? old : "") < 0)
 		return -1;
-	rc = setenv(variable, value, 1);
+	int rc = setenv(variable, value, 1);
 	free(value);
 	return rc;
 }
@@ -21,13 +20,11 @@ int environment_prepend(const char *variable, const char *first)
 const char *environment_preload_name(const char *library)
 {
 	const char *slash = strrchr(library, '/');
-	char *folder;
-	int rc;
 
 	if (!slash || !strchr(library, ' '))
 		return library;
-	folder = strndup(library, (size_t)(slash - library));
-	rc = folder ? environment_prepend("LD_LIBRARY_PATH", folder) : -1;
+	char *folder = strndup(library, (size_t)(slash - library));
+	int rc = folder ? environment_prepend("LD_LIBRARY_PATH", folder) : -1;
 	free(folder);
 	return rc ? NULL : slash + 1;
 }

@@ -145,13 +145,13 @@ static int print_page(const struct choice *choice, const char *name, const struc
 static int add_page(const struct choice *choice, const char *name, const struct stats_page *page,
 		    void *arg)
 {
-	json_t *counts = json_object(), *process;
+	json_t *counts = json_object();
 
 	for (unsigned i = 0; i < RNIC_COUNT; i++)
 		json_object_set_new(counts, names[i], json_integer((json_int_t)page->count[i]));
-	process = json_pack("{s:s%, s:i, s:s, s:o}", "program", page->program,
-			    strlen(page->program), "pid", (int)page->pid, "link",
-			    page->link == LINK_UDP ? "udp" : "shm", "counts", counts);
+	json_t *process = json_pack("{s:s%, s:i, s:s, s:o}", "program", page->program,
+				    strlen(page->program), "pid", (int)page->pid, "link",
+				    page->link == LINK_UDP ? "udp" : "shm", "counts", counts);
 	if (!process) /* a name that is no UTF-8 */
 		process = json_pack("{s:n, s:i, s:o}", "program", "pid", (int)page->pid, "counts",
 				    counts);
@@ -162,7 +162,6 @@ int stat_main(int argc, char **argv)
 {
 	struct choice choice;
 	unsigned found;
-	json_t *all;
 	int status = begin(&stat_options, &choice, argc, argv);
 
 	if (status >= 0)
@@ -170,7 +169,7 @@ int stat_main(int argc, char **argv)
 	if (optind < argc)
 		return fail(EXIT_USAGE, "stat: unknown word \"%.40s\" (tidemark stat --help)",
 			    argv[optind]);
-	all = json_array();
+	json_t *all = json_array();
 	status = visit_all(&choice, choice.json ? add_page : print_page, all, &found);
 	if (!status && !found)
 		status = no_process(&choice);
@@ -223,10 +222,8 @@ static int print_rules(const struct choice *choice, const char *name, const stru
 	printf("%s, process %u, seed %llu\n", page->program, page->pid,
 	       (unsigned long long)page->seed);
 	for (unsigned i = 0; i < FAULT_RULES && *at; at += *at != '\0') {
-		size_t len;
-
 		at += strspn(at, " \t,");
-		len = strcspn(at, ";\n");
+		size_t len = strcspn(at, ";\n");
 		if (len)
 			printf("  %-40.*s hit %llu sent, %llu received\n", (int)len, at,
 			       (unsigned long long)page->hits[i][0],

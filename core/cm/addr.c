@@ -43,14 +43,13 @@ struct cm_id *cm_find_listener(const struct cm *cm, uint16_t port_space, const s
 int cm_bind(struct cm_id *id, const struct sockaddr *addr)
 {
 	struct rdma_addr *at = &id->user.route.addr;
-	int rc;
 
 	if (id->state != CM_IDLE)
 		return -EINVAL;
 	cm_copy_address(&at->src_storage, addr);
 	if (!at->src_storage.ss_family)
 		return -EAFNOSUPPORT;
-	rc = cm_ground->reserve(id);
+	int rc = cm_ground->reserve(id);
 	if (!rc && !sockaddr_is_any(&at->src_addr))
 		rc = cm_bind_device(id);
 	if (rc) {
@@ -115,11 +114,9 @@ int cm_resolve_addr(struct rdma_cm_id *user, struct sockaddr *src, struct sockad
 
 static int resolve_route(struct cm_id *id)
 {
-	int rc;
-
 	if (id->state != CM_ADDR_RESOLVED)
 		return -EINVAL;
-	rc = cm_ground->route(id, &id->user.route.addr.addr.ibaddr.dgid, &id->conn.mtu);
+	int rc = cm_ground->route(id, &id->user.route.addr.addr.ibaddr.dgid, &id->conn.mtu);
 	if (rc)
 		return rc;
 	cm_show_route(&id->user, &id->path, &id->conn.options, id->conn.mtu);
@@ -212,7 +209,6 @@ int cm_getaddrinfo(const char *node, const char *service, const struct rdma_addr
 {
 	const int known = RAI_PASSIVE | RAI_NUMERICHOST | RAI_NOROUTE | RAI_FAMILY;
 	struct rdma_addrinfo *rai;
-	int rc;
 
 	if (!node && !service && (!hints || (!hints->ai_src_len && !hints->ai_dst_len)))
 		return EAI_NONAME;
@@ -226,7 +222,7 @@ int cm_getaddrinfo(const char *node, const char *service, const struct rdma_addr
 		rai->ai_qp_type = hints->ai_qp_type;
 		rai->ai_port_space = hints->ai_port_space;
 	}
-	rc = settle_kind(rai);
+	int rc = settle_kind(rai);
 	if (!rc)
 		rc = find_address(rai, node, service, hints);
 	if (!rc && hints && !rai->ai_src_len && hints->ai_src_len)

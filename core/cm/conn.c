@@ -11,11 +11,10 @@ static int connect_id(struct cm_id *id, const struct rdma_conn_param *param)
 {
 	struct cm_limits limits = id->cm->limits;
 	uint8_t *data = id->sent.private_data;
-	int rc;
 
 	if (id->state != CM_ROUTE_RESOLVED || id->connect_len > CM_REQ_PRIVATE)
 		return -EINVAL;
-	rc = cm_check_param(param, CM_REQ_PRIVATE - id->connect_len, limits);
+	int rc = cm_check_param(param, CM_REQ_PRIVATE - id->connect_len, limits);
 	if (rc)
 		return rc;
 	if (cm_ground->fails(FAIL_CONNECT))
@@ -61,11 +60,9 @@ int cm_establish(struct rdma_cm_id *user)
  * task. */
 static void complete_connection(struct cm_event *event, struct cm_id *id)
 {
-	int rc;
-
 	if (!id->user.qp)
 		return;
-	rc = id->state == CM_REP_RCVD ? cm_qp_connect(id) : -ECONNRESET;
+	int rc = id->state == CM_REP_RCVD ? cm_qp_connect(id) : -ECONNRESET;
 	if (!rc) {
 		cm_send_ready(id);
 		event->user.event = RDMA_CM_EVENT_ESTABLISHED;
@@ -116,7 +113,6 @@ int cm_listen(struct rdma_cm_id *user, int backlog)
 
 static int accept_id(struct cm_id *id, const struct rdma_conn_param *param)
 {
-	struct cm_message message;
 	int rc = id->state == CM_REQ_RCVD ? cm_check_param(param, CM_REP_PRIVATE, id->cm->limits)
 					  : -EINVAL;
 
@@ -130,7 +126,7 @@ static int accept_id(struct cm_id *id, const struct rdma_conn_param *param)
 		cm_qp_error(id);
 		return rc;
 	}
-	message = cm_message_of(id, CM_REP);
+	struct cm_message message = cm_message_of(id, CM_REP);
 	if (param && param->private_data_len)
 		cm_ground->load(id, message.private_data, param->private_data,
 				param->private_data_len);

@@ -32,11 +32,11 @@ static void put_event(struct cm_channel *channel, struct cm_event *event)
 /* Take out the first event of this owner; NULL: of any owner. */
 static struct cm_event *pull(struct cm_channel *channel, const struct cm_id *owner)
 {
-	struct cm_event **at = &channel->first, *event;
+	struct cm_event **at = &channel->first;
 
 	while (*at && owner && (*at)->owner != owner)
 		at = &(*at)->next;
-	event = *at;
+	struct cm_event *event = *at;
 	if (!event)
 		return NULL;
 	assert(event->next || channel->last == &event->next);
@@ -69,11 +69,9 @@ void cm_report(struct cm_event *event, struct cm_id *owner)
 
 bool cm_tell(struct cm_id *id, enum rdma_cm_event_type type, int status)
 {
-	struct cm_event *event;
-
 	if (id->kernels)
 		return true;
-	event = cm_event(id, type, status);
+	struct cm_event *event = cm_event(id, type, status);
 	if (event)
 		cm_report(event, id);
 	return event != NULL;
@@ -185,13 +183,12 @@ int cm_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
 struct cm_event *cm_retrieve(struct cm_channel *channel)
 {
 	struct cm_event *event = pull(channel, NULL);
-	struct cm_id *owner;
 
 	if (!event)
 		return NULL;
 	if (cm_ground->retrieved)
 		cm_ground->retrieved(channel, event);
-	owner = event->owner;
+	struct cm_id *owner = event->owner;
 	owner->unacked++;
 	if (event->user.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 		assert(owner->waiting > 0 && owner != to_cm(event->user.id));
@@ -217,11 +214,9 @@ int cm_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **o
 
 int cm_ack_cm_event(struct rdma_cm_event *event)
 {
-	struct cm *cm;
-
 	if (!event)
 		return errno_minus(EINVAL);
-	cm = ((struct cm_event *)event)->owner->cm;
+	struct cm *cm = ((struct cm_event *)event)->owner->cm;
 	cm_lock(cm);
 	cm_acknowledge(event);
 	cm_unlock(cm);
@@ -248,11 +243,9 @@ int cm_complete(struct cm_id *id, int rc)
 /* The new identifier gets the queue pair that rdma_create_ep() was told of. 0 or an errno. */
 static int equip(const struct cm_id *listener, struct rdma_cm_id *id)
 {
-	struct ibv_qp_init_attr init;
-
 	if (!listener->qp_init)
 		return 0;
-	init = *listener->qp_init;
+	struct ibv_qp_init_attr init = *listener->qp_init;
 	return cm_create_qp(id, listener->ep_pd, &init) ? errno : 0;
 }
 
@@ -260,14 +253,13 @@ int cm_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
 {
 	struct cm_id *listener = to_cm(listen);
 	struct rdma_cm_event *event;
-	int error;
 
 	if (!listener->sync || listener->state != CM_LISTEN)
 		return errno_minus(EINVAL);
 	acknowledge_last(listen);
 	if (cm_get_cm_event(listen->channel, &event))
 		return -1;
-	error = event->status ? abs(event->status) : EINVAL;
+	int error = event->status ? abs(event->status) : EINVAL;
 	if (!event->status && event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 		error = equip(listener, event->id);
 		if (!error) {

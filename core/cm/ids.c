@@ -108,7 +108,6 @@ int cm_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out, vo
 {
 	struct cm *cm = cm_ground->here();
 	struct cm_channel *own = NULL;
-	struct cm_id *id;
 
 	if (!cm)
 		return -1;
@@ -122,7 +121,7 @@ int cm_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out, vo
 			return -1;
 	}
 	cm_lock(cm);
-	id = cm_new_id(cm, own ? &own->user : channel, context, ps);
+	struct cm_id *id = cm_new_id(cm, own ? &own->user : channel, context, ps);
 	if (id) {
 		id->sync = own != NULL;
 		*out = &id->user;

@@ -202,14 +202,12 @@ void mad_encode(const struct cm_message *message, uint8_t bytes[MAD_BYTES])
 
 int mad_decode(struct cm_message *message, const uint8_t bytes[MAD_BYTES])
 {
-	const struct layout *layout;
-
 	memset(message, 0, sizeof(*message));
 	if (bytes[0] != BASE_VERSION || bytes[1] != CLASS || bytes[2] != CLASS_VERSION ||
 	    bytes[3] != METHOD_SEND || bytes[16] || bytes[17] < CM_REQ || bytes[17] >= CM_TYPES)
 		return -EPROTO;
 	message->type = bytes[17];
-	layout = &layouts[message->type];
+	const struct layout *layout = &layouts[message->type];
 	decode_fields(header_fields, 1, message, bytes);
 	decode_fields(layout->fields, layout->n, message, bytes);
 	for (unsigned i = 0; message->type == CM_REP && i < 3; i++)

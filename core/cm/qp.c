@@ -96,10 +96,7 @@ static int make_cqs(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 
 static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 {
-	struct ibv_qp *qp;
-	int rc;
-
-	rc = cm_settle_init(&id->user, init);
+	int rc = cm_settle_init(&id->user, init);
 	if (rc)
 		return rc;
 	rc = make_cqs(id, init);
@@ -107,7 +104,7 @@ static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *init)
 		free_cqs(id);
 		return rc;
 	}
-	qp = cm_ground->create_qp(id->user.verbs, init);
+	struct ibv_qp *qp = cm_ground->create_qp(id->user.verbs, init);
 	rc = qp ? to_state(id, qp, IBV_QPS_INIT) : -errno;
 	if (rc) {
 		if (qp)
@@ -128,13 +125,12 @@ int cm_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *init)
 int cm_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
 	struct ibv_qp_init_attr_ex ex = {.pd = pd};
-	int rc;
 
 	if (!init)
 		return errno_minus(EINVAL);
 	memcpy(&ex, init, sizeof(*init)); /* with which it begins, and the mask is in its padding */
 	ex.comp_mask = IBV_QP_INIT_ATTR_PD;
-	rc = create_qp(to_cm(id), &ex);
+	int rc = create_qp(to_cm(id), &ex);
 	if (!rc)
 		memcpy(init, &ex, sizeof(*init));
 	return cm_result(rc);
@@ -142,10 +138,8 @@ int cm_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_at
 
 void cm_destroy_qp(struct rdma_cm_id *id)
 {
-	struct ibv_qp *qp;
-
 	cm_lock(to_cm(id)->cm);
-	qp = id->qp;
+	struct ibv_qp *qp = id->qp;
 	id->qp = NULL;
 	cm_unlock(to_cm(id)->cm);
 	if (!qp)
@@ -181,11 +175,11 @@ int cm_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ibv_
 		 struct ibv_qp_init_attr *init)
 {
 	struct rdma_cm_id *id;
-	int rc, error;
+	int error;
 
 	if (!out || !res)
 		return errno_minus(EINVAL);
-	rc = cm_create_id(NULL, &id, NULL, (enum rdma_port_space)res->ai_port_space);
+	int rc = cm_create_id(NULL, &id, NULL, (enum rdma_port_space)res->ai_port_space);
 	if (rc)
 		return rc;
 	if (res->ai_qp_type)

@@ -133,8 +133,6 @@ static int send_kept(struct cm_id *id)
 
 int cm_send_until_answered(struct cm_id *id, const struct cm_message *message)
 {
-	int rc;
-
 	id->sent = *message;
 	id->sends = 0;
 	id->tries = 1;
@@ -143,7 +141,7 @@ int cm_send_until_answered(struct cm_id *id, const struct cm_message *message)
 		id->again_ns = cm_timeout_ns(cm_ground->timeout());
 		id->most_tries = TRIES;
 	}
-	rc = send_kept(id);
+	int rc = send_kept(id);
 	if (!rc || message->type != CM_REQ)
 		cm_ground->alarm(id, id->again_ns);
 	return rc;
@@ -161,7 +159,6 @@ static int ask_later(struct cm_id *id)
 
 int cm_ask(struct cm_id *id)
 {
-	struct cm_message message;
 	int rc = cm_ground->route(id, &id->peer_gid, NULL);
 
 	assert(id->state == CM_REQ_SENT && id->conn.active);
@@ -172,7 +169,7 @@ int cm_ask(struct cm_id *id)
 		return ask_later(id);
 	/* A new communication ID: late messages of the previous attempt match nothing. */
 	cm_ground->choose_number(id);
-	message = cm_message_of(id, CM_REQ);
+	struct cm_message message = cm_message_of(id, CM_REQ);
 	memcpy(message.private_data, id->sent.private_data, sizeof(message.private_data));
 	return cm_send_until_answered(id, &message);
 }
@@ -333,15 +330,13 @@ static void fill_asked(struct cm_id *id, const struct cm_id *listener,
 /* A request: make an identifier for it, and an event for the listening one. */
 static void take_request(struct cm *cm, const union ibv_gid *from, const struct cm_message *message)
 {
-	struct cm_id *listener, *id = NULL;
+	struct cm_id *id = NULL;
 	struct cm_event *event = NULL;
-	uint16_t refusal;
-	bool gone;
 
 	if (was_there(cm, from, message))
 		return;
-	listener = find_listener(cm, from, message);
-	refusal = check_request(listener, message);
+	struct cm_id *listener = find_listener(cm, from, message);
+	uint16_t refusal = check_request(listener, message);
 	if (!refusal)
 		id = cm_new_id(cm, listener->user.channel, listener->user.context,
 			       listener->user.ps);
@@ -354,7 +349,7 @@ static void take_request(struct cm *cm, const union ibv_gid *from, const struct 
 		return;
 	}
 	id->peer_gid = *from;
-	gone = cm_ground->watch && !cm_ground->watch(id, message->local_id);
+	bool gone = cm_ground->watch && !cm_ground->watch(id, message->local_id);
 	fill_asked(id, listener, message);
 	send_once(id, CM_MRA);
 	event->user.listen_id = &listener->user;
@@ -370,9 +365,6 @@ static void take_request(struct cm *cm, const union ibv_gid *from, const struct 
 
 static void take_response(struct cm_id *id, const struct cm_message *message)
 {
-	struct cm_event *event;
-	bool gone;
-
 	if (id->state == CM_ESTABLISHED && id->conn.active) {
 		send_once(id, CM_RTU); /* the RTU was lost */
 		return;
@@ -383,11 +375,11 @@ static void take_response(struct cm_id *id, const struct cm_message *message)
 	}
 	if (id->state != CM_REQ_SENT)
 		return;
-	event = cm_event(id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+	struct cm_event *event = cm_event(id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
 	if (!event)
 		return;
 	cm_ground->alarm(id, 0);
-	gone = cm_ground->watch && !cm_ground->watch(id, message->local_id);
+	bool gone = cm_ground->watch && !cm_ground->watch(id, message->local_id);
 	remember_peer(id, message);
 	show_params(event, message, CM_REP_PRIVATE);
 	cm_to_state(id, CM_REP_RCVD);
@@ -595,7 +587,6 @@ static void refuse_answer(struct cm *cm, const union ibv_gid *from, struct cm_id
 void cm_take(struct cm *cm, const union ibv_gid *from, const uint8_t mad[MAD_BYTES])
 {
 	struct cm_message message;
-	struct cm_id *id;
 
 	if (mad_decode(&message, mad))
 		return;
@@ -603,7 +594,7 @@ void cm_take(struct cm *cm, const union ibv_gid *from, const uint8_t mad[MAD_BYT
 		take_request(cm, from, &message);
 		return;
 	}
-	id = find_id(cm, from, &message);
+	struct cm_id *id = find_id(cm, from, &message);
 	if (message.type == CM_DREQ)
 		take_dreq(cm, from, id, &message);
 	else if (message.type == CM_REP && (!id || id->state == CM_OVER))

@@ -174,13 +174,12 @@ bool live_pm_is_pm(const struct live_pm *pm)
 static int write_back(struct live_pm *pm, size_t off, size_t len)
 {
 	uint8_t *to = pm->media.base + POOL_HEADER + off;
-	int error;
 	assert(len <= pm->pool_bytes && off <= pm->pool_bytes - len);
 	assert(off % TM_LINE == 0);
 	pthread_mutex_lock(&pm->copying);
 	if (pm->shadow)
 		pm_copy_words(to, pm->cache.base + POOL_HEADER + off, len);
-	error = pm_map_sync(&pm->media, to, len);
+	int error = pm_map_sync(&pm->media, to, len);
 	pthread_mutex_unlock(&pm->copying);
 	return error;
 }

@@ -118,10 +118,10 @@ void nic_run(struct nic *nic)
 static bool progress(struct nic *nic, const struct rnic_cq *cq, uint32_t entries)
 {
 	struct packet *pkt = NULL;
-	bool did, enough = false;
+	bool enough = false;
 
 	assert(to_whole(nic)->locked);
-	did = engine_run_soon(nic->engine);
+	bool did = engine_run_soon(nic->engine);
 	for (unsigned n = 0; n < BATCH && !enough && (pkt = nic->link->take(nic->link, nic->net));
 	     n++) {
 		rnic_take(nic->net, qp_find(nic->net, pkt->dest_qpn), pkt);
@@ -224,7 +224,7 @@ static void *thread_main(void *arg)
 	prctl(PR_SET_TIMERSLACK, 1000); /* ns: some alarms are microseconds ahead */
 	nic_lock(&w->nic);
 	for (;;) {
-		bool did, napped = false, handed_over = atomic_exchange(&w->handed_over, 0);
+		bool napped = false, handed_over = atomic_exchange(&w->handed_over, 0);
 		uint32_t now = atomic_load_explicit(&w->polls, memory_order_relaxed);
 
 		if (now != polls && !handed_over && engine_now(w->nic.engine) >= w->awake_until) {
@@ -235,7 +235,7 @@ static void *thread_main(void *arg)
 			now = atomic_load_explicit(&w->polls, memory_order_relaxed);
 		}
 		polls = now;
-		did = nic_progress(&w->nic);
+		bool did = nic_progress(&w->nic);
 		if (napped)
 			look_back(w, did);
 		if (!did) {
@@ -259,10 +259,9 @@ static void yield(void)
 static int start_thread(struct whole *w)
 {
 	pthread_t thread;
-	int error;
 
 	pthread_mutex_init(&w->mutex, NULL);
-	error = own_thread(&thread, NULL, thread_main, w);
+	int error = own_thread(&thread, NULL, thread_main, w);
 	if (!error)
 		pthread_detach(thread);
 	return -error;
@@ -391,15 +390,13 @@ static void cut_off(struct whole *w)
 __attribute__((destructor)) static void at_exit(void)
 {
 	struct whole *w = whole;
-	struct nic_link *link;
-	bool locked;
 
 	/* A child of vfork() or clone() shares its parent's memory, and must not close the
 	 * parent's NIC. */
 	if (!w || w->pid != getpid())
 		return;
-	locked = lock_for_a_while(w);
-	link = w->nic.link;
+	bool locked = lock_for_a_while(w);
+	struct nic_link *link = w->nic.link;
 	if (locked) {
 		nic_drain(&w->nic);
 		linger(&w->nic);

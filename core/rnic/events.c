@@ -163,12 +163,11 @@ void rnic_ack_async_event(struct ibv_async_event *event)
 {
 	struct ibv_context *context = rnic_event_context(event);
 	struct async_events *async = context ? events_ground->async(context, false) : NULL;
-	struct happened **at;
 
 	if (!async)
 		return;
 	lock();
-	at = &async->read;
+	struct happened **at = &async->read;
 	while (*at && ((*at)->element != event->element.qp || (*at)->type != event->event_type))
 		at = &(*at)->next;
 	if (*at) {

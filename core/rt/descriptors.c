@@ -48,11 +48,10 @@ static struct descriptors *table(struct sim *sim, unsigned host)
 static struct descriptor *find(struct sim *sim, unsigned host, int fd)
 {
 	struct descriptors *all = table(sim, host);
-	struct descriptor *d;
 
 	if (fd < FIRST || (unsigned)fd - FIRST >= all->room)
 		return NULL;
-	d = &all->of[fd - FIRST];
+	struct descriptor *d = &all->of[fd - FIRST];
 	return d->kind ? d : NULL;
 }
 
@@ -226,10 +225,9 @@ static int control(int fd, int command, int value)
 int sim_fcntl(int fd, int command, ...)
 {
 	va_list ap;
-	int value;
 
 	va_start(ap, command);
-	value = command == F_SETFL ? va_arg(ap, int) : 0;
+	int value = command == F_SETFL ? va_arg(ap, int) : 0;
 	va_end(ap);
 	return control(fd, command, value);
 }
@@ -273,13 +271,12 @@ _Static_assert(EPOLLIN == POLLIN && EPOLLOUT == POLLOUT && EPOLLERR == POLLERR, 
 static uint32_t reports(const struct epoll *epoll, const struct watch *watch, uint64_t *arrivals)
 {
 	const struct descriptor *d = find(epoll->sim, epoll->host, watch->fd);
-	uint32_t ready;
 
 	*arrivals = 0;
 	if (!d || d->life != watch->life || watch->once_over)
 		return 0;
-	ready = (uint32_t)d->kind->ready(d->object, arrivals) &
-		(watch->event.events | EPOLLERR | EPOLLHUP);
+	uint32_t ready = (uint32_t)d->kind->ready(d->object, arrivals) &
+			 (watch->event.events | EPOLLERR | EPOLLHUP);
 	return watch->event.events & EPOLLET && *arrivals == watch->reported ? 0 : ready;
 }
 
@@ -318,14 +315,13 @@ int sim_epoll_create1(int flags)
 {
 	struct sim *sim = sim_of_thread;
 	struct epoll *epoll;
-	int fd;
 
 	if (flags & ~EPOLL_CLOEXEC)
 		return errno_minus(EINVAL);
 	epoll = sim_alloc(sim, sizeof(*epoll));
 	epoll->sim = sim;
 	epoll->host = sim_host(sim);
-	fd = descriptor_open(sim, epoll->host, &epoll_kind, epoll);
+	int fd = descriptor_open(sim, epoll->host, &epoll_kind, epoll);
 	if (fd >= 0)
 		return fd;
 	errno = -fd;
@@ -357,11 +353,11 @@ static int add_watch(struct epoll *epoll, int fd, uint32_t life, const struct ep
 static int change_watch(struct epoll *epoll, int operation, int fd, uint32_t life,
 			const struct epoll_event *event)
 {
-	struct watch **at = &epoll->first, *watch;
+	struct watch **at = &epoll->first;
 
 	while (*at && ((*at)->fd != fd || (*at)->life != life))
 		at = &(*at)->next;
-	watch = *at;
+	struct watch *watch = *at;
 	switch (operation) {
 	case EPOLL_CTL_ADD:
 		return watch ? EEXIST : add_watch(epoll, fd, life, event);

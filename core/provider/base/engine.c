@@ -58,11 +58,9 @@ static bool hasty(struct engine *engine)
 
 void engine_tick(struct engine *engine)
 {
-	uint64_t now;
-
 	if (hasty(engine))
 		return;
-	now = clock_ns();
+	uint64_t now = clock_ns();
 	/* What was due soon has been run ahead of its time. */
 	if (now > engine->run.now)
 		engine->run.now = now;

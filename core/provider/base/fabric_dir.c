@@ -128,11 +128,9 @@ static int claim(const char *directory, const char *name, size_t bytes)
 
 int fabric_dir_claim(const char *directory, const char *name, size_t bytes)
 {
-	int fd;
-
 	assert(bytes > 0 &&
 	       is_process_file(name)); /* an empty file is free, and others are not swept */
-	fd = claim(directory, name, bytes);
+	int fd = claim(directory, name, bytes);
 
 	return fd == -EAGAIN ? claim(directory, name, bytes) : fd;
 }
@@ -142,11 +140,10 @@ int fabric_dir_claim(const char *directory, const char *name, size_t bytes)
 static bool sweep_file(const char *directory, const char *name, bool waits)
 {
 	int fd = fabric_dir_open(directory, name, false);
-	bool lives;
 
 	if (fd < 0)
 		return false;
-	lives = fabric_dir_owner(fd);
+	bool lives = fabric_dir_owner(fd);
 	if ((!lives || waits) && fabric_dir_lock(fd, directory, name, waits)) {
 		mark_dead(fd, name);
 		fabric_dir_remove(directory, name);
@@ -176,15 +173,13 @@ static int listing_open(struct listing *list, const char *directory)
 /* NULL: there are no more. */
 static const char *listing_next(struct listing *list)
 {
-	struct dirent64 *entry;
-
 	if (list->at >= list->len) {
 		list->len = getdents64(list->fd, list->entries, sizeof(list->entries));
 		list->at = 0;
 		if (list->len <= 0)
 			return NULL;
 	}
-	entry = (struct dirent64 *)(list->entries + list->at);
+	struct dirent64 *entry = (struct dirent64 *)(list->entries + list->at);
 	list->at += entry->d_reclen;
 	return entry->d_name;
 }

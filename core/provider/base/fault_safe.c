@@ -118,11 +118,11 @@ static int (*real_sigprocmask)(int, const sigset_t *, sigset_t *);
 /* A library that other libraries need may come after libc in the search order of symbols. */
 static void *next_symbol(const char *name)
 {
-	void *found = dlsym(RTLD_NEXT, name), *libc;
+	void *found = dlsym(RTLD_NEXT, name);
 
 	if (found)
 		return found;
-	libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	return libc ? dlsym(libc, name) : NULL;
 }
 
@@ -235,13 +235,12 @@ EXPORT int sigaction(int sig, const struct sigaction *restrict action,
 		     struct sigaction *restrict old)
 {
 	int i = index_of(sig);
-	struct sigaction before;
 
 	need_real();
 	if (i < 0 || !installed)
 		return real_sigaction(sig, action, old);
 	pthread_mutex_lock(&lock);
-	before = theirs[i];
+	struct sigaction before = theirs[i];
 	if (action)
 		theirs[i] = *action;
 	if (old)

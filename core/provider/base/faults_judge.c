@@ -71,19 +71,17 @@ static struct place place_of(struct faults *faults, enum fault_direction directi
 	struct place place = {.what = what_is(pkt)};
 	uint8_t is = pkt->opcode < OP_CODES ? opcode_is[pkt->opcode] : 0;
 	bool answers = is & IS_RESPONSE;
-	struct fault_flow *flow;
-	int32_t ahead;
 
 	if (!faults->numbers)
 		return place;
-	flow = flow_of(faults, direction, pkt, peer, answers);
+	struct fault_flow *flow = flow_of(faults, direction, pkt, peer, answers);
 	if (place.what == CLASS_ACK || place.what == CLASS_NAK) {
 		place.packet = 1;
 		place.message = ++faults->count[direction][place.what];
 		place.message_in_flow = ++flow->count[place.what];
 		return place;
 	}
-	ahead = psn_diff(pkt->psn, flow->last);
+	int32_t ahead = psn_diff(pkt->psn, flow->last);
 	if (ahead <= 0 && ahead > -(answers ? FAR_ANSWER : FAR_REQUEST)) {
 		place.again = true;
 		find_message(flow, pkt->psn, &place);
@@ -195,23 +193,21 @@ struct fault_fate faults_judge(struct faults *faults, enum fault_direction direc
 			       const struct packet *pkt, uint32_t peer, uint64_t now)
 {
 	struct fault_fate fate = {0};
-	struct place place;
 
 	if (!faults->rules)
 		return fate;
 	if (!faults->since)
 		faults->since = now;
-	place = place_of(faults, direction, pkt, peer);
+	struct place place = place_of(faults, direction, pkt, peer);
 	for (unsigned i = 0; i < faults->rules; i++) {
 		struct fault_rule *rule = &faults->rule[i];
-		uint64_t random;
 
 		if (!(rule->directions >> direction & 1) || !concerns(rule, pkt, peer, &place))
 			continue;
 		if (rule->seen[direction]++ < rule->after_packets ||
 		    !is_time_for(rule, now - faults->since))
 			continue;
-		random = draw(rule, direction);
+		uint64_t random = draw(rule, direction);
 		if (rule->odds != FAULT_ALWAYS && (uint32_t)random >= rule->odds)
 			continue;
 		if (rule->times && rule->hits[direction] >= rule->times)

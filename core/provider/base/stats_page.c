@@ -61,11 +61,10 @@ bool stats_page_rules(struct stats_page *page, uint32_t *generation, char *fault
 static int open_page(const char *directory, const char *name, struct stats_page *page)
 {
 	int fd = fabric_dir_open(directory, name, false);
-	ssize_t n;
 
 	if (fd < 0)
 		return fd;
-	n = fabric_dir_owner(fd) ? pread(fd, page, sizeof(*page), 0) : 0;
+	ssize_t n = fabric_dir_owner(fd) ? pread(fd, page, sizeof(*page), 0) : 0;
 	if (n == sizeof(*page) && page->magic == STATS_PAGE_MAGIC && page->bytes == sizeof(*page))
 		return fd;
 	close(fd);
@@ -97,11 +96,11 @@ int stats_page_give(const char *directory, const char *name, const char *faults,
 	struct stats_page page;
 	size_t at = offsetof(struct stats_page, generation);
 	uint32_t generation = 0;
-	int fd = open_page(directory, name, &page), rc;
+	int fd = open_page(directory, name, &page);
 
 	if (fd < 0)
 		return fd;
-	rc = fcntl(fd, F_SETLKW, &writers) ? -errno : 0;
+	int rc = fcntl(fd, F_SETLKW, &writers) ? -errno : 0;
 	if (!rc && pread(fd, &generation, sizeof(generation), (off_t)at) != sizeof(generation))
 		rc = -EIO;
 	generation |= 1; /* the last writer may have died while it wrote */

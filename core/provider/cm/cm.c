@@ -128,7 +128,6 @@ static void bury(unsigned slot)
 int watch_slot(unsigned slot)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = slot};
-	int fd;
 
 	assert(manager.locked && slot < FABRIC_SLOTS);
 	if (!slot || slot == manager.mads->slot)
@@ -138,7 +137,7 @@ int watch_slot(unsigned slot)
 		bury(slot);
 	if (manager.watched[slot])
 		return 0;
-	fd = cm_fabric_watch(slot);
+	int fd = cm_fabric_watch(slot);
 	if (fd == -ESRCH)
 		return fd;
 	/* A process that cannot be watched is treated as if its last message were lost. */
@@ -208,13 +207,13 @@ static uint64_t mind_time(uint64_t now)
 /* The time until the next deadline, ms; -1: there is none. */
 static int time_to_wait(void)
 {
-	uint64_t now = clock_ms(), wait;
+	uint64_t now = clock_ms();
 
 	assert(manager.locked);
 	do {
 		manager.next_ms = mind_time(now);
 	} while (manager.next_ms <= now);
-	wait = manager.next_ms - now;
+	uint64_t wait = manager.next_ms - now;
 	return manager.next_ms == UINT64_MAX ? -1 : wait > 1000000 ? 1000000 : (int)wait;
 }
 
@@ -225,10 +224,10 @@ static void *thread_main(void *arg)
 
 	lock_manager();
 	for (;;) {
-		int ms = time_to_wait(), n;
+		int ms = time_to_wait();
 
 		unlock_manager();
-		n = epoll_wait(epoll, heard, HEARD, ms);
+		int n = epoll_wait(epoll, heard, HEARD, ms);
 		lock_manager();
 		/* Messages that arrived while the process was stopped, or waited for a CPU, were
 		 * in time. */
@@ -379,10 +378,8 @@ static int open_manager(void)
 
 static struct cm *here(void)
 {
-	int rc;
-
 	lock_manager();
-	rc = open_manager();
+	int rc = open_manager();
 	unlock_manager();
 	if (!rc)
 		return &manager.cm;

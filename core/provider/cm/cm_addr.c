@@ -93,7 +93,6 @@ static bool overlap(struct range a, struct range b)
 static int reserve(struct cm_id *id)
 {
 	struct range range = range_of(id);
-	int rc;
 
 	assert(manager.locked);
 	assert(range.len && range.from + range.len <= cm_port_range(UINT16_MAX) + CM_PORT_RANGE);
@@ -102,8 +101,8 @@ static int reserve(struct cm_id *id)
 		    !cm_may_share(id, other))
 			return -EADDRINUSE;
 	}
-	rc = cm_fabric_reserve(range.from, range.len,
-			       id->conn.options.reuse && id->state != CM_LISTEN);
+	int rc = cm_fabric_reserve(range.from, range.len,
+				   id->conn.options.reuse && id->state != CM_LISTEN);
 	id->bound = id->bound || !rc;
 	return rc;
 }
@@ -196,11 +195,10 @@ static int settle_source(struct cm_id *id)
 {
 	struct rdma_addr *at = &id->user.route.addr;
 	struct sockaddr_storage src = {0};
-	int rc;
 
 	if (id->state == CM_BOUND && !sockaddr_is_any(&at->src_addr))
 		return 0;
-	rc = source_for(&at->dst_addr, &src);
+	int rc = source_for(&at->dst_addr, &src);
 	if (rc)
 		return rc;
 	if (id->state == CM_IDLE)
@@ -235,14 +233,14 @@ int find_route(struct cm_id *id, union ibv_gid *gid, uint8_t *mtu)
 int find_name(const char *node, const char *service, const struct rdma_addrinfo *hints,
 	      struct sockaddr_storage *at)
 {
-	int flags = hints ? hints->ai_flags : 0, rc;
+	int flags = hints ? hints->ai_flags : 0;
 	struct addrinfo ask = {.ai_socktype = SOCK_STREAM}, *ai;
 
 	ask.ai_flags = (flags & RAI_PASSIVE ? AI_PASSIVE : 0) |
 		       (flags & RAI_NUMERICHOST ? AI_NUMERICHOST : 0);
 	if (flags & RAI_FAMILY)
 		ask.ai_family = hints->ai_family;
-	rc = getaddrinfo(node, service, &ask, &ai);
+	int rc = getaddrinfo(node, service, &ask, &ai);
 	if (rc)
 		return rc;
 	cm_copy_address(at, ai->ai_addr);

@@ -76,17 +76,16 @@ static bool ipv4_of(const struct sockaddr *addr, uint32_t *ipv4)
 bool cm_fabric_is_own(const struct sockaddr *addr)
 {
 	struct sockaddr_storage at;
-	int fd, rc;
 
 	memcpy(&at, addr, sockaddr_len(addr));
 	if (at.ss_family == AF_INET)
 		((struct sockaddr_in *)&at)->sin_port = 0;
 	else
 		((struct sockaddr_in6 *)&at)->sin6_port = 0;
-	fd = socket(at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = socket(at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return false;
-	rc = bind(fd, (struct sockaddr *)&at, sockaddr_len(addr));
+	int rc = bind(fd, (struct sockaddr *)&at, sockaddr_len(addr));
 	close(fd);
 	return !rc;
 }
@@ -185,18 +184,16 @@ void cm_fabric_release(uint64_t from, uint64_t len)
 void cm_fabric_sweep(void)
 {
 	struct dirent *entry;
-	DIR *dir;
 
 	if (find_directory())
 		return;
-	dir = opendir(directory);
+	DIR *dir = opendir(directory);
 	while (dir && (entry = readdir(dir))) {
 		unsigned port;
-		uint64_t from;
 
 		if (sscanf(entry->d_name, "cm-%*x-%u-", &port) != 1)
 			continue;
-		from = cm_port_range((uint16_t)port);
+		uint64_t from = cm_port_range((uint16_t)port);
 		if (reserve(from, CM_PORT_RANGE, false, 1)) /* most ports are in use: do not wait */
 			continue;
 		unlinkat(dirfd(dir), entry->d_name, 0);
@@ -291,11 +288,10 @@ unsigned cm_fabric_slot(const union ibv_gid *gid, uint32_t id)
 int cm_fabric_watch(unsigned slot)
 {
 	pid_t pid = fabric_dir_slot_owner(directory, slot);
-	int fd;
 
 	if (!pid)
 		return -ESRCH;
-	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (fd < 0)
 		return -errno;
 	/* The process ID may have been given to another process. */

@@ -69,11 +69,10 @@ bool watch_peer(struct cm_id *id, uint32_t number)
 {
 	struct place *place = place_of(id);
 	unsigned slot = number ? cm_fabric_slot(&id->peer_gid, number) : place->found_slot;
-	int rc;
 
 	assert(slot < FABRIC_SLOTS);
 	place->slot = 0; /* an earlier process of the slot is not this peer */
-	rc = watch_slot(slot);
+	int rc = watch_slot(slot);
 	if (!rc)
 		place->slot = slot;
 	return !rc;

@@ -36,7 +36,6 @@ static unsigned slot_of(const struct packet *pkt, const char *directory, unsigne
 	struct listener_place place;
 	struct cm_message message;
 	uint16_t port_space, port;
-	unsigned slot;
 
 	if (pkt->len != MAD_BYTES || mad_decode(&message, pkt->payload))
 		return own_slot;
@@ -48,7 +47,7 @@ static unsigned slot_of(const struct packet *pkt, const char *directory, unsigne
 			return place.slot;
 		return own_slot;
 	}
-	slot = message.remote_id >> CM_ID_SHIFT;
+	unsigned slot = message.remote_id >> CM_ID_SHIFT;
 	return slot ? slot : own_slot;
 }
 
@@ -112,11 +111,10 @@ static int send_locked(const union ibv_gid *to, const uint8_t bytes[MAD_BYTES])
 	struct nic_link *nic_link = qp1.nic->link;
 	struct link *link = &nic_link->link;
 	int peer = link->resolve(link, to);
-	struct packet *pkt;
 
 	if (peer < 0)
 		return peer;
-	pkt = packet_get(qp1.nic->net, MAD_BYTES);
+	struct packet *pkt = packet_get(qp1.nic->net, MAD_BYTES);
 	pkt->service = SERVICE_UD;
 	pkt->opcode = OP_SEND_ONLY;
 	pkt->src_qpn = pkt->dest_qpn = QPN_MANAGEMENT;

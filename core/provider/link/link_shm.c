@@ -186,7 +186,6 @@ static uint64_t random_secret(void)
 static struct channel *channel_to_slot(struct link_shm *shm, unsigned slot)
 {
 	struct channel *channel = &shm->channel[slot % FABRIC_SLOTS];
-	struct ring *ring;
 
 	if (slot >= FABRIC_SLOTS)
 		return NULL;
@@ -198,7 +197,7 @@ static struct channel *channel_to_slot(struct link_shm *shm, unsigned slot)
 	if (!channel->inbox)
 		return NULL;
 	/* An earlier process in our slot may have died while it wrote a record: begin after it. */
-	ring = &channel->inbox->ring[shm->slot];
+	struct ring *ring = &channel->inbox->ring[shm->slot];
 	channel->start = atomic_load(&ring->start);
 	if (channel->start < atomic_load(&ring->head))
 		channel->start = atomic_load(&ring->head);
@@ -268,10 +267,8 @@ static uint8_t *reserve(struct link *link, uint32_t dest_qpn, uint32_t len)
 {
 	struct link_shm *shm = (struct link_shm *)link;
 	struct channel *channel = channel_to(shm, dest_qpn);
-	struct record *r;
 	uint32_t skip;
-
-	r = channel ? room_for(shm, channel, len, &skip) : NULL;
+	struct record *r = channel ? room_for(shm, channel, len, &skip) : NULL;
 	return r ? (uint8_t *)(r + 1) : NULL;
 }
 
@@ -652,7 +649,6 @@ static void choose_numbers(struct link_shm *shm)
 int link_shm_open(struct nic_link **out, const char *directory)
 {
 	struct link_shm *shm;
-	int rc;
 
 	if (strlen(directory) >= sizeof(shm->directory))
 		return -ENAMETOOLONG;
@@ -677,7 +673,7 @@ int link_shm_open(struct nic_link **out, const char *directory)
 	};
 	strcpy(shm->directory, directory);
 	fabric_dir_sweep(directory, false);
-	rc = enter(shm);
+	int rc = enter(shm);
 	if (rc) {
 		free(shm);
 		return rc;

@@ -360,11 +360,11 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 /* The next segment of the packet that arrived. */
 static struct packet *next_segment(struct link_tap *tap, struct rnic_net *net)
 {
-	struct packet *run = tap->segmented, *pkt;
+	struct packet *run = tap->segmented;
 
 	assert(run && run->more);
 	assert(tap->segments_taken <= run->more);
-	pkt = packet_segment(net, run, tap->segments_taken++);
+	struct packet *pkt = packet_segment(net, run, tap->segments_taken++);
 	if (pkt && tap->segments_taken <= run->more)
 		return pkt;
 	tap->segmented = NULL;
@@ -376,11 +376,9 @@ static struct packet *next_segment(struct link_tap *tap, struct rnic_net *net)
 
 static struct packet *take_one(struct link_tap *tap, struct rnic_net *net)
 {
-	struct packet *pkt;
-
 	if (tap->segmented)
 		return next_segment(tap, net);
-	pkt = tap->inner->take(tap->inner, net);
+	struct packet *pkt = tap->inner->take(tap->inner, net);
 	if (!pkt)
 		return pkt;
 	count_passed(tap, COUNT_packets_received, COUNT_bytes_received, pkt);
@@ -488,8 +486,6 @@ static void leave(struct nic_link *nic)
 static int open_files(struct link_tap *tap, const struct nic_config *config, char *line,
 		      size_t size)
 {
-	int rc;
-
 	if (config->pcap[0])
 		tap->pcap = pcap_open(config->pcap);
 	if (config->pcap[0] && tap->pcap < 0) {
@@ -499,8 +495,8 @@ static int open_files(struct link_tap *tap, const struct nic_config *config, cha
 				 : strerror(-tap->pcap));
 		return tap->pcap;
 	}
-	rc = stats_page_make(&tap->page, &tap->page_fd, tap->page_path, sizeof(tap->page_path),
-			     config);
+	int rc = stats_page_make(&tap->page, &tap->page_fd, tap->page_path, sizeof(tap->page_path),
+				 config);
 	if (!rc)
 		return 0;
 	snprintf(line, size, "no stats page in the fabric %s: %s", config->fabric, strerror(-rc));
@@ -513,7 +509,6 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct engine *
 		  const struct nic_config *config, char *line, size_t size)
 {
 	struct link_tap *tap = calloc(1, sizeof(*tap));
-	int rc;
 
 	if (!tap)
 		return -ENOMEM;
@@ -540,7 +535,7 @@ int link_tap_open(struct nic_link **out, struct nic_link *inner, struct engine *
 	tap->engine = engine;
 	tap->shm = config->link == LINK_SHM;
 	tap->pcap = -1;
-	rc = faults_parse(&tap->faults, config->faults, config->seed, line, size);
+	int rc = faults_parse(&tap->faults, config->faults, config->seed, line, size);
 	if (!rc)
 		rc = open_files(tap, config, line, size);
 	if (rc) {

@@ -108,14 +108,14 @@ static uint32_t number_of(struct link_udp *udp, uint32_t address, uint32_t limit
 static int resolve(struct link *link, const union ibv_gid *gid)
 {
 	struct link_udp *udp = (struct link_udp *)link;
-	uint32_t address, number;
+	uint32_t address;
 
 	if (!gid_to_address(gid, &address) || !address || IN_MULTICAST(address) ||
 	    IN_BADCLASS(address))
 		return -ENETUNREACH;
 	if (is_loopback(address) != is_loopback(udp->nic.address))
 		return -ENETUNREACH;
-	number = number_of(udp, address, PEERS - 1);
+	uint32_t number = number_of(udp, address, PEERS - 1);
 	return number == NO_NUMBER ? -ENOMEM : (int)number;
 }
 
@@ -182,13 +182,11 @@ static void send_out(struct link *link, unsigned from, struct packet *pkt)
 
 static socklen_t name_bell(const struct link_udp *udp, unsigned slot, struct sockaddr_un *name)
 {
-	int len;
-
 	memset(name, 0, sizeof(*name));
 	name->sun_family = AF_UNIX;
 	/* An abstract name disappears with its owner. */
-	len = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "tidemark/%jx/%jx/%u",
-		       (uintmax_t)udp->at.st_dev, (uintmax_t)udp->at.st_ino, slot);
+	int len = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "tidemark/%jx/%jx/%u",
+			   (uintmax_t)udp->at.st_dev, (uintmax_t)udp->at.st_ino, slot);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
@@ -213,8 +211,6 @@ static void pass_on(struct link_udp *udp, struct packet *pkt, uint32_t src, unsi
 
 static bool receive(struct link_udp *udp)
 {
-	int got;
-
 	assert(udp->next == udp->got); /* else packets were lost */
 	for (unsigned i = 0; i < BATCH; i++) {
 		udp->iov[i] = (struct iovec){udp->buf[i], sizeof(udp->buf[i])};
@@ -225,7 +221,7 @@ static bool receive(struct link_udp *udp)
 						      .msg_control = udp->control[i],
 						      .msg_controllen = sizeof(udp->control[i])};
 	}
-	got = recvmmsg(udp->fd, udp->msg, BATCH, MSG_DONTWAIT, NULL);
+	int got = recvmmsg(udp->fd, udp->msg, BATCH, MSG_DONTWAIT, NULL);
 	udp->next = 0;
 	udp->got = got > 0 ? (unsigned)got : 0;
 	assert(udp->got <= BATCH);
@@ -280,10 +276,9 @@ static uint8_t tos_of(struct msghdr *msg)
 
 static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned i)
 {
-	unsigned own = udp->nic.qpn_first >> SHM_QPN_SHIFT, slot;
+	unsigned own = udp->nic.qpn_first >> SHM_QPN_SHIFT;
 	const struct sockaddr_in *from = &udp->from[i];
 	struct packet *pkt;
-	uint32_t src;
 
 	assert(i < udp->got);
 	if (udp->msg[i].msg_hdr.msg_namelen < sizeof(*from)) {
@@ -295,8 +290,8 @@ static struct packet *parse(struct link_udp *udp, struct rnic_net *net, unsigned
 		return NULL;
 	if (pkt->service == SERVICE_UD)
 		pkt->traffic_class = tos_of(&udp->msg[i].msg_hdr);
-	src = ntohl(from->sin_addr.s_addr);
-	slot = pkt->dest_qpn >> SHM_QPN_SHIFT;
+	uint32_t src = ntohl(from->sin_addr.s_addr);
+	unsigned slot = pkt->dest_qpn >> SHM_QPN_SHIFT;
 	if (pkt->dest_qpn == QPN_MANAGEMENT && pkt->service == SERVICE_UD)
 		slot = udp->shared ? udp->management_slot(pkt, udp->directory, own) : own;
 	if (slot == own)
@@ -466,11 +461,10 @@ static int bind_own(struct link_udp *udp)
 static int open_bell(struct link_udp *udp, const char *directory)
 {
 	struct sockaddr_un name;
-	socklen_t len;
 
 	if (stat(directory, &udp->at))
 		return -errno;
-	len = name_bell(udp, udp->nic.qpn_first >> SHM_QPN_SHIFT, &name);
+	socklen_t len = name_bell(udp, udp->nic.qpn_first >> SHM_QPN_SHIFT, &name);
 	udp->bell = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	return udp->bell < 0 || bind(udp->bell, (struct sockaddr *)&name, len) ? -errno : 0;
 }

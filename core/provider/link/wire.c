@@ -115,10 +115,10 @@ static uint32_t run_backwards(uint32_t crc, size_t bytes)
 
 static bool icrc_holds(const struct wire_ends *ends, const uint8_t *buf, size_t len)
 {
-	uint32_t wire, differs;
+	uint32_t wire;
 
 	memcpy(&wire, buf + len - ICRC_BYTES, sizeof(wire));
-	differs = le32toh(wire) ^ icrc(ends, buf, len);
+	uint32_t differs = le32toh(wire) ^ icrc(ends, buf, len);
 	if (!differs || !ends->any_id)
 		return !differs;
 	/* Processing two bytes is processing two zero bytes with these two xored into the lower
@@ -207,7 +207,7 @@ static unsigned headers_of(uint8_t opcode, uint8_t service)
 int wire_encode(const struct packet *pkt, const struct wire_ends *ends, uint8_t *buf, size_t size)
 {
 	unsigned has = headers_of(pkt->opcode, pkt->service);
-	uint32_t pad = -pkt->len & 3, crc;
+	uint32_t pad = -pkt->len & 3;
 	size_t len = BTH_BYTES + HEADERS_BYTES(has) + pkt->len + pad + ICRC_BYTES;
 	uint8_t *at = buf;
 
@@ -224,7 +224,7 @@ int wire_encode(const struct packet *pkt, const struct wire_ends *ends, uint8_t 
 	at = put_headers(pkt, has, at);
 	memcpy(at, pkt->payload, pkt->len);
 	memset(at + pkt->len, 0, pad);
-	crc = htole32(icrc(ends, buf, len));
+	uint32_t crc = htole32(icrc(ends, buf, len));
 	memcpy(at + pkt->len + pad, &crc, sizeof(crc));
 	return (int)len;
 }
@@ -233,22 +233,17 @@ int wire_decode(struct rnic_net *net, const uint8_t *buf, size_t len, const stru
 		bool check_icrc, struct packet **out)
 {
 	const uint8_t *at = buf + 4;
-	struct packet *pkt;
-	uint8_t service;
-	unsigned has;
-	size_t head, pad;
-	uint32_t word;
 
 	if (len < BTH_BYTES + ICRC_BYTES || len > WIRE_PACKET || len % 4)
 		return -EMSGSIZE;
 	if (buf[1] & 15)
 		return -EPROTONOSUPPORT;
-	service = service_of_wire(buf[0] & 31, buf[0] >> 5);
-	has = headers_of(buf[0] & 31, service);
+	uint8_t service = service_of_wire(buf[0] & 31, buf[0] >> 5);
+	unsigned has = headers_of(buf[0] & 31, service);
 	if (!has)
 		return -EPROTO;
-	head = BTH_BYTES + HEADERS_BYTES(has);
-	pad = buf[1] >> 4 & 3;
+	size_t head = BTH_BYTES + HEADERS_BYTES(has);
+	size_t pad = buf[1] >> 4 & 3;
 	if (len < head + pad + ICRC_BYTES)
 		return -EMSGSIZE;
 	len -= head + pad + ICRC_BYTES;
@@ -258,12 +253,12 @@ int wire_decode(struct rnic_net *net, const uint8_t *buf, size_t len, const stru
 		return -EBADMSG;
 	if (((buf[2] << 8 | buf[3]) & 0x7fff) != (PKEY & 0x7fff))
 		return -EKEYREJECTED;
-	pkt = packet_get(net, (uint32_t)len);
+	struct packet *pkt = packet_get(net, (uint32_t)len);
 	pkt->service = service;
 	pkt->opcode = buf[0] & 31;
 	pkt->solicited = buf[1] >> 7;
 	pkt->dest_qpn = get32(&at) & PSN_MASK;
-	word = get32(&at);
+	uint32_t word = get32(&at);
 	pkt->ack_req = word >> 31;
 	pkt->psn = word & PSN_MASK;
 	get_headers(pkt, has, at);

@@ -80,7 +80,7 @@ static const char *interface_in(const char *rest)
 const char *sysfs_stand_in(const char *path, char room[SYSFS_PATH])
 {
 	unsigned device;
-	const char *rest = below(path, &device), *interface;
+	const char *rest = below(path, &device);
 	char text[TEXT_MOST];
 	int error = errno;
 
@@ -88,7 +88,7 @@ const char *sysfs_stand_in(const char *path, char room[SYSFS_PATH])
 		return path;
 	if (is_directory(rest))
 		return INTERFACES;
-	interface = interface_in(rest);
+	const char *interface = interface_in(rest);
 	if (interface && snprintf(room, SYSFS_PATH, INTERFACES "/%s", interface) < SYSFS_PATH)
 		return room;
 	if (nic_say_file(device, rest, text, sizeof(text)) >= 0)
@@ -163,18 +163,16 @@ FILE *_IO_fopen(const char *path, const char *mode);
 EXPORT FILE *fopen(const char *restrict path, const char *restrict mode)
 {
 	unsigned device;
-	FILE *file;
-	int fd;
 
 	if (!below(path, &device))
 		return _IO_fopen(path, mode);
-	fd = open_at(path,
-		     (*mode == 'r' && !strchr(mode, '+') ? O_RDONLY : O_RDWR) |
-			     (strchr(mode, 'e') ? O_CLOEXEC : 0),
-		     0);
+	int fd = open_at(path,
+			 (*mode == 'r' && !strchr(mode, '+') ? O_RDONLY : O_RDWR) |
+				 (strchr(mode, 'e') ? O_CLOEXEC : 0),
+			 0);
 	if (fd < 0)
 		return NULL;
-	file = fdopen(fd, mode);
+	FILE *file = fdopen(fd, mode);
 	if (!file)
 		close(fd);
 	return file;

@@ -56,11 +56,10 @@ void nic_data_calls(struct ibv_context *context)
 EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	struct ibv_qp_init_attr_ex ex = {.pd = pd};
-	struct ibv_qp *qp;
 
 	memcpy(&ex, attr, sizeof(*attr)); /* with which it begins, and the mask is in its padding */
 	ex.comp_mask = IBV_QP_INIT_ATTR_PD;
-	qp = create_qp_ex(pd->context, &ex);
+	struct ibv_qp *qp = create_qp_ex(pd->context, &ex);
 	attr->cap = ex.cap;
 	return qp;
 }

@@ -52,10 +52,9 @@ int nic_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
 	const struct rnic_cq *own = (const struct rnic_cq *)cq;
 	struct nic *nic = nic_get();
-	int got;
 
 	nic_lock(nic);
-	got = rnic_poll_cq(cq, n, wc);
+	int got = rnic_poll_cq(cq, n, wc);
 	if (got == 0) {
 		nic_poll(nic, own, (uint32_t)n);
 		got = rnic_poll_cq(cq, n, wc);
@@ -82,10 +81,9 @@ int nic_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
 	struct nic *nic = nic_get();
-	int error;
 
 	nic_lock(nic);
-	error = cq_ex_start(cq, attr);
+	int error = cq_ex_start(cq, attr);
 	if (error == ENOENT) {
 		nic_poll(nic, to_cq(cq), UINT32_MAX);
 		error = cq_ex_start(cq, attr);
@@ -98,10 +96,9 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 static int next_poll(struct ibv_cq_ex *cq)
 {
 	struct nic *nic = nic_get();
-	int error;
 
 	nic_lock(nic);
-	error = cq_ex_next(cq);
+	int error = cq_ex_next(cq);
 	nic_unlock(nic);
 	return error;
 }

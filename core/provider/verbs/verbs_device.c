@@ -225,18 +225,16 @@ EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_a
 
 static struct ibv_context *open_context(struct nic *nic, struct async_events *own, unsigned device)
 {
-	struct ibv_context *context;
-	struct rnic_hca *hca;
 	unsigned host = 0;
 
 	while (host < nic->net->hosts && nic->net->hca[host])
 		host++;
 	if (host == nic->net->hosts)
 		return errno_null(EMFILE);
-	context = rnic_open_on(nic->net, host, process_memory(), NULL);
+	struct ibv_context *context = rnic_open_on(nic->net, host, process_memory(), NULL);
 	if (!context)
 		return NULL;
-	hca = to_hca(context);
+	struct rnic_hca *hca = to_hca(context);
 	rnic_gid(nic_address(device), &hca->gid);
 	hca->hooks = (struct rnic_hooks){
 		.completion = events_completion, .event = events_async, .arg = own};
@@ -262,7 +260,6 @@ static struct ibv_context *open_context(struct nic *nic, struct async_events *ow
 EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	struct async_events *own;
-	struct ibv_context *context;
 	unsigned number = nic_device_number(device);
 
 	if (number >= nic_devices())
@@ -274,7 +271,7 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 		free(own);
 		return NULL;
 	}
-	context = LOCKED(struct ibv_context *, open_context(nic_, own, number));
+	struct ibv_context *context = LOCKED(struct ibv_context *, open_context(nic_, own, number));
 	if (!context) {
 		nic_close_events(&own->events);
 		free(own);

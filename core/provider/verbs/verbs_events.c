@@ -57,14 +57,13 @@ static void event_left(struct events *events)
 static int wait_for_event(struct events *events)
 {
 	struct nic *nic = nic_get();
-	ssize_t got;
 	char byte;
 
 	nic_lock(nic);
 	if (!events->first)
 		nic_hand_over(nic);
 	nic_unlock(nic);
-	got = recv(events->fd, &byte, 1, MSG_PEEK);
+	ssize_t got = recv(events->fd, &byte, 1, MSG_PEEK);
 	return got > 0 ? 0 : got ? errno : EBADF;
 }
 

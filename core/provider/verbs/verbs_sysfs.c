@@ -25,10 +25,9 @@ EXPORT const char *ibv_get_sysfs_path(void)
 __attribute__((format(printf, 3, 4))) static int say(char *buf, size_t size, const char *fmt, ...)
 {
 	va_list ap;
-	int len;
 
 	va_start(ap, fmt);
-	len = vsnprintf(buf, size, fmt, ap);
+	int len = vsnprintf(buf, size, fmt, ap);
 	va_end(ap);
 	return (size_t)len < size ? len : -1;
 }
@@ -136,11 +135,10 @@ int nic_say_file(unsigned device, const char *file, char *buf, size_t size)
 static int read_file(const char *path, char *buf, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t len;
 
 	if (fd < 0)
 		return -1;
-	len = read(fd, buf, size);
+	ssize_t len = read(fd, buf, size);
 	close(fd);
 	if (len <= 0)
 		return -1;

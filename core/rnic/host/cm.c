@@ -139,12 +139,11 @@ static const struct descriptor_kind channel_kind = {.ready = channel_ready};
 static struct cm_channel *new_channel(struct cm *cm)
 {
 	struct cm_channel *channel;
-	int fd;
 
 	if (sim_fails(FAIL_MEMORY))
 		return errno_null(ENOMEM);
 	channel = ground_alloc(below(cm), sizeof(*channel));
-	fd = descriptor_open(sim_of_cm(cm), host_of_cm(cm)->number, &channel_kind, channel);
+	int fd = descriptor_open(sim_of_cm(cm), host_of_cm(cm)->number, &channel_kind, channel);
 	if (fd < 0)
 		return errno_null(-fd);
 	channel->cm = cm;
@@ -225,7 +224,6 @@ static int send_message(struct cm *cm, struct cm_id *id, const union ibv_gid *to
 	struct host *host = host_of_cm(cm);
 	struct rnic_net *net = host->all->net;
 	struct packet_name once, *name = id ? &((struct place *)id)->name : &once;
-	struct packet *pkt;
 
 	if (id && id->sends)
 		name->round++;
@@ -233,7 +231,7 @@ static int send_message(struct cm *cm, struct cm_id *id, const union ibv_gid *to
 		*name = next_name(cm);
 	if (has_died(cm))
 		return 0;
-	pkt = packet_get(net, MAD_BYTES);
+	struct packet *pkt = packet_get(net, MAD_BYTES);
 	pkt->service = SERVICE_UD;
 	pkt->opcode = OP_SEND_ONLY;
 	pkt->src_qpn = pkt->dest_qpn = QPN_MANAGEMENT;

@@ -284,12 +284,11 @@ const struct cqe *cq_take(struct rnic_cq *cq, bool *named)
 	const struct rnic_ground *ground = &to_hca(cq->ibv.context)->net->ground;
 	struct actor *actor = ground_task(ground);
 	const struct cqe *cqe = &cq->ring[cq->head & (cq->room - 1)];
-	bool names;
 	if (cq->head == cq->tail)
 		return NULL;
 	assert(!cq->dead); /* then it is empty */
 	assert(cq->tail - cq->head <= cq->room);
-	names = cqe->recv && cqe->wc.status == IBV_WC_SUCCESS && ground_serves(ground);
+	bool names = cqe->recv && cqe->wc.status == IBV_WC_SUCCESS && ground_serves(ground);
 	if (names && *named)
 		return NULL;
 	ground_takes(ground, cq, cq->head);

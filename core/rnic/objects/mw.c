@@ -49,12 +49,11 @@ static struct rnic_mr *to_window(struct ibv_mw *mw)
 
 struct ibv_mw *rnic_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
-	struct rnic_mr *window;
 	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
 		return errno_null(EINVAL);
-	window = ground_fails(&to_hca(pd->context)->net->ground, FAIL_REG_MR)
-			 ? NULL
-			 : mr_slot(to_hca(pd->context));
+	struct rnic_mr *window = ground_fails(&to_hca(pd->context)->net->ground, FAIL_REG_MR)
+					 ? NULL
+					 : mr_slot(to_hca(pd->context));
 	if (!window)
 		return errno_null(ENOMEM);
 	assert(!window->live && !window->region); /* it has a key, and shows nothing yet */

@@ -209,13 +209,12 @@ static bool cq_allowed(const struct rnic_cq *cq, const struct ibv_context *conte
 static struct rnic_qp *get_qp(struct rnic_net *net)
 {
 	struct rnic_qp *qp = net->free_qp;
-	uint32_t resets;
 	if (!qp)
 		return ground_alloc(&net->ground, sizeof(*qp));
 	assert(qp->dead);
 	assert(!qp->sq.ring && !qp->rq.ring); /* others have these buffers by now */
 	net->free_qp = qp->next;
-	resets = qp->resets;
+	uint32_t resets = qp->resets;
 	clear(qp, sizeof(*qp));
 	qp->resets = resets; /* doorbells that are on their way are not for this one */
 	return qp;

@@ -59,11 +59,10 @@ struct packet *packet_get(struct rnic_net *net, uint32_t len)
 struct packet *packet_to(struct rnic_net *net, uint32_t dest_qpn, uint32_t len)
 {
 	struct link *link = net->link;
-	struct packet *pkt;
 	uint8_t *room;
 	if (len <= PACKET_SMALL || !link->reserve || !(room = link->reserve(link, dest_qpn, len)))
 		return packet_get(net, len);
-	pkt = packet_get(net, 0);
+	struct packet *pkt = packet_get(net, 0);
 	pkt->len = len;
 	pkt->payload = room;
 	return pkt;

@@ -258,10 +258,9 @@ static void in_turn(struct rnic_qp *qp, struct packet *answer)
 
 void resp_acknowledge(struct rnic_qp *qp, const struct packet *request)
 {
-	struct packet *answer;
 	if (!resp_active(qp))
 		return;
-	answer = resp_answer(qp, request, OP_ACKNOWLEDGE, 0);
+	struct packet *answer = resp_answer(qp, request, OP_ACKNOWLEDGE, 0);
 	answer->psn = psn_add(request->psn, request->more);
 	in_turn(qp, answer);
 }
@@ -585,13 +584,12 @@ static void repeat_result(struct rnic_qp *qp, const struct packet *pkt)
 /* The peer has not heard that the packet was let in. */
 static void acknowledge_again(struct rnic_qp *qp, const struct packet *pkt)
 {
-	struct packet *answer;
 	struct packet *last = qp->resp.land.head ? qp->resp.land.tail : NULL;
 	if (is_lossy(qp) && last && (!rnic_acks_early(qp) || last->bad_key)) {
 		last->ack_req = true;
 		return;
 	}
-	answer = resp_answer(qp, pkt, OP_ACKNOWLEDGE, 0);
+	struct packet *answer = resp_answer(qp, pkt, OP_ACKNOWLEDGE, 0);
 	if (is_lossy(qp)) {
 		answer->psn = psn_add(qp->resp.psn, PSN_MASK);
 		in_turn(qp, answer);
