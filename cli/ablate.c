@@ -60,8 +60,7 @@ static int run_ablation(struct ablation *a, struct leave_off *l)
 	struct conclusion end;
 	ablate_conclude(a, &end);
 	leave_off_conclude(l, &end, a->places, a->places + a->undone, "places are done");
-	ablate_print(a);
-	return leave_off_tell(l, &end, ablate_tree(a), 0);
+	return leave_off_tell(l, &end, ablate_tree(a), "ablate", 0);
 }
 
 /* All arguments are good: *c has one configuration. */

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "core/clock.h"
 #include "report/hunt/claims_report.h"
+#include "report/text.h"
 #include "core/text/text.h"
 
 struct request {
@@ -90,8 +91,7 @@ static int report(struct request *o, const struct claims_run *r, double started)
 	struct conclusion end;
 	claims_conclude(&report, &end);
 	leave_off_conclude(&o->leave_off, &end, r->done, r->units, "workloads are done");
-	claims_print(&report);
-	status = leave_off_tell(&o->leave_off, &end, claims_tree(&report), status);
+	status = leave_off_tell(&o->leave_off, &end, claims_tree(&report), "claims", status);
 	for (unsigned i = 0; i < r->n; i++)
 		free(report.one[i].trace);
 	free(report.one);
@@ -232,7 +232,7 @@ int claims_main(int argc, char **argv)
 	if (!status && !o.no_traces && !o.list && !o.knobs && !shard_is_part(&o.shard))
 		status = check_folder("--out", o.out, false);
 	if (!status && o.list)
-		claims_print_list(claim, claims);
+		text_print(claims_list(claim, claims), "claims_list");
 	else if (!status)
 		status = o.knobs ? run_knobs(&o, &all) : run_claims(&o, claim, claims);
 	free(claim);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "cli/cli.h"
 #include "cli/shard.h"
+#include "report/text.h"
 #include "core/text/text.h"
 
 /* Is it this option, or an abbreviation of it, of at least `least` letters? With its value or not.
@@ -117,8 +118,10 @@ void leave_off_print(const struct leave_off *l, const struct conclusion *c)
 	conclusion_print(c);
 }
 
-int leave_off_tell(const struct leave_off *l, const struct conclusion *c, json_t *tree, int status)
+int leave_off_tell(const struct leave_off *l, const struct conclusion *c, json_t *tree,
+		   const char *text, int status)
 {
+	text_print(tree, text);
 	int other = outputs_write(tree, c);
 	leave_off_print(l, c);
 	status = status ? status : other;

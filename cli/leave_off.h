@@ -57,7 +57,8 @@ void leave_off_conclude(const struct leave_off *l, struct conclusion *c, unsigne
 void leave_off_print(const struct leave_off *l, const struct conclusion *c);
 /* Then, with all printed and concluded: write the results, print those lines. The exit status,
  * which was `status` until now. */
-int leave_off_tell(const struct leave_off *l, const struct conclusion *c, json_t *tree, int status);
+int leave_off_tell(const struct leave_off *l, const struct conclusion *c, json_t *tree,
+		   const char *text, int status);
 /* The exit status, if without leaving off it were `status`. */
 int leave_off_status(const struct leave_off *l, int status);
 

@@ -9,7 +9,6 @@
 #include "cli/litmus_files.h"
 #include "core/clock.h"
 #include "core/text/text.h"
-#include "report/text.h"
 
 /* --- the command line --- */
 
@@ -140,11 +139,10 @@ static int run_job(struct request *r)
 	int status = run_tests(r);
 	if (!status) {
 		json_t *all = litmus_tree(job);
-		text_print(all, "litmus_summary");
 		litmus_conclude(job, &end);
 		leave_off_conclude(&r->leave_off, &end, job->done, job->files, "tests are done");
 		json_object_set_new(all, "seconds", json_real(clock_seconds() - started));
-		status = leave_off_tell(&r->leave_off, &end, all, 0);
+		status = leave_off_tell(&r->leave_off, &end, all, "litmus_summary", 0);
 	}
 	return leave_off_status(&r->leave_off, status);
 }

@@ -108,8 +108,7 @@ static int run_search(struct mutants_run *r, struct request *request)
 	struct conclusion end;
 	mutants_conclude(r, &end);
 	leave_off_conclude(l, &end, r->searched, r->mutants, "bugs and controls are done");
-	mutants_print(r);
-	return leave_off_tell(l, &end, mutants_tree(r), 0);
+	return leave_off_tell(l, &end, mutants_tree(r), "mutants", 0);
 }
 
 int mutants_main(int argc, char **argv)

@@ -184,11 +184,8 @@ static int report(struct taxonomy_report *r, struct taxonomy *t, const struct le
 	taxonomy_conclude(r, &r->conclusion);
 	leave_off_conclude(l, &r->conclusion, t->cells - r->unmeasured, t->cells, "cells are done");
 	/* Advice is of the cheapest method, which is not known before the end. */
-	if (!request->advise) {
-		json_t *all = taxonomy_tree(r);
-		text_print(all, "taxonomy");
-		return leave_off_tell(l, &r->conclusion, all, status);
-	}
+	if (!request->advise)
+		return leave_off_tell(l, &r->conclusion, taxonomy_tree(r), "taxonomy", status);
 	json_t *advice = taxonomy_advice(r);
 	if (!l->early)
 		text_print(advice, "taxonomy_advise");

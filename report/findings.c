@@ -171,12 +171,12 @@ static json_t *finding_json(const struct report *r, const struct finding *one)
 	const struct report_case *how = case_of(r, one);
 	char name[REPORT_NAME], *text = finding_message(r, one);
 	config_name(cfg, name, sizeof(name));
-	json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:i, s:o, s:o, s:s}", "store",
+	json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:i, s:o, s:o, s:o}", "store",
 				cfg->store->name, "variant", cfg->variant, "config", cfg->name,
 				"name", name, "contract", contract_name(one->contract), "file",
 				json_text(one->line ? one->file : ""), "line", one->line, "cause",
 				json_text(one->cause), "message", json_text(text ? text : ""),
-				"trace", how && how->trace ? how->trace : "");
+				"trace", json_text(how ? how->trace : NULL));
 	free(text);
 	return all;
 }

@@ -23,10 +23,10 @@ static json_t *case_json(const struct report *r, unsigned config, const struct r
 		fclose(out);
 	if (one->takes)
 		report_takes(&r->campaign->config[config], one->takes, takes, sizeof(takes));
-	json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:b}", "how", one->text, "takes",
-				takes, "trace", one->trace ? one->trace : "", "replay",
-				replay ? replay : "", "operations", (int)one->operations,
-				"deviations", (int)one->deviations, "whole", one->whole);
+	json_t *all = json_pack("{s:s, s:s, s:o, s:o, s:i, s:i, s:b}", "how", one->text, "takes",
+				takes, "trace", json_text(one->trace), "replay", json_text(replay),
+				"operations", (int)one->operations, "deviations",
+				(int)one->deviations, "whole", one->whole);
 	free(replay);
 	return all;
 }
@@ -82,9 +82,9 @@ static json_t *others_json(const struct campaign_config *cfg, const struct repor
 		const struct report_case *one = &cell->one[i];
 		char takes[REPORT_TAKES];
 		report_takes(cfg, one->takes, takes, sizeof(takes));
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "trace",
-						      one->trace ? one->trace : "", "how",
-						      one->text, "takes", takes));
+		json_array_append_new(list,
+				      json_pack("{s:o, s:s, s:s}", "trace", json_text(one->trace),
+						"how", one->text, "takes", takes));
 	}
 	return list;
 }
@@ -99,7 +99,7 @@ static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
 	const uint64_t judged = explore_judged(&r->campaign->total[config], k, &parts);
 	report_takes(cfg, more->one[0].takes, takes, sizeof(takes));
 	return json_pack(
-		"{s:s, s:s, s:s, s:s, s:b, s:s, s:b, s:i, s:I, s:I, s:I, s:b, s:s, s:b, s:b, s:s, "
+		"{s:s, s:s, s:s, s:s, s:b, s:s, s:b, s:i, s:I, s:I, s:I, s:b, s:o, s:b, s:b, s:s, "
 		"s:s, s:s, "
 		"s:o, s:o}",
 		"store", cfg->store->name, "variant", cfg->variant, "config", cfg->name, "contract",
@@ -111,9 +111,9 @@ static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
 		(int)report_not_run(r->campaign, config, sentence), "states",
 		(json_int_t)r->campaign->total[config].states, "broken_states",
 		(json_int_t)cell->broken_states, "judged", (json_int_t)judged, "exhaustive",
-		!campaign_left_out(r->campaign, config), "trace",
-		more->one[0].trace ? more->one[0].trace : "", "as_expected", !more->surprise,
-		"accepted", more->accepted, "how", more->one[0].text, "takes", takes, "why",
+		!campaign_left_out(r->campaign, config), "trace", json_text(more->one[0].trace),
+		"as_expected", !more->surprise, "accepted", more->accepted, "how",
+		more->one[0].text, "takes", takes, "why",
 		more->why && (cell->broken || more->surprise) ? more->why : "", "others",
 		others_json(cfg, more), "shown", shown_json(r, config, k));
 }

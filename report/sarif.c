@@ -114,8 +114,9 @@ static json_t *result_json(const json_t *tree, const json_t *one)
 			 tree_text(one, "cause"), "trace", tree_text(one, "trace"));
 }
 
-int tree_write_sarif(FILE *out, const void *tree)
+int tree_write_sarif(FILE *out, const void *results_tree)
 {
+	json_t *tree = tree_for_file(results_tree);
 	const json_int_t status = json_integer_value(json_object_get(tree, "status"));
 	json_t *results = json_array(), *one;
 	size_t i;
@@ -132,6 +133,7 @@ int tree_write_sarif(FILE *out, const void *tree)
 		"exitCodeDescription", tree_text(tree, "verdict"), "results", results);
 	int error = all ? tree_write_json(out, all) : -ENOMEM;
 	json_decref(all);
+	json_decref(tree);
 	return error;
 }
 

@@ -135,9 +135,9 @@ static json_t *example_json(const struct report *r)
 		best_promised = promised;
 		at = i;
 	}
-	return best ? json_pack("{s:s, s:s, s:s}", "store",
+	return best ? json_pack("{s:s, s:s, s:o}", "store",
 				c->config[at / TM_CONTRACTS].store->name, "contract",
-				contract_name(at % TM_CONTRACTS), "trace", best->trace)
+				contract_name(at % TM_CONTRACTS), "trace", json_text(best->trace))
 		    : NULL;
 }
 

@@ -130,7 +130,7 @@ static const char *text_named(const char *name, size_t len)
 	return at + n;
 }
 
-/* "{>}", "{!red}", "{+name}", "{$word}". */
+/* "{>}", "{>9}", "{!red}", "{+name}", "{$word}". */
 static void print_mark(const struct scope *in, const char *at, size_t len)
 {
 	if (*at == '$') {
@@ -147,7 +147,7 @@ static void print_mark(const struct scope *in, const char *at, size_t len)
 		      out);
 	} else {
 		assert(out == stdout);
-		indent = column;
+		indent = len > 1 ? (unsigned)atoi(at + 1) : column;
 		out = open_memstream(&line, &line_size);
 		assert(out);
 	}

@@ -13,7 +13,7 @@
  *   {name=word?A|B}  A if the field is this word or number
  *   {name*A|B}       A for the object, or for each element of the array, with B between them
  *   {!red}           a colour, where the terminal has them
- *   {>}              the rest of the line is wrapped, and goes on below this column
+ *   {>}              the rest of the line is wrapped, and goes on below this column, or {>9}
  *   {$name}          a word of a command, quoted for a shell if it must be; {$program}: this one
  *   {+name}          another text
  *

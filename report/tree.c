@@ -11,14 +11,34 @@ static const char *const results[CASE_RESULTS] = {"passed", "failed", "skipped",
 
 json_t *json_text(const char *text)
 {
-	json_t *string = json_string(text);
-	char *copy = string ? NULL : strdup(text);
-	for (char *p = copy; p && *p; p++)
-		if ((unsigned char)*p >= 0x80)
-			*p = '?';
-	string = copy ? json_string(copy) : string;
-	free(copy);
-	return string;
+	return json_string_nocheck(text ? text : "");
+}
+
+/* What is no UTF-8, which files cannot say, becomes question marks. */
+static void make_utf8(json_t *value)
+{
+	const char *key;
+	json_t *one;
+	size_t i;
+	if (json_is_object(value)) {
+		json_object_foreach(value, key, one) make_utf8(one);
+	} else if (json_is_array(value)) {
+		json_array_foreach(value, i, one) make_utf8(one);
+	} else if (json_is_string(value) && json_string_set(value, json_string_value(value))) {
+		char *copy = strdup(json_string_value(value));
+		for (char *p = copy; p && *p; p++)
+			if ((unsigned char)*p >= 0x80)
+				*p = '?';
+		json_string_set(value, copy);
+		free(copy);
+	}
+}
+
+json_t *tree_for_file(const json_t *tree)
+{
+	json_t *copy = json_deep_copy(tree);
+	make_utf8(copy);
+	return copy;
 }
 
 const char *tree_text(const json_t *object, const char *field)
@@ -56,5 +76,8 @@ int tree_end(json_t *all, const struct conclusion *c)
 
 int tree_write_json(FILE *out, const void *tree)
 {
-	return json_dumpf(tree, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
+	json_t *all = tree_for_file(tree);
+	int error = json_dumpf(all, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
+	json_decref(all);
+	return error;
 }

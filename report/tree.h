@@ -27,8 +27,11 @@ enum case_result {
 	CASE_RESULTS
 };
 
-/* A text that may be no UTF-8, which JSON cannot say: what is not ASCII is "?" then. */
+/* A text that may be no UTF-8, such as the name of a file; NULL: "". Texts of the tree have it as
+ * it is, in files what is not ASCII is "?" then. */
 json_t *json_text(const char *text);
+/* A copy without such texts, to be freed. */
+json_t *tree_for_file(const json_t *tree);
 /* The string of an object's field; "": it has none. */
 const char *tree_text(const json_t *object, const char *field);
 

@@ -148,7 +148,7 @@ static int report(struct request *o, const struct exam *e)
 	if (!bad && o->out && (o->known || status != EXIT_HELD))
 		bad = write_bundle(o, e, &bundle);
 	json_object_set_new(all, "status", json_integer(status));
-	json_object_set_new(all, "artefact", json_string(bundle ? bundle : ""));
+	json_object_set_new(all, "artefact", json_text(bundle));
 	if (!bad)
 		bad = outputs_write(json_incref(all), NULL);
 	if (!bad) {

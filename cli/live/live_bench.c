@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "core/live/rendezvous.h"
 #include "report/live/bench_report.h"
+#include "report/text.h"
 #include "scenarios/workload/session.h"
 #include "scenarios/workload/workload.h"
 #include "scenarios/workload/zipf.h"
@@ -211,8 +212,9 @@ static int run_bench(struct request *r)
 	progress_line(NULL);
 	if (error && error != -EDEADLK)
 		return fail(EXIT_INTERNAL, "bench: %s", strerror(-error));
-	bench_print(&r->on, &r->load, result);
-	status = outputs_write(bench_tree(&r->on, &r->load, result), NULL);
+	json_t *all = bench_tree(&r->on, &r->load, result);
+	text_print(all, "bench");
+	status = outputs_write(all, NULL);
 	/* A client that hangs may still be at work with all that would be given back. */
 	if (result->hung) {
 		fflush(stdout);

@@ -5,9 +5,8 @@
 #include "checker/hunt/ablate.h"
 #include "report/tree.h"
 
-void ablate_print(const struct ablation *a);
 void ablate_conclude(const struct ablation *a, struct conclusion *c);
-/* For outputs_write(). NULL without memory. */
+/* For outputs_write(), and for text_print(), as "ablate". NULL without memory. */
 json_t *ablate_tree(const struct ablation *a);
 
 #endif

@@ -14,8 +14,6 @@
 #include "report/report.h"
 #include "core/text/text.h"
 
-#define INDENT 8
-
 static void expected_text(const struct claim_case *test, char *buf, size_t n)
 {
 	char contracts[CONTRACT_LIST];
@@ -50,133 +48,80 @@ static void measured_text(const struct run_case *c, const struct report_case *on
 			 m->part ? "; not the whole budget" : "");
 }
 
-static const char *verdict_text(enum claim_verdict v)
-{
-	static const char *const text[] = {"as expected", "DIFFERS", "could not tell"};
-	return text[v];
-}
+static const char *const verdicts[] = {"as expected", "differs", "could not tell"};
 
-/* "erda/sure timeout=1ms: w-r w-w-r" */
-static void case_text(const struct claim_case *test, char *buf, size_t n)
+/* A case, of which nothing is measured yet. */
+static json_t *test_json(const struct claim_case *test)
 {
-	const struct campaign_config *cfg = &test->config;
-	bool plain = !strcmp(cfg->name, "default"), variant = strcmp(cfg->variant, "default");
-	size_t at = (size_t)snprintf(buf, n, "%s%s%s%s%s:", cfg->store->name, variant ? "/" : "",
-				     variant ? cfg->variant : "", plain ? "" : " ",
-				     plain ? "" : cfg->name);
-	for (unsigned w = 0; w < test->workloads; w++)
-		at += (size_t)snprintf(buf + at, at < n ? n - at : 0, " %s",
-				       test->workload[w].name);
-}
-
-static void print_field(const char *name, const char *text)
-{
-	printf("%*s%-9s ", INDENT + 2, "", name);
-	print_wrapped(INDENT + 12, text);
-}
-
-static void print_heading(const struct claim *claim)
-{
-	char text[1024];
-	snprintf(text, sizeof(text), "%s [%s]", claim->says, claim->source);
-	printf("%-*s", INDENT, claim->id);
-	if (strlen(claim->id) >= INDENT)
-		printf("\n%*s", INDENT, "");
-	print_wrapped(INDENT, text);
-}
-
-static void print_remarks(const struct claim *claim)
-{
-	const char *lead[] = {"note: ", "open: "}, *text[] = {claim->note, claim->open};
-	for (unsigned i = 0; i < 2; i++) {
-		if (!text[i])
-			continue;
-		char line[2048];
-		snprintf(line, sizeof(line), "%s%s", lead[i], text[i]);
-		print_indented(INDENT, line);
-	}
-}
-
-static void print_case(const struct run_case *c, const struct report_case *one)
-{
-	enum claim_verdict v = claim_judge(c->test, &c->result);
-	const char *colour = v == CLAIM_AS_EXPECTED ? GREEN : RED;
-	char text[2048];
-	case_text(c->test, text, sizeof(text));
-	print_indented(INDENT, text);
-	expected_text(c->test, text, sizeof(text));
-	print_field("expected", text);
-	measured_text(c, one, text, sizeof(text));
-	print_field("measured", text);
-	printf("%*s%s%s%s\n", INDENT + 2, "", paint(colour), verdict_text(v), paint(PLAIN));
-	if (!one->trace)
-		return;
-	printf("%*s", INDENT + 2, "");
-	report_case_replay(one);
-}
-
-void claims_print(const struct claims_report *r)
-{
-	const struct claims_run *run = r->run;
-	unsigned at = 0, open = 0, count[3] = {0};
-	for (unsigned i = 0; i < run->claims; i++) {
-		print_heading(run->claim[i]);
-		for (unsigned k = 0; k < run->claim[i]->tests; k++, at++) {
-			print_case(&run->cases[at], &r->one[at]);
-			count[claim_judge(run->cases[at].test, &run->cases[at].result)]++;
-		}
-		print_remarks(run->claim[i]);
-		putchar('\n');
-		open += run->claim[i]->open != NULL;
-	}
-	printf("%u claim%s, %u case%s: %u as expected, %u differ%s, %u could not be told; %u "
-	       "claim%s "
-	       "open, wholly or in part\n",
-	       run->claims, plural(run->claims), run->n, plural(run->n), count[CLAIM_AS_EXPECTED],
-	       count[CLAIM_DIFFERS], count[CLAIM_DIFFERS] == 1 ? "s" : "", count[CLAIM_UNSURE],
-	       open, open == 1 ? " is" : "s are");
-	printf("%" PRIu64 " state%s in %.1f s, %u job%s\n", run->states, plural(run->states),
-	       r->seconds, run->jobs, plural(run->jobs));
-	for (unsigned i = 0; i < run->n; i++) {
-		enum claim_verdict v = claim_judge(run->cases[i].test, &run->cases[i].result);
-		if (v != CLAIM_AS_EXPECTED)
-			printf("%s:%u: %s: %s\n", run->cases[i].test->file,
-			       run->cases[i].test->line, run->cases[i].claim->id, verdict_text(v));
-	}
-}
-
-/* --- for machines --- */
-
-static json_t *case_json(const struct run_case *c, const struct report_case *one)
-{
-	const struct claim_case *test = c->test;
 	static const char *const kind[] = {"pass", "fail", "count"};
-	static const char *const verdict[] = {"as expected", "differs", "could not tell"};
 	json_t *workloads = json_array(), *contracts = json_array();
-	char measured[1024];
-	measured_text(c, one, measured, sizeof(measured));
+	char expected[128];
+	expected_text(test, expected, sizeof(expected));
 	for (unsigned w = 0; w < test->workloads; w++)
 		json_array_append_new(workloads, json_string(test->workload[w].name));
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
 		if (test->contracts & TM_BIT(k))
 			json_array_append_new(contracts, json_string(contract_name(k)));
-	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s}",
-			 "store", test->config.store->name, "variant", test->config.variant,
-			 "config", test->config.name, "workloads", workloads, "contracts",
-			 contracts, "expected", kind[test->kind], "verdict",
-			 verdict[claim_judge(test, &c->result)], "broken",
-			 c->result.broken ? contract_name(c->result.contract) : "", "measured",
-			 measured, "states", (json_int_t)c->result.states, "broken_states",
-			 (json_int_t)c->result.broken_states, "runs", (json_int_t)c->result.runs,
-			 "trace", one->trace ? one->trace : "");
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:s, s:s, s:I}", "store",
+			 test->config.store->name, "variant", test->config.variant, "config",
+			 test->config.name, "workloads", workloads, "contracts", contracts,
+			 "expected", kind[test->kind], "expects", expected, "runs",
+			 (json_int_t)test->runs);
+}
+
+static json_t *claim_json(const struct claim *claim, json_t *cases)
+{
+	return json_pack("{s:s, s:b, s:s, s:s, s:s, s:s, s:o}", "id", claim->id, "id_is_long",
+			 strlen(claim->id) >= 8, "source", claim->source, "says", claim->says,
+			 "note", claim->note ? claim->note : "", "open",
+			 claim->open ? claim->open : "", "cases", cases);
+}
+
+static json_t *case_json(const struct run_case *c, const struct report_case *one)
+{
+	json_t *all = test_json(c->test);
+	char measured[1024];
+	measured_text(c, one, measured, sizeof(measured));
+	json_object_update_new(
+		all,
+		json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:{s:s, s:i}, s:i, s:i, s:b}",
+			  "verdict", verdicts[claim_judge(c->test, &c->result)], "broken",
+			  c->result.broken ? contract_name(c->result.contract) : "", "measured",
+			  measured, "states", (json_int_t)c->result.states, "broken_states",
+			  (json_int_t)c->result.broken_states, "runs", (json_int_t)c->result.runs,
+			  "trace", json_text(one->trace), "shown", "file", c->test->file, "line",
+			  (int)c->test->line, "operations", (int)one->operations, "deviations",
+			  (int)one->deviations, "whole", one->whole));
+	return all;
+}
+
+/* Of a claim's cases, each by its number. */
+static void add_case(json_t *all, const struct run_case *c, const struct report_case *one)
+{
+	const enum claim_verdict v = claim_judge(c->test, &c->result);
+	char measured[1024], name[32];
+	measured_text(c, one, measured, sizeof(measured));
+	snprintf(name, sizeof(name), "case %u", c->number);
+	tree_case(all,
+		  v == CLAIM_AS_EXPECTED ? CASE_PASSED
+		  : v == CLAIM_DIFFERS	 ? CASE_FAILED
+					 : CASE_SKIPPED,
+		  c->claim->id, name, v == CLAIM_AS_EXPECTED ? NULL : "%s%s%s%s%s", measured,
+		  one->trace ? "\n" : "", one->trace ? program : "", one->trace ? " replay " : "",
+		  one->trace ? one->trace : "");
+}
+
+static void count_cases(const struct claims_run *run, unsigned count[3])
+{
+	for (unsigned i = 0; i < run->n; i++)
+		count[claim_judge(run->cases[i].test, &run->cases[i].result)]++;
 }
 
 void claims_conclude(const struct claims_report *r, struct conclusion *c)
 {
 	const struct claims_run *run = r->run;
 	unsigned count[3] = {0};
-	for (unsigned i = 0; i < run->n; i++)
-		count[claim_judge(run->cases[i].test, &run->cases[i].result)]++;
+	count_cases(run, count);
 	if (count[CLAIM_DIFFERS])
 		conclude(c, EXIT_BROKEN, "%u of %u cases differ%s from what is expected.",
 			 count[CLAIM_DIFFERS], run->n, count[CLAIM_DIFFERS] == 1 ? "s" : "");
@@ -191,38 +136,37 @@ void claims_conclude(const struct claims_report *r, struct conclusion *c)
 json_t *claims_tree(const struct claims_report *r)
 {
 	const struct claims_run *run = r->run;
-	json_t *list = json_array();
+	unsigned count[3] = {0}, open = 0;
+	json_t *list = json_array(), *all = json_object();
 	for (unsigned i = 0, at = 0; i < run->claims; i++) {
-		const struct claim *claim = run->claim[i];
 		json_t *cases = json_array();
-		for (unsigned k = 0; k < claim->tests; k++, at++)
+		for (unsigned k = 0; k < run->claim[i]->tests; k++, at++) {
 			json_array_append_new(cases, case_json(&run->cases[at], &r->one[at]));
-		json_array_append_new(list,
-				      json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "id", claim->id,
-						"source", claim->source, "says", claim->says,
-						"note", claim->note ? claim->note : "", "open",
-						claim->open ? claim->open : "", "cases", cases));
+			add_case(all, &run->cases[at], &r->one[at]);
+		}
+		json_array_append_new(list, claim_json(run->claim[i], cases));
+		open += run->claim[i]->open != NULL;
 	}
-	return json_pack("{s:o, s:b, s:f, s:I, s:i}", "claims", list, "complete",
-			 run->done == run->units, "seconds", r->seconds, "seed",
-			 (json_int_t)run->budget.seed, "jobs", (int)run->jobs);
+	count_cases(run, count);
+	json_object_update_new(
+		all, json_pack("{s:o, s:b, s:f, s:I, s:i, s:{s:i, s:i, s:i, s:i, s:i, s:i, s:I}}",
+			       "claims", list, "complete", run->done == run->units, "seconds",
+			       r->seconds, "seed", (json_int_t)run->budget.seed, "jobs",
+			       (int)run->jobs, "shown", "claims", (int)run->claims, "cases",
+			       (int)run->n, "as_expected", (int)count[CLAIM_AS_EXPECTED], "differ",
+			       (int)count[CLAIM_DIFFERS], "unsure", (int)count[CLAIM_UNSURE],
+			       "open", (int)open, "states", (json_int_t)run->states));
+	return all;
 }
 
-void claims_print_list(const struct claim *const *claim, unsigned claims)
+json_t *claims_list(const struct claim *const *claim, unsigned claims)
 {
+	json_t *list = json_array();
 	for (unsigned i = 0; i < claims; i++) {
-		print_heading(claim[i]);
-		for (unsigned k = 0; k < claim[i]->tests; k++) {
-			const struct claim_case *test = &claim[i]->test[k];
-			char text[2048], expected[128];
-			case_text(test, text, sizeof(text));
-			print_indented(INDENT, text);
-			expected_text(test, expected, sizeof(expected));
-			snprintf(text, sizeof(text), "%s; %u run%s of each workload", expected,
-				 test->runs, plural(test->runs));
-			print_field("expected", text);
-		}
-		print_remarks(claim[i]);
-		putchar('\n');
+		json_t *cases = json_array();
+		for (unsigned k = 0; k < claim[i]->tests; k++)
+			json_array_append_new(cases, test_json(&claim[i]->test[k]));
+		json_array_append_new(list, claim_json(claim[i], cases));
 	}
+	return json_pack("{s:o}", "claims", list);
 }

@@ -13,12 +13,11 @@ struct claims_report {
 	double seconds;
 };
 
-void claims_print(const struct claims_report *r);
 void claims_conclude(const struct claims_report *r, struct conclusion *c);
-/* For outputs_write(). NULL without memory. */
+/* For outputs_write(), and for text_print(), as "claims". NULL without memory. */
 json_t *claims_tree(const struct claims_report *r);
-/* What would be tested. */
-void claims_print_list(const struct claim *const *claim, unsigned claims);
+/* What would be tested: for text_print(), as "claims_list". */
+json_t *claims_list(const struct claim *const *claim, unsigned claims);
 
 /* How many knobs' values are otherwise than the file says, or missing in it. */
 unsigned sensitivity_print(const struct sensitivity *f);

@@ -8,28 +8,8 @@
 #include "checker/judge/names.h"
 #include "report/report.h"
 #include "report/terminal.h"
+#include "report/text.h"
 #include "scenarios/stores.h"
-#include "core/text/text.h"
-
-/* --- text --- */
-
-void fuzz_report_reruns(const struct fuzz_session *s, const char *dir)
-{
-	if (!s->reruns)
-		return;
-	printf("%u trace%s of %s run again: ", s->reruns, plural(s->reruns), dir);
-	if (s->rerun_failures)
-		printf("%u not as recorded\n", s->rerun_failures);
-	else
-		puts("all as recorded");
-	for (unsigned i = 0; i < s->reruns; i++) {
-		if (!s->rerun[i].why[0])
-			continue;
-		printf("  %s: ", s->rerun[i].trace);
-		print_wrapped(4, s->rerun[i].why);
-		print_replay_line(4, s->rerun[i].trace);
-	}
-}
 
 void fuzz_report_parts(const struct fingerprint *c, char *buf, size_t n)
 {
@@ -40,24 +20,6 @@ void fuzz_report_parts(const struct fingerprint *c, char *buf, size_t n)
 	}
 }
 
-static void print_known(const struct fuzz_known *k)
-{
-	char parts[FUZZ_PARTS];
-	printf("  %-5s  %s: ", k->is_new ? "new" : "known", contract_name(k->fingerprint.contract));
-	print_wrapped(9, k->text);
-	fuzz_report_parts(&k->fingerprint, parts, sizeof(parts));
-	if (parts[0])
-		print_indented(9, parts);
-	if (!k->trace)
-		return;
-	printf("%9s", "");
-	print_replay(k->trace);
-	if (k->is_new)
-		printf("   (%u operation%s, %u deviation%s)", k->operations, plural(k->operations),
-		       k->deviations, plural(k->deviations));
-	putchar('\n');
-}
-
 static unsigned count_again(const struct fuzz_turn *t)
 {
 	unsigned n = 0;
@@ -66,64 +28,45 @@ static unsigned count_again(const struct fuzz_turn *t)
 	return n;
 }
 
-static void print_turn(const struct fuzz_turn *t)
-{
-	const struct fuzz_session *s = t->session;
-	const struct fuzz *f = &t->fuzz;
-	double seconds = clock_seconds() - t->start;
-	unsigned expected = 0, again = count_again(t);
-	char name[2 * CAMPAIGN_NAME];
-	config_name(t->config, name, sizeof(name));
-	printf("\n%s\n", name);
-	for (unsigned i = 0; i < s->knowns; i++)
-		if (fuzz_turn_met(t, i))
-			print_known(&s->known[i]);
-	for (unsigned c = 0; c < TM_CONTRACTS; c++)
-		if (t->skipped[c])
-			printf("  of the cases that break %s %u more %s not looked at\n",
-			       contract_name(c), t->skipped[c],
-			       t->skipped[c] == 1 ? "was" : "were");
-	for (unsigned c = 0; c < TM_CONTRACTS; c++)
-		if (f->broken[c] && !(f->options.wanted & TM_BIT(c)))
-			printf("%s%s",
-			       expected++ ? ", " : "  broken, not promised or as expected: ",
-			       contract_name(c));
-	if (expected)
-		putchar('\n');
-	printf("  %" PRIu64 " run%s, %" PRIu64 " state%s; corpus: %u input%s, %" PRIu64
-	       " feature%s\n",
-	       f->counts.runs, plural(f->counts.runs), f->counts.states, plural(f->counts.states),
-	       f->inputs, plural(f->inputs), f->features, plural(f->features));
-	printf("  %u new failure%s, %u known one%s; %.1f s\n", t->fresh, plural(t->fresh), again,
-	       plural(again), seconds);
-}
-
-/* --- for machines --- */
-
 static json_t *known_json(const struct fuzz_known *k)
 {
 	char parts[FUZZ_PARTS];
 	fuzz_report_parts(&k->fingerprint, parts, sizeof(parts));
-	return json_pack("{s:s, s:b, s:b, s:s, s:s, s:o}", "contract",
+	return json_pack("{s:s, s:b, s:b, s:s, s:s, s:o, s:i, s:i}", "contract",
 			 contract_name(k->fingerprint.contract), "new", k->is_new, "accepted",
 			 k->accepted, "how", k->text, "fingerprint", parts, "trace",
-			 json_text(k->trace ? k->trace : ""));
+			 json_text(k->trace), "operations", (int)k->operations, "deviations",
+			 (int)k->deviations);
 }
 
+/* Keep a turn, and print it. */
 static void keep_turn(struct fuzz_report *r, const struct fuzz_turn *t)
 {
 	const struct fuzz_session *s = t->session;
 	const struct fuzz *f = &t->fuzz;
-	json_t *failures = json_array();
+	json_t *failures = json_array(), *skipped = json_array(), *expected = json_array();
+	char name[2 * CAMPAIGN_NAME];
+	config_name(t->config, name, sizeof(name));
+	for (unsigned c = 0; c < TM_CONTRACTS; c++) {
+		if (t->skipped[c])
+			json_array_append_new(skipped,
+					      json_pack("{s:s, s:i}", "contract", contract_name(c),
+							"cases", (int)t->skipped[c]));
+		if (f->broken[c] && !(f->options.wanted & TM_BIT(c)))
+			json_array_append_new(expected, json_string(contract_name(c)));
+	}
 	for (unsigned i = 0; i < s->knowns; i++)
 		if (fuzz_turn_met(t, i))
 			json_array_append_new(failures, known_json(&s->known[i]));
-	json_t *all = json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:I, s:f, s:o}", "store",
-				t->config->store->name, "variant", t->config->variant, "config",
-				t->config->name, "runs", (json_int_t)f->counts.runs, "states",
-				(json_int_t)f->counts.states, "corpus", (int)f->inputs, "features",
-				(json_int_t)f->features, "seconds", clock_seconds() - t->start,
-				"failures", failures);
+	json_t *all = json_pack(
+		"{s:{s:s}, s:o, s:o, s:i, s:i, s:s, s:s, s:s, s:I, s:I, s:i, s:I, s:f, s:o}",
+		"shown", "name", name, "not_looked_at", skipped, "expected", expected, "fresh",
+		(int)t->fresh, "again", (int)count_again(t), "store", t->config->store->name,
+		"variant", t->config->variant, "config", t->config->name, "runs",
+		(json_int_t)f->counts.runs, "states", (json_int_t)f->counts.states, "corpus",
+		(int)f->inputs, "features", (json_int_t)f->features, "seconds",
+		clock_seconds() - t->start, "failures", failures);
+	text_print(all, "fuzz_turn");
 	json_array_append_new(json_object_get(r->tree, "stores"), all);
 }
 
@@ -158,7 +101,6 @@ static json_t *tree_of(struct fuzz_report *r)
 
 void fuzz_report_turn(struct fuzz_report *r, const struct fuzz_turn *t)
 {
-	print_turn(t);
 	tree_of(r);
 	keep_cases(r, t);
 	keep_turn(r, t);
@@ -177,6 +119,16 @@ static json_t *reruns_json(const struct fuzz_session *s)
 				  "as_recorded", !r->why[0], "how", r->why));
 	}
 	return traces;
+}
+
+void fuzz_report_reruns(const struct fuzz_session *s, const char *dir)
+{
+	json_t *all = json_pack("{s:o, s:i, s:i, s:o}", "dir", json_text(dir), "reruns",
+				(int)s->reruns, "failures", (int)s->rerun_failures, "regressions",
+				reruns_json(s));
+	if (s->reruns)
+		text_print(all, "fuzz_reruns");
+	json_decref(all);
 }
 
 void fuzz_conclude(struct fuzz_report *r, bool failed, bool interrupted)

@@ -5,9 +5,8 @@
 #include "checker/hunt/mutants_run.h"
 #include "report/tree.h"
 
-void mutants_print(const struct mutants_run *r);
 void mutants_conclude(const struct mutants_run *r, struct conclusion *c);
-/* For outputs_write(). NULL without memory. */
+/* For outputs_write(), and for text_print(), as "mutants". NULL without memory. */
 json_t *mutants_tree(const struct mutants_run *r);
 
 #endif

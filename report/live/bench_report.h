@@ -7,9 +7,7 @@
 
 struct live_store;
 
-void bench_print(const struct live_store *on, const struct load_options *o,
-		 const struct load_result *r);
-/* For outputs_write(). NULL without memory. */
+/* For outputs_write(), and for text_print(), as "bench". NULL without memory. */
 json_t *bench_tree(const struct live_store *on, const struct load_options *o,
 		   const struct load_result *r);
 

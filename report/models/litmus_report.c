@@ -149,8 +149,8 @@ static void add_command(const struct litmus_job *job, const struct litmus_case *
 	if (!failed || (shown && job->witness))
 		return;
 	char *text = command_text(job, run, shown);
-	json_object_set_new(one, "command", json_text(text ? text : ""));
-	json_object_set_new(one, "no_run", json_boolean(!shown));
+	json_object_set_new(one, "shown",
+			    json_pack("{s:o, s:b}", "command", json_text(text), "no_run", !shown));
 	free(text);
 }
 

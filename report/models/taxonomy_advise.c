@@ -56,10 +56,10 @@ json_t *taxonomy_advice(const struct taxonomy_report *r)
 			sizeof(config));
 	taxonomy_count(r, count);
 	return json_pack(
-		"{s:s, s:[o, o], s:i, s:s, s:i, s:i, s:i, s:s}", "config", config, "kinds",
+		"{s:s, s:[o, o], s:i, s:s, s:i, s:i, s:i, s:o}", "config", config, "kinds",
 		kind_json(r, false), kind_json(r, true), "value", (int)workload_max_vlen(w),
 		"workload", w->name, "preemptions", (int)r->t->options.preemptions, "equal",
 		(int)count[TAXONOMY_EQUAL], "compared",
 		(int)(count[TAXONOMY_EQUAL] + count[TAXONOMY_DIFFERS] + count[TAXONOMY_UNSURE]),
-		"table", r->request->table_name);
+		"table", json_text(r->request->table_name));
 }

@@ -257,10 +257,10 @@ static json_t *shown_json(const struct taxonomy_report *r, unsigned differ, unsi
 	for (unsigned i = 0; i < 2 * TAXONOMY_TRANSPORTS; i++)
 		json_array_append_new(matrices, matrix_json(r, i % 2, i / 2));
 	return json_pack(
-		"{s:s, s:b, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, "
+		"{s:o, s:b, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, "
 		"s:i, s:I, s:I, s:I}",
-		"table", r->request->table_name, "traces", r->request->options.traces, "methods",
-		words_json(r), "matrices", matrices, "likes", likes_json(r), "cells",
+		"table", json_text(r->request->table_name), "traces", r->request->options.traces,
+		"methods", words_json(r), "matrices", matrices, "likes", likes_json(r), "cells",
 		(int)r->t->cells, "sound", (int)sound, "unsure", (int)unsure, "breaks", (int)breaks,
 		"differ", (int)count[TAXONOMY_DIFFERS], "untold", (int)count[TAXONOMY_UNSURE],
 		"not_compared", (int)count[TAXONOMY_NOT_COMPARED], "with_rows", (int)with_rows,
@@ -287,9 +287,9 @@ json_t *taxonomy_breaks_json(const struct taxonomy_report *r, const struct taxon
 	for (unsigned b = 0; b < cell->result.breaks; b++) {
 		const struct taxonomy_break *broken = &cell->result.broken[b];
 		const char *trace = r->trace[cell - r->t->cell][b];
-		json_array_append_new(breaks, json_pack("{s:s, s:s, s:s, s:b}", "contract",
+		json_array_append_new(breaks, json_pack("{s:s, s:s, s:o, s:b}", "contract",
 							contract_name(broken->contract), "how",
-							broken->text, "trace", trace ? trace : "",
+							broken->text, "trace", json_text(trace),
 							"whole", broken->whole));
 	}
 	return breaks;
@@ -308,23 +308,22 @@ static json_t *cell_json(const struct taxonomy_report *r, const struct taxonomy_
 	taxonomy_config(r->t, cell->column, cell->transport, config, sizeof(config));
 	taxonomy_config(NULL, cell->column, cell->transport, hardware, sizeof(hardware));
 	json_t *all = json_pack(
-		"{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:s, s:I, s:I, s:b, s:b, s:s, s:o, "
-		"s:{s:i, s:i, "
-		"s:i, s:i, s:i}}",
+		"{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:o, s:o, "
+		"s:{s:i, s:i, s:i, s:i, s:i}}",
 		"store", method_store()->name, "variant", rl->name, "config", config, "kind",
 		rl->compound ? "compound" : "singleton", "primitive",
 		taxonomy_primitive_name[method_primitive(rl)], "verdict",
 		cell->result.measured ? taxonomy_word(cell->result.verdict) : "", "table",
-		says < 0 ? "" : taxonomy_word((unsigned)says), "table_line", (int)line, "compared",
+		says < 0 ? "" : taxonomy_word((unsigned)says), "compared",
 		compared[taxonomy_compare(r, cell)], "states", (json_int_t)cell->result.states,
 		"runs", (json_int_t)cell->result.runs, "exhaustive", (int)cell->result.exhaustive,
-		"complete", (int)cell->result.complete, "trace", first ? first : "", "breaks",
+		"complete", (int)cell->result.complete, "trace", json_text(first), "breaks",
 		taxonomy_breaks_json(r, cell), "cost", "round_trips", (int)cost.round_trips,
 		"cpu_waited", (int)cost.cpu_waited, "cpu_later", (int)cost.cpu_later, "messages",
 		(int)cost.messages, "bytes", (int)cost.bytes);
-	json_object_set_new(
-		all, "shown",
-		json_pack("{s:s, s:o}", "hardware", hardware, "knobs", knobs_json(config)));
+	json_object_set_new(all, "shown",
+			    json_pack("{s:s, s:i, s:o}", "hardware", hardware, "line", (int)line,
+				      "knobs", knobs_json(config)));
 	return all;
 }
 
@@ -378,12 +377,13 @@ json_t *taxonomy_tree(const struct taxonomy_report *r)
 	json_t *cells = json_array(), *choices = choices_json(r, &differ, &compared);
 	for (unsigned i = 0; i < r->t->cells; i++)
 		json_array_append_new(cells, cell_json(r, &r->t->cell[i]));
-	json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:b, s:s, s:i, s:s, s:f, s:i}", "cells",
+	json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:b, s:s, s:i, s:o, s:f, s:i}", "cells",
 				cells, "choices", choices, "shown", shown_json(r, differ, compared),
 				"methods", taxonomy_methods_json(r), "complete", !r->unmeasured,
 				"workload", r->t->options.workload->name, "preemptions",
-				(int)r->t->options.preemptions, "table", r->request->table_name,
-				"seconds", r->seconds, "jobs", (int)r->t->options.jobs);
+				(int)r->t->options.preemptions, "table",
+				json_text(r->request->table_name), "seconds", r->seconds, "jobs",
+				(int)r->t->options.jobs);
 	/* Cases of a suite, which is a method, stand together. */
 	for (unsigned m = 0; m < taxonomy_methods(); m++)
 		for (unsigned i = 0; i < r->t->cells; i++)

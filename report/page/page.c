@@ -42,6 +42,7 @@ static int write_piece(const char *piece, size_t len, void *out)
 
 int tree_write_page(FILE *out, const void *tree)
 {
+	json_t *all = tree_for_file(tree);
 	for (const char *at = page_html, *end; *at; at = end + 1) {
 		const size_t before = strcspn(at, "@");
 		fwrite(at, 1, before, out);
@@ -53,7 +54,8 @@ int tree_write_page(FILE *out, const void *tree)
 			if (!strncmp(parts[i].name, at, (size_t)(end - at)))
 				fputs(parts[i].text, out);
 		if (!strncmp("results", at, (size_t)(end - at)))
-			json_dump_callback(tree, write_piece, out, JSON_COMPACT);
+			json_dump_callback(all, write_piece, out, JSON_COMPACT);
 	}
+	json_decref(all);
 	return 0;
 }

@@ -277,6 +277,10 @@ junit() {
 	has 'it takes bug=born_durable'
 	xml bad.xml 'int(r.get("failures")) == len(r.findall(".//failure")) > 0'
 	xml bad.xml '"replay" in r.find(".//failure").text and "a<&\">b" in r.find(".//failure").text'
+	# A name that is no UTF-8: files have question marks, the command to copy has it as it is.
+	run 1 "$tidemark" crashtest efactory --variant born_durable --workload w-r --runs 9 --out "$(printf 'a\377')" --sarif bad.sarif
+	has "replay 'a$(printf '\377')/efactory-born_durable-"
+	grep -q '"trace": "a?/efactory-born_durable-' bad.sarif || wrong 'SARIF has no trace of such a name'
 }
 
 fuzzes() {
@@ -452,7 +456,8 @@ bugs() {
 	has 'clean'
 	grep -q '"found": false' bugs.json || wrong 'a control that finds nothing is in the JSON'
 	# Where the first states do not do, the bug is not found, and that is said.
-	run 1 "$tidemark" mutants keep_duplicates --states 10
+	run 1 "$tidemark" mutants keep_duplicates --states 10 --junit bugs.xml
+	xml bugs.xml '" mutants keep_duplicates" in r.find(".//failure").text and len(r.findall(".//testcase")) > 1'
 	has 'NOT FOUND'
 	has 'found 0 of 1'
 	run 0 "$tidemark" list bugs
@@ -484,13 +489,17 @@ claims() {
 	bad 2 'no claim "P322", did you mean "P32"?' claims P322
 	run 0 "$tidemark" claims --list
 	grep -q '^P32 ' out || wrong 'claims --list does not name P32'
-	run 0 "$tidemark" claims P31 -q --out claimed --json claims.json
+	run 0 "$tidemark" claims P31 -q --out claimed --json claims.json --junit claims.xml
+	xml claims.xml 'r[0].get("name") == "P31" and len(r.findall(".//testcase")) > 1 and not r.findall(".//failure")'
 	grep -q '^1 claim, .* 0 differ' out || wrong 'claims: no summary'
 	run 1 "$tidemark" replay claimed/claims-P31-2-KEEP.trace
 	grep -q '"verdict": "as expected"' claims.json || wrong 'claims: JSON'
 	run 0 "$tidemark" claims P31 -q --jobs 1 --out claimed-one
 	cmp -s claimed/claims-P31-2-KEEP.trace claimed-one/claims-P31-2-KEEP.trace || wrong 'claims: jobs matter'
 	run 3 "$tidemark" claims P31 -q --no-traces --states 1
+	run 1 "$tidemark" ablate octopus --runs 1 --states 10 --workload w --one-config -q --no-traces --junit ablated.xml
+	has 'not explained: the store'
+	xml ablated.xml 'r[0].get("name") == "octopus" and 0 < len(r.findall(".//failure")) < len(r.findall(".//testcase"))'
 }
 
 terminal() {
