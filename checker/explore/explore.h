@@ -7,7 +7,7 @@
  * reading back, judging. explore.c opens with how.
  */
 #include "checker/judge/contracts.h"
-#include "checker/own/own_judge.h"
+#include "checker/world/own_judge.h"
 #include "checker/explore/cuts.h"
 #include "checker/explore/outcomes.h"
 #include "checker/explore/phase.h"

@@ -8,7 +8,7 @@ void verdicts_prepare(struct explorer *ex, unsigned machine)
 {
 	const struct history *h = ex->worlds.history;
 	if (ex->own)
-		own_judge_prepare(ex->own, machine, h);
+		own_judge_prepare(ex->own, &ex->judge[machine], h);
 	if (!ex->setup->own)
 		judge_prepare(&ex->judge[machine], h);
 }
@@ -20,7 +20,7 @@ void verdicts_find(struct explorer *ex, unsigned machine, unsigned want, const i
 	if (!ex->setup->own)
 		judge_recovered(&ex->judge[machine], h, want, lower_bound, out);
 	if (ex->own)
-		own_judge_recovered(ex->own, machine, h, want, out);
+		own_judge_recovered(ex->own, &ex->judge[machine], h, want, out);
 }
 
 void verdicts_say(const struct explorer *ex, unsigned contract, const struct verdict *v, char *buf,

@@ -13,7 +13,7 @@
  *
  * Where a key's values tell its puts apart, the judge knows which one each answer is of. Where they
  * do not, as values are put twice, or there is a cas, LIN and DUR are judged by the model of a
- * register (checker/own/register.h), and BUF, MONO and NORES by what is certain.
+ * register (checker/judge/register.h), and BUF, MONO and NORES by what is certain.
  *
  * What the answers alone contradict, no power failure has done: that is told once
  * (announced_faults()), and no image is blamed for it.

@@ -6,7 +6,7 @@
  * announced.h says how they are written.
  */
 #include "checker/images/pm_log.h"
-#include "checker/own/register.h"
+#include "checker/judge/register.h"
 
 #define NO_OP UINT32_MAX
 

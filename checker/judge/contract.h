@@ -38,7 +38,6 @@ static inline void verdict_break(struct verdict *v, int op, int against)
 }
 
 /* contract_search.c: the search for linearizations of one key in one epoch. */
-enum search_result { SEARCH_FITS, SEARCH_NONE, SEARCH_FULL };
 /* With `learn`, what the epoch leaves possible replaces what it started with. */
 enum search_result search_epoch(struct judge *j, const struct history *h, unsigned key,
 				int32_t limit, bool learn);
@@ -46,8 +45,9 @@ enum search_result search_epoch(struct judge *j, const struct history *h, unsign
 enum search_result search_times(struct judge *j, const struct history *h, unsigned key,
 				int32_t value, uint64_t *times);
 
-/* contract_lin.c: LIN and DUR. */
-void lin_judge(struct judge *j, const struct history *h, unsigned key, bool learn,
+/* contract_lin.c: LIN, DUR and BUF of the epoch at hand. get[key]: the GET that names the key's
+ * recovered value, or -1; NULL where a model searches. */
+void lin_judge(struct judge *j, const struct history *h, const int16_t *get, bool learn,
 	       struct verdict *out);
 /* What a GET should have known of: verdict.against and .blamed. */
 struct judge_missed lin_missed(const struct history *h, int get);
@@ -59,7 +59,7 @@ static inline void lin_break(struct verdict *v, int get, struct judge_missed mis
 	v->blamed = missed.blamed;
 }
 
-/* contract_buf.c. get[key]: the GET that names its recovered value, or -1. */
+/* contract_buf.c: BUF of keys. */
 void buf_judge(struct judge *j, const struct history *h, const int16_t *get, struct verdict *out);
 
 /* contract_order.c: MONO and KEEP. */

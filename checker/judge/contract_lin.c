@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * LIN and DUR: one key of one epoch, judged by the search of contract_search.c.
+ * LIN, DUR and BUF of one epoch, whatever searches: contract_search.c, key by key, or a store's
+ * model, to which all is one part. A part that fits no order, or for which the search had no room,
+ * is left out of later epochs.
  *
  * Linearizability is closed under prefixes, and an update's return alone never breaks
  * it. So a key that fits no order has a first GET whose return leaves none: found by
@@ -31,17 +33,18 @@ static int first_misfit(struct judge *j, const struct history *h, unsigned key)
 	return -1;
 }
 
-void lin_judge(struct judge *j, const struct history *h, unsigned key, bool learn,
-	       struct verdict *out)
+static void judge_part(struct judge *j, const struct history *h, unsigned part, bool learn,
+		       struct verdict *out)
 {
-	struct judge_key *k = &j->key[key];
+	struct judge_key *k = &j->key[part];
 	enum search_result result;
-	int get;
+	struct judge_missed missed = {.op = -1};
+	int op;
 
-	assert(key < h->keys);
 	if (k->lost || k->unsure)
 		return;
-	result = search_epoch(j, h, key, NEVER, learn);
+	result = j->search ? j->search(j, h, false, learn, &op)
+			   : search_epoch(j, h, part, NEVER, learn);
 	if (learn) {
 		k->lost = result == SEARCH_NONE;
 		k->unsure = result == SEARCH_FULL;
@@ -50,11 +53,38 @@ void lin_judge(struct judge *j, const struct history *h, unsigned key, bool lear
 	out[TM_LIN].unsure |= result == SEARCH_FULL && j->epoch == 0;
 	if (result != SEARCH_NONE)
 		return;
-	get = first_misfit(j, h, key);
-	assert(h->op[get].key == key && h->op[get].kind == HISTORY_GET);
-	lin_break(&out[TM_DUR], get, lin_missed(h, get));
+	if (!j->search) {
+		op = first_misfit(j, h, part);
+		assert(h->op[op].key == part && h->op[op].kind == HISTORY_GET);
+		missed = lin_missed(h, op);
+	}
+	lin_break(&out[TM_DUR], op, missed);
 	if (j->epoch == 0)
-		lin_break(&out[TM_LIN], get, lin_missed(h, get));
+		lin_break(&out[TM_LIN], op, missed);
+}
+
+void lin_judge(struct judge *j, const struct history *h, const int16_t *get, bool learn,
+	       struct verdict *out)
+{
+	struct verdict *buf = &out[TM_BUF];
+	enum search_result result;
+	int op;
+
+	assert(!j->search == !!get);
+	for (unsigned part = 0; part < (j->search ? 1 : h->keys); part++)
+		judge_part(j, h, part, learn, out);
+	if (j->epoch == 0)
+		*buf = out[TM_LIN];
+	if (j->epoch != 1 || buf->broken)
+		return;
+	if (!j->search) {
+		buf_judge(j, h, get, buf);
+	} else if (!buf->unsure) { /* else not all moments are known */
+		result = j->search(j, h, true, false, &op);
+		buf->unsure = result == SEARCH_FULL;
+		if (result == SEARCH_NONE)
+			verdict_break(buf, op, -1);
+	}
 }
 
 /* What the GET should have known of: the latest acknowledged update, or else GET, of

@@ -76,17 +76,19 @@
 void judge_reset(struct judge *j)
 {
 	j->ready = false;
+	j->search = NULL;
 }
 
 static void forget(struct judge *j, const struct history *h)
 {
 	assert(h->keys <= HISTORY_KEYS && h->ops <= HISTORY_OPS);
+	j->ready = false; /* a store's model may end the simulation on the way */
 	j->epoch = 0;
 	j->from = 0;
 	j->times_known = j->times_absent_known = 0;
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		j->base[c] = (struct verdict){.op = -1, .against = -1};
-	for (unsigned i = 0; i < h->keys; i++)
+	for (unsigned i = 0; i < (j->search ? 1 : h->keys); i++)
 		j->key[i] = (struct judge_key){.first_event = -1,
 					       .epoch0_event = -1,
 					       .first_update = -1,
@@ -103,19 +105,21 @@ static void forget(struct judge *j, const struct history *h)
 /* Link the events of the epoch at hand by key. Returns the end of its operations. */
 static unsigned link_events(struct judge *j, const struct history *h)
 {
-	int32_t start = j->epoch ? h->crash_at[j->epoch - 1] + 1 : 0;
-	int32_t end = j->epoch < h->epoch ? h->crash_at[j->epoch] : h->clock;
 	unsigned to = j->from;
 
-	assert(start <= end && end <= h->clock);
+	j->start = j->epoch ? h->crash_at[j->epoch - 1] + 1 : 0;
+	j->end = j->epoch < h->epoch ? h->crash_at[j->epoch] : h->clock;
+	assert(j->start <= j->end && j->end <= h->clock);
 	for (; to < h->ops && h->op[to].epoch == j->epoch; to++) {
 		j->at[h->op[to].invoked] = to;
 		if (h->op[to].returned >= 0)
 			j->at[h->op[to].returned] = to;
 	}
+	if (j->search)
+		return to;
 	for (unsigned key = 0; key < h->keys; key++)
 		j->key[key].first_event = -1;
-	for (int32_t pos = end - 1; pos >= start; pos--) {
+	for (int32_t pos = j->end - 1; pos >= j->start; pos--) {
 		struct judge_key *k = &j->key[h->op[j->at[pos]].key];
 
 		assert(h->op[j->at[pos]].invoked == pos || h->op[j->at[pos]].returned == pos);
@@ -263,17 +267,11 @@ static unsigned judge_epoch(struct judge *j, const struct history *h, bool learn
 	int16_t recovered[HISTORY_KEYS];
 
 	assert(j->epoch <= h->epoch && j->from <= to && to <= h->ops);
-	for (unsigned key = 0; key < h->keys; key++) {
+	for (unsigned key = 0; key < h->keys && !j->search; key++) {
 		recovered[key] = judge_events(j, h, &j->key[key], lower_bound, out);
 		assert(recovered[key] < (int)to);
-		lin_judge(j, h, key, learn, out);
 	}
-	if (j->epoch == 0) {
-		out[TM_BUF] = out[TM_LIN];
-		return to;
-	}
-	if (j->epoch == 1 && !out[TM_BUF].broken)
-		buf_judge(j, h, recovered, &out[TM_BUF]);
+	lin_judge(j, h, j->search ? NULL : recovered, learn, out);
 	return to;
 }
 
@@ -285,7 +283,8 @@ void judge_prepare(struct judge *j, const struct history *h)
 	while (j->epoch < h->epoch) {
 		unsigned to = judge_epoch(j, h, true, NULL, j->base);
 
-		order_learn(j, h, j->from);
+		if (!j->search)
+			order_learn(j, h, j->from);
 		assert(to >= j->from);
 		j->from = to;
 		j->epoch++;
@@ -350,7 +349,7 @@ void judge_recovered(struct judge *j, const struct history *h, unsigned want,
 		     const int32_t *lower_bound, struct verdict out[TM_CONTRACTS])
 {
 	struct verdict all[TM_CONTRACTS];
-	bool reads = j->epoch > 0;
+	bool reads = j->epoch > 0 && !j->search;
 
 	assert(j->ready && j->epoch == h->epoch);
 	assert(j->ops <= h->ops && j->clock <= h->clock); /* the history has only grown */

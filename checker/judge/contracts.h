@@ -23,6 +23,8 @@ struct judge_missed {
 	int16_t op, blamed;
 };
 
+enum search_result { SEARCH_FITS, SEARCH_NONE, SEARCH_FULL };
+
 /* What is known of one PUT or DEL. Private to contract*.c, like all below. */
 struct judge_fact {
 	int32_t first_return;	  /* of its cluster, in closed epochs; INT32_MAX: none */
@@ -59,9 +61,10 @@ struct judge_key {
 
 struct judge {
 	bool ready;
-	uint8_t epoch; /* facts below cover the epochs before this one */
-	unsigned from; /* first operation of this epoch */
-	unsigned ops;  /* the history when it was prepared */
+	uint8_t epoch;	    /* facts below cover the epochs before this one */
+	unsigned from;	    /* first operation of this epoch */
+	int32_t start, end; /* positions of its events */
+	unsigned ops;	    /* the history when it was prepared */
 	int32_t clock;
 	uint64_t hash;
 	struct verdict base[TM_CONTRACTS]; /* of the closed epochs */
@@ -72,9 +75,16 @@ struct judge {
 	uint64_t times[64]; /* BUF, short histories: moments at which a PUT's value can be read */
 	uint64_t times_absent[HISTORY_KEYS];
 	uint64_t times_known, times_absent_known;
+	/* NULL: each key is searched by itself. Else LIN, DUR and BUF alone are judged, and this
+	 * searches the epoch at hand, all operations together. It begins with what the epochs
+	 * before leave possible; `moment`: with the state of any moment of epoch 0. NONE: *op fits
+	 * no order. With `learn`, what the epoch leaves possible replaces what it started with. */
+	enum search_result (*search)(struct judge *j, const struct history *h, bool moment,
+				     bool learn, int *op);
+	void *by; /* its own */
 };
 
-/* Before the first use. */
+/* Before the first use. It judges keys. */
 void judge_reset(struct judge *j);
 /* Learn everything before the last power failure of `h`. Does nothing if the history
  * is the one it was prepared for. */

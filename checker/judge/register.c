@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See register.h. */
-#include "checker/own/register.h"
+#include "checker/judge/register.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See model_search.h. */
-#include "checker/own/model_search.h"
+#include "checker/judge/model_search.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

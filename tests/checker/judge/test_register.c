@@ -4,7 +4,7 @@
  * compare-and-set, answers that never came. And what is left of those that no order explains is
  * none either, though each of its operations could not go.
  */
-#include "checker/own/register.h"
+#include "checker/judge/register.h"
 #include "tests/suite.h"
 
 #define OPS_MAX 8

@@ -2,33 +2,27 @@
 /*
  * See own_judge.h.
  *
- *   LIN  some order of the operations before the first power failure, in which each takes effect
- *        between its beginning and its end, gives the answers that were seen, as the model has it.
- *   DUR  the same of the whole history: what has ended before a power failure is in its effect
- *        afterwards; what was open has taken effect before the failure, or never.
- *   BUF  after the first power failure the state is the one that such an order of what came before
- *        has at some place.
- *   OK no operation failed for a reason that was not injected. OWN the store's judge finds nothing.
- *   It is broken, too, if the judge or the model crashes.
- *
- * The verdict names the operation whose answer fits no order.
+ * LIN, DUR and BUF are judged as those of keys and values are (checker/judge/contracts.c), but that
+ * the model says which answers an order of operations gives. OK: no operation failed for a reason
+ * that was not injected. OWN: the store's judge finds nothing; it is broken, too, if the judge or
+ * the model crashes.
  */
-#include "checker/own/own_judge.h"
+#include "checker/world/own_judge.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/own/model_search.h"
+#include "checker/judge/model_search.h"
 #include "checker/world/world.h"
 #include "core/rt/arena.h"
 #include "core/rt/sim.h"
 
-/* What closed epochs leave. */
+#define OF_MODEL (TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF))
+
+/* What closed epochs leave: states that are possible after the last power failure. */
 struct closed {
-	int lost, dur_lost;	   /* the operation that fits no order of LIN, of DUR; -1: none */
-	bool unsure;		   /* there was no room for all configurations */
-	struct model_set dur, buf; /* states that are possible after the last power failure */
+	struct model_set dur, buf;
 };
 
 /* A moment of the epoch before the first power failure: all that could be then. */
@@ -44,16 +38,15 @@ struct own_judge {
 	struct tm_event *event; /* by operation of the history */
 	uint8_t *bytes;		/* their values */
 	size_t bytes_room;
-	int16_t at[HISTORY_EVENTS]; /* the operation that begins or ends there, or -1 */
 	int failed[HISTORY_CRASHES];
 	struct tm_history history;
 	struct model_search search;
-	struct model_set start;			  /* of an empty store */
 	struct moment moment[HISTORY_EVENTS + 1]; /* for BUF */
 	struct closed closed[WORLDS];
 	/* What the task has to do. */
 	const struct history *h;
-	unsigned machine, want;
+	struct judge *judge;
+	unsigned want;
 	struct verdict *out;
 };
 
@@ -84,7 +77,6 @@ void own_judge_free(struct own_judge *j)
 		model_set_free(&j->closed[m].dur);
 		model_set_free(&j->closed[m].buf);
 	}
-	model_set_free(&j->start);
 	model_set_free(&j->search.set);
 	free(j->event);
 	free(j->bytes);
@@ -152,14 +144,10 @@ static void show_history(struct own_judge *j, const struct history *h)
 		if (!j->bytes)
 			arena_exhausted();
 	}
-	memset(j->at, 0xff, (size_t)h->clock * sizeof(j->at[0]));
 	uint8_t *value = j->bytes;
 	for (unsigned i = 0; i < h->ops; i++) {
 		fill_event(j, h, i, value);
 		value += h->detail[i].value.len;
-		j->at[h->op[i].invoked] = (int16_t)i;
-		if (h->op[i].returned >= 0)
-			j->at[h->op[i].returned] = (int16_t)i;
 	}
 	for (unsigned e = 0; e < h->epoch; e++)
 		j->failed[e] = h->crash_at[e];
@@ -180,15 +168,15 @@ static void note_moment(struct own_judge *j, int at)
 	j->moment[at].open = j->search.open;
 }
 
-/* The events from one moment to another happen. The operation that fits no order, or -1. */
-static int follow(struct own_judge *j, const struct history *h, int from, int to, bool note)
+/* The events of the epoch at hand happen. The operation that fits no order, or -1. */
+static int follow(struct own_judge *j, bool note)
 {
 	struct model_search *s = &j->search;
-	for (int pos = from; pos < to; pos++) {
-		int op = j->at[pos];
-		if (op >= 0 && h->op[op].invoked == pos)
+	for (int pos = j->judge->start; pos < j->judge->end; pos++) {
+		int op = j->judge->at[pos];
+		if (j->h->op[op].invoked == pos)
 			model_invoke(s, (unsigned)op);
-		else if (op >= 0 && !model_return(s, (unsigned)op))
+		else if (!model_return(s, (unsigned)op))
 			return op;
 		if (s->full)
 			return -1;
@@ -199,13 +187,13 @@ static int follow(struct own_judge *j, const struct history *h, int from, int to
 }
 
 /* Where a configuration of a moment goes with the next event: its place in the next set, or -1. */
-static int goes_to(struct own_judge *j, const struct history *h, int at, unsigned i)
+static int goes_to(struct own_judge *j, int at, unsigned i)
 {
 	const struct tm_model *model = j->search.model;
 	const struct moment *now = &j->moment[at];
 	uint64_t done = now->set.config[i].done;
-	int op = j->at[at];
-	if (op >= 0 && h->op[op].returned == at && j->event[op].answered) {
+	int op = j->judge->at[at];
+	if (j->h->op[op].returned == at && j->event[op].answered) {
 		uint64_t bit = model_slot(&now->open, (unsigned)op);
 		if (!(done & bit))
 			return -1;
@@ -234,10 +222,10 @@ static bool leads_on(struct own_judge *j, const struct moment *now, unsigned i, 
 	return false;
 }
 
-/* BUF: the states of all moments before `end` from which the rest of the epoch can be reached. */
-static void learn_moments(struct own_judge *j, const struct history *h, int end,
-			  struct model_set *out)
+/* BUF: the states of all moments of the epoch from which the rest of it can be reached. */
+static void learn_moments(struct own_judge *j, struct model_set *out)
 {
+	const int end = j->judge->end;
 	const struct tm_model *model = j->search.model;
 	bool *lasts = malloc(MODEL_CONFIGS), *lasts_next = malloc(MODEL_CONFIGS);
 	if (!lasts || !lasts_next)
@@ -247,7 +235,7 @@ static void learn_moments(struct own_judge *j, const struct history *h, int end,
 		const struct model_set *set = &j->moment[at].set;
 		bool more = true;
 		for (unsigned i = 0; i < set->n; i++) {
-			int to = at == end ? (int)i : goes_to(j, h, at, i);
+			int to = at == end ? (int)i : goes_to(j, at, i);
 			lasts[i] = at == end || (to >= 0 && lasts_next[to]);
 		}
 		while (more) {
@@ -268,71 +256,39 @@ static void learn_moments(struct own_judge *j, const struct history *h, int end,
 	free(lasts_next);
 }
 
-static void find_start(struct own_judge *j)
+/* An empty store. */
+static void find_start(struct own_judge *j, struct model_set *out)
 {
 	const struct tm_model *model = j->search.model;
 	memset(j->search.scratch, 0, sizeof(j->search.scratch));
 	if (model->init)
 		model->init(j->search.scratch, &j->setup->params);
-	j->start.n = 0;
-	model_set_add(model, &j->start, j->search.scratch, 0);
+	out->n = 0;
+	model_set_add(model, out, j->search.scratch, 0);
 }
 
-static void close_epochs(struct own_judge *j)
+/* judge.search */
+static enum search_result search(struct judge *judge, const struct history *h, bool moment,
+				 bool learn, int *op)
 {
-	struct closed *c = &j->closed[j->machine];
-	const struct history *h = j->h;
-	find_start(j);
-	model_begin(&j->search, &j->start);
-	note_moment(j, 0);
-	for (unsigned e = 0; e < h->epoch && c->dur_lost < 0 && !c->unsure; e++) {
-		int from = e ? h->crash_at[e - 1] + 1 : 0;
-		c->dur_lost = follow(j, h, from, h->crash_at[e], e == 0);
-		c->lost = e ? c->lost : c->dur_lost;
-		if (e == 0 && c->lost < 0 && !j->search.full)
-			learn_moments(j, h, h->crash_at[0], &c->buf);
-		c->unsure = j->search.full;
+	struct own_judge *j = judge->by;
+	struct closed *c = &j->closed[h->epoch];
+	const bool note = learn && !judge->epoch;
+	if (!judge->epoch)
+		find_start(j, &c->dur);
+	model_begin(&j->search, moment ? &c->buf : &c->dur);
+	if (note)
+		note_moment(j, 0);
+	*op = follow(j, note);
+	if (*op >= 0)
+		return SEARCH_NONE;
+	if (note && !j->search.full)
+		learn_moments(j, &c->buf);
+	if (learn && !j->search.full) {
 		model_crash(&j->search);
+		model_set_copy(j->search.model, &c->dur, &j->search.set);
 	}
-	model_set_copy(j->search.model, &c->dur, &j->search.set);
-}
-
-static void judge_by(struct own_judge *j, enum tm_contract contract, const struct model_set *start,
-		     int lost)
-{
-	const struct history *h = j->h;
-	struct verdict *v = &j->out[contract];
-	int from = h->epoch ? h->crash_at[h->epoch - 1] + 1 : 0;
-	*v = (struct verdict){.op = -1, .against = -1};
-	if (!(j->want & TM_BIT(contract)))
-		return;
-	if (lost < 0) {
-		model_begin(&j->search, start);
-		lost = follow(j, h, from, h->clock, false);
-		v->unsure = j->search.full;
-	}
-	v->broken = lost >= 0;
-	v->op = (int16_t)lost;
-}
-
-static void judge_by_model(struct own_judge *j)
-{
-	const struct closed *c = &j->closed[j->machine];
-	if (!j->machine) {
-		find_start(j);
-		judge_by(j, TM_LIN, &j->start, -1);
-		return;
-	}
-	const bool lin_lost = c->lost >= 0;
-	j->out[TM_LIN] = (struct verdict){
-		.broken = lin_lost, .unsure = c->unsure, .op = (int16_t)c->lost, .against = -1};
-	if (c->unsure) {
-		j->out[TM_DUR] = j->out[TM_BUF] = j->out[TM_LIN];
-		return;
-	}
-	judge_by(j, TM_DUR, &c->dur, c->dur_lost);
-	if (j->machine == 1)
-		judge_by(j, TM_BUF, &c->buf, c->lost);
+	return j->search.full ? SEARCH_FULL : SEARCH_FITS;
 }
 
 /* --- by the judge --- */
@@ -372,7 +328,7 @@ static void prepare_main(void *arg)
 {
 	struct own_judge *j = arg;
 	sim_construct(j->sim);
-	close_epochs(j);
+	judge_prepare(j->judge, j->h);
 	sim_stop(j->sim, SIM_DONE);
 }
 
@@ -381,8 +337,8 @@ static void judge_main(void *arg)
 	struct own_judge *j = arg;
 	const struct tm_store *store = j->setup->store;
 	sim_construct(j->sim);
-	if (j->want & (TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF)))
-		judge_by_model(j);
+	if (j->want & OF_MODEL && j->judge->ready)
+		judge_recovered(j->judge, j->h, j->want & OF_MODEL, NULL, j->out);
 	if (j->want & TM_BIT(TM_OWN) && store->judge) {
 		struct told told = {{broken}, j};
 		store->judge(&j->history, &told.judgement);
@@ -411,39 +367,41 @@ static bool by_model(const struct own_judge *j)
 	return j->search.model && j->setup->own;
 }
 
-void own_judge_prepare(struct own_judge *j, unsigned machine, const struct history *h)
+void own_judge_prepare(struct own_judge *j, struct judge *judge, const struct history *h)
 {
-	struct closed *c = &j->closed[machine];
-	assert(machine == h->epoch && machine < WORLDS);
-	c->lost = c->dur_lost = -1;
-	c->unsure = false;
-	c->dur.n = c->buf.n = 0;
-	if (!machine || !by_model(j))
+	if (!by_model(j))
 		return;
+	judge->search = search;
+	judge->by = j;
+	j->judge = judge;
 	j->h = h;
-	j->machine = machine;
+	if (!h->epoch) {
+		judge_prepare(judge, h); /* the model has nothing to say yet */
+		return;
+	}
 	show_history(j, h);
-	/* The judgement says why it fails. */
-	if (!run_in_sim(j, prepare_main))
-		c->unsure = true;
+	run_in_sim(j, prepare_main); /* if it fails the judge is not ready */
 }
 
-void own_judge_recovered(struct own_judge *j, unsigned machine, const struct history *h,
+void own_judge_recovered(struct own_judge *j, struct judge *judge, const struct history *h,
 			 unsigned want, struct verdict out[TM_CONTRACTS])
 {
-	assert(machine == h->epoch && machine < WORLDS);
+	assert(h->epoch < WORLDS);
 	want &= setup_judged(j->setup);
 	if (!by_model(j))
-		want &= ~(TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF));
+		want &= ~OF_MODEL;
 	j->h = h;
-	j->machine = machine;
+	j->judge = judge;
 	j->want = want;
 	j->out = out;
 	if (j->setup->own && want & TM_BIT(TM_OK))
 		judge_ok(j);
 	show_history(j, h);
-	if (want & TM_BIT(TM_OWN))
-		out[TM_OWN] = (struct verdict){.op = -1, .against = -1};
+	/* As it stays if there is no judgement of it. */
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		if (want & (OF_MODEL | TM_BIT(TM_OWN)) & TM_BIT(c))
+			out[c] = (struct verdict){
+				.op = -1, .against = -1, .unsure = OF_MODEL & TM_BIT(c)};
 	if (!run_in_sim(j, judge_main))
 		out[TM_OWN] = (struct verdict){.broken = true, .op = -1, .against = -1};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_CHECKER_OWN_REGISTER_H
-#define TM_CHECKER_OWN_REGISTER_H
+#ifndef TM_CHECKER_JUDGE_REGISTER_H
+#define TM_CHECKER_JUDGE_REGISTER_H
 /*
  * What was seen of one key, as a register: is there an order of the operations that explains it?
  *
@@ -8,7 +8,7 @@
  * each value was put once, and there is no compare-and-set, the judge's own search
  * (contract_search.c) is the faster way to the same answer.
  */
-#include "checker/own/model_search.h"
+#include "checker/judge/model_search.h"
 
 #define REGISTER_ABSENT (-1) /* a value: there is none */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_CHECKER_OWN_MODEL_SEARCH_H
-#define TM_CHECKER_OWN_MODEL_SEARCH_H
+#ifndef TM_CHECKER_JUDGE_MODEL_SEARCH_H
+#define TM_CHECKER_JUDGE_MODEL_SEARCH_H
 /*
  * The search for orders in which a model allows what was seen.
  *
