@@ -110,6 +110,7 @@ void kv_nap(uint64_t *nap)
 
 void kv_nap_to(uint64_t *nap, uint64_t max_ns)
 {
+	assert(*nap > 0); /* twice nothing is nothing */
 	rt_sleep(*nap);
 	*nap = *nap < max_ns ? 2 * *nap : *nap;
 }

@@ -2,6 +2,7 @@
 /* See kv_place.h. */
 #include "core/stores/kv_place.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <libpmem.h>
 #include <string.h>
@@ -25,6 +26,7 @@ static uint64_t room_lines(uint32_t vlen)
 
 static void mark_room(struct kv_place *place, uint64_t where, bool used)
 {
+	assert(place->reuse != KV_REUSE_OFF && (where & 1)); /* there are rooms, and it is one */
 	kv_rooms_mark(&place->rooms, kv_where_line(where), room_lines(kv_where_vlen(where)), used);
 }
 
@@ -94,6 +96,7 @@ static int publish(struct kv_place *place, const struct kv_placed *value)
 	uint64_t former;
 	bool found;
 
+	assert(value->line + kv_lines(value->vlen) <= place->pool.log_lines);
 	entry = kv_table_find(&place->pool.table, value->key, &found);
 	if (!entry)
 		return -ENOSPC;
@@ -120,6 +123,7 @@ static int find_room(struct kv_place *place, const struct kv_entry *entry, uint3
 	uint64_t need = kv_lines(vlen);
 
 	if (place->reuse == KV_REUSE_OFF) {
+		assert(place->tail <= place->pool.log_lines);
 		if (need > place->pool.log_lines - place->tail)
 			return -ENOSPC;
 		*line = place->tail;

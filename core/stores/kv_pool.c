@@ -2,11 +2,13 @@
 /* See kv_pool.h. */
 #include "core/stores/kv_pool.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 uint64_t kv_where(uint64_t line, uint32_t vlen)
 {
+	assert(line < 1ull << 40 && vlen < 1u << 23); /* the bits of each */
 	return line << 24 | (uint64_t)vlen << 1 | 1;
 }
 
@@ -72,6 +74,7 @@ uint64_t kv_pool_tail(const struct kv_pool *pool)
 		if ((where & 1) && in_log(pool, where) && end > tail)
 			tail = end;
 	}
+	assert(tail <= pool->log_lines);
 	return tail;
 }
 

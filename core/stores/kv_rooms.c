@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See kv_rooms.h. */
 #include "core/stores/kv_rooms.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ int kv_rooms_take(struct kv_rooms *rooms, uint64_t lines, uint64_t *first)
 {
 	uint64_t free = 0;
 
+	assert(lines > 0); /* a room without lines would be another one's, too */
 	end_leases(rooms);
 	while (rooms->all_used < rooms->lines && rooms->used[rooms->all_used])
 		rooms->all_used++;
@@ -56,6 +58,7 @@ void kv_rooms_mark(struct kv_rooms *rooms, uint64_t first, uint64_t lines, bool 
 /* If there is no memory for that, they stay in use. */
 void kv_rooms_free_at(struct kv_rooms *rooms, uint64_t first, uint64_t lines, uint64_t until)
 {
+	assert(rooms->leases <= rooms->leases_max);
 	if (rooms->leases == rooms->leases_max) {
 		uint64_t max = 2 * rooms->leases_max + 8;
 		struct kv_leased *more = realloc(rooms->leased, max * sizeof(*more));

@@ -2,6 +2,7 @@
 /* See kv_slots.h. */
 #include "core/stores/kv_slots.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ int kv_slots_open(struct kv_slots *slots, struct rpc_server *rpc, size_t bytes, 
 {
 	size_t all;
 
+	assert(bytes && rpc->max_peers); /* it has been opened */
 	slots->bytes = kv_round_up(bytes, TM_LINE);
 	all = rpc->max_peers * slots->bytes;
 	slots->at = aligned_alloc(TM_LINE, all);
@@ -67,6 +69,7 @@ static bool serve_slot(struct rpc_server *rpc, const struct kv_slot_calls *calls
 		return false;
 	if (!owes && peer->writing) /* the buffer is not free: is it now? */
 		return rpc_server_poll(rpc);
+	assert(!peer->busy);
 	peer->busy = true; /* from here on its client cannot take its place */
 	if (!owes)
 		calls->take(arg, index);

@@ -3,6 +3,7 @@
 #include "core/stores/kv_table.h"
 #include "core/rt/rt.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -37,6 +38,8 @@ struct kv_entry *kv_table_find(const struct kv_table *table, const uint8_t key[T
 {
 	uint64_t first = kv_table_home(table, key);
 
+	/* A client has no entries here, it READs them. */
+	assert(table->entry && !(table->slots & (table->slots - 1)));
 	*found = false;
 	for (uint64_t i = 0; i < table->slots; i++) {
 		struct kv_entry *entry = &table->entry[(first + i) & (table->slots - 1)];

@@ -62,6 +62,7 @@ static int own_open(struct rpc_conn *conn, size_t bytes, struct rpc_region *own)
 {
 	if (!bytes)
 		return 0;
+	assert(bytes % TM_LINE == 0); /* aligned_alloc() wants whole ones */
 	conn->own = aligned_alloc(TM_LINE, bytes);
 	if (!conn->own)
 		return -ENOMEM;
@@ -434,6 +435,7 @@ int rpc_cas(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t expec
 	struct ibv_send_wr wr;
 	int rc;
 
+	assert(off % sizeof(*found) == 0); /* no NIC does it elsewhere */
 	if (conn->failed)
 		return -EIO;
 	memset(&wr, 0, sizeof(wr));
@@ -501,6 +503,7 @@ static int conn_commit(struct rpc_conn *conn, enum ibv_wr_opcode opcode, unsigne
 	uint64_t addr;
 	int rc = conn->failed ? -EIO : conn_remote(conn, region, off, len, &addr);
 
+	assert(!payload || sizeof(*payload) <= conn->msg_bytes);
 	if (rc)
 		return rc;
 	memset(&wr, 0, sizeof(wr));

@@ -111,6 +111,7 @@ int rpc_server_init_in(struct rpc_server *server, const struct tm_env *env, size
 	server->arg = arg;
 	server->msg_bytes = kv_round_up(msg_bytes, 8);
 	server->max_peers = max_peers(env->params);
+	assert((uint64_t)server->max_peers * RPC_SLOTS <= WRITTEN); /* so a slot is no notice */
 	server->qp_access = QP_ACCESS;
 	server->msgs = msgs ? msgs : calloc(1, bytes);
 	reply_bytes = bytes + server->max_peers * server->msg_bytes;
@@ -212,6 +213,7 @@ static int find_peer(struct rpc_server *server, const struct rpc_greeting *hello
 	} else {
 		server->peers++;
 	}
+	assert(i < server->peers && server->peers <= server->max_peers && !server->peer[i].qp);
 	*index = i;
 	return 0;
 }
@@ -359,6 +361,7 @@ unsigned rpc_server_poll(struct rpc_server *server)
 							      ? what & ~(NOTICE | WRITTEN)
 							      : what / RPC_SLOTS];
 
+		assert((size_t)(peer - server->peer) < server->peers);
 		peer->busy = true; /* from here on its client cannot take its place */
 		if (wc[i].wr_id >> GENERATION == peer->generation)
 			server_completion(server, peer, what, &wc[i]);
@@ -394,7 +397,7 @@ int rpc_server_write(struct rpc_server *server, unsigned index, unsigned region,
 	const struct rpc_region *from = &server->region[region];
 	int rc;
 
-	assert(index < server->peers && region < server->regions);
+	assert(index < server->peers && region < server->regions && server->export_mr[region]);
 	if (!peer->qp || peer->failed)
 		return -EIO;
 	if (off > from->len || len > from->len - off || to > peer->own.len ||

@@ -24,6 +24,7 @@
  */
 #include "core/stores/efactory/server.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <libpmem.h>
 #include <stdlib.h>
@@ -58,6 +59,7 @@ void ef_quiesce(struct ef_server *server)
 
 static void set_stage(struct ef_server *server, enum ef_stage stage, unsigned current)
 {
+	assert(stage == (server->stage / 2 + 1) % (EF_MERGE + 1)); /* none is left out */
 	__atomic_store_n(&server->stage, stage * 2 + current, __ATOMIC_SEQ_CST);
 	ef_quiesce(server);
 }
@@ -154,6 +156,7 @@ static void forget_pending(struct ef_server *server, unsigned log)
 {
 	uint64_t arrived = __atomic_load_n(&server->arrived, __ATOMIC_ACQUIRE);
 
+	assert(arrived - server->first <= server->max_pending); /* no place has two */
 	for (uint64_t i = server->first; i < arrived; i++) {
 		struct ef_pending *pending = &server->pending[i % server->max_pending];
 

@@ -4,6 +4,7 @@
 #include "core/rt/rt.h"
 #include "core/stores/efactory/efactory.h"
 
+#include <assert.h>
 #include <libpmem.h>
 #include <string.h>
 
@@ -75,6 +76,7 @@ void ef_pool_map(struct ef_pool *pool, const struct tm_params *params, uint8_t *
 	pool->log[1] = pool->log[0] + pool->log_len;
 	pool->header = (struct ef_header *)pool->log[0];
 	pool->align = ef_knobs(params)->packed ? 8 : TM_LINE;
+	assert(pool->log_len % TM_LINE == 0 && !(pool->slots & (pool->slots - 1)));
 }
 
 struct ef_now ef_pool_now(const struct ef_pool *pool)

@@ -631,6 +631,7 @@ static int switch_updates(struct cleaning *c)
 	uint64_t seg = geo->seg_len, grown = (c->log->tail[c->from] + seg - 1) / seg * seg + seg,
 		 end;
 
+	assert(c->log->phase == PHASE_MERGE && c->log->tail[c->from] >= c->cut);
 	c->area = (c->log->tail[c->to] + seg - 1) / seg * seg;
 	end = c->area + grown - c->cut / seg * seg;
 	if (end > geo->region_len)
@@ -689,6 +690,7 @@ static void end(struct cleaning *c)
 {
 	const struct erda_geo *geo = &c->server->geo;
 
+	assert(c->log->phase == PHASE_REPLICATE);
 	if (geo->bug == BUG_CLEAN_SWITCH_EARLY || !geo->marked)
 		set_state(c, CLEAN_NONE, c->to);
 	enter(c, PHASE_END);
@@ -719,6 +721,7 @@ static void clean_log(struct server *server, unsigned head)
 	c->head = head;
 	c->from = log->region;
 	c->to = !log->region;
+	assert(log->phase == PHASE_IDLE && !server->index.met); /* one at a time */
 	c->met = calloc(geo->entries, 1);
 	if (!c->met)
 		goto out;

@@ -22,6 +22,7 @@
  * to right meets the entry at its old or its new place; a client whose READ may go
  * in any order reads `moves` before it believes that a key is absent.
  */
+#include <assert.h>
 #include <errno.h>
 #include <libpmem.h>
 #include "core/rt/rt.h"
@@ -63,6 +64,7 @@ void erda_place(const struct erda_geo *geo, const void *key, size_t klen, struct
 	if (geo->knob.crowd)
 		place->home = crowded_home(geo, key, klen);
 	place->head = geo->heads > 1 ? (uint8_t)((h >> 40) % geo->heads) : 0;
+	assert(place->home < geo->slots && place->head < geo->heads);
 }
 
 /* A seeded bug: is the key that is looked for the beginning of the entry's? */

@@ -21,6 +21,7 @@ int log_place(const struct server *server, const struct log *log, unsigned regio
 	const struct erda_geo *geo = &server->geo;
 
 	len = log_aligned(geo, len);
+	assert(len <= geo->seg_len && limit <= geo->region_len);
 	*at = log->tail[region];
 	if (*at % geo->seg_len + len > geo->seg_len)
 		*at += geo->seg_len - *at % geo->seg_len;
@@ -35,6 +36,7 @@ void log_use(struct server *server, unsigned head, unsigned region, uint64_t tai
 	const struct erda_geo *geo = &server->geo;
 	uint64_t *used = &head_of(server, head)->used[region];
 
+	assert(tail <= geo->region_len && region < ERDA_REGIONS);
 	if (tail <= *used)
 		return;
 	*used = (tail + geo->seg_len - 1) / geo->seg_len * geo->seg_len;
@@ -48,6 +50,7 @@ int log_room_for(struct log *log, uint32_t more)
 
 	if (log->mades + more <= log->room)
 		return 0;
+	assert(log->mades + more <= room); /* twice as much is enough */
 	made = realloc(log->made, room * sizeof(*made));
 	if (!made)
 		return -ENOMEM;

@@ -14,6 +14,7 @@
  * A client that connects during a cleaning learns so at the same moment at which the server
  * begins to count it among those that get notices: later changes come as notices.
  */
+#include <assert.h>
 #include "core/rt/rt.h"
 #include "core/stores/erda/client.h"
 
@@ -142,6 +143,7 @@ int notices_pause(struct client *c, uint64_t ns)
 {
 	int rc = notices_at_rest(c);
 
+	assert(c->busy); /* an operation is on */
 	if (rc)
 		return rc;
 	c->busy = false;
@@ -152,6 +154,7 @@ int notices_pause(struct client *c, uint64_t ns)
 
 void notices_idle(struct client *c)
 {
+	assert(c->busy);
 	notices_at_rest(c);
 	c->busy = false;
 }

@@ -4,6 +4,7 @@
  * lengths, the key and the value, so whatever a crash or a slow writer left at an
  * offset is either some PUT's complete object or is seen not to be one.
  */
+#include <assert.h>
 #include <errno.h>
 #include <isa-l/crc.h>
 #include "core/rt/rt.h"
@@ -81,6 +82,9 @@ void erda_geo(struct erda_geo *geo, const struct tm_params *params)
 	geo->max_vlen = params->max_vlen;
 	geo->max_obj = (uint32_t)align_up(ERDA_HEADER + TM_MAX_KEY + params->max_vlen, geo->align);
 	log_sizes(geo, params);
+	/* Any object fits into a segment, and no segment ends outside of its region. */
+	assert(geo->max_obj <= geo->seg_len && geo->region_len % geo->seg_len == 0);
+	assert(geo->clean_at <= geo->region_len && geo->hop <= geo->slots);
 	geo->table_off = TM_LINE + geo->heads * sizeof(struct erda_head);
 	geo->log_off = align_up(geo->table_off + geo->entries * sizeof(struct erda_entry), TM_LINE);
 	geo->pool_len = geo->log_off + geo->heads * ERDA_REGIONS * geo->region_len;
@@ -101,6 +105,7 @@ size_t erda_object_build(const struct erda_geo *geo, uint8_t *bytes, uint8_t tag
 {
 	uint32_t vlen32 = (uint32_t)vlen, crc;
 
+	assert(klen > 0 && klen <= TM_MAX_KEY && vlen <= geo->max_vlen);
 	bytes[0] = tag;
 	bytes[ERDA_BODY_AT] = (uint8_t)klen;
 	memcpy(bytes + ERDA_BODY_AT + 1, &vlen32, sizeof(vlen32));

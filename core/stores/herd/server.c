@@ -3,6 +3,7 @@
  * The server: one task polls all clients' slots, executes what it finds, and sends the replies. See
  * herd.h. A reply that could not be sent is as good as lost: the client repeats its request.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,6 +121,7 @@ static void send_reply(struct server *server, unsigned index)
 	struct peer *peer = &server->peer[index];
 	uint64_t id = (uint64_t)peer->generation << GENERATION | index;
 
+	assert(peer->parts <= HERD_PARTS && peer->last <= HERD_LARGEST);
 	for (unsigned i = 0; i < peer->parts; i++) {
 		size_t len = i + 1 < peer->parts ? sizeof(struct herd_reply) + peer->part
 						 : peer->last;
@@ -304,6 +306,7 @@ static int find_peer(struct server *server, uint32_t client, unsigned *index)
 		return -EUSERS;
 	if (*index == server->peers)
 		server->peers++;
+	assert(*index < server->peers && server->peers <= server->params.clients);
 	return server->peer[*index].busy ? -EAGAIN : 0;
 }
 
@@ -317,6 +320,7 @@ static void forget_client(struct server *server, unsigned index, const struct he
 	peer->replies = hello->replies.qpn;
 	peer->generation++;
 	peer->part = herd_part(&server->replies_hello, &hello->replies);
+	assert((size_t)peer->part * HERD_PARTS >= HERD_MAX_VALUE);
 	peer->sending = peer->posted = 0;
 	peer->called = false;
 	if (!has_bug(&server->params, BUG_CLIENT_KEPT)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client: PUT, GET, DELETE. See nessie.h. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,6 +219,7 @@ static int look(struct nessie_client *client, const uint8_t *key, size_t klen, b
 	int rc = -ENOENT;
 
 	found->place = nessie_place_of(&client->pool, key);
+	assert(found->place.slots <= NESSIE_CANDIDATES);
 	found->hit = found->unowned = NONE;
 	for (unsigned i = 0; i < found->place.slots && rc == -ENOENT; i++) {
 		uint64_t *word = &found->word[i];
@@ -282,6 +284,7 @@ static size_t fill_entry(struct nessie_client *client, const void *key, size_t k
 {
 	struct nessie_entry *entry = client->out;
 
+	assert(sizeof(*entry) + klen + vlen <= entry_bytes(client));
 	entry->klen = (uint32_t)klen;
 	entry->vlen = (uint32_t)vlen;
 	memcpy(entry->bytes, key, klen);
@@ -304,6 +307,7 @@ static int try_put(struct nessie_client *client, const uint8_t *key, size_t klen
 	at = found.hit != NONE ? found.hit : found.unowned;
 	if (at == NONE)
 		return -ENOSPC;
+	assert(at < found.words); /* what takes its place names an older one */
 	/* A search ends at a slot without an owner: the slots before it must keep theirs. */
 	if (!has_bug(&client->params, BUG_PASSED_TRUSTED))
 		rc = settle_words(client, &found, at);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The server: PUT and DELETE. See pilaf.h. */
+#include <assert.h>
 #include <errno.h>
 #include <libpmem.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ static void save(const struct server *server, const struct pilaf_entry *entry)
 	if (server->params.knob[FLUSH] == FLUSH_NONE)
 		return;
 	former.undoes = (uint64_t)(entry - server->pool.entry) + 1;
+	assert(former.undoes <= server->pool.table.slots);
 	memcpy(undo, &former, sizeof(*undo));
 	if (!has_bug(&server->params, BUG_UNDO_UNFLUSHED))
 		pmem_persist(undo, sizeof(*undo));
@@ -146,6 +148,7 @@ static int find_room(struct server *server, const struct pilaf_entry *old, struc
 	if (rc)
 		return rc;
 	to->addr = line * TM_LINE;
+	assert(to->cap >= need && to->addr + to->cap <= server->pool.lines * TM_LINE);
 	if (!old)
 		return 0;
 	if (in_place)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Records, objects, and the index over them. See rdmp_kv.h. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,7 @@ void rdmp_index_add(struct rdmp_index *index, const struct rdmp_pool *pool, uint
 	struct rdmp_key *place = rdmp_index_find(index, record->key);
 
 	memcpy(place->key, record->key, sizeof(place->key));
+	assert(place->newest < number); /* who follows `older` comes to an end */
 	index->older[number] = place->newest;
 	place->newest = number;
 }

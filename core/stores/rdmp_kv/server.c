@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The server: both phases of a PUT, GET, DELETE. See rdmp_kv.h. */
+#include <assert.h>
 #include <errno.h>
 #include <libpmem.h>
 #include <stdlib.h>
@@ -75,6 +76,7 @@ static void append(struct server *server, const struct kv_req *req, uint64_t off
 	uint32_t number = server->index.records + 1;
 	struct rdmp_record *record = rdmp_record(&server->pool, number);
 
+	assert(number <= server->pool.records && off < server->pool.lines * TM_LINE);
 	memset(record, 0, sizeof(*record));
 	memcpy(record->key, req->key, sizeof(record->key));
 	record->off = off;
@@ -180,6 +182,7 @@ static int end_put(struct server *server, uint32_t *slot, bool committed)
 	if (!number)
 		return -EPROTO;
 	*slot = 0;
+	assert(number <= server->index.records);
 	complete(server, number, committed);
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The server: requests, and a task that applies records. See redo.h. */
+#include <assert.h>
 #include <errno.h>
 #include <libpmem.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ static int next_record(struct server *server, uint64_t *seq)
 {
 	uint64_t early = has_bug(&server->params, BUG_SLOT_EARLY) ? 1 : 0;
 
+	assert(server->applied <= server->appended);
 	*seq = server->appended + 1;
 	if (rt_pm_full() || *seq > server->pool.records)
 		return -ENOSPC;

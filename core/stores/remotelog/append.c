@@ -9,6 +9,7 @@
  *
  *	message (its record is a), tail (b), lock word, 8 bytes for what comes back
  */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include "core/verbs_compat.h"
@@ -87,6 +88,8 @@ static struct ibv_qp_ex *next_request(struct rl_client *client, unsigned flags)
 /* The request's bytes in the connection's buffer. */
 static void set_bytes(struct rl_client *client, const void *local, size_t len)
 {
+	assert((const uint8_t *)local >= client->conn.buf &&
+	       (const uint8_t *)local + len <= client->conn.buf + client->conn.data_bytes);
 	ibv_wr_set_sge(client->qp, client->conn.mr->lkey, (uintptr_t)local, (uint32_t)len);
 }
 

@@ -29,6 +29,7 @@
  * reuse=lease it looks at its clock when it has READ the value, and begins again if its GET took
  * longer than the server waits before it gives the room away.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +110,7 @@ static int commit(struct saw_server *server, struct reserved *reserved, uint64_t
 {
 	if (!reserved->open || reserved->value.line != line)
 		return -EPROTO;
+	assert(reserved->value.vlen <= server->params.max_vlen); /* as it was reserved */
 	reserved->open = false;
 	return kv_place_commit(&server->place, &reserved->value);
 }
