@@ -111,6 +111,7 @@ static int add_places(struct ablation *a)
 		    (!a->options->place || strstr(all.place[i].name, a->options->place)))
 			a->place[a->places++].place = all.place[i];
 	places_free(&all);
+	assert(a->places <= PLACES_MAX); /* what is known of each is in arrays of that length */
 	return error;
 }
 
@@ -178,6 +179,7 @@ static void note_reached(const struct ablation *a, const struct places_reached *
 	for (unsigned i = 0; i < a->places; i++) {
 		const uintptr_t *at = bsearch(&a->place[i].place.key, reached->key, reached->n,
 					      sizeof(*at), by_key);
+		assert(at); /* clean_unit() has asked for all of them */
 		clean->reached[i] = reached->bit[at - reached->key];
 	}
 }
@@ -226,6 +228,7 @@ static void clean_unit(void *arg, unsigned unit, void *result)
 static const struct ablate_clean *clean_of(const struct ablation *a, unsigned lane,
 					   unsigned workload)
 {
+	assert(lane < a->lanes && workload < a->workloads);
 	return &a->clean[lane * a->workloads + workload];
 }
 
@@ -472,6 +475,7 @@ static void work(void *arg, unsigned unit, void *result)
 /* Places that stay move up. */
 static void keep_place(struct ablation *a, unsigned *kept, unsigned from)
 {
+	assert(*kept <= from && from < a->places);
 	a->place[*kept] = a->place[from];
 	for (unsigned u = 0; u < a->lanes * a->workloads; u++)
 		a->clean[u].reached[*kept] = a->clean[u].reached[from];
@@ -557,7 +561,6 @@ static int run_places(struct ablation *a, void (*work_on)(void *, unsigned, void
 	bool done[PLACES_MAX] = {false};
 	if (!result)
 		return -ENOMEM;
-	assert(a->places <= PLACES_MAX);
 	int error = run_driver(a, a->places, sizeof(*result), work_on, result, done);
 	for (unsigned i = 0; i < a->places && (!error || error == -EINTR); i++) {
 		struct ablated *p = &a->place[i];

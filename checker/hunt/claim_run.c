@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Running cases: each is a small campaign of one configuration. See claims.h. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +117,7 @@ int claim_smallest(const struct claim_case *test, const struct claim_result *res
 					     BREAK_ANY,
 					     0};
 	int error = 0;
+	assert(result->broken && test->contracts & TM_BIT(result->contract));
 	memset(out, 0, sizeof(*out));
 	if (test->search) {
 		/* The search once more: its result has no room for the run's deviations. */

@@ -15,6 +15,7 @@
  * does one depend on the compiler or the machine: there are no addresses and no times.
  */
 #include "checker/hunt/features.h"
+#include <assert.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -87,6 +88,7 @@ static void window(struct features *f, const struct event *event, unsigned n)
 {
 	uint8_t bytes[WINDOW][3], clients[WINDOW];
 	unsigned known = 0;
+	assert(n <= WINDOW);
 	for (unsigned i = 0; i < n; i++) {
 		unsigned c = 0;
 		while (c < known && clients[c] != event[i].client)
@@ -156,6 +158,7 @@ void features_image(struct features *f, const struct explorer *ex, unsigned mach
 	const struct history *h = ex->worlds.history;
 	uint8_t bytes[2 + 2 * HISTORY_KEYS] = {(uint8_t)machine, (uint8_t)ex->path[machine].d[0].a};
 	unsigned n = 2;
+	assert(ex->path[machine].n > 0); /* its power failure is the first */
 	recovery_way(f, ex, machine);
 	if (f->point != ex->point)
 		end_point(f);

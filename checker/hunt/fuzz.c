@@ -121,6 +121,7 @@ static void set_records(struct fuzz_input *input, unsigned n)
 void fuzz_start(struct byte_source *b, const struct fuzz_input *input, bool power)
 {
 	const uint8_t *records = input->bytes + WORKLOAD_BYTES;
+	assert(input->n <= FUZZ_INPUT_MAX && count_records(input) <= MAX_RECORDS);
 	bytes_start(b, records, (size_t)count_records(input) * RECORD_BYTES, power);
 	if (is_long(input))
 		bytes_extend(b, input->bytes + FUZZ_SHORT_MAX + GOING_BYTES);
@@ -148,6 +149,7 @@ int fuzz_setup(const struct setup *base, const struct fuzz_input *input, struct 
 
 static unsigned draw(uint64_t *random, unsigned n)
 {
+	assert(n > 0);
 	return (unsigned)(random_next(random) % n);
 }
 
@@ -367,6 +369,7 @@ static bool run_input(struct fuzz_item *item, const struct fuzz_input *input)
 		return true; /* it must not have features that it did not have the first time */
 	features_history(&features, ex->worlds.history);
 	features_end(&features);
+	assert(before <= r->features && r->features <= ITEM_FEATURES);
 	note_breaks(item, input);
 	if (r->features == before)
 		return true;
@@ -445,6 +448,7 @@ static void run_item(struct fuzz_item *item, unsigned runs)
 	}
 	if (open_input(item, &input, &s))
 		return;
+	assert(!item->pooled); /* nothing of another item's workload */
 	item->pool[item->pooled++] = input;
 	bool good = true;
 	for (unsigned run = 0; good && run < runs && explore_more(&item->ex); run++) {
@@ -482,6 +486,7 @@ static struct plan plan_round(const struct fuzz *f)
 	p.items = p.seed_items;
 	for (uint64_t left = p.runs - p.seeds; left && p.items < ITEMS; p.items++)
 		left -= left < ITEM_RUNS ? left : ITEM_RUNS;
+	assert(p.items <= ITEMS && p.seeds <= p.runs); /* each has a place for its result */
 	return p;
 }
 
@@ -503,9 +508,11 @@ static void do_item(struct fuzz_item *item, unsigned i)
 	random_next(&item->random);
 	if (i < p->seed_items) {
 		unsigned first = i * ITEM_SEEDS, n = p->seeds - first;
+		assert(first < p->seeds && f->seeds_done + p->seeds <= f->seeds);
 		run_seeds(item, f->seeds_done + first, n < ITEM_SEEDS ? n : ITEM_SEEDS);
 	} else {
 		uint64_t before = p->seeds + (uint64_t)(i - p->seed_items) * ITEM_RUNS;
+		assert(before < p->runs);
 		run_item(item,
 			 p->runs - before < ITEM_RUNS ? (unsigned)(p->runs - before) : ITEM_RUNS);
 	}
@@ -543,6 +550,8 @@ static int merge(struct fuzz *f, const struct item_result *r)
 		f->broken[c] += r->broken[c];
 	for (unsigned k = 0; k < r->kept; k++) {
 		uint64_t before = f->features;
+		/* Each kept input has the features from the last one's on. */
+		assert(feature <= r->keep[k].features && r->keep[k].features <= r->features);
 		for (; feature < r->keep[k].features; feature++) {
 			visited_add(f->known_features, r->feature[feature], &is_new);
 			f->features += is_new;

@@ -353,6 +353,7 @@ static void note_hit(struct search *s, const struct lane *lane, const struct ben
 {
 	struct mutant_result *out = s->out;
 	const struct failure *f = &b->ex.failure[contract];
+	assert(contract < TM_CONTRACTS && f->found);
 	out->found = true;
 	out->contract = contract;
 	out->run = f->run;
@@ -389,6 +390,7 @@ static uint64_t limit_bench(struct bench *b, const struct search *s, const struc
 {
 	const uint64_t most = campaign_default.runs / b->share,
 		       left = s->options->states - s->out->states;
+	assert(b->share > 0 && !used_up(s));
 	if (!b->within || (workload_cleans(&b->setup.w) && !lane->store->clean) ||
 	    (lane->workload && strcmp(lane->workload, b->setup.w.name)))
 		return 0; /* nothing that other workloads do not show; or not asked for */
@@ -571,6 +573,7 @@ static unsigned lanes_of_controls(struct lane *lane, const char *mutant)
 {
 	unsigned n;
 	const struct expect_control *control = expect_controls(&n);
+	assert(n <= LANES);
 	for (unsigned i = 0; i < n; i++)
 		lane[i] = (struct lane){
 			.sort = LANE_HARDWARE,

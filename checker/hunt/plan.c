@@ -306,6 +306,7 @@ int plan_builtin_workloads(struct campaign *c)
 
 int plan_smallest_workloads(struct campaign *c, bool faults_given)
 {
+	assert(!c->workloads && !c->faults); /* one number for each, from the first on */
 	c->faults = calloc(SMALLEST + c->configs * SMALLEST_CALLS, sizeof(*c->faults));
 	int error = c->faults ? 0 : -ENOMEM;
 	for (unsigned i = 0; i < SMALLEST && !error; i++) {
@@ -327,6 +328,7 @@ int plan_smallest_workloads(struct campaign *c, bool faults_given)
 		error = add_of_stores(c, SMALLEST_CALLS);
 	for (unsigned i = plain; i < c->workloads && !error; i++)
 		c->faults[i] = faults_given ? c->options.faults : 0;
+	assert(c->workloads <= SMALLEST + c->configs * SMALLEST_CALLS);
 	return error ? -ENOMEM : 0;
 }
 

@@ -5,6 +5,7 @@
  * line by line, with it. Where a verdict differs, the side that held is explored for longer.
  */
 #include "checker/hunt/sensitivity.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -269,6 +270,7 @@ static void look_at(struct inert_value *s, unsigned base, unsigned workload)
 	struct knob_result *result = s->result;
 	struct campaign_unit with;
 	unsigned holds = 0;
+	assert(workload < c->workloads && s->store * BASES + base < c->configs);
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
 		holds |= plain->contract[k].found ? 0 : TM_BIT(k);
 	/* The first contract to break may do so by chance: the others are wanted as well. */

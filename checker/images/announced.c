@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See announced.h. */
 #include "checker/images/announced.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +81,9 @@ static void fill_history(struct announced *a, size_t at)
 		if (!announcements_known(&a->said, i))
 			continue;
 		if (!log->call[i].returns) {
-			history_invoke(&a->h, SOMEBODY, kind, op->key);
+			int number = history_invoke(&a->h, SOMEBODY, kind, op->key);
+			assert(number == (int)a->said.of[i]);
+			(void)number;
 			continue;
 		}
 		if (op->left_out && kind != HISTORY_GET) /* a CAS: it may have, or not */
@@ -338,6 +341,7 @@ int announced_judge(struct announced *a, size_t at, const char *text, size_t len
 		return -EINVAL;
 	if (!a->prepared || a->at != at)
 		make_history(a, at);
+	assert(a->h.hash == a->end.hash); /* the last image's GETs are gone */
 	for (unsigned k = 0; k < a->said.keys; k++) {
 		int32_t value = put_shown(a, shown[k]);
 		if (value == VALUE_UNKNOWN)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See announcements.h. */
 #include "checker/images/announcements.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -117,6 +118,7 @@ static void note_writer(struct announcements *a, struct announcement *op)
 {
 	struct announced_value *v = &a->value[op->value];
 	uint32_t number = (uint32_t)a->ops;
+	assert(v->first == NO_OP || v->last < number);
 	a->key[op->key].alike |= v->first != NO_OP || op->kind == REGISTER_CAS;
 	if (v->first == NO_OP)
 		v->first = number;
@@ -190,6 +192,7 @@ static int take_answer(const struct reading *r, size_t call)
 	if (!op)
 		return wrong(r, call, -EINVAL, "this client has no operation that is not answered");
 	bool get = op->kind == REGISTER_GET, cas = op->kind == REGISTER_CAS;
+	assert(op->call < call && op->answer == NO_OP);
 	op->answer = (uint32_t)call;
 	a->of[call] = (uint32_t)(op - a->op);
 	if (is(verb, "error")) {
@@ -291,6 +294,7 @@ bool announcements_explained(const struct announcements *a, unsigned key,
 	if (result == REGISTER_NONE) {
 		fault->lost = op[lost].name;
 		fault->ops = register_shrink(op, n);
+		assert(fault->ops > 0 && fault->ops <= n);
 		fault->op = calloc(fault->ops, sizeof(*fault->op));
 		if (!fault->op)
 			arena_exhausted();

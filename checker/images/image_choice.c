@@ -93,6 +93,7 @@ static unsigned next_cut(struct image_choice *c, unsigned line, unsigned left)
 		pm_replay_content(c->replay, l, v, (uint8_t *)c->history[v].word);
 	unsigned next = pmem_answer_next(c->history, l->versions, answers,
 					 (left > l->versions ? left : l->versions) + 1);
+	assert(next > left && next <= answers); /* so a line's cuts come to an end */
 	return next < answers ? next : 0;
 }
 
@@ -240,6 +241,7 @@ static bool one_line(struct image_choice *c, bool missing)
 		return false;
 	set_all(c, missing);
 	unsigned versions = line_of(c, c->i)->versions;
+	assert(c->j < versions); /* a line in flight has one at least */
 	c->left[c->i] = missing ? c->j : versions - c->j;
 	if (++c->j == versions) {
 		c->i++;
@@ -299,6 +301,7 @@ bool image_choice_next(struct image_choice *c)
 		set_all(c, true);
 		return !c->given++;
 	}
+	assert(c->lines == c->replay->dirties); /* it stands where the choice began */
 	/* Some come twice: what is bounded is what is tried. */
 	if (c->given == c->most * (c->all ? 8 : 1))
 		return false;

@@ -229,6 +229,7 @@ int image_files_set(struct image_files *f, const struct pm_replay *r, const unsi
 		const struct pm_line *l = &r->dirty[i];
 		if (left[i] == (f->now[i] ? f->now[i] - 1 : 0))
 			continue;
+		assert(f->now[i] || f->changes < r->dirties);
 		if (!f->now[i])
 			f->changed[f->changes++] = (struct image_change){l->line, l->file};
 		f->now[i] = left[i] + 1;
@@ -304,6 +305,7 @@ bool image_files_full(const struct image_files *f)
 const struct board_write *image_files_writes(const struct image_files *f, unsigned i, size_t *n)
 {
 	size_t from = i ? f->wait[i - 1].writes : 0;
+	assert(i < f->waiting && from <= f->wait[i].writes && f->wait[i].writes <= f->writes);
 	*n = f->wait[i].writes - from;
 	return *n ? f->write + from : NULL;
 }

@@ -142,6 +142,8 @@ static char *name_files(const char *command, const struct image_files *files)
 	FILE *out = open_memstream(&text, &size);
 	for (const char *at = command; out && *at; at += len) {
 		if (number_at(at, &number, &len)) {
+			assert(number - 1 <
+			       files->log->files); /* image_checker_files() has looked */
 			fputs(files->file[number - 1].path, out);
 			continue;
 		}
@@ -234,6 +236,7 @@ static int ask(struct image_judge *j, bool check, unsigned file, const struct im
 	const struct image_checker *c = &j->checker;
 	const char *path = files->file[file].path, *command = check ? c->check : c->recover;
 	struct image_seat *s = &j->seat[check][file];
+	assert(*n && first + *n <= files->waiting);
 	int error = s->board ? 0
 			     : seat_open(s, files->dir, files->log, 2 * file + check,
 					 c->announced != NULL);
@@ -300,6 +303,7 @@ int image_judge(struct image_judge *j, struct image_files *files, struct image_v
 		int error = judge_some(j, files, at, &n, verdict + at, &wrote);
 		if (error && error != -ESTALE)
 			return error;
+		assert(n <= asked); /* no checker judges what it was not asked about */
 		for (unsigned i = 1; i < n; i++)
 			image_files_made(files, at + i);
 		/* Few are asked about where most change the files. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See image_scene.h. One replay of the log serves all causes. */
 #include "checker/images/image_scene.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,6 +123,7 @@ static void hand_out_fates(struct maker *m)
 			const struct lost key = {.event = m->cause[i].part[p].event};
 			const struct lost *lost = bsearch(&key, m->lost, m->losts, sizeof(*m->lost),
 							  compare_lost);
+			assert(lost); /* gather_lost() has taken all of them */
 			m->scene[i].fate[p] = lost->fate;
 		}
 }

@@ -211,6 +211,7 @@ static int find_late(struct walk *w, struct image_judge *judge, const unsigned *
 		if (!error && v.how == IMAGE_GOOD)
 			*late = (uint32_t)i + 1;
 	}
+	assert(end <= w->log->events);
 	if (judge)
 		take_early(w, end);
 	return error;
@@ -292,6 +293,7 @@ static int judge_chunk(struct search *s, uint64_t first, struct chunk *c)
 	}
 	if (!error)
 		error = s->walk->error;
+	assert(error || verdict + s->walk->files.waiting <= c->verdict + s->chunk);
 	if (!error)
 		error = image_judge(s->judge, &s->walk->files, verdict);
 	if (!error)

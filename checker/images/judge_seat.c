@@ -258,6 +258,7 @@ static char **make_environment(const struct image_seat *s, const struct image_ch
 	size_t n = 0;
 	const char *before = getenv("LD_PRELOAD"), *asan = getenv("ASAN_OPTIONS");
 	const struct image_moment *at = &s->moment;
+	assert(at->marker <= at->markers);
 	bool done = asprintf(&own[0], "TIDEMARK_ACKED=%llu", (unsigned long long)at->acked) > 0;
 	done &= asprintf(&own[1], "TIDEMARK_MARKER=%.*s", (int)(at->markers - at->marker),
 			 s->board->markers + at->marker) > 0;

@@ -123,6 +123,7 @@ int pm_log_add_place(struct pm_log *log, const char *frame, const char *path, co
 	if (!place.path || !place.program ||
 	    !ARRAY_RESERVE(log->place, log->places, 1, log->place_room))
 		return -ENOMEM;
+	assert(!log->places || log->place[log->places - 1].frame < place.frame);
 	log->place[log->places++] = place;
 	return 0;
 }
@@ -307,7 +308,7 @@ int pm_log_add(struct pm_log *log, const struct pm_event *event, const uint8_t *
 		return add_mark(log, event);
 	if (!pm_event_writes(event))
 		return add(log, event, NULL);
-	assert(event->off + event->len <= log->file[event->file].len);
+	assert(event->file < log->files && event->off + event->len <= log->file[event->file].len);
 	struct pm_event part = *event;
 	for (uint32_t at = 0; at < event->len && !error; at += part.len) {
 		part.part = at > 0 && !event->noticed;

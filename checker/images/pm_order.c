@@ -55,6 +55,7 @@ static int take_noticed(struct looks *l, const struct pm_event *e, uint32_t at)
 		l->group[l->groups - 1].end++;
 		return 0;
 	}
+	assert(!l->groups || l->group[l->groups - 1].end < at); /* they are in order */
 	if (!ARRAY_RESERVE(l->group, l->groups, 1, l->group_room))
 		return -ENOMEM;
 	l->group[l->groups++] = (struct group){at, at + 1, look->store};
@@ -88,6 +89,7 @@ int pm_order_open(struct pm_order *o, const struct pm_log *log)
 	/* From the end on: an event has the last group of those that may come before it. */
 	for (size_t g = error ? 0 : l.groups, done = log->events + 1; g-- > 0;) {
 		const struct group *of = &l.group[g];
+		assert(of->first < of->end && of->end <= log->events);
 		for (size_t at = of->first < done ? of->first : done - 1; at > of->store; at--)
 			o->late[at] = of->end;
 		if (of->store < of->first && of->store + 1 < done)

@@ -145,6 +145,7 @@ uint64_t pm_replay_hash(const struct pm_replay *r, struct pm_line *l, unsigned l
 static struct pm_line *dirty_line(struct pm_replay *r, unsigned file, uint64_t line)
 {
 	uint32_t *slot = &r->slot[file][line];
+	assert(file < r->log->files && line < r->log->file[file].len / PM_LINE);
 	if (*slot)
 		return &r->dirty[*slot - 1];
 	if (r->dirties == r->dirty_room &&
@@ -165,6 +166,7 @@ static void make_durable(struct pm_replay *r, unsigned file, uint64_t line, uint
 		return;
 	struct pm_line *l = &r->dirty[*slot - 1];
 	uint8_t *content = durable_line(r, file, line);
+	assert(*slot <= r->dirties && l->file == file && l->line == line);
 	if (l->durable_versions >= upto)
 		return;
 	assert(upto <= l->durable_versions + l->versions);
@@ -354,6 +356,7 @@ void pm_replay_allow(const struct pm_replay *r, unsigned *left)
 			while (k < losts && event[r->lost[k]].thread != l->thread)
 				k++;
 			if (k == losts) {
+				assert(losts < r->landing_room); /* as is r->lost */
 				if (left[d] <= before)
 					r->lost[losts++] = w->event;
 			} else if (left[d] > before && (r->hw.dma_order == DMA_LEFT ||
@@ -385,6 +388,7 @@ static bool add_version(const struct pm_replay *r, struct pm_line *l, const stru
 		memcpy(l->version, l->version + l->first, l->versions * sizeof(*l->version));
 		l->first = 0;
 	}
+	assert(l->first + l->versions <= l->room);
 	if (l->first + l->versions == l->room &&
 	    !grow((void **)&l->version, &l->room, sizeof(*l->version)))
 		return false;
