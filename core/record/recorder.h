@@ -17,6 +17,9 @@
  *	libc_calls.c, libc_writes.c, socket_reads.c, name_calls.c, libpmem_calls.c,
  *	libpmem2_calls.c	the functions that are replaced
  *	record_hooks.h	what the soft RNIC calls
+ *
+ * None of them asserts anything: the library runs inside programs of others, and must neither end
+ * these nor write to their output. What it finds wrong ends the recording, or is left out of it.
  */
 #include <limits.h>
 #include <stdbool.h>
