@@ -84,10 +84,8 @@ static const struct option_row rows[] = {
 	 "stored is left (power; kill of a program that never flushes, if no --knob is given)",
 	 REQUEST(model)},
 	{"knob", "NAME=VALUE",
-	 "the hardware, as in the simulation (tidemark list knobs): domain, ddio, iio_in_mhp, "
-	 "line_torn, dma_order, ack_early, flush_covers_send, commit_word, nt_stores "
-	 "(docs/images.md); "
-	 "may be repeated",
+	 "the hardware, as in the simulation (tidemark list knobs says which, and docs/images.md "
+	 "what they do here); may be repeated",
 	 REQUEST(knob)},
 	{"most", "N", "images of one place at most (=)", REQUEST(options.most), 1, 1 << 20,
 	 .given = offsetof(struct request, most_given)},
@@ -130,55 +128,30 @@ static const struct options options = {
 
 /* --- what is asked for --- */
 
-/* The hardware, as the simulation names it (tidemark list knobs): knobs that change what a failure
- * leaves of what was recorded; and why others do not. */
-#define PROGRAM "it changes what a program does and sees, and that is recorded already"
-#define PACKETS "it changes how requests get there, and what has landed is recorded already"
-static const struct {
-	const char *name, *why_not;
-} knobs[] = {
-	{"domain", NULL},
-	{"ddio", NULL},
-	{"iio_in_mhp", NULL},
-	{"line_torn", NULL},
-	{"dma_order", NULL},
-	{"ack_early", NULL},
-	{"flush_covers_send", NULL},
-	{"commit_word", NULL},
-	{"nt_stores", NULL},
-	{"rqwrb", PROGRAM},
-	{"transport", PACKETS},
-	{"mtu", PACKETS},
-	{"read_order", PROGRAM},
-	{"read_unit", PROGRAM},
-	{"rkey_reuse", PROGRAM},
-	{"restart_reuse", PROGRAM},
-	{"store_buffer", PROGRAM},
-	{"atomics", PROGRAM},
-	{"copy_order", PROGRAM},
-	{"calls", PROGRAM},
-	{"mutant", "it is a bug of the simulation, and a recording is of a program"},
-};
-#define KNOBS (sizeof(knobs) / sizeof(knobs[0]))
+/* The names of the knobs that a log obeys. */
+static const char *log_knobs(char *buf, size_t n)
+{
+	const struct hardware_knob *k;
+	size_t at = 0;
+	for (unsigned i = 0; (k = hardware_knob(i))->name; i++)
+		if (!k->not_of_log && at < n)
+			at += (size_t)snprintf(buf + at, n - at, " %s", k->name);
+	return buf;
+}
 
 static int set_knob(struct request *r, const char *knob)
 {
 	struct hardware *hw = &r->options.hw;
-	size_t len = strcspn(knob, "=");
 	const char *expected;
-	unsigned i = 0;
-	while (i < KNOBS &&
-	       (strlen(knobs[i].name) != len || strncmp(knobs[i].name, knob, len) != 0))
-		i++;
-	if (i == KNOBS)
-		return fail(
-			EXIT_USAGE,
-			"images: --knob %.40s: expected domain, ddio, iio_in_mhp, line_torn, "
-			"dma_order, ack_early, flush_covers_send, commit_word or nt_stores, and "
-			"=VALUE",
-			knob);
-	if (knobs[i].why_not)
-		return fail(EXIT_USAGE, "images: --knob %s: %s", knobs[i].name, knobs[i].why_not);
+	char name[32], known[200];
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(knob, "="), knob);
+	int i = hardware_find(name);
+	if (i < 0)
+		return fail(EXIT_USAGE, "images: --knob %.40s: expected one of%s, and =VALUE", knob,
+			    log_knobs(known, sizeof(known)));
+	const struct hardware_knob *k = hardware_knob((unsigned)i);
+	if (k->not_of_log)
+		return fail(EXIT_USAGE, "images: --knob %s: %s", k->name, k->not_of_log);
 	if (hardware_switch(hw, knob, &expected))
 		return fail(EXIT_USAGE, "images: --knob %.40s: expected one of %s", knob, expected);
 	r->options.model = hw->domain == DOMAIN_DMP ? PM_POWER : PM_CACHES;

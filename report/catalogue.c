@@ -73,8 +73,8 @@ static void list_knobs(void)
 			       k->what, "", k->values);
 	for (unsigned i = 0; hardware_knob(i)->name; i++) {
 		const struct hardware_knob *k = hardware_knob(i);
-		printf("%-10s %-18s %s\n%29s values: %s\n", "hardware", k->name, k->what, "",
-		       k->values);
+		printf("%-10s %-18s %s\n%29s values: %s%s\n", "hardware", k->name, k->what, "",
+		       k->values, k->not_of_log ? "" : " (images --knob, too)");
 	}
 }
 

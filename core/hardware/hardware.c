@@ -17,19 +17,19 @@ struct field {
 };
 
 #define COUNT(...) (sizeof((uint16_t[]){__VA_ARGS__}) / sizeof(uint16_t))
-#define X(type, field, name, print, what, values, ...) \
-	{{name, values, what, print},                  \
-	 offsetof(struct hardware, field),             \
-	 sizeof(type),                                 \
-	 {__VA_ARGS__},                                \
+#define X(type, field, name, print, log, what, values, ...) \
+	{{name, values, what, print, log},                  \
+	 offsetof(struct hardware, field),                  \
+	 sizeof(type),                                      \
+	 {__VA_ARGS__},                                     \
 	 COUNT(__VA_ARGS__)},
 static const struct field fields[] = {HARDWARE_KNOBS(X)};
 #undef X
 
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 
-#define FIRST(first, ...)			       first
-#define X(type, field, name, print, what, values, ...) .field = FIRST(__VA_ARGS__, 0),
+#define FIRST(first, ...)				    first
+#define X(type, field, name, print, log, what, values, ...) .field = FIRST(__VA_ARGS__, 0),
 const struct hardware hardware_default = {HARDWARE_KNOBS(X)};
 #undef X
 
@@ -167,7 +167,7 @@ int hardware_print(const struct hardware *hw, bool all, char *buf, size_t n)
 
 const struct hardware_knob *hardware_knob(unsigned i)
 {
-	static const struct hardware_knob end = {NULL, NULL, NULL, KNOB_USUAL};
+	static const struct hardware_knob end = {.print = KNOB_USUAL};
 
 	return i < FIELDS ? &fields[i].knob : &end;
 }

@@ -1191,7 +1191,7 @@ knob() {
 	says "$1"
 	one_line
 }
-knob 'expected domain, ddio, iio_in_mhp, line_torn, dma_order, ack_early, flush_covers_send, commit_word or nt_stores' ddi=on
+knob 'expected one of domain ddio dma_order line_torn iio_in_mhp ack_early flush_covers_send nt_stores commit_word, and =VALUE' ddi=on
 knob 'expected one of on off any' ddio=maybe
 knob 'recorded already' store_buffer=4
 # Each knob of the simulation is taken, or there is a reason.
@@ -1199,7 +1199,7 @@ tidemark list knobs | awk '$1 == "hardware" { print $2 }' >names
 grep -qx mutant names || fail 'not the names of knobs'
 while read -r name; do
 	run 2 tidemark images x.rec "${checker[@]}" --knob "$name=?"
-	! grep -q 'expected domain' out || fail "nothing is known of the knob $name"
+	! grep -q 'expected one of domain' out || fail "nothing is known of the knob $name"
 	one_line
 done <names
 run 2 tidemark images x.rec "${checker[@]}"
