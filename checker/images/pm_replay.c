@@ -420,18 +420,11 @@ static int change(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *
 static bool covers(const struct pm_replay *r, const struct pm_event *e, unsigned file,
 		   struct nic_cover *cover)
 {
-	*cover = (struct nic_cover){e->off, e->file == file ? e->len : 0, false};
-	switch ((enum pm_event_kind)e->kind) {
-	case PM_RDMA_FLUSH:
-		cover->sends = r->hw.flush_covers_send;
-		return domain_nic_flushes(&r->hw);
-	case PM_PUSH:
-		*cover = (struct nic_cover){0, UINT64_MAX, true};
-		return domain_nic_flushes(&r->hw);
-	default:
-		assert(e->kind == PM_COMMIT);
-		return domain_nic_commits(&r->hw);
-	}
+	enum nic_request by = e->kind == PM_RDMA_FLUSH ? NIC_FLUSH
+			      : e->kind == PM_PUSH     ? NIC_READ
+						       : NIC_COMMIT;
+	assert(by != NIC_COMMIT || e->kind == PM_COMMIT);
+	return domain_nic_drains(&r->hw, by, e->off, e->file == file ? e->len : 0, cover);
 }
 
 /* How many of the line's versions does this event make durable? A line that goes to the media goes

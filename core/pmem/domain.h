@@ -34,24 +34,26 @@ static inline bool domain_nic_flush_reaches(const struct hardware *hw)
 	       MUTANT(hw, PM_DDIO_IGNORED);
 }
 
-/* Does an RDMA FLUSH, or a READ, make durable what it covers? */
-static inline bool domain_nic_flushes(const struct hardware *hw)
-{
-	return domain_nic_flush_reaches(hw) && !domain_keeps_visible(hw, true);
-}
+/* Requests that make durable what their queue pair has landed before; a Commit reaches the caches
+ * too. An atomic reads. */
+enum nic_request { NIC_FLUSH, NIC_READ, NIC_COMMIT };
 
-/* Does an RDMA Commit, which reaches the caches too? */
-static inline bool domain_nic_commits(const struct hardware *hw)
-{
-	bool cached = MUTANT(hw, PM_COMMIT_CACHED) && !domain_nic_flush_reaches(hw);
-	return !cached && !domain_keeps_visible(hw, true);
-}
-
-/* The part of what its queue pair has landed that such a request covers. */
+/* The part of it that they cover. */
 struct nic_cover {
 	uint64_t off, len; /* what was landed there other than by a SEND; a READ: everything */
 	bool sends;	   /* and all that SENDs left in receive buffers, wherever these are */
 };
+
+/* What a request of [off, off + len) covers. False: it makes nothing durable that is not so. */
+static inline bool domain_nic_drains(const struct hardware *hw, enum nic_request by, uint64_t off,
+				     uint64_t len, struct nic_cover *cover)
+{
+	bool caches = by == NIC_COMMIT && !MUTANT(hw, PM_COMMIT_CACHED);
+	*cover = (struct nic_cover){off, len, by == NIC_FLUSH && hw->flush_covers_send};
+	if (by == NIC_READ)
+		*cover = (struct nic_cover){0, UINT64_MAX, true};
+	return (caches || domain_nic_flush_reaches(hw)) && !domain_keeps_visible(hw, true);
+}
 
 /* Does it cover [off, off + len), which is not empty? */
 static inline bool nic_covers(const struct nic_cover *cover, bool send, uint64_t off, uint64_t len)

@@ -320,21 +320,14 @@ static void make_durable(struct pmem *pm, const struct nic_cover *cover,
 	assert(dirties - pm->dirties <= lines);
 }
 
-void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,
+void pmem_nic_drain(struct pmem *pm, enum nic_request by, uint64_t off, size_t len,
 		    const struct nic_where *from)
 {
+	struct nic_cover cover;
 	assert(pm->running);
 	pmem_commit_pending(pm);
-	if (domain_nic_flushes(&pm->hw))
-		make_durable(pm, &(struct nic_cover){off, len, sends}, from);
-}
-
-void pmem_nic_commit(struct pmem *pm, uint64_t off, size_t len, const struct nic_where *from)
-{
-	assert(pm->running);
-	pmem_commit_pending(pm);
-	if (domain_nic_commits(&pm->hw))
-		make_durable(pm, &(struct nic_cover){off, len, false}, from);
+	if (domain_nic_drains(&pm->hw, by, off, len, &cover))
+		make_durable(pm, &cover, from);
 }
 
 void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len)

@@ -9,7 +9,7 @@
  * "a NIC write became visible" and "NIC writes are flushed"; the explorer, through crash images
  * (crash.h).
  */
-#include "core/hardware/hardware.h"
+#include "core/pmem/domain.h"
 #include "core/rt/sim.h"
 
 struct pmem;
@@ -36,15 +36,10 @@ void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len
  * boundary). */
 void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 		   const struct nic_where *from);
-/*
- * Stage 3: what this queue pair made visible leaves the integrated-I/O buffers: its writes to [off,
- * off+len), and with `sends` its SENDs wherever they are. With DDIO the data may be in the cache,
- * where no NIC reaches it.
- */
-void pmem_nic_flush(struct pmem *pm, uint64_t off, size_t len, bool sends,
+/* Stage 3: what this queue pair made visible, and its request covers, leaves the integrated-I/O
+ * buffers. With DDIO the data may be in the cache, where only a Commit reaches it. */
+void pmem_nic_drain(struct pmem *pm, enum nic_request by, uint64_t off, size_t len,
 		    const struct nic_where *from);
-/* The same wherever they are, in the caches too (an RDMA Commit). */
-void pmem_nic_commit(struct pmem *pm, uint64_t off, size_t len, const struct nic_where *from);
 /* An aligned word becomes visible and durable at one moment, with the line's older content. */
 void pmem_nic_commit_word(struct pmem *pm, uint64_t off, uint64_t word,
 			  const struct nic_where *from);

@@ -39,11 +39,11 @@ struct rnic_memory {
 	 * of it. NULL: whatever the RNIC does in one event is atomic. */
 	bool (*compare_swap)(uint64_t *at, uint64_t compare, uint64_t swap, uint64_t *original,
 			     const struct packet_name *name);
-	/* What was written to [at, at + len) of a region is durable on return; `sends`: also what
-	 * SENDs left in receive buffers. mr NULL: all that the queue pair wrote is pushed out of
-	 * the buffers between RNIC and memory, as a READ does that. */
+	/* What was written to [at, at + len) of a region is durable on return. mr NULL: all that
+	 * the queue pair wrote is pushed out of the buffers between RNIC and memory, as a READ does
+	 * that. */
 	bool (*flush)(void *memory, const struct rnic_mr *mr, const uint8_t *at, uint64_t len,
-		      bool sends, const struct packet_name *name);
+		      const struct packet_name *name);
 	/* What the queue pair wrote to [at, at + len) of a region is durable on return, wherever it
 	 * was. NULL: nothing here is ever durable. */
 	bool (*commit)(void *memory, const struct rnic_mr *mr, const uint8_t *at, uint64_t len,

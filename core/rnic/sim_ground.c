@@ -208,17 +208,12 @@ static bool write_pm(void *pm, const struct rnic_mr *mr, uint8_t *to, const void
 }
 
 static bool flush_pm(void *pm, const struct rnic_mr *mr, const uint8_t *at, uint64_t len,
-		     bool sends, const struct packet_name *name)
+		     const struct packet_name *name)
 {
 	struct nic_where from = where(name);
-	uint64_t off = 0;
-	if (!mr)
-		len = pmem_length(pm);
-	else if (mr->in_pm)
-		off = pm_offset(mr, at, len);
-	else
-		len = 0;
-	pmem_nic_flush(pm, off, len, sends, &from);
+	bool in_pm = mr && mr->in_pm;
+	pmem_nic_drain(pm, mr ? NIC_FLUSH : NIC_READ, in_pm ? pm_offset(mr, at, len) : 0,
+		       in_pm ? len : 0, &from);
 	return true;
 }
 
@@ -227,7 +222,7 @@ static bool commit_pm(void *pm, const struct rnic_mr *mr, const uint8_t *at, uin
 {
 	struct nic_where from = where(name);
 	if (mr->in_pm)
-		pmem_nic_commit(pm, pm_offset(mr, at, len), len, &from);
+		pmem_nic_drain(pm, NIC_COMMIT, pm_offset(mr, at, len), len, &from);
 	return true;
 }
 

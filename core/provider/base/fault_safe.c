@@ -524,7 +524,7 @@ static bool write_mapped(void *memory, const struct rnic_mr *mr, uint8_t *to, co
 
 /* There are no buffers between this RNIC and memory: a READ pushes nothing. */
 static bool flush_mapped(void *memory, const struct rnic_mr *mr, const uint8_t *at, uint64_t len,
-			 bool sends, const struct packet_name *name)
+			 const struct packet_name *name)
 {
 	return !mr || persist(at, len);
 }
@@ -532,7 +532,7 @@ static bool flush_mapped(void *memory, const struct rnic_mr *mr, const uint8_t *
 static bool commit_mapped(void *memory, const struct rnic_mr *mr, const uint8_t *at, uint64_t len,
 			  const struct packet_name *name)
 {
-	return flush_mapped(memory, mr, at, len, true, name);
+	return flush_mapped(memory, mr, at, len, name);
 }
 
 /* The program's CPUs may see it a moment before it is durable. */

@@ -51,9 +51,9 @@ static bool compare_swap_recorded(uint64_t *at, uint64_t compare, uint64_t swap,
 }
 
 static bool flush_recorded(void *memory, const struct rnic_mr *mr, const uint8_t *at, uint64_t len,
-			   bool sends, const struct packet_name *name)
+			   const struct packet_name *name)
 {
-	if (!fault_safe_memory.flush(memory, mr, at, len, sends, name))
+	if (!fault_safe_memory.flush(memory, mr, at, len, name))
 		return false;
 	if (mr)
 		tidemark_record_hooks.flushed(at, len, name->qp);

@@ -29,9 +29,9 @@ bool dma_write(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, cons
 }
 
 bool dma_flush(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len,
-	       bool sends, const struct packet_name *name)
+	       const struct packet_name *name)
 {
-	return !hca->memory->flush || hca->memory->flush(hca->memory_arg, mr, at, len, sends, name);
+	return !hca->memory->flush || hca->memory->flush(hca->memory_arg, mr, at, len, name);
 }
 
 bool dma_commit(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len,

@@ -11,7 +11,7 @@ bool dma_read(struct rnic_hca *hca, const struct rnic_mr *mr, const uint8_t *fro
 bool dma_write(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *to, const void *from,
 	       uint32_t len, const struct packet_name *name);
 bool dma_flush(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len,
-	       bool sends, const struct packet_name *name);
+	       const struct packet_name *name);
 /* As struct rnic_memory has it: commit(), of a range, or of a word and with it. */
 bool dma_commit(struct rnic_hca *hca, const struct rnic_mr *mr, uint8_t *at, uint64_t len,
 		const struct packet_name *name);

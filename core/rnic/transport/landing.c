@@ -646,7 +646,7 @@ static bool fetch_unit(struct rnic_qp *qp, struct packet *pkt, const struct rnic
 		       uint32_t start, uint32_t at, uint32_t len)
 {
 	const uint8_t *from = mr_host(mr, pkt->va + at);
-	dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
+	dma_flush(qp->hca, NULL, NULL, 0, &pkt->name);
 	if (!dma_read(qp->hca, mr, from, pkt->reply->payload + (at - start), len))
 		return false;
 	fetched(qp, pkt, mr, from, len);
@@ -871,7 +871,7 @@ static enum served serve_atomic_in_two(struct rnic_qp *qp, struct packet *pkt,
 		resp->atomic_waits = atomic_under_way(qp, host);
 		if (resp->atomic_waits || is_delayed(qp, pkt, CHOICE_FETCH, 1))
 			return HELD;
-		dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
+		dma_flush(qp->hca, NULL, NULL, 0, &pkt->name);
 		dma_read(qp->hca, mr, host, &resp->atomic_read, sizeof(resp->atomic_read));
 		trace_atomic(qp, pkt, mr, resp->atomic_read);
 		resp->atomic_at = host;
@@ -903,7 +903,7 @@ static enum served serve_atomic(struct rnic_qp *qp, struct packet *pkt)
 		finish(qp, pkt, original);
 		return SERVED;
 	}
-	dma_flush(qp->hca, NULL, NULL, 0, true, &pkt->name);
+	dma_flush(qp->hca, NULL, NULL, 0, &pkt->name);
 	dma_read(qp->hca, mr, host, &original, sizeof(original));
 	trace_atomic(qp, pkt, mr, original);
 	if (apply_atomic(pkt, original, &value))
@@ -956,8 +956,7 @@ static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
 	uint64_t len = whole ? mr->len : pkt->dma_len;
 	if (pkt->placement & IBV_FLUSH_PERSISTENT &&
 	    !MUTANT(&qp->hca->net->hw, NIC_FLUSH_IGNORED)) {
-		if (!dma_flush(qp->hca, mr, at, len, qp->hca->net->hw.flush_covers_send,
-			       &pkt->name))
+		if (!dma_flush(qp->hca, mr, at, len, &pkt->name))
 			return REFUSED;
 	}
 	trace_effect(qp, pkt, mr, at, len);
