@@ -154,7 +154,6 @@ static int set_knob(struct request *r, const char *knob)
 		return fail(EXIT_USAGE, "images: --knob %s: %s", k->name, k->not_of_log);
 	if (hardware_switch(hw, knob, &expected))
 		return fail(EXIT_USAGE, "images: --knob %.40s: expected one of %s", knob, expected);
-	r->options.model = hw->domain == DOMAIN_DMP ? PM_POWER : PM_CACHES;
 	return 0;
 }
 
@@ -167,8 +166,7 @@ static int choose_model(struct request *r)
 		if (status)
 			return status;
 	}
-	if (r->model && !strcmp(r->model, "kill"))
-		r->options.model = PM_KILL;
+	r->options.kill = r->model && !strcmp(r->model, "kill");
 	return 0;
 }
 
@@ -368,7 +366,7 @@ static void settle_model(struct request *r, const struct pm_log *log)
 {
 	bool flushes = log->has_flush || pm_log_unseen(log, PM_UNSEEN_FLUSH);
 	if (!r->model && !flushes && !r->knob.n && !r->engine.given)
-		r->options.model = PM_KILL;
+		r->options.kill = true;
 }
 
 /* --- images --- */

@@ -33,12 +33,11 @@ static void look(const struct pm_replay *r)
 	}
 }
 
-static void replay_log(const struct pm_log *log, enum pm_model model, struct hardware hw)
+static void replay_log(const struct pm_log *log, const struct hardware *hw, bool kill)
 {
 	struct pm_replay r;
-	if (pm_replay_open(&r, log, model))
+	if (pm_replay_open(&r, log, hw, kill))
 		return;
-	r.hw = hw;
 	do
 		if (pm_replay_cut(&r))
 			look(&r);
@@ -99,12 +98,12 @@ void pm_walk(struct pm_log *log)
 	without = caches;
 	without.iio_in_mhp = false;
 	without.ddio = DDIO_ANY;
-	replay_log(log, PM_POWER, usual);
-	replay_log(log, PM_POWER, past);
-	replay_log(log, PM_POWER, cut);
-	replay_log(log, PM_KILL, any);
-	replay_log(log, PM_CACHES, caches);
-	replay_log(log, PM_CACHES, without);
+	replay_log(log, &usual, false);
+	replay_log(log, &past, false);
+	replay_log(log, &cut, false);
+	replay_log(log, &any, true);
+	replay_log(log, &caches, false);
+	replay_log(log, &without, false);
 	if (has_plain_names(log))
 		read_again(log);
 }

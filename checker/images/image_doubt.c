@@ -7,8 +7,7 @@
 /* Does it matter what is flushed? */
 static bool flushes_matter(const struct images_options *o)
 {
-	return o->model == PM_POWER || (o->model == PM_CACHES &&
-					(o->hw.nt_buffered || !domain_keeps_visible(&o->hw, true)));
+	return !o->kill && (o->hw.nt_buffered || !domain_keeps_visible(&o->hw, true));
 }
 
 /* Was the line flushed, after what was lost of it was stored? */

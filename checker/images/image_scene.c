@@ -208,9 +208,8 @@ struct image_scene *image_scenes_make(const struct pm_log *log, const struct ima
 	m.scene = calloc(causes + 1, sizeof(*m.scene));
 	m.by_cut = calloc(causes + 1, sizeof(*m.by_cut));
 	bool made = m.scene && m.by_cut && gather_lost(&m) &&
-		    !pm_replay_open(&m.replay, log, o->model);
+		    !pm_replay_open(&m.replay, log, &o->hw, o->kill);
 	if (made) {
-		m.replay.hw = o->hw;
 		sort_causes(&m);
 		made = replay(&m);
 		hand_out_fates(&m);

@@ -45,8 +45,7 @@ static int walk_open(struct walk *w, const struct pm_log *log, const struct imag
 	w->sections = o->sections;
 	w->with_files = folder != NULL;
 	w->visited = visited_new();
-	int error = w->visited ? pm_replay_open(&w->replay, log, o->model) : -ENOMEM;
-	w->replay.hw = o->hw;
+	int error = w->visited ? pm_replay_open(&w->replay, log, &o->hw, o->kill) : -ENOMEM;
 	image_choice_init(&w->choice, &w->replay, o->most);
 	if (!error && folder)
 		error = image_files_open(&w->files, log, folder, name);
@@ -164,7 +163,7 @@ static int judge_here(struct walk *w, struct image_judge *judge, const unsigned 
 
 static int open_order(struct walk *w)
 {
-	return w->replay.model == PM_POWER ? 0 : pm_order_open(&w->order, w->log);
+	return pm_replay_loses(&w->replay, false) ? 0 : pm_order_open(&w->order, w->log);
 }
 
 static void take_early(struct walk *w, size_t end)

@@ -24,9 +24,9 @@
 #define IMAGE_PARTS  32	 /* of a cause */
 
 struct images_options {
-	enum pm_model model;
-	struct hardware hw; /* as pm_replay.hw */
-	unsigned most;	    /* images of a cut */
+	struct hardware hw; /* this, and `kill`: as of pm_replay */
+	bool kill;
+	unsigned most; /* images of a cut */
 	unsigned jobs;
 	const struct driver_bounds *bounds; /* NULL: none */
 	bool part; /* these bounds are of a part of the images: they are judged, and no causes are

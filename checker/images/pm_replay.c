@@ -20,13 +20,14 @@ static bool grow(void **array, uint32_t *room, size_t each)
 	return true;
 }
 
-int pm_replay_open(struct pm_replay *r, const struct pm_log *log, enum pm_model model)
+int pm_replay_open(struct pm_replay *r, const struct pm_log *log, const struct hardware *hw,
+		   bool kill)
 {
 	bool room = true;
 	memset(r, 0, sizeof(*r));
 	r->log = log;
-	r->model = model;
-	r->hw = hardware_default;
+	r->kill = kill;
+	r->hw = *hw;
 	for (unsigned f = 0; f < log->files && room; f++) {
 		const struct pm_file *file = &log->file[f];
 		assert(file->before);
@@ -57,17 +58,15 @@ void pm_replay_close(struct pm_replay *r)
 	memset(r, 0, sizeof(*r));
 }
 
-/* Does a failure take what was stored, by a CPU or an RNIC, until it is flushed? */
-static bool loses(const struct pm_replay *r, bool nic)
+bool pm_replay_loses(const struct pm_replay *r, bool nic)
 {
-	return r->model == PM_POWER ||
-	       (r->model == PM_CACHES && !domain_keeps_visible(&r->hw, nic));
+	return !r->kill && !domain_keeps_visible(&r->hw, nic);
 }
 
 /* Is what is stored or landed durable at once, and the rest of its line with it? */
 static bool changes_durably(const struct pm_replay *r, const struct pm_event *e)
 {
-	return !loses(r, e->kind == PM_LAND) || (e->word && !r->hw.commit_visible);
+	return !pm_replay_loses(r, e->kind == PM_LAND) || (e->word && !r->hw.commit_visible);
 }
 
 /* --- a line --- */
@@ -107,7 +106,7 @@ unsigned pm_replay_answers(const struct pm_replay *r, const struct pm_line *l)
 
 enum line_torn pm_replay_torn(const struct pm_replay *r)
 {
-	return loses(r, true) ? (enum line_torn)r->hw.line_torn : TORN_OFF;
+	return pm_replay_loses(r, true) ? (enum line_torn)r->hw.line_torn : TORN_OFF;
 }
 
 unsigned pm_left_whole(unsigned versions, unsigned left)
@@ -253,29 +252,29 @@ static void fence(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *
 /* May a message have been acknowledged, and not have landed? */
 static bool acks_early(const struct pm_replay *r)
 {
-	return r->model == PM_CACHES && r->hw.ack_early && !domain_keeps_nic_buffers(&r->hw);
+	return !r->kill && r->hw.ack_early && !domain_keeps_nic_buffers(&r->hw);
 }
 
 /* May it be that its lines have not landed in this order? What is in the NIC's buffers need not
  * have landed to survive. */
 static bool shuffles(const struct pm_replay *r)
 {
-	return r->hw.dma_order != DMA_LEFT &&
-	       (r->model == PM_KILL || !domain_keeps_nic_buffers(&r->hw));
+	return r->hw.dma_order != DMA_LEFT && (r->kill || !domain_keeps_nic_buffers(&r->hw));
 }
 
-/* Does it wait in its CPU's buffers for non-temporal stores? No failure of the power leaves them.
- */
+/* Does it wait in its CPU's buffers for non-temporal stores? No failure of the power leaves them;
+ * where it takes caches too, they are like other stores. */
 static bool is_buffered(const struct pm_replay *r, const struct pm_event *e)
 {
-	return e->kind == PM_STORE && e->nt && r->hw.nt_buffered && r->model == PM_CACHES;
+	return e->kind == PM_STORE && e->nt && r->hw.nt_buffered && !r->kill &&
+	       !pm_replay_loses(r, false);
 }
 
 static bool may_be_late(const struct pm_replay *r, const struct pm_event *e)
 {
 	if (is_buffered(r, e))
 		return true;
-	return e->kind == PM_LAND && e->message && !loses(r, true) &&
+	return e->kind == PM_LAND && e->message && !pm_replay_loses(r, true) &&
 	       (acks_early(r) || shuffles(r));
 }
 
@@ -498,7 +497,7 @@ bool pm_replay_cut(const struct pm_replay *r)
 	case PM_RDMA_FLUSH:
 	case PM_COMMIT:
 	case PM_PUSH:
-		return loses(r, true) && makes_durable(r, e);
+		return pm_replay_loses(r, true) && makes_durable(r, e);
 	case PM_ACK:
 	case PM_MARK:
 		return true;
@@ -521,17 +520,17 @@ int pm_replay_step(struct pm_replay *r, pm_durable_fn *durable, void *arg)
 		break;
 	/* Where all that was stored is left, flushed or not, nothing waits for these. */
 	case PM_FLUSH:
-		error = loses(r, true) ? flush(r, e) : 0;
+		error = pm_replay_loses(r, true) ? flush(r, e) : 0;
 		break;
 	case PM_FENCE:
-		if (loses(r, true))
+		if (pm_replay_loses(r, true))
 			fence(r, e, durable, arg);
 		break;
 	case PM_SYNC:
 	case PM_RDMA_FLUSH:
 	case PM_COMMIT:
 	case PM_PUSH:
-		if (loses(r, true))
+		if (pm_replay_loses(r, true))
 			sync(r, e, durable, arg);
 		break;
 	case PM_ACK:

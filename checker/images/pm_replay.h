@@ -14,16 +14,16 @@
  * past the caches, as in the simulation. In a log that does not say whose events are, a fence is
  * everybody's.
  *
- * Three models. Under PM_POWER the power fails, and the above is what can be left. Under PM_KILL
- * the process dies and the machine lives on: all that was stored stays. So it does under PM_CACHES,
- * where the power fails and caches survive.
+ * So it is if the power fails on the default hardware. If only the process dies (`kill`), the
+ * machine lives on: all that was stored stays.
  *
  * The knobs of the hardware mean here what they do in the simulation (core/hardware/hardware.h;
  * core/pmem/domain.h):
  *
- *	domain=wsp	PM_CACHES, and what a NIC has received survives as well: nothing is late.
- *	iio_in_mhp=off	PM_CACHES, but without ddio=on what RNICs have landed is lost as under
- *			PM_POWER, until a READ or a flush.
+ *	domain=mhp	Caches survive: all that was stored stays.
+ *	domain=wsp	... and what a NIC has received survives as well: nothing is late.
+ *	iio_in_mhp=off	With domain=mhp, but without ddio=on, what RNICs have landed is lost until a
+ *			READ or a flush.
  *	ddio=off	RNICs write past the caches. An RDMA FLUSH makes durable what its queue pair
  *			has landed in its range before, a READ or an atomic all that it has landed;
  *			with ddio=any, only where caches survive.
@@ -33,9 +33,9 @@
  *			it is one of pmem's answers (core/pmem/crash.h).
  *	dma_order	The lines of a message, or of a connection, land in any order. Where a
  *			failure takes each line by itself, nothing differs.
- *	ack_early	Under PM_CACHES a message may have been acknowledged, and not have landed.
- *	nt_stores=buffered	Under PM_CACHES a non-temporal store waits in its CPU's buffers, and
- *			is lost.
+ *	ack_early	With domain=mhp a message may have been acknowledged, and not have landed.
+ *	nt_stores=buffered	Where caches survive, a non-temporal store waits in its CPU's
+ *			buffers, and is lost.
  *
  * With the last three a landing, or a non-temporal store, stays in flight until something shows
  * that it has happened. A landing: a READ, a FLUSH or a Commit of its queue pair; with
@@ -45,15 +45,13 @@
  * image may deny what the program has seen.
  *
  * A cut is a place between two events where the set of images is the largest, or where what the
- * users could know changes. Images only become more until something becomes durable. So under
- * PM_POWER it is enough to cut before each event that makes something durable, before each
- * acknowledgement and marker, and at the end. Under the others each store that is kept makes an
- * image of its own, but for those that were noticed together.
+ * users could know changes. Images only become more until something becomes durable. So where
+ * caches are lost it is enough to cut before each event that makes something durable, before each
+ * acknowledgement and marker, and at the end. Elsewhere each store that is kept makes an image of
+ * its own, but for those that were noticed together.
  */
 #include "checker/images/pm_log.h"
 #include "core/hardware/hardware.h"
-
-enum pm_model { PM_POWER, PM_KILL, PM_CACHES };
 
 /* A change of a line, and the line with it and all before it. */
 struct pm_version {
@@ -85,9 +83,9 @@ struct pm_waiting {
 
 struct pm_replay {
 	const struct pm_log *log;
-	enum pm_model model;
-	struct hardware hw; /* the default, or as set by the user after pm_replay_open() */
-	size_t at;	    /* events that have happened */
+	struct hardware hw;
+	bool kill; /* the process dies, and the power does not fail */
+	size_t at; /* events that have happened */
 	uint8_t *durable[PM_FILES];
 	uint32_t *slot[PM_FILES]; /* by line: place in `dirty` + 1 */
 	struct pm_line *dirty;	  /* in no order that means anything */
@@ -103,8 +101,12 @@ struct pm_replay {
 	size_t last_change;	     /* the latest event that stored or landed */
 };
 
-int pm_replay_open(struct pm_replay *r, const struct pm_log *log, enum pm_model model);
+int pm_replay_open(struct pm_replay *r, const struct pm_log *log, const struct hardware *hw,
+		   bool kill);
 void pm_replay_close(struct pm_replay *r);
+
+/* Does a failure take what was stored, by a CPU or an RNIC, until it is flushed? */
+bool pm_replay_loses(const struct pm_replay *r, bool nic);
 
 /* Does this fence wait for what that thread has flushed? */
 bool pm_replay_waits(const struct pm_log *log, const struct pm_event *fence, uint32_t thread);

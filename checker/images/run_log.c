@@ -87,7 +87,7 @@ static void machine_starts(void *arg, struct explorer *ex, unsigned machine)
 	else
 		memcpy(file->before, pmem_base(r->pm), pmem_length(r->pm));
 	if (!r->error)
-		r->error = pm_replay_open(&r->replay, &r->log, PM_POWER);
+		r->error = pm_replay_open(&r->replay, &r->log, &hardware_default, false);
 }
 
 int pm_run_log_open(struct pm_run_log *r, const char *name, struct where *where,

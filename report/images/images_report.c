@@ -70,9 +70,9 @@ void images_print_counts(FILE *out, const struct pm_log *log)
 
 static const char *domain_of(const struct images_options *o)
 {
-	if (o->model != PM_CACHES)
-		return "dmp";
-	return o->hw.domain == DOMAIN_WSP ? "wsp" : "mhp";
+	static const char *const domain[] = {
+		[DOMAIN_DMP] = "dmp", [DOMAIN_MHP] = "mhp", [DOMAIN_WSP] = "wsp"};
+	return domain[o->kill ? DOMAIN_DMP : o->hw.domain];
 }
 
 void images_print_hardware(const struct images_options *o, char *buf, size_t n)
@@ -257,8 +257,7 @@ static void print_left(FILE *out, const struct image_line *l)
 void images_print_moment(FILE *out, const struct images_report *r, const struct image_cause *c)
 {
 	const struct pm_log *log = r->log;
-	fprintf(out, "the %s before ",
-		r->options->model == PM_KILL ? "process died" : "power failed");
+	fprintf(out, "the %s before ", r->options->kill ? "process died" : "power failed");
 	if (c->at < log->events) {
 		const struct pm_event *e = &log->event[c->at];
 		const char *source = log->source[e->source];
@@ -276,7 +275,7 @@ void images_print_moment(FILE *out, const struct images_report *r, const struct 
 		fprintf(out, ", after %lu acknowledgement%s", c->acked, plural(c->acked));
 	if (c->mark)
 		fprintf(out, ", after %s", log->source[c->mark]);
-	if (r->options->model != PM_POWER && !c->dirty)
+	if ((r->options->kill || domain_keeps_visible(&r->options->hw, false)) && !c->dirty)
 		fputs("; all that was stored is left", out);
 	else if (!c->dirty)
 		fputs("; nothing was in flight", out);
@@ -441,9 +440,9 @@ void images_print_figures(FILE *out, const struct images_report *r)
 	fprintf(out,
 		"the %s at %" PRIu64 " place%s: %" PRIu64 " different image%s, of which %" PRIu64
 		" %s bad, of %u cause%s",
-		r->options->model == PM_KILL ? "process died" : "power failed", x->cuts,
-		plural(x->cuts), x->images, plural(x->images), x->bad, x->bad == 1 ? "is" : "are",
-		x->causes, plural(x->causes));
+		r->options->kill ? "process died" : "power failed", x->cuts, plural(x->cuts),
+		x->images, plural(x->images), x->bad, x->bad == 1 ? "is" : "are", x->causes,
+		plural(x->causes));
 }
 
 void images_conclude(const struct images_report *r, struct conclusion *c)
@@ -504,9 +503,10 @@ void images_print_remarks(FILE *out, const struct images_report *r)
 	if (x->all_bad)
 		fprintf(out, "%s\n",
 			"every image is bad, also that of the beginning: is the checker right?");
-	bool kill = r->options->model == PM_KILL;
+	bool kill = r->options->kill;
 	if (!r->log->has_flush && !pm_log_unseen(r->log, PM_UNSEEN_FLUSH) &&
-	    !domain_nic_flush_reaches(&r->options->hw) && r->options->model != PM_CACHES)
+	    !domain_nic_flush_reaches(&r->options->hw) &&
+	    (kill || r->options->hw.domain == DOMAIN_DMP))
 		fprintf(out,
 			"the program never flushes: what a power failure leaves is a matter of "
 			"chance (--model %s)\n",
@@ -668,7 +668,7 @@ json_t *images_tree(const struct images_report *r)
 		"{s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:I, s:s*, "
 		"s:o, s:o, "
 		"s:o, s:o}",
-		"log", r->name, "model", r->options->model == PM_KILL ? "kill" : "power", "domain",
+		"log", r->name, "model", r->options->kill ? "kill" : "power", "domain",
 		domain_of(r->options), "ddio", r->options->hw.ddio == DDIO_ON, "hardware", hardware,
 		"events", (json_int_t)r->log->events, "cuts", (json_int_t)x->cuts, "bounded",
 		(json_int_t)x->bounded, "images", (json_int_t)x->images, "judged",

@@ -141,8 +141,8 @@ static json_t *recorded_json(const struct images_report *r)
 		add_row(rows, "end", text);
 	}
 	add_row(rows, "fails",
-		o->model == PM_KILL ? "the process: all that it had stored is left"
-		: o->model == PM_CACHES
+		o->kill ? "the process: all that it had stored is left"
+		: domain_keeps_visible(&o->hw, false)
 			? "the power; caches survive, so that all that CPUs stored is left"
 			: "the power; what is in caches is lost");
 	images_print_hardware(o, text, sizeof(text));
@@ -511,7 +511,7 @@ json_t *images_shown(const struct images_report *r)
 	return json_pack("{s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:o}", "recorded", recorded_json(r),
 			 "contracts", contracts_json(r->contracts), "faults", faults_json(r),
 			 "remarks", remarks, "most", (int)r->options->most, "kill",
-			 r->options->model == PM_KILL, "threads", r->log->threads != 0, "causes",
+			 r->options->kill, "threads", r->log->threads != 0, "causes",
 			 r->one ? images_sections(r, r->one, 1)
 				: images_sections(r, r->result->cause, r->result->causes));
 }

@@ -17,6 +17,9 @@
 
 static const uint64_t file_size[FILES] = {128, 100};
 
+/* What fails: the power, the process, or the power where caches survive. */
+enum pm_model { PM_POWER, PM_KILL, PM_CACHES };
+
 /* The hardware that fails. */
 struct machine {
 	enum pm_model model;
@@ -473,8 +476,8 @@ static void walk(const struct pm_log *log, const struct machine *m, unsigned mos
 	struct image_choice c;
 	uint8_t copy[FILES][BYTES];
 	struct hashes *hashes = calloc(1, sizeof(*hashes));
-	ck_assert_int_eq(pm_replay_open(&r, log, m->model), 0);
-	r.hw = hardware_of(m);
+	const struct hardware hw = hardware_of(m);
+	ck_assert_int_eq(pm_replay_open(&r, log, &hw, m->model == PM_KILL), 0);
 	image_choice_init(&c, &r, most);
 	for (unsigned f = 0; f < FILES; f++)
 		memcpy(copy[f], log->file[f].before, BYTES);
@@ -612,8 +615,8 @@ static unsigned left_at_end(const struct pm_log *log, const struct machine *m)
 	struct image_choice c;
 	struct found f;
 	unsigned bits = 0;
-	ck_assert_int_eq(pm_replay_open(&r, log, m->model), 0);
-	r.hw = hardware_of(m);
+	const struct hardware hw = hardware_of(m);
+	ck_assert_int_eq(pm_replay_open(&r, log, &hw, m->model == PM_KILL), 0);
 	image_choice_init(&c, &r, ALL);
 	while (pm_replay_step(&r, NULL, NULL) > 0)
 		;
@@ -744,7 +747,7 @@ START_TEST(first_images)
 	add(&log, PM_STORE, 0, 0, 8, 0);
 	add(&log, PM_STORE, 0, 64, 8, 0);
 	add(&log, PM_STORE, 1, 0, 8, 0);
-	ck_assert_int_eq(pm_replay_open(&r, &log, PM_POWER), 0);
+	ck_assert_int_eq(pm_replay_open(&r, &log, &hardware_default, false), 0);
 	image_choice_init(&c, &r, 5);
 	while (pm_replay_step(&r, NULL, NULL) > 0)
 		;
