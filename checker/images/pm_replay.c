@@ -6,19 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
+#include "core/array.h"
 #include "core/pmem/crash.h"
 #include "core/pmem/domain.h"
-
-static bool grow(void **array, uint32_t *room, size_t each)
-{
-	uint32_t more = *room ? *room * 2 : 4;
-	void *grown = realloc(*array, more * each);
-	if (!grown)
-		return false;
-	*array = grown;
-	*room = more;
-	return true;
-}
 
 int pm_replay_open(struct pm_replay *r, const struct pm_log *log, const struct hardware *hw,
 		   bool kill)
@@ -147,8 +137,7 @@ static struct pm_line *dirty_line(struct pm_replay *r, unsigned file, uint64_t l
 	assert(file < r->log->files && line < r->log->file[file].len / PM_LINE);
 	if (*slot)
 		return &r->dirty[*slot - 1];
-	if (r->dirties == r->dirty_room &&
-	    !grow((void **)&r->dirty, &r->dirty_room, sizeof(*r->dirty)))
+	if (!ARRAY_RESERVE(r->dirty, r->dirties, 1, r->dirty_room))
 		return NULL;
 	r->dirty[r->dirties] = (struct pm_line){
 		.file = (uint8_t)file, .line = line, .born = ++r->born};
@@ -194,7 +183,7 @@ static void make_durable(struct pm_replay *r, unsigned file, uint64_t line, uint
 static bool wait_for(const struct pm_line *l, const struct pm_replay *r, const struct pm_event *e,
 		     struct pm_waiting **list, uint32_t *n, uint32_t *room)
 {
-	if (*n == *room && !grow((void **)list, room, sizeof(**list)))
+	if (!ARRAY_RESERVE(*list, *n, 1, *room))
 		return false;
 	(*list)[(*n)++] = (struct pm_waiting){.line = l->line,
 					      .event = (uint32_t)(e - r->log->event),
@@ -221,9 +210,13 @@ bool pm_replay_waits(const struct pm_log *log, const struct pm_event *fence, uin
 	return !log->threads || thread == fence->thread;
 }
 
-static bool fences(const struct pm_replay *r, const struct pm_event *e, const struct pm_waiting *f)
+/* Does what waits because of event `by` wait for event `e`? */
+typedef bool ends_fn(const struct pm_replay *r, const struct pm_event *e,
+		     const struct pm_event *by);
+
+static bool fences(const struct pm_replay *r, const struct pm_event *e, const struct pm_event *by)
 {
-	return pm_replay_waits(r->log, e, r->log->event[f->event].thread);
+	return pm_replay_waits(r->log, e, by->thread);
 }
 
 /* Has it not become durable in another way? */
@@ -234,17 +227,30 @@ static bool is_on_its_way(const struct pm_replay *r, const struct pm_waiting *f)
 	       r->dirty[slot - 1].durable_versions < f->upto;
 }
 
-static void fence(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *durable, void *arg)
+static bool ends_any(const struct pm_replay *r, const struct pm_event *e,
+		     const struct pm_waiting *list, uint32_t n, ends_fn *ends)
 {
-	for (unsigned i = 0; i < r->flushes; i++)
-		if (fences(r, e, &r->flushed[i]) && is_on_its_way(r, &r->flushed[i]))
-			make_durable(r, r->flushed[i].file, r->flushed[i].line, r->flushed[i].upto,
-				     durable, arg);
-	unsigned kept = 0;
-	for (unsigned i = 0; i < r->flushes; i++)
-		if (!fences(r, e, &r->flushed[i]) && is_on_its_way(r, &r->flushed[i]))
-			r->flushed[kept++] = r->flushed[i];
-	r->flushes = kept;
+	for (uint32_t i = 0; i < n; i++)
+		if (ends(r, e, &r->log->event[list[i].event]) && is_on_its_way(r, &list[i]))
+			return true;
+	return false;
+}
+
+/* What waits for this event is durable. Returns how many of the list still wait. */
+static uint32_t end_waits(struct pm_replay *r, const struct pm_event *e, struct pm_waiting *list,
+			  uint32_t n, ends_fn *ends, pm_durable_fn *durable, void *arg)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct pm_waiting w = list[i];
+		if (!is_on_its_way(r, &w))
+			continue;
+		if (ends(r, e, &r->log->event[w.event]))
+			make_durable(r, w.file, w.line, w.upto, durable, arg);
+		else
+			list[kept++] = w;
+	}
+	return kept;
 }
 
 /* --- what nothing has shown yet: landings, non-temporal stores --- */
@@ -312,31 +318,6 @@ static bool shows(const struct pm_replay *r, const struct pm_event *e, const str
 	}
 }
 
-static bool shows_any(const struct pm_replay *r, const struct pm_event *e)
-{
-	for (uint32_t i = 0; i < r->landings; i++)
-		if (shows(r, e, &r->log->event[r->landed[i].event]) &&
-		    is_on_its_way(r, &r->landed[i]))
-			return true;
-	return false;
-}
-
-static void show_landings(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *durable,
-			  void *arg)
-{
-	uint32_t kept = 0;
-	for (uint32_t i = 0; i < r->landings; i++) {
-		const struct pm_waiting l = r->landed[i];
-		if (!is_on_its_way(r, &l))
-			continue;
-		if (shows(r, e, &r->log->event[l.event]))
-			make_durable(r, l.file, l.line, l.upto, durable, arg);
-		else
-			r->landed[kept++] = l;
-	}
-	r->landings = kept;
-}
-
 void pm_replay_allow(const struct pm_replay *r, unsigned *left)
 {
 	const struct pm_event *event = r->log->event;
@@ -372,10 +353,8 @@ void pm_replay_allow(const struct pm_replay *r, unsigned *left)
 /* The landing stays in flight until something shows it. */
 static int wait_for_sign(struct pm_replay *r, const struct pm_line *l, const struct pm_event *e)
 {
-	uint32_t room = r->landing_room;
-	if (!wait_for(l, r, e, &r->landed, &r->landings, &r->landing_room))
-		return -ENOMEM;
-	return room == r->landing_room || grow((void **)&r->lost, &room, sizeof(*r->lost))
+	return ARRAY_RESERVE(r->lost, r->landings, 1, r->lost_room) &&
+			       wait_for(l, r, e, &r->landed, &r->landings, &r->landing_room)
 		       ? 0
 		       : -ENOMEM;
 }
@@ -387,9 +366,7 @@ static bool add_version(const struct pm_replay *r, struct pm_line *l, const stru
 		memcpy(l->version, l->version + l->first, l->versions * sizeof(*l->version));
 		l->first = 0;
 	}
-	assert(l->first + l->versions <= l->room);
-	if (l->first + l->versions == l->room &&
-	    !grow((void **)&l->version, &l->room, sizeof(*l->version)))
+	if (!ARRAY_ROOM_FOR_ONE(l->version, l->first + l->versions))
 		return false;
 	struct pm_version *v = &l->version[l->first + l->versions];
 	assert(e->off % PM_LINE + e->len <= PM_LINE);
@@ -461,12 +438,8 @@ static void sync(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *d
 
 static bool makes_durable(const struct pm_replay *r, const struct pm_event *e)
 {
-	if (e->kind == PM_FENCE) {
-		for (unsigned i = 0; i < r->flushes; i++)
-			if (fences(r, e, &r->flushed[i]) && is_on_its_way(r, &r->flushed[i]))
-				return true;
-		return false;
-	}
+	if (e->kind == PM_FENCE)
+		return ends_any(r, e, r->flushed, r->flushes, fences);
 	for (unsigned i = 0; i < r->dirties; i++)
 		if (reaches(r, e, &r->dirty[i]))
 			return true;
@@ -486,7 +459,7 @@ bool pm_replay_cut(const struct pm_replay *r)
 	if (r->at == r->log->events)
 		return true;
 	const struct pm_event *e = &r->log->event[r->at];
-	if (shows_any(r, e))
+	if (ends_any(r, e, r->landed, r->landings, shows))
 		return true;
 	switch ((enum pm_event_kind)e->kind) {
 	case PM_STORE:
@@ -512,7 +485,7 @@ int pm_replay_step(struct pm_replay *r, pm_durable_fn *durable, void *arg)
 		return 0;
 	const struct pm_event *e = &r->log->event[r->at];
 	int error = 0;
-	show_landings(r, e, durable, arg);
+	r->landings = end_waits(r, e, r->landed, r->landings, shows, durable, arg);
 	switch ((enum pm_event_kind)e->kind) {
 	case PM_STORE:
 	case PM_LAND:
@@ -524,7 +497,7 @@ int pm_replay_step(struct pm_replay *r, pm_durable_fn *durable, void *arg)
 		break;
 	case PM_FENCE:
 		if (pm_replay_loses(r, true))
-			fence(r, e, durable, arg);
+			r->flushes = end_waits(r, e, r->flushed, r->flushes, fences, durable, arg);
 		break;
 	case PM_SYNC:
 	case PM_RDMA_FLUSH:

@@ -63,7 +63,7 @@ struct pm_version {
 struct pm_line {
 	uint64_t line; /* offset / PM_LINE */
 	struct pm_version *version;
-	uint32_t first, room;	   /* of `version`: those in flight begin at `first` */
+	uint32_t first;		   /* of `version`: those in flight begin there */
 	uint32_t versions;	   /* in flight */
 	uint32_t durable_versions; /* how many are no more in flight */
 	uint32_t born;		   /* tells it from the same line when that was dirty before */
@@ -94,7 +94,8 @@ struct pm_replay {
 	uint32_t flushes, flush_room;
 	struct pm_waiting *landed; /* until they are shown; in their order */
 	uint32_t landings, landing_room;
-	uint32_t *lost; /* room for pm_replay_allow() */
+	uint32_t *lost; /* as many, for pm_replay_allow() */
+	uint32_t lost_room;
 	unsigned long acks;
 	const struct pm_event *mark; /* the latest marker; NULL: none yet */
 	uint64_t hash;		     /* of the durable content, by what it has changed in the log */
