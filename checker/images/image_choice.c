@@ -10,8 +10,6 @@
 #include "core/pmem/crash.h"
 #include "faultinject/random_source.h"
 
-/* With more versions a line is only cut at random: there are too many pairs of them. */
-#define CUT_VERSIONS 32
 /* With more versions a line is told apart by where the first ones of it come from. */
 #define SOURCE_VERSIONS 1024
 
@@ -27,9 +25,6 @@ void image_choice_init(struct image_choice *c, const struct pm_replay *replay, u
 void image_choice_free(struct image_choice *c)
 {
 	free(c->left);
-	free(c->count);
-	free(c->whole);
-	free(c->history);
 	free(c->source);
 	memset(c, 0, sizeof(*c));
 }
@@ -106,25 +101,13 @@ static unsigned count_left(struct image_choice *c, unsigned line, unsigned enoug
 	return n;
 }
 
+/* For three numbers of each line, and for one where there is none. */
 static bool make_room(struct image_choice *c)
 {
-	if (c->lines <= c->room && c->left)
-		return true;
-	unsigned room = c->lines * 2 + 8;
-	unsigned *left = realloc(c->left, room * sizeof(*left));
-	if (left)
-		c->left = left;
-	unsigned *count = realloc(c->count, room * sizeof(*count));
-	if (count)
-		c->count = count;
-	if (!c->history)
-		c->history = malloc((CUT_VERSIONS + 1) * sizeof(*c->history));
-	unsigned *whole = realloc(c->whole, room * sizeof(*whole));
-	if (whole)
-		c->whole = whole;
-	if (!left || !count || !whole || !c->history)
+	if (!ARRAY_RESERVE(c->left, 0, 3 * (size_t)c->lines + 1, c->room))
 		return false;
-	c->room = room;
+	c->whole = c->left + c->lines;
+	c->count = c->whole + c->lines;
 	return true;
 }
 

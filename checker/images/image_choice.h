@@ -11,6 +11,10 @@
  * An image is a number for each dirty line: what is left of it (pm_replay_content()).
  */
 #include "checker/images/pm_replay.h"
+#include "core/pmem/crash.h"
+
+/* With more versions a line is only cut at random: there are too many pairs of them. */
+#define CUT_VERSIONS 32
 
 struct image_choice {
 	const struct pm_replay *replay;
@@ -18,15 +22,15 @@ struct image_choice {
 	unsigned *left;	 /* by dirty line: the image */
 	unsigned *whole; /* by dirty line: its versions */
 	unsigned *count; /* by dirty line: the latest cut that was made of it; the image, of all */
-	unsigned room, lines;
+	unsigned room, lines; /* room: of the three together */
 	unsigned phase, i, j;
 	unsigned given; /* images until now */
 	bool all;	/* there are at most `most` */
 	bool bounded;	/* some were left out */
 	bool one;	/* only the image with everything in flight: set by the user after begin */
 	uint64_t random;
-	struct pmem_content *history; /* of a line that is cut: its versions */
-	uint32_t *source;	      /* of the phase by source: those of the versions, each once */
+	struct pmem_content history[CUT_VERSIONS + 1]; /* of a line that is cut: its versions */
+	uint32_t *source; /* of the phase by source: those of the versions, each once */
 	unsigned sources, source_room;
 };
 
