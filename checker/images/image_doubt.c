@@ -15,8 +15,7 @@ static bool was_flushed(const struct pm_log *log, const struct image_line *l, si
 {
 	for (size_t i = l->event; i < at; i++) {
 		const struct pm_event *e = &log->event[i];
-		if (e->kind == PM_FLUSH && e->file == l->file && e->off / PM_LINE <= l->line &&
-		    l->line <= (e->off + e->len - 1) / PM_LINE)
+		if (e->kind == PM_FLUSH && pm_event_meets(e, l->file, l->line))
 			return true;
 	}
 	return false;

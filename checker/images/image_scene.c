@@ -51,13 +51,6 @@ static bool gather_lost(struct maker *m)
 	return true;
 }
 
-static bool covers(const struct pm_event *range, const struct pm_event *store)
-{
-	uint64_t line = store->off / PM_LINE;
-	return range->file == store->file && range->off / PM_LINE <= line &&
-	       line <= (range->off + range->len - 1) / PM_LINE;
-}
-
 /* Is it still a version in flight? */
 static bool flies(const struct pm_replay *r, uint32_t event)
 {
@@ -84,9 +77,10 @@ static void touch(void *maker, unsigned file, uint64_t line, const uint8_t conte
 /* The first flush after the store that this fence waits for. */
 static size_t find_flush(const struct maker *m, const struct lost *lost, size_t fence)
 {
-	const struct pm_event *e = m->log->event;
+	const struct pm_event *e = m->log->event, *store = &e[lost->event];
 	for (size_t i = lost->event; i < fence; i++)
-		if (e[i].kind == PM_FLUSH && covers(&e[i], &e[lost->event]) &&
+		if (e[i].kind == PM_FLUSH &&
+		    pm_event_meets(&e[i], store->file, store->off / PM_LINE) &&
 		    pm_replay_waits(m->log, &e[fence], e[i].thread))
 			return i;
 	return SCENE_NEVER;
@@ -102,8 +96,9 @@ static void follow_lost(struct maker *m, size_t at)
 		struct lost *lost = &m->lost[i];
 		if (!lost->in_flight)
 			continue;
+		const struct pm_event *store = &m->log->event[lost->event];
 		if (e->kind == PM_FLUSH && lost->fate.flush == SCENE_NEVER &&
-		    covers(e, &m->log->event[lost->event]))
+		    pm_event_meets(e, store->file, store->off / PM_LINE))
 			lost->fate.flush = at;
 		if (!lost->touched)
 			continue;

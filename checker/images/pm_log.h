@@ -62,6 +62,13 @@ static inline bool pm_event_writes(const struct pm_event *e)
 	return e->kind == PM_STORE || e->kind == PM_LAND;
 }
 
+/* Is the line one of those of its range, which is not empty? */
+static inline bool pm_event_meets(const struct pm_event *e, unsigned file, uint64_t line)
+{
+	return e->file == file && e->off / PM_LINE <= line &&
+	       line <= (e->off + e->len - 1) / PM_LINE;
+}
+
 /* What a client announced: that it begins an operation, or has its answer. */
 struct pm_call {
 	uint64_t client;

@@ -292,8 +292,7 @@ static bool shows_nt(const struct pm_event *e, const struct pm_event *l)
 		return false;
 	if (e->thread != l->thread || (e->kind != PM_STORE && e->kind != PM_FLUSH))
 		return true;
-	return !e->nt && e->file == l->file && e->off / PM_LINE <= l->off / PM_LINE &&
-	       l->off / PM_LINE <= (e->off + e->len - 1) / PM_LINE;
+	return !e->nt && pm_event_meets(e, l->file, l->off / PM_LINE);
 }
 
 /* Does event `e` show that the landing, or the non-temporal store, `l` has happened? */
@@ -391,31 +390,20 @@ static int change(struct pm_replay *r, const struct pm_event *e, pm_durable_fn *
 	return 0;
 }
 
-/* What a queue pair's request covers of what it has landed in this file. False: nothing that is not
- * durable already. */
-static bool covers(const struct pm_replay *r, const struct pm_event *e, unsigned file,
-		   struct nic_cover *cover)
-{
-	enum nic_request by = e->kind == PM_RDMA_FLUSH ? NIC_FLUSH
-			      : e->kind == PM_PUSH     ? NIC_READ
-						       : NIC_COMMIT;
-	assert(by != NIC_COMMIT || e->kind == PM_COMMIT);
-	return domain_nic_drains(&r->hw, by, e->off, e->file == file ? e->len : 0, cover);
-}
-
 /* How many of the line's versions does this event make durable? A line that goes to the media goes
  * as a whole, with what came before. */
 static uint32_t reaches(const struct pm_replay *r, const struct pm_event *e,
 			const struct pm_line *l)
 {
+	const enum nic_request request = e->kind == PM_COMMIT ? NIC_COMMIT
+					 : e->kind == PM_PUSH ? NIC_READ
+							      : NIC_FLUSH;
 	struct nic_cover cover;
 	uint32_t upto = l->versions;
 	if (e->kind == PM_SYNC)
-		return l->file == e->file && l->line >= e->off / PM_LINE &&
-				       l->line <= (e->off + e->len - 1) / PM_LINE
-			       ? upto
-			       : 0;
-	if (!covers(r, e, l->file, &cover))
+		return pm_event_meets(e, l->file, l->line) ? upto : 0;
+	assert(request != NIC_FLUSH || e->kind == PM_RDMA_FLUSH);
+	if (!domain_nic_drains(&r->hw, request, e->off, e->file == l->file ? e->len : 0, &cover))
 		return 0;
 	for (; upto; upto--) {
 		const struct pm_event *by = &r->log->event[pm_replay_event(l, upto - 1)];
