@@ -265,7 +265,7 @@ static bool acks_early(const struct pm_replay *r)
  * have landed to survive. */
 static bool shuffles(const struct pm_replay *r)
 {
-	return r->hw.dma_order != DMA_LEFT && (r->kill || !domain_keeps_nic_buffers(&r->hw));
+	return dma_may_pass(&r->hw, true) && (r->kill || !domain_keeps_nic_buffers(&r->hw));
 }
 
 /* Does it wait in its CPU's buffers for non-temporal stores? No failure of the power leaves them;
@@ -303,7 +303,7 @@ static bool shows(const struct pm_replay *r, const struct pm_event *e, const str
 	switch ((enum pm_event_kind)e->kind) {
 	case PM_LAND:
 		return e->thread == l->thread && e->message != l->message &&
-		       (!e->message || (!acks_early(r) && r->hw.dma_order != DMA_RELAXED));
+		       (!e->message || (!acks_early(r) && !dma_may_pass(&r->hw, false)));
 	case PM_RDMA_FLUSH:
 	case PM_COMMIT:
 	case PM_PUSH:
@@ -320,7 +320,7 @@ static bool shows(const struct pm_replay *r, const struct pm_event *e, const str
 void pm_replay_allow(const struct pm_replay *r, unsigned *left)
 {
 	const struct pm_event *event = r->log->event;
-	bool changed = r->hw.dma_order != DMA_RELAXED;
+	bool changed = !dma_may_pass(&r->hw, false);
 	while (changed) {
 		uint32_t losts = 0; /* queue pairs that have lost something: their first one */
 		changed = false;
@@ -338,8 +338,8 @@ void pm_replay_allow(const struct pm_replay *r, unsigned *left)
 				assert(losts < r->landing_room); /* as is r->lost */
 				if (left[d] <= before)
 					r->lost[losts++] = w->event;
-			} else if (left[d] > before && (r->hw.dma_order == DMA_LEFT ||
-							event[r->lost[k]].message != l->message)) {
+			} else if (left[d] > before &&
+				   !dma_may_pass(&r->hw, event[r->lost[k]].message == l->message)) {
 				left[d] = before;
 				changed = true;
 			}

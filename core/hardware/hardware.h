@@ -115,6 +115,13 @@ struct hardware {
 
 extern const struct hardware hardware_default;
 
+/* May a line land before one that came in before it on its connection, of the same message or of
+ * another one? */
+static inline bool dma_may_pass(const struct hardware *hw, bool same_message)
+{
+	return hw->dma_order == DMA_RELAXED || (hw->dma_order == DMA_ANY && same_message);
+}
+
 /* "domain", "dmp": 0, or -EINVAL with *expected naming what would be right. */
 int hardware_set(struct hardware *hw, const char *name, const char *value, const char **expected);
 /* The same of a text "domain=dmp". */

@@ -257,18 +257,14 @@ static unsigned count_lines(struct rnic_qp *qp, const struct packet *pkt, unsign
 /* May lines of this packet, which is in the queue, land before those of the first one? */
 static bool may_pass(const struct rnic_qp *qp, const struct packet *head, const struct packet *pkt)
 {
-	unsigned order = qp->hca->net->hw.dma_order;
-	if (pkt == head)
-		return true;
-	if (order == DMA_ANY)
-		return pkt->name.message == head->name.message && pkt->name.who == head->name.who;
-	return order == DMA_RELAXED;
+	bool same = pkt->name.message == head->name.message && pkt->name.who == head->name.who;
+	return pkt == head || dma_may_pass(&qp->hca->net->hw, same);
 }
 
 /* May READs be fetched before those that came in before them? */
 static bool may_pass_reads(const struct rnic_qp *qp)
 {
-	return qp->hca->net->hw.dma_order == DMA_RELAXED;
+	return dma_may_pass(&qp->hca->net->hw, false);
 }
 
 /* Number of lines that could land next. */
@@ -303,7 +299,7 @@ static void pick_line(struct rnic_qp *qp, struct packet *head, unsigned k)
 static bool land_any_line(struct rnic_qp *qp, struct packet *head)
 {
 	struct responder *resp = &qp->resp;
-	bool passes = qp->hca->net->hw.dma_order != DMA_LEFT;
+	bool passes = dma_may_pass(&qp->hca->net->hw, true);
 	unsigned ready = count_ready(qp, head);
 	struct packet *pkt = resp->next_line;
 	if (!pkt || (head->asked && ready > resp->ready_lines)) {
@@ -434,7 +430,7 @@ static void land_due(struct rnic_qp *qp)
 {
 	const struct rnic_ground *ground = qp_ground(qp);
 	const struct hardware *hw = &qp->hca->net->hw;
-	bool any = hw->dma_order != DMA_LEFT || MUTANT(hw, NIC_LINES_SHUFFLED);
+	bool any = dma_may_pass(hw, true) || MUTANT(hw, NIC_LINES_SHUFFLED);
 	struct packet *pkt;
 	while ((pkt = qp->resp.land.head) &&
 	       (ground_scheduled(ground) ? qp->resp.land_turn : pkt->due <= ground_now(ground))) {
@@ -473,7 +469,7 @@ void land_push(struct rnic_qp *qp, struct packet *pkt)
 	pkt->due = ground_now(ground) + LAND_NS;
 	ground_gives(ground, pkt, 0);
 	qp->resp.land_tail++;
-	if (qp->hca->net->hw.dma_order != DMA_LEFT)
+	if (dma_may_pass(&qp->hca->net->hw, true))
 		ground_touch(ground, TOUCH_DRAM_WRITE, &qp->resp.land, 1);
 	queue_push(&qp->resp.land, pkt);
 	if (qp->resp.land.head == pkt)
