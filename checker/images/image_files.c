@@ -201,18 +201,9 @@ static void back_to_durable(struct image_files *f, const struct pm_replay *r)
 static int stand_at(struct image_files *f, const struct pm_replay *r)
 {
 	back_to_durable(f, r);
-	if (r->dirties > f->room || !f->now) {
-		unsigned room = r->dirties * 2 + 8;
-		struct image_change *changed = realloc(f->changed, room * sizeof(*changed));
-		if (changed)
-			f->changed = changed;
-		uint32_t *now = realloc(f->now, room * sizeof(*now));
-		if (now)
-			f->now = now;
-		if (!changed || !now)
-			return -ENOMEM;
-		f->room = room;
-	}
+	if (!ARRAY_RESERVE(f->changed, 0, r->dirties + 1, f->room) ||
+	    !ARRAY_RESERVE(f->now, 0, r->dirties + 1, f->now_room))
+		return -ENOMEM;
 	memset(f->now, 0, r->dirties * sizeof(*f->now));
 	f->at = r->at + 1;
 	f->lines = r->dirties;

@@ -27,7 +27,7 @@ struct image_files {
 		uint64_t line;
 		unsigned file;
 	} * changed; /* lines that may not be as they are durable */
-	unsigned changes, room;
+	unsigned changes, room, now_room;
 	size_t at;	/* where the replay stood then, and one more; 0: as when it stood nowhere */
 	uint32_t *now;	/* by dirty line there: what the file has of it, and one more; 0: it has
 			 * what is durable, and is not in `changed` */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/array.h"
 
 const char *const pm_engine_name[PM_ENGINES] = {
 	"NoReorderNoCheck",    "NoReorderDoCheck",	     "ReorderFull",

@@ -175,15 +175,10 @@ static int take_source(struct reader *r, const struct record *rec)
 	if (!rec->source || rec->source > SOURCES || rec->len >= sizeof(places) ||
 	    memchr(rec->payload, 0, rec->len))
 		return wrong(r, "a place in a program without a number or a name");
-	if (rec->source >= r->sources) {
-		uint32_t more = rec->source * 2 + 64;
-		uint32_t *grown = realloc(r->source, more * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		memset(grown + r->sources, 0, (more - r->sources) * sizeof(*grown));
-		r->source = grown;
-		r->sources = more;
-	}
+	const uint32_t had = r->sources;
+	if (!ARRAY_RESERVE(r->source, 0, (size_t)rec->source + 1, r->sources))
+		return -ENOMEM;
+	memset(r->source + had, 0, (r->sources - had) * sizeof(*r->source));
 	memcpy(places, rec->payload, rec->len);
 	places[rec->len] = 0;
 	int error = name_places(r, places, words, sizeof(words));
