@@ -164,7 +164,6 @@ tidemark_test(test_litmus_suite ${PROJECT_SOURCE_DIR}/tests/checker/models/test_
 	${PROJECT_SOURCE_DIR}/scenarios/litmus)
 tidemark_test(test_count_cli ${PROJECT_SOURCE_DIR}/tests/checker/models/test_count.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_images_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_images.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
-tidemark_test(test_pmreorder_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_pmreorder.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_merge ${PROJECT_SOURCE_DIR}/tests/cli/test_merge.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 set_property(TEST test_merge APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER})
 tidemark_test(test_cut ${PROJECT_SOURCE_DIR}/tests/checker/live/test_cut.sh $<TARGET_FILE:tidemark> $<TARGET_FILE:test_live_pm>)
@@ -260,6 +259,8 @@ if(NOT TIDEMARK_SANITIZE) # searches that take the same steps as without, which 
 	tidemark_test(test_often ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_often.sh $<TARGET_FILE:tidemark>)
 	tidemark_test(test_taxonomy_all ${PROJECT_SOURCE_DIR}/tests/checker/models/test_taxonomy_all.sh $<TARGET_FILE:tidemark>
 		${PROJECT_SOURCE_DIR})
+	tidemark_test(test_pmreorder_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_pmreorder.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+	tidemark_test(test_taxonomy_cli ${PROJECT_SOURCE_DIR}/tests/checker/models/test_taxonomy.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_claims_all ${PROJECT_SOURCE_DIR}/tests/checker/hunt/test_claims_all.sh $<TARGET_FILE:tidemark>)
 	set_tests_properties(test_claims_all PROPERTIES LABELS all COST 200)
 	tidemark_test(test_systems_contracts ${PROJECT_SOURCE_DIR}/tests/docs/test_systems_contracts.py $<TARGET_FILE:tidemark>
@@ -280,7 +281,6 @@ if(NOT TIDEMARK_SANITIZE) # searches that take the same steps as without, which 
 		endif()
 	endforeach()
 endif()
-tidemark_test(test_taxonomy_cli ${PROJECT_SOURCE_DIR}/tests/checker/models/test_taxonomy.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 # Tests that boot guests; one at a time, and first of all, so that others run beside them. Skipped without QEMU. With the
 # sanitizers only that in which calls fail: it takes the other ways of live stores as well.
 function(tidemark_guest_test name)
@@ -323,7 +323,7 @@ label(all often own_operations)
 # Real time: a retransmission, a timeout, a process that is given a moment.
 label(all faults forever leave_off_timed link_udp live load nic_cm nic_events nic_objects rendezvous)
 if(TIDEMARK_SANITIZE) # they take the same steps without, and long with
-	label(all baseline claims crashtest_html diff libfuzzer sarif taxonomy_cli)
+	label(all baseline claims crashtest_html diff libfuzzer sarif)
 endif()
 
 # What `make test` needs of the programs: those of tests that it leaves out with the sanitizers are not made (scripts/test).

@@ -17,8 +17,8 @@
 #include "tests/litmus/generator.h"
 #include "tests/litmus/slow_model.h"
 
-#define STATEMENTS 4 /* of a program at most, unless an option says otherwise */
-#define SAMPLE	   60000
+#define STATEMENTS 4	   /* of a program at most, unless an option says otherwise */
+#define SAMPLE	   25000   /* five times as many as the last seeded bug takes */
 #define STATES	   2000000 /* of the slow model; a program that has more is left out, and counted */
 #define RUNS	   20000   /* of the machine; likewise */
 

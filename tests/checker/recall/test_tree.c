@@ -192,14 +192,15 @@ TESTS(same_with_tree, ROWS_OF(tried))
 }
 
 /* With little room it forgets, and is right all the same. */
-TESTS(small_tree, ROWS_OF(tried))
+TESTS(small_tree, ROWS_OF(tried) / 3)
 {
 	struct explore_limits plain = campaign_default.limits, limits = plain;
 	struct tree_counts counts;
 
 	plain.no_tree = true;
 	limits.tree_bytes = SMALL_TREE;
-	struct bench *without = bench(&tried[_i], &plain), *with = bench(&tried[_i], &limits);
+	struct bench *without = bench(&tried[3 * _i], &plain),
+		     *with = bench(&tried[3 * _i], &limits);
 	explore_runs(without, RUNS);
 	explore_runs(with, RUNS);
 	tree_count(with->ex.recall.tree, &counts);
@@ -297,7 +298,7 @@ TESTS(repeated_runs, 2)
 	plain.no_tree = true;
 	if (run_states)
 		limits.tree_bytes = FEW_RUNS;
-	for (unsigned i = 0; i < ROWS_OF(tried); i++) {
+	for (unsigned i = 0; i < ROWS_OF(tried); i += 3) {
 		struct bench *without = bench(&tried[i], &plain), *with = bench(&tried[i], &limits);
 		without->run_states = with->run_states = run_states;
 		explore_runs(without, 3 * rounds(RUNS));
@@ -311,14 +312,15 @@ TESTS(repeated_runs, 2)
 	}
 }
 
-TESTS(repeated_inputs, ROWS_OF(tried))
+TESTS(repeated_inputs, ROWS_OF(tried) / 3)
 {
 	struct explore_limits plain = campaign_default.limits, limits = plain;
 
 	if (TM_ASAN) /* no run is led along a tree */
 		return;
 	plain.no_tree = true;
-	struct bench *without = bench(&tried[_i], &plain), *with = bench(&tried[_i], &limits);
+	struct bench *without = bench(&tried[3 * _i], &plain),
+		     *with = bench(&tried[3 * _i], &limits);
 	explore_inputs(without, 3 * rounds(RUNS));
 	explore_inputs(with, 3 * rounds(RUNS));
 	ck_assert(!with->ex.wrong.found);

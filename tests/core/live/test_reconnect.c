@@ -5,55 +5,30 @@
  * server, never comes to the new one; and no other client notices. Each test runs scripts of
  * clients against a server in a simulation, rpc.h alone or a store.
  */
-#include "core/pmem/crash.h"
 #include "core/hardware/mutant.h"
-#include "core/rnic/rnic.h"
-#include "core/rt/rt.h"
-#include "core/rt/sim.h"
 #include "core/stores/erda/wire.h"
 #include "scenarios/stores.h"
-#include "tests/suite.h"
+#define CLIENTS 2
+#include "tests/core/stores/scripts.h"
 
-#define CLIENTS	 2
-#define MSG	 32 /* bytes */
-#define MAX_VLEN 200
-#define US	 1000ull
-#define MS	 1000000ull
-
-typedef void script(unsigned client);
+#define MSG 32 /* bytes */
 
 static struct {
-	struct sim *sim;
-	struct hardware hw;
-	struct tm_params params;
-	struct tm_env env[CLIENTS + 1];
-	const struct tm_store *store; /* NULL: rpc.h alone */
-	script *script[CLIENTS + 1];
-	unsigned clients, ended;
 	struct rpc_server rpc;
 	bool paused; /* the server does not poll */
 	unsigned handled;
 	char last[MSG]; /* that was handled */
 	uint64_t late_ns;
-} w;
-
-static void client_main(void *arg)
-{
-	unsigned client = (unsigned)(uintptr_t)arg;
-
-	w.script[client](client);
-	if (++w.ended == w.clients)
-		sim_stop(w.sim, SIM_DONE);
-}
+} r;
 
 /* The reply is the message. One that begins with "slow" takes its time. */
 static size_t echo(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
 {
 	ck_assert_uint_le(msg->len, cap);
-	w.handled++;
-	memcpy(w.last, msg->bytes, msg->len);
+	r.handled++;
+	memcpy(r.last, msg->bytes, msg->len);
 	memcpy(reply, msg->bytes, msg->len);
-	if (!strncmp(w.last, "slow", 4))
+	if (!strncmp(r.last, "slow", 4))
 		sim_sleep(w.sim, 100 * US);
 	return msg->notices ? 0 : msg->len;
 }
@@ -61,76 +36,40 @@ static size_t echo(void *arg, const struct rpc_msg *msg, void *reply, size_t cap
 static void server_task(void *arg)
 {
 	for (;;) {
-		if (w.paused)
+		if (r.paused)
 			sim_sleep(w.sim, US);
-		else if (!rpc_server_poll(&w.rpc))
+		else if (!rpc_server_poll(&r.rpc))
 			rt_yield();
 	}
 }
 
-static void boot(void *arg)
+static void boot_rpc(void)
 {
 	static uint8_t region[64];
 
-	if (w.store) {
-		ck_assert_int_eq(w.store->format(&w.env[0]), 0);
-		ck_assert_int_eq(w.store->serve(&w.env[0]), 0);
-	} else {
-		ck_assert_int_eq(rpc_server_init(&w.rpc, &w.env[0], MSG, echo, NULL), 0);
-		ck_assert_int_eq(rpc_server_export(&w.rpc, region, sizeof(region),
-						   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ),
-				 0);
-		ck_assert_int_eq(rpc_server_listen(&w.rpc), 0);
-		ck_assert_int_eq(rt_spawn("server", server_task, NULL), 0);
-	}
-	for (unsigned c = 1; c <= CLIENTS; c++) {
-		if (w.script[c])
-			ck_assert_int_eq(
-				sim_spawn(w.sim, c, NULL, client_main, (void *)(uintptr_t)c), 0);
-	}
+	ck_assert_int_eq(rpc_server_init(&r.rpc, &w.env[0], MSG, echo, NULL), 0);
+	ck_assert_int_eq(rpc_server_export(&r.rpc, region, sizeof(region),
+					   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ),
+			 0);
+	ck_assert_int_eq(rpc_server_listen(&r.rpc), 0);
+	ck_assert_int_eq(rt_spawn("server", server_task, NULL), 0);
 }
 
 static void run(script *first, script *second)
 {
-	struct pmem_stack *stack = NULL;
-	struct pmem *pm = NULL;
-	size_t len = w.store ? w.store->pm_bytes(&w.params) : 0;
-
 	w.script[1] = first;
 	w.script[2] = second;
-	w.sim = sim_new();
-	sim_reset(w.sim, NULL);
-	if (w.store) {
-		stack = pmem_stack_new(1, len);
-		pmem_load(stack, NULL, len);
-		pm = pmem_machine(stack, 0);
-		pmem_begin(pm, w.sim, &w.hw);
-		w.env[0].pm = pmem_base(pm);
-		w.env[0].pm_len = len;
-	}
-	struct rnic_net *net = rnic_net_new(w.sim, &w.hw);
-	for (unsigned c = 0; c <= CLIENTS; c++) {
-		w.env[c].params = &w.params;
-		w.env[c].client = c;
-		w.env[c].verbs = rnic_open(net, c, c ? NULL : pm);
-		w.clients += w.script[c] != NULL;
-	}
-	sim_spawn(w.sim, HOST_SERVER, NULL, boot, NULL);
-	ck_assert_int_eq(sim_run(w.sim), SIM_DONE);
-	if (w.store) {
-		pmem_end(pm);
-		pmem_stack_free(stack);
-	}
-	sim_free(w.sim);
+	w.boot = w.store ? format_and_serve : boot_rpc;
+	begin_world(NULL);
+	run_task(server_main);
+	end_world();
 }
 
-static void prepare(const struct tm_store *store)
+/* Of a store, or of rpc.h alone (NULL). */
+static void start(const struct tm_store *store)
 {
-	memset(&w, 0, sizeof(w));
-	w.hw = hardware_default;
-	w.store = store;
-	w.params = (struct tm_params){
-		.clients = CLIENTS, .keys = 4, .updates = 400, .max_vlen = MAX_VLEN};
+	prepare(store, 4, 400);
+	memset(&r, 0, sizeof(r));
 }
 
 /* --- rpc.h --- */
@@ -166,7 +105,7 @@ static void restless(unsigned client)
 	for (unsigned i = 0; i < 100; i++) {
 		open_both(client, &conn, &notices, i % 2);
 		ask(&conn, "new", i);
-		ck_assert_uint_le(w.rpc.peers, 2 * CLIENTS);
+		ck_assert_uint_le(r.rpc.peers, 2 * CLIENTS);
 		char text[MSG] = "left behind";
 		ck_assert_int_eq(rpc_send(&conn, text, sizeof(text)), 0);
 		if (i % 3)
@@ -190,9 +129,9 @@ static void steady(unsigned client)
 
 TEST(a_hundred_times)
 {
-	prepare(NULL);
+	start(NULL);
 	run(restless, steady);
-	ck_assert_uint_le(w.rpc.peers, 2 * CLIENTS);
+	ck_assert_uint_le(r.rpc.peers, 2 * CLIENTS);
 }
 
 /* A message lies in the completion queue, unseen, while its client begins anew. */
@@ -201,21 +140,21 @@ static void unseen(unsigned client)
 	struct rpc_conn conn, again;
 
 	ck_assert_int_eq(rpc_open(&conn, &w.env[client], MSG, 64, NULL), 0);
-	w.paused = true;
+	r.paused = true;
 	sim_sleep(w.sim, 10 * US);
 	ck_assert_int_eq(rpc_send(&conn, "old", 4), 0);
 	sim_sleep(w.sim, 10 * US);
 	ck_assert_int_eq(rpc_open(&again, &w.env[client], MSG, 64, NULL), 0);
-	w.paused = false;
+	r.paused = false;
 	ask(&again, "new", 1);
-	ck_assert_uint_eq(w.handled, 1);
+	ck_assert_uint_eq(r.handled, 1);
 	ask(&again, "new", 2);
 }
 
 /* Also with a card that leaves the completions of a destroyed queue pair in their queue. */
 TESTS(what_was_in_the_queue, 2)
 {
-	prepare(NULL);
+	start(NULL);
 	if (_i)
 		w.hw.mutant = MUTANT_NIC_LAND_AFTER_DESTROY;
 	run(unseen, NULL);
@@ -231,15 +170,15 @@ static void in_hand(unsigned client)
 	ck_assert_int_eq(rpc_open(&conn, &w.env[client], MSG, 64, NULL), 0);
 	ck_assert_int_eq(rpc_send(&conn, "slow", 5), 0);
 	sim_sleep(w.sim, 20 * US);
-	ck_assert_uint_eq(w.handled, 1);
+	ck_assert_uint_eq(r.handled, 1);
 	ck_assert_int_eq(rpc_open(&again, &w.env[client], MSG, 64, NULL), 0);
 	ask(&again, "new", 1);
-	ck_assert_uint_eq(w.handled, 2);
+	ck_assert_uint_eq(r.handled, 2);
 }
 
 TEST(what_is_being_handled)
 {
-	prepare(NULL);
+	start(NULL);
 	run(in_hand, NULL);
 }
 
@@ -261,7 +200,7 @@ static void begins_anew(unsigned client)
 	ck_assert_int_eq(rpc_open_further(&further, &w.env[client], MSG, 64), 0);
 	ck_assert_int_eq(rpc_read(&further, 0, 0, 8, &data), 0);
 	ask(&again, "new", 1);
-	ck_assert_uint_eq(w.rpc.peers, 3);
+	ck_assert_uint_eq(r.rpc.peers, 3);
 	/* Room for two connections of each client, whichever clients have them. */
 	struct tm_env stranger = w.env[client];
 	stranger.client = 77;
@@ -272,7 +211,7 @@ static void begins_anew(unsigned client)
 
 TEST(all_connections_of_a_client)
 {
-	prepare(NULL);
+	start(NULL);
 	run(begins_anew, NULL);
 }
 
@@ -332,7 +271,7 @@ static void patient(unsigned client)
 
 TESTS(stores_go_on, 2)
 {
-	prepare(stores[_i]);
+	start(stores[_i]);
 	run(forgetful, patient);
 }
 
@@ -373,7 +312,7 @@ static void cleans(unsigned client)
 
 TESTS(a_cleaning_goes_on, 2)
 {
-	prepare(stores[_i]);
+	start(stores[_i]);
 	run(comes_back, cleans);
 }
 
@@ -418,7 +357,7 @@ static void comes_late(unsigned client)
 {
 	void *handle;
 
-	sim_sleep(w.sim, w.late_ns);
+	sim_sleep(w.sim, r.late_ns);
 	handle = open_client(client);
 	sim_sleep(w.sim, 40 * US);
 	put(handle, "mine", 1);
@@ -427,9 +366,9 @@ static void comes_late(unsigned client)
 
 TESTS(who_comes_late_has_time, 40)
 {
-	prepare(store_find("erda"));
+	start(store_find("erda"));
 	/* when the server has lost its patience with the dead one */
-	w.late_ns = 50000 + (uint64_t)_i * 500;
+	r.late_ns = 50000 + (uint64_t)_i * 500;
 	run(dies_before_the_end, comes_late);
 }
 

@@ -60,61 +60,43 @@ static void expect_said(const char *text)
 	ck_assert_str_eq(got, text);
 }
 
-TEST(rkey)
+static const struct {
+	enum ibv_wr_opcode opcode;
+	bool rkey, lkey, recv; /* which key is the other one */
+	enum ibv_wc_status status;
+	const char *said;
+} wrong[] = {
+	{IBV_WR_RDMA_WRITE, .rkey = true, .status = IBV_WC_REM_ACCESS_ERR,
+	 .said = "the rkey of a WRITE is the lkey"},
+	{IBV_WR_SEND, .lkey = true, .status = IBV_WC_LOC_PROT_ERR,
+	 .said = "the lkey of a SEND is the rkey"},
+	{IBV_WR_RDMA_READ, .lkey = true, .status = IBV_WC_LOC_PROT_ERR,
+	 .said = "the lkey of a READ is the rkey"},
+	{IBV_WR_SEND, .recv = true, .status = IBV_WC_REM_OP_ERR,
+	 .said = "the lkey of a receive request is the rkey"},
+};
+
+TESTS(wrong_key, ROWS_OF(wrong))
 {
+	const struct side *whose = wrong[_i].lkey ? &a : &b;
 	char line[300];
 
-	post(IBV_WR_RDMA_WRITE, a.mr->lkey, b.mr->lkey);
-	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
-	snprintf(line, sizeof(line),
-		 "tidemark: queue pair 0x%x: the rkey of a WRITE is the lkey of the region at %p%s",
-		 b.qp->qp_num, (void *)b.buf, HINT);
+	if (wrong[_i].opcode == IBV_WR_SEND)
+		recv_by(wrong[_i].recv ? b.mr->rkey : b.mr->lkey);
+	post(wrong[_i].opcode, wrong[_i].lkey ? a.mr->rkey : a.mr->lkey,
+	     wrong[_i].rkey ? b.mr->lkey : b.mr->rkey);
+	expect(a.scq, 7, wrong[_i].status);
+	if (wrong[_i].recv)
+		expect(b.rcq, 9, IBV_WC_LOC_PROT_ERR);
+	snprintf(line, sizeof(line), "tidemark: queue pair 0x%x: %s of the region at %p%s",
+		 whose->qp->qp_num, wrong[_i].said, (void *)whose->buf, HINT);
 	expect_said(line);
 	/* Once. */
 	connect_again();
 	post(IBV_WR_RDMA_READ, a.mr->lkey, b.mr->lkey);
 	expect(a.scq, 7, IBV_WC_REM_ACCESS_ERR);
-	expect_said(line);
-}
-
-TEST(lkey_of_send)
-{
-	char line[300];
-
-	recv_by(b.mr->lkey);
-	post(IBV_WR_SEND, a.mr->rkey, 0);
-	expect(a.scq, 7, IBV_WC_LOC_PROT_ERR);
-	snprintf(line, sizeof(line),
-		 "tidemark: queue pair 0x%x: the lkey of a SEND is the rkey of the region at %p%s",
-		 a.qp->qp_num, (void *)a.buf, HINT);
-	expect_said(line);
-}
-
-TEST(lkey_of_read)
-{
-	char line[300];
-
-	post(IBV_WR_RDMA_READ, a.mr->rkey, b.mr->rkey);
-	expect(a.scq, 7, IBV_WC_LOC_PROT_ERR);
-	snprintf(line, sizeof(line),
-		 "tidemark: queue pair 0x%x: the lkey of a READ is the rkey of the region at %p%s",
-		 a.qp->qp_num, (void *)a.buf, HINT);
-	expect_said(line);
-}
-
-TEST(lkey_of_receive)
-{
-	char line[300];
-
-	recv_by(b.mr->rkey);
-	post(IBV_WR_SEND, a.mr->lkey, 0);
-	expect(a.scq, 7, IBV_WC_REM_OP_ERR);
-	expect(b.rcq, 9, IBV_WC_LOC_PROT_ERR);
-	snprintf(line, sizeof(line),
-		 "tidemark: queue pair 0x%x: the lkey of a receive request is the rkey of the "
-		 "region at %p%s",
-		 b.qp->qp_num, (void *)b.buf, HINT);
-	expect_said(line);
+	if (wrong[_i].rkey)
+		expect_said(line);
 }
 
 /* Keys that would be wrong on any card. */

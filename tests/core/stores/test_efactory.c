@@ -5,33 +5,12 @@
  * do not acknowledge; and the parts of rpc.h that it needs. Each test runs a server and some
  * scripted clients in a simulation, and looks at the pool itself.
  */
-#include "core/pmem/crash.h"
-#include "core/rnic/rnic.h"
-#include "core/rt/rt.h"
-#include "core/rt/sim.h"
+#include <stdarg.h>
 #include "core/stores/efactory/efactory.h"
-#include "tests/suite.h"
+#define CLIENTS 4
+#include "tests/core/stores/scripts.h"
 
-#define CLIENTS	 4
-#define MAX_VLEN 200
-#define US	 1000ull
-#define MS	 1000000ull
-
-/* --- a server and clients --- */
-
-typedef void script(unsigned client);
-
-static struct {
-	struct sim *sim;
-	struct pmem_stack *stack;
-	struct pmem *pm;
-	struct rnic_net *net;
-	struct tm_params params;
-	struct tm_env env[CLIENTS + 1];
-	struct ef_pool pool;
-	script *script[CLIENTS + 1]; /* of each client; NULL: there is none */
-	unsigned clients, ended;
-} w;
+static struct ef_pool pool;
 
 static void set_knob(const char *name, unsigned value)
 {
@@ -42,35 +21,6 @@ static void set_knob(const char *name, unsigned value)
 		return;
 	}
 	ck_abort_msg("no knob %s", name);
-}
-
-static void prepare(unsigned keys, unsigned updates)
-{
-	memset(&w, 0, sizeof(w));
-	w.params.clients = CLIENTS;
-	w.params.keys = keys;
-	w.params.updates = updates;
-	w.params.max_vlen = MAX_VLEN;
-}
-
-static void client_main(void *arg)
-{
-	unsigned client = (unsigned)(uintptr_t)arg;
-
-	w.script[client](client);
-	if (++w.ended == w.clients)
-		sim_stop(w.sim, SIM_DONE);
-}
-
-static void boot(void *arg)
-{
-	ck_assert_int_eq(efactory_store.format(&w.env[0]), 0);
-	ck_assert_int_eq(efactory_store.serve(&w.env[0]), 0);
-	for (unsigned c = 1; c <= CLIENTS; c++) {
-		if (w.script[c])
-			ck_assert_int_eq(
-				sim_spawn(w.sim, c, NULL, client_main, (void *)(uintptr_t)c), 0);
-	}
 }
 
 static void fsck_bad(struct tm_fsck *fsck, const char *fmt, ...)
@@ -96,31 +46,12 @@ static void check_pool(void *arg)
 /* Run the scripts to their end; then the pool, recovered, must be in order. */
 static void run(void)
 {
-	size_t len = efactory_store.pm_bytes(&w.params);
-
-	w.sim = sim_new();
-	sim_reset(w.sim, NULL);
-	w.stack = pmem_stack_new(1, len);
-	pmem_load(w.stack, NULL, len);
-	w.pm = pmem_machine(w.stack, 0);
-	pmem_begin(w.pm, w.sim, &hardware_default);
-	w.net = rnic_net_new(w.sim, &hardware_default);
-	for (unsigned c = 0; c <= CLIENTS; c++) {
-		w.env[c].params = &w.params;
-		w.env[c].client = c;
-		w.env[c].verbs = rnic_open(w.net, c, c ? NULL : w.pm);
-		w.clients += w.script[c] != NULL;
-	}
-	w.env[0].pm = pmem_base(w.pm);
-	w.env[0].pm_len = len;
-	ef_pool_map(&w.pool, &w.params, w.env[0].pm);
-	sim_spawn(w.sim, HOST_SERVER, NULL, boot, NULL);
-	ck_assert_int_eq(sim_run(w.sim), SIM_DONE);
-	sim_spawn(w.sim, HOST_SERVER, "check", check_pool, NULL);
-	ck_assert_int_eq(sim_run(w.sim), SIM_DONE);
-	pmem_end(w.pm);
-	pmem_stack_free(w.stack);
-	sim_free(w.sim);
+	w.boot = format_and_serve;
+	begin_world(NULL);
+	ef_pool_map(&pool, &w.params, w.env[0].pm);
+	run_task(server_main);
+	run_task(check_pool);
+	end_world();
 }
 
 /* --- what scripts do --- */
@@ -172,12 +103,12 @@ static int get(void *handle, unsigned key, unsigned upto)
 
 static unsigned current_log(void)
 {
-	return w.pool.header->state & EF_STATE_LOG;
+	return pool.header->state & EF_STATE_LOG;
 }
 
 static bool cleaning(void)
 {
-	return w.pool.header->state & EF_STATE_CLEAN;
+	return pool.header->state & EF_STATE_CLEAN;
 }
 
 static void clean_and_wait(void *handle)
@@ -196,13 +127,13 @@ static uint64_t end_of_log(void)
 {
 	uint64_t end = 0;
 
-	for (uint64_t i = 0; i < w.pool.slots; i++) {
-		uint64_t off = w.pool.table[i].off[current_log()];
+	for (uint64_t i = 0; i < pool.slots; i++) {
+		uint64_t off = pool.table[i].off[current_log()];
 
-		if (w.pool.table[i].ctl & EF_USED && off > end)
+		if (pool.table[i].ctl & EF_USED && off > end)
 			end = off;
 	}
-	return end ? end + ef_span(&w.pool, MAX_VLEN) : TM_LINE;
+	return end ? end + ef_span(&pool, MAX_VLEN) : TM_LINE;
 }
 
 /* A connection that sends what it likes, beside others of its client. */
@@ -240,7 +171,7 @@ static int read_table(struct rpc_conn *conn)
 static void reclaims(unsigned client)
 {
 	void *handle = open_client(client);
-	uint64_t span = ef_span(&w.pool, MAX_VLEN);
+	uint64_t span = ef_span(&pool, MAX_VLEN);
 	struct rpc_conn dead;
 
 	for (unsigned n = 0; n < 4; n++)
@@ -399,7 +330,7 @@ static void waits(unsigned client)
 	ck_assert_uint_eq(len, sizeof(notice));
 	ck_assert_uint_eq(notice.number, 1);
 	ck_assert_uint_eq(notice.region, EF_LOG + 1);
-	ck_assert_uint_eq(notice.where.len, w.pool.log_len);
+	ck_assert_uint_eq(notice.where.len, pool.log_len);
 	sim_sleep(w.sim, 2 * MS);
 	ck_assert(!cleaning());
 	ck_assert_uint_eq(current_log(), 0);
@@ -442,7 +373,7 @@ static const struct {
 
 TESTS(cleaning_goes_on, ROWS_OF(cleanings))
 {
-	prepare(cleanings[_i].keys, cleanings[_i].updates);
+	prepare(&efactory_store, cleanings[_i].keys, cleanings[_i].updates);
 	if (cleanings[_i].knob)
 		set_knob(cleanings[_i].knob, 1);
 	w.script[1] = cleanings[_i].script[0];
@@ -522,7 +453,7 @@ static void rpc_script(unsigned client)
 	ck_assert_int_eq(rpc_send(&notices, "heard", 6), 0);
 }
 
-static void rpc_boot(void *arg)
+static void rpc_boot(void)
 {
 	memset(r.region[1], 0x5a, sizeof(r.region[1]));
 	ck_assert_int_eq(rpc_server_init(&r.rpc, &w.env[0], 16, echo, NULL), 0);
@@ -532,26 +463,17 @@ static void rpc_boot(void *arg)
 			 0);
 	ck_assert_int_eq(rpc_server_listen(&r.rpc), 0);
 	ck_assert_int_eq(rt_spawn("server", rpc_server_task, &r.rpc), 0);
-	sim_spawn(w.sim, 1, NULL, client_main, (void *)(uintptr_t)1);
 }
 
 TEST(notices_regions_and_dropping)
 {
-	prepare(1, 1);
+	prepare(NULL, 1, 1);
 	memset(&r, 0, sizeof(r));
 	w.script[1] = rpc_script;
-	w.clients = 1;
-	w.sim = sim_new();
-	sim_reset(w.sim, NULL);
-	w.net = rnic_net_new(w.sim, &hardware_default);
-	for (unsigned c = 0; c <= 1; c++) {
-		w.env[c].params = &w.params;
-		w.env[c].client = c;
-		w.env[c].verbs = rnic_open(w.net, c, NULL);
-	}
-	sim_spawn(w.sim, HOST_SERVER, NULL, rpc_boot, NULL);
-	ck_assert_int_eq(sim_run(w.sim), SIM_DONE);
-	sim_free(w.sim);
+	w.boot = rpc_boot;
+	begin_world(NULL);
+	run_task(server_main);
+	end_world();
 }
 
 RUN_TESTS(NULL, NULL)

@@ -6,75 +6,38 @@
  * erda.c has a seeded bug for each rule, which test_bugs sees them find. test_erda_clean.c looks at
  * cleaning.
  */
-#include "core/pmem/crash.h"
-#include "core/rnic/rnic.h"
-#include "core/rt/sim.h"
 #include "core/stores/erda/erda.h"
 #include "core/stores/erda/layout.h"
 #include "tests/checker/setups.h"
+#define CLIENTS 1
+#include "tests/core/stores/scripts.h"
 
-static struct {
-	struct sim *sim;
-	struct setup setup;
-	struct tm_env env[2]; /* of the server and of a client */
-	struct erda_geo geo;
-	void (*script[2])(void);
-	size_t len;
-} w;
+static struct erda_geo geo;
 
-static void prepare(const char *knobs, unsigned keys, unsigned updates, unsigned max_vlen)
+/* The pool's length. */
+static size_t prepare_erda(const char *knobs, unsigned keys, unsigned updates, unsigned max_vlen)
 {
-	memset(&w, 0, sizeof(w));
-	make_setup(&w.setup, &erda_store, NULL, knobs);
-	w.setup.params.clients = 1;
-	w.setup.params.keys = keys;
-	w.setup.params.updates = updates;
-	w.setup.params.max_vlen = max_vlen;
-	w.len = erda_store.pm_bytes(&w.setup.params);
-	erda_geo(&w.geo, &w.setup.params);
-}
+	struct setup s;
 
-static void client_main(void *arg)
-{
-	w.script[1]();
-	sim_stop(w.sim, SIM_DONE);
-}
-
-static void server_main(void *arg)
-{
-	w.script[0]();
-	if (!w.script[1])
-		sim_stop(w.sim, SIM_DONE);
-	else
-		ck_assert_int_eq(sim_spawn(w.sim, 1, NULL, client_main, NULL), 0);
+	make_setup(&s, &erda_store, NULL, knobs);
+	prepare(&erda_store, keys, updates);
+	memcpy(w.params.knob, s.params.knob, sizeof(w.params.knob));
+	w.params.max_vlen = max_vlen;
+	erda_geo(&geo, &w.params);
+	return erda_store.pm_bytes(&w.params);
 }
 
 /* The server's script on this pool, then the client's if there is one. The pool is as it is left.
  */
-static void run(uint8_t *pool, void (*server)(void), void (*client)(void))
+static void run(uint8_t *pool, void (*server)(void), script *client)
 {
-	struct pmem_stack *stack = pmem_stack_new(1, w.len);
-	struct pmem *pm = pmem_machine(stack, 0);
-
-	w.sim = sim_new();
-	sim_reset(w.sim, NULL);
-	pmem_load(stack, pool, w.len);
-	pmem_begin(pm, w.sim, &hardware_default);
-	struct rnic_net *net = rnic_net_new(w.sim, &hardware_default);
-	for (unsigned host = 0; host < 2; host++)
-		w.env[host] = (struct tm_env){.params = &w.setup.params,
-					      .client = host,
-					      .verbs = rnic_open(net, host, host ? NULL : pm)};
-	w.env[0].pm = pmem_base(pm);
-	w.env[0].pm_len = w.len;
-	w.script[0] = server;
+	w.boot = server;
 	w.script[1] = client;
-	ck_assert_int_eq(sim_spawn(w.sim, HOST_SERVER, NULL, server_main, NULL), 0);
-	ck_assert_int_eq(sim_run(w.sim), SIM_DONE);
-	pmem_save(pm, pool);
-	pmem_end(pm);
-	pmem_stack_free(stack);
-	sim_free(w.sim);
+	w.clients = w.ended = 0;
+	begin_world(pool);
+	run_task(server_main);
+	pmem_save(w.pm, pool);
+	end_world();
 }
 
 static void formats(void)
@@ -123,7 +86,7 @@ static void fills_up(void)
 {
 	uint64_t moves = 0;
 	struct erda_index index = {
-		.geo = &w.geo, .moves = &moves, .entry = erda_table(&w.geo, w.env[0].pm)};
+		.geo = &geo, .moves = &moves, .entry = erda_table(&geo, w.env[0].pm)};
 	unsigned keys = 0;
 
 	for (;; keys++) {
@@ -131,12 +94,12 @@ static void fills_up(void)
 		char key[16];
 		int n = snprintf(key, sizeof(key), "key%u", keys), slot;
 
-		erda_place(&w.geo, key, (size_t)n, &place);
+		erda_place(&geo, key, (size_t)n, &place);
 		ck_assert_int_eq(erda_find(&index, place.home, key, (size_t)n), -ENOENT);
 		slot = erda_make_room(&index, place.home);
 		if (slot == -ENOSPC)
 			break;
-		ck_assert_uint_lt((uint32_t)slot - place.home, w.geo.hop);
+		ck_assert_uint_lt((uint32_t)slot - place.home, geo.hop);
 		ck_assert_uint_eq(index.entry[slot].region, ERDA_EMPTY);
 		memcpy(index.entry[slot].key, key, (size_t)n);
 		index.entry[slot].klen = (uint8_t)n;
@@ -152,9 +115,10 @@ static void fills_up(void)
 
 TEST(hopscotch_fills_up)
 {
-	prepare("crowd=off", 512, 1, 8);
-	ck_assert_uint_eq(w.geo.slots, 1024);
-	uint8_t *pool = calloc(1, w.len);
+	size_t len = prepare_erda("crowd=off", 512, 1, 8);
+
+	ck_assert_uint_eq(geo.slots, 1024);
+	uint8_t *pool = calloc(1, len);
 	run(pool, formats, NULL);
 	run(pool, fills_up, NULL);
 	free(pool);
@@ -170,11 +134,11 @@ static uint32_t rnd(uint32_t n)
 
 static void fill_with_garbage(uint8_t *pool)
 {
-	struct erda_entry *entry = erda_table(&w.geo, pool);
+	struct erda_entry *entry = erda_table(&geo, pool);
 
-	for (uint64_t at = w.geo.log_off; at < w.geo.pool_len; at++)
+	for (uint64_t at = geo.log_off; at < geo.pool_len; at++)
 		pool[at] = (uint8_t)(rnd(4) ? 0 : rnd(256));
-	for (uint32_t i = 0; i < w.geo.entries; i++) {
+	for (uint32_t i = 0; i < geo.entries; i++) {
 		snprintf((char *)entry[i].key, sizeof(entry[i].key), "k%u", rnd(6));
 		entry[i].klen = (uint8_t)(rnd(8) ? 2 : rnd(256));
 		entry[i].head = (uint8_t)(rnd(8) ? 0 : rnd(256));
@@ -199,13 +163,13 @@ static void recovers(void)
 	ck_assert_int_eq(erda_store.serve(&w.env[0]), 0);
 }
 
-static void looks_around(void)
+static void looks_around(unsigned client)
 {
 	char key[3] = "k0", value[300];
 	void *handle;
 	size_t len;
 
-	ck_assert_int_eq(erda_store.open(&w.env[1], &handle), 0);
+	ck_assert_int_eq(erda_store.open(&w.env[client], &handle), 0);
 	for (; key[1] < '6'; key[1]++)
 		erda_store.get(handle, key, 2, value, sizeof(value), &len);
 	erda_store.put(handle, "k1", 2, value, 140);
@@ -214,11 +178,11 @@ static void looks_around(void)
 
 TESTS(garbage_does_no_harm, 2)
 {
-	prepare(_i ? "seg=small" : "packed=on heads=2", 5, 30, 300);
-	uint8_t *pool = calloc(1, w.len), *garbage = calloc(1, w.len);
+	size_t len = prepare_erda(_i ? "seg=small" : "packed=on heads=2", 5, 30, 300);
+	uint8_t *pool = calloc(1, len), *garbage = calloc(1, len);
 	run(pool, formats, NULL);
 	for (unsigned round = 0; round < 150; round++) {
-		memcpy(garbage, pool, w.len);
+		memcpy(garbage, pool, len);
 		fill_with_garbage(garbage);
 		run(garbage, recovers, looks_around);
 	}
