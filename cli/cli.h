@@ -92,8 +92,14 @@ bool number_option(const char *name, const char *text, unsigned long long lo, un
 		   unsigned long long *out);
 /* "90", "90s", "30m", "8h": at least a second; or a message and false. */
 bool time_option(const char *name, const char *text, double *seconds);
-/* Read a trace; "-" is standard input. 0, or the status after a message. */
-int read_trace(const char *path, struct trace *t);
+/* Read a trace; "-" is standard input. `cuts`: also one of a power cut of a live server. 0, or the
+ * status after a message. */
+int read_trace(const char *path, struct trace *t, bool cuts);
+
+/* Examine a power cut. 0, or the status after a message. */
+struct crash_bundle;
+struct exam;
+int exam_run(const struct crash_bundle *a, struct exam *e);
 
 /* Which of the names that exist was meant? */
 struct nearest {

@@ -67,7 +67,7 @@ static int rerun_trace(void *arg, const char *path)
 {
 	struct fuzz_session *s = arg;
 	struct trace t;
-	int status = read_trace(path, &t);
+	int status = read_trace(path, &t, false);
 	if (status)
 		return status;
 	int error = fuzz_session_rerun(s, &t, path);
@@ -80,7 +80,7 @@ static int learn_trace(void *arg, const char *path)
 {
 	struct fuzz_session *s = arg;
 	struct trace t;
-	if (fuzz_session_has(s, path) || read_trace(path, &t))
+	if (fuzz_session_has(s, path) || read_trace(path, &t, false))
 		return 0;
 	int error = fuzz_session_learn(s, &t, path);
 	trace_free(&t);

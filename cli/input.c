@@ -85,11 +85,16 @@ int input_status(const char *path, int error, const struct input_error *where)
 		    where->message[0] ? where->message : strerror(-error));
 }
 
-int read_trace(const char *path, struct trace *t)
+int read_trace(const char *path, struct trace *t, bool cuts)
 {
 	struct input_error where = {0};
-	int error = strcmp(path, "-") ? trace_read(path, t, store_find, &where)
-				      : trace_read_file(stdin, t, store_find, &where);
+	bool standard = !strcmp(path, "-");
+	FILE *in = standard ? stdin : fopen(path, "re");
+	if (!in)
+		return fail(EXIT_USAGE, "%s: cannot be opened: %s", path, strerror(errno));
+	int error = (cuts ? trace_read_any : trace_read_file)(in, t, store_find, &where);
+	if (!standard)
+		fclose(in);
 	return input_status(path, error, &where);
 }
 

@@ -9,11 +9,13 @@
 #include <unistd.h>
 #include "checker/images/pmemcheck_write.h"
 #include "checker/images/run_log.h"
-#include "cli/bundle.h"
+#include "checker/live/crash_bundle.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "report/event_trace.h"
+#include "report/live/examine_report.h"
 #include "report/output.h"
+#include "report/text.h"
 
 /* The first deviation that does not apply, for a line of output. */
 static const char *unused_text(const struct trace *t, const struct replay_outcome *out,
@@ -219,33 +221,81 @@ static int replay_read(struct trace *t, const char *path, const struct request *
 	return status;
 }
 
-static int replay_file(const char *path, const struct request *o)
+/* --- a power cut of a live server --- */
+
+static void cut_verdict_line(const struct crash_bundle *a, const char *path, int status)
 {
-	struct trace t;
-	if (crash_bundle_begins(path) && (results_asked() || o->repeat > 1))
-		return fail(EXIT_USAGE,
-			    "%s: a power cut is traced without --html, --json and --repeat", path);
-	if (crash_bundle_begins(path))
-		return replay_bundle(path, o->quiet);
-	int status = read_trace(path, &t);
-	if (status)
-		return status;
-	if (!strcmp(path, "-"))
-		path = "standard input";
+	const char *name = a->contract < 0 ? "" : contract_name((enum tm_contract)a->contract);
+	if (a->contract < 0)
+		printf("%s: %s\n", path,
+		       status == EXIT_BROKEN ? "a promise is broken" : "no promise is broken");
+	else if (status == EXIT_BROKEN)
+		printf("%s: broken %s\n", path, name);
+	else
+		printf("%s: fixed: %s is not broken any more\n", path, name);
+}
+
+static int replay_cut(const struct crash_bundle *a, const char *path, const struct request *o)
+{
+	const struct exam_cell *cell;
+	struct exam e = {0};
+	int bad = 0,
+	    status = o->log || o->repeat > 1
+			     ? fail(EXIT_USAGE,
+				    "%s: a power cut is traced without --pmemcheck-log and "
+				    "--repeat",
+				    path)
+			     : exam_run(a, &e);
+	if (!status) {
+		status = exam_status(&a->cut, &e);
+		cell = &e.cell[a->contract < 0 ? 0 : a->contract];
+		if (a->contract >= 0)
+			status = cell->happened.keys || (!a->happened && cell->possible.keys)
+					 ? EXIT_BROKEN
+					 : EXIT_FIXED;
+		json_t *all = exam_tree(a, &e);
+		if (!o->quiet)
+			text_print(all, "examine");
+		json_object_set_new(all, "status", json_integer(status));
+		json_object_set_new(all, "artefact", json_string(path));
+		if (results_asked())
+			bad = outputs_write(json_incref(all), NULL);
+		json_decref(all);
+		cut_verdict_line(a, path, status);
+	}
+	exam_free(&e);
+	return bad ? bad : status;
+}
+
+static int replay_run(struct trace *t, const char *path, const struct request *o)
+{
 	struct event_trace *events = calloc(1, sizeof(*events));
+	int status;
 	if (events) {
-		events->trace = &t;
+		events->trace = t;
 		events->name = path;
 		events->brief = o->brief;
 		events->all = o->all;
 		events->where = o->quiet && !results_asked() ? NULL : where_new();
-		status = replay_read(&t, path, o, events);
+		status = replay_read(t, path, o, events);
 		where_free(events->where);
 		event_log_free(&events->record);
 	} else {
 		status = fail(EXIT_INTERNAL, "out of memory");
 	}
 	free(events);
+	return status;
+}
+
+static int replay_file(const char *path, const struct request *o)
+{
+	struct trace t;
+	int status = read_trace(path, &t, true);
+	if (status)
+		return status;
+	if (!strcmp(path, "-"))
+		path = "standard input";
+	status = t.cut ? replay_cut(t.cut, path, o) : replay_run(&t, path, o);
 	trace_free(&t);
 	return status;
 }

@@ -81,7 +81,7 @@ int shrink_main(int argc, char **argv)
 		return fail(
 			EXIT_USAGE,
 			"shrink: the trace is standard input; expected -o OUT, the file to write");
-	status = read_trace(in, &t);
+	status = read_trace(in, &t, false);
 	if (status)
 		return status;
 	status = check_output(r.out ? "-o" : "FILE", out, OUTPUT_TRACE);

@@ -5,15 +5,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <zstd.h>
 #include "checker/judge/names.h"
-#include "core/rt/why.h"
 #include "core/text/text.h"
 
-#define MAGIC	 "tidemark-cut 1\n"
-#define LEVEL	 6
-#define BODY_MAX ((size_t)4 << 30) /* bytes */
+#define MAGIC "tidemark-cut 1\n"
+#define LEVEL 6
 
 /* --- the body --- */
 
@@ -129,25 +126,29 @@ static int read_sizes(struct text *t, struct crash_bundle *a, struct sizes *s)
 {
 	uint64_t lines, cached, ops, start;
 
-	if (text_field_number(t, "lines", 0, BODY_MAX / TM_LINE, "lines and their number",
+	if (text_field_number(t, "lines", 0, CRASH_BUNDLE_MAX / TM_LINE, "lines and their number",
 			      &lines) ||
 	    text_field_number(t, "cached", 0, 1, "cached 0 or cached 1", &cached) ||
-	    text_field_number(t, "operations", 0, BODY_MAX / RECORDING_OP,
+	    text_field_number(t, "operations", 0, CRASH_BUNDLE_MAX / RECORDING_OP,
 			      "operations and their number", &ops) ||
-	    text_field_number(t, "start", 0, BODY_MAX, "start and its bytes", &start))
+	    text_field_number(t, "start", 0, CRASH_BUNDLE_MAX, "start and its bytes", &start))
 		return -EINVAL;
 	a->cut.cached = cached;
 	*s = (struct sizes){.lines = lines, .ops = ops, .start = start};
 	return 0;
 }
 
-/* The lines before the body; the first has been looked at. */
+/* The lines before the body. */
 static int read_head(struct text *t, struct crash_bundle *a, struct sizes *s, const char **store)
 {
 	uint64_t boot, seed, cuts;
-	const char *says;
+	const char *says, *version = text_field(t, "tidemark-cut", "tidemark-cut 1");
 	char *empty;
 
+	if (!version)
+		return -EINVAL;
+	if (strcmp(version, "1"))
+		return text_wrong(t, "expected tidemark-cut 1");
 	*store = text_field(t, "store", "store and its name");
 	if (!*store || !text_field(t, "variant", "variant and its name") ||
 	    text_field_number(t, "boot", 0, UINT32_MAX, "boot and a number", &boot) ||
@@ -187,148 +188,94 @@ static void *copy(uint8_t **at, size_t len)
 }
 
 /* The body is unpacked, all of its `len` bytes. */
-static int take_body(struct crash_bundle *a, const char *path, uint8_t *body, size_t len,
-		     struct sizes *s, char *why, size_t n)
+static int take_body(struct text *t, struct crash_bundle *a, uint8_t *body, size_t len,
+		     struct sizes *s)
 {
 	struct cut *c = &a->cut;
 	uint32_t boot = c->boot;
 	uint8_t *at = body + POOL_TEXT;
-	int error;
+	char why[400];
 
 	memcpy(c->text, body, POOL_TEXT);
 	c->text[POOL_TEXT - 1] = '\0';
-	error = cut_parse(c, path, why, n);
-	if (error)
-		return error;
+	if (cut_parse(c, "the media", why, sizeof(why)))
+		return text_wrong(t, "%s", why);
 	c->boot = boot;
 	s->pool = c->len;
 	if (body_bytes(s) != len)
-		return why_not(why, n, -EINVAL,
-			       "%s: expected %zu bytes when it is unpacked, here are %zu", path,
-			       body_bytes(s), len);
+		return text_wrong(t, "expected %zu bytes when it is unpacked, here are %zu",
+				  body_bytes(s), len);
 	c->lines = s->lines;
 	c->pool = copy(&at, s->pool);
 	c->line = copy(&at, s->lines * sizeof(uint32_t));
 	c->held = copy(&at, s->lines * TM_LINE);
 	struct recording_op *ops = copy(&at, s->ops * sizeof(*ops));
 	char *start = copy(&at, s->start);
-	error = c->pool && c->line && c->held && ops && start && !cut_add_ops(c, ops, s->ops)
-			? 0
-			: -ENOMEM;
-	if (error)
-		why_not(why, n, error, "%s: out of memory", path);
-	else if (!lines_fit(c))
-		error = why_not(why, n, -EINVAL, "%s: expected lines of the pool in their order",
-				path);
+	int error = c->pool && c->line && c->held && ops && start && !cut_add_ops(c, ops, s->ops)
+			    ? 0
+			    : -ENOMEM;
+	if (!error && !lines_fit(c))
+		error = text_wrong(t, "expected lines of the pool in their order");
 	for (size_t i = 0; i < c->ops && !error; i++) {
 		const char *expected = recording_op_wrong(&c->op[i]);
 
 		if (expected)
-			error = why_not(why, n, -EINVAL, "%s: operation %zu: expected %s", path,
-					i + 1, expected);
+			error = text_wrong(t, "operation %zu: expected %s", i + 1, expected);
 	}
 	if (!error && s->start) {
 		start[s->start] = '\0';
-		error = cut_parse_start(c, path, start, why, n);
+		error = cut_parse_start(c, "where keys stood", start, why, sizeof(why));
+		if (error == -EINVAL)
+			text_wrong(t, "%s", why);
 	}
 	free(ops);
 	free(start);
 	return error;
 }
 
-static int unpack(struct crash_bundle *a, const char *path, const char *packed, size_t len,
-		  struct sizes *s, char *why, size_t n)
+static int unpack(struct text *t, struct crash_bundle *a, struct sizes *s)
 {
-	unsigned long long size = ZSTD_getFrameContentSize(packed, len);
+	const size_t len = (size_t)(t->end - t->at);
+	unsigned long long size = ZSTD_getFrameContentSize(t->at, len);
 	uint8_t *body;
 	int error;
 
+	t->line = 0; /* what is wrong from here on is in no line */
 	if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR ||
-	    size < POOL_TEXT || size > BODY_MAX)
-		return why_not(why, n, -EINVAL,
-			       "%s: after the first lines: expected a compressed image", path);
+	    size < POOL_TEXT || size > CRASH_BUNDLE_MAX)
+		return text_wrong(t, "after the first lines: expected a compressed image");
 	body = malloc(size);
 	if (!body)
-		return why_not(why, n, -ENOMEM, "%s: out of memory", path);
-	size_t got = ZSTD_decompress(body, size, packed, len);
+		return -ENOMEM;
+	size_t got = ZSTD_decompress(body, size, t->at, len);
 	if (ZSTD_isError(got))
-		error = why_not(why, n, -EINVAL, "%s: the compressed image is damaged or cut: %s",
-				path, ZSTD_getErrorName(got));
+		error = text_wrong(t, "the compressed image is damaged or cut: %s",
+				   ZSTD_getErrorName(got));
 	else
-		error = take_body(a, path, body, got, s, why, n);
+		error = take_body(t, a, body, got, s);
 	free(body);
 	return error;
 }
 
-static FILE *open_bundle(const char *path)
+bool crash_bundle_begins(const char *bytes)
 {
-	char magic[sizeof(MAGIC)] = "";
-	FILE *in = fopen(path, "re");
-
-	if (in && (!fread(magic, strlen(MAGIC), 1, in) || strcmp(magic, MAGIC))) {
-		fclose(in);
-		in = NULL;
-		errno = EINVAL;
-	}
-	return in;
+	return !strncmp(bytes, MAGIC, strlen("tidemark-cut "));
 }
 
-bool crash_bundle_begins(const char *path)
+int crash_bundle_read(struct crash_bundle *a, char *bytes, size_t len, struct input_error *wrong)
 {
-	struct stat st;
-	FILE *in = !stat(path, &st) && S_ISREG(st.st_mode) ? open_bundle(path) : NULL;
-
-	if (in)
-		fclose(in);
-	return in;
-}
-
-/* All of a file, with a NUL at the end. */
-static char *read_all(FILE *in, size_t *len)
-{
-	struct stat st;
-	char *bytes = fstat(fileno(in), &st) || (size_t)st.st_size > BODY_MAX
-			      ? NULL
-			      : malloc((size_t)st.st_size + 1);
-
-	if (!bytes)
-		return NULL;
-	rewind(in);
-	*len = fread(bytes, 1, (size_t)st.st_size, in);
-	bytes[*len] = '\0';
-	return bytes;
-}
-
-int crash_bundle_read(struct crash_bundle *a, const char *path, char *why, size_t n)
-{
-	struct input_error wrong;
 	struct text t;
 	struct sizes s;
-	size_t len;
-	char *bytes;
 	const char *store;
-	int error;
 
-	memset(a, 0, sizeof(*a));
-	FILE *in = open_bundle(path);
-	if (!in)
-		return why_not(why, n, -errno, "%s: %s", path,
-			       errno == EINVAL ? "expected tidemark-cut 1 in its first line"
-					       : strerror(errno));
-	bytes = read_all(in, &len);
-	fclose(in);
-	if (!bytes)
-		return why_not(why, n, -ENOMEM, "%s: out of memory", path);
-	text_start(&t, bytes, len, &wrong);
-	char *magic;
-	error = text_line(&t, &magic) > 0 ? read_head(&t, a, &s, &store) : -EINVAL;
-	if (error)
-		why_not(why, n, error, "%s%s: %s", path, input_place(&wrong).text, wrong.message);
-	else
-		error = unpack(a, path, t.at, (size_t)(t.end - t.at), &s, why, n);
-	if (!error && strcmp(store, a->cut.store.store->name))
-		error = why_not(why, n, -EINVAL, "%s:2: expected the store that the media name, %s",
-				path, a->cut.store.store->name);
-	free(bytes);
+	text_start(&t, bytes, len, wrong);
+	int error = read_head(&t, a, &s, &store);
+	if (!error)
+		error = unpack(&t, a, &s);
+	if (!error && strcmp(store, a->cut.store.store->name)) {
+		t.line = 2;
+		error = text_wrong(&t, "expected the store that the media name, %s",
+				   a->cut.store.store->name);
+	}
 	return error;
 }

@@ -23,6 +23,9 @@
  * the states of keys.
  */
 #include "checker/live/examine.h"
+#include "core/text/text.h"
+
+#define CRASH_BUNDLE_MAX ((size_t)4 << 30) /* bytes */
 
 struct crash_bundle {
 	struct cut cut;
@@ -34,9 +37,10 @@ struct crash_bundle {
 
 /* For save_file(); `bundle` is a struct crash_bundle. 0 or -errno. */
 int crash_bundle_write(FILE *out, const void *bundle);
-/* Does the file begin like one? */
-bool crash_bundle_begins(const char *path);
-/* 0 or -errno with *why. Its cut is to be freed in any case. */
-int crash_bundle_read(struct crash_bundle *a, const char *path, char *why, size_t n);
+/* Does a file that begins so, and ends with a NUL? */
+bool crash_bundle_begins(const char *bytes);
+/* Read it; the bytes are changed. 0, -ENOMEM, or -EINVAL with *wrong. Its cut is to be freed in any
+ * case. */
+int crash_bundle_read(struct crash_bundle *a, char *bytes, size_t len, struct input_error *wrong);
 
 #endif

@@ -538,18 +538,3 @@ int exam_worst(const struct cut *c, const struct exam *e, bool *happened)
 		}
 	return -1;
 }
-
-enum exam_verdict exam_verdict(const struct cut *c, const struct exam *e)
-{
-	const unsigned watched = exam_watched(c->store.store);
-	bool unsure = e->not_judged;
-
-	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
-		if (!(watched & TM_BIT(k)))
-			continue;
-		if (e->cell[k].happened.keys || e->cell[k].possible.keys)
-			return EXAM_BROKEN;
-		unsure |= e->cell[k].unsure > 0;
-	}
-	return unsure ? EXAM_UNSURE : EXAM_AS_PROMISED;
-}

@@ -81,9 +81,6 @@ void exam_free(struct exam *e);
  * acknowledges only what is visible. */
 unsigned exam_watched(const struct tm_store *store);
 
-enum exam_verdict { EXAM_AS_PROMISED, EXAM_BROKEN, EXAM_UNSURE };
-/* What it comes to: only a break that is news counts. */
-enum exam_verdict exam_verdict(const struct cut *c, const struct exam *e);
 /* The break that counts most: a watched one that happened, a watched one that could have, any that
  * happened, any. -1: none. */
 int exam_worst(const struct cut *c, const struct exam *e, bool *happened);

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/history.h"
+#include "checker/live/crash_bundle.h"
 #include "scenarios/stores.h"
 
 #define POWER_FAILURES SETUP_POWER_FAILURES
@@ -581,8 +582,44 @@ static int read_lines(struct trace_reader *r, char *text, size_t len, struct inp
 	return 0;
 }
 
-int trace_read_file(FILE *in, struct trace *t, trace_find_store *find_store,
+static int read_run(struct trace *t, char *text, size_t len, trace_find_store *find_store,
 		    struct input_error *err)
+{
+	struct trace_reader *r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->t = t;
+	r->find_store = find_store;
+	int rc = read_lines(r, text, len, err);
+	places_free(&r->places);
+	free(r);
+	return rc;
+}
+
+/* All of a file of which this is the beginning; NULL: *rc. */
+static char *read_rest(FILE *in, char *text, size_t *len, struct input_error *err, int *rc)
+{
+	size_t more;
+	char *rest = text_read(in, CRASH_BUNDLE_MAX, &more, err, rc);
+	char *all = rest ? realloc(text, *len + more + 1) : NULL;
+	if (all)
+		memcpy(all + *len, rest, more + 1);
+	else
+		free(text);
+	if (rest && !all)
+		*rc = -ENOMEM;
+	*len += more;
+	free(rest);
+	return all;
+}
+
+static int read_cut(struct trace *t, char *text, size_t len, struct input_error *err)
+{
+	t->cut = calloc(1, sizeof(*t->cut));
+	return t->cut ? crash_bundle_read(t->cut, text, len, err) : -ENOMEM;
+}
+
+int trace_read_any(FILE *in, struct trace *t, trace_find_store *find_store, struct input_error *err)
 {
 	size_t len;
 	int rc = 0;
@@ -591,20 +628,13 @@ int trace_read_file(FILE *in, struct trace *t, trace_find_store *find_store,
 	memset(err, 0, sizeof(*err));
 	t->contract = -1;
 	char *text = text_read(in, TRACE_FILE_MAX, &len, err, &rc);
-	if (!text)
-		return rc;
-	struct trace_reader *r = calloc(1, sizeof(*r));
-	rc = -ENOMEM;
-	if (r) {
-		r->t = t;
-		r->find_store = find_store;
-		rc = read_lines(r, text, len, err);
-	}
+	bool cut = text && crash_bundle_begins(text);
+	if (cut && len > TRACE_FILE_MAX)
+		text = read_rest(in, text, &len, err, &rc);
+	if (text)
+		rc = cut ? read_cut(t, text, len, err) : read_run(t, text, len, find_store, err);
 	if (rc == -ENOMEM)
 		snprintf(err->message, sizeof(err->message), "not enough memory");
-	if (r)
-		places_free(&r->places);
-	free(r);
 	free(text);
 	if (rc == -EINVAL) {
 		size_t said = strlen(err->message);
@@ -614,6 +644,18 @@ int trace_read_file(FILE *in, struct trace *t, trace_find_store *find_store,
 	if (rc)
 		trace_free(t);
 	return rc;
+}
+
+int trace_read_file(FILE *in, struct trace *t, trace_find_store *find_store,
+		    struct input_error *err)
+{
+	int rc = trace_read_any(in, t, find_store, err);
+	if (rc || !t->cut)
+		return rc;
+	trace_free(t);
+	snprintf(err->message, sizeof(err->message),
+		 "a power cut of a live server; expected a trace of a run");
+	return -EINVAL;
 }
 
 struct trace_anew trace_anew(const struct trace *t)
@@ -647,6 +689,9 @@ void trace_free(struct trace *t)
 {
 	setup_free(&t->setup);
 	deviations_free(&t->deviations);
+	if (t->cut)
+		cut_free(&t->cut->cut);
+	free(t->cut);
 	memset(t, 0, sizeof(*t));
 	t->contract = -1;
 }

@@ -18,8 +18,11 @@
 #define TRACE_DEVIATIONS   4096	     /* in one trace */
 #define TRACE_VERDICT_SIZE 512	     /* bytes of a verdict, with its NUL; the rest is cut off */
 
+struct crash_bundle;
+
 struct trace {
-	struct setup setup;	      /* finished: setup_finish() was called */
+	struct crash_bundle *cut; /* a power cut of a live server, and then it has nothing else */
+	struct setup setup;	  /* finished: setup_finish() was called */
 	struct deviations deviations; /* .line of each is its line in the file */
 	bool anew;		      /* the store's object is not the one that is recorded */
 	int contract;		      /* enum tm_contract that broke; -1: none ("broken none") */
@@ -52,15 +55,18 @@ int trace_save(const char *path, const struct setup *s, const struct deviations 
 	       const char *verdict);
 
 /*
- * Read a trace. 0, and *t is then the caller's, for trace_free(); or -errno with *err
- * filled and nothing to free: -EINVAL (not a good trace), -EIO or what opening or
- * reading said, -ENOMEM. err->line is the line, 0 for the file as a whole;
- * err->message says what was found and what was expected, in printable ASCII.
+ * Read a trace of a simulated run. 0, and *t is then the caller's, for trace_free(); or -errno with
+ * *err filled and nothing to free: -EINVAL (not a good trace), -EIO or what opening or reading
+ * said, -ENOMEM. err->line is the line, 0 for the file as a whole; err->message says what was found
+ * and what was expected, in printable ASCII.
  */
 int trace_read(const char *path, struct trace *t, trace_find_store *find_store,
 	       struct input_error *err);
 int trace_read_file(FILE *in, struct trace *t, trace_find_store *find_store,
 		    struct input_error *err);
+/* The same, or of a power cut (checker/live/crash_bundle.h): *t has either. */
+int trace_read_any(FILE *in, struct trace *t, trace_find_store *find_store,
+		   struct input_error *err);
 void trace_free(struct trace *t);
 
 #endif

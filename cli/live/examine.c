@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/names.h"
-#include "cli/bundle.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "report/live/examine_report.h"
@@ -25,6 +24,15 @@ struct request {
 	bool quiet, known;
 	struct crash_bundle a;
 };
+
+int exam_run(const struct crash_bundle *a, struct exam *e)
+{
+	char why[400];
+	int error = examine(&a->cut, &a->options, e, why, sizeof(why));
+
+	return error ? fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "examine: %s", why)
+		     : EXIT_HELD;
+}
 
 /* --- crash bundles --- */
 

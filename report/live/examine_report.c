@@ -27,6 +27,21 @@ static const char *verdict_word(const struct exam_cell *cell)
 				     : "holds";
 }
 
+int exam_status(const struct cut *c, const struct exam *e)
+{
+	const unsigned watched = exam_watched(c->store.store);
+	bool unsure = e->not_judged;
+
+	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
+		if (!(watched & TM_BIT(k)))
+			continue;
+		if (e->cell[k].happened.keys || e->cell[k].possible.keys)
+			return EXIT_BROKEN;
+		unsure |= e->cell[k].unsure > 0;
+	}
+	return unsure ? EXIT_UNSURE : EXIT_HELD;
+}
+
 static json_t *break_json(const struct exam_break *b)
 {
 	char subset[64] = "";

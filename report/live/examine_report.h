@@ -5,6 +5,8 @@
 #include <jansson.h>
 #include "checker/live/crash_bundle.h"
 
+/* The exit status that it comes to: only a break that is news counts. */
+int exam_status(const struct cut *c, const struct exam *e);
 /* For outputs_write(), without the exit status and the crash bundle; and for text_print(), as
  * "examine". NULL without memory. */
 json_t *exam_tree(const struct crash_bundle *a, const struct exam *e);
