@@ -50,15 +50,13 @@ static void *map(void *at, size_t len, int prot, int flags, int fd, off_t offset
 	return (void *)result;
 }
 
-RECORD_EXPORT void *mmap(void *at, size_t len, int prot, int flags, int fd, off_t offset)
-{
-	return map(at, len, prot, flags, fd, offset);
-}
-
-RECORD_EXPORT void *mmap64(void *at, size_t len, int prot, int flags, int fd, off_t offset)
-{
-	return map(at, len, prot, flags, fd, offset);
-}
+#define MAP(name)                                                                                 \
+	RECORD_EXPORT void *name(void *at, size_t len, int prot, int flags, int fd, off_t offset) \
+	{                                                                                         \
+		return map(at, len, prot, flags, fd, offset);                                     \
+	}
+MAP(mmap)
+MAP(mmap64)
 
 RECORD_EXPORT int munmap(void *at, size_t len)
 {

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <unistd.h>
 #include "core/record/recorder.h"
@@ -107,7 +108,25 @@ PRINTS(vsnprintf, snprintf, SNPRINTF, (to, n, format, ap), to, n)
 PRINTS(__vsprintf_chk, __sprintf_chk, SPRINTF_CHK, (to, flag, size, format, ap), to, SIZE_MAX)
 PRINTS(__vsnprintf_chk, __snprintf_chk, SNPRINTF_CHK, (to, n, flag, size, format, ap), to, n)
 
-/* --- what reads from files; from sockets: socket_reads.c --- */
+/* --- what reads --- */
+
+/* Programs that were compiled with _FORTIFY_SOURCE call these; the real one checks `room`. */
+ssize_t __read_chk(int fd, void *to, size_t n, size_t room);
+ssize_t __recv_chk(int fd, void *to, size_t n, size_t room, int flags);
+ssize_t __recvfrom_chk(int fd, void *to, size_t n, size_t room, int flags, struct sockaddr *from,
+		       socklen_t *len);
+
+WRITES(ssize_t, read, (int fd, void *to, size_t n), (fd, to, n), to, n, n)
+WRITES(ssize_t, recv, (int fd, void *to, size_t n, int flags), (fd, to, n, flags), to, n, n)
+WRITES(ssize_t, recvfrom,
+       (int fd, void *to, size_t n, int flags, struct sockaddr *from, socklen_t *len),
+       (fd, to, n, flags, from, len), to, n, n)
+WRITES(ssize_t, __read_chk, (int fd, void *to, size_t n, size_t room), (fd, to, n, room), to, n, n)
+WRITES(ssize_t, __recv_chk, (int fd, void *to, size_t n, size_t room, int flags),
+       (fd, to, n, room, flags), to, n, n)
+WRITES(ssize_t, __recvfrom_chk,
+       (int fd, void *to, size_t n, size_t room, int flags, struct sockaddr *from, socklen_t *len),
+       (fd, to, n, room, flags, from, len), to, n, n)
 
 WRITES(ssize_t, pread, (int fd, void *to, size_t n, off_t at), (fd, to, n, at), to, n, n)
 WRITES(ssize_t, pread64, (int fd, void *to, size_t n, off64_t at), (fd, to, n, at), to, n, n)

@@ -8,8 +8,6 @@
 #include "core/record/libpmem_calls.h"
 #include "core/record/recorder.h"
 
-#define HERE __builtin_return_address(0)
-
 struct pmem2_map;
 typedef void range_fn(const void *at, size_t len);
 typedef void drain_fn(void);
@@ -21,38 +19,16 @@ static drain_fn *real_drain;
 static copy_fn *real_memmove, *real_memcpy;
 static set_fn *real_memset;
 
-static void our_persist(const void *at, size_t len)
-{
-	libpmem_note(LIBPMEM_FLUSHES | LIBPMEM_FENCES, at, len, HERE);
-	libpmem_depth++;
-	real_persist(at, len);
-	libpmem_depth--;
-}
+#define FLUSHES_FENCES (LIBPMEM_FLUSHES | LIBPMEM_FENCES)
+LIBPMEM_CALL(static, void, our_persist, (const void *at, size_t len), FLUSHES_FENCES, at, len,
+	     real_persist, at, len)
+LIBPMEM_CALL(static, void, our_flush, (const void *at, size_t len), LIBPMEM_FLUSHES, at, len,
+	     real_flush, at, len)
+LIBPMEM_CALL(static, void, our_drain, (void), LIBPMEM_FENCES, NULL, 0, real_drain)
 
-static void our_flush(const void *at, size_t len)
-{
-	libpmem_note(LIBPMEM_FLUSHES, at, len, HERE);
-	libpmem_depth++;
-	real_flush(at, len);
-	libpmem_depth--;
-}
-
-static void our_drain(void)
-{
-	libpmem_note(LIBPMEM_FENCES, NULL, 0, HERE);
-	libpmem_depth++;
-	real_drain();
-	libpmem_depth--;
-}
-
-#define COPY(name, type)                                                              \
-	static void *our_##name(void *to, type from, size_t len, unsigned flags)      \
-	{                                                                             \
-		struct libpmem_copy copy = libpmem_copy_begins(to, len, flags, HERE); \
-		void *result = real_##name(to, from, len, flags);                     \
-		libpmem_copied(&copy);                                                \
-		return result;                                                        \
-	}
+#define COPY(name, type)                                                                           \
+	LIBPMEM_COPY(static, our_##name, (void *to, type from, size_t len, unsigned flags), flags, \
+		     real_##name, to, from, len, flags)
 
 COPY(memmove, const void *)
 COPY(memcpy, const void *)
@@ -75,12 +51,5 @@ GET(memmove, copy_fn)
 GET(memcpy, copy_fn)
 GET(memset, set_fn)
 
-RECORD_EXPORT int pmem2_deep_flush(struct pmem2_map *map, void *at, size_t len);
-RECORD_EXPORT int pmem2_deep_flush(struct pmem2_map *map, void *at, size_t len)
-{
-	libpmem_note(LIBPMEM_FLUSHES | LIBPMEM_FENCES, at, len, HERE);
-	libpmem_depth++;
-	int result = LIBPMEM_REAL(pmem2_deep_flush)(map, at, len);
-	libpmem_depth--;
-	return result;
-}
+LIBPMEM_CALL(RECORD_EXPORT, int, pmem2_deep_flush, (struct pmem2_map * map, void *at, size_t len),
+	     FLUSHES_FENCES, at, len, LIBPMEM_REAL(pmem2_deep_flush), map, at, len)

@@ -43,57 +43,18 @@ void libpmem_note(unsigned what, const void *at, size_t len, const void *caller)
 	recorder_unlock();
 }
 
-#define HERE __builtin_return_address(0)
+#define FLUSHES_FENCES (LIBPMEM_FLUSHES | LIBPMEM_FENCES)
+#define RANGE(type, name, what)                                                              \
+	LIBPMEM_CALL(RECORD_EXPORT, type, name, (const void *at, size_t len), what, at, len, \
+		     LIBPMEM_REAL(name), at, len)
 
-RECORD_EXPORT void pmem_flush(const void *at, size_t len)
-{
-	libpmem_note(LIBPMEM_FLUSHES, at, len, HERE);
-	libpmem_depth++;
-	LIBPMEM_REAL(pmem_flush)(at, len);
-	libpmem_depth--;
-}
-
-RECORD_EXPORT void pmem_deep_flush(const void *at, size_t len)
-{
-	libpmem_note(LIBPMEM_FLUSHES, at, len, HERE);
-	libpmem_depth++;
-	LIBPMEM_REAL(pmem_deep_flush)(at, len);
-	libpmem_depth--;
-}
-
-RECORD_EXPORT void pmem_drain(void)
-{
-	libpmem_note(LIBPMEM_FENCES, NULL, 0, HERE);
-	libpmem_depth++;
-	LIBPMEM_REAL(pmem_drain)();
-	libpmem_depth--;
-}
-
-RECORD_EXPORT int pmem_deep_drain(const void *at, size_t len)
-{
-	libpmem_note(LIBPMEM_FENCES, at, len, HERE);
-	libpmem_depth++;
-	int result = LIBPMEM_REAL(pmem_deep_drain)(at, len);
-	libpmem_depth--;
-	return result;
-}
-
-RECORD_EXPORT void pmem_persist(const void *at, size_t len)
-{
-	libpmem_note(LIBPMEM_FLUSHES | LIBPMEM_FENCES, at, len, HERE);
-	libpmem_depth++;
-	LIBPMEM_REAL(pmem_persist)(at, len);
-	libpmem_depth--;
-}
-
-RECORD_EXPORT int pmem_deep_persist(const void *at, size_t len)
-{
-	libpmem_note(LIBPMEM_FLUSHES | LIBPMEM_FENCES, at, len, HERE);
-	libpmem_depth++;
-	int result = LIBPMEM_REAL(pmem_deep_persist)(at, len);
-	libpmem_depth--;
-	return result;
-}
+RANGE(void, pmem_flush, LIBPMEM_FLUSHES)
+RANGE(void, pmem_deep_flush, LIBPMEM_FLUSHES)
+RANGE(int, pmem_deep_drain, LIBPMEM_FENCES)
+RANGE(void, pmem_persist, FLUSHES_FENCES)
+RANGE(int, pmem_deep_persist, FLUSHES_FENCES)
+LIBPMEM_CALL(RECORD_EXPORT, void, pmem_drain, (void), LIBPMEM_FENCES, NULL, 0,
+	     LIBPMEM_REAL(pmem_drain))
 
 RECORD_EXPORT int pmem_msync(const void *at, size_t len)
 {
@@ -101,7 +62,7 @@ RECORD_EXPORT int pmem_msync(const void *at, size_t len)
 	int result = LIBPMEM_REAL(pmem_msync)(at, len);
 	libpmem_depth--;
 	if (!result)
-		libpmem_note(LIBPMEM_SYNCS, at, len, HERE);
+		libpmem_note(LIBPMEM_SYNCS, at, len, __builtin_return_address(0));
 	return result;
 }
 
@@ -146,23 +107,12 @@ void libpmem_copied(const struct libpmem_copy *c)
 	recorder_unlock();
 }
 
-#define COPY_WITH(name, flags, ...)                                                   \
-	{                                                                             \
-		struct libpmem_copy copy = libpmem_copy_begins(to, len, flags, HERE); \
-		void *result = LIBPMEM_REAL(name)(__VA_ARGS__);                       \
-		libpmem_copied(&copy);                                                \
-		return result;                                                        \
-	}
-
-#define COPY(name, type, flags)                                    \
-	RECORD_EXPORT void *name(void *to, type from, size_t len); \
-	RECORD_EXPORT void *name(void *to, type from, size_t len)  \
-		COPY_WITH(name, flags, to, from, len)
-
-#define COPY_FLAGS(name, type)                                                     \
-	RECORD_EXPORT void *name(void *to, type from, size_t len, unsigned flags); \
-	RECORD_EXPORT void *name(void *to, type from, size_t len, unsigned flags)  \
-		COPY_WITH(name, flags, to, from, len, flags)
+#define COPY(name, type, flags)                                                     \
+	LIBPMEM_COPY(RECORD_EXPORT, name, (void *to, type from, size_t len), flags, \
+		     LIBPMEM_REAL(name), to, from, len)
+#define COPY_FLAGS(name, type)                                                               \
+	LIBPMEM_COPY(RECORD_EXPORT, name, (void *to, type from, size_t len, unsigned flags), \
+		     flags, LIBPMEM_REAL(name), to, from, len, flags)
 
 COPY(pmem_memcpy_persist, const void *, 0)
 COPY(pmem_memmove_persist, const void *, 0)

@@ -34,4 +34,30 @@ void *libpmem_real(const char *name);
 		real_;                                                  \
 	})
 
+static inline void libpmem_leave(const unsigned *depth)
+{
+	libpmem_depth = *depth - 1;
+}
+
+/* Define a function that writes down `what` it does to [at, at+len), and calls the `real` one. */
+#define LIBPMEM_CALL(storage, type, name, parameters, what, at, len, real, ...)             \
+	storage type name parameters;                                                       \
+	storage type name parameters                                                        \
+	{                                                                                   \
+		libpmem_note(what, at, len, __builtin_return_address(0));                   \
+		__attribute__((cleanup(libpmem_leave))) unsigned inside_ = ++libpmem_depth; \
+		return real(__VA_ARGS__);                                                   \
+	}
+/* The same of a copy. */
+#define LIBPMEM_COPY(storage, name, parameters, flags, real, ...)                            \
+	storage void *name parameters;                                                       \
+	storage void *name parameters                                                        \
+	{                                                                                    \
+		struct libpmem_copy copy = libpmem_copy_begins(to, len, flags,               \
+							       __builtin_return_address(0)); \
+		void *result = real(__VA_ARGS__);                                            \
+		libpmem_copied(&copy);                                                       \
+		return result;                                                               \
+	}
+
 #endif

@@ -182,58 +182,36 @@ RECORD_EXPORT int remove(const char *path)
 
 /* --- lengths --- */
 
-static int truncate_to(const char *path, off_t len, const void *caller)
-{
-	struct change c = change_of(AT_FDCWD, path, 0, len, caller);
-	return (int)changed(syscall(SYS_truncate, path, len), &c, "is cut to %lld bytes",
-			    (long long)len);
-}
+#define TRUNCATE(name, T)                                                                         \
+	RECORD_EXPORT int name(const char *path, T len)                                           \
+	{                                                                                         \
+		struct change c = change_of(AT_FDCWD, path, 0, len, HERE);                        \
+		return (int)changed(syscall(SYS_truncate, path, len), &c, "is cut to %lld bytes", \
+				    (long long)len);                                              \
+	}
+#define FTRUNCATE(name, T)                                                                       \
+	RECORD_EXPORT int name(int fd, T len)                                                    \
+	{                                                                                        \
+		struct change c = change_of(fd, NULL, 0, len, HERE);                             \
+		return (int)changed(syscall(SYS_ftruncate, fd, len), &c, "is cut to %lld bytes", \
+				    (long long)len);                                             \
+	}
+#define FALLOCATE(name, T)                                                             \
+	RECORD_EXPORT int name(int fd, int mode, T offset, T len)                      \
+	{                                                                              \
+		struct change c = {.kind = RECORD_UNFINISHED};                         \
+		if (mode & ~FALLOC_FL_KEEP_SIZE)                                       \
+			c = change_of(fd, NULL, 0, ANY_LENGTH, HERE);                  \
+		return (int)changed(syscall(SYS_fallocate, fd, mode, offset, len), &c, \
+				    "has a hole or a gap made by fallocate()");        \
+	}
 
-RECORD_EXPORT int truncate(const char *path, off_t len)
-{
-	return truncate_to(path, len, HERE);
-}
-
-RECORD_EXPORT int truncate64(const char *path, off64_t len)
-{
-	return truncate_to(path, len, HERE);
-}
-
-static int ftruncate_to(int fd, off_t len, const void *caller)
-{
-	struct change c = change_of(fd, NULL, 0, len, caller);
-	return (int)changed(syscall(SYS_ftruncate, fd, len), &c, "is cut to %lld bytes",
-			    (long long)len);
-}
-
-RECORD_EXPORT int ftruncate(int fd, off_t len)
-{
-	return ftruncate_to(fd, len, HERE);
-}
-
-RECORD_EXPORT int ftruncate64(int fd, off64_t len)
-{
-	return ftruncate_to(fd, len, HERE);
-}
-
-static int allocate(int fd, int mode, off_t offset, off_t len, const void *caller)
-{
-	struct change c = {.kind = RECORD_UNFINISHED};
-	if (mode & ~FALLOC_FL_KEEP_SIZE)
-		c = change_of(fd, NULL, 0, ANY_LENGTH, caller);
-	return (int)changed(syscall(SYS_fallocate, fd, mode, offset, len), &c,
-			    "has a hole or a gap made by fallocate()");
-}
-
-RECORD_EXPORT int fallocate(int fd, int mode, off_t offset, off_t len)
-{
-	return allocate(fd, mode, offset, len, HERE);
-}
-
-RECORD_EXPORT int fallocate64(int fd, int mode, off64_t offset, off64_t len)
-{
-	return allocate(fd, mode, offset, len, HERE);
-}
+TRUNCATE(truncate, off_t)
+TRUNCATE(truncate64, off64_t)
+FTRUNCATE(ftruncate, off_t)
+FTRUNCATE(ftruncate64, off64_t)
+FALLOCATE(fallocate, off_t)
+FALLOCATE(fallocate64, off64_t)
 
 /* --- opening: the soft RNIC's library has some of these functions as well --- */
 

@@ -14,8 +14,8 @@
  *	own_flushes.c	which flushes of the program are not seen
  *	told.c		what the Valgrind tool tells, if the program runs under it
  *	announced.c	what clients say of their operations
- *	libc_calls.c, libc_writes.c, socket_reads.c, name_calls.c, libpmem_calls.c,
- *	libpmem2_calls.c	the functions that are replaced
+ *	libc_calls.c, libc_writes.c, name_calls.c, libpmem_calls.c, libpmem2_calls.c
+ *			the functions that are replaced
  *	record_hooks.h	what the soft RNIC calls
  *
  * None of them asserts anything: the library runs inside programs of others, and must neither end

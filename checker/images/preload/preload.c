@@ -166,93 +166,43 @@ static void before_open(int dir, const char *path, int flags)
 		changed(image);
 }
 
-static bool has_mode(int flags)
-{
-	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
-}
-
-#define MODE(mode, flags)                    \
-	mode_t mode = 0;                     \
-	if (has_mode(flags)) {               \
-		va_list list;                \
-		va_start(list, flags);       \
-		mode = va_arg(list, mode_t); \
-		va_end(list);                \
+/* A function of libc: `look` at its file first. */
+#define WITH(look, type, name, parameters, ...) \
+	EXPORT type name parameters             \
+	{                                       \
+		NEXT(name);                     \
+		look;                           \
+		return next(__VA_ARGS__);       \
 	}
 
-EXPORT int open(const char *path, int flags, ...)
-{
-	NEXT(open);
-	MODE(mode, flags);
-	before_open(AT_FDCWD, path, flags);
-	return next(path, flags, mode);
-}
+/* The mode is given if a file may be made. */
+#define OPEN(name, parameters, dir, ...)                                          \
+	EXPORT int name parameters                                                \
+	{                                                                         \
+		NEXT(name);                                                       \
+		va_list list;                                                     \
+		va_start(list, flags);                                            \
+		bool makes = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE; \
+		mode_t mode = makes ? va_arg(list, mode_t) : 0;                   \
+		va_end(list);                                                     \
+		before_open(dir, path, flags);                                    \
+		return next(__VA_ARGS__, flags, mode);                            \
+	}
 
-EXPORT int open64(const char *path, int flags, ...)
-{
-	NEXT(open64);
-	MODE(mode, flags);
-	before_open(AT_FDCWD, path, flags);
-	return next(path, flags, mode);
-}
+OPEN(open, (const char *path, int flags, ...), AT_FDCWD, path)
+OPEN(open64, (const char *path, int flags, ...), AT_FDCWD, path)
+OPEN(openat, (int dir, const char *path, int flags, ...), dir, dir, path)
+OPEN(openat64, (int dir, const char *path, int flags, ...), dir, dir, path)
 
-EXPORT int openat(int dir, const char *path, int flags, ...)
-{
-	NEXT(openat);
-	MODE(mode, flags);
-	before_open(dir, path, flags);
-	return next(dir, path, flags, mode);
-}
+#define OPENS(dir, flags, name, parameters, ...) \
+	WITH(before_open(dir, path, flags), int, name, parameters, __VA_ARGS__)
 
-EXPORT int openat64(int dir, const char *path, int flags, ...)
-{
-	NEXT(openat64);
-	MODE(mode, flags);
-	before_open(dir, path, flags);
-	return next(dir, path, flags, mode);
-}
-
-EXPORT int __open_2(const char *path, int flags)
-{
-	NEXT(__open_2);
-	before_open(AT_FDCWD, path, flags);
-	return next(path, flags);
-}
-
-EXPORT int __open64_2(const char *path, int flags)
-{
-	NEXT(__open64_2);
-	before_open(AT_FDCWD, path, flags);
-	return next(path, flags);
-}
-
-EXPORT int __openat_2(int dir, const char *path, int flags)
-{
-	NEXT(__openat_2);
-	before_open(dir, path, flags);
-	return next(dir, path, flags);
-}
-
-EXPORT int __openat64_2(int dir, const char *path, int flags)
-{
-	NEXT(__openat64_2);
-	before_open(dir, path, flags);
-	return next(dir, path, flags);
-}
-
-EXPORT int creat(const char *path, mode_t mode)
-{
-	NEXT(creat);
-	before_open(AT_FDCWD, path, O_TRUNC);
-	return next(path, mode);
-}
-
-EXPORT int creat64(const char *path, mode_t mode)
-{
-	NEXT(creat64);
-	before_open(AT_FDCWD, path, O_TRUNC);
-	return next(path, mode);
-}
+OPENS(AT_FDCWD, flags, __open_2, (const char *path, int flags), path, flags)
+OPENS(AT_FDCWD, flags, __open64_2, (const char *path, int flags), path, flags)
+OPENS(dir, flags, __openat_2, (int dir, const char *path, int flags), dir, path, flags)
+OPENS(dir, flags, __openat64_2, (int dir, const char *path, int flags), dir, path, flags)
+OPENS(AT_FDCWD, O_TRUNC, creat, (const char *path, mode_t mode), path, mode)
+OPENS(AT_FDCWD, O_TRUNC, creat64, (const char *path, mode_t mode), path, mode)
 
 /* What stdio reads and writes later is not seen. */
 static void streams(int image, const char *mode)
@@ -271,40 +221,16 @@ static void before_stream(const char *path, const char *mode)
 	streams(image_of_path(AT_FDCWD, path), mode);
 }
 
-EXPORT FILE *fopen(const char *restrict path, const char *restrict mode)
-{
-	NEXT(fopen);
-	before_stream(path, mode);
-	return next(path, mode);
-}
+#define STREAM(name, parameters, ...) \
+	WITH(before_stream(path, mode), FILE *, name, parameters, __VA_ARGS__)
 
-EXPORT FILE *fopen64(const char *restrict path, const char *restrict mode)
-{
-	NEXT(fopen64);
-	before_stream(path, mode);
-	return next(path, mode);
-}
-
-EXPORT FILE *freopen(const char *restrict path, const char *restrict mode, FILE *restrict stream)
-{
-	NEXT(freopen);
-	before_stream(path, mode);
-	return next(path, mode, stream);
-}
-
-EXPORT FILE *freopen64(const char *restrict path, const char *restrict mode, FILE *restrict stream)
-{
-	NEXT(freopen64);
-	before_stream(path, mode);
-	return next(path, mode, stream);
-}
-
-EXPORT FILE *fdopen(int fd, const char *mode)
-{
-	NEXT(fdopen);
-	streams(image_of_fd(fd), mode);
-	return next(fd, mode);
-}
+STREAM(fopen, (const char *restrict path, const char *restrict mode), path, mode)
+STREAM(fopen64, (const char *restrict path, const char *restrict mode), path, mode)
+STREAM(freopen, (const char *restrict path, const char *restrict mode, FILE *restrict from), path,
+       mode, from)
+STREAM(freopen64, (const char *restrict path, const char *restrict mode, FILE *restrict from), path,
+       mode, from)
+WITH(streams(image_of_fd(fd), mode), FILE *, fdopen, (int fd, const char *mode), fd, mode)
 
 /* --- mapping --- */
 
@@ -335,17 +261,13 @@ static int map_flags(int prot, int flags, int fd)
 	return flags | MAP_PRIVATE | MAP_NORESERVE;
 }
 
-EXPORT void *mmap(void *at, size_t len, int prot, int flags, int fd, off_t off)
-{
-	NEXT(mmap);
-	return next(at, len, prot, map_flags(prot, flags, fd), fd, off);
-}
+#define MAP(name, type)                                                                           \
+	WITH(flags = map_flags(prot, flags, fd), void *, name,                                    \
+	     (void *at, size_t len, int prot, int flags, int fd, type off), at, len, prot, flags, \
+	     fd, off)
 
-EXPORT void *mmap64(void *at, size_t len, int prot, int flags, int fd, off64_t off)
-{
-	NEXT(mmap64);
-	return next(at, len, prot, map_flags(prot, flags, fd), fd, off);
-}
+MAP(mmap, off_t)
+MAP(mmap64, off64_t)
 
 EXPORT int mprotect(void *at, size_t len, int prot)
 {
@@ -359,15 +281,6 @@ EXPORT int mprotect(void *at, size_t len, int prot)
 }
 
 /* --- reading and writing the file --- */
-
-/* A function of libc: `look` at its file first. */
-#define WITH(look, type, name, parameters, ...) \
-	EXPORT type name parameters             \
-	{                                       \
-		NEXT(name);                     \
-		look;                           \
-		return next(__VA_ARGS__);       \
-	}
 
 #define READ(type, name, parameters, ...)  WITH(read_fd(fd), type, name, parameters, __VA_ARGS__)
 #define WRITE(type, name, parameters, ...) WITH(write_fd(fd), type, name, parameters, __VA_ARGS__)

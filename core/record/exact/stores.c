@@ -15,7 +15,10 @@
 #include <stdint.h>
 #include "core/record/record_hooks.h"
 
-#define HOOK __attribute__((visibility("default")))
+/* A function that compilers declare by themselves. */
+#define HOOK(T, name, parameters)                                 \
+	__attribute__((visibility("default"))) T name parameters; \
+	__attribute__((visibility("default"))) T name parameters
 #define HERE __builtin_return_address(0)
 
 static _Thread_local struct {
@@ -73,153 +76,116 @@ static inline void store(const volatile void *at, size_t len, const void *pc)
 
 /* --- plain accesses --- */
 
-#define PLAIN(name, len)                       \
-	HOOK void __tsan_read##name(void *);   \
-	HOOK void __tsan_read##name(void *at)  \
-	{                                      \
-		(void)at;                      \
-		load();                        \
-	}                                      \
-	HOOK void __tsan_write##name(void *);  \
-	HOOK void __tsan_write##name(void *at) \
-	{                                      \
-		store(at, len, HERE);          \
+#define LOADS(name)                  \
+	HOOK(void, name, (void *at)) \
+	{                            \
+		(void)at;            \
+		load();              \
 	}
-#define UNALIGNED(len)                                  \
-	HOOK void __tsan_unaligned_read##len(void *);   \
-	HOOK void __tsan_unaligned_read##len(void *at)  \
-	{                                               \
-		(void)at;                               \
-		load();                                 \
-	}                                               \
-	HOOK void __tsan_unaligned_write##len(void *);  \
-	HOOK void __tsan_unaligned_write##len(void *at) \
-	{                                               \
-		store(at, len, HERE);                   \
-	}                                               \
-	HOOK void __tsan_volatile_read##len(void *);    \
-	HOOK void __tsan_volatile_read##len(void *at)   \
-	{                                               \
-		(void)at;                               \
-		load();                                 \
-	}                                               \
-	HOOK void __tsan_volatile_write##len(void *);   \
-	HOOK void __tsan_volatile_write##len(void *at)  \
-	{                                               \
-		store(at, len, HERE);                   \
+#define STORES(name, len)             \
+	HOOK(void, name, (void *at))  \
+	{                             \
+		store(at, len, HERE); \
 	}
+#define PLAIN(len)                               \
+	LOADS(__tsan_read##len)                  \
+	STORES(__tsan_write##len, len)           \
+	LOADS(__tsan_unaligned_read##len)        \
+	STORES(__tsan_unaligned_write##len, len) \
+	LOADS(__tsan_volatile_read##len)         \
+	STORES(__tsan_volatile_write##len, len)
 
-PLAIN(1, 1)
-PLAIN(2, 2)
-PLAIN(4, 4)
-PLAIN(8, 8)
-PLAIN(16, 16)
-UNALIGNED(1)
-UNALIGNED(2)
-UNALIGNED(4)
-UNALIGNED(8)
-UNALIGNED(16)
+PLAIN(1)
+PLAIN(2)
+PLAIN(4)
+PLAIN(8)
+PLAIN(16)
 
-HOOK void __tsan_read_range(void *at, size_t len);
-HOOK void __tsan_read_range(void *at, size_t len)
+HOOK(void, __tsan_read_range, (void *at, size_t len))
 {
 	(void)at;
 	(void)len;
 	load();
 }
 
-HOOK void __tsan_write_range(void *at, size_t len);
-HOOK void __tsan_write_range(void *at, size_t len)
+HOOK(void, __tsan_write_range, (void *at, size_t len))
 {
 	store(at, len, HERE);
 }
 
 /* What clang calls since version 15 where a structure is copied or set. */
-HOOK void *__tsan_memcpy(void *to, const void *from, size_t len);
-HOOK void *__tsan_memcpy(void *to, const void *from, size_t len)
+HOOK(void *, __tsan_memcpy, (void *to, const void *from, size_t len))
 {
 	store(to, len, HERE);
 	return __builtin_memcpy(to, from, len);
 }
 
-HOOK void *__tsan_memmove(void *to, const void *from, size_t len);
-HOOK void *__tsan_memmove(void *to, const void *from, size_t len)
+HOOK(void *, __tsan_memmove, (void *to, const void *from, size_t len))
 {
 	store(to, len, HERE);
 	return __builtin_memmove(to, from, len);
 }
 
-HOOK void *__tsan_memset(void *to, int byte, size_t len);
-HOOK void *__tsan_memset(void *to, int byte, size_t len)
+HOOK(void *, __tsan_memset, (void *to, int byte, size_t len))
 {
 	store(to, len, HERE);
 	return __builtin_memset(to, byte, len);
 }
 
-HOOK void __tsan_vptr_update(void *at, void *value);
-HOOK void __tsan_vptr_update(void *at, void *value)
+HOOK(void, __tsan_vptr_update, (void *at, void *value))
 {
 	(void)value;
 	store(at, sizeof(void *), HERE);
 }
 
-HOOK void __tsan_vptr_read(void *at);
-HOOK void __tsan_vptr_read(void *at)
+HOOK(void, __tsan_vptr_read, (void *at))
 {
 	(void)at;
 	settle();
 }
 
-HOOK void __tsan_init(void);
-HOOK void __tsan_init(void)
+HOOK(void, __tsan_init, (void))
 {
 }
 
-HOOK void __tsan_func_entry(void *pc);
-HOOK void __tsan_func_entry(void *pc)
+HOOK(void, __tsan_func_entry, (void *pc))
 {
 	(void)pc;
 	settle();
 }
 
-HOOK void __tsan_func_exit(void);
-HOOK void __tsan_func_exit(void)
+HOOK(void, __tsan_func_exit, (void))
 {
 	settle();
 }
 
 /* --- atomics: made here, all of them with the strongest order --- */
 
-HOOK void __tsan_atomic_thread_fence(int order);
-HOOK void __tsan_atomic_thread_fence(int order)
+HOOK(void, __tsan_atomic_thread_fence, (int order))
 {
 	(void)order;
 	settle();
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-HOOK void __tsan_atomic_signal_fence(int order);
-HOOK void __tsan_atomic_signal_fence(int order)
+HOOK(void, __tsan_atomic_signal_fence, (int order))
 {
 	(void)order;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-#define CHANGES(bits, T, name, builtin)                                          \
-	HOOK T __tsan_atomic##bits##_##name(volatile T *at, T value, int order); \
-	HOOK T __tsan_atomic##bits##_##name(volatile T *at, T value, int order)  \
-	{                                                                        \
-		(void)order;                                                     \
-		store(at, sizeof(T), HERE);                                      \
-		T was = builtin(at, value, __ATOMIC_SEQ_CST);                    \
-		settle();                                                        \
-		return was;                                                      \
+#define CHANGES(bits, T, name, builtin)                                              \
+	HOOK(T, __tsan_atomic##bits##_##name, (volatile T * at, T value, int order)) \
+	{                                                                            \
+		(void)order;                                                         \
+		store(at, sizeof(T), HERE);                                          \
+		T was = builtin(at, value, __ATOMIC_SEQ_CST);                        \
+		settle();                                                            \
+		return was;                                                          \
 	}
 #define EXCHANGES(bits, T, name)                                                                 \
-	HOOK int __tsan_atomic##bits##_compare_exchange_##name(volatile T *at, T *expected,      \
-							       T value, int order, int fails);   \
-	HOOK int __tsan_atomic##bits##_compare_exchange_##name(volatile T *at, T *expected,      \
-							       T value, int order, int fails)    \
+	HOOK(int, __tsan_atomic##bits##_compare_exchange_##name,                                 \
+	     (volatile T * at, T * expected, T value, int order, int fails))                     \
 	{                                                                                        \
 		(void)order;                                                                     \
 		(void)fails;                                                                     \
@@ -230,15 +196,13 @@ HOOK void __tsan_atomic_signal_fence(int order)
 		return done;                                                                     \
 	}
 #define ATOMICS(bits, T)                                                                           \
-	HOOK T __tsan_atomic##bits##_load(const volatile T *at, int order);                        \
-	HOOK T __tsan_atomic##bits##_load(const volatile T *at, int order)                         \
+	HOOK(T, __tsan_atomic##bits##_load, (const volatile T *at, int order))                     \
 	{                                                                                          \
 		(void)order;                                                                       \
 		settle();                                                                          \
 		return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                      \
 	}                                                                                          \
-	HOOK void __tsan_atomic##bits##_store(volatile T *at, T value, int order);                 \
-	HOOK void __tsan_atomic##bits##_store(volatile T *at, T value, int order)                  \
+	HOOK(void, __tsan_atomic##bits##_store, (volatile T * at, T value, int order))             \
 	{                                                                                          \
 		(void)order;                                                                       \
 		store(at, sizeof(T), HERE);                                                        \
@@ -254,10 +218,8 @@ HOOK void __tsan_atomic_signal_fence(int order)
 	CHANGES(bits, T, fetch_nand, __atomic_fetch_nand)                                          \
 	EXCHANGES(bits, T, strong)                                                                 \
 	EXCHANGES(bits, T, weak)                                                                   \
-	HOOK T __tsan_atomic##bits##_compare_exchange_val(volatile T *at, T expected, T value,     \
-							  int order, int fails);                   \
-	HOOK T __tsan_atomic##bits##_compare_exchange_val(volatile T *at, T expected, T value,     \
-							  int order, int fails)                    \
+	HOOK(T, __tsan_atomic##bits##_compare_exchange_val,                                        \
+	     (volatile T * at, T expected, T value, int order, int fails))                         \
 	{                                                                                          \
 		__tsan_atomic##bits##_compare_exchange_strong(at, &expected, value, order, fails); \
 		return expected;                                                                   \
