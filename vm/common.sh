@@ -15,6 +15,43 @@ usage() {
 	say "$*"
 	exit 2
 }
+# read_options FLAGS VALUES ARGUMENT...: an option of FLAGS sets the variable of its name to y, one of VALUES sets it to the
+# next argument, or adds that where it is an array; "NAME:VARIABLE" names another variable. What comes from "--" on is in
+# $rest.
+# shellcheck disable=SC2034
+read_options() {
+	local flags=$1 values=$2 word variable
+	shift 2
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do
+		variable=''
+		for word in $flags $values; do
+			[ "$1" != "--${word%:*}" ] || variable=${word#*:}
+		done
+		if [ "$1" = --help ]; then
+			help
+			exit 0
+		elif [ -z "$variable" ]; then
+			usage "unknown option '$1' (vm/$(basename "$0") --help)"
+		elif [[ " $flags " == *" ${1#--} "* ]]; then
+			printf -v "$variable" y
+			shift
+			continue
+		fi
+		[ $# -ge 2 ] || usage "$1: a value is missing"
+		if [[ $(declare -p "$variable") == 'declare -a'* ]]; then
+			eval "$variable+=(\"\$2\")"
+		else
+			printf -v "$variable" %s "$2"
+		fi
+		shift 2
+	done
+	rest=("$@")
+}
+exit_on_signals() {
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	trap 'exit 129' HUP
+}
 # A seed for a user who names none: as many digits as --seed takes.
 any_seed() { echo $(((RANDOM << 15 | RANDOM) % 1000000000)); }
 # need TOOL PACKAGE

@@ -25,9 +25,7 @@ prepare() {
 	private_dir cut
 	work=$private
 	trap clean_up EXIT
-	trap 'exit 130' INT
-	trap 'exit 143' TERM
-	trap 'exit 129' HUP
+	exit_on_signals
 	cd "$work" || exit # names of sockets are short
 	# Guests boot once; then each start is from there.
 	snapshots=${SNAPSHOTS:-$work}
@@ -79,12 +77,12 @@ start_clients() {
 
 # On the media as they are; they keep the options of the first start.
 start_server() {
-	local shadow=() cache=''
+	local behind=() cache=''
 	if [ "$mode" = shadow ]; then
-		shadow=(--nvdimm "cache:${media_mb}M")
+		behind=(--nvdimm "cache:${media_mb}M")
 		cache=--shadow=/dev/dax1.0
 	fi
-	"$root/vm/guest" --snapshot "$snapshots/server-$mode" --net connect:net --nvdimm "media:${media_mb}M" "${shadow[@]}" --program "$program" \
+	"$root/vm/guest" --snapshot "$snapshots/server-$mode" --net connect:net --nvdimm "media:${media_mb}M" "${behind[@]}" --program "$program" \
 		--pidfile server.pid --out server.out --console server.console -- \
 		"tidemark serve $store ${variant:+--variant $variant} --pm /dev/dax0.0 $cache --listen 10.0.0.1:7471 \
 		--clients $((2 * clients)) --keys $keys --value $value --size $(((media_mb - 4) << 20))" 2>server.err &
