@@ -58,6 +58,9 @@ struct image_checker {
 	const volatile sig_atomic_t *stop;
 };
 
+/* Is there a checker to start? Looks at the first word of each command, if it is a plain one; of a
+ * line of shell script nothing is said. 0, or -ENOENT with a sentence in *why. */
+int image_checker_exists(const struct image_checker *checker, char *why, size_t n);
 /* Do the commands name the files by number? */
 bool image_checker_names_files(const struct image_checker *checker);
 /* Are all commands of one sort, and is each number one of so many files'? 0, or -EINVAL

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 #include "checker/explore/visited.h"
-#include "checker/images/checker_exists.h"
 #include "checker/images/image_choice.h"
 #include "checker/images/judge_seat.h"
 #include "checker/images/pm_order.h"

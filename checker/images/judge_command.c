@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A command as judge: served by the program itself, or started for each image (judge_seat.h). */
-#include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,29 +8,13 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include "checker/images/judge_seat.h"
+#include "core/text/regular.h"
 
 /* --- words --- */
 
 /* What means something to a shell outside of quotes, and in double quotes. */
 #define SPECIAL	       "$`\\;|&<>()*?[]~#!{}^\n\r"
 #define QUOTED_SPECIAL "$`\\!"
-
-/* Is this a program that can be executed? Else it is a shell's own word. */
-static bool is_program(const char *name)
-{
-	char path[IMAGE_PATH];
-	const char *dir = getenv("PATH");
-	if (strchr(name, '/'))
-		return !access(name, X_OK);
-	for (size_t len; dir && *dir; dir += len + (dir[len] == ':')) {
-		struct stat st;
-		len = strcspn(dir, ":");
-		snprintf(path, sizeof(path), "%.*s/%s", (int)len, dir, name);
-		if (!access(path, X_OK) && !stat(path, &st) && S_ISREG(st.st_mode))
-			return true;
-	}
-	return false;
-}
 
 /* Take one character, or a path, at *from into *to. False: a shell has to. */
 static bool take_word(const char **from, char **to, const char *path, char *quote)
@@ -59,14 +43,16 @@ static bool take_word(const char **from, char **to, const char *path, char *quot
 	return true;
 }
 
-char **command_words(const char *command, const char *path)
+/* The command's words with the path in them, if there is one, to be freed, if it can do without a
+ * shell. */
+static char **command_words(const char *command, const char *path)
 {
 	size_t most = strlen(command) + 2, paths = 1, n = 0, len = path ? strlen(path) : 0;
 	for (const char *at = command; (at = strstr(at, "{}")) != NULL; at += 2)
 		paths++;
 	/* The words' list, and the words behind it. */
 	char **words = calloc(1, (most + 1) * sizeof(*words) + most + paths * (len + 1));
-	char *to = (char *)(words + most + 1), quote = 0;
+	char *to = (char *)(words + most + 1), quote = 0, file[IMAGE_PATH];
 	for (const char *from = command; words && *from;) {
 		if (*from == ' ' || *from == '\t') {
 			from++;
@@ -77,8 +63,9 @@ char **command_words(const char *command, const char *path)
 			if (!take_word(&from, &to, path, &quote))
 				goto shell;
 		*to++ = 0;
-		/* NAME=VALUE is for a shell. */
-		if (quote || (!n && (strchr(words[0], '=') || !is_program(words[0]))))
+		/* NAME=VALUE is for a shell, and so are its own words. */
+		if (quote ||
+		    (!n && (strchr(words[0], '=') || program_find(words[0], file, sizeof(file)))))
 			goto shell;
 		n++;
 	}
@@ -110,6 +97,55 @@ static char *insert_path(const char *command, const char *path)
 	if (path && !n)
 		sprintf(to, " %s", path);
 	return out;
+}
+
+/* --- is it there? A shell would say so by exit status 127, once for each image --- */
+
+/* The first word, if the shell takes it as it is written. False: it may be anything. */
+static bool plain_word(const char *command, char *word, size_t n)
+{
+	size_t len = 0;
+	command += strspn(command, " \t");
+	while (isalnum((unsigned char)command[len]) ||
+	       (command[len] && strchr("_./+-,@%:", command[len])))
+		len++;
+	snprintf(word, n, "%.*s", (int)len, command);
+	return len && len < n && (command[len] == 0 || strchr(" \t", command[len]));
+}
+
+/* A shell has commands of its own. */
+static bool shell_knows(const char *name)
+{
+	char line[IMAGE_PATH + 40];
+	snprintf(line, sizeof(line), "command -v -- %s >/dev/null 2>&1", name);
+	return !system(line);
+}
+
+static int command_exists(const char *command, char *why, size_t n)
+{
+	char word[IMAGE_PATH], file[IMAGE_PATH];
+	struct stat st;
+	if (!command || !plain_word(command, word, sizeof(word)))
+		return 0;
+	bool path = strchr(word, '/');
+	int error = path && !stat(word, &st) && S_ISDIR(st.st_mode)
+			    ? -EISDIR
+			    : program_find(word, file, sizeof(file));
+	if (!error || (!path && shell_knows(word)))
+		return 0;
+	snprintf(why, n, "%.200s: %s; expected a checker that can be started", word,
+		 path ? strerror(-error) : "no such command in PATH");
+	return -ENOENT;
+}
+
+int image_checker_exists(const struct image_checker *checker, char *why, size_t n)
+{
+	if (checker->recover && !checker->recover[strspn(checker->recover, " \t\n")]) {
+		snprintf(why, n, "the command is empty; expected a program");
+		return -ENOENT;
+	}
+	int error = command_exists(checker->recover, why, n);
+	return error ? error : command_exists(checker->check, why, n);
 }
 
 /* --- the program --- */

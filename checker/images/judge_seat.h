@@ -68,8 +68,4 @@ int judge_library(struct image_seat *s, const struct image_checker *c,
 		  struct image_verdict *verdict, unsigned *n);
 struct image_verdict verdict_of(int wait_status);
 
-/* The command's words with the path in them, if there is one, to be freed, if it can do without a
- * shell. */
-char **command_words(const char *command, const char *path);
-
 #endif

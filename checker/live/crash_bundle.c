@@ -265,8 +265,8 @@ bool crash_bundle_begins(const char *bytes)
 int crash_bundle_read(struct crash_bundle *a, char *bytes, size_t len, struct input_error *wrong)
 {
 	struct text t;
-	struct sizes s;
-	const char *store;
+	struct sizes s = {0};
+	const char *store = NULL;
 
 	text_start(&t, bytes, len, wrong);
 	int error = read_head(&t, a, &s, &store);

@@ -32,6 +32,7 @@
 #include "cli/options.h"
 #include "core/provider/base/config.h"
 #include "core/provider/base/fabric_dir.h"
+#include "core/text/regular.h"
 
 #define PRELOAD "libtidemark-verbs.so"
 
@@ -158,33 +159,6 @@ static int find_libraries(struct choice *choice)
 
 /* --- the program --- */
 
-static int find_program(const char *name, char *path, size_t size)
-{
-	const char *dirs = getenv("PATH");
-	int error = ENOENT;
-
-	if (strchr(name, '/')) {
-		snprintf(path, size, "%s", name);
-		return access(path, X_OK) ? -errno : 0;
-	}
-	for (const char *at = dirs ? dirs : "/usr/bin:/bin", *end; *at || at == dirs;
-	     at = end + !!*end) {
-		struct stat is;
-
-		end = strchrnul(at, ':');
-		snprintf(path, size, "%.*s/%s", end == at ? 1 : (int)(end - at),
-			 end == at ? "." : at, name);
-		if (!stat(path, &is) && S_ISREG(is.st_mode)) {
-			if (!access(path, X_OK))
-				return 0;
-			error = errno;
-		}
-		if (!*end)
-			break;
-	}
-	return -error;
-}
-
 /* Why the dynamic linker would not load our library into this file; NULL: it would, as far as can
  * be seen. */
 static const char *refuses_preload(int fd)
@@ -230,7 +204,7 @@ static int check_program(const char *command, const char *path)
 
 int find_runnable(const char *command, const char *name, char *path, size_t size)
 {
-	int rc = find_program(name, path, size);
+	int rc = program_find(name, path, size);
 	return rc ? fail(EXIT_USAGE, "%s: %s: %s", command, name, strerror(-rc))
 		  : check_program(command, path);
 }
