@@ -478,7 +478,7 @@ static int open_announced(struct request *r, const struct pm_log *log)
 /* All that was asked for, of a log that was read. */
 static int make_images(struct request *r, struct images_report *report)
 {
-	struct pm_sections sections = {0};
+	uint8_t *sections = NULL;
 	char why[300];
 	signals_drop(images_drop);
 	int status = leave_off_begin(&r->leave_off, &r->shard);
@@ -487,20 +487,17 @@ static int make_images(struct request *r, struct images_report *report)
 	r->options.bounds = &r->leave_off.bounds;
 	r->options.checker.stop = r->leave_off.bounds.stop;
 	if (r->engine.given) {
-		int error = pm_sections_open(&sections, report->log, &r->engine.markers, why,
-					     sizeof(why));
-		if (error == -EINVAL)
-			return fail(
-				EXIT_USAGE,
-				"%s: %s; tidemark images without -x and -r takes this log as it "
-				"is",
-				report->name, why);
-		if (error)
-			return fail(EXIT_INTERNAL, "out of memory");
-		r->options.sections = &sections;
+		sections = pm_sections(report->log, &r->engine.markers, why, sizeof(why));
+		if (!sections)
+			return *why ? fail(EXIT_USAGE,
+					   "%s: %s; tidemark images without -x and -r takes this "
+					   "log as it is",
+					   report->name, why)
+				    : fail(EXIT_INTERNAL, "out of memory");
 	}
+	r->options.sections = sections;
 	status = r->image ? one_image(r, report) : all_images(r, report);
-	pm_sections_close(&sections);
+	free(sections);
 	return leave_off_status(&r->leave_off, status);
 }
 

@@ -27,7 +27,7 @@ struct walk {
 	struct visited *visited;
 	uint64_t *whole_hash; /* by dirty line: pm_replay_hash() of all that is in flight on it */
 	unsigned whole_room;
-	const struct pm_sections *sections; /* NULL: none are asked for */
+	const uint8_t *sections; /* NULL: none are asked for */
 	struct pm_order order;
 	bool with_files, in_cut;
 	uint64_t cuts, bounded;
@@ -91,7 +91,7 @@ static uint64_t image_hash(const struct walk *w)
 
 static enum pm_engine engine_here(const struct walk *w)
 {
-	return w->sections ? (enum pm_engine)w->sections->engine[w->replay.at] : PM_FULL;
+	return w->sections ? (enum pm_engine)w->sections[w->replay.at] : PM_FULL;
 }
 
 /* The next event. False: there is none, or w->error. */

@@ -33,7 +33,7 @@ struct images_options {
 		    * looked for */
 	/* Which cuts are checked, and how: at none with NO_CHECK, with everything in flight left
 	 * with DO_CHECK, else all images of each. NULL: all images of all cuts. */
-	const struct pm_sections *sections;
+	const uint8_t *sections; /* pm_sections() */
 	struct image_checker checker;
 	void (*progress)(void *arg, const struct driver_progress *at);
 	void *progress_arg;

@@ -12,16 +12,9 @@
 enum pm_engine {
 	PM_NO_CHECK, /* NoReorderNoCheck: the power does not fail */
 	PM_DO_CHECK, /* NoReorderDoCheck: it does, and all that was stored is left */
-	PM_FULL,     /* ReorderFull: all images. Of the following, too, of which pmreorder makes
-		      * some of its states */
-	PM_ACCUMULATIVE,
-	PM_REVERSE,
-	PM_PARTIAL,
-	PM_ENGINES
+	PM_FULL	     /* ReorderFull and the others, which make some of its states: all images */
 };
-/* As pmreorder names them. */
-extern const char *const pm_engine_name[PM_ENGINES];
-/* -1: there is none of this name. */
+/* By pmreorder's name; -1: there is none of it. */
 int pm_engine_find(const char *name);
 
 #define PM_MARKERS 64
@@ -34,13 +27,8 @@ struct pm_markers {
 	unsigned n;
 };
 
-struct pm_sections {
-	uint8_t *engine; /* enum pm_engine before each event, and at the end */
-};
-
-/* 0, -ENOMEM, or -EINVAL with a sentence in *why: sections cross. */
-int pm_sections_open(struct pm_sections *s, const struct pm_log *log, const struct pm_markers *m,
-		     char *why, size_t n);
-void pm_sections_close(struct pm_sections *s);
+/* enum pm_engine before each event, and at the end, to be freed. NULL: memory is out, or sections
+ * cross, which *why says; else it is empty. */
+uint8_t *pm_sections(const struct pm_log *log, const struct pm_markers *m, char *why, size_t n);
 
 #endif
