@@ -76,6 +76,19 @@ char *text_read(FILE *in, size_t max, size_t *len, struct input_error *error, in
 /* The same by its name. What cannot be opened is told by *rc alone. */
 char *text_read_path(const char *path, size_t max, size_t *len, struct input_error *error, int *rc);
 
+/* What the statements print to the stream `out`, to be freed; NULL without memory. */
+#define TEXT_PRINTED(out, ...)                             \
+	({                                                 \
+		char *text_ = NULL;                        \
+		size_t len_;                               \
+		FILE *out = open_memstream(&text_, &len_); \
+		if (out) {                                 \
+			__VA_ARGS__;                       \
+			fclose(out);                       \
+		}                                          \
+		text_;                                     \
+	})
+
 /* The comments ('#') and blank lines that a text begins with, to be freed; NULL without memory. */
 char *text_head(const char *bytes);
 

@@ -121,20 +121,18 @@ uint64_t images_unordered(const struct pm_log *log, bool *told)
 	return n;
 }
 
-void images_print_not_seen(FILE *out, const struct pm_log *log, const char *before,
-			   const char *after)
+/* What the program has or does that was not seen, a line each. */
+static void print_not_seen(FILE *out, const struct pm_log *log)
 {
 	for (size_t i = 0; i < log->unseens; i++) {
 		if (i == UNSEEN_SHOWN) {
-			fprintf(out, "%sand %zu more that are not judged%s", before,
-				log->unseens - i, after);
+			fprintf(out, "and %zu more that are not judged\n", log->unseens - i);
 			return;
 		}
 		const struct pm_unseen *u = &log->unseen[i];
 		const char *source = log->source[u->source];
 		bool names = u->kind >= PM_UNSEEN_NAME;
-		fprintf(out, "%s%s: %s", before, names ? "not judged" : "not recorded",
-			log->source[u->name]);
+		fprintf(out, "%s: %s", names ? "not judged" : "not recorded", log->source[u->name]);
 		if (*source)
 			fprintf(out, " %s %.*s", names ? "by" : "in", (int)strcspn(source, ";"),
 				source);
@@ -142,7 +140,7 @@ void images_print_not_seen(FILE *out, const struct pm_log *log, const char *befo
 			fprintf(out, ", before event %zu", u->event);
 		else if (u->times > 1)
 			fprintf(out, ", and %" PRIu64 " more", u->times - 1);
-		fputs(after, out);
+		putc('\n', out);
 	}
 }
 
@@ -186,21 +184,6 @@ void images_print_doubt(FILE *out, const struct images_report *r, enum image_dou
 		print_valgrind(out, r);
 }
 
-struct doubt_text {
-	char text[4096];
-};
-
-static struct doubt_text doubt_text(const struct images_report *r, enum image_doubt doubt)
-{
-	struct doubt_text t = {""};
-	FILE *out = doubt ? fmemopen(t.text, sizeof(t.text), "w") : NULL;
-	if (out) {
-		images_print_doubt(out, r, doubt);
-		fclose(out);
-	}
-	return t;
-}
-
 const char *images_why_no_end(const struct pm_log *log)
 {
 	return log->full ? "it became full, or the disk was, while the program went on"
@@ -236,7 +219,7 @@ static void images_print_log(FILE *out, const struct images_report *r)
 		images_print_unordered(out, told);
 		fputc('\n', out);
 	}
-	images_print_not_seen(out, log, "", "\n");
+	print_not_seen(out, log);
 }
 
 /* "the first 2 of 3 stores", "none of them", "version 1 of 3 cut after word 2" */
@@ -345,13 +328,9 @@ void images_print_command(FILE *out, const struct images_report *r, const char *
 
 void images_print_again(FILE *out, const struct images_report *r, const struct image_cause *c)
 {
-	char spec[4096];
-	FILE *words = fmemopen(spec, sizeof(spec), "w");
-	if (!words)
-		return;
-	image_spec_print(words, c);
-	fclose(words);
+	char *spec = TEXT_PRINTED(words, image_spec_print(words, c));
 	images_print_command(out, r, spec);
+	free(spec);
 }
 
 static void print_parts(FILE *out, const struct images_report *r, const struct image_cause *c)
@@ -579,55 +558,51 @@ static json_t *json_part(const struct pm_log *log, const struct image_part *p)
 
 static json_t *json_cause(const struct images_report *r, const struct image_cause *c)
 {
-	char words[VERDICT_WORDS], spec[4096] = "";
-	FILE *out = fmemopen(spec, sizeof(spec), "w");
+	char words[VERDICT_WORDS];
 	json_t *parts = json_array(), *lines = json_array();
-	if (out) {
-		image_spec_print(out, c);
-		fclose(out);
-	}
 	for (unsigned i = 0; i < c->parts; i++)
 		json_array_append_new(parts, json_part(r->log, &c->part[i]));
 	for (unsigned i = 0; i < c->lines; i++)
 		json_array_append_new(lines, json_line(r->log, &c->line[i]));
 	image_verdict_words(&r->options->checker, &c->verdict, words, sizeof(words));
 	const struct pm_event *at = c->at < r->log->events ? &r->log->event[c->at] : NULL;
-	return json_pack("{s:s, s:b, s:I, s:s, s:I, s:s, s:s, s:I, s:s, s:o, s:o}", "verdict",
+	return json_pack("{s:s, s:b, s:I, s:o, s:I, s:s, s:s, s:I, s:s, s:o, s:o}", "verdict",
 			 words, "in_doubt", c->doubt != DOUBT_NONE, "images", (json_int_t)c->images,
-			 "image", spec, "event", (json_int_t)c->at, "event_kind",
-			 at ? pm_event_name[at->kind] : "end", "event_source",
-			 at ? r->log->source[at->source] : "", "acked", (json_int_t)c->acked,
-			 "marker", r->log->source[c->mark], "lost", parts, "lines", lines);
+			 "image", JSON_PRINTED(out, image_spec_print(out, c)), "event",
+			 (json_int_t)c->at, "event_kind", at ? pm_event_name[at->kind] : "end",
+			 "event_source", at ? r->log->source[at->source] : "", "acked",
+			 (json_int_t)c->acked, "marker", r->log->source[c->mark], "lost", parts,
+			 "lines", lines);
 }
 
-static json_t *json_not_seen(const struct pm_log *log)
+json_t *json_of(char *text)
+{
+	json_t *json = json_text(text ? text : "");
+	free(text);
+	return json;
+}
+
+json_t *json_lines(char *text)
 {
 	json_t *all = json_array();
-	char *text = NULL, *line, *at;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-	if (out) {
-		images_print_not_seen(out, log, "", "\n");
-		fclose(out);
-	}
-	for (at = text; at && *at && (line = strsep(&at, "\n"));)
-		json_array_append_new(all, json_string(line));
+	for (char *at = text, *line; (line = strsep(&at, "\n"));)
+		if (*line)
+			json_array_append_new(all, json_text(line));
 	free(text);
 	return all;
+}
+
+json_t *images_not_seen(const struct pm_log *log)
+{
+	return json_lines(TEXT_PRINTED(out, print_not_seen(out, log)));
 }
 
 static void add_cases(json_t *all, const struct images_report *r)
 {
 	const struct images_result *x = r->result;
 	for (unsigned i = 0; i < x->causes; i++) {
-		char *text = NULL, name[32];
-		size_t len;
-		FILE *out = open_memstream(&text, &len);
+		char name[32], *text = TEXT_PRINTED(out, print_cause(out, r, i + 1, &x->cause[i]));
 		snprintf(name, sizeof(name), "cause %u", i + 1);
-		if (out) {
-			print_cause(out, r, i + 1, &x->cause[i]);
-			fclose(out);
-		}
 		tree_case(all, x->cause[i].doubt ? CASE_SKIPPED : CASE_FAILED, r->name, name, "%s",
 			  text ? text + strspn(text, "\n") : "");
 		free(text);
@@ -638,11 +613,11 @@ static void add_cases(json_t *all, const struct images_report *r)
 		tree_case(all, r->fault[i].unsure ? CASE_SKIPPED : CASE_FAILED, r->name,
 			  "answers of clients", "%s", words);
 	}
-	struct doubt_text doubt = doubt_text(r, x->doubt);
 	if (r->left_off)
 		tree_case(all, CASE_SKIPPED, r->name, "other crash images", "%s", r->left_off);
 	else if (x->doubt)
-		tree_case(all, CASE_SKIPPED, r->name, "crash images", "%s", doubt.text);
+		tree_case(all, CASE_SKIPPED, r->name, "crash images", "%s",
+			  json_string_value(json_object_get(all, "doubt")));
 	else if (!x->bad)
 		tree_case(all, CASE_PASSED, r->name, "crash images", NULL);
 }
@@ -658,14 +633,13 @@ json_t *images_tree(const struct images_report *r)
 	char hardware[200];
 	uint64_t unseen = 0;
 	bool told;
-	const struct doubt_text doubt = doubt_text(r, x->doubt);
 	for (unsigned i = 0; i < r->log->files; i++)
 		unseen += r->log->file[i].unseen;
 	images_print_hardware(r->options, hardware, sizeof(hardware));
 	for (unsigned i = 0; i < x->causes; i++)
 		json_array_append_new(causes, json_cause(r, &x->cause[i]));
 	json_t *all = json_pack(
-		"{s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:I, s:s*, "
+		"{s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:I, s:o*, "
 		"s:o, s:o, "
 		"s:o, s:o}",
 		"log", r->name, "model", r->options->kill ? "kill" : "power", "domain",
@@ -674,8 +648,9 @@ json_t *images_tree(const struct images_report *r)
 		(json_int_t)x->bounded, "images", (json_int_t)x->images, "judged",
 		(json_int_t)x->judged, "bad", (json_int_t)x->bad, "complete", !r->left_off, "ended",
 		r->log->stopped, "unseen", (json_int_t)unseen, "unordered",
-		(json_int_t)images_unordered(r->log, &told), "doubt", x->doubt ? doubt.text : NULL,
-		"not_seen", json_not_seen(r->log), "history",
+		(json_int_t)images_unordered(r->log, &told), "doubt",
+		x->doubt ? JSON_PRINTED(out, images_print_doubt(out, r, x->doubt)) : NULL,
+		"not_seen", images_not_seen(r->log), "history",
 		history_json(r->said, r->fault, r->faults), "causes", causes, "shown",
 		images_shown(r));
 	if (all)

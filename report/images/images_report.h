@@ -28,9 +28,6 @@ void images_print_unseen(FILE *out, uint64_t bytes);
 /* That the order of some stores is not known, and how it would be. `told`: a program told of each
  * of its own. */
 void images_print_unordered(FILE *out, bool told);
-/* What the program has or does that was not seen, a line each after `before` and before `after`. */
-void images_print_not_seen(FILE *out, const struct pm_log *log, const char *before,
-			   const char *after);
 /* "could not tell: ...", without a newline, and what can. */
 void images_print_doubt(FILE *out, const struct images_report *r, enum image_doubt doubt);
 /* Stores of several words that were noticed: which of these came first is not known. */
@@ -47,6 +44,13 @@ void images_print_one(FILE *out, const struct images_report *r, const struct ima
 /* For outputs_write(): with a case for each cause; without any, one that passes. NULL: no memory,
  * or a name that is not UTF-8. */
 json_t *images_tree(const struct images_report *r);
+
+/* What was printed, which is freed: a string, or one for each line. */
+json_t *json_of(char *text);
+json_t *json_lines(char *text);
+#define JSON_PRINTED(out, ...) json_of(TEXT_PRINTED(out, __VA_ARGS__))
+/* What the program has or does that was not seen. */
+json_t *images_not_seen(const struct pm_log *log);
 
 /* --- what the text and the page share --- */
 

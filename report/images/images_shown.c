@@ -34,124 +34,59 @@ struct section {
 	unsigned events;
 };
 
-/* --- texts that are printed elsewhere, too --- */
-
-struct printed {
-	char *text;
-	size_t len;
-};
-
-static FILE *print_begin(struct printed *p)
-{
-	*p = (struct printed){0};
-	return open_memstream(&p->text, &p->len);
-}
-
-static json_t *print_end(struct printed *p, FILE *from)
-{
-	json_t *text = from && !fclose(from) ? json_text(p->text) : json_string("");
-	free(p->text);
-	return text;
-}
-
-/* Each of its lines, with a name before it. */
-static void print_end_lines(struct printed *p, FILE *from, json_t *list, const char *name)
-{
-	if (from && !fclose(from))
-		for (char *at = p->text, *line; (line = strsep(&at, "\n"));)
-			if (*line)
-				json_array_append_new(
-					list, name ? json_pack("[s, o]", name, json_text(line))
-						   : json_text(line));
-	free(p->text);
-}
-
-static json_t *verdict_json(const struct images_report *r, const struct image_cause *c)
-{
-	char words[VERDICT_WORDS];
-	struct printed p;
-	image_verdict_words(&r->options->checker, &c->verdict, words, sizeof(words));
-	FILE *out = print_begin(&p);
-	if (out)
-		fprintf(out, "%s%s", images_doubt_words(c), words);
-	return print_end(&p, out);
-}
-
 /* --- what was recorded, and who judges --- */
 
-static void add_row(json_t *rows, const char *name, const char *text)
+static void add_row(json_t *rows, const char *name, json_t *text)
 {
-	json_array_append_new(rows, json_pack("[s, o]", name, json_text(text)));
+	json_array_append_new(rows, json_pack("[s, o]", name, text));
 }
 
-static void add_files(json_t *rows, const struct pm_log *log)
+static void print_file(FILE *out, const struct pm_file *file)
 {
-	for (unsigned i = 0; i < log->files; i++) {
-		struct printed p;
-		FILE *out = print_begin(&p);
-		if (!out)
-			continue;
-		fprintf(out, "%s, %" PRIu64 " bytes", log->file[i].name, log->file[i].size);
-		if (log->file[i].unseen) {
-			fputs("; ", out);
-			images_print_unseen(out, log->file[i].unseen);
-		}
-		json_array_append_new(rows, json_pack("[s, o]", "PM", print_end(&p, out)));
+	fprintf(out, "%s, %" PRIu64 " bytes", file->name, file->size);
+	if (file->unseen) {
+		fputs("; ", out);
+		images_print_unseen(out, file->unseen);
 	}
 }
 
 static void add_judge(json_t *rows, const struct image_checker *c)
 {
-	char text[4096];
-	if (c->library)
-		snprintf(text, sizeof(text), "int %s(const char *path) of %s", c->function,
-			 c->library);
-	else
-		snprintf(text, sizeof(text), "%s", c->recover);
-	add_row(rows, "checker", text);
+	add_row(rows, "checker",
+		c->library ? JSON_PRINTED(out, fprintf(out, "int %s(const char *path) of %s",
+						       c->function, c->library))
+			   : json_text(c->recover));
 	if (c->check)
-		add_row(rows, "then", c->check);
+		add_row(rows, "then", json_text(c->check));
 }
 
 static json_t *recorded_json(const struct images_report *r)
 {
 	const struct images_options *o = r->options;
-	json_t *rows = json_array();
-	struct printed p;
+	json_t *rows = json_array(), *unseen = images_not_seen(r->log), *line;
 	char text[200];
+	size_t i;
 	bool told;
-	add_row(rows, "recording", r->name);
-	add_files(rows, r->log);
-	FILE *out = print_begin(&p);
-	if (out)
-		images_print_counts(out, r->log);
-	json_array_append_new(rows, json_pack("[s, o]", "events", print_end(&p, out)));
-	if (images_unordered(r->log, &told)) {
-		out = print_begin(&p);
-		if (out)
-			images_print_unordered(out, told);
-		json_array_append_new(rows, json_pack("[s, o]", "order", print_end(&p, out)));
-	}
-	out = print_begin(&p);
-	if (out)
-		images_print_not_seen(out, r->log, "", "\n");
-	print_end_lines(&p, out, rows, "not seen");
-	if (!r->log->stopped) {
-		snprintf(text, sizeof(text), "none: %s", images_why_no_end(r->log));
-		add_row(rows, "end", text);
-	}
+	add_row(rows, "recording", json_text(r->name));
+	for (unsigned f = 0; f < r->log->files; f++)
+		add_row(rows, "PM", JSON_PRINTED(out, print_file(out, &r->log->file[f])));
+	add_row(rows, "events", JSON_PRINTED(out, images_print_counts(out, r->log)));
+	if (images_unordered(r->log, &told))
+		add_row(rows, "order", JSON_PRINTED(out, images_print_unordered(out, told)));
+	json_array_foreach(unseen, i, line) add_row(rows, "not seen", json_incref(line));
+	json_decref(unseen);
+	if (!r->log->stopped)
+		add_row(rows, "end", json_sprintf("none: %s", images_why_no_end(r->log)));
 	add_row(rows, "fails",
-		o->kill ? "the process: all that it had stored is left"
-		: domain_keeps_visible(&o->hw, false)
-			? "the power; caches survive, so that all that CPUs stored is left"
-			: "the power; what is in caches is lost");
+		json_text(
+			o->kill ? "the process: all that it had stored is left"
+			: domain_keeps_visible(&o->hw, false)
+				? "the power; caches survive, so that all that CPUs stored is left"
+				: "the power; what is in caches is lost"));
 	images_print_hardware(o, text, sizeof(text));
-	add_row(rows, "hardware", text);
+	add_row(rows, "hardware", json_text(text));
 	add_judge(rows, &o->checker);
-	out = print_begin(&p);
-	if (out)
-		images_print_command(out, r, NULL);
-	json_array_append_new(rows, json_pack("[s, o]", "command", print_end(&p, out)));
+	add_row(rows, "command", JSON_PRINTED(out, images_print_command(out, r, NULL)));
 	return rows;
 }
 
@@ -171,13 +106,11 @@ static json_t *faults_json(const struct images_report *r)
 	json_t *all = json_array();
 	for (unsigned i = 0; i < r->faults; i++) {
 		char words[FAULT_WORDS];
-		struct printed p;
 		history_fault_words(r->said, &r->fault[i], words, sizeof(words));
-		FILE *out = print_begin(&p);
-		if (out && r->fault[i].ops)
-			history_print_operations(out, r->said, &r->fault[i], 0);
-		json_array_append_new(all, json_pack("{s:o, s:o}", "words", json_text(words),
-						     "operations", print_end(&p, out)));
+		json_t *ops = JSON_PRINTED(out,
+					   history_print_operations(out, r->said, &r->fault[i], 0));
+		json_array_append_new(
+			all, json_pack("{s:o, s:o}", "words", json_text(words), "operations", ops));
 	}
 	return all;
 }
@@ -307,15 +240,10 @@ static const struct pm_call *answer_of(const struct pm_log *log, size_t event)
 }
 
 /* "the store of 8 bytes at pool+0x40" */
-static json_t *what_json(const struct section *s, size_t event)
+static void print_what(FILE *out, const struct pm_log *log, size_t event)
 {
-	const struct pm_log *log = s->r->log;
 	const struct pm_event *e = &log->event[event];
 	const struct pm_call *call = e->kind == PM_ACK ? answer_of(log, event) : NULL;
-	struct printed p;
-	FILE *out = print_begin(&p);
-	if (!out)
-		return json_string("");
 	if (e->kind == PM_MARK)
 		fprintf(out, "marker %s", log->source[e->source]);
 	else if (call)
@@ -325,7 +253,11 @@ static json_t *what_json(const struct section *s, size_t event)
 		images_print_event(out, log, (uint32_t)event);
 	else
 		fputs(pm_event_name[e->kind], out);
-	return print_end(&p, out);
+}
+
+static json_t *what_json(const struct section *s, size_t event)
+{
+	return JSON_PRINTED(out, print_what(out, s->r->log, event));
 }
 
 static json_t *event_json(const struct section *s, size_t event)
@@ -454,25 +386,23 @@ static json_t *operations_json(const struct section *s, unsigned *left_out)
 static json_t *section_json(struct section *s)
 {
 	json_t *lost = json_array(), *lines = json_array();
-	struct printed p, q;
+	char words[VERDICT_WORDS];
 	unsigned left_out;
+	image_verdict_words(&s->r->options->checker, &s->cause->verdict, words, sizeof(words));
 	find_events(s);
-	FILE *moment = print_begin(&p), *again = print_begin(&q);
-	if (moment)
-		images_print_moment(moment, s->r, s->cause);
-	if (again)
-		images_print_again(again, s->r, s->cause);
 	for (unsigned i = 0; i < s->cause->parts; i++)
 		json_array_append_new(lost, lost_json(s, i));
 	for (unsigned i = 0; i < s->scene->lines; i++)
 		json_array_append_new(lines, line_json(s, &s->scene->line[i]));
 	json_t *operations = operations_json(s, &left_out);
-	return json_pack("{s:o, s:o, s:o, s:I, s:o, s:o, s:o*, s:o, s:o, s:i, s:o}", "verdict",
-			 verdict_json(s->r, s->cause), "moment", print_end(&p, moment), "again",
-			 print_end(&q, again), "at", (json_int_t)s->cause->at, "lost", lost,
-			 "lines", lines, "more", more_json(s), "events", events_json(s),
-			 "operations", operations, "operations_before", (int)left_out, "sources",
-			 images_sources(s->r, s->cause, s->scene));
+	return json_pack(
+		"{s:o, s:o, s:o, s:I, s:o, s:o, s:o*, s:o, s:o, s:i, s:o}", "verdict",
+		JSON_PRINTED(out, fprintf(out, "%s%s", images_doubt_words(s->cause), words)),
+		"moment", JSON_PRINTED(out, images_print_moment(out, s->r, s->cause)), "again",
+		JSON_PRINTED(out, images_print_again(out, s->r, s->cause)), "at",
+		(json_int_t)s->cause->at, "lost", lost, "lines", lines, "more", more_json(s),
+		"events", events_json(s), "operations", operations, "operations_before",
+		(int)left_out, "sources", images_sources(s->r, s->cause, s->scene));
 }
 
 json_t *images_sections(const struct images_report *r, const struct image_cause *cause,
@@ -495,19 +425,10 @@ json_t *images_sections(const struct images_report *r, const struct image_cause 
 
 json_t *images_shown(const struct images_report *r)
 {
-	json_t *remarks = json_array();
-	struct printed p;
-	if (r->result) {
-		FILE *out = print_begin(&p);
-		if (out)
-			images_print_remarks(out, r);
-		print_end_lines(&p, out, remarks, NULL);
-	} else if (r->one->doubt) {
-		FILE *out = print_begin(&p);
-		if (out)
-			images_print_doubt(out, r, r->one->doubt);
-		print_end_lines(&p, out, remarks, NULL);
-	}
+	json_t *remarks = json_lines(
+		r->result	? TEXT_PRINTED(out, images_print_remarks(out, r))
+		: r->one->doubt ? TEXT_PRINTED(out, images_print_doubt(out, r, r->one->doubt))
+				: NULL);
 	return json_pack("{s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:o}", "recorded", recorded_json(r),
 			 "contracts", contracts_json(r->contracts), "faults", faults_json(r),
 			 "remarks", remarks, "most", (int)r->options->most, "kill",
