@@ -23,8 +23,9 @@ cmake_path(GET VALGRIND_CORE PARENT_PATH valgrind_libraries)
 set(valgrind_tools ${PROJECT_BINARY_DIR}/valgrind)
 set(valgrind_tool ${valgrind_tools}/tidepm-amd64-linux)
 file(GLOB valgrind_sources CONFIGURE_DEPENDS valgrind/*.c)
+list(APPEND valgrind_sources ${PROJECT_SOURCE_DIR}/core/instruction.c)
 # Valgrind reads the tool's lines, too, and 3.19 cannot read clang's DWARF 5.
-set(valgrind_flags -std=gnu17 -O2 -gdwarf-4 -Wall -Wextra -Wno-unused-command-line-argument -DVGA_amd64 -DVGO_linux -DVGP_amd64_linux -isystem ${VALGRIND_INCLUDE}
+set(valgrind_flags -std=gnu17 -O2 -gdwarf-4 -Wall -Wextra -Wno-unused-command-line-argument -DVGA_amd64 -DVGO_linux -DVGP_amd64_linux -I${PROJECT_SOURCE_DIR} -isystem ${VALGRIND_INCLUDE}
 	-fno-builtin -fno-stack-protector -fno-strict-aliasing -fno-pie)
 if(TIDEMARK_WERROR)
 	list(APPEND valgrind_flags -Werror)
@@ -37,7 +38,7 @@ add_custom_command(OUTPUT ${valgrind_tool}
 	COMMAND ${CMAKE_C_COMPILER} ${valgrind_flags} -static -no-pie -nostdlib -u _start -Wl,-Ttext-segment=0x58000000
 		${valgrind_sources} ${VALGRIND_CORE} ${valgrind_libraries}/libvex-amd64-linux.a
 		${valgrind_libraries}/libgcc-sup-amd64-linux.a -lgcc -o ${valgrind_tool}
-	DEPENDS ${valgrind_sources} valgrind/tidepm.h ${VALGRIND_CORE}
+	DEPENDS ${valgrind_sources} valgrind/tidepm.h core/instruction.h ${VALGRIND_CORE}
 	COMMENT "Building the Valgrind tool tidepm" VERBATIM)
 add_custom_target(tidepm ALL DEPENDS ${valgrind_tool})
 add_dependencies(tidemark tidepm)

@@ -5,7 +5,6 @@
  * manual, volume 2, appendix A, has the tables.
  */
 #include "core/instruction.h"
-#include <string.h>
 
 #define LONGEST 15 /* bytes, by the processor's own rule */
 
@@ -54,11 +53,6 @@ static const char two_bytes[] = "mmmm-.....-.-m.B"
 				"mmmmmmmmmmmmmmmm";
 _Static_assert(sizeof(one_byte) == 257 && sizeof(two_bytes) == 257, "an entry for each opcode");
 
-struct prefixes {
-	bool operand16, address32, wide;
-	bool size, repeat; /* 66; F2 or F3: they may be a part of the opcode */
-};
-
 /* ModRM, an index byte, a displacement. */
 static size_t operand_bytes(const uint8_t *code, size_t left)
 {
@@ -78,7 +72,7 @@ static size_t operand_bytes(const uint8_t *code, size_t left)
 }
 
 /* What follows the opcode; LONGEST: there is no such instruction. */
-static size_t rest_bytes(char kind, const uint8_t *code, size_t left, const struct prefixes *p)
+static size_t rest_bytes(char kind, const uint8_t *code, size_t left, const struct opcode *p)
 {
 	const size_t z = p->operand16 ? 2 : 4;
 	const bool test = left && (code[0] >> 3 & 7) < 2;
@@ -120,13 +114,6 @@ static char kind_in_map(unsigned map, uint8_t opcode)
 	return map == 1 ? two_bytes[opcode] : map == 2 ? 'm' : map == 3 ? 'B' : '-';
 }
 
-struct opcode {
-	struct prefixes p;
-	unsigned map; /* as in kind_in_map(); 0: an opcode of one byte */
-	uint8_t byte;
-	size_t end; /* of the opcode: what follows begins there */
-};
-
 /* Instructions of vectors, whose prefix at `at` names the map and other prefixes: VEX, EVEX. */
 static bool read_vector_opcode(const uint8_t *code, size_t left, size_t at, struct opcode *o)
 {
@@ -135,31 +122,49 @@ static bool read_vector_opcode(const uint8_t *code, size_t left, size_t at, stru
 		return false;
 	unsigned implied = code[prefix == 2 ? at + 1 : at + 2] & 3;
 	o->map = prefix == 2 ? 1 : code[at + 1] & (prefix == 3 ? 31 : 7);
-	o->p.size = implied == 1;
-	o->p.repeat = implied > 1;
+	o->size = implied == 1;
+	o->repeat = implied > 1;
 	o->byte = code[at + prefix];
 	o->end = at + prefix + 1;
 	return true;
 }
 
-static bool is_prefix(uint8_t byte, struct prefixes *p)
+static bool is_prefix(uint8_t byte, struct opcode *o)
 {
-	p->operand16 |= byte == 0x66;
-	p->address32 |= byte == 0x67;
-	p->repeat |= byte == 0xf2 || byte == 0xf3;
-	return byte && memchr("\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3", byte, 11);
+	switch (byte) {
+	case 0x66:
+		return o->operand16 = true;
+	case 0x67:
+		return o->address32 = true;
+	case 0xf2:
+	case 0xf3:
+		return o->repeat = true;
+	case 0x64:
+	case 0x65:
+		o->segment = byte;
+		return true;
+	case 0x26:
+	case 0x2e:
+	case 0x36:
+	case 0x3e:
+	case 0xf0:
+		return true;
+	default:
+		return false;
+	}
 }
 
-static bool read_opcode(const uint8_t *code, size_t left, struct opcode *o)
+bool instruction_opcode(const uint8_t *code, size_t left, struct opcode *o)
 {
 	size_t at = 0;
 	*o = (struct opcode){0};
-	while (at < left && is_prefix(code[at], &o->p))
+	while (at < left && is_prefix(code[at], o))
 		at++;
-	o->p.size = o->p.operand16;
+	o->size = o->operand16;
 	if (at < left && code[at] >> 4 == 4) {
-		o->p.wide = code[at] & 8;
-		o->p.operand16 &= !o->p.wide;
+		o->rex = code[at];
+		o->wide = code[at] & 8;
+		o->operand16 &= !o->wide;
 		at++;
 	}
 	if (at >= left)
@@ -183,10 +188,10 @@ static bool read_opcode(const uint8_t *code, size_t left, struct opcode *o)
 size_t instruction_bytes(const uint8_t *code, size_t left)
 {
 	struct opcode o;
-	if (!read_opcode(code, left, &o))
+	if (!instruction_opcode(code, left, &o))
 		return 0;
 	char kind = o.map ? kind_in_map(o.map, o.byte) : one_byte[o.byte];
-	size_t bytes = o.end + rest_bytes(kind, code + o.end, left - o.end, &o.p);
+	size_t bytes = o.end + rest_bytes(kind, code + o.end, left - o.end, &o);
 	return bytes <= left && bytes <= LONGEST ? bytes : 0;
 }
 
@@ -212,7 +217,7 @@ static const struct {
 	{2, 0xf9, NO_PREFIX, -1, true, false, "movdiri"},
 };
 
-static bool has_prefix(const struct prefixes *p, unsigned prefix)
+static bool has_prefix(const struct opcode *p, unsigned prefix)
 {
 	switch (prefix) {
 	case NO_PREFIX:
@@ -229,12 +234,12 @@ static bool has_prefix(const struct prefixes *p, unsigned prefix)
 const char *instruction_flushes(const uint8_t *code, size_t bytes, bool *fences)
 {
 	struct opcode o;
-	if (!read_opcode(code, bytes, &o) || !o.map || o.end >= bytes)
+	if (!instruction_opcode(code, bytes, &o) || !o.map || o.end >= bytes)
 		return NULL;
 	const uint8_t operands = code[o.end];
 	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
 		if (orders[i].map != o.map || orders[i].byte != o.byte ||
-		    !has_prefix(&o.p, orders[i].prefix) ||
+		    !has_prefix(&o, orders[i].prefix) ||
 		    (orders[i].reg >= 0 && orders[i].reg != (operands >> 3 & 7)) ||
 		    orders[i].memory != (operands >> 6 != 3))
 			continue;
