@@ -170,6 +170,15 @@ static int choose_model(struct request *r)
 	return 0;
 }
 
+static void print_command(FILE *out, const char *path, char *const *word)
+{
+	fputs(path, out);
+	for (; *word; word++) {
+		putc(' ', out);
+		write_word(out, *word);
+	}
+}
+
 /* The checker as pmreorder takes it; other words are its arguments. */
 static int choose_path(struct request *r, char **word)
 {
@@ -187,17 +196,8 @@ static int choose_path(struct request *r, char **word)
 		c->function = r->symbol;
 		return 0;
 	}
-	FILE *out;
-	size_t len;
-	out = open_memstream(&r->command, &len);
-	if (!out)
-		return fail(EXIT_INTERNAL, "out of memory");
-	fputs(r->path, out);
-	for (; *word; word++) {
-		putc(' ', out);
-		write_word(out, *word);
-	}
-	if (fclose(out))
+	r->command = TEXT_PRINTED(out, print_command(out, r->path, word));
+	if (!r->command)
 		return fail(EXIT_INTERNAL, "out of memory");
 	c->recover = r->command;
 	return 0;

@@ -133,24 +133,14 @@ int image_checker_files(const struct image_checker *c, unsigned files, char *why
 	return 0;
 }
 
-/* To be freed; NULL without memory. */
-static char *name_files(const char *command, const struct image_files *files)
+static void name_files(FILE *out, const char *command, const struct image_files *files)
 {
-	char *text = NULL;
-	size_t size, len;
 	unsigned long number;
-	FILE *out = open_memstream(&text, &size);
-	for (const char *at = command; out && *at; at += len) {
-		if (number_at(at, &number, &len)) {
-			assert(number - 1 <
-			       files->log->files); /* image_checker_files() has looked */
+	for (size_t len; *command; command += len)
+		if (number_at(command, &number, &len))
 			fputs(files->file[number - 1].path, out);
-			continue;
-		}
-		putc(*at, out);
-		len = 1;
-	}
-	return out && !fclose(out) ? text : NULL;
+		else
+			len = fwrite(command, 1, 1, out);
 }
 
 int image_judge_open(struct image_judge **judge, const struct image_checker *checker, char *why,
@@ -244,7 +234,7 @@ static int ask(struct image_judge *j, bool check, unsigned file, const struct im
 		return error;
 	if (image_checker_names_files(c)) {
 		if (!j->command[check])
-			j->command[check] = name_files(command, files);
+			j->command[check] = TEXT_PRINTED(out, name_files(out, command, files));
 		if (!j->command[check])
 			return -ENOMEM;
 		command = j->command[check];

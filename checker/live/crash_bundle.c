@@ -31,25 +31,6 @@ static uint8_t *append(uint8_t *at, const void *bytes, size_t len)
 	return at + len;
 }
 
-/* The text of where keys stood; *text is to be freed. */
-static int start_text(const struct cut *c, char **text, size_t *len)
-{
-	const struct exam e = {
-		.last = c->start_boot, .keys = (unsigned)c->starts, .shown = c->start};
-	FILE *out;
-	int error;
-
-	*text = NULL;
-	*len = 0;
-	if (!c->started)
-		return 0;
-	out = open_memstream(text, len);
-	if (!out)
-		return -ENOMEM;
-	error = exam_print_start(out, &e);
-	return fclose(out) || error ? -ENOMEM : 0;
-}
-
 static int write_body(FILE *out, const struct cut *c, const struct sizes *s, const char *start)
 {
 	const size_t len = body_bytes(s), room = ZSTD_compressBound(len);
@@ -81,9 +62,12 @@ int crash_bundle_write(FILE *out, const void *bundle)
 	const struct crash_bundle *a = bundle;
 	const struct cut *c = &a->cut;
 	struct sizes s = {.pool = c->len, .lines = c->lines, .ops = c->ops};
-	char *start;
-	int error = start_text(c, &start, &s.start);
+	const struct exam stood = {
+		.last = c->start_boot, .keys = (unsigned)c->starts, .shown = c->start};
+	char *start = c->started ? TEXT_PRINTED(to, exam_print_start(to, &stood)) : NULL;
+	int error = c->started && !start ? -ENOMEM : 0;
 
+	s.start = start ? strlen(start) : 0;
 	if (!error) {
 		fprintf(out,
 			MAGIC "store %s\nvariant %s\nboot %" PRIu32 "\nseed %" PRIu64 "\ncuts %u\n",

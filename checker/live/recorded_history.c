@@ -51,11 +51,12 @@ struct cluster {
 	bool needed, dropped;
 };
 
+/* A cluster and a recorded_put begin with their id. */
 static int by_id(const void *a, const void *b)
 {
-	const struct cluster *x = a, *y = b;
+	const uint64_t *x = a, *y = b;
 
-	return x->id < y->id ? -1 : x->id > y->id;
+	return *x < *y ? -1 : *x > *y;
 }
 
 static struct cluster *cluster_find(struct cluster *c, unsigned n, uint64_t id)
@@ -216,18 +217,11 @@ static int choose_ops(struct recorded_history *p, const struct recorded_key *key
 
 /* --- PUTs by id --- */
 
-static int by_put(const void *a, const void *b)
-{
-	const struct recorded_put *x = a, *y = b;
-
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
 static struct recorded_put *find_put(struct recorded_history *p, uint64_t id)
 {
 	const struct recorded_put wanted = {.id = id};
 
-	return bsearch(&wanted, p->put, p->puts, sizeof(wanted), by_put);
+	return bsearch(&wanted, p->put, p->puts, sizeof(wanted), by_id);
 }
 
 int32_t recorded_put(const struct recorded_history *p, uint64_t id)
@@ -262,7 +256,7 @@ static void note_values(struct recorded_history *p, const struct recorded_key *k
 	for (unsigned i = 0; i < kept; i++)
 		if (p->kept[i]->kind == HISTORY_PUT)
 			p->put[p->puts++] = (struct recorded_put){p->kept[i]->value, -1};
-	qsort(p->put, p->puts, sizeof(p->put[0]), by_put);
+	qsort(p->put, p->puts, sizeof(p->put[0]), by_id);
 	for (unsigned i = 0; i < kept; i++)
 		if (p->kept[i]->kind == HISTORY_GET && p->kept[i]->found == 1)
 			note_value(p, key, p->kept[i]->value);
@@ -272,7 +266,7 @@ static void note_values(struct recorded_history *p, const struct recorded_key *k
 		p->put[p->puts++] = (struct recorded_put){p->old[i], -1};
 	if (key->start.state == KEY_VALUE)
 		p->put[p->puts++] = (struct recorded_put){key->start.id, -1};
-	qsort(p->put, p->puts, sizeof(p->put[0]), by_put);
+	qsort(p->put, p->puts, sizeof(p->put[0]), by_id);
 }
 
 /* --- what came before --- */

@@ -62,9 +62,8 @@ bool call_site_is_pmdk_file(const char *path)
 	return !strncmp(name, "libpmem", 7) || !strcmp(name, "libtidemark-verbs.so");
 }
 
-/* The file that a place is in, and where its image begins. dladdr() would look for the symbol, too,
- * which takes ten times as long. NULL: none. */
-static const char *file_of(const void *pc, uintptr_t *begins)
+/* dladdr() would look for the symbol, too, which takes ten times as long. */
+const char *call_site_file(const void *pc, uintptr_t *begins)
 {
 	static char self[PATH_MAX];
 	struct dl_find_object found;
@@ -86,7 +85,7 @@ static bool add_place(char *text, size_t room, const void *pc)
 {
 	uintptr_t begins;
 	size_t n = strlen(text);
-	const char *path = file_of(pc, &begins);
+	const char *path = call_site_file(pc, &begins);
 	if (!path || call_site_is_pmdk_file(path))
 		return false;
 	/* Before the return address is the call. */
@@ -95,10 +94,10 @@ static bool add_place(char *text, size_t room, const void *pc)
 	return true;
 }
 
-static bool is_in_pmdk(const void *pc)
+bool call_site_is_pmdk(const void *pc)
 {
 	uintptr_t begins;
-	const char *path = file_of(pc, &begins);
+	const char *path = call_site_file(pc, &begins);
 	return path && call_site_is_pmdk_file(path);
 }
 
@@ -159,7 +158,7 @@ void call_site_find(struct call_site *site, const void *caller)
 	site->text[0] = 0;
 	if (site->number && site->number != PMDK)
 		return;
-	if (!site->number && !is_in_pmdk(caller)) {
+	if (!site->number && !call_site_is_pmdk(caller)) {
 		add_place(site->text, sizeof(site->text), caller);
 		return;
 	}
@@ -175,12 +174,6 @@ void call_site_find(struct call_site *site, const void *caller)
 	struct unwinding u = {.site = site, .chain = c, .caller = caller};
 	_Unwind_Backtrace(unwind, &u);
 	site->chain = c;
-}
-
-const char *call_site_file(const void *pc)
-{
-	uintptr_t begins;
-	return file_of(pc, &begins);
 }
 
 static uint32_t add_source(const char *text)
@@ -233,11 +226,6 @@ uint32_t call_site_number(struct call_site *site)
 	site->number = k ? add_source(site->text) : 0;
 	keep_number(site->caller, site->number);
 	return site->number;
-}
-
-bool call_site_is_pmdk(uint64_t ip)
-{
-	return is_in_pmdk((const void *)(uintptr_t)ip);
 }
 
 uint32_t call_site_of(const uint64_t *ip, unsigned n)

@@ -151,36 +151,21 @@ static void tells(int fd, const void *caller)
 		recorder_acknowledges(caller);
 }
 
-RECORD_EXPORT ssize_t write(int fd, const void *bytes, size_t n)
-{
-	tells(fd, HERE);
-	return syscall(SYS_write, fd, bytes, n);
-}
+#define TELLS(name, parameters, ...)          \
+	RECORD_EXPORT ssize_t name parameters \
+	{                                     \
+		tells(fd, HERE);              \
+		return syscall(__VA_ARGS__);  \
+	}
 
-RECORD_EXPORT ssize_t writev(int fd, const struct iovec *part, int n)
-{
-	tells(fd, HERE);
-	return syscall(SYS_writev, fd, part, n);
-}
-
-RECORD_EXPORT ssize_t send(int fd, const void *bytes, size_t n, int flags)
-{
-	tells(fd, HERE);
-	return syscall(SYS_sendto, fd, bytes, n, flags, NULL, 0);
-}
-
-RECORD_EXPORT ssize_t sendto(int fd, const void *bytes, size_t n, int flags,
-			     const struct sockaddr *to, socklen_t len)
-{
-	tells(fd, HERE);
-	return syscall(SYS_sendto, fd, bytes, n, flags, to, len);
-}
-
-RECORD_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
-{
-	tells(fd, HERE);
-	return syscall(SYS_sendmsg, fd, message, flags);
-}
+TELLS(write, (int fd, const void *bytes, size_t n), SYS_write, fd, bytes, n)
+TELLS(writev, (int fd, const struct iovec *part, int n), SYS_writev, fd, part, n)
+TELLS(send, (int fd, const void *bytes, size_t n, int flags), SYS_sendto, fd, bytes, n, flags, NULL,
+      0)
+TELLS(sendto,
+      (int fd, const void *bytes, size_t n, int flags, const struct sockaddr *to, socklen_t len),
+      SYS_sendto, fd, bytes, n, flags, to, len)
+TELLS(sendmsg, (int fd, const struct msghdr *message, int flags), SYS_sendmsg, fd, message, flags)
 
 /* What was stored and announced last, by a process that ends in order. */
 __attribute__((destructor)) static void end(void)

@@ -146,7 +146,8 @@ static void look_at_object(const struct dl_phdr_info *o, struct sort *sort)
  * dl_iterate_phdr(). */
 static bool is_in_folder_of(const char *path, const void *pc)
 {
-	const char *file = call_site_file(pc), *slash = file ? strrchr(file, '/') : NULL;
+	uintptr_t begins;
+	const char *file = call_site_file(pc, &begins), *slash = file ? strrchr(file, '/') : NULL;
 	return slash && !strncmp(path, file, (size_t)(slash + 1 - file));
 }
 

@@ -567,20 +567,15 @@ void pm_maps_parts(const void *range, size_t len, pm_part_fn *fn, void *arg)
 	}
 }
 
-static void know(void *arg, unsigned file, uint64_t off, const uint8_t *at, size_t len)
+void pm_maps_set(void *unused, unsigned file, uint64_t off, const uint8_t *bytes, size_t len)
 {
-	(void)arg;
-	memcpy(shadow[file].bytes + off, at, len);
+	(void)unused;
+	memcpy(shadow[file].bytes + off, bytes, len);
 }
 
 void pm_maps_known(const void *at, size_t len)
 {
-	pm_maps_parts(at, len, know, NULL);
-}
-
-void pm_maps_set(unsigned file, uint64_t off, const uint8_t *bytes, size_t len)
-{
-	memcpy(shadow[file].bytes + off, bytes, len);
+	pm_maps_parts(at, len, pm_maps_set, NULL);
 }
 
 bool pm_maps_differs(unsigned file, uint64_t off, const uint8_t *at, size_t len)

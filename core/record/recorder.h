@@ -137,9 +137,8 @@ typedef void pm_part_fn(void *arg, unsigned file, uint64_t off, const uint8_t *a
 void pm_maps_parts(const void *at, size_t len, pm_part_fn *fn, void *arg);
 /* The current content is known, and was not stored by a CPU. */
 void pm_maps_known(const void *at, size_t len);
-
 /* These bytes are known now. */
-void pm_maps_set(unsigned file, uint64_t off, const uint8_t *bytes, size_t len);
+pm_part_fn pm_maps_set;
 /* Is something else known of these bytes? */
 bool pm_maps_differs(unsigned file, uint64_t off, const uint8_t *at, size_t len);
 
@@ -199,10 +198,10 @@ void call_site_find(struct call_site *site, const void *caller);
 uint32_t call_site_number(struct call_site *site);
 /* The number of a chain of calls, innermost first, up to an address of 0. With the lock. */
 uint32_t call_site_of(const uint64_t *ip, unsigned n);
-bool call_site_is_pmdk(uint64_t ip);
+bool call_site_is_pmdk(const void *pc);
 bool call_site_is_pmdk_file(const char *path);
-/* The file that a place is in, or NULL. */
-const char *call_site_file(const void *pc);
+/* The file that a place is in, and where its image begins. NULL: none. */
+const char *call_site_file(const void *pc, uintptr_t *begins);
 /* Is it in code that tells of its stores? */
 bool call_site_tells(const void *pc);
 /* The number of a name that is no place. */

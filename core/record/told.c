@@ -45,7 +45,7 @@ static void add_store(void *arg, unsigned file, uint64_t off, const uint8_t *at,
 			       ((uintptr_t)at - (uintptr_t)e->told->at);
 	if (!pm_maps_differs(file, off, bytes, len))
 		return;
-	pm_maps_set(file, off, bytes, len);
+	pm_maps_set(NULL, file, off, bytes, len);
 	recorder->exact++;
 	recorder_add_of(e->told->thread, RECORD_EXACT, file, off, bytes, (uint32_t)len, e->source);
 }
@@ -63,7 +63,7 @@ static void take_told(const struct told *t)
 	if (t->kind == TOLD_STORE && t->at - landing_at < landing_len)
 		return;
 	/* Those of libpmem were recorded where it was called. */
-	if (t->kind != TOLD_STORE && call_site_is_pmdk(t->ip[0]))
+	if (t->kind != TOLD_STORE && call_site_is_pmdk((const void *)(uintptr_t)t->ip[0]))
 		return;
 	e.source = call_site_of(t->ip, TOLD_FRAMES);
 	if (t->kind == TOLD_FENCE)
