@@ -5,10 +5,10 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/images/pmemcheck_read.h"
-#include "checker/images/pmemcheck_write.h"
-#include "checker/images/recording_read.h"
-#include "checker/images/symbol.h"
+#include "checker/logs/pmemcheck_read.h"
+#include "checker/logs/pmemcheck_write.h"
+#include "checker/logs/recording_read.h"
+#include "checker/logs/symbol.h"
 #include "checker/judge/names.h"
 #include "checker/live/recording.h"
 #include "cli/arguments.h"

@@ -2,7 +2,7 @@
 #ifndef TM_CLI_IMAGES_ENGINE_H
 #define TM_CLI_IMAGES_ENGINE_H
 /* What `tidemark images` has in common with pmreorder's command line: engines and markers. */
-#include "checker/images/pm_sections.h"
+#include "checker/logs/pm_sections.h"
 #include "cli/options.h"
 
 struct images_engine {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "checker/images/pmemcheck_write.h"
-#include "checker/images/run_log.h"
+#include "checker/logs/pmemcheck_write.h"
+#include "checker/logs/run_log.h"
 #include "checker/live/crash_bundle.h"
 #include "cli/cli.h"
 #include "cli/options.h"

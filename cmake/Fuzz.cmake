@@ -45,10 +45,10 @@ set(workload_sources scenarios/workload/workload.c scenarios/workload/ops_file.c
 fuzz_reader(trace checker/trace/trace.c checker/trace/trace_write.c faultinject/words.c faultinject/deviation.c
 	${workload_sources})
 fuzz_reader(ops ${workload_sources})
-set(pm_sources fuzz/pm.c checker/images/pm_log.c checker/images/pm_replay.c checker/images/pmemcheck_read.c
-	checker/images/pmemcheck_write.c core/text/text.c)
+set(pm_sources fuzz/pm.c checker/logs/pm_log.c checker/logs/pm_replay.c checker/logs/pmemcheck_read.c
+	checker/logs/pmemcheck_write.c core/text/text.c)
 fuzz_reader(log ${pm_sources})
-fuzz_reader(recording checker/images/recording_read.c ${pm_sources})
+fuzz_reader(recording checker/logs/recording_read.c ${pm_sources})
 foreach(name trace ops log recording)
 	target_link_libraries(fuzz_${name} PRIVATE tidemark_sim)
 endforeach()

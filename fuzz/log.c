@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A libFuzzer target for the reader of pmemcheck's logs (checker/images/pmemcheck_read.h): any
+ * A libFuzzer target for the reader of pmemcheck's logs (checker/logs/pmemcheck_read.h): any
  * bytes; what is taken is replayed (pm.h).
  *
  *	build-clang/fuzz_log -max_len=4096 build/corpus/log
  */
 #include <stdlib.h>
 #include <string.h>
-#include "checker/images/pmemcheck_read.h"
+#include "checker/logs/pmemcheck_read.h"
 #include "fuzz/pm.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/images/pm_replay.h"
-#include "checker/images/pmemcheck_read.h"
-#include "checker/images/pmemcheck_write.h"
+#include "checker/logs/pm_replay.h"
+#include "checker/logs/pmemcheck_read.h"
+#include "checker/logs/pmemcheck_write.h"
 
 #define FILES_MAX    (1u << 16) /* bytes of all files */
 #define LINES_MAX    (FILES_MAX / PM_LINE)

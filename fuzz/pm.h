@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_FUZZ_PM_H
 #define TM_FUZZ_PM_H
-#include "checker/images/pm_log.h"
+#include "checker/logs/pm_log.h"
 
 /*
  * A log that a reader has taken: replay it under all models, with every content that each dirty

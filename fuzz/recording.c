@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A libFuzzer target for the reader of recordings (checker/images/recording_read.h). The bytes are
+ * A libFuzzer target for the reader of recordings (checker/logs/recording_read.h). The bytes are
  * a recording if they begin like one; else they are its records, and a head is put before them.
  * What is taken is replayed (pm.h).
  *
@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "checker/images/recording_read.h"
+#include "checker/logs/recording_read.h"
 #include "core/record/format.h"
 #include "fuzz/pm.h"
 

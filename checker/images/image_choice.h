@@ -10,7 +10,7 @@
  *
  * An image is a number for each dirty line: what is left of it (pm_replay_content()).
  */
-#include "checker/images/pm_replay.h"
+#include "checker/logs/pm_replay.h"
 #include "core/pmem/crash.h"
 
 /* With more versions a line is only cut at random: there are too many pairs of them. */

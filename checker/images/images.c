@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include "checker/explore/visited.h"
 #include "checker/images/image_choice.h"
-#include "checker/images/judge_seat.h"
-#include "checker/images/pm_order.h"
+#include "checker/seat/judge_seat.h"
+#include "checker/logs/pm_order.h"
 #include "core/array.h"
 #include "core/clock.h"
 

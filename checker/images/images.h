@@ -17,8 +17,8 @@
 #include <stdio.h>
 #include "checker/explore/driver.h"
 #include "checker/images/image_doubt.h"
-#include "checker/images/image_judge.h"
-#include "checker/images/pm_sections.h"
+#include "checker/seat/image_judge.h"
+#include "checker/logs/pm_sections.h"
 
 #define IMAGE_CAUSES 200 /* that are told apart */
 #define IMAGE_PARTS  32	 /* of a cause */

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "checker/images/recording_read.h"
+#include "checker/logs/recording_read.h"
 #include "cli/cli.h"
 #include "cli/nic/record_rest.h"
 #include "cli/nic/record_unseen.h"

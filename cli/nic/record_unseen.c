@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "checker/images/recording_read.h"
+#include "checker/logs/recording_read.h"
 #include "report/images/images_report.h"
 
 #define READ_ROOM (64u << 10) /* bytes that are compared at a time */

@@ -3,7 +3,7 @@
 #define TM_REPORT_HISTORY_REPORT_H
 /* What clients' answers contradict by themselves, as text and JSON. */
 #include <jansson.h>
-#include "checker/images/announced.h"
+#include "checker/logs/announced.h"
 
 /* The operations, one a line, each with its answer. */
 void history_print_operations(FILE *out, const struct announcements *a,

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See image_judge.h. */
+#include "checker/seat/image_judge.h"
+#include <assert.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include "checker/seat/judge_seat.h"
+#include "core/text/text.h"
+
+struct image_judge {
+	struct image_checker checker;
+	char *command[2]; /* `recover`, `check` with the paths of files that they name by number */
+	bool doubtful;	  /* mappings are shared */
+	bool careful;	  /* what it does to the files is not believed to be all seen */
+	unsigned at_once; /* images of the next question */
+	/* For `recover`, or the library, and for `check`. */
+	struct image_seat seat[2][PM_FILES];
+};
+
+void image_verdict_words(const struct image_checker *checker, const struct image_verdict *v,
+			 char *out, size_t n)
+{
+	switch ((enum image_how)v->how) {
+	case IMAGE_GOOD:
+		snprintf(out, n, "good");
+		return;
+	case IMAGE_EXIT:
+		snprintf(out, n, "exit status %u", v->number);
+		return;
+	case IMAGE_SIGNAL:
+		snprintf(out, n, "it was ended by signal %u (%s)", v->number, strsignal(v->number));
+		return;
+	case IMAGE_HANG:
+		snprintf(out, n, "it did not end");
+		return;
+	case IMAGE_CONTRACT:
+		announced_words(checker->announced, &v->broken, out, n);
+		return;
+	case IMAGE_NO_KEYS:
+		snprintf(out, n, "it printed something else than lines KEY VALUE");
+		return;
+	}
+}
+
+struct image_verdict verdict_of(int status)
+{
+	if (WIFSIGNALED(status))
+		return (struct image_verdict){.how = IMAGE_SIGNAL,
+					      .number = (uint8_t)WTERMSIG(status)};
+	if (WEXITSTATUS(status))
+		return (struct image_verdict){.how = IMAGE_EXIT,
+					      .number = (uint8_t)WEXITSTATUS(status)};
+	return (struct image_verdict){.how = IMAGE_GOOD};
+}
+
+static int check_library(const struct image_checker *c, char *why, size_t n)
+{
+	void *library = dlopen(c->library, RTLD_NOW);
+	if (!library) {
+		snprintf(why, n, "%s", dlerror());
+		return -ENOENT;
+	}
+	bool found = dlsym(library, c->function) != NULL;
+	dlclose(library);
+	if (found)
+		return 0;
+	snprintf(why, n, "%s: it has no function %s", c->library, c->function);
+	return -ENOENT;
+}
+
+/* --- commands that name files by number --- */
+
+/* Is there "{12}" at `at`? Then *number is 12, and *len that of all of it. */
+static bool number_at(const char *at, unsigned long *number, size_t *len)
+{
+	size_t digits = strspn(at + (at[0] == '{'), "0123456789");
+	if (at[0] != '{' || !digits || at[1 + digits] != '}')
+		return false;
+	*number = strtoul(at + 1, NULL, 10);
+	*len = digits + 2;
+	return true;
+}
+
+/* The first number in a command, or the first that is none of so many files'. NULL: there is none.
+ */
+static const char *find_number(const char *command, unsigned long files, size_t *len)
+{
+	unsigned long number;
+	for (const char *at = command; at && (at = strchr(at, '{')) != NULL; at++)
+		if (number_at(at, &number, len) && (number < 1 || number > files))
+			return at;
+	return NULL;
+}
+
+static bool has_number(const char *command)
+{
+	size_t len;
+	return find_number(command, 0, &len) != NULL;
+}
+
+bool image_checker_names_files(const struct image_checker *c)
+{
+	return has_number(c->recover);
+}
+
+int image_checker_files(const struct image_checker *c, unsigned files, char *why, size_t n)
+{
+	const char *command[] = {c->recover, c->check};
+	bool numbers = image_checker_names_files(c);
+	for (unsigned i = 0; i < 2; i++) {
+		size_t len;
+		if (!command[i])
+			continue;
+		if (numbers != has_number(command[i]) || (numbers && strstr(command[i], "{}"))) {
+			snprintf(why, n,
+				 "%.100s: expected {1}, {2}, ... in all commands, or {} in all",
+				 command[i]);
+			return -EINVAL;
+		}
+		const char *wrong = find_number(command[i], files, &len);
+		if (wrong) {
+			snprintf(why, n, "%.100s: %.*s, but %u file%s of PM; expected {1}%s",
+				 command[i], len < 40 ? (int)len : 40, wrong, files, plural(files),
+				 files == 1 ? "" : ", {2}, ...");
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static void name_files(FILE *out, const char *command, const struct image_files *files)
+{
+	unsigned long number;
+	for (size_t len; *command; command += len)
+		if (number_at(command, &number, &len))
+			fputs(files->file[number - 1].path, out);
+		else
+			len = fwrite(command, 1, 1, out);
+}
+
+int image_judge_open(struct image_judge **judge, const struct image_checker *checker, char *why,
+		     size_t n)
+{
+	struct image_judge *j = calloc(1, sizeof(*j));
+	int error = j ? 0 : -ENOMEM;
+	assert(!checker->recover != !checker->library);
+	if (!error && checker->library)
+		error = check_library(checker, why, n);
+	else if (error)
+		snprintf(why, n, "%s", strerror(ENOMEM));
+	if (error) {
+		free(j);
+		return error;
+	}
+	j->checker = *checker;
+	j->at_once = 1;
+	*judge = j;
+	return 0;
+}
+
+void image_judge_close(struct image_judge *j)
+{
+	for (unsigned i = 0; j && i < PM_FILES; i++) {
+		seat_close(&j->seat[0][i]);
+		seat_close(&j->seat[1][i]);
+	}
+	if (j) {
+		free(j->command[0]);
+		free(j->command[1]);
+	}
+	free(j);
+}
+
+void image_judge_be_careful(struct image_judge *j)
+{
+	j->careful = true;
+}
+
+struct image_way image_judge_way(const struct image_judge *j)
+{
+	struct image_way way = j->seat[0][0].way;
+	if (!way.kind)
+		way = j->seat[1][0].way;
+	way.repair = j->careful	   ? IMAGE_REPAIR_UNSEEN
+		     : j->doubtful ? IMAGE_REPAIR_SHARED
+				   : IMAGE_REPAIR_SEEN;
+	return way;
+}
+
+/* What it printed, by the contracts. */
+static int judge_contracts(const struct image_seat *s, struct announced *announced,
+			   const struct image_moment *at, struct image_verdict *verdict)
+{
+	size_t len;
+	char *text = seat_output(s, &len);
+	if (!text)
+		return -ENOMEM;
+	int broken = announced_judge(announced, at->event, text, len, &verdict->broken);
+	free(text);
+	if (broken < 0)
+		verdict->how = IMAGE_NO_KEYS;
+	else if (broken)
+		*verdict = (struct image_verdict){IMAGE_CONTRACT, verdict->broken.contract,
+						  verdict->broken};
+	return 0;
+}
+
+bool image_judge_may_wait(const struct image_judge *j, const struct image_files *files)
+{
+	/* A second command, or that of another file, sees what the first one has left. */
+	return j->checker.preload && !j->checker.check && files->log->files == 1 && !j->doubtful &&
+	       !j->careful;
+}
+
+/* Ask one of them about up to *n images from `first` on, and *n is how many it has judged; *wrote:
+ * after the last of them the file may not be what it was. -ESTALE: that one's verdict may be wrong.
+ */
+static int ask(struct image_judge *j, bool check, unsigned file, const struct image_files *files,
+	       unsigned first, unsigned *n, struct image_verdict *verdict, bool *wrote)
+{
+	const struct image_checker *c = &j->checker;
+	const char *path = files->file[file].path, *command = check ? c->check : c->recover;
+	struct image_seat *s = &j->seat[check][file];
+	assert(*n && first + *n <= files->waiting);
+	int error = s->board ? 0
+			     : seat_open(s, files->dir, files->log, 2 * file + check,
+					 c->announced != NULL);
+	if (error)
+		return error;
+	if (image_checker_names_files(c)) {
+		if (!j->command[check])
+			j->command[check] = TEXT_PRINTED(out, name_files(out, command, files));
+		if (!j->command[check])
+			return -ENOMEM;
+		command = j->command[check];
+		path = NULL;
+	}
+	bool is_private = image_judge_may_wait(j, files);
+	if (!is_private || c->announced) /* the output is one image's */
+		*n = 1;
+	seat_images(s, files, file, is_private, first, n);
+	error = c->library ? judge_library(s, c, verdict, n)
+			   : judge_command(s, c, command, path, verdict, n);
+	if (error)
+		return error;
+	bool last = check || !c->check;
+	if (c->announced && last && *n && verdict->how == IMAGE_GOOD)
+		error = judge_contracts(s, c->announced, &files->wait[first].moment, verdict);
+	if (error)
+		return error;
+	const struct board *b = s->board;
+	bool unseen = !atomic_load(&b->loaded) || !atomic_load(&b->opened);
+	*wrote |= unseen || atomic_load(&b->written) || j->careful;
+	if (!is_private || !(atomic_load(&b->doubt) || (c->library && unseen)))
+		return 0;
+	/* A library may have kept a mapping of an earlier call; that has to go. */
+	j->doubtful = true;
+	if (c->library)
+		seat_end(s);
+	return -ESTALE;
+}
+
+/* The first of up to *n images, which the files hold; *n is how many were judged. */
+static int judge_some(struct image_judge *j, const struct image_files *files, unsigned first,
+		      unsigned *n, struct image_verdict *verdict, bool *wrote)
+{
+	unsigned times = image_checker_names_files(&j->checker) ? 1 : files->log->files;
+	int error = 0;
+	*verdict = (struct image_verdict){.how = IMAGE_GOOD};
+	*wrote = false;
+	for (unsigned i = 0; i < times && verdict->how == IMAGE_GOOD && !error && *n; i++) {
+		error = ask(j, false, i, files, first, n, verdict, wrote);
+		if (!error && *n && j->checker.check && verdict->how == IMAGE_GOOD)
+			error = ask(j, true, i, files, first, n, verdict, wrote);
+	}
+	return error;
+}
+
+int image_judge(struct image_judge *j, struct image_files *files, struct image_verdict *verdict)
+{
+	for (unsigned at = 0; at < files->waiting;) {
+		unsigned left = files->waiting - at, n = j->at_once < left ? j->at_once : left;
+		unsigned asked = n;
+		bool wrote;
+		if (j->checker.stop && *j->checker.stop)
+			return -EINTR;
+		image_files_make(files, at);
+		int error = judge_some(j, files, at, &n, verdict + at, &wrote);
+		if (error && error != -ESTALE)
+			return error;
+		assert(n <= asked); /* no checker judges what it was not asked about */
+		for (unsigned i = 1; i < n; i++)
+			image_files_made(files, at + i);
+		/* Few are asked about where most change the files. */
+		j->at_once = wrote ? 1 : n == asked && n == j->at_once ? 2 * n : j->at_once;
+		at += n;
+		if (error == -ESTALE && n)
+			at--;
+		error = wrote || error ? image_files_restore(files) : 0;
+		if (error)
+			return error;
+	}
+	image_files_judged(files);
+	return 0;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_CHECKER_SEAT_PRELOAD_BOARD_H
+#define TM_CHECKER_SEAT_PRELOAD_BOARD_H
+/*
+ * The board: one page of memory between the process that makes crash images (the judge) and the
+ * programs that it has judge them. The judge writes on it what is asked; the library that is
+ * preloaded into the program (preload.c) writes what it saw the program do to the image. It is a
+ * file, whose path is in the environment, so that each process that the program starts finds it.
+ *
+ * A question is a number that goes up. Whoever serves waits for the next one and answers with the
+ * same number. It is about one image, or about several in a row: the judge makes the first one, and
+ * whoever serves makes each of the others of the one before it (answer.h). It goes on only as long
+ * as nothing has to be put right after an image: so it answers at least the first, and perhaps not
+ * all.
+ */
+#include "checker/seat/image_moment.h"
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BOARD_ENV    "TIDEMARK_IMAGES"
+#define BOARD_FILES  16
+#define BOARD_IMAGES 128  /* of a question */
+#define BOARD_WRITES 1024 /* that make them */
+#define BOARD_WRITE  64	  /* bytes of one at most */
+
+/* Why a program does not serve. */
+enum board_refusal {
+	BOARD_NO_REFUSAL,
+	BOARD_THREADS,	/* it has more than one; `number` of them */
+	BOARD_CHILDREN, /* it has started processes, which may have read the image */
+	BOARD_MEMORY,	/* it shares memory, so that one child would see what another did */
+	BOARD_OPEN,	/* it has something else open to write to, or a socket, a pipe, ... */
+};
+
+/* Bytes of the image, in the first file. */
+struct board_write {
+	uint64_t at;
+	uint32_t len;
+	uint8_t bytes[BOARD_WRITE];
+};
+
+struct board_image {
+	uint32_t writes; /* from those of the image before up to here */
+	int32_t status;	 /* of the process that judged it, or what the function returned */
+	struct image_moment moment;
+};
+
+struct board {
+	/* The judge's. */
+	_Atomic uint32_t asked;
+	_Atomic int32_t server;	     /* the process that is to serve; 0: none is */
+	_Atomic uint32_t is_private; /* mappings of an image are */
+	uint32_t files;
+	struct {
+		uint64_t dev, ino;
+	} file[BOARD_FILES];
+
+	/* What programs did, since the judge has made them zero: bits, by file. */
+	_Atomic uint32_t opened;
+	_Atomic uint32_t written;  /* the image is not what it was */
+	_Atomic uint32_t mapped;   /* privately, and the program could make that writable */
+	_Atomic uint32_t writable; /* privately, and the program may write there */
+	_Atomic uint32_t streamed; /* it reads the file by stdio */
+	/* It looked at the file in another way than by the private mapping to which it may have
+	 * written: with a shared one it would have seen what it wrote. */
+	_Atomic uint32_t doubt;
+
+	/* Since a program was started. */
+	_Atomic uint32_t loaded; /* the library was */
+	_Atomic uint32_t serving, refused, number;
+	_Atomic uint64_t printed; /* bytes before it served, which its children do not print */
+	_Atomic uint32_t answered;
+	_Atomic int32_t child; /* the one that judges */
+
+	/* Of a question. */
+	uint32_t images;
+	_Atomic uint32_t stop;	   /* the image that is being judged is the last one */
+	_Atomic uint64_t began_ns; /* when the next one began, by CLOCK_MONOTONIC; set before
+				    * `judged`, and not for the first */
+	_Atomic uint32_t judged;   /* images */
+	uint64_t bytes;		   /* of the file */
+	char path[4096];	   /* of the image */
+	struct board_image image[BOARD_IMAGES];
+	struct board_write write[BOARD_WRITES];
+	char markers[]; /* of the whole log, with '|' between them; of a moment the first ones */
+};
+
+/* What programs did is forgotten. */
+static inline void board_forget(struct board *b)
+{
+	atomic_store(&b->opened, 0);
+	atomic_store(&b->written, 0);
+	atomic_store(&b->mapped, 0);
+	atomic_store(&b->writable, 0);
+	atomic_store(&b->streamed, 0);
+	atomic_store(&b->doubt, 0);
+}
+
+/* Wait until `word` is not `seen` any more, or for some time, if that is not NULL. */
+static inline void board_wait(_Atomic uint32_t *word, uint32_t seen, const struct timespec *time)
+{
+	syscall(SYS_futex, word, FUTEX_WAIT, seen, time, NULL, 0);
+}
+
+static inline void board_set(_Atomic uint32_t *word, uint32_t value)
+{
+	atomic_store(word, value);
+	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+#endif
