@@ -45,7 +45,7 @@ static inline void libpmem_leave(const unsigned *depth)
 	storage type name parameters                                                        \
 	{                                                                                   \
 		libpmem_note(what, at, len, __builtin_return_address(0));                   \
-		__attribute__((cleanup(libpmem_leave))) unsigned inside_ = ++libpmem_depth; \
+		__attribute__((cleanup(libpmem_leave), unused)) unsigned inside_ = ++libpmem_depth; \
 		return real(__VA_ARGS__);                                                   \
 	}
 /* The same of a copy. */
