@@ -4,7 +4,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/logs/history_read.h"
+#include "checker/logs/announcements.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "core/array.h"

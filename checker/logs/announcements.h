@@ -6,6 +6,7 @@
  * announced.h says how they are written.
  */
 #include "checker/logs/pm_log.h"
+#include "core/text/text.h"
 #include "checker/judge/register.h"
 
 #define NO_OP UINT32_MAX
@@ -101,5 +102,12 @@ struct announced_fault {
 /* Does an order explain them all? False: *fault says which it does not; `op` is to be freed. */
 bool announcements_explained(const struct announcements *a, unsigned key,
 			     struct announced_fault *fault);
+
+#define HISTORY_FILE_MAX (1u << 30) /* bytes */
+
+/* A history by itself is a file of the lines that clients announce (core/record/announcement.h).
+ * Adds the announcements to an open log. 0 or -errno: -EINVAL with *error. `bytes` end with a NUL,
+ * and are changed. */
+int history_read(struct pm_log *log, char *bytes, size_t len, struct input_error *error);
 
 #endif

@@ -67,19 +67,6 @@ bool image_checker_names_files(const struct image_checker *checker);
  * with a sentence in *why. */
 int image_checker_files(const struct image_checker *checker, unsigned files, char *why, size_t n);
 
-/* Why a command was started for each image. */
-enum image_way_kind {
-	IMAGE_WAY_SERVED, /* it was not, or that was asked for */
-	IMAGE_WAY_SHELL,  /* it is a shell's */
-	IMAGE_WAY_STATIC, /* the library was not loaded */
-	IMAGE_WAY_UNOPENED,
-	/* when it opened the image: */
-	IMAGE_WAY_THREADS, /* so many */
-	IMAGE_WAY_CHILDREN,
-	IMAGE_WAY_MEMORY,
-	IMAGE_WAY_OPEN,
-	IMAGE_WAY_KILLED, /* while it served */
-};
 /* Why each image was put right by comparing it. */
 enum image_repair {
 	IMAGE_REPAIR_SEEN,   /* it was not, but where a change was seen */
@@ -87,7 +74,7 @@ enum image_repair {
 	IMAGE_REPAIR_UNSEEN, /* some changes were not seen */
 };
 struct image_way {
-	uint8_t kind, repair;
+	uint8_t kind, repair; /* enum image_way_kind (preload/board.h), enum image_repair */
 	uint16_t number;
 };
 

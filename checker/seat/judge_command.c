@@ -166,16 +166,12 @@ static int start(struct image_seat *s, const struct image_checker *c, const char
 static void give_up(struct image_seat *s)
 {
 	const struct board *b = s->board;
-	static const enum image_way_kind why[] = {[BOARD_THREADS] = IMAGE_WAY_THREADS,
-						  [BOARD_CHILDREN] = IMAGE_WAY_CHILDREN,
-						  [BOARD_MEMORY] = IMAGE_WAY_MEMORY,
-						  [BOARD_OPEN] = IMAGE_WAY_OPEN};
 	s->alone = true;
 	s->way = (struct image_way){.kind = IMAGE_WAY_UNOPENED};
 	if (!atomic_load(&b->loaded))
 		s->way.kind = IMAGE_WAY_STATIC;
 	else if (atomic_load(&b->refused))
-		s->way = (struct image_way){.kind = (uint8_t)why[atomic_load(&b->refused)],
+		s->way = (struct image_way){.kind = (uint8_t)atomic_load(&b->refused),
 					    .number = (uint16_t)atomic_load(&b->number)};
 }
 

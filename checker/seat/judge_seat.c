@@ -341,7 +341,7 @@ static void clear_board(struct board *b)
 {
 	atomic_store(&b->loaded, 0);
 	atomic_store(&b->serving, 0);
-	atomic_store(&b->refused, BOARD_NO_REFUSAL);
+	atomic_store(&b->refused, IMAGE_WAY_SERVED);
 	atomic_store(&b->printed, 0);
 	atomic_store(&b->child, 0);
 	atomic_store(&b->server, 0);

@@ -16,8 +16,7 @@
 #include <unistd.h>
 #include "checker/logs/recording_read.h"
 #include "cli/cli.h"
-#include "cli/nic/record_rest.h"
-#include "cli/nic/record_unseen.h"
+#include "cli/nic/record.h"
 #include "cli/options.h"
 #include "core/clock.h"
 #include "core/provider/base/config.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See record_rest.h. */
-#include "cli/nic/record_rest.h"
+/* See record.h. */
+#include "cli/nic/record.h"
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

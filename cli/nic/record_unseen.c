@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See record_unseen.h. A file's shadow (core/record/pm_maps.c) holds what the recording knows of
+ * See record.h. A file's shadow (core/record/pm_maps.c) holds what the recording knows of
  * it: what was there before and all that was recorded since. What differs was written in a way that
  * is not seen, and images made of the recording have none of it.
  */
-#include "cli/nic/record_unseen.h"
+#include "cli/nic/record.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

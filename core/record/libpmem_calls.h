@@ -40,13 +40,14 @@ static inline void libpmem_leave(const unsigned *depth)
 }
 
 /* Define a function that writes down `what` it does to [at, at+len), and calls the `real` one. */
-#define LIBPMEM_CALL(storage, type, name, parameters, what, at, len, real, ...)             \
-	storage type name parameters;                                                       \
-	storage type name parameters                                                        \
-	{                                                                                   \
-		libpmem_note(what, at, len, __builtin_return_address(0));                   \
-		__attribute__((cleanup(libpmem_leave), unused)) unsigned inside_ = ++libpmem_depth; \
-		return real(__VA_ARGS__);                                                   \
+#define LIBPMEM_CALL(storage, type, name, parameters, what, at, len, real, ...) \
+	storage type name parameters;                                           \
+	storage type name parameters                                            \
+	{                                                                       \
+		libpmem_note(what, at, len, __builtin_return_address(0));       \
+		__attribute__((cleanup(libpmem_leave),                          \
+			       unused)) unsigned inside_ = ++libpmem_depth;     \
+		return real(__VA_ARGS__);                                       \
 	}
 /* The same of a copy. */
 #define LIBPMEM_COPY(storage, name, parameters, flags, real, ...)                            \

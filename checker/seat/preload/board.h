@@ -29,13 +29,18 @@
 #define BOARD_WRITES 1024 /* that make them */
 #define BOARD_WRITE  64	  /* bytes of one at most */
 
-/* Why a program does not serve. */
-enum board_refusal {
-	BOARD_NO_REFUSAL,
-	BOARD_THREADS,	/* it has more than one; `number` of them */
-	BOARD_CHILDREN, /* it has started processes, which may have read the image */
-	BOARD_MEMORY,	/* it shares memory, so that one child would see what another did */
-	BOARD_OPEN,	/* it has something else open to write to, or a socket, a pipe, ... */
+/* Why a command is started for each image. */
+enum image_way_kind {
+	IMAGE_WAY_SERVED, /* it is not, or that was asked for */
+	IMAGE_WAY_SHELL,  /* it is a shell's */
+	IMAGE_WAY_STATIC, /* the library was not loaded */
+	IMAGE_WAY_UNOPENED,
+	IMAGE_WAY_KILLED, /* while it served */
+	/* The program does not serve, by what it was when it opened the image: */
+	IMAGE_WAY_THREADS,  /* it had more than one; `number` of them */
+	IMAGE_WAY_CHILDREN, /* it had started processes, which may have read the image */
+	IMAGE_WAY_MEMORY,   /* it shared memory, so that one child would see what another did */
+	IMAGE_WAY_OPEN,	    /* it had something else open to write to, or a socket, a pipe, ... */
 };
 
 /* Bytes of the image, in the first file. */
@@ -72,8 +77,8 @@ struct board {
 	_Atomic uint32_t doubt;
 
 	/* Since a program was started. */
-	_Atomic uint32_t loaded; /* the library was */
-	_Atomic uint32_t serving, refused, number;
+	_Atomic uint32_t loaded;		   /* the library was */
+	_Atomic uint32_t serving, refused, number; /* refused: enum image_way_kind */
 	_Atomic uint64_t printed; /* bytes before it served, which its children do not print */
 	_Atomic uint32_t answered;
 	_Atomic int32_t child; /* the one that judges */
@@ -113,5 +118,13 @@ static inline void board_set(_Atomic uint32_t *word, uint32_t value)
 	atomic_store(word, value);
 	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
+
+/* --- in the library (serve.c) --- */
+
+/* Is this process to serve? */
+bool preload_may_serve(const struct board *board);
+/* The program is about to open an image for the first time: serve, if it is to. It then returns in
+ * each of the children, one for each image, and never in this process. */
+void preload_serve(struct board *board);
 
 #endif

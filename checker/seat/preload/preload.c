@@ -23,7 +23,7 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include "checker/seat/preload/preload.h"
+#include "checker/seat/preload/board.h"
 
 #ifndef MAP_SYNC
 #define MAP_SYNC 0x80000

@@ -19,7 +19,6 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include "checker/seat/preload/answer.h"
-#include "checker/seat/preload/preload.h"
 
 #define MEMORY_DEVICES 1 /* the major number of /dev/null, /dev/zero, /dev/urandom */
 
@@ -89,18 +88,18 @@ static bool shares_files(void)
 	return false;
 }
 
-static enum board_refusal find_refusal(struct board *board)
+static enum image_way_kind find_refusal(struct board *board)
 {
 	unsigned n = threads();
 	if (n != 1) {
 		atomic_store(&board->number, n);
-		return BOARD_THREADS;
+		return IMAGE_WAY_THREADS;
 	}
 	if (has_had_children())
-		return BOARD_CHILDREN;
+		return IMAGE_WAY_CHILDREN;
 	if (shares_memory(board))
-		return BOARD_MEMORY;
-	return shares_files() ? BOARD_OPEN : BOARD_NO_REFUSAL;
+		return IMAGE_WAY_MEMORY;
+	return shares_files() ? IMAGE_WAY_OPEN : IMAGE_WAY_SERVED;
 }
 
 /* In the parent: the child's wait status. Whatever the child has left running ends, too. */
@@ -175,8 +174,8 @@ bool preload_may_serve(const struct board *board)
 void preload_serve(struct board *board)
 {
 	int error = errno;
-	enum board_refusal why = find_refusal(board);
-	if (why == BOARD_NO_REFUSAL) {
+	enum image_way_kind why = find_refusal(board);
+	if (why == IMAGE_WAY_SERVED) {
 		serve(board);
 	} else {
 		atomic_store(&board->refused, why);

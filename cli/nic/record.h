@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TM_CLI_NIC_RECORD_REST_H
-#define TM_CLI_NIC_RECORD_REST_H
-/* A program that is recorded, and what it leaves running: a daemon, whose parent has ended. */
+#ifndef TM_CLI_NIC_RECORD_H
+#define TM_CLI_NIC_RECORD_H
 #include <stdbool.h>
 #include <sys/types.h>
+#include "core/record/format.h"
+
+/* --- record_rest.c --- */
+/* A program that is recorded, and what it leaves running: a daemon, whose parent has ended. */
 
 /* Before the program is started: processes without a parent become this one's children. */
 void record_rest_begin(void);
@@ -13,5 +16,12 @@ int record_rest_program(pid_t program);
  * with `interactive`, SIGINT. These stay blocked. `name`: of the recording, for a line that says
  * so; NULL: without. */
 void record_rest_wait(const char *name, bool interactive);
+
+/* --- record_unseen.c --- */
+/* At the end of a recording: what the files of PM hold that it knows nothing of. */
+
+/* Compare each file of PM with its shadow, set record_head.unseen, and print a line of each file
+ * that differs, unless `quiet`. `path`: the recording's. */
+void record_unseen(struct record_head *head, const char *path, bool quiet);
 
 #endif
