@@ -1,38 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See calls.h. */
 #include "checker/seat/calls.h"
+#include <assert.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "checker/seat/preload/answer.h"
 
-/* The marker's name, or the names of all so far, in the environment. */
-static void tell_markers(const char *variable, const char *from, size_t len)
+bool image_variables(const struct board *b, const struct image_moment *at,
+		     char *variable[IMAGE_VARIABLES])
 {
-	char *text = malloc(len + 1);
-	if (!text)
-		abort();
-	memcpy(text, from, len);
-	text[len] = 0;
-	setenv(variable, text, 1);
-	free(text);
+	assert(at->marker <= at->markers);
+	bool told = at->markers <= IMAGE_MARKERS_MAX, done;
+	done = asprintf(&variable[0], "TIDEMARK_ACKED=%llu", (unsigned long long)at->acked) > 0;
+	done &= asprintf(&variable[1], "TIDEMARK_MARKER=%.*s", (int)(at->markers - at->marker),
+			 b->markers + at->marker) > 0;
+	/* Without a time, what it may have from its parents does not count. */
+	done &= asprintf(&variable[2], at->ns ? "TIDEMARK_CUT_NS=%llu" : "TIDEMARK_CUT_NS=",
+			 (unsigned long long)at->ns) > 0;
+	done &= asprintf(&variable[3], told ? "PMREORDER_MARKERS=%.*s" : "PMREORDER_MARKERS",
+			 (int)at->markers, b->markers) > 0;
+	return done;
 }
 
 void image_calls_tell(const struct board *board, const struct image_moment *at)
 {
-	char number[24];
-	snprintf(number, sizeof(number), "%llu", (unsigned long long)at->acked);
-	setenv("TIDEMARK_ACKED", number, 1);
-	tell_markers("TIDEMARK_MARKER", board->markers + at->marker, at->markers - at->marker);
-	if (at->markers <= IMAGE_MARKERS_MAX)
-		tell_markers("PMREORDER_MARKERS", board->markers, at->markers);
-	else
-		unsetenv("PMREORDER_MARKERS");
-	if (!at->ns)
-		return;
-	snprintf(number, sizeof(number), "%llu", (unsigned long long)at->ns);
-	setenv("TIDEMARK_CUT_NS", number, 1);
+	char *variable[IMAGE_VARIABLES];
+	if (!image_variables(board, at, variable))
+		abort();
+	for (unsigned i = 0; i < IMAGE_VARIABLES; i++) {
+		char *value = variable[i], *name = strsep(&value, "=");
+		if (value)
+			setenv(name, value, 1);
+		else
+			unsetenv(name);
+		free(name);
+	}
 }
 
 _Noreturn void image_calls_serve(struct board *board, const char *library, const char *function)

@@ -248,7 +248,7 @@ static void put_variable(char **list, char *variable)
 	*list = variable;
 }
 
-#define VARIABLES 7
+#define VARIABLES (IMAGE_VARIABLES + 3)
 
 /* What is in front of libc, and where the board is; what is known of the image. NULL without
  * memory. The list and `own` are to be freed. */
@@ -257,25 +257,16 @@ static char **make_environment(const struct image_seat *s, const struct image_ch
 {
 	size_t n = 0;
 	const char *before = getenv("LD_PRELOAD"), *asan = getenv("ASAN_OPTIONS");
-	const struct image_moment *at = &s->moment;
-	assert(at->marker <= at->markers);
-	bool done = asprintf(&own[0], "TIDEMARK_ACKED=%llu", (unsigned long long)at->acked) > 0;
-	done &= asprintf(&own[1], "TIDEMARK_MARKER=%.*s", (int)(at->markers - at->marker),
-			 s->board->markers + at->marker) > 0;
-	done &= asprintf(&own[2], "%s=%s", BOARD_ENV, s->path) > 0;
-	/* Without a time, what it may have from its parents. */
-	done &= asprintf(&own[3], at->ns ? "TIDEMARK_CUT_NS=%llu" : "TIDEMARK_CUT_NS=",
-			 (unsigned long long)at->ns) > 0;
+	char **more = own + IMAGE_VARIABLES;
+	bool done = image_variables(s->board, &s->moment, own);
+	done &= asprintf(&more[0], "%s=%s", BOARD_ENV, s->path) > 0;
 	if (c->preload) {
-		done &= asprintf(&own[4], "LD_PRELOAD=%s%s%s", c->preload, before ? ":" : "",
+		done &= asprintf(&more[1], "LD_PRELOAD=%s%s%s", c->preload, before ? ":" : "",
 				 before ? before : "") > 0;
 		/* gcc's address sanitizer wants to be the first library, without need. */
-		done &= asprintf(&own[5], "ASAN_OPTIONS=%s%sverify_asan_link_order=0",
+		done &= asprintf(&more[2], "ASAN_OPTIONS=%s%sverify_asan_link_order=0",
 				 asan ? asan : "", asan ? ":" : "") > 0;
 	}
-	if (at->markers <= IMAGE_MARKERS_MAX)
-		done &= asprintf(&own[6], "PMREORDER_MARKERS=%.*s", (int)at->markers,
-				 s->board->markers) > 0;
 	while (environ[n])
 		n++;
 	char **list = done ? calloc(n + VARIABLES + 1, sizeof(*list)) : NULL;
@@ -283,7 +274,7 @@ static char **make_environment(const struct image_seat *s, const struct image_ch
 		return NULL;
 	memcpy(list, environ, n * sizeof(*list));
 	for (unsigned i = 0; i < VARIABLES; i++)
-		if (own[i])
+		if (own[i] && strchr(own[i], '='))
 			put_variable(list, own[i]);
 	return list;
 }

@@ -120,21 +120,6 @@ static int rename_at(int dir, const char *from, int other, const char *to, unsig
 	return (int)changed(result, &replaced, "is replaced by %s", from);
 }
 
-RECORD_EXPORT int rename(const char *from, const char *to)
-{
-	return rename_at(AT_FDCWD, from, AT_FDCWD, to, 0, HERE);
-}
-
-RECORD_EXPORT int renameat(int dir, const char *from, int other, const char *to)
-{
-	return rename_at(dir, from, other, to, 0, HERE);
-}
-
-RECORD_EXPORT int renameat2(int dir, const char *from, int other, const char *to, unsigned flags)
-{
-	return rename_at(dir, from, other, to, flags, HERE);
-}
-
 static int link_at(int dir, const char *from, int other, const char *to, int flags,
 		   const void *caller)
 {
@@ -144,31 +129,28 @@ static int link_at(int dir, const char *from, int other, const char *to, int fla
 			    to);
 }
 
-RECORD_EXPORT int link(const char *from, const char *to)
-{
-	return link_at(AT_FDCWD, from, AT_FDCWD, to, 0, HERE);
-}
-
-RECORD_EXPORT int linkat(int dir, const char *from, int other, const char *to, int flags)
-{
-	return link_at(dir, from, other, to, flags, HERE);
-}
-
 static int unlink_at(int dir, const char *path, int flags, const void *caller)
 {
 	struct change c = change_of(dir, path, AT_SYMLINK_NOFOLLOW, ANY_LENGTH, caller);
 	return (int)changed(syscall(SYS_unlinkat, dir, path, flags), &c, "is unlinked");
 }
 
-RECORD_EXPORT int unlink(const char *path)
-{
-	return unlink_at(AT_FDCWD, path, 0, HERE);
-}
+#define NAMES(at, name, parameters, ...)      \
+	RECORD_EXPORT int name parameters     \
+	{                                     \
+		return at(__VA_ARGS__, HERE); \
+	}
 
-RECORD_EXPORT int unlinkat(int dir, const char *path, int flags)
-{
-	return unlink_at(dir, path, flags, HERE);
-}
+NAMES(rename_at, rename, (const char *from, const char *to), AT_FDCWD, from, AT_FDCWD, to, 0)
+NAMES(rename_at, renameat, (int dir, const char *from, int other, const char *to), dir, from, other,
+      to, 0)
+NAMES(rename_at, renameat2, (int dir, const char *from, int other, const char *to, unsigned flags),
+      dir, from, other, to, flags)
+NAMES(link_at, link, (const char *from, const char *to), AT_FDCWD, from, AT_FDCWD, to, 0)
+NAMES(link_at, linkat, (int dir, const char *from, int other, const char *to, int flags), dir, from,
+      other, to, flags)
+NAMES(unlink_at, unlink, (const char *path), AT_FDCWD, path, 0)
+NAMES(unlink_at, unlinkat, (int dir, const char *path, int flags), dir, path, flags)
 
 RECORD_EXPORT int remove(const char *path)
 {

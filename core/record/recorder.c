@@ -509,28 +509,30 @@ static void landed(const void *at, size_t len, enum record_landing how, uint32_t
 	recorder_unlock();
 }
 
-static void flushed(const void *at, size_t len, uint32_t qp)
+static void made_durable(enum record_kind kind, const char *what, const void *at, size_t len,
+			 uint32_t qp)
 {
-	struct range r = {.kind = RECORD_RDMA_FLUSH, .thread = RECORD_RNIC | qp};
-	if ((!pm_maps_has(at) && !lander[qp % LANDERS]) || !recorder_lock())
+	struct range r = {.kind = kind, .thread = RECORD_RNIC | qp};
+	/* A FLUSH of anything concerns what SENDs have left. */
+	bool anything = kind == RECORD_RDMA_FLUSH && lander[qp % LANDERS];
+	if ((!pm_maps_has(at) && !anything) || !recorder_lock())
 		return;
-	r.source = call_site_name("RDMA FLUSH");
+	r.source = call_site_name(what);
 	pm_maps_scan(r.source);
 	pm_maps_parts(at, len, add_part, &r);
-	if (!r.any)
+	if (anything && !r.any)
 		add(r.kind, 0, 0, NULL, 0, r.source, r.thread, 0);
 	recorder_unlock();
 }
 
+static void flushed(const void *at, size_t len, uint32_t qp)
+{
+	made_durable(RECORD_RDMA_FLUSH, "RDMA FLUSH", at, len, qp);
+}
+
 static void committed(const void *at, size_t len, uint32_t qp)
 {
-	struct range r = {.kind = RECORD_COMMIT, .thread = RECORD_RNIC | qp};
-	if (!pm_maps_has(at) || !recorder_lock())
-		return;
-	r.source = call_site_name("RDMA Commit");
-	pm_maps_scan(r.source);
-	pm_maps_parts(at, len, add_part, &r);
-	recorder_unlock();
+	made_durable(RECORD_COMMIT, "RDMA Commit", at, len, qp);
 }
 
 /* The first of many READs in a row says it all. */
