@@ -32,7 +32,6 @@ help:
 	@echo 'make format      lay out the sources as .clang-format says'
 	@echo 'make bench       measure the simulator'
 	@echo 'make imagebench  a crash state here, beside an image and a process for each as with pmreorder'
-	@echo 'make logbench    crash images of a store log, here and by the procedure of pmreorder'
 	@echo 'make recordbench what tidemark record costs: programs without and with it'
 	@echo 'make nicbench    measure the soft RNIC on this machine'
 	@echo 'make vm          make a guest for the live world: a kernel package, and programs of this machine'
@@ -93,10 +92,6 @@ imagebench: deps
 	@$(MAKE) --no-print-directory build TARGET=bench_images
 	@build/bench_images $(ARGS)
 
-logbench: deps
-	@$(MAKE) --no-print-directory build TARGET='tidemark bench_logs'
-	@scripts/imagelogbench $(ARGS)
-
 recordbench: deps
 	@$(MAKE) --no-print-directory build
 	@scripts/recordbench $(ARGS)
@@ -133,4 +128,4 @@ clean:
 	rm -rf build build-gcc build-clang build-tsan build-afl
 
 .PHONY: all help deps build crashtest crashtest-all claims taxonomy pictures litmus mutants ablate soak fuzz bench list test test-all
-.PHONY: format install uninstall deb clean imagebench logbench recordbench nicbench vm vmtest vmsoak vmdiff interop
+.PHONY: format install uninstall deb clean imagebench recordbench nicbench vm vmtest vmsoak vmdiff interop

@@ -155,7 +155,7 @@ if(NOT TIDEMARK_SANITIZE) # it records a program
 endif()
 tidemark_test(test_sarif ${PROJECT_SOURCE_DIR}/tests/report/test_sarif.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_diff ${PROJECT_SOURCE_DIR}/tests/report/test_diff.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
-set_target_properties(bench_images bench_logs PROPERTIES EXCLUDE_FROM_ALL OFF)
+set_target_properties(bench_images PROPERTIES EXCLUDE_FROM_ALL OFF)
 # Whether its three ways to boot an image agree.
 tidemark_test(test_bench_images bench_images efactory/recover_next w)
 tidemark_test(test_litmus ${PROJECT_SOURCE_DIR}/tests/checker/models/test_litmus.sh $<TARGET_FILE:tidemark>
@@ -207,8 +207,6 @@ if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of othe
 	endforeach()
 	tidemark_test(test_record_store ${PROJECT_SOURCE_DIR}/tests/cli/test_record_store.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_record_flush ${PROJECT_SOURCE_DIR}/tests/cli/test_record_flush.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
-	# Whether all ways make the same states.
-	tidemark_test(test_imagelogbench ${PROJECT_SOURCE_DIR}/scripts/imagelogbench --build ${PROJECT_BINARY_DIR} --lib 2 --prog 1 --stores 3)
 	tidemark_test(test_recordbench ${PROJECT_SOURCE_DIR}/scripts/recordbench --build ${PROJECT_BINARY_DIR} --runs 1 --puts 50 --only "start log put")
 	tidemark_test(test_coverage_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_coverage.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_own_store ${PROJECT_SOURCE_DIR}/tests/cli/test_own_store.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
@@ -338,7 +336,7 @@ foreach(source ${test_sources})
 		add_dependencies(quick_programs ${name})
 	endif()
 endforeach()
-add_dependencies(quick_programs tidemark manuals fuzz_afl fuzz_readers bench_images bench_logs nic_death)
+add_dependencies(quick_programs tidemark manuals fuzz_afl fuzz_readers bench_images nic_death)
 
 # The longest ones first, so that none of them is left alone at the end. In seconds, roughly.
 foreach(cost taxonomy_all:60 bug_causes:60 images_server:20 bugs_1:5 bugs_2:5 bugs_3:5 bugs_4:5 fuzz:40 cli:40 own_store:30 bad_inputs:20 leave_off:15 claims:5 remotelog:10 explore:20

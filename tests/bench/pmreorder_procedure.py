@@ -5,7 +5,7 @@ pmreorder_procedure.py LOG ENGINE prog COMMAND | lib LIBRARY SYMBOL
 
 What pmreorder does with a log, written down once more in its own language and without its code: the pool is changed in place,
 each sequence of stores is written, the checker is called, the stores are taken back. Prints how many states there were, how many
-of them were bad, and the seconds. To measure against (imagelogbench), and to compare states with (test_pmreorder.sh).
+of them were bad, and the seconds. To compare states with (test_pmreorder.sh).
 """
 import ctypes
 import itertools
