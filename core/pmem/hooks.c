@@ -126,58 +126,46 @@ static inline void locked_store(void *addr, size_t len, uintptr_t pc)
 
 /* --- the compiler's hooks: their names and signatures are the compilers' --- */
 
-void __tsan_init(void);
-void __tsan_read_range(void *addr, size_t len);
-void __tsan_write_range(void *addr, size_t len);
-void __tsan_atomic_thread_fence(int order);
-void __tsan_atomic_signal_fence(int order);
+/* A function that compilers declare by themselves. */
+#define HOOK(T, name, parameters) \
+	T name parameters;        \
+	T name parameters
 
-void __tsan_init(void)
+HOOK(void, __tsan_init, (void))
 {
 }
 
-void __tsan_read_range(void *addr, size_t len)
+HOOK(void, __tsan_read_range, (void *addr, size_t len))
 {
 	load(addr, len, PC);
 }
 
-void __tsan_write_range(void *addr, size_t len)
+HOOK(void, __tsan_write_range, (void *addr, size_t len))
 {
 	store(addr, len, PC);
 }
 
-void __tsan_atomic_thread_fence(int order)
+HOOK(void, __tsan_atomic_thread_fence, (int order))
 {
 	if (order == __ATOMIC_SEQ_CST && sim_does(PC))
 		locked(PC);
 }
 
-void __tsan_atomic_signal_fence(int order)
+HOOK(void, __tsan_atomic_signal_fence, (int order))
 {
 	(void)order;
 }
 
-#define PLAIN(n)                                    \
-	void __tsan_read##n(void *addr);            \
-	void __tsan_write##n(void *addr);           \
-	void __tsan_unaligned_read##n(void *addr);  \
-	void __tsan_unaligned_write##n(void *addr); \
-	void __tsan_read##n(void *addr)             \
-	{                                           \
-		load(addr, n, PC);                  \
-	}                                           \
-	void __tsan_write##n(void *addr)            \
-	{                                           \
-		store(addr, n, PC);                 \
-	}                                           \
-	void __tsan_unaligned_read##n(void *addr)   \
-	{                                           \
-		load(addr, n, PC);                  \
-	}                                           \
-	void __tsan_unaligned_write##n(void *addr)  \
-	{                                           \
-		store(addr, n, PC);                 \
+#define ACCESS(name, access, n)        \
+	HOOK(void, name, (void *addr)) \
+	{                              \
+		access(addr, n, PC);   \
 	}
+#define PLAIN(n)                                  \
+	ACCESS(__tsan_read##n, load, n)           \
+	ACCESS(__tsan_write##n, store, n)         \
+	ACCESS(__tsan_unaligned_read##n, load, n) \
+	ACCESS(__tsan_unaligned_write##n, store, n)
 
 PLAIN(1)
 PLAIN(2)
@@ -186,16 +174,13 @@ PLAIN(8)
 PLAIN(16)
 
 /* A C++ object's pointer to its class's virtual functions. */
-void __tsan_vptr_update(void **vptr, void *value);
-void __tsan_vptr_read(void **vptr);
-
-void __tsan_vptr_update(void **vptr, void *value)
+HOOK(void, __tsan_vptr_update, (void **vptr, void *value))
 {
 	(void)value;
 	store(vptr, sizeof(*vptr), PC);
 }
 
-void __tsan_vptr_read(void **vptr)
+HOOK(void, __tsan_vptr_read, (void **vptr))
 {
 	load(vptr, sizeof(*vptr), PC);
 }
@@ -213,42 +198,37 @@ static void settle_now(void)
 		pmem_commit_pending(pm);
 }
 
-#define FETCH(bits, T, name, expr)                                            \
-	T __tsan_atomic##bits##_##name(volatile T *addr, T value, int order); \
-	T __tsan_atomic##bits##_##name(volatile T *addr, T value, int order)  \
-	{                                                                     \
-		(void)order;                                                  \
-		locked(PC);                                                   \
-		locked_store((void *)addr, sizeof(T), PC);                    \
-		T old = *addr;                                                \
-		*addr = (T)(expr);                                            \
-		settle_now();                                                 \
-		return old;                                                   \
+#define FETCH(bits, T, name, expr)                                                     \
+	HOOK(T, __tsan_atomic##bits##_##name, (volatile T * addr, T value, int order)) \
+	{                                                                              \
+		(void)order;                                                           \
+		locked(PC);                                                            \
+		locked_store((void *)addr, sizeof(T), PC);                             \
+		T old = *addr;                                                         \
+		*addr = (T)(expr);                                                     \
+		settle_now();                                                          \
+		return old;                                                            \
 	}
 
-#define EXCHANGE(bits, T, name)                                                                   \
-	int __tsan_atomic##bits##_compare_exchange_##name(volatile T *addr, T *expected, T value, \
-							  int success, int failure);              \
-	int __tsan_atomic##bits##_compare_exchange_##name(volatile T *addr, T *expected, T value, \
-							  int success, int failure)               \
-	{                                                                                         \
-		(void)success, (void)failure;                                                     \
-		T old = compare_exchange##bits(addr, *expected, value, PC);                       \
-		bool done = old == *expected;                                                     \
-		*expected = old;                                                                  \
-		return done;                                                                      \
+#define EXCHANGE(bits, T, name)                                                    \
+	HOOK(int, __tsan_atomic##bits##_compare_exchange_##name,                   \
+	     (volatile T * addr, T * expected, T value, int success, int failure)) \
+	{                                                                          \
+		(void)success, (void)failure;                                      \
+		T old = compare_exchange##bits(addr, *expected, value, PC);        \
+		bool done = old == *expected;                                      \
+		*expected = old;                                                   \
+		return done;                                                       \
 	}
 
 #define ATOMICS(bits, T)                                                                     \
-	T __tsan_atomic##bits##_load(const volatile T *addr, int order);                     \
-	T __tsan_atomic##bits##_load(const volatile T *addr, int order)                      \
+	HOOK(T, __tsan_atomic##bits##_load, (const volatile T *addr, int order))             \
 	{                                                                                    \
 		(void)order;                                                                 \
 		load((const void *)addr, sizeof(T), PC);                                     \
 		return *addr;                                                                \
 	}                                                                                    \
-	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order);              \
-	void __tsan_atomic##bits##_store(volatile T *addr, T value, int order)               \
+	HOOK(void, __tsan_atomic##bits##_store, (volatile T * addr, T value, int order))     \
 	{                                                                                    \
 		if (order == __ATOMIC_SEQ_CST && sim_does(PC)) {                             \
 			locked(PC);                                                          \
@@ -274,10 +254,8 @@ static void settle_now(void)
 		settle_now();                                                                \
 		return old;                                                                  \
 	}                                                                                    \
-	T __tsan_atomic##bits##_compare_exchange_val(volatile T *addr, T expected, T value,  \
-						     int success, int failure);              \
-	T __tsan_atomic##bits##_compare_exchange_val(volatile T *addr, T expected, T value,  \
-						     int success, int failure)               \
+	HOOK(T, __tsan_atomic##bits##_compare_exchange_val,                                  \
+	     (volatile T * addr, T expected, T value, int success, int failure))             \
 	{                                                                                    \
 		(void)success, (void)failure;                                                \
 		return compare_exchange##bits(addr, expected, value, PC);                    \
