@@ -207,7 +207,7 @@ if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of othe
 	endforeach()
 	tidemark_test(test_record_store ${PROJECT_SOURCE_DIR}/tests/cli/test_record_store.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_record_flush ${PROJECT_SOURCE_DIR}/tests/cli/test_record_flush.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
-	tidemark_test(test_recordbench ${PROJECT_SOURCE_DIR}/scripts/recordbench --build ${PROJECT_BINARY_DIR} --runs 1 --puts 50 --only "start log put")
+	tidemark_test(test_recordbench ${PROJECT_SOURCE_DIR}/scripts/recordbench --build ${PROJECT_BINARY_DIR} --runs 1 --only "start log")
 	tidemark_test(test_coverage_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_coverage.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_own_store ${PROJECT_SOURCE_DIR}/tests/cli/test_own_store.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_trouble ${PROJECT_SOURCE_DIR}/tests/cli/test_trouble.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
