@@ -26,17 +26,12 @@
  *			with --locked-fences=no the program must fence itself.
  *	DEEP_SYNC	msync() with MS_SYNC, fsync(), fdatasync(), sync(), syncfs().
  *
- * The log names no threads. Valgrind runs one at a time, and the log has their events in the order
- * in which they ran. It cannot express that a fence waits only for its own thread's flushes.
+ * The log names no threads: Valgrind runs one at a time, and the log has their events in that order.
  *
  * What write() and its like store in the file, beside the mapping, is not logged. A child process
- * that is forked has a log of its own, as its addresses mean other memory but for PM; if the log's
- * name does not tell the two apart (%p), it has none. It tells the recorder, if there is one, as
- * its parent does. A program that the process becomes by execve() is not under Valgrind (see
- * --trace-children).
- *
- * At the end, on Valgrind's own output: stores that were never made durable, stores overwritten
- * before they were flushed, flushes and fences that did nothing, each with its place. (lines.c)
+ * that is forked has a log of its own, if the log's name tells the two apart (%p). At the end, on
+ * Valgrind's own output: stores that were never made durable, stores overwritten before they were
+ * flushed, flushes and fences that did nothing, each with its place. (lines.c)
  */
 #include "tidepm.h"
 #include "pub_tool_libcbase.h"
