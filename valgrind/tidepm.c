@@ -44,7 +44,6 @@
 #define MAP_TYPE	    0x0f
 #define MAP_SHARED_VALIDATE 0x03
 #define MS_SYNC		    4
-#define MREMAP_DONTUNMAP    4
 
 static const HChar *log_pattern = "tidepm.%p.log";
 static Bool is_child; /* of a process that is logged */

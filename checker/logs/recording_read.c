@@ -452,7 +452,8 @@ static int check_sums(const struct reader *r, const char *bytes)
 	return check_sum(r, bytes, from, head->used, head->sum);
 }
 
-const struct record_head *recording_head(const char *bytes, size_t len, struct input_error *error)
+/* Its head; NULL: it is none, or not whole, or something has written to it (*error). */
+static const struct record_head *find_head(const char *bytes, size_t len, struct input_error *error)
 {
 	const struct record_head *head = (const void *)bytes;
 	const struct reader r = {.error = error, .head = head};
@@ -488,7 +489,7 @@ static int read_records(struct reader *r, const char *bytes)
 
 int recording_read_pm(struct pm_log *log, const char *bytes, size_t len, struct input_error *error)
 {
-	struct reader r = {.log = log, .error = error, .head = recording_head(bytes, len, error)};
+	struct reader r = {.log = log, .error = error, .head = find_head(bytes, len, error)};
 	int failed = 0;
 	if (!r.head)
 		return -EINVAL;

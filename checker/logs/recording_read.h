@@ -11,8 +11,6 @@
 bool recording_begins(const char *bytes, size_t len);
 /* The checksum of some of its bytes. */
 uint64_t recording_sum(const char *bytes, size_t len);
-/* Its head; NULL: it is none, or not whole, or something has written to it (*error). */
-const struct record_head *recording_head(const char *bytes, size_t len, struct input_error *error);
 /* The record at `at`, before `end`; NULL: it is not whole. */
 const struct record *recording_at(const char *bytes, uint64_t end, uint64_t at);
 /* From `len` bytes. The files' content before is taken from it, too. 0, -EINVAL (*error), -ENOMEM.

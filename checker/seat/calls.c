@@ -24,7 +24,8 @@ bool image_variables(const struct board *b, const struct image_moment *at,
 	return done;
 }
 
-void image_calls_tell(const struct board *board, const struct image_moment *at)
+/* The environment says so. */
+static void tell(const struct board *board, const struct image_moment *at)
 {
 	char *variable[IMAGE_VARIABLES];
 	if (!image_variables(board, at, variable))
@@ -54,7 +55,7 @@ _Noreturn void image_calls_serve(struct board *board, const char *library, const
 		while (atomic_load(&board->asked) == done)
 			board_wait(&board->asked, done, NULL);
 		do {
-			image_calls_tell(board, &board->image[image].moment);
+			tell(board, &board->image[image].moment);
 			int result = check(board->path);
 			answer_is(board, image, !result || result & 255 ? result & 255 : 255);
 		} while (answer_next(&map, board, &image));

@@ -10,8 +10,6 @@
  * it has no room for that. To be freed. False without memory. */
 bool image_variables(const struct board *board, const struct image_moment *at,
 		     char *variable[IMAGE_VARIABLES]);
-/* It says so. */
-void image_calls_tell(const struct board *board, const struct image_moment *at);
 /* Answer the board's questions; each answer is the function's result, 1 to 255 if it is not 0. */
 _Noreturn void image_calls_serve(struct board *board, const char *library, const char *function);
 

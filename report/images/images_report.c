@@ -413,7 +413,7 @@ const char *images_doubt_words(const struct image_cause *c)
 	return c->doubt ? "in doubt: " : "";
 }
 
-void images_print_figures(FILE *out, const struct images_report *r)
+static void print_figures(FILE *out, const struct images_report *r)
 {
 	const struct images_result *x = r->result;
 	fprintf(out,
@@ -493,7 +493,8 @@ void images_print_remarks(FILE *out, const struct images_report *r)
 			     : "kill asks what is left if only the process dies");
 }
 
-void images_print_faults(FILE *out, const struct images_report *r)
+/* What the clients' answers alone contradict, with no power failure. */
+static void print_faults(FILE *out, const struct images_report *r)
 {
 	char words[FAULT_WORDS];
 	bool broken = false;
@@ -511,12 +512,12 @@ void images_print(FILE *out, const struct images_report *r)
 {
 	const struct images_result *x = r->result;
 	images_print_log(out, r);
-	images_print_faults(out, r);
+	print_faults(out, r);
 	for (unsigned i = 0; i < x->causes; i++)
 		print_cause(out, r, i + 1, &x->cause[i]);
 	if (x->causes)
 		putc('\n', out);
-	images_print_figures(out, r);
+	print_figures(out, r);
 	fprintf(out, "; %.0f images a second\n",
 		x->seconds > 0 ? (double)x->judged / x->seconds : 0.0);
 	images_print_remarks(out, r);

@@ -32,8 +32,6 @@ void images_print_unordered(FILE *out, bool told);
 void images_print_doubt(FILE *out, const struct images_report *r, enum image_doubt doubt);
 /* Stores of several words that were noticed: which of these came first is not known. */
 uint64_t images_unordered(const struct pm_log *log, bool *told);
-/* What the clients' answers alone contradict, with no power failure. */
-void images_print_faults(FILE *out, const struct images_report *r);
 /* "the store of 8 bytes at /tmp/pool+0x40" */
 void images_print_event(FILE *out, const struct pm_log *log, uint32_t event);
 /* What the result comes to, if it is of all images. */
@@ -68,8 +66,6 @@ void images_print_command(FILE *out, const struct images_report *r, const char *
 void images_print_again(FILE *out, const struct images_report *r, const struct image_cause *c);
 /* Before a verdict: "in doubt: ", or nothing. */
 const char *images_doubt_words(const struct image_cause *c);
-/* At how many places the power failed, and so on. */
-void images_print_figures(FILE *out, const struct images_report *r);
 /* What else is to be said of all images, a line each. */
 void images_print_remarks(FILE *out, const struct images_report *r);
 
