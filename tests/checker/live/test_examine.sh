@@ -85,8 +85,10 @@ run 1 replay -q $artefact
 [ "$(wc -l <out)" -eq 1 ] || wrong "replay -q says more than the verdict"
 bad 'without --pmemcheck-log and --repeat' replay --repeat 2 $artefact
 bad 'a power cut of a live server; expected a trace of a run' shrink $artefact
-run 1 replay -q --json again.json - <$artefact
-grep -q '"verdict": "broken"' again.json || wrong "a power cut from standard input: no JSON"
+run 1 replay -q --json again.json $artefact
+grep -q '"verdict": "broken"' again.json || wrong "again.json has no verdict"
+"$tidemark" replay -q - <$artefact >out
+[ $? -eq 1 ] || wrong "a power cut from standard input"
 # It claims that a contract breaks which holds: fixed.
 sed 's/^broken RDA happened$/broken DUR happened/' $artefact >fixed.cut
 run 4 replay -q fixed.cut
