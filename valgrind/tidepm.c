@@ -26,7 +26,8 @@
  *			with --locked-fences=no the program must fence itself.
  *	DEEP_SYNC	msync() with MS_SYNC, fsync(), fdatasync(), sync(), syncfs().
  *
- * The log names no threads: Valgrind runs one at a time, and the log has their events in that order.
+ * The log names no threads: Valgrind runs one at a time, and the log has their events in that
+ *order.
  *
  * What write() and its like store in the file, beside the mapping, is not logged. A child process
  * that is forked has a log of its own, if the log's name tells the two apart (%p). At the end, on
