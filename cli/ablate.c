@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tidemark ablate: what is each flush, fence, wait and comparison of a store good for? */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "report/hunt/ablate_report.h"
-#include "core/text/text.h"
 
 static const struct option_row rows[] = {
 	{.help = "what is tested"},

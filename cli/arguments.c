@@ -98,11 +98,10 @@ static int unknown_store(const char *name)
 		nearest_try(&n, stores[i]->name);
 	}
 	if (strchr(name, '/') || strchr(name, '.'))
-		return fail(
-			EXIT_USAGE,
-			"%.80s: expected a store's name, or the path of a shared object, NAME.so, "
-			"that tidemark cc has linked",
-			name);
+		return fail(EXIT_USAGE,
+			    "%.80s: expected a store's name, or the path of a shared object, "
+			    "NAME.so, that tidemark cc has linked",
+			    name);
 	if (n.hint[0])
 		return fail(EXIT_USAGE, "no store \"%.40s\"%s (tidemark list stores)", name,
 			    n.hint);

@@ -41,16 +41,16 @@ static int bench_states(const struct tm_store *store, const char *workload)
 		return error;
 	const struct explore_counts *n = &cost.counts;
 	double states = (double)n->states;
-	printf("%-9s %-12s %8" PRIu64
-	       " states  %8.0f states/s  %6.2f us each, of which %5.2f us the runs themselves;"
-	       " %4.1f M events/s; %.0f %% of %" PRIu64 " points repeated an earlier one\n",
+	printf("%-9s %-12s %8" PRIu64 " states  %8.0f states/s  %6.2f us each, of which %5.2f us "
+	       "the runs themselves; %4.1f M events/s; %.0f %% of %" PRIu64
+	       " points repeated an earlier one\n",
 	       store->name, workload, n->states, states / cost.seconds, cost.seconds * 1e6 / states,
 	       cost.phases.seconds[PHASE_RUN] * 1e6 / states,
 	       (double)n->events / cost.seconds * 1e-6,
 	       100.0 * (double)n->points_seen / (double)n->points, n->points);
-	printf("%-9s %-12s without the tree of recoveries %8.0f states/s; with it %2.0f %% of "
-	       "the images that were read were known, and of %2.0f %% what comes after recovery; "
-	       "of %.0f %% of those in which the power failed again the way was known; %" PRIu64
+	printf("%-9s %-12s without the tree of recoveries %8.0f states/s; with it %2.0f %% of the "
+	       "images that were read were known, and of %2.0f %% what comes after recovery; of "
+	       "%.0f %% of those in which the power failed again the way was known; %" PRIu64
 	       " nodes, %.1f MiB\n",
 	       store->name, workload, states / cost.no_tree,
 	       100.0 * (double)cost.recalled / (double)(cost.recalled + cost.learnt),
@@ -67,8 +67,7 @@ static int bench_recovery(const struct tm_store *store, const char *workload)
 	if (!cost_of_recovery(store, workload, &cost))
 		return -EIO;
 	printf("%-9s %-12s one state: %5.2f us recovery, connecting and a GET of each key; %5.2f "
-	       "us "
-	       "the PUT and GET that prove life\n",
+	       "us the PUT and GET that prove life\n",
 	       store->name, workload, cost.recovery * 1e6, cost.prove * 1e6);
 	return 0;
 }

@@ -199,9 +199,8 @@ static int parse(struct request *o, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if ((o->knobs || o->list) && (results_asked() || (o->knobs && (o->list || optind < argc))))
-		return fail(EXIT_USAGE,
-			    "claims: expected one of --list, --knobs and --json; --knobs goes with "
-			    "no ID");
+		return fail(EXIT_USAGE, "claims: expected one of --list, --knobs and --json; "
+					"--knobs goes with no ID");
 	if ((o->knobs || o->list) && shard_is_asked(&o->shard))
 		return fail(EXIT_USAGE,
 			    "claims: --list and --knobs go without --shard and --results");

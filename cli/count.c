@@ -120,13 +120,13 @@ static int run_count(struct count_report *r, const struct campaign *c, const str
 			return worst;
 		if (i)
 			putchar('\n');
-		count_report_print(r, &r->counted[i]);
+		count_report_config(r, &r->counted[i]);
 		if (a->advise)
 			status = advise(&r->counted[i], a->options.jobs);
 		if (status > EXIT_BROKEN)
 			return status;
 	}
-	int status = outputs_write(count_tree(r), NULL);
+	int status = outputs_write(json_incref(r->tree), NULL);
 	return status ? status : worst;
 }
 
@@ -165,6 +165,7 @@ int count_main(int argc, char **argv)
 		.values = a.values ? a.values : n,
 		.fields = a.fields,
 		.where = where_new(),
+		.tree = json_pack("{s:[], s:[]}", "operations", "without_need"),
 	};
 	a.options.jobs = arguments_jobs();
 	if (!status)
@@ -174,6 +175,7 @@ int count_main(int argc, char **argv)
 	for (unsigned i = 0; r.counted && i < r.configs; i++)
 		free(r.counted[i].count);
 	free(r.counted);
+	json_decref(r.tree);
 	where_free(r.where);
 	campaign_free(&c);
 	return status;

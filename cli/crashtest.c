@@ -86,8 +86,8 @@ static int tell_diverged(const struct campaign *c, unsigned unit, bool ops, uint
 	if (!cfg->shape && !ops)
 		unit_options(c, unit, options, sizeof(options));
 	return fail(EXIT_INTERNAL,
-		    "%" PRIu64 " run%s when run again, the first with %s and workload %s; to "
-		    "see it: %s crashtest %s%s --runs %" PRIu64 " --seed %" PRIu64 " --doublecheck",
+		    "%" PRIu64 " run%s when run again, the first with %s and workload %s; to see "
+		    "it: %s crashtest %s%s --runs %" PRIu64 " --seed %" PRIu64 " --doublecheck",
 		    diverged, diverged == 1 ? " differs" : "s differ", name,
 		    c->workload[unit % c->workloads].name, program, cfg->store->name, options,
 		    c->options.runs, c->options.seed);
@@ -361,8 +361,7 @@ static const struct option_row rows[] = {
 	 "a recorded operation list (docs/ops-file.md), one more workload; - reads standard input",
 	 OPTION_CALL(take_ops)},
 	{.help = "Without all of these: every built-in workload, under seven kinds of hardware, "
-		 "with "
-		 "lengths at edges, and in each store's shapes."},
+		 "with lengths at edges, and in each store's shapes."},
 	{.help = "how much"},
 	ROW_RUNS("schedules of each workload (=)"),
 	{"states", "N", "crash states of each workload at most (=)",
@@ -408,13 +407,11 @@ static const struct option_row rows[] = {
 	{"shares", "FILE",
 	 "record instead of compare: raise the numbers of a store's shares.txt to how often each "
 	 "known cause occurs (docs/contributing.md); needs one STORE, all workloads and the "
-	 "default "
-	 "budget",
+	 "default budget",
 	 ARGUMENT(shares)},
 	{"coverage", "[=DIR]",
 	 "say which lines of the stores ran, and where power was never cut (docs/coverage.md); "
-	 "into "
-	 "DIR, too: a tracefile of lcov, and its pages. For stores of tidemark cc --coverage; "
+	 "into DIR, too: a tracefile of lcov, and its pages. For stores of tidemark cc --coverage; "
 	 "implies --no-tree",
 	 OPTION_CALL(take_coverage)},
 	ROW_RESULT("json", "the results for machines"),
@@ -440,8 +437,7 @@ static const struct options options = {
 	"crashtest", "[STORE...] [OPTION...]",
 	"Runs stores under power failures and prints which promise holds and which breaks.\n"
 	"Without a STORE: those of the default campaign (tidemark list) that have the knobs that "
-	"are "
-	"named; with --variant, all stores that have it.",
+	"are named; with --variant, all stores that have it.",
 	rows,
 	"0 all as expected, 1 a promise broken or a cell not as expected, 2 usage or bad input, 3 "
 	"could not tell (--time, or --exhaustive, left something out), 70 internal "
@@ -468,9 +464,8 @@ int crashtest_main(int argc, char **argv)
 	if (a.causes && (a.store.n != 1 || a.options.exhaustive))
 		return fail(EXIT_USAGE, "--causes needs one STORE, and random schedules");
 	if (a.shares && (a.store.n != 1 || a.causes || !has_shares(&a)))
-		return fail(EXIT_USAGE,
-			    "--shares needs one STORE, all workloads and the default budget, and "
-			    "is not used with --causes");
+		return fail(EXIT_USAGE, "--shares needs one STORE, all workloads and the default "
+					"budget, and is not used with --causes");
 	if (a.html && a.no_traces)
 		return fail(EXIT_USAGE,
 			    "--html writes a page of each trace; expected no --no-traces");

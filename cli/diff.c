@@ -79,10 +79,10 @@ int diff_main(int argc, char **argv)
 	if (diff_open(&d, before, after, r.figures)) {
 		status = fail(EXIT_INTERNAL, "out of memory");
 	} else if (!diff_comparable(&d)) {
-		status = fail(EXIT_USAGE,
-			      "%s and %s: not one entry is in both; expected results of "
-			      "the same command",
-			      name[0], name[1]);
+		status = fail(
+			EXIT_USAGE,
+			"%s and %s: not one entry is in both; expected results of the same command",
+			name[0], name[1]);
 	} else {
 		diff_print(&d, name, out);
 		if (!r.quiet)

@@ -42,10 +42,10 @@ static int not_locked(const struct forever_folder *f, const char *path, int erro
 	if (error != EAGAIN && error != EACCES)
 		return fail(EXIT_USAGE, "%s: it cannot be locked: %s", path, strerror(error));
 	fcntl(f->lock, F_GETLK, &whole); /* l_pid 0: it has just ended */
-	return fail(EXIT_USAGE,
-		    "%s: process %ld is fuzzing there; expected a folder that no other process "
-		    "uses",
-		    f->path, (long)whole.l_pid);
+	return fail(
+		EXIT_USAGE,
+		"%s: process %ld is fuzzing there; expected a folder that no other process uses",
+		f->path, (long)whole.l_pid);
 }
 
 /* Of the process, so that it goes with it, however it ends; its children do not have it. */

@@ -137,10 +137,10 @@ int judge_main(int argc, char **argv)
 	if (!status) {
 		int error = announcements_read(&a, &log, UINT32_MAX, UINT32_MAX, why, sizeof(why));
 		if (error == -ENODATA)
-			status = fail(EXIT_USAGE,
-				      "%s: no operation; expected a line such as \"1 call put x "
-				      "5\"",
-				      name);
+			status = fail(
+				EXIT_USAGE,
+				"%s: no operation; expected a line such as \"1 call put x 5\"",
+				name);
 		else if (error)
 			status = fail(error == -ENOMEM ? EXIT_INTERNAL : EXIT_USAGE, "%s: %s", name,
 				      why);

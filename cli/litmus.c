@@ -2,7 +2,6 @@
 /* tidemark litmus: all that can come out of litmus tests, and whether their conditions hold. */
 #include <errno.h>
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 #include "cli/arguments.h"
 #include "cli/cli.h"

@@ -16,10 +16,9 @@ static const struct option_row rows[] = {OPTION_END};
 static const struct options options = {
 	"merge", "FILE... [OPTION...]",
 	"Prints the report of a campaign whose shards were run apart (--shard), as if one machine "
-	"had "
-	"run all of it. A FILE has the results of a shard, or what there is of them; their order "
-	"does not matter. Options are those of the campaign's command that say what is written "
-	"(--json, --out, ...); those that the shards were given count as well.",
+	"had run all of it. A FILE has the results of a shard, or what there is of them; their "
+	"order does not matter. Options are those of the campaign's command that say what is "
+	"written (--json, --out, ...); those that the shards were given count as well.",
 	rows,
 	"that of the campaign's command; 2 usage or bad input, 3 shards are missing, or not "
 	"complete: the report is of what is there"};

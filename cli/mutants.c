@@ -77,11 +77,11 @@ static int choose(struct mutants_run *r, char **name, unsigned names, const stru
 			    "--knob %.60s: expected a knob and a value that a store has whose bugs "
 			    "are named, or the hardware (tidemark list knobs)",
 			    q->knob.name[0]);
-	return r->mutants ? 0
-			  : fail(EXIT_USAGE,
-				 "--variant %.40s: expected a bug of those named (tidemark list "
-				 "bugs)",
-				 q->variant.n ? q->variant.name[0] : "");
+	return r->mutants
+		       ? 0
+		       : fail(EXIT_USAGE,
+			      "--variant %.40s: expected a bug of those named (tidemark list bugs)",
+			      q->variant.n ? q->variant.name[0] : "");
 }
 
 static int run_search(struct mutants_run *r, struct request *request)

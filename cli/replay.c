@@ -310,9 +310,8 @@ static int check_log(const char *path)
 	snprintf(pool, sizeof(pool), "%s.pool", path);
 	if (!access(pool, F_OK) && access(path, F_OK))
 		return fail(EXIT_USAGE,
-			    "%s: this file exists, and %s does not; it is not "
-			    "overwritten",
-			    pool, path);
+			    "%s: this file exists, and %s does not; it is not overwritten", pool,
+			    path);
 	return check_output("--pmemcheck-log", pool, OUTPUT_ANY);
 }
 

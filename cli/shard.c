@@ -263,8 +263,7 @@ static int end_part(const struct shard_request *q, int error)
 	/* A unit that could not run is a result, too. */
 	if (kept.missing && (!error || error == -EINTR))
 		return fail(EXIT_UNSURE,
-			    "shard %s: left off; %u unit%s missing, which the same command "
-			    "does",
+			    "shard %s: left off; %u unit%s missing, which the same command does",
 			    q->shard, kept.missing, kept.missing == 1 ? " is" : "s are");
 	if (kept.missing)
 		return fail(EXIT_INTERNAL, "shard %s: %s", q->shard, driver_error(error));

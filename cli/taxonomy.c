@@ -7,10 +7,8 @@
 #include "report/models/taxonomy_report.h"
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/judge/names.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "core/clock.h"

@@ -57,11 +57,9 @@ static const struct option_row rows[] = {
 static const struct options options = {
 	"verbs", "[PROGRAM...] [OPTION...]",
 	"Runs small verbs programs, all or those that are named, on the soft RNIC or on a device "
-	"of "
-	"the system, and prints what happened: errors of calls, completions, memory, states. The "
-	"same lines on both mean that both do the same. docs/nic/reference.md says where they "
-	"differ, and "
-	"which is right.",
+	"of the system, and prints what happened: errors of calls, completions, memory, states. "
+	"The same lines on both mean that both do the same. docs/nic/reference.md says where they "
+	"differ, and which is right.",
 	rows,
 	"0, 1 a program crashed or hung, 2 usage or bad input, 70 internal error, 77 there is no "
 	"such device"};

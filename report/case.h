@@ -19,7 +19,5 @@ struct report_case {
 /* Note how large the case is; and write it to one->trace unless that is NULL. 0 or -errno. */
 int report_case_save(struct report_case *one, const struct setup *s, const struct deviations *path,
 		     unsigned contract);
-/* "tidemark replay TRACE   (2 operations, 1 deviation)", and the end of the line. */
-void report_case_replay(const struct report_case *one);
 
 #endif

@@ -4,9 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "checker/judge/names.h"
 #include "checker/judge/shares.h"
@@ -19,7 +17,8 @@ bool same_group(const struct campaign_config *a, const struct campaign_config *b
 	return a->store == b->store && !strcmp(a->variant, b->variant);
 }
 
-void group_name(const struct campaign_config *cfg, char *buf, size_t n)
+/* "erda one_flush": the store, and its variant where it is not the default. */
+static void group_name(const struct campaign_config *cfg, char *buf, size_t n)
 {
 	bool variant = strcmp(cfg->variant, "default");
 	snprintf(buf, n, "%s%s%s", cfg->store->name, variant ? " " : "",

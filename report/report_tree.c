@@ -98,24 +98,23 @@ static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
 	unsigned parts;
 	const uint64_t judged = explore_judged(&r->campaign->total[config], k, &parts);
 	report_takes(cfg, more->one[0].takes, takes, sizeof(takes));
-	return json_pack(
-		"{s:s, s:s, s:s, s:s, s:b, s:s, s:b, s:i, s:I, s:I, s:I, s:b, s:o, s:b, s:b, s:s, "
-		"s:s, s:s, "
-		"s:o, s:o}",
-		"store", cfg->store->name, "variant", cfg->variant, "config", cfg->name, "contract",
-		contract_name(k), "promised", !!(cfg->store->promises & TM_BIT(k)), "verdict",
-		cell->broken		      ? "broken"
-		: report_unsure(r, config, k) ? "could not tell"
-					      : "holds",
-		"complete", report_is_whole(r, config), "workloads_not_run",
-		(int)report_not_run(r->campaign, config, sentence), "states",
-		(json_int_t)r->campaign->total[config].states, "broken_states",
-		(json_int_t)cell->broken_states, "judged", (json_int_t)judged, "exhaustive",
-		!campaign_left_out(r->campaign, config), "trace", json_text(more->one[0].trace),
-		"as_expected", !more->surprise, "accepted", more->accepted, "how",
-		more->one[0].text, "takes", takes, "why",
-		more->why && (cell->broken || more->surprise) ? more->why : "", "others",
-		others_json(cfg, more), "shown", shown_json(r, config, k));
+	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:b, s:i, s:I, s:I, s:I, s:b, s:o, s:b, "
+			 "s:b, s:s, s:s, s:s, s:o, s:o}",
+			 "store", cfg->store->name, "variant", cfg->variant, "config", cfg->name,
+			 "contract", contract_name(k), "promised",
+			 !!(cfg->store->promises & TM_BIT(k)), "verdict",
+			 cell->broken		       ? "broken"
+			 : report_unsure(r, config, k) ? "could not tell"
+						       : "holds",
+			 "complete", report_is_whole(r, config), "workloads_not_run",
+			 (int)report_not_run(r->campaign, config, sentence), "states",
+			 (json_int_t)r->campaign->total[config].states, "broken_states",
+			 (json_int_t)cell->broken_states, "judged", (json_int_t)judged,
+			 "exhaustive", !campaign_left_out(r->campaign, config), "trace",
+			 json_text(more->one[0].trace), "as_expected", !more->surprise, "accepted",
+			 more->accepted, "how", more->one[0].text, "takes", takes, "why",
+			 more->why && (cell->broken || more->surprise) ? more->why : "", "others",
+			 others_json(cfg, more), "shown", shown_json(r, config, k));
 }
 
 static void add_cases(json_t *all, const struct report *r)

@@ -3,9 +3,6 @@
  * A campaign of many configurations, on about one screen: below the matrix (report/matrix.c) what
  * needs attention, each with its sentence and the command that shows it, and how to see more.
  */
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include "checker/hunt/plan.h"
 #include "checker/judge/names.h"
 #include "report/report.h"

@@ -149,30 +149,3 @@ void write_word(FILE *out, const char *word)
 	}
 	fputc('\'', out);
 }
-
-void print_word(const char *word)
-{
-	write_word(stdout, word);
-}
-
-void print_replay(const char *trace)
-{
-	print_word(program);
-	fputs(" replay ", stdout);
-	print_word(trace);
-}
-
-void print_indented(unsigned indent, const char *text)
-{
-	printf("%*s", (int)indent, "");
-	print_wrapped(indent, text);
-}
-
-void print_replay_line(unsigned indent, const char *trace)
-{
-	if (!trace || !*trace)
-		return;
-	printf("%*s", (int)indent, "");
-	print_replay(trace);
-	putchar('\n');
-}

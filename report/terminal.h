@@ -28,14 +28,7 @@ bool progress_erase(void);
 /* Text between `indent` and the end of the terminal's line, at most column 100; the cursor is at
  * `indent`. Ends the line. */
 void print_wrapped(unsigned indent, const char *text);
-/* The same from the line's beginning. */
-void print_indented(unsigned indent, const char *text);
 /* A word of a command, quoted for the shell if it must be. */
-void print_word(const char *word);
 void write_word(FILE *out, const char *word);
-/* The command that replays a trace, without the end of the line. */
-void print_replay(const char *trace);
-/* The same on a line of its own; nothing if there is no trace: "" or NULL. */
-void print_replay_line(unsigned indent, const char *trace);
 
 #endif

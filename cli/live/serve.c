@@ -40,8 +40,7 @@ static bool take_bytes(const struct option_row *row, void *into, const char *tex
 	if (!whole_number(number, 1, SIZE_MOST >> shift, &n)) {
 		fail(EXIT_USAGE,
 		     "--size: \"%.40s\"; expected a whole number of bytes, such as 100000, 64K, "
-		     "16M "
-		     "or 1G, at most %lluG",
+		     "16M or 1G, at most %lluG",
 		     text, SIZE_MOST >> 30);
 		return false;
 	}

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What each place of a store is good for, and what the store's ablation.txt says of it. */
 #include "report/hunt/ablate_report.h"
-#include <errno.h>
-#include <inttypes.h>
-#include <jansson.h>
-#include <stdio.h>
 #include <string.h>
 #include "checker/judge/names.h"
 #include "report/report.h"
 #include "report/terminal.h"
-#include "core/text/text.h"
 
 static unsigned reaching(const struct ablation *a, unsigned at, unsigned lane)
 {
@@ -56,8 +51,7 @@ static json_t *place_json(const struct ablation *a, unsigned at)
 	/* "FILE:FUNCTION:CALL" */
 	const char *function = strchr(p->place.name, ':') + 1, *call = strchr(function, ':') + 1;
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s%, s:s, s:s, s:b, s:i, s:o, s:s, s:s, s:s, "
-			 "s:i, s:i, s:o, "
-			 "s:s, s:I, s:I, s:s, s:s, s:b, s:o*}",
+			 "s:i, s:i, s:o, s:s, s:I, s:I, s:s, s:s, s:b, s:o*}",
 			 "store", a->base->store->name, "variant", a->base->variant, "place",
 			 p->place.name, "where", p->place.where, "kind", place_kinds[p->place.kind],
 			 "function", function, (size_t)(call - function - 1), "call", call,

@@ -3,9 +3,7 @@
  * What `tidemark claims` found, for people and for machines: for each claim what it says, and for
  * each of its cases what was expected, what was measured, and how to replay what broke.
  */
-#include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include "checker/judge/names.h"

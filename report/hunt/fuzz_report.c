@@ -2,7 +2,6 @@
 /* See fuzz_report.h. */
 #include "core/clock.h"
 #include "report/hunt/fuzz_report.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include "checker/judge/names.h"
@@ -11,7 +10,8 @@
 #include "report/text.h"
 #include "scenarios/stores.h"
 
-void fuzz_report_parts(const struct fingerprint *c, char *buf, size_t n)
+/* A cause in words: "a; b; c". */
+static void parts_words(const struct fingerprint *c, char *buf, size_t n)
 {
 	snprintf(buf, n, "%s", c->cleans ? "a log is cleaned" : "");
 	for (unsigned i = 0; i < c->parts; i++) {
@@ -30,8 +30,8 @@ static unsigned count_again(const struct fuzz_turn *t)
 
 static json_t *known_json(const struct fuzz_known *k)
 {
-	char parts[FUZZ_PARTS];
-	fuzz_report_parts(&k->fingerprint, parts, sizeof(parts));
+	char parts[FINGERPRINT_PARTS * FINGERPRINT_PART];
+	parts_words(&k->fingerprint, parts, sizeof(parts));
 	return json_pack("{s:s, s:b, s:b, s:s, s:s, s:o, s:i, s:i}", "contract",
 			 contract_name(k->fingerprint.contract), "new", k->is_new, "accepted",
 			 k->accepted, "how", k->text, "fingerprint", parts, "trace",

@@ -13,10 +13,6 @@ struct fuzz_report {
 	double seconds;
 };
 
-#define FUZZ_PARTS (FINGERPRINT_PARTS * FINGERPRINT_PART)
-
-/* A cause in words: "a; b; c". */
-void fuzz_report_parts(const struct fingerprint *c, char *buf, size_t n);
 /* The traces of a folder that were run again; nothing if there were none. */
 void fuzz_report_reruns(const struct fuzz_session *s, const char *dir);
 /* A store's turn is over: print it, and keep it for the tree. */

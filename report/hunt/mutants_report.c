@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which seeded bugs were found, and how soon. */
 #include "report/hunt/mutants_report.h"
-#include <errno.h>
-#include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
-#include <string.h>
 #include "checker/judge/expect.h"
 #include "checker/judge/names.h"
 #include "report/report.h"
@@ -25,8 +21,8 @@ static json_t *mutant_json(const struct mutant *m, const struct mutant_result *r
 	const struct expect_canary *c = m->canary;
 	char set[64], anyway[64];
 	return json_pack(
-		"{s:s, s:s, s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:b, "
-		"s:i, s:i, s:s, s:b, s:o*, s:s, s:b, s:I}",
+		"{s:s, s:s, s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:b, s:i, "
+		"s:i, s:s, s:b, s:o*, s:s, s:b, s:I}",
 		"kind", kinds[m->kind], "part", m->part, "name", m->name, "breaks",
 		contract_list(m->breaks, " ", set, sizeof(set)), "found", r->found, "breaks_anyway",
 		contract_list(r->anyway, " ", anyway, sizeof(anyway)), "contract",

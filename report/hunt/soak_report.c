@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include "checker/judge/names.h"
 #include "core/text/text.h"
-#include "report/terminal.h"
+#include "report/text.h"
+#include "report/tree.h"
 
 void soak_print_line(const struct soak_totals *t, double seconds)
 {
 	printf("%6.0f s  %8" PRIu64 " rounds  %10" PRIu64
-	       " states  %7.0f states/s  memory of a process: "
-	       "%.1f MiB, at most %.1f\n",
+	       " states  %7.0f states/s  memory of a process: %.1f MiB, at most %.1f\n",
 	       seconds, t->rounds, t->states, (double)t->states / (seconds > 0 ? seconds : 1),
 	       (double)t->rss_kib / 1024, (double)t->peak_kib / 1024);
 	fflush(stdout);
@@ -20,17 +20,17 @@ void soak_print_line(const struct soak_totals *t, double seconds)
 void soak_print_broken(const struct soak_options *o, uint64_t round, const struct soak_result *r,
 		       const char *trace)
 {
-	printf("%s BROKEN in round %" PRIu64 ": %s (%s), workload %s\n       %s\n       ",
-	       contract_name(r->contract), round, r->store,
-	       r->hardware[0] ? r->hardware : "default hardware", r->workload, r->text);
-	print_replay(trace);
-	printf("   (%u operation%s, %u deviation%s)\n       again: ", r->operations,
-	       plural(r->operations), r->deviations, plural(r->deviations));
-	print_word(program);
-	printf(" soak --seed %" PRIu64 " --first %" PRIu64 " --rounds 1", o->seed, round);
+	json_t *knobs = json_array();
 	for (unsigned i = 0; i < o->knobs; i++)
-		printf(" --knob %s", o->knob[i]);
-	putchar('\n');
+		json_array_append_new(knobs, json_string(o->knob[i]));
+	json_t *all = json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:o, s:i, s:i, s:I, s:o}",
+				"contract", contract_name(r->contract), "round", (json_int_t)round,
+				"store", r->store, "hardware", r->hardware, "workload", r->workload,
+				"how", r->text, "trace", json_text(trace), "operations",
+				(int)r->operations, "deviations", (int)r->deviations, "seed",
+				(json_int_t)o->seed, "knobs", knobs);
+	text_print(all, "soak_broken");
+	json_decref(all);
 	fflush(stdout);
 }
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What came of a load on a live server. */
 #include "report/live/bench_report.h"
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include "core/text/error_name.h"
 #include "report/report.h"
@@ -38,15 +35,14 @@ json_t *bench_tree(const struct live_store *on, const struct load_options *o,
 						      (json_int_t)r->error[i].times, "what",
 						      strerror(-r->error[i].error)));
 	}
-	return json_pack(
-		"{s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:I, s:f, s:I, s:I, s:I, s:i, s:b, s:b, "
-		"s:o, s:o, s:o, s:o, s:o}",
-		"server", o->server, "store", on->store->name, "variant", on->variant, "clients",
-		(int)o->clients, "keys", (int)o->keys, "value", (int)o->vlen, "seconds", r->seconds,
-		"operations", (json_int_t)r->ops, "per_second", per_second(r), "not_found",
-		(json_int_t)r->not_found, "foreign", (json_int_t)r->foreign, "reconnects",
-		(json_int_t)r->reconnects, "gave_up", (int)r->gave_up, "hung", (int)r->hung, "full",
-		(int)r->full, "errors", errors, "error_list", list, "put",
-		kind_json(r, HISTORY_PUT), "get", kind_json(r, HISTORY_GET), "delete",
-		kind_json(r, HISTORY_DEL));
+	return json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:I, s:f, s:I, s:I, s:I, s:i, s:b, "
+			 "s:b, s:o, s:o, s:o, s:o, s:o}",
+			 "server", o->server, "store", on->store->name, "variant", on->variant,
+			 "clients", (int)o->clients, "keys", (int)o->keys, "value", (int)o->vlen,
+			 "seconds", r->seconds, "operations", (json_int_t)r->ops, "per_second",
+			 per_second(r), "not_found", (json_int_t)r->not_found, "foreign",
+			 (json_int_t)r->foreign, "reconnects", (json_int_t)r->reconnects, "gave_up",
+			 (int)r->gave_up, "hung", (int)r->hung, "full", (int)r->full, "errors",
+			 errors, "error_list", list, "put", kind_json(r, HISTORY_PUT), "get",
+			 kind_json(r, HISTORY_GET), "delete", kind_json(r, HISTORY_DEL));
 }

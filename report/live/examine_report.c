@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See examine_report.h. */
 #include "report/live/examine_report.h"
-#include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include "checker/judge/names.h"
 #include "report/report.h"
-#include "core/text/text.h"
 
 /* "--seed 5", "line 77 alone" */
 static void name_subset(const struct exam_subset *s, char *buf, size_t n)
@@ -83,8 +80,7 @@ json_t *exam_tree(const struct crash_bundle *a, const struct exam *e)
 	const struct cut *c = &a->cut;
 
 	return json_pack("{s:s, s:s, s:b, s:o, s:i, s:i, s:i, s:I, s:i, s:i, s:i, s:b, s:b, s:i, "
-			 "s:i, s:i, s:i, s:i, "
-			 "s:i, s:s, s:i, s:i, s:s, s:b}",
+			 "s:i, s:i, s:i, s:i, s:i, s:s, s:i, s:i, s:s, s:b}",
 			 "store", c->store.store->name, "variant", c->store.variant, "running",
 			 c->store.running, "cells", cells_json(c, e), "boot", (int)c->boot,
 			 "first_boot", (int)e->first, "boots", (int)(e->last - e->first + 1),

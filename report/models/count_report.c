@@ -4,12 +4,9 @@
  * and JSON. docs/count.md says what each figure is.
  */
 #include "report/models/count_report.h"
-#include <errno.h>
-#include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 #include "report/report.h"
-#include "report/terminal.h"
+#include "report/text.h"
 #include "core/text/text.h"
 
 #define CELL 80
@@ -187,27 +184,6 @@ static void print_rows(const struct count_report *k, const struct counted *one)
 	}
 }
 
-static void print_fields(const struct count *count)
-{
-	for (unsigned r = 0; r < count->rows; r++) {
-		const struct count_row *row = &count->row[r];
-		bool any = false;
-		for (unsigned f = 0; f < count->fields; f++) {
-			if (!row->op.field_bytes[f])
-				continue;
-			if (!any)
-				printf("  %5u %-13s", count->vlen, count_kind_names[row->kind]);
-			printf("%s %s %.10g", any ? "," : "", count->field[f],
-			       row->op.field_bytes[f]);
-			if (count->paper)
-				printf(" -> %.10g", row->op.field_paper[f]);
-			any = true;
-		}
-		if (any)
-			putchar('\n');
-	}
-}
-
 /* --- what is done without need --- */
 
 /* Of all values together: a place is one line. */
@@ -252,88 +228,36 @@ static void put_place(struct where *w, uintptr_t pc, char *out, size_t n)
 	snprintf(out, n, "%s%s%s", function, *function && *line ? ", " : "", line);
 }
 
-static void print_wastes(const struct count_report *k, const struct counted *one, struct where *w)
+static json_t *method_json(const struct count_method *m)
 {
-	struct waste_row all[WASTE_ROWS];
-	unsigned n = merge_wastes(k, one, all);
-	if (n)
-		puts("  without need:");
-	for (unsigned i = 0; i < n; i++) {
-		char kinds[100], place[300];
-		put_kinds(kinds, sizeof(kinds), all[i].kinds);
-		put_place(w, all[i].pc, place, sizeof(place));
-		printf("    %s: %u time%s in %s, by %s\n", waste_words[all[i].sort], all[i].times,
-		       plural(all[i].times), kinds, *place ? place : "a place that is not known");
-	}
-}
-
-void count_report_print(const struct count_report *k, const struct counted *one)
-{
-	const struct campaign_config *cfg = one->config;
-	char name[2 * CAMPAIGN_NAME];
-	config_name(cfg, name, sizeof(name));
-	printf("%s, keys of %u byte%s\n", name, k->key, plural(k->key));
-	print_rows(k, one);
-	for (unsigned v = 0; v < k->values; v++) {
-		if (one->count[v].why[0])
-			printf("  values of %u byte%s: %s\n", one->count[v].vlen,
-			       plural(one->count[v].vlen), one->count[v].why);
-		for (unsigned r = 0; r < one->count[v].rows; r++)
-			if (one->count[v].row[r].times < one->count[v].row[r].of)
-				print_others(&one->count[v], &one->count[v].row[r]);
-	}
-	print_wastes(k, one, k->where);
-	if (k->fields) {
-		puts(one->count[0].paper
-			     ? "  PM bytes by field, as written -> in the paper's layout"
-			     : "  PM bytes by region");
-		for (unsigned v = 0; v < k->values; v++)
-			print_fields(&one->count[v]);
-	}
-}
-
-static void print_method(const char *what, const struct count_method *m)
-{
-	if (!m->name)
-		printf("    %s: no method is sound on this hardware\n", what);
-	else
-		printf("    %s: %u round trip%s by %s: %s\n", what, m->round_trips,
-		       plural(m->round_trips), m->name, m->steps);
-}
-
-/* The round trips of the most frequent way of an operation, for the smallest values. */
-static void print_saving(const struct counted *one, enum count_kind kind,
-			 const struct count_advice *a)
-{
-	const struct count *count = &one->count[0];
-	for (unsigned r = 0; r < count->rows; r++) {
-		const struct count_figures *f = &count->row[r].op.part[COUNT_FOREGROUND];
-		if (count->row[r].kind != kind)
-			continue;
-		printf("    %s takes %lu", count_kind_names[kind], (unsigned long)f->round_trips);
-		if (a->two.name && f->round_trips > a->two.round_trips)
-			printf(": %lu could be saved",
-			       (unsigned long)f->round_trips - a->two.round_trips);
-		putchar('\n');
-	}
+	return json_pack("{s:s, s:i, s:s}", "name", m->name ? m->name : "", "round_trips",
+			 m->name ? (int)m->round_trips : 0, "steps", m->name ? m->steps : "");
 }
 
 void count_report_advice(const struct counted *one, const struct count_advice *a)
 {
-	bool durable = one->config->store->promises & TM_BIT(TM_DUR);
-	puts("  cheapest ways to make an update durable before it is acknowledged, on this "
-	     "hardware:");
-	print_method("one update, which proves itself by a checksum", &a->one);
-	print_method("two, a record and then what names it", &a->two);
-	print_saving(one, COUNT_CREATE, a);
-	print_saving(one, COUNT_UPDATE, a);
-	print_saving(one, COUNT_DELETE, a);
-	if (!durable)
-		puts("    (what is acknowledged need not be durable: this store does not promise "
-		     "DUR)");
-	printf("    more: ");
-	print_word(program);
-	printf(" taxonomy --advise%s%s\n", *a->hardware ? " " : "", a->hardware);
+	static const enum count_kind kinds[] = {COUNT_CREATE, COUNT_UPDATE, COUNT_DELETE};
+	const struct count *count = &one->count[0]; /* of the smallest values */
+	json_t *takes = json_array();
+	for (unsigned i = 0; i < 3 * count->rows; i++) {
+		const struct count_row *row = &count->row[i % count->rows];
+		const uint64_t trips = row->op.part[COUNT_FOREGROUND].round_trips;
+		if (row->kind != kinds[i / count->rows])
+			continue;
+		json_array_append_new(takes,
+				      json_pack("{s:s, s:I, s:I}", "operation",
+						count_kind_names[row->kind], "round_trips",
+						(json_int_t)trips, "saved",
+						a->two.name && trips > a->two.round_trips
+							? (json_int_t)(trips - a->two.round_trips)
+							: 0));
+	}
+	json_t *all = json_pack("{s:o, s:o, s:o, s:b, s:s}", "one", method_json(&a->one), "two",
+				method_json(&a->two), "takes", takes, "durable",
+				!!(one->config->store->promises & TM_BIT(TM_DUR)), "hardware",
+				a->hardware);
+	text_print(all, "count_advice");
+	json_decref(all);
 }
 
 /* --- JSON --- */
@@ -360,24 +284,30 @@ static json_t *part_json(const struct count_op *op, enum count_part part)
 static json_t *row_json(const struct counted *one, const struct count *count,
 			const struct count_row *row)
 {
-	json_t *paper = json_null(), *fields = json_object();
+	json_t *paper = json_null(), *fields = json_object(), *by_field = json_array();
 	if (count->paper)
 		paper = json_real(row->op.paper);
-	for (unsigned f = 0; f < count->fields; f++)
-		if (row->op.field_bytes[f])
-			json_object_set_new(fields, count->field[f],
-					    json_pack("{s:f, s:f}", "bytes", row->op.field_bytes[f],
-						      "paper", row->op.field_paper[f]));
-	return json_pack(
-		"{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:o, s:I, s:I, s:o, s:o, s:o}",
-		"store", one->config->store->name, "variant", one->config->variant, "config",
-		one->config->name, "operation", count_kind_names[row->kind], "key",
-		(int)count->klen, "value", (int)count->vlen, "times", (int)row->times, "of",
-		(int)row->of, "pm_bytes", (json_int_t)bytes_written(&row->op), "paper_bytes", paper,
-		"bytes_changed", (json_int_t)row->op.changed, "lines_written",
-		(json_int_t)row->op.lines, "fields", fields, "foreground",
-		part_json(&row->op, COUNT_FOREGROUND), "background",
-		part_json(&row->op, COUNT_BACKGROUND));
+	for (unsigned f = 0; f < count->fields; f++) {
+		if (!row->op.field_bytes[f])
+			continue;
+		json_t *field = json_pack("{s:f, s:f}", "bytes", row->op.field_bytes[f], "paper",
+					  row->op.field_paper[f]);
+		json_object_set(fields, count->field[f], field);
+		json_array_append_new(by_field,
+				      json_pack("{s:s, s:o, s:b}", "name", count->field[f], "field",
+						field, "has_paper", count->paper));
+	}
+	return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:o, s:I, s:I, s:o, s:o, "
+			 "s:o, s:{s:o}}",
+			 "store", one->config->store->name, "variant", one->config->variant,
+			 "config", one->config->name, "operation", count_kind_names[row->kind],
+			 "key", (int)count->klen, "value", (int)count->vlen, "times",
+			 (int)row->times, "of", (int)row->of, "pm_bytes",
+			 (json_int_t)bytes_written(&row->op), "paper_bytes", paper, "bytes_changed",
+			 (json_int_t)row->op.changed, "lines_written", (json_int_t)row->op.lines,
+			 "fields", fields, "foreground", part_json(&row->op, COUNT_FOREGROUND),
+			 "background", part_json(&row->op, COUNT_BACKGROUND), "shown", "by_field",
+			 by_field);
 }
 
 static void add_wastes(json_t *list, const struct count_report *k, const struct counted *one)
@@ -397,17 +327,33 @@ static void add_wastes(json_t *list, const struct count_report *k, const struct 
 	}
 }
 
-json_t *count_tree(const struct count_report *k)
+void count_report_config(const struct count_report *k, const struct counted *one)
 {
 	json_t *rows = json_array(), *wastes = json_array();
-	for (unsigned i = 0; i < k->configs; i++)
-		for (unsigned v = 0; v < k->values; v++) {
-			const struct count *c = &k->counted[i].count[v];
-			for (unsigned r = 0; r < c->rows; r++)
-				json_array_append_new(rows,
-						      row_json(&k->counted[i], c, &c->row[r]));
-		}
-	for (unsigned i = 0; i < k->configs; i++)
-		add_wastes(wastes, k, &k->counted[i]);
-	return json_pack("{s:o, s:o}", "operations", rows, "without_need", wastes);
+	char name[2 * CAMPAIGN_NAME];
+	config_name(one->config, name, sizeof(name));
+	for (unsigned v = 0; v < k->values; v++)
+		for (unsigned r = 0; r < one->count[v].rows; r++)
+			json_array_append_new(rows,
+					      row_json(one, &one->count[v], &one->count[v].row[r]));
+	add_wastes(wastes, k, one);
+	json_t *view = json_pack("{s:s, s:i, s:b, s:b, s:O, s:O}", "name", name, "key", (int)k->key,
+				 "fields_asked", k->fields, "paper", one->count[0].paper,
+				 "operations", rows, "without_need", wastes);
+	text_print(view, "count_head");
+	print_rows(k, one);
+	for (unsigned v = 0; v < k->values; v++) {
+		if (one->count[v].why[0])
+			printf("  values of %u byte%s: %s\n", one->count[v].vlen,
+			       plural(one->count[v].vlen), one->count[v].why);
+		for (unsigned r = 0; r < one->count[v].rows; r++)
+			if (one->count[v].row[r].times < one->count[v].row[r].of)
+				print_others(&one->count[v], &one->count[v].row[r]);
+	}
+	text_print(view, "count_rest");
+	json_decref(view);
+	json_array_extend(json_object_get(k->tree, "operations"), rows);
+	json_array_extend(json_object_get(k->tree, "without_need"), wastes);
+	json_decref(rows);
+	json_decref(wastes);
 }

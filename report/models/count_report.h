@@ -21,13 +21,12 @@ struct count_report {
 	unsigned values, key;
 	bool fields;	     /* also PM bytes by field */
 	struct where *where; /* NULL: places have no lines */
+	json_t *tree;	     /* for outputs_write(): "operations" and "without_need", lists */
 };
 
 /* What the taxonomy says of its PUTs. */
 void count_report_advice(const struct counted *one, const struct count_advice *advice);
-/* The table of one configuration. */
-void count_report_print(const struct count_report *r, const struct counted *one);
-/* For outputs_write(). NULL without memory. */
-json_t *count_tree(const struct count_report *r);
+/* One configuration: print it, and add it to r->tree. */
+void count_report_config(const struct count_report *r, const struct counted *one);
 
 #endif

@@ -6,7 +6,6 @@
  * their verdicts; the command that shows why one fails. An outcome that alone makes a
  * condition fail is marked with "!".
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,8 +203,8 @@ static void print_configs(const struct litmus_case *run, unsigned runs)
 		printf("  %s\n", test->condition[c].text);
 	}
 	if (litmus_stronger(test, &run->hw))
-		puts("  stronger than x86, whose own non-temporal stores --knob "
-		     "nt_stores=buffered has");
+		puts("  stronger than x86, whose own non-temporal stores --knob nt_stores=buffered "
+		     "has");
 	putchar('\n');
 }
 

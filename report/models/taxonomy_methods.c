@@ -78,18 +78,17 @@ static json_t *method_json(const struct taxonomy_report *r, unsigned method)
 		json_array_append_new(parts,
 				      json_pack("{s:s, s:b}", "name", part_name[p], "survives",
 						part_survives((enum part)p, &hw)));
-	return json_pack(
-		"{s:s, s:s, s:{s:o, s:o}, s:s, s:{s:s, s:s, s:s}, s:o, s:o, s:i, s:i, s:i, "
-		"s:i, s:i}",
-		"method", taxonomy_method(method), "kind",
-		taxonomy_append(r->t, cell)->compound ? "compound" : "singleton", "words", "ib",
-		words_json(r, method, TRANSPORT_IB), "iwarp",
-		words_json(r, method, TRANSPORT_IWARP), "title", words, "at", "domain",
-		domains[hw.domain - DOMAIN_DMP], "ddio", hw.ddio == DDIO_ON ? "on" : "off", "rqwrb",
-		hw.rqwrb_pm ? "pm" : "dram", "parts", parts, "acts", taxonomy_acts_json(&acts),
-		"done", (int)acts.done, "round_trips", (int)cost.round_trips, "cpu_waited",
-		(int)cost.cpu_waited, "cpu_later", (int)cost.cpu_later, "messages",
-		(int)cost.messages);
+	return json_pack("{s:s, s:s, s:{s:o, s:o}, s:s, s:{s:s, s:s, s:s}, s:o, s:o, s:i, s:i, "
+			 "s:i, s:i, s:i}",
+			 "method", taxonomy_method(method), "kind",
+			 taxonomy_append(r->t, cell)->compound ? "compound" : "singleton", "words",
+			 "ib", words_json(r, method, TRANSPORT_IB), "iwarp",
+			 words_json(r, method, TRANSPORT_IWARP), "title", words, "at", "domain",
+			 domains[hw.domain - DOMAIN_DMP], "ddio", hw.ddio == DDIO_ON ? "on" : "off",
+			 "rqwrb", hw.rqwrb_pm ? "pm" : "dram", "parts", parts, "acts",
+			 taxonomy_acts_json(&acts), "done", (int)acts.done, "round_trips",
+			 (int)cost.round_trips, "cpu_waited", (int)cost.cpu_waited, "cpu_later",
+			 (int)cost.cpu_later, "messages", (int)cost.messages);
 }
 
 json_t *taxonomy_methods_json(const struct taxonomy_report *r)

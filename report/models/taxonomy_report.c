@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What `tidemark taxonomy` has measured, and how it compares with the papers' tables. */
-#include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include "checker/judge/names.h"
-#include "report/terminal.h"
 #include "report/tree.h"
 #include "report/report.h"
 #include "report/models/taxonomy_report.h"
@@ -256,17 +253,17 @@ static json_t *shown_json(const struct taxonomy_report *r, unsigned differ, unsi
 	}
 	for (unsigned i = 0; i < 2 * TAXONOMY_TRANSPORTS; i++)
 		json_array_append_new(matrices, matrix_json(r, i % 2, i / 2));
-	return json_pack(
-		"{s:o, s:b, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, "
-		"s:i, s:I, s:I, s:I}",
-		"table", json_text(r->request->table_name), "traces", r->request->options.traces,
-		"methods", words_json(r), "matrices", matrices, "likes", likes_json(r), "cells",
-		(int)r->t->cells, "sound", (int)sound, "unsure", (int)unsure, "breaks", (int)breaks,
-		"differ", (int)count[TAXONOMY_DIFFERS], "untold", (int)count[TAXONOMY_UNSURE],
-		"not_compared", (int)count[TAXONOMY_NOT_COMPARED], "with_rows", (int)with_rows,
-		"equal", (int)equal, "choices", (int)choices, "choices_equal",
-		(int)(choices - differ), "runs", (json_int_t)r->t->runs, "states",
-		(json_int_t)r->t->states, "spared", (json_int_t)r->t->spared);
+	return json_pack("{s:o, s:b, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, "
+			 "s:i, s:i, s:I, s:I, s:I}",
+			 "table", json_text(r->request->table_name), "traces",
+			 r->request->options.traces, "methods", words_json(r), "matrices", matrices,
+			 "likes", likes_json(r), "cells", (int)r->t->cells, "sound", (int)sound,
+			 "unsure", (int)unsure, "breaks", (int)breaks, "differ",
+			 (int)count[TAXONOMY_DIFFERS], "untold", (int)count[TAXONOMY_UNSURE],
+			 "not_compared", (int)count[TAXONOMY_NOT_COMPARED], "with_rows",
+			 (int)with_rows, "equal", (int)equal, "choices", (int)choices,
+			 "choices_equal", (int)(choices - differ), "runs", (json_int_t)r->t->runs,
+			 "states", (json_int_t)r->t->states, "spared", (json_int_t)r->t->spared);
 }
 
 /* --- the tree --- */
@@ -308,8 +305,8 @@ static json_t *cell_json(const struct taxonomy_report *r, const struct taxonomy_
 	taxonomy_config(r->t, cell->column, cell->transport, config, sizeof(config));
 	taxonomy_config(NULL, cell->column, cell->transport, hardware, sizeof(hardware));
 	json_t *all = json_pack(
-		"{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:o, s:o, "
-		"s:{s:i, s:i, s:i, s:i, s:i}}",
+		"{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:o, s:o, s:{s:i, "
+		"s:i, s:i, s:i, s:i}}",
 		"store", method_store()->name, "variant", rl->name, "config", config, "kind",
 		rl->compound ? "compound" : "singleton", "primitive",
 		taxonomy_primitive_name[method_primitive(rl)], "verdict",
