@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,7 +22,7 @@
 	60 /* that a program may take: it waits 4 s for the first completion that does not come */
 
 struct choice {
-	const char *device, *pm;
+	const char *device;
 	bool live, list;
 	const struct verbs_table *table;
 };
@@ -49,8 +48,6 @@ static const struct option_row rows[] = {
 	{"sim", NULL, "on the soft RNIC (the default)", OPTION_CALL(take_sim)},
 	{"device", "NAME", "on this device of libibverbs; \"\": the first",
 	 OPTION_CALL(take_device)},
-	{"pm", "FILE", "a devdax device for programs that flush to persistent memory",
-	 OPTION_FIELD(struct choice, pm)},
 	{"list", NULL, "the programs and what they do", OPTION_FIELD(struct choice, list)},
 	OPTION_END};
 
@@ -76,7 +73,7 @@ static int run_here(const struct choice *choice, const struct verbs_program *pro
 {
 	const struct verbs_out out = {.line = put_line};
 	char why[128] = "";
-	int error = choice->live ? verbs_run_live(program, choice->device, choice->pm, &out)
+	int error = choice->live ? verbs_run_live(program, choice->device, &out)
 				 : verbs_run_sim(program, &out, why, sizeof(why));
 	if (error == -ENODEV)
 		return fail(EXIT_SKIPPED, "no RDMA device%s%s", choice->device ? " " : "",
@@ -177,19 +174,11 @@ static int worse(int a, int b)
 int verbs_main(int argc, char **argv)
 {
 	struct choice choice = {0};
-	struct stat st;
 	const struct verbs_program *program;
 	int status = options_read(&options, &choice, argc, argv);
 	if (status >= 0)
 		return status;
 	choice.table = choice.live ? &verbs_live : &verbs_sim;
-	if (choice.pm && !choice.live)
-		return fail(EXIT_USAGE,
-			    "--pm: the soft RNIC's host has its own; give it with --device");
-	if (choice.pm && access(choice.pm, R_OK | W_OK))
-		return fail(EXIT_USAGE, "--pm %s: %s", choice.pm, strerror(errno));
-	if (choice.pm && !stat(choice.pm, &st) && !S_ISCHR(st.st_mode))
-		return fail(EXIT_USAGE, "--pm %s: expected a devdax device", choice.pm);
 	if (choice.list)
 		return list_programs(choice.table);
 	for (int i = optind; i < argc; i++)

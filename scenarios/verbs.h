@@ -19,9 +19,9 @@ struct verbs_out {
  * `why` (of `size` bytes) says how. */
 int verbs_run_sim(const struct verbs_program *program, const struct verbs_out *out, char *why,
 		  size_t size);
-/* Run one of verbs_live on a device of the system. `device` NULL: the first. `pm`: a devdax device
- * or NULL. 0 or -errno; -ENODEV: there is no such device. */
-int verbs_run_live(const struct verbs_program *program, const char *device, const char *pm,
+/* Run one of verbs_live on a device of the system. `device` NULL: the first. 0 or -errno; -ENODEV:
+ * there is no such device. */
+int verbs_run_live(const struct verbs_program *program, const char *device,
 		   const struct verbs_out *out);
 
 #endif

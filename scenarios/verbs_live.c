@@ -4,17 +4,11 @@
  * device, as two programs on one machine would have them.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 #include "core/clock.h"
 #include "core/live/live_flush.h"
 #include "scenarios/verbs.h"
-
-#define PM_BYTES (2u << 20) /* the least that devdax maps */
 
 static void live_rest(void *arg)
 {
@@ -69,24 +63,7 @@ static int open_hosts(const char *name, struct lab_world *world)
 	return error ? error : find_gid(world->host[0], &world->gid_index);
 }
 
-static int map_pm(const char *path, struct lab_world *world)
-{
-	int fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	void *at = mmap(NULL, PM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd,
-			0);
-	int error = at == MAP_FAILED ? -errno : 0;
-	close(fd);
-	if (error)
-		return error;
-	memset(at, 0, PM_BYTES);
-	world->pm = at;
-	world->pm_len = PM_BYTES;
-	return 0;
-}
-
-int verbs_run_live(const struct verbs_program *program, const char *device, const char *pm,
+int verbs_run_live(const struct verbs_program *program, const char *device,
 		   const struct verbs_out *out)
 {
 	struct lab_world world = {
@@ -98,14 +75,10 @@ int verbs_run_live(const struct verbs_program *program, const char *device, cons
 		.flush = live_wr_flush,
 	};
 	int error = open_hosts(device, &world);
-	if (!error && pm)
-		error = map_pm(pm, &world);
 	if (!error)
 		verbs_live.run(&world, program);
 	for (unsigned h = 0; h < LAB_HOSTS; h++)
 		if (world.host[h])
 			ibv_close_device(world.host[h]);
-	if (world.pm)
-		munmap(world.pm, world.pm_len);
 	return error;
 }

@@ -59,30 +59,6 @@ static void lists(struct lab *lab)
 	lab_bytes(b, 7000, 2200);
 }
 
-/* Requests with no list at all, and with one empty entry whose key is no region's. */
-static void no_data(struct lab *lab)
-{
-	static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
-						     IBV_WR_SEND, IBV_WR_RDMA_WRITE_WITH_IMM};
-	connect_filled(lab);
-	lab_recv(&lab->b, 100, 0, 64);
-	lab_recv(&lab->b, 101, 0, 64);
-	lab_recv(&lab->b, 102, 0, 64);
-	lab_recv(&lab->b, 103, 0, 64);
-	for (unsigned i = 0; i < 4; i++) {
-		struct ibv_send_wr wr = lab_wr(&lab->a, opcodes[i], 2 * i, 0, 0, &lab->b, THERE);
-		wr.num_sge = 0;
-		lab_post(&lab->a, &wr);
-		lab_sent(&lab->a, 1);
-		wr = lab_wr(&lab->a, opcodes[i], 2 * i + 1, 0, 0, &lab->b, THERE);
-		lab->a.sge[0] = (struct ibv_sge){0};
-		lab_post(&lab->a, &wr);
-		lab_sent(&lab->a, 1);
-	}
-	lab_received(&lab->b, 4);
-	lab_state(&lab->a);
-}
-
 /* The setter for inline data alone says that they are inline: a flag is not needed. */
 static void inline_unflagged(struct lab *lab)
 {
@@ -113,31 +89,6 @@ static void inline_list(struct lab *lab)
 	lab_bytes(&lab->b, THERE, 16);
 }
 
-/* The third of five requests has more list entries than the queue pair allows. */
-static void bad_chain(struct lab *lab)
-{
-	struct ibv_send_wr wr[5], *bad = NULL;
-	struct ibv_sge sge[8];
-	connect_filled(lab);
-	for (unsigned i = 0; i < 8; i++)
-		sge[i] = (struct ibv_sge){(uintptr_t)lab->a.buf, 8, lab->a.mr->lkey};
-	for (unsigned i = 0; i < 5; i++) {
-		wr[i] = lab_wr(&lab->a, IBV_WR_RDMA_WRITE, i, 0, 8, &lab->b, THERE + 100 * i);
-		wr[i].sg_list = sge;
-		wr[i].next = i < 4 ? &wr[i + 1] : NULL;
-	}
-	wr[2].num_sge = 8;
-	lab->opt.by_wr = false;
-	lab_say(lab, "post: %s", lab_error(ibv_post_send(lab->a.qp, wr, &bad)));
-	lab_say(lab, "bad_wr is number %ld", bad ? (long)(bad - wr) : -1L);
-	lab_sent(&lab->a, 2);
-	lab_no_more(&lab->a);
-	lab_bytes(&lab->b, THERE + 100, 16);
-	lab_bytes(&lab->b, THERE + 200, 16);
-	lab_bytes(&lab->b, THERE + 300, 16);
-	lab_state(&lab->a);
-}
-
 /* A batch is aborted; another has an error in it: nothing of either is posted. */
 static void batches(struct lab *lab)
 {
@@ -165,19 +116,6 @@ static void batches(struct lab *lab)
 	lab_bytes(&lab->b, THERE, 8);
 }
 
-/* Both ends are on one host. */
-static void one_host(struct lab *lab)
-{
-	lab_end(lab, &lab->a, "a", 1);
-	lab_end(lab, &lab->b, "b", 1);
-	lab_to_rts(&lab->a, &lab->b);
-	lab_to_rts(&lab->b, &lab->a);
-	lab_fill(lab->a.buf, 4096, 1);
-	lab_op(&lab->a, IBV_WR_RDMA_WRITE, 1, 0, 3000, &lab->b, 64);
-	lab_sent(&lab->a, 1);
-	lab_bytes(&lab->b, 0, 3200);
-}
-
 /* A queue pair that is connected to itself. */
 static void itself(struct lab *lab)
 {
@@ -194,35 +132,6 @@ static void itself(struct lab *lab)
 	lab_bytes(a, 4096, 4000);
 	lab_bytes(a, 8192, 4096);
 	lab_bytes(a, 16384, 128);
-}
-
-/* One completion queue for both directions of an end. */
-static void one_queue(struct lab *lab)
-{
-	struct ibv_cq *own;
-	lab_make(lab);
-	struct end *b = &lab->b;
-	lab_say(lab, "destroy a queue pair: %s", lab_error(ibv_destroy_qp(b->qp)));
-	own = b->rcq;
-	b->rcq = b->scq;
-	b->qp = lab_qp(b);
-	if (!b->qp)
-		lab_give_up(lab);
-	b->qpx = lab->opt.by_wr ? ibv_qp_to_qp_ex(b->qp) : NULL;
-	lab_say(lab, "destroy a completion queue: %s", lab_error(ibv_destroy_cq(own)));
-	lab_to_rts(&lab->a, b);
-	lab_to_rts(b, &lab->a);
-	lab_recv(b, 1, 0, 64);
-	lab_recv(b, 2, 0, 64);
-	lab_op(&lab->a, IBV_WR_SEND, 3, 0, 8, b, 0);
-	lab_sent(&lab->a, 1);
-	lab_received(b, 1);
-	lab_op(b, IBV_WR_RDMA_WRITE, 4, 0, 8, &lab->a, 0);
-	lab_sent(b, 1);
-	lab_op(&lab->a, IBV_WR_SEND, 5, 0, 8, b, 0);
-	lab_sent(&lab->a, 1);
-	lab_received(b, 1);
-	lab_no_more(b);
 }
 
 /* Flags and fields of completions that lab_sent() and lab_received() leave out. */
@@ -264,15 +173,11 @@ static void wc_fields(struct lab *lab)
 const struct verbs_program verbs_basic[] = {
 	{"atomic-write", "ATOMIC WRITE of 8 bytes", atomic_write, 0},
 	{"lists/wr", "lists of several pieces, at both ends", lists, BY_WR},
-	{"no-data", "requests without a list, or with an empty piece that has no key", no_data, 0},
 	{"inline-list/wr", "inline data of several pieces", inline_list, BY_WR},
 	{"inline-unflagged/wr", "inline data by their setter, without IBV_SEND_INLINE",
 	 inline_unflagged, BY_WR},
-	{"bad-chain", "a list whose third request is refused", bad_chain, 0},
 	{"batches/wr", "a batch that is aborted, and one with an error", batches, BY_WR},
-	{"one-host", "two queue pairs of one host", one_host, 0},
 	{"itself", "a queue pair that is connected to itself", itself, 0},
-	{"one-queue", "sends and receives share a completion queue", one_queue, 0},
 	{"wc-fields", "what stands in those fields of a completion that mean nothing for it",
 	 wc_fields, 0},
 	{0},

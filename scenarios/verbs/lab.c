@@ -229,13 +229,6 @@ void lab_fill(uint8_t *to, size_t len, unsigned seed)
 	}
 }
 
-uint64_t lab_word(const struct end *e, size_t off)
-{
-	uint64_t value;
-	memcpy(&value, e->buf + off, sizeof(value));
-	return value;
-}
-
 uint8_t *lab_memory(struct lab *lab, size_t bytes)
 {
 	void *memory;

@@ -40,8 +40,6 @@ struct lab;
 struct lab_world {
 	struct ibv_context *host[LAB_HOSTS]; /* of b, the server; of a, the client */
 	uint8_t gid_index;
-	uint8_t *pm; /* the server's persistent memory, or NULL */
-	size_t pm_len;
 	void *arg;
 	void (*rest)(void *arg); /* let others run */
 	uint64_t (*now)(void *arg);
@@ -54,7 +52,6 @@ struct lab_world {
 
 enum verbs_how {
 	BY_WR = 1, /* requests are posted by ibv_wr_*, not by ibv_post_send() */
-	LATER = 2  /* the soft RNIC has not what it takes */
 };
 
 struct verbs_program {
@@ -90,7 +87,6 @@ struct end {
 	union ibv_gid gid;
 	bool missed; /* a completion has not come: the next is not waited for as long */
 	struct ibv_sge sge[LAB_SGES]; /* of the last lab_wr() */
-	unsigned spent;		      /* the program's own */
 };
 
 struct lab {
@@ -177,6 +173,5 @@ void lab_say(struct lab *lab, const char *fmt, ...) __attribute__((format(printf
 const char *lab_error(int error);
 /* Bytes that depend on `seed` and their place. */
 void lab_fill(uint8_t *to, size_t len, unsigned seed);
-uint64_t lab_word(const struct end *e, size_t off);
 
 #endif

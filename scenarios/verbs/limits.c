@@ -46,80 +46,6 @@ static void capabilities(struct lab *lab)
 	create(lab, "lists of nothing");
 }
 
-static void queues(struct lab *lab)
-{
-	struct ibv_device_attr device;
-	lab_make(lab);
-	lab_say(lab, "query the device: %s", lab_error(ibv_query_device(lab->a.ctx, &device)));
-	const int sizes[] = {1, 0, -1, device.max_cqe, device.max_cqe + 1};
-	static const char *const names[] = {"1", "0", "-1", "max_cqe", "max_cqe + 1"};
-	for (unsigned i = 0; i < 5; i++) {
-		errno = 0;
-		struct ibv_cq *cq = ibv_create_cq(lab->a.ctx, sizes[i], NULL, NULL, 0);
-		lab_say(lab, "completion queue of %s: %s%s", names[i], cq ? "0" : lab_error(errno),
-			cq && cq->cqe >= sizes[i] ? ", large enough" : "");
-		if (cq)
-			ibv_destroy_cq(cq);
-	}
-	errno = 0;
-	struct ibv_cq *cq = ibv_create_cq(lab->a.ctx, 16, NULL, NULL, 1000);
-	lab_say(lab, "completion vector 1000: %s", cq ? "0" : lab_error(errno));
-}
-
-/* What creation says about types and operations that there are not. */
-static void kinds(struct lab *lab)
-{
-	struct end *a = &lab->a;
-	lab_make(lab);
-	struct ibv_qp_init_attr_ex init = {
-		.send_cq = a->scq,
-		.recv_cq = a->rcq,
-		.cap = {16, 16, 1, 1, 0},
-		.qp_type = (enum ibv_qp_type)0,
-		.comp_mask = IBV_QP_INIT_ATTR_PD,
-		.pd = a->pd,
-	};
-	errno = 0;
-	struct ibv_qp *qp = ibv_create_qp_ex(a->ctx, &init);
-	lab_say(lab, "type 0: %s", qp ? "0" : lab_error(errno));
-	init.qp_type = IBV_QPT_RC;
-	init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-	init.send_ops_flags = 1ull << 40;
-	errno = 0;
-	qp = ibv_create_qp_ex(a->ctx, &init);
-	lab_say(lab, "unknown operations: %s", qp ? "0" : lab_error(errno));
-	init.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE;
-	errno = 0;
-	qp = ibv_create_qp_ex(a->ctx, &init);
-	lab_say(lab, "WRITE only: %s", qp ? "0" : lab_error(errno));
-	if (!qp)
-		return;
-	lab_say(lab, "has WRITE: %s, READ: %s", ibv_qp_to_qp_ex(qp)->wr_rdma_write ? "yes" : "no",
-		ibv_qp_to_qp_ex(qp)->wr_rdma_read ? "yes" : "no");
-	ibv_destroy_qp(qp);
-	init.comp_mask = IBV_QP_INIT_ATTR_PD;
-	qp = ibv_create_qp_ex(a->ctx, &init);
-	lab_say(lab, "without operations has ibv_wr_*: %s",
-		qp && ibv_qp_to_qp_ex(qp) ? "yes" : "no");
-}
-
-/* Receive requests until there is no more room: at least as many as were asked for. */
-static void full_receive_queue(struct lab *lab)
-{
-	struct ibv_recv_wr wr = {.wr_id = 1}, *bad;
-	unsigned n = 0;
-	int error = 0;
-	lab_connect(lab);
-	while (n < MANY && !(error = ibv_post_recv(lab->b.qp, &wr, &bad)))
-		n++;
-	lab_say(lab, "%s, then %s", n >= lab->opt.recv_wr ? "as many as asked for" : "too few",
-		lab_error(error));
-	lab_op(&lab->a, IBV_WR_SEND, 1, 0, 0, &lab->b, 0);
-	lab_sent(&lab->a, 1);
-	lab_received(&lab->b, 1);
-	lab_say(lab, "one more: %s", lab_error(ibv_post_recv(lab->b.qp, &wr, &bad)));
-}
-
 /* SENDs that wait for their receiver until there is no more room. */
 static void full_send_queue(struct lab *lab)
 {
@@ -199,10 +125,6 @@ static void overrun(struct lab *lab)
 
 const struct verbs_program verbs_limits[] = {
 	{"capabilities", "queue pairs of more than the device has", capabilities, 0},
-	{"completion-queues", "sizes of completion queues", queues, 0},
-	{"kinds", "types and operations of queue pairs", kinds, 0},
-	{"full-receive-queue", "receive requests until there is no more room", full_receive_queue,
-	 0},
 	{"full-send-queue/wr", "send requests until there is no more room", full_send_queue, BY_WR},
 	{"full-unsignaled", "requests without completions: do they give their room back?",
 	 full_unsignaled, 0},

@@ -6,6 +6,5 @@
 extern const struct verbs_table verbs_table;
 const struct verbs_table verbs_table = {
 	.run = lab_run,
-	.groups = {verbs_basic, verbs_ready, verbs_rights, verbs_states, verbs_limits, verbs_place,
-		   verbs_later, NULL},
+	.groups = {verbs_basic, verbs_rights, verbs_states, verbs_limits, NULL},
 };

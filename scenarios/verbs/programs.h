@@ -4,14 +4,6 @@
 /* The groups of verbs programs, a file each. */
 #include "scenarios/verbs/lab.h"
 
-extern const struct verbs_program verbs_basic[], verbs_ready[], verbs_rights[], verbs_states[],
-	verbs_limits[], verbs_place[], verbs_later[];
-
-/* A program with either API for posting requests. */
-#define BOTH_APIS(name, run, what)           \
-	{name, what, run, 0},                \
-	{                                    \
-		name "/wr", what, run, BY_WR \
-	}
+extern const struct verbs_program verbs_basic[], verbs_rights[], verbs_states[], verbs_limits[];
 
 #endif

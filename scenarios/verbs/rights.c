@@ -14,12 +14,9 @@ static void refused(struct lab *lab, struct ibv_send_wr *wr)
 {
 	struct end *a = &lab->a, *b = &lab->b;
 	struct ibv_send_wr good = *wr;
-	struct ibv_sge sge = {(uintptr_t)a->buf + 100, 8, a->mr->lkey}, saved[LAB_SGES];
-	memcpy(saved, a->sge, sizeof(saved));
 	good.opcode = IBV_WR_RDMA_WRITE;
 	good.send_flags = IBV_SEND_SIGNALED;
 	good.num_sge = 0;
-	good.sg_list = &sge;
 	lab_recv(a, 50, 0, 64);
 	lab_recv(a, 51, 0, 64);
 	if (wr->opcode != IBV_WR_SEND) /* else the caller has */
@@ -42,46 +39,6 @@ static void refused(struct lab *lab, struct ibv_send_wr *wr)
 	lab_bytes(b, THERE - 8, 24);
 }
 
-/* The peer's region with these rights, and with what lab_fill() gives. */
-static void connect_with(struct lab *lab, unsigned mr_access, unsigned qp_access)
-{
-	lab->opt.mr_access = LAB_ALL;
-	lab_make(lab);
-	lab_fill(lab->a.buf, LAB_BUF, 1);
-	lab_fill(lab->b.buf, LAB_BUF, 2);
-	struct ibv_mr *whole = lab->b.mr;
-	lab->b.mr = ibv_reg_mr(lab->b.pd, lab->b.buf, LAB_BUF, (int)mr_access);
-	lab_say(lab, "b: register: %s", lab->b.mr ? "0" : lab_error(errno));
-	if (!lab->b.mr)
-		lab_give_up(lab);
-	lab_say(lab, "b: deregister: %s", lab_error(ibv_dereg_mr(whole)));
-	lab->opt.qp_access = LAB_ALL;
-	lab_to_rts(&lab->a, &lab->b);
-	lab->opt.qp_access = qp_access;
-	lab_to_rts(&lab->b, &lab->a);
-}
-
-static uint32_t bytes_of(enum ibv_wr_opcode opcode)
-{
-	return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_READ ? 12 : 8;
-}
-
-static void ask(struct lab *lab, enum ibv_wr_opcode opcode)
-{
-	struct ibv_send_wr wr = lab_wr(&lab->a, opcode, 2, 0, bytes_of(opcode), &lab->b, THERE);
-	if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP)
-		wr.wr.atomic.compare_add = lab_word(&lab->b, THERE);
-	refused(lab, &wr);
-}
-
-/* What an atomic does not need. */
-static void add_only(struct lab *lab)
-{
-	const unsigned not_needed = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-	connect_with(lab, LAB_ALL & ~not_needed, LAB_ALL & ~not_needed);
-	ask(lab, IBV_WR_ATOMIC_FETCH_AND_ADD);
-}
-
 static void connect(struct lab *lab)
 {
 	lab_connect(lab);
@@ -89,126 +46,65 @@ static void connect(struct lab *lab)
 	lab_fill(lab->b.buf, LAB_BUF, 2);
 }
 
-/* `len` bytes for the peer's address `off` from its buffer's start. */
-static void aim(struct lab *lab, enum ibv_wr_opcode opcode, uint32_t len, int64_t off)
+/* FETCH AND ADD with room for `len` bytes, `off` bytes from THERE. */
+static void add(struct lab *lab, uint32_t len, uint64_t off)
 {
 	connect(lab);
-	struct ibv_send_wr wr = lab_wr(&lab->a, opcode, 2, 0, len, &lab->b, 0);
-	if (opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_READ ||
-	    opcode == IBV_WR_ATOMIC_WRITE)
-		wr.wr.rdma.remote_addr += (uint64_t)off;
-	else
-		wr.wr.atomic.remote_addr += (uint64_t)off;
+	struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_ATOMIC_FETCH_AND_ADD, 2, 0, len, &lab->b,
+				       THERE);
+	wr.wr.atomic.remote_addr += off;
 	refused(lab, &wr);
 	lab_bytes(&lab->b, LAB_BUF - 4096, 4096);
 }
 
 static void add_unaligned(struct lab *lab)
 {
-	aim(lab, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, THERE + 4);
-}
-
-static void swap_unaligned(struct lab *lab)
-{
-	aim(lab, IBV_WR_ATOMIC_CMP_AND_SWP, 8, THERE + 1);
+	add(lab, 8, 4);
 }
 
 static void add_short(struct lab *lab)
 {
-	aim(lab, IBV_WR_ATOMIC_FETCH_AND_ADD, 4, THERE);
+	add(lab, 4, 0);
 }
 
 static void add_long(struct lab *lab)
 {
-	aim(lab, IBV_WR_ATOMIC_FETCH_AND_ADD, 16, THERE);
+	add(lab, 16, 0);
 }
 
 /* --- keys --- */
 
-static void with_rkey(struct lab *lab, enum ibv_wr_opcode opcode, uint32_t len, uint32_t rkey)
+/* 12 bytes. */
+static void with_keys(struct lab *lab, enum ibv_wr_opcode opcode, uint32_t lkey, uint32_t rkey)
 {
-	struct ibv_send_wr wr = lab_wr(&lab->a, opcode, 2, 0, len, &lab->b, THERE);
-	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
-		wr.wr.atomic.rkey = rkey;
-	else
-		wr.wr.rdma.rkey = rkey;
+	struct ibv_send_wr wr = lab_wr(&lab->a, opcode, 2, 0, 12, &lab->b, THERE);
+	lab->a.sge[0].lkey = lkey;
+	wr.wr.rdma.rkey = rkey;
 	refused(lab, &wr);
 }
 
-/* Nothing is written, so no key is looked at. */
-static void empty_no_key(struct lab *lab)
+/* A local key where a remote one is asked for. */
+static void local_key(struct lab *lab)
 {
 	connect(lab);
-	struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_RDMA_WRITE, 1, 0, 0, &lab->b, THERE);
-	wr.wr.rdma.rkey = NO_KEY;
-	lab_post(&lab->a, &wr);
-	lab_sent(&lab->a, 1);
-	wr = lab_wr(&lab->a, IBV_WR_RDMA_READ, 2, 0, 0, &lab->b, THERE);
-	wr.wr.rdma.rkey = NO_KEY;
-	lab_post(&lab->a, &wr);
-	lab_sent(&lab->a, 1);
-	lab_state(&lab->a);
-}
-
-static void with_lkey(struct lab *lab, enum ibv_wr_opcode opcode, uint32_t lkey)
-{
-	struct ibv_send_wr wr = lab_wr(&lab->a, opcode, 2, 0, bytes_of(opcode), &lab->b, THERE);
-	lab->a.sge[0].lkey = lkey;
-	if (opcode == IBV_WR_SEND)
-		lab_recv(&lab->b, 100, THERE, 64);
-	refused(lab, &wr);
+	with_keys(lab, IBV_WR_RDMA_WRITE, lab->a.mr->lkey, lab->b.mr->lkey);
 }
 
 static void write_no_lkey(struct lab *lab)
 {
 	connect(lab);
-	with_lkey(lab, IBV_WR_RDMA_WRITE, NO_KEY);
+	with_keys(lab, IBV_WR_RDMA_WRITE, NO_KEY, lab->b.mr->rkey);
 }
 
-static void send_no_lkey(struct lab *lab)
-{
-	connect(lab);
-	with_lkey(lab, IBV_WR_SEND, NO_KEY);
-}
-
-static void write_lkey_other_pd(struct lab *lab)
-{
-	connect(lab);
-	struct ibv_pd *pd = ibv_alloc_pd(lab->a.ctx);
-	struct ibv_mr *mr = pd ? ibv_reg_mr(pd, lab->a.buf, LAB_BUF, LAB_ALL) : NULL;
-	if (!mr)
-		lab_give_up(lab);
-	with_lkey(lab, IBV_WR_RDMA_WRITE, mr->lkey);
-}
-
-/* a's own data end a byte after its region. */
-static void write_local_past(struct lab *lab)
-{
-	connect(lab);
-	struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_RDMA_WRITE, 2, LAB_BUF - 11, 12, &lab->b,
-				       THERE);
-	refused(lab, &wr);
-}
-
-/* A READ, a fetched value into memory that is only to be read from. */
-static void into_read_only(struct lab *lab, enum ibv_wr_opcode opcode)
+/* Memory that is only to be read from. */
+static void read_into_read_only(struct lab *lab)
 {
 	connect(lab);
 	struct ibv_mr *mr = ibv_reg_mr(lab->a.pd, lab->a.buf, LAB_BUF, 0);
 	if (!mr)
 		lab_give_up(lab);
-	with_lkey(lab, opcode, mr->lkey);
+	with_keys(lab, IBV_WR_RDMA_READ, mr->lkey, lab->b.mr->rkey);
 	lab_bytes(&lab->a, 0, 16);
-}
-
-static void read_into_read_only(struct lab *lab)
-{
-	into_read_only(lab, IBV_WR_RDMA_READ);
-}
-
-static void add_into_read_only(struct lab *lab)
-{
-	into_read_only(lab, IBV_WR_ATOMIC_FETCH_AND_ADD);
 }
 
 /* It may well be sent from. */
@@ -243,27 +139,10 @@ static void short_receive(struct lab *lab)
 	send_to(lab, 12, 11, lab->b.mr->lkey);
 }
 
-/* Two packets fit, the third does not. */
-static void short_long_receive(struct lab *lab)
-{
-	connect(lab);
-	send_to(lab, 3000, 2999, lab->b.mr->lkey);
-	lab_bytes(&lab->b, THERE, 3000);
-}
-
 static void receive_no_key(struct lab *lab)
 {
 	connect(lab);
 	send_to(lab, 12, 64, NO_KEY);
-}
-
-static void receive_read_only(struct lab *lab)
-{
-	connect(lab);
-	struct ibv_mr *mr = ibv_reg_mr(lab->b.pd, lab->b.buf, LAB_BUF, 0);
-	if (!mr)
-		lab_give_up(lab);
-	send_to(lab, 12, 64, mr->lkey);
 }
 
 /* The receive request's key is no region's, but the SEND has no data. */
@@ -284,18 +163,7 @@ static void no_initiator(struct lab *lab)
 {
 	lab->opt.rd_atomic = 0;
 	connect(lab);
-	ask(lab, IBV_WR_RDMA_READ);
-}
-
-/* More READs than may be under way: they wait for each other. */
-static void shallow(struct lab *lab)
-{
-	lab->opt.rd_atomic = lab->opt.dest_rd_atomic = 1;
-	connect(lab);
-	for (unsigned i = 0; i < 6; i++)
-		lab_op(&lab->a, IBV_WR_RDMA_READ, i, 20000 * i, 10000, &lab->b, 1000 * i);
-	lab_sent(&lab->a, 6);
-	lab_bytes(&lab->a, 0, 120000);
+	with_keys(lab, IBV_WR_RDMA_READ, lab->a.mr->lkey, lab->b.mr->rkey);
 }
 
 /* --- requests that are refused when they are posted --- */
@@ -350,11 +218,19 @@ static void send_invalidate(struct lab *lab)
 	lab_no_more(&lab->b);
 }
 
-/* A local key where a remote one is asked for. */
-static void local_key(struct lab *lab)
+/* A FLUSH that says neither "visible" nor "durable". */
+static void flush_no_type(struct lab *lab)
 {
-	connect(lab);
-	with_rkey(lab, IBV_WR_RDMA_WRITE, 12, lab->b.mr->lkey);
+	lab->opt.mr_access |= IBV_ACCESS_FLUSH_GLOBAL;
+	lab->opt.qp_access |= IBV_ACCESS_FLUSH_GLOBAL;
+	lab_connect(lab);
+	lab_recv(&lab->b, 100, 0, 64);
+	if (lab_flush(&lab->a, 1, &lab->b, THERE, 64, 0, IBV_FLUSH_RANGE))
+		return;
+	lab_sent(&lab->a, 1);
+	lab_state(&lab->a);
+	lab_state(&lab->b);
+	lab_no_more(&lab->b);
 }
 
 /* --- registration --- */
@@ -387,100 +263,82 @@ static void registrations(struct lab *lab)
 	reg(lab, "zero based", buf, 4096, LAB_ALL | IBV_ACCESS_ZERO_BASED);
 }
 
-/* Nothing at all is a region, too. */
-static void empty_region(struct lab *lab)
+/* A memory window, and a SEND that takes it away. */
+static void window(struct lab *lab)
 {
-	lab_make(lab);
-	reg(lab, "no bytes", lab->a.buf, 0, LAB_ALL);
-}
-
-/* One buffer, two regions: a key that is gone does not take the other one's memory away. */
-static void two_regions(struct lab *lab)
-{
-	connect(lab);
-	struct ibv_mr *second = ibv_reg_mr(lab->b.pd, lab->b.buf, LAB_BUF, LAB_ALL);
-	if (!second)
-		lab_give_up(lab);
-	lab_say(lab, "the same keys: %s", second->rkey == lab->b.mr->rkey ? "yes" : "no");
-	lab_say(lab, "deregister: %s", lab_error(ibv_dereg_mr(second)));
-	lab_op(&lab->a, IBV_WR_RDMA_WRITE, 1, 0, 8, &lab->b, THERE);
-	lab_sent(&lab->a, 1);
-}
-
-/* Objects that others need cannot be taken away. */
-static void in_use(struct lab *lab)
-{
-	connect(lab);
-	struct end *a = &lab->a;
-	lab_say(lab, "domain with regions and a queue pair: %s", lab_error(ibv_dealloc_pd(a->pd)));
-	lab_say(lab, "completion queue of a queue pair: %s", lab_error(ibv_destroy_cq(a->scq)));
-	lab_op(a, IBV_WR_RDMA_WRITE, 1, 0, 8, &lab->b, THERE);
-	lab_sent(a, 1);
-	lab_say(lab, "queue pair: %s", lab_error(ibv_destroy_qp(a->qp)));
-	lab_say(lab, "its completion queues: %s, %s", lab_error(ibv_destroy_cq(a->scq)),
-		lab_error(ibv_destroy_cq(a->rcq)));
-	lab_say(lab, "domain with regions: %s", lab_error(ibv_dealloc_pd(a->pd)));
-	lab_say(lab, "region: %s", lab_error(ibv_dereg_mr(a->mr)));
-	lab_say(lab, "domain: %s", lab_error(ibv_dealloc_pd(a->pd)));
-}
-
-/* Addresses in requests count from the region's own start. */
-static void zero_based(struct lab *lab)
-{
-	connect(lab);
-	struct ibv_mr *mr = ibv_reg_mr_iova2(lab->b.pd, lab->b.buf, 8192, 4096, LAB_ALL);
-	lab_say(lab, "register: %s", mr ? "0" : lab_error(errno));
-	if (!mr)
+	struct end *a = &lab->a, *b = &lab->b;
+	lab->opt.mr_access = LAB_ALL | IBV_ACCESS_MW_BIND;
+	lab_connect(lab);
+	errno = 0;
+	struct ibv_mw *mw = ibv_alloc_mw(b->pd, IBV_MW_TYPE_2);
+	lab_say(lab, "b: allocate: %s", mw ? "0" : lab_error(errno));
+	if (!mw)
 		return;
-	struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_RDMA_WRITE, 1, 0, 8, &lab->b, 0);
-	wr.wr.rdma.rkey = mr->rkey;
-	wr.wr.rdma.remote_addr = 4096 + 100;
-	lab_post(&lab->a, &wr);
+	struct ibv_send_wr bind = {.wr_id = 1,
+				   .opcode = IBV_WR_BIND_MW,
+				   .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
+	bind.bind_mw.mw = mw;
+	bind.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	bind.bind_mw.bind_info = (struct ibv_mw_bind_info){
+		.mr = b->mr,
+		.addr = (uintptr_t)b->buf + THERE,
+		.length = 64,
+		.mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+	lab_say(lab, "b: bind: %s", lab_error(ibv_post_send(b->qp, &bind, &bad)));
+	lab_sent(b, 1);
+	uint32_t rkey = bind.bind_mw.rkey;
+	struct ibv_send_wr wr = lab_wr(a, IBV_WR_RDMA_WRITE, 2, 0, 64, b, THERE);
+	wr.wr.rdma.rkey = rkey;
+	lab_post(a, &wr);
+	lab_sent(a, 1);
+	lab_recv(b, 3, 0, 64);
+	wr = lab_wr(a, IBV_WR_SEND_WITH_INV, 4, 0, 8, b, 0);
+	wr.invalidate_rkey = rkey;
+	lab_post(a, &wr);
+	lab_sent(a, 1);
+	lab_received(b, 1);
+	wr = lab_wr(a, IBV_WR_RDMA_WRITE, 5, 0, 64, b, THERE);
+	wr.wr.rdma.rkey = rkey;
+	lab_post(a, &wr);
+	lab_sent(a, 1);
+}
+
+/* A region gets other rights and keeps its place. */
+static void reregister(struct lab *lab)
+{
+	lab_connect(lab);
+	int error = ibv_rereg_mr(lab->b.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+				 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
+	lab_say(lab, "b: only READs: %s", error ? "refused" : "0");
+	lab_op(&lab->a, IBV_WR_RDMA_READ, 1, 0, 8, &lab->b, THERE);
 	lab_sent(&lab->a, 1);
-	lab_bytes(&lab->b, 96, 16);
-	wr.wr_id = 2;
-	wr.wr.rdma.remote_addr = 4095;
-	lab_post(&lab->a, &wr);
+	lab_op(&lab->a, IBV_WR_RDMA_WRITE, 2, 0, 8, &lab->b, THERE);
 	lab_sent(&lab->a, 1);
 }
 
 const struct verbs_program verbs_rights[] = {
-	{"add-one-right", "FETCH AND ADD where only atomics are allowed", add_only, 0},
 	{"add-unaligned", "FETCH AND ADD of a word that is not aligned", add_unaligned, 0},
-	{"swap-unaligned", "COMPARE AND SWAP of a word that is not aligned", swap_unaligned, 0},
 	{"add-short", "FETCH AND ADD with room for 4 bytes", add_short, 0},
 	{"add-long", "FETCH AND ADD with room for 16 bytes", add_long, 0},
-	{"empty-no-key", "WRITE and READ of nothing with a key of no region", empty_no_key, 0},
 	{"write-local-key", "WRITE with the local key of the peer's region", local_key, 0},
-	BOTH_APIS("write-no-lkey", write_no_lkey, "WRITE of data with a key of no region"),
-	{"send-no-lkey", "SEND of data with a key of no region", send_no_lkey, 0},
-	{"write-lkey-other-domain", "WRITE of data of another protection domain",
-	 write_lkey_other_pd, 0},
-	{"write-local-past", "WRITE of data that end a byte past their region", write_local_past,
-	 0},
+	{"write-no-lkey", "WRITE of data with a key of no region", write_no_lkey, 0},
 	{"read-into-read-only", "READ into a region without the right to write",
 	 read_into_read_only, 0},
-	{"add-into-read-only", "FETCH AND ADD into a region without the right to write",
-	 add_into_read_only, 0},
 	{"write-from-read-only", "WRITE from a region without any right", write_from_read_only, 0},
 	{"short-receive", "SEND of a byte more than the receive request has room for",
 	 short_receive, 0},
-	{"short-long-receive", "SEND of three packets, of which the last does not fit",
-	 short_long_receive, 0},
 	{"receive-no-key", "SEND to a receive request whose key is of no region", receive_no_key,
 	 0},
-	{"receive-read-only", "SEND to a region without the right to write", receive_read_only, 0},
 	{"receive-nothing", "SEND of nothing to a receive request whose key is of no region",
 	 receive_nothing, 0},
 	{"no-initiator", "READ where no READ may be under way", no_initiator, 0},
-	{"shallow", "six READs of which one may be under way", shallow, 0},
 	{"bad-posts", "requests that ibv_post_send() refuses", bad_posts, 0},
 	{"inline-read", "a READ that is posted as inline", inline_read, 0},
 	{"send-invalidate", "SEND with invalidate of a key of no region", send_invalidate, 0},
+	{"flush-no-type/wr", "FLUSH of no placement type", flush_no_type, BY_WR},
 	{"registrations", "what can be registered, and with which rights", registrations, 0},
-	{"empty-region", "a region of no bytes", empty_region, 0},
-	{"two-regions", "two regions of one buffer", two_regions, 0},
-	{"in-use", "objects that are in use cannot be destroyed", in_use, 0},
-	{"own-addresses", "a region with addresses of its own", zero_based, 0},
+	{"window", "a memory window, and a SEND that invalidates it", window, 0},
+	{"reregister", "a region gets other rights", reregister, 0},
 	{0},
 };

@@ -151,7 +151,6 @@ declare -A base=(
 	[crashtest --shares]='erda'
 	[crashtest --preemptions]='--exhaustive'
 	[crashtest --faults]='--exhaustive'
-	[verbs --pm]='--device none'
 	[record --join]='-- true'
 	[images --keep]='--log good.log --recover true --image x'
 	[images --checker]='--log good.log --path true'
@@ -443,7 +442,6 @@ bad 'second' shrink $trace $trace
 bad knobs claims --knobs P31
 bad knobs claims --knobs --list
 bad json claims --list --json new
-bad pm verbs --pm text
 bad server bench --ops 5
 bad first bench --server 127.0.0.1:1 --first 16 --clients 2
 bad nothing bench --server 127.0.0.1:1 --ops 0
