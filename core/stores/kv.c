@@ -74,12 +74,11 @@ int kv_put_init(struct kv_req *req, const void *key, size_t klen, size_t vlen, u
 	return 0;
 }
 
-/* What became of a request: `rc`, of whose reply `len` bytes came. */
-static int status_of(int rc, size_t len, const struct kv_rsp *rsp)
+int kv_status(int rc, size_t len, const void *rsp, size_t rsp_bytes)
 {
 	if (rc)
 		return rc;
-	return len == sizeof(*rsp) ? rsp->status : -EPROTO;
+	return len == rsp_bytes ? *(const int32_t *)rsp : -EPROTO;
 }
 
 int kv_call(struct rpc_conn *conn, const struct kv_req *req, struct kv_rsp *rsp)
@@ -87,20 +86,20 @@ int kv_call(struct rpc_conn *conn, const struct kv_req *req, struct kv_rsp *rsp)
 	size_t len;
 	int rc = rpc_call(conn, req, sizeof(*req), rsp, sizeof(*rsp), &len);
 
-	return status_of(rc, len, rsp);
+	return kv_status(rc, len, rsp, sizeof(*rsp));
 }
 
 int kv_call_value(struct rpc_conn *conn, uint8_t *msg, const struct kv_req *req, const void *value,
-		  struct kv_rsp *rsp)
+		  size_t vlen, void *rsp, size_t rsp_bytes)
 {
 	size_t len;
 	int rc;
 
 	memcpy(msg, req, sizeof(*req));
-	if (req->vlen)
-		memcpy(msg + sizeof(*req), value, req->vlen);
-	rc = rpc_call(conn, msg, sizeof(*req) + req->vlen, rsp, sizeof(*rsp), &len);
-	return status_of(rc, len, rsp);
+	if (vlen)
+		memcpy(msg + sizeof(*req), value, vlen);
+	rc = rpc_call(conn, msg, sizeof(*req) + vlen, rsp, rsp_bytes, &len);
+	return kv_status(rc, len, rsp, rsp_bytes);
 }
 
 void kv_nap(uint64_t *nap)

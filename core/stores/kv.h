@@ -9,6 +9,25 @@
 
 struct rpc_conn;
 
+/*
+ * Seeded bugs, as a list of X(name, knobs, breaks, what): each is a value of the store's knob BUG,
+ * and a variant that has this value and `knobs`, which begin with a blank, if there are any.
+ * has_bug() is a macro, so that the code that asks is the one that reads the switch.
+ */
+#define KV_BUG_VALUE(name, ...)			  BUG_##name,
+#define KV_BUG_NAME(name, ...)			  " " #name
+#define KV_BUG_VARIANT(name, knobs, breaks, what) {#name, "bug=" #name knobs, what, breaks},
+#define KV_BUG_VARIANTS(BUGS)       \
+	BUGS(KV_BUG_VARIANT)        \
+	{                           \
+		NULL, NULL, NULL, 0 \
+	}
+#define KV_BUG_KNOB(BUGS)                                                         \
+	{                                                                         \
+		"bug", "none" BUGS(KV_BUG_NAME), "a seeded bug, see the variants" \
+	}
+#define has_bug(params, name) ((params)->knob[BUG] == BUG_##name)
+
 /* Round up to a multiple of `to`, a power of two. */
 static inline uint64_t kv_round_up(uint64_t n, uint64_t to)
 {
@@ -56,10 +75,13 @@ int kv_put_init(struct kv_req *req, const void *key, size_t klen, size_t vlen, u
 /* Send it and wait for the reply. The reply's status, -EPROTO, or what rpc_call() says. */
 int kv_call(struct rpc_conn *conn, const struct kv_req *req, struct kv_rsp *rsp);
 
-/* The same for a PUT whose value, of req->vlen bytes, travels after the request; `msg` has room for
- * both. */
+/* The same with `vlen` bytes of a value after the request, and a reply of `rsp_bytes` that begins
+ * with its status; `msg` has room for the request and the value. */
 int kv_call_value(struct rpc_conn *conn, uint8_t *msg, const struct kv_req *req, const void *value,
-		  struct kv_rsp *rsp);
+		  size_t vlen, void *rsp, size_t rsp_bytes);
+/* What became of a request: `rc`, of whose reply, `rsp_bytes` that begin with its status, `len`
+ * bytes came. */
+int kv_status(int rc, size_t len, const void *rsp, size_t rsp_bytes);
 
 /* Wait for what is not there yet: *nap is KV_NAP_NS at first, and longer each time, 1 ms or a
  * little more at most; or max_ns. */

@@ -88,7 +88,7 @@ static void give_away(struct kv_place *place, uint64_t where)
 		mark_room(place, where, false);
 }
 
-/* From here on GETs return it. */
+/* The commit point: from here on GETs return it. */
 static int publish(struct kv_place *place, const struct kv_placed *value)
 {
 	uint64_t where = kv_where(value->line, value->vlen);

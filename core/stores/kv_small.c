@@ -42,14 +42,15 @@ bool kv_is_request(const struct rpc_msg *msg, bool values)
 	return msg->len - sizeof(*req) == (values && req->op == KV_PUT ? req->vlen : 0);
 }
 
-size_t kv_handle(kv_handler *handler, void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
+size_t kv_handle(kv_handler *handler, void *arg, const struct rpc_msg *msg, bool values,
+		 void *reply, size_t cap)
 {
 	const struct kv_req *req = msg->bytes;
 	struct kv_rsp *rsp = reply;
 
 	if (cap < sizeof(*rsp))
 		return 0;
-	rsp->status = kv_is_request(msg, false) ? handler(arg, req, rsp) : -EPROTO;
+	rsp->status = kv_is_request(msg, values) ? handler(arg, req, rsp) : -EPROTO;
 	return sizeof(*rsp);
 }
 
@@ -67,19 +68,25 @@ int kv_server_start(struct rpc_server *rpc, void *log, size_t len)
 	return rc ? rc : kv_server_listen(rpc);
 }
 
-int kv_client_open(struct kv_client *client, const struct tm_env *env, size_t data_bytes,
-		   void **out)
+int kv_client_open(struct kv_client *client, const struct tm_env *env, size_t msg_bytes,
+		   size_t data_bytes, void **out)
 {
-	int rc;
+	int rc = -ENOMEM;
 
 	if (!client)
-		return -ENOMEM;
-	client->max_vlen = env->params->max_vlen;
-	rc = rpc_open(&client->conn, env, sizeof(struct kv_req), data_bytes, NULL);
-	if (rc)
-		free(client);
-	else
+		return rc;
+	client->params = *env->params;
+	client->msg_bytes = msg_bytes;
+	client->msg = msg_bytes ? calloc(1, msg_bytes) : NULL;
+	if (client->msg || !msg_bytes)
+		rc = rpc_open(&client->conn, env, msg_bytes ? msg_bytes : sizeof(struct kv_req),
+			      data_bytes, NULL);
+	if (!rc) {
 		*out = client;
+		return 0;
+	}
+	free(client->msg);
+	free(client);
 	return rc;
 }
 
@@ -120,7 +127,7 @@ int kv_client_put(struct kv_client *client, unsigned log, const void *key, size_
 
 	if (rc)
 		return rc;
-	if (vlen > client->max_vlen)
+	if (vlen > client->params.max_vlen)
 		return -EMSGSIZE;
 	req.vlen = (uint32_t)vlen;
 	req.crc = crc;
@@ -139,7 +146,7 @@ int kv_client_read(struct kv_client *client, unsigned log, uint64_t off, size_t 
 	*out_vlen = vlen;
 	if (vlen == 0)
 		return 0;
-	if (vlen > client->max_vlen)
+	if (vlen > client->params.max_vlen)
 		return -EBADMSG;
 	rc = rpc_read(kv_client_data(client), log, off, vlen, &data);
 	if (!rc)

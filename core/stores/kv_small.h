@@ -24,8 +24,8 @@ bool kv_is_request(const struct rpc_msg *msg, bool values);
 /* Answers a request. Returns the reply's status; may fill the rest of it. */
 typedef int kv_handler(void *arg, const struct kv_req *req, struct kv_rsp *rsp);
 /* An rpc_handler's work: -EPROTO to what is no request, else what `handler` says. */
-size_t kv_handle(kv_handler *handler, void *arg, const struct rpc_msg *msg, void *reply,
-		 size_t cap);
+size_t kv_handle(kv_handler *handler, void *arg, const struct rpc_msg *msg, bool values,
+		 void *reply, size_t cap);
 /* Take connections, and start to serve. */
 int kv_server_listen(struct rpc_server *rpc);
 /* The same, after exporting the log as the next region, with the rights of the queue pairs. */
@@ -33,17 +33,19 @@ int kv_server_start(struct rpc_server *rpc, void *log, size_t len);
 
 /* --- the client --- */
 
-/* The first member of a client's struct. */
+/* A client, or the first member of a client's struct. */
 struct kv_client {
 	struct rpc_conn conn;
-	uint32_t max_vlen;
+	struct tm_params params;
 	struct rpc_conn *data; /* a further connection for READs and WRITEs of values; NULL: none */
+	uint8_t *msg;	       /* room for a message of so many bytes */
+	size_t msg_bytes;      /* 0: all are struct kv_req and struct kv_rsp, and need none */
 };
 
-/* tm_store.open: connect `client`, which came from malloc() and is freed where that fails; NULL:
+/* tm_store.open: connect `client`, which came from calloc() and is freed where that fails; NULL:
  * there was no memory. data_bytes: of the largest READ or WRITE. */
-int kv_client_open(struct kv_client *client, const struct tm_env *env, size_t data_bytes,
-		   void **out);
+int kv_client_open(struct kv_client *client, const struct tm_env *env, size_t msg_bytes,
+		   size_t data_bytes, void **out);
 /* Open client->data, which comes from malloc(). data_bytes: as above. */
 int kv_client_open_data(struct kv_client *client, const struct tm_env *env, size_t data_bytes);
 /* The connection on which values travel. */

@@ -48,7 +48,8 @@ static int recover(const struct tm_env *env)
 
 /* ---------------------------------------------------------------- server */
 
-/* Metadata before data: from here on readers find a value that has not been written (EF 3). */
+/* Metadata before data: from here on readers find a value that has not been written (EF 3). There
+ * is no commit point. */
 static int handle_put(struct ca_server *server, const struct kv_req *req, struct kv_rsp *rsp)
 {
 	uint64_t need = kv_lines(req->vlen);
@@ -89,7 +90,7 @@ static int handle_request(void *server, const struct kv_req *req, struct kv_rsp 
 
 static size_t handle_message(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
 {
-	return kv_handle(handle_request, server, msg, reply, cap);
+	return kv_handle(handle_request, server, msg, false, reply, cap);
 }
 
 /* The seeded bug: the last value does not count. */
@@ -134,7 +135,7 @@ static int open_client(const struct tm_env *env, void **out)
 
 	if (client)
 		client->table = kv_table_at(env->params, NULL);
-	return kv_client_open((struct kv_client *)client, env,
+	return kv_client_open((struct kv_client *)client, env, 0,
 			      max_vlen > TM_LINE ? max_vlen : TM_LINE, out);
 }
 

@@ -90,7 +90,7 @@ static bool is_flushed(const struct ef_server *server, uint64_t place)
 }
 
 /* The first version of a key. Its entry's key and offset are durable before the bit that makes it
- * count. */
+ * count, which is the commit point. */
 static void publish_new(const struct ef_server *server, struct ef_entry *entry,
 			const struct kv_req *req, uint64_t place)
 {
@@ -118,7 +118,7 @@ static void publish_new(const struct ef_server *server, struct ef_entry *entry,
 }
 
 /*
- * The next version of a key: the entry names it from now on. False: the entry has
+ * The commit point of the next version: the entry names it from now on. False: the entry has
  * changed since `was` was read, because the cleaner has moved the version before.
  */
 static bool publish(const struct ef_server *server, struct ef_entry *entry, uint64_t was,

@@ -17,8 +17,8 @@
 #define SHORT_TIMEOUT_NS 1000000ull
 
 /*
- * Step 3 of a PUT: one 8-byte store makes `off` the newest version. Not flushed. Returns
- * what the entry was.
+ * Step 3 of a PUT, the commit point: one 8-byte store makes `off` the newest version. Not
+ * flushed. Returns what the entry was.
  */
 static uint64_t set_newest(struct server *server, struct erda_entry *entry, const struct log *log,
 			   uint32_t off)

@@ -53,16 +53,26 @@ enum { QP_ONE, QP_SEPARATE };
 enum { COLLECT_NEVER, COLLECT_EACH, COLLECT_SIXTH };
 enum { LATE_BELIEVED, LATE_DROPPED };
 enum { READERS_NONE, READERS_TIMED, READERS_LEASE };
-enum {
-	NO_BUG,
-	BUG_TAIL_REUSED,
-	BUG_KEY_UNFLUSHED,
-	BUG_PLACE_TAKEN,
-	BUG_END_CHECKED,
-	BUG_UNLINK_UNFLUSHED,
-	BUG_ROOMS_FORGOTTEN,
-	BUG_LAST_COLLECTED
-};
+/* Seeded bugs (KV_BUG_*): their further knobs, what they break, what they do. */
+#define FORCA_BUGS(X)                                                                              \
+	X(tail_reused, "", RDA | FSCK,                                                             \
+	  "after a restart a version that never arrived is written over, although its key's "      \
+	  "entry names it: the next PUT of another key ends up there")                             \
+	X(key_unflushed, "", FSCK,                                                                 \
+	  "a new entry's key and its used bit become durable together: where lines are torn the "  \
+	  "bit may survive alone")                                                                 \
+	X(place_taken, "", RDA,                                                                    \
+	  "a client that died and connects again takes its former place while the server still "   \
+	  "handles its former request: the next one gets that one's reply")                        \
+	X(end_checked, "", RDA,                                                                    \
+	  "a value counts as whole when its last bytes are there: they may come first, and a "     \
+	  "power failure may keep them alone")                                                     \
+	X(unlink_unflushed, " cache_valid=on collect=each", FSCK,                                  \
+	  "a version's room is another one's before the list without it is durable")               \
+	X(rooms_forgotten, " collect=each", KEEP, "after a restart a new value goes where one is") \
+	X(last_collected, " collect=each", KEEP,                                                   \
+	  "the collector does not look whether a newer version is whole: the only one goes")
+enum { NO_BUG, FORCA_BUGS(KV_BUG_VALUE) };
 
 struct meta {
 	uint64_t prev;
@@ -134,7 +144,7 @@ static void map_pool(struct pool *pool, const struct tm_params *params, uint8_t 
 	pool->metas = params->updates + 1;
 	pool->log = pm + kv_table_bytes(params) + meta_bytes(params);
 	pool->log_lines = log_bytes(params) / TM_LINE;
-	pool->end_checked = params->knob[BUG] == BUG_END_CHECKED;
+	pool->end_checked = has_bug(params, end_checked);
 }
 
 static bool fits(const struct pool *pool, const struct meta *meta)
@@ -310,7 +320,7 @@ static void unlink_version(struct server *server, uint64_t newer, uint64_t at)
 	struct meta *meta = server->pool.meta;
 
 	meta[newer].prev = meta[at].prev;
-	if (server->params.knob[BUG] != BUG_UNLINK_UNFLUSHED)
+	if (!has_bug(&server->params, unlink_unflushed))
 		pmem_persist(&meta[newer], sizeof(*meta));
 	kv_rooms_mark(&server->rooms, meta[at].line, kv_lines(meta[at].vlen), false);
 }
@@ -321,8 +331,7 @@ static void collect(struct server *server, const struct kv_entry *entry)
 {
 	const struct meta *meta = server->pool.meta;
 	uint64_t newer = entry->where, next;
-	bool behind = meta[newer].kind == TOMBSTONE ||
-		      server->params.knob[BUG] == BUG_LAST_COLLECTED;
+	bool behind = meta[newer].kind == TOMBSTONE || has_bug(&server->params, last_collected);
 
 	for (uint64_t at = meta[newer].prev; at; at = next) {
 		bool is_whole = usable(server, at);
@@ -389,10 +398,11 @@ static int new_version(struct server *server, const struct kv_req *req, uint64_t
 	meta->crc = req->crc;
 	meta->kind = tombstone ? TOMBSTONE : VALUE;
 	pmem_persist(meta, sizeof(*meta));
+	/* The commit point: the entry names it. Whether its value has come a GET finds out. */
 	if (!found) {
 		memcpy(entry->key, req->key, sizeof(entry->key));
 		entry->where = server->next_meta;
-		if (server->params.knob[BUG] != BUG_KEY_UNFLUSHED)
+		if (!has_bug(&server->params, key_unflushed))
 			pmem_persist(entry, sizeof(*entry));
 		entry->ctl = KV_USED | (uint64_t)req->klen << KV_KLEN_SHIFT;
 	} else {
@@ -457,7 +467,7 @@ static size_t handle_message(void *arg, const struct rpc_msg *msg, void *reply, 
 
 	server->asking = msg->index;
 	server->putting[msg->index] = 0; /* a client does one thing at a time */
-	return kv_handle(handle_request, server, msg, reply, cap);
+	return kv_handle(handle_request, server, msg, false, reply, cap);
 }
 
 /* What a client had begun is over when it connects again. */
@@ -471,7 +481,7 @@ static void mark_rooms(struct server *server)
 {
 	const struct pool *pool = &server->pool;
 
-	if (server->params.knob[BUG] == BUG_ROOMS_FORGOTTEN)
+	if (has_bug(&server->params, rooms_forgotten))
 		return;
 	for (uint64_t i = 0; i < pool->table.slots; i++)
 		for (uint64_t at = pool->table.entry[i].where; at; at = pool->meta[at].prev)
@@ -497,7 +507,7 @@ static void find_tails(struct server *server)
 	server->next_meta = newest + 1;
 	server->tail = pool->meta[newest].line + kv_lines(pool->meta[newest].vlen);
 	/* A seeded bug: a value that never arrived needs no place. */
-	if (server->params.knob[BUG] == BUG_TAIL_REUSED && !crc_ok(pool, &pool->meta[newest])) {
+	if (has_bug(&server->params, tail_reused) && !crc_ok(pool, &pool->meta[newest])) {
 		server->next_meta = newest;
 		server->tail = pool->meta[newest].line;
 	}
@@ -534,7 +544,7 @@ static int serve(const struct tm_env *env)
 	map_pool(&server->pool, &server->params, env->pm);
 	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle_message, server);
 	server->rpc.connected = forget_put;
-	server->rpc.takes_busy = server->params.knob[BUG] == BUG_PLACE_TAKEN;
+	server->rpc.takes_busy = has_bug(&server->params, place_taken);
 	if (!rc)
 		rc = remember(server);
 	/* Those to whom a former process named a version read it no longer than that. */
@@ -548,24 +558,16 @@ static int serve(const struct tm_env *env)
 
 /* ---------------------------------------------------------------- client */
 
-struct client {
-	struct kv_client kv;
-	struct tm_params params;
-};
-
 static int open_client(const struct tm_env *env, void **out)
 {
-	struct client *client = calloc(1, sizeof(*client));
-	int rc;
+	struct kv_client *client = calloc(1, sizeof(*client));
+	int rc = kv_client_open(client, env, 0, env->params->max_vlen, out);
 
-	if (client)
-		client->params = *env->params;
-	rc = kv_client_open((struct kv_client *)client, env, env->params->max_vlen, out);
 	if (rc || env->params->knob[QP] == QP_ONE)
 		return rc;
-	rc = kv_client_open_data(&client->kv, env, env->params->max_vlen);
+	rc = kv_client_open_data(client, env, env->params->max_vlen);
 	if (rc) {
-		kv_client_close(&client->kv);
+		kv_client_close(client);
 		free(client);
 	}
 	return rc;
@@ -580,7 +582,7 @@ static int put_value(void *client, const void *key, size_t klen, const void *val
  * the server leaves the value where it is for no longer than that. */
 static int get(void *arg, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
 {
-	struct client *client = arg;
+	struct kv_client *client = arg;
 	struct kv_req req;
 	struct kv_rsp rsp;
 	uint64_t began;
@@ -590,10 +592,9 @@ static int get(void *arg, const void *key, size_t klen, void *value, size_t cap,
 		return rc;
 	do {
 		began = rt_now();
-		rc = kv_call(&client->kv.conn, &req, &rsp);
+		rc = kv_call(&client->conn, &req, &rsp);
 		if (!rc)
-			rc = kv_client_read(&client->kv, FORCA_LOG, rsp.off, rsp.vlen, value, cap,
-					    vlen);
+			rc = kv_client_read(client, FORCA_LOG, rsp.off, rsp.vlen, value, cap, vlen);
 	} while (client->params.knob[READERS] == READERS_LEASE && !rc &&
 		 rt_now() - began >= timeout_ns(&client->params));
 	return rc;
@@ -619,10 +620,7 @@ static const struct tm_knob knobs[] = {
 	[READERS] = {"readers", "none timed lease",
 		     "what keeps a version's room while it is read: nothing, as in the public "
 		     "code; the timeout; or the timeout, and a GET that took as long asks again"},
-	[BUG] = {"bug",
-		 "none tail_reused key_unflushed place_taken end_checked unlink_unflushed "
-		 "rooms_forgotten last_collected",
-		 "a seeded bug, see the variants"},
+	[BUG] = KV_BUG_KNOB(FORCA_BUGS),
 	[KNOBS] = {NULL, NULL, NULL},
 };
 
@@ -638,30 +636,7 @@ static const struct tm_variant variants[] = {
 	 0},
 	{"short_timeout", "timeout=1ms",
 	 "the timeout is shorter than a client's stall: an acknowledged PUT is invalid", LIN},
-	{"tail_reused", "bug=tail_reused",
-	 "after a restart a version that never arrived is written over, although its key's entry "
-	 "names it: the next PUT of another key ends up there",
-	 RDA | FSCK},
-	{"key_unflushed", "bug=key_unflushed",
-	 "a new entry's key and its used bit become durable together: where lines are torn the bit "
-	 "may survive alone",
-	 FSCK},
-	{"place_taken", "bug=place_taken",
-	 "a client that died and connects again takes its former place while the server still "
-	 "handles its former request: the next one gets that one's reply",
-	 RDA},
-	{"end_checked", "bug=end_checked",
-	 "a value counts as whole when its last bytes are there: they may come first, and a power "
-	 "failure may keep them alone",
-	 RDA},
-	{"unlink_unflushed", "bug=unlink_unflushed cache_valid=on collect=each",
-	 "a version's room is another one's before the list without it is durable", FSCK},
-	{"rooms_forgotten", "bug=rooms_forgotten collect=each",
-	 "after a restart a new value goes where one is", KEEP},
-	{"last_collected", "bug=last_collected collect=each",
-	 "the collector does not look whether a newer version is whole: the only one goes", KEEP},
-	{NULL, NULL, NULL, 0},
-};
+	KV_BUG_VARIANTS(FORCA_BUGS)};
 
 static const struct tm_shape shapes[] = {
 	{.name = "crowded"},	   {.name = "cached"},	   {.name = "collected"},

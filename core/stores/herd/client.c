@@ -172,7 +172,7 @@ static bool is_complete(const struct client *client)
 static bool is_part(const struct client *client, const struct herd_reply *reply, size_t len)
 {
 	if (client->params.knob[NUMBERS] != NUMBERS_OFF &&
-	    !has_bug(&client->params, BUG_REPLY_UNCHECKED) &&
+	    !has_bug(&client->params, reply_unchecked) &&
 	    !rt_check(reply->number == client->number))
 		return false;
 	return reply->vlen <= HERD_MAX_VALUE && reply->from <= reply->vlen &&

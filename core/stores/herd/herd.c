@@ -20,11 +20,7 @@ static const struct tm_knob knobs[] = {
 	[REPLY_FIRST] = {"reply_first", "off on",
 			 "on: a PUT or DELETE is answered before it is executed"},
 	[PERSIST] = {"persist", "on off", "does the server flush anything?"},
-	[BUG] = {"bug",
-		 "none two_workers repeat_executes reply_unchecked "
-		 "client_kept value_unflushed entry_first delete_unflushed tx_unlogged "
-		 "tx_unflushed tx_kept undo_assumed",
-		 "a seeded bug, see the variants"},
+	[BUG] = KV_BUG_KNOB(HERD_BUGS),
 	[KNOBS] = {NULL, NULL, NULL},
 };
 
@@ -44,29 +40,7 @@ static const struct tm_variant variants[] = {
 	 "the word that is polled lands first, as in the public code", RDA | LIN | OK | DUR},
 	{"reply_first", "reply_first=on", "a request is answered before it is executed",
 	 LIN | DUR | RDA},
-	{"two_workers", "bug=two_workers", "two tasks poll the same slots",
-	 RDA | LIN | DUR | FSCK | OK | MONO | KEEP},
-	{"repeat_executes", "bug=repeat_executes", "the server executes what its client repeats",
-	 LIN | NORES | DUR},
-	{"reply_unchecked", "bug=reply_unchecked",
-	 "a client takes any reply, that of an earlier request, too", RDA | LIN | DUR | OK},
-	{"client_kept", "numbers=one bug=client_kept",
-	 "a client that comes back gets the reply to its former self", LIN | RDA | OK | DUR},
-	{"value_unflushed", "bug=value_unflushed", "only the entry is flushed", RDA | DUR},
-	{"entry_first", "bug=entry_first",
-	 "the entry names the value, durably, before the value is durable", RDA},
-	{"delete_unflushed", "bug=delete_unflushed", "a DELETE is not flushed", DUR},
-	{"tx_unlogged", "bug=tx_unlogged backend=tx",
-	 "the undo log names the entry before what it held is durable", KEEP | DUR | RDA},
-	{"tx_unflushed", "bug=tx_unflushed backend=tx",
-	 "a transaction is committed, and its change is not durable", DUR},
-	{"tx_kept", "bug=tx_kept backend=tx", "recovery does not undo what was interrupted",
-	 KEEP | DUR | RDA | FSCK},
-	{"undo_assumed", "bug=undo_assumed backend=tx",
-	 "recovery leaves an undo log alone that is empty, in the cache perhaps",
-	 DUR | MONO | KEEP},
-	{NULL, NULL, NULL, 0},
-};
+	KV_BUG_VARIANTS(HERD_BUGS)};
 
 static const struct tm_overhead overheads[] = {
 	{"request", sizeof(struct herd_head), false},

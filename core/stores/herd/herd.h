@@ -63,23 +63,27 @@ enum { REQUEST_POLLED, REQUEST_IMM };
 enum { NUMBERS_ON, NUMBERS_OFF, NUMBERS_ONE };
 enum { CHECK_CRC, CHECK_WORD };
 enum { BACKEND_PLACE, BACKEND_TX };
-enum {
-	NO_BUG,
-	BUG_TWO_WORKERS,
-	BUG_REPEAT_EXECUTES,
-	BUG_REPLY_UNCHECKED,
-	BUG_CLIENT_KEPT,
-	BUG_VALUE_UNFLUSHED,
-	BUG_ENTRY_FIRST,
-	BUG_DELETE_UNFLUSHED,
-	BUG_TX_UNLOGGED,
-	BUG_TX_UNFLUSHED,
-	BUG_TX_KEPT,
-	BUG_UNDO_ASSUMED
-};
-
-/* Is this seeded bug switched on? A macro: the code that asks is the one that reads the switch. */
-#define has_bug(params, which) ((params)->knob[BUG] == (which))
+/* Seeded bugs (KV_BUG_*): their further knobs, what they break, what they do. */
+#define HERD_BUGS(X)                                                                               \
+	X(two_workers, "", RDA | LIN | DUR | FSCK | OK | MONO | KEEP,                              \
+	  "two tasks poll the same slots")                                                         \
+	X(repeat_executes, "", LIN | NORES | DUR, "the server executes what its client repeats")   \
+	X(reply_unchecked, "", RDA | LIN | DUR | OK,                                               \
+	  "a client takes any reply, that of an earlier request, too")                             \
+	X(client_kept, " numbers=one", LIN | RDA | OK | DUR,                                       \
+	  "a client that comes back gets the reply to its former self")                            \
+	X(value_unflushed, "", RDA | DUR, "only the entry is flushed")                             \
+	X(entry_first, "", RDA, "the entry names the value, durably, before the value is durable") \
+	X(delete_unflushed, "", DUR, "a DELETE is not flushed")                                    \
+	X(tx_unlogged, " backend=tx", KEEP | DUR | RDA,                                            \
+	  "the undo log names the entry before what it held is durable")                           \
+	X(tx_unflushed, " backend=tx", DUR,                                                        \
+	  "a transaction is committed, and its change is not durable")                             \
+	X(tx_kept, " backend=tx", KEEP | DUR | RDA | FSCK,                                         \
+	  "recovery does not undo what was interrupted")                                           \
+	X(undo_assumed, " backend=tx", DUR | MONO | KEEP,                                          \
+	  "recovery leaves an undo log alone that is empty, in the cache perhaps")
+enum { NO_BUG, HERD_BUGS(KV_BUG_VALUE) };
 
 /* --- requests --- */
 

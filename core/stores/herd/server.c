@@ -68,15 +68,10 @@ static uint8_t *datagram_of(const struct server *server, unsigned index, unsigne
 /* Steps of persisting that the server leaves out. */
 static unsigned lacks(const struct tm_params *params)
 {
-	unsigned lacks = params->knob[PERSIST] ? KV_LACKS_PERSIST : 0;
-
-	if (has_bug(params, BUG_VALUE_UNFLUSHED))
-		lacks |= KV_LACKS_VALUE;
-	if (has_bug(params, BUG_ENTRY_FIRST))
-		lacks |= KV_LACKS_ORDER;
-	if (has_bug(params, BUG_DELETE_UNFLUSHED))
-		lacks |= KV_LACKS_DELETE;
-	return lacks;
+	return (params->knob[PERSIST] ? KV_LACKS_PERSIST : 0) |
+	       (has_bug(params, value_unflushed) ? KV_LACKS_VALUE : 0) |
+	       (has_bug(params, entry_first) ? KV_LACKS_ORDER : 0) |
+	       (has_bug(params, delete_unflushed) ? KV_LACKS_DELETE : 0);
 }
 
 /* Returns the status. What a GET has found is *found, *vlen bytes. */
@@ -184,7 +179,7 @@ static void serve_request(struct server *server, unsigned index, const struct he
 	bool repeated = server->params.knob[NUMBERS] != NUMBERS_OFF &&
 			!rt_check((int32_t)(number - peer->done) > 0);
 
-	if (!repeated || (has_bug(&server->params, BUG_REPEAT_EXECUTES) && number == peer->done))
+	if (!repeated || (has_bug(&server->params, repeat_executes) && number == peer->done))
 		serve_new(server, index, head, value);
 	else if (number == peer->done)
 		send_reply(server, index);
@@ -323,7 +318,7 @@ static void forget_client(struct server *server, unsigned index, const struct he
 	assert((size_t)peer->part * HERD_PARTS >= HERD_MAX_VALUE);
 	peer->sending = peer->posted = 0;
 	peer->called = false;
-	if (!has_bug(&server->params, BUG_CLIENT_KEPT)) {
+	if (!has_bug(&server->params, client_kept)) {
 		peer->done = hello->number;
 		peer->parts = 0;
 	}
@@ -442,7 +437,7 @@ int herd_serve(const struct tm_env *env)
 	rc = herd_qp_ready(server->replies, &server->replies_hello, NULL);
 	if (!rc)
 		rc = rt_listen(server_accept, server);
-	if (!rc && has_bug(env->params, BUG_TWO_WORKERS))
+	if (!rc && has_bug(env->params, two_workers))
 		rc = start_worker(server, "second");
 	return rc ? rc : start_worker(server, "server");
 }

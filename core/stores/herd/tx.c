@@ -36,18 +36,18 @@ static void begin(struct kv_place *place, struct herd_undo *undo, const struct t
 		  const struct kv_entry *entry)
 {
 	memcpy(&undo->held, entry, sizeof(undo->held));
-	if (!has_bug(params, BUG_TX_UNLOGGED))
+	if (!has_bug(params, tx_unlogged))
 		kv_place_persist(place, &undo->held, sizeof(undo->held));
 	__atomic_store_n(&undo->entry, (uint64_t)(entry - place->pool.table.entry) + 1,
 			 __ATOMIC_SEQ_CST);
 	kv_place_persist(place, &undo->entry, sizeof(undo->entry));
 }
 
-/* The entry is changed: the transaction ends. */
+/* The entry is changed. The commit point: the log is empty, durably. */
 static void commit(struct kv_place *place, struct herd_undo *undo, const struct tm_params *params,
 		   const struct kv_entry *entry)
 {
-	if (!has_bug(params, BUG_TX_UNFLUSHED))
+	if (!has_bug(params, tx_unflushed))
 		kv_place_persist(place, entry, sizeof(*entry));
 	__atomic_store_n(&undo->entry, 0, __ATOMIC_SEQ_CST);
 	kv_place_persist(place, &undo->entry, sizeof(undo->entry));
@@ -104,7 +104,7 @@ static void undo_last(const struct kv_pool *pool, struct herd_undo *undo)
  * name an entry in PM. */
 static void undo(const struct tm_params *params, const struct kv_pool *pool, struct herd_undo *log)
 {
-	if (has_bug(params, BUG_UNDO_ASSUMED) && !log->entry)
+	if (has_bug(params, undo_assumed) && !log->entry)
 		return;
 	if (log->entry && log->entry <= pool->table.slots)
 		undo_last(pool, log);
@@ -116,7 +116,7 @@ int herd_recover(const struct tm_env *env)
 {
 	struct kv_pool pool = kv_pool_at(env->params, env->pm);
 
-	if (!has_bug(env->params, BUG_TX_KEPT))
+	if (!has_bug(env->params, tx_kept))
 		undo(env->params, &pool, herd_undo_at(env->params, env->pm));
 	return kv_place_recover(env);
 }

@@ -70,7 +70,7 @@ int hydradb_open(const struct tm_env *env, void **out)
 static bool has_reply(void *arg)
 {
 	struct client *client = arg;
-	bool front = has_bug(&client->params, BUG_REPLY_FRONT);
+	bool front = has_bug(&client->params, reply_front);
 
 	return hydradb_landed(client->conn.own, hydradb_reply_bytes(&client->params),
 			      &client->params, front, &client->len);
@@ -154,7 +154,7 @@ static bool is_usable(const struct client *client, const struct cached *cached,
 {
 	if (!cached->pointer.bytes || rt_now() >= cached->end)
 		return false;
-	return has_bug(&client->params, BUG_KEY_ASSUMED) || !memcmp(cached->key, key, TM_MAX_KEY);
+	return has_bug(&client->params, key_assumed) || !memcmp(cached->key, key, TM_MAX_KEY);
 }
 
 /* Most of the lease is over: have it begin again. If that fails the value is there all the same. */
@@ -190,9 +190,9 @@ static bool is_current(const struct client *client, const struct cached *cached,
 	       sizeof(guardian));
 	if (params->knob[MATCH] == MATCH_VERSION && hydradb_version(guardian) != pointer->version)
 		return false;
-	if (!has_bug(params, BUG_GUARDIAN_UNREAD) && !rt_check(hydradb_live(guardian)))
+	if (!has_bug(params, guardian_unread) && !rt_check(hydradb_live(guardian)))
 		return false;
-	return has_bug(params, BUG_KEY_ASSUMED) || hydradb_fits(item, pointer->bytes, key);
+	return has_bug(params, key_assumed) || hydradb_fits(item, pointer->bytes, key);
 }
 
 /* By a READ. -EAGAIN: it is not the key's any more. */

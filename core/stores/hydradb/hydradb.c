@@ -24,12 +24,7 @@ static const struct tm_knob knobs[] = {
 		  "by how much a client's clock is late: near, less than the eviction delay; far, "
 		  "more"},
 	[PERSIST] = {"persist", "on off", "does the server flush anything?"},
-	[BUG] = {"bug",
-		 "none guardian_late free_now guardian_unread delete_stays "
-		 "key_assumed request_front reply_front reply_first item_unflushed "
-		 "index_first index_unflushed delete_unflushed dead_first rooms_forgotten "
-		 "leases_kept",
-		 "a seeded bug, see the variants"},
+	[BUG] = KV_BUG_KNOB(HYDRADB_BUGS),
 	[KNOBS] = {NULL, NULL, NULL},
 };
 
@@ -47,31 +42,7 @@ static const struct tm_variant variants[] = {
 	{"far", "skew=far", "clocks differ by more than the eviction delay", 0},
 	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",
 	 0},
-	{"guardian_late", "bug=guardian_late",
-	 "the former item is outdated when the PUT has been answered", LIN},
-	{"free_now", "bug=free_now", "an outdated item's room is free at once", RDA | LIN | MONO},
-	{"guardian_unread", "bug=guardian_unread", "a client does not look at the guardian", LIN},
-	{"delete_stays", "bug=delete_stays", "a DELETE does not outdate the item", LIN | NORES},
-	{"key_assumed", "bug=key_assumed", "a client takes any key's pointer and item for its own",
-	 RDA},
-	{"request_front", "bug=request_front",
-	 "the server takes a request when its first mark is there", RDA | LIN},
-	{"reply_front", "bug=reply_front", "a client takes a reply when its first mark is there",
-	 RDA | LIN},
-	{"reply_first", "bug=reply_first", "a PUT or DELETE is answered before it is executed",
-	 LIN | DUR},
-	{"item_unflushed", "bug=item_unflushed", "only the entry is flushed", RDA | DUR},
-	{"index_first", "bug=index_first",
-	 "the entry names the item, durably, before the item is durable", RDA | KEEP},
-	{"index_unflushed", "bug=index_unflushed", "only the item is flushed", DUR},
-	{"delete_unflushed", "bug=delete_unflushed", "a DELETE is not flushed", DUR | NORES},
-	{"dead_first", "bug=dead_first",
-	 "the former item is outdated, durably, before an entry names the new one", FSCK},
-	{"rooms_forgotten", "bug=rooms_forgotten",
-	 "after a restart the first PUTs overwrite what is there", DUR | RDA | FSCK},
-	{"leases_kept", "bug=leases_kept", "recovery leaves leases as they are", FSCK},
-	{NULL, NULL, NULL, 0},
-};
+	KV_BUG_VARIANTS(HYDRADB_BUGS)};
 
 static const struct tm_overhead overheads[] = {
 	{"item", sizeof(struct hydradb_item), true},

@@ -61,27 +61,27 @@ enum { MATCH_LIVE, MATCH_VERSION };
 enum { WHOLE_MARKS, WHOLE_CRC };
 enum { SKEW_NONE, SKEW_NEAR, SKEW_FAR };
 enum { PERSIST_ON, PERSIST_OFF };
-enum {
-	NO_BUG,
-	BUG_GUARDIAN_LATE,
-	BUG_FREE_NOW,
-	BUG_GUARDIAN_UNREAD,
-	BUG_DELETE_STAYS,
-	BUG_KEY_ASSUMED,
-	BUG_REQUEST_FRONT,
-	BUG_REPLY_FRONT,
-	BUG_REPLY_FIRST,
-	BUG_ITEM_UNFLUSHED,
-	BUG_INDEX_FIRST,
-	BUG_INDEX_UNFLUSHED,
-	BUG_DELETE_UNFLUSHED,
-	BUG_DEAD_FIRST,
-	BUG_ROOMS_FORGOTTEN,
-	BUG_LEASES_KEPT
-};
-
-/* Is this seeded bug switched on? A macro: the code that asks is the one that reads the switch. */
-#define has_bug(params, which) ((params)->knob[BUG] == (which))
+/* Seeded bugs (KV_BUG_*): their further knobs, what they break, what they do. */
+#define HYDRADB_BUGS(X)                                                                            \
+	X(guardian_late, "", LIN, "the former item is outdated when the PUT has been answered")    \
+	X(free_now, "", RDA | LIN | MONO, "an outdated item's room is free at once")               \
+	X(guardian_unread, "", LIN, "a client does not look at the guardian")                      \
+	X(delete_stays, "", LIN | NORES, "a DELETE does not outdate the item")                     \
+	X(key_assumed, "", RDA, "a client takes any key's pointer and item for its own")           \
+	X(request_front, "", RDA | LIN, "the server takes a request when its first mark is there") \
+	X(reply_front, "", RDA | LIN, "a client takes a reply when its first mark is there")       \
+	X(reply_first, "", LIN | DUR, "a PUT or DELETE is answered before it is executed")         \
+	X(item_unflushed, "", RDA | DUR, "only the entry is flushed")                              \
+	X(index_first, "", RDA | KEEP,                                                             \
+	  "the entry names the item, durably, before the item is durable")                         \
+	X(index_unflushed, "", DUR, "only the item is flushed")                                    \
+	X(delete_unflushed, "", DUR | NORES, "a DELETE is not flushed")                            \
+	X(dead_first, "", FSCK,                                                                    \
+	  "the former item is outdated, durably, before an entry names the new one")               \
+	X(rooms_forgotten, "", DUR | RDA | FSCK,                                                   \
+	  "after a restart the first PUTs overwrite what is there")                                \
+	X(leases_kept, "", FSCK, "recovery leaves leases as they are")
+enum { NO_BUG, HYDRADB_BUGS(KV_BUG_VALUE) };
 
 /* --- item.c: items --- */
 

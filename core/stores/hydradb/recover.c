@@ -48,7 +48,7 @@ int hydradb_recover(const struct tm_env *env)
 	drop_unfit(&pool);
 	while (kv_pool_move_unreachable(&pool))
 		;
-	if (!has_bug(env->params, BUG_LEASES_KEPT))
+	if (!has_bug(env->params, leases_kept))
 		end_leases(&pool);
 	pmem_persist(pool.table.entry, kv_table_bytes(&params));
 	return 0;

@@ -47,7 +47,7 @@ static void evict_later(struct server *server, uint64_t where)
 {
 	uint64_t since = item_at(server, where)->lease_end;
 
-	if (has_bug(&server->params, BUG_FREE_NOW)) {
+	if (has_bug(&server->params, free_now)) {
 		mark(server, where, false);
 		return;
 	}
@@ -115,14 +115,15 @@ static int handle_put(struct server *server, const struct kv_req *req)
 	if (rc)
 		return rc;
 	write_item(server, req, placed.line);
-	if (old && has_bug(&server->params, BUG_DEAD_FIRST)) {
+	if (old && has_bug(&server->params, dead_first)) {
 		kill_item(server, old);
 		pmem_persist(item_at(server, old), kv_where_vlen(old));
 	}
-	rc = kv_place_commit(&server->place, &placed); /* the item, then what names it */
+	rc = kv_place_commit(&server->place,
+			     &placed); /* the item, then what names it: the commit point */
 	if (rc)
 		return rc;
-	if (has_bug(&server->params, BUG_GUARDIAN_LATE))
+	if (has_bug(&server->params, guardian_late))
 		server->late = old;
 	else
 		outdate(server, old);
@@ -136,7 +137,7 @@ static int handle_del(struct server *server, const struct kv_req *req)
 	if (!old)
 		return 0;
 	kv_place_del(&server->place, req->key);
-	if (has_bug(&server->params, BUG_DELETE_STAYS))
+	if (has_bug(&server->params, delete_stays))
 		evict_later(server, old);
 	else
 		outdate(server, old);
@@ -222,7 +223,7 @@ static int execute(struct server *server, const struct kv_req *req, struct hydra
 static bool has_arrived(void *arg, unsigned index)
 {
 	struct server *server = arg;
-	bool front = has_bug(&server->params, BUG_REQUEST_FRONT);
+	bool front = has_bug(&server->params, request_front);
 
 	return hydradb_landed(kv_slot(&server->requests, index), server->requests.bytes,
 			      &server->params, front, &server->len);
@@ -278,7 +279,7 @@ static void take_request(void *arg, unsigned index)
 
 	memset(&reply, 0, sizeof(reply));
 	memcpy(&number, message + sizeof(uint32_t), sizeof(number));
-	if (req->op != KV_GET && has_bug(&server->params, BUG_REPLY_FIRST)) {
+	if (req->op != KV_GET && has_bug(&server->params, reply_first)) {
 		make_reply(server, index, &reply, NULL, 0, number);
 		send_reply(server, index);
 		execute(server, req, &reply, &value, &vlen);
@@ -314,13 +315,13 @@ static unsigned lacks(const struct tm_params *params)
 {
 	unsigned lacks = params->knob[PERSIST] == PERSIST_OFF ? KV_LACKS_PERSIST : 0;
 
-	if (has_bug(params, BUG_ITEM_UNFLUSHED))
+	if (has_bug(params, item_unflushed))
 		lacks |= KV_LACKS_VALUE;
-	if (has_bug(params, BUG_INDEX_FIRST))
+	if (has_bug(params, index_first))
 		lacks |= KV_LACKS_ORDER;
-	if (has_bug(params, BUG_INDEX_UNFLUSHED))
+	if (has_bug(params, index_unflushed))
 		lacks |= KV_LACKS_ENTRY;
-	if (has_bug(params, BUG_DELETE_UNFLUSHED))
+	if (has_bug(params, delete_unflushed))
 		lacks |= KV_LACKS_DELETE;
 	return lacks;
 }
@@ -340,7 +341,7 @@ static void mark_items(struct server *server)
 			*hydradb_guardian(item_at(server, where), kv_where_vlen(where)));
 		if (version > server->version)
 			server->version = version;
-		if (!has_bug(&server->params, BUG_ROOMS_FORGOTTEN))
+		if (!has_bug(&server->params, rooms_forgotten))
 			mark(server, where, true);
 	}
 }

@@ -52,8 +52,7 @@ int nessie_open(const struct tm_env *env, void **out)
 
 	if (!client)
 		return -ENOMEM;
-	client->params = *env->params;
-	client->kv.max_vlen = env->params->max_vlen;
+	client->kv.params = *env->params;
 	client->pool = nessie_pool_at(env->params, NULL);
 	client->first = (env->client - 1) % client->pool.shares * client->pool.entries;
 	rc = start(client, env);
@@ -87,7 +86,7 @@ static int swap(struct nessie_client *client, uint64_t slot, uint64_t from, uint
 	uint64_t found;
 	int rc = rpc_cas(&client->kv.conn, NESSIE_INDEX, slot * sizeof(found), from, to, &found);
 
-	if (rc || has_bug(&client->params, BUG_LOST_WON))
+	if (rc || has_bug(&client->kv.params, lost_won))
 		return rc;
 	return found == from ? 0 : -EAGAIN;
 }
@@ -96,9 +95,9 @@ static int swap(struct nessie_client *client, uint64_t slot, uint64_t from, uint
 static int flush(struct nessie_client *client, struct rpc_conn *conn, unsigned region, uint64_t off,
 		 size_t len)
 {
-	if (!nessie_flushes(&client->params))
+	if (!nessie_flushes(&client->kv.params))
 		return 0;
-	if (client->params.knob[FLUSH_BY] == BY_FLUSH)
+	if (client->kv.params.knob[FLUSH_BY] == BY_FLUSH)
 		return rpc_flush(conn, region, off, len);
 	return rpc_commit(conn, region, off, len);
 }
@@ -137,15 +136,15 @@ static int write_word(struct nessie_client *client, uint64_t slot, uint64_t word
 	return rc ? rc : insist(client, slot);
 }
 
-/* Replace a word for good. -EAGAIN: it has changed meanwhile, and stays. */
+/* Replace a word for good: the commit point. -EAGAIN: it has changed meanwhile, and stays. */
 static int replace(struct nessie_client *client, uint64_t slot, uint64_t from, uint64_t to)
 {
-	uint64_t pending = nessie_reads_durable(&client->params) ? NESSIE_PENDING : 0;
-	bool unflushed = has_bug(&client->params,
-				 to & NESSIE_USED ? BUG_INDEX_UNFLUSHED : BUG_DELETE_UNFLUSHED);
+	uint64_t pending = nessie_reads_durable(&client->kv.params) ? NESSIE_PENDING : 0;
+	bool unflushed = to & NESSIE_USED ? has_bug(&client->kv.params, index_unflushed)
+					  : has_bug(&client->kv.params, delete_unflushed);
 	int rc = swap(client, slot, from, to | pending);
 
-	if (!rc && has_bug(&client->params, BUG_PENDING_EARLY))
+	if (!rc && has_bug(&client->kv.params, pending_early))
 		swap(client, slot, to | pending, to);
 	if (!rc && !unflushed)
 		rc = insist(client, slot);
@@ -179,8 +178,8 @@ static bool too_slow(const struct tm_params *params, uint64_t since)
 static int read_entry(struct nessie_client *client, uint64_t word, uint64_t since,
 		      const uint8_t *key, size_t klen, struct found *found)
 {
-	const struct tm_params *params = &client->params;
-	bool unchecked = has_bug(params, BUG_UNCHECKED);
+	const struct tm_params *params = &client->kv.params;
+	bool unchecked = has_bug(params, unchecked);
 	const void *data;
 	uint64_t entry;
 	int rc;
@@ -192,9 +191,10 @@ static int read_entry(struct nessie_client *client, uint64_t word, uint64_t sinc
 	if (rc)
 		return rc;
 	found->entry = data;
-	if (too_slow(params, since) || !nessie_sane(found->entry, client->kv.max_vlen))
+	if (too_slow(params, since) || !nessie_sane(found->entry, client->kv.params.max_vlen))
 		return -EAGAIN;
-	if (!params->knob[CRC] && !unchecked && !nessie_whole(found->entry, client->kv.max_vlen))
+	if (!params->knob[CRC] && !unchecked &&
+	    !nessie_whole(found->entry, client->kv.params.max_vlen))
 		return -EAGAIN;
 	if (params->knob[VERIFY_OBJ_KEY] || unchecked)
 		return 0;
@@ -207,14 +207,14 @@ static int read_entry(struct nessie_client *client, uint64_t word, uint64_t sinc
 static bool unowned(const struct nessie_client *client, uint64_t word)
 {
 	return !nessie_owned(word) ||
-	       (has_bug(&client->params, BUG_OWNER_IGNORED) && !(word & NESSIE_USED));
+	       (has_bug(&client->kv.params, owner_ignored) && !(word & NESSIE_USED));
 }
 
 /* Look at the key's slots. `deleted`: a slot counts as the key's although the key is deleted. */
 static int look(struct nessie_client *client, const uint8_t *key, size_t klen, bool deleted,
 		struct found *found)
 {
-	bool last = client->params.knob[DELETE] == DELETE_MARK;
+	bool last = client->kv.params.knob[DELETE] == DELETE_MARK;
 	uint64_t since = rt_now();
 	int rc = -ENOENT;
 
@@ -238,7 +238,7 @@ static int look(struct nessie_client *client, const uint8_t *key, size_t klen, b
 			   (deleted || *word & NESSIE_USED)) {
 			rc = read_entry(client, *word, since, key, klen, found);
 			found->hit = rc ? NONE : i;
-			if (rc == -ENOENT && !deleted && has_bug(&client->params, BUG_OTHER_AGAIN))
+			if (rc == -ENOENT && !deleted && has_bug(&client->kv.params, other_again))
 				return -EAGAIN;
 		}
 	}
@@ -270,11 +270,11 @@ static int write_entry(struct nessie_client *client, uint64_t entry, size_t len)
 	uint64_t off = nessie_entry_off(&client->pool, entry);
 	int rc;
 
-	if (has_bug(&client->params, BUG_CAS_EARLY))
+	if (has_bug(&client->kv.params, cas_early))
 		return rpc_write_behind(kv_client_data(&client->kv), NESSIE_DATA, off, client->out,
 					len);
 	rc = rpc_write(kv_client_data(&client->kv), NESSIE_DATA, off, client->out, len);
-	if (rc || has_bug(&client->params, BUG_DATA_UNFLUSHED))
+	if (rc || has_bug(&client->kv.params, data_unflushed))
 		return rc;
 	return flush_entry(client, entry, len);
 }
@@ -309,7 +309,7 @@ static int try_put(struct nessie_client *client, const uint8_t *key, size_t klen
 		return -ENOSPC;
 	assert(at < found.words); /* what takes its place names an older one */
 	/* A search ends at a slot without an owner: the slots before it must keep theirs. */
-	if (!has_bug(&client->params, BUG_PASSED_TRUSTED))
+	if (!has_bug(&client->kv.params, passed_trusted))
 		rc = settle_words(client, &found, at);
 	if (rc)
 		return rc;
@@ -330,7 +330,7 @@ int nessie_put(void *arg, const void *key, size_t klen, const void *value, size_
 
 	if (rc)
 		return rc;
-	if (vlen > client->kv.max_vlen)
+	if (vlen > client->kv.params.max_vlen)
 		return -EMSGSIZE;
 	rc = nessie_take(client, &entry);
 	if (rc)
@@ -341,7 +341,7 @@ int nessie_put(void *arg, const void *key, size_t klen, const void *value, size_
 		kv_nap(&nap);
 		rc = 0;
 	}
-	if (!rc && has_bug(&client->params, BUG_CAS_EARLY))
+	if (!rc && has_bug(&client->kv.params, cas_early))
 		rc = flush_entry(client, entry, len);
 	return rc;
 }
@@ -351,21 +351,21 @@ int nessie_put(void *arg, const void *key, size_t klen, const void *value, size_
 static int try_del(struct nessie_client *client, const uint8_t *key, size_t klen)
 {
 	struct found found;
-	bool zero = client->params.knob[DELETE] == DELETE_ZERO;
+	bool zero = client->kv.params.knob[DELETE] == DELETE_ZERO;
 	uint64_t slot, word, to, old;
 	int rc = look(client, key, klen, true, &found);
 
 	if (rc)
 		return rc;
 	if (found.hit == NONE || !(found.word[found.hit] & NESSIE_USED))
-		return has_bug(&client->params, BUG_ABSENCE_TRUSTED)
+		return has_bug(&client->kv.params, absence_trusted)
 			       ? 0
 			       : settle_words(client, &found, found.words);
 	slot = found.place.slot[found.hit];
 	word = found.word[found.hit];
 	to = zero ? 0 : word & ~(NESSIE_USED | NESSIE_PENDING);
-	rc = has_bug(&client->params, BUG_DEL_WRITE) ? write_word(client, slot, to)
-						     : replace(client, slot, word, to);
+	rc = has_bug(&client->kv.params, del_write) ? write_word(client, slot, to)
+						    : replace(client, slot, word, to);
 	if (!rc && zero && nessie_names(&client->pool, word, &old))
 		nessie_give(client, old);
 	return rc;
@@ -396,7 +396,7 @@ static int try_get(struct nessie_client *client, const uint8_t *key, size_t klen
 	if (rc)
 		return rc;
 	if (found.hit == NONE) { /* what says so is durable */
-		if (!has_bug(&client->params, BUG_ABSENCE_TRUSTED))
+		if (!has_bug(&client->kv.params, absence_trusted))
 			rc = settle_words(client, &found, found.words);
 		return rc ? rc : -ENOENT;
 	}

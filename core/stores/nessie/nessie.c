@@ -29,11 +29,7 @@ static const struct tm_knob knobs[] = {
 	[CRC] = {"crc", "on off", "does a client check the CRC of an entry?"},
 	[VERIFY_OBJ_KEY] = {"verify_obj_key", "on off",
 			    "does a client compare the key in the entry?"},
-	[BUG] = {"bug",
-		 "none cas_early unchecked del_write lost_won data_unflushed index_unflushed "
-		 "delete_unflushed pending_early absence_trusted passed_trusted sweep_pending "
-		 "sweep_skipped owner_ignored index_assumed other_again",
-		 "a seeded bug, see the variants"},
+	[BUG] = KV_BUG_KNOB(NESSIE_BUGS),
 	[KNOBS] = {NULL, NULL, NULL},
 };
 
@@ -49,33 +45,7 @@ static const struct tm_variant variants[] = {
 	{"reuse_now", "reuse_now=on", "entries are written to again at once", 0},
 	{"reuse_blind", "reuse_now=on crc=off verify_obj_key=off",
 	 "likewise, and a GET checks nothing", 0},
-	{"cas_early", "bug=cas_early", "the word is changed before the entry is there", DUR | KEEP},
-	{"unchecked", "bug=unchecked crowd=on", "a client checks neither CRC nor key", RDA},
-	{"del_write", "bug=del_write delete=zero crowd=on",
-	 "a DELETE WRITEs its word, whatever is there by now", LIN | DUR},
-	{"lost_won", "bug=lost_won", "a compare-and-swap that was lost is taken as won", LIN | DUR},
-	{"data_unflushed", "bug=data_unflushed", "an entry is not flushed", DUR | KEEP},
-	{"index_unflushed", "bug=index_unflushed", "a PUT's word is not flushed", DUR},
-	{"delete_unflushed", "bug=delete_unflushed", "a DELETE's word is not flushed", DUR | NORES},
-	{"pending_early", "bug=pending_early", "a word's mark goes before the word is flushed",
-	 DUR | MONO},
-	{"absence_trusted", "bug=absence_trusted",
-	 "a GET that finds nothing does not look at marks", DUR},
-	{"passed_trusted", "bug=passed_trusted crowd=on",
-	 "a PUT passes over slots of other keys that are not durably theirs", DUR | MONO},
-	{"sweep_pending", "bug=sweep_pending",
-	 "a client takes an entry for free that a durable word may name", DUR | KEEP},
-	{"sweep_skipped", "bug=sweep_skipped",
-	 "a client that comes back takes its former self's entries for free", RDA | LIN | DUR},
-	{"owner_ignored", "bug=owner_ignored crowd=on",
-	 "a slot whose key is deleted is given to another key", LIN | FSCK},
-	{"index_assumed", "bug=index_assumed",
-	 "recovery takes the index for durable, which it is not where only the process died",
-	 DUR | MONO},
-	{"other_again", "bug=other_again crowd=on",
-	 "a GET that finds another key's entry starts again, as if it were being written", LIVE},
-	{NULL, NULL, NULL, 0},
-};
+	KV_BUG_VARIANTS(NESSIE_BUGS)};
 
 static const struct tm_overhead overheads[] = {
 	{"entry", sizeof(struct nessie_entry), true},

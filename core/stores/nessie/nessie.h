@@ -66,27 +66,31 @@ enum { READS_DURABLE, READS_VISIBLE };
 enum { CONNS_TWO, CONNS_ONE };
 enum { DELETE_MARK, DELETE_ZERO };
 enum { SHARE_ROOMY, SHARE_TIGHT };
-enum {
-	NO_BUG,
-	BUG_CAS_EARLY,
-	BUG_UNCHECKED,
-	BUG_DEL_WRITE,
-	BUG_LOST_WON,
-	BUG_DATA_UNFLUSHED,
-	BUG_INDEX_UNFLUSHED,
-	BUG_DELETE_UNFLUSHED,
-	BUG_PENDING_EARLY,
-	BUG_ABSENCE_TRUSTED,
-	BUG_PASSED_TRUSTED,
-	BUG_SWEEP_PENDING,
-	BUG_SWEEP_SKIPPED,
-	BUG_OWNER_IGNORED,
-	BUG_INDEX_ASSUMED,
-	BUG_OTHER_AGAIN
-};
-
-/* Is this seeded bug switched on? A macro: the code that asks is the one that reads the switch. */
-#define has_bug(params, which) ((params)->knob[BUG] == (which))
+/* Seeded bugs (KV_BUG_*): their further knobs, what they break, what they do. */
+#define NESSIE_BUGS(X)                                                                         \
+	X(cas_early, "", DUR | KEEP, "the word is changed before the entry is there")          \
+	X(unchecked, " crowd=on", RDA, "a client checks neither CRC nor key")                  \
+	X(del_write, " delete=zero crowd=on", LIN | DUR,                                       \
+	  "a DELETE WRITEs its word, whatever is there by now")                                \
+	X(lost_won, "", LIN | DUR, "a compare-and-swap that was lost is taken as won")         \
+	X(data_unflushed, "", DUR | KEEP, "an entry is not flushed")                           \
+	X(index_unflushed, "", DUR, "a PUT's word is not flushed")                             \
+	X(delete_unflushed, "", DUR | NORES, "a DELETE's word is not flushed")                 \
+	X(pending_early, "", DUR | MONO, "a word's mark goes before the word is flushed")      \
+	X(absence_trusted, "", DUR, "a GET that finds nothing does not look at marks")         \
+	X(passed_trusted, " crowd=on", DUR | MONO,                                             \
+	  "a PUT passes over slots of other keys that are not durably theirs")                 \
+	X(sweep_pending, "", DUR | KEEP,                                                       \
+	  "a client takes an entry for free that a durable word may name")                     \
+	X(sweep_skipped, "", RDA | LIN | DUR,                                                  \
+	  "a client that comes back takes its former self's entries for free")                 \
+	X(owner_ignored, " crowd=on", LIN | FSCK,                                              \
+	  "a slot whose key is deleted is given to another key")                               \
+	X(index_assumed, "", DUR | MONO,                                                       \
+	  "recovery takes the index for durable, which it is not where only the process died") \
+	X(other_again, " crowd=on", LIVE,                                                      \
+	  "a GET that finds another key's entry starts again, as if it were being written")
+enum { NO_BUG, NESSIE_BUGS(KV_BUG_VALUE) };
 
 /* Is anything flushed? */
 static inline bool nessie_flushes(const struct tm_params *params)
@@ -160,7 +164,6 @@ struct nessie_own {
 
 struct nessie_client {
 	struct kv_client kv; /* its connection: to the index */
-	struct tm_params params;
 	struct nessie_pool pool;
 	uint64_t first;		  /* of the share: the number of its first entry */
 	struct nessie_own *own;	  /* of the share's entries */

@@ -49,7 +49,7 @@ int nessie_recover(const struct tm_env *env)
 		else
 			pool.index[i] &= ~NESSIE_PENDING;
 	}
-	if (!has_bug(env->params, BUG_INDEX_ASSUMED))
+	if (!has_bug(env->params, index_assumed))
 		pmem_persist(pool.index, pool.slots * sizeof(*pool.index));
 	return 0;
 }

@@ -31,7 +31,7 @@ static int sweep_word(struct nessie_client *client, uint64_t slot, uint64_t word
 {
 	int rc = 0;
 
-	while ((word & NESSIE_PENDING) && !has_bug(&client->params, BUG_SWEEP_PENDING)) {
+	while ((word & NESSIE_PENDING) && !has_bug(&client->kv.params, sweep_pending)) {
 		rc = nessie_settle(client, slot, word);
 		if (rc != -EAGAIN)
 			break;
@@ -64,7 +64,7 @@ int nessie_sweep(struct nessie_client *client)
 
 	for (uint64_t i = 0; i < client->pool.entries; i++)
 		client->own[i] = (struct nessie_own){true, rt_now()};
-	if (has_bug(&client->params, BUG_SWEEP_SKIPPED))
+	if (has_bug(&client->kv.params, sweep_skipped))
 		return 0;
 	for (uint64_t slot = 0; slot < slots && !rc; slot += SWEEP_WORDS)
 		rc = sweep_line(client, slot,
@@ -82,7 +82,7 @@ int nessie_sweep(struct nessie_client *client)
  * is none. */
 static struct nessie_own *choose_free(struct nessie_client *client)
 {
-	bool last = client->params.knob[REUSE_NOW];
+	bool last = client->kv.params.knob[REUSE_NOW];
 	struct nessie_own *best = NULL;
 
 	for (uint64_t i = 0; i < client->pool.entries; i++) {
@@ -99,7 +99,7 @@ static void wait_for(const struct nessie_client *client, const struct nessie_own
 {
 	uint64_t ripe = own->since + NESSIE_GRACE_NS, now = rt_now();
 
-	if (!client->params.knob[REUSE_NOW] && now < ripe)
+	if (!client->kv.params.knob[REUSE_NOW] && now < ripe)
 		rt_sleep(ripe - now);
 }
 

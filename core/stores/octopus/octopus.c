@@ -17,11 +17,7 @@ static const struct tm_knob knobs[] = {
 	[FREE] =
 		{"free", "never at_once",
 		 "when the block of a deleted file is given to another one while the server lives"},
-	[BUG] = {"bug",
-		 "none barrier_missed size_unflushed delete_unflushed commit_first read_unlocked "
-		 "readers_ignored reader_stays delete_stays locks_kept hold_shared block_shared "
-		 "blocks_forgotten data_assumed",
-		 "a seeded bug, see the variants"},
+	[BUG] = KV_BUG_KNOB(OCTOPUS_BUGS),
 	[KNOBS] = {NULL, NULL, NULL},
 };
 
@@ -37,29 +33,7 @@ static const struct tm_variant variants[] = {
 	{"free_persistent", "free=at_once persist=cpu", "likewise, with Persistent Put", 0},
 	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",
 	 0},
-	{"barrier_missed", "bug=barrier_missed persist=cpu",
-	 "the end of a PUT flushes the file's size only", DUR},
-	{"size_unflushed", "bug=size_unflushed persist=cpu", "... the data only", DUR},
-	{"delete_unflushed", "bug=delete_unflushed persist=cpu", "a DELETE is not flushed",
-	 DUR | NORES},
-	{"commit_first", "bug=commit_first persist=cpu", "a PUT ends before its data are sent",
-	 DUR | LIN},
-	{"read_unlocked", "bug=read_unlocked", "a GET locks nothing", RDA},
-	{"readers_ignored", "bug=readers_ignored", "a file that is being read may be written", RDA},
-	{"reader_stays", "bug=reader_stays lease=on", "a GET does not give its lock back", OK},
-	{"delete_stays", "bug=delete_stays lease=on persist=cpu",
-	 "a DELETE that finds nothing does not give its lock back", LIVE},
-	{"locks_kept", "bug=locks_kept persist=cpu", "recovery leaves locks as they are", FSCK},
-	{"hold_shared", "bug=hold_shared",
-	 "the server remembers one client's PUT or GET, not one of each", OK | RDA},
-	{"block_shared", "bug=block_shared", "two PUTs of new keys may get the same block",
-	 FSCK | RDA},
-	{"blocks_forgotten", "bug=blocks_forgotten",
-	 "after a restart a new file gets a block that has an owner", FSCK | RDA},
-	{"data_assumed", "bug=data_assumed persist=cpu",
-	 "recovery takes data for durable, which they are not where only the process died", MONO},
-	{NULL, NULL, NULL, 0},
-};
+	KV_BUG_VARIANTS(OCTOPUS_BUGS)};
 
 static const struct tm_shape shapes[] = {
 	{.name = "persistent"},

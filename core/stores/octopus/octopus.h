@@ -35,25 +35,26 @@ enum { CROWD = KV_CROWD, PERSIST, LOCK, LEASE, FREE, BUG, KNOBS };
 enum { PERSIST_NONE, PERSIST_READ, PERSIST_CPU };
 enum { LOCK_HELD, LOCK_EARLY };
 enum { FREE_NEVER, FREE_AT_ONCE };
-enum {
-	NO_BUG,
-	BUG_BARRIER_MISSED,
-	BUG_SIZE_UNFLUSHED,
-	BUG_DELETE_UNFLUSHED,
-	BUG_COMMIT_FIRST,
-	BUG_READ_UNLOCKED,
-	BUG_READERS_IGNORED,
-	BUG_READER_STAYS,
-	BUG_DELETE_STAYS,
-	BUG_LOCKS_KEPT,
-	BUG_HOLD_SHARED,
-	BUG_BLOCK_SHARED,
-	BUG_BLOCKS_FORGOTTEN,
-	BUG_DATA_ASSUMED
-};
-
-/* Is this seeded bug switched on? A macro: the code that asks is the one that reads the switch. */
-#define has_bug(params, which) ((params)->knob[BUG] == (which))
+/* Seeded bugs (KV_BUG_*): their further knobs, what they break, what they do. */
+#define OCTOPUS_BUGS(X)                                                                         \
+	X(barrier_missed, " persist=cpu", DUR, "the end of a PUT flushes the file's size only") \
+	X(size_unflushed, " persist=cpu", DUR, "... the data only")                             \
+	X(delete_unflushed, " persist=cpu", DUR | NORES, "a DELETE is not flushed")             \
+	X(commit_first, " persist=cpu", DUR | LIN, "a PUT ends before its data are sent")       \
+	X(read_unlocked, "", RDA, "a GET locks nothing")                                        \
+	X(readers_ignored, "", RDA, "a file that is being read may be written")                 \
+	X(reader_stays, " lease=on", OK, "a GET does not give its lock back")                   \
+	X(delete_stays, " lease=on persist=cpu", LIVE,                                          \
+	  "a DELETE that finds nothing does not give its lock back")                            \
+	X(locks_kept, " persist=cpu", FSCK, "recovery leaves locks as they are")                \
+	X(hold_shared, "", OK | RDA,                                                            \
+	  "the server remembers one client's PUT or GET, not one of each")                      \
+	X(block_shared, "", FSCK | RDA, "two PUTs of new keys may get the same block")          \
+	X(blocks_forgotten, "", FSCK | RDA,                                                     \
+	  "after a restart a new file gets a block that has an owner")                          \
+	X(data_assumed, " persist=cpu", MONO,                                                   \
+	  "recovery takes data for durable, which they are not where only the process died")
+enum { NO_BUG, OCTOPUS_BUGS(KV_BUG_VALUE) };
 
 /* Does a PUT end with a request? Else the server knows only that it has begun. */
 static inline bool octopus_commits(const struct tm_params *params)

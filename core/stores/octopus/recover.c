@@ -28,11 +28,11 @@ int octopus_recover(const struct tm_env *env)
 	struct kv_pool pool = kv_pool_at(env->params, env->pm);
 
 	kv_pool_drop_impossible(&pool);
-	if (!has_bug(env->params, BUG_LOCKS_KEPT))
+	if (!has_bug(env->params, locks_kept))
 		free_locks(&pool);
 	while (kv_pool_move_unreachable(&pool))
 		;
-	if (env->params->knob[PERSIST] != PERSIST_NONE && !has_bug(env->params, BUG_DATA_ASSUMED))
+	if (env->params->knob[PERSIST] != PERSIST_NONE && !has_bug(env->params, data_assumed))
 		persist_data(&pool);
 	pmem_persist(pool.table.entry, kv_table_bytes(env->params));
 	return 0;

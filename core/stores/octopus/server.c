@@ -36,7 +36,7 @@ static void persist(const struct server *server, const void *from, size_t len)
 static void persist_data(const struct server *server, uint64_t where)
 {
 	if (server->params.knob[PERSIST] == PERSIST_CPU &&
-	    !has_bug(&server->params, BUG_BARRIER_MISSED))
+	    !has_bug(&server->params, barrier_missed))
 		pmem_persist(octopus_data(&server->pool, where), kv_where_vlen(where));
 }
 
@@ -52,7 +52,7 @@ static int allocate(struct server *server, uint64_t *line)
 	for (uint64_t i = 0; !rt_pm_full() && i < server->params.updates; i++) {
 		if (server->used[i])
 			continue;
-		server->used[i] = !has_bug(&server->params, BUG_BLOCK_SHARED);
+		server->used[i] = !has_bug(&server->params, block_shared);
 		*line = i * kv_lines(server->params.max_vlen);
 		return 0;
 	}
@@ -101,7 +101,7 @@ static bool lock(struct server *server, struct kv_entry *file, const struct rpc_
 {
 	if (!writes)
 		return octopus_lock_read(&file->lock);
-	if (has_bug(&server->params, BUG_READERS_IGNORED) && file->lock >> 32 == 0)
+	if (has_bug(&server->params, readers_ignored) && file->lock >> 32 == 0)
 		return true;
 	return octopus_lock_write(&file->lock, msg->client, msg->index);
 }
@@ -171,7 +171,7 @@ static int begin_put(struct server *server, const struct rpc_msg *msg, struct ho
 	return 0;
 }
 
-/* The data are there. */
+/* The data are there. The commit point: the file's size is set. */
 static int end_put(struct server *server, struct hold *hold, const struct kv_req *req)
 {
 	struct kv_entry *file = hold->file;
@@ -186,7 +186,7 @@ static int end_put(struct server *server, struct hold *hold, const struct kv_req
 	if (!file || !hold->writes)
 		return -EPROTO;
 	persist_data(server, hold->where);
-	set_where(server, file, hold->where, !has_bug(&server->params, BUG_SIZE_UNFLUSHED));
+	set_where(server, file, hold->where, !has_bug(&server->params, size_unflushed));
 	octopus_unlock_write(&file->lock);
 	hold->file = NULL;
 	return 0;
@@ -201,8 +201,7 @@ static int begin_get(struct server *server, const struct rpc_msg *msg, struct ho
 
 	if (!found)
 		return -ENOENT;
-	if (server->params.knob[LOCK] == LOCK_HELD &&
-	    !has_bug(&server->params, BUG_READ_UNLOCKED)) {
+	if (server->params.knob[LOCK] == LOCK_HELD && !has_bug(&server->params, read_unlocked)) {
 		rc = take_lock(server, file, msg, false);
 		if (rc)
 			return rc;
@@ -231,8 +230,8 @@ static int handle_del(struct server *server, const struct rpc_msg *msg, const st
 	if (file->where & 1) {
 		server->used[block_of(server, file->where)] = server->params.knob[FREE] ==
 							      FREE_NEVER;
-		set_where(server, file, 0, !has_bug(&server->params, BUG_DELETE_UNFLUSHED));
-	} else if (has_bug(&server->params, BUG_DELETE_STAYS)) {
+		set_where(server, file, 0, !has_bug(&server->params, delete_unflushed));
+	} else if (has_bug(&server->params, delete_stays)) {
 		return 0;
 	}
 	octopus_unlock_write(&file->lock);
@@ -242,15 +241,14 @@ static int handle_del(struct server *server, const struct rpc_msg *msg, const st
 static int handle_request(struct server *server, const struct rpc_msg *msg, struct kv_rsp *rsp)
 {
 	const struct kv_req *req = msg->bytes;
-	struct hold
-		*hold = &server->hold[has_bug(&server->params, BUG_HOLD_SHARED) ? 0 : msg->index];
+	struct hold *hold = &server->hold[has_bug(&server->params, hold_shared) ? 0 : msg->index];
 
 	if (!kv_is_request(msg, false))
 		return -EPROTO;
 	if (req->op == KV_COMMIT)
 		return end_put(server, hold, req);
 	/* A client does one thing at a time: whatever it had begun is over. */
-	if (!has_bug(&server->params, BUG_READER_STAYS))
+	if (!has_bug(&server->params, reader_stays))
 		release(server, hold);
 	switch (req->op) {
 	case KV_PUT:
@@ -303,7 +301,7 @@ int octopus_serve(const struct tm_env *env)
 	server->hold = calloc(server->rpc.max_peers, sizeof(*server->hold));
 	if (!server->used || !server->hold)
 		return -ENOMEM;
-	if (!has_bug(env->params, BUG_BLOCKS_FORGOTTEN))
+	if (!has_bug(env->params, blocks_forgotten))
 		find_used(server);
 	return kv_server_start(&server->rpc, server->pool.log, server->pool.log_lines * TM_LINE);
 }

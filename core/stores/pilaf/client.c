@@ -7,33 +7,19 @@
 #include "core/stores/pilaf/pilaf.h"
 
 struct client {
-	struct kv_client kv;
-	struct tm_params params;
+	struct kv_client kv; /* msg: a request with its value */
 	struct pilaf_pool pool;
-	uint8_t *msg; /* a request with its value */
 };
 
 int pilaf_open(const struct tm_env *env, void **out)
 {
 	struct client *client = calloc(1, sizeof(*client));
-	size_t msg_bytes = sizeof(struct kv_req) + env->params->max_vlen;
-	size_t pair_bytes = kv_round_up(TM_MAX_KEY + env->params->max_vlen, TM_LINE);
-	int rc;
+	uint32_t max_vlen = env->params->max_vlen;
 
-	if (!client)
-		return -ENOMEM;
-	client->params = *env->params;
-	client->kv.max_vlen = env->params->max_vlen;
-	client->pool = pilaf_pool_at(env->params, NULL);
-	client->msg = calloc(1, msg_bytes);
-	rc = client->msg ? rpc_open(&client->kv.conn, env, msg_bytes, pair_bytes, NULL) : -ENOMEM;
-	if (!rc) {
-		*out = client;
-		return 0;
-	}
-	free(client->msg);
-	free(client);
-	return rc;
+	if (client)
+		client->pool = pilaf_pool_at(env->params, NULL);
+	return kv_client_open((struct kv_client *)client, env, sizeof(struct kv_req) + max_vlen,
+			      kv_round_up(TM_MAX_KEY + max_vlen, TM_LINE), out);
 }
 
 int pilaf_put(void *arg, const void *key, size_t klen, const void *value, size_t vlen)
@@ -41,11 +27,12 @@ int pilaf_put(void *arg, const void *key, size_t klen, const void *value, size_t
 	struct client *client = arg;
 	struct kv_req req;
 	struct kv_rsp rsp;
-	int rc = kv_put_init(&req, key, klen, vlen, client->kv.max_vlen);
+	int rc = kv_put_init(&req, key, klen, vlen, client->kv.params.max_vlen);
 
 	if (rc)
 		return rc;
-	return kv_call_value(&client->kv.conn, client->msg, &req, value, &rsp);
+	return kv_call_value(&client->kv.conn, client->kv.msg, &req, value, vlen, &rsp,
+			     sizeof(rsp));
 }
 
 int pilaf_del(void *client, const void *key, size_t klen)
@@ -63,7 +50,7 @@ static int read_entry(struct client *client, uint64_t slot, struct pilaf_entry *
 	if (rc)
 		return rc;
 	memcpy(entry, data, sizeof(*entry));
-	return pilaf_entry_whole(entry, &client->params) ? 0 : -EAGAIN;
+	return pilaf_entry_whole(entry, &client->kv.params) ? 0 : -EAGAIN;
 }
 
 /* -EAGAIN: it is not the one of which the entry has the CRC, or not yet. */
@@ -71,11 +58,11 @@ static int read_pair(struct client *client, const struct pilaf_entry *entry, con
 {
 	int rc;
 
-	if (!pilaf_in_pool(&client->pool, entry, client->kv.max_vlen))
+	if (!pilaf_in_pool(&client->pool, entry, client->kv.params.max_vlen))
 		return -EAGAIN;
 	rc = rpc_read(&client->kv.conn, PILAF_PAIRS, entry->addr, (size_t)entry->klen + entry->vlen,
 		      (const void **)pair);
-	if (rc || has_bug(&client->params, BUG_CRC1_UNCHECKED))
+	if (rc || has_bug(&client->kv.params, crc1_unchecked))
 		return rc;
 	return rt_check(entry->crc1 == pilaf_crc1(*pair, entry)) ? 0 : -EAGAIN;
 }
@@ -84,8 +71,8 @@ static int read_pair(struct client *client, const struct pilaf_entry *entry, con
 static int look(struct client *client, const uint8_t key[TM_MAX_KEY], size_t klen,
 		struct pilaf_entry *entry, const uint8_t **pair)
 {
-	bool verify = client->params.knob[VERIFY_OBJ_KEY] == 0;
-	bool bounded = client->params.knob[PROBE_UNBOUNDED] == 0;
+	bool verify = client->kv.params.knob[VERIFY_OBJ_KEY] == 0;
+	bool bounded = client->kv.params.knob[PROBE_UNBOUNDED] == 0;
 	int rc;
 
 	for (uint64_t i = 0; i < client->pool.probes || !bounded; i++) {

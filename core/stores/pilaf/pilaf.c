@@ -17,12 +17,7 @@ static const struct tm_knob knobs[] = {
 	[DELETE] = {"delete", "entry_first key_first",
 		    "key_first, as in the public code: a DELETE breaks the pair's key before it "
 		    "clears the entry"},
-	[BUG] = {"bug",
-		 "none crc2_first old_vlen freed_first undo_cleared undo_unflushed undo_always "
-		 "undo_late cleared_first pair_unflushed entry_unflushed delete_unflushed "
-		 "room_early rooms_forgotten "
-		 "table_assumed pair_assumed crc1_unchecked first_free",
-		 "a seeded bug, see the variants"},
+	[BUG] = KV_BUG_KNOB(PILAF_BUGS),
 	[KNOBS] = {NULL, NULL, NULL},
 };
 
@@ -38,40 +33,7 @@ static const struct tm_variant variants[] = {
 	{"key_unverified", "verify_obj_key=off crowd=on", "a GET takes any key for its own", 0},
 	{"key_first", "delete=key_first", "a DELETE breaks the key first, as in the public code",
 	 0},
-	{"crc2_first", "bug=crc2_first", "an entry gets crc2 before the crc1 that it covers", LIVE},
-	{"old_vlen", "bug=old_vlen", "crc1 is computed with the old value's length",
-	 LIVE | DUR | KEEP | FSCK},
-	{"freed_first", "bug=freed_first",
-	 "a DELETE gives the pair's room away, and clears the entry when it has been answered",
-	 LIN | DUR | NORES},
-	{"undo_cleared", "bug=undo_cleared", "the undo slot is cleared before the entry is durable",
-	 DUR | KEEP},
-	{"undo_unflushed", "bug=undo_unflushed", "the undo slot is not flushed", DUR | KEEP},
-	{"undo_always", "bug=undo_always", "recovery undoes an update that is complete",
-	 DUR | KEEP | FSCK},
-	{"undo_late", "bug=undo_late delete=key_first",
-	 "recovery clears entries before the undo slot, which may still have one", DUR | KEEP},
-	{"cleared_first", "bug=cleared_first",
-	 "recovery clears an entry before it restores it from the undo slot", DUR | KEEP},
-	{"pair_unflushed", "bug=pair_unflushed", "the pair is not flushed", DUR | KEEP},
-	{"entry_unflushed", "bug=entry_unflushed", "a PUT's entry is not flushed", DUR | KEEP},
-	{"delete_unflushed", "bug=delete_unflushed", "a DELETE's entry is not flushed",
-	 DUR | NORES},
-	{"room_early", "bug=room_early", "a pair's room is free when the next one is begun",
-	 DUR | KEEP},
-	{"rooms_forgotten", "bug=rooms_forgotten",
-	 "after a restart the first PUTs overwrite what is there", LIVE | DUR | FSCK},
-	{"table_assumed", "bug=table_assumed",
-	 "recovery takes the table for durable, which it is not where only the process died",
-	 DUR | KEEP},
-	{"pair_assumed", "bug=pair_assumed place=in_place", "recovery looks at no pair",
-	 LIVE | FSCK},
-	{"crc1_unchecked", "bug=crc1_unchecked", "a GET does not check the pair", RDA},
-	{"first_free", "bug=first_free crowd=on",
-	 "a PUT takes the first entry that is not used, whatever comes after it",
-	 LIN | DUR | NORES | FSCK},
-	{NULL, NULL, NULL, 0},
-};
+	KV_BUG_VARIANTS(PILAF_BUGS)};
 
 static const struct tm_overhead overheads[] = {
 	{"pair", 0, true},

@@ -62,29 +62,32 @@ enum {
 enum { PLACE_NEW, PLACE_IN_PLACE };
 enum { FLUSH_ORDERED, FLUSH_NONE };
 enum { DELETE_ENTRY_FIRST, DELETE_KEY_FIRST };
-enum {
-	NO_BUG,
-	BUG_CRC2_FIRST,
-	BUG_OLD_VLEN,
-	BUG_FREED_FIRST,
-	BUG_UNDO_CLEARED,
-	BUG_UNDO_UNFLUSHED,
-	BUG_UNDO_ALWAYS,
-	BUG_UNDO_LATE,
-	BUG_CLEARED_FIRST,
-	BUG_PAIR_UNFLUSHED,
-	BUG_ENTRY_UNFLUSHED,
-	BUG_DELETE_UNFLUSHED,
-	BUG_ROOM_EARLY,
-	BUG_ROOMS_FORGOTTEN,
-	BUG_TABLE_ASSUMED,
-	BUG_PAIR_ASSUMED,
-	BUG_CRC1_UNCHECKED,
-	BUG_FIRST_FREE
-};
-
-/* Is this seeded bug switched on? A macro: the code that asks is the one that reads the switch. */
-#define has_bug(params, which) ((params)->knob[BUG] == (which))
+/* Seeded bugs (KV_BUG_*): their further knobs, what they break, what they do. */
+#define PILAF_BUGS(X)                                                                             \
+	X(crc2_first, "", LIVE, "an entry gets crc2 before the crc1 that it covers")              \
+	X(old_vlen, "", LIVE | DUR | KEEP | FSCK, "crc1 is computed with the old value's length") \
+	X(freed_first, "", LIN | DUR | NORES,                                                     \
+	  "a DELETE gives the pair's room away, and clears the entry when it has been answered")  \
+	X(undo_cleared, "", DUR | KEEP, "the undo slot is cleared before the entry is durable")   \
+	X(undo_unflushed, "", DUR | KEEP, "the undo slot is not flushed")                         \
+	X(undo_always, "", DUR | KEEP | FSCK, "recovery undoes an update that is complete")       \
+	X(undo_late, " delete=key_first", DUR | KEEP,                                             \
+	  "recovery clears entries before the undo slot, which may still have one")               \
+	X(cleared_first, "", DUR | KEEP,                                                          \
+	  "recovery clears an entry before it restores it from the undo slot")                    \
+	X(pair_unflushed, "", DUR | KEEP, "the pair is not flushed")                              \
+	X(entry_unflushed, "", DUR | KEEP, "a PUT's entry is not flushed")                        \
+	X(delete_unflushed, "", DUR | NORES, "a DELETE's entry is not flushed")                   \
+	X(room_early, "", DUR | KEEP, "a pair's room is free when the next one is begun")         \
+	X(rooms_forgotten, "", LIVE | DUR | FSCK,                                                 \
+	  "after a restart the first PUTs overwrite what is there")                               \
+	X(table_assumed, "", DUR | KEEP,                                                          \
+	  "recovery takes the table for durable, which it is not where only the process died")    \
+	X(pair_assumed, " place=in_place", LIVE | FSCK, "recovery looks at no pair")              \
+	X(crc1_unchecked, "", RDA, "a GET does not check the pair")                               \
+	X(first_free, " crowd=on", LIN | DUR | NORES | FSCK,                                      \
+	  "a PUT takes the first entry that is not used, whatever comes after it")
+enum { NO_BUG, PILAF_BUGS(KV_BUG_VALUE) };
 
 /* ---------------------------------------------------------------- layout */
 

@@ -17,7 +17,7 @@ static void restore(const struct pilaf_pool *pool, uint64_t slot, const struct t
 	struct pilaf_entry *entry = &pool->entry[slot], former = *pool->undo;
 	bool known = former.undoes == slot + 1 && pilaf_entry_whole(&former, params);
 
-	if (!known || has_bug(params, BUG_CLEARED_FIRST))
+	if (!known || has_bug(params, cleared_first))
 		clear(entry);
 	former.undoes = 0;
 	if (known)
@@ -34,7 +34,7 @@ static bool pair_whole(const struct pilaf_pool *pool, const struct pilaf_entry *
 /* What names no pair goes. */
 static void drop(const struct pilaf_pool *pool, const struct tm_params *params)
 {
-	if (has_bug(params, BUG_PAIR_ASSUMED))
+	if (has_bug(params, pair_assumed))
 		return;
 	for (uint64_t i = 0; i < pool->table.slots; i++) {
 		struct pilaf_entry *entry = &pool->entry[i];
@@ -57,15 +57,15 @@ int pilaf_recover(const struct tm_env *env)
 
 	for (uint64_t i = 0; i < pool.table.slots; i++)
 		if (!pilaf_entry_whole(&pool.entry[i], params) ||
-		    (has_bug(params, BUG_UNDO_ALWAYS) && pool.undo->undoes == i + 1))
+		    (has_bug(params, undo_always) && pool.undo->undoes == i + 1))
 			restore(&pool, i, params);
-	if (!has_bug(params, BUG_TABLE_ASSUMED))
+	if (!has_bug(params, table_assumed))
 		pmem_persist(pool.entry, pool.table.slots * sizeof(*pool.entry));
-	if (has_bug(params, BUG_UNDO_LATE))
+	if (has_bug(params, undo_late))
 		drop(&pool, params);
 	pool.undo->undoes = 0;
 	pmem_persist(pool.undo, sizeof(*pool.undo));
-	if (!has_bug(params, BUG_UNDO_LATE))
+	if (!has_bug(params, undo_late))
 		drop(&pool, params);
 	return 0;
 }

@@ -37,27 +37,28 @@ static void save(const struct server *server, const struct pilaf_entry *entry)
 	former.undoes = (uint64_t)(entry - server->pool.entry) + 1;
 	assert(former.undoes <= server->pool.table.slots);
 	memcpy(undo, &former, sizeof(*undo));
-	if (!has_bug(&server->params, BUG_UNDO_UNFLUSHED))
+	if (!has_bug(&server->params, undo_unflushed))
 		pmem_persist(undo, sizeof(*undo));
-	if (has_bug(&server->params, BUG_UNDO_CLEARED)) {
+	if (has_bug(&server->params, undo_cleared)) {
 		undo->undoes = 0;
 		pmem_persist(undo, sizeof(*undo));
 	}
 }
 
-/* The entry becomes `to`: all but its checksums, crc1, crc2. A client that READs it meanwhile finds
- * that crc2 is wrong. */
+/* The commit point: the entry becomes `to`: all but its checksums, crc1, crc2. A client that READs
+ * it meanwhile finds that crc2 is wrong. */
 static void change(const struct server *server, struct pilaf_entry *entry,
 		   const struct pilaf_entry *to)
 {
 	save(server, entry);
 	memcpy(entry, to, offsetof(struct pilaf_entry, crc1));
-	if (has_bug(&server->params, BUG_CRC2_FIRST))
+	if (has_bug(&server->params, crc2_first))
 		entry->crc2 = pilaf_crc2(entry);
 	__atomic_store_n(&entry->crc1, to->crc1, __ATOMIC_RELEASE);
-	if (!has_bug(&server->params, BUG_CRC2_FIRST))
+	if (!has_bug(&server->params, crc2_first))
 		__atomic_store_n(&entry->crc2, pilaf_crc2(entry), __ATOMIC_RELEASE);
-	if (!has_bug(&server->params, to->used ? BUG_ENTRY_UNFLUSHED : BUG_DELETE_UNFLUSHED))
+	if (!(to->used ? has_bug(&server->params, entry_unflushed)
+		       : has_bug(&server->params, delete_unflushed)))
 		persist(server, entry, sizeof(*entry));
 }
 
@@ -112,7 +113,7 @@ static struct pilaf_entry *find(const struct server *server, const struct kv_req
 		if (!entry->used && !unused) {
 			unused = entry;
 			*probe = (uint8_t)i;
-			if (has_bug(&server->params, BUG_FIRST_FREE))
+			if (has_bug(&server->params, first_free))
 				break;
 		}
 	}
@@ -142,7 +143,7 @@ static int find_room(struct server *server, const struct pilaf_entry *old, struc
 		return 0;
 	}
 	to->cap = in_place ? need + need / 4 : need;
-	if (old && has_bug(&server->params, BUG_ROOM_EARLY))
+	if (old && has_bug(&server->params, room_early))
 		mark(server, old, false);
 	rc = kv_rooms_take(&server->rooms, kv_lines(to->cap), &line);
 	if (rc)
@@ -153,7 +154,7 @@ static int find_room(struct server *server, const struct pilaf_entry *old, struc
 		return 0;
 	if (in_place)
 		break_key(server, old);
-	if (!has_bug(&server->params, BUG_ROOM_EARLY))
+	if (!has_bug(&server->params, room_early))
 		server->freed = *old;
 	return 0;
 }
@@ -165,7 +166,7 @@ static void write_pair(const struct server *server, const struct kv_req *req,
 
 	memcpy(pair, req->key, req->klen);
 	memcpy(pair + req->klen, req + 1, req->vlen);
-	if (!has_bug(&server->params, BUG_PAIR_UNFLUSHED))
+	if (!has_bug(&server->params, pair_unflushed))
 		persist(server, pair, (size_t)req->klen + req->vlen);
 }
 
@@ -186,7 +187,7 @@ static int handle_put(struct server *server, const struct kv_req *req)
 		return rc;
 	write_pair(server, req, &to);
 	summed = to;
-	if (found && has_bug(&server->params, BUG_OLD_VLEN))
+	if (found && has_bug(&server->params, old_vlen))
 		summed.vlen = entry->vlen;
 	to.crc1 = pilaf_crc1(server->pool.pairs + to.addr, &summed);
 	change(server, entry, &to);
@@ -204,7 +205,7 @@ static int handle_del(struct server *server, const struct kv_req *req)
 	entry = find(server, req, &found, &probe);
 	if (!entry || !found)
 		return 0;
-	if (has_bug(&server->params, BUG_FREED_FIRST)) {
+	if (has_bug(&server->params, freed_first)) {
 		mark(server, entry, false);
 		server->late = entry;
 		return 0;
@@ -218,12 +219,9 @@ static int handle_del(struct server *server, const struct kv_req *req)
 
 /* --------------------------------------------------------------- serving */
 
-static int handle_request(struct server *server, const struct rpc_msg *msg)
+static int handle_request(void *server, const struct kv_req *req, struct kv_rsp *rsp)
 {
-	const struct kv_req *req = msg->bytes;
-
-	if (!kv_is_request(msg, true))
-		return -EPROTO;
+	(void)rsp;
 	finish(server);
 	if (req->op == KV_PUT)
 		return handle_put(server, req);
@@ -232,18 +230,13 @@ static int handle_request(struct server *server, const struct rpc_msg *msg)
 
 static size_t handle_message(void *server, const struct rpc_msg *msg, void *reply, size_t cap)
 {
-	struct kv_rsp *rsp = reply;
-
-	if (cap < sizeof(*rsp))
-		return 0;
-	rsp->status = handle_request(server, msg);
-	return sizeof(*rsp);
+	return kv_handle(handle_request, server, msg, true, reply, cap);
 }
 
 /* The allocator is in DRAM. */
 static void mark_pairs(struct server *server)
 {
-	if (has_bug(&server->params, BUG_ROOMS_FORGOTTEN))
+	if (has_bug(&server->params, rooms_forgotten))
 		return;
 	for (uint64_t i = 0; i < server->pool.table.slots; i++)
 		if (server->pool.entry[i].used)

@@ -5,63 +5,27 @@
 #include <string.h>
 #include "core/rdma_commit.h"
 #include "core/rt/rt.h"
+#include "core/stores/kv_small.h"
 #include "core/stores/rdmp_kv/rdmp_kv.h"
-
-struct client {
-	struct tm_params params;
-	struct rpc_conn conn;
-	uint8_t *msg; /* a request with its value */
-};
 
 int rdmp_open(const struct tm_env *env, void **out)
 {
-	struct client *client = calloc(1, sizeof(*client));
-	size_t bytes = rdmp_message_bytes(env->params);
-	int rc;
+	struct kv_client *client = calloc(1, sizeof(*client));
+	int rc = client && rdmp_commits(env->params) ? -tm_commit_supported(env->verbs) : 0;
 
-	if (!client)
-		return -ENOMEM;
-	rc = rdmp_commits(env->params) ? -tm_commit_supported(env->verbs) : 0;
-	if (rc) {
-		free(client);
-		return rc;
-	}
-	client->params = *env->params;
-	client->msg = calloc(1, bytes);
-	rc = client->msg
-		     ? rpc_open(&client->conn, env, bytes,
-				rdmp_object_bytes(env->params, TM_MAX_KEY, env->params->max_vlen),
-				NULL)
-		     : -ENOMEM;
-	if (!rc) {
-		*out = client;
-		return 0;
-	}
-	free(client->msg);
+	if (!rc)
+		return kv_client_open(
+			client, env, rdmp_message_bytes(env->params),
+			rdmp_object_bytes(env->params, TM_MAX_KEY, env->params->max_vlen), out);
 	free(client);
 	return rc;
 }
 
-/* What became of a request: `rc`, of which `len` bytes came back. */
-static int status_of(int rc, size_t len, const struct rdmp_rsp *rsp)
-{
-	if (rc)
-		return rc;
-	return len == sizeof(*rsp) ? rsp->status : -EPROTO;
-}
-
 /* Send a request, with `vlen` bytes of a value after it, and wait for the reply. */
-static int call(struct client *client, const struct kv_req *req, const void *value, size_t vlen,
+static int call(struct kv_client *client, const struct kv_req *req, const void *value, size_t vlen,
 		struct rdmp_rsp *rsp)
 {
-	size_t len;
-	int rc;
-
-	memcpy(client->msg, req, sizeof(*req));
-	if (vlen)
-		memcpy(client->msg + sizeof(*req), value, vlen);
-	rc = rpc_call(&client->conn, client->msg, sizeof(*req) + vlen, rsp, sizeof(*rsp), &len);
-	return status_of(rc, len, rsp);
+	return kv_call_value(&client->conn, client->msg, req, value, vlen, rsp, sizeof(*rsp));
 }
 
 /* An object of which the client has been told where it is. */
@@ -70,11 +34,11 @@ struct object {
 	uint32_t klen, slot;
 };
 
-static int commit(struct client *client, uint64_t off, uint64_t len)
+static int commit(struct kv_client *client, uint64_t off, uint64_t len)
 {
 	const void *unused;
 
-	if (has_bug(&client->params, BUG_COMMIT_SKIPPED))
+	if (has_bug(&client->params, commit_skipped))
 		return 0;
 	if (client->params.knob[COMMIT] == COMMIT_READ)
 		return rpc_read(&client->conn, RDMP_OBJECTS, off, len, &unused);
@@ -82,17 +46,18 @@ static int commit(struct client *client, uint64_t off, uint64_t len)
 }
 
 /* SA: the word that the value is there comes after it, on the same connection. */
-static int end_by_server(struct client *client, const struct object *at)
+static int end_by_server(struct kv_client *client, const struct object *at)
 {
 	struct rdmp_rsp rsp;
 	size_t len = 0;
 	int rc = rpc_call_imm(&client->conn, RDMP_OBJECTS, at->off, NULL, 0, at->slot, &rsp,
 			      sizeof(rsp), &len);
 
-	return status_of(rc, len, &rsp);
+	return kv_status(rc, len, &rsp, sizeof(rsp));
 }
 
-static int end_by_request(struct client *client, const struct kv_req *put, const struct object *at)
+static int end_by_request(struct kv_client *client, const struct kv_req *put,
+			  const struct object *at)
 {
 	struct kv_req req = *put;
 	struct rdmp_rsp rsp;
@@ -104,7 +69,7 @@ static int end_by_request(struct client *client, const struct kv_req *put, const
 	return rc ? rc : call(client, &req, NULL, 0, &rsp);
 }
 
-static int end_by_immediate(struct client *client, const struct object *at)
+static int end_by_immediate(struct kv_client *client, const struct object *at)
 {
 	struct rdmp_rsp rsp;
 	size_t len = 0;
@@ -116,22 +81,22 @@ static int end_by_immediate(struct client *client, const struct object *at)
 	}
 	rc = rpc_call_commit(&client->conn, RDMP_OBJECTS, at->off, at->bytes, at->slot, &rsp,
 			     sizeof(rsp), &len);
-	return status_of(rc, len, &rsp);
+	return kv_status(rc, len, &rsp, sizeof(rsp));
 }
 
-static int end_by_payload(struct client *client, const struct object *at)
+static int end_by_payload(struct kv_client *client, const struct object *at)
 {
 	uint64_t flags = htole64(0x0101); /* PF, VF, and nothing else in their word */
-	uint64_t first = has_bug(&client->params, BUG_COMMIT_SHORT)
+	uint64_t first = has_bug(&client->params, commit_short)
 				 ? (at->bytes - 1) / TM_LINE * TM_LINE
 				 : 0;
 	int rc = 0;
 
 	if (client->params.knob[COMMIT] == COMMIT_NATIVE &&
-	    !has_bug(&client->params, BUG_FLAGS_OVERTAKE))
+	    !has_bug(&client->params, flags_overtake))
 		return rpc_commit_payload(&client->conn, RDMP_OBJECTS, at->off + first,
 					  at->bytes - first, flags);
-	if (!has_bug(&client->params, BUG_FLAGS_OVERTAKE))
+	if (!has_bug(&client->params, flags_overtake))
 		rc = commit(client, at->off, at->bytes);
 	if (!rc)
 		rc = rpc_write(&client->conn, RDMP_OBJECTS, at->off + at->flags, &flags,
@@ -140,7 +105,7 @@ static int end_by_payload(struct client *client, const struct object *at)
 }
 
 /* The value and, in the same WRITE, its flags. */
-static int write_object(struct client *client, unsigned region, const struct object *at,
+static int write_object(struct kv_client *client, unsigned region, const struct object *at,
 			const void *value, size_t vlen)
 {
 	size_t len = at->bytes - at->klen;
@@ -162,7 +127,7 @@ static bool client_copies(const struct tm_params *params)
 	return params->knob[BACKEND] == LOG_IN_PM && params->knob[METHOD] != SA;
 }
 
-static int end_put(struct client *client, const struct kv_req *req, const struct object *at)
+static int end_put(struct kv_client *client, const struct kv_req *req, const struct object *at)
 {
 	switch (client->params.knob[METHOD]) {
 	case CC_SA:
@@ -177,7 +142,7 @@ static int end_put(struct client *client, const struct kv_req *req, const struct
 }
 
 /* As the paper measured CC-ADP: the flags travel with the value. */
-static int write_with_flags(struct client *client, const struct object *at, const void *value,
+static int write_with_flags(struct kv_client *client, const struct object *at, const void *value,
 			    size_t vlen)
 {
 	const void *unused;
@@ -187,8 +152,8 @@ static int write_with_flags(struct client *client, const struct object *at, cons
 }
 
 /* The data phase (RK III-B): the value, and whatever makes it durable and sets its flags. */
-static int write_value(struct client *client, const struct kv_req *req, const struct rdmp_rsp *rsp,
-		       const void *value)
+static int write_value(struct kv_client *client, const struct kv_req *req,
+		       const struct rdmp_rsp *rsp, const void *value)
 {
 	const struct tm_params *params = &client->params;
 	struct object at = {.off = rsp->off,
@@ -215,7 +180,7 @@ static int write_value(struct client *client, const struct kv_req *req, const st
 
 int rdmp_put(void *arg, const void *key, size_t klen, const void *value, size_t vlen)
 {
-	struct client *client = arg;
+	struct kv_client *client = arg;
 	struct kv_req req;
 	struct rdmp_rsp rsp;
 	int rc = kv_put_init(&req, key, klen, vlen, client->params.max_vlen);
@@ -241,8 +206,8 @@ static bool looks_at_flags(const struct tm_params *params)
 
 int rdmp_get(void *arg, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
 {
-	struct client *client = arg;
-	unsigned flag = has_bug(&client->params, BUG_PF_READ) ? 0 : 1;
+	struct kv_client *client = arg;
+	unsigned flag = has_bug(&client->params, pf_read) ? 0 : 1;
 	const uint8_t *object;
 	struct kv_req req;
 	struct rdmp_rsp rsp;
@@ -270,7 +235,7 @@ int rdmp_get(void *arg, const void *key, size_t klen, void *value, size_t cap, s
 
 int rdmp_del(void *arg, const void *key, size_t klen)
 {
-	struct client *client = arg;
+	struct kv_client *client = arg;
 	struct kv_req req;
 	struct rdmp_rsp rsp;
 	int rc = kv_req_init(&req, KV_DEL, key, klen);

@@ -34,12 +34,7 @@ static const struct tm_knob knobs[] = {
 		  "when an object's room is given to another one while the server lives: never; "
 		  "when "
 		  "a newer one is durable; when a newer one is begun"},
-	[BUG] = {"bug",
-		 "none pf_with_value vf_early pf_read value_unflushed record_unflushed "
-		 "delete_unflushed undo_forgotten undo_unflushed oldest_kept lines_forgotten "
-		 "flags_kept slot_shared pf_assumed log_assumed commit_skipped commit_short "
-		 "flags_overtake copies_forgotten",
-		 "a seeded bug, see the variants"},
+	[BUG] = KV_BUG_KNOB(RDMP_BUGS),
 	[KNOBS] = {NULL, NULL, NULL},
 };
 
@@ -71,37 +66,7 @@ static const struct tm_variant variants[] = {
 	 "without a log, and the server does not learn of a PUT's end", 0},
 	{"free_old", "free=old", "an object's room is free when a newer one is durable", 0},
 	{"free_early", "free=early", "an object's room is free when a newer one is begun", 0},
-	{"pf_with_value", "bug=pf_with_value", "the value and PF are flushed together", RDA},
-	{"vf_early", "bug=vf_early get_prev=off", "VF is set before PF is durable", MONO},
-	{"pf_read", "bug=pf_read get_prev=off", "a GET looks at PF", MONO},
-	{"value_unflushed", "bug=value_unflushed", "only the line with the flags is flushed", RDA},
-	{"record_unflushed", "bug=record_unflushed", "a PUT's record is not flushed",
-	 DUR | KEEP | MONO},
-	{"delete_unflushed", "bug=delete_unflushed", "a DELETE's record is not flushed", DUR},
-	{"undo_forgotten", "bug=undo_forgotten",
-	 "recovery does not say in the log what it has undone", FSCK},
-	{"undo_unflushed", "bug=undo_unflushed", "it does, but does not flush it", RDA | FSCK},
-	{"oldest_kept", "bug=oldest_kept", "recovery undoes every PUT but the first that is whole",
-	 KEEP | DUR | FSCK},
-	{"lines_forgotten", "bug=lines_forgotten",
-	 "after a restart the first PUTs overwrite what is current", RDA | LIN | FSCK},
-	{"flags_kept", "bug=flags_kept", "a new object has the flags of what was there before",
-	 RDA | LIN},
-	{"slot_shared", "bug=slot_shared",
-	 "a PUT that is held up ends another client's, whose value is not there yet", RDA | OK},
-	{"pf_assumed", "bug=pf_assumed",
-	 "recovery takes PF for durable, which it is not where only the process died",
-	 DUR | MONO | KEEP},
-	{"log_assumed", "bug=log_assumed", "likewise the log's records", DUR | MONO | KEEP},
-	{"commit_skipped", "bug=commit_skipped method=cc_sa", "the client does not commit", RDA},
-	{"commit_short", "bug=commit_short method=cc_adp",
-	 "the client commits the value's last line alone", RDA},
-	{"flags_overtake", "bug=flags_overtake method=cc_adp",
-	 "the flags are written before the value is committed", RDA},
-	{"copies_forgotten", "bug=copies_forgotten backend=log",
-	 "after a restart there are no copies in DRAM", RDA},
-	{NULL, NULL, NULL, 0},
-};
+	KV_BUG_VARIANTS(RDMP_BUGS)};
 
 static const struct tm_shape shapes[] = {
 	{.name = "hybrid"},

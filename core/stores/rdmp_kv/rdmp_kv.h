@@ -80,30 +80,32 @@ enum { COMMIT_NATIVE, COMMIT_READ };
 enum { LOG_AND_DATA, LOG_IN_PM, NO_LOG };
 enum { COPY_FIRST, COPY_LATE };
 enum { FREE_NEVER, FREE_OLD, FREE_EARLY };
-enum {
-	NO_BUG,
-	BUG_PF_WITH_VALUE,
-	BUG_VF_EARLY,
-	BUG_PF_READ,
-	BUG_VALUE_UNFLUSHED,
-	BUG_RECORD_UNFLUSHED,
-	BUG_DELETE_UNFLUSHED,
-	BUG_UNDO_FORGOTTEN,
-	BUG_UNDO_UNFLUSHED,
-	BUG_OLDEST_KEPT,
-	BUG_LINES_FORGOTTEN,
-	BUG_FLAGS_KEPT,
-	BUG_SLOT_SHARED,
-	BUG_PF_ASSUMED,
-	BUG_LOG_ASSUMED,
-	BUG_COMMIT_SKIPPED,
-	BUG_COMMIT_SHORT,
-	BUG_FLAGS_OVERTAKE,
-	BUG_COPIES_FORGOTTEN
-};
-
-/* Is this seeded bug switched on? A macro: the code that asks is the one that reads the switch. */
-#define has_bug(params, which) ((params)->knob[BUG] == (which))
+/* Seeded bugs (KV_BUG_*): their further knobs, what they break, what they do. */
+#define RDMP_BUGS(X)                                                                             \
+	X(pf_with_value, "", RDA, "the value and PF are flushed together")                       \
+	X(vf_early, " get_prev=off", MONO, "VF is set before PF is durable")                     \
+	X(pf_read, " get_prev=off", MONO, "a GET looks at PF")                                   \
+	X(value_unflushed, "", RDA, "only the line with the flags is flushed")                   \
+	X(record_unflushed, "", DUR | KEEP | MONO, "a PUT's record is not flushed")              \
+	X(delete_unflushed, "", DUR, "a DELETE's record is not flushed")                         \
+	X(undo_forgotten, "", FSCK, "recovery does not say in the log what it has undone")       \
+	X(undo_unflushed, "", RDA | FSCK, "it does, but does not flush it")                      \
+	X(oldest_kept, "", KEEP | DUR | FSCK,                                                    \
+	  "recovery undoes every PUT but the first that is whole")                               \
+	X(lines_forgotten, "", RDA | LIN | FSCK,                                                 \
+	  "after a restart the first PUTs overwrite what is current")                            \
+	X(flags_kept, "", RDA | LIN, "a new object has the flags of what was there before")      \
+	X(slot_shared, "", RDA | OK,                                                             \
+	  "a PUT that is held up ends another client's, whose value is not there yet")           \
+	X(pf_assumed, "", DUR | MONO | KEEP,                                                     \
+	  "recovery takes PF for durable, which it is not where only the process died")          \
+	X(log_assumed, "", DUR | MONO | KEEP, "likewise the log's records")                      \
+	X(commit_skipped, " method=cc_sa", RDA, "the client does not commit")                    \
+	X(commit_short, " method=cc_adp", RDA, "the client commits the value's last line alone") \
+	X(flags_overtake, " method=cc_adp", RDA,                                                 \
+	  "the flags are written before the value is committed")                                 \
+	X(copies_forgotten, " backend=log", RDA, "after a restart there are no copies in DRAM")
+enum { NO_BUG, RDMP_BUGS(KV_BUG_VALUE) };
 
 /* ---------------------------------------------------------------- layout */
 

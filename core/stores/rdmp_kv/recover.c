@@ -8,10 +8,10 @@
 /* A PUT that did not come to its PF was not acknowledged, and no client has read it. */
 static void undo(struct rdmp_record *record, const struct tm_params *params)
 {
-	if (has_bug(params, BUG_UNDO_FORGOTTEN))
+	if (has_bug(params, undo_forgotten))
 		return;
 	rdmp_record_set(record, RDMP_UNDONE);
-	if (!has_bug(params, BUG_UNDO_UNFLUSHED))
+	if (!has_bug(params, undo_unflushed))
 		pmem_persist(record, sizeof(*record));
 }
 
@@ -23,12 +23,12 @@ static void recover_key(const struct rdmp_pool *pool, const struct rdmp_index *i
 	for (uint32_t number = newest; number; number = index->older[number]) {
 		struct rdmp_record *record = rdmp_record(pool, number);
 		uint8_t *flags = rdmp_flags(pool, record);
-		bool older = has_bug(params, BUG_OLDEST_KEPT) && index->older[number];
+		bool older = has_bug(params, oldest_kept) && index->older[number];
 
 		if (record->kind == RDMP_DEL)
 			return;
 		if (rt_check(flags[0] == 1) && !older) {
-			if (!has_bug(params, BUG_PF_ASSUMED))
+			if (!has_bug(params, pf_assumed))
 				pmem_persist(flags, 1);
 			/* VF need not be durable, but without it the object could not be read. */
 			if (!params->knob[RECOVER_VF])
@@ -54,7 +54,7 @@ int rdmp_recover(const struct tm_env *env)
 	rc = rdmp_index_build(&index, &pool);
 	if (rc)
 		return rc;
-	if (index.records && !has_bug(env->params, BUG_LOG_ASSUMED))
+	if (index.records && !has_bug(env->params, log_assumed))
 		pmem_persist(pool.log, index.records * sizeof(*pool.log));
 	for (uint64_t i = 0; i < index.places; i++)
 		recover_key(&pool, &index, index.key[i].newest, env->params);

@@ -83,9 +83,8 @@ static void append(struct server *server, const struct kv_req *req, uint64_t off
 	record->vlen = kind == RDMP_PUT ? req->vlen : 0;
 	record->klen = req->klen;
 	rdmp_record_set(record, kind);
-	if (!server->pool.table &&
-	    !has_bug(&server->params,
-		     kind == RDMP_PUT ? BUG_RECORD_UNFLUSHED : BUG_DELETE_UNFLUSHED))
+	if (!server->pool.table && !(kind == RDMP_PUT ? has_bug(&server->params, record_unflushed)
+						      : has_bug(&server->params, delete_unflushed)))
 		pmem_persist(record, sizeof(*record));
 	server->index.records = number;
 	rdmp_index_add(&server->index, &server->pool, number);
@@ -114,7 +113,7 @@ static int begin_put(struct server *server, const struct kv_req *req, uint32_t *
 	object = server->pool.objects + *off;
 	memcpy(object, req->key, req->klen);
 	pmem_persist(object, req->klen);
-	if (!has_bug(&server->params, BUG_FLAGS_KEPT)) {
+	if (!has_bug(&server->params, flags_kept)) {
 		memset(object + flags, 0, 2);
 		pmem_persist(object + flags, 2);
 	}
@@ -144,9 +143,9 @@ static void free_older(struct server *server, uint32_t number)
 	}
 }
 
-/* The value is there, and with `committed` durable. First it becomes so, then PF, and only then a
- * GET returns it. The flags' line has the end of the value in it, which was stored before: it
- * cannot come to PM without. */
+/* The value is there, and with `committed` durable. First it becomes so, then PF, which is the
+ * commit point, and only then a GET returns it. The flags' line has the end of the value in it,
+ * which was stored before: it cannot come to PM without. */
 static void complete(struct server *server, uint32_t number, bool committed)
 {
 	const struct tm_params *params = &server->params;
@@ -155,14 +154,14 @@ static void complete(struct server *server, uint32_t number, bool committed)
 	uint8_t *flags = rdmp_flags(&server->pool, record);
 	uint64_t before = (uint64_t)(flags - object) / TM_LINE * TM_LINE;
 
-	if (has_bug(params, BUG_PF_WITH_VALUE)) {
+	if (has_bug(params, pf_with_value)) {
 		flags[0] = 1;
 		pmem_persist(object, rdmp_object_bytes(params, record->klen, record->vlen));
 	} else {
-		if (before && !committed && !has_bug(params, BUG_VALUE_UNFLUSHED))
+		if (before && !committed && !has_bug(params, value_unflushed))
 			pmem_persist(object, before);
 		flags[0] = 1;
-		if (has_bug(params, BUG_VF_EARLY))
+		if (has_bug(params, vf_early))
 			flags[1] = 1;
 		pmem_persist(flags, 1);
 	}
@@ -192,7 +191,7 @@ static unsigned slot_of_put(struct server *server, const struct rpc_msg *msg)
 	unsigned slots = server->params.clients;
 
 	/* A number that is given to the next PUT whatever became of its last one. */
-	if (has_bug(&server->params, BUG_SLOT_SHARED))
+	if (has_bug(&server->params, slot_shared))
 		return server->begun++ % (slots < 2 ? slots : 2);
 	return msg->index;
 }
@@ -221,7 +220,7 @@ static int handle_put(struct server *server, const struct rpc_msg *msg, struct r
 static int handle_get(struct server *server, const struct kv_req *req, struct rdmp_rsp *rsp)
 {
 	const struct rdmp_key *place = rdmp_index_find(&server->index, req->key);
-	unsigned flag = has_bug(&server->params, BUG_PF_READ) ? 0 : 1;
+	unsigned flag = has_bug(&server->params, pf_read) ? 0 : 1;
 	uint32_t number = place ? place->newest : 0;
 
 	for (; number; number = server->index.older[number]) {
@@ -300,10 +299,10 @@ static void mark_current(struct server *server)
 		if (!newest)
 			continue;
 		server->index.older[newest] = 0;
-		if (!has_bug(&server->params, BUG_LINES_FORGOTTEN))
+		if (!has_bug(&server->params, lines_forgotten))
 			mark(server, newest, true);
 		if (rdmp_record(&server->pool, newest)->kind == RDMP_PUT &&
-		    !has_bug(&server->params, BUG_COPIES_FORGOTTEN))
+		    !has_bug(&server->params, copies_forgotten))
 			copy_object(server, rdmp_record(&server->pool, newest));
 	}
 }

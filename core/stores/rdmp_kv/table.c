@@ -89,7 +89,7 @@ void rdmp_entry_update(const struct rdmp_pool *pool, const struct rdmp_index *in
 	if (!pool->params->knob[KEEP_PREV])
 		entry->before = refer(pool, newest_whole(pool, index, index->older[newest]));
 	entry->current = refer(pool, newest);
-	if (!has_bug(pool->params, BUG_RECORD_UNFLUSHED))
+	if (!has_bug(pool->params, record_unflushed))
 		pmem_persist(entry, sizeof(*entry));
 }
 

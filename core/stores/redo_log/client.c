@@ -76,7 +76,7 @@ static int call(struct client *client, const struct kv_req *req, const void *val
 }
 
 /* A READ does not overtake what was written before it on the same connection: when it is back, the
- * record has left the NIC. */
+ * record has left the NIC, which is the commit point. */
 static int put_by_raw(struct client *client, const struct kv_req *req, const void *value)
 {
 	struct rpc_conn *conn = &client->conn;
@@ -88,7 +88,7 @@ static int put_by_raw(struct client *client, const struct kv_req *req, const voi
 	if (rc)
 		return rc;
 	redo_fill(client->record, req, rsp.seq, value);
-	if (has_bug(&client->params, BUG_READ_SKIPPED))
+	if (has_bug(&client->params, read_skipped))
 		return rpc_write(conn, REDO_RING, rsp.off, client->record, bytes);
 	rc = rpc_write_behind(conn, REDO_RING, rsp.off, client->record, bytes);
 	return rc ? rc : rpc_read(conn, REDO_RING, rsp.off, 8, &unused);

@@ -95,11 +95,11 @@ bool redo_is_whole(const struct redo_pool *pool, uint64_t seq, const struct tm_p
 {
 	const struct redo_record *record = redo_record(pool, seq);
 
-	if (record->seq != seq && !(has_bug(params, BUG_SEQ_UNCHECKED) && record->seq))
+	if (record->seq != seq && !(has_bug(params, seq_unchecked) && record->seq))
 		return false;
 	if (record->vlen > params->max_vlen)
 		return false;
-	return has_bug(params, BUG_CRC_UNCHECKED) || rt_check(record->crc == crc_of(record));
+	return has_bug(params, crc_unchecked) || rt_check(record->crc == crc_of(record));
 }
 
 /* -------------------------------------------------------------- applying */
@@ -114,7 +114,7 @@ static void copy_value(struct redo_pool *pool, const struct redo_record *record,
 		       const struct tm_params *params)
 {
 	memcpy(pool->pool.log + place * TM_LINE, record + 1, record->vlen);
-	if (!has_bug(params, BUG_VALUE_UNFLUSHED))
+	if (!has_bug(params, value_unflushed))
 		pmem_persist(pool->pool.log + place * TM_LINE, record->vlen);
 }
 
@@ -136,7 +136,7 @@ static void publish(struct redo_pool *pool, const struct redo_record *record, ui
 	} else {
 		__atomic_store_n(&entry->where, where, __ATOMIC_SEQ_CST);
 	}
-	if (!has_bug(params, BUG_ENTRY_UNFLUSHED))
+	if (!has_bug(params, entry_unflushed))
 		pmem_persist(entry, sizeof(*entry));
 }
 
@@ -153,9 +153,9 @@ void redo_apply(struct redo_pool *pool, uint64_t seq, const struct tm_params *pa
 
 	/* First it is sure to stay. Else a power failure could take it, and its number, and with
 	 * that the place of its value, would be another record's. */
-	if (!has_bug(params, BUG_RECORD_ASSUMED))
+	if (!has_bug(params, record_assumed))
 		pmem_persist(record, sizeof(*record) + record->vlen);
-	if (has_bug(params, BUG_APPLIED_FIRST))
+	if (has_bug(params, applied_first))
 		set_applied(pool, seq);
 	if (record->op == KV_DEL) {
 		publish(pool, record, 0, params);
@@ -166,6 +166,6 @@ void redo_apply(struct redo_pool *pool, uint64_t seq, const struct tm_params *pa
 		copy_value(pool, record, place, params);
 		publish(pool, record, kv_where(place, record->vlen), params);
 	}
-	if (!has_bug(params, BUG_APPLIED_FIRST))
+	if (!has_bug(params, applied_first))
 		set_applied(pool, seq);
 }

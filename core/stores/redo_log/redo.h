@@ -39,25 +39,24 @@
 
 enum { CROWD = KV_CROWD, METHOD, RING, REPLAY, ORDER, BUG, KNOBS };
 enum { METHOD_REDO, METHOD_RAW };
-enum {
-	NO_BUG,
-	BUG_ACK_EARLY,
-	BUG_APPLIED_FIRST,
-	BUG_VALUE_UNFLUSHED,
-	BUG_ENTRY_UNFLUSHED,
-	BUG_CRC_UNCHECKED,
-	BUG_SEQ_UNCHECKED,
-	BUG_OLDEST_FIRST,
-	BUG_LOG_UNREAD,
-	BUG_DELETE_UNFLUSHED,
-	BUG_SLOT_EARLY,
-	BUG_READ_SKIPPED,
-	BUG_RECORD_ASSUMED,
-	BUG_GET_UNFLUSHED
-};
-
-/* Is this seeded bug switched on? A macro: the code that asks is the one that reads the switch. */
-#define has_bug(params, which) ((params)->knob[BUG] == (which))
+/* Seeded bugs (KV_BUG_*): their further knobs, what they break, what they do. */
+#define REDO_BUGS(X)                                                                              \
+	X(ack_early, "", DUR, "a PUT is acknowledged when its record is not durable")             \
+	X(applied_first, "", DUR | KEEP | RDA, "a record counts as applied before it is applied") \
+	X(value_unflushed, "", RDA | DUR, "the applied value is not flushed")                     \
+	X(entry_unflushed, "", DUR | KEEP, "its entry is not")                                    \
+	X(crc_unchecked, " method=raw", RDA, "a record is taken for whole")                       \
+	X(seq_unchecked, " ring=small", LIN | KEEP | DUR,                                         \
+	  "a record of the ring's last round counts as one of this")                              \
+	X(oldest_first, "", LIN, "a GET takes the oldest record of its key")                      \
+	X(log_unread, "", LIN, "a GET takes what was applied")                                    \
+	X(delete_unflushed, "", DUR, "a DELETE's record is not flushed")                          \
+	X(slot_early, " ring=small", RDA | LIN | DUR | KEEP,                                      \
+	  "a slot is given away while its record is being applied")                               \
+	X(read_skipped, " method=raw", LIN, "a PUT ends with the WRITE")                          \
+	X(record_assumed, " method=raw", RDA | FSCK, "a record is applied that is not durable")   \
+	X(get_unflushed, " method=raw", MONO, "a GET returns a record that is not durable")
+enum { NO_BUG, REDO_BUGS(KV_BUG_VALUE) };
 
 struct redo_record {
 	uint8_t key[TM_MAX_KEY];

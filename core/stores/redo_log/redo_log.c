@@ -18,11 +18,7 @@ static const struct tm_knob knobs[] = {
 		   "pointer_first: an entry names a value that is copied after that, as in the "
 		   "public "
 		   "code"},
-	[BUG] = {"bug",
-		 "none ack_early applied_first value_unflushed entry_unflushed crc_unchecked "
-		 "seq_unchecked oldest_first log_unread delete_unflushed slot_early read_skipped "
-		 "record_assumed get_unflushed",
-		 "a seeded bug, see the variants"},
+	[BUG] = KV_BUG_KNOB(REDO_BUGS),
 	[KNOBS] = {NULL, NULL, NULL},
 };
 
@@ -36,26 +32,7 @@ static const struct tm_variant variants[] = {
 	{"pointer_first", "order=pointer_first", "the public code's order", 0},
 	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",
 	 0},
-	{"ack_early", "bug=ack_early", "a PUT is acknowledged when its record is not durable", DUR},
-	{"applied_first", "bug=applied_first", "a record counts as applied before it is applied",
-	 DUR | KEEP | RDA},
-	{"value_unflushed", "bug=value_unflushed", "the applied value is not flushed", RDA | DUR},
-	{"entry_unflushed", "bug=entry_unflushed", "its entry is not", DUR | KEEP},
-	{"crc_unchecked", "bug=crc_unchecked method=raw", "a record is taken for whole", RDA},
-	{"seq_unchecked", "bug=seq_unchecked ring=small",
-	 "a record of the ring's last round counts as one of this", LIN | KEEP | DUR},
-	{"oldest_first", "bug=oldest_first", "a GET takes the oldest record of its key", LIN},
-	{"log_unread", "bug=log_unread", "a GET takes what was applied", LIN},
-	{"delete_unflushed", "bug=delete_unflushed", "a DELETE's record is not flushed", DUR},
-	{"slot_early", "bug=slot_early ring=small",
-	 "a slot is given away while its record is being applied", RDA | LIN | DUR | KEEP},
-	{"read_skipped", "bug=read_skipped method=raw", "a PUT ends with the WRITE", LIN},
-	{"record_assumed", "bug=record_assumed method=raw",
-	 "a record is applied that is not durable", RDA | FSCK},
-	{"get_unflushed", "bug=get_unflushed method=raw",
-	 "a GET returns a record that is not durable", MONO},
-	{NULL, NULL, NULL, 0},
-};
+	KV_BUG_VARIANTS(REDO_BUGS)};
 
 static const struct tm_shape shapes[] = {
 	{.name = "raw"},

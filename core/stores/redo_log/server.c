@@ -20,7 +20,7 @@ struct server {
 /* The number of the next record. A slot is given away when its record has been applied, durably. */
 static int next_record(struct server *server, uint64_t *seq)
 {
-	uint64_t early = has_bug(&server->params, BUG_SLOT_EARLY) ? 1 : 0;
+	uint64_t early = has_bug(&server->params, slot_early) ? 1 : 0;
 
 	assert(server->applied <= server->appended);
 	*seq = server->appended + 1;
@@ -32,7 +32,7 @@ static int next_record(struct server *server, uint64_t *seq)
 	return 0;
 }
 
-/* The server's own record. The value came with the request. */
+/* The server's own record. The value came with the request. The commit point: it is durable. */
 static int append(struct server *server, const struct kv_req *req)
 {
 	struct redo_record *record;
@@ -46,7 +46,8 @@ static int append(struct server *server, const struct kv_req *req)
 		return rc;
 	record = redo_record(&server->pool, seq);
 	redo_fill(record, req, seq, req + 1);
-	if (!has_bug(&server->params, req->op == KV_PUT ? BUG_ACK_EARLY : BUG_DELETE_UNFLUSHED))
+	if (!(req->op == KV_PUT ? has_bug(&server->params, ack_early)
+				: has_bug(&server->params, delete_unflushed)))
 		pmem_persist(record, sizeof(*record) + record->vlen);
 	return 0;
 }
@@ -69,7 +70,7 @@ static const struct redo_record *find_record(const struct server *server, const 
 {
 	const struct redo_record *oldest = NULL;
 
-	if (has_bug(&server->params, BUG_LOG_UNREAD))
+	if (has_bug(&server->params, log_unread))
 		return NULL;
 	for (uint64_t seq = server->appended; seq > server->applied; seq--) {
 		const struct redo_record *record = redo_record(&server->pool, seq);
@@ -78,7 +79,7 @@ static const struct redo_record *find_record(const struct server *server, const 
 		    memcmp(record->key, key, TM_MAX_KEY))
 			continue;
 		oldest = record;
-		if (!has_bug(&server->params, BUG_OLDEST_FIRST))
+		if (!has_bug(&server->params, oldest_first))
 			break;
 	}
 	return oldest;
@@ -95,7 +96,7 @@ static int handle_get(const struct server *server, const struct kv_req *req, str
 	if (record) {
 		/* A client has written it, and what a GET returns is to stay. */
 		if (server->params.knob[METHOD] == METHOD_RAW &&
-		    !has_bug(&server->params, BUG_GET_UNFLUSHED))
+		    !has_bug(&server->params, get_unflushed))
 			pmem_persist(record, sizeof(*record) + record->vlen);
 		if (record->op == KV_DEL)
 			return -ENOENT;

@@ -360,6 +360,8 @@ static bool waits(const struct rl_client *client, enum append_step step)
 	       (is_flush(step) && rl_knobs(&client->params)->flush == RL_FLUSH_READ_OTHER_QP);
 }
 
+/* The last step is the commit point: if the method is sound, the record, and the tail that counts
+ * it, are durable. */
 int rl_append(struct rl_client *client)
 {
 	const uint8_t *step = rl_method(&client->params)->step;

@@ -60,7 +60,7 @@ static uint64_t request_at(const struct client *client)
 
 static uint64_t answer_at(const struct client *client)
 {
-	unsigned index = has_bug(&client->params, BUG_ANSWERS_SHARED) ? 0 : client->conn.index;
+	unsigned index = has_bug(&client->params, answers_shared) ? 0 : client->conn.index;
 
 	return index * rfp_answer_bytes(&client->params);
 }
@@ -73,7 +73,7 @@ static bool is_answer(struct client *client, uint64_t word)
 	if (!header.there)
 		return false;
 	if (client->params.knob[FRESH] == FRESH_NUMBER &&
-	    !has_bug(&client->params, BUG_NUMBER_UNCHECKED) &&
+	    !has_bug(&client->params, number_unchecked) &&
 	    !rt_check(header.number == client->number))
 		return false;
 	client->size = header.size;
@@ -123,7 +123,7 @@ static int send_request(struct client *client, uint32_t size, uint16_t mode)
 	memcpy(client->request, &word, RFP_HEADER);
 	if (client->params.knob[REQUEST] == REQUEST_ONE_WRITE)
 		return send_in_front(client, size, SIZE_MAX);
-	if (has_bug(&client->params, BUG_HEADER_FIRST))
+	if (has_bug(&client->params, header_first))
 		return send_in_front(client, size, TM_LINE);
 	rc = rpc_write_behind(conn, RFP_REQUESTS, at + RFP_HEADER, client->request + RFP_HEADER,
 			      size);
@@ -154,7 +154,7 @@ static int fetch(struct client *client)
 	if (bytes > rfp_answer_bytes(&client->params))
 		return -EPROTO;
 	memcpy(client->answer, data, bytes < first ? bytes : first);
-	if (bytes <= first || has_bug(&client->params, BUG_NO_SECOND_READ))
+	if (bytes <= first || has_bug(&client->params, no_second_read))
 		return 0;
 	rc = read_answer(client, first, bytes - first, &data);
 	if (!rc)
@@ -217,7 +217,7 @@ static int fetch_answer(struct client *client)
 		kv_nap(&nap);
 	}
 	if (!rc)
-		rc = has_bug(&client->params, BUG_SWITCH_BLIND) ? -EAGAIN : fetch(client);
+		rc = has_bug(&client->params, switch_blind) ? -EAGAIN : fetch(client);
 	return rc == -EAGAIN ? wait_answer(client) : rc;
 }
 

@@ -16,11 +16,7 @@ static const struct tm_knob knobs[] = {
 	[HYBRID] = {"hybrid", "on off",
 		    "on: a client that has fetched in vain has the server write to it"},
 	[PERSIST] = {"persist", "on off", "does the server flush anything?"},
-	[BUG] = {"bug",
-		 "none status_first no_second_read header_first written_header_first mode_early "
-		 "switch_blind number_unchecked answers_shared buffers_kept answer_early "
-		 "value_unflushed entry_first delete_unflushed",
-		 "a seeded bug, see the variants"},
+	[BUG] = KV_BUG_KNOB(RFP_BUGS),
 	[KNOBS] = {NULL, NULL, NULL},
 };
 
@@ -37,32 +33,7 @@ static const struct tm_variant variants[] = {
 	{"volatile", "persist=off", "nothing is flushed", 0},
 	{"crowded", "crowd=on", "all keys collide in a table that has hardly more slots than keys",
 	 0},
-	{"status_first", "bug=status_first", "an answer's header is stored before its payload",
-	 RDA},
-	{"no_second_read", "bug=no_second_read",
-	 "what of an answer the first READ does not take is not fetched", RDA},
-	{"header_first", "bug=header_first",
-	 "a request's header is written, with what is in its line, before the rest", RDA | LIN},
-	{"written_header_first", "bug=written_header_first put_reply=write",
-	 "the server writes an answer's header before its payload", RDA | LIN | OK},
-	{"mode_early", "bug=mode_early", "the server looks at the mode before it executes", LIVE},
-	{"switch_blind", "bug=switch_blind",
-	 "the client does not fetch once more when it has changed the mode", LIVE},
-	{"number_unchecked", "bug=number_unchecked",
-	 "the client takes whatever answer is in the buffer, the one before, too",
-	 RDA | LIN | DUR | OK},
-	{"answers_shared", "bug=answers_shared", "one buffer has the answers for all clients",
-	 RDA | LIN | DUR | OK},
-	{"buffers_kept", "bug=buffers_kept",
-	 "a client that comes back finds its former self's answer", LIN | RDA | OK | DUR},
-	{"answer_early", "bug=answer_early", "a request is answered before it is executed",
-	 LIN | DUR | RDA},
-	{"value_unflushed", "bug=value_unflushed", "only the entry is flushed", RDA | DUR},
-	{"entry_first", "bug=entry_first",
-	 "the entry names the value, durably, before the value is durable", RDA},
-	{"delete_unflushed", "bug=delete_unflushed", "a DELETE is not flushed", DUR},
-	{NULL, NULL, NULL, 0},
-};
+	KV_BUG_VARIANTS(RFP_BUGS)};
 
 static const struct tm_overhead overheads[] = {
 	{"request", RFP_HEADER + sizeof(struct kv_req), false},

@@ -5,7 +5,7 @@
  * RFP, remote fetching (SV 3.1): requests and answers without SENDs. The client WRITEs its request
  * into the server's memory; the server, which polls that, executes it and leaves the answer in its
  * own memory; the client fetches the answer by READ. What is executed is a PUT, GET or DELETE of
- * the pool of kv_pool.h, persisted before it is answered (kv_place.h).
+ * the pool of kv_pool.h, persisted before it is answered (kv_place.c, where its commit point is).
  *
  *	client                                 server
  *	  | WRITE payload, WRITE header  -->     | finds the header, takes it
@@ -55,25 +55,28 @@ enum { PUT_REPLY_FETCH, PUT_REPLY_WRITE };
 enum { REQUEST_TWO_WRITES, REQUEST_ONE_WRITE };
 enum { FRESH_NUMBER, FRESH_CLEAR, FRESH_TAKEN };
 enum { HYBRID_ON, HYBRID_OFF };
-enum {
-	NO_BUG,
-	BUG_STATUS_FIRST,
-	BUG_NO_SECOND_READ,
-	BUG_HEADER_FIRST,
-	BUG_WRITTEN_HEADER_FIRST,
-	BUG_MODE_EARLY,
-	BUG_SWITCH_BLIND,
-	BUG_NUMBER_UNCHECKED,
-	BUG_ANSWERS_SHARED,
-	BUG_BUFFERS_KEPT,
-	BUG_ANSWER_EARLY,
-	BUG_VALUE_UNFLUSHED,
-	BUG_ENTRY_FIRST,
-	BUG_DELETE_UNFLUSHED
-};
-
-/* Is this seeded bug switched on? A macro: the code that asks is the one that reads the switch. */
-#define has_bug(params, which) ((params)->knob[BUG] == (which))
+/* Seeded bugs (KV_BUG_*): their further knobs, what they break, what they do. */
+#define RFP_BUGS(X)                                                                                \
+	X(status_first, "", RDA, "an answer's header is stored before its payload")                \
+	X(no_second_read, "", RDA,                                                                 \
+	  "what of an answer the first READ does not take is not fetched")                         \
+	X(header_first, "", RDA | LIN,                                                             \
+	  "a request's header is written, with what is in its line, before the rest")              \
+	X(written_header_first, " put_reply=write", RDA | LIN | OK,                                \
+	  "the server writes an answer's header before its payload")                               \
+	X(mode_early, "", LIVE, "the server looks at the mode before it executes")                 \
+	X(switch_blind, "", LIVE,                                                                  \
+	  "the client does not fetch once more when it has changed the mode")                      \
+	X(number_unchecked, "", RDA | LIN | DUR | OK,                                              \
+	  "the client takes whatever answer is in the buffer, the one before, too")                \
+	X(answers_shared, "", RDA | LIN | DUR | OK, "one buffer has the answers for all clients")  \
+	X(buffers_kept, "", LIN | RDA | OK | DUR,                                                  \
+	  "a client that comes back finds its former self's answer")                               \
+	X(answer_early, "", LIN | DUR | RDA, "a request is answered before it is executed")        \
+	X(value_unflushed, "", RDA | DUR, "only the entry is flushed")                             \
+	X(entry_first, "", RDA, "the entry names the value, durably, before the value is durable") \
+	X(delete_unflushed, "", DUR, "a DELETE is not flushed")
+enum { NO_BUG, RFP_BUGS(KV_BUG_VALUE) };
 
 enum rfp_mode { RFP_FETCH, RFP_WRITE };
 

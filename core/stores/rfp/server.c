@@ -33,7 +33,7 @@ static uint8_t *request_of(const struct server *server, unsigned index)
 
 static uint8_t *answer_of(const struct server *server, unsigned index)
 {
-	if (has_bug(&server->params, BUG_ANSWERS_SHARED))
+	if (has_bug(&server->params, answers_shared))
 		index = 0;
 	return kv_slot(&server->answers, index);
 }
@@ -53,15 +53,10 @@ static void header_store(uint8_t *buffer, const struct rfp_header *h)
 /* Steps of persisting that the server leaves out. */
 static unsigned lacks(const struct tm_params *params)
 {
-	unsigned lacks = params->knob[PERSIST] ? KV_LACKS_PERSIST : 0;
-
-	if (has_bug(params, BUG_VALUE_UNFLUSHED))
-		lacks |= KV_LACKS_VALUE;
-	if (has_bug(params, BUG_ENTRY_FIRST))
-		lacks |= KV_LACKS_ORDER;
-	if (has_bug(params, BUG_DELETE_UNFLUSHED))
-		lacks |= KV_LACKS_DELETE;
-	return lacks;
+	return (params->knob[PERSIST] ? KV_LACKS_PERSIST : 0) |
+	       (has_bug(params, value_unflushed) ? KV_LACKS_VALUE : 0) |
+	       (has_bug(params, entry_first) ? KV_LACKS_ORDER : 0) |
+	       (has_bug(params, delete_unflushed) ? KV_LACKS_DELETE : 0);
 }
 
 static bool is_request(const struct server *server, const struct kv_req *req, uint32_t size)
@@ -89,7 +84,7 @@ static void send_answer(void *arg, unsigned index)
 	struct server *server = arg;
 	const uint8_t *answer = answer_of(server, index);
 	size_t at = (size_t)(answer - server->answers.at);
-	bool bug = has_bug(&server->params, BUG_WRITTEN_HEADER_FIRST);
+	bool bug = has_bug(&server->params, written_header_first);
 
 	while (server->owed[index]) {
 		bool payload = (server->owed[index] == OWES_FIRST) != bug;
@@ -138,7 +133,7 @@ static void serve_request(struct server *server, unsigned index, const struct rf
 	uint32_t vlen = 0;
 	int status;
 
-	if (has_bug(params, BUG_ANSWER_EARLY)) {
+	if (has_bug(params, answer_early)) {
 		store_payload(answer, 0, NULL, 0);
 		header_store(answer, &header);
 	}
@@ -146,12 +141,12 @@ static void serve_request(struct server *server, unsigned index, const struct rf
 			 &vlen);
 	header.size += vlen;
 	header.mode_or_us = us_since(begin);
-	if (has_bug(params, BUG_STATUS_FIRST))
+	if (has_bug(params, status_first))
 		header_store(answer, &header);
 	store_payload(answer, status, value, vlen);
 	header_store(answer, &header);
 	/* Not before: the client may change it until then, and after that it fetches once more. */
-	if ((has_bug(params, BUG_MODE_EARLY) ? early : mode_load(request)) == RFP_WRITE)
+	if ((has_bug(params, mode_early) ? early : mode_load(request)) == RFP_WRITE)
 		server->owed[index] = OWES_FIRST;
 }
 
@@ -197,7 +192,7 @@ static void empty_buffers(void *arg, unsigned index)
 {
 	struct server *server = arg;
 
-	if (has_bug(&server->params, BUG_BUFFERS_KEPT))
+	if (has_bug(&server->params, buffers_kept))
 		return;
 	memset(request_of(server, index), 0, rfp_request_bytes(&server->params));
 	memset(answer_of(server, index), 0, rfp_answer_bytes(&server->params));

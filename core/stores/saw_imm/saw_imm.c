@@ -18,7 +18,8 @@
  *	  | COMMIT offset -> | persist value, entry    |                  | persist value, entry
  *	  | <-- done         |                         | <-- done         |
  *
- * The pool is that of kv_pool.h; kv_place.h has how the server places values in it. A reader by
+ * The pool is that of kv_pool.h; kv_place.c has how the server places values in it, and the
+ * commit point. A reader by
  * READ may see an entry before it is durable: what such a GET returned a power failure may take
  * back (the paper does not say so), so MONO is not promised, and DUR of what was acknowledged
  * alone. `rpc` and get=request, where the server answers only when it has persisted what it names,
@@ -41,18 +42,22 @@ enum { METHOD = KV_CROWD + 1, GET, PERSIST, IMM_OFFSET, REUSE, BUG, KNOBS };
 enum { METHOD_SAW, METHOD_IMM, METHOD_RPC };
 enum { IMM_LINES, IMM_BYTES, IMM_BYTES8 };
 enum { REUSE_OFF, REUSE_AT_ONCE, REUSE_GRACE, REUSE_LEASE };
-enum {
-	NO_BUG,
-	BUG_ENTRY_FIRST,
-	BUG_VALUE_UNFLUSHED,
-	BUG_ENTRY_UNFLUSHED,
-	BUG_FIRST_LINE,
-	BUG_DELETE_UNFLUSHED,
-	BUG_ONE_RESERVED,
-	BUG_COMMIT_FIRST,
-	BUG_TAIL_FORGOTTEN,
-	BUG_ROOM_EARLY
-};
+/* Seeded bugs (KV_BUG_*): their further knobs, what they break, what they do. */
+#define SAW_BUGS(X)                                                                                \
+	X(entry_first, "", RDA, "the entry names the value, durably, before the value is durable") \
+	X(value_unflushed, "", RDA | DUR, "only the entry is flushed")                             \
+	X(entry_unflushed, "", DUR, "only the value is flushed")                                   \
+	X(first_line, "", RDA | DUR, "of a value the first line is flushed")                       \
+	X(delete_unflushed, "", DUR, "a DELETE is not flushed")                                    \
+	X(one_reserved, "", OK,                                                                    \
+	  "what one client has reserved is forgotten when another one reserves")                   \
+	X(commit_first, "", RDA | DUR, "\"persist this\" is sent before the value")                \
+	X(tail_forgotten, "", FSCK,                                                                \
+	  "after a restart the log begins at its start again: the next PUTs overwrite old values") \
+	X(room_early, " reuse=lease", RDA | KEEP,                                                  \
+	  "the room of a key's value is free when its next PUT begins: it is overwritten in "      \
+	  "place")
+enum { NO_BUG, SAW_BUGS(KV_BUG_VALUE) };
 
 /* Room that a client may write to. */
 struct reserved {
@@ -68,15 +73,9 @@ struct saw_server {
 };
 
 struct saw_client {
-	struct kv_client kv;
+	struct kv_client kv; /* msg: rpc: a request with its value, a reply with its value */
 	struct kv_table table;
-	struct tm_params params;
-	uint8_t *msg; /* rpc: a request with its value, a reply with its value */
-	size_t msg_bytes;
 };
-
-/* Is this seeded bug switched on? A macro: the code that asks is the one that reads the switch. */
-#define has_bug(params, which) ((params)->knob[BUG] == (which))
 
 /* Does a GET ask the server? */
 static bool gets_by_request(const struct tm_params *params)
@@ -96,10 +95,10 @@ static size_t message_bytes(const struct tm_params *params)
 static unsigned lacks(const struct tm_params *params)
 {
 	static const uint8_t by_bug[] = {
-		[BUG_ENTRY_FIRST] = KV_LACKS_ORDER,	  [BUG_VALUE_UNFLUSHED] = KV_LACKS_VALUE,
-		[BUG_ENTRY_UNFLUSHED] = KV_LACKS_ENTRY,	  [BUG_FIRST_LINE] = KV_LACKS_LINES,
-		[BUG_DELETE_UNFLUSHED] = KV_LACKS_DELETE, [BUG_TAIL_FORGOTTEN] = 0,
-		[BUG_ROOM_EARLY] = KV_LACKS_PATIENCE,
+		[BUG_entry_first] = KV_LACKS_ORDER,	  [BUG_value_unflushed] = KV_LACKS_VALUE,
+		[BUG_entry_unflushed] = KV_LACKS_ENTRY,	  [BUG_first_line] = KV_LACKS_LINES,
+		[BUG_delete_unflushed] = KV_LACKS_DELETE, [BUG_tail_forgotten] = 0,
+		[BUG_room_early] = KV_LACKS_PATIENCE,
 	};
 
 	return by_bug[params->knob[BUG]] | (params->knob[PERSIST] ? KV_LACKS_PERSIST : 0);
@@ -174,7 +173,7 @@ static int handle_request(struct saw_server *server, const struct rpc_msg *msg,
 static size_t handle_message(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
 {
 	struct saw_server *server = arg;
-	unsigned who = has_bug(&server->params, BUG_ONE_RESERVED) ? 0 : msg->index;
+	unsigned who = has_bug(&server->params, one_reserved) ? 0 : msg->index;
 	struct kv_rsp *rsp = reply;
 
 	if (cap < sizeof(*rsp))
@@ -202,7 +201,7 @@ static int serve(const struct tm_env *env)
 		return -ENOMEM;
 	server->params = *env->params;
 	server->place = kv_place_at(env, lacks(env->params));
-	if (has_bug(env->params, BUG_TAIL_FORGOTTEN))
+	if (has_bug(env->params, tail_forgotten))
 		server->place.tail = 0;
 	rc = kv_place_reuse(&server->place, reuse(env->params));
 	if (!rc)
@@ -223,25 +222,11 @@ static int open_client(const struct tm_env *env, void **out)
 {
 	struct saw_client *client = calloc(1, sizeof(*client));
 	uint32_t max_vlen = env->params->max_vlen;
-	int rc;
 
-	if (!client)
-		return -ENOMEM;
-	client->params = *env->params;
-	client->table = kv_table_at(env->params, NULL);
-	client->kv.max_vlen = max_vlen;
-	client->msg_bytes = message_bytes(env->params);
-	client->msg = calloc(1, client->msg_bytes);
-	rc = client->msg ? rpc_open(&client->kv.conn, env, client->msg_bytes,
-				    max_vlen > TM_LINE ? max_vlen : TM_LINE, NULL)
-			 : -ENOMEM;
-	if (!rc) {
-		*out = client;
-		return 0;
-	}
-	free(client->msg);
-	free(client);
-	return rc;
+	if (client)
+		client->table = kv_table_at(env->params, NULL);
+	return kv_client_open((struct kv_client *)client, env, message_bytes(env->params),
+			      max_vlen > TM_LINE ? max_vlen : TM_LINE, out);
 }
 
 /* Say that the value is there after it was written, on the same connection: it has arrived then. */
@@ -249,7 +234,7 @@ static int put_by_saw(struct saw_client *client, struct kv_req *req, uint64_t of
 		      const void *value)
 {
 	struct rpc_conn *conn = &client->kv.conn;
-	bool first = has_bug(&client->params, BUG_COMMIT_FIRST);
+	bool first = has_bug(&client->kv.params, commit_first);
 	uint32_t vlen = req->vlen;
 	struct kv_rsp rsp;
 	int rc = 0;
@@ -285,11 +270,9 @@ static int put_by_imm(struct saw_client *client, const struct kv_req *req, uint6
 	struct kv_rsp rsp;
 	size_t len;
 	int rc = rpc_call_imm(&client->kv.conn, KV_POOL_LOG, off, value, req->vlen,
-			      imm_of(&client->params, off), &rsp, sizeof(rsp), &len);
+			      imm_of(&client->kv.params, off), &rsp, sizeof(rsp), &len);
 
-	if (rc)
-		return rc;
-	return len == sizeof(rsp) ? rsp.status : -EPROTO;
+	return kv_status(rc, len, &rsp, sizeof(rsp));
 }
 
 static int put_value(void *arg, const void *key, size_t klen, const void *value, size_t vlen)
@@ -297,16 +280,17 @@ static int put_value(void *arg, const void *key, size_t klen, const void *value,
 	struct saw_client *client = arg;
 	struct kv_req req;
 	struct kv_rsp rsp;
-	int rc = kv_put_init(&req, key, klen, vlen, client->kv.max_vlen);
+	int rc = kv_put_init(&req, key, klen, vlen, client->kv.params.max_vlen);
 
 	if (rc)
 		return rc;
-	if (client->params.knob[METHOD] == METHOD_RPC)
-		return kv_call_value(&client->kv.conn, client->msg, &req, value, &rsp);
+	if (client->kv.params.knob[METHOD] == METHOD_RPC)
+		return kv_call_value(&client->kv.conn, client->kv.msg, &req, value, vlen, &rsp,
+				     sizeof(rsp));
 	rc = kv_call(&client->kv.conn, &req, &rsp);
 	if (rc)
 		return rc;
-	if (client->params.knob[METHOD] == METHOD_IMM)
+	if (client->kv.params.knob[METHOD] == METHOD_IMM)
 		return put_by_imm(client, &req, rsp.off, value);
 	return put_by_saw(client, &req, rsp.off, value);
 }
@@ -320,17 +304,17 @@ static int get_by_request(struct saw_client *client, const void *key, size_t kle
 	int rc = kv_req_init(&req, KV_GET, key, klen);
 
 	if (!rc)
-		rc = rpc_call(&client->kv.conn, &req, sizeof(req), client->msg, client->msg_bytes,
-			      &len);
+		rc = rpc_call(&client->kv.conn, &req, sizeof(req), client->kv.msg,
+			      client->kv.msg_bytes, &len);
 	if (rc)
 		return rc;
-	memcpy(&rsp, client->msg, sizeof(rsp));
-	if (len < sizeof(rsp) || len > client->msg_bytes)
+	memcpy(&rsp, client->kv.msg, sizeof(rsp));
+	if (len < sizeof(rsp) || len > client->kv.msg_bytes)
 		return -EPROTO;
 	if (rsp.status)
 		return rsp.status;
 	*vlen = len - sizeof(rsp);
-	memcpy(value, client->msg + sizeof(rsp), *vlen < cap ? *vlen : cap);
+	memcpy(value, client->kv.msg + sizeof(rsp), *vlen < cap ? *vlen : cap);
 	return 0;
 }
 
@@ -340,12 +324,12 @@ static int get(void *arg, const void *key, size_t klen, void *value, size_t cap,
 	uint64_t began;
 	int rc;
 
-	if (gets_by_request(&client->params))
+	if (gets_by_request(&client->kv.params))
 		return get_by_request(client, key, klen, value, cap, vlen);
 	do { /* what was READ when the lease had ended may be another value's */
 		began = rt_now();
 		rc = kv_pool_get(&client->kv, &client->table, key, klen, value, cap, vlen);
-	} while (client->params.knob[REUSE] == REUSE_LEASE && !rc &&
+	} while (client->kv.params.knob[REUSE] == REUSE_LEASE && !rc &&
 		 rt_now() - began >= KV_LEASE_NS);
 	return rc;
 }
@@ -362,10 +346,7 @@ static const struct tm_knob knobs[] = {
 	[REUSE] = {"reuse", "off at_once grace lease",
 		   "when a replaced value's room is another one's: never; at once; after 1 ms; "
 		   "after 1 ms, and a GET that took as long begins anew"},
-	[BUG] = {"bug",
-		 "none entry_first value_unflushed entry_unflushed first_line delete_unflushed "
-		 "one_reserved commit_first tail_forgotten room_early",
-		 "a seeded bug, see the variants"},
+	[BUG] = KV_BUG_KNOB(SAW_BUGS),
 	[KNOBS] = {NULL, NULL, NULL},
 };
 static const struct tm_variant variants[] = {
@@ -382,26 +363,7 @@ static const struct tm_variant variants[] = {
 	{"recycled", "reuse=at_once", "a replaced value's room is another one's at once", 0},
 	{"leased", "reuse=lease",
 	 "a replaced value's room is another one's when no client can READ it any more", 0},
-	{"entry_first", "bug=entry_first",
-	 "the entry names the value, durably, before the value is durable", RDA},
-	{"value_unflushed", "bug=value_unflushed", "only the entry is flushed", RDA | DUR},
-	{"entry_unflushed", "bug=entry_unflushed", "only the value is flushed", DUR},
-	{"first_line", "bug=first_line", "of a value the first line is flushed", RDA | DUR},
-	{"delete_unflushed", "bug=delete_unflushed", "a DELETE is not flushed", DUR},
-	{"one_reserved", "bug=one_reserved",
-	 "what one client has reserved is forgotten when another one reserves", TM_BIT(TM_OK)},
-	{"commit_first", "bug=commit_first", "\"persist this\" is sent before the value",
-	 RDA | DUR},
-	{"tail_forgotten", "bug=tail_forgotten",
-	 "after a restart the log begins at its start again: the next PUTs overwrite old values",
-	 TM_BIT(TM_FSCK)},
-	{"room_early", "bug=room_early reuse=lease",
-	 "the room of a key's value is free when its next PUT begins: it is overwritten in place",
-	 RDA | TM_BIT(TM_KEEP)},
-	{NULL, NULL, NULL, 0},
-};
-#undef DUR
-#undef RDA
+	KV_BUG_VARIANTS(SAW_BUGS)};
 
 static const struct tm_shape shapes[] = {
 	{.name = "imm"},

@@ -184,7 +184,9 @@ static void find_switch(const char *name)
 	askeds = 0;
 	if (!strcmp(knob, "bug")) {
 		upper(name + 4, loud, sizeof(loud));
-		snprintf(pattern, sizeof(pattern), "\\<(EF_BUG|BUG|RL)_%s\\>", loud);
+		snprintf(pattern, sizeof(pattern),
+			 "\\<(EF_BUG|BUG|RL)_%s\\>|\\<BUG_%s\\>|has_bug\\([^,]*, %s\\)", loud,
+			 name + 4, name + 4);
 		find_asked(pattern, 1);
 		return;
 	}
