@@ -117,7 +117,7 @@ for of in examine:docs/examine.md count:docs/count.md \
 	litmus:docs/litmus.md run:docs/nic/guide.md; do
 	table_of "${of%:*}" "${of#*:}" <"${of#*:}"
 done
-for name in crashtest fuzz replay mutants soak taxonomy serve bench put cut; do
+for name in crashtest cut; do
 	awk -v name="$name" '/^#/ { on = 0 } $0 ~ "^### " name "(,|$)" { on = 1 } on' docs/cli.md >"$work/section"
 	table_of "$name" docs/cli.md <"$work/section"
 done
