@@ -94,7 +94,7 @@ void dpor_end_event(struct dpor *o);
 void dpor_save(struct dpor *o);
 /* After dpor_search(): repeat the run that dpor_save() remembered, as far as it had come. */
 void dpor_rerun(struct dpor *o, void (*run)(void *arg));
-/* How much there is to read in a run: its events, and each time that another process goes on. */
+/* What there is to read in a run: its events, and each switch to another process. */
 unsigned dpor_length(const struct dpor *o);
 /* The event that is on did this: for `touched`, and for what the simulation does not see. */
 void dpor_touch(struct dpor *o, enum dpor_touch_kind kind, uint64_t where, uint64_t len);

@@ -181,7 +181,7 @@ template <typename T> T *made(T *thing)
 	return thing;
 }
 
-/* Of librdmacm, which returns -1; of verbs, which return an error. */
+/* librdmacm returns -1, verbs return an error. */
 void done(int rc)
 {
 	if (rc)
@@ -244,7 +244,7 @@ struct side {
 			fail(ECONNREFUSED);
 	}
 
-	/* The connection is there: from now on nobody waits for events. */
+	/* The connection is there: from now on events are not waited for. */
 	void opened() { fcntl(events->fd, F_SETFL, O_NONBLOCK); }
 
 	bool closed()
@@ -286,7 +286,7 @@ struct side {
 		return true;
 	}
 
-	bool come = false; /* a message, that nobody has looked at */
+	bool come = false; /* a message, which has not been looked at */
 	bool gone = true;  /* the last one that was sent: `out` is free */
 	bool listening = false;
 	bool over = false; /* the other side has gone */

@@ -23,7 +23,7 @@ struct entry {
 	uint64_t sum;	 /* of the number, the length and the value */
 	uint32_t number; /* 1, 2, ...: an older entry's bytes are no entry */
 	uint32_t vlen;
-	uint64_t taken; /* 1: somebody has the value */
+	uint64_t taken; /* 1: a client has the value */
 	uint8_t value[];
 };
 
@@ -151,7 +151,7 @@ static int enqueue(struct server *s, const struct message *m)
 	return 0;
 }
 
-/* The oldest that nobody has. NULL: there is none. */
+/* The oldest that no client has. NULL: there is none. */
 static struct entry *oldest(const struct server *s)
 {
 	struct entry *found = NULL;

@@ -186,7 +186,7 @@ static void print_rows(const struct count_report *k, const struct counted *one)
 
 /* --- what is done without need --- */
 
-/* Of all values together: a place is one line. */
+/* All values together: a place is one line. */
 static unsigned merge_wastes(const struct count_report *k, const struct counted *one,
 			     struct waste_row all[WASTE_ROWS])
 {

@@ -16,7 +16,7 @@ struct taxonomy_request {
 	const char *table_name; /* "scenarios/taxonomy/taxonomy.txt", or the file of --table */
 };
 
-/* How a cell compares with the table. */
+/* A cell, compared with the table. */
 enum taxonomy_compared { TAXONOMY_EQUAL, TAXONOMY_DIFFERS, TAXONOMY_UNSURE, TAXONOMY_NOT_COMPARED };
 
 struct taxonomy_report {

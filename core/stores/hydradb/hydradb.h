@@ -15,7 +15,7 @@
  *
  *	item	0x00 u32 klen, vlen
  *		0x08 u64 lease_end	when the last lease of it ends, on the server's clock; 0:
- *					nobody has one
+ *					no client has one
  *		0x10 ... key, value; zeros up to 8 bytes
  *		last u64 guardian	version * 2 + 1: the key's; version * 2: outdated
  *

@@ -12,7 +12,7 @@
  *	word	bit  63     used: the key has a value; 0 with the rest not zero: it was deleted
  *		bit  62     pending: it need not be durable yet
  *		bits 61..48 tag, of the key's hash
- *		bits 47..40 node, the machine that has the entry: 1; 0: nobody has the slot
+ *		bits 47..40 node, the machine that has the entry: 1; 0: the slot has no owner
  *		bits 39..0  where the entry begins in the data, in lines
  *
  *	entry	0x00 u32 klen

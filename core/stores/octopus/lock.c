@@ -7,11 +7,11 @@
 
 bool octopus_lock_write(uint64_t *lock, uint32_t client, unsigned connection)
 {
-	uint64_t nobody = 0;
+	uint64_t unlocked = 0;
 	assert(connection < UINT16_MAX); /* it has 16 bits of the word */
 	uint64_t writer = (uint64_t)(uint16_t)client << 48 | (uint64_t)(connection + 1) << 32;
 
-	return __atomic_compare_exchange_n(lock, &nobody, writer, false, __ATOMIC_SEQ_CST,
+	return __atomic_compare_exchange_n(lock, &unlocked, writer, false, __ATOMIC_SEQ_CST,
 					   __ATOMIC_SEQ_CST);
 }
 

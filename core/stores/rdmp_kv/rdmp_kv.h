@@ -7,7 +7,7 @@
  *
  *	log_data	the objects; the log says which is current
  *	log		a copy of the objects in DRAM, at the same offsets: records and objects
- *			together are the paper's log, which nobody reads but recovery
+ *			together are the paper's log, which only recovery reads
  *	none		the objects; in the log's place is a table, a line for each key, which says
  *			which is current, and which was before
  *
