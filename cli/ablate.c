@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "cli/arguments.h"
 #include "cli/cli.h"
-#include "report/hunt/ablate_report.h"
+#include "report/hunt/hunt_report.h"
 
 static const struct option_row rows[] = {
 	{.help = "what is tested"},
@@ -22,13 +22,13 @@ static const struct option_row rows[] = {
 	{"states", "N", "crash states of each workload at most (=)",
 	 ARGUMENT_GIVEN(options.states, 1, UINT64_MAX / 2, states_given)},
 	ROW_SEED("of the schedules (=)"),
-	OPTION_JOBS(struct arguments, options.jobs),
+	OPTION_JOBS(struct arguments, leave_off.how.jobs),
 	ROW_TIME(struct arguments, leave_off),
 	{.help = "what is written"},
 	ROW_OUT,
 	ROW_NO_TRACES,
 	ROWS_RESULTS,
-	OPTION_QUIET(struct arguments, quiet),
+	OPTION_QUIET(struct arguments, leave_off.quiet),
 	OPTION_END};
 
 static const struct options options = {
@@ -41,9 +41,10 @@ static const struct options options = {
 
 static int run_ablation(struct ablation *a, struct leave_off *l)
 {
-	leave_off_begin(l, NULL);
+	leave_off_begin(l);
+	a->options.how = l->how;
 	int error = ablate_run(a);
-	leave_off_end(l, NULL, &error);
+	leave_off_end(l, &error);
 	if (error == -ENOENT)
 		return fail(EXIT_INTERNAL,
 			    "this program has no debug information to find the places with");
@@ -53,7 +54,7 @@ static int run_ablation(struct ablation *a, struct leave_off *l)
 		return fail(EXIT_INTERNAL, "%s", driver_error(error));
 	if (!a->places && !a->undone)
 		return fail(EXIT_USAGE, "--place \"%.60s\": %s has no such place",
-			    a->options->place ? a->options->place : "", a->base->store->name);
+			    a->options.place ? a->options.place : "", a->base->store->name);
 	struct conclusion end;
 	ablate_conclude(a, &end);
 	leave_off_conclude(l, &end, a->places, a->places + a->undone, "places are done");
@@ -63,19 +64,15 @@ static int run_ablation(struct ablation *a, struct leave_off *l)
 /* All arguments are good: *c has one configuration. */
 static int ablate(struct arguments *args, const struct campaign *c, bool only_base)
 {
-	const struct ablate_options o = {.seed = args->options.seed,
-					 .runs = args->options.runs,
-					 .states = args->options.states,
-					 .jobs = args->options.jobs,
-					 .only_base = only_base,
-					 .place = args->place,
-					 .out = args->no_traces ? NULL : args->out,
-					 .progress = args->quiet ? NULL : show_units,
-					 .bounds = &args->leave_off.bounds};
 	struct ablation *a = calloc(1, sizeof(*a));
 	if (!a)
 		return fail(EXIT_INTERNAL, "out of memory");
-	a->options = &o;
+	a->options = (struct ablate_options){.seed = args->options.seed,
+					     .runs = args->options.runs,
+					     .states = args->options.states,
+					     .only_base = only_base,
+					     .place = args->place,
+					     .out = args->no_traces ? NULL : args->out};
 	a->base = &c->config[0];
 	a->workload = c->workload;
 	a->workloads = c->workloads;
@@ -91,7 +88,7 @@ int ablate_main(int argc, char **argv)
 	struct campaign c = {0};
 	args.options.runs = ablate_default.runs;
 	args.options.states = ablate_default.states;
-	args.options.jobs = arguments_jobs();
+	args.leave_off.how.jobs = arguments_jobs();
 	int status = arguments_read(&options, &args, argc, argv);
 	if (status >= 0)
 		return status;

@@ -65,7 +65,7 @@ int arguments_check_outputs(const struct arguments *a)
 {
 	note_input(a->ops);
 	note_input(a->baseline);
-	int status = shard_is_part(&a->shard) ? 0 : results_check();
+	int status = leave_off_check(&a->leave_off, NULL);
 	if (!status && a->write_baseline)
 		status = check_output("--write-baseline", a->write_baseline, OUTPUT_BASELINE);
 	if (!status && a->causes)

@@ -19,12 +19,11 @@ struct arguments {
 	bool all_stores;
 	unsigned value[MAX_VALUES], key; /* bytes */
 	unsigned values;
-	bool quiet, verbose, no_traces, fields, advise, annotations;
+	bool verbose, no_traces, fields, advise, annotations;
 	bool coverage;
 	const char *coverage_dir; /* of --coverage=DIR; NULL: none */
 	bool runs_given, states_given, faults_given, preemptions_given, seconds_given;
 	struct leave_off leave_off;
-	struct shard_request shard;
 	struct campaign_options options;
 };
 

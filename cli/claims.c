@@ -10,16 +10,14 @@
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "core/clock.h"
-#include "report/hunt/claims_report.h"
+#include "report/hunt/hunt_report.h"
 #include "report/text.h"
 #include "core/text/text.h"
 
 struct request {
 	struct claim_budget budget;
-	unsigned jobs;
 	const char *out;
-	struct shard_request shard;
-	bool quiet, no_traces, list, knobs;
+	bool no_traces, list, knobs;
 	struct leave_off leave_off;
 };
 
@@ -49,7 +47,7 @@ static int write_trace(const struct request *o, const struct run_case *c, struct
 		status = fail(EXIT_INTERNAL, "out of memory");
 	if (!status) {
 		error = report_case_save(one, &run.setup, &run.path, c->result.contract);
-		status = saved(one->trace, error);
+		status = one->trace ? saved(one->trace, error) : 0;
 	}
 	if (status) {
 		free(one->trace);
@@ -70,7 +68,7 @@ static int write_traces(const struct request *o, struct claims_report *report)
 		const struct run_case *c = &r->cases[i];
 		if (!c->result.broken || c->test->kind == CLAIM_COUNT)
 			continue;
-		if (!o->quiet)
+		if (!o->leave_off.quiet)
 			progress_line("shrinking and writing trace %u of %u", ++done, broken);
 		status = write_trace(o, c, &report->one[i]);
 	}
@@ -100,20 +98,14 @@ static int report(struct request *o, const struct claims_run *r, double started)
 
 static int run_claims(struct request *o, const struct claim *const *claim, unsigned claims)
 {
-	struct claims_run r = {.claim = claim,
-			       .claims = claims,
-			       .budget = o->budget,
-			       .jobs = o->jobs,
-			       .progress = o->quiet ? NULL : show_units,
-			       .differs = leave_off_found,
-			       .differs_arg = &o->leave_off,
-			       .bounds = &o->leave_off.bounds};
+	struct claims_run r = {.claim = claim, .claims = claims, .budget = o->budget};
 	double started = clock_seconds();
-	int status = leave_off_begin(&o->leave_off, &o->shard);
+	int status = leave_off_begin(&o->leave_off);
 	if (status)
 		return status;
+	r.how = o->leave_off.how;
 	int error = claims_run(&r);
-	status = leave_off_end(&o->leave_off, &o->shard, &error);
+	status = leave_off_end(&o->leave_off, &error);
 	if (status < 0)
 		status = error ? fail(EXIT_INTERNAL, "%s", r.why[0] ? r.why : driver_error(error))
 			       : report(o, &r, started);
@@ -124,10 +116,8 @@ static int run_claims(struct request *o, const struct claim *const *claim, unsig
 /* What each value of each knob changes, and whether it is so. */
 static int run_knobs(const struct request *o, const struct claims *all)
 {
-	struct sensitivity f = {.claims = all,
-				.jobs = o->jobs,
-				.seed = o->budget.seed,
-				.progress = o->quiet ? NULL : show_units};
+	struct sensitivity f = {.claims = all, .seed = o->budget.seed, .how = o->leave_off.how};
+	f.how.progress = o->leave_off.quiet ? NULL : show_units;
 	int error = sensitivity_run(&f), status;
 	progress_line(NULL);
 	if (error)
@@ -172,15 +162,15 @@ static const struct option_row rows[] = {
 	{"states", "N", "crash states of each workload at most (=)", REQUEST(budget.states), 1,
 	 UINT64_MAX / 2},
 	{"seed", "N", "of the schedules (=)", REQUEST(budget.seed), 0, UINT32_MAX},
-	OPTION_JOBS(struct request, jobs),
+	OPTION_JOBS(struct request, leave_off.how.jobs),
 	ROW_TIME(struct request, leave_off),
 	ROW_FAIL_FAST(struct request, leave_off, "leave off at the first case that differs"),
 	{"out", "DIR", "where traces go (=); it is made if it does not exist", REQUEST(out),
 	 .use = OPTION_SHOWS},
 	{"no-traces", NULL, "write none", REQUEST(no_traces), .use = OPTION_SHOWS},
 	ROWS_RESULTS,
-	OPTION_QUIET(struct request, quiet),
-	ROWS_SHARD(struct request, shard),
+	OPTION_QUIET(struct request, leave_off.quiet),
+	ROWS_SHARD(struct request, leave_off.shard),
 	OPTION_END};
 
 static const struct options options = {
@@ -201,7 +191,7 @@ static int parse(struct request *o, int argc, char **argv)
 	if ((o->knobs || o->list) && (results_asked() || (o->knobs && (o->list || optind < argc))))
 		return fail(EXIT_USAGE, "claims: expected one of --list, --knobs and --json; "
 					"--knobs goes with no ID");
-	if ((o->knobs || o->list) && shard_is_asked(&o->shard))
+	if ((o->knobs || o->list) && shard_is_asked(&o->leave_off.shard))
 		return fail(EXIT_USAGE,
 			    "claims: --list and --knobs go without --shard and --results");
 	return -1;
@@ -211,7 +201,7 @@ int claims_main(int argc, char **argv)
 {
 	struct request o = {
 		.out = "traces",
-		.jobs = arguments_jobs(),
+		.leave_off.how.jobs = arguments_jobs(),
 		.budget = {.seed = 1, .states = UINT64_MAX},
 	};
 	struct claims_error where;
@@ -226,10 +216,9 @@ int claims_main(int argc, char **argv)
 	const struct claim **claim = calloc(all.claims, sizeof(*claim));
 	status = claim ? choose_claims(&all, argv + optind, argc - optind, claim, &claims)
 		       : fail(EXIT_INTERNAL, "out of memory");
-	if (!status && !shard_is_part(&o.shard))
-		status = results_check();
-	if (!status && !o.no_traces && !o.list && !o.knobs && !shard_is_part(&o.shard))
-		status = check_folder("--out", o.out, false);
+	if (!status)
+		status = leave_off_check(&o.leave_off,
+					 o.no_traces || o.list || o.knobs ? NULL : o.out);
 	if (!status && o.list)
 		text_print(claims_list(claim, claims), "claims_list");
 	else if (!status)

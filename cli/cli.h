@@ -82,6 +82,7 @@ struct trace;
 
 /* "tidemark: " and the message, one line on stderr; returns the status. */
 int fail(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int no_memory(void);
 #define FAILURE 1024
 extern char failure[FAILURE]; /* the first such message, "": there was none */
 /* A whole number from lo to hi? */

@@ -52,7 +52,7 @@ static const struct option_row rows[] = {
 	 "also PM bytes by field, or by region if the store does not name its fields",
 	 ARGUMENT(fields)},
 	ROWS_RESULTS,
-	OPTION_QUIET(struct arguments, quiet),
+	OPTION_QUIET(struct arguments, leave_off.quiet),
 	OPTION_END};
 
 static const struct options options = {
@@ -114,7 +114,7 @@ static int run_count(struct count_report *r, const struct campaign *c, const str
 		return fail(EXIT_INTERNAL, "out of memory");
 	for (unsigned i = 0; i < c->configs; i++) {
 		r->counted[i].config = &c->config[i];
-		int status = count_config(r, &r->counted[i], a->quiet);
+		int status = count_config(r, &r->counted[i], a->leave_off.quiet);
 		worst = status > worst ? status : worst;
 		if (worst > EXIT_BROKEN)
 			return worst;

@@ -137,7 +137,7 @@ static int told(int error, const char *why)
 static int write_pages(const struct report *r, const struct arguments *a)
 {
 	char why[REPORT_WHY];
-	return a->html ? told(report_pages(r, a->html, a->quiet, why), why) : 0;
+	return a->html ? told(report_pages(r, a->html, a->leave_off.quiet, why), why) : 0;
 }
 
 /* The tree of results, with what needs attention at its lines of source if a format has that. */
@@ -148,7 +148,7 @@ static int make_tree(const struct report *r, const struct arguments *a, json_t *
 	int status = 0;
 	*all = report_tree(r);
 	if (result_asked(OUTPUT_SARIF) || a->annotations) {
-		status = told(findings_find(r, a->quiet, &findings, why), why);
+		status = told(findings_find(r, a->leave_off.quiet, &findings, why), why);
 		json_object_set_new(*all, "findings", findings_json(&findings));
 		findings_free(&findings);
 	}
@@ -189,7 +189,7 @@ static int report(struct going *g, const struct arguments *a)
 		report_matrix_end(&g->matrix);
 	output_flush();
 	/* Even if traces cannot be written, the matrix has cost too much to be thrown away. */
-	conclude_all(g, told(report_traces(r, a->quiet, why), why));
+	conclude_all(g, told(report_traces(r, a->leave_off.quiet, why), why));
 	conclude_all(g, write_pages(r, a));
 	conclude_all(g, make_tree(r, a, &all));
 	conclude_all(g, outputs_write(json_incref(all), &r->conclusion));
@@ -269,13 +269,13 @@ static int run_campaign(struct campaign *c, struct arguments *a)
 	struct going g = {.report = &r,
 			  .leave_off = &a->leave_off,
 			  .tables = a->verbose || c->configs <= REPORT_TABLES ||
-				    shard_is_part(&a->shard)};
+				    shard_is_part(&a->leave_off.shard)};
 	struct covered covered = {0};
 	char *command = NULL;
-	int status = leave_off_begin(&a->leave_off, &a->shard);
+	int status = leave_off_begin(&a->leave_off);
 	if (!status && a->coverage)
 		status = coverage_open(c, &covered,
-				       shard_is_part(&a->shard) ? NULL : a->coverage_dir);
+				       shard_is_part(&a->leave_off.shard) ? NULL : a->coverage_dir);
 	if (!status && report_open(&r))
 		status = fail(EXIT_INTERNAL, "out of memory");
 	if (!status)
@@ -290,7 +290,7 @@ static int run_campaign(struct campaign *c, struct arguments *a)
 	c->options.taken_arg = &g;
 	int error = campaign_run(c);
 	c->options.covered = NULL; /* what is run again to be shown does not count */
-	status = leave_off_end(&a->leave_off, &a->shard, &error);
+	status = leave_off_end(&a->leave_off, &error);
 	if (status >= 0)
 		goto out;
 	r.left_off = leave_off_why(&a->leave_off);
@@ -429,8 +429,8 @@ static const struct option_row rows[] = {
 	 "a table for each configuration and a line for each shape, not the matrix, also where "
 	 "there are more than two",
 	 ARGUMENT(verbose), .letter = 'v', .use = OPTION_SHOWS},
-	OPTION_QUIET(struct arguments, quiet),
-	ROWS_SHARD(struct arguments, shard),
+	OPTION_QUIET(struct arguments, leave_off.quiet),
+	ROWS_SHARD(struct arguments, leave_off.shard),
 	OPTION_END};
 
 static const struct options options = {
@@ -486,14 +486,14 @@ int crashtest_main(int argc, char **argv)
 		a.options.baseline = &baseline;
 	if (!status)
 		status = arguments_apply(&a, &c);
-	if (!status && !shard_is_part(&a.shard))
+	if (!status && !shard_is_part(&a.leave_off.shard))
 		status = arguments_check_outputs(&a);
-	if (!status && a.html && !shard_is_part(&a.shard))
+	if (!status && a.html && !shard_is_part(&a.leave_off.shard))
 		status = check_pages(a.html);
 	if (!status && result_asked(OUTPUT_JSON) && !a.no_traces)
 		status = check_json_name("--out", a.out);
 	if (!status) {
-		if (!a.quiet)
+		if (!a.leave_off.quiet)
 			c.options.progress = show_units;
 		status = run_campaign(&c, &a);
 	}

@@ -13,17 +13,15 @@
 #include "cli/forever.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 #include "checker/judge/expect.h"
-#include "checker/judge/names.h"
 #include "cli/cli.h"
 #include "cli/forever_folder.h"
 #include "cli/fuzz_files.h"
 #include "core/clock.h"
-#include "report/hunt/fuzz_report.h"
+#include "report/hunt/hunt_report.h"
 #include "report/output.h"
 #include "core/text/text.h"
 
@@ -49,27 +47,12 @@ struct forever {
 	struct fuzz_turn *turn;
 	struct forever_turn *more; /* of each turn */
 	unsigned turns;
-	unsigned number;       /* of the session, from 1 */
+	unsigned number; /* of the session, from 1 */
+	struct driver_bounds bounds;
 	double start, seconds; /* of earlier sessions */
 	double next_sums;
 	int status; /* of what went wrong */
 };
-
-static struct fuzz *volatile at_work;
-static volatile sig_atomic_t asked_to_stop;
-
-static void interrupted(int sig)
-{
-	(void)sig;
-	asked_to_stop = 1;
-	if (at_work)
-		fuzz_stop(at_work);
-}
-
-static int no_memory(void)
-{
-	return fail(EXIT_INTERNAL, "out of memory");
-}
 
 /* --- sums --- */
 
@@ -178,34 +161,29 @@ static void before_shrinking(const struct fuzz_turn *t, unsigned contract)
 	struct forever *f = t->arg;
 	save_inputs(f, (unsigned)(t - f->turn));
 	keep_sums(f);
-	if (!f->a->quiet)
-		progress_line("%s: shrinking a case that breaks %s", t->config->store->name,
-			      contract_name(contract));
+	if (!f->a->leave_off.quiet)
+		fuzz_show_shrinking(t, contract);
 }
 
 static void show_progress(const struct forever *f, const struct fuzz_turn *t)
 {
 	const unsigned failures = count_failures(&f->session);
-	progress_line("%s: %" PRIu64 " run%s, %" PRIu64 " state%s, %u input%s, %" PRIu64
-		      " feature%s; %u failure%s in all; %.0f s",
-		      t->config->store->name, t->fuzz.counts.runs, plural(t->fuzz.counts.runs),
-		      t->fuzz.counts.states, plural(t->fuzz.counts.states), t->fuzz.inputs,
-		      plural(t->fuzz.inputs), t->fuzz.features, plural(t->fuzz.features), failures,
-		      plural(failures), clock_seconds() - f->start);
+	char text[64];
+	snprintf(text, sizeof(text), "; %u failure%s in all; %.0f s", failures, plural(failures),
+		 clock_seconds() - f->start);
+	fuzz_progress(t, text);
 }
 
 static void run_round(struct forever *f, unsigned i)
 {
 	struct fuzz_turn *t = &f->turn[i];
-	if (!f->a->quiet)
+	if (!f->a->leave_off.quiet)
 		show_progress(f, t);
 	if (t->fuzz.counts.runs >= f->more[i].next_cases) {
 		memset(t->cases, 0, sizeof(t->cases));
 		f->more[i].next_cases += CASES_RUNS;
 	}
-	at_work = &t->fuzz;
-	int error = asked_to_stop ? 0 : fuzz_turn_round(t);
-	at_work = NULL;
+	int error = fuzz_turn_round(t);
 	if (error && !f->status)
 		f->status = fuzz_fail(t, error);
 	save_inputs(f, i);
@@ -215,10 +193,9 @@ static void run_round(struct forever *f, unsigned i)
 static void run_rounds(struct forever *f)
 {
 	bool more = true;
-	signals_catch(interrupted);
-	while (more && !f->status && !asked_to_stop) {
+	while (more && !f->status) {
 		more = false;
-		for (unsigned i = 0; i < f->turns && !f->status && !asked_to_stop; i++) {
+		for (unsigned i = 0; i < f->turns && !f->status; i++) {
 			if (!fuzz_more(&f->turn[i].fuzz))
 				continue;
 			more = true;
@@ -226,7 +203,6 @@ static void run_rounds(struct forever *f)
 		}
 	}
 	progress_line(NULL);
-	signals_catch(NULL);
 }
 
 /* --- a session --- */
@@ -244,12 +220,7 @@ static int open_turn(struct forever *f, unsigned i, const struct campaign_config
 	const struct arguments *a = f->a;
 	struct fuzz_turn *t = &f->turn[i];
 	struct forever_turn *m = &f->more[i];
-	struct fuzz_options o = {
-		.seed = XXH3_64bits_withSeed(&f->number, sizeof(f->number), a->options.seed),
-		.runs = a->runs_given ? a->options.runs : UINT64_MAX,
-		.deadline = a->seconds_given ? f->start + a->seconds : 0,
-		.jobs = a->options.jobs,
-		.wanted = expect_watched(cfg->store, cfg->name)};
+	uint64_t seed = XXH3_64bits_withSeed(&f->number, sizeof(f->number), a->options.seed);
 	*t = (struct fuzz_turn){.session = &f->session,
 				.config = cfg,
 				.save = save_case,
@@ -257,9 +228,10 @@ static int open_turn(struct forever *f, unsigned i, const struct campaign_config
 				.arg = f,
 				.start = f->start};
 	f->turns = i + 1;
-	if (fuzz_turn_begin(t, &o))
-		return no_memory();
-	int status = forever_tidy_corpus(&f->folder, cfg->store->name);
+	int status = fuzz_begin(t, a, seed, a->seconds_given ? f->start + a->seconds : 0,
+				&f->bounds);
+	if (!status)
+		status = forever_tidy_corpus(&f->folder, cfg->store->name);
 	return status ? status : fuzz_open_corpus(a, t, &m->corpus);
 }
 

@@ -11,15 +11,11 @@
 #include <unistd.h>
 #include "checker/trace/regress.h"
 #include "cli/cli.h"
+#include "cli/fuzz_files.h"
 #include "report/output.h"
 #include "scenarios/stores.h"
 
 #define FORMAT 1 /* of campaign.json */
-
-static int no_memory(void)
-{
-	return fail(EXIT_INTERNAL, "out of memory");
-}
 
 static int path_in(char **path, const char *dir, const char *name)
 {
@@ -93,39 +89,17 @@ int forever_set_aside(struct forever_folder *f, const char *path, const char *wh
 	return status;
 }
 
-/* What a process that was killed had not renamed yet. */
-static bool is_left_over(const char *name)
+static int sweep_file(void *arg, const char *path)
 {
-	return strstr(name, ".tmp.") != NULL;
+	(void)arg;
+	unlink(path);
+	return 0;
 }
 
-static int is_shown(const struct dirent *e)
+/* What a killed process has left is removed: nobody else writes here. */
+static int sweep(const char *dir)
 {
-	return e->d_name[0] != '.';
-}
-
-/* `each` with every file of the folder, in the order of their names, until one returns a status
- * that is not 0. What a killed process has left is removed: nobody else writes here. */
-static int each_file(struct forever_folder *f, const char *dir,
-		     int (*each)(struct forever_folder *f, const char *path, void *arg), void *arg)
-{
-	struct dirent **list;
-	int n = scandir(dir, &list, is_shown, alphasort), status = 0;
-	if (n < 0)
-		return fail(EXIT_USAGE, "%s: %s", dir, strerror(errno));
-	for (int i = 0; i < n; i++) {
-		char *path = NULL;
-		if (!status)
-			status = path_in(&path, dir, list[i]->d_name);
-		if (!status && is_left_over(list[i]->d_name))
-			unlink(path);
-		else if (!status)
-			status = each(f, path, arg);
-		free(path);
-		free(list[i]);
-	}
-	free(list);
-	return status;
+	return each_file(dir, is_left_over, sweep_file, NULL);
 }
 
 /* --- what is tested --- */
@@ -311,11 +285,10 @@ int forever_keep_sums(struct forever_folder *f, json_t *sums)
 
 /* --- corpus --- */
 
-static int check_input(struct forever_folder *f, const char *path, void *arg)
+static int check_input(void *arg, const char *path)
 {
 	struct stat st;
 	const char *why;
-	(void)arg;
 	if (stat(path, &st))
 		why = strerror(errno);
 	else if (!S_ISREG(st.st_mode))
@@ -328,7 +301,7 @@ static int check_input(struct forever_folder *f, const char *path, void *arg)
 		why = strerror(errno);
 	else
 		return 0;
-	return forever_set_aside(f, path, why);
+	return forever_set_aside(arg, path, why);
 }
 
 int forever_tidy_corpus(struct forever_folder *f, const char *store)
@@ -338,7 +311,9 @@ int forever_tidy_corpus(struct forever_folder *f, const char *store)
 	if (!status)
 		status = check_folder("--forever", dir, true);
 	if (!status)
-		status = each_file(f, dir, check_input, NULL);
+		status = sweep(dir);
+	if (!status)
+		status = each_file(dir, is_plain_file, check_input, f);
 	free(dir);
 	return status;
 }
@@ -348,7 +323,7 @@ unsigned forever_count_inputs(const char *dir)
 	unsigned n = 0;
 	DIR *all = dir ? opendir(dir) : NULL;
 	for (const struct dirent *e; all && (e = readdir(all));)
-		n += is_shown(e) && !is_left_over(e->d_name);
+		n += is_plain_file(e);
 	if (all)
 		closedir(all);
 	return n;
@@ -362,11 +337,12 @@ struct kept_trace {
 };
 
 struct kept_traces {
+	struct forever_folder *f;
 	struct kept_trace *trace;
 	unsigned n;
 };
 
-static int list_trace(struct forever_folder *f, const char *path, void *arg)
+static int list_trace(void *arg, const char *path)
 {
 	struct input_error where = {0};
 	struct kept_traces *all = arg;
@@ -378,7 +354,7 @@ static int list_trace(struct forever_folder *f, const char *path, void *arg)
 	if (error) {
 		snprintf(why, sizeof(why), "line %u: %s", where.line,
 			 where.message[0] ? where.message : strerror(-error));
-		return forever_set_aside(f, path, why);
+		return forever_set_aside(all->f, path, why);
 	}
 	struct kept_trace *more = realloc(all->trace, (all->n + 1) * sizeof(*more));
 	char *copy = strdup(path);
@@ -422,8 +398,10 @@ static int learn_trace(struct forever_folder *f, struct fuzz_session *s, const c
 
 int forever_learn(struct forever_folder *f, struct fuzz_session *s)
 {
-	struct kept_traces all = {0};
-	int status = each_file(f, f->failures, list_trace, &all);
+	struct kept_traces all = {.f = f};
+	int status = sweep(f->failures);
+	if (!status)
+		status = each_file(f->failures, is_plain_file, list_trace, &all);
 	if (all.n)
 		qsort(all.trace, all.n, sizeof(*all.trace), by_size);
 	for (unsigned i = 0; i < all.n; i++) {
@@ -436,12 +414,6 @@ int forever_learn(struct forever_folder *f, struct fuzz_session *s)
 }
 
 /* --- all of it --- */
-
-static int leave(struct forever_folder *f, const char *path, void *arg)
-{
-	(void)f, (void)path, (void)arg;
-	return 0;
-}
 
 int forever_open(struct forever_folder *f, const char *path)
 {
@@ -462,7 +434,7 @@ int forever_open(struct forever_folder *f, const char *path)
 	if (!status)
 		status = check_folder("--forever", f->failures, true);
 	if (!status)
-		status = each_file(f, path, leave, NULL);
+		status = sweep(path);
 	return status ? status : read_sums(f);
 }
 

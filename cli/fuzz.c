@@ -9,13 +9,11 @@
 #include <string.h>
 #include "checker/judge/expect.h"
 #include "checker/explore/visited.h"
-#include "checker/judge/names.h"
 #include "cli/cli.h"
 #include "cli/forever.h"
 #include "cli/fuzz_files.h"
-#include "cli/fuzz_shard.h"
 #include "core/clock.h"
-#include "report/hunt/fuzz_report.h"
+#include "report/hunt/hunt_report.h"
 #include "report/output.h"
 #include "core/text/text.h"
 
@@ -28,9 +26,10 @@ struct fuzzing {
 	const struct arguments *a;
 	struct fuzz_session session;
 	struct fuzz_report report;
-	double seconds;		 /* of each store; 0: runs are counted */
-	struct results *results; /* of several machines; NULL: none */
-	bool part;		 /* they are kept, not merged */
+	double seconds;		     /* of each store; 0: runs are counted */
+	struct driver_bounds bounds; /* of the store's turn */
+	struct results *results;     /* of several machines; NULL: none */
+	bool part;		     /* they are kept, not merged */
 	bool stopped, unaccepted;
 };
 
@@ -50,15 +49,15 @@ static const struct option_row rows[] = {
 	ROW_RUNS("runs for each store; without --time the same seed gives the same results, on "
 		 "whatever machine"),
 	ROW_SEED("of the changes (=)"),
-	OPTION_JOBS(struct arguments, options.jobs),
+	OPTION_JOBS(struct arguments, leave_off.how.jobs),
 	{.help = "what is written"},
 	{"corpus", "DIR", "inputs are read from DIR/STORE, and new ones written there",
 	 ARGUMENT(corpus), .use = OPTION_SHOWS},
 	ROW_OUT,
 	ROW_NO_TRACES,
 	ROWS_RESULTS,
-	OPTION_QUIET(struct arguments, quiet),
-	ROWS_SHARD(struct arguments, shard),
+	OPTION_QUIET(struct arguments, leave_off.quiet),
+	ROWS_SHARD(struct arguments, leave_off.shard),
 	OPTION_END};
 
 static const struct options options = {
@@ -70,20 +69,6 @@ static const struct options options = {
 	"0 nothing breaks unexpectedly, 1 something does, or a trace gives another verdict than it "
 	"records, 2 usage or bad input, 70 internal error"};
 
-static struct fuzz *volatile running;
-
-static void interrupted(int sig)
-{
-	(void)sig;
-	if (running)
-		fuzz_stop(running);
-}
-
-static int no_memory(void)
-{
-	return fail(EXIT_INTERNAL, "out of memory");
-}
-
 /* --- one store --- */
 
 static int save_case(struct fuzz_turn *t, struct fuzz_known *k, const struct broken_run *run)
@@ -92,29 +77,18 @@ static int save_case(struct fuzz_turn *t, struct fuzz_known *k, const struct bro
 	return f->a->no_traces ? 0 : fuzz_save_case(t, k, run, f->a->out);
 }
 
-static void show_shrinking(const struct fuzz_turn *t, unsigned contract)
-{
-	progress_line("%s: shrinking a case that breaks %s", t->config->store->name,
-		      contract_name(contract));
-}
-
 static void show_progress(const struct fuzzing *f, const struct fuzz_turn *t)
 {
-	double spent = clock_seconds() - t->start;
-	char left[48] = "";
-	if (f->seconds > 0)
-		snprintf(left, sizeof(left), "%.0f s left",
-			 f->seconds > spent ? f->seconds - spent : 0);
+	const uint64_t runs = t->fuzz.options.runs - t->fuzz.counts.runs;
+	double left = f->bounds.until - clock_seconds();
+	char text[96];
+	int n = snprintf(text, sizeof(text), ", %u new failure%s, ", t->fresh, plural(t->fresh));
+	if (f->bounds.until > 0)
+		snprintf(text + n, sizeof(text) - (size_t)n, "%.0f s left", left > 0 ? left : 0);
 	else
-		snprintf(left, sizeof(left), "%" PRIu64 " run%s left",
-			 t->fuzz.options.runs - t->fuzz.counts.runs,
-			 plural(t->fuzz.options.runs - t->fuzz.counts.runs));
-	progress_line("%s: %" PRIu64 " run%s, %" PRIu64 " state%s, %u input%s, %" PRIu64
-		      " feature%s, %u new failure%s, %s",
-		      t->config->store->name, t->fuzz.counts.runs, plural(t->fuzz.counts.runs),
-		      t->fuzz.counts.states, plural(t->fuzz.counts.states), t->fuzz.inputs,
-		      plural(t->fuzz.inputs), t->fuzz.features, plural(t->fuzz.features), t->fresh,
-		      plural(t->fresh), left);
+		snprintf(text + n, sizeof(text) - (size_t)n, "%" PRIu64 " run%s left", runs,
+			 plural(runs));
+	fuzz_progress(t, text);
 }
 
 static int run_round(struct fuzzing *f, struct fuzz_turn *t, unsigned store, unsigned *kept)
@@ -130,10 +104,8 @@ static int run_rounds(struct fuzzing *f, struct fuzz_turn *t, unsigned store, co
 	unsigned saved_inputs = 0, kept = 0;
 	double pause = REREAD_FIRST, reread = clock_seconds() + pause;
 	int status = 0;
-	running = &t->fuzz;
-	signals_catch(interrupted);
 	while (!status && fuzz_more(&t->fuzz)) {
-		if (!f->a->quiet)
+		if (!f->a->leave_off.quiet)
 			show_progress(f, t);
 		status = run_round(f, t, store, &kept);
 		if (!status)
@@ -145,37 +117,31 @@ static int run_rounds(struct fuzzing *f, struct fuzz_turn *t, unsigned store, co
 		reread = clock_seconds() + pause;
 	}
 	progress_line(NULL);
-	f->stopped = fuzz_stopped(&t->fuzz);
-	running = NULL;
-	signals_catch(NULL);
+	f->stopped = *f->bounds.stop;
 	return status;
 }
 
 static int fuzz_store(struct fuzzing *f, const struct campaign *c, unsigned store)
 {
-	const struct campaign_config *cfg = &c->config[store];
 	const struct arguments *a = f->a;
 	struct fuzz_turn t = {.session = &f->session,
-			      .config = cfg,
+			      .config = &c->config[store],
 			      .save = save_case,
-			      .shrinking = a->quiet ? NULL : show_shrinking,
+			      .shrinking = a->leave_off.quiet ? NULL : fuzz_show_shrinking,
+			      .read = f->part ? visited_new() : NULL,
 			      .arg = f,
 			      .start = clock_seconds()};
-	struct fuzz_options o = {.seed = a->options.seed,
-				 .runs = a->runs_given ? a->options.runs : UINT64_MAX,
-				 .deadline = f->seconds > 0 ? t.start + f->seconds : 0,
-				 .jobs = a->options.jobs,
-				 .wanted = expect_watched(cfg->store, cfg->name)};
+	uint64_t seed = f->part ? fuzz_shard_seed(f->results, a->options.seed) : a->options.seed;
+	double until = f->seconds > 0 ? t.start + f->seconds : 0;
 	char *corpus = NULL;
-	if (f->part) {
-		o.seed = fuzz_shard_seed(f->results, o.seed);
-		t.read = visited_new();
-	} else if (f->results) {
-		o.runs = UINT64_MAX;
-		o.deadline = 0;
-		o.seeds_only = true;
+	int status = fuzz_begin(&t, a, seed, until, &f->bounds);
+	if (!status && f->part && !t.read)
+		status = no_memory();
+	if (f->results && !f->part) {
+		t.fuzz.options.runs = UINT64_MAX;
+		t.fuzz.options.seeds_only = true;
+		f->bounds.until = 0;
 	}
-	int status = fuzz_turn_begin(&t, &o) || (f->part && !t.read) ? no_memory() : 0;
 	if (!status)
 		status = fuzz_open_corpus(a, &t, &corpus);
 	if (!status && f->results)
@@ -200,16 +166,16 @@ static int end_part(struct fuzzing *f)
 	int error = f->stopped ? -EINTR : 0;
 	if (!error && f->results->missing)
 		error = results_end(f->results);
-	return shard_end(&f->a->shard, error);
+	return shard_end(&f->a->leave_off.shard, error);
 }
 
 static int run_fuzz(const struct arguments *a, const struct campaign *c)
 {
-	struct fuzzing f = {.a = a, .part = shard_is_asked(&a->shard)};
+	struct fuzzing f = {.a = a, .part = shard_is_asked(&a->leave_off.shard)};
 	f.report.session = &f.session;
 	outputs_begin();
 	f.seconds = a->runs_given && !a->seconds_given ? 0 : a->seconds;
-	int status = shard_begin(&a->shard, &f.results);
+	int status = shard_begin(&a->leave_off.shard, &f.results);
 	if (!status && f.results)
 		status = fuzz_shard_begin(f.results);
 	if (!status && !f.part)
@@ -221,7 +187,7 @@ static int run_fuzz(const struct arguments *a, const struct campaign *c)
 	if (!status && f.part)
 		return end_part(&f);
 	if (!status && f.results)
-		shard_end(&a->shard, f.results->missing ? -EINTR : 0);
+		shard_end(&a->leave_off.shard, f.results->missing ? -EINTR : 0);
 	fuzz_conclude(&f.report, f.unaccepted || f.session.rerun_failures, f.stopped);
 	json_t *all = fuzz_tree(&f.report, a->options.seed, f.stopped);
 	if (!status) {
@@ -240,19 +206,19 @@ int fuzz_main(int argc, char **argv)
 			      .options = campaign_default,
 			      .one_config = true};
 	struct campaign c = {0};
-	a.options.jobs = arguments_jobs();
+	a.leave_off.how.jobs = arguments_jobs();
 	int status = arguments_read(&options, &a, argc, argv);
 	if (status >= 0)
 		return status;
-	if (a.forever && shard_is_asked(&a.shard))
+	if (a.forever && shard_is_asked(&a.leave_off.shard))
 		return fail(EXIT_USAGE, "fuzz: --shard and --results do not go with --forever");
 	if (a.forever)
 		return forever_main(&a);
 	if (expect_mistake())
 		return fail(EXIT_INTERNAL, "%s", expect_mistake());
-	if (shard_is_asked(&a.shard) && !shard_is_part(&a.shard))
+	if (shard_is_asked(&a.leave_off.shard) && !shard_is_part(&a.leave_off.shard))
 		return fail(EXIT_USAGE, "fuzz: --results needs --shard");
-	a.no_traces |= shard_is_part(&a.shard); /* what merges the parts writes them */
+	a.no_traces |= shard_is_part(&a.leave_off.shard); /* what merges the parts writes them */
 	status = arguments_configs(&a, &c);
 	if (!status)
 		status = arguments_check_outputs(&a);

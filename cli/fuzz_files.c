@@ -11,21 +11,53 @@
 #include <unistd.h>
 #include <xxhash.h>
 #include "checker/explore/visited.h"
+#include "checker/judge/expect.h"
+#include "checker/judge/names.h"
 #include "cli/cli.h"
-#include "report/hunt/fuzz_report.h"
+#include "report/hunt/hunt_report.h"
 #include "report/output.h"
+#include "core/text/text.h"
 
 #define DEFAULT_REGRESS "tests/traces"
 
-static int no_memory(void)
+/* --- a store's turn --- */
+
+int fuzz_begin(struct fuzz_turn *t, const struct arguments *a, uint64_t seed, double until,
+	       struct driver_bounds *bounds)
 {
-	return fail(EXIT_INTERNAL, "out of memory");
+	*bounds = (struct driver_bounds){.stop = signals_stop(), .until = until};
+	struct fuzz_options o = {.seed = seed,
+				 .runs = a->runs_given ? a->options.runs : UINT64_MAX,
+				 .how = {.jobs = a->leave_off.how.jobs, .bounds = bounds},
+				 .wanted = expect_watched(t->config->store, t->config->name)};
+	return fuzz_turn_begin(t, &o) ? no_memory() : 0;
 }
 
-/* Not what another process is about to rename (save_file()). */
-static int is_plain(const struct dirent *e)
+void fuzz_show_shrinking(const struct fuzz_turn *t, unsigned contract)
 {
-	return e->d_name[0] != '.' && !strstr(e->d_name, ".tmp.");
+	progress_line("%s: shrinking a case that breaks %s", t->config->store->name,
+		      contract_name(contract));
+}
+
+void fuzz_progress(const struct fuzz_turn *t, const char *else_said)
+{
+	progress_line(
+		"%s: %" PRIu64 " run%s, %" PRIu64 " state%s, %u input%s, %" PRIu64 " feature%s%s",
+		t->config->store->name, t->fuzz.counts.runs, plural(t->fuzz.counts.runs),
+		t->fuzz.counts.states, plural(t->fuzz.counts.states), t->fuzz.inputs,
+		plural(t->fuzz.inputs), t->fuzz.features, plural(t->fuzz.features), else_said);
+}
+
+/* --- files --- */
+
+int is_left_over(const struct dirent *e)
+{
+	return e->d_name[0] != '.' && strstr(e->d_name, ".tmp.") != NULL;
+}
+
+int is_plain_file(const struct dirent *e)
+{
+	return e->d_name[0] != '.' && !is_left_over(e);
 }
 
 static int is_trace(const struct dirent *e)
@@ -34,10 +66,8 @@ static int is_trace(const struct dirent *e)
 	return e->d_name[0] != '.' && n > 6 && !strcmp(e->d_name + n - 6, ".trace");
 }
 
-/* `each` with every file of the folder, in the order of their names. 0, or the first status of
- * `each` that is not 0. */
-static int each_file(const char *dir, int (*filter)(const struct dirent *),
-		     int (*each)(void *arg, const char *path), void *arg)
+int each_file(const char *dir, int (*filter)(const struct dirent *),
+	      int (*each)(void *arg, const char *path), void *arg)
 {
 	struct dirent **list;
 	int n = scandir(dir, &list, filter, alphasort), status = 0;
@@ -199,11 +229,11 @@ int fuzz_open_corpus(const struct arguments *a, struct fuzz_turn *t, char **dir)
 		return no_memory();
 	}
 	int status = check_folder("--corpus", *dir, true);
-	return status ? status : each_file(*dir, is_plain, load_input, t);
+	return status ? status : each_file(*dir, is_plain_file, load_input, t);
 }
 
 int fuzz_reread_corpus(const char *dir, struct fuzz_turn *t)
 {
 	assert(t->read); /* or all would be seeds again */
-	return each_file(dir, is_plain, load_input, t);
+	return each_file(dir, is_plain_file, load_input, t);
 }

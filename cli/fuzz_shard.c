@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See fuzz_shard.h. */
-#include "cli/fuzz_shard.h"
+/* See fuzz_files.h. */
+#include "cli/fuzz_files.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -26,7 +26,6 @@ struct request {
 	const char *sort, *path; /* as pmreorder's -c and -p */
 	const char *output;
 	bool quiet, show, most_given;
-	struct shard_request shard;
 	struct leave_off leave_off;
 	struct images_engine engine;
 	char preload[PATH_MAX], caller[PATH_MAX];
@@ -111,7 +110,7 @@ static const struct option_row rows[] = {
 	OPTION_JOBS(struct request, options.jobs),
 	ROWS_RESULTS,
 	OPTION_QUIET(struct request, quiet),
-	ROWS_SHARD(struct request, shard),
+	ROWS_SHARD(struct request, leave_off.shard),
 	OPTION_END};
 
 static const struct options options = {
@@ -263,13 +262,13 @@ static int check_request(struct request *r, char **word)
 			    result_asked(OUTPUT_JSON) ? "--json" : "--junit");
 	if (r->leave_off.seconds > 0 && r->image)
 		return fail(EXIT_USAGE, "images: --time does not go with --image");
-	if (shard_is_asked(&r->shard) &&
+	if (shard_is_asked(&r->leave_off.shard) &&
 	    (r->image || !strcmp(r->log, "-") ||
 	     (!r->options.checker.recover && !r->options.checker.library)))
 		return fail(EXIT_USAGE, "images: --shard and --results need a log in a file, and a "
 					"checker; --image does not go with them");
 	r->options.checker.show = r->show;
-	r->options.part = shard_is_part(&r->shard);
+	r->options.part = shard_is_part(&r->leave_off.shard);
 	if (r->options.part)
 		return 0; /* nothing else is written */
 	note_input(r->log);
@@ -404,7 +403,7 @@ static int all_images(struct request *r, struct images_report *report)
 	char why[300];
 	int error = images_search(report->log, &r->options, &result, why, sizeof(why));
 	report->result = &result;
-	int status = leave_off_end(&r->leave_off, &r->shard, &error);
+	int status = leave_off_end(&r->leave_off, &error);
 	if (status >= 0 || shard_is_missing()) {
 		images_result_free(&result);
 		return status >= 0 ? status : EXIT_UNSURE;
@@ -429,7 +428,7 @@ static int one_image(struct request *r, struct images_report *report)
 	struct image_cause c;
 	char why[300];
 	int error = images_one(report->log, &r->options, r->image, r->keep, &c, why, sizeof(why));
-	leave_off_end(&r->leave_off, NULL, &error);
+	leave_off_end(&r->leave_off, &error);
 	if (leave_off_why(&r->leave_off)) {
 		free(c.line);
 		return fail(EXIT_HELD, "images: left off %s: the image is not judged",
@@ -481,7 +480,7 @@ static int make_images(struct request *r, struct images_report *report)
 	uint8_t *sections = NULL;
 	char why[300];
 	signals_drop(images_drop);
-	int status = leave_off_begin(&r->leave_off, &r->shard);
+	int status = leave_off_begin(&r->leave_off);
 	if (status)
 		return status;
 	r->options.bounds = &r->leave_off.bounds;

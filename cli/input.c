@@ -31,6 +31,11 @@ int fail(int status, const char *fmt, ...)
 	return status;
 }
 
+int no_memory(void)
+{
+	return fail(EXIT_INTERNAL, "out of memory");
+}
+
 bool whole_number(const char *text, unsigned long long lo, unsigned long long hi,
 		  unsigned long long *out)
 {

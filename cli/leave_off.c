@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/clock.h"
 #include "cli/cli.h"
 #include "cli/shard.h"
 #include "report/text.h"
@@ -43,10 +44,21 @@ char *leave_off_command(void)
 	return NULL;
 }
 
-int leave_off_begin(struct leave_off *l, const struct shard_request *shard)
+int leave_off_check(const struct leave_off *l, const char *out)
 {
-	l->bounds = (struct driver_bounds){.stop = signals_stop(), .seconds = l->seconds};
-	int status = shard ? shard_begin(shard, &l->bounds.results) : 0;
+	if (shard_is_part(&l->shard))
+		return 0;
+	int status = results_check();
+	return status || !out ? status : check_folder("--out", out, false);
+}
+
+int leave_off_begin(struct leave_off *l)
+{
+	l->bounds = (struct driver_bounds){
+		.stop = signals_stop(), .until = l->seconds > 0 ? clock_seconds() + l->seconds : 0};
+	l->how = (struct driver_how){l->how.jobs, &l->bounds, l->quiet ? NULL : show_units,
+				     leave_off_found, l};
+	int status = shard_begin(&l->shard, &l->bounds.results);
 	if (!status)
 		outputs_begin();
 	return status;
@@ -71,11 +83,11 @@ void leave_off_found(void *leave_off)
 	signals_set_stop(true);
 }
 
-int leave_off_end(struct leave_off *l, const struct shard_request *shard, int *error)
+int leave_off_end(struct leave_off *l, int *error)
 {
 	assert(l->bounds.stop);
 	progress_line(NULL);
-	int status = shard ? shard_end(shard, *error) : -1;
+	int status = shard_end(&l->shard, *error);
 	if (status >= 0)
 		return leave_off_status(l, status);
 	/* What follows, such as shrinking a trace, is not to be left off. */

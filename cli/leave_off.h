@@ -7,6 +7,7 @@
  * reported, and the exit status says that it is not all.
  */
 #include "checker/explore/driver.h"
+#include "cli/options.h"
 #include "cli/shard.h"
 #include "report/conclusion.h"
 #include "report/tree.h"
@@ -17,7 +18,10 @@ struct leave_off {
 	bool fail_fast;
 	bool found; /* what --fail-fast waits for */
 	bool early; /* not all was done */
+	bool quiet;
+	struct shard_request shard;
 	struct driver_bounds bounds;
+	struct driver_how how; /* with jobs, the option's; attention: leave_off_found() */
 };
 
 /* Rows of a command whose struct has a struct leave_off. */
@@ -35,9 +39,12 @@ struct leave_off {
 /* For the end of `status` in a command's struct options. */
 #define STATUS_LEFT_OFF "130 interrupted (128 and the signal's number)"
 
-/* Before the campaign: from now on signals set a flag; l->bounds is what driver_run() needs.
- * `shard` NULL: the command has none. 0, or the status after a message. */
-int leave_off_begin(struct leave_off *l, const struct shard_request *shard);
+/* Check the files that will be written, and make the folder of traces; `out` NULL: there is none.
+ * 0, or the status after a message. */
+int leave_off_check(const struct leave_off *l, const char *out);
+/* Before the campaign: from now on signals set a flag; l->how is what driver_run() needs. 0, or the
+ * status after a message. */
+int leave_off_begin(struct leave_off *l);
 /* A result that needs attention has come: leave off if --fail-fast was given. */
 void leave_off_found(void *leave_off);
 /* Progress of a driver: units, what one of them is, states if it counts them, the time that is
@@ -45,7 +52,7 @@ void leave_off_found(void *leave_off);
 driver_shows show_units;
 /* After it, with driver_run()'s result; *error is what went wrong besides leaving off. -1: report
  * it; else the status, after a line or a message. */
-int leave_off_end(struct leave_off *l, const struct shard_request *shard, int *error);
+int leave_off_end(struct leave_off *l, int *error);
 /* "at SIGINT", "after --time", ...; NULL: it was not left off. */
 const char *leave_off_why(const struct leave_off *l);
 /* The command that does all of it, to be freed; NULL without memory. */

@@ -113,9 +113,9 @@ static int run_tests(struct request *r)
 				     .progress = job->quiet ? NULL : show_progress,
 				     .arg = r,
 				     .bounds = &r->leave_off.bounds};
-	leave_off_begin(&r->leave_off, NULL);
+	leave_off_begin(&r->leave_off);
 	int error = litmus_batch_run(&batch);
-	leave_off_end(&r->leave_off, NULL, &error);
+	leave_off_end(&r->leave_off, &error);
 	if (error == -ECHILD)
 		return fail(EXIT_INTERNAL,
 			    "litmus: a worker process died; the first test without a result is %s",

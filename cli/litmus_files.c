@@ -14,11 +14,6 @@
 
 #define FILE_MAX (1u << 20) /* bytes: a longer file is none of ours */
 
-static int no_memory(void)
-{
-	return fail(EXIT_INTERNAL, "out of memory");
-}
-
 /* Keep, and say, why a file is not run. */
 static int bad_file(struct litmus_job *job, const char *path, const struct input_error *error)
 {

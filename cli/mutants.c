@@ -6,14 +6,11 @@
 #include <string.h>
 #include "cli/arguments.h"
 #include "cli/cli.h"
-#include "report/hunt/mutants_report.h"
+#include "report/hunt/hunt_report.h"
 
 struct request {
 	struct option_names knob, variant;
 	struct mutant_options options;
-	unsigned jobs;
-	struct shard_request shard;
-	bool quiet;
 	struct leave_off leave_off;
 };
 
@@ -25,7 +22,7 @@ static const struct option_row rows[] = {
 	 "compared with; may be repeated. Bugs of stores that have it",
 	 OPTION_FIELD(struct request, knob)},
 	{"jobs", "N", "processes (one for each core); results but the times do not depend on it",
-	 OPTION_FIELD(struct request, jobs), 1, 256, .use = OPTION_WORKS},
+	 OPTION_FIELD(struct request, leave_off.how.jobs), 1, 256, .use = OPTION_WORKS},
 	{"seed", "N", "of the schedules (=)", OPTION_FIELD(struct request, options.seed), 0,
 	 UINT32_MAX},
 	{"states", "N", "crash states of the search for one bug at most (=)",
@@ -34,8 +31,8 @@ static const struct option_row rows[] = {
 	ROW_TIME(struct request, leave_off),
 	ROW_FAIL_FAST(struct request, leave_off,
 		      "leave off at the first bug that is not found, or control that breaks"),
-	OPTION_QUIET(struct request, quiet),
-	ROWS_SHARD(struct request, shard),
+	OPTION_QUIET(struct request, leave_off.quiet),
+	ROWS_SHARD(struct request, leave_off.shard),
 	OPTION_END};
 
 static const struct options options = {
@@ -50,7 +47,7 @@ static const struct options options = {
 static int unknown_bug(const char *name)
 {
 	struct mutant *all = calloc(MUTANTS_MAX, sizeof(*all));
-	unsigned n = all ? mutants_list(all, MUTANTS_MAX) : 0;
+	unsigned n = all ? mutants_list(all) : 0;
 	struct nearest near;
 	nearest_init(&near, name);
 	for (unsigned i = 0; i < n; i++)
@@ -88,14 +85,12 @@ static int run_search(struct mutants_run *r, struct request *request)
 {
 	struct leave_off *l = &request->leave_off;
 	unsigned failed;
-	int status = leave_off_begin(l, &request->shard);
+	int status = leave_off_begin(l);
 	if (status)
 		return status;
-	r->bounds = &l->bounds;
-	r->failed = leave_off_found;
-	r->failed_arg = l;
+	r->how = l->how;
 	int error = mutants_search(r, &failed);
-	status = leave_off_end(l, &request->shard, &error);
+	status = leave_off_end(l, &error);
 	if (status >= 0)
 		return status;
 	if (error == -EIO)
@@ -113,18 +108,17 @@ static int run_search(struct mutants_run *r, struct request *request)
 
 int mutants_main(int argc, char **argv)
 {
-	struct request request = {.options = mutant_default, .jobs = arguments_jobs()};
+	struct request request = {.options = mutant_default,
+				  .leave_off.how.jobs = arguments_jobs()};
 	int status = options_read(&options, &request, argc, argv);
 	if (status >= 0)
 		return status;
-	if (!shard_is_part(&request.shard) && results_check())
+	if (leave_off_check(&request.leave_off, NULL))
 		return EXIT_USAGE;
 	struct mutants_run *r = calloc(1, sizeof(*r));
 	if (!r)
 		return fail(EXIT_INTERNAL, "out of memory");
 	r->options = request.options;
-	r->jobs = request.jobs;
-	r->progress = request.quiet ? NULL : show_units;
 	r->options.knob = request.knob.name;
 	r->options.knobs = request.knob.n;
 	status = choose(r, argv + optind, (unsigned)(argc - optind), &request);

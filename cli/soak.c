@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "core/clock.h"
 #include "report/output.h"
-#include "report/hunt/soak_report.h"
+#include "report/hunt/hunt_report.h"
 
 #define LINES	   20	/* of memory and speed, in the whole time */
 #define OUT_MAX	   1000 /* bytes of the folder's name */
@@ -28,12 +28,9 @@ struct request {
 	struct soak_options options;
 	bool timed; /* --time was given */
 	uint64_t first;
-	unsigned rounds, jobs;
-	double seconds; /* 0: until the rounds are done */
+	unsigned rounds;
 	const char *out;
-	struct shard_request shard;
-	bool quiet;
-	bool known; /* results are kept, or merged */
+	struct leave_off leave_off; /* seconds 0: until the rounds are done */
 	/* results */
 	double start, next_line;
 	struct soak_totals totals;
@@ -53,7 +50,7 @@ static bool take_knob(const struct option_row *row, void *into, const char *text
 #define REQUEST(member) OPTION_FIELD(struct request, member)
 
 static const struct option_row rows[] = {
-	{"time", "T", "for so long: 90s, 30m, 8h (=)", REQUEST(seconds),
+	{"time", "T", "for so long: 90s, 30m, 8h (=)", REQUEST(leave_off.seconds),
 	 .given = offsetof(struct request, timed), .use = OPTION_WORKS},
 	{"rounds", "N", "stop after so many rounds; alone, without a limit of time",
 	 REQUEST(rounds), 1, NO_LIMIT},
@@ -63,10 +60,12 @@ static const struct option_row rows[] = {
 	 REQUEST(first), 0, UINT32_MAX},
 	{"knob", "NAME=VALUE", "a knob of the hardware is not drawn, but so; may be repeated",
 	 OPTION_CALL(take_knob)},
-	{"jobs", "N", "processes (one for each core)", REQUEST(jobs), 1, 256, .use = OPTION_WORKS},
+	{"jobs", "N", "processes (one for each core)", REQUEST(leave_off.how.jobs), 1, 256,
+	 .use = OPTION_WORKS},
 	{"out", "DIR", "where traces go (=)", REQUEST(out), .use = OPTION_SHOWS},
-	{"quiet", NULL, "no lines on the way", REQUEST(quiet), .letter = 'q', .use = OPTION_SHOWS},
-	ROWS_SHARD(struct request, shard),
+	{"quiet", NULL, "no lines on the way", REQUEST(leave_off.quiet), .letter = 'q',
+	 .use = OPTION_SHOWS},
+	ROWS_SHARD(struct request, leave_off.shard),
 	OPTION_END};
 
 static const struct options options = {
@@ -86,8 +85,8 @@ static int parse(struct request *k, int argc, char **argv)
 	if (strlen(k->out) > OUT_MAX)
 		return fail(EXIT_USAGE, "--out: a name of more than %d bytes", OUT_MAX);
 	if (k->rounds != NO_LIMIT && !k->timed)
-		k->seconds = 0;
-	if (shard_is_asked(&k->shard) && k->rounds > SHARED_MAX)
+		k->leave_off.seconds = 0;
+	if (shard_is_asked(&k->leave_off.shard) && k->rounds > SHARED_MAX)
 		return fail(EXIT_USAGE, "soak: --shard and --results need --rounds, at most %d",
 			    SHARED_MAX);
 	return -1;
@@ -98,12 +97,6 @@ static int parse(struct request *k, int argc, char **argv)
 static double elapsed(const struct request *k)
 {
 	return clock_seconds() - k->start;
-}
-
-static bool more(void *arg)
-{
-	const struct request *k = arg;
-	return k->seconds <= 0 || elapsed(k) < k->seconds;
 }
 
 static void trace_name(const struct request *k, uint64_t round, const struct soak_result *r,
@@ -124,7 +117,9 @@ static int run_round(const struct request *k, uint64_t round, bool trace, struct
 		wrong_save(&s, &path, out->text, out->text, sizeof(out->text));
 	if (!error && out->contract < TM_CONTRACTS && trace) {
 		trace_name(k, round, out, name);
+		driver_hold(SIG_BLOCK);
 		error = save_trace(name, &s, &path, (int)out->contract, out->text);
+		driver_hold(SIG_UNBLOCK);
 	}
 	deviations_free(&path);
 	setup_free(&s);
@@ -135,7 +130,7 @@ static void work(void *arg, unsigned unit, void *result)
 {
 	const struct request *k = arg;
 	struct answer *a = result;
-	a->error = run_round(k, k->first + unit, !shard_is_asked(&k->shard), &a->result);
+	a->error = run_round(k, k->first + unit, !shard_is_asked(&k->leave_off.shard), &a->result);
 }
 
 /* But for the memory of the process. */
@@ -168,7 +163,7 @@ static void tell_broken(struct request *k, uint64_t round, const struct soak_res
 {
 	char name[TRACE_NAME];
 	struct soak_result again;
-	int error = k->known ? run_round(k, round, true, &again) : 0;
+	int error = k->leave_off.bounds.results ? run_round(k, round, true, &again) : 0;
 	trace_name(k, round, r, name);
 	if (error)
 		note_error(k, error, &again);
@@ -180,47 +175,43 @@ static void take_unit(void *arg, unsigned unit, const void *result)
 {
 	struct request *k = arg;
 	const struct answer *a = result;
-	if (shard_is_part(&k->shard))
+	if (shard_is_part(&k->leave_off.shard))
 		return;
 	if (a->error) {
 		note_error(k, a->error, &a->result);
 		return;
 	}
 	double now = elapsed(k);
-	double part = k->seconds > 0 ? now / k->seconds
-				     : (double)(k->totals.rounds + 1) / k->rounds;
+	double part = k->leave_off.seconds > 0 ? now / k->leave_off.seconds
+					       : (double)(k->totals.rounds + 1) / k->rounds;
 	soak_add(&k->totals, &a->result, part);
 	if (a->result.contract < TM_CONTRACTS && !k->error)
 		tell_broken(k, k->first + unit, &a->result);
-	if (!k->quiet && part >= k->next_line) {
+	if (!k->leave_off.quiet && part >= k->next_line) {
 		soak_print_line(&k->totals, now);
 		k->next_line += 1.0 / LINES;
 	}
 }
 
-/* 0, or the status after a message. */
+/* It has no end of its own: an interruption is one as good as that of the time. */
 static int run_soak(struct request *k)
 {
-	/* It has no end of its own: an interruption is one as good as that of the time. */
-	struct driver_bounds bounds = {.stop = signals_stop()};
+	int status = leave_off_begin(&k->leave_off);
 	struct driver driver = {.units = k->rounds,
-				.jobs = k->jobs,
-				.bounds = &bounds,
+				.how = k->leave_off.how,
 				.result_bytes = sizeof(struct answer),
 				.work = work,
 				.take = take_unit,
-				.more = more,
 				.same = same,
 				.failed = failed,
 				.arg = k};
 	_Static_assert(sizeof(struct answer) <= DRIVER_RESULT_MAX, "a result is one message");
-	int status = shard_begin(&k->shard, &bounds.results);
 	if (status)
 		return status;
-	k->known = bounds.results;
+	driver.how.progress = NULL;
 	k->start = clock_seconds();
 	int error = driver_run(&driver);
-	status = shard_end(&k->shard, error);
+	status = shard_end(&k->leave_off.shard, error);
 	if (status >= 0)
 		return status;
 	if (!error || error == -EINTR)
@@ -235,13 +226,12 @@ int soak_main(int argc, char **argv)
 {
 	struct request k = {.options.seed = 1,
 			    .rounds = NO_LIMIT,
-			    .jobs = arguments_jobs(),
-			    .seconds = 30 * 60,
+			    .leave_off = {.seconds = 30 * 60, .how.jobs = arguments_jobs()},
 			    .out = "traces",
 			    .next_line = 1.0 / LINES};
 	int status = parse(&k, argc, argv);
 	if (status >= 0)
 		return status;
-	status = shard_is_part(&k.shard) ? 0 : check_folder("--out", k.out, false);
+	status = leave_off_check(&k.leave_off, k.out);
 	return status ? status : run_soak(&k);
 }

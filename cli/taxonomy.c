@@ -25,7 +25,6 @@ struct asked {
 	struct taxonomy_request request;
 	const char *knob[OPTION_NAMES];
 	const char *workload, *table;
-	struct shard_request shard;
 	bool no_traces;
 	struct leave_off leave_off;
 };
@@ -75,7 +74,7 @@ static const struct option_row rows[] = {
 	 ASKED(request.options.preemptions), 0, SYSTEMATIC_DEPTH},
 	{"states", "N", "crash states of each cell at most (=)", ASKED(request.options.states), 1,
 	 UINT64_MAX / 2},
-	OPTION_JOBS(struct asked, request.options.jobs),
+	OPTION_JOBS(struct asked, leave_off.how.jobs),
 	ROW_TIME(struct asked, leave_off),
 	ROW_FAIL_FAST(struct asked, leave_off,
 		      "leave off at the first cell that differs from the table"),
@@ -85,8 +84,8 @@ static const struct option_row rows[] = {
 	 .use = OPTION_SHOWS},
 	{"no-traces", NULL, "write none", ASKED(no_traces)},
 	ROWS_RESULTS,
-	OPTION_QUIET(struct asked, request.quiet),
-	ROWS_SHARD(struct asked, shard),
+	OPTION_QUIET(struct asked, leave_off.quiet),
+	ROWS_SHARD(struct asked, leave_off.shard),
 	OPTION_END};
 
 static const struct options options = {
@@ -128,7 +127,7 @@ static int parse(struct asked *a, int argc, char **argv)
 	if (r->advise && results_asked())
 		return fail(EXIT_USAGE,
 			    "taxonomy: --advise goes without --json, --junit and --html");
-	if (r->advise && shard_is_asked(&a->shard))
+	if (r->advise && shard_is_asked(&a->leave_off.shard))
 		return fail(EXIT_USAGE, "taxonomy: --advise goes without --shard and --results");
 	r->options.traces = !a->no_traces;
 	r->all = !r->methods;
@@ -206,20 +205,18 @@ static int run_taxonomy(struct asked *a, struct taxonomy *t, const struct taxono
 	const struct taxonomy_request *request = &a->request;
 	struct leave_off *l = &a->leave_off;
 	double started = clock_seconds();
-	int status = leave_off_begin(l, &a->shard);
+	int status = leave_off_begin(l);
 	if (status)
 		return status;
 	struct taxonomy_report r = {.request = request, .t = t, .table = table};
 	struct going g = {&r, l};
-	if (!request->quiet)
-		t->options.progress = show_units;
-	t->options.bounds = &l->bounds;
+	t->options.how = l->how;
 	t->options.taken = taken;
 	t->options.taken_arg = &g;
 	int error = request->advise
 			    ? taxonomy_run_cheapest(t, t->cell[0].column, t->cell[0].transport)
 			    : taxonomy_run(t);
-	status = leave_off_end(l, &a->shard, &error);
+	status = leave_off_end(l, &error);
 	if (status >= 0)
 		return status;
 	r.unmeasured = l->early ? unmeasured(t) : 0;
@@ -300,9 +297,9 @@ int taxonomy_main(int argc, char **argv)
 {
 	struct asked a = {.request = {.out = "traces",
 				      .options = {.preemptions = campaign_default.preemptions,
-						  .jobs = arguments_jobs(),
 						  .states = UINT64_MAX}},
-			  .workload = "w"};
+			  .workload = "w",
+			  .leave_off.how.jobs = arguments_jobs()};
 	struct taxonomy_table table = {0};
 	struct workload w = {0};
 	struct taxonomy t = {0};
@@ -320,10 +317,8 @@ int taxonomy_main(int argc, char **argv)
 	status = read_table(a.table, &table);
 	if (!status)
 		status = open_all(&a, &t, &w);
-	if (!status && !shard_is_part(&a.shard))
-		status = results_check();
-	if (!status && !shard_is_part(&a.shard) && !a.no_traces)
-		status = check_folder("--out", a.request.out, false);
+	if (!status)
+		status = leave_off_check(&a.leave_off, a.no_traces ? NULL : a.request.out);
 	if (!status)
 		status = run_taxonomy(&a, &t, &table);
 	taxonomy_close(&t);

@@ -115,14 +115,14 @@ int findings_find(const struct report *r, bool quiet, struct findings *out, char
 		return -ENOMEM;
 	list_findings(out);
 	finding_top(w.top);
-	struct driver driver = {.units = out->n,
-				.jobs = r->campaign->options.jobs,
-				.result_bytes = sizeof(struct finding_made),
-				.work = make_finding,
-				.take = take_finding,
-				.progress = tell_progress,
-				.arg = &w,
-				.progress_arg = &w};
+	struct driver driver = {
+		.units = out->n,
+		.how = {.jobs = r->campaign->options.jobs, .progress = tell_progress},
+		.result_bytes = sizeof(struct finding_made),
+		.work = make_finding,
+		.take = take_finding,
+		.arg = &w,
+		.progress_arg = &w};
 	_Static_assert(sizeof(struct finding_made) <= DRIVER_RESULT_MAX, "a result is one message");
 	int error = out->n ? driver_run(&driver) : 0;
 	progress_line(NULL);

@@ -299,13 +299,13 @@ static void tell_progress(void *arg, const struct driver_progress *at)
 static int look_at_cells(struct looking *l, const struct driver_bounds *bounds)
 {
 	struct driver driver = {.units = l->cells,
-				.jobs = l->r->campaign->options.jobs,
-				.bounds = bounds,
+				.how = {.jobs = l->r->campaign->options.jobs,
+					.bounds = bounds,
+					.progress = tell_progress},
 				.result_bytes = sizeof(struct looked_at),
 				.done = l->done,
 				.work = look_at_cell,
 				.take = take_cell,
-				.progress = tell_progress,
 				.arg = l,
 				.progress_arg = l};
 	_Static_assert(sizeof(struct looked_at) <= DRIVER_RESULT_MAX, "a result is one message");

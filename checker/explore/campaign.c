@@ -85,7 +85,7 @@ int campaign_setup(const struct campaign *c, unsigned unit, struct setup *s)
 				campaign_sizes_seed(c->options.seed, unit));
 	workload_limit(&w, cfg->store);
 	error = setup_like(s, &cfg->setup, &w);
-	if (!c->options.exhaustive)
+	if (!c->options.exhaustive && !c->options.hunt)
 		find_known(c, cfg, &s->known);
 	workload_free(&w);
 	return error;
@@ -128,7 +128,7 @@ unsigned campaign_done(const struct campaign *c, unsigned config)
  * the contracts' business, not the store's. */
 static bool fills(const struct campaign *c, const struct setup *s)
 {
-	return !c->options.unfilled && !s->mutant && !s->hw.mutant;
+	return !c->options.unfilled && !c->options.hunt && !s->mutant && !s->hw.mutant;
 }
 
 static int one_run(struct explorer *ex, struct schedule *schedule, uint64_t run)
@@ -165,6 +165,14 @@ static uint64_t states_until(uint64_t states, uint64_t run, uint64_t runs)
 	return first + (uint64_t)((double)(states - first) * (double)(run + 1) / (double)runs);
 }
 
+/* What the run may have of the states. Schedules are cheap, power failures are not. */
+static void share_states(struct explorer *ex, uint64_t run, uint64_t runs)
+{
+	ex->limits.no_crash |= !explore_more(ex);
+	ex->run_states = states_until(ex->limits.states, run, runs);
+	ex->few_images = ex->run_states < ex->counts.states + 2ull * ex->limits.images_per_point;
+}
+
 static int open_schedule(const struct campaign *c, struct explorer *ex, struct schedule *schedule)
 {
 	int error = schedule_open(schedule, &ex->worlds, c->options.seed, c->options.deviations);
@@ -179,13 +187,12 @@ static int random_runs(const struct campaign *c, unsigned unit, struct explorer 
 	unsigned share = one_in(c, unit);
 	uint64_t run, runs = (c->options.runs + share - 1) / share;
 	int error = open_schedule(c, ex, &schedule);
-	for (run = 0; !error && run < runs && !(ex->stop_at && ex->stopped) && !ex->unstarted;
-	     run++) {
-		/* Schedules are cheap, power failures are not. */
-		ex->limits.no_crash |= !explore_more(ex);
-		ex->run_states = states_until(ex->limits.states, run, runs);
-		ex->few_images = ex->run_states <
-				 ex->counts.states + 2ull * ex->limits.images_per_point;
+	for (run = c->options.first;
+	     !error && run < runs && !(ex->stop_at && ex->stopped) && !ex->unstarted; run++) {
+		if (c->options.hunt && !explore_more(ex))
+			break;
+		if (!c->options.hunt)
+			share_states(ex, run, runs);
 		error = one_run(ex, &schedule, run);
 		if (!error && c->options.doublecheck && !ex->unstarted &&
 		    !same_again(ex, &schedule, run))
@@ -537,8 +544,9 @@ int campaign_run(struct campaign *c)
 {
 	unsigned units = c->configs * c->workloads;
 	struct driver driver = {.units = units,
-				.jobs = c->options.jobs,
-				.bounds = c->options.bounds,
+				.how = {.jobs = c->options.jobs,
+					.bounds = c->options.bounds,
+					.progress = c->options.progress},
 				.result_bytes = c->options.covered ? sizeof(struct covering_unit)
 								   : sizeof(struct campaign_unit),
 				.work = work,
@@ -546,7 +554,6 @@ int campaign_run(struct campaign *c)
 				.rank = c->options.spread ? rank : NULL,
 				.states_at = DRIVER_FIELD(struct campaign_unit, counts.states),
 				.error_at = DRIVER_FIELD(struct campaign_unit, error),
-				.progress = c->options.progress,
 				.progress_arg = "workload",
 				.arg = c};
 	_Static_assert(sizeof(struct covering_unit) <= DRIVER_RESULT_MAX,

@@ -52,6 +52,9 @@ struct campaign_options {
 			   * early end leaves something tried of all; else one after the other */
 	bool no_deaths;	  /* of random runs: the server's process and clients' are not killed */
 	bool unfilled;	  /* it is not tried first whether stores have the room that they need */
+	bool hunt;	  /* of random runs, for one break: they end with the states, nothing is
+			   * tried first, and causes are those of the configuration's setup */
+	uint64_t first;	  /* of random runs: those before this one are left out */
 	bool doublecheck; /* each run twice, event hashes compared */
 	bool exhaustive;  /* a systematic search instead of random runs; no shares, runs bound it
 			     only */

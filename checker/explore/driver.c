@@ -39,7 +39,7 @@ struct queue {
 
 static struct results *results_of(const struct driver *d)
 {
-	return d->bounds ? d->bounds->results : NULL;
+	return d->how.bounds ? d->how.bounds->results : NULL;
 }
 
 static bool init_shared(struct shared *s)
@@ -110,16 +110,14 @@ static _Noreturn void worker(const struct driver *d, const struct queue *q, int 
 	_Alignas(max_align_t) char result[DRIVER_RESULT_MAX];
 	char message[MESSAGE_BYTES];
 	size_t len = sizeof(struct head) + d->result_bytes;
+	unsigned unit;
 	end_process = d->end;
 	signal(ENDS, d->end ? told_to_end : SIG_DFL);
-	if (d->bounds && d->bounds->stop)
+	if (d->how.bounds && d->how.bounds->stop)
 		ignore_signals();
 	sigprocmask(SIG_SETMASK, before, NULL);
 	driver_hold(SIG_UNBLOCK);
-	while (!d->more || d->more(d->arg)) {
-		unsigned unit = atomic_fetch_add(&q->shared->next, 1);
-		if (unit >= d->units)
-			break;
+	while ((unit = atomic_fetch_add(&q->shared->next, 1)) < d->units) {
 		unit = q->order ? q->order[unit] : unit;
 		assert(unit < d->units);
 		if (results_of(d) && !results_wants(results_of(d), unit))
@@ -154,15 +152,14 @@ static void take_result(struct driver *d, unsigned unit, const void *result)
 	d->at.seconds = clock_seconds() - d->started;
 	if (d->take)
 		d->take(d->arg, unit, result);
-	if (d->progress)
-		d->progress(d->progress_arg, &d->at);
+	if (d->how.progress)
+		d->how.progress(d->progress_arg, &d->at);
 }
 
 static bool leaves_off(const struct driver *d)
 {
-	const struct driver_bounds *b = d->bounds;
-	return b && ((b->stop && *b->stop) ||
-		     (b->seconds > 0 && clock_seconds() - d->started >= b->seconds));
+	const struct driver_bounds *b = d->how.bounds;
+	return b && ((b->stop && *b->stop) || (b->until > 0 && clock_seconds() >= b->until));
 }
 
 /* Until there is something to read. -EINTR: it stops early. */
@@ -170,7 +167,7 @@ static int await_message(const struct driver *d, int in)
 {
 	struct pollfd fd = {.fd = in, .events = POLLIN};
 	while (!leaves_off(d)) {
-		int n = poll(&fd, 1, d->bounds ? GLANCE_MS : -1);
+		int n = poll(&fd, 1, d->how.bounds ? GLANCE_MS : -1);
 		if (n > 0)
 			return 0;
 		if (n < 0 && errno != EINTR)
@@ -225,8 +222,6 @@ static int collect(struct driver *d, int in)
 		int got = error ? 0 : receive(d, in);
 		if (error)
 			return error;
-		if (got == 0 && d->more)
-			return 0; /* they have stopped of their own */
 		if (got <= 0)
 			return got ? got : -ECHILD;
 	}
@@ -370,7 +365,7 @@ static int take_known(struct driver *d)
 
 static int run_units(struct driver *d)
 {
-	unsigned jobs = d->jobs ? d->jobs : 1;
+	unsigned jobs = d->how.jobs ? d->how.jobs : 1;
 	const bool ordered = d->rank || d->cost;
 	struct queue q = {.order = ordered ? make_order(d, false) : NULL};
 	pid_t *child = calloc(jobs, sizeof(*child));

@@ -30,17 +30,26 @@ struct results;
 struct driver_bounds {
 	const volatile sig_atomic_t *stop; /* not NULL: as soon as it is not 0. A signal's handler
 					    * sets it; the processes ignore such signals */
-	double seconds;			   /* not 0: that long after driver_run() began */
+	double until;			   /* not 0: at this time (clock_seconds()) */
 	/* Not NULL, and not begun: only units that it wants are done, and are kept; what it knows
 	 * is taken, in the order of the units, before anything is done. */
 	struct results *results;
 };
 
+/* How a campaign is run. */
+struct driver_how {
+	unsigned jobs;			    /* processes */
+	const struct driver_bounds *bounds; /* NULL: none */
+	driver_shows *progress;		    /* after take(); NULL: not wanted */
+	void (*attention)(void *arg);	    /* NULL, or: a result has come that needs it */
+	void *attention_arg;
+};
+
 #define DRIVER_FIELD(type, member) (offsetof(type, member) + 1)
 
 struct driver {
-	unsigned units, jobs;
-	const struct driver_bounds *bounds; /* NULL: none */
+	unsigned units;
+	struct driver_how how;
 	size_t result_bytes;
 	/* In one of the processes: fill `result`, which is zeroed. */
 	void (*work)(void *arg, unsigned unit, void *result);
@@ -55,8 +64,6 @@ struct driver {
 	/* Units with a low rank are begun first, whatever they cost. Which of several shards does a
 	 * unit does not depend on it. */
 	uint64_t (*rank)(const void *arg, unsigned unit);
-	/* In one of the processes: may it take another unit? NULL: until all are taken. */
-	bool (*more)(void *arg);
 	/* In one of the processes: it ends now, in the midst of its work if the driver stops early.
 	 * Then a signal's handler calls this. */
 	void (*end)(void);
@@ -69,9 +76,7 @@ struct driver {
 	bool (*same)(const void *a, const void *b);
 	/* The same of any result for which this is true. */
 	bool (*failed)(const void *result);
-	/* After take(). progress_arg: what a unit is, "cell", for what shows it. */
-	driver_shows *progress;
-	void *arg, *progress_arg;
+	void *arg, *progress_arg; /* what a unit is, "cell", for what shows progress */
 	/* the driver's */
 	struct driver_progress at;
 	double started;

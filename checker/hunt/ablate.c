@@ -32,7 +32,6 @@
 #include "checker/trace/shrink.h"
 #include "checker/trace/wrong.h"
 #include "checker/trace/trace.h"
-#include "core/clock.h"
 #include "core/text/error_name.h"
 #include "scenarios/stores.h"
 
@@ -41,7 +40,7 @@
 #define FIRST_STATES 150
 #define LONGER	     2 /* the clean campaign's runs and states, as a multiple */
 
-const struct ablate_options ablate_default = {.seed = 1, .runs = 12, .states = 250, .jobs = 1};
+const struct ablate_options ablate_default = {.seed = 1, .runs = 12, .states = 250};
 
 /* Hardware besides the default campaign's. */
 static const char *const further[] = {"line_torn=any", "store_buffer=4",  "read_order=right",
@@ -84,9 +83,9 @@ static int add_lane(struct ablation *a, const char *knob)
 static int add_lanes(struct ablation *a)
 {
 	int error = add_lane(a, NULL);
-	for (unsigned i = 1; default_configs[i] && !error && !a->options->only_base; i++)
+	for (unsigned i = 1; default_configs[i] && !error && !a->options.only_base; i++)
 		error = add_lane(a, default_configs[i]);
-	for (unsigned i = 0; further[i] && !error && !a->options->only_base; i++)
+	for (unsigned i = 0; further[i] && !error && !a->options.only_base; i++)
 		error = add_lane(a, further[i]);
 	return error;
 }
@@ -108,7 +107,7 @@ static int add_places(struct ablation *a)
 		error = -ENOMEM;
 	for (unsigned i = 0; i < all.n && !error; i++)
 		if (is_of_store(&all.place[i], a->base->store) &&
-		    (!a->options->place || strstr(all.place[i].name, a->options->place)))
+		    (!a->options.place || strstr(all.place[i].name, a->options.place)))
 			a->place[a->places++].place = all.place[i];
 	places_free(&all);
 	assert(a->places <= PLACES_MAX); /* what is known of each is in arrays of that length */
@@ -125,9 +124,9 @@ static struct campaign campaign_of(const struct ablation *a, struct campaign_con
 			     .workload = a->workload,
 			     .workloads = a->workloads,
 			     .options = campaign_default};
-	c.options.seed = a->options->seed;
-	c.options.runs = a->options->runs;
-	c.options.states = a->options->states;
+	c.options.seed = a->options.seed;
+	c.options.runs = a->options.runs;
+	c.options.states = a->options.states;
 	return c;
 }
 
@@ -232,31 +231,15 @@ static const struct ablate_clean *clean_of(const struct ablation *a, unsigned la
 	return &a->clean[lane * a->workloads + workload];
 }
 
-/* The time that is left; without a limit, no bound. */
-static struct driver_bounds bounds_now(const struct ablation *a)
-{
-	struct driver_bounds b = {0};
-	if (a->options->bounds)
-		b = *a->options->bounds;
-	if (b.seconds > 0) {
-		b.seconds -= clock_seconds() - a->started;
-		b.seconds = b.seconds > 0 ? b.seconds : 1e-9;
-	}
-	return b;
-}
-
 static int run_driver(struct ablation *a, unsigned units, size_t bytes,
 		      void (*work)(void *, unsigned, void *), void *results, bool *done)
 {
-	const struct driver_bounds bounds = bounds_now(a);
 	struct driver driver = {.units = units,
-				.jobs = a->options->jobs,
+				.how = a->options.how,
 				.result_bytes = bytes,
-				.bounds = &bounds,
 				.work = work,
 				.results = results,
 				.done = done,
-				.progress = a->options->progress,
 				.arg = a,
 				.progress_arg = done ? "place" : "workload"};
 	return driver_run(&driver);
@@ -289,7 +272,7 @@ static int look_at_all(struct ablation *a)
 /* Where the trace goes: the place's name without what a file's name should not have. */
 static void name_trace(const struct ablation *a, const struct place *place, char *path, size_t n)
 {
-	int len = snprintf(path, n, "%s/%s-without-", a->options->out, a->base->store->name);
+	int len = snprintf(path, n, "%s/%s-without-", a->options.out, a->base->store->name);
 	const char *from = strchr(place->name, '/');
 	for (from = from ? from + 1 : place->name; *from && (size_t)len + 8 < n; from++)
 		path[len++] = strchr(":/#", *from) ? '-' : *from;
@@ -303,7 +286,7 @@ static int keep_trace(const struct ablation *a, const struct place *place,
 	snprintf(r->text, sizeof(r->text), "%s", run->text);
 	r->operations = workload_ops(&run->setup.w);
 	r->deviations = run->path.n;
-	if (!a->options->out)
+	if (!a->options.out)
 		return 0;
 	name_trace(a, place, r->trace, sizeof(r->trace));
 	driver_hold(SIG_BLOCK);
@@ -336,108 +319,108 @@ static int breaks_anyway(struct broken_run *run, bool *breaks)
 
 /* What one process needs for one place. */
 struct attempt {
+	const struct ablation *a;
+	unsigned at, lane, workload;
+	struct ablate_result *r;
+	struct campaign_config config;
+	struct campaign c;
 	struct campaign_unit unit;
 	struct broken_run run;
 };
 
-static void note_failure(struct ablate_result *r, unsigned lane, unsigned workload,
-			 unsigned contract)
+static bool is_broken(const struct attempt *t)
 {
-	r->lanes |= 1u << lane;
-	r->broken = true;
-	r->lane = lane;
-	r->workload = workload;
-	r->contract = contract;
+	return t->r->lanes & 1u << t->lane;
 }
 
-/* An operation that fails in the plain run. */
-static int try_plain(const struct ablation *a, unsigned lane, unsigned workload,
-		     const struct campaign *c, struct ablate_result *r)
+/* An operation that fails in the plain run, or a contract. False: something broke before. */
+static bool note_failure(struct attempt *t, unsigned contract)
+{
+	struct ablate_result *r = t->r;
+	r->lanes |= 1u << t->lane;
+	if (r->broken)
+		return false;
+	r->broken = true;
+	r->lane = t->lane;
+	r->workload = t->workload;
+	r->contract = contract;
+	return true;
+}
+
+static int try_plain(struct attempt *t)
 {
 	char text[200];
-	int failed = plain_failures(c, workload, text, sizeof(text));
-	if (failed < 0 || (unsigned)failed <= clean_of(a, lane, workload)->failed)
-		return failed < 0 ? failed : 0;
-	if (!r->broken) {
-		note_failure(r, lane, workload, TM_CONTRACTS);
-		snprintf(r->text, sizeof(r->text), "%s", text);
-	}
-	r->lanes |= 1u << lane;
+	int failed = plain_failures(&t->c, t->workload, text, sizeof(text));
+	if (failed < 0)
+		return failed;
+	if ((unsigned)failed > clean_of(t->a, t->lane, t->workload)->failed &&
+	    note_failure(t, TM_CONTRACTS))
+		snprintf(t->r->text, sizeof(t->r->text), "%s", text);
 	return 0;
 }
 
-/* One break of the workload, if there is one: attempt->run, which the caller frees. *blamed: the
- * place is to blame for it. */
-static int find_break(const struct campaign *c, unsigned workload, unsigned contracts,
-		      struct attempt *attempt, struct ablate_result *r, bool *blamed)
+/* One break of the workload, if there is one: t->run, which the caller frees. *blamed: the place is
+ * to blame for it. */
+static int find_break(struct attempt *t, unsigned contracts, bool *blamed)
 {
-	struct campaign_unit *u = &attempt->unit;
-	struct broken_run *run = &attempt->run;
-	bool whole = false;
+	struct ablate_result *r = t->r;
+	struct campaign_unit *u = &t->unit;
+	struct broken_run *run = &t->run;
+	bool whole = false, anyway = true;
 	memset(u, 0, sizeof(*u));
-	wrong_explore(c, workload, contracts, u, run);
+	wrong_explore(&t->c, t->workload, contracts, u, run);
 	int error = u->error;
 	snprintf(r->why, sizeof(r->why), "%s", u->why);
 	r->runs += u->counts.runs;
 	r->states += u->counts.states;
-	if (!error && run->contract < TM_CONTRACTS) {
-		bool anyway = true;
-		error = broken_run_shrink(run, run->contract, &whole);
-		/* What cannot be found a second time is not blamed on the change. */
-		if (!error && !whole)
-			error = breaks_anyway(run, &anyway);
-		*blamed = !error && !anyway;
-		if (error == -ENOTRECOVERABLE)
-			wrong_save(&run->setup, &run->path, run->text, r->why, sizeof(r->why));
-	}
+	if (error || run->contract == TM_CONTRACTS)
+		return error;
+	error = broken_run_shrink(run, run->contract, &whole);
+	/* What cannot be found a second time is not blamed on the change. */
+	if (!error && !whole)
+		error = breaks_anyway(run, &anyway);
+	*blamed = !error && !anyway;
+	if (error == -ENOTRECOVERABLE)
+		wrong_save(&run->setup, &run->path, run->text, r->why, sizeof(r->why));
 	return error;
 }
 
-static int try_contracts(const struct ablation *a, unsigned at, unsigned lane, unsigned workload,
-			 unsigned contracts, const struct campaign *c, struct attempt *attempt,
-			 struct ablate_result *r, bool *blamed)
+/* A break of each contract that the workload keeps otherwise, until the place is to blame for one.
+ */
+static int try_workload(struct attempt *t)
 {
-	int error = find_break(c, workload, contracts, attempt, r, blamed);
-	if (*blamed && !r->broken) {
-		note_failure(r, lane, workload, attempt->run.contract);
-		error = keep_trace(a, &a->place[at].place, &attempt->run, r);
-	}
-	broken_run_free(&attempt->run);
-	return error;
-}
-
-static int try_workload(const struct ablation *a, unsigned at, unsigned lane, unsigned workload,
-			const struct campaign *c, struct attempt *attempt, struct ablate_result *r)
-{
-	unsigned contracts = clean_of(a, lane, workload)->kept;
+	const struct place *place = &t->a->place[t->at].place;
+	unsigned contracts = clean_of(t->a, t->lane, t->workload)->kept, contract;
 	bool blamed = false;
-	int error = 0;
+	int error;
 	do {
-		error = try_contracts(a, at, lane, workload, contracts, c, attempt, r, &blamed);
-		if (attempt->run.contract < TM_CONTRACTS)
-			contracts &= ~TM_BIT(attempt->run.contract);
-	} while (!error && !blamed && attempt->run.contract < TM_CONTRACTS);
-	r->lanes |= blamed ? 1u << lane : 0;
+		error = find_break(t, contracts, &blamed);
+		contract = t->run.contract;
+		if (blamed && note_failure(t, contract))
+			error = keep_trace(t->a, place, &t->run, t->r);
+		broken_run_free(&t->run);
+		contracts &= contract < TM_CONTRACTS ? ~TM_BIT(contract) : 0;
+	} while (!error && !blamed && contract < TM_CONTRACTS);
 	return error;
 }
 
 /* All workloads that reach the place, until something breaks. */
-static int try_lane(const struct ablation *a, unsigned at, unsigned lane, bool first,
-		    struct attempt *attempt, struct ablate_result *r)
+static int try_lane(struct attempt *t, bool first)
 {
-	struct campaign_config config = a->lane[lane];
-	struct campaign c = campaign_of(a, &config);
-	int error = setup_without(&config.setup, &a->place[at].place);
+	t->config = t->a->lane[t->lane];
+	t->c = campaign_of(t->a, &t->config);
+	int error = setup_without(&t->config.setup, &t->a->place[t->at].place);
 	if (first) {
-		c.options.runs = (uint64_t)FIRST_RUNS * config.share.one_in;
-		c.options.states = (uint64_t)FIRST_STATES * config.share.one_in;
+		t->c.options.runs = (uint64_t)FIRST_RUNS * t->config.share.one_in;
+		t->c.options.states = (uint64_t)FIRST_STATES * t->config.share.one_in;
 	}
-	for (unsigned w = 0; w < a->workloads && !error && !(r->lanes & 1u << lane); w++) {
-		if (!clean_of(a, lane, w)->reached[at])
+	for (t->workload = 0; t->workload < t->a->workloads && !error && !is_broken(t);
+	     t->workload++) {
+		if (!clean_of(t->a, t->lane, t->workload)->reached[t->at])
 			continue;
-		error = try_workload(a, at, lane, w, &c, attempt, r);
-		if (!error && !first && !(r->lanes & 1u << lane))
-			error = try_plain(a, lane, w, &c, r);
+		error = try_workload(t);
+		if (!error && !first && !is_broken(t))
+			error = try_plain(t);
 	}
 	return error;
 }
@@ -452,92 +435,92 @@ static bool reached(const struct ablation *a, unsigned place)
 }
 
 /* What orders stores does nothing where there are no store buffers. */
-static bool matters(const struct ablation *a, unsigned at, unsigned lane)
+static bool matters(const struct attempt *t)
 {
-	return a->place[at].place.kind != PLACE_ORDER || a->lane[lane].setup.hw.store_buffer;
+	return t->a->place[t->at].place.kind != PLACE_ORDER ||
+	       t->a->lane[t->lane].setup.hw.store_buffer;
 }
 
 static void work(void *arg, unsigned unit, void *result)
 {
 	const struct ablation *a = arg;
 	struct ablate_result *r = result;
-	struct attempt *attempt = malloc(sizeof(*attempt));
+	struct attempt *t = calloc(1, sizeof(*t));
 	r->reached = reached(a, unit);
-	r->error = attempt ? 0 : -ENOMEM;
-	for (unsigned lane = 0; lane < a->lanes && !r->error && !(r->lanes & 1); lane++)
-		for (unsigned full = 0;
-		     full < 2 && !r->error && !(r->lanes & 1u << lane) && matters(a, unit, lane);
+	r->error = t ? 0 : -ENOMEM;
+	for (unsigned lane = 0; lane < a->lanes && !r->error && !(r->lanes & 1); lane++) {
+		*t = (struct attempt){.a = a, .at = unit, .lane = lane, .r = r};
+		for (unsigned full = 0; full < 2 && !r->error && !is_broken(t) && matters(t);
 		     full++)
-			r->error = try_lane(a, unit, lane, !full, attempt, r);
-	free(attempt);
+			r->error = try_lane(t, !full);
+	}
+	free(t);
 }
 
 /* Places that stay move up. */
-static void keep_place(struct ablation *a, unsigned *kept, unsigned from)
-{
-	assert(*kept <= from && from < a->places);
-	a->place[*kept] = a->place[from];
-	for (unsigned u = 0; u < a->lanes * a->workloads; u++)
-		a->clean[u].reached[*kept] = a->clean[u].reached[from];
-	++*kept;
-}
-
-/* What is not reached and is another store's, or does not order anything, is no place of ours. */
-static void drop_places(struct ablation *a)
+static void keep_places(struct ablation *a, bool (*stays)(const struct ablation *a, unsigned at))
 {
 	unsigned kept = 0;
 	for (unsigned i = 0; i < a->places; i++) {
-		const struct place *place = &a->place[i].place;
-		bool shared = !strchr(place->name, '/');
-		if (!reached(a, i) && (shared || place->kind == PLACE_ORDER))
+		if (!stays(a, i))
 			continue;
-		keep_place(a, &kept, i);
+		assert(kept <= i);
+		a->place[kept] = a->place[i];
+		for (unsigned u = 0; u < a->lanes * a->workloads; u++)
+			a->clean[u].reached[kept] = a->clean[u].reached[i];
+		kept++;
 	}
 	a->places = kept;
 }
 
-/* Where the whole is not needed, a part of it need not be reported. */
-static void drop_parts(struct ablation *a)
+/* What is not reached and is another store's, or does not order anything, is no place of ours. */
+static bool is_ours(const struct ablation *a, unsigned at)
 {
-	unsigned kept = 0;
-	for (unsigned i = 0; i < a->places; i++)
-		if (!a->place[i].place.part || !i || a->place[i - 1].result.broken)
-			keep_place(a, &kept, i);
-	a->places = kept;
+	const struct place *place = &a->place[at].place;
+	return reached(a, at) || (strchr(place->name, '/') && place->kind != PLACE_ORDER);
+}
+
+/* Where the whole is not needed, a part of it need not be reported. */
+static bool is_reported(const struct ablation *a, unsigned at)
+{
+	return !a->place[at].place.part || !at || a->place[at - 1].result.broken;
+}
+
+/* It may have been stopped early: only what is done is a place. */
+static bool is_done(const struct ablation *a, unsigned at)
+{
+	return a->place[at].done;
 }
 
 /* --- the campaigns that the list names --- */
 
-static int explore_rare(const struct ablation *a, const struct ablated *p, struct attempt *attempt,
-			struct ablate_result *r)
+static int explore_rare(struct attempt *t)
 {
-	struct campaign_config config = *a->base;
+	const struct ablated *p = &t->a->place[t->at];
 	struct workload w;
 	const char *expected;
 	bool blamed = false;
-	int error = plan_set_parts(&config.setup, p->row->config);
+	t->config = *t->a->base;
+	int error = plan_set_parts(&t->config.setup, p->row->config);
 	if (!error)
 		error = workload_named(p->row->workload, &w, &expected);
 	if (error) {
-		snprintf(r->why, sizeof(r->why), "ablation.txt: no %s of this name: %s %s",
+		snprintf(t->r->why, sizeof(t->r->why), "ablation.txt: no %s of this name: %s %s",
 			 "configuration or workload", p->row->config, p->row->workload);
 		return error;
 	}
-	struct campaign c = campaign_of(a, &config);
-	c.workload = &w;
-	c.workloads = 1;
-	c.options.runs = campaign_default.runs;
-	c.options.states = campaign_default.states;
-	config.share.one_in = 1;
-	error = setup_without(&config.setup, &p->place);
+	t->c = campaign_of(t->a, &t->config);
+	t->c.workload = &w;
+	t->c.workloads = 1;
+	t->c.options.runs = campaign_default.runs;
+	t->c.options.states = campaign_default.states;
+	t->config.share.one_in = 1;
+	error = setup_without(&t->config.setup, &p->place);
 	if (!error)
-		error = find_break(&c, 0, TM_BIT(p->row->contract), attempt, r, &blamed);
-	if (blamed) {
-		r->broken = true;
-		r->contract = attempt->run.contract;
-		error = keep_trace(a, &p->place, &attempt->run, r);
-	}
-	broken_run_free(&attempt->run);
+		error = find_break(t, TM_BIT(p->row->contract), &blamed);
+	if (blamed && note_failure(t, t->run.contract))
+		error = keep_trace(t->a, &p->place, &t->run, t->r);
+	broken_run_free(&t->run);
 	workload_free(&w);
 	return error;
 }
@@ -545,12 +528,13 @@ static int explore_rare(const struct ablation *a, const struct ablated *p, struc
 static void rare_unit(void *arg, unsigned unit, void *result)
 {
 	const struct ablation *a = arg;
-	const struct ablated *p = &a->place[unit];
+	const struct ablate_row *row = a->place[unit].row;
 	struct ablate_result *r = result;
-	struct attempt *attempt = calloc(1, sizeof(*attempt));
-	bool rare = p->row && p->row->verdict == ABLATE_RARE;
-	r->error = !attempt ? -ENOMEM : rare ? explore_rare(a, p, attempt, r) : 0;
-	free(attempt);
+	struct attempt *t = calloc(1, sizeof(*t));
+	if (t)
+		*t = (struct attempt){.a = a, .at = unit, .r = r};
+	r->error = !t ? -ENOMEM : row && row->verdict == ABLATE_RARE ? explore_rare(t) : 0;
+	free(t);
 }
 
 /* Work on each place. */
@@ -574,17 +558,6 @@ static int run_places(struct ablation *a, void (*work_on)(void *, unsigned, void
 	}
 	free(result);
 	return error;
-}
-
-/* It was stopped early: only what is done is a place. */
-static void drop_undone(struct ablation *a)
-{
-	unsigned kept = 0;
-	for (unsigned i = 0; i < a->places; i++)
-		if (a->place[i].done)
-			keep_place(a, &kept, i);
-	a->undone = a->places - kept;
-	a->places = kept;
 }
 
 /* --- the store's list --- */
@@ -614,7 +587,7 @@ static void compare(struct ablation *a)
 		p->surprise = p->row ? !says(p) : !breaks;
 		a->surprises += p->surprise;
 	}
-	a->vanished = a->options->place || a->undone ? 0 : a->list.n - met;
+	a->vanished = a->options.place || a->undone ? 0 : a->list.n - met;
 	a->surprises += a->vanished;
 }
 
@@ -622,7 +595,6 @@ static void compare(struct ablation *a)
 
 int ablate_run(struct ablation *a)
 {
-	a->started = clock_seconds();
 	int error = ablate_list_read(&a->list, a->base->store, a->why, sizeof(a->why));
 	if (!error)
 		error = add_lanes(a);
@@ -632,11 +604,11 @@ int ablate_run(struct ablation *a)
 		error = look_at_all(a);
 	if (error || !a->places)
 		return error;
-	drop_places(a);
+	keep_places(a, is_ours);
 	error = run_places(a, work, false);
 	if (error && error != -EINTR)
 		return error;
-	drop_parts(a);
+	keep_places(a, is_reported);
 	for (unsigned i = 0; i < a->places; i++) {
 		struct ablated *p = &a->place[i];
 		p->row = ablate_list_find(&a->list, p->place.name);
@@ -646,7 +618,9 @@ int ablate_run(struct ablation *a)
 		error = run_places(a, rare_unit, true);
 	if (error && error != -EINTR)
 		return error;
-	drop_undone(a);
+	unsigned all = a->places;
+	keep_places(a, is_done);
+	a->undone = all - a->places;
 	compare(a);
 	return error;
 }

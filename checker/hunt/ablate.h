@@ -15,12 +15,10 @@
 struct ablate_options {
 	uint64_t seed, runs, states; /* of each workload, as of a campaign; other hardware gets a
 				      * share of it */
-	unsigned jobs;
-	bool only_base;			    /* look at no other hardware */
-	const char *place;		    /* only places with this in their names; NULL: all */
-	const char *out;		    /* where traces go; NULL: none are written */
-	driver_shows *progress;		    /* NULL: not wanted */
-	const struct driver_bounds *bounds; /* NULL: none */
+	bool only_base;		     /* look at no other hardware */
+	const char *place;	     /* only places with this in their names; NULL: all */
+	const char *out;	     /* where traces go; NULL: none are written */
+	struct driver_how how;
 };
 extern const struct ablate_options ablate_default;
 
@@ -51,7 +49,7 @@ struct ablated {
 
 /* A campaign of one process, without anything or without one place. */
 struct ablation {
-	const struct ablate_options *options;
+	struct ablate_options options;
 	const struct campaign_config *base;
 	struct workload *workload; /* the caller's */
 	unsigned workloads;
@@ -66,7 +64,6 @@ struct ablation {
 	unsigned surprises;   /* places, and such rows */
 	unsigned undone;      /* places that are not among them, as it was stopped early */
 	char why[WORLDS_WHY]; /* after an error, or "" */
-	double started;
 };
 
 /*

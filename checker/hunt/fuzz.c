@@ -18,8 +18,6 @@
 #include "checker/hunt/fuzz.h"
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +64,6 @@ struct item_result {
 
 /* What the processes of a round share. */
 struct fuzz_shared {
-	atomic_int stop;
 	struct item_result result[ITEMS];
 };
 
@@ -492,8 +489,8 @@ static struct plan plan_round(const struct fuzz *f)
 
 static bool in_time(const struct fuzz *f)
 {
-	return !atomic_load(&f->shared->stop) &&
-	       (!f->options.deadline || clock_seconds() < f->options.deadline);
+	const struct driver_bounds *b = f->options.how.bounds;
+	return !b || (!(b->stop && *b->stop) && (!b->until || clock_seconds() < b->until));
 }
 
 static void do_item(struct fuzz_item *item, unsigned i)
@@ -522,11 +519,7 @@ static void do_item(struct fuzz_item *item, unsigned i)
 static void work(void *arg, unsigned unit, void *nothing)
 {
 	struct fuzz_item *item = arg;
-	sigset_t all;
 	(void)nothing;
-	/* An interruption is for the parent, which then stops the others. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	if (in_time(item->f))
 		do_item(item, unit);
 }
@@ -574,15 +567,17 @@ static int merge(struct fuzz *f, const struct item_result *r)
 int fuzz_round(struct fuzz *f)
 {
 	struct plan p = plan_round(f);
-	struct driver driver = {
-		.units = p.items, .jobs = f->options.jobs, .work = work, .arg = f->item};
+	const struct driver_bounds *b = f->options.how.bounds, stop = {.stop = b ? b->stop : NULL};
+	struct driver driver = {.units = p.items,
+				.how = {.jobs = f->options.how.jobs, .bounds = &stop},
+				.work = work,
+				.arg = f->item};
 	f->item->plan = &p;
 	memset(f->shared->result, 0, sizeof(f->shared->result));
 	f->founds = 0;
 	int error = driver_run(&driver);
-	/* One that was interrupted before it could say that it does not want to be. */
-	if (error == -ECHILD && fuzz_stopped(f))
-		error = 0;
+	if (error == -EINTR)
+		error = 0; /* items that were done count */
 	for (unsigned i = 0; i < p.items && !error; i++) {
 		const struct item_result *r = &f->shared->result[i];
 		error = r->error;
@@ -601,16 +596,6 @@ bool fuzz_more(const struct fuzz *f)
 	return in_time(f) &&
 	       (f->options.seeds_only ? f->seeds_done < f->seeds
 				      : f->counts.runs + f->counts.starts < f->options.runs);
-}
-
-void fuzz_stop(struct fuzz *f)
-{
-	atomic_store(&f->shared->stop, 1);
-}
-
-bool fuzz_stopped(const struct fuzz *f)
-{
-	return atomic_load(&f->shared->stop);
 }
 
 /* --- a session --- */

@@ -37,12 +37,11 @@ struct fuzz_break {
 
 struct fuzz_options {
 	uint64_t seed;
-	uint64_t runs;	 /* at most; the results then depend on nothing but the seed and the seeds'
-			    inputs */
-	double deadline; /* CLOCK_MONOTONIC, s, when the last run begins; 0: none */
-	unsigned jobs;	 /* processes */
-	bool seeds_only; /* fuzz_seed()'s inputs are run, and nothing else */
-	unsigned wanted; /* TM_BIT()s of contracts whose breaks are reported */
+	uint64_t runs; /* at most; the results then depend on nothing but the seed and the seeds'
+			  inputs */
+	struct driver_how how; /* bounds: until then items are begun; results are not kept */
+	bool seeds_only;       /* fuzz_seed()'s inputs are run, and nothing else */
+	unsigned wanted;       /* TM_BIT()s of contracts whose breaks are reported */
 };
 
 struct fuzz {
@@ -71,15 +70,11 @@ int fuzz_open(struct fuzz *f, const struct setup *base, const struct fuzz_option
 void fuzz_close(struct fuzz *f);
 /* An input to start from; what is longer than FUZZ_INPUT_MAX is cut. 0 or -ENOMEM. */
 int fuzz_seed(struct fuzz *f, const uint8_t *bytes, size_t n);
-/* Is there time, or a run, left, and was fuzz_stop() not called? */
+/* Is there time, or a run, left, and was it not told to stop? */
 bool fuzz_more(const struct fuzz *f);
 /* Some thousand runs. 0; -ENOMEM; -EIO: the store cannot run, or -ENOTRECOVERABLE: explore_run(),
  * both with f->why; -ECHILD: a process died. */
 int fuzz_round(struct fuzz *f);
-/* The round ends soon, and fuzz_more() is false from now on. May be called from a signal
- * handler. */
-void fuzz_stop(struct fuzz *f);
-bool fuzz_stopped(const struct fuzz *f);
 
 /* The setup of an input, finished; to be freed in any case. As setup_like(). */
 int fuzz_setup(const struct setup *base, const struct fuzz_input *input, struct setup *s);

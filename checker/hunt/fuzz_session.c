@@ -10,7 +10,6 @@
 #include "checker/trace/regress.h"
 #include "checker/trace/wrong.h"
 #include "core/array.h"
-#include "core/clock.h"
 
 #define CASES 16 /* shrunk at most, of one contract */
 

@@ -123,13 +123,14 @@ struct search {
 	int error;
 };
 
-/* A lane under one workload, and its explorer. */
+/* A lane under one workload: a campaign of one unit. */
 struct bench {
-	struct setup setup;
+	struct campaign campaign;
+	struct campaign_config config;
+	struct workload w;
 	unsigned share; /* it gets one in so many of a campaign's runs and states */
-	bool within;	/* the store's limits */
-	struct explorer ex;
-	struct schedule schedule;
+	struct campaign_unit unit;
+	struct broken_run run; /* the break that ended it */
 };
 
 static bool ack_early(const struct expect_control *c)
@@ -177,123 +178,101 @@ static bool lane_known(const struct lane *lane, unsigned contracts, struct known
 	return any;
 }
 
-static int open_bench(struct bench **out, const struct lane *lane, unsigned workload,
-		      bool without_bug, const struct search *s)
+/* Variant, knobs and hardware of a lane. */
+static int set_lane(struct setup *s, const struct lane *lane, bool without_bug,
+		    const struct mutant_options *o, struct campaign_share *share)
 {
-	struct explore_limits limits = campaign_default.limits;
-	struct bench *b = calloc(1, sizeof(*b));
-	const char *expected,
-		*variant = without_bug && lane->control ? lane->control : lane->variant;
-	int error = b ? 0 : -ENOMEM;
-	*out = NULL;
-	if (!error) {
-		setup_init(&b->setup, lane->store);
-		error = setup_variant(&b->setup, variant);
-	}
+	const char *expected;
+	setup_init(s, lane->store);
+	int error = setup_variant(s, without_bug && lane->control ? lane->control : lane->variant);
 	if (!error)
-		error = setup_knob(&b->setup, "ack_early", lane->ack_early ? "on" : "off",
-				   &expected);
+		error = setup_knob(s, "ack_early", lane->ack_early ? "on" : "off", &expected);
 	if (!error && lane->knob)
-		error = setup_switch(&b->setup, lane->knob, &expected);
+		error = setup_switch(s, lane->knob, &expected);
 	if (!error && without_bug && !lane->control && find_bug(lane))
-		error = setup_knob(&b->setup, "bug", "none", &expected);
-	struct campaign_share share = {.one_in = 1};
+		error = setup_knob(s, "bug", "none", &expected);
 	if (!error && lane->column[0])
-		plan_column(&b->setup, lane->column, &share);
-	for (unsigned i = 0; i < s->options->knobs && !error; i++)
-		error = setup_switch(&b->setup, s->options->knob[i], &expected);
+		plan_column(s, lane->column, share);
+	for (unsigned i = 0; i < o->knobs && !error; i++)
+		error = setup_switch(s, o->knob[i], &expected);
 	if (!error && !without_bug && lane->mutant)
-		error = setup_hardware(&b->setup, "mutant", lane->mutant, &expected);
-	if (!error)
-		error = workload_for_store(lane->store, workload, &b->setup.w);
-	if (!error && lane->unknown) {
-		lane_known(lane, lane->unknown, &b->setup.known);
-		b->setup.unknown_only = lane->unknown;
-	}
-	if (!error) {
-		b->share = campaign_one_in(&share, b->setup.w.name);
-		if (share.sized && workload % share.sized == 0)
-			workload_resize(&b->setup.w, lane->store, b->setup.hw.mtu,
-					campaign_sizes_seed(s->options->seed, workload));
-		b->within = workload_limit(&b->setup.w, lane->store);
-		limits.states = campaign_default.states / b->share;
-		if (lane->no_lives)
-			limits.life_every = 0;
-		error = setup_finish(&b->setup);
-		if (!error)
-			error = explore_open(&b->ex, &b->setup, &limits);
-		if (error)
-			snprintf(s->out->text, sizeof(s->out->text), "%s", b->ex.why);
-	}
-	if (!error) {
-		error = schedule_open(&b->schedule, &b->ex.worlds, s->options->seed,
-				      campaign_default.deviations);
-		if (error) {
-			schedule_close(&b->schedule);
-			explore_close(&b->ex);
-		}
-	}
-	if (error) {
-		if (b)
-			setup_free(&b->setup);
-		free(b);
-		return error;
-	}
-	*out = b;
-	return 0;
+		error = setup_hardware(s, "mutant", lane->mutant, &expected);
+	s->unknown_only = lane->unknown;
+	if (lane->unknown)
+		lane_known(lane, lane->unknown, &s->known);
+	return error;
 }
 
 static void close_bench(struct bench *b)
 {
-	schedule_close(&b->schedule);
-	explore_close(&b->ex);
-	setup_free(&b->setup);
+	if (b) {
+		workload_free(&b->w);
+		broken_run_free(&b->run);
+	}
 	free(b);
 }
 
-/* Up to `runs` runs and their power failures, until one of the contracts in `want` breaks. Returns
- * that contract, or TM_CONTRACTS; also if s->error is set. */
-static unsigned explore(struct search *s, struct bench *b, unsigned want, uint64_t runs)
+/* NULL: s->error says why; 0: there is no such workload. */
+static struct bench *open_bench(const struct lane *lane, unsigned workload, bool without_bug,
+				struct search *s)
 {
-	const struct failure *wrong = &b->ex.wrong;
-	b->ex.stop_at = want;
-	for (uint64_t run = 0; !s->error && run < runs && explore_more(&b->ex); run++) {
-		struct source *source = schedule_run(&b->schedule, run);
-		s->error = explore_run(&b->ex, source, &b->schedule.random.taken);
+	struct campaign_share share = {.one_in = 1};
+	struct bench *b = calloc(1, sizeof(*b));
+	int error = b ? set_lane(&b->config.setup, lane, without_bug, s->options, &share) : -ENOMEM;
+	if (!error)
+		error = workload_for_store(lane->store, workload, &b->w);
+	s->error = error == -ENOENT ? 0 : error;
+	if (error) {
+		close_bench(b);
+		return NULL;
 	}
-	if (s->error) {
-		wrong_save(&b->setup, &wrong->deviations, wrong->text, s->out->text,
-			   sizeof(s->out->text));
-		return TM_CONTRACTS;
-	}
-	for (unsigned c = 0; c < TM_CONTRACTS; c++)
-		if (want & TM_BIT(c) && b->ex.failure[c].found)
-			return c;
-	return TM_CONTRACTS;
+	b->config.store = lane->store;
+	b->config.share.one_in = 1;
+	b->campaign = (struct campaign){.config = &b->config,
+					.configs = 1,
+					.workload = &b->w,
+					.workloads = 1,
+					.options = campaign_default};
+	b->campaign.options.hunt = true;
+	b->campaign.options.seed = s->options->seed;
+	b->share = campaign_one_in(&share, b->w.name);
+	b->campaign.options.states = campaign_default.states / b->share;
+	if (lane->no_lives)
+		b->campaign.options.limits.life_every = 0;
+	if (share.sized && workload % share.sized == 0)
+		workload_resize(&b->w, lane->store, b->config.setup.hw.mtu,
+				campaign_sizes_seed(s->options->seed, workload));
+	return b;
 }
 
-/* The first run, from run `from` on, that breaks one of the contracts in `want` while the power
- * holds; `runs`: none before that one does. */
-static uint64_t probe(struct bench *b, unsigned want, uint64_t from, uint64_t runs)
+/* Runs `from` to `runs` and their power failures, until one of the contracts in `want` breaks.
+ * Returns that contract, or TM_CONTRACTS; also if s->error is set. */
+static unsigned explore(struct search *s, struct bench *b, unsigned want, uint64_t from,
+			uint64_t runs)
 {
-	struct world *w = &b->ex.worlds.world[0];
-	uint64_t run;
-	for (run = from; run < runs; run++) {
-		struct verdict v[TM_CONTRACTS] = {0};
-		struct source *source = schedule_run(&b->schedule, run);
-		world_run(&b->ex.worlds, source, NULL, NULL);
-		verdicts_prepare(&b->ex, 0);
-		verdicts_find(&b->ex, 0, want & CONTRACTS_IN_RUN, NULL, v);
-		const struct world_result *r = &w->result;
-		bool broken = (r->live_broken && want & TM_BIT(TM_LIVE)) ||
-			      (r->ok_broken && want & TM_BIT(TM_OK)) || v[TM_RDA].broken ||
-			      v[TM_LIN].broken || v[TM_OK].broken || v[TM_OWN].broken;
-		world_end(&b->ex.worlds, 0);
-		if (broken)
-			break;
-	}
-	judge_reset(&b->ex.judge[0]);
-	return run;
+	b->campaign.options.first = from;
+	b->campaign.options.runs = runs;
+	broken_run_free(&b->run);
+	memset(&b->unit, 0, sizeof(b->unit));
+	wrong_explore(&b->campaign, 0, want, &b->unit, &b->run);
+	s->error = b->unit.error;
+	if (s->error)
+		snprintf(s->out->text, sizeof(s->out->text), "%s", b->unit.why);
+	return s->error ? TM_CONTRACTS : b->run.contract;
+}
+
+/* How many runs there are up to the first one, from run `from` on, that breaks one of the contracts
+ * in `want` while the power holds, for whatever cause; 0: none of `runs` does. */
+static uint64_t probe(struct search *s, struct bench *b, unsigned want, uint64_t from,
+		      uint64_t runs)
+{
+	const unsigned unknown = b->config.setup.unknown_only;
+	b->campaign.options.limits.no_crash = true;
+	b->config.setup.unknown_only = 0;
+	unsigned contract = explore(s, b, want, from, runs);
+	b->config.setup.unknown_only = unknown;
+	s->out->runs += b->unit.counts.runs;
+	return contract < TM_CONTRACTS ? b->unit.contract[contract].run + 1 : 0;
 }
 
 /* --- a hit --- */
@@ -302,46 +281,40 @@ static uint64_t probe(struct bench *b, unsigned want, uint64_t from, uint64_t ru
 static bool control_breaks(const struct lane *lane, unsigned workload, unsigned contract,
 			   uint64_t runs, bool no_crash, struct search *s)
 {
-	struct bench *b;
-	s->error = open_bench(&b, lane, workload, true, s);
-	if (s->error)
-		return true;
-	b->ex.limits.no_crash = no_crash;
-	bool broken = explore(s, b, TM_BIT(contract), runs) != TM_CONTRACTS;
+	struct bench *b = open_bench(lane, workload, true, s);
+	bool broken = true;
+	if (b) {
+		b->campaign.options.limits.no_crash = no_crash;
+		broken = explore(s, b, TM_BIT(contract), 0, runs) != TM_CONTRACTS;
+	}
 	close_bench(b);
 	return broken;
 }
 
 /* The smallest trace of it, replayed: does that break the same contract? */
-static int shrink_hit(const struct bench *b, unsigned contract, const struct mutant_options *o,
+static int shrink_hit(struct broken_run *run, unsigned contract, const struct mutant_options *o,
 		      struct mutant_result *out)
 {
-	struct broken_run run = {.contract = contract};
 	struct replay_outcome *again = malloc(sizeof(*again));
 	struct explorer *ex = malloc(sizeof(*ex));
-	int error = again && ex ? setup_like(&run.setup, &b->setup, &b->setup.w) : -ENOMEM;
 	bool whole = false;
-	if (!error)
-		error = broken_run_take(&run, &b->ex, 0);
-	if (!error)
-		error = broken_run_shrink(&run, contract, &whole);
+	int error = again && ex ? broken_run_shrink(run, contract, &whole) : -ENOMEM;
 	if (error == -ENOTRECOVERABLE)
-		wrong_save(&run.setup, &run.path, run.text, out->text, sizeof(out->text));
+		wrong_save(&run->setup, &run->path, run->text, out->text, sizeof(out->text));
 	if (!error && !whole)
-		error = replay_begin(ex, &run.setup, (int)contract, &run.path);
+		error = replay_begin(ex, &run->setup, (int)contract, &run->path);
 	if (!error && !whole) {
-		error = replay(ex, &run.path, contract == TM_KEEP, NULL, again);
+		error = replay(ex, &run->path, contract == TM_KEEP, NULL, again);
 		if (error == -ENOTRECOVERABLE)
-			wrong_save(&run.setup, &ex->wrong.deviations, ex->wrong.text, out->text,
+			wrong_save(&run->setup, &ex->wrong.deviations, ex->wrong.text, out->text,
 				   sizeof(out->text));
 		out->shrunk = !error && !again->unused && again->verdict[contract].broken;
-		out->operations = workload_ops(&run.setup.w);
-		out->deviations = run.path.n;
+		out->operations = workload_ops(&run->setup.w);
+		out->deviations = run->path.n;
 		explore_close(ex);
 	}
 	if (!error && out->shrunk && o->shrunk)
-		o->shrunk(o->arg, &run.setup, &run.path, contract);
-	broken_run_free(&run);
+		o->shrunk(o->arg, &run->setup, &run->path, contract);
 	free(again);
 	free(ex);
 	/* It could not be shrunk: out->shrunk says so. */
@@ -352,15 +325,14 @@ static void note_hit(struct search *s, const struct lane *lane, const struct ben
 		     unsigned contract)
 {
 	struct mutant_result *out = s->out;
-	const struct failure *f = &b->ex.failure[contract];
-	assert(contract < TM_CONTRACTS && f->found);
+	assert(contract < TM_CONTRACTS && b->unit.contract[contract].found);
 	out->found = true;
 	out->contract = contract;
-	out->run = f->run;
-	snprintf(out->text, sizeof(out->text), "%s", f->text);
+	out->run = b->unit.contract[contract].run;
+	snprintf(out->text, sizeof(out->text), "%s", b->run.text);
 	snprintf(out->store, sizeof(out->store), "%s", lane->store->name);
 	snprintf(out->variant, sizeof(out->variant), "%s", lane->variant);
-	snprintf(out->workload, sizeof(out->workload), "%s", b->setup.w.name);
+	snprintf(out->workload, sizeof(out->workload), "%s", b->w.name);
 	const char *more = lane->column[0] ? lane->column : lane->knob ? lane->knob : "";
 	snprintf(out->hardware, sizeof(out->hardware), "%s%s%.48s",
 		 lane->ack_early ? "" : "ack_early=off", *more && !lane->ack_early ? " " : "",
@@ -390,14 +362,15 @@ static uint64_t limit_bench(struct bench *b, const struct search *s, const struc
 {
 	const uint64_t most = campaign_default.runs / b->share,
 		       left = s->options->states - s->out->states;
+	uint64_t *states = &b->campaign.options.states;
 	assert(b->share > 0 && !used_up(s));
-	if (!b->within || (workload_cleans(&b->setup.w) && !lane->store->clean) ||
-	    (lane->workload && strcmp(lane->workload, b->setup.w.name)))
+	if (campaign_use(&b->campaign, 0) != CAMPAIGN_USED ||
+	    (lane->workload && strcmp(lane->workload, b->w.name)))
 		return 0; /* nothing that other workloads do not show; or not asked for */
-	if (pass->states && pass->states < b->ex.limits.states)
-		b->ex.limits.states = pass->states;
-	if (b->ex.limits.states > left)
-		b->ex.limits.states = left;
+	if (pass->states && pass->states < *states)
+		*states = pass->states;
+	if (*states > left)
+		*states = left;
 	return pass->runs && pass->runs < most ? pass->runs : most;
 }
 
@@ -406,53 +379,51 @@ static void note_unstarted(struct search *s, const struct lane *lane, const stru
 			   unsigned workload)
 {
 	for (unsigned k = 0; k < TM_CONTRACTS && !s->error; k++)
-		if (b->ex.failure[k].found && !(s->out->anyway & TM_BIT(k)) &&
-		    control_breaks(lane, workload, k, 1, b->ex.limits.no_crash, s))
+		if (b->unit.contract[k].found && !(s->out->anyway & TM_BIT(k)) &&
+		    control_breaks(lane, workload, k, 1, b->campaign.options.limits.no_crash, s))
 			s->out->anyway |= s->error ? 0 : TM_BIT(k);
+}
+
+/* The lane breaks it; does that count? */
+static void judge_hit(struct search *s, const struct lane *lane, struct bench *b, unsigned workload,
+		      unsigned contract, bool compare)
+{
+	struct mutant_result *out = s->out;
+	double seconds = clock_seconds() - s->start;
+	bool anyway = compare &&
+		      control_breaks(lane, workload, contract, b->unit.contract[contract].run + 1,
+				     b->campaign.options.limits.no_crash, s);
+	out->anyway |= anyway && !s->error ? TM_BIT(contract) : 0;
+	if (anyway || s->error)
+		return;
+	note_hit(s, lane, b, contract);
+	out->seconds = seconds;
+	if (s->options->shrink)
+		s->error = shrink_hit(&b->run, contract, s->options, out);
 }
 
 /* One workload of a lane. True: that was the last, or the search is over. */
 static bool try_workload(struct search *s, const struct lane *lane, const struct pass *pass,
 			 unsigned workload, bool compare)
 {
-	struct mutant_result *out = s->out;
 	unsigned contract = TM_CONTRACTS;
-	uint64_t runs;
-	struct bench *b;
-	int error = open_bench(&b, lane, workload, false, s);
-	if (error == -ENOENT)
+	struct bench *b = open_bench(lane, workload, false, s);
+	if (!b)
 		return true;
-	s->error = error;
-	if (error)
-		return true;
-	runs = limit_bench(b, s, lane, pass);
-	if (pass->probe && runs) {
-		uint64_t from = probed(lane, pass), run = probe(b, lane->want, from, runs);
-		out->runs += run - from + (run < runs);
-		runs = run < runs ? run + 1 : 0;
-		b->ex.limits.no_crash = true;
+	uint64_t runs = limit_bench(b, s, lane, pass);
+	if (pass->probe && runs)
+		runs = probe(s, b, lane->want, probed(lane, pass), runs);
+	if (runs && !s->error) {
+		contract = explore(s, b, lane->want, 0, runs);
+		s->out->states += b->unit.counts.states;
+		s->out->runs += b->unit.counts.runs;
 	}
-	if (runs)
-		contract = explore(s, b, lane->want, runs);
-	out->states += b->ex.counts.states;
-	out->runs += b->ex.counts.runs;
-	if (b->ex.unstarted && compare)
+	if (b->unit.unstarted && compare)
 		note_unstarted(s, lane, b, workload);
-	if (contract < TM_CONTRACTS) {
-		double seconds = clock_seconds() - s->start;
-		bool anyway = compare && control_breaks(lane, workload, contract,
-							b->ex.failure[contract].run + 1,
-							b->ex.limits.no_crash, s);
-		out->anyway |= anyway && !s->error ? TM_BIT(contract) : 0;
-		if (!anyway && !s->error) {
-			note_hit(s, lane, b, contract);
-			out->seconds = seconds;
-			if (s->options->shrink)
-				s->error = shrink_hit(b, contract, s->options, out);
-		}
-	}
+	if (contract < TM_CONTRACTS)
+		judge_hit(s, lane, b, workload, contract, compare);
 	close_bench(b);
-	return out->found || used_up(s);
+	return s->out->found || used_up(s);
 }
 
 /* Is there anything in this pass that the lane's contracts need? */
@@ -692,46 +663,44 @@ int mutant_search(const struct mutant *m, const struct mutant_options *o, struct
 	return s.error;
 }
 
-unsigned mutants_list(struct mutant *list, unsigned max)
+unsigned mutants_list(struct mutant list[MUTANTS_MAX])
 {
 	const struct mutant_info *info;
-	unsigned n = 0;
+	unsigned n = 0, controls;
+	const struct expect_control *control = expect_controls(&controls);
 	for (unsigned i = 0; stores[i]; i++)
 		for (const struct tm_variant *v = stores[i]->variants; v->name; v++)
-			if (v->breaks && n++ < max)
-				list[n - 1] = (struct mutant){.kind = MUTANT_STORE,
-							      .part = stores[i]->name,
-							      .name = v->name,
-							      .what = v->what,
-							      .store = stores[i],
-							      .variant = v,
-							      .breaks = v->breaks};
+			if (v->breaks && n < MUTANTS_MAX)
+				list[n++] = (struct mutant){.kind = MUTANT_STORE,
+							    .part = stores[i]->name,
+							    .name = v->name,
+							    .what = v->what,
+							    .store = stores[i],
+							    .variant = v,
+							    .breaks = v->breaks};
+	assert(n + HARDWARE_MUTANTS + CHECKER_MUTANT_COUNT + controls < MUTANTS_MAX);
 	for (unsigned i = 0; (info = mutant_nth(i)) != NULL; i++) {
 		bool checker = info->effect == MUTANT_OF_CHECKER;
 		/* Stores may well be right on another machine. */
-		if ((checker || info->effect == MUTANT_OF_MODEL) && n++ < max)
-			list[n - 1] = (struct mutant){
-				.kind = checker ? MUTANT_CHECKER : MUTANT_MODEL,
-				.part = info->part,
-				.name = info->name,
-				.what = info->what,
-				.canary = checker ? expect_canary(info->name) : NULL};
+		if (checker || info->effect == MUTANT_OF_MODEL)
+			list[n++] = (struct mutant){.kind = checker ? MUTANT_CHECKER : MUTANT_MODEL,
+						    .part = info->part,
+						    .name = info->name,
+						    .what = info->what,
+						    .canary = checker ? expect_canary(info->name)
+								      : NULL};
 	}
-	if (n++ < max)
-		list[n - 1] = (struct mutant){.kind = MUTANT_CONTROL,
-					      .part = "rules",
-					      .name = "hardware",
-					      .what = "no bug: every rule of the hardware is kept"};
-	unsigned controls;
-	const struct expect_control *control = expect_controls(&controls);
+	list[n++] = (struct mutant){.kind = MUTANT_CONTROL,
+				    .part = "rules",
+				    .name = "hardware",
+				    .what = "no bug: every rule of the hardware is kept"};
 	for (unsigned i = 0; i < controls; i++)
-		if (n++ < max)
-			list[n - 1] = (struct mutant){.kind = MUTANT_CONTROL,
-						      .part = control[i].store,
-						      .name = control[i].variant,
-						      .what = "no bug: nothing must be found",
-						      .store = store_find(control[i].store),
-						      .breaks = control[i].keeps,
-						      .ack_early = ack_early(&control[i])};
+		list[n++] = (struct mutant){.kind = MUTANT_CONTROL,
+					    .part = control[i].store,
+					    .name = control[i].variant,
+					    .what = "no bug: nothing must be found",
+					    .store = store_find(control[i].store),
+					    .breaks = control[i].keeps,
+					    .ack_early = ack_early(&control[i])};
 	return n;
 }

@@ -6,6 +6,7 @@
  * a bug proves nothing by finding none; mutants.c says how each is looked for.
  */
 #include "checker/world/checker_mutant.h"
+#include "checker/explore/driver.h"
 #include "checker/explore/explore.h"
 
 enum mutant_kind {
@@ -60,10 +61,40 @@ struct mutant_result {
 
 #define MUTANTS_MAX 512 /* there are no more */
 
-/* All there are; `list` has room for max. Returns how many there are. */
-unsigned mutants_list(struct mutant *list, unsigned max);
+/* All there are. Returns how many. */
+unsigned mutants_list(struct mutant list[MUTANTS_MAX]);
 /* 0; -ENOMEM; -EIO: a store cannot run a workload, out->text says why. */
 int mutant_search(const struct mutant *m, const struct mutant_options *o,
 		  struct mutant_result *out);
+
+/* --- all, or those that are named, with the controls on which they rest --- */
+
+struct mutants_run {
+	struct mutant_options options;
+	struct driver_how how; /* attention: a bug was not found, or a control breaks */
+	/* chosen: bugs before controls */
+	struct mutant mutant[MUTANTS_MAX];
+	unsigned mutants;
+	/* results */
+	struct mutant_answer {
+		int error;
+		struct mutant_result result;
+	} answer[MUTANTS_MAX];
+	bool done[MUTANTS_MAX];
+	unsigned searched; /* mutants that are done */
+	unsigned missed;   /* bugs that were not found */
+	unsigned untold;   /* bugs that break only what breaks without them, too */
+	unsigned dirty;	   /* controls that broke */
+	unsigned unsure;   /* bugs of stores whose trace was not shrunk, or did not replay */
+};
+
+/* Choose the mutants of these names, which are those of bugs or of parts; none: all. Of these only
+ * `variant`s with any of the given names, and with r->options.knob only those of stores that have
+ * the knobs. 0, or -ENOENT with *unknown, the first name or variant that no bug has. */
+int mutants_choose(struct mutants_run *r, char *const *name, unsigned names,
+		   const char *const *variant, unsigned variants, const char **unknown);
+/* Look for all of them. 0 or -errno; -EINTR: stopped early, with the results of what is done; -EIO:
+ * mutant r->mutant[*failed] could not be run. */
+int mutants_search(struct mutants_run *r, unsigned *failed);
 
 #endif

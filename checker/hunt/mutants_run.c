@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See mutants_run.h. */
-#include "checker/hunt/mutants_run.h"
-#include <assert.h>
+/* See mutants.h. */
+#include "checker/hunt/mutants.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/explore/driver.h"
 #include "checker/hunt/plan.h"
 #include "checker/judge/expect.h"
 
@@ -81,8 +79,7 @@ int mutants_choose(struct mutants_run *r, char *const *name, unsigned names,
 	struct mutant *all = calloc(MUTANTS_MAX, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
-	unsigned n = mutants_list(all, MUTANTS_MAX);
-	assert(n <= MUTANTS_MAX);
+	unsigned n = mutants_list(all);
 	*unknown = NULL;
 	for (unsigned i = 0; i < names + variants && !*unknown; i++) {
 		const char *word = i < names ? name[i] : variant[i - names];
@@ -121,8 +118,8 @@ static void take_result(void *arg, unsigned unit, const void *result)
 	struct mutants_run *r = arg;
 	const struct mutant_answer *a = result;
 	bool control = r->mutant[unit].kind == MUTANT_CONTROL;
-	if (r->failed && !a->error && a->result.found == control && !a->result.anyway)
-		r->failed(r->failed_arg);
+	if (r->how.attention && !a->error && a->result.found == control && !a->result.anyway)
+		r->how.attention(r->how.attention_arg);
 }
 
 static void add_up(struct mutants_run *r)
@@ -146,16 +143,14 @@ static void add_up(struct mutants_run *r)
 int mutants_search(struct mutants_run *r, unsigned *failed)
 {
 	struct driver driver = {.units = r->mutants,
-				.jobs = r->jobs,
+				.how = r->how,
 				.result_bytes = sizeof(struct mutant_answer),
-				.bounds = r->bounds,
 				.work = work,
 				.take = take_result,
 				.results = r->answer,
 				.same = same,
 				.error_at = DRIVER_FIELD(struct mutant_answer, error),
 				.done = r->done,
-				.progress = r->progress,
 				.arg = r,
 				.progress_arg = "mutant"};
 	int error = driver_run(&driver);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See sensitivity.h. Breaks and cures are two cases of a claim, one that must fail and one that
+ * See claims.h. Breaks and cures are two cases of a claim, one that must fail and one that
  * must pass. For inert values each store is explored without any knob first, all workloads; then,
  * line by line, with it. Where a verdict differs, the side that held is explored for longer.
  */
-#include "checker/hunt/sensitivity.h"
+#include "checker/hunt/claims.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -170,8 +170,8 @@ static int make_campaign(struct sensitivity *f)
 	c->options.seed = f->seed;
 	c->options.runs = (uint64_t)INERT_RUNS * PLAIN_TIMES;
 	c->options.states = PLAIN_STATES;
-	c->options.jobs = f->jobs;
-	/* See sensitivity.h. */
+	c->options.jobs = f->how.jobs;
+	/* See claims.h. */
 	c->options.limits.life_every = 0;
 	return error == -ENOENT ? 0 : error;
 }
@@ -329,11 +329,10 @@ int sensitivity_run(struct sensitivity *f)
 {
 	unsigned lines = f->claims->knobs;
 	struct driver driver = {.units = lines,
-				.jobs = f->jobs,
+				.how = f->how,
 				.result_bytes = sizeof(struct knob_result),
 				.work = work,
 				.cost = cost,
-				.progress = f->progress,
 				.progress_arg = "knob",
 				.arg = f};
 	_Static_assert(sizeof(struct knob_result) <= DRIVER_RESULT_MAX, "a result is one message");

@@ -18,7 +18,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "checker/explore/campaign.h"
-#include "checker/explore/schedule.h"
 #include "checker/judge/expect.h"
 #include "checker/judge/surprise.h"
 #include "checker/trace/shrink.h"
@@ -146,55 +145,49 @@ static void measure(struct soak_result *out)
 
 /* --- a round --- */
 
-static int explore_round(struct explorer *ex, uint64_t seed, uint64_t round)
+/* A campaign of one unit; what ended it, and why. */
+static int explore_round(uint64_t seed, unsigned want, const struct setup *s,
+			 struct broken_run *run, struct soak_result *out)
 {
-	struct schedule schedule;
-	int error = schedule_open(&schedule, &ex->worlds, seed * 1000003 + round,
-				  campaign_default.deviations);
-	for (uint64_t run = 0; !error && run < RUNS && explore_more(ex); run++)
-		error = explore_run(ex, schedule_run(&schedule, run), &schedule.random.taken);
-	schedule_close(&schedule);
-	return error;
-}
-
-/* What ended the round. */
-static int keep_case(const struct explorer *ex, int error, struct deviations *path,
-		     struct soak_result *out)
-{
-	struct broken_run run = {.contract = out->contract};
-	error = broken_run_take(&run, ex, error);
-	deviations_free(path);
-	*path = run.path;
-	memcpy(out->text, run.text, sizeof(out->text));
+	struct campaign_config config = {.store = s->store, .setup = *s, .share.one_in = 1};
+	struct workload w = s->w;
+	struct campaign c = {.config = &config,
+			     .configs = 1,
+			     .workload = &w,
+			     .workloads = 1,
+			     .options = campaign_default};
+	struct campaign_unit *unit = calloc(1, sizeof(*unit));
+	int error = -ENOMEM;
+	c.options.hunt = true;
+	c.options.seed = seed;
+	c.options.runs = RUNS;
+	c.options.states = s->pm_len > BYTES / STATES ? BYTES / s->pm_len : STATES;
+	if (unit) {
+		campaign_explore(&c, 0, want, unit, run);
+		error = unit->error;
+		out->counts = unit->counts;
+		memcpy(out->text, run->text, sizeof(out->text));
+	}
+	free(unit);
 	return error;
 }
 
 int soak_round(const struct soak_options *o, uint64_t round, struct setup *s,
 	       struct deviations *path, struct soak_result *out)
 {
-	struct explore_limits limits = campaign_default.limits;
-	struct explorer *ex = malloc(sizeof(*ex));
+	struct broken_run run = {0};
 	unsigned want = 0;
-	limits.states = STATES;
 	memset(out, 0, sizeof(*out));
 	out->contract = TM_CONTRACTS;
 	path->n = 0;
 	int error = soak_setup(o, round, s, &want);
-	if (!error && s->pm_len > BYTES / STATES)
-		limits.states = BYTES / s->pm_len;
 	if (!error)
-		error = ex ? explore_open(ex, s, &limits) : -ENOMEM;
-	if (!error) {
-		ex->stop_at = want;
-		error = explore_round(ex, o->seed, round);
-		out->counts = ex->counts;
-		for (unsigned c = TM_CONTRACTS; !error && c-- > 0;)
-			if (want & TM_BIT(c) && ex->failure[c].found)
-				out->contract = c;
-		if (out->contract < TM_CONTRACTS || error)
-			error = keep_case(ex, error, path, out);
-		explore_close(ex);
-	}
+		error = explore_round(o->seed * 1000003 + round, want, s, &run, out);
+	if (!error)
+		out->contract = run.contract;
+	deviations_free(path);
+	*path = run.path;
+	setup_free(&run.setup);
 	snprintf(out->store, sizeof(out->store), "%s", s->store->name);
 	snprintf(out->variant, sizeof(out->variant), "%s", s->variant);
 	hardware_print(&s->hw, false, out->hardware, sizeof(out->hardware));
@@ -206,7 +199,6 @@ int soak_round(const struct soak_options *o, uint64_t round, struct setup *s,
 		out->operations = workload_ops(&s->w);
 		out->deviations = path->n;
 	}
-	free(ex);
 	measure(out);
 	return error;
 }

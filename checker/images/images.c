@@ -221,10 +221,10 @@ static bool left_off(const struct images_options *o)
 }
 
 /* Seconds that are left of those that it may take; 0: they are not counted. */
-static double time_left(const struct images_options *o, double started)
+static double time_left(const struct images_options *o)
 {
-	const double may = o->bounds ? o->bounds->seconds : 0;
-	return may > 0 ? may - (clock_seconds() - started) : 0;
+	const double until = o->bounds ? o->bounds->until : 0;
+	return until > 0 ? until - clock_seconds() : 0;
 }
 
 /* --- in the processes --- */
@@ -232,7 +232,6 @@ static double time_left(const struct images_options *o, double started)
 struct search {
 	const struct pm_log *log;
 	const struct images_options *o;
-	double started; /* when */
 	char folder[IMAGE_PATH];
 	uint64_t images;
 	unsigned chunk; /* CHUNK or CHUNK_TIMED */
@@ -518,7 +517,7 @@ static int count_images(struct search *s, struct images_result *result)
 	struct walk w;
 	int error = walk_open(&w, s->log, s->o, NULL, NULL);
 	while (!error && walk_next(&w))
-		if (left_off(s->o) || time_left(s->o, s->started) < 0)
+		if (left_off(s->o) || time_left(s->o) < 0)
 			error = -EINTR;
 	if (!error)
 		error = w.error;
@@ -546,28 +545,26 @@ static bool failed(const void *result)
 static int judge_all(struct search *s, struct image_verdict *verdict, struct images_result *result)
 {
 	struct image_way *way = &result->way;
-	struct driver_bounds bounds = s->o->bounds ? *s->o->bounds : (struct driver_bounds){0};
-	bounds.seconds = time_left(s->o, s->started);
-	if (bounds.seconds < 0)
+	const double left = time_left(s->o);
+	if (left < 0)
 		return -EINTR;
 	/* Results that are kept have the same units in any run. */
-	s->chunk = bounds.seconds > 0 && !bounds.results ? CHUNK_TIMED : CHUNK;
+	s->chunk = left > 0 && !s->o->bounds->results ? CHUNK_TIMED : CHUNK;
 	unsigned units = (unsigned)((s->images + s->chunk - 1) / s->chunk);
 	struct chunk *chunk = calloc(units + 1, sizeof(*chunk));
 	bool *done = calloc(units + 1, sizeof(*done));
-	struct driver driver = {.units = units,
-				.jobs = s->o->jobs,
-				.bounds = s->o->bounds ? &bounds : NULL,
-				.result_bytes = sizeof(*chunk),
-				.work = work,
-				.end = seats_end,
-				.results = chunk,
-				.done = done,
-				.same = same,
-				.failed = failed,
-				.progress = s->o->progress,
-				.progress_arg = s->o->progress_arg,
-				.arg = s};
+	struct driver driver = {
+		.units = units,
+		.how = {.jobs = s->o->jobs, .bounds = s->o->bounds, .progress = s->o->progress},
+		.result_bytes = sizeof(*chunk),
+		.work = work,
+		.end = seats_end,
+		.results = chunk,
+		.done = done,
+		.same = same,
+		.failed = failed,
+		.progress_arg = s->o->progress_arg,
+		.arg = s};
 	_Static_assert(sizeof(struct chunk) <= DRIVER_RESULT_MAX, "a result is one message");
 	int error = chunk && done ? driver_run(&driver) : -ENOMEM;
 	for (unsigned u = 0; u < units && (!error || error == -EINTR); u++) {
@@ -614,7 +611,7 @@ int images_search(const struct pm_log *log, const struct images_options *o,
 	*why = 0;
 	int error = s ? try_checker(o, why, n) : -ENOMEM;
 	if (!error) {
-		*s = (struct search){.log = log, .o = o, .started = clock_seconds()};
+		*s = (struct search){.log = log, .o = o};
 		error = image_folder_make(s->folder);
 	}
 	if (!error)

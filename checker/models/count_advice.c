@@ -29,7 +29,7 @@ int count_advise(const struct setup *s, unsigned jobs, struct count_advice *out)
 	struct taxonomy_options o = {.knobs = {.knob = knob},
 				     .workload = &w,
 				     .preemptions = campaign_default.preemptions,
-				     .jobs = jobs,
+				     .how.jobs = jobs,
 				     .states = UINT64_MAX};
 	unsigned bad;
 	memset(out, 0, sizeof(*out));

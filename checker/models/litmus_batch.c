@@ -284,8 +284,7 @@ int litmus_batch_run(struct litmus_batch *b)
 	for (unsigned test = 0; test < b->files; test++)
 		u.per_test = runs_of(&u, test) > u.per_test ? runs_of(&u, test) : u.per_test;
 	struct driver driver = {.units = u.tests * u.per_test,
-				.jobs = b->jobs,
-				.bounds = b->bounds,
+				.how = {.jobs = b->jobs, .bounds = b->bounds},
 				.result_bytes = sizeof(struct answer),
 				.work = work,
 				.take = take_result,

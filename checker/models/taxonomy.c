@@ -360,14 +360,12 @@ static void take_result(void *arg, unsigned unit, const void *result)
 static int run_todo(struct taxonomy *t)
 {
 	struct driver driver = {.units = t->todos,
-				.jobs = t->options.jobs,
-				.bounds = t->options.bounds,
+				.how = t->options.how,
 				.result_bytes = sizeof(struct taxonomy_result),
 				.work = work,
 				.take = take_result,
 				.states_at = DRIVER_FIELD(struct taxonomy_result, states),
 				.error_at = DRIVER_FIELD(struct taxonomy_result, error),
-				.progress = t->options.progress,
 				.progress_arg = "cell",
 				.arg = t};
 	_Static_assert(sizeof(struct taxonomy_result) <= DRIVER_RESULT_MAX,

@@ -19,14 +19,13 @@ struct taxonomy_cell;
 struct taxonomy_options {
 	struct taxonomy_knobs knobs;
 	const struct workload *workload;
-	unsigned preemptions, jobs;
-	uint64_t states;	/* of each cell at most */
-	bool traces;		/* shrink what breaks, and keep the trace */
-	driver_shows *progress; /* NULL: not wanted */
+	unsigned preemptions;
+	uint64_t states; /* of each cell at most */
+	bool traces;	 /* shrink what breaks, and keep the trace */
+	struct driver_how how;
 	/* NULL, or: this cell is measured. */
 	void (*taken)(void *taken_arg, const struct taxonomy_cell *cell);
 	void *taken_arg;
-	const struct driver_bounds *bounds; /* NULL: none */
 };
 
 /* One way in which a cell's method is not sound. */

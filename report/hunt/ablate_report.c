@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What each place of a store is good for, and what the store's ablation.txt says of it. */
-#include "report/hunt/ablate_report.h"
+#include "report/hunt/hunt_report.h"
 #include <string.h>
 #include "checker/judge/names.h"
 #include "report/report.h"

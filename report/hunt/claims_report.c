@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "checker/judge/names.h"
-#include "report/hunt/claims_report.h"
+#include "report/hunt/hunt_report.h"
 #include "report/terminal.h"
 #include "report/report.h"
 #include "core/text/text.h"
@@ -150,7 +150,7 @@ json_t *claims_tree(const struct claims_report *r)
 		all, json_pack("{s:o, s:b, s:f, s:I, s:i, s:{s:i, s:i, s:i, s:i, s:i, s:i, s:I}}",
 			       "claims", list, "complete", run->done == run->units, "seconds",
 			       r->seconds, "seed", (json_int_t)run->budget.seed, "jobs",
-			       (int)run->jobs, "shown", "claims", (int)run->claims, "cases",
+			       (int)run->how.jobs, "shown", "claims", (int)run->claims, "cases",
 			       (int)run->n, "as_expected", (int)count[CLAIM_AS_EXPECTED], "differ",
 			       (int)count[CLAIM_DIFFERS], "unsure", (int)count[CLAIM_UNSURE],
 			       "open", (int)open, "states", (json_int_t)run->states));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See fuzz_report.h. */
+/* See hunt_report.h. */
 #include "core/clock.h"
-#include "report/hunt/fuzz_report.h"
+#include "report/hunt/hunt_report.h"
 #include <inttypes.h>
 #include <string.h>
 #include "checker/judge/names.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which seeded bugs were found, and how soon. */
-#include "report/hunt/mutants_report.h"
+#include "report/hunt/hunt_report.h"
 #include <stdlib.h>
 #include "checker/judge/expect.h"
 #include "checker/judge/names.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "checker/judge/names.h"
-#include "report/hunt/claims_report.h"
+#include "report/hunt/hunt_report.h"
 #include "report/terminal.h"
 #include "core/text/text.h"
 

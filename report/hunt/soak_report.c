@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See soak_report.h. */
-#include "report/hunt/soak_report.h"
+/* See hunt_report.h. */
+#include "report/hunt/hunt_report.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include "checker/judge/names.h"

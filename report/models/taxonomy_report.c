@@ -380,7 +380,7 @@ json_t *taxonomy_tree(const struct taxonomy_report *r)
 				"workload", r->t->options.workload->name, "preemptions",
 				(int)r->t->options.preemptions, "table",
 				json_text(r->request->table_name), "seconds", r->seconds, "jobs",
-				(int)r->t->options.jobs);
+				(int)r->t->options.how.jobs);
 	/* Cases of a suite, which is a method, stand together. */
 	for (unsigned m = 0; m < taxonomy_methods(); m++)
 		for (unsigned i = 0; i < r->t->cells; i++)

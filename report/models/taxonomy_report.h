@@ -11,7 +11,7 @@ struct taxonomy_request {
 	struct taxonomy_options options;
 	uint64_t methods; /* 1 << method */
 	bool all;	  /* every method: the papers' tables can be compared */
-	bool advise, quiet;
+	bool advise;
 	const char *out;
 	const char *table_name; /* "scenarios/taxonomy/taxonomy.txt", or the file of --table */
 };

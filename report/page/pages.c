@@ -89,13 +89,13 @@ static void tell_progress(void *arg, const struct driver_progress *at)
 
 static int write_pages(const struct report *r, struct pages *all)
 {
-	struct driver driver = {.jobs = r->campaign->options.jobs,
-				.result_bytes = sizeof(struct made),
-				.work = make_page,
-				.take = take_page,
-				.progress = tell_progress,
-				.arg = all,
-				.progress_arg = all};
+	struct driver driver = {
+		.how = {.jobs = r->campaign->options.jobs, .progress = tell_progress},
+		.result_bytes = sizeof(struct made),
+		.work = make_page,
+		.take = take_page,
+		.arg = all,
+		.progress_arg = all};
 	for (unsigned i = 0; i < r->campaign->configs * TM_CONTRACTS; i++) {
 		const struct report_cell *cell = &r->cell[i / TM_CONTRACTS][i % TM_CONTRACTS];
 		for (unsigned n = 0; n < cell->cases; n++)

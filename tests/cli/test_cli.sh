@@ -496,6 +496,7 @@ claims() {
 	grep -q '"verdict": "as expected"' claims.json || wrong 'claims: JSON'
 	run 0 "$tidemark" claims P31 -q --jobs 1 --out claimed-one
 	cmp -s claimed/claims-P31-2-KEEP.trace claimed-one/claims-P31-2-KEEP.trace || wrong 'claims: jobs matter'
+	run 0 "$tidemark" claims P31 -q --no-traces --json none.json
 	run 3 "$tidemark" claims P31 -q --no-traces --states 1
 	run 1 "$tidemark" ablate octopus --runs 1 --states 10 --workload w --one-config -q --no-traces --junit ablated.xml
 	has 'not explained: the store'

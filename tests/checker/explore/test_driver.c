@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The driver: all units once, whatever the number of processes; what is left when it leaves off. */
+#include "core/clock.h"
 #include "checker/explore/driver.h"
 #include "tests/suite.h"
 
@@ -54,7 +55,7 @@ static void stop_after_all(void *arg, unsigned unit, const void *result)
 static struct driver driver_of(unsigned jobs)
 {
 	return (struct driver){.units = UNITS,
-			       .jobs = jobs,
+			       .how.jobs = jobs,
 			       .result_bytes = sizeof(results[0]),
 			       .work = quick,
 			       .results = results,
@@ -107,17 +108,17 @@ TEST(stopped)
 	d.work = endless;
 	d.take = stop_after_all;
 	d.arg = &taken;
-	d.bounds = &bounds;
+	d.how.bounds = &bounds;
 	ck_assert_int_eq(driver_run(&d), -EINTR);
 	ck_assert_uint_eq(check_results(&d), ENDLESS);
 }
 
 TEST(out_of_time)
 {
-	struct driver_bounds bounds = {.stop = &stop, .seconds = 0.2};
+	struct driver_bounds bounds = {.stop = &stop, .until = clock_seconds() + 0.2};
 	struct driver d = driver_of(2);
 	d.work = endless;
-	d.bounds = &bounds;
+	d.how.bounds = &bounds;
 	ck_assert_int_eq(driver_run(&d), -EINTR);
 	ck_assert_uint_le(check_results(&d), ENDLESS);
 }
@@ -135,7 +136,7 @@ TEST(process_died)
 	struct driver_bounds bounds = {.stop = &stop};
 	struct driver d = driver_of(1);
 	d.work = dies;
-	d.bounds = &bounds;
+	d.how.bounds = &bounds;
 	ck_assert_int_eq(driver_run(&d), -ECHILD);
 	ck_assert_uint_eq(check_results(&d), ENDLESS);
 }

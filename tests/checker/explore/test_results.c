@@ -64,8 +64,7 @@ static int run(struct results *r, bool priced, bool noisy)
 {
 	struct driver_bounds bounds = {.results = r};
 	struct driver d = {.units = UNITS,
-			   .jobs = 2,
-			   .bounds = &bounds,
+			   .how = {.jobs = 2, .bounds = &bounds},
 			   .result_bytes = sizeof(results[0]),
 			   .work = work,
 			   .take = take,

@@ -103,7 +103,7 @@ static void run(struct ablation *a, struct campaign *c, const struct ablate_opti
 
 	memset(a, 0, sizeof(*a));
 	*c = make_campaign(store, "default", "", workloads);
-	a->options = o;
+	a->options = *o;
 	a->base = c->config;
 	a->workload = c->workload;
 	a->workloads = 1;
@@ -113,7 +113,7 @@ static void run(struct ablation *a, struct campaign *c, const struct ablate_opti
 TEST(needed_and_not)
 {
 	const struct ablate_options o = {
-		.seed = 1, .runs = 20, .states = 500, .jobs = 2, .only_base = true};
+		.seed = 1, .runs = 20, .states = 500, .how.jobs = 2, .only_base = true};
 	struct ablation a;
 	struct campaign c;
 	const struct ablate_result *r;
@@ -142,7 +142,7 @@ TEST(needed_and_not)
 TEST(rare)
 {
 	const struct ablate_options o = {
-		.seed = 1, .runs = 4, .states = 100, .jobs = 2, .only_base = true};
+		.seed = 1, .runs = 4, .states = 100, .how.jobs = 2, .only_base = true};
 	const struct ablated *p;
 	struct ablation a;
 	struct campaign c;

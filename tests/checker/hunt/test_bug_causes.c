@@ -305,8 +305,6 @@ int main(int argc, char **argv)
 	if (argc == 2)
 		top = argv[1];
 	table = wanted && !strcmp(wanted, "table");
-	mutants = mutants_list(mutant, MUTANTS_MAX);
-	if (mutants > MUTANTS_MAX)
-		return EXIT_FAILURE;
+	mutants = mutants_list(mutant);
 	return run_suite(listed_suite(NULL, NULL));
 }

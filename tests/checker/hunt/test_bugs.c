@@ -96,8 +96,6 @@ int main(int argc, char **argv)
 	}
 	if (part < 1 || part > parts)
 		return EXIT_FAILURE;
-	mutants = mutants_list(mutant, MUTANTS_MAX);
-	if (mutants > MUTANTS_MAX)
-		return EXIT_FAILURE;
+	mutants = mutants_list(mutant);
 	return run_suite(listed_suite(NULL, NULL));
 }

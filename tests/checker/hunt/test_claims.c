@@ -4,7 +4,7 @@
  * the words of each error; the verdicts, also of expectations that are wrong, which must be
  * noticed; and that what breaks can be made small and breaks again.
  */
-#include "checker/hunt/sensitivity.h"
+#include "checker/hunt/claims.h"
 #include "checker/judge/names.h"
 #include "checker/trace/replay.h"
 #include "tests/checker/explore/budget.h"
@@ -353,7 +353,7 @@ TEST(runs_lines)
 	}
 	read_good(&c, text);
 	ck_assert_uint_eq(c.knobs, lines);
-	struct sensitivity f = {.claims = &c, .jobs = 2, .seed = 1};
+	struct sensitivity f = {.claims = &c, .how.jobs = 2, .seed = 1};
 	ck_assert_int_eq(sensitivity_run(&f), 0);
 	for (unsigned i = 0; i < lines; i++)
 		ck_assert_msg(knob_result_as_said(&c.knob[i], &f.result[i]) ==

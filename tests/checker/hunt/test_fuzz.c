@@ -363,7 +363,8 @@ TEST(features_know_no_names)
 static void open_fuzz(struct fuzz *f, const struct setup *base, uint64_t seed, uint64_t runs,
 		      unsigned jobs, unsigned wanted)
 {
-	const struct fuzz_options o = {.seed = seed, .runs = runs, .jobs = jobs, .wanted = wanted};
+	const struct fuzz_options o = {
+		.seed = seed, .runs = runs, .how.jobs = jobs, .wanted = wanted};
 
 	ck_assert_int_eq(fuzz_open(f, base, &o), 0);
 }

@@ -4,7 +4,7 @@
  * -ENOTRECOVERABLE, and gives the run with which it was wrong, or says where its trace is. What the
  * commands make of that is in tests/cli/test_wrong_tree.sh.
  */
-#include "checker/hunt/claims_run.h"
+#include "checker/hunt/claims.h"
 #include "checker/hunt/fuzz_session.h"
 #include "checker/hunt/mutants.h"
 #include "checker/hunt/soak.h"
@@ -157,7 +157,7 @@ TEST(replayed)
 
 TEST(fuzzer)
 {
-	const struct fuzz_options o = {.seed = 1, .runs = 4000, .jobs = 1};
+	const struct fuzz_options o = {.seed = 1, .runs = 4000};
 	struct setup base;
 	struct fuzz f;
 	int error = 0;
@@ -220,7 +220,7 @@ TEST(claimed)
 	ck_assert_msg(!claims_read(&claims, claims_text, &where), "%s", where.text.message);
 	const struct claim *claim = &claims.claim[0];
 	struct claims_run r = {
-		.claim = &claim, .claims = 1, .budget = {.seed = 1, .states = 20000}, .jobs = 1};
+		.claim = &claim, .claims = 1, .budget = {.seed = 1, .states = 20000}};
 	ck_assert_int_eq(claims_run(&r), -ENOTRECOVERABLE);
 	check_told(r.why);
 	claims_run_free(&r);
