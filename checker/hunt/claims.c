@@ -33,6 +33,11 @@ struct reader {
 	struct claim *claim; /* to which the lines belong; NULL: none yet */
 };
 
+/* The reader of a sort of line; `rest`: what follows the word that says which. */
+typedef int line_reader(struct reader *r, char *rest);
+
+#define WRONG(...) text_wrong(&r->text, __VA_ARGS__)
+
 /* --- workload NAME : KEYS : CLIENT : CLIENT ... --- */
 
 static int read_workload(struct reader *r, char *rest)
@@ -42,31 +47,26 @@ static int read_workload(struct reader *r, char *rest)
 	bool more;
 	const char *name = text_part(&rest, ':', &more);
 	if (!*name || strpbrk(name, " \t") || !more)
-		return text_wrong(
-			&r->text,
-			"expected \"workload NAME : KEYS : CLIENT...\", the name one word");
+		return WRONG("expected \"workload NAME : KEYS : CLIENT...\", the name one word");
 	for (unsigned i = 0; i < c->workloads; i++)
 		if (!strcmp(c->workload[i].name, name))
-			return text_wrong(&r->text, "workload %.40s twice", name);
+			return WRONG("workload %.40s twice", name);
 	if (!ARRAY_ROOM_FOR_ONE(c->workload, c->workloads))
 		return -ENOMEM;
 	struct workload *w = &c->workload[c->workloads++];
 	memset(w, 0, sizeof(*w));
 	if (strlen(name) >= sizeof(w->name))
-		return text_wrong(&r->text, "a name of at most %zu bytes expected",
-				  sizeof(w->name) - 1);
+		return WRONG("a name of at most %zu bytes expected", sizeof(w->name) - 1);
 	strcpy(w->name, name);
 	int error = workload_parse_keys(w, text_part(&rest, ':', &more), &expected);
 	for (unsigned client = 1; more && !error; client++) {
 		if (client > TM_MAX_CLIENTS)
-			return text_wrong(&r->text, "at most %d clients expected", TM_MAX_CLIENTS);
+			return WRONG("at most %d clients expected", TM_MAX_CLIENTS);
 		error = workload_parse_client(w, client, text_part(&rest, ':', &more), &expected);
 	}
 	if (error == -ENOMEM)
 		return error;
-	return error || !w->clients
-		       ? text_wrong(&r->text, "workload %.40s: expected %.90s", name, expected)
-		       : 0;
+	return error || !w->clients ? WRONG("workload %.40s: expected %.90s", name, expected) : 0;
 }
 
 /* --- case VERDICT CONTRACT,... STORE[/VARIANT] [NAME=VALUE]... : WORKLOAD... [: RUNS] --- */
@@ -77,35 +77,27 @@ static int read_contracts(struct reader *r, char *list, struct claim_case *test)
 	for (char *one = strtok_r(list, ",", &save); one; one = strtok_r(NULL, ",", &save)) {
 		int contract = contract_parse(one);
 		if (contract < 0)
-			return text_wrong(&r->text, "\"%.40s\": expected contracts of %s", one,
-					  contract_names());
+			return WRONG("\"%.40s\": expected contracts of %s", one, contract_names());
 		test->contracts |= TM_BIT(contract);
 	}
-	return test->contracts ? 0
-			       : text_wrong(&r->text, "expected contracts of %s", contract_names());
+	return test->contracts ? 0 : WRONG("expected contracts of %s", contract_names());
 }
 
 static int read_verdict(struct reader *r, char *rest[1], struct claim_case *test)
 {
-	static const struct {
-		const char *name;
-		unsigned runs;
-	} kind[] = {{"pass", PASS_RUNS}, {"fail", CLAIM_FAIL_RUNS}, {"count", COUNT_RUNS}};
+	static const unsigned runs[] = {PASS_RUNS, CLAIM_FAIL_RUNS, COUNT_RUNS};
 	const char *name = text_word(rest);
-	unsigned k = 0;
-	while (k < 3 && strcmp(kind[k].name, name))
-		k++;
-	if (k == 3)
-		return text_wrong(&r->text, "\"%.40s\": expected pass, fail or count", name);
-	test->kind = (enum claim_kind)k;
-	test->runs = kind[k].runs;
+	int kind = word_list_find("pass fail count", name);
+	if (kind < 0)
+		return WRONG("\"%.40s\": expected pass, fail or count", name);
+	test->kind = (enum claim_kind)kind;
+	test->runs = runs[kind];
 	return read_contracts(r, text_word(rest), test);
 }
 
 /* A knob that is not the store's: how the case is run. */
 static bool own_switch(struct claim_case *test, const char *knob)
 {
-	static const char name[] = "search=";
 	bool *without = !strcmp(knob, "crash=off")    ? &test->no_crash
 			: !strcmp(knob, "lives=off")  ? &test->no_lives
 			: !strcmp(knob, "deaths=off") ? &test->no_deaths
@@ -114,15 +106,10 @@ static bool own_switch(struct claim_case *test, const char *knob)
 		*without = true;
 		return true;
 	}
-	if (strncmp(knob, name, strlen(name)))
+	int end = 0; /* "2" or "1+1" */
+	if (sscanf(knob, "search=%1u%n+%1u%n", &test->preemptions, &end, &test->faults, &end) < 1 ||
+	    knob[end])
 		return false;
-	const char *bounds = knob + strlen(name); /* "2" or "1+1" */
-	size_t len = strlen(bounds);
-	if ((len != 1 && len != 3) || bounds[0] < '0' || bounds[0] > '9' ||
-	    (len == 3 && (bounds[1] != '+' || bounds[2] < '0' || bounds[2] > '9')))
-		return false;
-	test->preemptions = (unsigned)(bounds[0] - '0');
-	test->faults = len == 3 ? (unsigned)(bounds[2] - '0') : 0;
 	test->search = test->preemptions + test->faults <= SYSTEMATIC_DEPTH;
 	return test->search;
 }
@@ -136,7 +123,7 @@ static int read_switches(struct reader *r, char *rest, struct claim_case *test)
 		char *equals = strchr(knob, '=');
 		size_t len = strlen(cfg->name);
 		if (len + strlen(knob) + 2 > sizeof(cfg->name))
-			return text_wrong(&r->text, "too many switches");
+			return WRONG("too many switches");
 		snprintf(cfg->name + len, sizeof(cfg->name) - len, "%s%s", len ? " " : "", knob);
 		if (own_switch(test, knob))
 			continue;
@@ -145,8 +132,8 @@ static int read_switches(struct reader *r, char *rest, struct claim_case *test)
 		if (equals)
 			*equals = '\0';
 		if (!equals || setup_knob(s, knob, equals + 1, &expected))
-			return text_wrong(&r->text, "%s: switch \"%.40s\": expected %.80s",
-					  cfg->store->name, knob, expected);
+			return WRONG("%s: switch \"%.40s\": expected %.80s", cfg->store->name, knob,
+				     expected);
 	}
 	if (!cfg->name[0])
 		strcpy(cfg->name, "default");
@@ -164,11 +151,10 @@ static int read_store(struct reader *r, char *rest, struct claim_case *test)
 	cfg->store = store_find(name);
 	cfg->share.one_in = 1;
 	if (!cfg->store)
-		return text_wrong(&r->text, "\"%.40s\": expected a store", name);
+		return WRONG("\"%.40s\": expected a store", name);
 	setup_init(&cfg->setup, cfg->store);
 	if (strlen(variant) >= sizeof(cfg->variant) || setup_variant(&cfg->setup, variant))
-		return text_wrong(&r->text, "\"%.40s\": expected a variant of %s", variant,
-				  cfg->store->name);
+		return WRONG("\"%.40s\": expected a variant of %s", variant, cfg->store->name);
 	strcpy(cfg->variant, variant);
 	return read_switches(r, rest, test);
 }
@@ -188,15 +174,13 @@ static int read_workloads(struct reader *r, char *rest, struct claim_case *test)
 		if (error == -ENOMEM)
 			return error;
 		if (error)
-			return text_wrong(&r->text, "workload \"%.40s\": expected %.90s", name,
-					  expected);
+			return WRONG("workload \"%.40s\": expected %.90s", name, expected);
 		test->workloads++;
 		if (workload_cleans(w) && !test->config.store->clean)
-			return text_wrong(&r->text, "workload %.40s: %s cleans no log", name,
-					  test->config.store->name);
+			return WRONG("workload %.40s: %s cleans no log", name,
+				     test->config.store->name);
 	}
-	return test->workloads ? 0
-			       : text_wrong(&r->text, "expected workloads after the first \":\"");
+	return test->workloads ? 0 : WRONG("expected workloads after the first \":\"");
 }
 
 /* STORE[/VARIANT] [NAME=VALUE]... : WORKLOAD... [: RUNS] */
@@ -210,17 +194,16 @@ static int read_test(struct reader *r, struct claim_case *test, char *rest)
 		const char *text = text_part(&rest, ':', &more);
 		uint64_t number = 0;
 		if (!text_number(text, 1, MAX_RUNS, &number) || more)
-			error = text_wrong(
-				&r->text,
-				"\"%.40s\": expected a number of runs after the second \":\"",
-				text);
+			error = WRONG("\"%.40s\": expected a number of runs after the second \":\"",
+				      text);
 		test->runs = (unsigned)number;
 	}
 	return error;
 }
 
-static int read_case(struct reader *r, struct claim *claim, char *rest)
+static int read_case(struct reader *r, char *rest)
 {
+	struct claim *claim = r->claim;
 	if (!ARRAY_ROOM_FOR_ONE(claim->test, claim->tests))
 		return -ENOMEM;
 	struct claim_case *test = &claim->test[claim->tests++];
@@ -242,15 +225,15 @@ static int read_inert(struct reader *r, char *rest, struct claim_knob *k)
 	struct setup s;
 	k->store = store_find(store);
 	if (!k->store && strcmp(store, "hardware"))
-		return text_wrong(&r->text, "\"%.40s\": expected a store, or hardware", store);
+		return WRONG("\"%.40s\": expected a store, or hardware", store);
 	snprintf(k->knob, sizeof(k->knob), "%s", knob);
 	setup_init(&s, k->store ? k->store : stores[0]);
 	if (!strchr(knob, '=') || strlen(knob) >= sizeof(k->knob) ||
 	    (k->store ? setup_switch(&s, knob, &expected)
 		      : hardware_switch(&s.hw, knob, &expected)))
-		return text_wrong(&r->text, "switch \"%.40s\": expected %.80s", knob, expected);
+		return WRONG("switch \"%.40s\": expected %.80s", knob, expected);
 	k->why = rest + strspn(rest, " \t");
-	return *k->why ? 0 : text_wrong(&r->text, "expected a sentence at the end");
+	return *k->why ? 0 : WRONG("expected a sentence at the end");
 }
 
 static bool of_hardware(const char *knob)
@@ -274,25 +257,21 @@ static int read_flip(struct reader *r, char *rest, struct claim_knob *k)
 		return error;
 	snprintf(k->knob, sizeof(k->knob), "%s", test->last);
 	k->store = of_hardware(k->knob) ? NULL : test->config.store;
-	return *k->knob ? 0
-			: text_wrong(&r->text,
-				     "expected a switch: the last one is what the line is about");
+	return *k->knob ? 0 : WRONG("expected a switch: the last one is what the line is about");
 }
 
 static int read_knob(struct reader *r, char *rest)
 {
-	static const char *const kinds[] = {"breaks", "cures", "inert"};
 	struct claims *c = r->c;
-	const char *kind = text_word(&rest);
-	unsigned i = 0;
+	const char *name = text_word(&rest);
+	int kind = word_list_find("breaks cures inert", name);
 	if (!ARRAY_ROOM_FOR_ONE(c->knob, c->knobs))
 		return -ENOMEM;
-	while (i < 3 && strcmp(kind, kinds[i]))
-		i++;
-	if (i == 3)
-		return text_wrong(&r->text, "\"%.40s\": expected breaks, cures or inert", kind);
+	if (kind < 0)
+		return WRONG("\"%.40s\": expected breaks, cures or inert", name);
 	struct claim_knob *k = &c->knob[c->knobs++];
-	*k = (struct claim_knob){.kind = (enum knob_kind)i, .file = r->file, .line = r->text.line};
+	*k = (struct claim_knob){
+		.kind = (enum knob_kind)kind, .file = r->file, .line = r->text.line};
 	return k->kind == KNOB_INERT ? read_inert(r, rest, k) : read_flip(r, rest, k);
 }
 
@@ -304,10 +283,10 @@ static int read_claim(struct reader *r, char *rest)
 	struct claims *c = r->c;
 	const char *id = text_word(&rest);
 	if (!*id || *text_word(&rest))
-		return text_wrong(&r->text, "expected \"claim ID\", the ID one word");
+		return WRONG("expected \"claim ID\", the ID one word");
 	const struct claim *found = claim_find(c, id);
 	if (found && found->file == r->file)
-		return text_wrong(&r->text, "claim %.40s twice", id);
+		return WRONG("claim %.40s twice", id);
 	if (found) {
 		r->claim = &c->claim[found - c->claim];
 		return 0;
@@ -328,58 +307,57 @@ static int check_claims(struct reader *r)
 		r->file = claim->file;
 		r->text.line = claim->line;
 		if (!claim->source || !claim->says || (!claim->tests && !claim->open))
-			return text_wrong(&r->text,
-					  "claim %.40s: expected source, says, and at least one "
-					  "case or open",
-					  claim->id);
+			return WRONG("claim %.40s: expected source, says, and at least one "
+				     "case or open",
+				     claim->id);
 	}
 	r->text.line = 0; /* the file as a whole */
-	return c->claims ? 0 : text_wrong(&r->text, "expected at least one claim");
+	return c->claims ? 0 : WRONG("expected at least one claim");
 }
 
 static int read_sentence(struct reader *r, const char *what, const char **to, char *rest)
 {
 	rest = text_skip_blanks(rest);
 	if (*to)
-		return text_wrong(&r->text, "%s twice in one claim", what);
+		return WRONG("%s twice in one claim", what);
 	if (!*rest)
-		return text_wrong(&r->text, "expected a sentence after %s", what);
+		return WRONG("expected a sentence after %s", what);
 	*to = rest;
 	return 0;
 }
 
 static int read_line(struct text *t, char *line, void *reader)
 {
-	struct reader *r = reader;
-	struct claim *claim = r->claim;
-	const char *what = text_word(&line);
-	if (!strcmp(what, "workload"))
-		return read_workload(r, line);
-	if (!strcmp(what, "knob"))
-		return read_knob(r, line);
-	if (!strcmp(what, "claim"))
-		return read_claim(r, line);
-	const struct {
+	static const struct {
 		const char *what;
-		const char **to;
-	} sentence[] = {
-		{"source", claim ? &claim->source : NULL},
-		{"says", claim ? &claim->says : NULL},
-		{"note", claim ? &claim->note : NULL},
-		{"open", claim ? &claim->open : NULL},
+		line_reader *read; /* NULL: a sentence of a claim, */
+		size_t field;	   /* which goes there */
+	} sorts[] = {
+		{"workload", read_workload, 0},
+		{"knob", read_knob, 0},
+		{"claim", read_claim, 0},
+		{"case", read_case, 0},
+		{"source", NULL, offsetof(struct claim, source)},
+		{"says", NULL, offsetof(struct claim, says)},
+		{"note", NULL, offsetof(struct claim, note)},
+		{"open", NULL, offsetof(struct claim, open)},
 	};
-	for (unsigned i = 0; i < 4; i++) {
-		if (strcmp(what, sentence[i].what))
-			continue;
-		return claim ? read_sentence(r, what, sentence[i].to, line)
-			     : text_wrong(t, "%s: expected a claim above it", what);
-	}
-	if (!strcmp(what, "case"))
-		return claim ? read_case(r, claim, line)
-			     : text_wrong(t, "case: expected a claim above it");
-	return text_wrong(
-		t, "\"%.40s\": expected claim, source, says, case, note, open, workload or knob",
-		what);
+	struct reader *r = reader;
+	const char *what = text_word(&line);
+	unsigned i = 0;
+	while (i < 8 && strcmp(what, sorts[i].what))
+		i++;
+	if (i == 8)
+		return text_wrong(t,
+				  "\"%.40s\": expected claim, source, says, case, note, open, "
+				  "workload or knob",
+				  what);
+	if (i >= 3 && !r->claim)
+		return text_wrong(t, "%s: expected a claim above it", what);
+	return sorts[i].read
+		       ? sorts[i].read(r, line)
+		       : read_sentence(r, what, (const char **)((char *)r->claim + sorts[i].field),
+				       line);
 }
 
 static int read_file(struct reader *r, const char *file, const char *text)
