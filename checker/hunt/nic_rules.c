@@ -139,6 +139,8 @@ static void post(struct bench *l, const struct request *r)
 	ibv_post_send(l->a.qp, &wr, &bad);
 }
 
+#define POST(op, ...) post(l, &(struct request){.opcode = IBV_WR_##op, __VA_ARGS__})
+
 /* The next completion of a side; -1: none comes. */
 static int completion(struct bench *l, struct side *s)
 {
@@ -174,6 +176,11 @@ static void fill(uint8_t *at, size_t len, uint8_t seed)
 		at[i] = (uint8_t)(1 + (seed + i * 7) % 250);
 }
 
+static enum verdict holds(struct bench *l, bool so, const char *text)
+{
+	return so ? HOLDS_HERE : broken(l, text);
+}
+
 static enum verdict failed(struct bench *l)
 {
 	return l->plain ? broken(l, "a request does not complete well, with nothing in its way")
@@ -187,10 +194,7 @@ static enum verdict write_arrives(struct bench *l)
 	const uint32_t from = 5, to = 23, len = 1501;
 	fill(l->a.buf, BUF / 2, 1);
 	for (unsigned i = 0; i < 2; i++)
-		post(l, &(struct request){.opcode = IBV_WR_RDMA_WRITE,
-					  .from = from + 100 * i,
-					  .to = to + 1600 * i,
-					  .len = len});
+		POST(RDMA_WRITE, .from = from + 100 * i, .to = to + 1600 * i, .len = len);
 	if (!complete(l, 2))
 		return failed(l);
 	sim_sleep(l->sim, SETTLE_NS);
@@ -203,7 +207,7 @@ static enum verdict write_arrives(struct bench *l)
 static enum verdict write_once(struct bench *l)
 {
 	fill(l->a.buf, 64, 1);
-	post(l, &(struct request){.opcode = IBV_WR_RDMA_WRITE, .len = 64});
+	POST(RDMA_WRITE, .len = 64);
 	if (!complete(l, 1))
 		return failed(l);
 	sim_sleep(l->sim, 1000);
@@ -214,54 +218,50 @@ static enum verdict write_once(struct bench *l)
 				: NO_VERDICT;
 	memset(l->b.buf, 0xee, 64);
 	sim_sleep(l->sim, SETTLE_NS);
-	if (l->b.buf[0] != 0xee)
-		return broken(l, "a WRITE that had landed and was overwritten lands again");
-	return HOLDS_HERE;
+	return holds(l, l->b.buf[0] == 0xee,
+		     "a WRITE that had landed and was overwritten lands again");
 }
 
 static enum verdict send_behind_write(struct bench *l)
 {
 	fill(l->a.buf, 1024, 1);
 	receive(l, 2048, 64);
-	post(l, &(struct request){.opcode = IBV_WR_RDMA_WRITE, .len = 200});
-	post(l, &(struct request){.opcode = IBV_WR_SEND, .from = 512, .len = 64});
+	POST(RDMA_WRITE, .len = 200);
+	POST(SEND, .from = 512, .len = 64);
 	if (completion(l, &l->b) != IBV_WC_SUCCESS)
 		return failed(l);
 	if (memcmp(l->a.buf, l->b.buf, 200))
 		return broken(l, "a receive completes before the WRITE that was posted before its "
 				 "SEND is there");
-	if (memcmp(l->a.buf + 512, l->b.buf + 2048, 64))
-		return broken(l, "a receive completes before its data are there");
-	return HOLDS_HERE;
+	return holds(l, !memcmp(l->a.buf + 512, l->b.buf + 2048, 64),
+		     "a receive completes before its data are there");
 }
 
 static enum verdict read_behind_write(struct bench *l)
 {
 	fill(l->a.buf, 256, 1);
-	post(l, &(struct request){.opcode = IBV_WR_RDMA_WRITE, .len = 256});
-	post(l, &(struct request){.opcode = IBV_WR_RDMA_READ, .from = 1024, .len = 256});
+	POST(RDMA_WRITE, .len = 256);
+	POST(RDMA_READ, .from = 1024, .len = 256);
 	if (!complete(l, 2))
 		return failed(l);
-	if (memcmp(l->a.buf, l->a.buf + 1024, 256))
-		return broken(l, "a READ does not see the WRITE that was posted before it");
-	return HOLDS_HERE;
+	return holds(l, !memcmp(l->a.buf, l->a.buf + 1024, 256),
+		     "a READ does not see the WRITE that was posted before it");
 }
 
 static enum verdict read_whole(struct bench *l)
 {
 	fill(l->b.buf, BUF / 2, 3);
-	post(l, &(struct request){.opcode = IBV_WR_RDMA_READ, .from = 7, .to = 11, .len = 1200});
+	POST(RDMA_READ, .from = 7, .to = 11, .len = 1200);
 	if (!complete(l, 1))
 		return failed(l);
-	if (memcmp(l->a.buf + 7, l->b.buf + 11, 1200))
-		return broken(l, "a READ completed, and not all of its data are there");
-	return HOLDS_HERE;
+	return holds(l, !memcmp(l->a.buf + 7, l->b.buf + 11, 1200),
+		     "a READ completed, and not all of its data are there");
 }
 
 static enum verdict left_to_right(struct bench *l)
 {
 	fill(l->a.buf, 256, 1);
-	post(l, &(struct request){.opcode = IBV_WR_RDMA_WRITE, .len = 256});
+	POST(RDMA_WRITE, .len = 256);
 	for (unsigned i = 0; i < 2000 && !l->b.buf[255]; i++)
 		sim_sleep(l->sim, 50);
 	if (l->b.buf[255] && l->hw->dma_order == DMA_LEFT && memcmp(l->a.buf, l->b.buf, 256))
@@ -273,30 +273,23 @@ static enum verdict fence_waits(struct bench *l)
 {
 	l->b.buf[0] = 1;
 	l->a.buf[0] = 2;
-	post(l, &(struct request){.opcode = IBV_WR_RDMA_READ, .from = 64, .len = 8});
-	post(l, &(struct request){.opcode = IBV_WR_RDMA_WRITE, .len = 8, .flags = IBV_SEND_FENCE});
+	POST(RDMA_READ, .from = 64, .len = 8);
+	POST(RDMA_WRITE, .len = 8, .flags = IBV_SEND_FENCE);
 	if (!complete(l, 2))
 		return failed(l);
-	if (l->a.buf[64] != 1)
-		return broken(l, "a READ sees the fenced WRITE that was posted after it");
-	return HOLDS_HERE;
+	return holds(l, l->a.buf[64] == 1, "a READ sees the fenced WRITE that was posted after it");
 }
 
 static enum verdict atomic_once(struct bench *l)
 {
 	uint64_t sum;
 	for (unsigned i = 0; i < 3; i++)
-		post(l, &(struct request){.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
-					  .from = 8 * i,
-					  .len = 8,
-					  .add = 1});
+		POST(ATOMIC_FETCH_AND_ADD, .from = 8 * i, .len = 8, .add = 1);
 	if (!complete(l, 3))
 		return failed(l);
 	sim_sleep(l->sim, SETTLE_NS);
 	memcpy(&sum, l->b.buf, sizeof(sum));
-	if (sum != 3)
-		return broken(l, "three atomics that add 1 have not added 3");
-	return HOLDS_HERE;
+	return holds(l, sum == 3, "three atomics that add 1 have not added 3");
 }
 
 /* The request must be refused, and nothing may change from B's byte `at` on. */
@@ -310,9 +303,7 @@ static enum verdict refused(struct bench *l, const struct request *r, uint32_t a
 	for (unsigned i = 0; i < 256; i++)
 		if (l->b.buf[at + i] != 0xee)
 			return broken(l, text);
-	if (status == IBV_WC_SUCCESS)
-		return broken(l, "a request that must be refused completes well");
-	return HOLDS_HERE;
+	return holds(l, status != IBV_WC_SUCCESS, "a request that must be refused completes well");
 }
 
 static enum verdict dead_key(struct bench *l)
@@ -334,25 +325,23 @@ static enum verdict destroyed(struct bench *l)
 {
 	uint8_t before[1024];
 	fill(l->a.buf, 1024, 1);
-	post(l, &(struct request){.opcode = IBV_WR_RDMA_WRITE, .len = 1024});
+	POST(RDMA_WRITE, .len = 1024);
 	for (unsigned i = 0; i < 1000 && !l->b.buf[0]; i++)
 		sim_sleep(l->sim, 20);
 	rnic_destroy_qp(l->b.qp);
 	memcpy(before, l->b.buf, sizeof(before));
 	sim_sleep(l->sim, SETTLE_NS);
-	if (memcmp(before, l->b.buf, sizeof(before)))
-		return broken(l, "data land after their queue pair was destroyed");
-	return HOLDS_HERE;
+	return holds(l, !memcmp(before, l->b.buf, sizeof(before)),
+		     "data land after their queue pair was destroyed");
 }
 
 static enum verdict flushed(struct bench *l)
 {
-	post(l, &(struct request){.opcode = IBV_WR_RDMA_WRITE, .len = 64, .rkey = 1});
-	post(l, &(struct request){.opcode = IBV_WR_RDMA_WRITE, .len = 64, .to = 512});
+	POST(RDMA_WRITE, .len = 64, .rkey = 1);
+	POST(RDMA_WRITE, .len = 64, .to = 512);
 	completion(l, &l->a);
-	if (completion(l, &l->a) == IBV_WC_SUCCESS)
-		return broken(l, "a request after one that was refused completes well");
-	return HOLDS_HERE;
+	return holds(l, completion(l, &l->a) != IBV_WC_SUCCESS,
+		     "a request after one that was refused completes well");
 }
 
 /* --- persistence: B's CPU alone --- */
@@ -364,9 +353,8 @@ static enum verdict flushed_is_durable(struct bench *l)
 	pmem_cpu_copy(l->pm, 40, bytes, 0, sizeof(bytes), 0); /* the ends of two lines */
 	pmem_cpu_flush(l->pm, 40, sizeof(bytes), 0);
 	pmem_cpu_fence(l->pm, 0);
-	if (pmem_dirty(l->pm))
-		return broken(l, "a line was flushed, a fence came, and it may still be lost");
-	return HOLDS_HERE;
+	return holds(l, !pmem_dirty(l->pm),
+		     "a line was flushed, a fence came, and it may still be lost");
 }
 
 static void flush_line(struct bench *l, unsigned line)
@@ -394,10 +382,9 @@ static enum verdict fence_is_own(struct bench *l)
 	if (!l->other_done)
 		return l->plain ? broken(l, "a task does not come to its fence") : NO_VERDICT;
 	pmem_cpu_fence(l->pm, 0);
-	if (pmem_dirty(l->pm))
-		return broken(l, "a line was flushed, its task's fence came after another task's, "
-				 "and the line may still be lost");
-	return HOLDS_HERE;
+	return holds(l, !pmem_dirty(l->pm),
+		     "a line was flushed, its task's fence came after another task's, "
+		     "and the line may still be lost");
 }
 
 /* Three stores to a line: it survives with the first k of them. */
