@@ -34,9 +34,7 @@
 struct forever_turn {
 	char *corpus;	       /* its folder */
 	unsigned saved_inputs; /* of the corpus in memory */
-	/* of earlier sessions */
-	double runs, states, features;
-	uint64_t next_cases; /* runs until more cases are shrunk */
+	uint64_t next_cases;   /* runs until more cases are shrunk */
 };
 
 struct forever {
@@ -49,7 +47,8 @@ struct forever {
 	unsigned turns;
 	unsigned number; /* of the session, from 1 */
 	struct driver_bounds bounds;
-	double start, seconds; /* of earlier sessions */
+	double start;
+	json_t *before; /* the sums of earlier sessions; NULL: there were none */
 	double next_sums;
 	int status; /* of what went wrong */
 };
@@ -63,24 +62,25 @@ static double sum_of(const json_t *of, const char *name)
 	return sum >= 0 && sum < FOREVER_SUM_MAX ? sum : 0;
 }
 
-static double larger(double a, double b)
-{
-	return a > b ? a : b;
-}
-
 static void add_to(json_t *sums, const char *name, double more)
 {
 	json_object_set_new(sums, name, json_integer((json_int_t)(sum_of(sums, name) + more)));
 }
 
-/* A session reaches the features anew that earlier ones had. */
-static json_t *store_sums(const struct fuzz_turn *t, const struct forever_turn *m)
+/* What earlier sessions did with the store, and this one. */
+static json_t *store_sums(const struct forever *f, unsigned i)
 {
+	const struct fuzz *fuzz = &f->turn[i].fuzz;
+	const json_t *before = json_object_get(json_object_get(f->before, "stores"),
+					       f->turn[i].config->store->name);
+	double features = sum_of(before, "features"); /* which a session reaches anew */
+	if (features < (double)fuzz->features)
+		features = (double)fuzz->features;
 	return json_pack("{s:I, s:I, s:I, s:I}", "runs",
-			 (json_int_t)(m->runs + (double)t->fuzz.counts.runs), "states",
-			 (json_int_t)(m->states + (double)t->fuzz.counts.states), "features",
-			 (json_int_t)larger(m->features, (double)t->fuzz.features), "inputs",
-			 (json_int_t)forever_count_inputs(m->corpus));
+			 (json_int_t)(sum_of(before, "runs") + (double)fuzz->counts.runs), "states",
+			 (json_int_t)(sum_of(before, "states") + (double)fuzz->counts.states),
+			 "features", (json_int_t)features, "inputs",
+			 (json_int_t)forever_count_inputs(f->more[i].corpus));
 }
 
 static unsigned count_failures(const struct fuzz_session *s)
@@ -95,11 +95,11 @@ static json_t *make_sums(const struct forever *f)
 {
 	static const char *const sums[] = {"runs", "states", "features", "inputs"};
 	json_t *all = json_pack("{s:i, s:f, s:i}", "session", (int)f->number, "seconds",
-				f->seconds + clock_seconds() - f->start, "failures",
-				(int)count_failures(&f->session));
+				sum_of(f->before, "seconds") + clock_seconds() - f->start,
+				"failures", (int)count_failures(&f->session));
 	json_t *stores = json_object();
 	for (unsigned i = 0; i < f->turns && all; i++) {
-		json_t *store = store_sums(&f->turn[i], &f->more[i]);
+		json_t *store = store_sums(f, i);
 		for (unsigned s = 0; s < 4; s++)
 			add_to(all, sums[s], sum_of(store, sums[s]));
 		json_object_set_new(stores, f->turn[i].config->store->name, store);
@@ -207,14 +207,6 @@ static void run_rounds(struct forever *f)
 
 /* --- a session --- */
 
-/* What earlier sessions did with a store. */
-static void take_sums(struct forever_turn *m, const json_t *store)
-{
-	m->runs = sum_of(store, "runs");
-	m->states = sum_of(store, "states");
-	m->features = sum_of(store, "features");
-}
-
 static int open_turn(struct forever *f, unsigned i, const struct campaign_config *cfg)
 {
 	const struct arguments *a = f->a;
@@ -237,18 +229,15 @@ static int open_turn(struct forever *f, unsigned i, const struct campaign_config
 
 static int open_turns(struct forever *f, const struct campaign *c)
 {
-	const json_t *last = f->folder.sums, *stores = json_object_get(last, "stores");
 	int status = 0;
-	f->number = 1 + (unsigned)sum_of(last, "session");
-	f->seconds = sum_of(last, "seconds");
+	f->before = json_incref(f->folder.sums);
+	f->number = 1 + (unsigned)sum_of(f->before, "session");
 	f->turn = calloc(c->configs, sizeof(*f->turn));
 	f->more = calloc(c->configs, sizeof(*f->more));
 	if (!f->turn || !f->more)
 		return no_memory();
-	for (unsigned i = 0; i < c->configs && !status; i++) {
+	for (unsigned i = 0; i < c->configs && !status; i++)
 		status = open_turn(f, i, &c->config[i]);
-		take_sums(&f->more[i], json_object_get(stores, c->config[i].store->name));
-	}
 	return status;
 }
 
@@ -300,6 +289,7 @@ static int run_forever(struct forever *f, const struct campaign *c)
 	bool failed = count_failures(&f->session) || f->session.rerun_failures;
 	close_turns(f);
 	json_decref(f->report.tree);
+	json_decref(f->before);
 	fuzz_session_free(&f->session);
 	return f->status ? f->status : failed ? EXIT_BROKEN : EXIT_HELD;
 }

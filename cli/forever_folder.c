@@ -386,7 +386,7 @@ static int learn_trace(struct forever_folder *f, struct fuzz_session *s, const c
 		snprintf(why, sizeof(why), "it breaks nothing");
 		differs_now = 1;
 	}
-	int known = differs_now ? 0 : fuzz_session_learn_new(s, &t, path);
+	int known = differs_now ? 0 : fuzz_session_learn(s, &t, path, false, true);
 	trace_free(&t);
 	if (differs_now < 0 || known < 0)
 		return fail(EXIT_INTERNAL, "%s: %s", path,

@@ -112,9 +112,9 @@ static int learn_trace(void *arg, const char *path)
 	struct trace t;
 	if (fuzz_session_has(s, path) || read_trace(path, &t, false))
 		return 0;
-	int error = fuzz_session_learn(s, &t, path);
+	int error = fuzz_session_learn(s, &t, path, false, false);
 	trace_free(&t);
-	return error ? no_memory() : 0;
+	return error < 0 ? no_memory() : 0;
 }
 
 int fuzz_rerun_traces(struct fuzz_session *s, const struct arguments *a)

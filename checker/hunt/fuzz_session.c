@@ -37,9 +37,8 @@ static struct fuzz_known *find_known(struct fuzz_session *s, const struct finger
 	return NULL;
 }
 
-/* 1: it is no failure, or, if only new causes are wanted, it has that of a known one. */
-static int know(struct fuzz_session *s, struct trace *t, const char *path, bool accepted,
-		bool only_new)
+int fuzz_session_learn(struct fuzz_session *s, struct trace *t, const char *path, bool accepted,
+		       bool only_new)
 {
 	struct fingerprint fingerprint;
 	if (t->contract < 0)
@@ -72,17 +71,7 @@ int fuzz_session_rerun(struct fuzz_session *s, struct trace *t, const char *path
 		return 0;
 	}
 	r->why[0] = '\0';
-	return know(s, t, path, true, false) < 0 ? -ENOMEM : 0;
-}
-
-int fuzz_session_learn(struct fuzz_session *s, struct trace *t, const char *path)
-{
-	return know(s, t, path, false, false) < 0 ? -ENOMEM : 0;
-}
-
-int fuzz_session_learn_new(struct fuzz_session *s, struct trace *t, const char *path)
-{
-	return know(s, t, path, false, true);
+	return fuzz_session_learn(s, t, path, true, false) < 0 ? -ENOMEM : 0;
 }
 
 bool fuzz_session_has(const struct fuzz_session *s, const char *path)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "core/array.h"
 #include "core/text/text.h"
+#include "scenarios/knobs.h"
 #include "scenarios/stores.h"
 
 #define OTHER_SHARE 6  /* the other configurations get one in so many of the runs and states */
@@ -25,21 +26,18 @@ bool plan_has_variant(const struct tm_store *store, const char *name)
 	return strlen(name) < sizeof(s.variant) && !setup_variant(&s, name);
 }
 
-static bool names_knob(const char *text, const char *knob)
-{
-	size_t len = strcspn(text, "=");
-	return strlen(knob) == len && !memcmp(knob, text, len);
-}
-
 bool plan_has_knob(const struct tm_store *store, const char *text)
 {
-	for (unsigned i = 0; stores[i]; i++)
-		for (const struct tm_knob *k = stores[i]->knobs;
-		     k->name && (!store || store == stores[i]); k++)
-			if (names_knob(text, k->name))
-				return true;
+	const char *expected;
+	struct setup s;
 	char name[64];
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, "="), text);
+	for (unsigned i = 0; stores[i]; i++) {
+		setup_init(&s, stores[i]);
+		if ((!store || store == stores[i]) &&
+		    knob_set(stores[i], &s.params, name, "", &expected) != -ENOENT)
+			return true;
+	}
 	return hardware_find(name) >= 0;
 }
 
@@ -152,7 +150,7 @@ bool plan_takes_knob(const struct tm_store *store, const char *text)
 	struct setup s;
 	const char *expected;
 	setup_init(&s, store);
-	return plan_has_knob(store, text) && !setup_switch(&s, text, &expected);
+	return !setup_switch(&s, text, &expected);
 }
 
 /* Is this a knob of other stores? Also if theirs alone has this value; which no store's has is an
