@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_REPORT_HUNT_HUNT_REPORT_H
 #define TM_REPORT_HUNT_HUNT_REPORT_H
-/* What came of hunts. A tree is for outputs_write(), NULL without memory; most texts are made of it. */
+/* What came of hunts. A tree is for outputs_write(), NULL without memory; most texts are made of
+ * it. */
 #include "checker/hunt/ablate.h"
 #include "checker/hunt/claims.h"
 #include "checker/hunt/fuzz_session.h"
