@@ -131,7 +131,7 @@ TEST(needed_and_not)
 	r = &named(&a, "remotelog/append.c:call:rpc_call")->result;
 	ck_assert(r->broken && r->contract == TM_DUR);
 	/* Only a ring collects. */
-	r = &named(&a, "remotelog/collect.c:take:pmem_persist")->result;
+	r = &named(&a, "remotelog/collect.c:take_record:pmem_persist")->result;
 	ck_assert(!r->reached && !r->broken);
 	ck_assert_uint_eq(r->runs, 0);
 	ablate_free(&a);
