@@ -352,6 +352,17 @@ static int choose_number(const struct rendezvous_server *s, int32_t wanted)
 	return -EUSERS;
 }
 
+/* Clients whose sockets have ended: their threads are about to find that, and need the lock. */
+static uint32_t leaving(const struct rendezvous_server *s)
+{
+	uint32_t n = 0;
+	for (const struct peer *p = s->first; p; p = p->next) {
+		struct pollfd end = {.fd = p->fd, .events = POLLRDHUP};
+		n += p->number && poll(&end, 1, 0) > 0;
+	}
+	return n;
+}
+
 /* Does all of it go into the socket's buffer? */
 static bool reply(const struct peer *p, const struct frame *f, size_t bytes)
 {
@@ -365,7 +376,7 @@ static bool tell_injected(struct rendezvous_server *s, const struct peer *p)
 	if (s->setup.injected)
 		s->setup.injected(s->setup.arg, p->number, &i);
 	const uint32_t word[INJECTED_WORDS] = {htonl(i.calls), htonl(i.links), htonl(i.dropped),
-					       htonl(s->departed)};
+					       htonl(s->departed + leaving(s))};
 	return reply(p, &out, frame_make(&out, BECAUSE, 0, word, sizeof(word)));
 }
 
@@ -375,6 +386,9 @@ static bool serve_frame(struct rendezvous_server *s, struct peer *p, const struc
 {
 	struct frame out;
 	if (!p->number) {
+		/* Who comes after another one has left gets that one's number. */
+		while (leaving(s))
+			pthread_cond_wait(&s->gone, &s->lock);
 		int number = choose_number(s, head->value);
 		assert(number <= 0 || !holder(s, (unsigned)number));
 		size_t bytes = frame_make(&out, WELCOME, number, s->text,
@@ -436,7 +450,7 @@ static void *peer_main(void *arg)
 	s->departed += p->number > 0;
 	close(p->fd);
 	free(p);
-	pthread_cond_signal(&s->gone);
+	pthread_cond_broadcast(&s->gone);
 	pthread_mutex_unlock(&s->lock);
 	return NULL;
 }
