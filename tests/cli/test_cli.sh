@@ -467,6 +467,8 @@ bugs() {
 	has 'A PROMISE IS BROKEN'
 	grep -lq 'mutant=pm_fence_one' own/*MONO*.trace || wrong 'mutant is not in the trace'
 	rm -rf own bugs.json
+	# A SEND of a queue pair that is gone lands in a region that may be gone, too.
+	run 0 "$tidemark" crashtest remotelog --runs 30 --knob mutant=nic_land_after_destroy --no-traces
 }
 
 soaks() {

@@ -426,12 +426,32 @@ static bool is_overtaken(const struct hardware *hw, struct packet_queue *land)
 	return true;
 }
 
+/* Mutants: a queue pair that was destroyed goes on, and no deregistration waits for it. Where the
+ * region of a receive is gone, so is what was to land from there on. */
+static void drop_homeless(struct rnic_qp *qp)
+{
+	struct packet_queue *land = &qp->resp.land;
+	struct packet *pkt = land->head;
+	for (const struct rqe *rqe; pkt; pkt = pkt->next) {
+		if (opcode_is[pkt->opcode] & IS_WRITE)
+			continue;
+		rqe = queue_at(&qp->rq, pkt->rq_seq);
+		if (!sge_allowed(qp->hca, qp_recv_pd(qp), rqe->sge, rqe->sges, pkt->msg_off,
+				 pkt->len, IBV_ACCESS_LOCAL_WRITE))
+			break;
+	}
+	while (pkt && (pkt = queue_pop(land)))
+		packet_put(qp->hca->net, pkt);
+}
+
 static void land_due(struct rnic_qp *qp)
 {
 	const struct rnic_ground *ground = qp_ground(qp);
 	const struct hardware *hw = &qp->hca->net->hw;
 	bool any = dma_may_pass(hw, true) || MUTANT(hw, NIC_LINES_SHUFFLED);
 	struct packet *pkt;
+	if (qp->dead)
+		drop_homeless(qp);
 	while ((pkt = qp->resp.land.head) &&
 	       (ground_scheduled(ground) ? qp->resp.land_turn : pkt->due <= ground_now(ground))) {
 		if (ground_plain(ground)) {
