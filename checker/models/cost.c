@@ -99,6 +99,7 @@ static void writer_main(void *arg)
 						     .rkey = se.mr->rkey}};
 		struct ibv_send_wr *bad;
 		struct ibv_wc wc;
+		sim_repeat_news(w->sim); /* an operation, or the watch for livelocks is paid, too */
 		ibv_post_send(ce.qp, &wr, &bad);
 		while (!ibv_poll_cq(ce.cq, 1, &wc))
 			rt_yield();

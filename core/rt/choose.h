@@ -13,6 +13,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include "core/rt/fails.h"
 
 /* clang-format off */
@@ -228,7 +229,8 @@ void actor_init(struct actor *actor, const char *name);
 void actor_label(struct actor *actor, struct op_label op);
 static inline bool op_label_equal(struct op_label a, struct op_label b)
 {
-	return a.client == b.client && a.kind == b.kind && a.nth == b.nth;
+	_Static_assert(sizeof(a) == 4, "a label is one word, without padding");
+	return !memcmp(&a, &b, sizeof(a));
 }
 
 struct choice_point {

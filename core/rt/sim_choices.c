@@ -3,6 +3,7 @@
  * Choices: the source is asked, its answers go into the event hash. A power failure is one of them.
  */
 #include <errno.h>
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 #include "core/rt/sim_state.h"
 

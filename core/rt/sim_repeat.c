@@ -21,6 +21,7 @@
  * have ended by itself after more rounds than these steps allow is given up, too. And a loop with
  * more than SEEN different accesses is left to the budget of steps.
  */
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 #include "core/rt/sim_state.h"
 
