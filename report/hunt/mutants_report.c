@@ -82,12 +82,12 @@ static json_t *shown_json(const struct mutants_run *r)
 	if (!n)
 		return all;
 	qsort(seconds, n, sizeof(seconds[0]), by_seconds);
+	/* One field, as it depends on the machine. */
 	json_object_set_new(
-		all, "slowest",
-		json_pack("{s:f, s:f, s:s, s:s}", "median",
-			  n % 2 ? seconds[n / 2] : (seconds[n / 2 - 1] + seconds[n / 2]) / 2,
-			  "seconds", seconds[n - 1], "part", r->mutant[slowest].part, "name",
-			  r->mutant[slowest].name));
+		all, "seconds",
+		json_sprintf("median %.3f s, slowest %.1f s (%s %s)",
+			     n % 2 ? seconds[n / 2] : (seconds[n / 2 - 1] + seconds[n / 2]) / 2,
+			     seconds[n - 1], r->mutant[slowest].part, r->mutant[slowest].name));
 	return all;
 }
 
