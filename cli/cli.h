@@ -166,16 +166,16 @@ int check_output(const char *what, const char *path, enum output_sort sort);
 int check_folder(const char *what, const char *dir, bool stays);
 /* What became of writing a file, 0 or -errno: 0, or the status after a message. */
 int saved(const char *path, int error);
-/* A row of a command's options: its results in this format. All of them: a new format is one more
- * row here. */
+/* A row of a command's options: its results in this format. ROWS_FILES: all formats but the page,
+ * which is a folder where there are many; a new format is one more row here. */
 #define ROW_RESULT(format, text)                                                    \
 	{                                                                           \
 		format, "FILE", text, OPTION_CALL(take_result), .use = OPTION_SHOWS \
 	}
-#define ROWS_RESULTS                                                                           \
-	ROW_RESULT("json", "the results for machines"),                                        \
-		ROW_RESULT("junit", "the results as JUnit XML, a test case for each verdict"), \
-		ROW_RESULT("html", "the results as one page")
+#define ROWS_FILES                                      \
+	ROW_RESULT("json", "the results for machines"), \
+		ROW_RESULT("junit", "the results as JUnit XML, a test case for each verdict")
+#define ROWS_RESULTS ROWS_FILES, ROW_RESULT("html", "the results as one page")
 option_parser take_result;
 /* The file that was asked for; NULL: none was. */
 const char *result_asked(enum output_sort sort);

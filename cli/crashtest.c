@@ -414,8 +414,7 @@ static const struct option_row rows[] = {
 	 "into DIR, too: a tracefile of lcov, and its pages. For stores of tidemark cc --coverage; "
 	 "implies --no-tree",
 	 OPTION_CALL(take_coverage)},
-	ROW_RESULT("json", "the results for machines"),
-	ROW_RESULT("junit", "the results as JUnit XML, a test case for each contract"),
+	ROWS_FILES,
 	ROW_RESULT("sarif", "what needs attention as SARIF 2.1.0, each at its line of source, for "
 			    "code scanning (docs/ci.md)"),
 	{"annotations", NULL,

@@ -25,7 +25,10 @@
 #include "checker/judge/contracts.h"
 #include "checker/judge/names.h"
 
-#define ANNOUNCED_CONTRACTS ((unsigned)CONTRACTS_OF_HISTORY & ~(TM_BIT(TM_KEEP) | TM_BIT(TM_OWN)))
+/* Those that are judged here. */
+#define ANNOUNCED_CONTRACTS                                                                    \
+	(TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) | \
+	 TM_BIT(TM_NORES) | TM_BIT(TM_OK))
 
 struct announced;
 
