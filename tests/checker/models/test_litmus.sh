@@ -256,7 +256,7 @@ mkdir manual
 awk '/^    litmus / { file = "manual/" $2 ".litmus" }
      /^[^ ]/ { file = "" }
      file { sub("^    ", ""); print >file }' "$manual"
-[ "$(ls manual | wc -l)" -eq 7 ] || wrong 'not seven tests in the manual'
+[ -n "$(ls manual)" ] || wrong 'no tests in the manual'
 run 0 manual
 
 # --- usage: besides what test_bad_inputs.sh tries ---
