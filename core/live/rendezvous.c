@@ -352,13 +352,13 @@ static int choose_number(const struct rendezvous_server *s, int32_t wanted)
 	return -EUSERS;
 }
 
-/* Clients whose sockets have ended: their threads are about to find that, and need the lock. */
-static uint32_t leaving(const struct rendezvous_server *s)
+/* Peers whose sockets have ended: their threads are about to find that, and need the lock. */
+static uint32_t leaving(const struct rendezvous_server *s, bool clients)
 {
 	uint32_t n = 0;
 	for (const struct peer *p = s->first; p; p = p->next) {
 		struct pollfd end = {.fd = p->fd, .events = POLLRDHUP};
-		n += p->number && poll(&end, 1, 0) > 0;
+		n += (p->number || !clients) && poll(&end, 1, 0) > 0;
 	}
 	return n;
 }
@@ -376,7 +376,7 @@ static bool tell_injected(struct rendezvous_server *s, const struct peer *p)
 	if (s->setup.injected)
 		s->setup.injected(s->setup.arg, p->number, &i);
 	const uint32_t word[INJECTED_WORDS] = {htonl(i.calls), htonl(i.links), htonl(i.dropped),
-					       htonl(s->departed + leaving(s))};
+					       htonl(s->departed + leaving(s, true))};
 	return reply(p, &out, frame_make(&out, BECAUSE, 0, word, sizeof(word)));
 }
 
@@ -387,7 +387,7 @@ static bool serve_frame(struct rendezvous_server *s, struct peer *p, const struc
 	struct frame out;
 	if (!p->number) {
 		/* Who comes after another one has left gets that one's number. */
-		while (leaving(s))
+		while (leaving(s, true))
 			pthread_cond_wait(&s->gone, &s->lock);
 		int number = choose_number(s, head->value);
 		assert(number <= 0 || !holder(s, (unsigned)number));
@@ -458,8 +458,10 @@ static void *peer_main(void *arg)
 /* The lock is held. False: there is no room for another one. */
 static bool add_peer(struct rendezvous_server *s, int fd)
 {
-	struct peer *p = s->peers < s->setup.clients + NEWCOMERS && !s->stops ? malloc(sizeof(*p))
-									      : NULL;
+	const unsigned room = s->setup.clients + NEWCOMERS;
+	while (s->peers >= room && leaving(s, false))
+		pthread_cond_wait(&s->gone, &s->lock);
+	struct peer *p = s->peers < room && !s->stops ? malloc(sizeof(*p)) : NULL;
 	pthread_t thread;
 	if (!p)
 		return false;
