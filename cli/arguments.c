@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/cli.h"
-#include "report/causes.h"
-#include "report/shares.h"
+#include "report/rows/causes.h"
+#include "report/rows/shares.h"
 #include "scenarios/stores.h"
 
 /* --- reading --- */

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include "checker/explore/driver.h"
+#include "checker/campaign/driver.h"
 #include "checker/models/cost.h"
 #include "cli/cli.h"
 #include "scenarios/stores.h"

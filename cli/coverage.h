@@ -2,7 +2,7 @@
 #ifndef TM_CLI_COVERAGE_H
 #define TM_CLI_COVERAGE_H
 /* crashtest --coverage. */
-#include "checker/explore/campaign.h"
+#include "checker/campaign/campaign.h"
 
 /* The campaign is to cover its stores; `dir`, unless it is NULL, is to be there. 0, or the status
  * after a message; covered_close() in any case. */

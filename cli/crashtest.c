@@ -16,13 +16,13 @@
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "cli/coverage.h"
-#include "report/baseline.h"
-#include "report/causes.h"
+#include "report/rows/baseline.h"
+#include "report/rows/causes.h"
 #include "report/findings.h"
 #include "report/output.h"
 #include "report/page/campaign.h"
 #include "report/report.h"
-#include "report/shares.h"
+#include "report/rows/shares.h"
 #include "core/text/text.h"
 
 /* What is done while it runs. */

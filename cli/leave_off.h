@@ -6,7 +6,7 @@
  * at once), after --time, at the first result that --fail-fast waits for. What is finished is
  * reported, and the exit status says that it is not all.
  */
-#include "checker/explore/driver.h"
+#include "checker/campaign/driver.h"
 #include "cli/options.h"
 #include "cli/shard.h"
 #include "report/conclusion.h"

@@ -12,7 +12,7 @@
 #include "checker/live/crash_bundle.h"
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "report/event_trace.h"
+#include "report/trace/event_trace.h"
 #include "report/live/examine_report.h"
 #include "report/output.h"
 #include "report/text.h"

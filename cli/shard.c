@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <xxhash.h>
-#include "checker/explore/driver.h"
+#include "checker/campaign/driver.h"
 #include "cli/cli.h"
 #include "core/text/text.h"
 #include "scenarios/stores.h"

@@ -6,7 +6,7 @@
  * --shard and --results, and says between its parts what is to be done. `tidemark merge` calls the
  * same command, which then finds all results known.
  */
-#include "checker/explore/results.h"
+#include "checker/campaign/results.h"
 #include "cli/options.h"
 
 struct shard_request {

@@ -64,7 +64,7 @@ foreach(source ${test_sources})
 	endif()
 	if(name STREQUAL test_summary)
 		target_sources(${name} PRIVATE report/summary.c report/holds_on.c report/matrix.c report/report.c report/report_cells.c report/report_end.c
-			report/baseline.c report/blame_rows.c report/case.c report/conclusion.c report/report_tree.c report/text.c report/tree.c report/output.c report/terminal.c report/written.c)
+			report/rows/baseline.c report/rows/blame_rows.c report/case.c report/conclusion.c report/report_tree.c report/text.c report/tree.c report/output.c report/terminal.c report/written.c)
 	endif()
 	if(name STREQUAL test_terminal)
 		target_sources(${name} PRIVATE report/terminal.c)

@@ -2,7 +2,7 @@
 #ifndef TM_REPORT_FINDING_PLACE_H
 #define TM_REPORT_FINDING_PLACE_H
 /* The line of source that a broken contract is about. */
-#include "report/event_trace.h"
+#include "report/trace/event_trace.h"
 #include "report/findings.h"
 
 /* The top of the source tree that the working directory is in: of its repository, or that

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/explore/driver.h"
+#include "checker/campaign/driver.h"
 #include "checker/judge/names.h"
-#include "report/event_trace_read.h"
+#include "report/trace/event_trace_read.h"
 #include "report/finding_place.h"
 #include "report/terminal.h"
 

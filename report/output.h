@@ -3,7 +3,7 @@
 #define TM_REPORT_OUTPUT_H
 /* Files that are written: their names, and that there is never half of one. */
 #include <stdio.h>
-#include "checker/explore/campaign.h"
+#include "checker/campaign/campaign.h"
 
 /* DIR/STORE-VARIANT-CONFIGURATION-CONTRACT and `tail`, to be freed. 0 or -ENOMEM. */
 int trace_path(const struct campaign_config *cfg, unsigned contract, const char *dir,

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/explore/driver.h"
+#include "checker/campaign/driver.h"
 #include "checker/judge/names.h"
 #include "checker/judge/surprise.h"
 #include "checker/trace/wrong.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "checker/judge/names.h"
-#include "report/baseline.h"
+#include "report/rows/baseline.h"
 #include "report/report.h"
 #include "report/terminal.h"
 #include "core/text/text.h"

@@ -2,7 +2,7 @@
 #ifndef TM_SCENARIOS_STORE_OBJECT_H
 #define TM_SCENARIOS_STORE_OBJECT_H
 /* A store in a shared object that `tidemark cc` has linked. */
-#include "core/rt/statics.h"
+#include "core/rt/process/statics.h"
 #include "core/tidemark.h"
 
 struct store_object {

@@ -6,7 +6,7 @@
  * at a time, and the campaign shows what breaks without it, or that nothing does. ablate.c opens
  * with how.
  */
-#include "checker/explore/campaign.h"
+#include "checker/campaign/campaign.h"
 #include "checker/hunt/ablate_list.h"
 
 #define ABLATE_LANES 16 /* kinds of hardware at most */

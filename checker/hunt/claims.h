@@ -15,8 +15,8 @@
  *	count	nothing is expected; in how many crash states it breaks is reported
  */
 #include <stdbool.h>
-#include "checker/explore/campaign.h"
-#include "checker/explore/search.h"
+#include "checker/campaign/campaign.h"
+#include "checker/campaign/search.h"
 
 #define CLAIM_FAIL_RUNS 20000 /* of each workload in which something must break, at most */
 

@@ -23,7 +23,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "checker/hunt/features.h"
-#include "checker/explore/driver.h"
+#include "checker/campaign/driver.h"
 #include "checker/explore/visited.h"
 #include "checker/trace/shrink.h"
 #include "checker/trace/wrong.h"

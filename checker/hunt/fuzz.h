@@ -16,7 +16,7 @@
  *		... f.corpus has grown; f.broken are the new cases ...
  *	fuzz_close(&f);
  */
-#include "checker/explore/campaign.h"
+#include "checker/campaign/campaign.h"
 #include "faultinject/bytes.h"
 
 #define FUZZ_SHORT_MAX (WORKLOAD_BYTES + RECORD_BYTES * MAX_RECORDS)

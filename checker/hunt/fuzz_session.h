@@ -6,7 +6,7 @@
  * What breaks unexpectedly is shrunk, and is news if its fingerprint is neither that of a known
  * trace nor of an earlier find. A known trace is accepted if it is among those that are run again.
  */
-#include "checker/explore/campaign.h"
+#include "checker/campaign/campaign.h"
 #include "checker/hunt/fuzz.h"
 #include "checker/trace/fingerprint.h"
 #include "checker/trace/trace.h"

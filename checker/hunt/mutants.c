@@ -43,8 +43,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/explore/campaign.h"
-#include "checker/explore/schedule.h"
+#include "checker/campaign/campaign.h"
+#include "checker/campaign/schedule.h"
 #include "checker/explore/verdicts.h"
 #include "checker/hunt/nic_rules.h"
 #include "checker/hunt/plan.h"

@@ -6,7 +6,7 @@
  * a bug proves nothing by finding none; mutants.c says how each is looked for.
  */
 #include "checker/world/checker_mutant.h"
-#include "checker/explore/driver.h"
+#include "checker/campaign/driver.h"
 #include "checker/explore/explore.h"
 
 enum mutant_kind {

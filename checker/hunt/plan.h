@@ -12,7 +12,7 @@
  * stores where all are asked for. Whatever is named narrows it: a store, or those that have the
  * named variants and knobs; with knobs or workloads named, the plain hardware only.
  */
-#include "checker/explore/campaign.h"
+#include "checker/campaign/campaign.h"
 
 #define PLAN_CONFIGS 256 /* of a campaign, at most */
 #define PLAN_TEXT    400 /* bytes of a message */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/explore/driver.h"
+#include "checker/campaign/driver.h"
 #include "checker/hunt/plan.h"
 #include "checker/trace/wrong.h"
 #include "core/text/text.h"

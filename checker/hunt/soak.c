@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include "checker/explore/campaign.h"
+#include "checker/campaign/campaign.h"
 #include "checker/judge/expect.h"
 #include "checker/judge/surprise.h"
 #include "checker/trace/shrink.h"

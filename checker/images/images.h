@@ -15,7 +15,7 @@
  * and more, counts as one of that cause.
  */
 #include <stdio.h>
-#include "checker/explore/driver.h"
+#include "checker/campaign/driver.h"
 #include "checker/images/image_doubt.h"
 #include "checker/seat/image_judge.h"
 #include "checker/logs/pm_sections.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "checker/explore/driver.h"
+#include "checker/campaign/driver.h"
 
 #define PLACE_BYTES (1ull << 32) /* of a unit, in the file; what is not written takes no memory */
 

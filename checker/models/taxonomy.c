@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/names.h"
-#include "checker/explore/driver.h"
+#include "checker/campaign/driver.h"
 #include "checker/trace/shrink.h"
 #include "checker/trace/trace.h"
 #include "checker/trace/wrong.h"

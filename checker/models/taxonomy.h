@@ -6,7 +6,7 @@
  * hardware is a cell, which a systematic search judges (docs/search.md). A cell depends on
  * nothing but itself and the options, so the number of processes changes no figure.
  */
-#include "checker/explore/campaign.h"
+#include "checker/campaign/campaign.h"
 #include "scenarios/taxonomy/methods.h"
 #include "scenarios/taxonomy/taxonomy.h"
 

@@ -12,7 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include "checker/explore/driver.h"
+#include "checker/campaign/driver.h"
 #include "checker/seat/calls.h"
 #include "core/clock.h"
 

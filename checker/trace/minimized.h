@@ -5,7 +5,7 @@
  * Minimized failures: for each contract that broke in a campaign, shrunk runs that break it. Runs
  * with the same fingerprint most likely have the same cause, so only the first of them stays.
  */
-#include "checker/explore/campaign.h"
+#include "checker/campaign/campaign.h"
 #include "checker/trace/fingerprint.h"
 
 #define MINIMIZED_MAX	 8  /* of one contract at most */

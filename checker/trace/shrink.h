@@ -5,7 +5,7 @@
  * Shrinking a failure: fewer clients, operations and deviations, smaller values, shorter delays, as
  * long as the contract still breaks.
  */
-#include "checker/explore/campaign.h"
+#include "checker/campaign/campaign.h"
 #include "checker/trace/replay.h"
 
 /*

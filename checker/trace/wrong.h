@@ -5,7 +5,7 @@
  * What an explorer took for known was something else (explore_run(): -ENOTRECOVERABLE): no result
  * is worth anything, and the program ends, with a trace that helps to mend this.
  */
-#include "checker/explore/campaign.h"
+#include "checker/campaign/campaign.h"
 
 #define WRONG_TRACE "tree.trace" /* where the run goes, in the working directory */
 

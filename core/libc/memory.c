@@ -10,8 +10,8 @@
 #include "core/libc/traced.h"
 #include "core/pmem/hooks.h"
 #include "core/pmem/pmem.h"
-#include "core/rt/libc.h"
-#include "core/rt/sim_libc.h"
+#include "core/rt/process/libc.h"
+#include "core/rt/process/sim_libc.h"
 
 #define PAGE 4096
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include "core/libc/stdio.h"
-#include "core/rt/libc.h"
+#include "core/rt/process/libc.h"
 
 /* One conversion: "%-8.3lx". */
 struct conversion {

@@ -8,8 +8,8 @@
 #include "core/hardware/hardware.h"
 #include "core/libc/stdlib.h"
 #include "core/libc/traced.h"
-#include "core/rt/libc.h"
-#include "core/rt/sim_libc.h"
+#include "core/rt/process/libc.h"
+#include "core/rt/process/sim_libc.h"
 
 #define PAGE	   4096
 #define CPUS	   4

@@ -4,7 +4,7 @@
 #include "core/libc/process.h"
 #include "core/libc/stdlib.h"
 #include "core/libc/traced.h"
-#include "core/rt/sim_libc.h"
+#include "core/rt/process/sim_libc.h"
 
 int sim_rand(void)
 {

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include "core/libc/stdio.h"
 #include "core/libc/traced.h"
-#include "core/rt/libc.h"
+#include "core/rt/process/libc.h"
 
 struct scanning {
 	struct text input, fmt;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include "core/libc/stdlib.h"
 #include "core/libc/traced.h"
-#include "core/rt/libc.h"
+#include "core/rt/process/libc.h"
 
 struct sorting {
 	sim_compare_fn *plain; /* NULL: the other */

@@ -3,7 +3,7 @@
 #define TM_LIBC_STDLIB_H
 /*
  * What store code calls instead of functions of <stdlib.h>: numbers in texts, sorting, random
- * numbers, memory, the end of the process. (malloc and free are in core/rt/libc.h.)
+ * numbers, memory, the end of the process. (malloc and free are in core/rt/process/libc.h.)
  */
 #include <stddef.h>
 #include <stdint.h>

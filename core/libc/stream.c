@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include "core/libc/print.h"
 #include "core/libc/stdio.h"
-#include "core/rt/libc.h"
+#include "core/rt/process/libc.h"
 #include "core/rt/sim.h"
 
 /* Only their addresses count. */

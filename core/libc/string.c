@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include "core/hardware/hardware.h"
 #include "core/libc/traced.h"
-#include "core/rt/libc.h"
+#include "core/rt/process/libc.h"
 
 size_t traced_length(const char *s, size_t max, uintptr_t pc)
 {

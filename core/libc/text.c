@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Texts that functions of libc make or take apart. */
 #include "core/libc/traced.h"
-#include "core/rt/libc.h"
+#include "core/rt/process/libc.h"
 
 void text_open(struct text *t)
 {

@@ -10,7 +10,7 @@
 #include "core/libc/traced.h"
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"
-#include "core/rt/sim_libc.h"
+#include "core/rt/process/sim_libc.h"
 
 #define SECOND 1000000000u /* ns */
 

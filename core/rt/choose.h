@@ -109,7 +109,7 @@ enum step_kind {
 	STEP_POST,
 	STEP_POLL,
 	STEP_BEGIN, /* a client's operation is about to begin: no other task knows of it yet */
-	STEP_LOCK,  /* a thread locks, unlocks, waits, signals: core/rt/threads.h */
+	STEP_LOCK,  /* a thread locks, unlocks, waits, signals: core/rt/threads/threads.h */
 	STEP_KINDS
 };
 

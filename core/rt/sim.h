@@ -23,7 +23,7 @@
 #include "core/rt/places.h"
 #include "core/rt/rt.h"
 #include "core/rt/run.h"
-#include "core/rt/statics.h"
+#include "core/rt/process/statics.h"
 
 struct sim;
 
@@ -228,9 +228,9 @@ uint64_t sim_hash(const struct sim *sim);
 void sim_set_commit(struct sim *sim, void (*commit_pending)(void *arg), void *arg);
 /* The last traced store comes before what the current task does next. */
 void sim_commit_pending(struct sim *sim);
-/* Called where a thread locks, unlocks or the like, after the step (core/rt/threads.h): a locked
- * instruction, so that what its CPU has stored is in memory. False: the object at this place is in
- * persistent memory. */
+/* Called where a thread locks, unlocks or the like, after the step (core/rt/threads/threads.h): a
+ * locked instruction, so that what its CPU has stored is in memory. False: the object at this place
+ * is in persistent memory. */
 void sim_set_locked(struct sim *sim, bool (*locked)(void *arg, const void *at, uintptr_t pc),
 		    void *arg);
 /* Called at each crash point that the source answers with 0 (the explorer's way in). */

@@ -27,11 +27,11 @@
 #include <setjmp.h>
 #include <string.h>
 #include "core/rt/arena.h"
-#include "core/rt/descriptors.h"
+#include "core/rt/process/descriptors.h"
 #include "core/rt/fiber.h"
-#include "core/rt/sim_libc.h"
+#include "core/rt/process/sim_libc.h"
 #include "core/rt/snapshot.h"
-#include "core/rt/statics.h"
+#include "core/rt/process/statics.h"
 
 #define IDLE_KEYS    8
 #define ACTORS_KNOWN 32

@@ -4,7 +4,7 @@
 /* What a campaign has covered, by line and by place: as text, and as a tracefile of lcov, of which
  * genhtml makes pages. docs/coverage.md says what the figures mean. */
 #include <stdio.h>
-#include "checker/explore/covered.h"
+#include "checker/campaign/covered.h"
 #include "checker/world/places.h"
 
 struct covered_line {

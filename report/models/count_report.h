@@ -3,7 +3,7 @@
 #define TM_REPORT_MODELS_COUNT_REPORT_H
 /* What operations cost, as a table and as JSON. */
 #include <jansson.h>
-#include "checker/explore/campaign.h"
+#include "checker/campaign/campaign.h"
 #include "checker/models/count.h"
 #include "checker/models/count_advice.h"
 #include "checker/world/where.h"

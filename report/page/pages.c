@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "checker/explore/driver.h"
-#include "report/event_trace_read.h"
+#include "checker/campaign/driver.h"
+#include "report/trace/event_trace_read.h"
 #include "report/output.h"
 #include "report/page/campaign.h"
 #include "report/terminal.h"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "report/event_fold.h"
+#include "report/trace/event_fold.h"
 
 #define PLACES 64
 

@@ -4,7 +4,7 @@
 /* Places of source, as texts name them, and the lines around them. */
 #include <jansson.h>
 #include <time.h>
-#include "report/event_trace.h"
+#include "report/trace/event_trace.h"
 
 #define SOURCE_FILE 160 /* bytes of a file's name in a text */
 

@@ -9,8 +9,8 @@
 #include <string.h>
 #include "core/pmem/crash.h"
 #include "core/text/text.h"
-#include "report/event_fold.h"
-#include "report/event_trace.h"
+#include "report/trace/event_fold.h"
+#include "report/trace/event_trace.h"
 #include "report/page/source.h"
 #include "report/terminal.h"
 #include "report/tree.h"

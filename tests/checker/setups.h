@@ -2,7 +2,7 @@
 #ifndef TM_TESTS_CHECKER_SETUPS_H
 #define TM_TESTS_CHECKER_SETUPS_H
 /* Setups and campaigns of tests. */
-#include "checker/explore/campaign.h"
+#include "checker/campaign/campaign.h"
 #include "checker/trace/replay.h"
 #include "checker/world/setup.h"
 #include "faultinject/random_source.h"

@@ -20,8 +20,8 @@
 #include "core/rnic/host/host.h"
 #include "core/rnic/objects/qp.h"
 #include "core/rnic/transport/link.h"
-#include "core/rt/descriptors.h"
-#include "core/rt/libc.h"
+#include "core/rt/process/descriptors.h"
+#include "core/rt/process/libc.h"
 #include "core/text/text.h"
 
 #define TIMEOUT	  16 /* 0.27 s between tries, 4.3 s in all */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "core/fail.h"
 #include "core/rnic/host/host.h"
-#include "core/rt/libc.h"
+#include "core/rt/process/libc.h"
 
 #define INTERFACE 1 /* number of the network interface */
 

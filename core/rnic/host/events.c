@@ -6,7 +6,7 @@
 #include <errno.h>
 #include "core/fail.h"
 #include "core/rnic/host/host.h"
-#include "core/rt/descriptors.h"
+#include "core/rt/process/descriptors.h"
 
 #define STEP_NS 20
 #define CALL_NS 500

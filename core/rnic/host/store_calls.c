@@ -26,7 +26,7 @@
 #include "core/rnic/objects/srq.h"
 #include "core/rnic/objects/wr.h"
 #include "core/rnic/sim_ground.h"
-#include "core/rt/libc.h"
+#include "core/rt/process/libc.h"
 #include "core/rt/sim.h"
 
 /*

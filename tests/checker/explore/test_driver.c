@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The driver: all units once, whatever the number of processes; what is left when it leaves off. */
 #include "core/clock.h"
-#include "checker/explore/driver.h"
+#include "checker/campaign/driver.h"
 #include "tests/suite.h"
 
 #define UNITS	200

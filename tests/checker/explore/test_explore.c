@@ -11,7 +11,7 @@
  * Then what must be found, and what must not. Runs are seeded, so each of these tests
  * does the same thing each time.
  */
-#include "checker/explore/campaign.h"
+#include "checker/campaign/campaign.h"
 #include "checker/explore/visited.h"
 #include "checker/judge/expect.h"
 #include "checker/judge/names.h"

@@ -5,8 +5,8 @@
  * came: which phase the log's head says, and how many of two keys' entries are done. Each of these
  * must have been met in the first runs of a default campaign.
  */
-#include "checker/explore/campaign.h"
-#include "checker/explore/schedule.h"
+#include "checker/campaign/campaign.h"
+#include "checker/campaign/schedule.h"
 #include "core/stores/erda/layout.h"
 #include "scenarios/stores.h"
 #include "tests/suite.h"

@@ -2,8 +2,8 @@
 /* Files of results: shards of any number do each unit once; merged in any order they are what one
  * machine has; what contradicts itself, and what cannot be written, is told. */
 #include <sys/resource.h>
-#include "checker/explore/driver.h"
-#include "checker/explore/results.h"
+#include "checker/campaign/driver.h"
+#include "checker/campaign/results.h"
 #include "tests/suite.h"
 
 #define UNITS  60

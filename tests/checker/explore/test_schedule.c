@@ -3,12 +3,12 @@
  * Runs that stop a task twice: a run that is stopped is recorded, and the second stop is at a step
  * of the work as it is then, which the plain run does not have.
  */
-#include "checker/explore/schedule.h"
+#include "checker/campaign/schedule.h"
 #include "scenarios/stores.h"
 #include "tests/checker/setups.h"
 
 #define RUNS	    1200
-#define AGAIN_EVERY 4 /* as checker/explore/schedule.c: runs of this residue stop twice */
+#define AGAIN_EVERY 4 /* as checker/campaign/schedule.c: runs of this residue stop twice */
 
 struct scheduled {
 	struct setup setup;

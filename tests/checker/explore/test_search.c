@@ -7,10 +7,10 @@
  * Then what the search must find within its bounds, that what it found replays, and
  * that it says so when it has not looked at everything.
  */
-#include "checker/explore/campaign.h"
+#include "checker/campaign/campaign.h"
 #include "checker/judge/names.h"
 #include "checker/trace/replay.h"
-#include "checker/explore/search.h"
+#include "checker/campaign/search.h"
 #include "checker/trace/shrink.h"
 #include "core/pmem/hooks.h"
 #include "core/rt/sim.h"

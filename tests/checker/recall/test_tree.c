@@ -6,9 +6,9 @@
  * is kept for the next explorer.
  */
 #include <sys/wait.h>
-#include "checker/explore/campaign.h"
-#include "checker/explore/schedule.h"
-#include "checker/explore/search.h"
+#include "checker/campaign/campaign.h"
+#include "checker/campaign/schedule.h"
+#include "checker/campaign/search.h"
 #include "core/rt/asan.h"
 #include "faultinject/bytes.h"
 #include "scenarios/stores.h"

@@ -5,7 +5,7 @@
  * that fails as the store declares does not; which injected faults explain an error is in
  * test_explained.c.
  */
-#include "checker/explore/campaign.h"
+#include "checker/campaign/campaign.h"
 #include "checker/trace/replay.h"
 #include "faultinject/life.h"
 #include "scenarios/stores.h"

@@ -4,8 +4,8 @@
  * memory and caches; and of clients, whose NICs go on or stop, and some of which come back. Bugs
  * that only such a death shows are found with it, and not without.
  */
-#include "checker/explore/campaign.h"
-#include "checker/explore/schedule.h"
+#include "checker/campaign/campaign.h"
+#include "checker/campaign/schedule.h"
 #include "core/rt/sim.h"
 #include "scenarios/stores.h"
 #include "tests/checker/setups.h"

@@ -3,7 +3,7 @@
  * Life after recovery: what clients do then is in the history, the power fails within it, and bugs
  * of recovery are found that no first read shows.
  */
-#include "checker/explore/campaign.h"
+#include "checker/campaign/campaign.h"
 #include "checker/trace/replay.h"
 #include "checker/trace/shrink.h"
 #include "faultinject/life.h"

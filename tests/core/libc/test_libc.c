@@ -12,7 +12,7 @@
 #include "core/libc/time.h"
 #include "core/pmem/crash.h"
 #include "core/pmem/hooks.h"
-#include "core/rt/libc.h"
+#include "core/rt/process/libc.h"
 #include "core/rt/sim.h"
 #include "tests/suite.h"
 

@@ -10,7 +10,7 @@
  * one; when the calls work again, a new client finds a store that works.
  */
 #include "checker/judge/contracts.h"
-#include "checker/explore/search.h"
+#include "checker/campaign/search.h"
 #include "checker/world/setup.h"
 #include "core/pmem/crash.h"
 #include "core/rnic/rnic.h"

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include "core/rt/arena.h"
-#include "core/rt/libc.h"
+#include "core/rt/process/libc.h"
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"
 #include "faultinject/random_source.h"

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"
-#include "core/rt/threads.h"
+#include "core/rt/threads/threads.h"
 #include "checker/models/dpor.h"
 #include "core/libc/time.h"
 #include "faultinject/random_source.h"

@@ -4,7 +4,7 @@
  * and keep is claimed in their claims.txt.
  */
 #include <stdarg.h>
-#include "checker/explore/campaign.h"
+#include "checker/campaign/campaign.h"
 #include "scenarios/stores.h"
 #include "tests/checker/setups.h"
 

@@ -4,7 +4,7 @@
  * sound in which configuration, core/stores/remotelog/claims.txt and
  * scenarios/taxonomy/taxonomy.txt say.
  */
-#include "checker/explore/campaign.h"
+#include "checker/campaign/campaign.h"
 #include "checker/judge/names.h"
 #include "core/stores/bits.h"
 #include "tests/checker/explore/budget.h"

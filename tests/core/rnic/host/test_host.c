@@ -10,7 +10,7 @@
 #include "core/rnic/host/host.h"
 #include "core/cm/calls.h"
 #include "core/rnic/rnic.h"
-#include "core/rt/descriptors.h"
+#include "core/rt/process/descriptors.h"
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"
 #include "tests/suite.h"
