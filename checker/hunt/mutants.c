@@ -272,7 +272,8 @@ static uint64_t probe(struct search *s, struct bench *b, unsigned want, uint64_t
 	unsigned contract = explore(s, b, want, from, runs);
 	b->config.setup.unknown_only = unknown;
 	s->out->runs += b->unit.counts.runs;
-	return contract < TM_CONTRACTS ? b->unit.contract[contract].run + 1 : 0;
+	/* The unit counts its own runs, which begin with `from`. */
+	return contract < TM_CONTRACTS ? from + b->unit.contract[contract].run + 1 : 0;
 }
 
 /* --- a hit --- */
