@@ -11,7 +11,6 @@
 #include "cli/cli.h"
 #include "core/clock.h"
 #include "report/hunt/hunt_report.h"
-#include "report/text.h"
 #include "core/text/text.h"
 
 struct request {
@@ -220,7 +219,7 @@ int claims_main(int argc, char **argv)
 		status = leave_off_check(&o.leave_off,
 					 o.no_traces || o.list || o.knobs ? NULL : o.out);
 	if (!status && o.list)
-		text_print(claims_list(claim, claims), "claims_list");
+		claims_list_print(claim, claims);
 	else if (!status)
 		status = o.knobs ? run_knobs(&o, &all) : run_claims(&o, claim, claims);
 	free(claim);

@@ -121,10 +121,10 @@ void rnic_ack_cq_events(struct ibv_cq *cq, unsigned int n)
 
 void events_settle_completions(struct ibv_cq *cq)
 {
-	struct events *events = &((struct event_channel *)cq->channel)->events;
-
+	struct events *events;
 	if (!cq->channel)
 		return;
+	events = &((struct event_channel *)cq->channel)->events;
 	lock();
 	events_drop(events, cq);
 	while ((int32_t)(((struct rnic_cq *)cq)->reported - cq->comp_events_completed) > 0)

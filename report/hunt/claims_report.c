@@ -11,6 +11,7 @@
 #include "report/terminal.h"
 #include "report/report.h"
 #include "core/text/text.h"
+#include "report/text.h"
 
 static void expected_text(const struct claim_case *test, char *buf, size_t n)
 {
@@ -157,7 +158,7 @@ json_t *claims_tree(const struct claims_report *r)
 	return all;
 }
 
-json_t *claims_list(const struct claim *const *claim, unsigned claims)
+void claims_list_print(const struct claim *const *claim, unsigned claims)
 {
 	json_t *list = json_array();
 	for (unsigned i = 0; i < claims; i++) {
@@ -166,7 +167,9 @@ json_t *claims_list(const struct claim *const *claim, unsigned claims)
 			json_array_append_new(cases, test_json(&claim[i]->test[k]));
 		json_array_append_new(list, claim_json(claim[i], cases));
 	}
-	return json_pack("{s:o}", "claims", list);
+	json_t *all = json_pack("{s:o}", "claims", list);
+	text_print(all, "claims_list");
+	json_decref(all);
 }
 
 /* --- knobs --- */

@@ -27,7 +27,7 @@ struct claims_report {
 void claims_conclude(const struct claims_report *r, struct conclusion *c);
 json_t *claims_tree(const struct claims_report *r);
 /* What would be tested. */
-json_t *claims_list(const struct claim *const *claim, unsigned claims);
+void claims_list_print(const struct claim *const *claim, unsigned claims);
 /* How many knobs' values are otherwise than the file says, or missing in it. */
 unsigned sensitivity_print(const struct sensitivity *f);
 
