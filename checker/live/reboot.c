@@ -87,6 +87,7 @@ static bool read_keys(struct rebooter *r, uint8_t *buf)
 	for (unsigned i = 0; i < r->n; i++) {
 		size_t len = 0;
 		live_key(r->keys[i], key);
+		sim_repeat_news(r->sim); /* another operation: a store may do the same for each */
 		int error = r->store->get(r->handle, key, LIVE_KEY_LEN, buf, r->params->max_vlen,
 					  &len);
 		if (error && error != -ENOENT) {
@@ -171,7 +172,9 @@ static void boot(void *arg)
 		trouble(r, "recovery fails with %s", error_name(error).text);
 	} else {
 		r->doing = "the structural check";
+		sim_repeat_allow(r->sim, true); /* a check may compare all with all */
 		r->store->fsck(&r->server, &check.fsck);
+		sim_repeat_allow(r->sim, false);
 		r->doing = "the start of the server";
 		error = r->store->serve(&r->server);
 		if (error)

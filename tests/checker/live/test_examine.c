@@ -8,6 +8,7 @@
  */
 #include <infiniband/verbs.h>
 #include "checker/live/crash_bundle.h"
+#include "checker/live/reboot.h"
 #include "core/live/injected.h"
 #include "tests/core/live/live_sim.h"
 #include "tests/suite.h"
@@ -116,6 +117,28 @@ TESTS(a_whole_pool_keeps_everything, ROWS_OF(all_stores))
 	ck_assert_int_eq(e.shown[3].at.state, KEY_VALUE);
 	ck_assert_uint_eq(e.shown[3].at.id, second_id);
 	ck_assert_int_eq(e.shown[KEYS - 1].at.state, KEY_ABSENT);
+	end();
+}
+
+static void any_value(void *arg, unsigned i, int error, const uint8_t *bytes, size_t len)
+{
+	ck_assert(!error || error == -ENOENT);
+}
+
+/* A server that does the same for each of many reads is in no livelock. */
+TESTS(many_reads_are_no_livelock, ROWS_OF(all_stores))
+{
+	uint32_t keys[600];
+	struct rebooter *r;
+	struct rebooted out;
+	begin(all_stores[_i]);
+	for (unsigned i = 0; i < ROWS_OF(keys); i++)
+		keys[i] = 5;
+	ck_assert_int_eq(rebooter_new(&r, ls.store.store, &ls.store.params), 0);
+	reboot_image(r, cache, keys, ROWS_OF(keys), any_value, NULL, &out);
+	ck_assert_msg(!out.live_broken, "%s: %s", all_stores[_i], out.why);
+	ck_assert_uint_eq(out.read, ROWS_OF(keys));
+	rebooter_free(r);
 	end();
 }
 
