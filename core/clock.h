@@ -19,7 +19,7 @@ static inline uint64_t clock_ms(void)
 }
 static inline double clock_seconds(void)
 {
-	return (double)clock_ns() * 1e-9;
+	return (double)clock_ns() / 1e9; /* whole seconds are exact */
 }
 
 #endif

@@ -111,8 +111,8 @@ static const char *repeat(const struct scope *in, const char *at, bool live, con
 		   *end = *between == '|' ? print_part(in, between + 1, false) : between;
 	const size_t n = json_is_array(value) ? json_array_size(value) : is_true(value);
 	for (size_t i = 0; i < n && live; i++) {
-		const struct scope one = {
-			n && json_is_array(value) ? json_array_get(value, i) : value, in};
+		const struct scope one = {json_is_array(value) ? json_array_get(value, i) : value,
+					  in};
 		print_part(&one, at, true);
 		if (i + 1 < n && *between == '|')
 			print_part(in, between + 1, true);

@@ -36,12 +36,12 @@ TEST(line_each_half_minute)
 	ck_assert_int_ge(dup2(fileno(file), STDERR_FILENO), 0);
 	shown(file, 1000, "");
 	shown(file, 1029, "");
-	shown(file, 1031, "tidemark: 31 of 90\n");
-	shown(file, 1032, "tidemark: 31 of 90\n");
-	shown(file, 1060, "tidemark: 31 of 90\n");
-	shown(file, 1063, "tidemark: 31 of 90\ntidemark: 63 of 90\n");
+	shown(file, 1030, "tidemark: 30 of 90\n");
+	shown(file, 1031, "tidemark: 30 of 90\n");
+	shown(file, 1059, "tidemark: 30 of 90\n");
+	shown(file, 1061, "tidemark: 30 of 90\ntidemark: 61 of 90\n");
 	progress_line(NULL);
-	shown(file, 1064, "tidemark: 31 of 90\ntidemark: 63 of 90\n");
+	shown(file, 1062, "tidemark: 30 of 90\ntidemark: 61 of 90\n");
 	dup2(saved, STDERR_FILENO);
 	close(saved);
 	fclose(file);
