@@ -17,6 +17,7 @@
 #include "cli/leave_off.h"
 #include "report/images/images_report.h"
 #include "report/output.h"
+#include "report/text.h"
 
 struct request {
 	const char *log, *pool, *model, *image, *keep;
@@ -384,15 +385,28 @@ static void progress(void *arg, const struct driver_progress *at)
 	progress_line("%.0f %% of the images judged", 100.0 * at->done / at->units);
 }
 
+static int tell(const struct images_report *report, const struct conclusion *end)
+{
+	json_t *all = images_tree(report);
+	if (!all)
+		return fail(EXIT_INTERNAL, "out of memory");
+	text_print(all, report->one ? "images_one" : "images");
+	/* For the scenes of all causes the log is run through again. */
+	if (results_asked()) {
+		images_add_scenes(report, all);
+		return outputs_write(all, end);
+	}
+	json_decref(all);
+	return 0;
+}
+
 static int tell_images(struct request *r, struct images_report *report)
 {
 	const struct images_result *x = report->result;
 	images_conclude(report, &report->conclusion);
 	leave_off_conclude(&r->leave_off, &report->conclusion, (unsigned)x->judged,
 			   (unsigned)x->images, "images are judged");
-	images_print(stdout, report);
-	/* A tree has the scenes of all causes, for which the log is run through again. */
-	int status = results_asked() ? outputs_write(images_tree(report), &report->conclusion) : 0;
+	int status = tell(report, &report->conclusion);
 	leave_off_print(&r->leave_off, &report->conclusion);
 	return status;
 }
@@ -435,12 +449,9 @@ static int one_image(struct request *r, struct images_report *report)
 			    leave_off_why(&r->leave_off));
 	}
 	int status = error ? fail(EXIT_USAGE, "images: %s", why) : open_output(r);
-	if (!status) {
-		images_print_one(stdout, report, &c);
-		report->one = &c;
-		if (results_asked())
-			status = outputs_write(images_tree(report), NULL);
-	}
+	report->one = &c;
+	if (!status)
+		status = tell(report, NULL);
 	if (!status)
 		status = c.doubt		       ? EXIT_UNSURE
 			 : c.verdict.how == IMAGE_GOOD ? EXIT_HELD

@@ -11,6 +11,7 @@
 #include "core/text/text.h"
 #include "report/images/history_report.h"
 #include "report/report.h"
+#include "report/text.h"
 
 struct request {
 	bool quiet;
@@ -66,24 +67,18 @@ static bool judge_keys(const struct announcements *a, struct found *found)
 	return true;
 }
 
-static void print(const struct announcements *a, const char *name, const struct found *found,
-		  const struct conclusion *end)
+static json_t *tree_of(const struct announcements *a, const char *name, const struct found *found,
+		       const struct conclusion *end)
 {
-	size_t open = 0;
-	char words[FAULT_WORDS];
+	json_int_t open = 0;
 	for (size_t i = 0; i < a->ops; i++)
 		open += !a->op[i].answered;
-	printf("%s: %zu operation%s on %zu key%s", name, a->ops, plural(a->ops), a->keys,
-	       plural(a->keys));
-	if (open)
-		printf(", %zu of them without an answer or with an error", open);
-	putchar('\n');
-	for (size_t i = 0; i < found->n; i++) {
-		history_fault_words(a, &found->fault[i], words, sizeof(words));
-		printf("%s%s\n", words, found->fault[i].ops ? ":" : "");
-		history_print_operations(stdout, a, &found->fault[i], 2);
-	}
-	puts(end->text);
+	return json_pack("{s:o, s:b, s:b, s:I, s:I, s:o, s:{s:I, s:s}}", "history", json_text(name),
+			 "linearizable", !found->n, "could_not_tell",
+			 found->n && found->n == found->unsure, "operations", (json_int_t)a->ops,
+			 "keys", (json_int_t)a->keys, "faults",
+			 history_json(a, found->fault, (unsigned)found->n), "shown", "open", open,
+			 "verdict", end->text);
 }
 
 static int judge(const struct request *r, const char *name, const struct announcements *a)
@@ -99,16 +94,11 @@ static int judge(const struct request *r, const char *name, const struct announc
 		conclude(&end, EXIT_UNSURE, "could not tell");
 	else
 		conclude(&end, EXIT_HELD, "linearizable");
-	if (!status && !r->quiet)
-		print(a, name, &found, &end);
-	if (!status) {
-		json_t *all = json_pack("{s:s, s:b, s:b, s:I, s:I, s:o}", "history", name,
-					"linearizable", !found.n, "could_not_tell",
-					found.n && found.n == found.unsure, "operations",
-					(json_int_t)a->ops, "keys", (json_int_t)a->keys, "faults",
-					history_json(a, found.fault, (unsigned)found.n));
+	json_t *all = status ? NULL : tree_of(a, name, &found, &end);
+	if (all && !r->quiet)
+		text_print(all, "judge");
+	if (!status)
 		status = outputs_write(all, &end);
-	}
 	status = status ? status : end.status;
 	for (size_t i = 0; i < found.n; i++)
 		free(found.fault[i].op);

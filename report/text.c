@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/text/text.h"
 #include "report/terminal.h"
 #include "texts_built.h"
 
@@ -21,7 +22,8 @@ struct scope {
 	const struct scope *outer;
 };
 
-static FILE *out; /* standard output; or `line`, which is going to be wrapped */
+static FILE *base; /* standard output, or what text_made() makes */
+static FILE *out;  /* this; or `line`, which is going to be wrapped */
 static char *line;
 static size_t line_size;
 static unsigned column, indent;
@@ -57,8 +59,12 @@ static bool is_true(const json_t *value)
 static char *text_of(const json_t *value, const char *how, size_t len)
 {
 	char format[WORD], *text = NULL;
-	const char *type = json_is_string(value) ? "s" : json_is_integer(value) ? "lld" : "";
-	snprintf(format, sizeof(format), "%%%.*s%s", (int)len, how, type);
+	const bool hex = len && how[len - 1] == 'x';
+	const char *type = json_is_string(value)     ? "s"
+			   : !json_is_integer(value) ? ""
+			   : hex		     ? "llx"
+						     : "lld";
+	snprintf(format, sizeof(format), "%%%.*s%s", (int)len - hex, how, type);
 	assert(json_is_string(value) || json_is_number(value));
 	int n = json_is_string(value)	 ? asprintf(&text, format, json_string_value(value))
 		: json_is_integer(value) ? asprintf(&text, format, json_integer_value(value))
@@ -83,13 +89,13 @@ static void print_bytes(const char *text, size_t len)
 /* The end of a line of the text itself. */
 static void end_line(void)
 {
-	if (out != stdout) {
+	if (out != base) {
 		fclose(out);
-		out = stdout;
+		out = base;
 		print_wrapped(indent, line);
 		free(line);
 	} else {
-		putchar('\n');
+		putc('\n', out);
 	}
 	column = 0;
 }
@@ -139,11 +145,12 @@ static void print_mark(const struct scope *in, const char *at, size_t len)
 	} else if (*at == '+') {
 		print_part(in, text_named(at + 1, len - 1), true);
 	} else if (*at == '!') {
-		fputs(paint(at[1] == 'b'   ? BOLD
-			    : at[1] == 'r' ? RED
-			    : at[1] == 'g' ? GREEN
-			    : at[1] == 'y' ? YELLOW
-					   : PLAIN),
+		fputs(base != stdout ? ""
+				     : paint(at[1] == 'b'   ? BOLD
+					     : at[1] == 'r' ? RED
+					     : at[1] == 'g' ? GREEN
+					     : at[1] == 'y' ? YELLOW
+							    : PLAIN),
 		      out);
 	} else {
 		assert(out == stdout);
@@ -207,11 +214,23 @@ static const char *print_part(const struct scope *in, const char *at, bool live)
 	return at;
 }
 
-void text_print(const json_t *tree, const char *name)
+static void print(FILE *to, const json_t *tree, const char *name)
 {
 	const struct scope all = {tree, NULL};
-	out = stdout;
+	out = base = to;
 	column = 0;
 	const char *end = print_part(&all, text_named(name, strlen(name)), true);
-	assert(out == stdout && (!*end || *end == '@'));
+	assert(out == base && (!*end || *end == '@'));
+}
+
+void text_print(const json_t *tree, const char *name)
+{
+	print(stdout, tree, name);
+}
+
+char *text_made(json_t *tree, const char *name)
+{
+	char *text = TEXT_PRINTED(to, print(to, tree, name));
+	json_decref(tree);
+	return text;
 }

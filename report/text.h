@@ -7,7 +7,8 @@
  *
  *   {name}           a field of the object that is looked at, or of one around it; {a.b}: of an
  *                    object in it; {.}: the element itself
- *   {name:-8}        the same as printf() has it; {seconds:.1f} is a real
+ *   {name:-8}        the same as printf() has it; {seconds:.1f} is a real,
+ *                    {offset:x} an integer in base 16
  *   {name thing}     "1 thing", "2 things"
  *   {name?A|B}       A if there is such a field that is not "", 0, false or empty, else B
  *   {name=word?A|B}  A if the field is this word or number
@@ -24,5 +25,7 @@
 
 /* Print this text of the tree. A field that is printed must be there. */
 void text_print(const json_t *tree, const char *name);
+/* The same as a string, without colours, to be freed; NULL without memory. Frees the tree. */
+char *text_made(json_t *tree, const char *name);
 
 #endif

@@ -2,6 +2,10 @@
 /* See history_report.h. */
 #include "report/images/history_report.h"
 #include "core/text/text.h"
+#include "report/images/images_report.h"
+#include "report/text.h"
+
+#define FAULT_WORDS 300
 
 /* The words of an operation or an answer; NULL: there is no answer. */
 static const char *words_of(const struct announcements *a, uint32_t call)
@@ -9,27 +13,9 @@ static const char *words_of(const struct announcements *a, uint32_t call)
 	return call == NO_OP ? NULL : a->log->source[a->log->call[call].words];
 }
 
-void history_print_operations(FILE *out, const struct announcements *a,
-			      const struct announced_fault *fault, unsigned indent)
-{
-	for (unsigned i = 0; i < fault->ops; i++) {
-		const struct announcement *op = &a->op[fault->op[i]];
-		const struct pm_call *call = &a->log->call[op->call];
-		const char *answer = words_of(a, op->answer);
-		fprintf(out, "%*s", (int)indent, "");
-		if (call->line)
-			fprintf(out, "line %u: ", call->line);
-		fprintf(out, "client %llu: %s -> ", (unsigned long long)call->client,
-			text_show(words_of(a, op->call)).text);
-		fputs(answer ? text_show(answer).text : "no answer", out);
-		if (answer && call->line)
-			fprintf(out, " (line %u)", a->log->call[op->answer].line);
-		putc('\n', out);
-	}
-}
-
-void history_fault_words(const struct announcements *a, const struct announced_fault *fault,
-			 char *out, size_t n)
+/* In words: "LIN of the key x: ...", without the operations. */
+static void fault_words(const struct announcements *a, const struct announced_fault *fault,
+			char *out, size_t n)
 {
 	struct words key = a->key[fault->key].name;
 	const char *contract = contract_name((enum tm_contract)fault->contract);
@@ -51,26 +37,37 @@ void history_fault_words(const struct announcements *a, const struct announced_f
 			 contract, (int)key.len, key.at, fault->ops);
 }
 
+static json_t *operation_json(const struct announcements *a, const struct announcement *op)
+{
+	const struct pm_call *call = &a->log->call[op->call];
+	const char *words = words_of(a, op->call), *answer = words_of(a, op->answer);
+	return json_pack("{s:I, s:o, s:o, s:i, s:{s:o, s:o, s:i}}", "client",
+			 (json_int_t)call->client, "operation", json_text(words), "answer",
+			 answer ? json_text(answer) : json_null(), "line", (int)call->line, "shown",
+			 "call", json_text(text_show(words).text), "answer",
+			 json_text(answer ? text_show(answer).text : "no answer"), "line",
+			 answer && call->line ? (int)a->log->call[op->answer].line : 0);
+}
+
 json_t *history_json(const struct announcements *a, const struct announced_fault *fault,
 		     unsigned faults)
 {
 	json_t *all = json_array();
-	for (unsigned f = 0; f < faults; f++) {
+	for (; faults; fault++, faults--) {
+		const struct words key = a->key[fault->key].name;
 		json_t *ops = json_array();
-		for (unsigned i = 0; i < fault[f].ops; i++) {
-			const struct announcement *op = &a->op[fault[f].op[i]];
-			const struct pm_call *call = &a->log->call[op->call];
-			json_array_append_new(ops, json_pack("{s:I, s:s, s:s?, s:i}", "client",
-							     (json_int_t)call->client, "operation",
-							     words_of(a, op->call), "answer",
-							     words_of(a, op->answer), "line",
-							     (int)call->line));
-		}
+		char words[FAULT_WORDS];
+		for (unsigned i = 0; i < fault->ops; i++)
+			json_array_append_new(ops, operation_json(a, &a->op[fault->op[i]]));
+		fault_words(a, fault, words, sizeof(words));
 		json_array_append_new(
-			all, json_pack("{s:s, s:s%, s:b, s:o}", "contract",
-				       contract_name((enum tm_contract)fault[f].contract), "key",
-				       a->key[fault[f].key].name.at, a->key[fault[f].key].name.len,
-				       "could_not_tell", fault[f].unsure, "operations", ops));
+			all, json_pack("{s:s, s:o, s:b, s:o, s:{s:o, s:o}}", "contract",
+				       contract_name((enum tm_contract)fault->contract), "key",
+				       json_stringn_nocheck(key.at, key.len), "could_not_tell",
+				       fault->unsure, "operations", ops, "shown", "words",
+				       json_text(words), "operations",
+				       json_of(text_made(json_pack("{s:O}", "operations", ops),
+							 "history_operations"))));
 	}
 	return all;
 }

@@ -14,32 +14,26 @@
 #include "core/text/text.h"
 #include "report/images/history_report.h"
 #include "report/report.h"
+#include "report/text.h"
 #include "report/terminal.h"
 
 #define LINES_SHOWN   8	   /* of an image */
 #define UNSEEN_SHOWN  20   /* of what was not seen */
 #define VERDICT_WORDS 1000 /* bytes */
 
-/* "event 40, line 12 of the log"; a recording has no lines. */
-static void print_place(FILE *out, const struct pm_log *log, size_t event)
-{
-	fprintf(out, "event %zu", event);
-	if (log->event[event].line)
-		fprintf(out, ", line %u of the log", log->event[event].line);
-}
-
-/* Where in the program: its frames, one a line. */
-static void images_print_source(FILE *out, const struct pm_log *log, const struct pm_event *e,
-				unsigned indent)
+/* Where in the program: "by put (store.c:12)", "of main (main.c:3)". */
+static json_t *frames_json(const struct pm_log *log, const struct pm_event *e)
 {
 	const char *at = log->source[e->source];
 	const char *how = e->noticed ? "noticed at" : "by";
-	for (size_t len; *at; at += len + (at[len] == ';')) {
+	json_t *all = json_array();
+	for (size_t len; *at; at += len + (at[len] == ';'), how = "of") {
 		len = strcspn(at, ";");
 		if (len)
-			fprintf(out, "%*s%s %.*s\n", (int)indent, "",
-				at == log->source[e->source] ? how : "of", (int)len, at);
+			json_array_append_new(
+				all, JSON_PRINTED(out, fprintf(out, "%s %.*s", how, (int)len, at)));
 	}
+	return all;
 }
 
 void images_print_event(FILE *out, const struct pm_log *log, uint32_t event)
@@ -49,23 +43,22 @@ void images_print_event(FILE *out, const struct pm_log *log, uint32_t event)
 		plural(e->len), log->file[e->file].name, e->off);
 }
 
-void images_print_counts(FILE *out, const struct pm_log *log)
+static json_t *counts_json(const struct pm_log *log)
 {
 	uint64_t n[PM_EVENT_KINDS] = {0};
 	static const char *const many[PM_EVENT_KINDS] = {
 		"stores",	    "landings",	    "flushes",	    "fences",
 		"msyncs",	    "RDMA FLUSHes", "RDMA Commits", "READs after landings",
 		"acknowledgements", "markers"};
-	bool first = true;
+	json_t *all = json_array();
 	for (size_t i = 0; i < log->events; i++)
 		n[log->event[i].kind]++;
-	for (unsigned k = 0; k < PM_EVENT_KINDS; k++) {
-		if (!n[k])
-			continue;
-		fprintf(out, "%s%" PRIu64 " %s", first ? "" : ", ", n[k],
-			n[k] == 1 ? pm_event_name[k] : many[k]);
-		first = false;
-	}
+	for (unsigned k = 0; k < PM_EVENT_KINDS; k++)
+		if (n[k])
+			json_array_append_new(all,
+					      json_sprintf("%" PRIu64 " %s", n[k],
+							   n[k] == 1 ? pm_event_name[k] : many[k]));
+	return all;
 }
 
 static const char *domain_of(const struct images_options *o)
@@ -75,7 +68,7 @@ static const char *domain_of(const struct images_options *o)
 	return domain[o->kill ? DOMAIN_DMP : o->hw.domain];
 }
 
-void images_print_hardware(const struct images_options *o, char *buf, size_t n)
+static void hardware_text(const struct images_options *o, char *buf, size_t n)
 {
 	static const char *const ddio[] = {
 		[DDIO_ON] = "on", [DDIO_OFF] = "off", [DDIO_ANY] = "any"};
@@ -107,7 +100,9 @@ void images_print_unordered(FILE *out, bool told)
 		       "tidemark-valgrind, tells of each store");
 }
 
-uint64_t images_unordered(const struct pm_log *log, bool *told)
+/* Stores of several words that were noticed: which of these came first is not known. `told`: the
+ * program told of each of its own. */
+static uint64_t count_unordered(const struct pm_log *log, bool *told)
 {
 	uint64_t n = 0;
 	*told = false;
@@ -144,31 +139,17 @@ static void print_not_seen(FILE *out, const struct pm_log *log)
 	}
 }
 
-/* What records it. Memory has no path that tidemark-valgrind knows, nor have files of several
- * machines. */
-static void print_valgrind(FILE *out, const struct images_report *r)
+/* Memory has no path that tidemark-valgrind knows, nor have files of several machines. */
+static bool have_paths(const struct pm_log *log)
 {
-	for (unsigned i = 0; i < r->log->files; i++)
-		if (r->log->file[i].name[0] != '/')
-			return;
-	fputs("; this records that: ", out);
-	write_word(out, program);
-	fputs(" record", out);
-	for (unsigned i = 0; i < r->log->files; i++) {
-		fputs(" --pm ", out);
-		write_word(out, r->log->file[i].name);
-	}
-	fputs(" --out ", out);
-	write_word(out, r->name);
-	fprintf(out, " -- %s-valgrind", program);
-	for (unsigned i = 0; i < r->log->files; i++) {
-		fputs(" --pm=", out);
-		write_word(out, r->log->file[i].name);
-	}
-	fputs(" PROGRAM", out);
+	for (unsigned i = 0; i < log->files; i++)
+		if (log->file[i].name[0] != '/')
+			return false;
+	return true;
 }
 
-void images_print_doubt(FILE *out, const struct images_report *r, enum image_doubt doubt)
+/* Why nobody can tell, and what records that. */
+static json_t *doubt_json(const struct images_report *r, json_t *files, enum image_doubt doubt)
 {
 	static const char *const why[] = {
 		[DOUBT_FLUSHES] = "the program has instructions that flush or store past the "
@@ -179,111 +160,34 @@ void images_print_doubt(FILE *out, const struct images_report *r, enum image_dou
 				"judged",
 		[DOUBT_ORDER] = "what is bad is good if stores came before that were noticed "
 				"later"};
-	fprintf(out, "could not tell: %s", why[doubt]);
-	if (doubt != DOUBT_NAMES)
-		print_valgrind(out, r);
+	return doubt ? json_of(text_made(json_pack("{s:s, s:b, s:O, s:o}", "why", why[doubt],
+						   "recorded",
+						   doubt != DOUBT_NAMES && have_paths(r->log),
+						   "files", files, "log", json_text(r->name)),
+					 "images_doubt"))
+		     : NULL;
 }
 
-const char *images_why_no_end(const struct pm_log *log)
-{
-	return log->full ? "it became full, or the disk was, while the program went on"
-			 : "the program was stopped before its own";
-}
-
-static void images_print_log(FILE *out, const struct images_report *r)
+static json_t *moment_json(const struct images_report *r, const struct image_cause *c)
 {
 	const struct pm_log *log = r->log;
-	fprintf(out, "%s: ", r->name);
-	for (unsigned i = 0; i < log->files; i++)
-		fprintf(out, "%s%s (%" PRIu64 " bytes)", i ? ", " : "", log->file[i].name,
-			log->file[i].size);
-	fputs("; ", out);
-	images_print_counts(out, log);
-	if (!log->stopped)
-		fprintf(out, "; it has no end: %s", images_why_no_end(log));
-	fputc('\n', out);
-	if (log->begins_last)
-		fputs("PM is read as the last stores left it, so what is lost is there all the "
-		      "same: --pool FILE is a copy from before the program ran, --pool zero an "
-		      "empty one\n",
-		      out);
-	for (unsigned i = 0; i < log->files; i++) {
-		if (!log->file[i].unseen)
-			continue;
-		fprintf(out, "%s: ", log->file[i].name);
-		images_print_unseen(out, log->file[i].unseen);
-		fputc('\n', out);
-	}
-	bool told;
-	if (images_unordered(log, &told)) {
-		images_print_unordered(out, told);
-		fputc('\n', out);
-	}
-	print_not_seen(out, log);
-}
-
-/* "the first 2 of 3 stores", "none of them", "version 1 of 3 cut after word 2" */
-static void print_left(FILE *out, const struct image_line *l)
-{
-	char words[PMEM_ANSWER_TEXT];
-	if (l->left > l->versions) {
-		pmem_answer_print(l->versions, l->left, words, sizeof(words));
-		fprintf(out, "%s is left", words);
-	} else if (!l->left)
-		fprintf(out, "none of its %u change%s in flight is left", l->versions,
-			plural(l->versions));
-	else
-		fprintf(out, "the first %u of its %u changes in flight %s left", l->left,
-			l->versions, l->left == 1 ? "is" : "are");
-}
-
-void images_print_moment(FILE *out, const struct images_report *r, const struct image_cause *c)
-{
-	const struct pm_log *log = r->log;
-	fprintf(out, "the %s before ", r->options->kill ? "process died" : "power failed");
-	if (c->at < log->events) {
-		const struct pm_event *e = &log->event[c->at];
-		const char *source = log->source[e->source];
-		fprintf(out, "the %s", pm_event_name[e->kind]);
-		/* A marker's source is its name, that of an RNIC's request is what it is. */
-		if (*source && e->kind != PM_MARK && strcmp(source, pm_event_name[e->kind]) != 0)
-			fprintf(out, " %s %.*s", e->noticed ? "noticed at" : "by",
-				(int)strcspn(source, ";"), source);
-		fputs(", ", out);
-		print_place(out, log, c->at);
-	} else {
-		fprintf(out, "the end");
-	}
-	if (c->acked || log->acks)
-		fprintf(out, ", after %lu acknowledgement%s", c->acked, plural(c->acked));
-	if (c->mark)
-		fprintf(out, ", after %s", log->source[c->mark]);
-	if ((r->options->kill || domain_keeps_visible(&r->options->hw, false)) && !c->dirty)
-		fputs("; all that was stored is left", out);
-	else if (!c->dirty)
-		fputs("; nothing was in flight", out);
-	else if (!c->lines)
-		fprintf(out, "; all of the %u line%s in flight %s left", c->dirty, plural(c->dirty),
-			c->dirty == 1 ? "is" : "are");
-	else
-		fprintf(out, "; of %u line%s in flight %u %s not whole", c->dirty, plural(c->dirty),
-			c->lines, c->lines == 1 ? "is" : "are");
-}
-
-static void print_image(FILE *out, const struct images_report *r, const struct image_cause *c)
-{
-	const struct pm_log *log = r->log;
-	fputs("   ", out);
-	images_print_moment(out, r, c);
-	fputs(c->lines ? ":\n" : "\n", out);
-	for (unsigned i = 0; i < c->lines && i < LINES_SHOWN; i++) {
-		fprintf(out, "     %s+0x%" PRIx64 ": ", log->file[c->line[i].file].name,
-			c->line[i].line * PM_LINE);
-		print_left(out, &c->line[i]);
-		putc('\n', out);
-	}
-	if (c->lines > LINES_SHOWN)
-		fprintf(out, "     and %u more\n", c->lines - LINES_SHOWN);
+	const bool end = c->at >= log->events,
+		   kept = r->options->kill || domain_keeps_visible(&r->options->hw, false);
+	const struct pm_event *e = end ? NULL : &log->event[c->at];
+	const char *kind = end ? "" : pm_event_name[e->kind],
+		   *by = end ? "" : log->source[e->source];
+	/* A marker's source is its name, that of an RNIC's request is what it is. */
+	if (!end && (e->kind == PM_MARK || !strcmp(by, kind)))
+		by = "";
+	return json_of(text_made(
+		json_pack("{s:b, s:s, s:o, s:b, s:I, s:i, s:b, s:I, s:o, s:i, s:i, s:b}", "kill",
+			  r->options->kill, "kind", kind, "by",
+			  JSON_PRINTED(out, fprintf(out, "%.*s", (int)strcspn(by, ";"), by)),
+			  "noticed", e && e->noticed, "event", (json_int_t)c->at, "line",
+			  e ? (int)e->line : 0, "acks", c->acked || log->acks, "acked",
+			  (json_int_t)c->acked, "mark", json_text(log->source[c->mark]), "dirty",
+			  (int)c->dirty, "lines", (int)c->lines, "kept", kept),
+		"images_moment"));
 }
 
 /* How many words to leave out here: files that the first run wrote are not written once more, all
@@ -304,7 +208,9 @@ static unsigned is_left_out(char *const *word)
 	return apart && word[1] ? 2 : 1;
 }
 
-void images_print_command(FILE *out, const struct images_report *r, const char *spec)
+/* The command, without what it writes and in how many processes; `spec`: with --image SPEC; or
+ * NULL. */
+static void print_command(FILE *out, const struct images_report *r, const char *spec)
 {
 	bool given = !spec, checkers = false;
 	write_word(out, program);
@@ -326,57 +232,8 @@ void images_print_command(FILE *out, const struct images_report *r, const char *
 		fprintf(out, " --image %s", spec);
 }
 
-void images_print_again(FILE *out, const struct images_report *r, const struct image_cause *c)
-{
-	char *spec = TEXT_PRINTED(words, image_spec_print(words, c));
-	images_print_command(out, r, spec);
-	free(spec);
-}
-
-static void print_parts(FILE *out, const struct images_report *r, const struct image_cause *c)
-{
-	for (unsigned i = 0; i < c->parts; i++) {
-		fputs("   lost: ", out);
-		images_print_event(out, r->log, c->part[i].event);
-		fputs(" (", out);
-		print_place(out, r->log, c->part[i].event);
-		if (c->part[i].lost > 1)
-			fprintf(out, ", and what is left out of %u more line%s",
-				c->part[i].lost - 1, plural(c->part[i].lost - 1));
-		fprintf(out, "%s\n", ")");
-		images_print_source(out, r->log, &r->log->event[c->part[i].event], 9);
-	}
-}
-
-/* Why it is no verdict. */
-static void print_late(FILE *out, const struct images_report *r, const struct image_cause *c)
-{
-	if (!c->late)
-		return;
-	fputs("   it is good with ", out);
-	images_print_event(out, r->log, c->late - 1);
-	fprintf(out, " (event %u), which may have come before:\n", c->late - 1);
-	images_print_source(out, r->log, &r->log->event[c->late - 1], 9);
-}
-
-static void print_cause(FILE *out, const struct images_report *r, unsigned number,
-			const struct image_cause *c)
-{
-	char words[VERDICT_WORDS];
-	image_verdict_words(&r->options->checker, &c->verdict, words, sizeof(words));
-	fprintf(out, "\n%s%u. %s%s%s; %" PRIu64 " image%s\n", out == stdout ? paint(BOLD) : "",
-		number, images_doubt_words(c), words, out == stdout ? paint(PLAIN) : "", c->images,
-		plural(c->images));
-	print_parts(out, r, c);
-	print_image(out, r, c);
-	print_late(out, r, c);
-	fputs("   once more: ", out);
-	images_print_again(out, r, c);
-	putc('\n', out);
-}
-
 /* Why it took long. */
-static void print_way(FILE *out, struct image_way way)
+static json_t *way_json(struct image_way way)
 {
 	static const char *const why[] = {
 		[IMAGE_WAY_SHELL] = "it is a line for a shell",
@@ -388,40 +245,13 @@ static void print_way(FILE *out, struct image_way way)
 		[IMAGE_WAY_OPEN] =
 			"it had a file to write to, or a socket or the like, open when it "
 			"first opened the image",
-		[IMAGE_WAY_KILLED] = "it was killed while it waited for the next one"};
-	if (way.kind == IMAGE_WAY_THREADS)
-		fprintf(out,
-			"the program was started for each image: it had %u threads when it first "
-			"opened the image\n",
-			way.number);
-	else if (way.kind != IMAGE_WAY_SERVED)
-		fprintf(out, "the program was started for each image: %s\n", why[way.kind]);
-	if (way.repair == IMAGE_REPAIR_SHARED)
-		fprintf(out, "%s\n",
-			"each image was compared with what it had been: the checker looks at what "
-			"it "
-			"has written to it");
-	else if (way.repair == IMAGE_REPAIR_UNSEEN)
-		fprintf(out, "%s\n",
-			"each image was compared with what it had been: the checker writes to it "
-			"by "
-			"system calls that are not libc's");
-}
-
-const char *images_doubt_words(const struct image_cause *c)
-{
-	return c->doubt ? "in doubt: " : "";
-}
-
-static void print_figures(FILE *out, const struct images_report *r)
-{
-	const struct images_result *x = r->result;
-	fprintf(out,
-		"the %s at %" PRIu64 " place%s: %" PRIu64 " different image%s, of which %" PRIu64
-		" %s bad, of %u cause%s",
-		r->options->kill ? "process died" : "power failed", x->cuts, plural(x->cuts),
-		x->images, plural(x->images), x->bad, x->bad == 1 ? "is" : "are", x->causes,
-		plural(x->causes));
+		[IMAGE_WAY_KILLED] = "it was killed while it waited for the next one",
+		[IMAGE_WAY_THREADS] = NULL};
+	const bool threads = way.kind == IMAGE_WAY_THREADS;
+	return json_pack("{s:i, s:s*, s:b, s:b}", "threads", threads ? (int)way.number : 0, "why",
+			 way.kind == IMAGE_WAY_SERVED || threads ? NULL : why[way.kind], "shared",
+			 way.repair == IMAGE_REPAIR_SHARED, "unseen",
+			 way.repair == IMAGE_REPAIR_UNSEEN);
 }
 
 void images_conclude(const struct images_report *r, struct conclusion *c)
@@ -456,124 +286,80 @@ void images_conclude(const struct images_report *r, struct conclusion *c)
 	}
 }
 
-void images_print_remarks(FILE *out, const struct images_report *r)
+static json_t *remarks_json(const struct images_report *r, const json_t *doubt)
 {
 	const struct images_result *x = r->result;
-	if (x->doubt) {
-		images_print_doubt(out, r, x->doubt);
-		fputc('\n', out);
-	}
-	if (x->rough)
-		fputs("some causes may say more than must not be lost: their lines were not "
-		      "given back\n",
-		      out);
-	if (x->untold)
-		fprintf(out, "%" PRIu64 " more bad image%s other causes; %d are told apart\n",
-			x->untold, x->untold == 1 ? " has" : "s have", IMAGE_CAUSES);
-	if (x->bounded)
-		fprintf(out,
-			"at %" PRIu64 " of these places there are more images than were tried "
-			"(--most %u)\n",
-			x->bounded, r->options->most);
-	if (!x->cuts && !r->left_off)
-		fprintf(out, "%s\n",
-			"all of the log is in sections with NoReorderNoCheck, which is the default "
-			"with -x: nothing was checked (-r ReorderFull checks all)");
-	if (x->all_bad)
-		fprintf(out, "%s\n",
-			"every image is bad, also that of the beginning: is the checker right?");
-	bool kill = r->options->kill;
-	if (!r->log->has_flush && !pm_log_unseen(r->log, PM_UNSEEN_FLUSH) &&
-	    !domain_nic_flush_reaches(&r->options->hw) &&
-	    (kill || r->options->hw.domain == DOMAIN_DMP))
-		fprintf(out,
-			"the program never flushes: what a power failure leaves is a matter of "
-			"chance (--model %s)\n",
-			kill ? "power makes those images"
-			     : "kill asks what is left if only the process dies");
-}
-
-/* What the clients' answers alone contradict, with no power failure. */
-static void print_faults(FILE *out, const struct images_report *r)
-{
-	char words[FAULT_WORDS];
-	bool broken = false;
-	for (unsigned i = 0; i < r->faults; i++) {
-		history_fault_words(r->said, &r->fault[i], words, sizeof(words));
-		fprintf(out, "\nwithout any power failure: %s\n", words);
-		history_print_operations(out, r->said, &r->fault[i], 3);
-		broken |= !r->fault[i].unsure;
-	}
-	if (broken)
-		fputs("\nNo image is blamed for that; what these answers say is left out.\n", out);
-}
-
-void images_print(FILE *out, const struct images_report *r)
-{
-	const struct images_result *x = r->result;
-	images_print_log(out, r);
-	print_faults(out, r);
-	for (unsigned i = 0; i < x->causes; i++)
-		print_cause(out, r, i + 1, &x->cause[i]);
-	if (x->causes)
-		putc('\n', out);
-	print_figures(out, r);
-	fprintf(out, "; %.0f images a second\n",
-		x->seconds > 0 ? (double)x->judged / x->seconds : 0.0);
-	images_print_remarks(out, r);
-	print_way(out, x->way);
-}
-
-void images_print_one(FILE *out, const struct images_report *r, const struct image_cause *c)
-{
-	char words[VERDICT_WORDS];
-	image_verdict_words(&r->options->checker, &c->verdict, words, sizeof(words));
-	images_print_log(out, r);
-	print_parts(out, r, c);
-	print_image(out, r, c);
-	print_late(out, r, c);
-	fprintf(out, "%s%s\n", images_doubt_words(c), words);
-	if (c->doubt) {
-		images_print_doubt(out, r, c->doubt);
-		fputc('\n', out);
-	}
+	const struct images_options *o = r->options;
+	const bool flushes = r->log->has_flush || pm_log_unseen(r->log, PM_UNSEEN_FLUSH) ||
+			     domain_nic_flush_reaches(&o->hw) ||
+			     (!o->kill && o->hw.domain != DOMAIN_DMP);
+	return json_pack("{s:O*, s:b, s:I, s:i, s:I, s:i, s:b, s:b, s:b, s:b}", "doubt", doubt,
+			 "rough", x->rough, "untold", (json_int_t)x->untold, "told", IMAGE_CAUSES,
+			 "bounded", (json_int_t)x->bounded, "most", (int)o->most, "unchecked",
+			 !x->cuts && !r->left_off, "all_bad", x->all_bad, "never_flushes", !flushes,
+			 "kill", o->kill);
 }
 
 /* --- JSON --- */
 
-static json_t *json_line(const struct pm_log *log, const struct image_line *l)
+/* The first ones are told of. */
+static json_t *line_json(const struct pm_log *log, const struct image_line *l, bool told)
 {
-	return json_pack("{s:s, s:I, s:i, s:i, s:I}", "file", log->file[l->file].name, "offset",
+	char how[PMEM_ANSWER_TEXT] = "";
+	if (l->left > l->versions)
+		pmem_answer_print(l->versions, l->left, how, sizeof(how));
+	return json_pack("{s:o, s:I, s:i, s:i, s:I, s:o}", "file",
+			 json_text(log->file[l->file].name), "offset",
 			 (json_int_t)l->line * PM_LINE, "left", (int)l->left, "versions",
-			 (int)l->versions, "lost_event", (json_int_t)l->event);
+			 (int)l->versions, "lost_event", (json_int_t)l->event, "shown",
+			 told ? json_pack("{s:s}", "how", how) : json_false());
 }
 
-static json_t *json_part(const struct pm_log *log, const struct image_part *p)
+/* In words, and where in the program it is. */
+static json_t *event_shown(const struct pm_log *log, uint32_t event, unsigned more)
+{
+	return json_pack("{s:I, s:o, s:o, s:i}", "event", (json_int_t)event, "what",
+			 JSON_PRINTED(out, images_print_event(out, log, event)), "frames",
+			 frames_json(log, &log->event[event]), "more_lines", (int)more);
+}
+
+static json_t *part_json(const struct pm_log *log, const struct image_part *p)
 {
 	const struct pm_event *e = &log->event[p->event];
-	return json_pack("{s:s, s:I, s:s, s:I, s:i, s:s, s:i}", "kind", pm_event_name[e->kind],
-			 "event", (json_int_t)p->event, "file", log->file[e->file].name, "offset",
-			 (json_int_t)e->off, "bytes", (int)e->len, "source", log->source[e->source],
-			 "line", (int)e->line);
+	return json_pack("{s:s, s:I, s:o, s:I, s:i, s:o, s:i, s:o}", "kind", pm_event_name[e->kind],
+			 "event", (json_int_t)p->event, "file", json_text(log->file[e->file].name),
+			 "offset", (json_int_t)e->off, "bytes", (int)e->len, "source",
+			 json_text(log->source[e->source]), "line", (int)e->line, "shown",
+			 event_shown(log, p->event, p->lost > 1 ? p->lost - 1 : 0));
 }
 
-static json_t *json_cause(const struct images_report *r, const struct image_cause *c)
+static json_t *cause_json(const struct images_report *r, const struct image_cause *c,
+			  unsigned number)
 {
+	const struct pm_log *log = r->log;
 	char words[VERDICT_WORDS];
 	json_t *parts = json_array(), *lines = json_array();
 	for (unsigned i = 0; i < c->parts; i++)
-		json_array_append_new(parts, json_part(r->log, &c->part[i]));
+		json_array_append_new(parts, part_json(log, &c->part[i]));
 	for (unsigned i = 0; i < c->lines; i++)
-		json_array_append_new(lines, json_line(r->log, &c->line[i]));
+		json_array_append_new(lines, line_json(log, &c->line[i], i < LINES_SHOWN));
 	image_verdict_words(&r->options->checker, &c->verdict, words, sizeof(words));
-	const struct pm_event *at = c->at < r->log->events ? &r->log->event[c->at] : NULL;
-	return json_pack("{s:s, s:b, s:I, s:o, s:I, s:s, s:s, s:I, s:s, s:o, s:o}", "verdict",
-			 words, "in_doubt", c->doubt != DOUBT_NONE, "images", (json_int_t)c->images,
-			 "image", JSON_PRINTED(out, image_spec_print(out, c)), "event",
-			 (json_int_t)c->at, "event_kind", at ? pm_event_name[at->kind] : "end",
-			 "event_source", at ? r->log->source[at->source] : "", "acked",
-			 (json_int_t)c->acked, "marker", r->log->source[c->mark], "lost", parts,
-			 "lines", lines);
+	const struct pm_event *at = c->at < log->events ? &log->event[c->at] : NULL;
+	json_t *image = JSON_PRINTED(out, image_spec_print(out, c));
+	json_t *shown = json_pack(
+		"{s:i, s:o, s:o, s:o, s:i, s:o*}", "number", (int)number, "verdict",
+		JSON_PRINTED(out, fprintf(out, "%s%s", c->doubt ? "in doubt: " : "", words)),
+		"moment", moment_json(r, c), "again",
+		JSON_PRINTED(out, print_command(out, r, json_string_value(image))), "more_lines",
+		(int)(c->lines > LINES_SHOWN ? c->lines - LINES_SHOWN : 0), "late",
+		c->late ? event_shown(log, c->late - 1, 0) : NULL);
+	return json_pack("{s:o, s:b, s:I, s:o, s:I, s:s, s:o, s:I, s:o, s:o, s:o, s:o}", "verdict",
+			 json_text(words), "in_doubt", c->doubt != DOUBT_NONE, "images",
+			 (json_int_t)c->images, "image", image, "event", (json_int_t)c->at,
+			 "event_kind", at ? pm_event_name[at->kind] : "end", "event_source",
+			 json_text(at ? log->source[at->source] : ""), "acked",
+			 (json_int_t)c->acked, "marker", json_text(log->source[c->mark]), "lost",
+			 parts, "lines", lines, "shown", shown);
 }
 
 json_t *json_of(char *text)
@@ -593,7 +379,7 @@ json_t *json_lines(char *text)
 	return all;
 }
 
-json_t *images_not_seen(const struct pm_log *log)
+static json_t *not_seen_json(const struct pm_log *log)
 {
 	return json_lines(TEXT_PRINTED(out, print_not_seen(out, log)));
 }
@@ -601,60 +387,131 @@ json_t *images_not_seen(const struct pm_log *log)
 static void add_cases(json_t *all, const struct images_report *r)
 {
 	const struct images_result *x = r->result;
-	for (unsigned i = 0; i < x->causes; i++) {
-		char name[32], *text = TEXT_PRINTED(out, print_cause(out, r, i + 1, &x->cause[i]));
-		snprintf(name, sizeof(name), "cause %u", i + 1);
+	json_t *one;
+	size_t i;
+	json_array_foreach(json_object_get(all, "causes"), i, one)
+	{
+		char name[32], *text = text_made(json_incref(one), "images_cause");
+		snprintf(name, sizeof(name), "cause %zu", i + 1);
 		tree_case(all, x->cause[i].doubt ? CASE_SKIPPED : CASE_FAILED, r->name, name, "%s",
-			  text ? text + strspn(text, "\n") : "");
+			  text);
 		free(text);
 	}
-	for (unsigned i = 0; i < r->faults; i++) {
-		char words[FAULT_WORDS];
-		history_fault_words(r->said, &r->fault[i], words, sizeof(words));
+	json_array_foreach(json_object_get(all, "history"), i, one)
+	{
 		tree_case(all, r->fault[i].unsure ? CASE_SKIPPED : CASE_FAILED, r->name,
-			  "answers of clients", "%s", words);
+			  "answers of clients", "%s",
+			  tree_text(json_object_get(one, "shown"), "words"));
 	}
 	if (r->left_off)
 		tree_case(all, CASE_SKIPPED, r->name, "other crash images", "%s", r->left_off);
 	else if (x->doubt)
 		tree_case(all, CASE_SKIPPED, r->name, "crash images", "%s",
-			  json_string_value(json_object_get(all, "doubt")));
+			  tree_text(all, "doubt"));
 	else if (!x->bad)
 		tree_case(all, CASE_PASSED, r->name, "crash images", NULL);
 }
 
-json_t *images_tree(const struct images_report *r)
+static json_t *files_json(const struct pm_log *log)
 {
-	if (r->one)
-		return json_pack("{s:s, s:b, s:o}", "log", r->name, "good",
-				 r->one->verdict.how == IMAGE_GOOD && !r->one->doubt, "shown",
-				 images_shown(r));
-	const struct images_result *x = r->result;
-	json_t *causes = json_array();
+	json_t *all = json_array();
+	for (unsigned i = 0; i < log->files; i++) {
+		const struct pm_file *f = &log->file[i];
+		json_array_append_new(
+			all,
+			json_pack("{s:o, s:I, s:o}", "name", json_text(f->name), "size",
+				  (json_int_t)f->size, "unseen",
+				  JSON_PRINTED(out, f->unseen ? images_print_unseen(out, f->unseen)
+							      : (void)0)));
+	}
+	return all;
+}
+
+/* What was recorded, and who judges. */
+static json_t *shown_json(const struct images_report *r, json_t *files)
+{
+	const struct images_options *o = r->options;
+	const struct image_checker *c = &o->checker;
+	const struct pm_log *log = r->log;
+	const char *no_end = log->full
+				     ? "it became full, or the disk was, while the program went on"
+				     : "the program was stopped before its own";
+	json_t *contracts = json_array();
 	char hardware[200];
-	uint64_t unseen = 0;
 	bool told;
+	for (unsigned k = 0; k < TM_CONTRACTS; k++)
+		if (r->contracts & TM_BIT(k))
+			json_array_append_new(contracts,
+					      json_pack("{s:s, s:s}", "name", contract_name(k),
+							"what", contract_what(k)));
+	hardware_text(o, hardware, sizeof(hardware));
+	return json_pack(
+		"{s:o, s:o, s:s*, s:b, s:o*, s:b, s:b, s:s, s:o, s:o*, s:o, s:o, s:i, s:b}",
+		"files", files, "counts", counts_json(log), "no_end", log->stopped ? NULL : no_end,
+		"begins_last", log->begins_last, "order",
+		count_unordered(log, &told) ? JSON_PRINTED(out, images_print_unordered(out, told))
+					    : NULL,
+		"kill", o->kill, "keeps", domain_keeps_visible(&o->hw, false), "hardware", hardware,
+		"checker",
+		c->library ? JSON_PRINTED(out, fprintf(out, "int %s(const char *path) of %s",
+						       c->function, c->library))
+			   : json_text(c->recover),
+		"then", c->check ? json_text(c->check) : NULL, "command",
+		JSON_PRINTED(out, print_command(out, r, NULL)), "contracts", contracts, "most",
+		(int)o->most, "threads", log->threads != 0);
+}
+
+static void add_results(json_t *all, const struct images_report *r)
+{
+	const struct images_result *x = r->result;
+	json_t *causes = json_array(), *shown = json_object_get(all, "shown"),
+	       *doubt = doubt_json(r, json_object_get(shown, "files"), x->doubt);
+	uint64_t unseen = 0;
+	bool told, contradicted = false;
+	for (unsigned i = 0; i < r->faults; i++)
+		contradicted |= !r->fault[i].unsure;
 	for (unsigned i = 0; i < r->log->files; i++)
 		unseen += r->log->file[i].unseen;
-	images_print_hardware(r->options, hardware, sizeof(hardware));
 	for (unsigned i = 0; i < x->causes; i++)
-		json_array_append_new(causes, json_cause(r, &x->cause[i]));
-	json_t *all = json_pack(
-		"{s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:I, s:o*, "
-		"s:o, s:o, "
-		"s:o, s:o}",
-		"log", r->name, "model", r->options->kill ? "kill" : "power", "domain",
-		domain_of(r->options), "ddio", r->options->hw.ddio == DDIO_ON, "hardware", hardware,
-		"events", (json_int_t)r->log->events, "cuts", (json_int_t)x->cuts, "bounded",
-		(json_int_t)x->bounded, "images", (json_int_t)x->images, "judged",
-		(json_int_t)x->judged, "bad", (json_int_t)x->bad, "complete", !r->left_off, "ended",
-		r->log->stopped, "unseen", (json_int_t)unseen, "unordered",
-		(json_int_t)images_unordered(r->log, &told), "doubt",
-		x->doubt ? JSON_PRINTED(out, images_print_doubt(out, r, x->doubt)) : NULL,
-		"not_seen", images_not_seen(r->log), "history",
-		history_json(r->said, r->fault, r->faults), "causes", causes, "shown",
-		images_shown(r));
-	if (all)
-		add_cases(all, r);
+		json_array_append_new(causes, cause_json(r, &x->cause[i], i + 1));
+	json_object_update_new(
+		all, json_pack("{s:s, s:s, s:b, s:O, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, "
+			       "s:I, s:O*, s:o}",
+			       "model", r->options->kill ? "kill" : "power", "domain",
+			       domain_of(r->options), "ddio", r->options->hw.ddio == DDIO_ON,
+			       "hardware", json_object_get(shown, "hardware"), "events",
+			       (json_int_t)r->log->events, "cuts", (json_int_t)x->cuts, "bounded",
+			       (json_int_t)x->bounded, "images", (json_int_t)x->images, "judged",
+			       (json_int_t)x->judged, "bad", (json_int_t)x->bad, "complete",
+			       !r->left_off, "ended", r->log->stopped, "unseen", (json_int_t)unseen,
+			       "unordered", (json_int_t)count_unordered(r->log, &told), "doubt",
+			       doubt, "causes", causes));
+	json_object_update_new(
+		shown, json_pack("{s:b, s:i, s:o, s:f, s:o}", "contradicted", contradicted,
+				 "distinct", (int)x->causes, "remarks",
+				 json_lines(text_made(remarks_json(r, doubt), "images_remarks")),
+				 "rate", x->seconds > 0 ? (double)x->judged / x->seconds : 0.0,
+				 "way", way_json(x->way)));
+	json_decref(doubt);
+	add_cases(all, r);
+}
+
+json_t *images_tree(const struct images_report *r)
+{
+	json_t *files = files_json(r->log);
+	json_t *all = json_pack("{s:o, s:o, s:o, s:o}", "log", json_text(r->name), "not_seen",
+				not_seen_json(r->log), "history",
+				history_json(r->said, r->fault, r->faults), "shown",
+				shown_json(r, files));
+	if (!all || !r->one) {
+		if (all)
+			add_results(all, r);
+		return all;
+	}
+	json_object_update_new(all, json_pack("{s:b, s:o}", "good",
+					      r->one->verdict.how == IMAGE_GOOD && !r->one->doubt,
+					      "cause", cause_json(r, r->one, 1)));
+	json_object_set_new(json_object_get(all, "shown"), "remarks",
+			    json_pack("[o*]", doubt_json(r, files, r->one->doubt)));
 	return all;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a page shows of crash images besides the results: what was recorded and who judges; and of
- * each cause what the run went on to do about what was lost, the lines in flight, the events around
- * the power failure, the operations that clients had announced, the lines of source, and the
- * command that makes the image again. images.js makes a chart of the events.
+ * What a page shows of each cause besides the results: what the run went on to do about what was
+ * lost, the lines in flight, the events around the power failure, the operations that clients had
+ * announced, and the lines of source. images.js makes a chart of the events.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,11 +12,9 @@
 #include "core/pmem/crash.h"
 #include "core/record/format.h"
 #include "core/text/text.h"
-#include "report/images/history_report.h"
 #include "report/images/images_shown.h"
 
-#define VERDICT_WORDS 1000 /* bytes */
-#define OPERATIONS    40   /* of clients, the latest */
+#define OPERATIONS 40 /* of clients, the latest */
 
 /* The threads of CPUs in the order of their first events: the kernel's numbers say nothing. */
 struct threads {
@@ -33,87 +30,6 @@ struct section {
 	size_t event[SECTION_EVENTS]; /* that are shown, in their order */
 	unsigned events;
 };
-
-/* --- what was recorded, and who judges --- */
-
-static void add_row(json_t *rows, const char *name, json_t *text)
-{
-	json_array_append_new(rows, json_pack("[s, o]", name, text));
-}
-
-static void print_file(FILE *out, const struct pm_file *file)
-{
-	fprintf(out, "%s, %" PRIu64 " bytes", file->name, file->size);
-	if (file->unseen) {
-		fputs("; ", out);
-		images_print_unseen(out, file->unseen);
-	}
-}
-
-static void add_judge(json_t *rows, const struct image_checker *c)
-{
-	add_row(rows, "checker",
-		c->library ? JSON_PRINTED(out, fprintf(out, "int %s(const char *path) of %s",
-						       c->function, c->library))
-			   : json_text(c->recover));
-	if (c->check)
-		add_row(rows, "then", json_text(c->check));
-}
-
-static json_t *recorded_json(const struct images_report *r)
-{
-	const struct images_options *o = r->options;
-	json_t *rows = json_array(), *unseen = images_not_seen(r->log), *line;
-	char text[200];
-	size_t i;
-	bool told;
-	add_row(rows, "recording", json_text(r->name));
-	for (unsigned f = 0; f < r->log->files; f++)
-		add_row(rows, "PM", JSON_PRINTED(out, print_file(out, &r->log->file[f])));
-	add_row(rows, "events", JSON_PRINTED(out, images_print_counts(out, r->log)));
-	if (images_unordered(r->log, &told))
-		add_row(rows, "order", JSON_PRINTED(out, images_print_unordered(out, told)));
-	json_array_foreach(unseen, i, line) add_row(rows, "not seen", json_incref(line));
-	json_decref(unseen);
-	if (!r->log->stopped)
-		add_row(rows, "end", json_sprintf("none: %s", images_why_no_end(r->log)));
-	add_row(rows, "fails",
-		json_text(
-			o->kill ? "the process: all that it had stored is left"
-			: domain_keeps_visible(&o->hw, false)
-				? "the power; caches survive, so that all that CPUs stored is left"
-				: "the power; what is in caches is lost"));
-	images_print_hardware(o, text, sizeof(text));
-	add_row(rows, "hardware", json_text(text));
-	add_judge(rows, &o->checker);
-	add_row(rows, "command", JSON_PRINTED(out, images_print_command(out, r, NULL)));
-	return rows;
-}
-
-static json_t *contracts_json(unsigned contracts)
-{
-	json_t *all = json_array();
-	for (unsigned k = 0; k < TM_CONTRACTS; k++)
-		if (contracts & TM_BIT(k))
-			json_array_append_new(all, json_pack("{s:s, s:s}", "name", contract_name(k),
-							     "what", contract_what(k)));
-	return all;
-}
-
-/* What no power failure has done. */
-static json_t *faults_json(const struct images_report *r)
-{
-	json_t *all = json_array();
-	for (unsigned i = 0; i < r->faults; i++) {
-		char words[FAULT_WORDS];
-		history_fault_words(r->said, &r->fault[i], words, sizeof(words));
-		json_t *ops = JSON_PRINTED(out,
-					   history_print_operations(out, r->said, &r->fault[i], 0));
-		json_array_append_new(
-			all, json_pack("{s:o, s:o}", "words", json_text(words), "operations", ops));
-	}
-	return all;
-}
 
 /* --- which events --- */
 
@@ -386,28 +302,24 @@ static json_t *operations_json(const struct section *s, unsigned *left_out)
 static json_t *section_json(struct section *s)
 {
 	json_t *lost = json_array(), *lines = json_array();
-	char words[VERDICT_WORDS];
 	unsigned left_out;
-	image_verdict_words(&s->r->options->checker, &s->cause->verdict, words, sizeof(words));
 	find_events(s);
 	for (unsigned i = 0; i < s->cause->parts; i++)
 		json_array_append_new(lost, lost_json(s, i));
 	for (unsigned i = 0; i < s->scene->lines; i++)
 		json_array_append_new(lines, line_json(s, &s->scene->line[i]));
 	json_t *operations = operations_json(s, &left_out);
-	return json_pack(
-		"{s:o, s:o, s:o, s:I, s:o, s:o, s:o*, s:o, s:o, s:i, s:o}", "verdict",
-		JSON_PRINTED(out, fprintf(out, "%s%s", images_doubt_words(s->cause), words)),
-		"moment", JSON_PRINTED(out, images_print_moment(out, s->r, s->cause)), "again",
-		JSON_PRINTED(out, images_print_again(out, s->r, s->cause)), "at",
-		(json_int_t)s->cause->at, "lost", lost, "lines", lines, "more", more_json(s),
-		"events", events_json(s), "operations", operations, "operations_before",
-		(int)left_out, "sources", images_sources(s->r, s->cause, s->scene));
+	return json_pack("{s:I, s:o, s:o, s:o*, s:o, s:o, s:i, s:o}", "at",
+			 (json_int_t)s->cause->at, "lost", lost, "lines", lines, "more",
+			 more_json(s), "events", events_json(s), "operations", operations,
+			 "operations_before", (int)left_out, "sources",
+			 images_sources(s->r, s->cause, s->scene));
 }
 
-json_t *images_sections(const struct images_report *r, const struct image_cause *cause,
-			unsigned causes)
+void images_add_scenes(const struct images_report *r, json_t *tree)
 {
+	const struct image_cause *cause = r->one ? r->one : r->result->cause;
+	const unsigned causes = r->one ? 1 : r->result->causes;
 	struct threads threads = {0};
 	struct section *s = calloc(1, sizeof(*s));
 	struct image_scene *scene = image_scenes_make(r->log, r->options, cause, causes);
@@ -417,22 +329,8 @@ json_t *images_sections(const struct images_report *r, const struct image_cause 
 			.r = r, .cause = &cause[i], .scene = &scene[i], .threads = &threads};
 		json_array_append_new(all, section_json(s));
 	}
+	json_object_set_new(json_object_get(tree, "shown"), "causes", all);
 	image_scenes_free(scene, causes);
 	free(threads.id);
 	free(s);
-	return all;
-}
-
-json_t *images_shown(const struct images_report *r)
-{
-	json_t *remarks = json_lines(
-		r->result	? TEXT_PRINTED(out, images_print_remarks(out, r))
-		: r->one->doubt ? TEXT_PRINTED(out, images_print_doubt(out, r, r->one->doubt))
-				: NULL);
-	return json_pack("{s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:o}", "recorded", recorded_json(r),
-			 "contracts", contracts_json(r->contracts), "faults", faults_json(r),
-			 "remarks", remarks, "most", (int)r->options->most, "kill",
-			 r->options->kill, "threads", r->log->threads != 0, "causes",
-			 r->one ? images_sections(r, r->one, 1)
-				: images_sections(r, r->result->cause, r->result->causes));
 }

@@ -9,8 +9,6 @@
 #define SECTION_BEFORE 12  /* the failure */
 #define SECTION_AFTER  6
 
-/* NULL without memory. */
-json_t *images_shown(const struct images_report *r);
 /* The lines of source that a cause names (images_sources.c), as source_json(). */
 json_t *images_sources(const struct images_report *r, const struct image_cause *cause,
 		       const struct image_scene *scene);

@@ -153,18 +153,28 @@ function imageTop(r, t) {
 	return [h('p', {class: 'verdict ' + (r.good ? 'good' : 'bad')}, 'This image: ' + t.causes[0].verdict),
 		t.remarks.map(text => h('p', {class: 'verdict bad'}, text))];
 }
+/* What was recorded, and who judges. */
+function recorded(r, t) {
+	const fails = t.kill ? 'the process: all that it had stored is left' :
+		t.keeps ? 'the power; caches survive, so that all that CPUs stored is left' : 'the power; what is in caches is lost';
+	const files = t.files.map(f => ['PM', `${f.name}, ${f.size} bytes${f.unseen && '; ' + f.unseen}`]);
+	return [['recording', r.log], ...files, ['events', t.counts.join(', ')], ['order', t.order],
+		...r.not_seen.map(line => ['not seen', line]), ['end', t.no_end && 'none: ' + t.no_end], ['fails', fails],
+		['hardware', t.hardware], ['checker', t.checker], ['then', t.then], ['command', t.command],
+		['version', 'tidemark ' + r.tidemark]].filter(line => line[1]);
+}
 function showImages(r) {
-	const t = r.shown, one = t.one = !r.causes;
-	t.causes.forEach((c, i) => { c.id = 'c' + (i + 1); notePlaces(c.id + '-s-', c.sources); });
-	const link = (c, i) => h('li', {}, h('a', {href: '#' + c.id}, c.verdict), '; ' + plural(r.causes[i].images, 'image'),
+	const t = r.shown, one = t.one = !r.causes, causes = one ? [r.cause] : r.causes;
+	t.causes.forEach((c, i) => { Object.assign(c, causes[i].shown, {id: 'c' + (i + 1)}); notePlaces(c.id + '-s-', c.sources); });
+	const link = (c, i) => h('li', {}, h('a', {href: '#' + c.id}, c.verdict), '; ' + plural(causes[i].images, 'image'),
 		c.lost.length > 0 && '; lost: ' + c.lost[0].what, c.lost.length > 1 && `, and ${c.lost.length - 1} more`);
 	return [h('header', {}, h('h1', {}, 'Crash images of ' + r.log), one ? imageTop(r, t) : verdict(r),
-		t.faults.map(f => [h('p', {class: 'verdict bad'}, 'Without any power failure: ' + f.words),
-			f.operations && h('pre', {}, f.operations)]), !one && imagesTop(r, t)),
-	h('section', {class: 'run'}, h('h2', {}, 'What was recorded, and who judges'),
-		facts(t.recorded.concat([['version', 'tidemark ' + r.tidemark]])), t.contracts.length > 0 && contractList(t.contracts)),
+		r.history.map(f => [h('p', {class: 'verdict bad'}, 'Without any power failure: ' + f.shown.words),
+			f.shown.operations && h('pre', {}, f.shown.operations)]), !one && imagesTop(r, t)),
+	h('section', {class: 'run'}, h('h2', {}, 'What was recorded, and who judges'), facts(recorded(r, t)),
+		t.contracts.length > 0 && contractList(t.contracts)),
 	s('svg', {class: 'tips', width: 0, height: 0, 'aria-hidden': 'true'}, tips()),
 	!one && t.causes.length > 0 && section('causes', 'The causes', h('ol', {}, t.causes.map(link))),
-	t.causes.map((c, i) => imageSection(t, c, one || r.causes[i].images))];
+	t.causes.map((c, i) => imageSection(t, c, causes[i].images))];
 }
 views.push({of: 'log', title: r => 'Crash images of ' + r.log, show: showImages});
