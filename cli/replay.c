@@ -26,24 +26,21 @@ static const char *unused_text(const struct trace *t, const struct replay_outcom
 	return text;
 }
 
-static void verdict_line(const struct trace *t, const char *path, int status, bool repeated,
-			 const struct replay_outcome *out)
+/* `out`: NULL: it is a power cut of a live server. */
+static void verdict_line(const struct trace *t, const char *path, int contract, int status,
+			 bool repeated, const struct replay_outcome *out)
 {
-	const char *name = t->contract < 0 ? "" : contract_name((enum tm_contract)t->contract);
-	char text[DEVIATION_TEXT];
-	if (out->unused)
-		printf("%s:%u: %s: the line is durable when the power fails, or is not read "
-		       "afterwards\n",
-		       path, out->unused->line, unused_text(t, out, text));
-	printf("%s: ", path);
-	if (status == EXIT_FIXED)
-		printf("fixed: %s is not broken any more%s", name, trace_anew(t).text);
-	else if (t->contract < 0)
-		printf("names no broken contract; %s",
-		       status == EXIT_BROKEN ? "but a promise is broken" : "no promise is broken");
-	else
-		printf("broken %s", name);
-	puts(repeated ? ", every time" : "");
+	const bool unused = out && out->unused;
+	char text[DEVIATION_TEXT] = "";
+	json_t *all = json_pack(
+		"{s:s, s:i, s:o, s:s, s:b, s:b, s:b, s:s, s:b}", "unused",
+		unused ? unused_text(t, out, text) : "", "line",
+		unused ? (int)out->unused->line : 0, "path", json_text(path), "contract",
+		contract < 0 ? "" : contract_name((enum tm_contract)contract), "fixed",
+		status == EXIT_FIXED, "broken", status == EXIT_BROKEN, "cut", !out, "anew",
+		out ? trace_anew(t).text : "", "repeated", repeated);
+	text_print(all, "replay_verdict");
+	json_decref(all);
 }
 
 /* What the outcome means for the exit. */
@@ -216,24 +213,12 @@ static int replay_read(struct trace *t, const char *path, const struct request *
 		good = !failed;
 	}
 	if (good)
-		verdict_line(t, path, status, o->repeat > 1, &events->outcome);
+		verdict_line(t, path, t->contract, status, o->repeat > 1, &events->outcome);
 	free(again);
 	return status;
 }
 
 /* --- a power cut of a live server --- */
-
-static void cut_verdict_line(const struct crash_bundle *a, const char *path, int status)
-{
-	const char *name = a->contract < 0 ? "" : contract_name((enum tm_contract)a->contract);
-	if (a->contract < 0)
-		printf("%s: %s\n", path,
-		       status == EXIT_BROKEN ? "a promise is broken" : "no promise is broken");
-	else if (status == EXIT_BROKEN)
-		printf("%s: broken %s\n", path, name);
-	else
-		printf("%s: fixed: %s is not broken any more\n", path, name);
-}
 
 static int replay_cut(const struct crash_bundle *a, const char *path, const struct request *o)
 {
@@ -261,7 +246,7 @@ static int replay_cut(const struct crash_bundle *a, const char *path, const stru
 		if (results_asked())
 			bad = outputs_write(json_incref(all), NULL);
 		json_decref(all);
-		cut_verdict_line(a, path, status);
+		verdict_line(NULL, path, a->contract, status, false, NULL);
 	}
 	exam_free(&e);
 	return bad ? bad : status;

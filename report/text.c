@@ -41,7 +41,9 @@ static const json_t *find(const struct scope *in, const char *path, size_t len)
 		for (size_t from = 0, n; value && from < len; from += n + 1) {
 			const char *dot = memchr(path + from, '.', len - from);
 			n = dot ? (size_t)(dot - path) - from : len - from;
-			value = json_object_getn(value, path + from, n);
+			value = json_is_array(value)
+					? json_array_get(value, strtoul(path + from, NULL, 10))
+					: json_object_getn(value, path + from, n);
 		}
 	}
 	return value;

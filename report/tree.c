@@ -14,6 +14,23 @@ json_t *json_text(const char *text)
 	return json_string_nocheck(text ? text : "");
 }
 
+json_t *json_of(char *text)
+{
+	json_t *json = json_text(text);
+	free(text);
+	return json;
+}
+
+json_t *json_lines(char *text)
+{
+	json_t *all = json_array();
+	for (char *at = text, *line; (line = strsep(&at, "\n"));)
+		if (*line)
+			json_array_append_new(all, json_text(line));
+	free(text);
+	return all;
+}
+
 /* What is no UTF-8, which files cannot say, becomes question marks. */
 static void make_utf8(json_t *value)
 {

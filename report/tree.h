@@ -17,6 +17,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include "core/text/text.h"
 #include "report/conclusion.h"
 
 enum case_result {
@@ -30,6 +31,10 @@ enum case_result {
 /* A text that may be no UTF-8, such as the name of a file; NULL: "". Texts of the tree have it as
  * it is, in files what is not ASCII is "?" then. */
 json_t *json_text(const char *text);
+/* What was printed, which is freed: a string, or one for each line. */
+json_t *json_of(char *text);
+json_t *json_lines(char *text);
+#define JSON_PRINTED(out, ...) json_of(TEXT_PRINTED(out, __VA_ARGS__))
 /* A copy without such texts, to be freed. */
 json_t *tree_for_file(const json_t *tree);
 /* The string of an object's field; "": it has none. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See history_report.h. */
 #include "report/images/history_report.h"
-#include "core/text/text.h"
-#include "report/images/images_report.h"
 #include "report/text.h"
+#include "report/tree.h"
 
 #define FAULT_WORDS 300
 

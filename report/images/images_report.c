@@ -232,8 +232,8 @@ static void print_command(FILE *out, const struct images_report *r, const char *
 		fprintf(out, " --image %s", spec);
 }
 
-/* Why it took long. */
-static json_t *way_json(struct image_way way)
+/* How fast it was, and why it took long: another time that is otherwise. */
+static json_t *speed_json(const struct images_result *x)
 {
 	static const char *const why[] = {
 		[IMAGE_WAY_SHELL] = "it is a line for a shell",
@@ -247,9 +247,11 @@ static json_t *way_json(struct image_way way)
 			"first opened the image",
 		[IMAGE_WAY_KILLED] = "it was killed while it waited for the next one",
 		[IMAGE_WAY_THREADS] = NULL};
+	const struct image_way way = x->way;
 	const bool threads = way.kind == IMAGE_WAY_THREADS;
-	return json_pack("{s:i, s:s*, s:b, s:b}", "threads", threads ? (int)way.number : 0, "why",
-			 way.kind == IMAGE_WAY_SERVED || threads ? NULL : why[way.kind], "shared",
+	return json_pack("{s:f, s:i, s:s*, s:b, s:b}", "rate",
+			 x->seconds > 0 ? (double)x->judged / x->seconds : 0.0, "threads",
+			 threads ? (int)way.number : 0, "why", why[way.kind], "shared",
 			 way.repair == IMAGE_REPAIR_SHARED, "unseen",
 			 way.repair == IMAGE_REPAIR_UNSEEN);
 }
@@ -362,23 +364,6 @@ static json_t *cause_json(const struct images_report *r, const struct image_caus
 			 parts, "lines", lines, "shown", shown);
 }
 
-json_t *json_of(char *text)
-{
-	json_t *json = json_text(text ? text : "");
-	free(text);
-	return json;
-}
-
-json_t *json_lines(char *text)
-{
-	json_t *all = json_array();
-	for (char *at = text, *line; (line = strsep(&at, "\n"));)
-		if (*line)
-			json_array_append_new(all, json_text(line));
-	free(text);
-	return all;
-}
-
 static json_t *not_seen_json(const struct pm_log *log)
 {
 	return json_lines(TEXT_PRINTED(out, print_not_seen(out, log)));
@@ -487,11 +472,10 @@ static void add_results(json_t *all, const struct images_report *r)
 			       "unordered", (json_int_t)count_unordered(r->log, &told), "doubt",
 			       doubt, "causes", causes));
 	json_object_update_new(
-		shown, json_pack("{s:b, s:i, s:o, s:f, s:o}", "contradicted", contradicted,
-				 "distinct", (int)x->causes, "remarks",
+		shown, json_pack("{s:b, s:i, s:o, s:o}", "contradicted", contradicted, "distinct",
+				 (int)x->causes, "remarks",
 				 json_lines(text_made(remarks_json(r, doubt), "images_remarks")),
-				 "rate", x->seconds > 0 ? (double)x->judged / x->seconds : 0.0,
-				 "way", way_json(x->way)));
+				 "speed", speed_json(x)));
 	json_decref(doubt);
 	add_cases(all, r);
 }

@@ -33,12 +33,7 @@ void images_conclude(const struct images_report *r, struct conclusion *c);
 /* For text_print(), "images" or, of one image, "images_one", and, with the scenes, for
  * outputs_write(): with a case for each cause; without any, one that passes. NULL: no memory. */
 json_t *images_tree(const struct images_report *r);
-/* Add what a page shows of each cause besides (images_shown.c). */
+/* Add what a page shows of each cause besides (images_shown.c); without how fast it was. */
 void images_add_scenes(const struct images_report *r, json_t *tree);
-
-/* What was printed, which is freed: a string, or one for each line. */
-json_t *json_of(char *text);
-json_t *json_lines(char *text);
-#define JSON_PRINTED(out, ...) json_of(TEXT_PRINTED(out, __VA_ARGS__))
 
 #endif

@@ -330,6 +330,7 @@ void images_add_scenes(const struct images_report *r, json_t *tree)
 		json_array_append_new(all, section_json(s));
 	}
 	json_object_set_new(json_object_get(tree, "shown"), "causes", all);
+	json_object_del(json_object_get(tree, "shown"), "speed");
 	image_scenes_free(scene, causes);
 	free(threads.id);
 	free(s);

@@ -2,8 +2,8 @@
 #ifndef TM_REPORT_TRACE_EVENT_TRACE_H
 #define TM_REPORT_TRACE_EVENT_TRACE_H
 /*
- * The event trace of a replay: as text on standard output (event_trace.c), and as a tree
- * of results, of which a page is made (report/page). Both read one event log.
+ * The event trace of a replay: as text on standard output, and as a tree of results, of which a
+ * page is made (report/page). Both are made of one event log (trace_tree.c).
  */
 #include <jansson.h>
 #include "checker/cause/cause.h"
@@ -27,15 +27,7 @@ struct event_trace {
 
 /* The run is over and its cause is found: print it all. */
 void event_trace_print(const struct event_trace *st);
-/* The same as a tree of results (report/page/trace_tree.c); NULL without memory. */
+/* The same as a tree of results; NULL without memory. */
 json_t *event_trace_tree(const struct event_trace *st);
-
-#define EVENT_TRACE_KNOBS (TM_MAX_KNOBS * 96) /* bytes */
-/* "bug=get_no_crc grace=none": the knobs that the variant alone does not explain. */
-void event_trace_knobs(const struct setup *s, char buf[EVENT_TRACE_KNOBS]);
-/* What follows "lost" and "kept": "version 0 of 1". */
-void event_trace_survived(const struct logged_line *l, char *buf, size_t n);
-/* The operation that an event belongs to: "c1.put1#2", or "". */
-void event_trace_label(const struct logged_event *e, char *buf, size_t n);
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * A replay as a tree of results (report/tree.h): what was run, what went differently, what broke
  * and why, each event with what it did to which bytes, the lines in flight at each power failure,
- * the lines of source around the cause, and the trace itself. trace.js makes a chart of it.
+ * the lines of source around the cause, and the trace itself. trace.js makes a chart of it; the
+ * text has the same events, folded as is asked for.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "report/trace/event_trace.h"
 #include "report/page/source.h"
 #include "report/terminal.h"
+#include "report/text.h"
 #include "report/tree.h"
 
 #define CHARTED_LOADS 300 /* a store that polls would fill the chart with nothing else */
@@ -28,67 +30,50 @@ static const char *const kinds[TRACED_KINDS] = {
 
 /* --- what was run, and what came of it --- */
 
-static void add_row(json_t *rows, const char *name, const char *text)
+static void add_row(json_t *rows, const char *name, json_t *text)
 {
-	json_array_append_new(rows, json_pack("[s, o]", name, json_text(text)));
+	json_array_append_new(rows, json_pack("[s, o]", name, text));
 }
 
-/* A row of what is printed to a file. */
-static void add_printed(json_t *rows, const char *name, const struct event_trace *st,
-			void (*print)(const struct event_trace *st, unsigned which, FILE *out),
-			unsigned which)
+/* "bug=get_no_crc grace=none": the knobs that the variant alone does not explain. */
+static void print_knobs(FILE *out, const struct setup *s)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-	if (!out)
-		return;
-	print(st, which, out);
-	if (!fclose(out))
-		add_row(rows, name, text);
-	free(text);
-}
-
-static void print_keys(const struct event_trace *st, unsigned none, FILE *out)
-{
-	(void)none;
-	workload_print_keys(&st->trace->setup.w, out);
-}
-
-static void print_client(const struct event_trace *st, unsigned client, FILE *out)
-{
-	workload_print_client(&st->trace->setup.w, client, out);
-}
-
-static void print_command(const struct event_trace *st, unsigned none, FILE *out)
-{
-	(void)none;
-	fputs("tidemark replay ", out);
-	write_word(out, st->name);
+	struct setup plain;
+	char value[64];
+	bool any = false;
+	setup_init(&plain, s->store);
+	setup_variant(&plain, s->variant);
+	for (unsigned k = 0; s->store->knobs[k].name; k++) {
+		if (s->params.knob[k] == plain.params.knob[k])
+			continue;
+		setup_knob_value(s, k, value, sizeof(value));
+		fprintf(out, "%s%s=%s", any ? " " : "", s->store->knobs[k].name, value);
+		any = true;
+	}
 }
 
 static json_t *setup_json(const struct event_trace *st)
 {
 	const struct setup *s = &st->trace->setup;
-	char text[256], knobs[EVENT_TRACE_KNOBS], name[32];
-	json_t *rows = json_array();
-	snprintf(text, sizeof(text), "%s, variant %s", s->store->name, s->variant);
-	add_row(rows, "store", text);
-	event_trace_knobs(s, knobs);
-	if (*knobs)
-		add_row(rows, "knobs", knobs);
+	char text[256], name[32];
+	json_t *rows = json_array(), *knobs = JSON_PRINTED(out, print_knobs(out, s));
+	add_row(rows, "store", json_sprintf("%s, variant %s", s->store->name, s->variant));
+	if (json_string_length(knobs))
+		add_row(rows, "knobs", json_incref(knobs));
+	json_decref(knobs);
 	for (unsigned i = 0; i < s->without.n; i++)
-		add_row(rows, "without", s->without_name[i]);
+		add_row(rows, "without", json_text(s->without_name[i]));
+	setup_hardware_print(s, true, text, sizeof(text));
+	add_row(rows, "hardware", json_text(text));
 	if (s->w.keys)
-		add_printed(rows, "loaded", st, print_keys, 0);
+		add_row(rows, "loaded", JSON_PRINTED(out, workload_print_keys(&s->w, out)));
 	for (unsigned c = 1; c <= s->w.clients; c++) {
 		snprintf(name, sizeof(name), "client %u", c);
-		add_printed(rows, name, st, print_client, c);
+		add_row(rows, name, JSON_PRINTED(out, workload_print_client(&s->w, c, out)));
 	}
-	setup_hardware_print(s, true, text, sizeof(text));
-	add_row(rows, "hardware", text);
-	add_row(rows, "trace", st->name);
-	add_printed(rows, "replay", st, print_command, 0);
+	add_row(rows, "trace", json_text(st->name));
+	add_row(rows, "replay",
+		JSON_PRINTED(out, fputs("tidemark replay ", out), write_word(out, st->name)));
 	return rows;
 }
 
@@ -112,28 +97,20 @@ static json_t *contracts_json(const struct event_trace *st)
 		const bool broken = st->outcome.verdict[k].broken;
 		if (!broken && k != st->trace->contract)
 			continue;
-		json_array_append_new(
-			all, json_pack("{s:s, s:s, s:b, s:o*}", "name",
-				       contract_name((enum tm_contract)k), "what",
-				       contract_what((enum tm_contract)k), "broken", broken, "how",
-				       broken ? json_text(st->outcome.text[k]) : NULL));
+		json_array_append_new(all,
+				      json_pack("{s:s, s:s, s:b, s:b, s:o*}", "name",
+						contract_name((enum tm_contract)k), "what",
+						contract_what((enum tm_contract)k), "named",
+						k == st->trace->contract, "broken", broken, "how",
+						broken ? json_text(st->outcome.text[k]) : NULL));
 	}
 	return all;
 }
 
-/* NULL without memory. */
 static json_t *trace_json(const struct trace *t)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-	int error = out ? trace_write(out, &t->setup, &t->deviations, t->contract, t->verdict)
-			: -ENOMEM;
-	if (out && fclose(out))
-		error = -ENOMEM;
-	json_t *all = error ? NULL : json_text(text);
-	free(text);
-	return all;
+	return JSON_PRINTED(out,
+			    trace_write(out, &t->setup, &t->deviations, t->contract, t->verdict));
 }
 
 /* --- events --- */
@@ -180,12 +157,20 @@ static json_t *source_of(const struct event_trace *st, uintptr_t pc)
 	return some(line);
 }
 
+/* The operation that it belongs to: "c1.put1#2", or "". */
+static void label_of(const struct logged_event *e, char label[40])
+{
+	label[0] = '\0';
+	if (e->op.kind)
+		op_label_print(e->op, e->occurrence, label, 40);
+}
+
 static json_t *event_json(const struct event_trace *st, size_t i)
 {
 	const struct logged_event *e = &st->record.event[i];
 	const char *text = event_log_text(&st->record, e);
 	char label[40], words[160];
-	event_trace_label(e, label, sizeof(label));
+	label_of(e, label);
 	words_of(st, e, words, sizeof(words));
 	json_t *all = json_pack("{s:I, s:I, s:i, s:s, s:o*, s:o*, s:o, s:o*}", "n", (json_int_t)i,
 				"at_ns", (json_int_t)e->at, "machine", (int)e->machine, "kind",
@@ -298,7 +283,7 @@ static json_t *line_json(const struct event_trace *st, const struct logged_line 
 	for (unsigned v = 1; v <= l->versions; v++)
 		json_array_append_new(versions, version_json(st, l, v));
 	pmem_name(s->region, s->regions, (uint64_t)l->line * LINE, name, sizeof(name));
-	event_trace_survived(l, answer, sizeof(answer));
+	pmem_answer_print(l->versions, l->answer, answer, sizeof(answer));
 	return json_pack("{s:i, s:I, s:s, s:s, s:s, s:o}", "machine", (int)l->machine, "line",
 			 (json_int_t)l->line, "name", name, "fate",
 			 pmem_answer_split(l->versions, l->answer).words ? "torn"
@@ -352,23 +337,134 @@ static json_t *regions_json(const struct setup *s)
 	return all;
 }
 
+/* --- for the text --- */
+
+/* Are there words for it that were asked for? */
+static bool is_printed(const void *events, size_t event)
+{
+	const struct event_trace *st = events;
+	const struct logged_event *e = &st->record.event[event];
+	bool detail = e->kind == TRACED_STORE || e->kind == TRACED_FLUSH ||
+		      e->kind == TRACED_FENCE || e->kind == TRACED_FETCH || e->kind == TRACED_POST;
+	return *event_log_text(&st->record, e) && !(st->brief && detail);
+}
+
+static json_t *item_json(const struct event_trace *st, const struct event_item *item)
+{
+	const struct logged_event *e = &st->record.event[item->first];
+	char label[40], words[300], line[160];
+	if (item->pieces > 1)
+		event_item_words(st, item, words, sizeof(words));
+	label_of(e, label);
+	where_print(st->where, e->pc, line, sizeof(line));
+	return json_pack("{s:f, s:o, s:s, s:o, s:o}", "us", (double)e->at / 1000.0, "who",
+			 json_text(event_log_actor(&st->record, e)), "for", label, "what",
+			 json_text(item->pieces > 1 ? words : event_log_text(&st->record, e)),
+			 "source", json_text(line));
+}
+
+static json_t *items_json(const struct event_trace *st, unsigned machine)
+{
+	struct event_item *item;
+	json_t *all = json_array();
+	char words[120];
+	const ptrdiff_t items = event_fold(st, machine, is_printed, st, &item);
+	for (ptrdiff_t k = 0; k < items; k += (ptrdiff_t)item[k].length * item[k].rounds) {
+		for (unsigned i = 0; i < item[k].length; i++)
+			json_array_append_new(all, item_json(st, &item[k + i]));
+		if (item[k].rounds == 1)
+			continue;
+		event_rounds_words(&st->record, &item[k], words, sizeof(words));
+		json_array_append_new(all, json_pack("{s:s}", "again", words));
+	}
+	free(item);
+	return all;
+}
+
+/* Versions that one copy has made are one. */
+static json_t *copies_json(const struct event_trace *st, const struct logged_line *l)
+{
+	json_t *all = json_array();
+	for (unsigned v = 1, w; v <= l->versions; v = w + 1) {
+		int bytes = 0;
+		for (w = v; w < l->versions && event_versions_alike(st, l, v, l, w + 1); w++)
+			;
+		for (unsigned k = v; k <= w; k++)
+			bytes += (int)st->record.version[l->first_version + k - 1].how.len;
+		json_t *one = version_json(st, l, v);
+		json_object_update_new(one, json_pack("{s:i, s:i, s:i}", "bytes", bytes, "first",
+						      (int)v, "last", w > v ? (int)w : 0));
+		json_array_append_new(all, one);
+	}
+	return all;
+}
+
+/* The lines in flight when the power of this machine failed. Those of which the same is told are
+ * one. */
+static json_t *failed_json(const struct event_trace *st, unsigned machine)
+{
+	const struct setup *s = &st->trace->setup;
+	const struct event_log *r = &st->record;
+	json_t *all = json_array();
+	char name[80];
+	for (unsigned i = 0, n; i < r->lines; i += n) {
+		const struct logged_line *l = &r->line[i];
+		n = event_lines_alike(st, i);
+		if (l->machine != machine)
+			continue;
+		json_t *one = line_json(st, l);
+		pmem_name_range(s->region, s->regions, (uint64_t)l->line * LINE, (uint64_t)n * LINE,
+				name, sizeof(name));
+		if (n > 1)
+			json_object_set_new(one, "name", json_string(name));
+		json_object_update_new(one, json_pack("{s:o, s:b, s:b, s:b}", "versions",
+						      copies_json(st, l), "many", n > 1, "lost",
+						      l->answer != 0, "untouched",
+						      l->touched == EVENT_LOG_NONE));
+		json_array_append_new(all, one);
+	}
+	return all;
+}
+
 /* --- all together --- */
 
-json_t *event_trace_tree(const struct event_trace *st)
+/* What is told in any case. */
+static json_t *beginning(const struct event_trace *st)
 {
 	const struct trace *t = st->trace;
 	json_t *facts = json_array();
 	for (unsigned i = 0; i < st->cause.facts; i++)
 		json_array_append_new(facts, json_text(st->cause.fact[i]));
-	json_t *all = json_pack(
-		"{s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-		"replayed", json_text(st->name), "store", t->setup.store->name, "variant",
-		t->setup.variant, "contract",
-		t->contract < 0 ? "" : contract_name((enum tm_contract)t->contract), "contracts",
-		contracts_json(st), "why", json_text(st->cause.sentence), "facts", facts, "setup",
-		setup_json(st), "deviations", deviations_json(t), "regions",
-		regions_json(&t->setup), "events", events_json(st), "takings",
-		takings_json(&st->record), "list", machines_json(st), "lines", lines_json(st),
-		"sources", trace_sources(st), "trace", trace_json(t));
+	return json_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "replayed",
+			 json_text(st->name), "store", t->setup.store->name, "variant",
+			 t->setup.variant, "contract",
+			 t->contract < 0 ? "" : contract_name((enum tm_contract)t->contract),
+			 "contracts", contracts_json(st), "why", json_text(st->cause.sentence),
+			 "facts", facts, "setup", setup_json(st), "deviations", deviations_json(t));
+}
+
+void event_trace_print(const struct event_trace *st)
+{
+	json_t *all = beginning(st), *machines = json_array();
+	for (unsigned m = 0; m < st->record.machines; m++)
+		json_array_append_new(machines, json_pack("{s:b, s:b, s:o, s:o}", "later", m > 0,
+							  "latest", m > 1, "lines",
+							  m ? failed_json(st, m - 1) : json_array(),
+							  "items", items_json(st, m)));
+	json_object_update_new(all, json_pack("{s:o, s:o}", "machines", machines, "load_why",
+					      json_text(st->load_why)));
+	text_print(all, "replay");
+	json_decref(all);
+}
+
+json_t *event_trace_tree(const struct event_trace *st)
+{
+	json_t *all = beginning(st);
+	json_object_update_new(all,
+			       json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "regions",
+					 regions_json(&st->trace->setup), "events", events_json(st),
+					 "takings", takings_json(&st->record), "list",
+					 machines_json(st), "lines", lines_json(st), "sources",
+					 trace_sources(st), "trace", trace_json(st->trace)));
 	return all;
 }
