@@ -21,14 +21,8 @@ static bool is_option(const char *word, const char *option, size_t least)
 	return len >= least && len <= strlen(option) && !strncmp(word, option, len);
 }
 
-/* The words of this call, without those that end it early. */
-char *leave_off_command(void)
+static void print_command(FILE *out)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	if (!out)
-		return NULL;
 	for (char **word = arguments; *word; word++) {
 		bool timed = is_option(*word, "--time", strlen("--t"));
 		if (timed && !strchr(*word, '=') && word[1])
@@ -38,10 +32,12 @@ char *leave_off_command(void)
 		fputs(word == arguments ? "" : " ", out);
 		write_word(out, *word);
 	}
-	if (!fclose(out))
-		return text;
-	free(text);
-	return NULL;
+}
+
+/* The words of this call, without those that end it early. */
+char *leave_off_command(void)
+{
+	return TEXT_PRINTED(out, print_command(out));
 }
 
 int leave_off_check(const struct leave_off *l, const char *out)

@@ -138,16 +138,13 @@ static unsigned write_numbers(FILE *out, const struct results *r, unsigned shard
 static void tell_missing(const struct results *r)
 {
 	const unsigned shards = first_begun(r)->shards;
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-	unsigned n = out ? write_numbers(out, r, shards) : 0;
-	bool whole = out && !fclose(out);
-	if (whole && r->of_unit)
+	unsigned n = 0;
+	char *text = TEXT_PRINTED(out, n = write_numbers(out, r, shards));
+	if (text && r->of_unit)
 		fail(0, "%u of %u unit%s %s missing, of %u of %u shard%s: %s", r->missing, r->units,
 		     plural(r->units), r->missing == 1 ? "is" : "are", n, shards, plural(shards),
 		     text);
-	else if (whole)
+	else if (text)
 		fail(0, "%u of %u shard%s %s not come to the end: %s", n, shards, plural(shards),
 		     n == 1 ? "has" : "have", text);
 	free(text);
@@ -155,11 +152,8 @@ static void tell_missing(const struct results *r)
 		if (!results_lacks(r, i, shards))
 			continue;
 		told++;
-		out = open_memstream(&text, &len);
-		if (!out)
-			return;
-		write_command(out, r, i, shards);
-		if (!fclose(out))
+		text = TEXT_PRINTED(out, write_command(out, r, i, shards));
+		if (text)
 			fail(0, "to run shard %u: %s", i, text);
 		free(text);
 	}

@@ -137,17 +137,13 @@ void findings_free(struct findings *f)
 	memset(f, 0, sizeof(*f));
 }
 
-/* What is broken, how, and why; and the command that shows it. To be freed; NULL without memory. */
-static char *finding_message(const struct report *r, const struct finding *one)
+/* What is broken, how, and why; and the command that shows it. */
+static void print_message(FILE *out, const struct report *r, const struct finding *one)
 {
 	const struct report_case *how = case_of(r, one);
 	const struct campaign_config *cfg = &r->campaign->config[one->config];
 	const char *name = contract_name(one->contract);
-	char config[REPORT_NAME], *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-	if (!out)
-		return NULL;
+	char config[REPORT_NAME];
 	config_name(cfg, config, sizeof(config));
 	if (how)
 		fprintf(out, "%s: %s is broken: %s", config, name, how->text);
@@ -159,26 +155,21 @@ static char *finding_message(const struct report *r, const struct finding *one)
 		fputs("\nTo see it: tidemark replay ", out);
 		write_word(out, how->trace);
 	}
-	if (!fclose(out))
-		return text;
-	free(text);
-	return NULL;
 }
 
 static json_t *finding_json(const struct report *r, const struct finding *one)
 {
 	const struct campaign_config *cfg = &r->campaign->config[one->config];
 	const struct report_case *how = case_of(r, one);
-	char name[REPORT_NAME], *text = finding_message(r, one);
+	char name[REPORT_NAME];
 	config_name(cfg, name, sizeof(name));
-	json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:i, s:o, s:o, s:o}", "store",
-				cfg->store->name, "variant", cfg->variant, "config", cfg->name,
-				"name", name, "contract", contract_name(one->contract), "file",
-				json_text(one->line ? one->file : ""), "line", one->line, "cause",
-				json_text(one->cause), "message", json_text(text ? text : ""),
-				"trace", json_text(how ? how->trace : NULL));
-	free(text);
-	return all;
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:i, s:o, s:o, s:o}", "store",
+			 cfg->store->name, "variant", cfg->variant, "config", cfg->name, "name",
+			 name, "contract", contract_name(one->contract), "file",
+			 json_text(one->line ? one->file : ""), "line", one->line, "cause",
+			 json_text(one->cause), "message",
+			 JSON_PRINTED(out, print_message(out, r, one)), "trace",
+			 json_text(how ? how->trace : NULL));
 }
 
 json_t *findings_json(const struct findings *f)

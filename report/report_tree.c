@@ -12,23 +12,15 @@
 
 static json_t *case_json(const struct report *r, unsigned config, const struct report_case *one)
 {
-	char takes[REPORT_TAKES] = "", *replay = NULL;
-	size_t len;
-	FILE *out = open_memstream(&replay, &len);
-	if (out && one->trace) {
-		fputs("tidemark replay ", out);
-		write_word(out, one->trace);
-	}
-	if (out)
-		fclose(out);
+	char takes[REPORT_TAKES] = "";
+	json_t *replay = JSON_PRINTED(out, if (one->trace) fputs("tidemark replay ", out),
+				      write_word(out, one->trace));
 	if (one->takes)
 		report_takes(&r->campaign->config[config], one->takes, takes, sizeof(takes));
-	json_t *all = json_pack("{s:s, s:s, s:o, s:o, s:i, s:i, s:b}", "how", one->text, "takes",
-				takes, "trace", json_text(one->trace), "replay", json_text(replay),
-				"operations", (int)one->operations, "deviations",
-				(int)one->deviations, "whole", one->whole);
-	free(replay);
-	return all;
+	return json_pack("{s:s, s:s, s:o, s:o, s:i, s:i, s:b}", "how", one->text, "takes", takes,
+			 "trace", json_text(one->trace), "replay", replay, "operations",
+			 (int)one->operations, "deviations", (int)one->deviations, "whole",
+			 one->whole);
 }
 
 static void add_words(json_t *shown, const char *field, const char *before, const char *words)
@@ -143,18 +135,6 @@ static void add_cases(json_t *all, const struct report *r)
 	}
 }
 
-static json_t *contracts_json(const struct report *r)
-{
-	const unsigned judged = report_judged(r->campaign);
-	json_t *list = json_array();
-	for (unsigned k = 0; k < TM_CONTRACTS; k++)
-		if (judged & TM_BIT(k))
-			json_array_append_new(list,
-					      json_pack("{s:s, s:s}", "name", contract_name(k),
-							"what", contract_what(k)));
-	return list;
-}
-
 static json_t *configs_json(const struct report *r)
 {
 	const struct campaign *c = r->campaign;
@@ -212,9 +192,9 @@ json_t *report_tree(const struct report *r)
 			json_array_append_new(cells, cell_json(r, config, k));
 	}
 	json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:b, s:f, s:I, s:i}", "cells", cells,
-				"contracts", contracts_json(r), "configs", configs_json(r),
-				"bounds", bounds_json(r), "complete", !r->undone, "seconds",
-				c->seconds, "seed", (json_int_t)c->options.seed, "jobs",
+				"contracts", tree_contracts(report_judged(c)), "configs",
+				configs_json(r), "bounds", bounds_json(r), "complete", !r->undone,
+				"seconds", c->seconds, "seed", (json_int_t)c->options.seed, "jobs",
 				(int)c->options.jobs);
 	if (all)
 		add_cases(all, r);

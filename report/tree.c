@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include "checker/judge/names.h"
 #include "report/output.h"
 
 static const char *const results[CASE_RESULTS] = {"passed", "failed", "skipped", "error"};
@@ -28,6 +29,16 @@ json_t *json_lines(char *text)
 		if (*line)
 			json_array_append_new(all, json_text(line));
 	free(text);
+	return all;
+}
+
+json_t *tree_contracts(unsigned contracts)
+{
+	json_t *all = json_array();
+	for (unsigned k = 0; k < TM_CONTRACTS; k++)
+		if (contracts & TM_BIT(k))
+			json_array_append_new(all, json_pack("{s:s, s:s}", "name", contract_name(k),
+							     "what", contract_what(k)));
 	return all;
 }
 

@@ -35,6 +35,8 @@ json_t *json_text(const char *text);
 json_t *json_of(char *text);
 json_t *json_lines(char *text);
 #define JSON_PRINTED(out, ...) json_of(TEXT_PRINTED(out, __VA_ARGS__))
+/* Names and meanings of these contracts (TM_BIT()s). */
+json_t *tree_contracts(unsigned contracts);
 /* A copy without such texts, to be freed. */
 json_t *tree_for_file(const json_t *tree);
 /* The string of an object's field; "": it has none. */

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "report/report.h"
-#include "report/terminal.h"
-#include "core/text/text.h"
+#include "report/text.h"
 
 #define NAMES_MAX 24 /* more are counted only */
 
@@ -48,37 +47,26 @@ static bool is_of_store(const struct report *r, const char *name)
 	return false;
 }
 
-/* "3 traces WHAT: a.trace, b.trace, c.trace", of the files that are `written` or not. */
-static void print_files(const struct report *r, struct dirent **file, int files, bool written)
-{
-	char *text = NULL;
-	size_t size;
-	unsigned n = 0, listed = 0;
-	for (int i = 0; i < files; i++)
-		n += is_of_store(r, file[i]->d_name) && is_written(r, file[i]->d_name) == written;
-	FILE *out = n || written ? open_memstream(&text, &size) : NULL;
-	if (!out)
-		return;
-	if (written)
-		fprintf(out, "%u trace%s written to %s", n, plural(n), r->out);
-	else
-		fprintf(out, "%u older trace%s there, of an earlier campaign", n,
-			n == 1 ? " lies" : "s lie");
-	for (int i = 0; i < files && n <= NAMES_MAX; i++)
-		if (is_of_store(r, file[i]->d_name) && is_written(r, file[i]->d_name) == written)
-			fprintf(out, "%s%s", listed++ ? ", " : ": ", file[i]->d_name);
-	if (!fclose(out))
-		print_wrapped(2, text);
-	free(text);
-}
-
 void report_written(const struct report *r)
 {
+	json_t *names[2] = {json_array(),
+			    json_array()}; /* older ones, and those that are written */
 	struct dirent **file = NULL;
-	int files = scandir(r->out, &file, NULL, alphasort);
-	print_files(r, file, files, true);
-	print_files(r, file, files, false);
-	for (int i = 0; i < files; i++)
+	int files = scandir(r->out, &file, NULL, alphasort), n[2];
+	for (int i = 0; i < files; i++) {
+		const char *name = file[i]->d_name;
+		if (is_of_store(r, name))
+			json_array_append_new(names[is_written(r, name)], json_text(name));
 		free(file[i]);
+	}
 	free(file);
+	for (unsigned i = 0; i < 2; i++) {
+		n[i] = (int)json_array_size(names[i]);
+		if (n[i] > NAMES_MAX)
+			json_array_clear(names[i]);
+	}
+	json_t *all = json_pack("{s:o, s:i, s:o, s:i, s:o}", "out", json_text(r->out), "written",
+				n[1], "names", names[1], "older", n[0], "older_names", names[0]);
+	text_print(all, "crashtest_written");
+	json_decref(all);
 }

@@ -178,49 +178,24 @@ void claims_list_print(const struct claim *const *claim, unsigned claims)
  * What each value of each knob changes, as the stores' claims.txt have it, and whether it is so. A
  * value of which the file says nothing is an error, too.
  */
-#define KNOB_INDENT 37
-
-/* "FSCK breaks in workload ww-c, run 3; without it 100 runs hold (efactory ack_early=off
- * split_trans=on)" */
-static void line_text(const struct claim_knob *line, const struct knob_result *result, char *buf,
-		      size_t n)
+static void print_knob(const struct claim_knob *line, const struct knob_result *result)
 {
-	const struct claim_case *test = &line->test;
-	const char *with = line->kind == KNOB_BREAKS ? "with it" : "without it",
-		   *other = line->kind == KNOB_BREAKS ? "without it" : "with it";
-	bool variant = line->kind != KNOB_INERT && strcmp(test->config.variant, "default");
-	if (line->kind == KNOB_INERT && !result->broke) {
-		snprintf(buf, n, "changes no verdict: %s", line->why);
-	} else if (line->kind == KNOB_INERT) {
-		snprintf(buf, n, "%s %s in workload %s, run %" PRIu64 " (%s)",
-			 contract_name(result->contract),
-			 result->breaks ? "breaks" : "no longer breaks", result->workload,
-			 result->run, result->where);
-	} else {
-		int at = result->broke
-				 ? snprintf(buf, n,
-					    "%s %s breaks in workload %s, run %" PRIu64 "; %s %s",
-					    with, contract_name(result->contract), result->workload,
-					    result->run, other,
-					    result->held ? "it holds in" : "too, within")
-				 : snprintf(buf, n, "%s nothing breaks", with);
-		if (result->broke)
-			at += snprintf(buf + at, n - (size_t)at, " %" PRIu64 " run%s",
-				       result->held_runs, plural(result->held_runs));
-		snprintf(buf + at, n - (size_t)at, " (%s%s%s %s)", test->config.store->name,
-			 variant ? "/" : "", variant ? test->config.variant : "",
-			 test->config.name);
-	}
-}
-
-static void print_line(const struct claim_knob *line, const struct knob_result *result)
-{
-	char text[1024];
-	line_text(line, result, text, sizeof(text));
-	printf("%-10s %-25s ", line->store ? line->store->name : "hardware", line->knob);
-	print_wrapped(KNOB_INDENT, text);
-	if (!knob_result_as_said(line, result))
-		printf("%*sDIFFERS: %s:%u\n", KNOB_INDENT, "", line->file, line->line);
+	const struct campaign_config *cfg = &line->test.config;
+	const bool inert = line->kind == KNOB_INERT, variant = strcmp(cfg->variant, "default") != 0;
+	json_t *all = json_pack(
+		"{s:s, s:s, s:b, s:b, s:b, s:s, s:b, s:s, s:I, s:b, s:I, s:o, s:s, s:b, s:s, s:i}",
+		"store", line->store ? line->store->name : "hardware", "knob", line->knob, "inert",
+		inert, "with", line->kind == KNOB_BREAKS, "broke", result->broke, "contract",
+		result->broke ? contract_name(result->contract) : "", "breaks", result->breaks,
+		"workload", result->broke ? result->workload : "", "run", (json_int_t)result->run,
+		"held", result->held, "held_runs", (json_int_t)result->held_runs, "where",
+		inert ? json_text(result->broke ? result->where : "")
+		      : json_sprintf("%s%s%s %s", cfg->store->name, variant ? "/" : "",
+				     variant ? cfg->variant : "", cfg->name),
+		"why", inert ? line->why : "", "differs", !knob_result_as_said(line, result),
+		"file", line->file, "line", (int)line->line);
+	text_print(all, "claims_knob");
+	json_decref(all);
 }
 
 static bool said(const struct claims *all, const struct tm_store *store, const char *knob)
@@ -238,7 +213,7 @@ unsigned sensitivity_print(const struct sensitivity *f)
 	const struct tm_store *store;
 	char knob[64];
 	for (unsigned i = 0; i < f->claims->knobs; i++) {
-		print_line(&f->claims->knob[i], &f->result[i]);
+		print_knob(&f->claims->knob[i], &f->result[i]);
 		differ += !knob_result_as_said(&f->claims->knob[i], &f->result[i]);
 	}
 	for (; sensitivity_value(values, &store, knob, sizeof(knob)); values++) {

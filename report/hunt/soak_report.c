@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include "checker/judge/names.h"
-#include "core/text/text.h"
 #include "report/text.h"
 #include "report/tree.h"
 
@@ -37,19 +36,11 @@ void soak_print_broken(const struct soak_options *o, uint64_t round, const struc
 void soak_print_summary(const struct soak_totals *t, double seconds)
 {
 	soak_print_line(t, seconds);
-	printf("%" PRIu64 " run%s, the power failed at %" PRIu64 " point%s", t->runs,
-	       plural(t->runs), t->points, plural(t->points));
-	if (t->unsure)
-		printf("; %" PRIu64 " histor%s too concurrent to be judged", t->unsure,
-		       t->unsure == 1 ? "y was" : "ies were");
-	printf("\nmemory of a process in the first fifth at most %.1f MiB, in the last fifth %.1f "
-	       "MiB: %s\n",
-	       (double)t->early_kib / 1024, (double)t->late_kib / 1024,
-	       t->rounds < SOAK_FEW_ROUNDS ? "too few rounds to say whether it grows"
-	       : soak_grows(t)		   ? "IT GROWS"
-					   : "flat");
-	if (t->broken)
-		printf("%u round%s BROKE what should hold\n", t->broken, plural(t->broken));
-	else
-		puts("Nothing broke that should hold.");
+	json_t *all = json_pack("{s:I, s:I, s:I, s:f, s:f, s:b, s:b, s:i}", "runs",
+				(json_int_t)t->runs, "points", (json_int_t)t->points, "unsure",
+				(json_int_t)t->unsure, "early", (double)t->early_kib / 1024, "late",
+				(double)t->late_kib / 1024, "few", t->rounds < SOAK_FEW_ROUNDS,
+				"grows", soak_grows(t), "broken", (int)t->broken);
+	text_print(all, "soak_summary");
+	json_decref(all);
 }

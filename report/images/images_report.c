@@ -421,14 +421,8 @@ static json_t *shown_json(const struct images_report *r, json_t *files)
 	const char *no_end = log->full
 				     ? "it became full, or the disk was, while the program went on"
 				     : "the program was stopped before its own";
-	json_t *contracts = json_array();
 	char hardware[200];
 	bool told;
-	for (unsigned k = 0; k < TM_CONTRACTS; k++)
-		if (r->contracts & TM_BIT(k))
-			json_array_append_new(contracts,
-					      json_pack("{s:s, s:s}", "name", contract_name(k),
-							"what", contract_what(k)));
 	hardware_text(o, hardware, sizeof(hardware));
 	return json_pack(
 		"{s:o, s:o, s:s*, s:b, s:o*, s:b, s:b, s:s, s:o, s:o*, s:o, s:o, s:i, s:b}",
@@ -442,8 +436,8 @@ static json_t *shown_json(const struct images_report *r, json_t *files)
 						       c->function, c->library))
 			   : json_text(c->recover),
 		"then", c->check ? json_text(c->check) : NULL, "command",
-		JSON_PRINTED(out, print_command(out, r, NULL)), "contracts", contracts, "most",
-		(int)o->most, "threads", log->threads != 0);
+		JSON_PRINTED(out, print_command(out, r, NULL)), "contracts",
+		tree_contracts(r->contracts), "most", (int)o->most, "threads", log->threads != 0);
 }
 
 static void add_results(json_t *all, const struct images_report *r)

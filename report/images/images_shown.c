@@ -217,14 +217,9 @@ static json_t *events_json(const struct section *s)
 
 static json_t *lost_json(const struct section *s, unsigned i)
 {
-	const struct image_part *part = &s->cause->part[i];
 	const struct scene_fate *f = &s->scene->fate[i];
-	const struct pm_event *e = &s->r->log->event[part->event];
-	json_t *all = json_pack("{s:I, s:o, s:i, s:i, s:o, s:b}", "event", (json_int_t)part->event,
-				"what", what_json(s, part->event), "line", (int)e->line,
-				"more_lines", (int)(part->lost > 1 ? part->lost - 1 : 0), "source",
-				json_text(e->source ? s->r->log->source[e->source] : ""), "noticed",
-				e->noticed);
+	json_t *all = json_pack("{s:b}", "noticed",
+				s->r->log->event[s->cause->part[i].event].noticed);
 	if (f->flush != SCENE_NEVER)
 		json_object_set_new(all, "flush", json_integer((json_int_t)f->flush));
 	if (f->durable != SCENE_NEVER) {

@@ -113,14 +113,10 @@ static void hardware_text(const struct hardware *hw, char *buf, size_t n)
 			 hw->store_buffer);
 }
 
-/* The command that shows why a condition fails; to be freed, NULL without memory. */
-static char *command_text(const struct litmus_job *job, const struct litmus_case *run, bool witness)
+/* The command that shows why a condition fails. */
+static void print_command(FILE *out, const struct litmus_job *job, const struct litmus_case *run,
+			  bool witness)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	if (!out)
-		return NULL;
 	write_word(out, program);
 	fprintf(out, " litmus%s%s", witness ? " --witness" : "",
 		job->limits.whole ? " --whole" : "");
@@ -132,8 +128,6 @@ static char *command_text(const struct litmus_job *job, const struct litmus_case
 		fprintf(out, " --runs %" PRIu64, job->limits.runs);
 	fputc(' ', out);
 	write_word(out, run->file->path);
-	fclose(out);
-	return text;
 }
 
 /* For a condition that fails: the command that shows it, or that no run does. */
@@ -147,10 +141,10 @@ static void add_command(const struct litmus_job *job, const struct litmus_case *
 	}
 	if (!failed || (shown && job->witness))
 		return;
-	char *text = command_text(job, run, shown);
 	json_object_set_new(one, "shown",
-			    json_pack("{s:o, s:b}", "command", json_text(text), "no_run", !shown));
-	free(text);
+			    json_pack("{s:o, s:b}", "command",
+				      JSON_PRINTED(out, print_command(out, job, run, shown)),
+				      "no_run", !shown));
 }
 
 /* The verdict of a test: the worst of its conditions. */

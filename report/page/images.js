@@ -165,7 +165,11 @@ function recorded(r, t) {
 }
 function showImages(r) {
 	const t = r.shown, one = t.one = !r.causes, causes = one ? [r.cause] : r.causes;
-	t.causes.forEach((c, i) => { Object.assign(c, causes[i].shown, {id: 'c' + (i + 1)}); notePlaces(c.id + '-s-', c.sources); });
+	t.causes.forEach((c, i) => {
+		Object.assign(c, causes[i].shown, {id: 'c' + (i + 1)});
+		c.lost.forEach((l, k) => Object.assign(l, causes[i].lost[k], causes[i].lost[k].shown));
+		notePlaces(c.id + '-s-', c.sources);
+	});
 	const link = (c, i) => h('li', {}, h('a', {href: '#' + c.id}, c.verdict), '; ' + plural(causes[i].images, 'image'),
 		c.lost.length > 0 && '; lost: ' + c.lost[0].what, c.lost.length > 1 && `, and ${c.lost.length - 1} more`);
 	return [h('header', {}, h('h1', {}, 'Crash images of ' + r.log), one ? imageTop(r, t) : verdict(r),

@@ -28,22 +28,20 @@ static unsigned rows_of(const struct report *r, unsigned config, unsigned *first
 /* "Accepted by known.baseline: erda DUR, efactory (ddio=off) MONO" */
 static void print_accepted(const struct report *r, const char *path)
 {
-	char *text = NULL, name[REPORT_NAME];
-	size_t len;
+	char name[REPORT_NAME];
 	unsigned n = 0;
-	FILE *out = open_memstream(&text, &len);
-	if (!out)
-		return;
 	for (unsigned i = 0; i < r->campaign->configs * TM_CONTRACTS; i++) {
 		if (!r->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].accepted)
 			continue;
 		config_name(&r->campaign->config[i / TM_CONTRACTS], name, sizeof(name));
-		fprintf(out, "%s %s", n++ ? "," : "", name);
-		fprintf(out, " %s", contract_name(i % TM_CONTRACTS));
+		if (n++)
+			printf(", %s", name);
+		else
+			printf("Accepted by %s: %s", path, name);
+		printf(" %s", contract_name(i % TM_CONTRACTS));
 	}
-	if (!fclose(out) && n)
-		printf("Accepted by %s:%s\n", path, text);
-	free(text);
+	if (n)
+		putchar('\n');
 }
 
 void report_baseline(const struct report *r, const char *path)
