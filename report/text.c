@@ -2,6 +2,7 @@
 /* See text.h. */
 #include "report/text.h"
 #include <assert.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,7 @@ static const json_t *find(const struct scope *in, const char *path, size_t len)
 		for (size_t from = 0, n; value && from < len; from += n + 1) {
 			const char *dot = memchr(path + from, '.', len - from);
 			n = dot ? (size_t)(dot - path) - from : len - from;
-			value = json_is_array(value)
+			value = isdigit((unsigned char)path[from])
 					? json_array_get(value, strtoul(path + from, NULL, 10))
 					: json_object_getn(value, path + from, n);
 		}

@@ -1235,7 +1235,7 @@ says 'it is full'
 run 0 tidemark images full.rec --recover 'test 1 -eq 1 #' --most 2
 says 'it has no end: it became full, or the disk was'
 run 0 tidemark images full.rec --recover 'test 1 -eq 1 #' --most 2 --html full.html
-grep -q 'none: it became full, or the disk was' full.html || fail 'the page does not say that it became full'
+grep -q '"no_end":"it became full, or the disk was' full.html || fail 'the page does not say that it became full'
 # What is written past the recorder is not in the recording, and both say so.
 cat >past.c <<'END'
 #include <fcntl.h>
@@ -1271,7 +1271,7 @@ says 'pool: 3 bytes are not as recorded'
 run 0 tidemark images past.rec --recover true --json past.json --html past.html
 says 'pool: 3 bytes are not as recorded: something wrote to it that is not seen (write(), '
 grep -q '"unseen": 3' past.json || fail 'the JSON does not say how much is not seen'
-grep -q '8192 bytes; 3 bytes are not as recorded' past.html || fail 'the page does not say it'
+grep -q '"size":8192,"unseen":"3 bytes are not as recorded' past.html || fail 'the page does not say it'
 
 # No room for a recording at all, and a setting that is refused after it was made: nothing is left.
 run 2 tidemark record --pm pool:s --out none.rec -- true
