@@ -45,6 +45,32 @@ struct tm_call {
 	size_t vlen;
 };
 
+#define TM_TXN_OPS 8 /* operations of one transaction, at most */
+
+/* One operation of a transaction. A key may be named more than once: the transaction reads what it
+ * has put there itself, and leaves what it put last. */
+struct tm_txn_op {
+	bool put;	 /* else it is a GET */
+	const void *key; /* all memory is the caller's */
+	size_t klen;
+	const void *value; /* of a PUT; no other PUT has it, if it has 8 bytes or more */
+	/* PUT: the value's length. GET: the answer's, set by the store; at most `cap` bytes are
+	 * copied. */
+	size_t vlen;
+	void *answer;
+	size_t cap;
+	bool found; /* GET: set by the store, if the key has a value */
+};
+
+/* What a client wants to be done at once, or not at all. */
+struct tm_txn {
+	unsigned ops;
+	struct tm_txn_op op[TM_TXN_OPS];
+	/* Set by the store: nothing of it has been done, and nothing ever will. That is an answer
+	 * of the store's, and no error. */
+	bool aborted;
+};
+
 /* What an operation says. Zeroed when the operation is called. */
 struct tm_answer {
 	size_t len; /* bytes; at most TM_MAX_ANSWER */

@@ -48,6 +48,10 @@ struct tm_append_methods;
 	  "what was deleted, or reported as failed, does not come back")                         \
 	X(OK, TM_IN_RUN | TM_AFTER_CRASH,                                                        \
 	  "an operation fails only for a reason that was injected")                              \
+	X(ATOM, TM_IN_RUN | TM_AFTER_CRASH | TM_KEYED | TM_TRANSACTED,                           \
+	  "of what one transaction wrote all is visible or nothing")                             \
+	X(SSER, TM_IN_RUN | TM_KEYED | TM_TRANSACTED,                                            \
+	  "transactions are strictly serializable while nothing crashes")                        \
 	X(LIVE, TM_BY_RUNNING,                                                                   \
 	  "every operation ends, also when the newest version's writer is dead")                 \
 	X(FSCK, TM_BY_RUNNING, "the store's own structural check passes after recovery")         \
@@ -62,6 +66,7 @@ enum tm_judged {
 	TM_BY_RUNNING = 32,   /* not from a history: it shows while the store runs */
 	TM_KEYED = 64,	      /* of keys and values: not judged of a store's own operations, */
 	TM_MODELLED = 128,    /* and this of them by the store's model alone */
+	TM_TRANSACTED = 256,  /* of transactions: only where the store has such (tm_store.txn) */
 };
 
 enum tm_contract {
@@ -234,6 +239,10 @@ struct tm_store {
 	int (*get)(void *client, const void *key, size_t klen, void *value, size_t cap,
 		   size_t *vlen);
 	int (*del)(void *client, const void *key, size_t klen);
+	/* Several GETs and PUTs in one transaction: ATOM and SSER are judged of it. It returns 0
+	 * when it is committed, or aborted; -errno: it may have been done, or not. NULL: the store
+	 * has no transactions. */
+	int (*txn)(void *client, struct tm_txn *txn);
 	/* Ask the server to clean its log now, whatever room there is. Returns when it has agreed;
 	 * cleaning goes on by itself. A store that says -EALREADY while it is at it declares that
 	 * in `errors`. NULL: the store has no log cleaning. */

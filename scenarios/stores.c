@@ -115,6 +115,8 @@ unsigned store_judged_by(const struct tm_store *store, bool own)
 		judged &= ~contracts_that(TM_KEYED);
 	if (own && !store->model)
 		judged &= ~contracts_that(TM_MODELLED);
+	if (!store->txn)
+		judged &= ~contracts_that(TM_TRANSACTED);
 	return judged;
 }
 

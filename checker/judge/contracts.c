@@ -47,6 +47,16 @@
  *          the PUT's cluster returned before an acknowledged DEL was invoked, and that
  *          DEL returned before the GET was invoked; or (b) the PUT had returned with an
  *          error before the GET was invoked.
+ *   ATOM   broken by a transaction that read, or the GETs that name the keys' recovered values
+ *          (BUF) that read, what transaction W wrote to one key, and of another one to which W
+ *          wrote a value that must precede W's: by the order in time, as one transaction read
+ *          from the other, or by what this reader has read of other keys. What precedes W's value
+ *          is also an earlier update of W itself.
+ *   SSER   strict serializability: one order of all transactions of epoch 0, each between its
+ *          invocation and its return, explains the answers of all GETs of those that were not
+ *          aborted; an aborted one is not in it. Where no transaction has several operations, that
+ *          is LIN of all keys, and neither is judged. "Not found" counts for both only of keys
+ *          that are never deleted. transactions.h: how.
  *   OK     broken by an operation that returned with an error which nothing explains that was
  *          injected (history_op.unexplained). The recorder of the history knows that. Connecting, a
  *          cleaning and what proves life are in no history: the world judges these
@@ -67,11 +77,14 @@
  * LIN and DUR the first GET that fits no order, and the latest operation that it
  * misses; BUF a GET, and an earlier one that shares no moment with it, or what it
  * misses itself; MONO the GET after and the GET before; KEEP the GET and the lower bound;
- * NORES the GET and the DEL or failed PUT; OK the operation that failed, alone.
+ * NORES the GET and the DEL or failed PUT; ATOM the GET of the older value, and W's update; SSER
+ * the latest GET of a cycle, and what it misses or should not have read; OK the operation that
+ * failed, alone.
  */
 #include <string.h>
 #include "checker/judge/contract.h"
 #include "checker/judge/names.h"
+#include "checker/judge/transactions.h"
 
 void judge_reset(struct judge *j)
 {
@@ -85,6 +98,7 @@ static void forget(struct judge *j, const struct history *h)
 	j->ready = false; /* a store's model may end the simulation on the way */
 	j->epoch = 0;
 	j->from = 0;
+	j->sser_known = false;
 	j->times_known = j->times_absent_known = 0;
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		j->base[c] = (struct verdict){.op = -1, .against = -1};
@@ -345,6 +359,21 @@ static void judge_reads(struct judge *j, const struct history *h, unsigned want,
 		buf_judge(j, h, first, &out[TM_BUF]);
 }
 
+static void judge_transactions(struct judge *j, const struct history *h, unsigned want,
+			       struct verdict *out)
+{
+	if (!(want & (TM_BIT(TM_ATOM) | TM_BIT(TM_SSER))) || !transactions_in(h))
+		return;
+	if (want & TM_BIT(TM_SSER)) {
+		if (!j->sser_known)
+			transactions_sser(h, &j->base[TM_SSER], NULL);
+		j->sser_known = j->epoch > 0;
+		out[TM_SSER] = j->base[TM_SSER];
+	}
+	if (want & TM_BIT(TM_ATOM))
+		transactions_atom(h, &out[TM_ATOM], NULL);
+}
+
 void judge_recovered(struct judge *j, const struct history *h, unsigned want,
 		     const int32_t *lower_bound, struct verdict out[TM_CONTRACTS])
 {
@@ -360,6 +389,7 @@ void judge_recovered(struct judge *j, const struct history *h, unsigned want,
 		judge_reads(j, h, want, lower_bound, all);
 	else
 		judge_epoch(j, h, false, lower_bound, all);
+	judge_transactions(j, h, want, all);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		if (want & CONTRACTS_OF_HISTORY & TM_BIT(c))
 			out[c] = all[c];

@@ -68,6 +68,7 @@ struct judge {
 	int32_t clock;
 	uint64_t hash;
 	struct verdict base[TM_CONTRACTS]; /* of the closed epochs */
+	bool sser_known;		   /* its verdict, of epoch 0, which is closed */
 	struct judge_key key[HISTORY_KEYS];
 	struct judge_fact fact[HISTORY_OPS];
 	int16_t at[HISTORY_EVENTS];   /* the operation that is invoked or returns there */

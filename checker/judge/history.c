@@ -26,6 +26,8 @@
 #define TAG_UNEXPLAINED (UINT64_C(4) << 60)
 #define TAG_DETAIL	(UINT64_C(5) << 60)
 #define TAG_ANSWER	(UINT64_C(6) << 60)
+#define TAG_JOINED	(UINT64_C(7) << 60)
+#define TAG_ABORTED	(UINT64_C(8) << 60)
 
 #define SHOWN 12 /* bytes of an answer, where it is put into words */
 
@@ -136,7 +138,7 @@ int history_invoke(struct history *h, unsigned client, enum history_kind kind, u
 	o->invoked = h->clock++;
 	o->returned = -1;
 	o->error = 0;
-	o->unexplained = false;
+	o->unexplained = o->joined = o->aborted = false;
 	o->epoch = h->epoch;
 	h->hash = hash_add(h->hash,
 			   TAG_INVOKE | (uint64_t)client << 40 | (uint64_t)kind << 32 | key);
@@ -159,6 +161,26 @@ void history_return(struct history *h, int op, int error, int32_t value)
 	o->error = error;
 	h->hash = hash_add(h->hash, TAG_RETURN | (uint64_t)op << 48 |
 					    (uint64_t)(uint16_t)error << 32 | (uint32_t)o->value);
+}
+
+void history_join(struct history *h, int op)
+{
+	struct history_op *o = &h->op[op];
+
+	assert(op > 0 && (unsigned)op == h->ops - 1 && o->returned < 0);
+	assert(o[-1].client == o->client && o[-1].returned < 0 && o[-1].epoch == o->epoch);
+	o->joined = true;
+	h->hash = hash_add(h->hash, TAG_JOINED | (uint64_t)op);
+}
+
+void history_aborted(struct history *h, int op)
+{
+	struct history_op *o = &h->op[op];
+
+	assert(op >= 0 && (unsigned)op < h->ops && o->error < 0);
+	assert(o->returned == h->clock - 1 && !o->unexplained && !o->aborted);
+	o->aborted = true;
+	h->hash = hash_add(h->hash, TAG_ABORTED | (uint64_t)op);
 }
 
 void history_unexplained(struct history *h, int op)
@@ -214,7 +236,7 @@ void history_rewind(struct history *h, const struct history_mark *mark)
 		while (h->op[--i].returned < mark->clock);
 		h->op[i].returned = -1;
 		h->op[i].error = 0;
-		h->op[i].unexplained = false;
+		h->op[i].unexplained = h->op[i].aborted = false;
 		if (h->op[i].kind == HISTORY_GET || h->op[i].kind == HISTORY_CALL)
 			h->op[i].value = VALUE_UNKNOWN;
 		if (h->detail)

@@ -71,7 +71,9 @@ struct history_op {
 	int32_t returned; /* likewise; -1: not returned (in flight, or its client died) */
 	int16_t error;	  /* 0, or the -errno with which it returned; it never does: -ETIMEDOUT */
 	uint8_t epoch;	  /* how many power failures came before the invocation */
-	bool unexplained; /* nothing that was injected explains its error */
+	bool unexplained : 1; /* nothing that was injected explains its error */
+	bool joined : 1;      /* it and the operation before it are of one transaction */
+	bool aborted : 1;     /* its error says that its transaction was aborted */
 };
 
 struct history {
@@ -108,6 +110,12 @@ int history_invoke_detailed(struct history *h, unsigned client, enum history_kin
 int history_answer(struct history *h, int op, const void *bytes, size_t len);
 /* `value` counts for a GET without error only. */
 void history_return(struct history *h, int op, int error, int32_t value);
+/* The operation that was invoked last is of one transaction with the one before it. All operations
+ * of a transaction are invoked before the first returns, and return before anything else happens.
+ */
+void history_join(struct history *h, int op);
+/* It has just returned with an error, which says that its transaction was aborted. */
+void history_aborted(struct history *h, int op);
 /* It has just returned with an error, and nothing that was injected explains that. */
 void history_unexplained(struct history *h, int op);
 /* A GET, the last event of it, is never going to return, and nothing that was injected explains

@@ -775,7 +775,7 @@ TESTS(random_histories, 4)
 			ck_assert(h.hash == mark.hash && h.ops == mark.ops);
 		}
 	}
-	for (unsigned c = TM_RDA; c < TM_LIVE; c++)
+	for (unsigned c = TM_RDA; c < TM_ATOM; c++) /* those of transactions: test_transactions.c */
 		ck_assert_msg(seen[c][0] > 100 && seen[c][1] > 100,
 			      "%s: holds %u, broken %u: a weak test", contract_name(c), seen[c][0],
 			      seen[c][1]);
@@ -962,13 +962,14 @@ TEST(many_updates)
 /* Which contracts the explorer judges when. */
 TEST(judged_when)
 {
-	ck_assert_uint_eq(CONTRACTS_IN_RUN, RDA | LIN | NORES | OK | TM_BIT(TM_OWN));
+	ck_assert_uint_eq(CONTRACTS_IN_RUN, RDA | LIN | NORES | OK | ATOM | SSER | TM_BIT(TM_OWN));
 	ck_assert_uint_eq(CONTRACTS_AFTER_CRASH,
-			  RDA | DUR | BUF | MONO | KEEP | NORES | OK | TM_BIT(TM_OWN));
+			  RDA | DUR | BUF | MONO | KEEP | NORES | OK | ATOM | TM_BIT(TM_OWN));
 	ck_assert_uint_eq(CONTRACTS_ON_MACHINE, RDA | LIN | DUR | MONO | KEEP | NORES);
 	ck_assert_uint_eq(CONTRACTS_IF_LIN, DUR | BUF);
 	ck_assert_uint_eq(CONTRACTS_BY_RUNNING, TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK));
-	ck_assert_str_eq(contract_names(), "RDA LIN DUR BUF MONO KEEP NORES OK LIVE FSCK OWN");
+	ck_assert_str_eq(contract_names(),
+			 "RDA LIN DUR BUF MONO KEEP NORES OK ATOM SSER LIVE FSCK OWN");
 	for (int c = 0; c < TM_CONTRACTS; c++) {
 		ck_assert_int_eq(contract_parse(contract_name(c)), c);
 		ck_assert_uint_gt(strlen(contract_what(c)), 20);
