@@ -111,7 +111,7 @@ static void list_workloads(void)
 		workload_free(&w);
 	}
 	for (unsigned s = 0; stores[s]; s++)
-		if (is_shown(stores[s]) && stores[s]->calls)
+		if (is_shown(stores[s]) && (stores[s]->calls || stores[s]->txn))
 			list_own_workloads(stores[s]);
 }
 

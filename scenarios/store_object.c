@@ -75,9 +75,12 @@ static const char *mistake_in(const struct tm_store *s)
 		       "or .calls";
 	if (!s->put != !s->get || !s->put != !s->del)
 		return "expected all of .put, .get and .del, or none of them (.calls)";
+	if (s->txn ? !s->put : s->promises & (TM_BIT(TM_ATOM) | TM_BIT(TM_SSER)))
+		return s->txn ? ".txn; expected .put, .get and .del, too"
+			      : ".promises has ATOM or SSER; expected .txn, too";
 	if (!s->judge && !(s->calls && s->model) && s->promises & TM_BIT(TM_OWN))
 		return ".promises has OWN; expected a .judge, too";
-	if ((s->workloads || s->model) && !s->calls)
+	if ((s->model || (s->workloads && !s->txn)) && !s->calls)
 		return ".workloads and .model are for operations of the store's own; expected "
 		       ".calls, "
 		       "too";

@@ -3,6 +3,7 @@
 #include "checker/explore/sentence.h"
 #include <stdio.h>
 #include <string.h>
+#include "checker/judge/transactions.h"
 #include "checker/world/world.h"
 #include "core/text/error_name.h"
 
@@ -42,6 +43,7 @@ static void update_seen(const struct setup *s, const struct history_op *o, const
 		snprintf(buf, n, "client %u's %s %s%s was %s", o->client,
 			 o->kind == HISTORY_PUT ? "PUT" : "DELETE", key, after,
 			 o->returned < 0 ? "in flight"
+			 : o->aborted	 ? "aborted"
 			 : o->error	 ? "reported as failed"
 					 : "acknowledged");
 }
@@ -120,4 +122,84 @@ void sentence_print(const struct setup *s, const struct history *h, const struct
 	if (v->op >= 0)
 		sentence_op(s, h, v->op, op, sizeof(op));
 	snprintf(buf, n, "%s%s%s", against, against[0] && op[0] ? "; then " : "", op);
+}
+
+/* "client 1's transaction 2", or of a single operation "c1.put2"; a reader by its time. */
+static void name_transaction(const struct setup *s, const struct history *h, int first, char *buf,
+			     size_t n)
+{
+	const struct history_op *o = &h->op[first];
+	char who[48];
+	unsigned nth = 0;
+	if (transaction_size(h, first) == 1) {
+		if (o->client > s->w.clients)
+			name_client(s, o, buf, n);
+		else
+			world_op_name(s, h, first, buf, n);
+		return;
+	}
+	for (int i = 0; i <= first; i++)
+		nth += h->op[i].client == o->client && h->op[i].epoch == o->epoch &&
+		       !h->op[i].joined && transaction_size(h, i) > 1;
+	name_client(s, o, who, sizeof(who));
+	snprintf(buf, n, "%s's transaction %u", who, nth);
+}
+
+/* "load k1", "c1.put2", "no k1". */
+static void name_read(const struct setup *s, const struct history *h, int get, char *buf, size_t n)
+{
+	const struct history_op *o = &h->op[get];
+	if (o->value >= 0)
+		world_op_name(s, h, o->value, buf, n);
+	else
+		snprintf(buf, n, "no %s", s->w.key[o->key].name);
+}
+
+static void say_step(const struct setup *s, const struct history *h,
+		     const struct transaction_step *e, int next, char *buf, size_t n)
+{
+	char from[64], to[64], value[64] = "";
+	name_transaction(s, h, e->first, from, sizeof(from));
+	name_transaction(s, h, next, to, sizeof(to));
+	if (e->get >= 0)
+		name_read(s, h, e->get, value, sizeof(value));
+	switch ((enum transaction_edge)e->edge) {
+	case EDGE_READ:
+		snprintf(buf, n, "%s read %s", to, value);
+		break;
+	case EDGE_OVERWRITTEN:
+		snprintf(buf, n, "%s read %s, which %s overwrote", from, value,
+			 e->first == next ? "it" : to);
+		break;
+	case EDGE_WRITTEN:
+		snprintf(buf, n, "%s put %s before %s", from, s->w.key[h->op[e->get].key].name, to);
+		break;
+	case EDGE_TIME:
+		snprintf(buf, n, "%s had ended when %s began", from, to);
+		break;
+	case EDGE_ABORTED:
+		snprintf(buf, n, "%s read %s of %s, which was aborted", to, value, from);
+	}
+}
+
+void sentence_cycle(const struct setup *s, const struct history *h, enum tm_contract contract,
+		    char *buf, size_t n)
+{
+	struct transaction_cycle c;
+	struct verdict v;
+	size_t at = 0;
+	if (contract == TM_ATOM)
+		transactions_atom(h, &v, &c);
+	else
+		transactions_sser(h, &v, &c);
+	for (unsigned i = 0; i < c.steps && at < n; i++) {
+		char step[220];
+		int next = c.step[(i + 1) % c.steps].first;
+		if (c.step[i].edge == EDGE_ABORTED)
+			next = transaction_first(h, c.step[i].get);
+		say_step(s, h, &c.step[i], next, step, sizeof(step));
+		at += (size_t)snprintf(buf + at, n - at, "%s%s", i ? "; " : "", step);
+	}
+	if (at < n)
+		snprintf(buf + at, n - at, "%s", c.tried ? ", and so in each other order" : "");
 }

@@ -28,6 +28,8 @@ void verdicts_say(const struct explorer *ex, unsigned contract, const struct ver
 {
 	if (contract == TM_OWN)
 		snprintf(buf, n, "%s", own_judge_why(ex->own));
+	else if (contract == TM_ATOM || contract == TM_SSER)
+		sentence_cycle(ex->setup, ex->worlds.history, contract, buf, n);
 	else
 		sentence_print(ex->setup, ex->worlds.history, v, buf, n);
 }

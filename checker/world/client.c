@@ -124,6 +124,19 @@ static int sane_error(int error)
 	return error > 0 || error < INT16_MIN ? -EPROTO : error;
 }
 
+/* ": the value of c1.put2": what a GET has returned. */
+static void say_value(const struct world *w, int32_t value, char *out, size_t n)
+{
+	char name[64] = "";
+	if (value >= 0)
+		world_op_name(w->setup, w->history, value, name, sizeof(name));
+	snprintf(out, n, ": %s%s",
+		 value >= 0		 ? "the value of "
+		 : value == VALUE_ABSENT ? "not found"
+					 : "bytes that no PUT of this key wrote",
+		 name);
+}
+
 static void returned(struct world_client *c, int error, int32_t value)
 {
 	struct world *w = c->world;
@@ -144,16 +157,9 @@ static void returned(struct world_client *c, int error, int32_t value)
 		client_keep_return(c, &w->history->op[op]);
 	sim_mix(w->sim, (uint64_t)op << 32 | (uint32_t)error, (uint32_t)value);
 	if (sim_tracing(w->sim)) {
-		char name[64] = "", what[128] = "";
-		if (w->history->op[op].kind == HISTORY_GET && !error) {
-			if (value >= 0)
-				world_op_name(w->setup, w->history, value, name, sizeof(name));
-			snprintf(what, sizeof(what), ": %s%s",
-				 value >= 0		 ? "the value of "
-				 : value == VALUE_ABSENT ? "not found"
-							 : "bytes that no PUT of this key wrote",
-				 value >= 0 ? name : "");
-		}
+		char what[128] = "";
+		if (w->history->op[op].kind == HISTORY_GET && !error)
+			say_value(w, value, what, sizeof(what));
 		if (w->history->op[op].kind == HISTORY_CALL && !error)
 			history_show_answer(w->history, op, what, sizeof(what));
 		const char *between = !*what || *what == ':' ? "" : ": ";
@@ -235,19 +241,29 @@ static const char *const op_says[OP_KINDS] = {[OP_PUT] = "PUT ",    [OP_GET] = "
 					      [OP_LEAVE] = "leave", [OP_DIE] = "the process dies",
 					      [OP_PAUSE] = "pause"};
 
-static void trace_begin(const struct world *w, const struct workload_op *op)
+/* "GET k1", "T{GET k1, PUT k2}" */
+static void trace_begin(const struct world *w, const struct workload_op *op, unsigned n)
 {
 	const struct setup *s = w->setup;
 	const struct traced about = {.kind = TRACED_CALL};
-	char text[200];
-	int len = snprintf(text, sizeof(text), "%s",
-			   op->kind == OP_CALL ? s->store->calls[op->call].name
-					       : op_says[op->kind]);
-	for (unsigned k = 0; k < workload_op_keys(&s->w, op); k++)
-		len += snprintf(text + len, sizeof(text) - (size_t)len, "%s%s",
-				op->kind == OP_CALL ? " " : "", s->w.key[op->keys[k]].name);
-	if (op->kind == OP_CALL && op->vlen)
-		snprintf(text + len, sizeof(text) - (size_t)len, " %u bytes", (unsigned)op->vlen);
+	char text[TM_TXN_OPS * (TM_MAX_KEY + 8) + 100];
+	size_t len = 0;
+	for (unsigned i = 0; i < n; i++, op++) {
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
+					!op->txn ? ""
+					: i	 ? ", "
+						 : "T{",
+					op->kind == OP_CALL ? s->store->calls[op->call].name
+							    : op_says[op->kind]);
+		for (unsigned k = 0; k < workload_op_keys(&s->w, op); k++)
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
+						op->kind == OP_CALL ? " " : "",
+						s->w.key[op->keys[k]].name);
+		if (op->kind == OP_CALL && op->vlen)
+			snprintf(text + len, sizeof(text) - len, " %u bytes", (unsigned)op->vlen);
+	}
+	if (op[-1].txn)
+		snprintf(text + len, sizeof(text) - len, "}");
 	sim_trace_event(w->sim, sim_actor(w->sim), 0, &about, "%s", text);
 }
 
@@ -291,7 +307,7 @@ int client_call(struct world_client *c, const struct workload_op *op, bool looks
 	struct tm_answer *answer;
 	int number = invoke(c, HISTORY_CALL, op);
 	if (looks && sim_tracing(w->sim))
-		trace_begin(w, op);
+		trace_begin(w, op, 1);
 	get.error = client_run_call(c, op, &answer);
 	get.len = get.error ? 0 : (uint32_t)answer->len;
 	if (w->machine && get.error)
@@ -395,6 +411,113 @@ static const uint8_t *begin_put(struct world_client *c, const struct workload_op
 	return v->bytes;
 }
 
+/* --- transactions --- */
+
+/* What is asked for, and where answers go. */
+static struct tm_txn make_txn(struct world *w, unsigned client, const struct workload_op *op,
+			      unsigned n)
+{
+	const struct setup *s = w->setup;
+	struct tm_txn txn = {.ops = n};
+	assert(n <= TM_TXN_OPS);
+	for (unsigned i = 0; i < n; i++, op++) {
+		const struct setup_value *v = op->kind == OP_PUT
+						      ? setup_put_value(s, client, op->nth)
+						      : NULL;
+		txn.op[i] = (struct tm_txn_op){.put = v,
+					       .key = s->w.key[op->key].name,
+					       .klen = s->w.key[op->key].klen,
+					       .value = v ? v->bytes : NULL,
+					       .vlen = v ? v->vlen : 0,
+					       .answer = v ? NULL
+							   : sim_alloc(w->sim, s->params.max_vlen),
+					       .cap = v ? 0 : s->params.max_vlen};
+	}
+	return txn;
+}
+
+/* All of its operations begin. The first one in the history. */
+static int begin_txn(struct world_client *c, const struct workload_op *op, unsigned n)
+{
+	struct world *w = c->world;
+	int first = -1;
+	for (unsigned i = 0; i < n; i++, op++) {
+		const bool put = op->kind == OP_PUT;
+		int at = invoke(c, put ? HISTORY_PUT : HISTORY_GET, op);
+		if (put) {
+			const struct setup_value *v = setup_put_value(w->setup, c->number, op->nth);
+			w->op_of_value[v - w->setup->value] = at;
+		}
+		if (i)
+			history_join(w->history, at);
+		first = i ? first : at;
+		c->op = -1;
+	}
+	return first;
+}
+
+/* One of its operations has ended. */
+static void end_txn_op(struct world_client *c, int at, const struct tm_txn *txn, unsigned i,
+		       int error)
+{
+	struct world *w = c->world;
+	const struct tm_txn_op *o = &txn->op[i];
+	const bool gets = !o->put && !error && !txn->aborted;
+	const struct world_get get = {.error = o->found ? 0 : -ENOENT, .len = (uint32_t)o->vlen};
+	int32_t value = VALUE_UNKNOWN;
+	char what[128] = "";
+	int own = txn->aborted ? -ECANCELED : error;
+	if (gets)
+		own = get_says(w, w->history->op[at].key, &get, o->answer, &value);
+	if (gets && o->found)
+		note_answer(w, at, o->answer, o->vlen < o->cap ? o->vlen : o->cap);
+	history_return(w->history, at, own, value);
+	if (txn->aborted)
+		history_aborted(w->history, at);
+	else if (error &&
+		 !error_explained(w, c->number, history_operation(w->history->op[at].kind), error))
+		history_unexplained(w->history, at);
+	sim_mix(w->sim, (uint64_t)at << 32 | (uint32_t)own, (uint32_t)value);
+	if (!sim_tracing(w->sim) || !gets)
+		return;
+	say_value(w, value, what, sizeof(what));
+	sim_trace(w->sim, sim_actor(w->sim), 0, "GET %s%s", (const char *)o->key,
+		  own ? ": bytes that more than one PUT writes" : what);
+}
+
+static void client_txn(struct world_client *c, const struct workload_op *op, unsigned n)
+{
+	struct world *w = c->world;
+	const struct traced about = {.kind = TRACED_RETURN};
+	unsigned named = 0;
+	while (named < n - 1 && op[named].kind != OP_PUT)
+		named++;
+	named = op[named].kind == OP_PUT ? named : 0;
+	actor_label(sim_actor(w->sim),
+		    (struct op_label){(uint8_t)c->number, op[named].kind, op[named].nth});
+	sim_begin(w->sim);
+	sim_forget_failed_call(w->sim);
+	if (sim_tracing(w->sim))
+		trace_begin(w, op, n);
+	struct tm_txn txn = make_txn(w, c->number, op, n);
+	int first = begin_txn(c, op, n);
+	c->op = first + (int)named;
+	int error = sane_error(w->setup->store->txn(c->handle, &txn));
+	txn.aborted &= !error;
+	c->op = -1;
+	sim_repeat_news(w->sim);
+	c->lost = error && connection_is_lost(w, c->number);
+	for (unsigned i = 0; i < n && !c->lost; i++)
+		end_txn_op(c, first + (int)i, &txn, i, error);
+	if (sim_tracing(w->sim))
+		sim_trace_event(w->sim, sim_actor(w->sim), 0, &about, "returns %s",
+				txn.aborted ? "0: aborted" : error_name(error).text);
+	sim_power_fails_here(w->sim, CRASH_AFTER_RETURN);
+	pmem_cache_pressure(w->pm);
+	if (w->between)
+		w->between(w->between_arg, w, op, error);
+}
+
 void client_do(struct world_client *c, const struct workload_op *op, uint8_t *buf)
 {
 	struct world *w = c->world;
@@ -405,7 +528,7 @@ void client_do(struct world_client *c, const struct workload_op *op, uint8_t *bu
 	sim_begin(w->sim);
 	sim_forget_failed_call(w->sim);
 	if (sim_tracing(w->sim))
-		trace_begin(w, op);
+		trace_begin(w, op, 1);
 	switch (op->kind) {
 	case OP_PUT: {
 		const uint8_t *value = begin_put(c, op);
@@ -500,8 +623,12 @@ void client_go_on(struct world_client *c, uint8_t *buf)
 		if (c->lost || (c->away && (workload_op_keyed(next->kind) ||
 					    next->kind == OP_CALL || next->kind == OP_CLEAN)))
 			client_open(c);
-		c->next++;
-		client_do(c, next, buf);
+		unsigned txn = workload_txn_size(&w->setup->w, c->number, c->next);
+		c->next += txn ? txn : 1;
+		if (txn)
+			client_txn(c, next, txn);
+		else
+			client_do(c, next, buf);
 	}
 	assert(!c->dead && c->op < 0);
 	c->done = true;

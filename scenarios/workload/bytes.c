@@ -21,6 +21,8 @@
  *
  *	bits 0-2	1: it leaves, and comes back for the operation (or, before its first one,
  *			comes late); 2: likewise, for its process dies; 3: it pauses; else nothing
+ *	bit  3		it is of one transaction with the client's operation before it, if the store
+ *			has transactions, and they are PUTs and GETs
  *
  * For a store with operations of its own, bits 0-2 say one of these from 4 on, from 1 on if it has
  * no others.
@@ -65,8 +67,11 @@ static int add_op(struct workload *w, const struct tm_store *store, uint8_t byte
 		return add_call(w, client, (byte & 7) - (store->put ? 4 : 1), byte);
 	if (kind == OP_CLEAN && !store->clean)
 		kind = OP_GET;
-	return workload_op_add(w, client, kind, byte & 32 ? w->keys - 1 : 0,
-			       kind == OP_PUT ? lengths[byte >> 6] : 0);
+	rc = workload_op_add(w, client, kind, byte & 32 ? w->keys - 1 : 0,
+			     kind == OP_PUT ? lengths[byte >> 6] : 0);
+	if (!rc && store->txn && going & 8)
+		workload_op_join(w, client);
+	return rc;
 }
 
 int workload_from_bytes(struct workload *w, const struct tm_store *store, const uint8_t *bytes,

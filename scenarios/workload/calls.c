@@ -33,6 +33,51 @@ static const struct {
 		{"a-b-c", true}, {"ab-c", false}};
 #define PATTERNS (sizeof(patterns) / sizeof(patterns[0]))
 
+/*
+ * Transactions, of stores that have them: a lost update, a write skew, a reader that meets two
+ * writes, two writers that meet in both orders; and a transaction that the power ends.
+ */
+static const struct tm_workload transactions[] = {
+	{"T", "k1 160, k2 160", {"T{put k1 160, put k2 160}"}, "two keys at once"},
+	{"T-T",
+	 "k1 160, k2 160",
+	 {"T{put k1 160, put k2 160}", "T{get k1, get k2}"},
+	 "a reader meets a transaction"},
+	{"T-TT",
+	 "k1 160, k2 160",
+	 {"T{put k1 160, put k2 160}", "T{get k1, get k2}, T{get k1, get k2}"},
+	 "a reader meets a transaction twice: it must not go back"},
+	{"TT-T",
+	 "k1 160, k2 160",
+	 {"T{put k1 160, put k2 160}, T{put k1 160, put k2 160}", "T{get k1, get k2}"},
+	 "a reader meets two transactions"},
+	{"T-T-lost",
+	 "k1 160, k2 160",
+	 {"T{get k1, put k1 160}", "T{get k1, put k1 160}", "T{get k1, put k2 160}"},
+	 "two read and write one key: none of both must be lost"},
+	{"T-T-skew",
+	 "k1 160, k2 160",
+	 {"T{get k1, get k2, put k1 160}", "T{get k1, get k2, put k2 160}"},
+	 "each writes what the other one has read"},
+	{"T-T-cross",
+	 "k1 160, k2 160",
+	 {"T{put k1 160, put k2 160}", "T{put k2 160, put k1 160}", "T{get k1, get k2}"},
+	 "two write the same two keys, in either order"},
+	{"T-w-T",
+	 "k1 160, k2 160",
+	 {"T{get k1, put k2 160}", "put k1 160", "T{get k2, get k1}"},
+	 "an update of what a transaction has read"},
+	{"T-xT",
+	 "k1 160, k2 160",
+	 {"T{put k1 160, put k2 160}, die", "T{get k1, get k2, put k1 160}, get k2"},
+	 "a client that dies when it is done; another one needs its keys"},
+	{"new-T-T",
+	 "k1 -, k2 -",
+	 {"T{put k1 160, put k2 160}", "T{get k1, get k2}"},
+	 "two keys are created at once"},
+	{.name = NULL},
+};
+
 static unsigned letters_of(const char *pattern)
 {
 	unsigned n = 0;
@@ -182,17 +227,20 @@ static int brought(const struct tm_workload *from, struct workload *w, const cha
 int workload_of_store(const struct tm_store *store, unsigned i, struct workload *w,
 		      const char **expected)
 {
-	const struct tm_workload *own = store->workloads;
+	const struct tm_workload *lists[] = {store->workloads, store->txn ? transactions : NULL};
+	const struct tm_workload *own = NULL;
 	int rc;
 
 	memset(w, 0, sizeof(*w));
 	*expected = "";
-	if (!store->calls)
-		return -ENOENT;
 	w->calls = store->calls;
-	for (; own && own->name && i; own++)
-		i--;
-	rc = own && own->name ? brought(own, w, expected) : made(store, i, w);
+	for (unsigned l = 0; l < 2 && !(own && own->name); l++)
+		for (own = lists[l]; own && own->name && i; own++)
+			i--;
+	if (own && own->name)
+		rc = brought(own, w, expected);
+	else
+		rc = store->calls ? made(store, i, w) : -ENOENT;
 	if (rc)
 		workload_free(w);
 	return rc;

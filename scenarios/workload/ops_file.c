@@ -218,6 +218,19 @@ static int read_call(struct ops_reader *r, unsigned client, unsigned call,
 	return added(r, workload_op_append(r->w, client, &op));
 }
 
+/* "client T{get key, put key length}": a transaction, as traces have it. */
+static int read_txn(struct ops_reader *r, unsigned client, const char *words)
+{
+	const char *expected;
+	int rc = workload_parse_client(r->w, client, words, &expected);
+	if (rc == -EINVAL || rc == -ENOSPC)
+		return text_wrong(&r->text, "transaction %s; expected %s", text_show(words).text,
+				  expected);
+	if (!rc && r->w->keys > OPS_FILE_KEYS)
+		return text_wrong(&r->text, "more than %d keys; split the list", OPS_FILE_KEYS);
+	return rc;
+}
+
 #define OPERATIONS "put, get, del, clean, leave, die or pause"
 
 /* "client clean", or another that concerns no key */
@@ -244,6 +257,8 @@ static int read_op(struct ops_reader *r, const struct field *field, unsigned fie
 		return rc;
 	if (fields < 2)
 		return text_wrong(&r->text, "the operation is missing; expected " OPERATIONS);
+	if (field[1].len > 1 && !memcmp(field[1].text, "T{", 2))
+		return read_txn(r, client, field[1].text);
 	for (unsigned i = 0; r->w->calls && r->w->calls[i].name; i++)
 		if (is(field[1], r->w->calls[i].name))
 			return read_call(r, client, i, field, fields);

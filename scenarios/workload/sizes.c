@@ -352,7 +352,8 @@ bool workload_same(const struct workload *a, const struct workload *b)
 			const struct workload_op *x = &a->client[c].op[i], *y = &b->client[c].op[i];
 
 			same = x->kind == y->kind && x->call == y->call && x->vlen == y->vlen &&
-			       x->same == y->same && !memcmp(x->keys, y->keys, sizeof(x->keys));
+			       x->same == y->same && x->txn == y->txn &&
+			       !memcmp(x->keys, y->keys, sizeof(x->keys));
 		}
 	return same;
 }
@@ -369,6 +370,8 @@ bool workload_fits(const struct workload *w, const struct tm_store *store)
 		for (unsigned i = 0; i < w->client[c].ops; i++) {
 			unsigned kind = w->client[c].op[i].kind;
 
+			if (w->client[c].op[i].txn && !store->txn)
+				return false;
 			if (kind == OP_CALL ? w->calls != store->calls
 					    : workload_op_keyed(kind) && !plain)
 				return false;

@@ -239,6 +239,40 @@ int workload_op_append(struct workload *w, unsigned client, const struct workloa
 	return 0;
 }
 
+/* Can a transaction have it? */
+static bool of_transactions(unsigned kind)
+{
+	return kind == OP_PUT || kind == OP_GET;
+}
+
+unsigned workload_txn_size(const struct workload *w, unsigned client, unsigned index)
+{
+	const struct workload_op *op = &w->client[client - 1].op[index];
+	unsigned n = 1, left = w->client[client - 1].ops - index;
+
+	if (op->txn != TXN_FIRST)
+		return 0;
+	while (n < left && op[n].txn == TXN_NEXT)
+		n++;
+	return n;
+}
+
+bool workload_op_join(struct workload *w, unsigned client)
+{
+	unsigned last = w->client[client - 1].ops - 1, first = last;
+	struct workload_op *op = w->client[client - 1].op;
+
+	while (first && op[first - 1].txn == TXN_NEXT)
+		first--;
+	first -= first && op[first - 1].txn == TXN_FIRST;
+	first -= first == last && last && of_transactions(op[last - 1].kind);
+	if (first == last || last - first >= TM_TXN_OPS || !of_transactions(op[last].kind))
+		return false;
+	op[first].txn = TXN_FIRST;
+	op[last].txn = TXN_NEXT;
+	return true;
+}
+
 void workload_renumber(struct workload *w)
 {
 	for (unsigned c = 0; c < w->clients; c++) {
@@ -262,6 +296,8 @@ void workload_op_remove(struct workload *w, unsigned client, unsigned index)
 	ops = w->client[client - 1].ops;
 	op = w->client[client - 1].op;
 	assert(index < ops);
+	if (workload_txn_size(w, client, index) > 1)
+		op[index + 1].txn = TXN_FIRST;
 	memmove(&op[index], &op[index + 1], (ops - index - 1) * sizeof(*op));
 	w->client[client - 1].ops = ops - 1;
 	workload_renumber(w);
@@ -337,7 +373,7 @@ void workload_print_client(const struct workload *w, unsigned client, FILE *out)
 		const struct workload_op *op = &w->client[client - 1].op[i];
 
 		assert(op->kind == OP_CALL || (op->kind < OP_KINDS && op_word[op->kind]));
-		fprintf(out, "%s%s", i ? ", " : "",
+		fprintf(out, "%s%s%s", i ? ", " : "", op->txn == TXN_FIRST ? "T{" : "",
 			op->kind == OP_CALL ? w->calls[op->call].name : op_word[op->kind]);
 		for (unsigned k = 0; k < workload_op_keys(w, op); k++)
 			fprintf(out, " %s", w->key[op->keys[k]].name);
@@ -345,6 +381,8 @@ void workload_print_client(const struct workload *w, unsigned client, FILE *out)
 			fprintf(out, " %u", (unsigned)op->vlen);
 		if (op->same)
 			fprintf(out, " same %u", op->same);
+		if (op->txn && (i + 1 == w->client[client - 1].ops || op[1].txn != TXN_NEXT))
+			fputc('}', out);
 	}
 }
 
@@ -519,9 +557,49 @@ static int parse_op(struct workload *w, unsigned client, const struct word *word
 	return rc;
 }
 
+/* The client's last operation, which has just been read, is of the transaction that is `open`, or
+ * begins one. */
+static int join_op(struct workload *w, unsigned client, bool open, const char **expected)
+{
+	struct workload_op *op = &w->client[client - 1].op[w->client[client - 1].ops - 1];
+
+	if (!of_transactions(op->kind))
+		return bad(expected,
+			   "put and get alone in a transaction: T{get KEY, put KEY LENGTH}");
+	if (open && !workload_op_join(w, client))
+		return bad(expected, "at most 8 operations in a transaction");
+	op->txn = open ? TXN_NEXT : TXN_FIRST;
+	return 0;
+}
+
+/* An item of a client's text; `*open`: within a transaction. */
+static int parse_item(struct workload *w, unsigned client, struct word *word, unsigned words,
+		      bool *open, const char **expected)
+{
+	bool first = words && word[0].len >= 2 && !memcmp(word[0].text, "T{", 2), last;
+	int rc;
+
+	if (first && *open)
+		return bad(expected, "the end of the transaction, }, before the next one");
+	if (first) {
+		word[0].text += 2;
+		word[0].len -= 2;
+	}
+	last = (first || *open) && words && words <= 5 && word[words - 1].len &&
+	       word[words - 1].text[word[words - 1].len - 1] == '}';
+	if (last)
+		word[words - 1].len--;
+	rc = parse_op(w, client, word, words, expected);
+	if (!rc && (first || *open))
+		rc = join_op(w, client, *open, expected);
+	*open = (first || *open) && !last;
+	return rc;
+}
+
 int workload_parse_client(struct workload *w, unsigned client, const char *text,
 			  const char **expected)
 {
+	bool open = false;
 	int rc;
 
 	*expected = expected_memory;
@@ -535,7 +613,10 @@ int workload_parse_client(struct workload *w, unsigned client, const char *text,
 		struct word word[5];
 		unsigned words = split_item(&text, word, 5);
 
-		rc = parse_op(w, client, word, words, expected);
+		rc = parse_item(w, client, word, words, &open, expected);
+		if (!rc && !*text && open)
+			rc = bad(expected,
+				 "the end of the transaction: T{get KEY, put KEY LENGTH}");
 		if (rc || !*text)
 			return rc;
 		text++;

@@ -28,6 +28,9 @@ struct workload_key {
 			 * loaded */
 };
 
+/* Is a PUT or a GET part of a transaction (tm_store.txn)? */
+enum workload_txn { TXN_NONE, TXN_FIRST, TXN_NEXT };
+
 struct workload_op {
 	uint8_t kind;  /* enum op_kind; not OP_OPEN */
 	uint8_t call;  /* OP_CALL: which of the store's own operations; else 0 */
@@ -35,6 +38,7 @@ struct workload_op {
 	uint32_t vlen; /* bytes, 0..TM_MAX_VALUE, if workload_op_valued(); else 0 */
 	uint16_t same; /* PUT: all of a key with the same number, not 0, write the same bytes; 0:
 			  its own */
+	uint8_t txn;   /* enum workload_txn; the same one's operations follow each other */
 	/* Indices into workload.key, as many as workload_op_keys() says; the others are 0. */
 	union {
 		uint16_t key;
@@ -108,6 +112,10 @@ int workload_op_add(struct workload *w, unsigned client, enum op_kind kind, unsi
 		    uint32_t vlen);
 /* Likewise, any operation; what it does not have is 0. nth is set. */
 int workload_op_append(struct workload *w, unsigned client, const struct workload_op *op);
+/* The client's last operation is of one transaction with the one before it. False: it cannot be. */
+bool workload_op_join(struct workload *w, unsigned client);
+/* Number of operations of the transaction that begins there; 0: none does. */
+unsigned workload_txn_size(const struct workload *w, unsigned client, unsigned index);
 /* Take away an operation; later ones of its kind are renumbered. */
 void workload_op_remove(struct workload *w, unsigned client, unsigned index);
 /* Number nth of all operations anew. */
@@ -139,8 +147,9 @@ const char *workload_what(unsigned i); /* one line for `tidemark list`; NULL at 
  */
 int workload_named(const char *name, struct workload *w, const char **expected);
 /*
- * Workloads of a store's own operations (calls.c): those that it brings, then one for each way in
- * which a few of its operations can follow and meet each other. i from 0; 0, -ENOENT at the end (a
+ * Workloads of what not every store has (calls.c): those that the store brings; those of
+ * transactions; then one for each way in which a few of its own operations can follow and meet each
+ * other. i from 0; 0, -ENOENT at the end (a
  * store without such operations has none), or -ENOMEM; when the store is loaded also -EINVAL, with
  * what is *expected of one that it brings.
  */
@@ -213,7 +222,8 @@ int workload_from_bytes(struct workload *w, const struct tm_store *store, const 
 int workload_read_ops(FILE *in, struct workload *w, struct input_error *err);
 
 /*
- * The form used in traces. "put k1 96, get k1, clean" is one client; "k1 96, k2 -" is the
+ * The form used in traces. "put k1 96, get k1, clean" is one client, and in "T{get k1, put k2 96}"
+ * both are of one transaction; "k1 96, k2 -" is the
  * keys, in the order of their indices (a value depends on the index), and what the
  * load phase put. Print writes the rest of the line, without a newline. Parse reads
  * it: 0; -EINVAL, -ENOSPC or -ENOMEM, *expected then says what would be right.

@@ -213,6 +213,44 @@ TEST(remove_renumbers)
 	workload_free(&w);
 }
 
+/* What is left of a transaction is one, too. */
+TEST(transactions)
+{
+	static const char text[] = "T{get a, put b 10}, put a 8, T{put c 9}, T{get a, get b}";
+	static const struct {
+		const char *text, *expected;
+	} wrong[] = {
+		{"T{get a, put b 1", "the end"},
+		{"T{get a, T{get b}}", "the end"},
+		{"T{get a, del a}", "put and get alone"},
+		{"T{clean}", "put and get alone"},
+		{"T{}", "an operation"},
+		{"T{get a, get a, get a, get a, get a, get a, get a, get a, get a}", "at most 8"}};
+	struct workload w = {0}, other = {0};
+	const char *expected;
+
+	ck_assert_int_eq(workload_parse_client(&w, 1, text, &expected), 0);
+	assert_client(&w, 1, text);
+	round_trip(&w);
+	ck_assert_uint_eq(workload_txn_size(&w, 1, 0), 2);
+	ck_assert_uint_eq(workload_txn_size(&w, 1, 2), 0);
+	ck_assert_uint_eq(workload_txn_size(&w, 1, 3), 1);
+	workload_op_remove(&w, 1, 4);
+	workload_op_remove(&w, 1, 0);
+	assert_client(&w, 1, "T{put b 10}, put a 8, T{put c 9}, T{get b}");
+	ck_assert_int_eq(
+		workload_parse_client(&other, 1, "put b 10, put a 8, put c 9, get b", &expected),
+		0);
+	ck_assert(!workload_same(&w, &other));
+	workload_free(&w);
+	workload_free(&other);
+	for (unsigned i = 0; i < ROWS_OF(wrong); i++) {
+		ck_assert_int_eq(workload_parse_client(&w, 1, wrong[i].text, &expected), -EINVAL);
+		ck_assert_ptr_nonnull(strstr(expected, wrong[i].expected));
+		workload_free(&w);
+	}
+}
+
 /* --- values --- */
 
 static int compare_words(const void *a, const void *b)
