@@ -48,15 +48,19 @@ static int read_file(const char *path, struct pm_log *log)
 	return input_status(path, error, &where);
 }
 
-/* What no order explains, key by key. */
+/* What no order explains: of transactions, and key by key. */
 struct found {
 	struct announced_fault *fault;
 	size_t n, room;
 	unsigned unsure;
 };
 
-static bool judge_keys(const struct announcements *a, struct found *found)
+static bool judge_keys(struct announcements *a, struct found *found)
 {
+	if (a->transactions && !ARRAY_RESERVE(found->fault, found->n, 1, found->room))
+		return false;
+	if (a->transactions && !announced_serializable(a, &found->fault[found->n]))
+		found->unsure += found->fault[found->n++].unsure;
 	for (unsigned key = 0; key < a->keys; key++) {
 		if (!ARRAY_RESERVE(found->fault, found->n, 1, found->room))
 			return false;
@@ -81,7 +85,7 @@ static json_t *tree_of(const struct announcements *a, const char *name, const st
 			 "verdict", end->text);
 }
 
-static int judge(const struct request *r, const char *name, const struct announcements *a)
+static int judge(const struct request *r, const char *name, struct announcements *a)
 {
 	struct found found = {0};
 	struct conclusion end;
@@ -89,11 +93,13 @@ static int judge(const struct request *r, const char *name, const struct announc
 	if (!judge_keys(a, &found))
 		status = fail(EXIT_INTERNAL, "out of memory");
 	if (found.n > found.unsure)
-		conclude(&end, EXIT_BROKEN, "not linearizable");
+		conclude(&end, EXIT_BROKEN,
+			 a->transactions ? "not strictly serializable" : "not linearizable");
 	else if (found.unsure)
 		conclude(&end, EXIT_UNSURE, "could not tell");
 	else
-		conclude(&end, EXIT_HELD, "linearizable");
+		conclude(&end, EXIT_HELD,
+			 a->transactions ? "strictly serializable" : "linearizable");
 	json_t *all = status ? NULL : tree_of(a, name, &found, &end);
 	if (all && !r->quiet)
 		text_print(all, "judge");

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/names.h"
+#include "checker/judge/transactions.h"
 #include "core/array.h"
 #include "core/rt/arena.h"
 #include "core/text/text.h"
@@ -52,7 +53,7 @@ static int32_t put_of(const struct announcements *said, uint32_t value, uint32_t
 /* Of an operation that is answered there: VALUE_UNKNOWN if it tells nothing. */
 static int32_t answered_value(const struct announcements *said, const struct announcement *op)
 {
-	if (op->left_out || op->error || op->kind == REGISTER_CAS)
+	if (op->left_out || op->error || op->aborted || op->kind == REGISTER_CAS)
 		return VALUE_UNKNOWN;
 	if (op->kind != REGISTER_GET || !op->value)
 		return VALUE_ABSENT;
@@ -70,27 +71,41 @@ static enum history_kind kind_of(const struct announcements *said, const struct 
 
 /* Operations are invoked in the order in which they are kept: they have the same numbers here as
  * there. What answers alone contradict is told elsewhere (find_faults()), and not here. */
-static void fill_history(struct announced *a, size_t at)
+static void begin_operation(const struct announcements *said, struct history *h, uint32_t op)
 {
-	const struct pm_log *log = a->said.log;
-	a->said.until = at;
-	history_reset(&a->h, (unsigned)a->said.keys);
+	int number = history_invoke(h, SOMEBODY, kind_of(said, &said->op[op]), said->op[op].key);
+	assert(number == (int)op);
+	if (said->op[op].joined)
+		history_join(h, number);
+}
+
+static void end_operation(const struct announcements *said, struct history *h, uint32_t at)
+{
+	const struct announcement *op = &said->op[at];
+	enum history_kind kind = kind_of(said, op);
+	if (op->left_out && kind != HISTORY_GET) /* a CAS: it may have, or not */
+		return;
+	int32_t value = answered_value(said, op);
+	bool tells = kind == HISTORY_GET ? value >= VALUE_ABSENT : op->answered;
+	history_return(h, (int)at,
+		       tells	      ? 0
+		       : op->aborted  ? -ECANCELED
+		       : op->answered ? -ENOTUNIQ
+				      : -EIO,
+		       value);
+	if (op->aborted)
+		history_aborted(h, (int)at);
+}
+
+static void fill_history(const struct announcements *said, struct history *h)
+{
+	const struct pm_log *log = said->log;
+	history_reset(h, (unsigned)said->keys);
 	for (uint32_t i = 0; i < log->calls; i++) {
-		const struct announcement *op = &a->said.op[a->said.of[i]];
-		enum history_kind kind = kind_of(&a->said, op);
-		if (!announcements_known(&a->said, i))
-			continue;
-		if (!log->call[i].returns) {
-			int number = history_invoke(&a->h, SOMEBODY, kind, op->key);
-			assert(number == (int)a->said.of[i]);
-			(void)number;
-			continue;
-		}
-		if (op->left_out && kind != HISTORY_GET) /* a CAS: it may have, or not */
-			continue;
-		int32_t value = answered_value(&a->said, op);
-		bool tells = kind == HISTORY_GET ? value >= VALUE_ABSENT : op->answered;
-		history_return(&a->h, (int)a->said.of[i], tells ? 0 : -EIO, value);
+		uint32_t first = said->of[i], n = (uint32_t)announcements_size(said, first);
+		for (uint32_t k = 0; k < n && announcements_known(said, i); k++)
+			(log->call[i].returns ? end_operation : begin_operation)(said, h,
+										 first + k);
 	}
 }
 
@@ -109,7 +124,8 @@ static void follow_models(struct announced *a)
 
 static void make_history(struct announced *a, size_t at)
 {
-	fill_history(a, at);
+	a->said.until = at;
+	fill_history(&a->said, &a->h);
 	follow_models(a);
 	history_crash(&a->h);
 	judge_reset(&a->judge);
@@ -186,12 +202,76 @@ static void judge_key(struct announced *a, unsigned key)
 static int find_gone(struct announced *a, int *against)
 {
 	struct verdict v[TM_CONTRACTS] = {{0}};
-	fill_history(a, SIZE_MAX);
+	a->said.until = SIZE_MAX;
+	fill_history(&a->said, &a->h);
 	judge_reset(&a->judge);
 	judge_prepare(&a->judge, &a->h);
 	judge_recovered(&a->judge, &a->h, TM_BIT(TM_NORES), NULL, v);
 	*against = v[TM_NORES].against;
 	return v[TM_NORES].broken ? v[TM_NORES].op : -1;
+}
+
+/* Those of the cycle, a transaction by its first. */
+static struct announced_fault cycle_fault(const struct announcements *said,
+					  enum tm_contract contract, const struct verdict *v,
+					  const struct transaction_cycle *c)
+{
+	struct announced_fault fault = {.contract = (uint8_t)contract, .unsure = v->unsure};
+	if (v->unsure)
+		return fault;
+	fault.lost = (uint32_t)v->op;
+	fault.key = said->op[v->op].key;
+	fault.op = calloc(c->steps + 1, sizeof(*fault.op));
+	if (!fault.op)
+		arena_exhausted();
+	for (unsigned i = 0; i < c->steps; i++)
+		if (c->step[i].first >= 0)
+			fault.op[fault.ops++] = (uint32_t)c->step[i].first;
+	/* Who read what was aborted is not a step. */
+	if (c->step[0].edge == EDGE_ABORTED)
+		fault.op[fault.ops++] = said->of[said->op[v->op].call];
+	return fault;
+}
+
+bool announced_serializable(struct announcements *said, struct announced_fault *fault)
+{
+	struct history *h = calloc(1, sizeof(*h));
+	struct transaction_cycle c;
+	struct verdict v = {.unsure = true};
+	if (!h)
+		arena_exhausted();
+	if (said->ops <= HISTORY_OPS && said->keys <= HISTORY_KEYS) {
+		fill_history(said, h);
+		transactions_sser(h, &v, &c);
+	}
+	free(h);
+	*fault = cycle_fault(said, TM_SSER, &v, &c);
+	return !v.unsure && !v.broken;
+}
+
+/* ATOM: what a reader has read in part is told once, and does not count. */
+static void judge_transactions(struct announced *a)
+{
+	struct announced_fault fault;
+	struct transaction_cycle c;
+	struct verdict v;
+	if (!a->said.transactions)
+		return;
+	a->said.until = SIZE_MAX;
+	if (a->want & TM_BIT(TM_SSER) && !announced_serializable(&a->said, &fault))
+		add_fault(a, fault);
+	for (bool told = false; a->want & TM_BIT(TM_ATOM); told = true) {
+		fill_history(&a->said, &a->h);
+		transactions_atom(&a->h, &v, &c);
+		if (!told && (v.broken || v.unsure))
+			add_fault(a, cycle_fault(&a->said, TM_ATOM, &v, &c));
+		if (!v.broken)
+			return;
+		int first = transaction_first(&a->h, v.op);
+		for (unsigned i = 0; i < transaction_size(&a->h, first); i++)
+			a->said.op[first + (int)i].left_out |= a->h.op[first + (int)i].kind ==
+							       HISTORY_GET;
+	}
 }
 
 static void find_faults(struct announced *a)
@@ -201,6 +281,7 @@ static void find_faults(struct announced *a)
 	for (uint32_t op = 0; op < a->said.ops; op++)
 		if (!judge_answer(a, op, &seen))
 			a->said.op[op].left_out = true;
+	judge_transactions(a);
 	gone = a->want & TM_BIT(TM_NORES) ? find_gone(a, &against) : -1;
 	if (gone >= 0)
 		add_single(a, TM_NORES, (uint32_t)gone, against);
@@ -349,9 +430,10 @@ int announced_judge(struct announced *a, size_t at, const char *text, size_t len
 		int get = history_invoke(&a->h, READER, HISTORY_GET, k);
 		history_return(&a->h, get, 0, value);
 	}
-	judge_recovered(&a->judge, &a->h, a->want, NULL, v);
+	const unsigned want = a->want & ~TM_BIT(TM_SSER); /* which answers alone break */
+	judge_recovered(&a->judge, &a->h, want, NULL, v);
 	unsigned c = 0;
-	while (c < TM_CONTRACTS && !(a->want & TM_BIT(c) && v[c].broken))
+	while (c < TM_CONTRACTS && !(want & TM_BIT(c) && v[c].broken))
 		c++;
 	bool by_model = c > TM_DUR && model_breaks(a, shown, broken);
 	if (c < TM_CONTRACTS && !by_model) {
@@ -385,10 +467,12 @@ bool announced_operation(const struct announced *a, size_t at, const struct anno
 	bool answered = op->answer != NO_OP && announced_by(&call[op->answer], at);
 	*out = (struct announced_operation){.client = call[op->call].client,
 					    .call = text_of(a, op->call),
-					    .answer = answered ? text_of(a, op->answer) : NULL};
-	if (broken)
-		out->named = (int)n == broken->op || (int)n == broken->against ||
-			     (broken->op < 0 && (int)n == broken->shown);
+					    .answer = answered ? text_of(a, op->answer) : NULL,
+					    .joined = op->joined};
+	const unsigned size = (unsigned)announcements_size(&a->said, n);
+	for (int i = (int)n; broken && i < (int)(n + size); i++)
+		out->named |= i == broken->op || i == broken->against ||
+			      (broken->op < 0 && i == broken->shown);
 	return true;
 }
 
@@ -413,7 +497,11 @@ void announced_words(const struct announced *a, const struct announced_break *b,
 	else
 		fprintf(to, "%.*s has the value of %s", (int)key.len, key.at,
 			text_show(text_of(a, a->said.op[b->shown].call)).text);
-	if (b->against >= 0) {
+	if (b->against >= 0 && b->contract == TM_ATOM) {
+		fprintf(to, ", and another key has what %s of client %llu put",
+			text_show(text_of(a, a->said.op[b->against].call)).text,
+			(unsigned long long)call_of(a, (uint32_t)b->against)->client);
+	} else if (b->against >= 0) {
 		const struct announcement *other = &a->said.op[b->against];
 		fprintf(to, "; %s of client %llu had %s", text_show(text_of(a, other->call)).text,
 			(unsigned long long)call_of(a, (uint32_t)b->against)->client,

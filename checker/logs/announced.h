@@ -7,9 +7,10 @@
  *
  * An operation is "put KEY VALUE", "get KEY", "del KEY" or "cas KEY OLD NEW", a compare-and-set; an
  * answer is "ok", "value VALUE", "absent", "failed", of a cas that found another value or none, or
- * "error WORDS". A key and OLD are words. The load phase is announced, too. An operation that is
- * answered with an error, or not at all, may have taken effect at any time after it began, before
- * the power fails, or never.
+ * "error WORDS". A transaction is "txn get KEY put KEY VALUE ...", and its answer "ok" with "value
+ * VALUE" or "absent" for each GET, or "aborted"; values are words there. A key and OLD are words.
+ * The load phase is announced, too. An operation that is answered with an error, or not at all, may
+ * have taken effect at any time after it began, before the power fails, or never.
  *
  * Where a key's values tell its puts apart, the judge knows which one each answer is of. Where they
  * do not, as values are put twice, or there is a cas, LIN and DUR are judged by the model of a
@@ -28,7 +29,7 @@
 /* Those that are judged here. */
 #define ANNOUNCED_CONTRACTS                                                                    \
 	(TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) | \
-	 TM_BIT(TM_NORES) | TM_BIT(TM_OK))
+	 TM_BIT(TM_NORES) | TM_BIT(TM_OK) | TM_BIT(TM_ATOM) | TM_BIT(TM_SSER))
 
 struct announced;
 
@@ -52,6 +53,9 @@ void announced_close(struct announced *a);
 unsigned announced_faults(const struct announced *a, const struct announcements **said,
 			  const struct announced_fault **fault);
 
+/* SSER of a history by itself. False: *fault says why; `op` is to be freed. */
+bool announced_serializable(struct announcements *said, struct announced_fault *fault);
+
 /* The power failed before event `at` of the log, and the recovery printed this. 1: *broken is the
  * first contract that does not hold; 0: all do; -EINVAL: what was printed is not as above. */
 int announced_judge(struct announced *a, size_t at, const char *text, size_t len,
@@ -61,6 +65,7 @@ struct announced_operation {
 	uint64_t client;
 	const char *call, *answer; /* answer: NULL: none yet */
 	bool named;		   /* it is one of those that `broken` is about; NULL: none is */
+	bool joined;		   /* the same as the one before it: a transaction */
 };
 /* The nth one, from 0. False: there are not so many. */
 bool announced_operation(const struct announced *a, size_t at, const struct announced_break *broken,

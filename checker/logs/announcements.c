@@ -82,6 +82,14 @@ static uint32_t note_key(struct announcements *a, struct words name)
 	return number;
 }
 
+size_t announcements_size(const struct announcements *a, size_t first)
+{
+	size_t n = 1;
+	while (first + n < a->ops && a->op[first + n].joined)
+		n++;
+	return n;
+}
+
 /* --- reading --- */
 
 struct reading {
@@ -128,33 +136,18 @@ static void note_writer(struct announcements *a, struct announcement *op)
 	v->last = number;
 }
 
-static int take_call(const struct reading *r, size_t call)
+/* An operation, whose kind is known. */
+static int add(const struct reading *r, struct announcement op, struct words name,
+	       struct words value, struct words old)
 {
-	static const struct {
-		const char *verb;
-		uint8_t kind;
-	} verbs[] = {{"put", REGISTER_PUT},
-		     {"get", REGISTER_GET},
-		     {"del", REGISTER_DEL},
-		     {"cas", REGISTER_CAS}};
 	struct announcements *a = r->a;
-	struct words rest = words_of(a, call), verb = words_take(&rest), name = words_take(&rest);
-	struct announcement op = {.call = (uint32_t)call, .answer = NO_OP, .next = NO_OP};
-	unsigned v = 0;
-	while (v < 4 && !is(verb, verbs[v].verb))
-		v++;
-	op.kind = v < 4 ? verbs[v].kind : 0;
-	struct words old = op.kind == REGISTER_CAS ? words_take(&rest) : (struct words){"", 1};
 	bool writes = op.kind == REGISTER_PUT || op.kind == REGISTER_CAS;
-	if (v == 4 || !name.len || !old.len || writes != (rest.len > 0))
-		return wrong(r, call, -EINVAL,
-			     "expected put KEY VALUE, get KEY, del KEY or cas KEY OLD NEW");
 	if (a->ops == r->most_ops)
-		return wrong(r, call, -EFBIG, "there are more than %zu operations", r->most_ops);
+		return wrong(r, op.call, -EFBIG, "there are more than %zu operations", r->most_ops);
 	op.key = note_key(a, name) - 1;
 	if (a->keys > r->most_keys)
-		return wrong(r, call, -EFBIG, "there are more than %zu keys", r->most_keys);
-	if (op.key == NO_OP || (writes && !(op.value = note_value(a, op.key, rest))) ||
+		return wrong(r, op.call, -EFBIG, "there are more than %zu keys", r->most_keys);
+	if (op.key == NO_OP || (writes && !(op.value = note_value(a, op.key, value))) ||
 	    (op.kind == REGISTER_CAS && !(op.old = note_value(a, op.key, old))) ||
 	    !ARRAY_RESERVE(a->op, a->ops, 1, a->op_room))
 		return -ENOMEM;
@@ -166,18 +159,104 @@ static int take_call(const struct reading *r, size_t call)
 	else
 		key->first = (uint32_t)a->ops;
 	key->last = (uint32_t)a->ops;
-	a->of[call] = (uint32_t)a->ops;
+	if (!op.joined)
+		a->of[op.call] = (uint32_t)a->ops;
 	a->op[a->ops++] = op;
 	return 0;
+}
+
+/* "txn get KEY put KEY VALUE ...": values are words here. */
+static int take_txn(const struct reading *r, size_t call, struct words rest)
+{
+	unsigned n = 0;
+	int error = 0;
+	bool good = rest.len > 0;
+	for (; rest.len && n < TM_TXN_OPS && good && !error; n++) {
+		struct words verb = words_take(&rest), name = words_take(&rest);
+		bool put = is(verb, "put");
+		struct words value = put ? words_take(&rest) : (struct words){"", 1};
+		struct announcement op = {.call = (uint32_t)call,
+					  .answer = NO_OP,
+					  .next = NO_OP,
+					  .txn = true,
+					  .joined = n > 0,
+					  .kind = put ? REGISTER_PUT : REGISTER_GET};
+		good = name.len && value.len && (put || is(verb, "get"));
+		if (good)
+			error = add(r, op, name, value, (struct words){"", 0});
+	}
+	r->a->transactions = true;
+	if (error || (good && !rest.len))
+		return error;
+	return wrong(r, call, -EINVAL,
+		     "expected txn and at most %d of get KEY and put KEY VALUE, values without "
+		     "blanks",
+		     TM_TXN_OPS);
+}
+
+static int take_call(const struct reading *r, size_t call)
+{
+	static const struct {
+		const char *verb;
+		uint8_t kind;
+	} verbs[] = {{"put", REGISTER_PUT},
+		     {"get", REGISTER_GET},
+		     {"del", REGISTER_DEL},
+		     {"cas", REGISTER_CAS}};
+	struct words rest = words_of(r->a, call), verb = words_take(&rest);
+	struct announcement op = {.call = (uint32_t)call, .answer = NO_OP, .next = NO_OP};
+	unsigned v = 0;
+	if (is(verb, "txn"))
+		return take_txn(r, call, rest);
+	while (v < 4 && !is(verb, verbs[v].verb))
+		v++;
+	op.kind = v < 4 ? verbs[v].kind : 0;
+	struct words name = words_take(&rest);
+	struct words old = op.kind == REGISTER_CAS ? words_take(&rest) : (struct words){"", 1};
+	bool writes = op.kind == REGISTER_PUT || op.kind == REGISTER_CAS;
+	if (v == 4 || !name.len || !old.len || writes != (rest.len > 0))
+		return wrong(r, call, -EINVAL,
+			     "expected put KEY VALUE, get KEY, del KEY or cas KEY OLD NEW");
+	return add(r, op, name, rest, old);
 }
 
 /* The operation that a client has begun last, if it has no answer yet. */
 static struct announcement *find_open(struct announcements *a, uint64_t client)
 {
 	for (size_t i = a->ops; i-- > 0;)
-		if (a->log->call[a->op[i].call].client == client)
+		if (a->log->call[a->op[i].call].client == client && !a->op[i].joined)
 			return a->op[i].answer == NO_OP ? &a->op[i] : NULL;
 	return NULL;
+}
+
+/* "ok", with "value VALUE" or "absent" for each GET, or "aborted". */
+static int take_txn_answer(const struct reading *r, size_t call, struct announcement *op,
+			   struct words verb, struct words rest)
+{
+	const size_t n = announcements_size(r->a, (size_t)(op - r->a->op));
+	bool ok = is(verb, "ok"), aborted = is(verb, "aborted"), error = is(verb, "error");
+	bool good = ok || aborted || error;
+	for (size_t i = 0; i < n && good; i++, op++) {
+		op->answer = (uint32_t)call;
+		op->answered = ok;
+		op->aborted = aborted;
+		op->error = error ? -EIO : 0;
+		if (!ok || op->kind != REGISTER_GET)
+			continue;
+		struct words what = words_take(&rest), value;
+		good = is(what, "absent") || is(what, "value");
+		if (!is(what, "value"))
+			continue;
+		value = words_take(&rest);
+		good = value.len > 0;
+		if (good && !(op->value = note_value(r->a, op->key, value)))
+			return -ENOMEM;
+	}
+	if (good && (error || !rest.len))
+		return 0;
+	return wrong(r, call, -EINVAL,
+		     "expected ok and, for each get, value VALUE or absent; or aborted; or error "
+		     "WORDS");
 }
 
 static int take_answer(const struct reading *r, size_t call)
@@ -196,6 +275,8 @@ static int take_answer(const struct reading *r, size_t call)
 	assert(op->call < call && op->answer == NO_OP);
 	op->answer = (uint32_t)call;
 	a->of[call] = (uint32_t)(op - a->op);
+	if (op->txn)
+		return take_txn_answer(r, call, op, verb, rest);
 	if (is(verb, "error")) {
 		op->error = -EIO;
 		return 0;
@@ -290,6 +371,7 @@ struct register_op *announcements_register(const struct announcements *a, unsign
 	*n = 0;
 	for (unsigned i = 0; i < a->key[key].ops; i++, at = a->op[at].sibling) {
 		const struct announcement *op = &a->op[at];
+		const uint32_t part = op->joined ? at - a->of[op->call] : 0;
 		bool answered = op->answered && !op->left_out && announcements_known(a, op->answer);
 		if (!announcements_known(a, op->call))
 			continue;
@@ -299,8 +381,8 @@ struct register_op *announcements_register(const struct announcements *a, unsign
 			.failed = op->failed && answered,
 			.value = number_of(a, op->value),
 			.old = op->kind == REGISTER_CAS ? number_of(a, op->old) : 0,
-			.begun = op->call,
-			.ended = op->answer,
+			.begun = op->call * TM_TXN_OPS + part,
+			.ended = op->answer * TM_TXN_OPS + part,
 			.name = at};
 	}
 	return out;

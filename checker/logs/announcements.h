@@ -23,6 +23,9 @@ struct announcement {
 	bool answered; /* with anything but an error */
 	bool failed;   /* a CAS, which has not swapped */
 	bool left_out; /* its answer contradicts others: it does not count */
+	bool txn;      /* of a transaction; */
+	bool joined;   /* the one that the operation before it is of, too; */
+	bool aborted;  /* which was aborted */
 	int16_t error; /* -EIO for "error" */
 	uint32_t key;
 	uint32_t value;	       /* PUT, CAS: the new one; GET: the answer; 0: absent, or not known */
@@ -52,8 +55,9 @@ struct announcements {
 	size_t keys, key_room;
 	struct announced_value *value; /* by numbers in `pair` */
 	size_t values, value_room;
-	uint32_t *of;		  /* by pm_log.call: the operation */
+	uint32_t *of;		  /* by pm_log.call: the operation, a transaction's first */
 	size_t until;		  /* what came before this event of the log is known */
+	bool transactions;	  /* there are such */
 	struct pm_log text, pair; /* only for the numbers of texts: keys; "KEY VALUE" */
 	char *line;		  /* room for such a text */
 	size_t line_room;
@@ -66,6 +70,8 @@ int announcements_read(struct announcements *a, const struct pm_log *log, size_t
 		       size_t most_keys, char *why, size_t n);
 void announcements_free(struct announcements *a);
 
+/* Number of operations of the transaction that begins there; 1 without one. */
+size_t announcements_size(const struct announcements *a, size_t first);
 /* Takes the first word off; what follows a single space is left. */
 struct words words_take(struct words *from);
 /* The key of this name, or -1. */

@@ -13,7 +13,8 @@
  *	tidemark_record_return(client, "ok");
  *						what clients do, for tidemark images --contracts
  *
- * A call is put, get or del; a return is ok, value VALUE, absent or error WORDS.
+ * A call is put, get, del, or "txn get KEY put KEY VALUE", a transaction; a return is ok, value
+ * VALUE, absent, aborted or error WORDS.
  *
  * A client is a number; it has one operation at a time. In any language the last two are lines
  * that are added to the file that the environment's TIDEMARK_HISTORY names: "CLIENT call put KEY

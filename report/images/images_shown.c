@@ -279,6 +279,8 @@ static json_t *operations_json(const struct section *s, unsigned *left_out)
 		n++;
 	for (unsigned i = 0; i < n; i++) {
 		announced_operation(a, s->cause->at, broken, i, &op);
+		if (op.joined)
+			continue;
 		if (n - i > OPERATIONS && !op.named)
 			++*left_out;
 		else

@@ -417,6 +417,16 @@ verdict 0 'linearizable' "${put1[@]}" '1 call cas r 1 two words' '1 return ok' '
 verdict 1 'no order explains these 3 operations' "${put1[@]}" '5 call get r' '5 return value 1' "${put2[@]}" '6 call put q 1' \
 	'7 call get r' '6 return ok' '7 return value 2' '7 call get r' '7 return value 1' '7 call get r' '7 return value 1'
 grep -q '"key": "r"' r.json && grep -q '"line": 11' r.json || fail 'not in the JSON file'
+# Transactions: a write skew; a lost update, of which the abort is told; what was aborted is read.
+skew=('1 call txn get q put r 1' '2 call txn get r put q 2' '1 return ok absent')
+verdict 1 'SSER is broken on the key' "${skew[@]}" '2 return ok absent'
+says "line 1: client 1: 'txn get q put r 1' -> 'ok absent' (line 3)" 'line 2: client 2' 'not strictly serializable'
+verdict 0 'strictly serializable' "${skew[@]}" '2 return aborted'
+verdict 0 'strictly serializable' "${skew[@]}" '2 return ok value 1'
+verdict 0 'strictly serializable' "${skew[@]}" '2 return error timeout'
+verdict 1 'these 2 operations' "${skew[@]}" '2 return aborted' '3 call get q' '3 return value 2'
+verdict 0 'strictly serializable' "${skew[@]}" '3 call get q' '3 return value 2'
+verdict 0 'strictly serializable' '1 call txn put r 1 get r put r 2' '1 return ok value 1' '1 call get r' '1 return value 2'
 # An error, and no answer: it may have happened, even later, or not.
 for end in '1 return error timeout' ''; do
 	for value in 1 2; do
@@ -462,6 +472,65 @@ wrong "h.hist: line 1, an operation by client 1, 'set x': expected put KEY VALUE
 wrong "h.hist: line 3, an answer by client 1, 'ok': this client has no operation" '1 call get x' '1 return absent' '1 return ok'
 wrong 'h.hist: no operation; expected a line such as "1 call put x 5"' ''
 
+# --- transactions ---
+
+# Two values in one copy of two, and which copy counts; or the values in place.
+cat >pair.c <<'END'
+#include <libpmem.h>
+#include <stdio.h>
+#include <string.h>
+#include <tidemark/record.h>
+
+struct pool {
+	unsigned long at;
+	char pad[56];
+	struct {
+		char value[2][64];
+	} copy[2];
+};
+
+int main(int argc, char **argv)
+{
+	struct pool *p = pmem_map_file(argv[1], sizeof(*p), PMEM_FILE_CREATE, 0600, NULL, NULL);
+	if (!p || argc != 3)
+		return 1;
+	for (int k = 0; !strcmp(argv[2], "dump") && k < 2; k++)
+		if (*p->copy[p->at].value[k])
+			printf("%c %s\n", 'x' + k, p->copy[p->at].value[k]);
+	for (int i = 1; strcmp(argv[2], "dump") && i < 3; i++) {
+		char words[40], value[8];
+		int in_place = !strcmp(argv[2], "in_place"), aborts = !strcmp(argv[2], "aborts") && i == 2;
+		unsigned long to = in_place ? 0 : !p->at;
+		snprintf(value, sizeof(value), "v%d", i);
+		snprintf(words, sizeof(words), "txn put x %s put y %s", value, value);
+		tidemark_record_call(1, words);
+		for (int k = 0; k < 2; k++) {
+			strcpy(p->copy[to].value[k], value);
+			pmem_persist(p->copy[to].value[k], 64);
+		}
+		p->at = to;
+		pmem_persist(&p->at, sizeof(p->at));
+		tidemark_record_return(1, aborts ? "aborted" : "ok");
+	}
+	return 0;
+}
+END
+run 0 gcc -g -O1 -Wall -Wextra -Werror -Iinclude -o pair pair.c -lpmem
+for bug in right in_place aborts; do
+	rm -f pool
+	run 0 tidemark record -q --pm pool --out $bug.rec -- ./pair pool $bug
+done
+all=RDA,LIN,DUR,NORES,OK,ATOM,SSER
+pair() {
+	run "$1" tidemark images -q "$2.rec" --recover './pair {} dump' --contracts "$all"
+}
+pair 0 right
+says ' 0 are bad'
+pair 1 in_place
+says "ATOM: y is absent, and another key has what 'txn put x v1 put y v1' of client 1 put; 2 images"
+pair 1 aborts
+says 'NORES: x has the value of' 'had been answered'
+
 # --- what is not as it should be ---
 
 # bad EXPECTED LINE...: the announcements are these lines.
@@ -480,6 +549,12 @@ bad() {
 	says "$expected"
 }
 bad 'expected put KEY VALUE, get KEY, del KEY or cas KEY OLD NEW' '1 call set x 1'
+for txn in txn 'txn get' 'txn put x' 'txn del x' 'txn put x 1 get'; do
+	bad 'expected txn and at most 8 of get KEY and put KEY VALUE' "1 call $txn"
+done
+for answer in ok 'ok absent absent' 'ok value' 'ok 1' 'aborted 1' absent; do
+	bad 'expected ok and, for each get, value VALUE or absent' '1 call txn get x put y 1' "1 return $answer"
+done
 bad 'announcement 2, an operation by client 0' '1 call get x' 'hello'
 bad 'cas KEY OLD NEW' '1 call cas x 1'
 bad 'expected ok, failed or error WORDS' '1 call cas x 1 2' '1 return absent'
