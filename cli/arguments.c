@@ -8,7 +8,6 @@
 #include <unistd.h>
 #include "cli/cli.h"
 #include "report/rows/causes.h"
-#include "report/rows/shares.h"
 #include "scenarios/stores.h"
 
 /* --- reading --- */
@@ -71,7 +70,7 @@ int arguments_check_outputs(const struct arguments *a)
 	if (!status && a->causes)
 		status = check_rows("--causes", a->causes, causes_check);
 	if (!status && a->shares)
-		status = check_rows("--shares", a->shares, shares_check);
+		status = check_rows("--shares", a->shares, causes_check);
 	if (!status && a->corpus)
 		status = check_folder("--corpus", a->corpus, true);
 	if (!status && !a->no_traces)

@@ -11,7 +11,6 @@
 #include "checker/judge/baseline.h"
 #include "checker/judge/expect.h"
 #include "checker/judge/known.h"
-#include "checker/judge/shares.h"
 #include "checker/trace/wrong.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
@@ -22,7 +21,6 @@
 #include "report/output.h"
 #include "report/page/campaign.h"
 #include "report/report.h"
-#include "report/rows/shares.h"
 #include "core/text/text.h"
 
 /* What is done while it runs. */
@@ -405,7 +403,7 @@ static const struct option_row rows[] = {
 	 "of a store's causes.txt (docs/contributing.md); needs one STORE",
 	 ARGUMENT(causes)},
 	{"shares", "FILE",
-	 "record instead of compare: raise the numbers of a store's shares.txt to how often each "
+	 "record instead of compare: raise the numbers of a store's causes.txt to how often each "
 	 "known cause occurs (docs/contributing.md); needs one STORE, all workloads and the "
 	 "default budget",
 	 ARGUMENT(shares)},
@@ -458,8 +456,6 @@ int crashtest_main(int argc, char **argv)
 		return fail(EXIT_INTERNAL, "%s", expect_mistake());
 	if (known_mistake())
 		return fail(EXIT_INTERNAL, "%s", known_mistake());
-	if (shares_mistake() && !a.shares)
-		return fail(EXIT_INTERNAL, "%s", shares_mistake());
 	if (a.causes && (a.store.n != 1 || a.options.exhaustive))
 		return fail(EXIT_USAGE, "--causes needs one STORE, and random schedules");
 	if (a.shares && (a.store.n != 1 || a.causes || !has_shares(&a)))

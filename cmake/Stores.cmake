@@ -25,11 +25,11 @@ list(JOIN store_flags_clang " " store_line_clang) # of a list, CMake would drop 
 set(store_symbols ${PROJECT_SOURCE_DIR}/core/stores/sim.syms)
 
 # A store is a folder below core/stores. Its code is all *.c there; what is expected of it, the known
-# causes of what it breaks and how often it does, what its papers claim and what it could do without stand beside the code. stores_built.h names the folders, and those texts for the
+# causes of what it breaks, and how often, what its papers claim and what it could do without stand beside the code. stores_built.h names the folders, and those texts for the
 # assembler.
 file(GLOB store_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true core/stores/*)
 file(GLOB store_texts CONFIGURE_DEPENDS core/stores/*/expected.txt core/stores/*/claims.txt
-	core/stores/*/ablation.txt core/stores/*/causes.txt core/stores/*/shares.txt)
+	core/stores/*/ablation.txt core/stores/*/causes.txt)
 set(store_rows)
 foreach(folder ${store_folders})
 	if(NOT IS_DIRECTORY ${folder})
@@ -37,7 +37,7 @@ foreach(folder ${store_folders})
 	endif()
 	cmake_path(GET folder FILENAME name)
 	set(row "${name}")
-	foreach(text expected claims ablation causes shares)
+	foreach(text expected claims ablation causes)
 		set(incbin)
 		if(EXISTS ${folder}/${text}.txt)
 			set(incbin ".incbin \\\"${folder}/${text}.txt\\\"")
@@ -48,7 +48,7 @@ foreach(folder ${store_folders})
 endforeach()
 set(store_list ${PROJECT_BINARY_DIR}/stores_built.h)
 file(CONFIGURE OUTPUT ${store_list} CONTENT
-	"/* Made by cmake/Stores.cmake: name, expected.txt, claims.txt, ablation.txt, causes.txt, shares.txt. */\n#define STORES(X)${store_rows}\n" @ONLY)
+	"/* Made by cmake/Stores.cmake: name, expected.txt, claims.txt, ablation.txt, causes.txt. */\n#define STORES(X)${store_rows}\n" @ONLY)
 set_source_files_properties(scenarios/stores.c scenarios/live_stores.c PROPERTIES
 	INCLUDE_DIRECTORIES ${PROJECT_BINARY_DIR} OBJECT_DEPENDS "${store_list};${store_texts}")
 

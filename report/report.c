@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "checker/judge/names.h"
-#include "checker/judge/shares.h"
 #include "report/text.h"
 #include "scenarios/stores.h"
 #include "core/text/text.h"
@@ -61,9 +60,9 @@ static void blame_sentence(const struct report *r, unsigned config, unsigned k,
 {
 	const struct campaign_cell *cell = &r->campaign->cell[config][k];
 	const struct campaign_config *cfg = &r->campaign->config[config];
-	char words[BLAME_TEXT], column[SHARES_NAME];
+	char words[BLAME_TEXT], column[KNOWN_WORDS];
 	struct setup s;
-	shares_column_name(cfg->store, cfg->variant, cfg->name, column);
+	known_column_name(cfg->store, cfg->variant, cfg->name, column);
 	if (!campaign_setup(r->campaign, cell->strange_unit, &s))
 		blame_print(&cell->blame, s.region, s.regions, words, sizeof(words));
 	else
@@ -92,10 +91,10 @@ static void often_sentence(const struct report *r, unsigned config, unsigned k,
 	const struct campaign_cell *cell = &c->cell[config][k];
 	snprintf(sentence, REPORT_SENTENCE,
 		 "a known cause, but %" PRIu64 " runs show it and at most %" PRIu32
-		 " are recorded (core/stores/%s/shares.txt; told above %" PRIu64
+		 " are recorded (core/stores/%s/causes.txt; told above %" PRIu64
 		 "), most of them in workload %s; its row is %s",
 		 cell->often_runs, cell->recorded, c->config[config].store->name,
-		 shares_limit(cell->recorded), c->workload[cell->often_unit % c->workloads].name,
+		 known_limit(cell->recorded), c->workload[cell->often_unit % c->workloads].name,
 		 known_words(cell->often_row));
 }
 

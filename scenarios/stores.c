@@ -18,21 +18,19 @@
 		".byte 0\n"                                     \
 		".previous\n")
 
-#define X(name, expected, claims, ablation, causes, shares)                               \
+#define X(name, expected, claims, ablation, causes)                                       \
 	TEXT("tm_expected_" #name, expected);                                             \
 	TEXT("tm_claims_" #name, claims);                                                 \
 	TEXT("tm_ablation_" #name, ablation);                                             \
 	TEXT("tm_causes_" #name, causes);                                                 \
-	TEXT("tm_shares_" #name, shares);                                                 \
 	extern const struct tm_store name##_store;                                        \
 	extern const char tm_expected_##name[], tm_claims_##name[], tm_ablation_##name[], \
-		tm_causes_##name[], tm_shares_##name[];
+		tm_causes_##name[];
 STORES(X)
 #undef X
 
 /* The files of a store's folder, by enum store_text. */
-static const char *const file_name[STORE_TEXTS] = {"expected", "claims", "ablation", "causes",
-						   "shares"};
+static const char *const file_name[STORE_TEXTS] = {"expected", "claims", "ablation", "causes"};
 
 #define X(...) +1
 enum { BUILT = 0 STORES(X) };
@@ -44,13 +42,12 @@ static struct known {
 	struct store_file file[STORE_TEXTS];
 	struct store_object *object; /* NULL: the program was built with it */
 } known[BUILT + STORES_LOADED] = {
-#define X(name, e, c, a, k, s)                                        \
+#define X(name, e, c, a, k)                                           \
 	{&name##_store,                                               \
 	 {{"core/stores/" #name "/expected.txt", tm_expected_##name}, \
 	  {"core/stores/" #name "/claims.txt", tm_claims_##name},     \
 	  {"core/stores/" #name "/ablation.txt", tm_ablation_##name}, \
-	  {"core/stores/" #name "/causes.txt", tm_causes_##name},     \
-	  {"core/stores/" #name "/shares.txt", tm_shares_##name}},    \
+	  {"core/stores/" #name "/causes.txt", tm_causes_##name}},    \
 	 NULL},
 	STORES(X)
 #undef X

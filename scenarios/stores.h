@@ -62,8 +62,8 @@ struct store_file {
 };
 
 /* expected.txt, claims.txt, ... */
-enum store_text { STORE_EXPECTED, STORE_CLAIMS, STORE_ABLATION, STORE_CAUSES, STORE_SHARES };
-#define STORE_TEXTS (STORE_SHARES + 1)
+enum store_text { STORE_EXPECTED, STORE_CLAIMS, STORE_ABLATION, STORE_CAUSES };
+#define STORE_TEXTS (STORE_CAUSES + 1)
 struct store_file store_file(const struct tm_store *store, enum store_text text);
 
 #endif

@@ -13,7 +13,6 @@
 #include "checker/campaign/driver.h"
 #include "checker/campaign/schedule.h"
 #include "checker/campaign/search.h"
-#include "checker/judge/shares.h"
 #include "core/clock.h"
 #include "faultinject/random_source.h"
 #include "faultinject/trace_source.h"
@@ -440,11 +439,11 @@ static void compare_shares(struct campaign *c, unsigned config)
 		struct campaign_cell *cell = &c->cell[config][known_contract(first + i)];
 		uint32_t recorded;
 		if (!runs ||
-		    !shares_recorded(cfg->store, cfg->variant, cfg->name, first + i, &recorded) ||
-		    runs <= shares_limit(recorded))
+		    !known_share(cfg->store, cfg->variant, cfg->name, first + i, &recorded) ||
+		    runs <= known_limit(recorded))
 			continue;
-		if (cell->often && runs * shares_limit(cell->recorded) <=
-					   cell->often_runs * shares_limit(recorded))
+		if (cell->often &&
+		    runs * known_limit(cell->recorded) <= cell->often_runs * known_limit(recorded))
 			continue;
 		cell->often = true;
 		cell->often_row = first + i;

@@ -47,7 +47,7 @@ struct campaign_options {
 	bool blames;			 /* keep what surprising breaks are blamed on */
 	bool all_causes;  /* no cause is known: what states are blamed on is collected of all */
 	bool shares;	  /* it has the budget and the workloads for which shares are recorded
-			   * (checker/judge/shares.h): compare */
+			   * (checker/judge/known.h): compare */
 	bool spread;	  /* begin one workload of each configuration, then another, so that an
 			   * early end leaves something tried of all; else one after the other */
 	bool no_deaths;	  /* of random runs: the server's process and clients' are not killed */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_CHECKER_EXPLORE_FREQUENCY_H
 #define TM_CHECKER_EXPLORE_FREQUENCY_H
-/* Counts the runs that show each known cause (checker/judge/known.h). checker/judge/shares.h says
- * what is made of it. */
+/* Counts the runs that show each known cause; what is made of it: checker/judge/known.h. */
 #include "checker/judge/known.h"
 
 struct frequency {

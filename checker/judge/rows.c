@@ -23,7 +23,6 @@ static void read_store(struct row_table *table, const struct tm_store *store)
 	(void)kept;
 	copy[copies++] = bytes;
 	text_start(&t, bytes, strlen(bytes), &error);
-	t.ascii = table->ascii;
 	int rc = text_rows(&t, table->row, (void *)store);
 	assert(rc != -ENOMEM);
 	if (rc)

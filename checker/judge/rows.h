@@ -2,7 +2,7 @@
 #ifndef TM_CHECKER_JUDGE_ROWS_H
 #define TM_CHECKER_JUDGE_ROWS_H
 /*
- * The tables with which the verdicts on stores are compared (expect.h, known.h, shares.h): each
+ * The tables with which the verdicts on stores are compared (expect.h, known.h): each
  * store's folder has its part of them, compiled in. A table is read at the first question, and
  * constant from then on, so that threads need no lock.
  */
@@ -14,7 +14,7 @@ struct row_table {
 	text_row *row; /* arg: the store, const; the line stays, so that rows may point into it */
 	void (*read)(void); /* NULL, or: all is read */
 	/* what rows_read() needs */
-	bool ascii, is_read;
+	bool is_read;
 	char mistake[300];
 };
 

@@ -118,8 +118,9 @@ int report_baseline_save(const struct report *r, const char *path, bool *more)
 			*more |= strange->more;
 			error = add_strange(&rows, r, u, k);
 		}
+	blame_rows_sort(&rows, false);
 	if (!error)
-		error = blame_rows_save(&rows, path, false);
+		error = blame_rows_save(&rows, path);
 	blame_rows_free(&rows);
 	return error;
 }

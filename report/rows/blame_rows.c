@@ -2,12 +2,14 @@
 /* See blame_rows.h. */
 #include "report/rows/blame_rows.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/array.h"
 #include "report/output.h"
 
-#define FILE_MAX (1u << 20)
+#define FILE_MAX  (1u << 20)
+#define ROW_WIDTH 52 /* of most rows */
 
 /* Is the row about all that the other one is about? */
 static bool is_about_all(const struct blame_row *row, const struct blame_row *other)
@@ -74,16 +76,33 @@ static int by_contract(const void *a, const void *b)
 static int write_rows(FILE *out, const void *arg)
 {
 	const struct blame_rows *rows = arg;
-	int failed = rows->head && fputs(rows->head, out) == EOF;
-	for (unsigned i = 0; i < rows->n; i++)
-		failed |= fprintf(out, "%s %s\n", rows->row[i].key, rows->row[i].words) < 0;
-	return failed ? -EIO : 0;
+	fputs(rows->head ? rows->head : "", out);
+	for (unsigned i = 0; i < rows->columns.n; i++)
+		fprintf(out, "column %s\n", rows->columns.name[i]);
+	for (unsigned i = 0; i < rows->n; i++) {
+		const struct blame_row *row = &rows->row[i];
+		int len = fprintf(out, "%s %s", row->key, row->words);
+		if (row->counted)
+			fprintf(out, "%*s |", len < ROW_WIDTH ? ROW_WIDTH - len : 0, "");
+		for (unsigned k = 0; row->counted && k < rows->columns.n; k++) {
+			char runs[16] = ".";
+			if (row->runs[k])
+				snprintf(runs, sizeof(runs), "%" PRIu32, row->runs[k]);
+			fprintf(out, " %*s", k ? 4 : 5, runs);
+		}
+		fputc('\n', out);
+	}
+	return ferror(out) ? -EIO : 0;
 }
 
-int blame_rows_save(struct blame_rows *rows, const char *path, bool contracts)
+void blame_rows_sort(struct blame_rows *rows, bool contracts)
 {
 	if (rows->n)
 		qsort(rows->row, rows->n, sizeof(rows->row[0]), contracts ? by_contract : by_words);
+}
+
+int blame_rows_save(struct blame_rows *rows, const char *path)
+{
 	return save_file(path, write_rows, rows);
 }
 

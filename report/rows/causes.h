@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TM_REPORT_ROWS_CAUSES_H
 #define TM_REPORT_ROWS_CAUSES_H
-/* Recording what a store's expected breaks are blamed on: rows of its causes.txt. */
+/* Recording what a store's expected breaks are blamed on, and how often: its causes.txt. */
 #include "checker/campaign/campaign.h"
 #include "core/text/text.h"
 
@@ -11,7 +11,10 @@
  * -errno, or -EINVAL with *error: the file holds something else.
  */
 int causes_record(const struct campaign *c, const char *path, struct input_error *error);
-/* Could it read the file? With the same results; nothing is written. */
+/* Raise the numbers of the file's rows to those of a campaign of one store, of which they are. The
+ * same results. */
+int shares_record(const struct campaign *c, const char *path, struct input_error *error);
+/* Could they read the file? With the same results; nothing is written. */
 int causes_check(const char *path, struct input_error *error);
 
 #endif

@@ -73,7 +73,6 @@ printf '1 put k1 8\n1 get k1\n' >good.ops
 cp "$(find "$sources/scenarios/litmus" -name '*.litmus' | sort | sed -n 1p)" good.litmus || exit 70
 cp "$sources/scenarios/taxonomy/taxonomy.txt" good.table || exit 70
 cp "$sources/core/stores/erda/causes.txt" good.causes || exit 70
-cp "$sources/core/stores/erda/shares.txt" good.shares || exit 70
 printf 'tidemark-baseline 1\nerda default default DUR nothing put others\nerda default ddio=off MONO value get kept\n' >good.baseline
 "$tidemark" replay -q $trace --pmemcheck-log good.log >"$out" 2>"$err"
 [ -s good.log ] && [ -s good.log.pool ] || wrong 'no log was made'

@@ -4,7 +4,6 @@
  * that is expected anyway is a surprise, with a trace, in the store's default variant.
  */
 #include "checker/judge/known.h"
-#include "checker/judge/shares.h"
 #include "checker/trace/minimized.h"
 #include "checker/trace/replay.h"
 #include "scenarios/stores.h"
@@ -239,7 +238,7 @@ TEST(frequent_breaks_are_surprises)
 		ck_assert(!none.cell[0][c].often);
 	const struct campaign_cell *cell = &bug.cell[0][TM_DUR];
 	ck_assert(cell->often);
-	ck_assert_uint_gt(cell->often_runs, shares_limit(cell->recorded));
+	ck_assert_uint_gt(cell->often_runs, known_limit(cell->recorded));
 	ck_assert_str_eq(known_words(cell->often_row), row);
 	/* The run that is kept shows it, and so does its replay. */
 	const struct campaign_break which = campaign_often(&bug, 0, TM_DUR);
