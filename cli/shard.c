@@ -258,8 +258,6 @@ static int end_part(const struct shard_request *q, int error)
 	const struct results_file *f = &kept.file[0];
 	if (!kept.packed) /* not begun */
 		return fail(EXIT_INTERNAL, "%s", driver_error(error));
-	if (kept.missing && !kept.of_unit)
-		return fail(EXIT_UNSURE, "shard %s: left off before the end", q->shard);
 	/* A unit that could not run is a result, too. */
 	if (kept.missing && (!error || error == -EINTR))
 		return fail(EXIT_UNSURE,
@@ -269,8 +267,7 @@ static int end_part(const struct shard_request *q, int error)
 		return fail(EXIT_INTERNAL, "shard %s: %s", q->shard, driver_error(error));
 	printf("shard %s is done: %s", q->shard, f->path);
 	if (kept.known)
-		printf(", which had %u of its %s already", kept.known,
-		       kept.of_unit ? "units" : "results");
+		printf(", which had %u of its units already", kept.known);
 	putchar('\n');
 	return EXIT_HELD;
 }

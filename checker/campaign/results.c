@@ -21,7 +21,6 @@
 #define HEAD_MAX   ((size_t)1 << 20) /* bytes of the first line */
 #define FILE_MAX   ((off_t)1 << 40)
 #define RESULT_MAX (1u << 20) /* bytes */
-#define END	   UINT32_MAX /* the unit of a record that says that no more will come */
 
 /* In a file, before the packed bytes. */
 struct record {
@@ -143,10 +142,7 @@ static int read_records(struct results *r, struct results_file *f, const char *t
 			f->damaged = *used;
 			return 0;
 		}
-		if (head.unit == END)
-			f->ended = true;
-		else
-			error = add_record(r, &head, bytes);
+		error = add_record(r, &head, bytes);
 		*used += sizeof(head) + head.packed;
 	}
 	return error;
@@ -449,63 +445,10 @@ int results_begin(struct results *r, unsigned units, size_t bytes, unsigned *pla
 	return error;
 }
 
-/* --- lists --- */
-
-static bool has_ended(const struct results *r, unsigned shard, unsigned shards)
-{
-	for (unsigned i = 0; i < r->files; i++)
-		if (r->file[i].ended && r->file[i].shard == shard && r->file[i].shards == shards)
-			return true;
-	return false;
-}
-
-int results_begin_list(struct results *r, size_t bytes)
-{
-	const struct results_file *first = r->file;
-	assert(bytes && bytes <= RESULT_MAX);
-	r->bytes = (uint32_t)bytes;
-	r->packed = malloc(sizeof(struct record) + ZSTD_compressBound(bytes));
-	if (!r->packed)
-		return wrong(r, -ENOMEM, "%s", strerror(ENOMEM));
-	int error = compare_units(r);
-	if (!error && !results_merges(r) && !json_object_get(first->about, "units"))
-		error = write_about(r);
-	r->known = r->added = r->records;
-	while (!first->about)
-		first++;
-	for (unsigned i = 0; results_merges(r) && i < first->shards; i++)
-		r->missing += !has_ended(r, i, first->shards);
-	if (!results_merges(r))
-		r->missing = !first->ended;
-	return error;
-}
-
-int results_at(struct results *r, unsigned i, void *result)
-{
-	assert(i < r->records);
-	return unpack(r, &r->record[i], result);
-}
-
-int results_add(struct results *r, const void *result)
-{
-	return write_record(r, r->added++, result);
-}
-
-int results_end(struct results *r)
-{
-	char *nothing = calloc(1, r->bytes);
-	int error = nothing ? write_record(r, END, nothing) : -ENOMEM;
-	free(nothing);
-	r->missing = error != 0;
-	return error;
-}
-
 /* --- the whole --- */
 
 bool results_lacks(const struct results *r, unsigned shard, unsigned shards)
 {
-	if (!r->of_unit)
-		return !has_ended(r, shard, shards);
 	for (unsigned u = 0; u < r->units; u++)
 		if (!results_knows(r, u) && shard_of(r, u, shards) == shard)
 			return true;

@@ -25,7 +25,6 @@ struct results_file {
 	json_t *about; /* its first line; NULL: the file is empty, its shard had not begun */
 	json_t *campaign, *shown; /* in `about` */
 	unsigned shard, shards;
-	bool ended;	  /* as results_end() */
 	uint64_t damaged; /* where it is; 0: nowhere. What comes after it is not used */
 };
 
@@ -43,7 +42,7 @@ struct results {
 	unsigned shard, shards;
 	uint32_t bytes; /* of a result */
 	struct results_record *record;
-	unsigned room, added;
+	unsigned room;
 	uint32_t *of_unit; /* its record + 1; 0: none */
 	unsigned *place;   /* of the unit among those that are dealt; NULL: its number */
 	char *packed;
@@ -63,7 +62,7 @@ int results_open_shard(struct results *r, const char *path, json_t *campaign, js
 		       unsigned shard, unsigned shards);
 void results_close(struct results *r);
 
-/* --- for the driver, and for callers that go without --- */
+/* --- for the driver --- */
 
 /*
  * There are so many units, with results of so many bytes. `place`, which is r's from now on: where
@@ -79,17 +78,6 @@ bool results_knows(const struct results *r, unsigned unit);
 int results_take(struct results *r, unsigned unit, void *result);
 /* One more. 0, or -errno with r->why. */
 int results_keep(struct results *r, unsigned unit, const void *result);
-
-/* --- without a driver: as many results as turn out --- */
-
-/* 0, or -errno with r->why. */
-int results_begin_list(struct results *r, size_t bytes);
-/* Number i of r->records, in no certain order, and some perhaps twice. 0, or -errno with r->why. */
-int results_at(struct results *r, unsigned i, void *result);
-/* One more. 0, or -errno with r->why. */
-int results_add(struct results *r, const void *result);
-/* There will be no more of this shard: nothing is missing. */
-int results_end(struct results *r);
 
 /* Has this one of so many shards units that no file has? */
 bool results_lacks(const struct results *r, unsigned shard, unsigned shards);

@@ -477,8 +477,6 @@ static struct plan plan_round(const struct fuzz *f)
 			  ITEM_SEEDS; /* a large corpus must not take all the time there is */
 	if (p.seeds > p.runs)
 		p.seeds = (unsigned)p.runs;
-	if (f->options.seeds_only)
-		p.runs = p.seeds;
 	p.seed_items = (p.seeds + ITEM_SEEDS - 1) / ITEM_SEEDS;
 	p.items = p.seed_items;
 	for (uint64_t left = p.runs - p.seeds; left && p.items < ITEMS; p.items++)
@@ -593,9 +591,7 @@ int fuzz_round(struct fuzz *f)
 
 bool fuzz_more(const struct fuzz *f)
 {
-	return in_time(f) &&
-	       (f->options.seeds_only ? f->seeds_done < f->seeds
-				      : f->counts.runs + f->counts.starts < f->options.runs);
+	return in_time(f) && f->counts.runs + f->counts.starts < f->options.runs;
 }
 
 /* --- a session --- */

@@ -40,7 +40,6 @@ struct fuzz_options {
 	uint64_t runs; /* at most; the results then depend on nothing but the seed and the seeds'
 			  inputs */
 	struct driver_how how; /* bounds: until then items are begun; results are not kept */
-	bool seeds_only;       /* fuzz_seed()'s inputs are run, and nothing else */
 	unsigned wanted;       /* TM_BIT()s of contracts whose breaks are reported */
 };
 

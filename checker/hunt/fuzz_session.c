@@ -166,8 +166,7 @@ static int look_at(struct fuzz_turn *t, const struct fuzz_break *b)
 		met_again(t, k);
 		return 0;
 	}
-	if (t->cases[b->contract] == CASES ||
-	    (t->cases[b->contract] && !t->fuzz.options.seeds_only && !fuzz_more(&t->fuzz))) {
+	if (t->cases[b->contract] == CASES || (t->cases[b->contract] && !fuzz_more(&t->fuzz))) {
 		t->skipped[b->contract]++;
 		return 0;
 	}

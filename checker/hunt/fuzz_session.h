@@ -46,7 +46,6 @@ struct fuzz_turn {
 	/* The caller's: name k->trace and write the new case there. 0 or -errno. */
 	int (*save)(struct fuzz_turn *t, struct fuzz_known *k, const struct broken_run *run);
 	void (*shrinking)(const struct fuzz_turn *t, unsigned contract); /* NULL: not wanted */
-	struct visited *read; /* NULL, or names of files of inputs that were read or written */
 	void *arg;
 	/* results */
 	struct fuzz fuzz;

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/judge/expect.h"
-#include "checker/explore/visited.h"
 #include "cli/cli.h"
 #include "cli/hunt/forever.h"
 #include "cli/hunt/fuzz_files.h"
@@ -18,9 +17,6 @@
 #include "core/text/text.h"
 
 #define DEFAULT_SECONDS 60
-/* It is looked for other machines' inputs after so many seconds, then after twice as many, ... */
-#define REREAD_FIRST 1
-#define REREAD_MOST  60
 
 struct fuzzing {
 	const struct arguments *a;
@@ -28,8 +24,6 @@ struct fuzzing {
 	struct fuzz_report report;
 	double seconds;		     /* of each store; 0: runs are counted */
 	struct driver_bounds bounds; /* of the store's turn */
-	struct results *results;     /* of several machines; NULL: none */
-	bool part;		     /* they are kept, not merged */
 	bool stopped, unaccepted;
 };
 
@@ -52,12 +46,11 @@ static const struct option_row rows[] = {
 	OPTION_JOBS(struct arguments, leave_off.how.jobs),
 	{.help = "what is written"},
 	{"corpus", "DIR", "inputs are read from DIR/STORE, and new ones written there",
-	 ARGUMENT(corpus), .use = OPTION_SHOWS},
+	 ARGUMENT(corpus)},
 	ROW_OUT,
 	ROW_NO_TRACES,
 	ROWS_RESULTS,
 	OPTION_QUIET(struct arguments, leave_off.quiet),
-	ROWS_SHARD(struct arguments, leave_off.shard),
 	OPTION_END};
 
 static const struct options options = {
@@ -91,103 +84,56 @@ static void show_progress(const struct fuzzing *f, const struct fuzz_turn *t)
 	fuzz_progress(t, text);
 }
 
-static int run_round(struct fuzzing *f, struct fuzz_turn *t, unsigned store, unsigned *kept)
+static int run_rounds(struct fuzzing *f, struct fuzz_turn *t, const char *corpus)
 {
-	if (f->part)
-		return fuzz_shard_round(f->results, store, t, kept);
-	int error = fuzz_turn_round(t);
-	return error ? fuzz_fail(t, error) : 0;
-}
-
-static int run_rounds(struct fuzzing *f, struct fuzz_turn *t, unsigned store, const char *corpus)
-{
-	unsigned saved_inputs = 0, kept = 0;
-	double pause = REREAD_FIRST, reread = clock_seconds() + pause;
+	unsigned saved_inputs = 0;
 	int status = 0;
 	while (!status && fuzz_more(&t->fuzz)) {
 		if (!f->a->leave_off.quiet)
 			show_progress(f, t);
-		status = run_round(f, t, store, &kept);
-		if (!status)
-			status = fuzz_save_corpus(corpus, t, &saved_inputs);
-		if (status || !corpus || !f->part || clock_seconds() < reread)
-			continue;
-		status = fuzz_reread_corpus(corpus, t);
-		pause = 2 * pause < REREAD_MOST ? 2 * pause : REREAD_MOST;
-		reread = clock_seconds() + pause;
+		int error = fuzz_turn_round(t);
+		status = error ? fuzz_fail(t, error) : fuzz_save_corpus(corpus, t, &saved_inputs);
 	}
 	progress_line(NULL);
 	f->stopped = *f->bounds.stop;
 	return status;
 }
 
-static int fuzz_store(struct fuzzing *f, const struct campaign *c, unsigned store)
+static int fuzz_store(struct fuzzing *f, const struct campaign_config *config)
 {
 	const struct arguments *a = f->a;
 	struct fuzz_turn t = {.session = &f->session,
-			      .config = &c->config[store],
+			      .config = config,
 			      .save = save_case,
 			      .shrinking = a->leave_off.quiet ? NULL : fuzz_show_shrinking,
-			      .read = f->part ? visited_new() : NULL,
 			      .arg = f,
 			      .start = clock_seconds()};
-	uint64_t seed = f->part ? fuzz_shard_seed(f->results, a->options.seed) : a->options.seed;
 	double until = f->seconds > 0 ? t.start + f->seconds : 0;
 	char *corpus = NULL;
-	int status = fuzz_begin(&t, a, seed, until, &f->bounds);
-	if (!status && f->part && !t.read)
-		status = no_memory();
-	if (f->results && !f->part) {
-		t.fuzz.options.runs = UINT64_MAX;
-		t.fuzz.options.seeds_only = true;
-		f->bounds.until = 0;
-	}
+	int status = fuzz_begin(&t, a, a->options.seed, until, &f->bounds);
 	if (!status)
 		status = fuzz_open_corpus(a, &t, &corpus);
-	if (!status && f->results)
-		status = fuzz_shard_load(f->results, store, &t.fuzz);
 	if (!status) {
-		status = run_rounds(f, &t, store, corpus);
-		if (!f->part)
-			fuzz_report_turn(&f->report, &t);
+		status = run_rounds(f, &t, corpus);
+		fuzz_report_turn(&f->report, &t);
 	}
 	f->unaccepted |= t.unaccepted != 0;
 	free(corpus);
-	visited_free(t.read);
 	fuzz_turn_end(&t);
 	return status;
 }
 
 /* --- the whole --- */
 
-/* What this shard has found is kept. */
-static int end_part(struct fuzzing *f)
-{
-	int error = f->stopped ? -EINTR : 0;
-	if (!error && f->results->missing)
-		error = results_end(f->results);
-	return shard_end(&f->a->leave_off.shard, error);
-}
-
 static int run_fuzz(const struct arguments *a, const struct campaign *c)
 {
-	struct fuzzing f = {.a = a, .part = shard_is_asked(&a->leave_off.shard)};
+	struct fuzzing f = {.a = a};
 	f.report.session = &f.session;
 	outputs_begin();
 	f.seconds = a->runs_given && !a->seconds_given ? 0 : a->seconds;
-	int status = shard_begin(&a->leave_off.shard, &f.results);
-	if (!status && f.results)
-		status = fuzz_shard_begin(f.results);
-	if (!status && !f.part)
-		status = fuzz_rerun_traces(&f.session, a);
-	/* A part that has come to its end is not gone on with. */
-	bool ended = f.part && !status && !f.results->missing;
-	for (unsigned i = 0; i < c->configs && !status && !f.stopped && !ended; i++)
-		status = fuzz_store(&f, c, i);
-	if (!status && f.part)
-		return end_part(&f);
-	if (!status && f.results)
-		shard_end(&a->leave_off.shard, f.results->missing ? -EINTR : 0);
+	int status = fuzz_rerun_traces(&f.session, a);
+	for (unsigned i = 0; i < c->configs && !status && !f.stopped; i++)
+		status = fuzz_store(&f, &c->config[i]);
 	fuzz_conclude(&f.report, f.unaccepted || f.session.rerun_failures, f.stopped);
 	json_t *all = fuzz_tree(&f.report, a->options.seed, f.stopped);
 	if (!status) {
@@ -210,15 +156,10 @@ int fuzz_main(int argc, char **argv)
 	int status = arguments_read(&options, &a, argc, argv);
 	if (status >= 0)
 		return status;
-	if (a.forever && shard_is_asked(&a.leave_off.shard))
-		return fail(EXIT_USAGE, "fuzz: --shard and --results do not go with --forever");
 	if (a.forever)
 		return forever_main(&a);
 	if (expect_mistake())
 		return fail(EXIT_INTERNAL, "%s", expect_mistake());
-	if (shard_is_asked(&a.leave_off.shard) && !shard_is_part(&a.leave_off.shard))
-		return fail(EXIT_USAGE, "fuzz: --results needs --shard");
-	a.no_traces |= shard_is_part(&a.leave_off.shard); /* what merges the parts writes them */
 	status = arguments_configs(&a, &c);
 	if (!status)
 		status = arguments_check_outputs(&a);

@@ -3,7 +3,6 @@
 #define TM_CLI_HUNT_FUZZ_FILES_H
 /* What the two sorts of fuzzing share: known traces, the corpus of inputs, a store's turn. */
 #include <dirent.h>
-#include "checker/campaign/results.h"
 #include "checker/hunt/fuzz_session.h"
 #include "cli/arguments.h"
 
@@ -37,26 +36,7 @@ int fuzz_fail(const struct fuzz_turn *t, int error);
 int fuzz_rerun_traces(struct fuzz_session *s, const struct arguments *a);
 /* *dir: the store's folder, to be freed; NULL: no corpus was asked for. Its inputs are seeds. */
 int fuzz_open_corpus(const struct arguments *a, struct fuzz_turn *t, char **dir);
-/* The same again: inputs that other processes have written there since are seeds. */
-int fuzz_reread_corpus(const char *dir, struct fuzz_turn *t);
 /* Write the inputs from number *saved_inputs on. */
 int fuzz_save_corpus(const char *dir, struct fuzz_turn *t, unsigned *saved_inputs);
-
-/*
- * Fuzzing on several machines. A shard draws from a seed of its own, and keeps what reaches new
- * states and what breaks something. Who merges runs all of these inputs once, the shortest first:
- * those that still reach something new are the corpus, and what breaks is shrunk and told by cause.
- */
-
-/* Of the shard's changes. */
-uint64_t fuzz_shard_seed(const struct results *r, uint64_t seed);
-/* Each 0, or the status after a message. */
-
-/* Before any store. */
-int fuzz_shard_begin(struct results *r);
-/* The inputs that are known of a store, number `store`: they are seeds. */
-int fuzz_shard_load(struct results *r, unsigned store, struct fuzz *f);
-/* A round, whose inputs are kept: of the corpus from number *kept on, and what breaks. */
-int fuzz_shard_round(struct results *r, unsigned store, struct fuzz_turn *t, unsigned *kept);
 
 #endif

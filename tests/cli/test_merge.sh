@@ -107,60 +107,6 @@ truncate -s 4096 pool
 campaign images "2 5" images "$here/log" --recover "$here/checker" --most 1000 --model power --json json
 grep -q ' [5-9][0-9][0-9] different images, of which [1-9]' images/text || fail "other images than were thought of: $(cat images/text)"
 
-# Fuzzing: shards draw other inputs; merged in any order they say the same, and what each alone has found is found.
-fuzz=(fuzz saw_imm --variant entry_first --runs 300)
-mkdir fuzz
-cd fuzz
-for i in 0 1 2; do
-	run 0 tidemark "${fuzz[@]}" --shard $i/3 --results part$i --corpus inputs
-done
-[ "$(ls -d inputs/saw_imm/* | wc -l)" -gt 20 ] || fail 'no inputs are kept'
-cmp -s part0 part1 && fail 'two shards have drawn the same'
-fuzz_merged() {
-	local to=$1
-	shift
-	tidemark merge "$@" --json "$to.json" --out "$to" --corpus "$to.inputs" >"$to.text" 2>&1 || [ $? -eq 1 ] || fail "$(cat "$to.text")"
-	sed -E -i "s#; [0-9.]+ s\$##; s#$to/##" "$to.text"
-}
-mkdir a.inputs b.inputs
-fuzz_merged a part0 part1 part2
-fuzz_merged b part2 part1 part0 part1
-cmp a.text b.text
-diff -r a b
-diff -r a.inputs b.inputs
-[ "$(ls a.inputs/saw_imm | wc -l)" -le "$(ls inputs/saw_imm | wc -l)" ] || fail 'the corpus is not smaller than all inputs'
-cp a.text out
-says ' new ' "corpus: $(ls a.inputs/saw_imm | wc -l) inputs"
-run 0 tidemark "${fuzz[@]}" --shard 1/3 --results part1
-says 'of its results already'
-truncate -s $(($(stat -c %s part1) - 1)) part1
-tidemark merge part0 part1 part2 >out 2>&1 || :
-says '1 of 3 shards has not come to the end: 1'
-run 0 tidemark "${fuzz[@]}" --shard 1/3 --results part1
-# What another machine writes to the corpus is read, once; what it has not renamed yet is not.
-tidemark fuzz saw_imm --runs 100000000 --shard 0/2 --results long --corpus inputs >log 2>&1 &
-long=$!
-awaited() {
-	local i
-	for ((i = 0; i < 600; i++)); do
-		! "$@" || return 0
-		sleep 0.1
-	done
-	fail "in vain: $*"
-}
-awaited test -s long
-head -c 999 /dev/zero >inputs/saw_imm/foreign
-head -c 999 /dev/zero >inputs/saw_imm/foreign.tmp.other.1
-awaited grep -q 'foreign: too long for an input' log
-head -c 999 /dev/zero >inputs/saw_imm/later
-awaited grep -q 'later: too long for an input' log
-kill -TERM $long
-wait $long && fail 'a part that was left off is said to be done'
-[ "$(grep -c foreign log)" -eq 1 ] && ! grep -q tmp log || fail "other files were read than should: $(cat log)"
-cp log out
-says 'shard 0/2: left off before the end'
-cd ..
-
 # What is there is reported, and no more is said of the rest than that it is not known.
 for name in taxonomy-5 mutants-3 claims-3; do
 	(cd $name && tidemark merge part0 part2 >out 2>&1) && fail "$name: all is said to be there"
