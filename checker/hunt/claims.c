@@ -214,27 +214,8 @@ static int read_case(struct reader *r, char *rest)
 	return error ? error : read_test(r, test, rest);
 }
 
-/*
- * --- knob breaks|cures CONTRACT,... STORE[/VARIANT] [NAME=VALUE]... NAME=VALUE : WORKLOAD... [:
- * RUNS] knob inert STORE|hardware NAME=VALUE SENTENCE ---
- */
-
-static int read_inert(struct reader *r, char *rest, struct claim_knob *k)
-{
-	const char *expected = "NAME=VALUE", *store = text_word(&rest), *knob = text_word(&rest);
-	struct setup s;
-	k->store = store_find(store);
-	if (!k->store && strcmp(store, "hardware"))
-		return WRONG("\"%.40s\": expected a store, or hardware", store);
-	snprintf(k->knob, sizeof(k->knob), "%s", knob);
-	setup_init(&s, k->store ? k->store : stores[0]);
-	if (!strchr(knob, '=') || strlen(knob) >= sizeof(k->knob) ||
-	    (k->store ? setup_switch(&s, knob, &expected)
-		      : hardware_switch(&s.hw, knob, &expected)))
-		return WRONG("switch \"%.40s\": expected %.80s", knob, expected);
-	k->why = rest + strspn(rest, " \t");
-	return *k->why ? 0 : WRONG("expected a sentence at the end");
-}
+/* --- knob breaks|cures CONTRACT,... STORE[/VARIANT] [NAME=VALUE]... NAME=VALUE : WORKLOAD... [:
+ * RUNS] --- */
 
 static bool of_hardware(const char *knob)
 {
@@ -243,7 +224,7 @@ static bool of_hardware(const char *knob)
 	return !hardware_switch(&hw, knob, &expected);
 }
 
-static int read_flip(struct reader *r, char *rest, struct claim_knob *k)
+static int read_sides(struct reader *r, char *rest, struct claim_knob *k)
 {
 	struct claim_case *test = &k->test;
 	test->kind = CLAIM_FAIL;
@@ -264,15 +245,15 @@ static int read_knob(struct reader *r, char *rest)
 {
 	struct claims *c = r->c;
 	const char *name = text_word(&rest);
-	int kind = word_list_find("breaks cures inert", name);
+	int kind = word_list_find("breaks cures", name);
 	if (!ARRAY_ROOM_FOR_ONE(c->knob, c->knobs))
 		return -ENOMEM;
 	if (kind < 0)
-		return WRONG("\"%.40s\": expected breaks, cures or inert", name);
+		return WRONG("\"%.40s\": expected breaks or cures", name);
 	struct claim_knob *k = &c->knob[c->knobs++];
 	*k = (struct claim_knob){
 		.kind = (enum knob_kind)kind, .file = r->file, .line = r->text.line};
-	return k->kind == KNOB_INERT ? read_inert(r, rest, k) : read_flip(r, rest, k);
+	return read_sides(r, rest, k);
 }
 
 /* --- the file --- */

@@ -56,17 +56,15 @@ struct claim {
  *
  *	breaks	with it, one of the test's contracts breaks; without it, that one holds
  *	cures	the other way round
- *	inert	set alone, it changes no verdict in any workload
  */
-enum knob_kind { KNOB_BREAKS, KNOB_CURES, KNOB_INERT };
+enum knob_kind { KNOB_BREAKS, KNOB_CURES };
 
 struct claim_knob {
 	const struct tm_store *store; /* NULL: of the hardware */
 	char knob[64];		      /* "name=value" */
 	enum knob_kind kind;
 	struct claim_case test; /* the knob is the last one; runs: of the side that holds, at
-				   least. Unless inert */
-	const char *why;	/* if inert */
+				   least */
 	const char *file;
 	unsigned line;
 };
@@ -172,57 +170,39 @@ void claims_run_free(struct claims_run *r);
 /* --- sensitivity --- */
 
 /*
- * Does a knob matter? A knob that changes no verdict is one that no test would miss. The `knob`
- * lines of the files of claims say of each value but the first of each knob what it changes, and
- * where; this is tested here.
+ * Does a knob matter? The `knob` lines of the files of claims say of values of knobs what they
+ * change, and where; this is tested here.
  *
- * A line that says breaks or cures names a store, its other knobs, and workloads. The side on
+ * A line names a store, its other knobs, and workloads. The side on
  * which something must break is explored until it does; the other side must then hold, in the same
  * workload, for several times as many runs: exploring is random, and a rare break may be met on one
  * side by chance.
  *
- * An inert value is set alone, and all small workloads and those of the file are explored with it
- * and without, at the default hardware and, since much breaks there by design, where acknowledged
- * is visible. No verdict may be another, contract by contract and workload by workload.
- *
  * No machine lives on after recovery: what is drawn for such a life may break what the workload
  * itself cannot, by chance on one side only.
  */
-#define SENSITIVITY_WHY (WORLDS_WHY + 160)
 
 /* What came of a line. */
 struct knob_result {
-	int error;		   /* -errno: could not be tested */
-	char why[SENSITIVITY_WHY]; /* or "" */
-	bool broke;  /* a contract broke on the side that must, or, if inert, on one side only */
-	bool held;   /* and the other side held */
-	bool breaks; /* if inert and it is not: with the knob it breaks; or the other way round */
+	int error;	      /* -errno: could not be tested */
+	char why[WORLDS_WHY]; /* or "" */
+	bool broke;	      /* a contract broke on the side that must, */
+	bool held;	      /* and the other side held: it is as the line says */
 	unsigned contract;
 	char workload[64];
 	uint64_t run;	    /* the first that broke */
 	uint64_t held_runs; /* of the other side */
-	char where[32];	    /* if inert and it is not: the store, and what else was set */
 };
 
 struct sensitivity {
 	const struct claims *claims;
 	struct driver_how how;
 	uint64_t seed;
-	struct knob_result *result;	/* by knob line */
-	char why[SENSITIVITY_WHY + 80]; /* after an error: why, or "" */
-	struct campaign campaign;	/* private: the stores without any knob set */
+	struct knob_result *result; /* by knob line */
+	char why[WORLDS_WHY + 80];  /* after an error: why, or "" */
 };
 
 /* Test all knob lines. 0 or -errno, as campaign_run(). */
 int sensitivity_run(struct sensitivity *f);
-void sensitivity_free(struct sensitivity *f);
-/* Is it as the line says? */
-bool knob_result_as_said(const struct claim_knob *line, const struct knob_result *result);
-
-/*
- * Each value but the first of each knob of the stores, and of the hardware (*store is then NULL).
- * False at the end. Seeded bugs are no knobs: they have tests of their own.
- */
-bool sensitivity_value(unsigned i, const struct tm_store **store, char *knob, size_t n);
 
 #endif

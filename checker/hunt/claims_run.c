@@ -248,3 +248,74 @@ void claims_run_free(struct claims_run *r)
 	free(r->cases);
 	free(r->unit);
 }
+
+/* --- sensitivity --- */
+
+#define LONGER 8 /* the side that holds runs so many times as often as the other one took */
+
+/* A test's side with the knob, or without it. The workloads stay the line's. */
+static struct claim_case side_of(const struct claim_knob *line, bool with)
+{
+	struct claim_case test = line->test;
+	if (!with)
+		test.config.setup = line->test.without;
+	return test;
+}
+
+/* A line: one case that must fail and one that must pass. */
+static void test_line(void *arg, unsigned unit, void *into)
+{
+	const struct sensitivity *f = arg;
+	const struct claim_knob *line = &f->claims->knob[unit];
+	struct knob_result *result = into;
+	const struct claim_budget budget = {
+		.seed = f->seed, .states = UINT64_MAX, .no_lives = true};
+	struct claim_case test = side_of(line, line->kind == KNOB_BREAKS);
+	struct claim_result broken = {0}, held = {0};
+	if (!test.search)
+		test.runs = CLAIM_FAIL_RUNS;
+	claim_run(&test, 0, &budget, &broken);
+	result->error = broken.error;
+	snprintf(result->why, sizeof(result->why), "%s", broken.why);
+	result->broke = broken.broken;
+	if (result->error || !result->broke)
+		return;
+	result->contract = broken.contract;
+	result->run = broken.run;
+	snprintf(result->workload, sizeof(result->workload), "%s",
+		 test.workload[broken.workload].name);
+	test = side_of(line, line->kind != KNOB_BREAKS);
+	test.kind = CLAIM_PASS;
+	test.contracts = TM_BIT(broken.contract);
+	if (!test.search && test.runs < LONGER * (broken.run + 1))
+		test.runs = (unsigned)(LONGER * (broken.run + 1));
+	claim_run(&test, broken.workload, &budget, &held);
+	result->error = held.error;
+	snprintf(result->why, sizeof(result->why), "%s", held.why);
+	result->held = !held.broken;
+	result->held_runs = held.runs;
+}
+
+int sensitivity_run(struct sensitivity *f)
+{
+	unsigned lines = f->claims->knobs;
+	struct driver driver = {.units = lines,
+				.how = f->how,
+				.result_bytes = sizeof(struct knob_result),
+				.work = test_line,
+				.progress_arg = "knob",
+				.arg = f};
+	_Static_assert(sizeof(struct knob_result) <= DRIVER_RESULT_MAX, "a result is one message");
+	f->result = calloc(lines + 1, sizeof(*f->result));
+	if (!f->result)
+		return -ENOMEM;
+	driver.results = f->result;
+	int error = driver_run(&driver);
+	for (unsigned i = 0; i < lines && !error; i++) {
+		error = f->result[i].error;
+		if (error)
+			snprintf(f->why, sizeof(f->why), "with %s, %s", f->claims->knob[i].knob,
+				 f->result[i].why[0] ? f->result[i].why : driver_error(error));
+	}
+	return error;
+}

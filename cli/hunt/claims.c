@@ -112,7 +112,7 @@ static int run_claims(struct request *o, const struct claim *const *claim, unsig
 	return status;
 }
 
-/* What each value of each knob changes, and whether it is so. */
+/* What values of knobs change, and whether it is so. */
 static int run_knobs(const struct request *o, const struct claims *all)
 {
 	struct sensitivity f = {.claims = all, .seed = o->budget.seed, .how = o->leave_off.how};
@@ -124,7 +124,7 @@ static int run_knobs(const struct request *o, const struct claims *all)
 			      f.why[0] ? f.why : driver_error(error));
 	else
 		status = sensitivity_print(&f) ? EXIT_BROKEN : EXIT_HELD;
-	sensitivity_free(&f);
+	free(f.result);
 	return status;
 }
 

@@ -28,7 +28,7 @@ void claims_conclude(const struct claims_report *r, struct conclusion *c);
 json_t *claims_tree(const struct claims_report *r);
 /* What would be tested. */
 void claims_list_print(const struct claim *const *claim, unsigned claims);
-/* How many knobs' values are otherwise than the file says, or missing in it. */
+/* How many knobs' values do otherwise than the file says. */
 unsigned sensitivity_print(const struct sensitivity *f);
 
 /* --- the seeded bugs that were looked for --- */
