@@ -24,8 +24,7 @@ static const struct options options = {
 	"complete: the report is of what is there"};
 
 /* Those that call shard_begin(). */
-static const char *const commands[] = {"crashtest", "taxonomy", "claims",
-				       "mutants",   "soak",	"images"};
+static const char *const commands[] = {"crashtest", "taxonomy", "claims", "mutants", "images"};
 
 /* --- the campaign's command --- */
 

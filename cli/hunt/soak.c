@@ -17,7 +17,6 @@
 #define OUT_MAX	   1000 /* bytes of the folder's name */
 #define TRACE_NAME (OUT_MAX + 80)
 #define NO_LIMIT   UINT32_MAX
-#define SHARED_MAX (1 << 24) /* rounds */
 
 struct answer {
 	int error;
@@ -51,7 +50,7 @@ static bool take_knob(const struct option_row *row, void *into, const char *text
 
 static const struct option_row rows[] = {
 	{"time", "T", "for so long: 90s, 30m, 8h (=)", REQUEST(leave_off.seconds),
-	 .given = offsetof(struct request, timed), .use = OPTION_WORKS},
+	 .given = offsetof(struct request, timed)},
 	{"rounds", "N", "stop after so many rounds; alone, without a limit of time",
 	 REQUEST(rounds), 1, NO_LIMIT},
 	{"seed", "N", "of everything that is drawn (=)", REQUEST(options.seed), 0, UINT32_MAX},
@@ -65,7 +64,6 @@ static const struct option_row rows[] = {
 	{"out", "DIR", "where traces go (=)", REQUEST(out), .use = OPTION_SHOWS},
 	{"quiet", NULL, "no lines on the way", REQUEST(leave_off.quiet), .letter = 'q',
 	 .use = OPTION_SHOWS},
-	ROWS_SHARD(struct request, leave_off.shard),
 	OPTION_END};
 
 static const struct options options = {
@@ -86,9 +84,6 @@ static int parse(struct request *k, int argc, char **argv)
 		return fail(EXIT_USAGE, "--out: a name of more than %d bytes", OUT_MAX);
 	if (k->rounds != NO_LIMIT && !k->timed)
 		k->leave_off.seconds = 0;
-	if (shard_is_asked(&k->leave_off.shard) && k->rounds > SHARED_MAX)
-		return fail(EXIT_USAGE, "soak: --shard and --results need --rounds, at most %d",
-			    SHARED_MAX);
 	return -1;
 }
 
@@ -107,7 +102,7 @@ static void trace_name(const struct request *k, uint64_t round, const struct soa
 }
 
 /* Run a round, and write the trace of what breaks. 0 or -errno. */
-static int run_round(const struct request *k, uint64_t round, bool trace, struct soak_result *out)
+static int run_round(const struct request *k, uint64_t round, struct soak_result *out)
 {
 	char name[TRACE_NAME];
 	struct setup s;
@@ -115,7 +110,7 @@ static int run_round(const struct request *k, uint64_t round, bool trace, struct
 	int error = soak_round(&k->options, round, &s, &path, out);
 	if (error == -ENOTRECOVERABLE)
 		wrong_save(&s, &path, out->text, out->text, sizeof(out->text));
-	if (!error && out->contract < TM_CONTRACTS && trace) {
+	if (!error && out->contract < TM_CONTRACTS) {
 		trace_name(k, round, out, name);
 		driver_hold(SIG_BLOCK);
 		error = save_trace(name, &s, &path, (int)out->contract, out->text);
@@ -130,23 +125,7 @@ static void work(void *arg, unsigned unit, void *result)
 {
 	const struct request *k = arg;
 	struct answer *a = result;
-	a->error = run_round(k, k->first + unit, !shard_is_asked(&k->leave_off.shard), &a->result);
-}
-
-/* But for the memory of the process. */
-static bool same(const void *a, const void *b)
-{
-	struct answer x, y;
-	memcpy(&x, a, sizeof(x));
-	memcpy(&y, b, sizeof(y));
-	x.result.rss_kib = x.result.peak_kib = y.result.rss_kib = y.result.peak_kib = 0;
-	return !memcmp(&x, &y, sizeof(x));
-}
-
-static bool failed(const void *result)
-{
-	const struct answer *a = result;
-	return a->error;
+	a->error = run_round(k, k->first + unit, &a->result);
 }
 
 static void note_error(struct request *k, int error, const struct soak_result *r)
@@ -158,25 +137,11 @@ static void note_error(struct request *k, int error, const struct soak_result *r
 	signals_set_stop(true);
 }
 
-/* What broke. Where results are kept, the trace is written when they are reported. */
-static void tell_broken(struct request *k, uint64_t round, const struct soak_result *r)
-{
-	char name[TRACE_NAME];
-	struct soak_result again;
-	int error = k->leave_off.bounds.results ? run_round(k, round, true, &again) : 0;
-	trace_name(k, round, r, name);
-	if (error)
-		note_error(k, error, &again);
-	else
-		soak_print_broken(&k->options, round, r, name);
-}
-
 static void take_unit(void *arg, unsigned unit, const void *result)
 {
 	struct request *k = arg;
 	const struct answer *a = result;
-	if (shard_is_part(&k->leave_off.shard))
-		return;
+	char name[TRACE_NAME];
 	if (a->error) {
 		note_error(k, a->error, &a->result);
 		return;
@@ -185,8 +150,10 @@ static void take_unit(void *arg, unsigned unit, const void *result)
 	double part = k->leave_off.seconds > 0 ? now / k->leave_off.seconds
 					       : (double)(k->totals.rounds + 1) / k->rounds;
 	soak_add(&k->totals, &a->result, part);
-	if (a->result.contract < TM_CONTRACTS && !k->error)
-		tell_broken(k, k->first + unit, &a->result);
+	if (a->result.contract < TM_CONTRACTS && !k->error) {
+		trace_name(k, k->first + unit, &a->result, name);
+		soak_print_broken(&k->options, k->first + unit, &a->result, name);
+	}
 	if (!k->leave_off.quiet && part >= k->next_line) {
 		soak_print_line(&k->totals, now);
 		k->next_line += 1.0 / LINES;
@@ -202,8 +169,6 @@ static int run_soak(struct request *k)
 				.result_bytes = sizeof(struct answer),
 				.work = work,
 				.take = take_unit,
-				.same = same,
-				.failed = failed,
 				.arg = k};
 	_Static_assert(sizeof(struct answer) <= DRIVER_RESULT_MAX, "a result is one message");
 	if (status)
@@ -211,9 +176,6 @@ static int run_soak(struct request *k)
 	driver.how.progress = NULL;
 	k->start = clock_seconds();
 	int error = driver_run(&driver);
-	status = shard_end(&k->leave_off.shard, error);
-	if (status >= 0)
-		return status;
 	if (!error || error == -EINTR)
 		error = k->error;
 	if (error)

@@ -78,7 +78,6 @@ campaign taxonomy "2 5" taxonomy cw2 cw3 --states 300 --json json --junit junit
 grep -q trace taxonomy/json || fail 'no trace is written: is there something to compare?'
 campaign mutants "3" mutants rfp --states 300 --json json
 campaign claims "3" claims P31 P21 P2 --states 200 --json json
-campaign soak "3 5" soak --rounds 12 --quiet
 
 # A log with a thousand images, of which some are bad: the number at 0 says how many lines are there.
 cat >checker.c <<'END'
