@@ -316,6 +316,7 @@ static void explore_unit(const struct campaign *c, unsigned unit, unsigned stop_
 		free(ex);
 		return;
 	}
+	ex->first = c->options.first;
 	ex->stop_at = stop_at;
 	ex->cuts = cuts;
 	if (cuts)

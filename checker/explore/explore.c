@@ -63,6 +63,12 @@ const struct explore_limits explore_default = {
 
 /* --- failures --- */
 
+/* Of the run that is on. */
+static uint64_t number(const struct explorer *ex)
+{
+	return ex->first + ex->counts.runs;
+}
+
 /* Has the break a known cause? `v`: NULL, or what the history says. */
 static bool is_known(struct explorer *ex, unsigned contract, unsigned machine,
 		     const struct verdict *v)
@@ -82,12 +88,12 @@ static bool is_known(struct explorer *ex, unsigned contract, unsigned machine,
 	if (known->collected & TM_BIT(contract)) {
 		blame_coarsen(&blame);
 		if (!blame.full)
-			strange_add(&ex->strange[contract], &blame, ex->counts.runs);
+			strange_add(&ex->strange[contract], &blame, number(ex));
 		return false;
 	}
 	if (known_explains(known, &blame, &ex->frequency.shown))
 		return true;
-	strange_add(&ex->strange[contract], &blame, ex->counts.runs);
+	strange_add(&ex->strange[contract], &blame, number(ex));
 	return false;
 }
 
@@ -105,13 +111,13 @@ static void note_failure(struct explorer *ex, unsigned contract, unsigned machin
 			 (nothing ? FAILURE_MODE_NOTHING : 0);
 	for (unsigned m = 1; m <= machine; m++)
 		kinds |= ex->image[m].lives ? FAILURE_MODE_LIFE : 0;
-	failure_modes_add(&ex->modes[contract], kinds, ex->counts.runs);
+	failure_modes_add(&ex->modes[contract], kinds, number(ex));
 	if (ex->stop_at & TM_BIT(contract))
 		ex->stopped = true;
 	if (f->found)
 		return;
 	f->found = true;
-	f->run = ex->counts.runs;
+	f->run = number(ex);
 	f->deviations.n = 0;
 	snprintf(f->text, sizeof(f->text), "%s", text);
 	deviations_append(&f->deviations, ex->taken);
@@ -252,7 +258,7 @@ static void note_wrong_run(struct explorer *ex, const char *why)
 {
 	struct failure *f = &ex->wrong;
 	f->found = ex->stopped = true;
-	f->run = ex->counts.runs;
+	f->run = number(ex);
 	f->deviations.n = 0;
 	snprintf(f->text, sizeof(f->text), "%s", why);
 	deviations_append(&f->deviations, ex->taken);
@@ -773,7 +779,7 @@ static void begin_run(struct explorer *ex, const struct deviations *taken)
 
 static void end_run(struct explorer *ex)
 {
-	frequency_run(&ex->frequency, ex->setup->known.first, ex->counts.runs);
+	frequency_run(&ex->frequency, ex->setup->known.first, number(ex));
 	ex->counts.runs++;
 }
 

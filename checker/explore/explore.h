@@ -76,6 +76,7 @@ struct explorer {
 	struct worlds worlds;
 	struct explore_limits limits;
 	struct explore_counts counts;
+	uint64_t first;	      /* number of the first run, where others were left out */
 	char why[WORLDS_WHY]; /* worlds.unloaded or .unfilled: what the store could not do */
 	/* Found: what came of an image is not what the tree of recoveries says, or a run that went
 	 * on from a checkpoint is not what it is from its beginning; the run that is on was given

@@ -90,7 +90,7 @@ static int add_columns(struct known_columns *columns, const struct campaign *c)
 			continue;
 		if (columns->n == KNOWN_COLUMNS || strlen(name) >= KNOWN_COLUMN)
 			return -E2BIG;
-		snprintf(columns->name[columns->n++], KNOWN_COLUMN, "%s", name);
+		memcpy(columns->name[columns->n++], name, strlen(name) + 1);
 	}
 	return 0;
 }

@@ -469,6 +469,26 @@ TEST(some_workloads_get_all_runs)
 	campaign_free(&c);
 }
 
+TEST(runs_have_their_numbers_where_others_are_left_out)
+{
+	static const char *const workload[] = {"w-r"};
+	struct campaign c;
+	struct campaign_unit unit = {0};
+	unsigned broken = 0;
+	open_campaign(&c, workload, 1, 30);
+	c.options.first = 20;
+	campaign_explore(&c, 0, 0, &unit, NULL);
+	ck_assert_uint_eq(unit.counts.runs, 10);
+	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
+		broken += unit.contract[k].found;
+		ck_assert(!unit.contract[k].found || unit.contract[k].run >= 20);
+		for (unsigned m = 0; m < unit.contract[k].modes.n; m++)
+			ck_assert_uint_ge(unit.contract[k].modes.mode[m].run, 20);
+	}
+	ck_assert_uint_gt(broken, 0);
+	campaign_free(&c);
+}
+
 static bool any_begins(const char *prefix)
 {
 	struct workload w;
