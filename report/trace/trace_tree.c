@@ -216,33 +216,58 @@ static json_t *takings_json(const struct event_log *r)
 
 /* --- the list: what one copy or message did is told in one line, which unfolds --- */
 
-static void add_item(json_t *list, size_t first, size_t last, const char *words, size_t repeats)
+static json_t *item_json(size_t first, size_t last, const char *words, size_t repeats)
 {
-	json_array_append_new(list,
-			      json_pack("{s:I, s:I, s:o*, s:I}", "first", (json_int_t)first, "last",
-					(json_int_t)last, "what", words ? json_text(words) : NULL,
-					"repeats", (json_int_t)repeats));
+	return json_pack("{s:I, s:I, s:o*, s:I}", "first", (json_int_t)first, "last",
+			 (json_int_t)last, "what", words ? json_text(words) : NULL, "repeats",
+			 (json_int_t)repeats);
 }
 
-/* The items of one machine; NULL without memory. */
-static json_t *list_json(const struct event_trace *st, unsigned m)
+/* Are there words for it that were asked for? */
+static bool is_printed(const void *events, size_t event)
+{
+	const struct event_trace *st = events;
+	const struct logged_event *e = &st->record.event[event];
+	bool detail = e->kind == TRACED_STORE || e->kind == TRACED_FLUSH ||
+		      e->kind == TRACED_FENCE || e->kind == TRACED_FETCH || e->kind == TRACED_POST;
+	return *event_log_text(&st->record, e) && !(st->brief && detail);
+}
+
+static json_t *printed_json(const struct event_trace *st, size_t event, const char *words)
+{
+	const struct logged_event *e = &st->record.event[event];
+	char label[40], line[160];
+	label_of(e, label);
+	where_print(st->where, e->pc, line, sizeof(line));
+	return json_pack("{s:f, s:o, s:s, s:o, s:o}", "us", (double)e->at / 1000.0, "who",
+			 json_text(event_log_actor(&st->record, e)), "for", label, "what",
+			 json_text(words ? words : event_log_text(&st->record, e)), "source",
+			 json_text(line));
+}
+
+/* The items of one machine, for a page or for the text; NULL without memory. */
+static json_t *list_json(const struct event_trace *st, unsigned m, bool printed)
 {
 	struct event_item *items = NULL;
-	const ptrdiff_t n = event_fold(st, m, is_told, st, &items);
+	const ptrdiff_t n = event_fold(st, m, printed ? is_printed : is_told, st, &items);
 	json_t *list = n < 0 ? NULL : json_array();
-	char words[300];
+	char text[300];
 	for (ptrdiff_t k = 0; k < n;) {
 		const struct event_item *item = &items[k];
 		const size_t all = (size_t)item->length * item->rounds;
 		for (unsigned i = 0; i < item->length; i++) {
-			event_item_words(st, &item[i], words, sizeof(words));
-			add_item(list, item[i].first, item[i].last,
-				 item[i].pieces > 1 ? words : NULL, 0);
+			const char *words = item[i].pieces > 1 ? text : NULL;
+			event_item_words(st, &item[i], text, sizeof(text));
+			json_array_append_new(
+				list, printed ? printed_json(st, item[i].first, words)
+					      : item_json(item[i].first, item[i].last, words, 0));
 		}
 		if (item->rounds > 1) {
-			event_rounds_words(&st->record, item, words, sizeof(words));
-			add_item(list, item[item->length].first, item[all - 1].last, words,
-				 all - item->length);
+			event_rounds_words(&st->record, item, text, sizeof(text));
+			json_array_append_new(list, printed ? json_pack("{s:s}", "again", text)
+							    : item_json(item[item->length].first,
+									item[all - 1].last, text,
+									all - item->length));
 		}
 		k += (ptrdiff_t)all;
 	}
@@ -254,7 +279,7 @@ static json_t *machines_json(const struct event_trace *st)
 {
 	json_t *all = json_array();
 	for (unsigned m = 0; m < st->record.machines; m++)
-		json_array_append_new(all, list_json(st, m));
+		json_array_append_new(all, list_json(st, m, false));
 	return all;
 }
 
@@ -339,48 +364,6 @@ static json_t *regions_json(const struct setup *s)
 
 /* --- for the text --- */
 
-/* Are there words for it that were asked for? */
-static bool is_printed(const void *events, size_t event)
-{
-	const struct event_trace *st = events;
-	const struct logged_event *e = &st->record.event[event];
-	bool detail = e->kind == TRACED_STORE || e->kind == TRACED_FLUSH ||
-		      e->kind == TRACED_FENCE || e->kind == TRACED_FETCH || e->kind == TRACED_POST;
-	return *event_log_text(&st->record, e) && !(st->brief && detail);
-}
-
-static json_t *item_json(const struct event_trace *st, const struct event_item *item)
-{
-	const struct logged_event *e = &st->record.event[item->first];
-	char label[40], words[300], line[160];
-	if (item->pieces > 1)
-		event_item_words(st, item, words, sizeof(words));
-	label_of(e, label);
-	where_print(st->where, e->pc, line, sizeof(line));
-	return json_pack("{s:f, s:o, s:s, s:o, s:o}", "us", (double)e->at / 1000.0, "who",
-			 json_text(event_log_actor(&st->record, e)), "for", label, "what",
-			 json_text(item->pieces > 1 ? words : event_log_text(&st->record, e)),
-			 "source", json_text(line));
-}
-
-static json_t *items_json(const struct event_trace *st, unsigned machine)
-{
-	struct event_item *item;
-	json_t *all = json_array();
-	char words[120];
-	const ptrdiff_t items = event_fold(st, machine, is_printed, st, &item);
-	for (ptrdiff_t k = 0; k < items; k += (ptrdiff_t)item[k].length * item[k].rounds) {
-		for (unsigned i = 0; i < item[k].length; i++)
-			json_array_append_new(all, item_json(st, &item[k + i]));
-		if (item[k].rounds == 1)
-			continue;
-		event_rounds_words(&st->record, &item[k], words, sizeof(words));
-		json_array_append_new(all, json_pack("{s:s}", "again", words));
-	}
-	free(item);
-	return all;
-}
-
 /* Versions that one copy has made are one. */
 static json_t *copies_json(const struct event_trace *st, const struct logged_line *l)
 {
@@ -450,7 +433,7 @@ void event_trace_print(const struct event_trace *st)
 		json_array_append_new(machines, json_pack("{s:b, s:b, s:o, s:o}", "later", m > 0,
 							  "latest", m > 1, "lines",
 							  m ? failed_json(st, m - 1) : json_array(),
-							  "items", items_json(st, m)));
+							  "items", list_json(st, m, true)));
 	json_object_update_new(all, json_pack("{s:o, s:o}", "machines", machines, "load_why",
 					      json_text(st->load_why)));
 	text_print(all, "replay");
