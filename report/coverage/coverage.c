@@ -5,15 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/rnic/opcode.h"
 #include "core/text/text.h"
-
-const char *const coverage_phase_names[COVERAGE_PHASES] = {
-	[COVERAGE_OUTSIDE] = "outside",
-	[COVERAGE_RUN] = "run",
-	[COVERAGE_RECOVERY] = "recovery",
-	[COVERAGE_AFTER] = "second life",
-};
 
 /* --- lines --- */
 
@@ -94,19 +86,6 @@ struct covered_line *coverage_line(const struct covered_report *r, unsigned file
 	return lo < r->n && found->file == file && found->line == line ? found : NULL;
 }
 
-struct covered_figures coverage_figures(const struct covered_report *r, enum coverage_phase phase)
-{
-	struct covered_figures f = {0};
-	for (unsigned i = 0; i < r->n; i++) {
-		const struct covered_line *line = &r->line[i];
-		if (phase == COVERAGE_RECOVERY && !line->in_recovery)
-			continue;
-		f.all++;
-		f.ran += line->count[phase] > 0;
-	}
-	return f;
-}
-
 /* --- places --- */
 
 /* The line around an address. */
@@ -181,38 +160,6 @@ static int make_cuts(const struct covered_store *s, const struct place_list *pla
 	if (out->cuts)
 		qsort(out->cut, out->cuts, sizeof(*out->cut), by_place);
 	return 0;
-}
-
-void coverage_cut_name(const struct covered_cut *cut, char *buf, size_t n)
-{
-	unsigned number = operation_number(cut->code);
-	if (cut->kind != CUT_LANDING)
-		snprintf(buf, n, "%s", cut->kind == CUT_FLUSH ? "flush" : "fence");
-	else
-		snprintf(buf, n, "landing of %s",
-			 cut->file < 0 || number == OPERATIONS ? "a request"
-							       : operations[number].name);
-}
-
-void coverage_cut_why(const struct covered_cut *cut, char *buf, size_t n)
-{
-	static const char *const says[CUT_FATES] = {
-		[CUT_KNOWN] = "could leave only what was known",
-		[CUT_BUDGET] = "had no budget",
-		[CUT_APART] = "where power is not cut",
-		[CUT_NOTHING] = "changed nothing that survives",
-	};
-	size_t len = (size_t)snprintf(buf, n, "%" PRIu64 " time%s", cut->times, plural(cut->times));
-	const char *before = ": ";
-	if (!cut->times)
-		snprintf(buf, n, "never come to");
-	for (unsigned f = CUT_DONE + 1; f < CUT_FATES; f++) {
-		if (!cut->fate[f] || len >= n)
-			continue;
-		len += (size_t)snprintf(buf + len, n - len, "%s%" PRIu64 " %s", before,
-					cut->fate[f], says[f]);
-		before = ", ";
-	}
 }
 
 /* --- all --- */

@@ -30,27 +30,14 @@ struct covered_report {
 	const uint32_t (*count)[COVERAGE_PHASES]; /* of the store's blocks */
 };
 
-/* Lines that ran in a phase, of those that could. */
-struct covered_figures {
-	unsigned ran, all;
-};
-
 /* `places`: of all stores; none are known where it is empty. 0 or -ENOMEM; to be freed in any case.
  */
 int coverage_report(const struct covered_store *store, const struct place_list *places,
 		    struct covered_report *out);
 void coverage_report_free(struct covered_report *r);
 
-struct covered_figures coverage_figures(const struct covered_report *r, enum coverage_phase phase);
-
 /* NULL: there is no code in that line, or it does not count. */
 struct covered_line *coverage_line(const struct covered_report *r, unsigned file, unsigned line);
-/* The name of a phase's column, and of a kind of place. */
-extern const char *const coverage_phase_names[COVERAGE_PHASES];
-/* "SEND", of the request; "flush", "fence". */
-void coverage_cut_name(const struct covered_cut *cut, char *buf, size_t n);
-/* Why it was never cut: "12 times; 10 changed nothing, 2 as known". */
-void coverage_cut_why(const struct covered_cut *cut, char *buf, size_t n);
 
 /* For people, on standard output. */
 void coverage_print(const struct covered_report *r);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Coverage as a short text: of each store what never ran and what was never cut. */
-#include <stdlib.h>
-#include <string.h>
+#include <inttypes.h>
+#include "core/rnic/opcode.h"
 #include "report/coverage/coverage.h"
-#include "report/terminal.h"
+#include "report/text.h"
+#include "report/tree.h"
 
 /* Which lines a list is about. */
 typedef bool listed(const struct covered_line *line);
@@ -21,15 +22,9 @@ static bool not_recovered(const struct covered_line *line)
 
 /* "core/stores/erda/log.c:12-15, 31; core/stores/erda/server.c:7". Lines between which there is
  * no other code are one range. */
-static void print_list(const struct covered_report *r, const char *what, listed *is)
+static void print_list(FILE *out, const struct covered_report *r, listed *is)
 {
-	char *text = NULL;
-	size_t size;
 	int file = -1;
-	FILE *out = open_memstream(&text, &size);
-	if (!out)
-		return;
-	fprintf(out, "%s: ", what);
 	for (unsigned i = 0; i < r->n; i++) {
 		if (!is(&r->line[i]))
 			continue;
@@ -48,57 +43,77 @@ static void print_list(const struct covered_report *r, const char *what, listed 
 		file = (int)r->line[i].file;
 		i = last;
 	}
-	if (!fclose(out) && file >= 0) {
-		fputs("  ", stdout);
-		print_wrapped(2, text);
-	}
-	free(text);
 }
 
-static void print_phase(const struct covered_report *r, enum coverage_phase phase)
+static json_t *phase_json(const struct covered_report *r, enum coverage_phase phase)
 {
-	const struct covered_figures f = coverage_figures(r, phase);
-	printf("  %-12s %5u of %5u lines%s\n", coverage_phase_names[phase], f.ran, f.all,
-	       phase == COVERAGE_RECOVERY ? " of the functions that it calls" : "");
+	static const char *const names[COVERAGE_PHASES] = {[COVERAGE_RUN] = "run",
+							   [COVERAGE_RECOVERY] = "recovery",
+							   [COVERAGE_AFTER] = "second life"};
+	const bool recovery = phase == COVERAGE_RECOVERY;
+	int all = 0, ran = 0;
+	for (unsigned i = 0; i < r->n; i++) {
+		const struct covered_line *line = &r->line[i];
+		const bool of_it = !recovery || line->in_recovery;
+		all += of_it;
+		ran += of_it && line->count[phase] > 0;
+	}
+	return json_pack("{s:s, s:i, s:i, s:b}", "name", names[phase], "ran", ran, "all", all,
+			 "recovery", recovery);
 }
 
-static void print_kind(const struct covered_report *r, enum cut_kind kind)
+static json_t *kind_json(const struct covered_report *r, enum cut_kind kind)
 {
 	static const char *const names[CUT_KINDS] = {"flushes", "fences", "landings"};
-	unsigned all = 0, cut = 0;
+	int all = 0, cut = 0;
 	for (unsigned i = 0; i < r->cuts; i++) {
-		if (r->cut[i].kind != kind)
-			continue;
-		all++;
-		cut += r->cut[i].fate[CUT_DONE] > 0;
+		all += r->cut[i].kind == kind;
+		cut += r->cut[i].kind == kind && r->cut[i].fate[CUT_DONE] > 0;
 	}
-	printf("  %-12s %5u of %5u places cut\n", names[kind], cut, all);
+	return json_pack("{s:s, s:i, s:i}", "name", names[kind], "cut", cut, "all", all);
 }
 
-static void print_cut(const struct covered_report *r, const struct covered_cut *cut)
+/* What was never cut, and why. */
+static json_t *cut_json(const struct covered_report *r, const struct covered_cut *cut)
 {
-	char name[64], why[300], text[700];
-	coverage_cut_name(cut, name, sizeof(name));
-	coverage_cut_why(cut, why, sizeof(why));
-	if (cut->file < 0)
-		snprintf(text, sizeof(text), "never cut: %s, %s", name, why);
-	else
-		snprintf(text, sizeof(text), "never cut: %s:%u, %s, %s",
-			 r->lines->file[cut->file].shown, cut->line, name, why);
-	fputs("  ", stdout);
-	print_wrapped(2, text);
+	static const char *const says[CUT_FATES] = {
+		[CUT_KNOWN] = "could leave only what was known",
+		[CUT_BUDGET] = "had no budget",
+		[CUT_APART] = "where power is not cut",
+		[CUT_NOTHING] = "changed nothing that survives",
+	};
+	const unsigned number = operation_number(cut->code);
+	const bool known = cut->file >= 0 && number != OPERATIONS;
+	json_t *fates = json_array();
+	for (unsigned f = CUT_DONE + 1; f < CUT_FATES; f++)
+		if (cut->fate[f])
+			json_array_append_new(
+				fates, json_sprintf("%" PRIu64 " %s", cut->fate[f], says[f]));
+	return json_pack("{s:o, s:i, s:s, s:b, s:I, s:o}", "file",
+			 json_text(cut->file < 0 ? "" : r->lines->file[cut->file].shown), "line",
+			 (int)cut->line, "landing",
+			 cut->kind != CUT_LANDING ? ""
+			 : known		  ? operations[number].name
+						  : "a request",
+			 "flush", cut->kind == CUT_FLUSH, "times", (json_int_t)cut->times, "fates",
+			 fates);
 }
 
 void coverage_print(const struct covered_report *r)
 {
-	printf("\n%scoverage of %s%s\n", paint(BOLD), r->store->name, paint(PLAIN));
+	json_t *phases = json_array(), *kinds = json_array(), *never = json_array();
 	for (unsigned p = COVERAGE_RUN; p < COVERAGE_PHASES; p++)
-		print_phase(r, p);
+		json_array_append_new(phases, phase_json(r, p));
 	for (unsigned k = 0; k < CUT_KINDS; k++)
-		print_kind(r, k);
-	print_list(r, "never ran", never_ran);
-	print_list(r, "never ran in recovery", not_recovered);
+		json_array_append_new(kinds, kind_json(r, k));
 	for (unsigned i = 0; i < r->cuts; i++)
 		if (!r->cut[i].fate[CUT_DONE])
-			print_cut(r, &r->cut[i]);
+			json_array_append_new(never, cut_json(r, &r->cut[i]));
+	json_t *all = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "store", r->store->name, "phases",
+				phases, "kinds", kinds, "never_ran",
+				JSON_PRINTED(out, print_list(out, r, never_ran)), "not_recovered",
+				JSON_PRINTED(out, print_list(out, r, not_recovered)), "never_cut",
+				never);
+	text_print(all, "coverage");
+	json_decref(all);
 }
