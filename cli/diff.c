@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "report/diff.h"
+#include "report/text.h"
 
 struct request {
 	bool figures, quiet;
@@ -50,16 +51,6 @@ static json_t *load(const char *path)
 	return all;
 }
 
-static void print_summary(const struct diff *d, const char *const name[2])
-{
-	unsigned both = d->same + d->changed;
-	printf("%u entr%s in both, %u of them changed", both, both == 1 ? "y" : "ies", d->changed);
-	for (unsigned i = 0; i < 2; i++)
-		if (d->only[i])
-			printf(", %u only in %s", d->only[i], name[i]);
-	putchar('\n');
-}
-
 int diff_main(int argc, char **argv)
 {
 	struct request r = {0};
@@ -71,8 +62,7 @@ int diff_main(int argc, char **argv)
 		return fail(EXIT_USAGE, "diff: expected two JSON files (tidemark diff --help)");
 	const char *const name[2] = {argv[optind], argv[optind + 1]};
 	json_t *before = load(name[0]), *after = before ? load(name[1]) : NULL;
-	FILE *out = r.quiet ? fopen("/dev/null", "we") : stdout;
-	if (!after || !out) {
+	if (!after) {
 		json_decref(before);
 		return EXIT_USAGE;
 	}
@@ -84,13 +74,12 @@ int diff_main(int argc, char **argv)
 			"%s and %s: not one entry is in both; expected results of the same command",
 			name[0], name[1]);
 	} else {
-		diff_print(&d, name, out);
+		json_t *all = diff_tree(&d, name);
 		if (!r.quiet)
-			print_summary(&d, name);
+			text_print(all, "diff");
+		json_decref(all);
 		status = d.changed || d.only[0] || d.only[1] ? EXIT_BROKEN : EXIT_HELD;
 	}
-	if (out != stdout)
-		fclose(out);
 	diff_free(&d);
 	json_decref(before);
 	json_decref(after);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "report/tree.h"
 
 #define NAME_MAX_BYTES	1000
 #define FIELD_MAX_BYTES 200
@@ -159,70 +160,66 @@ bool diff_comparable(const struct diff *d)
 	return false;
 }
 
-static const char *title(const char *name)
+/* --- what is told of them --- */
+
+static json_t *told(const char *name, const char *in, json_t *fields)
 {
-	return *name ? name : "the campaign";
+	return json_pack("{s:s, s:o, s:o}", "title", *name ? name : "the campaign", "in",
+			 json_text(in), "fields", fields);
 }
 
-static const char *text_in(const json_t *entry, const char *field)
+/* A field whose text has changed, or that one of the two lacks. */
+static void add_field(json_t *fields, const char *field, json_t *before, json_t *after)
 {
-	const json_t *text = json_object_get(entry, field);
-	return text ? json_string_value(text) : NULL;
+	if (!before || !after || !json_equal(before, after))
+		json_array_append_new(fields,
+				      json_pack("{s:s, s:o*, s:o*}", "field", field, "before",
+						before ? json_pack("{s:O}", "text", before) : NULL,
+						"after",
+						after ? json_pack("{s:O}", "text", after) : NULL));
 }
 
-static void print_field(FILE *out, const char *field, const char *before, const char *after)
+static json_t *fields_json(json_t *before, json_t *after)
 {
-	if (!before)
-		fprintf(out, "  %s: now \"%s\"\n", field, after);
-	else if (!after)
-		fprintf(out, "  %s: no more, was \"%s\"\n", field, before);
-	else
-		fprintf(out, "  %s: \"%s\" -> \"%s\"\n", field, before, after);
-}
-
-/* False: it has not changed. */
-static bool print_entry(FILE *out, const char *name, const json_t *before, const json_t *after)
-{
+	json_t *fields = json_array(), *value;
 	const char *field;
-	json_t *value;
-	if (json_equal((json_t *)before, (json_t *)after))
-		return false;
-	fprintf(out, "%s\n", title(name));
-	json_object_foreach((json_t *)before, field, value)
-	{
-		const char *now = text_in(after, field);
-		if (!now || strcmp(now, json_string_value(value)) != 0)
-			print_field(out, field, json_string_value(value), now);
-	}
-	json_object_foreach((json_t *)after, field, value)
+	json_object_foreach(before, field, value)
+		add_field(fields, field, value, json_object_get(after, field));
+	json_object_foreach(after, field, value)
 	{
 		if (!json_object_get(before, field))
-			print_field(out, field, NULL, json_string_value(value));
+			add_field(fields, field, NULL, value);
 	}
-	return true;
+	return fields;
 }
 
-void diff_print(struct diff *d, const char *const name[2], FILE *out)
+json_t *diff_tree(struct diff *d, const char *const name[2])
 {
+	json_t *entries = json_array(), *only = json_array(), *entry;
 	const char *key;
-	json_t *entry;
 	json_object_foreach(d->entries[0], key, entry)
 	{
-		const json_t *after = json_object_get(d->entries[1], key);
-		if (!after) {
-			fprintf(out, "%s\n  only in %s\n", title(key), name[0]);
-			d->only[0]++;
-		} else if (print_entry(out, key, entry, after)) {
-			d->changed++;
-		} else {
-			d->same++;
-		}
+		json_t *after = json_object_get(d->entries[1], key);
+		const bool same = after && json_equal(entry, after);
+		d->only[0] += !after;
+		d->changed += after && !same;
+		d->same += same;
+		if (!same)
+			json_array_append_new(
+				entries, told(key, after ? NULL : name[0],
+					      after ? fields_json(entry, after) : json_array()));
 	}
 	json_object_foreach(d->entries[1], key, entry)
 	{
 		if (json_object_get(d->entries[0], key))
 			continue;
-		fprintf(out, "%s\n  only in %s\n", title(key), name[1]);
+		json_array_append_new(entries, told(key, name[1], json_array()));
 		d->only[1]++;
 	}
+	for (unsigned i = 0; i < 2; i++)
+		if (d->only[i])
+			json_array_append_new(only, json_pack("{s:i, s:o}", "n", (int)d->only[i],
+							      "name", json_text(name[i])));
+	return json_pack("{s:o, s:i, s:i, s:o}", "entries", entries, "both",
+			 (int)(d->same + d->changed), "changed", (int)d->changed, "only", only);
 }

@@ -23,7 +23,8 @@ int diff_open(struct diff *d, const json_t *before, const json_t *after, bool fi
 /* Has anything but the campaigns themselves the same name in both? */
 bool diff_comparable(const struct diff *d);
 void diff_free(struct diff *d);
-/* Count, and write a paragraph for each entry that has changed; `name`: of the two files. */
-void diff_print(struct diff *d, const char *const name[2], FILE *out);
+/* Count, and make a tree of the entries that have changed, for text_print(); `name`: of the two
+ * files. */
+json_t *diff_tree(struct diff *d, const char *const name[2]);
 
 #endif
