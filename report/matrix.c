@@ -28,7 +28,8 @@ static bool may_break(const struct campaign_config *cfg, unsigned k)
 	return e && (e->broken || e->open);
 }
 
-bool report_is_tried(const struct report *r, unsigned config, unsigned k)
+/* Was there anything in which the contract could have broken? */
+static bool is_tried(const struct report *r, unsigned config, unsigned k)
 {
 	unsigned parts;
 	explore_judged(&r->campaign->total[config], k, &parts);
@@ -56,14 +57,14 @@ void report_broken_in(const struct report *r, unsigned config, unsigned k, char 
 /* Nothing has broken until now. */
 static bool is_unfinished(const struct report *r, unsigned config, unsigned k)
 {
-	return !report_is_whole(r, config) && report_is_tried(r, config, k);
+	return !report_is_whole(r, config) && is_tried(r, config, k);
 }
 
 bool report_unsure(const struct report *r, unsigned config, unsigned k)
 {
 	const struct campaign *c = r->campaign;
 	return !c->cell[config][k].broken &&
-	       (!report_is_whole(r, config) || !report_is_tried(r, config, k) ||
+	       (!report_is_whole(r, config) || !is_tried(r, config, k) ||
 		(c->options.exhaustive && campaign_left_out(c, config)));
 }
 

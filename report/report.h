@@ -96,8 +96,6 @@ bool report_unsure(const struct report *r, unsigned config, unsigned k);
 char report_mark(const struct report *r, unsigned config, unsigned k);
 /* The matrix's columns: contracts by which some store is judged, as TM_BIT()s. */
 unsigned report_judged(const struct campaign *c);
-/* Was there anything in which the contract could have broken? */
-bool report_is_tried(const struct report *r, unsigned config, unsigned k);
 /* "12 of 345 runs and states": in how many the contract is broken. */
 void report_broken_in(const struct report *r, unsigned config, unsigned k, char *buf, size_t n);
 /* Are the two cells the same surprise under two configurations? */

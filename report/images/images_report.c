@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See images_report.h. */
 #include "report/images/images_report.h"
-#include "report/images/images_shown.h"
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/pmem/crash.h"

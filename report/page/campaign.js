@@ -69,4 +69,4 @@ function showCampaign(c) {
 		section('contracts', 'What each contract says', contractList(c.contracts)),
 		articles(c, 'expected', 'What breaks as expected', shown.filter(cell => !cell.shown.surprise))];
 }
-views.push({of: 'configs', title: () => 'Crash test', show: showCampaign});
+views.push({of: 'bounds', title: () => 'Crash test', show: showCampaign});

@@ -91,18 +91,20 @@ function verdict(tree) {
 	return tree.verdict && h('p', {class: 'verdict ' + kind}, tree.verdict);
 }
 function isList(value) { return Array.isArray(value) && value.length && typeof value[0] === 'object' && !Array.isArray(value[0]); }
+/* What is there for the terminal's text alone is left out. */
+function fieldsOf(object) { return Object.entries(object).filter(([name]) => name !== 'shown'); }
 function asText(value) {
 	if (Array.isArray(value)) return value.map(asText).join('\n');
 	if (value && typeof value === 'object')
-		return Object.entries(value).filter(([, v]) => v !== '').map(([name, v]) => name + ' ' + asText(v)).join(', ');
-	return String(value);
+		return fieldsOf(value).filter(([, v]) => v !== '').map(([name, v]) => name + ' ' + asText(v)).join(', ');
+	return typeof value === 'number' && !Number.isInteger(value) ? value.toPrecision(4) : String(value);
 }
 /* Each list of objects is a table, with a column for each of their fields. */
 function anyTree(tree) {
-	const fields = Object.entries(tree).filter(([name]) => !['status', 'verdict', 'test_cases'].includes(name));
+	const fields = fieldsOf(tree).filter(([name]) => !['status', 'verdict', 'test_cases'].includes(name));
 	return [facts(fields.filter(f => !isList(f[1])).map(f => [f[0], asText(f[1])])),
 		fields.filter(f => isList(f[1])).map(([name, list]) => {
-			const columns = [...new Set(list.flatMap(one => Object.keys(one).filter(c => asText(one[c]) !== '')))];
+			const columns = [...new Set(list.flatMap(one => fieldsOf(one).filter(f => asText(f[1]) !== '').map(f => f[0])))];
 			return h('section', {id: name}, h('h2', {}, name), table(columns, h('tbody', {}, list.map(one =>
 				row(columns.map(c => c in one ? asText(one[c]) : '')))), {class: 'any'}));
 		})];

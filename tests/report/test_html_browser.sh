@@ -5,7 +5,7 @@
 #
 # The pages of tidemark replay --html, crashtest --html and images --html in a real browser: a script is put behind a copy of the page that
 # measures how it is laid out, presses its keys, uses its filter, and writes what is wrong into the document, which is then
-# dumped. Wide and narrow, light and dark; and printed. Skipped where there is no browser (Debian: chromium).
+# dumped. Wide and narrow, light and dark; and printed. Of other commands' pages: there are tables. Skipped where there is no browser (Debian: chromium).
 tidemark=$1 tests=$2
 . "$(dirname "$0")/../shell.sh"
 looks=0
@@ -54,5 +54,15 @@ END
 "$tidemark" images -q "$here/store.log" --pool zero --most 40 --recover "sh $here/check.sh {}" --html "$here/images.html" >"$here/out" 2>&1
 [ $? -eq 1 ] || wrong "images: $(tail -n 1 "$here/out")"
 measure images "$here/images.html" measure_images.js marks
+# Of any other tree the fields are tables, without those that are there for the terminal's text alone.
+printf '1 call put k 5\n1 return ok\n2 call get k\n2 return value 9\n' >"$here/history"
+"$tidemark" judge -q "$here/history" --html "$here/judge.html" >"$here/out"
+"$tidemark" litmus -q "$tests/../scenarios/litmus/eadr_sb.litmus" --html "$here/litmus.html" >"$here/out"
+"$tidemark" count erda --html "$here/count.html" >"$here/out"
+for name in judge litmus count; do
+	shown "$here/$name.html" >"$here/shown" 2>"$here/said"
+	grep -q '^<table class=any>' "$here/shown" || wrong "$name: there is no table: $(cat "$here/said")"
+	grep -q '<th>shown' "$here/shown" && wrong "$name: what is there for the text is shown"
+done
 echo "$looks looks with $browser, $failures failures"
 [ $failures -eq 0 ]
