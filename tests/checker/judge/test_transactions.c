@@ -157,6 +157,10 @@ static const struct {
 	{"two readers see two orders", "0-9 x1 | 0-8 y1 | 1-2 x?1 y?0 | 3-4 x?0 y?1", SSER, NULL},
 	{"two readers see two orders of blind writers",
 	 "0-9 x1 y1 | 1-9 x2 y2 | 2-3 x?1 y?1 | 4-5 x?2 y?2 | 6-7 x?1 y?1", SSER, NULL},
+	{"the order in which blind writers begin is the wrong one",
+	 "2-9 y?0 | 5-33 x1 y1 | 6-15 y3 | 7-34 x2 z4 | 8-36 y?1 z?4 | 14-31 x3 z5 | 16-37 y2 x4 | "
+	 "17-32 x?1 | 18-30 z?4 x?2",
+	 0, ""},
 	{"read by one that waits", "0-9 x1 | 1-2 x?1 y1 | 3-4 y?1 x?0", SSER, NULL},
 	{"a DEL says nothing of who", "0-1 x1 y1 | 2-3 x- | 4-5 x?0 y?1", 0, ""},
 	{"in flight at the failure: all of it", "0- x1 y1 | #1 | 2-3 x?1 | 4-5 y?1", 0, ""},
@@ -167,6 +171,10 @@ static const struct {
 	{"put after the failure", "0- x1 y1 | #1 | 2-3 x2 | 4-5 x?2 | 6-7 y?0", 0, ""},
 	{"half of it after the second failure",
 	 "0- x1 y1 | #1 | 2-3 x?1 y?1 | #4 | 5-6 x?1 | 7-8 y?0", ATOM, "ro"},
+	{"two readers see two orders, and each of them all of it",
+	 "0-9 x1 y1 | 0-8 y2 z2 | 1-2 x?1 y?2 | 3-4 z?2 y?1", SSER, NULL},
+	{"in flight at a failure, older than what came after it",
+	 "0- y1 z1 | #1 | 2-3 x2 y2 | #4 | 5-6 x?2 | 7-8 y?1", ATOM, "ro"},
 	{"lost by a failure, then half overwritten", "0-1 x1 y1 | #2 | 3-4 x?0 x2 | 5-6 x?2 y?0", 0,
 	 ""},
 };
@@ -247,9 +255,11 @@ static void run_store(struct txn *t, unsigned n, bool serial)
 	}
 }
 
+/* Now and then none of them reads and puts: what each overwrites is not known. */
 static unsigned draw_transactions(struct txn *t, unsigned most)
 {
 	unsigned n = 2 + draw(most - 1), values = 1, wide = 1 + draw(30);
+	bool blind = draw(3) == 0;
 	for (unsigned i = 0; i < n; i++) {
 		int begun = (int)draw(60);
 		t[i] = (struct txn){.begun = 32 * begun + 2 * (int)i,
@@ -258,8 +268,10 @@ static unsigned draw_transactions(struct txn *t, unsigned most)
 				    .steps = 1 + draw(STEPS)};
 		if (draw(10) == 0 && !t[i].aborted)
 			t[i].ended = UNENDED;
+		bool gets = draw(2);
 		for (unsigned s = 0; s < t[i].steps; s++)
-			t[i].step[s] = draw(2) ? (struct step){HISTORY_GET, (uint8_t)draw(KEYS), 0}
+			t[i].step[s] = (blind ? gets : draw(2))
+					       ? (struct step){HISTORY_GET, (uint8_t)draw(KEYS), 0}
 					       : (struct step){HISTORY_PUT, (uint8_t)draw(KEYS),
 							       (uint8_t)values++};
 	}
