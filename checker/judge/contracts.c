@@ -51,7 +51,9 @@
  *          (BUF) that read, what transaction W wrote to one key, and of another one to which W
  *          wrote a value that must precede W's: by the order in time, as one transaction read
  *          from the other, or by what this reader has read of other keys. What precedes W's value
- *          is also an earlier update of W itself.
+ *          is also an earlier update of W itself. Also broken by a GET that returned, of one key of
+ *          W, a value that must precede W's by time and reading, after a GET of the same epoch
+ *          returned, before it was invoked, what W wrote to another key.
  *   SSER   strict serializability: one order of all transactions of epoch 0, each between its
  *          invocation and its return, explains the answers of all GETs of those that were not
  *          aborted; an aborted one is not in it. Where no transaction has several operations, that

@@ -426,20 +426,24 @@ void transactions_sser(const struct history *h, struct verdict *v, struct transa
 
 /* --- ATOM --- */
 
-/* The reader has seen that `w` took effect, by the GET `seen`, and not what it wrote to another
- * key. */
+/* By the GET `seen` something is there that a transaction has put, and by `r` something else of it
+ * is not. */
 static void note_part(struct graph *g, const struct read *r, const struct read *seen)
 {
-	const struct transaction_step steps[2] = {
+	const struct history_op *o = &g->h->op[seen->get];
+	const struct transaction_step steps[] = {
 		{g->node[seen->source].first, EDGE_READ, seen->get},
-		{(int16_t)transaction_first(g->h, r->get), EDGE_OVERWRITTEN, r->get}};
+		{g->node[seen->node].first, EDGE_TIME, -1},
+		{g->node[r->node].first, EDGE_OVERWRITTEN, r->get}};
 	*g->v = (struct verdict){.broken = true,
 				 .op = r->get,
 				 .against = (int16_t)last_write(g, seen->source, r->key)};
 	if (!g->cycle)
 		return;
-	g->cycle->steps = 2;
-	memcpy(g->cycle->step, steps, sizeof(steps));
+	g->cycle->steps = 0;
+	for (unsigned i = 0; i < 3; i++)
+		if (i != 1 || o->client != g->h->op[r->get].client)
+			g->cycle->step[g->cycle->steps++] = steps[i];
 }
 
 /* What one reader saw at one time: is there an order of those that wrote it, so that each key has
@@ -479,6 +483,21 @@ static void judge_recovered_part(struct graph *g, unsigned epoch)
 	judge_part(g, first, n);
 }
 
+/* A later reader finds an older value than that of a transaction of which an earlier one has seen
+ * another key. */
+static void judge_later(struct graph *g)
+{
+	for (unsigned i = 0; i < g->reads; i++)
+		for (unsigned k = 0; k < g->reads && !g->v->broken; k++) {
+			const struct read *r = &g->read[i], *seen = &g->read[k];
+			if (r->key != seen->key && in_time(g, seen->node, r->node) &&
+			    g->h->op[r->get].epoch == g->h->op[seen->get].epoch &&
+			    last_write(g, seen->source, r->key) >= 0 &&
+			    before(g, r->source, seen->source))
+				note_part(g, r, seen);
+		}
+}
+
 void transactions_atom(const struct history *h, struct verdict *v, struct transaction_cycle *cycle)
 {
 	struct graph *g = graph_new(h, v, cycle);
@@ -492,6 +511,7 @@ void transactions_atom(const struct history *h, struct verdict *v, struct transa
 		}
 		for (unsigned e = 1; e <= h->epoch && !v->broken; e++)
 			judge_recovered_part(g, e);
+		judge_later(g);
 	}
 	graph_free(g);
 }

@@ -147,6 +147,11 @@ static const struct {
 	{"stale against real time", "0-1 x1 | 2-3 x2 | 4-5 x?1", SSER, NULL},
 	{"stale, but serial without the time", "0-1 x1 y1 | 2-3 x?0 y?0", SSER, NULL},
 	{"old while it is written", "0-3 x1 y1 | 1-2 x?0 y?0", 0, ""},
+	{"half of it, by a later reader", "0- x1 y1 | 2-3 x?1 | 4-5 y?0", SSER | ATOM, NULL},
+	{"half of it, and then all", "0- x1 y1 | 2-3 x?0 | 4-5 y?1", 0, ""},
+	{"half of it, by a reader at the same time", "0- x1 y1 | 2-5 x?1 | 4-6 y?0", 0, ""},
+	{"older than what an earlier reader saw, of one key", "0- x1 | 2-3 x?1 | 4-5 x?0", SSER,
+	 NULL},
 	{"its first put is seen", "0-1 x1 x2 | 2-3 x?1", SSER | ATOM, NULL},
 	{"its last put is seen", "0-1 x1 x2 | 2-3 x?2", 0, ""},
 	{"reads its own", "0-1 x1 x?1 y1", 0, ""},
@@ -165,16 +170,16 @@ static const struct {
 	{"a DEL says nothing of who", "0-1 x1 y1 | 2-3 x- | 4-5 x?0 y?1", 0, ""},
 	{"in flight at the failure: all of it", "0- x1 y1 | #1 | 2-3 x?1 | 4-5 y?1", 0, ""},
 	{"in flight at the failure: none of it", "0- x1 y1 | #1 | 2-3 x?0 | 4-5 y?0", 0, ""},
-	{"in flight at the failure: half of it", "0- x1 y1 | #1 | 2-3 x?1 | 4-5 y?0", ATOM, "ro"},
-	{"half of the older one", "0-1 x1 y1 | 2- x2 y2 | #3 | 4-5 x?2 | 6-7 y?1", ATOM, "ro"},
+	{"in flight at the failure: half of it", "0- x1 y1 | #1 | 2-3 x?1 | 4-5 y?0", ATOM, NULL},
+	{"half of the older one", "0-1 x1 y1 | 2- x2 y2 | #3 | 4-5 x?2 | 6-7 y?1", ATOM, NULL},
 	{"all lost", "0-1 x1 y1 | #3 | 4-5 x?0 | 6-7 y?0", 0, ""},
 	{"put after the failure", "0- x1 y1 | #1 | 2-3 x2 | 4-5 x?2 | 6-7 y?0", 0, ""},
 	{"half of it after the second failure",
-	 "0- x1 y1 | #1 | 2-3 x?1 y?1 | #4 | 5-6 x?1 | 7-8 y?0", ATOM, "ro"},
+	 "0- x1 y1 | #1 | 2-3 x?1 y?1 | #4 | 5-6 x?1 | 7-8 y?0", ATOM, NULL},
 	{"two readers see two orders, and each of them all of it",
 	 "0-9 x1 y1 | 0-8 y2 z2 | 1-2 x?1 y?2 | 3-4 z?2 y?1", SSER, NULL},
 	{"in flight at a failure, older than what came after it",
-	 "0- y1 z1 | #1 | 2-3 x2 y2 | #4 | 5-6 x?2 | 7-8 y?1", ATOM, "ro"},
+	 "0- y1 z1 | #1 | 2-3 x2 y2 | #4 | 5-6 x?2 | 7-8 y?1", ATOM, NULL},
 	{"lost by a failure, then half overwritten", "0-1 x1 y1 | #2 | 3-4 x?0 x2 | 5-6 x?2 y?0", 0,
 	 ""},
 };
@@ -440,6 +445,46 @@ static unsigned misfits(struct orders *o, unsigned at)
 	return none;
 }
 
+/* Is it known that a comes before b, by the time and by what was read? a -1: before all others. */
+static bool is_before(const struct orders *o, int a, int b, unsigned depth)
+{
+	bool torn;
+	if (a < 0)
+		return true;
+	if (!o->t[a].aborted && o->t[a].ended < o->t[b].begun)
+		return true;
+	for (unsigned s = 0; s < o->t[b].steps; s++) {
+		const struct step *p = &o->t[b].step[s];
+		if (tells(&o->t[b], s) && source_of(o, p->key, p->value, &torn) == a)
+			return true;
+	}
+	for (unsigned via = 0; via < o->n && depth; via++)
+		if ((int)via != a && (int)via != b && is_before(o, a, (int)via, depth - 1) &&
+		    is_before(o, (int)via, b, depth - 1))
+			return true;
+	return false;
+}
+
+/* Do later readers find all of what earlier ones have seen a part of? */
+static bool later_fit(const struct orders *o)
+{
+	bool torn;
+	for (unsigned i = 0; i < o->n * STEPS * o->n * STEPS; i++) {
+		unsigned a = i % STEPS, b = i / STEPS % STEPS;
+		const struct txn *r = &o->t[i / STEPS / STEPS % o->n],
+				 *later = &o->t[i / STEPS / STEPS / o->n];
+		if (a >= r->steps || b >= later->steps || !tells(r, a) || !tells(later, b) ||
+		    r->ended >= later->begun || r->step[a].key == later->step[b].key)
+			continue;
+		int seen = source_of(o, r->step[a].key, r->step[a].value, &torn);
+		int of = source_of(o, later->step[b].key, later->step[b].value, &torn);
+		if (seen >= 0 && seen != of && puts_to(&o->t[seen], later->step[b].key) &&
+		    is_before(o, of, seen, 2))
+			return false;
+	}
+	return true;
+}
+
 static bool orders_fit(const struct txn *t, unsigned n)
 {
 	struct orders o = {t, n, {0}};
@@ -462,7 +507,7 @@ static bool orders_fit(const struct txn *t, unsigned n)
 			if (own != p->value)
 				return false;
 		}
-	return !misfits(&o, 1);
+	return !misfits(&o, 1) && later_fit(&o);
 }
 
 /* --- they agree --- */
