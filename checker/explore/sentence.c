@@ -159,6 +159,7 @@ static void say_step(const struct setup *s, const struct history *h,
 		     const struct transaction_step *e, int next, char *buf, size_t n)
 {
 	char from[64], to[64], value[64] = "";
+	int len;
 	name_transaction(s, h, e->first, from, sizeof(from));
 	name_transaction(s, h, next, to, sizeof(to));
 	if (e->get >= 0)
@@ -168,8 +169,14 @@ static void say_step(const struct setup *s, const struct history *h,
 		snprintf(buf, n, "%s read %s", to, value);
 		break;
 	case EDGE_OVERWRITTEN:
-		snprintf(buf, n, "%s read %s, which %s overwrote", from, value,
-			 e->first == next ? "it" : to);
+		len = snprintf(buf, n, "%s read %s, which %s overwrote", from, value,
+			       e->first == next ? "it" : to);
+		if (e->because < 0 || (size_t)len >= n)
+			break;
+		name_transaction(s, h, transaction_first(h, e->because), from, sizeof(from));
+		name_read(s, h, e->because, value, sizeof(value));
+		snprintf(buf + len, n - (size_t)len, " (%s read %s, which %s overwrote, too)", from,
+			 value, to);
 		break;
 	case EDGE_WRITTEN:
 		snprintf(buf, n, "%s put %s before %s", from, s->w.key[h->op[e->get].key].name, to);

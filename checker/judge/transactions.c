@@ -115,14 +115,6 @@ static void note_pair(struct graph *g, const struct edge *e)
 		.broken = true, .op = e->get, .against = (int16_t)last_write(g, writer, key)};
 }
 
-static void add_step(struct graph *g, const struct edge *e)
-{
-	note_pair(g, e);
-	if (g->cycle && g->cycle->steps < TRANSACTION_STEPS)
-		g->cycle->step[g->cycle->steps++] = (struct transaction_step){
-			.first = g->node[e->from].first, .edge = e->kind, .get = e->get};
-}
-
 /* A known edge from one to the other, or the time. */
 static struct edge edge_between(const struct graph *g, int from, int to)
 {
@@ -135,6 +127,27 @@ static struct edge edge_between(const struct graph *g, int from, int to)
 static bool is_edge(const struct graph *g, int from, int to)
 {
 	return in_time(g, from, to) || edge_between(g, from, to).kind != EDGE_TIME;
+}
+
+/* Why what the edge's GET has read is older than what the edge's end put there. */
+static int because(const struct graph *g, const struct edge *e)
+{
+	int value = e->kind == EDGE_OVERWRITTEN ? g->h->op[e->get].value : VALUE_ABSENT;
+	if (value < 0 || in_time(g, g->of[value], e->to))
+		return -1;
+	struct edge known = edge_between(g, g->of[value], e->to);
+	return known.kind == EDGE_OVERWRITTEN ? known.get : -1;
+}
+
+static void add_step(struct graph *g, const struct edge *e)
+{
+	note_pair(g, e);
+	if (g->cycle && g->cycle->steps < TRANSACTION_STEPS)
+		g->cycle->step[g->cycle->steps++] = (struct transaction_step){
+			.first = g->node[e->from].first,
+			.edge = e->kind,
+			.get = e->get,
+			.because = (int16_t)because(g, e)};
 }
 
 /* A shortest way from the end of this edge to its beginning closes the cycle. */
@@ -432,9 +445,9 @@ static void note_part(struct graph *g, const struct read *r, const struct read *
 {
 	const struct history_op *o = &g->h->op[seen->get];
 	const struct transaction_step steps[] = {
-		{g->node[seen->source].first, EDGE_READ, seen->get},
-		{g->node[seen->node].first, EDGE_TIME, -1},
-		{g->node[r->node].first, EDGE_OVERWRITTEN, r->get}};
+		{g->node[seen->source].first, EDGE_READ, seen->get, -1},
+		{g->node[seen->node].first, EDGE_TIME, -1, -1},
+		{g->node[r->node].first, EDGE_OVERWRITTEN, r->get, -1}};
 	*g->v = (struct verdict){.broken = true,
 				 .op = r->get,
 				 .against = (int16_t)last_write(g, seen->source, r->key)};

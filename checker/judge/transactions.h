@@ -34,6 +34,9 @@ struct transaction_step {
 	int16_t first; /* the first operation of the transaction; -1: the one before all others */
 	uint8_t edge;  /* enum transaction_edge */
 	int16_t get;   /* the GET that tells it, or -1 */
+	/* EDGE_OVERWRITTEN: a GET of the transaction that put what `get` read, of what the next one
+	 * overwrote as well: so that one came later. -1: there is none, or the time tells it. */
+	int16_t because;
 };
 
 #define TRANSACTION_STEPS 16 /* of a cycle that is told */

@@ -21,11 +21,10 @@
  *
  *	bits 0-2	1: it leaves, and comes back for the operation (or, before its first one,
  *			comes late); 2: likewise, for its process dies; 3: it pauses; else nothing
- *	bit  3		it is of one transaction with the client's operation before it, if the store
- *			has transactions, and they are PUTs and GETs
  *
- * For a store with operations of its own, bits 0-2 say one of these from 4 on, from 1 on if it has
- * no others.
+ * For a store with transactions, an operation whose bits 0-2 are 4, 5 or 6 is of one with the
+ * client's PUT or GET before it. For a store with operations of its own, bits 0-2 say one of these
+ *from 4 on, from 1 on if it has no others.
  *
  * Bytes that are missing are 0. A program without operations is one PUT.
  */
@@ -69,7 +68,7 @@ static int add_op(struct workload *w, const struct tm_store *store, uint8_t byte
 		kind = OP_GET;
 	rc = workload_op_add(w, client, kind, byte & 32 ? w->keys - 1 : 0,
 			     kind == OP_PUT ? lengths[byte >> 6] : 0);
-	if (!rc && store->txn && going & 8)
+	if (!rc && store->txn && (byte & 7) >= 4 && (byte & 7) <= 6)
 		workload_op_join(w, client);
 	return rc;
 }

@@ -19,6 +19,10 @@ done
 run 0 tidemark crashtest ./pairs.so "${all[@]}" --runs 24 --states 600 --no-traces --doublecheck --json right.json
 grep -q '"contract": "SSER"' right.json || fail 'no cell for SSER'
 run 0 tidemark fuzz ./pairs.so --runs 300
+run 1 tidemark fuzz ./pairs.so --variant two_records --runs 1500
+says 'ATOM'
+run 1 tidemark fuzz ./pairs.so --variant no_validation --runs 3000
+says 'SSER: c2.get1 read c1.put1, which c2.put1 overwrote (client 1' 'read load k1, which c2.put1 overwrote, too); c2.put1 had ended'
 
 # found VARIANT CONTRACT WORKLOAD TEXT
 found() {
