@@ -217,6 +217,7 @@ static struct announced_fault cycle_fault(const struct announcements *said,
 					  const struct transaction_cycle *c)
 {
 	struct announced_fault fault = {.contract = (uint8_t)contract, .unsure = v->unsure};
+	assert(v->broken || v->unsure);
 	if (v->unsure)
 		return fault;
 	fault.lost = (uint32_t)v->op;
@@ -245,8 +246,10 @@ bool announced_serializable(struct announcements *said, struct announced_fault *
 		transactions_sser(h, &v, &c);
 	}
 	free(h);
+	if (!v.unsure && !v.broken)
+		return true;
 	*fault = cycle_fault(said, TM_SSER, &v, &c);
-	return !v.unsure && !v.broken;
+	return false;
 }
 
 /* ATOM: what a reader has read in part is told once, and does not count. */

@@ -24,7 +24,7 @@
  *
  * For a store with transactions, an operation whose bits 0-2 are 4, 5 or 6 is of one with the
  * client's PUT or GET before it. For a store with operations of its own, bits 0-2 say one of these
- *from 4 on, from 1 on if it has no others.
+ * from 4 on, from 1 on if it has no others.
  *
  * Bytes that are missing are 0. A program without operations is one PUT.
  */
