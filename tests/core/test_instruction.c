@@ -64,7 +64,9 @@ __asm__(".pushsection .data.rel.begins,\"aw\"\n.balign 8\nbegins:\n.popsection\n
 						I("movntdqa (%rax),%xmm0") I("cvtdq2pd %xmm0,%xmm1")
 							I("lock orq $0,(%rsp)") I("cldemote (%rax)")
 								I("crc32w (%rax),%eax")
-	/* jumps and calls */
+	/* the segments; jumps and calls */
+	I("mov %gs:0x28,%rax") I("mov %es:(%rax),%ecx") I("mov %cs:(%rax),%ecx") I(
+		"mov %ss:(%rax),%ecx")
 	I("call begins") I("call *begins(%rip)") I("call *%rax") I("call *8(%rax)") I("jmp 0f")
 		I("jmp begins") I("jmp *%rax") I("notrack jmp *%rax") I("je 0f") I("je begins") I(
 			"jg 0f") I("jrcxz 0f")

@@ -2,6 +2,7 @@
 /*
  * The soft RNIC: objects, operations, errors, loss; FLUSH and PM.
  */
+#include "core/rdma_commit.h"
 #include "core/rnic/objects/device.h"
 #include "tests/core/rnic/rnic_world.h"
 
@@ -1002,6 +1003,8 @@ static const struct durability durabilities[] = {
 	{"read of nothing", {DMP}, READ, 0, 0, 8192, 0, 4},
 	{"read, ddio", {DMP, .ddio = DDIO_ON}, READ, 0, 0, 8192, 8, 4},
 	{"atomic write", {DMP}, ATOMIC_W, 0, 0, 256, 8, 4},
+	{"commit", {DMP, .ddio = DDIO_ON, OFF}, TM_WR_COMMIT, 0, 0, 256, 128, 2},
+	{"commit, send in the range", {DMP, OFF}, TM_WR_COMMIT, 0, 0, 256, 2048, 1},
 };
 /* clang-format on */
 
@@ -1026,6 +1029,10 @@ RNIC_TESTS(pm, flush_durability, ROWS_OF(durabilities), durability = durabilitie
 	if (durability.opcode == IBV_WR_FLUSH)
 		flush_wr(&wr, b.mr->rkey, (uintptr_t)b.buf + durability.off, durability.len,
 			 durability.type, durability.level);
+	if (durability.opcode == TM_WR_COMMIT) {
+		wr.num_sge = 0;
+		tm_commit_wr(&wr, b.mr->rkey, (uintptr_t)b.buf + durability.off, durability.len);
+	}
 	post(&a, &wr);
 	/* After it: what comes later is not covered. */
 	op(&a, IBV_WR_RDMA_WRITE, 0, 64, &b, 4096, 5, IBV_SEND_FENCE);

@@ -6,8 +6,10 @@
  * erda.c has a seeded bug for each rule, which test_bugs sees them find. test_erda_clean.c looks at
  * cleaning.
  */
+#include <isa-l/crc.h>
 #include "core/stores/erda/erda.h"
 #include "core/stores/erda/layout.h"
+#include "core/stores/erda/recover.h"
 #include "tests/checker/setups.h"
 #define CLIENTS 1
 #include "tests/core/stores/scripts.h"
@@ -122,6 +124,57 @@ TEST(hopscotch_fills_up)
 	run(pool, formats, NULL);
 	run(pool, fills_up, NULL);
 	free(pool);
+}
+
+/* Objects whose CRC agrees: their lengths alone say that they are none. */
+static const struct {
+	uint8_t tag, klen;
+	int vlen; /* besides the longest */
+	size_t less; /* room than it needs */
+	enum erda_state state;
+} objects[] = {
+	{0, 1, 0, 0, OBJECT_GOOD},
+	{1, TM_MAX_KEY, 0, 0, OBJECT_GOOD},
+	{2, 1, 0, 0, OBJECT_BAD},
+	{0, 0, 0, 0, OBJECT_BAD},
+	{0, TM_MAX_KEY + 1, 0, 0, OBJECT_BAD},
+	{0, 1, 1, 0, OBJECT_BAD},
+	{0, 1, 0, 1, OBJECT_BAD},
+};
+
+static void looks_at_lengths(void)
+{
+	for (unsigned i = 0; i < ROWS_OF(objects); i++) {
+		uint8_t bytes[128] = {objects[i].tag};
+		uint32_t vlen = geo.max_vlen + (uint32_t)objects[i].vlen, crc;
+		size_t len = ERDA_HEADER + objects[i].klen + vlen;
+		struct erda_object object;
+
+		bytes[ERDA_BODY_AT] = objects[i].klen;
+		memcpy(bytes + ERDA_BODY_AT + 1, &vlen, sizeof(vlen));
+		crc = crc32_gzip_refl(crc32_gzip_refl(0, bytes, 1), bytes + ERDA_BODY_AT,
+				      len - ERDA_BODY_AT);
+		memcpy(bytes + ERDA_CRC_AT, &crc, sizeof(crc));
+		ck_assert_msg(erda_object_check(&geo, bytes, len, len - objects[i].less, NULL, 0,
+						&object) == objects[i].state,
+			      "row %u", i);
+	}
+}
+
+TEST(lengths_and_places)
+{
+	uint8_t *pool = calloc(1, prepare_erda("crowd=off", 8, 1, 8));
+	const uint32_t beyond = (uint32_t)(geo.region_len / geo.unit);
+
+	run(pool, looks_at_lengths, NULL);
+	free(pool);
+	ck_assert_uint_eq(erda_room(&geo, geo.region_len - TM_LINE), TM_LINE);
+	ck_assert_uint_eq(erda_room(&geo, geo.region_len), 0);
+	ck_assert_uint_eq(erda_room(&geo, geo.unit), 0); /* no line begins there */
+	ck_assert_uint_eq(recover_segment_end(&geo, 0), geo.seg_len);
+	ck_assert_uint_eq(recover_segment_end(&geo, beyond - 1), geo.region_len);
+	ck_assert_uint_eq(recover_segment_end(&geo, beyond), 0);
+	ck_assert_uint_eq(recover_segment_end(&geo, ERDA_NO_OFFSET), 0);
 }
 
 static uint32_t rnd(uint32_t n)
