@@ -71,7 +71,8 @@ static const struct options options = {
 
 /* --- the recording --- */
 
-/* Nothing is left of a recording that no program was run for. */
+/* Nothing is left of a recording that no program was run for, nor of one that is made anew: what
+ * an earlier program has left running may go on to write to its own. */
 static void drop_recording(const char *path)
 {
 	struct stat st;
@@ -81,6 +82,7 @@ static void drop_recording(const char *path)
 
 static int make_recording(struct request *r)
 {
+	drop_recording(r->out);
 	int fd = open(r->out, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return fail(EXIT_USAGE, "%s: %s", r->out, strerror(errno));

@@ -1095,7 +1095,7 @@ one_line
 
 # --- a daemon ---
 
-# Its parent ends with status 7; it stores when `go` has been opened.
+# Its parent ends with status 7; it stores when somebody reads the last argument, a pipe that it has until it ends.
 cat >daemon.c <<'END'
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -1103,7 +1103,7 @@ cat >daemon.c <<'END'
 
 int main(int argc, char **argv)
 {
-	int pool = open(argv[argc - 1], O_RDWR | O_CREAT, 0600);
+	int pool = argc == 3 ? open(argv[1], O_RDWR | O_CREAT, 0600) : -1;
 	if (pool < 0 || ftruncate(pool, 4096))
 		return 1;
 	volatile unsigned long *word = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, pool, 0);
@@ -1113,18 +1113,19 @@ int main(int argc, char **argv)
 		return 7;
 	setsid();
 	alarm(300);
-	close(open("go", O_RDONLY));
+	if (open(argv[2], O_WRONLY) < 0)
+		return 2;
 	word[8] = 2;
 	msync((void *)word, 4096, MS_SYNC);
 	return 3;
 }
 END
 compile daemon
-# daemon OPTION...: record it until its parent has ended.
+# daemon PIPE: record it until its parent has ended.
 daemon() {
-	rm -f pool go said
-	mkfifo go said
-	env --default-signal=INT tidemark record --pm pool --out daemon.rec "$@" -- ./daemon pool >out 2>said &
+	rm -f pool said "$1"
+	mkfifo "$1" said
+	env --default-signal=INT tidemark record --pm pool --out daemon.rec -- ./daemon pool "$1" >out 2>said &
 	pid=$!
 	exec 8<said
 	read -r -t 100 line <&8 || fail 'not a word of what the program has left running'
@@ -1142,17 +1143,19 @@ daemon_ends() {
 	run 0 tidemark images daemon.rec --recover true
 	! grep -q 'it has no end' out || fail 'the recording has no end'
 }
-daemon
-: >go
+daemon go
+cat go
 daemon_ends
 says '2 stores, 2 msyncs'
+# What is left of the one goes on to its end while the next one is recorded, which is none of that one's.
 for signal in TERM INT; do
-	daemon
+	daemon $signal
+	[ $signal = TERM ] || cat TERM
 	kill -$signal $pid
 	daemon_ends
 	says '1 store, 1 msync'
-	: >go
 done
+cat INT
 
 # A process of Tidemark's own, which watches over the soft RNICs of a program that is not recorded, is no part of it.
 cat >holds.c <<'END'
@@ -1172,7 +1175,7 @@ int main(void)
 }
 END
 compile holds -libverbs
-rm -f go held
+rm go
 mkfifo go held
 tidemark run -- ./holds >holds.out 2>&1 &
 : <held
