@@ -66,10 +66,9 @@ __asm__(".pushsection .data.rel.begins,\"aw\"\n.balign 8\nbegins:\n.popsection\n
 								I("crc32w (%rax),%eax")
 	/* the segments; jumps and calls */
 	I("mov %gs:0x28,%rax") I("mov %es:(%rax),%ecx") I("mov %cs:(%rax),%ecx") I(
-		"mov %ss:(%rax),%ecx")
-	I("call begins") I("call *begins(%rip)") I("call *%rax") I("call *8(%rax)") I("jmp 0f")
-		I("jmp begins") I("jmp *%rax") I("notrack jmp *%rax") I("je 0f") I("je begins") I(
-			"jg 0f") I("jrcxz 0f")
+		"mov %ss:(%rax),%ecx") I("call begins") I("call *begins(%rip)") I("call *%rax")
+		I("call *8(%rax)") I("jmp 0f") I("jmp begins") I("jmp *%rax") I(
+			"notrack jmp *%rax") I("je 0f") I("je begins") I("jg 0f") I("jrcxz 0f")
 			I("0: nop") ".pushsection .data.rel.begins,\"aw\"\nends:\n.popsection\n");
 
 extern const uintptr_t begins[], ends[];

@@ -13,6 +13,9 @@
 #include "tests/suite.h"
 
 static struct sim *sim;
+static struct random_source rs; /* of a test, as the next two */
+static struct trace_source trace;
+static struct stops stops;
 static struct pmem_stack *stack;
 
 static void setup(void)
@@ -25,6 +28,8 @@ static void setup(void)
 
 static void teardown(void)
 {
+	deviations_free(&rs.taken);
+	stops_free(&stops);
 	pmem_stack_free(stack);
 	sim_free(sim);
 }
@@ -151,20 +156,18 @@ TEST(random_is_its_seed)
 
 TEST(random_gives_every_answer)
 {
-	struct random_source random = {0};
 	const unsigned n = DELAYS + 1;
 	unsigned seen[DELAYS + 1] = {0};
 	for (uint64_t seed = 0; seed < 300; seed++) {
-		random_start(&random, seed, 100);
-		run(&random.source, 6, 1);
-		for (unsigned i = 0; i < random.taken.n; i++)
-			if (random.taken.d[i].kind == CHOICE_STEP)
-				seen[random.taken.d[i].answer]++;
+		random_start(&rs, seed, 100);
+		run(&rs.source, 6, 1);
+		for (unsigned i = 0; i < rs.taken.n; i++)
+			if (rs.taken.d[i].kind == CHOICE_STEP)
+				seen[rs.taken.d[i].answer]++;
 	}
 	for (unsigned k = 1; k < n; k++)
 		ck_assert_uint_gt(seen[k], 0);
 	ck_assert_uint_eq(seen[0], 0);
-	deviations_free(&random.taken);
 }
 
 TEST(random_next_is_splitmix64)
@@ -202,8 +205,6 @@ static bool stops_at(const struct stops *stops, uint64_t nth, struct random_sour
 /* Each step of the plain run has its turn, within a few times as many runs as there are steps. */
 TEST(every_step_is_stopped_at)
 {
-	struct random_source random = {0};
-	struct stops stops;
 	stops_record(&stops);
 	ck_assert_uint_eq(run(&stops.source, 4, 3), run(NULL, 4, 3)); /* recording is plain */
 	for (unsigned g = STOPS_SERVER; g <= STOPS_CLIENT; g++) {
@@ -211,16 +212,13 @@ TEST(every_step_is_stopped_at)
 		ck_assert(n || g == STOPS_SERVER_LOADS);
 		for (unsigned i = 0; i < n; i++) {
 			uint64_t nth = 0, most = 8ull * 4 * n;
-			while (nth < most &&
-			       !stops_at(&stops, nth, &random, &stops.group[g].point[i]))
+			while (nth < most && !stops_at(&stops, nth, &rs, &stops.group[g].point[i]))
 				nth++;
 			ck_assert_msg(nth < most, "group %u: step %u of %u is never stopped at", g,
 				      i, n);
 		}
 	}
 	ck_assert(!stops.failed);
-	stops_free(&stops);
-	deviations_free(&random.taken);
 }
 
 /* A recorded run of a server's task and a client, step by step: both touch line 0, and each has a
@@ -276,56 +274,50 @@ static bool is_meeting(unsigned step)
  * held before stops at such a step as well. */
 TEST(runs_stop_where_tasks_meet)
 {
-	struct random_source random = {0};
 	unsigned first[RECORDED] = {0}, again = 0;
-	struct stops stops;
 	record_steps(&stops);
 	ck_assert_uint_eq(stops.group[STOPS_MEET].n, 5);
 	for (uint64_t nth = 0; nth < 400; nth++) {
-		random_start(&random, nth, 6);
-		stops_choose(&stops, nth, &random);
+		random_start(&rs, nth, 6);
+		stops_choose(&stops, nth, &rs);
 		/* The turn of the server's loads, of which there are none. */
-		ck_assert(!random.stops == (nth % 8 == 3));
-		if (!random.stops)
+		ck_assert(!rs.stops == (nth % 8 == 3));
+		if (!rs.stops)
 			continue;
 		/* What is held before others is a step of another actor. */
-		bool held = random.stops > 1;
-		unsigned one = step_of(random.stop[0].key);
-		unsigned at = held ? step_of(random.stop[1].key) : one;
+		bool held = rs.stops > 1;
+		unsigned one = step_of(rs.stop[0].key);
+		unsigned at = held ? step_of(rs.stop[1].key) : one;
 		if (held)
 			ck_assert(recorded_step[one].who != recorded_step[at].who);
 		if (nth % 8 == 2 || nth % 8 == 4 || nth % 8 == 6) {
 			ck_assert_msg(is_meeting(at), "run %u stops at step %u", (unsigned)nth, at);
 			first[at]++;
 		}
-		if (random.stops < 3)
+		if (rs.stops < 3)
 			continue;
-		unsigned next = step_of(random.stop[2].key);
+		unsigned next = step_of(rs.stop[2].key);
 		ck_assert(recorded_step[next].who == &recorded_client && is_meeting(next));
 		again++;
 	}
 	for (unsigned i = 0; i < RECORDED; i++)
 		ck_assert_msg(!first[i] == !is_meeting(i), "step %u: %u times", i, first[i]);
 	ck_assert_uint_gt(again, 20);
-	stops_free(&stops);
-	deviations_free(&random.taken);
 }
 
 /* In 6 of 8 runs the server's process is killed, in 4 of them at a step of its own; in one a
  * client's process, in one a client's machine. */
 TEST(runs_kill_at_a_step)
 {
-	struct random_source random = {0};
 	unsigned server = 0, elsewhere = 0, process = 0, machine = 0;
-	struct stops stops;
 	record_steps(&stops);
 	for (uint64_t nth = 0; nth < 800; nth++) {
-		random_start(&random, nth, 6);
-		stops_kill(&stops, nth, &random);
+		random_start(&rs, nth, 6);
+		stops_kill(&stops, nth, &rs);
 		unsigned deaths = 0;
-		for (unsigned i = 0; i < random.stops; i++) {
-			const struct actor *who = recorded_step[step_of(random.stop[i].key)].who;
-			unsigned k = choice_delay(CHOICE_STEP, random.stop[i].answer);
+		for (unsigned i = 0; i < rs.stops; i++) {
+			const struct actor *who = recorded_step[step_of(rs.stop[i].key)].who;
+			unsigned k = choice_delay(CHOICE_STEP, rs.stop[i].answer);
 			deaths += k >= DEATH_SERVER;
 			server += k == DEATH_SERVER && who == &recorded_server;
 			elsewhere += k == DEATH_SERVER && who == &recorded_client;
@@ -338,17 +330,13 @@ TEST(runs_kill_at_a_step)
 	ck_assert_uint_eq(elsewhere, 200);
 	ck_assert_uint_eq(process, 100);
 	ck_assert_uint_eq(machine, 100);
-	stops_free(&stops);
-	deviations_free(&random.taken);
 }
 
 /* In most runs that kill a client's process the server stops where it works for what that was
  * doing, so that the client may be back before the server has done it. */
 TEST(runs_stop_the_server_for_the_dead)
 {
-	struct random_source random = {0};
 	unsigned at_work = 0;
-	struct stops stops;
 	actor_init(&recorded_server, "server");
 	actor_init(&recorded_client, "c1");
 	actor_label(&recorded_client, (struct op_label){1, OP_PUT, 1});
@@ -359,52 +347,45 @@ TEST(runs_stop_the_server_for_the_dead)
 	record_step(&stops, 2, &recorded_server, STEP_STORE, 1);
 	stops_recorded(&stops);
 	for (uint64_t nth = 1; nth < 801; nth += 8) {
-		random_start(&random, nth, 6);
-		stops_kill(&stops, nth, &random);
-		ck_assert_uint_eq(choice_delay(CHOICE_STEP, random.stop[0].answer), DEATH_PROCESS);
-		if (random.stops == 1)
+		random_start(&rs, nth, 6);
+		stops_kill(&stops, nth, &rs);
+		ck_assert_uint_eq(choice_delay(CHOICE_STEP, rs.stop[0].answer), DEATH_PROCESS);
+		if (rs.stops == 1)
 			continue;
-		ck_assert_uint_eq(random.stops, 2);
-		ck_assert_uint_eq(step_of(random.stop[1].key), 2);
+		ck_assert_uint_eq(rs.stops, 2);
+		ck_assert_uint_eq(step_of(rs.stop[1].key), 2);
 		at_work++;
 	}
 	ck_assert_uint_gt(at_work, 50);
-	stops_free(&stops);
-	deviations_free(&random.taken);
 }
 
 /* --- trace --- */
 
 TEST(trace_replays_random)
 {
-	struct random_source random = {0};
 	unsigned deviations = 0;
 	for (uint64_t seed = 0; seed < 1000; seed++) {
-		struct trace_source trace;
-		random_start(&random, seed, 10);
-		uint64_t hash = run(&random.source, 4, 3);
-		ck_assert_int_eq(trace_start(&trace, &random.taken), 0);
+		random_start(&rs, seed, 10);
+		uint64_t hash = run(&rs.source, 4, 3);
+		ck_assert_int_eq(trace_start(&trace, &rs.taken), 0);
 		ck_assert_uint_eq(run(&trace.source, 4, 3), hash);
 		ck_assert_ptr_null(trace_unused(&trace));
-		assert_same_deviations(&trace.taken, &random.taken);
+		assert_same_deviations(&trace.taken, &rs.taken);
 		deviations += trace.taken.n;
 		trace_finish(&trace);
 	}
 	ck_assert_uint_gt(deviations, 1000);
-	deviations_free(&random.taken);
 }
 
 TEST(trace_replays_in_any_order)
 {
 	/* A deviation is its point's name, not its place in the list. */
-	struct random_source random = {0};
 	for (uint64_t seed = 0; seed < 200; seed++) {
 		struct deviations backwards = {0};
-		struct trace_source trace;
-		random_start(&random, seed, 10);
-		uint64_t hash = run(&random.source, 4, 3);
-		for (unsigned i = random.taken.n; i--;)
-			ck_assert_int_eq(deviations_add(&backwards, &random.taken.d[i]), 0);
+		random_start(&rs, seed, 10);
+		uint64_t hash = run(&rs.source, 4, 3);
+		for (unsigned i = rs.taken.n; i--;)
+			ck_assert_int_eq(deviations_add(&backwards, &rs.taken.d[i]), 0);
 		ck_assert_int_eq(trace_start(&trace, &backwards), 0);
 		bool unique = true; /* of two deviations at one point the first is taken first */
 		for (unsigned i = 0; i < backwards.n; i++)
@@ -417,7 +398,6 @@ TEST(trace_replays_in_any_order)
 		trace_finish(&trace);
 		deviations_free(&backwards);
 	}
-	deviations_free(&random.taken);
 }
 
 static void add_step(struct deviations *list, const char *who, unsigned put, unsigned store,
@@ -437,7 +417,6 @@ static void add_step(struct deviations *list, const char *who, unsigned put, uns
 TEST(empty_trace_is_plain)
 {
 	struct deviations none = {0};
-	struct trace_source trace;
 	ck_assert_int_eq(trace_start(&trace, &none), 0);
 	ck_assert_uint_eq(run(&trace.source, 4, 3), run(NULL, 4, 3));
 	ck_assert_ptr_null(trace_unused(&trace));
@@ -447,7 +426,6 @@ TEST(empty_trace_is_plain)
 TEST(unused_is_told)
 {
 	struct deviations list = {0};
-	struct trace_source trace;
 	add_step(&list, "c1", 2, 1, 5);	 /* exists */
 	add_step(&list, "c1", 99, 1, 5); /* no such put */
 	add_step(&list, "c9", 1, 1, 5);	 /* no task's */
@@ -466,7 +444,6 @@ TEST(unused_is_told)
 TEST(answer_out_of_range_is_left_out)
 {
 	struct deviations list = {0}, rest = {0};
-	struct trace_source trace;
 	add_step(&list, "c1", 1, 1, DEATH_MACHINE + 1);
 	add_step(&list, "c1", 2, 1, 6);
 	add_step(&rest, "c1", 2, 1, 6);
@@ -493,7 +470,6 @@ TEST(line_of_other_versions_is_left_out)
 	/* "version 1 of 3": with two versions, or four, it is another line's story. */
 	const struct deviation d = {.kind = CHOICE_LINE, .a = 3, .b = 1, .c = 3, .answer = 2};
 	struct deviations list = {0};
-	struct trace_source trace;
 	ck_assert_int_eq(deviations_add(&list, &d), 0);
 	ck_assert_int_eq(trace_start(&trace, &list), 0);
 	ck_assert_uint_eq(ask(&trace, 3), 0);
@@ -518,7 +494,6 @@ TEST(same_point_twice)
 {
 	/* If two deviations have one name, the first is the point's first time. */
 	struct deviations list = {0};
-	struct trace_source trace;
 	for (unsigned answer = 2; answer; answer--) {
 		struct deviation d = {.kind = CHOICE_LINE, .a = 3, .b = 1, .answer = answer};
 		ck_assert_int_eq(deviations_add(&list, &d), 0);
@@ -534,7 +509,6 @@ TEST(same_point_twice)
 TEST(other_kinds_are_not_asked)
 {
 	struct deviations list = {0};
-	struct trace_source trace;
 	add_step(&list, "c1", 1, 1, 1);
 	ck_assert_int_eq(trace_start(&trace, &list), 0);
 	for (unsigned k = 0; k < CHOICE_KINDS; k++)
@@ -548,17 +522,15 @@ TEST(text_replays_random)
 {
 	const struct tm_region region = {.name = "all", .off = 0, .len = 4096};
 	const struct deviation_names names = {&region, 1};
-	struct random_source random = {0};
 	for (uint64_t seed = 0; seed < 300; seed++) {
 		struct deviations list = {0};
-		struct trace_source trace;
-		random_start(&random, seed, 10);
-		uint64_t hash = run(&random.source, 4, 3);
-		for (unsigned i = 0; i < random.taken.n; i++) {
+		random_start(&rs, seed, 10);
+		uint64_t hash = run(&rs.source, 4, 3);
+		for (unsigned i = 0; i < rs.taken.n; i++) {
 			char text[DEVIATION_TEXT];
 			const char *expected = "";
 			struct deviation d;
-			deviation_print(&random.taken.d[i], &names, text, sizeof(text));
+			deviation_print(&rs.taken.d[i], &names, text, sizeof(text));
 			ck_assert_msg(!deviation_parse(&d, &names, text, &expected), "%s: %s", text,
 				      expected);
 			ck_assert_int_eq(deviations_add(&list, &d), 0);
@@ -569,7 +541,6 @@ TEST(text_replays_random)
 		trace_finish(&trace);
 		deviations_free(&list);
 	}
-	deviations_free(&random.taken);
 }
 
 /* --- what was written down keeps its meaning --- */
@@ -582,15 +553,13 @@ static uint64_t fnv(uint64_t hash, uint64_t x)
 /* Reports name seeds: one means the same for ever, even with more kinds after CHOICE_FAIL. */
 TEST(seeds_are_fixed)
 {
-	static struct random_source random;
 	uint64_t hash = 14695981039346656037u;
 	for (uint64_t seed = 0; seed < 1000; seed++) {
-		random_start(&random, seed, 6);
+		random_start(&rs, seed, 6);
 		for (unsigned k = 0; k <= CHOICE_FAIL; k++)
-			hash = fnv(fnv(hash, random.mean[k]), random.source.skip[k]);
-		hash = fnv(hash, random.left);
+			hash = fnv(fnv(hash, rs.mean[k]), rs.source.skip[k]);
+		hash = fnv(hash, rs.left);
 	}
-	deviations_free(&random.taken);
 	ck_assert_uint_eq(hash, 0xa0483bd20d6efd6e);
 }
 

@@ -13,6 +13,16 @@
 
 /* --- helpers --- */
 
+/* Of a test. */
+static struct workload w;
+static const char *expected;
+static struct input_error err;
+
+static void free_workload(void)
+{
+	workload_free(&w);
+}
+
 /* The text that a print function writes. To be freed. */
 static char *print_keys(const struct workload *w)
 {
@@ -96,8 +106,6 @@ static void round_trip(const struct workload *w)
 
 TEST(add_and_count)
 {
-	struct workload w = {0};
-
 	ck_assert_uint_eq(workload_max_vlen(&w), 0);
 	ck_assert_int_eq(workload_key_add(&w, "k1", 2, 100), 0);
 	ck_assert_int_eq(workload_key_add(&w, "k2", 2, -1), 1);
@@ -126,8 +134,6 @@ TEST(add_and_count)
 
 TEST(add_refuses)
 {
-	struct workload w = {0};
-
 	ck_assert_int_eq(workload_key_add(&w, "", 0, -1), -EINVAL);
 	ck_assert_int_eq(workload_key_add(&w, "a b", 3, -1), -EINVAL);
 	ck_assert_int_eq(workload_key_add(&w, "a,b", 3, -1), -EINVAL);
@@ -147,12 +153,10 @@ TEST(add_refuses)
 	ck_assert_int_eq(workload_op_add(&w, 1, OP_PUT, 1, 8), -EINVAL);
 	ck_assert_int_eq(workload_op_add(&w, 1, OP_PUT, 0, TM_MAX_VALUE + 1), -EINVAL);
 	ck_assert_uint_eq(w.clients, 0);
-	workload_free(&w);
 }
 
 TEST(limits)
 {
-	struct workload w = {0};
 	char name[16];
 
 	for (int k = 0; k < WORKLOAD_MAX_KEYS; k++) {
@@ -167,13 +171,12 @@ TEST(limits)
 	ck_assert_int_eq(workload_op_add(&w, 4, OP_PUT, 0, 8), -ENOSPC);
 	ck_assert_uint_eq(workload_ops(&w), WORKLOAD_MAX_OPS);
 	round_trip(&w);
-	workload_free(&w);
 }
 
 /* A copy has memory and room of its own, at every length: ASan sees to that. */
 TEST(copies)
 {
-	struct workload w = {0}, copy;
+	struct workload copy;
 
 	for (unsigned n = 0; n < 20; n++) {
 		ck_assert_int_eq(workload_copy(&copy, &w), 0);
@@ -187,14 +190,10 @@ TEST(copies)
 				 (int)n);
 		ck_assert_int_eq(workload_op_add(&w, 2, OP_PUT, n, n), 0);
 	}
-	workload_free(&w);
 }
 
 TEST(remove_renumbers)
 {
-	struct workload w = {0};
-	const char *expected;
-
 	ck_assert_int_eq(workload_parse_client(&w, 1, "put a 10, get a, put b 20, get b, put c 30",
 					       &expected),
 			 0);
@@ -210,7 +209,6 @@ TEST(remove_renumbers)
 		workload_op_remove(&w, 1, 0);
 	ck_assert_uint_eq(workload_ops(&w), 0);
 	ck_assert_uint_eq(w.clients, 1);
-	workload_free(&w);
 }
 
 /* What is left of a transaction is one, too. */
@@ -342,9 +340,6 @@ TEST(values_pure)
 
 TEST(parse_blanks)
 {
-	struct workload w = {0};
-	const char *expected = NULL;
-
 	ck_assert_int_eq(workload_parse_keys(&w, " \t", &expected), 0);
 	ck_assert_int_eq(workload_parse_keys(&w, "\tk1  96 ,k2 -", &expected), 0);
 	ck_assert_int_eq(workload_parse_client(&w, 2, "  put  k1 96,get k1 , del\tk3 ", &expected),
@@ -357,7 +352,6 @@ TEST(parse_blanks)
 	assert_client(&w, 2, "put k1 96, get k1, del k3");
 	ck_assert_uint_eq(w.clients, 3);
 	round_trip(&w);
-	workload_free(&w);
 }
 
 static const struct {
@@ -385,8 +379,6 @@ static const struct {
 
 TESTS(parse_refuses, ROWS_OF(bad_text))
 {
-	struct workload w = {0};
-	const char *expected = NULL;
 	int rc;
 
 	if (bad_text[_i].client)
@@ -397,7 +389,6 @@ TESTS(parse_refuses, ROWS_OF(bad_text))
 	ck_assert_ptr_nonnull(expected);
 	ck_assert_msg(strstr(expected, bad_text[_i].expected) != NULL, "'%s': %s",
 		      bad_text[_i].text, expected);
-	workload_free(&w);
 }
 
 /* --- built-in --- */
@@ -405,7 +396,6 @@ TESTS(parse_refuses, ROWS_OF(bad_text))
 TEST(builtins)
 {
 	struct workload w, other, named = {0};
-	const char *expected = NULL;
 	unsigned i, j;
 
 	for (i = 0; workload_builtin(i, &w) == 0; i++) {
@@ -474,8 +464,6 @@ static char *name_of(const struct workload *w)
 
 TEST(names_say_what_happens)
 {
-	struct workload w;
-
 	for (unsigned i = 0; workload_builtin(i, &w) == 0; workload_free(&w), i++) {
 		char *name = name_of(&w);
 
@@ -508,9 +496,6 @@ static const struct {
 
 TESTS(named_refuses, ROWS_OF(bad_name))
 {
-	struct workload w = {0};
-	const char *expected = NULL;
-
 	ck_assert_int_eq(workload_named(bad_name[_i].name, &w, &expected), bad_name[_i].rc);
 	ck_assert_msg(strstr(expected, bad_name[_i].expected) != NULL, "'%s': %s",
 		      bad_name[_i].name, expected);
@@ -523,8 +508,6 @@ TEST(ycsb_sizes)
 {
 	static const char full[] =
 		"ycsb-a:clients=16,keys=1024,ops=4096,vlen=65536,seed=4294967295";
-	struct workload w;
-	const char *expected = NULL;
 
 	ck_assert_int_eq(workload_named("ycsb-a", &w, &expected), 0);
 	ck_assert_str_eq(w.name, "ycsb-a");
@@ -548,7 +531,6 @@ TEST(ycsb_sizes)
 	ck_assert_int_eq(workload_named("ycsb-u:keys=1,ops=1,clients=16", &w, &expected), 0);
 	ck_assert_uint_eq(w.clients, 16);
 	ck_assert_uint_eq(workload_ops(&w), 1);
-	workload_free(&w);
 }
 
 static const struct {
@@ -563,7 +545,6 @@ TESTS(ycsb_proportions, ROWS_OF(mix))
 
 	for (unsigned seed = 0; seed < 5; seed++) {
 		struct workload w;
-		const char *expected;
 		char name[64];
 
 		snprintf(name, sizeof(name), "%s:ops=4096,seed=%u", mix[_i].name, seed);
@@ -602,7 +583,6 @@ TEST(ycsb_zipf)
 		zeta += pow(i, -0.99);
 	for (unsigned seed = 0; seed < SEEDS; seed++) {
 		struct workload w;
-		const char *expected;
 		double count[KEYS] = {0};
 		char name[64];
 
@@ -631,7 +611,6 @@ TEST(ycsb_scrambled)
 
 	for (unsigned seed = 0; seed < 100; seed++) {
 		struct workload w;
-		const char *expected;
 		unsigned count[16] = {0}, best = 0;
 		char name[64];
 
@@ -652,8 +631,6 @@ TEST(ycsb_scrambled)
 TEST(ycsb_fixed)
 {
 	static const char want[] = "w919 r190 w665 w260 r39 w430 w12 r277 w730 r831 w300 r345";
-	struct workload w;
-	const char *expected;
 	char got[13 * 8], *p = got;
 
 	ck_assert_int_eq(workload_named("ycsb-a:keys=1000,clients=1,ops=12,seed=7", &w, &expected),
@@ -663,7 +640,6 @@ TEST(ycsb_fixed)
 			     w.client[0].op[i].kind == OP_GET ? 'r' : 'w',
 			     (unsigned)w.client[0].op[i].key);
 	ck_assert_str_eq(got, want);
-	workload_free(&w);
 }
 
 /* --- operation lists --- */
@@ -699,8 +675,6 @@ TEST(ops_good)
 				   "1 del k1\n"
 				   "3 get k2#c\n"
 				   "0003 put k2 065536";
-	struct workload w = {0};
-	struct input_error err;
 
 	ck_assert_msg(read_text(text, &w, &err) == 0, "line %u: %s", err.line, err.message);
 	assert_keys(&w, "k2 40, k3 100, k1 -, nobody -");
@@ -711,7 +685,6 @@ TEST(ops_good)
 	ck_assert_str_eq(w.name, "ops");
 	ck_assert_uint_eq(err.line, 0);
 	round_trip(&w);
-	workload_free(&w);
 }
 
 #define KEY33 "123456789012345678901234567890123"
@@ -753,9 +726,6 @@ static const struct {
 
 TESTS(ops_bad, ROWS_OF(bad_ops))
 {
-	struct workload w = {0};
-	struct input_error err;
-
 	ck_assert_int_eq(read_text(bad_ops[_i].text, &w, &err), -EINVAL);
 	ck_assert_msg(err.line == bad_ops[_i].line && strstr(err.message, bad_ops[_i].message),
 		      "'%s': line %u: %s", bad_ops[_i].text, err.line, err.message);
@@ -767,8 +737,6 @@ TESTS(ops_bad, ROWS_OF(bad_ops))
 TEST(ops_nul)
 {
 	static const char text[] = "1 get k1\n1 get k\0\n";
-	struct workload w = {0};
-	struct input_error err;
 
 	ck_assert_int_eq(read_bytes(text, sizeof(text) - 1, &w, &err), -EINVAL);
 	ck_assert_uint_eq(err.line, 2);
@@ -783,8 +751,6 @@ TEST(ops_long_lines)
 
 	for (unsigned i = 0; i < ROWS_OF(size); i++)
 		for (int comment = 0; comment < 2; comment++) {
-			struct workload w = {0};
-			struct input_error err;
 			int rc;
 
 			memset(text, comment ? 'x' : ' ', size[i]);
@@ -808,8 +774,6 @@ TEST(ops_long_fields)
 
 	for (int field = 0; field < 4; field++) {
 		static const char *const before[] = {"", "1 ", "1 get ", "1 put k1 "};
-		struct workload w = {0};
-		struct input_error err;
 
 		memset(text, 'z', sizeof(text));
 		memcpy(text, before[field], strlen(before[field]));
@@ -822,8 +786,6 @@ TEST(ops_long_fields)
 
 TEST(ops_too_many)
 {
-	struct workload w = {0};
-	struct input_error err;
 	FILE *f = tmpfile();
 
 	for (int i = 0; i < 4097; i++)
@@ -845,8 +807,6 @@ TEST(ops_too_many)
 
 TEST(ops_unreadable)
 {
-	struct workload w = {0};
-	struct input_error err;
 	FILE *f = fopen("/", "r"); /* a directory opens, and cannot be read */
 
 	ck_assert_ptr_nonnull(f);
@@ -855,4 +815,4 @@ TEST(ops_unreadable)
 	fclose(f);
 }
 
-RUN_TESTS(NULL, NULL)
+RUN_TESTS(NULL, free_workload)

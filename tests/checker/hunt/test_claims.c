@@ -12,32 +12,42 @@
 
 static const struct claim_budget budget = {.seed = 1, .states = UINT64_MAX};
 
-static void read_good(struct claims *c, const char *text)
+/* Of a test; each is freed when the next one is read. */
+static struct claims c;
+static struct claim_result sum;
+
+static void free_claims(void)
+{
+	claims_free(&c);
+}
+
+static void read_good(const char *text)
 {
 	struct claims_error where;
-	int rc = claims_read(c, text, &where);
+	free_claims();
+	int rc = claims_read(&c, text, &where);
 	ck_assert_msg(!rc, "line %u: %s", where.text.line, where.text.message);
 }
 
 /* A claim with one case. */
-static void read_case(struct claims *c, const char *test)
+static void read_case(const char *test)
 {
 	char text[512];
 	snprintf(text, sizeof(text), "claim X\nsource nowhere\nsays nothing\ncase %s\n", test);
-	read_good(c, text);
-	ck_assert_uint_eq(c->claims, 1);
-	ck_assert_uint_eq(c->claim[0].tests, 1);
+	read_good(text);
+	ck_assert_uint_eq(c.claims, 1);
+	ck_assert_uint_eq(c.claim[0].tests, 1);
 }
 
-/* All workloads of a case, as the command runs them. */
-static void run_case(const struct claim_case *test, const struct claim_budget *b,
-		     struct claim_result *sum)
+/* All workloads of the case, as the command runs them. */
+static void run_case(const struct claim_budget *b)
 {
-	memset(sum, 0, sizeof(*sum));
+	const struct claim_case *test = &c.claim[0].test[0];
+	memset(&sum, 0, sizeof(sum));
 	for (unsigned w = 0; w < (test->kind == CLAIM_FAIL ? 1 : test->workloads); w++) {
 		struct claim_result one = {0};
 		claim_run(test, w, b, &one);
-		claim_add(sum, &one);
+		claim_add(&sum, &one);
 	}
 }
 
@@ -53,8 +63,7 @@ TEST(compiled_in)
 		"H-F17", "H-F18", "H-F20", "H-F21", "H-E1",  "H-E2",  "H-E4",  "H-E5",	"H-E6",
 		"H-E7",	 "H-E8",  "H-E9",  "H-E10", "H-E11", "H-E12", "H-E14", "H-E16",
 	};
-	struct claims c;
-	read_good(&c, NULL);
+	read_good(NULL);
 	for (unsigned i = 0; i < ROWS_OF(ids); i++)
 		ck_assert_msg(claim_find(&c, ids[i]) != NULL, "%s is missing", ids[i]);
 	/* A claim about several stores has its cases from their own files. */
@@ -62,22 +71,20 @@ TEST(compiled_in)
 	ck_assert_str_eq(p1->file, "core/stores/claims.txt");
 	ck_assert_uint_ge(p1->tests, 4);
 	ck_assert_str_ne(p1->test[0].file, p1->test[1].file);
-	claims_free(&c);
 }
 
 /* --- reading --- */
 
 TEST(reads)
 {
-	struct claims c;
-	read_good(&c, "# a comment\n\n"
-		      "workload mine : k1 160, k2 - : put k1 8, get k2 : del k1\n"
-		      "claim A\nsource EF 1\nsays one\n"
-		      "case pass RDA,LIN erda/sure timeout=1ms crash=off ddio=off : mine w-r : 7\n"
-		      "case count DUR efactory : w\n"
-		      "claim\tB\n  source ER 2\nsays two: with a colon\nopen not yet\nnote well\n"
-		      "knob breaks LIN erda/sure crash=off timeout=1ms repair=cond : mine : 9\n"
-		      "knob cures DUR efactory ack_early=off domain=wsp : w\n");
+	read_good("# a comment\n\n"
+		  "workload mine : k1 160, k2 - : put k1 8, get k2 : del k1\n"
+		  "claim A\nsource EF 1\nsays one\n"
+		  "case pass RDA,LIN erda/sure timeout=1ms crash=off ddio=off : mine w-r : 7\n"
+		  "case count DUR efactory : w\n"
+		  "claim\tB\n  source ER 2\nsays two: with a colon\nopen not yet\nnote well\n"
+		  "knob breaks LIN erda/sure crash=off timeout=1ms repair=cond : mine : 9\n"
+		  "knob cures DUR efactory ack_early=off domain=wsp : w\n");
 	ck_assert_uint_eq(c.claims, 2);
 	const struct claim *a = claim_find(&c, "A"), *b = claim_find(&c, "B");
 	ck_assert_uint_eq(a->tests, 2);
@@ -118,7 +125,6 @@ TEST(reads)
 	ck_assert_str_eq(cures->knob, "domain=wsp");
 	ck_assert_int_eq(cures->test.without.hw.domain, DOMAIN_DMP);
 	ck_assert(!cures->test.without.hw.ack_early);
-	claims_free(&c);
 }
 
 #define HEAD "claim A\nsource s\nsays y\n"
@@ -177,7 +183,6 @@ static const struct {
 
 TESTS(bad_text, ROWS_OF(bad_texts))
 {
-	struct claims c;
 	struct claims_error where;
 	int rc = claims_read(&c, bad_texts[_i].text, &where);
 	ck_assert_msg(rc == -EINVAL, "%d for: %s", rc, bad_texts[_i].text);
@@ -253,58 +258,45 @@ static const struct {
 
 TESTS(runs_cases, ROWS_OF(runs))
 {
-	struct claims c;
-	struct claim_result sum;
-	read_case(&c, runs[_i].test);
-	run_case(&c.claim[0].test[0], &budget, &sum);
+	read_case(runs[_i].test);
+	run_case(&budget);
 	ck_assert_msg(claim_judge(&c.claim[0].test[0], &sum) == runs[_i].verdict, "%s",
 		      runs[_i].test);
-	claims_free(&c);
 }
 
 /* A budget that ends before the runs do leaves open what was not seen. */
 TEST(small_budget)
 {
 	const struct claim_budget small = {.seed = 1, .states = 3};
-	struct claims c;
-	struct claim_result sum;
-	read_case(&c, "pass RDA erda : w-w : 50");
-	run_case(&c.claim[0].test[0], &small, &sum);
+	read_case("pass RDA erda : w-w : 50");
+	run_case(&small);
 	ck_assert(sum.part);
 	ck_assert_int_eq(claim_judge(&c.claim[0].test[0], &sum), CLAIM_UNSURE);
-	claims_free(&c);
 }
 
 TEST(counts)
 {
-	struct claims c;
-	struct claim_result sum;
-	read_case(&c, "count DUR efactory : w ww : 30");
-	run_case(&c.claim[0].test[0], &budget, &sum);
+	read_case("count DUR efactory : w ww : 30");
+	run_case(&budget);
 	ck_assert_uint_eq(sum.runs, 60);
 	ck_assert_uint_gt(sum.broken_states, 0);
 	ck_assert_uint_lt(sum.broken_states, sum.states);
-	claims_free(&c);
-	read_case(&c, "count DUR efactory domain=wsp : w : 30");
-	run_case(&c.claim[0].test[0], &budget, &sum);
+	read_case("count DUR efactory domain=wsp : w : 30");
+	run_case(&budget);
 	ck_assert_uint_eq(sum.broken_states, 0);
 	ck_assert_uint_gt(sum.states, 0);
-	claims_free(&c);
 }
 
 TEST(smallest)
 {
-	struct claims c;
-	struct claim_result sum;
 	struct broken_run run;
-	read_case(&c, "fail KEEP erda : w www : 50");
-	run_case(&c.claim[0].test[0], &budget, &sum);
+	read_case("fail KEEP erda : w www : 50");
+	run_case(&budget);
 	ck_assert_int_eq(claim_smallest(&c.claim[0].test[0], &sum, &budget, true, &run), 0);
 	ck_assert_uint_eq(workload_ops(&run.setup.w), 2);
 	ck_assert_ptr_nonnull(strstr(run.text, "k1"));
 	ck_assert(replayed(&run.setup, &run.path, TM_KEEP)->verdict[TM_KEEP].broken);
 	broken_run_free(&run);
-	claims_free(&c);
 }
 
 /* --- switches --- */
@@ -329,7 +321,6 @@ static const struct {
 TEST(runs_lines)
 {
 	char text[2048] = "claim X\nsource s\nsays y\nopen z\n";
-	struct claims c;
 	unsigned line[ROWS_OF(flips)], lines = 0;
 	for (unsigned i = 0; i < ROWS_OF(flips); i++) {
 		if (!in_share((int)i))
@@ -338,7 +329,7 @@ TEST(runs_lines)
 			 flips[i].line);
 		line[lines++] = i;
 	}
-	read_good(&c, text);
+	read_good(text);
 	ck_assert_uint_eq(c.knobs, lines);
 	struct sensitivity f = {.claims = &c, .how.jobs = 2, .seed = 1};
 	ck_assert_int_eq(sensitivity_run(&f), 0);
@@ -347,7 +338,6 @@ TEST(runs_lines)
 			      flips[line[i]].line, contract_name(f.result[i].contract),
 			      f.result[i].workload, (unsigned long long)f.result[i].run);
 	free(f.result);
-	claims_free(&c);
 }
 
-RUN_TESTS(NULL, NULL)
+RUN_TESTS(NULL, free_claims)

@@ -110,6 +110,7 @@ static struct fake fake;
 
 static void fake_reset(void)
 {
+	free(fake.id);
 	fake = (struct fake){
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.changed = PTHREAD_COND_INITIALIZER,
@@ -287,11 +288,23 @@ static struct load_options options(void)
 				     .report = take_line};
 }
 
+static struct load_options o;
 static struct load_result result;
 
-static int run(const struct load_options *o)
+static void setup(void)
 {
-	int error = load_run(o, &result);
+	fake_reset();
+	o = options();
+}
+
+static void teardown(void)
+{
+	free(fake.id);
+}
+
+static int run(void)
+{
+	int error = load_run(&o, &result);
 
 	ck_assert_uint_eq(fake.opened, fake.closed);
 	return error;
@@ -325,11 +338,8 @@ static uint64_t succeeded(void)
 
 TEST(plain)
 {
-	struct load_options o = options();
-
-	fake_reset();
 	o.delete_percent = 20;
-	ck_assert_int_eq(run(&o), 0);
+	ck_assert_int_eq(run(), 0);
 	ck_assert_uint_eq(result.ops, 1000);
 	ck_assert_uint_eq(succeeded(), 1000);
 	ck_assert_uint_eq(fake.ops, 1000 + KEYS);
@@ -343,27 +353,24 @@ TEST(plain)
 		result.foreign + result.reconnects + result.gave_up + result.hung + result.full, 0);
 	ck_assert_uint_eq(fake.told, 0);
 	assert_unique();
-	free(fake.id);
 }
 
 /* One client's operations depend on the seed alone. */
 TEST(same_seed)
 {
-	struct load_options o = options();
 	uint64_t puts[3];
 
 	o.clients = 1;
 	for (unsigned i = 0; i < 3; i++) {
 		fake_reset();
 		o.seed = i == 2 ? 2 : 1;
-		ck_assert_int_eq(run(&o), 0);
+		ck_assert_int_eq(run(), 0);
 		puts[i] = fake.ids;
 		for (unsigned k = 0; k < KEYS; k++) {
 			uint64_t id = 0;
 			ck_assert(live_value_id(k, fake.key[k].bytes, fake.key[k].len, &id));
 			puts[i] = puts[i] * 31 + (uint32_t)id;
 		}
-		free(fake.id);
 	}
 	ck_assert_uint_eq(puts[0], puts[1]);
 	ck_assert_uint_ne(puts[0], puts[2]);
@@ -373,19 +380,15 @@ TEST(same_seed)
  * break. */
 TEST(unique_ids)
 {
-	struct load_options o = options();
-
-	fake_reset();
 	o.ops = 150;
 	o.reconnect = true;
 	for (unsigned i = 0; i < 4; i++) {
 		fake.break_every = i % 2 ? 41 : 0;
-		ck_assert_int_eq(run(&o), 0);
+		ck_assert_int_eq(run(), 0);
 		ck_assert_uint_eq(result.reconnects > 0, i % 2);
 	}
 	ck_assert_uint_gt(fake.ids, 4 * KEYS + 200);
 	assert_unique();
-	free(fake.id);
 }
 
 /* What the store does to 1000 operations of 4 clients, after a PUT of each of the 64 keys. */
@@ -423,10 +426,8 @@ static const struct {
 
 TESTS(misbehaves, ROWS_OF(cases))
 {
-	struct load_options o = options();
 	uint64_t failed = 0;
 
-	fake_reset();
 	fake.break_every = cases[_i].break_every;
 	fake.refuse_every = cases[_i].refuse_every;
 	fake.foreign_at = cases[_i].foreign_at;
@@ -435,7 +436,7 @@ TESTS(misbehaves, ROWS_OF(cases))
 	o.reconnect = cases[_i].reconnect;
 	o.patience_s = cases[_i].patience_s > 0 ? cases[_i].patience_s : o.patience_s;
 	o.stall_s = cases[_i].stall_s > 0 ? cases[_i].stall_s : o.stall_s;
-	ck_assert_int_eq(run(&o), 0);
+	ck_assert_int_eq(run(), 0);
 	ck_assert_uint_eq(result.gave_up, cases[_i].gave_up);
 	ck_assert_uint_eq(result.foreign, cases[_i].foreign);
 	ck_assert_int_eq(result.hung, cases[_i].hung);
@@ -450,15 +451,11 @@ TESTS(misbehaves, ROWS_OF(cases))
 		ck_assert_uint_eq(failed, fake.ops / cases[_i].refuse_every);
 	ck_assert_uint_eq(result.reconnects,
 			  cases[_i].reconnect && cases[_i].break_every ? failed : 0);
-	free(fake.id);
 }
 
 /* A client that does not even end when it is stopped does not take the watchdog with it. */
 TEST(hangs_for_ever)
 {
-	struct load_options o = options();
-
-	fake_reset();
 	fake.hang_at = 1; /* before a client can have been held up for so long */
 	fake.deaf = true;
 	o.stall_s = 0.1;
@@ -468,7 +465,6 @@ TEST(hangs_for_ever)
 
 TEST(for_a_time)
 {
-	struct load_options o = options();
 
 	o.clients = 1;
 	o.read_percent = 100;
@@ -477,48 +473,41 @@ TEST(for_a_time)
 	/* The client may have no CPU for so long, if not each time. */
 	for (unsigned tries = 0; tries < 100 && !result.ops; tries++) {
 		fake_reset();
-		ck_assert_int_eq(run(&o), 0);
+		ck_assert_int_eq(run(), 0);
 		ck_assert_double_ge(result.seconds, 0.3);
 		ck_assert_uint_eq(fake.ids, KEYS);
-		free(fake.id);
 	}
 	ck_assert_uint_gt(result.ops, 0);
 	atomic_bool now = true;
 	fake_reset();
 	o.seconds = 3600;
 	o.interrupted = &now;
-	ck_assert_int_eq(run(&o), 0);
+	ck_assert_int_eq(run(), 0);
 	ck_assert_uint_eq(result.gave_up, 0);
-	free(fake.id);
 }
 
 TEST(load_alone)
 {
-	struct load_options o = options();
-
-	fake_reset();
 	fake.break_every = 7;
 	o.ops = 0;
 	o.reconnect = true;
-	ck_assert_int_eq(run(&o), 0);
+	ck_assert_int_eq(run(), 0);
 	ck_assert_uint_eq(result.ops, 0);
 	for (unsigned k = 0; k < KEYS; k++)
 		ck_assert(fake.key[k].there);
-	free(fake.id);
 }
 
 /* --- what is recorded --- */
 
-static const struct recording_op *record(struct load_options *o, uint64_t room,
-					 struct recording **in, uint64_t *n)
+static const struct recording_op *record(uint64_t room, struct recording **in, uint64_t *n)
 {
 	char why[256] = "", path[] = "/tmp/test_load.XXXXXX";
 	struct recording *out;
 
 	close(mkstemp(path));
 	ck_assert_int_eq(recording_create(&out, path, room), 0);
-	o->recording = out;
-	ck_assert_int_eq(run(o), 0);
+	o.recording = out;
+	ck_assert_int_eq(run(), 0);
 	recording_close(out);
 	ck_assert_msg(!recording_open(in, path, why, sizeof(why)), "%s", why);
 	unlink(path);
@@ -527,18 +516,16 @@ static const struct recording_op *record(struct load_options *o, uint64_t room,
 
 TEST(recorded)
 {
-	struct load_options o = options();
 	unsigned kinds[LOAD_KINDS] = {0}, unknown = 0, refused = 0, foreign = 0;
 	struct recording *in;
 	uint64_t n;
 
-	fake_reset();
 	fake.break_every = 150;
 	fake.refuse_every = 40;
 	fake.foreign_at = 500;
 	fake.late = true;
 	o.reconnect = true;
-	const struct recording_op *op = record(&o, 5000, &in, &n);
+	const struct recording_op *op = record(5000, &in, &n);
 	ck_assert_uint_eq(n, fake.ops);
 	for (uint64_t i = 0; i < n; i++) {
 		kinds[op[i].kind]++;
@@ -585,23 +572,19 @@ TEST(recorded)
 	ck_assert_uint_eq(foreign, 1);
 	ck_assert_uint_eq(result.foreign, 1);
 	recording_close(in);
-	free(fake.id);
 }
 
 TEST(recording_full)
 {
-	struct load_options o = options();
 	struct recording *in;
 	uint64_t n;
 
-	fake_reset();
-	record(&o, 500, &in, &n);
+	record(500, &in, &n);
 	ck_assert(result.full);
 	ck_assert_uint_eq(n, 500);
 	ck_assert_uint_eq(fake.ops, 500);
 	ck_assert_uint_eq(result.ops, 500 - KEYS);
 	recording_close(in);
-	free(fake.id);
 }
 
-RUN_TESTS(NULL, NULL)
+RUN_TESTS(setup, teardown)

@@ -170,6 +170,15 @@ static bool is_noticed(const struct explore_limits *limits, uint64_t runs, uint6
 	return false;
 }
 
+/* Both say the same, and the canary says nothing. */
+static void free_alike(struct bench *with, struct bench *without)
+{
+	ck_assert(!with->ex.wrong.found);
+	ck_assert(alike(&with->ex, &without->ex));
+	bench_free(with);
+	bench_free(without);
+}
+
 TESTS(same_with_tree, ROWS_OF(tried))
 {
 	struct explore_limits plain = campaign_default.limits, limits = plain;
@@ -178,8 +187,6 @@ TESTS(same_with_tree, ROWS_OF(tried))
 	struct bench *without = bench(&tried[_i], &plain), *with = bench(&tried[_i], &limits);
 	explore_runs(without, 3 * rounds(RUNS));
 	explore_runs(with, 3 * rounds(RUNS));
-	ck_assert(!with->ex.wrong.found);
-	ck_assert(alike(&with->ex, &without->ex));
 	ck_assert_uint_gt(with->ex.recall.recalled, with->ex.counts.states / 8);
 	ck_assert_uint_gt(with->ex.recall.led, 0);
 	ck_assert_uint_eq(without->ex.recall.recalled, 0);
@@ -187,8 +194,7 @@ TESTS(same_with_tree, ROWS_OF(tried))
 	ck_assert_uint_eq(without->ex.repeated, 0);
 	if (!TM_ASAN)
 		ck_assert_uint_gt(with->ex.resumed + with->ex.repeated, with->ex.counts.runs / 2);
-	bench_free(with);
-	bench_free(without);
+	free_alike(with, without);
 }
 
 /* With little room it forgets, and is right all the same. */
@@ -205,10 +211,7 @@ TESTS(small_tree, ROWS_OF(tried) / 3)
 	explore_runs(with, RUNS);
 	tree_count(with->ex.recall.tree, &counts);
 	ck_assert_uint_gt(counts.forgotten, 0);
-	ck_assert(!with->ex.wrong.found);
-	ck_assert(alike(&with->ex, &without->ex));
-	bench_free(with);
-	bench_free(without);
+	free_alike(with, without);
 }
 
 TESTS(mutant_is_noticed, TREE_MUTANTS)
@@ -303,12 +306,9 @@ TESTS(repeated_runs, 2)
 		without->run_states = with->run_states = run_states;
 		explore_runs(without, 3 * rounds(RUNS));
 		explore_runs(with, 3 * rounds(RUNS));
-		ck_assert(!with->ex.wrong.found);
-		ck_assert(alike(&with->ex, &without->ex));
 		if (!run_states)
 			ck_assert_uint_gt(with->ex.repeated, 0);
-		bench_free(with);
-		bench_free(without);
+		free_alike(with, without);
 	}
 }
 
@@ -323,11 +323,8 @@ TESTS(repeated_inputs, ROWS_OF(tried) / 3)
 		     *with = bench(&tried[3 * _i], &limits);
 	explore_inputs(without, 3 * rounds(RUNS));
 	explore_inputs(with, 3 * rounds(RUNS));
-	ck_assert(!with->ex.wrong.found);
-	ck_assert(alike(&with->ex, &without->ex));
 	ck_assert_uint_gt(with->ex.repeated, 0);
-	bench_free(with);
-	bench_free(without);
+	free_alike(with, without);
 }
 
 /* The first run that goes on from a checkpoint, and so is looked at by the canary, uses up the
@@ -423,10 +420,7 @@ TEST(shared_tree)
 	ck_assert_uint_gt(with->ex.recall.learnt, 0);
 	explore_runs(with, RUNS);
 	struct bench *without = explored(equal, &plain, RUNS);
-	ck_assert(!with->ex.wrong.found);
-	ck_assert(alike(&with->ex, &without->ex));
-	bench_free(with);
-	bench_free(without);
+	free_alike(with, without);
 }
 
 /* The run that the canary gave up is there to be looked at. */

@@ -18,6 +18,10 @@
 
 /* --- helpers --- */
 
+/* Of a test. */
+static struct trace t;
+static struct input_error err;
+
 static const struct tm_store *const stores[] = {&efactory_store, &erda_store};
 
 static const struct tm_store *find_store(const char *name)
@@ -158,7 +162,6 @@ static const struct {
 TESTS(round_trip, ROWS_OF(full))
 {
 	char *text = full_trace(full[_i].store, full[_i].variant, full[_i].knob, full[_i].verdict);
-	struct trace t;
 
 	read_good(text, &t);
 	ck_assert_str_eq(t.setup.store->name, full[_i].store);
@@ -213,7 +216,6 @@ TESTS(knobs, ROWS_OF(stores))
 					workload_parse_client(&s.w, 1, "put k1 40", &expected), 0);
 				ck_assert_int_eq(setup_finish(&s), 0);
 				char *text = written(&s, &none, TM_DUR, "lost");
-				struct trace t;
 				read_good(text, &t);
 				ck_assert_mem_eq(t.setup.params.knob, s.params.knob,
 						 sizeof(s.params.knob));
@@ -276,7 +278,6 @@ TEST(verdicts)
 		{" \n", "broken DUR\n"},
 		{"two\nlines\tand \x1b[31m", "broken DUR: two lines and ?[31m\n"},
 	};
-	struct trace t;
 	char longer[2 * TRACE_VERDICT_SIZE];
 
 	read_good(plain, &t);
@@ -515,8 +516,6 @@ TESTS(too_many_of_something, ROWS_OF(too_large))
 TEST(every_prefix)
 {
 	char *text = full_trace("erda", "two_stores", "knob repair=cond\n", BROKEN);
-	struct trace t;
-	struct input_error err;
 
 	for (size_t len = 0; len < strlen(text); len++)
 		if (read_bytes(text, len, &t, &err) != -EINVAL || !*err.message)
@@ -529,8 +528,6 @@ TEST(every_byte)
 {
 	static const char other[] = "0 \n:9#\xff";
 	char *text = full_trace("efactory", "get_no_crc", "", BROKEN);
-	struct trace t;
-	struct input_error err;
 	size_t len = strlen(text);
 
 	for (size_t i = 0; i < len; i++) {
@@ -599,8 +596,6 @@ static void in_folder(const char *name, char path[128])
 TEST(saves)
 {
 	char path[128];
-	struct trace t;
-	struct input_error err;
 
 	in_folder("a.trace", path);
 	for (int times = 0; times < 2; times++) { /* the second one replaces the first */
@@ -630,8 +625,6 @@ TEST(saves_beside_leftovers)
 TEST(disk_full)
 {
 	char path[128];
-	struct trace t;
-	struct input_error err;
 	struct rlimit before, small = {100, 100};
 
 	in_folder("a.trace", path);
@@ -654,7 +647,6 @@ TEST(disk_full)
 /* Written to a device that is always full: the error comes with the flush. */
 TEST(device_full)
 {
-	struct trace t;
 	FILE *out = fopen("/dev/full", "w");
 
 	if (!out)
@@ -688,8 +680,6 @@ TEST(unwritable)
 TEST(unreadable)
 {
 	char path[128];
-	struct trace t;
-	struct input_error err;
 
 	in_folder("a.trace", path);
 	ck_assert_int_eq(trace_read(path, &t, find_store, &err), -ENOENT);

@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <time.h>
 
-#define LIMIT_S 20
+#define LIMIT_S 120
 
 struct side a, b;
 

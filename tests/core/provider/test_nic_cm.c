@@ -19,15 +19,16 @@
 #include "core/provider/link/wire.h"
 #include "tests/suite.h"
 
-#define LONG_MS 20000 /* more than anything takes that is not late */
+#define LONG_MS 120000 /* more than anything takes that is not late */
 
 static char host[5][INET_ADDRSTRLEN]; /* addresses that no other run of this test has */
 static char net[] = "/dev/shm/tidemark-test-XXXXXX";
 
-struct pair {
+/* Both ends of a test's connection. */
+static struct {
 	struct rdma_event_channel *here, *there; /* active, passive */
 	struct rdma_cm_id *listener, *active, *passive;
-};
+} p;
 
 /* --- what the tests are made of --- */
 
@@ -135,43 +136,43 @@ static struct rdma_cm_id *resolve(struct rdma_event_channel *channel, const char
 	return id;
 }
 
-static void open_pair(struct pair *p)
+static void open_pair(void)
 {
-	p->here = rdma_create_event_channel();
-	p->there = rdma_create_event_channel();
-	ck_assert(p->here && p->there);
-	p->listener = listen_at(p->there, "0.0.0.0", 0);
-	p->active = resolve(p->here, "127.0.0.1", ntohs(rdma_get_src_port(p->listener)));
-	p->passive = NULL;
-	make_qp(p->active);
+	p.here = rdma_create_event_channel();
+	p.there = rdma_create_event_channel();
+	ck_assert(p.here && p.there);
+	p.listener = listen_at(p.there, "0.0.0.0", 0);
+	p.active = resolve(p.here, "127.0.0.1", ntohs(rdma_get_src_port(p.listener)));
+	p.passive = NULL;
+	make_qp(p.active);
 }
 
 /* A request, and what it says. */
-static struct rdma_cm_event *request(struct pair *p, struct rdma_conn_param *param)
+static struct rdma_cm_event *request(struct rdma_conn_param *param)
 {
 	struct rdma_cm_event *event;
 
-	ck_assert_int_eq(rdma_connect(p->active, param), 0);
-	event = next(p->there);
+	ck_assert_int_eq(rdma_connect(p.active, param), 0);
+	event = next(p.there);
 	ck_assert_int_eq(event->event, RDMA_CM_EVENT_CONNECT_REQUEST);
-	ck_assert_ptr_eq(event->listen_id, p->listener);
-	p->passive = event->id;
+	ck_assert_ptr_eq(event->listen_id, p.listener);
+	p.passive = event->id;
 	return event;
 }
 
-static void connect_pair(struct pair *p)
+static void connect_pair(void)
 {
-	open_pair(p);
-	rdma_ack_cm_event(request(p, NULL));
-	make_qp(p->passive);
-	ck_assert_int_eq(rdma_accept(p->passive, NULL), 0);
-	expect(p->here, RDMA_CM_EVENT_ESTABLISHED, 0);
-	expect(p->there, RDMA_CM_EVENT_ESTABLISHED, 0);
+	open_pair();
+	rdma_ack_cm_event(request(NULL));
+	make_qp(p.passive);
+	ck_assert_int_eq(rdma_accept(p.passive, NULL), 0);
+	expect(p.here, RDMA_CM_EVENT_ESTABLISHED, 0);
+	expect(p.there, RDMA_CM_EVENT_ESTABLISHED, 0);
 }
 
-static void close_pair(struct pair *p)
+static void close_pair(void)
 {
-	struct rdma_cm_id *ids[] = {p->active, p->passive, p->listener};
+	struct rdma_cm_id *ids[] = {p.active, p.passive, p.listener};
 
 	for (unsigned i = 0; i < 3; i++) {
 		if (ids[i] && ids[i]->qp)
@@ -179,8 +180,15 @@ static void close_pair(struct pair *p)
 		if (ids[i])
 			ck_assert_int_eq(rdma_destroy_id(ids[i]), 0);
 	}
-	rdma_destroy_event_channel(p->here);
-	rdma_destroy_event_channel(p->there);
+	rdma_destroy_event_channel(p.here);
+	rdma_destroy_event_channel(p.there);
+	p.here = NULL;
+}
+
+static void teardown(void)
+{
+	if (p.here)
+		close_pair();
 }
 
 static enum ibv_qp_state state_of(struct rdma_cm_id *id)
@@ -295,9 +303,7 @@ static void accepts(uint16_t port, int fd)
 
 TEST(connects_and_parts)
 {
-	struct pair p;
-
-	connect_pair(&p);
+	connect_pair();
 	ck_assert_int_eq(state_of(p.active), IBV_QPS_RTS);
 	ck_assert_int_eq(state_of(p.passive), IBV_QPS_RTS);
 	ck_assert_int_eq(rdma_get_dst_port(p.active), rdma_get_src_port(p.listener));
@@ -316,19 +322,15 @@ TEST(connects_and_parts)
 	ck_assert_int_eq(state_of(p.passive), IBV_QPS_ERR);
 	expect(p.here, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
 	expect(p.there, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
-	close_pair(&p);
 }
 
 TEST(both_part_at_once)
 {
-	struct pair p;
-
-	connect_pair(&p);
+	connect_pair();
 	ck_assert_int_eq(rdma_disconnect(p.active), 0);
 	ck_assert_int_eq(rdma_disconnect(p.passive), 0);
 	expect(p.here, RDMA_CM_EVENT_DISCONNECTED, 0);
 	expect(p.there, RDMA_CM_EVENT_DISCONNECTED, 0);
-	close_pair(&p);
 }
 
 /* The passive end disconnects before the active one has seen that it is accepted: it is connected
@@ -336,10 +338,8 @@ TEST(both_part_at_once)
  * had come. */
 TESTS(parts_before_connected, 2)
 {
-	struct pair p;
-
-	open_pair(&p);
-	rdma_ack_cm_event(request(&p, NULL));
+	open_pair();
+	rdma_ack_cm_event(request(NULL));
 	make_qp(p.passive);
 	ck_assert_int_eq(rdma_accept(p.passive, NULL), 0);
 	if (_i) {
@@ -356,19 +356,15 @@ TESTS(parts_before_connected, 2)
 		expect(p.there, RDMA_CM_EVENT_ESTABLISHED, 0);
 		expect(p.there, RDMA_CM_EVENT_DISCONNECTED, 0);
 	}
-	close_pair(&p);
 }
 
 TEST(destroyed_is_disconnected)
 {
-	struct pair p;
-
-	connect_pair(&p);
+	connect_pair();
 	rdma_destroy_qp(p.active);
 	rdma_destroy_id(p.active);
 	p.active = NULL;
 	expect(p.there, RDMA_CM_EVENT_DISCONNECTED, 0);
-	close_pair(&p);
 }
 
 /* What each end gives is what the other one may ask for, within what both have. */
@@ -389,10 +385,9 @@ TEST(negotiates)
 	struct rdma_cm_event *event;
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
-	struct pair p;
 
-	open_pair(&p);
-	event = request(&p, &ask);
+	open_pair();
+	event = request(&ask);
 	ck_assert_int_ge(event->param.conn.private_data_len, 6);
 	ck_assert_str_eq(event->param.conn.private_data, "may I");
 	for (unsigned i = 6; i < event->param.conn.private_data_len; i++)
@@ -424,16 +419,14 @@ TEST(negotiates)
 	ck_assert_int_eq(attr.max_dest_rd_atomic, 6);
 	ck_assert_int_eq(attr.retry_cnt, 3);
 	ck_assert_int_eq(attr.rnr_retry, 2);
-	close_pair(&p);
 }
 
 TEST(rejects)
 {
 	struct rdma_cm_event *event;
-	struct pair p;
 
-	open_pair(&p);
-	rdma_ack_cm_event(request(&p, NULL));
+	open_pair();
+	rdma_ack_cm_event(request(NULL));
 	ck_assert_int_eq(rdma_reject(p.passive, "not you", 8), 0);
 	event = next(p.here);
 	ck_assert_int_eq(event->event, RDMA_CM_EVENT_REJECTED);
@@ -444,7 +437,6 @@ TEST(rejects)
 	/* That was it, for both. */
 	REFUSED(rdma_accept(p.passive, NULL), EINVAL);
 	REFUSED(rdma_connect(p.active, NULL), EINVAL);
-	close_pair(&p);
 }
 
 TEST(no_listener)
@@ -507,10 +499,8 @@ TEST(listener_comes_late)
 /* A request without an answer ends when the listener or the asking identifier is destroyed. */
 TEST(either_end_gives_up)
 {
-	struct pair p;
-
-	open_pair(&p);
-	rdma_ack_cm_event(request(&p, NULL));
+	open_pair();
+	rdma_ack_cm_event(request(NULL));
 	rdma_destroy_qp(p.active);
 	rdma_destroy_id(p.active);
 	expect(p.there, RDMA_CM_EVENT_REJECTED, 4);
@@ -523,7 +513,6 @@ TEST(either_end_gives_up)
 	p.listener = NULL;
 	expect(p.here, RDMA_CM_EVENT_REJECTED, 28);
 	ck_assert(!comes(p.there, 0));
-	close_pair(&p);
 }
 
 TEST(backlog_is_bounded)
@@ -701,10 +690,9 @@ TEST(asker_is_killed)
 /* A child that the library was not told of has its parent's identifiers, and leaves them alone. */
 TEST(unheard_of_child_exits)
 {
-	struct pair p;
 	pid_t pid;
 
-	connect_pair(&p);
+	connect_pair();
 	pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	ck_assert_int_ge(pid, 0);
 	if (!pid) {
@@ -715,7 +703,6 @@ TEST(unheard_of_child_exits)
 	ck_assert(!comes(p.here, 100));
 	ck_assert(!comes(p.there, 0));
 	talk(p.active, p.passive);
-	close_pair(&p);
 }
 
 static void exits(int sig)
@@ -851,45 +838,43 @@ TEST(another_host)
 
 /* --- messages that are lost, and that are not meant well --- */
 
-static void refuse_once(struct pair *p)
+static void refuse_once(void)
 {
-	open_pair(p);
-	rdma_ack_cm_event(request(p, NULL));
-	ck_assert_int_eq(rdma_reject(p->passive, NULL, 0), 0);
-	rdma_destroy_id(p->passive);
-	p->passive = NULL;
-	expect(p->here, RDMA_CM_EVENT_REJECTED, 28);
+	open_pair();
+	rdma_ack_cm_event(request(NULL));
+	ck_assert_int_eq(rdma_reject(p.passive, NULL, 0), 0);
+	rdma_destroy_id(p.passive);
+	p.passive = NULL;
+	expect(p.here, RDMA_CM_EVENT_REJECTED, 28);
 }
 
-static void part_once(struct pair *p, bool by_destroying)
+static void part_once(bool by_destroying)
 {
-	connect_pair(p);
+	connect_pair();
 	if (by_destroying) {
-		rdma_destroy_qp(p->active);
-		rdma_destroy_id(p->active);
-		p->active = NULL;
+		rdma_destroy_qp(p.active);
+		rdma_destroy_id(p.active);
+		p.active = NULL;
 	} else {
-		ck_assert_int_eq(rdma_disconnect(p->active), 0);
-		expect(p->here, RDMA_CM_EVENT_DISCONNECTED, 0);
+		ck_assert_int_eq(rdma_disconnect(p.active), 0);
+		expect(p.here, RDMA_CM_EVENT_DISCONNECTED, 0);
 	}
-	expect(p->there, RDMA_CM_EVENT_DISCONNECTED, 0);
+	expect(p.there, RDMA_CM_EVENT_DISCONNECTED, 0);
 }
 
 /* All is as without faults, only later: no event is missing, none comes twice. */
 TESTS(lossy_link, 2)
 {
-	struct pair p;
-
 	setenv("TIDEMARK_CM_TIMEOUT", "2400", 1); /* 134 ms from try to try */
 	setenv("TIDEMARK_FAULTS", "lose 20%; duplicate 20%; reorder 20%", 1);
 	setenv("TIDEMARK_SEED", _i ? "7" : "3", 1);
 	for (unsigned i = 0; i < 36; i++) {
 		if (i % 3 == 0)
-			refuse_once(&p);
+			refuse_once();
 		else
-			part_once(&p, i % 3 == 1);
+			part_once(i % 3 == 1);
 		expect_no_more(p.there, i % 3 != 0);
-		close_pair(&p);
+		close_pair();
 	}
 }
 
@@ -898,16 +883,15 @@ TESTS(refusal_is_lost, 4)
 {
 	struct rdma_conn_param param = {.private_data = "no", .private_data_len = 3};
 	struct rdma_cm_event *event;
-	struct pair p;
 
 	setenv("TIDEMARK_CM_TIMEOUT", "5000",
 	       1); /* 268 ms from try to try, and 17 s for the program */
 	setenv("TIDEMARK_FAULTS", _i < 2 ? "drop send 3" : "drop send 4",
 	       1); /* after REQ, MRA, REP */
-	open_pair(&p);
+	open_pair();
 	if (_i >= 2)
 		rdma_destroy_qp(p.active);
-	rdma_ack_cm_event(request(&p, NULL));
+	rdma_ack_cm_event(request(NULL));
 	if (_i < 2) {
 		ck_assert_int_eq(rdma_reject(p.passive, "no", 3), 0);
 	} else {
@@ -927,7 +911,6 @@ TESTS(refusal_is_lost, 4)
 	ck_assert_int_eq(event->status, 28);
 	ck_assert_str_eq(event->param.conn.private_data, "no");
 	rdma_ack_cm_event(event);
-	close_pair(&p);
 }
 
 /* The last message of each type that the connection manager has sent or received: from a pcap file,
@@ -1343,10 +1326,9 @@ TEST(own_queue_pairs)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr[2] = {{.qp_state = IBV_QPS_RTR}};
 	uint8_t timeout = 20;
-	struct pair p;
 	int mask;
 
-	open_pair(&p);
+	open_pair();
 	rdma_destroy_qp(p.active);
 	here = own_qp(p.active, &cq[0]);
 	ck_assert_int_eq(rdma_init_qp_attr(p.active, attr, &mask), -1); /* no peer yet */
@@ -1355,7 +1337,7 @@ TEST(own_queue_pairs)
 		0);
 	modify(p.active, here, IBV_QPS_INIT);
 	param.qp_num = here->qp_num;
-	rdma_ack_cm_event(request(&p, &param));
+	rdma_ack_cm_event(request(&param));
 	there = own_qp(p.passive, &cq[1]);
 	modify(p.passive, there, IBV_QPS_INIT);
 	modify(p.passive, there, IBV_QPS_RTR);
@@ -1382,16 +1364,13 @@ TEST(own_queue_pairs)
 	ibv_destroy_qp(there);
 	ibv_destroy_cq(cq[0]);
 	ibv_destroy_cq(cq[1]);
-	close_pair(&p);
 }
 
 /* The first data, or the program, may say so before the RTU does. */
 TEST(notified)
 {
-	struct pair p;
-
-	open_pair(&p);
-	rdma_ack_cm_event(request(&p, NULL));
+	open_pair();
+	rdma_ack_cm_event(request(NULL));
 	ck_assert_int_eq(rdma_notify(p.passive, IBV_EVENT_COMM_EST), -1);
 	make_qp(p.passive);
 	ck_assert_int_eq(rdma_accept(p.passive, NULL), 0);
@@ -1399,7 +1378,6 @@ TEST(notified)
 	expect(p.there, RDMA_CM_EVENT_ESTABLISHED, 0);
 	expect(p.here, RDMA_CM_EVENT_ESTABLISHED, 0);
 	ck_assert(!comes(p.there, 50));
-	close_pair(&p);
 }
 
 static void serves(uint16_t port, int fd)
@@ -1470,10 +1448,9 @@ TEST(endpoints)
 TEST(shared_receive_queue)
 {
 	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 4, .max_sge = 1}};
-	struct pair p;
 
-	open_pair(&p);
-	rdma_ack_cm_event(request(&p, NULL));
+	open_pair();
+	rdma_ack_cm_event(request(NULL));
 	ck_assert_int_eq(rdma_create_srq(p.passive, NULL, &srq), 0);
 	make_qp(p.passive);
 	ck_assert_ptr_eq(p.passive->qp->srq, p.passive->srq);
@@ -1485,7 +1462,6 @@ TEST(shared_receive_queue)
 	talk(p.active, p.passive);
 	rdma_destroy_qp(p.passive);
 	rdma_destroy_srq(p.passive);
-	close_pair(&p);
 }
 
 /* --- what is refused --- */
@@ -1499,12 +1475,11 @@ TEST(refused)
 	struct rdma_cm_id *id;
 	struct ibv_qp_init_attr init = {.cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
 	struct ibv_context **devices = rdma_get_devices(&n);
-	struct pair p;
 
 	ck_assert_int_eq(n, 1);
 	ck_assert_ptr_null(devices[1]);
 	REFUSED(rdma_create_id(NULL, &id, NULL, (enum rdma_port_space)77), EINVAL);
-	open_pair(&p);
+	open_pair();
 	ck_assert_ptr_eq(p.active->verbs, devices[0]);
 	REFUSED(rdma_create_qp(p.active, NULL, &init), EINVAL); /* it has one */
 	REFUSED(rdma_connect(p.active, &much), EINVAL);
@@ -1521,7 +1496,7 @@ TEST(refused)
 	REFUSED(rdma_set_option(id, 9, 9, &flag, sizeof(flag)), ENOSYS);
 	ck_assert_str_eq(rdma_event_str((enum rdma_cm_event_type)99), "UNKNOWN EVENT");
 	rdma_destroy_id(id);
-	close_pair(&p);
+	close_pair();
 	rdma_free_devices(devices);
 }
 
@@ -1590,7 +1565,7 @@ int main(void)
 		snprintf(host[i], sizeof(host[i]), "127.%u.%u.%u", 160 + getpid() / 250 % 90,
 			 1 + getpid() % 250, i);
 	setenv("TIDEMARK_FABRIC", net, 1);
-	failed = run_suite(listed_suite(NULL, NULL));
+	failed = run_suite(listed_suite(NULL, teardown));
 	/* The connection manager leaves nothing after the last process has ended regularly. */
 	snprintf(command, sizeof(command), "ls %s 2>/dev/null | grep '^cm-' >&2", net);
 	left = failed ? 0 : !system(command);

@@ -129,16 +129,12 @@ TEST(hopscotch_fills_up)
 /* Objects whose CRC agrees: their lengths alone say that they are none. */
 static const struct {
 	uint8_t tag, klen;
-	int vlen; /* besides the longest */
+	int vlen;    /* besides the longest */
 	size_t less; /* room than it needs */
 	enum erda_state state;
 } objects[] = {
-	{0, 1, 0, 0, OBJECT_GOOD},
-	{1, TM_MAX_KEY, 0, 0, OBJECT_GOOD},
-	{2, 1, 0, 0, OBJECT_BAD},
-	{0, 0, 0, 0, OBJECT_BAD},
-	{0, TM_MAX_KEY + 1, 0, 0, OBJECT_BAD},
-	{0, 1, 1, 0, OBJECT_BAD},
+	{0, 1, 0, 0, OBJECT_GOOD}, {1, TM_MAX_KEY, 0, 0, OBJECT_GOOD},	  {2, 1, 0, 0, OBJECT_BAD},
+	{0, 0, 0, 0, OBJECT_BAD},  {0, TM_MAX_KEY + 1, 0, 0, OBJECT_BAD}, {0, 1, 1, 0, OBJECT_BAD},
 	{0, 1, 0, 1, OBJECT_BAD},
 };
 
