@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# For tests of stores outside the tree: test_NAME.sh TIDEMARK SOURCES. They run in a folder of their own, where `tidemark` is
-# the program.
+# For tests that end with the first thing that is wrong, sourced: test_NAME.sh TIDEMARK [SOURCES]. They run in a folder of their
+# own, where `tidemark` is the program.
 set -eu
-tidemark=$(realpath "$1") sources=$(realpath "$2")
+tidemark=$(realpath "$1") sources=$(realpath "${2:-.}")
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
 cd "$here"
@@ -35,6 +35,12 @@ says() {
 }
 # inlined FILE: a source with <tidemark/serve.h> in it, so that this can be changed, too.
 inlined() { sed -e "/^#include <tidemark.serve.h>/{r $(dirname "$tidemark")/sdk/include/tidemark/serve.h" -e 'd}' "$1"; }
+# compile NAME[.so] [OPTION...]: NAME.c, with the headers in program.h.
+prelude=$sources/tests/cli/program.h
+compile() { run 0 gcc -g -O1 -Wall -Wextra -Werror -include "$prelude" -o "$1" "${1%.so}.c" "${@:2}"; }
+# log NAME TOKEN...: as pmemcheck logs what happens to $pool. There is a flag at 0, and data at 64.
+pool=$here/pool flush_flag='FLUSH;0x10000000;0x40' flush_data='FLUSH;0x10000040;0x40'
+log() { (IFS='|'; echo "START|REGISTER_FILE;$pool;0x10000000;0x1000;0x0|${*:2}") >"$1"; }
 # For sources that include core/verbs_compat.h: what <infiniband/verbs.h> has already.
 verbs_flags() {
 	if echo '#include <infiniband/verbs.h>' | gcc -E - | grep -q ibv_wr_flush; then
@@ -42,3 +48,9 @@ verbs_flags() {
 	fi
 }
 one_line() { [ "$(wc -l <out)" -eq 1 ] || fail "more than one line"; }
+# bad TEXT COMMAND...: refused so.
+bad() {
+	run 2 "${@:2}"
+	one_line
+	says "$1"
+}

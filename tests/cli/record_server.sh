@@ -3,7 +3,7 @@
 #
 # For tests that record a store of Tidemark's own in its live form: test_NAME.sh TIDEMARK SOURCES.
 # shellcheck source=tests/cli/own.sh
-. "$(dirname "$0")/own.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/own.sh"
 export TIDEMARK_FABRIC=$here/fabric
 server=
 

@@ -14,10 +14,6 @@ ln -s "$sources/core/record" include/tidemark
 # --- functions of record.h ---
 
 cat >kv.c <<'END'
-#include <libpmem.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <tidemark/record.h>
 
 /* Four keys a to d; a value is two lines long, and its length comes last. */
@@ -99,7 +95,7 @@ int main(int argc, char **argv)
 	return 0;
 }
 END
-run 0 gcc -g -O1 -Wall -Wextra -Werror -Iinclude -o kv kv.c -lpmem
+compile kv -Iinclude -lpmem
 all=RDA,LIN,DUR,BUF,MONO,NORES,OK
 
 # record BUG
@@ -118,7 +114,7 @@ record right
 judge 0 right.rec
 says '6 acknowledgements' ' 0 are bad'
 # tidemark cc finds the header by itself.
-run 0 tidemark cc -g -O1 -Wall -Wextra -Werror -o told kv.c -lpmem
+run 0 tidemark cc -g -O1 -Wall -Wextra -Werror -include "$prelude" -o told kv.c -lpmem
 rm -f pool
 run 0 tidemark record -q --pm pool --out told.rec -- ./told pool right
 judge 0 told.rec
@@ -167,9 +163,6 @@ says 'RDA: a has a value that nobody had put'
 
 # client.sh says what it did; the store never flushes, and forgets b.
 cat >store.c <<'END'
-#include <libpmem.h>
-#include <string.h>
-
 int main(int argc, char **argv)
 {
 	char *pool = pmem_map_file(argv[1], 4096, PMEM_FILE_CREATE, 0600, NULL, NULL);
@@ -181,7 +174,7 @@ int main(int argc, char **argv)
 	return 0;
 }
 END
-run 0 gcc -g -O1 -Wall -Wextra -Werror -o store store.c -lpmem
+compile store -lpmem
 cat >client.sh <<'END'
 # client.sh VALUE...
 for value; do
@@ -219,15 +212,7 @@ says "DUR: x is absent; 'put x lost' of client 7 had been answered; 2 images" # 
 # The server stores "KEY=VALUE" into the slot of KEY, a to d, and answers. With "late" it makes a value durable when the next
 # request comes, with "pipe" it answers without an event of its own. The client announces by lines, or by functions.
 cat >serve.c <<'END'
-#include <fcntl.h>
-#include <libpmem.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <tidemark/record.h>
-#include <unistd.h>
 
 static char (*slot)[64];
 
@@ -294,9 +279,10 @@ int main(int argc, char **argv)
 	return wait(&status) < 0 || status;
 }
 END
-run 0 gcc -g -O1 -Wall -Wextra -Werror -Iinclude -o serve serve.c -lpmem
+compile serve -Iinclude -fsanitize=thread -fno-builtin -lpmem
+mv serve told
+compile serve -Iinclude -lpmem
 cp serve noticed
-run 0 gcc -g -O1 -Wall -Wextra -Werror -Iinclude -fsanitize=thread -fno-builtin -o told serve.c -lpmem
 # served PROGRAM BUG lines|functions [pipe]
 served() {
 	local program=$1
@@ -463,9 +449,7 @@ wrong() {
 	local text=$1
 	shift
 	printf '%s\n' "$@" >h.hist
-	run 2 tidemark judge h.hist
-	says "$text"
-	one_line
+	bad "$text" tidemark judge h.hist
 }
 wrong "h.hist:2: '1 set x'; expected CLIENT call OPERATION or CLIENT return ANSWER" '' '1 set x'
 wrong "h.hist: line 1, an operation by client 1, 'set x': expected put KEY VALUE, get KEY, del KEY or cas KEY OLD NEW" '1 call set x'
@@ -476,9 +460,6 @@ wrong 'h.hist: no operation; expected a line such as "1 call put x 5"' ''
 
 # Two values in one copy of two, and which copy counts; or the values in place.
 cat >pair.c <<'END'
-#include <libpmem.h>
-#include <stdio.h>
-#include <string.h>
 #include <tidemark/record.h>
 
 struct pool {
@@ -515,7 +496,7 @@ int main(int argc, char **argv)
 	return 0;
 }
 END
-run 0 gcc -g -O1 -Wall -Wextra -Werror -Iinclude -o pair pair.c -lpmem
+compile pair -Iinclude -lpmem
 for bug in right in_place aborts; do
 	rm -f pool
 	run 0 tidemark record -q --pm pool --out $bug.rec -- ./pair pool $bug
@@ -533,8 +514,8 @@ says 'NORES: x has the value of' 'had been answered'
 
 # --- what is not as it should be ---
 
-# bad EXPECTED LINE...: the announcements are these lines.
-bad() {
+# ill EXPECTED LINE...: the announcements are these lines.
+ill() {
 	local expected=$1
 	shift
 	printf '%s\n' "$@" >lines
@@ -544,30 +525,27 @@ bad() {
 	END
 	rm -f pool
 	run 0 tidemark record -q --pm pool --out bad.rec -- bash bad.sh
-	run 2 tidemark images bad.rec --recover 'sh dump.sh {}' --contracts DUR
-	one_line
+	bad '' tidemark images bad.rec --recover 'sh dump.sh {}' --contracts DUR
 	says "$expected"
 }
-bad 'expected put KEY VALUE, get KEY, del KEY or cas KEY OLD NEW' '1 call set x 1'
+ill 'expected put KEY VALUE, get KEY, del KEY or cas KEY OLD NEW' '1 call set x 1'
 for txn in txn 'txn get' 'txn put x' 'txn del x' 'txn put x 1 get'; do
-	bad 'expected txn and at most 8 of get KEY and put KEY VALUE' "1 call $txn"
+	ill 'expected txn and at most 8 of get KEY and put KEY VALUE' "1 call $txn"
 done
 for answer in ok 'ok absent absent' 'ok value' 'ok 1' 'aborted 1' absent; do
-	bad 'expected ok and, for each get, value VALUE or absent' '1 call txn get x put y 1' "1 return $answer"
+	ill 'expected ok and, for each get, value VALUE or absent' '1 call txn get x put y 1' "1 return $answer"
 done
-bad 'announcement 2, an operation by client 0' '1 call get x' 'hello'
-bad 'cas KEY OLD NEW' '1 call cas x 1'
-bad 'expected ok, failed or error WORDS' '1 call cas x 1 2' '1 return absent'
-bad 'this client has no operation that is not answered' '1 call put x 1' '2 return ok'
-bad 'this client has no operation that is not answered' '1 call put x 1' '1 return ok' '1 return ok'
-bad 'expected ok or error WORDS' '1 call put x 1' '1 return absent'
-bad 'expected value VALUE, absent or error WORDS' '1 call get x' '1 return ok'
-bad 'more than 64 keys' "$(seq -f '1 call get x%.0f' 65)"
-bad 'more than 4032 operations' "$(seq -f '1 call put x %.0f' 4033)"
-bad 'no client announced an operation' ''
+ill 'announcement 2, an operation by client 0' '1 call get x' 'hello'
+ill 'cas KEY OLD NEW' '1 call cas x 1'
+ill 'expected ok, failed or error WORDS' '1 call cas x 1 2' '1 return absent'
+ill 'this client has no operation that is not answered' '1 call put x 1' '2 return ok'
+ill 'this client has no operation that is not answered' '1 call put x 1' '1 return ok' '1 return ok'
+ill 'expected ok or error WORDS' '1 call put x 1' '1 return absent'
+ill 'expected value VALUE, absent or error WORDS' '1 call get x' '1 return ok'
+ill 'more than 64 keys' "$(seq -f '1 call get x%.0f' 65)"
+ill 'more than 4032 operations' "$(seq -f '1 call put x %.0f' 4033)"
+ill 'no client announced an operation' ''
 for list in FOO KEEP '' 'RDA,' rda; do
-	run 2 tidemark images good.rec --recover 'sh dump.sh {}' --contracts "$list"
-	one_line
+	bad '' tidemark images good.rec --recover 'sh dump.sh {}' --contracts "$list"
 done
-run 2 tidemark images good.rec -c lib -p ./x.so -n check --contracts DUR
-one_line
+bad '' tidemark images good.rec -c lib -p ./x.so -n check --contracts DUR

@@ -80,9 +80,7 @@ sed -n '/^coverage of mine/,$p' out >one.txt
 
 # --- a store of the tree, whose clients write to persistent memory by themselves ---
 
-run 2 tidemark crashtest remotelog "${few[@]}" --coverage
-one_line
-says 'remotelog is built in'
+bad 'remotelog is built in' tidemark crashtest remotelog "${few[@]}" --coverage
 run 0 tidemark cc --coverage -g "-I$sources" -o log.so "$sources"/core/stores/remotelog/*.c "$sources"/core/stores/*.c
 run 0 tidemark crashtest ./log.so "${few[@]}" --coverage
 says 'landings         1 of     1 places cut' stores/remotelog/
@@ -104,15 +102,9 @@ else
 	says 'one has no pages: genhtml is not installed (package lcov)'
 fi
 echo >file
-run 2 tidemark crashtest ./mine.so "${few[@]}" --coverage=file
-one_line
-says '--coverage'
+bad '--coverage' tidemark crashtest ./mine.so "${few[@]}" --coverage=file
 strip -o stripped.so mine.so
-run 2 tidemark crashtest ./stripped.so "${few[@]}" --coverage=none
-one_line
-says 'no debug information'
+bad 'no debug information' tidemark crashtest ./stripped.so "${few[@]}" --coverage=none
 [ ! -e none ] || fail "it leaves an empty folder"
 run 0 tidemark cc -g -o plain.so mine.c
-run 2 tidemark crashtest ./plain.so "${few[@]}" --coverage
-one_line
-says 'no hooks of coverage'
+bad 'no hooks of coverage' tidemark crashtest ./plain.so "${few[@]}" --coverage

@@ -12,13 +12,6 @@
 # A pool has a flag at 0 and data at 64: the flag says that the data is there. What this checker does besides, its first
 # argument (as a library: $DOES) says.
 cat >checker.c <<'END'
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 static const char *does = "";
 /* A child pauses, which keeps the pipe open. */
 static void leave_child(void)
@@ -93,21 +86,12 @@ int main(int argc, char **argv)
 	return check(argv[argc - 1]);
 }
 END
-cc=${CC:-cc}
-"$cc" -o checker checker.c
-"$cc" -shared -fPIC -o checker.so checker.c
+compile checker
+compile checker.so -shared -fPIC
 truncate -s 4096 pool
 
-head="START|REGISTER_FILE;$here/pool;0x10000000;0x1000;0x0"
 flag='STORE;0x10000000;0x1;0x8;set_flag (app.c:20);main (app.c:40)'
 data='STORE;0x10000040;0x2a;0x8;set_data (app.c:10);main (app.c:39)'
-flush_flag='FLUSH;0x10000000;0x40' flush_data='FLUSH;0x10000040;0x40'
-# log NAME TOKEN...
-log() {
-	local name=$1
-	shift
-	(IFS='|'; echo "$head|$*") >"$name"
-}
 log good.log "$data" "$flush_data" FENCE "$flag" "$flush_flag" FENCE STOP
 log bad.log "$data" "$flag" "$flush_data" "$flush_flag" FENCE STOP
 log early.log "$flag" "$data" "$flush_data" FENCE "$flush_flag" FENCE STOP
@@ -367,7 +351,7 @@ log unflushed.log "$data" "$flag" FENCE STOP
 run 1 images -l unflushed.log -p ./checker --model power
 says '1 is bad, of 1 cause'
 # It ends with an exception on a newline, on an empty token, on DEEP_SYNC, on a '|' in a frame.
-printf '==12== a line of Valgrind\n==12== %s\n==12== |%s||%s\n\n|%s|%s|FENCE\n==12== STOP\n' "$head" "$data" "$flag" "$flush_data" \
+printf '==12== a line of Valgrind\n==12== %s\n==12== |%s||%s\n\n|%s|%s|FENCE\n==12== STOP\n' "START|REGISTER_FILE;$pool;0x10000000;0x1000;0x0" "$data" "$flag" "$flush_data" \
 	"$flush_flag" >lines.log
 run 1 images -l lines.log -p ./checker
 says 'of 1 cause' 'line 3 of the log)'
@@ -404,9 +388,7 @@ truncate -s 0 pool && truncate -s 4096 pool
 mkfifo pipe
 for what in pipe /dev/zero; do
 	printf 'START|REGISTER_FILE;%s;0x10000000;0x1000;0|STOP' "$(realpath $what)" >what.log
-	run 2 timeout 60 tidemark images -l what.log -p true
-	says 'Operation not supported; expected the file'
-	one_line
+	bad 'Operation not supported; expected the file' timeout 60 tidemark images -l what.log -p true
 done
 
 # --- wrong logs: one line, with the place ---
@@ -448,9 +430,7 @@ wrong 'REGISTER_FILE: /a: the mapping is empty, too long, or not aligned' 'REGIS
 
 # wrong_file TEXT: wrong.log as it is.
 wrong_file() {
-	run 2 images -l wrong.log -p true
-	says "$1"
-	one_line
+	bad "$1" images -l wrong.log -p true
 }
 : >wrong.log
 wrong_file 'neither a recording nor a log with a START; expected what tidemark record or'
@@ -470,13 +450,7 @@ wrong_file "$here/nothing: No such file or directory; expected the file as it wa
 # --- wrong commands ---
 
 # refused TEXT ARGUMENT...
-refused() {
-	local text=$1
-	shift
-	run 2 images "$@"
-	says "$text"
-	one_line
-}
+refused() { bad "$1" images "${@:2}"; }
 refused 'or --log FILE' -p true
 refused 'expected --recover CMD, or -p CHECKER' -l good.log
 refused 'expected --recover CMD, or -p CHECKER' -l good.log --recover true -p true
@@ -524,7 +498,5 @@ run 1 tidemark replay -q --pmemcheck-log run.log "$trace"
 grep -q 'STORE;[^|]*write_header (core/stores/efactory/server.c:' run.log || fail 'no place in the store'
 run 0 tidemark images --log run.log --recover true --most 4
 says 'run.log.pool (6912 bytes)' '2 markers'
-run 2 tidemark replay -q --pmemcheck-log run.log "$trace" "$trace"
-one_line
-run 2 tidemark replay -q --pmemcheck-log nowhere/run.log "$trace"
-one_line
+bad '' tidemark replay -q --pmemcheck-log run.log "$trace" "$trace"
+bad '' tidemark replay -q --pmemcheck-log nowhere/run.log "$trace"

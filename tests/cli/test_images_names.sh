@@ -83,7 +83,5 @@ for file in out images.json images.html; do
 	! grep -q '_ZN4pool' $file || fail "$file has the symbol"
 done
 for function in whole Checker Checker::whol 'Checker::whole(int)'; do
-	run 2 tidemark images noinline.rec -c lib -p ./checker.so -n "$function"
-	one_line
-	says "it has no function $function"
+	bad "it has no function $function" tidemark images noinline.rec -c lib -p ./checker.so -n "$function"
 done

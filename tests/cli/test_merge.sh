@@ -158,13 +158,7 @@ run 0 tidemark merge part0 part1 part2 part3 dead part4 part5 part6 part0 --no-t
 run 0 tidemark merge part0 ../crashtest-3/part0 ../crashtest-2/part1 part1 ../crashtest-2/part0 --no-traces
 
 # What does not belong together, or is no file of results.
-refused() {
-	local text=$1
-	shift
-	run 2 tidemark merge "$@" --no-traces
-	one_line
-	says "$text"
-}
+refused() { bad "$1" tidemark merge "${@:2}" --no-traces; }
 LC_ALL=C sed '1s/"build":"./"build":"x/' part1 >other
 refused 'other: the results of another campaign, or of another build of tidemark, than those of part0' part0 other
 refused 'other: the results of another build of tidemark' other
@@ -182,8 +176,7 @@ refused 'noise: expected a file of results' part0 noise
 mkdir folder
 refused 'folder: a folder; expected a file of results' part0 folder
 for shard in 7/7 1 x/2 1/0 -1/2 1/ /2; do
-	run 2 tidemark crashtest erda --shard $shard
-	one_line
+	bad '' tidemark crashtest erda --shard $shard
 	says 'expected I/N'
 done
 run 2 tidemark crashtest erda --runs 11 --shard 3/7 --results part3

@@ -8,11 +8,6 @@
 # shellcheck source=tests/cli/own.sh
 . "$(dirname "$0")/own.sh"
 
-compile() {
-	local name=$1
-	shift
-	run 0 gcc -g -O1 -Wall -Wextra -Werror -o "$name" "$name.c" "$@"
-}
 # verdict STATUS PROGRAM ARGUMENT... [-- OPTION...]: of the images of a recording of it, with its own mode `check`.
 verdict() {
 	local status=$1 words=()
@@ -30,13 +25,6 @@ verdict() {
 # --- instructions ---
 
 cat >log.c <<'END'
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <libpmem.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 /* An entry at 64 and 128, their number at 0; POOL HOW|check. */
 static void clean(const void *at) { __asm__ volatile("clflush %0" : : "m"(*(const char *)at) : "memory"); }
 static void fence(void) { __asm__ volatile("mfence" : : : "memory"); }
@@ -109,10 +97,10 @@ verdict 0 ./log pool right
 ! grep -q -e 'not recorded' -e 'could not tell' out || fail 'there is nothing that is not recorded'
 verdict 1 ./log pool wrong
 
-run 0 gcc -g -O1 -DINLINE $unused -o inline log.c -lpmem
+run 0 gcc -include "$prelude" -g -O1 -DINLINE $unused -o inline log.c -lpmem
 for how in right wrong; do
 	verdict 3 ./inline pool $how -- --json json --junit junit --html html
-	says 'not recorded: clflush in ' ' (log.c:9)' 'not recorded: sfence in persist (log.c:16)' \
+	says 'not recorded: clflush in ' ' (log.c:2)' 'not recorded: sfence in persist (log.c:9)' \
 		'could not tell: the program has instructions that flush'
 	! grep -q 'mfence' out || fail 'a function that is not there has no fence'
 	grep -q '"doubt": "could not tell' json || fail 'JSON does not say so'
@@ -135,12 +123,12 @@ if [ -x "$(dirname "$tidemark")/tidemark-valgrind" ]; then
 	done
 fi
 # Past the caches: the fence is libpmem's, and is seen.
-run 0 gcc -g -O1 -DNONTEMPORAL $unused -o past log.c -lpmem
+run 0 gcc -include "$prelude" -g -O1 -DNONTEMPORAL $unused -o past log.c -lpmem
 verdict 3 ./past pool right
-says 'not recorded: movnti in persist (log.c:22)'
+says 'not recorded: movnti in persist (log.c:15)'
 
 # A program with fences of its own: the images are those of fewer fences. What none of them loses is not lost.
-run 0 gcc -g -O1 -DFENCES $unused -o fences log.c -lpmem
+run 0 gcc -include "$prelude" -g -O1 -DFENCES $unused -o fences log.c -lpmem
 verdict 0 ./fences pool right
 says 'not recorded: mfence in '
 verdict 1 ./fences pool unflushed
@@ -152,7 +140,7 @@ echo 'void clean_it(const void *p) { __asm__ volatile("clwb %0" : : "m"(*(const 
 # Assembly without unwind information, behind data that looks like CLFLUSH.
 echo '__asm__(".text\n.byte 0x0f,0xae,0x38,0x06\n.balign 16\n.globl own\n.type own,@function\nown: sfence\nret\n");' >>clean.c
 run 0 gcc -g -O1 -shared -fPIC -o clean.so clean.c
-run 0 gcc -g -O1 "-DLIBRARY=\"$here/clean.so\"" $unused -o loads log.c -lpmem
+run 0 gcc -include "$prelude" -g -O1 "-DLIBRARY=\"$here/clean.so\"" $unused -o loads log.c -lpmem
 verdict 3 ./loads pool right
 says 'not recorded: clwb in clean_it (clean.c:1)' 'not recorded: sfence in own (clean.so)'
 ! grep -q 'clflush in' out || fail 'data is no instruction'
@@ -162,14 +150,6 @@ run 3 tidemark images rec --recover './log {} check'
 # --- names and lengths ---
 
 cat >names.c <<'END'
-#include <fcntl.h>
-#include <libpmem.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 static long *map(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);

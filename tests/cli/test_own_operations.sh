@@ -18,9 +18,7 @@ wrong() {
 	sed "$@" queue.c >wrong.c
 	! cmp -s queue.c wrong.c || fail "nothing was changed: $*"
 	run 0 tidemark cc -g -o wrong.so wrong.c
-	run 2 tidemark crashtest ./wrong.so
-	says "$text"
-	one_line
+	bad "$text" tidemark crashtest ./wrong.so
 }
 
 cp "$sources"/examples/queue/queue.c .
@@ -90,9 +88,7 @@ says 'bad.ops:1:' 'expected client, enqueue, 0 keys, length'
 printf '1 equeue 3\n' >bad.ops
 run 2 tidemark crashtest ./queue.so --ops bad.ops
 says "bad.ops:1:" "one of the store's own"
-run 2 tidemark crashtest ./queue.so --workload w
-says 'operations of its own only'
-one_line
+bad 'operations of its own only' tidemark crashtest ./queue.so --workload w
 
 # --- a judge and a model that do not work ---
 
@@ -108,9 +104,7 @@ says "the store's judge or model fails: an endless loop"
 # --- what needs put, get and del ---
 
 for command in count cut examine serve; do
-	run 2 tidemark $command ./queue.so
-	says 'operations of its own only'
-	one_line
+	bad 'operations of its own only' tidemark $command ./queue.so
 done
 
 # --- mistakes ---

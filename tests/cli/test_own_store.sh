@@ -50,13 +50,11 @@ one_line
 run 4 tidemark shrink -q traces/mine-RDA.trace
 says "fixed, nothing to shrink; $anew"
 sed 's/power before fence [0-9]*/power before fence 99/' traces/mine-RDA.trace >again.trace
-run 2 tidemark replay -q again.trace
-says 'this deviation does not apply' "power before fence 99: fails; $anew"
-one_line
+bad 'this deviation does not apply' tidemark replay -q again.trace
+says "power before fence 99: fails; $anew"
 sed 's/^variant default/variant other/' traces/mine-RDA.trace >again.trace
-run 2 tidemark replay -q again.trace
-says 'again.trace:4: variant' "; $anew"
-one_line
+bad 'again.trace:4: variant' tidemark replay -q again.trace
+says "; $anew"
 sed '/^build /d' traces/mine-RDA.trace >again.trace
 run 4 tidemark replay -q again.trace
 ! grep -q 'built anew' out || fail "nobody knows that"
@@ -138,21 +136,15 @@ sed -i 's/serves\.so/mine.so/' traces/mine-OK.trace
 run 4 tidemark replay -q traces/mine-OK.trace
 says fixed
 rm traces/mine-OK.trace
-run 2 tidemark new-store ../mine
-one_line
-run 2 tidemark new-store Mine
-one_line
+bad '' tidemark new-store ../mine
+bad '' tidemark new-store Mine
 cd ..
-run 2 tidemark new-store mine
-one_line
+bad '' tidemark new-store mine
 # Wherever a name stands for a store, this would be the one that is built in.
-run 2 tidemark new-store efactory --cxx
-says 'Tidemark has a store "efactory"'
-one_line
+bad 'Tidemark has a store "efactory"' tidemark new-store efactory --cxx
 [ ! -e efactory ] || fail "it was made all the same"
 for word in 9lives my-store _mine int.c ''; do
-	run 2 tidemark new-store "$word"
-	one_line
+	bad '' tidemark new-store "$word"
 done
 run 0 tidemark new-store minecc --cxx
 run 0 make -C minecc
@@ -189,13 +181,9 @@ run 0 tidemark crashtest ./limits.so --runs 2 --states 40 -q --no-traces --workl
 limits 2 8
 run 0 tidemark crashtest ./limits.so --runs 2 --states 40 -q --no-traces
 says 'workloads were not run: 3 need more than 2 keys, ' 'Nothing needs attention'
-run 2 tidemark crashtest ./limits.so --no-traces --workload new-w1w3w2
-says 'workload new-w1w3w2: mine takes at most 2 keys'
-one_line
+bad 'workload new-w1w3w2: mine takes at most 2 keys' tidemark crashtest ./limits.so --no-traces --workload new-w1w3w2
 echo '1 put k1 9' >nine.ops
-run 2 tidemark crashtest ./limits.so --no-traces --ops nine.ops
-says 'mine takes values of 0 to 8 bytes'
-one_line
+bad 'mine takes values of 0 to 8 bytes' tidemark crashtest ./limits.so --no-traces --ops nine.ops
 
 # --- a seeded bug in a store that breaks the same contract ---
 
@@ -208,11 +196,8 @@ says 'CANNOT TELL: without the bug DUR breaks, too' 'found 0 of 1, cannot tell o
 grep -q '"breaks_anyway": "DUR"' weak.json || fail "not in the results"
 run 0 tidemark mutants ./weak.so --states 2000 -q --knob domain=wsp --variant flag_only
 says 'found 1 of 1'
-run 2 tidemark mutants ./weak.so --variant other
-says 'no seeded bug "other"'
-one_line
-run 2 tidemark mutants ./weak.so --knob domain=deep
-one_line
+bad 'no seeded bug "other"' tidemark mutants ./weak.so --variant other
+bad '' tidemark mutants ./weak.so --knob domain=deep
 # It says what it breaks, and for which causes: the bug's is another one.
 printf '* %s broken nothing is flushed\n' RDA DUR BUF MONO KEEP NORES FSCK >weak.expected.txt
 run 0 tidemark crashtest ./weak.so --runs 100 --states 2000 -q --no-traces --causes weak.causes.txt
@@ -281,9 +266,7 @@ run 0 make -C real
 run 0 "$sources/tests/core/live/test_live_smoke.sh" "$tidemark" real/real.so
 run 0 tidemark ablate real/real.so --runs 30 --states 500
 says '6 places: 6 needed'
-run 2 tidemark serve ./nowhere.so --pm pool
-says 'nowhere.live.so: No such file'
-one_line
+bad 'nowhere.live.so: No such file' tidemark serve ./nowhere.so --pm pool
 
 # --- each host has its own static data, fresh when its process begins ---
 
@@ -371,36 +354,22 @@ cat >bad.c <<-'END'
 	const struct tm_store bad_store = {.name = "bad", .what = "nothing", .promises = 1};
 END
 run 0 tidemark cc -o bad.so bad.c
-run 2 tidemark crashtest ./bad.so
-says 'a function of the server is missing'
-one_line
-run 2 tidemark crashtest ./nowhere.so
-says './nowhere.so: No such file'
-one_line
+bad 'a function of the server is missing' tidemark crashtest ./bad.so
+bad './nowhere.so: No such file' tidemark crashtest ./nowhere.so
 head -c 3000 pilaf.so >cut.so
-run 2 tidemark crashtest cut.so
-says "not a whole shared object"
-one_line
+bad "not a whole shared object" tidemark crashtest cut.so
 echo 'int x;' | "${CC:-gcc}" -shared -fPIC -x c -o plain.so -
-run 2 tidemark crashtest ./plain.so
-says 'expected an object that tidemark cc has linked'
-one_line
+bad 'expected an object that tidemark cc has linked' tidemark crashtest ./plain.so
 # The half for real hardware, by whatever name; and the other one where that is wanted.
 for command in crashtest fuzz ablate count mutants 'list bugs' replay shrink; do
 	# shellcheck disable=SC2086 # two words
-	run 2 tidemark $command mine/mine.live.so
-	says 'mine/mine.live.so: a store for real hardware (tidemark serve); expected the one for crash tests, mine/mine.so'
-	one_line
+	bad 'mine/mine.live.so: a store for real hardware (tidemark serve); expected the one for crash tests, mine/mine.so' tidemark $command mine/mine.live.so
 done
 cp mine/mine.live.so half.so
 run 2 tidemark crashtest half.so
 says 'expected the one for crash tests, NAME.so'
 cp mine/mine.so half.live.so
-run 2 tidemark serve half.so --pm pool
-says 'half.live.so: a store for crash tests, not for real hardware'
-one_line
+bad 'half.live.so: a store for crash tests, not for real hardware' tidemark serve half.so --pm pool
 echo 'int x;' >none.c
-run 2 tidemark cc -o none.so none.c
-says 'found 0'
-one_line
+bad 'found 0' tidemark cc -o none.so none.c
 echo "own store: ok"

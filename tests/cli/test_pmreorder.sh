@@ -12,10 +12,6 @@ ln -s "$(dirname "$tidemark")/tidemark-pmreorder" bin/tidemark-pmreorder
 
 # The flag at 0 says that the data at 64 is there. With PAIR="A B V": the byte V at B says that there is one at A.
 cat >checker.c <<'END'
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 int check(const char *path)
 {
 	unsigned char b[4096];
@@ -36,19 +32,10 @@ int main(int argc, char **argv)
 	return check(argv[argc - 1]);
 }
 END
-cc=${CC:-cc}
-"$cc" -o checker checker.c
-"$cc" -shared -fPIC -o checker.so checker.c
+compile checker
+compile checker.so -shared -fPIC
 truncate -s 4096 pool
-head="START|REGISTER_FILE;$here/pool;0x10000000;0x1000;0x0"
 flag='STORE;0x10000000;0x1;0x8;set_flag (app.c:20)' data='STORE;0x10000040;0x2a;0x8;set_data (app.c:10)'
-flush_flag='FLUSH;0x10000000;0x40' flush_data='FLUSH;0x10000040;0x40'
-# log NAME TOKEN...
-log() {
-	local name=$1
-	shift
-	(IFS='|'; echo "$head|$*") >"$name"
-}
 log good.log "$data" "$flush_data" FENCE "$flag" "$flush_flag" FENCE STOP
 log swapped.log "$flag" "$flush_flag" FENCE "$data" "$flush_data" FENCE STOP
 log bad.log "$data" "$flag" "$flush_data" "$flush_flag" FENCE STOP
@@ -145,9 +132,6 @@ images 1 'at 7 places' -r ReorderPartial
 
 # The count at 0 is that of the markers PUT.BEGIN so far, or one less; of one name, so that the latest alone says nothing.
 cat >counts.c <<'END'
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 int check(const char *path)
 {
 	unsigned char count = 255;
@@ -168,8 +152,8 @@ int main(int argc, char **argv)
 	return check(argv[argc - 1]);
 }
 END
-"$cc" -o counts counts.c
-"$cc" -shared -fPIC -o counts.so counts.c
+compile counts
+compile counts.so -shared -fPIC
 counted=()
 for i in 1 2 3; do
 	counted+=(PUT.BEGIN "STORE;0x10000080;0x$i;8" "STORE;0x10000000;0x$i;8" FLUSH\;0x10000000\;0x100 FENCE PUT.END)
@@ -211,13 +195,7 @@ says 'usage: tidemark images'
 # --- what is wrong ---
 
 # refused TEXT ARGUMENT...
-refused() {
-	local text=$1
-	shift
-	run 2 tidemark "$@"
-	says "$text"
-	one_line
-}
+refused() { bad "$1" tidemark "${@:2}"; }
 good=(images -q -l good.log -p true)
 refused '-r Full: expected NoReorderNoCheck' "${good[@]}" -r Full
 refused '-e loud: expected debug' "${good[@]}" -e loud

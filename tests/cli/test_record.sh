@@ -26,20 +26,10 @@ expect() {
 	cat >expected
 	diff expected events >out || fail 'other events than expected'
 }
-compile() {
-	local name=$1
-	shift
-	run 0 gcc -g -O1 -Wall -Wextra -Werror -o "$name" "$name.c" "$@"
-}
 
 # --- libpmem ---
 
 cat >log.c <<'END'
-#include <libpmem.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Entries at 64, 128, ...; their number at 0, after them. */
 int main(int argc, char **argv)
 {
@@ -61,10 +51,6 @@ int main(int argc, char **argv)
 END
 compile log -lpmem
 cat >check.c <<'END'
-#include <fcntl.h>
-#include <stdint.h>
-#include <unistd.h>
-
 int check(const char *path)
 {
 	uint64_t pool[1024];
@@ -78,7 +64,7 @@ int check(const char *path)
 	return bad;
 }
 END
-run 0 gcc -shared -fPIC -O1 -Wall -Wextra -Werror -o check.so check.c
+compile check.so -shared -fPIC
 checker=(-c lib -p ./check.so -n check)
 
 record right.rec ./log pool 2
@@ -118,12 +104,6 @@ cmp -s text first.text || fail 'what is found by comparing is not the same'
 # fence does not find.
 # Whatever happens, the kernel's help changes nothing of what is found.
 cat >pages.c <<'END'
-#include <fcntl.h>
-#include <libpmem.h>
-#include <stdint.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #define PAGES 256
 
 int main(int argc, char **argv)
@@ -174,7 +154,7 @@ run 0 tidemark images right.rec "${checker[@]}"
 says '40 stores' ' 0 are bad'
 record wrong.rec ./log pool 20 bug
 run 1 tidemark images wrong.rec "${checker[@]}"
-says 'of 1 cause' 'noticed at main (log.c:20)' '1. exit status 1'
+says 'of 1 cause' 'noticed at main (log.c:15)' '1. exit status 1'
 again=$(sed -n 's/^   once more: [^ ]* //p' out)
 run 1 sh -c "tidemark $again"
 says 'exit status 1'
@@ -195,9 +175,6 @@ fi
 
 # Lines that have changed next to each other are stores of their own, whatever part of a line has changed, and wherever a page ends.
 cat >lines.c <<'END'
-#include <libpmem.h>
-#include <stdint.h>
-
 int main(int argc, char **argv)
 {
 	uint64_t *pool = argc == 2 ? pmem_map_file(argv[1], 8192, PMEM_FILE_CREATE, 0600, 0, 0) : 0;
@@ -224,10 +201,8 @@ says '11 stores' ': 2048 different images'
 # What another thread has stored comes before a fence as well, though this one has had no page fault since its last fence; and
 # a thread that libc knows nothing of.
 cat >thread.c <<'END'
-#include <libpmem.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <sys/prctl.h>
 
 static uint64_t *pool;
@@ -287,9 +262,7 @@ done
 # --- each store in its place, of a program that gcc has compiled with -fsanitize=thread ---
 
 cat >exact.c <<'END'
-#include <libpmem.h>
 #include <stdatomic.h>
-#include <stdint.h>
 
 struct pair {
 	uint64_t a, b;
@@ -302,7 +275,7 @@ int main(int argc, char **argv)
 	if (!pool)
 		return 1;
 	volatile uint64_t *word = pool;
-	word[7] = 1; /* line 16 */
+	word[7] = 1; /* line 14 */
 	word[0] = 2;
 	word[7] = 3;
 	*(struct pair *)&pool[2] = pair;
@@ -325,15 +298,15 @@ rm -f pool
 run 0 tidemark record --pm pool --out exact.rec --stores exact -- ./exact pool
 exactly exact.rec exact.c
 cat >exact.expected <<'END'
-STORE;0x00038;0x1;0x8;main:16
-STORE;0x00000;0x2;0x8;main:17
-STORE;0x00038;0x3;0x8;main:18
-STORE;0x00010;0x2;0x8;main:19
-STORE;0x00018;0x2;0x8;main:19
-STORE;0x00040;0x5;0x8;main:20
-STORE;0x00048;0x6;0x1;main:21
-STORE;0x00050;0x7;0x8;main:23
-STORE;0x00058;0x8;0x4;main:24
+STORE;0x00038;0x1;0x8;main:14
+STORE;0x00000;0x2;0x8;main:15
+STORE;0x00038;0x3;0x8;main:16
+STORE;0x00010;0x2;0x8;main:17
+STORE;0x00018;0x2;0x8;main:17
+STORE;0x00040;0x5;0x8;main:18
+STORE;0x00048;0x6;0x1;main:19
+STORE;0x00050;0x7;0x8;main:21
+STORE;0x00058;0x8;0x4;main:22
 FLUSH;0x00000;0x80
 FENCE
 END
@@ -360,16 +333,8 @@ run 0 tidemark images auto.rec --recover true --json order.json --html order.htm
 ! grep -qF "$order" out order.html || fail 'each store was told, and its order is said to be unknown'
 grep -qF '"unordered": 0' order.json || fail 'order.json counts stores that were told'
 # What a program tells of is in order, and so is what libc stores for it (of a line one store, and then it has no order that
-# could be unknown): each line from 29 on stores something.
+# could be unknown): each line from 21 on stores something.
 cat >writes.c <<'END'
-#include <fcntl.h>
-#include <libpmem.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <strings.h>
-#include <unistd.h>
-
 struct text {
 	char of[200];
 };
@@ -390,7 +355,7 @@ int main(int argc, char **argv)
 	FILE *in = fopen(argv[2], "r");
 	if (!pool || fd < 0 || !in)
 		return 1;
-	memcpy(at, text.of, 31); /* line 29 */
+	memcpy(at, text.of, 31); /* line 21 */
 	memset(at, 'x', 100);
 	memmove(at + 1, at, 131);
 	strcpy(at += 256, text.of);
@@ -425,17 +390,13 @@ stored() {
 	grep -q "$2" lines || fail "$1: stores of lines $(cat lines)"
 }
 for flags in '-fno-builtin' '-O0 -fno-builtin'; do
-	stored "$flags" '^29 30 31 32 33 34 35 36 37 38 18 40 41 42 43 45 46 47 48 $'
+	stored "$flags" '^21 22 23 24 25 26 27 28 29 30 10 32 33 34 35 37 38 39 40 $'
 	run 0 tidemark images writes.rec --recover true
 	! grep -qF "$order" out || fail "$flags: each store was told, and its order is said to be unknown"
 done
-stored '-O2 -D_FORTIFY_SOURCE=2' ' 37 38 18 40 41 42 43 ' # the compiler makes others itself
+stored '-O2 -D_FORTIFY_SOURCE=2' ' 29 30 10 32 33 34 35 ' # the compiler makes others itself
 # What a call stores of a line comes at once, as if the process could not die within it: its order is unknown.
 cat >within.c <<'END'
-#include <stdio.h>
-#include <string.h>
-#include <libpmem.h>
-
 int main(int argc, char **argv)
 {
 	char *pool = pmem_map_file(argv[1], 4096, PMEM_FILE_CREATE, 0600, 0, 0);
@@ -466,8 +427,6 @@ void fill(long *at)
 }
 END
 cat >both.c <<'END'
-#include <libpmem.h>
-
 void fill(long *at);
 
 int main(int argc, char **argv)
@@ -490,9 +449,6 @@ says "in which order code that tells of no store $order"
 # Where all that is stored is left, an image that is good with what was noticed later is no verdict; one that is bad in any
 # order is one.
 cat >late.c <<'END'
-#include <libpmem.h>
-#include <string.h>
-
 void fill(long *at);
 
 /* An entry of four words at 64, and at 0 that there is one. With "bug" that is said first. */
@@ -524,11 +480,9 @@ run 3 sh -c "tidemark $(sed -n 's/^   once more: [^ ]* //p' out | head -n 1)"
 says 'it is good with the store'
 record bug.rec ./late pool bug
 run 1 tidemark images bug.rec --recover './late {} check'
-says '1. exit status 1; ' 'the store by main (late.c:16)'
+says '1. exit status 1; ' 'the store by main (late.c:13)'
 # A flush looks at its own lines alone, so that stores are noticed in the order of flushes.
 cat >flag.c <<'END'
-#include <libpmem.h>
-
 int main(int argc, char **argv)
 {
 	long *pool = pmem_map_file(argv[1], 4096, PMEM_FILE_CREATE, 0600, 0, 0);
@@ -546,7 +500,7 @@ END
 compile flag -lpmem
 record flag.rec ./flag pool
 run 3 tidemark images flag.rec --recover './flag {} check' --knob domain=mhp
-says '1. in doubt: exit status 1' 'noticed at main (flag.c:13)'
+says '1. in doubt: exit status 1' 'noticed at main (flag.c:11)'
 run 1 tidemark images flag.rec --recover './flag {} check'
 # Not told of either, and one word has no order that could be unknown.
 sed '/fill/d' both.c >word.c
@@ -560,7 +514,7 @@ record both.rec ./both pool
 says "in which order CPUs $order"
 # As tidemark cc compiles it.
 mkdir cc && cp exact.c cc
-(cd cc && run 0 tidemark cc -g -o exact exact.c -lpmem)
+(cd cc && run 0 tidemark cc -g -include "$prelude" -o exact exact.c -lpmem)
 record cc.rec cc/exact pool
 exactly cc.rec exact.c
 expect <exact.expected
@@ -568,8 +522,6 @@ expect <exact.expected
 sed 's/int main(int argc, char \*\*argv)/int put(const char *path); int put(const char *path)/
 	s/argc == 2 ? pmem_map_file(argv\[1\]/path ? pmem_map_file(path/; s/{argc, argc}/{2, 2}/' exact.c >told.c
 cat >loader.c <<'END'
-#include <dlfcn.h>
-
 int main(int argc, char **argv)
 {
 	void *told = dlopen("./told.so", RTLD_NOW | RTLD_LOCAL);
@@ -577,15 +529,14 @@ int main(int argc, char **argv)
 	return argc == 2 && put ? put(argv[1]) : 2;
 }
 END
-run 0 gcc -g -shared -fPIC -O1 -o told.so told.c -lpmem -fsanitize=thread
+compile told.so -shared -fPIC -lpmem -fsanitize=thread
 compile loader
 record told.rec ./loader pool
 exactly told.rec told.c
 sed 's/main:/put:/' exact.expected | expect
 run 0 tidemark record --pm pool --out exact.rec --stores exact -- ./log pool 1
 says 'the program told of no store'
-run 2 tidemark record --pm pool --out exact.rec --stores all -- ./log pool 1
-one_line
+bad '' tidemark record --pm pool --out exact.rec --stores all -- ./log pool 1
 
 # What was in the file before.
 record two.rec ./log pool 1
@@ -597,16 +548,6 @@ events two.rec
 # --- copies, msync(), threads, fork() ---
 
 cat >calls.c <<'END'
-#include <fcntl.h>
-#include <libpmem.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 static uint64_t *pool;
 
 static void *drain(void *arg)
@@ -679,10 +620,6 @@ says '6 stores' 'the power failed at 4 places: 16 different images'
 
 # A library that brings libpmem with it, for itself.
 cat >plugin.c <<'END'
-#include <libpmem.h>
-#include <stddef.h>
-#include <stdint.h>
-
 int put(const char *path);
 int put(const char *path)
 {
@@ -694,10 +631,8 @@ int put(const char *path)
 	return 0;
 }
 END
-run 0 gcc -g -shared -fPIC -O1 -Wall -Wextra -Werror -o plugin.so plugin.c -lpmem
+compile plugin.so -shared -fPIC -lpmem
 cat >loads.c <<'END'
-#include <dlfcn.h>
-
 int main(int argc, char **argv)
 {
 	void *plugin = dlopen("./plugin.so", RTLD_NOW | RTLD_LOCAL);
@@ -717,8 +652,6 @@ END
 # --- what a program says itself ---
 
 cat >says.c <<'END'
-#include <libpmem.h>
-#include <stdint.h>
 #include "core/record/record.h"
 
 int main(int argc, char **argv)
@@ -749,17 +682,12 @@ FENCE
 FIRST.END
 END
 run 1 tidemark images says.rec --recover 'test $(od -An -td8 -N8 {}) -ge $TIDEMARK_ACKED'
-says 'of 1 cause' 'after 1 acknowledgement' 'after FIRST.BEGIN' 'noticed at main (says.c:12)'
+says 'of 1 cause' 'after 1 acknowledgement' 'after FIRST.BEGIN' 'noticed at main (says.c:10)'
 run 0 tidemark images says.rec --recover 'test -z "$TIDEMARK_MARKER" -o $(od -An -td8 -N8 {}) -ge 0'
 
 # --- killed ---
 
 cat >killed.c <<'END'
-#include <libpmem.h>
-#include <signal.h>
-#include <stddef.h>
-#include <stdint.h>
-
 int main(int argc, char **argv)
 {
 	uint64_t *pool = argc == 2 ? pmem_map_file(argv[1], 8192, PMEM_FILE_CREATE, 0600, NULL, NULL) : NULL;
@@ -827,11 +755,6 @@ diff expected events >out || fail 'other events than of a file'
 # --- hardware that differs: each bug shows with its knob alone ---
 
 cat >slot.c <<'END'
-#include <libpmem.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* slot POOL first|last|right: a line is stored with a word, its first or its last, that says it is whole; or the word comes
  * later. slot POOL check. */
 int main(int argc, char **argv)
@@ -881,8 +804,7 @@ says 'of 1 cause' 'version 1 of 1 only in words'
 slot right prefix 0
 slot right any 0
 # As much may be left of a line, and no more.
-run 2 sh -c "tidemark ${again%=*}=99"
-one_line
+bad '' sh -c "tidemark ${again%=*}=99"
 
 run 0 gcc -g -O1 -Wall -Wextra -Werror -I"$sources" -o remote "$sources/tests/cli/record_remote.c" -libverbs
 for how in one two read right; do
@@ -941,11 +863,6 @@ remote right 1 --knob ddio=any --contracts DUR
 
 # Non-temporal stores wait in buffers of their own, which nothing of a machine keeps.
 cat >copies.c <<'END'
-#include <libpmem.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* copies POOL how: a copy, and a word which says that it is there. copies POOL check. */
 int main(int argc, char **argv)
 {
@@ -999,9 +916,7 @@ run 1 tidemark images copies.rec --recover './copies {} check' --knob domain=mhp
 says 'lost: the store of 64 bytes' 'noticed at main (copies.c:' 'before the fence'
 # A log of Valgrind's does not know them.
 run 0 tidemark images copies.rec --pmemcheck-log text
-run 2 tidemark images -l text --pool zero -p true --knob domain=mhp --knob nt_stores=buffered
-one_line
-says 'not by which instruction'
+bad 'not by which instruction' tidemark images -l text --pool zero -p true --knob domain=mhp --knob nt_stores=buffered
 
 # --- a program that joins ---
 
@@ -1017,28 +932,16 @@ wait $first
 grep -q '1 file of PM' first || fail 'no summary'
 run 0 tidemark images joined.rec --pmemcheck-log text
 cmp -s text first.text || fail 'what joined is recorded otherwise'
-run 2 tidemark record --join joined.rec -- true
-one_line
-says 'this recording has ended'
-run 2 tidemark record --join pool -- true
-one_line
-says 'expected a recording'
+bad 'this recording has ended' tidemark record --join joined.rec -- true
+bad 'expected a recording' tidemark record --join pool -- true
 { printf 'tidemark-pm-recording 4\n' && head -c 4096 /dev/zero; } >old.rec
-run 2 tidemark record --join old.rec -- true
-one_line
-says 'a recording of another format'
-run 2 tidemark record --join nowhere -- true
-one_line
-run 2 tidemark record --join joined.rec --pm pool -- true
-one_line
+bad 'a recording of another format' tidemark record --join old.rec -- true
+bad '' tidemark record --join nowhere -- true
+bad '' tidemark record --join joined.rec --pm pool -- true
 
 # --- several hosts: the PM of each, in one order, and a checker that looks at all ---
 
 cat >replica.c <<'END'
-#include <libpmem.h>
-#include <stdio.h>
-#include <string.h>
-
 /* replica POOL NUMBER [bug]: stores it. replica PRIMARY BACKUP check: the backup must not be ahead. */
 int main(int argc, char **argv)
 {
@@ -1085,22 +988,14 @@ says 'of 1 cause'
 run 0 tidemark images ahead.rec --recover './replica {} {} check'
 run 2 tidemark images ahead.rec --recover './replica {1} {3} check'
 says '{3}, but 2 files of PM'
-run 2 tidemark images ahead.rec --recover './replica {0} {1} check'
-says '{0}, but 2 files of PM; expected {1}, {2}, ...'
-one_line
-run 2 tidemark images ahead.rec --recover './replica {1} {} check'
-one_line
-run 2 tidemark images ahead.rec --recover './replica {1} {2} check' --check './replica {} {} check'
-one_line
+bad '{0}, but 2 files of PM; expected {1}, {2}, ...' tidemark images ahead.rec --recover './replica {0} {1} check'
+bad '' tidemark images ahead.rec --recover './replica {1} {} check'
+bad '' tidemark images ahead.rec --recover './replica {1} {2} check' --check './replica {} {} check'
 
 # --- a daemon ---
 
 # Its parent ends with status 7; it stores when somebody reads the last argument, a pipe that it has until it ends.
 cat >daemon.c <<'END'
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 int main(int argc, char **argv)
 {
 	int pool = argc == 3 ? open(argv[1], O_RDWR | O_CREAT, 0600) : -1;
@@ -1190,9 +1085,7 @@ run 0 tidemark record --pm pool --out x.rec -- true
 says 'the program mapped no file that --pm names'
 # knob WORDS KNOB: is refused with these.
 knob() {
-	run 2 tidemark images x.rec "${checker[@]}" --knob "$2"
-	says "$1"
-	one_line
+	bad "$1" tidemark images x.rec "${checker[@]}" --knob "$2"
 }
 knob 'expected one of domain ddio dma_order line_torn iio_in_mhp ack_early flush_covers_send nt_stores commit_word, and =VALUE' ddi=on
 knob 'expected one of on off any' ddio=maybe
@@ -1205,9 +1098,7 @@ while read -r name; do
 	! grep -q 'expected one of domain' out || fail "nothing is known of the knob $name"
 	one_line
 done <names
-run 2 tidemark images x.rec "${checker[@]}"
-says 'no PM is in it'
-one_line
+bad 'no PM is in it' tidemark images x.rec "${checker[@]}"
 for recording in *.rec; do
 	# Other tests have folders of their own there.
 	folder=$(head -c 4096 "$recording" | grep -ao '/dev/shm/tidemark-record-[A-Za-z0-9._-]*') || continue
@@ -1217,10 +1108,6 @@ done
 record full.rec ./log pool 100
 run 0 tidemark record --pm pool --out full.rec --room 1048576 -- ./log pool 1
 cat >many.c <<'END'
-#include <libpmem.h>
-#include <stddef.h>
-#include <stdint.h>
-
 int main(int argc, char **argv)
 {
 	uint64_t *pool = argc == 2 ? pmem_map_file(argv[1], 8192, PMEM_FILE_CREATE, 0600, NULL, NULL) : NULL;
@@ -1241,12 +1128,6 @@ run 0 tidemark images full.rec --recover 'test 1 -eq 1 #' --most 2 --html full.h
 grep -q '"no_end":"it became full, or the disk was' full.html || fail 'the page does not say that it became full'
 # What is written past the recorder is not in the recording, and both say so.
 cat >past.c <<'END'
-#include <fcntl.h>
-#include <libpmem.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 /* past POOL none|write: a word is stored, and when the file is no longer mapped a byte of it is written. */
 int main(int argc, char **argv)
 {
@@ -1277,13 +1158,9 @@ grep -q '"unseen": 3' past.json || fail 'the JSON does not say how much is not s
 grep -q '"size":8192,"unseen":"3 bytes are not as recorded' past.html || fail 'the page does not say it'
 
 # No room for a recording at all, and a setting that is refused after it was made: nothing is left.
-run 2 tidemark record --pm pool:s --out none.rec -- true
-one_line
-says "none with a ':'"
+bad "none with a ':'" tidemark record --pm pool:s --out none.rec -- true
 [ ! -e none.rec ] || fail 'a recording without a program is left'
-run 2 bash -c 'ulimit -f 512; trap "" XFSZ; exec tidemark record --pm pool --out none.rec -- true'
-one_line
-says 'none.rec: File too large'
+bad 'none.rec: File too large' bash -c 'ulimit -f 512; trap "" XFSZ; exec tidemark record --pm pool --out none.rec -- true'
 [ ! -e none.rec ] || fail 'a recording that found no room is left'
 if unshare --user --map-root-user --mount bash -c 'mkdir -p disk && mount -t tmpfs -o size=64k none disk' 2>/dev/null; then
 	cat >inside.sh <<'END'
@@ -1312,7 +1189,7 @@ mv log.kept log
 # Nor is what it says has the rest of its debug information, as dwz makes it: by another path than the system's.
 mkfifo rest
 { printf 'rest\0' && head -c 20 log; } >altlink
-gcc -g -gdwarf-4 -O1 -dA -S -o alt.s log.c
+gcc -include "$prelude" -g -gdwarf-4 -O1 -dA -S -o alt.s log.c
 sed -i '/(DW_AT_comp_dir)/{n; s/0xe\>/0x1f21/}' alt.s # DW_FORM_GNU_strp_alt: the text is in that file
 grep -q 0x1f21 alt.s || fail 'gcc no longer says DW_FORM_strp'
 run 0 gcc -c alt.s
@@ -1346,9 +1223,7 @@ wrong() {
 	[ "$2" = - ] || truncate -s "$2" wrong.rec
 	# shellcheck disable=SC2059 # bytes
 	[ "$3" = - ] || printf "$4" | dd of=wrong.rec bs=1 seek="$3" conv=notrunc status=none
-	run 2 tidemark images wrong.rec "${checker[@]}"
-	says "$1"
-	one_line
+	bad "$1" tidemark images wrong.rec "${checker[@]}"
 }
 wrong 'shorter than the head' 100 -
 wrong 'it says that it has' 5000 -

@@ -68,20 +68,11 @@ diff expected out >difference || fail "$(cat difference)"
 
 # Not as it should be.
 echo '{"cells": [' >half.json
-run 2 tidemark diff a.json half.json
-says 'half.json:2:' 'expected JSON'
-one_line
+bad 'half.json:2:' tidemark diff a.json half.json
+says 'expected JSON'
 mkdir folder
-run 2 tidemark diff a.json folder
-says 'folder: a folder; expected JSON'
-one_line
-run 2 tidemark diff a.json nowhere.json
-says 'nowhere.json: No such file'
-one_line
-run 2 tidemark diff a.json .
-one_line
-run 2 tidemark diff a.json
-one_line
-run 2 tidemark diff a.json one.json
-says 'not one entry is in both'
-one_line
+bad 'folder: a folder; expected JSON' tidemark diff a.json folder
+bad 'nowhere.json: No such file' tidemark diff a.json nowhere.json
+bad '' tidemark diff a.json .
+bad '' tidemark diff a.json
+bad 'not one entry is in both' tidemark diff a.json one.json

@@ -22,16 +22,8 @@ done >app.c
 touch -d '2001-01-01' app.c
 pool=$here/'<b>&"pool'
 truncate -s 4096 "$pool"
-head="START|REGISTER_FILE;$pool;0x10000000;0x1000;0x0"
 flag='STORE;0x10000000;0x1;0x8;set_flag (app.c:9);main (app.c:11)'
 data='STORE;0x10000040;0x2a;0x8;operator| (app.c:11);main (app.c:5);start (none.c:3)'
-flush_flag='FLUSH;0x10000000;0x40' flush_data='FLUSH;0x10000040;0x40'
-# log NAME TOKEN...
-log() {
-	local name=$1
-	shift
-	(IFS='|'; echo "$head|$*") >"$name"
-}
 # Text of the page, as it is read, without its tags.
 plain() { sed "s/<[^>]*>//g; s/&#39;/'/g; s/&lt;/</g; s/&gt;/>/g; s/&quot;/\"/g; s/&amp;/\&/g" page.shown; }
 # shows TEXT...: the page, in a line of its own or within one.
@@ -158,13 +150,7 @@ sed '/id=c2/,$d' page.shown | grep -qF '<td>put x two<td>' && fail 'an operation
 
 # --- what does not go ---
 
-refused() {
-	local words=$1
-	shift
-	run 2 tidemark images -q bad.log --recover 'sh check.sh {}' "$@"
-	one_line
-	says "$words"
-}
+refused() { bad "$1" tidemark images -q bad.log --recover 'sh check.sh {}' "${@:2}"; }
 refused 'expected the name of a file' --html ''
 refused 'a folder' --html include
 refused 'cannot be written' --html none/page.html

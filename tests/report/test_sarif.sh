@@ -6,25 +6,12 @@
 # What needs attention, for code scanning: SARIF with a result for each way of breaking a contract, at the line that replay
 # names, with a fingerprint that other seeds share; and the same as annotations.
 tidemark=$(realpath "$1") sources=$(realpath "$2")
-here=$(mktemp -d) || exit 70
-trap 'rm -rf "$here"' EXIT
 command -v python3 >/dev/null || exit 77
+. "$(dirname "$0")/../shell.sh"
 cd "$sources" || exit 70
-failures=0
+# A small campaign.
+prefix="$tidemark crashtest efactory --workload w-r --runs 60 --states 800 -q --out $here/traces"
 
-wrong() {
-	failures=$((failures + 1))
-	echo "FAILED: $*" >&2
-	tail -n 5 "$here/err" | cut -c 1-300 >&2
-}
-# run STATUS OPTION...: a small campaign.
-run() {
-	local expected=$1
-	shift
-	"$tidemark" crashtest efactory --workload w-r --runs 60 --states 800 -q --out "$here/traces" "$@" >"$here/out" 2>"$here/err"
-	local status=$?
-	[ $status -eq "$expected" ] || wrong "exit status $status instead of $expected: $*"
-}
 # checked NAME [TOP]: the file NAME.sarif is SARIF; its results are in NAME.
 checked() { python3 "$sources/tests/report/sarif_check.py" "$here/$1.sarif" "${2:-$sources}" >"$here/$1" 2>"$here/err" || wrong "$1: no good SARIF"; }
 
@@ -104,4 +91,4 @@ cd "$here/repository/stores" || exit 70
 checked mine "$here/repository"
 grep -q ' stores/mine/mine.c:[0-9]* ' "$here/mine" || wrong "not from the top of the repository: $(cat "$here/mine")"
 
-[ $failures -eq 0 ] && echo 'what needs attention is told at its line' || exit 1
+ended

@@ -296,12 +296,9 @@ says 'has one of | and ;'
 run 2 "$tool" --pm=pool --pm-log=none/log ./program right pool
 says 'none/log: cannot be created'
 # pmemcheck's options.
-run 2 "$tool" --pm=pool --log-file=log ./program right pool
-one_line
-says "--log-file=log is for Valgrind's own messages; expected --pm-log=FILE"
-run 2 "$tool" --pm=pool --log-stores=yes --log-file=log ./program right pool
-one_line
-says '--log-stores=yes is an option of pmemcheck' '--pm-log=FILE'
+bad "--log-file=log is for Valgrind's own messages; expected --pm-log=FILE" "$tool" --pm=pool --log-file=log ./program right pool
+bad '--log-stores=yes is an option of pmemcheck' "$tool" --pm=pool --log-stores=yes --log-file=log ./program right pool
+says '--pm-log=FILE'
 run 0 "$tool" --pm=pool --log-file=messages --pm-log=log ./program right pool
 grep -q 'stores: 0 never' messages || fail "Valgrind's messages are not in their file"
 rm -f pool

@@ -8,69 +8,39 @@
 # A live store on the soft RNIC of this machine: clients put and get at once, the server is killed, comes back with what
 # was put, and ends in order. Each step begins when the one before it says that it is done; nothing here waits for time to
 # pass. tests/core/provider/test_live_nic.sh is the thorough test.
-set -eu
-tidemark=$(realpath "$1")
 object=${2:+$(realpath "$2")}
+# shellcheck source=tests/cli/record_server.sh
+. "$(dirname "$0")/../../cli/record_server.sh"
 store=${object:-efactory}
-here=$(mktemp -d)
-export TIDEMARK_FABRIC=/dev/shm/tidemark-smoke.$$
-server=
-trap '[ -z "$server" ] || kill -9 $server 2>/dev/null || :; rm -rf "$here" "$TIDEMARK_FABRIC"' EXIT
-cd "$here"
-mkfifo said
 
-die() {
-	echo "test_live_smoke.sh: $*" >&2
-	exit 1
-}
+client() { tidemark "$1" --device tide0 --server "127.0.0.1:$port" "${@:2}" $object; }
 
-# start EXPECTED ARGUMENT...: a server in the background; the line that says that it serves has EXPECTED, and its address.
-start() {
-	local expected=$1 line=
-	shift
-	"$tidemark" serve "$@" --device tide0 --listen 127.0.0.1:0 >said 2>&1 &
-	server=$!
-	exec 3<said # stays open: the server may print more
-	until [[ $line = serving* ]]; do
-		read -r line <&3 || die "the server ended: $line"
-	done
-	[[ $line = *"$expected"* ]] || die "the server says: $line"
-	address=$(sed -n 's/^serving .* on \([0-9.:]*\), .*/\1/p' <<<"$line")
-}
-
-client() {
-	local command=$1
-	shift
-	"$tidemark" "$command" --device tide0 --server "$address" "$@" $object
-}
-
-start 'boot 1, formatted' "$store" --pm pool --size 16M --keys 8
+serve tidemark serve "$store" --pm pool --size 16M --keys 8 --device tide0 --listen 127.0.0.1:0
+grep -q 'boot 1, formatted' served || fail 'it serves otherwise'
 pids=
 for i in 1 2 3; do
 	{ client put "k$i" "value $i" && [ "$(client get "k$i")" = "value $i" ]; } &
 	pids="$pids $!"
 done
 for pid in $pids; do
-	wait "$pid" || die "a client failed"
+	wait "$pid" || fail "a client failed"
 done
 kill -9 $server
 wait $server 2>/dev/null || :
-start 'boot 2, recovered' "$store" --pm pool
-[ "$(client get k2)" = 'value 2' ] || die "k2 is lost"
-client bench --load --ops 30 --history history -q >/dev/null || die "a load ended with $?"
-kill $server
-status=0
-wait $server || status=$?
+serve tidemark serve "$store" --pm pool --device tide0 --listen 127.0.0.1:0
+grep -q 'boot 2, recovered' served || fail 'it serves otherwise'
+[ "$(client get k2)" = 'value 2' ] || fail "k2 is lost"
+client bench --load --ops 30 --history history -q >/dev/null || fail "a load ended with $?"
+stop
 server=
-[ $status = 0 ] || die "the server ended with $status"
 
 # The recording says what was injected, which is nothing: OK holds, and breaks if an operation failed all the same.
 
 # ok WORDS STATUS HISTORY
 ok() {
 	local status=0
-	"$tidemark" examine --pm pool --history "$3" $object >examined || status=$?
-	grep -q "^  OK    $1" examined && [ $status = "$2" ] || die "with $3, expected OK to be $1: $status, $(cat examined)"
+	tidemark examine --pm pool --history "$3" $object >examined || status=$?
+	grep -q "^  OK    $1" examined && [ $status = "$2" ] || fail "with $3, expected OK to be $1: $status, $(cat examined)"
 }
 
 # word OFFSET BYTES: in the third record of `changed`
@@ -82,10 +52,10 @@ ok holds 0 history
 cp history changed
 word 32 '\0373\0377\0377\0377' # -EIO
 ok broken 1 changed
-grep -q 'no completion had an error$' examined || die "it is not told that no completion had an error"
+grep -q 'no completion had an error$' examined || fail "it is not told that no completion had an error"
 word 62 '\012' # IBV_WC_REM_ACCESS_ERR
 ok broken 1 changed
-grep -q 'a completion had status 10, REM_ACCESS_ERR, where a WRITE was posted last$' examined || die "the status is not told"
+grep -q 'a completion had status 10, REM_ACCESS_ERR, where a WRITE was posted last$' examined || fail "the status is not told"
 word 45 '\0001' # the server was gone
 ok holds 0 changed
 word 44 '\0000' # an older recording

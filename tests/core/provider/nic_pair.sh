@@ -70,3 +70,12 @@ pair() {
 	pids=()
 	return "$status"
 }
+
+# refused WORD COMMAND...: status 2, and one line that has WORD
+refused() {
+	local word=$1 status=0
+	shift
+	"$tidemark" "$@" >"$dir/out" 2>"$dir/err" || status=$?
+	[ "$status" = 2 ] || die "$*: status $status"
+	[ "$(wc -l <"$dir/err")" = 1 ] && grep -q -- "$word" "$dir/err" || die "$*: $(cat "$dir/err")"
+}

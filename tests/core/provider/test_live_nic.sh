@@ -6,42 +6,18 @@
 # Live stores on the soft RNIC of this machine, without a guest: serve, put, get, four clients at once whose server
 # is killed, what is left examined, recovery, load again, an orderly stop, and nothing left in /dev/shm. Stores:
 # efactory and erda.
-set -eu
-tidemark=$1
+# shellcheck source=tests/cli/record_server.sh
+. "$(dirname "$0")/../../cli/record_server.sh"
 shift
 [ $# -gt 0 ] || set -- efactory erda
-tmp=$(mktemp -d)
-export TIDEMARK_FABRIC=/dev/shm/tidemark-test-live.$$
-A='' server='' # the server's address, its process
-trap '[ -z "$server" ] || kill -9 $server 2>/dev/null || true; rm -rf "$tmp" "$TIDEMARK_FABRIC"' EXIT
-cd "$tmp"
 
-die() {
-	echo "test_live_nic.sh: $*" >&2
-	cat serve.out >&2 || true
-	exit 1
-}
-
-# start EXPECTED ARGUMENT...: a server in the background, on a port that the system chooses; its line says EXPECTED.
+# start EXPECTED ARGUMENT...: a server whose line says EXPECTED.
 start() {
-	local expected=$1
-	shift
-	: >serve.out
-	"$tidemark" serve "$@" --device tide0 --listen 127.0.0.1:0 >serve.out 2>&1 &
-	server=$!
-	until grep -q "^serving" serve.out; do
-		kill -0 $server 2>/dev/null || die "serve $* ended"
-		sleep 0.1
-	done
-	A=$(sed -n 's/^serving .* on \([0-9.:]*\), .*/\1/p' serve.out)
-	grep -q "$expected" serve.out || die "serve $*: expected \"$expected\""
+	serve tidemark serve "${@:2}" --device tide0 --listen 127.0.0.1:0
+	grep -q "$1" served || fail "serve ${*:2}: expected \"$1\""
 }
 
-client() {
-	local command=$1
-	shift
-	timeout 300 "$tidemark" "$command" --device tide0 --server "$A" "$@"
-}
+client() { timeout 300 tidemark "$1" --device tide0 --server "127.0.0.1:$port" "${@:2}"; }
 
 load() { client bench --workload a --clients 4 --keys 100 --quiet "$@"; }
 
@@ -50,8 +26,8 @@ used() { od -An -tu8 -j $((4096 + 64 * $1)) -N 8 recording1 2>/dev/null | grep -
 
 # examine RECORDING ARGUMENT...: what is in the pool, against what the clients recorded.
 examine() {
-	timeout 300 "$tidemark" examine --pm pool --cuts 0 --quiet --history "$@" >examine.out 2>&1 ||
-		die "examine: status $?: $(cat examine.out)"
+	timeout 300 tidemark examine --pm pool --cuts 0 --quiet --history "$@" >examine.out 2>&1 ||
+		fail "examine: status $?: $(cat examine.out)"
 }
 
 one_store() {
@@ -63,28 +39,25 @@ one_store() {
 		pids="$pids $!"
 	done
 	for i in $pids; do
-		wait "$i" || die "a client failed"
+		wait "$i" || fail "a client failed"
 	done
 	load --load --history recording1 --time 600s >bench.out 2>&1 &
 	bench=$!
 	# All keys are there, and more is being done.
 	until used 200; do
-		kill -0 $bench 2>/dev/null || die "the load ended: $(cat bench.out)"
+		kill -0 $bench 2>/dev/null || fail "the load ended: $(cat bench.out)"
 		sleep 0.1
 	done
 	kill -9 $server
 	wait $server 2>/dev/null || true
 	wait $bench || status=$?
-	[ $status = 3 ] || die "the clients of a server that was killed end with $status: $(cat bench.out)"
+	[ $status = 3 ] || fail "the clients of a server that was killed end with $status: $(cat bench.out)"
 	examine recording1 --save-recovered recovered
 	start "boot 2, recovered" "$store" --pm pool
-	[ "$(client get k2)" = "value 2" ] || die "k2 is lost"
-	load --history recording2 --ops 400 >bench.out 2>&1 || die "load after recovery: $(cat bench.out)"
-	status=0
-	kill $server
-	wait $server || status=$?
-	server=''
-	[ $status = 0 ] || die "the server ended with $status"
+	[ "$(client get k2)" = "value 2" ] || fail "k2 is lost"
+	load --history recording2 --ops 400 >bench.out 2>&1 || fail "load after recovery: $(cat bench.out)"
+	stop
+	server=
 	examine recording2 --recovered recovered
 	echo "$store: $(sed -n 1p bench.out)"
 }
@@ -96,4 +69,4 @@ for _ in $(seq 600); do
 	[ -e "$TIDEMARK_FABRIC" ] || exit 0
 	sleep 0.1
 done
-die "left behind: $(ls "$TIDEMARK_FABRIC")"
+fail "left behind: $(ls "$TIDEMARK_FABRIC")"

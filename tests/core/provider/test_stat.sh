@@ -6,14 +6,6 @@ name=test_stat
 # shellcheck source=tests/core/provider/nic_pair.sh
 . "$(dirname "$0")/nic_pair.sh"
 
-refused() {
-	local word=$1 status=0
-	shift
-	"$tidemark" "$@" >"$dir/out" 2>"$dir/err" || status=$?
-	[ "$status" = 2 ] || die "$*: status $status"
-	[ "$(wc -l <"$dir/err")" = 1 ] && grep -q -- "$word" "$dir/err" || die "$*: $(cat "$dir/err")"
-}
-
 # value JSON-KEY: of the first process
 value() {
 	"$tidemark" stat --fabric "$net" --json | sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p" | head -1
