@@ -150,14 +150,14 @@ int image_checker_exists(const struct image_checker *checker, char *why, size_t 
 
 /* --- the program --- */
 
-static int start(struct image_seat *s, const struct image_checker *c, const char *command,
-		 const char *path)
+static int ask(struct image_seat *s, const struct image_checker *c, const char *command,
+	       const char *path)
 {
 	char *line = s->words ? NULL : insert_path(command, path);
 	char sh[] = "/bin/sh", dash_c[] = "-c", *shell[] = {sh, dash_c, line, NULL};
 	if (!s->words && !line)
 		return -ENOMEM;
-	int error = seat_start(s, c, !s->alone, s->words ? s->words : shell);
+	int error = seat_ask(s, c, !s->alone, s->words ? s->words : shell);
 	free(line);
 	return error;
 }
@@ -198,11 +198,7 @@ int judge_command(struct image_seat *s, const struct image_checker *c, const cha
 		seat_end(s);
 	while (!image_moment_equal(at, &s->board->image[s->board->images - 1].moment))
 		s->board->images--;
-	int error = 0;
-	if (s->pid)
-		seat_ask(s);
-	else
-		error = start(s, c, command, path);
+	int error = ask(s, c, command, path);
 	if (error)
 		return error;
 	enum seat_outcome outcome = seat_wait(s, c, &judged, &status);

@@ -9,27 +9,19 @@
 /* Then it starts afresh: a function may leave a file open, and few can be at once. */
 #define CALLS_MAX 500
 
-static int start(struct image_seat *s, const struct image_checker *c)
-{
-	char *words[] = {(char *)(uintptr_t)c->caller, (char *)(uintptr_t)c->library,
-			 (char *)(uintptr_t)c->function, NULL}; /* execve() writes to none */
-	return seat_start(s, c, false, c->caller ? words : NULL);
-}
-
 int judge_library(struct image_seat *s, const struct image_checker *c,
 		  struct image_verdict *verdict, unsigned *n)
 {
+	char *words[] = {(char *)(uintptr_t)c->caller, (char *)(uintptr_t)c->library,
+			 (char *)(uintptr_t)c->function, NULL}; /* execve() writes to none */
 	struct board *b = s->board;
-	int status = 0, error = 0;
+	int status = 0;
 	unsigned judged;
 	if (s->pid && s->calls == CALLS_MAX)
 		seat_end(s);
 	if (s->pid && b->images > CALLS_MAX - s->calls)
 		b->images = CALLS_MAX - s->calls;
-	if (s->pid)
-		seat_ask(s);
-	else
-		error = start(s, c);
+	int error = seat_ask(s, c, false, c->caller ? words : NULL);
 	if (error)
 		return error;
 	enum seat_outcome outcome = seat_wait(s, c, &judged, &status);

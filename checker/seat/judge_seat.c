@@ -339,7 +339,18 @@ static void clear_board(struct board *b)
 	atomic_store(&b->answered, atomic_load(&b->asked));
 }
 
-int seat_start(struct image_seat *s, const struct image_checker *c, bool serves, char *const *words)
+static void ask(struct image_seat *s)
+{
+	if (s->output >= 0 && ftruncate(s->output, (off_t)atomic_load(&s->board->printed)))
+		abort(); /* of a file in memory: it gives memory back */
+	atomic_store(&s->board->child, 0);
+	atomic_store(&s->board->stop, 0);
+	atomic_store(&s->board->judged, 0);
+	board_set(&s->board->asked, (atomic_load(&s->board->asked) + 1) & ~ENDED);
+}
+
+static int start(struct image_seat *s, const struct image_checker *c, bool serves,
+		 char *const *words)
 {
 	struct sigaction action = {.sa_handler = child_ended, .sa_flags = SA_RESTART};
 	char *own[VARIABLES] = {NULL};
@@ -351,7 +362,7 @@ int seat_start(struct image_seat *s, const struct image_checker *c, bool serves,
 	if (!error) {
 		sigaction(SIGCHLD, &action, NULL);
 		clear_board(s->board);
-		seat_ask(s);
+		ask(s);
 		driver_hold(SIG_BLOCK); /* seats_end() has to know of it */
 		s->pid = words ? spawn(s, c->show, serves, words, environment)
 			       : become_caller(s, c, environment);
@@ -368,14 +379,12 @@ int seat_start(struct image_seat *s, const struct image_checker *c, bool serves,
 	return error;
 }
 
-void seat_ask(struct image_seat *s)
+int seat_ask(struct image_seat *s, const struct image_checker *c, bool serves, char *const *words)
 {
-	if (s->output >= 0 && ftruncate(s->output, (off_t)atomic_load(&s->board->printed)))
-		abort(); /* of a file in memory: it gives memory back */
-	atomic_store(&s->board->child, 0);
-	atomic_store(&s->board->stop, 0);
-	atomic_store(&s->board->judged, 0);
-	board_set(&s->board->asked, (atomic_load(&s->board->asked) + 1) & ~ENDED);
+	if (!s->pid)
+		return start(s, c, serves, words);
+	ask(s);
+	return 0;
 }
 
 void seat_end(struct image_seat *s)

@@ -35,12 +35,10 @@ void seat_close(struct image_seat *s);
  * as there is room: *n is how many. Their first `file` is asked about. */
 void seat_images(struct image_seat *s, const struct image_files *files, unsigned file,
 		 bool is_private, unsigned first, unsigned *n);
-/* Start the program of these words, or without words a child that calls the library's function, and
- * ask the first question. If it `serves`, it may stay for others. 0 or -errno. */
-int seat_start(struct image_seat *s, const struct image_checker *c, bool serves,
-	       char *const *words);
-/* Ask the process that is there. */
-void seat_ask(struct image_seat *s);
+/* Ask the process that is there. If there is none, start the program of these words first, or
+ * without words a child that calls the library's function. If it `serves`, it may stay for others.
+ * 0 or -errno. */
+int seat_ask(struct image_seat *s, const struct image_checker *c, bool serves, char *const *words);
 
 enum seat_outcome {
 	SEAT_ANSWERED,
