@@ -3,6 +3,7 @@
 #include "checker/models/waste.h"
 #include <errno.h>
 #include <stdlib.h>
+#include "core/pmem/domain.h"
 
 const char *const waste_words[WASTE_SORTS] = {
 	[WASTE_CLEAN] = "flush of lines of which no cache holds a change",
@@ -19,8 +20,8 @@ enum waste_line {
 int waste_open(struct waste *w, const struct setup *s)
 {
 	*w = (struct waste){.lines = (s->pm_len + LINE - 1) / LINE,
-			    .durable_at_once = s->hw.domain != DOMAIN_DMP,
-			    .nic_past_caches = s->hw.ddio == DDIO_OFF};
+			    .durable_at_once = domain_keeps_visible(&s->hw, false),
+			    .nic_past_caches = domain_nic_flush_reaches(&s->hw)};
 	w->line = calloc(w->lines + 1, sizeof(*w->line));
 	return w->line ? 0 : -ENOMEM;
 }
