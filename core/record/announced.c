@@ -19,9 +19,8 @@
 static void add(enum record_kind kind, uint64_t client, const char *words, size_t len,
 		uint32_t source, bool line)
 {
-	recorder_add_announced(kind, client, words,
-			       (uint32_t)(len < RECORD_WORDS ? len : RECORD_WORDS), source,
-			       kind == RECORD_CALL ? line : !pm_maps_all());
+	recorder_add_of(kind, 0, client, words, (uint32_t)(len < RECORD_WORDS ? len : RECORD_WORDS),
+			source, 0, kind == RECORD_CALL ? line : !pm_maps_all());
 }
 
 /* In a process without PM of its own as well: clients are such. */

@@ -245,19 +245,6 @@ static void put_record(enum record_kind kind, uint32_t file, uint64_t off, const
 	atomic_store_explicit(&r->kind, kind, memory_order_release);
 }
 
-/* What is recorded changes no more, whichever process recorded it: a checksum of the last block. */
-static void add(enum record_kind kind, uint32_t file, uint64_t off, const void *payload,
-		uint32_t len, uint32_t source, uint32_t thread, uint32_t message)
-{
-	uint64_t from = recorder->summed, end = recorder->used;
-	if (end - from >= RECORD_BLOCK) {
-		const uint64_t sum = RECORD_CHECKSUM(bytes + from, end - from);
-		put_record(RECORD_SUM, 0, from, &sum, sizeof(sum), 0, thread, 0);
-		recorder->summed = end;
-	}
-	put_record(kind, file, off, payload, len, source, thread, message);
-}
-
 static uint32_t own_thread(void)
 {
 	static _Thread_local uint32_t thread, of;
@@ -268,28 +255,30 @@ static uint32_t own_thread(void)
 	return thread;
 }
 
+/* What is recorded changes no more, whichever process recorded it: a checksum of the last block. */
+void recorder_add_of(enum record_kind kind, uint32_t file, uint64_t off, const void *payload,
+		     uint32_t len, uint32_t source, uint32_t thread, uint32_t message)
+{
+	uint64_t from = recorder->summed, end = recorder->used;
+	thread = thread ? thread : own_thread();
+	if (end - from >= RECORD_BLOCK) {
+		const uint64_t sum = RECORD_CHECKSUM(bytes + from, end - from);
+		put_record(RECORD_SUM, 0, from, &sum, sizeof(sum), 0, thread, 0);
+		recorder->summed = end;
+	}
+	put_record(kind, file, off, payload, len, source, thread, message);
+}
+
 void recorder_add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
 		  uint32_t len, uint32_t source)
 {
-	add(kind, file, off, payload, len, source, own_thread(), 0);
-}
-
-void recorder_add_of(uint32_t thread, enum record_kind kind, unsigned file, uint64_t off,
-		     const void *payload, uint32_t len, uint32_t source)
-{
-	add(kind, file, off, payload, len, source, thread, 0);
+	recorder_add_of(kind, file, off, payload, len, source, 0, 0);
 }
 
 void recorder_add_unseen(enum record_kind kind, uint64_t off, const char *name, uint32_t source)
 {
 	recorder->unseen_kind[kind - RECORD_UNSEEN_FLUSH]++;
 	recorder_add(kind, 0, off, name, (uint32_t)strlen(name), source);
-}
-
-void recorder_add_announced(enum record_kind kind, uint64_t client, const char *words, uint32_t len,
-			    uint32_t source, uint32_t message)
-{
-	add(kind, 0, client, words, len, source, own_thread(), message);
 }
 
 /* The lock, and the number of the place. */
@@ -357,14 +346,14 @@ static void add_part(void *arg, unsigned file, uint64_t off, const uint8_t *at, 
 	r->any = true;
 	for (size_t done = 0, n; done < len; done += n) {
 		n = len - done < RANGE_MAX ? len - done : RANGE_MAX;
-		add(r->kind, file, off + done, r->has_content ? at + done : NULL, (uint32_t)n,
-		    r->source, r->thread, r->message);
+		recorder_add_of(r->kind, file, off + done, r->has_content ? at + done : NULL,
+				(uint32_t)n, r->source, r->thread, r->message);
 	}
 }
 
 void recorder_add_range(enum record_kind kind, const void *at, size_t len, uint32_t source)
 {
-	struct range r = {.kind = kind, .source = source, .thread = own_thread()};
+	struct range r = {.kind = kind, .source = source};
 	pm_maps_parts(at, len, add_part, &r);
 }
 
@@ -521,7 +510,7 @@ static void made_durable(enum record_kind kind, const char *what, const void *at
 	pm_maps_scan(r.source);
 	pm_maps_parts(at, len, add_part, &r);
 	if (anything && !r.any)
-		add(r.kind, 0, 0, NULL, 0, r.source, r.thread, 0);
+		recorder_add_of(r.kind, 0, 0, NULL, 0, r.source, r.thread, 0);
 	recorder_unlock();
 }
 
@@ -543,7 +532,7 @@ static void pushed(uint32_t qp)
 		return;
 	if (*by == qp)
 		*by = 0;
-	add(RECORD_PUSH, 0, 0, NULL, 0, call_site_name("READ"), RECORD_RNIC | qp, 0);
+	recorder_add_of(RECORD_PUSH, 0, 0, NULL, 0, call_site_name("READ"), RECORD_RNIC | qp, 0);
 	recorder_unlock();
 }
 

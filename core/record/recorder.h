@@ -60,18 +60,14 @@ bool recorder_call_begins(const void *at, size_t len, const void *caller);
 void recorder_call_ends(const void *at, size_t len, const void *caller);
 /* The parts of [at, at+len) that are PM, a record without content for each. With the lock. */
 void recorder_add_range(enum record_kind kind, const void *at, size_t len, uint32_t source);
-/* The same of a thread that need not be this one. */
-void recorder_add_of(uint32_t thread, enum record_kind kind, unsigned file, uint64_t off,
-		     const void *payload, uint32_t len, uint32_t source);
 /* The stores that are recorded next have just been noticed. */
 void recorder_noticed(void);
 /* Add a record. `payload` NULL: `len` says how long a range is. */
 void recorder_add(enum record_kind kind, unsigned file, uint64_t off, const void *payload,
 		  uint32_t len, uint32_t source);
-
-/* A CALL or a RETURN. With the lock. */
-void recorder_add_announced(enum record_kind kind, uint64_t client, const char *words, uint32_t len,
-			    uint32_t source, uint32_t message);
+/* The same of a thread that need not be this one; 0: this one. */
+void recorder_add_of(enum record_kind kind, uint32_t file, uint64_t off, const void *payload,
+		     uint32_t len, uint32_t source, uint32_t thread, uint32_t message);
 /* Something that the program has or does, and that is not recorded: RECORD_UNSEEN_FLUSH and so on.
  */
 void recorder_add_unseen(enum record_kind kind, uint64_t off, const char *name, uint32_t source);

@@ -47,14 +47,16 @@ static void add_store(void *arg, unsigned file, uint64_t off, const uint8_t *at,
 		return;
 	pm_maps_set(NULL, file, off, bytes, len);
 	recorder->exact++;
-	recorder_add_of(e->told->thread, RECORD_EXACT, file, off, bytes, (uint32_t)len, e->source);
+	recorder_add_of(RECORD_EXACT, file, off, bytes, (uint32_t)len, e->source, e->told->thread,
+			0);
 }
 
 static void add_flush(void *arg, unsigned file, uint64_t off, const uint8_t *at, size_t len)
 {
 	const struct told_event *e = arg;
 	(void)at;
-	recorder_add_of(e->told->thread, RECORD_FLUSH, file, off, NULL, (uint32_t)len, e->source);
+	recorder_add_of(RECORD_FLUSH, file, off, NULL, (uint32_t)len, e->source, e->told->thread,
+			0);
 }
 
 static void take_told(const struct told *t)
@@ -67,7 +69,7 @@ static void take_told(const struct told *t)
 		return;
 	e.source = call_site_of(t->ip, TOLD_FRAMES);
 	if (t->kind == TOLD_FENCE)
-		recorder_add_of(t->thread, RECORD_FENCE, 0, 0, NULL, 0, e.source);
+		recorder_add_of(RECORD_FENCE, 0, 0, NULL, 0, e.source, t->thread, 0);
 	else
 		pm_maps_parts((const void *)(uintptr_t)t->at, t->len,
 			      t->kind == TOLD_STORE ? add_store : add_flush, &e);
