@@ -241,9 +241,8 @@ static int choose_contracts(struct request *r)
 
 static int check_request(struct request *r, char **word)
 {
-	int status;
 	r->options.hw = hardware_default;
-	status = choose_model(r);
+	int status = choose_model(r);
 	if (!r->log && *word)
 		r->log = *word++;
 	if (!status)

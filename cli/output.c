@@ -321,13 +321,12 @@ int check_output(const char *what, const char *path, enum output_sort sort)
 int check_folder(const char *what, const char *dir, bool stays)
 {
 	struct stat st;
-	bool is_new;
 	if (!*dir)
 		return fail(EXIT_USAGE, "%s: expected the name of a folder, not an empty one",
 			    what);
 	if (strlen(dir) > PATH_MAX - 512)
 		return fail(EXIT_USAGE, "%s: a name of more than %d bytes", what, PATH_MAX - 512);
-	is_new = !mkdir(dir, 0777);
+	bool is_new = !mkdir(dir, 0777);
 	if (!is_new && errno != EEXIST)
 		return fail(EXIT_USAGE, "%s: the folder cannot be made: %s", dir, strerror(errno));
 	if (is_new && !stays) {

@@ -255,15 +255,14 @@ void litmus_read_conditions(struct litmus_reader *r)
 static bool holds(const struct litmus_test *test, unsigned *at, const uint64_t *value)
 {
 	const struct litmus_term *term = &test->term[(*at)++];
-	bool left, right;
 	if (term->kind == LITMUS_TRUE)
 		return true;
 	if (term->kind == LITMUS_ATOM)
 		return (value[term->observed] == term->number) == term->equal;
-	left = holds(test, at, value);
+	bool left = holds(test, at, value);
 	if (term->kind == LITMUS_NOT)
 		return !left;
-	right = holds(test, at, value);
+	bool right = holds(test, at, value);
 	if (term->kind == LITMUS_AND)
 		return left && right;
 	if (term->kind == LITMUS_OR)

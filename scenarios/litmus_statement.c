@@ -353,11 +353,10 @@ static void read_request(struct litmus_reader *r, struct litmus_statement *s,
 /* REG = ... */
 static void read_assignment(struct litmus_reader *r, struct litmus_statement *s)
 {
-	const struct form *form;
 	s->has_reg = true;
 	s->reg = litmus_register(r);
 	litmus_need(r, "=");
-	form = find_form(&r->token, ASSIGN);
+	const struct form *form = find_form(&r->token, ASSIGN);
 	if (form) {
 		read_form(r, s, form);
 	} else if (litmus_statement_word(&r->token)) {
@@ -443,10 +442,9 @@ static void read_prefixes(struct litmus_reader *r, struct litmus_statement *s)
 
 static void read_body(struct litmus_reader *r, struct litmus_statement *s)
 {
-	const struct form *form;
 	read_prefixes(r, s);
 	const struct operation *request = find_request(&r->token);
-	form = find_form(&r->token, ALONE);
+	const struct form *form = find_form(&r->token, ALONE);
 	if (request)
 		read_request(r, s, request);
 	else if (form)

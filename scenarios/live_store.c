@@ -149,7 +149,6 @@ int live_store_parse(struct live_store *s, const char *text,
 {
 	char *copy = strdup(text);
 	struct text t;
-	int rc;
 	memset(s, 0, sizeof(*s));
 	memset(error, 0, sizeof(*error));
 	if (!copy) {
@@ -157,7 +156,7 @@ int live_store_parse(struct live_store *s, const char *text,
 		return -ENOMEM;
 	}
 	text_start(&t, copy, strlen(copy), error);
-	rc = read_all(&t, s, find);
+	int rc = read_all(&t, s, find);
 	free(copy);
 	return rc;
 }

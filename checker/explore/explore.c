@@ -726,10 +726,9 @@ void explore_lower_bound(struct explorer *ex)
 static void mark_run(void *arg)
 {
 	struct explorer *ex = arg;
-	struct mark *mark;
 	if (*ex->position == NO_POSITION || !world_has_checkpoint(&ex->worlds))
 		return;
-	mark = marks_next(ex->marks, *ex->position);
+	struct mark *mark = marks_next(ex->marks, *ex->position);
 	if (!mark)
 		return;
 	world_checkpoint(&ex->worlds, &mark->at);

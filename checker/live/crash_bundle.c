@@ -126,7 +126,7 @@ static int read_sizes(struct text *t, struct crash_bundle *a, struct sizes *s)
 static int read_head(struct text *t, struct crash_bundle *a, struct sizes *s, const char **store)
 {
 	uint64_t boot, seed, cuts;
-	const char *says, *version = text_field(t, "tidemark-cut", "tidemark-cut 1");
+	const char *version = text_field(t, "tidemark-cut", "tidemark-cut 1");
 	char *empty;
 
 	if (!version)
@@ -140,7 +140,7 @@ static int read_head(struct text *t, struct crash_bundle *a, struct sizes *s, co
 	    text_field_number(t, "cuts", 0, EXAM_CUTS, "cuts and a number", &cuts) ||
 	    read_broken(t, a))
 		return -EINVAL;
-	says = text_field(t, "says", "says and a sentence");
+	const char *says = text_field(t, "says", "says and a sentence");
 	if (!says || read_sizes(t, a, s))
 		return -EINVAL;
 	snprintf(a->says, sizeof(a->says), "%s", says);
@@ -221,14 +221,13 @@ static int unpack(struct text *t, struct crash_bundle *a, struct sizes *s)
 {
 	const size_t len = (size_t)(t->end - t->at);
 	unsigned long long size = ZSTD_getFrameContentSize(t->at, len);
-	uint8_t *body;
 	int error;
 
 	t->line = 0; /* what is wrong from here on is in no line */
 	if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR ||
 	    size < POOL_TEXT || size > CRASH_BUNDLE_MAX)
 		return text_wrong(t, "after the first lines: expected a compressed image");
-	body = malloc(size);
+	uint8_t *body = malloc(size);
 	if (!body)
 		return -ENOMEM;
 	size_t got = ZSTD_decompress(body, size, t->at, len);

@@ -73,11 +73,11 @@ int cut_read_media(struct cut *c, const char *path, uint64_t offset, char *why, 
 int cut_read_cache(struct cut *c, const char *path, uint64_t offset, char *why, size_t n)
 {
 	struct pm_image image;
-	int filled, error = open_image(&image, path, offset, why, n);
+	int error = open_image(&image, path, offset, why, n);
 
 	if (error)
 		return error;
-	filled = pm_image_in_flight(&image);
+	int filled = pm_image_in_flight(&image);
 	if (filled < 0)
 		error = why_not(why, n, filled, "%s: not a cache image", path);
 	else if (filled && image.pool_bytes < c->len)
@@ -120,7 +120,6 @@ int cut_add_ops(struct cut *c, const struct recording_op *ops, uint64_t n)
 
 int cut_read_recording(struct cut *c, const char *path, char *why, size_t n)
 {
-	const struct recording_op *ops;
 	struct recording *r;
 	char text[200];
 	uint64_t count;
@@ -128,7 +127,7 @@ int cut_read_recording(struct cut *c, const char *path, char *why, size_t n)
 
 	if (error)
 		return why_not(why, n, error, "%s: %s", path, text);
-	ops = recording_ops(r, &count);
+	const struct recording_op *ops = recording_ops(r, &count);
 	error = cut_add_ops(c, ops, count);
 	recording_close(r);
 	return error ? why_not(why, n, error, "%s: out of memory", path) : 0;

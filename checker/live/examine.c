@@ -300,12 +300,11 @@ static int judge_key(struct examination *w, unsigned key, uint64_t *shown)
 					.start = cut_key_state(w->cut, w->first, w->key[key]),
 					.shown = shown};
 	unsigned broken = 0;
-	int error;
 
 	for (unsigned i = 0; i < w->images; i++)
 		if (w->image[i].shown[key].state == KEY_VALUE)
 			shown[recorded.shown_n++] = w->image[i].shown[key].id;
-	error = recorded_make(w->history, &recorded);
+	int error = recorded_make(w->history, &recorded);
 	if (error)
 		return error;
 	w->out->left_out += w->history->left_out;
@@ -462,7 +461,6 @@ int examine(const struct cut *c, const struct exam_options *options, struct exam
 	    size_t n)
 {
 	struct examination w = {.cut = c, .out = out, .first = cut_first_boot(c)};
-	int error;
 
 	assert(c->len && options->cuts <= EXAM_CUTS);
 	memset(out, 0, sizeof(*out));
@@ -481,7 +479,7 @@ int examine(const struct cut *c, const struct exam_options *options, struct exam
 		return -EINVAL;
 	}
 	snprintf(why, n, "out of memory");
-	error = run_examination(&w, options, why, n);
+	int error = run_examination(&w, options, why, n);
 	for (unsigned i = 0; w.image && i < w.images; i++)
 		free(w.image[i].shown);
 	free(w.image);

@@ -142,11 +142,10 @@ static int open_session(struct worker *w, char *why, size_t n)
 {
 	const struct load_options *o = &w->load->o;
 	struct session *session = NULL;
-	int error;
 
 	begin_doing(w, CONNECTING, 0);
-	error = session_open(&session, o->verbs, o->server,
-			     o->first_client ? o->first_client + w->number : 0, why, n);
+	int error = session_open(&session, o->verbs, o->server,
+				 o->first_client ? o->first_client + w->number : 0, why, n);
 	change_session(w, error ? NULL : session);
 	if (error)
 		return error;
@@ -239,11 +238,9 @@ static bool found_nothing(const struct op *op)
 /* False: the recording is full. */
 static bool record_op(struct worker *w, struct op *op)
 {
-	struct recording_op *r;
-
 	if (!w->load->o.recording)
 		return true;
-	r = recording_next(w->load->o.recording);
+	struct recording_op *r = recording_next(w->load->o.recording);
 	if (!r)
 		return false;
 	r->key = op->key;

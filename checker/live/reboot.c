@@ -138,12 +138,11 @@ static void reader_main(void *arg)
 {
 	struct rebooter *r = arg;
 	uint8_t *buf = sim_alloc(r->sim, r->params->max_vlen);
-	int error;
 
 	r->client = (struct tm_env){.params = r->params, .client = r->params->clients};
 	r->client.verbs = rnic_open(r->net, r->params->clients, NULL);
 	r->doing = "connecting";
-	error = r->store->open(&r->client, &r->handle);
+	int error = r->store->open(&r->client, &r->handle);
 	if (error)
 		trouble(r, "a client cannot connect: %s", error_name(error).text);
 	r->doing = "a GET";
@@ -162,12 +161,11 @@ static void boot(void *arg)
 	struct rebooter *r = arg;
 	struct checked check = {.fsck.bad = fsck_bad, .rebooter = r};
 	struct pmem *pm = pmem_machine(r->stack, 0);
-	int error;
 
 	r->server = (struct tm_env){.params = r->params, .pm = pmem_base(pm), .pm_len = r->pm_len};
 	r->server.verbs = rnic_open(r->net, HOST_SERVER, pm);
 	r->doing = "recovery";
-	error = r->store->recover(&r->server);
+	int error = r->store->recover(&r->server);
 	if (error) {
 		trouble(r, "recovery fails with %s", error_name(error).text);
 	} else {
@@ -191,7 +189,6 @@ void reboot_image(struct rebooter *r, const uint8_t *pool, const uint32_t *keys,
 		  rebooted_value *value, void *arg, struct rebooted *out)
 {
 	struct pmem *pm = pmem_machine(r->stack, 0);
-	enum sim_end end;
 	uintptr_t pc;
 
 	memset(out, 0, sizeof(*out));
@@ -208,7 +205,7 @@ void reboot_image(struct rebooter *r, const uint8_t *pool, const uint32_t *keys,
 	sim_set_step_budget(r->sim, STEPS_BASE + STEPS_PER_BYTE * r->pm_len + STEPS_PER_KEY * n);
 	sim_at(r->sim, GIVE_UP_NS, give_up, r);
 	sim_spawn(r->sim, HOST_SERVER, NULL, boot, r);
-	end = sim_run(r->sim);
+	enum sim_end end = sim_run(r->sim);
 	if (end == SIM_FAULT)
 		trouble(r, "%s%s, in %s after the failure", sim_fault(r->sim, &pc),
 			sim_fault_where(r->sim), r->doing);

@@ -140,11 +140,9 @@ static void drop_oldest(const struct recorded_key *key, struct cluster *c, unsig
 			unsigned kept)
 {
 	for (unsigned i = 0; i < key->ops && kept > RECORDED_OPS; i++) {
-		struct cluster *of;
-
 		if (!keep[i] || key->op[i]->kind != HISTORY_PUT)
 			continue;
-		of = cluster_find(c, n, key->op[i]->value);
+		struct cluster *of = cluster_find(c, n, key->op[i]->value);
 		if (of->needed)
 			continue;
 		of->dropped = true;

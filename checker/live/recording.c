@@ -115,7 +115,6 @@ int recording_create(struct recording **out, const char *path, uint64_t ops)
 {
 	struct recording *r;
 	struct stat st;
-	int fd, error;
 
 	if (!ops || ops > (SIZE_MAX / 2 - HEADER) / RECORDING_OP)
 		return -EINVAL;
@@ -123,11 +122,11 @@ int recording_create(struct recording **out, const char *path, uint64_t ops)
 	bool file = stat(path, &st) || S_ISREG(st.st_mode);
 	if (live_fails(FAIL_FILE_OPEN))
 		return -EACCES;
-	fd = open(path, O_RDWR | O_CLOEXEC | (file ? O_CREAT | O_TRUNC : 0), 0644);
+	int fd = open(path, O_RDWR | O_CLOEXEC | (file ? O_CREAT | O_TRUNC : 0), 0644);
 	if (fd < 0)
 		return -errno;
 	r = calloc(1, sizeof(*r));
-	error = r ? create_map(r, fd, ops) : -ENOMEM;
+	int error = r ? create_map(r, fd, ops) : -ENOMEM;
 	close(fd);
 	if (error) {
 		free(r);
@@ -227,12 +226,10 @@ static int check_header(struct recording *r, size_t offset, char *why, size_t n)
 static int check_records(struct recording *r, char *why, size_t n)
 {
 	for (uint64_t i = 0; i < r->room; i++) {
-		const char *expected;
-
 		if (!r->op[i].invoked_ns)
 			continue;
 		r->used = i + 1;
-		expected = recording_op_wrong(&r->op[i]);
+		const char *expected = recording_op_wrong(&r->op[i]);
 		if (expected)
 			return why_not(why, n, -EINVAL, "record %llu: expected %s",
 				       (unsigned long long)i + 1, expected);
@@ -245,12 +242,10 @@ static int check(struct recording *r, char *why, size_t n)
 	static const size_t offsets[] = {0, DAX_OFFSET};
 
 	for (unsigned i = 0; i < 2; i++) {
-		int error;
-
 		if (r->map_len < offsets[i] + HEADER ||
 		    memcmp(r->map + offsets[i], MAGIC, strlen(MAGIC)) != 0)
 			continue;
-		error = check_header(r, offsets[i], why, n);
+		int error = check_header(r, offsets[i], why, n);
 		return error ? error : check_records(r, why, n);
 	}
 	return why_not(why, n, -EINVAL,
@@ -260,10 +255,9 @@ static int check(struct recording *r, char *why, size_t n)
 int recording_open(struct recording **out, const char *path, char *why, size_t n)
 {
 	struct recording *r = calloc(1, sizeof(*r));
-	int fd = open(path, O_RDONLY | O_CLOEXEC), error;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	bool device;
-
-	error = fd < 0 ? -errno : !r ? -ENOMEM : length_of(fd, &device, &r->map_len);
+	int error = fd < 0 ? -errno : !r ? -ENOMEM : length_of(fd, &device, &r->map_len);
 	if (!error && live_fails(FAIL_FILE_READ))
 		error = -EIO;
 	if (!error && r->map_len < HEADER) {

@@ -70,13 +70,12 @@ void torn_scan(const uint8_t *pool, size_t len, const struct recording_op *const
 		sessions |= put[i]->value & SESSION;
 	for (uint64_t off = 0; off + sizeof(uint64_t) <= len; off++) {
 		uint64_t word;
-		const struct recording_op *op;
 
 		memcpy(&word, pool + off, sizeof(word));
 		word = le64toh(word);
 		if (word < lo || word > hi || (word & SESSION & ~sessions))
 			continue;
-		op = find(put, puts, word);
+		const struct recording_op *op = find(put, puts, word);
 		if (op)
 			look(pool, len, off, op, out);
 	}

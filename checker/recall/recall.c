@@ -178,12 +178,11 @@ static uint64_t ways(const struct recall *r, const struct image_source *is)
 struct tree_leaf *recall_walk_cut(struct recall *r, struct image_source *is)
 {
 	uint32_t node = tree_root(r->cuts);
-	struct tree_leaf *leaf;
 	r->cut_path.n = 0;
 	is->draws = is->drawn = 0;
 	if (node)
 		node = tree_next(r->cuts, node, ways(r, is));
-	leaf = walk_on(r->cuts, &r->cut_path, is, node, 0, false, r->mutant);
+	struct tree_leaf *leaf = walk_on(r->cuts, &r->cut_path, is, node, 0, false, r->mutant);
 	r->led += leaf != NULL;
 	return leaf;
 }

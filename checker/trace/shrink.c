@@ -458,12 +458,11 @@ static void fewer_lines(struct shrinker *sh, struct explorer *ex)
 	struct replay_outcome *out = malloc(sizeof(*out));
 	for (unsigned i = sh->path.n; out && i-- > 0;) {
 		struct deviation d = sh->path.d[i];
-		int error;
 		if (d.kind != CHOICE_LINE)
 			continue;
 		memmove(&sh->path.d[i], &sh->path.d[i + 1], (sh->path.n - i - 1) * sizeof(d));
 		sh->path.n--;
-		error = replay(ex, &sh->path, sh->contract == TM_KEEP, NULL, out);
+		int error = replay(ex, &sh->path, sh->contract == TM_KEEP, NULL, out);
 		if (!error && !out->unused && out->verdict[sh->contract].broken) {
 			snprintf(sh->text, sizeof(sh->text), "%s", out->text[sh->contract]);
 			continue;

@@ -409,7 +409,6 @@ static int read_deviate(struct trace_reader *r, char *rest)
 	struct deviation_names names = {t->setup.region, t->setup.regions};
 	const char *expected = NULL;
 	struct deviation d;
-	int rc;
 
 	squeeze(rest);
 	if (t->deviations.n == TRACE_DEVIATIONS)
@@ -417,7 +416,7 @@ static int read_deviate(struct trace_reader *r, char *rest)
 	if (deviation_parse(&d, &names, rest, &expected))
 		return text_wrong(&r->text, "%s; expected %s", text_show(rest).text, expected);
 	d.line = r->text.line;
-	rc = check_names(r, &d);
+	int rc = check_names(r, &d);
 	if (!rc)
 		rc = check_twice(r, &d);
 	if (!rc)

@@ -85,7 +85,6 @@ int trace_write(FILE *out, const struct setup *s, const struct deviations *d, in
 	struct deviation_names names = {s->region, s->regions};
 	char *text = NULL;
 	size_t len = 0;
-	int error;
 
 	assert(contract < TM_CONTRACTS);
 	assert(s->regions && (s->w.keys || s->w.calls));
@@ -94,7 +93,7 @@ int trace_write(FILE *out, const struct setup *s, const struct deviations *d, in
 	FILE *memory = open_memstream(&text, &len);
 	if (!memory)
 		return -ENOMEM;
-	error = write_setup(memory, s);
+	int error = write_setup(memory, s);
 	for (unsigned i = 0; i < d->n; i++) {
 		char words[DEVIATION_TEXT];
 		deviation_print(&d->d[i], &names, words, sizeof(words));

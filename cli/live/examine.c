@@ -174,13 +174,11 @@ static int report(struct request *o, const struct exam *e)
 
 static int judge(struct request *o, struct exam *e)
 {
-	int status;
-
 	if (!o->a.cut.boot) {
 		puts("The pool was being formatted when it was cut: there was nothing to lose.");
 		return EXIT_HELD;
 	}
-	status = exam_run(&o->a, e);
+	int status = exam_run(&o->a, e);
 	return status ? status : report(o, e);
 }
 
@@ -218,7 +216,6 @@ int examine_main(int argc, char **argv)
 {
 	struct request *o = calloc(1, sizeof(*o));
 	struct exam e = {0};
-	int status;
 
 	if (!o || !(o->history = calloc(HISTORIES, sizeof(o->history[0])))) {
 		free(o);
@@ -226,7 +223,7 @@ int examine_main(int argc, char **argv)
 	}
 	o->offset = CUT_ANY_OFFSET;
 	o->a.options.cuts = 8;
-	status = parse(o, argc, argv);
+	int status = parse(o, argc, argv);
 	if (status < 0) {
 		note_inputs(o);
 		status = results_check();

@@ -433,13 +433,12 @@ static void set_window(void)
 
 static void watch(struct mapping *m)
 {
-	uint32_t how;
 	if (m->constant)
 		return;
 	/* The kernel looks at whole pages. */
 	m->watched = (uintptr_t)m->at % PAGE == 0 && m->len % PAGE == 0 &&
 		     written_watch(&m->written, m->at, m->len);
-	how = m->watched ? RECORD_STORES_WRITTEN : RECORD_STORES_COMPARED;
+	uint32_t how = m->watched ? RECORD_STORES_WRITTEN : RECORD_STORES_COMPARED;
 	if (recorder->stores < how)
 		recorder->stores = how;
 }

@@ -93,12 +93,11 @@ int kv_call_value(struct rpc_conn *conn, uint8_t *msg, const struct kv_req *req,
 		  size_t vlen, void *rsp, size_t rsp_bytes)
 {
 	size_t len;
-	int rc;
 
 	memcpy(msg, req, sizeof(*req));
 	if (vlen)
 		memcpy(msg + sizeof(*req), value, vlen);
-	rc = rpc_call(conn, msg, sizeof(*req) + vlen, rsp, rsp_bytes, &len);
+	int rc = rpc_call(conn, msg, sizeof(*req) + vlen, rsp, rsp_bytes, &len);
 	return kv_status(rc, len, rsp, rsp_bytes);
 }
 

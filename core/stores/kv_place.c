@@ -92,15 +92,13 @@ static void give_away(struct kv_place *place, uint64_t where)
 static int publish(struct kv_place *place, const struct kv_placed *value)
 {
 	uint64_t where = kv_where(value->line, value->vlen);
-	struct kv_entry *entry;
-	uint64_t former;
 	bool found;
 
 	assert(value->line + kv_lines(value->vlen) <= place->pool.log_lines);
-	entry = kv_table_find(&place->pool.table, value->key, &found);
+	struct kv_entry *entry = kv_table_find(&place->pool.table, value->key, &found);
 	if (!entry)
 		return -ENOSPC;
-	former = found ? entry->where : 0;
+	uint64_t former = found ? entry->where : 0;
 	if (!found) {
 		memcpy(entry->key, value->key, sizeof(entry->key));
 		entry->where = where;
@@ -137,17 +135,15 @@ static int find_room(struct kv_place *place, const struct kv_entry *entry, uint3
 
 int kv_place_reserve(struct kv_place *place, struct kv_placed *value, const struct kv_req *req)
 {
-	const struct kv_entry *entry;
 	uint64_t line;
 	bool found;
-	int rc;
 
 	if (req->vlen > place->max_vlen)
 		return -EMSGSIZE;
-	entry = kv_table_find(&place->pool.table, req->key, &found);
+	const struct kv_entry *entry = kv_table_find(&place->pool.table, req->key, &found);
 	if (!entry || rt_pm_full())
 		return -ENOSPC;
-	rc = find_room(place, found ? entry : NULL, req->vlen, &line);
+	int rc = find_room(place, found ? entry : NULL, req->vlen, &line);
 	if (rc)
 		return rc;
 	*value = (struct kv_placed){req->klen, req->vlen, line, {0}};
@@ -195,11 +191,10 @@ void kv_place_del(struct kv_place *place, const uint8_t key[TM_MAX_KEY])
 {
 	bool found;
 	struct kv_entry *entry = kv_table_find(&place->pool.table, key, &found);
-	uint64_t former;
 
 	if (!found)
 		return;
-	former = entry->where;
+	uint64_t former = entry->where;
 	__atomic_store_n(&entry->where, 0, __ATOMIC_SEQ_CST);
 	if (!(place->lacks & KV_LACKS_DELETE))
 		kv_place_persist(place, entry, sizeof(*entry));

@@ -37,11 +37,9 @@ void kv_idle_nap(struct kv_idle *idle)
 
 int kv_slots_open(struct kv_slots *slots, struct rpc_server *rpc, size_t bytes, int access)
 {
-	size_t all;
-
 	assert(bytes && rpc->max_peers); /* it has been opened */
 	slots->bytes = kv_round_up(bytes, TM_LINE);
-	all = rpc->max_peers * slots->bytes;
+	size_t all = rpc->max_peers * slots->bytes;
 	slots->at = aligned_alloc(TM_LINE, all);
 	if (!slots->at)
 		return -ENOMEM;

@@ -93,11 +93,10 @@ int kv_client_open(struct kv_client *client, const struct tm_env *env, size_t ms
 int kv_client_open_data(struct kv_client *client, const struct tm_env *env, size_t data_bytes)
 {
 	struct rpc_conn *data = malloc(sizeof(*data));
-	int rc;
 
 	if (!data)
 		return -ENOMEM;
-	rc = rpc_open_further(data, env, sizeof(struct kv_req), data_bytes);
+	int rc = rpc_open_further(data, env, sizeof(struct kv_req), data_bytes);
 	if (rc)
 		free(data);
 	else
@@ -141,14 +140,13 @@ int kv_client_read(struct kv_client *client, unsigned log, uint64_t off, size_t 
 		   size_t cap, size_t *out_vlen)
 {
 	const void *data;
-	int rc;
 
 	*out_vlen = vlen;
 	if (vlen == 0)
 		return 0;
 	if (vlen > client->params.max_vlen)
 		return -EBADMSG;
-	rc = rpc_read(kv_client_data(client), log, off, vlen, &data);
+	int rc = rpc_read(kv_client_data(client), log, off, vlen, &data);
 	if (!rc)
 		memcpy(value, data, vlen < cap ? vlen : cap);
 	return rc;

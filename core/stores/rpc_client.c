@@ -80,13 +80,12 @@ static int conn_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg
 {
 	struct rpc_greeting hello;
 	struct rpc_welcome welcome;
-	size_t bytes;
 	int rc = -ENOMEM;
 
 	memset(conn, 0, sizeof(*conn));
 	conn->msg_bytes = kv_round_up(msg_bytes, 8);
 	conn->data_bytes = kv_round_up(data_bytes, 8);
-	bytes = conn->data_bytes + 2 * conn->msg_bytes;
+	size_t bytes = conn->data_bytes + 2 * conn->msg_bytes;
 	conn->buf = calloc(1, bytes);
 	if (!conn->buf)
 		return -ENOMEM;
@@ -310,11 +309,9 @@ static int conn_send(struct rpc_conn *conn, const void *msg, size_t len)
 int rpc_call(struct rpc_conn *conn, const void *req, size_t len, void *rsp, size_t cap,
 	     size_t *rsp_len)
 {
-	int rc;
-
 	if (conn->failed)
 		return -EIO;
-	rc = conn_expect_reply(conn);
+	int rc = conn_expect_reply(conn);
 	if (!rc)
 		rc = conn_send(conn, req, len);
 	if (!rc)
@@ -324,18 +321,15 @@ int rpc_call(struct rpc_conn *conn, const void *req, size_t len, void *rsp, size
 
 int rpc_send(struct rpc_conn *conn, const void *msg, size_t len)
 {
-	int rc;
-
 	if (conn->failed)
 		return -EIO;
-	rc = conn_send(conn, msg, len);
+	int rc = conn_send(conn, msg, len);
 	return rc ? rc : conn_wait(conn, true, false, RT_WAITS);
 }
 
 int rpc_wait(struct rpc_conn *conn, void *msg, size_t cap, size_t *len)
 {
 	uint64_t nap = REFUSED_NS;
-	int rc;
 
 	if (conn->failed)
 		return -EIO;
@@ -343,7 +337,7 @@ int rpc_wait(struct rpc_conn *conn, void *msg, size_t cap, size_t *len)
 		rt_sleep(nap);
 		nap = nap < SILENCE_NS ? 2 * nap : nap;
 	}
-	rc = conn_wait(conn, false, true, true);
+	int rc = conn_wait(conn, false, true, true);
 	if (rc)
 		return rc;
 	*len = conn->in_len;
@@ -367,11 +361,10 @@ static int conn_remote(const struct rpc_conn *conn, unsigned region, uint64_t of
 int rpc_read(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len, const void **data)
 {
 	uint64_t addr;
-	int rc;
 
 	if (conn->failed)
 		return -EIO;
-	rc = conn_remote(conn, region, off, len, &addr);
+	int rc = conn_remote(conn, region, off, len, &addr);
 	if (rc)
 		return rc;
 	rc = conn_post(conn, IBV_WR_RDMA_READ, conn->buf, len, addr, conn->region[region].rkey, 0);
@@ -393,11 +386,9 @@ static int conn_write(struct rpc_conn *conn, enum ibv_wr_opcode opcode, unsigned
 
 int rpc_write(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data, size_t len)
 {
-	int rc;
-
 	if (conn->failed)
 		return -EIO;
-	rc = conn_write(conn, IBV_WR_RDMA_WRITE, region, off, data, len, 0);
+	int rc = conn_write(conn, IBV_WR_RDMA_WRITE, region, off, data, len, 0);
 	return rc ? rc : conn_wait(conn, true, false, RT_WAITS);
 }
 
@@ -433,14 +424,13 @@ int rpc_cas(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t expec
 	    uint64_t desired, uint64_t *found)
 {
 	struct ibv_send_wr wr;
-	int rc;
 
 	assert(off % sizeof(*found) == 0); /* no NIC does it elsewhere */
 	if (conn->failed)
 		return -EIO;
 	memset(&wr, 0, sizeof(wr));
 	wr.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
-	rc = conn_remote(conn, region, off, sizeof(*found), &wr.wr.atomic.remote_addr);
+	int rc = conn_remote(conn, region, off, sizeof(*found), &wr.wr.atomic.remote_addr);
 	if (rc)
 		return rc;
 	wr.wr.atomic.rkey = conn->region[region].rkey;
@@ -457,22 +447,18 @@ int rpc_cas(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t expec
 int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data,
 		  size_t len, uint32_t imm)
 {
-	int rc;
-
 	if (conn->failed)
 		return -EIO;
-	rc = conn_write(conn, IBV_WR_RDMA_WRITE_WITH_IMM, region, off, data, len, imm);
+	int rc = conn_write(conn, IBV_WR_RDMA_WRITE_WITH_IMM, region, off, data, len, imm);
 	return rc ? rc : conn_wait(conn, true, false, RT_WAITS);
 }
 
 int rpc_call_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data, size_t len,
 		 uint32_t imm, void *rsp, size_t cap, size_t *rsp_len)
 {
-	int rc;
-
 	if (conn->failed)
 		return -EIO;
-	rc = conn_expect_reply(conn);
+	int rc = conn_expect_reply(conn);
 	if (!rc)
 		rc = conn_write(conn, IBV_WR_RDMA_WRITE_WITH_IMM, region, off, data, len, imm);
 	if (!rc)
@@ -533,11 +519,9 @@ int rpc_commit_payload(struct rpc_conn *conn, unsigned region, uint64_t off, siz
 int rpc_call_commit(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len, uint32_t imm,
 		    void *rsp, size_t cap, size_t *rsp_len)
 {
-	int rc;
-
 	if (conn->failed)
 		return -EIO;
-	rc = conn_expect_reply(conn);
+	int rc = conn_expect_reply(conn);
 	if (!rc)
 		rc = conn_commit(conn, TM_WR_COMMIT_WITH_IMM, region, off, len, NULL, imm);
 	if (!rc)

@@ -89,12 +89,11 @@ int rpc_hello(struct rpc_greeting *hello, struct ibv_qp *qp, uint32_t client, en
 {
 	struct ibv_port_attr port;
 	union ibv_gid gid;
-	int index;
 
 	memset(hello, 0, sizeof(*hello));
 	if (ibv_query_port(qp->context, PORT, &port))
 		return -EIO;
-	index = find_gid(qp->context, &port, &gid);
+	int index = find_gid(qp->context, &port, &gid);
 	if (index < 0)
 		return index;
 	memcpy(hello->gid, gid.raw, sizeof(hello->gid));

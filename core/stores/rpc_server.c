@@ -103,7 +103,7 @@ size_t rpc_server_msgs_bytes(const struct tm_params *params, size_t msg_bytes)
 int rpc_server_init_in(struct rpc_server *server, const struct tm_env *env, size_t msg_bytes,
 		       rpc_handler *handler, void *arg, void *msgs)
 {
-	size_t bytes = rpc_server_msgs_bytes(env->params, msg_bytes), reply_bytes;
+	size_t bytes = rpc_server_msgs_bytes(env->params, msg_bytes);
 
 	memset(server, 0, sizeof(*server));
 	server->verbs = env->verbs;
@@ -114,7 +114,7 @@ int rpc_server_init_in(struct rpc_server *server, const struct tm_env *env, size
 	assert((uint64_t)server->max_peers * RPC_SLOTS <= WRITTEN); /* so a slot is no notice */
 	server->qp_access = QP_ACCESS;
 	server->msgs = msgs ? msgs : calloc(1, bytes);
-	reply_bytes = bytes + server->max_peers * server->msg_bytes;
+	size_t reply_bytes = bytes + server->max_peers * server->msg_bytes;
 	server->replies = calloc(1, reply_bytes);
 	server->peer = calloc(server->max_peers, sizeof(*server->peer));
 	server->owed = calloc((size_t)server->max_peers * RPC_SLOTS, sizeof(*server->owed));
@@ -140,11 +140,9 @@ int rpc_server_init(struct rpc_server *server, const struct tm_env *env, size_t 
 int rpc_server_export_at(struct rpc_server *server, unsigned region, void *addr, size_t len,
 			 int access)
 {
-	struct ibv_mr *mr;
-
 	if (region >= RPC_REGIONS || server->export_mr[region])
 		return -EINVAL;
-	mr = ibv_reg_mr(server->pd, addr, len, access);
+	struct ibv_mr *mr = ibv_reg_mr(server->pd, addr, len, access);
 	if (!mr)
 		return -ENOMEM;
 	server->export_mr[region] = mr;
@@ -223,12 +221,11 @@ static int peer_connect(struct rpc_server *server, unsigned index, const struct 
 			struct rpc_greeting *own)
 {
 	struct rpc_peer *peer = &server->peer[index];
-	int rc;
 
 	peer->qp = rpc_qp_create(server->pd, server->cq, 0);
 	if (!peer->qp)
 		return -ENOMEM;
-	rc = rpc_hello(own, peer->qp, 0, RPC_REQUESTS);
+	int rc = rpc_hello(own, peer->qp, 0, RPC_REQUESTS);
 	if (!rc)
 		rc = rpc_qp_init(peer->qp, server->qp_access);
 	for (unsigned i = 0; i < RPC_SLOTS && !rc; i++)
@@ -250,19 +247,17 @@ static int server_accept(void *arg, const void *req, size_t req_len, void *rsp, 
 {
 	struct rpc_server *server = arg;
 	struct rpc_welcome welcome;
-	struct rpc_peer *peer;
 	struct rpc_greeting hello;
 	unsigned index;
-	int rc;
 
 	if (req_len != sizeof(hello) || rsp_len < sizeof(welcome))
 		return -EPROTO;
 	memcpy(&hello, req, sizeof(hello));
 	memset(&welcome, 0, sizeof(welcome));
-	rc = find_peer(server, &hello, &index);
+	int rc = find_peer(server, &hello, &index);
 	if (rc)
 		return rc;
-	peer = &server->peer[index];
+	struct rpc_peer *peer = &server->peer[index];
 	peer->client = hello.client;
 	peer->kind = hello.kind;
 	peer->notices = hello.kind == RPC_NOTICES;
@@ -395,7 +390,6 @@ int rpc_server_write(struct rpc_server *server, unsigned index, unsigned region,
 {
 	struct rpc_peer *peer = &server->peer[index];
 	const struct rpc_region *from = &server->region[region];
-	int rc;
 
 	assert(index < server->peers && region < server->regions && server->export_mr[region]);
 	if (!peer->qp || peer->failed)
@@ -404,9 +398,9 @@ int rpc_server_write(struct rpc_server *server, unsigned index, unsigned region,
 	    len > peer->own.len - to)
 		return -ERANGE;
 	peer->writing++;
-	rc = rpc_qp_write(peer->qp, wr_id(peer, WRITTEN | index),
-			  (uint8_t *)(uintptr_t)from->base + off, len,
-			  server->export_mr[region]->lkey, peer->own.base + to, peer->own.rkey);
+	int rc = rpc_qp_write(peer->qp, wr_id(peer, WRITTEN | index),
+			      (uint8_t *)(uintptr_t)from->base + off, len,
+			      server->export_mr[region]->lkey, peer->own.base + to, peer->own.rkey);
 	if (rc)
 		peer->writing--;
 	return rc;

@@ -36,9 +36,8 @@ static struct ibv_send_wr gather(struct lab *lab, enum ibv_wr_opcode opcode, uin
 
 static void lists(struct lab *lab)
 {
-	struct ibv_send_wr wr;
 	connect_filled(lab);
-	wr = gather(lab, IBV_WR_RDMA_WRITE, 1);
+	struct ibv_send_wr wr = gather(lab, IBV_WR_RDMA_WRITE, 1);
 	lab_post(&lab->a, &wr);
 	lab_sent(&lab->a, 1);
 	lab_bytes(&lab->b, THERE - 8, 1571 + 16);

@@ -176,12 +176,11 @@ static void try_post(struct lab *lab, const char *what, struct ibv_send_wr *wr)
 
 static void bad_posts(struct lab *lab)
 {
-	struct ibv_send_wr wr;
 	struct ibv_sge sge[8];
 	connect(lab);
 	for (unsigned i = 0; i < 8; i++)
 		sge[i] = (struct ibv_sge){(uintptr_t)lab->a.buf, 1, lab->a.mr->lkey};
-	wr = lab_wr(&lab->a, IBV_WR_RDMA_WRITE, 1, 0, 8, &lab->b, THERE);
+	struct ibv_send_wr wr = lab_wr(&lab->a, IBV_WR_RDMA_WRITE, 1, 0, 8, &lab->b, THERE);
 	wr.sg_list = sge;
 	wr.num_sge = 5;
 	try_post(lab, "five list entries of four", &wr);

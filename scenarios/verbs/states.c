@@ -154,12 +154,11 @@ static void query(struct lab *lab)
 /* A peer that is in INIT does not answer. */
 static void half_connected(struct lab *lab)
 {
-	struct ibv_qp_attr attr;
 	lab->opt.timeout = 10;
 	lab->opt.retry_cnt = 1;
 	lab_make(lab);
 	lab_to_rts(&lab->a, &lab->b);
-	attr = lab_attr(&lab->b, &lab->a);
+	struct ibv_qp_attr attr = lab_attr(&lab->b, &lab->a);
 	attr.qp_state = IBV_QPS_INIT;
 	lab_say(lab, "b: to INIT: %s", lab_error(ibv_modify_qp(lab->b.qp, &attr, LAB_INIT)));
 	lab_op(&lab->a, IBV_WR_RDMA_WRITE, 1, 0, 8, &lab->b, THERE);

@@ -338,10 +338,9 @@ static void set_name(struct workload *w, const char *name)
 static int make_matrix(const struct builtin *b, struct workload *w)
 {
 	const char *expected = NULL;
-	int rc;
 
 	memset(w, 0, sizeof(*w));
-	rc = workload_parse_keys(w, b->keys, &expected);
+	int rc = workload_parse_keys(w, b->keys, &expected);
 	for (unsigned c = 0; !rc && c < MATRIX_CLIENTS && b->client[c]; c++)
 		rc = workload_parse_client(w, c + 1, b->client[c], &expected);
 	if (rc) {
@@ -355,10 +354,8 @@ static int make_matrix(const struct builtin *b, struct workload *w)
 
 static int make_ycsb(const struct ycsb *y, const char *name, struct workload *w)
 {
-	int rc;
-
 	memset(w, 0, sizeof(*w));
-	rc = ycsb_make(y, w);
+	int rc = ycsb_make(y, w);
 	if (!rc)
 		set_name(w, name);
 	return rc;
@@ -366,12 +363,12 @@ static int make_ycsb(const struct ycsb *y, const char *name, struct workload *w)
 
 int workload_builtin(unsigned i, struct workload *w)
 {
-	const char *name, *what;
+	const char *what;
 	struct ycsb y;
 
 	if (i < MATRIX)
 		return make_matrix(&matrix[i], w);
-	name = ycsb_default(i - MATRIX, &y, &what);
+	const char *name = ycsb_default(i - MATRIX, &y, &what);
 	return name ? make_ycsb(&y, name, w) : -ENOENT;
 }
 

@@ -250,13 +250,12 @@ int workload_for_store(const struct tm_store *store, unsigned i, struct workload
 {
 	const char *expected;
 	unsigned plain = 0;
-	int rc;
 
 	while (store->put && workload_what(plain))
 		plain++;
 	if (i < plain)
 		return workload_builtin(i, w);
-	rc = workload_of_store(store, i - plain, w, &expected);
+	int rc = workload_of_store(store, i - plain, w, &expected);
 	assert(rc != -EINVAL); /* its list was looked at before */
 	return rc;
 }

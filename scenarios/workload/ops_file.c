@@ -62,14 +62,13 @@ static unsigned split(const char *p, struct field *field)
 		return 0;
 	for (;;) {
 		size_t len = strcspn(p, " \t,");
-		bool comma;
 
 		if (n < FIELDS)
 			field[n] = (struct field){p, len};
 		n++;
 		p += len;
 		p += strspn(p, " \t");
-		comma = *p == ',';
+		bool comma = *p == ',';
 		p += comma;
 		p += strspn(p, " \t");
 		if (!*p) {
@@ -90,7 +89,6 @@ static int number(struct ops_reader *r, const char *what, struct field field, un
 		  unsigned max, unsigned *out)
 {
 	uint64_t n = 0;
-	const char *end;
 
 	if (!field.len)
 		return text_wrong(&r->text, "%s is missing; expected a number from %u to %u", what,
@@ -98,7 +96,7 @@ static int number(struct ops_reader *r, const char *what, struct field field, un
 	if (strspn(field.text, "0123456789") < field.len)
 		return text_wrong(&r->text, "%s %s is not a number; expected %u to %u", what,
 				  show(field).text, min, max);
-	end = text_digits(field.text, max, &n);
+	const char *end = text_digits(field.text, max, &n);
 	if (!end)
 		return text_wrong(&r->text, "%s %s is too large; expected %u to %u", what,
 				  show(field).text, min, max);
@@ -112,15 +110,13 @@ static int number(struct ops_reader *r, const char *what, struct field field, un
 /* Index of the key, or -errno. */
 static int add_key(struct ops_reader *r, struct field field, int32_t loaded)
 {
-	int key;
-
 	if (!field.len)
 		return text_wrong(&r->text, "the key is missing; expected 1 to %d characters",
 				  TM_MAX_KEY);
 	if (field.len > TM_MAX_KEY)
 		return text_wrong(&r->text, "key %s has %zu bytes; expected at most %d",
 				  show(field).text, field.len, TM_MAX_KEY);
-	key = workload_key_find(r->w, field.text, field.len);
+	int key = workload_key_find(r->w, field.text, field.len);
 	if (key >= 0)
 		return loaded < 0
 			       ? key
@@ -136,7 +132,6 @@ static int add_key(struct ops_reader *r, struct field field, int32_t loaded)
 static int read_load(struct ops_reader *r, const struct field *field, unsigned fields)
 {
 	unsigned vlen;
-	int rc;
 
 	if (workload_ops(r->w))
 		return text_wrong(&r->text, "'load' after the first operation; expected it before");
@@ -147,7 +142,7 @@ static int read_load(struct ops_reader *r, const struct field *field, unsigned f
 		return text_wrong(&r->text,
 				  "extra field %s; expected three fields: load, key, length",
 				  show(field[3]).text);
-	rc = number(r, "length", field[2], 0, TM_MAX_VALUE, &vlen);
+	int rc = number(r, "length", field[2], 0, TM_MAX_VALUE, &vlen);
 	if (!rc)
 		rc = add_key(r, field[1], (int32_t)vlen);
 	return rc < 0 ? rc : 0;
@@ -250,9 +245,7 @@ static int read_op(struct ops_reader *r, const struct field *field, unsigned fie
 {
 	enum op_kind kind;
 	unsigned client, vlen;
-	int key, rc;
-
-	rc = number(r, "client", field[0], 1, TM_MAX_CLIENTS, &client);
+	int rc = number(r, "client", field[0], 1, TM_MAX_CLIENTS, &client);
 	if (rc)
 		return rc;
 	if (fields < 2)
@@ -288,7 +281,7 @@ static int read_op(struct ops_reader *r, const struct field *field, unsigned fie
 	rc = read_vlen(r, kind, field, fields, &vlen);
 	if (rc)
 		return rc;
-	key = add_key(r, field[2], -1);
+	int key = add_key(r, field[2], -1);
 	if (key < 0)
 		return key;
 	return add_op(r, client, kind, (unsigned)key, vlen);

@@ -68,11 +68,11 @@ uint32_t workload_limit_vlen(const struct tm_store *store, uint32_t vlen)
 static int32_t draw_overhead(struct sizes *s, unsigned klen)
 {
 	const struct tm_overhead *o = s->store->overheads;
-	unsigned n = 0, pick;
+	unsigned n = 0;
 
 	while (o && o[n].what)
 		n++;
-	pick = draw(s, n + 1);
+	unsigned pick = draw(s, n + 1);
 	return pick == n ? 0 : (int32_t)(o[pick].bytes + (o[pick].key ? klen : 0));
 }
 
@@ -383,7 +383,6 @@ int workload_check(const struct workload *w, const struct tm_store *store,
 		   char expected[WORKLOAD_EXPECTED])
 {
 	struct workload within;
-	int error;
 
 	if (!workload_fits(w, store)) {
 		snprintf(expected, WORKLOAD_EXPECTED, "%.40s has %s", store->name,
@@ -397,7 +396,7 @@ int workload_check(const struct workload *w, const struct tm_store *store,
 			 store->max_keys);
 		return -EINVAL;
 	}
-	error = workload_copy(&within, w);
+	int error = workload_copy(&within, w);
 	if (error)
 		return error;
 	workload_limit(&within, store);

@@ -167,12 +167,9 @@ int workload_key_find(const struct workload *w, const char *name, size_t len)
 
 int workload_key_add(struct workload *w, const char *name, size_t len, int32_t loaded)
 {
-	struct workload_key *key;
-	int found;
-
 	if (!key_name_ok(name, len) || loaded < -1 || loaded > TM_MAX_VALUE)
 		return -EINVAL;
-	found = workload_key_find(w, name, len);
+	int found = workload_key_find(w, name, len);
 	if (found >= 0) {
 		if (loaded >= 0)
 			w->key[found].loaded = loaded;
@@ -182,7 +179,7 @@ int workload_key_add(struct workload *w, const char *name, size_t len, int32_t l
 		return -ENOSPC;
 	if (!ARRAY_ROOM_FOR_ONE(w->key, w->keys))
 		return -ENOMEM;
-	key = &w->key[w->keys];
+	struct workload_key *key = &w->key[w->keys];
 	memset(key, 0, sizeof(*key));
 	memcpy(key->name, name, len);
 	key->klen = (uint8_t)len;
@@ -217,8 +214,6 @@ int workload_op_add(struct workload *w, unsigned client, enum op_kind kind, unsi
 
 int workload_op_append(struct workload *w, unsigned client, const struct workload_op *op)
 {
-	unsigned ops;
-
 	if (client < 1 || client > TM_MAX_CLIENTS || op->vlen > TM_MAX_VALUE)
 		return -EINVAL;
 	if (op->kind == OP_NONE || op->kind == OP_OPEN || op->kind >= OP_KINDS)
@@ -228,7 +223,7 @@ int workload_op_append(struct workload *w, unsigned client, const struct workloa
 			return -EINVAL;
 	if (workload_ops(w) >= WORKLOAD_MAX_OPS)
 		return -ENOSPC;
-	ops = w->client[client - 1].ops;
+	unsigned ops = w->client[client - 1].ops;
 	if (!ARRAY_ROOM_FOR_ONE(w->client[client - 1].op, ops))
 		return -ENOMEM;
 	w->client[client - 1].op[ops] = *op;
@@ -289,12 +284,9 @@ void workload_renumber(struct workload *w)
 
 void workload_op_remove(struct workload *w, unsigned client, unsigned index)
 {
-	struct workload_op *op;
-	unsigned ops;
-
 	assert(client >= 1 && client <= w->clients);
-	ops = w->client[client - 1].ops;
-	op = w->client[client - 1].op;
+	unsigned ops = w->client[client - 1].ops;
+	struct workload_op *op = w->client[client - 1].op;
 	assert(index < ops);
 	if (workload_txn_size(w, client, index) > 1)
 		op[index + 1].txn = TXN_FIRST;
@@ -514,7 +506,7 @@ static int parse_op(struct workload *w, unsigned client, const struct word *word
 {
 	enum op_kind kind = OP_NONE;
 	int32_t vlen = 0, same = 0;
-	int key = 0, rc;
+	int key = 0;
 
 	for (unsigned k = 0; k < OP_KINDS; k++)
 		if (words && op_word[k] && is_word(&word[0], op_word[k]))
@@ -549,7 +541,7 @@ static int parse_op(struct workload *w, unsigned client, const struct word *word
 		*expected = key == -ENOSPC ? expected_keys : expected_key;
 		return key;
 	}
-	rc = workload_op_add(w, client, kind, (unsigned)key, (uint32_t)vlen);
+	int rc = workload_op_add(w, client, kind, (unsigned)key, (uint32_t)vlen);
 	if (!rc)
 		w->client[client - 1].op[w->client[client - 1].ops - 1].same = (uint16_t)same;
 	if (rc == -ENOSPC)

@@ -80,7 +80,6 @@ int ycsb_parse(struct ycsb *y, const char *text, const char **expected)
 	_Static_assert(WORKLOAD_MAX_OPS == 4096 && TM_MAX_VALUE == 65536, "texts above");
 	for (;;) {
 		unsigned i = 0;
-		int64_t n;
 
 		while (i < sizes && strncmp(text, size[i].name, strlen(size[i].name)))
 			i++;
@@ -93,7 +92,7 @@ int ycsb_parse(struct ycsb *y, const char *text, const char **expected)
 			return -EINVAL;
 		given |= 1u << i;
 		text += strlen(size[i].name);
-		n = parse_number(&text);
+		int64_t n = parse_number(&text);
 		*expected = size[i].expected;
 		if (n < size[i].min || n > size[i].max)
 			return -EINVAL;
@@ -108,12 +107,11 @@ int ycsb_make(const struct ycsb *y, struct workload *w)
 {
 	uint64_t state = y->seed;
 	struct zipf zipf;
-	int rc;
 
 	assert(y->read_percent <= 100 && y->clients >= 1 && y->clients <= TM_MAX_CLIENTS);
 	assert(y->vlen <= TM_MAX_VALUE && y->ops <= WORKLOAD_MAX_OPS);
 	assert(!w->keys && !w->clients);
-	rc = zipf_init(&zipf, y->keys, &state);
+	int rc = zipf_init(&zipf, y->keys, &state);
 	for (unsigned k = 0; k < y->keys && rc >= 0; k++) {
 		char name[TM_MAX_KEY + 1];
 

@@ -131,7 +131,6 @@ struct ibv_cq_ex *rnic_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 	struct rnic_pd *parent = (struct rnic_pd *)(attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD
 							    ? attr->parent_domain
 							    : NULL);
-	struct rnic_cq *cq;
 	uint8_t class;
 	if (attr->comp_mask & ~(uint32_t)(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD) ||
 	    attr->wc_flags & ~(uint64_t)WC_FLAGS || flags & ~(uint32_t)CQ_FLAGS)
@@ -139,8 +138,8 @@ struct ibv_cq_ex *rnic_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 	if (attr->cqe > MAX_CQE || attr->comp_vector > INT32_MAX ||
 	    (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && !is_parent(parent, context)))
 		return errno_null(EINVAL);
-	cq = (struct rnic_cq *)rnic_create_cq(context, (int)attr->cqe, attr->cq_context,
-					      attr->channel, (int)attr->comp_vector);
+	struct rnic_cq *cq = (struct rnic_cq *)rnic_create_cq(
+		context, (int)attr->cqe, attr->cq_context, attr->channel, (int)attr->comp_vector);
 	if (!cq)
 		return NULL;
 	assert(!cq->batch && !cq->parent);

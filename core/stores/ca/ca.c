@@ -53,12 +53,11 @@ static int recover(const struct tm_env *env)
 static int handle_put(struct ca_server *server, const struct kv_req *req, struct kv_rsp *rsp)
 {
 	uint64_t need = kv_lines(req->vlen);
-	struct kv_entry *entry;
 	bool found;
 
 	if (req->vlen > server->params.max_vlen)
 		return -EMSGSIZE;
-	entry = kv_table_find(&server->pool.table, req->key, &found);
+	struct kv_entry *entry = kv_table_find(&server->pool.table, req->key, &found);
 	if (!entry || rt_pm_full() || need > server->pool.log_lines - server->tail)
 		return -ENOSPC;
 	if (!found)
@@ -110,17 +109,15 @@ static uint64_t last_value(const struct kv_pool *pool)
 static int serve(const struct tm_env *env)
 {
 	struct ca_server *server = calloc(1, sizeof(*server));
-	struct kv_pool *pool;
-	int rc;
 
 	if (!server)
 		return -ENOMEM;
 	server->params = *env->params;
-	pool = &server->pool;
+	struct kv_pool *pool = &server->pool;
 	*pool = kv_pool_at(&server->params, env->pm);
 	server->tail = env->params->knob[BUG] == BUG_TAIL_SHORT ? last_value(pool)
 								: kv_pool_tail(pool);
-	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle_message, server);
+	int rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle_message, server);
 	if (!rc)
 		rc = kv_pool_serve(&server->rpc, pool);
 	return rc;

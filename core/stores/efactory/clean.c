@@ -237,8 +237,6 @@ static void cleaner(void *arg)
 
 int ef_clean_start(struct ef_server *server)
 {
-	int rc;
-
 	if (server->clean_wanted)
 		return -EALREADY;
 	if (!server->moved)
@@ -248,7 +246,7 @@ int ef_clean_start(struct ef_server *server)
 	__atomic_store_n(&server->clean_wanted, true, __ATOMIC_RELEASE);
 	if (server->has_cleaner)
 		return 0;
-	rc = rt_spawn("cleaner", cleaner, server);
+	int rc = rt_spawn("cleaner", cleaner, server);
 	server->has_cleaner = !rc;
 	if (rc)
 		server->clean_wanted = false;

@@ -39,7 +39,6 @@ static int acknowledge(struct ef_client *client, struct rpc_conn *conn)
 	uint64_t number = __atomic_exchange_n(&client->unacked, 0, __ATOMIC_SEQ_CST);
 	uint64_t none = 0;
 	struct kv_req ack;
-	int rc;
 
 	if (!number)
 		return 0;
@@ -47,7 +46,7 @@ static int acknowledge(struct ef_client *client, struct rpc_conn *conn)
 	ack.op = KV_ACK;
 	ack.client = client->number;
 	ack.off = number;
-	rc = rpc_send(conn, &ack, sizeof(ack));
+	int rc = rpc_send(conn, &ack, sizeof(ack));
 	if (rc) /* still to be done, unless there is a newer one */
 		__atomic_compare_exchange_n(&client->unacked, &none, number, false,
 					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
@@ -101,7 +100,6 @@ static void take_notices(void *arg)
 int ef_open(const struct tm_env *env, void **out)
 {
 	struct ef_client *client = calloc(1, sizeof(*client));
-	int rc;
 
 	if (!client)
 		return -ENOMEM;
@@ -111,7 +109,7 @@ int ef_open(const struct tm_env *env, void **out)
 	client->number = env->client;
 	client->last_vlen = env->params->max_vlen;
 	/* In this order, so that no cleaning begins unnoticed in between. */
-	rc = rpc_open_notices(&client->notices, env, sizeof(struct kv_req), NULL);
+	int rc = rpc_open_notices(&client->notices, env, sizeof(struct kv_req), NULL);
 	if (rc)
 		goto err;
 	client->cleaning = client->notices.word;
@@ -208,13 +206,12 @@ int ef_clean(void *arg)
 	struct ef_client *client = arg;
 	struct kv_req req;
 	struct kv_rsp rsp;
-	int rc;
 
 	memset(&req, 0, sizeof(req));
 	req.op = KV_CLEAN;
 	req.client = client->number;
 	op_begin(client);
-	rc = kv_call(&client->conn, &req, &rsp);
+	int rc = kv_call(&client->conn, &req, &rsp);
 	op_end(client);
 	return rc;
 }
@@ -236,15 +233,14 @@ static int read_object(struct ef_client *client, uint64_t place, size_t vlen,
 {
 	uint64_t off = ef_off_of(place), last = client->log_len - sizeof(**object);
 	const void *data;
-	int rc;
 
 	if (off > last || (off == last && ef_bug(&client->params, EF_BUG_NO_LAST_LINE)))
 		return -ERANGE;
 	*got = last - off;
 	if (*got > vlen)
 		*got = vlen;
-	rc = rpc_read(&client->conn, EF_LOG + ef_log_of(place), off, sizeof(**object) + *got,
-		      &data);
+	int rc = rpc_read(&client->conn, EF_LOG + ef_log_of(place), off, sizeof(**object) + *got,
+			  &data);
 	*object = data;
 	return rc;
 }

@@ -16,13 +16,11 @@
 static bool check_version(const struct ef_pool *pool, const struct ef_entry *entry, uint64_t place,
 			  struct tm_fsck *fsck)
 {
-	const struct ef_object *object;
-
 	if (!ef_fits(pool, place)) {
 		fsck->bad(fsck, PLACE ": no object can be here", ARGS(place));
 		return false;
 	}
-	object = ef_at(pool, place);
+	const struct ef_object *object = ef_at(pool, place);
 	if (memcmp(object->key, entry->key, TM_MAX_KEY) != 0)
 		fsck->bad(fsck, PLACE ": its key is not its entry's", ARGS(place));
 	if (object->klen != (uint8_t)(entry->ctl >> EF_KLEN_SHIFT))
@@ -52,7 +50,6 @@ static void check_versions(const struct ef_pool *pool, const struct ef_now *now,
 
 	while (place) {
 		const struct ef_object *object = ef_at(pool, place);
-		uint64_t pre;
 
 		if (!check_version(pool, entry, place, fsck))
 			return;
@@ -65,7 +62,7 @@ static void check_versions(const struct ef_pool *pool, const struct ef_now *now,
 		if (object->next != newer)
 			fsck->bad(fsck, PLACE ": next is " PLACE ", not " PLACE, ARGS(place),
 				  ARGS(object->next), ARGS(newer));
-		pre = ef_pre(pool, now, entry, object);
+		uint64_t pre = ef_pre(pool, now, entry, object);
 		if (pre && ef_log_of(pre) != now->from)
 			fsck->bad(fsck, PLACE ": its previous version is in the other log",
 				  ARGS(place));
@@ -103,10 +100,9 @@ static void check_entry(const struct ef_pool *pool, const struct ef_now *now,
 void ef_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 {
 	struct ef_pool pool;
-	struct ef_now now;
 
 	ef_pool_map(&pool, env->params, env->pm);
-	now = ef_pool_now(&pool);
+	struct ef_now now = ef_pool_now(&pool);
 	if (pool.header->magic != EF_MAGIC)
 		fsck->bad(fsck, "log-a+0: not an eFactory pool");
 	if (pool.header->state & ~EF_STATE_LOG)

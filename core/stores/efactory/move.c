@@ -43,11 +43,11 @@ static uint64_t move(struct ef_server *server, const struct ef_now *now, struct 
 		     uint64_t place)
 {
 	const struct ef_object *object = ef_at(&server->pool, place);
-	uint64_t span = ef_span(&server->pool, object->vlen), to;
+	uint64_t span = ef_span(&server->pool, object->vlen);
 
 	if (moved->from == place)
 		return moved->to;
-	to = ef_alloc(server, now->to, span, 0);
+	uint64_t to = ef_alloc(server, now->to, span, 0);
 	assert(to); /* there are no more versions to move than were in the old log */
 	ef_copy(&server->pool, to, object, object->state & EF_FLAG ? EF_DURABLE : EF_INFLIGHT);
 	pmem_drain();
@@ -65,13 +65,12 @@ static void name_copy(const struct ef_server *server, const struct ef_now *now,
 		      struct ef_entry *entry, const struct ef_moved *moved)
 {
 	const struct ef_pool *pool = &server->pool;
-	uint64_t next;
 
 	if (__atomic_load_n(&entry->off[now->from], __ATOMIC_ACQUIRE) == ef_off_of(moved->from)) {
 		__atomic_store_n(&entry->off[now->to], ef_off_of(moved->to), __ATOMIC_RELEASE);
 		pmem_flush(&entry->off[now->to], sizeof(entry->off[now->to]));
 	}
-	next = __atomic_load_n(&ef_at(pool, moved->from)->next, __ATOMIC_ACQUIRE);
+	uint64_t next = __atomic_load_n(&ef_at(pool, moved->from)->next, __ATOMIC_ACQUIRE);
 	if (next && ef_fits(pool, next) &&
 	    ef_pre(pool, now, entry, ef_at(pool, next)) == moved->from)
 		ef_set_pre(pool, now, ef_at(pool, next), moved->to);
@@ -87,11 +86,10 @@ static void compress_entry(struct ef_server *server, const struct ef_now *now, u
 
 	for (; place; place = ef_older(&server->pool, now, entry, place)) {
 		const struct ef_object *object = ef_at(&server->pool, place);
-		enum verdict verdict;
 
 		if (ef_off_of(place) >= server->cut)
 			continue;
-		verdict = judge(server, place);
+		enum verdict verdict = judge(server, place);
 		if (verdict == WAITING && !ef_knobs(params)->copy_inflight) {
 			server->carried += ef_span(&server->pool, object->vlen);
 			moved->carried = place;

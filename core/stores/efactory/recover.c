@@ -135,12 +135,11 @@ static void discard_copies(const struct ef_pool *pool, const struct ef_now *now)
 {
 	for (uint64_t i = 0; i < pool->slots; i++) {
 		struct ef_entry *entry = &pool->table[i];
-		uint64_t place;
 
 		if (!(entry->ctl & EF_USED))
 			continue;
 		set_off(&entry->off[now->to], 0);
-		place = ef_place(now->from, entry->off[now->from]);
+		uint64_t place = ef_place(now->from, entry->off[now->from]);
 		for (; place && ef_log_of(place) == now->from;
 		     place = ef_older(pool, now, entry, place)) {
 			if (ef_log_of(ef_pre(pool, now, entry, ef_at(pool, place))) == now->to)
@@ -164,11 +163,9 @@ static bool none_flipped(const struct ef_pool *pool, const struct ef_now *now)
 static void grow(const struct ef_pool *pool, const struct ef_now *now, uint64_t place,
 		 uint64_t *tail)
 {
-	uint64_t end;
-
 	if (!place || ef_log_of(place) != now->to || !ef_fits(pool, place))
 		return;
-	end = ef_off_of(place) + ef_span(pool, ef_at(pool, place)->vlen);
+	uint64_t end = ef_off_of(place) + ef_span(pool, ef_at(pool, place)->vlen);
 	if (end > *tail)
 		*tail = end;
 }
@@ -184,12 +181,12 @@ static uint64_t accept_all(const struct ef_pool *pool, const struct ef_now *now,
 	for (uint64_t i = 0; i < pool->slots; i++) {
 		const struct ef_entry *entry = &pool->table[i];
 		unsigned mark = ef_mark(pool->params, entry);
-		uint64_t newest;
 
 		if (!(entry->ctl & EF_USED))
 			continue;
-		newest = ef_knobs(pool->params)->recover_head ? ef_place(mark, entry->off[mark])
-							      : ef_newest(pool, now, entry);
+		uint64_t newest = ef_knobs(pool->params)->recover_head
+					  ? ef_place(mark, entry->off[mark])
+					  : ef_newest(pool, now, entry);
 		accepted[i] = newest_intact(pool, now, entry, newest);
 		grow(pool, now, ef_place(now->to, entry->off[now->to]), &tail);
 		for (uint64_t place = newest; place && place != accepted[i];
@@ -209,11 +206,9 @@ static void persist_accepted(const struct ef_pool *pool, const uint64_t *accepte
 	if (ef_bug(pool->params, EF_BUG_RECOVER_COPY_CACHED))
 		return;
 	for (uint64_t i = 0; i < pool->slots; i++) {
-		const struct ef_object *object;
-
 		if (!accepted[i])
 			continue;
-		object = ef_at(pool, accepted[i]);
+		const struct ef_object *object = ef_at(pool, accepted[i]);
 		pmem_flush(object, sizeof(*object) + object->vlen);
 	}
 	pmem_drain();
@@ -226,12 +221,11 @@ static void persist_accepted(const struct ef_pool *pool, const uint64_t *accepte
 static uint64_t bring_over(const struct ef_pool *pool, const struct ef_now *now,
 			   const struct ef_entry *entry, uint64_t place, uint64_t *tail)
 {
-	struct ef_object *object;
 	uint64_t copied = ef_place(now->to, entry->off[now->to]);
 
 	if (!place)
 		return 0;
-	object = ef_at(pool, place);
+	struct ef_object *object = ef_at(pool, place);
 	if (ef_log_of(place) == now->to) {
 		if (ef_pre(pool, now, entry, object))
 			ef_set_pre(pool, now, object, 0);
@@ -273,11 +267,10 @@ static void move_entry(const struct ef_pool *pool, const struct ef_now *now, str
 static int end_cleaning(const struct ef_pool *pool, const struct ef_now *now)
 {
 	uint64_t *accepted = calloc(pool->slots, sizeof(*accepted));
-	uint64_t tail;
 
 	if (!accepted)
 		return -ENOMEM;
-	tail = accept_all(pool, now, accepted);
+	uint64_t tail = accept_all(pool, now, accepted);
 	persist_accepted(pool, accepted);
 	for (uint64_t i = 0; i < pool->slots; i++)
 		accepted[i] = bring_over(pool, now, &pool->table[i], accepted[i], &tail);
@@ -314,7 +307,6 @@ static int end_cleaning(const struct ef_pool *pool, const struct ef_now *now)
 int ef_recover(const struct tm_env *env)
 {
 	struct ef_pool pool;
-	struct ef_now now;
 
 	ef_pool_map(&pool, env->params, env->pm);
 	if (pool.header->magic != EF_MAGIC)
@@ -323,7 +315,7 @@ int ef_recover(const struct tm_env *env)
 	 * makes durable has to come after what it relies on. */
 	pmem_flush(pool.header, sizeof(*pool.header));
 	pmem_persist(pool.table, pool.slots * sizeof(pool.table[0]));
-	now = ef_pool_now(&pool);
+	struct ef_now now = ef_pool_now(&pool);
 	if (now.stage != EF_REST && !ef_bug(env->params, EF_BUG_RECOVER_UNCLEANED)) {
 		if (!ef_knobs(env->params)->recover_clean || !none_flipped(&pool, &now))
 			return end_cleaning(&pool, &now);

@@ -163,7 +163,6 @@ static int make_room(struct ef_server *server, const struct ef_now *now, uint64_
 	bool merging = now->stage == EF_MERGE;
 	unsigned log = merging ? now->to : now->from;
 	uint64_t keep = merging ? __atomic_load_n(&server->reserve, __ATOMIC_ACQUIRE) : 0;
-	int rc;
 
 	*place = rt_pm_full() ? 0 : ef_alloc(server, log, span, keep);
 	if (*place) {
@@ -179,7 +178,7 @@ static int make_room(struct ef_server *server, const struct ef_now *now, uint64_
 	if (server->tail[log] == server->tail_cleaned)
 		return -ENOSPC;
 	/* A cleaning that could not be done is reported once, to whom it would have helped. */
-	rc = server->clean_error;
+	int rc = server->clean_error;
 	server->clean_error = 0;
 	if (!rc)
 		rc = ef_clean_start(server);
@@ -198,11 +197,8 @@ static int new_version(struct ef_server *server, const struct kv_req *req, uint6
 {
 	const struct ef_now now = ef_server_now(server);
 	const struct ef_pool *pool = &server->pool;
-	struct ef_entry *entry;
 	bool found;
-	int rc;
-
-	entry = ef_lookup(pool, req->key, &found);
+	struct ef_entry *entry = ef_lookup(pool, req->key, &found);
 	if (req->op == KV_DEL && (!entry || !found || !ef_newest(pool, &now, entry)))
 		return 0; /* there is nothing to delete */
 	if (!entry || (req->op == KV_PUT && too_many_pending(server)))
@@ -210,7 +206,7 @@ static int new_version(struct ef_server *server, const struct kv_req *req, uint6
 	if (found && ef_bug(&server->params, EF_BUG_FULL_EARLY) &&
 	    !ef_crc_ok(ef_at(pool, ef_newest(pool, &now, entry))))
 		return -ENOSPC;
-	rc = make_room(server, &now, ef_span(pool, req->op == KV_DEL ? 0 : req->vlen), place);
+	int rc = make_room(server, &now, ef_span(pool, req->op == KV_DEL ? 0 : req->vlen), place);
 	if (rc)
 		return rc;
 	write_header(server, ef_at(pool, *place), req, server->stamp++);
@@ -226,15 +222,13 @@ static int new_version(struct ef_server *server, const struct kv_req *req, uint6
 static int handle_put(struct ef_server *server, const struct kv_req *req, struct kv_rsp *rsp)
 {
 	uint64_t now = rt_now();
-	struct ef_pending *pending;
-	int rc;
 
 	if (req->vlen > server->params.max_vlen)
 		return -EMSGSIZE;
-	rc = new_version(server, req, &rsp->off);
+	int rc = new_version(server, req, &rsp->off);
 	if (rc)
 		return rc;
-	pending = &server->pending[server->arrived % server->max_pending];
+	struct ef_pending *pending = &server->pending[server->arrived % server->max_pending];
 	pending->place = rsp->off;
 	pending->received_ns = now;
 	__atomic_store_n(&server->arrived, server->arrived + 1, __ATOMIC_RELEASE);
@@ -379,16 +373,14 @@ static void find_tail(struct ef_server *server)
 	server->stamp = ef_knobs(&server->params)->stamps ? UINT32_MAX : 0;
 	for (uint64_t i = 0; i < pool->slots; i++) {
 		struct ef_entry *entry = &pool->table[i];
-		const struct ef_object *object;
-		uint64_t place, end;
 
 		if (!(entry->ctl & EF_USED))
 			continue;
-		place = ef_newest(pool, &now, entry);
+		uint64_t place = ef_newest(pool, &now, entry);
 		if (!place || !ef_fits(pool, place))
 			continue;
-		object = ef_at(pool, place);
-		end = ef_off_of(place) + ef_span(pool, object->vlen);
+		const struct ef_object *object = ef_at(pool, place);
+		uint64_t end = ef_off_of(place) + ef_span(pool, object->vlen);
 		if (end > *tail && (ef_kind(&server->params, object) != EF_TOMBSTONE ||
 				    !ef_bug(&server->params, EF_BUG_RECOVER_TAIL_LOW)))
 			*tail = end;
@@ -404,19 +396,17 @@ static int prepare(struct ef_server *server, const struct tm_env *env)
 {
 	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
 			   IBV_ACCESS_REMOTE_WRITE;
-	struct ef_now now;
-	int rc;
 
 	server->params = *env->params;
 	ef_pool_map(&server->pool, &server->params, env->pm);
-	now = ef_pool_now(&server->pool);
+	struct ef_now now = ef_pool_now(&server->pool);
 	server->stage = EF_REST * 2 + now.from;
 	server->max_pending = env->params->updates;
 	server->pending = calloc(server->max_pending + 1, sizeof(*server->pending));
 	if (!server->pending)
 		return -ENOMEM;
 	find_tail(server);
-	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle_message, server);
+	int rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle_message, server);
 	server->rpc.pays_once = ef_bug(&server->params, EF_BUG_REPLY_TRIED_ONCE);
 	if (rc)
 		return rc;
@@ -434,11 +424,10 @@ static int prepare(struct ef_server *server, const struct tm_env *env)
 int ef_serve(const struct tm_env *env)
 {
 	struct ef_server *server = calloc(1, sizeof(*server));
-	int rc;
 
 	if (!server)
 		return -ENOMEM;
-	rc = prepare(server, env);
+	int rc = prepare(server, env);
 	if (!rc)
 		rc = rpc_server_listen(&server->rpc);
 	if (!rc)

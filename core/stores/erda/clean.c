@@ -431,10 +431,10 @@ static void each_entry(struct cleaning *c, entry_fn *fn)
 
 	for (uint32_t i = 0; i < c->server->geo.entries; i++) {
 		struct erda_entry *entry = &index->entry[i];
-		uint64_t m, to;
+		uint64_t to;
 
 		settled(c);
-		m = entry->region;
+		uint64_t m = entry->region;
 		do {
 			if (m == ERDA_EMPTY || entry->head != c->head)
 				break;
@@ -511,14 +511,11 @@ static void name_copy(struct cleaning *c, const uint8_t *key, size_t klen, uint6
 
 	erda_place(&c->server->geo, key, klen, &place);
 	do {
-		uint64_t *region;
-		int slot;
-
 		before = settled(c);
-		slot = erda_find(index, place.home, key, klen);
+		int slot = erda_find(index, place.home, key, klen);
 		if (slot < 0)
 			continue;
-		region = &index->entry[slot].region;
+		uint64_t *region = &index->entry[slot].region;
 		if (c->server->geo.bug == BUG_CLEAN_PLAIN_STORE) {
 			*region = erda_set_half(seen, !(seen >> 63), copy);
 			pmem_persist(region, sizeof(*region));
@@ -593,11 +590,10 @@ static int scan(struct cleaning *c, const uint32_t *at, uint32_t n, bool replica
 	memset(c->met, 0, c->server->geo.entries);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t off = at[upwards ? i : n - 1 - i];
-		int rc;
 
 		if (((uint64_t)off * c->server->geo.unit >= c->cut) != replica)
 			continue;
-		rc = occurrence(c, off, replica);
+		int rc = occurrence(c, off, replica);
 		if (rc)
 			return rc;
 	}

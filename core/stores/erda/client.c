@@ -31,8 +31,6 @@ enum outcome {
 int erda_open(const struct tm_env *env, void **client)
 {
 	struct client *c = calloc(1, sizeof(*c));
-	size_t max_read;
-	int rc;
 
 	if (!c)
 		return -ENOMEM;
@@ -41,11 +39,12 @@ int erda_open(const struct tm_env *env, void **client)
 	c->guess = c->geo.max_obj < FIRST_GUESS ? c->geo.max_obj : FIRST_GUESS;
 	c->object = calloc(1, c->geo.max_obj);
 	c->msg = calloc(1, erda_msg_bytes(&c->geo));
-	max_read = (c->geo.hop - 1) * sizeof(struct erda_entry);
+	size_t max_read = (c->geo.hop - 1) * sizeof(struct erda_entry);
 	if (max_read < c->geo.max_obj)
 		max_read = c->geo.max_obj;
-	rc = c->object && c->msg ? rpc_open(&c->conn, env, erda_msg_bytes(&c->geo), max_read, NULL)
-				 : -ENOMEM;
+	int rc = c->object && c->msg
+			 ? rpc_open(&c->conn, env, erda_msg_bytes(&c->geo), max_read, NULL)
+			 : -ENOMEM;
 	if (rc)
 		goto err;
 	notices_busy(c);
@@ -103,23 +102,20 @@ static int update_by_write(struct client *c, enum erda_op op, const void *key, s
 	struct erda_req req;
 	struct erda_rsp rsp;
 	const void *pushed;
-	unsigned number;
-	uint64_t at;
 	size_t len;
-	int rc;
 
 	len = erda_object_build(&c->geo, c->object, op == ERDA_OP_DEL, key, klen, value, vlen);
 	if (op == ERDA_OP_PUT)
 		c->guess = len;
 	fill_request(c, &req, op, key, klen);
 	req.vlen = (uint32_t)vlen;
-	rc = ask(c, &req, &rsp);
+	int rc = ask(c, &req, &rsp);
 	if (rc || rsp.off == ERDA_NO_OFFSET)
 		return rc;
 	if (rsp.head >= c->geo.heads || rsp.region >= ERDA_REGIONS)
 		return -EPROTO;
-	number = erda_export_log(rsp.head, rsp.region);
-	at = (uint64_t)rsp.off * c->geo.unit;
+	unsigned number = erda_export_log(rsp.head, rsp.region);
+	uint64_t at = (uint64_t)rsp.off * c->geo.unit;
 	rc = rpc_write(&c->conn, number, at, c->object, len);
 	/* A WRITE's completion may come before its data can be seen; a READ after it pushes the
 	 * data. */
@@ -135,7 +131,6 @@ static int update_by_message(struct client *c, enum erda_op op, const void *key,
 	struct erda_req req;
 	struct erda_rsp rsp;
 	size_t got;
-	int rc;
 
 	fill_request(c, &req, op, key, klen);
 	req.inline_object = 1;
@@ -144,7 +139,7 @@ static int update_by_message(struct client *c, enum erda_op op, const void *key,
 	if (vlen)
 		memcpy(c->msg + ERDA_REQ_BYTES(klen), value, vlen);
 	memset(&rsp, 0, sizeof(rsp));
-	rc = rpc_call(&c->conn, c->msg, ERDA_REQ_BYTES(klen) + vlen, &rsp, sizeof(rsp), &got);
+	int rc = rpc_call(&c->conn, c->msg, ERDA_REQ_BYTES(klen) + vlen, &rsp, sizeof(rsp), &got);
 	if (rc)
 		return rc;
 	return got == sizeof(rsp) ? rsp.status : -EPROTO;
@@ -201,14 +196,13 @@ int erda_clean(void *client)
 	struct erda_req req;
 	struct erda_rsp rsp;
 	size_t got = 0;
-	int rc;
 
 	notices_busy(c);
 	memset(&req, 0, sizeof(req));
 	memset(&rsp, 0, sizeof(rsp));
 	req.op = ERDA_OP_CLEAN;
 	req.client = c->number;
-	rc = rpc_call(&c->conn, &req, ERDA_REQ_BYTES(0), &rsp, sizeof(rsp), &got);
+	int rc = rpc_call(&c->conn, &req, ERDA_REQ_BYTES(0), &rsp, sizeof(rsp), &got);
 	if (!rc)
 		rc = got == sizeof(rsp) ? rsp.status : -EPROTO;
 	notices_idle(c);
@@ -228,16 +222,13 @@ static int read_entry(struct client *c, const void *key, size_t klen, uint64_t *
 		      uint8_t *head)
 {
 	const uint32_t bytes = sizeof(struct erda_entry);
-	const struct erda_entry *entry;
 	struct erda_place place;
 	const void *data;
-	uint64_t at;
 	unsigned n = 1;
-	int rc;
 
 	erda_place(&c->geo, key, klen, &place);
-	at = c->geo.table_off + (uint64_t)place.home * bytes;
-	rc = rpc_read(&c->conn, EXPORT_TABLE, at, bytes, &data);
+	uint64_t at = c->geo.table_off + (uint64_t)place.home * bytes;
+	int rc = rpc_read(&c->conn, EXPORT_TABLE, at, bytes, &data);
 	if (rc)
 		return rc;
 	if (!entry_is(data, key, klen)) {
@@ -246,7 +237,7 @@ static int read_entry(struct client *c, const void *key, size_t klen, uint64_t *
 		if (rc)
 			return rc;
 	}
-	entry = data;
+	const struct erda_entry *entry = data;
 	for (unsigned i = 0; i < n; i++, entry++) {
 		if (!entry_is(entry, key, klen))
 			continue;
@@ -278,11 +269,10 @@ static int read_object(struct client *c, unsigned number, uint32_t off, const vo
 		room = c->geo.max_obj;
 	for (int i = 0; i < reads && state == OBJECT_LONGER; i++) {
 		const void *data;
-		int rc;
 
 		if (want > room)
 			want = room;
-		rc = rpc_read(&c->conn, number, at, want, &data);
+		int rc = rpc_read(&c->conn, number, at, want, &data);
 		if (rc)
 			return rc;
 		*bytes = data;
@@ -313,16 +303,14 @@ static int read_versions(struct client *c, uint64_t region, unsigned head, const
 	uint32_t newest = erda_newoff(region), previous = erda_oldoff(region), off = newest;
 	struct erda_object object;
 	const uint8_t *bytes;
-	unsigned number;
-	int state;
 
 	if (newest == ERDA_NO_OFFSET || head >= c->geo.heads)
 		return ABSENT;
-	number = erda_export_log(head, c->log[head].region);
+	unsigned number = erda_export_log(head, c->log[head].region);
 	/* Moved, and the notice has not reached this client yet: it will. */
 	if (!rt_check(erda_region_of(&c->geo, region, c->log[head].region) == c->log[head].region))
 		return DAMAGED;
-	state = read_object(c, number, newest, key, klen, &object, &bytes);
+	int state = read_object(c, number, newest, key, klen, &object, &bytes);
 	if (state == OBJECT_BAD) {
 		if (c->geo.bug == BUG_OLD_UNREAD)
 			return -EIO;
@@ -396,11 +384,10 @@ static int look(struct client *c, const void *key, size_t klen, void *value, siz
 {
 	uint64_t region = ERDA_EMPTY;
 	uint8_t head = 0;
-	int rc;
 
 	if (log_of(c, key, klen)->cleaning)
 		return get_by_message(c, key, klen, value, cap, vlen);
-	rc = read_entry(c, key, klen, &region, &head);
+	int rc = read_entry(c, key, klen, &region, &head);
 	if (rc == FOUND)
 		rc = read_versions(c, region, head, key, klen, value, cap, vlen);
 	if (rc == ABSENT) {

@@ -42,18 +42,17 @@ static void name_entry(const struct tm_env *env, struct tm_fields *fields,
 void erda_fields(const struct tm_env *env, struct tm_fields *fields)
 {
 	const struct erda_head *heads = erda_heads(env->pm);
-	const struct erda_entry *entry;
 	struct erda_geo geo;
 
 	erda_geo(&geo, env->params);
-	entry = erda_table(&geo, env->pm);
+	const struct erda_entry *entry = erda_table(&geo, env->pm);
 	for (uint32_t i = 0; i < geo.entries; i++, entry++) {
-		uint64_t m = entry->region, log;
+		uint64_t m = entry->region;
 
 		name_entry(env, fields, entry);
 		if (m == ERDA_EMPTY || entry->head >= geo.heads)
 			continue;
-		log = erda_region_off(
+		uint64_t log = erda_region_off(
 			&geo, entry->head,
 			erda_region_of(&geo, m, erda_state_region(heads[entry->head].state)));
 		name_object(&geo, env, fields, log, erda_oldoff(m));

@@ -31,14 +31,13 @@ static int acknowledge(struct client *c, struct rpc_conn *conn, uint32_t number)
 {
 	struct erda_req req;
 	uint32_t before = c->acked;
-	int rc;
 
 	memset(&req, 0, sizeof(req));
 	req.op = ERDA_OP_ACK;
 	req.client = c->number;
 	req.bad = number;
 	c->acked = number;
-	rc = rpc_send(conn, &req, ERDA_REQ_BYTES(0));
+	int rc = rpc_send(conn, &req, ERDA_REQ_BYTES(0));
 	if (rc && c->acked == number)
 		c->acked = before;
 	return rc;
@@ -48,25 +47,22 @@ static int acknowledge(struct client *c, struct rpc_conn *conn, uint32_t number)
 static int acknowledge_idle(struct client *c)
 {
 	bool aside = c->geo.bug == BUG_ACK_BUSY || c->geo.bug == BUG_ACK_ASIDE;
-	int rc;
 
 	if (c->acked == c->begun || (c->busy && c->geo.bug != BUG_ACK_BUSY))
 		return 0;
 	if (aside)
 		return acknowledge(c, &c->notices, c->begun);
 	c->acknowledging = true;
-	rc = acknowledge(c, &c->conn, c->begun);
+	int rc = acknowledge(c, &c->conn, c->begun);
 	c->acknowledging = false;
 	return rc;
 }
 
 static void take_notice(struct client *c, const struct erda_notice *notice)
 {
-	struct known_log *log;
-
 	if (notice->head >= c->geo.heads || notice->region >= ERDA_REGIONS)
 		return;
-	log = &c->log[notice->head];
+	struct known_log *log = &c->log[notice->head];
 	log->region = notice->region;
 	log->cleaning = notice->kind == NOTICE_BEGIN;
 	if (log->cleaning)

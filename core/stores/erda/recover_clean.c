@@ -72,21 +72,20 @@ static int copy_newest(struct boot *b, const struct live *live, unsigned from, s
 		       uint64_t *tail, uint32_t *off)
 {
 	const struct erda_geo *geo = &b->geo;
-	uint64_t *used = &erda_heads(b->pm)[live->head].used[!from], at = *tail, to;
+	uint64_t *used = &erda_heads(b->pm)[live->head].used[!from], at = *tail;
 	const uint8_t *old = b->pm + erda_region_off(geo, live->head, from) +
 			     (uint64_t)erda_newoff(live->region) * geo->unit;
-	uint8_t *copy;
 
 	if (at % geo->seg_len + len > geo->seg_len)
 		at += geo->seg_len - at % geo->seg_len;
 	if (at + len > geo->region_len)
 		return -ENOSPC;
-	to = at / geo->seg_len * geo->seg_len + geo->seg_len;
+	uint64_t to = at / geo->seg_len * geo->seg_len + geo->seg_len;
 	if (to > *used) {
 		*used = to;
 		pmem_persist(used, sizeof(*used));
 	}
-	copy = b->pm + erda_region_off(geo, live->head, !from) + at;
+	uint8_t *copy = b->pm + erda_region_off(geo, live->head, !from) + at;
 	memcpy(copy, old, len);
 	pmem_persist(copy, len);
 	*off = (uint32_t)(at / geo->unit);
@@ -138,11 +137,10 @@ static int bring_to_end(struct boot *b, unsigned head, unsigned from)
 		set_state(b, head, !from);
 	for (uint32_t i = 0; i < b->lives; i++) {
 		struct live *live = &b->live[i];
-		int rc;
 
 		if (live->head != head || live->region == ERDA_EMPTY || (live->region & 1) != from)
 			continue;
-		rc = finish_entry(b, live, from, &tail);
+		int rc = finish_entry(b, live, from, &tail);
 		if (rc)
 			return rc;
 	}

@@ -174,21 +174,19 @@ static int handle_update(struct server *server, const struct erda_req *req, cons
 {
 	const struct erda_geo *geo = &server->geo;
 	struct erda_place place;
-	struct log *log;
-	int rc;
 
 	rsp->off = ERDA_NO_OFFSET;
 	if (req->vlen > geo->max_vlen)
 		return -EMSGSIZE;
 	erda_place(geo, req->key, req->klen, &place);
-	log = &server->log[place.head];
+	struct log *log = &server->log[place.head];
 	if (req->op == ERDA_OP_DEL &&
 	    erda_find(&server->index, place.home, req->key, req->klen) < 0)
 		return 0;
 	/* No client gets an address of a log that none may use. */
 	if (!req->inline_object && !geo->knob.clean_wait && log->phase >= PHASE_PREPARE)
 		return -EBUSY;
-	rc = reserve(server, place.head, ERDA_HEADER + req->klen + (size_t)req->vlen, rsp);
+	int rc = reserve(server, place.head, ERDA_HEADER + req->klen + (size_t)req->vlen, rsp);
 	if (rc)
 		return rc;
 	if (req->inline_object)
@@ -253,17 +251,14 @@ static size_t handle_get(struct server *server, const struct erda_req *req, stru
 static void handle_repair(struct server *server, const struct erda_req *req)
 {
 	enum erda_repair mode = server->geo.knob.repair;
-	struct erda_entry *entry;
 	struct erda_place place;
-	uint64_t m, since;
-	int slot;
 
 	erda_place(&server->geo, req->key, req->klen, &place);
-	slot = erda_find(&server->index, place.home, req->key, req->klen);
+	int slot = erda_find(&server->index, place.home, req->key, req->klen);
 	if (slot < 0)
 		return;
-	entry = &server->index.entry[slot];
-	m = entry->region;
+	struct erda_entry *entry = &server->index.entry[slot];
+	uint64_t m = entry->region;
 	if (erda_oldoff(m) == ERDA_NO_OFFSET)
 		return;
 	/* While its log is cleaned an entry has no previous version. */
@@ -271,7 +266,7 @@ static void handle_repair(struct server *server, const struct erda_req *req)
 		return;
 	if (mode != REPAIR_UNCONDITIONAL && erda_newoff(m) != req->bad)
 		return;
-	since = server->index.since[slot];
+	uint64_t since = server->index.since[slot];
 	if (mode == REPAIR_COND_RECHECK_AGE && since && rt_now() + 1 - since < server->timeout_ns)
 		return;
 	if (mode <= REPAIR_COND_RECHECK &&
@@ -288,7 +283,7 @@ static int take_request(struct server *server, const struct rpc_msg *msg, struct
 			const uint8_t **value)
 {
 	const uint8_t *from = msg->bytes;
-	size_t len = msg->len, bytes;
+	size_t len = msg->len;
 
 	memset(req, 0, sizeof(*req));
 	if (msg->has_imm) {
@@ -299,7 +294,7 @@ static int take_request(struct server *server, const struct rpc_msg *msg, struct
 	if (len < ERDA_REQ_BYTES(0) || (msg->has_imm && len > sizeof(*req)))
 		return -EPROTO;
 	memcpy(req, from, len < sizeof(*req) ? len : sizeof(*req));
-	bytes = ERDA_REQ_BYTES(req->klen);
+	size_t bytes = ERDA_REQ_BYTES(req->klen);
 	if (req->klen > TM_MAX_KEY || len != bytes + (req->inline_object ? req->vlen : 0))
 		return -EPROTO;
 	memset(&req->key[req->klen], 0, sizeof(req->key) - req->klen);
@@ -353,12 +348,11 @@ static size_t answer(struct server *server, const struct rpc_msg *msg, struct er
 static size_t handle_message(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
 {
 	struct server *server = arg;
-	size_t len;
 
 	assert(cap >= sizeof(struct erda_rsp) + server->geo.max_vlen);
 	server->handling = true;
 	finish_pending(server);
-	len = answer(server, msg, reply);
+	size_t len = answer(server, msg, reply);
 	server->handling = false;
 	return len;
 }
@@ -382,7 +376,6 @@ int erda_format(const struct tm_env *env)
 {
 	struct erda_geo geo;
 	struct erda_head *heads = erda_heads(env->pm);
-	struct erda_entry *entry;
 
 	erda_geo(&geo, env->params);
 	if (env->pm_len < geo.pool_len)
@@ -393,7 +386,7 @@ int erda_format(const struct tm_env *env)
 		heads[h].region_len = geo.region_len;
 		heads[h].seg_len = geo.seg_len;
 	}
-	entry = erda_table(&geo, env->pm);
+	struct erda_entry *entry = erda_table(&geo, env->pm);
 	for (uint32_t i = 0; i < geo.entries; i++)
 		entry[i].region = ERDA_EMPTY;
 	erda_boot(env->pm)->magic = ERDA_MAGIC;
@@ -405,9 +398,7 @@ static int export_all(struct server *server)
 {
 	const struct erda_geo *geo = &server->geo;
 	struct rpc_server *rpc = &server->rpc;
-	int rc;
-
-	rc = rpc_server_export(rpc, server->pm, geo->log_off, IBV_ACCESS_REMOTE_READ);
+	int rc = rpc_server_export(rpc, server->pm, geo->log_off, IBV_ACCESS_REMOTE_READ);
 	if (!rc)
 		rc = rpc_server_export(rpc, server->slot, server->slots * sizeof(*server->slot),
 				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
@@ -437,12 +428,10 @@ static void start_log(struct server *server, unsigned head)
 int erda_serve(const struct tm_env *env)
 {
 	struct server *server = calloc(1, sizeof(*server));
-	struct erda_geo *geo;
-	int rc;
 
 	if (!server)
 		return -ENOMEM;
-	geo = &server->geo;
+	struct erda_geo *geo = &server->geo;
 	erda_geo(geo, env->params);
 	if (env->pm_len < geo->pool_len || erda_boot(env->pm)->magic != ERDA_MAGIC) {
 		free(server);
@@ -463,7 +452,7 @@ int erda_serve(const struct tm_env *env)
 	server->index.moves = &server->moves;
 	if (!server->slot || !server->acked || !server->object || !server->index.since)
 		return -ENOMEM;
-	rc = rpc_server_init(&server->rpc, env, erda_msg_bytes(geo), handle_message, server);
+	int rc = rpc_server_init(&server->rpc, env, erda_msg_bytes(geo), handle_message, server);
 	server->rpc.leaks = geo->bug == BUG_PLACE_LEAKED;
 	for (unsigned h = 0; h < geo->heads; h++)
 		start_log(server, h);

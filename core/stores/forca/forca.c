@@ -382,13 +382,12 @@ static int new_version(struct server *server, const struct kv_req *req, uint64_t
 	bool found, tombstone = req->op == KV_DEL;
 	struct kv_entry *entry = kv_table_find(&pool->table, req->key, &found);
 	struct meta *meta = &pool->meta[server->next_meta];
-	int rc;
 
 	if (tombstone && (!found || !entry->where))
 		return 0; /* there is nothing to delete */
 	if (!entry || rt_pm_full() || server->next_meta == pool->metas)
 		return -ENOSPC;
-	rc = find_room(server, req->vlen, line);
+	int rc = find_room(server, req->vlen, line);
 	if (rc)
 		return rc;
 	memset(meta, 0, sizeof(*meta));
@@ -419,11 +418,10 @@ static int new_version(struct server *server, const struct kv_req *req, uint64_t
 static int handle_put(struct server *server, const struct kv_req *req, struct kv_rsp *rsp)
 {
 	uint64_t line = 0;
-	int rc;
 
 	if (req->vlen > server->params.max_vlen)
 		return -EMSGSIZE;
-	rc = new_version(server, req, &line);
+	int rc = new_version(server, req, &line);
 	rsp->off = line * TM_LINE;
 	return rc;
 }
@@ -536,13 +534,12 @@ static int remember(struct server *server)
 static int serve(const struct tm_env *env)
 {
 	struct server *server = calloc(1, sizeof(*server));
-	int rc;
 
 	if (!server)
 		return -ENOMEM;
 	server->params = *env->params;
 	map_pool(&server->pool, &server->params, env->pm);
-	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle_message, server);
+	int rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle_message, server);
 	server->rpc.connected = forget_put;
 	server->rpc.takes_busy = has_bug(&server->params, place_taken);
 	if (!rc)

@@ -60,9 +60,7 @@ static void drop(struct client *client)
 /* One piece of memory for what is sent and what is received. */
 static int make_buffers(struct client *client, const struct tm_env *env)
 {
-	size_t bytes;
-
-	bytes = HERD_SLOT + HERD_RECVS * RECEIVED;
+	size_t bytes = HERD_SLOT + HERD_RECVS * RECEIVED;
 	client->request = calloc(1, bytes);
 	client->value = calloc(1, HERD_MAX_VALUE);
 	client->pd = ibv_alloc_pd(env->verbs);
@@ -138,12 +136,11 @@ static int connect_server(struct client *client, const struct tm_env *env)
 int herd_open(const struct tm_env *env, void **out)
 {
 	struct client *client = calloc(1, sizeof(*client));
-	int rc;
 
 	if (!client)
 		return -ENOMEM;
 	client->params = *env->params;
-	rc = make_buffers(client, env);
+	int rc = make_buffers(client, env);
 	if (!rc)
 		rc = connect_server(client, env);
 	if (rc)
@@ -253,10 +250,8 @@ static int write_request(struct client *client, size_t from, size_t len)
 /* One try. -EAGAIN: there was no reply in that time. -ENOMEM: nothing was sent. */
 static int try(struct client *client, size_t from, size_t len, uint64_t ns, bool waits)
 {
-	int rc;
-
 	post_receives(client);
-	rc = write_request(client, from, len);
+	int rc = write_request(client, from, len);
 	return rc ? rc : await_reply(client, ns, waits);
 }
 
@@ -286,13 +281,12 @@ static int ask(struct client *client, enum kv_op op, const void *key, size_t kle
 {
 	const struct tm_params *params = &client->params;
 	struct herd_head head;
-	size_t head_at = herd_head_at(params), value_at;
-	int rc;
+	size_t head_at = herd_head_at(params);
 
 	if (client->failed)
 		return -EIO;
 	memset(&head, 0, sizeof(head));
-	rc = kv_req_init(&head.req, op, key, klen);
+	int rc = kv_req_init(&head.req, op, key, klen);
 	if (rc)
 		return rc;
 	if (vlen > HERD_MAX_VALUE || vlen > params->max_vlen)
@@ -300,7 +294,7 @@ static int ask(struct client *client, enum kv_op op, const void *key, size_t kle
 	head.req.vlen = (uint32_t)vlen;
 	head.word = herd_word(++client->number);
 	head.req.crc = herd_crc(&head, value);
-	value_at = herd_value_at(params, head.req.vlen);
+	size_t value_at = herd_value_at(params, head.req.vlen);
 	memcpy(client->request + head_at, &head, sizeof(head));
 	if (vlen)
 		memcpy(client->request + value_at, value, vlen);

@@ -10,11 +10,10 @@ struct ibv_qp *herd_qp_open(struct ibv_pd *pd, struct ibv_cq *cq, bool datagrams
 			    struct rpc_greeting *hello)
 {
 	struct ibv_qp *qp = rpc_qp_create_unreliable(pd, cq, datagrams, DEPTH);
-	int rc;
 
 	if (!qp)
 		return NULL;
-	rc = rpc_hello(hello, qp, client, RPC_REQUESTS);
+	int rc = rpc_hello(hello, qp, client, RPC_REQUESTS);
 	if (!rc)
 		rc = rpc_qp_init(qp, IBV_ACCESS_REMOTE_WRITE);
 	if (!rc)

@@ -156,7 +156,6 @@ static void serve_new(struct server *server, unsigned index, const struct herd_h
 	struct peer *peer = &server->peer[index];
 	const void *found = NULL;
 	uint32_t vlen = 0;
-	int status;
 
 	peer->done = (uint32_t)(head->word >> 32);
 	if (server->params.knob[REPLY_FIRST] && head->req.op != KV_GET) {
@@ -165,7 +164,7 @@ static void serve_new(struct server *server, unsigned index, const struct herd_h
 		execute(server, &head->req, value, &found, &vlen);
 		return;
 	}
-	status = execute(server, &head->req, value, &found, &vlen);
+	int status = execute(server, &head->req, value, &found, &vlen);
 	make_reply(server, index, status, found, vlen);
 	send_reply(server, index);
 }
@@ -192,7 +191,6 @@ static bool serve_client(struct worker *worker, unsigned index)
 	struct peer *peer = &server->peer[index];
 	uint64_t *word = word_of(server, index);
 	struct herd_head head;
-	bool whole;
 
 	if (!peer->qp || peer->sending ||
 	    (server->params.knob[REQUEST] == REQUEST_IMM && !peer->called) ||
@@ -200,7 +198,7 @@ static bool serve_client(struct worker *worker, unsigned index)
 		return false;
 	peer->busy = true; /* from here on its client cannot take its place */
 	peer->called = false;
-	whole = copy_request(worker, index, &head);
+	bool whole = copy_request(worker, index, &head);
 	if (whole) {
 		__atomic_store_n(word, 0, __ATOMIC_SEQ_CST);
 		serve_request(server, index, &head, worker->value);
@@ -329,16 +327,14 @@ static int connect_peer(struct server *server, unsigned index, const struct herd
 			struct herd_welcome *welcome)
 {
 	struct peer *peer = &server->peer[index];
-	struct ibv_qp *qp;
-	int rc;
 
 	peer->ah = rpc_address(server->pd, &server->replies_hello, &hello->replies);
 	if (!peer->ah)
 		return -ENOMEM;
-	qp = herd_qp_open(server->pd, server->cq, false, 0, &welcome->server.writes);
+	struct ibv_qp *qp = herd_qp_open(server->pd, server->cq, false, 0, &welcome->server.writes);
 	if (!qp)
 		return -ENOMEM;
-	rc = herd_qp_ready(qp, &welcome->server.writes, &hello->writes);
+	int rc = herd_qp_ready(qp, &welcome->server.writes, &hello->writes);
 	if (rc)
 		ibv_destroy_qp(qp);
 	else
@@ -361,7 +357,6 @@ static int server_accept(void *arg, const void *req, size_t req_len, void *rsp, 
 	struct herd_hello hello;
 	struct herd_welcome welcome;
 	unsigned index;
-	int rc;
 
 	if (req_len != sizeof(hello) || rsp_len < sizeof(welcome))
 		return -EPROTO;
@@ -369,7 +364,7 @@ static int server_accept(void *arg, const void *req, size_t req_len, void *rsp, 
 	memset(&welcome, 0, sizeof(welcome));
 	if (hello.connection)
 		return has_connection(server, &hello) ? 0 : -ENOTCONN;
-	rc = find_peer(server, hello.writes.client, &index);
+	int rc = find_peer(server, hello.writes.client, &index);
 	if (rc)
 		return rc;
 	forget_client(server, index, &hello);
@@ -421,14 +416,13 @@ static int start_worker(struct server *server, const char *name)
 int herd_serve(const struct tm_env *env)
 {
 	struct server *server = calloc(1, sizeof(*server));
-	int rc;
 
 	if (!server)
 		return -ENOMEM;
 	server->params = *env->params;
 	server->place = kv_place_at(env, lacks(env->params));
 	server->undo = herd_undo_at(env->params, env->pm);
-	rc = make_buffers(server, env);
+	int rc = make_buffers(server, env);
 	if (rc)
 		return rc;
 	server->replies = herd_qp_open(server->pd, server->cq, true, 0, &server->replies_hello);

@@ -57,17 +57,15 @@ int herd_tx_put(struct kv_place *place, struct herd_undo *undo, const struct tm_
 		const struct kv_req *req, const void *bytes)
 {
 	struct kv_placed value;
-	struct kv_entry *entry;
 	bool found;
-	uint8_t *to;
 	int rc = kv_place_reserve(place, &value, req);
 
 	if (rc)
 		return rc;
-	to = place->pool.log + value.line * TM_LINE;
+	uint8_t *to = place->pool.log + value.line * TM_LINE;
 	memcpy(to, bytes, req->vlen);
 	kv_place_persist(place, to, req->vlen);
-	entry = kv_table_find(&place->pool.table, req->key, &found);
+	struct kv_entry *entry = kv_table_find(&place->pool.table, req->key, &found);
 	begin(place, undo, params, entry);
 	entry->ctl = kv_checked_ctl(req->key, req->klen);
 	entry->where = kv_where(value.line, value.vlen);

@@ -84,7 +84,6 @@ static int call(struct client *client, struct hydradb_reply *reply)
 	uint32_t value = req->op == KV_PUT ? req->vlen : 0;
 	uint32_t len = (uint32_t)sizeof(*req) + value;
 	struct rpc_conn *conn = &client->conn;
-	int rc;
 
 	memset(conn->own, 0, hydradb_message_bytes(client->len));
 	client->len = 0;
@@ -92,8 +91,9 @@ static int call(struct client *client, struct hydradb_reply *reply)
 		client->number = 1;
 	hydradb_mark(client->request, len, client->number, &client->params);
 	client->sent_at = rt_now();
-	rc = rpc_write(conn, HYDRADB_REQUESTS, conn->index * hydradb_request_bytes(&client->params),
-		       client->request, hydradb_message_bytes(len));
+	int rc = rpc_write(conn, HYDRADB_REQUESTS,
+			   conn->index * hydradb_request_bytes(&client->params), client->request,
+			   hydradb_message_bytes(len));
 	if (!rc)
 		rc = kv_wait_own(conn, HYDRADB_ITEMS, has_reply, client);
 	if (rc)

@@ -155,12 +155,10 @@ static uint64_t lease_ns(uint32_t accesses)
 static void lease(struct server *server, const struct kv_req *req, struct hydradb_item *item,
 		  struct hydradb_pointer *pointer)
 {
-	uint64_t end;
-
 	if (server->params.knob[LEASE] == LEASE_OFF)
 		return;
 	pointer->lease_ns = lease_ns(req->op == KV_RENEW ? req->vlen : 0);
-	end = rt_now() + pointer->lease_ns;
+	uint64_t end = rt_now() + pointer->lease_ns;
 	if (req->op == KV_RENEW && server->params.knob[RENEWAL] == RENEWAL_UNNOTED)
 		return;
 	if (end > item->lease_end)
@@ -172,12 +170,11 @@ static int handle_get(struct server *server, const struct kv_req *req, struct hy
 		      const void **value, uint32_t *vlen)
 {
 	uint64_t where = where_of(server, req->key);
-	struct hydradb_item *item;
 	uint32_t bytes = kv_where_vlen(where);
 
 	if (!where)
 		return -ENOENT;
-	item = item_at(server, where);
+	struct hydradb_item *item = item_at(server, where);
 	if (!hydradb_fits(item, bytes, req->key))
 		return -EIO;
 	if (server->params.knob[POINTERS] == POINTERS_CACHED) {
@@ -240,12 +237,11 @@ static bool owes_reply(void *arg, unsigned index)
 static void send_reply(void *arg, unsigned index)
 {
 	struct server *server = arg;
-	int rc;
 
 	if (!server->owed[index])
 		return;
-	rc = rpc_server_write(&server->rpc, index, HYDRADB_REPLIES, index * server->replies.bytes,
-			      server->owed[index], 0);
+	int rc = rpc_server_write(&server->rpc, index, HYDRADB_REPLIES,
+				  index * server->replies.bytes, server->owed[index], 0);
 	if (rc == -ENOMEM)
 		return;
 	server->owed[index] = 0;
@@ -333,11 +329,11 @@ static void mark_items(struct server *server)
 
 	for (uint64_t i = 0; i < table->slots; i++) {
 		const struct kv_entry *entry = &table->entry[i];
-		uint64_t version, where = entry->where;
+		uint64_t where = entry->where;
 
 		if (!(entry->ctl & KV_USED) || !(where & 1))
 			continue;
-		version = hydradb_version(
+		uint64_t version = hydradb_version(
 			*hydradb_guardian(item_at(server, where), kv_where_vlen(where)));
 		if (version > server->version)
 			server->version = version;
@@ -350,12 +346,11 @@ static int make_room(struct server *server, const struct tm_env *env)
 {
 	struct tm_params params = hydradb_pool_params(env->params);
 	struct tm_env pool_env = *env;
-	int rc;
 
 	pool_env.params = &params;
 	server->params = *env->params;
 	server->place = kv_place_at(&pool_env, lacks(env->params));
-	rc = kv_rooms_init(&server->rooms, server->place.pool.log_lines);
+	int rc = kv_rooms_init(&server->rooms, server->place.pool.log_lines);
 	if (!rc)
 		mark_items(server);
 	return rc;
@@ -364,13 +359,12 @@ static int make_room(struct server *server, const struct tm_env *env)
 static int export(struct server *server)
 {
 	const struct kv_pool *pool = &server->place.pool;
-	int rc;
 
 	server->owed = calloc(server->rpc.max_peers, sizeof(*server->owed));
 	if (!server->owed)
 		return -ENOMEM;
-	rc = rpc_server_export(&server->rpc, pool->log, pool->log_lines * TM_LINE,
-			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
+	int rc = rpc_server_export(&server->rpc, pool->log, pool->log_lines * TM_LINE,
+				   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
 	if (!rc)
 		rc = kv_slots_open(&server->requests, &server->rpc,
 				   hydradb_request_bytes(&server->params), IBV_ACCESS_REMOTE_WRITE);
@@ -383,11 +377,10 @@ static int export(struct server *server)
 int hydradb_serve(const struct tm_env *env)
 {
 	struct server *server = calloc(1, sizeof(*server));
-	int rc;
 
 	if (!server)
 		return -ENOMEM;
-	rc = make_room(server, env);
+	int rc = make_room(server, env);
 	if (!rc)
 		rc = rpc_server_init(&server->rpc, env, TM_LINE, kv_no_messages, server);
 	if (rc)

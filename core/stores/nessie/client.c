@@ -48,14 +48,13 @@ static int start(struct nessie_client *client, const struct tm_env *env)
 int nessie_open(const struct tm_env *env, void **out)
 {
 	struct nessie_client *client = calloc(1, sizeof(*client));
-	int rc;
 
 	if (!client)
 		return -ENOMEM;
 	client->kv.params = *env->params;
 	client->pool = nessie_pool_at(env->params, NULL);
 	client->first = (env->client - 1) % client->pool.shares * client->pool.entries;
-	rc = start(client, env);
+	int rc = start(client, env);
 	if (!rc) {
 		*out = client;
 		return 0;
@@ -182,12 +181,11 @@ static int read_entry(struct nessie_client *client, uint64_t word, uint64_t sinc
 	bool unchecked = has_bug(params, unchecked);
 	const void *data;
 	uint64_t entry;
-	int rc;
 
 	if (!nessie_names(&client->pool, word, &entry))
 		return -EAGAIN;
-	rc = rpc_read(kv_client_data(&client->kv), NESSIE_DATA,
-		      nessie_entry_off(&client->pool, entry), entry_bytes(client), &data);
+	int rc = rpc_read(kv_client_data(&client->kv), NESSIE_DATA,
+			  nessie_entry_off(&client->pool, entry), entry_bytes(client), &data);
 	if (rc)
 		return rc;
 	found->entry = data;
@@ -268,12 +266,11 @@ static int flush_entry(struct nessie_client *client, uint64_t entry, size_t len)
 static int write_entry(struct nessie_client *client, uint64_t entry, size_t len)
 {
 	uint64_t off = nessie_entry_off(&client->pool, entry);
-	int rc;
 
 	if (has_bug(&client->kv.params, cas_early))
 		return rpc_write_behind(kv_client_data(&client->kv), NESSIE_DATA, off, client->out,
 					len);
-	rc = rpc_write(kv_client_data(&client->kv), NESSIE_DATA, off, client->out, len);
+	int rc = rpc_write(kv_client_data(&client->kv), NESSIE_DATA, off, client->out, len);
 	if (rc || has_bug(&client->kv.params, data_unflushed))
 		return rc;
 	return flush_entry(client, entry, len);
@@ -299,12 +296,11 @@ static int try_put(struct nessie_client *client, const uint8_t *key, size_t klen
 {
 	struct found found;
 	uint64_t old;
-	unsigned at;
 	int rc = look(client, key, klen, true, &found);
 
 	if (rc)
 		return rc;
-	at = found.hit != NONE ? found.hit : found.unowned;
+	unsigned at = found.hit != NONE ? found.hit : found.unowned;
 	if (at == NONE)
 		return -ENOSPC;
 	assert(at < found.words); /* what takes its place names an older one */
@@ -352,7 +348,7 @@ static int try_del(struct nessie_client *client, const uint8_t *key, size_t klen
 {
 	struct found found;
 	bool zero = client->kv.params.knob[DELETE] == DELETE_ZERO;
-	uint64_t slot, word, to, old;
+	uint64_t old;
 	int rc = look(client, key, klen, true, &found);
 
 	if (rc)
@@ -361,9 +357,9 @@ static int try_del(struct nessie_client *client, const uint8_t *key, size_t klen
 		return has_bug(&client->kv.params, absence_trusted)
 			       ? 0
 			       : settle_words(client, &found, found.words);
-	slot = found.place.slot[found.hit];
-	word = found.word[found.hit];
-	to = zero ? 0 : word & ~(NESSIE_USED | NESSIE_PENDING);
+	uint64_t slot = found.place.slot[found.hit];
+	uint64_t word = found.word[found.hit];
+	uint64_t to = zero ? 0 : word & ~(NESSIE_USED | NESSIE_PENDING);
 	rc = has_bug(&client->kv.params, del_write) ? write_word(client, slot, to)
 						    : replace(client, slot, word, to);
 	if (!rc && zero && nessie_names(&client->pool, word, &old))

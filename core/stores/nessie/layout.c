@@ -71,11 +71,10 @@ static struct nessie_place crowded_place(const struct nessie_pool *pool,
 					 const uint8_t key[TM_MAX_KEY])
 {
 	unsigned klen = TM_MAX_KEY;
-	uint64_t first;
 
 	while (klen > 1 && !key[klen - 1])
 		klen--;
-	first = (uint64_t)(uint8_t)(key[klen - 1] - '1') & ~1ull & (pool->slots / 2 - 1);
+	uint64_t first = (uint64_t)(uint8_t)(key[klen - 1] - '1') & ~1ull & (pool->slots / 2 - 1);
 	return (struct nessie_place){2, {first, first + pool->slots / 2}, 0};
 }
 

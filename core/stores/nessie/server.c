@@ -24,16 +24,13 @@ int nessie_serve(const struct tm_env *env)
 {
 	struct server *server = calloc(1, sizeof(*server));
 	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
-	struct nessie_pool *pool;
-	uint8_t *index;
-	int rc;
 
 	if (!server)
 		return -ENOMEM;
-	pool = &server->pool;
+	struct nessie_pool *pool = &server->pool;
 	*pool = nessie_pool_at(env->params, env->pm);
-	index = (uint8_t *)pool->index;
-	rc = rpc_server_init(&server->rpc, env, sizeof(uint64_t), handle_message, server);
+	uint8_t *index = (uint8_t *)pool->index;
+	int rc = rpc_server_init(&server->rpc, env, sizeof(uint64_t), handle_message, server);
 	if (rc)
 		return rc;
 	if (nessie_flushes(env->params))

@@ -49,13 +49,12 @@ static int write_data(struct kv_client *client, uint64_t off, const void *value,
 {
 	struct rpc_conn *conn = &client->conn;
 	const void *unused;
-	int rc;
 
 	if (!vlen)
 		return 0;
 	if (!octopus_commits(&client->params))
 		return rpc_write(conn, OCTOPUS_BLOCKS, off, value, vlen);
-	rc = rpc_write_behind(conn, OCTOPUS_BLOCKS, off, value, vlen);
+	int rc = rpc_write_behind(conn, OCTOPUS_BLOCKS, off, value, vlen);
 	if (rc || client->params.knob[PERSIST] != PERSIST_READ)
 		return rc;
 	return rpc_read(conn, OCTOPUS_BLOCKS, off, vlen < 8 ? vlen : 8, &unused);

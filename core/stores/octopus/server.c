@@ -139,22 +139,19 @@ static void set_where(const struct server *server, struct kv_entry *file, uint64
 static int begin_put(struct server *server, const struct rpc_msg *msg, struct hold *hold,
 		     const struct kv_req *req, uint64_t *off)
 {
-	struct kv_entry *file;
-	uint64_t line;
 	bool found;
-	int rc;
 
 	if (req->vlen > server->params.max_vlen)
 		return -EMSGSIZE;
-	file = kv_table_find(&server->pool.table, req->key, &found);
+	struct kv_entry *file = kv_table_find(&server->pool.table, req->key, &found);
 	if (!file)
 		return -ENOSPC;
 	if (!found)
 		create(server, file, req);
-	rc = take_lock(server, file, msg, true);
+	int rc = take_lock(server, file, msg, true);
 	if (rc)
 		return rc;
-	line = kv_where_line(file->where);
+	uint64_t line = kv_where_line(file->where);
 	if (!(file->where & 1))
 		rc = allocate(server, &line);
 	if (rc) {
@@ -220,11 +217,10 @@ static int handle_del(struct server *server, const struct rpc_msg *msg, const st
 {
 	bool found;
 	struct kv_entry *file = kv_table_find(&server->pool.table, req->key, &found);
-	int rc;
 
 	if (!found)
 		return 0;
-	rc = take_lock(server, file, msg, true);
+	int rc = take_lock(server, file, msg, true);
 	if (rc)
 		return rc;
 	if (file->where & 1) {
@@ -288,13 +284,12 @@ static void find_used(struct server *server)
 int octopus_serve(const struct tm_env *env)
 {
 	struct server *server = calloc(1, sizeof(*server));
-	int rc;
 
 	if (!server)
 		return -ENOMEM;
 	server->params = *env->params;
 	server->pool = kv_pool_at(&server->params, env->pm);
-	rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle_message, server);
+	int rc = rpc_server_init(&server->rpc, env, sizeof(struct kv_req), handle_message, server);
 	if (rc)
 		return rc;
 	server->used = calloc(env->params->updates, sizeof(*server->used));

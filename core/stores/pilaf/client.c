@@ -56,12 +56,10 @@ static int read_entry(struct client *client, uint64_t slot, struct pilaf_entry *
 /* -EAGAIN: it is not the one of which the entry has the CRC, or not yet. */
 static int read_pair(struct client *client, const struct pilaf_entry *entry, const uint8_t **pair)
 {
-	int rc;
-
 	if (!pilaf_in_pool(&client->pool, entry, client->kv.params.max_vlen))
 		return -EAGAIN;
-	rc = rpc_read(&client->kv.conn, PILAF_PAIRS, entry->addr, (size_t)entry->klen + entry->vlen,
-		      (const void **)pair);
+	int rc = rpc_read(&client->kv.conn, PILAF_PAIRS, entry->addr,
+			  (size_t)entry->klen + entry->vlen, (const void **)pair);
 	if (rc || has_bug(&client->kv.params, crc1_unchecked))
 		return rc;
 	return rt_check(entry->crc1 == pilaf_crc1(*pair, entry)) ? 0 : -EAGAIN;

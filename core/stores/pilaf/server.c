@@ -135,7 +135,6 @@ static int find_room(struct server *server, const struct pilaf_entry *old, struc
 	bool in_place = server->params.knob[PLACE] == PLACE_IN_PLACE;
 	uint32_t need = to->klen + to->vlen;
 	uint64_t line;
-	int rc;
 
 	if (in_place && old && need <= old->cap) {
 		to->addr = old->addr;
@@ -145,7 +144,7 @@ static int find_room(struct server *server, const struct pilaf_entry *old, struc
 	to->cap = in_place ? need + need / 4 : need;
 	if (old && has_bug(&server->params, room_early))
 		mark(server, old, false);
-	rc = kv_rooms_take(&server->rooms, kv_lines(to->cap), &line);
+	int rc = kv_rooms_take(&server->rooms, kv_lines(to->cap), &line);
 	if (rc)
 		return rc;
 	to->addr = line * TM_LINE;
@@ -173,20 +172,18 @@ static void write_pair(const struct server *server, const struct kv_req *req,
 static int handle_put(struct server *server, const struct kv_req *req)
 {
 	struct pilaf_entry to = {.klen = req->klen, .vlen = req->vlen, .used = 1};
-	struct pilaf_entry *entry, summed;
 	bool found;
-	int rc;
 
 	if (req->vlen > server->params.max_vlen)
 		return -EMSGSIZE;
-	entry = find(server, req, &found, &to.hash);
+	struct pilaf_entry *entry = find(server, req, &found, &to.hash);
 	if (!entry || rt_pm_full())
 		return -ENOSPC;
-	rc = find_room(server, found ? entry : NULL, &to);
+	int rc = find_room(server, found ? entry : NULL, &to);
 	if (rc)
 		return rc;
 	write_pair(server, req, &to);
-	summed = to;
+	struct pilaf_entry summed = to;
 	if (found && has_bug(&server->params, old_vlen))
 		summed.vlen = entry->vlen;
 	to.crc1 = pilaf_crc1(server->pool.pairs + to.addr, &summed);
@@ -198,11 +195,9 @@ static int handle_put(struct server *server, const struct kv_req *req)
 
 static int handle_del(struct server *server, const struct kv_req *req)
 {
-	struct pilaf_entry *entry;
 	uint8_t probe;
 	bool found;
-
-	entry = find(server, req, &found, &probe);
+	struct pilaf_entry *entry = find(server, req, &found, &probe);
 	if (!entry || !found)
 		return 0;
 	if (has_bug(&server->params, freed_first)) {
@@ -247,15 +242,13 @@ int pilaf_serve(const struct tm_env *env)
 {
 	struct server *server = calloc(1, sizeof(*server));
 	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ;
-	struct pilaf_pool *pool;
-	int rc;
 
 	if (!server)
 		return -ENOMEM;
 	server->params = *env->params;
-	pool = &server->pool;
+	struct pilaf_pool *pool = &server->pool;
 	*pool = pilaf_pool_at(&server->params, env->pm);
-	rc = kv_rooms_init(&server->rooms, pool->lines);
+	int rc = kv_rooms_init(&server->rooms, pool->lines);
 	if (rc)
 		return rc;
 	mark_pairs(server);

@@ -110,13 +110,12 @@ static int write_object(struct kv_client *client, unsigned region, const struct 
 {
 	size_t len = at->bytes - at->klen;
 	uint8_t *bytes = calloc(1, len);
-	int rc;
 
 	if (!bytes)
 		return -ENOMEM;
 	memcpy(bytes, value, vlen);
 	memset(bytes + at->flags - at->klen, 1, 2);
-	rc = rpc_write(&client->conn, region, at->off + at->klen, bytes, len);
+	int rc = rpc_write(&client->conn, region, at->off + at->klen, bytes, len);
 	free(bytes);
 	return rc;
 }

@@ -45,13 +45,12 @@ int rdmp_recover(const struct tm_env *env)
 {
 	struct rdmp_pool pool = rdmp_pool_at(env->params, env->pm);
 	struct rdmp_index index;
-	int rc;
 
 	if (pool.table) {
 		rdmp_table_recover(&pool);
 		return 0;
 	}
-	rc = rdmp_index_build(&index, &pool);
+	int rc = rdmp_index_build(&index, &pool);
 	if (rc)
 		return rc;
 	if (index.records && !has_bug(env->params, log_assumed))

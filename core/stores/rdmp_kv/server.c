@@ -96,8 +96,6 @@ static void append(struct server *server, const struct kv_req *req, uint64_t off
 static int begin_put(struct server *server, const struct kv_req *req, uint32_t *slot, uint64_t *off)
 {
 	uint64_t flags = rdmp_flags_at(&server->params, req->klen, req->vlen), line;
-	uint8_t *object;
-	int rc;
 
 	*slot = 0;
 	if (req->vlen > server->params.max_vlen)
@@ -105,12 +103,12 @@ static int begin_put(struct server *server, const struct kv_req *req, uint32_t *
 	if (rt_pm_full() || server->index.records == server->pool.records ||
 	    !rdmp_index_find(&server->index, req->key))
 		return -ENOSPC;
-	rc = kv_rooms_take(&server->rooms, rdmp_object_lines(&server->params, req->klen, req->vlen),
-			   &line);
+	int rc = kv_rooms_take(&server->rooms,
+			       rdmp_object_lines(&server->params, req->klen, req->vlen), &line);
 	if (rc)
 		return rc;
 	*off = line * TM_LINE;
-	object = server->pool.objects + *off;
+	uint8_t *object = server->pool.objects + *off;
 	memcpy(object, req->key, req->klen);
 	pmem_persist(object, req->klen);
 	if (!has_bug(&server->params, flags_kept)) {
@@ -199,13 +197,11 @@ static unsigned slot_of_put(struct server *server, const struct rpc_msg *msg)
 static int handle_put(struct server *server, const struct rpc_msg *msg, struct rdmp_rsp *rsp)
 {
 	const struct kv_req *req = msg->bytes;
-	uint32_t *slot;
 	uint64_t off;
-	int rc;
 
 	rsp->slot = slot_of_put(server, msg);
-	slot = &server->slot[rsp->slot];
-	rc = begin_put(server, req, slot, &off);
+	uint32_t *slot = &server->slot[rsp->slot];
+	int rc = begin_put(server, req, slot, &off);
 	if (rc)
 		return rc;
 	rsp->off = off;
@@ -323,13 +319,12 @@ static int start(struct server *server)
 int rdmp_serve(const struct tm_env *env)
 {
 	struct server *server = calloc(1, sizeof(*server));
-	int rc;
 
 	if (!server)
 		return -ENOMEM;
 	server->params = *env->params;
 	server->pool = rdmp_pool_at(&server->params, env->pm);
-	rc = rdmp_index_build(&server->index, &server->pool);
+	int rc = rdmp_index_build(&server->index, &server->pool);
 	if (!rc)
 		rc = rpc_server_init(&server->rpc, env, rdmp_message_bytes(env->params),
 				     handle_message, server);

@@ -32,11 +32,9 @@ struct rdmp_entry *rdmp_entry_find(const struct rdmp_pool *pool, const uint8_t k
 /* 0: of no record. */
 static uint64_t refer(const struct rdmp_pool *pool, uint32_t number)
 {
-	const struct rdmp_record *record;
-
 	if (!number)
 		return 0;
-	record = rdmp_record(pool, number);
+	const struct rdmp_record *record = rdmp_record(pool, number);
 	if (record->kind == RDMP_DEL)
 		return (uint64_t)RDMP_DELETED << 32 | 1;
 	return (uint64_t)record->vlen << 32 | (record->off / TM_LINE + 1);

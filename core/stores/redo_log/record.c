@@ -121,10 +121,8 @@ static void copy_value(struct redo_pool *pool, const struct redo_record *record,
 static void publish(struct redo_pool *pool, const struct redo_record *record, uint64_t where,
 		    const struct tm_params *params)
 {
-	struct kv_entry *entry;
 	bool found;
-
-	entry = kv_table_find(&pool->pool.table, record->key, &found);
+	struct kv_entry *entry = kv_table_find(&pool->pool.table, record->key, &found);
 	if (!entry || (!found && !where))
 		return; /* there is nothing to delete */
 	if (!found) {

@@ -35,16 +35,14 @@ static int next_record(struct server *server, uint64_t *seq)
 /* The server's own record. The value came with the request. The commit point: it is durable. */
 static int append(struct server *server, const struct kv_req *req)
 {
-	struct redo_record *record;
 	uint64_t seq;
-	int rc;
 
 	if (req->op == KV_PUT && !rt_check(req->crc == kv_crc(req + 1, req->vlen)))
 		return -EBADMSG;
-	rc = next_record(server, &seq);
+	int rc = next_record(server, &seq);
 	if (rc)
 		return rc;
-	record = redo_record(&server->pool, seq);
+	struct redo_record *record = redo_record(&server->pool, seq);
 	redo_fill(record, req, seq, req + 1);
 	if (!(req->op == KV_PUT ? has_bug(&server->params, ack_early)
 				: has_bug(&server->params, delete_unflushed)))
@@ -54,13 +52,11 @@ static int append(struct server *server, const struct kv_req *req)
 
 static int handle_put(struct server *server, const struct kv_req *req, struct redo_rsp *rsp)
 {
-	int rc;
-
 	if (req->vlen > server->params.max_vlen)
 		return -EMSGSIZE;
 	if (server->params.knob[METHOD] == METHOD_REDO)
 		return append(server, req);
-	rc = next_record(server, &rsp->seq);
+	int rc = next_record(server, &rsp->seq);
 	rsp->off = redo_off(&server->pool, rsp->seq);
 	return rc;
 }
@@ -167,15 +163,14 @@ static void apply_task(void *arg)
 int redo_serve(const struct tm_env *env)
 {
 	struct server *server = calloc(1, sizeof(*server));
-	int rc;
 
 	if (!server)
 		return -ENOMEM;
 	server->params = *env->params;
 	server->pool = redo_pool_at(&server->params, env->pm);
 	server->appended = server->applied = *server->pool.applied;
-	rc = rpc_server_init(&server->rpc, env, redo_message_bytes(env->params), handle_message,
-			     server);
+	int rc = rpc_server_init(&server->rpc, env, redo_message_bytes(env->params), handle_message,
+				 server);
 	if (!rc) /* REDO_RING */
 		rc = kv_server_start(&server->rpc, server->pool.ring,
 				     server->pool.slots * server->pool.slot_bytes);

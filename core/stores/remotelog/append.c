@@ -110,11 +110,11 @@ static int post_and_wait(struct rl_client *client)
 {
 	struct rpc_conn *conn = &client->conn;
 	struct ibv_wc wc;
-	int rc, n;
+	int n;
 
 	if (!client->building)
 		return 0;
-	rc = post(client);
+	int rc = post(client);
 	if (rc)
 		return rc;
 	if (!RT_WAITS) {
@@ -200,7 +200,6 @@ static int flush(struct rl_client *client, uint64_t off, size_t len, unsigned fl
 	uint32_t rkey = client->conn.region[RL_POOL].rkey;
 	uint64_t nap = 0;
 	const void *data;
-	int rc;
 
 	switch (how) {
 	case RL_FLUSH_NATIVE:
@@ -215,7 +214,7 @@ static int flush(struct rl_client *client, uint64_t off, size_t len, unsigned fl
 	case RL_FLUSH_READ_OTHER_QP:
 		break;
 	}
-	rc = post_and_wait(client);
+	int rc = post_and_wait(client);
 	if (rc)
 		return rc;
 	do {

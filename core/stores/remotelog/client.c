@@ -11,7 +11,6 @@
 int rl_open(const struct tm_env *env, void **out)
 {
 	struct rl_client *client = calloc(1, sizeof(*client));
-	int rc;
 
 	if (!client)
 		return -ENOMEM;
@@ -22,7 +21,7 @@ int rl_open(const struct tm_env *env, void **out)
 	if (!client->chunk)
 		client->chunk = 1;
 	client->msg = calloc(1, rl_msg_bytes(env->params));
-	rc = client->msg ? 0 : -ENOMEM;
+	int rc = client->msg ? 0 : -ENOMEM;
 	if (!rc)
 		rc = rpc_open_ex(&client->conn, env, rl_msg_bytes(env->params),
 				 rl_buffer_bytes(client), rl_send_ops(env->params));
@@ -102,12 +101,11 @@ static int read_end(struct rl_client *client, uint64_t head, uint64_t *end)
 {
 	uint64_t room_end = head + rl_slots(&client->params);
 	const void *data;
-	int rc;
 
 	*end = room_end;
 	if (!rl_method(&client->params)->compound)
 		return 0;
-	rc = rpc_read(&client->conn, RL_POOL, RL_TAIL, sizeof(uint64_t), &data);
+	int rc = rpc_read(&client->conn, RL_POOL, RL_TAIL, sizeof(uint64_t), &data);
 	if (rc)
 		return rc;
 	memcpy(end, data, sizeof(*end));
@@ -170,14 +168,13 @@ static int find_in_table(struct rl_client *client, const uint8_t key[TM_MAX_KEY]
 	unsigned first = rl_first_entry(params, key);
 
 	for (unsigned i = 0; i < params->keys && !client->found; i++) {
-		const struct rl_record *record;
 		const void *data;
 		int rc = rpc_read(&client->conn, RL_POOL, rl_entry_off(params, first + i),
 				  rl_span(params), &data);
 
 		if (rc)
 			return rc;
-		record = data;
+		const struct rl_record *record = data;
 		if (!record->seq)
 			return 0;
 		if (!rl_whole(params, record))
@@ -219,11 +216,9 @@ static int find_by_read(struct rl_client *client, const uint8_t key[TM_MAX_KEY])
 
 static int find_by_server(struct rl_client *client)
 {
-	int rc;
-
 	client->msg->op = RL_LOOKUP;
-	rc = rpc_call(rl_messages(client), client->msg, sizeof(*client->msg), client->msg,
-		      rl_msg_bytes(&client->params), NULL);
+	int rc = rpc_call(rl_messages(client), client->msg, sizeof(*client->msg), client->msg,
+			  rl_msg_bytes(&client->params), NULL);
 	if (rc)
 		return rc;
 	client->found = client->msg->status == 0;

@@ -147,12 +147,11 @@ int rl_recover(const struct tm_env *env)
 {
 	const struct tm_params *params = env->params;
 	const struct rl_record *record;
-	uint64_t head, end;
 
 	if (*(uint64_t *)env->pm != RL_MAGIC)
 		return -EINVAL;
-	head = rl_head(params, env->pm);
-	end = scan(params, env->pm);
+	uint64_t head = rl_head(params, env->pm);
+	uint64_t end = scan(params, env->pm);
 	if (end - head > rl_slots(params))
 		return -EINVAL;
 	while (end - head < rl_slots(params) && (record = in_buffers(env, end + 1)))

@@ -164,11 +164,9 @@ static size_t handle_message(void *arg, const struct rpc_msg *in, void *out, siz
 /* Is there a record after the head? Compound: one that the tail counts. */
 static bool can_collect(const struct rl_server *server)
 {
-	uint64_t head;
-
 	if (!rl_ring(&server->params))
 		return false;
-	head = rl_head(&server->params, server->pm);
+	uint64_t head = rl_head(&server->params, server->pm);
 	if (rl_method(&server->params)->compound)
 		return head < *(const uint64_t *)(server->pm + RL_TAIL);
 	return rl_intact(&server->params, slot(server, head + 1), head + 1);
@@ -192,7 +190,6 @@ int rl_serve(const struct tm_env *env)
 	const int common = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
 			   IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 	uint64_t end = rl_table_end(env->params);
-	int rc;
 
 	if (!server)
 		return -ENOMEM;
@@ -203,8 +200,8 @@ int rl_serve(const struct tm_env *env)
 		return -ENOMEM;
 	server->words->lock = 2 * (rl_end(&server->params, server->pm) + 1);
 	server->words->head = rl_head(&server->params, server->pm);
-	rc = rpc_server_init_in(&server->rpc, env, rl_msg_bytes(env->params), handle_message,
-				server, env->params->rqwrb_pm ? env->pm + end : NULL);
+	int rc = rpc_server_init_in(&server->rpc, env, rl_msg_bytes(env->params), handle_message,
+				    server, env->params->rqwrb_pm ? env->pm + end : NULL);
 	server->rpc.qp_access |= IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL |
 				 IBV_ACCESS_FLUSH_PERSISTENT;
 	if (!rc) /* RL_POOL */

@@ -131,14 +131,13 @@ static void serve_request(struct server *server, unsigned index, const struct rf
 	uint16_t early = mode_load(request);
 	const void *value = NULL;
 	uint32_t vlen = 0;
-	int status;
 
 	if (has_bug(params, answer_early)) {
 		store_payload(answer, 0, NULL, 0);
 		header_store(answer, &header);
 	}
-	status = execute(server, (const struct kv_req *)(request + RFP_HEADER), asked->size, &value,
-			 &vlen);
+	int status = execute(server, (const struct kv_req *)(request + RFP_HEADER), asked->size,
+			     &value, &vlen);
 	header.size += vlen;
 	header.mode_or_us = us_since(begin);
 	if (has_bug(params, status_first))
@@ -203,13 +202,12 @@ static void empty_buffers(void *arg, unsigned index)
 static int export(struct server *server)
 {
 	const struct tm_params *params = &server->params;
-	int rc;
 
 	server->owed = calloc(server->rpc.max_peers, sizeof(*server->owed));
 	if (!server->owed)
 		return -ENOMEM;
-	rc = kv_slots_open(&server->requests, &server->rpc, rfp_request_bytes(params),
-			   IBV_ACCESS_REMOTE_WRITE);
+	int rc = kv_slots_open(&server->requests, &server->rpc, rfp_request_bytes(params),
+			       IBV_ACCESS_REMOTE_WRITE);
 	return rc ? rc
 		  : kv_slots_open(&server->answers, &server->rpc, rfp_answer_bytes(params),
 				  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
@@ -218,13 +216,12 @@ static int export(struct server *server)
 int rfp_serve(const struct tm_env *env)
 {
 	struct server *server = calloc(1, sizeof(*server));
-	int rc;
 
 	if (!server)
 		return -ENOMEM;
 	server->params = *env->params;
 	server->place = kv_place_at(env, lacks(env->params));
-	rc = rpc_server_init(&server->rpc, env, RFP_HEADER, kv_no_messages, server);
+	int rc = rpc_server_init(&server->rpc, env, RFP_HEADER, kv_no_messages, server);
 	if (rc)
 		return rc;
 	server->rpc.connected = empty_buffers;

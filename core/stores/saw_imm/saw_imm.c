@@ -195,7 +195,6 @@ static enum kv_reuse reuse(const struct tm_params *params)
 static int serve(const struct tm_env *env)
 {
 	struct saw_server *server = calloc(1, sizeof(*server));
-	int rc;
 
 	if (!server)
 		return -ENOMEM;
@@ -203,7 +202,7 @@ static int serve(const struct tm_env *env)
 	server->place = kv_place_at(env, lacks(env->params));
 	if (has_bug(env->params, tail_forgotten))
 		server->place.tail = 0;
-	rc = kv_place_reuse(&server->place, reuse(env->params));
+	int rc = kv_place_reuse(&server->place, reuse(env->params));
 	if (!rc)
 		rc = rpc_server_init(&server->rpc, env, message_bytes(env->params), handle_message,
 				     server);

@@ -113,7 +113,7 @@ pilaf-first_free-FSCK | No cause could be named; what differs is that the struct
 pilaf-crc2_first-LIVE | Nothing went differently: the store does not get through the load phase. It takes the switch bug=crc2_first, which change() asks for at core/stores/pilaf/server.c: ; !does not start
 nessie-pending_early-MONO | lost: index+0x50..0x57, last written by the compare-and-swap of client 1's PUT k1 ; It takes the switch bug=pending_early, which replace() asks for
 rfp-number_unchecked-DUR | No cause could be named ; the reader's GET is not known to have read in PM ; !as server/server ; it takes the switch bug=number_unchecked
-redo_log-applied_first-DUR | between two steps ; which server/applier (core/stores/redo_log/record.c:137) writes next, was not written yet ; !the check at ; it takes the second power failure ; it takes the switch bug=applied_first
+redo_log-applied_first-DUR | between two steps ; which server/applier (core/stores/redo_log/record.c: ; ) writes next, was not written yet ; !the check at ; it takes the second power failure ; it takes the switch bug=applied_first
 TABLE
 
 for trace in $(find "$@" -name '*.trace' | sort); do
