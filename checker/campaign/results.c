@@ -316,7 +316,7 @@ int results_open_shard(struct results *r, const char *path, json_t *campaign, js
 	return error;
 }
 
-static int write_record(struct results *r, unsigned unit, const void *result)
+int results_keep(struct results *r, unsigned unit, const void *result)
 {
 	struct record head = {.unit = unit};
 	size_t packed = ZSTD_compress(r->packed + sizeof(head), ZSTD_compressBound(r->bytes),
@@ -327,12 +327,7 @@ static int write_record(struct results *r, unsigned unit, const void *result)
 	head.packed = (uint32_t)packed;
 	head.hash = hash_of(head, r->packed + sizeof(head));
 	memcpy(r->packed, &head, sizeof(head));
-	return write_all(r, r->packed, sizeof(head) + packed);
-}
-
-int results_keep(struct results *r, unsigned unit, const void *result)
-{
-	int error = write_record(r, unit, result);
+	int error = write_all(r, r->packed, sizeof(head) + packed);
 	r->missing -= !error;
 	return error;
 }
