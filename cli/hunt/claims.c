@@ -157,7 +157,7 @@ static int choose_claims(const struct claims *all, char **names, int n, const st
 
 static const struct option_row rows[] = {
 	{"list", NULL, "what would be tested", REQUEST(list)},
-	{"knobs", NULL, "instead: what does each value of each knob change?", REQUEST(knobs)},
+	{"knobs", NULL, "instead: what do values of knobs change?", REQUEST(knobs)},
 	{"states", "N", "crash states of each workload at most (=)", REQUEST(budget.states), 1,
 	 UINT64_MAX / 2},
 	{"seed", "N", "of the schedules (=)", REQUEST(budget.seed), 0, UINT32_MAX},
