@@ -43,13 +43,9 @@ run 2 tidemark crashtest ./pairs.so --ops two
 says 'two:3'
 printf 'load k1 40\n1 T{get k1, put k2 40}\n2,T{put k1 40, put k2 40}\n' >ops
 run 0 tidemark crashtest ./pairs.so --ops ops --runs 24 --states 600 --no-traces
-run 2 tidemark crashtest erda --ops ops
-says 'no such operations'
-one_line
+bad 'no such operations' tidemark crashtest erda --ops ops
 
 # Wrong descriptions.
 sed 's/\.txn = txn,//' pairs.c >wrong.c
 run 0 tidemark cc -g -o wrong.so wrong.c
-run 2 tidemark crashtest ./wrong.so
-says 'ATOM or SSER; expected .txn'
-one_line
+bad 'ATOM or SSER; expected .txn' tidemark crashtest ./wrong.so

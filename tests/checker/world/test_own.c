@@ -64,38 +64,44 @@ struct bench {
 	struct judge *judge; /* by machine */
 };
 
-static void open_bench(struct bench *b, const struct tm_model *model,
-		       void (*judge)(const struct tm_history *, struct tm_judgement *))
+static struct bench b; /* of a test */
+
+static void close_bench(void)
 {
-	memset(b, 0, sizeof(*b));
-	b->store = (struct tm_store){.calls = calls, .model = model, .judge = judge};
-	b->setup.store = &b->store;
-	b->setup.own = true;
-	b->setup.w.calls = calls;
-	b->setup.w.clients = 3;
-	ck_assert_int_eq(workload_key_add(&b->setup.w, "k1", 2, -1), 0);
-	ck_assert_int_eq(workload_key_add(&b->setup.w, "k2", 2, -1), 1);
-	b->h = calloc(1, sizeof(*b->h));
-	b->own = own_judge_new(&b->setup);
-	b->judge = calloc(WORLDS, sizeof(*b->judge));
-	ck_assert(b->h && b->own && b->judge);
-	ck_assert_int_eq(history_keep_details(b->h), 0);
-	history_reset(b->h, KEYS);
+	if (!b.own)
+		return;
+	own_judge_free(b.own);
+	free(b.judge);
+	history_free(b.h);
+	workload_free(&b.setup.w);
+	b.own = NULL;
 }
 
-static void close_bench(struct bench *b)
+/* In the place of an earlier one. */
+static void open_bench(const struct tm_model *model,
+		       void (*judge)(const struct tm_history *, struct tm_judgement *))
 {
-	own_judge_free(b->own);
-	free(b->judge);
-	history_free(b->h);
-	workload_free(&b->setup.w);
+	close_bench();
+	memset(&b, 0, sizeof(b));
+	b.store = (struct tm_store){.calls = calls, .model = model, .judge = judge};
+	b.setup.store = &b.store;
+	b.setup.own = true;
+	b.setup.w.calls = calls;
+	b.setup.w.clients = 3;
+	ck_assert_int_eq(workload_key_add(&b.setup.w, "k1", 2, -1), 0);
+	ck_assert_int_eq(workload_key_add(&b.setup.w, "k2", 2, -1), 1);
+	b.h = calloc(1, sizeof(*b.h));
+	b.own = own_judge_new(&b.setup);
+	b.judge = calloc(WORLDS, sizeof(*b.judge));
+	ck_assert(b.h && b.own && b.judge);
+	ck_assert_int_eq(history_keep_details(b.h), 0);
+	history_reset(b.h, KEYS);
 }
 
 /* --- random histories --- */
 
 /* What happens takes effect at random, mostly as it should. */
 struct player {
-	struct bench *b;
 	uint64_t random;
 	int32_t now[KEYS]; /* the PUT whose value is there, or VALUE_ABSENT */
 	int open[4];	   /* by client: its operation, or -1 */
@@ -111,7 +117,7 @@ static unsigned draw(struct player *p, unsigned n)
 
 static void begin(struct player *p, unsigned client)
 {
-	struct history *h = p->b->h;
+	struct history *h = b.h;
 	static const enum history_kind kinds[] = {HISTORY_PUT, HISTORY_GET, HISTORY_PUT,
 						  HISTORY_GET, HISTORY_DEL};
 	enum history_kind kind = kinds[draw(p, 5)];
@@ -128,7 +134,7 @@ static void begin(struct player *p, unsigned client)
 
 static void take_effect(struct player *p, unsigned client)
 {
-	const struct history_op *o = &p->b->h->op[p->open[client]];
+	const struct history_op *o = &b.h->op[p->open[client]];
 	if (p->done[client])
 		return;
 	p->done[client] = true;
@@ -141,7 +147,7 @@ static void take_effect(struct player *p, unsigned client)
 /* Some GET of the key now and then returns any value that was ever there. */
 static int32_t mistaken(struct player *p, unsigned key)
 {
-	const struct history *h = p->b->h;
+	const struct history *h = b.h;
 	int32_t value = VALUE_ABSENT;
 	for (unsigned i = 0, n = 1; i < h->ops; i++)
 		if (h->op[i].kind == HISTORY_PUT && h->op[i].key == key && draw(p, n++) == 0)
@@ -151,7 +157,7 @@ static int32_t mistaken(struct player *p, unsigned key)
 
 static void end(struct player *p, unsigned client, int error)
 {
-	struct history *h = p->b->h;
+	struct history *h = b.h;
 	int op = p->open[client];
 	int32_t value = p->got[client];
 	if (!error)
@@ -180,7 +186,7 @@ static void crash(struct player *p)
 	for (unsigned k = 0; k < KEYS; k++)
 		if (draw(p, 4) == 0)
 			p->now[k] = mistaken(p, k);
-	history_crash(p->b->h);
+	history_crash(b.h);
 }
 
 static void play(struct player *p, unsigned steps)
@@ -200,7 +206,7 @@ static void read_all(struct player *p)
 {
 	for (unsigned k = 0; k < KEYS; k++) {
 		struct history_detail d = {0};
-		p->open[0] = history_invoke_detailed(p->b->h, 4, HISTORY_GET, k, &d);
+		p->open[0] = history_invoke_detailed(b.h, 4, HISTORY_GET, k, &d);
 		p->done[0] = false;
 		end(p, 0, 0);
 	}
@@ -208,14 +214,14 @@ static void read_all(struct player *p)
 
 static unsigned counted[3];
 
-static void same(struct bench *b, uint64_t seed, unsigned machine)
+static void same(uint64_t seed, unsigned machine)
 {
 	static const enum tm_contract contract[] = {TM_LIN, TM_DUR, TM_BUF};
 	struct verdict plain[TM_CONTRACTS] = {0}, own[TM_CONTRACTS] = {0};
 	unsigned want = machine ? TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF) : TM_BIT(TM_LIN);
-	contracts_judge(b->h, want, NULL, plain);
-	own_judge_prepare(b->own, &b->judge[machine], b->h);
-	own_judge_recovered(b->own, &b->judge[machine], b->h, want, own);
+	contracts_judge(b.h, want, NULL, plain);
+	own_judge_prepare(b.own, &b.judge[machine], b.h);
+	own_judge_recovered(b.own, &b.judge[machine], b.h, want, own);
 	for (unsigned i = 0; i < 3; i++) {
 		unsigned c = contract[i];
 		if (!(want & TM_BIT(c)))
@@ -232,25 +238,22 @@ TEST(as_of_any_keys_and_values)
 	const uint64_t histories = rounds(2000);
 	memset(counted, 0, sizeof(counted));
 	for (uint64_t seed = 1; seed <= histories; seed++) {
-		struct bench b;
-		open_bench(&b, &table, NULL);
-		struct player p = {.b = &b,
-				   .random = seed,
+		open_bench(&table, NULL);
+		struct player p = {.random = seed,
 				   .now = {VALUE_ABSENT, VALUE_ABSENT},
 				   .open = {-1, -1, -1, -1}};
 		play(&p, 4 + draw(&p, 20));
-		same(&b, seed, 0);
+		same(seed, 0);
 		crash(&p);
 		struct history_mark mark = history_mark(b.h);
 		read_all(&p);
-		same(&b, seed, 1);
+		same(seed, 1);
 		history_rewind(b.h, &mark);
 		read_all(&p);
-		same(&b, seed, 1);
+		same(seed, 1);
 		crash(&p);
 		read_all(&p);
-		same(&b, seed, 2);
-		close_bench(&b);
+		same(seed, 2);
 	}
 	ck_assert_msg(counted[0] > histories / 60 && counted[1] > histories / 60 &&
 			      counted[2] > histories / 60,
@@ -276,32 +279,32 @@ static void count_from(void *state, const struct tm_params *params)
 static const struct tm_model counter = {.bytes = 8, .apply = count_apply};
 static const struct tm_model from_keys = {.bytes = 8, .apply = count_apply, .init = count_from};
 
-static int add(struct bench *b, unsigned client, int error)
+static int add(unsigned client, int error)
 {
 	struct history_detail d = {.call = 0, .value = {.client = 1, .len = 8}};
-	int op = history_invoke_detailed(b->h, client, HISTORY_CALL, 0, &d);
+	int op = history_invoke_detailed(b.h, client, HISTORY_CALL, 0, &d);
 	if (error <= 0) {
 		if (!error)
-			ck_assert_int_eq(history_answer(b->h, op, "", 0), 0);
-		history_return(b->h, op, error, VALUE_UNKNOWN);
+			ck_assert_int_eq(history_answer(b.h, op, "", 0), 0);
+		history_return(b.h, op, error, VALUE_UNKNOWN);
 	}
 	return op;
 }
 
-static int reads(struct bench *b, unsigned client, uint64_t n)
+static int reads(unsigned client, uint64_t n)
 {
 	struct history_detail d = {.call = 1};
-	int op = history_invoke_detailed(b->h, client, HISTORY_CALL, 0, &d);
-	ck_assert_int_eq(history_answer(b->h, op, &n, sizeof(n)), 0);
-	history_return(b->h, op, 0, VALUE_UNKNOWN);
+	int op = history_invoke_detailed(b.h, client, HISTORY_CALL, 0, &d);
+	ck_assert_int_eq(history_answer(b.h, op, &n, sizeof(n)), 0);
+	history_return(b.h, op, 0, VALUE_UNKNOWN);
 	return op;
 }
 
-static struct verdict judge(struct bench *b, unsigned machine, enum tm_contract contract)
+static struct verdict judge(unsigned machine, enum tm_contract contract)
 {
 	struct verdict v[TM_CONTRACTS] = {0};
-	own_judge_prepare(b->own, &b->judge[machine], b->h);
-	own_judge_recovered(b->own, &b->judge[machine], b->h, TM_BIT(contract), v);
+	own_judge_prepare(b.own, &b.judge[machine], b.h);
+	own_judge_recovered(b.own, &b.judge[machine], b.h, TM_BIT(contract), v);
 	return v[contract];
 }
 
@@ -316,64 +319,58 @@ TEST(a_counter)
 		    {2, false, false},
 		    {3, false, false},
 		    {4, true, true}};
-	struct bench b;
-	open_bench(&b, &counter, NULL);
-	add(&b, 1, 0);
-	add(&b, 1, 0);
-	reads(&b, 2, 2);
-	ck_assert(!judge(&b, 0, TM_LIN).broken);
-	add(&b, 1, 1);
+	open_bench(&counter, NULL);
+	add(1, 0);
+	add(1, 0);
+	reads(2, 2);
+	ck_assert(!judge(0, TM_LIN).broken);
+	add(1, 1);
 	history_crash(b.h);
 	struct history_mark mark = history_mark(b.h);
 	for (unsigned i = 0; i < sizeof(seen) / sizeof(seen[0]); i++) {
-		int op = reads(&b, 4, seen[i].n);
-		struct verdict dur = judge(&b, 1, TM_DUR);
+		int op = reads(4, seen[i].n);
+		struct verdict dur = judge(1, TM_DUR);
 		ck_assert_int_eq(dur.broken, seen[i].dur);
 		ck_assert_int_eq(dur.op, dur.broken ? op : -1);
-		ck_assert_int_eq(judge(&b, 1, TM_BUF).broken, seen[i].buf);
+		ck_assert_int_eq(judge(1, TM_BUF).broken, seen[i].buf);
 		history_rewind(b.h, &mark);
 	}
 	/* What failed may have taken effect, once; in one order for all. */
-	reads(&b, 4, 3);
-	add(&b, 4, -EIO);
+	reads(4, 3);
+	add(4, -EIO);
 	history_crash(b.h);
 	mark = history_mark(b.h);
 	for (uint64_t n = 2; n <= 5; n++) {
-		reads(&b, 4, n);
-		ck_assert_int_eq(judge(&b, 2, TM_DUR).broken, n != 3 && n != 4);
+		reads(4, n);
+		ck_assert_int_eq(judge(2, TM_DUR).broken, n != 3 && n != 4);
 		history_rewind(b.h, &mark);
 	}
-	reads(&b, 4, 4);
-	int late = reads(&b, 4, 3);
-	ck_assert_int_eq(judge(&b, 2, TM_DUR).op, late);
-	close_bench(&b);
+	reads(4, 4);
+	int late = reads(4, 3);
+	ck_assert_int_eq(judge(2, TM_DUR).op, late);
 }
 
 TEST(begins_as_the_model_says)
 {
-	struct bench b;
-	open_bench(&b, &from_keys, NULL);
+	open_bench(&from_keys, NULL);
 	b.setup.params.keys = 7;
-	add(&b, 1, 0);
-	reads(&b, 1, 8);
-	ck_assert(!judge(&b, 0, TM_LIN).broken);
-	int op = reads(&b, 1, 1);
-	ck_assert(judge(&b, 0, TM_LIN).broken);
-	ck_assert_int_eq(judge(&b, 0, TM_LIN).op, op);
-	close_bench(&b);
+	add(1, 0);
+	reads(1, 8);
+	ck_assert(!judge(0, TM_LIN).broken);
+	int op = reads(1, 1);
+	ck_assert(judge(0, TM_LIN).broken);
+	ck_assert_int_eq(judge(0, TM_LIN).op, op);
 }
 
 /* More operations are open than can be followed: nothing is claimed. */
 TEST(too_many_are_open)
 {
-	struct bench b;
-	open_bench(&b, &counter, NULL);
+	open_bench(&counter, NULL);
 	for (unsigned i = 0; i < 70; i++)
-		add(&b, 1 + i % 60, 1);
-	reads(&b, 1, 500);
-	struct verdict v = judge(&b, 0, TM_LIN);
+		add(1 + i % 60, 1);
+	reads(1, 500);
+	struct verdict v = judge(0, TM_LIN);
 	ck_assert(v.unsure && !v.broken);
-	close_bench(&b);
 }
 
 /* --- a judge --- */
@@ -395,30 +392,26 @@ static void sees(const struct tm_history *h, struct tm_judgement *judgement)
 
 TEST(a_judge_sees_all)
 {
-	struct bench b;
-	open_bench(&b, NULL, sees);
-	add(&b, 1, 0);
-	add(&b, 2, 1);
+	open_bench(NULL, sees);
+	add(1, 0);
+	add(2, 1);
 	history_crash(b.h);
-	reads(&b, 4, 42);
-	struct verdict v = judge(&b, 1, TM_OWN);
+	reads(4, 42);
+	struct verdict v = judge(1, TM_OWN);
 	ck_assert(v.broken);
 	ck_assert_int_eq(v.op, 2);
 	ck_assert_str_eq(own_judge_why(b.own), "42 was read");
-	close_bench(&b);
 }
 
 TEST(failures_of_operations)
 {
-	struct bench b;
-	open_bench(&b, &counter, NULL);
-	add(&b, 1, -EIO);
-	ck_assert(!judge(&b, 0, TM_OK).broken);
-	int op = add(&b, 1, -EIO);
+	open_bench(&counter, NULL);
+	add(1, -EIO);
+	ck_assert(!judge(0, TM_OK).broken);
+	int op = add(1, -EIO);
 	history_unexplained(b.h, op);
-	ck_assert(judge(&b, 0, TM_OK).broken);
-	ck_assert_int_eq(judge(&b, 0, TM_OK).op, op);
-	close_bench(&b);
+	ck_assert(judge(0, TM_OK).broken);
+	ck_assert_int_eq(judge(0, TM_OK).op, op);
 }
 
-RUN_TESTS(NULL, NULL)
+RUN_TESTS(NULL, close_bench)
