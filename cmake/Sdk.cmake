@@ -10,7 +10,7 @@ foreach(file cc live.renamed instructions.awk unknown cxx.c cxx.renamed object.c
 	configure_file(scripts/sdk/${file} ${sdk}/${file} COPYONLY)
 endforeach()
 # The headers of the store interface, which include one another by other names there; and what a recorded program includes.
-foreach(header core/tidemark.h core/calls.h core/object.h core/rt/rt.h core/rdma_commit.h core/verbs_compat.h core/serve.h
+foreach(header core/tidemark.h core/calls.h core/object.h core/rt/rt.h core/rt/config.h core/rdma_commit.h core/verbs_compat.h core/serve.h
 		core/record/record.h)
 	cmake_path(GET header FILENAME name)
 	file(READ ${header} text)

@@ -52,6 +52,9 @@ struct tm_append_methods;
 	  "of what one transaction wrote all is visible or nothing")                             \
 	X(SSER, TM_IN_RUN | TM_KEYED | TM_TRANSACTED,                                            \
 	  "transactions are strictly serializable while nothing crashes")                        \
+	X(DURN,                                                                                  \
+	  TM_IN_RUN | TM_AFTER_CRASH | TM_IF_LIN | TM_NAMES_MISSED | TM_MODELLED | TM_SEVERAL,   \
+	  "as DUR, when a server is lost for good")                                              \
 	X(LIVE, TM_BY_RUNNING,                                                                   \
 	  "every operation ends, also when the newest version's writer is dead")                 \
 	X(FSCK, TM_BY_RUNNING, "the store's own structural check passes after recovery")         \
@@ -67,6 +70,7 @@ enum tm_judged {
 	TM_KEYED = 64,	      /* of keys and values: not judged of a store's own operations, */
 	TM_MODELLED = 128,    /* and this of them by the store's model alone */
 	TM_TRANSACTED = 256,  /* of transactions: only where the store has such (tm_store.txn) */
+	TM_SEVERAL = 512,     /* only where the store has several servers (tm_store.servers) */
 };
 
 enum tm_contract {
@@ -173,6 +177,7 @@ struct tm_env {
 	unsigned client;	   /* 1.. for a client, 0 for the server */
 	uint8_t *pm;		   /* server: the mapped pool, 64-byte aligned; client: NULL */
 	size_t pm_len;		   /* bytes; tm_store.pm_bytes(params) */
+	unsigned server;	   /* of several servers: this one's number, from 0 */
 };
 
 /* A structural check says what it found through this, one call a defect. */
@@ -206,6 +211,9 @@ struct tm_store {
 	/* Its server looks for requests in memory, and naps when there have been none. Costs are
 	 * those of an operation that finds it awake. */
 	bool naps;
+	/* How many servers it has, each with a pool of its own, if more than one: core/rt/config.h.
+	 * 0: one. */
+	unsigned servers;
 	const struct tm_knob *knobs;	   /* ends with .name = NULL */
 	const struct tm_variant *variants; /* ends with .name = NULL; "default" is implied */
 	/* Ends with .what = NULL; a value alone is implied. NULL: there are none. Lengths are drawn

@@ -108,7 +108,10 @@ static void print_line(const struct deviation *d, const struct deviation_names *
 	unsigned versions = d->c ? d->c : d->n - 1;
 	pmem_name(names->region, names->regions, (uint64_t)d->a * LINE, name, sizeof(name));
 	pmem_answer_print(versions, d->answer, version, sizeof(version));
-	if (d->b == 1)
+	if (d->b > PMEM_HOST_FAILED)
+		snprintf(buf, n, "line %s at failure %u: %s", name, d->b - PMEM_HOST_FAILED,
+			 version);
+	else if (d->b == 1)
 		snprintf(buf, n, "line %s: %s", name, version);
 	else
 		snprintf(buf, n, "line %s at crash %u: %s", name, d->b, version);
@@ -125,7 +128,13 @@ static int parse_line(struct deviation *d, const struct deviation_names *names, 
 	*colon = '\0';
 	d->b = 1;
 	char *at = strstr(text, " at crash ");
-	if (at) {
+	char *failure = strstr(text, " at failure ");
+	if (failure) {
+		if (!words_are(failure, " at failure %u", &d->b) || !d->b || d->b > UINT16_MAX)
+			return -EINVAL;
+		d->b += PMEM_HOST_FAILED;
+		*failure = '\0';
+	} else if (at) {
 		if (!words_are(at, " at crash %u", &d->b) || d->b < 2 || d->b > 3)
 			return -EINVAL;
 		*at = '\0';

@@ -42,12 +42,26 @@ static unsigned stop_answer(struct random_source *r, const struct choice_point *
 	return 0;
 }
 
+/* What is left of a line that its host lost, while others go on: the newest version, or any. */
+static unsigned survivor(struct random_source *r, const struct choice_point *at, unsigned n)
+{
+	unsigned answer = random_next(&r->lines) % 2 ? (unsigned)(random_next(&r->lines) % n) : 0;
+	struct deviation d;
+	if (answer) {
+		deviation_record(&d, at, answer, n);
+		deviations_add(&r->taken, &d);
+	}
+	return answer;
+}
+
 static unsigned drawn_answer(struct source *source, const struct choice_point *at, unsigned n)
 {
 	struct random_source *r = (struct random_source *)source;
 	assert(n > 1 && at->kind < CHOICE_KINDS);
-	unsigned answer = 1 + (unsigned)(random_next(&r->state) % (n - 1));
 	struct deviation d;
+	if (at->kind == CHOICE_LINE && r->survivors)
+		return survivor(r, at, n);
+	unsigned answer = 1 + (unsigned)(random_next(&r->state) % (n - 1));
 	if (!r->left || !r->mean[at->kind]) {
 		source->skip[at->kind] = UINT32_MAX;
 		return 0;
@@ -127,4 +141,11 @@ void random_start(struct random_source *r, uint64_t seed, unsigned max_deviation
 	}
 	for (unsigned k = 0; k < CHOICE_KINDS; k++)
 		r->source.skip[k] = gap(r, k, state[k]);
+}
+
+void random_survivors(struct random_source *r, uint64_t seed)
+{
+	r->survivors = true;
+	r->source.skip[CHOICE_LINE] = 0;
+	r->lines = seed ^ 0x11e5;
 }

@@ -14,6 +14,8 @@
 struct random_source {
 	struct source source;
 	uint64_t state;
+	uint64_t lines; /* random_survivors() */
+	bool survivors;
 	struct {
 		uint64_t key; /* choice_key() of a step, with its a and b */
 		uint32_t a, b;
@@ -26,6 +28,9 @@ struct random_source {
 	struct deviations taken;
 };
 void random_start(struct random_source *r, uint64_t seed, unsigned max_deviations);
+/* After random_start(), where one of several servers can fail: what is left of its lines is drawn.
+ */
+void random_survivors(struct random_source *r, uint64_t seed);
 /* After random_start(): at the step that is named so (choice_key(), a and b) delay its task for
  * "delay k", and deviate less otherwise. */
 void random_stop(struct random_source *r, uint64_t key, uint32_t a, uint32_t b, unsigned k);

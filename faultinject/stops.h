@@ -69,7 +69,8 @@ struct stops {
 	struct stop_point *last; /* whose line is not known yet, or NULL */
 	struct stop_line line[STOP_LINES];
 	unsigned lines;
-	bool failed; /* out of memory */
+	unsigned servers; /* of a store that has several, else 0 */
+	bool failed;	  /* out of memory */
 	/* A recorded run that is stopped itself: how. What comes before is not recorded. */
 	struct {
 		struct stop_point at;

@@ -314,7 +314,15 @@ static const struct {
 		   {"and switch", DELAY_SWITCH},
 		   {"server dies", DEATH_SERVER},
 		   {"process dies", DEATH_PROCESS},
-		   {"machine dies", DEATH_MACHINE}};
+		   {"machine dies", DEATH_MACHINE},
+		   {"server 1 loses power", DEATH_POWER},
+		   {"server 2 loses power", DEATH_POWER + 1},
+		   {"server 3 loses power", DEATH_POWER + 2},
+		   {"server 4 loses power", DEATH_POWER + 3},
+		   {"server 1 is lost", DEATH_LOST},
+		   {"server 2 is lost", DEATH_LOST + 1},
+		   {"server 3 is lost", DEATH_LOST + 2},
+		   {"server 4 is lost", DEATH_LOST + 3}};
 
 #define DELAY_EXPECTED                                                                  \
 	"\"delay TIME\", TIME one of 100ns 500ns 2us 8us 30us 200us 5ms 100ms \"until " \
@@ -329,7 +337,7 @@ static bool can_stop(const struct deviation *d)
 /* The server can die at a step of any task. */
 static bool can_be(const struct deviation *d, unsigned k)
 {
-	if (k == DEATH_SERVER)
+	if (k == DEATH_SERVER || k >= DEATH_POWER)
 		return choice_traits[d->kind].forever;
 	return can_stop(d) || (k != DELAY_FOREVER && k < DEATH_SERVER);
 }
@@ -434,7 +442,11 @@ void deviation_effect(const struct deviation *d, const char *who, const char *op
 	static const char *const deaths[] = {"the server's process dies", "the process of WHO dies",
 					     "the machine of WHO dies"};
 	unsigned k = choice_delay(d->kind, d->answer);
-	if (k >= DEATH_SERVER)
+	if (k >= DEATH_LOST)
+		effect = "a server is lost";
+	else if (k >= DEATH_POWER)
+		effect = "a server loses its power";
+	else if (k >= DEATH_SERVER)
 		effect = deaths[k - DEATH_SERVER];
 	/* A step of no operation is its task's alone. */
 	if (!effect)

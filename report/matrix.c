@@ -32,7 +32,8 @@ static bool may_break(const struct campaign_config *cfg, unsigned k)
 static bool is_tried(const struct report *r, unsigned config, unsigned k)
 {
 	unsigned parts;
-	explore_judged(&r->campaign->total[config], k, &parts);
+	explore_judged(&r->campaign->total[config], r->campaign->config[config].store->servers, k,
+		       &parts);
 	return parts & 3;
 }
 
@@ -48,7 +49,8 @@ void report_broken_in(const struct report *r, unsigned config, unsigned k, char 
 					    "starts, runs and states"};
 	const struct campaign *c = r->campaign;
 	unsigned parts;
-	uint64_t of = explore_judged(&c->total[config], k, &parts);
+	uint64_t of = explore_judged(&c->total[config], c->config[config].store->servers, k,
+				     &parts);
 	bool one = !(parts & (parts - 1));
 	snprintf(buf, n, "%" PRIu64 " of %" PRIu64 " %s%s", c->cell[config][k].broken_states, of,
 		 words[parts], one ? plural(of) : "");

@@ -88,7 +88,8 @@ static json_t *cell_json(const struct report *r, unsigned config, unsigned k)
 	const struct report_cell *more = &r->cell[config][k];
 	char takes[REPORT_TAKES], sentence[REPORT_SENTENCE];
 	unsigned parts;
-	const uint64_t judged = explore_judged(&r->campaign->total[config], k, &parts);
+	const uint64_t judged = explore_judged(
+		&r->campaign->total[config], r->campaign->config[config].store->servers, k, &parts);
 	report_takes(cfg, more->one[0].takes, takes, sizeof(takes));
 	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:s, s:b, s:i, s:I, s:I, s:I, s:b, s:o, s:b, "
 			 "s:b, s:s, s:s, s:s, s:o, s:o}",

@@ -114,6 +114,8 @@ unsigned store_judged_by(const struct tm_store *store, bool own)
 		judged &= ~contracts_that(TM_MODELLED);
 	if (!store->txn)
 		judged &= ~contracts_that(TM_TRANSACTED);
+	if (store->servers < 2)
+		judged &= ~contracts_that(TM_SEVERAL);
 	return judged;
 }
 

@@ -25,6 +25,8 @@ int schedule_open(struct schedule *s, struct worlds *worlds, uint64_t seed, unsi
 	s->worlds = worlds;
 	stops_record(&s->stops);
 	record(s, &s->stops);
+	if (worlds->world[0].setup->servers > 1)
+		s->stops.servers = worlds->world[0].setup->servers;
 	return s->stops.failed ? -ENOMEM : 0;
 }
 
@@ -58,6 +60,8 @@ struct source *schedule_run(struct schedule *s, uint64_t run)
 		return NULL;
 	}
 	random_start(&s->random, s->seed * 1000003 + run, s->deviations);
+	if (s->stops.servers)
+		random_survivors(&s->random, s->seed * 1000003 + run);
 	if (run % STOP_EVERY == STOP_EVERY - 1)
 		stops_choose(&s->stops, run / STOP_EVERY, &s->random);
 	else if (run % KILL_EVERY == KILL_EVERY / 2 && !s->no_deaths)

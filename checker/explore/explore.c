@@ -693,6 +693,10 @@ static void explore_point(void *arg, struct world *world, const struct choice_po
 {
 	struct explorer *ex = arg;
 	struct explorer_led *led = &ex->led[world->machine];
+	/* A design that survives the loss of a server need not survive more before the others have
+	 * left it out. */
+	if (ex->worlds.world[0].gone & sim_config(ex->worlds.world[0].sim)->members)
+		return;
 	if (led->stop_after) {
 		bool last = !--led->stop_after;
 		if (!last || led->drew)
@@ -785,7 +789,7 @@ static void end_run(struct explorer *ex)
 /* What the run that is over says of itself. */
 static void find_verdicts(struct explorer *ex, struct verdict v[TM_CONTRACTS])
 {
-	const unsigned want = CONTRACTS_IN_RUN;
+	const unsigned want = contracts_in_run(ex->setup->servers);
 	memset(v, 0, TM_CONTRACTS * sizeof(*v));
 	verdicts_prepare(ex, 0);
 	verdicts_find(ex, 0, want, NULL, v);
@@ -827,7 +831,7 @@ int explore_run_from(struct explorer *ex, struct mark *from, struct source *sour
 	assert(ex->counts.points_seen <= ex->counts.points);
 	ex->run_whole &= !ex->stopped;
 	find_verdicts(ex, v);
-	note_verdicts(ex, 0, CONTRACTS_IN_RUN, v);
+	note_verdicts(ex, 0, contracts_in_run(ex->setup->servers), v);
 	if (!ex->stopped || w->result.end == SIM_FAULT)
 		note_result(ex, 0, v);
 	world_end(&ex->worlds, 0);
@@ -1015,10 +1019,11 @@ void explore_counts_add(struct explore_counts *to, const struct explore_counts *
 	_Static_assert(sizeof(*to) == 13 * sizeof(uint64_t), "each count is added");
 }
 
-uint64_t explore_judged(const struct explore_counts *counts, unsigned contract, unsigned *parts)
+uint64_t explore_judged(const struct explore_counts *counts, unsigned servers, unsigned contract,
+			unsigned *parts)
 {
 	const unsigned bit = TM_BIT(contract), by_running = CONTRACTS_BY_RUNNING;
-	const uint64_t n[] = {bit & (CONTRACTS_IN_RUN | by_running) ? counts->runs : 0,
+	const uint64_t n[] = {bit & (contracts_in_run(servers) | by_running) ? counts->runs : 0,
 			      bit & (CONTRACTS_AFTER_CRASH | by_running) ? counts->states : 0,
 			      bit & (TM_BIT(TM_OK) | TM_BIT(TM_LIVE)) ? counts->starts : 0};
 	*parts = (n[0] ? 1 : 0) | (n[1] ? 2 : 0) | (n[2] ? 4 : 0);
@@ -1054,7 +1059,9 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 	ex->visited = visited_new();
 	bool own = ex->worlds.history->detail; /* it is kept for that judge */
 	ex->own = own ? own_judge_new(setup) : NULL;
-	bool tree = limits->tree_bytes && !limits->no_tree && !limits->eager && !limits->anywhere;
+	/* What comes of an image of several servers is a matter of their timing, too. */
+	bool tree = limits->tree_bytes && !limits->no_tree && !limits->eager && !limits->anywhere &&
+		    setup->servers == 1;
 	/* Two seeded bugs do something to the source where a run begins. */
 	bool resume = tree && !CHECKER_MUTANT(setup, PLAIN_ONLY) &&
 		      !CHECKER_MUTANT(setup, TASKS_NEVER_HELD);

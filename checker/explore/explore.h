@@ -59,7 +59,8 @@ void explore_counts_add(struct explore_counts *to, const struct explore_counts *
 /* Number of places of which explorer.broken[contract] counts those that broke it: the runs and the
  * crash states in which it is judged, and the failed starts. `parts`: which of these there are, as
  * bits 1, 2 and 4. */
-uint64_t explore_judged(const struct explore_counts *counts, unsigned contract, unsigned *parts);
+uint64_t explore_judged(const struct explore_counts *counts, unsigned servers, unsigned contract,
+			unsigned *parts);
 
 /* A broken contract and how to get there. */
 struct failure {

@@ -13,14 +13,35 @@ void verdicts_prepare(struct explorer *ex, unsigned machine)
 		judge_prepare(&ex->judge[machine], h);
 }
 
+/* What GETs miss after a server of several has failed is not against LIN. */
+static void name_durability(const struct history *h, struct verdict out[TM_CONTRACTS])
+{
+	static const struct verdict none = {.op = -1, .against = -1};
+	struct verdict *dur = &out[TM_DUR], *lin = &out[TM_LIN], *buf = &out[TM_BUF];
+	const int32_t returned = dur->broken ? h->op[dur->op].returned : 0;
+	if (lin->broken && h->op[lin->op].returned >= h->failed_at)
+		*lin = none;
+	if (buf->broken && !h->op[buf->op].epoch && h->op[buf->op].returned >= h->failed_at)
+		*buf = none;
+	if (dur->broken && (returned < 0 || returned >= h->lost_at) && h->lost_at < INT32_MAX) {
+		out[TM_DURN] = *dur;
+		*dur = none;
+	}
+}
+
 void verdicts_find(struct explorer *ex, unsigned machine, unsigned want, const int32_t *lower_bound,
 		   struct verdict out[TM_CONTRACTS])
 {
 	const struct history *h = ex->worlds.history;
+	const bool several = ex->setup->servers > 1;
+	if (several)
+		want |= TM_BIT(TM_LIN) | TM_BIT(TM_DUR);
 	if (!ex->setup->own)
 		judge_recovered(&ex->judge[machine], h, want, lower_bound, out);
 	if (ex->own)
 		own_judge_recovered(ex->own, &ex->judge[machine], h, want, out);
+	if (several)
+		name_durability(h, out);
 }
 
 void verdicts_say(const struct explorer *ex, unsigned contract, const struct verdict *v, char *buf,

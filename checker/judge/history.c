@@ -28,6 +28,7 @@
 #define TAG_ANSWER	(UINT64_C(6) << 60)
 #define TAG_JOINED	(UINT64_C(7) << 60)
 #define TAG_ABORTED	(UINT64_C(8) << 60)
+#define TAG_SERVER	(UINT64_C(9) << 60)
 
 #define SHOWN 12 /* bytes of an answer, where it is put into words */
 
@@ -46,6 +47,7 @@ void history_reset(struct history *h, unsigned keys)
 	h->ops = 0;
 	h->clock = 0;
 	h->epoch = 0;
+	h->failed_at = h->lost_at = INT32_MAX;
 	h->keys = keys;
 	h->answers = 0;
 	h->ack_visible = true;
@@ -210,6 +212,16 @@ void history_crash(struct history *h)
 	assert(!h->epoch || h->crash_at[h->epoch - 1] < h->clock);
 	h->crash_at[h->epoch++] = h->clock++;
 	h->hash = hash_add(h->hash, TAG_CRASH);
+}
+
+void history_server_fails(struct history *h, bool lost)
+{
+	assert(!h->epoch);
+	if (h->failed_at > h->clock)
+		h->failed_at = h->clock;
+	if (lost && h->lost_at > h->clock)
+		h->lost_at = h->clock;
+	h->hash = hash_add(h->hash, TAG_SERVER | lost);
 }
 
 struct history_mark history_mark(const struct history *h)

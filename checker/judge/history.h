@@ -82,6 +82,9 @@ struct history {
 	int32_t clock;			   /* next position in the sequence of events */
 	uint8_t epoch;			   /* power failures so far */
 	int32_t crash_at[HISTORY_CRASHES]; /* position of each power failure */
+	/* Position of the first failure of one of several servers, and of the first that is for
+	 * good; INT32_MAX: none. Others went on: no epoch ends there. */
+	int32_t failed_at, lost_at;
 	unsigned keys;
 	uint64_t hash; /* of everything above, incremental */
 	/* Does an acknowledgement prove that the update is visible? True unless set otherwise after
@@ -122,6 +125,8 @@ void history_unexplained(struct history *h, int op);
  * that. */
 void history_never_returns(struct history *h, int op);
 void history_crash(struct history *h);
+/* One of several servers loses its power, or is lost. */
+void history_server_fails(struct history *h, bool lost);
 /* Forget everything that was recorded after the mark: back to an earlier length (the
  * explorer appends recovery's reads and takes them away again). */
 struct history_mark {

@@ -44,5 +44,11 @@ enum contract_set {
 #undef SET
 	CONTRACTS_OF_HISTORY = CONTRACTS_IN_RUN | CONTRACTS_AFTER_CRASH | CONTRACTS_ON_MACHINE
 };
+/* Those of a run of so many servers. One of several loses its power in it, and clients go on: what
+ * they miss then is a matter of durability. */
+static inline unsigned contracts_in_run(unsigned servers)
+{
+	return CONTRACTS_IN_RUN | (servers > 1 ? TM_BIT(TM_DUR) : 0);
+}
 
 #endif

@@ -325,7 +325,7 @@ static void translate(struct counter *c)
 		take_field(&c->fields, s->region[i].name, s->region[i].off, s->region[i].len,
 			   s->region[i].len);
 	if (s->store->fields)
-		s->store->fields(&c->world->server, &c->fields);
+		s->store->fields(&c->world->server[0], &c->fields);
 	if (c->full)
 		return;
 	for (unsigned w = 0; w < c->writes; w++) {

@@ -12,7 +12,7 @@
 /* On which machine a deviation happens; *machine: the one that runs when its turn comes. */
 static unsigned machine_of(const struct deviation *d, unsigned *machine)
 {
-	unsigned of = d->kind == CHOICE_LINE ? d->b : *machine;
+	unsigned of = d->kind == CHOICE_LINE && d->b < PMEM_HOST_FAILED ? d->b : *machine;
 	*machine += d->kind == CHOICE_CRASH && *machine + 1 < WORLDS;
 	return of;
 }
@@ -32,7 +32,8 @@ static int split(const struct deviations *list, struct deviations part[WORLDS])
 static void judge_all(struct explorer *ex, unsigned machine, struct replay_outcome *out)
 {
 	const struct world_result *r = &ex->worlds.world[machine].result;
-	unsigned want = CONTRACTS_IN_RUN | (machine ? CONTRACTS_AFTER_CRASH : 0);
+	unsigned want = contracts_in_run(ex->setup->servers) |
+			(machine ? CONTRACTS_AFTER_CRASH : 0);
 	verdicts_prepare(ex, machine);
 	verdicts_find(ex, machine, want, ex->lower_bound, out->verdict);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)

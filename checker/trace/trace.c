@@ -321,9 +321,11 @@ static bool op_exists(const struct workload *w, struct op_label op)
 }
 
 /* "c1", "c1/qp2", "server", "server2", "server/verifier"; "": none. */
-static bool actor_exists(const struct workload *w, const char *who)
+static bool actor_exists(const struct setup *s, const char *who)
 {
-	if (!*who)
+	const struct workload *w = &s->w;
+	if (!*who ||
+	    (s->servers > 1 && *who == 's' && who[1] > '0' && who[1] <= (char)('0' + s->servers)))
 		return true;
 	if (!strncmp(who, "server", 6)) {
 		who += 6;
@@ -351,6 +353,8 @@ static int check_names(struct trace_reader *r, const struct deviation *d)
 				&r->text,
 				"line 0x%llx is outside of the pool; expected less than 0x%zx",
 				(unsigned long long)d->a * LINE, s->pm_len);
+		if (d->b > PMEM_HOST_FAILED && s->servers > 1)
+			return 0;
 		if (d->b > POWER_FAILURES || d->b > r->powers)
 			return text_wrong(&r->text,
 					  "a line of power failure %u; expected after that power "
@@ -358,7 +362,7 @@ static int check_names(struct trace_reader *r, const struct deviation *d)
 					  d->b, r->powers);
 		return 0;
 	}
-	if (!actor_exists(&s->w, d->who))
+	if (!actor_exists(s, d->who))
 		return text_wrong(&r->text,
 				  "%s is not in this trace; expected \"c1\" to \"c%u\", \"server\" "
 				  "or \"-\"",
@@ -369,6 +373,12 @@ static int check_names(struct trace_reader *r, const struct deviation *d)
 			&r->text,
 			"%s is no operation of this trace; expected one of the clients' lines", op);
 	}
+	const unsigned death = choice_delay(d->kind, d->answer),
+		       server = death >= DEATH_POWER ? (death - DEATH_POWER) % SIM_SERVERS : 0;
+	if (death >= DEATH_POWER && (s->servers == 1 || server >= s->servers))
+		return text_wrong(&r->text, "server %u of a store that has %u; expected %s",
+				  server + 1, s->servers,
+				  s->servers == 1 ? "\"server dies\"" : "one of these");
 	if (d->kind == CHOICE_CRASH && r->powers == POWER_FAILURES)
 		return text_wrong(&r->text, "a power failure more than %d; expected at most %d",
 				  POWER_FAILURES, POWER_FAILURES);

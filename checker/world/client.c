@@ -581,9 +581,9 @@ void client_open(struct world_client *c)
 			sim_connects_again(w->sim, c->number);
 		actor_label(sim_actor(w->sim),
 			    (struct op_label){(uint8_t)c->number, OP_OPEN, ++c->opens});
-		c->life = sim_server_life(w->sim);
+		c->life = world_server_ends(w);
 		c->lost = false;
-		bool down = !w->serving;
+		bool down = !world_serves(w);
 		sim_take_refused(w->sim, c->number);
 		sim_forget_failed_call(w->sim);
 		int error = w->setup->store->open(c->env, &c->handle);
@@ -600,7 +600,7 @@ void client_open(struct world_client *c)
 		}
 		if (!lost)
 			sim_sleep(w->sim, AFTERMATH_NS);
-		while (!w->serving) {
+		while (!world_serves(w)) {
 			sim_idle_on(w->sim, &w->serving);
 			sim_yield(w->sim);
 		}

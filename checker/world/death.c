@@ -4,6 +4,9 @@
 #include <assert.h>
 #include "core/rnic/rnic.h"
 
+#define LEASE_NS  50000	 /* how long a server counts as alive that has lost its power */
+#define OUTAGE_NS 100000 /* until it has it again */
+
 /* Has a client died for which others may have waited? */
 bool world_client_died(const struct world *w)
 {
@@ -16,7 +19,8 @@ bool world_client_died(const struct world *w)
 /* The server's process, or a client? */
 bool world_someone_died(const struct world *w)
 {
-	return sim_server_life(w->sim) || !w->serving || world_client_died(w);
+	return sim_server_life(w->sim) || w->serving != (1u << w->setup->servers) - 1 ||
+	       world_client_died(w);
 }
 
 void world_at_end(struct sim *sim, void *arg)
@@ -52,11 +56,14 @@ void world_client_ended(struct world *w)
 static void restart_main(void *arg)
 {
 	struct world *w = arg;
+	const unsigned server = host_server(sim_host(w->sim));
 	bool fail = sim_calls_fail(w->sim);
 	/* A process that does not come up is started once more. */
 	sim_let_calls_fail(w->sim, false);
-	w->server = world_environment(w, HOST_SERVER, w->server.verbs);
-	world_start_server(w);
+	w->server[server] = world_environment(w, server_host(server), w->server[server].verbs);
+	world_start_server(w, server);
+	if (w->setup->servers > 1)
+		sim_set_alive(w->sim, server, true);
 	sim_let_calls_fail(w->sim, fail);
 	sim_wake(w->sim, &w->serving);
 }
@@ -67,10 +74,52 @@ static void server_closed(struct sim *sim, void *arg)
 	struct world *w = arg;
 	assert(!w->serving && !w->machine);
 	pmem_process_ended(w->pm);
-	rnic_close(w->server.verbs);
-	sim_server_again(sim);
+	rnic_close(w->server[0].verbs);
+	sim_server_again(sim, 0);
 	sim_trace(sim, NULL, 0, "the server's process has ended; a new one begins");
 	sim_spawn(sim, HOST_SERVER, NULL, restart_main, w);
+}
+
+/* --- one of several machines --- */
+
+struct failed {
+	struct world *w;
+	unsigned server;
+};
+
+static void lease_ends(struct sim *sim, void *arg)
+{
+	const struct failed *failed = arg;
+	if (!(failed->w->serving >> failed->server & 1))
+		sim_set_alive(sim, failed->server, false);
+}
+
+static void boots_again(struct sim *sim, void *arg)
+{
+	const struct failed *failed = arg;
+	sim_set_power(sim, server_host(failed->server), true);
+	sim_server_again(sim, failed->server);
+	sim_trace(sim, NULL, 0, "server %u has power again", failed->server + 1);
+	sim_spawn(sim, server_host(failed->server), NULL, restart_main, failed->w);
+}
+
+/* Its NIC is silent at once, and its part of the pool is what its power failure left. */
+static void loses_power(struct world *w, unsigned server, bool for_ever)
+{
+	struct failed *failed = sim_alloc(w->sim, sizeof(*failed));
+	*failed = (struct failed){w, server};
+	sim_trace(w->sim, sim_actor(w->sim), 0, "server %u loses its power%s", server + 1,
+		  for_ever ? " for ever" : "");
+	history_server_fails(w->history, for_ever);
+	rnic_power_off(w->server[server].verbs);
+	pmem_host_fails(w->pm, server * w->setup->slice, w->setup->slice,
+			sim_tasks_of(w->sim, server_host(server)));
+	w->serving &= ~(1u << server);
+	w->failures++;
+	w->gone |= (uint32_t)for_ever << server;
+	sim_at(w->sim, LEASE_NS, lease_ends, failed);
+	if (!for_ever)
+		sim_at(w->sim, OUTAGE_NS, boots_again, failed);
 }
 
 static void client_closed(struct sim *sim, void *arg)
@@ -109,10 +158,14 @@ void world_dies(void *arg, unsigned host, unsigned how)
 	struct world *w = arg;
 	struct world_client *c = &w->client[host];
 	assert(w->booted); /* before that no source is asked */
+	if (how >= DEATH_POWER) {
+		loses_power(w, host_server(host), how >= DEATH_LOST);
+		return;
+	}
 	if (how >= DEATH_SERVER)
 		sim_trace(w->sim, sim_actor(w->sim), 0, "%s", says[how - DEATH_SERVER]);
 	if (host == HOST_SERVER) {
-		w->serving = false;
+		w->serving = 0;
 		sim_at(w->sim, CLOSE_NS, server_closed, w);
 		return;
 	}

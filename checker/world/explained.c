@@ -3,14 +3,15 @@
 #include "checker/world/explained.h"
 #include <assert.h>
 #include <errno.h>
+#include "checker/world/world_client.h"
 
 #define OF_ANY_STORE (TM_LINK_LOST | TM_CALL_FAILED | TM_DROPPED | TM_SERVER_DIED)
 
 bool connection_is_lost(const struct world *w, unsigned client)
 {
-	assert(w->client[client].life <= sim_server_life(w->sim));
+	assert(w->client[client].life <= world_server_ends(w));
 	return !w->machine && !w->loading &&
-	       (!w->serving || w->client[client].life != sim_server_life(w->sim));
+	       (!world_serves(w) || w->client[client].life != world_server_ends(w));
 }
 
 /* What there is to explain an error of a client's operation, enum tm_reason. */

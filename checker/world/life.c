@@ -234,7 +234,8 @@ bool life_run(struct world_client *reader, uint8_t *buf)
 		return false;
 	client_read_keys(reader, w->life.nth[0][OP_GET], w->life.nth[0][OP_CALL], buf);
 	sim_power_fails(w->sim, &end);
-	if (w->setup->store->fsck_at_rest)
-		world_fsck(w, "a life");
+	for (unsigned i = 0; i < w->setup->servers && w->setup->store->fsck_at_rest; i++)
+		if (w->serving >> i & 1)
+			world_fsck(w, i, "a life");
 	return true;
 }

@@ -197,6 +197,26 @@ struct workload_op setup_look(const struct setup *s, unsigned i)
 	return op;
 }
 
+/* Each server's regions, by its name. */
+static int slice_pool(struct setup *s)
+{
+	const unsigned each = s->regions;
+	s->region_name = calloc((size_t)each * s->servers, sizeof(*s->region_name));
+	if (!s->region_name)
+		return -ENOMEM;
+	assert(s->servers <= SIM_SERVERS);
+	s->pm_len *= s->servers;
+	s->regions *= s->servers;
+	for (unsigned i = s->regions; i--;) {
+		const struct tm_region *of = &s->region[i % each];
+		snprintf(s->region_name[i], sizeof(s->region_name[i]), "s%u/%s", i / each + 1,
+			 of->name);
+		s->region[i] = (struct tm_region){s->region_name[i], i / each * s->slice + of->off,
+						  of->len};
+	}
+	return 0;
+}
+
 int setup_finish(struct setup *s)
 {
 	uint32_t longest = workload_max_vlen(&s->w);
@@ -215,6 +235,10 @@ int setup_finish(struct setup *s)
 	assert(s->regions <= SETUP_REGIONS);
 	if (!s->regions) /* lines of traces have the names of regions */
 		s->region[s->regions++] = (struct tm_region){"pool", 0, s->pm_len};
+	s->servers = s->store->servers ? s->store->servers : 1;
+	s->slice = s->pm_len;
+	if (s->servers > 1 && slice_pool(s))
+		return -ENOMEM;
 	if (s->pm_len > POOL_MAX)
 		return -EFBIG;
 	s->image = calloc(1, s->pm_len);
@@ -244,9 +268,11 @@ void setup_free(struct setup *s)
 	free(s->first_value);
 	free(s->bytes);
 	free(s->image);
+	free(s->region_name);
 	s->value = NULL;
 	s->first_value = NULL;
 	s->bytes = s->image = NULL;
+	s->region_name = NULL;
 	s->values = 0;
 }
 

@@ -15,7 +15,8 @@
 #include "core/tidemark.h"
 #include "scenarios/workload/workload.h"
 
-#define SETUP_REGIONS	     8
+#define SETUP_REGIONS	     8 /* of a server */
+#define SETUP_REGION_NAME    24
 #define SETUP_POWER_FAILURES 3 /* of one run at most */
 /* Operations that come after them: all keys are read, a life, and they are read again. */
 #define SETUP_READ_OPS(w) (SETUP_POWER_FAILURES * (2 * ((w)->keys + workload_looks(w)) + LIFE_OPS))
@@ -55,9 +56,11 @@ struct setup {
 	sim_tracer *load_tracer;
 	void *watcher_arg;
 	struct workload w;
-	struct tm_region region[SETUP_REGIONS];
-	unsigned regions;
-	size_t pm_len;
+	/* Of all servers, if there are several: each has a slice of the pool. */
+	struct tm_region region[SIM_SERVERS * SETUP_REGIONS];
+	char (*region_name)[SETUP_REGION_NAME]; /* owned; NULL: the names are the store's */
+	unsigned regions, servers;
+	size_t pm_len, slice;
 	uint32_t life_vlen; /* of values that are put after recovery: LIFE_VLEN, within the store's
 			       limits */
 	bool own; /* the workload has the store's own operations, and is read and judged by them */

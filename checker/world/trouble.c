@@ -94,12 +94,12 @@ static void fsck_bad(struct tm_fsck *fsck, const char *fmt, ...)
 		      checked->after, text);
 }
 
-void world_fsck(struct world *w, const char *after)
+void world_fsck(struct world *w, unsigned server, const char *after)
 {
 	struct checked check = {.fsck.bad = fsck_bad, .world = w, .after = after};
 	if (CHECKER_MUTANT(w->setup, FSCK_NEVER))
 		return;
 	sim_repeat_allow(w->sim, true);
-	w->setup->store->fsck(&w->server, &check.fsck);
+	w->setup->store->fsck(&w->server[server], &check.fsck);
 	sim_repeat_allow(w->sim, false);
 }

@@ -35,12 +35,14 @@
 struct tm_env world_environment(struct world *w, unsigned host, struct ibv_context *before)
 {
 	struct tm_env env = {.params = &w->setup->params, .client = host};
-	struct pmem *pm = host == HOST_SERVER ? w->pm : NULL;
+	struct pmem *pm = host_serves(host) ? w->pm : NULL;
 	env.verbs = before ? rnic_open_again(before, pm) : rnic_open(w->net, host, pm);
 	calls_watch(env.verbs);
-	if (host == HOST_SERVER) {
-		env.pm = pmem_base(w->pm);
-		env.pm_len = w->setup->pm_len;
+	if (host_serves(host)) {
+		env.client = 0;
+		env.server = host_server(host);
+		env.pm = pmem_base(w->pm) + env.server * w->setup->slice;
+		env.pm_len = w->setup->slice;
 	}
 	return env;
 }
@@ -70,13 +72,24 @@ static void wait_for_tick(struct sim *sim)
 }
 
 /* Recover, check and serve, or, while loading, make an empty store. */
-void world_start_server(struct world *w)
+bool world_serves(const struct world *w)
+{
+	return w->serving & (w->setup->servers > 1 ? 1u << sim_config(w->sim)->primary : 1);
+}
+
+unsigned world_server_ends(const struct world *w)
+{
+	return sim_server_life(w->sim) + w->failures;
+}
+
+void world_start_server(struct world *w, unsigned server)
 {
 	const struct tm_store *store = w->setup->store;
 	struct source *source = sim_get_source(w->sim);
 	sim_construct(w->sim);
 	sim_forget_failed_call(w->sim);
-	int error = w->loading ? store->format(&w->server) : store->recover(&w->server);
+	const struct tm_env *env = &w->server[server];
+	int error = w->loading ? store->format(env) : store->recover(env);
 	memcpy(w->result.recovery, sim_actor(w->sim)->count, sizeof(w->result.recovery));
 	if (error) {
 		world_refused(w, w->loading ? "format" : "recover", error,
@@ -87,7 +100,7 @@ void world_start_server(struct world *w)
 		/* Nothing happens to the store while it is looked at. */
 		if (!w->machine)
 			sim_source(w->sim, NULL);
-		world_fsck(w, "recovery");
+		world_fsck(w, server, "recovery");
 		sim_source(w->sim, source);
 	}
 	if (w->machine) {
@@ -97,20 +110,48 @@ void world_start_server(struct world *w)
 	if (w->recovered && !w->result.fsck_broken && w->recovered(w->recovered_arg, w))
 		sim_abandon(w->sim, SIM_DONE);
 	sim_forget_failed_call(w->sim);
-	error = store->serve(&w->server);
+	error = store->serve(env);
 	if (error) {
 		world_refused(w, "serve", error, "the server does not start: ");
 		sim_abandon(w->sim, SIM_DONE);
 	}
-	w->serving = true;
+	w->serving |= 1u << server;
 }
 
 static void boot(void *arg)
 {
 	struct world *w = arg;
-	w->server = world_environment(w, HOST_SERVER, NULL);
-	world_start_server(w);
+	w->server[0] = world_environment(w, HOST_SERVER, NULL);
+	world_start_server(w, 0);
 	start_clients(w);
+}
+
+/* One of several servers; the last one to serve starts the clients. */
+static void boot_one(void *arg)
+{
+	struct world *w = arg;
+	const unsigned server = host_server(sim_host(w->sim));
+	w->server[server] = world_environment(w, server_host(server), NULL);
+	world_start_server(w, server);
+	if ((w->serving | w->gone) == (1u << w->setup->servers) - 1)
+		start_clients(w);
+}
+
+static void boot_servers(struct worlds *ws, struct world *w)
+{
+	if (w->setup->servers == 1) {
+		sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
+		return;
+	}
+	/* The service has not failed, nor does a server come back that is gone. */
+	w->gone = w->machine ? ws->world[w->machine - 1].gone : 0;
+	if (w->machine)
+		sim_set_config(w->sim, sim_config(ws->world[w->machine - 1].sim));
+	else if (!w->loading)
+		sim_set_config(w->sim, &ws->loaded);
+	for (unsigned server = 0; server < w->setup->servers; server++)
+		if (!(w->gone >> server & 1))
+			sim_spawn(w->sim, server_host(server), NULL, boot_one, w);
 }
 
 /* Clients that read after the others have as much time as these had. */
@@ -130,6 +171,7 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	const struct setup *s = w->setup;
 	assert(w->machine == machine && machine < WORLDS);
 	sim_reset(w->sim, source);
+	sim_set_servers(w->sim, s->servers);
 	sim_set_statics(w->sim, s->statics);
 	/* What a machine does that boots after a power failure does not depend on how many came
 	 * before (checker/recall). */
@@ -154,7 +196,9 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	memset(&w->result, 0, sizeof(w->result));
 	w->result.live_op = -1;
 	w->opened = w->ended = 0;
-	w->booted = w->serving = w->reread = false;
+	w->booted = w->reread = false;
+	w->serving = w->gone = 0;
+	w->failures = 0;
 	w->gets.n = w->gets.events = w->gets.bytes = 0;
 	life_begin(w);
 	sim_set_step_budget(
@@ -287,7 +331,7 @@ void world_run(struct worlds *ws, struct source *source, world_observer *observe
 	begin(ws, 0, NULL);
 	follow_run(w, source, observer, arg);
 	sim_set_death(w->sim, world_dies, w);
-	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
+	boot_servers(ws, w);
 	run_machine(w);
 }
 
@@ -311,7 +355,7 @@ void world_recover(struct worlds *ws, unsigned machine, struct source *source,
 	w->booted = prove;
 	if (observer)
 		sim_set_observer(w->sim, world_observe, w);
-	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
+	boot_servers(ws, w);
 	run_machine(w);
 }
 
@@ -350,8 +394,10 @@ static bool load(struct worlds *ws, bool fill)
 	pmem_load(ws->stack, NULL, w->setup->pm_len);
 	w->loading = true;
 	begin(ws, 0, NULL);
-	sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
+	boot_servers(ws, w);
 	run_machine(w);
+	if (!fill)
+		ws->loaded = *sim_config(w->sim);
 	w->filling = w->loading = false;
 	well = !w->result.live_broken && w->result.end == SIM_DONE;
 	if (!well)

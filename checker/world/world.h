@@ -108,12 +108,14 @@ struct world {
 	struct source *source;
 	world_observer *observer;
 	void *observer_arg;
-	struct tm_env server;
+	struct tm_env server[SIM_SERVERS];
 	bool loading, booted;
-	bool filling; /* the load phase goes on until the store is full */
-	bool serving; /* the server's process takes connections */
-	bool reread;  /* machine 0: all keys are read, since the server's process or a client has
-			 died, or the log was cleaned */
+	bool filling;	   /* the load phase goes on until the store is full */
+	uint32_t serving;  /* bits: this server's process takes connections */
+	unsigned failures; /* of single servers' power on this machine */
+	uint32_t gone; /* likewise: it has lost its power for ever, on this machine or before it */
+	bool reread;   /* machine 0: all keys are read, since the server's process or a client has
+			  died, or the log was cleaned */
 	uint64_t reread_ns; /* since when */
 	unsigned opened, ended;
 	/* By number; the last are those of a machine that has recovered. */
@@ -127,6 +129,7 @@ struct worlds {
 	 * or does not answer when that is used up. `failed`: then what that came to. */
 	bool unloaded, unfilled;
 	struct world_result failed;
+	struct rt_config loaded; /* of several servers, as the load phase left it */
 	struct pmem_stack *stack;
 	struct history *history;
 	int32_t *op_of_value;

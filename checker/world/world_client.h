@@ -11,8 +11,13 @@
 
 /* `before`: closed, of the host's former process; NULL: it is the first. */
 struct tm_env world_environment(struct world *w, unsigned host, struct ibv_context *before);
-/* Recover, check and serve, or, while loading, make an empty store. */
-void world_start_server(struct world *w);
+/* Recover, check and serve, or, while loading, make an empty store. On a task of the server's host.
+ */
+void world_start_server(struct world *w, unsigned server);
+/* Does the server that clients ask take connections? */
+bool world_serves(const struct world *w);
+/* Number of the servers' processes that have ended, however. */
+unsigned world_server_ends(const struct world *w);
 /* The world's observer of choices. */
 void world_observe(void *arg, const struct choice_point *at);
 
@@ -32,7 +37,7 @@ void world_refused(struct world *w, const char *function, int error, const char 
 /* OK: an operation that is not in the history has failed. */
 void world_failed(struct world *w, unsigned client, enum tm_operation operation, int error);
 /* The store's structural check. `after`: what is over, in words. */
-void world_fsck(struct world *w, const char *after);
+void world_fsck(struct world *w, unsigned server, const char *after);
 
 /* --- client.c --- */
 

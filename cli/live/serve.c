@@ -119,7 +119,11 @@ static const struct options options = {
 static int check_store(const char *name)
 {
 	struct nearest n;
-	if (live_store_find(name))
+	const struct tm_store *store = live_store_find(name);
+	if (store && store->servers > 1)
+		return fail(EXIT_USAGE, "serve: %s has %u servers; expected a store of one server",
+			    name, store->servers);
+	if (store)
 		return 0;
 	nearest_init(&n, name);
 	for (unsigned i = 0; live_stores[i]; i++)

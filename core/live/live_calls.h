@@ -58,7 +58,9 @@ int live_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 #define rt_now	   live_rt_now
 #define rt_listen  live_rt_listen
 #define rt_connect live_rt_connect
-#define rt_pm_full live_rt_pm_full
+/* Stores of several servers are not served (cli/live/serve.c): there is the first one. */
+#define rt_connect_to(server, ...) ((void)(server), live_rt_connect(__VA_ARGS__))
+#define rt_pm_full		   live_rt_pm_full
 /* Nothing is taken away from a live store. */
 #define rt_check(holds)	 (holds)
 #define rt_waits(caller) ((void)(caller), true)

@@ -36,6 +36,15 @@ bool pmem_running(const struct pmem *pm);
 struct snapshot;
 void pmem_snapshot(struct pmem *pm, struct snapshot *s);
 void pmem_resume(struct pmem *pm, struct snapshot *s);
+/*
+ * One of several hosts whose memories are slices of machine 0's pool loses its power, and the
+ * others go on: nothing in [off, off + len) is on its way any more, neither from its CPUs (`tasks`,
+ * as bits) nor from its NIC, and of each line in flight there one version is left, which its first
+ * touch decides (CHOICE_LINE, b: PMEM_HOST_FAILED + how often hosts have failed in the run). Not
+ * with store buffers.
+ */
+#define PMEM_HOST_FAILED 16
+void pmem_host_fails(struct pmem *pm, uint64_t off, size_t len, uint64_t tasks);
 /* Everything visible becomes durable: an orderly end of the load phase. Copies the image out
  * (pmem_length bytes). */
 void pmem_save(struct pmem *pm, void *image);

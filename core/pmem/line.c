@@ -166,6 +166,76 @@ static void undirty(struct pmem *pm, struct line *line)
 		pm->versions = 0; /* nothing refers to them any more */
 }
 
+/* What its host's power failure has left of the line, which is in flight. */
+static void settle(struct pmem *pm, uint32_t l)
+{
+	struct line *line = &pm->line[l];
+	uint8_t content[LINE];
+	char name[64], version[PMEM_ANSWER_TEXT];
+	const unsigned versions = line->in_flight, answers = pmem_line_answers(pm, l);
+	const struct choice_point at = {
+		.kind = CHOICE_LINE, .a = l, .b = PMEM_HOST_FAILED + pm->failures};
+	assert(versions && line->saved == pm->run && answers > 1 && !pm->course);
+	pm->lost[l / 64] &= ~(1ull << l % 64);
+	pm->losts--;
+	unsigned answer = sim_choose(pm->sim, &at, answers);
+	pmem_line_content(pm, l, answer, content);
+	pm->flight_hash ^= line->flight_hash;
+	line->flight_hash = 0;
+	line->committed += line->in_flight; /* so what was to make them durable finds nothing */
+	line->in_flight = 0;
+	line->first = line->last = 0;
+	undirty(pm, line);
+	memcpy(pm->work + (size_t)l * LINE, content, LINE);
+	line_write_durable(pm, (uint64_t)l * LINE, content, LINE);
+	line_rehash(pm, l);
+	if (!sim_tracing(pm->sim))
+		return;
+	pmem_place(pm, (uint64_t)l * LINE, name, sizeof(name));
+	pmem_answer_print(versions, answer, version, sizeof(version));
+	sim_trace_event(
+		pm->sim, sim_actor(pm->sim), 0,
+		&(struct traced){.kind = TRACED_SURVIVED, .off = (uint64_t)l * LINE, .len = LINE},
+		"first touch of line %s since its host failed: it survived as %s", name, version);
+}
+
+void lines_settle(struct pmem *pm, uint32_t first, uint32_t last)
+{
+	for (uint32_t l = first; l <= last && pm->losts; l++)
+		if (line_lost(pm, l))
+			settle(pm, l);
+}
+
+void pmem_host_fails(struct pmem *pm, uint64_t off, size_t len, uint64_t tasks)
+{
+	assert(pm->running && !pm->machine && off % LINE == 0 && len % LINE == 0);
+	assert(!pm->buffers); /* what is in them is lost with the host: not told apart yet */
+	pmem_commit_pending(pm);
+	pm->failures++;
+	for (uint32_t i = 0; i < pm->nts;) {
+		if (tasks >> (pm->nt[i].late.cpu - 1) & 1)
+			pm->nt[i] = pm->nt[--pm->nts];
+		else
+			i++;
+	}
+	/* What survives in the NIC's buffers is durable; it will not land any more. */
+	for (uint32_t i = pm->arrivals; i--;) {
+		const uint64_t at = pm->arrival[i].off / LINE * LINE;
+		if (at < off || at >= off + len)
+			continue;
+		memcpy(pm->work + at, pm->durable + at, LINE);
+		nic_forget_arrival(pm, i);
+	}
+	for (uint32_t i = 0; i < pm->dirties; i++) {
+		const uint32_t l = pm->dirty[i];
+		const uint64_t at = (uint64_t)l * LINE;
+		if (at < off || at >= off + len || line_lost(pm, l))
+			continue;
+		pm->lost[l / 64] |= 1ull << l % 64;
+		pm->losts++;
+	}
+}
+
 /* What sits in the NIC's buffers will land on top of what is there now. */
 static void apply_arrivals(struct pmem *pm, uint32_t l)
 {
@@ -205,7 +275,7 @@ void line_make_durable(struct pmem *pm, uint32_t l, uint32_t upto)
 
 void line_commit(struct pmem *pm, uint32_t l, uint32_t upto)
 {
-	if (upto <= pm->line[l].committed)
+	if (upto <= pm->line[l].committed || line_lost(pm, l))
 		return;
 	note_touch(pm, TOUCH_COMMIT, (uint64_t)l * LINE, LINE);
 	line_make_durable(pm, l, upto);
@@ -264,8 +334,7 @@ void line_as_of(const struct pmem *pm, uint32_t l, unsigned versions, uint8_t ou
 
 void lines_write_back(struct pmem *pm)
 {
-	while (pm->dirties) {
-		uint32_t l = pm->dirty[pm->dirties - 1];
-		line_commit_all(pm, l);
-	}
+	/* From the end: a line that is clean now gives its place to the list's last one. */
+	for (uint32_t i = pm->dirties; i--;)
+		line_commit_all(pm, pm->dirty[i]);
 }

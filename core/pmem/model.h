@@ -99,6 +99,9 @@ struct pmem {
 	struct line *line;
 	uint64_t *decided; /* bits: what survived the failure before boot is decided, ... */
 	uint64_t *again;   /* ... that is so, and the line's next touch is to be noted once more */
+	uint64_t *lost; /* bits: in flight when its host lost its power in this run, and not decided
+			 */
+	uint32_t losts, failures; /* how many; how often hosts have lost it in this run */
 	struct version *version;
 	uint32_t versions, version_room;
 	uint32_t *dirty;
@@ -161,6 +164,8 @@ void line_rehash(struct pmem *pm, uint32_t l);
 const struct pmem *line_undecided_in(const struct pmem *pm, uint32_t l);
 /* What the failed machine left of these lines is decided now, if it was not before. */
 void lines_decide(struct pmem *pm, uint32_t first, uint32_t last);
+/* Lines that their host lost hold one of their versions now. */
+void lines_settle(struct pmem *pm, uint32_t first, uint32_t last);
 /* The line's versions up to its `upto`th since boot are durable for sure. */
 void line_make_durable(struct pmem *pm, uint32_t l, uint32_t upto);
 /* The same where it makes fewer images possible, and nothing if they are durable already. */
@@ -297,10 +302,18 @@ static inline bool line_bit(const uint64_t *bits, uint32_t l)
 	return bits[l / 64] >> l % 64 & 1;
 }
 
+/* Has its host lost its power while it was in flight? Nothing but the first touch settles it. */
+static inline bool line_lost(const struct pmem *pm, uint32_t l)
+{
+	return pm->losts && line_bit(pm->lost, l);
+}
+
 /* The first access to a line decides what survived, the first write keeps it for pmem_end(). */
 static inline void touch(struct pmem *pm, uint64_t off, size_t len, bool write)
 {
 	uint32_t first = (uint32_t)(off / LINE), last = (uint32_t)((off + len - 1) / LINE);
+	if (pm->losts)
+		lines_settle(pm, first, last);
 	if (pm->before && (first != last || !line_bit(pm->decided, first)))
 		lines_decide(pm, first, last);
 	for (uint32_t l = first; write && l <= last; l++)

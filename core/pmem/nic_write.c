@@ -180,7 +180,7 @@ static void drain_line(struct sim *sim, void *arg)
 	struct drain *drain = arg;
 	struct pmem *pm = drain->pm;
 	assert(pm->running && pm->sim == sim);
-	if (drain->upto <= pm->line[drain->line].committed)
+	if (drain->upto <= pm->line[drain->line].committed || line_lost(pm, drain->line))
 		return;
 	if (nic_power_fails(pm, CRASH_BEFORE_DRAIN, (uint64_t)drain->line * LINE, &drain->from))
 		return;
@@ -282,6 +282,8 @@ static uint32_t flushed_upto(const struct pmem *pm, uint32_t l, const struct nic
 {
 	const struct line *line = &pm->line[l];
 	uint32_t n = line->committed, upto = n;
+	if (line_lost(pm, l))
+		return upto;
 	for (uint32_t i = line->first; i; i = pm->version[i - 1].next) {
 		const struct version *v = &pm->version[i - 1];
 		uint64_t at = (uint64_t)l * LINE + v->off;

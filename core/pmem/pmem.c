@@ -117,7 +117,8 @@ struct pmem_stack *pmem_stack_new(unsigned machines, size_t max_len)
 		pm->dirty = calloc(max_len / LINE, sizeof(*pm->dirty));
 		pm->decided = calloc(max_len / LINE / 64 + 1, sizeof(*pm->decided));
 		pm->again = calloc(max_len / LINE / 64 + 1, sizeof(*pm->again));
-		if (!pm->line || !pm->dirty || !pm->decided || !pm->again) {
+		pm->lost = calloc(max_len / LINE / 64 + 1, sizeof(*pm->lost));
+		if (!pm->line || !pm->dirty || !pm->decided || !pm->again || !pm->lost) {
 			pmem_stack_free(stack);
 			return NULL;
 		}
@@ -140,6 +141,7 @@ void pmem_stack_free(struct pmem_stack *stack)
 		free(pm->dirty);
 		free(pm->decided);
 		free(pm->again);
+		free(pm->lost);
 		free(pm->version);
 		free(pm->undo);
 		free(pm->arrival);
@@ -229,6 +231,7 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
 	pm->pending.len = 0;
 	pm->nts = 0;
 	pm->nt_number = 0;
+	pm->failures = 0;
 	if (pm->before) {
 		size_t bytes = (pm->len / LINE / 64 + 1) * sizeof(*pm->decided);
 		memset(pm->decided, 0, bytes);
@@ -250,10 +253,13 @@ static void forget_versions(struct pmem *pm)
 		struct line *line = &pm->line[pm->dirty[i]];
 		assert(line->dirty_at == i && line->in_flight);
 		assert(line->first && line->last && line->last <= pm->versions);
+		if (pm->losts)
+			pm->lost[pm->dirty[i] / 64] = 0;
 		line->first = line->last = 0;
 		line->in_flight = 0;
 		line->flight_hash = 0;
 	}
+	pm->losts = 0;
 	pm->dirties = 0;
 	pm->versions = 0;
 	pm->arrivals = 0;

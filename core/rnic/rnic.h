@@ -32,6 +32,10 @@ struct ibv_context *rnic_open_again(struct ibv_context *old, struct pmem *pm);
  * has landed, and deregisters its regions. */
 void rnic_close(struct ibv_context *context);
 
+/* The same when the host loses its power (sim_set_power()): nothing lands any more, and nothing
+ * that its NIC has not sent leaves it. */
+void rnic_power_off(struct ibv_context *context);
+
 /* On any ground and link, for so many hosts, with the numbers [first, limit) for their queue
  * pairs. */
 struct rnic_net *rnic_net_on(const struct rnic_ground *ground, const struct hardware *hw,

@@ -50,7 +50,7 @@ static void yield(void *sim)
 
 static bool serves(struct sim *sim)
 {
-	return sim_actor(sim) && sim_host(sim) == HOST_SERVER;
+	return sim_actor(sim) && host_serves(sim_host(sim));
 }
 
 static void idle(struct sim *sim, const void *key)
@@ -284,6 +284,46 @@ static const struct rnic_memory dram_and_pm = {
 	.post = post_pm,
 	.place_name = place_name,
 };
+
+/* --- memory of a host that has no power --- */
+
+static bool read_nothing(void *memory, const struct rnic_mr *mr, void *to, const uint8_t *from,
+			 uint32_t len)
+{
+	(void)memory;
+	(void)mr;
+	(void)from;
+	memset(to, 0, len);
+	return true;
+}
+
+static bool write_nothing(void *memory, const struct rnic_mr *mr, uint8_t *to, const void *from,
+			  uint32_t len, const struct packet_name *name)
+{
+	(void)memory;
+	(void)mr;
+	(void)to;
+	(void)from;
+	(void)len;
+	(void)name;
+	return true;
+}
+
+static const struct rnic_memory powerless = {
+	.check = check_dram,
+	.read = read_nothing,
+	.write = write_nothing,
+	.place_name = place_name,
+};
+
+void rnic_power_off(struct ibv_context *context)
+{
+	struct rnic_hca *hca = to_hca(context);
+	struct sim *sim = sim_of_ground(&hca->net->ground);
+	sim_set_power(sim, hca->host, false);
+	hca->memory = &powerless;
+	rnic_close(context);
+}
 
 struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *pm)
 {

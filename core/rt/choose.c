@@ -33,7 +33,7 @@ unsigned choice_delay_answer(unsigned kind, unsigned k)
 {
 	assert(kind < CHOICE_KINDS);
 	unsigned first = choice_traits[kind].delay;
-	assert(first && k && k <= DEATH_MACHINE);
+	assert(first && k && k < DEATHS_END);
 	assert(k <= DELAY_SWITCH || choice_traits[kind].forever);
 	return first + k - 1;
 }
@@ -43,7 +43,7 @@ bool choice_allows(unsigned kind, unsigned n, unsigned answer)
 	unsigned k = choice_delay(kind, answer);
 	assert(kind < CHOICE_KINDS && n);
 	if (k >= DEATH_SERVER)
-		return choice_traits[kind].forever && k <= DEATH_MACHINE;
+		return choice_traits[kind].forever && k < DEATHS_END;
 	return answer < n || k == DELAY_QUIESCENCE || k == DELAY_SWITCH;
 }
 

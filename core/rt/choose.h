@@ -164,10 +164,16 @@ uint64_t choice_delay_ns(unsigned k);
  *		stay, and a new process recovers the pool and serves it. No more than SERVER_LIVES
  *	PROCESS	the task's own process, a client's
  *	MACHINE	the task's own machine, a client's
+ *	POWER	the machine of one of several servers loses its power, and boots a little later:
+ *		what its PM holds is decided line by line (CHOICE_LINE)
+ *	LOST	likewise, and it never boots
  */
 #define DEATH_SERVER  (DELAYS + 3)
 #define DEATH_PROCESS (DELAYS + 4)
 #define DEATH_MACHINE (DELAYS + 5)
+#define DEATH_POWER   (DELAYS + 6) /* + the server's number; see SIM_SERVERS (core/rt/sim.h) */
+#define DEATH_LOST    (DELAYS + 10)
+#define DEATHS_END    (DELAYS + 14)
 #define SERVER_LIVES  4 /* processes of the server in one run, one after the other */
 /* The k of a "delay k" answer to this kind of choice; 0: it delays nothing. */
 unsigned choice_delay(unsigned kind, unsigned answer);

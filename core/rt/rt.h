@@ -35,6 +35,8 @@ uint64_t rt_now(void);
 typedef int rt_accept_fn(void *arg, const void *req, size_t req_len, void *rsp, size_t rsp_len);
 int rt_listen(rt_accept_fn *fn, void *arg);
 int rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len);
+/* The same to one of several servers, from 0; rt_connect() is to the first. */
+int rt_connect_to(unsigned server, const void *req, size_t req_len, void *rsp, size_t rsp_len);
 
 /* The server says that it closes a client's connections for good, as it does by design with one
  * that keeps it waiting: from now on that client's operations may fail. It says so before it closes

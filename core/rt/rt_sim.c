@@ -45,18 +45,62 @@ void rt_client_dropped(uint32_t client)
 	sim_inject(sim_of_thread, client, SIM_INJECTED_DROP);
 }
 
+/* A request to the service and its answer. */
+#define CONFIG_NS 2000
+
+void rt_config_get(struct rt_config *now)
+{
+	sim_sleep(sim_of_thread, CONFIG_NS);
+	*now = sim_of_thread->config;
+	sim_step(sim_of_thread, STEP_POLL, 0);
+}
+
+int rt_config_set(const struct rt_config *next)
+{
+	struct rt_config now;
+	sim_sleep(sim_of_thread, CONFIG_NS);
+	sim_step(sim_of_thread, STEP_POST, 0);
+	now = sim_of_thread->config;
+	if (next->epoch != now.epoch + 1)
+		return -EAGAIN;
+	const uint32_t alive = now.alive;
+	now = *next;
+	now.alive = alive;
+	sim_set_config(sim_of_thread, &now);
+	sim_sleep(sim_of_thread, CONFIG_NS);
+	return 0;
+}
+
+void rt_config_wait(struct rt_config *known)
+{
+	const struct rt_config *now = &sim_of_thread->config;
+	while (now->epoch == known->epoch && now->alive == known->alive) {
+		sim_idle_on(sim_of_thread, now);
+		sim_yield(sim_of_thread);
+	}
+	rt_config_get(known);
+}
+
 int rt_listen(rt_accept_fn *fn, void *arg)
 {
-	if (sim_of_thread->accept || sim_fails(FAIL_LISTEN))
+	const unsigned server = host_server(sim_host(sim_of_thread));
+	if (server == SIM_SERVERS || sim_of_thread->server[server].accept || sim_fails(FAIL_LISTEN))
 		return told("rt_listen", -EADDRINUSE, PC);
-	sim_of_thread->accept = fn;
-	sim_of_thread->accept_arg = arg;
+	sim_of_thread->server[server].accept = fn;
+	sim_of_thread->server[server].accept_arg = arg;
 	return 0;
 }
 
 int rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len)
 {
-	if (!sim_of_thread->accept || sim_fails(FAIL_CONNECT))
+	return rt_connect_to(0, req, req_len, rsp, rsp_len);
+}
+
+int rt_connect_to(unsigned server, const void *req, size_t req_len, void *rsp, size_t rsp_len)
+{
+	const unsigned host = server_host(server);
+	if (server >= sim_of_thread->servers || !sim_of_thread->server[server].accept ||
+	    sim_fails(FAIL_CONNECT))
 		return told("rt_connect", -ECONNREFUSED, PC);
 	if (sim_fails(FAIL_ACCEPT))
 		return told("rt_connect", -EUSERS, PC);
@@ -64,12 +108,13 @@ int rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len)
 	struct task *const task = sim_of_thread->running;
 	jmp_buf refused;
 	volatile int rc = -ECONNREFUSED;
-	task->code_host = HOST_SERVER;
+	task->code_host = host;
 	task->refused = &refused;
 	task->failed = (struct sim_failed_call){0};
-	sim_enter_host(sim_of_thread, HOST_SERVER);
+	sim_enter_host(sim_of_thread, host);
 	if (!setjmp(refused))
-		rc = sim_of_thread->accept(sim_of_thread->accept_arg, req, req_len, rsp, rsp_len);
+		rc = sim_of_thread->server[server].accept(sim_of_thread->server[server].accept_arg,
+							  req, req_len, rsp, rsp_len);
 	task->refused = NULL;
 	task->code_host = task->host;
 	sim_enter_host(sim_of_thread, task->host);

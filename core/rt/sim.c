@@ -80,10 +80,11 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->ready_first = sim->ready_len = 0;
 	sim->delays = 0;
 	sim->quiescent_at = 0;
-	sim->stopping = sim->anywhere = sim->server_down = false;
-	sim->server_life = 0;
+	sim->stopping = sim->anywhere = false;
+	sim->servers = 1;
+	sim->powerless = 0;
+	memset(sim->server, 0, sizeof(sim->server));
 	sim->anywhere_events = 0;
-	sim->accept = NULL;
 	sim->commit_pending = NULL;
 	sim->locked = NULL;
 	sim->threads = NULL;

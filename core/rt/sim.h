@@ -21,6 +21,7 @@
 #include <stdarg.h>
 #include "core/rt/source.h"
 #include "core/rt/places.h"
+#include "core/rt/config.h"
 #include "core/rt/rt.h"
 #include "core/rt/run.h"
 #include "core/rt/process/statics.h"
@@ -28,6 +29,25 @@
 struct sim;
 
 #define HOST_SERVER 0 /* clients are hosts 1, 2, ... */
+/* Servers of a store that has several: the first is HOST_SERVER's, the others' hosts count down
+ * from the last one, so that a client's number does not depend on how many there are. */
+#define SIM_HOSTS   32
+#define SIM_SERVERS 4
+static inline unsigned server_host(unsigned server)
+{
+	return server ? SIM_HOSTS - server : HOST_SERVER;
+}
+/* SIM_SERVERS: it is a client's. */
+static inline unsigned host_server(unsigned host)
+{
+	if (host == HOST_SERVER)
+		return 0;
+	return host > SIM_HOSTS - SIM_SERVERS ? SIM_HOSTS - host : SIM_SERVERS;
+}
+static inline bool host_serves(unsigned host)
+{
+	return host_server(host) < SIM_SERVERS;
+}
 
 enum sim_end {
 	SIM_DONE,   /* sim_stop() was called */
@@ -177,7 +197,6 @@ enum sim_injected {
 	SIM_INJECTED_DEATH = 4, /* the client is dead */
 	SIM_INJECTED_DROP = 8	/* the server says that it has closed the client's connections */
 };
-#define SIM_HOSTS 32
 void sim_inject(struct sim *sim, unsigned host, unsigned what);
 unsigned sim_injected(const struct sim *sim, unsigned host);
 /* The server's host has refused the client, because no one listened there. Has that happened since
@@ -255,20 +274,32 @@ void sim_resume(struct sim *sim, struct snapshot *s, struct source *source);
 void sim_set_anywhere(struct sim *sim, bool on);
 
 /* Called when a host's tasks have run for the last time. `how`: DELAY_FOREVER, DEATH_PROCESS,
- * DEATH_MACHINE of a client, DEATH_SERVER of the server. A task of the server is never delayed for
+ * DEATH_MACHINE of a client, DEATH_SERVER of the server, DEATH_POWER and DEATH_LOST of one of
+ * several. A task of the server is never delayed for
  * ever. Without this function the server's process does not die. */
 void sim_set_death(struct sim *sim, void (*death)(void *arg, unsigned host, unsigned how),
 		   void *arg);
-/* After DEATH_SERVER: from now on the tasks and queue pairs of host 0 are a new process's, and
- * named so: "server2", "server2/verifier". */
-void sim_server_again(struct sim *sim);
+/* After DEATH_SERVER and the like: from now on the tasks and queue pairs of this server's host are
+ * a new process's, and named so: "server2", "server2/verifier". */
+void sim_server_again(struct sim *sim, unsigned server);
+/* How many servers there are: 1 after a reset. Several are named "s1", "s2". */
+void sim_set_servers(struct sim *sim, unsigned servers);
+/* The configuration of several servers, as the service has it. */
+const struct rt_config *sim_config(const struct sim *sim);
+void sim_set_config(struct sim *sim, const struct rt_config *config);
+void sim_set_alive(struct sim *sim, unsigned server, bool alive);
+/* A host has lost its power, or has it again: until then nothing that its NIC sends leaves it. */
+void sim_set_power(struct sim *sim, unsigned host, bool on);
+bool sim_has_power(const struct sim *sim, unsigned host);
+/* The host's tasks, as bits. */
+uint64_t sim_tasks_of(const struct sim *sim, unsigned host);
 /* A new process begins on a host: it has fresh static data, and no descriptor is open. */
 void sim_new_process(struct sim *sim, unsigned host);
 /* Has the host died by DEATH_MACHINE? */
 bool sim_machine_died(const struct sim *sim, unsigned host);
 /* The other tasks of the current one's host, a client, never run again: their process has ended. */
 void sim_end_others(struct sim *sim);
-/* Number of the server's processes that came before this one. */
+/* Number of the servers' processes that came before those that there are. */
 unsigned sim_server_life(const struct sim *sim);
 
 /* What the runs do without, and where it is noted which places were reached. Either may be NULL, as

@@ -43,7 +43,7 @@ void sim_packet_lost(struct sim *sim, unsigned from, unsigned to, bool repeated)
 	for (unsigned i = 0; i < 2; i++) {
 		sim->injected[host[i]].lost++;
 		/* The server has as many links as it has clients. */
-		if (!repeated && host[i] != HOST_SERVER)
+		if (!repeated && !host_serves(host[i]))
 			sim_inject(sim, host[i], SIM_INJECTED_LINK);
 	}
 }
@@ -53,6 +53,6 @@ void sim_link_given_up(struct sim *sim, unsigned from, unsigned to, unsigned tri
 	unsigned host[] = {from, to};
 	assert(from < SIM_HOSTS && to < SIM_HOSTS);
 	for (unsigned i = 0; i < 2; i++)
-		if (host[i] != HOST_SERVER && sim->injected[host[i]].lost >= tries)
+		if (!host_serves(host[i]) && sim->injected[host[i]].lost >= tries)
 			sim_inject(sim, host[i], SIM_INJECTED_LINK);
 }

@@ -117,15 +117,20 @@ struct sim {
 	unsigned delays;
 	uint64_t quiescent_at; /* when the latest of them goes on, at the latest */
 	bool stopping, anywhere;
-	bool server_down;	  /* its process has died, and the next one has not begun */
-	unsigned server_life;	  /* processes of the server before this one */
+	unsigned servers;
+	struct {
+		bool down;     /* its process has died, and the next one has not begun */
+		unsigned life; /* processes before this one */
+		rt_accept_fn *accept;
+		void *accept_arg;
+	} server[SIM_SERVERS];
+	struct rt_config config;
+	uint32_t powerless;	  /* bits, by host */
 	uint32_t anywhere_events; /* CRASH_ANYWHERE points of events so far */
 	enum sim_end end;
 	struct block *free_list[40]; /* of libc.c, by size class */
 	unsigned boot;
 	void *process[SIM_HOSTS]; /* sim_process() */
-	rt_accept_fn *accept;
-	void *accept_arg;
 	void (*commit_pending)(void *);
 	void *commit_arg;
 	bool (*locked)(void *, const void *, uintptr_t);
@@ -240,7 +245,9 @@ void sim_give_signal_stack(void);
 /* Number of the host's processes that came before the one that is there. */
 static inline unsigned sim_process_life(const struct sim *sim, unsigned host)
 {
-	return host == HOST_SERVER ? sim->server_life : host < SIM_HOSTS ? sim->connects[host] : 0;
+	if (host_serves(host))
+		return sim->server[host_server(host)].life;
+	return host < SIM_HOSTS ? sim->connects[host] : 0;
 }
 
 /* --- statics.c --- */

@@ -17,16 +17,21 @@ void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const c
 	if (!*named->actor.name || named->host != host || named->number != number ||
 	    named->life != life || strncmp(named->what, what, sizeof(named->what))) {
 		char name[ACTOR_NAME];
-		int len = snprintf(name, sizeof(name), host == HOST_SERVER ? "server" : "c%u",
-				   host);
+		const bool serves = host_serves(host), one = serves && sim->servers == 1;
+		int len = snprintf(name, sizeof(name),
+				   one	    ? "server"
+				   : serves ? "s%u"
+					    : "c%u",
+				   serves ? host_server(host) + 1 : host);
 		/* The points of a later process are not those of an earlier one. */
-		if (life && host == HOST_SERVER)
-			len += snprintf(name + len, sizeof(name) - (size_t)len, "%u", life + 1);
+		if (life && serves)
+			len += snprintf(name + len, sizeof(name) - (size_t)len, one ? "%u" : ".%u",
+					life + 1);
 		if (*what)
 			len += snprintf(name + len, sizeof(name) - (size_t)len, "/%s", what);
 		if (number && len < ACTOR_NAME)
 			len += snprintf(name + len, sizeof(name) - (size_t)len, "%u", number);
-		if (life && host != HOST_SERVER && (number || *what) && len < ACTOR_NAME)
+		if (life && !serves && (number || *what) && len < ACTOR_NAME)
 			snprintf(name + len, sizeof(name) - (size_t)len, ".%u", life + 1);
 		named->host = host;
 		named->number = number;
@@ -39,7 +44,7 @@ void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const c
 
 void sim_connects_again(struct sim *sim, unsigned host)
 {
-	assert(host != HOST_SERVER && host < SIM_HOSTS);
+	assert(!host_serves(host) && host < SIM_HOSTS);
 	assert(sim->connects[host] < UINT16_MAX);
 	sim->connects[host]++;
 }
@@ -152,15 +157,15 @@ static void end_tasks(struct sim *sim, unsigned host, const struct task *but)
 
 void sim_kill_tasks(struct sim *sim, unsigned host)
 {
-	assert(sim->running && (host == HOST_SERVER || sim->running->host == host));
-	if (host != HOST_SERVER)
+	assert(sim->running && (host_serves(host) || sim->running->host == host));
+	if (!host_serves(host))
 		sim_inject(sim, host, SIM_INJECTED_DEATH);
 	end_tasks(sim, host, NULL);
 }
 
 void sim_end_others(struct sim *sim)
 {
-	assert(sim->running && sim->running->host != HOST_SERVER);
+	assert(sim->running && !host_serves(sim->running->host));
 	end_tasks(sim, sim->running->host, sim->running);
 }
 
@@ -328,14 +333,25 @@ static void run_due(struct sim *sim)
 		sim_power_fails_here(sim, CRASH_ANYWHERE);
 }
 
-/* The server's tasks never run again. False: there is no server, or it has died too often. */
-static bool kill_server(struct sim *sim)
+/* No system survives the loss of its last member that is there. */
+static bool may_be_lost(const struct sim *sim, unsigned server)
 {
-	if (sim->server_down || !sim->death || sim->server_life + 1 >= SERVER_LIVES)
+	bool may = false;
+	for (unsigned i = 0; i < sim->servers; i++)
+		may |= i != server && sim->config.members >> i & 1 && !sim->server[i].down;
+	return may;
+}
+
+/* The server's tasks never run again. False: there is no server, it has died too often, or is the
+ * last one and would be lost. */
+static bool kill_server(struct sim *sim, unsigned server, bool for_ever)
+{
+	if (server >= sim->servers || sim->server[server].down || !sim->death ||
+	    sim->server[server].life + 1 >= SERVER_LIVES || (for_ever && !may_be_lost(sim, server)))
 		return false;
-	sim_kill_tasks(sim, HOST_SERVER);
-	sim->server_down = true;
-	sim->accept = NULL;
+	sim_kill_tasks(sim, server_host(server));
+	sim->server[server].down = true;
+	sim->server[server].accept = NULL;
 	return true;
 }
 
@@ -343,14 +359,16 @@ static bool kill_server(struct sim *sim)
 static void delay_or_die(struct sim *sim, unsigned k)
 {
 	struct task *task = sim->running;
-	bool server = k == DEATH_SERVER, dies = server || k == DELAY_FOREVER || k > DEATH_SERVER;
-	assert(k && k <= DEATH_MACHINE);
-	assert(!dies || server || task->host != HOST_SERVER);
+	const unsigned nth = k >= DEATH_POWER ? (k - DEATH_POWER) % SIM_SERVERS : 0;
+	bool server = k == DEATH_SERVER || k >= DEATH_POWER;
+	bool dies = server || k == DELAY_FOREVER || k > DEATH_SERVER;
+	assert(k && k < DEATHS_END);
+	assert(!dies || server || !host_serves(task->host));
 	if (!dies) {
 		sim_delay_task(sim, k);
 		return;
 	}
-	if (server && !kill_server(sim))
+	if (server && !kill_server(sim, nth, k >= DEATH_LOST))
 		return;
 	if (!server)
 		sim_kill_tasks(sim, task->host);
@@ -358,7 +376,7 @@ static void delay_or_die(struct sim *sim, unsigned k)
 		sim->dead_machines |= 1u << task->host;
 	sim_repeat_news(sim);
 	if (sim->death)
-		sim->death(sim->death_arg, server ? HOST_SERVER : task->host, k);
+		sim->death(sim->death_arg, server ? server_host(nth) : task->host, k);
 	if (task->dead)
 		sim_delay_task(sim, DELAY_FOREVER);
 }
@@ -370,13 +388,61 @@ bool sim_machine_died(const struct sim *sim, unsigned host)
 	return sim->dead_machines >> host & 1;
 }
 
-void sim_server_again(struct sim *sim)
+void sim_server_again(struct sim *sim, unsigned server)
 {
-	assert(sim->server_down && !sim->accept);
-	assert(sim->server_life + 1 < SERVER_LIVES);
-	sim->server_down = false;
-	sim->server_life++;
-	sim_new_process(sim, HOST_SERVER);
+	assert(sim->server[server].down && !sim->server[server].accept);
+	assert(sim->server[server].life + 1 < SERVER_LIVES);
+	sim->server[server].down = false;
+	sim->server[server].life++;
+	sim_new_process(sim, server_host(server));
+}
+
+void sim_set_servers(struct sim *sim, unsigned servers)
+{
+	assert(servers && servers <= SIM_SERVERS && !sim->tasks);
+	sim->servers = servers;
+	sim->config = (struct rt_config){
+		.epoch = 1, .members = (1u << servers) - 1, .alive = (1u << servers) - 1};
+}
+
+const struct rt_config *sim_config(const struct sim *sim)
+{
+	return &sim->config;
+}
+
+void sim_set_config(struct sim *sim, const struct rt_config *config)
+{
+	sim->config = *config;
+	sim_wake(sim, &sim->config);
+}
+
+void sim_set_alive(struct sim *sim, unsigned server, bool alive)
+{
+	struct rt_config next = sim->config;
+	assert(server < sim->servers);
+	next.alive = (next.alive & ~(1u << server)) | (uint32_t)alive << server;
+	sim_set_config(sim, &next);
+}
+
+void sim_set_power(struct sim *sim, unsigned host, bool on)
+{
+	assert(host < SIM_HOSTS);
+	sim->powerless = (sim->powerless & ~(1u << host)) | (uint32_t)!on << host;
+}
+
+bool sim_has_power(const struct sim *sim, unsigned host)
+{
+	assert(host < SIM_HOSTS);
+	return !(sim->powerless >> host & 1);
+}
+
+uint64_t sim_tasks_of(const struct sim *sim, unsigned host)
+{
+	uint64_t tasks = 0;
+	_Static_assert(SIM_TASKS <= 64, "each has its bit");
+	for (unsigned t = 0; t < sim->tasks; t++)
+		tasks |= (uint64_t)(sim->task[t].host == host) << t;
+	return tasks;
 }
 
 void sim_new_process(struct sim *sim, unsigned host)
@@ -387,7 +453,10 @@ void sim_new_process(struct sim *sim, unsigned host)
 
 unsigned sim_server_life(const struct sim *sim)
 {
-	return sim->server_life;
+	unsigned lives = 0;
+	for (unsigned i = 0; i < sim->servers; i++)
+		lives += sim->server[i].life;
+	return lives;
 }
 
 /* May the current task be delayed at its nth step of that kind? */
@@ -402,7 +471,7 @@ static void delay_at_step(struct sim *sim, enum step_kind kind, uint32_t nth)
 				  .occurrence = task->actor.occurrence,
 				  .a = kind,
 				  .b = nth};
-	unsigned k = sim_choose(sim, &at, task->host == HOST_SERVER ? DELAYS : DELAYS + 1);
+	unsigned k = sim_choose(sim, &at, host_serves(task->host) ? DELAYS : DELAYS + 1);
 	if (k)
 		delay_or_die(sim, k);
 	assert(sim->running == task && k != DELAY_FOREVER); /* the dead do not come back */

@@ -110,9 +110,13 @@ int rpc_send(struct rpc_conn *conn, const void *msg, size_t len);
 int rpc_read(struct rpc_conn *conn, unsigned region, uint64_t off, size_t len, const void **data);
 /* Write to a region; -ERANGE as above. The completion says neither visible nor durable. */
 int rpc_write(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data, size_t len);
-/* The same, but does not wait: an rpc_call() follows, which the server gets after it. */
+/* The same, but does not wait: an rpc_call() follows, which the server gets after it, or
+ * rpc_settle(). */
 int rpc_write_behind(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data,
 		     size_t len);
+/* Wait for what was posted and not waited for: only then may there be another rpc_write_behind().
+ */
+int rpc_settle(struct rpc_conn *conn);
 /* Write 8 bytes, which land after what rpc_write_behind() has posted. */
 int rpc_write_word(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t word);
 /* Compare the word at `off` with `expected` and, if it is that, make it `desired`: one remote

@@ -40,11 +40,13 @@ static int conn_expect_reply(struct rpc_conn *conn)
 }
 
 /* The server may be busy with what this client sent before it connected again. */
-static int connect_server(const struct rpc_greeting *hello, struct rpc_welcome *welcome)
+static int connect_server(unsigned server, const struct rpc_greeting *hello,
+			  struct rpc_welcome *welcome)
 {
 	int rc;
 
-	while ((rc = rt_connect(hello, sizeof(*hello), welcome, sizeof(*welcome))) == -EAGAIN)
+	while ((rc = rt_connect_to(server, hello, sizeof(*hello), welcome, sizeof(*welcome))) ==
+	       -EAGAIN)
 		rt_sleep(CONNECT_NAP_NS);
 	return rc;
 }
@@ -108,7 +110,7 @@ static int conn_open(struct rpc_conn *conn, const struct tm_env *env, size_t msg
 	if (!rc && manner->kind == RPC_NOTICES)
 		rc = conn_expect_reply(conn);
 	if (!rc)
-		rc = connect_server(&hello, &welcome);
+		rc = connect_server(env->server, &hello, &welcome);
 	if (!rc)
 		rc = rpc_qp_rtr(conn->qp, &hello, &welcome.server, RPC_RNR_CLIENT);
 	if (!rc)
@@ -400,6 +402,16 @@ int rpc_write_behind(struct rpc_conn *conn, unsigned region, uint64_t off, const
 
 	conn->unawaited += !rc;
 	return rc;
+}
+
+int rpc_settle(struct rpc_conn *conn)
+{
+	if (conn->failed)
+		return -EIO;
+	if (!conn->unawaited)
+		return 0;
+	conn->unawaited--;
+	return conn_wait(conn, true, false, RT_WAITS);
 }
 
 int rpc_write_word(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t word)

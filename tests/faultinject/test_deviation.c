@@ -142,9 +142,9 @@ TEST(dead_clients)
 
 	actor_init(&actor, "c1");
 	round_trip(&at, DELAY_FOREVER, DELAYS + 1, 0);
-	for (unsigned k = DEATH_SERVER; k <= DEATH_MACHINE; k++)
+	for (unsigned k = DEATH_SERVER; k < DEATHS_END; k++)
 		round_trip(&at, k, DELAYS + 1, 0);
-	ck_assert(!choice_allows(CHOICE_STEP, DELAYS + 1, DEATH_MACHINE + 1));
+	ck_assert(!choice_allows(CHOICE_STEP, DELAYS + 1, DEATHS_END));
 	ck_assert(!choice_allows(CHOICE_BUFFER, DELAYS, DEATH_SERVER));
 	actor_init(&actor, "server2/verifier");
 	round_trip(&at, DEATH_SERVER, DELAYS, 0);

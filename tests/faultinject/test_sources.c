@@ -444,7 +444,7 @@ TEST(unused_is_told)
 TEST(answer_out_of_range_is_left_out)
 {
 	struct deviations list = {0}, rest = {0};
-	add_step(&list, "c1", 1, 1, DEATH_MACHINE + 1);
+	add_step(&list, "c1", 1, 1, DEATHS_END);
 	add_step(&list, "c1", 2, 1, 6);
 	add_step(&rest, "c1", 2, 1, 6);
 	ck_assert_int_eq(trace_start(&trace, &rest), 0);

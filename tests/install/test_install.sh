@@ -24,7 +24,7 @@ tidemark=$prefix/bin/tidemark
 mapfile -t commands < <("$tidemark" --help | awk '/^  [a-z]/ { print $1 }')
 [ ${#commands[@]} -gt 15 ] || wrong "tidemark --help names hardly any command: is the pattern right?"
 {
-	printf '%s\n' bin/tidemark{,-pmreorder} include/tidemark/{tidemark,calls,rt,serve,record,rdma_commit,verbs_compat}.h \
+	printf '%s\n' bin/tidemark{,-pmreorder} include/tidemark/{tidemark,calls,rt,config,serve,record,rdma_commit,verbs_compat}.h \
 		lib/tidemark/libtidemark-{verbs,images,record}.so lib/tidemark/tidemark-images-caller \
 		lib/tidemark/record/libtsan.so.2 lib/tidemark/lib/{libibverbs,librdmacm}.so.1 \
 		share/bash-completion/completions/tidemark share/zsh/site-functions/_tidemark \

@@ -78,6 +78,10 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 	uint64_t now = sim_now(sim);
 	assert(from < RNIC_HOSTS && pkt->peer < RNIC_HOSTS);
 	pkt->from = from;
+	if (!sim_has_power(sim, from)) {
+		packet_put(me->net, pkt);
+		return;
+	}
 	uint64_t start = me->free_at[from] > now ? me->free_at[from] : now;
 	me->free_at[from] = start + (HEADER_BYTES + pkt->len) / BYTES_PER_NS;
 	uint64_t delay = me->free_at[from] - now + FLIGHT_NS;

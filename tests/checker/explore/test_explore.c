@@ -263,7 +263,10 @@ static void reduced_is_anywhere_for(const char *store, const char *variant, cons
 	ck_assert_uint_eq(a->ex.counts.points_bounded, 0);
 	ck_assert_uint_eq(b->ex.counts.points_bounded, 0);
 	ck_assert_uint_gt(b->ex.counts.points, 2 * a->ex.counts.points);
-	ck_assert_uint_ge(b->ex.counts.states, a->ex.counts.states);
+	/* Several servers boot at once: which lines are touched, and so decided, is a matter of
+	 * their timing, which the moment of the failure changes. */
+	if (a->setup.servers == 1)
+		ck_assert_uint_ge(b->ex.counts.states, a->ex.counts.states);
 	ck_assert_uint_gt(outcomes, 1);
 	ck_assert_msg(outcomes_count(a->ex.outcomes) == outcomes,
 		      "%s: %lu outcomes reduced, and %lu more anywhere", a->name, outcomes,

@@ -18,6 +18,7 @@
  *	n:a0=VN	NIC write of N words arrives and lands, each word V (N absent: 1)
  *	r:a0=VN	it arrives only		l:a0=VN	it lands only
  *	e:a	the cache writes the line back; E: every dirty line
+ *	X	the host that has lines a and b, and task 1, loses its power; the other one has c, d
  *	w	1 us passes
  */
 #include <libpmem.h>
@@ -196,6 +197,9 @@ static void execute(struct script *script, const char *op)
 		break;
 	case 'w':
 		rt_sleep(1000);
+		break;
+	case 'X':
+		pmem_host_fails(script->pm, 0, 2 * LINE, 1);
 		break;
 	default:
 		execute_slot(script, op, slot_off(op + 2));
@@ -410,6 +414,24 @@ static const struct row {
 	{"no ddio, CPU stores do not drain", "ddio=off", "s:a0=1 w", "a0", "0 1"},
 	{"no ddio, two lines", "ddio=off", "n:a0=1 w n:b0=1", "a0 b0", "10 11"},
 	{"no ddio, not landed", "ddio=off", "r:a0=1 w", "a0", "0"},
+	/* One of two hosts loses its power; what is touched then survives as its newest version. */
+	{"host fails, in flight", "", "s:a0=1 2X", "a0", "0 1"},
+	{"host fails, touched", "", "s:a0=1 2X 2t:a0", "a0", "1"},
+	{"host fails, stored to", "", "s:a0=1 2X 2s:a1=1", "a0 a1", "10 11"},
+	{"host fails, durable before", "", "s:a0=1 f:a d 2X", "a0", "1"},
+	{"host fails between flush and fence", "", "s:a0=1 f:a 2X d", "a0", "0 1"},
+	{"host fails, another life flushes", "", "s:a0=1 2X 2f:a 2d", "a0", "0 1"},
+	{"host fails, written back too late", "", "s:a0=1 2X E e:a", "a0", "0 1"},
+	{"host fails, drained too late", "ddio=off", "n:a0=1 2X w", "a0", "0 1"},
+	{"host fails, in the NIC", "", "r:a0=1 2X w", "a0", "0"},
+	{"host fails, in the NIC, wsp", "domain=wsp", "r:a0=1 2X 2t:a0", "a0", "1"},
+	{"host fails, in the NIC, never lands", "domain=wsp", "r:a0=1 2X 2s:a0=2", "a0", "2"},
+	{"host fails, the drain of another life", "ddio=off", "n:a0=1 2X 2s:a0=2 w", "a0", "1 2"},
+	{"host fails, caches survive", "domain=mhp", "s:a0=1 2X 2t:a0", "a0", "1"},
+	{"host fails twice", "", "s:a0=1 2X 2t:a0 2s:a0=2 2X", "a0", "1 2"},
+	{"host fails, the other's line", "", "s:c0=1 2X t:c0", "c0", "0 1"},
+	{"host fails, the other's fence", "", "2s:c0=1 2f:c 2X 2d", "c0", "1"},
+	{"host fails, the other's drain", "ddio=off", "n:c0=1 2X w", "c0", "1"},
 	/* Where caches survive. */
 	{"mhp, store", "domain=mhp", "s:a0=1", "a0", "1"},
 	{"mhp, stores", "domain=mhp", "s:a0=1 s:b0=1 s:a0=2", "a0 b0", "21"},
@@ -886,6 +908,41 @@ TEST(lazy_equals_eager)
 		pmem_end(machine[0]);
 	}
 	ck_assert_uint_lt(lazy_runs, eager_runs);
+}
+
+/* What a host's failure leaves is what a machine could boot from that fails as a whole. */
+TEST(host_loses_what_a_machine_loses)
+{
+	uint64_t state = 46;
+	for (unsigned round = 0; round < 300; round++) {
+		struct set whole = {0}, host = {0};
+		struct walk walk;
+		struct hardware hw = random_hardware(&state);
+		char text[300], failing[330];
+		hw.store_buffer = 0;
+		hw.nt_buffered = false;
+		random_script(&state, text, sizeof(text), 3 + pick(&state, 5), 2);
+		strcat(text, round % 3 ? "" : " r:b1=6");
+		snprintf(failing, sizeof(failing), "%s 2X 2t:a0 2t:b0", text);
+		walk_start(&walk);
+		run_script(0, &hw, text, &walk);
+		boot_images(1, &hw, &whole);
+		pmem_end(machine[0]);
+		walk_start(&walk);
+		do {
+			run_script(0, &hw, failing, &walk);
+			set_add(&host, pmem_base(machine[0]));
+			ck_assert_uint_eq(pmem_dirty(machine[0]), 0);
+			ck_assert_int_eq(memcmp(pmem_base(machine[0]), pmem_base(machine[1]), POOL),
+					 0);
+			pmem_end(machine[0]);
+		} while (walk_next(&walk));
+		set_sort(&host);
+		ck_assert_msg(set_equal(&whole, &host), "%s: %u images, of a whole machine %u",
+			      text, host.n, whole.n);
+		set_free(&whole);
+		set_free(&host);
+	}
 }
 
 /* --- accesses --- */

@@ -79,7 +79,7 @@ static void client_done(void)
 static void restart(struct sim *s, void *arg)
 {
 	rnic_close(verbs[0]);
-	sim_server_again(s);
+	sim_server_again(s, 0);
 	verbs[0] = rnic_open_again(verbs[0], NULL);
 	lives++;
 	ck_assert_int_eq(sim_spawn(s, HOST_SERVER, NULL, server_main, NULL), 0);
