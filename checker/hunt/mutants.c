@@ -369,6 +369,8 @@ static uint64_t limit_bench(struct bench *b, const struct search *s, const struc
 		return 0; /* nothing that other workloads do not show; or not asked for */
 	if (pass->states && pass->states < *states)
 		*states = pass->states;
+	if (lane->store->servers > 1) /* an image is a boot of each, and runs tell more */
+		*states = (*states + 3) / 4;
 	if (*states > left)
 		*states = left;
 	return pass->runs && pass->runs < most ? pass->runs : most;
@@ -429,8 +431,11 @@ static bool try_workload(struct search *s, const struct lane *lane, const struct
 /* Is there anything in this pass that the lane's contracts need? */
 static bool worth(const struct lane *lane, unsigned p)
 {
-	const unsigned powered = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_LIVE) | TM_BIT(TM_OK),
-		       alone = TM_BIT(TM_LIN) | TM_BIT(TM_LIVE);
+	/* One of several servers loses its power in a run. */
+	const unsigned several = lane->store->servers > 1 ? TM_BIT(TM_DURN) : 0,
+		       powered = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_LIVE) | TM_BIT(TM_OK) |
+				 several | (several ? TM_BIT(TM_DUR) : 0),
+		       alone = TM_BIT(TM_LIN) | TM_BIT(TM_LIVE) | several;
 	if (passes[p].probe)
 		return lane->want & powered;
 	/* What needs no power failure is left to the probes at first. */

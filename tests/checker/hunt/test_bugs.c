@@ -44,7 +44,9 @@ TESTS(is_found, mutants)
 	}
 	ck_assert_msg(r.found, "%s %s: not found in %lu states (%s)", m->part, m->name, r.states,
 		      m->what);
-	ck_assert_msg(r.runs <= SOON_RUNS && r.states <= SOON_STATES,
+	/* With several servers there is one more thing that has to go wrong at the right time. */
+	const unsigned times = m->store && m->store->servers > 1 ? 2 : 1;
+	ck_assert_msg(r.runs <= times * SOON_RUNS && r.states <= times * SOON_STATES,
 		      "%s %s: found after as many as %lu runs and %lu states", m->part, m->name,
 		      r.runs, r.states);
 	ck_assert_msg(r.contract < TM_CONTRACTS || r.text[0], "%s %s: found, but not how", m->part,

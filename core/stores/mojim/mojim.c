@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The store. See mojim.h. */
+#include "core/stores/bits.h"
+#include "core/stores/mojim/mojim.h"
+
+static const struct tm_knob knobs[] = {
+	[MODE] = {"mode", "sync async",
+		  "when msync returns: the mirror's NIC has the record; the primary has persisted "
+		  "the "
+		  "ranges"},
+	[PRIMARY_FLUSH] = {"primary_flush", "on off",
+			   "the primary persists what it stores, although the mirror gets it"},
+	[COMMIT_MARK] = {"commit_mark", "on off",
+			 "the mirror applies records that end with their mark"},
+	[MIRROR_LOST] = {"mirror_lost", "flush go_on",
+			 "what a primary does first that has lost its mirror: it flushes its area"},
+	[MIRROR_FLUSH] = {"mirror_flush", "each never", "the mirror persists what it applies"},
+	[BUG] = KV_BUG_KNOB(MOJIM_BUGS),
+	[KNOBS] = {NULL, NULL, NULL},
+};
+
+static const struct tm_variant variants[] = {
+	{"literal", "primary_flush=off", "M-sync: durable at the mirror alone", 0},
+	{"async", "mode=async", "M-async: durable at the primary, at the mirror later", 0},
+	KV_BUG_VARIANTS(MOJIM_BUGS)};
+
+const struct tm_store mojim_store = {
+	.name = "mojim",
+	.what = "Mojim (SV 3.4): a primary's area and its mirror",
+	.promises = RDA | LIN | DUR | DURN | NORES | OK | LIVE | FSCK,
+	.servers = 2,
+	.knobs = knobs,
+	.variants = variants,
+	.pm_bytes = mojim_pm_bytes,
+	.regions = mojim_regions,
+	.format = kv_format,
+	.recover = mojim_recover,
+	.serve = mojim_serve,
+	.fsck = mojim_fsck,
+	.open = mojim_open,
+	.put = mojim_put,
+	.get = mojim_get,
+	.del = mojim_del,
+};

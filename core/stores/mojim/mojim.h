@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TM_STORES_MOJIM_H
+#define TM_STORES_MOJIM_H
+/*
+ * Mojim (SV 3.4): a primary's memory area is mirrored. An application at the primary stores to its
+ * area and calls msync, or gmsync for several ranges at once; here that application is a small
+ * key-value store, which clients ask.
+ *
+ *	literal	M-sync: the primary flushes nothing. It WRITEs a record with the ranges
+ *		to the mirror's log, and goes on when the mirror's NIC has acknowledged it
+ *	async	M-async: it persists the ranges in its own area, WRITEs the record, and
+ *		goes on at once
+ *	default	both: it persists the ranges and waits for the mirror's NIC, so that no
+ *		loss of one server and no power failure of both takes anything
+ *
+ * The mirror applies records in their order, each when it is whole, and persists what it
+ * applied. When the primary's lease has ended, the mirror makes itself the primary, applies its
+ * log to the end, and serves. When the mirror is lost, the primary flushes its whole area, and
+ * from then on it persists what it stores. A server that comes back gets a copy of the area, and
+ * is the mirror then.
+ *
+ *	+------------+-------------------+---------------------------+
+ *	| head: line | area: slot[keys'] | log: record[records]      |
+ *	+------------+-------------------+---------------------------+
+ *
+ *	head	0x00 u64 seq	 the last record that is in the area, durably (the mirror's)
+ *		0x08 u64 epoch	 in which it became the mirror: other records are not for it
+ *
+ *	slot	0x00 u8  key[32] padded with zeros
+ *		0x20 u64 version  bits 63..2 how often it was written; 0: never
+ *				  bit 1: there is no value; bit 0: the buffer that has it
+ *		0x28 u32 vlen[2]
+ *		0x40 ... buffer 0, whole lines; then buffer 1
+ *
+ *	record	0x00 u64 seq	 1, 2, ...; its place in the log is seq - 1
+ *		0x08 u32 n	 ranges
+ *		0x0c u32 crc	 of the header without it, and of the bytes
+ *		0x10 { u64 off in the area; u32 len; u32 zero } [2]
+ *		0x30 u64 epoch	 as in `head`
+ *		0x40 ... the bytes of the ranges, one after the other, in whole lines
+ *		... u64 commit	 seq, in the record's last line
+ *
+ *	area.c		slots, what the application does with them
+ *	record.c	records: made, and applied
+ *	server.c	the primary and the mirror
+ *	client.c	what clients do
+ *	mojim.c		the store: knobs, variants, what it promises
+ */
+#include "core/rt/config.h"
+#include "core/stores/kv.h"
+#include "core/stores/kv_small.h"
+#include "core/stores/rpc.h"
+
+enum { MODE, PRIMARY_FLUSH, COMMIT_MARK, MIRROR_LOST, MIRROR_FLUSH, BUG, KNOBS };
+enum { MODE_SYNC, MODE_ASYNC };
+enum { PRIMARY_FLUSHES, PRIMARY_DOES_NOT };
+enum { MARK_ON, MARK_OFF };
+enum { LOST_FLUSHES, LOST_GOES_ON };
+enum { FLUSH_EACH, FLUSH_NEVER };
+/* Seeded bugs (KV_BUG_*): their further knobs, what they break, what they do. */
+#define MOJIM_BUGS(X)                                                                            \
+	X(posted_only, "", DURN | DUR, "msync returns when the record is posted")                \
+	X(serves_early, "", DURN | DUR, "the mirror serves before its log is applied")           \
+	X(head_early, "", DUR | DURN | FSCK | RDA, "`head` says so before the area is durable")  \
+	X(no_crc, "", RDA | DUR | DURN | FSCK, "a record is taken for whole")                    \
+	X(not_fenced, "", DURN | DUR, "the old primary's WRITEs may land still")                 \
+	X(alone_unflushed, "", DUR | RDA | NORES, "a primary without a mirror persists nothing") \
+	X(log_forgotten, "", DURN | DUR | NORES, "the mirror serves without the rest of its log")
+enum { NO_BUG, MOJIM_BUGS(KV_BUG_VALUE) };
+
+#define MOJIM_RANGES 2
+
+struct slot {
+	uint8_t key[TM_MAX_KEY];
+	uint64_t version;
+	uint32_t vlen[2];
+	uint8_t zero[16];
+};
+_Static_assert(sizeof(struct slot) == TM_LINE, "buffers begin on lines");
+
+struct record {
+	uint64_t seq;
+	uint32_t n, crc;
+	struct range {
+		uint64_t off;
+		uint32_t len, zero;
+	} range[MOJIM_RANGES];
+	uint64_t epoch, none;
+};
+_Static_assert(sizeof(struct record) == TM_LINE, "the bytes begin on a line");
+
+struct mojim_pool {
+	struct head {
+		uint64_t seq, epoch;
+	} * head;
+	uint8_t *area, *log;
+	size_t area_bytes, log_bytes;
+	uint64_t records;
+};
+
+/* --- area.c --- */
+
+size_t mojim_pm_bytes(const struct tm_params *params);
+unsigned mojim_regions(const struct tm_params *params, struct tm_region *out, unsigned max);
+struct mojim_pool mojim_pool_at(const struct tm_params *params, uint8_t *pm);
+size_t mojim_record_bytes(const struct tm_params *params);
+/* The key's slot, or a free one; NULL: there is neither. */
+struct slot *mojim_slot(const struct mojim_pool *pool, const struct tm_params *params,
+			const uint8_t *key);
+uint8_t *mojim_buffer(const struct slot *slot, const struct tm_params *params, unsigned which);
+bool mojim_has_value(const struct slot *slot);
+/* tm_store.fsck */
+void mojim_fsck(const struct tm_env *env, struct tm_fsck *fsck);
+
+/* --- record.c --- */
+
+/* A record of these ranges of the area, as they are now, at `to`: mojim_record_bytes(). */
+void mojim_fill(struct record *to, struct head head, const struct mojim_pool *pool,
+		const struct tm_params *params, const struct range *range, unsigned n);
+/* The record of that number in the log; NULL: it is not there, not all of it. */
+const struct record *mojim_record(const struct mojim_pool *pool, const struct tm_params *params,
+				  uint64_t seq);
+/* Bring it into the area, durably; then `head` says so, durably. */
+void mojim_apply(const struct mojim_pool *pool, const struct tm_params *params,
+		 const struct record *record);
+
+/* tm_store's functions of these names. */
+int mojim_recover(const struct tm_env *env);
+int mojim_serve(const struct tm_env *env);
+int mojim_open(const struct tm_env *env, void **out);
+int mojim_put(void *client, const void *key, size_t klen, const void *value, size_t vlen);
+int mojim_get(void *client, const void *key, size_t klen, void *value, size_t cap, size_t *vlen);
+int mojim_del(void *client, const void *key, size_t klen);
+
+static inline size_t mojim_message_bytes(const struct tm_params *params)
+{
+	return sizeof(struct kv_req) + params->max_vlen;
+}
+
+#endif

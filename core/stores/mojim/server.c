@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The servers: one is the primary, which clients ask, the other one its mirror. See mojim.h. */
+#include <errno.h>
+#include <libpmem.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/rt/rt.h"
+#include "core/stores/mojim/mojim.h"
+
+#define MOST_NAP_NS 20000
+#define PATIENCE_NS 1000000
+
+/* The exported regions. */
+#define LOG  0
+#define AREA 1
+
+/* Requests of the other server: send me the area; I have it, up to this record. */
+#define JOIN_COPY   101
+#define JOIN_COMMIT 102
+struct join {
+	uint8_t op; /* where a struct kv_req has its own */
+	uint8_t server;
+	uint8_t zero[6];
+	struct head head;
+};
+struct joined {
+	int32_t status;
+	uint32_t zero;
+	struct head head;
+};
+
+struct server {
+	struct tm_params params;
+	struct tm_env env;
+	struct rpc_server rpc;
+	struct mojim_pool pool;
+	struct record *record; /* DRAM: the one to send */
+	struct head head;      /* the last record that was sent, or is in the area */
+	struct rpc_conn mirror;
+	bool connected, mirrored; /* to the mirror; it gets each record */
+	bool serves;
+};
+
+static uint32_t my_bit(const struct server *server)
+{
+	return 1u << server->env.server;
+}
+
+static unsigned other(const struct server *server)
+{
+	return !server->env.server;
+}
+
+/* --- the configuration --- */
+
+/* Make it so, if the configuration is still the one that was seen. */
+static int configure(const struct rt_config *seen, uint32_t members, unsigned primary)
+{
+	const struct rt_config next = {
+		.epoch = seen->epoch + 1, .members = members, .primary = primary};
+	return rt_config_set(&next);
+}
+
+/* Change who is a member besides the primary, while that is this server. */
+static int set_members(const struct server *server, uint32_t members)
+{
+	struct rt_config now;
+	do {
+		rt_config_get(&now);
+		if (now.primary != server->env.server)
+			return -EHOSTDOWN;
+	} while (configure(&now, members, now.primary));
+	return 0;
+}
+
+/* --- the primary --- */
+
+static void flush_area(struct server *server)
+{
+	pmem_persist(server->pool.area, server->pool.area_bytes);
+}
+
+/* The mirror does not answer. From now on what is stored here is persisted. */
+static void leave_mirror(struct server *server)
+{
+	if (server->mirrored && server->params.knob[MIRROR_LOST] == LOST_FLUSHES)
+		flush_area(server);
+	server->mirrored = false;
+}
+
+static int go_on_alone(struct server *server)
+{
+	leave_mirror(server);
+	int rc = set_members(server, my_bit(server));
+	server->serves = !rc;
+	return rc;
+}
+
+static int connect_mirror(struct server *server)
+{
+	struct tm_env env = server->env;
+	env.server = other(server);
+	env.client = server->params.clients + 1 + server->env.server;
+	if (server->connected)
+		rpc_close(&server->mirror);
+	server->connected = true;
+	return rpc_open(&server->mirror, &env, sizeof(struct joined),
+			mojim_record_bytes(&server->params), NULL);
+}
+
+static bool flushes(const struct tm_params *params)
+{
+	return params->knob[MODE] == MODE_ASYNC || params->knob[PRIMARY_FLUSH] == PRIMARY_FLUSHES;
+}
+
+/* gmsync: these ranges of the area are at the mirror, all or none. */
+static int gmsync(struct server *server, const struct range *range, unsigned n)
+{
+	const struct tm_params *params = &server->params;
+	const size_t bytes = mojim_record_bytes(params);
+	const struct head next = {server->head.seq + 1, server->head.epoch};
+	int rc = 0;
+
+	if (server->mirrored ? flushes(params) : !has_bug(params, alone_unflushed))
+		for (unsigned i = 0; i < n; i++)
+			pmem_persist(server->pool.area + range[i].off, range[i].len);
+	if (!server->mirrored)
+		return 0;
+	if (next.seq > server->pool.records)
+		return -ENOSPC;
+	mojim_fill(server->record, next, &server->pool, params, range, n);
+	server->head = next;
+	if (params->knob[MODE] == MODE_ASYNC || has_bug(params, posted_only))
+		rc = rpc_settle(&server->mirror);
+	if (rc)
+		return go_on_alone(server);
+	if (params->knob[MODE] == MODE_ASYNC || has_bug(params, posted_only))
+		rc = rpc_write_behind(&server->mirror, LOG, (next.seq - 1) * bytes, server->record,
+				      bytes);
+	else
+		rc = rpc_write(&server->mirror, LOG, (next.seq - 1) * bytes, server->record, bytes);
+	return rc ? go_on_alone(server) : 0;
+}
+
+static struct range range_of(const struct server *server, const void *at, uint32_t len)
+{
+	return (struct range){.off = (uint64_t)((const uint8_t *)at - server->pool.area),
+			      .len = len};
+}
+
+/* The value goes to the buffer that is not in use; one word makes it the value. */
+static int update(struct server *server, const struct kv_req *req, const void *value)
+{
+	struct slot *slot = mojim_slot(&server->pool, &server->params, req->key);
+	struct range range[MOJIM_RANGES];
+	unsigned n = 0, which;
+
+	if (!slot || rt_pm_full() || server->head.seq + 1 > server->pool.records)
+		return -ENOSPC;
+	which = !(slot->version & 1);
+	if (req->op == KV_PUT) {
+		uint8_t *buffer = mojim_buffer(slot, &server->params, which);
+		memcpy(buffer, value, req->vlen);
+		if (!server->mirrored || flushes(&server->params))
+			pmem_persist(buffer, req->vlen);
+		range[n++] = range_of(server, buffer, req->vlen);
+	}
+	if (!slot->version)
+		memcpy(slot->key, req->key, sizeof(slot->key));
+	slot->vlen[which] = req->op == KV_PUT ? req->vlen : 0;
+	__atomic_store_n(&slot->version,
+			 ((slot->version >> 2) + 1) << 2 | (req->op == KV_DEL) << 1 | which,
+			 __ATOMIC_SEQ_CST);
+	range[n++] = range_of(server, slot, sizeof(*slot));
+	return gmsync(server, range, n);
+}
+
+static int handle_update(struct server *server, const struct kv_req *req)
+{
+	if (req->vlen > server->params.max_vlen)
+		return -EMSGSIZE;
+	if (req->op == KV_DEL &&
+	    !mojim_has_value(mojim_slot(&server->pool, &server->params, req->key)))
+		return 0;
+	return update(server, req, req + 1);
+}
+
+static int handle_get(const struct server *server, const struct kv_req *req, struct kv_rsp *rsp)
+{
+	const struct slot *slot = mojim_slot(&server->pool, &server->params, req->key);
+	if (!mojim_has_value(slot))
+		return -ENOENT;
+	const unsigned which = slot->version & 1;
+	rsp->vlen = slot->vlen[which];
+	memcpy(rsp + 1, mojim_buffer(slot, &server->params, which), rsp->vlen);
+	return 0;
+}
+
+/* --- a server that comes back, as the primary sees it --- */
+
+static int copy_area(struct server *server)
+{
+	const size_t step = mojim_record_bytes(&server->params);
+	int rc = connect_mirror(server);
+	for (size_t off = 0; off < server->pool.area_bytes && !rc; off += step) {
+		size_t left = server->pool.area_bytes - off;
+		rc = rpc_write(&server->mirror, AREA, off, server->pool.area + off,
+			       left < step ? left : step);
+	}
+	return rc;
+}
+
+static void handle_join(struct server *server, const struct join *join, struct joined *rsp)
+{
+	if (join->op == JOIN_COPY) {
+		struct rt_config now;
+		rt_config_get(&now);
+		leave_mirror(server);
+		rsp->status = copy_area(server);
+		server->head.epoch = now.epoch;
+	} else if (memcmp(&join->head, &server->head, sizeof(join->head))) {
+		rsp->status = -EAGAIN;
+	} else {
+		rsp->status = set_members(server, 3);
+		server->mirrored = !rsp->status;
+	}
+	rsp->head = server->head;
+}
+
+static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
+{
+	struct server *server = arg;
+	const struct kv_req *req = msg->bytes;
+	struct kv_rsp *rsp = reply;
+
+	if (cap < mojim_message_bytes(&server->params) || msg->has_imm || !msg->len)
+		return 0;
+	if (req->op == JOIN_COPY || req->op == JOIN_COMMIT) {
+		struct joined *joined = reply;
+		joined->status = -EHOSTDOWN;
+		if (server->serves && msg->len == sizeof(struct join))
+			handle_join(server, msg->bytes, joined);
+		return sizeof(*joined);
+	}
+	if (!server->serves)
+		rsp->status = -EHOSTDOWN;
+	else if (!kv_is_request(msg, true))
+		rsp->status = -EPROTO;
+	else if (req->op == KV_GET)
+		rsp->status = handle_get(server, req, rsp);
+	else
+		rsp->status = handle_update(server, req);
+	return sizeof(*rsp) + (rsp->status ? 0 : rsp->vlen);
+}
+
+/* --- the mirror --- */
+
+static bool apply_next(struct server *server)
+{
+	const struct record *record = mojim_record(&server->pool, &server->params,
+						   server->head.seq + 1);
+	if (!record)
+		return false;
+	mojim_apply(&server->pool, &server->params, record);
+	server->head.seq++;
+	return true;
+}
+
+static void apply_all(struct server *server)
+{
+	while (!has_bug(&server->params, log_forgotten) && apply_next(server))
+		;
+}
+
+/* The primary's lease has ended. Nothing that it sends lands any more; then the log has all that it
+ * was acknowledged for, and this is durable before the configuration says so. */
+static void take_over(struct server *server, const struct rt_config *seen)
+{
+	const bool early = has_bug(&server->params, serves_early);
+	if (!has_bug(&server->params, not_fenced))
+		rpc_server_drop(&server->rpc, server->params.clients + 1 + other(server));
+	if (!early)
+		apply_all(server);
+	if (configure(seen, my_bit(server), server->env.server))
+		return;
+	server->mirrored = false;
+	server->serves = true;
+	if (early)
+		apply_all(server);
+}
+
+/* Ask the primary for a copy of its area; then this is its mirror. */
+static int join(struct server *server)
+{
+	struct join ask = {.op = JOIN_COPY, .server = (uint8_t)server->env.server};
+	struct tm_env env = server->env;
+	struct rpc_conn conn = {0};
+	struct joined rsp;
+	env.server = other(server);
+	env.client = server->params.clients + 1 + server->env.server;
+	int rc = rpc_open(&conn, &env, sizeof(rsp), TM_LINE, NULL);
+	if (!rc)
+		rc = rpc_call(&conn, &ask, sizeof(ask), &rsp, sizeof(rsp), NULL);
+	if (!rc && !(rc = rsp.status)) {
+		flush_area(server);
+		/* In this order: a new epoch with the old number has no records. */
+		server->head = rsp.head;
+		server->pool.head->epoch = rsp.head.epoch;
+		server->pool.head->seq = rsp.head.seq;
+		pmem_persist(server->pool.head, sizeof(*server->pool.head));
+		ask.op = JOIN_COMMIT;
+		ask.head = rsp.head;
+		rc = rpc_call(&conn, &ask, sizeof(ask), &rsp, sizeof(rsp), NULL);
+		if (!rc)
+			rc = rsp.status;
+	}
+	rpc_close(&conn);
+	return rc;
+}
+
+/* What a server does besides answering: it applies records, takes over, or joins. */
+static void keeper(void *arg)
+{
+	struct server *server = arg;
+	uint64_t nap = KV_NAP_NS;
+	for (;;) {
+		struct rt_config now;
+		if (server->serves) {
+			rt_sleep(1000000);
+			continue;
+		}
+		if (apply_next(server)) {
+			nap = KV_NAP_NS;
+			continue;
+		}
+		rt_config_get(&now);
+		const bool member = now.members & my_bit(server),
+			   alive = now.alive >> now.primary & 1;
+		if (now.primary == server->env.server || (member && !alive))
+			take_over(server, &now);
+		else if (!member && alive)
+			join(server);
+		kv_nap_to(&nap, MOST_NAP_NS);
+	}
+}
+
+/* A server that has just begun is no member, as its area may not be what it was. Clients need not
+ * wait for the other one longer than it takes. */
+static void wait_for_other(struct server *server)
+{
+	const uint64_t until = rt_now() + PATIENCE_NS;
+	struct rt_config now;
+	do
+		rt_config_get(&now);
+	while (now.primary != server->env.server && now.members & my_bit(server) &&
+	       configure(&now, now.members & ~my_bit(server), now.primary));
+	do {
+		rt_sleep(10000);
+		rt_config_get(&now);
+	} while (now.members != 3 && now.alive == 3 && rt_now() < until);
+}
+
+int mojim_recover(const struct tm_env *env)
+{
+	const struct mojim_pool pool = mojim_pool_at(env->params, env->pm);
+	const struct record *record;
+	while ((record = mojim_record(&pool, env->params, pool.head->seq + 1)))
+		mojim_apply(&pool, env->params, record);
+	return 0;
+}
+
+int mojim_serve(const struct tm_env *env)
+{
+	struct server *server = calloc(1, sizeof(*server));
+	struct tm_params more = *env->params;
+	struct tm_env with = *env;
+	int rc;
+
+	if (!server)
+		return -ENOMEM;
+	server->params = *env->params;
+	server->env = *env;
+	server->env.params = &server->params;
+	server->pool = mojim_pool_at(&server->params, env->pm);
+	server->record = calloc(1, mojim_record_bytes(&server->params));
+	if (!server->record)
+		return -ENOMEM;
+	server->head = *server->pool.head;
+	more.clients += 2; /* the other server */
+	with.params = &more;
+	rc = rpc_server_init(&server->rpc, &with, mojim_message_bytes(env->params), handle, server);
+	if (!rc)
+		rc = rpc_server_export(&server->rpc, server->pool.log, server->pool.log_bytes,
+				       IBV_ACCESS_LOCAL_WRITE | (int)server->rpc.qp_access);
+	if (!rc)
+		rc = rpc_server_export(&server->rpc, server->pool.area, server->pool.area_bytes,
+				       IBV_ACCESS_LOCAL_WRITE | (int)server->rpc.qp_access);
+	if (!rc)
+		rc = kv_server_listen(&server->rpc);
+	if (!rc)
+		rc = rt_spawn("keeper", keeper, server);
+	if (!rc)
+		wait_for_other(server);
+	return rc;
+}

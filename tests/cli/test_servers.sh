@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test_servers.sh TIDEMARK SOURCES
+#
+# Two servers that fail one at a time, with the store mojim: it keeps what it promises; each way of failing finds its bugs, which
+# replay and shrink; what breaks after a server's failure is DUR or DURN and not LIN; the hardware that M-sync relies on.
+# shellcheck source=tests/cli/own.sh
+. "$(dirname "$0")/own.sh"
+
+few=(--runs 100 --states 60)
+put=(--workload w --workload w-r)
+run 0 tidemark crashtest mojim "${put[@]}" "${few[@]}" --knob domain=dmp --no-traces --doublecheck --json right.json
+grep -q '"contract": "DURN"' right.json || fail 'no cell for DURN'
+run 0 tidemark crashtest herd --workload w --runs 1 --states 1 --no-traces --json one.json
+! grep -q DURN one.json || fail 'DURN is judged of a store of one server'
+
+# found VARIANT: the bug is found, and not as one against LIN; its trace replays, and is as short as it gets.
+found() {
+	local trace
+	rm -rf traces
+	run 1 tidemark crashtest mojim --variant "$1" --knob domain=dmp --fail-fast --runs 2000 --states 1
+	! grep -q 'mojim.* LIN:' out || fail "$1: broken LIN"
+	trace=$(find traces -name "mojim-$1-DUR*.trace" | LC_ALL=C sort | head -n 1)
+	[ -n "$trace" ] || fail "$1: neither DUR nor DURN"
+	run 1 tidemark replay "$trace"
+	says 'broken DUR' 'it takes this to happen: ' ': server 1 '
+	run 0 tidemark shrink "$trace" --output shrunk.trace
+	run 1 tidemark replay shrunk.trace
+}
+found posted_only
+found not_fenced
+found log_forgotten
+run 0 tidemark crashtest mojim --variant literal --knob domain=dmp --workload w --runs 1 --states 1000
+says 'RDA    promised  broken' 'DURN   promised  holds'
+run 1 tidemark replay traces/mojim-literal-RDA.trace
+run 0 tidemark crashtest mojim --variant literal --knob domain=wsp --workload w --runs 100 --states 400 --no-traces
+
+# Words of several servers in a trace that has them, and in one that has not.
+cat >lost.trace <<'END'
+tidemark-trace 1
+store mojim
+variant default
+config domain=dmp
+keys k1 8
+client 1: put k1 8
+deviate c1 c1.put1 before post 1: server 3 is lost
+broken none
+END
+run 2 tidemark replay lost.trace
+says 'lost.trace:7' 'server 3 of a store that has 2; expected one of these'
+sed -i 's/server 3 is lost/server 9 is lost/' lost.trace
+run 2 tidemark replay lost.trace
+says 'lost.trace:7'
+run 2 tidemark serve mojim --pm pool
+says 'mojim has 2 servers; expected a store of one server'
