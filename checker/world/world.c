@@ -71,7 +71,6 @@ static void wait_for_tick(struct sim *sim)
 	sim_repeat_news(sim);
 }
 
-/* Recover, check and serve, or, while loading, make an empty store. */
 bool world_serves(const struct world *w)
 {
 	return w->serving & (w->setup->servers > 1 ? 1u << sim_config(w->sim)->primary : 1);
@@ -82,6 +81,7 @@ unsigned world_server_ends(const struct world *w)
 	return sim_server_life(w->sim) + w->failures;
 }
 
+/* Recover, check and serve, or, while loading, make an empty store. */
 void world_start_server(struct world *w, unsigned server)
 {
 	const struct tm_store *store = w->setup->store;

@@ -209,8 +209,9 @@ void lines_settle(struct pmem *pm, uint32_t first, uint32_t last)
 void pmem_host_fails(struct pmem *pm, uint64_t off, size_t len, uint64_t tasks)
 {
 	assert(pm->running && !pm->machine && off % LINE == 0 && len % LINE == 0);
-	assert(!pm->buffers); /* what is in them is lost with the host: not told apart yet */
 	pmem_commit_pending(pm);
+	if (pm->buffers)
+		store_buffers_lose(pm->buffers, tasks);
 	pm->failures++;
 	for (uint32_t i = 0; i < pm->nts;) {
 		if (tasks >> (pm->nt[i].late.cpu - 1) & 1)

@@ -280,6 +280,17 @@ void store_buffers_wait(struct store_buffers *b, unsigned left)
 	sim_takes(b->sim, &cpu->first, cpu->first);
 }
 
+void store_buffers_lose(struct store_buffers *b, uint64_t tasks)
+{
+	store_buffers_show(b, 0);
+	for (unsigned i = 1; i < b->used; i++) {
+		if (!(tasks >> (i - 1) & 1))
+			continue;
+		*b->entries -= b->cpu[i].next - b->cpu[i].first;
+		b->cpu[i].first = b->cpu[i].next;
+	}
+}
+
 void store_buffers_empty(struct store_buffers *b)
 {
 	for (unsigned i = 1; i < b->used; i++)

@@ -11,6 +11,7 @@
 few=(--runs 100 --states 60)
 put=(--workload w --workload w-r)
 run 0 tidemark crashtest mojim "${put[@]}" "${few[@]}" --knob domain=dmp --no-traces --doublecheck --json right.json
+run 0 tidemark crashtest mojim "${put[@]}" "${few[@]}" --knob store_buffer=4 --no-traces # what is in them is lost, too
 grep -q '"contract": "DURN"' right.json || fail 'no cell for DURN'
 run 0 tidemark crashtest herd --workload w --runs 1 --states 1 --no-traces --json one.json
 ! grep -q DURN one.json || fail 'DURN is judged of a store of one server'
