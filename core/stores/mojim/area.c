@@ -69,6 +69,8 @@ void mojim_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 {
 	const struct mojim_pool pool = mojim_pool_at(env->params, env->pm);
 	bool free_slot = false;
+	if (pool.head->epoch == MOJIM_COPYING)
+		return;
 	if (pool.head->seq > pool.records)
 		fsck->bad(fsck, "head: %llu, and there is room for %llu records",
 			  (unsigned long long)pool.head->seq, (unsigned long long)pool.records);

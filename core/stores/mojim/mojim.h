@@ -24,12 +24,14 @@
  *	+------------+-------------------+---------------------------+
  *
  *	head	0x00 u64 seq	 the last record that is in the area, durably (the mirror's)
- *		0x08 u64 epoch	 in which it became the mirror: other records are not for it
+ *		0x08 u64 epoch	 in which it became the mirror: other records are not for it;
+ *				 all ones: the area is being copied, and is nothing yet
  *
  *	slot	0x00 u8  key[32] padded with zeros
- *		0x20 u64 version  bits 63..2 how often it was written; 0: never
- *				  bit 1: there is no value; bit 0: the buffer that has it
- *		0x28 u32 vlen[2]
+ *		0x20 u32 vlen[2]
+ *		0x38 u64 version  bits 63..2 how often it was written; 0: never
+ *				  bit 1: there is no value; bit 0: the buffer that has it.
+ *				  Last, as a line may be torn, and its end lost
  *		0x40 ... buffer 0, whole lines; then buffer 1
  *
  *	record	0x00 u64 seq	 1, 2, ...; its place in the log is seq - 1
@@ -68,13 +70,14 @@ enum { FLUSH_EACH, FLUSH_NEVER };
 	X(log_forgotten, "", DURN | DUR | NORES, "the mirror serves without the rest of its log")
 enum { NO_BUG, MOJIM_BUGS(KV_BUG_VALUE) };
 
-#define MOJIM_RANGES 2
+#define MOJIM_RANGES  2
+#define MOJIM_COPYING UINT64_MAX
 
 struct slot {
 	uint8_t key[TM_MAX_KEY];
-	uint64_t version;
 	uint32_t vlen[2];
 	uint8_t zero[16];
+	uint64_t version;
 };
 _Static_assert(sizeof(struct slot) == TM_LINE, "buffers begin on lines");
 

@@ -294,8 +294,11 @@ static int join(struct server *server)
 {
 	struct join ask = {.op = JOIN_COPY, .server = (uint8_t)server->env.server};
 	struct tm_env env = server->env;
+	struct head *head = server->pool.head;
 	struct rpc_conn conn = {0};
 	struct joined rsp;
+	head->epoch = MOJIM_COPYING;
+	pmem_persist(head, sizeof(*head));
 	env.server = other(server);
 	env.client = server->params.clients + 1 + server->env.server;
 	int rc = rpc_open(&conn, &env, sizeof(rsp), TM_LINE, NULL);
@@ -303,11 +306,10 @@ static int join(struct server *server)
 		rc = rpc_call(&conn, &ask, sizeof(ask), &rsp, sizeof(rsp), NULL);
 	if (!rc && !(rc = rsp.status)) {
 		flush_area(server);
-		/* In this order: a new epoch with the old number has no records. */
 		server->head = rsp.head;
-		server->pool.head->epoch = rsp.head.epoch;
-		server->pool.head->seq = rsp.head.seq;
-		pmem_persist(server->pool.head, sizeof(*server->pool.head));
+		head->seq = rsp.head.seq; /* before the epoch, with which it counts */
+		head->epoch = rsp.head.epoch;
+		pmem_persist(head, sizeof(*head));
 		ask.op = JOIN_COMMIT;
 		ask.head = rsp.head;
 		rc = rpc_call(&conn, &ask, sizeof(ask), &rsp, sizeof(rsp), NULL);

@@ -105,4 +105,36 @@ TEST(who_is_gone)
 	ck_assert_uint_lt(arrives(MACHINE_ENDS, false), LONG);
 }
 
+/* --- a host that loses its power while others go on --- */
+
+/* Nobody reads its memory, DRAM or PM, nothing lands there, and what its NIC has not sent stays. */
+static void power_body(void)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+
+	memset(b.buf, 0xa5, LONG);
+	set_word(&a, 0, 0);
+	op_done(&a, IBV_WR_RDMA_READ, 0, 8, &b, 8);
+	ck_assert_uint_eq(word(&a, 0), 0xa5a5a5a5a5a5a5a5);
+	op(&b, IBV_WR_RDMA_WRITE, 0, LONG, &a, LONG, 1, 0);
+	op(&a, IBV_WR_RDMA_WRITE, 0, 8, &b, 0, 1, 0);
+	set_word(&a, 0, 0);
+	rnic_power_off(b.ctx);
+	wr = wr_make(&a, IBV_WR_RDMA_READ, &sge, 0, 8, &b, 8);
+	post(&a, &wr);
+	sim_sleep(sim, 20 * MS);
+	ck_assert_uint_eq(word(&a, 0), 0);
+	ck_assert_uint_eq(word(&b, 0), 0xa5a5a5a5a5a5a5a5);
+	ck_assert(!a.buf[2 * LONG - 1]);
+}
+
+TEST(no_power)
+{
+	setup_options();
+	run_connected(power_body);
+	setup_options();
+	run_pm(power_body);
+}
+
 RUN_TESTS(NULL, NULL)
