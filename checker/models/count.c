@@ -164,7 +164,7 @@ static int program(struct counter *c, struct workload *w, uint32_t klen, uint32_
 
 static enum count_side side(const struct actor *who)
 {
-	return who && strncmp(who->name, "server", 6) ? COUNT_CLIENT : COUNT_SERVER;
+	return who && who->name[0] == 'c' ? COUNT_CLIENT : COUNT_SERVER; /* "server", "s2" */
 }
 
 /* The task that calls the operations. */
