@@ -83,6 +83,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->stopping = sim->anywhere = false;
 	sim->servers = 1;
 	sim->powerless = 0;
+	memset(sim->power_off_at, 0, sizeof(sim->power_off_at));
 	memset(sim->server, 0, sizeof(sim->server));
 	sim->anywhere_events = 0;
 	sim->commit_pending = NULL;

@@ -291,6 +291,8 @@ void sim_set_alive(struct sim *sim, unsigned server, bool alive);
 /* A host has lost its power, or has it again: until then nothing that its NIC sends leaves it. */
 void sim_set_power(struct sim *sim, unsigned host, bool on);
 bool sim_has_power(const struct sim *sim, unsigned host);
+/* When it lost its power last, ns; 0: it has not. */
+uint64_t sim_power_off_at(const struct sim *sim, unsigned host);
 /* The host's tasks, as bits. */
 uint64_t sim_tasks_of(const struct sim *sim, unsigned host);
 /* A new process begins on a host: it has fresh static data, and no descriptor is open. */

@@ -125,7 +125,8 @@ struct sim {
 		void *accept_arg;
 	} server[SIM_SERVERS];
 	struct rt_config config;
-	uint32_t powerless;	  /* bits, by host */
+	uint32_t powerless; /* bits, by host */
+	uint64_t power_off_at[SIM_HOSTS];
 	uint32_t anywhere_events; /* CRASH_ANYWHERE points of events so far */
 	enum sim_end end;
 	struct block *free_list[40]; /* of libc.c, by size class */

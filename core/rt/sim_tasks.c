@@ -427,7 +427,15 @@ void sim_set_alive(struct sim *sim, unsigned server, bool alive)
 void sim_set_power(struct sim *sim, unsigned host, bool on)
 {
 	assert(host < SIM_HOSTS);
+	if (!on)
+		sim->power_off_at[host] = sim_now(sim);
 	sim->powerless = (sim->powerless & ~(1u << host)) | (uint32_t)!on << host;
+}
+
+uint64_t sim_power_off_at(const struct sim *sim, unsigned host)
+{
+	assert(host < SIM_HOSTS);
+	return sim->power_off_at[host];
 }
 
 bool sim_has_power(const struct sim *sim, unsigned host)

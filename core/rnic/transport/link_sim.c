@@ -33,6 +33,12 @@ struct link_sim {
 static void arrive(struct sim *sim, void *arg)
 {
 	struct packet *pkt = arg;
+	/* What its NIC had not begun to send when its host lost its power has not been sent. */
+	const uint64_t off = sim_power_off_at(sim, pkt->from);
+	if (pkt->sent <= off && off < pkt->left) {
+		packet_put(pkt->net, pkt);
+		return;
+	}
 	rnic_deliver(pkt->net, pkt->peer, pkt);
 }
 
@@ -83,6 +89,8 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 		return;
 	}
 	uint64_t start = me->free_at[from] > now ? me->free_at[from] : now;
+	pkt->sent = now;
+	pkt->left = start;
 	me->free_at[from] = start + (HEADER_BYTES + pkt->len) / BYTES_PER_NS;
 	uint64_t delay = me->free_at[from] - now + FLIGHT_NS;
 	uint64_t chain = chain_name(pkt->name.who->name_hash, opcode_is[pkt->opcode] & IS_RESPONSE

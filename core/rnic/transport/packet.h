@@ -77,6 +77,7 @@ struct packet {
 	struct rnic_net *net; /* whose free lists it belongs to */
 	uint32_t peer;	      /* the link's number of the destination */
 	uint32_t from;	      /* of one that has come in: of the sender */
+	uint64_t sent, left;  /* ns: when its NIC took it, and began to send it; simulated links */
 	uint32_t src_qpn;     /* on the wire in datagrams only */
 	uint32_t dest_qpn;    /* BTH */
 	uint32_t psn;
