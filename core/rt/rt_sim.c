@@ -91,19 +91,15 @@ int rt_listen(rt_accept_fn *fn, void *arg)
 	return 0;
 }
 
-int rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len)
-{
-	return rt_connect_to(0, req, req_len, rsp, rsp_len);
-}
-
-int rt_connect_to(unsigned server, const void *req, size_t req_len, void *rsp, size_t rsp_len)
+static int connect_to(unsigned server, const void *req, size_t req_len, void *rsp, size_t rsp_len,
+		      uintptr_t pc)
 {
 	const unsigned host = server_host(server);
 	if (server >= sim_of_thread->servers || !sim_of_thread->server[server].accept ||
 	    sim_fails(FAIL_CONNECT))
-		return told("rt_connect", -ECONNREFUSED, PC);
+		return told("rt_connect", -ECONNREFUSED, pc);
 	if (sim_fails(FAIL_ACCEPT))
-		return told("rt_connect", -EUSERS, PC);
+		return told("rt_connect", -EUSERS, pc);
 	/* It is the server's function, on the client's task. */
 	struct task *const task = sim_of_thread->running;
 	jmp_buf refused;
@@ -119,5 +115,15 @@ int rt_connect_to(unsigned server, const void *req, size_t req_len, void *rsp, s
 	task->code_host = task->host;
 	sim_enter_host(sim_of_thread, task->host);
 	/* A call that failed in there says more. */
-	return rc && task->failed.name ? rc : told("rt_connect", rc, PC);
+	return rc && task->failed.name ? rc : told("rt_connect", rc, pc);
+}
+
+int rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len)
+{
+	return connect_to(0, req, req_len, rsp, rsp_len, PC);
+}
+
+int rt_connect_to(unsigned server, const void *req, size_t req_len, void *rsp, size_t rsp_len)
+{
+	return connect_to(server, req, req_len, rsp, rsp_len, PC);
 }
