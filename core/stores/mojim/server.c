@@ -19,8 +19,7 @@
 #define JOIN_COMMIT 102
 struct join {
 	uint8_t op; /* where a struct kv_req has its own */
-	uint8_t server;
-	uint8_t zero[6];
+	uint8_t zero[7];
 	struct head head;
 };
 struct joined {
@@ -49,6 +48,15 @@ static uint32_t my_bit(const struct server *server)
 static unsigned other(const struct server *server)
 {
 	return !server->env.server;
+}
+
+/* To connect to the other server as. */
+static struct tm_env env_to_other(const struct server *server)
+{
+	struct tm_env env = server->env;
+	env.server = other(server);
+	env.client = server->params.clients + 1 + server->env.server;
+	return env;
 }
 
 /* --- the configuration --- */
@@ -98,9 +106,7 @@ static int go_on_alone(struct server *server)
 
 static int connect_mirror(struct server *server)
 {
-	struct tm_env env = server->env;
-	env.server = other(server);
-	env.client = server->params.clients + 1 + server->env.server;
+	const struct tm_env env = env_to_other(server);
 	if (server->connected)
 		rpc_close(&server->mirror);
 	server->connected = true;
@@ -119,7 +125,8 @@ static int gmsync(struct server *server, const struct range *range, unsigned n)
 	const struct tm_params *params = &server->params;
 	const size_t bytes = mojim_record_bytes(params);
 	const struct head next = {server->head.seq + 1, server->head.epoch};
-	int rc = 0;
+	const bool waits = params->knob[MODE] == MODE_SYNC && !has_bug(params, posted_only);
+	int rc;
 
 	if (server->mirrored ? flushes(params) : !has_bug(params, alone_unflushed))
 		for (unsigned i = 0; i < n; i++)
@@ -130,15 +137,10 @@ static int gmsync(struct server *server, const struct range *range, unsigned n)
 		return -ENOSPC;
 	mojim_fill(server->record, next, &server->pool, params, range, n);
 	server->head = next;
-	if (params->knob[MODE] == MODE_ASYNC || has_bug(params, posted_only))
-		rc = rpc_settle(&server->mirror);
-	if (rc)
-		return go_on_alone(server);
-	if (params->knob[MODE] == MODE_ASYNC || has_bug(params, posted_only))
-		rc = rpc_write_behind(&server->mirror, LOG, (next.seq - 1) * bytes, server->record,
-				      bytes);
-	else
-		rc = rpc_write(&server->mirror, LOG, (next.seq - 1) * bytes, server->record, bytes);
+	rc = waits ? 0 : rpc_settle(&server->mirror);
+	if (!rc)
+		rc = (waits ? rpc_write : rpc_write_behind)(
+			&server->mirror, LOG, (next.seq - 1) * bytes, server->record, bytes);
 	return rc ? go_on_alone(server) : 0;
 }
 
@@ -149,7 +151,7 @@ static struct range range_of(const struct server *server, const void *at, uint32
 }
 
 /* The value goes to the buffer that is not in use; one word makes it the value. */
-static int update(struct server *server, const struct kv_req *req, const void *value)
+static int update(struct server *server, const struct kv_req *req)
 {
 	struct slot *slot = mojim_slot(&server->pool, &server->params, req->key);
 	struct range range[MOJIM_RANGES];
@@ -160,7 +162,7 @@ static int update(struct server *server, const struct kv_req *req, const void *v
 	which = !(slot->version & 1);
 	if (req->op == KV_PUT) {
 		uint8_t *buffer = mojim_buffer(slot, &server->params, which);
-		memcpy(buffer, value, req->vlen);
+		memcpy(buffer, req + 1, req->vlen);
 		if (!server->mirrored || flushes(&server->params))
 			pmem_persist(buffer, req->vlen);
 		range[n++] = range_of(server, buffer, req->vlen);
@@ -182,7 +184,7 @@ static int handle_update(struct server *server, const struct kv_req *req)
 	if (req->op == KV_DEL &&
 	    !mojim_has_value(mojim_slot(&server->pool, &server->params, req->key)))
 		return 0;
-	return update(server, req, req + 1);
+	return update(server, req);
 }
 
 static int handle_get(const struct server *server, const struct kv_req *req, struct kv_rsp *rsp)
@@ -292,15 +294,13 @@ static void take_over(struct server *server, const struct rt_config *seen)
 /* Ask the primary for a copy of its area; then this is its mirror. */
 static int join(struct server *server)
 {
-	struct join ask = {.op = JOIN_COPY, .server = (uint8_t)server->env.server};
-	struct tm_env env = server->env;
+	const struct tm_env env = env_to_other(server);
+	struct join ask = {.op = JOIN_COPY};
 	struct head *head = server->pool.head;
 	struct rpc_conn conn = {0};
 	struct joined rsp;
 	head->epoch = MOJIM_COPYING;
 	pmem_persist(head, sizeof(*head));
-	env.server = other(server);
-	env.client = server->params.clients + 1 + server->env.server;
 	int rc = rpc_open(&conn, &env, sizeof(rsp), TM_LINE, NULL);
 	if (!rc)
 		rc = rpc_call(&conn, &ask, sizeof(ask), &rsp, sizeof(rsp), NULL);
