@@ -73,7 +73,7 @@ static void wait_for_tick(struct sim *sim)
 
 bool world_serves(const struct world *w)
 {
-	return w->serving & (w->setup->servers > 1 ? 1u << sim_config(w->sim)->primary : 1);
+	return w->serving >> sim_config(w->sim)->primary & 1;
 }
 
 unsigned world_server_ends(const struct world *w)
@@ -118,16 +118,8 @@ void world_start_server(struct world *w, unsigned server)
 	w->serving |= 1u << server;
 }
 
+/* A server; the last one to serve starts the clients. */
 static void boot(void *arg)
-{
-	struct world *w = arg;
-	w->server[0] = world_environment(w, HOST_SERVER, NULL);
-	world_start_server(w, 0);
-	start_clients(w);
-}
-
-/* One of several servers; the last one to serve starts the clients. */
-static void boot_one(void *arg)
 {
 	struct world *w = arg;
 	const unsigned server = host_server(sim_host(w->sim));
@@ -139,10 +131,6 @@ static void boot_one(void *arg)
 
 static void boot_servers(struct worlds *ws, struct world *w)
 {
-	if (w->setup->servers == 1) {
-		sim_spawn(w->sim, HOST_SERVER, NULL, boot, w);
-		return;
-	}
 	/* The service has not failed, nor does a server come back that is gone. */
 	w->gone = w->machine ? ws->world[w->machine - 1].gone : 0;
 	if (w->machine)
@@ -151,7 +139,7 @@ static void boot_servers(struct worlds *ws, struct world *w)
 		sim_set_config(w->sim, &ws->loaded);
 	for (unsigned server = 0; server < w->setup->servers; server++)
 		if (!(w->gone >> server & 1))
-			sim_spawn(w->sim, server_host(server), NULL, boot_one, w);
+			sim_spawn(w->sim, server_host(server), NULL, boot, w);
 }
 
 /* Clients that read after the others have as much time as these had. */
