@@ -411,6 +411,27 @@ static const uint8_t *begin_put(struct world_client *c, const struct workload_op
 	return v->bytes;
 }
 
+/* n operations begin, which are one to the store and have the label of the `named`th. */
+static void begin_op(const struct world_client *c, const struct workload_op *op, unsigned n,
+		     unsigned named)
+{
+	const struct world *w = c->world;
+	actor_label(sim_actor(w->sim),
+		    (struct op_label){(uint8_t)c->number, op[named].kind, op[named].nth});
+	sim_begin(w->sim);
+	sim_forget_failed_call(w->sim);
+	if (sim_tracing(w->sim))
+		trace_begin(w, op, n);
+}
+
+static void end_op(const struct world_client *c, const struct workload_op *op, int error)
+{
+	struct world *w = c->world;
+	pmem_cache_pressure(w->pm);
+	if (w->between)
+		w->between(w->between_arg, w, op, error);
+}
+
 /* --- transactions --- */
 
 /* What is asked for, and where answers go. */
@@ -493,12 +514,7 @@ static void client_txn(struct world_client *c, const struct workload_op *op, uns
 	while (named < n - 1 && op[named].kind != OP_PUT)
 		named++;
 	named = op[named].kind == OP_PUT ? named : 0;
-	actor_label(sim_actor(w->sim),
-		    (struct op_label){(uint8_t)c->number, op[named].kind, op[named].nth});
-	sim_begin(w->sim);
-	sim_forget_failed_call(w->sim);
-	if (sim_tracing(w->sim))
-		trace_begin(w, op, n);
+	begin_op(c, op, n, named);
 	struct tm_txn txn = make_txn(w, c->number, op, n);
 	int first = begin_txn(c, op, n);
 	c->op = first + (int)named;
@@ -513,9 +529,7 @@ static void client_txn(struct world_client *c, const struct workload_op *op, uns
 		sim_trace_event(w->sim, sim_actor(w->sim), 0, &about, "returns %s",
 				txn.aborted ? "0: aborted" : error_name(error).text);
 	sim_power_fails_here(w->sim, CRASH_AFTER_RETURN);
-	pmem_cache_pressure(w->pm);
-	if (w->between)
-		w->between(w->between_arg, w, op, error);
+	end_op(c, op, error);
 }
 
 void client_do(struct world_client *c, const struct workload_op *op, uint8_t *buf)
@@ -524,11 +538,7 @@ void client_do(struct world_client *c, const struct workload_op *op, uint8_t *bu
 	const struct setup *s = w->setup;
 	const struct workload_key *key = workload_op_keyed(op->kind) ? &s->w.key[op->key] : NULL;
 	int error = 0;
-	actor_label(sim_actor(w->sim), (struct op_label){(uint8_t)c->number, op->kind, op->nth});
-	sim_begin(w->sim);
-	sim_forget_failed_call(w->sim);
-	if (sim_tracing(w->sim))
-		trace_begin(w, op, 1);
+	begin_op(c, op, 1, 0);
 	switch (op->kind) {
 	case OP_PUT: {
 		const uint8_t *value = begin_put(c, op);
@@ -557,9 +567,7 @@ void client_do(struct world_client *c, const struct workload_op *op, uint8_t *bu
 		error = s->store->del(c->handle, key->name, key->klen);
 		returned(c, error, VALUE_ABSENT);
 	}
-	pmem_cache_pressure(w->pm);
-	if (w->between)
-		w->between(w->between_arg, w, op, error);
+	end_op(c, op, error);
 }
 
 /* --- its process --- */
