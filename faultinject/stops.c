@@ -284,7 +284,7 @@ static void take_turn(const struct stops *stops, const struct turn turn[8], uint
 	uint64_t draw = random_next(&r->state);
 	/* A failure of one of several servers in most runs. */
 	if (stops->servers && (k == DEATH_SERVER || draw >> 40 & 3))
-		k = (draw / 256 % 3 ? DEATH_POWER : DEATH_LOST) +
+		k = (draw / 256 % 3 || !stops->may_lose ? DEATH_POWER : DEATH_LOST) +
 		    (unsigned)(draw / 1024 % stops->servers);
 	held = hold_others(stops, stop, draw, r);
 	random_stop(r, stop->key, stop->a, stop->b,

@@ -70,6 +70,7 @@ struct stops {
 	struct stop_line line[STOP_LINES];
 	unsigned lines;
 	unsigned servers; /* of a store that has several, else 0 */
+	bool may_lose;	  /* one of them for ever: the store promises something of that */
 	bool failed;	  /* out of memory */
 	/* A recorded run that is stopped itself: how. What comes before is not recorded. */
 	struct {

@@ -25,8 +25,10 @@ int schedule_open(struct schedule *s, struct worlds *worlds, uint64_t seed, unsi
 	s->worlds = worlds;
 	stops_record(&s->stops);
 	record(s, &s->stops);
-	if (worlds->world[0].setup->servers > 1)
-		s->stops.servers = worlds->world[0].setup->servers;
+	const struct setup *setup = worlds->world[0].setup;
+	if (setup->servers > 1)
+		s->stops.servers = setup->servers;
+	s->stops.may_lose = setup->store->promises & TM_BIT(TM_DURN);
 	return s->stops.failed ? -ENOMEM : 0;
 }
 
