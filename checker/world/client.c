@@ -590,6 +590,7 @@ void client_open(struct world_client *c)
 		actor_label(sim_actor(w->sim),
 			    (struct op_label){(uint8_t)c->number, OP_OPEN, ++c->opens});
 		c->life = world_server_ends(w);
+		c->primary = sim_config(w->sim)->primary;
 		c->lost = false;
 		bool down = !world_serves(w);
 		sim_take_refused(w->sim, c->number);

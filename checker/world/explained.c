@@ -11,7 +11,8 @@ bool connection_is_lost(const struct world *w, unsigned client)
 {
 	assert(w->client[client].life <= world_server_ends(w));
 	return !w->machine && !w->loading &&
-	       (!world_serves(w) || w->client[client].life != world_server_ends(w));
+	       (!world_serves(w) || w->client[client].life != world_server_ends(w) ||
+		w->client[client].primary != sim_config(w->sim)->primary);
 }
 
 /* What there is to explain an error of a client's operation, enum tm_reason. */

@@ -74,7 +74,8 @@ struct world_client {
 	uint8_t apart; /* enum tm_operation: one that is not in the history is open, a cleaning or
 			* what proves life; 0: none */
 	unsigned life; /* of the server, when it connected last */
-	unsigned get;  /* its operation's place in world_gets, where they are kept */
+	unsigned primary; /* of several servers, then */
+	unsigned get;	  /* its operation's place in world_gets, where they are kept */
 	uint16_t opens;
 	struct tm_answer *answer; /* of operations of the store's own; NULL: there was none */
 	unsigned next;		  /* of its operations in the workload: the one to begin next */

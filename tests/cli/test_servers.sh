@@ -37,6 +37,21 @@ says 'RDA    promised  broken' 'DURN   promised  holds'
 run 1 tidemark replay traces/mojim-literal-RDA.trace
 run 0 tidemark crashtest mojim --variant literal --knob domain=wsp --workload w --runs 100 --states 400 --no-traces
 
+# A client that asks who is the primary, is slow, and connects when it is another server: nobody is to blame.
+cat >moved.trace <<'END'
+tidemark-trace 1
+store mojim
+variant default
+config domain=dmp
+keys k1 8
+client 1: leave, put k1 8
+client 2: put k1 8
+deviate c2 c2.put1 before post 1: server 1 is lost
+deviate c1 c1.open1 before completion 1: delay 200us
+broken OK
+END
+run 4 tidemark replay -q moved.trace
+
 # Words of several servers in a trace that has them, and in one that has not.
 cat >lost.trace <<'END'
 tidemark-trace 1
