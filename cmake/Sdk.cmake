@@ -6,7 +6,7 @@ foreach(family gcc clang)
 	list(JOIN store_flags "\n" common)
 	file(CONFIGURE OUTPUT ${sdk}/flags.${family} CONTENT "-O0\n-fPIC\n-fno-plt\n${common}\n${lines}\n" @ONLY)
 endforeach()
-foreach(file cc live.renamed instructions.awk unknown cxx.c cxx.renamed object.c object.map new-store new/store.c new/store.cc new/Makefile new/crashtest.yml)
+foreach(file cc live.renamed instructions.awk unknown cxx.c cxx.renamed object.c object.map new-store new/store.c new/store.cc new/servers.c new/Makefile new/crashtest.yml)
 	configure_file(scripts/sdk/${file} ${sdk}/${file} COPYONLY)
 endforeach()
 # The headers of the store interface, which include one another by other names there; and what a recorded program includes.

@@ -318,7 +318,7 @@ struct serve_client {
 /* Work requests' ids. */
 enum { SERVE_GOT = 1, SERVE_SENT = 2, SERVE_DONE = 4, SERVE_PROBE = 8 };
 
-/* 0 or -errno. */
+/* Of several servers: to env->server. 0 or -errno. */
 static inline int serve_connect(struct serve_client *c, const struct tm_env *env, size_t bytes)
 {
 	struct serve_hello own;
@@ -338,7 +338,7 @@ static inline int serve_connect(struct serve_client *c, const struct tm_env *env
 		return -errno;
 	int rc = serve_greet(&own, c->qp, env->client);
 	if (!rc)
-		rc = rt_connect(&own, sizeof(own), &c->server, sizeof(c->server));
+		rc = rt_connect_to(env->server, &own, sizeof(own), &c->server, sizeof(c->server));
 	if (!rc)
 		rc = serve_ready_to_receive(c->qp, &c->server);
 	return rc ? rc : serve_ready_to_send(c->qp);

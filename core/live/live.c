@@ -293,6 +293,11 @@ int live_rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len)
 	return rc;
 }
 
+int live_rt_connect_to(unsigned server, const void *req, size_t req_len, void *rsp, size_t rsp_len)
+{
+	return server ? -ECONNREFUSED : live_rt_connect(req, req_len, rsp, rsp_len);
+}
+
 struct accepting {
 	struct live_host *host;
 	const void *req;

@@ -23,6 +23,8 @@ void live_rt_sleep(uint64_t ns);
 uint64_t live_rt_now(void);
 int live_rt_listen(rt_accept_fn *fn, void *arg);
 int live_rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len);
+/* Stores of several servers are not served (cli/live/serve.c): there is the first one. */
+int live_rt_connect_to(unsigned server, const void *req, size_t req_len, void *rsp, size_t rsp_len);
 bool live_rt_pm_full(void);
 void live_rt_client_dropped(uint32_t client);
 
@@ -52,15 +54,14 @@ int live_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 
 #ifndef TM_LIVE_HOST_H /* not in the sources that implement these */
 
-#define rt_spawn   live_rt_spawn
-#define rt_yield   live_rt_yield
-#define rt_sleep   live_rt_sleep
-#define rt_now	   live_rt_now
-#define rt_listen  live_rt_listen
-#define rt_connect live_rt_connect
-/* Stores of several servers are not served (cli/live/serve.c): there is the first one. */
-#define rt_connect_to(server, ...) ((void)(server), live_rt_connect(__VA_ARGS__))
-#define rt_pm_full		   live_rt_pm_full
+#define rt_spawn      live_rt_spawn
+#define rt_yield      live_rt_yield
+#define rt_sleep      live_rt_sleep
+#define rt_now	      live_rt_now
+#define rt_listen     live_rt_listen
+#define rt_connect    live_rt_connect
+#define rt_connect_to live_rt_connect_to
+#define rt_pm_full    live_rt_pm_full
 /* Nothing is taken away from a live store. */
 #define rt_check(holds)	 (holds)
 #define rt_waits(caller) ((void)(caller), true)

@@ -153,6 +153,29 @@ says 'Everything that was tried is as expected'
 run 0 tidemark crashtest minecc/minecc.so --runs 10 --states 200 --no-traces --doublecheck
 run 0 tidemark mutants minecc/minecc.so
 says 'found 1 of 1'
+# Two servers: what one acknowledges before the other has it, is lost with the one.
+mkdir pairs
+for compiler in gcc clang; do
+	command -v $compiler >/dev/null || continue
+	run 0 tidemark new-store pair --servers 2
+	run 0 env TIDEMARK_CC=$compiler make -C pair CFLAGS='-g -Wall -Wextra -Werror'
+	run 0 make -C pair crashtest ARGS="--runs 12 --states 60 -q --no-traces --json ../pairs/$compiler.json"
+	says 'Everything that was tried is as expected'
+	grep -q '"contract": "DURN"' pairs/$compiler.json || fail "$compiler: DURN is not judged"
+	rm -rf two && mv pair two
+done
+run 0 make -C two bugs
+says 'found 2 of 2'
+[ ! -e pairs/clang.json ] || same pairs/gcc.json pairs/clang.json || fail "gcc's and clang's stores of two servers differ"
+run 0 tidemark crashtest two/pair.so --runs 10 --states 200 --no-traces --doublecheck
+run 1 tidemark crashtest two/pair.so --variant copy_later --knob domain=dmp --workload ww --fail-fast --runs 2000 --states 1
+says 'pair-copy_later-DURN.trace'
+run 1 tidemark replay -q traces/pair-copy_later-DURN.trace
+rm -r two pairs traces
+bad 'expected 1 or 2' tidemark new-store three --servers 3
+bad 'expected a number' tidemark new-store three --servers
+bad 'made in C' tidemark new-store three --servers 2 --cxx
+[ ! -e three ] || fail "it was made all the same"
 # The server is a thread, its clients are under a lock, and it works all the same.
 inlined minecc/minecc.cc >served.cc
 sed -e 's/^#include <new>/&\n#include <mutex>\n#include <thread>\nstatic std::mutex lock;/' \

@@ -78,8 +78,9 @@ works() {
 	local name library
 	"$tidemark" new-store log_c >out 2>&1 || wrong "new-store: $(cat out)"
 	"$tidemark" new-store log_cxx --cxx >out 2>&1 || wrong "new-store --cxx: $(cat out)"
+	"$tidemark" new-store log_pair --servers 2 >out 2>&1 || wrong "new-store --servers: $(cat out)"
 	cp -r "$prefix"/share/doc/tidemark/examples/{slots,queue,bank} .
-	for name in log_c log_cxx slots queue bank; do
+	for name in log_c log_cxx log_pair slots queue bank; do
 		library=$name/$name.so
 		if [ -e "$name/Makefile" ]; then
 			PATH=$prefix/bin:$PATH make -C "$name" >out 2>&1 || wrong "$name: $(tail -n 3 out)"
@@ -92,7 +93,7 @@ works() {
 		traced "$tidemark" crashtest "$library" --runs 20 --states 500 --no-traces >out 2>&1 || wrong "crashtest $name: $(tail -n 3 out)"
 	done
 	"$tidemark" mutants log_c/log_c.so >out 2>&1 || wrong "mutants: $(tail -n 3 out)"
-	rm -rf log_c log_cxx slots queue bank
+	rm -rf log_c log_cxx log_pair slots queue bank
 	[ ! -s "$work/outside" ] || wrong "files of the source or the build are used: $(head -n 3 "$work/outside")"
 	rm -rf traces program* "$work/outside"
 }

@@ -158,21 +158,9 @@ static size_t handle(void *arg, const void *request, void *answer)
 	return sizeof(*reply) + reply->vlen;
 }
 
-static int serve(const struct tm_env *env)
-{
-	struct server *s = calloc(1, sizeof(*s));
-	if (!s)
-		return -ENOMEM;
-	s->env = *env;
-	while (record_at(env, s->records)->used)
-		s->records++;
-	int rc = serve_init(&s->serve, env, message_bytes(env->params), handle, s);
-	return rc ? rc : serve_start(&s->serve);
-}
-
 /* --- a client --- */
 
-static int open_client(const struct tm_env *env, void **handle)
+static int connect_client(const struct tm_env *env, void **handle)
 {
 	struct serve_client *c = calloc(1, sizeof(*c));
 	*handle = c;
@@ -215,7 +203,26 @@ static int del(void *client, const void *key, size_t klen)
 	return call(client, DEL, key, klen, NULL, 0);
 }
 
-/* --- what Tidemark knows of it --- */
+/* --- how both begin --- */
+
+static int serve(const struct tm_env *env)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->env = *env;
+	while (record_at(env, s->records)->used)
+		s->records++;
+	int rc = serve_init(&s->serve, env, message_bytes(env->params), handle, s);
+	return rc ? rc : serve_start(&s->serve);
+}
+
+static int open_client(const struct tm_env *env, void **handle)
+{
+	return connect_client(env, handle);
+}
+
+/* --- its knobs, and what it promises --- */
 
 static const struct tm_knob knobs[] = {
 	[KNOB_PERSIST] = {"persist", "both flag", "what is made durable before the reply: the record and its flag, or the flag"},
@@ -228,11 +235,19 @@ static const struct tm_variant variants[] = {
 	{NULL, NULL, NULL, 0},
 };
 
+#define WHAT "a log that the server appends to"
+#define SERVERS 1
+#define PROMISES                                                                                                        \
+	(TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) | TM_BIT(TM_KEEP) |        \
+	 TM_BIT(TM_NORES) | TM_BIT(TM_OK) | TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK))
+
+/* --- what Tidemark knows of it --- */
+
 const struct tm_store NAME_store = {
 	.name = "NAME",
-	.what = "a log that the server appends to",
-	.promises = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) |
-		    TM_BIT(TM_KEEP) | TM_BIT(TM_NORES) | TM_BIT(TM_OK) | TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK),
+	.what = WHAT,
+	.promises = PROMISES,
+	.servers = SERVERS,
 	.knobs = knobs,
 	.variants = variants,
 	.pm_bytes = pm_bytes,
