@@ -51,7 +51,7 @@ bool expect_holds(const char *store, int contract);
 /* Does a switch of the hardware ("name=value") break what expect_holds() otherwise? */
 bool expect_switch_breaks(const char *store, const char *knob);
 
-#define EXPECT_CONTROLS 32 /* at most, of all stores */
+#define EXPECT_CONTROLS 64 /* at most, of all stores */
 
 /* What a store, or a variant without a seeded bug, keeps. */
 struct expect_control {
