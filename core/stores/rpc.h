@@ -85,6 +85,8 @@ int rpc_open_further(struct rpc_conn *conn, const struct tm_env *env, size_t msg
 int rpc_open_own(struct rpc_conn *conn, const struct tm_env *env, size_t msg_bytes,
 		 size_t data_bytes, size_t own_bytes);
 void rpc_close(struct rpc_conn *conn);
+/* What another task waits for on this connection will not come: it gets -EIO. */
+void rpc_break(struct rpc_conn *conn);
 /*
  * A connection of the client for the server's notices: rpc_wait() and rpc_send()
  * are all that is done with it, by one task at a time.

@@ -186,6 +186,14 @@ void rpc_close(struct rpc_conn *conn)
 	conn->failed = true;
 }
 
+void rpc_break(struct rpc_conn *conn)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+
+	if (conn->qp)
+		ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE);
+}
+
 static int conn_probe(struct rpc_conn *conn);
 
 /*
