@@ -429,6 +429,7 @@ static void explore_image(struct explorer *ex, unsigned machine, enum visit visi
 	     lives = visit == VISIT_PLANNED ? plans_life(&ex->plan[machine]) : visit == VISIT_LIFE;
 
 	is->plan = ex->plan;
+	is->inherited = worlds_inherited(&ex->worlds, machine);
 	is->world = w;
 	is->visit = visit;
 	ex->leaf = NULL;
@@ -437,7 +438,7 @@ static void explore_image(struct explorer *ex, unsigned machine, enum visit visi
 	} else {
 		enum explore_phase before = phase_begin(ex->phases,
 							lives ? PHASE_LIFE : PHASE_AGAIN);
-		if (ex->recall.tree)
+		if (ex->recall.tree && !is->inherited)
 			further_image(ex, machine, mark, !cut);
 		else
 			run_image(ex, machine, !cut);
@@ -1059,11 +1060,9 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 	ex->visited = visited_new();
 	bool own = ex->worlds.history->detail; /* it is kept for that judge */
 	ex->own = own ? own_judge_new(setup) : NULL;
-	/* What comes of an image of several servers is a matter of their timing, too. */
-	bool tree = limits->tree_bytes && !limits->no_tree && !limits->eager && !limits->anywhere &&
-		    setup->servers == 1;
+	bool tree = limits->tree_bytes && !limits->no_tree && !limits->eager && !limits->anywhere;
 	/* Two seeded bugs do something to the source where a run begins. */
-	bool resume = tree && !CHECKER_MUTANT(setup, PLAIN_ONLY) &&
+	bool resume = tree && setup->servers == 1 && !CHECKER_MUTANT(setup, PLAIN_ONLY) &&
 		      !CHECKER_MUTANT(setup, TASKS_NEVER_HELD);
 	ex->prefix = resume ? prefix_new(limits->tree_bytes / PREFIX_SHARE) : NULL;
 	ex->record.at = RECORD_AFTER;

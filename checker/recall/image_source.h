@@ -34,6 +34,9 @@ struct image_source {
 	struct source source;
 	const struct life_plan *plan; /* [machine] */
 	struct world *world;	      /* that boots */
+	/* Of several servers: the configuration that the failed machine left, and who is gone. Else
+	 * 0. */
+	uint64_t inherited;
 	enum visit visit;
 	uint64_t life; /* random state of this life */
 	struct deviation lived[LIFE_OPS];

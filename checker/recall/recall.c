@@ -95,6 +95,10 @@ struct tree_leaf *recall_walk(struct recall *r, struct image_source *is)
 	struct recall_path *path = &r->path[is->world->machine];
 	uint32_t node = tree_root(r->tree), touched = 0;
 	path->walk.n = 0;
+	if (node && is->inherited) {
+		tree_path_add(&path->walk, node);
+		node = tree_next(r->tree, node, is->inherited);
+	}
 	if (is->depth && path->age == tree_age(r->tree)) {
 		/* As the image before, up to the last decision. */
 		const struct decision *last = &is->decision[is->depth - 1];
@@ -146,9 +150,12 @@ struct tree_leaf *recall_learn(struct recall *r, struct image_source *is, uint64
 		o = observed_new(is->world, events, is->read_lines, first_op, NULL);
 	if (!o)
 		return NULL;
-	struct tree_leaf *leaf = tree_add(r->tree, &touched, o, &path->walk, &differs);
+	struct tree_leaf *leaf = is->inherited
+					 ? tree_add_under(r->tree, is->inherited, &touched, o,
+							  &path->walk, &differs)
+					 : tree_add(r->tree, &touched, o, &path->walk, &differs);
 	path->age = leaf ? tree_age(r->tree) : 0;
-	for (unsigned i = 0, d = 0, before = 0; leaf && i < path->walk.n; i++) {
+	for (unsigned i = is->inherited != 0, d = 0, before = 0; leaf && i < path->walk.n; i++) {
 		uint32_t line, lines = tree_lines(r->tree, path->walk.node[i], &line);
 		if (d < is->used && lines == 1 && is->decision[d].line == line) {
 			is->decision[d].lines = before;

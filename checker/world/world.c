@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 #include "core/pmem/coverage.h"
 #include "core/rnic/host/store_calls.h"
 #include "core/rnic/rnic.h"
@@ -127,6 +128,17 @@ static void boot(void *arg)
 	world_start_server(w, server);
 	if ((w->serving | w->gone) == (1u << w->setup->servers) - 1)
 		start_clients(w);
+}
+
+uint64_t worlds_inherited(const struct worlds *ws, unsigned machine)
+{
+	const struct world *failed = &ws->world[machine - 1];
+	if (failed->setup->servers == 1)
+		return 0;
+	const struct rt_config *config = sim_config(failed->sim);
+	const uint64_t all[] = {config->epoch, config->members, config->alive, config->primary,
+				failed->gone};
+	return XXH3_64bits(all, sizeof(all)) | 1;
 }
 
 static void boot_servers(struct worlds *ws, struct world *w)

@@ -12,6 +12,9 @@ few=(--runs 100 --states 60)
 put=(--workload w --workload w-r)
 run 0 tidemark crashtest mojim "${put[@]}" "${few[@]}" --knob domain=dmp --no-traces --doublecheck --json right.json
 run 0 tidemark crashtest mojim "${put[@]}" "${few[@]}" --knob store_buffer=4 --no-traces # what is in them is lost, too
+# What is known of an image is known of those with the same lines that began with the same configuration.
+run 0 tidemark crashtest mojim "${put[@]}" "${few[@]}" --knob domain=dmp --no-traces --no-tree --json whole.json
+same right.json whole.json || fail 'without the tree of recoveries there are other results'
 grep -q '"contract": "DURN"' right.json || fail 'no cell for DURN'
 run 0 tidemark crashtest herd --workload w --runs 1 --states 1 --no-traces --json one.json
 ! grep -q DURN one.json || fail 'DURN is judged of a store of one server'
