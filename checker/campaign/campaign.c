@@ -176,6 +176,8 @@ static int open_schedule(const struct campaign *c, struct explorer *ex, struct s
 {
 	int error = schedule_open(schedule, &ex->worlds, c->options.seed, c->options.deviations);
 	schedule->no_deaths = c->options.no_deaths;
+	if (schedule->no_deaths)
+		schedule->stops.servers = 0; /* nor does one of them fail alone */
 	return error;
 }
 
