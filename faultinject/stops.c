@@ -185,6 +185,20 @@ static bool may_wait(const struct stop_point *held, const struct stop_point *sto
 	       !(stop->op.kind == OP_NONE && held->op.kind == OP_CLEAN);
 }
 
+/* What happens to one of several servers. */
+static enum server_event server_event(uint64_t draw, bool for_ever)
+{
+	static const enum server_event one_of[16] = {
+		SERVER_POWER, SERVER_POWER,	   SERVER_POWER,	 SERVER_POWER,
+		SERVER_POWER, SERVER_LOST,	   SERVER_LOST,		 SERVER_LOST,
+		SERVER_LOST,  SERVER_CUT,	   SERVER_CUT,		 SERVER_CUT_FOR_EVER,
+		SERVER_CUT,   SERVER_CUT_FOR_EVER, SERVER_POWER_BRIEFLY, SERVER_POWER_LONG};
+	const enum server_event event = draw % 64 ? one_of[draw % 16] : SERVER_CUT_BRIEFLY;
+	if (for_ever || server_events[event].lasts_ns)
+		return event;
+	return event == SERVER_LOST ? SERVER_POWER : SERVER_CUT;
+}
+
 /* A step of a client that can be held before the stop; NULL: a few draws met none. */
 static const struct stop_point *to_hold(const struct stops *stops, enum stop_group group,
 					const struct stop_point *stop, uint64_t *state)
@@ -284,8 +298,8 @@ static void take_turn(const struct stops *stops, const struct turn turn[8], uint
 	uint64_t draw = random_next(&r->state);
 	/* A failure of one of several servers in most runs. */
 	if (stops->servers && (k == DEATH_SERVER || draw >> 40 & 3))
-		k = (draw / 256 % 3 || !stops->may_lose ? DEATH_POWER : DEATH_LOST) +
-		    (unsigned)(draw / 1024 % stops->servers);
+		k = death_of(server_event(draw >> 42, stops->may_lose),
+			     (unsigned)(draw / 1024 % stops->servers));
 	held = hold_others(stops, stop, draw, r);
 	random_stop(r, stop->key, stop->a, stop->b,
 		    held && k == DELAY_QUIESCENCE ? DELAY_SWITCH : k);

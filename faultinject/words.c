@@ -314,15 +314,7 @@ static const struct {
 		   {"and switch", DELAY_SWITCH},
 		   {"server dies", DEATH_SERVER},
 		   {"process dies", DEATH_PROCESS},
-		   {"machine dies", DEATH_MACHINE},
-		   {"server 1 loses power", DEATH_POWER},
-		   {"server 2 loses power", DEATH_POWER + 1},
-		   {"server 3 loses power", DEATH_POWER + 2},
-		   {"server 4 loses power", DEATH_POWER + 3},
-		   {"server 1 is lost", DEATH_LOST},
-		   {"server 2 is lost", DEATH_LOST + 1},
-		   {"server 3 is lost", DEATH_LOST + 2},
-		   {"server 4 is lost", DEATH_LOST + 3}};
+		   {"machine dies", DEATH_MACHINE}};
 
 #define DELAY_EXPECTED                                                                  \
 	"\"delay TIME\", TIME one of 100ns 500ns 2us 8us 30us 200us 5ms 100ms \"until " \
@@ -337,7 +329,7 @@ static bool can_stop(const struct deviation *d)
 /* The server can die at a step of any task. */
 static bool can_be(const struct deviation *d, unsigned k)
 {
-	if (k == DEATH_SERVER || k >= DEATH_POWER)
+	if (k == DEATH_SERVER || k >= DEATH_ONE)
 		return choice_traits[d->kind].forever;
 	return can_stop(d) || (k != DELAY_FOREVER && k < DEATH_SERVER);
 }
@@ -346,6 +338,11 @@ static bool can_be(const struct deviation *d, unsigned k)
  * "quiescence". */
 static unsigned parse_delay(const char *text)
 {
+	uint32_t server;
+	const char *event = words_match(text, "server %u ", &server);
+	for (unsigned e = 0; event && e < SERVER_EVENTS_END; e++)
+		if (server && server <= SIM_SERVERS && !strcmp(event, server_events[e].word))
+			return death_of(e, server - 1);
 	size_t verb = !strncmp(text, "delay ", 6) ? 6 : !strncmp(text, "hold ", 5) ? 5 : 0;
 	for (unsigned i = 0; !verb && i < sizeof(delay_words) / sizeof(delay_words[0]); i++)
 		if (delay_words[i].k >= DEATH_SERVER && !strcmp(text, delay_words[i].word))
@@ -400,7 +397,10 @@ void words_print_answer(const struct deviation *d, char *buf, size_t n)
 	const struct kind_words *kind = &kinds[d->kind];
 	unsigned k = choice_delay(d->kind, d->answer);
 	uint32_t place = d->answer - named(kind);
-	if (k)
+	if (k >= DEATH_ONE)
+		snprintf(buf, n, "server %u %s", death_server(k) + 1,
+			 server_events[death_event(k)].word);
+	else if (k)
 		snprintf(buf, n, "%s%s", k < DEATH_SERVER ? "delay " : "", delay_words[k - 1].word);
 	else if (d->answer <= named(kind))
 		snprintf(buf, n, "%s", kind->answer[d->answer - 1].word);
@@ -442,10 +442,8 @@ void deviation_effect(const struct deviation *d, const char *who, const char *op
 	static const char *const deaths[] = {"the server's process dies", "the process of WHO dies",
 					     "the machine of WHO dies"};
 	unsigned k = choice_delay(d->kind, d->answer);
-	if (k >= DEATH_LOST)
-		effect = "a server is lost";
-	else if (k >= DEATH_POWER)
-		effect = "a server loses its power";
+	if (k >= DEATH_ONE)
+		effect = server_events[death_event(k)].effect;
 	else if (k >= DEATH_SERVER)
 		effect = deaths[k - DEATH_SERVER];
 	/* A step of no operation is its task's alone. */
@@ -523,4 +521,8 @@ static const struct kind_words kinds[CHOICE_KINDS] = {
 			 .effect = "an operation after recovery",
 			 .expected = "\"clean\", \"put key K\", \"put key K long\", \"get key K\", "
 				     "\"del key K\" or \"call N\""},
+	[CHOICE_CLOCK] = {.pattern = "clock",
+			  .answer = {{"ahead", NULL}},
+			  .effect = "WHO has a clock that is ahead",
+			  .expected = "\"ahead\""},
 };

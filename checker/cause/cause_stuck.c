@@ -103,8 +103,9 @@ static bool came_back(const struct explanation *q, unsigned machine, const struc
 	const struct event_log *r = q->r;
 	if (death->answer == DELAY_FOREVER)
 		return false;
-	if (choice_delay(CHOICE_STEP, death->answer) == DEATH_SERVER)
-		return true; /* as always */
+	const unsigned k = choice_delay(CHOICE_STEP, death->answer);
+	if (k == DEATH_SERVER || k >= DEATH_ONE)
+		return true; /* as always, or it is not this client's */
 	for (size_t i = r->events; i-- > r->machine_from[machine];)
 		if (r->event[i].op.client == death->op.client && is_deed(&r->event[i]))
 			return !op_label_equal(r->event[i].op, death->op);

@@ -33,6 +33,7 @@ static const char *const circumstances[BLAME_CIRCUMSTANCES] = {
 	[CHOICE_BUFFER] = "buffer",
 	[CHOICE_FAIL] = "fail",
 	[CHOICE_LIFE] = "lives",
+	[CHOICE_CLOCK] = "clock",
 	[BLAME_IN_SERVER] = "server",
 	[BLAME_IN_BACKGROUND] = "background",
 	[BLAME_OPEN] = "open",

@@ -411,14 +411,25 @@ static const uint8_t *begin_put(struct world_client *c, const struct workload_op
 	return v->bytes;
 }
 
+/* Every second client watches the configuration, and goes to another primary at once. The others
+ * go when the one that they are connected to does not do what they ask. */
+static bool must_move(const struct world_client *c)
+{
+	return c->number % 2 && !c->away && c->primary != sim_config(c->world->sim)->primary;
+}
+
 /* n operations begin, which are one to the store and have the label of the `named`th. */
-static void begin_op(const struct world_client *c, const struct workload_op *op, unsigned n,
+static void begin_op(struct world_client *c, const struct workload_op *op, unsigned n,
 		     unsigned named)
 {
 	const struct world *w = c->world;
-	actor_label(sim_actor(w->sim),
-		    (struct op_label){(uint8_t)c->number, op[named].kind, op[named].nth});
+	const struct op_label label = {(uint8_t)c->number, op[named].kind, op[named].nth};
+	actor_label(sim_actor(w->sim), label);
 	sim_begin(w->sim);
+	if (must_move(c)) {
+		client_open(c);
+		actor_label(sim_actor(w->sim), label);
+	}
 	sim_forget_failed_call(w->sim);
 	if (sim_tracing(w->sim))
 		trace_begin(w, op, n);

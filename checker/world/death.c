@@ -4,9 +4,6 @@
 #include <assert.h>
 #include "core/rnic/rnic.h"
 
-#define LEASE_NS  50000	 /* how long a server counts as alive that has lost its power */
-#define OUTAGE_NS 100000 /* until it has it again */
-
 /* Has a client died for which others may have waited? */
 bool world_client_died(const struct world *w)
 {
@@ -19,8 +16,8 @@ bool world_client_died(const struct world *w)
 /* The server's process, or a client? */
 bool world_someone_died(const struct world *w)
 {
-	return sim_server_life(w->sim) || w->serving != (1u << w->setup->servers) - 1 ||
-	       world_client_died(w);
+	return sim_server_life(w->sim) || w->failures ||
+	       w->serving != (1u << w->setup->servers) - 1 || world_client_died(w);
 }
 
 void world_at_end(struct sim *sim, void *arg)
@@ -62,7 +59,7 @@ static void restart_main(void *arg)
 	sim_let_calls_fail(w->sim, false);
 	w->server[server] = world_environment(w, server_host(server), w->server[server].verbs);
 	world_start_server(w, server);
-	if (w->setup->servers > 1)
+	if (w->setup->servers > 1 && !sim_is_cut(w->sim, server))
 		sim_set_alive(w->sim, server, true);
 	sim_let_calls_fail(w->sim, fail);
 	sim_wake(w->sim, &w->serving);
@@ -84,13 +81,15 @@ static void server_closed(struct sim *sim, void *arg)
 
 struct failed {
 	struct world *w;
-	unsigned server;
+	unsigned server, failures; /* which of the world's failures this is */
 };
 
+/* Nothing has been heard of it since. */
 static void lease_ends(struct sim *sim, void *arg)
 {
 	const struct failed *failed = arg;
-	if (!(failed->w->serving >> failed->server & 1))
+	if (failed->w->failed[failed->server] == failed->failures &&
+	    (sim_is_cut(sim, failed->server) || !sim_has_power(sim, server_host(failed->server))))
 		sim_set_alive(sim, failed->server, false);
 }
 
@@ -103,23 +102,41 @@ static void boots_again(struct sim *sim, void *arg)
 	sim_spawn(sim, server_host(failed->server), NULL, restart_main, failed->w);
 }
 
+static void is_heard_again(struct sim *sim, void *arg)
+{
+	const struct failed *failed = arg;
+	sim_set_cut(sim, failed->server, false);
+	sim_trace(sim, NULL, 0, "the service hears server %u again", failed->server + 1);
+	if (failed->w->serving >> failed->server & 1)
+		sim_set_alive(sim, failed->server, true);
+}
+
 /* Its NIC is silent at once, and its part of the pool is what its power failure left. */
 static void loses_power(struct world *w, unsigned server, bool for_ever)
 {
-	struct failed *failed = sim_alloc(w->sim, sizeof(*failed));
-	*failed = (struct failed){w, server};
-	sim_trace(w->sim, sim_actor(w->sim), 0, "server %u loses its power%s", server + 1,
-		  for_ever ? " for ever" : "");
 	history_server_fails(w->history, for_ever);
 	rnic_power_off(w->server[server].verbs);
 	pmem_host_fails(w->pm, server * w->setup->slice, w->setup->slice,
 			sim_tasks_of(w->sim, server_host(server)));
 	w->serving &= ~(1u << server);
-	w->failures++;
 	w->gone |= (uint32_t)for_ever << server;
-	sim_at(w->sim, LEASE_NS, lease_ends, failed);
-	if (!for_ever)
-		sim_at(w->sim, OUTAGE_NS, boots_again, failed);
+}
+
+static void happens_to(struct world *w, unsigned server, enum server_event event)
+{
+	const struct server_event_row *row = &server_events[event];
+	const bool cut = server_is_cut(event);
+	struct failed *failed = sim_alloc(w->sim, sizeof(*failed));
+	*failed = (struct failed){w, server, ++w->failures};
+	w->failed[server] = w->failures;
+	sim_trace(w->sim, sim_actor(w->sim), 0, "server %u %s", server + 1, row->word);
+	if (cut)
+		sim_set_cut(w->sim, server, true);
+	else
+		loses_power(w, server, !row->lasts_ns);
+	sim_at(w->sim, RT_LEASE_NS, lease_ends, failed);
+	if (row->lasts_ns)
+		sim_at(w->sim, row->lasts_ns, cut ? is_heard_again : boots_again, failed);
 }
 
 static void client_closed(struct sim *sim, void *arg)
@@ -158,8 +175,8 @@ void world_dies(void *arg, unsigned host, unsigned how)
 	struct world *w = arg;
 	struct world_client *c = &w->client[host];
 	assert(w->booted); /* before that no source is asked */
-	if (how >= DEATH_POWER) {
-		loses_power(w, host_server(host), how >= DEATH_LOST);
+	if (how >= DEATH_ONE) {
+		happens_to(w, host_server(host), death_event(how));
 		return;
 	}
 	if (how >= DEATH_SERVER)

@@ -74,7 +74,8 @@ static void wait_for_tick(struct sim *sim)
 
 bool world_serves(const struct world *w)
 {
-	return w->serving >> sim_config(w->sim)->primary & 1;
+	const unsigned primary = sim_config(w->sim)->primary;
+	return w->serving >> primary & 1 && !sim_is_cut(w->sim, primary);
 }
 
 unsigned world_server_ends(const struct world *w)
@@ -149,6 +150,8 @@ static void boot_servers(struct worlds *ws, struct world *w)
 		sim_set_config(w->sim, sim_config(ws->world[w->machine - 1].sim));
 	else if (!w->loading)
 		sim_set_config(w->sim, &ws->loaded);
+	for (unsigned server = 0; server < w->setup->servers && w->machine; server++)
+		sim_set_alive(w->sim, server, !(w->gone >> server & 1));
 	for (unsigned server = 0; server < w->setup->servers; server++)
 		if (!(w->gone >> server & 1))
 			sim_spawn(w->sim, server_host(server), NULL, boot, w);
@@ -172,6 +175,8 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	assert(w->machine == machine && machine < WORLDS);
 	sim_reset(w->sim, source);
 	sim_set_servers(w->sim, s->servers);
+	if (!machine && !w->loading)
+		sim_set_clocks(w->sim, s->hw.clocks_us * 1000ull);
 	sim_set_statics(w->sim, s->statics);
 	/* What a machine does that boots after a power failure does not depend on how many came
 	 * before (checker/recall). */
@@ -199,6 +204,7 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	w->booted = w->reread = false;
 	w->serving = w->gone = 0;
 	w->failures = 0;
+	memset(w->failed, 0, sizeof(w->failed));
 	w->gets.n = w->gets.events = w->gets.bytes = 0;
 	life_begin(w);
 	sim_set_step_budget(

@@ -73,8 +73,8 @@ struct world_client {
 	int op;	       /* in the history, -1: none open */
 	uint8_t apart; /* enum tm_operation: one that is not in the history is open, a cleaning or
 			* what proves life; 0: none */
-	unsigned life; /* of the server, when it connected last */
-	unsigned primary; /* of several servers, then */
+	unsigned life; /* of the server, when it connected last, ... */
+	unsigned primary; /* ... and the one that clients asked then */
 	unsigned get;	  /* its operation's place in world_gets, where they are kept */
 	uint16_t opens;
 	struct tm_answer *answer; /* of operations of the store's own; NULL: there was none */
@@ -111,9 +111,10 @@ struct world {
 	void *observer_arg;
 	struct tm_env server[SIM_SERVERS];
 	bool loading, booted;
-	bool filling;	   /* the load phase goes on until the store is full */
-	uint32_t serving;  /* bits: this server's process takes connections */
-	unsigned failures; /* of single servers' power on this machine */
+	bool filling;		      /* the load phase goes on until the store is full */
+	uint32_t serving;	      /* bits: this server's process takes connections */
+	unsigned failures;	      /* what has happened to single servers on this machine, ... */
+	unsigned failed[SIM_SERVERS]; /* ... and what of it to this one last; 0: nothing */
 	uint32_t gone; /* likewise: it has lost its power for ever, on this machine or before it */
 	bool reread;   /* machine 0: all keys are read, since the server's process or a client has
 			  died, or the log was cleaned */

@@ -102,6 +102,9 @@ enum line_torn { TORN_OFF, TORN_PREFIX, TORN_ANY, TORN_VALUES };
 	X(bool, calls_fail, "calls", KNOB_RARE, LOG_RUN, \
 	  "calls that can fail do (tidemark list failures)", \
 	  "good fail", false, true) \
+	X(uint16_t, clocks_us, "clocks", KNOB_RARE, LOG_RUN, \
+	  "by how much the clocks of two machines may differ", \
+	  "same 1us 10us 100us 1ms", 0, 1, 10, 100, 1000) \
 	X(uint8_t, mutant, "mutant", KNOB_RARE, LOG_SIMULATED, \
 	  "a seeded bug of Tidemark's own (tidemark list bugs)", \
 	  hardware_mutant_names, KNOB_PLACES)

@@ -16,6 +16,12 @@ uint64_t choice_delay_ns(unsigned k)
 	return ns[k];
 }
 
+const struct server_event_row server_events[SERVER_EVENTS_END] = {
+#define X(name, ...) [SERVER_##name] = {__VA_ARGS__},
+	SERVER_EVENTS(X)
+#undef X
+};
+
 const struct choice_traits choice_traits[CHOICE_KINDS] = {
 #define X(name, record, ...) [CHOICE_##name] = {__VA_ARGS__},
 	CHOICES(X)

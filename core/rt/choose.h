@@ -43,6 +43,8 @@
  *		task's calls there
  *	LIFE	what a client of a machine that has recovered does next, when all keys have been read:
  *		nothing; an operation, as faultinject/life.h says. a: the round
+ *	CLOCK	the clock of a machine whose clocks may differ (sim_set_clocks()): as the slowest
+ *		ones; ahead
  *
  * A row: the name; the kind's class in the records of faultinject/bytes.h, or NO_RECORD; and what
  * is not zero of its struct choice_traits. Its words are in faultinject/words.c. A new kind comes
@@ -62,7 +64,8 @@
 	X(LINE, 13, .power = true) \
 	X(BUFFER, NO_RECORD, .delay = 1, .salt = 0x5709e6, .mean = {3, 10, 30, 100}) \
 	X(FAIL, 31, .fuzzed = 1, .faults = 1, .salt = 0xfa115, .mean = {3, 10, 30, 100}) \
-	X(LIFE, NO_RECORD, .power = true, .unsearched = true, .salt = 0x11fe)
+	X(LIFE, NO_RECORD, .power = true, .unsearched = true, .salt = 0x11fe) \
+	X(CLOCK, NO_RECORD, .faults = 1, .salt = 0xc10c4, .mean = {1, 1, 2, 2})
 /* clang-format on */
 #define NO_RECORD     255
 #define FETCH_LINE    0x7fffffu /* of a FETCH's c; above it: a copy of the request, and its tries */
@@ -164,17 +167,60 @@ uint64_t choice_delay_ns(unsigned k);
  *		stay, and a new process recovers the pool and serves it. No more than SERVER_LIVES
  *	PROCESS	the task's own process, a client's
  *	MACHINE	the task's own machine, a client's
- *	POWER	the machine of one of several servers loses its power, and boots a little later:
- *		what its PM holds is decided line by line (CHOICE_LINE)
- *	LOST	likewise, and it never boots
+ *	ONE	what happens to one of several servers: DEATH_ONE + event * SIM_SERVERS + its number
  */
 #define DEATH_SERVER  (DELAYS + 3)
 #define DEATH_PROCESS (DELAYS + 4)
 #define DEATH_MACHINE (DELAYS + 5)
-#define DEATH_POWER   (DELAYS + 6) /* + the server's number; see SIM_SERVERS (core/rt/sim.h) */
-#define DEATH_LOST    (DELAYS + 10)
-#define DEATHS_END    (DELAYS + 14)
+#define DEATH_ONE     (DELAYS + 6)
 #define SERVER_LIVES  4 /* processes of the server in one run, one after the other */
+#define SIM_SERVERS   4 /* at most */
+/*
+ * What can happen to one of several servers. Its machine loses its power: what its PM holds is
+ * decided line by line (CHOICE_LINE). Or it goes on, and so does its NIC, but the configuration
+ * service (core/rt/config.h) neither hears it nor is heard. A row: how long that lasts, ns, 0: for
+ * ever; and how it is told. A lease ends after RT_LEASE_NS.
+ */
+#define SERVER_EVENTS(X)                                                                    \
+	X(POWER, 100000, "loses power", "a server loses its power")                         \
+	X(LOST, 0, "is lost", "a server is lost")                                           \
+	X(POWER_BRIEFLY, 20000, "loses power briefly", "a server loses its power briefly")  \
+	X(POWER_LONG, 2000000, "loses power for long", "a server loses its power for long") \
+	X(CUT, 300000, "is cut off", "a server is cut off from the configuration service")  \
+	X(CUT_BRIEFLY, 20000, "is cut off briefly",                                         \
+	  "a server is cut off from the configuration service briefly")                     \
+	X(CUT_FOR_EVER, 0, "is cut off for ever",                                           \
+	  "a server is cut off from the configuration service for ever")
+enum server_event {
+#define X(name, ...) SERVER_##name,
+	SERVER_EVENTS(X)
+#undef X
+		SERVER_EVENTS_END
+};
+#define DEATHS_END (DEATH_ONE + SERVER_EVENTS_END * SIM_SERVERS)
+static inline unsigned death_of(enum server_event event, unsigned server)
+{
+	return DEATH_ONE + event * SIM_SERVERS + server;
+}
+/* Of a k from DEATH_ONE on. */
+static inline enum server_event death_event(unsigned k)
+{
+	return (enum server_event)((k - DEATH_ONE) / SIM_SERVERS);
+}
+static inline unsigned death_server(unsigned k)
+{
+	return (k - DEATH_ONE) % SIM_SERVERS;
+}
+/* Does it keep its power? */
+static inline bool server_is_cut(enum server_event event)
+{
+	return event >= SERVER_CUT;
+}
+struct server_event_row {
+	uint64_t lasts_ns;
+	const char *word, *effect;
+};
+extern const struct server_event_row server_events[SERVER_EVENTS_END];
 /* The k of a "delay k" answer to this kind of choice; 0: it delays nothing. */
 unsigned choice_delay(unsigned kind, unsigned answer);
 /* The answer that says "delay k", or that k dies; the kind has one. */

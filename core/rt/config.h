@@ -19,15 +19,35 @@ struct rt_config {
 	uint32_t alive;	  /* servers whose lease has not ended: a server that has lost its power is
 			   * not   alive a while later, and alive again when it has recovered */
 	uint32_t primary; /* the server that clients ask */
+	uint32_t lease;	  /* of the server that asked: which one it holds, see rt_config_lease() */
 };
 
-/* As it is now. */
-void rt_config_get(struct rt_config *now);
-/* Make `next` the configuration, if its epoch is the one after that which is in force (`alive` is
- * not looked at). 0; -EAGAIN: it is not. */
+/*
+ * A server may be cut off from the service, while its clients and the other servers still reach it.
+ * Then these functions return -ETIMEDOUT, after RT_CONFIG_PATIENCE_NS. A client is never cut off.
+ */
+
+/* As it is now. 0; or -ETIMEDOUT, and `now` is the last that this server has heard. */
+int rt_config_get(struct rt_config *now);
+/* Make `next` the configuration, if its epoch is the one after that which is in force (`alive` and
+ * `lease` are not looked at). 0; -EAGAIN: it is not; -ETIMEDOUT: there was no answer, and it may be
+ * done. */
 int rt_config_set(const struct rt_config *next);
-/* Wait until the epoch, or who is alive, is not what `known` says; it says so then. */
-void rt_config_wait(struct rt_config *known);
+/* Wait until the epoch, or who is alive, is not what `known` says; it says so then. 0; or
+ * -ETIMEDOUT, and `known` is as it was. */
+int rt_config_wait(struct rt_config *known);
+/*
+ * When the lease ends that the calling server held when it was told `known`, on its own clock
+ * (rt_now()); 0: it has ended. The service says until then, and a little longer, that the server is
+ * alive, so nobody has taken over from it. A lease is renewed all the time until its server is cut
+ * off; a server that is heard again after the end of its lease has another one, and must ask what
+ * the configuration is now. Of a client: UINT64_MAX.
+ */
+uint64_t rt_config_lease(const struct rt_config *known);
+
+#define RT_LEASE_NS	      50000 /* from a server's last sign of life to the end of its lease */
+#define RT_CONFIG_NS	      2000  /* to the service, or back */
+#define RT_CONFIG_PATIENCE_NS 20000
 
 #ifdef __cplusplus
 }

@@ -23,7 +23,8 @@ void rt_yield(void);
 
 void rt_sleep(uint64_t ns);
 
-/* Nanoseconds since this host's start; never goes back. */
+/* Nanoseconds on this host's clock; never goes back. All clocks began at one time, and with the
+ * hardware's knob `clocks` those of two hosts differ. */
 uint64_t rt_now(void);
 
 /*

@@ -35,9 +35,33 @@ void rt_sleep(uint64_t ns)
 	sim_sleep(sim_of_thread, ns);
 }
 
+void sim_set_clocks(struct sim *sim, uint64_t ns)
+{
+	sim->clocks_ns = ns;
+}
+
+/* By how much the clock of the current task's host is ahead. */
+static uint64_t clock_ahead(struct sim *sim)
+{
+	const unsigned host = sim->running->code_host;
+	if (sim->source && !(sim->clocks_known >> host & 1)) {
+		struct actor who;
+		sim_name_actor(sim, &who, host, "", 0);
+		const struct choice_point at = {.kind = CHOICE_CLOCK, .who = &who, .occurrence = 1};
+		const bool ahead = sim_choose(sim, &at, 2);
+		sim->clocks_known |= 1u << host;
+		sim->clocks_ahead |= (uint32_t)ahead << host;
+		if (ahead)
+			sim_trace(sim, &who, 0, "the clock is %llu us ahead",
+				  (unsigned long long)sim->clocks_ns / 1000);
+	}
+	return sim->clocks_ahead >> host & 1 ? sim->clocks_ns : 0;
+}
+
 uint64_t rt_now(void)
 {
-	return sim_of_thread->run.now;
+	struct sim *sim = sim_of_thread;
+	return sim->run.now + (sim->clocks_ns && sim->running ? clock_ahead(sim) : 0);
 }
 
 void rt_client_dropped(uint32_t client)
@@ -45,20 +69,44 @@ void rt_client_dropped(uint32_t client)
 	sim_inject(sim_of_thread, client, SIM_INJECTED_DROP);
 }
 
-/* A request to the service and its answer. */
-#define CONFIG_NS 2000
-
-void rt_config_get(struct rt_config *now)
+/* The current task's server; NULL: a client's. */
+static const struct one_server *own_server(void)
 {
-	sim_sleep(sim_of_thread, CONFIG_NS);
-	*now = sim_of_thread->config;
+	const unsigned server = host_server(sim_host(sim_of_thread));
+	return server < sim_of_thread->servers ? &sim_of_thread->server[server] : NULL;
+}
+
+static bool is_heard(void)
+{
+	const struct one_server *own = own_server();
+	return !own || !own->cut;
+}
+
+/* A message to the service or back. False: it is lost, and the caller has waited in vain. */
+static bool reaches(void)
+{
+	sim_sleep(sim_of_thread, RT_CONFIG_NS);
+	if (is_heard())
+		return true;
+	sim_sleep(sim_of_thread, RT_CONFIG_PATIENCE_NS);
+	return false;
+}
+
+int rt_config_get(struct rt_config *now)
+{
+	const bool heard = reaches();
+	const struct one_server *own = own_server();
+	*now = heard ? sim_of_thread->config : own->heard;
+	now->lease = own ? own->lease : 0;
 	sim_step(sim_of_thread, STEP_POLL, 0);
+	return heard ? 0 : -ETIMEDOUT;
 }
 
 int rt_config_set(const struct rt_config *next)
 {
 	struct rt_config now;
-	sim_sleep(sim_of_thread, CONFIG_NS);
+	if (!reaches())
+		return -ETIMEDOUT;
 	sim_step(sim_of_thread, STEP_POST, 0);
 	now = sim_of_thread->config;
 	if (next->epoch != now.epoch + 1)
@@ -67,18 +115,33 @@ int rt_config_set(const struct rt_config *next)
 	now = *next;
 	now.alive = alive;
 	sim_set_config(sim_of_thread, &now);
-	sim_sleep(sim_of_thread, CONFIG_NS);
-	return 0;
+	return reaches() ? 0 : -ETIMEDOUT;
 }
 
-void rt_config_wait(struct rt_config *known)
+int rt_config_wait(struct rt_config *known)
 {
 	const struct rt_config *now = &sim_of_thread->config;
-	while (now->epoch == known->epoch && now->alive == known->alive) {
+	while (is_heard() && now->epoch == known->epoch && now->alive == known->alive) {
 		sim_idle_on(sim_of_thread, now);
 		sim_yield(sim_of_thread);
 	}
-	rt_config_get(known);
+	struct rt_config next;
+	const int rc = rt_config_get(&next);
+	if (!rc)
+		*known = next;
+	return rc;
+}
+
+uint64_t rt_config_lease(const struct rt_config *known)
+{
+	const struct one_server *own = own_server();
+	const uint64_t now = sim_of_thread->run.now;
+	if (!own)
+		return UINT64_MAX;
+	if (known->lease != own->lease)
+		return 0;
+	/* The service counts from when it got the renewal, this host from when it sent it. */
+	return rt_now() - (own->cut ? now - own->cut_at : 0) + RT_LEASE_NS - RT_CONFIG_NS;
 }
 
 int rt_listen(rt_accept_fn *fn, void *arg)

@@ -31,8 +31,7 @@ struct sim;
 #define HOST_SERVER 0 /* clients are hosts 1, 2, ... */
 /* Servers of a store that has several: the first is HOST_SERVER's, the others' hosts count down
  * from the last one, so that a client's number does not depend on how many there are. */
-#define SIM_HOSTS   32
-#define SIM_SERVERS 4
+#define SIM_HOSTS 32
 static inline unsigned server_host(unsigned server)
 {
 	return server ? SIM_HOSTS - server : HOST_SERVER;
@@ -274,9 +273,9 @@ void sim_resume(struct sim *sim, struct snapshot *s, struct source *source);
 void sim_set_anywhere(struct sim *sim, bool on);
 
 /* Called when a host's tasks have run for the last time. `how`: DELAY_FOREVER, DEATH_PROCESS,
- * DEATH_MACHINE of a client, DEATH_SERVER of the server, DEATH_POWER and DEATH_LOST of one of
- * several. A task of the server is never delayed for
- * ever. Without this function the server's process does not die. */
+ * DEATH_MACHINE of a client, DEATH_SERVER of the server, or from DEATH_ONE on what has happened to
+ * one of several, whose tasks run on if it is only cut off. A task of the server is never delayed
+ * for ever. Without this function the server's process does not die. */
 void sim_set_death(struct sim *sim, void (*death)(void *arg, unsigned host, unsigned how),
 		   void *arg);
 /* After DEATH_SERVER and the like: from now on the tasks and queue pairs of this server's host are
@@ -288,6 +287,12 @@ void sim_set_servers(struct sim *sim, unsigned servers);
 const struct rt_config *sim_config(const struct sim *sim);
 void sim_set_config(struct sim *sim, const struct rt_config *config);
 void sim_set_alive(struct sim *sim, unsigned server, bool alive);
+/* The service and a server do not hear each other, or do again: rt_config_get() and so on. */
+void sim_set_cut(struct sim *sim, unsigned server, bool cut);
+bool sim_is_cut(const struct sim *sim, unsigned server);
+/* Each host's clock (rt_now()) may be ahead by so much: a choice when its tasks first look at it
+ * while there is a source. 0 after a reset. */
+void sim_set_clocks(struct sim *sim, uint64_t ns);
 /* A host has lost its power, or has it again: until then nothing that its NIC sends leaves it. */
 void sim_set_power(struct sim *sim, unsigned host, bool on);
 bool sim_has_power(const struct sim *sim, unsigned host);

@@ -118,14 +118,21 @@ struct sim {
 	uint64_t quiescent_at; /* when the latest of them goes on, at the latest */
 	bool stopping, anywhere;
 	unsigned servers;
-	struct {
+	struct one_server {
 		bool down;     /* its process has died, and the next one has not begun */
 		unsigned life; /* processes before this one */
+		bool cut;      /* the configuration service does not hear it, ... */
+		uint64_t cut_at;
+		struct rt_config heard; /* ... and this was the last that it heard */
+		uint32_t lease;		/* how many have ended */
+		bool for_ever;		/* it is gone, or cut off, for ever */
 		rt_accept_fn *accept;
 		void *accept_arg;
 	} server[SIM_SERVERS];
 	struct rt_config config;
-	uint32_t powerless; /* bits, by host */
+	uint64_t clocks_ns; /* sim_set_clocks(); whose choice was made, and which are ahead: */
+	uint32_t clocks_known, clocks_ahead; /* bits, by host */
+	uint32_t powerless;		     /* likewise */
 	uint64_t power_off_at[SIM_HOSTS];
 	uint32_t anywhere_events; /* CRASH_ANYWHERE points of events so far */
 	enum sim_end end;

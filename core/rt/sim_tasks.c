@@ -338,16 +338,26 @@ static bool may_be_lost(const struct sim *sim, unsigned server)
 {
 	bool may = false;
 	for (unsigned i = 0; i < sim->servers; i++)
-		may |= i != server && sim->config.members >> i & 1 && !sim->server[i].down;
+		may |= i != server && sim->config.members >> i & 1 && !sim->server[i].down &&
+		       !sim->server[i].for_ever;
 	return may;
 }
 
-/* The server's tasks never run again. False: there is no server, it has died too often, or is the
- * last one and would be lost. */
-static bool kill_server(struct sim *sim, unsigned server, bool for_ever)
+/* Is there a member that is gone for ever? Until the others have left it out nothing else happens
+ * to them: a design that survives the loss of one need not survive more. */
+static bool misses_one(const struct sim *sim)
+{
+	bool misses = false;
+	for (unsigned i = 0; i < sim->servers; i++)
+		misses |= sim->config.members >> i & 1 && sim->server[i].for_ever;
+	return misses;
+}
+
+/* The server's tasks never run again. False: there is no server, or it has died too often. */
+static bool kill_server(struct sim *sim, unsigned server)
 {
 	if (server >= sim->servers || sim->server[server].down || !sim->death ||
-	    sim->server[server].life + 1 >= SERVER_LIVES || (for_ever && !may_be_lost(sim, server)))
+	    sim->server[server].life + 1 >= SERVER_LIVES)
 		return false;
 	sim_kill_tasks(sim, server_host(server));
 	sim->server[server].down = true;
@@ -355,12 +365,25 @@ static bool kill_server(struct sim *sim, unsigned server, bool for_ever)
 	return true;
 }
 
+/* Something happens to one of several servers. False: it cannot. */
+static bool happens_to(struct sim *sim, unsigned server, enum server_event event)
+{
+	const bool for_ever = !server_events[event].lasts_ns;
+	if (server >= sim->servers || !sim->death || sim->server[server].down || misses_one(sim) ||
+	    (for_ever && !may_be_lost(sim, server)))
+		return false;
+	if (server_is_cut(event) ? sim->server[server].cut : !kill_server(sim, server))
+		return false;
+	sim->server[server].for_ever |= for_ever;
+	return true;
+}
+
 /* The current task is delayed, or something dies at its step. */
 static void delay_or_die(struct sim *sim, unsigned k)
 {
 	struct task *task = sim->running;
-	const unsigned nth = k >= DEATH_POWER ? (k - DEATH_POWER) % SIM_SERVERS : 0;
-	bool server = k == DEATH_SERVER || k >= DEATH_POWER;
+	const unsigned nth = k >= DEATH_ONE ? death_server(k) : 0;
+	bool server = k == DEATH_SERVER || k >= DEATH_ONE;
 	bool dies = server || k == DELAY_FOREVER || k > DEATH_SERVER;
 	assert(k && k < DEATHS_END);
 	assert(!dies || server || !host_serves(task->host));
@@ -368,7 +391,8 @@ static void delay_or_die(struct sim *sim, unsigned k)
 		sim_delay_task(sim, k);
 		return;
 	}
-	if (server && !kill_server(sim, nth, k >= DEATH_LOST))
+	if (k >= DEATH_ONE ? !happens_to(sim, nth, death_event(k))
+			   : server && (sim->servers > 1 || !kill_server(sim, 0)))
 		return;
 	if (!server)
 		sim_kill_tasks(sim, task->host);
@@ -420,8 +444,26 @@ void sim_set_alive(struct sim *sim, unsigned server, bool alive)
 {
 	struct rt_config next = sim->config;
 	assert(server < sim->servers);
+	sim->server[server].lease += !alive;
 	next.alive = (next.alive & ~(1u << server)) | (uint32_t)alive << server;
 	sim_set_config(sim, &next);
+}
+
+void sim_set_cut(struct sim *sim, unsigned server, bool cut)
+{
+	assert(server < sim->servers && sim->server[server].cut != cut);
+	sim->server[server].cut = cut;
+	if (!cut)
+		return;
+	sim->server[server].cut_at = sim_now(sim);
+	sim->server[server].heard = sim->config;
+	sim_wake(sim, &sim->config); /* its own tasks wait no longer */
+}
+
+bool sim_is_cut(const struct sim *sim, unsigned server)
+{
+	assert(server < sim->servers);
+	return sim->server[server].cut;
 }
 
 void sim_set_power(struct sim *sim, unsigned host, bool on)

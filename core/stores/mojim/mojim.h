@@ -61,13 +61,15 @@ enum { LOST_FLUSHES, LOST_GOES_ON };
 enum { FLUSH_EACH, FLUSH_NEVER };
 /* Seeded bugs (KV_BUG_*): their further knobs, what they break, what they do. */
 #define MOJIM_BUGS(X)                                                                            \
-	X(posted_only, "", DURN | DUR, "msync returns when the record is posted")                \
-	X(serves_early, "", DURN | DUR, "the mirror serves before its log is applied")           \
+	X(posted_only, "", DURN | DUR | LIN, "msync returns when the record is posted")          \
+	X(serves_early, "", DURN | DUR | LIN, "the mirror serves before its log is applied")     \
 	X(head_early, "", DUR | DURN | FSCK | RDA, "`head` says so before the area is durable")  \
 	X(no_crc, "", RDA | DUR | DURN | FSCK, "a record is taken for whole")                    \
-	X(not_fenced, "", DURN | DUR, "the old primary's WRITEs may land still")                 \
+	X(not_fenced, "", DURN | DUR | LIN, "the old primary's WRITEs may land still")           \
 	X(alone_unflushed, "", DUR | RDA | NORES, "a primary without a mirror persists nothing") \
-	X(log_forgotten, "", DURN | DUR | NORES, "the mirror serves without the rest of its log")
+	X(log_forgotten, "", DURN | DUR | LIN | NORES,                                           \
+	  "the mirror serves without the rest of its log")                                       \
+	X(serves_on, "", LIN, "the primary answers although its lease has ended")
 enum { NO_BUG, MOJIM_BUGS(KV_BUG_VALUE) };
 
 #define MOJIM_RANGES  2

@@ -37,7 +37,8 @@ struct server {
 	struct head head;      /* the last record that was sent, or is in the area */
 	struct rpc_conn mirror;
 	bool connected, mirrored; /* to the mirror; it gets each record */
-	bool serves;
+	bool serves;		  /* as the primary, ... */
+	struct rt_config config;  /* ... since it knew of this configuration */
 };
 
 static uint32_t my_bit(const struct server *server)
@@ -69,16 +70,29 @@ static int configure(const struct rt_config *seen, uint32_t members, unsigned pr
 	return rt_config_set(&next);
 }
 
-/* Change who is a member besides the primary, while that is this server. */
-static int set_members(const struct server *server, uint32_t members)
+/* Change who is a member besides the primary, while that is this server. If the service does not
+ * answer it may have happened, or not: the server does not serve until it knows (keeper()). */
+static int set_members(struct server *server, uint32_t members)
 {
 	struct rt_config now;
+	int rc;
 	do {
-		rt_config_get(&now);
-		if (now.primary != server->env.server)
-			return -EHOSTDOWN;
-	} while (configure(&now, members, now.primary));
-	return 0;
+		rc = rt_config_get(&now);
+		if (!rc)
+			rc = now.primary == server->env.server
+				     ? configure(&now, members, now.primary)
+				     : -EHOSTDOWN;
+	} while (rc == -EAGAIN);
+	server->serves = !rc;
+	return rc ? -EHOSTDOWN : 0;
+}
+
+/* Is this server the primary still? While its lease lasts nobody has taken over from it. It asks
+ * itself this when it knows its answer, and before it gives it. */
+static bool is_primary(const struct server *server)
+{
+	return server->serves &&
+	       (has_bug(&server->params, serves_on) || rt_now() < rt_config_lease(&server->config));
 }
 
 /* --- the primary --- */
@@ -99,9 +113,7 @@ static void leave_mirror(struct server *server)
 static int go_on_alone(struct server *server)
 {
 	leave_mirror(server);
-	int rc = set_members(server, my_bit(server));
-	server->serves = !rc;
-	return rc;
+	return set_members(server, my_bit(server));
 }
 
 static int connect_mirror(struct server *server)
@@ -132,7 +144,7 @@ static int gmsync(struct server *server, const struct range *range, unsigned n)
 		for (unsigned i = 0; i < n; i++)
 			pmem_persist(server->pool.area + range[i].off, range[i].len);
 	if (!server->mirrored)
-		return 0;
+		return is_primary(server) ? 0 : -EHOSTDOWN;
 	if (next.seq > server->pool.records)
 		return -ENOSPC;
 	mojim_fill(server->record, next, &server->pool, params, range, n);
@@ -141,7 +153,10 @@ static int gmsync(struct server *server, const struct range *range, unsigned n)
 	if (!rc)
 		rc = (waits ? rpc_write : rpc_write_behind)(
 			&server->mirror, LOG, (next.seq - 1) * bytes, server->record, bytes);
-	return rc ? go_on_alone(server) : 0;
+	if (rc)
+		return go_on_alone(server);
+	/* What the mirror's NIC has acknowledged is there when the mirror takes over. */
+	return waits || is_primary(server) ? 0 : -EHOSTDOWN;
 }
 
 static struct range range_of(const struct server *server, const void *at, uint32_t len)
@@ -183,19 +198,22 @@ static int handle_update(struct server *server, const struct kv_req *req)
 		return -EMSGSIZE;
 	if (req->op == KV_DEL &&
 	    !mojim_has_value(mojim_slot(&server->pool, &server->params, req->key)))
-		return 0;
+		return is_primary(server) ? 0 : -EHOSTDOWN;
 	return update(server, req);
 }
 
 static int handle_get(const struct server *server, const struct kv_req *req, struct kv_rsp *rsp)
 {
 	const struct slot *slot = mojim_slot(&server->pool, &server->params, req->key);
-	if (!mojim_has_value(slot))
-		return -ENOENT;
-	const unsigned which = slot->version & 1;
-	rsp->vlen = slot->vlen[which];
-	memcpy(rsp + 1, mojim_buffer(slot, &server->params, which), rsp->vlen);
-	return 0;
+	const bool has = mojim_has_value(slot);
+	if (has) {
+		const unsigned which = slot->version & 1;
+		rsp->vlen = slot->vlen[which];
+		memcpy(rsp + 1, mojim_buffer(slot, &server->params, which), rsp->vlen);
+	}
+	if (!is_primary(server))
+		return -EHOSTDOWN;
+	return has ? 0 : -ENOENT;
 }
 
 /* --- a server that comes back, as the primary sees it --- */
@@ -286,6 +304,7 @@ static void take_over(struct server *server, const struct rt_config *seen)
 	if (configure(seen, my_bit(server), server->env.server))
 		return;
 	server->mirrored = false;
+	server->config = *seen;
 	server->serves = true;
 	if (early)
 		apply_all(server);
@@ -327,10 +346,11 @@ static void keeper(void *arg)
 	uint64_t nap = KV_NAP_NS;
 	for (;;) {
 		struct rt_config now;
-		if (server->serves) {
+		if (is_primary(server)) {
 			rt_sleep(1000000);
 			continue;
 		}
+		server->serves = false;
 		if (apply_next(server)) {
 			nap = KV_NAP_NS;
 			continue;

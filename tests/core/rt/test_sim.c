@@ -4,6 +4,7 @@
  * and that a world can be used again after any end. Tasks write what they do into a
  * note, and the whole note is compared.
  */
+#include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -336,6 +337,76 @@ TEST(connecting)
 		sim_reset(sim, NULL);
 	}
 	ck_assert_str_eq(notes, "done@0 done@0 ");
+}
+
+/* --- the configuration of several servers --- */
+
+static void config_note(void *arg)
+{
+	struct rt_config seen, known;
+	(void)arg;
+	ck_assert_int_eq(rt_config_get(&seen), 0);
+	ck_assert_uint_eq(rt_config_lease(&seen), rt_now() + RT_LEASE_NS - RT_CONFIG_NS);
+	note("epoch %u", (unsigned)seen.epoch);
+	/* Cut off: the last that it heard; a change may be made, or not; its lease ends. */
+	sim_set_cut(sim, 1, true);
+	struct rt_config next = *sim_config(sim);
+	next.epoch++;
+	sim_set_config(sim, &next);
+	known = seen;
+	ck_assert_int_eq(rt_config_get(&seen), -ETIMEDOUT);
+	note("epoch %u", (unsigned)seen.epoch);
+	ck_assert_int_eq(rt_config_wait(&known), -ETIMEDOUT);
+	ck_assert_int_eq(rt_config_set(&next), -ETIMEDOUT);
+	ck_assert_uint_lt(rt_config_lease(&seen), rt_now());
+	sim_set_alive(sim, 1, false);
+	ck_assert_uint_eq(rt_config_lease(&seen), 0);
+	/* Heard again: what it was told before does not count. */
+	sim_set_cut(sim, 1, false);
+	sim_set_alive(sim, 1, true);
+	ck_assert_uint_eq(rt_config_lease(&seen), 0);
+	ck_assert_int_eq(rt_config_wait(&seen), 0);
+	ck_assert_uint_gt(rt_config_lease(&seen), rt_now());
+	note("epoch %u", (unsigned)seen.epoch);
+}
+
+static void client_config_note(void *arg)
+{
+	struct rt_config seen;
+	(void)arg;
+	ck_assert_int_eq(rt_config_get(&seen), 0);
+	ck_assert_uint_eq(rt_config_lease(&seen), UINT64_MAX);
+}
+
+TEST(cut_off_from_the_service)
+{
+	begin(NULL);
+	sim_set_servers(sim, 2);
+	ck_assert_int_eq(sim_spawn(sim, server_host(1), NULL, config_note, NULL), 0);
+	ck_assert_int_eq(sim_spawn(sim, 1, NULL, client_config_note, NULL), 0);
+	ends(SIM_IDLE, "epoch 1@2000 epoch 1@24000 epoch 2@70000 ");
+}
+
+static void clock_note(void *arg)
+{
+	note("%s %llu", (const char *)arg, (unsigned long long)rt_now());
+	rt_sleep(100);
+	note("%s %llu", (const char *)arg, (unsigned long long)rt_now());
+}
+
+TEST(clocks_that_differ)
+{
+	struct plan plan = plan_at(CHOICE_CLOCK, 0, 0, "c1", 1);
+	begin(&plan.source);
+	sim_set_clocks(sim, 1000);
+	spawn(NULL, clock_note, "server");
+	ck_assert_int_eq(sim_spawn(sim, 1, NULL, clock_note, "c1"), 0);
+	ends(SIM_IDLE, "server 0@0 c1 1000@0 server 100@100 c1 1100@100 ");
+	plan = plan_at(CHOICE_CLOCK, 0, 0, "c1", 1);
+	begin(&plan.source);
+	spawn(NULL, clock_note, "server");
+	ends(SIM_IDLE, "server 0@0 server 100@100 ");
+	ck_assert_uint_eq(plan.asked, 0);
 }
 
 /* --- ends --- */
