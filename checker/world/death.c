@@ -106,6 +106,7 @@ static void is_heard_again(struct sim *sim, void *arg)
 {
 	const struct failed *failed = arg;
 	sim_set_cut(sim, failed->server, false);
+	failed->w->failures++; /* who has connected meanwhile may be told so only now */
 	sim_trace(sim, NULL, 0, "the service hears server %u again", failed->server + 1);
 	if (failed->w->serving >> failed->server & 1)
 		sim_set_alive(sim, failed->server, true);

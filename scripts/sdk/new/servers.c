@@ -37,10 +37,12 @@ enum {
 struct member {
 	struct server s;
 	unsigned me, other;	     /* numbers of the servers: 0 and 1 */
-	bool serves;		     /* it is the primary */
+	bool serves;		     /* it is the primary, ... */
+	struct rt_config config;     /* ... since it knew of this configuration */
 	bool follows;		     /* it takes copies */
 	struct serve_client *backup; /* the primary's connection to it; NULL: there is none */
 	size_t copied;		     /* records that the backup has */
+	bool calls;		     /* the server's task waits for the other server */
 };
 
 /* For the other server it is a client, too, with a number after those of all clients. */
@@ -59,15 +61,24 @@ static int configure(const struct rt_config *seen, uint32_t members, unsigned pr
 	return rt_config_set(&next);
 }
 
-/* The primary says who is a member, as long as it is the primary. */
+/* While its lease lasts nobody has taken over from it. */
+static bool is_primary(const struct member *m)
+{
+	return m->serves && rt_now() < rt_config_lease(&m->config);
+}
+
+/* The primary says who is a member, as long as it is the primary. If the service does not answer, it may have been done. */
 static int set_members(struct member *m, uint32_t members)
 {
 	struct rt_config now;
+	int rc;
 	do {
-		rt_config_get(&now);
-		m->serves = now.primary == m->me;
-	} while (m->serves && configure(&now, members, m->me));
-	return m->serves ? 0 : -EHOSTDOWN;
+		rc = rt_config_get(&now);
+		if (!rc)
+			rc = now.primary == m->me ? configure(&now, members, m->me) : -EHOSTDOWN;
+	} while (rc == -EAGAIN || (rc == -ETIMEDOUT && is_primary(m)));
+	m->serves = !rc;
+	return rc ? -EHOSTDOWN : 0;
 }
 
 static int go_on_alone(struct member *m)
@@ -79,12 +90,16 @@ static int go_on_alone(struct member *m)
 /* Whatever the primary has, its backup has, or there is none. */
 static int copy_to_backup(struct member *m)
 {
+	m->calls = true;
 	while (m->backup && m->copied < m->s.records) {
 		const struct record *r = record_at(&m->s.env, m->copied++);
 		const bool del = r->vlen == DELETED;
-		if (call(m->backup, del ? COPY_DEL : COPY_PUT, r->key, r->klen, r->value, del ? 0 : r->vlen))
+		if (call(m->backup, del ? COPY_DEL : COPY_PUT, r->key, r->klen, r->value, del ? 0 : r->vlen)) {
+			m->calls = false;
 			return go_on_alone(m);
+		}
 	}
+	m->calls = false;
 	return 0;
 }
 
@@ -135,8 +150,9 @@ static size_t handle_member(void *arg, const void *request, void *answer)
 		bytes = handle(&m->s, request, answer);
 		if (!later)
 			rc = copy_to_backup(m);
-		if (rc)
-			reply->status = rc;
+		/* Now that it knows the answer: may it give it? */
+		if (rc || !is_primary(m))
+			reply->status = rc ? rc : -EHOSTDOWN;
 	} else {
 		reply->status = -EHOSTDOWN;
 	}
@@ -146,6 +162,8 @@ static size_t handle_member(void *arg, const void *request, void *answer)
 /* Only with the configuration on which it was decided: if there is another one by now, somebody else has served. */
 static void take_over(struct member *m, const struct rt_config *seen)
 {
+	m->backup = NULL;
+	m->config = *seen;
 	m->follows = false; /* what the old primary has sent and this server has not handled, comes too late */
 	m->serves = !configure(seen, 1u << m->me, m->me);
 }
@@ -153,6 +171,7 @@ static void take_over(struct member *m, const struct rt_config *seen)
 static void join(struct member *m)
 {
 	void *connection;
+	m->backup = NULL; /* nor will it call */
 	if (connect_to_other(m, &connection) || call(connection, JOIN, "", 0, NULL, 0))
 		rt_sleep(NAP_NS);
 }
@@ -163,13 +182,16 @@ static void keeper(void *arg)
 	struct member *m = arg;
 	for (;;) {
 		struct rt_config now;
-		rt_config_get(&now);
-		m->serves &= now.primary == m->me;
+		if (rt_config_get(&now))
+			continue; /* the service does not hear this server */
+		m->serves = is_primary(m) && now.primary == m->me;
 		const bool member = now.members >> m->me & 1, alive = now.alive >> now.primary & 1;
 		if (m->serves || (member ? alive && now.primary != m->me : !alive))
 			rt_config_wait(&now); /* nothing to do until it is another one */
 		else if (member)
 			take_over(m, &now);
+		else if (m->calls)
+			rt_sleep(NAP_NS); /* the other server could not call this one */
 		else
 			join(m);
 	}
