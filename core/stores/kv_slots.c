@@ -28,11 +28,16 @@ bool kv_idle_yield(struct kv_idle *idle, bool found)
 	return true;
 }
 
-void kv_idle_nap(struct kv_idle *idle)
+static void nap_to(struct kv_idle *idle, uint64_t max_ns)
 {
 	if (!idle->nap)
 		idle->nap = KV_NAP_NS;
-	kv_nap_to(&idle->nap, NAP_MAX_NS);
+	kv_nap_to(&idle->nap, max_ns);
+}
+
+void kv_idle_nap(struct kv_idle *idle)
+{
+	nap_to(idle, NAP_MAX_NS);
 }
 
 int kv_slots_open(struct kv_slots *slots, struct rpc_server *rpc, size_t bytes, int access)
@@ -91,7 +96,7 @@ void kv_slots_serve(struct rpc_server *rpc, const struct kv_slot_calls *calls, v
 		for (unsigned i = rpc->peers; i-- > 0;)
 			found |= serve_slot(rpc, calls, arg, i);
 		if (!kv_idle_yield(&idle, found) && !rpc_server_poll(rpc))
-			kv_idle_nap(&idle);
+			nap_to(&idle, calls->nap_ns ? calls->nap_ns : NAP_MAX_NS);
 	}
 }
 

@@ -50,6 +50,7 @@ struct kv_slot_calls {
 	 * time. */
 	bool (*owes)(void *arg, unsigned index);
 	void (*send)(void *arg, unsigned index);
+	uint64_t nap_ns; /* the longest between two rounds; 0: kv_idle_nap()'s */
 };
 
 /* Serve all slots for ever. A client's next request is taken when its NIC has acknowledged what was

@@ -4,26 +4,7 @@
 #include "core/stores/hydradb/hydradb.h"
 
 static const struct tm_knob knobs[] = {
-	[CROWD] = KV_CROWD_KNOB,
-	[LEASE] = {"lease", "on off",
-		   "off: a pointer is good for ever, and an outdated item's room is free after the "
-		   "eviction delay"},
-	[RENEWAL] = {"renewal", "noted unnoted",
-		     "unnoted: a renewal makes the client's lease longer, and not the server's"},
-	[POINTERS] = {"pointers", "cached none", "none: each GET asks the server"},
-	[CHECK] = {"check", "after before",
-		   "when a client looks whether its lease has ended: when it has READ the item, "
-		   "too; before it READs only"},
-	[MATCH] = {"match", "live version",
-		   "what a client wants of a guardian: that it is a live item's; of the version "
-		   "that the pointer is to"},
-	[WHOLE] = {"whole", "marks crc",
-		   "what says that a message has landed: a mark at both ends; these, and they are "
-		   "its CRC"},
-	[SKEW] = {"skew", "none near far",
-		  "by how much a client's clock is late: near, less than the eviction delay; far, "
-		  "more"},
-	[PERSIST] = {"persist", "on off", "does the server flush anything?"},
+	HYDRADB_KNOBS,
 	[BUG] = KV_BUG_KNOB(HYDRADB_BUGS),
 	[KNOBS] = {NULL, NULL, NULL},
 };

@@ -53,6 +53,31 @@
 #define HYDRADB_FAR_NS	 4000000ull /* and more */
 
 enum { CROWD = KV_CROWD, LEASE, RENEWAL, POINTERS, CHECK, MATCH, WHOLE, SKEW, PERSIST, BUG, KNOBS };
+/* Of each store of this kind. */
+#define HYDRADB_KNOBS                                                                              \
+	[CROWD] = KV_CROWD_KNOB,                                                                   \
+	[LEASE] =                                                                                  \
+		{"lease", "on off",                                                                \
+		 "off: a pointer is good for ever, and an outdated item's room is free after the " \
+		 "eviction delay"},                                                                \
+	[RENEWAL] = {"renewal", "noted unnoted",                                                   \
+		     "unnoted: a renewal makes the client's lease longer, and not the server's"},  \
+	[POINTERS] = {"pointers", "cached none", "none: each GET asks the server"},                \
+	[CHECK] = {"check", "after before",                                                        \
+		   "when a client looks whether its lease has ended: when it has READ the item, "  \
+		   "too; before it READs only"},                                                   \
+	[MATCH] = {"match", "live version",                                                        \
+		   "what a client wants of a guardian: that it is a live item's; of the version "  \
+		   "that the pointer is to"},                                                      \
+	[WHOLE] =                                                                                  \
+		{"whole", "marks crc",                                                             \
+		 "what says that a message has landed: a mark at both ends; these, and they are "  \
+		 "its CRC"},                                                                       \
+	[SKEW] =                                                                                   \
+		{"skew", "none near far",                                                          \
+		 "by how much a client's clock is late: near, less than the eviction delay; far, " \
+		 "more"},                                                                          \
+	[PERSIST] = {"persist", "on off", "does the server flush anything?"}
 enum { LEASE_ON, LEASE_OFF };
 enum { RENEWAL_NOTED, RENEWAL_UNNOTED };
 enum { POINTERS_CACHED, POINTERS_NONE };
@@ -81,7 +106,7 @@ enum { PERSIST_ON, PERSIST_OFF };
 	X(rooms_forgotten, "", DUR | RDA | FSCK,                                                   \
 	  "after a restart the first PUTs overwrite what is there")                                \
 	X(leases_kept, "", FSCK, "recovery leaves leases as they are")
-enum { NO_BUG, HYDRADB_BUGS(KV_BUG_VALUE) };
+enum { NO_BUG, HYDRADB_BUGS(KV_BUG_VALUE) HYDRADB_NO_BUG };
 
 /* --- item.c: items --- */
 
@@ -103,6 +128,7 @@ bool hydradb_fits(const struct hydradb_item *item, uint32_t bytes, const uint8_t
 struct tm_params hydradb_pool_params(const struct tm_params *params);
 size_t hydradb_pm_bytes(const struct tm_params *params);
 unsigned hydradb_regions(const struct tm_params *params, struct tm_region *out, unsigned max);
+bool hydradb_names_item(const struct kv_entry *entry);
 /* What an entry names, which lies in the pool. */
 struct hydradb_item *hydradb_item_at(const struct kv_pool *pool, uint64_t where);
 

@@ -66,6 +66,11 @@ unsigned hydradb_regions(const struct tm_params *params, struct tm_region *out, 
 	return n;
 }
 
+bool hydradb_names_item(const struct kv_entry *entry)
+{
+	return (entry->ctl & KV_USED) && (entry->where & 1);
+}
+
 struct hydradb_item *hydradb_item_at(const struct kv_pool *pool, uint64_t where)
 {
 	return (struct hydradb_item *)(pool->log + kv_where_line(where) * TM_LINE);

@@ -3,11 +3,6 @@
 #include <libpmem.h>
 #include "core/stores/hydradb/hydradb.h"
 
-static bool names_item(const struct kv_entry *entry)
-{
-	return (entry->ctl & KV_USED) && (entry->where & 1);
-}
-
 static bool fits(const struct kv_pool *pool, const struct kv_entry *entry)
 {
 	return hydradb_fits(hydradb_item_at(pool, entry->where), kv_where_vlen(entry->where),
@@ -20,7 +15,7 @@ static void drop_unfit(const struct kv_pool *pool)
 	for (uint64_t i = 0; i < pool->table.slots; i++) {
 		struct kv_entry *entry = &pool->table.entry[i];
 
-		if (names_item(entry) && !fits(pool, entry))
+		if (hydradb_names_item(entry) && !fits(pool, entry))
 			kv_entry_clear(entry);
 	}
 }
@@ -32,7 +27,7 @@ static void end_leases(const struct kv_pool *pool)
 	for (uint64_t i = 0; i < pool->table.slots; i++) {
 		const struct kv_entry *entry = &pool->table.entry[i];
 
-		if (names_item(entry))
+		if (hydradb_names_item(entry))
 			hydradb_item_at(pool, entry->where)->lease_end = 0;
 	}
 }
@@ -81,6 +76,7 @@ void hydradb_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 	pool_env.params = &params;
 	kv_pool_fsck(&pool_env, fsck);
 	for (uint64_t i = 0; i < pool.table.slots; i++)
-		if (names_item(&pool.table.entry[i]) && kv_pool_has(&pool, &pool.table.entry[i]))
+		if (hydradb_names_item(&pool.table.entry[i]) &&
+		    kv_pool_has(&pool, &pool.table.entry[i]))
 			check_item(&pool, i, fsck);
 }

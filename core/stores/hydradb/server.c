@@ -6,30 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/rt/rt.h"
-#include "core/stores/hydradb/hydradb.h"
-#include "core/stores/kv_rooms.h"
-
-struct server {
-	struct tm_params params;
-	struct rpc_server rpc;
-	struct kv_place place;
-	struct kv_rooms rooms; /* of the items */
-	uint64_t version;      /* of the item that was written last */
-	uint64_t late;	       /* a seeded bug's: where the item is that is still to be outdated */
-	struct kv_slots requests, replies;
-	uint32_t len;	/* of the body of the request that was looked at last */
-	uint32_t *owed; /* by the connection's number: bytes of its reply */
-};
+#include "core/stores/hydradb/server.h"
 
 /* ----------------------------------------------------------------- items */
 
-static struct hydradb_item *item_at(const struct server *server, uint64_t where)
+static struct hydradb_item *item_at(const struct hydradb_server *server, uint64_t where)
 {
 	return hydradb_item_at(&server->place.pool, where);
 }
 
 /* Where the key's item is; 0: there is none. */
-static uint64_t where_of(const struct server *server, const uint8_t key[TM_MAX_KEY])
+static uint64_t where_of(const struct hydradb_server *server, const uint8_t key[TM_MAX_KEY])
 {
 	bool found;
 	const struct kv_entry *entry = kv_table_find(&server->place.pool.table, key, &found);
@@ -37,13 +24,13 @@ static uint64_t where_of(const struct server *server, const uint8_t key[TM_MAX_K
 	return found && (entry->where & 1) ? entry->where : 0;
 }
 
-static void mark(struct server *server, uint64_t where, bool used)
+static void mark(struct hydradb_server *server, uint64_t where, bool used)
 {
 	kv_rooms_mark(&server->rooms, kv_where_line(where), kv_lines(kv_where_vlen(where)), used);
 }
 
 /* No client is told of the item any more; one that was, may READ it until its lease ends. */
-static void evict_later(struct server *server, uint64_t where)
+static void evict_later(struct hydradb_server *server, uint64_t where)
 {
 	uint64_t since = item_at(server, where)->lease_end;
 
@@ -59,14 +46,14 @@ static void evict_later(struct server *server, uint64_t where)
 
 /* The item is no longer the key's: clients that READ it see that. Not flushed, as after a power
  * failure no client has a pointer to it. */
-static void kill_item(const struct server *server, uint64_t where)
+static void kill_item(const struct hydradb_server *server, uint64_t where)
 {
 	uint64_t *guardian = hydradb_guardian(item_at(server, where), kv_where_vlen(where));
 
 	__atomic_store_n(guardian, *guardian & ~1ull, __ATOMIC_SEQ_CST);
 }
 
-static void outdate(struct server *server, uint64_t where)
+static void outdate(struct hydradb_server *server, uint64_t where)
 {
 	if (!where)
 		return;
@@ -77,7 +64,7 @@ static void outdate(struct server *server, uint64_t where)
 /* ----------------------------------------------------------- PUT, DELETE */
 
 /* In a new place; what names it comes later. */
-static void write_item(struct server *server, const struct kv_req *req, uint64_t line)
+static void write_item(struct hydradb_server *server, const struct kv_req *req, uint64_t line)
 {
 	uint32_t bytes = hydradb_item_bytes(req->klen, req->vlen);
 	struct hydradb_item *item = item_at(server, kv_where(line, bytes));
@@ -92,7 +79,8 @@ static void write_item(struct server *server, const struct kv_req *req, uint64_t
 }
 
 /* Is there an entry for the key, and room for the item? */
-static int find_room(struct server *server, const struct kv_req *req, struct kv_placed *placed)
+static int find_room(struct hydradb_server *server, const struct kv_req *req,
+		     struct kv_placed *placed)
 {
 	bool found;
 
@@ -106,7 +94,7 @@ static int find_room(struct server *server, const struct kv_req *req, struct kv_
 	return kv_rooms_take(&server->rooms, kv_lines(placed->vlen), &placed->line);
 }
 
-static int handle_put(struct server *server, const struct kv_req *req)
+static int handle_put(struct hydradb_server *server, const struct kv_req *req)
 {
 	uint64_t old = where_of(server, req->key);
 	struct kv_placed placed;
@@ -130,7 +118,7 @@ static int handle_put(struct server *server, const struct kv_req *req)
 	return 0;
 }
 
-static int handle_del(struct server *server, const struct kv_req *req)
+static int handle_del(struct hydradb_server *server, const struct kv_req *req)
 {
 	uint64_t old = where_of(server, req->key);
 
@@ -144,6 +132,20 @@ static int handle_del(struct server *server, const struct kv_req *req)
 	return 0;
 }
 
+void hydradb_clear(struct hydradb_server *server)
+{
+	struct kv_table *table = &server->place.pool.table;
+
+	for (uint64_t i = 0; i < table->slots; i++) {
+		uint64_t where = hydradb_names_item(&table->entry[i]) ? table->entry[i].where : 0;
+
+		if (!where)
+			continue;
+		kv_place_del(&server->place, table->entry[i].key);
+		mark(server, where, false);
+	}
+}
+
 /* ------------------------------------------------------------------- GET */
 
 /* The lease of a client that has READ the item so often since it got the pointer. */
@@ -152,13 +154,17 @@ static uint64_t lease_ns(uint32_t accesses)
 	return HYDRADB_LEASE_NS * (accesses < HYDRADB_LONGEST ? accesses + 1 : HYDRADB_LONGEST);
 }
 
-static void lease(struct server *server, const struct kv_req *req, struct hydradb_item *item,
-		  struct hydradb_pointer *pointer)
+static void lease(struct hydradb_server *server, const struct kv_req *req,
+		  struct hydradb_item *item, struct hydradb_pointer *pointer)
 {
 	if (server->params.knob[LEASE] == LEASE_OFF)
 		return;
 	pointer->lease_ns = lease_ns(req->op == KV_RENEW ? req->vlen : 0);
 	uint64_t end = rt_now() + pointer->lease_ns;
+	if (end > server->pointers_end) {
+		end = server->pointers_end;
+		pointer->lease_ns = end - rt_now();
+	}
 	if (req->op == KV_RENEW && server->params.knob[RENEWAL] == RENEWAL_UNNOTED)
 		return;
 	if (end > item->lease_end)
@@ -166,8 +172,8 @@ static void lease(struct server *server, const struct kv_req *req, struct hydrad
 }
 
 /* The reply names the item; its value is *value, unless the client has it (KV_RENEW). */
-static int handle_get(struct server *server, const struct kv_req *req, struct hydradb_reply *reply,
-		      const void **value, uint32_t *vlen)
+static int handle_get(struct hydradb_server *server, const struct kv_req *req,
+		      struct hydradb_reply *reply, const void **value, uint32_t *vlen)
 {
 	uint64_t where = where_of(server, req->key);
 	uint32_t bytes = kv_where_vlen(where);
@@ -177,7 +183,7 @@ static int handle_get(struct server *server, const struct kv_req *req, struct hy
 	struct hydradb_item *item = item_at(server, where);
 	if (!hydradb_fits(item, bytes, req->key))
 		return -EIO;
-	if (server->params.knob[POINTERS] == POINTERS_CACHED) {
+	if (server->params.knob[POINTERS] == POINTERS_CACHED && rt_now() < server->pointers_end) {
 		reply->pointer.off = kv_where_line(where) * TM_LINE;
 		reply->pointer.bytes = bytes;
 		reply->pointer.version = hydradb_version(*hydradb_guardian(item, bytes));
@@ -199,10 +205,10 @@ static bool is_request(const struct kv_req *req, uint32_t len)
 	return kv_is_request(&msg, true);
 }
 
-static int execute(struct server *server, const struct kv_req *req, struct hydradb_reply *reply,
-		   const void **value, uint32_t *vlen)
+int hydradb_execute(struct hydradb_server *server, const struct kv_req *req, uint32_t len,
+		    struct hydradb_reply *reply, const void **value, uint32_t *vlen)
 {
-	if (!is_request(req, server->len))
+	if (!is_request(req, len))
 		return -EPROTO;
 	switch (req->op) {
 	case KV_PUT:
@@ -219,7 +225,7 @@ static int execute(struct server *server, const struct kv_req *req, struct hydra
 
 static bool has_arrived(void *arg, unsigned index)
 {
-	struct server *server = arg;
+	struct hydradb_server *server = arg;
 	bool front = has_bug(&server->params, request_front);
 
 	return hydradb_landed(kv_slot(&server->requests, index), server->requests.bytes,
@@ -228,7 +234,7 @@ static bool has_arrived(void *arg, unsigned index)
 
 static bool owes_reply(void *arg, unsigned index)
 {
-	const struct server *server = arg;
+	const struct hydradb_server *server = arg;
 
 	return server->owed[index];
 }
@@ -236,7 +242,7 @@ static bool owes_reply(void *arg, unsigned index)
 /* Refused: another time. Nothing more can be done for a client whose connection has failed. */
 static void send_reply(void *arg, unsigned index)
 {
-	struct server *server = arg;
+	struct hydradb_server *server = arg;
 
 	if (!server->owed[index])
 		return;
@@ -250,8 +256,9 @@ static void send_reply(void *arg, unsigned index)
 	server->late = 0;
 }
 
-static void make_reply(struct server *server, unsigned index, const struct hydradb_reply *reply,
-		       const void *value, uint32_t vlen, uint32_t number)
+static void make_reply(struct hydradb_server *server, unsigned index,
+		       const struct hydradb_reply *reply, const void *value, uint32_t vlen,
+		       uint32_t number)
 {
 	uint8_t *message = kv_slot(&server->replies, index);
 	uint32_t len = (uint32_t)sizeof(*reply) + vlen;
@@ -266,7 +273,7 @@ static void make_reply(struct server *server, unsigned index, const struct hydra
 /* Execute a request and have its reply ready; then its slot is empty. */
 static void take_request(void *arg, unsigned index)
 {
-	struct server *server = arg;
+	struct hydradb_server *server = arg;
 	uint8_t *message = kv_slot(&server->requests, index);
 	const struct kv_req *req = (const struct kv_req *)(message + HYDRADB_BODY);
 	struct hydradb_reply reply;
@@ -278,29 +285,29 @@ static void take_request(void *arg, unsigned index)
 	if (req->op != KV_GET && has_bug(&server->params, reply_first)) {
 		make_reply(server, index, &reply, NULL, 0, number);
 		send_reply(server, index);
-		execute(server, req, &reply, &value, &vlen);
+		server->execute(server, req, server->len, &reply, &value, &vlen);
 	} else {
-		reply.status = execute(server, req, &reply, &value, &vlen);
+		reply.status = server->execute(server, req, server->len, &reply, &value, &vlen);
 		make_reply(server, index, &reply, value, vlen, number);
 	}
 	memset(message, 0, hydradb_message_bytes(server->len));
 }
 
+const struct kv_slot_calls hydradb_calls = {has_arrived, take_request, owes_reply, send_reply, 0};
+
 static void poll_task(void *arg)
 {
-	static const struct kv_slot_calls calls = {has_arrived, take_request, owes_reply,
-						   send_reply};
-	struct server *server = arg;
+	struct hydradb_server *server = arg;
 
-	kv_slots_serve(&server->rpc, &calls, server);
+	kv_slots_serve(&server->rpc, server->calls, server);
 }
 
 /* -------------------------------------------------------------- starting */
 
 /* What a client's former self has left in the slot is not a request of this one. */
-static void empty_slot(void *arg, unsigned index)
+void hydradb_connected(void *arg, unsigned index)
 {
-	struct server *server = arg;
+	struct hydradb_server *server = arg;
 
 	memset(kv_slot(&server->requests, index), 0, server->requests.bytes);
 	server->owed[index] = 0;
@@ -323,7 +330,7 @@ static unsigned lacks(const struct tm_params *params)
 }
 
 /* Only DRAM knows which room is free: all that no entry names. */
-static void mark_items(struct server *server)
+static void mark_items(struct hydradb_server *server)
 {
 	const struct kv_table *table = &server->place.pool.table;
 
@@ -342,7 +349,7 @@ static void mark_items(struct server *server)
 	}
 }
 
-static int make_room(struct server *server, const struct tm_env *env)
+static int make_room(struct hydradb_server *server, const struct tm_env *env)
 {
 	struct tm_params params = hydradb_pool_params(env->params);
 	struct tm_env pool_env = *env;
@@ -356,7 +363,7 @@ static int make_room(struct server *server, const struct tm_env *env)
 	return rc;
 }
 
-static int export(struct server *server)
+static int export(struct hydradb_server *server)
 {
 	const struct kv_pool *pool = &server->place.pool;
 
@@ -374,20 +381,32 @@ static int export(struct server *server)
 	return rc;
 }
 
-int hydradb_serve(const struct tm_env *env)
+int hydradb_server_open(struct hydradb_server *server, const struct tm_env *env)
 {
-	struct server *server = calloc(1, sizeof(*server));
-
-	if (!server)
-		return -ENOMEM;
 	int rc = make_room(server, env);
 	if (!rc)
 		rc = rpc_server_init(&server->rpc, env, TM_LINE, kv_no_messages, server);
 	if (rc)
 		return rc;
-	server->rpc.connected = empty_slot;
-	rc = export(server);
-	if (!rc)
-		rc = rpc_server_listen(&server->rpc);
+	server->pointers_end = UINT64_MAX;
+	server->calls = &hydradb_calls;
+	server->execute = hydradb_execute;
+	server->rpc.connected = hydradb_connected;
+	return export(server);
+}
+
+int hydradb_server_start(struct hydradb_server *server)
+{
+	int rc = rpc_server_listen(&server->rpc);
 	return rc ? rc : rt_spawn("server", poll_task, server);
+}
+
+int hydradb_serve(const struct tm_env *env)
+{
+	struct hydradb_server *server = calloc(1, sizeof(*server));
+
+	if (!server)
+		return -ENOMEM;
+	int rc = hydradb_server_open(server, env);
+	return rc ? rc : hydradb_server_start(server);
 }

@@ -178,7 +178,7 @@ static bool owes_answer(void *arg, unsigned index)
 static void poll_task(void *arg)
 {
 	static const struct kv_slot_calls calls = {has_arrived, take_request, owes_answer,
-						   send_answer};
+						   send_answer, 0};
 	struct server *server = arg;
 
 	kv_slots_serve(&server->rpc, &calls, server);
