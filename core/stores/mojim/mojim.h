@@ -48,8 +48,7 @@
  *	client.c	what clients do
  *	mojim.c		the store: knobs, variants, what it promises
  */
-#include "core/rt/config.h"
-#include "core/stores/kv.h"
+#include "core/stores/kv_members.h"
 #include "core/stores/kv_small.h"
 #include "core/stores/rpc.h"
 

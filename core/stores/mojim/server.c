@@ -8,7 +8,6 @@
 #include "core/stores/mojim/mojim.h"
 
 #define MOST_NAP_NS 20000
-#define PATIENCE_NS 1000000
 
 /* The exported regions. */
 #define LOG  0
@@ -41,50 +40,15 @@ struct server {
 	struct rt_config config;  /* ... since it knew of this configuration */
 };
 
-static uint32_t my_bit(const struct server *server)
-{
-	return 1u << server->env.server;
-}
-
-static unsigned other(const struct server *server)
-{
-	return !server->env.server;
-}
-
-/* To connect to the other server as. */
-static struct tm_env env_to_other(const struct server *server)
-{
-	struct tm_env env = server->env;
-	env.server = other(server);
-	env.client = server->params.clients + 1 + server->env.server;
-	return env;
-}
-
 /* --- the configuration --- */
 
-/* Make it so, if the configuration is still the one that was seen. */
-static int configure(const struct rt_config *seen, uint32_t members, unsigned primary)
-{
-	const struct rt_config next = {
-		.epoch = seen->epoch + 1, .members = members, .primary = primary};
-	return rt_config_set(&next);
-}
-
-/* Change who is a member besides the primary, while that is this server. If the service does not
- * answer it may have happened, or not: the server does not serve until it knows (keeper()). */
+/* Without an answer of the service it may have happened, or not: the server does not serve until it
+ * knows (keeper()). */
 static int set_members(struct server *server, uint32_t members)
 {
-	struct rt_config now;
-	int rc;
-	do {
-		rc = rt_config_get(&now);
-		if (!rc)
-			rc = now.primary == server->env.server
-				     ? configure(&now, members, now.primary)
-				     : -EHOSTDOWN;
-	} while (rc == -EAGAIN);
+	int rc = kv_set_members(&server->env, members);
 	server->serves = !rc;
-	return rc ? -EHOSTDOWN : 0;
+	return rc;
 }
 
 /* Is this server the primary still? While its lease lasts nobody has taken over from it. It asks
@@ -113,12 +77,12 @@ static void leave_mirror(struct server *server)
 static int go_on_alone(struct server *server)
 {
 	leave_mirror(server);
-	return set_members(server, my_bit(server));
+	return set_members(server, kv_my_bit(&server->env));
 }
 
 static int connect_mirror(struct server *server)
 {
-	const struct tm_env env = env_to_other(server);
+	const struct tm_env env = kv_env_to_other(&server->env);
 	if (server->connected)
 		rpc_close(&server->mirror);
 	server->connected = true;
@@ -241,7 +205,7 @@ static void handle_join(struct server *server, const struct join *join, struct j
 	} else if (memcmp(&join->head, &server->head, sizeof(join->head))) {
 		rsp->status = -EAGAIN;
 	} else {
-		rsp->status = set_members(server, 3);
+		rsp->status = set_members(server, KV_BOTH);
 		server->mirrored = !rsp->status;
 	}
 	rsp->head = server->head;
@@ -298,10 +262,10 @@ static void take_over(struct server *server, const struct rt_config *seen)
 {
 	const bool early = has_bug(&server->params, serves_early);
 	if (!has_bug(&server->params, not_fenced))
-		rpc_server_drop(&server->rpc, server->params.clients + 1 + other(server));
+		rpc_server_drop(&server->rpc, kv_other_client(&server->env));
 	if (!early)
 		apply_all(server);
-	if (configure(seen, my_bit(server), server->env.server))
+	if (kv_configure(seen, kv_my_bit(&server->env), server->env.server))
 		return;
 	server->mirrored = false;
 	server->config = *seen;
@@ -313,7 +277,7 @@ static void take_over(struct server *server, const struct rt_config *seen)
 /* Ask the primary for a copy of its area; then this is its mirror. */
 static int join(struct server *server)
 {
-	const struct tm_env env = env_to_other(server);
+	const struct tm_env env = kv_env_to_other(&server->env);
 	struct join ask = {.op = JOIN_COPY};
 	struct head *head = server->pool.head;
 	struct rpc_conn conn = {0};
@@ -356,7 +320,7 @@ static void keeper(void *arg)
 			continue;
 		}
 		rt_config_get(&now);
-		const bool member = now.members & my_bit(server),
+		const bool member = now.members & kv_my_bit(&server->env),
 			   alive = now.alive >> now.primary & 1;
 		if (now.primary == server->env.server || (member && !alive))
 			take_over(server, &now);
@@ -364,22 +328,6 @@ static void keeper(void *arg)
 			join(server);
 		kv_nap_to(&nap, MOST_NAP_NS);
 	}
-}
-
-/* A server that has just begun is no member, as its area may not be what it was. Clients need not
- * wait for the other one longer than it takes. */
-static void wait_for_other(struct server *server)
-{
-	const uint64_t until = rt_now() + PATIENCE_NS;
-	struct rt_config now;
-	do
-		rt_config_get(&now);
-	while (now.primary != server->env.server && now.members & my_bit(server) &&
-	       configure(&now, now.members & ~my_bit(server), now.primary));
-	do {
-		rt_sleep(10000);
-		rt_config_get(&now);
-	} while (now.members != 3 && now.alive == 3 && rt_now() < until);
 }
 
 int mojim_recover(const struct tm_env *env)
@@ -421,7 +369,9 @@ int mojim_serve(const struct tm_env *env)
 		rc = kv_server_listen(&server->rpc);
 	if (!rc)
 		rc = rt_spawn("keeper", keeper, server);
-	if (!rc)
-		wait_for_other(server);
+	if (!rc) {
+		kv_leave(env);
+		kv_wait_for_other();
+	}
 	return rc;
 }
