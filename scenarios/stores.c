@@ -116,6 +116,8 @@ unsigned store_judged_by(const struct tm_store *store, bool own)
 		judged &= ~contracts_that(TM_TRANSACTED);
 	if (store->servers < 2)
 		judged &= ~contracts_that(TM_SEVERAL);
+	if (!(store->promises & TM_BIT(TM_DURN))) /* then no server is lost */
+		judged &= ~TM_BIT(TM_DURN);
 	return judged;
 }
 

@@ -159,6 +159,18 @@ static int read_store(struct reader *r, char *rest, struct claim_case *test)
 	return read_switches(r, rest, test);
 }
 
+/* One that is built in; of those that the store has besides, only transactions. */
+static int named_workload(const struct tm_store *store, const char *name, struct workload *w,
+			  const char **expected)
+{
+	for (unsigned i = 0; store->txn && !workload_of_store(store, i, w, expected); i++) {
+		if (!strcmp(w->name, name))
+			return 0;
+		workload_free(w);
+	}
+	return workload_named(name, w, expected);
+}
+
 static int read_workloads(struct reader *r, char *rest, struct claim_case *test)
 {
 	for (char *name; *(name = text_word(&rest));) {
@@ -170,7 +182,8 @@ static int read_workloads(struct reader *r, char *rest, struct claim_case *test)
 		for (unsigned i = 0; i < r->c->workloads; i++)
 			if (!strcmp(r->c->workload[i].name, name))
 				own = &r->c->workload[i];
-		int error = own ? workload_copy(w, own) : workload_named(name, w, &expected);
+		int error = own ? workload_copy(w, own)
+				: named_workload(test->config.store, name, w, &expected);
 		if (error == -ENOMEM)
 			return error;
 		if (error)

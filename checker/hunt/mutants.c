@@ -367,6 +367,8 @@ static uint64_t limit_bench(struct bench *b, const struct search *s, const struc
 	if (campaign_use(&b->campaign, 0) != CAMPAIGN_USED ||
 	    (lane->workload && strcmp(lane->workload, b->w.name)))
 		return 0; /* nothing that other workloads do not show; or not asked for */
+	if (lane->want == TM_BIT(TM_ATOM) && !workload_transacts(&b->w))
+		return 0;
 	if (pass->states && pass->states < *states)
 		*states = pass->states;
 	if (lane->store->servers > 1) /* an image is a boot of each, and runs tell more */
@@ -434,7 +436,8 @@ static bool worth(const struct lane *lane, unsigned p)
 	/* One of several servers loses its power in a run. */
 	const unsigned several = lane->store->servers > 1 ? TM_BIT(TM_DURN) : 0,
 		       powered = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_LIVE) | TM_BIT(TM_OK) |
-				 several | (several ? TM_BIT(TM_DUR) : 0),
+				 several |
+				 (several ? TM_BIT(TM_DUR) | TM_BIT(TM_ATOM) | TM_BIT(TM_SSER) : 0),
 		       alone = TM_BIT(TM_LIN) | TM_BIT(TM_LIVE) | several;
 	if (passes[p].probe)
 		return lane->want & powered;

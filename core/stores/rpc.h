@@ -217,6 +217,10 @@ struct rpc_server {
 			     * former self while a request of that is handled */
 	bool pays_once;	    /* a seeded bug: what is refused a second time is not tried again */
 	uint32_t word;	    /* the store's own: each client that connects gets it */
+	/* The store's own, may be NULL: with `others` connects whose number is above this one's
+	 * tm_params.clients: another server, say, whose requests a task of its own answers. */
+	struct rpc_server *others;
+	unsigned clients;
 	/* The store's own, may be NULL: a client connects as number `index`. Nothing that it sent
 	 * over an earlier connection lands from now on. May not block. */
 	void (*connected)(void *arg, unsigned index);

@@ -111,6 +111,7 @@ int rpc_server_init_in(struct rpc_server *server, const struct tm_env *env, size
 	server->arg = arg;
 	server->msg_bytes = kv_round_up(msg_bytes, 8);
 	server->max_peers = max_peers(env->params);
+	server->clients = env->params->clients;
 	assert((uint64_t)server->max_peers * RPC_SLOTS <= WRITTEN); /* so a slot is no notice */
 	server->qp_access = QP_ACCESS;
 	server->msgs = msgs ? msgs : calloc(1, bytes);
@@ -253,6 +254,8 @@ static int server_accept(void *arg, const void *req, size_t req_len, void *rsp, 
 	if (req_len != sizeof(hello) || rsp_len < sizeof(welcome))
 		return -EPROTO;
 	memcpy(&hello, req, sizeof(hello));
+	if (server->others && hello.client > server->clients)
+		return server_accept(server->others, req, req_len, rsp, rsp_len);
 	memset(&welcome, 0, sizeof(welcome));
 	int rc = find_peer(server, &hello, &index);
 	if (rc)

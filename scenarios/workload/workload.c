@@ -114,6 +114,15 @@ bool workload_cleans(const struct workload *w)
 	return has_kind(w, OP_CLEAN);
 }
 
+bool workload_transacts(const struct workload *w)
+{
+	for (unsigned c = 0; c < w->clients; c++)
+		for (unsigned i = 0; i < w->client[c].ops; i++)
+			if (w->client[c].op[i].txn == TXN_NEXT)
+				return true;
+	return false;
+}
+
 bool workload_has_calls(const struct workload *w)
 {
 	return has_kind(w, OP_CALL);

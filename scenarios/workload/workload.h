@@ -92,6 +92,8 @@ unsigned workload_updates(const struct workload *w);
 unsigned workload_max_vlen(const struct workload *w);
 /* Does any client ask for the log to be cleaned? */
 bool workload_cleans(const struct workload *w);
+/* Has it a transaction of several operations? */
+bool workload_transacts(const struct workload *w);
 /* Does any client do what only this store can? */
 bool workload_has_calls(const struct workload *w);
 /* Number of operations that look at a store that has recovered (tm_call_type.looks), besides

@@ -88,6 +88,15 @@ sed 's/loses power EVENT/is cut off for ever/; s/domain=dmp/domain=dmp clocks=10
 run 0 tidemark replay this.trace
 says 'is cut off for ever' 'the clock is 10 us ahead'
 
+# Without copies no server is lost, and nothing is said of DURN. What a server has committed is there when it is back.
+run 0 tidemark crashtest octopus_tx --workload w --workload T "${few[@]}" --knob domain=dmp --no-traces --json tx.json
+grep -q '"contract": "ATOM"' tx.json || fail 'no cell for ATOM'
+! grep -q DURN tx.json || fail 'DURN is judged of a store that does not promise it'
+rm -rf traces
+run 1 tidemark crashtest octopus_tx --variant orphans_kept --knob domain=dmp --workload w --fail-fast --runs 2000 --states 1
+run 1 tidemark replay traces/octopus_tx-orphans_kept-LIVE.trace
+says ': server 2 loses power'
+
 # Words of several servers in a trace that has them, and in one that has not.
 cat >lost.trace <<'END'
 tidemark-trace 1

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A file's lock: one word with its writer and the number of its readers. See octopus.h. */
+/* One word with its writer and the number of its readers. See lock.h. */
 #include <assert.h>
-#include "core/stores/octopus/octopus.h"
+#include "core/stores/octopus/lock.h"
 
 #define READERS 0xffffffffull
 
-bool octopus_lock_write(uint64_t *lock, uint32_t client, unsigned connection)
+bool octopus_lock_write(uint64_t *lock, uint32_t node, unsigned connection)
 {
 	uint64_t unlocked = 0;
 	assert(connection < UINT16_MAX); /* it has 16 bits of the word */
-	uint64_t writer = (uint64_t)(uint16_t)client << 48 | (uint64_t)(connection + 1) << 32;
+	uint64_t writer = (uint64_t)(uint16_t)node << 48 | (uint64_t)(connection + 1) << 32;
 
 	return __atomic_compare_exchange_n(lock, &unlocked, writer, false, __ATOMIC_SEQ_CST,
 					   __ATOMIC_SEQ_CST);

@@ -27,6 +27,7 @@
  *	octopus.c	the store: knobs, variants, what it promises
  */
 #include "core/stores/kv_pool.h"
+#include "core/stores/octopus/lock.h"
 
 /* The exported region. */
 #define OCTOPUS_BLOCKS 0 /* read and write */
@@ -67,13 +68,6 @@ static inline uint8_t *octopus_data(const struct kv_pool *pool, uint64_t where)
 {
 	return pool->log + kv_where_line(where) * TM_LINE;
 }
-
-/* --- lock.c: the word at file->lock. The first two: false, and nothing done, if it is taken. */
-
-bool octopus_lock_write(uint64_t *lock, uint32_t client, unsigned connection);
-bool octopus_lock_read(uint64_t *lock);
-void octopus_unlock_write(uint64_t *lock);
-void octopus_unlock_read(uint64_t *lock);
 
 /* tm_store's functions of these names. */
 int octopus_recover(const struct tm_env *env);
