@@ -50,7 +50,8 @@ struct tm_call {
 /* One operation of a transaction. A key may be named more than once: the transaction reads what it
  * has put there itself, and leaves what it put last. */
 struct tm_txn_op {
-	bool put;	 /* else it is a GET */
+	bool put;	 /* else it is a GET, or */
+	bool del;	 /* a DELETE */
 	const void *key; /* all memory is the caller's */
 	size_t klen;
 	const void *value; /* of a PUT; no other PUT has it, if it has 8 bytes or more */

@@ -247,9 +247,9 @@ struct tm_store {
 	int (*get)(void *client, const void *key, size_t klen, void *value, size_t cap,
 		   size_t *vlen);
 	int (*del)(void *client, const void *key, size_t klen);
-	/* Several GETs and PUTs in one transaction: ATOM and SSER are judged of it. It returns 0
-	 * when it is committed, or aborted; -errno: it may have been done, or not. NULL: the store
-	 * has no transactions. */
+	/* Several GETs, PUTs and DELETEs in one transaction: ATOM and SSER are judged of it. It
+	 * returns 0 when it is committed, or aborted; -errno: it may have been done, or not. NULL:
+	 * the store has no transactions. */
 	int (*txn)(void *client, struct tm_txn *txn);
 	/* Ask the server to clean its log now, whatever room there is. Returns when it has agreed;
 	 * cleaning goes on by itself. A store that says -EALREADY while it is at it declares that

@@ -457,6 +457,7 @@ static struct tm_txn make_txn(struct world *w, unsigned client, const struct wor
 						      ? setup_put_value(s, client, op->nth)
 						      : NULL;
 		txn.op[i] = (struct tm_txn_op){.put = v,
+					       .del = op->kind == OP_DEL,
 					       .key = s->w.key[op->key].name,
 					       .klen = s->w.key[op->key].klen,
 					       .value = v ? v->bytes : NULL,
@@ -475,7 +476,11 @@ static int begin_txn(struct world_client *c, const struct workload_op *op, unsig
 	int first = -1;
 	for (unsigned i = 0; i < n; i++, op++) {
 		const bool put = op->kind == OP_PUT;
-		int at = invoke(c, put ? HISTORY_PUT : HISTORY_GET, op);
+		int at = invoke(c,
+				put		     ? HISTORY_PUT
+				: op->kind == OP_DEL ? HISTORY_DEL
+						     : HISTORY_GET,
+				op);
 		if (put) {
 			const struct setup_value *v = setup_put_value(w->setup, c->number, op->nth);
 			w->op_of_value[v - w->setup->value] = at;
@@ -494,7 +499,7 @@ static void end_txn_op(struct world_client *c, int at, const struct tm_txn *txn,
 {
 	struct world *w = c->world;
 	const struct tm_txn_op *o = &txn->op[i];
-	const bool gets = !o->put && !error && !txn->aborted;
+	const bool gets = !o->put && !o->del && !error && !txn->aborted;
 	const struct world_get get = {.error = o->found ? 0 : -ENOENT, .len = (uint32_t)o->vlen};
 	int32_t value = VALUE_UNKNOWN;
 	char what[128] = "";

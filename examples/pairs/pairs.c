@@ -270,12 +270,12 @@ static int get(void *client, const void *key, size_t klen, void *value, size_t c
 	return 0;
 }
 
-/* What the transaction has put there itself, or NULL. */
+/* What the transaction has put there, or deleted, itself, or NULL. */
 static const struct tm_txn_op *own_put(const struct tm_txn *txn, unsigned before)
 {
 	const struct tm_txn_op *o = &txn->op[before];
 	while (before-- > 0)
-		if (txn->op[before].put && txn->op[before].klen == o->klen &&
+		if ((txn->op[before].put || txn->op[before].del) && txn->op[before].klen == o->klen &&
 		    !memcmp(txn->op[before].key, o->key, o->klen))
 			return &txn->op[before];
 	return NULL;
@@ -288,7 +288,7 @@ static int txn(void *client, struct tm_txn *txn)
 	for (unsigned i = 0; i < txn->ops; i++) {
 		struct tm_txn_op *o = &txn->op[i];
 		const struct tm_txn_op *own = own_put(txn, i);
-		if (o->put)
+		if (o->put || o->del || (own && own->del))
 			continue;
 		if (own) {
 			o->found = true;
@@ -305,12 +305,13 @@ static int txn(void *client, struct tm_txn *txn)
 	struct message *m = begin(c, COMMIT);
 	for (unsigned i = 0; i < txn->ops; i++) {
 		const struct tm_txn_op *o = &txn->op[i];
-		if (!o->put && own_put(txn, i))
+		const bool writes = o->put || o->del;
+		if (!writes && own_put(txn, i))
 			continue;
-		int rc = add_part(m, o->put, o->key, o->klen, o->put ? o->value : NULL, o->put ? o->vlen : 0);
+		int rc = add_part(m, writes, o->key, o->klen, o->put ? o->value : NULL, o->put ? o->vlen : o->del ? DELETED : 0);
 		if (rc)
 			return rc;
-		if (!o->put)
+		if (!writes)
 			m->part[m->parts - 1].version = version[i];
 	}
 	int rc = call(c);

@@ -246,7 +246,7 @@ int workload_op_append(struct workload *w, unsigned client, const struct workloa
 /* Can a transaction have it? */
 static bool of_transactions(unsigned kind)
 {
-	return kind == OP_PUT || kind == OP_GET;
+	return kind == OP_PUT || kind == OP_GET || kind == OP_DEL;
 }
 
 unsigned workload_txn_size(const struct workload *w, unsigned client, unsigned index)
@@ -566,7 +566,7 @@ static int join_op(struct workload *w, unsigned client, bool open, const char **
 
 	if (!of_transactions(op->kind))
 		return bad(expected,
-			   "put and get alone in a transaction: T{get KEY, put KEY LENGTH}");
+			   "put, get and del alone in a transaction: T{get KEY, put KEY LENGTH}");
 	if (open && !workload_op_join(w, client))
 		return bad(expected, "at most 8 operations in a transaction");
 	op->txn = open ? TXN_NEXT : TXN_FIRST;

@@ -28,7 +28,7 @@ struct workload_key {
 			 * loaded */
 };
 
-/* Is a PUT or a GET part of a transaction (tm_store.txn)? */
+/* Is a PUT, a GET or a DELETE part of a transaction (tm_store.txn)? */
 enum workload_txn { TXN_NONE, TXN_FIRST, TXN_NEXT };
 
 struct workload_op {

@@ -214,14 +214,15 @@ TEST(remove_renumbers)
 /* What is left of a transaction is one, too. */
 TEST(transactions)
 {
-	static const char text[] = "T{get a, put b 10}, put a 8, T{put c 9}, T{get a, get b}";
+	static const char text[] =
+		"T{get a, put b 10}, put a 8, T{put c 9}, T{get a, get b, del c}";
 	static const struct {
 		const char *text, *expected;
 	} wrong[] = {
 		{"T{get a, put b 1", "the end"},
 		{"T{get a, T{get b}}", "the end"},
-		{"T{get a, del a}", "put and get alone"},
-		{"T{clean}", "put and get alone"},
+		{"T{get a, die}", "put, get and del alone"},
+		{"T{clean}", "put, get and del alone"},
 		{"T{}", "an operation"},
 		{"T{get a, get a, get a, get a, get a, get a, get a, get a, get a}", "at most 8"}};
 	struct workload w = {0}, other = {0};
@@ -235,10 +236,10 @@ TEST(transactions)
 	ck_assert_uint_eq(workload_txn_size(&w, 1, 3), 1);
 	workload_op_remove(&w, 1, 4);
 	workload_op_remove(&w, 1, 0);
-	assert_client(&w, 1, "T{put b 10}, put a 8, T{put c 9}, T{get b}");
-	ck_assert_int_eq(
-		workload_parse_client(&other, 1, "put b 10, put a 8, put c 9, get b", &expected),
-		0);
+	assert_client(&w, 1, "T{put b 10}, put a 8, T{put c 9}, T{get b, del c}");
+	ck_assert_int_eq(workload_parse_client(
+				 &other, 1, "put b 10, put a 8, put c 9, get b, del c", &expected),
+			 0);
 	ck_assert(!workload_same(&w, &other));
 	workload_free(&w);
 	workload_free(&other);

@@ -165,9 +165,9 @@ int octx_transact(void *arg, struct tm_txn *txn)
 	begin(client);
 	for (unsigned i = 0; i < txn->ops && !rc; i++) {
 		const struct tm_txn_op *o = &txn->op[i];
-		rc = o->put ? add_write(client, o->key, o->klen, o->value, (uint32_t)o->vlen,
-					&item[i])
-			    : add(client, o->key, o->klen, &item[i]);
+		rc = o->put || o->del ? add_write(client, o->key, o->klen, o->del ? NULL : o->value,
+						  (uint32_t)o->vlen, &item[i])
+				      : add(client, o->key, o->klen, &item[i]);
 	}
 	if (!rc)
 		rc = call(client);
@@ -176,12 +176,12 @@ int octx_transact(void *arg, struct tm_txn *txn)
 		struct tm_txn_op *o = &txn->op[i];
 		const struct tm_txn_op *own = NULL;
 		for (unsigned k = 0; k < i; k++)
-			if (txn->op[k].put && item[k] == item[i])
+			if ((txn->op[k].put || txn->op[k].del) && item[k] == item[i])
 				own = &txn->op[k];
-		if (o->put)
+		if (o->put || o->del)
 			continue;
-		o->found = own || take(item[i], o->answer, o->cap, &o->vlen);
-		if (own) {
+		o->found = own ? own->put : take(item[i], o->answer, o->cap, &o->vlen);
+		if (own && own->put) {
 			o->vlen = own->vlen;
 			memcpy(o->answer, own->value, o->vlen < o->cap ? o->vlen : o->cap);
 		}
