@@ -269,7 +269,8 @@ bool workload_op_join(struct workload *w, unsigned client)
 	while (first && op[first - 1].txn == TXN_NEXT)
 		first--;
 	first -= first && op[first - 1].txn == TXN_FIRST;
-	first -= first == last && last && of_transactions(op[last - 1].kind);
+	first -= first == last && last &&
+		 (op[last - 1].kind == OP_PUT || op[last - 1].kind == OP_GET);
 	if (first == last || last - first >= TM_TXN_OPS || !of_transactions(op[last].kind))
 		return false;
 	op[first].txn = TXN_FIRST;

@@ -232,6 +232,8 @@ static int write_items(struct octx_server *server, struct octx_txn *txn, struct 
 	if (!entry)
 		return -ENOSPC;
 	struct octx_tail *tail = octx_tail(&server->pool, entry);
+	if (server->unended)
+		octx_set(server, server->unended);
 	if (params->knob[MODE] == MODE_TWO_PHASE && server->collected) {
 		int rc = ask_other(server, OCTX_PREPARE, entry->id, entry, true);
 		if (rc) {
@@ -248,13 +250,14 @@ static int write_items(struct octx_server *server, struct octx_txn *txn, struct 
 	if (has_bug(params, unlock_first) && server->collected)
 		unlock_other(server, old);
 	finish_other(server, entry);
-	if (has_bug(params, unlock_early) && server->collected)
-		unlock_other(server, old);
 	octx_apply(&server->env, &server->pool, entry,
 		   flushes(server) && params->knob[LOG_FENCE] != FENCE_NONE);
 	if (last)
 		octx_set(server, &tail->commit);
-	octx_set(server, &tail->ended);
+	if (has_bug(params, unlock_early))
+		server->unended = &tail->ended;
+	else
+		octx_set(server, &tail->ended);
 	return 0;
 }
 

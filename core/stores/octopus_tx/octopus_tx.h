@@ -62,20 +62,20 @@ enum { COMMIT_FIRST, COMMIT_LAST };
 enum { DISPATCH_CPU, DISPATCH_READ, DISPATCH_NONE };
 enum { FENCE_EACH, FENCE_LAST, FENCE_NONE };
 /* Seeded bugs (KV_BUG_*): their further knobs, what they break, what they do. */
-#define OCTX_BUGS(X)                                                                             \
-	X(commit_early, "", ATOM | FSCK | DUR, "the commit byte is durable before the entry is") \
-	X(unlock_first, "", RDA | SSER | ATOM, "locks go before the new items are dispatched")   \
-	X(unflushed, "", DUR | RDA | NORES,                                                      \
-	  "the coordinator flushes neither its log nor its items")                               \
-	X(refusal_keeps, "", LIVE, "a coordinator that is refused keeps what it has locked")     \
-	X(locks_kept, "", FSCK | LIVE, "recovery leaves locks as they are")                      \
-	X(orphans_kept, "", LIVE, "the other server keeps what a dead coordinator had locked")   \
-	X(redo_own, "", ATOM | DUR, "recovery brings only the coordinator's own items to date")  \
-	X(open_early, "", RDA | DUR, "a server that comes back asks nobody")                     \
-	X(unlock_early, "", DUR | LIN, "locks of the participant go before the entry has ended") \
-	X(ended_early, "", ATOM | DUR, "the entry has ended before its items are dispatched")    \
-	X(uncommitted_redone, "", NORES | ATOM, "recovery takes each entry for committed")       \
-	X(in_doubt_kept, " mode=two_phase", ATOM,                                                \
+#define OCTX_BUGS(X)                                                                               \
+	X(commit_early, "", ATOM | FSCK | DUR, "the commit byte is durable before the entry is")   \
+	X(unlock_first, "", RDA | SSER | ATOM, "locks go before the new items are dispatched")     \
+	X(unflushed, "", DUR | RDA | NORES,                                                        \
+	  "the coordinator flushes neither its log nor its items")                                 \
+	X(refusal_keeps, "", LIVE, "a coordinator that is refused keeps what it has locked")       \
+	X(locks_kept, "", FSCK | LIVE, "recovery leaves locks as they are")                        \
+	X(orphans_kept, "", LIVE, "the other server keeps what a dead coordinator had locked")     \
+	X(redo_own, "", ATOM | DUR, "recovery brings only the coordinator's own items to date")    \
+	X(open_early, "", RDA | DUR, "a server that comes back asks nobody")                       \
+	X(unlock_early, "", DUR | LIN, "the next transaction notes that the one before has ended") \
+	X(ended_early, "", ATOM | DUR, "the entry has ended before its items are dispatched")      \
+	X(uncommitted_redone, "", NORES | ATOM, "recovery takes each entry for committed")         \
+	X(in_doubt_kept, " mode=two_phase", ATOM,                                                  \
 	  "a participant does by itself what it has prepared")
 enum { NO_BUG, OCTX_BUGS(KV_BUG_VALUE) };
 
@@ -147,6 +147,7 @@ struct octx_server {
 	bool collected;		       /* a transaction has, or may have, items locked there */
 	bool redone;		       /* what the former life has committed has been dispatched */
 	bool open;		       /* others may lock */
+	uint64_t *unended;	       /* a seeded bug: the word to be set, or NULL */
 };
 
 /* --- pool.c --- */
