@@ -66,8 +66,6 @@ enum { FLUSH_ON, FLUSH_OFF };
 	X(forgets_packet, "", LIN | DUR | DURN, "what a lost node did not get is acknowledged") \
 	X(lease_kept, "", LIVE, "the lease of a writer that has died never ends")               \
 	X(lease_open, "", RDA | LIN | DUR, "a writer whose lease has ended may still write")    \
-	X(two_ways, "", FSCK | DUR | DURN,                                                      \
-	  "that a copy is complete is said on another connection")                              \
 	X(enters_behind, "", FSCK | DUR | DURN, "a node that comes back gets the lengths alone")
 enum { NO_BUG, NVFS_BUGS(KV_BUG_VALUE) };
 

@@ -166,7 +166,7 @@ int node_copy_to(struct node *node, unsigned other)
 				       sizeof(*block) + block->len);
 	}
 	/* It says so on the same connection: elsewhere that could overtake the copy. */
-	if (!rc && !has_bug(&node->params, two_ways))
+	if (!rc)
 		rc = ask(node, &node->copy, NVFS_COPIED);
 	rpc_close(&node->copy);
 	return rc;
@@ -206,10 +206,7 @@ static int get_copy(struct node *node, struct rpc_conn *head)
 	for (uint32_t i = 1; i < members_client(&node->params, NVFS_NODES); i++)
 		rpc_server_drop(&node->rpc, i);
 	node_unlock(node);
-	int rc = ask(node, head, NVFS_COPY);
-	if (!rc && has_bug(&node->params, two_ways))
-		node_copied(node);
-	return rc;
+	return ask(node, head, NVFS_COPY);
 }
 
 static void enter(struct node *node, const struct rt_config *now)
