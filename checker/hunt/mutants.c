@@ -372,7 +372,7 @@ static uint64_t limit_bench(struct bench *b, const struct search *s, const struc
 	if (pass->states && pass->states < *states)
 		*states = pass->states;
 	if (lane->store->servers > 1) /* an image is a boot of each, and runs tell more */
-		*states = (*states + 3) / 4;
+		*states = (*states + 3) / 4 / (lane->store->servers - 1) + 1;
 	if (*states > left)
 		*states = left;
 	return pass->runs && pass->runs < most ? pass->runs : most;
@@ -434,7 +434,7 @@ static bool try_workload(struct search *s, const struct lane *lane, const struct
 static bool worth(const struct lane *lane, unsigned p)
 {
 	/* One of several servers loses its power in a run. */
-	const unsigned several = lane->store->servers > 1 ? TM_BIT(TM_DURN) : 0,
+	const unsigned several = lane->store->servers > 1 ? TM_BIT(TM_DURN) | TM_BIT(TM_SSER) : 0,
 		       powered = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_LIVE) | TM_BIT(TM_OK) |
 				 several |
 				 (several ? TM_BIT(TM_DUR) | TM_BIT(TM_ATOM) | TM_BIT(TM_SSER) : 0),

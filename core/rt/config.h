@@ -13,13 +13,20 @@
 extern "C" {
 #endif
 
+#define RT_CONFIG_PARTS 2
+
 struct rt_config {
 	uint64_t epoch;	  /* each configuration has its own, from 1 on */
 	uint32_t members; /* servers, as bits: bit 0 is the first */
 	uint32_t alive;	  /* servers whose lease has not ended: a server that has lost its power is
-			   * not   alive a while later, and alive again when it has recovered */
+			   * not alive a while later, and alive again when it has recovered */
 	uint32_t primary; /* the server that clients ask */
 	uint32_t lease;	  /* of the server that asked: which one it holds, see rt_config_lease() */
+	/* A store whose members do not all hold the same says here who holds what: the servers with
+	 * a copy of a part, as bits, and which of them leads. No servers: there is no such part. */
+	struct {
+		uint32_t servers, primary;
+	} part[RT_CONFIG_PARTS];
 };
 
 /*

@@ -333,14 +333,26 @@ static void run_due(struct sim *sim)
 		sim_power_fails_here(sim, CRASH_ANYWHERE);
 }
 
-/* No system survives the loss of its last member that is there. */
+/* Is one of these servers there, besides this one? */
+static bool another_is_up(const struct sim *sim, uint32_t servers, unsigned server)
+{
+	for (unsigned i = 0; i < sim->servers; i++)
+		if (i != server && servers >> i & 1 && !sim->server[i].down &&
+		    !sim->server[i].for_ever)
+			return true;
+	return false;
+}
+
+/* No system survives the loss of its last member that is there, or of a part's last copy. */
 static bool may_be_lost(const struct sim *sim, unsigned server)
 {
-	bool may = false;
-	for (unsigned i = 0; i < sim->servers; i++)
-		may |= i != server && sim->config.members >> i & 1 && !sim->server[i].down &&
-		       !sim->server[i].for_ever;
-	return may;
+	bool may = true, parts = false;
+	for (unsigned p = 0; p < RT_CONFIG_PARTS; p++) {
+		const uint32_t servers = sim->config.part[p].servers;
+		parts |= servers != 0;
+		may &= !servers || another_is_up(sim, servers, server);
+	}
+	return parts ? may : another_is_up(sim, sim->config.members, server);
 }
 
 /* Is there a member that is gone for ever? Until the others have left it out nothing else happens

@@ -3,7 +3,7 @@
 #
 # test_servers.sh TIDEMARK SOURCES
 #
-# Two servers that fail one at a time, with the store mojim: it keeps what it promises; each way of failing finds its bugs, which
+# Servers that fail one at a time. Two, with the store mojim: it keeps what it promises; each way of failing finds its bugs, which
 # replay and shrink; what breaks after a server's failure is DUR or DURN and not LIN; the hardware that M-sync relies on.
 # shellcheck source=tests/cli/own.sh
 . "$(dirname "$0")/own.sh"
@@ -96,6 +96,14 @@ rm -rf traces
 run 1 tidemark crashtest octopus_tx --variant orphans_kept --knob domain=dmp --workload w --fail-fast --runs 2000 --states 1
 run 1 tidemark replay traces/octopus_tx-orphans_kept-LIVE.trace
 says ': server 2 loses power'
+
+# Three servers with transactions over all of them.
+txn=(--workload T-T --workload T-xT --workload T-T-skew)
+run 0 tidemark crashtest farm "${txn[@]}" --runs 100 --states 100 --knob domain=dmp --no-traces
+run 0 tidemark crashtest farm --variant literal --workload T-T --runs 60 --states 60 --knob domain=wsp --no-traces
+says 'DUR    promised  holds' 'SSER   promised  holds'
+run 1 tidemark crashtest farm --variant serve_early --workload w-r --knob domain=dmp --runs 1000 --states 1 --fail-fast --no-traces
+says 'farm' 'broken'
 
 # Words of several servers in a trace that has them, and in one that has not.
 cat >lost.trace <<'END'
