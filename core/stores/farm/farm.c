@@ -18,8 +18,9 @@ static const struct tm_knob knobs[] = {
 	[LINE_VERSIONS] = {"line_versions", "on off",
 			   "a read compares the versions of an object's lines; or looks at its "
 			   "head only"},
-	[MEMBERSHIP] = {"membership", "precise ignored",
-			"a client asks the service, after it has read, whether the same servers lead"},
+	[MEMBERSHIP] =
+		{"membership", "precise ignored",
+		 "a client asks the service, after it has read, whether the same servers lead"},
 	[BUG] = KV_BUG_KNOB(FARM_BUGS),
 	[KNOBS] = {NULL, NULL, NULL},
 };
