@@ -248,9 +248,9 @@ static int execute(struct client *client, struct tm_txn *txn)
 		int rc = item_of(client, op, &item);
 		if (rc)
 			return rc;
-		if (op->put) {
-			item->written |= op->vlen != FARM_DELETED || item->vlen != FARM_DELETED;
-			item->vlen = (uint32_t)op->vlen;
+		if (op->put || op->del) {
+			item->written |= op->put || item->vlen != FARM_DELETED;
+			item->vlen = op->put ? (uint32_t)op->vlen : FARM_DELETED;
 			item->value = op->value;
 			continue;
 		}
